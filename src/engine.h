@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The lock engine: decides who holds which lock. It turns the wishes of owners (open files of this
+ * host) into claims in a store and tells when a wish is granted, refused or lost.
+ *
+ * A pure state machine: no I/O, no threads, no clock of its own. Time comes from engine_advance(),
+ * in milliseconds of any clock that does not jump. All functions run on the loop's thread and none blocks.
+ *
+ * Callbacks are made from within any function here that takes an engine or an owner, also before
+ * engine_lock() returns, and from the store's dispatch(). A callback must not call the engine back.
+ *
+ * Rules that hold after every call:
+ * - a claim is held exactly when no earlier claim of another owner in its queue conflicts with it
+ *   (and the store was reachable when it got there);
+ * - each wish is decided once: granted, refused, cancelled or ended by its owner's close;
+ * - two claims conflict when at least one is exclusive and they belong to different owners.
+ */
+#ifndef DLOCKFS_ENGINE_H
+#define DLOCKFS_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "claim_name.h"
+#include "config.h"
+#include "store.h"
+
+struct engine;
+struct owner; /* an open file: what locks belong to */
+struct claim; /* a wish on its way, or what came of it */
+
+/* The ways to take a lock through an open file. */
+enum lock_kind {
+	LOCK_KIND_OPEN,	 /* open(O_EXCL): until the file is closed */
+	LOCK_KIND_FLOCK, /* flock(2): replaced by the next flock of the same owner */
+};
+
+struct engine_events {
+	/* A wish is decided: 0 it is granted; -EWOULDBLOCK it was not to wait and would have had to;
+	 * -ENOLCK the store could not be reached in time or refused the claim; -ENOMEM. */
+	void (*on_decided)(void *context, void *cookie, int result);
+
+	/* The owner held a lock and lost it: the session is over or the claim was taken away.
+	 * Comes once for an owner; from now on everything it asks for is -EIO. */
+	void (*on_lost)(void *context, void *owner_cookie);
+};
+
+struct engine_counts {
+	size_t locks;	/* names with an owner or a claim */
+	size_t holders; /* claims held */
+	size_t waiters; /* wishes undecided */
+};
+
+/* Returns NULL when out of memory. The store is set once, before anything else, and stays the
+ * caller's. `session_seed` is random: the first of the session numbers in claim ids, each new
+ * session takes the next of a sequence that it starts. */
+struct engine *engine_create(const struct engine_events *events, void *context, uint64_t session_seed);
+void engine_set_store(struct engine *engine, struct store *store);
+
+/* What the engine wants to hear from its store; the context is the engine. */
+extern const struct store_events engine_store_events;
+
+/* Frees everything. Owners must have been closed before; claims on their way are forgotten. */
+void engine_destroy(struct engine *engine);
+
+/* Tells the time and does what is due. To be called before the other functions each time the loop
+ * wakes, and by the time of engine_deadline(). */
+void engine_advance(struct engine *engine, int64_t now_ms);
+
+/* When engine_advance() is needed at the latest; INT64_MAX if nothing is due. */
+int64_t engine_deadline(const struct engine *engine);
+
+/* An open file of the lock at `path` (copied). Returns NULL when out of memory. */
+struct owner *engine_owner_open(struct engine *engine, const char *path,
+				const struct lock_policy *policy, void *cookie);
+
+/* Ends the owner: what it holds is released, what it waits for is withdrawn without a callback. */
+void engine_owner_close(struct owner *owner);
+
+/* Wishes for the lock in `mode`. A flock of another mode than the one held lets that go first
+ * (flock(2)); one of the same mode, or through an owner that holds the lock by
+ * LOCK_KIND_OPEN, is granted at once. A wish that does not wait is refused as soon as it is
+ * clear that it would have to. `text` (copied) becomes the claim's data.
+ *
+ * The decision comes by on_decided(cookie). *ret_claim is what engine_cancel() takes until then, and is
+ * set before on_decided() is called.
+ * Returns 0; or -ENOMEM, -EIO (the owner has lost a lock): then no decision follows. */
+int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bool waits,
+		const char *text, void *cookie, struct claim **ret_claim);
+
+/* Takes back an undecided wish after a signal: no decision follows. The place in the queue is
+ * kept for lock_policy.linger_ms, for a call of the same owner, kind and mode that is restarted. */
+void engine_cancel(struct claim *claim);
+
+/* Releases what the owner holds by flock. Returns 0 (also if there was nothing), or -EIO if the owner
+ * has lost a lock. */
+int engine_unlock(struct owner *owner);
+
+/* Whether the owner holds the lock in any way. */
+bool engine_owner_holds(const struct owner *owner);
+
+struct engine_counts engine_counts(const struct engine *engine);
+
+/* For tests: aborts with a message if the engine's books contradict themselves. O(everything). */
+void engine_check_invariants(const struct engine *engine);
+
+#endif

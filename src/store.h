@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A store keeps, for each lock, a queue of claims: ordered by a number that it hands out, and
+ * ephemeral, that is gone when the session that placed them is over. This table of functions is all
+ * that the lock engine knows of it.
+ *
+ * store_zookeeper.c is the real one, store_local.c keeps the queues in this process. A store whose
+ * behaviour is bent on purpose (tests/sim) wraps another one with the same table.
+ *
+ * Rules that hold for every store:
+ *
+ * - Everything runs on one thread, the loop's. No function here blocks. Events are delivered from
+ *   within dispatch(), never from within another function of the table.
+ * - Operations of one session take effect in the order in which they were called, and their events
+ *   come in that order.
+ * - Each operation is answered by exactly one event with its tag, unless the session is lost first:
+ *   after on_session(STORE_LOST) no event comes for anything called before it.
+ * - An operation may be called in any session state; without a connection it may wait for one
+ *   or be answered -ECONNRESET.
+ * - -ECONNRESET is *ambiguous*: the operation may have happened, may happen soon, or not at all.
+ * - Paths are lock paths ("a/b", any bytes but NUL); names are the store's own names of claims.
+ */
+#ifndef DLOCKFS_STORE_H
+#define DLOCKFS_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "claim_name.h"
+
+enum store_session {
+	STORE_CONNECTED, /* a session lives and answers: a new one, or the former one again */
+	STORE_SUSPENDED, /* nothing is known: the session may live or not; operations are not answered */
+	STORE_LOST,	 /* the session is over, and its claims are or will be gone; a new one is
+			    being made, and STORE_CONNECTED will tell of it */
+};
+
+/* One claim of a queue, as the store lists it. */
+struct store_entry {
+	const char *name;
+	struct claim_id id; /* zero: placed by another kind of client */
+	enum claim_mode mode;
+	int32_t sequence;
+};
+
+/* Where events go. Pointers in arguments are valid during the call only. */
+struct store_events {
+	/* The session changed. Starts as STORE_SUSPENDED, untold. */
+	void (*on_session)(void *context, enum store_session session);
+
+	/* place() is done. error 0: the claim stands in the queue as `name` with `sequence`;
+	 * entries is the whole queue at a moment after that (the claim itself included), or NULL where
+	 * it was not asked for or could not be had.
+	 * -ECONNRESET: ambiguous. -EACCES, -ENAMETOOLONG, -ENOMEM, -EIO: it was not placed. */
+	void (*on_placed)(void *context, void *tag, int error, const char *name, int32_t sequence,
+			  const struct store_entry *entries, size_t count);
+
+	/* list() is done: error 0 and the queue in its order (claim_name_compare), or -ECONNRESET,
+	 * -EACCES, -EIO. A lock that was never used has an empty queue. */
+	void (*on_listed)(void *context, void *tag, int error, const struct store_entry *entries,
+			  size_t count);
+
+	/* watch() is over. error 0: the claim is gone. -ECONNRESET: the watch could not be set
+	 * up and nothing is known of the claim. Other errors as for on_listed. */
+	void (*on_watched)(void *context, void *tag, int error);
+
+	/* withdraw() is done: 0, the claim is gone (also if it was before); -ECONNRESET: ambiguous;
+	 * -EACCES, -EIO: it still stands. */
+	void (*on_withdrawn)(void *context, void *tag, int error);
+};
+
+struct store; /* every store's own struct begins with `const struct store_ops *ops` */
+
+struct store_ops {
+	/* A file descriptor that becomes readable when dispatch() has something to do. It stays
+	 * the same, and the store's own. */
+	int (*descriptor)(struct store *store);
+
+	/* Delivers the events that have come. */
+	void (*dispatch)(struct store *store);
+
+	/* Puts a claim at the end of the queue of `path`, with `text` (key=value lines for people)
+	 * as its data. The strings are copied. With `list` the event brings the queue along; that
+	 * costs no further round trip. */
+	void (*place)(struct store *store, void *tag, const char *path, struct claim_id id,
+		      enum claim_mode mode, const char *text, bool list);
+
+	/* Asks for the queue of `path`. With `sync` it shows everything that happened
+	 * anywhere before the call; without, everything that this session did and has heard of. */
+	void (*list)(struct store *store, void *tag, const char *path, bool sync);
+
+	/* Waits for the end of somebody's claim. Survives a lost connection. Cannot be undone. */
+	void (*watch)(struct store *store, void *tag, const char *path, const char *name);
+
+	/* Takes a claim away. `sequence` is the claim's number: a store whose numbers run out uses it
+	 * to start a queue anew in time. */
+	void (*withdraw)(struct store *store, void *tag, const char *path, const char *name,
+			 int32_t sequence);
+
+	/* One line for people about where the claims are kept and how the connection is. */
+	void (*describe)(struct store *store, char *text, size_t text_bytes);
+
+	/* Ends the session, so that all its claims are gone, and frees the store. No event
+	 * comes. May block for up to two seconds. */
+	void (*close)(struct store *store);
+};
+
+struct store {
+	const struct store_ops *ops;
+};
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The address of a store, as written after --store and `url =`:
+ *
+ *     local:                                        this process only
+ *     zookeeper://host[:port][,host[:port]...]/path an ensemble and the znode that holds the locks
+ *
+ * IPv6 hosts stand in brackets. The port is 2181 unless given. The path may be left out: then it is
+ * /dlockfs; "/" alone is the server's root.
+ *
+ * Pure functions: no I/O, any thread.
+ */
+#ifndef DLOCKFS_STORE_URL_H
+#define DLOCKFS_STORE_URL_H
+
+#include <stddef.h>
+
+enum store_kind { STORE_KIND_LOCAL, STORE_KIND_ZOOKEEPER };
+
+struct store_url {
+	enum store_kind kind;
+	char *servers; /* "host:port,host:port" as zookeeper_init(3) takes it; NULL for local */
+	char *root;    /* "/path" without a trailing slash, "" for the server's root; NULL for local */
+};
+
+/* Returns 0 and fills *ret, which store_url_finish() frees; or -EINVAL and one line in `why` that
+ * says what is wrong and what would be right; or -ENOMEM. */
+int store_url_parse(const char *text, struct store_url *ret, char *why, size_t why_bytes);
+
+/* Frees what store_url_parse() filled in. A zeroed struct is fine. */
+void store_url_finish(struct store_url *url);
+
+#endif
