@@ -6,8 +6,15 @@
  * etc/dlockfs.ini and the generated key list of the documentation all read it.
  *
  * Sections: [mount], [store], [locks] for all locks and [locks "pattern"] for those whose path
- * matches the fnmatch(3) pattern with FNM_PATHNAME | FNM_PERIOD off; for each key the last section in the file
- * that matches and sets it wins.
+ * matches the fnmatch(3) pattern with FNM_PATHNAME: "*" stands for no slash, and a leading dot is like
+ * any other character. A pattern is more specific than plain [locks], wherever that stands in the
+ * file; of several patterns that match, the last one in the file that sets a key wins. An option of
+ * the command line wins over everything, for all locks.
+ *
+ * The file: `key = value`, one a line, blanks around ignored; comments begin a line with '#' or ';',
+ * or follow a value as " ; ...". Each section stands once, each key once in its section, a line with a
+ * key has at most 197 bytes (inih's limit).
+ * Values: durations are a whole number with a unit (ms, s, m, h, d): "15s"; switches are yes or no.
  *
  * Not thread-safe; used before the loop starts, read-only after.
  */
@@ -55,17 +62,20 @@ int config_init(struct config *config);
 void config_finish(struct config *config);
 
 /* Reads an INI file over what is there. Returns 0, or -errno (-EINVAL: what is written is wrong) and
- * in `why` one line "file:line: what, expected what". */
+ * in `why` one line "file:line: what, expected what" about the first error, or "file: ..." if it cannot
+ * be opened. After an error it is undefined which keys were set. */
 int config_read(struct config *config, const char *file, char *why, size_t why_bytes);
 
-/* Sets one key as `-o key=value` does; the keys of [locks] then count for all locks, after the file. Returns 0;
- * -ENOENT if there is no such key; -EINVAL with one line in `why`; -ENOMEM. */
+/* Sets one key as `-o key=value` does, after the files; the keys of [locks] then count for all locks
+ * and over every pattern. A NULL `value` (`-o key`) is "yes" where that is possible. Returns 0; or
+ * with one line in `why` -ENOENT if there is no such key, -EINVAL, -ENOMEM; the key is then as it was. */
 int config_set(struct config *config, const char *key, const char *value, char *why, size_t why_bytes);
 
 /* What holds for the lock at `path`. */
 struct lock_policy config_policy(const struct config *config, const char *path);
 
-/* Writes every key, its section, default, range and meaning: what `--help` and the tests print. */
+/* Writes a line for every key: section, key, default, what it may be, and its meaning, with tabs
+ * between. `--help` and the tests print it. */
 void config_describe(FILE *out);
 
 #endif

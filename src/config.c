@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the table of configuration keys, the text forms of their values, and which of them count for
+ * a lock. Must not act on what is configured. Loop's thread, before the loop starts;
+ * config_policy() any time.
+ */
+#include "config_internal.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SECOND INT64_C(1000)
+#define MINUTE (60 * SECOND)
+#define HOUR   (60 * MINUTE)
+#define DAY    (24 * HOUR)
+
+#define STATUS_DIRECTORY    ".dlockfs"
+#define COMPONENT_BYTES_MAX 255
+#define EXPECTED_BYTES	    160
+#define UNITS		    "ms, s, m, h or d"
+
+#define IN_CONFIG(member) offsetof(struct config, member)
+#define IN_POLICY(member) offsetof(struct lock_policy, member)
+
+const struct config_key config_keys[] = {
+	{"mount", "mode", MODE, IN_CONFIG(mode), 0, 0777, "0777",
+	 "permissions of the mount's root directory, never sticky"},
+	{"mount", "idle", DURATION, IN_CONFIG(idle_ms), SECOND, 30 * DAY, "60s",
+	 "an unused name disappears from the mount after so long"},
+	{"mount", "directories", DIRECTORIES, IN_CONFIG(directories), 0, 0, "",
+	 "directories made when the mount starts"},
+	{"mount", "allow_other", YES_OR_NO, IN_CONFIG(allow_other), 0, 1, "yes",
+	 "other users than the one who mounts may use the locks"},
+	{"store", "url", STORE_URL, IN_CONFIG(store), 0, 0, "local:", "where the locks are kept"},
+	{"store", "session_timeout", DURATION, IN_CONFIG(session_timeout_ms), SECOND, 10 * MINUTE,
+	 "15s", "the locks of a host that died are free after so long"},
+	{"locks", "wait_limit", DURATION_OR_FOREVER, IN_POLICY(wait_limit_ms), SECOND,
+	 CONFIG_FOREVER - 1, "forever",
+	 "a waiting call fails with ENOLCK after so long without the store"},
+	{"locks", "try_limit", DURATION, IN_POLICY(try_limit_ms), 100, HOUR, "5s",
+	 "a call that does not wait fails with ENOLCK after so long without an answer"},
+	{"locks", "linger", DURATION, IN_POLICY(linger_ms), 0, 10 * SECOND, "50ms",
+	 "an interrupted waiter keeps its place so long for the restarted call"},
+};
+
+const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
+
+/* Values: from text, and what they may be */
+
+static const struct {
+	const char *name;
+	int64_t ms;
+} units[] = {{"d", DAY}, {"h", HOUR}, {"m", MINUTE}, {"s", SECOND}, {"ms", 1}};
+
+#define UNIT_COUNT (sizeof(units) / sizeof(units[0]))
+
+static void format_duration(int64_t ms, char *text, size_t text_bytes)
+{
+	size_t i = 0;
+
+	while (i < UNIT_COUNT - 1 && (ms == 0 || ms % units[i].ms != 0))
+		i++;
+	snprintf(text, text_bytes, "%" PRId64 "%s", ms / units[i].ms, units[i].name);
+}
+
+static void describe_expected(const struct config_key *key, char *text, size_t text_bytes)
+{
+	char min[32], max[32];
+
+	format_duration(key->min, min, sizeof(min));
+	format_duration(key->max, max, sizeof(max));
+	switch (key->type) {
+	case DURATION:
+		snprintf(text, text_bytes, "a duration from %s to %s, a number with " UNITS, min,
+			 max);
+		break;
+	case DURATION_OR_FOREVER:
+		snprintf(text, text_bytes,
+			 "a duration of at least %s, a number with " UNITS ", or forever", min);
+		break;
+	case MODE:
+		snprintf(text, text_bytes, "an octal mode from 0 to %#" PRIo64, key->max);
+		break;
+	case YES_OR_NO:
+		snprintf(text, text_bytes, "yes or no");
+		break;
+	case DIRECTORIES:
+		snprintf(text, text_bytes, "paths below the mount, divided by blanks");
+		break;
+	case STORE_URL:
+		snprintf(text, text_bytes,
+			 "local: or zookeeper://host[:port][,host[:port]...][/path]");
+		break;
+	}
+}
+
+/* Reads digits of the base. Returns where they end, or NULL if there are none or they are too many.
+ */
+static const char *parse_number(const char *text, int base, int64_t *ret)
+{
+	const char *digit = text;
+	int64_t value = 0;
+
+	for (; *digit >= '0' && *digit < '0' + base; digit++) {
+		if (__builtin_mul_overflow(value, base, &value) ||
+		    __builtin_add_overflow(value, *digit - '0', &value))
+			return NULL;
+	}
+	if (digit == text)
+		return NULL;
+	*ret = value;
+	return digit;
+}
+
+static bool parse_duration(const char *text, int64_t *ret_ms)
+{
+	int64_t number;
+	const char *unit = parse_number(text, 10, &number);
+
+	for (size_t i = 0; unit && i < UNIT_COUNT; i++) {
+		if (strcmp(unit, units[i].name) == 0)
+			return !__builtin_mul_overflow(number, units[i].ms, ret_ms);
+	}
+	return false;
+}
+
+static bool parse_mode(const char *text, int64_t *ret)
+{
+	const char *end = parse_number(text, 8, ret);
+
+	return end && *end == '\0';
+}
+
+static bool is_directory_path(const char *path)
+{
+	bool first = true;
+
+	for (;; path++, first = false) {
+		size_t bytes = strcspn(path, "/");
+
+		if (bytes == 0 || bytes > COMPONENT_BYTES_MAX ||
+		    (bytes <= 2 && strncmp(path, "..", bytes) == 0))
+			return false;
+		if (first && bytes == strlen(STATUS_DIRECTORY) &&
+		    strncmp(path, STATUS_DIRECTORY, bytes) == 0)
+			return false;
+		path += bytes;
+		if (*path == '\0')
+			return true;
+	}
+}
+
+static void free_strings(char **strings)
+{
+	for (char **string = strings; string && *string; string++)
+		free(*string);
+	free(strings);
+}
+
+static int parse_directories(const char *text, char ***ret, char *why, size_t why_bytes)
+{
+	/* Each takes a byte and a blank at least, and there is the NULL. */
+	char **list = calloc(strlen(text) / 2 + 2, sizeof(*list));
+	size_t count = 0;
+	int error = list ? 0 : -ENOMEM;
+
+	for (text += strspn(text, CONFIG_BLANKS); !error && *text;
+	     text += strspn(text, CONFIG_BLANKS)) {
+		size_t bytes = strcspn(text, CONFIG_BLANKS);
+
+		list[count] = strndup(text, bytes);
+		if (!list[count]) {
+			error = -ENOMEM;
+		} else if (!is_directory_path(list[count])) {
+			snprintf(why, why_bytes,
+				 "bad directory \"%s\", expected a path like \"backup/daily\", not "
+				 "\"/\", \".\", \"..\" or " STATUS_DIRECTORY,
+				 list[count]);
+			error = -EINVAL;
+		}
+		count++;
+		text += bytes;
+	}
+	if (error) {
+		free_strings(list);
+		return error;
+	}
+	*ret = list;
+	return 0;
+}
+
+static int set_directories(char ***target, const char *text, char *why, size_t why_bytes)
+{
+	char **list;
+	int error = parse_directories(text, &list, why, why_bytes);
+
+	if (error)
+		return error;
+	free_strings(*target);
+	*target = list;
+	return 0;
+}
+
+static int set_store(struct store_url *target, const char *text, char *why, size_t why_bytes)
+{
+	struct store_url url;
+	int error = store_url_parse(text, &url, why, why_bytes);
+
+	if (error)
+		return error;
+	store_url_finish(target);
+	*target = url;
+	return 0;
+}
+
+/* Reads what is a number in the end, within its limits. */
+static bool parse_number_value(const struct config_key *key, const char *text, int64_t *ret)
+{
+	bool valid;
+
+	switch (key->type) {
+	case MODE:
+		valid = parse_mode(text, ret);
+		break;
+	case YES_OR_NO:
+		*ret = strcmp(text, "yes") == 0;
+		valid = *ret || strcmp(text, "no") == 0;
+		break;
+	case DURATION_OR_FOREVER:
+		if (strcmp(text, "forever") == 0) {
+			*ret = CONFIG_FOREVER;
+			return true;
+		}
+		valid = parse_duration(text, ret);
+		break;
+	default:
+		valid = parse_duration(text, ret);
+		break;
+	}
+	return valid && *ret >= key->min && *ret <= key->max;
+}
+
+/* Sets what `key` means in `target`, the struct that its offset counts from. Returns 0, -ENOMEM, or
+ * -EINVAL with what is wrong and expected in `why`. */
+static int set_value(const struct config_key *key, void *target, const char *text, char *why,
+		     size_t why_bytes)
+{
+	char expected[EXPECTED_BYTES];
+	void *member = (char *)target + key->offset;
+	int64_t number;
+
+	if (key->type == DIRECTORIES)
+		return set_directories(member, text, why, why_bytes);
+	if (key->type == STORE_URL)
+		return set_store(member, text, why, why_bytes);
+
+	if (!parse_number_value(key, text, &number)) {
+		describe_expected(key, expected, sizeof(expected));
+		snprintf(why, why_bytes, "bad value \"%s\", expected %s", text, expected);
+		return -EINVAL;
+	}
+	if (key->type == MODE)
+		*(mode_t *)member = (mode_t)number;
+	else if (key->type == YES_OR_NO)
+		*(bool *)member = number != 0;
+	else
+		*(int64_t *)member = number;
+	return 0;
+}
+
+static bool is_of_locks(const struct config_key *key)
+{
+	return strcmp(key->section, CONFIG_LOCKS_SECTION) == 0;
+}
+
+int config_set_key(struct config *config, const struct config_key *key, size_t locks,
+		   const char *text, char *why, size_t why_bytes)
+{
+	struct config_section *section = &config->sections[locks];
+	int error;
+
+	if (!is_of_locks(key))
+		return set_value(key, config, text, why, why_bytes);
+	error = set_value(key, &section->policy, text, why, why_bytes);
+	if (!error)
+		section->set |= CONFIG_KEY_BIT(key);
+	return error;
+}
+
+const struct config_key *config_find_key(const char *section, const char *name)
+{
+	for (size_t i = 0; i < config_key_count; i++) {
+		if ((!section || strcmp(config_keys[i].section, section) == 0) &&
+		    strcmp(config_keys[i].name, name) == 0)
+			return &config_keys[i];
+	}
+	return NULL;
+}
+
+int config_add_section(struct config *config, const char *pattern, size_t pattern_bytes)
+{
+	struct config_section section = {0}, *grown;
+
+	if (pattern) {
+		section.pattern = strndup(pattern, pattern_bytes);
+		if (!section.pattern)
+			return -ENOMEM;
+	}
+	grown = realloc(config->sections, (config->section_count + 1) * sizeof(*grown));
+	if (!grown) {
+		free(section.pattern);
+		return -ENOMEM;
+	}
+	config->sections = grown;
+	config->sections[config->section_count++] = section;
+	return 0;
+}
+
+int config_init(struct config *config)
+{
+	char why[EXPECTED_BYTES];
+	int error = 0;
+
+	*config = (struct config){0};
+	while (!error && config->section_count < CONFIG_FIRST_PATTERN)
+		error = config_add_section(config, NULL, 0);
+	for (size_t i = 0; !error && i < config_key_count; i++)
+		error = config_set_key(config, &config_keys[i], CONFIG_ALL_LOCKS,
+				       config_keys[i].fallback, why, sizeof(why));
+	if (error)
+		config_finish(config);
+	return error;
+}
+
+void config_finish(struct config *config)
+{
+	for (size_t i = 0; i < config->section_count; i++)
+		free(config->sections[i].pattern);
+	free(config->sections);
+	free_strings(config->directories);
+	store_url_finish(&config->store);
+	*config = (struct config){0};
+}
+
+int config_set(struct config *config, const char *key, const char *value, char *why,
+	       size_t why_bytes)
+{
+	const struct config_key *found = config_find_key(NULL, key);
+	char detail[CONFIG_WHY_BYTES];
+	int error;
+
+	if (!found) {
+		snprintf(why, why_bytes, "no such key");
+		return -ENOENT;
+	}
+	if (!value && found->type != YES_OR_NO) {
+		describe_expected(found, detail, sizeof(detail));
+		snprintf(why, why_bytes, "no value, expected %s", detail);
+		return -EINVAL;
+	}
+	error = config_set_key(config, found, CONFIG_OPTIONS, value ? value : "yes", detail,
+			       sizeof(detail));
+	if (error)
+		snprintf(why, why_bytes, "%s", error == -ENOMEM ? "out of memory" : detail);
+	return error;
+}
+
+/* Takes over into `policy` what the section sets. */
+static void apply_section(struct lock_policy *policy, const struct config_section *section)
+{
+	for (const struct config_key *key = config_keys; key < config_keys + config_key_count;
+	     key++) {
+		if (is_of_locks(key) && section->set & CONFIG_KEY_BIT(key))
+			memcpy((char *)policy + key->offset,
+			       (const char *)&section->policy + key->offset, sizeof(int64_t));
+	}
+}
+
+struct lock_policy config_policy(const struct config *config, const char *path)
+{
+	struct lock_policy policy = config->sections[CONFIG_ALL_LOCKS].policy;
+
+	for (size_t i = CONFIG_FIRST_PATTERN; i < config->section_count; i++) {
+		if (fnmatch(config->sections[i].pattern, path, FNM_PATHNAME) == 0)
+			apply_section(&policy, &config->sections[i]);
+	}
+	apply_section(&policy, &config->sections[CONFIG_OPTIONS]);
+	return policy;
+}
+
+void config_describe(FILE *out)
+{
+	char expected[EXPECTED_BYTES];
+
+	for (size_t i = 0; i < config_key_count; i++) {
+		describe_expected(&config_keys[i], expected, sizeof(expected));
+		fprintf(out, "%s\t%s\t%s\t%s\t%s\n", config_keys[i].section, config_keys[i].name,
+			config_keys[i].fallback, expected, config_keys[i].meaning);
+	}
+}

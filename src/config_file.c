@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the reading of the INI file. Must not know what a key means. Loop's thread, before the loop
+ * starts.
+ *
+ * inih splits the lines with keys. What it would pass over in silence is checked before it sees a
+ * line, in next_line(): it cuts long lines, stops at NUL bytes, takes an indented line as a second
+ * value, shortens section names, and does not tell of a section without keys. So section headers,
+ * which it would also end at the first ']' of a pattern, never reach it.
+ */
+#include "config_internal.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ini.h>
+
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+#define SECTIONS	"[mount], [store], [locks] or [locks \"pattern\"]"
+
+struct reading {
+	struct config *config;
+	const char *file;
+	FILE *stream;
+	char *text; /* the line, for getline(3) */
+	size_t text_bytes;
+	int line;
+	int error; /* the first one; what is to be told of it is in why */
+	char *why;
+	size_t why_bytes;
+	const char *section;  /* NULL before the first header */
+	size_t locks;	      /* the section that takes keys of [locks] */
+	size_t first_pattern; /* the first section with a pattern that this file made */
+	unsigned keys_seen;   /* since the header, as CONFIG_KEY_BITs */
+	unsigned opened;      /* [mount], [store], [locks]: CONFIG_KEY_BITs of their first keys */
+};
+
+static int __attribute__((format(printf, 3, 4)))
+fail(struct reading *reading, int error, const char *format, ...)
+{
+	char what[1024];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(what, sizeof(what), format, arguments);
+	va_end(arguments);
+	snprintf(reading->why, reading->why_bytes, "%s:%d: %s", reading->file, reading->line, what);
+	reading->error = error;
+	return error;
+}
+
+static int open_pattern(struct reading *reading, const char *pattern, size_t bytes)
+{
+	struct config *config = reading->config;
+
+	if (bytes == 0 || *pattern == '/')
+		return fail(reading, -EINVAL,
+			    "bad pattern \"%.*s\", expected a path like \"backup/*\"", (int)bytes,
+			    pattern);
+	for (size_t i = reading->first_pattern; i < config->section_count; i++) {
+		const char *other = config->sections[i].pattern;
+
+		if (strlen(other) == bytes && memcmp(other, pattern, bytes) == 0)
+			return fail(reading, -EINVAL,
+				    "section [locks \"%s\"] a second time, expected it once",
+				    other);
+	}
+	if (config_add_section(config, pattern, bytes))
+		return fail(reading, -ENOMEM, "out of memory");
+	reading->locks = config->section_count - 1;
+	return 0;
+}
+
+static int open_section(struct reading *reading, const char *name, size_t bytes, bool has_pattern)
+{
+	const struct config_key *key = config_keys, *end = config_keys + config_key_count;
+
+	while (key < end &&
+	       (strlen(key->section) != bytes || memcmp(key->section, name, bytes) != 0))
+		key++;
+	if (key == end)
+		return fail(reading, -EINVAL, "unknown section \"%.*s\", expected " SECTIONS,
+			    (int)bytes, name);
+	reading->section = key->section;
+	reading->keys_seen = 0;
+	reading->locks = CONFIG_ALL_LOCKS;
+	if (has_pattern)
+		return 0;
+	if (reading->opened & CONFIG_KEY_BIT(key))
+		return fail(reading, -EINVAL, "section [%s] a second time, expected it once",
+			    key->section);
+	reading->opened |= CONFIG_KEY_BIT(key);
+	return 0;
+}
+
+/* Reads a line that begins with '['. */
+static int read_header(struct reading *reading, const char *header)
+{
+	const char *name = header + 1 + strspn(header + 1, CONFIG_BLANKS);
+	size_t name_bytes = strcspn(name, CONFIG_BLANKS "\"]"), pattern_bytes = 0;
+	const char *rest = name + name_bytes, *pattern = NULL;
+	bool valid = true;
+	int error;
+
+	rest += strspn(rest, CONFIG_BLANKS);
+	if (*rest == '"') {
+		pattern = rest + 1;
+		pattern_bytes = strcspn(pattern, "\"");
+		rest = pattern + pattern_bytes;
+		valid = *rest == '"' && name_bytes == strlen(CONFIG_LOCKS_SECTION) &&
+			memcmp(name, CONFIG_LOCKS_SECTION, name_bytes) == 0;
+		rest += valid;
+		rest += strspn(rest, CONFIG_BLANKS);
+	}
+	valid = valid && *rest++ == ']';
+	rest += valid ? strspn(rest, CONFIG_BLANKS) : 0;
+	if (!valid || (*rest != '\0' && *rest != ';'))
+		return fail(reading, -EINVAL, "bad section header %s, expected " SECTIONS, header);
+
+	error = open_section(reading, name, name_bytes, pattern);
+	if (!error && pattern)
+		error = open_pattern(reading, pattern, pattern_bytes);
+	return error;
+}
+
+/* Reads a line without the blanks around it, or NULL at the end of the file or after an error. */
+static char *read_line(struct reading *reading)
+{
+	ssize_t bytes;
+	char *text;
+
+	reading->line++;
+	errno = 0;
+	bytes = getline(&reading->text, &reading->text_bytes, reading->stream);
+	if (bytes < 0) {
+		if (!feof(reading->stream))
+			fail(reading, errno ? -errno : -EIO, "cannot read it: %s", strerror(errno));
+		return NULL;
+	}
+	text = reading->text;
+	if (strlen(text) != (size_t)bytes) {
+		fail(reading, -EINVAL, "a NUL byte, expected text");
+		return NULL;
+	}
+	if (reading->line == 1 && strncmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
+		text += strlen(BYTE_ORDER_MARK);
+	text += strspn(text, CONFIG_BLANKS);
+	for (char *end = text + strlen(text); end > text && strchr(CONFIG_BLANKS, end[-1]); end--)
+		end[-1] = '\0';
+	return text;
+}
+
+/* inih's reader: puts the next line with a key into `line`, and an empty one for every other, so
+ * that inih counts them all. */
+static char *next_line(char *line, int line_bytes, void *user)
+{
+	struct reading *reading = user;
+	const char *text = reading->error ? NULL : read_line(reading);
+	size_t longest = (size_t)line_bytes - strlen("\r\n") - 1;
+
+	if (!text)
+		return NULL;
+	if (*text == '#' || *text == ';')
+		text = "";
+	if (*text == '[') {
+		if (read_header(reading, text))
+			return NULL;
+		text = "";
+	}
+	if (strlen(text) > longest) {
+		fail(reading, -EINVAL, "a line of %zu bytes, expected at most %zu", strlen(text),
+		     longest);
+		return NULL;
+	}
+	strcpy(stpcpy(line, text), "\n");
+	return line;
+}
+
+static int reject_unknown_key(struct reading *reading, const char *name)
+{
+	char known[256] = "";
+	const struct config_key *elsewhere = config_find_key(NULL, name);
+
+	if (elsewhere)
+		return fail(reading, -EINVAL, "key \"%s\" in section [%s], expected it in [%s]",
+			    name, reading->section, elsewhere->section);
+	for (size_t i = 0, used = 0; i < config_key_count && used < sizeof(known); i++) {
+		if (strcmp(config_keys[i].section, reading->section) == 0)
+			used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s",
+						 used ? ", " : "", config_keys[i].name);
+	}
+	return fail(reading, -EINVAL, "unknown key \"%s\" in section [%s], expected one of %s",
+		    name, reading->section, known);
+}
+
+/* inih's handler; its own idea of the section is not used. Returns 0 for an error. */
+static int on_key(void *user, const char *section, const char *name, const char *value)
+{
+	struct reading *reading = user;
+	const struct config_key *key;
+	char why[CONFIG_WHY_BYTES];
+	int error;
+
+	(void)section;
+	if (reading->error)
+		return 0;
+	if (!reading->section)
+		return !fail(reading, -EINVAL,
+			     "key \"%s\" before any section, expected " SECTIONS " first", name);
+	key = config_find_key(reading->section, name);
+	if (!key)
+		return !reject_unknown_key(reading, name);
+	if (reading->keys_seen & CONFIG_KEY_BIT(key))
+		return !fail(reading, -EINVAL,
+			     "key \"%s\" a second time in its section, expected it once", name);
+	reading->keys_seen |= CONFIG_KEY_BIT(key);
+
+	error = config_set_key(reading->config, key, reading->locks, value, why, sizeof(why));
+	if (error == -ENOMEM)
+		fail(reading, error, "out of memory");
+	else if (error)
+		fail(reading, error, "%s: %s", name, why);
+	return !error;
+}
+
+int config_read(struct config *config, const char *file, char *why, size_t why_bytes)
+{
+	struct reading reading = {
+		.config = config,
+		.file = file,
+		.stream = fopen(file, "re"),
+		.why = why,
+		.why_bytes = why_bytes,
+		.first_pattern = config->section_count,
+	};
+	int result;
+
+	if (!reading.stream) {
+		result = -errno;
+		snprintf(why, why_bytes, "%s: %s", file, strerror(errno));
+		return result;
+	}
+	result = ini_parse_stream(next_line, &reading, on_key, &reading);
+	/* inih goes on after a line that it cannot split and returns the first one's number. */
+	if (result > 0 && (!reading.error || result < reading.line)) {
+		reading.line = result;
+		fail(&reading, -EINVAL, "a line without '=', expected key = value");
+	} else if (result < 0 && !reading.error) {
+		fail(&reading, -ENOMEM, "out of memory");
+	}
+	fclose(reading.stream);
+	free(reading.text);
+	return reading.error;
+}

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The configuration: defaults, files good and bad, options, what holds for a lock, and that
+ * etc/dlockfs.ini shows every key as it is. DLOCKFS_SOURCE_DIR says where that file's tree is.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "config.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define X50  "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+#define X200 X50 X50 X50 X50
+
+static struct config config;
+static char why[1024];
+
+static int setup(void **state)
+{
+	(void)state;
+	why[0] = '\0';
+	return config_init(&config);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	config_finish(&config);
+	return 0;
+}
+
+/* Reads `bytes` of text as a file. What is said of it is in `why`, without the file's name. */
+static int read_bytes(const char *text, size_t bytes)
+{
+	char file[] = "/tmp/dlockfs-test-config.XXXXXX";
+	int fd = mkstemp(file), result;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, bytes), bytes);
+	close(fd);
+	result = config_read(&config, file, why, sizeof(why));
+	unlink(file);
+	if (result) {
+		assert_memory_equal(why, file, strlen(file));
+		assert_int_equal(why[strlen(file)], ':');
+		memmove(why, why + strlen(file) + 1, strlen(why + strlen(file) + 1) + 1);
+		assert_null(strchr(why, '\n'));
+	}
+	return result;
+}
+
+static void read_good(const char *text)
+{
+	int result = read_bytes(text, strlen(text));
+
+	if (result)
+		print_message("%s\n", why);
+	assert_int_equal(result, 0);
+}
+
+static void check_defaults(void)
+{
+	struct lock_policy policy = config_policy(&config, "any");
+
+	assert_int_equal(config.mode, 0777);
+	assert_int_equal(config.idle_ms, 60000);
+	assert_true(!config.directories || !config.directories[0]);
+	assert_true(config.allow_other);
+	assert_int_equal(config.store.kind, STORE_KIND_LOCAL);
+	assert_int_equal(config.session_timeout_ms, 15000);
+	assert_int_equal(policy.wait_limit_ms, CONFIG_FOREVER);
+	assert_int_equal(policy.try_limit_ms, 5000);
+	assert_int_equal(policy.linger_ms, 50);
+}
+
+static void test_defaults(void **state)
+{
+	(void)state;
+	check_defaults();
+	read_good("");
+	read_good("[mount]\n[store]\n[locks]\n[locks \"x\"]\n");
+	check_defaults();
+}
+
+static void test_every_key(void **state)
+{
+	struct lock_policy policy;
+
+	(void)state;
+	read_good("# a comment\n"
+		  "; another\n"
+		  "\n"
+		  "[mount]\n"
+		  "mode = 0750\n"
+		  "idle=2m\n"
+		  "   directories =  a  b/c\t.d/..e ; but not this\n"
+		  "allow_other = no\r\n"
+		  "[ store ] ; comment\n"
+		  "url: zookeeper://zk:2191/x;y\n"
+		  "session_timeout = 10m\n"
+		  "[locks]\n"
+		  "  # indented\n"
+		  "wait_limit = 1h\n"
+		  "try_limit = 100ms\n"
+		  "linger = 0ms");
+	policy = config_policy(&config, "any");
+	assert_int_equal(config.mode, 0750);
+	assert_int_equal(config.idle_ms, 120000);
+	assert_string_equal(config.directories[0], "a");
+	assert_string_equal(config.directories[1], "b/c");
+	assert_string_equal(config.directories[2], ".d/..e");
+	assert_null(config.directories[3]);
+	assert_false(config.allow_other);
+	assert_int_equal(config.store.kind, STORE_KIND_ZOOKEEPER);
+	assert_string_equal(config.store.servers, "zk:2191");
+	assert_string_equal(config.store.root, "/x;y");
+	assert_int_equal(config.session_timeout_ms, 600000);
+	assert_int_equal(policy.wait_limit_ms, 3600000);
+	assert_int_equal(policy.try_limit_ms, 100);
+	assert_int_equal(policy.linger_ms, 0);
+}
+
+static void test_odd_but_good_files(void **state)
+{
+	(void)state;
+	read_good("\xef\xbb\xbf[mount]\nmode = 700\n");
+	assert_int_equal(config.mode, 0700);
+	read_good("\xef\xbb\xbf# only a comment");
+	read_good("# " X200 X200 X200 "\n[mount]\nmode = 755\n");
+	assert_int_equal(config.mode, 0755);
+	read_good("[locks \"" X200 "\"]\nlinger = 1s\n");
+	assert_int_equal(config_policy(&config, X200).linger_ms, 1000);
+	assert_int_equal(config_policy(&config, X200 "y").linger_ms, 50);
+	/* A second file goes on where the first one ended. */
+	read_good("[locks \"" X200 "\"]\nlinger = 2s\n");
+	assert_int_equal(config_policy(&config, X200).linger_ms, 2000);
+	read_good("[mount]\ndirectories =\n");
+	assert_null(config.directories[0]);
+}
+
+#define SECTIONS "expected [mount], [store], [locks] or [locks \"pattern\"]"
+#define DURATION(min, max)                                                                         \
+	"expected a duration from " min " to " max ", a number with ms, s, m, h or d"
+
+static const struct {
+	const char *text, *why;
+} bad_files[] = {
+	/* keys */
+	{"mode = 0700\n[mount]\n", "1: key \"mode\" before any section, " SECTIONS " first"},
+	{"[mount]\n\nspeed = 1\n", "3: unknown key \"speed\" in section [mount], expected one of "
+				   "mode, idle, directories, allow_other"},
+	{"[mount]\nMode = 0700\n", "2: unknown key \"Mode\""},
+	{"[mount]\n= 0700\n", "2: unknown key \"\""},
+	{"[mount]\nurl = local:\n", "2: key \"url\" in section [mount], expected it in [store]"},
+	{"[locks \"a\"]\nmode = 0700\n",
+	 "2: key \"mode\" in section [locks], expected it in [mount]"},
+	{"[mount]\nidle = 1s\nmode = 0700\nidle = 2s\n",
+	 "4: key \"idle\" a second time in its section, expected it once"},
+	{"[mount]\nmode\n", "2: a line without '=', expected key = value"},
+	{"[mount]\nmode = 0700\n  0600\n", "3: a line without '='"},
+	{"[mount]\nmode ; = 0700\n", "2: a line without '='"},
+	{"[mount]\nmode = 0700\n  idle = 5\n", "3: idle: bad value \"5\""},
+	/* only the first error is told */
+	{"[mount]\nmode\nidle = 5\n", "2: a line without '='"},
+	{"[mount]\nidle = 5\nmode\n", "2: idle: bad value"},
+	{"[mount]\nmode\n[bogus]\n", "2: a line without '='"},
+	{"[bogus]\nmode\n", "1: unknown section"},
+	{"# x\n\n[mount]\n\nmode\n", "5: a line without '='"},
+	/* sections */
+	{"[bogus]\n", "1: unknown section \"bogus\", " SECTIONS},
+	{"[mount]\nmode = 0700\n[bogus]", "3: unknown section \"bogus\""},
+	{"[]\n", "1: unknown section \"\""},
+	{"[Mount]\n", "1: unknown section \"Mount\""},
+	{"[mount\n", "1: bad section header [mount, " SECTIONS},
+	{"[mount] x\n", "1: bad section header [mount] x"},
+	{"[mount] mode = 0700\n", "1: bad section header"},
+	{"[mount x]\n", "1: bad section header"},
+	{"[mount \"x\"]\n", "1: bad section header"},
+	{"[locks \"x]\n", "1: bad section header"},
+	{"[locks \"x\" y]\n", "1: bad section header"},
+	{"[locks x]\n", "1: bad section header"},
+	{"[locks \"x\"\n", "1: bad section header"},
+	{"[", "1: bad section header [, expected"},
+	{"[locks \"\"]\n", "1: bad pattern \"\", expected a path like \"backup/*\""},
+	{"[locks \"/a\"]\n", "1: bad pattern \"/a\""},
+	{"[mount]\n[store]\n[mount]\n", "3: section [mount] a second time, expected it once"},
+	{"[locks \"a\"]\n[locks]\n[locks \"a\"]\n",
+	 "3: section [locks \"a\"] a second time, expected it once"},
+	/* values */
+	{"[mount]\nmode = 1777\n",
+	 "2: mode: bad value \"1777\", expected an octal mode from 0 to 0777"},
+	{"[mount]\nmode = 0778\n", "2: mode: bad value \"0778\""},
+	{"[mount]\nmode = -1\n", "2: mode: bad value \"-1\""},
+	{"[mount]\nmode = rwx\n", "2: mode: bad value \"rwx\""},
+	{"[mount]\nmode =\n", "2: mode: bad value \"\""},
+	{"[mount]\nmode = 0700 # x\n", "2: mode: bad value \"0700 # x\""},
+	{"[mount]\nmode = 77777777777777777777777777\n", "2: mode: bad value"},
+	{"[mount]\nidle = 999ms\n", "2: idle: bad value \"999ms\", " DURATION("1s", "30d")},
+	{"[mount]\nidle = 31d\n", "2: idle: bad value \"31d\""},
+	{"[mount]\nidle = 60\n", "2: idle: bad value \"60\""},
+	{"[mount]\nidle = 60 s\n", "2: idle: bad value \"60 s\""},
+	{"[mount]\nidle = 60S\n", "2: idle: bad value"},
+	{"[mount]\nidle = 60sec\n", "2: idle: bad value"},
+	{"[mount]\nidle = 1.5s\n", "2: idle: bad value"},
+	{"[mount]\nidle = +5s\n", "2: idle: bad value"},
+	{"[mount]\nidle = -5s\n", "2: idle: bad value"},
+	{"[mount]\nidle = s\n", "2: idle: bad value"},
+	{"[mount]\nidle = forever\n", "2: idle: bad value \"forever\""},
+	{"[mount]\nidle = 9223372036854775807d\n", "2: idle: bad value"},
+	{"[mount]\nidle = 18446744073709551617s\n", "2: idle: bad value"},
+	{"[mount]\nallow_other = true\n", "2: allow_other: bad value \"true\", expected yes or no"},
+	{"[mount]\nallow_other = Yes\n", "2: allow_other: bad value"},
+	{"[mount]\ndirectories = a /b\n",
+	 "2: directories: bad directory \"/b\", expected a path like"},
+	{"[mount]\ndirectories = a/\n", "2: directories: bad directory \"a/\""},
+	{"[mount]\ndirectories = a//b\n", "2: directories: bad directory \"a//b\""},
+	{"[mount]\ndirectories = .\n", "2: directories: bad directory \".\""},
+	{"[mount]\ndirectories = a/../b\n", "2: directories: bad directory \"a/../b\""},
+	{"[mount]\ndirectories = .dlockfs/x\n", "2: directories: bad directory \".dlockfs/x\""},
+	{"[store]\nurl = etcd:\n", "2: url: bad store \"etcd:\", expected local: or"},
+	{"[store]\nurl = zookeeper://a:x\n", "2: url: bad port \"x\" in store"},
+	{"[store]\nsession_timeout = 11m\n",
+	 "2: session_timeout: bad value \"11m\", " DURATION("1s", "10m")},
+	{"[locks]\nwait_limit = 0s\n", "2: wait_limit: bad value \"0s\", expected a duration of at "
+				       "least 1s, a number with ms, s, m, h or d, or forever"},
+	{"[locks]\ntry_limit = 99ms\n",
+	 "2: try_limit: bad value \"99ms\", " DURATION("100ms", "1h")},
+	{"[locks \"a\"]\nlinger = 11s\n", "2: linger: bad value \"11s\", " DURATION("0ms", "10s")},
+	/* lines */
+	{"[mount]\nmode = 0700\nidle = " X200 "\n", "3: a line of 207 bytes, expected at most 197"},
+};
+
+static void test_bad_files(void **state)
+{
+	for (size_t i = 0; i < COUNT(bad_files); i++) {
+		int result;
+
+		teardown(state);
+		setup(state);
+		result = read_bytes(bad_files[i].text, strlen(bad_files[i].text));
+		if (result != -EINVAL ||
+		    strncmp(why, bad_files[i].why, strlen(bad_files[i].why)) != 0)
+			print_message("read:     %s\nexpected: %s\n", why, bad_files[i].why);
+		assert_int_equal(result, -EINVAL);
+		assert_memory_equal(why, bad_files[i].why, strlen(bad_files[i].why));
+		assert_non_null(strstr(why, ", expected "));
+	}
+}
+
+static void test_longest_line(void **state)
+{
+	char text[256] = "[mount]\ndirectories = ";
+
+	(void)state;
+	memset(text + strlen(text), 'x', 197 - strlen("directories = "));
+	read_good(text);
+	assert_int_equal(strlen(config.directories[0]), 197 - strlen("directories = "));
+	strcat(text, "x");
+	assert_int_equal(read_bytes(text, strlen(text)), -EINVAL);
+}
+
+static void test_nul_bytes(void **state)
+{
+	static const char in_value[] = "[mount]\nmode = 07\0"
+				       "00\n";
+	static const char in_comment[] = "# \0\n";
+	static const char at_end[] = "[mount]\n\0";
+
+	(void)state;
+	assert_int_equal(read_bytes(in_value, sizeof(in_value) - 1), -EINVAL);
+	assert_string_equal(why, "2: a NUL byte, expected text");
+	assert_int_equal(read_bytes(in_comment, sizeof(in_comment) - 1), -EINVAL);
+	assert_string_equal(why, "1: a NUL byte, expected text");
+	assert_int_equal(read_bytes(at_end, sizeof(at_end) - 1), -EINVAL);
+	assert_string_equal(why, "2: a NUL byte, expected text");
+}
+
+static void test_unreadable_files(void **state)
+{
+	(void)state;
+	assert_int_equal(config_read(&config, "/nonexistent/x", why, sizeof(why)), -ENOENT);
+	assert_string_equal(why, "/nonexistent/x: No such file or directory");
+	assert_int_equal(config_read(&config, "/", why, sizeof(why)), -EISDIR);
+	assert_string_equal(why, "/:1: cannot read it: Is a directory");
+}
+
+static void test_patterns(void **state)
+{
+	struct lock_policy policy;
+
+	(void)state;
+	read_good("[locks \"backup/*\"]\nwait_limit = 1m\nlinger = 1s\n"
+		  "[locks \"*/daily\"]\nwait_limit = 2m\n"
+		  "[locks]\nwait_limit = 9m\ntry_limit = 9s\n"
+		  "[locks \"x[0-9]\"]\nlinger = 2s\n"
+		  "[locks \"backup/never\"]\n"
+		  "[locks \"a ;b\"]\nlinger = 3s\n"
+		  "[locks \"deep/*/*\"]\nlinger = 4s\n");
+
+	policy = config_policy(&config, "backup/weekly");
+	assert_int_equal(policy.wait_limit_ms, 60000);
+	assert_int_equal(policy.try_limit_ms, 9000);
+	assert_int_equal(policy.linger_ms, 1000);
+	policy = config_policy(&config, "backup/daily");
+	assert_int_equal(policy.wait_limit_ms, 120000);
+	assert_int_equal(policy.linger_ms, 1000);
+	policy = config_policy(&config, "backup/a/daily");
+	assert_int_equal(policy.wait_limit_ms, 540000);
+	assert_int_equal(policy.linger_ms, 50);
+	assert_int_equal(config_policy(&config, "backup/.hidden").linger_ms, 1000);
+	assert_int_equal(config_policy(&config, "x5").linger_ms, 2000);
+	assert_int_equal(config_policy(&config, "xx").linger_ms, 50);
+	assert_int_equal(config_policy(&config, "a ;b").linger_ms, 3000);
+	assert_int_equal(config_policy(&config, "deep/a/b").linger_ms, 4000);
+	assert_int_equal(config_policy(&config, "deep/a").linger_ms, 50);
+}
+
+static void test_options(void **state)
+{
+	static const struct {
+		const char *key, *value;
+		int result;
+		const char *why;
+	} bad[] = {
+		{"speed", "1", -ENOENT, "no such key"},
+		{"", "1", -ENOENT, "no such key"},
+		{"ro", NULL, -ENOENT, "no such key"},
+		{"idle", NULL, -EINVAL, "no value, " DURATION("1s", "30d")},
+		{"idle", "5", -EINVAL, "bad value \"5\", " DURATION("1s", "30d")},
+		{"url", "x", -EINVAL,
+		 "bad store \"x\", expected local: or "
+		 "zookeeper://host[:port][,host[:port]...][/path]"},
+		{"directories", "..", -EINVAL,
+		 "bad directory \"..\", expected a path like \"backup/daily\", not "
+		 "\"/\", \".\", \"..\" or .dlockfs"},
+	};
+
+	(void)state;
+	read_good("[locks \"a\"]\nlinger = 1s\ntry_limit = 1s\n[mount]\nallow_other = no\n");
+	assert_int_equal(config_set(&config, "linger", "2s", why, sizeof(why)), 0);
+	assert_int_equal(config_policy(&config, "a").linger_ms, 2000);
+	assert_int_equal(config_policy(&config, "a").try_limit_ms, 1000);
+	assert_int_equal(config_policy(&config, "b").linger_ms, 2000);
+	assert_int_equal(config_policy(&config, "b").try_limit_ms, 5000);
+	assert_int_equal(config_set(&config, "allow_other", NULL, why, sizeof(why)), 0);
+	assert_true(config.allow_other);
+	assert_int_equal(config_set(&config, "url", "zookeeper://a/b", why, sizeof(why)), 0);
+	assert_int_equal(config_set(&config, "url", "zookeeper://c/d", why, sizeof(why)), 0);
+	assert_int_equal(config_set(&config, "directories", X200 "/" X200, why, sizeof(why)), 0);
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		assert_int_equal(config_set(&config, bad[i].key, bad[i].value, why, sizeof(why)),
+				 bad[i].result);
+		assert_string_equal(why, bad[i].why);
+	}
+	assert_string_equal(config.store.servers, "c:2181");
+	assert_string_equal(config.directories[0], X200 "/" X200);
+	assert_int_equal(config.idle_ms, 60000);
+}
+
+/* Random bytes, in lines that look like the real thing: nothing but 0 and -EINVAL comes of it. */
+static void test_random_files(void **state)
+{
+	static const char *const pieces[] = {
+		"[mount]",
+		"[locks]",
+		"[locks \"",
+		"\"]",
+		"[",
+		"]",
+		"\n",
+		"\n",
+		"\n",
+		" ",
+		"\t",
+		"=",
+		":",
+		"mode",
+		"idle",
+		"directories",
+		"url",
+		"linger",
+		"60s",
+		"forever",
+		"0700",
+		"local:",
+		"zookeeper://",
+		"a",
+		"[::1]",
+		",",
+		"/",
+		"..",
+		";",
+		"#",
+		"\"",
+		"\r",
+		"\xef\xbb\xbf",
+		X50,
+		"\xff",
+		"\x01",
+		"999999999999999999999",
+	};
+
+	srandom(1);
+	for (int i = 0; i < 3000; i++) {
+		char text[4096] = "";
+		int count = (int)(random() % 30), result;
+
+		while (count-- > 0)
+			strcat(text, pieces[(size_t)random() % COUNT(pieces)]);
+		teardown(state);
+		setup(state);
+		result = read_bytes(text, strlen(text));
+		assert_true(result == 0 || result == -EINVAL);
+	}
+}
+
+/* The example */
+
+static FILE *open_example(void)
+{
+	const char *tree = getenv("DLOCKFS_SOURCE_DIR");
+	char file[4096];
+	FILE *stream;
+
+	snprintf(file, sizeof(file), "%s/etc/dlockfs.ini", tree ? tree : ".");
+	stream = fopen(file, "re");
+	if (!stream)
+		print_message("%s: not found; DLOCKFS_SOURCE_DIR says where etc/ is\n", file);
+	assert_non_null(stream);
+	return stream;
+}
+
+static bool is_commented_out(const char *line)
+{
+	return line[0] == '#' && (line[1] == '[' || (line[1] >= 'a' && line[1] <= 'z'));
+}
+
+static void read_example(bool uncomment)
+{
+	FILE *stream = open_example();
+	char text[16384] = "", line[512];
+
+	while (fgets(line, sizeof(line), stream))
+		strcat(text, uncomment && is_commented_out(line) ? line + 1 : line);
+	fclose(stream);
+	read_good(text);
+}
+
+static void test_example_changes_nothing(void **state)
+{
+	(void)state;
+	read_example(false);
+	check_defaults();
+}
+
+static void test_example_uncommented(void **state)
+{
+	(void)state;
+	read_example(true);
+	check_defaults();
+	assert_int_equal(config_policy(&config, "backup/x").wait_limit_ms, 600000);
+	assert_int_equal(config_policy(&config, "backup/x").try_limit_ms, 30000);
+}
+
+/* Whether the example has the line under the header of the section. */
+static bool example_has(const char *section, const char *wanted)
+{
+	FILE *stream = open_example();
+	char header[64], line[512];
+	bool inside = false, found = false;
+
+	snprintf(header, sizeof(header), "[%s]", section);
+	while (!found && fgets(line, sizeof(line), stream)) {
+		line[strcspn(line, "\n")] = '\0';
+		if (line[0] == '[' || strncmp(line, "#[", 2) == 0)
+			inside = strcmp(line, header) == 0;
+		else
+			found = inside && strcmp(line, wanted) == 0;
+	}
+	fclose(stream);
+	return found;
+}
+
+static void test_example_has_every_key(void **state)
+{
+	char *text = NULL, *line, *rest, *names[64];
+	size_t bytes, count = 0;
+	FILE *stream = open_memstream(&text, &bytes);
+
+	(void)state;
+	config_describe(stream);
+	fclose(stream);
+	rest = text;
+	while ((line = strsep(&rest, "\n")) && *line) {
+		char *section = strsep(&line, "\t"), *key = strsep(&line, "\t");
+		char *fallback = strsep(&line, "\t"), *range = strsep(&line, "\t"), *meaning = line;
+		char wanted[256];
+
+		assert_non_null(meaning);
+		assert_true(*range && *meaning && !strchr(meaning, '\t'));
+		snprintf(wanted, sizeof(wanted), "#%s =%s%s", key, *fallback ? " " : "", fallback);
+		print_message("[%s] %s\n", section, wanted);
+		assert_true(example_has(section, wanted));
+		/* An option has no section: its name must say which key it is. */
+		for (size_t i = 0; i < count; i++)
+			assert_string_not_equal(names[i], key);
+		names[count++] = key;
+	}
+	assert_int_equal(count, 9);
+	free(text);
+}
+
+#define CONFIG_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CONFIG_TEST(test_defaults),
+		CONFIG_TEST(test_every_key),
+		CONFIG_TEST(test_odd_but_good_files),
+		CONFIG_TEST(test_bad_files),
+		CONFIG_TEST(test_longest_line),
+		CONFIG_TEST(test_nul_bytes),
+		CONFIG_TEST(test_unreadable_files),
+		CONFIG_TEST(test_patterns),
+		CONFIG_TEST(test_options),
+		CONFIG_TEST(test_random_files),
+		CONFIG_TEST(test_example_changes_nothing),
+		CONFIG_TEST(test_example_uncommented),
+		CONFIG_TEST(test_example_has_every_key),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
