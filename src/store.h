@@ -31,7 +31,8 @@
 
 enum store_session {
 	STORE_CONNECTED, /* a session lives and answers: a new one, or the former one again */
-	STORE_SUSPENDED, /* nothing is known: the session may live or not; operations are not answered */
+	STORE_SUSPENDED, /* nothing is known: the session may live or not; operations are not
+			    answered */
 	STORE_LOST,	 /* the session is over, and its claims are or will be gone; a new one is
 			    being made, and STORE_CONNECTED will tell of it */
 };
@@ -50,9 +51,9 @@ struct store_events {
 	void (*on_session)(void *context, enum store_session session);
 
 	/* place() is done. error 0: the claim stands in the queue as `name` with `sequence`;
-	 * entries is the whole queue at a moment after that (the claim itself included), or NULL where
-	 * it was not asked for or could not be had.
-	 * -ECONNRESET: ambiguous. -EACCES, -ENAMETOOLONG, -ENOMEM, -EIO: it was not placed. */
+	 * entries is the whole queue at a moment after that (the claim itself included), or NULL
+	 * where it was not asked for or could not be had. -ECONNRESET: ambiguous. -EACCES,
+	 * -ENAMETOOLONG, -ENOMEM, -EIO: it was not placed. */
 	void (*on_placed)(void *context, void *tag, int error, const char *name, int32_t sequence,
 			  const struct store_entry *entries, size_t count);
 
@@ -93,8 +94,8 @@ struct store_ops {
 	/* Waits for the end of somebody's claim. Survives a lost connection. Cannot be undone. */
 	void (*watch)(struct store *store, void *tag, const char *path, const char *name);
 
-	/* Takes a claim away. `sequence` is the claim's number: a store whose numbers run out uses it
-	 * to start a queue anew in time. */
+	/* Takes a claim away. `sequence` is the claim's number: a store whose numbers run out uses
+	 * it to start a queue anew in time. */
 	void (*withdraw)(struct store *store, void *tag, const char *path, const char *name,
 			 int32_t sequence);
 

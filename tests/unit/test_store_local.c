@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checks store_local.c against the rules of store.h: the order of a queue, answers in the order of
+ * the calls and from dispatch() only, sessions that end, numbers that wrap.
+ *
+ * What a session hears is written down as one line per event and compared with what it should be.
+ */
+#include <limits.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "claim_name.h"
+#include "store_local.h"
+
+struct listener {
+	struct store *store;
+	char heard[4096];
+	char last_name[128];
+	int32_t last_sequence;
+};
+
+struct fixture {
+	struct local_service *service;
+	struct listener one, two;
+};
+
+__attribute__((format(printf, 2, 3))) static void hear(struct listener *listener,
+						       const char *format, ...)
+{
+	size_t length = strlen(listener->heard);
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(listener->heard + length, sizeof(listener->heard) - length, format, arguments);
+	va_end(arguments);
+}
+
+static void hear_entries(struct listener *listener, const struct store_entry *entries, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct claim_id id;
+		enum claim_mode mode;
+		int32_t sequence;
+
+		hear(listener, " %c%d", entries[i].mode == CLAIM_EXCLUSIVE ? 'x' : 's',
+		     entries[i].sequence);
+		assert_true(claim_name_parse(entries[i].name, &id, &mode, &sequence));
+		assert_int_equal(mode, entries[i].mode);
+		assert_int_equal(sequence, entries[i].sequence);
+		assert_int_equal(id.session, entries[i].id.session);
+		assert_int_equal(id.number, entries[i].id.number);
+		if (i > 0)
+			assert_true(claim_name_compare(entries[i - 1].sequence, entries[i - 1].name,
+						       sequence, entries[i].name) < 0);
+	}
+	hear(listener, "\n");
+}
+
+static void on_session(void *context, enum store_session session)
+{
+	static const char *const names[] = {"connected", "suspended", "lost"};
+
+	hear(context, "%s\n", names[session]);
+}
+
+static void on_placed(void *context, void *tag, int error, const char *name, int32_t sequence,
+		      const struct store_entry *entries, size_t count)
+{
+	struct listener *listener = context;
+
+	assert_int_equal(error, 0);
+	hear(listener, "%s placed %d", (const char *)tag, sequence);
+	hear_entries(listener, entries, count);
+	snprintf(listener->last_name, sizeof(listener->last_name), "%s", name);
+	listener->last_sequence = sequence;
+}
+
+static void on_listed(void *context, void *tag, int error, const struct store_entry *entries,
+		      size_t count)
+{
+	assert_int_equal(error, 0);
+	hear(context, "%s listed", (const char *)tag);
+	hear_entries(context, entries, count);
+}
+
+static void on_watched(void *context, void *tag, int error)
+{
+	hear(context, "%s watched %d\n", (const char *)tag, error);
+}
+
+static void on_withdrawn(void *context, void *tag, int error)
+{
+	hear(context, "%s withdrawn %d\n", (const char *)tag, error);
+}
+
+static const struct store_events events = {
+	.on_session = on_session,
+	.on_placed = on_placed,
+	.on_listed = on_listed,
+	.on_watched = on_watched,
+	.on_withdrawn = on_withdrawn,
+};
+
+static bool is_readable(const struct listener *listener)
+{
+	struct pollfd wait = {.fd = listener->store->ops->descriptor(listener->store),
+			      .events = POLLIN};
+
+	return poll(&wait, 1, 0) == 1;
+}
+
+/* The events that have come are these, and with them the descriptor is quiet. */
+static void expect(struct listener *listener, const char *lines)
+{
+	assert_int_equal(is_readable(listener), lines[0] != '\0');
+	assert_string_equal(listener->heard, "");
+	listener->store->ops->dispatch(listener->store);
+	assert_string_equal(listener->heard, lines);
+	listener->heard[0] = '\0';
+	assert_false(is_readable(listener));
+}
+
+static void place(struct listener *listener, char *tag, const char *path, enum claim_mode mode,
+		  bool list)
+{
+	static uint64_t number;
+	struct claim_id id = {.session = (uintptr_t)listener, .number = ++number};
+
+	listener->store->ops->place(listener->store, tag, path, id, mode, "", list);
+}
+
+static void withdraw_last(struct listener *listener, char *tag, const char *path)
+{
+	listener->store->ops->withdraw(listener->store, tag, path, listener->last_name,
+				       listener->last_sequence);
+}
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	fixture->service = local_service_create();
+	store_local_open(fixture->service, &events, &fixture->one, &fixture->one.store);
+	store_local_open(fixture->service, &events, &fixture->two, &fixture->two.store);
+	expect(&fixture->one, "connected\n");
+	expect(&fixture->two, "connected\n");
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	if (fixture->one.store != NULL)
+		fixture->one.store->ops->close(fixture->one.store);
+	fixture->two.store->ops->close(fixture->two.store);
+	local_service_destroy(fixture->service);
+	free(fixture);
+	return 0;
+}
+
+static void test_places_in_order(void **state)
+{
+	struct fixture *f = *state;
+
+	place(&f->one, "a", "lock", CLAIM_EXCLUSIVE, true);
+	place(&f->two, "b", "lock", CLAIM_SHARED, true);
+	place(&f->one, "c", "lock", CLAIM_EXCLUSIVE, false);
+	place(&f->one, "d", "other", CLAIM_EXCLUSIVE, true);
+	f->one.store->ops->list(f->one.store, "e", "lock", true);
+	f->one.store->ops->list(f->one.store, "f", "never/used", false);
+	expect(&f->one, "a placed 0 x0\nc placed 2\nd placed 0 x0\ne listed x0 s1 x2\nf listed\n");
+	expect(&f->two, "b placed 1 x0 s1\n");
+}
+
+static void test_withdraws(void **state)
+{
+	struct fixture *f = *state;
+
+	place(&f->one, "a", "lock", CLAIM_EXCLUSIVE, false);
+	expect(&f->one, "a placed 0\n");
+	place(&f->two, "b", "lock", CLAIM_EXCLUSIVE, false);
+	withdraw_last(&f->one, "c", "lock");
+	withdraw_last(&f->one, "d", "lock");
+	place(&f->two, "e", "lock", CLAIM_EXCLUSIVE, true);
+	expect(&f->one, "c withdrawn 0\nd withdrawn 0\n");
+	expect(&f->two, "b placed 1\ne placed 2 x1 x2\n");
+	assert_false(local_service_is_empty(f->service, "lock"));
+}
+
+/* Like a container znode: what is empty goes, and its counter with it. */
+static void test_empty_queue_starts_anew(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 3; i++) {
+		place(&f->one, "a", "lock", CLAIM_EXCLUSIVE, true);
+		expect(&f->one, "a placed 0 x0\n");
+		assert_false(local_service_is_empty(f->service, "lock"));
+		withdraw_last(&f->one, "b", "lock");
+		assert_true(local_service_is_empty(f->service, "lock"));
+		expect(&f->one, "b withdrawn 0\n");
+	}
+}
+
+static void test_anybody_may_withdraw(void **state)
+{
+	struct fixture *f = *state;
+
+	place(&f->one, "a", "lock", CLAIM_EXCLUSIVE, false);
+	expect(&f->one, "a placed 0\n");
+	f->two.store->ops->withdraw(f->two.store, "b", "lock", f->one.last_name, 0);
+	assert_true(local_service_is_empty(f->service, "lock"));
+	expect(&f->two, "b withdrawn 0\n");
+}
+
+static void test_watches(void **state)
+{
+	struct fixture *f = *state;
+	const struct store_ops *ops = f->two.store->ops;
+
+	place(&f->one, "a", "lock", CLAIM_EXCLUSIVE, false);
+	expect(&f->one, "a placed 0\n");
+	ops->watch(f->two.store, "b", "lock", f->one.last_name);
+	ops->watch(f->two.store, "c", "lock", f->one.last_name);
+	ops->watch(f->one.store, "d", "lock", f->one.last_name);
+	expect(&f->two, "");
+	ops->watch(f->two.store, "e", "lock", "gone");
+	ops->watch(f->two.store, "f", "nowhere", "gone");
+	expect(&f->two, "e watched 0\nf watched 0\n");
+	withdraw_last(&f->one, "g", "lock");
+	expect(&f->one, "d watched 0\ng withdrawn 0\n");
+	expect(&f->two, "b watched 0\nc watched 0\n");
+}
+
+static void test_expiry(void **state)
+{
+	struct fixture *f = *state;
+	const struct store_ops *ops = f->two.store->ops;
+
+	place(&f->two, "a", "lock", CLAIM_EXCLUSIVE, false);
+	expect(&f->two, "a placed 0\n");
+	place(&f->one, "b", "lock", CLAIM_EXCLUSIVE, false);
+	place(&f->one, "c", "other", CLAIM_EXCLUSIVE, false);
+	expect(&f->one, "b placed 1\nc placed 0\n");
+	ops->watch(f->two.store, "d", "other", f->one.last_name);
+	ops->watch(f->one.store, "e", "lock", f->two.last_name);
+	place(&f->one, "f", "other", CLAIM_EXCLUSIVE, false);
+
+	store_local_expire(f->one.store);
+	assert_true(local_service_is_empty(f->service, "other"));
+	expect(&f->two, "d watched 0\n");
+	/* Called in a session that is over: without effect, and never answered. */
+	place(&f->one, "g", "other", CLAIM_EXCLUSIVE, false);
+	withdraw_last(&f->two, "h", "lock");
+	assert_true(local_service_is_empty(f->service, "other"));
+	expect(&f->one, "lost\nconnected\n");
+	expect(&f->two, "h withdrawn 0\n");
+
+	place(&f->one, "i", "other", CLAIM_EXCLUSIVE, true);
+	expect(&f->one, "i placed 0 x0\n");
+}
+
+static void test_close_ends_the_session(void **state)
+{
+	struct fixture *f = *state;
+
+	place(&f->one, "a", "lock", CLAIM_EXCLUSIVE, false);
+	expect(&f->one, "a placed 0\n");
+	f->two.store->ops->watch(f->two.store, "b", "lock", f->one.last_name);
+	place(&f->one, "c", "lock", CLAIM_EXCLUSIVE, true);
+	f->one.store->ops->close(f->one.store);
+	f->one.store = NULL;
+	assert_true(local_service_is_empty(f->service, "lock"));
+	expect(&f->two, "b watched 0\n");
+}
+
+static void test_numbers_wrap(void **state)
+{
+	struct fixture *f = *state;
+
+	local_service_set_first_sequence(f->service, INT32_MAX - 1);
+	for (int i = 0; i < 3; i++)
+		place(&f->one, "a", "lock", CLAIM_EXCLUSIVE, i == 2);
+	expect(&f->one, "a placed 2147483646\na placed 2147483647\n"
+			"a placed -2147483648 x2147483646 x2147483647 x-2147483648\n");
+	assert_non_null(strstr(f->one.last_name, "-__WRIT__-2147483648"));
+}
+
+static void test_describes_itself(void **state)
+{
+	struct fixture *f = *state;
+	char text[80];
+
+	f->one.store->ops->describe(f->one.store, text, sizeof(text));
+	assert_string_equal(text, "local: this host only (no server configured)");
+}
+
+/* Ten thousand waiters come and go; anything that walks the queue for each would be felt here. */
+static void test_long_queue(void **state)
+{
+	struct fixture *f = *state;
+	char first[sizeof(f->one.last_name)];
+
+	place(&f->one, "a", "lock", CLAIM_EXCLUSIVE, false);
+	expect(&f->one, "a placed 0\n");
+	memcpy(first, f->one.last_name, sizeof(first));
+	for (int i = 0; i < 10000; i++) {
+		place(&f->one, "a", "lock", CLAIM_EXCLUSIVE, false);
+		f->one.store->ops->dispatch(f->one.store);
+		f->two.store->ops->watch(f->two.store, "b", "lock", first);
+		f->one.heard[0] = '\0';
+		if (i % 2 == 0)
+			withdraw_last(&f->one, "c", "lock");
+	}
+	f->one.store->ops->withdraw(f->one.store, "d", "lock", first, 0);
+	f->one.store->ops->dispatch(f->one.store);
+	f->two.store->ops->dispatch(f->two.store);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(places_in_order),
+		TEST(withdraws),
+		TEST(empty_queue_starts_anew),
+		TEST(anybody_may_withdraw),
+		TEST(watches),
+		TEST(expiry),
+		TEST(close_ends_the_session),
+		TEST(numbers_wrap),
+		TEST(describes_itself),
+		TEST(long_queue),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
