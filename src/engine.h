@@ -4,7 +4,8 @@
  * host) into claims in a store and tells when a wish is granted, refused or lost.
  *
  * A pure state machine: no I/O, no threads, no clock of its own. Time comes from engine_advance(),
- * in milliseconds of any clock that does not jump. All functions run on the loop's thread and none blocks.
+ * in milliseconds of any clock that does not jump. All functions run on the loop's thread and none
+ * blocks.
  *
  * Callbacks are made from within any function here that takes an engine or an owner, also before
  * engine_lock() returns, and from the store's dispatch(). A callback must not call the engine back.
@@ -37,8 +38,8 @@ enum lock_kind {
 };
 
 struct engine_events {
-	/* A wish is decided: 0 it is granted; -EWOULDBLOCK it was not to wait and would have had to;
-	 * -ENOLCK the store could not be reached in time or refused the claim; -ENOMEM. */
+	/* A wish is decided: 0 it is granted; -EWOULDBLOCK it was not to wait and would have had
+	 * to; -ENOLCK the store could not be reached in time or refused the claim; -ENOMEM. */
 	void (*on_decided)(void *context, void *cookie, int result);
 
 	/* The owner held a lock and lost it: the session is over or the claim was taken away.
@@ -55,7 +56,8 @@ struct engine_counts {
 /* Returns NULL when out of memory. The store is set once, before anything else, and stays the
  * caller's. `session_seed` is random: the first of the session numbers in claim ids, each new
  * session takes the next of a sequence that it starts. */
-struct engine *engine_create(const struct engine_events *events, void *context, uint64_t session_seed);
+struct engine *engine_create(const struct engine_events *events, void *context,
+			     uint64_t session_seed);
 void engine_set_store(struct engine *engine, struct store *store);
 
 /* What the engine wants to hear from its store; the context is the engine. */
@@ -63,6 +65,9 @@ extern const struct store_events engine_store_events;
 
 /* Frees everything. Owners must have been closed before; claims on their way are forgotten. */
 void engine_destroy(struct engine *engine);
+
+/* Grants nothing from now on: the daemon stops. */
+void engine_stop(struct engine *engine);
 
 /* Tells the time and does what is due. To be called before the other functions each time the loop
  * wakes, and by the time of engine_deadline(). */
@@ -83,9 +88,9 @@ void engine_owner_close(struct owner *owner);
  * LOCK_KIND_OPEN, is granted at once. A wish that does not wait is refused as soon as it is
  * clear that it would have to. `text` (copied) becomes the claim's data.
  *
- * The decision comes by on_decided(cookie). *ret_claim is what engine_cancel() takes until then, and is
- * set before on_decided() is called.
- * Returns 0; or -ENOMEM, -EIO (the owner has lost a lock): then no decision follows. */
+ * The decision comes by on_decided(cookie). *ret_claim is what engine_cancel() takes until then,
+ * and is set before on_decided() is called. Returns 0; or -ENOMEM, -EIO (the owner has lost a
+ * lock): then no decision follows. */
 int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bool waits,
 		const char *text, void *cookie, struct claim **ret_claim);
 
@@ -93,8 +98,8 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
  * kept for lock_policy.linger_ms, for a call of the same owner, kind and mode that is restarted. */
 void engine_cancel(struct claim *claim);
 
-/* Releases what the owner holds by flock. Returns 0 (also if there was nothing), or -EIO if the owner
- * has lost a lock. */
+/* Releases what the owner holds by flock. Returns 0 (also if there was nothing), or -EIO if the
+ * owner has lost a lock. */
 int engine_unlock(struct owner *owner);
 
 /* Whether the owner holds the lock in any way. */

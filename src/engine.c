@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owners and their wishes, and the passing of time. See engine_state.h for the engine's books and
+ * how its files divide the work. Loop thread only.
+ */
+#include "engine.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine_state.h"
+
+struct engine *engine_create(const struct engine_events *events, void *context,
+			     uint64_t session_seed)
+{
+	struct engine *engine = calloc(1, sizeof(*engine));
+	if (engine == NULL)
+		return NULL;
+	engine->events = events;
+	engine->context = context;
+	engine->session = STORE_SUSPENDED;
+	engine->session_number = session_seed;
+	engine->retry_ms = INT64_MAX;
+	return engine;
+}
+
+void engine_set_store(struct engine *engine, struct store *store)
+{
+	engine->store = store;
+}
+
+void engine_stop(struct engine *engine)
+{
+	engine->stopping = true;
+}
+
+static void free_list(struct claim *list)
+{
+	struct claim *claim, *next;
+	DL_FOREACH_SAFE (list, claim, next) {
+		DL_DELETE(list, claim);
+		claim_free(claim);
+	}
+}
+
+void engine_destroy(struct engine *engine)
+{
+	struct lock *lock, *next;
+	if (engine == NULL)
+		return;
+	HASH_ITER (hh, engine->locks, lock, next) {
+		assert(lock->owners == 0);
+		HASH_DEL(engine->locks, lock);
+		free_list(lock->unplaced);
+		free_list(lock->queue);
+		free_list(lock->leaving);
+		free_list(lock->watched);
+		free(lock);
+	}
+	timers_finish(&engine->timers);
+	free(engine);
+}
+
+void engine_retry_in(struct engine *engine, int64_t delay_ms)
+{
+	if (engine->now_ms + delay_ms < engine->retry_ms)
+		engine->retry_ms = engine->now_ms + delay_ms;
+}
+
+static void retry(struct engine *engine)
+{
+	struct lock *lock, *next;
+	engine->retry_ms = INT64_MAX;
+	HASH_ITER (hh, engine->locks, lock, next) {
+		lock_resume(lock);
+	}
+}
+
+void engine_advance(struct engine *engine, int64_t now_ms)
+{
+	struct timer *timer;
+	engine->now_ms = now_ms;
+	while ((timer = timers_first(&engine->timers)) != NULL && timer->due_ms <= now_ms) {
+		struct claim *claim = (struct claim *)timer; /* its first member */
+		struct lock *lock = claim->lock;
+		if (claim->asked)
+			claim_decide(claim, -ENOLCK);
+		else
+			claim_withdraw(claim);
+		engine_settle(engine);
+		lock_free_if_unused(lock);
+	}
+	if (engine->retry_ms <= now_ms) {
+		retry(engine);
+		engine_settle(engine);
+	}
+}
+
+int64_t engine_deadline(const struct engine *engine)
+{
+	const struct timer *timer = timers_first(&engine->timers);
+	if (timer == NULL || engine->retry_ms < timer->due_ms)
+		return engine->retry_ms;
+	return timer->due_ms;
+}
+
+static struct lock *find_or_create_lock(struct engine *engine, const char *path,
+					const struct lock_policy *policy)
+{
+	struct lock *lock;
+	size_t length = strlen(path);
+
+	HASH_FIND(hh, engine->locks, path, length, lock);
+	if (lock != NULL)
+		return lock;
+	lock = calloc(1, sizeof(*lock) + length + 1);
+	if (lock == NULL)
+		return NULL;
+	lock->engine = engine;
+	lock->policy = *policy;
+	memcpy(lock->path, path, length + 1);
+	HASH_ADD(hh, engine->locks, path[0], length, lock);
+	if (lock->hh.tbl == NULL) {
+		free(lock);
+		return NULL;
+	}
+	return lock;
+}
+
+struct owner *engine_owner_open(struct engine *engine, const char *path,
+				const struct lock_policy *policy, void *cookie)
+{
+	struct owner *owner = calloc(1, sizeof(*owner));
+	if (owner == NULL)
+		return NULL;
+	owner->lock = find_or_create_lock(engine, path, policy);
+	if (owner->lock == NULL) {
+		free(owner);
+		return NULL;
+	}
+	owner->lock->owners++;
+	owner->cookie = cookie;
+	return owner;
+}
+
+void engine_owner_close(struct owner *owner)
+{
+	struct lock *lock = owner->lock;
+	struct claim *claim, *next;
+
+	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
+		claim_withdraw(claim);
+	}
+	free(owner);
+	lock->owners--;
+	engine_settle(lock->engine);
+	lock_free_if_unused(lock);
+}
+
+/* Whether a new wish would have to wait for somebody of this host, who is known without asking. */
+static bool would_wait_here(const struct owner *owner, enum claim_mode mode)
+{
+	const struct claim *lists[] = {owner->lock->queue, owner->lock->unplaced};
+	for (size_t i = 0; i < 2; i++) {
+		const struct claim *claim;
+		DL_FOREACH (lists[i], claim) {
+			if (claim->owner == NULL || claim->owner == owner ||
+			    (mode == CLAIM_SHARED && claim->mode == CLAIM_SHARED))
+				continue;
+			if (claim->state == CLAIM_HELD || (claim->asked && claim->waits))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Ends what interrupted calls of the owner left lingering, except a claim that a restarted call
+ * with these arguments can take up; that one is returned. */
+static struct claim *take_up_lingering(struct owner *owner, enum lock_kind kind,
+				       enum claim_mode mode, bool waits)
+{
+	struct claim *claim, *next, *found = NULL;
+	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
+		if (claim->asked || claim->state == CLAIM_HELD)
+			continue;
+		if (found == NULL && waits && claim->kind == kind && claim->mode == mode)
+			found = claim;
+		else
+			claim_withdraw(claim);
+	}
+	return found;
+}
+
+static void wish(struct claim *claim, bool waits, void *cookie)
+{
+	struct claim *next;
+	claim_ask(claim, waits, cookie);
+	queue_unsettle(claim);
+	/* Wishes that do not wait may have been looking on, whether somebody takes this place up.
+	 */
+	DL_FOREACH2 (claim->blocked, next, blocked_next) {
+		if (next->asked && !next->waits)
+			queue_unsettle(next);
+	}
+	claim_place(claim);
+}
+
+int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bool waits,
+		const char *text, void *cookie, struct claim **ret_claim)
+{
+	struct engine *engine = owner->lock->engine;
+
+	*ret_claim = NULL;
+	if (owner->lost)
+		return -EIO;
+	struct claim *claim = take_up_lingering(owner, kind, mode, waits);
+	if (owner->open != NULL || (owner->flock != NULL && owner->flock->mode == mode)) {
+		engine->events->on_decided(engine->context, cookie, 0);
+	} else {
+		if (owner->flock != NULL)
+			claim_withdraw(owner->flock);
+		if (!waits && would_wait_here(owner, mode)) {
+			engine->events->on_decided(engine->context, cookie, -EWOULDBLOCK);
+		} else {
+			if (claim == NULL)
+				claim = claim_create(owner, kind, mode, text);
+			if (claim == NULL) {
+				engine_settle(engine);
+				return -ENOMEM;
+			}
+			*ret_claim = claim;
+			wish(claim, waits, cookie);
+		}
+	}
+	engine_settle(engine);
+	return 0;
+}
+
+void engine_cancel(struct claim *claim)
+{
+	struct lock *lock = claim->lock;
+	struct engine *engine = lock->engine;
+
+	assert(claim->asked);
+	if (claim->waits && claim->kind == LOCK_KIND_FLOCK && lock->policy.linger_ms > 0) {
+		claim->asked = false;
+		engine->waiters--;
+		timers_set(&engine->timers, &claim->timer, engine->now_ms + lock->policy.linger_ms);
+	} else {
+		claim_withdraw(claim);
+	}
+	engine_settle(engine);
+}
+
+int engine_unlock(struct owner *owner)
+{
+	if (owner->lost)
+		return -EIO;
+	take_up_lingering(owner, LOCK_KIND_FLOCK, CLAIM_SHARED, false);
+	if (owner->flock != NULL)
+		claim_withdraw(owner->flock);
+	engine_settle(owner->lock->engine);
+	return 0;
+}
+
+bool engine_owner_holds(const struct owner *owner)
+{
+	return owner->open != NULL || owner->flock != NULL;
+}
+
+struct engine_counts engine_counts(const struct engine *engine)
+{
+	return (struct engine_counts){
+		.locks = HASH_COUNT(engine->locks),
+		.holders = engine->holders,
+		.waiters = engine->waiters,
+	};
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * For tests: whether the engine's books contradict themselves. Everything is derived anew, the slow
+ * and plain way.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine_state.h"
+
+static void require(bool condition, const struct claim *claim, const char *rule)
+{
+	if (condition)
+		return;
+	fprintf(stderr, "engine: %s: claim %s, state %d: %s\n", claim->lock->path,
+		claim->name != NULL ? claim->name : "(unplaced)", (int)claim->state, rule);
+	abort();
+}
+
+static void check_queue_claim(const struct claim *claim, const struct claim *head)
+{
+	const struct claim *blocker = NULL, *front;
+	for (front = head; front != claim; front = front->next) {
+		if (claims_conflict(front, claim))
+			blocker = front;
+		if (front->next == claim)
+			require(claim_name_compare(front->sequence, front->name, claim->sequence,
+						   claim->name) < 0,
+				claim, "stands in the queue's order");
+	}
+	switch (claim->state) {
+	case CLAIM_HELD:
+		require(blocker == NULL, claim, "a holder has nobody in front who conflicts");
+		require(claim->owner->open == claim || claim->owner->flock == claim, claim,
+			"a holder's owner knows of it");
+		require(!claim->asked, claim, "a holder asks for nothing");
+		break;
+	case CLAIM_WAITING:
+		require(claim->unsettled || claim->blocker == blocker, claim,
+			"a waiter knows the nearest claim in front that conflicts");
+		require(claim->unsettled || blocker != NULL || !claim->asked ||
+				claim->lock->engine->session != STORE_CONNECTED ||
+				claim->lock->engine->stopping,
+			claim, "nobody who could be granted waits");
+		require(claim->owner != NULL, claim, "a waiter has an owner");
+		require(claim->lock->known, claim, "the queue in front of a waiter is known");
+		break;
+	case CLAIM_FOREIGN:
+		require(claim->owner == NULL, claim, "a foreign claim has no owner");
+		require(claim->blocked == NULL || claim->sent ||
+				claim->lock->engine->session != STORE_CONNECTED ||
+				claim->lock->engine->retry_ms != INT64_MAX,
+			claim, "a foreign claim that blocks is watched");
+		break;
+	default:
+		require(claim->state == CLAIM_QUEUED, claim, "is in the list of its state");
+	}
+}
+
+static void check_lock(const struct lock *lock, size_t *holders, size_t *waiters, size_t *claims)
+{
+	const struct claim *claim;
+	size_t own = 0;
+	DL_FOREACH (lock->queue, claim) {
+		check_queue_claim(claim, lock->queue);
+		own += claim->state != CLAIM_FOREIGN;
+		*holders += claim->state == CLAIM_HELD;
+		*waiters += claim->asked;
+	}
+	*claims += own;
+	if (lock->queue != NULL)
+		require(own == lock->own_in_queue, lock->queue, "own claims are counted");
+	DL_FOREACH (lock->unplaced, claim) {
+		require(claim->state == CLAIM_WANTED || claim->state == CLAIM_PLACING ||
+				claim->state == CLAIM_UNCERTAIN,
+			claim, "is in the list of its state");
+		require(claim->state != CLAIM_WANTED || lock->engine->session != STORE_CONNECTED,
+			claim, "is sent as soon as the store is connected");
+		*waiters += claim->asked;
+		*claims += 1;
+	}
+	DL_FOREACH (lock->leaving, claim) {
+		require(claim->state == CLAIM_LEAVING && claim->owner == NULL && !claim->asked,
+			claim, "nobody waits for a claim that leaves");
+		require(claim->sent || lock->engine->session != STORE_CONNECTED ||
+				lock->engine->retry_ms != INT64_MAX,
+			claim, "a withdrawal is under way or will be");
+		*claims += 1;
+	}
+	DL_FOREACH (lock->watched, claim) {
+		require(claim->state == CLAIM_FOREIGN && claim->sent, claim,
+			"only its watch keeps a foreign claim outside the queue");
+	}
+}
+
+void engine_check_invariants(const struct engine *engine)
+{
+	const struct lock *lock;
+	size_t holders = 0, waiters = 0, claims = 0;
+	for (lock = engine->locks; lock != NULL; lock = lock->hh.next)
+		check_lock(lock, &holders, &waiters, &claims);
+	if (holders != engine->holders || waiters != engine->waiters || claims != engine->claims ||
+	    engine->unsettled != NULL) {
+		fprintf(stderr,
+			"engine: counts %zu/%zu holders, %zu/%zu waiters, %zu/%zu claims, settled "
+			"%d\n",
+			holders, engine->holders, waiters, engine->waiters, claims, engine->claims,
+			engine->unsettled == NULL);
+		abort();
+	}
+}
