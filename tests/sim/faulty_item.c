@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See faulty_item.h. Single-threaded.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "faulty_item.h"
+
+void *must_have(void *memory)
+{
+	if (memory == NULL)
+		abort();
+	return memory;
+}
+
+char *copy_text(const char *text)
+{
+	return text == NULL ? NULL : must_have(strdup(text));
+}
+
+struct item *item_create(struct faulty *faulty, enum item_kind kind, void *tag)
+{
+	struct item *item = must_have(calloc(1, sizeof(*item)));
+
+	item->kind = kind;
+	item->tag = tag;
+	item->faulty = faulty;
+	return item;
+}
+
+void item_free(struct item *item)
+{
+	for (size_t i = 0; i < item->count; i++)
+		free((char *)item->entries[i].name);
+	free(item->entries);
+	free(item->path);
+	free(item->name);
+	free(item->text);
+	free(item);
+}
+
+void items_free(struct item **list)
+{
+	struct item *item, *next;
+
+	DL_FOREACH_SAFE (*list, item, next) {
+		DL_DELETE(*list, item);
+		item_free(item);
+	}
+}
+
+void item_keep_entries(struct item *item, const struct store_entry *entries, size_t count)
+{
+	item->count = count;
+	item->entries = must_have(calloc(count + 1, sizeof(*entries)));
+	for (size_t i = 0; i < count; i++) {
+		item->entries[i] = entries[i];
+		item->entries[i].name = copy_text(entries[i].name);
+	}
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What travels between the two ends of a store_faulty: an operation on its way to the service,
+ * which becomes the event that answers it on its way back. store_faulty.c's own.
+ */
+#ifndef DLOCKFS_FAULTY_ITEM_H
+#define DLOCKFS_FAULTY_ITEM_H
+
+#include <utlist.h>
+
+#include "store.h"
+
+struct faulty;
+
+enum item_kind { ITEM_SESSION, ITEM_PLACE, ITEM_LIST, ITEM_WATCH, ITEM_WITHDRAW };
+
+/* An operation on its way there, or an event on its way back. */
+struct item {
+	enum item_kind kind;
+	void *tag;
+	int64_t at_ms;	    /* when it arrives, or is delivered */
+	int64_t sure_at_ms; /* WATCH: when the client knows that it stands */
+	bool answered;	    /* by -ECONNRESET, before it arrived */
+	struct faulty *faulty;
+	struct item *prev, *next;
+
+	char *path;
+	char *name; /* to withdraw or watch; or what was placed */
+	char *text;
+	struct claim_id id;
+	enum claim_mode mode;
+	bool flag; /* list of place(), sync of list() */
+
+	enum store_session session;
+	int error;
+	int32_t sequence;
+	struct store_entry *entries;
+	size_t count;
+};
+
+/* A test without memory has nothing to say: aborts if it is NULL. */
+void *must_have(void *memory);
+
+/* NULL stays NULL. */
+char *copy_text(const char *text);
+
+struct item *item_create(struct faulty *faulty, enum item_kind kind, void *tag);
+void item_free(struct item *item);
+void items_free(struct item **list);
+
+/* Copies a queue into the item. */
+void item_keep_entries(struct item *item, const struct store_entry *entries, size_t count);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The simulator: runs engines of several hosts on one service of claims through random schedules of
+ * calls, delays, broken connections, expiries and crashes, on a virtual clock, and checks after
+ * every step that what the engines promise is true. A schedule is a number, its seed; the same seed
+ * gives the same schedule again. Usage:
+ *
+ *     sim [--seed N] [--seeds COUNT] [--steps N] [--verbose]
+ *
+ * After every step:
+ *   - the engines' books do not contradict themselves (engine_check_invariants);
+ *   - no two users of different hosts or of the same hold one lock in modes that conflict;
+ *   - who was just granted a lock has a claim that stands in the queue, and no claim in front of it
+ * conflicts, but for those of its own host whose withdrawal is under way: mutual exclusion and
+ * FIFO, as the service knows them;
+ *   - a call that does not wait is decided in time, and refused only if there was a reason;
+ *   - nobody who waits is refused, but for the limit of waiting without the store.
+ * When the faults end and all holders let go: everybody has been decided, and no claim is left.
+ *
+ * Not checked: holders on a host whose session the service has ended without the host knowing. The
+ * engine leaves that to the lease (fencing by the host's own clock), which it does not have.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "world.h"
+
+enum { CALM_STEPS_MAX = 20000 };
+
+static const struct world *current; /* for who is called by abort() or the log */
+
+/* In place of the daemon's: what engines report is part of what happens. */
+void log_write(enum log_level level, const char *format, ...)
+{
+	va_list arguments;
+
+	if (current == NULL || !current->verbose)
+		return;
+	printf("%5ld %6lld  log: ", current->step, (long long)current->now_ms);
+	va_start(arguments, format);
+	vprintf(format, arguments);
+	va_end(arguments);
+	printf("\n");
+}
+
+/* The engine's invariants end the program; tell at least how to see it again. */
+static void on_abort(int signal)
+{
+	if (current != NULL)
+		dprintf(STDERR_FILENO, "sim: seed %llu step %ld: aborted\n",
+			(unsigned long long)current->seed, current->step);
+}
+
+static void act(struct world *world)
+{
+	struct host *host = &world->hosts[prng_below(&world->prng, world->hosts_count)];
+
+	for (int i = 0; i < world->hosts_count; i++)
+		if (world->hosts[i].engine != NULL)
+			engine_advance(world->hosts[i].engine, world->now_ms);
+	if (!world->calm && prng_chance(&world->prng, 10))
+		world_misfortune(world);
+	else if (host->engine != NULL)
+		user_act(host, &host->users[prng_below(&world->prng, USERS_MAX)]);
+	else if (!world->calm && prng_chance(&world->prng, 10))
+		world_misfortune(world);
+}
+
+/* One step: what is due next happens, or before that somebody does something. */
+static void step(struct world *world)
+{
+	int64_t due_ms = world_due(world);
+
+	world->step++;
+	if (due_ms == INT64_MAX || prng_chance(&world->prng, 40)) {
+		int64_t later_ms = world->now_ms + prng_below(&world->prng, 6);
+
+		if (later_ms < due_ms)
+			world->now_ms = later_ms;
+		act(world);
+	} else {
+		if (due_ms > world->now_ms)
+			world->now_ms = due_ms;
+		world_happen(world);
+	}
+	check_step(world);
+}
+
+static bool is_over(const struct world *world)
+{
+	for (int i = 0; i < world->hosts_count; i++)
+		for (int j = 0; j < USERS_MAX; j++)
+			if (world->hosts[i].users[j].owner != NULL)
+				return false;
+	return world_due(world) == INT64_MAX;
+}
+
+/* Runs one schedule. Returns whether all was well, and adds its length to *steps. */
+static bool run(uint64_t seed, long length, bool verbose, long *steps)
+{
+	struct world world;
+
+	current = &world;
+	world_init(&world, seed, verbose);
+	while (!world.failed && world.step < length)
+		step(&world);
+	world_calm_down(&world);
+	while (!world.failed && !is_over(&world) && world.step < length + CALM_STEPS_MAX)
+		step(&world);
+	if (!world.failed)
+		check_end(&world);
+	*steps += world.step;
+	world.verbose = false;
+	world_finish(&world);
+	current = NULL;
+	return !world.failed;
+}
+
+static bool parse_number(const char *text, uint64_t *ret)
+{
+	char *end;
+	unsigned long long number;
+
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	if (errno != 0 || end == text || *end != '\0' || text[0] == '-')
+		return false;
+	*ret = number;
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {{"seed", required_argument, NULL, 's'},
+						{"seeds", required_argument, NULL, 'n'},
+						{"steps", required_argument, NULL, 'l'},
+						{"verbose", no_argument, NULL, 'v'},
+						{NULL, 0, NULL, 0}};
+	uint64_t first = 1, count = 0, length = 300;
+	bool one = false, verbose = false, good = true;
+	long steps = 0, violations = 0;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (option == 's')
+			good = parse_number(optarg, &first) && (one = true);
+		else if (option == 'n')
+			good = parse_number(optarg, &count);
+		else if (option == 'l')
+			good = parse_number(optarg, &length) && length <= 1000000000;
+		else if (option == 'v')
+			verbose = true;
+		if (option == '?' || !good) {
+			fprintf(stderr,
+				"usage: sim [--seed N] [--seeds COUNT] [--steps N] [--verbose]\n");
+			return 2;
+		}
+	}
+	if (count == 0)
+		count = one ? 1 : 2000;
+	setvbuf(stdout, NULL, _IOLBF, 0); /* so that nothing is missing before an abort */
+	signal(SIGABRT, on_abort);
+	for (uint64_t seed = first; seed < first + count; seed++)
+		violations += !run(seed, (long)length, verbose, &steps);
+	printf("sim: %llu seeds, %ld steps, %ld violations\n", (unsigned long long)count, steps,
+	       violations);
+	return violations == 0 ? 0 : 1;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A store between the engine and a store_local whose network is bad on purpose: operations take a
+ * while to the service and answers a while back, connections break, sessions expire. What is called
+ * through it follows the rules of store.h as exactly as a real client of a real service does:
+ *
+ *   - operations arrive in the order of their calls, on one connection;
+ *   - when the connection breaks, the first few of those under way still take effect, now or later
+ * but before anything that is sent on the next connection, and the others never do; every one of
+ * them is answered -ECONNRESET;
+ *   - the client notices a broken connection a while after it broke;
+ *   - what is called without a connection waits for one or is answered -ECONNRESET, by chance;
+ *   - a watch whose setting was confirmed survives, and tells after the reconnect;
+ *   - without a connection the service ends the session after its timeout, and the client hears of
+ * that only when it is back.
+ *
+ * Time is a variable of the caller's. Nothing happens by itself: the caller asks when something is
+ * due and lets it happen. Single-threaded.
+ */
+#ifndef DLOCKFS_STORE_FAULTY_H
+#define DLOCKFS_STORE_FAULTY_H
+
+#include "prng.h"
+#include "store_local.h"
+
+struct faulty_settings {
+	const int64_t *now_ms;
+	struct prng *prng;
+	int64_t delay_ms;     /* one way takes 0 to so long */
+	int64_t timeout_ms;   /* of the session */
+	int wait_percent;     /* so many operations without a connection wait for one */
+	int unlisted_percent; /* so often place() brings no list, though it was asked for one */
+	int refused_percent;  /* so many operations have no effect and are answered -EIO */
+
+	/* For who checks, all may be NULL. Called when a claim has come to stand in its queue, also
+	 * if the client never hears of it; when one is asked to be withdrawn, before that has any
+	 * effect; and for each operation when it is called, after it is under way. */
+	void *context;
+	void (*on_standing)(void *context, const char *path, const char *name, const char *text);
+	void (*on_withdrawing)(void *context, const char *path, const char *name);
+	void (*on_operation)(void *context, struct store *store);
+};
+
+/* Returns 0 and the store in *ret, or -errno. The settings are copied. */
+int store_faulty_open(struct local_service *service, const struct faulty_settings *settings,
+		      const struct store_events *events, void *context, struct store **ret);
+
+/* When the next thing happens; INT64_MAX: nothing will. To be asked whenever something happened at
+ * the service, because that may concern this client too. */
+int64_t store_faulty_due(struct store *store);
+
+/* Lets the first thing that is due happen: one operation arrives, one event is delivered, a break
+ * is noticed, the session expires. Returns false if nothing is due. dispatch() does it until then.
+ */
+bool store_faulty_step(struct store *store);
+
+/* How many operations are on their way to the service. */
+size_t store_faulty_under_way(const struct store *store);
+
+/* Breaks the connection, if there is one. The first `effective` operations under way still take
+ * effect within late_ms; the client notices after notice_ms. */
+void store_faulty_break(struct store *store, size_t effective, int64_t late_ms, int64_t notice_ms);
+
+/* Connects again, if there is no connection: to the session if it lives, to a new one otherwise. */
+void store_faulty_reconnect(struct store *store);
+
+/* The service ends the session now; its connection breaks. */
+void store_faulty_expire(struct store *store);
+
+/* The client is dead: it hears nothing any more. The session goes on until it expires. */
+void store_faulty_kill(struct store *store);
+
+bool store_faulty_is_connected(const struct store *store);
+
+/* What the client was told last is that it is connected. */
+bool store_faulty_told_connected(const struct store *store);
+
+/* The session is over, and the client has not heard of it. */
+bool store_faulty_is_expired(const struct store *store);
+
+#endif

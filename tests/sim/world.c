@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The hosts of the simulated world, the foreign client, and what befalls them. Single-threaded.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "world.h"
+
+enum { DELAY_MS = 8, TIMEOUT_MS = 300 };
+
+const char *world_lock(int lock)
+{
+	static const char *const names[LOCKS_MAX] = {"a", "b/c", "b/d"};
+
+	return names[lock];
+}
+
+void world_say(const struct world *world, const char *format, ...)
+{
+	va_list arguments;
+
+	if (!world->verbose)
+		return;
+	printf("%5ld %6lld  ", world->step, (long long)world->now_ms);
+	va_start(arguments, format);
+	vprintf(format, arguments);
+	va_end(arguments);
+	printf("\n");
+}
+
+static void host_start(struct host *host)
+{
+	struct world *world = host->world;
+	struct faulty_settings settings = {
+		.now_ms = &world->now_ms,
+		.prng = &world->prng,
+		.delay_ms = DELAY_MS,
+		.timeout_ms = TIMEOUT_MS,
+		.wait_percent = 50,
+		.unlisted_percent = 5,
+		.refused_percent = world->refused_percent,
+		.context = host,
+		.on_standing = check_standing,
+		.on_withdrawing = check_withdrawing,
+	};
+
+	host->life = ++world->lives;
+	host->reconnect_ms = INT64_MAX;
+	memset(host->users, 0, sizeof(host->users));
+	host->engine = engine_create(&user_events, host, prng_next(&world->prng));
+	if (host->engine == NULL)
+		abort();
+	engine_advance(host->engine, world->now_ms);
+	if (store_faulty_open(world->service, &settings, &engine_store_events, host->engine,
+			      &host->store) < 0)
+		abort();
+	engine_set_store(host->engine, host->store);
+	world_say(world, "host %d starts", host->number);
+}
+
+/* The daemon ends in good order, and its session with it. */
+static void host_stop(struct host *host)
+{
+	struct engine *engine = host->engine;
+
+	world_say(host->world, "host %d stops", host->number);
+	for (int i = 0; i < USERS_MAX; i++)
+		if (host->users[i].owner != NULL)
+			user_close(&host->users[i]);
+	host->engine = NULL;
+	engine_destroy(engine);
+	host->store->ops->close(host->store);
+	host->store = NULL;
+}
+
+/* All of it vanishes but the session, which the service keeps a while. */
+static void host_crash(struct host *host)
+{
+	struct engine *engine = host->engine;
+
+	world_say(host->world, "host %d crashes", host->number);
+	host->engine = NULL;
+	store_faulty_kill(host->store);
+	for (int i = 0; i < USERS_MAX; i++)
+		if (host->users[i].owner != NULL)
+			engine_owner_close(host->users[i].owner);
+	engine_destroy(engine);
+	host->ghost = host->store;
+	host->store = NULL;
+	memset(host->users, 0, sizeof(host->users));
+}
+
+static void ghost_step(struct host *host)
+{
+	store_faulty_step(host->ghost);
+	if (!store_faulty_is_expired(host->ghost))
+		return;
+	world_say(host->world, "host %d: the session of its former life has expired", host->number);
+	host->ghost->ops->close(host->ghost);
+	host->ghost = NULL;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t host_due(const struct host *host)
+{
+	int64_t due_ms = host->ghost == NULL ? INT64_MAX : store_faulty_due(host->ghost);
+
+	if (host->engine == NULL)
+		return due_ms;
+	due_ms = earlier(due_ms, host->reconnect_ms);
+	due_ms = earlier(due_ms, engine_deadline(host->engine));
+	return earlier(due_ms, store_faulty_due(host->store));
+}
+
+static void host_happen(struct host *host)
+{
+	int64_t now_ms = host->world->now_ms;
+
+	if (host->ghost != NULL && store_faulty_due(host->ghost) <= now_ms) {
+		ghost_step(host);
+		return;
+	}
+	engine_advance(host->engine, now_ms);
+	if (host->reconnect_ms <= now_ms) {
+		world_say(host->world, "host %d reconnects", host->number);
+		host->reconnect_ms = INT64_MAX;
+		store_faulty_reconnect(host->store);
+	} else {
+		bool was_expired = store_faulty_is_expired(host->store);
+
+		store_faulty_step(host->store);
+		if (store_faulty_is_expired(host->store) != was_expired)
+			world_say(host->world, "host %d: its session %s", host->number,
+				  was_expired ? "was told to be over" : "expires");
+	}
+}
+
+int64_t world_due(const struct world *world)
+{
+	int64_t due_ms = INT64_MAX;
+
+	for (int i = 0; i < world->hosts_count; i++)
+		due_ms = earlier(due_ms, host_due(&world->hosts[i]));
+	return due_ms;
+}
+
+void world_happen(struct world *world)
+{
+	int64_t first = prng_below(&world->prng, world->hosts_count);
+
+	for (int i = 0; i < world->hosts_count; i++) {
+		struct host *host = &world->hosts[(first + i) % world->hosts_count];
+
+		if (host_due(host) > world->now_ms)
+			continue;
+		host_happen(host);
+		return;
+	}
+}
+
+static void host_break(struct host *host)
+{
+	struct prng *prng = &host->world->prng;
+	size_t under_way = store_faulty_under_way(host->store);
+	size_t effective = (size_t)prng_below(prng, (int64_t)under_way + 1);
+	int64_t gap_ms = prng_chance(prng, 75) ? prng_below(prng, 100) : prng_below(prng, 700);
+	int64_t notice_ms = prng_below(prng, TIMEOUT_MS / 2);
+
+	world_say(host->world, "host %d: disconnected for %lld ms, %zu of %zu operations arrive",
+		  host->number, (long long)gap_ms, effective, under_way);
+	host->reconnect_ms = host->world->now_ms + gap_ms;
+	store_faulty_break(host->store, effective, prng_chance(prng, 50) ? 0 : TIMEOUT_MS,
+			   prng_chance(prng, 60) ? 0 : notice_ms);
+}
+
+static void host_misfortune(struct host *host)
+{
+	struct prng *prng = &host->world->prng;
+	int64_t dice = prng_below(prng, 100);
+
+	if (host->engine == NULL) {
+		if (dice < 30)
+			host_start(host);
+	} else if (!store_faulty_is_connected(host->store)) {
+		return;
+	} else if (dice < 80) {
+		host_break(host);
+	} else if (dice < 88) {
+		world_say(host->world, "host %d: its session is killed", host->number);
+		host->reconnect_ms = host->world->now_ms + prng_below(prng, 50);
+		store_faulty_expire(host->store);
+	} else if (dice < 96 && host->ghost == NULL) {
+		host_crash(host);
+	} else {
+		host_stop(host);
+	}
+}
+
+/* The foreign client's ears. The tag is the claim. */
+
+static void on_session(void *context, enum store_session session)
+{
+}
+
+static void on_placed(void *context, void *tag, int error, const char *name, int32_t sequence,
+		      const struct store_entry *entries, size_t count)
+{
+	struct foreign_claim *claim = tag;
+
+	snprintf(claim->name, sizeof(claim->name), "%s", name);
+	claim->sequence = sequence;
+	world_say(context, "a foreign client's claim %s of %s stands", name,
+		  world_lock(claim->lock));
+}
+
+static void on_listed(void *context, void *tag, int error, const struct store_entry *entries,
+		      size_t count)
+{
+}
+
+static void on_done(void *context, void *tag, int error)
+{
+}
+
+static const struct store_events foreign_events = {
+	.on_session = on_session,
+	.on_placed = on_placed,
+	.on_listed = on_listed,
+	.on_watched = on_done,
+	.on_withdrawn = on_done,
+};
+
+static void foreign_withdraw(struct world *world, struct foreign_claim *claim)
+{
+	if (claim->name[0] == '\0')
+		return;
+	world_say(world, "a foreign client withdraws %s of %s", claim->name,
+		  world_lock(claim->lock));
+	world->foreign->ops->withdraw(world->foreign, claim, world_lock(claim->lock), claim->name,
+				      claim->sequence);
+	claim->name[0] = '\0';
+}
+
+static void foreign_act(struct world *world)
+{
+	struct foreign_claim *claim = &world->foreign_claims[prng_below(&world->prng, FOREIGN_MAX)];
+
+	if (claim->name[0] != '\0') {
+		foreign_withdraw(world, claim);
+	} else if (prng_chance(&world->prng, 30)) {
+		claim->lock = (int)prng_below(&world->prng, world->locks_count);
+		world->foreign->ops->place(
+			world->foreign, claim, world_lock(claim->lock), (struct claim_id){0, 0},
+			prng_chance(&world->prng, 50) ? CLAIM_EXCLUSIVE : CLAIM_SHARED, "0", false);
+	}
+	world->foreign->ops->dispatch(world->foreign);
+}
+
+void world_misfortune(struct world *world)
+{
+	if (prng_chance(&world->prng, 35))
+		foreign_act(world);
+	else
+		host_misfortune(&world->hosts[prng_below(&world->prng, world->hosts_count)]);
+}
+
+void world_calm_down(struct world *world)
+{
+	world_say(world, "no more faults");
+	world->calm = true;
+	for (int i = 0; i < FOREIGN_MAX; i++)
+		foreign_withdraw(world, &world->foreign_claims[i]);
+	world->foreign->ops->dispatch(world->foreign);
+	for (int i = 0; i < world->hosts_count; i++)
+		if (world->hosts[i].reconnect_ms != INT64_MAX)
+			world->hosts[i].reconnect_ms = world->now_ms;
+}
+
+void world_init(struct world *world, uint64_t seed, bool verbose)
+{
+	struct prng *prng = &world->prng;
+
+	memset(world, 0, sizeof(*world));
+	world->seed = seed;
+	world->verbose = verbose;
+	prng_seed(prng, seed);
+	world->service = local_service_create();
+	if (world->service == NULL)
+		abort();
+	if (prng_chance(prng, 20))
+		local_service_set_first_sequence(world->service,
+						 INT32_MAX - (int32_t)prng_below(prng, 20));
+	world->policy.wait_limit_ms = prng_chance(prng, 70) ? CONFIG_FOREVER : 150;
+	world->policy.try_limit_ms = 50 + prng_below(prng, 200);
+	world->policy.linger_ms = prng_chance(prng, 30) ? 0 : 40;
+	world->refused_percent = prng_chance(prng, 80) ? 0 : 3;
+	world->hosts_count = 2 + (int)prng_below(prng, HOSTS_MAX - 1);
+	world->locks_count = 1 + (int)prng_below(prng, LOCKS_MAX);
+	check_init(world);
+	if (store_local_open(world->service, &foreign_events, world, &world->foreign) < 0)
+		abort();
+	for (int i = 0; i < world->hosts_count; i++) {
+		world->hosts[i].world = world;
+		world->hosts[i].number = i;
+		host_start(&world->hosts[i]);
+	}
+}
+
+void world_finish(struct world *world)
+{
+	for (int i = 0; i < world->hosts_count; i++) {
+		struct host *host = &world->hosts[i];
+
+		if (host->engine != NULL)
+			host_stop(host);
+		if (host->ghost != NULL)
+			host->ghost->ops->close(host->ghost);
+	}
+	world->foreign->ops->close(world->foreign);
+	check_finish(world);
+	local_service_destroy(world->service);
+}
