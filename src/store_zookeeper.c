@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Turns the operations of store.h into requests to ZooKeeper and the answers into events. Owns
+ * the operations under way and the watches; sessions, threads and the mailbox are
+ * zookeeper_session.c's.
+ *
+ * Everything runs on the loop's thread, except the callbacks under "Answers", which run on
+ * ZooKeeper's.
+ *
+ * Facts about the client library (3.8) that this rests on:
+ * - Answers, watch events and session events come on one thread, in the order in which the
+ *   server sent them; the end of a connection comes before the answers that it cost.
+ * - Requests may be made in any state from any thread. Without a connection they are queued and
+ *   fail with the next failed attempt to connect. After an expiry they may never be answered.
+ * - A watch is known to the client only once the get that set it up is answered with ZOK.
+ */
+#include "store_zookeeper.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "log.h"
+#include "zookeeper_operation.h"
+
+#define CLOSE_LIMIT_MS 2000
+
+struct watch_event {
+	struct zookeeper_message message;
+	struct zookeeper_session *session;
+	int type;
+	char path[];
+};
+
+static struct store_zookeeper *from_store(struct store *store)
+{
+	return (struct store_zookeeper *)store;
+}
+
+/* Answers: on ZooKeeper's completion thread */
+
+/* Of sync: the path does not matter. */
+static void on_synced(int code, const char *path, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->code = code;
+	operation_answered(operation);
+}
+
+static void on_got(int code, const char *value, int value_bytes, const struct Stat *stat,
+		   const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->code = code;
+	operation_answered(operation);
+}
+
+static void on_deleted(int code, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->code = code;
+	operation_answered(operation);
+}
+
+static void on_parent_deleted(int code, const void *data)
+{
+}
+
+/* One context for all watches of a session: then the client tells session events to it once and
+ * not to each watch, and an event that comes late finds no freed memory. */
+static void on_watch_event(zhandle_t *handle, int type, int state, const char *path, void *context)
+{
+	struct zookeeper_session *session = context;
+	struct watch_event *event;
+
+	if (type != ZOO_DELETED_EVENT && type != ZOO_CHANGED_EVENT)
+		return;
+	event = calloc(1, sizeof(*event) + strlen(path) + 1);
+	if (!event) {
+		zookeeper_keeper_starve(session->keeper);
+		return;
+	}
+	event->message.kind = MESSAGE_WATCH;
+	event->session = session;
+	event->type = type;
+	stpcpy(event->path, path);
+	zookeeper_keeper_post(session->keeper, &event->message);
+}
+
+/* list() */
+
+static void send_list(struct operation *operation)
+{
+	operation->code = ZOK;
+	operation->waited = 1;
+	operation_made(operation,
+		       zoo_aget_children(operation->store->handle, operation->path, 0,
+					 operation_on_children, operation),
+		       &operation->list_code);
+}
+
+static void send_synced_list(struct operation *operation)
+{
+	zhandle_t *handle = operation->store->handle;
+
+	operation->waited = 2;
+	operation_made(operation, zoo_async(handle, operation->path, on_synced, operation),
+		       &operation->code);
+	operation_made(
+		operation,
+		zoo_aget_children(handle, operation->path, 0, operation_on_children, operation),
+		&operation->list_code);
+}
+
+static void conclude_list(struct operation *operation)
+{
+	struct store_zookeeper *store = operation->store;
+	struct store_entry *entries = NULL;
+	size_t count = 0;
+	int code = operation->code;
+	int error = 0;
+
+	if (code == ZOK || code == ZNONODE)
+		code = operation->list_code;
+	if (code != ZNONODE)
+		error = operation_error(operation, code, "cannot list");
+	if (code == ZOK && !(entries = operation_parse_queue(operation->names, &count)))
+		error = -EIO;
+	store->events->on_listed(store->context, operation->tag, error, entries, count);
+	free(entries);
+	operation_release(operation);
+}
+
+static void store_zookeeper_list(struct store *base, void *tag, const char *path, bool sync)
+{
+	struct operation *operation =
+		operation_create(from_store(base), tag, conclude_list, path, NULL);
+
+	if (operation)
+		operation_start(operation, sync ? send_synced_list : send_list);
+}
+
+/* watch() */
+
+static void send_watch(struct operation *operation)
+{
+	operation->waited = 1;
+	operation_made(operation,
+		       zoo_awget(operation->store->handle, operation->path, on_watch_event,
+				 operation->session, on_got, operation),
+		       &operation->code);
+}
+
+static void add_watch(struct operation *operation)
+{
+	struct store_zookeeper *store = operation->store;
+	struct operation *first;
+
+	HASH_FIND_STR(store->watches, operation->path, first);
+	if (first) {
+		LL_APPEND2(first->same, operation, same);
+		return;
+	}
+	HASH_ADD_KEYPTR(hh, store->watches, operation->path, strlen(operation->path), operation);
+	if (!operation->hh.tbl)
+		zookeeper_keeper_starve(store->keeper);
+}
+
+static void conclude_watch(struct operation *operation)
+{
+	struct store_zookeeper *store = operation->store;
+	int error = 0;
+
+	if (operation->code == ZOK) {
+		add_watch(operation);
+		return;
+	}
+	if (operation->code != ZNONODE)
+		error = operation_error(operation, operation->code, "cannot watch");
+	store->events->on_watched(store->context, operation->tag, error);
+	operation_release(operation);
+}
+
+static void deliver_watch_event(struct store_zookeeper *store, struct watch_event *event)
+{
+	struct operation *operation, *same;
+
+	HASH_FIND_STR(store->watches, event->path, operation);
+	if (!operation)
+		return;
+	HASH_DEL(store->watches, operation);
+	for (; operation; operation = same) {
+		same = operation->same;
+		operation->same = NULL;
+		if (event->type == ZOO_DELETED_EVENT) {
+			store->events->on_watched(store->context, operation->tag, 0);
+			operation_release(operation);
+		} else {
+			send_watch(operation);
+		}
+	}
+}
+
+static void store_zookeeper_watch(struct store *base, void *tag, const char *path, const char *name)
+{
+	struct operation *operation =
+		operation_create(from_store(base), tag, conclude_watch, path, name);
+
+	if (operation)
+		operation_start(operation, send_watch);
+}
+
+/* withdraw() */
+
+static void send_withdraw(struct operation *operation)
+{
+	operation->waited = 1;
+	operation_made(
+		operation,
+		zoo_adelete(operation->store->handle, operation->path, -1, on_deleted, operation),
+		&operation->code);
+}
+
+static void conclude_withdraw(struct operation *operation)
+{
+	struct store_zookeeper *store = operation->store;
+	int error = 0;
+
+	if (operation->code != ZNONODE)
+		error = operation_error(operation, operation->code, "cannot delete");
+	if (!error && operation_wears_out_counter(operation->sequence)) {
+		/* Fails, harmlessly, as long as there are other claims. */
+		*operation_cut(operation->path, 1) = '\0';
+		zoo_adelete(store->handle, operation->path, -1, on_parent_deleted, NULL);
+	}
+	store->events->on_withdrawn(store->context, operation->tag, error);
+	operation_release(operation);
+}
+
+static void store_zookeeper_withdraw(struct store *base, void *tag, const char *path,
+				     const char *name, int32_t sequence)
+{
+	struct operation *operation =
+		operation_create(from_store(base), tag, conclude_withdraw, path, name);
+
+	if (!operation)
+		return;
+	operation->sequence = sequence;
+	operation_start(operation, send_withdraw);
+}
+
+/* The session */
+
+static void tell_session(struct store_zookeeper *store, enum store_session session)
+{
+	store->told = session;
+	store->events->on_session(store->context, session);
+}
+
+static void end_session(struct store_zookeeper *store, struct zookeeper_session *session)
+{
+	session->over = true;
+	zookeeper_keeper_renew(store->keeper, session);
+}
+
+static void lose_session(struct store_zookeeper *store)
+{
+	store->generation++;
+	HASH_CLEAR(hh, store->watches);
+	if (store->session)
+		end_session(store, store->session);
+	store->session = NULL;
+	store->handle = NULL;
+	tell_session(store, STORE_LOST);
+}
+
+static void on_connected(struct store_zookeeper *store, const struct zookeeper_state *state)
+{
+	store->session = state->session;
+	store->handle = state->handle;
+	store->session_id = state->id;
+	store->timeout_ms = state->timeout_ms;
+	memcpy(store->server, state->server, sizeof(store->server));
+	if (store->told == STORE_CONNECTED)
+		return;
+	log_info("connected to ZooKeeper at %s, session 0x%" PRIx64 ", timeout %d ms",
+		 store->server, (uint64_t)store->session_id, store->timeout_ms);
+	tell_session(store, STORE_CONNECTED);
+}
+
+static void deliver_state(struct store_zookeeper *store, const struct zookeeper_state *state)
+{
+	struct zookeeper_session *session = state->session;
+
+	if (state->state == ZOO_CONNECTED_STATE) {
+		on_connected(store, state);
+	} else if (state->state == ZOO_EXPIRED_SESSION_STATE ||
+		   state->state == ZOO_AUTH_FAILED_STATE) {
+		log_error("ZooKeeper session 0x%" PRIx64 " %s", (uint64_t)store->session_id,
+			  state->state == ZOO_AUTH_FAILED_STATE ? "was refused: who we are is not "
+								  "accepted"
+								: "has expired");
+		if (session == store->session)
+			lose_session(store);
+		else
+			end_session(store, session);
+	} else if (session == store->session && store->told == STORE_CONNECTED) {
+		log_warning("connection to ZooKeeper at %s lost", store->server);
+		tell_session(store, STORE_SUSPENDED);
+	}
+}
+
+static void free_session(struct zookeeper_session *session)
+{
+	while (session->operations)
+		operation_free(session->operations);
+	free(session);
+}
+
+/* Frees a message without telling anybody. */
+static void discard(struct zookeeper_message *message)
+{
+	switch (message->kind) {
+	case MESSAGE_OPERATION:
+		if (!((struct operation *)message)->session)
+			operation_free((struct operation *)message);
+		break;
+	case MESSAGE_STATE:
+	case MESSAGE_WATCH:
+		free(message);
+		break;
+	case MESSAGE_STARVED:
+		break;
+	case MESSAGE_CLOSED:
+		free_session((struct zookeeper_session *)message);
+		break;
+	}
+}
+
+static void deliver(struct store_zookeeper *store, struct zookeeper_message *message)
+{
+	struct operation *operation = (struct operation *)message;
+	struct watch_event *event = (struct watch_event *)message;
+	struct zookeeper_state *state = (struct zookeeper_state *)message;
+
+	switch (message->kind) {
+	case MESSAGE_OPERATION:
+		if (operation->generation == store->generation) {
+			operation->conclude(operation);
+			return;
+		}
+		break;
+	case MESSAGE_WATCH:
+		if (!event->session->over)
+			deliver_watch_event(store, event);
+		break;
+	case MESSAGE_STATE:
+		if (!state->session->over)
+			deliver_state(store, state);
+		break;
+	case MESSAGE_STARVED:
+		log_error("out of memory: the ZooKeeper session is given up");
+		lose_session(store);
+		break;
+	case MESSAGE_CLOSED:
+		break;
+	}
+	discard(message);
+}
+
+static void store_zookeeper_dispatch(struct store *base)
+{
+	struct store_zookeeper *store = from_store(base);
+	struct zookeeper_message *messages = zookeeper_keeper_take(store->keeper);
+	struct zookeeper_message *message;
+
+	while ((message = messages)) {
+		DL_DELETE(messages, message);
+		deliver(store, message);
+	}
+}
+
+static int store_zookeeper_descriptor(struct store *base)
+{
+	return zookeeper_keeper_descriptor(from_store(base)->keeper);
+}
+
+static void store_zookeeper_describe(struct store *base, char *text, size_t text_bytes)
+{
+	struct store_zookeeper *store = from_store(base);
+	const char *root = *store->root ? store->root : "/";
+
+	if (store->told == STORE_CONNECTED)
+		snprintf(text, text_bytes,
+			 "zookeeper://%s%s connected to %s, session 0x%" PRIx64 ", timeout %d ms",
+			 store->servers, root, store->server, (uint64_t)store->session_id,
+			 store->timeout_ms);
+	else
+		snprintf(text, text_bytes, "zookeeper://%s%s not connected", store->servers, root);
+}
+
+static void free_store(struct store_zookeeper *store)
+{
+	free(store->servers);
+	free(store->root);
+	free(store);
+}
+
+/* Called when all sessions are closed, possibly on the keeper's thread after close() has returned.
+ */
+static void finish_store(void *context)
+{
+	struct store_zookeeper *store = context;
+	struct zookeeper_message *messages = zookeeper_keeper_take(store->keeper);
+	struct zookeeper_message *message;
+
+	HASH_CLEAR(hh, store->watches);
+	while ((message = messages)) {
+		DL_DELETE(messages, message);
+		discard(message);
+	}
+	free_store(store);
+}
+
+static void store_zookeeper_close(struct store *base)
+{
+	struct store_zookeeper *store = from_store(base);
+
+	zookeeper_keeper_stop(store->keeper, CLOSE_LIMIT_MS, finish_store, store);
+}
+
+static const struct store_ops store_zookeeper_ops = {
+	.descriptor = store_zookeeper_descriptor,
+	.dispatch = store_zookeeper_dispatch,
+	.place = zookeeper_place,
+	.list = store_zookeeper_list,
+	.watch = store_zookeeper_watch,
+	.withdraw = store_zookeeper_withdraw,
+	.describe = store_zookeeper_describe,
+	.close = store_zookeeper_close,
+};
+
+int store_zookeeper_open(const struct store_zookeeper_options *options,
+			 const struct store_events *events, void *context, struct store **ret)
+{
+	struct store_zookeeper *store = calloc(1, sizeof(*store));
+	int timeout_ms =
+		options->session_timeout_ms < INT_MAX ? (int)options->session_timeout_ms : INT_MAX;
+	int result = -ENOMEM;
+
+	if (!store)
+		return -ENOMEM;
+	store->store.ops = &store_zookeeper_ops;
+	store->events = events;
+	store->context = context;
+	store->told = STORE_SUSPENDED;
+	store->servers = strdup(options->servers);
+	store->root = strdup(options->root);
+	if (store->servers && store->root)
+		result = zookeeper_keeper_start(options->servers, timeout_ms, &store->keeper);
+	if (result < 0) {
+		free_store(store);
+		return result;
+	}
+	*ret = &store->store;
+	return 0;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the operations of the ZooKeeper store have in common: their making, counting of their
+ * answers, their end, and the reading of a queue. Sends nothing.
+ */
+#include "zookeeper_operation.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "log.h"
+#include "znode_path.h"
+
+void operation_free(struct operation *operation)
+{
+	if (operation->session)
+		DL_DELETE(operation->session->operations, operation);
+	free(operation->names);
+	free(operation->text);
+	free(operation->path);
+	free(operation);
+}
+
+void operation_release(struct operation *operation)
+{
+	if (!operation->keep)
+		operation_free(operation);
+}
+
+char *operation_cut(char *path, unsigned components)
+{
+	char *slash = path + strlen(path);
+
+	while (components > 0)
+		if (*--slash == '/')
+			components--;
+	return slash;
+}
+
+struct operation *operation_create(struct store_zookeeper *store, void *tag,
+				   void (*conclude)(struct operation *), const char *path,
+				   const char *name)
+{
+	struct operation *operation = calloc(1, sizeof(*operation));
+	char *znode = znode_path_encode(store->root, path);
+
+	if (!operation || !znode)
+		goto out_of_memory;
+	operation->message.kind = MESSAGE_OPERATION;
+	operation->store = store;
+	operation->generation = store->generation;
+	operation->tag = tag;
+	operation->conclude = conclude;
+	operation->code = ZCONNECTIONLOSS;
+	if (!name) {
+		operation->path = znode;
+		return operation;
+	}
+	if (asprintf(&operation->path, "%s/%s", znode, name) < 0)
+		goto out_of_memory;
+	free(znode);
+	return operation;
+
+out_of_memory:
+	free(operation);
+	free(znode);
+	zookeeper_keeper_starve(store->keeper);
+	return NULL;
+}
+
+void operation_starve(struct operation *operation)
+{
+	zookeeper_keeper_starve(operation->store->keeper);
+	operation_free(operation);
+}
+
+void operation_start(struct operation *operation, void (*send)(struct operation *operation))
+{
+	struct store_zookeeper *store = operation->store;
+
+	if (!store->session) {
+		zookeeper_keeper_post(store->keeper, &operation->message);
+		return;
+	}
+	operation->session = store->session;
+	DL_APPEND(operation->session->operations, operation);
+	send(operation);
+}
+
+void operation_answered(struct operation *operation)
+{
+	if (atomic_fetch_sub(&operation->waited, 1) == 1)
+		zookeeper_keeper_post(operation->store->keeper, &operation->message);
+}
+
+/* No callback comes for a request that was refused, except perhaps after ZMARSHALLINGERROR: the
+ * client may have noted the callback before it ran out of memory. */
+void operation_made(struct operation *operation, int code, int *ret_code)
+{
+	if (code == ZOK)
+		return;
+	if (code == ZMARSHALLINGERROR)
+		operation->keep = true;
+	if (ret_code)
+		*ret_code = code;
+	operation_answered(operation);
+}
+
+/* ZRUNTIMEINCONSISTENCY is what requests get when the client drops a connection whose answers do
+ * not fit them. */
+int operation_error(const struct operation *operation, int code, const char *doing)
+{
+	switch (code) {
+	case ZOK:
+		return 0;
+	case ZCONNECTIONLOSS:
+	case ZOPERATIONTIMEOUT:
+	case ZRUNTIMEINCONSISTENCY:
+	case ZSESSIONEXPIRED:
+	case ZSESSIONMOVED:
+	case ZINVALIDSTATE:
+	case ZCLOSING:
+		return -ECONNRESET;
+	default:
+		log_error("ZooKeeper: %s %s: %s", doing, operation->path, zerror(code));
+		break;
+	}
+	switch (code) {
+	case ZNOAUTH:
+	case ZAUTHFAILED:
+	case ZINVALIDACL:
+		return -EACCES;
+	default:
+		return -EIO;
+	}
+}
+
+bool operation_wears_out_counter(int32_t sequence)
+{
+	return sequence < 0 || sequence > 1 << 30;
+}
+
+static struct names *copy_names(const struct String_vector *strings)
+{
+	struct names *names;
+	size_t bytes = 0;
+	char *end;
+
+	for (int32_t i = 0; i < strings->count; i++)
+		bytes += strlen(strings->data[i]) + 1;
+	names = malloc(sizeof(*names) + bytes);
+	if (!names)
+		return NULL;
+	names->count = strings->count;
+	end = names->text;
+	for (int32_t i = 0; i < strings->count; i++)
+		end = stpcpy(end, strings->data[i]) + 1;
+	return names;
+}
+
+void operation_on_children(int code, const struct String_vector *strings, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->list_code = code;
+	if (code == ZOK && !(operation->names = copy_names(strings)))
+		operation->list_code = ZSYSTEMERROR;
+	operation_answered(operation);
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct store_entry *entry_a = a, *entry_b = b;
+
+	return claim_name_compare(entry_a->sequence, entry_a->name, entry_b->sequence,
+				  entry_b->name);
+}
+
+struct store_entry *operation_parse_queue(const struct names *names, size_t *ret_count)
+{
+	struct store_entry *entries = calloc(names->count + 1, sizeof(*entries));
+	const char *name = names->text;
+	size_t count = 0;
+
+	if (!entries)
+		return NULL;
+	for (size_t i = 0; i < names->count; i++, name += strlen(name) + 1) {
+		struct store_entry *entry = &entries[count];
+
+		entry->name = name;
+		if (claim_name_parse(name, &entry->id, &entry->mode, &entry->sequence))
+			count++;
+	}
+	qsort(entries, count, sizeof(*entries), compare_entries);
+	*ret_count = count;
+	return entries;
+}

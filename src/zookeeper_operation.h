@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of the ZooKeeper store, for its own files: store_zookeeper.c (the table, the session
+ * and all operations but one), zookeeper_place.c (that one) and zookeeper_operation.c (what they
+ * share).
+ *
+ * An operation makes one or more requests at once. Until all of them are answered it belongs to
+ * ZooKeeper's completion thread, whose callbacks fill in the answers; the last of them posts the
+ * operation, and from then on it is the loop's thread's alone. It is freed when its event has been
+ * delivered, or, if its session was lost, when that session's handle is closed and nothing can call
+ * back any more.
+ */
+#ifndef DLOCKFS_ZOOKEEPER_OPERATION_H
+#define DLOCKFS_ZOOKEEPER_OPERATION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "store.h"
+#include "zookeeper_session.h"
+
+/* The longest name of a claim of ours: a number has up to eleven characters. */
+#define CLAIM_NAME_BYTES (CLAIM_NAME_PREFIX_BYTES + 11)
+
+struct names {
+	size_t count;
+	char text[]; /* one after the other, each with its NUL */
+};
+
+struct operation {
+	struct zookeeper_message message;
+	struct operation *prev, *next; /* in its session */
+	struct store_zookeeper *store;
+	struct zookeeper_session *session; /* NULL: there was none, nothing was sent */
+	uint64_t generation;
+	void *tag;
+	/* Called when all requests are answered: delivers the event, or makes more requests. */
+	void (*conclude)(struct operation *operation);
+	char *path; /* znode of the claim (place: without its number), or of the lock (list) */
+	bool keep;  /* the client library may still call back: freed with the session only */
+	atomic_int waited; /* for so many answers */
+
+	/* Answers: */
+	int code; /* of the request that matters; ZCONNECTIONLOSS if none was made */
+	int list_code;
+	struct names *names;
+
+	/* place() */
+	char *text;
+	bool list;
+	unsigned retries;
+	unsigned containers;	   /* how many to create along, the lock's own and some above it */
+	int top_code;		   /* of the first of them */
+	atomic_int container_code; /* what keeps one of them from existing, or ZOK */
+	char name[CLAIM_NAME_BYTES];
+
+	/* withdraw() */
+	int32_t sequence;
+
+	/* watch(), once it is set up */
+	UT_hash_handle hh;
+	struct operation *same; /* more watches of the same path */
+};
+
+struct store_zookeeper {
+	struct store store; /* first */
+	const struct store_events *events;
+	void *context;
+	struct zookeeper_keeper *keeper;
+	char *servers;
+	char *root;
+
+	enum store_session told; /* what the engine knows */
+	uint64_t generation; /* grows with each session lost; events of former ones are discarded */
+	struct zookeeper_session *session; /* NULL until connected */
+	zhandle_t *handle;		   /* its handle */
+	struct operation *watches;	   /* set up, by path */
+
+	char server[64];
+	int64_t session_id;
+	int timeout_ms;
+};
+
+/* Makes an operation on the claim `name` of the lock `path`, or on the lock itself if that is NULL.
+ * Out of memory, it returns NULL, and the session is given up: the only answer that needs no
+ * memory. */
+struct operation *operation_create(struct store_zookeeper *store, void *tag,
+				   void (*conclude)(struct operation *), const char *path,
+				   const char *name);
+
+/* The same ending, for an operation that was not started yet and lacks memory. */
+void operation_starve(struct operation *operation);
+
+/* Makes the first requests by send(), or answers -ECONNRESET if there is no session to make them
+ * in. */
+void operation_start(struct operation *operation, void (*send)(struct operation *));
+
+/* Takes what a request returned when it was made. A refused one is answered by that, with the code
+ * in *ret_code unless that is NULL. */
+void operation_made(struct operation *operation, int code, int *ret_code);
+
+/* One answer less to wait for. To be called last by each callback. */
+void operation_answered(struct operation *operation);
+
+/* The end of an operation whose event has been delivered. */
+void operation_release(struct operation *operation);
+
+void operation_free(struct operation *operation);
+
+/* ZooKeeper's code as -errno; what is not a lost connection is logged: "cannot create /path: why".
+ */
+int operation_error(const struct operation *operation, int code, const char *doing);
+
+/* Where the last `components` components of `path` begin: a slash, which the caller overwrites with
+ * NUL for the time of a call. */
+char *operation_cut(char *path, unsigned components);
+
+/* The completion of a get-children request, on ZooKeeper's thread. */
+void operation_on_children(int code, const struct String_vector *strings, const void *data);
+
+/* The claims among the names, in the order of the queue; they point into `names`. Returns an
+ * array that the caller frees, or NULL when out of memory. */
+struct store_entry *operation_parse_queue(const struct names *names, size_t *ret_count);
+
+/* Whether a queue that reached this number is to start anew before its numbers run out. */
+bool operation_wears_out_counter(int32_t sequence);
+
+/* place() of the table. */
+void zookeeper_place(struct store *base, void *tag, const char *path, struct claim_id id,
+		     enum claim_mode mode, const char *text, bool list);
+
+#endif

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the handles of ZooKeeper's client library, the thread that makes and closes them, and the
+ * mailbox to the loop's thread. Knows nothing of locks; never calls into the store but for
+ * finish().
+ *
+ * Everything in struct zookeeper_keeper below `mutex` is guarded by it. No call into the client
+ * library is made while it is held, and the callbacks hold it only for a moment.
+ */
+#include "zookeeper_session.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "log.h"
+
+#define RETRY_MS	1000 /* between attempts to make a handle */
+#define UNREACHABLE_MS	5000 /* until a session that never connected is worth a warning */
+#define SETTLE_LIMIT_MS 400  /* for what is under way when a session is ended */
+
+struct zookeeper_keeper {
+	char *servers;
+	int timeout_ms;
+	int descriptor;
+	pthread_t thread;
+	pthread_cond_t changed;
+	pthread_mutex_t mutex;
+
+	struct zookeeper_message *messages;
+	struct zookeeper_message starved;
+	bool starved_posted;
+
+	struct zookeeper_session *newest; /* being made or in use */
+	struct zookeeper_session *over;	  /* to be closed */
+	bool wanted;			  /* a new session is to be made */
+	int64_t retry_at_ms;
+	int64_t warn_at_ms;
+	int last_error; /* of making a handle */
+
+	bool stopping;
+	bool stopped;
+	bool abandoned; /* nobody waits for the thread: it frees everything */
+	void (*finish)(void *context);
+	void *finish_context;
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Waits for a change. Returns at the latest at the given time; INT64_MAX: only for a change. */
+static void wait_until(struct zookeeper_keeper *keeper, int64_t until_ms)
+{
+	struct timespec until = {until_ms / 1000, until_ms % 1000 * 1000000};
+
+	if (until_ms == INT64_MAX)
+		pthread_cond_wait(&keeper->changed, &keeper->mutex);
+	else
+		pthread_cond_timedwait(&keeper->changed, &keeper->mutex, &until);
+}
+
+static void post_locked(struct zookeeper_keeper *keeper, struct zookeeper_message *message)
+{
+	if (!keeper->messages)
+		eventfd_write(keeper->descriptor, 1);
+	DL_APPEND(keeper->messages, message);
+}
+
+void zookeeper_keeper_post(struct zookeeper_keeper *keeper, struct zookeeper_message *message)
+{
+	pthread_mutex_lock(&keeper->mutex);
+	post_locked(keeper, message);
+	pthread_mutex_unlock(&keeper->mutex);
+}
+
+void zookeeper_keeper_starve(struct zookeeper_keeper *keeper)
+{
+	pthread_mutex_lock(&keeper->mutex);
+	if (!keeper->starved_posted) {
+		keeper->starved_posted = true;
+		post_locked(keeper, &keeper->starved);
+	}
+	pthread_mutex_unlock(&keeper->mutex);
+}
+
+struct zookeeper_message *zookeeper_keeper_take(struct zookeeper_keeper *keeper)
+{
+	struct zookeeper_message *messages;
+	eventfd_t count;
+
+	pthread_mutex_lock(&keeper->mutex);
+	eventfd_read(keeper->descriptor, &count);
+	messages = keeper->messages;
+	keeper->messages = NULL;
+	keeper->starved_posted = false;
+	pthread_mutex_unlock(&keeper->mutex);
+	return messages;
+}
+
+int zookeeper_keeper_descriptor(const struct zookeeper_keeper *keeper)
+{
+	return keeper->descriptor;
+}
+
+static void on_client_log(const char *message)
+{
+	log_debug("zookeeper client: %s", message);
+}
+
+/* Asks the socket for the server's address: what zoo_get_current_server() returns is one static
+ * buffer for all threads. */
+static void get_server(zhandle_t *handle, char *server, size_t server_bytes)
+{
+	struct sockaddr_storage address;
+	socklen_t address_bytes = sizeof(address);
+	char host[48], port[8];
+
+	if (!zookeeper_get_connected_host(handle, (struct sockaddr *)&address, &address_bytes) ||
+	    getnameinfo((struct sockaddr *)&address, address_bytes, host, sizeof(host), port,
+			sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		snprintf(server, server_bytes, "a server");
+	else
+		snprintf(server, server_bytes, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+}
+
+/* The handle's watcher, on ZooKeeper's completion thread, possibly before zookeeper_init2() has
+ * returned. That is why the state message brings the handle along. */
+static void on_session_event(zhandle_t *handle, int type, int state, const char *path,
+			     void *context)
+{
+	struct zookeeper_session *session = context;
+	struct zookeeper_keeper *keeper = session->keeper;
+	struct zookeeper_state *message;
+
+	if (type != ZOO_SESSION_EVENT)
+		return;
+	message = calloc(1, sizeof(*message));
+	if (!message) {
+		zookeeper_keeper_starve(keeper);
+		return;
+	}
+	message->message.kind = MESSAGE_STATE;
+	message->session = session;
+	message->handle = handle;
+	message->state = state;
+	if (state == ZOO_CONNECTED_STATE) {
+		message->timeout_ms = zoo_recv_timeout(handle);
+		message->id = zoo_client_id(handle)->client_id;
+		get_server(handle, message->server, sizeof(message->server));
+	}
+	pthread_mutex_lock(&keeper->mutex);
+	if (state == ZOO_CONNECTED_STATE)
+		session->connected_once = true;
+	post_locked(keeper, &message->message);
+	pthread_mutex_unlock(&keeper->mutex);
+}
+
+static void on_handle_failed(struct zookeeper_keeper *keeper, int error)
+{
+	keeper->newest = NULL;
+	keeper->retry_at_ms = now_ms() + RETRY_MS;
+	if (error == keeper->last_error)
+		return;
+	keeper->last_error = error;
+	errno = error;
+	if (error == ENOENT)
+		log_warning("no ZooKeeper server of %s is known by that name; trying again every "
+			    "%d s",
+			    keeper->servers, RETRY_MS / 1000);
+	else
+		log_warning("cannot begin a session with ZooKeeper at %s: %m; trying again every "
+			    "%d s",
+			    keeper->servers, RETRY_MS / 1000);
+}
+
+/* Called and left with the mutex held. */
+static void make_session(struct zookeeper_keeper *keeper)
+{
+	struct zookeeper_session *session = calloc(1, sizeof(*session));
+	zhandle_t *handle;
+	int error;
+
+	if (!session) {
+		on_handle_failed(keeper, ENOMEM);
+		return;
+	}
+	session->closed.kind = MESSAGE_CLOSED;
+	session->keeper = keeper;
+	/* Set before the handle exists, because the session may be declared over before
+	 * zookeeper_init2() has returned. */
+	keeper->newest = session;
+	keeper->wanted = false;
+	pthread_mutex_unlock(&keeper->mutex);
+
+	errno = 0;
+	handle = zookeeper_init2(keeper->servers, on_session_event, keeper->timeout_ms, NULL,
+				 session, ZOO_NO_LOG_CLIENTENV, on_client_log);
+	error = errno;
+	/* Without this it looks up the names in each turn of its own loop, and when an answer
+	 * differs it drops the connection without answering what is under way. */
+	if (handle)
+		zoo_set_servers_resolution_delay(handle, -1);
+
+	pthread_mutex_lock(&keeper->mutex);
+	session->handle = handle;
+	if (!handle) {
+		free(session);
+		keeper->wanted = true;
+		on_handle_failed(keeper, error ? error : EIO);
+		return;
+	}
+	keeper->last_error = 0;
+	keeper->warn_at_ms = now_ms() + UNREACHABLE_MS;
+}
+
+static void on_settled(int code, const struct Stat *stat, const void *context)
+{
+	struct zookeeper_session *session = (struct zookeeper_session *)context;
+	struct zookeeper_keeper *keeper = session->keeper;
+
+	pthread_mutex_lock(&keeper->mutex);
+	session->settled = true;
+	pthread_cond_broadcast(&keeper->changed);
+	pthread_mutex_unlock(&keeper->mutex);
+}
+
+/* Waits until everything sent before is answered. zookeeper_close() shuts the socket as soon as any
+ * answer can be read; the kernel then resets the connection if there are more, and the server may
+ * see the reset before it has read the request to close: claims would last until the session
+ * expires. */
+static bool settle(struct zookeeper_keeper *keeper, struct zookeeper_session *session)
+{
+	int64_t limit_ms = now_ms() + SETTLE_LIMIT_MS;
+	bool settled;
+
+	if (zoo_state(session->handle) != ZOO_CONNECTED_STATE ||
+	    zoo_aexists(session->handle, "/", 0, on_settled, session) != ZOK)
+		return false;
+	pthread_mutex_lock(&keeper->mutex);
+	while (!session->settled && now_ms() < limit_ms)
+		wait_until(keeper, limit_ms);
+	settled = session->settled;
+	pthread_mutex_unlock(&keeper->mutex);
+	return settled;
+}
+
+/* Called and left with the mutex held. */
+static void close_session(struct zookeeper_keeper *keeper, struct zookeeper_session *session)
+{
+	bool leaves_claims = keeper->stopping && session->connected_once;
+
+	pthread_mutex_unlock(&keeper->mutex);
+	if (!is_unrecoverable(session->handle) && !settle(keeper, session) && leaves_claims)
+		log_warning("ZooKeeper does not answer: locks held here may stay taken until the "
+			    "session expires");
+	zookeeper_close(session->handle);
+	pthread_mutex_lock(&keeper->mutex);
+	post_locked(keeper, &session->closed);
+}
+
+/* Waits for something to do; warns of a session that does not come about. */
+static void wait_for_work(struct zookeeper_keeper *keeper)
+{
+	bool unreached = keeper->newest && !keeper->newest->connected_once;
+	int64_t until_ms = INT64_MAX;
+
+	if (unreached && keeper->warn_at_ms <= now_ms()) {
+		keeper->warn_at_ms = INT64_MAX;
+		log_warning("cannot reach ZooKeeper at %s yet; trying on", keeper->servers);
+	}
+	if (unreached)
+		until_ms = keeper->warn_at_ms;
+	if (keeper->wanted)
+		until_ms = keeper->retry_at_ms;
+	wait_until(keeper, until_ms);
+}
+
+static void finish_keeper(struct zookeeper_keeper *keeper)
+{
+	keeper->finish(keeper->finish_context);
+	close(keeper->descriptor);
+	pthread_cond_destroy(&keeper->changed);
+	pthread_mutex_destroy(&keeper->mutex);
+	free(keeper->servers);
+	free(keeper);
+}
+
+static void *run(void *context)
+{
+	struct zookeeper_keeper *keeper = context;
+	struct zookeeper_session *session;
+	bool abandoned;
+
+	pthread_mutex_lock(&keeper->mutex);
+	while (!keeper->stopping) {
+		if (keeper->wanted && keeper->retry_at_ms <= now_ms()) {
+			make_session(keeper);
+		} else if (keeper->over) {
+			session = keeper->over;
+			LL_DELETE(keeper->over, session);
+			close_session(keeper, session);
+		} else {
+			wait_for_work(keeper);
+		}
+	}
+	/* The one in use first: others wait for its locks. */
+	if (keeper->newest)
+		LL_PREPEND(keeper->over, keeper->newest);
+	while ((session = keeper->over)) {
+		LL_DELETE(keeper->over, session);
+		close_session(keeper, session);
+	}
+	keeper->stopped = true;
+	abandoned = keeper->abandoned;
+	pthread_cond_broadcast(&keeper->changed);
+	pthread_mutex_unlock(&keeper->mutex);
+	if (abandoned)
+		finish_keeper(keeper);
+	return NULL;
+}
+
+void zookeeper_keeper_renew(struct zookeeper_keeper *keeper, struct zookeeper_session *over)
+{
+	pthread_mutex_lock(&keeper->mutex);
+	LL_APPEND(keeper->over, over);
+	keeper->newest = NULL;
+	keeper->wanted = true;
+	keeper->retry_at_ms = 0;
+	pthread_cond_broadcast(&keeper->changed);
+	pthread_mutex_unlock(&keeper->mutex);
+}
+
+static int start_thread(struct zookeeper_keeper *keeper)
+{
+	pthread_condattr_t attributes;
+	sigset_t all, former;
+	int error;
+
+	pthread_mutex_init(&keeper->mutex, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&keeper->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+
+	/* The client's threads inherit the mask from the thread that makes the handle. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &former);
+	error = pthread_create(&keeper->thread, NULL, run, keeper);
+	pthread_sigmask(SIG_SETMASK, &former, NULL);
+	return -error;
+}
+
+int zookeeper_keeper_start(const char *servers, int timeout_ms, struct zookeeper_keeper **ret)
+{
+	struct zookeeper_keeper *keeper = calloc(1, sizeof(*keeper));
+	int result = -ENOMEM;
+
+	if (!keeper)
+		return -ENOMEM;
+	keeper->timeout_ms = timeout_ms;
+	keeper->wanted = true;
+	keeper->starved.kind = MESSAGE_STARVED;
+	keeper->servers = strdup(servers);
+	if (!keeper->servers)
+		goto free_keeper;
+	keeper->descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (keeper->descriptor < 0) {
+		result = -errno;
+		goto free_servers;
+	}
+	zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);
+	result = start_thread(keeper);
+	if (result < 0)
+		goto close_descriptor;
+	*ret = keeper;
+	return 0;
+
+close_descriptor:
+	close(keeper->descriptor);
+free_servers:
+	free(keeper->servers);
+free_keeper:
+	free(keeper);
+	return result;
+}
+
+void zookeeper_keeper_stop(struct zookeeper_keeper *keeper, int limit_ms, void (*finish)(void *),
+			   void *context)
+{
+	int64_t until_ms = now_ms() + limit_ms;
+	pthread_t thread = keeper->thread;
+	bool stopped;
+
+	pthread_mutex_lock(&keeper->mutex);
+	keeper->finish = finish;
+	keeper->finish_context = context;
+	keeper->stopping = true;
+	pthread_cond_broadcast(&keeper->changed);
+	while (!keeper->stopped && now_ms() < until_ms)
+		wait_until(keeper, until_ms);
+	stopped = keeper->stopped;
+	keeper->abandoned = !stopped;
+	pthread_mutex_unlock(&keeper->mutex);
+
+	/* From here on, unless it stopped in time, the thread may free the keeper at any moment. */
+	if (stopped) {
+		pthread_join(thread, NULL);
+		finish_keeper(keeper);
+	} else {
+		pthread_detach(thread);
+		log_warning("ending the ZooKeeper session takes too long: not waited for");
+	}
+}

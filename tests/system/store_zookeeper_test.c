@@ -1,0 +1,806 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Drives the ZooKeeper store, through the table of store.h, on a real server:
+ *
+ *     store_zookeeper_test HOST:PORT
+ *
+ * The server must grant session timeouts of two seconds. Everything is created below one znode per
+ * process and left to the server's reaper. Connections are cut by a small proxy in this program.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include <zookeeper/zookeeper.h>
+
+#include "store_zookeeper.h"
+#include "zookeeper_operation.h"
+
+#define DEADLINE_MS 30000
+#define TIMEOUT_MS  2000
+
+static const char *server;
+static char top[64];   /* the znode above everything of this process */
+static zhandle_t *raw; /* another client on the same server */
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* The proxy */
+
+enum link { LINK_PASSES, LINK_SILENT, LINK_REFUSES };
+
+#define PAIRS_MAX 16
+
+static struct {
+	pthread_t thread;
+	int listener, wake;
+	char address[32];
+	atomic_int link;
+	atomic_bool stopping;
+	int ends[PAIRS_MAX * 2]; /* neighbours belong together; -1: free */
+} proxy;
+
+static void close_pair(int i)
+{
+	close(proxy.ends[i]);
+	close(proxy.ends[i ^ 1]);
+	proxy.ends[i] = proxy.ends[i ^ 1] = -1;
+}
+
+static void accept_link(void)
+{
+	struct sockaddr_in target = {.sin_family = AF_INET};
+	int near = accept(proxy.listener, NULL, NULL);
+	int far = socket(AF_INET, SOCK_STREAM, 0);
+	int i = 0;
+
+	target.sin_port = htons((uint16_t)atoi(strrchr(server, ':') + 1));
+	target.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	while (i < PAIRS_MAX * 2 && proxy.ends[i] >= 0)
+		i += 2;
+	if (i == PAIRS_MAX * 2 || proxy.link == LINK_REFUSES ||
+	    connect(far, (struct sockaddr *)&target, sizeof(target)) < 0) {
+		close(near);
+		close(far);
+		return;
+	}
+	proxy.ends[i] = near;
+	proxy.ends[i + 1] = far;
+}
+
+static void forward(int i)
+{
+	char buffer[65536];
+	ssize_t bytes = recv(proxy.ends[i], buffer, sizeof(buffer), 0);
+
+	for (ssize_t sent = 0, n; sent < bytes; sent += n) {
+		n = send(proxy.ends[i ^ 1], buffer + sent, (size_t)(bytes - sent), MSG_NOSIGNAL);
+		if (n < 0)
+			bytes = 0;
+	}
+	if (bytes <= 0)
+		close_pair(i);
+}
+
+static void *run_proxy(void *context)
+{
+	struct pollfd polled[PAIRS_MAX * 2 + 2];
+	eventfd_t count;
+
+	while (!proxy.stopping) {
+		bool passes = proxy.link == LINK_PASSES;
+
+		for (int i = 0; i < PAIRS_MAX * 2; i++) {
+			if (proxy.link == LINK_REFUSES && proxy.ends[i] >= 0)
+				close_pair(i);
+			polled[i] = (struct pollfd){passes ? proxy.ends[i] : -1, POLLIN, 0};
+		}
+		polled[PAIRS_MAX * 2] =
+			(struct pollfd){proxy.link == LINK_SILENT ? -1 : proxy.listener, POLLIN, 0};
+		polled[PAIRS_MAX * 2 + 1] = (struct pollfd){proxy.wake, POLLIN, 0};
+		poll(polled, PAIRS_MAX * 2 + 2, -1);
+		if (polled[PAIRS_MAX * 2 + 1].revents) {
+			eventfd_read(proxy.wake, &count);
+			continue;
+		}
+		for (int i = 0; i < PAIRS_MAX * 2; i++)
+			if (polled[i].revents && proxy.ends[i] >= 0)
+				forward(i);
+		if (polled[PAIRS_MAX * 2].revents)
+			accept_link();
+	}
+	return NULL;
+}
+
+static void set_link(enum link link)
+{
+	proxy.link = link;
+	eventfd_write(proxy.wake, 1);
+}
+
+static void start_proxy(void)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET};
+	socklen_t bytes = sizeof(address);
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	proxy.listener = socket(AF_INET, SOCK_STREAM, 0);
+	proxy.wake = eventfd(0, EFD_NONBLOCK);
+	memset(proxy.ends, -1, sizeof(proxy.ends));
+	if (bind(proxy.listener, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    listen(proxy.listener, 16) < 0 ||
+	    getsockname(proxy.listener, (struct sockaddr *)&address, &bytes) < 0 ||
+	    pthread_create(&proxy.thread, NULL, run_proxy, NULL) != 0) {
+		perror("proxy");
+		exit(1);
+	}
+	snprintf(proxy.address, sizeof(proxy.address), "127.0.0.1:%d", ntohs(address.sin_port));
+}
+
+static void stop_proxy(void)
+{
+	proxy.stopping = true;
+	set_link(LINK_REFUSES);
+	pthread_join(proxy.thread, NULL);
+	for (int i = 0; i < PAIRS_MAX * 2; i += 2)
+		if (proxy.ends[i] >= 0)
+			close_pair(i);
+	close(proxy.listener);
+	close(proxy.wake);
+}
+
+/* Hosts: a store each */
+
+#define HOSTS_MAX 3
+
+static struct host {
+	struct store *store;
+	enum store_session session;
+	int changes[3]; /* how often each was told */
+	int events;	/* answers so far */
+} hosts[HOSTS_MAX];
+
+/* One operation and what came of it. */
+struct call {
+	int times; /* answered */
+	int order; /* among the answers of its host */
+	int error;
+	char name[128];
+	int32_t sequence;
+	bool listed;
+	size_t count;
+	struct claim_id ids[4]; /* of the first entries */
+	enum claim_mode modes[4];
+};
+
+static void on_session(void *context, enum store_session session)
+{
+	struct host *host = context;
+
+	assert_int_not_equal(session, host->session);
+	host->session = session;
+	host->changes[session]++;
+}
+
+static void note(struct host *host, struct call *call, int error, const struct store_entry *entries,
+		 size_t count)
+{
+	call->times++;
+	call->order = host->events++;
+	call->error = error;
+	call->listed = entries != NULL;
+	call->count = count;
+	for (size_t i = 0; i < count; i++) {
+		if (i < 4) {
+			call->ids[i] = entries[i].id;
+			call->modes[i] = entries[i].mode;
+		}
+		if (i > 0)
+			assert_true(claim_name_compare(entries[i - 1].sequence, entries[i - 1].name,
+						       entries[i].sequence, entries[i].name) < 0);
+	}
+}
+
+static void on_placed(void *context, void *tag, int error, const char *name, int32_t sequence,
+		      const struct store_entry *entries, size_t count)
+{
+	struct call *call = tag;
+
+	note(context, call, error, entries, count);
+	snprintf(call->name, sizeof(call->name), "%s", name ? name : "");
+	call->sequence = sequence;
+}
+
+static void on_listed(void *context, void *tag, int error, const struct store_entry *entries,
+		      size_t count)
+{
+	note(context, tag, error, entries, count);
+}
+
+static void on_answered(void *context, void *tag, int error)
+{
+	note(context, tag, error, NULL, 0);
+}
+
+static const struct store_events events = {on_session, on_placed, on_listed, on_answered,
+					   on_answered};
+
+static void dispatch_hosts(int64_t limit_ms)
+{
+	struct pollfd polled[HOSTS_MAX];
+
+	for (int i = 0; i < HOSTS_MAX; i++)
+		polled[i] = (struct pollfd){
+			hosts[i].store ? hosts[i].store->ops->descriptor(hosts[i].store) : -1,
+			POLLIN, 0};
+	poll(polled, HOSTS_MAX, (int)limit_ms);
+	for (int i = 0; i < HOSTS_MAX; i++)
+		if (polled[i].revents)
+			hosts[i].store->ops->dispatch(hosts[i].store);
+}
+
+/* Runs the hosts until the condition holds. */
+#define WAIT_FOR(condition)                                                                        \
+	do {                                                                                       \
+		int64_t until_ms = now_ms() + DEADLINE_MS;                                         \
+		while (!(condition)) {                                                             \
+			if (now_ms() > until_ms)                                                   \
+				fail_msg("in vain: %s", #condition);                               \
+			dispatch_hosts(100);                                                       \
+		}                                                                                  \
+	} while (0)
+
+/* Runs the hosts for so long, to see that nothing happens. */
+static void run_for(int64_t ms)
+{
+	int64_t until_ms = now_ms() + ms;
+
+	while (now_ms() < until_ms)
+		dispatch_hosts(until_ms - now_ms());
+}
+
+static struct host *begin_host(int i, const char *address)
+{
+	struct store_zookeeper_options options = {address, top, TIMEOUT_MS};
+	struct host *host = &hosts[i];
+
+	*host = (struct host){.session = STORE_SUSPENDED};
+	assert_int_equal(store_zookeeper_open(&options, &events, host, &host->store), 0);
+	return host;
+}
+
+static struct host *open_host(int i, const char *address)
+{
+	struct host *host = begin_host(i, address);
+
+	WAIT_FOR(host->session == STORE_CONNECTED);
+	return host;
+}
+
+static int64_t close_host(struct host *host)
+{
+	int64_t begin_ms = now_ms();
+
+	host->store->ops->close(host->store);
+	host->store = NULL;
+	return now_ms() - begin_ms;
+}
+
+static int close_hosts(void **state)
+{
+	set_link(LINK_PASSES);
+	for (int i = 0; i < HOSTS_MAX; i++)
+		if (hosts[i].store)
+			close_host(&hosts[i]);
+	return 0;
+}
+
+static void send_place(struct host *host, struct call *call, const char *path, uint64_t number,
+		       enum claim_mode mode, bool list)
+{
+	struct claim_id id = {1, number};
+
+	memset(call, 0, sizeof(*call));
+	host->store->ops->place(host->store, call, path, id, mode, "host=test\n", list);
+}
+
+static void place(struct host *host, struct call *call, const char *path, uint64_t number)
+{
+	send_place(host, call, path, number, CLAIM_EXCLUSIVE, true);
+	WAIT_FOR(call->times);
+	assert_int_equal(call->error, 0);
+}
+
+static void list(struct host *host, struct call *call, const char *path, bool sync)
+{
+	memset(call, 0, sizeof(*call));
+	host->store->ops->list(host->store, call, path, sync);
+	WAIT_FOR(call->times);
+}
+
+static void send_watch(struct host *host, struct call *call, const char *path, const char *name)
+{
+	memset(call, 0, sizeof(*call));
+	host->store->ops->watch(host->store, call, path, name);
+}
+
+static int withdraw(struct host *host, const char *path, const struct call *placed)
+{
+	struct call call = {0};
+
+	host->store->ops->withdraw(host->store, &call, path, placed->name, placed->sequence);
+	WAIT_FOR(call.times);
+	return call.error;
+}
+
+/* The znode of a lock, or of what stands below it. */
+static const char *znode(const char *path)
+{
+	static char text[512];
+
+	snprintf(text, sizeof(text), "%s/%s", top, path);
+	return text;
+}
+
+/* Tests */
+
+static void test_order(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct call first, second, third, all;
+
+	send_place(a, &first, "order", 1, CLAIM_EXCLUSIVE, true);
+	WAIT_FOR(first.times);
+	send_place(b, &second, "order", 2, CLAIM_SHARED, true);
+	WAIT_FOR(second.times);
+	send_place(a, &third, "order", 3, CLAIM_EXCLUSIVE, false);
+	WAIT_FOR(third.times);
+	assert_int_equal(first.error | second.error | third.error, 0);
+	assert_int_equal(first.count, 1);
+	assert_int_equal(second.count, 2);
+	assert_false(third.listed);
+	assert_true(first.sequence < second.sequence && second.sequence < third.sequence);
+
+	list(b, &all, "order", true);
+	assert_int_equal(all.error, 0);
+	assert_int_equal(all.count, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(all.ids[i].session, 1);
+		assert_int_equal(all.ids[i].number, i + 1);
+		assert_int_equal(all.modes[i], i == 1 ? CLAIM_SHARED : CLAIM_EXCLUSIVE);
+	}
+	list(b, &all, "never/used", false);
+	assert_int_equal(all.error, 0);
+	assert_int_equal(all.count, 0);
+	list(b, &all, "never/used", true);
+	assert_int_equal(all.error, 0);
+}
+
+static void test_foreign(void **state)
+{
+	struct host *a = open_host(0, server);
+	struct call first, all;
+
+	place(a, &first, "foreign", 1);
+	assert_int_equal(zoo_create(raw, znode("foreign/lock-"), "", 0, &ZOO_OPEN_ACL_UNSAFE,
+				    ZOO_EPHEMERAL_SEQUENTIAL, NULL, 0),
+			 ZOK);
+	assert_int_equal(
+		zoo_create(raw, znode("foreign/leases"), "", 0, &ZOO_OPEN_ACL_UNSAFE, 0, NULL, 0),
+		ZOK);
+	list(a, &all, "foreign", true);
+	assert_int_equal(all.count, 2);
+	assert_int_equal(all.ids[1].session | all.ids[1].number, 0);
+	assert_int_equal(all.modes[1], CLAIM_EXCLUSIVE);
+	assert_int_equal(zoo_delete(raw, znode("foreign/leases"), -1), ZOK);
+}
+
+#define MANY 1000
+
+static void test_pipelined(void **state)
+{
+	static struct call calls[MANY];
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct call all, answer = {0};
+
+	place(a, &all, "many", 0);
+	for (unsigned i = 0; i < MANY; i++)
+		send_place(a, &calls[i], "many", i + 1, CLAIM_EXCLUSIVE, i % 100 == 0);
+	WAIT_FOR(calls[MANY - 1].times);
+	for (unsigned i = 0; i < MANY; i++) {
+		assert_int_equal(calls[i].times, 1);
+		assert_int_equal(calls[i].error, 0);
+		assert_int_equal(calls[i].order, i + 1);
+		assert_int_equal(calls[i].sequence, all.sequence + (int)i + 1);
+		assert_int_equal(calls[i].listed, i % 100 == 0);
+		assert_true(!calls[i].listed || calls[i].count >= i + 2);
+	}
+	for (unsigned i = 0; i < MANY; i++)
+		a->store->ops->withdraw(a->store, &answer, "many", calls[i].name,
+					calls[i].sequence);
+	WAIT_FOR(answer.times == MANY);
+	list(b, &all, "many", true);
+	assert_int_equal(all.count, 1);
+}
+
+static void test_watch(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct call first, second, gone, also_gone, missing;
+	char path[256];
+
+	place(a, &first, "watch", 1);
+	place(b, &second, "watch", 2);
+	send_watch(b, &gone, "watch", first.name);
+	send_watch(b, &also_gone, "watch", first.name);
+	send_watch(b, &missing, "watch", "_c_0-__WRIT__0000000099");
+	WAIT_FOR(missing.times);
+	assert_int_equal(missing.error, 0);
+	assert_int_equal(gone.times, 0);
+
+	/* New data is no end; neither is what happens to others. */
+	snprintf(path, sizeof(path), "watch/%s", first.name);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(zoo_set(raw, znode(path), "news", 4, -1), ZOK);
+		run_for(50);
+	}
+	assert_int_equal(withdraw(b, "watch", &second), 0);
+	assert_int_equal(gone.times, 0);
+
+	assert_int_equal(withdraw(a, "watch", &first), 0);
+	WAIT_FOR(gone.times && also_gone.times);
+	run_for(50);
+	assert_int_equal(gone.times, 1);
+	assert_int_equal(also_gone.times, 1);
+	assert_int_equal(gone.error | also_gone.error, 0);
+	send_watch(b, &missing, "no/such/lock", first.name);
+	WAIT_FOR(missing.times);
+	assert_int_equal(missing.error, 0);
+}
+
+static void test_withdraw(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct call first;
+
+	place(a, &first, "withdraw", 1);
+	assert_int_equal(withdraw(b, "withdraw", &first), 0);
+	assert_int_equal(withdraw(a, "withdraw", &first), 0);
+	assert_int_equal(withdraw(a, "no/such/lock", &first), 0);
+}
+
+static void test_parents(void **state)
+{
+	struct host *a = open_host(0, server);
+	struct call calls[20];
+
+	for (unsigned i = 0; i < 20; i++)
+		send_place(a, &calls[i], "deep/er/and/deeper", i + 1, CLAIM_EXCLUSIVE, true);
+	for (unsigned i = 0; i < 20; i++) {
+		WAIT_FOR(calls[i].times);
+		assert_int_equal(calls[i].error, 0);
+		assert_int_equal(calls[i].sequence, i);
+		assert_true(calls[i].count > i);
+	}
+	for (unsigned i = 0; i < 20; i++)
+		assert_int_equal(withdraw(a, "deep/er/and/deeper", &calls[i]), 0);
+
+	/* Where the reaper took it. */
+	assert_int_equal(zoo_delete(raw, znode("deep/er/and/deeper"), -1), ZOK);
+	assert_int_equal(zoo_delete(raw, znode("deep/er/and"), -1), ZOK);
+	place(a, calls, "deep/er/and/deeper", 1);
+	assert_int_equal(calls->sequence, 0);
+	assert_int_equal(calls->count, 1);
+}
+
+static void on_reaped(int code, const void *data)
+{
+	atomic_int *under_way = (atomic_int *)data;
+
+	atomic_fetch_sub(under_way, 1);
+}
+
+/* A reaper that is always at it: whatever is idle for a moment is gone. */
+static void test_reaper(void **state)
+{
+	static atomic_int under_way;
+	struct host *a = open_host(0, server);
+	struct call call;
+
+	for (unsigned i = 0; i < 200; i++) {
+		send_place(a, &call, "reaped", i + 1, CLAIM_EXCLUSIVE, true);
+		while (!call.times) {
+			if (under_way < 4) {
+				under_way++;
+				zoo_adelete(raw, znode("reaped"), -1, on_reaped, &under_way);
+			}
+			dispatch_hosts(1);
+		}
+		assert_int_equal(call.error, 0);
+		assert_int_equal(withdraw(a, "reaped", &call), 0);
+	}
+	WAIT_FOR(under_way == 0);
+}
+
+static void test_names(void **state)
+{
+	static struct call calls[256];
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	char name[300];
+	struct call all;
+
+	for (int byte = 1; byte < 256; byte++) {
+		snprintf(name, sizeof(name), "n/%c", byte);
+		if (byte != '/')
+			send_place(a, &calls[byte], name, (uint64_t)byte, CLAIM_EXCLUSIVE, true);
+	}
+	for (int byte = 1; byte < 256; byte++) {
+		if (byte == '/')
+			continue;
+		WAIT_FOR(calls[byte].times);
+		assert_int_equal(calls[byte].error, 0);
+		assert_int_equal(calls[byte].count, 1);
+		snprintf(name, sizeof(name), "n/%c", byte);
+		list(b, &all, name, true);
+		assert_int_equal(all.count, 1);
+		assert_int_equal(all.ids[0].number, byte);
+	}
+	strcpy(name, "n/");
+	for (int i = 0; i < 255; i++)
+		name[2 + i] = (char)(i % 2 ? 0xff : 1);
+	name[257] = '\0';
+	place(a, &all, name, 1);
+	place(a, &all, "n/..x", 2);
+	place(a, &all, "zookeeper", 3);
+}
+
+static void test_refused(void **state)
+{
+	struct ACL entries[] = {{ZOO_PERM_READ | ZOO_PERM_ADMIN, {"world", "anyone"}}};
+	struct ACL_vector acl = {1, entries};
+	struct host *a = open_host(0, server);
+	struct call call;
+
+	assert_int_equal(zoo_create(raw, znode("closed"), "", 0, &acl, 0, NULL, 0), ZOK);
+	send_place(a, &call, "closed", 1, CLAIM_EXCLUSIVE, true);
+	WAIT_FOR(call.times);
+	assert_int_equal(call.error, -EACCES);
+	send_place(a, &call, "closed/inner", 1, CLAIM_EXCLUSIVE, true);
+	WAIT_FOR(call.times);
+	assert_int_equal(call.error, -EACCES);
+	assert_int_equal(zoo_delete(raw, znode("closed"), -1), ZOK);
+
+	/* Nothing can stand below a claim. */
+	assert_int_equal(zoo_create(raw, znode("short"), "", 0, &ZOO_OPEN_ACL_UNSAFE, ZOO_EPHEMERAL,
+				    NULL, 0),
+			 ZOK);
+	send_place(a, &call, "short/inner", 1, CLAIM_EXCLUSIVE, true);
+	WAIT_FOR(call.times);
+	assert_int_equal(call.error, -EIO);
+}
+
+static void test_reconnect(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, proxy.address);
+	struct call first, second, gone, lost[10], all;
+
+	place(a, &first, "reconnect", 1);
+	place(b, &second, "reconnect", 2);
+	send_watch(b, &gone, "reconnect", first.name);
+	list(b, &all, "reconnect", false);
+
+	set_link(LINK_SILENT);
+	for (unsigned i = 0; i < 10; i++)
+		send_place(b, &lost[i], "reconnect", 10 + i, CLAIM_EXCLUSIVE, true);
+	run_for(100);
+	set_link(LINK_REFUSES);
+	WAIT_FOR(b->session == STORE_SUSPENDED);
+	WAIT_FOR(lost[9].times);
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(lost[i].error, -ECONNRESET);
+	assert_int_equal(withdraw(a, "reconnect", &first), 0);
+	set_link(LINK_PASSES);
+	WAIT_FOR(b->session == STORE_CONNECTED);
+	WAIT_FOR(gone.times);
+	assert_int_equal(gone.error, 0);
+	list(b, &all, "reconnect", true);
+	assert_true(all.count >= 1);
+	assert_int_equal(all.ids[0].number, 2);
+	assert_int_equal(b->changes[STORE_LOST], 0);
+	assert_int_equal(b->changes[STORE_CONNECTED], 2);
+}
+
+static void test_expiry(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, proxy.address);
+	struct call first, gone, never, after, all;
+	char before[256], text[256];
+
+	b->store->ops->describe(b->store, before, sizeof(before));
+	place(b, &first, "expiry", 1);
+	send_watch(a, &gone, "expiry", first.name);
+	send_watch(b, &never, "expiry", first.name);
+	list(a, &all, "expiry", false);
+	list(b, &all, "expiry", false); /* now both watches are set up */
+	set_link(LINK_REFUSES);
+	WAIT_FOR(gone.times);
+	assert_int_equal(b->session, STORE_SUSPENDED);
+	b->store->ops->describe(b->store, text, sizeof(text));
+	assert_non_null(strstr(text, "not connected"));
+
+	set_link(LINK_PASSES);
+	WAIT_FOR(b->session == STORE_LOST);
+	send_place(b, &after, "expiry", 2, CLAIM_EXCLUSIVE, true);
+	WAIT_FOR(after.times);
+	assert_int_equal(after.error, -ECONNRESET);
+	WAIT_FOR(b->session == STORE_CONNECTED);
+	place(b, &after, "expiry", 3);
+	assert_int_equal(after.count, 1);
+	assert_int_equal(never.times, 0);
+	b->store->ops->describe(b->store, text, sizeof(text));
+	assert_non_null(strstr(text, " connected to 127.0.0.1:"));
+	assert_string_not_equal(text, before);
+	assert_int_equal(b->changes[STORE_LOST], 1);
+}
+
+/* Closes with requests under way: everything is gone long before the session would expire. */
+static void test_clean_close(void **state)
+{
+	static struct call calls[500];
+	struct host *b = open_host(1, server);
+	struct call all;
+
+	for (int round = 0; round < 5; round++) {
+		struct host *a = open_host(0, server);
+		int64_t begin_ms;
+
+		place(a, &all, "close", 1);
+		for (unsigned i = 0; i < 500; i++)
+			send_place(a, &calls[i], "close", i, CLAIM_EXCLUSIVE, i % 50 == 0);
+		begin_ms = now_ms();
+		close_host(a);
+		list(b, &all, "close", true);
+		assert_int_equal(all.error, 0);
+		assert_int_equal(all.count, 0);
+		assert_true(now_ms() - begin_ms < TIMEOUT_MS);
+	}
+}
+
+static void test_close_unanswered(void **state)
+{
+	struct host *a = open_host(0, proxy.address);
+	struct call call;
+
+	set_link(LINK_SILENT);
+	send_place(a, &call, "silent", 1, CLAIM_EXCLUSIVE, true);
+	run_for(20);
+	assert_true(close_host(a) < 2500);
+	set_link(LINK_PASSES);
+
+	a = open_host(0, proxy.address);
+	set_link(LINK_REFUSES);
+	WAIT_FOR(a->session == STORE_SUSPENDED);
+	send_place(a, &call, "refused", 1, CLAIM_EXCLUSIVE, true);
+	assert_true(close_host(a) < 2500);
+}
+
+static void test_unreachable(void **state)
+{
+	struct host *a, *b;
+	struct call call;
+	char text[256];
+
+	set_link(LINK_REFUSES);
+	a = begin_host(0, proxy.address);
+	b = begin_host(1, "no-such-host.invalid:2181");
+	send_place(a, &call, "nowhere", 1, CLAIM_EXCLUSIVE, true);
+	WAIT_FOR(call.times);
+	assert_int_equal(call.error, -ECONNRESET);
+	list(b, &call, "nowhere", true);
+	assert_int_equal(call.error, -ECONNRESET);
+	run_for(300);
+	a->store->ops->describe(a->store, text, sizeof(text));
+	assert_non_null(strstr(text, "not connected"));
+	send_place(a, &call, "nowhere", 1, CLAIM_EXCLUSIVE, true); /* and its answer left unread */
+	assert_int_equal(a->changes[STORE_SUSPENDED] + a->changes[STORE_LOST], 0);
+	assert_true(close_host(a) < 2500);
+	assert_true(close_host(b) < 2500);
+
+	/* Reached late. */
+	a = begin_host(0, proxy.address);
+	run_for(300);
+	set_link(LINK_PASSES);
+	WAIT_FOR(a->session == STORE_CONNECTED);
+}
+
+static void test_counter(void **state)
+{
+	struct host *a = open_host(0, server);
+	struct call call, other;
+
+	assert_false(operation_wears_out_counter(0));
+	assert_false(operation_wears_out_counter(1 << 30));
+	assert_true(operation_wears_out_counter((1 << 30) + 1));
+	assert_true(operation_wears_out_counter(INT32_MAX));
+	assert_true(operation_wears_out_counter(INT32_MIN));
+	assert_true(operation_wears_out_counter(-1));
+
+	/* A store that is told of such a number takes the empty queue away, and no other. */
+	place(a, &call, "worn", 1);
+	call.sequence = INT32_MIN;
+	send_place(a, &other, "worn", 2, CLAIM_EXCLUSIVE, false);
+	assert_int_equal(withdraw(a, "worn", &call), 0);
+	place(a, &call, "worn", 3);
+	assert_int_equal(call.sequence, 2);
+}
+
+static void test_counter_restarts(void **state)
+{
+	struct host *a = open_host(0, server);
+	struct call call;
+
+	place(a, &call, "restarts", 1);
+	assert_int_equal(withdraw(a, "restarts", &call), 0);
+	place(a, &call, "restarts", 2);
+	assert_int_equal(call.sequence, 1);
+	call.sequence = (1 << 30) + 1;
+	assert_int_equal(withdraw(a, "restarts", &call), 0);
+	place(a, &call, "restarts", 3);
+	assert_int_equal(call.sequence, 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_order, close_hosts),
+		cmocka_unit_test_teardown(test_foreign, close_hosts),
+		cmocka_unit_test_teardown(test_pipelined, close_hosts),
+		cmocka_unit_test_teardown(test_watch, close_hosts),
+		cmocka_unit_test_teardown(test_withdraw, close_hosts),
+		cmocka_unit_test_teardown(test_parents, close_hosts),
+		cmocka_unit_test_teardown(test_reaper, close_hosts),
+		cmocka_unit_test_teardown(test_names, close_hosts),
+		cmocka_unit_test_teardown(test_refused, close_hosts),
+		cmocka_unit_test_teardown(test_reconnect, close_hosts),
+		cmocka_unit_test_teardown(test_expiry, close_hosts),
+		cmocka_unit_test_teardown(test_clean_close, close_hosts),
+		cmocka_unit_test_teardown(test_close_unanswered, close_hosts),
+		cmocka_unit_test_teardown(test_unreachable, close_hosts),
+		cmocka_unit_test_teardown(test_counter, close_hosts),
+		cmocka_unit_test_teardown(test_counter_restarts, close_hosts),
+	};
+	int failed;
+
+	if (argc != 2 || !strchr(argv[1], ':')) {
+		fprintf(stderr, "usage: %s HOST:PORT\n", argv[0]);
+		return 2;
+	}
+	server = argv[1];
+	snprintf(top, sizeof(top), "/store-test-%d-%lld", (int)getpid(), (long long)time(NULL));
+	zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);
+	raw = zookeeper_init(server, NULL, TIMEOUT_MS * 4, NULL, NULL, ZOO_NO_LOG_CLIENTENV);
+	start_proxy();
+	failed = cmocka_run_group_tests_name("store_zookeeper", tests, NULL, NULL);
+	stop_proxy();
+	zookeeper_close(raw);
+	return failed ? 1 : 0;
+}
