@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The life of the file system between the kernel, which asks, and the engine, which decides. Loop
+ * thread only.
+ */
+#include "filesystem.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "handle.h"
+#include "inode.h"
+#include "log.h"
+#include "notifier.h"
+#include "parked.h"
+
+/* Requests that the kernel sends without a waiting caller, RELEASE above all: a low limit would
+ * hold releases back. The most that the protocol can say. */
+#define MAX_BACKGROUND 65535
+
+/* Since Linux 5.7 the kernel checks attributes anew after CREATE; before, open(2) returns at once.
+ */
+static bool kernel_asks_before_open_returns(void)
+{
+	struct utsname name;
+	unsigned int major = 0, minor = 0;
+	if (uname(&name) < 0 || sscanf(name.release, "%u.%u", &major, &minor) != 2)
+		return false;
+	return major > 5 || (major == 5 && minor >= 7);
+}
+
+static void op_init(void *userdata, struct fuse_conn_info *connection)
+{
+	struct filesystem *filesystem = userdata;
+
+	connection->max_background = MAX_BACKGROUND;
+	connection->congestion_threshold = MAX_BACKGROUND;
+	connection->want &= ~(unsigned int)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
+					    FUSE_CAP_SPLICE_MOVE | FUSE_CAP_READDIRPLUS_AUTO);
+	if ((connection->capable & FUSE_CAP_FLOCK_LOCKS) == 0 ||
+	    (connection->capable & FUSE_CAP_POSIX_LOCKS) == 0)
+		log_error(
+			"the kernel does not pass file locks on: they would be local to this host");
+	filesystem->on_ready(filesystem->context);
+}
+
+static int make_configured_directory(struct filesystem *filesystem, const char *path)
+{
+	char *copy = strdup(path);
+	struct inode *parent = filesystem->root;
+	char *rest = copy, *name;
+	int error = copy != NULL ? 0 : -ENOMEM;
+
+	while (error == 0 && (name = strsep(&rest, "/")) != NULL) {
+		struct inode *inode = name[0] != '\0' ? inode_child(parent, name) : parent;
+		if (inode == NULL) {
+			error = inode_create(filesystem, parent, name,
+					     S_IFDIR | filesystem->config->mode, getuid(), getgid(),
+					     &inode);
+			if (error == 0)
+				error = inode_attach(parent, inode);
+		}
+		parent = inode;
+	}
+	free(copy);
+	return error;
+}
+
+int filesystem_init(struct filesystem *filesystem, const struct config *config,
+		    struct engine *engine)
+{
+	*filesystem = (struct filesystem){
+		.config = config,
+		.engine = engine,
+		.last_node = FUSE_ROOT_ID - 1,
+		.exclusive_open_waits = kernel_asks_before_open_returns(),
+	};
+	if (gethostname(filesystem->host, sizeof(filesystem->host) - 1) < 0)
+		return -errno;
+	if (!filesystem->exclusive_open_waits)
+		log_warning("this kernel is older than 5.7: exclusive open does not wait here, it "
+			    "fails with EEXIST");
+	int error = inode_create(filesystem, NULL, "", S_IFDIR | config->mode, getuid(), getgid(),
+				 &filesystem->root);
+	for (char **path = config->directories; error == 0 && path != NULL && *path != NULL; path++)
+		error = make_configured_directory(filesystem, *path);
+	if (error != 0)
+		filesystem_finish(filesystem);
+	return error;
+}
+
+void filesystem_refuse_waiters(struct filesystem *filesystem)
+{
+	struct handle *handle;
+	engine_stop(filesystem->engine);
+	for (handle = filesystem->handles; handle != NULL; handle = handle->by_id.next)
+		parked_refuse_all(handle, -ENOLCK);
+}
+
+void filesystem_finish(struct filesystem *filesystem)
+{
+	struct handle *handle, *next;
+	HASH_ITER (by_id, filesystem->handles, handle, next) {
+		handle_close(handle);
+	}
+	if (filesystem->root != NULL)
+		inode_free_tree(filesystem, filesystem->root);
+	/* What has no name any more and the kernel did not get to forget. */
+	while (filesystem->inodes != NULL)
+		inode_free_tree(filesystem, filesystem->inodes);
+}
+
+void filesystem_advance(struct filesystem *filesystem, int64_t now_ms)
+{
+	filesystem->now_ms = now_ms;
+	while (filesystem_deadline(filesystem) <= now_ms) {
+		struct inode *inode = filesystem->idle;
+		uint64_t parent = inode->parent->node;
+		if (inode_drop(filesystem, inode))
+			notifier_forget_name(filesystem->notifier, parent, inode->node,
+					     inode->name);
+	}
+}
+
+int64_t filesystem_deadline(const struct filesystem *filesystem)
+{
+	const struct inode *inode = filesystem->idle;
+	return inode != NULL ? inode->idle_since_ms + filesystem->config->idle_ms : INT64_MAX;
+}
+
+static void on_decided(void *context, void *cookie, int result)
+{
+	(void)context;
+	parked_decide(cookie, result);
+}
+
+static void on_lost(void *context, void *owner_cookie)
+{
+	struct handle *handle = owner_cookie;
+	(void)context;
+	handle->fenced = true;
+}
+
+const struct engine_events filesystem_engine_events = {
+	.on_decided = on_decided,
+	.on_lost = on_lost,
+};
+
+const struct fuse_lowlevel_ops filesystem_ops = {
+	.init = op_init,
+	.lookup = op_lookup,
+	.forget = op_forget,
+	.forget_multi = op_forget_multi,
+	.getattr = op_getattr,
+	.setattr = op_setattr,
+	.mknod = op_mknod,
+	.mkdir = op_mkdir,
+	.unlink = op_unlink,
+	.rmdir = op_rmdir,
+	.symlink = op_symlink,
+	.rename = op_rename,
+	.link = op_link,
+	.open = op_open,
+	.read = op_read,
+	.write = op_write,
+	.flush = op_flush,
+	.release = op_release,
+	.fsync = op_fsync,
+	.opendir = op_opendir,
+	.readdir = op_readdir,
+	.readdirplus = op_readdirplus,
+	.releasedir = op_releasedir,
+	.statfs = op_statfs,
+	.create = op_create,
+	.getlk = op_getlk,
+	.setlk = op_setlk,
+	.flock = op_flock,
+};

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The file system: what the kernel asks, and the books behind it.
+ *
+ *   filesystem.c  life of the file system, what the engine tells it, time
+ *   inode.c       names, directories and files
+ *   handle.c      open files
+ *   parked.c      requests that are answered later
+ *   op_name.c     lookup, mkdir, rmdir, unlink, and what a lock directory refuses
+ *   op_file.c     attributes and the small text
+ *   op_open.c     open, create, exclusive open, release
+ *   op_lock.c     flock, record locks
+ *   op_dir.c      listing a directory
+ *
+ * Everything runs on the loop's thread. Nothing that the kernel asks while it locks a directory
+ * (LOOKUP, CREATE, MKNOD, MKDIR, UNLINK, RMDIR, READDIR) waits for anything: it is answered from
+ * memory at once.
+ */
+#ifndef DLOCKFS_FILESYSTEM_H
+#define DLOCKFS_FILESYSTEM_H
+
+#include <fuse_lowlevel.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+#include <utlist.h>
+
+#include "config.h"
+#include "engine.h"
+
+#define NAME_BYTES_MAX 255  /* as on any Linux file system */
+#define PATH_BYTES_MAX 4095 /* of a lock's path below the mount */
+#define TEXT_BYTES_MAX 4096 /* of the text in a lock file */
+
+struct notifier;
+
+struct filesystem {
+	const struct config *config;
+	struct engine *engine;
+	struct fuse_session *session;
+	struct notifier *notifier;
+	void (*on_ready)(void *context); /* the kernel has greeted: the mount is usable */
+	void *context;
+
+	struct inode *inodes; /* by node id */
+	struct inode *root;
+	struct inode *idle; /* named files that nobody has open, the longest idle first */
+	uint64_t last_node;
+	struct handle *handles; /* by id */
+	uint64_t last_handle;
+	int64_t now_ms;		   /* CLOCK_BOOTTIME */
+	bool exclusive_open_waits; /* the kernel asks for attributes between CREATE and open(2)'s
+				      return */
+	char host[65];		   /* for claims: who we are */
+};
+
+/* The handlers for fuse_session_new(); their userdata is the file system. */
+extern const struct fuse_lowlevel_ops filesystem_ops;
+
+/* What the file system wants to hear from the engine; the context is the file system. */
+extern const struct engine_events filesystem_engine_events;
+
+/* Makes the root and the configured directories. The configuration and the engine stay the
+ * caller's. Returns 0 or -errno. */
+int filesystem_init(struct filesystem *filesystem, const struct config *config,
+		    struct engine *engine);
+
+/* Answers every call that waits with ENOLCK: the daemon stops. To be called while the session
+ * lives. */
+void filesystem_refuse_waiters(struct filesystem *filesystem);
+
+/* Ends every open file (what they hold is released in the engine) and frees everything. To be
+ * called after the session is gone. */
+void filesystem_finish(struct filesystem *filesystem);
+
+/* Tells the time and drops names that were idle too long. */
+void filesystem_advance(struct filesystem *filesystem, int64_t now_ms);
+
+/* When filesystem_advance() is needed at the latest; INT64_MAX if nothing is due. */
+int64_t filesystem_deadline(const struct filesystem *filesystem);
+
+/* The file system of a request. */
+static inline struct filesystem *filesystem_of(fuse_req_t req)
+{
+	return fuse_req_userdata(req);
+}
+
+/* The handlers, by file. */
+void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
+void op_forget(fuse_req_t req, fuse_ino_t node, uint64_t lookups);
+void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets);
+void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t device);
+void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode);
+void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name);
+void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name);
+void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name);
+void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
+	       const char *new_name, unsigned int flags);
+void op_link(fuse_req_t req, fuse_ino_t node, fuse_ino_t new_parent, const char *new_name);
+
+void op_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info);
+void op_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
+		struct fuse_file_info *info);
+void op_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
+	     struct fuse_file_info *info);
+void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, off_t offset,
+	      struct fuse_file_info *info);
+void op_fsync(fuse_req_t req, fuse_ino_t node, int datasync, struct fuse_file_info *info);
+void op_statfs(fuse_req_t req, fuse_ino_t node);
+
+void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info);
+void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+	       struct fuse_file_info *info);
+void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info);
+void op_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info);
+
+void op_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, int operation);
+void op_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, struct flock *lock);
+void op_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, struct flock *lock,
+	      int sleep);
+
+void op_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info);
+void op_readdir(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
+		struct fuse_file_info *info);
+void op_readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
+		    struct fuse_file_info *info);
+void op_releasedir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info);
+
+#endif

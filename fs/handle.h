@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Open files, as the kernel counts them: one for each open(2), shared by its duplicates and by
+ * forked children. Loop thread only; nothing here blocks.
+ */
+#ifndef DLOCKFS_HANDLE_H
+#define DLOCKFS_HANDLE_H
+
+#include "filesystem.h"
+
+struct parked;
+
+struct handle {
+	uint64_t id;
+	UT_hash_handle by_id;
+	struct filesystem *filesystem;
+	struct inode *inode;
+	struct owner *owner;   /* in the engine; NULL until the first lock is asked for */
+	struct parked *parked; /* its requests that are answered later */
+	/* While an exclusive open is on its way: */
+	struct parked *exclusive;
+	struct handle *opening_prev, *opening_next; /* in inode->opening */
+	pid_t opener;				    /* thread that called open(2) */
+	uid_t uid;				    /* whose file it will be, */
+	gid_t gid;
+	mode_t mode; /* and with which permissions */
+	int flags;   /* of open(2) */
+	bool fenced; /* it held a lock and lost it: of no use any more */
+};
+
+/* Opens the inode. Returns NULL when out of memory. */
+struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, int flags);
+
+/* Closes the file: what it holds is released, what it waits for withdrawn. */
+void handle_close(struct handle *handle);
+
+/* The handle that the kernel means; NULL if there is none. */
+struct handle *handle_find(struct filesystem *filesystem, const struct fuse_file_info *info);
+
+/* Makes sure that the handle has an owner in the engine. Returns 0 or -ENOMEM. */
+int handle_own(struct handle *handle);
+
+#endif

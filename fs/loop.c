@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the epoll set, the timer and the signal descriptor. One thread reads the kernel's requests,
+ * in order, so that a release that was read is seen by whatever is read after it.
+ */
+#include "loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "notifier.h"
+
+/* So many requests of the kernel are read before the store gets its turn. */
+#define REQUESTS_AT_ONCE 64
+
+static sigset_t ending_signals(void)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	return set;
+}
+
+void loop_block_signals(void)
+{
+	sigset_t set = ending_signals();
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+int64_t loop_now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int watch(struct loop *loop, int descriptor)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = descriptor};
+	return epoll_ctl(loop->epoll, EPOLL_CTL_ADD, descriptor, &event) < 0 ? -errno : 0;
+}
+
+int loop_init(struct loop *loop, struct filesystem *filesystem, struct engine *engine,
+	      struct store *store)
+{
+	sigset_t set = ending_signals();
+	int fuse = fuse_session_fd(filesystem->session);
+	int error = 0;
+
+	*loop = (struct loop){
+		.filesystem = filesystem,
+		.engine = engine,
+		.store = store,
+		.epoll = epoll_create1(EPOLL_CLOEXEC),
+		.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
+		.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK),
+		.timer_ms = INT64_MAX,
+	};
+	if (loop->epoll < 0 || loop->timer < 0 || loop->signals < 0 ||
+	    fcntl(fuse, F_SETFL, O_NONBLOCK) < 0)
+		error = -errno;
+	int descriptors[] = {fuse, store->ops->descriptor(store), loop->timer, loop->signals,
+			     notifier_descriptor(filesystem->notifier)};
+	for (size_t i = 0; error == 0 && i < sizeof(descriptors) / sizeof(*descriptors); i++)
+		error = watch(loop, descriptors[i]);
+	if (error != 0)
+		loop_finish(loop);
+	return error;
+}
+
+void loop_finish(struct loop *loop)
+{
+	int *descriptors[] = {&loop->epoll, &loop->timer, &loop->signals};
+	for (size_t i = 0; i < 3; i++) {
+		if (*descriptors[i] >= 0)
+			close(*descriptors[i]);
+		*descriptors[i] = -1;
+	}
+}
+
+static void end(struct loop *loop, int result)
+{
+	loop->ended = true;
+	loop->result = result;
+}
+
+static void read_requests(struct loop *loop, struct fuse_buf *buffer)
+{
+	struct fuse_session *session = loop->filesystem->session;
+
+	for (int i = 0; i < REQUESTS_AT_ONCE && !loop->ended; i++) {
+		int got = fuse_session_receive_buf(session, buffer);
+		if (got == -EINTR)
+			continue;
+		if (got == -EAGAIN)
+			return;
+		if (got <= 0) { /* 0: unmounted */
+			if (got < 0)
+				log_error("reading from the kernel: %s", strerror(-got));
+			notifier_stop(loop->filesystem->notifier);
+			end(loop, got);
+			return;
+		}
+		fuse_session_process_buf(session, buffer);
+	}
+}
+
+/* The name of a signal in a message, without the thread-unsafe strsignal(3). */
+static void read_signals(struct loop *loop)
+{
+	struct signalfd_siginfo info;
+	while (read(loop->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGHUP || loop->stopping)
+			continue;
+		log_info("stopping on SIG%s", sigabbrev_np((int)info.ssi_signo));
+		loop->stopping = true;
+		notifier_stop(loop->filesystem->notifier);
+	}
+}
+
+static void set_timer(struct loop *loop)
+{
+	int64_t engine_ms = engine_deadline(loop->engine);
+	int64_t names_ms = filesystem_deadline(loop->filesystem);
+	int64_t due_ms = engine_ms < names_ms ? engine_ms : names_ms;
+	struct itimerspec due = {0};
+
+	if (due_ms == loop->timer_ms)
+		return;
+	loop->timer_ms = due_ms;
+	if (due_ms != INT64_MAX) {
+		/* A past time fires at once; zero would mean never. */
+		due.it_value.tv_sec = due_ms > 0 ? due_ms / 1000 : 0;
+		due.it_value.tv_nsec = due_ms > 0 ? due_ms % 1000 * 1000000 : 1;
+	}
+	if (timerfd_settime(loop->timer, TFD_TIMER_ABSTIME, &due, NULL) < 0)
+		log_error("setting the timer: %m");
+}
+
+static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
+{
+	uint64_t times;
+	if (descriptor == fuse_session_fd(loop->filesystem->session)) {
+		read_requests(loop, buffer);
+	} else if (descriptor == loop->timer) {
+		loop->timer_ms = INT64_MAX;
+		if (read(loop->timer, &times, sizeof(times)) < 0 && errno != EAGAIN)
+			log_error("reading the timer: %m");
+	} else if (descriptor == loop->signals) {
+		read_signals(loop);
+	} else if (descriptor == notifier_descriptor(loop->filesystem->notifier)) {
+		end(loop, 0);
+	} else {
+		loop->store->ops->dispatch(loop->store);
+	}
+}
+
+int loop_run(struct loop *loop)
+{
+	struct fuse_buf buffer = {0};
+
+	while (!loop->ended) {
+		struct epoll_event events[8];
+		int count = epoll_wait(loop->epoll, events, 8, -1);
+		if (count < 0 && errno != EINTR) {
+			end(loop, -errno);
+			break;
+		}
+		int64_t now_ms = loop_now_ms();
+		engine_advance(loop->engine, now_ms);
+		filesystem_advance(loop->filesystem, now_ms);
+		for (int i = 0; i < count && !loop->ended; i++)
+			dispatch(loop, events[i].data.fd, &buffer);
+		set_timer(loop);
+	}
+	free(buffer.mem);
+	return loop->result;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the session with the kernel and what is at the mount point. May block, and runs before the
+ * loop starts and after it ended.
+ */
+#include "mount.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <mntent.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "log.h"
+
+#define MOUNT_TYPE	     "fuse.dlockfs"
+#define ANSWER_LIMIT_SECONDS 5
+
+extern char **environ;
+
+/* Follows symbolic links at the end of the path, by hand: what is mounted at the end may be dead.
+ * Returns a string that the caller frees, or NULL with errno. */
+static char *follow_links(const char *mountpoint)
+{
+	char *path = strdup(mountpoint);
+	char target[PATH_MAX];
+	ssize_t length;
+
+	for (int links = 0; path != NULL && links < 40; links++) {
+		length = readlink(path, target, sizeof(target) - 1);
+		if (length < 0)
+			return path;
+		target[length] = '\0';
+		char *next;
+		if (target[0] == '/')
+			next = strdup(target);
+		else if (asprintf(&next, "%s/%s", dirname(path), target) < 0)
+			next = NULL;
+		free(path);
+		path = next;
+	}
+	free(path);
+	errno = path != NULL ? ELOOP : ENOMEM;
+	return NULL;
+}
+
+/* The absolute path. Only the directory above is resolved by realpath(3), which would ask the file
+ * system that is mounted at the last component. */
+static char *resolve(const char *mountpoint)
+{
+	char directory[PATH_MAX];
+	char *path = follow_links(mountpoint);
+	char *copy = path != NULL ? strdup(path) : NULL;
+	char *result = NULL;
+
+	if (copy != NULL && realpath(dirname(copy), directory) != NULL) {
+		const char *name = basename(path);
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "/") == 0)
+			result = realpath(path, NULL);
+		else if (asprintf(&result, "%s/%s", strcmp(directory, "/") == 0 ? "" : directory,
+				  name) < 0)
+			result = NULL;
+	}
+	free(copy);
+	free(path);
+	return result;
+}
+
+/* The type of what is mounted at the path, the topmost, in `type`. Returns false if nothing is. */
+static bool find_mount(const char *path, char *type, size_t type_bytes)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "r");
+	const struct mntent *entry;
+	bool found = false;
+
+	while (mounts != NULL && (entry = getmntent(mounts)) != NULL) {
+		if (strcmp(entry->mnt_dir, path) != 0)
+			continue;
+		snprintf(type, type_bytes, "%s", entry->mnt_type);
+		found = true;
+	}
+	if (mounts != NULL)
+		endmntent(mounts);
+	return found;
+}
+
+static int unmount_stale(const char *path)
+{
+	if (geteuid() == 0)
+		return umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
+	char *arguments[] = {"fusermount3", "-uz", "--", (char *)path, NULL};
+	pid_t child;
+	int status;
+	int error = posix_spawnp(&child, arguments[0], NULL, NULL, arguments, environ);
+	if (error != 0)
+		return -error;
+	if (waitpid(child, &status, 0) < 0)
+		return -errno;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EBUSY;
+}
+
+enum mount_life { MOUNT_ALIVE, MOUNT_DEAD, MOUNT_SILENT };
+
+static void *ask(void *path)
+{
+	struct statfs answer;
+	return (void *)(intptr_t)(statfs(path, &answer) < 0 ? errno : 0);
+}
+
+/* Whether a daemon answers behind the mount. statfs(2) always asks it, where stat(2) may be
+ * answered from the kernel's cache; on a thread, because a daemon that was stopped never answers.
+ */
+static enum mount_life find_life(const char *path)
+{
+	pthread_t thread;
+	struct timespec until;
+	void *error;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += ANSWER_LIMIT_SECONDS;
+	if (pthread_create(&thread, NULL, ask, (void *)path) != 0)
+		return MOUNT_SILENT;
+	if (pthread_timedjoin_np(thread, &error, &until) != 0)
+		return MOUNT_SILENT;
+	return (intptr_t)error == ENOTCONN ? MOUNT_DEAD : MOUNT_ALIVE;
+}
+
+/* Takes away what is mounted at the path, if it is what a dead dlockfs left. */
+static int clear_mount(const char *path, const char *type, char *why, size_t why_bytes)
+{
+	bool ours = strcmp(type, MOUNT_TYPE) == 0;
+	enum mount_life life = ours ? find_life(path) : MOUNT_ALIVE;
+	if (life != MOUNT_DEAD) {
+		snprintf(why, why_bytes, "%s: a mount of type %s is already there%s", path, type,
+			 life == MOUNT_SILENT ? ", and does not answer" : "");
+		return -EBUSY;
+	}
+	int error = unmount_stale(path);
+	if (error != 0)
+		snprintf(why, why_bytes, "%s: cannot take the mount of a dead dlockfs away: %s",
+			 path, strerror(-error));
+	else
+		log_warning("%s: took the mount of a dead dlockfs away", path);
+	return error;
+}
+
+static int make_free(const char *path, char *why, size_t why_bytes)
+{
+	char type[64];
+	struct stat attr;
+	int error = 0;
+
+	while (error == 0 && find_mount(path, type, sizeof(type)))
+		error = clear_mount(path, type, why, why_bytes);
+	if (error != 0)
+		return error;
+	if (mkdir(path, 0755) < 0 && errno != EEXIST)
+		error = -errno;
+	else if (stat(path, &attr) < 0)
+		error = -errno;
+	else if (!S_ISDIR(attr.st_mode))
+		error = -ENOTDIR;
+	if (error != 0)
+		snprintf(why, why_bytes, "%s: %s", path, strerror(-error));
+	return error;
+}
+
+int mount_prepare(const char *mountpoint, char **ret, char *why, size_t why_bytes)
+{
+	char *path = resolve(mountpoint);
+	if (path == NULL) {
+		int error = -errno;
+		snprintf(why, why_bytes, "%s: %s", mountpoint, strerror(-error));
+		return error;
+	}
+	int error = make_free(path, why, why_bytes);
+	if (error != 0) {
+		free(path);
+		return error;
+	}
+	*ret = path;
+	return 0;
+}
+
+static bool starts_with_word(const char *line, const char *word)
+{
+	size_t length = strlen(word);
+	line += strspn(line, " \t");
+	return strncmp(line, word, length) == 0 && strcspn(line + length, " \t\n") == 0;
+}
+
+/* Whether this user may let others use a mount: fusermount3 allows it only if /etc/fuse.conf says
+ * so. */
+static bool may_allow_other(void)
+{
+	char line[256];
+	bool found = geteuid() == 0;
+	FILE *file = found ? NULL : fopen("/etc/fuse.conf", "re");
+
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+		found = found || starts_with_word(line, "user_allow_other");
+	if (file != NULL)
+		fclose(file);
+	return found;
+}
+
+/* What `df` and `mount` show as the source. Commas would divide mount options. */
+static int add_source(char **options, const struct store_url *store)
+{
+	char *text;
+	if (asprintf(&text, "fsname=%s%s%s",
+		     store->kind == STORE_KIND_LOCAL ? "local:" : "zookeeper://",
+		     store->servers != NULL ? store->servers : "",
+		     store->root != NULL && store->root[0] != '\0' ? store->root : "") < 0)
+		return -1;
+	for (char *at = text; *at != '\0'; at++) {
+		if (*at == ',')
+			*at = ';';
+	}
+	int failed = fuse_opt_add_opt_escaped(options, text);
+	free(text);
+	return failed;
+}
+
+static void warn_of_request_timeout(void)
+{
+	static const char *const names[] = {"/proc/sys/fs/fuse/max_request_timeout",
+					    "/proc/sys/fs/fuse/default_request_timeout"};
+	for (size_t i = 0; i < 2; i++) {
+		unsigned int seconds = 0;
+		FILE *file = fopen(names[i], "re");
+		if (file == NULL)
+			continue;
+		if (fscanf(file, "%u", &seconds) == 1 && seconds > 0)
+			log_warning(
+				"%s is %u: the kernel will end the mount when a call has waited "
+				"so many seconds for its lock; set it to 0",
+				names[i], seconds);
+		fclose(file);
+	}
+}
+
+/* libfuse's latest message, for the one line that says why a mount failed. */
+static char fuse_message[256];
+
+static void on_fuse_message(enum fuse_log_level level, const char *format, va_list arguments)
+{
+	(void)level;
+	vsnprintf(fuse_message, sizeof(fuse_message), format, arguments);
+	fuse_message[strcspn(fuse_message, "\n")] = '\0';
+	log_debug("%s", fuse_message);
+}
+
+int mount_begin(struct filesystem *filesystem, const char *mountpoint, const char *fuse_options,
+		char *why, size_t why_bytes)
+{
+	char *options = NULL;
+	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
+	int error = -ENOMEM;
+
+	warn_of_request_timeout();
+	fuse_set_log_func(on_fuse_message);
+	if (add_source(&options, &filesystem->config->store) < 0)
+		goto cleanup;
+	if (filesystem->config->allow_other && may_allow_other() &&
+	    fuse_opt_add_opt(&options, "allow_other") < 0)
+		goto cleanup;
+	/* Last, so that they hold whatever the command line says. */
+	if ((fuse_options != NULL && fuse_opt_add_opt(&options, fuse_options) < 0) ||
+	    fuse_opt_add_opt(&options, "default_permissions,subtype=dlockfs") < 0 ||
+	    fuse_opt_add_arg(&args, "dlockfs") < 0 || fuse_opt_add_arg(&args, "-o") < 0 ||
+	    fuse_opt_add_arg(&args, options) < 0)
+		goto cleanup;
+	filesystem->session =
+		fuse_session_new(&args, &filesystem_ops, sizeof(filesystem_ops), filesystem);
+	if (filesystem->session == NULL) {
+		error = -EINVAL;
+		snprintf(why, why_bytes,
+			 "-o %s: expected a key of the configuration or a mount option",
+			 fuse_options != NULL ? fuse_options : "");
+	} else if (fuse_session_mount(filesystem->session, mountpoint) != 0) {
+		error = -EIO;
+		snprintf(why, why_bytes, "%s: cannot mount here: %s", mountpoint, fuse_message);
+		fuse_session_destroy(filesystem->session);
+		filesystem->session = NULL;
+	} else {
+		error = 0;
+	}
+cleanup:
+	if (error == -ENOMEM)
+		snprintf(why, why_bytes, "out of memory");
+	free(options);
+	fuse_opt_free_args(&args);
+	return error;
+}
+
+void mount_end(struct filesystem *filesystem)
+{
+	if (filesystem->session == NULL)
+		return;
+	fuse_session_unmount(filesystem->session);
+	fuse_session_destroy(filesystem->session);
+	filesystem->session = NULL;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the thread that tells the kernel to forget names. It touches nothing but its own queue and
+ * the descriptor of the session.
+ */
+#include "notifier.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "log.h"
+
+struct order {
+	struct order *next;
+	struct order *prev;
+	fuse_ino_t parent, node;
+	char name[];
+};
+
+struct notifier {
+	struct fuse_session *session;
+	pthread_t thread;
+	pthread_mutex_t mutex; /* guards what follows */
+	pthread_cond_t changed;
+	struct order *orders;
+	bool stop;
+	int ended; /* eventfd */
+};
+
+static struct order *next_order(struct notifier *notifier)
+{
+	struct order *order = NULL;
+	pthread_mutex_lock(&notifier->mutex);
+	while (notifier->orders == NULL && !notifier->stop)
+		pthread_cond_wait(&notifier->changed, &notifier->mutex);
+	if (!notifier->stop) {
+		order = notifier->orders;
+		DL_DELETE(notifier->orders, order);
+	}
+	pthread_mutex_unlock(&notifier->mutex);
+	return order;
+}
+
+static void *run(void *argument)
+{
+	struct notifier *notifier = argument;
+	struct order *order;
+
+	while ((order = next_order(notifier)) != NULL) {
+		/* -ENOENT: the kernel has forgotten the name by itself. */
+		fuse_lowlevel_notify_delete(notifier->session, order->parent, order->node,
+					    order->name, strlen(order->name));
+		free(order);
+	}
+	eventfd_write(notifier->ended, 1);
+	return NULL;
+}
+
+int notifier_create(struct fuse_session *session, struct notifier **ret)
+{
+	struct notifier *notifier = calloc(1, sizeof(*notifier));
+	if (notifier == NULL)
+		return -ENOMEM;
+	notifier->session = session;
+	notifier->ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (notifier->ended < 0) {
+		int error = -errno;
+		free(notifier);
+		return error;
+	}
+	pthread_mutex_init(&notifier->mutex, NULL);
+	pthread_cond_init(&notifier->changed, NULL);
+	int error = pthread_create(&notifier->thread, NULL, run, notifier);
+	if (error != 0) {
+		close(notifier->ended);
+		free(notifier);
+		return -error;
+	}
+	*ret = notifier;
+	return 0;
+}
+
+void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino_t node,
+			  const char *name)
+{
+	struct order *order = malloc(sizeof(*order) + strlen(name) + 1);
+	if (order == NULL) {
+		log_warning("%s: stays in the kernel's cache: out of memory", name);
+		return;
+	}
+	order->parent = parent;
+	order->node = node;
+	strcpy(order->name, name);
+	pthread_mutex_lock(&notifier->mutex);
+	DL_APPEND(notifier->orders, order);
+	pthread_cond_signal(&notifier->changed);
+	pthread_mutex_unlock(&notifier->mutex);
+}
+
+void notifier_stop(struct notifier *notifier)
+{
+	pthread_mutex_lock(&notifier->mutex);
+	notifier->stop = true;
+	pthread_cond_signal(&notifier->changed);
+	pthread_mutex_unlock(&notifier->mutex);
+}
+
+int notifier_descriptor(const struct notifier *notifier)
+{
+	return notifier->ended;
+}
+
+void notifier_destroy(struct notifier *notifier)
+{
+	struct order *order, *next;
+	if (notifier == NULL)
+		return;
+	pthread_join(notifier->thread, NULL);
+	DL_FOREACH_SAFE (notifier->orders, order, next) {
+		free(order);
+	}
+	pthread_mutex_destroy(&notifier->mutex);
+	pthread_cond_destroy(&notifier->changed);
+	close(notifier->ended);
+	free(notifier);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Asks the kernel to forget names, on a thread of its own: the kernel locks the directory for that,
+ * and whoever has locked it may be waiting for an answer of the loop.
+ *
+ * All functions are called on the loop's thread; none blocks but notifier_destroy().
+ */
+#ifndef DLOCKFS_NOTIFIER_H
+#define DLOCKFS_NOTIFIER_H
+
+#include <fuse_lowlevel.h>
+
+struct notifier;
+
+/* Starts the thread. Returns 0 or -errno. */
+int notifier_create(struct fuse_session *session, struct notifier **ret);
+
+/* Lets the kernel forget `name` in the directory, if it still means that node: it may be in use
+ * again for another one. Out of memory: it stays cached until the kernel drops it by itself. */
+void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino_t node,
+			  const char *name);
+
+/* Asks the thread to end after what it is doing now. */
+void notifier_stop(struct notifier *notifier);
+
+/* A file descriptor that becomes readable when the thread has ended. Until then the loop must go on
+ * answering the kernel. */
+int notifier_descriptor(const struct notifier *notifier);
+
+/* Waits for the thread to end, after notifier_stop(), and frees it. NULL is fine. */
+void notifier_destroy(struct notifier *notifier);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Listing a directory: the names in use on this host, as of opendir(3). Entries come with their
+ * attributes (readdirplus), which puts them into the kernel's cache of names: a lookup would not
+ * find them. Loop thread only.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "inode.h"
+
+struct listing {
+	size_t count;
+	char **names;
+};
+
+static void listing_free(struct listing *listing)
+{
+	for (size_t i = 0; i < listing->count; i++)
+		free(listing->names[i]);
+	free(listing->names);
+	free(listing);
+}
+
+static struct listing *listing_create(const struct inode *directory)
+{
+	const struct inode *child;
+	struct listing *listing = calloc(1, sizeof(*listing));
+	if (listing == NULL)
+		return NULL;
+	listing->names = calloc(HASH_CNT(by_name, directory->children) + 2, sizeof(char *));
+	bool complete = listing->names != NULL;
+	if (complete) {
+		listing->names[listing->count++] = strdup(".");
+		listing->names[listing->count++] = strdup("..");
+		for (child = directory->children; child != NULL; child = child->by_name.next)
+			listing->names[listing->count++] = strdup(child->name);
+	}
+	for (size_t i = 0; i < listing->count; i++)
+		complete = complete && listing->names[i] != NULL;
+	if (complete)
+		return listing;
+	listing_free(listing);
+	return NULL;
+}
+
+/* Valid replies: open, err. */
+void op_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
+{
+	struct inode *directory = inode_find(filesystem_of(req), node);
+	struct listing *listing = directory != NULL ? listing_create(directory) : NULL;
+
+	if (listing == NULL) {
+		fuse_reply_err(req, directory == NULL ? ESTALE : ENOMEM);
+		return;
+	}
+	info->fh = (uintptr_t)listing;
+	if (fuse_reply_open(req, info) == -ENOENT)
+		listing_free(listing);
+}
+
+/* Adds one entry to the buffer. Returns its size, which is more than `left` if it does not fit, or
+ * 0 for a name that is gone. */
+static size_t add_entry(fuse_req_t req, struct inode *directory, const char *name, off_t next,
+			bool plus, char *buffer, size_t left)
+{
+	struct fuse_entry_param entry = {0};
+	struct inode *inode = directory;
+
+	if (strcmp(name, "..") == 0 && directory->parent != NULL)
+		inode = directory->parent;
+	else if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
+		inode = inode_child(directory, name);
+	if (inode == NULL)
+		return 0;
+	inode_stat(inode, &entry.attr);
+	if (!plus)
+		return fuse_add_direntry(req, buffer, left, name, &entry.attr, next);
+	size_t size = fuse_add_direntry_plus(req, NULL, 0, name, &entry, next);
+	if (size > left)
+		return size;
+	if (name[0] != '.' || (strcmp(name, ".") != 0 && strcmp(name, "..") != 0))
+		inode_entry(inode, &entry);
+	return fuse_add_direntry_plus(req, buffer, left, name, &entry, next);
+}
+
+static void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
+		 const struct fuse_file_info *info, bool plus)
+{
+	const struct listing *listing = (const struct listing *)(uintptr_t)info->fh;
+	struct inode *directory = inode_find(filesystem_of(req), node);
+	char *buffer = malloc(size);
+	size_t used = 0;
+
+	if (directory == NULL || buffer == NULL) {
+		free(buffer);
+		fuse_reply_err(req, directory == NULL ? ESTALE : ENOMEM);
+		return;
+	}
+	for (size_t i = (size_t)offset; i < listing->count; i++) {
+		size_t entry_size = add_entry(req, directory, listing->names[i], (off_t)i + 1, plus,
+					      buffer + used, size - used);
+		if (entry_size > size - used)
+			break;
+		used += entry_size;
+	}
+	fuse_reply_buf(req, buffer, used);
+	free(buffer);
+}
+
+/* Valid replies: buf, err. */
+void op_readdir(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
+		struct fuse_file_info *info)
+{
+	list(req, node, size, offset, info, false);
+}
+
+/* Valid replies: buf, err. */
+void op_readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
+		    struct fuse_file_info *info)
+{
+	list(req, node, size, offset, info, true);
+}
+
+/* Valid replies: err. */
+void op_releasedir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
+{
+	(void)node;
+	listing_free((struct listing *)(uintptr_t)info->fh);
+	fuse_reply_err(req, 0);
+}

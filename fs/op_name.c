@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names. A lookup never finds a lock file, though it finds directories: the kernel answers EEXIST
+ * by itself to an exclusive open of any name that lookup finds, so a name that was found could
+ * never be waited for. Names in use live in the kernel's cache instead, where CREATE put them for
+ * good; an exclusive open passes that cache by, is told that there is no such name, and reaches
+ * CREATE. Loop thread only.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "inode.h"
+
+static void reply_entry(fuse_req_t req, struct inode *inode)
+{
+	struct fuse_entry_param entry;
+	inode_entry(inode, &entry);
+	if (fuse_reply_entry(req, &entry) == -ENOENT)
+		inode_forget(filesystem_of(req), inode, 1); /* the caller was killed */
+}
+
+/* Valid replies: entry, err. */
+void op_lookup(fuse_req_t req, fuse_ino_t parent_node, const char *name)
+{
+	struct inode *parent = inode_find(filesystem_of(req), parent_node);
+	struct inode *inode = parent != NULL ? inode_child(parent, name) : NULL;
+
+	if (strlen(name) > NAME_BYTES_MAX)
+		fuse_reply_err(req, ENAMETOOLONG);
+	else if (inode != NULL && inode_is_directory(inode))
+		reply_entry(req, inode);
+	else
+		fuse_reply_err(req, ENOENT);
+}
+
+/* Valid replies: none. */
+void op_forget(fuse_req_t req, fuse_ino_t node, uint64_t lookups)
+{
+	struct filesystem *filesystem = filesystem_of(req);
+	struct inode *inode = inode_find(filesystem, node);
+	if (inode != NULL)
+		inode_forget(filesystem, inode, lookups);
+	fuse_reply_none(req);
+}
+
+/* Valid replies: none. */
+void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+{
+	struct filesystem *filesystem = filesystem_of(req);
+	for (size_t i = 0; i < count; i++) {
+		struct inode *inode = inode_find(filesystem, forgets[i].ino);
+		if (inode != NULL)
+			inode_forget(filesystem, inode, forgets[i].nlookup);
+	}
+	fuse_reply_none(req);
+}
+
+static void make(fuse_req_t req, fuse_ino_t parent_node, const char *name, mode_t mode)
+{
+	struct filesystem *filesystem = filesystem_of(req);
+	const struct fuse_ctx *caller = fuse_req_ctx(req);
+	struct inode *parent = inode_find(filesystem, parent_node);
+	struct inode *inode = NULL;
+	int error = 0;
+
+	if (parent == NULL)
+		error = -ESTALE;
+	else if (parent == filesystem->root && strcmp(name, ".dlockfs") == 0)
+		error = -EPERM; /* reserved */
+	else if (inode_child(parent, name) != NULL)
+		error = -EEXIST;
+	else
+		error = inode_create(filesystem, parent, name, mode, caller->uid, caller->gid,
+				     &inode);
+	if (error == 0) {
+		error = inode_attach(parent, inode);
+		if (error != 0)
+			inode_detach(filesystem, inode);
+	}
+	if (error != 0) {
+		fuse_reply_err(req, -error);
+		return;
+	}
+	inode_set_idle(filesystem, inode);
+	reply_entry(req, inode);
+}
+
+/* Valid replies: entry, err. */
+void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
+{
+	(void)device;
+	if (S_ISREG(mode))
+		make(req, parent, name, mode);
+	else
+		fuse_reply_err(req, EPERM);
+}
+
+/* Valid replies: entry, err. */
+void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+	make(req, parent, name, S_IFDIR | (mode & 07777));
+}
+
+static void take_away(fuse_req_t req, fuse_ino_t parent_node, const char *name, bool directory)
+{
+	struct filesystem *filesystem = filesystem_of(req);
+	struct inode *parent = inode_find(filesystem, parent_node);
+	struct inode *inode = parent != NULL ? inode_child(parent, name) : NULL;
+
+	if (inode == NULL) {
+		fuse_reply_err(req, ENOENT);
+	} else if (inode_is_directory(inode) != directory) {
+		fuse_reply_err(req, directory ? ENOTDIR : EISDIR);
+	} else if (inode->children != NULL) {
+		fuse_reply_err(req, ENOTEMPTY);
+	} else {
+		inode_detach(filesystem, inode);
+		fuse_reply_err(req, 0);
+	}
+}
+
+/* Valid replies: err. */
+void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	take_away(req, parent, name, false);
+}
+
+/* Valid replies: err. */
+void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	take_away(req, parent, name, true);
+}
+
+/* Valid replies: err. */
+void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
+{
+	(void)target;
+	(void)parent;
+	(void)name;
+	fuse_reply_err(req, EPERM);
+}
+
+/* Valid replies: err. */
+void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
+	       const char *new_name, unsigned int flags)
+{
+	(void)parent;
+	(void)name;
+	(void)new_parent;
+	(void)new_name;
+	(void)flags;
+	fuse_reply_err(req, EPERM);
+}
+
+/* Valid replies: err. */
+void op_link(fuse_req_t req, fuse_ino_t node, fuse_ino_t new_parent, const char *new_name)
+{
+	(void)node;
+	(void)new_parent;
+	(void)new_name;
+	fuse_reply_err(req, EPERM);
+}

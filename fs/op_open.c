@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opening and closing. open(O_CREAT|O_EXCL) waits for the lock without waiting in CREATE, which the
+ * kernel sends with the directory locked: CREATE is answered at once, and the wish goes to the
+ * engine; the kernel then asks for the attributes of the new file from the same thread, before
+ * open(2) returns (fuse_permission() with default_permissions, because the attributes have no time
+ * to live), and that GETATTR is parked until the engine has decided. Loop thread only.
+ */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "claim_text.h"
+#include "inode.h"
+#include "parked.h"
+
+static void fill_info(struct fuse_file_info *info, const struct handle *handle)
+{
+	info->fh = handle->id;
+	info->direct_io = 1; /* the text is ours alone to cache */
+	info->keep_cache = 0;
+	info->noflush = 0;
+}
+
+/* Valid replies: open, err. */
+void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
+{
+	struct filesystem *filesystem = filesystem_of(req);
+	struct inode *inode = inode_find(filesystem, node);
+
+	/* A name that was idle for too long and has just been dropped: at ESTALE the kernel looks
+	 * the name up again, and comes back with CREATE. */
+	if (inode == NULL || inode->dropped) {
+		fuse_reply_err(req, ESTALE);
+		return;
+	}
+	struct handle *handle = handle_open(filesystem, inode, info->flags);
+	if (handle == NULL) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	if (info->flags & O_TRUNC)
+		inode_resize(inode, 0);
+	fill_info(info, handle);
+	if (fuse_reply_open(req, info) == -ENOENT)
+		handle_close(handle); /* the caller was killed; no RELEASE will come */
+}
+
+/* The file of that name for CREATE: the one in use on this host, or a new one. */
+static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *name, mode_t mode,
+			  int flags, struct inode **ret)
+{
+	struct filesystem *filesystem = filesystem_of(req);
+	struct inode *parent = inode_find(filesystem, parent_node);
+	if (parent == NULL)
+		return -ESTALE;
+	if (parent == filesystem->root && strcmp(name, ".dlockfs") == 0)
+		return -EPERM; /* reserved */
+	struct inode *inode = inode_child(parent, name);
+	if (inode != NULL) {
+		*ret = inode;
+		if (inode_is_directory(inode))
+			return -EISDIR;
+		/* An exclusive open creates the file anew, once the lock is its. */
+		return (flags & O_EXCL) != 0 ? 0 : inode_may_open(req, inode, flags);
+	}
+	const struct fuse_ctx *caller = fuse_req_ctx(req);
+	int error = inode_create(filesystem, parent, name, S_IFREG | (mode & 07777), caller->uid,
+				 caller->gid, &inode);
+	if (error != 0)
+		return error;
+	error = inode_attach(parent, inode);
+	if (error != 0) {
+		inode_detach(filesystem, inode);
+		return error;
+	}
+	inode_set_idle(filesystem, inode);
+	*ret = inode;
+	return 0;
+}
+
+/* Asks the engine for the lock that open(O_EXCL) is to hold. */
+static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode)
+{
+	char text[CLAIM_TEXT_BYTES];
+	int error = handle_own(handle);
+	if (error != 0)
+		return error;
+	struct parked *parked = parked_create(handle, PARKED_OPEN);
+	if (parked == NULL)
+		return -ENOMEM;
+	handle->opener = fuse_req_ctx(req)->pid;
+	handle->uid = fuse_req_ctx(req)->uid;
+	handle->gid = fuse_req_ctx(req)->gid;
+	handle->mode = mode;
+	claim_text_format(req, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE, text);
+	return engine_lock(handle->owner, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE,
+			   (handle->flags & O_NONBLOCK) == 0, text, parked, &parked->claim);
+}
+
+/* Valid replies: create, err. */
+void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+	       struct fuse_file_info *info)
+{
+	struct filesystem *filesystem = filesystem_of(req);
+	bool exclusive = (info->flags & O_EXCL) != 0;
+	struct inode *inode;
+	struct fuse_entry_param entry;
+
+	/* Who cannot be told apart cannot be made to wait: a caller from a foreign pid namespace,
+	 * or a kernel that returns from open(2) without asking for the attributes. */
+	if (exclusive && (!filesystem->exclusive_open_waits || fuse_req_ctx(req)->pid == 0)) {
+		fuse_reply_err(req, EEXIST);
+		return;
+	}
+	int error = find_or_create(req, parent, name, mode, info->flags, &inode);
+	if (error != 0) {
+		fuse_reply_err(req, -error);
+		return;
+	}
+	struct handle *handle = handle_open(filesystem, inode, info->flags);
+	if (handle == NULL) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	if (exclusive)
+		error = wish_for_exclusive(req, handle, mode);
+	else if (info->flags & O_TRUNC)
+		inode_resize(inode, 0);
+	if (error != 0) {
+		handle_close(handle);
+		fuse_reply_err(req, -error);
+		return;
+	}
+	fill_info(info, handle);
+	inode_entry(inode, &entry);
+	if (fuse_reply_create(req, &entry, info) == -ENOENT) {
+		/* The caller was killed meanwhile; neither RELEASE nor FORGET will come. */
+		handle->inode->lookups--;
+		handle_close(handle);
+	}
+}
+
+/* Valid replies: err. Sent by every close(2), of duplicates too; releases nothing. */
+void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
+{
+	(void)node;
+	(void)info;
+	fuse_reply_err(req, 0);
+}
+
+/* Valid replies: err. The last duplicate is closed; applied as it is read, so that the next request
+ * finds the lock free. */
+void op_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
+{
+	struct handle *handle = handle_find(filesystem_of(req), info);
+	(void)node;
+	if (handle != NULL)
+		handle_close(handle);
+	fuse_reply_err(req, 0);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns parked requests. Loop thread only.
+ */
+#include "parked.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "inode.h"
+
+struct parked *parked_create(struct handle *handle, enum parked_kind kind)
+{
+	struct parked *parked = calloc(1, sizeof(*parked));
+	if (parked == NULL)
+		return NULL;
+	parked->handle = handle;
+	parked->kind = kind;
+	DL_APPEND(handle->parked, parked);
+	if (kind == PARKED_OPEN) {
+		handle->exclusive = parked;
+		DL_APPEND2(handle->inode->opening, handle, opening_prev, opening_next);
+	}
+	return parked;
+}
+
+void parked_free(struct parked *parked)
+{
+	struct handle *handle = parked->handle;
+	DL_DELETE(handle->parked, parked);
+	if (handle->exclusive == parked) {
+		handle->exclusive = NULL;
+		DL_DELETE2(handle->inode->opening, handle, opening_prev, opening_next);
+	}
+	free(parked);
+}
+
+static void answer(const struct parked *parked, int result)
+{
+	struct inode *inode = parked->handle->inode;
+	struct stat attr;
+
+	if (result != 0 || parked->kind == PARKED_FLOCK) {
+		fuse_reply_err(parked->req, -result);
+		return;
+	}
+	inode_stat(inode, &attr);
+	fuse_reply_attr(parked->req, &attr, inode_attr_timeout(inode));
+}
+
+/* libfuse calls this from the loop, when it reads the FUSE_INTERRUPT. */
+static void on_interrupt(fuse_req_t req, void *data)
+{
+	struct parked *parked = data;
+	(void)req;
+	engine_cancel(parked->claim);
+	answer(parked, -EINTR);
+	parked_free(parked);
+}
+
+bool parked_hold(struct parked *parked, fuse_req_t req)
+{
+	/* One thread reads all requests, so no interrupt comes between these two lines; and
+	 * libfuse must not find the request answered when fuse_req_interrupt_func() returns. */
+	if (fuse_req_interrupted(req))
+		return false;
+	parked->req = req;
+	fuse_req_interrupt_func(req, on_interrupt, parked);
+	return true;
+}
+
+void parked_decide(struct parked *parked, int result)
+{
+	struct handle *handle = parked->handle;
+
+	if (parked->kind == PARKED_OPEN) {
+		if (result == -EWOULDBLOCK)
+			result = -EEXIST;
+		else if (result == 0)
+			inode_recreate(handle->inode, handle->mode, handle->uid, handle->gid);
+		if (parked->req == NULL) {
+			parked->decided = true;
+			parked->result = result;
+			return;
+		}
+	}
+	answer(parked, result);
+	parked_free(parked);
+}
+
+void parked_refuse_all(struct handle *handle, int error)
+{
+	struct parked *parked, *next;
+	DL_FOREACH_SAFE (handle->parked, parked, next) {
+		if (!parked->decided && parked->claim != NULL)
+			engine_cancel(parked->claim);
+		if (parked->req != NULL)
+			answer(parked, error);
+		parked_free(parked);
+	}
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Requests of the kernel that are answered later, each exactly once: flock(2) calls, and the
+ * attributes that the kernel asks for before an exclusive open(2) returns. A parked request costs a
+ * few hundred bytes and no thread.
+ *
+ * Loop thread only; nothing here blocks.
+ */
+#ifndef DLOCKFS_PARKED_H
+#define DLOCKFS_PARKED_H
+
+#include "handle.h"
+
+enum parked_kind { PARKED_FLOCK, PARKED_OPEN };
+
+struct parked {
+	struct parked *prev, *next; /* in handle->parked */
+	struct handle *handle;
+	fuse_req_t req; /* NULL: an exclusive open whose GETATTR has not come yet */
+	struct claim *claim;
+	enum parked_kind kind;
+	bool decided; /* an exclusive open whose decision came first: */
+	int result;   /* 0 or -errno */
+};
+
+/* Returns NULL when out of memory. */
+struct parked *parked_create(struct handle *handle, enum parked_kind kind);
+
+/* Parks the request: from now on a signal to its caller takes the wish back and answers EINTR.
+ * Returns false if the signal has come already; the request is then still the caller's to answer.
+ */
+bool parked_hold(struct parked *parked, fuse_req_t req);
+
+/* The engine's decision, 0 or -errno. Answers the request, if it has come, and frees what was
+ * parked. */
+void parked_decide(struct parked *parked, int result);
+
+/* Frees what was parked, without an answer. The engine must not know it any more. */
+void parked_free(struct parked *parked);
+
+/* Takes back every wish of the handle that is parked, answers the requests with the error (-errno)
+ * and frees them. */
+void parked_refuse_all(struct handle *handle, int error);
+
+#endif
