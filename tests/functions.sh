@@ -1,0 +1,525 @@
+# shellcheck shell=bash
+# What every system test starts with: `. "$(dirname "$0")/../functions.sh"`.
+#
+# A test is a bash program that ends with 0 (passed), 77 (skipped, with a reason) or anything else (failed).
+# It has a folder of its own, $dir, in which everything lives that it starts: ZooKeeper servers, daemons
+# (each one is a "host" and mounts $dir/HOST) and programs that use them. All of that is ended and taken away
+# when the test ends, however it ends. No port, path or time is fixed; whatever is waited for has a deadline.
+#
+# From the environment: DLOCKFS_BUILD, the build folder (default: build/ in the source tree);
+# DLOCKFS_TEST_DIR, an empty folder to use as $dir; KEEP=1 to keep it; CI=true to fail where something that
+# the test requires is missing, instead of skipping.
+
+set -Eeuo pipefail
+shopt -s inherit_errexit
+
+tests=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+source_dir=$(dirname "$tests")
+build=${DLOCKFS_BUILD:-$source_dir/build}
+dlockfs=$build/dlockfs
+python=/usr/bin/python3
+deadline=30 # seconds that anything which must happen is given
+
+# shellcheck source=processes.sh
+. "$tests/processes.sh"
+
+if [ -n "${DLOCKFS_TEST_DIR:-}" ]; then
+    dir=$DLOCKFS_TEST_DIR
+else
+    dir=$(mktemp -d "${TMPDIR:-/tmp}/dlockfs-test.XXXXXX")
+fi
+chmod 755 "$dir"
+mkdir -p "$dir/pids"
+
+# Reports of the sanitizers go to files, because a daemon in the background has no stderr.
+export ASAN_OPTIONS="log_path=$dir/sanitizer:detect_leaks=1:detect_stack_use_after_return=1:${ASAN_OPTIONS:-}"
+export UBSAN_OPTIONS="log_path=$dir/sanitizer:print_stacktrace=1:halt_on_error=1:${UBSAN_OPTIONS:-}"
+export PYTHONDONTWRITEBYTECODE=1
+unset LC_ALL
+export LC_CTYPE=C.UTF-8
+
+hosts=()     # whose daemon runs
+store=local: # what start_dlockfs mounts
+
+# The test's own stderr: that of a command is often redirected while it fails.
+exec {stderr}>&2
+
+fail() {
+    echo "failed: $*" >&$stderr
+    exit 1
+}
+
+skip() {
+    echo "skipped: $*"
+    exit 77
+}
+
+# requires COMMAND...: the test needs this to succeed.
+requires() {
+    if ! "$@" >/dev/null 2>&1; then
+        [ "${CI:-}" != true ] || fail "required here: $*"
+        skip "requires: $*"
+    fi
+}
+
+#
+# The end of a test
+#
+
+cleanups=()
+
+# cleanup_fn COMMAND...: to be run when the test ends; the last one first.
+cleanup_fn() {
+    cleanups=("$(printf '%q ' "$@")" "${cleanups[@]}")
+}
+
+on_exit() {
+    local status=$? command host file
+    trap - EXIT ERR
+    trap '' INT TERM HUP
+    set +e
+    for command in "${cleanups[@]}"; do
+        eval "$command"
+    done
+    if [ "$status" -eq 0 ]; then
+        # A daemon that does not end well fails the test. In a subshell, because that ends in exit.
+        for host in "${hosts[@]}"; do
+            end_dlockfs "$host" || status=1
+        done
+    fi
+    if [ "$status" -ne 0 ] && [ "$status" -ne 77 ]; then
+        show_state
+    fi
+    disown -a # or the shell would report the end of each
+    processes_end "$dir"
+    mounts_end "$dir"
+    for file in "$dir"/sanitizer*; do
+        [ -e "$file" ] || continue
+        echo "--- sanitizer report:" >&2
+        head -n 80 "$file" >&2
+        status=1
+    done
+    if [ -n "${KEEP:-}" ]; then
+        echo "kept: $dir"
+    else
+        folder_remove "$dir" || status=1
+    fi
+    exit "$status"
+}
+
+# What was the state when the test failed?
+show_state() {
+    local file name
+    for file in "$dir"/*.log "$dir"/*.out; do
+        [ -s "$file" ] || continue
+        grep -v '^SLF4J' "$file" >"$dir/shown" || continue
+        echo "--- end of ${file##*/}:" >&2
+        tail -n 25 "$dir/shown" >&2
+    done
+    echo "--- processes:" >&2
+    for file in "$dir"/pids/*; do
+        [ -e "$file" ] || continue
+        name=${file##*/}
+        if process_alive "$dir" "$name"; then
+            echo "$name: $(ps -o pid=,stat=,wchan:24=,args= -p "$(pid "$name")" 2>/dev/null)" >&2
+        fi
+    done
+}
+
+trap on_exit EXIT
+trap 'echo "$0:$LINENO: failed: $BASH_COMMAND" >&2' ERR
+trap 'echo "$0:$LINENO: interrupted in: $BASH_COMMAND" >&2; exit 1' INT TERM HUP
+
+#
+# Waiting and asserting
+#
+
+now_ms() {
+    local now=${EPOCHREALTIME/[^0-9]/}
+    echo "${now%???}"
+}
+
+# wait_until SECONDS COMMAND...: until the command succeeds; after so long the test has failed.
+wait_until() {
+    local seconds=$1 end
+    shift
+    end=$(($(now_ms) + seconds * 1000))
+    until "$@" 2>/dev/null; do
+        [ "$(now_ms)" -lt "$end" ] || fail "not within $seconds s: $*"
+        sleep 0.02
+    done
+}
+
+# expect_status STATUS COMMAND...
+expect_status() {
+    local expected=$1 status=0
+    shift
+    "$@" || status=$?
+    [ "$status" -eq "$expected" ] || fail "status $status instead of $expected: $*"
+}
+
+# refused COMMAND...: the command must end with a status from 1 to 123, so not by a signal or a deadline.
+refused() {
+    local status=0
+    "$@" || status=$?
+    [ "$status" -ne 0 ] || fail "should have failed: $*"
+    [ "$status" -lt 124 ] || fail "status $status: $*"
+}
+
+# expect_equal WHAT EXPECTED FOUND
+expect_equal() {
+    [ "$2" = "$3" ] || fail "$1: expected '$2', found '$3'"
+}
+
+# soon COMMAND...: the command must end within 2 seconds.
+soon() {
+    local status=0
+    timeout --kill-after=1 2 "$@" || status=$?
+    [ "$status" -lt 124 ] || fail "took longer than 2 s (status $status): $*"
+    return "$status"
+}
+
+#
+# Programs in the background
+#
+
+# start NAME COMMAND...: runs it in the background, with its output in $dir/NAME.out.
+start() {
+    local name=$1
+    shift
+    gone "$name" || fail "$name was started before and still runs"
+    setsid "$@" >"$dir/$name.out" 2>&1 </dev/null &
+    process_record "$dir" "$name" $!
+}
+
+pid() {
+    cut -d' ' -f1 "$dir/pids/$1"
+}
+
+alive() {
+    process_alive "$dir" "$1"
+}
+
+gone() {
+    ! process_alive "$dir" "$1"
+}
+
+send_signal() {
+    process_signal "$dir" "$1" "$2"
+}
+
+# finish NAME [SECONDS]: waits for the end of a program and returns its status.
+finish() {
+    local number
+    number=$(pid "$1")
+    wait_until "${2:-$deadline}" gone "$1"
+    rm "$dir/pids/$1"
+    wait "$number"
+}
+
+# release NAME...: ends programs that were started with all their children.
+release() {
+    local name
+    for name; do
+        send_signal "$name" KILL
+    done
+    for name; do
+        finish "$name" 2>/dev/null || true
+    done
+}
+
+# said NAME TEXT: whether the program has written the line.
+said() {
+    grep -qxF -- "$2" "$dir/$1.out"
+}
+
+# expect NAME TEXT [SECONDS]: waits until the program has written the line.
+expect() {
+    wait_until "${3:-$deadline}" said "$1" "$2"
+}
+
+# hold NAME FLOCK-ARGUMENTS...: a program that takes the lock with flock(1), says "held" and keeps it until release.
+hold() {
+    local name=$1
+    shift
+    start "$name" flock "$@" sh -c 'echo held; exec sleep infinity'
+}
+
+# call NAME FILE STEP...: a program that makes system calls on a file, one after the other: see system/calls.py.
+call() {
+    local name=$1
+    shift
+    start "$name" "$python" -u "$tests/system/calls.py" "$@"
+}
+
+# go NAME: lets a call go on that waits at the step await=NAME.
+go() {
+    touch "$dir/$1"
+}
+
+# asleep NAME: whether the program waits for the answer to a request, such as a lock.
+asleep() {
+    grep -q request_wait_answer "/proc/$(pid "$1")/task/"*/stack
+}
+
+#
+# ZooKeeper
+#
+
+# A port below the range from which the kernel takes ports by itself, so that it stays free between a stop and a start.
+free_port() {
+    "$python" - <<'END'
+import random, socket
+while True:
+    with socket.socket() as s:
+        try:
+            s.bind(("127.0.0.1", random.randrange(10000, 32000)))
+        except OSError:
+            continue
+        print(s.getsockname()[1])
+        break
+END
+}
+
+zookeeper_options=()        # additional options for java
+zookeeper_configuration=""  # additional lines for zoo.cfg
+
+zookeeper_address() {
+    echo "127.0.0.1:$(<"$dir/${1:-zk}/port")"
+}
+
+# zookeeper_mode NAME: "standalone", "leader" or "follower"; fails unless the server is serving.
+zookeeper_mode() {
+    local answer
+    answer=$(timeout 2 bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$1" && echo srvr >&3 && cat <&3' - \
+        "$(<"$dir/$1/port")" 2>/dev/null | sed -n 's/^Mode: //p') || return 1
+    [ -n "$answer" ] && echo "$answer"
+}
+
+zookeeper_serves() {
+    zookeeper_mode "$1" >/dev/null
+}
+
+# zookeeper_configure NAME PORT [LINES]
+zookeeper_configure() {
+    mkdir -p "$dir/$1/data"
+    echo "$2" >"$dir/$1/port"
+    cat >"$dir/$1/zoo.cfg" <<END
+dataDir=$dir/$1/data
+clientPort=$2
+clientPortAddress=127.0.0.1
+tickTime=200
+initLimit=50
+syncLimit=10
+maxClientCnxns=0
+minSessionTimeout=400
+maxSessionTimeout=120000
+admin.enableServer=false
+4lw.commands.whitelist=*
+$zookeeper_configuration
+${3:-}
+END
+}
+
+# zookeeper_launch NAME: starts a configured server, without waiting for it.
+zookeeper_launch() {
+    setsid java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData \
+        -Dzookeeper.forceSync=no "${zookeeper_options[@]}" -cp /usr/share/java/zookeeper.jar \
+        org.apache.zookeeper.server.quorum.QuorumPeerMain "$dir/$1/zoo.cfg" >>"$dir/$1.log" 2>&1 </dev/null &
+    process_record "$dir" "$1" $!
+}
+
+# zookeeper_settled NAME: the server serves, or it has ended (its port was taken in the meantime).
+zookeeper_settled() {
+    gone "$1" || zookeeper_serves "$1"
+}
+
+# start_zookeeper [NAME]: a server with a data folder of its own; the second time with the same data and port.
+# Sets the variable store to a URL on it.
+start_zookeeper() {
+    local name=${1:-zk} attempt
+    requires test -e /usr/share/java/zookeeper.jar
+    requires command -v java
+    for attempt in 1 2 3 4 5; do
+        if [ "$attempt" -gt 1 ] || [ ! -e "$dir/$name/port" ]; then
+            zookeeper_configure "$name" "$(free_port)"
+        fi
+        zookeeper_launch "$name"
+        wait_until 60 zookeeper_settled "$name"
+        if alive "$name"; then
+            store=zookeeper://$(zookeeper_address "$name")/dlockfs
+            return
+        fi
+        [ ! -e "$dir/$name/started" ] || break
+    done
+    fail "ZooKeeper does not start: $(tail -n 3 "$dir/$name.log")"
+}
+
+# stop_zookeeper [NAME]: its data stay, so that start_zookeeper goes on with them.
+stop_zookeeper() {
+    local name=${1:-zk}
+    touch "$dir/$name/started" # from now on it keeps its port
+    send_signal "$name" KILL
+    finish "$name" 2>/dev/null || true
+}
+
+restart_zookeeper() {
+    stop_zookeeper "${1:-zk}"
+    start_zookeeper "${1:-zk}"
+}
+
+# start_ensemble N: servers zk1 to zkN, one ensemble. Sets the variable store to a URL of all of them.
+start_ensemble() {
+    local number lines="" servers=""
+    for ((number = 1; number <= $1; number++)); do
+        lines+="server.$number=127.0.0.1:$(free_port):$(free_port)"$'\n'
+    done
+    for ((number = 1; number <= $1; number++)); do
+        zookeeper_configure "zk$number" "$(free_port)" "$lines"
+        echo "$number" >"$dir/zk$number/data/myid"
+        touch "$dir/zk$number/started"
+        zookeeper_launch "zk$number"
+        servers+=${servers:+,}$(zookeeper_address "zk$number")
+    done
+    for ((number = 1; number <= $1; number++)); do
+        wait_until 60 zookeeper_serves "zk$number"
+    done
+    store=zookeeper://$servers/dlockfs
+}
+
+# zookeeper_leader N: the name of the server that leads the ensemble of N.
+zookeeper_leader() {
+    local number
+    for ((number = 1; number <= $1; number++)); do
+        if [ "$(zookeeper_mode "zk$number")" = leader ]; then
+            echo "zk$number"
+            return
+        fi
+    done
+    return 1
+}
+
+pause() {
+    send_signal "$1" STOP
+}
+
+resume() {
+    send_signal "$1" CONT
+}
+
+# zookeeper COMMAND ARGUMENT...: see system/zookeeper.py. Talks to the server $zookeeper_name.
+zookeeper_name=zk
+zookeeper() {
+    local command=$1
+    shift
+    timeout 60 "$python" "$tests/system/zookeeper.py" "$(zookeeper_address "$zookeeper_name")" "$command" "$@"
+}
+
+# wait_claims LOCK NUMBER: until so many claims stand in the queue of a lock.
+wait_claims() {
+    zookeeper wait-claims "/dlockfs/$1" "$2" "$deadline"
+}
+
+#
+# Daemons
+#
+
+is_mounted() {
+    awk -v "point=$1" '$2 == point && $3 == "fuse.dlockfs" { found = 1 } END { exit !found }' /proc/self/mounts
+}
+
+not_mounted() {
+    ! awk -v "point=$1" '$2 == point { found = 1 } END { exit !found }' /proc/self/mounts
+}
+
+mount_settled() {
+    gone "$1" || { is_mounted "$dir/$1" && timeout 5 stat -f "$dir/$1" >/dev/null; }
+}
+
+# launch_dlockfs HOST [ARGUMENT...]: starts a daemon without waiting for it, with its messages in $dir/HOST.log.
+launch_dlockfs() {
+    local host=$1
+    shift
+    [ -x "$dlockfs" ] || fail "not built: $dlockfs"
+    mkdir -p "$dir/$host" 2>/dev/null || true # it may be a dead mount
+    setsid "$dlockfs" --foreground --store "$store" "$@" "$dir/$host" >>"$dir/$host.log" 2>&1 </dev/null &
+    process_record "$dir" "$host" $!
+    hosts+=("$host")
+}
+
+# start_dlockfs HOST [ARGUMENT...]: a daemon that mounts $dir/HOST on $store.
+start_dlockfs() {
+    launch_dlockfs "$@"
+    wait_until "$deadline" mount_settled "$1"
+    alive "$1" || fail "the daemon of $1 ended: $(tail -n 3 "$dir/$1.log")"
+}
+
+forget_host() {
+    local host left=()
+    for host in "${hosts[@]}"; do
+        [ "$host" = "$1" ] || left+=("$host")
+    done
+    hosts=("${left[@]}")
+}
+
+# end_dlockfs HOST [SIGNAL]: a clean stop, which must succeed in time and leave no mount.
+end_dlockfs() {
+    local host=$1 number status=0 waited
+    number=$(pid "$host") || return 1
+    kill "-${2:-TERM}" "$number" 2>/dev/null
+    for ((waited = 0; waited < 750; waited++)); do
+        process_alive "$dir" "$host" || break
+        sleep 0.02
+    done
+    if process_alive "$dir" "$host"; then
+        echo "failed: the daemon of $host did not end within 15 s" >&2
+        return 1
+    fi
+    wait "$number" || status=$?
+    rm -f "$dir/pids/$host"
+    if [ "$status" -ne 0 ]; then
+        echo "failed: the daemon of $host ended with status $status" >&2
+        return 1
+    fi
+    if ! not_mounted "$dir/$host"; then
+        echo "failed: the daemon of $host ended but its mount is still there" >&2
+        return 1
+    fi
+}
+
+# stop_dlockfs HOST [SIGNAL]
+stop_dlockfs() {
+    end_dlockfs "$@" || exit 1
+    forget_host "$1"
+}
+
+# kill_dlockfs HOST: the daemon dies without a chance to do anything.
+kill_dlockfs() {
+    send_signal "$1" KILL
+    finish "$1" 2>/dev/null || true
+    forget_host "$1"
+}
+
+# start_proxy NAME [SERVER]: a link to the server that cut_link and join_link act on. Prints nothing; the address
+# is in $dir/NAME/address.
+start_proxy() {
+    local port
+    mkdir -p "$dir/$1"
+    port=$(free_port)
+    echo "127.0.0.1:$port" >"$dir/$1/address"
+    start "$1" "$python" "$tests/system/proxy.py" "$port" "$(zookeeper_address "${2:-zk}")" "$dir/$1"
+    wait_until "$deadline" test -e "$dir/$1/ready"
+}
+
+# proxied NAME: the URL of the store through the link.
+proxied() {
+    echo "zookeeper://$(<"$dir/$1/address")/dlockfs"
+}
+
+cut_link() {
+    touch "$dir/$1/cut"
+}
+
+join_link() {
+    rm -f "$dir/$1/cut"
+}

@@ -1,0 +1,261 @@
+#!/bin/bash
+# Builds dlockfs and runs its tests.
+#
+#     tests/run.sh                 all: unit tests, simulation and system tests
+#     tests/run.sh NAME...         only these: a unit test, "unit", "sim", or a system test ("flock-tool")
+#     tests/run.sh --sanitize ...  the same with a build that has AddressSanitizer and UndefinedBehaviorSanitizer
+#
+# Installs Debian packages that are missing. Builds in build/ or build-sanitize/; what the system tests wrote is in
+# system-logs/ there. Prints a line for each test and at the end "N passed, N failed".
+#
+# From the environment: JOBS, how many system tests run at a time (2); DLOCKFS_BUILD, another build folder.
+
+set -euo pipefail
+
+tests=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+source_dir=$(dirname "$tests")
+jobs=${JOBS:-2}
+build=${DLOCKFS_BUILD:-$source_dir/build}
+setup=()
+limit=150 # seconds for one system test
+
+# shellcheck source=processes.sh
+. "$tests/processes.sh"
+
+[ "${CI:-}" != true ] || setup+=(--werror)
+
+names=()
+for argument; do
+    case $argument in
+        --sanitize)
+            build=${DLOCKFS_BUILD:-$source_dir/build-sanitize}
+            setup+=("-Db_sanitize=address,undefined" -Db_lundef=false)
+            limit=300
+            ;;
+        -h | --help)
+            sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
+            exit 0
+            ;;
+        -*)
+            echo "$0: no such option: $argument" >&2
+            exit 2
+            ;;
+        *) names+=("$argument") ;;
+    esac
+done
+
+packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev libcmocka-dev
+    zookeeper python3 python3-kazoo perl-base util-linux procps mount shellcheck)
+
+missing_packages() {
+    local package
+    for package in "${packages[@]}"; do
+        [ "$(dpkg-query -Wf '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || echo "$package"
+    done
+}
+
+install_packages() {
+    local missing
+    mapfile -t missing < <(missing_packages)
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if [ "$(id -u)" -ne 0 ]; then
+        echo "to be installed first: apt-get install ${missing[*]}" >&2
+        exit 1
+    fi
+    echo "installing: ${missing[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null 2>&1 ||
+        { apt-get -qq update && apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null; }
+}
+
+passed=0
+failed=0
+skipped=0
+
+# report PASS|FAIL|SKIP NAME SECONDS [REASON]
+report() {
+    case $1 in
+        PASS) passed=$((passed + 1)) ;;
+        FAIL) failed=$((failed + 1)) ;;
+        SKIP) skipped=$((skipped + 1)) ;;
+    esac
+    printf '%s %-24s %6.1f s%s\n' "$1" "$2" "$3" "${4:+  $4}"
+}
+
+finish() {
+    echo "$passed passed, $failed failed$([ "$skipped" -eq 0 ] || echo ", $skipped skipped")"
+    [ "$failed" -eq 0 ] || exit 1
+    exit 0
+}
+
+build_all() {
+    local begin=$SECONDS log
+    mkdir -p "$build"
+    log=$build/build.log
+    if { [ -e "$build/build.ninja" ] || meson setup "$build" "$source_dir" "${setup[@]}"; } >"$log" 2>&1 &&
+        meson compile -C "$build" >>"$log" 2>&1; then
+        if grep -q 'warning:' "$log"; then
+            grep 'warning:' "$log" | sort -u | sed 's/^/     /'
+        fi
+        return
+    fi
+    tail -n 40 "$log" | sed 's/^/     /'
+    report FAIL build $((SECONDS - begin))
+    finish
+}
+
+# The unit tests and simulations that were asked for, one name a line.
+meson_tests() {
+    meson introspect --tests "$build" | /usr/bin/python3 -c '
+import json, sys
+wanted = sys.argv[1:]
+for test in json.load(sys.stdin):
+    suites = [suite.rpartition(":")[2] for suite in test["suite"]]
+    if not wanted or test["name"] in wanted or set(suites) & set(wanted):
+        print(test["name"])
+' "$@"
+}
+
+run_meson_tests() {
+    local result name seconds reason
+    rm -f "$build/meson-logs/testlog.json"
+    meson test -C "$build" --no-rebuild "$@" >"$build/meson-test.log" 2>&1 || true
+    [ -e "$build/meson-logs/testlog.json" ] || tail "$build/meson-test.log"
+    while IFS=$'\t' read -r result name seconds reason; do
+        report "$result" "$name" "$seconds" "$reason"
+        [ "$result" != FAIL ] || tail -n 40 "$build/meson-logs/failed-${name//\//_}.log" | sed 's/^/     /'
+    done < <(/usr/bin/python3 - "$build/meson-logs" "$#" <<'END'
+import json, sys
+folder, expected = sys.argv[1], int(sys.argv[2])
+results = {"OK": "PASS", "EXPECTEDFAIL": "PASS", "SKIP": "SKIP"}
+seen = 0
+try:
+    with open(folder + "/testlog.json") as log:
+        for test in map(json.loads, log):
+            name = test["name"].rpartition(" / ")[2]
+            result = results.get(test["result"], "FAIL")
+            if result == "FAIL":
+                with open(f"{folder}/failed-{name.replace('/', '_')}.log", "w") as out:
+                    print(test.get("stdout") or "", test.get("stderr") or "", file=out)
+            reason = "" if result == "PASS" else test["result"].lower()
+            print(result, name, test["duration"], reason, sep="\t")
+            seen += 1
+except FileNotFoundError:
+    pass
+if seen != expected:
+    print("FAIL", "meson", 0, f"{seen} of {expected} tests were run", sep="\t")
+END
+)
+}
+
+folder=           # holds the folders of the tests that run
+running=()        # process ids of the tests that run
+declare -A name_of # by process id
+declare -A begin_of
+
+# Ends what a test may have left, by what it wrote down in its folder.
+sweep() {
+    processes_end "$folder/$1"
+    mounts_end "$folder/$1"
+    [ ! -e "$folder/$1" ] || folder_remove "$folder/$1"
+}
+
+# shellcheck disable=SC2317
+on_exit() {
+    local process
+    trap - EXIT
+    for process in "${running[@]}"; do
+        kill "$process" 2>/dev/null || true
+    done
+    for process in "${running[@]}"; do
+        wait "$process" 2>/dev/null || true
+        sweep "${name_of[$process]}"
+    done
+    [ -z "$folder" ] || rmdir "$folder"
+}
+
+start_system_test() {
+    mkdir "$folder/$1"
+    DLOCKFS_BUILD=$build DLOCKFS_TEST_DIR=$folder/$1 \
+        timeout --kill-after=30 "$limit" bash "$tests/system/test-$1.sh" >"$logs/$1.log" 2>&1 </dev/null &
+    running+=($!)
+    name_of[$!]=$1
+    begin_of[$!]=$EPOCHREALTIME
+}
+
+end_system_test() {
+    local process status=0 name seconds other left=()
+    wait -n -p process "${running[@]}" 2>/dev/null || status=$?
+    name=${name_of[$process]}
+    seconds=$(awk "BEGIN { print $EPOCHREALTIME - ${begin_of[$process]} }")
+    for other in "${running[@]}"; do
+        [ "$other" = "$process" ] || left+=("$other")
+    done
+    running=("${left[@]}")
+    sweep "$name" >>"$logs/$name.log" 2>&1 || status=1
+    case $status in
+        0) report PASS "$name" "$seconds" ;;
+        77) report SKIP "$name" "$seconds" "$(tail -n 1 "$logs/$name.log")" ;;
+        124 | 137) report FAIL "$name" "$seconds" "took longer than $limit s" ;;
+        *) report FAIL "$name" "$seconds" ;;
+    esac
+    case $status in
+        0 | 77) ;;
+        *) tail -n 60 "$logs/$name.log" | sed 's/^/     /' ;;
+    esac
+}
+
+run_system_tests() {
+    local name
+    logs=$build/system-logs
+    mkdir -p "$logs"
+    folder=$(mktemp -d "${TMPDIR:-/tmp}/dlockfs-tests.XXXXXX")
+    chmod 755 "$folder"
+    trap on_exit EXIT
+    trap 'exit 1' INT TERM HUP
+    for name; do
+        if [ ${#running[@]} -ge "$jobs" ]; then
+            end_system_test
+        fi
+        start_system_test "$name"
+    done
+    while [ ${#running[@]} -gt 0 ]; do
+        end_system_test
+    done
+}
+
+install_packages
+build_all
+
+meson_names=()
+system_names=()
+if [ ${#names[@]} -eq 0 ]; then
+    mapfile -t meson_names < <(meson_tests)
+    for file in "$tests"/system/test-*.sh; do
+        name=${file##*/test-}
+        system_names+=("${name%.sh}")
+    done
+fi
+for name in "${names[@]}"; do
+    system=${name##*/}
+    system=${system#test-}
+    system=${system%.sh}
+    mapfile -t found < <(meson_tests "$name")
+    meson_names+=("${found[@]}")
+    if [ -e "$tests/system/test-$system.sh" ]; then
+        system_names+=("$system")
+    elif [ ${#found[@]} -eq 0 ]; then
+        report FAIL "$name" 0 "no such test"
+    fi
+done
+
+[ ${#meson_names[@]} -eq 0 ] || run_meson_tests "${meson_names[@]}"
+if [ ${#system_names[@]} -gt 0 ]; then
+    if [ "$(id -u)" -ne 0 ] || [ ! -c /dev/fuse ]; then
+        echo "system tests need root and /dev/fuse" >&2
+        report FAIL system 0 "needs root and /dev/fuse"
+    else
+        run_system_tests "${system_names[@]}"
+    fi
+fi
+finish

@@ -1,0 +1,47 @@
+#!/bin/bash
+# In the background the command returns when the mount is usable, with nothing on its output, and the daemon has let go of the
+# terminal and the folder it was started in.
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+
+start_zookeeper
+mkdir "$dir/A" "$dir/here"
+
+daemons() {
+    local process
+    for process in /proc/[0-9]*; do
+        if [ "$(readlink "$process/exe")" = "$(readlink -f "$dlockfs")" ] &&
+            tr '\0' '\n' <"$process/cmdline" | grep -qx -- "$dir/A\|A"; then
+            echo "${process#/proc/}"
+        fi
+    done 2>/dev/null
+}
+
+# From a folder, with a relative mountpoint; the pipe is read to its end, so nobody may keep it open.
+cd "$dir"
+output=$(timeout 30 "$dlockfs" --store "$store" A 2>&1)
+cd /
+is_mounted "$dir/A"
+flock -n "$dir/A/job" true
+process_record "$dir" daemon "$(daemons)"
+expect_equal "daemons" 1 "$(daemons | wc -l)"
+[ "$(wc -l <<<"$output")" -le 1 ] || fail "says: $output"
+daemon=$(pid daemon)
+expect_equal "its folder" / "$(readlink "/proc/$daemon/cwd")"
+# A session of its own, no terminal.
+expect_equal "its terminal" "?" "$(ps -o tty= -p "$daemon" | tr -d ' ')"
+[ "$(ps -o sid= -p "$daemon" | tr -d ' ')" != "$(ps -o sid= -p $$ | tr -d ' ')" ] || fail "still in our session"
+for number in 0 1 2; do
+    expect_equal "descriptor $number" /dev/null "$(readlink "/proc/$daemon/fd/$number")"
+done
+
+# A start that fails says so with its status and one line, before the parent returns.
+refused timeout 30 "$dlockfs" --store "$store" "$dir/none/none" 2>"$dir/err"
+expect_equal "lines: $(<"$dir/err")" 1 "$(wc -l <"$dir/err")"
+
+hold holder "$dir/A/job"
+expect holder held
+kill -TERM "$daemon"
+wait_until "$deadline" gone daemon
+not_mounted "$dir/A"
+wait_claims job 0

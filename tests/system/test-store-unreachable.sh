@@ -1,0 +1,63 @@
+#!/bin/bash
+# ZooKeeper is not there when the daemon starts: it mounts, waits of non-blocking calls are bounded and end with ENOLCK, blocking ones
+# wait or end after their limit, can be interrupted and killed, and go on when the server comes.
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+
+zookeeper_configure zk "$(free_port)"
+store=zookeeper://$(zookeeper_address)/dlockfs
+touch "$dir/zk/started"
+
+start_dlockfs A -o try_limit=1s
+start_dlockfs B -o wait_limit=1s,try_limit=500ms
+soon ls "$dir/A"
+soon touch "$dir/A/touched"
+
+# A start in the background is no failure either, and in time.
+mkdir "$dir/C"
+begin=$(now_ms)
+timeout 20 "$dlockfs" --store "$store" "$dir/C"
+is_mounted "$dir/C"
+[ $(($(now_ms) - begin)) -lt 15000 ] || fail "the start took too long"
+umount "$dir/C"
+
+begin=$(now_ms)
+call try "$dir/A/job" open ex-nb sh-nb excl-nb
+finish try 20
+[ $(($(now_ms) - begin)) -ge 1000 ] || fail "gave up before try_limit"
+expect_equal "tries" "open ok,ex-nb ENOLCK,sh-nb ENOLCK,excl-nb ENOLCK" "$(paste -sd, "$dir/try.out")"
+# flock(1) reports it as an error of the system, not as a conflict.
+expect_status 71 timeout 20 flock -n -E 3 "$dir/A/job" true 2>"$dir/flock.err"
+grep -qi 'no locks available' "$dir/flock.err"
+
+call limited "$dir/B/job" open ex excl
+finish limited 20
+expect_equal "waits with a limit" "open ok,ex ENOLCK,excl ENOLCK" "$(paste -sd, "$dir/limited.out")"
+
+call waiter1 "$dir/A/job" open ex hold
+wait_until "$deadline" asleep waiter1
+call waiter2 "$dir/A/job" excl hold
+wait_until "$deadline" asleep waiter2
+call killed "$dir/A/job" excl hold
+wait_until "$deadline" asleep killed
+kill -KILL "$(pid killed)"
+wait_until 2 gone killed
+call interrupted "$dir/A/job" open alarm=0.2 ex
+wait_until 5 gone interrupted
+expect_equal "interrupted" "open ok,alarm ok,ex EINTR" "$(paste -sd, "$dir/interrupted.out")"
+
+start_zookeeper
+expect waiter1 "ex ok"
+wait_claims job 2
+release waiter1
+expect waiter2 "excl ok"
+release waiter2
+wait_claims job 0
+flock -n "$dir/B/job" true
+
+# Both end well while the server is away.
+hold holder "$dir/A/job"
+expect holder held
+stop_zookeeper
+stop_dlockfs B
+stop_dlockfs A

@@ -1,0 +1,94 @@
+#!/usr/bin/python3
+"""Looks at, and changes, what a ZooKeeper server holds: zookeeper.py HOST:PORT COMMAND ARGUMENT...
+
+children PATH                  the names below a znode, one a line, claims last and in their order
+claims PATH                    only the claims (names that end in ten digits), in their order
+wait-claims PATH N SECONDS     until exactly N claims are there; then prints them
+data PATH                      a znode's data
+owner PATH                     the session that a znode belongs to, 0 if it is not ephemeral
+make PATH                      an empty persistent znode, with its parents
+delete PATH                    with everything below
+hold PATH PREFIX               an ephemeral sequential znode PATH/PREFIX<digits>; prints its name, then
+                               keeps it until it is told to end
+sessions                       how many clients are connected, this one excluded
+"""
+
+import re
+import signal
+import sys
+import time
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
+
+CLAIM = re.compile(r"-?[0-9]{10}$")
+
+
+def sequence(name):
+    """Sorts as the test servers number: their counters never wrap."""
+    return int(name[-10:]) if CLAIM.search(name) else -1
+
+
+def children(client, path):
+    try:
+        return sorted(client.get_children(path), key=sequence)
+    except NoNodeError:
+        return []
+
+
+def claims(client, path):
+    return [name for name in children(client, path) if CLAIM.search(name)]
+
+
+def wait_claims(client, path, number, seconds):
+    """Returns the names, or ends the program with a message after so many seconds."""
+    end = time.monotonic() + seconds
+    while True:
+        found = claims(client, path)
+        if len(found) == number:
+            return found
+        if time.monotonic() > end:
+            sys.exit(f"{path}: {len(found)} claims instead of {number} within {seconds:g} s: {found}")
+        time.sleep(0.01)
+
+
+def connect(address):
+    client = KazooClient(address, timeout=20, read_only=False)
+    client.start(timeout=30)
+    return client
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    address, command, *arguments = sys.argv[1:]
+    client = connect(address)
+    if command == "children":
+        print("\n".join(children(client, arguments[0])))
+    elif command == "claims":
+        print("\n".join(claims(client, arguments[0])))
+    elif command == "wait-claims":
+        wait_claims(client, arguments[0], int(arguments[1]), float(arguments[2]))
+    elif command == "data":
+        print(client.get(arguments[0])[0].decode())
+    elif command == "owner":
+        print(client.get(arguments[0])[1].ephemeralOwner)
+    elif command == "make":
+        client.ensure_path(arguments[0])
+    elif command == "delete":
+        client.delete(arguments[0], recursive=True)
+    elif command == "hold":
+        client.ensure_path(arguments[0])
+        path = client.create(f"{arguments[0]}/{arguments[1]}", ephemeral=True, sequence=True)
+        print(path.rsplit("/", 1)[1], flush=True)
+        signal.sigwait({signal.SIGTERM, signal.SIGINT})
+    elif command == "sessions":
+        print(len(client.command(b"cons").strip().splitlines()) - 2)
+    else:
+        sys.exit(__doc__)
+    client.stop()
+    client.close()
+
+
+if __name__ == "__main__":
+    main()
