@@ -138,9 +138,8 @@ static void on_decided(void *context, void *cookie, int result)
 
 static void on_lost(void *context, void *owner_cookie)
 {
-	struct handle *handle = owner_cookie;
 	(void)context;
-	handle->fenced = true;
+	handle_fence(owner_cookie);
 }
 
 const struct engine_events filesystem_engine_events = {
@@ -168,6 +167,7 @@ const struct fuse_lowlevel_ops filesystem_ops = {
 	.flush = op_flush,
 	.release = op_release,
 	.fsync = op_fsync,
+	.poll = op_poll,
 	.opendir = op_opendir,
 	.readdir = op_readdir,
 	.readdirplus = op_readdirplus,

@@ -108,6 +108,8 @@ void op_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, off_t offset,
 	      struct fuse_file_info *info);
 void op_fsync(fuse_req_t req, fuse_ino_t node, int datasync, struct fuse_file_info *info);
+void op_poll(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info,
+	     struct fuse_pollhandle *poll);
 void op_statfs(fuse_req_t req, fuse_ino_t node);
 
 void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info);

@@ -35,9 +35,21 @@ void handle_close(struct handle *handle)
 	parked_refuse_all(handle, -EINTR);
 	if (handle->owner != NULL)
 		engine_owner_close(handle->owner);
+	if (handle->poll != NULL)
+		fuse_pollhandle_destroy(handle->poll);
 	HASH_DELETE(by_id, filesystem->handles, handle);
 	inode_unuse(filesystem, handle->inode);
 	free(handle);
+}
+
+void handle_fence(struct handle *handle)
+{
+	handle->fenced = true;
+	if (handle->poll == NULL)
+		return;
+	fuse_lowlevel_notify_poll(handle->poll); /* takes no lock of the file system */
+	fuse_pollhandle_destroy(handle->poll);
+	handle->poll = NULL;
 }
 
 struct handle *handle_find(struct filesystem *filesystem, const struct fuse_file_info *info)

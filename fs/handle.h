@@ -23,9 +23,10 @@ struct handle {
 	pid_t opener;				    /* thread that called open(2) */
 	uid_t uid;				    /* whose file it will be, */
 	gid_t gid;
-	mode_t mode; /* and with which permissions */
-	int flags;   /* of open(2) */
-	bool fenced; /* it held a lock and lost it: of no use any more */
+	mode_t mode;		      /* and with which permissions */
+	int flags;		      /* of open(2) */
+	struct fuse_pollhandle *poll; /* who polls the file; NULL: nobody asked to be woken */
+	bool fenced;		      /* it held a lock and lost it: of no use any more */
 };
 
 /* Opens the inode. Returns NULL when out of memory. */
@@ -33,6 +34,9 @@ struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, i
 
 /* Closes the file: what it holds is released, what it waits for withdrawn. */
 void handle_close(struct handle *handle);
+
+/* The handle has lost a lock: of no use from now on, and whoever polls it is told. */
+void handle_fence(struct handle *handle);
 
 /* The handle that the kernel means; NULL if there is none. */
 struct handle *handle_find(struct filesystem *filesystem, const struct fuse_file_info *info);

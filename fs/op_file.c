@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/statvfs.h>
 
@@ -162,6 +163,28 @@ void op_fsync(fuse_req_t req, fuse_ino_t node, int datasync, struct fuse_file_in
 	(void)datasync;
 	if (!refuse_fenced(req, info))
 		fuse_reply_err(req, 0);
+}
+
+/* Valid replies: poll, err. A file can always be read and written, until its lock is lost: then
+ * poll(2) and epoll wake with an error. */
+void op_poll(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info,
+	     struct fuse_pollhandle *poll)
+{
+	struct handle *handle = handle_find(filesystem_of(req), info);
+	(void)node;
+
+	if (handle == NULL || handle->fenced) {
+		if (poll != NULL)
+			fuse_pollhandle_destroy(poll);
+		fuse_reply_poll(req, POLLERR | POLLHUP | POLLPRI);
+		return;
+	}
+	if (poll != NULL) {
+		if (handle->poll != NULL)
+			fuse_pollhandle_destroy(handle->poll);
+		handle->poll = poll;
+	}
+	fuse_reply_poll(req, POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM);
 }
 
 /* Valid replies: statfs, err. */

@@ -17,6 +17,8 @@ read, write=TEXT, fill=N, truncate=N, size, seek=N, fstat, fsync, stat, unlink, 
 alarm=SECONDS               one SIGALRM after so long, and calls are not restarted
 ticks=SECONDS               a SIGALRM each so long, and calls are restarted (SA_RESTART)
 quiet                       no more signals; prints how many came as "signals N"
+poll                        what poll(2) says at once
+watch, ewatch               waits with poll(2), with epoll, until the file is more than readable and writable
 await=FILE                  until the file exists
 hold                        until it is killed
 """
@@ -24,6 +26,7 @@ hold                        until it is killed
 import ctypes
 import errno
 import os
+import select
 import signal
 import struct
 import sys
@@ -92,6 +95,16 @@ def child(steps):
     os.waitpid(number, 0)
 
 
+POLLS = {select.POLLIN: "IN", select.POLLOUT: "OUT", select.POLLERR: "ERR", select.POLLHUP: "HUP"}
+
+
+def poll(fd, poller, wanted, seconds):
+    """The names of the events; EPOLL* are the same numbers."""
+    poller.register(fd, wanted)
+    events = dict(poller.poll(seconds)).get(fd, 0)
+    return "+".join(name for bit, name in POLLS.items() if events & bit) or "nothing"
+
+
 def step_result(step):
     global signals
     name, _, value = step.partition("=")
@@ -138,6 +151,12 @@ def step_result(step):
         os.fsync(fd)
     elif name == "unlink":
         os.unlink(path)
+    elif name == "poll":
+        return poll(fd, select.poll(), select.POLLIN | select.POLLOUT, 0)
+    elif name == "watch":
+        return poll(fd, select.poll(), select.POLLPRI, 60000)
+    elif name == "ewatch":
+        return poll(fd, select.epoll(), select.EPOLLPRI, 60)
     elif name == "alarm":
         arm(float(value), False, 0)
     elif name == "ticks":

@@ -1,6 +1,6 @@
 #!/bin/bash
 # One host is cut off for longer than its session lives: the other gets the lock; the holder that lost it gets EIO for
-# everything but fstat and close; its waiters queue again; new locks work.
+# everything but fstat and close, and is woken from poll; its waiters queue again; new locks work.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
@@ -26,6 +26,12 @@ for kind in "open ex" excl; do
     wait_claims third 2
     call rival "$dir/B/job" open ex await="$dir/next" close hold
     wait_claims job 2
+    # shellcheck disable=SC2086
+    call poller "$dir/A/polled" $kind poll watch poll close open ex poll hold
+    # shellcheck disable=SC2086
+    call epoller "$dir/A/epolled" $kind ewatch hold
+    wait_claims polled 1
+    wait_claims epolled 1
 
     cut_link link
     expect rival "ex ok"
@@ -48,7 +54,11 @@ for kind in "open ex" excl; do
     go next
     expect rival "close ok"
     wait_until "$deadline" flock -n "$dir/A/job" true
-    release holder queued other waiter rival
+    expect epoller "ewatch ERR+HUP"
+    expect poller "ex ok"
+    expect_equal "poll" "IN+OUT,ERR+HUP,ERR+HUP" "$(sed -n '/^close/q; s/^poll //p; s/^watch //p' "$dir/poller.out" | paste -sd,)"
+    wait_until "$deadline" said poller "poll IN+OUT"
+    release holder queued other waiter rival poller epoller
     rm "$dir/next" "$dir/lost"
     wait_claims job 0
     wait_claims other 0
