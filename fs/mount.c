@@ -9,11 +9,13 @@
 #include <libgen.h>
 #include <limits.h>
 #include <mntent.h>
-#include <pthread.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/mount.h>
+#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
@@ -21,8 +23,8 @@
 
 #include "log.h"
 
-#define MOUNT_TYPE	     "fuse.dlockfs"
-#define ANSWER_LIMIT_SECONDS 5
+#define MOUNT_TYPE	"fuse.dlockfs"
+#define ANSWER_LIMIT_MS 5000
 
 extern char **environ;
 
@@ -109,28 +111,27 @@ static int unmount_stale(const char *path)
 
 enum mount_life { MOUNT_ALIVE, MOUNT_DEAD, MOUNT_SILENT };
 
-static void *ask(void *path)
-{
-	struct statfs answer;
-	return (void *)(intptr_t)(statfs(path, &answer) < 0 ? errno : 0);
-}
-
 /* Whether a daemon answers behind the mount. statfs(2) always asks it, where stat(2) may be
- * answered from the kernel's cache; on a thread, because a daemon that was stopped never answers.
- */
+ * answered from the kernel's cache; in a process of its own, because a daemon that was stopped
+ * never answers. */
 static enum mount_life find_life(const char *path)
 {
-	pthread_t thread;
-	struct timespec until;
-	void *error;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += ANSWER_LIMIT_SECONDS;
-	if (pthread_create(&thread, NULL, ask, (void *)path) != 0)
+	struct statfs answer;
+	int status;
+	pid_t child = fork();
+	if (child == 0)
+		_exit(statfs(path, &answer) < 0 && errno == ENOTCONN);
+	int descriptor = child > 0 ? pidfd_open(child, 0) : -1;
+	struct pollfd end = {.fd = descriptor, .events = POLLIN};
+	bool ended = descriptor >= 0 && poll(&end, 1, ANSWER_LIMIT_MS) > 0;
+	if (descriptor >= 0)
+		close(descriptor);
+	if (child > 0 && !ended)
+		kill(child, SIGKILL); /* and do not wait for its end: it may be stuck until the
+					 daemon goes */
+	if (!ended || waitpid(child, &status, 0) < 0)
 		return MOUNT_SILENT;
-	if (pthread_timedjoin_np(thread, &error, &until) != 0)
-		return MOUNT_SILENT;
-	return (intptr_t)error == ENOTCONN ? MOUNT_DEAD : MOUNT_ALIVE;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 1 ? MOUNT_DEAD : MOUNT_ALIVE;
 }
 
 /* Takes away what is mounted at the path, if it is what a dead dlockfs left. */
