@@ -8,8 +8,8 @@
  *     _c_<uuid>-__WRIT__<number>      exclusive
  *     _c_<uuid>-__READ__<number>      shared
  *
- * The number comes from ZooKeeper: a signed 32-bit counter of the parent znode, printed with "%010d",
- * that may wrap and then turns negative. So it has ten digits, or a minus and ten digits
+ * The number comes from ZooKeeper: a signed 32-bit counter of the parent znode, printed with
+ * "%010d", that may wrap and then turns negative. So it has ten digits, or a minus and ten digits
  * ("-2147483648" to "-1000000000"), or a minus and nine digits ("-999999999" to "-000000001").
  *
  * Pure functions: no I/O, no allocation, any thread.
@@ -25,8 +25,8 @@ enum claim_mode { CLAIM_SHARED, CLAIM_EXCLUSIVE };
 
 /* Tells a claim of dlockfs apart from every other. `session` is random and drawn anew for each
  * session with the store, so a claim that carries it was created in that session; `number` counts
- * the claims placed in it. Both zero: not a claim of dlockfs. Curator names its read-write locks in the
- * very same form, with a random uuid: only comparing with an id of one's own says anything. */
+ * the claims placed in it. Both zero: not a claim of dlockfs. Curator names its read-write locks in
+ * the very same form, with a random uuid: only comparing with an id of one's own says anything. */
 struct claim_id {
 	uint64_t session;
 	uint64_t number;
@@ -37,16 +37,17 @@ struct claim_id {
 
 /* Writes the name of the claim up to the sequence number, which the store appends. The uuid is
  * written as 8-4-4-4-12 hex digits of session then number. */
-void claim_name_format(char name[CLAIM_NAME_PREFIX_BYTES], struct claim_id id, enum claim_mode mode);
+void claim_name_format(char name[CLAIM_NAME_PREFIX_BYTES], struct claim_id id,
+		       enum claim_mode mode);
 
 /* What a child of a lock's znode is. Reads liberally, so that claims of other clients count: every
  * name that ends in a number as above is a claim, exclusive unless the text before the number ends
- * in a marker of a shared one ("__READ__", "__rlock__", "read-"). The id is read only from the exact
- * form that claim_name_format() writes, and is zero otherwise.
+ * in a marker of a shared one ("__READ__", "__rlock__", "read-"). The id is read only from the
+ * exact form that claim_name_format() writes, and is zero otherwise.
  *
- * Some clients put a minus before the number as a separator ("lock-0000000012"). Before ten digits it is
- * a sign only if they make at least 1000000000 and it stands alone, or after another minus or an
- * underscore ("lock--1500000000", "__WRIT__-1500000000"), or the number would not fit without it
+ * Some clients put a minus before the number as a separator ("lock-0000000012"). Before ten digits
+ * it is a sign only if they make at least 1000000000 and it stands alone, or after another minus or
+ * an underscore ("lock--1500000000", "__WRIT__-1500000000"), or the number would not fit without it
  * ("-2147483648"). Before nine digits it is always a sign.
  *
  * Returns false, and leaves the outputs untouched, if the name is no claim. */

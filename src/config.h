@@ -6,15 +6,15 @@
  * etc/dlockfs.ini and the generated key list of the documentation all read it.
  *
  * Sections: [mount], [store], [locks] for all locks and [locks "pattern"] for those whose path
- * matches the fnmatch(3) pattern with FNM_PATHNAME: "*" stands for no slash, and a leading dot is like
- * any other character. A pattern is more specific than plain [locks], wherever that stands in the
- * file; of several patterns that match, the last one in the file that sets a key wins. An option of
- * the command line wins over everything, for all locks.
+ * matches the fnmatch(3) pattern with FNM_PATHNAME: "*" stands for no slash, and a leading dot is
+ * like any other character. A pattern is more specific than plain [locks], wherever that stands in
+ * the file; of several patterns that match, the last one in the file that sets a key wins. An
+ * option of the command line wins over everything, for all locks.
  *
- * The file: `key = value`, one a line, blanks around ignored; comments begin a line with '#' or ';',
- * or follow a value as " ; ...". Each section stands once, each key once in its section, a line with a
- * key has at most 197 bytes (inih's limit).
- * Values: durations are a whole number with a unit (ms, s, m, h, d): "15s"; switches are yes or no.
+ * The file: `key = value`, one a line, blanks around ignored; comments begin a line with '#' or
+ * ';', or follow a value as " ; ...". Each section stands once, each key once in its section, a
+ * line with a key has at most 197 bytes (inih's limit). Values: durations are a whole number with a
+ * unit (ms, s, m, h, d): "15s"; switches are yes or no.
  *
  * Not thread-safe; used before the loop starts, read-only after.
  */
@@ -33,22 +33,22 @@
 
 /* What may differ from lock to lock. */
 struct lock_policy {
-	int64_t wait_limit_ms;	 /* a blocking call fails with ENOLCK after so long without the store;
-				    CONFIG_FOREVER: it waits */
-	int64_t try_limit_ms;	 /* a non-blocking call fails with ENOLCK after so long undecided */
-	int64_t linger_ms;	 /* an interrupted waiter's place is kept so long for a restarted call */
+	int64_t wait_limit_ms; /* a blocking call fails with ENOLCK after so long without the store;
+				  CONFIG_FOREVER: it waits */
+	int64_t try_limit_ms;  /* a non-blocking call fails with ENOLCK after so long undecided */
+	int64_t linger_ms; /* an interrupted waiter's place is kept so long for a restarted call */
 };
 
 struct config_section; /* one [locks "pattern"] */
 
 struct config {
 	/* [mount] */
-	mode_t mode;		   /* of the root directory; 0777 */
-	int64_t idle_ms;	   /* an unused name disappears after so long; 60s */
-	char **directories;	   /* made at start, NULL-terminated, may be NULL */
-	bool allow_other;	   /* other users may use the mount; yes */
+	mode_t mode;	    /* of the root directory; 0777 */
+	int64_t idle_ms;    /* an unused name disappears after so long; 60s */
+	char **directories; /* made at start, NULL-terminated, may be NULL */
+	bool allow_other;   /* other users may use the mount; yes */
 	/* [store] */
-	struct store_url store;	   /* local: */
+	struct store_url store;	    /* local: */
 	int64_t session_timeout_ms; /* asked of the store; 15s */
 	/* [locks] and [locks "pattern"], in the file's order */
 	struct config_section *sections;
@@ -61,15 +61,17 @@ int config_init(struct config *config);
 /* Frees what the configuration owns. */
 void config_finish(struct config *config);
 
-/* Reads an INI file over what is there. Returns 0, or -errno (-EINVAL: what is written is wrong) and
- * in `why` one line "file:line: what, expected what" about the first error, or "file: ..." if it cannot
- * be opened. After an error it is undefined which keys were set. */
+/* Reads an INI file over what is there. Returns 0, or -errno (-EINVAL: what is written is wrong)
+ * and in `why` one line "file:line: what, expected what" about the first error, or "file: ..." if
+ * it cannot be opened. After an error it is undefined which keys were set. */
 int config_read(struct config *config, const char *file, char *why, size_t why_bytes);
 
-/* Sets one key as `-o key=value` does, after the files; the keys of [locks] then count for all locks
- * and over every pattern. A NULL `value` (`-o key`) is "yes" where that is possible. Returns 0; or
- * with one line in `why` -ENOENT if there is no such key, -EINVAL, -ENOMEM; the key is then as it was. */
-int config_set(struct config *config, const char *key, const char *value, char *why, size_t why_bytes);
+/* Sets one key as `-o key=value` does, after the files; the keys of [locks] then count for all
+ * locks and over every pattern. A NULL `value` (`-o key`) is "yes" where that is possible. Returns
+ * 0; or with one line in `why` -ENOENT if there is no such key, -EINVAL, -ENOMEM; the key is then
+ * as it was. */
+int config_set(struct config *config, const char *key, const char *value, char *why,
+	       size_t why_bytes);
 
 /* What holds for the lock at `path`. */
 struct lock_policy config_policy(const struct config *config, const char *path);

@@ -19,9 +19,9 @@ void log_set_level(enum log_level most_detailed);
 void log_to_syslog(void);
 
 /* Writes one line; a longer one than 2 KiB is cut and ends in "...". `%m` stands for the message of
- * errno, as in syslog(3). Control characters in the text (a lock's name may hold any byte) are written as \xNN. */
-void log_write(enum log_level level, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+ * errno, as in syslog(3). Control characters in the text (a lock's name may hold any byte) are
+ * written as \xNN. */
+void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* __extension__: %m is not of ISO C, and -Wpedantic says so at every use. */
 #define log_error(...)	 (__extension__ log_write(LOG_LEVEL_ERROR, __VA_ARGS__))

@@ -27,12 +27,13 @@ bool local_service_is_empty(const struct local_service *service, const char *pat
 
 /* Returns 0 and the store in *ret, connected (its first event says so), or -errno. The
  * service is the caller's and must outlive the store. */
-int store_local_open(struct local_service *service, const struct store_events *events, void *context,
-		     struct store **ret);
+int store_local_open(struct local_service *service, const struct store_events *events,
+		     void *context, struct store **ret);
 
 /* For the simulator: ends the store's session as an expiry at the service does. Its claims are
- * gone and whoever watches them hears of it at once; STORE_LOST is delivered to it by the next dispatch(),
- * and nothing else of the old session after that. A new session starts right behind it. */
+ * gone and whoever watches them hears of it at once; STORE_LOST is delivered to it by the next
+ * dispatch(), and nothing else of the old session after that. A new session starts right behind it.
+ */
 void store_local_expire(struct store *store);
 
 #endif

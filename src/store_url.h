@@ -6,8 +6,8 @@
  *     zookeeper://host[:port][,host[:port]...]/path an ensemble and the znode that holds the locks
  *
  * IPv6 hosts stand in brackets. The port is 2181 unless given. The path may be left out: then it is
- * /dlockfs; "/" alone is the server's root. Its names must be ones that znode_path_encode() leaves as
- * they are.
+ * /dlockfs; "/" alone is the server's root. Its names must be ones that znode_path_encode() leaves
+ * as they are.
  *
  * Pure functions: no I/O, any thread.
  */
@@ -22,7 +22,7 @@ struct store_url {
 	enum store_kind kind;
 	char *servers; /* "host:port,host:port" as zookeeper_init() takes it, which resolves an IPv6
 			* address only without its brackets: "::1:2181"; NULL for local */
-	char *root;    /* "/path" without a trailing slash, "" for the server's root; NULL for local */
+	char *root; /* "/path" without a trailing slash, "" for the server's root; NULL for local */
 };
 
 /* Returns 0 and fills *ret, which store_url_finish() frees; or -EINVAL and one line in `why` that

@@ -15,9 +15,10 @@ struct store_zookeeper_options {
 	int64_t session_timeout_ms; /* asked for; the server may grant another */
 };
 
-/* Starts connecting, and keeps at it for as long as the store lives; never blocks. To be called after the
- * process went to the background, with all signals blocked that the loop wants to receive: it starts threads.
- * The strings are copied. Returns 0 and the store in *ret, which ops->close() frees, or -errno. */
+/* Starts connecting, and keeps at it for as long as the store lives; never blocks. To be called
+ * after the process went to the background, with all signals blocked that the loop wants to
+ * receive: it starts threads. The strings are copied. Returns 0 and the store in *ret, which
+ * ops->close() frees, or -errno. */
 int store_zookeeper_open(const struct store_zookeeper_options *options,
 			 const struct store_events *events, void *context, struct store **ret);
 

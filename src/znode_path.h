@@ -19,9 +19,10 @@
  * is). Returns a string that the caller frees, or NULL when out of memory. */
 char *znode_path_encode(const char *root, const char *lock_path);
 
-/* The name or path that znode_path_encode() made `encoded` (without the root and the slash after it)
- * from, whatever the root was: both "zookeeper" and its encoded form are taken. Returns 0 and a string that
- * the caller frees in *ret_lock_path; -EINVAL if no name is ever encoded so; -ENOMEM. */
+/* The name or path that znode_path_encode() made `encoded` (without the root and the slash after
+ * it) from, whatever the root was: both "zookeeper" and its encoded form are taken. Returns 0 and a
+ * string that the caller frees in *ret_lock_path; -EINVAL if no name is ever encoded so; -ENOMEM.
+ */
 int znode_path_decode(const char *encoded, char **ret_lock_path);
 
 #endif

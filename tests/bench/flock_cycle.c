@@ -2,8 +2,8 @@
  *
  * flock_cycle FILE: how long it takes to take and release a lock that nobody else wants.
  *
- * Reads lines "KIND CYCLES" from standard input, makes that many cycles and writes the microseconds of each,
- * one a line, then an empty line; again until the input ends. KIND is
+ * Reads lines "KIND CYCLES" from standard input, makes that many cycles and writes the microseconds
+ * of each, one a line, then an empty line; again until the input ends. KIND is
  *
  *     flock   flock(LOCK_EX) and flock(LOCK_UN) on a file that stays open
  *     open    open, flock(LOCK_EX) and close, as flock(1) does
@@ -65,9 +65,9 @@ static const struct {
 	const char *name;
 	void (*cycle)(const char *file, int open_fd);
 } kinds[] = {
-	{ "flock", cycle_flock },
-	{ "open", cycle_open },
-	{ "excl", cycle_excl },
+	{"flock", cycle_flock},
+	{"open", cycle_open},
+	{"excl", cycle_excl},
 };
 
 int main(int argc, char **argv)

@@ -3,8 +3,9 @@
  * floor HOST:PORT: the least that a lock costs on ZooKeeper, an ephemeral sequential znode created
  * and deleted, one after the other, through the synchronous calls of the C client.
  *
- * Reads a line from standard input, makes that many cycles and writes the microseconds of each, one a line,
- * then an empty line; again until the input ends. So that its rounds can alternate with others'.
+ * Reads a line from standard input, makes that many cycles and writes the microseconds of each, one
+ * a line, then an empty line; again until the input ends. So that its rounds can alternate with
+ * others'.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -40,7 +41,8 @@ static zhandle_t *connect_to(const char *servers)
 		fprintf(stderr, "floor: zookeeper_init: %s\n", strerror(errno));
 		exit(1);
 	}
-	for (int64_t end = now_us() + CONNECT_SECONDS * 1000000; zoo_state(client) != ZOO_CONNECTED_STATE;) {
+	for (int64_t end = now_us() + CONNECT_SECONDS * 1000000;
+	     zoo_state(client) != ZOO_CONNECTED_STATE;) {
 		if (now_us() > end)
 			fail(servers, ZOPERATIONTIMEOUT);
 		usleep(1000);
