@@ -92,7 +92,9 @@ build_all() {
     local begin=$SECONDS log
     mkdir -p "$build"
     log=$build/build.log
-    if { [ -e "$build/build.ninja" ] || meson setup "$build" "$source_dir" "${setup[@]}"; } >"$log" 2>&1 &&
+    # A folder that the quick start made knows nothing of tests yet.
+    if { [ ! -e "$build/build.ninja" ] || setup+=(--reconfigure); } &&
+        meson setup "$build" "$source_dir" -Dtests=enabled "${setup[@]}" >"$log" 2>&1 &&
         meson compile -C "$build" >>"$log" 2>&1; then
         if grep -q 'warning:' "$log"; then
             grep 'warning:' "$log" | sort -u | sed 's/^/     /'

@@ -20,6 +20,7 @@ start_as() {
 }
 
 requires as 12345 true
+cp "$tests/system/calls.py" "$dir/" # the source may be in a folder that other users cannot enter
 as 12345 test -x "$dir" || fail "$dir cannot be entered by other users"
 start_zookeeper
 start_dlockfs A
@@ -56,12 +57,12 @@ sh -c ': >>"$1"' - "$dir/A/shared"
 release second
 
 # Exclusive open by other users waits and holds as well.
-start_as 12345 third "$python" -u "$tests/system/calls.py" "$dir/A/excl" excl hold
+start_as 12345 third "$python" -u "$dir/calls.py" "$dir/A/excl" excl hold
 expect third "excl ok"
 expect_status 1 as 23456 flock -n "$dir/B/excl" true
-as 23456 "$python" -u "$tests/system/calls.py" "$dir/A/excl" excl-nb >"$dir/fourth.out"
+as 23456 "$python" -u "$dir/calls.py" "$dir/A/excl" excl-nb >"$dir/fourth.out"
 expect_equal "of another user" "excl-nb EEXIST" "$(<"$dir/fourth.out")"
-start_as 23456 fifth "$python" -u "$tests/system/calls.py" "$dir/B/excl" excl hold
+start_as 23456 fifth "$python" -u "$dir/calls.py" "$dir/B/excl" excl hold
 wait_claims excl 2
 release third
 expect fifth "excl ok"
