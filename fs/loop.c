@@ -112,6 +112,9 @@ static void read_requests(struct loop *loop, struct fuse_buf *buffer)
 			end(loop, got);
 			return;
 		}
+		/* The lease is judged before each request: the process may have been stopped here.
+		 */
+		engine_advance(loop->engine, loop_now_ms());
 		fuse_session_process_buf(session, buffer);
 	}
 }

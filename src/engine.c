@@ -22,6 +22,7 @@ struct engine *engine_create(const struct engine_events *events, void *context,
 	engine->context = context;
 	engine->session = STORE_SUSPENDED;
 	engine->session_number = session_seed;
+	lease_begin(&engine->lease, 0);
 	engine->retry_ms = INT64_MAX;
 	return engine;
 }
@@ -82,6 +83,7 @@ void engine_advance(struct engine *engine, int64_t now_ms)
 {
 	struct timer *timer;
 	engine->now_ms = now_ms;
+	engine_judge_lease(engine);
 	while ((timer = timers_first(&engine->timers)) != NULL && timer->due_ms <= now_ms) {
 		struct claim *claim = (struct claim *)timer; /* its first member */
 		struct lock *lock = claim->lock;
@@ -96,14 +98,18 @@ void engine_advance(struct engine *engine, int64_t now_ms)
 		retry(engine);
 		engine_settle(engine);
 	}
+	engine_beat(engine);
 }
 
 int64_t engine_deadline(const struct engine *engine)
 {
 	const struct timer *timer = timers_first(&engine->timers);
-	if (timer == NULL || engine->retry_ms < timer->due_ms)
-		return engine->retry_ms;
-	return timer->due_ms;
+	int64_t deadline_ms = engine_lease_deadline(engine);
+	if (engine->retry_ms < deadline_ms)
+		deadline_ms = engine->retry_ms;
+	if (timer != NULL && timer->due_ms < deadline_ms)
+		deadline_ms = timer->due_ms;
+	return deadline_ms;
 }
 
 static struct lock *find_or_create_lock(struct engine *engine, const char *path,

@@ -12,7 +12,8 @@
  *
  * Rules that hold after every call:
  * - a claim is held exactly when no earlier claim of another owner in its queue conflicts with it
- *   (and the store was reachable when it got there);
+ *   (and the session was known to live when it got there);
+ * - what is held is fenced before the session can end unnoticed (lease.h);
  * - each wish is decided once: granted, refused, cancelled or ended by its owner's close;
  * - two claims conflict when at least one is exclusive and they belong to different owners.
  */

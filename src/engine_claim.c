@@ -101,6 +101,14 @@ void claim_start_over(struct claim *claim)
 	claim->id.number = ++engine->claim_number;
 }
 
+/* A write is sent, which is as good as a heartbeat. */
+static void note_sent(struct claim *claim)
+{
+	struct engine *engine = claim->lock->engine;
+	claim->sent_ms = engine->now_ms;
+	lease_beat(&engine->lease, engine->now_ms);
+}
+
 void claim_place(struct claim *claim)
 {
 	struct lock *lock = claim->lock;
@@ -112,6 +120,7 @@ void claim_place(struct claim *claim)
 	bool list = !claim->waits || (!lock->known && lock->placing_with_list == 0);
 	claim->state = CLAIM_PLACING;
 	claim->sent = list;
+	note_sent(claim);
 	lock->placing_with_list += list;
 	engine->store->ops->place(engine->store, claim, lock->path, claim->id, claim->mode,
 				  claim->text, list);
@@ -123,6 +132,7 @@ static void send_withdraw(struct claim *claim)
 	if (claim->sent || engine->session != STORE_CONNECTED)
 		return;
 	claim->sent = true;
+	note_sent(claim);
 	engine->store->ops->withdraw(engine->store, claim, claim->lock->path, claim->name,
 				     claim->sequence);
 }

@@ -39,8 +39,7 @@ static void check_queue_claim(const struct claim *claim, const struct claim *hea
 		require(claim->unsettled || claim->blocker == blocker, claim,
 			"a waiter knows the nearest claim in front that conflicts");
 		require(claim->unsettled || blocker != NULL || !claim->asked ||
-				claim->lock->engine->session != STORE_CONNECTED ||
-				claim->lock->engine->stopping,
+				!engine_may_grant(claim->lock->engine),
 			claim, "nobody who could be granted waits");
 		require(claim->owner != NULL, claim, "a waiter has an owner");
 		require(claim->lock->known, claim, "the queue in front of a waiter is known");

@@ -95,7 +95,7 @@ static void settle(struct claim *claim)
 
 	set_blocker(claim, blocker);
 	if (blocker == NULL) {
-		if (claim->asked && !engine->stopping && engine->session == STORE_CONNECTED)
+		if (claim->asked && engine_may_grant(engine))
 			claim_decide(claim, 0);
 	} else if (claim->asked && !claim->waits && would_wait_for(blocker)) {
 		claim_decide(claim, -EWOULDBLOCK);

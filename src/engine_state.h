@@ -5,7 +5,8 @@
  *   engine.c        owners and their wishes, time
  *   engine_claim.c  the life of one claim: placing, deciding, withdrawing
  *   engine_queue.c  the order of claims in one lock: who blocks whom, who is next
- *   engine_store.c  what the store tells: answers, lists, the session
+ *   engine_store.c  what the store tells: answers and lists
+ *   engine_session.c  the session and its lease
  *
  * The life of one of our claims:
  *
@@ -41,6 +42,7 @@
 #include <utlist.h>
 
 #include "engine.h"
+#include "lease.h"
 #include "timers.h"
 
 enum claim_state {
@@ -69,6 +71,7 @@ struct claim {
 	bool sent; /* LEAVING: withdraw() is under way; FOREIGN: watch() is; PLACING: with a list */
 	bool unsettled; /* in engine->unsettled */
 
+	int64_t sent_ms; /* when place() or withdraw() was sent */
 	struct claim_id id;
 	int32_t sequence;
 	char *name; /* NULL until it is placed */
@@ -121,6 +124,9 @@ struct engine {
 	struct store *store;
 	bool stopping; /* grants nothing any more */
 	enum store_session session;
+	struct lease lease;
+	bool beating;	 /* a heartbeat is under way, */
+	int64_t sent_ms; /* sent at this time */
 	int64_t now_ms;
 	int64_t retry_ms; /* when to send again what failed; INT64_MAX: nothing did */
 	struct lock *locks;
@@ -184,6 +190,26 @@ void queue_unsettle(struct claim *claim);
 
 /* Grants, refuses or blocks every unsettled claim. Last thing in every entry to the engine. */
 void engine_settle(struct engine *engine);
+
+/* engine_session.c */
+
+/* Whether locks may be granted now: the session is known to live and the store answers. */
+bool engine_may_grant(const struct engine *engine);
+
+/* A write that was sent at that time is acknowledged. */
+void engine_proved_alive(struct engine *engine, int64_t sent_ms);
+
+/* Judges the lease: fences what is held if it has ended. */
+void engine_judge_lease(struct engine *engine);
+
+/* Sends a heartbeat if one is due. */
+void engine_beat(struct engine *engine);
+
+/* When the lease or the next heartbeat needs engine_advance(); INT64_MAX if neither does. */
+int64_t engine_lease_deadline(const struct engine *engine);
+
+void engine_on_session(void *context, enum store_session session, int64_t timeout_ms);
+void engine_on_heartbeat(void *context, int error);
 
 /* engine_store.c */
 

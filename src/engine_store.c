@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the store tells the engine: answers to what was sent, and the session. An ambiguous answer
+ * What the store tells the engine in answer to what was sent. An ambiguous answer
  * (-ECONNRESET) is never taken as success or failure: a claim that may have been placed is looked
  * for under its unique id in a list made after a sync, a withdrawal is sent again until it is done.
  * Loop thread only.
@@ -115,6 +115,8 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 	struct lock *lock = claim->lock;
 
 	lock->placing_with_list -= claim->sent;
+	if (error == 0)
+		engine_proved_alive(engine, claim->sent_ms);
 	if (error == 0 && !take_place(claim, name, sequence))
 		error = -ECONNRESET; /* find it later by its id, with more memory */
 	if (error != 0) {
@@ -218,6 +220,7 @@ static void on_withdrawn(void *context, void *tag, int error)
 
 	claim->sent = false;
 	if (error == 0) {
+		engine_proved_alive(engine, claim->sent_ms);
 		DL_DELETE(lock->leaving, claim);
 		claim_free(claim);
 	} else {
@@ -227,109 +230,11 @@ static void on_withdrawn(void *context, void *tag, int error)
 	lock_free_if_unused(lock);
 }
 
-static void free_all(struct claim **list)
-{
-	struct claim *claim, *next;
-	DL_FOREACH_SAFE (*list, claim, next) {
-		DL_DELETE(*list, claim);
-		claim_free(claim);
-	}
-}
-
-/* The session of a lock's claims is over, and all that was sent in it is void. */
-static void lose_session(struct lock *lock)
-{
-	struct claim *unplaced = lock->unplaced;
-	struct claim *lost = NULL;
-	struct claim *claim, *next;
-
-	lock->unplaced = NULL;
-	lock->listing = false;
-	lock->placing_with_list = 0;
-	free_all(&lock->leaving);
-	/* In the queue's order first, then in the order of asking: that is how they will queue
-	 * anew. */
-	lock->own_in_queue++;
-	DL_FOREACH_SAFE (lock->queue, claim, next) {
-		if (claim->state == CLAIM_FOREIGN)
-			continue;
-		queue_remove(claim);
-		if (claim->state == CLAIM_HELD)
-			DL_APPEND(lost, claim);
-		else
-			DL_APPEND(lock->unplaced, claim);
-	}
-	lock->own_in_queue = 0;
-	free_all(&lock->queue);
-	free_all(&lock->watched);
-	lock->known = false;
-	DL_CONCAT(lock->unplaced, unplaced);
-	DL_FOREACH_SAFE (lock->unplaced, claim, next) {
-		claim_start_over(claim);
-		if (!claim->asked)
-			claim_withdraw(claim);
-	}
-	DL_FOREACH_SAFE (lost, claim, next) {
-		log_error("%s: lock lost with the session", lock->path);
-		DL_DELETE(lost, claim);
-		claim_lose(claim);
-	}
-}
-
-/* While the store cannot be reached, wishes that wait do so for a limited time. */
-static void limit_waits(struct lock *lock)
-{
-	struct engine *engine = lock->engine;
-	struct claim *lists[] = {lock->unplaced, lock->queue};
-	for (size_t i = 0; i < 2; i++) {
-		struct claim *claim;
-		DL_FOREACH (lists[i], claim) {
-			if (!claim->asked || !claim->waits)
-				continue;
-			if (engine->session == STORE_CONNECTED)
-				timers_clear(&engine->timers, &claim->timer);
-			else if (lock->policy.wait_limit_ms != CONFIG_FOREVER &&
-				 claim->timer.place == 0)
-				timers_set(&engine->timers, &claim->timer,
-					   engine->now_ms + lock->policy.wait_limit_ms);
-		}
-	}
-}
-
-/* Session numbers follow each other as in splitmix64 (Steele, Lea, Flood 2014). */
-static uint64_t next_session_number(uint64_t number)
-{
-	number += 0x9e3779b97f4a7c15u;
-	number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9u;
-	number = (number ^ (number >> 27)) * 0x94d049bb133111ebu;
-	return number ^ (number >> 31);
-}
-
-static void on_session(void *context, enum store_session session)
-{
-	struct engine *engine = context;
-	struct lock *lock, *next;
-
-	engine->session = session;
-	if (session == STORE_LOST)
-		engine->session_number = next_session_number(engine->session_number);
-	HASH_ITER (hh, engine->locks, lock, next) {
-		if (session == STORE_LOST)
-			lose_session(lock);
-		else if (session == STORE_CONNECTED)
-			lock_resume(lock);
-		limit_waits(lock);
-	}
-	engine_settle(engine);
-	HASH_ITER (hh, engine->locks, lock, next) {
-		lock_free_if_unused(lock);
-	}
-}
-
 const struct store_events engine_store_events = {
-	.on_session = on_session,
+	.on_session = engine_on_session,
 	.on_placed = on_placed,
 	.on_listed = on_listed,
 	.on_watched = on_watched,
 	.on_withdrawn = on_withdrawn,
+	.on_heartbeat = engine_on_heartbeat,
 };

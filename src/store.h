@@ -47,8 +47,10 @@ struct store_entry {
 
 /* Where events go. Pointers in arguments are valid during the call only. */
 struct store_events {
-	/* The session changed. Starts as STORE_SUSPENDED, untold. */
-	void (*on_session)(void *context, enum store_session session);
+	/* The session changed. Starts as STORE_SUSPENDED, untold. With STORE_CONNECTED comes the
+	 * session's timeout: without a sign of life for so long it is over, and its claims are
+	 * gone. 0: it cannot end without STORE_LOST being told first. */
+	void (*on_session)(void *context, enum store_session session, int64_t timeout_ms);
 
 	/* place() is done. error 0: the claim stands in the queue as `name` with `sequence`;
 	 * entries is the whole queue at a moment after that (the claim itself included), or NULL
@@ -69,6 +71,10 @@ struct store_events {
 	/* withdraw() is done: 0, the claim is gone (also if it was before); -ECONNRESET: ambiguous;
 	 * -EACCES, -EIO: it still stands. */
 	void (*on_withdrawn)(void *context, void *tag, int error);
+
+	/* heartbeat() is done. 0: the session was alive after the call; -ECONNRESET or another
+	 * error: nothing is known. */
+	void (*on_heartbeat)(void *context, int error);
 };
 
 struct store; /* every store's own struct begins with `const struct store_ops *ops` */
@@ -98,6 +104,15 @@ struct store_ops {
 	 * it to start a queue anew in time. */
 	void (*withdraw)(struct store *store, void *tag, const char *path, const char *name,
 			 int32_t sequence);
+
+	/* Proves that the session lives: an answer that only the service as a whole can give (a
+	 * quorum, not one server). One at a time. */
+	void (*heartbeat)(struct store *store);
+
+	/* Gives the session up, as if STORE_LOST had just been told (it is not told), and makes a
+	 * new one. What the old one placed goes as soon as the service can be told, or when the
+	 * session times out. */
+	void (*renew)(struct store *store);
 
 	/* One line for people about where the claims are kept and how the connection is. */
 	void (*describe)(struct store *store, char *text, size_t text_bytes);

@@ -34,6 +34,7 @@ enum answer_kind {
 	ANSWER_LISTED,
 	ANSWER_WATCHED,
 	ANSWER_WITHDRAWN,
+	ANSWER_HEARTBEAT,
 };
 
 /* A queue as it was at some moment. The names lie behind the entries. */
@@ -414,7 +415,7 @@ static void deliver(const struct local_store *store, const struct answer *answer
 
 	switch (answer->kind) {
 	case ANSWER_CONNECTED:
-		events->on_session(store->context, STORE_CONNECTED);
+		events->on_session(store->context, STORE_CONNECTED, 0);
 		break;
 	case ANSWER_PLACED:
 		events->on_placed(store->context, answer->tag, answer->error,
@@ -430,6 +431,9 @@ static void deliver(const struct local_store *store, const struct answer *answer
 	case ANSWER_WITHDRAWN:
 		events->on_withdrawn(store->context, answer->tag, answer->error);
 		break;
+	case ANSWER_HEARTBEAT:
+		events->on_heartbeat(store->context, answer->error);
+		break;
 	}
 }
 
@@ -444,7 +448,7 @@ static void on_dispatch(struct store *base)
 		if (store->lost) {
 			store->lost = false;
 			answer_queue(&store->connected);
-			store->events->on_session(store->context, STORE_LOST);
+			store->events->on_session(store->context, STORE_LOST, 0);
 			continue;
 		}
 		DL_DELETE(store->answers, answer);
@@ -457,6 +461,23 @@ static void on_dispatch(struct store *base)
 static int on_descriptor(struct store *base)
 {
 	return local_store(base)->descriptor;
+}
+
+static void on_heartbeat(struct store *base)
+{
+	struct answer *answer = answer_create(local_store(base), ANSWER_HEARTBEAT, NULL);
+
+	if (answer != NULL)
+		answer_queue(answer);
+}
+
+static void on_renew(struct store *base)
+{
+	struct local_store *store = local_store(base);
+
+	session_end(store);
+	store->lost = false;
+	answer_queue(&store->connected);
 }
 
 static void on_describe(struct store *base, char *text, size_t text_bytes)
@@ -480,6 +501,8 @@ static const struct store_ops local_ops = {
 	.list = on_list,
 	.watch = on_watch,
 	.withdraw = on_withdraw,
+	.heartbeat = on_heartbeat,
+	.renew = on_renew,
 	.describe = on_describe,
 	.close = on_close,
 };

@@ -257,12 +257,46 @@ static void store_zookeeper_withdraw(struct store *base, void *tag, const char *
 	operation_start(operation, send_withdraw);
 }
 
+/* heartbeat(): a transaction that changes nothing. Unlike a read, and unlike a sync, which a leader
+ * that has lost its followers still answers (ZOOKEEPER-2136), it is answered only when a quorum has
+ * logged it. */
+
+static void send_heartbeat(struct operation *operation)
+{
+	zoo_op_t check;
+
+	zoo_check_op_init(&check, operation->path, -1);
+	operation->waited = 1;
+	operation_made(operation,
+		       zoo_amulti(operation->store->handle, 1, &check, &operation->checked,
+				  on_deleted, operation),
+		       &operation->code);
+}
+
+static void conclude_heartbeat(struct operation *operation)
+{
+	struct store_zookeeper *store = operation->store;
+	int error = operation_error(operation, operation->code, "cannot check");
+
+	store->events->on_heartbeat(store->context, error);
+	operation_release(operation);
+}
+
+static void store_zookeeper_heartbeat(struct store *base)
+{
+	struct operation *operation =
+		operation_create(from_store(base), NULL, conclude_heartbeat, NULL, NULL);
+
+	if (operation)
+		operation_start(operation, send_heartbeat);
+}
+
 /* The session */
 
 static void tell_session(struct store_zookeeper *store, enum store_session session)
 {
 	store->told = session;
-	store->events->on_session(store->context, session);
+	store->events->on_session(store->context, session, store->timeout_ms);
 }
 
 static void end_session(struct store_zookeeper *store, struct zookeeper_session *session)
@@ -271,14 +305,22 @@ static void end_session(struct store_zookeeper *store, struct zookeeper_session 
 	zookeeper_keeper_renew(store->keeper, session);
 }
 
-static void lose_session(struct store_zookeeper *store)
+static void store_zookeeper_renew(struct store *base)
 {
+	struct store_zookeeper *store = from_store(base);
+
 	store->generation++;
 	HASH_CLEAR(hh, store->watches);
 	if (store->session)
 		end_session(store, store->session);
 	store->session = NULL;
 	store->handle = NULL;
+	store->told = STORE_LOST;
+}
+
+static void lose_session(struct store_zookeeper *store)
+{
+	store_zookeeper_renew(&store->store);
 	tell_session(store, STORE_LOST);
 }
 
@@ -444,6 +486,8 @@ static const struct store_ops store_zookeeper_ops = {
 	.list = store_zookeeper_list,
 	.watch = store_zookeeper_watch,
 	.withdraw = store_zookeeper_withdraw,
+	.heartbeat = store_zookeeper_heartbeat,
+	.renew = store_zookeeper_renew,
 	.describe = store_zookeeper_describe,
 	.close = store_zookeeper_close,
 };

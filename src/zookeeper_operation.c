@@ -45,7 +45,7 @@ struct operation *operation_create(struct store_zookeeper *store, void *tag,
 				   const char *name)
 {
 	struct operation *operation = calloc(1, sizeof(*operation));
-	char *znode = znode_path_encode(store->root, path);
+	char *znode = path ? znode_path_encode(store->root, path) : strdup("/");
 
 	if (!operation || !znode)
 		goto out_of_memory;

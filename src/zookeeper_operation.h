@@ -62,6 +62,9 @@ struct operation {
 	/* withdraw() */
 	int32_t sequence;
 
+	/* heartbeat(): the client library writes here until it is answered */
+	zoo_op_result_t checked;
+
 	/* watch(), once it is set up */
 	UT_hash_handle hh;
 	struct operation *same; /* more watches of the same path */
@@ -86,9 +89,9 @@ struct store_zookeeper {
 	int timeout_ms;
 };
 
-/* Makes an operation on the claim `name` of the lock `path`, or on the lock itself if that is NULL.
- * Out of memory, it returns NULL, and the session is given up: the only answer that needs no
- * memory. */
+/* Makes an operation on the claim `name` of the lock `path`, or on the lock itself if that is NULL,
+ * or on the server's root if both are. Out of memory, it returns NULL, and the session is given up:
+ * the only answer that needs no memory. */
 struct operation *operation_create(struct store_zookeeper *store, void *tag,
 				   void (*conclude)(struct operation *), const char *path,
 				   const char *name);

@@ -19,13 +19,13 @@ char *copy_text(const char *text)
 	return text == NULL ? NULL : must_have(strdup(text));
 }
 
-struct item *item_create(struct faulty *faulty, enum item_kind kind, void *tag)
+struct item *item_create(struct session *session, enum item_kind kind, void *tag)
 {
 	struct item *item = must_have(calloc(1, sizeof(*item)));
 
 	item->kind = kind;
 	item->tag = tag;
-	item->faulty = faulty;
+	item->session = session;
 	return item;
 }
 

@@ -10,18 +10,26 @@
 
 #include "store.h"
 
-struct faulty;
+struct session;
 
-enum item_kind { ITEM_SESSION, ITEM_PLACE, ITEM_LIST, ITEM_WATCH, ITEM_WITHDRAW };
+enum item_kind {
+	ITEM_SESSION,
+	ITEM_PLACE,
+	ITEM_LIST,
+	ITEM_WATCH,
+	ITEM_WITHDRAW,
+	ITEM_HEARTBEAT,
+	ITEM_CLOSE, /* the end of a session that was given up */
+};
 
 /* An operation on its way there, or an event on its way back. */
 struct item {
 	enum item_kind kind;
 	void *tag;
-	int64_t at_ms;	    /* when it arrives, or is delivered */
-	int64_t sure_at_ms; /* WATCH: when the client knows that it stands */
-	bool answered;	    /* by -ECONNRESET, before it arrived */
-	struct faulty *faulty;
+	int64_t at_ms;		 /* when it arrives, or is delivered */
+	int64_t sure_at_ms;	 /* WATCH: when the client knows that it stands */
+	bool answered;		 /* by -ECONNRESET, before it arrived */
+	struct session *session; /* that it is sent in; not used on the way back */
 	struct item *prev, *next;
 
 	char *path;
@@ -31,7 +39,7 @@ struct item {
 	enum claim_mode mode;
 	bool flag; /* list of place(), sync of list() */
 
-	enum store_session session;
+	enum store_session told;
 	int error;
 	int32_t sequence;
 	struct store_entry *entries;
@@ -44,7 +52,7 @@ void *must_have(void *memory);
 /* NULL stays NULL. */
 char *copy_text(const char *text);
 
-struct item *item_create(struct faulty *faulty, enum item_kind kind, void *tag);
+struct item *item_create(struct session *session, enum item_kind kind, void *tag);
 void item_free(struct item *item);
 void items_free(struct item **list);
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns what is under way between a client and its session at the service: operations that have not
- * arrived (`sent`), watches that stand (`watching`), the ends of watches that a broken connection
- * holds back (`fired`) and events that have not come (`news`). An operation is one object that
- * moves through these lists, and at last is the event that answers it.
- *
- * The session proper is a store_local; what it answers comes back at once, because it is
- * dispatched behind each operation. Single-threaded.
+ * Owns the client's end: what it knows of its session, the ends of watches that a broken connection
+ * holds back (`fired`) and events that have not come (`news`). Operations that have not arrived and
+ * watches that stand are the session's (faulty_session.c), those of sessions that were given up
+ * too. An operation is one object that moves through these lists, and at last is the event that
+ * answers it. Single-threaded.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,27 +13,27 @@
 
 #include <utlist.h>
 
-#include "faulty_item.h"
-#include "store_faulty.h"
+#include "faulty_session.h"
 
 struct faulty {
 	struct store store;
-	struct store *inner;
+	struct local_service *service;
+	struct session *session;
+	struct session *given_up;
 	struct faulty_settings settings;
 	const struct store_events *events;
 	void *context;
 
 	bool connected;		 /* the wire is */
 	bool killed;		 /* the client is dead */
-	bool expired;		 /* the service has ended the session, the client does not know */
+	bool paused;		 /* the client does not run */
 	bool telling;		 /* CONNECTED or LOST is in the news since the last reconnect */
 	enum store_session told; /* what the client knows */
 	int64_t notice_ms;	 /* when the client sees that the connection is broken */
-	int64_t expire_ms;	 /* when the service ends the session */
 	int64_t arrival_ms;	 /* nothing arrives earlier than what was sent before it */
 	int64_t delivery_ms;	 /* nothing is delivered earlier than what came before it */
 
-	struct item *sent, *watching, *fired, *news;
+	struct item *fired, *news;
 };
 
 static struct faulty *faulty_of(const struct store *store)
@@ -65,119 +63,45 @@ static void tell(struct faulty *faulty, struct item *item, int64_t delay_ms)
 
 static void tell_session(struct faulty *faulty, enum store_session session, int64_t delay_ms)
 {
-	struct item *item = item_create(faulty, ITEM_SESSION, NULL);
+	struct item *item = item_create(NULL, ITEM_SESSION, NULL);
 
-	item->session = session;
+	item->told = session;
 	tell(faulty, item, delay_ms);
 }
 
-/* The inner store answers: onto the way back, or nowhere if nobody waits for it any more. Returns
- * whether somebody does; the caller may still add to the answer. */
-static bool answer(struct item *item, int error)
+void faulty_answered(struct faulty *faulty, struct item *item)
 {
-	struct faulty *faulty = item->faulty;
-
-	if (item->answered) {
-		item_free(item);
-		return false;
-	}
-	item->error = error;
 	if (faulty->connected)
 		tell(faulty, item, some_delay(faulty));
 	else
 		DL_APPEND(faulty->fired, item);
-	return true;
 }
 
-static void on_inner_session(void *context, enum store_session session)
+/* The service hears of the client only as long as nothing is wrong. */
+static void listen(struct faulty *faulty)
 {
-	/* It is this store that tells of sessions. */
-}
+	struct session *session = faulty->session;
 
-static void on_inner_placed(void *context, void *tag, int error, const char *name, int32_t sequence,
-			    const struct store_entry *entries, size_t count)
-{
-	struct item *item = tag;
-	const struct faulty_settings *settings = &item->faulty->settings;
-
-	if (error == 0 && settings->on_standing != NULL)
-		settings->on_standing(settings->context, item->path, name, item->text);
-	if (!answer(item, error))
-		return;
-	item->name = copy_text(name);
-	item->sequence = sequence;
-	if (entries != NULL && !prng_chance(settings->prng, settings->unlisted_percent))
-		item_keep_entries(item, entries, count);
-}
-
-static void on_inner_listed(void *context, void *tag, int error, const struct store_entry *entries,
-			    size_t count)
-{
-	if (answer(tag, error))
-		item_keep_entries(tag, entries, count);
-}
-
-static void on_inner_watched(void *context, void *tag, int error)
-{
-	struct item *item = tag;
-
-	DL_DELETE(item->faulty->watching, item);
-	answer(item, error);
-}
-
-static void on_inner_withdrawn(void *context, void *tag, int error)
-{
-	answer(tag, error);
-}
-
-static const struct store_events inner_events = {
-	.on_session = on_inner_session,
-	.on_placed = on_inner_placed,
-	.on_listed = on_inner_listed,
-	.on_watched = on_inner_watched,
-	.on_withdrawn = on_inner_withdrawn,
-};
-
-/* An operation arrives at the service. */
-static void arrive(struct faulty *faulty, struct item *item)
-{
-	const struct store_ops *inner = faulty->inner->ops;
-
-	DL_DELETE(faulty->sent, item);
-	if (prng_chance(faulty->settings.prng, faulty->settings.refused_percent)) {
-		answer(item, -EIO);
-		return;
-	}
-	switch (item->kind) {
-	case ITEM_SESSION:
-		abort();
-	case ITEM_PLACE:
-		inner->place(faulty->inner, item, item->path, item->id, item->mode, item->text,
-			     item->flag);
-		break;
-	case ITEM_LIST:
-		inner->list(faulty->inner, item, item->path, item->flag);
-		break;
-	case ITEM_WATCH:
-		item->sure_at_ms = now(faulty) + some_delay(faulty);
-		DL_APPEND(faulty->watching, item);
-		inner->watch(faulty->inner, item, item->path, item->name);
-		break;
-	case ITEM_WITHDRAW:
-		inner->withdraw(faulty->inner, item, item->path, item->name, item->sequence);
-		break;
-	}
-	inner->dispatch(faulty->inner);
+	session_set_silent(session, !faulty->connected || faulty->paused || session->cut_off);
 }
 
 /* The client learns that an operation failed, while its effect may be still to come. */
 static void answer_reset(struct faulty *faulty, struct item *item, int64_t delay_ms)
 {
-	struct item *reset = item_create(faulty, item->kind, item->tag);
+	struct item *reset = item_create(NULL, item->kind, item->tag);
 
 	reset->error = -ECONNRESET;
 	item->answered = true;
 	tell(faulty, reset, delay_ms);
+}
+
+/* The same, but when it notices the broken connection. */
+static void answer_reset_at_notice(struct faulty *faulty, struct item *item)
+{
+	if (item->answered)
+		return;
+	answer_reset(faulty, item, 0);
+	faulty->news->prev->at_ms = INT64_MAX;
 }
 
 /* Events that have not reached the client when the connection breaks never do: it sees its
@@ -187,6 +111,8 @@ static void lose_news(struct faulty *faulty)
 	struct item *item, *next;
 
 	DL_FOREACH_SAFE (faulty->news, item, next) {
+		if (faulty->paused && item->at_ms <= now(faulty))
+			continue; /* it is here, and will be read first */
 		item->at_ms = INT64_MAX;
 		if (item->error == -ECONNRESET)
 			continue;
@@ -206,23 +132,23 @@ static void lose_news(struct faulty *faulty)
 void store_faulty_break(struct store *store, size_t effective, int64_t late_ms, int64_t notice_ms)
 {
 	struct faulty *faulty = faulty_of(store);
+	struct session *session = faulty->session;
 	struct item *item;
 
 	if (!faulty->connected)
 		return;
 	faulty->connected = false;
+	session->cut_off = false;
 	faulty->notice_ms = now(faulty) + notice_ms;
-	if (!faulty->expired)
-		faulty->expire_ms = now(faulty) + faulty->settings.timeout_ms;
+	listen(faulty);
 	lose_news(faulty);
-	DL_FOREACH (faulty->watching, item) {
-		if (item->sure_at_ms > now(faulty) && !item->answered) {
-			answer_reset(faulty, item, 0);
-			faulty->news->prev->at_ms = INT64_MAX;
-		}
+	DL_FOREACH (session->watching, item) {
+		if (item->sure_at_ms > now(faulty))
+			answer_reset_at_notice(faulty, item);
 	}
-	DL_FOREACH (faulty->sent, item) {
-		if (effective == 0 || faulty->expired) {
+	DL_FOREACH (session->sent, item) {
+		answer_reset_at_notice(faulty, item);
+		if (effective == 0 || session->expired) {
 			item->at_ms = INT64_MAX;
 			continue;
 		}
@@ -250,11 +176,11 @@ static void notice(struct faulty *faulty)
 		DL_DELETE(faulty->news, item);
 		DL_PREPEND(faulty->news, item);
 	}
-	DL_FOREACH_SAFE (faulty->sent, item, next) {
+	DL_FOREACH_SAFE (faulty->session->sent, item, next) {
 		if (!item->answered)
 			answer_reset(faulty, item, 0);
 		if (item->at_ms == INT64_MAX) {
-			DL_DELETE(faulty->sent, item);
+			DL_DELETE(faulty->session->sent, item);
 			item_free(item);
 		}
 	}
@@ -262,42 +188,27 @@ static void notice(struct faulty *faulty)
 		tell_session(faulty, STORE_SUSPENDED, 0);
 }
 
-/* Forgets the operations that were called in the session that is over. */
+/* The client forgets what was called in the session that is over. */
 static void forget(struct faulty *faulty)
 {
-	items_free(&faulty->sent);
-	items_free(&faulty->watching);
 	items_free(&faulty->fired);
 	items_free(&faulty->news);
 }
 
-static void expire(struct faulty *faulty)
+static void begin_session(struct faulty *faulty)
 {
-	struct item *item, *next;
-
-	faulty->expire_ms = INT64_MAX;
-	faulty->expired = true;
-	store_local_expire(faulty->inner);
-	/* Its watches are gone there; no answer will come for these. */
-	items_free(&faulty->watching);
-	DL_FOREACH_SAFE (faulty->sent, item, next) {
-		if (item->answered) {
-			DL_DELETE(faulty->sent, item);
-			item_free(item);
-		} else {
-			item->at_ms = INT64_MAX;
-		}
-	}
+	faulty->session = session_create(faulty->service, faulty, &faulty->settings);
+	faulty->arrival_ms = now(faulty);
 }
 
 void store_faulty_expire(struct store *store)
 {
 	struct faulty *faulty = faulty_of(store);
 
-	if (faulty->expired)
+	if (faulty->session->expired)
 		return;
 	store_faulty_break(store, 0, 0, some_delay(faulty));
-	expire(faulty);
+	session_expire(faulty->session);
 }
 
 void store_faulty_reconnect(struct store *store)
@@ -310,25 +221,57 @@ void store_faulty_reconnect(struct store *store)
 	if (faulty->notice_ms != INT64_MAX)
 		notice(faulty);
 	faulty->connected = true;
-	faulty->expire_ms = INT64_MAX;
 	faulty->telling = true;
-	if (faulty->expired) {
+	listen(faulty);
+	if (faulty->session->expired) {
+		items_free(&faulty->session->sent);
 		forget(faulty);
 		tell_session(faulty, STORE_LOST, some_delay(faulty));
 		tell_session(faulty, STORE_CONNECTED, some_delay(faulty));
 		return;
 	}
-	DL_FOREACH_SAFE (faulty->sent, item, next)
+	DL_FOREACH_SAFE (faulty->session->sent, item, next)
 		if (item->answered)
-			arrive(faulty, item);
+			session_arrive(faulty->session, item);
 	tell_session(faulty, STORE_CONNECTED, some_delay(faulty));
 	while ((item = faulty->fired) != NULL) {
 		DL_DELETE(faulty->fired, item);
 		tell(faulty, item, some_delay(faulty));
 	}
 	faulty->arrival_ms = now(faulty) + some_delay(faulty);
-	DL_FOREACH (faulty->sent, item)
+	DL_FOREACH (faulty->session->sent, item)
 		item->at_ms = faulty->arrival_ms;
+}
+
+void store_faulty_cut_off(struct store *store)
+{
+	struct faulty *faulty = faulty_of(store);
+
+	if (!faulty->connected || faulty->session->expired)
+		return;
+	faulty->session->cut_off = true;
+	listen(faulty);
+}
+
+void store_faulty_heal(struct store *store)
+{
+	struct faulty *faulty = faulty_of(store);
+
+	if (!faulty->session->cut_off)
+		return;
+	faulty->session->cut_off = false;
+	if (faulty->session->expired)
+		store_faulty_break(store, 0, 0, some_delay(faulty));
+	else
+		listen(faulty);
+}
+
+void store_faulty_pause(struct store *store, bool paused)
+{
+	struct faulty *faulty = faulty_of(store);
+
+	faulty->paused = paused;
+	listen(faulty);
 }
 
 void store_faulty_kill(struct store *store)
@@ -351,12 +294,13 @@ static void deliver(struct faulty *faulty, struct item *item)
 	DL_DELETE(faulty->news, item);
 	switch (item->kind) {
 	case ITEM_SESSION:
-		faulty->told = item->session;
-		if (item->session == STORE_LOST) {
-			faulty->expired = false;
-			faulty->inner->ops->dispatch(faulty->inner);
+		faulty->told = item->told;
+		if (item->told == STORE_LOST) {
+			session_free(faulty->session);
+			begin_session(faulty);
+			listen(faulty);
 		}
-		events->on_session(context, item->session);
+		events->on_session(context, item->told, faulty->settings.timeout_ms);
 		break;
 	case ITEM_PLACE:
 		events->on_placed(context, item->tag, item->error, item->name, item->sequence,
@@ -371,6 +315,11 @@ static void deliver(struct faulty *faulty, struct item *item)
 	case ITEM_WITHDRAW:
 		events->on_withdrawn(context, item->tag, item->error);
 		break;
+	case ITEM_HEARTBEAT:
+		events->on_heartbeat(context, item->error);
+		break;
+	case ITEM_CLOSE:
+		abort();
 	}
 	item_free(item);
 }
@@ -380,34 +329,68 @@ static int64_t earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* What the client itself does next. */
+static int64_t client_due(const struct faulty *faulty)
+{
+	if (faulty->paused)
+		return INT64_MAX;
+	return faulty->news == NULL ? faulty->notice_ms
+				    : earlier(faulty->notice_ms, faulty->news->at_ms);
+}
+
 int64_t store_faulty_due(struct store *store)
 {
 	struct faulty *faulty = faulty_of(store);
-	int64_t due_ms = earlier(faulty->notice_ms, faulty->expire_ms);
+	int64_t due_ms = session_due(faulty->session);
+	struct session *session;
 
-	/* Another session may have ended a claim that this one watches. */
-	if (!faulty->expired)
-		faulty->inner->ops->dispatch(faulty->inner);
-	if (faulty->sent != NULL)
-		due_ms = earlier(due_ms, faulty->sent->at_ms);
-	if (faulty->news != NULL)
-		due_ms = earlier(due_ms, faulty->news->at_ms);
-	return due_ms;
+	DL_FOREACH (faulty->given_up, session)
+		due_ms = earlier(due_ms, session_due(session));
+	return earlier(due_ms, client_due(faulty));
+}
+
+static bool step_given_up(struct faulty *faulty)
+{
+	struct session *session;
+
+	DL_FOREACH (faulty->given_up, session) {
+		if (session_due(session) > now(faulty))
+			continue;
+		if (!session->expired)
+			session_step(session);
+		if (session->expired) {
+			DL_DELETE(faulty->given_up, session);
+			session_free(session);
+		}
+		return true;
+	}
+	return false;
+}
+
+static void step_session(struct faulty *faulty)
+{
+	struct session *session = faulty->session;
+
+	session_step(session);
+	/* The servers that know so hang up. */
+	if (session->expired && !session->cut_off)
+		store_faulty_break(&faulty->store, 0, 0, some_delay(faulty));
 }
 
 bool store_faulty_step(struct store *store)
 {
 	struct faulty *faulty = faulty_of(store);
-	int64_t due_ms = store_faulty_due(store);
+	int64_t session_ms = session_due(faulty->session);
+	int64_t client_ms = client_due(faulty);
 
-	if (due_ms > now(faulty))
+	if (step_given_up(faulty))
+		return true;
+	if (earlier(session_ms, client_ms) > now(faulty))
 		return false;
-	if (faulty->sent != NULL && faulty->sent->at_ms == due_ms)
-		arrive(faulty, faulty->sent);
-	else if (faulty->notice_ms == due_ms)
+	if (session_ms <= client_ms)
+		step_session(faulty);
+	else if (faulty->notice_ms == client_ms)
 		notice(faulty);
-	else if (faulty->expire_ms == due_ms)
-		expire(faulty);
 	else
 		deliver(faulty, faulty->news);
 	return true;
@@ -418,7 +401,7 @@ size_t store_faulty_under_way(const struct store *store)
 	const struct item *item;
 	size_t count;
 
-	DL_COUNT(faulty_of(store)->sent, item, count);
+	DL_COUNT(faulty_of(store)->session->sent, item, count);
 	return count;
 }
 
@@ -434,7 +417,17 @@ bool store_faulty_told_connected(const struct store *store)
 
 bool store_faulty_is_expired(const struct store *store)
 {
-	return faulty_of(store)->expired;
+	return faulty_of(store)->session->expired;
+}
+
+bool store_faulty_may_be_over(const struct store *store)
+{
+	return session_may_be_over(faulty_of(store)->session);
+}
+
+bool store_faulty_is_cut_off(const struct store *store)
+{
+	return faulty_of(store)->session->cut_off;
 }
 
 /* The table. */
@@ -444,21 +437,21 @@ static void send(struct faulty *faulty, struct item *item)
 {
 	const struct faulty_settings *settings = &faulty->settings;
 
-	if (faulty->killed || (faulty->expired && faulty->telling)) {
+	if (faulty->killed || (faulty->session->expired && faulty->telling)) {
 		item_free(item); /* nothing is sent in a session that is known to be over */
 	} else if (faulty->connected) {
 		item->at_ms = now(faulty) + some_delay(faulty);
 		if (item->at_ms < faulty->arrival_ms)
 			item->at_ms = faulty->arrival_ms;
 		faulty->arrival_ms = item->at_ms;
-		DL_APPEND(faulty->sent, item);
+		DL_APPEND(faulty->session->sent, item);
 	} else if (faulty->notice_ms == INT64_MAX &&
 		   !prng_chance(settings->prng, settings->wait_percent)) {
 		answer_reset(faulty, item, some_delay(faulty));
 		item_free(item);
 	} else {
 		item->at_ms = INT64_MAX;
-		DL_APPEND(faulty->sent, item);
+		DL_APPEND(faulty->session->sent, item);
 	}
 	if (settings->on_operation != NULL)
 		settings->on_operation(settings->context, &faulty->store);
@@ -467,7 +460,7 @@ static void send(struct faulty *faulty, struct item *item)
 static struct item *operation(struct store *store, enum item_kind kind, void *tag, const char *path,
 			      const char *name)
 {
-	struct item *item = item_create(faulty_of(store), kind, tag);
+	struct item *item = item_create(faulty_of(store)->session, kind, tag);
 
 	item->path = copy_text(path);
 	item->name = copy_text(name);
@@ -511,6 +504,34 @@ static void on_withdraw(struct store *store, void *tag, const char *path, const 
 	send(faulty, item);
 }
 
+static void on_heartbeat(struct store *store)
+{
+	send(faulty_of(store), operation(store, ITEM_HEARTBEAT, NULL, NULL, NULL));
+}
+
+static void on_renew(struct store *store)
+{
+	struct faulty *faulty = faulty_of(store);
+	struct session *session = faulty->session;
+	bool well = faulty->connected && !session->cut_off && !session->expired;
+	bool closes = well && prng_chance(faulty->settings.prng, 50);
+
+	if (faulty->killed)
+		return;
+	session_give_up(session, closes ? faulty->arrival_ms + some_delay(faulty) : INT64_MAX);
+	DL_APPEND(faulty->given_up, session);
+	forget(faulty);
+	begin_session(faulty);
+	faulty->told = STORE_LOST;
+	faulty->notice_ms = INT64_MAX;
+	faulty->connected = well;
+	faulty->telling = well;
+	if (well)
+		tell_session(faulty, STORE_CONNECTED, some_delay(faulty));
+	if (faulty->settings.on_renewed != NULL)
+		faulty->settings.on_renewed(faulty->settings.context);
+}
+
 static int on_descriptor(struct store *store)
 {
 	return -1; /* time is virtual */
@@ -531,8 +552,13 @@ static void on_describe(struct store *store, char *text, size_t text_bytes)
 static void on_close(struct store *store)
 {
 	struct faulty *faulty = faulty_of(store);
+	struct session *session, *next;
 
-	faulty->inner->ops->close(faulty->inner);
+	DL_FOREACH_SAFE (faulty->given_up, session, next) {
+		DL_DELETE(faulty->given_up, session);
+		session_free(session);
+	}
+	session_free(faulty->session);
 	forget(faulty);
 	free(faulty);
 }
@@ -544,6 +570,8 @@ static const struct store_ops faulty_ops = {
 	.list = on_list,
 	.watch = on_watch,
 	.withdraw = on_withdraw,
+	.heartbeat = on_heartbeat,
+	.renew = on_renew,
 	.describe = on_describe,
 	.close = on_close,
 };
@@ -552,21 +580,15 @@ int store_faulty_open(struct local_service *service, const struct faulty_setting
 		      const struct store_events *events, void *context, struct store **ret)
 {
 	struct faulty *faulty = must_have(calloc(1, sizeof(*faulty)));
-	int error;
 
 	faulty->store.ops = &faulty_ops;
+	faulty->service = service;
 	faulty->settings = *settings;
 	faulty->events = events;
 	faulty->context = context;
 	faulty->told = STORE_SUSPENDED;
 	faulty->notice_ms = INT64_MAX;
-	faulty->expire_ms = INT64_MAX;
-	error = store_local_open(service, &inner_events, faulty, &faulty->inner);
-	if (error < 0) {
-		free(faulty);
-		return error;
-	}
-	faulty->inner->ops->dispatch(faulty->inner);
+	begin_session(faulty);
 	store_faulty_reconnect(&faulty->store);
 	*ret = &faulty->store;
 	return 0;

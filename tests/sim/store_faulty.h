@@ -11,8 +11,11 @@
  *   - the client notices a broken connection a while after it broke;
  *   - what is called without a connection waits for one or is answered -ECONNRESET, by chance;
  *   - a watch whose setting was confirmed survives, and tells after the reconnect;
- *   - without a connection the service ends the session after its timeout, and the client hears of
- * that only when it is back.
+ *   - in silence the service ends the session after its timeout (faulty_session.h), and the client
+ * hears of that only when it is back;
+ *   - a server that is cut off from the service answers reads, keeps writes, and looks well;
+ *   - a session that the client gives up (renew) lives on at the service until it is closed or its
+ * timeout is over, and what was under way in it may still take effect.
  *
  * Time is a variable of the caller's. Nothing happens by itself: the caller asks when something is
  * due and lets it happen. Single-threaded.
@@ -33,12 +36,15 @@ struct faulty_settings {
 	int refused_percent;  /* so many operations have no effect and are answered -EIO */
 
 	/* For who checks, all may be NULL. Called when a claim has come to stand in its queue, also
-	 * if the client never hears of it; when one is asked to be withdrawn, before that has any
-	 * effect; and for each operation when it is called, after it is under way. */
+	 * if the client never hears of it, and whether in a session that was given up; when one is
+	 * asked to be withdrawn, before that has any effect; for each operation when it is called,
+	 * after it is under way; and when the session is given up. */
 	void *context;
-	void (*on_standing)(void *context, const char *path, const char *name, const char *text);
+	void (*on_standing)(void *context, bool over, const char *path, const char *name,
+			    const char *text);
 	void (*on_withdrawing)(void *context, const char *path, const char *name);
 	void (*on_operation)(void *context, struct store *store);
+	void (*on_renewed)(void *context);
 };
 
 /* Returns 0 and the store in *ret, or -errno. The settings are copied. */
@@ -64,16 +70,31 @@ void store_faulty_break(struct store *store, size_t effective, int64_t late_ms, 
 /* Connects again, if there is no connection: to the session if it lives, to a new one otherwise. */
 void store_faulty_reconnect(struct store *store);
 
-/* The service ends the session now; its connection breaks. */
+/* The service ends the session now, before its time, as nobody but an operator can make it do; its
+ * connection breaks. */
 void store_faulty_expire(struct store *store);
+
+/* The server that the client is connected to is cut off from the others, if there is a connection;
+ * the client does not notice. Ends when the connection breaks, or by healing: what was sent arrives
+ * then, but if the session is over the connection breaks. */
+void store_faulty_cut_off(struct store *store);
+void store_faulty_heal(struct store *store);
+
+/* The client does not run, until it does again: events pile up, and the service hears nothing. */
+void store_faulty_pause(struct store *store, bool paused);
 
 /* The client is dead: it hears nothing any more. The session goes on until it expires. */
 void store_faulty_kill(struct store *store);
 
 bool store_faulty_is_connected(const struct store *store);
 
+bool store_faulty_is_cut_off(const struct store *store);
+
 /* What the client was told last is that it is connected. */
 bool store_faulty_told_connected(const struct store *store);
+
+/* The session is over, or nothing that was sent in it lately proves that it is not. */
+bool store_faulty_may_be_over(const struct store *store);
 
 /* The session is over, and the client has not heard of it. */
 bool store_faulty_is_expired(const struct store *store);

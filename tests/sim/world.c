@@ -8,8 +8,6 @@
 
 #include "world.h"
 
-enum { DELAY_MS = 8, TIMEOUT_MS = 300 };
-
 const char *world_lock(int lock)
 {
 	static const char *const names[LOCKS_MAX] = {"a", "b/c", "b/d"};
@@ -30,13 +28,51 @@ void world_say(const struct world *world, const char *format, ...)
 	printf("\n");
 }
 
+/* Clocks run up to 1 % fast or slow. */
+static int64_t clock_at(const struct host *host, int64_t ms)
+{
+	return host->clock_offset_ms + ms + ms * host->clock_drift / 10000;
+}
+
+int64_t host_clock(const struct host *host)
+{
+	return clock_at(host, host->world->now_ms);
+}
+
+/* The first moment at which the host's clock shows this time, or a later one. */
+static int64_t moment_of(const struct host *host, int64_t clock_ms)
+{
+	int64_t ms;
+
+	if (clock_ms == INT64_MAX || clock_ms <= host_clock(host))
+		return clock_ms == INT64_MAX ? INT64_MAX : host->world->now_ms;
+	ms = (clock_ms - host->clock_offset_ms) * 10000 / (10000 + host->clock_drift) - 2;
+	while (clock_at(host, ms) < clock_ms)
+		ms++;
+	return ms;
+}
+
+bool host_runs(const struct host *host)
+{
+	return host->engine != NULL && host->wake_ms == INT64_MAX;
+}
+
+static void on_renewed(void *context)
+{
+	struct host *host = context;
+
+	host->life = ++host->world->lives;
+	host->heal_ms = INT64_MAX;
+	world_say(host->world, "host %d gives its session up", host->number);
+}
+
 static void host_start(struct host *host)
 {
 	struct world *world = host->world;
 	struct faulty_settings settings = {
 		.now_ms = &world->now_ms,
 		.prng = &world->prng,
-		.delay_ms = DELAY_MS,
+		.delay_ms = world->delay_ms,
 		.timeout_ms = TIMEOUT_MS,
 		.wait_percent = 50,
 		.unlisted_percent = 5,
@@ -44,15 +80,21 @@ static void host_start(struct host *host)
 		.context = host,
 		.on_standing = check_standing,
 		.on_withdrawing = check_withdrawing,
+		.on_renewed = on_renewed,
 	};
 
 	host->life = ++world->lives;
 	host->reconnect_ms = INT64_MAX;
+	host->heal_ms = INT64_MAX;
+	host->wake_ms = INT64_MAX;
+	host->well_ms = world->now_ms;
+	host->clock_offset_ms = prng_below(&world->prng, 100000);
+	host->clock_drift = prng_below(&world->prng, 201) - 100;
 	memset(host->users, 0, sizeof(host->users));
 	host->engine = engine_create(&user_events, host, prng_next(&world->prng));
 	if (host->engine == NULL)
 		abort();
-	engine_advance(host->engine, world->now_ms);
+	engine_advance(host->engine, host_clock(host));
 	if (store_faulty_open(world->service, &settings, &engine_store_events, host->engine,
 			      &host->store) < 0)
 		abort();
@@ -113,9 +155,32 @@ static int64_t host_due(const struct host *host)
 
 	if (host->engine == NULL)
 		return due_ms;
+	due_ms = earlier(due_ms, store_faulty_due(host->store));
+	due_ms = earlier(due_ms, host->heal_ms);
+	if (!host_runs(host))
+		return earlier(due_ms, host->wake_ms);
 	due_ms = earlier(due_ms, host->reconnect_ms);
-	due_ms = earlier(due_ms, engine_deadline(host->engine));
-	return earlier(due_ms, store_faulty_due(host->store));
+	return earlier(due_ms, moment_of(host, engine_deadline(host->engine)));
+}
+
+static void store_happen(struct host *host)
+{
+	bool was_expired = store_faulty_is_expired(host->store);
+
+	store_faulty_step(host->store);
+	if (store_faulty_is_expired(host->store) != was_expired)
+		world_say(host->world, "host %d: its session %s", host->number,
+			  was_expired ? "was told to be over" : "expires");
+}
+
+/* The first thing that a host does when it goes on is to look at the clock. */
+static void host_wake(struct host *host)
+{
+	world_say(host->world, "host %d goes on", host->number);
+	host->wake_ms = INT64_MAX;
+	host->well_ms = host->world->now_ms;
+	store_faulty_pause(host->store, false);
+	engine_advance(host->engine, host_clock(host));
 }
 
 static void host_happen(struct host *host)
@@ -126,18 +191,41 @@ static void host_happen(struct host *host)
 		ghost_step(host);
 		return;
 	}
-	engine_advance(host->engine, now_ms);
-	if (host->reconnect_ms <= now_ms) {
+	if (host_runs(host))
+		engine_advance(host->engine, host_clock(host));
+	if (host->wake_ms <= now_ms) {
+		host_wake(host);
+	} else if (host->heal_ms <= now_ms) {
+		world_say(host->world, "host %d: its server is back", host->number);
+		host->heal_ms = INT64_MAX;
+		store_faulty_heal(host->store);
+	} else if (host_runs(host) && host->reconnect_ms <= now_ms) {
 		world_say(host->world, "host %d reconnects", host->number);
 		host->reconnect_ms = INT64_MAX;
 		store_faulty_reconnect(host->store);
 	} else {
-		bool was_expired = store_faulty_is_expired(host->store);
+		store_happen(host);
+	}
+}
 
-		store_faulty_step(host->store);
-		if (store_faulty_is_expired(host->store) != was_expired)
-			world_say(host->world, "host %d: its session %s", host->number,
-				  was_expired ? "was told to be over" : "expires");
+static bool is_well(const struct host *host)
+{
+	return host_runs(host) && store_faulty_is_connected(host->store) &&
+	       store_faulty_told_connected(host->store) && !store_faulty_is_cut_off(host->store);
+}
+
+void world_note(struct world *world)
+{
+	for (int i = 0; i < world->hosts_count; i++) {
+		struct host *host = &world->hosts[i];
+
+		if (host->engine == NULL)
+			continue;
+		if (!is_well(host))
+			host->well_ms = world->now_ms;
+		if (!store_faulty_is_connected(host->store) && host->reconnect_ms == INT64_MAX)
+			host->reconnect_ms =
+				world->now_ms + (world->calm ? 0 : prng_below(&world->prng, 100));
 	}
 }
 
@@ -172,11 +260,37 @@ static void host_break(struct host *host)
 	int64_t gap_ms = prng_chance(prng, 75) ? prng_below(prng, 100) : prng_below(prng, 700);
 	int64_t notice_ms = prng_below(prng, TIMEOUT_MS / 2);
 
+	host->heal_ms = INT64_MAX;
 	world_say(host->world, "host %d: disconnected for %lld ms, %zu of %zu operations arrive",
 		  host->number, (long long)gap_ms, effective, under_way);
 	host->reconnect_ms = host->world->now_ms + gap_ms;
 	store_faulty_break(host->store, effective, prng_chance(prng, 50) ? 0 : TIMEOUT_MS,
 			   prng_chance(prng, 60) ? 0 : notice_ms);
+}
+
+/* How long something goes wrong: mostly not for long, sometimes beyond any session's end. */
+static int64_t some_while(struct prng *prng)
+{
+	return prng_chance(prng, 60) ? prng_below(prng, 100) : prng_below(prng, 700);
+}
+
+static void host_cut_off(struct host *host)
+{
+	int64_t ms = some_while(&host->world->prng);
+
+	world_say(host->world, "host %d: its server is cut off for %lld ms", host->number,
+		  (long long)ms);
+	store_faulty_cut_off(host->store);
+	host->heal_ms = host->world->now_ms + ms;
+}
+
+static void host_pause(struct host *host)
+{
+	int64_t ms = some_while(&host->world->prng);
+
+	world_say(host->world, "host %d pauses for %lld ms", host->number, (long long)ms);
+	store_faulty_pause(host->store, true);
+	host->wake_ms = host->world->now_ms + ms;
 }
 
 static void host_misfortune(struct host *host)
@@ -187,15 +301,17 @@ static void host_misfortune(struct host *host)
 	if (host->engine == NULL) {
 		if (dice < 30)
 			host_start(host);
+	} else if (!host_runs(host)) {
+		return;
+	} else if (dice >= 75 && dice < 86) {
+		host_pause(host);
 	} else if (!store_faulty_is_connected(host->store)) {
 		return;
-	} else if (dice < 80) {
+	} else if (dice < 60) {
 		host_break(host);
-	} else if (dice < 88) {
-		world_say(host->world, "host %d: its session is killed", host->number);
-		host->reconnect_ms = host->world->now_ms + prng_below(prng, 50);
-		store_faulty_expire(host->store);
-	} else if (dice < 96 && host->ghost == NULL) {
+	} else if (dice < 75) {
+		host_cut_off(host);
+	} else if (dice < 95 && host->ghost == NULL) {
 		host_crash(host);
 	} else {
 		host_stop(host);
@@ -204,7 +320,7 @@ static void host_misfortune(struct host *host)
 
 /* The foreign client's ears. The tag is the claim. */
 
-static void on_session(void *context, enum store_session session)
+static void on_session(void *context, enum store_session session, int64_t timeout_ms)
 {
 }
 
@@ -270,6 +386,11 @@ void world_misfortune(struct world *world)
 		host_misfortune(&world->hosts[prng_below(&world->prng, world->hosts_count)]);
 }
 
+static int64_t calm_time(const struct world *world, int64_t ms)
+{
+	return ms == INT64_MAX ? INT64_MAX : world->now_ms;
+}
+
 void world_calm_down(struct world *world)
 {
 	world_say(world, "no more faults");
@@ -277,9 +398,13 @@ void world_calm_down(struct world *world)
 	for (int i = 0; i < FOREIGN_MAX; i++)
 		foreign_withdraw(world, &world->foreign_claims[i]);
 	world->foreign->ops->dispatch(world->foreign);
-	for (int i = 0; i < world->hosts_count; i++)
-		if (world->hosts[i].reconnect_ms != INT64_MAX)
-			world->hosts[i].reconnect_ms = world->now_ms;
+	for (int i = 0; i < world->hosts_count; i++) {
+		struct host *host = &world->hosts[i];
+
+		host->reconnect_ms = calm_time(world, host->reconnect_ms);
+		host->heal_ms = calm_time(world, host->heal_ms);
+		host->wake_ms = calm_time(world, host->wake_ms);
+	}
 }
 
 void world_init(struct world *world, uint64_t seed, bool verbose)
@@ -300,6 +425,7 @@ void world_init(struct world *world, uint64_t seed, bool verbose)
 	world->policy.try_limit_ms = 50 + prng_below(prng, 200);
 	world->policy.linger_ms = prng_chance(prng, 30) ? 0 : 40;
 	world->refused_percent = prng_chance(prng, 80) ? 0 : 3;
+	world->delay_ms = prng_chance(prng, 70) ? 8 : 40;
 	world->hosts_count = 2 + (int)prng_below(prng, HOSTS_MAX - 1);
 	world->locks_count = 1 + (int)prng_below(prng, LOCKS_MAX);
 	check_init(world);

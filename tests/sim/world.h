@@ -21,6 +21,7 @@
 #include "store_faulty.h"
 
 enum { HOSTS_MAX = 4, LOCKS_MAX = 3, USERS_MAX = 5, FOREIGN_MAX = 2, NAME_BYTES = 96 };
+enum { TIMEOUT_MS = 300 }; /* of a session */
 
 /* A process with the lock's file open; at most one call of it is under way. */
 struct user {
@@ -46,11 +47,16 @@ struct user {
 struct host {
 	struct world *world;
 	int number;
-	unsigned life; /* of all that ever were, from 1: a host that comes back begins another */
+	unsigned life; /* of all that ever were, from 1: a host that comes back begins another, and
+			  so does one that gives its session up */
 	struct engine *engine; /* NULL: it is down */
 	struct store *store;
 	struct store *ghost; /* of its former life, until that session has expired */
 	int64_t reconnect_ms;
+	int64_t heal_ms;		      /* when its server is not cut off any more */
+	int64_t wake_ms;		      /* paused: when it goes on; else INT64_MAX */
+	int64_t well_ms;		      /* nothing has been wrong with it since then */
+	int64_t clock_offset_ms, clock_drift; /* in 1/10000 */
 	struct user users[USERS_MAX];
 };
 
@@ -58,7 +64,7 @@ struct host {
 struct record {
 	char name[NAME_BYTES];
 	unsigned user;
-	unsigned life;
+	unsigned life;	  /* 0: of none any more, when it came to stand */
 	bool withdrawing; /* its host has asked for its end */
 };
 
@@ -67,7 +73,7 @@ struct lock_view {
 	struct {
 		char name[NAME_BYTES];
 		enum claim_mode mode;
-	} claims[64];
+	} claims[128];
 };
 
 struct world {
@@ -82,6 +88,7 @@ struct world {
 	struct local_service *service;
 	struct lock_policy policy;
 	int refused_percent;
+	int64_t delay_ms;
 	int hosts_count, locks_count;
 	struct host hosts[HOSTS_MAX];
 	unsigned users, lives;
@@ -109,7 +116,18 @@ int64_t world_due(const struct world *world);
 /* Lets one thing happen that is due on a host that is drawn. */
 void world_happen(struct world *world);
 
-/* Something that users do not do: connections break, sessions expire, hosts crash and come back. */
+/* Notes after each step whether something is wrong with the hosts, and mends what nobody else will.
+ */
+void world_note(struct world *world);
+
+/* The time by the host's own clock, which runs at its own speed. */
+int64_t host_clock(const struct host *host);
+
+/* Whether there is somebody to act or to be asked. */
+bool host_runs(const struct host *host);
+
+/* Something that users do not do: connections break, servers are cut off, hosts pause, crash and
+ * come back. */
 void world_misfortune(struct world *world);
 
 /* No more of that: everything that is broken is mended. */
@@ -136,6 +154,9 @@ void check_finish(struct world *world);
 /* What is called when the user's wish is granted, and after each step. */
 void check_grant(struct user *user);
 void check_refusal(struct user *user, int result);
+
+/* When the user is told that it has lost its lock: there is a reason. */
+void check_loss(const struct user *user);
 void check_step(struct world *world);
 
 /* Whether there is a reason for a call in this mode to wait. */
@@ -145,7 +166,7 @@ bool check_conflict(const struct user *user, enum claim_mode mode);
 void check_end(struct world *world);
 
 /* For struct faulty_settings; the context is the host. */
-void check_standing(void *context, const char *path, const char *name, const char *text);
+void check_standing(void *context, bool over, const char *path, const char *name, const char *text);
 void check_withdrawing(void *context, const char *path, const char *name);
 
 #endif

@@ -10,6 +10,8 @@
 
 #include "world.h"
 
+enum { CLOCKS_DIFFER_MS = 4 }; /* over the limit of a call that does not wait */
+
 void world_fail(struct world *world, const char *format, ...)
 {
 	va_list arguments;
@@ -27,7 +29,7 @@ void world_fail(struct world *world, const char *format, ...)
 
 /* The observer's ears. */
 
-static void on_session(void *context, enum store_session session)
+static void on_session(void *context, enum store_session session, int64_t timeout_ms)
 {
 }
 
@@ -84,7 +86,7 @@ static const struct lock_view *look_at(struct world *world, int lock)
 	return &world->view;
 }
 
-void check_standing(void *context, const char *path, const char *name, const char *text)
+void check_standing(void *context, bool over, const char *path, const char *name, const char *text)
 {
 	struct host *host = context;
 	struct world *world = host->world;
@@ -101,7 +103,7 @@ void check_standing(void *context, const char *path, const char *name, const cha
 	memset(record, 0, sizeof(*record));
 	snprintf(record->name, sizeof(record->name), "%s", name);
 	record->user = (unsigned)strtoul(text, NULL, 10);
-	record->life = host->life;
+	record->life = over ? 0 : host->life;
 	world_say(world, "host %d: claim %s of user %u stands", host->number, name, record->user);
 }
 
@@ -138,11 +140,9 @@ static bool modes_conflict(enum claim_mode a, enum claim_mode b)
  * own host's is not from when its end was asked for. */
 static bool must_respect(const struct user *user, const struct record *record)
 {
-	if (record == NULL)
-		return true; /* a foreign client's */
-	if (record->user == user->number)
-		return false;
-	return record->life != user->host->life || !record->withdrawing;
+	if (record == NULL || record->life != user->host->life)
+		return true; /* a foreign client's, or of a session that was given up */
+	return record->user != user->number && !record->withdrawing;
 }
 
 /* A grant is right if the claim stands, and no claim that the user must respect stands in front of
@@ -156,13 +156,15 @@ void check_grant(struct user *user)
 	if (!store_faulty_told_connected(user->host->store))
 		world_fail(world, "user %u got %s without the store", user->number,
 			   world_lock(user->lock));
-	if (store_faulty_is_expired(user->host->store))
-		return;
+	if (store_faulty_may_be_over(user->host->store))
+		world_fail(world, "user %u got %s in a session that may be over", user->number,
+			   world_lock(user->lock));
 	view = look_at(world, user->lock);
 	for (own = view->count; own-- > 0;) {
 		const struct record *record = find_record(world, view->claims[own].name);
 
-		if (record != NULL && record->user == user->number && !record->withdrawing)
+		if (record != NULL && record->user == user->number &&
+		    record->life == user->host->life && !record->withdrawing)
 			break;
 	}
 	if (own == (size_t)-1) {
@@ -214,6 +216,16 @@ void check_refusal(struct user *user, int result)
 			   world_lock(user->lock));
 }
 
+void check_loss(const struct user *user)
+{
+	const struct host *host = user->host;
+	struct world *world = host->world;
+
+	if (world->refused_percent == 0 && world->now_ms - host->well_ms > TIMEOUT_MS)
+		world_fail(world, "user %u lost %s for no reason", user->number,
+			   world_lock(user->lock));
+}
+
 static void check_user(struct world *world, struct user *user)
 {
 	bool holds = user_holds(user);
@@ -227,13 +239,14 @@ static void check_user(struct world *world, struct user *user)
 		return;
 	if (!user->excused)
 		user->excused = check_conflict(user, user->mode);
-	if (world->now_ms - user->since_ms > world->policy.try_limit_ms)
+	if (host_runs(user->host) &&
+	    world->now_ms - user->since_ms > world->policy.try_limit_ms + CLOCKS_DIFFER_MS)
 		world_fail(world, "user %u, who does not wait, waits for %s", user->number,
 			   world_lock(user->lock));
 }
 
-/* Counts who has the lock. A host whose session is over without its knowing is left out: see the
- * opening of sim.c. */
+/* Who has the lock and believes so. Nobody can ask on a host that is paused; the first thing that
+ * it does when it goes on is to look at the clock, and then it is asked. */
 static void check_exclusion(struct world *world, int lock)
 {
 	const struct user *exclusive = NULL, *shared = NULL;
@@ -241,13 +254,14 @@ static void check_exclusion(struct world *world, int lock)
 	for (int i = 0; i < world->hosts_count; i++) {
 		const struct host *host = &world->hosts[i];
 
-		if (host->engine == NULL || store_faulty_is_expired(host->store))
-			continue;
-		for (int j = 0; j < USERS_MAX; j++) {
+		for (int j = 0; j < USERS_MAX && host_runs(host); j++) {
 			const struct user *user = &host->users[j];
 
 			if (user->owner == NULL || user->lock != lock || !user_holds(user))
 				continue;
+			if (store_faulty_may_be_over(host->store))
+				world_fail(world, "user %u has %s in a session that may be over",
+					   user->number, world_lock(lock));
 			if (exclusive != NULL)
 				shared = user;
 			if (user->holds_open || user->flock_mode == CLAIM_EXCLUSIVE)

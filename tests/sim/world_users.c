@@ -58,6 +58,7 @@ static void on_lost(void *context, void *owner_cookie)
 		return;
 	if (user->lost || !user_holds(user))
 		world_fail(host->world, "user %u lost what it had not", user->number);
+	check_loss(user);
 	user->lost = true;
 	user->holds_open = false;
 	user->holds_flock = false;

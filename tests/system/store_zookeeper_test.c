@@ -177,6 +177,8 @@ static struct host {
 	enum store_session session;
 	int changes[3]; /* how often each was told */
 	int events;	/* answers so far */
+	int64_t timeout_ms;
+	int beats[2]; /* heartbeats answered well, and otherwise */
 } hosts[HOSTS_MAX];
 
 /* One operation and what came of it. */
@@ -192,9 +194,11 @@ struct call {
 	enum claim_mode modes[4];
 };
 
-static void on_session(void *context, enum store_session session)
+static void on_session(void *context, enum store_session session, int64_t timeout_ms)
 {
 	struct host *host = context;
+
+	host->timeout_ms = timeout_ms;
 
 	assert_int_not_equal(session, host->session);
 	host->session = session;
@@ -241,8 +245,16 @@ static void on_answered(void *context, void *tag, int error)
 	note(context, tag, error, NULL, 0);
 }
 
-static const struct store_events events = {on_session, on_placed, on_listed, on_answered,
-					   on_answered};
+static void on_heartbeat(void *context, int error)
+{
+	struct host *host = context;
+
+	assert_true(error == 0 || error == -ECONNRESET);
+	host->beats[error != 0]++;
+}
+
+static const struct store_events events = {on_session,	on_placed,   on_listed,
+					   on_answered, on_answered, on_heartbeat};
 
 static void dispatch_hosts(int64_t limit_ms)
 {
@@ -663,6 +675,49 @@ static void test_expiry(void **state)
 }
 
 /* Closes with requests under way: everything is gone long before the session would expire. */
+/* The heartbeat goes through the quorum's log, and through a break it proves nothing. */
+static void test_heartbeat(void **state)
+{
+	struct host *a = open_host(0, proxy.address);
+	struct call call;
+	struct Stat before, after;
+
+	assert_int_equal(a->timeout_ms, TIMEOUT_MS);
+	place(a, &call, "beat", 1);
+	assert_int_equal(zoo_exists(raw, znode("beat"), 0, &before), ZOK);
+	a->store->ops->heartbeat(a->store);
+	WAIT_FOR(a->beats[0] == 1);
+	place(a, &call, "beat", 2);
+	assert_int_equal(zoo_exists(raw, znode("beat"), 0, &after), ZOK);
+	assert_true(after.pzxid >= before.pzxid + 2); /* one for the heartbeat, one for the claim */
+
+	set_link(LINK_SILENT);
+	a->store->ops->heartbeat(a->store);
+	WAIT_FOR(a->beats[1] == 1);
+	assert_int_equal(a->beats[0], 1);
+	set_link(LINK_PASSES);
+	WAIT_FOR(a->session == STORE_CONNECTED);
+}
+
+/* A session that is given up takes its claims along as soon as the server hears of it, and is not
+ * spoken of. */
+static void test_renew(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct call first, gone, never, second;
+
+	place(a, &first, "renew", 1);
+	send_watch(b, &gone, "renew", first.name);
+	send_place(a, &never, "renew", 2, CLAIM_EXCLUSIVE, true);
+	a->session = STORE_LOST; /* as the engine knows */
+	a->store->ops->renew(a->store);
+	WAIT_FOR(gone.times && a->session == STORE_CONNECTED);
+	assert_int_equal(a->changes[STORE_LOST], 0);
+	assert_int_equal(never.times, 0);
+	place(a, &second, "renew", 3);
+	assert_int_equal(withdraw(a, "renew", &second), 0);
+}
+
 static void test_clean_close(void **state)
 {
 	static struct call calls[500];
@@ -782,6 +837,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_teardown(test_refused, close_hosts),
 		cmocka_unit_test_teardown(test_reconnect, close_hosts),
 		cmocka_unit_test_teardown(test_expiry, close_hosts),
+		cmocka_unit_test_teardown(test_heartbeat, close_hosts),
+		cmocka_unit_test_teardown(test_renew, close_hosts),
 		cmocka_unit_test_teardown(test_clean_close, close_hosts),
 		cmocka_unit_test_teardown(test_close_unanswered, close_hosts),
 		cmocka_unit_test_teardown(test_unreachable, close_hosts),

@@ -23,14 +23,14 @@ static void on_lost(void *context, void *owner_cookie)
 	assert_int_equal(file->lost, 1);
 }
 
-static const struct engine_events events = {
+const struct engine_events file_events = {
 	.on_decided = on_decided,
 	.on_lost = on_lost,
 };
 
 /* The foreign client. */
 
-static void on_session(void *context, enum store_session session)
+static void on_session(void *context, enum store_session session, int64_t timeout_ms)
 {
 }
 
@@ -113,7 +113,7 @@ static void host_start(struct world *world, struct host *host, uint64_t seed)
 	};
 
 	host->world = world;
-	host->engine = engine_create(&events, host, seed);
+	host->engine = engine_create(&file_events, host, seed);
 	assert_non_null(host->engine);
 	assert_int_equal(store_faulty_open(world->service, &settings, &engine_store_events,
 					   host->engine, &host->store),
@@ -193,19 +193,18 @@ void pass(struct world *world, int64_t ms)
 {
 	int64_t end_ms = world->now_ms + ms;
 
-	for (;;) {
+	settle(world);
+	while (world->now_ms < end_ms) {
 		int64_t due_ms[] = {
 			engine_deadline(world->one.engine), engine_deadline(world->two.engine),
 			store_faulty_due(world->one.store), store_faulty_due(world->two.store)};
 		int64_t next_ms = end_ms;
 
-		settle(world);
-		if (world->now_ms == end_ms)
-			return;
 		for (int i = 0; i < 4; i++)
-			if (due_ms[i] > world->now_ms && due_ms[i] < next_ms)
+			if (due_ms[i] < next_ms)
 				next_ms = due_ms[i];
 		world->now_ms = next_ms;
+		settle(world);
 	}
 }
 
@@ -219,6 +218,7 @@ void file_open(struct file *file, struct host *host, const char *path)
 
 void file_close(struct file *file)
 {
+	engine_advance(file->host->engine, file->host->world->now_ms);
 	engine_owner_close(file->owner);
 	file->owner = NULL;
 	engine_check_invariants(file->host->engine);

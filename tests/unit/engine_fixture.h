@@ -68,6 +68,9 @@ void settle(struct world *world);
 /* Moves the clock, and lets happen on the way what is due. */
 void pass(struct world *world, int64_t ms);
 
+/* What the hosts' engines tell files. */
+extern const struct engine_events file_events;
+
 void file_open(struct file *file, struct host *host, const char *path);
 void file_close(struct file *file);
 

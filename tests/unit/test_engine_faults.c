@@ -446,6 +446,7 @@ static void run_scenario(struct world *world, struct file files[FILES])
 	file_close(&files[3]);
 	go_on(world, files, modes);
 	pass(world, 1000);
+	reconnect(&world->one); /* a heartbeat may have been what met the loss */
 	check_exclusion(files, modes);
 }
 

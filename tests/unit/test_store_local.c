@@ -63,7 +63,7 @@ static void hear_entries(struct listener *listener, const struct store_entry *en
 	hear(listener, "\n");
 }
 
-static void on_session(void *context, enum store_session session)
+static void on_session(void *context, enum store_session session, int64_t timeout_ms)
 {
 	static const char *const names[] = {"connected", "suspended", "lost"};
 

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The session and its lease (lease.h): what is held while the session is known to live, fenced when
+ * that is not known any more, and queued anew in the next session.
+ *
+ *   SAFE      connected, lease holds     wishes are granted
+ *   JEOPARDY  not connected, lease holds holders keep their locks, nothing is granted
+ *   LOST      lease has ended, or the    holders are fenced, waiters queue anew
+ *             store says that the
+ *             session is over
+ *
+ * Loop thread only.
+ */
+#include <stdlib.h>
+
+#include "engine_state.h"
+#include "log.h"
+
+static void free_all(struct claim **list)
+{
+	struct claim *claim, *next;
+	DL_FOREACH_SAFE (*list, claim, next) {
+		DL_DELETE(*list, claim);
+		claim_free(claim);
+	}
+}
+
+/* The session of a lock's claims is over, and all that was sent in it is void. */
+static void lose_session(struct lock *lock)
+{
+	struct claim *unplaced = lock->unplaced;
+	struct claim *lost = NULL;
+	struct claim *claim, *next;
+
+	lock->unplaced = NULL;
+	lock->listing = false;
+	lock->placing_with_list = 0;
+	free_all(&lock->leaving);
+	/* In the queue's order first, then in the order of asking: that is how they will queue
+	 * anew. */
+	lock->own_in_queue++;
+	DL_FOREACH_SAFE (lock->queue, claim, next) {
+		if (claim->state == CLAIM_FOREIGN)
+			continue;
+		queue_remove(claim);
+		if (claim->state == CLAIM_HELD)
+			DL_APPEND(lost, claim);
+		else
+			DL_APPEND(lock->unplaced, claim);
+	}
+	lock->own_in_queue = 0;
+	free_all(&lock->queue);
+	free_all(&lock->watched);
+	lock->known = false;
+	DL_CONCAT(lock->unplaced, unplaced);
+	DL_FOREACH_SAFE (lock->unplaced, claim, next) {
+		claim_start_over(claim);
+		if (!claim->asked)
+			claim_withdraw(claim);
+	}
+	DL_FOREACH_SAFE (lost, claim, next) {
+		log_error("%s: lock lost with the session", lock->path);
+		DL_DELETE(lost, claim);
+		claim_lose(claim);
+	}
+}
+
+/* While the store cannot be reached, wishes that wait do so for a limited time. */
+static void limit_waits(struct lock *lock)
+{
+	struct engine *engine = lock->engine;
+	struct claim *lists[] = {lock->unplaced, lock->queue};
+	for (size_t i = 0; i < 2; i++) {
+		struct claim *claim;
+		DL_FOREACH (lists[i], claim) {
+			if (!claim->asked || !claim->waits)
+				continue;
+			if (engine->session == STORE_CONNECTED)
+				timers_clear(&engine->timers, &claim->timer);
+			else if (lock->policy.wait_limit_ms != CONFIG_FOREVER &&
+				 claim->timer.place == 0)
+				timers_set(&engine->timers, &claim->timer,
+					   engine->now_ms + lock->policy.wait_limit_ms);
+		}
+	}
+}
+
+/* Session numbers follow each other as in splitmix64 (Steele, Lea, Flood 2014). */
+static uint64_t next_session_number(uint64_t number)
+{
+	number += 0x9e3779b97f4a7c15u;
+	number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9u;
+	number = (number ^ (number >> 27)) * 0x94d049bb133111ebu;
+	return number ^ (number >> 31);
+}
+
+bool engine_may_grant(const struct engine *engine)
+{
+	return !engine->stopping && engine->session == STORE_CONNECTED &&
+	       lease_holds(&engine->lease, engine->now_ms);
+}
+
+static void lose_all(struct engine *engine)
+{
+	struct lock *lock, *next;
+	engine->beating = false;
+	lease_begin(&engine->lease, engine->lease.timeout_ms);
+	engine->session_number = next_session_number(engine->session_number);
+	HASH_ITER (hh, engine->locks, lock, next) {
+		lose_session(lock);
+	}
+}
+
+static void change_session(struct engine *engine, enum store_session session)
+{
+	struct lock *lock, *next;
+
+	engine->session = session;
+	if (session == STORE_LOST)
+		lose_all(engine);
+	HASH_ITER (hh, engine->locks, lock, next) {
+		if (session == STORE_CONNECTED)
+			lock_resume(lock);
+		limit_waits(lock);
+	}
+	engine_settle(engine);
+	HASH_ITER (hh, engine->locks, lock, next) {
+		lock_free_if_unused(lock);
+	}
+}
+
+void engine_on_session(void *context, enum store_session session, int64_t timeout_ms)
+{
+	struct engine *engine = context;
+	if (session == STORE_CONNECTED)
+		engine->lease.timeout_ms = timeout_ms;
+	change_session(engine, session);
+}
+
+/* What waited only because nothing could be granted. */
+static void resettle(struct engine *engine)
+{
+	struct lock *lock;
+	struct claim *claim;
+	for (lock = engine->locks; lock != NULL; lock = lock->hh.next) {
+		DL_FOREACH (lock->queue, claim) {
+			if (claim->state == CLAIM_WAITING && claim->blocker == NULL)
+				queue_unsettle(claim);
+		}
+	}
+}
+
+void engine_proved_alive(struct engine *engine, int64_t sent_ms)
+{
+	bool held = lease_holds(&engine->lease, engine->now_ms);
+	lease_renew(&engine->lease, sent_ms);
+	if (!held && lease_holds(&engine->lease, engine->now_ms))
+		resettle(engine);
+}
+
+void engine_judge_lease(struct engine *engine)
+{
+	if (engine->holders == 0 || lease_holds(&engine->lease, engine->now_ms))
+		return;
+	log_error("the store has not proved for %lld ms that the session lives: giving it up, "
+		  "%zu locks are lost",
+		  (long long)(engine->now_ms - engine->lease.proven_ms), engine->holders);
+	engine->store->ops->renew(engine->store);
+	change_session(engine, STORE_LOST);
+}
+
+static bool needs_beat(const struct engine *engine)
+{
+	return engine->claims > 0 && engine->session == STORE_CONNECTED && !engine->beating;
+}
+
+void engine_beat(struct engine *engine)
+{
+	if (!needs_beat(engine) || lease_next_beat(&engine->lease) > engine->now_ms)
+		return;
+	engine->beating = true;
+	engine->sent_ms = engine->now_ms;
+	lease_beat(&engine->lease, engine->now_ms);
+	engine->store->ops->heartbeat(engine->store);
+}
+
+void engine_on_heartbeat(void *context, int error)
+{
+	struct engine *engine = context;
+	engine->beating = false;
+	if (error == 0)
+		engine_proved_alive(engine, engine->sent_ms);
+	engine_settle(engine);
+}
+
+int64_t engine_lease_deadline(const struct engine *engine)
+{
+	int64_t deadline_ms = engine->holders > 0 ? lease_end(&engine->lease) : INT64_MAX;
+	int64_t beat_ms = needs_beat(engine) ? lease_next_beat(&engine->lease) : INT64_MAX;
+	return beat_ms < deadline_ms ? beat_ms : deadline_ms;
+}

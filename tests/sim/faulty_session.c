@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See faulty_session.h. Single-threaded.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "faulty_session.h"
+
+static int64_t now(const struct session *session)
+{
+	return *session->settings->now_ms;
+}
+
+/* The inner store answers: onto the way back, or nowhere if nobody waits for it any more. Returns
+ * whether somebody does; the caller may still add to the answer. */
+static bool answer(struct item *item, int error)
+{
+	if (item->answered) {
+		item_free(item);
+		return false;
+	}
+	item->error = error;
+	faulty_answered(item->session->faulty, item);
+	return true;
+}
+
+static void on_session(void *context, enum store_session told, int64_t timeout_ms)
+{
+	/* It is store_faulty.c that tells of sessions. */
+}
+
+static void on_placed(void *context, void *tag, int error, const char *name, int32_t sequence,
+		      const struct store_entry *entries, size_t count)
+{
+	struct session *session = context;
+	const struct faulty_settings *settings = session->settings;
+	struct item *item = tag;
+
+	if (error == 0 && settings->on_standing != NULL)
+		settings->on_standing(settings->context, session->over, item->path, name,
+				      item->text);
+	if (!answer(item, error))
+		return;
+	item->name = copy_text(name);
+	item->sequence = sequence;
+	if (entries != NULL && !prng_chance(settings->prng, settings->unlisted_percent))
+		item_keep_entries(item, entries, count);
+}
+
+static void on_listed(void *context, void *tag, int error, const struct store_entry *entries,
+		      size_t count)
+{
+	if (answer(tag, error))
+		item_keep_entries(tag, entries, count);
+}
+
+static void on_watched(void *context, void *tag, int error)
+{
+	struct session *session = context;
+	struct item *item = tag;
+
+	DL_DELETE(session->watching, item);
+	answer(item, error);
+}
+
+static void on_withdrawn(void *context, void *tag, int error)
+{
+	answer(tag, error);
+}
+
+static void on_heartbeat(void *context, int error)
+{
+	struct session *session = context;
+	struct item *item = session->beat;
+
+	session->beat = NULL;
+	answer(item, error);
+}
+
+static const struct store_events inner_events = {
+	.on_session = on_session,
+	.on_placed = on_placed,
+	.on_listed = on_listed,
+	.on_watched = on_watched,
+	.on_withdrawn = on_withdrawn,
+	.on_heartbeat = on_heartbeat,
+};
+
+struct session *session_create(struct local_service *service, struct faulty *faulty,
+			       const struct faulty_settings *settings)
+{
+	struct session *session = must_have(calloc(1, sizeof(*session)));
+
+	session->faulty = faulty;
+	session->settings = settings;
+	session->arrived_ms = now(session);
+	session->heard_ms = now(session);
+	session->expire_ms = INT64_MAX;
+	if (store_local_open(service, &inner_events, session, &session->inner) < 0)
+		abort();
+	session->inner->ops->dispatch(session->inner);
+	return session;
+}
+
+void session_free(struct session *session)
+{
+	session->inner->ops->close(session->inner);
+	items_free(&session->sent);
+	items_free(&session->watching);
+	free(session);
+}
+
+static int64_t soonest_ms(const struct session *session)
+{
+	return session->settings->timeout_ms * 5 / 8;
+}
+
+bool session_may_be_over(const struct session *session)
+{
+	return session->expired || now(session) >= session->arrived_ms + soonest_ms(session);
+}
+
+/* Half of the time as soon as it may, to find who relies on more. */
+static void draw_expiry(struct session *session)
+{
+	struct prng *prng = session->settings->prng;
+	int64_t after_ms = soonest_ms(session);
+
+	if (prng_chance(prng, 50))
+		after_ms += prng_below(prng, session->settings->timeout_ms - after_ms + 1);
+	session->expire_ms = session->heard_ms + after_ms;
+	if (session->expire_ms < now(session))
+		session->expire_ms = now(session);
+}
+
+/* A client that has nothing to say pings, three times in a timeout: that may have been heard. */
+static void hear_pings(struct session *session)
+{
+	struct prng *prng = session->settings->prng;
+	int64_t ping_ms = now(session) - prng_below(prng, session->settings->timeout_ms / 3 + 1);
+
+	if (prng_chance(prng, 50) && ping_ms > session->heard_ms)
+		session->heard_ms = ping_ms;
+}
+
+void session_set_silent(struct session *session, bool silent)
+{
+	if (session->expired || session->silent == silent)
+		return;
+	session->silent = silent;
+	if (silent) {
+		hear_pings(session);
+		draw_expiry(session);
+	} else {
+		session->heard_ms = now(session);
+		session->expire_ms = INT64_MAX;
+	}
+}
+
+void session_expire(struct session *session)
+{
+	struct item *item, *next;
+
+	session->expire_ms = INT64_MAX;
+	session->expired = true;
+	store_local_expire(session->inner);
+	/* Its watches are gone there; no answer will come for these. */
+	items_free(&session->watching);
+	DL_FOREACH_SAFE (session->sent, item, next) {
+		if (item->answered) {
+			DL_DELETE(session->sent, item);
+			item_free(item);
+		} else {
+			item->at_ms = INT64_MAX;
+		}
+	}
+}
+
+void session_arrive(struct session *session, struct item *item)
+{
+	const struct store_ops *inner = session->inner->ops;
+
+	DL_DELETE(session->sent, item);
+	if (!session->cut_off) {
+		session->arrived_ms = now(session);
+		session->heard_ms = now(session);
+		if (session->silent)
+			draw_expiry(session);
+	}
+	if (item->kind != ITEM_CLOSE &&
+	    prng_chance(session->settings->prng, session->settings->refused_percent)) {
+		answer(item, -EIO);
+		return;
+	}
+	switch (item->kind) {
+	case ITEM_SESSION:
+		abort();
+	case ITEM_PLACE:
+		inner->place(session->inner, item, item->path, item->id, item->mode, item->text,
+			     item->flag);
+		break;
+	case ITEM_LIST:
+		inner->list(session->inner, item, item->path, item->flag);
+		break;
+	case ITEM_WATCH:
+		item->sure_at_ms = now(session) + prng_below(session->settings->prng,
+							     session->settings->delay_ms + 1);
+		DL_APPEND(session->watching, item);
+		inner->watch(session->inner, item, item->path, item->name);
+		break;
+	case ITEM_WITHDRAW:
+		inner->withdraw(session->inner, item, item->path, item->name, item->sequence);
+		break;
+	case ITEM_HEARTBEAT:
+		session->beat = item;
+		inner->heartbeat(session->inner);
+		break;
+	case ITEM_CLOSE:
+		item_free(item);
+		session_expire(session);
+		return;
+	}
+	inner->dispatch(session->inner);
+}
+
+void session_give_up(struct session *session, int64_t close_ms)
+{
+	struct item *item, *next;
+
+	session->over = true;
+	DL_FOREACH (session->watching, item)
+		item->answered = true;
+	DL_FOREACH_SAFE (session->sent, item, next) {
+		item->answered = true;
+		if (item->at_ms == INT64_MAX) {
+			DL_DELETE(session->sent, item);
+			item_free(item);
+		}
+	}
+	if (close_ms != INT64_MAX) {
+		item = item_create(session, ITEM_CLOSE, NULL);
+		item->at_ms = close_ms;
+		DL_APPEND(session->sent, item);
+	}
+	session_set_silent(session, true);
+	if (session->expired)
+		session->expire_ms = now(session);
+}
+
+/* When the first operation under way arrives. A server that is cut off keeps a write, and so what
+ * comes behind it. */
+static int64_t arrival_due(const struct session *session)
+{
+	const struct item *item = session->sent;
+
+	if (item == NULL || session->expired ||
+	    (session->cut_off && item->kind != ITEM_LIST && item->kind != ITEM_WATCH))
+		return INT64_MAX;
+	return item->at_ms;
+}
+
+int64_t session_due(struct session *session)
+{
+	int64_t arrival_ms;
+
+	/* Another session may have ended a claim that this one watches. */
+	if (!session->expired)
+		session->inner->ops->dispatch(session->inner);
+	arrival_ms = arrival_due(session);
+	return arrival_ms < session->expire_ms ? arrival_ms : session->expire_ms;
+}
+
+void session_step(struct session *session)
+{
+	int64_t arrival_ms = arrival_due(session);
+
+	if (arrival_ms != INT64_MAX && arrival_ms <= session->expire_ms)
+		session_arrive(session, session->sent);
+	else if (session->expire_ms != INT64_MAX)
+		session_expire(session);
+}

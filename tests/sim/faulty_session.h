@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The service's end of one session of a store_faulty, and the operations on their way there.
+ * store_faulty.c's own.
+ *
+ * The service ends a session that it has not heard of for the session's timeout, and reckons as
+ * badly for the client as ZooKeeper's leader can: it hears of an operation up to a quarter of the
+ * timeout earlier than it arrived, and may have missed the last heartbeat, an eighth of it:
+ *
+ *     operation arrives        timeout * 5/8             timeout
+ *     |-------------------------|------ ends here --------|
+ *
+ * It does so only in silence: while no sign of life can come, because the connection is broken, the
+ * client does not run, or the server that it is connected to is cut off. That server goes on
+ * answering, but only what it knows by itself: reads, up to the first write.
+ */
+#ifndef DLOCKFS_FAULTY_SESSION_H
+#define DLOCKFS_FAULTY_SESSION_H
+
+#include "faulty_item.h"
+#include "store_faulty.h"
+
+struct session {
+	struct store *inner; /* a store_local; dispatched behind each operation */
+	struct faulty *faulty;
+	const struct faulty_settings *settings;
+
+	bool over;    /* the client has given it up: nobody is answered */
+	bool expired; /* the service has ended it */
+	bool cut_off; /* its server is */
+	bool silent;
+	int64_t arrived_ms; /* when the last operation did that the service heard of */
+	int64_t heard_ms;   /* the same, or a ping */
+	int64_t expire_ms;  /* when the service ends it */
+
+	struct item *sent;     /* what has not arrived */
+	struct item *watching; /* watches that stand */
+	struct item *beat;     /* the heartbeat that arrives just now */
+	struct session *prev, *next;
+};
+
+/* A session whose answers go to faulty_answered(). */
+struct session *session_create(struct local_service *service, struct faulty *faulty,
+			       const struct faulty_settings *settings);
+void session_free(struct session *session);
+
+/* Whether any sign of life can come. */
+void session_set_silent(struct session *session, bool silent);
+
+/* The service has ended it, or would have if it were as hasty as it may. */
+bool session_may_be_over(const struct session *session);
+
+/* The service ends it: its claims and watches are gone, nothing arrives any more. */
+void session_expire(struct session *session);
+
+/* The session goes on without the client: what is on the wire arrives, and at close_ms (INT64_MAX:
+ * never) the word that it is over. The end shows in `expired`, and once more as something due if it
+ * was there before. */
+void session_give_up(struct session *session, int64_t close_ms);
+
+/* An operation arrives, whether or not its time has come. */
+void session_arrive(struct session *session, struct item *item);
+
+/* When the next thing happens to it; INT64_MAX: nothing will. */
+int64_t session_due(struct session *session);
+
+/* Lets that happen. */
+void session_step(struct session *session);
+
+/* store_faulty.c: the answer to an operation that is in no list. Takes the item. */
+void faulty_answered(struct faulty *faulty, struct item *item);
+
+#endif
