@@ -260,8 +260,8 @@ These locks are of this host only, because no server is configured. To try next:
   flock -n $run/dlocks/backup echo mine    is refused while it is held
   flock $run/dlocks/backup echo mine       waits for it
   ls -l $run/dlocks                        the locks in use here
-  $0 --zookeeper       locks that are shared by hosts
-  $0 --stop            undo all this
+  $(printf %-40s "$0 --zookeeper") locks that are shared by hosts
+  $(printf %-40s "$0 --stop") undo all this
 END
 }
 
@@ -279,10 +279,10 @@ Both mounts stand for hosts that share locks through ZooKeeper. To try next:
   flock -F $run/dlocks-a/backup sleep 60 & hold a lock on "host a"
   flock -n $run/dlocks-b/backup echo mine  is refused on "host b"
   flock $run/dlocks-b/backup echo mine     waits for it
-  kill -9 %1                                   the holder dies: "host b" gets the lock
+  kill -9 %1                               the holder dies: "host b" gets the lock
 On other hosts mount the same with the address of your servers:
   dlockfs --store zookeeper://zk1,zk2,zk3/dlockfs /run/dlocks
-  $0 --stop            undo all this
+  $(printf %-40s "$0 --stop") undo all this
 END
 }
 
