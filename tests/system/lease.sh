@@ -1,0 +1,117 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # what functions.sh sets
+# What the tests of the lease share; sourced after functions.sh. Times are milliseconds of the clock of lease.py.
+
+lease() {
+    "$python" "$tests/system/lease.py" "$@"
+}
+
+# keep NAME FILE flock|excl: a program that takes the lock and, once it has it, asks all the time whether it still has.
+keep() {
+    start "$1" "$python" -u "$tests/system/lease.py" hold "$2" "$3"
+}
+
+# time_of NAME WORD: when the program was "granted" or "fenced"; fails if it was not (yet).
+time_of() {
+    awk -v "word=$2" '$1 == word { print $NF; found = 1; exit } END { exit !found }' "$dir/$1.out"
+}
+
+granted() {
+    time_of "$1" granted >/dev/null
+}
+
+not_granted() {
+    if granted "$1"; then
+        fail "$1 got the lock: ${2:-another one holds it}"
+    fi
+}
+
+fenced() {
+    time_of "$1" fenced >/dev/null
+}
+
+not_fenced() {
+    if fenced "$1"; then
+        fail "$1 lost its lock: $(grep fenced "$dir/$1.out")"
+    fi
+}
+
+# fenced_first CUT HOLDER RIVAL: waits until the holder is told with EIO that it lost the lock which the rival gets, and
+# fails unless it was told before.
+fenced_first() {
+    local fence grant
+    wait_until "$deadline" granted "$3"
+    grant=$(time_of "$3" granted)
+    wait_until "$deadline" fenced "$2"
+    fence=$(time_of "$2" fenced)
+    echo "$2, $3: cut to fence $((fence - $1)) ms, cut to grant $((grant - $1)) ms, gap $((grant - fence)) ms"
+    [ "$fence" -lt "$grant" ] || fail "two held one lock for $((fence - grant)) ms"
+    grep -q '^fenced EIO ' "$dir/$2.out" || fail "not EIO: $(grep fenced "$dir/$2.out")"
+}
+
+# never_revived NAME...: what was fenced stays so.
+never_revived() {
+    local name
+    for name; do
+        if grep revived "$dir/$name.out"; then
+            fail "$name was fenced and later not"
+        fi
+    done
+}
+
+# start_linked_ensemble: servers zk1 to zk3 whose links to one another can be cut: link12, link13, link23. A follower that
+# is cut off goes on serving for 10 s (tickTime 2 s, syncLimit 5), much longer than a session of 4 s lives.
+#
+# Each server's list has its own real ports and, for each other one, those of links. A server that is asked for votes by
+# one with a smaller number answers on a connection to the address that it was told, past the link; so the smaller
+# one is given a port that nobody listens on, and the larger one always connects through the link.
+start_linked_ensemble() {
+    local i j lines pair peer vote peers=() votes=() links=()
+    requires test -e /usr/share/java/zookeeper.jar
+    requires command -v java
+    for i in 1 2 3; do
+        peers[i]=$(free_port)
+        votes[i]=$(free_port)
+    done
+    for i in 1 2 3; do
+        lines=$'tickTime=2000\ninitLimit=10\nsyncLimit=5\n'
+        for j in 1 2 3; do
+            peer=${peers[j]} vote=${votes[j]}
+            if [ "$i" -ne "$j" ]; then
+                pair=link$((i < j ? i : j))$((i < j ? j : i))
+                mkdir -p "$dir/$pair"
+                peer=$(free_port) vote=$(free_port)
+                links+=("$peer:${peers[j]}:$pair")
+                [ "$i" -lt "$j" ] || links+=("$vote:${votes[j]}:$pair")
+            fi
+            lines+="server.$j=127.0.0.1:$peer:$vote"$'\n'
+        done
+        zookeeper_configure "zk$i" "$(free_port)" "$lines"
+        echo "$i" >"$dir/zk$i/data/myid"
+        touch "$dir/zk$i/started"
+    done
+    start links "$python" "$tests/system/links.py" "$dir" "${links[@]}"
+    wait_until "$deadline" test -e "$dir/links-ready"
+    for i in 1 2 3; do
+        zookeeper_launch "zk$i"
+    done
+    for i in 1 2 3; do
+        wait_until 60 zookeeper_serves "zk$i"
+    done
+}
+
+# links_of SERVER: the names of its links to the others.
+links_of() {
+    case $1 in
+        zk1) echo link12 link13 ;;
+        zk2) echo link12 link23 ;;
+        zk3) echo link13 link23 ;;
+    esac
+}
+
+# zxid SERVER: a number that grows with each transaction.
+zxid() {
+    # shellcheck disable=SC2016
+    timeout 2 bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$1" && echo srvr >&3 && cat <&3' - "$(<"$dir/$1/port")" |
+        sed -n 's/^Zxid: //p'
+}

@@ -1,0 +1,64 @@
+#!/usr/bin/python3
+"""Links between servers that can be cut: links.py FOLDER PORT:TARGET:NAME...
+
+For each link, listens on 127.0.0.1:PORT and forwards to 127.0.0.1:TARGET. While FOLDER/NAME/cut exists, nothing passes
+the links of that name: connections stay open but silent, as on a network that drops packets. A connection to a
+target that does not listen yet waits for it: a server that sees its leader hang up would begin another election.
+Writes FOLDER/links-ready when it listens.
+"""
+
+import asyncio
+import os
+import sys
+
+STEP = 0.02
+folder = sys.argv[1]
+
+
+async def wait_for_link(name):
+    while os.path.exists(os.path.join(folder, name, "cut")):
+        await asyncio.sleep(STEP)
+
+
+async def connect(port, name):
+    while True:
+        await wait_for_link(name)
+        try:
+            return await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            await asyncio.sleep(STEP)
+
+
+async def forward(reader, writer, name):
+    try:
+        while data := await reader.read(65536):
+            await wait_for_link(name)
+            writer.write(data)
+            await writer.drain()
+    except (ConnectionError, asyncio.CancelledError):
+        pass
+    finally:
+        # An end is news as well: it does not pass a cut link.
+        await wait_for_link(name)
+        writer.close()
+
+
+async def listen(port, target, name):
+    async def on_connection(reader, writer):
+        target_reader, target_writer = await connect(target, name)
+        await asyncio.gather(forward(reader, target_writer, name), forward(target_reader, writer, name))
+
+    return await asyncio.start_server(on_connection, "127.0.0.1", port)
+
+
+async def main():
+    servers = []
+    for link in sys.argv[2:]:
+        port, target, name = link.split(":")
+        servers.append(await listen(int(port), int(target), name))
+    with open(os.path.join(folder, "links-ready"), "w", encoding="ascii"):
+        pass
+    await asyncio.gather(*(server.serve_forever() for server in servers))
+
+
+asyncio.run(main())

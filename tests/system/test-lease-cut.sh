@@ -1,0 +1,56 @@
+#!/bin/bash
+# The link of a host is cut, silently: its holders are fenced before the waiters on the other host are granted, its
+# waiters queue again afterwards; and a short cut changes nothing.
+#
+# No test sets the wall clock: no part of the lease reads it. The daemon's clock is CLOCK_BOOTTIME, which nobody can
+# set and which counts while the machine sleeps.
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+# shellcheck source=lease.sh
+. "$tests/system/lease.sh"
+
+start_zookeeper
+start_proxy link
+start_dlockfs A --session-timeout 4s --store "$(proxied link)"
+start_dlockfs B --session-timeout 4s
+
+for kind in flock excl; do
+    keep "holder-$kind" "$dir/A/$kind" "$kind"
+    wait_until "$deadline" granted "holder-$kind"
+    keep "rival-$kind" "$dir/B/$kind" "$kind"
+    wait_claims "$kind" 2
+    keep "waiter-$kind" "$dir/A/$kind" "$kind"
+    wait_claims "$kind" 3
+done
+
+# Short: the lease lasts at least 1.9 s after the cut (0.6 x 4 s, less a heartbeat of 0.5 s).
+before=$(zookeeper claims /dlockfs/flock; zookeeper claims /dlockfs/excl)
+cut_link link
+sleep 1
+join_link link
+sleep 1
+for kind in flock excl; do
+    not_fenced "holder-$kind"
+    not_granted "rival-$kind"
+    not_granted "waiter-$kind"
+done
+expect_equal "the queues after a short cut" "$before" "$(zookeeper claims /dlockfs/flock; zookeeper claims /dlockfs/excl)"
+
+cut=$(lease now)
+cut_link link
+for kind in flock excl; do
+    fenced_first "$cut" "holder-$kind" "rival-$kind"
+done
+join_link link
+
+for kind in flock excl; do
+    wait_claims "$kind" 2 # that of the rival, and that of the waiter in its new session
+    not_granted "waiter-$kind"
+    never_revived "holder-$kind"
+    release "rival-$kind"
+    wait_until "$deadline" granted "waiter-$kind"
+    never_revived "holder-$kind"
+    not_fenced "waiter-$kind"
+    release "waiter-$kind" "holder-$kind"
+    wait_claims "$kind" 0
+done
