@@ -102,6 +102,19 @@ void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino
 	pthread_mutex_unlock(&notifier->mutex);
 }
 
+void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char *name)
+{
+	struct order *order, *next;
+	pthread_mutex_lock(&notifier->mutex);
+	DL_FOREACH_SAFE (notifier->orders, order, next) {
+		if (order->parent == parent && strcmp(order->name, name) == 0) {
+			DL_DELETE(notifier->orders, order);
+			free(order);
+		}
+	}
+	pthread_mutex_unlock(&notifier->mutex);
+}
+
 void notifier_stop(struct notifier *notifier)
 {
 	pthread_mutex_lock(&notifier->mutex);

@@ -20,6 +20,11 @@ int notifier_create(struct fuse_session *session, struct notifier **ret);
 void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino_t node,
 			  const char *name);
 
+/* The name is in use again: takes back what was ordered and has not begun. What has begun can hide
+ * the new file's name, until the directory is listed or the name opened with O_CREAT: the kernel
+ * drops the name before it compares nodes (fuse_reverse_inval_entry()). */
+void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char *name);
+
 /* Asks the thread to end after what it is doing now. */
 void notifier_stop(struct notifier *notifier);
 

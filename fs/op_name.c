@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "inode.h"
+#include "notifier.h"
 
 static void reply_entry(fuse_req_t req, struct inode *inode)
 {
@@ -81,6 +82,7 @@ static void make(fuse_req_t req, fuse_ino_t parent_node, const char *name, mode_
 		fuse_reply_err(req, -error);
 		return;
 	}
+	notifier_keep_name(filesystem->notifier, parent->node, name);
 	inode_set_idle(filesystem, inode);
 	reply_entry(req, inode);
 }

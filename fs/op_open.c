@@ -11,6 +11,7 @@
 
 #include "claim_text.h"
 #include "inode.h"
+#include "notifier.h"
 #include "parked.h"
 
 static void fill_info(struct fuse_file_info *info, const struct handle *handle)
@@ -73,6 +74,7 @@ static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *na
 		inode_detach(filesystem, inode);
 		return error;
 	}
+	notifier_keep_name(filesystem->notifier, parent->node, name);
 	inode_set_idle(filesystem, inode);
 	*ret = inode;
 	return 0;

@@ -63,10 +63,12 @@ for holder in py pl sh flock; do
                 fi
             done
         done
+        wait_claims job 1 # what was refused or released on the other host is on its way out
         exec 5>&-
         wait "$holding"
-        # What a process that has ended held is free on its own host at once, and on the other as well.
+        # What a process that has ended held is free on its own host at once, and on the other when the servers know.
         expect_status 0 try py "$dir/A/job" EX </dev/null >"$dir/next.out"
+        wait_claims job 0
         expect_status 0 try pl "$dir/B/job" EX </dev/null >"$dir/next.out"
     done
 done
