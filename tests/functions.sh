@@ -245,6 +245,11 @@ hold() {
     start "$name" flock "$@" sh -c 'echo held; exec sleep infinity'
 }
 
+# comes_free FILE: until the lock can be had; where another host released it, that takes until the servers know.
+comes_free() {
+    wait_until "$deadline" flock -n "$1" true
+}
+
 # call NAME FILE STEP...: a program that makes system calls on a file, one after the other: see system/calls.py.
 call() {
     local name=$1

@@ -28,6 +28,6 @@ start_dlockfs A --session-timeout 4s
 expect_status 1 flock -n "$dir/A/job" true
 flock -n "$dir/A/other" true
 release waiter
-flock -n "$dir/A/job" true
+comes_free "$dir/A/job"
 release holder waiter-a
 expect_equal "mounts at A" 1 "$(grep -c " $dir/A " /proc/self/mounts)"

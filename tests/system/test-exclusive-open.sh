@@ -35,6 +35,7 @@ expect waiter-a "excl ok"
 expect_status 1 flock -n "$dir/A/job" true
 expect_status 1 flock -n "$dir/B/job" true
 release waiter-a
+wait_claims job 0
 
 # Nobody holds: at once, also with O_NONBLOCK, and again and again.
 call again "$dir/A/job" excl-nb close excl close excl-nb close excl
@@ -63,7 +64,7 @@ expect both "un ok"
 expect_status 1 flock -n "$dir/B/job" true
 go both
 expect both "close ok"
-flock -n "$dir/B/job" true
+comes_free "$dir/B/job"
 
 # The shell's noclobber is an exclusive open.
 hold flock "$dir/B/shell"

@@ -25,8 +25,8 @@ for file in "$a" "$b"; do
     expect_status 9 flock --nonblock --exclusive --conflict-exit-code 9 "$file" true
 done
 release writer
-flock -n "$b" true
-flock -n "$a" true
+comes_free "$b"
+comes_free "$a"
 
 hold reader-a -s "$a"
 hold reader-b --shared "$b"
@@ -34,12 +34,13 @@ expect reader-a held
 expect reader-b held
 expect_status 1 flock -n "$a" true
 expect_status 1 flock -n "$b" true
+wait_claims job 2 # what was refused is gone
 flock -n -s "$a" true
 flock -n -s "$b" true
 release reader-a
 expect_status 1 flock -n "$a" true
 release reader-b
-flock -n "$a" true
+comes_free "$a"
 
 # -w: gives up after its time, not before, and leaves nothing behind; or gets the lock when it comes free.
 hold writer "$a"
@@ -58,22 +59,25 @@ release writer
 expect waiter got
 finish waiter
 
+wait_claims job 0
+
 # Inherited descriptors: lock, refuse, unlock with -u, lock again.
 # shellcheck disable=SC2094
 (
     flock -n 9
     expect_status 1 flock -n "$b" true
     flock -u 9
-    flock -n "$b" true
+    comes_free "$b"
     flock -x 9
     expect_status 1 flock -n "$a" true
 ) 9>"$a"
-flock -n "$b" true
+comes_free "$b"
 
 # Conversion on a descriptor: shared to exclusive and back.
 exec 8>"$a"
 flock -s 8
 flock -n -s "$b" true
+wait_claims job 1
 flock -n -x 8
 expect_status 1 flock -n -s "$b" true
 flock -s 8
@@ -85,7 +89,7 @@ expect_status 1 flock -n -x 8
 release other
 flock -u 8
 exec 8>&-
-flock -n "$b" true
+comes_free "$b"
 
 # A child left behind keeps the lock through its copy of the descriptor; with -o it does not.
 start left flock "$a" sh -c 'sleep infinity & echo $! >"$1"' - "$dir/child"

@@ -17,8 +17,8 @@ for how in "open ex" excl; do
     expect_status 1 flock -n "$dir/B/job" true
     go go
     expect holder "close ok"
-    flock -n "$dir/A/job" true
-    flock -n "$dir/B/job" true
+    comes_free "$dir/A/job"
+    comes_free "$dir/B/job"
     release holder
     rm "$dir/go"
 done
@@ -58,12 +58,12 @@ expect_status 1 flock -n "$dir/B/job" true
 exec 9>&-
 expect_status 1 flock -n "$dir/B/job" true
 release heir
-flock -n "$dir/B/job" true
+comes_free "$dir/B/job"
 
 exec 8>"$dir/A/job"
 flock 8
 flock -u 8
-flock -n "$dir/B/job" true
+comes_free "$dir/B/job"
 exec 8>&-
 
 # Two opens of one name in one process exclude each other, as flock(2) says.

@@ -50,7 +50,7 @@ for host in A B C; do
 done
 release holder
 for host in C B A; do
-    flock -n "$dir/$host/job" true
+    comes_free "$dir/$host/job"
     umount "$dir/$host"
 done
 for daemon in a b c; do
