@@ -73,7 +73,7 @@ void parked_decide(struct parked *parked, int result)
 {
 	struct handle *handle = parked->handle;
 
-	if (parked->kind == PARKED_OPEN) {
+	if (parked->kind == PARKED_OPEN && !parked->decided) {
 		if (result == -EWOULDBLOCK)
 			result = -EEXIST;
 		else if (result == 0)
