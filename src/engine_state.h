@@ -5,6 +5,7 @@
  *   engine.c        owners and their wishes, time
  *   engine_claim.c  the life of one claim: placing, deciding, withdrawing
  *   engine_queue.c  the order of claims in one lock: who blocks whom, who is next
+ *   engine_merge.c  bringing the queue in line with a list from the store
  *   engine_store.c  what the store tells: answers and lists
  *   engine_session.c  the session and its lease
  *
@@ -179,17 +180,25 @@ bool claims_conflict(const struct claim *a, const struct claim *b);
 /* Puts a claim that has a sequence number where it belongs. */
 void queue_insert(struct claim *claim);
 
+/* Puts a claim in front of `at`; NULL: at the end. */
+void queue_insert_before(struct lock *lock, struct claim *at, struct claim *claim);
+
+/* No claim of ours is left in the queue: what is known of it grows stale, and is dropped. */
+void queue_forget(struct lock *lock);
+
 /* Takes a claim out of the queue; whom it blocked is looked at again. */
 void queue_remove(struct claim *claim);
-
-/* Brings the queue in line with a list from the store. */
-void queue_merge(struct lock *lock, const struct store_entry *entries, size_t count);
 
 /* Notes that a WAITING claim's place is to be looked at, by engine_settle(). */
 void queue_unsettle(struct claim *claim);
 
 /* Grants, refuses or blocks every unsettled claim. Last thing in every entry to the engine. */
 void engine_settle(struct engine *engine);
+
+/* engine_merge.c */
+
+/* Brings the queue in line with a list from the store. */
+void queue_merge(struct lock *lock, const struct store_entry *entries, size_t count);
 
 /* engine_session.c */
 

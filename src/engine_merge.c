@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Brings the known queue of a lock in line with a list from the store: claims that have gone, that
+ * have come, and those of ours that were looked for. Loop thread only.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine_state.h"
+#include "log.h"
+
+/* A claim of the queue is not in the store's list. One of ours is put into *gone, for
+ * account_for_gone(): what follows from its end may reach into the queue. */
+static void vanish(struct claim *claim, struct claim **gone)
+{
+	struct lock *lock = claim->lock;
+	queue_remove(claim);
+	if (claim->state != CLAIM_FOREIGN)
+		DL_APPEND(*gone, claim);
+	else if (claim->sent) /* the watch will tell so too, and end it */
+		DL_APPEND(lock->watched, claim);
+	else
+		claim_free(claim);
+}
+
+/* Somebody took claims of ours away: wishes start over, holders have lost. */
+static void account_for_gone(struct lock *lock, struct claim *gone)
+{
+	struct claim *claim, *next;
+	DL_FOREACH_SAFE (gone, claim, next) {
+		if (claim->state == CLAIM_HELD)
+			continue;
+		log_warning("%s: claim %s was taken away while it waited", lock->path, claim->name);
+		DL_DELETE(gone, claim);
+		if (claim->asked) {
+			claim_start_over(claim);
+			DL_APPEND(lock->unplaced, claim);
+			claim_place(claim);
+		} else {
+			claim_free(claim);
+		}
+	}
+	DL_FOREACH_SAFE (gone, claim, next) {
+		log_error("%s: claim %s was taken away, its holder has lost the lock", lock->path,
+			  claim->name);
+		DL_DELETE(gone, claim);
+		claim_lose(claim);
+	}
+}
+
+static struct claim *find_by_id(struct claim *list, struct claim_id id)
+{
+	struct claim *claim;
+	DL_FOREACH (list, claim) {
+		if (claim->id.number == id.number && claim->id.session == id.session)
+			return claim;
+	}
+	return NULL;
+}
+
+static struct claim *find_by_name(struct claim *list, const char *name)
+{
+	struct claim *claim;
+	DL_FOREACH (list, claim) {
+		if (strcmp(claim->name, name) == 0)
+			return claim;
+	}
+	return NULL;
+}
+
+/* A claim that the store lists and that the books do not have. NULL: out of memory. */
+static struct claim *create_listed(struct lock *lock, const struct store_entry *entry)
+{
+	struct claim *claim = calloc(1, sizeof(*claim));
+	if (claim == NULL)
+		return NULL;
+	claim->name = strdup(entry->name);
+	if (claim->name == NULL) {
+		free(claim);
+		return NULL;
+	}
+	claim->lock = lock;
+	claim->state = CLAIM_FOREIGN;
+	claim->mode = entry->mode;
+	claim->id = entry->id;
+	claim->sequence = entry->sequence;
+	return claim;
+}
+
+/* Finds the answer to an ambiguous place(): the claim stands in the queue. */
+static struct claim *adopt(struct claim *claim, const struct store_entry *entry)
+{
+	char *name = strdup(entry->name);
+	if (name == NULL)
+		return NULL;
+	DL_DELETE(claim->lock->unplaced, claim);
+	claim->name = name;
+	claim->sequence = entry->sequence;
+	claim->state = CLAIM_QUEUED;
+	return claim;
+}
+
+/* A claim in the name of this very session that nobody here knows: a place() that was answered
+ * ambiguously, was not found, and happened after all. It would block the lock for ever. */
+static void withdraw_ghost(struct lock *lock, const struct store_entry *entry)
+{
+	struct engine *engine = lock->engine;
+	struct claim *claim = create_listed(lock, entry);
+	if (claim == NULL || timers_reserve(&engine->timers, engine->claims + 1) < 0) {
+		free(claim != NULL ? claim->name : NULL);
+		free(claim);
+		return;
+	}
+	log_warning("%s: withdrawing the claim %s that was placed late", lock->path, entry->name);
+	engine->claims++;
+	claim->state = CLAIM_LEAVING;
+	DL_APPEND(lock->leaving, claim);
+	claim_withdraw(claim);
+}
+
+/* The claim that belongs into the queue for an entry that is not there yet; NULL for none. */
+static struct claim *admit(struct lock *lock, const struct store_entry *entry)
+{
+	if (entry->id.session == lock->engine->session_number) {
+		struct claim *claim = find_by_id(lock->unplaced, entry->id);
+		if (claim != NULL)
+			return claim->state == CLAIM_UNCERTAIN ? adopt(claim, entry) : NULL;
+		if (find_by_id(lock->leaving, entry->id) == NULL)
+			withdraw_ghost(lock, entry);
+		return NULL;
+	}
+	struct claim *claim = find_by_name(lock->watched, entry->name);
+	if (claim != NULL)
+		DL_DELETE(lock->watched, claim);
+	else
+		claim = create_listed(lock, entry);
+	return claim;
+}
+
+/* The place of our claim is known now. */
+static void confirm(struct claim *claim)
+{
+	if (claim->state != CLAIM_QUEUED)
+		return;
+	claim->state = CLAIM_WAITING;
+	queue_unsettle(claim);
+}
+
+/* Claims that were abandoned while they were looked for, and found. */
+static void withdraw_abandoned(struct lock *lock)
+{
+	struct claim *claim, *next;
+	DL_FOREACH_SAFE (lock->queue, claim, next) {
+		if (claim->state != CLAIM_FOREIGN && claim->owner == NULL)
+			claim_withdraw(claim);
+	}
+}
+
+void queue_merge(struct lock *lock, const struct store_entry *entries, size_t count)
+{
+	struct claim *at = lock->queue;
+	struct claim *gone = NULL;
+	bool complete = true;
+
+	lock->own_in_queue++; /* so that nothing is forgotten half-way */
+	for (size_t i = 0; i < count; i++) {
+		const struct store_entry *entry = &entries[i];
+		int order = 1;
+		while (at != NULL &&
+		       (order = claim_name_compare(at->sequence, at->name, entry->sequence,
+						   entry->name)) < 0) {
+			struct claim *missing = at;
+			at = at->next;
+			vanish(missing, &gone);
+		}
+		struct claim *claim = at;
+		if (at != NULL && order == 0) {
+			at = at->next;
+		} else {
+			claim = admit(lock, entry);
+			if (claim != NULL)
+				queue_insert_before(lock, at, claim);
+			else if (entry->id.session != lock->engine->session_number)
+				complete =
+					false; /* out of memory: what stands behind stays QUEUED */
+		}
+		if (claim != NULL && complete)
+			confirm(claim);
+	}
+	while (at != NULL) {
+		struct claim *missing = at;
+		at = at->next;
+		vanish(missing, &gone);
+	}
+	if (count > 0 && complete) {
+		lock->known = true;
+		lock->known_to = entries[count - 1].sequence;
+	}
+	withdraw_abandoned(lock);
+	if (--lock->own_in_queue == 0)
+		queue_forget(lock);
+	account_for_gone(lock, gone);
+}
