@@ -21,6 +21,10 @@
 #define COMPONENT_BYTES_MAX 255
 #define EXPECTED_BYTES	    160
 #define UNITS		    "ms, s, m, h or d"
+/* The ranges of one process must fit into the data of a znode, 1 MiB at most, with up to 41 bytes
+ * each (claim_data.h). */
+#define PROCESS_RANGES_MAX 16384
+#define FILE_RANGES_MAX	   65536
 
 #define IN_CONFIG(member) offsetof(struct config, member)
 #define IN_POLICY(member) offsetof(struct lock_policy, member)
@@ -44,6 +48,11 @@ const struct config_key config_keys[] = {
 	 "a call that does not wait fails with ENOLCK after so long without an answer"},
 	{"locks", "linger", DURATION, IN_POLICY(linger_ms), 0, 10 * SECOND, "50ms",
 	 "an interrupted waiter keeps its place so long for the restarted call"},
+	{"locks", "process_ranges", NUMBER, IN_POLICY(process_ranges), 1, PROCESS_RANGES_MAX,
+	 "4096",
+	 "fcntl fails with ENOLCK if the process would hold more byte ranges, in all files"},
+	{"locks", "file_ranges", NUMBER, IN_POLICY(file_ranges), 1, FILE_RANGES_MAX, "16384",
+	 "fcntl fails with ENOLCK if this host would hold more byte ranges in the file"},
 };
 
 const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
@@ -80,6 +89,10 @@ static void describe_expected(const struct config_key *key, char *text, size_t t
 	case DURATION_OR_FOREVER:
 		snprintf(text, text_bytes,
 			 "a duration of at least %s, a number with " UNITS ", or forever", min);
+		break;
+	case NUMBER:
+		snprintf(text, text_bytes, "a number from %" PRId64 " to %" PRId64, key->min,
+			 key->max);
 		break;
 	case MODE:
 		snprintf(text, text_bytes, "an octal mode from 0 to %#" PRIo64, key->max);
@@ -127,9 +140,10 @@ static bool parse_duration(const char *text, int64_t *ret_ms)
 	return false;
 }
 
-static bool parse_mode(const char *text, int64_t *ret)
+/* Reads a number of the base and nothing behind it. */
+static bool parse_plain(const char *text, int base, int64_t *ret)
 {
-	const char *end = parse_number(text, 8, ret);
+	const char *end = parse_number(text, base, ret);
 
 	return end && *end == '\0';
 }
@@ -223,7 +237,10 @@ static bool parse_number_value(const struct config_key *key, const char *text, i
 
 	switch (key->type) {
 	case MODE:
-		valid = parse_mode(text, ret);
+		valid = parse_plain(text, 8, ret);
+		break;
+	case NUMBER:
+		valid = parse_plain(text, 10, ret);
 		break;
 	case YES_OR_NO:
 		*ret = strcmp(text, "yes") == 0;

@@ -14,7 +14,7 @@
  * The file: `key = value`, one a line, blanks around ignored; comments begin a line with '#' or
  * ';', or follow a value as " ; ...". Each section stands once, each key once in its section, a
  * line with a key has at most 197 bytes (inih's limit). Values: durations are a whole number with a
- * unit (ms, s, m, h, d): "15s"; switches are yes or no.
+ * unit (ms, s, m, h, d): "15s"; numbers are decimal; switches are yes or no.
  *
  * Not thread-safe; used before the loop starts, read-only after.
  */
@@ -37,6 +37,9 @@ struct lock_policy {
 				  CONFIG_FOREVER: it waits */
 	int64_t try_limit_ms;  /* a non-blocking call fails with ENOLCK after so long undecided */
 	int64_t linger_ms; /* an interrupted waiter's place is kept so long for a restarted call */
+	/* Record locks fail with ENOLCK beyond: */
+	int64_t process_ranges; /* so many ranges of one process, in all files of this host */
+	int64_t file_ranges;	/* so many ranges in one file, of all processes of this host */
 };
 
 struct config_section; /* one [locks "pattern"] */

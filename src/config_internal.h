@@ -13,14 +13,14 @@
 /* Enough for any text of a value's error. */
 #define CONFIG_WHY_BYTES 768
 
-enum config_type { DURATION, DURATION_OR_FOREVER, MODE, YES_OR_NO, DIRECTORIES, STORE_URL };
+enum config_type { DURATION, DURATION_OR_FOREVER, NUMBER, MODE, YES_OR_NO, DIRECTORIES, STORE_URL };
 
 struct config_key {
 	const char *section;
 	const char *name;
 	enum config_type type;
 	size_t offset;	  /* in struct lock_policy for [locks], in struct config for others */
-	int64_t min, max; /* of a number: milliseconds or mode */
+	int64_t min, max; /* of what is a number in the end */
 	const char *fallback;
 	const char *meaning;
 };

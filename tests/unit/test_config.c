@@ -81,6 +81,8 @@ static void check_defaults(void)
 	assert_int_equal(policy.wait_limit_ms, CONFIG_FOREVER);
 	assert_int_equal(policy.try_limit_ms, 5000);
 	assert_int_equal(policy.linger_ms, 50);
+	assert_int_equal(policy.process_ranges, 4096);
+	assert_int_equal(policy.file_ranges, 16384);
 }
 
 static void test_defaults(void **state)
@@ -112,7 +114,9 @@ static void test_every_key(void **state)
 		  "  # indented\n"
 		  "wait_limit = 1h\n"
 		  "try_limit = 100ms\n"
-		  "linger = 0ms");
+		  "linger = 0ms\n"
+		  "process_ranges = 1\n"
+		  "file_ranges = 65536");
 	policy = config_policy(&config, "any");
 	assert_int_equal(config.mode, 0750);
 	assert_int_equal(config.idle_ms, 120000);
@@ -128,6 +132,8 @@ static void test_every_key(void **state)
 	assert_int_equal(policy.wait_limit_ms, 3600000);
 	assert_int_equal(policy.try_limit_ms, 100);
 	assert_int_equal(policy.linger_ms, 0);
+	assert_int_equal(policy.process_ranges, 1);
+	assert_int_equal(policy.file_ranges, 65536);
 }
 
 static void test_odd_but_good_files(void **state)
@@ -151,6 +157,8 @@ static void test_odd_but_good_files(void **state)
 #define SECTIONS "expected [mount], [store], [locks] or [locks \"pattern\"]"
 #define DURATION(min, max)                                                                         \
 	"expected a duration from " min " to " max ", a number with ms, s, m, h or d"
+
+#define NUMBER(min, max) "expected a number from " min " to " max
 
 static const struct {
 	const char *text, *why;
@@ -236,6 +244,24 @@ static const struct {
 	{"[locks]\ntry_limit = 99ms\n",
 	 "2: try_limit: bad value \"99ms\", " DURATION("100ms", "1h")},
 	{"[locks \"a\"]\nlinger = 11s\n", "2: linger: bad value \"11s\", " DURATION("0ms", "10s")},
+	{"[locks]\nprocess_ranges = 0\n",
+	 "2: process_ranges: bad value \"0\", " NUMBER("1", "16384")},
+	{"[locks \"a\"]\nfile_ranges = 65537\n",
+	 "2: file_ranges: bad value \"65537\", " NUMBER("1", "65536")},
+	{"[locks]\nfile_ranges = 100s\n", "2: file_ranges: bad value \"100s\""},
+	{"[locks]\nfile_ranges = 0x10\n", "2: file_ranges: bad value \"0x10\""},
+	{"[locks]\nfile_ranges = +1\n", "2: file_ranges: bad value \"+1\""},
+	{"[locks]\nfile_ranges = -1\n", "2: file_ranges: bad value \"-1\""},
+	{"[locks]\nfile_ranges = 1.5\n", "2: file_ranges: bad value \"1.5\""},
+	{"[locks]\nfile_ranges = 1 000\n", "2: file_ranges: bad value \"1 000\""},
+	{"[locks]\nfile_ranges = forever\n", "2: file_ranges: bad value \"forever\""},
+	{"[locks]\nfile_ranges =\n", "2: file_ranges: bad value \"\""},
+	{"[locks]\nfile_ranges = 18446744073709551617\n", "2: file_ranges: bad value"},
+	{"[locks]\nranges = 1\n",
+	 "2: unknown key \"ranges\" in section [locks], expected one of wait_limit, try_limit, "
+	 "linger, process_ranges, file_ranges"},
+	{"[mount]\nfile_ranges = 1\n",
+	 "2: key \"file_ranges\" in section [mount], expected it in [locks]"},
 	/* lines */
 	{"[mount]\nmode = 0700\nidle = " X200 "\n", "3: a line of 207 bytes, expected at most 197"},
 };
@@ -305,7 +331,7 @@ static void test_patterns(void **state)
 		  "[locks \"x[0-9]\"]\nlinger = 2s\n"
 		  "[locks \"backup/never\"]\n"
 		  "[locks \"a ;b\"]\nlinger = 3s\n"
-		  "[locks \"deep/*/*\"]\nlinger = 4s\n");
+		  "[locks \"deep/*/*\"]\nlinger = 4s\nfile_ranges = 7\n");
 
 	policy = config_policy(&config, "backup/weekly");
 	assert_int_equal(policy.wait_limit_ms, 60000);
@@ -322,6 +348,9 @@ static void test_patterns(void **state)
 	assert_int_equal(config_policy(&config, "xx").linger_ms, 50);
 	assert_int_equal(config_policy(&config, "a ;b").linger_ms, 3000);
 	assert_int_equal(config_policy(&config, "deep/a/b").linger_ms, 4000);
+	assert_int_equal(config_policy(&config, "deep/a/b").file_ranges, 7);
+	assert_int_equal(config_policy(&config, "deep/a/b").process_ranges, 4096);
+	assert_int_equal(config_policy(&config, "deep/a").file_ranges, 16384);
 	assert_int_equal(config_policy(&config, "deep/a").linger_ms, 50);
 }
 
@@ -337,6 +366,8 @@ static void test_options(void **state)
 		{"ro", NULL, -ENOENT, "no such key"},
 		{"idle", NULL, -EINVAL, "no value, " DURATION("1s", "30d")},
 		{"idle", "5", -EINVAL, "bad value \"5\", " DURATION("1s", "30d")},
+		{"file_ranges", NULL, -EINVAL, "no value, " NUMBER("1", "65536")},
+		{"file_ranges", "5s", -EINVAL, "bad value \"5s\", " NUMBER("1", "65536")},
 		{"url", "x", -EINVAL,
 		 "bad store \"x\", expected local: or "
 		 "zookeeper://host[:port][,host[:port]...][/path]"},
@@ -352,6 +383,8 @@ static void test_options(void **state)
 	assert_int_equal(config_policy(&config, "a").try_limit_ms, 1000);
 	assert_int_equal(config_policy(&config, "b").linger_ms, 2000);
 	assert_int_equal(config_policy(&config, "b").try_limit_ms, 5000);
+	assert_int_equal(config_set(&config, "file_ranges", "5", why, sizeof(why)), 0);
+	assert_int_equal(config_policy(&config, "b").file_ranges, 5);
 	assert_int_equal(config_set(&config, "allow_other", NULL, why, sizeof(why)), 0);
 	assert_true(config.allow_other);
 	assert_int_equal(config_set(&config, "url", "zookeeper://a/b", why, sizeof(why)), 0);
@@ -372,43 +405,25 @@ static void test_options(void **state)
 static void test_random_files(void **state)
 {
 	static const char *const pieces[] = {
-		"[mount]",
-		"[locks]",
-		"[locks \"",
-		"\"]",
-		"[",
-		"]",
-		"\n",
-		"\n",
-		"\n",
-		" ",
-		"\t",
-		"=",
-		":",
-		"mode",
-		"idle",
-		"directories",
-		"url",
-		"linger",
-		"60s",
-		"forever",
-		"0700",
-		"local:",
-		"zookeeper://",
-		"a",
-		"[::1]",
-		",",
-		"/",
-		"..",
-		";",
-		"#",
-		"\"",
-		"\r",
-		"\xef\xbb\xbf",
-		X50,
-		"\xff",
-		"\x01",
-		"999999999999999999999",
+		"[mount]",     "[locks]",
+		"[locks \"",   "\"]",
+		"[",	       "]",
+		"\n",	       "\n",
+		"\n",	       " ",
+		"\t",	       "=",
+		":",	       "mode",
+		"idle",	       "directories",
+		"url",	       "linger",
+		"file_ranges", "60s",
+		"forever",     "0700",
+		"local:",      "zookeeper://",
+		"a",	       "[::1]",
+		",",	       "/",
+		"..",	       ";",
+		"#",	       "\"",
+		"\r",	       "\xef\xbb\xbf",
+		X50,	       "\xff",
+		"\x01",	       "999999999999999999999",
 	};
 
 	srandom(1);
@@ -517,7 +532,7 @@ static void test_example_has_every_key(void **state)
 			assert_string_not_equal(names[i], key);
 		names[count++] = key;
 	}
-	assert_int_equal(count, 9);
+	assert_int_equal(count, 11);
 	free(text);
 }
 
