@@ -6,6 +6,8 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,34 +24,50 @@ static void escape(const char *from, char *to, size_t to_bytes)
 	to[used] = '\0';
 }
 
-static void read_command(pid_t pid, char *command, size_t bytes)
+/* Reads the beginning of a file in /proc/PID; nothing if there is no such process. */
+static void read_of_process(pid_t pid, const char *file, char *text, size_t bytes)
 {
 	char path[32];
 	ssize_t got = -1;
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
 	int fd = pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	if (fd >= 0) {
-		got = read(fd, command, bytes - 1);
+		got = read(fd, text, bytes - 1);
 		close(fd);
 	}
-	if (got > 0 && command[got - 1] == '\n')
-		got--;
-	command[got > 0 ? got : 0] = '\0';
+	text[got > 0 ? got : 0] = '\0';
+}
+
+pid_t claim_text_process(pid_t thread)
+{
+	static const char field[] = "\nTgid:\t"; /* a newline in the command is escaped */
+	char status[512];
+
+	read_of_process(thread, "status", status, sizeof(status));
+	const char *found = strstr(status, field);
+	return found != NULL ? (pid_t)strtol(found + strlen(field), NULL, 10) : thread;
 }
 
 void claim_text_format(fuse_req_t req, enum lock_kind kind, enum claim_mode mode,
 		       char text[CLAIM_TEXT_BYTES])
 {
+	static const char *const kinds[] = {
+		[LOCK_KIND_OPEN] = "open",
+		[LOCK_KIND_FLOCK] = "flock",
+		[LOCK_KIND_RECORD] = "record",
+	};
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
 	char command[64], safe_command[64 * 3], safe_host[65 * 3];
 
-	read_command(caller->pid, command, sizeof(command));
+	read_of_process(caller->pid, "comm", command, sizeof(command));
+	size_t length = strlen(command);
+	if (length > 0 && command[length - 1] == '\n')
+		command[length - 1] = '\0';
 	escape(command, safe_command, sizeof(safe_command));
 	escape(filesystem_of(req)->host, safe_host, sizeof(safe_host));
 	snprintf(text, CLAIM_TEXT_BYTES,
 		 "format=1\nhost=%s\npid=%d\nuid=%u\ncommand=%s\nkind=%s\nmode=%s\nsince=%lld\n",
-		 safe_host, (int)caller->pid, (unsigned int)caller->uid, safe_command,
-		 kind == LOCK_KIND_OPEN ? "open" : "flock",
+		 safe_host, (int)caller->pid, (unsigned int)caller->uid, safe_command, kinds[kind],
 		 mode == CLAIM_EXCLUSIVE ? "exclusive" : "shared", (long long)time(NULL));
 }

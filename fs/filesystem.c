@@ -136,6 +136,13 @@ static void on_decided(void *context, void *cookie, int result)
 	parked_decide(cookie, result);
 }
 
+static void on_tested(void *context, void *cookie, int error,
+		      const struct engine_conflict *conflict)
+{
+	(void)context;
+	parked_tell(cookie, error, conflict);
+}
+
 static void on_lost(void *context, void *owner_cookie)
 {
 	(void)context;
@@ -144,6 +151,7 @@ static void on_lost(void *context, void *owner_cookie)
 
 const struct engine_events filesystem_engine_events = {
 	.on_decided = on_decided,
+	.on_tested = on_tested,
 	.on_lost = on_lost,
 };
 

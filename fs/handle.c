@@ -6,9 +6,52 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "inode.h"
 #include "parked.h"
+
+/* The open files of one path that have an owner in the engine. */
+struct owning {
+	struct handle *handles;
+	UT_hash_handle by_path;
+	char path[];
+};
+
+static struct owning *find_owning(const struct handle *handle)
+{
+	struct owning *owning;
+	const char *path = handle->inode->path;
+	HASH_FIND(by_path, handle->filesystem->owning, path, strlen(path), owning);
+	return owning;
+}
+
+static void free_owning_if_unused(struct filesystem *filesystem, struct owning *owning)
+{
+	if (owning->handles != NULL)
+		return;
+	HASH_DELETE(by_path, filesystem->owning, owning);
+	free(owning);
+}
+
+static struct owning *find_or_create_owning(const struct handle *handle)
+{
+	struct filesystem *filesystem = handle->filesystem;
+	const char *path = handle->inode->path;
+	struct owning *owning = find_owning(handle);
+	if (owning != NULL)
+		return owning;
+	owning = calloc(1, sizeof(*owning) + strlen(path) + 1);
+	if (owning == NULL)
+		return NULL;
+	memcpy(owning->path, path, strlen(path) + 1);
+	HASH_ADD(by_path, filesystem->owning, path, strlen(path), owning);
+	if (owning->by_path.tbl == NULL) {
+		free(owning);
+		return NULL;
+	}
+	return owning;
+}
 
 struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, int flags)
 {
@@ -33,8 +76,11 @@ void handle_close(struct handle *handle)
 	struct filesystem *filesystem = handle->filesystem;
 
 	parked_refuse_all(handle, -EINTR);
-	if (handle->owner != NULL)
+	if (handle->owner != NULL) {
 		engine_owner_close(handle->owner);
+		DL_DELETE2(handle->owning->handles, handle, owning_prev, owning_next);
+		free_owning_if_unused(filesystem, handle->owning);
+	}
 	if (handle->poll != NULL)
 		fuse_pollhandle_destroy(handle->poll);
 	HASH_DELETE(by_id, filesystem->handles, handle);
@@ -65,7 +111,24 @@ int handle_own(struct handle *handle)
 	struct filesystem *filesystem = handle->filesystem;
 	if (handle->owner != NULL)
 		return 0;
+	struct owning *owning = find_or_create_owning(handle);
+	if (owning == NULL)
+		return -ENOMEM;
 	struct lock_policy policy = config_policy(filesystem->config, handle->inode->path);
 	handle->owner = engine_owner_open(filesystem->engine, handle->inode->path, &policy, handle);
-	return handle->owner != NULL ? 0 : -ENOMEM;
+	if (handle->owner == NULL) {
+		free_owning_if_unused(filesystem, owning);
+		return -ENOMEM;
+	}
+	handle->owning = owning;
+	DL_APPEND2(owning->handles, handle, owning_prev, owning_next);
+	return 0;
+}
+
+struct owner *handle_any_owner(const struct handle *handle)
+{
+	if (handle->owner != NULL)
+		return handle->owner;
+	const struct owning *owning = find_owning(handle);
+	return owning != NULL ? owning->handles->owner : NULL;
 }

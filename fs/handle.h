@@ -15,7 +15,9 @@ struct handle {
 	UT_hash_handle by_id;
 	struct filesystem *filesystem;
 	struct inode *inode;
-	struct owner *owner;   /* in the engine; NULL until the first lock is asked for */
+	struct owner *owner; /* in the engine; NULL until the first lock is asked for */
+	struct owning *owning; /* what else of its path has an owner, once it has one itself */
+	struct handle *owning_prev, *owning_next;
 	struct parked *parked; /* its requests that are answered later */
 	/* While an exclusive open is on its way: */
 	struct parked *exclusive;
@@ -43,5 +45,9 @@ struct handle *handle_find(struct filesystem *filesystem, const struct fuse_file
 
 /* Makes sure that the handle has an owner in the engine. Returns 0 or -ENOMEM. */
 int handle_own(struct handle *handle);
+
+/* The owner of the handle, or else any of its path, also where the name was taken away and made
+ * anew: that is the same lock. NULL: nobody has asked for a lock through one. */
+struct owner *handle_any_owner(const struct handle *handle);
 
 #endif

@@ -1,58 +1,80 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * flock(2), and record locks, which are refused: without handlers the kernel would take them on
- * this host only, and say nothing. Loop thread only.
+ * flock(2), and the record locks of fcntl(2) and lockf(3). Loop thread only.
+ *
+ * The kernel sends fcntl's requests with the number of a process in info->lock_owner, and for locks
+ * of an open file description (F_OFD_SETLK) with one of that; nothing else tells the two apart.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/file.h>
 
 #include "claim_text.h"
-#include "filesystem.h"
+#include "inode.h"
 #include "parked.h"
 
-static void lock(fuse_req_t req, struct handle *handle, enum claim_mode mode, bool waits)
+/* Parks the request, of a handle that has an owner from now on. Returns NULL if it was answered
+ * instead. */
+static struct parked *park(fuse_req_t req, struct handle *handle, enum parked_kind kind)
 {
-	char text[CLAIM_TEXT_BYTES];
 	int error = handle_own(handle);
-	struct parked *parked = error == 0 ? parked_create(handle, PARKED_FLOCK) : NULL;
+	struct parked *parked = error == 0 ? parked_create(handle, kind) : NULL;
 
 	if (parked == NULL) {
-		fuse_reply_err(req, ENOMEM);
-		return;
+		/* What each manual page has for it. */
+		fuse_reply_err(req, kind == PARKED_FLOCK ? ENOMEM : ENOLCK);
+		return NULL;
 	}
 	if (!parked_hold(parked, req)) {
 		fuse_reply_err(req, EINTR);
 		parked_free(parked);
-		return;
+		return NULL;
 	}
+	return parked;
+}
+
+static void lock_file(fuse_req_t req, struct handle *handle, enum claim_mode mode, bool waits)
+{
+	char text[CLAIM_TEXT_BYTES];
+	struct engine_caller caller = {.pid = fuse_req_ctx(req)->pid, .text = text};
+	struct parked *parked = park(req, handle, PARKED_FLOCK);
+
+	if (parked == NULL)
+		return;
 	claim_text_format(req, LOCK_KIND_FLOCK, mode, text);
-	error = engine_lock(handle->owner, LOCK_KIND_FLOCK, mode, waits, text, parked,
-			    &parked->claim);
+	int error = engine_lock(handle->owner, LOCK_KIND_FLOCK, mode, waits, &caller, parked,
+				&parked->claim);
 	if (error != 0)
 		parked_decide(parked, error);
+}
+
+/* The handle of a lock request; NULL if it was answered: there is no such handle, or it is of no
+ * use any more. */
+static struct handle *find_usable(fuse_req_t req, const struct fuse_file_info *info)
+{
+	struct handle *handle = handle_find(filesystem_of(req), info);
+
+	if (handle != NULL && !handle->fenced)
+		return handle;
+	fuse_reply_err(req, handle == NULL ? EBADF : EIO);
+	return NULL;
 }
 
 /* Valid replies: err. */
 void op_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, int operation)
 {
-	struct handle *handle = handle_find(filesystem_of(req), info);
+	struct handle *handle = find_usable(req, info);
+	bool waits = (operation & LOCK_NB) == 0;
 	(void)node;
 
-	if (handle == NULL) {
-		fuse_reply_err(req, EBADF);
+	if (handle == NULL)
 		return;
-	}
-	if (handle->fenced) {
-		fuse_reply_err(req, EIO);
-		return;
-	}
-	bool waits = (operation & LOCK_NB) == 0;
 	switch (operation & ~LOCK_NB) {
 	case LOCK_SH:
-		lock(req, handle, CLAIM_SHARED, waits);
+		lock_file(req, handle, CLAIM_SHARED, waits);
 		break;
 	case LOCK_EX:
-		lock(req, handle, CLAIM_EXCLUSIVE, waits);
+		lock_file(req, handle, CLAIM_EXCLUSIVE, waits);
 		break;
 	case LOCK_UN:
 		fuse_reply_err(req, handle->owner != NULL ? -engine_unlock(handle->owner) : 0);
@@ -62,21 +84,134 @@ void op_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, int 
 	}
 }
 
-/* Valid replies: err, lock. */
-void op_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, struct flock *lock)
+/* Record locks */
+
+/* Where a range begins and ends. The kernel has made it absolute and within the offsets
+ * (flock64_to_posix_lock()), libfuse has made a length of its end, 0 for the last offset. It has
+ * also refused locks that the file is not open for, with EBADF (check_fmode_for_setlk()). Returns
+ * false if it makes no sense all the same. */
+static bool read_span(const struct flock *lock, struct claim_span *ret)
 {
-	(void)node;
-	(void)info;
-	(void)lock;
-	fuse_reply_err(req, EOPNOTSUPP);
+	int64_t end = INT64_MAX;
+
+	if (lock->l_whence != SEEK_SET || lock->l_start < 0 || lock->l_len < 0 ||
+	    (lock->l_len > 0 && __builtin_add_overflow(lock->l_start, lock->l_len - 1, &end)))
+		return false;
+	*ret = (struct claim_span){lock->l_start, end};
+	return true;
+}
+
+static enum claim_mode mode_of(const struct flock *lock)
+{
+	return lock->l_type == F_WRLCK ? CLAIM_EXCLUSIVE : CLAIM_SHARED;
+}
+
+static void lock_range(fuse_req_t req, struct handle *handle, uint64_t process, struct range range,
+		       bool waits, pid_t pid)
+{
+	char text[CLAIM_TEXT_BYTES];
+	struct engine_caller caller = {.pid = pid, .text = text};
+	struct parked *parked = park(req, handle, PARKED_RECORD);
+
+	if (parked == NULL)
+		return;
+	claim_text_format(req, LOCK_KIND_RECORD, range.mode, text);
+	int error = engine_lock_range(handle->owner, process, range, waits, &caller, parked,
+				      &parked->claim);
+	if (error != 0)
+		parked_decide(parked, error);
+}
+
+/* The process may have locked through another open file of the same name. */
+static void unlock_range(fuse_req_t req, struct handle *handle, uint64_t process,
+			 struct claim_span span)
+{
+	int error = 0;
+
+	if (handle_any_owner(handle) != NULL)
+		error = handle_own(handle);
+	if (error == 0 && handle->owner != NULL)
+		error = engine_unlock_range(handle->owner, process, span);
+	fuse_reply_err(req, error == -ENOMEM ? ENOLCK : -error);
 }
 
 /* Valid replies: err. */
 void op_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, struct flock *lock,
 	      int sleep)
 {
+	struct handle *handle = find_usable(req, info);
+	struct range range = {.mode = mode_of(lock)};
 	(void)node;
-	(void)info;
-	(void)sleep;
-	fuse_reply_err(req, lock->l_type == F_UNLCK ? 0 : EOPNOTSUPP);
+
+	if (handle == NULL)
+		return;
+	if (!read_span(lock, &range.span)) {
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
+	switch (lock->l_type) {
+	case F_RDLCK:
+	case F_WRLCK:
+		/* The pid is that of the process, where other requests have that of the thread. */
+		lock_range(req, handle, info->lock_owner, range, sleep != 0, lock->l_pid);
+		break;
+	case F_UNLCK:
+		unlock_range(req, handle, info->lock_owner, range.span);
+		break;
+	default:
+		fuse_reply_err(req, EINVAL);
+	}
+}
+
+static void test_range(fuse_req_t req, struct handle *handle, uint64_t process, struct range range)
+{
+	struct parked *parked = park(req, handle, PARKED_TEST);
+
+	if (parked == NULL)
+		return;
+	int error = engine_test_range(handle->owner, process, range, parked, &parked->claim);
+	if (error != 0)
+		parked_tell(parked, error, NULL);
+}
+
+/* F_OFD_GETLK of F_UNLCK, since Linux 6.6: the first lock in the span that the open file
+ * description holds itself (posix_test_locks_conflict()). */
+static void find_own_range(fuse_req_t req, const struct handle *handle, uint64_t process,
+			   struct claim_span span)
+{
+	const struct range_set *held =
+		handle->owner != NULL ? engine_ranges(handle->owner, process) : NULL;
+	const struct range *range =
+		held != NULL ? range_set_conflict(held, span, CLAIM_EXCLUSIVE) : NULL;
+	struct engine_conflict found = {0};
+
+	if (range != NULL)
+		found.range = *range;
+	parked_reply_lock(req, range != NULL ? &found : NULL);
+}
+
+/* Valid replies: err, lock. */
+void op_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, struct flock *lock)
+{
+	struct handle *handle = find_usable(req, info);
+	struct range range = {.mode = mode_of(lock)};
+	(void)node;
+
+	if (handle == NULL)
+		return;
+	if (!read_span(lock, &range.span)) {
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
+	switch (lock->l_type) {
+	case F_RDLCK:
+	case F_WRLCK:
+		test_range(req, handle, info->lock_owner, range);
+		break;
+	case F_UNLCK:
+		find_own_range(req, handle, info->lock_owner, range.span);
+		break;
+	default:
+		fuse_reply_err(req, EINVAL);
+	}
 }

@@ -95,8 +95,9 @@ static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode
 	handle->gid = fuse_req_ctx(req)->gid;
 	handle->mode = mode;
 	claim_text_format(req, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE, text);
+	struct engine_caller caller = {.pid = handle->opener, .text = text};
 	return engine_lock(handle->owner, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE,
-			   (handle->flags & O_NONBLOCK) == 0, text, parked, &parked->claim);
+			   (handle->flags & O_NONBLOCK) == 0, &caller, parked, &parked->claim);
 }
 
 /* Valid replies: create, err. */
@@ -142,16 +143,24 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	}
 }
 
-/* Valid replies: err. Sent by every close(2), of duplicates too; releases nothing. */
+/* Valid replies: err. Sent by every close(2), of duplicates too, and in the name of who closes:
+ * releases the record locks of that process, which it may have taken through another open file
+ * (fcntl(2)). Those of other processes, a forked child's parent above all, and those of the open
+ * file description have other numbers and stay; so do flock(2) and open(O_EXCL). */
 void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
+	struct handle *handle = handle_find(filesystem_of(req), info);
+	struct owner *owner = handle != NULL ? handle_any_owner(handle) : NULL;
 	(void)node;
-	(void)info;
+
+	if (owner != NULL)
+		engine_flush(owner, info->lock_owner);
 	fuse_reply_err(req, 0);
 }
 
 /* Valid replies: err. The last duplicate is closed; applied as it is read, so that the next request
- * finds the lock free. */
+ * finds the lock free. Record locks of the open file description end only here, without a FLUSH in
+ * their name; so do those of a process whose descriptor went elsewhere without a close(2). */
 void op_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
 	struct handle *handle = handle_find(filesystem_of(req), info);

@@ -5,8 +5,10 @@
 #include "parked.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 
+#include "claim_text.h"
 #include "inode.h"
 
 struct parked *parked_create(struct handle *handle, enum parked_kind kind)
@@ -40,7 +42,9 @@ static void answer(const struct parked *parked, int result)
 	struct inode *inode = parked->handle->inode;
 	struct stat attr;
 
-	if (result != 0 || parked->kind == PARKED_FLOCK) {
+	if (result == -ENOMEM && (parked->kind == PARKED_RECORD || parked->kind == PARKED_TEST))
+		result = -ENOLCK; /* which fcntl(2) knows */
+	if (result != 0 || parked->kind != PARKED_OPEN) {
 		fuse_reply_err(parked->req, -result);
 		return;
 	}
@@ -85,6 +89,32 @@ void parked_decide(struct parked *parked, int result)
 		}
 	}
 	answer(parked, result);
+	parked_free(parked);
+}
+
+/* The kernel takes no more than the type of F_UNLCK, and leaves the rest as the caller gave it
+ * (fcntl_getlk()). It shows the pid as the caller's pid namespace has it; 0 if the process is of
+ * another host or has ended; and always -1 to F_OFD_GETLK. */
+void parked_reply_lock(fuse_req_t req, const struct engine_conflict *conflict)
+{
+	struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+
+	if (conflict != NULL) {
+		struct claim_span span = conflict->range.span;
+		lock.l_type = conflict->range.mode == CLAIM_EXCLUSIVE ? F_WRLCK : F_RDLCK;
+		lock.l_start = span.start;
+		lock.l_len = span.end == INT64_MAX ? 0 : span.end - span.start + 1;
+		lock.l_pid = claim_text_process(conflict->pid);
+	}
+	fuse_reply_lock(req, &lock);
+}
+
+void parked_tell(struct parked *parked, int error, const struct engine_conflict *conflict)
+{
+	if (error != 0)
+		answer(parked, error);
+	else
+		parked_reply_lock(parked->req, conflict);
 	parked_free(parked);
 }
 

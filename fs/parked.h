@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Requests of the kernel that are answered later, each exactly once: flock(2) calls, and the
- * attributes that the kernel asks for before an exclusive open(2) returns. A parked request costs a
- * few hundred bytes and no thread.
+ * Requests of the kernel that are answered later, each exactly once: calls of flock(2) and
+ * fcntl(2), and the attributes that the kernel asks for before an exclusive open(2) returns. A
+ * parked request costs a few hundred bytes and no thread.
  *
  * Loop thread only; nothing here blocks.
  */
@@ -11,7 +11,12 @@
 
 #include "handle.h"
 
-enum parked_kind { PARKED_FLOCK, PARKED_OPEN };
+enum parked_kind {
+	PARKED_FLOCK,
+	PARKED_OPEN,
+	PARKED_RECORD, /* F_SETLK, F_SETLKW */
+	PARKED_TEST,   /* F_GETLK */
+};
 
 struct parked {
 	struct parked *prev, *next; /* in handle->parked */
@@ -35,11 +40,18 @@ bool parked_hold(struct parked *parked, fuse_req_t req);
  * parked. */
 void parked_decide(struct parked *parked, int result);
 
+/* The engine's answer to a test: an error (-errno), or what is in the way, NULL if nothing is. As
+ * parked_decide() otherwise. */
+void parked_tell(struct parked *parked, int error, const struct engine_conflict *conflict);
+
 /* Frees what was parked, without an answer. The engine must not know it any more. */
 void parked_free(struct parked *parked);
 
 /* Takes back every wish of the handle that is parked, answers the requests with the error (-errno)
  * and frees them. */
 void parked_refuse_all(struct handle *handle, int error);
+
+/* Answers F_GETLK: with the conflict, or that there is none (NULL). */
+void parked_reply_lock(fuse_req_t req, const struct engine_conflict *conflict);
 
 #endif

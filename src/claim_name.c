@@ -5,11 +5,22 @@
  */
 #include "claim_name.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define UUID_CHARS 36
+#define UUID_CHARS	  36
+#define SPAN_PART_BYTES	  sizeof("r-9223372036854775808--9223372036854775808-")
+#define ANCHOR_PART_BYTES (SPAN_PART_BYTES + sizeof("-2147483648:"))
+
+/* The bits of a uuid, in its first and in its second half. */
+#define VERSION_MASK UINT64_C(0xf000)
+#define VERSION_8    UINT64_C(0x8000)
+#define VARIANT	     (UINT64_C(2) << 62)
+#define RECORD	     (UINT64_C(1) << 61)
+#define OWNER_SHIFT  32
 
 /* printf("%010d") pads to ten characters, the sign among them: below a billion a negative number
  * has nine digits, from there on ten. */
@@ -23,12 +34,34 @@ static const char *const mode_markers[] = {
 
 static const char *const shared_markers[] = {"__READ__", "__rlock__", "read-"};
 
-void claim_name_format(char name[CLAIM_NAME_PREFIX_BYTES], struct claim_id id, enum claim_mode mode)
+uint64_t claim_id_session(uint64_t random)
 {
-	snprintf(name, CLAIM_NAME_PREFIX_BYTES,
-		 "_c_%08" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%012" PRIx64 "-%s",
-		 id.session >> 32, id.session >> 16 & 0xffff, id.session & 0xffff, id.number >> 48,
-		 id.number & UINT64_C(0xffffffffffff), mode_markers[mode]);
+	return (random & ~VERSION_MASK) | VERSION_8;
+}
+
+static bool is_whole(struct claim_span span)
+{
+	return span.start == 0 && span.end == INT64_MAX;
+}
+
+void claim_name_format(char text[CLAIM_NAME_PREFIX_BYTES], const struct claim_name *name)
+{
+	uint64_t high = name->id.session;
+	uint64_t low = VARIANT | (name->record ? RECORD : 0) |
+		       (uint64_t)name->id.owner << OWNER_SHIFT | name->id.number;
+	char span[SPAN_PART_BYTES] = "", anchor[ANCHOR_PART_BYTES] = "";
+
+	assert(name->id.owner < CLAIM_OWNERS);
+	if (name->sparse || !is_whole(name->span))
+		snprintf(span, sizeof(span), "%c%" PRId64 "-%" PRId64 "-", name->sparse ? 's' : 'r',
+			 name->span.start, name->span.end);
+	if (name->anchored)
+		snprintf(anchor, sizeof(anchor), "a%" PRId32 ":%" PRId64 "-%" PRId64 "-",
+			 name->anchor, name->anchor_span.start, name->anchor_span.end);
+	snprintf(text, CLAIM_NAME_PREFIX_BYTES,
+		 "_c_%08" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%012" PRIx64 "-%s%s%s",
+		 high >> 32, high >> 16 & 0xffff, high & 0xffff, low >> 48,
+		 low & UINT64_C(0xffffffffffff), span, anchor, mode_markers[name->mode]);
 }
 
 static bool is_digit(char c)
@@ -81,13 +114,17 @@ static enum claim_mode mode_of_prefix(const char *name, size_t prefix_chars)
 	return CLAIM_EXCLUSIVE;
 }
 
-/* Reads hex digits and skips dashes, wherever they stand: the caller compares with what
- * claim_name_format() would have written. Anything else ends it. */
-static struct claim_id read_uuid(const char *text)
-{
-	struct claim_id id = {0};
+/* The parts of a name are read liberally, wherever dashes stand, with or without zeros in front,
+ * and whatever the range of a number: read_own() compares the whole with what claim_name_format()
+ * would have written. Only what that takes for granted is checked. None reads past the final NUL.
+ */
 
-	for (size_t i = 0; i < UUID_CHARS; i++) {
+static const char *read_uuid(const char *text, struct claim_name *ret)
+{
+	uint64_t high = 0, low = 0;
+	size_t i;
+
+	for (i = 0; i < UUID_CHARS; i++) {
 		uint64_t nibble;
 
 		if (text[i] == '-')
@@ -98,37 +135,76 @@ static struct claim_id read_uuid(const char *text)
 			nibble = (uint64_t)(text[i] - 'a' + 10);
 		else
 			break;
-		id.session = id.session << 4 | id.number >> 60;
-		id.number = id.number << 4 | nibble;
+		high = high << 4 | low >> 60;
+		low = low << 4 | nibble;
 	}
-	return id;
+	ret->id.session = high;
+	ret->id.owner = low >> OWNER_SHIFT & (CLAIM_OWNERS - 1);
+	ret->id.number = (uint32_t)low;
+	ret->record = low & RECORD;
+	return text + i;
 }
 
-static struct claim_id id_of_prefix(const char *name, size_t prefix_chars, enum claim_mode mode)
+/* Returns what follows the span, or NULL if it is none. */
+static const char *read_span(const char *text, struct claim_span *ret)
 {
-	const struct claim_id none = {0};
-	char own[CLAIM_NAME_PREFIX_BYTES];
-	struct claim_id id;
+	char *end;
 
-	claim_name_format(own, none, mode);
-	if (prefix_chars != strlen(own))
-		return none;
-	id = read_uuid(name + strlen("_c_"));
-	claim_name_format(own, id, mode);
-	return memcmp(name, own, prefix_chars) == 0 ? id : none;
+	ret->start = strtoll(text, &end, 10);
+	if (*end != '-')
+		return NULL;
+	ret->end = strtoll(end + 1, &end, 10);
+	return ret->start >= 0 && ret->start <= ret->end ? end : NULL;
 }
 
-bool claim_name_parse(const char *name, struct claim_id *ret_id, enum claim_mode *ret_mode,
-		      int32_t *ret_sequence)
+static const char *read_anchor(const char *text, struct claim_name *ret)
 {
-	size_t prefix_chars;
-	int32_t sequence;
+	char *end;
 
-	if (!split_number(name, &prefix_chars, &sequence))
+	ret->anchored = true;
+	ret->anchor = (int32_t)strtoll(text, &end, 10);
+	return *end == ':' ? read_span(end + 1, &ret->anchor_span) : NULL;
+}
+
+/* Reads a name whose prefix claim_name_format() has written, with the mode in *name, to *name.
+ * Returns false, and leaves it untouched, if it is none. */
+static bool read_own(const char *text, size_t prefix_chars, struct claim_name *name)
+{
+	struct claim_name own = {.mode = name->mode, .span = CLAIM_SPAN_WHOLE};
+	char written[CLAIM_NAME_PREFIX_BYTES];
+
+	if (strncmp(text, "_c_", strlen("_c_")) != 0)
 		return false;
-	*ret_mode = mode_of_prefix(name, prefix_chars);
-	*ret_id = id_of_prefix(name, prefix_chars, *ret_mode);
-	*ret_sequence = sequence;
+	const char *part = read_uuid(text + strlen("_c_"), &own);
+	if (own.id.session != claim_id_session(own.id.session))
+		return false;
+	if (part[0] == '-' && (part[1] == 'r' || part[1] == 's')) {
+		own.sparse = part[1] == 's';
+		part = read_span(part + 2, &own.span);
+	}
+	if (part && part[0] == '-' && part[1] == 'a')
+		part = read_anchor(part + 2, &own);
+	if (!part)
+		return false;
+
+	claim_name_format(written, &own);
+	if (strlen(written) != prefix_chars || memcmp(text, written, prefix_chars) != 0)
+		return false;
+	own.sequence = name->sequence;
+	*name = own;
+	return true;
+}
+
+bool claim_name_parse(const char *text, struct claim_name *ret)
+{
+	struct claim_name name = {.span = CLAIM_SPAN_WHOLE};
+	size_t prefix_chars;
+
+	if (!split_number(text, &prefix_chars, &name.sequence))
+		return false;
+	name.mode = mode_of_prefix(text, prefix_chars);
+	read_own(text, prefix_chars, &name);
+	*ret = name;
 	return true;
 }
 

@@ -3,10 +3,25 @@
  * How a claim is named in the store, and in which order claims stand.
  *
  * A claim is a sequential ephemeral znode under the znode of its lock. It is named as Apache
- * Curator's InterProcessReadWriteLock names its own, so that both exclude each other on one path:
+ * Curator's InterProcessReadWriteLock names its own, so that both exclude each other on one path;
+ * Curator looks at nothing but the text from its marker on:
  *
- *     _c_<uuid>-__WRIT__<number>      exclusive
- *     _c_<uuid>-__READ__<number>      shared
+ *     _c_<uuid>-__WRIT__<number>                              exclusive, the whole file
+ *     _c_<uuid>-__READ__<number>                              shared, the whole file
+ *     _c_<uuid>-r<start>-<end>-__WRIT__<number>               one range of it
+ *     _c_<uuid>-s<start>-<end>-__WRIT__<number>               ranges between start and end
+ *     _c_<uuid>-r<start>-<end>-a<number>:<start>-<end>-__WRIT__<number>
+ *
+ * A range is of byte offsets, both inclusive, in decimal; the largest offset is 2^63-1, and
+ * 0-9223372036854775807 is the whole file, for which the part is left out. The ranges of a claim
+ * with "s" are in its data (claim_data.h). "a" names the anchor: the earliest claim that the same
+ * process held when it asked for this one, or an earlier one that such a claim has as its own
+ * anchor, by its number, and the span of all that it held; the claim takes precedence over those
+ * that came after the anchor, overlap that span, and were not held yet (engine_queue.c).
+ *
+ * The uuid is one of version 8 (RFC 9562), whose bits are the application's own: 60 bits of session,
+ * one that tells whether the claim is of record locks, 29 bits of owner and 32 of number. Curator
+ * draws random ones, version 4.
  *
  * The number comes from ZooKeeper: a signed 32-bit counter of the parent znode, printed with
  * "%010d", that may wrap and then turns negative. So it has ten digits, or a minus and ten digits
@@ -23,36 +38,71 @@
 
 enum claim_mode { CLAIM_SHARED, CLAIM_EXCLUSIVE };
 
+/* Byte offsets, both inclusive; 0 <= start <= end. */
+struct claim_span {
+	int64_t start, end;
+};
+
+#define CLAIM_SPAN_WHOLE ((struct claim_span){0, INT64_MAX})
+
+static inline bool claim_span_overlaps(struct claim_span a, struct claim_span b)
+{
+	return a.start <= b.end && b.start <= a.end;
+}
+
+/* Whether `a` contains all of `b`. */
+static inline bool claim_span_contains(struct claim_span a, struct claim_span b)
+{
+	return a.start <= b.start && b.end <= a.end;
+}
+
 /* Tells a claim of dlockfs apart from every other. `session` is random and drawn anew for each
- * session with the store, so a claim that carries it was created in that session; `number` counts
- * the claims placed in it. Both zero: not a claim of dlockfs. Curator names its read-write locks in
- * the very same form, with a random uuid: only comparing with an id of one's own says anything. */
+ * session with the store, so a claim that carries it was created in that session; `owner` is whom
+ * the claim belongs to in that session, below CLAIM_OWNERS; `number` counts the claims placed in
+ * it. All zero: not a claim of dlockfs. */
 struct claim_id {
 	uint64_t session;
-	uint64_t number;
+	uint32_t owner;
+	uint32_t number;
+};
+
+#define CLAIM_OWNERS (UINT32_C(1) << 29)
+
+/* A random number as the session of an id: with the bits that make the uuid one of version 8. */
+uint64_t claim_id_session(uint64_t random);
+
+/* What a name says. */
+struct claim_name {
+	struct claim_id id;
+	enum claim_mode mode;
+	bool record; /* of record locks: its data may say that it covers less than its span */
+	bool sparse; /* it does cover less: only its data tells what */
+	struct claim_span span;
+	bool anchored;
+	int32_t anchor; /* a sequence number */
+	struct claim_span anchor_span;
+	int32_t sequence; /* not written, the store appends it */
 };
 
 /* The longest name that claim_name_format() writes, without the digits, with the final NUL. */
-#define CLAIM_NAME_PREFIX_BYTES 56
+#define CLAIM_NAME_PREFIX_BYTES 160
 
-/* Writes the name of the claim up to the sequence number, which the store appends. The uuid is
- * written as 8-4-4-4-12 hex digits of session then number. */
-void claim_name_format(char name[CLAIM_NAME_PREFIX_BYTES], struct claim_id id,
-		       enum claim_mode mode);
+/* Writes the name of the claim up to the sequence number, which the store appends. */
+void claim_name_format(char text[CLAIM_NAME_PREFIX_BYTES], const struct claim_name *name);
 
 /* What a child of a lock's znode is. Reads liberally, so that claims of other clients count: every
  * name that ends in a number as above is a claim, exclusive unless the text before the number ends
- * in a marker of a shared one ("__READ__", "__rlock__", "read-"). The id is read only from the
- * exact form that claim_name_format() writes, and is zero otherwise.
+ * in a marker of a shared one ("__READ__", "__rlock__", "read-"). Everything else is read only from
+ * the exact form that claim_name_format() writes: otherwise the id is zero, and the claim is one
+ * of the whole file, not of record locks, without an anchor.
  *
  * Some clients put a minus before the number as a separator ("lock-0000000012"). Before ten digits
  * it is a sign only if they make at least 1000000000 and it stands alone, or after another minus or
  * an underscore ("lock--1500000000", "__WRIT__-1500000000"), or the number would not fit without it
  * ("-2147483648"). Before nine digits it is always a sign.
  *
- * Returns false, and leaves the outputs untouched, if the name is no claim. */
-bool claim_name_parse(const char *name, struct claim_id *ret_id, enum claim_mode *ret_mode,
-		      int32_t *ret_sequence);
+ * Returns false, and leaves the output untouched, if the name is no claim. */
+bool claim_name_parse(const char *text, struct claim_name *ret);
 
 /* Orders claims of one lock as they stand in its queue: by sequence number, which may wrap (RFC
  * 1982 serial numbers; exactly 2^31 apart: the smaller one first), then by name. Negative, zero or

@@ -52,7 +52,7 @@ void engine_destroy(struct engine *engine)
 	if (engine == NULL)
 		return;
 	HASH_ITER (hh, engine->locks, lock, next) {
-		assert(lock->owners == 0);
+		assert(lock->owners == 0 && lock->records == NULL && lock->tests == NULL);
 		HASH_DEL(engine->locks, lock);
 		free_list(lock->unplaced);
 		free_list(lock->queue);
@@ -148,6 +148,7 @@ struct owner *engine_owner_open(struct engine *engine, const char *path,
 	}
 	owner->lock->owners++;
 	owner->cookie = cookie;
+	owner->number = ++engine->owner_number % CLAIM_OWNERS;
 	return owner;
 }
 
@@ -157,25 +158,62 @@ void engine_owner_close(struct owner *owner)
 	struct claim *claim, *next;
 
 	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
-		claim_withdraw(claim);
+		claim_release(claim);
 	}
+	records_forget_file(owner);
 	free(owner);
 	lock->owners--;
 	engine_settle(lock->engine);
 	lock_free_if_unused(lock);
 }
 
-/* Whether a new wish would have to wait for somebody of this host, who is known without asking. */
-static bool would_wait_here(const struct owner *owner, enum claim_mode mode)
+void owner_lose(struct owner *owner)
+{
+	struct engine *engine = owner->lock->engine;
+	struct records *records = owner->records;
+	struct claim *claim, *next;
+
+	if (!owner->lost && records == NULL) {
+		owner->lost = true;
+		engine->events->on_lost(engine->context, owner->cookie);
+	}
+	owner->lost = true;
+	if (records != NULL)
+		records_lose(records);
+	else
+		records_lose_file(owner);
+	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
+		if (claim->asked)
+			claim_decide(claim, -EIO);
+		else if (claim->state != CLAIM_HELD)
+			claim_withdraw(claim);
+	}
+}
+
+/* Who waits may have to let somebody first who holds a part of the file. */
+static bool may_go_first(const struct owner *owner)
+{
+	const struct records *records = owner->records;
+	return owner->lock->records != NULL && (records == NULL || records->held.count > 0);
+}
+
+bool would_wait_here(const struct owner *owner, struct range range)
 {
 	const struct claim *lists[] = {owner->lock->queue, owner->lock->unplaced};
+	struct coverage coverage = {.ranges = {&range, 1, 1}};
+	const struct claim wish = {
+		.lock = owner->lock,
+		.owner = (struct owner *)owner,
+		.parts = {.mode = range.mode, .span = range.span},
+		.coverage = owner->records != NULL ? &coverage : NULL,
+	};
 	for (size_t i = 0; i < 2; i++) {
 		const struct claim *claim;
 		DL_FOREACH (lists[i], claim) {
-			if (claim->owner == NULL || claim->owner == owner ||
-			    (mode == CLAIM_SHARED && claim->mode == CLAIM_SHARED))
+			if (claim->owner == NULL || !claims_conflict(claim, &wish))
 				continue;
-			if (claim->state == CLAIM_HELD || (claim->asked && claim->waits))
+			if (claim->state == CLAIM_HELD ||
+			    (claim->asked && claim->waits && !may_go_first(owner)))
 				return true;
 		}
 	}
@@ -191,7 +229,7 @@ static struct claim *take_up_lingering(struct owner *owner, enum lock_kind kind,
 	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
 		if (claim->asked || claim->state == CLAIM_HELD)
 			continue;
-		if (found == NULL && waits && claim->kind == kind && claim->mode == mode)
+		if (found == NULL && waits && claim->kind == kind && claim->parts.mode == mode)
 			found = claim;
 		else
 			claim_withdraw(claim);
@@ -199,7 +237,7 @@ static struct claim *take_up_lingering(struct owner *owner, enum lock_kind kind,
 	return found;
 }
 
-static void wish(struct claim *claim, bool waits, void *cookie)
+void wish(struct claim *claim, bool waits, void *cookie)
 {
 	struct claim *next;
 	claim_ask(claim, waits, cookie);
@@ -214,24 +252,25 @@ static void wish(struct claim *claim, bool waits, void *cookie)
 }
 
 int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bool waits,
-		const char *text, void *cookie, struct claim **ret_claim)
+		const struct engine_caller *caller, void *cookie, struct claim **ret_claim)
 {
 	struct engine *engine = owner->lock->engine;
+	struct range whole = {CLAIM_SPAN_WHOLE, mode};
 
 	*ret_claim = NULL;
 	if (owner->lost)
 		return -EIO;
 	struct claim *claim = take_up_lingering(owner, kind, mode, waits);
-	if (owner->open != NULL || (owner->flock != NULL && owner->flock->mode == mode)) {
+	if (owner->open != NULL || (owner->flock != NULL && owner->flock->parts.mode == mode)) {
 		engine->events->on_decided(engine->context, cookie, 0);
 	} else {
 		if (owner->flock != NULL)
-			claim_withdraw(owner->flock);
-		if (!waits && would_wait_here(owner, mode)) {
+			claim_release(owner->flock);
+		if (!waits && would_wait_here(owner, whole)) {
 			engine->events->on_decided(engine->context, cookie, -EWOULDBLOCK);
 		} else {
 			if (claim == NULL)
-				claim = claim_create(owner, kind, mode, text);
+				claim = claim_create(owner, kind, whole, caller);
 			if (claim == NULL) {
 				engine_settle(engine);
 				return -ENOMEM;
@@ -244,13 +283,23 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 	return 0;
 }
 
+/* Whether the place of an interrupted call is kept. Not if its process holds record locks: others
+ * could believe that it waits for them, in a circle. */
+static bool may_linger(const struct claim *claim)
+{
+	const struct records *records = claim->owner->records;
+	return claim->state != CLAIM_TESTING && claim->kind != LOCK_KIND_OPEN && claim->waits &&
+	       claim->lock->policy.linger_ms > 0 &&
+	       (records == NULL || !process_holds(records->process));
+}
+
 void engine_cancel(struct claim *claim)
 {
 	struct lock *lock = claim->lock;
 	struct engine *engine = lock->engine;
 
 	assert(claim->asked);
-	if (claim->waits && claim->kind == LOCK_KIND_FLOCK && lock->policy.linger_ms > 0) {
+	if (may_linger(claim)) {
 		claim->asked = false;
 		engine->waiters--;
 		timers_set(&engine->timers, &claim->timer, engine->now_ms + lock->policy.linger_ms);
@@ -258,6 +307,7 @@ void engine_cancel(struct claim *claim)
 		claim_withdraw(claim);
 	}
 	engine_settle(engine);
+	lock_free_if_unused(lock);
 }
 
 int engine_unlock(struct owner *owner)
@@ -266,7 +316,7 @@ int engine_unlock(struct owner *owner)
 		return -EIO;
 	take_up_lingering(owner, LOCK_KIND_FLOCK, CLAIM_SHARED, false);
 	if (owner->flock != NULL)
-		claim_withdraw(owner->flock);
+		claim_release(owner->flock);
 	engine_settle(owner->lock->engine);
 	return 0;
 }

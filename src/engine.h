@@ -15,7 +15,8 @@
  *   (and the session was known to live when it got there);
  * - what is held is fenced before the session can end unnoticed (lease.h);
  * - each wish is decided once: granted, refused, cancelled or ended by its owner's close;
- * - two claims conflict when at least one is exclusive and they belong to different owners.
+ * - two claims conflict when they overlap, at least one is exclusive, and they belong to different
+ *   owners; a process with record locks and an open file that it locked through are the same.
  */
 #ifndef DLOCKFS_ENGINE_H
 #define DLOCKFS_ENGINE_H
@@ -26,25 +27,46 @@
 
 #include "claim_name.h"
 #include "config.h"
+#include "range_set.h"
 #include "store.h"
 
 struct engine;
-struct owner; /* an open file: what locks belong to */
+struct owner; /* an open file, or a process with record locks: what locks belong to */
 struct claim; /* a wish on its way, or what came of it */
 
 /* The ways to take a lock through an open file. */
 enum lock_kind {
-	LOCK_KIND_OPEN,	 /* open(O_EXCL): until the file is closed */
-	LOCK_KIND_FLOCK, /* flock(2): replaced by the next flock of the same owner */
+	LOCK_KIND_OPEN,	  /* open(O_EXCL): until the file is closed */
+	LOCK_KIND_FLOCK,  /* flock(2): replaced by the next flock of the same owner */
+	LOCK_KIND_RECORD, /* fcntl(2): a range of bytes, of a process or an open file description */
+};
+
+/* Who asks, for others to see. */
+struct engine_caller {
+	int pid;
+	const char *text; /* "format=1" and more lines: becomes the claim's data; copied */
+};
+
+/* What is in the way of a record lock. */
+struct engine_conflict {
+	struct range range;
+	int pid; /* 0: of another host */
 };
 
 struct engine_events {
 	/* A wish is decided: 0 it is granted; -EWOULDBLOCK it was not to wait and would have had
-	 * to; -ENOLCK the store could not be reached in time or refused the claim; -ENOMEM. */
+	 * to; -EDEADLK it would have waited for somebody who waits for its own owner; -ENOLCK the
+	 * store could not be reached in time or refused the claim; -ENOMEM. */
 	void (*on_decided)(void *context, void *cookie, int result);
 
-	/* The owner held a lock and lost it: the session is over or the claim was taken away.
-	 * Comes once for an owner; from now on everything it asks for is -EIO. */
+	/* The answer to engine_test_range(): error 0 and the first conflict, NULL if there is none;
+	 * or -ENOLCK, -EIO. */
+	void (*on_tested)(void *context, void *cookie, int error,
+			  const struct engine_conflict *conflict);
+
+	/* The open file, or a process that has locked through it, held a lock and lost it: the
+	 * session is over or the claim was taken away. Comes once for an open file; from now on
+	 * everything that is asked for through it is -EIO. */
 	void (*on_lost)(void *context, void *owner_cookie);
 };
 
@@ -81,30 +103,62 @@ int64_t engine_deadline(const struct engine *engine);
 struct owner *engine_owner_open(struct engine *engine, const char *path,
 				const struct lock_policy *policy, void *cookie);
 
-/* Ends the owner: what it holds is released, what it waits for is withdrawn without a callback. */
+/* Ends the owner: what it holds is released, what it waits for is withdrawn without a callback. So
+ * are the record locks of those who locked through no other open file. */
 void engine_owner_close(struct owner *owner);
 
 /* Wishes for the lock in `mode`. A flock of another mode than the one held lets that go first
  * (flock(2)); one of the same mode, or through an owner that holds the lock by
  * LOCK_KIND_OPEN, is granted at once. A wish that does not wait is refused as soon as it is
- * clear that it would have to. `text` (copied) becomes the claim's data.
+ * clear that it would have to.
  *
  * The decision comes by on_decided(cookie). *ret_claim is what engine_cancel() takes until then,
  * and is set before on_decided() is called. Returns 0; or -ENOMEM, -EIO (the owner has lost a
  * lock): then no decision follows. */
 int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bool waits,
-		const char *text, void *cookie, struct claim **ret_claim);
+		const struct engine_caller *caller, void *cookie, struct claim **ret_claim);
 
-/* Takes back an undecided wish after a signal: no decision follows. The place in the queue is
- * kept for lock_policy.linger_ms, for a call of the same owner, kind and mode that is restarted. */
+/* Wishes for a record lock on a span of the file, in the name of a process: `process` is what the
+ * kernel calls the lock owner, a number for each process or, for locks of an open file description,
+ * for that; the same in all files. By the rules of fcntl(2): on the grant the range replaces what
+ * the process holds there; what it holds already is granted at once.
+ *
+ * Record locks exclude flock(2) and open(O_EXCL), but not those through an open file through which
+ * the process has locked, too. What such a flock covers is granted at once, and is released when
+ * both are.
+ *
+ * A wish of a process that holds a part of the file goes before those that wait for that part.
+ * As engine_lock() otherwise; also returns -ENOLCK (limits of lock_policy). */
+int engine_lock_range(struct owner *file, uint64_t process, struct range range, bool waits,
+		      const struct engine_caller *caller, void *cookie, struct claim **ret_claim);
+
+/* Releases what the process holds in the span. Returns 0 (also if there was nothing); -EIO the
+ * process or the file has lost a lock; -ENOMEM, with nothing changed. */
+int engine_unlock_range(struct owner *file, uint64_t process, struct claim_span span);
+
+/* Asks for the first lock, in the order of the queue, that such a wish would conflict with. The
+ * answer comes by on_tested(cookie), perhaps before this returns; until then engine_cancel() takes
+ * *ret_claim. Returns 0; or -ENOMEM, -EIO: then no answer follows. */
+int engine_test_range(struct owner *file, uint64_t process, struct range range, void *cookie,
+		      struct claim **ret_claim);
+
+/* The process closes the file, through whichever open file: its record locks are released. */
+void engine_flush(struct owner *file, uint64_t process);
+
+/* Takes back an undecided wish, or test, after a signal: no decision follows. The place in the
+ * queue is kept for lock_policy.linger_ms, for the same call of the same owner that is restarted.
+ */
 void engine_cancel(struct claim *claim);
 
 /* Releases what the owner holds by flock. Returns 0 (also if there was nothing), or -EIO if the
  * owner has lost a lock. */
 int engine_unlock(struct owner *owner);
 
-/* Whether the owner holds the lock in any way. */
+/* Whether the owner holds the lock by flock or open. */
 bool engine_owner_holds(const struct owner *owner);
+
+/* What the process holds in the file by record locks; NULL if that is nothing. */
+const struct range_set *engine_ranges(const struct owner *file, uint64_t process);
 
 struct engine_counts engine_counts(const struct engine *engine);
 

@@ -7,27 +7,59 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "claim_data.h"
 #include "engine_state.h"
 
-struct claim *claim_create(struct owner *owner, enum lock_kind kind, enum claim_mode mode,
-			   const char *text)
+enum { RETRY_MEMORY_MS = 100 }; /* what could not be sent for want of memory */
+
+static struct coverage *create_coverage(struct range range)
+{
+	struct coverage *coverage = calloc(1, sizeof(*coverage));
+	if (coverage == NULL)
+		return NULL;
+	coverage->asked = range;
+	if (range_set_lock(&coverage->ranges, range.span, range.mode) < 0) {
+		free(coverage);
+		return NULL;
+	}
+	return coverage;
+}
+
+static void free_coverage(struct coverage *coverage)
+{
+	if (coverage == NULL)
+		return;
+	range_set_finish(&coverage->ranges);
+	range_set_finish(&coverage->next);
+	free(coverage);
+}
+
+struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct range range,
+			   const struct engine_caller *caller)
 {
 	struct lock *lock = owner->lock;
 	struct engine *engine = lock->engine;
+	bool record = kind == LOCK_KIND_RECORD;
 	if (timers_reserve(&engine->timers, engine->claims + 1) < 0)
 		return NULL;
 	struct claim *claim = calloc(1, sizeof(*claim));
 	if (claim == NULL)
 		return NULL;
-	claim->text = strdup(text);
-	if (claim->text == NULL) {
+	claim->text = strdup(caller->text);
+	claim->coverage = record ? create_coverage(range) : NULL;
+	if (claim->text == NULL || (record && claim->coverage == NULL)) {
+		free_coverage(claim->coverage);
+		free(claim->text);
 		free(claim);
 		return NULL;
 	}
 	claim->lock = lock;
 	claim->owner = owner;
 	claim->kind = kind;
-	claim->mode = mode;
+	claim->pid = caller->pid;
+	claim->parts.record = record;
+	claim->parts.span = range.span;
+	claim->parts.mode = range.mode;
 	DL_APPEND2(owner->claims, claim, owner_prev, owner_next);
 	engine->claims++;
 	claim_start_over(claim);
@@ -66,9 +98,29 @@ void claim_free(struct claim *claim)
 		detach_owner(claim);
 		engine->claims--;
 	}
+	free_coverage(claim->coverage);
 	free(claim->name);
 	free(claim->text);
 	free(claim);
+}
+
+/* Turns a claim that is in no list but its owner's into one that leaves. */
+static void leave(struct claim *claim)
+{
+	detach_owner(claim);
+	claim->state = CLAIM_LEAVING;
+	claim->sent = claim->amended = false;
+	DL_APPEND(claim->lock->leaving, claim);
+	claim_withdraw(claim);
+}
+
+void claim_end(struct claim *claim)
+{
+	end_wish(claim);
+	if (claim->amending)
+		leave(claim); /* the answers come in the order of the calls */
+	else
+		claim_free(claim);
 }
 
 void claim_ask(struct claim *claim, bool waits, void *cookie)
@@ -97,8 +149,12 @@ void claim_start_over(struct claim *claim)
 	free(claim->name);
 	claim->name = NULL;
 	claim->state = CLAIM_WANTED;
-	claim->id.session = engine->session_number;
-	claim->id.number = ++engine->claim_number;
+	claim->says_waits = claim->careful = claim->fresh = claim->amended = false;
+	claim->list_wanted = claim->circle_list = 0;
+	claim->circles = 0;
+	claim->parts.id.session = claim_id_session(engine->session_number);
+	claim->parts.id.owner = claim->owner != NULL ? claim->owner->number : 0;
+	claim->parts.id.number = ++engine->claim_number;
 }
 
 /* A write is sent, which is as good as a heartbeat. */
@@ -109,21 +165,133 @@ static void note_sent(struct claim *claim)
 	lease_beat(&engine->lease, engine->now_ms);
 }
 
+/* Whether a claim is one of record locks that the owner, or who is one with it, holds. */
+static bool is_anchor(const struct claim *claim, const struct owner *owner)
+{
+	return claim->state == CLAIM_HELD && claim->parts.record &&
+	       owners_are_one(claim->owner, owner);
+}
+
+/* Those who wait for what the owner holds may have come before this claim, and must not make it
+ * wait for itself. They may have come before what it holds, too, if that went before them by an
+ * anchor of its own: so the earliest of those anchors is this one's. */
+static void drop_anchor(struct claim *claim)
+{
+	const struct claim *held;
+	struct claim_span span = {INT64_MAX, 0};
+
+	claim->parts.anchored = false;
+	if (claim->lock->records == NULL)
+		return;
+	DL_FOREACH (claim->lock->queue, held) {
+		if (!is_anchor(held, claim->owner))
+			continue;
+		int32_t first = held->parts.anchored ? held->parts.anchor : held->parts.sequence;
+		if (!claim->parts.anchored ||
+		    claim_name_compare(first, "", claim->parts.anchor, "") < 0)
+			claim->parts.anchor = first;
+		claim->parts.anchored = true;
+		if (held->parts.span.start < span.start)
+			span.start = held->parts.span.start;
+		if (held->parts.span.end > span.end)
+			span.end = held->parts.span.end;
+	}
+	claim->parts.anchor_span = span;
+}
+
+bool claim_is_adrift(const struct claim *claim)
+{
+	const struct claim *held;
+	if (!claim->parts.anchored)
+		return false;
+	DL_FOREACH (claim->lock->queue, held) {
+		if (is_anchor(held, claim->owner))
+			return false;
+	}
+	return true;
+}
+
+bool claim_requeue(struct claim *claim)
+{
+	struct lock *lock = claim->lock;
+	struct engine *engine = lock->engine;
+	struct claim *former = calloc(1, sizeof(*former));
+
+	if (former == NULL || timers_reserve(&engine->timers, engine->claims + 1) < 0) {
+		free(former);
+		return false;
+	}
+	former->lock = lock;
+	former->state = CLAIM_QUEUED;
+	former->parts = claim->parts;
+	former->name = claim->name;
+	engine->claims++;
+	queue_remove(claim);
+	claim->name = NULL;
+	leave(former);
+	claim_start_over(claim);
+	DL_APPEND(lock->unplaced, claim);
+	claim_place(claim);
+	return true;
+}
+
+/* The claim's data; NULL: out of memory. To be freed. */
+static char *format_data(const struct claim *claim)
+{
+	struct claim_data data = {.waits = claim->says_waits, .waits_for = claim->waits_for};
+	if (claim->coverage != NULL) {
+		data.has_ranges = true;
+		data.ranges = claim->coverage->ranges;
+	}
+	return claim_data_format(claim->text, &data);
+}
+
+/* One list serves all claims that are placed together. A wish that does not wait is decided by what
+ * the queue is now, so it always brings its own. So does one with an anchor, which has to see that
+ * those whom it goes before wait; and one that needs a new list in the end (engine_queue.c). */
+static bool place_with_list(const struct claim *claim)
+{
+	const struct lock *lock = claim->lock;
+	return !claim->waits || (claim->parts.anchored && lock->foreign_in_queue > 0) ||
+	       lock->foreign_records_in_queue > 0 || (!lock->known && lock->placing_with_list == 0);
+}
+
 void claim_place(struct claim *claim)
 {
 	struct lock *lock = claim->lock;
 	struct engine *engine = lock->engine;
 	if (claim->state != CLAIM_WANTED || engine->session != STORE_CONNECTED)
 		return;
-	/* One list serves all claims that are placed together. A wish that does not wait is decided
-	 * by what the queue is now, so it always brings its own. */
-	bool list = !claim->waits || (!lock->known && lock->placing_with_list == 0);
+	drop_anchor(claim);
+	char *data = format_data(claim);
+	if (data == NULL) {
+		engine_retry_in(engine, RETRY_MEMORY_MS);
+		return;
+	}
 	claim->state = CLAIM_PLACING;
-	claim->sent = list;
+	claim->sent = place_with_list(claim);
 	note_sent(claim);
-	lock->placing_with_list += list;
-	engine->store->ops->place(engine->store, claim, lock->path, claim->id, claim->mode,
-				  claim->text, list);
+	lock->placing_with_list += claim->sent;
+	engine->store->ops->place(engine->store, claim, lock->path, &claim->parts, data,
+				  claim->sent);
+	free(data);
+}
+
+void claim_amend(struct claim *claim)
+{
+	struct engine *engine = claim->lock->engine;
+	claim->amended = true;
+	if (claim->amending || engine->session != STORE_CONNECTED)
+		return;
+	char *data = format_data(claim);
+	if (data == NULL) {
+		engine_retry_in(engine, RETRY_MEMORY_MS);
+		return;
+	}
+	claim->amended = false;
+	claim->amending = true;
+	engine->store->ops->amend(engine->store, claim, claim->lock->path, claim->name, data);
+	free(data);
 }
 
 static void send_withdraw(struct claim *claim)
@@ -134,7 +302,7 @@ static void send_withdraw(struct claim *claim)
 	claim->sent = true;
 	note_sent(claim);
 	engine->store->ops->withdraw(engine->store, claim, claim->lock->path, claim->name,
-				     claim->sequence);
+				     claim->parts.sequence);
 }
 
 void claim_watch(struct claim *claim)
@@ -148,12 +316,8 @@ void claim_watch(struct claim *claim)
 
 static void leave_queue(struct claim *claim)
 {
-	struct lock *lock = claim->lock;
 	queue_remove(claim);
-	claim->state = CLAIM_LEAVING;
-	claim->sent = false;
-	DL_APPEND(lock->leaving, claim);
-	send_withdraw(claim);
+	leave(claim);
 }
 
 void claim_withdraw(struct claim *claim)
@@ -181,24 +345,67 @@ void claim_withdraw(struct claim *claim)
 	case CLAIM_LEAVING:
 		send_withdraw(claim);
 		break;
+	case CLAIM_TESTING:
+		test_end(claim);
+		break;
 	case CLAIM_FOREIGN:
 		break;
 	}
 }
 
-static void hold(struct claim *claim)
+/* What a flock is in the way of depends on who has locked under it. */
+static void unsettle_records(const struct lock *lock)
+{
+	struct claim *claim;
+	if (lock->records == NULL)
+		return;
+	DL_FOREACH (lock->queue, claim) {
+		if (claim->parts.record)
+			queue_unsettle(claim);
+	}
+}
+
+void claim_hand_over(struct claim *claim, struct owner *owner)
+{
+	struct claim *other;
+
+	detach_owner(claim);
+	claim->owner = owner;
+	DL_APPEND2(owner->claims, claim, owner_prev, owner_next);
+	DL_FOREACH (claim->lock->queue, other) {
+		queue_unsettle(other);
+	}
+}
+
+void claim_release(struct claim *claim)
+{
+	struct owner *heir = claim->state == CLAIM_HELD ? records_heir(claim) : NULL;
+	if (heir != NULL)
+		claim_hand_over(claim, heir);
+	else
+		claim_withdraw(claim);
+}
+
+static void hold_file(struct claim *claim)
 {
 	struct owner *owner = claim->owner;
 	struct claim **slot = claim->kind == LOCK_KIND_OPEN ? &owner->open : &owner->flock;
 
-	claim->state = CLAIM_HELD;
-	claim->lock->engine->holders++;
 	free(claim->text);
 	claim->text = NULL;
 	/* Two threads may ask through one open file at once: the later grant converts the lock. */
 	if (*slot != NULL)
-		claim_withdraw(*slot);
+		claim_release(*slot);
 	*slot = claim;
+	unsettle_records(claim->lock);
+}
+
+void claim_hold(struct claim *claim)
+{
+	claim->state = CLAIM_HELD;
+	claim->lock->engine->holders++;
+	if (claim->kind != LOCK_KIND_RECORD)
+		hold_file(claim);
 	/* Wishes that do not wait may have looked on, to see whether this one gets the lock. */
 	struct claim *next;
 	DL_FOREACH2 (claim->blocked, next, blocked_next) {
@@ -212,29 +419,30 @@ void claim_decide(struct claim *claim, int result)
 	struct engine *engine = claim->lock->engine;
 	void *cookie = claim->cookie;
 
+	if (claim->state == CLAIM_TESTING) {
+		test_answer(claim, result, NULL);
+		return;
+	}
 	end_wish(claim);
-	if (result == 0)
-		hold(claim);
-	else
+	if (result != 0)
 		claim_withdraw(claim);
+	else if (claim->kind == LOCK_KIND_RECORD)
+		result = records_grant(claim);
+	else
+		claim_hold(claim);
 	engine->events->on_decided(engine->context, cookie, result);
 }
 
 void claim_lose(struct claim *claim)
 {
 	struct owner *owner = claim->owner;
-	struct engine *engine = claim->lock->engine;
 
-	owner->lost = true;
-	engine->holders--;
-	claim_free(claim);
-	engine->events->on_lost(engine->context, owner->cookie);
+	struct lock *lock = claim->lock;
+	bool flock = claim->kind != LOCK_KIND_RECORD;
 
-	struct claim *other, *next;
-	DL_FOREACH_SAFE2 (owner->claims, other, next, owner_next) {
-		if (other->asked)
-			claim_decide(other, -EIO);
-		else if (other->state != CLAIM_HELD)
-			claim_withdraw(other);
-	}
+	lock->engine->holders--;
+	claim_end(claim);
+	owner_lose(owner);
+	if (flock)
+		records_lose_uncovered(lock);
 }

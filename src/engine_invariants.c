@@ -17,28 +17,63 @@ static void require(bool condition, const struct claim *claim, const char *rule)
 	abort();
 }
 
+static bool was_handed_over(const struct claim *claim)
+{
+	return claim->owner->records != NULL && claim->coverage == NULL;
+}
+
+/* Claims of others that a holder was granted before were waiting then, and are passed by. A flock
+ * that a process took over is in nobody's way who had locked under it; nor are those record locks
+ * in a flock's way. */
+static bool goes_before(const struct claim *claim, const struct claim *front)
+{
+	if (claim->state == CLAIM_HELD && front->state == CLAIM_FOREIGN)
+		return claim_has_precedence(claim, front);
+	if (claim->state == CLAIM_HELD && claim->coverage == NULL && front->owner != NULL &&
+	    owners_are_one(claim->owner, front->owner))
+		return true;
+	if (claim->state == CLAIM_HELD && front->state == CLAIM_HELD)
+		return was_handed_over(front) || was_handed_over(claim);
+	return claim_passes(claim, front);
+}
+
+/* The nearest claim behind that has precedence. */
+static const struct claim *find_precedent(const struct claim *claim)
+{
+	const struct claim *behind;
+	for (behind = claim->next; behind != NULL; behind = behind->next) {
+		if (claim_is_behind(claim, behind))
+			return behind;
+	}
+	return NULL;
+}
+
 static void check_queue_claim(const struct claim *claim, const struct claim *head)
 {
 	const struct claim *blocker = NULL, *front;
 	for (front = head; front != claim; front = front->next) {
-		if (claims_conflict(front, claim))
+		if (claims_conflict(front, claim) && !goes_before(claim, front))
 			blocker = front;
 		if (front->next == claim)
-			require(claim_name_compare(front->sequence, front->name, claim->sequence,
-						   claim->name) < 0,
-				claim, "stands in the queue's order");
+			require(claims_compare(front, claim) < 0, claim,
+				"stands in the queue's order");
 	}
+	if (blocker == NULL && claim->state == CLAIM_WAITING)
+		blocker = find_precedent(claim);
 	switch (claim->state) {
 	case CLAIM_HELD:
 		require(blocker == NULL, claim, "a holder has nobody in front who conflicts");
-		require(claim->owner->open == claim || claim->owner->flock == claim, claim,
-			"a holder's owner knows of it");
+		require(claim->owner->records != NULL || claim->owner->open == claim ||
+				claim->owner->flock == claim,
+			claim, "a holder's owner knows of it");
 		require(!claim->asked, claim, "a holder asks for nothing");
 		break;
 	case CLAIM_WAITING:
-		require(claim->unsettled || claim->blocker == blocker, claim,
-			"a waiter knows the nearest claim in front that conflicts");
+		/* What one with an anchor was seen to go before may be less sure by now. */
+		require(claim->unsettled || claim->blocker == blocker || claim->parts.anchored,
+			claim, "a waiter knows the nearest claim in front that conflicts");
 		require(claim->unsettled || blocker != NULL || !claim->asked ||
+				(claim->careful && !claim->fresh) ||
 				!engine_may_grant(claim->lock->engine),
 			claim, "nobody who could be granted waits");
 		require(claim->owner != NULL, claim, "a waiter has an owner");
@@ -68,7 +103,8 @@ static void check_lock(const struct lock *lock, size_t *holders, size_t *waiters
 	}
 	*claims += own;
 	if (lock->queue != NULL)
-		require(own == lock->own_in_queue, lock->queue, "own claims are counted");
+		require(own + lock->tests_count == lock->own_in_queue, lock->queue,
+			"own claims are counted");
 	DL_FOREACH (lock->unplaced, claim) {
 		require(claim->state == CLAIM_WANTED || claim->state == CLAIM_PLACING ||
 				claim->state == CLAIM_UNCERTAIN,
@@ -84,6 +120,12 @@ static void check_lock(const struct lock *lock, size_t *holders, size_t *waiters
 		require(claim->sent || lock->engine->session != STORE_CONNECTED ||
 				lock->engine->retry_ms != INT64_MAX,
 			claim, "a withdrawal is under way or will be");
+		*claims += 1;
+	}
+	DL_FOREACH (lock->tests, claim) {
+		require(claim->state == CLAIM_TESTING && claim->asked, claim,
+			"a test waits for its answer");
+		*waiters += 1;
 		*claims += 1;
 	}
 	DL_FOREACH (lock->watched, claim) {

@@ -37,7 +37,7 @@ static void account_for_gone(struct lock *lock, struct claim *gone)
 			DL_APPEND(lock->unplaced, claim);
 			claim_place(claim);
 		} else {
-			claim_free(claim);
+			claim_end(claim);
 		}
 	}
 	DL_FOREACH_SAFE (gone, claim, next) {
@@ -52,7 +52,7 @@ static struct claim *find_by_id(struct claim *list, struct claim_id id)
 {
 	struct claim *claim;
 	DL_FOREACH (list, claim) {
-		if (claim->id.number == id.number && claim->id.session == id.session)
+		if (claim->parts.id.number == id.number && claim->parts.id.session == id.session)
 			return claim;
 	}
 	return NULL;
@@ -81,9 +81,7 @@ static struct claim *create_listed(struct lock *lock, const struct store_entry *
 	}
 	claim->lock = lock;
 	claim->state = CLAIM_FOREIGN;
-	claim->mode = entry->mode;
-	claim->id = entry->id;
-	claim->sequence = entry->sequence;
+	claim->parts = entry->claim;
 	return claim;
 }
 
@@ -95,7 +93,7 @@ static struct claim *adopt(struct claim *claim, const struct store_entry *entry)
 		return NULL;
 	DL_DELETE(claim->lock->unplaced, claim);
 	claim->name = name;
-	claim->sequence = entry->sequence;
+	claim->parts.sequence = entry->claim.sequence;
 	claim->state = CLAIM_QUEUED;
 	return claim;
 }
@@ -118,14 +116,19 @@ static void withdraw_ghost(struct lock *lock, const struct store_entry *entry)
 	claim_withdraw(claim);
 }
 
+static bool is_of_this_session(const struct lock *lock, const struct store_entry *entry)
+{
+	return entry->claim.id.session == claim_id_session(lock->engine->session_number);
+}
+
 /* The claim that belongs into the queue for an entry that is not there yet; NULL for none. */
 static struct claim *admit(struct lock *lock, const struct store_entry *entry)
 {
-	if (entry->id.session == lock->engine->session_number) {
-		struct claim *claim = find_by_id(lock->unplaced, entry->id);
+	if (is_of_this_session(lock, entry)) {
+		struct claim *claim = find_by_id(lock->unplaced, entry->claim.id);
 		if (claim != NULL)
 			return claim->state == CLAIM_UNCERTAIN ? adopt(claim, entry) : NULL;
-		if (find_by_id(lock->leaving, entry->id) == NULL)
+		if (find_by_id(lock->leaving, entry->claim.id) == NULL)
 			withdraw_ghost(lock, entry);
 		return NULL;
 	}
@@ -143,6 +146,7 @@ static void confirm(struct claim *claim)
 	if (claim->state != CLAIM_QUEUED)
 		return;
 	claim->state = CLAIM_WAITING;
+	claim->fresh = true; /* the list was made after the claim was placed */
 	queue_unsettle(claim);
 }
 
@@ -167,8 +171,8 @@ void queue_merge(struct lock *lock, const struct store_entry *entries, size_t co
 		const struct store_entry *entry = &entries[i];
 		int order = 1;
 		while (at != NULL &&
-		       (order = claim_name_compare(at->sequence, at->name, entry->sequence,
-						   entry->name)) < 0) {
+		       (order = claim_name_compare(at->parts.sequence, at->name,
+						   entry->claim.sequence, entry->name)) < 0) {
 			struct claim *missing = at;
 			at = at->next;
 			vanish(missing, &gone);
@@ -180,7 +184,7 @@ void queue_merge(struct lock *lock, const struct store_entry *entries, size_t co
 			claim = admit(lock, entry);
 			if (claim != NULL)
 				queue_insert_before(lock, at, claim);
-			else if (entry->id.session != lock->engine->session_number)
+			else if (!is_of_this_session(lock, entry))
 				complete =
 					false; /* out of memory: what stands behind stays QUEUED */
 		}
@@ -194,10 +198,10 @@ void queue_merge(struct lock *lock, const struct store_entry *entries, size_t co
 	}
 	if (count > 0 && complete) {
 		lock->known = true;
-		lock->known_to = entries[count - 1].sequence;
+		lock->known_to = entries[count - 1].claim.sequence;
 	}
 	withdraw_abandoned(lock);
-	if (--lock->own_in_queue == 0)
-		queue_forget(lock);
+	lock->own_in_queue--;
+	queue_release(lock);
 	account_for_gone(lock, gone);
 }

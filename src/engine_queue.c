@@ -4,20 +4,108 @@
  * front that conflicts with it; when a claim goes, only those tied to it are looked at again, and
  * walk the known queue further to the front. So a hand-over costs the same however long the queue
  * is, and nothing but the nearest foreign claim is ever watched. Loop thread only.
+ *
+ * What a claim covers is known from its name, and exactly, for claims of record locks, from its
+ * data. It only ever becomes less: what is known of a foreign claim may be too much, but never too
+ * little. More is always another claim, at the end of the queue.
+ *
+ * Precedence. A process that holds a part of the file and asks for more, or for the same part in a
+ * stronger mode, must not wait for those who wait for what it holds. Its new claim carries an
+ * anchor (claim_name.h), and goes before claims that came between and are not held. Whether one is,
+ * its host alone knows; for claims that stand behind a foreign claim of record locks, which may be
+ * an anchor, it says so in their data:
+ *
+ * - Such a claim that is blocked writes that it waits. To be granted after that, it takes this
+ *   back, and then makes a list, in the order of the session. If that shows a claim with an anchor
+ *   that has precedence, it is blocked by that one. One that never was blocked is granted by the
+ *   list that was made after it was placed.
+ * - A claim with an anchor goes before a foreign one that stands in front of it if it reads there,
+ *   after it was placed, that it waits. Else it waits for that one.
+ *
+ * So of two such claims, either the second one reads that the first one waits, and then stands in
+ * the list that the first one needs; or it waits for the first one, which may hold.
+ *
+ * Claims of other clients say nothing, and are waited for.
  */
-#include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "engine_state.h"
-#include "log.h"
+
+bool owners_are_one(const struct owner *a, const struct owner *b)
+{
+	const struct records *records = a->records != NULL ? a->records : b->records;
+	const struct owner *file = a->records != NULL ? b : a;
+	if (a == b)
+		return true;
+	if (records == NULL || file->records != NULL)
+		return false;
+	for (size_t i = 0; i < records->files_count; i++) {
+		if (records->files[i] == file)
+			return true;
+	}
+	return false;
+}
+
+bool claims_cross(const struct claim *a, const struct claim *b)
+{
+	if (!claim_span_overlaps(a->parts.span, b->parts.span))
+		return false;
+	if (a->coverage != NULL && b->coverage != NULL)
+		return range_sets_conflict(&a->coverage->ranges, &b->coverage->ranges);
+	if (a->coverage != NULL)
+		return range_set_conflict(&a->coverage->ranges, b->parts.span, b->parts.mode) !=
+		       NULL;
+	if (b->coverage != NULL)
+		return range_set_conflict(&b->coverage->ranges, a->parts.span, a->parts.mode) !=
+		       NULL;
+	return a->parts.mode == CLAIM_EXCLUSIVE || b->parts.mode == CLAIM_EXCLUSIVE;
+}
+
+static bool was_handed_over(const struct claim *claim)
+{
+	return claim->owner->records != NULL && claim->coverage == NULL;
+}
 
 bool claims_conflict(const struct claim *a, const struct claim *b)
 {
-	if (a->mode == CLAIM_SHARED && b->mode == CLAIM_SHARED)
+	if (!claims_cross(a, b))
 		return false;
-	return a->owner == NULL || a->owner != b->owner;
+	if (a->owner == NULL || b->owner == NULL)
+		return true;
+	/* Once a flock was handed over, it may cover locks of several processes. */
+	if (a->owner != b->owner && (was_handed_over(a) || was_handed_over(b)))
+		return true;
+	return !owners_are_one(a->owner, b->owner) || records_are_in_the_way(a, b);
+}
+
+int claims_compare(const struct claim *a, const struct claim *b)
+{
+	return claim_name_compare(a->parts.sequence, a->name, b->parts.sequence, b->name);
+}
+
+bool claim_has_precedence(const struct claim *claim, const struct claim *over)
+{
+	return claim->parts.anchored && over->parts.id.session != 0 &&
+	       claim_name_compare(claim->parts.anchor, "", over->parts.sequence, "") < 0 &&
+	       claims_compare(over, claim) < 0 &&
+	       claim_span_overlaps(claim->parts.anchor_span, over->parts.span);
+}
+
+bool claim_is_behind(const struct claim *claim, const struct claim *behind)
+{
+	if (claim_has_precedence(behind, claim))
+		return claims_conflict(behind, claim);
+	return claim->owner != NULL && behind->owner != NULL &&
+	       owners_are_one(behind->owner, claim->owner) && claims_conflict(behind, claim);
+}
+
+bool claim_passes(const struct claim *claim, const struct claim *front)
+{
+	if (!claim_has_precedence(claim, front))
+		return false;
+	if (front->state != CLAIM_FOREIGN)
+		return front->state != CLAIM_HELD;
+	return front->read && front->says_waits;
 }
 
 /* The claim in front of this one; NULL at the head. */
@@ -33,25 +121,51 @@ static bool is_only_claim(const struct claim *claim)
 	return claim->owner != NULL && claim->owner_next == NULL && claim->owner->claims == claim;
 }
 
+/* A claim with an anchor is blocked. Reads all that it may go before if they wait. */
+static void read_fronts(const struct claim *claim, struct claim *blocker)
+{
+	struct claim *front;
+	for (front = blocker; front != NULL; front = in_front(front)) {
+		if (front->state == CLAIM_FOREIGN && !front->read &&
+		    claim_has_precedence(claim, front) && claims_cross(front, claim))
+			claim_watch(front);
+	}
+}
+
 static struct claim *find_blocker(const struct claim *claim)
 {
-	bool only = is_only_claim(claim);
+	const struct lock *lock = claim->lock;
+	bool only = lock->records == NULL && lock->records_in_queue == 0 && is_only_claim(claim);
+
 	for (struct claim *front = in_front(claim); front != NULL; front = in_front(front)) {
-		if (claims_conflict(front, claim))
+		if (claims_conflict(front, claim) && !claim_passes(claim, front)) {
+			if (claim->parts.anchored)
+				read_fronts(claim, front);
 			return front;
+		}
 		/* A reader that has looked at everything in front of it has looked for us too. */
-		if (only && front->mode == claim->mode && is_only_claim(front)) {
+		if (only && front->parts.mode == claim->parts.mode && is_only_claim(front)) {
 			if (front->state == CLAIM_HELD)
 				return NULL;
 			if (front->state == CLAIM_WAITING && !front->unsettled)
 				return front->blocker;
 		}
 	}
+	if (lock->records_in_queue == 0)
+		return NULL;
+	for (struct claim *behind = claim->next; behind != NULL; behind = behind->next) {
+		if (claim_is_behind(claim, behind))
+			return behind;
+	}
 	return NULL;
 }
 
 static void set_blocker(struct claim *claim, struct claim *blocker)
 {
+	if (blocker != NULL) {
+		claim->fresh = false;
+		claim->list_wanted = 0;
+	}
 	if (claim->blocker == blocker)
 		return;
 	if (claim->blocker != NULL)
@@ -88,20 +202,76 @@ static bool would_wait_for(const struct claim *blocker)
 	       (blocker->asked && blocker->waits);
 }
 
+/* Whether the blocker's data may tell that it is not in the way, and has not been read. */
+static bool may_let_pass(const struct claim *blocker, const struct claim *claim)
+{
+	return blocker->state == CLAIM_FOREIGN && !blocker->read &&
+	       (blocker->parts.record || claim_has_precedence(claim, blocker));
+}
+
+/* Whether a claim that is not blocked can be granted: nobody can be there who has precedence. Asks
+ * for what is needed to tell. */
+static bool is_sure(struct claim *claim)
+{
+	if (!claim->careful)
+		return true;
+	if (claim->says_waits) {
+		claim->says_waits = false;
+		claim_amend(claim);
+	}
+	if (!claim->fresh && !claim->amended && claim->list_wanted == 0)
+		claim->list_wanted = lock_list_anew(claim->lock);
+	return claim->fresh;
+}
+
+/* Says for whom, too: whether a flock and record locks of one host are in each other's way, others
+ * cannot know. */
+static void say_waits(struct claim *claim, const struct claim *blocker)
+{
+	bool unclear = blocker->state != CLAIM_FOREIGN &&
+		       blocker->parts.record != claim->parts.record &&
+		       claim->waits_for != blocker->parts.sequence;
+	if (!claim->careful || (claim->says_waits && !unclear))
+		return;
+	claim->says_waits = true;
+	claim->waits_for = blocker->parts.sequence;
+	claim_amend(claim);
+}
+
+static void settle_blocked(struct claim *claim, struct claim *blocker)
+{
+	if (claim->asked && !claim->waits && would_wait_for(blocker) &&
+	    !may_let_pass(blocker, claim)) {
+		claim_decide(claim, -EWOULDBLOCK);
+		return;
+	}
+	say_waits(claim, blocker);
+	if (blocker->state == CLAIM_FOREIGN)
+		claim_watch(blocker);
+	if (claim->asked && claim->waits && claim->kind == LOCK_KIND_RECORD &&
+	    claim_closes_circle(claim))
+		claim_decide(claim, -EDEADLK);
+}
+
 static void settle(struct claim *claim)
 {
 	struct engine *engine = claim->lock->engine;
-	struct claim *blocker = find_blocker(claim);
+	struct claim *blocker;
 
-	set_blocker(claim, blocker);
-	if (blocker == NULL) {
-		if (claim->asked && engine_may_grant(engine))
-			claim_decide(claim, 0);
-	} else if (claim->asked && !claim->waits && would_wait_for(blocker)) {
-		claim_decide(claim, -EWOULDBLOCK);
-	} else if (blocker->state == CLAIM_FOREIGN) {
-		claim_watch(blocker);
+	/* What a flock covers now need not wait for those who wait for that flock. */
+	if (claim->asked && claim->kind == LOCK_KIND_RECORD && records_cover(claim)) {
+		claim_decide(claim, 0);
+		return;
 	}
+	if (claim_is_adrift(claim) && claim_requeue(claim))
+		return;
+	blocker = find_blocker(claim);
+	claim->careful |= claim->lock->foreign_records_in_queue > 0;
+	set_blocker(claim, blocker);
+	if (blocker != NULL)
+		settle_blocked(claim, blocker);
+	else if (claim->asked && engine_may_grant(engine) && is_sure(claim))
+		claim_decide(claim, 0);
 }
 
 void engine_settle(struct engine *engine)
@@ -115,7 +285,7 @@ void engine_settle(struct engine *engine)
 
 /* No claim of ours is left in the queue: what is known of it grows stale. A watch cannot be undone,
  * so a watched claim is kept aside, for the next wish that finds it in its way. */
-void queue_forget(struct lock *lock)
+static void forget(struct lock *lock)
 {
 	struct claim *claim, *next;
 	DL_FOREACH_SAFE (lock->queue, claim, next) {
@@ -126,6 +296,44 @@ void queue_forget(struct lock *lock)
 			claim_free(claim);
 	}
 	lock->known = false;
+	lock->foreign_in_queue = lock->foreign_records_in_queue = lock->records_in_queue = 0;
+}
+
+/* Counts a claim into the queue or out of it. */
+static void count(const struct claim *claim, bool in)
+{
+	struct lock *lock = claim->lock;
+	bool foreign = claim->state == CLAIM_FOREIGN;
+	size_t one = in ? 1 : (size_t)-1;
+	if (claim->parts.record || claim->parts.anchored)
+		lock->records_in_queue += one;
+	if (!foreign)
+		lock->own_in_queue += one;
+	else
+		lock->foreign_in_queue += one;
+	if (foreign && claim->parts.record)
+		lock->foreign_records_in_queue += one;
+}
+
+/* Who is not blocked may be by a claim with an anchor that has come. */
+static void look_for_precedence(const struct claim *come)
+{
+	struct claim *claim;
+	if (!come->parts.anchored)
+		return;
+	DL_FOREACH (come->lock->queue, claim) {
+		if (claim->blocker == NULL)
+			queue_unsettle(claim);
+	}
+}
+
+void queue_release(struct lock *lock)
+{
+	/* Only tests are left: nothing tells when an empty queue's numbers restart. */
+	if (lock->own_in_queue == lock->tests_count)
+		lock->known = false;
+	if (lock->own_in_queue == 0)
+		forget(lock);
 }
 
 void queue_insert_before(struct lock *lock, struct claim *at, struct claim *claim)
@@ -134,37 +342,42 @@ void queue_insert_before(struct lock *lock, struct claim *at, struct claim *clai
 		DL_APPEND(lock->queue, claim);
 	else
 		DL_PREPEND_ELEM(lock->queue, at, claim);
-	if (claim->state != CLAIM_FOREIGN)
-		lock->own_in_queue++;
+	count(claim, true);
+	look_for_precedence(claim);
 }
 
 void queue_insert(struct claim *claim)
 {
 	struct lock *lock = claim->lock;
 	struct claim *front = lock->queue == NULL ? NULL : lock->queue->prev;
-	while (front != NULL &&
-	       claim_name_compare(front->sequence, front->name, claim->sequence, claim->name) > 0)
+	while (front != NULL && claims_compare(front, claim) > 0)
 		front = in_front(front);
 	if (front == NULL)
 		DL_PREPEND(lock->queue, claim);
 	else
 		DL_APPEND_ELEM(lock->queue, front, claim);
-	if (claim->state != CLAIM_FOREIGN)
-		lock->own_in_queue++;
+	count(claim, true);
+	look_for_precedence(claim);
 }
 
 void queue_remove(struct claim *claim)
 {
 	struct lock *lock = claim->lock;
-	struct claim *waiter, *next;
 
 	drop_from_unsettled(claim);
 	set_blocker(claim, NULL);
+	queue_weaken(claim);
+	DL_DELETE(lock->queue, claim);
+	count(claim, false);
+	if (claim->state != CLAIM_FOREIGN)
+		queue_release(lock);
+}
+
+void queue_weaken(struct claim *claim)
+{
+	struct claim *waiter, *next;
 	DL_FOREACH_SAFE2 (claim->blocked, waiter, next, blocked_next) {
 		set_blocker(waiter, NULL);
 		queue_unsettle(waiter);
 	}
-	DL_DELETE(lock->queue, claim);
-	if (claim->state != CLAIM_FOREIGN && --lock->own_in_queue == 0)
-		queue_forget(lock);
 }

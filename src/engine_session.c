@@ -25,6 +25,15 @@ static void free_all(struct claim **list)
 	}
 }
 
+/* Nothing will be heard of what was sent. */
+static void forget_amendments(struct claim *list)
+{
+	struct claim *claim;
+	DL_FOREACH (list, claim) {
+		claim->amending = claim->amended = false;
+	}
+}
+
 /* The session of a lock's claims is over, and all that was sent in it is void. */
 static void lose_session(struct lock *lock)
 {
@@ -35,6 +44,9 @@ static void lose_session(struct lock *lock)
 	lock->unplaced = NULL;
 	lock->listing = false;
 	lock->placing_with_list = 0;
+	forget_amendments(lock->leaving);
+	forget_amendments(lock->queue);
+	forget_amendments(unplaced);
 	free_all(&lock->leaving);
 	/* In the queue's order first, then in the order of asking: that is how they will queue
 	 * anew. */
@@ -48,7 +60,8 @@ static void lose_session(struct lock *lock)
 		else
 			DL_APPEND(lock->unplaced, claim);
 	}
-	lock->own_in_queue = 0;
+	lock->own_in_queue = lock->tests_count;
+	lock->foreign_in_queue = lock->foreign_records_in_queue = lock->records_in_queue = 0;
 	free_all(&lock->queue);
 	free_all(&lock->watched);
 	lock->known = false;
@@ -62,6 +75,9 @@ static void lose_session(struct lock *lock)
 		log_error("%s: lock lost with the session", lock->path);
 		DL_DELETE(lost, claim);
 		claim_lose(claim);
+	}
+	DL_FOREACH (lock->tests, claim) {
+		claim->list_wanted = lock->lists_sent + 1;
 	}
 }
 

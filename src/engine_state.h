@@ -6,6 +6,9 @@
  *   engine_claim.c  the life of one claim: placing, deciding, withdrawing
  *   engine_queue.c  the order of claims in one lock: who blocks whom, who is next
  *   engine_merge.c  bringing the queue in line with a list from the store
+ *   engine_record.c  record locks: what processes hold, and which of their claims stand for it
+ *   engine_deadlock.c  who waits for whom in a circle
+ *   engine_test.c   F_GETLK: what a wish would conflict with
  *   engine_store.c  what the store tells: answers and lists
  *   engine_session.c  the session and its lease
  *
@@ -26,6 +29,8 @@
  *                              would have to wait, may not  LEAVING, decided -EWOULDBLOCK
  *   HELD       lock->queue     released                   LEAVING
  *   LEAVING    lock->leaving   withdrawn                  freed
+ *   TESTING    lock->tests     list has come, all that    told, freed
+ *                              conflicts has been read
  *                              ambiguous or failed        LEAVING, withdraw() sent again
  *   any        -               session lost               HELD: owner lost, freed; a wish: WANTED;
  *                                                         else freed
@@ -55,6 +60,16 @@ enum claim_state {
 	CLAIM_HELD,
 	CLAIM_LEAVING,
 	CLAIM_FOREIGN,
+	CLAIM_TESTING,
+};
+
+/* What a claim of record locks is about. */
+struct coverage {
+	struct range_set ranges; /* all that the claim covers; only becomes less */
+	struct range_set next;	 /* what it will be, while a change is prepared */
+	struct range asked;	 /* ours: what is held from the grant on */
+	struct owner *file;	 /* ours: through which it was asked for */
+	uint64_t process_id;	 /* of a test: who asks */
 };
 
 struct claim {
@@ -65,18 +80,31 @@ struct claim {
 	struct claim *owner_prev, *owner_next;
 
 	enum claim_state state;
-	enum claim_mode mode;
 	enum lock_kind kind;
 	bool waits; /* a wish that may wait */
 	bool asked; /* a wish waits for its decision; cookie is set */
 	bool sent; /* LEAVING: withdraw() is under way; FOREIGN: watch() is; PLACING: with a list */
-	bool unsettled; /* in engine->unsettled */
+	bool unsettled;	 /* in engine->unsettled */
+	bool read;	 /* FOREIGN: its data has been read, and is read again when it changes */
+	bool amending;	 /* amend() is under way */
+	bool amended;	 /* its data in the store is to be replaced (again) */
+	bool says_waits; /* its data does, or is about to: see engine_queue.c */
+	bool careful;	 /* ours: stood behind a foreign claim of record locks */
+	bool fresh;	 /* ours, not blocked: no list is needed to be sure of that (any more) */
 
-	int64_t sent_ms; /* when place() or withdraw() was sent */
-	struct claim_id id;
-	int32_t sequence;
-	char *name; /* NULL until it is placed */
-	char *text; /* NULL from the grant on */
+	int32_t waits_for;    /* for the claim of that number */
+	int pid;	      /* of who asked */
+	int64_t sent_ms;      /* when place() or withdraw() was sent */
+	uint64_t list_wanted; /* the list that will make it fresh, or answer the test; 0: none */
+	uint64_t circle_list; /* the list in which a circle is to be seen again */
+	int circles;	      /* in how many it was asked to be */
+	uint64_t visited;     /* by the search of engine_deadlock.c, */
+	uint64_t judged;      /* and whether it may wait found out by that: */
+	bool may_wait;
+	struct claim_name parts;
+	struct coverage *coverage; /* NULL: the whole span of its name, in the mode of its name */
+	char *name;		   /* NULL until it is placed */
+	char *text;		   /* of the asker; NULL from the grant on, but for record locks */
 	void *cookie;
 
 	/* The nearest claim in front that conflicts, and whom this one blocks in that way. */
@@ -90,9 +118,35 @@ struct owner {
 	struct lock *lock;
 	void *cookie;
 	bool lost;
-	struct claim *claims; /* all that it asks for, lingers for or holds */
-	struct claim *open;   /* the claim it holds by open(O_EXCL) */
-	struct claim *flock;  /* the claim it holds by flock(2) */
+	uint32_t number;	 /* in the ids of its claims */
+	struct claim *claims;	 /* all that it asks for, lingers for or holds */
+	struct claim *open;	 /* the claim it holds by open(O_EXCL) */
+	struct claim *flock;	 /* the claim it holds by flock(2) */
+	struct records *records; /* of a process; NULL: this is an open file */
+};
+
+/* What makes an owner a process with record locks on a file. Its claims are those of its record
+ * locks, and those that it took over from a flock(2) which was released before the record locks
+ * that the flock covered. */
+struct records {
+	UT_hash_handle hh; /* in lock->records, by process_id */
+	uint64_t process_id;
+	struct owner owner;
+	struct process *process;
+	struct records *process_prev, *process_next;
+	struct range_set held;
+	struct owner **files; /* open files through which it has locked */
+	size_t files_count, files_capacity;
+	int pid;
+};
+
+/* A process, as the kernel's number says, on all files of this host. */
+struct process {
+	UT_hash_handle hh; /* in engine->processes, by id */
+	uint64_t id;
+	uint32_t number; /* in the ids of its claims */
+	struct records *records;
+	size_t ranges; /* that it holds */
 };
 
 struct lock {
@@ -105,7 +159,14 @@ struct lock {
 	struct claim *queue;	/* ours and foreign ones, in the store's order */
 	struct claim *leaving;	/* ours */
 	struct claim *watched;	/* foreign, out of the queue's books but with a watch */
-	size_t own_in_queue;
+	struct claim *tests;	/* ours, that never stand in a queue */
+	size_t own_in_queue;	/* and tests: what the queue is kept for */
+	size_t tests_count;
+	size_t foreign_in_queue;
+	size_t foreign_records_in_queue; /* of record locks among them */
+	size_t records_in_queue;	 /* anybody's of record locks, or with an anchor */
+	struct records *records;
+	size_t ranges; /* held by processes of this host */
 
 	/* Once it is known, `queue` has every claim numbered up to known_to that exists: claims in
 	 * front can go, but never come. It is known only while a claim of ours stands in it (an
@@ -115,6 +176,7 @@ struct lock {
 	size_t placing_with_list; /* place() under way that will bring the queue along */
 
 	bool listing; /* a list() is under way */
+	uint64_t lists_sent, lists_done;
 
 	char path[];
 };
@@ -137,20 +199,40 @@ struct engine {
 	size_t holders;
 	size_t waiters;
 	uint64_t session_number; /* of claim ids */
-	uint64_t claim_number;
+	uint32_t claim_number;
+	uint32_t owner_number;
+	struct process *processes;
+	uint64_t searches; /* for circles, so far */
 };
+
+/* engine.c */
+
+/* Tells that the owner has lost a lock, unless that was told, and ends its wishes with -EIO. */
+void owner_lose(struct owner *owner);
+
+/* Whether somebody of this host, who is known without asking, is surely in the way of a wish. */
+bool would_wait_here(const struct owner *owner, struct range range);
+
+/* Makes the claim a wish and sends it on its way. */
+void wish(struct claim *claim, bool waits, void *cookie);
 
 /* engine_claim.c */
 
 /* A new wish of the owner at the end of lock->unplaced. Returns NULL when out of memory. */
-struct claim *claim_create(struct owner *owner, enum lock_kind kind, enum claim_mode mode,
-			   const char *text);
+struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct range range,
+			   const struct engine_caller *caller);
 
 /* Frees a claim that is in no list but its owner's. */
 void claim_free(struct claim *claim);
 
+/* Ends one that is in no list but its owner's: frees it, if the store need not answer first. */
+void claim_end(struct claim *claim);
+
 /* Marks the claim as somebody's wish, and sets its limit. */
 void claim_ask(struct claim *claim, bool waits, void *cookie);
+
+/* The claim is HELD from now on. */
+void claim_hold(struct claim *claim);
 
 /* The end of the wish: result 0 makes the claim HELD, another one withdraws it. */
 void claim_decide(struct claim *claim, int result);
@@ -158,24 +240,58 @@ void claim_decide(struct claim *claim, int result);
 /* Takes the claim away, from whatever state, without a decision. It may be freed. */
 void claim_withdraw(struct claim *claim);
 
+/* Takes a flock or an open away, or hands it to a process whose record locks it covers. */
+void claim_release(struct claim *claim);
+
+/* The claim is another owner's from now on. */
+void claim_hand_over(struct claim *claim, struct owner *owner);
+
+/* Whether a WAITING claim has lost its anchor: its owner, and who is one with it, holds nothing any
+ * more. Others would wait for it who owe it nothing, perhaps in a circle. */
+bool claim_is_adrift(const struct claim *claim);
+
+/* Lets a WAITING claim go to the end of the queue, under a new name. Returns false without
+ * the memory for that: it stays. */
+bool claim_requeue(struct claim *claim);
+
 /* Back to WANTED with a new identity, out of any list; the caller puts it into lock->unplaced. */
 void claim_start_over(struct claim *claim);
 
 /* The owner of a HELD claim, already out of the queue, has lost it: tells, ends its other wishes
- * with -EIO, frees the claim. */
+ * with -EIO, ends the claim. */
 void claim_lose(struct claim *claim);
 
 /* Sends what the claim wants sent, if the store is connected. */
 void claim_place(struct claim *claim);
 void claim_watch(struct claim *claim);
+void claim_amend(struct claim *claim);
 
 /* Notes that something has failed and is to be sent again after so long. */
 void engine_retry_in(struct engine *engine, int64_t delay_ms);
 
 /* engine_queue.c */
 
+/* Whether a and b are one when it comes to conflicts. */
+bool owners_are_one(const struct owner *a, const struct owner *b);
+
+/* Whether what two claims of one lock cover excludes each other, whosever they are. */
+bool claims_cross(const struct claim *a, const struct claim *b);
+
 /* Whether two claims of one lock exclude each other. */
 bool claims_conflict(const struct claim *a, const struct claim *b);
+
+/* Negative, zero or positive as the claims stand in the queue. */
+int claims_compare(const struct claim *a, const struct claim *b);
+
+/* Whether a claim, by its anchor, goes before one that stands in front of it and is not held. */
+bool claim_has_precedence(const struct claim *claim, const struct claim *over);
+
+/* Whether a claim is to wait for one that stands behind it: that has precedence, or is a flock
+ * through the same open file, which others have locked under. */
+bool claim_is_behind(const struct claim *claim, const struct claim *behind);
+
+/* Whether a claim goes before one that stands in front of it, as far as is known. */
+bool claim_passes(const struct claim *claim, const struct claim *front);
 
 /* Puts a claim that has a sequence number where it belongs. */
 void queue_insert(struct claim *claim);
@@ -183,11 +299,14 @@ void queue_insert(struct claim *claim);
 /* Puts a claim in front of `at`; NULL: at the end. */
 void queue_insert_before(struct lock *lock, struct claim *at, struct claim *claim);
 
-/* No claim of ours is left in the queue: what is known of it grows stale, and is dropped. */
-void queue_forget(struct lock *lock);
-
 /* Takes a claim out of the queue; whom it blocked is looked at again. */
 void queue_remove(struct claim *claim);
+
+/* The claim covers less, or is known to: whom it blocked is looked at again. */
+void queue_weaken(struct claim *claim);
+
+/* One claim of ours, or test, needs the queue no longer. */
+void queue_release(struct lock *lock);
 
 /* Notes that a WAITING claim's place is to be looked at, by engine_settle(). */
 void queue_unsettle(struct claim *claim);
@@ -199,6 +318,59 @@ void engine_settle(struct engine *engine);
 
 /* Brings the queue in line with a list from the store. */
 void queue_merge(struct lock *lock, const struct store_entry *entries, size_t count);
+
+/* engine_record.c */
+
+/* Whether the process can have what the claim asks for without it: by what it holds, or a flock. */
+bool records_cover(const struct claim *claim);
+
+/* Its owner holds what the claim asked for. It is HELD, if it is needed for that, and others that
+ * it makes needless go. Returns 0; or -ENOMEM, and the claim is withdrawn. */
+int records_grant(struct claim *claim);
+
+/* Whether a flock covers record locks that are in the way of a claim of record locks. */
+bool records_are_in_the_way(const struct claim *flock, const struct claim *claim);
+
+/* A process whose record locks need the flock's claim; NULL: nobody does. */
+struct owner *records_heir(const struct claim *flock);
+
+/* The open file is closed. */
+void records_forget_file(struct owner *file);
+
+/* The process has lost a lock: it holds nothing any more, and its open files are told. */
+void records_lose(struct records *records);
+
+/* The open file has lost a lock: ends what processes ask for through it. */
+void records_lose_file(const struct owner *file);
+
+/* A flock was lost: so is what only that covered. */
+void records_lose_uncovered(struct lock *lock);
+
+/* Whether the process holds record locks on any file of this host. */
+bool process_holds(const struct process *process);
+
+/* Those of a process; NULL: it has none on that lock. */
+struct records *records_find(const struct lock *lock, uint64_t process_id);
+
+/* engine_deadlock.c */
+
+/* Whether the claim's owner waits for itself, by others who came earlier. Reads foreign claims that
+ * have to be known first: then the claim is unsettled again. */
+bool claim_closes_circle(struct claim *claim);
+
+/* engine_test.c */
+
+/* Answers the tests that can be. */
+void tests_settle(struct lock *lock);
+
+/* A foreign claim has gone, and its owner may have another one for the same range: looks again. */
+void tests_look_anew(struct lock *lock);
+
+/* Ends a test without an answer. */
+void test_end(struct claim *claim);
+
+/* Ends a test with an answer. */
+void test_answer(struct claim *claim, int error, const struct engine_conflict *conflict);
 
 /* engine_session.c */
 
@@ -224,6 +396,9 @@ void engine_on_heartbeat(void *context, int error);
 
 /* Asks the store for the queue of the lock, unless that is under way. */
 void lock_list(struct lock *lock);
+
+/* The number of the first list that will be sent from now on, which is asked for. */
+uint64_t lock_list_anew(struct lock *lock);
 
 /* Frees the lock if nothing needs it. */
 void lock_free_if_unused(struct lock *lock);

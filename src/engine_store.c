@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "claim_data.h"
 #include "engine_state.h"
 #include "log.h"
 
@@ -26,13 +27,34 @@ static void retry_after(struct lock *lock, const char *what, int error)
 	engine_retry_in(lock->engine, RETRY_LATER_MS);
 }
 
+/* To look for a claim after the connection broke takes a server that is not behind. Everything else
+ * that a list is for comes after something that this session was told. */
+static bool is_looking(const struct lock *lock)
+{
+	const struct claim *claim;
+	DL_FOREACH (lock->unplaced, claim) {
+		if (claim->state == CLAIM_UNCERTAIN)
+			return true;
+	}
+	return false;
+}
+
 void lock_list(struct lock *lock)
 {
 	struct engine *engine = lock->engine;
 	if (lock->listing || engine->session != STORE_CONNECTED)
 		return;
 	lock->listing = true;
-	engine->store->ops->list(engine->store, lock, lock->path, true);
+	lock->lists_sent++;
+	engine->store->ops->list(engine->store, lock, lock->path,
+				 is_looking(lock) || lock->tests != NULL);
+}
+
+uint64_t lock_list_anew(struct lock *lock)
+{
+	uint64_t number = lock->lists_sent + 1;
+	lock_list(lock);
+	return number;
 }
 
 static bool needs_list(const struct lock *lock)
@@ -43,7 +65,12 @@ static bool needs_list(const struct lock *lock)
 			return true;
 	}
 	DL_FOREACH (lock->queue, claim) {
-		if (claim->state == CLAIM_QUEUED)
+		if (claim->state == CLAIM_QUEUED || claim->list_wanted > lock->lists_done ||
+		    claim->circle_list > lock->lists_done)
+			return true;
+	}
+	DL_FOREACH (lock->tests, claim) {
+		if (claim->list_wanted > lock->lists_done)
 			return true;
 	}
 	return false;
@@ -59,19 +86,23 @@ void lock_resume(struct lock *lock)
 		claim_place(claim);
 	}
 	DL_FOREACH (lock->queue, claim) {
+		if (claim->amended)
+			claim_amend(claim);
 		if (claim->state == CLAIM_FOREIGN && claim->blocked != NULL)
 			claim_watch(claim);
-		else if (claim->state == CLAIM_WAITING && claim->blocker == NULL)
+		else if (claim->state == CLAIM_WAITING &&
+			 (claim->blocker == NULL || claim->parts.record))
 			queue_unsettle(claim);
 	}
 	if (needs_list(lock))
 		lock_list(lock);
+	tests_settle(lock);
 }
 
 void lock_free_if_unused(struct lock *lock)
 {
 	if (lock->owners > 0 || lock->unplaced != NULL || lock->queue != NULL ||
-	    lock->leaving != NULL || lock->watched != NULL || lock->listing)
+	    lock->leaving != NULL || lock->watched != NULL || lock->tests != NULL || lock->listing)
 		return;
 	HASH_DEL(lock->engine->locks, lock);
 	free(lock);
@@ -85,7 +116,7 @@ static bool take_place(struct claim *claim, const char *name, int32_t sequence)
 	if (claim->name == NULL)
 		return false;
 	DL_DELETE(claim->lock->unplaced, claim);
-	claim->sequence = sequence;
+	claim->parts.sequence = sequence;
 	claim->state = CLAIM_QUEUED;
 	queue_insert(claim);
 	return true;
@@ -123,13 +154,16 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 		place_failed(claim, error);
 	} else {
 		/* A wish that does not wait asked for the queue as it is now: without the list it
-		 * must not be refused by what was known before. */
-		bool stale = entries == NULL && claim->asked && !claim->waits;
+		 * must not be refused by what was known before. Nor may one with an anchor go
+		 * before others by that. */
+		bool anchored = claim->parts.anchored && lock->foreign_in_queue > 0;
+		bool stale = entries == NULL && (anchored || (claim->asked && !claim->waits));
 		bool adjacent =
 			lock->known && !stale && (uint32_t)sequence == (uint32_t)lock->known_to + 1;
 		if (adjacent) {
 			lock->known_to = sequence;
 			claim->state = CLAIM_WAITING;
+			claim->fresh = entries != NULL;
 			queue_unsettle(claim);
 		}
 		if (claim->owner == NULL)
@@ -162,6 +196,22 @@ static void resolve_uncertain(struct lock *lock)
 	}
 }
 
+/* Claims that waited for the list, to be sure of what they see. What they wrote before it was sent
+ * is there, or has failed. */
+static void refresh(struct lock *lock)
+{
+	struct claim *claim;
+	DL_FOREACH (lock->queue, claim) {
+		if (claim->circle_list > 0 && claim->circle_list <= lock->lists_done)
+			queue_unsettle(claim);
+		if (claim->list_wanted == 0 || claim->list_wanted > lock->lists_done)
+			continue;
+		claim->list_wanted = 0;
+		claim->fresh = !claim->amended && !claim->amending;
+		queue_unsettle(claim);
+	}
+}
+
 static void on_listed(void *context, void *tag, int error, const struct store_entry *entries,
 		      size_t count)
 {
@@ -173,12 +223,15 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 		if (needs_list(lock))
 			retry_after(lock, "list of claims", error);
 	} else {
+		lock->lists_done = lock->lists_sent;
 		queue_merge(lock, entries, count);
 		resolve_uncertain(lock);
+		refresh(lock);
 		if (needs_list(lock))
 			lock_list(lock);
 	}
 	engine_settle(engine);
+	tests_settle(lock);
 	lock_free_if_unused(lock);
 }
 
@@ -192,20 +245,102 @@ static bool is_in(const struct claim *list, const struct claim *wanted)
 	return false;
 }
 
+/* What a foreign claim covers is known to be less than its name says. Returns 0 or -ENOMEM. */
+static int note_ranges(struct claim *claim, const struct range_set *told)
+{
+	struct range_set name = {0}, ranges = {0};
+	struct coverage *coverage = claim->coverage;
+	int error = range_set_lock(&name, claim->parts.span, claim->parts.mode);
+
+	if (error == 0)
+		error = range_set_intersect(&name, told, &ranges);
+	if (error == 0 && coverage == NULL)
+		coverage = calloc(1, sizeof(*coverage));
+	range_set_finish(&name);
+	if (error != 0 || coverage == NULL) {
+		range_set_finish(&ranges);
+		return -ENOMEM;
+	}
+	range_set_finish(&coverage->ranges);
+	coverage->ranges = ranges;
+	claim->coverage = coverage;
+	return 0;
+}
+
+static int note_data(struct claim *claim, const char *text)
+{
+	struct claim_data data;
+	int error = claim_data_parse(text, &data);
+	if (error != 0)
+		return error;
+	claim->says_waits = data.waits;
+	claim->waits_for = data.waits_for;
+	if (!data.has_ranges)
+		return 0;
+	if (claim->parts.record)
+		error = note_ranges(claim, &data.ranges);
+	range_set_finish(&data.ranges);
+	return error;
+}
+
+static void on_read(void *context, void *tag, const char *text)
+{
+	struct engine *engine = context;
+	struct claim *claim = tag, *waiting;
+	struct lock *lock = claim->lock;
+
+	claim->read = false;
+	if (text == NULL)
+		return;
+	if (note_data(claim, text) < 0) {
+		log_error("%s: out of memory to read claim %s", lock->path, claim->name);
+		return; /* it covers what its name says, until it says something else */
+	}
+	claim->read = true;
+	queue_weaken(claim);
+	/* Who looks for a circle looks further than at what blocks it. */
+	DL_FOREACH (lock->queue, waiting) {
+		if (waiting->asked && waiting->parts.record)
+			queue_unsettle(waiting);
+	}
+	engine_settle(engine);
+	tests_settle(lock);
+	lock_free_if_unused(lock);
+}
+
+static void on_amended(void *context, void *tag, int error)
+{
+	struct engine *engine = context;
+	struct claim *claim = tag;
+
+	claim->amending = false;
+	if (claim->state == CLAIM_LEAVING)
+		return; /* its withdrawal may have been sent */
+	if (error != 0) {
+		claim->amended = true;
+		retry_after(claim->lock, "change of a claim", error);
+	} else if (claim->amended) {
+		claim_amend(claim);
+	}
+	queue_unsettle(claim);
+	engine_settle(engine);
+}
+
 static void on_watched(void *context, void *tag, int error)
 {
 	struct engine *engine = context;
 	struct claim *claim = tag;
 	struct lock *lock = claim->lock;
 
-	claim->sent = false;
+	claim->sent = claim->read = false;
 	if (is_in(lock->watched, claim)) {
 		DL_DELETE(lock->watched, claim);
 		claim_free(claim);
 	} else if (error == 0) {
 		queue_remove(claim);
 		claim_free(claim);
-	} else if (claim->blocked != NULL) {
+		tests_look_anew(lock);
+	} else if (claim->blocked != NULL || claim->parts.record) {
 		retry_after(lock, "watch of the claim in front", error);
 	}
 	engine_settle(engine);
@@ -234,7 +369,9 @@ const struct store_events engine_store_events = {
 	.on_session = engine_on_session,
 	.on_placed = on_placed,
 	.on_listed = on_listed,
+	.on_read = on_read,
 	.on_watched = on_watched,
+	.on_amended = on_amended,
 	.on_withdrawn = on_withdrawn,
 	.on_heartbeat = engine_on_heartbeat,
 };

@@ -40,9 +40,7 @@ enum store_session {
 /* One claim of a queue, as the store lists it. */
 struct store_entry {
 	const char *name;
-	struct claim_id id; /* zero: placed by another kind of client */
-	enum claim_mode mode;
-	int32_t sequence;
+	struct claim_name claim; /* what the name says */
 };
 
 /* Where events go. Pointers in arguments are valid during the call only. */
@@ -64,9 +62,19 @@ struct store_events {
 	void (*on_listed)(void *context, void *tag, int error, const struct store_entry *entries,
 			  size_t count);
 
+	/* The data of a claim that watch() was called for, as text up to its first NUL: once the
+	 * watch is set up, and each time the data has changed since. NULL: it has changed, and what
+	 * it is now comes later. Not the answer: on_watched() still comes. In order with other
+	 * events: without NULL before a list, the data was as told when that list was made. */
+	void (*on_read)(void *context, void *tag, const char *text);
+
 	/* watch() is over. error 0: the claim is gone. -ECONNRESET: the watch could not be set
 	 * up and nothing is known of the claim. Other errors as for on_listed. */
 	void (*on_watched)(void *context, void *tag, int error);
+
+	/* amend() is done: 0, the claim has the new data, or is gone; -ECONNRESET: ambiguous;
+	 * -EACCES, -ENOMEM, -EIO: it has the old data. */
+	void (*on_amended)(void *context, void *tag, int error);
 
 	/* withdraw() is done: 0, the claim is gone (also if it was before); -ECONNRESET: ambiguous;
 	 * -EACCES, -EIO: it still stands. */
@@ -87,17 +95,22 @@ struct store_ops {
 	/* Delivers the events that have come. */
 	void (*dispatch)(struct store *store);
 
-	/* Puts a claim at the end of the queue of `path`, with `text` (key=value lines for people)
-	 * as its data. The strings are copied. With `list` the event brings the queue along; that
-	 * costs no further round trip. */
-	void (*place)(struct store *store, void *tag, const char *path, struct claim_id id,
-		      enum claim_mode mode, const char *text, bool list);
+	/* Puts a claim at the end of the queue of `path`, with `text` (claim_data.h) as its data.
+	 * The strings are copied; the name's sequence is not looked at. With `list` the event
+	 * brings the queue along; that costs no further round trip. */
+	void (*place)(struct store *store, void *tag, const char *path,
+		      const struct claim_name *name, const char *text, bool list);
 
 	/* Asks for the queue of `path`. With `sync` it shows everything that happened
 	 * anywhere before the call; without, everything that this session did and has heard of. */
 	void (*list)(struct store *store, void *tag, const char *path, bool sync);
 
-	/* Waits for the end of somebody's claim. Survives a lost connection. Cannot be undone. */
+	/* Replaces the data of a claim of this session. The text is copied. */
+	void (*amend)(struct store *store, void *tag, const char *path, const char *name,
+		      const char *text);
+
+	/* Reads somebody's claim and waits for its end. Survives a lost connection. Cannot be
+	 * undone. */
 	void (*watch)(struct store *store, void *tag, const char *path, const char *name);
 
 	/* Takes a claim away. `sequence` is the claim's number: a store whose numbers run out uses

@@ -5,11 +5,13 @@
  * An operation takes effect when it is called; its answer is made then and there and lies in the
  * session's list until dispatch() delivers it. So an answer shows the queue of the moment of its
  * call, and the answers of a session come in the order of its calls. A watch is an answer
- * that lies at the claim it waits for until that claim goes.
+ * that lies at the claim it waits for until that claim goes; what it reads of the claim's data
+ * meanwhile are answers of their own.
  *
  * Must not know locks: who holds what is the engine's affair. Reads no clock and makes no thread;
  * the loop's thread only.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,7 +34,9 @@ enum answer_kind {
 	ANSWER_CONNECTED, /* not to an operation: a session lives */
 	ANSWER_PLACED,
 	ANSWER_LISTED,
+	ANSWER_READ,
 	ANSWER_WATCHED,
+	ANSWER_AMENDED,
 	ANSWER_WITHDRAWN,
 	ANSWER_HEARTBEAT,
 };
@@ -51,6 +55,7 @@ struct answer {
 	struct snapshot *snapshot; /* PLACED and LISTED; may be NULL */
 	int32_t sequence;	   /* PLACED */
 	char name[CLAIM_NAME_PREFIX_BYTES + DIGITS_BYTES];
+	char *text;		    /* READ */
 	struct answer *prev, *next; /* in local_store.answers, or while it waits in node.watches */
 	struct node *watched;	    /* the claim that a watch waits for, or NULL */
 	struct answer *waiting_prev, *waiting_next; /* in local_store.watches */
@@ -59,9 +64,8 @@ struct answer {
 /* A claim in its queue. */
 struct node {
 	char name[CLAIM_NAME_PREFIX_BYTES + DIGITS_BYTES];
-	struct claim_id id;
-	enum claim_mode mode;
-	int32_t sequence;
+	struct claim_name claim; /* what the name says */
+	char *text;
 	struct queue *queue;
 	struct local_store *store; /* whose session placed it */
 	struct answer *watches;
@@ -133,6 +137,15 @@ bool local_service_is_empty(const struct local_service *service, const char *pat
 	return queue_find(service, path) == NULL;
 }
 
+void local_service_each(const struct local_service *service,
+			void (*visit)(void *context, const char *path), void *context)
+{
+	const struct queue *queue;
+
+	for (queue = service->queues; queue != NULL; queue = queue->hh.next)
+		visit(context, queue->path);
+}
+
 static struct queue *queue_create(struct local_service *service, const char *path)
 {
 	size_t path_bytes = strlen(path) + 1;
@@ -181,6 +194,7 @@ static void answer_free(struct answer *answer)
 	if (answer->kind == ANSWER_CONNECTED)
 		return; /* a part of its store */
 	free(answer->snapshot);
+	free(answer->text);
 	free(answer);
 }
 
@@ -190,11 +204,35 @@ static void answer_queue(struct answer *answer)
 	make_readable(answer->store);
 }
 
+/* What a watch reads of its claim's data. Returns NULL when out of memory. */
+static struct answer *read_create(const struct answer *watch, const char *text)
+{
+	struct answer *answer = calloc(1, sizeof(*answer));
+
+	if (answer == NULL)
+		return NULL;
+	answer->kind = ANSWER_READ;
+	answer->tag = watch->tag;
+	answer->store = watch->store;
+	answer->text = strdup(text);
+	if (answer->text == NULL) {
+		answer_free(answer);
+		return NULL;
+	}
+	return answer;
+}
+
 static void watch_stop(struct answer *watch)
 {
 	DL_DELETE(watch->watched->watches, watch);
 	DL_DELETE2(watch->store->watches, watch, waiting_prev, waiting_next);
 	watch->watched = NULL;
+}
+
+static void node_free(struct node *node)
+{
+	free(node->text);
+	free(node);
 }
 
 /* Takes the claim out of its queue and tells its watchers. The queue stays, even if empty. */
@@ -209,7 +247,7 @@ static void node_remove(struct node *node)
 	HASH_DEL(node->queue->by_name, node);
 	DL_DELETE(node->queue->nodes, node);
 	DL_DELETE2(node->store->nodes, node, store_prev, store_next);
-	free(node);
+	node_free(node);
 }
 
 static struct node *node_find(const struct local_service *service, const char *path,
@@ -223,31 +261,69 @@ static struct node *node_find(const struct local_service *service, const char *p
 	return node;
 }
 
+/* Replaces the data and tells the watchers. Returns 0, or -ENOMEM and nothing has happened. */
+static int node_amend(struct node *node, const char *text)
+{
+	struct answer *reads = NULL, *watch, *read = NULL, *next;
+	char *copy = strdup(text);
+
+	if (copy == NULL)
+		return -ENOMEM;
+	DL_FOREACH (node->watches, watch) {
+		read = read_create(watch, text);
+		if (read == NULL)
+			goto out_of_memory;
+		DL_APPEND(reads, read);
+	}
+	DL_FOREACH_SAFE (reads, read, next) {
+		DL_DELETE(reads, read);
+		answer_queue(read);
+	}
+	free(node->text);
+	node->text = copy;
+	return 0;
+
+out_of_memory:
+	DL_FOREACH_SAFE (reads, read, next) {
+		DL_DELETE(reads, read);
+		answer_free(read);
+	}
+	free(copy);
+	return -ENOMEM;
+}
+
 /* Returns NULL when out of memory; the queue may then be empty. */
-static struct node *node_create(struct local_store *store, struct queue *queue, struct claim_id id,
-				enum claim_mode mode)
+static struct node *node_create(struct local_store *store, struct queue *queue,
+				const struct claim_name *name, const char *text)
 {
 	struct node *node = calloc(1, sizeof(*node));
 	char prefix[CLAIM_NAME_PREFIX_BYTES];
+	bool named;
 
 	if (node == NULL)
 		return NULL;
-	node->id = id;
-	node->mode = mode;
-	node->sequence = (int32_t)queue->next_sequence;
 	node->queue = queue;
 	node->store = store;
-	claim_name_format(prefix, id, mode);
-	snprintf(node->name, sizeof(node->name), "%s%010d", prefix, node->sequence);
+	node->text = strdup(text);
+	if (node->text == NULL)
+		goto out_of_memory;
+	claim_name_format(prefix, name);
+	snprintf(node->name, sizeof(node->name), "%s%010d", prefix, (int32_t)queue->next_sequence);
+	/* Not just copied, so that it is the same that another store would list. */
+	named = claim_name_parse(node->name, &node->claim);
+	assert(named);
+	(void)named;
 	HASH_ADD_STR(queue->by_name, name, node);
-	if (node->hh.tbl == NULL) {
-		free(node);
-		return NULL;
-	}
+	if (node->hh.tbl == NULL)
+		goto out_of_memory;
 	queue->next_sequence++;
 	DL_APPEND(queue->nodes, node);
 	DL_APPEND2(store->nodes, node, store_prev, store_next);
 	return node;
+
+out_of_memory:
+	node_free(node);
+	return NULL;
 }
 
 /* Returns NULL when out of memory, or if there is no queue. */
@@ -268,10 +344,8 @@ static struct snapshot *snapshot_create(const struct queue *queue)
 	names = (void *)&snapshot->entries[count];
 	DL_FOREACH (queue->nodes, node) {
 		memcpy(names[at], node->name, sizeof(*names));
-		snapshot->entries[at] = (struct store_entry){.name = names[at],
-							     .id = node->id,
-							     .mode = node->mode,
-							     .sequence = node->sequence};
+		snapshot->entries[at] =
+			(struct store_entry){.name = names[at], .claim = node->claim};
 		at++;
 	}
 	return snapshot;
@@ -328,8 +402,8 @@ static struct answer *answer_create(struct local_store *store, enum answer_kind 
 	return answer;
 }
 
-static void on_place(struct store *base, void *tag, const char *path, struct claim_id id,
-		     enum claim_mode mode, const char *text, bool list)
+static void on_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
+		     const char *text, bool list)
 {
 	struct local_store *store = local_store(base);
 	struct answer *answer = answer_create(store, ANSWER_PLACED, tag);
@@ -342,10 +416,10 @@ static void on_place(struct store *base, void *tag, const char *path, struct cla
 	if (queue == NULL)
 		queue = queue_create(store->service, path);
 	if (queue != NULL)
-		node = node_create(store, queue, id, mode);
+		node = node_create(store, queue, name, text);
 	if (node != NULL) {
 		memcpy(answer->name, node->name, sizeof(answer->name));
-		answer->sequence = node->sequence;
+		answer->sequence = node->claim.sequence;
 		if (list)
 			answer->snapshot = snapshot_create(queue);
 	} else {
@@ -375,6 +449,7 @@ static void on_watch(struct store *base, void *tag, const char *path, const char
 {
 	struct local_store *store = local_store(base);
 	struct answer *answer = answer_create(store, ANSWER_WATCHED, tag);
+	struct answer *read;
 
 	if (answer == NULL)
 		return;
@@ -383,8 +458,30 @@ static void on_watch(struct store *base, void *tag, const char *path, const char
 		answer_queue(answer);
 		return;
 	}
+	read = read_create(answer, answer->watched->text);
+	if (read == NULL) {
+		answer_free(answer);
+		store_local_expire(base);
+		return;
+	}
+	answer_queue(read);
 	DL_APPEND(answer->watched->watches, answer);
 	DL_APPEND2(store->watches, answer, waiting_prev, waiting_next);
+}
+
+static void on_amend(struct store *base, void *tag, const char *path, const char *name,
+		     const char *text)
+{
+	struct local_store *store = local_store(base);
+	struct answer *answer = answer_create(store, ANSWER_AMENDED, tag);
+	struct node *node;
+
+	if (answer == NULL)
+		return;
+	node = node_find(store->service, path, name);
+	if (node != NULL)
+		answer->error = node_amend(node, text);
+	answer_queue(answer);
 }
 
 static void on_withdraw(struct store *base, void *tag, const char *path, const char *name,
@@ -425,8 +522,14 @@ static void deliver(const struct local_store *store, const struct answer *answer
 	case ANSWER_LISTED:
 		events->on_listed(store->context, answer->tag, answer->error, entries, count);
 		break;
+	case ANSWER_READ:
+		events->on_read(store->context, answer->tag, answer->text);
+		break;
 	case ANSWER_WATCHED:
 		events->on_watched(store->context, answer->tag, answer->error);
+		break;
+	case ANSWER_AMENDED:
+		events->on_amended(store->context, answer->tag, answer->error);
 		break;
 	case ANSWER_WITHDRAWN:
 		events->on_withdrawn(store->context, answer->tag, answer->error);
@@ -499,6 +602,7 @@ static const struct store_ops local_ops = {
 	.dispatch = on_dispatch,
 	.place = on_place,
 	.list = on_list,
+	.amend = on_amend,
 	.watch = on_watch,
 	.withdraw = on_withdraw,
 	.heartbeat = on_heartbeat,

@@ -25,6 +25,10 @@ void local_service_set_first_sequence(struct local_service *service, int32_t seq
 /* For tests: the queue of `path` has no claim. */
 bool local_service_is_empty(const struct local_service *service, const char *path);
 
+/* For the simulator: calls visit() with the path of each queue that is not empty. */
+void local_service_each(const struct local_service *service,
+			void (*visit)(void *context, const char *path), void *context);
+
 /* Returns 0 and the store in *ret, connected (its first event says so), or -errno. The
  * service is the caller's and must outlive the store. */
 int store_local_open(struct local_service *service, const struct store_events *events,

@@ -59,6 +59,21 @@ static void on_got(int code, const char *value, int value_bytes, const struct St
 	struct operation *operation = (struct operation *)data;
 
 	operation->code = code;
+	if (code == ZOK) {
+		/* A znode may have no data at all: then there is no value, of -1 bytes. */
+		operation->text =
+			value_bytes > 0 ? strndup(value, (size_t)value_bytes) : strdup("");
+		if (!operation->text)
+			zookeeper_keeper_starve(operation->session->keeper);
+	}
+	operation_answered(operation);
+}
+
+static void on_set(int code, const struct Stat *stat, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->code = code;
 	operation_answered(operation);
 }
 
@@ -180,7 +195,12 @@ static void conclude_watch(struct operation *operation)
 	int error = 0;
 
 	if (operation->code == ZOK) {
+		char *text = operation->text;
+
+		operation->text = NULL;
 		add_watch(operation);
+		store->events->on_read(store->context, operation->tag, text);
+		free(text);
 		return;
 	}
 	if (operation->code != ZNONODE)
@@ -204,6 +224,7 @@ static void deliver_watch_event(struct store_zookeeper *store, struct watch_even
 			store->events->on_watched(store->context, operation->tag, 0);
 			operation_release(operation);
 		} else {
+			store->events->on_read(store->context, operation->tag, NULL);
 			send_watch(operation);
 		}
 	}
@@ -216,6 +237,46 @@ static void store_zookeeper_watch(struct store *base, void *tag, const char *pat
 
 	if (operation)
 		operation_start(operation, send_watch);
+}
+
+/* amend() */
+
+static void send_amend(struct operation *operation)
+{
+	operation->waited = 1;
+	operation_made(operation,
+		       zoo_aset(operation->store->handle, operation->path, operation->text,
+				(int)strlen(operation->text), -1, on_set, operation),
+		       &operation->code);
+}
+
+static void conclude_amend(struct operation *operation)
+{
+	struct store_zookeeper *store = operation->store;
+	int error = 0;
+
+	if (operation->code == ZMARSHALLINGERROR)
+		error = -ENOMEM;
+	else if (operation->code != ZNONODE)
+		error = operation_error(operation, operation->code, "cannot set");
+	store->events->on_amended(store->context, operation->tag, error);
+	operation_release(operation);
+}
+
+static void store_zookeeper_amend(struct store *base, void *tag, const char *path, const char *name,
+				  const char *text)
+{
+	struct operation *operation =
+		operation_create(from_store(base), tag, conclude_amend, path, name);
+
+	if (!operation)
+		return;
+	operation->text = strdup(text);
+	if (!operation->text) {
+		operation_starve(operation);
+		return;
+	}
+	operation_start(operation, send_amend);
 }
 
 /* withdraw() */
@@ -484,6 +545,7 @@ static const struct store_ops store_zookeeper_ops = {
 	.dispatch = store_zookeeper_dispatch,
 	.place = zookeeper_place,
 	.list = store_zookeeper_list,
+	.amend = store_zookeeper_amend,
 	.watch = store_zookeeper_watch,
 	.withdraw = store_zookeeper_withdraw,
 	.heartbeat = store_zookeeper_heartbeat,

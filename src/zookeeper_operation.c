@@ -175,7 +175,7 @@ static int compare_entries(const void *a, const void *b)
 {
 	const struct store_entry *entry_a = a, *entry_b = b;
 
-	return claim_name_compare(entry_a->sequence, entry_a->name, entry_b->sequence,
+	return claim_name_compare(entry_a->claim.sequence, entry_a->name, entry_b->claim.sequence,
 				  entry_b->name);
 }
 
@@ -191,7 +191,7 @@ struct store_entry *operation_parse_queue(const struct names *names, size_t *ret
 		struct store_entry *entry = &entries[count];
 
 		entry->name = name;
-		if (claim_name_parse(name, &entry->id, &entry->mode, &entry->sequence))
+		if (claim_name_parse(name, &entry->claim))
 			count++;
 	}
 	qsort(entries, count, sizeof(*entries), compare_entries);

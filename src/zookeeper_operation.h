@@ -50,8 +50,9 @@ struct operation {
 	int list_code;
 	struct names *names;
 
+	char *text; /* place() and amend(): to be written; watch(): what was read */
+
 	/* place() */
-	char *text;
 	bool list;
 	unsigned retries;
 	unsigned containers;	   /* how many to create along, the lock's own and some above it */
@@ -134,7 +135,7 @@ struct store_entry *operation_parse_queue(const struct names *names, size_t *ret
 bool operation_wears_out_counter(int32_t sequence);
 
 /* place() of the table. */
-void zookeeper_place(struct store *base, void *tag, const char *path, struct claim_id id,
-		     enum claim_mode mode, const char *text, bool list);
+void zookeeper_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
+		     const char *text, bool list);
 
 #endif

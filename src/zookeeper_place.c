@@ -118,9 +118,7 @@ static void conclude_place(struct operation *operation)
 {
 	const struct store_events *events = operation->store->events;
 	struct store_entry *entries = NULL;
-	struct claim_id id;
-	enum claim_mode mode;
-	int32_t sequence = 0;
+	struct claim_name claim = {0};
 	size_t count = 0;
 	int error;
 
@@ -130,27 +128,27 @@ static void conclude_place(struct operation *operation)
 		error = -ENOMEM;
 	else
 		error = operation_error(operation, operation->code, "cannot create");
-	if (!error && !claim_name_parse(operation->name, &id, &mode, &sequence)) {
+	if (!error && !claim_name_parse(operation->name, &claim)) {
 		log_error("ZooKeeper: it named %s \"%s\"", operation->path, operation->name);
 		error = -EIO;
 	}
 	if (!error && operation->list && operation->list_code == ZOK)
 		entries = operation_parse_queue(operation->names, &count);
 	events->on_placed(operation->store->context, operation->tag, error,
-			  error ? NULL : operation->name, sequence, entries, count);
+			  error ? NULL : operation->name, claim.sequence, entries, count);
 	free(entries);
 	operation_release(operation);
 }
 
-void zookeeper_place(struct store *base, void *tag, const char *path, struct claim_id id,
-		     enum claim_mode mode, const char *text, bool list)
+void zookeeper_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
+		     const char *text, bool list)
 {
 	struct store_zookeeper *store = (struct store_zookeeper *)base;
 	struct operation *operation;
-	char name[CLAIM_NAME_PREFIX_BYTES];
+	char prefix[CLAIM_NAME_PREFIX_BYTES];
 
-	claim_name_format(name, id, mode);
-	operation = operation_create(store, tag, conclude_place, path, name);
+	claim_name_format(prefix, name);
+	operation = operation_create(store, tag, conclude_place, path, prefix);
 	if (!operation)
 		return;
 	operation->list = list;

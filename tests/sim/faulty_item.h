@@ -17,6 +17,9 @@ enum item_kind {
 	ITEM_PLACE,
 	ITEM_LIST,
 	ITEM_WATCH,
+	ITEM_READ,    /* no operation: what a watch that stands has read */
+	ITEM_CHANGED, /* no operation: the watched claim has new data, and is to be watched anew */
+	ITEM_AMEND,
 	ITEM_WITHDRAW,
 	ITEM_HEARTBEAT,
 	ITEM_CLOSE, /* the end of a session that was given up */
@@ -26,18 +29,17 @@ enum item_kind {
 struct item {
 	enum item_kind kind;
 	void *tag;
-	int64_t at_ms;		 /* when it arrives, or is delivered */
-	int64_t sure_at_ms;	 /* WATCH: when the client knows that it stands */
-	bool answered;		 /* by -ECONNRESET, before it arrived */
+	int64_t at_ms;	    /* when it arrives, or is delivered */
+	int64_t sure_at_ms; /* WATCH, READ, CHANGED: when the client knows that the watch stands */
+	bool answered;	    /* by -ECONNRESET, before it arrived */
 	struct session *session; /* that it is sent in; not used on the way back */
 	struct item *prev, *next;
 
 	char *path;
-	char *name; /* to withdraw or watch; or what was placed */
-	char *text;
-	struct claim_id id;
-	enum claim_mode mode;
-	bool flag; /* list of place(), sync of list() */
+	char *name; /* to amend, withdraw or watch; or what was placed */
+	char *text; /* to be the data; or what was read, of a watch with the flag too */
+	struct claim_name claim; /* to be placed */
+	bool flag; /* list of place(), sync of list(), a watch only a stale server knows of */
 
 	enum store_session told;
 	int error;

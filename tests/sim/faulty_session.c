@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "faulty_session.h"
 
@@ -55,6 +56,37 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 		item_keep_entries(tag, entries, count);
 }
 
+/* As with ZooKeeper, a watch tells once that there is new data: then it is set up again, which
+ * brings the data. */
+static void on_read(void *context, void *tag, const char *text)
+{
+	struct item *watch = tag, *item;
+	bool first = watch->sure_at_ms == INT64_MAX;
+
+	if (watch->answered)
+		return;
+	if (watch->text != NULL) {
+		/* The stale server has told this already, if it is the same. */
+		bool told = strcmp(watch->text, text) == 0;
+
+		free(watch->text);
+		watch->text = NULL;
+		if (told)
+			return;
+	}
+	item = item_create(watch->session, first ? ITEM_READ : ITEM_CHANGED, watch->tag);
+	item->path = copy_text(watch->path);
+	item->name = copy_text(watch->name);
+	item->sure_at_ms = watch->sure_at_ms;
+	if (first)
+		item->text = copy_text(text);
+	else
+		watch->answered = true;
+	faulty_answered(watch->session->faulty, item);
+	if (first)
+		watch->sure_at_ms = item->sure_at_ms = item->at_ms;
+}
+
 static void on_watched(void *context, void *tag, int error)
 {
 	struct session *session = context;
@@ -62,6 +94,11 @@ static void on_watched(void *context, void *tag, int error)
 
 	DL_DELETE(session->watching, item);
 	answer(item, error);
+}
+
+static void on_amended(void *context, void *tag, int error)
+{
+	answer(tag, error);
 }
 
 static void on_withdrawn(void *context, void *tag, int error)
@@ -82,7 +119,9 @@ static const struct store_events inner_events = {
 	.on_session = on_session,
 	.on_placed = on_placed,
 	.on_listed = on_listed,
+	.on_read = on_read,
 	.on_watched = on_watched,
+	.on_amended = on_amended,
 	.on_withdrawn = on_withdrawn,
 	.on_heartbeat = on_heartbeat,
 };
@@ -92,6 +131,7 @@ struct session *session_create(struct local_service *service, struct faulty *fau
 {
 	struct session *session = must_have(calloc(1, sizeof(*session)));
 
+	session->service = service;
 	session->faulty = faulty;
 	session->settings = settings;
 	session->arrived_ms = now(session);
@@ -108,6 +148,7 @@ void session_free(struct session *session)
 	session->inner->ops->close(session->inner);
 	items_free(&session->sent);
 	items_free(&session->watching);
+	items_free(&session->known);
 	free(session);
 }
 
@@ -177,6 +218,116 @@ void session_expire(struct session *session)
 	}
 }
 
+/* What a server knows that is cut off and does not hear of anything. */
+
+static void on_known_listed(void *context, void *tag, int error, const struct store_entry *entries,
+			    size_t count)
+{
+	item_keep_entries(tag, entries, count);
+}
+
+static void on_known_read(void *context, void *tag, const char *text)
+{
+	struct item *item = tag;
+
+	item->text = copy_text(text);
+}
+
+static const struct store_events known_events = {
+	.on_session = on_session,
+	.on_listed = on_known_listed,
+	.on_read = on_known_read,
+};
+
+static struct item *know(struct session *session, enum item_kind kind, const char *path,
+			 const char *name)
+{
+	struct item *item = item_create(session, kind, NULL);
+
+	item->path = copy_text(path);
+	item->name = copy_text(name);
+	DL_APPEND(session->known, item);
+	return item;
+}
+
+static void know_queue(void *context, const char *path)
+{
+	struct session *session = context;
+	struct item *queue = know(session, ITEM_LIST, path, NULL);
+	struct store *observer;
+
+	if (store_local_open(session->service, &known_events, NULL, &observer) < 0)
+		abort();
+	observer->ops->list(observer, queue, path, true);
+	observer->ops->dispatch(observer);
+	for (size_t i = 0; i < queue->count; i++) {
+		const char *name = queue->entries[i].name;
+
+		observer->ops->watch(observer, know(session, ITEM_READ, path, name), path, name);
+	}
+	observer->ops->dispatch(observer);
+	observer->ops->close(observer);
+}
+
+static struct item *known(const struct session *session, enum item_kind kind, const char *path,
+			  const char *name)
+{
+	struct item *item;
+
+	DL_FOREACH (session->known, item)
+		if (item->kind == kind && strcmp(item->path, path) == 0 &&
+		    (name == NULL || strcmp(item->name, name) == 0))
+			return item;
+	return NULL;
+}
+
+/* Shows the session everything up to now. */
+static void catch_up(struct session *session)
+{
+	struct item *item;
+
+	items_free(&session->known);
+	if (session->expired)
+		return;
+	DL_FOREACH (session->watching, item) {
+		if (!item->flag)
+			continue;
+		item->flag = false;
+		session->inner->ops->watch(session->inner, item, item->path, item->name);
+	}
+	session->inner->ops->dispatch(session->inner);
+	if (session->stale)
+		local_service_each(session->service, know_queue, session);
+}
+
+void session_cut_off(struct session *session, bool cut_off)
+{
+	session->cut_off = cut_off;
+	session->stale =
+		cut_off && prng_chance(session->settings->prng, session->settings->stale_percent);
+	catch_up(session);
+}
+
+/* A list or a watch arrives at a server that does not hear of anything. */
+static void arrive_stale(struct session *session, struct item *item)
+{
+	const struct item *found = known(session, item->kind == ITEM_LIST ? ITEM_LIST : ITEM_READ,
+					 item->path, item->name);
+
+	if (item->kind == ITEM_LIST) {
+		if (answer(item, 0))
+			item_keep_entries(item, found == NULL ? NULL : found->entries,
+					  found == NULL ? 0 : found->count);
+	} else if (found == NULL) {
+		answer(item, 0);
+	} else {
+		DL_APPEND(session->watching, item);
+		on_read(session, item, found->text);
+		item->flag = true;
+		item->text = copy_text(found->text);
+	}
+}
+
 void session_arrive(struct session *session, struct item *item)
 {
 	const struct store_ops *inner = session->inner->ops;
@@ -193,21 +344,31 @@ void session_arrive(struct session *session, struct item *item)
 		answer(item, -EIO);
 		return;
 	}
+	if (session->stale) {
+		if (item->kind == ITEM_WATCH || !item->flag) {
+			arrive_stale(session, item);
+			return;
+		}
+		catch_up(session);
+	}
 	switch (item->kind) {
 	case ITEM_SESSION:
+	case ITEM_READ:
+	case ITEM_CHANGED:
 		abort();
 	case ITEM_PLACE:
-		inner->place(session->inner, item, item->path, item->id, item->mode, item->text,
+		inner->place(session->inner, item, item->path, &item->claim, item->text,
 			     item->flag);
 		break;
 	case ITEM_LIST:
 		inner->list(session->inner, item, item->path, item->flag);
 		break;
 	case ITEM_WATCH:
-		item->sure_at_ms = now(session) + prng_below(session->settings->prng,
-							     session->settings->delay_ms + 1);
 		DL_APPEND(session->watching, item);
 		inner->watch(session->inner, item, item->path, item->name);
+		break;
+	case ITEM_AMEND:
+		inner->amend(session->inner, item, item->path, item->name, item->text);
 		break;
 	case ITEM_WITHDRAW:
 		inner->withdraw(session->inner, item, item->path, item->name, item->sequence);
@@ -264,8 +425,8 @@ int64_t session_due(struct session *session)
 {
 	int64_t arrival_ms;
 
-	/* Another session may have ended a claim that this one watches. */
-	if (!session->expired)
+	/* Another session may have changed or ended a claim that this one watches. */
+	if (!session->expired && !session->stale)
 		session->inner->ops->dispatch(session->inner);
 	arrival_ms = arrival_due(session);
 	return arrival_ms < session->expire_ms ? arrival_ms : session->expire_ms;

@@ -12,7 +12,8 @@
  *
  * It does so only in silence: while no sign of life can come, because the connection is broken, the
  * client does not run, or the server that it is connected to is cut off. That server goes on
- * answering, but only what it knows by itself: reads, up to the first write.
+ * answering, but only what it knows by itself: reads, up to the first write. It may be stale: then
+ * it shows what was when it was cut off, and only a synced list finds it up to date for a moment.
  */
 #ifndef DLOCKFS_FAULTY_SESSION_H
 #define DLOCKFS_FAULTY_SESSION_H
@@ -21,6 +22,7 @@
 #include "store_faulty.h"
 
 struct session {
+	struct local_service *service;
 	struct store *inner; /* a store_local; dispatched behind each operation */
 	struct faulty *faulty;
 	const struct faulty_settings *settings;
@@ -28,6 +30,7 @@ struct session {
 	bool over;    /* the client has given it up: nobody is answered */
 	bool expired; /* the service has ended it */
 	bool cut_off; /* its server is */
+	bool stale;   /* and does not hear of anything */
 	bool silent;
 	int64_t arrived_ms; /* when the last operation did that the service heard of */
 	int64_t heard_ms;   /* the same, or a ping */
@@ -35,6 +38,7 @@ struct session {
 
 	struct item *sent;     /* what has not arrived */
 	struct item *watching; /* watches that stand */
+	struct item *known;    /* to a stale server: queues (LIST) and data (READ) */
 	struct item *beat;     /* the heartbeat that arrives just now */
 	struct session *prev, *next;
 };
@@ -57,6 +61,9 @@ void session_expire(struct session *session);
  * never) the word that it is over. The end shows in `expired`, and once more as something due if it
  * was there before. */
 void session_give_up(struct session *session, int64_t close_ms);
+
+/* Its server is cut off, or is not any more: then it catches up. */
+void session_cut_off(struct session *session, bool cut_off);
 
 /* An operation arrives, whether or not its time has come. */
 void session_arrive(struct session *session, struct item *item);

@@ -81,6 +81,7 @@ static void step(struct world *world)
 	int64_t due_ms = world_due(world);
 
 	world->step++;
+	view_forget(world);
 	if (due_ms == INT64_MAX || prng_chance(&world->prng, 40)) {
 		int64_t later_ms = world->now_ms + prng_below(&world->prng, 6);
 
@@ -108,7 +109,7 @@ static bool is_over(const struct world *world)
 /* Runs one schedule. Returns whether all was well, and adds its length to *steps. */
 static bool run(uint64_t seed, long length, bool verbose, long *steps)
 {
-	struct world world;
+	static struct world world; /* too big for the stack */
 
 	current = &world;
 	world_init(&world, seed, verbose);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the client's end: what it knows of its session, the ends of watches that a broken connection
- * holds back (`fired`) and events that have not come (`news`). Operations that have not arrived and
- * watches that stand are the session's (faulty_session.c), those of sessions that were given up
- * too. An operation is one object that moves through these lists, and at last is the event that
- * answers it. Single-threaded.
+ * Owns the client's end: what it knows of its session, the events of watches that a broken
+ * connection holds back (`fired`) and events that have not come (`news`). Operations that have not
+ * arrived and watches that stand are the session's (faulty_session.c), those of sessions that were
+ * given up too. An operation is one object that moves through these lists, and at last is the event
+ * that answers it. Single-threaded.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -105,7 +105,7 @@ static void answer_reset_at_notice(struct faulty *faulty, struct item *item)
 }
 
 /* Events that have not reached the client when the connection breaks never do: it sees its
- * operations fail, and the ends of watches come again later. */
+ * operations fail, and what happens to watched claims comes again later. */
 static void lose_news(struct faulty *faulty)
 {
 	struct item *item, *next;
@@ -119,10 +119,19 @@ static void lose_news(struct faulty *faulty)
 		if (item->kind == ITEM_SESSION) {
 			DL_DELETE(faulty->news, item);
 			item_free(item);
-		} else if (item->kind == ITEM_WATCH && item->sure_at_ms <= now(faulty)) {
+		} else if (item->kind == ITEM_READ) {
+			if (item->sure_at_ms <= now(faulty))
+				continue; /* it is here, as the watch is sure */
+			/* The watch itself is answered: here, or where it stands. */
+			DL_DELETE(faulty->news, item);
+			item_free(item);
+		} else if ((item->kind == ITEM_WATCH || item->kind == ITEM_CHANGED) &&
+			   item->sure_at_ms <= now(faulty)) {
 			DL_DELETE(faulty->news, item);
 			DL_APPEND(faulty->fired, item);
 		} else {
+			if (item->kind == ITEM_CHANGED)
+				item->kind = ITEM_WATCH;
 			item->error = -ECONNRESET;
 		}
 	}
@@ -138,14 +147,15 @@ void store_faulty_break(struct store *store, size_t effective, int64_t late_ms, 
 	if (!faulty->connected)
 		return;
 	faulty->connected = false;
-	session->cut_off = false;
 	faulty->notice_ms = now(faulty) + notice_ms;
-	listen(faulty);
 	lose_news(faulty);
 	DL_FOREACH (session->watching, item) {
 		if (item->sure_at_ms > now(faulty))
 			answer_reset_at_notice(faulty, item);
 	}
+	if (session->cut_off)
+		session_cut_off(session, false);
+	listen(faulty);
 	DL_FOREACH (session->sent, item) {
 		answer_reset_at_notice(faulty, item);
 		if (effective == 0 || session->expired) {
@@ -249,7 +259,7 @@ void store_faulty_cut_off(struct store *store)
 
 	if (!faulty->connected || faulty->session->expired)
 		return;
-	faulty->session->cut_off = true;
+	session_cut_off(faulty->session, true);
 	listen(faulty);
 }
 
@@ -259,7 +269,7 @@ void store_faulty_heal(struct store *store)
 
 	if (!faulty->session->cut_off)
 		return;
-	faulty->session->cut_off = false;
+	session_cut_off(faulty->session, false);
 	if (faulty->session->expired)
 		store_faulty_break(store, 0, 0, some_delay(faulty));
 	else
@@ -283,6 +293,49 @@ void store_faulty_kill(struct store *store)
 	notice(faulty);
 	faulty->killed = true;
 	items_free(&faulty->news);
+}
+
+/* Puts an operation on its way: to the service, or nowhere. */
+static void send(struct faulty *faulty, struct item *item)
+{
+	const struct faulty_settings *settings = &faulty->settings;
+
+	if (faulty->killed || (faulty->session->expired && faulty->telling)) {
+		item_free(item); /* nothing is sent in a session that is known to be over */
+	} else if (faulty->connected) {
+		item->at_ms = now(faulty) + some_delay(faulty);
+		if (item->at_ms < faulty->arrival_ms)
+			item->at_ms = faulty->arrival_ms;
+		faulty->arrival_ms = item->at_ms;
+		DL_APPEND(faulty->session->sent, item);
+	} else if (faulty->notice_ms == INT64_MAX &&
+		   !prng_chance(settings->prng, settings->wait_percent)) {
+		answer_reset(faulty, item, some_delay(faulty));
+		item_free(item);
+	} else {
+		item->at_ms = INT64_MAX;
+		DL_APPEND(faulty->session->sent, item);
+	}
+	if (settings->on_operation != NULL)
+		settings->on_operation(settings->context, &faulty->store);
+}
+
+static struct item *operation(struct store *store, enum item_kind kind, void *tag, const char *path,
+			      const char *name)
+{
+	struct item *item = item_create(faulty_of(store)->session, kind, tag);
+
+	item->path = copy_text(path);
+	item->name = copy_text(name);
+	return item;
+}
+
+static void send_watch(struct faulty *faulty, void *tag, const char *path, const char *name)
+{
+	struct item *item = operation(&faulty->store, ITEM_WATCH, tag, path, name);
+
+	item->sure_at_ms = INT64_MAX;
+	send(faulty, item);
 }
 
 /* Delivers an event. The callback may call operations. */
@@ -309,8 +362,18 @@ static void deliver(struct faulty *faulty, struct item *item)
 	case ITEM_LIST:
 		events->on_listed(context, item->tag, item->error, item->entries, item->count);
 		break;
+	case ITEM_READ:
+		events->on_read(context, item->tag, item->text);
+		break;
+	case ITEM_CHANGED:
+		events->on_read(context, item->tag, NULL);
+		send_watch(faulty, item->tag, item->path, item->name);
+		break;
 	case ITEM_WATCH:
 		events->on_watched(context, item->tag, item->error);
+		break;
+	case ITEM_AMEND:
+		events->on_amended(context, item->tag, item->error);
 		break;
 	case ITEM_WITHDRAW:
 		events->on_withdrawn(context, item->tag, item->error);
@@ -432,48 +495,12 @@ bool store_faulty_is_cut_off(const struct store *store)
 
 /* The table. */
 
-/* Puts an operation on its way: to the service, or nowhere. */
-static void send(struct faulty *faulty, struct item *item)
-{
-	const struct faulty_settings *settings = &faulty->settings;
-
-	if (faulty->killed || (faulty->session->expired && faulty->telling)) {
-		item_free(item); /* nothing is sent in a session that is known to be over */
-	} else if (faulty->connected) {
-		item->at_ms = now(faulty) + some_delay(faulty);
-		if (item->at_ms < faulty->arrival_ms)
-			item->at_ms = faulty->arrival_ms;
-		faulty->arrival_ms = item->at_ms;
-		DL_APPEND(faulty->session->sent, item);
-	} else if (faulty->notice_ms == INT64_MAX &&
-		   !prng_chance(settings->prng, settings->wait_percent)) {
-		answer_reset(faulty, item, some_delay(faulty));
-		item_free(item);
-	} else {
-		item->at_ms = INT64_MAX;
-		DL_APPEND(faulty->session->sent, item);
-	}
-	if (settings->on_operation != NULL)
-		settings->on_operation(settings->context, &faulty->store);
-}
-
-static struct item *operation(struct store *store, enum item_kind kind, void *tag, const char *path,
-			      const char *name)
-{
-	struct item *item = item_create(faulty_of(store)->session, kind, tag);
-
-	item->path = copy_text(path);
-	item->name = copy_text(name);
-	return item;
-}
-
-static void on_place(struct store *store, void *tag, const char *path, struct claim_id id,
-		     enum claim_mode mode, const char *text, bool list)
+static void on_place(struct store *store, void *tag, const char *path,
+		     const struct claim_name *name, const char *text, bool list)
 {
 	struct item *item = operation(store, ITEM_PLACE, tag, path, NULL);
 
-	item->id = id;
-	item->mode = mode;
+	item->claim = *name;
 	item->text = copy_text(text);
 	item->flag = list;
 	send(faulty_of(store), item);
@@ -489,7 +516,16 @@ static void on_list(struct store *store, void *tag, const char *path, bool sync)
 
 static void on_watch(struct store *store, void *tag, const char *path, const char *name)
 {
-	send(faulty_of(store), operation(store, ITEM_WATCH, tag, path, name));
+	send_watch(faulty_of(store), tag, path, name);
+}
+
+static void on_amend(struct store *store, void *tag, const char *path, const char *name,
+		     const char *text)
+{
+	struct item *item = operation(store, ITEM_AMEND, tag, path, name);
+
+	item->text = copy_text(text);
+	send(faulty_of(store), item);
 }
 
 static void on_withdraw(struct store *store, void *tag, const char *path, const char *name,
@@ -568,6 +604,7 @@ static const struct store_ops faulty_ops = {
 	.dispatch = on_dispatch,
 	.place = on_place,
 	.list = on_list,
+	.amend = on_amend,
 	.watch = on_watch,
 	.withdraw = on_withdraw,
 	.heartbeat = on_heartbeat,

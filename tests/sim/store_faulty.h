@@ -10,10 +10,12 @@
  * them is answered -ECONNRESET;
  *   - the client notices a broken connection a while after it broke;
  *   - what is called without a connection waits for one or is answered -ECONNRESET, by chance;
- *   - a watch whose setting was confirmed survives, and tells after the reconnect;
+ *   - a watch whose setting was confirmed survives, and tells after the reconnect; when it has told
+ * of new data it is set up anew, which can fail as at first;
  *   - in silence the service ends the session after its timeout (faulty_session.h), and the client
  * hears of that only when it is back;
- *   - a server that is cut off from the service answers reads, keeps writes, and looks well;
+ *   - a server that is cut off from the service answers reads, perhaps by what was then, keeps
+ * writes, and looks well;
  *   - a session that the client gives up (renew) lives on at the service until it is closed or its
  * timeout is over, and what was under way in it may still take effect.
  *
@@ -34,6 +36,7 @@ struct faulty_settings {
 	int wait_percent;     /* so many operations without a connection wait for one */
 	int unlisted_percent; /* so often place() brings no list, though it was asked for one */
 	int refused_percent;  /* so many operations have no effect and are answered -EIO */
+	int stale_percent;    /* so many servers that are cut off show what was then */
 
 	/* For who checks, all may be NULL. Called when a claim has come to stand in its queue, also
 	 * if the client never hears of it, and whether in a session that was given up; when one is

@@ -77,9 +77,10 @@ static void host_start(struct host *host)
 		.wait_percent = 50,
 		.unlisted_percent = 5,
 		.refused_percent = world->refused_percent,
+		.stale_percent = world->stale_percent,
 		.context = host,
-		.on_standing = check_standing,
-		.on_withdrawing = check_withdrawing,
+		.on_standing = view_standing,
+		.on_withdrawing = view_withdrawing,
 		.on_renewed = on_renewed,
 	};
 
@@ -91,6 +92,7 @@ static void host_start(struct host *host)
 	host->clock_offset_ms = prng_below(&world->prng, 100000);
 	host->clock_drift = prng_below(&world->prng, 201) - 100;
 	memset(host->users, 0, sizeof(host->users));
+	memset(host->processes, 0, sizeof(host->processes));
 	host->engine = engine_create(&user_events, host, prng_next(&world->prng));
 	if (host->engine == NULL)
 		abort();
@@ -132,6 +134,7 @@ static void host_crash(struct host *host)
 	host->ghost = host->store;
 	host->store = NULL;
 	memset(host->users, 0, sizeof(host->users));
+	memset(host->processes, 0, sizeof(host->processes));
 }
 
 static void ghost_step(struct host *host)
@@ -340,6 +343,10 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 {
 }
 
+static void on_read(void *context, void *tag, const char *text)
+{
+}
+
 static void on_done(void *context, void *tag, int error)
 {
 }
@@ -348,7 +355,9 @@ static const struct store_events foreign_events = {
 	.on_session = on_session,
 	.on_placed = on_placed,
 	.on_listed = on_listed,
+	.on_read = on_read,
 	.on_watched = on_done,
+	.on_amended = on_done,
 	.on_withdrawn = on_done,
 };
 
@@ -366,14 +375,15 @@ static void foreign_withdraw(struct world *world, struct foreign_claim *claim)
 static void foreign_act(struct world *world)
 {
 	struct foreign_claim *claim = &world->foreign_claims[prng_below(&world->prng, FOREIGN_MAX)];
+	struct claim_name name = {.span = CLAIM_SPAN_WHOLE};
 
 	if (claim->name[0] != '\0') {
 		foreign_withdraw(world, claim);
 	} else if (prng_chance(&world->prng, 30)) {
 		claim->lock = (int)prng_below(&world->prng, world->locks_count);
-		world->foreign->ops->place(
-			world->foreign, claim, world_lock(claim->lock), (struct claim_id){0, 0},
-			prng_chance(&world->prng, 50) ? CLAIM_EXCLUSIVE : CLAIM_SHARED, "0", false);
+		name.mode = prng_chance(&world->prng, 50) ? CLAIM_EXCLUSIVE : CLAIM_SHARED;
+		world->foreign->ops->place(world->foreign, claim, world_lock(claim->lock), &name,
+					   "", false);
 	}
 	world->foreign->ops->dispatch(world->foreign);
 }
@@ -424,11 +434,16 @@ void world_init(struct world *world, uint64_t seed, bool verbose)
 	world->policy.wait_limit_ms = prng_chance(prng, 70) ? CONFIG_FOREVER : 150;
 	world->policy.try_limit_ms = 50 + prng_below(prng, 200);
 	world->policy.linger_ms = prng_chance(prng, 30) ? 0 : 40;
+	world->policy.process_ranges = prng_chance(prng, 80) ? 1000 : 5;
+	world->policy.file_ranges = 1000;
+	world->records_percent = prng_chance(prng, 40) ? 0 : 30 + (int)prng_below(prng, 71);
+	world->change_percent = prng_chance(prng, 40) ? 0 : (int)prng_below(prng, 40);
 	world->refused_percent = prng_chance(prng, 80) ? 0 : 3;
+	world->stale_percent = prng_chance(prng, 50) ? 0 : 50;
 	world->delay_ms = prng_chance(prng, 70) ? 8 : 40;
 	world->hosts_count = 2 + (int)prng_below(prng, HOSTS_MAX - 1);
 	world->locks_count = 1 + (int)prng_below(prng, LOCKS_MAX);
-	check_init(world);
+	view_init(world);
 	if (store_local_open(world->service, &foreign_events, world, &world->foreign) < 0)
 		abort();
 	for (int i = 0; i < world->hosts_count; i++) {
@@ -449,6 +464,6 @@ void world_finish(struct world *world)
 			host->ghost->ops->close(host->ghost);
 	}
 	world->foreign->ops->close(world->foreign);
-	check_finish(world);
+	view_finish(world);
 	local_service_destroy(world->service);
 }

@@ -6,6 +6,9 @@
  *   sim.c          the command line, time, the order of things
  *   world.c        hosts and what befalls them
  *   world_users.c  what users do
+ *   world_model.c  what users hold, by the rules of flock(2) and fcntl(2)
+ *   world_view.c   what stands in the service's queues
+ *   world_wait.c   who waits for whom in a circle
  *   world_check.c  what must be true after every step
  *
  * The world knows the truth: what stands in the service's queues and whose it is. An engine only
@@ -18,30 +21,63 @@
 
 #include "engine.h"
 #include "prng.h"
+#include "slots.h"
 #include "store_faulty.h"
 
-enum { HOSTS_MAX = 4, LOCKS_MAX = 3, USERS_MAX = 5, FOREIGN_MAX = 2, NAME_BYTES = 96 };
-enum { TIMEOUT_MS = 300 }; /* of a session */
+enum { HOSTS_MAX = 4, LOCKS_MAX = 3, USERS_MAX = 5, FOREIGN_MAX = 2, NAME_BYTES = 192 };
+enum { CALLS_MAX = 2 };				/* at once, through one open file */
+enum { PROCESSES_MAX = USERS_MAX * CALLS_MAX }; /* that have locked, on one host */
+enum { TIMEOUT_MS = 300 };			/* of a session */
+enum { CLAIMS_MAX = 512 };			/* in one queue */
 
-/* A process with the lock's file open; at most one call of it is under way. */
+enum call_kind { CALL_OPEN, CALL_FLOCK, CALL_RECORD, CALL_TEST };
+
+/* What a process asks for through an open file, or asked for last. */
+struct call {
+	struct user *user;
+	uint64_t process; /* who makes it: the kernel's number, or one that the file has alone */
+	unsigned number;  /* of all that ever were, from 1 */
+	enum call_kind kind;
+	enum claim_mode mode;
+	struct claim_span span;
+	struct slots slots; /* the same */
+	bool waits;
+
+	struct claim *wish; /* NULL: none is under way */
+	bool waiting;
+	bool interrupted; /* it was; it may be restarted */
+	bool excused;	  /* there was a reason to refuse it, if it does not wait; or to tell a
+			     conflict, if it is a test */
+	bool unopposed;	  /* a test: there was a moment without a conflict */
+	bool circled;	  /* there was a circle that it closed */
+	bool refused;	  /* just now: its claim is being withdrawn */
+	int64_t since_ms;
+
+	uint64_t visited; /* world_wait.c */
+};
+
+/* A lock's file, opened; one or two processes make calls through it, each one at a time. */
 struct user {
 	struct host *host;
 	struct owner *owner; /* NULL: no such user now */
 	unsigned number;     /* of all that ever were, from 1 */
 	int lock;
 	bool lost;
-
-	struct claim *wish; /* of the call that is under way; NULL: none is */
-	bool waiting;
-	bool interrupted; /* the last call was; it may be restarted */
-	bool excused;	  /* there was a reason to refuse a call that does not wait */
-	enum lock_kind kind;
-	enum claim_mode mode;
-	bool waits;
-	int64_t since_ms;
+	bool likes_records; /* rather than flock */
+	struct call calls[CALLS_MAX];
 
 	bool holds_open, holds_flock;
 	enum claim_mode flock_mode;
+};
+
+/* A process that has made calls for record locks, on one lock. */
+struct process {
+	bool known; /* there is one */
+	int lock;
+	uint64_t id;
+	bool lost;
+	bool files[USERS_MAX]; /* through which it has locked */
+	struct slots held;
 };
 
 struct host {
@@ -58,22 +94,36 @@ struct host {
 	int64_t well_ms;		      /* nothing has been wrong with it since then */
 	int64_t clock_offset_ms, clock_drift; /* in 1/10000 */
 	struct user users[USERS_MAX];
+	struct process processes[PROCESSES_MAX];
 };
 
 /* A claim that came to stand in a queue, and by whom. */
-struct record {
+struct standing {
 	char name[NAME_BYTES];
-	unsigned user;
+	int lock;
 	unsigned life;	  /* 0: of none any more, when it came to stand */
 	bool withdrawing; /* its host has asked for its end */
+	bool granted;	  /* it stands for what is held, or was */
+	bool released;	  /* a flock: its file has let go, but others may need it */
+	bool gone;
+	bool says_waits; /* its data does */
+
+	unsigned user, call;
+	uint64_t process;
+	enum call_kind kind;
+	struct slots asked;
+	struct slots covered; /* as its name and data say now */
 };
 
-struct lock_view {
+/* A queue as it is now. */
+struct view {
 	size_t count;
-	struct {
+	struct view_claim {
 		char name[NAME_BYTES];
-		enum claim_mode mode;
-	} claims[128];
+		struct claim_name parts;
+		struct standing *standing; /* NULL: a foreign client's */
+		uint64_t visited;	   /* world_wait.c */
+	} claims[CLAIMS_MAX];
 };
 
 struct world {
@@ -87,16 +137,23 @@ struct world {
 
 	struct local_service *service;
 	struct lock_policy policy;
+	int records_percent; /* so many users like record locks; 0: there are none */
+	int change_percent;  /* so many of their calls are of the other kind */
 	int refused_percent;
+	int stale_percent;
 	int64_t delay_ms;
 	int hosts_count, locks_count;
 	struct host hosts[HOSTS_MAX];
-	unsigned users, lives;
+	unsigned users, lives, calls;
 
-	struct record *records;
-	size_t records_count, records_capacity;
+	struct standing *standings;
+	size_t standings_count, standings_capacity;
+	size_t observed_count;	/* so many of them are watched */
 	struct store *observer; /* looks at queues, places nothing */
-	struct lock_view view;
+	bool views_good[LOCKS_MAX];
+	struct view views[LOCKS_MAX];
+	struct view *listed; /* what a list is for */
+	uint64_t searches;   /* for circles, so far */
 
 	/* A client of another kind. */
 	struct store *foreign;
@@ -139,34 +196,108 @@ __attribute__((format(printf, 2, 3))) void world_say(const struct world *world, 
 
 /* world_users.c */
 extern const struct engine_events user_events; /* the context is the host */
-struct user *user_by_number(struct world *world, unsigned number);
 bool user_holds(const struct user *user);
 void user_close(struct user *user);
 
 /* A user that is drawn does something; when it is calm it only ends what it does. */
 void user_act(struct host *host, struct user *user);
 
+/* world_model.c */
+
+/* The process of that number on that lock; NULL: it has not locked. */
+struct process *process_find(struct host *host, int lock, uint64_t id);
+
+/* The process locks through the open file. */
+struct process *process_use(struct user *user, uint64_t id);
+
+/* It closes a file: it holds nothing any more. */
+void process_flush(struct host *host, int lock, uint64_t id);
+
+/* The open file is closed. */
+void processes_forget_file(const struct user *user);
+
+/* The open file has lost a lock. Returns whether a process has that had locked through it. */
+bool processes_lose(const struct user *user);
+
+/* Whether the process, on whichever lock, has a call under way. */
+bool process_waits(const struct host *host, uint64_t id);
+
+/* Whether a process has locked through the open file. */
+bool process_uses(const struct host *host, uint64_t id, const struct user *user);
+
+/* The kind of lock is fcntl's. */
+bool is_record(enum call_kind kind);
+
+/* What the user holds by flock or open. */
+struct slots user_slots(const struct user *user);
+
+/* Whether what the process holds, or what the open file holds, is in the way of a call: it
+ * conflicts and is another owner's. */
+bool process_opposes(const struct host *host, const struct process *process,
+		     const struct call *call);
+bool user_opposes(const struct user *user, const struct call *call);
+
+/* Whether two calls are one owner's. */
+bool calls_are_one(const struct call *a, const struct call *b);
+
+/* world_view.c */
+void view_init(struct world *world);
+void view_finish(struct world *world);
+
+/* The queue of a lock as it is now. */
+struct view *view_of(struct world *world, int lock);
+
+/* Something has happened since it was looked at. */
+void view_forget(struct world *world);
+
+/* The claim of a call that has not been granted, in the view; NULL: none stands. A process that
+ * asks for the same twice may be granted the one by the claim of the other: each that it may be by
+ * comes next after the one given; first after NULL. */
+const struct view_claim *view_find(const struct view *view, const struct call *call);
+const struct view_claim *view_find_next(const struct view *view, const struct call *call,
+					const struct view_claim *after);
+
+/* Whether a claim goes before one in front of it, by its anchor. */
+bool view_has_precedence(const struct view_claim *claim, const struct view_claim *over);
+
+/* The open file lets go of what it holds by flock or open. */
+void view_release(const struct user *user);
+
+/* Whether a claim of the call's own host is of its own owner. A flock that was released stands for
+ * a process that the model does not know. */
+bool standing_is_own(const struct standing *standing, const struct call *call);
+
+/* For struct faulty_settings; the context is the host. */
+void view_standing(void *context, bool over, const char *path, const char *name, const char *text);
+void view_withdrawing(void *context, const char *path, const char *name);
+
+/* world_wait.c */
+
+/* Whether a call for a record lock waits for its own process, as far as anybody could know. */
+bool wait_is_circle(struct call *call);
+
+/* When it is calm: whether a call waits in a circle that no engine promises to see, and in none
+ * that one does. */
+bool wait_is_hopeless(struct call *call);
+
 /* world_check.c */
 __attribute__((format(printf, 2, 3))) void world_fail(struct world *world, const char *format, ...);
-void check_init(struct world *world);
-void check_finish(struct world *world);
 
-/* What is called when the user's wish is granted, and after each step. */
-void check_grant(struct user *user);
-void check_refusal(struct user *user, int result);
+/* What is called when a call is granted, or refused, and after each step. */
+void check_grant(struct call *call);
+void check_refusal(struct call *call, int result);
+void check_answer(struct call *call, int error, const struct engine_conflict *conflict);
+
+/* Whether there is a reason for a call to wait, or to tell a conflict; and that somebody holds what
+ * conflicts. */
+bool check_conflict(const struct call *call);
+bool check_opposed(const struct call *call);
 
 /* When the user is told that it has lost its lock: there is a reason. */
 void check_loss(const struct user *user);
 void check_step(struct world *world);
 
-/* Whether there is a reason for a call in this mode to wait. */
-bool check_conflict(const struct user *user, enum claim_mode mode);
-
 /* When all is over: nothing is left. */
 void check_end(struct world *world);
-
-/* For struct faulty_settings; the context is the host. */
-void check_standing(void *context, bool over, const char *path, const char *name, const char *text);
-void check_withdrawing(void *context, const char *path, const char *name);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What must be true in the simulated world. The truth is read from the service itself, through a
- * session of its own that places nothing; whose a claim is was written down when it came to stand.
+ * What must be true in the simulated world. Single-threaded.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,6 +10,58 @@
 #include "world.h"
 
 enum { CLOCKS_DIFFER_MS = 4 }; /* over the limit of a call that does not wait */
+
+/* Tells who has what and what stands in the queues. */
+static void tell_host(const struct host *host)
+{
+	for (int i = 0; i < PROCESSES_MAX; i++) {
+		const struct process *process = &host->processes[i];
+
+		if (process->known)
+			world_say(host->world, "host %d: process %llu of %s%s: %s", host->number,
+				  (unsigned long long)process->id, world_lock(process->lock),
+				  process->lost ? ", lost" : "", slots_show(process->held).text);
+	}
+	for (int i = 0; i < USERS_MAX; i++) {
+		const struct user *user = &host->users[i];
+
+		if (user->owner == NULL)
+			continue;
+		world_say(host->world, "host %d: user %u of %s%s: %s", host->number, user->number,
+			  world_lock(user->lock), user->lost ? ", lost" : "",
+			  slots_show(user_slots(user)).text);
+		for (int j = 0; j < CALLS_MAX; j++)
+			if (user->calls[j].waiting)
+				world_say(host->world, "    process %llu, call %u, waits for %s",
+					  (unsigned long long)user->calls[j].process,
+					  user->calls[j].number,
+					  slots_show(user->calls[j].slots).text);
+	}
+}
+
+static void tell(struct world *world)
+{
+	view_forget(world);
+	for (int i = 0; i < world->hosts_count; i++)
+		if (world->hosts[i].engine != NULL)
+			tell_host(&world->hosts[i]);
+	for (int lock = 0; lock < world->locks_count; lock++) {
+		const struct view *view = view_of(world, lock);
+
+		for (size_t i = 0; i < view->count; i++) {
+			const struct standing *standing = view->claims[i].standing;
+
+			world_say(world, "%s: %s", world_lock(lock), view->claims[i].name);
+			if (standing != NULL)
+				world_say(world, "    life %u user %u call %u%s%s%s: %s",
+					  standing->life, standing->user, standing->call,
+					  standing->granted ? ", granted" : "",
+					  standing->released ? ", released" : "",
+					  standing->withdrawing ? ", withdrawing" : "",
+					  slots_show(standing->covered).text);
+		}
+	}
+}
 
 void world_fail(struct world *world, const char *format, ...)
 {
@@ -25,195 +76,239 @@ void world_fail(struct world *world, const char *format, ...)
 	vprintf(format, arguments);
 	va_end(arguments);
 	printf("\n");
+	if (world->verbose)
+		tell(world);
 }
 
-/* The observer's ears. */
-
-static void on_session(void *context, enum store_session session, int64_t timeout_ms)
+/* Whether a grant must not pass by a claim that stands in front. One of its own host that is held
+ * stands for what the model knows: that is check_exclusion()'s business. */
+static bool must_respect(const struct call *call, const struct view_claim *own,
+			 const struct view_claim *front)
 {
+	const struct standing *standing = front->standing;
+	bool passes = view_has_precedence(own, front);
+
+	if (standing == NULL)
+		return slots_conflict(slots_of(front->parts.span, front->parts.mode), call->slots);
+	if (standing->life != call->user->host->life)
+		return slots_conflict(standing->covered, call->slots) &&
+		       (standing->granted || !passes);
+	if (standing->withdrawing || standing->granted || standing_is_own(standing, call))
+		return false;
+	return slots_conflict(standing->asked, call->slots) && !passes;
 }
 
-static void on_placed(void *context, void *tag, int error, const char *name, int32_t sequence,
-		      const struct store_entry *entries, size_t count)
+/* The first claim that it must not pass by; NULL: there is none. */
+static const struct view_claim *find_respected(const struct call *call, const struct view *view,
+					       const struct view_claim *own)
 {
-}
-
-static void on_done(void *context, void *tag, int error)
-{
-}
-
-static void on_listed(void *context, void *tag, int error, const struct store_entry *entries,
-		      size_t count)
-{
-	struct lock_view *view = &((struct world *)context)->view;
-
-	if (count > sizeof(view->claims) / sizeof(view->claims[0]))
-		abort();
-	view->count = count;
-	for (size_t i = 0; i < count; i++) {
-		snprintf(view->claims[i].name, NAME_BYTES, "%s", entries[i].name);
-		view->claims[i].mode = entries[i].mode;
-	}
-}
-
-static const struct store_events observer_events = {
-	.on_session = on_session,
-	.on_placed = on_placed,
-	.on_listed = on_listed,
-	.on_watched = on_done,
-	.on_withdrawn = on_done,
-};
-
-void check_init(struct world *world)
-{
-	if (store_local_open(world->service, &observer_events, world, &world->observer) < 0)
-		abort();
-}
-
-void check_finish(struct world *world)
-{
-	world->observer->ops->close(world->observer);
-	free(world->records);
-}
-
-/* The queue of a lock as it is now. */
-static const struct lock_view *look_at(struct world *world, int lock)
-{
-	const struct store_ops *ops = world->observer->ops;
-
-	ops->list(world->observer, NULL, world_lock(lock), true);
-	ops->dispatch(world->observer);
-	return &world->view;
-}
-
-void check_standing(void *context, bool over, const char *path, const char *name, const char *text)
-{
-	struct host *host = context;
-	struct world *world = host->world;
-	struct record *record;
-
-	if (world->records_count == world->records_capacity) {
-		world->records_capacity = world->records_capacity * 2 + 64;
-		world->records = reallocarray(world->records, world->records_capacity,
-					      sizeof(*world->records));
-		if (world->records == NULL)
-			abort();
-	}
-	record = &world->records[world->records_count++];
-	memset(record, 0, sizeof(*record));
-	snprintf(record->name, sizeof(record->name), "%s", name);
-	record->user = (unsigned)strtoul(text, NULL, 10);
-	record->life = over ? 0 : host->life;
-	world_say(world, "host %d: claim %s of user %u stands", host->number, name, record->user);
-}
-
-static struct record *find_record(const struct world *world, const char *name)
-{
-	for (size_t i = world->records_count; i-- > 0;)
-		if (strcmp(world->records[i].name, name) == 0)
-			return &world->records[i];
+	for (const struct view_claim *front = view->claims; front < own; front++)
+		if (must_respect(call, own, front))
+			return front;
 	return NULL;
 }
 
-void check_withdrawing(void *context, const char *path, const char *name)
+/* Whether the call can be granted without a claim: the process holds as much, or a flock of an open
+ * file that it has locked through stands. */
+static bool is_covered(const struct call *call, const struct view *view)
 {
-	struct host *host = context;
-	struct record *record = find_record(host->world, name);
+	struct host *host = call->user->host;
+	const struct process *process = process_find(host, call->user->lock, call->process);
 
-	world_say(host->world, "host %d: withdraws %s", host->number, name);
-	if (record == NULL)
-		world_fail(host->world, "host %d withdraws %s, which never stood", host->number,
-			   name);
-	else if (record->life != host->life)
-		world_fail(host->world, "host %d withdraws %s, which is not its own", host->number,
-			   name);
-	else
-		record->withdrawing = true;
-}
+	if (call->kind != CALL_RECORD || process == NULL)
+		return false;
+	if (slots_contain(process->held, call->slots))
+		return true;
+	for (int i = 0; i < USERS_MAX; i++)
+		if (process->files[i] && slots_contain(user_slots(&host->users[i]), call->slots))
+			return true;
+	for (size_t i = 0; i < view->count; i++) {
+		const struct standing *standing = view->claims[i].standing;
 
-static bool modes_conflict(enum claim_mode a, enum claim_mode b)
-{
-	return a == CLAIM_EXCLUSIVE || b == CLAIM_EXCLUSIVE;
-}
-
-/* Whether a claim in the queue is one that this user must respect. Its own never is, and one of its
- * own host's is not from when its end was asked for. */
-static bool must_respect(const struct user *user, const struct record *record)
-{
-	if (record == NULL || record->life != user->host->life)
-		return true; /* a foreign client's, or of a session that was given up */
-	return record->user != user->number && !record->withdrawing;
+		if (standing != NULL && standing->life == host->life && standing->released &&
+		    !standing->withdrawing && slots_contain(standing->covered, call->slots))
+			return true;
+	}
+	return false;
 }
 
 /* A grant is right if the claim stands, and no claim that the user must respect stands in front of
- * it. This is mutual exclusion and the order of the queue in one. */
-void check_grant(struct user *user)
+ * it. */
+void check_grant(struct call *call)
 {
+	const struct user *user = call->user;
 	struct world *world = user->host->world;
-	const struct lock_view *view;
-	size_t own;
+	const struct view *view = view_of(world, user->lock);
+	const struct view_claim *own = view_find(view, call), *front;
 
+	if (user->lost)
+		world_fail(world, "user %u got %s through a file that has lost it", user->number,
+			   world_lock(user->lock));
+	if (is_covered(call, view)) {
+		if (own != NULL)
+			own->standing->granted = true;
+		return;
+	}
 	if (!store_faulty_told_connected(user->host->store))
 		world_fail(world, "user %u got %s without the store", user->number,
 			   world_lock(user->lock));
 	if (store_faulty_may_be_over(user->host->store))
 		world_fail(world, "user %u got %s in a session that may be over", user->number,
 			   world_lock(user->lock));
-	view = look_at(world, user->lock);
-	for (own = view->count; own-- > 0;) {
-		const struct record *record = find_record(world, view->claims[own].name);
-
-		if (record != NULL && record->user == user->number &&
-		    record->life == user->host->life && !record->withdrawing)
-			break;
-	}
-	if (own == (size_t)-1) {
+	if (own == NULL) {
 		world_fail(world, "user %u got %s without a claim", user->number,
 			   world_lock(user->lock));
 		return;
 	}
-	for (size_t i = 0; i < own; i++) {
-		if (modes_conflict(view->claims[i].mode, view->claims[own].mode) &&
-		    must_respect(user, find_record(world, view->claims[i].name)))
-			world_fail(world, "user %u got %s while %s stands in front of %s",
-				   user->number, world_lock(user->lock), view->claims[i].name,
-				   view->claims[own].name);
+	front = find_respected(call, view, own);
+	for (const struct view_claim *other = NULL;
+	     front != NULL && (other = view_find_next(view, call, other)) != NULL;) {
+		if (find_respected(call, view, other) != NULL)
+			continue;
+		own = other;
+		front = NULL;
 	}
+	if (front != NULL)
+		world_fail(world, "user %u got %s while %s stands in front of %s", user->number,
+			   world_lock(user->lock), front->name, own->name);
+	own->standing->granted = true;
 }
 
-bool check_conflict(const struct user *user, enum claim_mode mode)
+/* Whether a claim is a reason for the call to wait, wherever it stands. It counts with all that its
+ * name says; for a test, which is told what is there, with what it covers. */
+static bool is_reason(const struct call *call, const struct view_claim *claim)
 {
-	struct world *world = user->host->world;
-	const struct lock_view *view = look_at(world, user->lock);
+	const struct standing *standing = claim->standing;
+	struct slots slots = slots_of(claim->parts.span, claim->parts.mode);
 
-	for (size_t i = 0; i < view->count; i++) {
-		if (modes_conflict(view->claims[i].mode, mode) &&
-		    must_respect(user, find_record(world, view->claims[i].name)))
+	if (standing != NULL && standing->life == call->user->host->life &&
+	    (standing->withdrawing || standing_is_own(standing, call)))
+		return false;
+	if (standing != NULL && call->kind == CALL_TEST)
+		slots = standing->covered;
+	return slots_conflict(slots, call->slots);
+}
+
+bool check_conflict(const struct call *call)
+{
+	struct host *host = call->user->host;
+	const struct view *view = view_of(host->world, call->user->lock);
+
+	for (size_t i = 0; i < view->count; i++)
+		if (is_reason(call, &view->claims[i]))
 			return true;
-	}
+	for (int i = 0; i < PROCESSES_MAX; i++)
+		if (process_opposes(host, &host->processes[i], call))
+			return true;
 	for (int i = 0; i < USERS_MAX; i++) {
-		const struct user *other = &user->host->users[i];
+		const struct user *other = &host->users[i];
 
-		if (other == user || other->owner == NULL || other->lock != user->lock)
-			continue;
-		if (user_holds(other) ||
-		    ((other->waiting || other->interrupted) && modes_conflict(other->mode, mode)))
+		if (user_opposes(other, call))
 			return true;
+		for (int j = 0;
+		     other->owner != NULL && other->lock == call->user->lock && j < CALLS_MAX;
+		     j++) {
+			const struct call *wish = &other->calls[j];
+
+			if ((wish->waiting || wish->interrupted) && wish->kind != CALL_TEST &&
+			    slots_conflict(wish->slots, call->slots) && !calls_are_one(wish, call))
+				return true;
+		}
 	}
 	return false;
 }
 
-void check_refusal(struct user *user, int result)
+bool check_opposed(const struct call *call)
 {
+	struct world *world = call->user->host->world;
+	const struct view *view = view_of(world, call->user->lock);
+
+	for (size_t i = 0; i < view->count; i++)
+		if (view->claims[i].standing == NULL && is_reason(call, &view->claims[i]))
+			return true;
+	for (int i = 0; i < world->hosts_count; i++) {
+		const struct host *host = &world->hosts[i];
+
+		if (host->engine == NULL || store_faulty_may_be_over(host->store))
+			continue;
+		for (int j = 0; j < PROCESSES_MAX; j++)
+			if (process_opposes(host, &host->processes[j], call))
+				return true;
+		for (int j = 0; j < USERS_MAX; j++)
+			if (user_opposes(&host->users[j], call))
+				return true;
+	}
+	return false;
+}
+
+static void note_reasons(struct call *call)
+{
+	struct user *user = call->user;
+
+	if (!call->waiting)
+		return;
+	if (!call->waits && !call->excused)
+		call->excused = check_conflict(call);
+	if (call->kind == CALL_TEST && !call->unopposed)
+		call->unopposed = !check_opposed(call);
+	if (call->waits && call->kind == CALL_RECORD && !call->circled && !user->lost)
+		call->circled = wait_is_circle(call);
+}
+
+void check_refusal(struct call *call, int result)
+{
+	const struct user *user = call->user;
 	struct world *world = user->host->world;
 
-	if (user->waits && (result != -ENOLCK || (world->policy.wait_limit_ms == CONFIG_FOREVER &&
+	call->waiting = call->refused = true; /* as it was when this was decided */
+	note_reasons(call);
+	call->waiting = call->refused = false;
+	if (result == -EDEADLK && call->kind == CALL_RECORD && call->waits) {
+		if (!call->circled)
+			world_fail(world, "user %u is told that it waits for itself", user->number);
+		return;
+	}
+	if (call->waits && (result != -ENOLCK || (world->policy.wait_limit_ms == CONFIG_FOREVER &&
 						  world->refused_percent == 0)))
 		world_fail(world, "user %u, who waits for %s, is refused it: %d", user->number,
 			   world_lock(user->lock), result);
-	if (result == -EWOULDBLOCK && !user->excused && !check_conflict(user, user->mode))
+	if (!call->waits && result != -EWOULDBLOCK && result != -ENOLCK)
+		world_fail(world, "user %u is refused %s: %d", user->number, world_lock(user->lock),
+			   result);
+	if (result == -EWOULDBLOCK && !call->excused)
 		world_fail(world, "user %u is refused %s, which nobody wants", user->number,
 			   world_lock(user->lock));
+}
+
+static bool process_lost(const struct call *call)
+{
+	const struct process *process =
+		process_find(call->user->host, call->user->lock, call->process);
+	return process != NULL && process->lost;
+}
+
+void check_answer(struct call *call, int error, const struct engine_conflict *conflict)
+{
+	const struct user *user = call->user;
+	struct world *world = user->host->world;
+
+	call->waiting = true;
+	note_reasons(call);
+	call->waiting = false;
+	if (error != 0) {
+		if (error != -ENOLCK && !(error == -EIO && (user->lost || process_lost(call))))
+			world_fail(world, "the test of user %u gives %d", user->number, error);
+	} else if (conflict == NULL) {
+		if (!call->unopposed)
+			world_fail(world, "user %u is told that %s is free", user->number,
+				   world_lock(user->lock));
+	} else if (!slots_conflict(slots_of(conflict->range.span, conflict->range.mode),
+				   call->slots)) {
+		world_fail(world, "user %u is told of what does not conflict", user->number);
+	} else if (!call->excused) {
+		world_fail(world, "user %u is told that %s is not free", user->number,
+			   world_lock(user->lock));
+	}
 }
 
 void check_loss(const struct user *user)
@@ -235,48 +330,123 @@ static void check_user(struct world *world, struct user *user)
 	if (engine_owner_holds(user->owner) != holds)
 		world_fail(world, "user %u and the engine disagree whether it holds %s",
 			   user->number, world_lock(user->lock));
-	if (!user->waiting || user->waits)
-		return;
-	if (!user->excused)
-		user->excused = check_conflict(user, user->mode);
-	if (host_runs(user->host) &&
-	    world->now_ms - user->since_ms > world->policy.try_limit_ms + CLOCKS_DIFFER_MS)
-		world_fail(world, "user %u, who does not wait, waits for %s", user->number,
-			   world_lock(user->lock));
+	for (int i = 0; i < CALLS_MAX; i++) {
+		struct call *call = &user->calls[i];
+
+		note_reasons(call);
+		if (call->waiting && !call->waits && host_runs(user->host) &&
+		    world->now_ms - call->since_ms > world->policy.try_limit_ms + CLOCKS_DIFFER_MS)
+			world_fail(world, "user %u, who does not wait, waits for %s", user->number,
+				   world_lock(user->lock));
+	}
 }
 
-/* Who has the lock and believes so. Nobody can ask on a host that is paused; the first thing that
- * it does when it goes on is to look at the clock, and then it is asked. */
+/* Whether all files through which the process has locked have lost a lock. That was told, and the
+ * next loss is not. */
+static bool only_has_lost_files(const struct host *host, const struct process *process)
+{
+	for (int i = 0; i < USERS_MAX; i++)
+		if (process->files[i] && !host->users[i].lost)
+			return false;
+	return true;
+}
+
+static void check_process(struct host *host, struct process *process)
+{
+	for (int i = 0; process->known && i < USERS_MAX; i++) {
+		const struct user *user = &host->users[i];
+		struct slots held;
+
+		if (!process->files[i])
+			continue;
+		if (process->lost && !user->lost)
+			world_fail(host->world, "process %llu lost %s, but user %u was not told",
+				   (unsigned long long)process->id, world_lock(process->lock),
+				   user->number);
+		held = slots_of_set(engine_ranges(user->owner, process->id));
+		if (slots_are_free(held) && !slots_are_free(process->held) &&
+		    only_has_lost_files(host, process)) {
+			process->lost = true;
+			process->held = held;
+		}
+		if (!process->lost && !slots_equal(held, process->held))
+			world_fail(host->world,
+				   "host %d: process %llu holds %s of %s, by the engine %s",
+				   host->number, (unsigned long long)process->id,
+				   slots_show(process->held).text, world_lock(process->lock),
+				   slots_show(held).text);
+	}
+}
+
+/* Who has a lock, or a part of it, and believes so. */
+struct holder {
+	const struct host *host;
+	const struct process *process; /* or: */
+	const struct user *user;
+	struct slots slots;
+};
+
+static bool are_one(const struct holder *a, const struct holder *b)
+{
+	if (a->host != b->host || (a->process == NULL) == (b->process == NULL))
+		return false;
+	return a->process != NULL ? a->process->files[b->user - a->host->users]
+				  : b->process->files[a->user - b->host->users];
+}
+
+/* Adds who has the lock on a host. Returns how many that are. */
+static int find_holders(const struct host *host, int lock, struct holder *holders)
+{
+	int count = 0;
+
+	for (int i = 0; i < PROCESSES_MAX; i++) {
+		const struct process *process = &host->processes[i];
+
+		if (process->known && !process->lost && process->lock == lock &&
+		    !slots_are_free(process->held))
+			holders[count++] = (struct holder){host, process, NULL, process->held};
+	}
+	for (int i = 0; i < USERS_MAX; i++) {
+		const struct user *user = &host->users[i];
+
+		if (user->owner != NULL && user->lock == lock && user_holds(user))
+			holders[count++] = (struct holder){host, NULL, user, user_slots(user)};
+	}
+	return count;
+}
+
+/* Nobody can ask on a host that is paused; the first thing that it does when it goes on is to look
+ * at the clock, and then it is asked. */
 static void check_exclusion(struct world *world, int lock)
 {
-	const struct user *exclusive = NULL, *shared = NULL;
+	struct holder holders[HOSTS_MAX * (PROCESSES_MAX + USERS_MAX)];
+	int count = 0;
 
 	for (int i = 0; i < world->hosts_count; i++) {
 		const struct host *host = &world->hosts[i];
+		int more;
 
-		for (int j = 0; j < USERS_MAX && host_runs(host); j++) {
-			const struct user *user = &host->users[j];
-
-			if (user->owner == NULL || user->lock != lock || !user_holds(user))
-				continue;
-			if (store_faulty_may_be_over(host->store))
-				world_fail(world, "user %u has %s in a session that may be over",
-					   user->number, world_lock(lock));
-			if (exclusive != NULL)
-				shared = user;
-			if (user->holds_open || user->flock_mode == CLAIM_EXCLUSIVE)
-				exclusive = user;
-			else
-				shared = user;
-			if (exclusive != NULL && shared != NULL && exclusive != shared)
-				world_fail(world, "users %u and %u both have %s", exclusive->number,
-					   shared->number, world_lock(lock));
-		}
+		if (!host_runs(host))
+			continue;
+		more = find_holders(host, lock, holders + count);
+		if (more > 0 && store_faulty_may_be_over(host->store))
+			world_fail(world, "host %d has %s in a session that may be over", i,
+				   world_lock(lock));
+		count += more;
 	}
+	for (int i = 0; i < count; i++)
+		for (int j = 0; j < i; j++)
+			if (slots_conflict(holders[i].slots, holders[j].slots) &&
+			    !are_one(&holders[i], &holders[j]))
+				world_fail(world, "hosts %d and %d both have %s: %s, %s",
+					   holders[j].host->number, holders[i].host->number,
+					   world_lock(lock), slots_show(holders[j].slots).text,
+					   slots_show(holders[i].slots).text);
 }
 
 void check_step(struct world *world)
 {
+	view_forget(world);
 	for (int i = 0; i < world->hosts_count; i++) {
 		struct host *host = &world->hosts[i];
 
@@ -285,6 +455,8 @@ void check_step(struct world *world)
 		engine_check_invariants(host->engine);
 		for (int j = 0; j < USERS_MAX; j++)
 			check_user(world, &host->users[j]);
+		for (int j = 0; j < PROCESSES_MAX; j++)
+			check_process(host, &host->processes[j]);
 	}
 	for (int lock = 0; lock < world->locks_count; lock++)
 		check_exclusion(world, lock);
@@ -308,9 +480,10 @@ void check_end(struct world *world)
 			world_fail(world, "host %d has %zu locks, %zu holders, %zu waiters left", i,
 				   counts.locks, counts.holders, counts.waiters);
 	}
+	view_forget(world);
 	for (int lock = 0; lock < world->locks_count; lock++) {
 		if (!local_service_is_empty(world->service, world_lock(lock)))
 			world_fail(world, "claim %s of %s is left behind",
-				   look_at(world, lock)->claims[0].name, world_lock(lock));
+				   view_of(world, lock)->claims[0].name, world_lock(lock));
 	}
 }

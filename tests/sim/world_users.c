@@ -4,11 +4,15 @@
  * Single-threaded.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "world.h"
+
+enum { SHARED_PROCESSES = 3 }; /* of a host, whichever files they use */
+enum { FIRST_OWN_PROCESS = 1000 };
 
 bool user_holds(const struct user *user)
 {
@@ -23,42 +27,82 @@ static const char *mode_name(enum claim_mode mode)
 static void on_decided(void *context, void *cookie, int result)
 {
 	struct host *host = context;
-	struct user *user = cookie;
+	struct call *call = cookie;
+	struct user *user = call->user;
 
-	world_say(host->world, "host %d: user %u decided: %d", host->number, user->number, result);
 	if (host->engine == NULL)
 		return; /* a crash: nobody is there any more */
-	if (!user->waiting) {
+	world_say(host->world, "host %d: user %u call %u decided: %d", host->number, user->number,
+		  call->number, result);
+	if (!call->waiting || call->kind == CALL_TEST) {
 		world_fail(host->world, "user %u, who asks for nothing, is decided: %d",
 			   user->number, result);
 		return;
 	}
-	user->waiting = false;
-	user->wish = NULL;
+	call->waiting = false;
+	call->wish = NULL;
 	if (result != 0) {
 		if (!(result == -EIO && user->lost))
-			check_refusal(user, result);
+			check_refusal(call, result);
 		return;
 	}
-	if (user_holds(user))
+	if (call->kind != CALL_RECORD && user_holds(user))
 		return; /* it had the lock already, and nothing changes */
-	user->holds_open = user->kind == LOCK_KIND_OPEN;
-	user->holds_flock = user->kind == LOCK_KIND_FLOCK;
-	user->flock_mode = user->mode;
-	check_grant(user);
+	check_grant(call);
+	if (call->kind == CALL_RECORD) {
+		struct process *process = process_find(host, user->lock, call->process);
+
+		if (process == NULL || process->lost)
+			world_fail(host->world,
+				   "process %" PRIu64 " is granted what it cannot hold",
+				   call->process);
+		else
+			slots_set(&process->held, call->span, slot_of(call->mode));
+		return;
+	}
+	user->holds_open = call->kind == CALL_OPEN;
+	user->holds_flock = call->kind == CALL_FLOCK;
+	user->flock_mode = call->mode;
+}
+
+static void on_tested(void *context, void *cookie, int error,
+		      const struct engine_conflict *conflict)
+{
+	struct host *host = context;
+	struct call *call = cookie;
+
+	if (host->engine == NULL)
+		return;
+	world_say(host->world, "host %d: user %u call %u is told: %d, %s", host->number,
+		  call->user->number, call->number, error,
+		  conflict == NULL
+			  ? "free"
+			  : slots_show(slots_of(conflict->range.span, conflict->range.mode)).text);
+	if (!call->waiting || call->kind != CALL_TEST) {
+		world_fail(host->world, "user %u, who does not ask, is told of a conflict",
+			   call->user->number);
+		return;
+	}
+	call->waiting = false;
+	call->wish = NULL;
+	check_answer(call, error, conflict);
 }
 
 static void on_lost(void *context, void *owner_cookie)
 {
 	struct host *host = context;
 	struct user *user = owner_cookie;
+	bool held;
 
-	world_say(host->world, "host %d: user %u lost", host->number, user->number);
 	if (host->engine == NULL)
 		return;
-	if (user->lost || !user_holds(user))
+	world_say(host->world, "host %d: user %u lost", host->number, user->number);
+	held = user_holds(user);
+	held |= processes_lose(user);
+	if (user->lost || !held)
 		world_fail(host->world, "user %u lost what it had not", user->number);
 	check_loss(user);
+	view_release(user);
 	user->lost = true;
 	user->holds_open = false;
 	user->holds_flock = false;
@@ -66,66 +110,212 @@ static void on_lost(void *context, void *owner_cookie)
 
 const struct engine_events user_events = {
 	.on_decided = on_decided,
+	.on_tested = on_tested,
 	.on_lost = on_lost,
 };
 
 static void user_open(struct host *host, struct user *user)
 {
 	struct world *world = host->world;
+	struct prng *prng = &world->prng;
 
 	memset(user, 0, sizeof(*user));
 	user->host = host;
 	user->number = ++world->users;
-	user->lock = (int)prng_below(&world->prng, world->locks_count);
+	user->lock = (int)prng_below(prng, world->locks_count);
+	user->likes_records = prng_chance(prng, world->records_percent);
+	for (int i = 0; i < CALLS_MAX; i++) {
+		user->calls[i].user = user;
+		user->calls[i].process = 1 + (uint64_t)prng_below(prng, SHARED_PROCESSES);
+	}
+	if (prng_chance(prng, 30)) /* as of an open file description */
+		user->calls[0].process = FIRST_OWN_PROCESS + user->number;
 	user->owner = engine_owner_open(host->engine, world_lock(user->lock), &world->policy, user);
 	if (user->owner == NULL)
 		abort();
-	world_say(world, "host %d: user %u opens %s", host->number, user->number,
+	world_say(world, "host %d: user %u opens %s, for %" PRIu64 " and %" PRIu64, host->number,
+		  user->number, world_lock(user->lock), user->calls[0].process,
+		  user->calls[1].process);
+}
+
+static void user_flush(struct user *user, uint64_t process)
+{
+	struct host *host = user->host;
+
+	world_say(host->world, "host %d: process %" PRIu64 " lets go of %s", host->number, process,
 		  world_lock(user->lock));
+	process_flush(host, user->lock, process);
+	engine_flush(user->owner, process);
 }
 
 void user_close(struct user *user)
 {
-	world_say(user->host->world, "host %d: user %u closes", user->host->number, user->number);
-	user->waiting = false;
+	struct world *world = user->host->world;
+
+	world_say(world, "host %d: user %u closes", user->host->number, user->number);
+	if (world->records_percent > 0 && prng_chance(&world->prng, 70))
+		for (int i = 0; i < CALLS_MAX; i++)
+			user_flush(user, user->calls[i].process);
+	for (int i = 0; i < CALLS_MAX; i++)
+		user->calls[i].waiting = false;
+	processes_forget_file(user);
+	view_release(user);
 	engine_owner_close(user->owner);
 	memset(user, 0, sizeof(*user));
 }
 
-static void user_lock(struct user *user, enum lock_kind kind, enum claim_mode mode, bool waits)
+static void call_begin(struct call *call, enum call_kind kind, enum claim_mode mode,
+		       struct claim_span span, bool waits)
 {
+	struct world *world = call->user->host->world;
+
+	call->number = ++world->calls;
+	call->interrupted = false;
+	call->kind = kind;
+	call->mode = mode;
+	call->span = span;
+	call->slots = slots_of(span, mode);
+	call->waits = waits;
+	call->since_ms = world->now_ms;
+	call->unopposed = false;
+	call->circled = false;
+	call->excused = false;
+}
+
+/* The call is under way from now on. */
+static void call_enter(struct call *call)
+{
+	if (!call->waits)
+		call->excused = check_conflict(call);
+	if (call->kind == CALL_TEST)
+		call->unopposed = !check_opposed(call);
+	call->waiting = true;
+}
+
+static void call_leave(struct call *call, struct claim *wish, int error)
+{
+	if (error != 0)
+		call->waiting = false;
+	call->wish = call->waiting ? wish : NULL;
+}
+
+struct caller_text {
+	char text[128];
+};
+
+/* What view_standing() reads. */
+static struct engine_caller caller_of(const struct call *call, struct caller_text *text)
+{
+	snprintf(text->text, sizeof(text->text),
+		 "format=1\ncall=%u\nuser=%u\nprocess=%" PRIu64 "\nasked=%d %d %" PRId64 "-%" PRId64
+		 "\n",
+		 call->number, call->user->number, call->process, (int)call->kind, (int)call->mode,
+		 call->span.start, call->span.end);
+	return (struct engine_caller){.pid = (int)call->process, .text = text->text};
+}
+
+static void user_lock(struct call *call, enum call_kind kind, enum claim_mode mode, bool waits)
+{
+	struct user *user = call->user;
 	struct world *world = user->host->world;
+	struct caller_text text;
+	struct engine_caller caller;
 	struct claim *wish = NULL;
-	char text[16];
 	int error;
 
-	world_say(world, "host %d: user %u locks %s %s%s%s", user->host->number, user->number,
-		  world_lock(user->lock), mode_name(mode), kind == LOCK_KIND_OPEN ? " by open" : "",
-		  waits ? "" : " if free");
-	user->interrupted = false;
-	user->kind = kind;
-	user->mode = mode;
-	user->waits = waits;
-	user->since_ms = world->now_ms;
-	if (user->holds_flock && user->flock_mode != mode && !user->holds_open)
+	call_begin(call, kind, mode, CLAIM_SPAN_WHOLE, waits);
+	world_say(world, "host %d: user %u locks %s %s%s%s, call %u", user->host->number,
+		  user->number, world_lock(user->lock), mode_name(mode),
+		  kind == CALL_OPEN ? " by open" : "", waits ? "" : " if free", call->number);
+	if (user->holds_flock && user->flock_mode != mode && !user->holds_open) {
 		user->holds_flock = false;
-	user->excused = check_conflict(user, mode);
-	user->waiting = true;
-	snprintf(text, sizeof(text), "%u", user->number);
-	error = engine_lock(user->owner, kind, mode, waits, text, user, &wish);
-	if (error != 0)
-		user->waiting = false;
-	if (user->waiting)
-		user->wish = wish;
+		view_release(user);
+	}
+	call_enter(call);
+	caller = caller_of(call, &text);
+	error = engine_lock(user->owner, kind == CALL_OPEN ? LOCK_KIND_OPEN : LOCK_KIND_FLOCK, mode,
+			    waits, &caller, call, &wish);
+	call_leave(call, wish, error);
 	if (error != (user->lost ? -EIO : 0))
 		world_fail(world, "locking gives user %u %d", user->number, error);
 }
 
-static void user_flock(struct user *user)
+/* Whether the engine may say that there are too many ranges. */
+static bool may_be_too_many(const struct world *world)
 {
-	struct prng *prng = &user->host->world->prng;
+	return world->policy.process_ranges < SLOTS_COUNT * LOCKS_MAX;
+}
 
-	user_lock(user, LOCK_KIND_FLOCK, prng_chance(prng, 60) ? CLAIM_EXCLUSIVE : CLAIM_SHARED,
+static void user_lock_range(struct call *call, struct claim_span span, enum claim_mode mode,
+			    bool waits)
+{
+	struct user *user = call->user;
+	struct host *host = user->host;
+	struct process *process = process_find(host, user->lock, call->process);
+	struct range range = {span, mode};
+	struct caller_text text;
+	struct engine_caller caller;
+	struct claim *wish = NULL;
+	bool lost = user->lost || (process != NULL && process->lost);
+	int error;
+
+	call_begin(call, CALL_RECORD, mode, span, waits);
+	world_say(host->world, "host %d: user %u process %" PRIu64 " locks %s of %s%s, call %u",
+		  host->number, user->number, call->process, slots_show(call->slots).text,
+		  world_lock(user->lock), waits ? "" : " if free", call->number);
+	if (!lost)
+		process_use(user, call->process);
+	call_enter(call);
+	caller = caller_of(call, &text);
+	error = engine_lock_range(user->owner, call->process, range, waits, &caller, call, &wish);
+	call_leave(call, wish, error);
+	if (error != (lost ? -EIO : 0) && !(error == -ENOLCK && may_be_too_many(host->world)))
+		world_fail(host->world, "locking a range gives user %u %d", user->number, error);
+}
+
+static void user_test_range(struct call *call, struct claim_span span, enum claim_mode mode)
+{
+	struct user *user = call->user;
+	struct host *host = user->host;
+	const struct process *process = process_find(host, user->lock, call->process);
+	struct range range = {span, mode};
+	struct claim *wish = NULL;
+	bool lost = user->lost || (process != NULL && process->lost);
+	int error;
+
+	call_begin(call, CALL_TEST, mode, span, false);
+	world_say(host->world, "host %d: user %u process %" PRIu64 " tests %s of %s, call %u",
+		  host->number, user->number, call->process, slots_show(call->slots).text,
+		  world_lock(user->lock), call->number);
+	call_enter(call);
+	error = engine_test_range(user->owner, call->process, range, call, &wish);
+	call_leave(call, wish, error);
+	if (error != (lost ? -EIO : 0))
+		world_fail(host->world, "testing a range gives user %u %d", user->number, error);
+}
+
+static void user_unlock_range(struct user *user, uint64_t id, struct claim_span span)
+{
+	struct host *host = user->host;
+	struct process *process = process_find(host, user->lock, id);
+	bool lost = user->lost || (process != NULL && process->lost);
+	int error;
+
+	world_say(host->world, "host %d: user %u process %" PRIu64 " unlocks %s of %s",
+		  host->number, user->number, id, slots_show(slots_of(span, CLAIM_SHARED)).text,
+		  world_lock(user->lock));
+	if (process != NULL && !lost)
+		slots_set(&process->held, span, SLOT_FREE);
+	error = engine_unlock_range(user->owner, id, span);
+	if (error != (lost ? -EIO : 0))
+		world_fail(host->world, "unlocking a range gives user %u %d", user->number, error);
+}
+
+static void user_flock(struct call *call)
+{
+	struct prng *prng = &call->user->host->world->prng;
+
+	user_lock(call, CALL_FLOCK, prng_chance(prng, 60) ? CLAIM_EXCLUSIVE : CLAIM_SHARED,
 		  prng_chance(prng, 70));
 }
 
@@ -135,69 +325,166 @@ static void user_unlock(struct user *user)
 	int error;
 
 	world_say(world, "host %d: user %u unlocks", user->host->number, user->number);
-	user->interrupted = false;
+	for (int i = 0; i < CALLS_MAX; i++)
+		if (user->calls[i].kind == CALL_FLOCK)
+			user->calls[i].interrupted = false;
 	user->holds_flock = false;
+	if (!user->holds_open)
+		view_release(user);
 	error = engine_unlock(user->owner);
 	if (error != (user->lost ? -EIO : 0))
 		world_fail(world, "unlocking gives user %u %d", user->number, error);
 }
 
-static void user_interrupt(struct user *user)
+static void user_interrupt(struct call *call)
 {
-	world_say(user->host->world, "host %d: user %u is interrupted", user->host->number,
-		  user->number);
-	user->waiting = false;
-	user->interrupted = user->waits && user->kind == LOCK_KIND_FLOCK;
-	engine_cancel(user->wish);
-	user->wish = NULL;
+	const struct user *user = call->user;
+
+	world_say(user->host->world, "host %d: user %u call %u is interrupted", user->host->number,
+		  user->number, call->number);
+	call->waiting = false;
+	call->interrupted = call->waits && call->kind != CALL_OPEN;
+	engine_cancel(call->wish);
+	call->wish = NULL;
+}
+
+static void user_restart(struct call *call)
+{
+	if (call->kind == CALL_RECORD)
+		user_lock_range(call, call->span, call->mode, true);
+	else
+		user_lock(call, call->kind, call->mode, true);
 }
 
 static bool anybody_waits(const struct world *world)
 {
 	for (int i = 0; i < world->hosts_count; i++)
 		for (int j = 0; j < USERS_MAX; j++)
-			if (world->hosts[i].users[j].waiting)
-				return true;
+			for (int k = 0; k < CALLS_MAX; k++)
+				if (world->hosts[i].users[j].calls[k].waiting)
+					return true;
 	return false;
+}
+
+static struct claim_span some_span(struct prng *prng)
+{
+	int first = (int)prng_below(prng, SLOTS_COUNT), count;
+
+	if (prng_chance(prng, 10))
+		return CLAIM_SPAN_WHOLE;
+	count = 1 + (int)prng_below(prng, prng_chance(prng, 70) ? 2 : SLOTS_COUNT);
+	return slots_span(first, first + count > SLOTS_COUNT ? SLOTS_COUNT - 1 : first + count - 1);
+}
+
+/* What a process does that has nothing to wait for: it lets go of its record locks. Returns whether
+ * it had any. */
+static bool process_finish(struct user *user, uint64_t id)
+{
+	struct prng *prng = &user->host->world->prng;
+	const struct process *process = process_find(user->host, user->lock, id);
+
+	if (process == NULL || process_waits(user->host, id) || slots_are_free(process->held))
+		return false;
+	if (prng_chance(prng, 30))
+		user_flush(user, id);
+	else if (!user->lost)
+		user_unlock_range(user, id,
+				  prng_chance(prng, 50) ? CLAIM_SPAN_WHOLE : some_span(prng));
+	return true;
 }
 
 /* Everything comes to an end: who waits goes on waiting, who holds leaves, and anybody else stays
  * as long as others wait, whom he must not be in the way of. */
 static void user_finish(struct user *user)
 {
-	if (user->owner == NULL || user->waiting)
+	struct prng *prng;
+	bool waits = false, held = false;
+
+	if (user->owner == NULL)
 		return;
-	if (user->holds_flock && prng_chance(&user->host->world->prng, 30))
+	prng = &user->host->world->prng;
+	for (int i = 0; i < CALLS_MAX; i++) {
+		struct call *call = &user->calls[i];
+
+		if (call->waiting && call->waits && prng_chance(prng, 10) && wait_is_hopeless(call))
+			user_interrupt(call);
+		held |= process_finish(user, call->process);
+		waits |= call->waiting || process_waits(user->host, call->process);
+	}
+	if (waits || held)
+		return;
+	if (user->holds_flock && prng_chance(prng, 30))
 		user_unlock(user);
 	else if (user_holds(user) || !anybody_waits(user->host->world))
 		user_close(user);
 }
 
-void user_act(struct host *host, struct user *user)
+/* One of the two processes does something with record locks. */
+static void act_on_records(struct call *call)
 {
-	struct prng *prng = &host->world->prng;
+	struct user *user = call->user;
+	struct prng *prng = &user->host->world->prng;
+	enum claim_mode mode = prng_chance(prng, 60) ? CLAIM_EXCLUSIVE : CLAIM_SHARED;
 	int64_t dice = prng_below(prng, 100);
 
-	if (host->world->calm) {
-		user_finish(user);
-	} else if (user->owner == NULL) {
-		user_open(host, user);
-		if (dice < 25)
-			user_lock(user, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE, dice < 15);
-		else
-			user_flock(user);
-	} else if (user->waiting) {
+	if (dice < 55)
+		user_lock_range(call, some_span(prng), mode, prng_chance(prng, 65));
+	else if (dice < 78)
+		user_unlock_range(user, call->process, some_span(prng));
+	else if (dice < 82)
+		user_flush(user, call->process);
+	else if (dice < 92)
+		user_test_range(call, some_span(prng), mode);
+	else
+		user_close(user);
+}
+
+static void act(struct user *user)
+{
+	struct world *world = user->host->world;
+	struct prng *prng = &world->prng;
+	struct call *call = &user->calls[0];
+	bool records = world->records_percent > 0 &&
+		       user->likes_records != prng_chance(prng, world->change_percent);
+	int64_t dice = prng_below(prng, 100);
+
+	if (records)
+		call = &user->calls[prng_below(prng, CALLS_MAX)];
+	if (call->waiting) {
 		if (dice < 20)
-			user_interrupt(user);
+			user_interrupt(call);
 		else if (dice < 25)
 			user_close(user);
-	} else if (user->interrupted && dice < 60) {
-		user_lock(user, user->kind, user->mode, true);
+	} else if (call->interrupted && dice < 60) {
+		user_restart(call);
+	} else if (records) {
+		act_on_records(call);
 	} else if (dice < 40) {
-		user_flock(user);
+		user_flock(call);
 	} else if (dice < 75) {
 		user_unlock(user);
 	} else {
 		user_close(user);
+	}
+}
+
+void user_act(struct host *host, struct user *user)
+{
+	struct prng *prng = &host->world->prng;
+	int64_t dice;
+
+	if (host->world->calm) {
+		user_finish(user);
+	} else if (user->owner != NULL) {
+		act(user);
+	} else {
+		user_open(host, user);
+		dice = prng_below(prng, 100);
+		if (user->likes_records)
+			act_on_records(&user->calls[0]);
+		else if (dice < 25)
+			user_lock(&user->calls[0], CALL_OPEN, CLAIM_EXCLUSIVE, dice < 15);
+		else
+			user_flock(&user->calls[0]);
 	}
 }

@@ -186,12 +186,14 @@ struct call {
 	int times; /* answered */
 	int order; /* among the answers of its host */
 	int error;
-	char name[128];
+	char name[CLAIM_NAME_BYTES];
 	int32_t sequence;
 	bool listed;
 	size_t count;
-	struct claim_id ids[4]; /* of the first entries */
-	enum claim_mode modes[4];
+	struct claim_name claims[4]; /* of the first entries */
+	int reads;		     /* of a watch, and the last of them */
+	bool changed;		     /* and is about to be read again */
+	char text[64];
 };
 
 static void on_session(void *context, enum store_session session, int64_t timeout_ms)
@@ -214,13 +216,12 @@ static void note(struct host *host, struct call *call, int error, const struct s
 	call->listed = entries != NULL;
 	call->count = count;
 	for (size_t i = 0; i < count; i++) {
-		if (i < 4) {
-			call->ids[i] = entries[i].id;
-			call->modes[i] = entries[i].mode;
-		}
+		if (i < 4)
+			call->claims[i] = entries[i].claim;
 		if (i > 0)
-			assert_true(claim_name_compare(entries[i - 1].sequence, entries[i - 1].name,
-						       entries[i].sequence, entries[i].name) < 0);
+			assert_true(claim_name_compare(
+					    entries[i - 1].claim.sequence, entries[i - 1].name,
+					    entries[i].claim.sequence, entries[i].name) < 0);
 	}
 }
 
@@ -240,6 +241,23 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 	note(context, tag, error, entries, count);
 }
 
+static void on_read(void *context, void *tag, const char *text)
+{
+	struct call *call = tag;
+
+	assert_int_equal(call->times, 0);
+	if (text == NULL) {
+		assert_false(call->changed);
+		call->changed = true;
+		return;
+	}
+	/* After the first time only once the change was told. */
+	assert_int_equal(call->changed, call->reads > 0);
+	call->changed = false;
+	call->reads++;
+	snprintf(call->text, sizeof(call->text), "%s", text);
+}
+
 static void on_answered(void *context, void *tag, int error)
 {
 	note(context, tag, error, NULL, 0);
@@ -253,8 +271,16 @@ static void on_heartbeat(void *context, int error)
 	host->beats[error != 0]++;
 }
 
-static const struct store_events events = {on_session,	on_placed,   on_listed,
-					   on_answered, on_answered, on_heartbeat};
+static const struct store_events events = {
+	.on_session = on_session,
+	.on_placed = on_placed,
+	.on_listed = on_listed,
+	.on_read = on_read,
+	.on_watched = on_answered,
+	.on_amended = on_answered,
+	.on_withdrawn = on_answered,
+	.on_heartbeat = on_heartbeat,
+};
 
 static void dispatch_hosts(int64_t limit_ms)
 {
@@ -326,16 +352,24 @@ static int close_hosts(void **state)
 	return 0;
 }
 
-static void send_place(struct host *host, struct call *call, const char *path, uint64_t number,
-		       enum claim_mode mode, bool list)
+static struct claim_name claim_of(uint32_t number, enum claim_mode mode)
 {
-	struct claim_id id = {1, number};
-
-	memset(call, 0, sizeof(*call));
-	host->store->ops->place(host->store, call, path, id, mode, "host=test\n", list);
+	return (struct claim_name){.id = {.session = claim_id_session(1), .number = number},
+				   .mode = mode,
+				   .span = CLAIM_SPAN_WHOLE};
 }
 
-static void place(struct host *host, struct call *call, const char *path, uint64_t number)
+static void send_place(struct host *host, struct call *call, const char *path, uint32_t number,
+		       enum claim_mode mode, bool list)
+{
+	struct claim_name name = claim_of(number, mode);
+
+	memset(call, 0, sizeof(*call));
+	host->store->ops->place(host->store, call, path, &name, "host=test\n", list);
+	memset(&name, 0xff, sizeof(name)); /* it is not looked at any more */
+}
+
+static void place(struct host *host, struct call *call, const char *path, uint32_t number)
 {
 	send_place(host, call, path, number, CLAIM_EXCLUSIVE, true);
 	WAIT_FOR(call->times);
@@ -353,6 +387,22 @@ static void send_watch(struct host *host, struct call *call, const char *path, c
 {
 	memset(call, 0, sizeof(*call));
 	host->store->ops->watch(host->store, call, path, name);
+}
+
+static void send_amend(struct host *host, struct call *call, const char *path,
+		       const struct call *placed, const char *text)
+{
+	memset(call, 0, sizeof(*call));
+	host->store->ops->amend(host->store, call, path, placed->name, text);
+}
+
+static int amend(struct host *host, const char *path, const struct call *placed, const char *text)
+{
+	struct call call;
+
+	send_amend(host, &call, path, placed, text);
+	WAIT_FOR(call.times);
+	return call.error;
 }
 
 static int withdraw(struct host *host, const char *path, const struct call *placed)
@@ -396,9 +446,9 @@ static void test_order(void **state)
 	assert_int_equal(all.error, 0);
 	assert_int_equal(all.count, 3);
 	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(all.ids[i].session, 1);
-		assert_int_equal(all.ids[i].number, i + 1);
-		assert_int_equal(all.modes[i], i == 1 ? CLAIM_SHARED : CLAIM_EXCLUSIVE);
+		assert_true(all.claims[i].id.session == claim_id_session(1));
+		assert_int_equal(all.claims[i].id.number, i + 1);
+		assert_int_equal(all.claims[i].mode, i == 1 ? CLAIM_SHARED : CLAIM_EXCLUSIVE);
 	}
 	list(b, &all, "never/used", false);
 	assert_int_equal(all.error, 0);
@@ -407,23 +457,86 @@ static void test_order(void **state)
 	assert_int_equal(all.error, 0);
 }
 
+/* Other clients' claims stand in the queue, each as one of the whole file, of nobody here. */
 static void test_foreign(void **state)
 {
+	static const struct {
+		const char *name;
+		enum claim_mode mode;
+	} others[] = {
+		{"lock-", CLAIM_EXCLUSIVE},
+		{"_c_9b2d3c1e-6f0a-4d5b-8c7d-0123456789ab-__READ__", CLAIM_SHARED},
+		{"_c_9b2d3c1e-6f0a-4d5b-8c7d-0123456789ab-lock-", CLAIM_EXCLUSIVE},
+	};
 	struct host *a = open_host(0, server);
 	struct call first, all;
+	char path[256];
 
 	place(a, &first, "foreign", 1);
-	assert_int_equal(zoo_create(raw, znode("foreign/lock-"), "", 0, &ZOO_OPEN_ACL_UNSAFE,
-				    ZOO_EPHEMERAL_SEQUENTIAL, NULL, 0),
-			 ZOK);
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "foreign/%s", others[i].name);
+		assert_int_equal(zoo_create(raw, znode(path), "", 0, &ZOO_OPEN_ACL_UNSAFE,
+					    ZOO_EPHEMERAL_SEQUENTIAL, NULL, 0),
+				 ZOK);
+	}
 	assert_int_equal(
 		zoo_create(raw, znode("foreign/leases"), "", 0, &ZOO_OPEN_ACL_UNSAFE, 0, NULL, 0),
 		ZOK);
 	list(a, &all, "foreign", true);
-	assert_int_equal(all.count, 2);
-	assert_int_equal(all.ids[1].session | all.ids[1].number, 0);
-	assert_int_equal(all.modes[1], CLAIM_EXCLUSIVE);
+	assert_int_equal(all.count, 4);
+	for (size_t i = 0; i < 3; i++) {
+		const struct claim_name *claim = &all.claims[i + 1];
+
+		assert_true(claim->id.session == 0);
+		assert_int_equal(claim->id.owner | claim->id.number, 0);
+		assert_int_equal(claim->mode, others[i].mode);
+		assert_false(claim->record || claim->sparse || claim->anchored);
+		assert_true(claim->span.start == 0 && claim->span.end == INT64_MAX);
+		assert_int_equal(claim->sequence, first.sequence + 1 + (int)i);
+	}
 	assert_int_equal(zoo_delete(raw, znode("foreign/leases"), -1), ZOK);
+}
+
+/* All that a name can say comes back from the server. */
+static void test_spans(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct claim_name name = claim_of(1, CLAIM_EXCLUSIVE);
+	struct call first = {0}, second = {0}, all;
+	const struct claim_name *claim;
+
+	name.record = true;
+	name.span = (struct claim_span){100, 199};
+	a->store->ops->place(a->store, &first, "spans", &name, "", true);
+	name.id.number = UINT32_MAX;
+	name.id.owner = CLAIM_OWNERS - 1;
+	name.mode = CLAIM_SHARED;
+	name.sparse = name.anchored = true;
+	name.span = (struct claim_span){INT64_MAX - 1, INT64_MAX};
+	name.anchor = INT32_MIN;
+	name.anchor_span = (struct claim_span){INT64_MAX, INT64_MAX};
+	name.sequence = -1; /* not looked at */
+	a->store->ops->place(a->store, &second, "spans", &name, "", true);
+	WAIT_FOR(second.times);
+	assert_int_equal(first.error | second.error, 0);
+	assert_int_equal(second.sequence, first.sequence + 1);
+
+	list(b, &all, "spans", true);
+	assert_int_equal(all.count, 2);
+	claim = &all.claims[0];
+	assert_true(claim->id.session == name.id.session && claim->record && !claim->sparse);
+	assert_true(claim->span.start == 100 && claim->span.end == 199 && !claim->anchored);
+	assert_int_equal(claim->sequence, first.sequence);
+	claim = &all.claims[1];
+	assert_true(claim->id.session == name.id.session && claim->record && claim->sparse);
+	assert_int_equal(claim->id.owner, name.id.owner);
+	assert_int_equal(claim->id.number, name.id.number);
+	assert_int_equal(claim->mode, CLAIM_SHARED);
+	assert_true(claim->span.start == name.span.start && claim->span.end == INT64_MAX);
+	assert_true(claim->anchored && claim->anchor == INT32_MIN);
+	assert_true(claim->anchor_span.start == INT64_MAX && claim->anchor_span.end == INT64_MAX);
+	assert_int_equal(claim->sequence, second.sequence);
+	assert_int_equal(withdraw(b, "spans", &second), 0);
 }
 
 #define MANY 1000
@@ -471,10 +584,13 @@ static void test_watch(void **state)
 
 	/* New data is no end; neither is what happens to others. */
 	snprintf(path, sizeof(path), "watch/%s", first.name);
+	WAIT_FOR(gone.reads == 1 && also_gone.reads == 1);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(zoo_set(raw, znode(path), "news", 4, -1), ZOK);
-		run_for(50);
+		WAIT_FOR(gone.reads == i + 2 && also_gone.reads == i + 2);
 	}
+	run_for(50);
+	assert_int_equal(gone.reads, 4);
 	assert_int_equal(withdraw(b, "watch", &second), 0);
 	assert_int_equal(gone.times, 0);
 
@@ -487,6 +603,70 @@ static void test_watch(void **state)
 	send_watch(b, &missing, "no/such/lock", first.name);
 	WAIT_FOR(missing.times);
 	assert_int_equal(missing.error, 0);
+}
+
+static void test_amend(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct call first, seen, also_seen, own, amends[3], withdrawn = {0};
+	char path[256], text[8];
+	struct Stat stat;
+	int bytes;
+
+	place(a, &first, "amend", 1);
+	send_watch(b, &seen, "amend", first.name);
+	send_watch(b, &also_seen, "amend", first.name);
+	send_watch(a, &own, "amend", first.name);
+	WAIT_FOR(seen.reads == 1 && also_seen.reads == 1 && own.reads == 1);
+	assert_string_equal(seen.text, "host=test\n");
+	assert_string_equal(also_seen.text, "host=test\n");
+	assert_string_equal(own.text, "host=test\n");
+
+	for (int i = 1; i <= 20; i++) {
+		snprintf(text, sizeof(text), "n=%d\n", i);
+		assert_int_equal(amend(a, "amend", &first, text), 0);
+		WAIT_FOR(seen.reads == i + 1 && also_seen.reads == i + 1 && own.reads == i + 1);
+		assert_string_equal(seen.text, text);
+		assert_string_equal(also_seen.text, text);
+		assert_string_equal(own.text, text);
+	}
+
+	/* Data as others may leave it: none at all, or a NUL in it. */
+	snprintf(path, sizeof(path), "amend/%s", first.name);
+	assert_int_equal(zoo_set(raw, znode(path), NULL, -1, -1), ZOK);
+	WAIT_FOR(seen.reads == 22 && also_seen.reads == 22);
+	assert_string_equal(seen.text, "");
+	assert_int_equal(zoo_set(raw, znode(path), "ab\0cd", 5, -1), ZOK);
+	WAIT_FOR(seen.reads == 23 && also_seen.reads == 23);
+	assert_string_equal(seen.text, "ab");
+
+	/* Changes that come faster than they are read: the last one is, and no older one after it.
+	 * Answers come in the order of the calls. */
+	for (int i = 0; i < 3; i++) {
+		snprintf(text, sizeof(text), "m=%d\n", i);
+		send_amend(a, &amends[i], "amend", &first, text);
+	}
+	WAIT_FOR(amends[2].times && !strcmp(seen.text, "m=2\n") &&
+		 !strcmp(also_seen.text, "m=2\n"));
+	run_for(50);
+	assert_string_equal(seen.text, "m=2\n");
+	assert_string_equal(own.text, "m=2\n");
+	assert_true(seen.reads <= 26);
+	bytes = sizeof(text);
+	assert_int_equal(zoo_get(raw, znode(path), 0, text, &bytes, &stat), ZOK);
+	assert_int_equal(bytes, 4);
+
+	send_amend(a, &amends[0], "amend", &first, "last");
+	a->store->ops->withdraw(a->store, &withdrawn, "amend", first.name, first.sequence);
+	send_amend(a, &amends[1], "amend", &first, "late");
+	send_amend(a, &amends[2], "no/such/lock", &first, "late");
+	WAIT_FOR(amends[2].times);
+	assert_int_equal(amends[0].error | withdrawn.error | amends[1].error | amends[2].error, 0);
+	assert_true(withdrawn.order > amends[0].order);
+	assert_true(amends[1].order > withdrawn.order);
+	assert_true(amends[2].order > amends[1].order);
+	WAIT_FOR(seen.times && also_seen.times && own.times);
+	assert_int_equal(seen.error | also_seen.error | own.error, 0);
 }
 
 static void test_withdraw(void **state)
@@ -563,7 +743,7 @@ static void test_names(void **state)
 	for (int byte = 1; byte < 256; byte++) {
 		snprintf(name, sizeof(name), "n/%c", byte);
 		if (byte != '/')
-			send_place(a, &calls[byte], name, (uint64_t)byte, CLAIM_EXCLUSIVE, true);
+			send_place(a, &calls[byte], name, (uint32_t)byte, CLAIM_EXCLUSIVE, true);
 	}
 	for (int byte = 1; byte < 256; byte++) {
 		if (byte == '/')
@@ -574,7 +754,7 @@ static void test_names(void **state)
 		snprintf(name, sizeof(name), "n/%c", byte);
 		list(b, &all, name, true);
 		assert_int_equal(all.count, 1);
-		assert_int_equal(all.ids[0].number, byte);
+		assert_int_equal(all.claims[0].id.number, byte);
 	}
 	strcpy(name, "n/");
 	for (int i = 0; i < 255; i++)
@@ -590,7 +770,8 @@ static void test_refused(void **state)
 	struct ACL entries[] = {{ZOO_PERM_READ | ZOO_PERM_ADMIN, {"world", "anyone"}}};
 	struct ACL_vector acl = {1, entries};
 	struct host *a = open_host(0, server);
-	struct call call;
+	struct call call, watched;
+	char path[256];
 
 	assert_int_equal(zoo_create(raw, znode("closed"), "", 0, &acl, 0, NULL, 0), ZOK);
 	send_place(a, &call, "closed", 1, CLAIM_EXCLUSIVE, true);
@@ -608,6 +789,21 @@ static void test_refused(void **state)
 	send_place(a, &call, "short/inner", 1, CLAIM_EXCLUSIVE, true);
 	WAIT_FOR(call.times);
 	assert_int_equal(call.error, -EIO);
+
+	/* A claim that may only be read, then not even that. */
+	place(a, &call, "mine", 1);
+	snprintf(path, sizeof(path), "mine/%s", call.name);
+	assert_int_equal(zoo_set_acl(raw, znode(path), -1, &acl), ZOK);
+	assert_int_equal(amend(a, "mine", &call, "new"), -EACCES);
+	send_watch(a, &watched, "mine", call.name);
+	WAIT_FOR(watched.reads);
+	assert_string_equal(watched.text, "host=test\n");
+	entries[0].perms = ZOO_PERM_WRITE | ZOO_PERM_ADMIN;
+	assert_int_equal(zoo_set_acl(raw, znode(path), -1, &acl), ZOK);
+	send_watch(a, &watched, "mine", call.name);
+	WAIT_FOR(watched.times);
+	assert_int_equal(watched.reads, 0);
+	assert_int_equal(watched.error, -EACCES);
 }
 
 static void test_reconnect(void **state)
@@ -636,9 +832,63 @@ static void test_reconnect(void **state)
 	assert_int_equal(gone.error, 0);
 	list(b, &all, "reconnect", true);
 	assert_true(all.count >= 1);
-	assert_int_equal(all.ids[0].number, 2);
+	assert_int_equal(all.claims[0].id.number, 2);
 	assert_int_equal(b->changes[STORE_LOST], 0);
 	assert_int_equal(b->changes[STORE_CONNECTED], 2);
+}
+
+/* Watches outlive a connection, and what was changed meanwhile is read afterwards. */
+static void test_reconnect_and_amends(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, proxy.address);
+	struct call first, second, quiet, seen, also_seen, unseen, amended;
+
+	place(a, &first, "changed", 1);
+	place(a, &second, "changed", 2);
+	send_watch(b, &seen, "changed", first.name);
+	send_watch(b, &also_seen, "changed", first.name);
+	send_watch(b, &quiet, "changed", second.name);
+	WAIT_FOR(seen.reads && also_seen.reads && quiet.reads);
+
+	for (int round = 1; round <= 3; round++) {
+		char text[16];
+
+		set_link(LINK_REFUSES);
+		WAIT_FOR(b->session == STORE_SUSPENDED);
+		assert_int_equal(amend(a, "changed", &first, "missed\n"), 0);
+		snprintf(text, sizeof(text), "round %d\n", round);
+		assert_int_equal(amend(a, "changed", &first, text), 0);
+		set_link(LINK_PASSES);
+		WAIT_FOR(b->session == STORE_CONNECTED);
+		WAIT_FOR(seen.reads == 1 + round && also_seen.reads == 1 + round);
+		assert_string_equal(seen.text, text);
+		assert_string_equal(also_seen.text, text);
+	}
+
+	/* What was on the way is ambiguous. A watch that was not set up yet has failed. */
+	set_link(LINK_SILENT);
+	send_watch(b, &unseen, "changed", first.name);
+	send_amend(b, &amended, "changed", &first, "perhaps\n");
+	run_for(100);
+	set_link(LINK_REFUSES);
+	WAIT_FOR(unseen.times && amended.times);
+	assert_int_equal(unseen.error, -ECONNRESET);
+	assert_int_equal(unseen.reads, 0);
+	assert_int_equal(amended.error, -ECONNRESET);
+	set_link(LINK_PASSES);
+	WAIT_FOR(b->session == STORE_CONNECTED);
+
+	/* The others are as good as new. */
+	assert_int_equal(amend(a, "changed", &first, "last\n"), 0);
+	WAIT_FOR(!strcmp(seen.text, "last\n") && !strcmp(also_seen.text, "last\n"));
+	assert_int_equal(amend(a, "changed", &second, "first\n"), 0);
+	WAIT_FOR(quiet.reads == 2);
+	assert_string_equal(quiet.text, "first\n");
+	assert_int_equal(withdraw(a, "changed", &first), 0);
+	WAIT_FOR(seen.times && also_seen.times);
+	assert_int_equal(seen.error | also_seen.error, 0);
+	assert_int_equal(quiet.times, 0);
+	assert_int_equal(b->changes[STORE_LOST], 0);
 }
 
 static void test_expiry(void **state)
@@ -828,14 +1078,17 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_order, close_hosts),
 		cmocka_unit_test_teardown(test_foreign, close_hosts),
+		cmocka_unit_test_teardown(test_spans, close_hosts),
 		cmocka_unit_test_teardown(test_pipelined, close_hosts),
 		cmocka_unit_test_teardown(test_watch, close_hosts),
+		cmocka_unit_test_teardown(test_amend, close_hosts),
 		cmocka_unit_test_teardown(test_withdraw, close_hosts),
 		cmocka_unit_test_teardown(test_parents, close_hosts),
 		cmocka_unit_test_teardown(test_reaper, close_hosts),
 		cmocka_unit_test_teardown(test_names, close_hosts),
 		cmocka_unit_test_teardown(test_refused, close_hosts),
 		cmocka_unit_test_teardown(test_reconnect, close_hosts),
+		cmocka_unit_test_teardown(test_reconnect_and_amends, close_hosts),
 		cmocka_unit_test_teardown(test_expiry, close_hosts),
 		cmocka_unit_test_teardown(test_heartbeat, close_hosts),
 		cmocka_unit_test_teardown(test_renew, close_hosts),

@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 
+#include "claim_data.h"
 #include "engine_fixture.h"
 
 static void on_decided(void *context, void *cookie, int result)
@@ -13,6 +14,19 @@ static void on_decided(void *context, void *cookie, int result)
 	file->decisions++;
 	file->result = result;
 	assert_int_equal(file->decisions, 1);
+}
+
+static void on_tested(void *context, void *cookie, int error,
+		      const struct engine_conflict *conflict)
+{
+	struct file *file = cookie;
+
+	file->decisions++;
+	file->result = error;
+	assert_int_equal(file->decisions, 1);
+	file->in_the_way = conflict != NULL;
+	if (conflict != NULL)
+		file->conflict = *conflict;
 }
 
 static void on_lost(void *context, void *owner_cookie)
@@ -25,6 +39,7 @@ static void on_lost(void *context, void *owner_cookie)
 
 const struct engine_events file_events = {
 	.on_decided = on_decided,
+	.on_tested = on_tested,
 	.on_lost = on_lost,
 };
 
@@ -44,8 +59,7 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 	world->count = count;
 	for (size_t i = 0; i < count; i++) {
 		snprintf(world->names[i], sizeof(world->names[i]), "%s", entries[i].name);
-		world->modes[i] = entries[i].mode;
-		world->sequences[i] = entries[i].sequence;
+		world->claims[i] = entries[i].claim;
 	}
 }
 
@@ -53,6 +67,14 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 		      const struct store_entry *entries, size_t count)
 {
 	assert_int_equal(error, 0);
+}
+
+static void on_read(void *context, void *tag, const char *text)
+{
+	struct world *world = context;
+
+	if (text != NULL && (uintptr_t)tag == world->reading)
+		snprintf(world->data, sizeof(world->data), "%s", text);
 }
 
 static void on_done(void *context, void *tag, int error)
@@ -64,7 +86,9 @@ static const struct store_events foreign_events = {
 	.on_session = on_session,
 	.on_placed = on_placed,
 	.on_listed = on_listed,
+	.on_read = on_read,
 	.on_watched = on_done,
+	.on_amended = on_done,
 	.on_withdrawn = on_done,
 };
 
@@ -75,10 +99,64 @@ size_t queue_length(struct world *world, const char *path)
 	return world->count;
 }
 
+static void write_ranges(FILE *stream, const struct range_set *set)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		const struct range *range = &set->ranges[i];
+
+		fprintf(stream, "%s%c%lld-", i > 0 ? "," : "", range->mode == EX ? 'w' : 'r',
+			(long long)range->span.start);
+		if (range->span.end < INT64_MAX)
+			fprintf(stream, "%lld", (long long)range->span.end);
+	}
+}
+
+/* One claim for queue_text(), whose data is in world->data. */
+static void write_claim(FILE *stream, const struct world *world, const struct claim_name *name)
+{
+	struct claim_data data;
+
+	assert_int_equal(claim_data_parse(world->data, &data), 0);
+	assert_int_equal(data.has_ranges, name->record);
+	if (!name->record) {
+		fputc(name->mode == EX ? 'W' : 'R', stream);
+	} else {
+		/* It never is more than its name says. */
+		struct range whole = {name->span, name->mode};
+		struct range_set most = {&whole, 1, 1};
+
+		assert_true(range_set_contains(&most, &data.ranges));
+		write_ranges(stream, &data.ranges);
+		range_set_finish(&data.ranges);
+	}
+	if (data.waits)
+		fputc('?', stream);
+}
+
+const char *queue_text(struct world *world, const char *path)
+{
+	size_t length = queue_length(world, path);
+	FILE *stream = fmemopen(world->text, sizeof(world->text), "w");
+
+	assert_non_null(stream);
+	world->text[0] = '\0';
+	for (size_t i = 0; i < length; i++) {
+		world->reading++;
+		world->foreign->ops->watch(world->foreign, (void *)world->reading, path,
+					   world->names[i]);
+		world->foreign->ops->dispatch(world->foreign);
+		fputs(i > 0 ? " | " : "", stream);
+		write_claim(stream, world, &world->claims[i]);
+	}
+	fclose(stream);
+	return world->text;
+}
+
 void foreign_place(struct world *world, const char *path, enum claim_mode mode)
 {
-	world->foreign->ops->place(world->foreign, NULL, path, (struct claim_id){0, 0}, mode, "",
-				   false);
+	struct claim_name name = {.mode = mode, .span = CLAIM_SPAN_WHOLE};
+
+	world->foreign->ops->place(world->foreign, NULL, path, &name, "", false);
 	world->foreign->ops->dispatch(world->foreign);
 }
 
@@ -86,7 +164,7 @@ void foreign_withdraw(struct world *world, const char *path, size_t place)
 {
 	assert_true(place < queue_length(world, path));
 	world->foreign->ops->withdraw(world->foreign, NULL, path, world->names[place],
-				      world->sequences[place]);
+				      world->claims[place].sequence);
 	world->foreign->ops->dispatch(world->foreign);
 }
 
@@ -140,13 +218,18 @@ int world_setup(void **state)
 	prng_seed(&world->prng, 1);
 	world->policy = (struct lock_policy){.wait_limit_ms = CONFIG_FOREVER,
 					     .try_limit_ms = TRY_LIMIT_MS,
-					     .linger_ms = LINGER_MS};
+					     .linger_ms = LINGER_MS,
+					     .process_ranges = PROCESS_RANGES,
+					     .file_ranges = FILE_RANGES};
 	world->service = local_service_create();
 	assert_non_null(world->service);
 	assert_int_equal(store_local_open(world->service, &foreign_events, world, &world->foreign),
 			 0);
-	host_start(world, &world->one, 1001);
-	host_start(world, &world->two, 2002);
+	world->hosts[0] = &world->one;
+	world->hosts[1] = &world->two;
+	world->hosts[2] = &world->three;
+	for (uint64_t i = 0; i < HOSTS; i++)
+		host_start(world, world->hosts[i], 1001 * (i + 1));
 	settle(world);
 	/* A failed test leaves files behind on a stack that is gone: nothing may run after it. */
 	setenv("CMOCKA_TEST_ABORT", "1", 0);
@@ -161,12 +244,21 @@ int world_teardown(void **state)
 
 	pass(world, 5000);
 	assert_true(local_service_is_empty(world->service, "a"));
-	host_end(&world->one);
-	host_end(&world->two);
+	assert_true(local_service_is_empty(world->service, "b"));
+	for (int i = 0; i < HOSTS; i++)
+		host_end(world->hosts[i]);
 	world->foreign->ops->close(world->foreign);
 	local_service_destroy(world->service);
 	free(world);
 	return 0;
+}
+
+/* What has come of a step of the host. */
+static void check(struct host *host)
+{
+	engine_check_invariants(host->engine);
+	if (host->world->on_step != NULL)
+		host->world->on_step(host->world);
 }
 
 static bool host_step(struct host *host)
@@ -175,18 +267,43 @@ static bool host_step(struct host *host)
 	bool late = engine_deadline(host->engine) <= now_ms;
 
 	engine_advance(host->engine, now_ms);
-	engine_check_invariants(host->engine);
+	check(host);
 	if (store_faulty_due(host->store) > now_ms)
 		return late;
 	store_faulty_step(host->store);
-	engine_check_invariants(host->engine);
+	check(host);
 	return true;
+}
+
+void settle_alone(struct host *host)
+{
+	while (host_step(host))
+		;
+}
+
+bool step(struct world *world)
+{
+	int first = world->shuffled ? (int)prng_below(&world->prng, HOSTS) : 0;
+	bool more = false;
+
+	for (int i = 0; i < HOSTS && !more; i++)
+		more = host_step(world->hosts[(first + i) % HOSTS]);
+	return more;
 }
 
 void settle(struct world *world)
 {
-	while (host_step(&world->one) || host_step(&world->two))
+	while (step(world))
 		;
+}
+
+/* When something is due next on a host. */
+static int64_t host_due(const struct host *host)
+{
+	int64_t engine_ms = engine_deadline(host->engine);
+	int64_t store_ms = store_faulty_due(host->store);
+
+	return engine_ms < store_ms ? engine_ms : store_ms;
 }
 
 void pass(struct world *world, int64_t ms)
@@ -195,14 +312,11 @@ void pass(struct world *world, int64_t ms)
 
 	settle(world);
 	while (world->now_ms < end_ms) {
-		int64_t due_ms[] = {
-			engine_deadline(world->one.engine), engine_deadline(world->two.engine),
-			store_faulty_due(world->one.store), store_faulty_due(world->two.store)};
 		int64_t next_ms = end_ms;
 
-		for (int i = 0; i < 4; i++)
-			if (due_ms[i] < next_ms)
-				next_ms = due_ms[i];
+		for (int i = 0; i < HOSTS; i++)
+			if (host_due(world->hosts[i]) < next_ms)
+				next_ms = host_due(world->hosts[i]);
 		world->now_ms = next_ms;
 		settle(world);
 	}
@@ -214,6 +328,21 @@ void file_open(struct file *file, struct host *host, const char *path)
 	file->host = host;
 	file->owner = engine_owner_open(host->engine, path, &host->world->policy, file);
 	assert_non_null(file->owner);
+	file->process = ++host->processes;
+}
+
+void file_share(struct file *file, const struct file *other)
+{
+	memset(file, 0, sizeof(*file));
+	file->host = other->host;
+	file->owner = other->owner;
+	file->process = ++other->host->processes;
+}
+
+void file_open_too(struct file *file, const struct file *other, const char *path)
+{
+	file_open(file, other->host, path);
+	file->process = other->process;
 }
 
 void file_close(struct file *file)
@@ -224,11 +353,18 @@ void file_close(struct file *file)
 	engine_check_invariants(file->host->engine);
 }
 
+static struct engine_caller caller_of(const struct file *file)
+{
+	return (struct engine_caller){.pid = (int)file->process, .text = "format=1\nhost=here\n"};
+}
+
 static void lock(struct file *file, enum lock_kind kind, enum claim_mode mode, bool waits)
 {
+	struct engine_caller caller = caller_of(file);
+
 	file->decisions = 0;
 	engine_advance(file->host->engine, file->host->world->now_ms);
-	assert_int_equal(engine_lock(file->owner, kind, mode, waits, "text", file, &file->claim),
+	assert_int_equal(engine_lock(file->owner, kind, mode, waits, &caller, file, &file->claim),
 			 0);
 	engine_check_invariants(file->host->engine);
 }
@@ -268,6 +404,101 @@ bool file_holds(const struct file *file)
 bool file_waits(const struct file *file)
 {
 	return file->decisions == 0;
+}
+
+int record_try(struct file *file, enum claim_mode mode, int64_t start, int64_t end)
+{
+	struct engine_caller caller = caller_of(file);
+	struct range range = {{start, end}, mode};
+	int error;
+
+	file->decisions = 0;
+	engine_advance(file->host->engine, file->host->world->now_ms);
+	error = engine_lock_range(file->owner, file->process, range, false, &caller, file,
+				  &file->claim);
+	engine_check_invariants(file->host->engine);
+	if (error < 0)
+		file->decisions = 1; /* another one would be a mistake */
+	return error;
+}
+
+void record_lock(struct file *file, enum claim_mode mode, int64_t start, int64_t end, bool waits)
+{
+	struct engine_caller caller = caller_of(file);
+	struct range range = {{start, end}, mode};
+
+	file->decisions = 0;
+	engine_advance(file->host->engine, file->host->world->now_ms);
+	assert_int_equal(engine_lock_range(file->owner, file->process, range, waits, &caller, file,
+					   &file->claim),
+			 0);
+	engine_check_invariants(file->host->engine);
+}
+
+void record_unlock(struct file *file, int64_t start, int64_t end)
+{
+	struct claim_span span = {start, end};
+
+	engine_advance(file->host->engine, file->host->world->now_ms);
+	assert_int_equal(engine_unlock_range(file->owner, file->process, span), 0);
+	engine_check_invariants(file->host->engine);
+}
+
+void record_test(struct file *file, enum claim_mode mode, int64_t start, int64_t end)
+{
+	struct range range = {{start, end}, mode};
+
+	file->decisions = 0;
+	file->in_the_way = false;
+	engine_advance(file->host->engine, file->host->world->now_ms);
+	assert_int_equal(engine_test_range(file->owner, file->process, range, file, &file->claim),
+			 0);
+	engine_check_invariants(file->host->engine);
+}
+
+void record_flush(struct file *file)
+{
+	engine_advance(file->host->engine, file->host->world->now_ms);
+	engine_flush(file->owner, file->process);
+	engine_check_invariants(file->host->engine);
+}
+
+const char *record_ranges(struct file *file)
+{
+	const struct range_set *held = engine_ranges(file->owner, file->process);
+	FILE *stream = fmemopen(file->ranges, sizeof(file->ranges), "w");
+
+	assert_non_null(stream);
+	file->ranges[0] = '\0';
+	if (held != NULL)
+		write_ranges(stream, held);
+	fclose(stream);
+	return file->ranges;
+}
+
+void break_connection(struct host *host)
+{
+	size_t under_way = store_faulty_under_way(host->store);
+
+	if (host->operations != host->break_at)
+		return;
+	switch ((enum break_how)host->break_how) {
+	case BREAK_BEFORE:
+		store_faulty_break(host->store, under_way - 1, 0, 0);
+		break;
+	case BREAK_AFTER:
+		store_faulty_break(host->store, under_way, 0, 0);
+		break;
+	case BREAK_LATE:
+		store_faulty_break(host->store, under_way, 20, 0);
+		break;
+	case BREAK_EXPIRE:
+		store_faulty_break(host->store, under_way, 0, 0);
+		store_faulty_expire(host->store);
+		break;
+	case BREAK_COUNT:
+		break;
+	}
 }
 
 void disconnect(struct host *host)

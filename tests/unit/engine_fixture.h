@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For tests of the engine: two hosts on one service of claims, a client of another kind, a
+ * For tests of the engine: three hosts on one service of claims, a client of another kind, a
  * network without delay that can be broken (tests/sim/store_faulty.h), and a clock that stands
  * until it is moved. After everything that happens the engines' invariants are checked.
  */
@@ -25,6 +25,8 @@
 #define TRY  false
 
 enum { LINGER_MS = 40, TRY_LIMIT_MS = 500, TIMEOUT_MS = 4000 };
+enum { PROCESS_RANGES = 3000, FILE_RANGES = 4000 };
+enum { HOSTS = 3, QUEUE_MAX = 32 };
 
 struct host {
 	struct world *world;
@@ -32,7 +34,8 @@ struct host {
 	struct store *store;
 	long operations;
 	long break_at; /* the operation during which the connection breaks, from 1; 0: none */
-	int break_how; /* see break_connection() in test_engine_faults.c */
+	int break_how; /* see break_connection() */
+	uint64_t processes;
 };
 
 struct world {
@@ -40,30 +43,46 @@ struct world {
 	struct prng prng;
 	struct local_service *service;
 	struct lock_policy policy;
-	struct host one, two;
+	struct host one, two, three;
+	struct host *hosts[HOSTS];
 	struct store *foreign;
 	size_t count; /* of the queue that the foreign client listed last */
-	char names[16][96];
-	enum claim_mode modes[16];
-	int32_t sequences[16];
+	char names[QUEUE_MAX][192];
+	struct claim_name claims[QUEUE_MAX];
+	uintptr_t reading; /* the last claim whose data the foreign client asked for */
+	char data[4096];
+	char text[8192]; /* see queue_text() */
 	void (*on_operation)(struct host *host);
+	void (*on_step)(struct world *world); /* after everything that happens on a host */
+	void *context;			      /* of the test */
+	bool shuffled;			      /* the hosts take their steps by chance */
 };
 
-/* An open file, and the call on it that was made last. */
+/* An open file, a process that uses it, and the call that it made last. */
 struct file {
 	struct host *host;
 	struct owner *owner;
+	uint64_t process; /* of its host, by the kernel's number for record locks */
 	struct claim *claim;
 	int lost;
 	int decisions; /* of the last call: 0 or 1 */
 	int result;
+	bool in_the_way; /* by the last test: something is, namely */
+	struct engine_conflict conflict;
+	char ranges[512]; /* see record_ranges() */
 };
 
 int world_setup(void **state);
 int world_teardown(void **state);
 
-/* Lets everything happen that is due now, on both hosts. */
+/* Lets one thing happen that is due now, on some host. Returns false if nothing was. */
+bool step(struct world *world);
+
+/* Lets everything happen that is due now, on all hosts. */
 void settle(struct world *world);
+
+/* The same on one host: the others do not run, and what they have sent does not arrive. */
+void settle_alone(struct host *host);
 
 /* Moves the clock, and lets happen on the way what is due. */
 void pass(struct world *world, int64_t ms);
@@ -74,6 +93,12 @@ extern const struct engine_events file_events;
 void file_open(struct file *file, struct host *host, const char *path);
 void file_close(struct file *file);
 
+/* Another process with the same open file; file_close() is for one of them. */
+void file_share(struct file *file, const struct file *other);
+
+/* Another file of the same process. */
+void file_open_too(struct file *file, const struct file *other, const char *path);
+
 /* flock(2) and open(O_EXCL). Nothing is sent or heard until settle(). */
 void file_lock(struct file *file, enum claim_mode mode, bool waits);
 void file_lock_by_open(struct file *file, bool waits);
@@ -83,16 +108,54 @@ void file_cancel(struct file *file);
 bool file_holds(const struct file *file);
 bool file_waits(const struct file *file);
 
+/* fcntl(2), by the process that uses the file. */
+void record_lock(struct file *file, enum claim_mode mode, int64_t start, int64_t end, bool waits);
+int record_try(struct file *file, enum claim_mode mode, int64_t start, int64_t end);
+void record_unlock(struct file *file, int64_t start, int64_t end);
+void record_test(struct file *file, enum claim_mode mode, int64_t start, int64_t end);
+void record_flush(struct file *file);
+
+/* What the process holds in the file: "w0-9,r20-29". */
+const char *record_ranges(struct file *file);
+
 /* Claims in the queue of a lock; what they are is in world->names and so on. */
 size_t queue_length(struct world *world, const char *path);
+
+/* The queue as others read it: "w0-9,r20-29 | W", which is record locks by one claim, and a whole
+ * file by another one. One that says that it waits has a "?" behind it. */
+const char *queue_text(struct world *world, const char *path);
 
 /* What the foreign client does. */
 void foreign_place(struct world *world, const char *path, enum claim_mode mode);
 void foreign_withdraw(struct world *world, const char *path, size_t place);
 
+/* Losing the connection at each operation of a scenario, in each of these ways. */
+enum break_how {
+	BREAK_BEFORE, /* the operation never happens, all earlier ones do */
+	BREAK_AFTER,  /* it happens, but nobody hears */
+	BREAK_LATE,   /* it happens when the client has long heard that it may not have */
+	BREAK_EXPIRE, /* it happens, and the session ends */
+	BREAK_COUNT,
+};
+
+/* For world->on_operation: breaks the connection at the host's operation number break_at. */
+void break_connection(struct host *host);
+
 void disconnect(struct host *host);
 void reconnect(struct host *host);
 
+#define assert_ranges(file, text)	assert_string_equal(record_ranges(file), text)
+#define assert_queue(world, path, what) assert_string_equal(queue_text(world, path), what)
+#define assert_granted(file)                                                                       \
+	do {                                                                                       \
+		assert_int_equal((file)->decisions, 1);                                            \
+		assert_int_equal((file)->result, 0);                                               \
+	} while (0)
+#define assert_denied(file, why)                                                                   \
+	do {                                                                                       \
+		assert_int_equal((file)->decisions, 1);                                            \
+		assert_int_equal((file)->result, why);                                             \
+	} while (0)
 #define assert_holds(file) assert_true(file_holds(file))
 #define assert_waits(file) assert_true(file_waits(file))
 #define assert_idle(file)  assert_true(!file_holds(file) && !file_waits(file))

@@ -14,10 +14,12 @@
 
 #include "claim_name.h"
 
-#define UUID	     "00112233-4455-6677-8899-aabbccddeeff"
+#define UUID	     "00112233-4455-8677-8899-aabbccddeeff"
+#define CURATOR	     "00112233-4455-4677-8899-aabbccddeeff"
+#define LARGEST	     "9223372036854775807"
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static const struct claim_id uuid_id = {0x0011223344556677, 0x8899aabbccddeeff};
+static const struct claim_id uuid_id = {0x0011223344558677, 0x0899aabb, 0xccddeeff};
 
 static const struct {
 	const char *name;
@@ -25,7 +27,7 @@ static const struct {
 	int32_t sequence;
 	bool own;
 } claims[] = {
-	/* ours, and Curator's read-write lock */
+	/* ours */
 	{"_c_" UUID "-__WRIT__0000000012", CLAIM_EXCLUSIVE, 12, true},
 	{"_c_" UUID "-__READ__0000000012", CLAIM_SHARED, 12, true},
 	{"_c_" UUID "-__WRIT__0000000000", CLAIM_EXCLUSIVE, 0, true},
@@ -36,7 +38,9 @@ static const struct {
 	{"_c_" UUID "-__READ__-1000000000", CLAIM_SHARED, -1000000000, true},
 	{"_c_" UUID "-__READ__-999999999", CLAIM_SHARED, -999999999, true},
 	{"_c_" UUID "-__WRIT__-000000001", CLAIM_EXCLUSIVE, -1, true},
-	/* Curator's mutex */
+	/* Curator's read-write lock, and its mutex */
+	{"_c_" CURATOR "-__WRIT__0000000012", CLAIM_EXCLUSIVE, 12, false},
+	{"_c_" CURATOR "-__READ__-1500000000", CLAIM_SHARED, -1500000000, false},
 	{"_c_" UUID "-lock-0000000012", CLAIM_EXCLUSIVE, 12, false},
 	{"_c_" UUID "-lock-1500000000", CLAIM_EXCLUSIVE, 1500000000, false},
 	{"_c_" UUID "-lock--1500000000", CLAIM_EXCLUSIVE, -1500000000, false},
@@ -70,9 +74,26 @@ static const struct {
 	{"__READ__-x-0000000003", CLAIM_EXCLUSIVE, 3, false},
 	{"__read__0000000003", CLAIM_EXCLUSIVE, 3, false},
 	/* nearly ours */
-	{"_c_00112233-4455-6677-8899-AABBCCDDEEFF-__WRIT__0000000012", CLAIM_EXCLUSIVE, 12, false},
-	{"_c_0011223-34455-6677-8899-aabbccddeeff-__WRIT__0000000012", CLAIM_EXCLUSIVE, 12, false},
-	{"_c_00112233-4455-6677-8899-aabbccddeefg-__WRIT__0000000012", CLAIM_EXCLUSIVE, 12, false},
+	{"_c_00112233-4455-8677-8899-AABBCCDDEEFF-__WRIT__0000000012", CLAIM_EXCLUSIVE, 12, false},
+	{"_c_0011223-34455-8677-8899-aabbccddeeff-__WRIT__0000000012", CLAIM_EXCLUSIVE, 12, false},
+	{"_c_00112233-4455-8677-8899-aabbccddeefg-__WRIT__0000000012", CLAIM_EXCLUSIVE, 12, false},
+	{"_c_00112233-4455-8677-8899-aabbccddeef-__WRIT__0000000012", CLAIM_EXCLUSIVE, 12, false},
+	{"_c_00112233-4455-8677-0899-aabbccddeeff-__WRIT__0000000012", CLAIM_EXCLUSIVE, 12, false},
+	{"_c_00112233-4455-8677-c899-aabbccddeeff-__WRIT__0000000012", CLAIM_EXCLUSIVE, 12, false},
+	{"_c_00112233-4455-0677-8899-aabbccddeeff-__WRIT__0000000012", CLAIM_EXCLUSIVE, 12, false},
+	{"_c_00112233-4455-9677-8899-aabbccddeeff-__WRIT__0000000012", CLAIM_EXCLUSIVE, 12, false},
+	{"_c_00000000-0000-0000-0000-000000000000-__WRIT__0000000012", CLAIM_EXCLUSIVE, 12, false},
+	{"_c_0000000012", CLAIM_EXCLUSIVE, 12, false},
+	{"_c_" UUID "0000000012", CLAIM_EXCLUSIVE, 12, false},
+	{"_c_" UUID "-0000000012", CLAIM_EXCLUSIVE, 12, false},
+	{"_c_" UUID "-read-0000000012", CLAIM_SHARED, 12, false},
+	{"_c_" UUID "-r0000000012", CLAIM_EXCLUSIVE, 12, false},
+	{"_c_" UUID "-r5-0000000012", CLAIM_EXCLUSIVE, 12, false},
+	{"_c_" UUID "-r5-9-0000000012", CLAIM_EXCLUSIVE, 12, false},
+	{"_c_" UUID "-a0000000012", CLAIM_EXCLUSIVE, 12, false},
+	{"_c_" UUID "-a5:0000000012", CLAIM_EXCLUSIVE, 12, false},
+	{"_c_" UUID "-a5:0-0000000012", CLAIM_EXCLUSIVE, 12, false},
+	{"_c_" UUID "__WRIT__0000000012", CLAIM_EXCLUSIVE, 12, false},
 	{"_d_" UUID "-__WRIT__0000000012", CLAIM_EXCLUSIVE, 12, false},
 	{"_c_" UUID "---__WRIT__0000000012", CLAIM_EXCLUSIVE, 12, false},
 	{"x_c_" UUID "-__READ__0000000012", CLAIM_SHARED, 12, false},
@@ -102,53 +123,270 @@ static const char *const others[] = {
 	"12345 67890",
 };
 
+/* What is between the uuid and the marker. */
+static const struct {
+	const char *part;
+	bool sparse;
+	struct claim_span span;
+	bool anchored;
+	int32_t anchor;
+	struct claim_span anchor_span;
+} parts[] = {
+	{"", false, {0, INT64_MAX}, false, 0, {0, 0}},
+	{"r0-0-", false, {0, 0}, false, 0, {0, 0}},
+	{"r5-99-", false, {5, 99}, false, 0, {0, 0}},
+	{"r1-" LARGEST "-", false, {1, INT64_MAX}, false, 0, {0, 0}},
+	{"r0-9223372036854775806-", false, {0, INT64_MAX - 1}, false, 0, {0, 0}},
+	{"r" LARGEST "-" LARGEST "-", false, {INT64_MAX, INT64_MAX}, false, 0, {0, 0}},
+	{"s5-99-", true, {5, 99}, false, 0, {0, 0}},
+	{"s0-" LARGEST "-", true, {0, INT64_MAX}, false, 0, {0, 0}},
+	{"a12:0-99-", false, {0, INT64_MAX}, true, 12, {0, 99}},
+	{"a0:7-7-", false, {0, INT64_MAX}, true, 0, {7, 7}},
+	{"a12:0-" LARGEST "-", false, {0, INT64_MAX}, true, 12, {0, INT64_MAX}},
+	{"r5-99-a-5:0-9-", false, {5, 99}, true, -5, {0, 9}},
+	{"s5-99-a2147483647:3-4-", true, {5, 99}, true, INT32_MAX, {3, 4}},
+	{"r" LARGEST "-" LARGEST "-a-2147483648:" LARGEST "-" LARGEST "-",
+	 false,
+	 {INT64_MAX, INT64_MAX},
+	 true,
+	 INT32_MIN,
+	 {INT64_MAX, INT64_MAX}},
+};
+
+static const char *const bad_parts[] = {
+	/* in more than one way */
+	"r0-" LARGEST "-",
+	"r05-99-",
+	"r5-099-",
+	"r00-99-",
+	"r+5-99-",
+	"r5-+99-",
+	"r 5-99-",
+	"r5- 99-",
+	"r0x5-99-",
+	"r-0-99-",
+	"a+12:0-99-",
+	"a012:0-99-",
+	"a-0:0-99-",
+	"a 12:0-99-",
+	"a0000000012:0-99-",
+	/* no spans */
+	"r",
+	"r-",
+	"r5-",
+	"r5",
+	"r-5-",
+	"r-5-9-",
+	"r5--9-",
+	"r5-9",
+	"r5:9-",
+	"rx-9-",
+	"r5-x-",
+	"r9-5-",
+	"s9-5-",
+	"r-9223372036854775808-9-",
+	"r0-9223372036854775808-",
+	"r5-9223372036854775808-",
+	"r9223372036854775808-9223372036854775808-",
+	"r5-18446744073709551625-",
+	"r18446744073709551616-18446744073709551617-",
+	"r5-99999999999999999999999999999999999999999999999999999999999999999999999999999999999-",
+	"R5-9-",
+	"x5-9-",
+	"-r5-9-",
+	/* no anchors */
+	"a",
+	"a-",
+	"a12-",
+	"a12:",
+	"a:0-99-",
+	"a12:-",
+	"a12:5-",
+	"a12:-5-9-",
+	"a12:9-5-",
+	"a12:0-9223372036854775808-",
+	"a2147483648:0-99-",
+	"a-2147483649:0-99-",
+	"a4294967308:0-99-",
+	"a-:0-99-",
+	"a--5:0-99-",
+	"a12:0-99",
+	"b12:0-99-",
+	/* together */
+	"a12:0-99-r5-9-",
+	"r5-9-r5-9-",
+	"r5-9-s5-9-",
+	"a12:0-99-a12:0-99-",
+	"r5-9-a12:0-99-x-",
+	"r5-9-a12:0-99--",
+	"r5-9-x-",
+	"r5-9--",
+	"r5-9a12:0-99-",
+	"r9-5-a12:0-99-",
+	"r5-9-a12:9-5-",
+};
+
+static void assert_same(const struct claim_name *name, const struct claim_name *expected)
+{
+	assert_int_equal(name->id.session, expected->id.session);
+	assert_int_equal(name->id.owner, expected->id.owner);
+	assert_int_equal(name->id.number, expected->id.number);
+	assert_int_equal(name->mode, expected->mode);
+	assert_int_equal(name->record, expected->record);
+	assert_int_equal(name->sparse, expected->sparse);
+	assert_int_equal(name->span.start, expected->span.start);
+	assert_int_equal(name->span.end, expected->span.end);
+	assert_int_equal(name->anchored, expected->anchored);
+	if (expected->anchored) {
+		assert_int_equal(name->anchor, expected->anchor);
+		assert_int_equal(name->anchor_span.start, expected->anchor_span.start);
+		assert_int_equal(name->anchor_span.end, expected->anchor_span.end);
+	}
+	assert_int_equal(name->sequence, expected->sequence);
+}
+
+/* Parses into an output full of other values. */
+static void assert_reads(const char *text, const struct claim_name *expected)
+{
+	struct claim_name name;
+	char *copy = strdup(text); /* a sanitizer sees when it is read past its end */
+
+	memset(&name, 1, sizeof(name));
+	print_message("%s\n", text);
+	assert_non_null(copy);
+	assert_true(claim_name_parse(copy, &name));
+	assert_same(&name, expected);
+	free(copy);
+}
+
 static void test_reads_claims(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(claims); i++) {
-		struct claim_id id = {1, 1};
-		enum claim_mode mode = (enum claim_mode) - 1;
-		int32_t sequence = 4711;
+		struct claim_name expected = {
+			.id = claims[i].own ? uuid_id : (struct claim_id){0},
+			.mode = claims[i].mode,
+			.span = CLAIM_SPAN_WHOLE,
+			.sequence = claims[i].sequence,
+		};
 
-		print_message("%s\n", claims[i].name);
-		assert_true(claim_name_parse(claims[i].name, &id, &mode, &sequence));
-		assert_int_equal(mode, claims[i].mode);
-		assert_int_equal(sequence, claims[i].sequence);
-		assert_int_equal(id.session, claims[i].own ? uuid_id.session : 0);
-		assert_int_equal(id.number, claims[i].own ? uuid_id.number : 0);
+		assert_reads(claims[i].name, &expected);
 	}
 }
 
 static void test_leaves_others_alone(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(others); i++) {
-		struct claim_id id = {5, 6};
-		enum claim_mode mode = CLAIM_SHARED;
-		int32_t sequence = 4711;
+		struct claim_name name, before;
 
+		memset(&name, 5, sizeof(name));
+		before = name;
 		print_message("\"%s\"\n", others[i]);
-		assert_false(claim_name_parse(others[i], &id, &mode, &sequence));
-		assert_int_equal(id.session, 5);
-		assert_int_equal(id.number, 6);
-		assert_int_equal(mode, CLAIM_SHARED);
-		assert_int_equal(sequence, 4711);
+		assert_false(claim_name_parse(others[i], &name));
+		assert_memory_equal(&name, &before, sizeof(name));
 	}
 }
 
-static void test_writes(void **state)
+static void test_parts(void **state)
 {
-	char name[CLAIM_NAME_PREFIX_BYTES];
+	for (size_t i = 0; i < COUNT(parts); i++) {
+		struct claim_name name = {
+			.id = uuid_id,
+			.mode = i % 2 ? CLAIM_SHARED : CLAIM_EXCLUSIVE,
+			.sparse = parts[i].sparse,
+			.span = parts[i].span,
+			.anchored = parts[i].anchored,
+			.anchor = parts[i].anchor,
+			.anchor_span = parts[i].anchor_span,
+			.sequence = -1500000000,
+		};
+		char expected[CLAIM_NAME_PREFIX_BYTES + 16], text[CLAIM_NAME_PREFIX_BYTES + 16];
 
-	(void)state;
-	claim_name_format(name, uuid_id, CLAIM_EXCLUSIVE);
-	assert_string_equal(name, "_c_" UUID "-__WRIT__");
-	claim_name_format(name, uuid_id, CLAIM_SHARED);
-	assert_string_equal(name, "_c_" UUID "-__READ__");
-	claim_name_format(name, (struct claim_id){1, 2}, CLAIM_SHARED);
-	assert_string_equal(name, "_c_00000000-0000-0001-0000-000000000002-__READ__");
-	claim_name_format(name, (struct claim_id){UINT64_MAX, UINT64_MAX}, CLAIM_SHARED);
-	assert_string_equal(name, "_c_ffffffff-ffff-ffff-ffff-ffffffffffff-__READ__");
+		snprintf(expected, sizeof(expected), "_c_" UUID "-%s%s", parts[i].part,
+			 i % 2 ? "__READ__" : "__WRIT__");
+		claim_name_format(text, &name);
+		assert_string_equal(text, expected);
+		strcat(text, "-1500000000");
+		assert_reads(text, &name);
+	}
+}
+
+static void test_bad_parts(void **state)
+{
+	for (size_t i = 0; i < COUNT(bad_parts); i++) {
+		struct claim_name expected = {
+			.mode = CLAIM_SHARED, .span = CLAIM_SPAN_WHOLE, .sequence = 12};
+		char text[CLAIM_NAME_PREFIX_BYTES + 64];
+
+		snprintf(text, sizeof(text), "_c_" UUID "-%s__READ__0000000012", bad_parts[i]);
+		assert_reads(text, &expected);
+	}
+}
+
+/* A good part does not make a claim of somebody else one of ours. */
+static void test_parts_of_others(void **state)
+{
+	const struct claim_name expected = {
+		.mode = CLAIM_SHARED, .span = CLAIM_SPAN_WHOLE, .sequence = 12};
+
+	assert_reads("_c_" CURATOR "-r5-9-__READ__0000000012", &expected);
+	assert_reads("_c_" CURATOR "-a12:5-9-__READ__0000000012", &expected);
+	assert_reads("x_c_" UUID "-r5-9-__READ__0000000012", &expected);
+	assert_reads("_c_" UUID "-r5-9-read-0000000012", &expected);
+	assert_reads("_c_" UUID "-r5-9-__rlock__0000000012", &expected);
+}
+
+/* Where the bits of an id stand. */
+static void test_uuid(void **state)
+{
+	static const struct {
+		struct claim_id id;
+		bool record;
+		const char *uuid;
+	} uuids[] = {
+		{{0x8000, 0, 0}, false, "00000000-0000-8000-8000-000000000000"},
+		{{0x8000, 0, 0}, true, "00000000-0000-8000-a000-000000000000"},
+		{{0x8001, 2, 3}, false, "00000000-0000-8001-8000-000200000003"},
+		{{0x8001, 2, 3}, true, "00000000-0000-8001-a000-000200000003"},
+		{{UINT64_MAX - 0x7000, CLAIM_OWNERS - 1, UINT32_MAX},
+		 true,
+		 "ffffffff-ffff-8fff-bfff-ffffffffffff"},
+		{{UINT64_MAX - 0x7000, CLAIM_OWNERS - 1, 0},
+		 false,
+		 "ffffffff-ffff-8fff-9fff-ffff00000000"},
+	};
+
+	for (size_t i = 0; i < COUNT(uuids); i++) {
+		struct claim_name name = {.id = uuids[i].id,
+					  .record = uuids[i].record,
+					  .mode = CLAIM_SHARED,
+					  .span = CLAIM_SPAN_WHOLE,
+					  .sequence = 7};
+		char text[CLAIM_NAME_PREFIX_BYTES + 16], expected[64];
+
+		claim_name_format(text, &name);
+		snprintf(expected, sizeof(expected), "_c_%s-__READ__", uuids[i].uuid);
+		assert_string_equal(text, expected);
+		strcat(text, "0000000007");
+		assert_reads(text, &name);
+	}
+}
+
+static void test_session(void **state)
+{
+	assert_int_equal(claim_id_session(0), 0x8000);
+	assert_int_equal(claim_id_session(UINT64_MAX), UINT64_MAX - 0x7000);
+	assert_int_equal(claim_id_session(0x0011223344554677), 0x0011223344558677);
+}
+
+/* Whoever places for another client, in a test, need not have an id. */
+static void test_no_id(void **state)
+{
+	const struct claim_name name = {.mode = CLAIM_EXCLUSIVE, .span = CLAIM_SPAN_WHOLE};
+	char text[CLAIM_NAME_PREFIX_BYTES + 16];
+
+	claim_name_format(text, &name);
+	strcat(text, "0000000000");
+	assert_reads(text, &name);
 }
 
 static uint64_t random64(void)
@@ -156,26 +394,71 @@ static uint64_t random64(void)
 	return (uint64_t)random() << 42 ^ (uint64_t)random() << 21 ^ (uint64_t)random();
 }
 
+/* Of any length in digits. */
+static struct claim_span random_span(void)
+{
+	int64_t a = (int64_t)(random64() >> 1 >> random() % 63);
+	int64_t b = (int64_t)(random64() >> 1 >> random() % 63);
+
+	if (random() % 8 == 0)
+		return CLAIM_SPAN_WHOLE;
+	return a < b ? (struct claim_span){a, b} : (struct claim_span){b, a};
+}
+
 static void test_reads_what_it_writes(void **state)
 {
 	static const int32_t edges[] = {0,	    1,		 -1,	    999999999, 1000000000,
 					-999999999, -1000000000, INT32_MAX, INT32_MIN};
 
-	(void)state;
 	srandom(1);
 	for (size_t i = 0; i < 20000; i++) {
-		struct claim_id written = {random64(), random64()}, read;
-		enum claim_mode mode = random() & 1 ? CLAIM_SHARED : CLAIM_EXCLUSIVE, read_mode;
-		int32_t sequence = i < COUNT(edges) ? edges[i] : (int32_t)random64(), read_sequence;
-		char name[CLAIM_NAME_PREFIX_BYTES + 16];
+		struct claim_name written = {
+			.id = {.session = claim_id_session(random64()),
+			       .owner = (uint32_t)random64() % CLAIM_OWNERS,
+			       .number = (uint32_t)random64()},
+			.mode = random() & 1 ? CLAIM_SHARED : CLAIM_EXCLUSIVE,
+			.record = random() & 1,
+			.sparse = random() & 1,
+			.span = random_span(),
+			.anchored = random() & 1,
+			.anchor = edges[(size_t)random() % COUNT(edges)],
+			.anchor_span = random_span(),
+			.sequence = i < COUNT(edges) ? edges[i] : (int32_t)random64(),
+		};
+		struct claim_name read;
+		char text[CLAIM_NAME_PREFIX_BYTES + 16];
 
-		claim_name_format(name, written, mode);
-		sprintf(name + strlen(name), "%010d", (int)sequence); /* as the server does */
-		assert_true(claim_name_parse(name, &read, &read_mode, &read_sequence));
-		assert_int_equal(read.session, written.session);
-		assert_int_equal(read.number, written.number);
-		assert_int_equal(read_mode, mode);
-		assert_int_equal(read_sequence, sequence);
+		claim_name_format(text, &written);
+		sprintf(text + strlen(text), "%010d", (int)written.sequence); /* as the server */
+		assert_true(claim_name_parse(text, &read));
+		assert_same(&read, &written);
+	}
+}
+
+/* Whatever is read as ours is what would be written. */
+static void test_writes_what_it_reads(void **state)
+{
+	static const char letters[] = "0123456789-:rsa_c8WRIT+ ";
+	static const char good[] = "_c_" UUID "-s5-99-a-12:0-" LARGEST "-__WRIT__-1500000000";
+
+	srandom(2);
+	for (size_t i = 0; i < 100000; i++) {
+		char text[sizeof(good) + 1], written[CLAIM_NAME_PREFIX_BYTES + 16];
+		size_t at = (size_t)random() % strlen(good);
+		struct claim_name name;
+
+		strcpy(text, good);
+		if (random() & 1)
+			text[at] = letters[(size_t)random() % strlen(letters)];
+		else if (random() & 1)
+			memmove(text + at, text + at + 1, strlen(good) - at);
+		else
+			memmove(text + at + 1, text + at, strlen(good) - at + 1);
+		if (!claim_name_parse(text, &name) || name.id.session == 0)
+			continue;
+		claim_name_format(written, &name);
+		sprintf(written + strlen(written), "%010d", (int)name.sequence);
+		assert_string_equal(written, text);
 	}
 }
 
@@ -210,7 +493,6 @@ static void test_order(void **state)
 		{-1, "b", INT32_MAX, "a", -1},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(pairs); i++) {
 		print_message("%d %s, %d %s\n", pairs[i].a, pairs[i].name_a, pairs[i].b,
 			      pairs[i].name_b);
@@ -226,8 +508,16 @@ static void test_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reads_claims), cmocka_unit_test(test_leaves_others_alone),
-		cmocka_unit_test(test_writes),	     cmocka_unit_test(test_reads_what_it_writes),
+		cmocka_unit_test(test_reads_claims),
+		cmocka_unit_test(test_leaves_others_alone),
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_bad_parts),
+		cmocka_unit_test(test_parts_of_others),
+		cmocka_unit_test(test_uuid),
+		cmocka_unit_test(test_session),
+		cmocka_unit_test(test_no_id),
+		cmocka_unit_test(test_reads_what_it_writes),
+		cmocka_unit_test(test_writes_what_it_reads),
 		cmocka_unit_test(test_order),
 	};
 

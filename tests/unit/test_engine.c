@@ -282,7 +282,7 @@ static void test_two_calls_of_one_owner(void **state)
 	assert_int_equal(file.decisions, 1);
 	assert_int_equal(twin.decisions, 1);
 	assert_int_equal(queue_length(world, "a"), 1);
-	assert_int_equal(world->modes[0], SH);
+	assert_int_equal(world->claims[0].mode, SH);
 	file_unlock(&file);
 	settle(world);
 	assert_int_equal(queue_length(world, "a"), 0);
@@ -434,7 +434,7 @@ static void test_other_call_ends_lingering(void **state)
 	file_lock(&file, SH, WAIT);
 	settle(world);
 	assert_int_equal(queue_length(world, "a"), 2);
-	assert_int_equal(world->modes[1], SH);
+	assert_int_equal(world->claims[1].mode, SH);
 	file_cancel(&file);
 	file_unlock(&file);
 	settle(world);
@@ -491,7 +491,7 @@ static void test_numbers_wrap(void **state)
 		settle(world);
 	}
 	assert_int_equal(queue_length(world, "a"), 6);
-	assert_int_equal(world->sequences[3], INT32_MIN);
+	assert_int_equal(world->claims[3].sequence, INT32_MIN);
 	for (int i = 0; i < 6; i++) {
 		assert_holds(&files[i]);
 		file_close(&files[i]);

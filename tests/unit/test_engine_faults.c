@@ -100,6 +100,7 @@ static void test_ambiguous_withdraw(void **state)
 static void test_session_lost(void **state)
 {
 	struct world *world = *state;
+	const struct engine_caller nobody = {.text = ""};
 	struct file holder, first, second, other, idle;
 	struct claim *claim;
 
@@ -124,8 +125,9 @@ static void test_session_lost(void **state)
 	assert_int_equal(holder.lost, 1);
 	assert_idle(&holder);
 	assert_int_equal(engine_unlock(holder.owner), -EIO);
-	assert_int_equal(engine_lock(holder.owner, LOCK_KIND_FLOCK, EX, WAIT, "", &holder, &claim),
-			 -EIO);
+	assert_int_equal(
+		engine_lock(holder.owner, LOCK_KIND_FLOCK, EX, WAIT, &nobody, &holder, &claim),
+		-EIO);
 	assert_waits(&first);
 	assert_waits(&second);
 	assert_int_equal(first.lost + second.lost + idle.lost, 0);
@@ -351,40 +353,6 @@ static void test_claims_taken_away(void **state)
 	file_close(&holder);
 	file_close(&waiter);
 	file_close(&looker);
-}
-
-/* Losing the connection at each operation of a scenario, in each of these ways. */
-enum break_how {
-	BREAK_BEFORE, /* the operation never happens, all earlier ones do */
-	BREAK_AFTER,  /* it happens, but nobody hears */
-	BREAK_LATE,   /* it happens when the client has long heard that it may not have */
-	BREAK_EXPIRE, /* it happens, and the session ends */
-	BREAK_COUNT,
-};
-
-static void break_connection(struct host *host)
-{
-	size_t under_way = store_faulty_under_way(host->store);
-
-	if (host->operations != host->break_at)
-		return;
-	switch ((enum break_how)host->break_how) {
-	case BREAK_BEFORE:
-		store_faulty_break(host->store, under_way - 1, 0, 0);
-		break;
-	case BREAK_AFTER:
-		store_faulty_break(host->store, under_way, 0, 0);
-		break;
-	case BREAK_LATE:
-		store_faulty_break(host->store, under_way, 20, 0);
-		break;
-	case BREAK_EXPIRE:
-		store_faulty_break(host->store, under_way, 0, 0);
-		store_faulty_expire(host->store);
-		break;
-	case BREAK_COUNT:
-		break;
-	}
 }
 
 enum { FILES = 5 };

@@ -89,6 +89,7 @@ static void test_writes_serve_as_beats(void **state)
 static void test_fenced_at_the_end_of_the_lease(void **state)
 {
 	struct world *world = *state;
+	const struct engine_caller nobody = {.text = ""};
 	struct file holder, twin, other;
 	struct claim *claim;
 
@@ -113,9 +114,9 @@ static void test_fenced_at_the_end_of_the_lease(void **state)
 		assert_int_equal(twin.lost, 1);
 		assert_idle(&holder);
 		assert_waits(&other); /* nobody may have it sooner */
-		assert_int_equal(
-			engine_lock(holder.owner, LOCK_KIND_FLOCK, EX, WAIT, "", &holder, &claim),
-			-EIO);
+		assert_int_equal(engine_lock(holder.owner, LOCK_KIND_FLOCK, EX, WAIT, &nobody,
+					     &holder, &claim),
+				 -EIO);
 		assert_int_equal(engine_unlock(holder.owner), -EIO);
 		pass(world, TIMEOUT_MS - LEASE_MS);
 		assert_holds(&other);

@@ -5,6 +5,7 @@
  *
  * What a session hears is written down as one line per event and compared with what it should be.
  */
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -22,7 +23,7 @@
 struct listener {
 	struct store *store;
 	char heard[4096];
-	char last_name[128];
+	char last_name[256];
 	int32_t last_sequence;
 };
 
@@ -45,20 +46,28 @@ __attribute__((format(printf, 2, 3))) static void hear(struct listener *listener
 static void hear_entries(struct listener *listener, const struct store_entry *entries, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct claim_id id;
-		enum claim_mode mode;
-		int32_t sequence;
+		const struct claim_name *claim = &entries[i].claim;
+		struct claim_name named;
 
-		hear(listener, " %c%d", entries[i].mode == CLAIM_EXCLUSIVE ? 'x' : 's',
-		     entries[i].sequence);
-		assert_true(claim_name_parse(entries[i].name, &id, &mode, &sequence));
-		assert_int_equal(mode, entries[i].mode);
-		assert_int_equal(sequence, entries[i].sequence);
-		assert_int_equal(id.session, entries[i].id.session);
-		assert_int_equal(id.number, entries[i].id.number);
+		hear(listener, " %c%d", claim->mode == CLAIM_EXCLUSIVE ? 'x' : 's',
+		     claim->sequence);
+		if (claim->span.start != 0 || claim->span.end != INT64_MAX)
+			hear(listener, "%s[%" PRId64 "-%" PRId64 "]", claim->sparse ? "~" : "",
+			     claim->span.start, claim->span.end);
+		if (claim->anchored)
+			hear(listener, "@%d[%" PRId64 "-%" PRId64 "]", claim->anchor,
+			     claim->anchor_span.start, claim->anchor_span.end);
+		assert_true(claim_name_parse(entries[i].name, &named));
+		assert_int_equal(named.sequence, claim->sequence);
+		assert_int_equal(named.id.session, claim->id.session);
+		assert_int_equal(named.id.owner, claim->id.owner);
+		assert_int_equal(named.id.number, claim->id.number);
+		assert_int_equal(named.record, claim->record);
+		assert_int_not_equal(claim->id.session, 0);
 		if (i > 0)
-			assert_true(claim_name_compare(entries[i - 1].sequence, entries[i - 1].name,
-						       sequence, entries[i].name) < 0);
+			assert_true(claim_name_compare(entries[i - 1].claim.sequence,
+						       entries[i - 1].name, claim->sequence,
+						       entries[i].name) < 0);
 	}
 	hear(listener, "\n");
 }
@@ -90,9 +99,19 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 	hear_entries(context, entries, count);
 }
 
+static void on_read(void *context, void *tag, const char *text)
+{
+	hear(context, "%s read %s\n", (const char *)tag, text);
+}
+
 static void on_watched(void *context, void *tag, int error)
 {
 	hear(context, "%s watched %d\n", (const char *)tag, error);
+}
+
+static void on_amended(void *context, void *tag, int error)
+{
+	hear(context, "%s amended %d\n", (const char *)tag, error);
 }
 
 static void on_withdrawn(void *context, void *tag, int error)
@@ -104,7 +123,9 @@ static const struct store_events events = {
 	.on_session = on_session,
 	.on_placed = on_placed,
 	.on_listed = on_listed,
+	.on_read = on_read,
 	.on_watched = on_watched,
+	.on_amended = on_amended,
 	.on_withdrawn = on_withdrawn,
 };
 
@@ -127,13 +148,33 @@ static void expect(struct listener *listener, const char *lines)
 	assert_false(is_readable(listener));
 }
 
+/* A claim of the listener's session with an id of its own. */
+static struct claim_name claim_of(const struct listener *listener, enum claim_mode mode)
+{
+	static uint32_t number;
+
+	return (struct claim_name){
+		.id = {.session = claim_id_session((uintptr_t)listener), .number = ++number},
+		.mode = mode,
+		.span = CLAIM_SPAN_WHOLE,
+	};
+}
+
+static void place_name(struct listener *listener, char *tag, const char *path,
+		       struct claim_name name, const char *text, bool list)
+{
+	listener->store->ops->place(listener->store, tag, path, &name, text, list);
+}
+
 static void place(struct listener *listener, char *tag, const char *path, enum claim_mode mode,
 		  bool list)
 {
-	static uint64_t number;
-	struct claim_id id = {.session = (uintptr_t)listener, .number = ++number};
+	place_name(listener, tag, path, claim_of(listener, mode), tag, list);
+}
 
-	listener->store->ops->place(listener->store, tag, path, id, mode, "", list);
+static void amend_last(struct listener *listener, char *tag, const char *path, const char *text)
+{
+	listener->store->ops->amend(listener->store, tag, path, listener->last_name, text);
 }
 
 static void withdraw_last(struct listener *listener, char *tag, const char *path)
@@ -232,12 +273,12 @@ static void test_watches(void **state)
 	ops->watch(f->two.store, "b", "lock", f->one.last_name);
 	ops->watch(f->two.store, "c", "lock", f->one.last_name);
 	ops->watch(f->one.store, "d", "lock", f->one.last_name);
-	expect(&f->two, "");
+	expect(&f->two, "b read a\nc read a\n");
 	ops->watch(f->two.store, "e", "lock", "gone");
 	ops->watch(f->two.store, "f", "nowhere", "gone");
 	expect(&f->two, "e watched 0\nf watched 0\n");
 	withdraw_last(&f->one, "g", "lock");
-	expect(&f->one, "d watched 0\ng withdrawn 0\n");
+	expect(&f->one, "d read a\nd watched 0\ng withdrawn 0\n");
 	expect(&f->two, "b watched 0\nc watched 0\n");
 }
 
@@ -257,7 +298,7 @@ static void test_expiry(void **state)
 
 	store_local_expire(f->one.store);
 	assert_true(local_service_is_empty(f->service, "other"));
-	expect(&f->two, "d watched 0\n");
+	expect(&f->two, "d read c\nd watched 0\n");
 	/* Called in a session that is over: without effect, and never answered. */
 	place(&f->one, "g", "other", CLAIM_EXCLUSIVE, false);
 	withdraw_last(&f->two, "h", "lock");
@@ -280,7 +321,103 @@ static void test_close_ends_the_session(void **state)
 	f->one.store->ops->close(f->one.store);
 	f->one.store = NULL;
 	assert_true(local_service_is_empty(f->service, "lock"));
-	expect(&f->two, "b watched 0\n");
+	expect(&f->two, "b read a\nb watched 0\n");
+}
+
+/* Each watch is told by itself, of each change, whoever makes it; in the order of what happened. */
+static void test_amends(void **state)
+{
+	struct fixture *f = *state;
+	const struct store_ops *ops = f->two.store->ops;
+
+	place(&f->one, "a", "lock", CLAIM_EXCLUSIVE, false);
+	expect(&f->one, "a placed 0\n");
+	amend_last(&f->one, "b", "lock", "before");
+	ops->watch(f->two.store, "c", "lock", f->one.last_name);
+	ops->watch(f->two.store, "d", "lock", f->one.last_name);
+	ops->watch(f->one.store, "e", "lock", f->one.last_name);
+	expect(&f->one, "b amended 0\ne read before\n");
+	expect(&f->two, "c read before\nd read before\n");
+
+	amend_last(&f->one, "f", "lock", "first");
+	ops->list(f->two.store, "g", "lock", true);
+	amend_last(&f->one, "h", "lock", "");
+	expect(&f->one, "e read first\nf amended 0\ne read \nh amended 0\n");
+	expect(&f->two, "c read first\nd read first\ng listed x0\nc read \nd read \n");
+
+	ops->amend(f->two.store, "i", "lock", f->one.last_name, "by another");
+	expect(&f->one, "e read by another\n");
+	expect(&f->two, "c read by another\nd read by another\ni amended 0\n");
+
+	amend_last(&f->one, "j", "lock", "last");
+	withdraw_last(&f->one, "k", "lock");
+	amend_last(&f->one, "l", "lock", "late");
+	expect(&f->one, "e read last\nj amended 0\ne watched 0\nk withdrawn 0\nl amended 0\n");
+	expect(&f->two, "c read last\nd read last\nc watched 0\nd watched 0\n");
+	assert_true(local_service_is_empty(f->service, "lock"));
+}
+
+/* The text is copied: what the caller does with its own shows nowhere. */
+static void test_copies_the_text(void **state)
+{
+	struct fixture *f = *state;
+	char text[] = "old";
+
+	place_name(&f->one, "a", "lock", claim_of(&f->one, CLAIM_SHARED), text, false);
+	text[0] = 'c';
+	expect(&f->one, "a placed 0\n");
+	f->two.store->ops->watch(f->two.store, "b", "lock", f->one.last_name);
+	amend_last(&f->one, "c", "lock", text);
+	text[0] = 't';
+	expect(&f->one, "c amended 0\n");
+	expect(&f->two, "b read old\nb read cld\n");
+}
+
+/* What a session that is over was to read is never told, and it amends nothing. */
+static void test_expiry_and_amends(void **state)
+{
+	struct fixture *f = *state;
+	const struct store_ops *ops = f->two.store->ops;
+
+	place(&f->one, "a", "lock", CLAIM_EXCLUSIVE, false);
+	expect(&f->one, "a placed 0\n");
+	ops->watch(f->two.store, "b", "lock", f->one.last_name);
+	expect(&f->two, "b read a\n");
+	amend_last(&f->one, "c", "lock", "news");
+	expect(&f->one, "c amended 0\n");
+	store_local_expire(f->two.store);
+	ops->amend(f->two.store, "d", "lock", f->one.last_name, "of the dead");
+	amend_last(&f->one, "e", "lock", "more");
+	expect(&f->one, "e amended 0\n");
+	expect(&f->two, "lost\nconnected\n");
+	ops->watch(f->two.store, "f", "lock", f->one.last_name);
+	expect(&f->two, "f read more\n");
+	f->two.store->ops->renew(f->two.store);
+	amend_last(&f->one, "g", "lock", "again");
+	expect(&f->one, "g amended 0\n");
+	expect(&f->two, "connected\n");
+}
+
+/* A queue lists all that the names say. */
+static void test_lists_spans_and_anchors(void **state)
+{
+	struct fixture *f = *state;
+	struct claim_name name = claim_of(&f->one, CLAIM_EXCLUSIVE);
+
+	name.record = true;
+	name.span = (struct claim_span){10, 20};
+	name.sequence = 77; /* not looked at */
+	place_name(&f->one, "a", "lock", name, "", false);
+	name = claim_of(&f->one, CLAIM_SHARED);
+	name.id.owner = CLAIM_OWNERS - 1;
+	name.record = name.sparse = true;
+	name.span = (struct claim_span){0, INT64_MAX - 1};
+	name.anchored = true;
+	name.anchor_span = (struct claim_span){5, INT64_MAX};
+	place_name(&f->one, "b", "lock", name, "", true);
+	expect(&f->one,
+	       "a placed 0\n"
+	       "b placed 1 x0[10-20] s1~[0-9223372036854775806]@0[5-9223372036854775807]\n");
 }
 
 static void test_numbers_wrap(void **state)
@@ -338,6 +475,10 @@ int main(void)
 		TEST(watches),
 		TEST(expiry),
 		TEST(close_ends_the_session),
+		TEST(amends),
+		TEST(copies_the_text),
+		TEST(expiry_and_amends),
+		TEST(lists_spans_and_anchors),
 		TEST(numbers_wrap),
 		TEST(describes_itself),
 		TEST(long_queue),

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the text form of a claim's data. Must not know what the asker's lines say. Any thread.
+ *
+ * Reads lines that end in a newline only: of text that was cut, the last one could say less than
+ * was written.
+ */
+#include "claim_data.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FORMAT_LINE "format=1\n"
+#define RANGES_KEY  "ranges="
+#define WAITS_KEY   "waits="
+
+static const char mode_letters[] = {[CLAIM_SHARED] = 'r', [CLAIM_EXCLUSIVE] = 'w'};
+
+char *claim_data_format(const char *asker, const struct claim_data *data)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *stream = open_memstream(&text, &bytes);
+	bool failed;
+
+	if (!stream)
+		return NULL;
+	fputs(asker, stream);
+	if (data->has_ranges) {
+		fputs(RANGES_KEY, stream);
+		for (size_t i = 0; i < data->ranges.count; i++) {
+			const struct range *range = &data->ranges.ranges[i];
+
+			fprintf(stream, "%s%c%" PRId64 "-%" PRId64, i > 0 ? "," : "",
+				mode_letters[range->mode], range->span.start, range->span.end);
+		}
+		fputc('\n', stream);
+	}
+	if (data->waits)
+		fprintf(stream, WAITS_KEY "%" PRId32 "\n", data->waits_for);
+
+	failed = ferror(stream);
+	if (fclose(stream) != 0 || failed) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* Reads the decimal number that *text begins with, and moves on behind it. */
+static bool read_number(const char **text, int64_t *ret)
+{
+	const char *digits = **text == '-' ? *text + 1 : *text;
+	char *end;
+
+	if (!isdigit((unsigned char)*digits))
+		return false;
+	errno = 0;
+	*ret = strtoll(*text, &end, 10);
+	*text = end;
+	return errno == 0;
+}
+
+/* Reads "w0-63", and moves on behind it. The caller checks that it begins where it may. */
+static bool read_range(const char **text, struct range *ret)
+{
+	if (**text == mode_letters[CLAIM_SHARED])
+		ret->mode = CLAIM_SHARED;
+	else if (**text == mode_letters[CLAIM_EXCLUSIVE])
+		ret->mode = CLAIM_EXCLUSIVE;
+	else
+		return false;
+	++*text;
+	if (!read_number(text, &ret->span.start) || *(*text)++ != '-' ||
+	    !read_number(text, &ret->span.end))
+		return false;
+	return ret->span.start <= ret->span.end;
+}
+
+/* Returns 0, -EINVAL for a value that makes no sense, or -ENOMEM. */
+static int read_ranges(const char *value, struct range_set *ret)
+{
+	struct range_set set = {0};
+	int error = 0;
+
+	while (!error && *value != '\n') {
+		struct range range;
+
+		if (set.count > 0 && *value++ != ',')
+			error = -EINVAL;
+		/* An empty set ends at -1: so nothing begins below 0. */
+		else if (!read_range(&value, &range) ||
+			 range.span.start <= range_set_span(&set).end)
+			error = -EINVAL;
+		else
+			error = range_set_lock(&set, range.span, range.mode);
+	}
+	if (error)
+		range_set_finish(&set);
+	else
+		*ret = set;
+	return error;
+}
+
+static bool read_sequence(const char *value, int32_t *ret)
+{
+	int64_t number;
+
+	if (!read_number(&value, &number) || *value != '\n' || number < INT32_MIN ||
+	    number > INT32_MAX)
+		return false;
+	*ret = (int32_t)number;
+	return true;
+}
+
+/* Reads a line, which ends in a newline. A later one of the same key replaces an earlier one. */
+static int read_line(const char *line, struct claim_data *data)
+{
+	struct range_set ranges;
+	int error;
+
+	if (strncmp(line, WAITS_KEY, strlen(WAITS_KEY)) == 0) {
+		if (read_sequence(line + strlen(WAITS_KEY), &data->waits_for))
+			data->waits = true;
+		return 0;
+	}
+	if (strncmp(line, RANGES_KEY, strlen(RANGES_KEY)) != 0)
+		return 0;
+	error = read_ranges(line + strlen(RANGES_KEY), &ranges);
+	if (error)
+		return error == -EINVAL ? 0 : error;
+	range_set_finish(&data->ranges);
+	data->ranges = ranges;
+	data->has_ranges = true;
+	return 0;
+}
+
+int claim_data_parse(const char *text, struct claim_data *ret)
+{
+	struct claim_data data = {0};
+	int error = 0;
+
+	if (strncmp(text, FORMAT_LINE, strlen(FORMAT_LINE)) == 0) {
+		const char *line = text + strlen(FORMAT_LINE), *end;
+
+		for (; !error && (end = strchr(line, '\n')); line = end + 1)
+			error = read_line(line, &data);
+	}
+	if (error)
+		range_set_finish(&data.ranges);
+	else
+		*ret = data;
+	return error;
+}

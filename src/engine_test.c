@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * F_GETLK: a test is a claim that never stands in a queue. It asks for a list, reads foreign claims
+ * as far as it has to, and tells the first lock in the order of the queue that conflicts. Of this
+ * host, only what is held counts. Loop thread only.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine_state.h"
+
+void test_end(struct claim *claim)
+{
+	struct lock *lock = claim->lock;
+	DL_DELETE(lock->tests, claim);
+	lock->tests_count--;
+	lock->own_in_queue--;
+	claim_free(claim);
+	queue_release(lock);
+}
+
+void test_answer(struct claim *claim, int error, const struct engine_conflict *conflict)
+{
+	struct engine *engine = claim->lock->engine;
+	void *cookie = claim->cookie;
+	test_end(claim);
+	engine->events->on_tested(engine->context, cookie, error, conflict);
+}
+
+/* What a process holds may be in several claims, but is told as one range. */
+static struct engine_conflict tell_records(const struct records *records, struct range range)
+{
+	const struct range *held = range_set_conflict(&records->held, range.span, range.mode);
+	return (struct engine_conflict){
+		.range = held != NULL ? *held : range,
+		.pid = records->pid,
+	};
+}
+
+static struct engine_conflict tell_held(const struct claim *test, const struct claim *claim)
+{
+	if (claim->coverage != NULL)
+		return tell_records(claim->owner->records, test->coverage->asked);
+	return (struct engine_conflict){
+		.range = {claim->parts.span, claim->parts.mode},
+		.pid = claim->pid,
+	};
+}
+
+/* The records of the process that asks; NULL: it has none. */
+static const struct records *records_of(const struct claim *test)
+{
+	return records_find(test->lock, test->coverage->process_id);
+}
+
+/* Whether the process that asks, or an open file of its, is the one that has the claim. */
+static bool is_own(const struct claim *test, const struct claim *claim)
+{
+	const struct records *records = records_of(test);
+	const struct owner *owner = claim->owner;
+	if (owner == NULL)
+		return false;
+	if (owner->records != NULL)
+		return owner->records == records;
+	return owner == test->owner || (records != NULL && owners_are_one(owner, &records->owner));
+}
+
+/* What another process has locked under a flock of the same open file. */
+static bool tell_covered(const struct claim *test, struct engine_conflict *ret)
+{
+	struct records *records, *next;
+	struct range range = test->coverage->asked;
+	HASH_ITER (hh, test->lock->records, records, next) {
+		if (records == records_of(test) ||
+		    range_set_conflict(&records->held, range.span, range.mode) == NULL)
+			continue;
+		*ret = tell_records(records, range);
+		return true;
+	}
+	return false;
+}
+
+/* Whether two foreign claims are of one process. */
+static bool are_one_process(const struct claim *a, const struct claim *b)
+{
+	return a->parts.record && b->parts.record && a->parts.id.session == b->parts.id.session &&
+	       a->parts.id.owner == b->parts.id.owner;
+}
+
+/* The range of another host's process that conflicts. Returns false if more has to be read. */
+static bool tell_foreign(const struct claim *test, struct claim *found,
+			 struct engine_conflict *conflict)
+{
+	struct range range = test->coverage->asked;
+	struct range_set held = {0};
+	struct claim *claim;
+	bool known = true;
+
+	conflict->range = (struct range){found->parts.span, found->parts.mode};
+	DL_FOREACH (test->lock->queue, claim) {
+		if (claim->state != CLAIM_FOREIGN || !are_one_process(claim, found))
+			continue;
+		if (!claim->read) {
+			claim_watch(claim);
+			known = false;
+		} else if (claim->coverage != NULL) {
+			(void)range_set_add(&held, &claim->coverage->ranges);
+		}
+	}
+	const struct range *first = range_set_conflict(&held, range.span, range.mode);
+	if (first != NULL)
+		conflict->range = *first;
+	range_set_finish(&held);
+	return known;
+}
+
+/* Answers the test if its answer is known. */
+static void settle(struct claim *test)
+{
+	struct engine_conflict conflict = {0};
+	struct claim *claim;
+
+	DL_FOREACH (test->lock->queue, claim) {
+		if ((claim->state != CLAIM_FOREIGN && claim->state != CLAIM_HELD) ||
+		    !claims_cross(claim, test) || is_own(test, claim))
+			continue;
+		if (claim->state == CLAIM_FOREIGN && claim->parts.record && !claim->read) {
+			claim_watch(claim);
+			return;
+		}
+		if (claim->state == CLAIM_FOREIGN) {
+			if (tell_foreign(test, claim, &conflict))
+				test_answer(test, 0, &conflict);
+			return;
+		}
+		conflict = tell_held(test, claim);
+		test_answer(test, 0, &conflict);
+		return;
+	}
+	test_answer(test, 0, tell_covered(test, &conflict) ? &conflict : NULL);
+}
+
+void tests_look_anew(struct lock *lock)
+{
+	struct claim *test;
+	DL_FOREACH (lock->tests, test) {
+		test->list_wanted = lock_list_anew(lock);
+	}
+}
+
+void tests_settle(struct lock *lock)
+{
+	struct claim *test, *next;
+	if (lock->engine->session != STORE_CONNECTED)
+		return;
+	DL_FOREACH_SAFE (lock->tests, test, next) {
+		if (test->list_wanted <= lock->lists_done)
+			settle(test);
+	}
+}
+
+/* What this host holds is known without asking. */
+static bool tell_own(const struct claim *test, struct engine_conflict *ret)
+{
+	const struct claim *claim;
+	DL_FOREACH (test->lock->queue, claim) {
+		if (claim->state == CLAIM_FOREIGN && claims_cross(claim, test))
+			return false; /* perhaps this is the first */
+		if (claim->state != CLAIM_HELD || !claims_cross(claim, test) || is_own(test, claim))
+			continue;
+		*ret = tell_held(test, claim);
+		return true;
+	}
+	return false;
+}
+
+int engine_test_range(struct owner *file, uint64_t process, struct range range, void *cookie,
+		      struct claim **ret_claim)
+{
+	static const struct engine_caller nobody = {.pid = 0, .text = ""};
+	struct lock *lock = file->lock;
+	struct engine *engine = lock->engine;
+	struct records *records = records_find(lock, process);
+	struct engine_conflict conflict;
+
+	*ret_claim = NULL;
+	if (file->lost || (records != NULL && records->owner.lost))
+		return -EIO;
+	struct claim *test = claim_create(file, LOCK_KIND_RECORD, range, &nobody);
+	if (test == NULL)
+		return -ENOMEM;
+	DL_DELETE(lock->unplaced, test);
+	test->coverage->file = file;
+	test->coverage->process_id = process;
+	test->state = CLAIM_TESTING;
+	DL_APPEND(lock->tests, test);
+	lock->tests_count++;
+	lock->own_in_queue++;
+	*ret_claim = test;
+	claim_ask(test, false, cookie);
+	if (tell_own(test, &conflict))
+		test_answer(test, 0, &conflict);
+	else
+		test->list_wanted = lock_list_anew(lock);
+	engine_settle(engine);
+	return 0;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What stands in the service's queues, read from the service itself, through a session of its own
+ * that places nothing; whose a claim is was written down when it came to stand. Single-threaded.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "claim_data.h"
+#include "world.h"
+
+/* The observer's ears. The tag of a watch is the number of the claim, from 1. */
+
+static void on_session(void *context, enum store_session session, int64_t timeout_ms)
+{
+}
+
+static void on_placed(void *context, void *tag, int error, const char *name, int32_t sequence,
+		      const struct store_entry *entries, size_t count)
+{
+}
+
+static void on_done(void *context, void *tag, int error)
+{
+}
+
+static struct standing *find(const struct world *world, const char *name)
+{
+	for (size_t i = world->standings_count; i-- > 0;)
+		if (strcmp(world->standings[i].name, name) == 0)
+			return &world->standings[i];
+	return NULL;
+}
+
+static void on_listed(void *context, void *tag, int error, const struct store_entry *entries,
+		      size_t count)
+{
+	struct view *view = ((struct world *)context)->listed;
+
+	if (count > CLAIMS_MAX)
+		abort();
+	view->count = count;
+	for (size_t i = 0; i < count; i++) {
+		snprintf(view->claims[i].name, NAME_BYTES, "%s", entries[i].name);
+		view->claims[i].parts = entries[i].claim;
+		view->claims[i].standing = find(context, entries[i].name);
+	}
+}
+
+static void on_read(void *context, void *tag, const char *text)
+{
+	struct world *world = context;
+	struct standing *standing = &world->standings[(uintptr_t)tag - 1];
+	struct claim_data data;
+
+	if (claim_data_parse(text, &data) < 0)
+		abort();
+	standing->says_waits = data.waits;
+	if (!data.has_ranges)
+		return;
+	standing->covered = slots_of_set(&data.ranges);
+	range_set_finish(&data.ranges);
+}
+
+static void on_watched(void *context, void *tag, int error)
+{
+	struct world *world = context;
+
+	world->standings[(uintptr_t)tag - 1].gone = true;
+}
+
+static const struct store_events observer_events = {
+	.on_session = on_session,
+	.on_placed = on_placed,
+	.on_listed = on_listed,
+	.on_read = on_read,
+	.on_watched = on_watched,
+	.on_amended = on_done,
+	.on_withdrawn = on_done,
+};
+
+void view_init(struct world *world)
+{
+	if (store_local_open(world->service, &observer_events, world, &world->observer) < 0)
+		abort();
+}
+
+void view_finish(struct world *world)
+{
+	world->observer->ops->close(world->observer);
+	free(world->standings);
+}
+
+void view_forget(struct world *world)
+{
+	memset(world->views_good, 0, sizeof(world->views_good));
+}
+
+struct view *view_of(struct world *world, int lock)
+{
+	const struct store_ops *ops = world->observer->ops;
+
+	for (; world->observed_count < world->standings_count; world->observed_count++) {
+		const struct standing *standing = &world->standings[world->observed_count];
+
+		ops->watch(world->observer, (void *)(uintptr_t)(world->observed_count + 1),
+			   world_lock(standing->lock), standing->name);
+	}
+	if (!world->views_good[lock]) {
+		world->listed = &world->views[lock];
+		ops->list(world->observer, NULL, world_lock(lock), true);
+		ops->dispatch(world->observer);
+		world->views_good[lock] = true;
+	}
+	return &world->views[lock];
+}
+
+static int lock_number(const char *path)
+{
+	for (int lock = 0; lock < LOCKS_MAX; lock++)
+		if (strcmp(world_lock(lock), path) == 0)
+			return lock;
+	abort();
+}
+
+void view_standing(void *context, bool over, const char *path, const char *name, const char *text)
+{
+	struct host *host = context;
+	struct world *world = host->world;
+	struct standing *standing;
+	struct claim_name parts;
+	unsigned long long process;
+	unsigned kind, mode;
+	int64_t start, end;
+
+	if (world->standings_count == world->standings_capacity) {
+		world->standings_capacity = world->standings_capacity * 2 + 64;
+		world->standings = reallocarray(world->standings, world->standings_capacity,
+						sizeof(*world->standings));
+		if (world->standings == NULL)
+			abort();
+	}
+	standing = &world->standings[world->standings_count++];
+	memset(standing, 0, sizeof(*standing));
+	if (strlen(name) >= NAME_BYTES || !claim_name_parse(name, &parts) ||
+	    sscanf(text,
+		   "format=1\ncall=%u\nuser=%u\nprocess=%llu\nasked=%u %u %" SCNd64 "-%" SCNd64,
+		   &standing->call, &standing->user, &process, &kind, &mode, &start, &end) != 7)
+		abort();
+	snprintf(standing->name, sizeof(standing->name), "%s", name);
+	standing->lock = lock_number(path);
+	standing->life = over ? 0 : host->life;
+	standing->process = process;
+	standing->kind = kind;
+	standing->asked = slots_of((struct claim_span){start, end}, mode);
+	standing->covered = slots_of(parts.span, parts.mode);
+	world_say(world, "host %d: claim %s of user %u stands", host->number, name, standing->user);
+	view_forget(world);
+}
+
+void view_withdrawing(void *context, const char *path, const char *name)
+{
+	struct host *host = context;
+	struct standing *standing = find(host->world, name);
+
+	world_say(host->world, "host %d: withdraws %s", host->number, name);
+	if (standing == NULL)
+		world_fail(host->world, "host %d withdraws %s, which never stood", host->number,
+			   name);
+	else if (standing->life != host->life)
+		world_fail(host->world, "host %d withdraws %s, which is not its own", host->number,
+			   name);
+	else
+		standing->withdrawing = true;
+}
+
+static bool is_under_way(const struct host *host, unsigned number)
+{
+	for (int i = 0; i < USERS_MAX; i++)
+		for (int j = 0; j < CALLS_MAX; j++)
+			if (host->users[i].calls[j].waiting &&
+			    host->users[i].calls[j].number == number)
+				return true;
+	return false;
+}
+
+/* Whether the claim may be that of the call: made for it, or by an earlier call of which it is the
+ * restart. */
+static bool may_be_of(const struct standing *standing, const struct call *call)
+{
+	const struct host *host = call->user->host;
+
+	if (standing == NULL || standing->life != host->life ||
+	    (standing->withdrawing && !call->refused) || standing->granted ||
+	    standing->kind != call->kind || !slots_equal(standing->asked, call->slots))
+		return false;
+	if (standing->call == call->number)
+		return true;
+	return !is_under_way(host, standing->call) &&
+	       (call->kind == CALL_RECORD ? standing->process == call->process
+					  : standing->user == call->user->number);
+}
+
+const struct view_claim *view_find_next(const struct view *view, const struct call *call,
+					const struct view_claim *after)
+{
+	const struct view_claim *claim = after == NULL ? view->claims : after + 1;
+
+	for (; claim < view->claims + view->count; claim++)
+		if (may_be_of(claim->standing, call))
+			return claim;
+	return NULL;
+}
+
+const struct view_claim *view_find(const struct view *view, const struct call *call)
+{
+	const struct view_claim *claim = NULL, *found = NULL;
+
+	while ((claim = view_find_next(view, call, claim)) != NULL) {
+		found = claim;
+		if (claim->standing->call == call->number)
+			break;
+	}
+	return found;
+}
+
+bool view_has_precedence(const struct view_claim *claim, const struct view_claim *over)
+{
+	return claim->parts.anchored && over->parts.id.session != 0 &&
+	       claim_name_compare(claim->parts.anchor, "", over->parts.sequence, "") < 0 &&
+	       claim_name_compare(over->parts.sequence, over->name, claim->parts.sequence,
+				  claim->name) < 0 &&
+	       claim_span_overlaps(claim->parts.anchor_span, over->parts.span);
+}
+
+static const struct user *user_of(const struct host *host, const struct standing *standing)
+{
+	for (int i = 0; i < USERS_MAX; i++)
+		if (host->users[i].owner != NULL && host->users[i].number == standing->user)
+			return &host->users[i];
+	return NULL;
+}
+
+void view_release(const struct user *user)
+{
+	struct world *world = user->host->world;
+
+	for (size_t i = 0; i < world->standings_count; i++) {
+		struct standing *standing = &world->standings[i];
+
+		if (standing->user == user->number && standing->granted &&
+		    !is_record(standing->kind))
+			standing->released = true;
+	}
+}
+
+bool standing_is_own(const struct standing *standing, const struct call *call)
+{
+	const struct host *host = call->user->host;
+	const struct user *user = user_of(host, standing);
+
+	if (is_record(standing->kind) && is_record(call->kind))
+		return standing->process == call->process;
+	if (is_record(standing->kind))
+		return process_uses(host, standing->process, call->user);
+	if (standing->released)
+		return false;
+	return user == call->user ||
+	       (is_record(call->kind) && user != NULL && process_uses(host, call->process, user));
+}
