@@ -45,7 +45,8 @@ for argument; do
 done
 
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev libcmocka-dev
-    zookeeper python3 python3-kazoo perl-base util-linux procps mount shellcheck)
+    zookeeper python3 python3-kazoo perl-base util-linux procps mount shellcheck
+    ctdb stress-ng)
 
 missing_packages() {
     local package

@@ -9,10 +9,17 @@ open, open-ro, open-rw      open(O_RDWR|O_CREAT), without O_CREAT read-only, rea
 append                      open(O_WRONLY|O_CREAT|O_APPEND)
 excl, excl-nb               open(O_RDWR|O_CREAT|O_EXCL), with O_NONBLOCK
 ex, sh, ex-nb, sh-nb, un    flock
-setlk, ofd, getlk           fcntl: F_SETLK, F_OFD_SETLK, F_GETLK of the first byte for writing
-lockf                       lockf(F_TLOCK)
-dup, close, close-first     a duplicate, which the steps after it use; close() that; close() the one before
+w:RANGE, r:RANGE, u:RANGE   fcntl: F_SETLKW for writing, for reading, to unlock
+w-nb:, r-nb:, u-nb:         F_SETLK
+get-w:, get-r:              F_GETLK: prints "free", or of the lock that is in the way TYPE RANGE PID
+ofd-w:, ofd-get-w: ...      the same with F_OFD_SETLKW, F_OFD_SETLK, F_OFD_GETLK
+lockf=N, tlock=N, test=N, ulock=N
+                            lockf(F_LOCK, F_TLOCK, F_TEST, F_ULOCK) of N bytes from where seek= went
+dup, close, close-first     a duplicate, which the steps after it use; close() that; close() the first one
+swap                        the steps after it use the last descriptor but one
+file=PATH                   which file the steps after it open
 fork=STEP,STEP...           a child makes these steps, waited for; its lines begin with "child"
+spawn=STEP,STEP...          the same, not waited for
 read, write=TEXT, fill=N, truncate=N, size, seek=N, fstat, fsync, stat, unlink, mode=OCTAL
 alarm=SECONDS               one SIGALRM after so long, and calls are not restarted
 ticks=SECONDS               a SIGALRM each so long, and calls are restarted (SA_RESTART)
@@ -21,11 +28,16 @@ poll                        what poll(2) says at once
 watch, ewatch               waits with poll(2), with epoll, until the file is more than readable and writable
 await=FILE                  until the file exists
 hold                        until it is killed
+-                           steps from standard input, one a line, until its end
+
+A RANGE is FIRST-LAST, both bytes included, FIRST- to the end of everything, or START+LENGTH as fcntl is to be
+told; "@cur" or "@end" after it counts from the position or the size, "@N" is any other l_whence.
 """
 
 import ctypes
 import errno
 import os
+import re
 import select
 import signal
 import struct
@@ -35,8 +47,12 @@ import time
 libc = ctypes.CDLL(None, use_errno=True)
 
 LOCK_SH, LOCK_EX, LOCK_NB, LOCK_UN = 1, 2, 4, 8
-F_GETLK, F_SETLK, F_WRLCK, F_UNLCK, F_TLOCK = 5, 6, 1, 2, 2
-F_OFD_SETLK = 37
+# F_GETLK, F_SETLK and F_SETLKW, in this order.
+RECORD_COMMANDS = {None: (5, 6, 7), "ofd-": (36, 37, 38)}
+RECORD_TYPES = {"r": 0, "w": 1, "u": 2}
+RECORD = re.compile(r"(ofd-)?(get-)?([rwu])(-nb)?:(-?\d+)(?:\+(-?\d+)|-(\d*))(?:@(\w+))?")
+WHENCES = {None: os.SEEK_SET, "cur": os.SEEK_CUR, "end": os.SEEK_END}
+LOCKFS = {"ulock": 0, "lockf": 1, "tlock": 2, "test": 3}
 FLOCKS = {
     "ex": LOCK_EX,
     "sh": LOCK_SH,
@@ -53,7 +69,8 @@ OPENS = {
     "excl-nb": os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NONBLOCK,
 }
 
-NAMES = {**errno.errorcode, errno.EOPNOTSUPP: "EOPNOTSUPP"}  # the same number as ENOTSUP
+# The same numbers as ENOTSUP and EDEADLOCK.
+NAMES = {**errno.errorcode, errno.EOPNOTSUPP: "EOPNOTSUPP", errno.EDEADLK: "EDEADLK"}
 
 path = os.fsencode(sys.argv[1])
 descriptors = []
@@ -74,11 +91,20 @@ def on_alarm(_number, _frame):
     signals += 1
 
 
-def record_lock(command):
+def record_lock(fd, ofd, get, kind, nb, start, length, last, whence):
     """struct flock of 64-bit Linux: type, whence, start, len, pid."""
-    lock = ctypes.create_string_buffer(struct.pack("hhqqi4x", F_WRLCK, os.SEEK_SET, 0, 1, 0), 32)
-    call("fcntl", descriptors[-1], command, lock)
-    return "unlocked" if struct.unpack_from("h", lock)[0] == F_UNLCK else "locked"
+    if length is None:
+        length = int(last) - int(start) + 1 if last else 0
+    whence = WHENCES[whence] if whence in WHENCES else int(whence)
+    lock = struct.pack("hhqqi4x", RECORD_TYPES[kind], whence, int(start), int(length), 0)
+    lock = ctypes.create_string_buffer(lock, len(lock))
+    call("fcntl", fd, RECORD_COMMANDS[ofd][0 if get else 1 if nb else 2], lock)
+    if not get:
+        return "ok"
+    number, _, start, length, pid = struct.unpack_from("hhqqi", lock)
+    if number == RECORD_TYPES["u"]:
+        return "free"
+    return f"{'rw'[number]} {start}-{start + length - 1 if length else ''} {pid}"
 
 
 def arm(seconds, restart, interval):
@@ -87,12 +113,13 @@ def arm(seconds, restart, interval):
     signal.setitimer(signal.ITIMER_REAL, seconds, interval)
 
 
-def child(steps):
+def child(steps, waited_for):
     number = os.fork()
     if number == 0:
         run(steps, "child ")
         os._exit(0)
-    os.waitpid(number, 0)
+    if waited_for:
+        os.waitpid(number, 0)
 
 
 POLLS = {select.POLLIN: "IN", select.POLLOUT: "OUT", select.POLLERR: "ERR", select.POLLHUP: "HUP"}
@@ -106,29 +133,31 @@ def poll(fd, poller, wanted, seconds):
 
 
 def step_result(step):
-    global signals
+    global path, signals
     name, _, value = step.partition("=")
     fd = descriptors[-1] if descriptors else -1
     if name in OPENS:
         descriptors.append(call("open", path, OPENS[name], 0o666))
     elif name in FLOCKS:
         call("flock", fd, FLOCKS[name])
-    elif name == "setlk":
-        return record_lock(F_SETLK)
-    elif name == "ofd":
-        return record_lock(F_OFD_SETLK)
-    elif name == "getlk":
-        return record_lock(F_GETLK)
-    elif name == "lockf":
-        call("lockf", fd, F_TLOCK, ctypes.c_long(0))
+    elif record := RECORD.fullmatch(step):
+        return record_lock(fd, *record.groups())
+    elif name in LOCKFS:
+        call("lockf", fd, LOCKFS[name], ctypes.c_long(int(value)))
     elif name == "dup":
         descriptors.append(os.dup(fd))
     elif name == "close":
         call("close", descriptors.pop())
     elif name == "close-first":
         call("close", descriptors.pop(0))
+    elif name == "swap":
+        descriptors.insert(-1, descriptors.pop())
+    elif name == "file":
+        path = os.fsencode(value)
     elif name == "fork":
-        child(value.split(","))
+        child(value.split(","), True)
+    elif name == "spawn":
+        child(value.split(","), False)
     elif name == "read":
         return repr(os.pread(fd, 65536, 0).decode())
     elif name == "write":
@@ -177,6 +206,9 @@ def step_result(step):
 
 def run(steps, prefix=""):
     for step in steps:
+        if step == "-":
+            run(map(str.strip, sys.stdin))
+            continue
         name = step.partition("=")[0]
         try:
             result = step_result(step)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""counter.py flock|open COUNTER PROCESSES TOTAL LOCK...: processes that increment a number in a plain file.
+"""counter.py flock|open|lockf COUNTER PROCESSES TOTAL LOCK...: processes that increment a number in a plain file.
 
-Each increment reads the file, writes it anew, and is made under the lock, by flock or by exclusive open. The
-processes take turns with the lock's names on different hosts. Ends with an error if any of them does.
+Each increment reads the file, writes it anew, and is made under the lock, by flock, exclusive open or lockf.
+The processes take turns with the lock's names on different hosts. Ends with an error if any of them does.
 """
 
 import fcntl
@@ -18,6 +18,10 @@ def take(lock):
     """Returns a descriptor whose close releases the lock."""
     if kind == "open":
         return os.open(lock, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+    if kind == "lockf":
+        fd = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        fcntl.lockf(fd, fcntl.LOCK_EX, 1, 10)
+        return fd
     fd = os.open(lock, os.O_RDONLY | os.O_CREAT, 0o666)
     fcntl.flock(fd, fcntl.LOCK_EX)
     return fd

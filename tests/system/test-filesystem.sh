@@ -57,11 +57,16 @@ expect_status 1 test -e moved
 test -e job
 rmdir attributes
 
-# Record locks are refused rather than being of this host only; flock on the same handle still works.
-call records "$dir/A/job" open setlk ofd getlk lockf ex-nb
-finish records
-expect_equal "record locks" "open ok,setlk EOPNOTSUPP,ofd EOPNOTSUPP,getlk EOPNOTSUPP,lockf EOPNOTSUPP,ex-nb ok" \
-    "$(paste -sd, "$dir/records.out")"
+# Record locks and flock exclude one another, though not through the same handle.
+call records "$dir/A/job" open w-nb:0-9 ofd-r-nb:20-29 get-w:0- lockf=1 ex-nb hold
+expect records "ex-nb ok"
+call other "$dir/A/job" open get-w:5-5 w-nb:9-9 ofd-w-nb:20-20 sh-nb tlock=1
+finish other
+expect_equal "record locks" "open ok,w-nb:0-9 ok,ofd-r-nb:20-29 ok,get-w:0- r 20-29,lockf ok,ex-nb ok" \
+    "$(sed 's/^\(get.*\) -\{0,1\}[0-9]*$/\1/' "$dir/records.out" | paste -sd,)"
+expect_equal "record locks of others" "open ok,get-w:5-5 w,w-nb:9-9 EAGAIN,ofd-w-nb:20-20 EAGAIN,sh-nb EAGAIN,tlock EAGAIN" \
+    "$(sed 's/^\(get-w:5-5 w\) .* '"$(pid records)"'$/\1/' "$dir/other.out" | paste -sd,)"
+release records
 
 # As a file system.
 grep -q " $dir/A fuse.dlockfs " /proc/self/mounts

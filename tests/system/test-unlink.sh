@@ -1,6 +1,6 @@
 #!/bin/bash
 # unlink takes a name away on the host, the lock stays: a file made anew is the same lock, for holders, waiters and
-# other hosts.
+# other hosts; record locks go with any close of it.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
@@ -23,6 +23,21 @@ expect waiter "ex ok"
 expect_status 1 flock -n "$dir/A/job" true
 expect_status 1 flock -n "$dir/B/job" true
 release waiter holder
+
+# What a process has locked through the old file, it releases through the new one too, by an unlock or a close.
+call record "$dir/A/job" open w:0-9 w:20-29 unlink open u:0-9 await="$dir/close" close hold
+expect record "u:0-9 ok"
+comes_free_for() { # RANGE
+    "$python" "$tests/system/calls.py" "$dir/B/job" open "w-nb:$1" | grep -qx "w-nb:$1 ok"
+}
+wait_until "$deadline" comes_free_for 0-9
+if comes_free_for 9-20; then
+    fail "a range went with another one"
+fi
+go close
+expect record "close ok"
+wait_until "$deadline" comes_free_for 0-
+release record
 
 # The classic pattern: open, lock, work, unlink, close, by many at once; the file's identity never splits in two.
 cat >"$dir/classic.py" <<'END'

@@ -4,6 +4,7 @@
 children PATH                  the names below a znode, one a line, claims last and in their order
 claims PATH                    only the claims (names that end in ten digits), in their order
 wait-claims PATH N SECONDS     until exactly N claims are there; then prints them
+queue PATH                     the claims, each with the data that it has
 data PATH                      a znode's data
 owner PATH                     the session that a znode belongs to, 0 if it is not ephemeral
 make PATH                      an empty persistent znode, with its parents
@@ -67,6 +68,9 @@ def main():
         print("\n".join(children(client, arguments[0])))
     elif command == "claims":
         print("\n".join(claims(client, arguments[0])))
+    elif command == "queue":
+        for name in claims(client, arguments[0]):
+            print(name, client.get(f"{arguments[0]}/{name}")[0].decode().replace("\n", " "))
     elif command == "wait-claims":
         wait_claims(client, arguments[0], int(arguments[1]), float(arguments[2]))
     elif command == "data":
