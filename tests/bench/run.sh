@@ -1,7 +1,8 @@
 #!/bin/bash
 # How fast a lock that nobody else wants is taken and released through a mount, and the floor: what the same server
 # takes for creating and deleting a znode, in the same run. The rounds of all kinds alternate, so that whatever else the
-# machine does meets all of them. Prints the median, the 99th percentile and the ratio of the medians.
+# machine does meets all of them. Prints the median, the 99th percentile, the ratio of the medians, and how many
+# requests the server had for each cycle.
 #
 #     tests/bench/run.sh [CYCLES-PER-ROUND [ROUNDS]]      (200, 10)
 #
@@ -13,13 +14,13 @@
 cycles=${1:-200}
 rounds=${2:-10}
 
-ninja -C "$build" tests/bench/floor tests/bench/flock_cycle >"$dir/build.log" 2>&1 || fail "$(tail "$dir/build.log")"
+ninja -C "$build" tests/bench/floor tests/bench/lock_cycle >"$dir/build.log" 2>&1 || fail "$(tail "$dir/build.log")"
 zookeeper_options=("-Dzookeeper.forceSync=${FORCE_SYNC:-yes}")
 start_zookeeper
 start_dlockfs A
 flock "$dir/A/job" true
 "$python" - "$(zookeeper_address)" "$dir/A/job" "$build/tests/bench" "$cycles" "$rounds" <<'END'
-import subprocess, sys
+import socket, subprocess, sys
 
 address, file, folder, cycles, rounds = *sys.argv[1:4], int(sys.argv[4]), int(sys.argv[5])
 
@@ -39,20 +40,33 @@ def measure(process, order):
     return times
 
 
+def requests():
+    """What the server has received so far, this question included."""
+    host, port = address.split(":")
+    with socket.create_connection((host, int(port)), 5) as connection:
+        connection.sendall(b"srvr")
+        answer = b"".join(iter(lambda: connection.recv(4096), b"")).decode()
+    return int(next(line for line in answer.splitlines() if line.startswith("Received")).split()[1])
+
+
 floor = program(f"{folder}/floor", address)
-mount = program(f"{folder}/flock_cycle", file)
+mount = program(f"{folder}/lock_cycle", file)
 kinds = {
     "floor: create + delete": (floor, str(cycles)),
     "flock, unlock": (mount, f"flock {cycles}"),
     "open, flock, close": (mount, f"open {cycles}"),
     "exclusive open, close": (mount, f"excl {cycles}"),
+    "range lock, unlock": (mount, f"range {cycles}"),
 }
 for process, order in kinds.values():
     measure(process, order)  # warms up both the server's code and the paths here
 times = {name: [] for name in kinds}
+received = dict.fromkeys(kinds, 0)
 for _ in range(rounds):
     for name, (process, order) in kinds.items():
+        before = requests()
         times[name] += measure(process, order)
+        received[name] += requests() - before - 1
 
 
 def quantile(values, fraction):
@@ -61,10 +75,11 @@ def quantile(values, fraction):
 
 base = quantile(times["floor: create + delete"], 0.5)
 print(f"{rounds} rounds of {cycles} cycles each; microseconds")
-print(f"{'':24} {'median':>8} {'p99':>8} {'x floor':>8}")
+print(f"{'':24} {'median':>8} {'p99':>8} {'x floor':>8} {'requests':>8}")
 for name, values in times.items():
     median = quantile(values, 0.5)
-    print(f"{name:24} {median:8} {quantile(values, 0.99):8} {median / base:8.2f}")
+    count = received[name] / (rounds * cycles)
+    print(f"{name:24} {median:8} {quantile(values, 0.99):8} {median / base:8.2f} {count:8.2f}")
 for process in floor, mount:
     process.stdin.close()
     process.wait()

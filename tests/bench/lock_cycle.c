@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * flock_cycle FILE: how long it takes to take and release a lock that nobody else wants.
+ * lock_cycle FILE: how long it takes to take and release a lock that nobody else wants.
  *
  * Reads lines "KIND CYCLES" from standard input, makes that many cycles and writes the microseconds
  * of each, one a line, then an empty line; again until the input ends. KIND is
@@ -8,6 +8,7 @@
  *     flock   flock(LOCK_EX) and flock(LOCK_UN) on a file that stays open
  *     open    open, flock(LOCK_EX) and close, as flock(1) does
  *     excl    open(O_CREAT|O_EXCL) and close
+ *     range   fcntl(F_SETLKW) of the first ten bytes, and F_UNLCK, on a file that stays open
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -61,6 +62,16 @@ static void cycle_excl(const char *file, int open_fd)
 	check(close(fd) == 0, "close");
 }
 
+static void cycle_range(const char *file, int open_fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 10};
+
+	(void)file;
+	check(fcntl(open_fd, F_SETLKW, &lock) == 0, "fcntl");
+	lock.l_type = F_UNLCK;
+	check(fcntl(open_fd, F_SETLK, &lock) == 0, "fcntl");
+}
+
 static const struct {
 	const char *name;
 	void (*cycle)(const char *file, int open_fd);
@@ -68,6 +79,7 @@ static const struct {
 	{"flock", cycle_flock},
 	{"open", cycle_open},
 	{"excl", cycle_excl},
+	{"range", cycle_range},
 };
 
 int main(int argc, char **argv)
@@ -77,7 +89,7 @@ int main(int argc, char **argv)
 	int fd;
 
 	if (argc != 2) {
-		fprintf(stderr, "usage: flock_cycle FILE\n");
+		fprintf(stderr, "usage: lock_cycle FILE\n");
 		return 2;
 	}
 	fd = open(argv[1], O_RDWR | O_CREAT, 0666);
