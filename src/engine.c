@@ -284,7 +284,7 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 }
 
 /* Whether the place of an interrupted call is kept. Not if its process holds record locks: others
- * could believe that it waits for them, in a circle. */
+ * could believe that it waits for them, in a cycle. */
 static bool may_linger(const struct claim *claim)
 {
 	const struct records *records = claim->owner->records;

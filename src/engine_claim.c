@@ -150,8 +150,11 @@ void claim_start_over(struct claim *claim)
 	claim->name = NULL;
 	claim->state = CLAIM_WANTED;
 	claim->says_waits = claim->careful = claim->fresh = claim->amended = false;
-	claim->list_wanted = claim->circle_list = 0;
-	claim->circles = 0;
+	claim->list_wanted = 0;
+	if (claim->coverage != NULL) {
+		claim->coverage->cycle_list = 0;
+		claim->coverage->cycles = 0;
+	}
 	claim->parts.id.session = claim_id_session(engine->session_number);
 	claim->parts.id.owner = claim->owner != NULL ? claim->owner->number : 0;
 	claim->parts.id.number = ++engine->claim_number;

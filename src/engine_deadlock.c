@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who waits for whom in a circle. A process that holds record locks and waits for more may wait for
- * itself, by way of others. The one whose wish is the last to close the circle is told, by its own
+ * Who waits for whom in a cycle. A process that holds record locks and waits for more may wait for
+ * itself, by way of others. The one whose wish is the last to close the cycle is told, by its own
  * host: that sees all others in the queue in front of its claim.
  *
  * A wish waits for what blocks it; and the owner of that, if it has a wish of its own that waits,
- * on this or another file of this host, for what blocks that one. A circle is closed by its last
+ * on this or another file of this host, for what blocks that one. A cycle is closed by its last
  * claim, which is the wish; or one with an anchor that another thread of the process was granted,
  * and which somebody in front has to wait for since then. Only what is certain counts: of
  * other hosts, what has been read and stands in front in the same queue. What is known of them may
- * be out of date. A circle that is real stays, so it has to be seen again in each of two new lists:
+ * be out of date. A cycle that is real stays, so it has to be seen again in each of two new lists:
  * the first brings the news of changed data, the second comes after that was read.
  *
  * Loop thread only.
@@ -21,10 +21,10 @@
 enum { CONFIRMATIONS = 2 };
 
 struct search {
-	const struct claim *claim; /* whose circle is looked for */
+	const struct claim *claim; /* whose cycle is looked for */
 	const struct claim *last;  /* which closes it: the same, or held */
 	const struct process *process;
-	uint64_t number; /* of this search: claims that have been visited bear it */
+	uint32_t number; /* of this search: claims that have been visited bear it */
 };
 
 static bool reaches(const struct search *search, struct claim *waiting);
@@ -188,7 +188,7 @@ static bool is_closed_by(struct claim *claim, const struct claim *last)
 	return reaches(&search, claim);
 }
 
-static bool is_in_circle(struct claim *claim)
+static bool is_in_cycle(struct claim *claim)
 {
 	const struct claim *held;
 	if (!process_holds(claim->owner->records->process))
@@ -203,20 +203,21 @@ static bool is_in_circle(struct claim *claim)
 	return false;
 }
 
-bool claim_closes_circle(struct claim *claim)
+bool claim_closes_cycle(struct claim *claim)
 {
 	struct lock *lock = claim->lock;
+	struct coverage *coverage = claim->coverage;
 
-	if (!is_in_circle(claim)) {
-		claim->circles = 0;
-		claim->circle_list = 0;
+	if (!is_in_cycle(claim)) {
+		coverage->cycles = 0;
+		coverage->cycle_list = 0;
 		return false;
 	}
-	if (claim->circle_list > lock->lists_done)
+	if (coverage->cycle_list > lock->lists_done)
 		return false; /* is about to be confirmed */
-	if (claim->circles == CONFIRMATIONS)
+	if (coverage->cycles == CONFIRMATIONS)
 		return true;
-	claim->circles++;
-	claim->circle_list = lock_list_anew(lock);
+	coverage->cycles++;
+	coverage->cycle_list = lock_list_anew(lock);
 	return false;
 }

@@ -249,7 +249,7 @@ static void settle_blocked(struct claim *claim, struct claim *blocker)
 	if (blocker->state == CLAIM_FOREIGN)
 		claim_watch(blocker);
 	if (claim->asked && claim->waits && claim->kind == LOCK_KIND_RECORD &&
-	    claim_closes_circle(claim))
+	    claim_closes_cycle(claim))
 		claim_decide(claim, -EDEADLK);
 }
 

@@ -7,7 +7,7 @@
  *   engine_queue.c  the order of claims in one lock: who blocks whom, who is next
  *   engine_merge.c  bringing the queue in line with a list from the store
  *   engine_record.c  record locks: what processes hold, and which of their claims stand for it
- *   engine_deadlock.c  who waits for whom in a circle
+ *   engine_deadlock.c  who waits for whom in a cycle
  *   engine_test.c   F_GETLK: what a wish would conflict with
  *   engine_store.c  what the store tells: answers and lists
  *   engine_session.c  the session and its lease
@@ -70,6 +70,8 @@ struct coverage {
 	struct range asked;	 /* ours: what is held from the grant on */
 	struct owner *file;	 /* ours: through which it was asked for */
 	uint64_t process_id;	 /* of a test: who asks */
+	uint64_t cycle_list;	 /* the list in which a cycle is to be seen again */
+	int cycles;		 /* in how many it was asked to be */
 };
 
 struct claim {
@@ -90,17 +92,15 @@ struct claim {
 	bool amended;	 /* its data in the store is to be replaced (again) */
 	bool says_waits; /* its data does, or is about to: see engine_queue.c */
 	bool careful;	 /* ours: stood behind a foreign claim of record locks */
+	bool may_wait;	 /* see judged */
 	bool fresh;	 /* ours, not blocked: no list is needed to be sure of that (any more) */
 
 	int32_t waits_for;    /* for the claim of that number */
 	int pid;	      /* of who asked */
 	int64_t sent_ms;      /* when place() or withdraw() was sent */
 	uint64_t list_wanted; /* the list that will make it fresh, or answer the test; 0: none */
-	uint64_t circle_list; /* the list in which a circle is to be seen again */
-	int circles;	      /* in how many it was asked to be */
-	uint64_t visited;     /* by the search of engine_deadlock.c, */
-	uint64_t judged;      /* and whether it may wait found out by that: */
-	bool may_wait;
+	uint32_t visited;     /* by the search of engine_deadlock.c of that number, */
+	uint32_t judged;      /* and whether it may wait found out by that one */
 	struct claim_name parts;
 	struct coverage *coverage; /* NULL: the whole span of its name, in the mode of its name */
 	char *name;		   /* NULL until it is placed */
@@ -202,7 +202,7 @@ struct engine {
 	uint32_t claim_number;
 	uint32_t owner_number;
 	struct process *processes;
-	uint64_t searches; /* for circles, so far */
+	uint32_t searches; /* for cycles, so far */
 };
 
 /* engine.c */
@@ -247,7 +247,7 @@ void claim_release(struct claim *claim);
 void claim_hand_over(struct claim *claim, struct owner *owner);
 
 /* Whether a WAITING claim has lost its anchor: its owner, and who is one with it, holds nothing any
- * more. Others would wait for it who owe it nothing, perhaps in a circle. */
+ * more. Others would wait for it who owe it nothing, perhaps in a cycle. */
 bool claim_is_adrift(const struct claim *claim);
 
 /* Lets a WAITING claim go to the end of the queue, under a new name. Returns false without
@@ -356,7 +356,7 @@ struct records *records_find(const struct lock *lock, uint64_t process_id);
 
 /* Whether the claim's owner waits for itself, by others who came earlier. Reads foreign claims that
  * have to be known first: then the claim is unsettled again. */
-bool claim_closes_circle(struct claim *claim);
+bool claim_closes_cycle(struct claim *claim);
 
 /* engine_test.c */
 

@@ -57,6 +57,12 @@ uint64_t lock_list_anew(struct lock *lock)
 	return number;
 }
 
+/* The list in which a claim's cycle is to be seen again; 0: it is not in one. */
+static uint64_t cycle_list(const struct claim *claim)
+{
+	return claim->coverage != NULL ? claim->coverage->cycle_list : 0;
+}
+
 static bool needs_list(const struct lock *lock)
 {
 	const struct claim *claim;
@@ -66,7 +72,7 @@ static bool needs_list(const struct lock *lock)
 	}
 	DL_FOREACH (lock->queue, claim) {
 		if (claim->state == CLAIM_QUEUED || claim->list_wanted > lock->lists_done ||
-		    claim->circle_list > lock->lists_done)
+		    cycle_list(claim) > lock->lists_done)
 			return true;
 	}
 	DL_FOREACH (lock->tests, claim) {
@@ -202,7 +208,7 @@ static void refresh(struct lock *lock)
 {
 	struct claim *claim;
 	DL_FOREACH (lock->queue, claim) {
-		if (claim->circle_list > 0 && claim->circle_list <= lock->lists_done)
+		if (cycle_list(claim) > 0 && cycle_list(claim) <= lock->lists_done)
 			queue_unsettle(claim);
 		if (claim->list_wanted == 0 || claim->list_wanted > lock->lists_done)
 			continue;
@@ -298,7 +304,7 @@ static void on_read(void *context, void *tag, const char *text)
 	}
 	claim->read = true;
 	queue_weaken(claim);
-	/* Who looks for a circle looks further than at what blocks it. */
+	/* Who looks for a cycle looks further than at what blocks it. */
 	DL_FOREACH (lock->queue, waiting) {
 		if (waiting->asked && waiting->parts.record)
 			queue_unsettle(waiting);

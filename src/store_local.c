@@ -28,7 +28,7 @@
 #include "claim_name.h"
 #include "store_local.h"
 
-#define DIGITS_BYTES 11 /* a minus and ten digits */
+#define NAME_BYTES (CLAIM_NAME_PREFIX_BYTES + 11) /* with a minus and ten digits */
 
 enum answer_kind {
 	ANSWER_CONNECTED, /* not to an operation: a session lives */
@@ -54,7 +54,7 @@ struct answer {
 	struct local_store *store;
 	struct snapshot *snapshot; /* PLACED and LISTED; may be NULL */
 	int32_t sequence;	   /* PLACED */
-	char name[CLAIM_NAME_PREFIX_BYTES + DIGITS_BYTES];
+	char name[NAME_BYTES];
 	char *text;		    /* READ */
 	struct answer *prev, *next; /* in local_store.answers, or while it waits in node.watches */
 	struct node *watched;	    /* the claim that a watch waits for, or NULL */
@@ -63,7 +63,6 @@ struct answer {
 
 /* A claim in its queue. */
 struct node {
-	char name[CLAIM_NAME_PREFIX_BYTES + DIGITS_BYTES];
 	struct claim_name claim; /* what the name says */
 	char *text;
 	struct queue *queue;
@@ -72,6 +71,7 @@ struct node {
 	struct node *prev, *next;	      /* in queue.nodes */
 	struct node *store_prev, *store_next; /* in local_store.nodes */
 	UT_hash_handle hh;		      /* in queue.by_name */
+	char name[];
 };
 
 /* Claims only ever join at the end with the next number, so the list is in order. Lives as long as
@@ -296,19 +296,21 @@ out_of_memory:
 static struct node *node_create(struct local_store *store, struct queue *queue,
 				const struct claim_name *name, const char *text)
 {
-	struct node *node = calloc(1, sizeof(*node));
-	char prefix[CLAIM_NAME_PREFIX_BYTES];
+	char prefix[CLAIM_NAME_PREFIX_BYTES], full[NAME_BYTES];
+	struct node *node;
 	bool named;
 
+	claim_name_format(prefix, name);
+	snprintf(full, sizeof(full), "%s%010d", prefix, (int32_t)queue->next_sequence);
+	node = calloc(1, sizeof(*node) + strlen(full) + 1);
 	if (node == NULL)
 		return NULL;
+	strcpy(node->name, full);
 	node->queue = queue;
 	node->store = store;
 	node->text = strdup(text);
 	if (node->text == NULL)
 		goto out_of_memory;
-	claim_name_format(prefix, name);
-	snprintf(node->name, sizeof(node->name), "%s%010d", prefix, (int32_t)queue->next_sequence);
 	/* Not just copied, so that it is the same that another store would list. */
 	named = claim_name_parse(node->name, &node->claim);
 	assert(named);
@@ -332,7 +334,7 @@ static struct snapshot *snapshot_create(const struct queue *queue)
 	size_t count = queue == NULL ? 0 : HASH_COUNT(queue->by_name), at = 0;
 	struct snapshot *snapshot;
 	const struct node *node;
-	char(*names)[sizeof(node->name)];
+	char(*names)[NAME_BYTES];
 
 	if (count == 0)
 		return NULL;
@@ -343,7 +345,7 @@ static struct snapshot *snapshot_create(const struct queue *queue)
 	snapshot->count = count;
 	names = (void *)&snapshot->entries[count];
 	DL_FOREACH (queue->nodes, node) {
-		memcpy(names[at], node->name, sizeof(*names));
+		strcpy(names[at], node->name);
 		snapshot->entries[at] =
 			(struct store_entry){.name = names[at], .claim = node->claim};
 		at++;
@@ -418,7 +420,7 @@ static void on_place(struct store *base, void *tag, const char *path, const stru
 	if (queue != NULL)
 		node = node_create(store, queue, name, text);
 	if (node != NULL) {
-		memcpy(answer->name, node->name, sizeof(answer->name));
+		strcpy(answer->name, node->name);
 		answer->sequence = node->claim.sequence;
 		if (list)
 			answer->snapshot = snapshot_create(queue);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order of record locks over hosts: who goes before whom, who waits for whom in a circle, and
+ * The order of record locks over hosts: who goes before whom, who waits for whom in a cycle, and
  * that two hosts never disagree on that.
  */
 #include "engine_fixture.h"
@@ -128,7 +128,7 @@ static void test_upgrade_interrupted(void **state)
 	}
 }
 
-/* Who closes the circle is told, and keeps what it has. */
+/* Who closes the cycle is told, and keeps what it has. */
 static void test_two_upgraders(void **state)
 {
 	struct world *world = *state;
@@ -167,7 +167,7 @@ static void open_three(struct world *world, struct file files[3], int number)
 
 enum { ASSIGNMENTS = HOSTS * HOSTS * HOSTS };
 
-static void test_circle_of_three(void **state)
+static void test_cycle_of_three(void **state)
 {
 	struct world *world = *state;
 
@@ -200,7 +200,7 @@ static void test_circle_of_three(void **state)
 	}
 }
 
-static void test_circle_over_two_files(void **state)
+static void test_cycle_over_two_files(void **state)
 {
 	struct world *world = *state;
 	struct file first_a, first_b, second_a, second_b;
@@ -225,7 +225,7 @@ static void test_circle_over_two_files(void **state)
 	file_close(&second_b);
 }
 
-static void test_chain_is_no_circle(void **state)
+static void test_chain_is_no_cycle(void **state)
 {
 	struct world *world = *state;
 
@@ -255,10 +255,10 @@ static void test_chain_is_no_circle(void **state)
 	}
 }
 
-/* What would make it a circle has gone from the store, but the news has not arrived: because the
+/* What would make it a cycle has gone from the store, but the news has not arrived: because the
  * wish was interrupted, or what is waited for was given up. Before that, the one who asks has taken
- * up to so many steps; a circle that it was told of by then was one. */
-static void test_circle_broken_just_now(void **state)
+ * up to so many steps; a cycle that it was told of by then was one. */
+static void test_cycle_broken_just_now(void **state)
 {
 	struct world *world = *state;
 	int waited = 0;
@@ -847,10 +847,10 @@ int main(void)
 		TEST(upgrade_waits_for_holders_only),
 		TEST(upgrade_interrupted),
 		TEST(two_upgraders),
-		TEST(circle_of_three),
-		TEST(circle_over_two_files),
-		TEST(chain_is_no_circle),
-		TEST(circle_broken_just_now),
+		TEST(cycle_of_three),
+		TEST(cycle_over_two_files),
+		TEST(chain_is_no_cycle),
+		TEST(cycle_broken_just_now),
 		TEST(extension_passes_who_waits),
 		TEST(first_come_first_served),
 		TEST(precedence_or_not),

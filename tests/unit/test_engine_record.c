@@ -323,7 +323,7 @@ static void test_record_under_flock(void **state)
 	assert_denied(&second, -EWOULDBLOCK);
 	record_lock(&third, SH, 5, 5, WAIT);
 	settle(world);
-	assert_waits(&third); /* and that somebody waits for the flock makes no circle */
+	assert_waits(&third); /* and that somebody waits for the flock makes no cycle */
 	record_lock(&second, SH, 5, 14, WAIT);
 	settle(world);
 	assert_waits(&second);
