@@ -382,7 +382,7 @@ void claim_hand_over(struct claim *claim, struct owner *owner)
 
 void claim_release(struct claim *claim)
 {
-	struct owner *heir = claim->state == CLAIM_HELD ? records_heir(claim) : NULL;
+	struct owner *heir = claim->state == CLAIM_HELD ? coverage_heir(claim) : NULL;
 	if (heir != NULL)
 		claim_hand_over(claim, heir);
 	else
@@ -447,5 +447,5 @@ void claim_lose(struct claim *claim)
 	claim_end(claim);
 	owner_lose(owner);
 	if (flock)
-		records_lose_uncovered(lock);
+		coverage_lose_rest(lock);
 }

@@ -75,7 +75,7 @@ bool claims_conflict(const struct claim *a, const struct claim *b)
 	/* Once a flock was handed over, it may cover locks of several processes. */
 	if (a->owner != b->owner && (was_handed_over(a) || was_handed_over(b)))
 		return true;
-	return !owners_are_one(a->owner, b->owner) || records_are_in_the_way(a, b);
+	return !owners_are_one(a->owner, b->owner) || coverage_is_in_the_way(a, b);
 }
 
 int claims_compare(const struct claim *a, const struct claim *b)

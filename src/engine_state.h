@@ -6,7 +6,8 @@
  *   engine_claim.c  the life of one claim: placing, deciding, withdrawing
  *   engine_queue.c  the order of claims in one lock: who blocks whom, who is next
  *   engine_merge.c  bringing the queue in line with a list from the store
- *   engine_record.c  record locks: what processes hold, and which of their claims stand for it
+ *   engine_record.c  record locks: what processes hold
+ *   engine_coverage.c  which claims stand for that
  *   engine_deadlock.c  who waits for whom in a cycle
  *   engine_test.c   F_GETLK: what a wish would conflict with
  *   engine_store.c  what the store tells: answers and lists
@@ -328,12 +329,6 @@ bool records_cover(const struct claim *claim);
  * it makes needless go. Returns 0; or -ENOMEM, and the claim is withdrawn. */
 int records_grant(struct claim *claim);
 
-/* Whether a flock covers record locks that are in the way of a claim of record locks. */
-bool records_are_in_the_way(const struct claim *flock, const struct claim *claim);
-
-/* A process whose record locks need the flock's claim; NULL: nobody does. */
-struct owner *records_heir(const struct claim *flock);
-
 /* The open file is closed. */
 void records_forget_file(struct owner *file);
 
@@ -343,14 +338,39 @@ void records_lose(struct records *records);
 /* The open file has lost a lock: ends what processes ask for through it. */
 void records_lose_file(const struct owner *file);
 
-/* A flock was lost: so is what only that covered. */
-void records_lose_uncovered(struct lock *lock);
-
 /* Whether the process holds record locks on any file of this host. */
 bool process_holds(const struct process *process);
 
 /* Those of a process; NULL: it has none on that lock. */
 struct records *records_find(const struct lock *lock, uint64_t process_id);
+
+/* The process holds this from now on; the set is taken over. */
+void records_set_held(struct records *records, struct range_set held);
+
+/* engine_coverage.c */
+
+/* Whether a flock covers record locks that are in the way of a claim of record locks. */
+bool coverage_is_in_the_way(const struct claim *flock, const struct claim *claim);
+
+/* A process whose record locks need the flock's claim; NULL: nobody does. */
+struct owner *coverage_heir(const struct claim *flock);
+
+/* A flock was lost: so is what only that covered. */
+void coverage_lose_rest(struct lock *lock);
+
+/* Whether the process can have the range at once: by what it holds, or by a flock of its, if nobody
+ * else who has locked under that is in the way. */
+bool coverage_includes(const struct records *records, struct range range);
+
+/* The process holds this from now on, and nothing more; the set is taken over. Its claims cover
+ * that. Returns 0 or -ENOMEM: then nothing has changed, and the set is freed. */
+int coverage_change(struct records *records, struct range_set held);
+
+/* The process holds less: those are looked at again who may have waited for that. */
+void coverage_release(const struct records *records);
+
+/* The claim has been granted: older ones of the owner that it makes needless go. */
+void coverage_tidy(struct claim *claim);
 
 /* engine_deadlock.c */
 
