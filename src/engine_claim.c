@@ -263,7 +263,8 @@ void claim_place(struct claim *claim)
 {
 	struct lock *lock = claim->lock;
 	struct engine *engine = lock->engine;
-	if (claim->state != CLAIM_WANTED || engine->session != STORE_CONNECTED)
+	if (claim->state != CLAIM_WANTED || claim->owner == NULL ||
+	    engine->session != STORE_CONNECTED)
 		return;
 	drop_anchor(claim);
 	char *data = format_data(claim);
@@ -330,6 +331,9 @@ void claim_withdraw(struct claim *claim)
 	detach_owner(claim);
 	switch (claim->state) {
 	case CLAIM_WANTED:
+		/* In its former place it was being changed: that will be answered, and ends it. */
+		if (claim->amending)
+			break;
 		DL_DELETE(lock->unplaced, claim);
 		claim_free(claim);
 		break;

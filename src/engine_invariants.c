@@ -109,7 +109,8 @@ static void check_lock(const struct lock *lock, size_t *holders, size_t *waiters
 		require(claim->state == CLAIM_WANTED || claim->state == CLAIM_PLACING ||
 				claim->state == CLAIM_UNCERTAIN,
 			claim, "is in the list of its state");
-		require(claim->state != CLAIM_WANTED || lock->engine->session != STORE_CONNECTED,
+		require(claim->state != CLAIM_WANTED || claim->owner == NULL ||
+				lock->engine->session != STORE_CONNECTED,
 			claim, "is sent as soon as the store is connected");
 		*waiters += claim->asked;
 		*claims += 1;

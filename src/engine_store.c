@@ -318,13 +318,20 @@ static void on_amended(void *context, void *tag, int error)
 {
 	struct engine *engine = context;
 	struct claim *claim = tag;
+	struct lock *lock = claim->lock;
 
 	claim->amending = false;
 	if (claim->state == CLAIM_LEAVING)
-		return; /* its withdrawal may have been sent */
+		return;		   /* its withdrawal may have been sent */
+	if (claim->name == NULL) { /* this was about its former place */
+		if (claim->state == CLAIM_WANTED && claim->owner == NULL)
+			claim_withdraw(claim);
+		lock_free_if_unused(lock);
+		return;
+	}
 	if (error != 0) {
 		claim->amended = true;
-		retry_after(claim->lock, "change of a claim", error);
+		retry_after(lock, "change of a claim", error);
 	} else if (claim->amended) {
 		claim_amend(claim);
 	}
