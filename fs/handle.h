@@ -15,7 +15,7 @@ struct handle {
 	UT_hash_handle by_id;
 	struct filesystem *filesystem;
 	struct inode *inode;
-	struct owner *owner; /* in the engine; NULL until the first lock is asked for */
+	struct owner *owner;   /* in the engine; NULL until the first lock is asked for */
 	struct owning *owning; /* what else of its path has an owner, once it has one itself */
 	struct handle *owning_prev, *owning_next;
 	struct parked *parked; /* its requests that are answered later */

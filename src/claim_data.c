@@ -87,6 +87,8 @@ static int read_ranges(const char *value, struct range_set *ret)
 	struct range_set set = {0};
 	int error = 0;
 
+	if (*value == '\n')
+		return -EINVAL; /* a claim covers something, or goes */
 	while (!error && *value != '\n') {
 		struct range range;
 

@@ -32,9 +32,9 @@ struct claim_data {
  * the lines for what *data has. To be freed by the caller; NULL: out of memory. */
 char *claim_data_format(const char *asker, const struct claim_data *data);
 
-/* Returns 0 and what the text says in *ret, or -ENOMEM. A line whose value makes no sense (ranges
- * out of order, overlapping, without an end, beyond the offsets; a number that is none) is as if it
- * were not there. */
+/* Returns 0 and what the text says in *ret, or -ENOMEM. A line whose value makes no sense (no
+ * ranges, or ranges out of order, overlapping, without an end, beyond the offsets; a number that is
+ * none) is as if it were not there. */
 int claim_data_parse(const char *text, struct claim_data *ret);
 
 #endif

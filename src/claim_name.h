@@ -19,9 +19,9 @@
  * anchor, by its number, and the span of all that it held; the claim takes precedence over those
  * that came after the anchor, overlap that span, and were not held yet (engine_queue.c).
  *
- * The uuid is one of version 8 (RFC 9562), whose bits are the application's own: 60 bits of session,
- * one that tells whether the claim is of record locks, 29 bits of owner and 32 of number. Curator
- * draws random ones, version 4.
+ * The uuid is one of version 8 (RFC 9562), whose bits are the application's own: 60 bits of
+ * session, one that tells whether the claim is of record locks, 29 bits of owner and 32 of number.
+ * Curator draws random ones, version 4.
  *
  * The number comes from ZooKeeper: a signed 32-bit counter of the parent znode, printed with
  * "%010d", that may wrap and then turns negative. So it has ten digits, or a minus and ten digits

@@ -21,9 +21,9 @@
 #define COMPONENT_BYTES_MAX 255
 #define EXPECTED_BYTES	    160
 #define UNITS		    "ms, s, m, h or d"
-/* The ranges of one process must fit into the data of a znode, 1 MiB at most, with up to 41 bytes
- * each (claim_data.h). */
-#define PROCESS_RANGES_MAX 16384
+/* Twice as many ranges of one process (engine.h) must fit into the data of a znode, 1 MiB at most,
+ * with up to 41 bytes each (claim_data.h). */
+#define PROCESS_RANGES_MAX 8192
 #define FILE_RANGES_MAX	   65536
 
 #define IN_CONFIG(member) offsetof(struct config, member)

@@ -133,7 +133,8 @@ int engine_lock_range(struct owner *file, uint64_t process, struct range range, 
 		      const struct engine_caller *caller, void *cookie, struct claim **ret_claim);
 
 /* Releases what the process holds in the span. Returns 0 (also if there was nothing); -EIO the
- * process or the file has lost a lock; -ENOMEM, with nothing changed. */
+ * process or the file has lost a lock; -ENOMEM, -ENOLCK (it would be left with more than twice as
+ * many ranges as lock_policy allows), with nothing changed. */
 int engine_unlock_range(struct owner *file, uint64_t process, struct claim_span span);
 
 /* Asks for the first lock, in the order of the queue, that such a wish would conflict with. The

@@ -324,6 +324,16 @@ static void leave_queue(struct claim *claim)
 	leave(claim);
 }
 
+/* Counts a claim among those that are HELD, or out again. */
+static void count_held(const struct claim *claim, bool in)
+{
+	struct lock *lock = claim->lock;
+	size_t one = in ? 1 : (size_t)-1;
+	lock->engine->holders += one;
+	if (claim->kind != LOCK_KIND_RECORD)
+		lock->held_flocks += one;
+}
+
 void claim_withdraw(struct claim *claim)
 {
 	struct lock *lock = claim->lock;
@@ -342,7 +352,7 @@ void claim_withdraw(struct claim *claim)
 		/* Abandoned: without an owner it is withdrawn as soon as its place is known. */
 		break;
 	case CLAIM_HELD:
-		lock->engine->holders--;
+		count_held(claim, false);
 		leave_queue(claim);
 		break;
 	case CLAIM_QUEUED:
@@ -398,8 +408,10 @@ static void hold_file(struct claim *claim)
 	struct owner *owner = claim->owner;
 	struct claim **slot = claim->kind == LOCK_KIND_OPEN ? &owner->open : &owner->flock;
 
-	free(claim->text);
-	claim->text = NULL;
+	if (!claim->amended && !claim->amending) { /* else it may be needed once more */
+		free(claim->text);
+		claim->text = NULL;
+	}
 	/* Two threads may ask through one open file at once: the later grant converts the lock. */
 	if (*slot != NULL)
 		claim_release(*slot);
@@ -410,7 +422,7 @@ static void hold_file(struct claim *claim)
 void claim_hold(struct claim *claim)
 {
 	claim->state = CLAIM_HELD;
-	claim->lock->engine->holders++;
+	count_held(claim, true);
 	if (claim->kind != LOCK_KIND_RECORD)
 		hold_file(claim);
 	/* Wishes that do not wait may have looked on, to see whether this one gets the lock. */
@@ -447,7 +459,7 @@ void claim_lose(struct claim *claim)
 	struct lock *lock = claim->lock;
 	bool flock = claim->kind != LOCK_KIND_RECORD;
 
-	lock->engine->holders--;
+	count_held(claim, false);
 	claim_end(claim);
 	owner_lose(owner);
 	if (flock)

@@ -106,8 +106,11 @@ static bool flock_covers(const struct owner *owner, const struct owner *process,
 
 bool coverage_includes(const struct records *records, struct range range)
 {
-	if (range_set_covers(&records->held, range.span, range.mode) ||
-	    flock_covers(&records->owner, &records->owner, range))
+	if (range_set_covers(&records->held, range.span, range.mode))
+		return true;
+	if (records->owner.lock->held_flocks == 0)
+		return false;
+	if (flock_covers(&records->owner, &records->owner, range))
 		return true;
 	for (size_t i = 0; i < records->files_count; i++) {
 		if (flock_covers(records->files[i], &records->owner, range))
@@ -191,6 +194,9 @@ static void weaken_flocks(const struct records *records)
 {
 	struct claim *claim;
 	bool found = false;
+
+	if (records->owner.lock->held_flocks == 0)
+		return;
 	DL_FOREACH (records->owner.lock->queue, claim) {
 		if (!is_held_flock(claim) || !may_cover(claim, records))
 			continue;

@@ -160,6 +160,18 @@ static void withdraw_abandoned(struct lock *lock)
 	}
 }
 
+/* No other host has record locks: nobody can come who has precedence (engine_queue.c). */
+static void end_care(const struct lock *lock)
+{
+	struct claim *claim;
+	DL_FOREACH (lock->queue, claim) {
+		if (!claim->careful)
+			continue;
+		claim->careful = false;
+		queue_unsettle(claim);
+	}
+}
+
 void queue_merge(struct lock *lock, const struct store_entry *entries, size_t count)
 {
 	struct claim *at = lock->queue;
@@ -200,6 +212,8 @@ void queue_merge(struct lock *lock, const struct store_entry *entries, size_t co
 		lock->known = true;
 		lock->known_to = entries[count - 1].claim.sequence;
 	}
+	if (complete && lock->foreign_records_in_queue == 0)
+		end_care(lock);
 	withdraw_abandoned(lock);
 	lock->own_in_queue--;
 	queue_release(lock);

@@ -22,6 +22,9 @@
  * - A claim with an anchor goes before a foreign one that stands in front of it if it reads there,
  *   after it was placed, that it waits. Else it waits for that one.
  *
+ * A list without any foreign claim of record locks ends that: who has no claim now has no anchor in
+ * front of anybody who stands in the list.
+ *
  * So of two such claims, either the second one reads that the first one waits, and then stands in
  * the list that the first one needs; or it waits for the first one, which may hold.
  *
@@ -213,12 +216,12 @@ static bool may_let_pass(const struct claim *blocker, const struct claim *claim)
  * for what is needed to tell. */
 static bool is_sure(struct claim *claim)
 {
-	if (!claim->careful)
-		return true;
 	if (claim->says_waits) {
 		claim->says_waits = false;
 		claim_amend(claim);
 	}
+	if (!claim->careful)
+		return true;
 	if (!claim->fresh && !claim->amended && claim->list_wanted == 0)
 		claim->list_wanted = lock_list_anew(claim->lock);
 	return claim->fresh;

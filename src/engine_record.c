@@ -210,20 +210,17 @@ int records_grant(struct claim *claim)
 
 /* Calls */
 
-/* Whether the process may hold one range more, or does not with this one. Without memory to tell,
- * it may not. */
-static bool is_within_limits(const struct records *records, struct range range)
+/* Whether the process may hold that instead of what it holds: not more ranges than it is allowed,
+ * or not more than now. To release a part may take it to twice as many. */
+static bool is_within_limits(const struct records *records, const struct range_set *held,
+			     size_t times)
 {
 	const struct lock *lock = records->owner.lock;
-	struct range_set held;
-
-	if (add_range(records, range, &held) < 0)
-		return false;
-	size_t more = held.count > records->held.count ? held.count - records->held.count : 0;
-	range_set_finish(&held);
-	return more == 0 ||
-	       (records->process->ranges + more <= (size_t)lock->policy.process_ranges &&
-		lock->ranges + more <= (size_t)lock->policy.file_ranges);
+	if (held->count <= records->held.count)
+		return true;
+	size_t more = held->count - records->held.count;
+	return records->process->ranges + more <= times * (size_t)lock->policy.process_ranges &&
+	       lock->ranges + more <= times * (size_t)lock->policy.file_ranges;
 }
 
 static struct claim *find_lingering(const struct owner *owner, struct range range)
@@ -268,8 +265,6 @@ static int ask(struct records *records, struct owner *file, struct range range, 
 	struct engine *engine = file->lock->engine;
 	struct claim *claim = waits ? find_lingering(owner, range) : NULL;
 
-	if (!is_within_limits(records, range))
-		return -ENOLCK;
 	if (!waits && would_wait_here(owner, range)) {
 		engine->events->on_decided(engine->context, cookie, -EWOULDBLOCK);
 		return 0;
@@ -286,57 +281,75 @@ static int ask(struct records *records, struct owner *file, struct range range, 
 	return 0;
 }
 
+/* Asks for a range in the name of a process that has the open file. */
+static int lock_range(struct records *records, struct owner *file, struct range range, bool waits,
+		      const struct engine_caller *caller, void *cookie, struct claim **ret_claim)
+{
+	struct engine *engine = file->lock->engine;
+	struct range_set held;
+
+	if (add_range(records, range, &held) < 0)
+		return -ENOMEM;
+	bool within = is_within_limits(records, &held, 1);
+	if (!within || !coverage_includes(records, range)) {
+		range_set_finish(&held);
+		return within ? ask(records, file, range, waits, caller, cookie, ret_claim)
+			      : -ENOLCK;
+	}
+	if (coverage_change(records, held) < 0)
+		return -ENOMEM;
+	engine->events->on_decided(engine->context, cookie, 0);
+	return 0;
+}
+
 int engine_lock_range(struct owner *file, uint64_t process, struct range range, bool waits,
 		      const struct engine_caller *caller, void *cookie, struct claim **ret_claim)
 {
-	struct lock *lock = file->lock;
-	struct engine *engine = lock->engine;
-	int error = 0;
+	int error;
 
 	*ret_claim = NULL;
 	if (file->lost)
 		return -EIO;
-	struct records *records = find_or_create(lock, process);
+	struct records *records = find_or_create(file->lock, process);
 	if (records == NULL)
 		return -ENOMEM;
-	if (records->owner.lost) {
+	if (records->owner.lost)
 		error = -EIO;
-	} else if (add_file(records, file) < 0) {
+	else if (add_file(records, file) < 0)
 		error = -ENOMEM;
-	} else if (coverage_includes(records, range)) {
-		struct range_set held;
-		error = add_range(records, range, &held);
-		if (error == 0)
-			error = coverage_change(records, held);
-		if (error == 0)
-			engine->events->on_decided(engine->context, cookie, 0);
-	} else {
-		error = ask(records, file, range, waits, caller, cookie, ret_claim);
-	}
+	else
+		error = lock_range(records, file, range, waits, caller, cookie, ret_claim);
 	if (error == 0)
 		records->pid = caller->pid;
-	engine_settle(engine);
+	engine_settle(file->lock->engine);
+	return error;
+}
+
+static int unlock_range(struct records *records, struct claim_span span)
+{
+	struct range_set held;
+	int error = range_set_copy(&records->held, &held);
+
+	if (error != 0)
+		return error;
+	error = range_set_unlock(&held, span);
+	if (error == 0 && !is_within_limits(records, &held, 2))
+		error = -ENOLCK;
+	if (error == 0)
+		return coverage_change(records, held);
+	range_set_finish(&held);
 	return error;
 }
 
 int engine_unlock_range(struct owner *file, uint64_t process, struct claim_span span)
 {
 	struct records *records = records_find(file->lock, process);
-	struct range_set held;
-	int error;
 
 	if (file->lost || (records != NULL && records->owner.lost))
 		return -EIO;
 	if (records == NULL)
 		return 0;
-	error = range_set_copy(&records->held, &held);
-	if (error == 0) {
-		error = range_set_unlock(&held, span);
-		if (error == 0)
-			error = coverage_change(records, held);
-		else
-			range_set_finish(&held);
-	}
+	int error = unlock_range(records, span);
 	engine_settle(file->lock->engine);
 	return error;
 }

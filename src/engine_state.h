@@ -105,7 +105,7 @@ struct claim {
 	struct claim_name parts;
 	struct coverage *coverage; /* NULL: the whole span of its name, in the mode of its name */
 	char *name;		   /* NULL until it is placed */
-	char *text;		   /* of the asker; NULL from the grant on, but for record locks */
+	char *text; /* of the asker; may be NULL from the grant on, but for record locks */
 	void *cookie;
 
 	/* The nearest claim in front that conflicts, and whom this one blocks in that way. */
@@ -167,7 +167,8 @@ struct lock {
 	size_t foreign_records_in_queue; /* of record locks among them */
 	size_t records_in_queue;	 /* anybody's of record locks, or with an anchor */
 	struct records *records;
-	size_t ranges; /* held by processes of this host */
+	size_t ranges;	    /* held by processes of this host */
+	size_t held_flocks; /* claims of flock or open that are HELD */
 
 	/* Once it is known, `queue` has every claim numbered up to known_to that exists: claims in
 	 * front can go, but never come. It is known only while a claim of ours stands in it (an

@@ -263,6 +263,12 @@ static int note_ranges(struct claim *claim, const struct range_set *told)
 	if (error == 0 && coverage == NULL)
 		coverage = calloc(1, sizeof(*coverage));
 	range_set_finish(&name);
+	if (error == 0 && ranges.count == 0) {
+		/* No claim covers nothing: whoever wrote that does not keep to the rules. */
+		if (coverage != claim->coverage)
+			free(coverage);
+		return 0;
+	}
 	if (error != 0 || coverage == NULL) {
 		range_set_finish(&ranges);
 		return -ENOMEM;

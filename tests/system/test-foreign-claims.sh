@@ -44,6 +44,32 @@ for prefix in "_c_$uuid-__READ__" "${uuid//-/}__rlock__" read-; do
     flock -n "$dir/A/job" true
 done
 
+# Claims of record locks keep others out of what they say. Where that makes no sense, they keep them out of the whole
+# span in their name, and if that makes none, out of the whole file.
+span() { # NAME DATA EXPECTED: what locking of the bytes 3, 5 and 50 comes to beside such a claim
+    number=$((number + 1))
+    start "foreign$number" "$python" -u "$tests/system/zookeeper.py" "$address" hold /dlockfs/job "$1__WRIT__" "$2"
+    wait_until "$deadline" test -s "$dir/foreign$number.out"
+    call try "$dir/A/job" open w-nb:3-3 w-nb:5-5 w-nb:50-50
+    finish try
+    expect_equal "beside $1 with '$2'" "$3" "$(sed 1d "$dir/try.out" | cut -d' ' -f2 | paste -sd' ')"
+    zookeeper delete "/dlockfs/job/$(<"$dir/foreign$number.out")"
+    release "foreign$number"
+    flock -n "$dir/A/job" true
+}
+record=_c_01234567-89ab-8def-b123-000100000001
+span "$record-s0-9-" $'format=1\nranges=w5-5\n' "ok EAGAIN ok"
+span "$record-r0-9-" $'format=1\nranges=r5-5,w6-9\nwaits=0\nnew=1\n' "ok EAGAIN ok"
+span "$record-s0-9-" $'format=1\nranges=w3-99\n' "EAGAIN EAGAIN ok"
+for data in "" $'\xff\xfe\n' $'format=2\nranges=w5-5\n' $'format=1\nranges=w5-5' $'format=1\nranges=w5-5,w2-2\n' \
+    $'format=1\nranges=\n' $'format=1\nwaits=99999999999\n'; do
+    span "$record-s0-9-" "$data" "EAGAIN EAGAIN ok"
+done
+for part in r9-0 r0- r-5-9 r00-9 s0-99999999999999999999 r0-9-a99999999999:0-9 r0-9-x; do
+    span "$record-$part-" $'format=1\nranges=w5-5\n' "EAGAIN EAGAIN EAGAIN"
+done
+span "_c_01234567-89ab-4def-b123-000100000001-r0-9-" $'format=1\nranges=w5-5\n' "EAGAIN EAGAIN EAGAIN"
+
 # Children that are no claims.
 zookeeper make /dlockfs/job/leases
 zookeeper make /dlockfs/job/lock-12

@@ -9,11 +9,12 @@ data PATH                      a znode's data
 owner PATH                     the session that a znode belongs to, 0 if it is not ephemeral
 make PATH                      an empty persistent znode, with its parents
 delete PATH                    with everything below
-hold PATH PREFIX               an ephemeral sequential znode PATH/PREFIX<digits>; prints its name, then
+hold PATH PREFIX [DATA]        an ephemeral sequential znode PATH/PREFIX<digits>; prints its name, then
                                keeps it until it is told to end
 sessions                       how many clients are connected, this one excluded
 """
 
+import os
 import re
 import signal
 import sys
@@ -83,7 +84,8 @@ def main():
         client.delete(arguments[0], recursive=True)
     elif command == "hold":
         client.ensure_path(arguments[0])
-        path = client.create(f"{arguments[0]}/{arguments[1]}", ephemeral=True, sequence=True)
+        data = os.fsencode(arguments[2]) if len(arguments) > 2 else b""
+        path = client.create(f"{arguments[0]}/{arguments[1]}", data, ephemeral=True, sequence=True)
         print(path.rsplit("/", 1)[1], flush=True)
         signal.sigwait({signal.SIGTERM, signal.SIGINT})
     elif command == "sessions":

@@ -245,7 +245,7 @@ static const struct {
 	 "2: try_limit: bad value \"99ms\", " DURATION("100ms", "1h")},
 	{"[locks \"a\"]\nlinger = 11s\n", "2: linger: bad value \"11s\", " DURATION("0ms", "10s")},
 	{"[locks]\nprocess_ranges = 0\n",
-	 "2: process_ranges: bad value \"0\", " NUMBER("1", "16384")},
+	 "2: process_ranges: bad value \"0\", " NUMBER("1", "8192")},
 	{"[locks \"a\"]\nfile_ranges = 65537\n",
 	 "2: file_ranges: bad value \"65537\", " NUMBER("1", "65536")},
 	{"[locks]\nfile_ranges = 100s\n", "2: file_ranges: bad value \"100s\""},
