@@ -14,7 +14,7 @@ results() {
 }
 
 for host in A L; do
-    # Five ranges of a process, whatever file they are in. What makes them fewer, and an unlock, is never refused.
+    # Five ranges of a process, whatever file they are in. What makes them fewer is never refused.
     call process "$dir/$host/process" open w:0-0 w:2-2 r:4-4 w:6-6 file="$dir/$host/process2" open w:0-9 \
         w-nb:20-20 r:30-30 u:5-5 w-nb:0-9 swap w-nb:10-10 u:2-2 w-nb:10-10 w-nb:12-12 w-nb:7-10 w-nb:12-12 \
         u:0- swap w-nb:50-50 hold
@@ -23,6 +23,12 @@ for host in A L; do
 w-nb:20-20 ENOLCK,r:30-30 ENOLCK,u:5-5 ok,w-nb:0-9 ok,swap ok,w-nb:10-10 ENOLCK,u:2-2 ok,w-nb:10-10 ok,w-nb:12-12 ENOLCK,\
 w-nb:7-10 ok,w-nb:12-12 ok,u:0- ok,swap ok,w-nb:50-50 ok" "$(results process | sed 's/,hold.*//')"
     release process
+
+    # To release or convert parts makes more ranges, too: by releasing, up to twice as many.
+    call split "$dir/$host/split" open w:0- r:2-2 r:4-4 r:6-6 u:8-8 u:10-10 u:12-12 u:14-14 u:16-16 u:18-18 r:20-20 u:0- r:0-0
+    finish split
+    expect_equal "limit of splitting on $host" "open ok,w:0- ok,r:2-2 ok,r:4-4 ok,r:6-6 ENOLCK,u:8-8 ok,u:10-10 ok,u:12-12 ok,\
+u:14-14 ok,u:16-16 ok,u:18-18 ENOLCK,r:20-20 ENOLCK,u:0- ok,r:0-0 ok" "$(results split)"
 
     # Eight of a file, of all processes of the host; another file is not concerned.
     call first "$dir/$host/file" open w:0-0 w:2-2 w:4-4 w:6-6 w:8-8 await="$dir/go" u:0-0 u:2-2 hold
