@@ -32,8 +32,10 @@ static bool goes_before(const struct claim *claim, const struct claim *front)
 	if (claim->state == CLAIM_HELD && claim->coverage == NULL && front->owner != NULL &&
 	    owners_are_one(claim->owner, front->owner))
 		return true;
+	if (claim->state == CLAIM_HELD && front->owner != NULL && was_handed_over(claim))
+		return true;
 	if (claim->state == CLAIM_HELD && front->state == CLAIM_HELD)
-		return was_handed_over(front) || was_handed_over(claim);
+		return was_handed_over(front);
 	return claim_passes(claim, front);
 }
 

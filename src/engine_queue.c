@@ -98,8 +98,7 @@ bool claim_is_behind(const struct claim *claim, const struct claim *behind)
 {
 	if (claim_has_precedence(behind, claim))
 		return claims_conflict(behind, claim);
-	return claim->owner != NULL && behind->owner != NULL &&
-	       owners_are_one(behind->owner, claim->owner) && claims_conflict(behind, claim);
+	return behind->state == CLAIM_HELD && claims_conflict(behind, claim);
 }
 
 bool claim_passes(const struct claim *claim, const struct claim *front)
@@ -154,7 +153,7 @@ static struct claim *find_blocker(const struct claim *claim)
 				return front->blocker;
 		}
 	}
-	if (lock->records_in_queue == 0)
+	if (lock->records_in_queue == 0 && lock->records == NULL)
 		return NULL;
 	for (struct claim *behind = claim->next; behind != NULL; behind = behind->next) {
 		if (claim_is_behind(claim, behind))

@@ -288,8 +288,8 @@ int claims_compare(const struct claim *a, const struct claim *b);
 /* Whether a claim, by its anchor, goes before one that stands in front of it and is not held. */
 bool claim_has_precedence(const struct claim *claim, const struct claim *over);
 
-/* Whether a claim is to wait for one that stands behind it: that has precedence, or is a flock
- * through the same open file, which others have locked under. */
+/* Whether a claim is to wait for one that stands behind it: that has precedence, or is held: a
+ * flock through the same open file, which others have locked under, or which was handed over. */
 bool claim_is_behind(const struct claim *claim, const struct claim *behind);
 
 /* Whether a claim goes before one that stands in front of it, as far as is known. */

@@ -18,7 +18,8 @@
  *   - a call that does not wait is decided in time, and refused only if there was a reason;
  *   - nobody who waits is refused, but for the limit of waiting without the store;
  *   - nobody loses a lock on a host that has been well for a while.
- * When the faults end and all holders let go: everybody has been decided, and no claim is left.
+ * When the faults end: nobody waits for what is free. When all holders let go: everybody has been
+ * decided, and no claim is left.
  *
  * Each host has a clock of its own, up to 1 % fast or slow. A host that is paused cannot be asked
  * what it holds; what its users have is judged as soon as it goes on.
@@ -67,6 +68,8 @@ static void act(struct world *world)
 	for (int i = 0; i < world->hosts_count; i++)
 		if (host_runs(&world->hosts[i]))
 			engine_advance(world->hosts[i].engine, host_clock(&world->hosts[i]));
+	if (world->quiet_ms > 0)
+		return;
 	if (!world->calm && prng_chance(&world->prng, 10))
 		world_misfortune(world);
 	else if (host_runs(host))
@@ -82,7 +85,10 @@ static void step(struct world *world)
 
 	world->step++;
 	view_forget(world);
-	if (due_ms == INT64_MAX || prng_chance(&world->prng, 40)) {
+	if (world->quiet_ms > 0 && due_ms > world->quiet_ms) {
+		world->now_ms = world->quiet_ms;
+		act(world);
+	} else if (world->quiet_ms == 0 && (due_ms == INT64_MAX || prng_chance(&world->prng, 40))) {
 		int64_t later_ms = world->now_ms + prng_below(&world->prng, 6);
 
 		if (later_ms < due_ms)
@@ -95,6 +101,13 @@ static void step(struct world *world)
 	}
 	world_note(world);
 	check_step(world);
+	if (world->ready.life != 0 && !world->calm)
+		users_hurry(world, world->ready);
+	world->ready.life = 0;
+	if (world->quiet_ms > 0 && world->now_ms >= world->quiet_ms) {
+		check_quiet(world);
+		world->quiet_ms = 0;
+	}
 }
 
 static bool is_over(const struct world *world)

@@ -8,6 +8,8 @@
 
 #include "world.h"
 
+enum { QUIET_PERCENT = 40, QUIET_MS = 1500 }; /* longer than any time after which engines retry */
+
 const char *world_lock(int lock)
 {
 	static const char *const names[LOCKS_MAX] = {"a", "b/c", "b/d"};
@@ -405,6 +407,8 @@ void world_calm_down(struct world *world)
 {
 	world_say(world, "no more faults");
 	world->calm = true;
+	if (world->refused_percent == 0 && prng_chance(&world->prng, QUIET_PERCENT))
+		world->quiet_ms = world->now_ms + QUIET_MS;
 	for (int i = 0; i < FOREIGN_MAX; i++)
 		foreign_withdraw(world, &world->foreign_claims[i]);
 	world->foreign->ops->dispatch(world->foreign);
@@ -438,11 +442,12 @@ void world_init(struct world *world, uint64_t seed, bool verbose)
 	world->policy.file_ranges = 1000;
 	world->records_percent = prng_chance(prng, 40) ? 0 : 30 + (int)prng_below(prng, 71);
 	world->change_percent = prng_chance(prng, 40) ? 0 : (int)prng_below(prng, 40);
-	world->refused_percent = prng_chance(prng, 80) ? 0 : 3;
+	world->refused_percent = prng_chance(prng, 80) ? 0 : prng_chance(prng, 60) ? 3 : 15;
 	world->stale_percent = prng_chance(prng, 50) ? 0 : 50;
 	world->delay_ms = prng_chance(prng, 70) ? 8 : 40;
 	world->hosts_count = 2 + (int)prng_below(prng, HOSTS_MAX - 1);
-	world->locks_count = 1 + (int)prng_below(prng, LOCKS_MAX);
+	world->crowd = prng_chance(prng, 60) ? SLOTS_COUNT : 2 + (int)prng_below(prng, 3);
+	world->locks_count = world->crowd < SLOTS_COUNT ? 1 : 1 + (int)prng_below(prng, LOCKS_MAX);
 	view_init(world);
 	if (store_local_open(world->service, &foreign_events, world, &world->foreign) < 0)
 		abort();

@@ -133,7 +133,8 @@ struct world {
 	long step;
 	bool verbose;
 	bool failed;
-	bool calm; /* the end: no faults, nothing new, who holds lets go */
+	bool calm;	  /* the end: no faults, nothing new, who holds lets go */
+	int64_t quiet_ms; /* but until then nobody does anything; 0: that is over */
 
 	struct local_service *service;
 	struct lock_policy policy;
@@ -143,6 +144,7 @@ struct world {
 	int stale_percent;
 	int64_t delay_ms;
 	int hosts_count, locks_count;
+	int crowd; /* so many slots, the first ones, are what users ask for; and they wait */
 	struct host hosts[HOSTS_MAX];
 	unsigned users, lives, calls;
 
@@ -153,7 +155,11 @@ struct world {
 	bool views_good[LOCKS_MAX];
 	struct view views[LOCKS_MAX];
 	struct view *listed; /* what a list is for */
-	uint64_t searches;   /* for circles, so far */
+	struct ready {
+		unsigned life; /* one of whose claims has just ceased to say that it waits; 0 */
+		int lock;
+	} ready;
+	uint64_t searches; /* for circles, so far */
 
 	/* A client of another kind. */
 	struct store *foreign;
@@ -201,6 +207,10 @@ void user_close(struct user *user);
 
 /* A user that is drawn does something; when it is calm it only ends what it does. */
 void user_act(struct host *host, struct user *user);
+
+/* A claim is about to be granted: perhaps somebody of another host who might go before it asks for
+ * what it covers just now. */
+void users_hurry(struct world *world, struct ready ready);
 
 /* world_model.c */
 
@@ -296,6 +306,9 @@ bool check_opposed(const struct call *call);
 /* When the user is told that it has lost its lock: there is a reason. */
 void check_loss(const struct user *user);
 void check_step(struct world *world);
+
+/* When nobody has done anything for a while: nobody waits for what is free. */
+void check_quiet(struct world *world);
 
 /* When all is over: nothing is left. */
 void check_end(struct world *world);

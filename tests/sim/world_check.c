@@ -462,6 +462,52 @@ void check_step(struct world *world)
 		check_exclusion(world, lock);
 }
 
+/* Whether a claim is a reason for one of a call to wait when all is quiet: one that is not held and
+ * goes before it, or one whose holder the model does not know. What others hold is
+ * check_opposed()'s business. */
+static bool is_in_front(const struct call *call, const struct view_claim *own,
+			const struct view_claim *claim)
+{
+	const struct standing *standing = claim->standing;
+
+	if (standing != NULL &&
+	    (standing->withdrawing || (standing->granted && !standing->released) ||
+	     (standing->life == call->user->host->life && !standing->released &&
+	      standing_is_own(standing, call))))
+		return false;
+	if (!slots_conflict(slots_of(claim->parts.span, claim->parts.mode), call->slots))
+		return false;
+	if (standing == NULL || standing->released)
+		return true;
+	return claim < own ? !view_has_precedence(own, claim) : view_has_precedence(claim, own);
+}
+
+static void check_quiet_call(const struct call *call)
+{
+	const struct user *user = call->user;
+	struct world *world = user->host->world;
+	const struct view *view = view_of(world, user->lock);
+	const struct view_claim *own = view_find(view, call);
+
+	if (!call->waiting || check_opposed(call))
+		return;
+	for (size_t i = 0; own != NULL && i < view->count; i++)
+		if (&view->claims[i] != own && is_in_front(call, own, &view->claims[i]))
+			return;
+	world_fail(world, "user %u waits for %s, call %u, which is free", user->number,
+		   world_lock(user->lock), call->number);
+}
+
+void check_quiet(struct world *world)
+{
+	view_forget(world);
+	for (int i = 0; i < world->hosts_count; i++)
+		for (int j = 0; world->hosts[i].engine != NULL && j < USERS_MAX; j++)
+			for (int k = 0; k < CALLS_MAX; k++)
+				if (world->hosts[i].users[j].owner != NULL)
+					check_quiet_call(&world->hosts[i].users[j].calls[k]);
+}
+
 void check_end(struct world *world)
 {
 	for (int i = 0; i < world->hosts_count; i++) {

@@ -366,21 +366,24 @@ static bool anybody_waits(const struct world *world)
 	return false;
 }
 
-static struct claim_span some_span(struct prng *prng)
+static struct claim_span some_span(struct world *world)
 {
-	int first = (int)prng_below(prng, SLOTS_COUNT), count;
+	struct prng *prng = &world->prng;
+	int first = (int)prng_below(prng, world->crowd), count;
 
 	if (prng_chance(prng, 10))
 		return CLAIM_SPAN_WHOLE;
-	count = 1 + (int)prng_below(prng, prng_chance(prng, 70) ? 2 : SLOTS_COUNT);
-	return slots_span(first, first + count > SLOTS_COUNT ? SLOTS_COUNT - 1 : first + count - 1);
+	count = 1 + (int)prng_below(prng, prng_chance(prng, 70) ? 2 : world->crowd);
+	return slots_span(first,
+			  first + count > world->crowd ? world->crowd - 1 : first + count - 1);
 }
 
 /* What a process does that has nothing to wait for: it lets go of its record locks. Returns whether
  * it had any. */
 static bool process_finish(struct user *user, uint64_t id)
 {
-	struct prng *prng = &user->host->world->prng;
+	struct world *world = user->host->world;
+	struct prng *prng = &world->prng;
 	const struct process *process = process_find(user->host, user->lock, id);
 
 	if (process == NULL || process_waits(user->host, id) || slots_are_free(process->held))
@@ -389,7 +392,7 @@ static bool process_finish(struct user *user, uint64_t id)
 		user_flush(user, id);
 	else if (!user->lost)
 		user_unlock_range(user, id,
-				  prng_chance(prng, 50) ? CLAIM_SPAN_WHOLE : some_span(prng));
+				  prng_chance(prng, 50) ? CLAIM_SPAN_WHOLE : some_span(world));
 	return true;
 }
 
@@ -423,20 +426,53 @@ static void user_finish(struct user *user)
 static void act_on_records(struct call *call)
 {
 	struct user *user = call->user;
-	struct prng *prng = &user->host->world->prng;
+	struct world *world = user->host->world;
+	struct prng *prng = &world->prng;
 	enum claim_mode mode = prng_chance(prng, 60) ? CLAIM_EXCLUSIVE : CLAIM_SHARED;
 	int64_t dice = prng_below(prng, 100);
 
 	if (dice < 55)
-		user_lock_range(call, some_span(prng), mode, prng_chance(prng, 65));
+		user_lock_range(call, some_span(world), mode,
+				prng_chance(prng, world->crowd < SLOTS_COUNT ? 85 : 65));
 	else if (dice < 78)
-		user_unlock_range(user, call->process, some_span(prng));
+		user_unlock_range(user, call->process, some_span(world));
 	else if (dice < 82)
 		user_flush(user, call->process);
 	else if (dice < 92)
-		user_test_range(call, some_span(prng), mode);
+		user_test_range(call, some_span(world), mode);
 	else
 		user_close(user);
+}
+
+static struct call *find_rival(struct user *user, int lock)
+{
+	for (int i = 0; user->owner != NULL && user->lock == lock && !user->lost && i < CALLS_MAX;
+	     i++) {
+		struct call *call = &user->calls[i];
+		const struct process *process = process_find(user->host, lock, call->process);
+
+		if (!call->waiting && process != NULL && !process->lost &&
+		    !slots_are_free(process->held))
+			return call;
+	}
+	return NULL;
+}
+
+void users_hurry(struct world *world, struct ready ready)
+{
+	for (int i = 0; i < world->hosts_count; i++) {
+		struct host *host = &world->hosts[i];
+
+		for (int j = 0; host_runs(host) && host->life != ready.life && j < USERS_MAX; j++) {
+			struct call *call = find_rival(&host->users[j], ready.lock);
+
+			if (call == NULL || !prng_chance(&world->prng, 50))
+				continue;
+			user_lock_range(call, some_span(world), CLAIM_EXCLUSIVE,
+					prng_chance(&world->prng, 70));
+			return;
+		}
+	}
 }
 
 static void act(struct user *user)

@@ -57,6 +57,8 @@ static void on_read(void *context, void *tag, const char *text)
 
 	if (claim_data_parse(text, &data) < 0)
 		abort();
+	if (standing->says_waits && !data.waits)
+		world->ready = (struct ready){.life = standing->life, .lock = standing->lock};
 	standing->says_waits = data.waits;
 	if (!data.has_ranges)
 		return;

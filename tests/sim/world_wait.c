@@ -309,8 +309,22 @@ static bool is_in_circle(struct call *call, enum scope scope)
 	return traces(&trace, call);
 }
 
+/* Who holds no record locks is not told. */
+static bool holds_ranges(const struct call *call)
+{
+	const struct host *host = call->user->host;
+
+	for (int i = 0; i < PROCESSES_MAX; i++)
+		if (host->processes[i].known && host->processes[i].id == call->process &&
+		    !slots_are_free(host->processes[i].held))
+			return true;
+	return false;
+}
+
 bool wait_is_hopeless(struct call *call)
 {
-	return is_in_circle(call, SCOPE_ALL) && !is_in_circle(call, SCOPE_LOCK) &&
-	       !is_in_circle(call, SCOPE_HOST);
+	if (!is_in_circle(call, SCOPE_ALL))
+		return false;
+	return !holds_ranges(call) ||
+	       (!is_in_circle(call, SCOPE_LOCK) && !is_in_circle(call, SCOPE_HOST));
 }
