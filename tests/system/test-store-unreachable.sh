@@ -53,7 +53,7 @@ release waiter1
 expect waiter2 "excl ok"
 release waiter2
 wait_claims job 0
-flock -n "$dir/B/job" true
+wait_until "$deadline" flock -n "$dir/B/job" true # when it has found the server, too
 
 # Both end well while the server is away.
 hold holder "$dir/A/job"
