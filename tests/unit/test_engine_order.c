@@ -514,6 +514,35 @@ static void test_precedence_or_not(void **state)
 	assert_true(race_end(world, &race));
 }
 
+/* It has asked before, and read then that the other waits. By now that one holds, and up to so much
+ * of the news of that has come: that there is new data comes before the data itself, and what was
+ * read before counts no more. */
+static void test_precedence_by_former_data(void **state)
+{
+	enum { STEPS = 6 };
+	struct world *world = *state;
+
+	for (int steps = 0; steps < STEPS; steps++) {
+		struct race race;
+
+		race_begin(world, &race);
+		ask(race.around, EX, 5, 5);
+		assert_waits(race.around);
+		file_cancel(race.around);
+		settle(world);
+		assert_waits(race.waiter);
+		record_unlock(race.holder, 5, 5);
+		settle_alone(&world->three);
+		settle_alone(&world->two);
+		assert_granted(race.waiter);
+		take_steps(&world->one, steps);
+		record_lock(race.around, EX, 5, 5, WAIT);
+		settle_alone(&world->one);
+		assert_waits(race.around);
+		assert_true(race_end(world, &race));
+	}
+}
+
 /* In between: the one who waits sees the other's claim in the list that it asks for then, or not;
  * and the other sees, in the list that its claim brings, who holds and who waits. */
 static void test_race_of_lists(void **state)
@@ -854,6 +883,7 @@ int main(void)
 		TEST(extension_passes_who_waits),
 		TEST(first_come_first_served),
 		TEST(precedence_or_not),
+		TEST(precedence_by_former_data),
 		TEST(race_of_lists),
 		TEST(race_by_chance),
 		TEST(interrupted_race),
