@@ -123,9 +123,7 @@ static bool foreign_owner_reaches(const struct search *search, struct claim *blo
 	if (reaches(search, blocking))
 		return true;
 	DL_FOREACH (blocking->lock->queue, claim) {
-		if (is_foreign(claim) && claim->parts.record && blocking->parts.record &&
-		    claim->parts.id.session == blocking->parts.id.session &&
-		    claim->parts.id.owner == blocking->parts.id.owner &&
+		if (is_foreign(claim) && claims_are_one_process(claim, blocking) &&
 		    !comes_later(search, claim) && reaches(search, claim))
 			return true;
 	}

@@ -17,11 +17,6 @@ static void require(bool condition, const struct claim *claim, const char *rule)
 	abort();
 }
 
-static bool was_handed_over(const struct claim *claim)
-{
-	return claim->owner->records != NULL && claim->coverage == NULL;
-}
-
 /* Claims of others that a holder was granted before were waiting then, and are passed by. A flock
  * that a process took over is in nobody's way who had locked under it; nor are those record locks
  * in a flock's way. */
@@ -32,10 +27,10 @@ static bool goes_before(const struct claim *claim, const struct claim *front)
 	if (claim->state == CLAIM_HELD && claim->coverage == NULL && front->owner != NULL &&
 	    owners_are_one(claim->owner, front->owner))
 		return true;
-	if (claim->state == CLAIM_HELD && front->owner != NULL && was_handed_over(claim))
+	if (claim->state == CLAIM_HELD && front->owner != NULL && claim_was_handed_over(claim))
 		return true;
 	if (claim->state == CLAIM_HELD && front->state == CLAIM_HELD)
-		return was_handed_over(front);
+		return claim_was_handed_over(front);
 	return claim_passes(claim, front);
 }
 

@@ -3,7 +3,8 @@
  * The order of claims in one lock. Each waiting claim is tied to its blocker, the nearest claim in
  * front that conflicts with it; when a claim goes, only those tied to it are looked at again, and
  * walk the known queue further to the front. So a hand-over costs the same however long the queue
- * is, and nothing but the nearest foreign claim is ever watched. Loop thread only.
+ * is, and nothing but the nearest foreign claim is watched, except by record locks that have to
+ * know more of those in front. Loop thread only.
  *
  * What a claim covers is known from its name, and exactly, for claims of record locks, from its
  * data. It only ever becomes less: what is known of a foreign claim may be too much, but never too
@@ -64,7 +65,7 @@ bool claims_cross(const struct claim *a, const struct claim *b)
 	return a->parts.mode == CLAIM_EXCLUSIVE || b->parts.mode == CLAIM_EXCLUSIVE;
 }
 
-static bool was_handed_over(const struct claim *claim)
+bool claim_was_handed_over(const struct claim *claim)
 {
 	return claim->owner->records != NULL && claim->coverage == NULL;
 }
@@ -76,9 +77,15 @@ bool claims_conflict(const struct claim *a, const struct claim *b)
 	if (a->owner == NULL || b->owner == NULL)
 		return true;
 	/* Once a flock was handed over, it may cover locks of several processes. */
-	if (a->owner != b->owner && (was_handed_over(a) || was_handed_over(b)))
+	if (a->owner != b->owner && (claim_was_handed_over(a) || claim_was_handed_over(b)))
 		return true;
 	return !owners_are_one(a->owner, b->owner) || coverage_is_in_the_way(a, b);
+}
+
+bool claims_are_one_process(const struct claim *a, const struct claim *b)
+{
+	return a->parts.record && b->parts.record && a->parts.id.session == b->parts.id.session &&
+	       a->parts.id.owner == b->parts.id.owner;
 }
 
 int claims_compare(const struct claim *a, const struct claim *b)

@@ -28,11 +28,13 @@
  *   QUEUED     lock->queue     list has come              WAITING
  *   WAITING    lock->queue     nobody in front conflicts  HELD, decided 0
  *                              would have to wait, may not  LEAVING, decided -EWOULDBLOCK
+ *                              would wait for itself      LEAVING, decided -EDEADLK
+ *                              its anchor is gone         WANTED, under a new name
  *   HELD       lock->queue     released                   LEAVING
  *   LEAVING    lock->leaving   withdrawn                  freed
+ *                              ambiguous or failed        LEAVING, withdraw() sent again
  *   TESTING    lock->tests     list has come, all that    told, freed
  *                              conflicts has been read
- *                              ambiguous or failed        LEAVING, withdraw() sent again
  *   any        -               session lost               HELD: owner lost, freed; a wish: WANTED;
  *                                                         else freed
  *
@@ -177,7 +179,8 @@ struct lock {
 	int32_t known_to;
 	size_t placing_with_list; /* place() under way that will bring the queue along */
 
-	bool listing; /* a list() is under way */
+	bool listing; /* a list() is under way, */
+	bool synced;  /* which shows everything that happened before it was sent */
 	uint64_t lists_sent, lists_done;
 
 	char path[];
@@ -281,6 +284,12 @@ bool claims_cross(const struct claim *a, const struct claim *b);
 
 /* Whether two claims of one lock exclude each other. */
 bool claims_conflict(const struct claim *a, const struct claim *b);
+
+/* Whether a claim is a flock that a process took over. */
+bool claim_was_handed_over(const struct claim *claim);
+
+/* Whether two foreign claims of record locks are of one process. */
+bool claims_are_one_process(const struct claim *a, const struct claim *b);
 
 /* Negative, zero or positive as the claims stand in the queue. */
 int claims_compare(const struct claim *a, const struct claim *b);

@@ -45,9 +45,9 @@ void lock_list(struct lock *lock)
 	if (lock->listing || engine->session != STORE_CONNECTED)
 		return;
 	lock->listing = true;
+	lock->synced = is_looking(lock) || lock->tests != NULL;
 	lock->lists_sent++;
-	engine->store->ops->list(engine->store, lock, lock->path,
-				 is_looking(lock) || lock->tests != NULL);
+	engine->store->ops->list(engine->store, lock, lock->path, lock->synced);
 }
 
 uint64_t lock_list_anew(struct lock *lock)
@@ -183,9 +183,9 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 	lock_free_if_unused(lock);
 }
 
-/* A list tells of every claim whose place() was answered ambiguously: those that it does not show
- * were not placed. Operations and their answers keep their order, so it took effect after each of
- * them. */
+/* A synced list tells of every claim whose place() was answered ambiguously: those that it does not
+ * show were not placed. Operations and their answers keep their order, so it took effect after each
+ * of them. */
 static void resolve_uncertain(struct lock *lock)
 {
 	struct claim *claim, *next;
@@ -231,7 +231,8 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 	} else {
 		lock->lists_done = lock->lists_sent;
 		queue_merge(lock, entries, count);
-		resolve_uncertain(lock);
+		if (lock->synced)
+			resolve_uncertain(lock);
 		refresh(lock);
 		if (needs_list(lock))
 			lock_list(lock);
@@ -328,8 +329,9 @@ static void on_amended(void *context, void *tag, int error)
 
 	claim->amending = false;
 	if (claim->state == CLAIM_LEAVING)
-		return;		   /* its withdrawal may have been sent */
-	if (claim->name == NULL) { /* this was about its former place */
+		return; /* its withdrawal may have been sent */
+	if (claim->name == NULL) {
+		/* This was about its former place. */
 		if (claim->state == CLAIM_WANTED && claim->owner == NULL)
 			claim_withdraw(claim);
 		lock_free_if_unused(lock);

@@ -80,13 +80,6 @@ static bool tell_covered(const struct claim *test, struct engine_conflict *ret)
 	return false;
 }
 
-/* Whether two foreign claims are of one process. */
-static bool are_one_process(const struct claim *a, const struct claim *b)
-{
-	return a->parts.record && b->parts.record && a->parts.id.session == b->parts.id.session &&
-	       a->parts.id.owner == b->parts.id.owner;
-}
-
 /* The range of another host's process that conflicts. Returns false if more has to be read. */
 static bool tell_foreign(const struct claim *test, struct claim *found,
 			 struct engine_conflict *conflict)
@@ -98,7 +91,7 @@ static bool tell_foreign(const struct claim *test, struct claim *found,
 
 	conflict->range = (struct range){found->parts.span, found->parts.mode};
 	DL_FOREACH (test->lock->queue, claim) {
-		if (claim->state != CLAIM_FOREIGN || !are_one_process(claim, found))
+		if (claim->state != CLAIM_FOREIGN || !claims_are_one_process(claim, found))
 			continue;
 		if (!claim->read) {
 			claim_watch(claim);
