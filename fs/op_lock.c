@@ -101,9 +101,20 @@ static bool read_span(const struct flock *lock, struct claim_span *ret)
 	return true;
 }
 
-static enum claim_mode mode_of(const struct flock *lock)
+/* The handle of a request about a range, and that range; NULL if it was answered: one of them makes
+ * no sense. */
+static struct handle *find_range(fuse_req_t req, const struct fuse_file_info *info,
+				 const struct flock *lock, struct range *ret)
 {
-	return lock->l_type == F_WRLCK ? CLAIM_EXCLUSIVE : CLAIM_SHARED;
+	struct handle *handle = find_usable(req, info);
+
+	if (handle == NULL)
+		return NULL;
+	ret->mode = lock->l_type == F_WRLCK ? CLAIM_EXCLUSIVE : CLAIM_SHARED;
+	if (read_span(lock, &ret->span))
+		return handle;
+	fuse_reply_err(req, EINVAL);
+	return NULL;
 }
 
 static void lock_range(fuse_req_t req, struct handle *handle, uint64_t process, struct range range,
@@ -139,16 +150,12 @@ static void unlock_range(fuse_req_t req, struct handle *handle, uint64_t process
 void op_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, struct flock *lock,
 	      int sleep)
 {
-	struct handle *handle = find_usable(req, info);
-	struct range range = {.mode = mode_of(lock)};
+	struct range range;
+	struct handle *handle = find_range(req, info, lock, &range);
 	(void)node;
 
 	if (handle == NULL)
 		return;
-	if (!read_span(lock, &range.span)) {
-		fuse_reply_err(req, EINVAL);
-		return;
-	}
 	switch (lock->l_type) {
 	case F_RDLCK:
 	case F_WRLCK:
@@ -193,16 +200,12 @@ static void find_own_range(fuse_req_t req, const struct handle *handle, uint64_t
 /* Valid replies: err, lock. */
 void op_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, struct flock *lock)
 {
-	struct handle *handle = find_usable(req, info);
-	struct range range = {.mode = mode_of(lock)};
+	struct range range;
+	struct handle *handle = find_range(req, info, lock, &range);
 	(void)node;
 
 	if (handle == NULL)
 		return;
-	if (!read_span(lock, &range.span)) {
-		fuse_reply_err(req, EINVAL);
-		return;
-	}
 	switch (lock->l_type) {
 	case F_RDLCK:
 	case F_WRLCK:
