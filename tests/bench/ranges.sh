@@ -15,20 +15,13 @@ zookeeper_options=("-Dzookeeper.forceSync=${FORCE_SYNC:-yes}")
 start_zookeeper
 start_dlockfs A
 start_dlockfs B
-"$python" - "$(zookeeper_address)" "$dir" "$ranges" "$cycles" <<'END'
-import fcntl, os, socket, statistics, struct, sys, time
+PYTHONPATH=$tests/bench "$python" - "$(zookeeper_address)" "$dir" "$ranges" "$cycles" <<'END'
+import fcntl, os, statistics, struct, sys, time
+
+from server import requests
 
 address, folder, ranges, cycles = *sys.argv[1:3], int(sys.argv[3]), int(sys.argv[4])
 F_OFD_SETLKW = 38
-
-
-def requests():
-    """What the server has received so far, this question included."""
-    host, port = address.split(":")
-    with socket.create_connection((host, int(port)), 5) as connection:
-        connection.sendall(b"srvr")
-        answer = b"".join(iter(lambda: connection.recv(4096), b"")).decode()
-    return int(next(line for line in answer.splitlines() if line.startswith("Received")).split()[1])
 
 
 def claims(lock):
@@ -58,20 +51,20 @@ def cycle(file, start):
 def measure(name, file, start):
     """Median microseconds and requests of a cycle."""
     cycle(file, start)
-    before, times = requests(), []
+    before, times = requests(address), []
     for _ in range(cycles):
         begin = time.monotonic()
         cycle(file, start)
         times.append((time.monotonic() - begin) * 1e6)
-    count = (requests() - before - 1) / cycles
+    count = (requests(address) - before - 1) / cycles
     print(f"{name:52} {statistics.median(times):8.0f} us {count:7.2f} requests")
 
 
 def hold_many(name, file, lock):
-    before, begin = requests(), time.monotonic()
+    before, begin = requests(address), time.monotonic()
     for number in range(ranges):
         ask(file(number), F_OFD_SETLKW, fcntl.F_WRLCK, number * 20, 10)
-    count = (requests() - before - 1) / ranges
+    count = (requests(address) - before - 1) / ranges
     print(
         f"{name}: {claims(lock)} claims, "
         f"{(time.monotonic() - begin) / ranges * 1e6:.0f} us and {count:.2f} requests for each"

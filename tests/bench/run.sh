@@ -19,8 +19,10 @@ zookeeper_options=("-Dzookeeper.forceSync=${FORCE_SYNC:-yes}")
 start_zookeeper
 start_dlockfs A
 flock "$dir/A/job" true
-"$python" - "$(zookeeper_address)" "$dir/A/job" "$build/tests/bench" "$cycles" "$rounds" <<'END'
-import socket, subprocess, sys
+PYTHONPATH=$tests/bench "$python" - "$(zookeeper_address)" "$dir/A/job" "$build/tests/bench" "$cycles" "$rounds" <<'END'
+import subprocess, sys
+
+from server import requests
 
 address, file, folder, cycles, rounds = *sys.argv[1:4], int(sys.argv[4]), int(sys.argv[5])
 
@@ -40,15 +42,6 @@ def measure(process, order):
     return times
 
 
-def requests():
-    """What the server has received so far, this question included."""
-    host, port = address.split(":")
-    with socket.create_connection((host, int(port)), 5) as connection:
-        connection.sendall(b"srvr")
-        answer = b"".join(iter(lambda: connection.recv(4096), b"")).decode()
-    return int(next(line for line in answer.splitlines() if line.startswith("Received")).split()[1])
-
-
 floor = program(f"{folder}/floor", address)
 mount = program(f"{folder}/lock_cycle", file)
 kinds = {
@@ -64,9 +57,9 @@ times = {name: [] for name in kinds}
 received = dict.fromkeys(kinds, 0)
 for _ in range(rounds):
     for name, (process, order) in kinds.items():
-        before = requests()
+        before = requests(address)
         times[name] += measure(process, order)
-        received[name] += requests() - before - 1
+        received[name] += requests(address) - before - 1
 
 
 def quantile(values, fraction):

@@ -14,22 +14,11 @@
 #include <cmocka.h>
 
 #include "claim_data.h"
+#include "failing_memory.h"
 
 #define ASKER	     "format=1\nhost=a\npid=12\n"
 #define LARGEST	     "9223372036854775807"
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-/* Stands in for libc's, through which sets get all their memory. */
-static unsigned allocations_to_failure; /* 0: none fails */
-
-void *reallocarray(void *memory, size_t count, size_t bytes)
-{
-	if (allocations_to_failure > 0 && --allocations_to_failure == 0) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	return realloc(memory, count * bytes);
-}
 
 /* What a text says, in the one way that it would be written behind nothing else. */
 static char *meaning(const char *text)

@@ -13,22 +13,11 @@
 
 #include <cmocka.h>
 
+#include "failing_memory.h"
 #include "range_set.h"
 
 #define MAX	     INT64_MAX
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-/* Stands in for libc's, through which the set gets all its memory. */
-static unsigned allocations_to_failure; /* 0: none fails */
-
-void *reallocarray(void *memory, size_t count, size_t bytes)
-{
-	if (allocations_to_failure > 0 && --allocations_to_failure == 0) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	return realloc(memory, count * bytes);
-}
 
 /* Cases. A step locks 'r' or 'w', or unlocks 'u'. */
 
