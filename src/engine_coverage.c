@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which claims stand for the record locks of a process: its own, each for what its coverage says,
- * and the flocks of open files through which it has locked, each for all. Loop thread only.
+ * and the flocks of open files through which it has locked, each for all. What is held less makes
+ * claims cover less, or go. After a grant, older claims that it makes needless go, unless others
+ * stand between: they may wait for them. Loop thread only.
  */
 #include <errno.h>
 

@@ -2,12 +2,9 @@
  *
  * Record locks: what processes hold, by the rules of fcntl(2).
  *
- * `held` is the truth for the process: a set of ranges. For others, each piece of it is covered by
- * a claim in the queue, or by a flock of an open file through which the process has locked. What is
- * held more takes a new claim, which is granted in its turn; what is held less makes claims cover
- * less, or go. After a grant, older claims that it makes needless go, unless others stand between:
- * they may wait for them. A process with many claims asks for the next range with a sparse one that
- * covers all it holds.
+ * `held` is the truth for the process: a set of ranges. What is held more takes a new claim, which
+ * is granted in its turn; a process with many claims asks for the next range with a sparse one that
+ * covers all it holds. Which claims stand for what is held is engine_coverage.c's business.
  *
  * Loop thread only.
  */
