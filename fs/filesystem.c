@@ -143,6 +143,12 @@ static void on_tested(void *context, void *cookie, int error,
 	parked_tell(cookie, error, conflict);
 }
 
+static void on_proved(void *context, void *cookie, int error, uint64_t token)
+{
+	(void)context;
+	parked_prove(cookie, error, token);
+}
+
 static void on_lost(void *context, void *owner_cookie)
 {
 	(void)context;
@@ -152,6 +158,7 @@ static void on_lost(void *context, void *owner_cookie)
 const struct engine_events filesystem_engine_events = {
 	.on_decided = on_decided,
 	.on_tested = on_tested,
+	.on_proved = on_proved,
 	.on_lost = on_lost,
 };
 
@@ -185,4 +192,5 @@ const struct fuse_lowlevel_ops filesystem_ops = {
 	.getlk = op_getlk,
 	.setlk = op_setlk,
 	.flock = op_flock,
+	.ioctl = op_ioctl,
 };

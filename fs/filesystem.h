@@ -10,6 +10,7 @@
  *   op_file.c     attributes and the small text
  *   op_open.c     open, create, exclusive open, release
  *   op_lock.c     flock, record locks
+ *   op_proof.c    fsync, fencing tokens
  *   op_dir.c      listing a directory
  *
  * Everything runs on the loop's thread. Nothing that the kernel asks while it locks a directory
@@ -108,7 +109,6 @@ void op_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 	     struct fuse_file_info *info);
 void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, off_t offset,
 	      struct fuse_file_info *info);
-void op_fsync(fuse_req_t req, fuse_ino_t node, int datasync, struct fuse_file_info *info);
 void op_poll(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info,
 	     struct fuse_pollhandle *poll);
 void op_statfs(fuse_req_t req, fuse_ino_t node);
@@ -123,6 +123,11 @@ void op_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, int 
 void op_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, struct flock *lock);
 void op_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, struct flock *lock,
 	      int sleep);
+
+void op_fsync(fuse_req_t req, fuse_ino_t node, int datasync, struct fuse_file_info *info);
+void op_ioctl(fuse_req_t req, fuse_ino_t node, unsigned int command, void *argument,
+	      struct fuse_file_info *info, unsigned int flags, const void *in, size_t in_bytes,
+	      size_t out_bytes);
 
 void op_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info);
 void op_readdir(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,

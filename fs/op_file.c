@@ -156,15 +156,6 @@ void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, of
 	fuse_reply_write(req, size);
 }
 
-/* Valid replies: err. */
-void op_fsync(fuse_req_t req, fuse_ino_t node, int datasync, struct fuse_file_info *info)
-{
-	(void)node;
-	(void)datasync;
-	if (!refuse_fenced(req, info))
-		fuse_reply_err(req, 0);
-}
-
 /* Valid replies: poll, err. A file can always be read and written, until its lock is lost: then
  * poll(2) and epoll wake with an error. */
 void op_poll(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info,

@@ -52,12 +52,21 @@ static void answer(const struct parked *parked, int result)
 	fuse_reply_attr(parked->req, &attr, inode_attr_timeout(inode));
 }
 
+/* The engine is not to answer any more. */
+static void take_back(const struct parked *parked)
+{
+	if (parked->proof != NULL)
+		engine_cancel_proof(parked->proof);
+	else if (!parked->decided && parked->claim != NULL)
+		engine_cancel(parked->claim);
+}
+
 /* libfuse calls this from the loop, when it reads the FUSE_INTERRUPT. */
 static void on_interrupt(fuse_req_t req, void *data)
 {
 	struct parked *parked = data;
 	(void)req;
-	engine_cancel(parked->claim);
+	take_back(parked);
 	answer(parked, -EINTR);
 	parked_free(parked);
 }
@@ -118,12 +127,20 @@ void parked_tell(struct parked *parked, int error, const struct engine_conflict 
 	parked_free(parked);
 }
 
+void parked_prove(struct parked *parked, int error, uint64_t token)
+{
+	if (error == 0 && parked->kind == PARKED_TOKEN)
+		fuse_reply_ioctl(parked->req, 0, &token, sizeof(token));
+	else
+		answer(parked, error);
+	parked_free(parked);
+}
+
 void parked_refuse_all(struct handle *handle, int error)
 {
 	struct parked *parked, *next;
 	DL_FOREACH_SAFE (handle->parked, parked, next) {
-		if (!parked->decided && parked->claim != NULL)
-			engine_cancel(parked->claim);
+		take_back(parked);
 		if (parked->req != NULL)
 			answer(parked, error);
 		parked_free(parked);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Requests of the kernel that are answered later, each exactly once: calls of flock(2) and
- * fcntl(2), and the attributes that the kernel asks for before an exclusive open(2) returns. A
- * parked request costs a few hundred bytes and no thread.
+ * Requests of the kernel that are answered later, each exactly once: calls of flock(2), fcntl(2),
+ * fsync(2) and ioctl(2), and the attributes that the kernel asks for before an exclusive open(2)
+ * returns. A parked request costs a few hundred bytes and no thread.
  *
  * Loop thread only; nothing here blocks.
  */
@@ -16,13 +16,16 @@ enum parked_kind {
 	PARKED_OPEN,
 	PARKED_RECORD, /* F_SETLK, F_SETLKW */
 	PARKED_TEST,   /* F_GETLK */
+	PARKED_FSYNC,
+	PARKED_TOKEN, /* ioctl(2) */
 };
 
 struct parked {
 	struct parked *prev, *next; /* in handle->parked */
 	struct handle *handle;
-	fuse_req_t req; /* NULL: an exclusive open whose GETATTR has not come yet */
-	struct claim *claim;
+	fuse_req_t req;	     /* NULL: an exclusive open whose GETATTR has not come yet */
+	struct claim *claim; /* in the engine, */
+	struct proof *proof; /* for FSYNC and TOKEN */
 	enum parked_kind kind;
 	bool decided; /* an exclusive open whose decision came first: */
 	int result;   /* 0 or -errno */
@@ -43,6 +46,9 @@ void parked_decide(struct parked *parked, int result);
 /* The engine's answer to a test: an error (-errno), or what is in the way, NULL if nothing is. As
  * parked_decide() otherwise. */
 void parked_tell(struct parked *parked, int error, const struct engine_conflict *conflict);
+
+/* The engine's proof: an error (-errno), or 0 and the token. As parked_decide() otherwise. */
+void parked_prove(struct parked *parked, int error, uint64_t token);
 
 /* Frees what was parked, without an answer. The engine must not know it any more. */
 void parked_free(struct parked *parked);

@@ -23,6 +23,7 @@ struct engine *engine_create(const struct engine_events *events, void *context,
 	engine->session = STORE_SUSPENDED;
 	engine->session_number = session_seed;
 	lease_begin(&engine->lease, 0);
+	engine->proof_round = 1;
 	engine->retry_ms = INT64_MAX;
 	return engine;
 }
@@ -53,6 +54,7 @@ void engine_destroy(struct engine *engine)
 		return;
 	HASH_ITER (hh, engine->locks, lock, next) {
 		assert(lock->owners == 0 && lock->records == NULL && lock->tests == NULL);
+		proofs_forget_sent(lock);
 		HASH_DEL(engine->locks, lock);
 		free_list(lock->unplaced);
 		free_list(lock->queue);
@@ -161,6 +163,7 @@ void engine_owner_close(struct owner *owner)
 		claim_release(claim);
 	}
 	records_forget_file(owner);
+	proofs_forget_file(owner);
 	free(owner);
 	lock->owners--;
 	engine_settle(lock->engine);
@@ -178,10 +181,12 @@ void owner_lose(struct owner *owner)
 		engine->events->on_lost(engine->context, owner->cookie);
 	}
 	owner->lost = true;
-	if (records != NULL)
+	if (records != NULL) {
 		records_lose(records);
-	else
+	} else {
 		records_lose_file(owner);
+		proofs_lose_file(owner);
+	}
 	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
 		if (claim->asked)
 			claim_decide(claim, -EIO);

@@ -33,6 +33,7 @@
 struct engine;
 struct owner; /* an open file, or a process with record locks: what locks belong to */
 struct claim; /* a wish on its way, or what came of it */
+struct proof; /* a question on its way: whether something is still held */
 
 /* The ways to take a lock through an open file. */
 enum lock_kind {
@@ -63,6 +64,11 @@ struct engine_events {
 	 * or -ENOLCK, -EIO. */
 	void (*on_tested)(void *context, void *cookie, int error,
 			  const struct engine_conflict *conflict);
+
+	/* The answer to engine_prove(): 0 and the token, if that was asked for; -EIO what was held
+	 * is lost; -ENODATA a token was asked for, and nothing is held; -EACCES the store does not
+	 * tell, or does not let the claim be changed; -ENOMEM. */
+	void (*on_proved)(void *context, void *cookie, int error, uint64_t token);
 
 	/* The open file, or a process that has locked through it, held a lock and lost it: the
 	 * session is over or the claim was taken away. Comes once for an open file; from now on
@@ -150,6 +156,22 @@ void engine_flush(struct owner *file, uint64_t process);
  * queue is kept for lock_policy.linger_ms, for the same call of the same owner that is restarted.
  */
 void engine_cancel(struct claim *claim);
+
+/* Asks whether what was locked through the open file is still held: by flock, open, and the record
+ * locks of all processes that have locked through it (of very many claims, the first
+ * STORE_PROOFS_MAX). The answer is that of the service as a whole, and true at some moment
+ * after the call; where nothing is held, it is 0 at once.
+ *
+ * With `token` it brings the fencing token of what is held: a number above 0, greater than any
+ * token that was ever told for a lock of that path which conflicts and was granted before, on any
+ * host. It stays the same until something new is granted through the file.
+ *
+ * The answer comes by on_proved(cookie), perhaps before this returns; until then
+ * engine_cancel_proof() takes *ret_proof. Returns 0; or -ENOMEM, -EIO: then no answer follows. */
+int engine_prove(struct owner *file, bool token, void *cookie, struct proof **ret_proof);
+
+/* Takes the question back: no answer follows. */
+void engine_cancel_proof(struct proof *proof);
 
 /* Releases what the owner holds by flock. Returns 0 (also if there was nothing), or -EIO if the
  * owner has lost a lock. */

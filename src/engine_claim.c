@@ -160,14 +160,6 @@ void claim_start_over(struct claim *claim)
 	claim->parts.id.number = ++engine->claim_number;
 }
 
-/* A write is sent, which is as good as a heartbeat. */
-static void note_sent(struct claim *claim)
-{
-	struct engine *engine = claim->lock->engine;
-	claim->sent_ms = engine->now_ms;
-	lease_beat(&engine->lease, engine->now_ms);
-}
-
 /* Whether a claim is one of record locks that the owner, or who is one with it, holds. */
 static bool is_anchor(const struct claim *claim, const struct owner *owner)
 {
@@ -238,8 +230,7 @@ bool claim_requeue(struct claim *claim)
 	return true;
 }
 
-/* The claim's data; NULL: out of memory. To be freed. */
-static char *format_data(const struct claim *claim)
+char *claim_format_data(const struct claim *claim)
 {
 	struct claim_data data = {.waits = claim->says_waits, .waits_for = claim->waits_for};
 	if (claim->coverage != NULL) {
@@ -267,14 +258,17 @@ void claim_place(struct claim *claim)
 	    engine->session != STORE_CONNECTED)
 		return;
 	drop_anchor(claim);
-	char *data = format_data(claim);
+	char *data = claim_format_data(claim);
 	if (data == NULL) {
 		engine_retry_in(engine, RETRY_MEMORY_MS);
 		return;
 	}
 	claim->state = CLAIM_PLACING;
 	claim->sent = place_with_list(claim);
-	note_sent(claim);
+	claim->sent_ms = engine->now_ms;
+	/* As good as a heartbeat, while there is nothing else that one would show to stand. */
+	if (engine->claims == 1)
+		lease_beat(&engine->lease, engine->now_ms);
 	lock->placing_with_list += claim->sent;
 	engine->store->ops->place(engine->store, claim, lock->path, &claim->parts, data,
 				  claim->sent);
@@ -287,7 +281,7 @@ void claim_amend(struct claim *claim)
 	claim->amended = true;
 	if (claim->amending || engine->session != STORE_CONNECTED)
 		return;
-	char *data = format_data(claim);
+	char *data = claim_format_data(claim);
 	if (data == NULL) {
 		engine_retry_in(engine, RETRY_MEMORY_MS);
 		return;
@@ -304,7 +298,7 @@ static void send_withdraw(struct claim *claim)
 	if (claim->sent || engine->session != STORE_CONNECTED)
 		return;
 	claim->sent = true;
-	note_sent(claim);
+	claim->sent_ms = engine->now_ms;
 	engine->store->ops->withdraw(engine->store, claim, claim->lock->path, claim->name,
 				     claim->parts.sequence);
 }
@@ -388,6 +382,7 @@ void claim_hand_over(struct claim *claim, struct owner *owner)
 
 	detach_owner(claim);
 	claim->owner = owner;
+	owner->granted = ++claim->lock->engine->grants;
 	DL_APPEND2(owner->claims, claim, owner_prev, owner_next);
 	DL_FOREACH (claim->lock->queue, other) {
 		queue_unsettle(other);
@@ -408,10 +403,6 @@ static void hold_file(struct claim *claim)
 	struct owner *owner = claim->owner;
 	struct claim **slot = claim->kind == LOCK_KIND_OPEN ? &owner->open : &owner->flock;
 
-	if (!claim->amended && !claim->amending) { /* else it may be needed once more */
-		free(claim->text);
-		claim->text = NULL;
-	}
 	/* Two threads may ask through one open file at once: the later grant converts the lock. */
 	if (*slot != NULL)
 		claim_release(*slot);
@@ -422,6 +413,7 @@ static void hold_file(struct claim *claim)
 void claim_hold(struct claim *claim)
 {
 	claim->state = CLAIM_HELD;
+	claim->owner->granted = ++claim->lock->engine->grants;
 	count_held(claim, true);
 	if (claim->kind != LOCK_KIND_RECORD)
 		hold_file(claim);

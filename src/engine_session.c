@@ -11,7 +11,9 @@
  *
  * Loop thread only.
  */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine_state.h"
 #include "log.h"
@@ -44,6 +46,8 @@ static void lose_session(struct lock *lock)
 	lock->unplaced = NULL;
 	lock->listing = false;
 	lock->placing_with_list = 0;
+	lock->missing = false;
+	proofs_forget_sent(lock);
 	forget_amendments(lock->leaving);
 	forget_amendments(lock->queue);
 	forget_amendments(unplaced);
@@ -192,21 +196,36 @@ static bool needs_beat(const struct engine *engine)
 
 void engine_beat(struct engine *engine)
 {
+	struct store_proof proofs[STORE_PROOFS_MAX];
 	if (!needs_beat(engine) || lease_next_beat(&engine->lease) > engine->now_ms)
 		return;
 	engine->beating = true;
 	engine->sent_ms = engine->now_ms;
 	lease_beat(&engine->lease, engine->now_ms);
-	engine->store->ops->heartbeat(engine->store);
+	engine->store->ops->prove(engine->store, NULL, proofs,
+				  engine_collect_proofs(engine, proofs));
 }
 
-void engine_on_heartbeat(void *context, int error)
+void engine_hurry_beat(struct engine *engine)
 {
-	struct engine *engine = context;
+	lease_beat(&engine->lease, INT64_MIN);
+}
+
+void engine_beaten(struct engine *engine, int error, const char *missing)
+{
+	struct lock *lock = NULL;
+
 	engine->beating = false;
-	if (error == 0)
+	if (error == 0 || error == -ENOENT || error == -EACCES)
 		engine_proved_alive(engine, engine->sent_ms);
-	engine_settle(engine);
+	if (error != 0)
+		engine->proof_round++; /* what was shown together with that was not shown */
+	if (error == -ENOENT)
+		HASH_FIND(hh, engine->locks, missing, strlen(missing), lock);
+	if (lock != NULL) {
+		lock->missing = true;
+		lock_list(lock);
+	}
 }
 
 int64_t engine_lease_deadline(const struct engine *engine)

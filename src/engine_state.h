@@ -10,6 +10,7 @@
  *   engine_coverage.c  which claims stand for that
  *   engine_deadlock.c  who waits for whom in a cycle
  *   engine_test.c   F_GETLK: what a wish would conflict with
+ *   engine_proof.c  whether what is held still is, and tokens
  *   engine_store.c  what the store tells: answers and lists
  *   engine_session.c  the session and its lease
  *
@@ -104,10 +105,11 @@ struct claim {
 	uint64_t list_wanted; /* the list that will make it fresh, or answer the test; 0: none */
 	uint32_t visited;     /* by the search of engine_deadlock.c of that number, */
 	uint32_t judged;      /* and whether it may wait found out by that one */
+	uint32_t proof_round; /* in which a heartbeat has shown last that it stands */
 	struct claim_name parts;
 	struct coverage *coverage; /* NULL: the whole span of its name, in the mode of its name */
 	char *name;		   /* NULL until it is placed */
-	char *text; /* of the asker; may be NULL from the grant on, but for record locks */
+	char *text;		   /* of the asker */
 	void *cookie;
 
 	/* The nearest claim in front that conflicts, and whom this one blocks in that way. */
@@ -126,6 +128,23 @@ struct owner {
 	struct claim *open;	 /* the claim it holds by open(O_EXCL) */
 	struct claim *flock;	 /* the claim it holds by flock(2) */
 	struct records *records; /* of a process; NULL: this is an open file */
+	uint64_t granted;	 /* the number of the latest grant to it */
+	uint64_t token_grant; /* the latest grant that its token is younger than; 0: it has none */
+	uint64_t token;
+};
+
+/* A question whether what was locked through an open file is still held. */
+struct proof {
+	struct lock *lock;
+	struct proof *prev, *next; /* in lock->proofs */
+	struct owner *file;	   /* NULL: nobody wants to know any more */
+	void *cookie;
+	bool wants_token;
+	bool sent;	      /* prove() is under way */
+	int64_t sent_ms;      /* since then */
+	uint64_t list_wanted; /* the list that comes before it is sent (again) */
+	uint64_t granted;     /* the latest grant when it was sent, */
+	uint64_t token;	      /* and the file's token for that; 0: it had none */
 };
 
 /* What makes an owner a process with record locks on a file. Its claims are those of its record
@@ -163,6 +182,7 @@ struct lock {
 	struct claim *leaving;	/* ours */
 	struct claim *watched;	/* foreign, out of the queue's books but with a watch */
 	struct claim *tests;	/* ours, that never stand in a queue */
+	struct proof *proofs;	/* undecided, or with prove() under way */
 	size_t own_in_queue;	/* and tests: what the queue is kept for */
 	size_t tests_count;
 	size_t foreign_in_queue;
@@ -179,6 +199,7 @@ struct lock {
 	int32_t known_to;
 	size_t placing_with_list; /* place() under way that will bring the queue along */
 
+	bool missing; /* one of our claims is gone: which, the next list shows */
 	bool listing; /* a list() is under way, */
 	bool synced;  /* which shows everything that happened before it was sent */
 	uint64_t lists_sent, lists_done;
@@ -207,7 +228,9 @@ struct engine {
 	uint32_t claim_number;
 	uint32_t owner_number;
 	struct process *processes;
-	uint32_t searches; /* for cycles, so far */
+	uint32_t searches;    /* for cycles, so far */
+	uint32_t proof_round; /* of heartbeats: each brings along claims that had no turn in it */
+	uint64_t grants;      /* so far */
 };
 
 /* engine.c */
@@ -265,6 +288,9 @@ void claim_start_over(struct claim *claim);
 /* The owner of a HELD claim, already out of the queue, has lost it: tells, ends its other wishes
  * with -EIO, ends the claim. */
 void claim_lose(struct claim *claim);
+
+/* The claim's data; NULL: out of memory. To be freed. */
+char *claim_format_data(const struct claim *claim);
 
 /* Sends what the claim wants sent, if the store is connected. */
 void claim_place(struct claim *claim);
@@ -402,6 +428,29 @@ void test_end(struct claim *claim);
 /* Ends a test with an answer. */
 void test_answer(struct claim *claim, int error, const struct engine_conflict *conflict);
 
+/* engine_proof.c */
+
+/* Sends the lock's proofs that can be. */
+void proofs_resume(struct lock *lock);
+
+/* Whether one of them waits for a list. */
+bool proofs_need_list(const struct lock *lock);
+
+/* Nothing will be heard of those that were sent. */
+void proofs_forget_sent(struct lock *lock);
+
+/* The open file has lost a lock: answers its proofs. */
+void proofs_lose_file(const struct owner *file);
+
+/* The open file is closed: its proofs end without an answer. */
+void proofs_forget_file(const struct owner *file);
+
+/* The claims for the next heartbeat, in an array of STORE_PROOFS_MAX; the strings stay the
+ * engine's. Returns how many. */
+size_t engine_collect_proofs(struct engine *engine, struct store_proof *proofs);
+
+void engine_on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp);
+
 /* engine_session.c */
 
 /* Whether locks may be granted now: the session is known to live and the store answers. */
@@ -416,13 +465,22 @@ void engine_judge_lease(struct engine *engine);
 /* Sends a heartbeat if one is due. */
 void engine_beat(struct engine *engine);
 
+/* Makes the next one due at once. */
+void engine_hurry_beat(struct engine *engine);
+
 /* When the lease or the next heartbeat needs engine_advance(); INT64_MAX if neither does. */
 int64_t engine_lease_deadline(const struct engine *engine);
 
 void engine_on_session(void *context, enum store_session session, int64_t timeout_ms);
-void engine_on_heartbeat(void *context, int error);
+
+/* A heartbeat is answered: as on_proved() says. */
+void engine_beaten(struct engine *engine, int error, const char *missing);
 
 /* engine_store.c */
+
+/* Notes that something failed and is to be tried again, and tells so unless it was a lost
+ * connection: "PATH: WHAT: why; trying again". */
+void lock_retry_after(struct lock *lock, const char *what, int error);
 
 /* Asks the store for the queue of the lock, unless that is under way. */
 void lock_list(struct lock *lock);

@@ -17,7 +17,7 @@
  * store refused. */
 enum { RETRY_SOON_MS = 100, RETRY_LATER_MS = 1000 };
 
-static void retry_after(struct lock *lock, const char *what, int error)
+void lock_retry_after(struct lock *lock, const char *what, int error)
 {
 	if (error == -ECONNRESET) {
 		engine_retry_in(lock->engine, RETRY_SOON_MS);
@@ -79,7 +79,7 @@ static bool needs_list(const struct lock *lock)
 		if (claim->list_wanted > lock->lists_done)
 			return true;
 	}
-	return false;
+	return lock->missing || proofs_need_list(lock);
 }
 
 void lock_resume(struct lock *lock)
@@ -103,12 +103,14 @@ void lock_resume(struct lock *lock)
 	if (needs_list(lock))
 		lock_list(lock);
 	tests_settle(lock);
+	proofs_resume(lock);
 }
 
 void lock_free_if_unused(struct lock *lock)
 {
 	if (lock->owners > 0 || lock->unplaced != NULL || lock->queue != NULL ||
-	    lock->leaving != NULL || lock->watched != NULL || lock->tests != NULL || lock->listing)
+	    lock->leaving != NULL || lock->watched != NULL || lock->tests != NULL ||
+	    lock->proofs != NULL || lock->listing)
 		return;
 	HASH_DEL(lock->engine->locks, lock);
 	free(lock);
@@ -227,18 +229,22 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 	lock->listing = false;
 	if (error != 0) {
 		if (needs_list(lock))
-			retry_after(lock, "list of claims", error);
+			lock_retry_after(lock, "list of claims", error);
 	} else {
 		lock->lists_done = lock->lists_sent;
 		queue_merge(lock, entries, count);
 		if (lock->synced)
 			resolve_uncertain(lock);
 		refresh(lock);
+		if (lock->missing)
+			engine_hurry_beat(engine); /* there may be more of them */
+		lock->missing = false;
 		if (needs_list(lock))
 			lock_list(lock);
 	}
 	engine_settle(engine);
 	tests_settle(lock);
+	proofs_resume(lock);
 	lock_free_if_unused(lock);
 }
 
@@ -339,7 +345,7 @@ static void on_amended(void *context, void *tag, int error)
 	}
 	if (error != 0) {
 		claim->amended = true;
-		retry_after(lock, "change of a claim", error);
+		lock_retry_after(lock, "change of a claim", error);
 	} else if (claim->amended) {
 		claim_amend(claim);
 	}
@@ -362,7 +368,7 @@ static void on_watched(void *context, void *tag, int error)
 		claim_free(claim);
 		tests_look_anew(lock);
 	} else if (claim->blocked != NULL || claim->parts.record) {
-		retry_after(lock, "watch of the claim in front", error);
+		lock_retry_after(lock, "watch of the claim in front", error);
 	}
 	engine_settle(engine);
 	lock_free_if_unused(lock);
@@ -380,7 +386,7 @@ static void on_withdrawn(void *context, void *tag, int error)
 		DL_DELETE(lock->leaving, claim);
 		claim_free(claim);
 	} else {
-		retry_after(lock, "withdrawal of a claim", error);
+		lock_retry_after(lock, "withdrawal of a claim", error);
 	}
 	engine_settle(engine);
 	lock_free_if_unused(lock);
@@ -394,5 +400,5 @@ const struct store_events engine_store_events = {
 	.on_watched = on_watched,
 	.on_amended = on_amended,
 	.on_withdrawn = on_withdrawn,
-	.on_heartbeat = engine_on_heartbeat,
+	.on_proved = engine_on_proved,
 };

@@ -29,7 +29,8 @@ struct lease {
 			       needed */
 	int64_t proven_ms;  /* when the latest write that is acknowledged was sent; INT64_MIN: none
 			       is */
-	int64_t beat_ms; /* when the latest heartbeat, or what served as one, was sent; likewise */
+	int64_t beat_ms;    /* when the latest heartbeat, or a claim placed that served as one, was
+			       sent; likewise */
 };
 
 /* A session begins, with nothing proven yet. */
@@ -38,7 +39,7 @@ void lease_begin(struct lease *lease, int64_t timeout_ms);
 /* A write that was sent at that time (or later) is acknowledged by the quorum. */
 void lease_renew(struct lease *lease, int64_t sent_ms);
 
-/* A heartbeat, or a write that serves as one, is sent. */
+/* A heartbeat, or a write that serves as one, is sent. INT64_MIN: another one is due now. */
 void lease_beat(struct lease *lease, int64_t now_ms);
 
 /* Whether what is held is still held. */

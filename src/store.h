@@ -29,6 +29,9 @@
 
 #include "claim_name.h"
 
+/* Of one transaction; with the longest paths it stays below the 1 MB that ZooKeeper takes. */
+#define STORE_PROOFS_MAX 64
+
 enum store_session {
 	STORE_CONNECTED, /* a session lives and answers: a new one, or the former one again */
 	STORE_SUSPENDED, /* nothing is known: the session may live or not; operations are not
@@ -41,6 +44,13 @@ enum store_session {
 struct store_entry {
 	const char *name;
 	struct claim_name claim; /* what the name says */
+};
+
+/* A claim of this session that is to stand. */
+struct store_proof {
+	const char *path;
+	const char *name;
+	const char *text; /* replaces its data; NULL: that stays */
 };
 
 /* Where events go. Pointers in arguments are valid during the call only. */
@@ -80,9 +90,13 @@ struct store_events {
 	 * -EACCES, -EIO: it still stands. */
 	void (*on_withdrawn)(void *context, void *tag, int error);
 
-	/* heartbeat() is done. 0: the session was alive after the call; -ECONNRESET or another
-	 * error: nothing is known. */
-	void (*on_heartbeat)(void *context, int error);
+	/* prove() is done. error 0: the session was alive after the call, and all the claims stood;
+	 * if data was replaced, `stamp` is a number above 0 that is greater than that of every
+	 * earlier change of any claim by any session. -ENOENT: the session was alive, but a claim
+	 * of the lock `missing` was gone, and nothing was replaced. -EACCES: likewise, but
+	 * of a claim it may not be known whether it stands. -ECONNRESET or another error: nothing
+	 * is known. */
+	void (*on_proved)(void *context, void *tag, int error, const char *missing, int64_t stamp);
 };
 
 struct store; /* every store's own struct begins with `const struct store_ops *ops` */
@@ -118,9 +132,11 @@ struct store_ops {
 	void (*withdraw)(struct store *store, void *tag, const char *path, const char *name,
 			 int32_t sequence);
 
-	/* Proves that the session lives: an answer that only the service as a whole can give (a
-	 * quorum, not one server). One at a time. */
-	void (*heartbeat)(struct store *store);
+	/* Proves that the session lives, and that these claims stand: an answer that only the
+	 * service as a whole can give (a quorum, not one server). All in one transaction: at most
+	 * STORE_PROOFS_MAX claims, or none. Everything is copied. */
+	void (*prove)(struct store *store, void *tag, const struct store_proof *proofs,
+		      size_t count);
 
 	/* Gives the session up, as if STORE_LOST had just been told (it is not told), and makes a
 	 * new one. What the old one placed goes as soon as the service can be told, or when the

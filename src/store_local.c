@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A hash that cannot grow leaves the new element out, which then has no table. */
@@ -38,7 +39,7 @@ enum answer_kind {
 	ANSWER_WATCHED,
 	ANSWER_AMENDED,
 	ANSWER_WITHDRAWN,
-	ANSWER_HEARTBEAT,
+	ANSWER_PROVED,
 };
 
 /* A queue as it was at some moment. The names lie behind the entries. */
@@ -55,7 +56,8 @@ struct answer {
 	struct snapshot *snapshot; /* PLACED and LISTED; may be NULL */
 	int32_t sequence;	   /* PLACED */
 	char name[NAME_BYTES];
-	char *text;		    /* READ */
+	char *text;		    /* READ; PROVED: the lock whose claim is gone, or NULL */
+	int64_t stamp;		    /* PROVED */
 	struct answer *prev, *next; /* in local_store.answers, or while it waits in node.watches */
 	struct node *watched;	    /* the claim that a watch waits for, or NULL */
 	struct answer *waiting_prev, *waiting_next; /* in local_store.watches */
@@ -88,6 +90,7 @@ struct queue {
 struct local_service {
 	struct queue *queues;
 	int32_t first_sequence;
+	int64_t stamp; /* the latest */
 };
 
 struct local_store {
@@ -111,7 +114,14 @@ static struct local_store *local_store(struct store *store)
 
 struct local_service *local_service_create(void)
 {
-	return calloc(1, sizeof(struct local_service));
+	struct local_service *service = calloc(1, sizeof(*service));
+	struct timespec now;
+
+	/* Greater than what an earlier process could reach at one a nanosecond. */
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (service != NULL)
+		service->stamp = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	return service;
 }
 
 void local_service_destroy(struct local_service *service)
@@ -536,8 +546,9 @@ static void deliver(const struct local_store *store, const struct answer *answer
 	case ANSWER_WITHDRAWN:
 		events->on_withdrawn(store->context, answer->tag, answer->error);
 		break;
-	case ANSWER_HEARTBEAT:
-		events->on_heartbeat(store->context, answer->error);
+	case ANSWER_PROVED:
+		events->on_proved(store->context, answer->tag, answer->error, answer->text,
+				  answer->stamp);
 		break;
 	}
 }
@@ -568,12 +579,36 @@ static int on_descriptor(struct store *base)
 	return local_store(base)->descriptor;
 }
 
-static void on_heartbeat(struct store *base)
+/* Looks for the claims. Returns 0; or -ENOENT, or -ENOMEM, and the first that is not there is
+ * noted in the answer. */
+static int find_all(const struct local_service *service, const struct store_proof *proofs,
+		    size_t count, struct answer *answer)
 {
-	struct answer *answer = answer_create(local_store(base), ANSWER_HEARTBEAT, NULL);
+	for (size_t i = 0; i < count; i++) {
+		if (node_find(service, proofs[i].path, proofs[i].name) != NULL)
+			continue;
+		answer->text = strdup(proofs[i].path);
+		return answer->text != NULL ? -ENOENT : -ENOMEM;
+	}
+	return 0;
+}
 
-	if (answer != NULL)
-		answer_queue(answer);
+static void on_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count)
+{
+	struct local_service *service = local_store(base)->service;
+	struct answer *answer = answer_create(local_store(base), ANSWER_PROVED, tag);
+
+	if (answer == NULL)
+		return;
+	answer->error = find_all(service, proofs, count, answer);
+	for (size_t i = 0; i < count && answer->error == 0; i++) {
+		if (proofs[i].text == NULL)
+			continue;
+		answer->error = node_amend(node_find(service, proofs[i].path, proofs[i].name),
+					   proofs[i].text);
+		answer->stamp = ++service->stamp;
+	}
+	answer_queue(answer);
 }
 
 static void on_renew(struct store *base)
@@ -607,7 +642,7 @@ static const struct store_ops local_ops = {
 	.amend = on_amend,
 	.watch = on_watch,
 	.withdraw = on_withdraw,
-	.heartbeat = on_heartbeat,
+	.prove = on_prove,
 	.renew = on_renew,
 	.describe = on_describe,
 	.close = on_close,

@@ -318,40 +318,6 @@ static void store_zookeeper_withdraw(struct store *base, void *tag, const char *
 	operation_start(operation, send_withdraw);
 }
 
-/* heartbeat(): a transaction that changes nothing. Unlike a read, and unlike a sync, which a leader
- * that has lost its followers still answers (ZOOKEEPER-2136), it is answered only when a quorum has
- * logged it. */
-
-static void send_heartbeat(struct operation *operation)
-{
-	zoo_op_t check;
-
-	zoo_check_op_init(&check, operation->path, -1);
-	operation->waited = 1;
-	operation_made(operation,
-		       zoo_amulti(operation->store->handle, 1, &check, &operation->checked,
-				  on_deleted, operation),
-		       &operation->code);
-}
-
-static void conclude_heartbeat(struct operation *operation)
-{
-	struct store_zookeeper *store = operation->store;
-	int error = operation_error(operation, operation->code, "cannot check");
-
-	store->events->on_heartbeat(store->context, error);
-	operation_release(operation);
-}
-
-static void store_zookeeper_heartbeat(struct store *base)
-{
-	struct operation *operation =
-		operation_create(from_store(base), NULL, conclude_heartbeat, NULL, NULL);
-
-	if (operation)
-		operation_start(operation, send_heartbeat);
-}
-
 /* The session */
 
 static void tell_session(struct store_zookeeper *store, enum store_session session)
@@ -548,7 +514,7 @@ static const struct store_ops store_zookeeper_ops = {
 	.amend = store_zookeeper_amend,
 	.watch = store_zookeeper_watch,
 	.withdraw = store_zookeeper_withdraw,
-	.heartbeat = store_zookeeper_heartbeat,
+	.prove = zookeeper_prove,
 	.renew = store_zookeeper_renew,
 	.describe = store_zookeeper_describe,
 	.close = store_zookeeper_close,

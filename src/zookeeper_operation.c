@@ -18,6 +18,7 @@ void operation_free(struct operation *operation)
 {
 	if (operation->session)
 		DL_DELETE(operation->session->operations, operation);
+	zookeeper_prove_free(operation);
 	free(operation->names);
 	free(operation->text);
 	free(operation->path);
@@ -40,35 +41,40 @@ char *operation_cut(char *path, unsigned components)
 	return slash;
 }
 
+char *operation_znode(const struct store_zookeeper *store, const char *path, const char *name)
+{
+	char *lock = znode_path_encode(store->root, path);
+	char *claim;
+
+	if (!lock || !name)
+		return lock;
+	if (asprintf(&claim, "%s/%s", lock, name) < 0)
+		claim = NULL;
+	free(lock);
+	return claim;
+}
+
 struct operation *operation_create(struct store_zookeeper *store, void *tag,
 				   void (*conclude)(struct operation *), const char *path,
 				   const char *name)
 {
 	struct operation *operation = calloc(1, sizeof(*operation));
-	char *znode = path ? znode_path_encode(store->root, path) : strdup("/");
+	char *znode = path ? operation_znode(store, path, name) : strdup("/");
 
-	if (!operation || !znode)
-		goto out_of_memory;
+	if (!operation || !znode) {
+		free(operation);
+		free(znode);
+		zookeeper_keeper_starve(store->keeper);
+		return NULL;
+	}
 	operation->message.kind = MESSAGE_OPERATION;
 	operation->store = store;
 	operation->generation = store->generation;
 	operation->tag = tag;
 	operation->conclude = conclude;
 	operation->code = ZCONNECTIONLOSS;
-	if (!name) {
-		operation->path = znode;
-		return operation;
-	}
-	if (asprintf(&operation->path, "%s/%s", znode, name) < 0)
-		goto out_of_memory;
-	free(znode);
+	operation->path = znode;
 	return operation;
-
-out_of_memory:
-	free(operation);
-	free(znode);
-	zookeeper_keeper_starve(store->keeper);
-	return NULL;
 }
 
 void operation_starve(struct operation *operation)

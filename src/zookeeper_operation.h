@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of the ZooKeeper store, for its own files: store_zookeeper.c (the table, the session
- * and all operations but one), zookeeper_place.c (that one) and zookeeper_operation.c (what they
- * share).
+ * and most operations), zookeeper_place.c and zookeeper_prove.c (two of them) and
+ * zookeeper_operation.c (what they share).
  *
  * An operation makes one or more requests at once. Until all of them are answered it belongs to
  * ZooKeeper's completion thread, whose callbacks fill in the answers; the last of them posts the
@@ -31,6 +31,8 @@ struct names {
 	size_t count;
 	char text[]; /* one after the other, each with its NUL */
 };
+
+struct prove; /* zookeeper_prove.c */
 
 struct operation {
 	struct zookeeper_message message;
@@ -63,8 +65,8 @@ struct operation {
 	/* withdraw() */
 	int32_t sequence;
 
-	/* heartbeat(): the client library writes here until it is answered */
-	zoo_op_result_t checked;
+	/* prove(): what is to stand; the client library writes here until it is answered */
+	struct prove *prove;
 
 	/* watch(), once it is set up */
 	UT_hash_handle hh;
@@ -96,6 +98,10 @@ struct store_zookeeper {
 struct operation *operation_create(struct store_zookeeper *store, void *tag,
 				   void (*conclude)(struct operation *), const char *path,
 				   const char *name);
+
+/* The znode of the claim `name` of the lock, or of the lock if that is NULL. To be freed; NULL: out
+ * of memory. */
+char *operation_znode(const struct store_zookeeper *store, const char *path, const char *name);
 
 /* The same ending, for an operation that was not started yet and lacks memory. */
 void operation_starve(struct operation *operation);
@@ -137,5 +143,11 @@ bool operation_wears_out_counter(int32_t sequence);
 /* place() of the table. */
 void zookeeper_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
 		     const char *text, bool list);
+
+/* prove() of the table. */
+void zookeeper_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count);
+
+/* Frees what the operation has for that, if anything. */
+void zookeeper_prove_free(struct operation *operation);
 
 #endif

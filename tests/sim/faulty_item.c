@@ -34,6 +34,12 @@ void item_free(struct item *item)
 	for (size_t i = 0; i < item->count; i++)
 		free((char *)item->entries[i].name);
 	free(item->entries);
+	for (size_t i = 0; i < item->proofs_count; i++) {
+		free((char *)item->proofs[i].path);
+		free((char *)item->proofs[i].name);
+		free((char *)item->proofs[i].text);
+	}
+	free(item->proofs);
 	free(item->path);
 	free(item->name);
 	free(item->text);
@@ -47,6 +53,17 @@ void items_free(struct item **list)
 	DL_FOREACH_SAFE (*list, item, next) {
 		DL_DELETE(*list, item);
 		item_free(item);
+	}
+}
+
+void item_keep_proofs(struct item *item, const struct store_proof *proofs, size_t count)
+{
+	item->proofs_count = count;
+	item->proofs = must_have(calloc(count + 1, sizeof(*proofs)));
+	for (size_t i = 0; i < count; i++) {
+		item->proofs[i].path = copy_text(proofs[i].path);
+		item->proofs[i].name = copy_text(proofs[i].name);
+		item->proofs[i].text = copy_text(proofs[i].text);
 	}
 }
 

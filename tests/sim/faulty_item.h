@@ -21,7 +21,7 @@ enum item_kind {
 	ITEM_CHANGED, /* no operation: the watched claim has new data, and is to be watched anew */
 	ITEM_AMEND,
 	ITEM_WITHDRAW,
-	ITEM_HEARTBEAT,
+	ITEM_PROVE,
 	ITEM_CLOSE, /* the end of a session that was given up */
 };
 
@@ -38,12 +38,15 @@ struct item {
 	char *path;
 	char *name; /* to amend, withdraw or watch; or what was placed */
 	char *text; /* to be the data; or what was read, of a watch with the flag too */
-	struct claim_name claim; /* to be placed */
+	struct claim_name claim;    /* to be placed */
+	struct store_proof *proofs; /* to stand */
+	size_t proofs_count;
 	bool flag; /* list of place(), sync of list(), a watch only a stale server knows of */
 
 	enum store_session told;
 	int error;
 	int32_t sequence;
+	int64_t stamp;
 	struct store_entry *entries;
 	size_t count;
 };
@@ -57,6 +60,9 @@ char *copy_text(const char *text);
 struct item *item_create(struct session *session, enum item_kind kind, void *tag);
 void item_free(struct item *item);
 void items_free(struct item **list);
+
+/* Copies claims that are to stand into the item. */
+void item_keep_proofs(struct item *item, const struct store_proof *proofs, size_t count);
 
 /* Copies a queue into the item. */
 void item_keep_entries(struct item *item, const struct store_entry *entries, size_t count);

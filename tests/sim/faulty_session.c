@@ -106,12 +106,12 @@ static void on_withdrawn(void *context, void *tag, int error)
 	answer(tag, error);
 }
 
-static void on_heartbeat(void *context, int error)
+static void on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp)
 {
-	struct session *session = context;
-	struct item *item = session->beat;
+	struct item *item = tag;
 
-	session->beat = NULL;
+	item->path = copy_text(missing);
+	item->stamp = stamp;
 	answer(item, error);
 }
 
@@ -123,7 +123,7 @@ static const struct store_events inner_events = {
 	.on_watched = on_watched,
 	.on_amended = on_amended,
 	.on_withdrawn = on_withdrawn,
-	.on_heartbeat = on_heartbeat,
+	.on_proved = on_proved,
 };
 
 struct session *session_create(struct local_service *service, struct faulty *faulty,
@@ -373,9 +373,8 @@ void session_arrive(struct session *session, struct item *item)
 	case ITEM_WITHDRAW:
 		inner->withdraw(session->inner, item, item->path, item->name, item->sequence);
 		break;
-	case ITEM_HEARTBEAT:
-		session->beat = item;
-		inner->heartbeat(session->inner);
+	case ITEM_PROVE:
+		inner->prove(session->inner, item, item->proofs, item->proofs_count);
 		break;
 	case ITEM_CLOSE:
 		item_free(item);

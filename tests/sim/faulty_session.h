@@ -39,7 +39,6 @@ struct session {
 	struct item *sent;     /* what has not arrived */
 	struct item *watching; /* watches that stand */
 	struct item *known;    /* to a stale server: queues (LIST) and data (READ) */
-	struct item *beat;     /* the heartbeat that arrives just now */
 	struct session *prev, *next;
 };
 

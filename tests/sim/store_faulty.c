@@ -378,8 +378,8 @@ static void deliver(struct faulty *faulty, struct item *item)
 	case ITEM_WITHDRAW:
 		events->on_withdrawn(context, item->tag, item->error);
 		break;
-	case ITEM_HEARTBEAT:
-		events->on_heartbeat(context, item->error);
+	case ITEM_PROVE:
+		events->on_proved(context, item->tag, item->error, item->path, item->stamp);
 		break;
 	case ITEM_CLOSE:
 		abort();
@@ -540,9 +540,12 @@ static void on_withdraw(struct store *store, void *tag, const char *path, const 
 	send(faulty, item);
 }
 
-static void on_heartbeat(struct store *store)
+static void on_prove(struct store *store, void *tag, const struct store_proof *proofs, size_t count)
 {
-	send(faulty_of(store), operation(store, ITEM_HEARTBEAT, NULL, NULL, NULL));
+	struct item *item = operation(store, ITEM_PROVE, tag, NULL, NULL);
+
+	item_keep_proofs(item, proofs, count);
+	send(faulty_of(store), item);
 }
 
 static void on_renew(struct store *store)
@@ -607,7 +610,7 @@ static const struct store_ops faulty_ops = {
 	.amend = on_amend,
 	.watch = on_watch,
 	.withdraw = on_withdraw,
-	.heartbeat = on_heartbeat,
+	.prove = on_prove,
 	.renew = on_renew,
 	.describe = on_describe,
 	.close = on_close,

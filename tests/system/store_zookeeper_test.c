@@ -178,7 +178,6 @@ static struct host {
 	int changes[3]; /* how often each was told */
 	int events;	/* answers so far */
 	int64_t timeout_ms;
-	int beats[2]; /* heartbeats answered well, and otherwise */
 } hosts[HOSTS_MAX];
 
 /* One operation and what came of it. */
@@ -193,7 +192,8 @@ struct call {
 	struct claim_name claims[4]; /* of the first entries */
 	int reads;		     /* of a watch, and the last of them */
 	bool changed;		     /* and is about to be read again */
-	char text[64];
+	char text[64];		     /* read; or where something was missing */
+	int64_t stamp;
 };
 
 static void on_session(void *context, enum store_session session, int64_t timeout_ms)
@@ -263,12 +263,14 @@ static void on_answered(void *context, void *tag, int error)
 	note(context, tag, error, NULL, 0);
 }
 
-static void on_heartbeat(void *context, int error)
+static void on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp)
 {
-	struct host *host = context;
+	struct call *call = tag;
 
-	assert_true(error == 0 || error == -ECONNRESET);
-	host->beats[error != 0]++;
+	assert_true((error == -ENOENT) == (missing != NULL));
+	note(context, tag, error, NULL, 0);
+	snprintf(call->text, sizeof(call->text), "%s", missing ? missing : "");
+	call->stamp = stamp;
 }
 
 static const struct store_events events = {
@@ -279,7 +281,7 @@ static const struct store_events events = {
 	.on_watched = on_answered,
 	.on_amended = on_answered,
 	.on_withdrawn = on_answered,
-	.on_heartbeat = on_heartbeat,
+	.on_proved = on_proved,
 };
 
 static void dispatch_hosts(int64_t limit_ms)
@@ -925,28 +927,96 @@ static void test_expiry(void **state)
 }
 
 /* Closes with requests under way: everything is gone long before the session would expire. */
-/* The heartbeat goes through the quorum's log, and through a break it proves nothing. */
-static void test_heartbeat(void **state)
+static void send_prove(struct host *host, struct call *call, const struct store_proof *proofs,
+		       size_t count)
+{
+	memset(call, 0, sizeof(*call));
+	host->store->ops->prove(host->store, call, proofs, count);
+}
+
+static int prove(struct host *host, struct call *call, const struct store_proof *proofs,
+		 size_t count)
+{
+	send_prove(host, call, proofs, count);
+	WAIT_FOR(call->times);
+	return call->error;
+}
+
+/* A proof goes through the quorum's log, and through a break it proves nothing. */
+static void test_prove_session(void **state)
 {
 	struct host *a = open_host(0, proxy.address);
-	struct call call;
+	struct call call, proof;
 	struct Stat before, after;
 
 	assert_int_equal(a->timeout_ms, TIMEOUT_MS);
 	place(a, &call, "beat", 1);
 	assert_int_equal(zoo_exists(raw, znode("beat"), 0, &before), ZOK);
-	a->store->ops->heartbeat(a->store);
-	WAIT_FOR(a->beats[0] == 1);
+	assert_int_equal(prove(a, &proof, NULL, 0), 0);
 	place(a, &call, "beat", 2);
 	assert_int_equal(zoo_exists(raw, znode("beat"), 0, &after), ZOK);
-	assert_true(after.pzxid >= before.pzxid + 2); /* one for the heartbeat, one for the claim */
+	assert_true(after.pzxid >= before.pzxid + 2); /* one for the proof, one for the claim */
 
 	set_link(LINK_SILENT);
-	a->store->ops->heartbeat(a->store);
-	WAIT_FOR(a->beats[1] == 1);
-	assert_int_equal(a->beats[0], 1);
+	assert_int_equal(prove(a, &proof, NULL, 0), -ECONNRESET);
 	set_link(LINK_PASSES);
 	WAIT_FOR(a->session == STORE_CONNECTED);
+}
+
+/* It shows whether claims stand, changes one of them, and stamps that with what only grows. */
+static void test_prove_claims(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct call calls[STORE_PROOFS_MAX], seen, proof, withdrawn = {0};
+	struct store_proof proofs[STORE_PROOFS_MAX];
+	struct ACL none[] = {{ZOO_PERM_WRITE, ZOO_ANYONE_ID_UNSAFE}};
+	struct ACL_vector acl = {1, none};
+	char path[256], names[STORE_PROOFS_MAX][32];
+	struct Stat after;
+	int64_t stamp;
+
+	for (int i = 0; i < STORE_PROOFS_MAX; i++) {
+		snprintf(names[i], sizeof(names[i]), "proof/%d", i);
+		place(a, &calls[i], names[i], 1);
+		proofs[i] = (struct store_proof){names[i], calls[i].name, NULL};
+	}
+	assert_int_equal(prove(a, &proof, proofs, STORE_PROOFS_MAX), 0);
+	assert_int_equal(proof.stamp, 0);
+
+	send_watch(b, &seen, names[0], calls[0].name);
+	WAIT_FOR(seen.reads == 1);
+	proofs[0].text = "new";
+	assert_int_equal(prove(a, &proof, proofs, STORE_PROOFS_MAX), 0);
+	snprintf(path, sizeof(path), "%s/%s", names[0], calls[0].name);
+	assert_int_equal(zoo_exists(raw, znode(path), 0, &after), ZOK);
+	assert_int_equal(proof.stamp, after.mzxid);
+	WAIT_FOR(seen.reads == 2);
+	assert_string_equal(seen.text, "new");
+
+	/* Another claim's is greater, whoever makes it. */
+	stamp = proof.stamp;
+	place(b, &proof, names[0], 2);
+	struct store_proof others = {names[0], proof.name, "others"};
+	char name[CLAIM_NAME_BYTES];
+	memcpy(name, proof.name, sizeof(name));
+	others.name = name;
+	assert_int_equal(prove(b, &proof, &others, 1), 0);
+	assert_true(proof.stamp > stamp);
+
+	/* One that may not be looked at tells nothing, but that the session lives. */
+	snprintf(path, sizeof(path), "%s/%s", names[5], calls[5].name);
+	assert_int_equal(zoo_set_acl(raw, znode(path), -1, &acl), ZOK);
+	assert_int_equal(prove(a, &proof, proofs, STORE_PROOFS_MAX), -EACCES);
+
+	/* One that is gone: the lock is told, and nothing is changed. */
+	a->store->ops->withdraw(a->store, &withdrawn, names[3], calls[3].name, calls[3].sequence);
+	proofs[0].text = "newer";
+	assert_int_equal(prove(a, &proof, proofs, 5), -ENOENT);
+	assert_string_equal(proof.text, names[3]);
+	snprintf(path, sizeof(path), "%s/%s", names[0], calls[0].name);
+	assert_int_equal(zoo_exists(raw, znode(path), 0, &after), ZOK);
+	assert_int_equal(after.version, 1);
+	assert_string_equal(seen.text, "new");
 }
 
 /* A session that is given up takes its claims along as soon as the server hears of it, and is not
@@ -1090,7 +1160,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_teardown(test_reconnect, close_hosts),
 		cmocka_unit_test_teardown(test_reconnect_and_amends, close_hosts),
 		cmocka_unit_test_teardown(test_expiry, close_hosts),
-		cmocka_unit_test_teardown(test_heartbeat, close_hosts),
+		cmocka_unit_test_teardown(test_prove_session, close_hosts),
+		cmocka_unit_test_teardown(test_prove_claims, close_hosts),
 		cmocka_unit_test_teardown(test_renew, close_hosts),
 		cmocka_unit_test_teardown(test_clean_close, close_hosts),
 		cmocka_unit_test_teardown(test_close_unanswered, close_hosts),

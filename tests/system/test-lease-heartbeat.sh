@@ -30,15 +30,15 @@ start_dlockfs B --session-timeout 4s
 wait_until "$deadline" quiet
 expect_equal "transactions of idle daemons" 0 "$(transactions)"
 
-keep holder "$dir/A/job" flock
-wait_until "$deadline" granted holder
+call holder "$dir/A/job" open ex hold
+expect holder "ex ok"
 sent=$(transactions)
 echo "$sent transactions in 3 s with a holder"
 if [ "$sent" -lt 4 ] || [ "$sent" -gt 7 ]; then
     fail "$sent transactions in 3 s with a holder, instead of one each 0.5 s"
 fi
 
-keep waiter "$dir/B/job" flock
+call waiter "$dir/B/job" open ex hold
 wait_claims job 2
 sent=$(transactions)
 echo "$sent transactions in 3 s with a holder, and a waiter on the other host"

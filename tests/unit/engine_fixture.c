@@ -29,6 +29,16 @@ static void on_tested(void *context, void *cookie, int error,
 		file->conflict = *conflict;
 }
 
+static void on_proved(void *context, void *cookie, int error, uint64_t token)
+{
+	struct file *file = cookie;
+
+	file->decisions++;
+	file->result = error;
+	file->token = token;
+	assert_int_equal(file->decisions, 1);
+}
+
 static void on_lost(void *context, void *owner_cookie)
 {
 	struct file *file = owner_cookie;
@@ -40,6 +50,7 @@ static void on_lost(void *context, void *owner_cookie)
 const struct engine_events file_events = {
 	.on_decided = on_decided,
 	.on_tested = on_tested,
+	.on_proved = on_proved,
 	.on_lost = on_lost,
 };
 
@@ -391,6 +402,24 @@ void file_cancel(struct file *file)
 	assert_int_equal(file->decisions, 0);
 	engine_advance(file->host->engine, file->host->world->now_ms);
 	engine_cancel(file->claim);
+	engine_check_invariants(file->host->engine);
+	file->decisions = 1; /* another one would be a mistake */
+	file->result = -EINTR;
+}
+
+void file_prove(struct file *file, bool token)
+{
+	file->decisions = 0;
+	file->token = 0;
+	engine_advance(file->host->engine, file->host->world->now_ms);
+	assert_int_equal(engine_prove(file->owner, token, file, &file->proof), 0);
+	engine_check_invariants(file->host->engine);
+}
+
+void file_cancel_proof(struct file *file)
+{
+	assert_int_equal(file->decisions, 0);
+	engine_cancel_proof(file->proof);
 	engine_check_invariants(file->host->engine);
 	file->decisions = 1; /* another one would be a mistake */
 	file->result = -EINTR;

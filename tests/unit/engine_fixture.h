@@ -64,6 +64,8 @@ struct file {
 	struct owner *owner;
 	uint64_t process; /* of its host, by the kernel's number for record locks */
 	struct claim *claim;
+	struct proof *proof;
+	uint64_t token; /* by the last proof */
 	int lost;
 	int decisions; /* of the last call: 0 or 1 */
 	int result;
@@ -104,6 +106,10 @@ void file_lock(struct file *file, enum claim_mode mode, bool waits);
 void file_lock_by_open(struct file *file, bool waits);
 void file_unlock(struct file *file);
 void file_cancel(struct file *file);
+
+/* fsync(2), or with `token` the ioctl(2). */
+void file_prove(struct file *file, bool token);
+void file_cancel_proof(struct file *file);
 
 bool file_holds(const struct file *file);
 bool file_waits(const struct file *file);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What programs can ask a lock file of dlockfs for, besides the calls that every file has.
+ */
+#ifndef DLOCKFS_H
+#define DLOCKFS_H
+
+#include <stdint.h>
+#include <sys/ioctl.h>
+
+/* The fencing token of the lock that was taken through this open file, by flock(2), exclusive open
+ * or record locks, of whichever process:
+ *
+ *     uint64_t token;
+ *     if (ioctl(fd, DLOCKFS_IOC_TOKEN, &token) < 0)
+ *             err(1, "the lock is lost");
+ *
+ * A token is greater than every token of a lock of the same name that conflicts and was granted
+ * before, on any host. Hand it to the service that the lock protects with each request; that
+ * service refuses a request whose token is smaller than one it has seen. Then a holder that was
+ * stopped, and lost its lock without knowing, can do no harm.
+ *
+ * It stays the same until something new is granted through the open file. Each call writes to, or
+ * asks, a majority of the servers: an answer shows that the lock is held.
+ *
+ * Fails with EIO: the lock is lost, close the file; ENODATA: nothing is locked through this open
+ * file; EINTR: a signal; EACCES: the servers do not let the claim be read or changed; ENOTTY: this
+ * is no file of dlockfs. */
+#define DLOCKFS_IOC_TOKEN _IOR(0xDF, 1, uint64_t)
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Proofs: transactions of the store that show that our claims stand. An open file asks for one to
+ * know whether it still holds its lock, and for its token; the heartbeat brings some of all claims
+ * along, in turn, because somebody may take one away by hand, and nobody would tell.
+ *
+ * A token is the stamp of a change of the holder's own claim that is made after the grant. An
+ * earlier holder's was made before its claim was taken away, so it is smaller, however claims are
+ * reused. Who never asks costs nothing.
+ *
+ * Loop thread only.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine_state.h"
+
+/* The number of the latest grant to the open file, or to a process that has locked through it. */
+static uint64_t latest_grant(const struct owner *file)
+{
+	const struct records *records;
+	uint64_t latest = file->granted;
+	for (records = file->lock->records; records != NULL; records = records->hh.next) {
+		if (records->owner.granted > latest && owners_are_one(&records->owner, file))
+			latest = records->owner.granted;
+	}
+	return latest;
+}
+
+static void end(struct proof *proof)
+{
+	struct lock *lock = proof->lock;
+	DL_DELETE(lock->proofs, proof);
+	free(proof);
+}
+
+/* Answers whoever asked. If the store has not answered yet, the proof goes when it does. */
+static void answer(struct proof *proof, int error, uint64_t token)
+{
+	struct engine *engine = proof->lock->engine;
+	void *cookie = proof->cookie;
+
+	proof->file = NULL;
+	if (!proof->sent)
+		end(proof);
+	engine->events->on_proved(engine->context, cookie, error, token);
+}
+
+/* What the store is to look for; the first is changed, if there is a text. */
+static size_t collect(const struct proof *proof, char *text, struct store_proof *proofs)
+{
+	const struct lock *lock = proof->lock;
+	const struct claim *claim;
+	size_t count = 0;
+
+	DL_FOREACH (lock->queue, claim) {
+		if (count == STORE_PROOFS_MAX)
+			break;
+		if (claim->state != CLAIM_HELD || !owners_are_one(claim->owner, proof->file))
+			continue;
+		proofs[count] = (struct store_proof){
+			.path = lock->path,
+			.name = claim->name,
+			.text = count == 0 ? text : NULL,
+		};
+		count++;
+	}
+	return count;
+}
+
+/* The first claim that the open file holds by; NULL: it holds nothing. */
+static const struct claim *first_held(const struct owner *file)
+{
+	const struct claim *claim;
+	DL_FOREACH (file->lock->queue, claim) {
+		if (claim->state == CLAIM_HELD && owners_are_one(claim->owner, file))
+			return claim;
+	}
+	return NULL;
+}
+
+static void send(struct proof *proof)
+{
+	struct engine *engine = proof->lock->engine;
+	const struct claim *claim = first_held(proof->file);
+	struct store_proof proofs[STORE_PROOFS_MAX];
+	char *text = NULL;
+
+	if (claim == NULL) {
+		answer(proof, proof->wants_token ? -ENODATA : 0, 0);
+		return;
+	}
+	if (engine->session != STORE_CONNECTED)
+		return;
+	proof->granted = latest_grant(proof->file);
+	proof->token = proof->file->token_grant == proof->granted ? proof->file->token : 0;
+	if (proof->wants_token && proof->token == 0) {
+		text = claim_format_data(claim);
+		if (text == NULL) {
+			answer(proof, -ENOMEM, 0);
+			return;
+		}
+	}
+	proof->sent = true;
+	proof->sent_ms = engine->now_ms;
+	engine->store->ops->prove(engine->store, proof, proofs, collect(proof, text, proofs));
+	free(text);
+}
+
+int engine_prove(struct owner *file, bool token, void *cookie, struct proof **ret_proof)
+{
+	struct proof *proof;
+
+	*ret_proof = NULL;
+	if (file->lost)
+		return -EIO;
+	proof = calloc(1, sizeof(*proof));
+	if (proof == NULL)
+		return -ENOMEM;
+	proof->lock = file->lock;
+	proof->file = file;
+	proof->cookie = cookie;
+	proof->wants_token = token;
+	DL_APPEND(file->lock->proofs, proof);
+	*ret_proof = proof;
+	send(proof);
+	return 0;
+}
+
+void engine_cancel_proof(struct proof *proof)
+{
+	proof->file = NULL;
+	if (!proof->sent)
+		end(proof);
+}
+
+/* Two that asked at the same time are told one token: the smaller one, which came first. */
+static void tell_token(struct proof *proof, int64_t stamp)
+{
+	struct owner *file = proof->file;
+
+	if (file->token_grant == proof->granted) {
+		proof->token = file->token;
+	} else if (proof->token == 0) {
+		proof->token = (uint64_t)stamp;
+		file->token_grant = proof->granted;
+		file->token = proof->token;
+	}
+	answer(proof, 0, proof->token);
+}
+
+static void proved(struct proof *proof, int error, int64_t stamp)
+{
+	struct lock *lock = proof->lock;
+
+	proof->sent = false;
+	if (proof->file == NULL)
+		end(proof);
+	else if (error == 0 && proof->wants_token)
+		tell_token(proof, stamp);
+	else if (error == 0)
+		answer(proof, 0, 0);
+	else if (error == -EACCES)
+		answer(proof, error, 0);
+	else if (error == -ENOENT)
+		proof->list_wanted = lock_list_anew(lock); /* which fences whose claim is gone */
+	else
+		lock_retry_after(lock, "proof of a claim", error);
+}
+
+void engine_on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp)
+{
+	struct engine *engine = context;
+	struct proof *proof = tag;
+
+	if (proof == NULL) {
+		engine_beaten(engine, error, missing);
+	} else {
+		struct lock *lock = proof->lock;
+		if (error == 0 || error == -ENOENT || error == -EACCES)
+			engine_proved_alive(engine, proof->sent_ms);
+		proved(proof, error, stamp);
+		engine_settle(engine);
+		lock_free_if_unused(lock);
+		return;
+	}
+	engine_settle(engine);
+}
+
+void proofs_resume(struct lock *lock)
+{
+	struct proof *proof, *next;
+	DL_FOREACH_SAFE (lock->proofs, proof, next) {
+		if (!proof->sent && proof->list_wanted <= lock->lists_done)
+			send(proof);
+	}
+}
+
+bool proofs_need_list(const struct lock *lock)
+{
+	const struct proof *proof;
+	DL_FOREACH (lock->proofs, proof) {
+		if (proof->list_wanted > lock->lists_done)
+			return true;
+	}
+	return false;
+}
+
+void proofs_forget_sent(struct lock *lock)
+{
+	struct proof *proof, *next;
+	DL_FOREACH_SAFE (lock->proofs, proof, next) {
+		proof->sent = false;
+		proof->list_wanted = 0;
+		if (proof->file == NULL)
+			end(proof);
+	}
+}
+
+void proofs_lose_file(const struct owner *file)
+{
+	struct proof *proof, *next;
+	DL_FOREACH_SAFE (file->lock->proofs, proof, next) {
+		if (proof->file == file)
+			answer(proof, -EIO, 0);
+	}
+}
+
+void proofs_forget_file(const struct owner *file)
+{
+	struct proof *proof, *next;
+	DL_FOREACH_SAFE (file->lock->proofs, proof, next) {
+		if (proof->file == file)
+			engine_cancel_proof(proof);
+	}
+}
+
+/* Claims that stand, as far as is known. */
+static bool may_be_proved(const struct claim *claim)
+{
+	return claim->state == CLAIM_HELD || claim->state == CLAIM_WAITING;
+}
+
+size_t engine_collect_proofs(struct engine *engine, struct store_proof *proofs)
+{
+	size_t count = 0;
+
+	for (struct lock *lock = engine->locks; lock != NULL; lock = lock->hh.next) {
+		struct claim *claim;
+		DL_FOREACH (lock->queue, claim) {
+			if (!may_be_proved(claim) || claim->proof_round == engine->proof_round)
+				continue;
+			if (count == STORE_PROOFS_MAX)
+				return count;
+			claim->proof_round = engine->proof_round;
+			proofs[count++] = (struct store_proof){lock->path, claim->name, NULL};
+		}
+	}
+	engine->proof_round++; /* all have had their turn */
+	return count;
+}
