@@ -24,6 +24,7 @@ read, write=TEXT, fill=N, truncate=N, size, seek=N, fstat, fsync, stat, unlink, 
 alarm=SECONDS               one SIGALRM after so long, and calls are not restarted
 ticks=SECONDS               a SIGALRM each so long, and calls are restarted (SA_RESTART)
 quiet                       no more signals; prints how many came as "signals N"
+token                       ioctl(DLOCKFS_IOC_TOKEN)
 poll                        what poll(2) says at once
 watch, ewatch               waits with poll(2), with epoll, until the file is more than readable and writable
 await=FILE                  until the file exists
@@ -43,6 +44,8 @@ import signal
 import struct
 import sys
 import time
+
+DLOCKFS_IOC_TOKEN = 0x8008DF01  # fs/dlockfs.h
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -177,7 +180,11 @@ def step_result(step):
     elif name == "stat":
         os.stat(path)
     elif name == "fsync":
-        os.fsync(fd)
+        call("fsync", fd)
+    elif name == "token":
+        token = ctypes.c_uint64()
+        call("ioctl", fd, DLOCKFS_IOC_TOKEN, ctypes.byref(token))
+        return str(token.value)
     elif name == "unlink":
         os.unlink(path)
     elif name == "poll":
