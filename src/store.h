@@ -99,6 +99,35 @@ struct store_events {
 	void (*on_proved)(void *context, void *tag, int error, const char *missing, int64_t stamp);
 };
 
+/* What somebody asks who only looks on, or steers from outside: it concerns no claim of this
+ * session, but anybody's. The functions return 0, or -ENOMEM and nothing follows. After 0 done() is
+ * called once, from within dispatch(), also if the session is lost meanwhile (-ECONNRESET); until
+ * then the asker's struct, which begins with one of these, has to stay. After close() it is not
+ * called. Errors: -ENOENT there is no such lock, or claim; -ECONNRESET it cannot be known now, or
+ * whether it happened; -EACCES, -ENOMEM, -EIO. */
+struct store_look {
+	/* The queue, and the last components of the paths of locks below, in no order. */
+	void (*done)(struct store_look *look, int error, const char *const *names,
+		     size_t names_count, const struct store_entry *entries, size_t entries_count);
+};
+
+struct store_claim {
+	const void *data; /* anything: whoever wrote it */
+	size_t data_bytes;
+	int64_t since_ms; /* when it was placed, by the clock of the service, since 1970; 0: unknown
+			   */
+	uint64_t session; /* of whom; 0: of none, it is not ephemeral */
+	uint32_t version; /* how often its data was changed */
+};
+
+struct store_read {
+	void (*done)(struct store_read *read, int error, const struct store_claim *claim);
+};
+
+struct store_change {
+	void (*done)(struct store_change *change, int error);
+};
+
 struct store; /* every store's own struct begins with `const struct store_ops *ops` */
 
 struct store_ops {
@@ -137,6 +166,23 @@ struct store_ops {
 	 * STORE_PROOFS_MAX claims, or none. Everything is copied. */
 	void (*prove)(struct store *store, void *tag, const struct store_proof *proofs,
 		      size_t count);
+
+	/* Looks at the queue of `path` and at what is below; "" is above all locks. May show what
+	 * was a moment ago. */
+	int (*look)(struct store *store, struct store_look *look, const char *path);
+
+	/* Reads anybody's claim, once. */
+	int (*read)(struct store *store, struct store_read *read, const char *path,
+		    const char *name);
+
+	/* Replaces the data of anybody's claim, if it was changed `version` times. -ESTALE: it
+	 * was changed again. */
+	int (*write)(struct store *store, struct store_change *change, const char *path,
+		     const char *name, const char *text, uint32_t version);
+
+	/* Takes anybody's claim away. */
+	int (*remove)(struct store *store, struct store_change *change, const char *path,
+		      const char *name);
 
 	/* Gives the session up, as if STORE_LOST had just been told (it is not told), and makes a
 	 * new one. What the old one placed goes as soon as the service can be told, or when the

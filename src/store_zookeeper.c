@@ -414,6 +414,20 @@ static void discard(struct zookeeper_message *message)
 	}
 }
 
+/* The session is closed: what it did not answer will not be. */
+static void answer_outside(struct zookeeper_session *session)
+{
+	struct operation *operation, *next;
+
+	DL_FOREACH_SAFE (session->operations, operation, next) {
+		if (!operation->outside)
+			continue;
+		operation->outside = false;
+		operation->code = operation->list_code = ZCONNECTIONLOSS;
+		operation->conclude(operation);
+	}
+}
+
 static void deliver(struct store_zookeeper *store, struct zookeeper_message *message)
 {
 	struct operation *operation = (struct operation *)message;
@@ -422,7 +436,7 @@ static void deliver(struct store_zookeeper *store, struct zookeeper_message *mes
 
 	switch (message->kind) {
 	case MESSAGE_OPERATION:
-		if (operation->generation == store->generation) {
+		if (operation->generation == store->generation || operation->outside) {
 			operation->conclude(operation);
 			return;
 		}
@@ -440,6 +454,7 @@ static void deliver(struct store_zookeeper *store, struct zookeeper_message *mes
 		lose_session(store);
 		break;
 	case MESSAGE_CLOSED:
+		answer_outside((struct zookeeper_session *)message);
 		break;
 	}
 	discard(message);
@@ -515,6 +530,10 @@ static const struct store_ops store_zookeeper_ops = {
 	.watch = store_zookeeper_watch,
 	.withdraw = store_zookeeper_withdraw,
 	.prove = zookeeper_prove,
+	.look = zookeeper_look,
+	.read = zookeeper_read,
+	.write = zookeeper_write,
+	.remove = zookeeper_remove,
 	.renew = store_zookeeper_renew,
 	.describe = store_zookeeper_describe,
 	.close = store_zookeeper_close,

@@ -43,7 +43,8 @@ char *operation_cut(char *path, unsigned components)
 
 char *operation_znode(const struct store_zookeeper *store, const char *path, const char *name)
 {
-	char *lock = znode_path_encode(store->root, path);
+	char *lock = *path ? znode_path_encode(store->root, path)
+			   : strdup(*store->root ? store->root : "/");
 	char *claim;
 
 	if (!lock || !name)
@@ -54,9 +55,9 @@ char *operation_znode(const struct store_zookeeper *store, const char *path, con
 	return claim;
 }
 
-struct operation *operation_create(struct store_zookeeper *store, void *tag,
-				   void (*conclude)(struct operation *), const char *path,
-				   const char *name)
+struct operation *operation_new(struct store_zookeeper *store, void *tag,
+				void (*conclude)(struct operation *), const char *path,
+				const char *name)
 {
 	struct operation *operation = calloc(1, sizeof(*operation));
 	char *znode = path ? operation_znode(store, path, name) : strdup("/");
@@ -64,7 +65,6 @@ struct operation *operation_create(struct store_zookeeper *store, void *tag,
 	if (!operation || !znode) {
 		free(operation);
 		free(znode);
-		zookeeper_keeper_starve(store->keeper);
 		return NULL;
 	}
 	operation->message.kind = MESSAGE_OPERATION;
@@ -72,8 +72,19 @@ struct operation *operation_create(struct store_zookeeper *store, void *tag,
 	operation->generation = store->generation;
 	operation->tag = tag;
 	operation->conclude = conclude;
-	operation->code = ZCONNECTIONLOSS;
+	operation->code = operation->list_code = ZCONNECTIONLOSS;
 	operation->path = znode;
+	return operation;
+}
+
+struct operation *operation_create(struct store_zookeeper *store, void *tag,
+				   void (*conclude)(struct operation *), const char *path,
+				   const char *name)
+{
+	struct operation *operation = operation_new(store, tag, conclude, path, name);
+
+	if (!operation)
+		zookeeper_keeper_starve(store->keeper);
 	return operation;
 }
 

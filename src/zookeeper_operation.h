@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of the ZooKeeper store, for its own files: store_zookeeper.c (the table, the session
- * and most operations), zookeeper_place.c and zookeeper_prove.c (two of them) and
- * zookeeper_operation.c (what they share).
+ * and most operations), zookeeper_place.c, zookeeper_prove.c and zookeeper_look.c (the
+ * others) and zookeeper_operation.c (what they share).
  *
  * An operation makes one or more requests at once. Until all of them are answered it belongs to
  * ZooKeeper's completion thread, whose callbacks fill in the answers; the last of them posts the
@@ -43,8 +43,9 @@ struct operation {
 	void *tag;
 	/* Called when all requests are answered: delivers the event, or makes more requests. */
 	void (*conclude)(struct operation *operation);
-	char *path; /* znode of the claim (place: without its number), or of the lock (list) */
-	bool keep;  /* the client library may still call back: freed with the session only */
+	char *path;   /* znode of the claim (place: without its number), or of the lock (list) */
+	bool outside; /* its asker is answered even if its session is lost; nobody else is */
+	bool keep;    /* the client library may still call back: freed with the session only */
 	atomic_int waited; /* for so many answers */
 
 	/* Answers: */
@@ -52,7 +53,12 @@ struct operation {
 	int list_code;
 	struct names *names;
 
-	char *text; /* place() and amend(): to be written; watch(): what was read */
+	char *text; /* place(), amend() and write(): to be written; watch() and read(): what was */
+
+	/* read() and write() */
+	size_t text_bytes;
+	struct Stat stat;
+	int32_t version;
 
 	/* place() */
 	bool list;
@@ -91,6 +97,11 @@ struct store_zookeeper {
 	int64_t session_id;
 	int timeout_ms;
 };
+
+/* As operation_create(), but out of memory only the operation is not made. */
+struct operation *operation_new(struct store_zookeeper *store, void *tag,
+				void (*conclude)(struct operation *), const char *path,
+				const char *name);
 
 /* Makes an operation on the claim `name` of the lock `path`, or on the lock itself if that is NULL,
  * or on the server's root if both are. Out of memory, it returns NULL, and the session is given up:
@@ -146,6 +157,14 @@ void zookeeper_place(struct store *base, void *tag, const char *path, const stru
 
 /* prove() of the table. */
 void zookeeper_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count);
+
+/* look(), read(), write() and remove() of the table. */
+int zookeeper_look(struct store *base, struct store_look *look, const char *path);
+int zookeeper_read(struct store *base, struct store_read *read, const char *path, const char *name);
+int zookeeper_write(struct store *base, struct store_change *change, const char *path,
+		    const char *name, const char *text, uint32_t version);
+int zookeeper_remove(struct store *base, struct store_change *change, const char *path,
+		     const char *name);
 
 /* Frees what the operation has for that, if anything. */
 void zookeeper_prove_free(struct operation *operation);

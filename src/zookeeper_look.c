@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * look(), read(), write() and remove(): for who looks on and steers from outside. Unlike the
+ * operations of the engine they are answered even if their session is lost.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zookeeper_operation.h"
+
+#include "znode_path.h"
+
+/* ZooKeeper's own znodes, below its root. */
+#define RESERVED_NAME "zookeeper"
+
+/* Makes an operation that is answered to the asker whatever happens, and starts it. Returns 0 or
+ * -ENOMEM. */
+static int ask(struct store *base, void *asker, void (*send)(struct operation *),
+	       void (*conclude)(struct operation *), const char *path, const char *name,
+	       const char *text, int32_t version)
+{
+	struct operation *operation =
+		operation_new((struct store_zookeeper *)base, asker, conclude, path, name);
+
+	if (!operation)
+		return -ENOMEM;
+	operation->outside = true;
+	operation->version = version;
+	operation->text = text ? strdup(text) : NULL;
+	if (text && !operation->text) {
+		operation_free(operation);
+		return -ENOMEM;
+	}
+	operation_start(operation, send);
+	return 0;
+}
+
+static int outside_error(const struct operation *operation, int code, const char *doing)
+{
+	switch (code) {
+	case ZNONODE:
+		return -ENOENT;
+	case ZBADVERSION:
+		return -ESTALE;
+	case ZMARSHALLINGERROR:
+		return -ENOMEM;
+	default:
+		return operation_error(operation, code, doing);
+	}
+}
+
+/* look() */
+
+static void send_look(struct operation *operation)
+{
+	operation->waited = 1;
+	operation_made(operation,
+		       zoo_aget_children(operation->store->handle, operation->path, 0,
+					 operation_on_children, operation),
+		       &operation->list_code);
+}
+
+/* The names below the znode that are not claims, as components of lock paths. The strings are the
+ * caller's to free. Returns NULL when out of memory. */
+static char **decode_names(const struct operation *operation, size_t *ret_count)
+{
+	const struct names *names = operation->names;
+	char **decoded = calloc(names->count + 1, sizeof(*decoded));
+	const char *name = names->text;
+	struct claim_name claim;
+
+	*ret_count = 0;
+	for (size_t i = 0; decoded && i < names->count; i++, name += strlen(name) + 1) {
+		if (claim_name_parse(name, &claim) ||
+		    (!strcmp(operation->path, "/") && !strcmp(name, RESERVED_NAME)))
+			continue;
+		if (!znode_path_decode(name, &decoded[*ret_count]))
+			++*ret_count;
+	}
+	return decoded;
+}
+
+static void conclude_look(struct operation *operation)
+{
+	struct store_look *look = operation->tag;
+	struct store_entry *entries = NULL;
+	char **names = NULL;
+	size_t entries_count = 0, names_count = 0;
+	int error = outside_error(operation, operation->list_code, "cannot list");
+
+	if (!error) {
+		entries = operation_parse_queue(operation->names, &entries_count);
+		names = decode_names(operation, &names_count);
+		if (!entries || !names)
+			error = -ENOMEM;
+	}
+	if (error)
+		look->done(look, error, NULL, 0, NULL, 0);
+	else
+		look->done(look, 0, (const char *const *)names, names_count, entries,
+			   entries_count);
+	for (size_t i = 0; i < names_count; i++)
+		free(names[i]);
+	free(names);
+	free(entries);
+	operation_release(operation);
+}
+
+int zookeeper_look(struct store *base, struct store_look *look, const char *path)
+{
+	return ask(base, look, send_look, conclude_look, path, NULL, NULL, 0);
+}
+
+/* read() */
+
+static void on_got(int code, const char *value, int value_bytes, const struct Stat *stat,
+		   const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->code = code;
+	if (code == ZOK) {
+		operation->text_bytes = value_bytes > 0 ? (size_t)value_bytes : 0;
+		operation->text = malloc(operation->text_bytes + 1);
+		if (operation->text)
+			memcpy(operation->text, value_bytes > 0 ? value : "",
+			       operation->text_bytes);
+		else
+			operation->code = ZMARSHALLINGERROR;
+		operation->stat = *stat;
+	}
+	operation_answered(operation);
+}
+
+static void send_read(struct operation *operation)
+{
+	operation->waited = 1;
+	operation_made(operation,
+		       zoo_aget(operation->store->handle, operation->path, 0, on_got, operation),
+		       &operation->code);
+}
+
+static void conclude_read(struct operation *operation)
+{
+	struct store_read *read = operation->tag;
+	int error = outside_error(operation, operation->code, "cannot read");
+	struct store_claim claim = {
+		.data = operation->text,
+		.data_bytes = operation->text_bytes,
+		.since_ms = operation->stat.ctime,
+		.session = (uint64_t)operation->stat.ephemeralOwner,
+		.version = (uint32_t)operation->stat.version,
+	};
+
+	read->done(read, error, error ? NULL : &claim);
+	operation_release(operation);
+}
+
+int zookeeper_read(struct store *base, struct store_read *read, const char *path, const char *name)
+{
+	return ask(base, read, send_read, conclude_read, path, name, NULL, 0);
+}
+
+/* write() and remove() */
+
+static void on_written(int code, const struct Stat *stat, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->code = code;
+	operation_answered(operation);
+}
+
+static void on_removed(int code, const void *data)
+{
+	on_written(code, NULL, data);
+}
+
+static void send_write(struct operation *operation)
+{
+	operation->waited = 1;
+	operation_made(operation,
+		       zoo_aset(operation->store->handle, operation->path, operation->text,
+				(int)strlen(operation->text), operation->version, on_written,
+				operation),
+		       &operation->code);
+}
+
+static void send_remove(struct operation *operation)
+{
+	operation->waited = 1;
+	operation_made(
+		operation,
+		zoo_adelete(operation->store->handle, operation->path, -1, on_removed, operation),
+		&operation->code);
+}
+
+static void conclude_change(struct operation *operation)
+{
+	struct store_change *change = operation->tag;
+
+	change->done(change, outside_error(operation, operation->code, "cannot change"));
+	operation_release(operation);
+}
+
+int zookeeper_write(struct store *base, struct store_change *change, const char *path,
+		    const char *name, const char *text, uint32_t version)
+{
+	return ask(base, change, send_write, conclude_change, path, name, text, (int32_t)version);
+}
+
+int zookeeper_remove(struct store *base, struct store_change *change, const char *path,
+		     const char *name)
+{
+	return ask(base, change, send_remove, conclude_change, path, name, NULL, -1);
+}
