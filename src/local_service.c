@@ -17,15 +17,21 @@
 #include "claim_name.h"
 #include "local_service.h"
 
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 struct local_service *local_service_create(void)
 {
 	struct local_service *service = calloc(1, sizeof(*service));
-	struct timespec now;
 
 	/* Greater than what an earlier process could reach at one a nanosecond. */
-	clock_gettime(CLOCK_REALTIME, &now);
 	if (service != NULL)
-		service->stamp = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+		service->stamp = now_ms() * 1000000;
 	return service;
 }
 
@@ -49,7 +55,9 @@ struct queue *queue_find(const struct local_service *service, const char *path)
 
 bool local_service_is_empty(const struct local_service *service, const char *path)
 {
-	return queue_find(service, path) == NULL;
+	const struct queue *queue = queue_find(service, path);
+
+	return queue == NULL || queue->nodes == NULL;
 }
 
 void local_service_each(const struct local_service *service,
@@ -57,19 +65,20 @@ void local_service_each(const struct local_service *service,
 {
 	const struct queue *queue;
 
-	for (queue = service->queues; queue != NULL; queue = queue->hh.next)
-		visit(context, queue->path);
+	for (queue = service->queues; queue != NULL; queue = queue->hh.next) {
+		if (queue->nodes != NULL)
+			visit(context, queue->path);
+	}
 }
 
-struct queue *queue_create(struct local_service *service, const char *path)
+static struct queue *queue_create(struct local_service *service, const char *path,
+				  size_t path_bytes)
 {
-	size_t path_bytes = strlen(path) + 1;
-	struct queue *queue = calloc(1, sizeof(*queue) + path_bytes);
+	struct queue *queue = calloc(1, sizeof(*queue) + path_bytes + 1);
 
 	if (queue == NULL)
 		return NULL;
 	queue->service = service;
-	queue->next_sequence = (uint32_t)service->first_sequence;
 	memcpy(queue->path, path, path_bytes);
 	HASH_ADD_STR(service->queues, path, queue);
 	if (queue->hh.tbl == NULL) {
@@ -79,12 +88,57 @@ struct queue *queue_create(struct local_service *service, const char *path)
 	return queue;
 }
 
+/* How long the path above is; that of "" is above all. */
+static size_t path_above(const char *path, size_t path_bytes)
+{
+	const char *slash = memrchr(path, '/', path_bytes);
+
+	return slash != NULL ? (size_t)(slash - path) : 0;
+}
+
+/* Goes upwards until there is a queue already. */
+struct queue *queue_open(struct local_service *service, const char *path)
+{
+	struct queue *first = NULL, *below = NULL, *queue;
+	size_t path_bytes = strlen(path);
+
+	for (;;) {
+		HASH_FIND(hh, service->queues, path, path_bytes, queue);
+		bool found = queue != NULL;
+		if (!found)
+			queue = queue_create(service, path, path_bytes);
+		if (queue == NULL)
+			break;
+		if (first == NULL)
+			first = queue;
+		if (below != NULL) {
+			below->above = queue;
+			DL_APPEND(queue->below, below);
+			queue->below_count++;
+		}
+		if (found || path_bytes == 0)
+			return first;
+		below = queue;
+		path_bytes = path_above(path, path_bytes);
+	}
+	if (first != NULL)
+		queue_remove_if_empty(first);
+	return NULL;
+}
+
 void queue_remove_if_empty(struct queue *queue)
 {
-	if (queue->nodes != NULL)
-		return;
-	HASH_DEL(queue->service->queues, queue);
-	free(queue);
+	struct queue *above;
+
+	for (; queue != NULL && queue->nodes == NULL && queue->below == NULL; queue = above) {
+		above = queue->above;
+		if (above != NULL) {
+			DL_DELETE(above->below, queue);
+			above->below_count--;
+		}
+		HASH_DEL(queue->service->queues, queue);
+		free(queue);
+	}
 }
 
 /* What to read at the next turn of the loop. The write cannot fail: the counter is at most 1. */
@@ -110,7 +164,16 @@ void answer_free(struct answer *answer)
 		return; /* a part of its store */
 	free(answer->snapshot);
 	free(answer->text);
+	for (size_t i = 0; i < answer->names_count; i++)
+		free(answer->names[i]);
+	free(answer->names);
 	free(answer);
+}
+
+bool answer_is_for_outside(const struct answer *answer)
+{
+	return answer->kind == ANSWER_LOOKED || answer->kind == ANSWER_CLAIM ||
+	       answer->kind == ANSWER_CHANGED;
 }
 
 void answer_queue(struct answer *answer)
@@ -199,6 +262,7 @@ int node_amend(struct node *node, const char *text)
 	}
 	free(node->text);
 	node->text = copy;
+	node->version++;
 	return 0;
 
 out_of_memory:
@@ -217,6 +281,9 @@ struct node *node_create(struct local_store *store, struct queue *queue,
 	struct node *node;
 	bool named;
 
+	/* As the counter of a container znode, which goes when it is empty. */
+	if (queue->nodes == NULL)
+		queue->next_sequence = (uint32_t)queue->service->first_sequence;
 	claim_name_format(prefix, name);
 	snprintf(full, sizeof(full), "%s%010d", prefix, (int32_t)queue->next_sequence);
 	node = calloc(1, sizeof(*node) + strlen(full) + 1);
@@ -225,6 +292,8 @@ struct node *node_create(struct local_store *store, struct queue *queue,
 	strcpy(node->name, full);
 	node->queue = queue;
 	node->store = store;
+	node->session = store->session;
+	node->since_ms = now_ms();
 	node->text = strdup(text);
 	if (node->text == NULL)
 		goto out_of_memory;

@@ -35,9 +35,14 @@ static void session_end(struct local_store *store)
 		queue_remove_if_empty(queue);
 	}
 	DL_FOREACH_SAFE (store->answers, answer, next) {
+		if (answer_is_for_outside(answer)) {
+			answer->error = -ECONNRESET;
+			continue;
+		}
 		DL_DELETE(store->answers, answer);
 		answer_free(answer);
 	}
+	store->session = ++store->service->sessions;
 }
 
 void store_local_expire(struct store *base)
@@ -79,9 +84,7 @@ static void on_place(struct store *base, void *tag, const char *path, const stru
 
 	if (answer == NULL)
 		return;
-	queue = queue_find(store->service, path);
-	if (queue == NULL)
-		queue = queue_create(store->service, path);
+	queue = queue_open(store->service, path);
 	if (queue != NULL)
 		node = node_create(store, queue, name, text);
 	if (node != NULL) {
@@ -107,7 +110,7 @@ static void on_list(struct store *base, void *tag, const char *path, bool sync)
 		return;
 	queue = queue_find(store->service, path);
 	answer->snapshot = snapshot_create(queue);
-	if (queue != NULL && answer->snapshot == NULL)
+	if (queue != NULL && queue->nodes != NULL && answer->snapshot == NULL)
 		answer->error = -EIO;
 	answer_queue(answer);
 }
@@ -205,6 +208,11 @@ static void deliver(const struct local_store *store, const struct answer *answer
 		events->on_proved(store->context, answer->tag, answer->error, answer->text,
 				  answer->stamp);
 		break;
+	case ANSWER_LOOKED:
+	case ANSWER_CLAIM:
+	case ANSWER_CHANGED:
+		local_deliver_outside(answer);
+		break;
 	}
 }
 
@@ -285,6 +293,12 @@ static void on_close(struct store *base)
 	struct local_store *store = local_store(base);
 
 	session_end(store);
+	while (store->answers != NULL) {
+		struct answer *answer = store->answers;
+
+		DL_DELETE(store->answers, answer);
+		answer_free(answer);
+	}
 	close(store->descriptor);
 	free(store);
 }
@@ -298,6 +312,10 @@ static const struct store_ops local_ops = {
 	.watch = on_watch,
 	.withdraw = on_withdraw,
 	.prove = on_prove,
+	.look = local_look,
+	.read = local_read,
+	.write = local_write,
+	.remove = local_remove,
 	.renew = on_renew,
 	.describe = on_describe,
 	.close = on_close,
@@ -319,6 +337,7 @@ int store_local_open(struct local_service *service, const struct store_events *e
 	}
 	store->store.ops = &local_ops;
 	store->service = service;
+	store->session = ++service->sessions;
 	store->events = events;
 	store->context = context;
 	store->connected.kind = ANSWER_CONNECTED;
