@@ -124,6 +124,7 @@ static void lose_all(struct engine *engine)
 {
 	struct lock *lock, *next;
 	engine->beating = false;
+	engine->overseen = 0;
 	lease_begin(&engine->lease, engine->lease.timeout_ms);
 	engine->session_number = next_session_number(engine->session_number);
 	HASH_ITER (hh, engine->locks, lock, next) {
@@ -202,6 +203,7 @@ void engine_beat(struct engine *engine)
 	engine->beating = true;
 	engine->sent_ms = engine->now_ms;
 	lease_beat(&engine->lease, engine->now_ms);
+	engine_oversee(engine);
 	engine->store->ops->prove(engine->store, NULL, proofs,
 				  engine_collect_proofs(engine, proofs));
 }

@@ -11,6 +11,7 @@
  *   engine_deadlock.c  who waits for whom in a cycle
  *   engine_test.c   F_GETLK: what a wish would conflict with
  *   engine_proof.c  whether what is held still is, and tokens
+ *   engine_steer.c  who asks holders for their locks, or takes them away
  *   engine_store.c  what the store tells: answers and lists
  *   engine_session.c  the session and its lease
  *
@@ -98,6 +99,9 @@ struct claim {
 	bool careful;	 /* ours: stood behind a foreign claim of record locks */
 	bool may_wait;	 /* see judged */
 	bool fresh;	 /* ours, not blocked: no list is needed to be sure of that (any more) */
+	bool overseen;	 /* ours: there is a watch for its orders */
+	bool orders;	 /* no claim, but that watch of one that is overseen; in lock->watched */
+	bool revoked;	 /* ours: somebody has asked for it, and its holder was told */
 
 	int32_t waits_for;    /* for the claim of that number */
 	int pid;	      /* of who asked */
@@ -231,6 +235,7 @@ struct engine {
 	uint32_t searches;    /* for cycles, so far */
 	uint32_t proof_round; /* of heartbeats: each brings along claims that had no turn in it */
 	uint64_t grants;      /* so far */
+	size_t overseen;      /* claims */
 };
 
 /* engine.c */
@@ -450,6 +455,17 @@ void proofs_forget_file(const struct owner *file);
 size_t engine_collect_proofs(struct engine *engine, struct store_proof *proofs);
 
 void engine_on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp);
+
+/* engine_steer.c */
+
+/* Watches claims that have been held for a while, for what others write into their data. */
+void engine_oversee(struct engine *engine);
+
+/* The data of a claim that is overseen has been read. */
+void orders_read(const struct claim *orders, const char *text);
+
+/* Such a watch is over. */
+void orders_end(const struct claim *orders);
 
 /* engine_session.c */
 

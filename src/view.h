@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A view of queues as they are in the store, of all hosts and of clients of other kinds, as text.
- * Only looks: the engine knows nothing of it. At most VIEW_READS_MAX questions to the store are under
- * way at a time, so that the requests of locks that come meanwhile wait for no more than those.
+ * Only looks: the engine knows nothing of it. At most VIEW_READS_MAX questions to the store are
+ * under way at a time, so that the requests of locks that come meanwhile wait for no more than
+ * those.
  *
  * The text has a line for the lock and one for each of its claims, in the order of the queue:
  *
  *     lock=cron/backup claims=2 holders=1
- *     position=1 state=held mode=exclusive kind=flock host=web1 pid=4711 uid=0 command=flock since=1795305254 client=dlockfs session=0x10000c19ba40000 claim=_c_...
- *     position=2 state=waiting mode=shared kind=record ranges=r0-63 ...
+ *     position=1 state=held mode=exclusive kind=flock host=web1 pid=4711 uid=0 command=flock
+ * since=1795305254 client=dlockfs session=0x10000c19ba40000 claim=_c_... position=2 state=waiting
+ * mode=shared kind=record ranges=r0-63 ...
  *
  * Keys come in this order; one whose value is not known is left out; later versions may add more.
  * `state` follows from the queue: a claim waits if an earlier one of another owner conflicts with
  * it, or if its data says so. `since` is when the claim was placed, in seconds since 1970 by the
  * clock of the service. `client` is dlockfs, or other: then there is no more than mode, since,
- * session and claim. Values have no spaces: bytes that are not printable ASCII, and '%' and ' ', are
- * written as %XX. What is not well-formed in the data of a claim, or longer than 1 KiB, is left out.
+ * session and claim. Values have no spaces: bytes that are not printable ASCII, and '%' and ' ',
+ * are written as %XX. What is not well-formed in the data of a claim, or longer than 1 KiB, is left
+ * out.
  *
  * Loop thread only; nothing here blocks.
  */

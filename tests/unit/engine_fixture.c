@@ -47,11 +47,19 @@ static void on_lost(void *context, void *owner_cookie)
 	assert_int_equal(file->lost, 1);
 }
 
+static void on_revoked(void *context, void *owner_cookie)
+{
+	struct file *file = owner_cookie;
+
+	file->revoked++;
+}
+
 const struct engine_events file_events = {
 	.on_decided = on_decided,
 	.on_tested = on_tested,
 	.on_proved = on_proved,
 	.on_lost = on_lost,
+	.on_revoked = on_revoked,
 };
 
 /* The foreign client. */
@@ -176,6 +184,13 @@ void foreign_withdraw(struct world *world, const char *path, size_t place)
 	assert_true(place < queue_length(world, path));
 	world->foreign->ops->withdraw(world->foreign, NULL, path, world->names[place],
 				      world->claims[place].sequence);
+	world->foreign->ops->dispatch(world->foreign);
+}
+
+void foreign_write(struct world *world, const char *path, size_t place, const char *data)
+{
+	assert_true(place < queue_length(world, path));
+	world->foreign->ops->amend(world->foreign, NULL, path, world->names[place], data);
 	world->foreign->ops->dispatch(world->foreign);
 }
 

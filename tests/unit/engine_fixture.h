@@ -67,6 +67,7 @@ struct file {
 	struct proof *proof;
 	uint64_t token; /* by the last proof */
 	int lost;
+	int revoked;
 	int decisions; /* of the last call: 0 or 1 */
 	int result;
 	bool in_the_way; /* by the last test: something is, namely */
@@ -132,6 +133,7 @@ size_t queue_length(struct world *world, const char *path);
 const char *queue_text(struct world *world, const char *path);
 
 /* What the foreign client does. */
+void foreign_write(struct world *world, const char *path, size_t place, const char *data);
 void foreign_place(struct world *world, const char *path, enum claim_mode mode);
 void foreign_withdraw(struct world *world, const char *path, size_t place);
 
