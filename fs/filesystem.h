@@ -5,6 +5,7 @@
  *   filesystem.c  life of the file system, what the engine tells it, time
  *   inode.c       names, directories and files
  *   handle.c      open files
+ *   holder.c      who holds, to be sent a signal
  *   parked.c      requests that are answered later
  *   op_name.c     lookup, mkdir, rmdir, unlink, and what a lock directory refuses
  *   op_file.c     attributes and the small text
