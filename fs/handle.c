@@ -14,13 +14,16 @@
 /* The open files of one path that have an owner in the engine. */
 struct owning {
 	struct handle *handles;
+	struct holders holders;
 	UT_hash_handle by_path;
 	char path[];
 };
 
 static struct owning *find_owning(const struct handle *handle)
 {
-	struct owning *owning;
+	struct owning *owning = handle->owning;
+	if (owning != NULL)
+		return owning;
 	const char *path = handle->inode->path;
 	HASH_FIND(by_path, handle->filesystem->owning, path, strlen(path), owning);
 	return owning;
@@ -76,6 +79,7 @@ void handle_close(struct handle *handle)
 	struct filesystem *filesystem = handle->filesystem;
 
 	parked_refuse_all(handle, -EINTR);
+	holder_leave_all(handle);
 	if (handle->owner != NULL) {
 		engine_owner_close(handle->owner);
 		DL_DELETE2(handle->owning->handles, handle, owning_prev, owning_next);
@@ -91,6 +95,7 @@ void handle_close(struct handle *handle)
 void handle_fence(struct handle *handle)
 {
 	handle->fenced = true;
+	holder_tell_lost(handle);
 	if (handle->poll == NULL)
 		return;
 	fuse_lowlevel_notify_poll(handle->poll); /* takes no lock of the file system */
@@ -120,6 +125,7 @@ int handle_own(struct handle *handle)
 		free_owning_if_unused(filesystem, owning);
 		return -ENOMEM;
 	}
+	owning->holders.signal = (int)policy.on_lost;
 	handle->owning = owning;
 	DL_APPEND2(owning->handles, handle, owning_prev, owning_next);
 	return 0;
@@ -131,4 +137,10 @@ struct owner *handle_any_owner(const struct handle *handle)
 		return handle->owner;
 	const struct owning *owning = find_owning(handle);
 	return owning != NULL ? owning->handles->owner : NULL;
+}
+
+struct holders *handle_holders(const struct handle *handle)
+{
+	struct owning *owning = find_owning(handle);
+	return owning != NULL ? &owning->holders : NULL;
 }

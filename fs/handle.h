@@ -7,6 +7,7 @@
 #define DLOCKFS_HANDLE_H
 
 #include "filesystem.h"
+#include "holder.h"
 
 struct parked;
 
@@ -18,7 +19,9 @@ struct handle {
 	struct owner *owner;   /* in the engine; NULL until the first lock is asked for */
 	struct owning *owning; /* what else of its path has an owner, once it has one itself */
 	struct handle *owning_prev, *owning_next;
-	struct parked *parked; /* its requests that are answered later */
+	struct parked *parked;	/* its requests that are answered later */
+	struct holder *holders; /* who holds through it: holder.c */
+	bool holder_unseen;	/* told that one of them cannot be sent a signal */
 	/* While an exclusive open is on its way: */
 	struct parked *exclusive;
 	struct handle *opening_prev, *opening_next; /* in inode->opening */
@@ -37,7 +40,8 @@ struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, i
 /* Closes the file: what it holds is released, what it waits for withdrawn. */
 void handle_close(struct handle *handle);
 
-/* The handle has lost a lock: of no use from now on, and whoever polls it is told. */
+/* The handle has lost a lock: of no use from now on. Who holds through it gets the signal of the
+ * configuration, whoever polls it is told. */
 void handle_fence(struct handle *handle);
 
 /* The handle that the kernel means; NULL if there is none. */
@@ -49,5 +53,8 @@ int handle_own(struct handle *handle);
 /* The owner of the handle, or else any of its path, also where the name was taken away and made
  * anew: that is the same lock. NULL: nobody has asked for a lock through one. */
 struct owner *handle_any_owner(const struct handle *handle);
+
+/* Who holds the lock at the path of the handle, for holder.c; NULL: as above. */
+struct holders *handle_holders(const struct handle *handle);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 
 #include "config.h"
 #include "daemon.h"
@@ -32,6 +33,17 @@ struct daemon {
 	struct loop loop;
 	char *mountpoint;
 };
+
+/* Each process that is to be sent a signal takes a descriptor (holder.h). */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+		log_warning("raising the limit of open files: %m");
+}
 
 static int open_engine(struct daemon *daemon)
 {
@@ -109,6 +121,7 @@ static int run(struct daemon *daemon)
 			goto cleanup;
 	}
 	loop_block_signals();
+	raise_descriptor_limit();
 	what = "starting";
 	error = open_engine(daemon);
 	if (error != 0)
@@ -145,7 +158,7 @@ static int run(struct daemon *daemon)
 		notifier_stop(filesystem->notifier);
 	}
 	notifier_destroy(filesystem->notifier);
-	filesystem_refuse_waiters(filesystem);
+	filesystem_stop(filesystem);
 cleanup_mount:
 	/* The kernel is cut off before the claims are given back: nobody may go on believing. */
 	mount_end(filesystem);

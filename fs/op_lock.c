@@ -87,6 +87,9 @@ void op_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, int 
 	default:
 		fuse_reply_err(req, EINVAL);
 	}
+	/* Released, or given up for another mode that is not granted yet. */
+	if (handle->owner != NULL && !engine_owner_holds(handle->owner))
+		holder_leave_file(handle);
 }
 
 /* Record locks */
@@ -131,6 +134,8 @@ static void lock_range(fuse_req_t req, struct handle *handle, uint64_t process, 
 
 	if (parked == NULL)
 		return;
+	parked->process = process;
+	parked->pid = pid;
 	claim_text_format(req, LOCK_KIND_RECORD, range.mode, text);
 	int error = engine_lock_range(handle->owner, process, range, waits, &caller, parked,
 				      &parked->claim);
@@ -148,6 +153,8 @@ static void unlock_range(fuse_req_t req, struct handle *handle, uint64_t process
 		error = handle_own(handle);
 	if (error == 0 && handle->owner != NULL)
 		error = engine_unlock_range(handle->owner, process, span);
+	if (handle->owner != NULL && engine_ranges(handle->owner, process) == NULL)
+		holder_leave_ranges(handle, process);
 	fuse_reply_err(req, error == -ENOMEM ? ENOLCK : -error);
 }
 

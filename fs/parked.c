@@ -97,6 +97,10 @@ void parked_decide(struct parked *parked, int result)
 			return;
 		}
 	}
+	if (result == 0 && parked->kind == PARKED_RECORD)
+		holder_take_range(handle, parked->process, parked->pid);
+	else if (result == 0)
+		holder_take_file(handle, fuse_req_ctx(parked->req)->pid);
 	answer(parked, result);
 	parked_free(parked);
 }

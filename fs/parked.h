@@ -27,8 +27,10 @@ struct parked {
 	struct claim *claim; /* in the engine, */
 	struct proof *proof; /* for FSYNC and TOKEN */
 	enum parked_kind kind;
-	bool decided; /* an exclusive open whose decision came first: */
-	int result;   /* 0 or -errno */
+	uint64_t process; /* for RECORD: whose range, as the kernel calls the lock owner, */
+	pid_t pid;	  /* and who called */
+	bool decided;	  /* an exclusive open whose decision came first: */
+	int result;	  /* 0 or -errno */
 };
 
 /* Returns NULL when out of memory. */

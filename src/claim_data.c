@@ -17,6 +17,8 @@
 #define FORMAT_LINE "format=1\n"
 #define RANGES_KEY  "ranges="
 #define WAITS_KEY   "waits="
+#define REVOKE_KEY  "revoke="
+#define BREAK_KEY   "break="
 
 static const char mode_letters[] = {[CLAIM_SHARED] = 'r', [CLAIM_EXCLUSIVE] = 'w'};
 
@@ -157,4 +159,49 @@ int claim_data_parse(const char *text, struct claim_data *ret)
 	else
 		*ret = data;
 	return error;
+}
+
+/* Copies the value of the last line of that key, if there is one, with anything strange as '?'. */
+static bool read_who(const char *text, const char *key, char who[CLAIM_DATA_WHO_BYTES])
+{
+	const char *line = text, *end;
+	bool found = false;
+
+	for (; (end = strchr(line, '\n')); line = end + 1) {
+		size_t used = 0;
+
+		if (strncmp(line, key, strlen(key)) != 0)
+			continue;
+		for (const char *at = line + strlen(key); at < end; at++)
+			if (used < CLAIM_DATA_WHO_BYTES - 1)
+				who[used++] = (char)(*at > ' ' && *at < 0x7f ? *at : '?');
+		who[used] = '\0';
+		found = true;
+	}
+	return found;
+}
+
+enum claim_order claim_data_order(const char *text, char who[CLAIM_DATA_WHO_BYTES])
+{
+	if (strcmp(text, CLAIM_DATA_CURATOR_REVOKE) == 0) {
+		snprintf(who, CLAIM_DATA_WHO_BYTES, "another-client");
+		return CLAIM_ORDER_REVOKE;
+	}
+	if (strncmp(text, FORMAT_LINE, strlen(FORMAT_LINE)) != 0)
+		return CLAIM_ORDER_NONE;
+	if (read_who(text, BREAK_KEY, who))
+		return CLAIM_ORDER_BREAK;
+	return read_who(text, REVOKE_KEY, who) ? CLAIM_ORDER_REVOKE : CLAIM_ORDER_NONE;
+}
+
+char *claim_data_add_order(const char *text, enum claim_order order, const char *who)
+{
+	char *result;
+
+	if (strncmp(text, FORMAT_LINE, strlen(FORMAT_LINE)) != 0)
+		return order == CLAIM_ORDER_REVOKE ? strdup(CLAIM_DATA_CURATOR_REVOKE) : NULL;
+	if (asprintf(&result, "%s%s%s\n", text, order == CLAIM_ORDER_BREAK ? BREAK_KEY : REVOKE_KEY,
+		     who) < 0)
+		return NULL;
+	return result;
 }

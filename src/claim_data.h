@@ -7,11 +7,14 @@
  *     host=...            and more about who asked, by the one who asked (fs/claim_text.c)
  *     ranges=w0-63,r100-199,w4096-9223372036854775807
  *     waits=12
+ *     revoke=root@web1
  *
  * `ranges` is there for record locks: what the claim covers, in order, "w" exclusive and "r"
  * shared, both offsets inclusive. Always a part of the span in its name, and it only ever becomes
  * less. `waits`: the claim is not held, and the one of that number blocks it, or did; one that may
  * be in the way of others says so (engine_queue.c). Without it, nothing is said about that.
+ * `revoke` is added by whoever asks the holder to release the lock, `break` by whoever is about to
+ * take the claim away: both say who that is, for logs, and are read by the holder's host.
  *
  * Unknown lines are skipped. Data of another format, or without a valid first line, says nothing
  * here: the claim covers the whole span of its name in the mode of its name. Any thread.
@@ -21,12 +24,20 @@
 
 #include "range_set.h"
 
+/* What the Revoker of Apache Curator puts in place of the data of a claim. */
+#define CLAIM_DATA_CURATOR_REVOKE "__REVOKE__"
+
+#define CLAIM_DATA_WHO_BYTES 128
+
 struct claim_data {
 	bool has_ranges;
 	struct range_set ranges; /* to be freed by the caller if has_ranges */
 	bool waits;
 	int32_t waits_for; /* a sequence number */
 };
+
+/* What somebody who steers from outside has put into the data of a claim. */
+enum claim_order { CLAIM_ORDER_NONE, CLAIM_ORDER_REVOKE, CLAIM_ORDER_BREAK };
 
 /* Returns the text of the asker (its lines, "format=1" first, each ended by a newline), followed by
  * the lines for what *data has. To be freed by the caller; NULL: out of memory. */
@@ -36,5 +47,14 @@ char *claim_data_format(const char *asker, const struct claim_data *data);
  * ranges, or ranges out of order, overlapping, without an end, beyond the offsets; a number that is
  * none) is as if it were not there. */
 int claim_data_parse(const char *text, struct claim_data *ret);
+
+/* What is wanted of the holder, and in `who` by whom: printable ASCII without spaces. A break wins
+ * over a revoke. */
+enum claim_order claim_data_order(const char *text, char who[CLAIM_DATA_WHO_BYTES]);
+
+/* The data of a claim with the line of an order added. Of a claim whose data is of another format,
+ * what Curator would put there. To be freed; NULL: out of memory, or a break of such a claim, for
+ * which there is no word. */
+char *claim_data_add_order(const char *text, enum claim_order order, const char *who);
 
 #endif

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +54,8 @@ const struct config_key config_keys[] = {
 	 "fcntl fails with ENOLCK if the process would hold more byte ranges, in all files"},
 	{"locks", "file_ranges", NUMBER, IN_POLICY(file_ranges), 1, FILE_RANGES_MAX, "16384",
 	 "fcntl fails with ENOLCK if this host would hold more byte ranges in the file"},
+	{"locks", "on_lost", EIO_OR_SIGNAL, IN_POLICY(on_lost), 0, 0, "eio",
+	 "what a process gets that has lost its lock: EIO alone, or this signal too"},
 };
 
 const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
@@ -100,6 +103,10 @@ static void describe_expected(const struct config_key *key, char *text, size_t t
 	case YES_OR_NO:
 		snprintf(text, text_bytes, "yes or no");
 		break;
+	case EIO_OR_SIGNAL:
+		snprintf(text, text_bytes,
+			 "eio, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGKILL, SIGUSR1 or SIGUSR2");
+		break;
 	case DIRECTORIES:
 		snprintf(text, text_bytes, "paths below the mount, divided by blanks");
 		break;
@@ -146,6 +153,27 @@ static bool parse_plain(const char *text, int base, int64_t *ret)
 	const char *end = parse_number(text, base, ret);
 
 	return end && *end == '\0';
+}
+
+/* What on_lost may be: for programs that end at it, cannot but end, or act on it. */
+static const struct {
+	const char *name;
+	int number;
+} signals[] = {{"eio", 0},	     {"SIGHUP", SIGHUP},   {"SIGINT", SIGINT},
+	       {"SIGQUIT", SIGQUIT}, {"SIGTERM", SIGTERM}, {"SIGKILL", SIGKILL},
+	       {"SIGUSR1", SIGUSR1}, {"SIGUSR2", SIGUSR2}};
+
+#define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
+
+static bool parse_signal(const char *text, int64_t *ret)
+{
+	for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+		if (strcmp(text, signals[i].name) == 0) {
+			*ret = signals[i].number;
+			return true;
+		}
+	}
+	return false;
 }
 
 static bool is_directory_path(const char *path)
@@ -246,6 +274,8 @@ static bool parse_number_value(const struct config_key *key, const char *text, i
 		*ret = strcmp(text, "yes") == 0;
 		valid = *ret || strcmp(text, "no") == 0;
 		break;
+	case EIO_OR_SIGNAL:
+		return parse_signal(text, ret);
 	case DURATION_OR_FOREVER:
 		if (strcmp(text, "forever") == 0) {
 			*ret = CONFIG_FOREVER;

@@ -14,7 +14,8 @@
  * The file: `key = value`, one a line, blanks around ignored; comments begin a line with '#' or
  * ';', or follow a value as " ; ...". Each section stands once, each key once in its section, a
  * line with a key has at most 197 bytes (inih's limit). Values: durations are a whole number with a
- * unit (ms, s, m, h, d): "15s"; numbers are decimal; switches are yes or no.
+ * unit (ms, s, m, h, d): "15s"; numbers are decimal; switches are yes or no; signals have their
+ * full names: "SIGTERM".
  *
  * Not thread-safe; used before the loop starts, read-only after.
  */
@@ -40,6 +41,7 @@ struct lock_policy {
 	/* Record locks fail with ENOLCK beyond: */
 	int64_t process_ranges; /* so many ranges of one process, in all files of this host */
 	int64_t file_ranges;	/* so many ranges in one file, of all processes of this host */
+	int64_t on_lost; /* the signal for a process that has lost its lock; 0: none, EIO alone */
 };
 
 struct config_section; /* one [locks "pattern"] */

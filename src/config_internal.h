@@ -13,7 +13,16 @@
 /* Enough for any text of a value's error. */
 #define CONFIG_WHY_BYTES 768
 
-enum config_type { DURATION, DURATION_OR_FOREVER, NUMBER, MODE, YES_OR_NO, DIRECTORIES, STORE_URL };
+enum config_type {
+	DURATION,
+	DURATION_OR_FOREVER,
+	NUMBER,
+	MODE,
+	YES_OR_NO,
+	EIO_OR_SIGNAL,
+	DIRECTORIES,
+	STORE_URL
+};
 
 struct config_key {
 	const char *section;

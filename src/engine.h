@@ -74,6 +74,16 @@ struct engine_events {
 	 * session is over or the claim was taken away. Comes once for an open file; from now on
 	 * everything that is asked for through it is -EIO. */
 	void (*on_lost)(void *context, void *owner_cookie);
+
+	/* Somebody asks that what was locked through the open file be released. Comes once for each
+	 * grant. */
+	void (*on_revoked)(void *context, void *owner_cookie);
+};
+
+/* What somebody wants who steers from outside. */
+enum engine_order {
+	ENGINE_REVOKE, /* the holder is asked to release the lock */
+	ENGINE_BREAK,  /* the claim is taken away: its holder has lost the lock, or waits anew */
 };
 
 struct engine_counts {
@@ -179,6 +189,12 @@ int engine_prove(struct owner *file, bool token, void *cookie, struct proof **re
 
 /* Takes the question back: no answer follows. */
 void engine_cancel_proof(struct proof *proof);
+
+/* Carries out what is wanted of a claim of this host, and logs who wants it. Returns 0; -ENOENT no
+ * claim of this host that is held, or waits, has that name; -EINVAL it cannot be revoked, because
+ * it waits. */
+int engine_steer(struct engine *engine, const char *path, const char *name, enum engine_order order,
+		 const char *who);
 
 /* Releases what the owner holds by flock. Returns 0 (also if there was nothing), or -EIO if the
  * owner has lost a lock. */

@@ -150,6 +150,8 @@ void claim_start_over(struct claim *claim)
 	claim->name = NULL;
 	claim->state = CLAIM_WANTED;
 	claim->says_waits = claim->careful = claim->fresh = claim->amended = false;
+	claim->overseen = claim->revoked = false;
+	claim->proof_round = 0;
 	claim->list_wanted = 0;
 	if (claim->coverage != NULL) {
 		claim->coverage->cycle_list = 0;

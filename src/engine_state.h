@@ -11,6 +11,7 @@
  *   engine_deadlock.c  who waits for whom in a cycle
  *   engine_test.c   F_GETLK: what a wish would conflict with
  *   engine_proof.c  whether what is held still is, and tokens
+ *   engine_steer.c  who asks holders for their locks, or takes them away
  *   engine_store.c  what the store tells: answers and lists
  *   engine_session.c  the session and its lease
  *
@@ -98,6 +99,9 @@ struct claim {
 	bool careful;	 /* ours: stood behind a foreign claim of record locks */
 	bool may_wait;	 /* see judged */
 	bool fresh;	 /* ours, not blocked: no list is needed to be sure of that (any more) */
+	bool overseen;	 /* ours: there is a watch for its orders */
+	bool orders;	 /* no claim, but that watch of one that is overseen; in lock->watched */
+	bool revoked;	 /* ours: somebody has asked for it, and its holder was told */
 
 	int32_t waits_for;    /* for the claim of that number */
 	int pid;	      /* of who asked */
@@ -214,8 +218,11 @@ struct engine {
 	bool stopping; /* grants nothing any more */
 	enum store_session session;
 	struct lease lease;
-	bool beating;	 /* a heartbeat is under way, */
-	int64_t sent_ms; /* sent at this time */
+	bool beating;	      /* a heartbeat is under way, */
+	int64_t sent_ms;      /* sent at this time */
+	int64_t suspended_ms; /* since when the session is */
+	int64_t nudged_ms;    /* when the store was nudged last; INT64_MIN: never */
+	int64_t nudge_ms;     /* when it will be, unless it answers; INT64_MAX: it will not */
 	int64_t now_ms;
 	int64_t retry_ms; /* when to send again what failed; INT64_MAX: nothing did */
 	struct lock *locks;
@@ -231,6 +238,7 @@ struct engine {
 	uint32_t searches;    /* for cycles, so far */
 	uint32_t proof_round; /* of heartbeats: each brings along claims that had no turn in it */
 	uint64_t grants;      /* so far */
+	size_t overseen;      /* claims */
 };
 
 /* engine.c */
@@ -451,6 +459,17 @@ size_t engine_collect_proofs(struct engine *engine, struct store_proof *proofs);
 
 void engine_on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp);
 
+/* engine_steer.c */
+
+/* Watches claims that have been held for a while, for what others write into their data. */
+void engine_oversee(struct engine *engine);
+
+/* The data of a claim that is overseen has been read. */
+void orders_read(const struct claim *orders, const char *text);
+
+/* Such a watch is over. */
+void orders_end(const struct claim *orders);
+
 /* engine_session.c */
 
 /* Whether locks may be granted now: the session is known to live and the store answers. */
@@ -464,6 +483,12 @@ void engine_judge_lease(struct engine *engine);
 
 /* Sends a heartbeat if one is due. */
 void engine_beat(struct engine *engine);
+
+/* Nudges a store that does not answer, and gives up a session that stays without a connection. */
+void engine_mind_silence(struct engine *engine);
+
+/* When engine_mind_silence() is needed; INT64_MAX if it is not. */
+int64_t engine_silence_deadline(const struct engine *engine);
 
 /* Makes the next one due at once. */
 void engine_hurry_beat(struct engine *engine);

@@ -311,6 +311,12 @@ static void on_read(void *context, void *tag, const char *text)
 	claim->read = false;
 	if (text == NULL)
 		return;
+	if (claim->orders) {
+		orders_read(claim, text);
+		engine_settle(engine);
+		lock_free_if_unused(lock);
+		return;
+	}
 	if (note_data(claim, text) < 0) {
 		log_error("%s: out of memory to read claim %s", lock->path, claim->name);
 		return; /* it covers what its name says, until it says something else */
@@ -360,6 +366,8 @@ static void on_watched(void *context, void *tag, int error)
 	struct lock *lock = claim->lock;
 
 	claim->sent = claim->read = false;
+	if (claim->orders)
+		orders_end(claim);
 	if (is_in(lock->watched, claim)) {
 		DL_DELETE(lock->watched, claim);
 		claim_free(claim);

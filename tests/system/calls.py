@@ -20,11 +20,14 @@ swap                        the steps after it use the last descriptor but one
 file=PATH                   which file the steps after it open
 fork=STEP,STEP...           a child makes these steps, waited for; its lines begin with "child"
 spawn=STEP,STEP...          the same, not waited for
+thread=STEP,STEP...         another thread makes these steps, waited for; its lines begin with "thread"
 read, write=TEXT, fill=N, truncate=N, size, seek=N, fstat, fsync, stat, unlink, mode=OCTAL
 alarm=SECONDS               one SIGALRM after so long, and calls are not restarted
 ticks=SECONDS               a SIGALRM each so long, and calls are restarted (SA_RESTART)
 quiet                       no more signals; prints how many came as "signals N"
 token                       ioctl(DLOCKFS_IOC_TOKEN)
+catch=NAME                  from now on prints "caught NAME PID TIME" whenever the signal of that name comes, to this
+                            process or to a child made later; TIME as in lease.py
 poll                        what poll(2) says at once
 watch, ewatch               waits with poll(2), with epoll, until the file is more than readable and writable
 await=FILE                  until the file exists
@@ -43,6 +46,7 @@ import select
 import signal
 import struct
 import sys
+import threading
 import time
 
 DLOCKFS_IOC_TOKEN = 0x8008DF01  # fs/dlockfs.h
@@ -92,6 +96,11 @@ def call(function, *arguments):
 def on_alarm(_number, _frame):
     global signals
     signals += 1
+
+
+def on_caught(number, _frame):
+    now = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1_000_000
+    os.write(1, f"caught {signal.Signals(number).name} {os.getpid()} {now}\n".encode())
 
 
 def record_lock(fd, ofd, get, kind, nb, start, length, last, whence):
@@ -161,6 +170,10 @@ def step_result(step):
         child(value.split(","), True)
     elif name == "spawn":
         child(value.split(","), False)
+    elif name == "thread":
+        thread = threading.Thread(target=run, args=(value.split(","), "thread "))
+        thread.start()
+        thread.join()
     elif name == "read":
         return repr(os.pread(fd, 65536, 0).decode())
     elif name == "write":
@@ -197,6 +210,8 @@ def step_result(step):
         arm(float(value), False, 0)
     elif name == "ticks":
         arm(float(value), True, float(value))
+    elif name == "catch":
+        signal.signal(signal.Signals[value], on_caught)
     elif name == "quiet":
         signal.setitimer(signal.ITIMER_REAL, 0)
         return f"signals {signals}"

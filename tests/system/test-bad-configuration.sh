@@ -77,6 +77,11 @@ rejected 2 wait_limit often <<'END'
 [locks "backup/*"]
 wait_limit = often
 END
+rejected 3 on_lost SIGSTOP "SIGTERM, SIGKILL" <<'END'
+[locks "backup/*"]
+wait_limit = 1m
+on_lost = SIGSTOP
+END
 rejected 2 url <<'END'
 [locks "backup/*"]
 url = local:

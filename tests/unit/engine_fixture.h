@@ -67,6 +67,7 @@ struct file {
 	struct proof *proof;
 	uint64_t token; /* by the last proof */
 	int lost;
+	int revoked;
 	int decisions; /* of the last call: 0 or 1 */
 	int result;
 	bool in_the_way; /* by the last test: something is, namely */
@@ -75,6 +76,9 @@ struct file {
 };
 
 int world_setup(void **state);
+
+/* The same, but whoever does not get an answer can turn to another server. */
+int world_setup_with_servers(void **state);
 int world_teardown(void **state);
 
 /* Lets one thing happen that is due now, on some host. Returns false if nothing was. */
@@ -132,6 +136,7 @@ size_t queue_length(struct world *world, const char *path);
 const char *queue_text(struct world *world, const char *path);
 
 /* What the foreign client does. */
+void foreign_write(struct world *world, const char *path, size_t place, const char *data);
 void foreign_place(struct world *world, const char *path, enum claim_mode mode);
 void foreign_withdraw(struct world *world, const char *path, size_t place);
 

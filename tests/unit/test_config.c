@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -83,6 +84,7 @@ static void check_defaults(void)
 	assert_int_equal(policy.linger_ms, 50);
 	assert_int_equal(policy.process_ranges, 4096);
 	assert_int_equal(policy.file_ranges, 16384);
+	assert_int_equal(policy.on_lost, 0);
 }
 
 static void test_defaults(void **state)
@@ -116,7 +118,8 @@ static void test_every_key(void **state)
 		  "try_limit = 100ms\n"
 		  "linger = 0ms\n"
 		  "process_ranges = 1\n"
-		  "file_ranges = 65536");
+		  "file_ranges = 65536\n"
+		  "on_lost = SIGTERM");
 	policy = config_policy(&config, "any");
 	assert_int_equal(config.mode, 0750);
 	assert_int_equal(config.idle_ms, 120000);
@@ -134,6 +137,29 @@ static void test_every_key(void **state)
 	assert_int_equal(policy.linger_ms, 0);
 	assert_int_equal(policy.process_ranges, 1);
 	assert_int_equal(policy.file_ranges, 65536);
+	assert_int_equal(policy.on_lost, SIGTERM);
+}
+
+static void test_signals(void **state)
+{
+	static const struct {
+		const char *name;
+		int number;
+	} signals[] = {
+		{"SIGHUP", SIGHUP},   {"SIGINT", SIGINT},   {"SIGQUIT", SIGQUIT},
+		{"SIGTERM", SIGTERM}, {"SIGKILL", SIGKILL}, {"SIGUSR1", SIGUSR1},
+		{"SIGUSR2", SIGUSR2}, {"eio", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(signals); i++) {
+		assert_int_equal(config_set(&config, "on_lost", signals[i].name, why, sizeof(why)),
+				 0);
+		assert_int_equal(config_policy(&config, "a").on_lost, signals[i].number);
+		/* What is expected instead of a bad value names them all. */
+		assert_int_equal(config_set(&config, "on_lost", "x", why, sizeof(why)), -EINVAL);
+		assert_non_null(strstr(why, signals[i].name));
+	}
 }
 
 static void test_odd_but_good_files(void **state)
@@ -159,6 +185,7 @@ static void test_odd_but_good_files(void **state)
 	"expected a duration from " min " to " max ", a number with ms, s, m, h or d"
 
 #define NUMBER(min, max) "expected a number from " min " to " max
+#define SIGNAL		 "expected eio, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGKILL, SIGUSR1 or SIGUSR2"
 
 static const struct {
 	const char *text, *why;
@@ -257,9 +284,19 @@ static const struct {
 	{"[locks]\nfile_ranges = forever\n", "2: file_ranges: bad value \"forever\""},
 	{"[locks]\nfile_ranges =\n", "2: file_ranges: bad value \"\""},
 	{"[locks]\nfile_ranges = 18446744073709551617\n", "2: file_ranges: bad value"},
+	{"[locks]\non_lost = SIGSTOP\n", "2: on_lost: bad value \"SIGSTOP\", " SIGNAL},
+	{"[locks \"a\"]\non_lost = TERM\n", "2: on_lost: bad value \"TERM\""},
+	{"[locks]\non_lost = sigterm\n", "2: on_lost: bad value \"sigterm\""},
+	{"[locks]\non_lost = SIGTERMS\n", "2: on_lost: bad value \"SIGTERMS\""},
+	{"[locks]\non_lost = SIGTERM SIGKILL\n", "2: on_lost: bad value"},
+	{"[locks]\non_lost = 15\n", "2: on_lost: bad value \"15\""},
+	{"[locks]\non_lost = EIO\n", "2: on_lost: bad value \"EIO\""},
+	{"[locks]\non_lost =\n", "2: on_lost: bad value \"\""},
+	{"[store]\non_lost = eio\n",
+	 "2: key \"on_lost\" in section [store], expected it in [locks]"},
 	{"[locks]\nranges = 1\n",
 	 "2: unknown key \"ranges\" in section [locks], expected one of wait_limit, try_limit, "
-	 "linger, process_ranges, file_ranges"},
+	 "linger, process_ranges, file_ranges, on_lost"},
 	{"[mount]\nfile_ranges = 1\n",
 	 "2: key \"file_ranges\" in section [mount], expected it in [locks]"},
 	/* lines */
@@ -329,7 +366,7 @@ static void test_patterns(void **state)
 		  "[locks \"*/daily\"]\nwait_limit = 2m\n"
 		  "[locks]\nwait_limit = 9m\ntry_limit = 9s\n"
 		  "[locks \"x[0-9]\"]\nlinger = 2s\n"
-		  "[locks \"backup/never\"]\n"
+		  "[locks \"backup/never\"]\non_lost = SIGKILL\n"
 		  "[locks \"a ;b\"]\nlinger = 3s\n"
 		  "[locks \"deep/*/*\"]\nlinger = 4s\nfile_ranges = 7\n");
 
@@ -344,6 +381,9 @@ static void test_patterns(void **state)
 	assert_int_equal(policy.wait_limit_ms, 540000);
 	assert_int_equal(policy.linger_ms, 50);
 	assert_int_equal(config_policy(&config, "backup/.hidden").linger_ms, 1000);
+	assert_int_equal(config_policy(&config, "backup/never").on_lost, SIGKILL);
+	assert_int_equal(config_policy(&config, "backup/never").linger_ms, 1000);
+	assert_int_equal(config_policy(&config, "backup/daily").on_lost, 0);
 	assert_int_equal(config_policy(&config, "x5").linger_ms, 2000);
 	assert_int_equal(config_policy(&config, "xx").linger_ms, 50);
 	assert_int_equal(config_policy(&config, "a ;b").linger_ms, 3000);
@@ -368,6 +408,8 @@ static void test_options(void **state)
 		{"idle", "5", -EINVAL, "bad value \"5\", " DURATION("1s", "30d")},
 		{"file_ranges", NULL, -EINVAL, "no value, " NUMBER("1", "65536")},
 		{"file_ranges", "5s", -EINVAL, "bad value \"5s\", " NUMBER("1", "65536")},
+		{"on_lost", NULL, -EINVAL, "no value, " SIGNAL},
+		{"on_lost", "yes", -EINVAL, "bad value \"yes\", " SIGNAL},
 		{"url", "x", -EINVAL,
 		 "bad store \"x\", expected local: or "
 		 "zookeeper://host[:port][,host[:port]...][/path]"},
@@ -486,6 +528,7 @@ static void test_example_uncommented(void **state)
 	check_defaults();
 	assert_int_equal(config_policy(&config, "backup/x").wait_limit_ms, 600000);
 	assert_int_equal(config_policy(&config, "backup/x").try_limit_ms, 30000);
+	assert_int_equal(config_policy(&config, "backup/x").on_lost, SIGTERM);
 }
 
 /* Whether the example has the line under the header of the section. */
@@ -532,7 +575,7 @@ static void test_example_has_every_key(void **state)
 			assert_string_not_equal(names[i], key);
 		names[count++] = key;
 	}
-	assert_int_equal(count, 11);
+	assert_int_equal(count, 12);
 	free(text);
 }
 
@@ -543,6 +586,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CONFIG_TEST(test_defaults),
 		CONFIG_TEST(test_every_key),
+		CONFIG_TEST(test_signals),
 		CONFIG_TEST(test_odd_but_good_files),
 		CONFIG_TEST(test_bad_files),
 		CONFIG_TEST(test_longest_line),

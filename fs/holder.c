@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the pidfds of processes that hold locks. Loop thread only.
+ */
+#include "holder.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#include "claim_text.h"
+#include "handle.h"
+#include "inode.h"
+#include "log.h"
+
+/* A process that holds the lock of a path, in whatever ways. */
+struct recipient {
+	struct recipient *prev, *next; /* in holders->recipients */
+	pid_t pid;
+	int pidfd;
+	size_t uses;	 /* by holders; with the last one it goes */
+	int64_t told_ms; /* when it was sent the signal */
+};
+
+/* One of the ways. */
+struct holder {
+	struct holder *prev, *next; /* in handle->holders */
+	struct handle *handle;
+	struct recipient *recipient;
+	bool has_ranges;			  /* else by flock or exclusive open */
+	uint64_t owner;				  /* of the ranges, */
+	struct holder *ranges_prev, *ranges_next; /* in holders->ranges */
+};
+
+/* A process that has ended and was not waited for counts as alive: its number is not free yet. */
+static bool is_alive(const struct recipient *recipient)
+{
+	return pidfd_send_signal(recipient->pidfd, 0, NULL, 0) == 0 || errno != ESRCH;
+}
+
+/* While the process with that number waits, only one pidfd of somebody with that number can be of a
+ * process that lives: its own. */
+static struct recipient *find_recipient(const struct holders *holders, pid_t pid)
+{
+	struct recipient *recipient;
+	DL_FOREACH (holders->recipients, recipient) {
+		if (recipient->pid == pid && is_alive(recipient))
+			return recipient;
+	}
+	return NULL;
+}
+
+/* Returns NULL with errno set: EMFILE or ENOMEM, as a rule. */
+static struct recipient *create_recipient(struct holders *holders, pid_t pid)
+{
+	struct recipient *recipient = calloc(1, sizeof(*recipient));
+	if (recipient == NULL)
+		return NULL;
+	recipient->pid = pid;
+	recipient->told_ms = -1;
+	recipient->pidfd = pidfd_open(pid, 0);
+	if (recipient->pidfd < 0) {
+		int error = errno;
+		free(recipient);
+		errno = error;
+		return NULL;
+	}
+	DL_APPEND(holders->recipients, recipient);
+	return recipient;
+}
+
+static void free_if_unused(struct holders *holders, struct recipient *recipient)
+{
+	if (recipient->uses > 0)
+		return;
+	DL_DELETE(holders->recipients, recipient);
+	close(recipient->pidfd);
+	free(recipient);
+}
+
+static void leave(struct holder *holder)
+{
+	struct handle *handle = holder->handle;
+	struct holders *holders = handle_holders(handle);
+
+	DL_DELETE(handle->holders, holder);
+	if (holder->has_ranges)
+		DL_DELETE2(holders->ranges, holder, ranges_prev, ranges_next);
+	holder->recipient->uses--;
+	free_if_unused(holders, holder->recipient);
+	free(holder);
+}
+
+static struct holder *find_file(const struct handle *handle)
+{
+	struct holder *holder;
+	DL_FOREACH (handle->holders, holder) {
+		if (!holder->has_ranges)
+			return holder;
+	}
+	return NULL;
+}
+
+static const struct holder *find_range(const struct handle *handle, uint64_t owner,
+				       const struct recipient *recipient)
+{
+	const struct holder *holder;
+	DL_FOREACH (handle->holders, holder) {
+		if (holder->has_ranges && holder->owner == owner && holder->recipient == recipient)
+			return holder;
+	}
+	return NULL;
+}
+
+/* The process, noted among those of the path; NULL if that cannot be, which is told. */
+static struct recipient *note_recipient(struct handle *handle, pid_t pid)
+{
+	struct holders *holders = handle_holders(handle);
+	const char *path = handle->inode->path, *name = sigabbrev_np(holders->signal);
+	struct recipient *recipient = NULL;
+
+	if (pid != 0) {
+		recipient = find_recipient(holders, pid);
+		if (recipient == NULL)
+			recipient = create_recipient(holders, pid);
+		if (recipient == NULL)
+			log_error("%s: process %d will get no SIG%s if it loses the lock: %m", path,
+				  (int)pid, name);
+	} else if (!handle->holder_unseen) {
+		handle->holder_unseen = true;
+		log_warning("%s: a process of another pid namespace will get no SIG%s if it loses "
+			    "the lock",
+			    path, name);
+	}
+	return recipient;
+}
+
+static struct holder *create(struct handle *handle, struct recipient *recipient)
+{
+	struct holders *holders = handle_holders(handle);
+	struct holder *holder = calloc(1, sizeof(*holder));
+
+	if (holder == NULL) {
+		log_error("%s: process %d will get no SIG%s if it loses the lock: %m",
+			  handle->inode->path, (int)recipient->pid, sigabbrev_np(holders->signal));
+		free_if_unused(holders, recipient);
+		return NULL;
+	}
+	recipient->uses++;
+	holder->handle = handle;
+	holder->recipient = recipient;
+	DL_APPEND(handle->holders, holder);
+	return holder;
+}
+
+void holder_take_file(struct handle *handle, pid_t thread)
+{
+	struct holder *former = find_file(handle);
+
+	if (handle_holders(handle)->signal == 0)
+		return;
+	struct recipient *recipient = note_recipient(handle, claim_text_process(thread));
+	if (former != NULL && former->recipient == recipient)
+		return;
+	if (recipient != NULL)
+		create(handle, recipient);
+	if (former != NULL)
+		leave(former);
+}
+
+void holder_take_range(struct handle *handle, uint64_t owner, pid_t process)
+{
+	struct holders *holders = handle_holders(handle);
+
+	if (holders->signal == 0)
+		return;
+	struct recipient *recipient = note_recipient(handle, process);
+	if (recipient == NULL || find_range(handle, owner, recipient) != NULL)
+		return;
+	struct holder *holder = create(handle, recipient);
+	if (holder == NULL)
+		return;
+	holder->has_ranges = true;
+	holder->owner = owner;
+	DL_APPEND2(holders->ranges, holder, ranges_prev, ranges_next);
+}
+
+void holder_leave_file(struct handle *handle)
+{
+	struct holder *holder = find_file(handle);
+	if (holder != NULL)
+		leave(holder);
+}
+
+void holder_leave_ranges(struct handle *handle, uint64_t owner)
+{
+	struct holders *holders = handle_holders(handle);
+	struct holder *holder, *next;
+
+	if (holders == NULL)
+		return;
+	DL_FOREACH_SAFE2 (holders->ranges, holder, next, ranges_next) {
+		if (holder->owner == owner)
+			leave(holder);
+	}
+}
+
+void holder_leave_all(struct handle *handle)
+{
+	while (handle->holders != NULL)
+		leave(handle->holders);
+}
+
+/* All of a loss comes in one turn of the loop, which has one time. */
+static void tell(const struct handle *handle, struct recipient *recipient)
+{
+	const char *path = handle->inode->path;
+	int64_t now_ms = handle->filesystem->now_ms;
+	int signal = handle_holders(handle)->signal;
+
+	if (recipient->told_ms == now_ms)
+		return;
+	recipient->told_ms = now_ms;
+	if (pidfd_send_signal(recipient->pidfd, signal, NULL, 0) == 0)
+		log_warning("%s: sent SIG%s to process %d, which has lost the lock", path,
+			    sigabbrev_np(signal), (int)recipient->pid);
+	else if (errno != ESRCH)
+		log_error("%s: cannot send SIG%s to process %d, which has lost the lock: %m", path,
+			  sigabbrev_np(signal), (int)recipient->pid);
+}
+
+void holder_tell_lost(struct handle *handle)
+{
+	const struct holder *holder;
+	DL_FOREACH (handle->holders, holder) {
+		tell(handle, holder->recipient);
+	}
+	holder_leave_all(handle);
+}

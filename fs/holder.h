@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The processes that hold a lock, for the signal that [locks] on_lost wants them to get when they
+ * lose it. Where it wants none, nothing is noted.
+ *
+ * A process is known by a pidfd, taken while it waits in the call that gets it the lock: so the
+ * signal never reaches another process that has its number since. It is noted
+ * - by flock(2) and exclusive open: as the one that the lock was last granted to through the open
+ *   file, until nothing is held by these;
+ * - by record locks: for each open file through which it was granted a range, until the process
+ *   (or open file description) holds no range of the lock any more.
+ *
+ * Nothing here fails: who cannot be noted holds the lock all the same, and a message says so. Loop
+ * thread only; nothing blocks, and nothing calls the engine, whose callbacks call this.
+ */
+#ifndef DLOCKFS_HOLDER_H
+#define DLOCKFS_HOLDER_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct handle;
+
+/* Of one path; zero but for the signal when there is nobody. */
+struct holders {
+	int signal;		      /* 0: none */
+	struct recipient *recipients; /* the processes, once each */
+	struct holder *ranges;	      /* those by record locks */
+};
+
+/* The lock was granted to the thread by flock or exclusive open; before the answer, so that the
+ * thread waits and its number is its own. 0: the daemon does not see its pid namespace. */
+void holder_take_file(struct handle *handle, pid_t thread);
+
+/* A range was granted; `owner` is the number that the kernel has for the process or open file
+ * description that the range belongs to, `process` who called. As above otherwise. */
+void holder_take_range(struct handle *handle, uint64_t owner, pid_t process);
+
+/* Nothing is held by flock or exclusive open any more. */
+void holder_leave_file(struct handle *handle);
+
+/* The owner holds no range of the lock any more, through whichever open files it had them. */
+void holder_leave_ranges(struct handle *handle, uint64_t owner);
+
+/* The open file is closed: closes the pidfds that no other one needs. */
+void holder_leave_all(struct handle *handle);
+
+/* The open file has lost a lock: sends the signal to all that hold through it, and forgets them.
+ * Who has got it already for another open file of the path, in the same loss, gets no second one.
+ */
+void holder_tell_lost(struct handle *handle);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steering from outside: somebody asks a holder for its lock, or takes a claim away.
+ *
+ * What is wanted of a claim stands in its data (claim_data.h), as Curator's Revoker does it too. So
+ * a claim that has been held for a heartbeat or two is watched by its own host: locks that are held
+ * for moments only cost nothing. Such a watch is an extra entry in lock->watched, by the name of
+ * the claim, which may end at any time.
+ *
+ * Loop thread only.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "claim_data.h"
+#include "engine_state.h"
+#include "log.h"
+
+/* A reconnecting client sends the paths of all its watches in one packet, which must stay below
+ * 1 MB: not too many of them are for this. */
+enum { OVERSEEN_MAX = 2000 };
+
+static struct claim *find_own(const struct lock *lock, const char *name)
+{
+	struct claim *claim;
+	DL_FOREACH (lock->queue, claim) {
+		if ((claim->state == CLAIM_HELD || claim->state == CLAIM_WAITING) &&
+		    strcmp(claim->name, name) == 0)
+			return claim;
+	}
+	return NULL;
+}
+
+static void oversee(struct claim *claim)
+{
+	struct lock *lock = claim->lock;
+	struct engine *engine = lock->engine;
+	struct claim *orders = calloc(1, sizeof(*orders));
+
+	if (orders != NULL)
+		orders->name = strdup(claim->name);
+	if (orders == NULL || orders->name == NULL) {
+		free(orders);
+		return; /* at the next heartbeat */
+	}
+	orders->lock = lock;
+	orders->state = CLAIM_FOREIGN;
+	orders->orders = true;
+	orders->sent = true;
+	claim->overseen = true;
+	engine->overseen++;
+	DL_APPEND(lock->watched, orders);
+	engine->store->ops->watch(engine->store, orders, lock->path, orders->name);
+}
+
+void engine_oversee(struct engine *engine)
+{
+	for (struct lock *lock = engine->locks; lock != NULL; lock = lock->hh.next) {
+		struct claim *claim;
+		if (lock->own_in_queue == 0)
+			continue;
+		DL_FOREACH (lock->queue, claim) {
+			if (engine->overseen >= OVERSEEN_MAX)
+				return;
+			if (claim->state == CLAIM_HELD && !claim->overseen &&
+			    claim->proof_round > 0)
+				oversee(claim);
+		}
+	}
+}
+
+void orders_end(const struct claim *orders)
+{
+	struct claim *claim = find_own(orders->lock, orders->name);
+	orders->lock->engine->overseen--;
+	if (claim != NULL)
+		claim->overseen = false;
+}
+
+/* The open files through which the claim's owner has locked are told. */
+static void tell_revoked(const struct claim *claim)
+{
+	struct engine *engine = claim->lock->engine;
+	const struct records *records = claim->owner->records;
+
+	if (records == NULL)
+		engine->events->on_revoked(engine->context, claim->owner->cookie);
+	for (size_t i = 0; records != NULL && i < records->files_count; i++)
+		engine->events->on_revoked(engine->context, records->files[i]->cookie);
+}
+
+static void revoke(struct claim *claim, const char *who)
+{
+	if (claim->revoked)
+		return;
+	claim->revoked = true;
+	log_warning("%s: %s asks for the lock, which process %d holds", claim->lock->path, who,
+		    claim->pid);
+	tell_revoked(claim);
+}
+
+static void take_away(struct claim *claim, const char *who)
+{
+	struct lock *lock = claim->lock;
+	struct owner *owner = claim->owner;
+	bool held = claim->state == CLAIM_HELD;
+	bool flock = claim->kind != LOCK_KIND_RECORD;
+
+	log_error("%s: %s has broken the %s of process %d", lock->path, who, held ? "lock" : "wait",
+		  claim->pid);
+	if (!held) {
+		if (!claim->asked)
+			claim_withdraw(claim);
+		else
+			(void)claim_requeue(claim);
+		return;
+	}
+	claim_withdraw(claim);
+	owner_lose(owner);
+	if (flock)
+		coverage_lose_rest(lock);
+}
+
+void orders_read(const struct claim *orders, const char *text)
+{
+	char who[CLAIM_DATA_WHO_BYTES];
+	enum claim_order order = claim_data_order(text, who);
+	struct claim *claim = find_own(orders->lock, orders->name);
+
+	if (claim == NULL || claim->state != CLAIM_HELD)
+		return;
+	if (order == CLAIM_ORDER_REVOKE)
+		revoke(claim, who);
+	else if (order == CLAIM_ORDER_BREAK)
+		take_away(claim, who);
+	/* Whoever looks at the queue wants to know whose it is. */
+	if (order == CLAIM_ORDER_REVOKE && strcmp(text, CLAIM_DATA_CURATOR_REVOKE) == 0)
+		claim_amend(claim);
+}
+
+int engine_steer(struct engine *engine, const char *path, const char *name, enum engine_order order,
+		 const char *who)
+{
+	struct lock *lock;
+	struct claim *claim;
+
+	HASH_FIND(hh, engine->locks, path, strlen(path), lock);
+	claim = lock != NULL ? find_own(lock, name) : NULL;
+	if (claim == NULL)
+		return -ENOENT;
+	if (order == ENGINE_REVOKE && claim->state != CLAIM_HELD)
+		return -EINVAL;
+	if (order == ENGINE_REVOKE)
+		revoke(claim, who);
+	else
+		take_away(claim, who);
+	engine_settle(engine);
+	lock_free_if_unused(lock);
+	return 0;
+}
