@@ -71,6 +71,7 @@ struct status {
 	uint64_t last_number;
 	struct status_content *contents;
 	struct status_wait *waits;
+	bool silent;	    /* somebody has waited for the store in vain, and nothing came since */
 	int64_t started_ms; /* CLOCK_BOOTTIME */
 };
 
@@ -129,8 +130,8 @@ enum status_wait_kind { STATUS_WAIT_OPEN, STATUS_WAIT_OPENDIR, STATUS_WAIT_LOOKU
 
 /* Parks the request until the store has told what it needs: OPEN the text of the queue of `lock`
  * (NULL: of all), the others what there is at the lock's path; LOOKUP answers with a node of the
- * path below the mount. A signal ends it with EINTR, a store that does not answer with
- * ETIMEDOUT. `info` is that of OPEN and OPENDIR. */
+ * path below the mount. A signal ends it with EINTR, a store that does not answer for a
+ * while with ETIMEDOUT. `info` is that of OPEN and OPENDIR. */
 void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, const char *lock,
 		 const struct fuse_file_info *info);
 

@@ -10,8 +10,10 @@
 
 #include "status.h"
 
-/* As long as nothing comes from the store; and how soon to ask again. */
-enum { ANSWER_LIMIT_MS = 5000, RETRY_MS = 100 };
+/* As long as nothing comes from the store; and how soon to ask again. A LOOKUP keeps others from
+ * the directory, whom nothing can end meanwhile and who then wait themselves: so it waits less, and
+ * hardly at all once the store is known to be silent. */
+enum { ANSWER_LIMIT_MS = 5000, LOOKUP_LIMIT_MS = 1000, SILENT_LIMIT_MS = 50, RETRY_MS = 100 };
 
 struct status_wait {
 	struct status_wait *prev, *next; /* in status->waits */
@@ -96,6 +98,8 @@ static void reply_lookup(struct status_wait *wait, bool queue, size_t claims, si
 static bool handle_error(struct status_wait *wait, int error)
 {
 	wait->view = NULL;
+	if (error != -ECONNRESET)
+		wait->filesystem->status->silent = false;
 	if (error == -ECONNRESET)
 		wait->retry_ms = wait->filesystem->now_ms + RETRY_MS;
 	else if (error != 0)
@@ -137,6 +141,13 @@ static void on_text(void *context, int error, const char *text, size_t text_byte
 
 static const struct view_events events = {.on_text = on_text, .on_names = on_names};
 
+static int64_t limit_of(enum status_wait_kind kind, const struct status *status)
+{
+	if (kind != STATUS_WAIT_LOOKUP)
+		return ANSWER_LIMIT_MS;
+	return status->silent ? SILENT_LIMIT_MS : LOOKUP_LIMIT_MS;
+}
+
 static int begin_view(struct status_wait *wait)
 {
 	struct viewer *viewer = wait->filesystem->viewer;
@@ -167,7 +178,7 @@ void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, c
 	wait->lock = lock != NULL ? strdup(lock) : NULL;
 	if (info != NULL)
 		wait->info = *info;
-	wait->limit_ms = filesystem->now_ms + ANSWER_LIMIT_MS;
+	wait->limit_ms = filesystem->now_ms + limit_of(kind, filesystem->status);
 	DL_APPEND(filesystem->status->waits, wait);
 	/* As in parked_hold(): no interrupt comes between these. */
 	if (fuse_req_interrupted(req))
@@ -189,6 +200,7 @@ static void advance(struct status_wait *wait)
 
 	if (wait->limit_ms <= now_ms && progress <= wait->progress) {
 		error = -ETIMEDOUT;
+		wait->filesystem->status->silent = true;
 	} else if (wait->limit_ms <= now_ms) {
 		wait->progress = progress;
 		wait->limit_ms = now_ms + ANSWER_LIMIT_MS;

@@ -44,11 +44,19 @@ soon mkdir "$dir/A/folder"
 soon rmdir "$dir/A/folder"
 call elsewhere "$dir/A/elsewhere" open ex hold
 wait_until "$deadline" asleep elsewhere
+# Who looks names up there waits for one another, but not long.
+wait_until 2 gone one
+for number in {1..10}; do
+    reader "lookup$number" "$tree/locks/name$number"
+done
+for number in {1..10}; do
+    wait_until 3 gone "lookup$number"
+done
 kill -TERM "$(pid interrupted)"
 kill -KILL "$(pid killed)"
 wait_until 2 gone interrupted
 wait_until 2 gone killed
-for name in all one list; do
+for name in all list; do
     wait_until 12 gone "$name"
 done
 took=$(($(now_ms) - begin))
