@@ -203,6 +203,7 @@ struct lock {
 	bool listing; /* a list() is under way, */
 	bool synced;  /* which shows everything that happened before it was sent */
 	uint64_t lists_sent, lists_done;
+	bool read_since; /* the latest one was sent: data of a foreign claim */
 
 	char path[];
 };
