@@ -143,6 +143,8 @@ try:
                 with open(f"{folder}/failed-{name.replace('/', '_')}.log", "w") as out:
                     print(test.get("stdout") or "", test.get("stderr") or "", file=out)
             reason = "" if result == "PASS" else test["result"].lower()
+            if name == "sim": # tells how much it has simulated
+                reason += (test.get("stdout") or "").strip().rpartition("sim: ")[2].partition("\n")[0]
             print(result, name, test["duration"], reason, sep="\t")
             seen += 1
 except FileNotFoundError:

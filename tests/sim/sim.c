@@ -17,9 +17,15 @@
  * FIFO, as the service knows them;
  *   - a call that does not wait is decided in time, and refused only if there was a reason;
  *   - nobody who waits is refused, but for the limit of waiting without the store;
- *   - nobody loses a lock on a host that has been well for a while.
- * When the faults end: nobody waits for what is free. When all holders let go: everybody has been
- * decided, and no claim is left.
+ *   - nobody loses a lock on a host that has been well for a while; and there, whose claim somebody
+ * takes away by hand soon hears of that;
+ *   - who asks whether it still holds is told so only if there was a moment since the question when
+ * it did, and its claims stood at the service; that it has lost, if it has; that it holds nothing,
+ * if there was a moment when it did not; and all that once;
+ *   - a token is greater than all that were told before to others for what conflicts, on whichever
+ * host, and the same as the user's last one as long as nothing was granted to it since.
+ * When the faults end: nobody waits for what is free, or for an answer. When all holders let go:
+ * everybody has been decided, and no claim is left.
  *
  * Each host has a clock of its own, up to 1 % fast or slow. A host that is paused cannot be asked
  * what it holds; what its users have is judged as soon as it goes on.

@@ -392,7 +392,9 @@ static void foreign_act(struct world *world)
 
 void world_misfortune(struct world *world)
 {
-	if (prng_chance(&world->prng, 35))
+	if (prng_chance(&world->prng, world->break_percent))
+		world_break(world);
+	else if (prng_chance(&world->prng, 35))
 		foreign_act(world);
 	else
 		host_misfortune(&world->hosts[prng_below(&world->prng, world->hosts_count)]);
@@ -444,6 +446,9 @@ void world_init(struct world *world, uint64_t seed, bool verbose)
 	world->change_percent = prng_chance(prng, 40) ? 0 : (int)prng_below(prng, 40);
 	world->refused_percent = prng_chance(prng, 80) ? 0 : prng_chance(prng, 60) ? 3 : 15;
 	world->stale_percent = prng_chance(prng, 50) ? 0 : 50;
+	world->proof_percent = prng_chance(prng, 40) ? 0 : 5 + (int)prng_below(prng, 20);
+	/* What files lose by that which share processes, only the engine works out. */
+	world->break_percent = world->records_percent == 0 && prng_chance(prng, 30) ? 20 : 0;
 	world->delay_ms = prng_chance(prng, 70) ? 8 : 40;
 	world->hosts_count = 2 + (int)prng_below(prng, HOSTS_MAX - 1);
 	world->crowd = prng_chance(prng, 60) ? SLOTS_COUNT : 2 + (int)prng_below(prng, 3);
@@ -470,5 +475,6 @@ void world_finish(struct world *world)
 	}
 	world->foreign->ops->close(world->foreign);
 	view_finish(world);
+	free(world->tolds);
 	local_service_destroy(world->service);
 }

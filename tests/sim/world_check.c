@@ -155,6 +155,8 @@ void check_grant(struct call *call)
 	if (store_faulty_may_be_over(user->host->store))
 		world_fail(world, "user %u got %s in a session that may be over", user->number,
 			   world_lock(user->lock));
+	if (own == NULL && user_note_broken(call))
+		return;
 	if (own == NULL) {
 		world_fail(world, "user %u got %s without a claim", user->number,
 			   world_lock(user->lock));
@@ -316,7 +318,8 @@ void check_loss(const struct user *user)
 	const struct host *host = user->host;
 	struct world *world = host->world;
 
-	if (world->refused_percent == 0 && world->now_ms - host->well_ms > TIMEOUT_MS)
+	if (user->broken_ms == 0 && world->refused_percent == 0 &&
+	    world->now_ms - host->well_ms > TIMEOUT_MS)
 		world_fail(world, "user %u lost %s for no reason", user->number,
 			   world_lock(user->lock));
 }
@@ -330,6 +333,7 @@ static void check_user(struct world *world, struct user *user)
 	if (engine_owner_holds(user->owner) != holds)
 		world_fail(world, "user %u and the engine disagree whether it holds %s",
 			   user->number, world_lock(user->lock));
+	check_proofs(user);
 	for (int i = 0; i < CALLS_MAX; i++) {
 		struct call *call = &user->calls[i];
 
@@ -409,7 +413,8 @@ static int find_holders(const struct host *host, int lock, struct holder *holder
 	for (int i = 0; i < USERS_MAX; i++) {
 		const struct user *user = &host->users[i];
 
-		if (user->owner != NULL && user->lock == lock && user_holds(user))
+		if (user->owner != NULL && user->lock == lock && user_holds(user) &&
+		    user->broken_ms == 0)
 			holders[count++] = (struct holder){host, NULL, user, user_slots(user)};
 	}
 	return count;
@@ -501,11 +506,17 @@ static void check_quiet_call(const struct call *call)
 void check_quiet(struct world *world)
 {
 	view_forget(world);
-	for (int i = 0; i < world->hosts_count; i++)
-		for (int j = 0; world->hosts[i].engine != NULL && j < USERS_MAX; j++)
+	for (int i = 0; i < world->hosts_count; i++) {
+		for (int j = 0; world->hosts[i].engine != NULL && j < USERS_MAX; j++) {
+			const struct user *user = &world->hosts[i].users[j];
+
+			if (user->owner == NULL)
+				continue;
+			check_quiet_proofs(user);
 			for (int k = 0; k < CALLS_MAX; k++)
-				if (world->hosts[i].users[j].owner != NULL)
-					check_quiet_call(&world->hosts[i].users[j].calls[k]);
+				check_quiet_call(&user->calls[k]);
+		}
+	}
 }
 
 void check_end(struct world *world)

@@ -247,7 +247,8 @@ static const struct user *user_of(const struct host *host, const struct standing
 
 void view_release(const struct user *user)
 {
-	struct world *world = user->host->world;
+	struct host *host = user->host;
+	struct world *world = host->world;
 
 	for (size_t i = 0; i < world->standings_count; i++) {
 		struct standing *standing = &world->standings[i];
@@ -256,6 +257,10 @@ void view_release(const struct user *user)
 		    !is_record(standing->kind))
 			standing->released = true;
 	}
+	/* A process may take the claim over. */
+	for (int i = 0; i < PROCESSES_MAX; i++)
+		if (host->processes[i].known && host->processes[i].files[user - host->users])
+			process_note_grant(host, &host->processes[i]);
 }
 
 bool standing_is_own(const struct standing *standing, const struct call *call)
@@ -271,4 +276,57 @@ bool standing_is_own(const struct standing *standing, const struct call *call)
 		return false;
 	return user == call->user ||
 	       (is_record(call->kind) && user != NULL && process_uses(host, call->process, user));
+}
+
+/* What claims at the service cover for the process. */
+static struct slots supported(const struct view *view, const struct host *host,
+			      const struct process *process)
+{
+	struct slots slots = {{0}};
+
+	for (size_t i = 0; i < view->count; i++) {
+		const struct standing *standing = view->claims[i].standing;
+		const struct user *user;
+
+		if (standing == NULL || standing->life != host->life || !standing->granted ||
+		    standing->withdrawing)
+			continue;
+		user = user_of(host, standing);
+		if (is_record(standing->kind)
+			    ? standing->process == process->id
+			    : standing->released ||
+				      (user != NULL && process->files[user - host->users]))
+			slots = slots_union(slots, standing->covered);
+	}
+	return slots;
+}
+
+/* Whether the claim stands that the open file itself holds by. */
+static bool is_supported(const struct view *view, const struct user *user)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		const struct standing *standing = view->claims[i].standing;
+
+		if (standing != NULL && standing->life == user->host->life &&
+		    standing->user == user->number && !is_record(standing->kind) &&
+		    standing->granted && !standing->released)
+			return true;
+	}
+	return false;
+}
+
+bool view_supports(const struct view *view, const struct user *user)
+{
+	const struct host *host = user->host;
+
+	if (user_holds(user) && !is_supported(view, user))
+		return false;
+	for (int i = 0; i < PROCESSES_MAX; i++) {
+		const struct process *process = &host->processes[i];
+
+		if (process->known && process->files[user - host->users] &&
+		    !slots_contain(supported(view, host, process), process->held))
+			return false;
+	}
+	return true;
 }
