@@ -77,7 +77,7 @@ static void host_start(struct host *host)
 		.delay_ms = world->delay_ms,
 		.timeout_ms = TIMEOUT_MS,
 		.wait_percent = 50,
-		.unlisted_percent = 5,
+		.unlisted_percent = world->unlisted_percent,
 		.refused_percent = world->refused_percent,
 		.stale_percent = world->stale_percent,
 		.context = host,
@@ -446,9 +446,10 @@ void world_init(struct world *world, uint64_t seed, bool verbose)
 	world->change_percent = prng_chance(prng, 40) ? 0 : (int)prng_below(prng, 40);
 	world->refused_percent = prng_chance(prng, 80) ? 0 : prng_chance(prng, 60) ? 3 : 15;
 	world->stale_percent = prng_chance(prng, 50) ? 0 : 50;
-	world->proof_percent = prng_chance(prng, 40) ? 0 : 5 + (int)prng_below(prng, 20);
+	world->unlisted_percent = prng_chance(prng, 70) ? 5 : 50;
+	world->proof_percent = prng_chance(prng, 40) ? 0 : 20 + (int)prng_below(prng, 50);
 	/* What files lose by that which share processes, only the engine works out. */
-	world->break_percent = world->records_percent == 0 && prng_chance(prng, 30) ? 20 : 0;
+	world->break_percent = world->records_percent == 0 && prng_chance(prng, 40) ? 20 : 0;
 	world->delay_ms = prng_chance(prng, 70) ? 8 : 40;
 	world->hosts_count = 2 + (int)prng_below(prng, HOSTS_MAX - 1);
 	world->crowd = prng_chance(prng, 60) ? SLOTS_COUNT : 2 + (int)prng_below(prng, 3);

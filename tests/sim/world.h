@@ -137,6 +137,7 @@ struct standing {
 	int lock;
 	unsigned life;	  /* 0: of none any more, when it came to stand */
 	bool withdrawing; /* its host has asked for its end */
+	long withdrawn;	  /* in this step */
 	bool broken;	  /* somebody has taken it away by hand */
 	bool granted;	  /* it stands for what is held, or was */
 	bool released;	  /* a flock: its file has let go, but others may need it */
@@ -177,8 +178,9 @@ struct world {
 	int change_percent;  /* so many of their calls are of the other kind */
 	int refused_percent;
 	int stale_percent;
-	int proof_percent; /* so often users ask whether they still hold */
-	int break_percent; /* so many misfortunes are somebody who takes a claim away */
+	int unlisted_percent; /* so often a claim is placed without the list that was asked for */
+	int proof_percent;    /* so often users ask whether they still hold */
+	int break_percent;    /* so many misfortunes are somebody who takes a claim away */
 	int64_t delay_ms;
 	int hosts_count, locks_count;
 	int crowd; /* so many slots, the first ones, are what users ask for; and they wait */

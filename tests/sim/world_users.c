@@ -495,7 +495,7 @@ static void act(struct user *user)
 
 	if (records)
 		call = &user->calls[prng_below(prng, CALLS_MAX)];
-	if (prng_chance(prng, world->proof_percent)) {
+	if (prng_chance(prng, world->proof_percent / (slots_are_free(file_slots(user)) ? 8 : 1))) {
 		user_prove(user);
 	} else if (call->waiting) {
 		if (dice < 20)

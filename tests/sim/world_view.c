@@ -176,6 +176,8 @@ void view_withdrawing(void *context, const char *path, const char *name)
 			   name);
 	else
 		standing->withdrawing = true;
+	if (standing != NULL)
+		standing->withdrawn = host->world->step;
 }
 
 static bool is_under_way(const struct host *host, unsigned number)
