@@ -47,7 +47,7 @@ for argument; do
 done
 
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev libcmocka-dev
-    zookeeper python3 python3-kazoo perl-base util-linux procps mount shellcheck
+    zookeeper patch python3 python3-kazoo perl-base util-linux procps mount shellcheck
     ctdb stress-ng)
 
 missing_packages() {
@@ -242,7 +242,7 @@ if [ ${#names[@]} -eq 0 ]; then
         name=${file##*/test-}
         name=${name%.sh}
         # What runs nothing of the build needs no second run.
-        [ "$name" = shellcheck ] && [ -n "$sanitize" ] || system_names+=("$name")
+        [ -n "$sanitize" ] && [[ $name =~ ^(shellcheck|mutants)$ ]] || system_names+=("$name")
     done
 fi
 for name in "${names[@]}"; do

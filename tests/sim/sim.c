@@ -5,13 +5,13 @@
  * every step that what the engines promise is true. A schedule is a number, its seed; the same seed
  * gives the same schedule again. Usage:
  *
- *     sim [--seed N] [--seeds COUNT] [--steps N] [--verbose]
+ *     sim [--seed N] [--seeds COUNT] [--steps N] [--until-failure] [--verbose]
  *
  * After every step:
  *   - the engines' books do not contradict themselves (engine_check_invariants);
- *   - no two users of different hosts or of the same hold one lock in modes that conflict, and
- * nobody gets or holds one in a session that the service has ended, or would have if it were as
- * hasty as it may, whatever befell the hosts;
+ *   - no two users of different hosts or of the same hold one lock in modes that conflict, nor does
+ * a user while a foreign client's claim stands first; and nobody gets or holds one in a session that
+ * the service has ended, or would have if it were as hasty as it may, whatever befell the hosts;
  *   - who was just granted a lock has a claim that stands in the queue, and no claim in front of it
  * conflicts, but for those of its own host whose withdrawal is under way: mutual exclusion and
  * FIFO, as the service knows them;
@@ -161,13 +161,12 @@ static bool parse_number(const char *text, uint64_t *ret)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {{"seed", required_argument, NULL, 's'},
-						{"seeds", required_argument, NULL, 'n'},
-						{"steps", required_argument, NULL, 'l'},
-						{"verbose", no_argument, NULL, 'v'},
-						{NULL, 0, NULL, 0}};
-	uint64_t first = 1, count = 0, length = 300;
-	bool one = false, verbose = false, good = true;
+	static const struct option options[] = {
+		{"seed", required_argument, NULL, 's'},	 {"seeds", required_argument, NULL, 'n'},
+		{"steps", required_argument, NULL, 'l'}, {"until-failure", no_argument, NULL, 'u'},
+		{"verbose", no_argument, NULL, 'v'},	 {NULL, 0, NULL, 0}};
+	uint64_t first = 1, count = 0, done, length = 300;
+	bool one = false, until_failure = false, verbose = false, good = true;
 	long steps = 0, violations = 0;
 	int option;
 
@@ -178,11 +177,13 @@ int main(int argc, char **argv)
 			good = parse_number(optarg, &count);
 		else if (option == 'l')
 			good = parse_number(optarg, &length) && length <= 1000000000;
+		else if (option == 'u')
+			until_failure = true;
 		else if (option == 'v')
 			verbose = true;
 		if (option == '?' || !good) {
-			fprintf(stderr,
-				"usage: sim [--seed N] [--seeds COUNT] [--steps N] [--verbose]\n");
+			fprintf(stderr, "usage: sim [--seed N] [--seeds COUNT] [--steps N] "
+					"[--until-failure] [--verbose]\n");
 			return 2;
 		}
 	}
@@ -190,9 +191,9 @@ int main(int argc, char **argv)
 		count = one ? 1 : 5000;
 	setvbuf(stdout, NULL, _IOLBF, 0); /* so that nothing is missing before an abort */
 	signal(SIGABRT, on_abort);
-	for (uint64_t seed = first; seed < first + count; seed++)
-		violations += !run(seed, (long)length, verbose, &steps);
-	printf("sim: %llu seeds, %ld steps, %ld violations\n", (unsigned long long)count, steps,
+	for (done = 0; done < count && !(until_failure && violations > 0); done++)
+		violations += !run(first + done, (long)length, verbose, &steps);
+	printf("sim: %llu seeds, %ld steps, %ld violations\n", (unsigned long long)done, steps,
 	       violations);
 	return violations == 0 ? 0 : 1;
 }
