@@ -136,6 +136,8 @@ struct standing {
 	char name[NAME_BYTES];
 	int lock;
 	unsigned life;	  /* 0: of none any more, when it came to stand */
+	unsigned former;  /* the same, but by the session that it is named after */
+	uint64_t session; /* that one */
 	bool withdrawing; /* its host has asked for its end */
 	long withdrawn;	  /* in this step */
 	bool broken;	  /* somebody has taken it away by hand */

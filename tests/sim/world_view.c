@@ -154,6 +154,12 @@ void view_standing(void *context, bool over, const char *path, const char *name,
 	snprintf(standing->name, sizeof(standing->name), "%s", name);
 	standing->lock = lock_number(path);
 	standing->life = over ? 0 : host->life;
+	standing->session = parts.id.session;
+	standing->former = standing->life;
+	for (size_t i = 0; over && i < world->standings_count; i++)
+		if (world->standings[i].session == standing->session &&
+		    world->standings[i].former > 0)
+			standing->former = world->standings[i].former;
 	standing->process = process;
 	standing->kind = kind;
 	standing->asked = slots_of((struct claim_span){start, end}, mode);
@@ -249,8 +255,7 @@ static const struct user *user_of(const struct host *host, const struct standing
 
 void view_release(const struct user *user)
 {
-	struct host *host = user->host;
-	struct world *world = host->world;
+	struct world *world = user->host->world;
 
 	for (size_t i = 0; i < world->standings_count; i++) {
 		struct standing *standing = &world->standings[i];
@@ -259,10 +264,6 @@ void view_release(const struct user *user)
 		    !is_record(standing->kind))
 			standing->released = true;
 	}
-	/* A process may take the claim over. */
-	for (int i = 0; i < PROCESSES_MAX; i++)
-		if (host->processes[i].known && host->processes[i].files[user - host->users])
-			process_note_grant(host, &host->processes[i]);
 }
 
 bool standing_is_own(const struct standing *standing, const struct call *call)
