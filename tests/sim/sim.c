@@ -10,8 +10,9 @@
  * After every step:
  *   - the engines' books do not contradict themselves (engine_check_invariants);
  *   - no two users of different hosts or of the same hold one lock in modes that conflict, nor does
- * a user while a foreign client's claim stands first; and nobody gets or holds one in a session that
- * the service has ended, or would have if it were as hasty as it may, whatever befell the hosts;
+ * a user while a foreign client's claim stands first; and nobody gets or holds one in a session
+ * that the service has ended, or would have if it were as hasty as it may, whatever befell the
+ * hosts;
  *   - who was just granted a lock has a claim that stands in the queue, and no claim in front of it
  * conflicts, but for those of its own host whose withdrawal is under way: mutual exclusion and
  * FIFO, as the service knows them;

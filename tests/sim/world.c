@@ -226,6 +226,8 @@ void world_note(struct world *world)
 
 		if (host->engine == NULL)
 			continue;
+		if (world->calm)
+			store_faulty_heal(host->store);
 		if (!is_well(host))
 			host->well_ms = world->now_ms;
 		if (!store_faulty_is_connected(host->store) && host->reconnect_ms == INT64_MAX)
