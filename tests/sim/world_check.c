@@ -139,7 +139,7 @@ static bool is_withdrawn(const struct call *call, const struct view *view)
 	for (size_t i = 0; i < view->count; i++) {
 		const struct standing *standing = view->claims[i].standing;
 
-		if (standing != NULL && standing->withdrawing &&
+		if (standing != NULL && standing->withdrawing && !standing->granted &&
 		    standing->withdrawn == call->user->host->world->step &&
 		    standing->life == call->user->host->life && standing->kind == call->kind &&
 		    standing->process == call->process && slots_equal(standing->asked, call->slots))
