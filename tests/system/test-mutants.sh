@@ -27,7 +27,7 @@ export source_dir
 compile_sound() {
     local sources=() file
     for file in "$source_dir"/tests/sim/*.c "$source_dir"/src/{engine,claim}*.c \
-        "$source_dir"/src/{lease,range_set,store_local,timers}.c; do
+        "$source_dir"/src/*local*.c "$source_dir"/src/{lease,range_set,timers}.c; do
         sources+=("$file")
     done
     mkdir "$dir/sound"
@@ -63,7 +63,7 @@ try() {
     done
     cc -o "$folder/sim" "${objects[@]}"
     seeds=$(sed -n '/^---/q; s/^seeds: //p' "$patch")
-    timeout 60 "$folder/sim" --seeds "${seeds:-$usual}" --until-failure >"$folder/sim.out" 2>&1 || status=$?
+    timeout 100 "$folder/sim" --seeds "${seeds:-$usual}" --until-failure >"$folder/sim.out" 2>&1 || status=$?
     tail -n 5 "$folder/sim.out"
     found=$(grep -m 1 '^sim: seed' "$folder/sim.out" || true)
     # An abort ends the simulator by a signal, as the engine's invariants do; what was said before is why.

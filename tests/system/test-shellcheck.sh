@@ -5,4 +5,4 @@
 
 requires command -v shellcheck
 cd "$source_dir"
-shellcheck .ci/run etc/*.sh tests/*.sh tests/system/*.sh tests/bench/*.sh
+printf '%s\0' .ci/run etc/*.sh tests/*.sh tests/system/*.sh tests/bench/*.sh | xargs -0 -P 2 -n 4 shellcheck

@@ -575,7 +575,7 @@ static void test_example_has_every_key(void **state)
 			assert_string_not_equal(names[i], key);
 		names[count++] = key;
 	}
-	assert_int_equal(count, 12);
+	assert_int_equal(count, 13);
 	free(text);
 }
 
