@@ -141,6 +141,32 @@ static void test_new_grant_new_token(void **state)
 	file_close(&twin);
 }
 
+/* A range that is held by a flock through another open file. */
+static void test_covered_by_another_file(void **state)
+{
+	struct world *world = *state;
+	struct file file, other;
+	uint64_t last;
+
+	file_open(&file, &world->one, "a");
+	file_lock(&file, EX, WAIT);
+	settle(world);
+	record_lock(&file, EX, 0, 9, WAIT);
+	file_open_too(&other, &file, "a");
+	record_lock(&other, EX, 20, 29, WAIT);
+	settle(world);
+	assert_granted(&other);
+	assert_queue(world, "a", "W");
+	last = token_of(world, &other);
+	assert_int_equal(token_of(world, &other), last);
+	foreign_withdraw(world, "a", 0);
+	file_prove(&other, false);
+	settle(world);
+	assert_denied(&other, -EIO);
+	file_close(&other);
+	file_close(&file);
+}
+
 /* Two threads ask at once. */
 static void test_asked_twice_at_once(void **state)
 {
@@ -407,6 +433,7 @@ int main(void)
 		TEST(asks_the_service),
 		TEST(tokens_grow),
 		TEST(new_grant_new_token),
+		TEST(covered_by_another_file),
 		TEST(asked_twice_at_once),
 		TEST(claim_stays),
 		TEST(signal),
