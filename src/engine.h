@@ -78,6 +78,12 @@ struct engine_events {
 	/* Somebody asks that what was locked through the open file be released. Comes once for each
 	 * grant. */
 	void (*on_revoked)(void *context, void *owner_cookie);
+
+	/* A claim is held from now on. What this returns is kept with it, and given back when it is
+	 * held no longer: released, lost, or taken over from by another one. For who takes the
+	 * time; both are NULL, or neither. */
+	int64_t (*on_held)(void *context, enum lock_kind kind);
+	void (*on_released)(void *context, enum lock_kind kind, int64_t kept);
 };
 
 /* What somebody wants who steers from outside. */
@@ -90,6 +96,16 @@ struct engine_counts {
 	size_t locks;	/* names with an owner or a claim */
 	size_t holders; /* claims held */
 	size_t waiters; /* wishes undecided */
+};
+
+struct engine_status {
+	enum store_session session;
+	int64_t timeout_ms;    /* of the session, or the one before; 0: none yet, or it cannot end
+				  unnoticed */
+	int64_t lease_left_ms; /* until what is held is lost, if the store does not answer;
+				  INT64_MAX: nothing is held, or that cannot happen */
+	uint64_t sessions_lost;
+	uint64_t reconnects; /* after a loss of the connection, or of the session */
 };
 
 /* Returns NULL when out of memory. The store is set once, before anything else, and stays the
@@ -200,6 +216,7 @@ bool engine_owner_holds(const struct owner *owner);
 const struct range_set *engine_ranges(const struct owner *file, uint64_t process);
 
 struct engine_counts engine_counts(const struct engine *engine);
+struct engine_status engine_status(const struct engine *engine);
 
 /* For tests: aborts with a message if the engine's books contradict themselves. O(everything). */
 void engine_check_invariants(const struct engine *engine);

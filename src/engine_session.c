@@ -137,6 +137,8 @@ static void change_session(struct engine *engine, enum store_session session)
 	struct lock *lock, *next;
 
 	engine->session = session;
+	engine->connections += session == STORE_CONNECTED;
+	engine->sessions_lost += session == STORE_LOST;
 	if (session == STORE_LOST)
 		lose_all(engine);
 	HASH_ITER (hh, engine->locks, lock, next) {
@@ -235,4 +237,23 @@ int64_t engine_lease_deadline(const struct engine *engine)
 	int64_t deadline_ms = engine->holders > 0 ? lease_end(&engine->lease) : INT64_MAX;
 	int64_t beat_ms = needs_beat(engine) ? lease_next_beat(&engine->lease) : INT64_MAX;
 	return beat_ms < deadline_ms ? beat_ms : deadline_ms;
+}
+
+static int64_t lease_left(const struct engine *engine)
+{
+	int64_t end_ms = engine->holders > 0 ? lease_end(&engine->lease) : INT64_MAX;
+	if (end_ms == INT64_MAX)
+		return INT64_MAX;
+	return end_ms > engine->now_ms ? end_ms - engine->now_ms : 0;
+}
+
+struct engine_status engine_status(const struct engine *engine)
+{
+	return (struct engine_status){
+		.session = engine->session,
+		.timeout_ms = engine->lease.timeout_ms,
+		.lease_left_ms = lease_left(engine),
+		.sessions_lost = engine->sessions_lost,
+		.reconnects = engine->connections > 0 ? engine->connections - 1 : 0,
+	};
 }
