@@ -13,6 +13,7 @@
  *   op_lock.c     flock, record locks
  *   op_proof.c    fsync, fencing tokens
  *   op_dir.c      listing a directory
+ *   metrics.c     what is counted
  *
  * Everything runs on the loop's thread. Nothing that the kernel asks while it locks a directory
  * (LOOKUP, CREATE, MKNOD, MKDIR, UNLINK, RMDIR, READDIR) waits for anything: it is answered from
@@ -31,6 +32,7 @@
 
 #include "config.h"
 #include "engine.h"
+#include "metrics.h"
 
 #define NAME_BYTES_MAX 255  /* as on any Linux file system */
 #define PATH_BYTES_MAX 4095 /* of a lock's path below the mount */
@@ -43,6 +45,7 @@ struct filesystem {
 	struct engine *engine;
 	struct fuse_session *session;
 	struct notifier *notifier;
+	const struct store_statistics *store_statistics; /* NULL: there are none */
 	void (*on_ready)(void *context); /* the kernel has greeted: the mount is usable */
 	void *context;
 
@@ -57,6 +60,7 @@ struct filesystem {
 	bool exclusive_open_waits; /* the kernel asks for attributes between CREATE and open(2)'s
 				      return */
 	char host[65];		   /* for claims: who we are */
+	struct metrics metrics;
 };
 
 /* The handlers for fuse_session_new(); their userdata is the file system. */

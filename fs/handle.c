@@ -95,6 +95,7 @@ void handle_close(struct handle *handle)
 void handle_fence(struct handle *handle)
 {
 	handle->fenced = true;
+	handle->filesystem->metrics.fenced_handles++;
 	holder_tell_lost(handle);
 	if (handle->poll == NULL)
 		return;

@@ -19,6 +19,7 @@
 #include "notifier.h"
 #include "options.h"
 #include "store_local.h"
+#include "store_statistics.h"
 #include "store_zookeeper.h"
 
 struct daemon {
@@ -27,6 +28,7 @@ struct daemon {
 	struct engine *engine;
 	struct local_service *service; /* of the local store */
 	struct store *store;
+	struct store_statistics store_statistics; /* of ZooKeeper's */
 	struct filesystem filesystem;
 	struct loop loop;
 	char *mountpoint;
@@ -68,6 +70,7 @@ static int open_store(struct daemon *daemon)
 			.servers = config->store.servers,
 			.root = config->store.root,
 			.session_timeout_ms = config->session_timeout_ms,
+			.statistics = &daemon->store_statistics,
 		};
 		error = store_zookeeper_open(&options, &engine_store_events, daemon->engine,
 					     &daemon->store);
@@ -125,6 +128,8 @@ static int run(struct daemon *daemon)
 	error = filesystem_init(filesystem, &daemon->config, daemon->engine);
 	if (error != 0)
 		goto cleanup_store;
+	if (daemon->config.store.kind == STORE_KIND_ZOOKEEPER)
+		filesystem->store_statistics = &daemon->store_statistics;
 	filesystem->on_ready = on_ready;
 	filesystem->context = daemon;
 	what = "mounting";

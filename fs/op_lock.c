@@ -49,13 +49,17 @@ static void lock_file(fuse_req_t req, struct handle *handle, enum claim_mode mod
 }
 
 /* The handle of a lock request; NULL if it was answered: there is no such handle, or it is of no
- * use any more. */
-static struct handle *find_usable(fuse_req_t req, const struct fuse_file_info *info)
+ * use any more. `asks`: it asks for a lock of that kind. */
+static struct handle *find_usable(fuse_req_t req, const struct fuse_file_info *info,
+				  enum lock_kind kind, bool asks)
 {
-	struct handle *handle = handle_find(filesystem_of(req), info);
+	struct filesystem *filesystem = filesystem_of(req);
+	struct handle *handle = handle_find(filesystem, info);
 
 	if (handle != NULL && !handle->fenced)
 		return handle;
+	if (handle != NULL && asks)
+		metrics_count_acquisition(&filesystem->metrics, kind, -EIO, 0);
 	fuse_reply_err(req, handle == NULL ? EBADF : EIO);
 	return NULL;
 }
@@ -63,7 +67,8 @@ static struct handle *find_usable(fuse_req_t req, const struct fuse_file_info *i
 /* Valid replies: err. */
 void op_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, int operation)
 {
-	struct handle *handle = find_usable(req, info);
+	struct handle *handle =
+		find_usable(req, info, LOCK_KIND_FLOCK, (operation & ~LOCK_NB) != LOCK_UN);
 	bool waits = (operation & LOCK_NB) == 0;
 	(void)node;
 
@@ -107,9 +112,9 @@ static bool read_span(const struct flock *lock, struct claim_span *ret)
 /* The handle of a request about a range, and that range; NULL if it was answered: one of them makes
  * no sense. */
 static struct handle *find_range(fuse_req_t req, const struct fuse_file_info *info,
-				 const struct flock *lock, struct range *ret)
+				 const struct flock *lock, bool asks, struct range *ret)
 {
-	struct handle *handle = find_usable(req, info);
+	struct handle *handle = find_usable(req, info, LOCK_KIND_RECORD, asks);
 
 	if (handle == NULL)
 		return NULL;
@@ -158,7 +163,7 @@ void op_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, stru
 	      int sleep)
 {
 	struct range range;
-	struct handle *handle = find_range(req, info, lock, &range);
+	struct handle *handle = find_range(req, info, lock, lock->l_type != F_UNLCK, &range);
 	(void)node;
 
 	if (handle == NULL)
@@ -208,7 +213,7 @@ static void find_own_range(fuse_req_t req, const struct handle *handle, uint64_t
 void op_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, struct flock *lock)
 {
 	struct range range;
-	struct handle *handle = find_range(req, info, lock, &range);
+	struct handle *handle = find_range(req, info, lock, false, &range);
 	(void)node;
 
 	if (handle == NULL)
