@@ -2,7 +2,8 @@
  *
  * The text follows "Exposition formats" and "Metric and label naming" of Prometheus's
  * documentation: base units, counters end in _total, and what can be counted is there from
- * the start, as 0. Loop thread only.
+ * the start, as 0. All names begin with dlockfs_, also that of the start time: what copies the text
+ * to Prometheus has a process_start_time_seconds of its own. Loop thread only.
  */
 #include "metrics.h"
 
@@ -206,7 +207,7 @@ void metrics_write(const struct filesystem *filesystem, FILE *file)
 {
 	write_head(file, "dlockfs_build_info", "gauge", "The version of the program; always 1.");
 	fputs("dlockfs_build_info{version=\"" DLOCKFS_VERSION "\"} 1\n", file);
-	write_seconds(file, "process_start_time_seconds", filesystem->metrics.started_ms,
+	write_seconds(file, "dlockfs_start_time_seconds", filesystem->metrics.started_ms,
 		      "When the daemon started, in seconds since 1970.");
 	write_locks(filesystem, file);
 	write_session(filesystem, file);
