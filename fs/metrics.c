@@ -174,6 +174,7 @@ static void write_locks(const struct filesystem *filesystem, FILE *file)
 
 static void write_session(const struct filesystem *filesystem, FILE *file)
 {
+	struct engine_counts counts = engine_counts(filesystem->engine);
 	struct engine_status status = engine_status(filesystem->engine);
 
 	write_number(file, "dlockfs_session_connected", "gauge", status.session == STORE_CONNECTED,
@@ -181,7 +182,7 @@ static void write_session(const struct filesystem *filesystem, FILE *file)
 	if (status.timeout_ms > 0)
 		write_seconds(file, "dlockfs_session_timeout_seconds", status.timeout_ms,
 			      "The session's timeout, as the store granted it.");
-	if (status.lease_left_ms != INT64_MAX)
+	if (counts.holders > 0 && status.lease_left_ms >= 0)
 		write_seconds(file, "dlockfs_lease_left_seconds", status.lease_left_ms,
 			      "Time until what is held is given up, unless the store answers; "
 			      "absent while nothing is held.");

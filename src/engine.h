@@ -100,10 +100,9 @@ struct engine_counts {
 
 struct engine_status {
 	enum store_session session;
-	int64_t timeout_ms;    /* of the session, or the one before; 0: none yet, or it cannot end
-				  unnoticed */
-	int64_t lease_left_ms; /* until what is held is lost, if the store does not answer;
-				  INT64_MAX: nothing is held, or that cannot happen */
+	int64_t timeout_ms;    /* of the session; 0: it cannot end unnoticed */
+	int64_t lease_left_ms; /* until what is held is given up unless the session is proved to
+				  live; -1: nothing is asked for or held, or it cannot end */
 	uint64_t sessions_lost;
 	uint64_t reconnects; /* after a loss of the connection, or of the session */
 };
@@ -216,6 +215,8 @@ bool engine_owner_holds(const struct owner *owner);
 const struct range_set *engine_ranges(const struct owner *file, uint64_t process);
 
 struct engine_counts engine_counts(const struct engine *engine);
+
+/* As of the time that was told last. */
 struct engine_status engine_status(const struct engine *engine);
 
 /* For tests: aborts with a message if the engine's books contradict themselves. O(everything). */

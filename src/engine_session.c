@@ -305,21 +305,18 @@ int64_t engine_lease_deadline(const struct engine *engine)
 	return beat_ms < deadline_ms ? beat_ms : deadline_ms;
 }
 
-static int64_t lease_left(const struct engine *engine)
-{
-	int64_t end_ms = engine->holders > 0 ? lease_end(&engine->lease) : INT64_MAX;
-	if (end_ms == INT64_MAX)
-		return INT64_MAX;
-	return end_ms > engine->now_ms ? end_ms - engine->now_ms : 0;
-}
-
 struct engine_status engine_status(const struct engine *engine)
 {
-	return (struct engine_status){
+	struct engine_status status = {
 		.session = engine->session,
 		.timeout_ms = engine->lease.timeout_ms,
-		.lease_left_ms = lease_left(engine),
+		.lease_left_ms = -1,
 		.sessions_lost = engine->sessions_lost,
 		.reconnects = engine->connections > 0 ? engine->connections - 1 : 0,
 	};
+	int64_t end_ms = lease_end(&engine->lease);
+
+	if (engine->claims > 0 && end_ms != INT64_MAX)
+		status.lease_left_ms = end_ms > engine->now_ms ? end_ms - engine->now_ms : 0;
+	return status;
 }
