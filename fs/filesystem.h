@@ -13,11 +13,15 @@
  *   op_lock.c     flock, record locks
  *   op_proof.c    fsync, fencing tokens
  *   op_dir.c      listing a directory
- *   metrics.c     what is counted
+ *   op_status.c   the tree .dlockfs (status.h), which these hand over what concerns it
+ *   status_file.c the files in there, and what `status` says
+ *   status_node.c its names
+ *   status_wait.c requests there that wait for the store
+ *   metrics.c     what is counted, and the file `metrics` there
  *
  * Everything runs on the loop's thread. Nothing that the kernel asks while it locks a directory
  * (LOOKUP, CREATE, MKNOD, MKDIR, UNLINK, RMDIR, READDIR) waits for anything: it is answered from
- * memory at once.
+ * memory at once. LOOKUP below .dlockfs/locks is the exception: only those who look on meet there.
  */
 #ifndef DLOCKFS_FILESYSTEM_H
 #define DLOCKFS_FILESYSTEM_H
@@ -39,10 +43,15 @@
 #define TEXT_BYTES_MAX 4096 /* of the text in a lock file */
 
 struct notifier;
+struct status;
+struct viewer;
 
 struct filesystem {
 	const struct config *config;
 	struct engine *engine;
+	struct store *store;   /* set by the caller, as the next two: */
+	struct viewer *viewer; /* of the store, destroyed after it */
+	const char *mountpoint;
 	struct fuse_session *session;
 	struct notifier *notifier;
 	const struct store_statistics *store_statistics; /* NULL: there are none */
@@ -61,6 +70,7 @@ struct filesystem {
 				      return */
 	char host[65];		   /* for claims: who we are */
 	struct metrics metrics;
+	struct status *status; /* the tree .dlockfs */
 };
 
 /* The handlers for fuse_session_new(); their userdata is the file system. */

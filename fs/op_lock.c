@@ -12,6 +12,7 @@
 #include "claim_text.h"
 #include "inode.h"
 #include "parked.h"
+#include "status.h"
 
 /* Parks the request, of a handle that has an owner from now on. Returns NULL if it was answered
  * instead. */
@@ -49,31 +50,45 @@ static void lock_file(fuse_req_t req, struct handle *handle, enum claim_mode mod
 }
 
 /* The handle of a lock request; NULL if it was answered: there is no such handle, or it is of no
- * use any more. `asks`: it asks for a lock of that kind. */
-static struct handle *find_usable(fuse_req_t req, const struct fuse_file_info *info,
-				  enum lock_kind kind, bool asks)
+ * use any more, or it is not of a lock file. */
+static struct handle *find_usable(fuse_req_t req, fuse_ino_t node,
+				  const struct fuse_file_info *info)
 {
-	struct filesystem *filesystem = filesystem_of(req);
-	struct handle *handle = handle_find(filesystem, info);
+	struct handle *handle = handle_find(filesystem_of(req), info);
 
+	if (status_owns(node)) {
+		fuse_reply_err(req, EINVAL); /* fcntl(2) has it for such types of files */
+		return NULL;
+	}
 	if (handle != NULL && !handle->fenced)
 		return handle;
-	if (handle != NULL && asks)
-		metrics_count_acquisition(&filesystem->metrics, kind, -EIO, 0);
 	fuse_reply_err(req, handle == NULL ? EBADF : EIO);
 	return NULL;
+}
+
+/* Counts a call that asks for a lock and got no handle from find_usable(): it is an acquisition if
+ * that is because of a loss. */
+static void count_lost(struct filesystem *filesystem, const struct fuse_file_info *info,
+		       enum lock_kind kind)
+{
+	const struct handle *handle = handle_find(filesystem, info);
+
+	if (handle != NULL && handle->fenced)
+		metrics_count_acquisition(&filesystem->metrics, kind, -EIO, 0);
 }
 
 /* Valid replies: err. */
 void op_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, int operation)
 {
-	struct handle *handle =
-		find_usable(req, info, LOCK_KIND_FLOCK, (operation & ~LOCK_NB) != LOCK_UN);
+	struct filesystem *filesystem = filesystem_of(req);
+	struct handle *handle = find_usable(req, node, info);
 	bool waits = (operation & LOCK_NB) == 0;
-	(void)node;
 
-	if (handle == NULL)
+	if (handle == NULL) {
+		if ((operation & ~LOCK_NB) != LOCK_UN)
+			count_lost(filesystem, info, LOCK_KIND_FLOCK);
 		return;
+	}
 	switch (operation & ~LOCK_NB) {
 	case LOCK_SH:
 		lock_file(req, handle, CLAIM_SHARED, waits);
@@ -111,10 +126,10 @@ static bool read_span(const struct flock *lock, struct claim_span *ret)
 
 /* The handle of a request about a range, and that range; NULL if it was answered: one of them makes
  * no sense. */
-static struct handle *find_range(fuse_req_t req, const struct fuse_file_info *info,
-				 const struct flock *lock, bool asks, struct range *ret)
+static struct handle *find_range(fuse_req_t req, fuse_ino_t node, const struct fuse_file_info *info,
+				 const struct flock *lock, struct range *ret)
 {
-	struct handle *handle = find_usable(req, info, LOCK_KIND_RECORD, asks);
+	struct handle *handle = find_usable(req, node, info);
 
 	if (handle == NULL)
 		return NULL;
@@ -162,12 +177,15 @@ static void unlock_range(fuse_req_t req, struct handle *handle, uint64_t process
 void op_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, struct flock *lock,
 	      int sleep)
 {
+	struct filesystem *filesystem = filesystem_of(req);
 	struct range range;
-	struct handle *handle = find_range(req, info, lock, lock->l_type != F_UNLCK, &range);
-	(void)node;
+	struct handle *handle = find_range(req, node, info, lock, &range);
 
-	if (handle == NULL)
+	if (handle == NULL) {
+		if (lock->l_type != F_UNLCK)
+			count_lost(filesystem, info, LOCK_KIND_RECORD);
 		return;
+	}
 	switch (lock->l_type) {
 	case F_RDLCK:
 	case F_WRLCK:
@@ -213,8 +231,7 @@ static void find_own_range(fuse_req_t req, const struct handle *handle, uint64_t
 void op_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, struct flock *lock)
 {
 	struct range range;
-	struct handle *handle = find_range(req, info, lock, false, &range);
-	(void)node;
+	struct handle *handle = find_range(req, node, info, lock, &range);
 
 	if (handle == NULL)
 		return;

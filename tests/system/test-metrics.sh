@@ -76,7 +76,6 @@ requires find_promtool
 
 # Without a server there is nothing to tell about one.
 start_dlockfs L
-[ -e "$dir/L/.dlockfs/metrics" ] || skip "there is no file of metrics yet"
 check L
 flock "$dir/L/job" true
 expect_metrics L "$(acquired flock granted)=1" dlockfs_session_connected=1 dlockfs_sessions_lost_total=0
