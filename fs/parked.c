@@ -112,6 +112,8 @@ void parked_decide(struct parked *parked, int result)
 	parked->result = result;
 	if (parked->req == NULL)
 		return;
+	if (result == 0)
+		handle_unrevoke(handle);
 	if (result == 0 && parked->kind == PARKED_RECORD)
 		holder_take_range(handle, parked->process, parked->pid);
 	else if (result == 0)

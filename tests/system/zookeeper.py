@@ -6,11 +6,13 @@ claims PATH                    only the claims (names that end in ten digits), i
 wait-claims PATH N SECONDS     until exactly N claims are there; then prints them
 queue PATH                     the claims, each with the data that it has
 data PATH                      a znode's data
+set PATH DATA                  gives a znode other data
 owner PATH                     the session that a znode belongs to, 0 if it is not ephemeral
 make PATH                      an empty persistent znode, with its parents
 delete PATH                    with everything below
 delete-claims PATH...           all claims of these locks, in one transaction
 allow PATH read|all            what everybody may do with a znode; reading includes to change this again
+put PATH TEXT                  replaces a znode's data
 write PATH N                   N changes of a znode's data, transactions that add nothing
 hold PATH PREFIX [DATA]        an ephemeral sequential znode PATH/PREFIX<digits>; prints its name, then
                                keeps it until it is told to end
@@ -80,6 +82,8 @@ def main():
         wait_claims(client, arguments[0], int(arguments[1]), float(arguments[2]))
     elif command == "data":
         print(client.get(arguments[0])[0].decode())
+    elif command == "set":
+        client.set(arguments[0], os.fsencode(arguments[1]))
     elif command == "owner":
         print(client.get(arguments[0])[1].ephemeralOwner)
     elif command == "make":
@@ -96,6 +100,8 @@ def main():
     elif command == "allow":
         everything = arguments[1] == "all"
         client.set_acls(arguments[0], [make_acl("world", "anyone", all=everything, read=True, admin=True)])
+    elif command == "put":
+        client.set(arguments[0], arguments[1].encode())
     elif command == "write":
         for answer in [client.set_async(arguments[0], b"") for _ in range(int(arguments[1]))]:
             answer.get(timeout=30)
