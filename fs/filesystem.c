@@ -80,6 +80,7 @@ int filesystem_init(struct filesystem *filesystem, const struct config *config,
 		.last_node = FUSE_ROOT_ID - 1,
 		.exclusive_open_waits = kernel_asks_before_open_returns(),
 	};
+	metrics_init(&filesystem->metrics);
 	if (gethostname(filesystem->host, sizeof(filesystem->host) - 1) < 0)
 		return -errno;
 	if (!filesystem->exclusive_open_waits)
@@ -190,12 +191,27 @@ static void on_revoked(void *context, void *owner_cookie)
 	handle_revoke(owner_cookie);
 }
 
+static int64_t on_held(void *context, enum lock_kind kind)
+{
+	(void)context;
+	(void)kind;
+	return histogram_now_us();
+}
+
+static void on_released(void *context, enum lock_kind kind, int64_t held_us)
+{
+	struct filesystem *filesystem = context;
+	histogram_observe(&filesystem->metrics.holds[kind], histogram_now_us() - held_us);
+}
+
 const struct engine_events filesystem_engine_events = {
 	.on_decided = on_decided,
 	.on_tested = on_tested,
 	.on_proved = on_proved,
 	.on_lost = on_lost,
 	.on_revoked = on_revoked,
+	.on_held = on_held,
+	.on_released = on_released,
 };
 
 const struct fuse_lowlevel_ops filesystem_ops = {

@@ -19,6 +19,7 @@
  *   status_file.c the files in there, and what `status` says
  *   status_node.c its names
  *   status_wait.c requests there that wait for the store
+ *   metrics.c     what is counted, and the file `metrics` there
  *
  * Everything runs on the loop's thread. Nothing that the kernel asks while it locks a directory
  * (LOOKUP, CREATE, MKNOD, MKDIR, UNLINK, RMDIR, READDIR) waits for anything: it is answered from
@@ -37,6 +38,7 @@
 
 #include "config.h"
 #include "engine.h"
+#include "metrics.h"
 
 #define NAME_BYTES_MAX 255  /* as on any Linux file system */
 #define PATH_BYTES_MAX 4095 /* of a lock's path below the mount */
@@ -54,6 +56,7 @@ struct filesystem {
 	const char *mountpoint;
 	struct fuse_session *session;
 	struct notifier *notifier;
+	const struct store_statistics *store_statistics; /* NULL: there are none */
 	void (*on_ready)(void *context); /* the kernel has greeted: the mount is usable */
 	void *context;
 
@@ -70,6 +73,7 @@ struct filesystem {
 	char host[65];		   /* for claims: who we are */
 	struct status *status;	   /* the tree .dlockfs */
 	struct steer *steers;	   /* wishes on their way */
+	struct metrics metrics;
 };
 
 /* The handlers for fuse_session_new(); their userdata is the file system. */

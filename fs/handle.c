@@ -104,6 +104,7 @@ static void wake_poll(struct handle *handle)
 void handle_fence(struct handle *handle)
 {
 	handle->fenced = true;
+	handle->filesystem->metrics.fenced_handles++;
 	holder_tell_lost(handle);
 	wake_poll(handle);
 }

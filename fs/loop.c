@@ -112,6 +112,8 @@ static void read_requests(struct loop *loop, struct fuse_buf *buffer)
 			end(loop, got);
 			return;
 		}
+		if ((buffer->flags & FUSE_BUF_IS_FD) == 0)
+			metrics_count_request(&loop->filesystem->metrics, buffer->mem, (size_t)got);
 		/* The lease is judged before each request: the process may have been stopped here.
 		 */
 		engine_advance(loop->engine, loop_now_ms());

@@ -20,6 +20,7 @@
 #include "options.h"
 #include "steer.h"
 #include "store_local.h"
+#include "store_statistics.h"
 #include "store_zookeeper.h"
 #include "view.h"
 
@@ -30,6 +31,7 @@ struct daemon {
 	struct local_service *service; /* of the local store */
 	struct store *store;
 	struct viewer *viewer;
+	struct store_statistics store_statistics; /* of ZooKeeper's */
 	struct filesystem filesystem;
 	struct loop loop;
 	char *mountpoint;
@@ -71,6 +73,7 @@ static int open_store(struct daemon *daemon)
 			.servers = config->store.servers,
 			.root = config->store.root,
 			.session_timeout_ms = config->session_timeout_ms,
+			.statistics = &daemon->store_statistics,
 		};
 		error = store_zookeeper_open(&options, &engine_store_events, daemon->engine,
 					     &daemon->store);
@@ -141,6 +144,8 @@ static int run(struct daemon *daemon)
 	filesystem->store = daemon->store;
 	filesystem->viewer = daemon->viewer;
 	filesystem->mountpoint = daemon->mountpoint;
+	if (daemon->config.store.kind == STORE_KIND_ZOOKEEPER)
+		filesystem->store_statistics = &daemon->store_statistics;
 	filesystem->on_ready = on_ready;
 	filesystem->context = daemon;
 	what = "mounting";

@@ -66,14 +66,29 @@ static struct handle *find_usable(fuse_req_t req, fuse_ino_t node,
 	return NULL;
 }
 
+/* Counts a call that asks for a lock and got no handle from find_usable(): it is an acquisition if
+ * that is because of a loss. */
+static void count_lost(struct filesystem *filesystem, const struct fuse_file_info *info,
+		       enum lock_kind kind)
+{
+	const struct handle *handle = handle_find(filesystem, info);
+
+	if (handle != NULL && handle->fenced)
+		metrics_count_acquisition(&filesystem->metrics, kind, -EIO, 0);
+}
+
 /* Valid replies: err. */
 void op_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, int operation)
 {
+	struct filesystem *filesystem = filesystem_of(req);
 	struct handle *handle = find_usable(req, node, info);
 	bool waits = (operation & LOCK_NB) == 0;
 
-	if (handle == NULL)
+	if (handle == NULL) {
+		if ((operation & ~LOCK_NB) != LOCK_UN)
+			count_lost(filesystem, info, LOCK_KIND_FLOCK);
 		return;
+	}
 	switch (operation & ~LOCK_NB) {
 	case LOCK_SH:
 		lock_file(req, handle, CLAIM_SHARED, waits);
@@ -166,11 +181,15 @@ static void unlock_range(fuse_req_t req, struct handle *handle, uint64_t process
 void op_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, struct flock *lock,
 	      int sleep)
 {
+	struct filesystem *filesystem = filesystem_of(req);
 	struct range range;
 	struct handle *handle = find_range(req, node, info, lock, &range);
 
-	if (handle == NULL)
+	if (handle == NULL) {
+		if (lock->l_type != F_UNLCK)
+			count_lost(filesystem, info, LOCK_KIND_RECORD);
 		return;
+	}
 	switch (lock->l_type) {
 	case F_RDLCK:
 	case F_WRLCK:

@@ -103,8 +103,11 @@ static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode
 	handle->mode = mode;
 	claim_text_format(req, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE, text);
 	struct engine_caller caller = {.pid = handle->opener, .text = text};
-	return engine_lock(handle->owner, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE,
-			   (handle->flags & O_NONBLOCK) == 0, &caller, parked, &parked->claim);
+	error = engine_lock(handle->owner, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE,
+			    (handle->flags & O_NONBLOCK) == 0, &caller, parked, &parked->claim);
+	if (error != 0)
+		parked_decide(parked, error);
+	return error;
 }
 
 /* Valid replies: create, err. */
@@ -119,6 +122,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	/* Who cannot be told apart cannot be made to wait: a caller from a foreign pid namespace,
 	 * or a kernel that returns from open(2) without asking for the attributes. */
 	if (exclusive && (!filesystem->exclusive_open_waits || fuse_req_ctx(req)->pid == 0)) {
+		metrics_count_acquisition(&filesystem->metrics, LOCK_KIND_OPEN, -EEXIST, 0);
 		fuse_reply_err(req, EEXIST);
 		return;
 	}

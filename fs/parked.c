@@ -18,6 +18,7 @@ struct parked *parked_create(struct handle *handle, enum parked_kind kind)
 		return NULL;
 	parked->handle = handle;
 	parked->kind = kind;
+	parked->since_us = histogram_now_us();
 	DL_APPEND(handle->parked, parked);
 	if (kind == PARKED_OPEN) {
 		handle->exclusive = parked;
@@ -26,9 +27,24 @@ struct parked *parked_create(struct handle *handle, enum parked_kind kind)
 	return parked;
 }
 
+/* A call that asks for a lock has ended. */
+static void count(const struct parked *parked)
+{
+	static const enum lock_kind kinds[] = {
+		[PARKED_FLOCK] = LOCK_KIND_FLOCK,
+		[PARKED_OPEN] = LOCK_KIND_OPEN,
+		[PARKED_RECORD] = LOCK_KIND_RECORD,
+	};
+	if (parked->kind <= PARKED_RECORD)
+		metrics_count_acquisition(&parked->handle->filesystem->metrics, kinds[parked->kind],
+					  parked->decided ? parked->result : -EINTR,
+					  histogram_now_us() - parked->since_us);
+}
+
 void parked_free(struct parked *parked)
 {
 	struct handle *handle = parked->handle;
+	count(parked);
 	DL_DELETE(handle->parked, parked);
 	if (handle->exclusive == parked) {
 		handle->exclusive = NULL;
@@ -91,12 +107,11 @@ void parked_decide(struct parked *parked, int result)
 			result = -EEXIST;
 		else if (result == 0)
 			inode_recreate(handle->inode, handle->mode, handle->uid, handle->gid);
-		if (parked->req == NULL) {
-			parked->decided = true;
-			parked->result = result;
-			return;
-		}
 	}
+	parked->decided = true;
+	parked->result = result;
+	if (parked->req == NULL)
+		return;
 	if (result == 0)
 		handle_unrevoke(handle);
 	if (result == 0 && parked->kind == PARKED_RECORD)
@@ -147,6 +162,9 @@ void parked_refuse_all(struct handle *handle, int error)
 	struct parked *parked, *next;
 	DL_FOREACH_SAFE (handle->parked, parked, next) {
 		take_back(parked);
+		if (!parked->decided)
+			parked->result = error;
+		parked->decided = true;
 		if (parked->req != NULL)
 			answer(parked, error);
 		parked_free(parked);

@@ -29,8 +29,9 @@ struct parked {
 	enum parked_kind kind;
 	uint64_t process; /* for RECORD: whose range, as the kernel calls the lock owner, */
 	pid_t pid;	  /* and who called */
-	bool decided;	  /* an exclusive open whose decision came first: */
-	int result;	  /* 0 or -errno */
+	int64_t since_us; /* the request, as histogram_now_us() */
+	bool decided; /* the engine has; of an exclusive open, perhaps before the GETATTR came: */
+	int result;   /* 0 or -errno */
 };
 
 /* Returns NULL when out of memory. */

@@ -4,6 +4,7 @@
  *
  *   .dlockfs/status       this daemon                                   status_file.c
  *   .dlockfs/queues       the queues of all locks, of all hosts
+ *   .dlockfs/metrics      what was counted                              metrics.c
  *   .dlockfs/locks/a/b    the queue of one lock: names as they are in the store
  *
  * A lock with others below it is a directory; its own queue, if it has claims, is the file .queue

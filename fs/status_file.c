@@ -65,5 +65,6 @@ static void write_status(const struct filesystem *filesystem, FILE *out)
 const struct status_file status_files[] = {
 	{"status", write_status},
 	{"queues", NULL},
+	{"metrics", metrics_write},
 	{NULL, NULL},
 };

@@ -78,6 +78,12 @@ struct engine_events {
 	/* Somebody asks that what was locked through the open file be released. Comes once for each
 	 * grant. */
 	void (*on_revoked)(void *context, void *owner_cookie);
+
+	/* A claim is held from now on. What this returns is kept with it, and given back when it is
+	 * held no longer: released, lost, or taken over from by another one. For who takes the
+	 * time; both are NULL, or neither. */
+	int64_t (*on_held)(void *context, enum lock_kind kind);
+	void (*on_released)(void *context, enum lock_kind kind, int64_t kept);
 };
 
 /* What somebody wants who steers from outside. */
@@ -97,6 +103,8 @@ struct engine_status {
 	int64_t timeout_ms;    /* of the session; 0: it cannot end unnoticed */
 	int64_t lease_left_ms; /* until what is held is given up unless the session is proved to
 				  live; -1: nothing is asked for or held, or it cannot end */
+	uint64_t sessions_lost;
+	uint64_t reconnects; /* after a loss of the connection, or of the session */
 };
 
 /* Returns NULL when out of memory. The store is set once, before anything else, and stays the

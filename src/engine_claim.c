@@ -321,13 +321,21 @@ static void leave_queue(struct claim *claim)
 }
 
 /* Counts a claim among those that are HELD, or out again. */
-static void count_held(const struct claim *claim, bool in)
+static void count_held(struct claim *claim, bool in)
 {
 	struct lock *lock = claim->lock;
+	struct engine *engine = lock->engine;
+	const struct engine_events *events = engine->events;
 	size_t one = in ? 1 : (size_t)-1;
-	lock->engine->holders += one;
+	engine->holders += one;
 	if (claim->kind != LOCK_KIND_RECORD)
 		lock->held_flocks += one;
+	if (events->on_held == NULL)
+		return;
+	if (in)
+		claim->kept = events->on_held(engine->context, claim->kind);
+	else
+		events->on_released(engine->context, claim->kind, claim->kept);
 }
 
 void claim_withdraw(struct claim *claim)

@@ -148,6 +148,8 @@ static void change_session(struct engine *engine, enum store_session session)
 
 	engine->session = session;
 	engine->suspended_ms = engine->now_ms;
+	engine->connections += session == STORE_CONNECTED;
+	engine->sessions_lost += session == STORE_LOST;
 	if (session == STORE_LOST)
 		lose_all(engine);
 	HASH_ITER (hh, engine->locks, lock, next) {
@@ -309,6 +311,8 @@ struct engine_status engine_status(const struct engine *engine)
 		.session = engine->session,
 		.timeout_ms = engine->lease.timeout_ms,
 		.lease_left_ms = -1,
+		.sessions_lost = engine->sessions_lost,
+		.reconnects = engine->connections > 0 ? engine->connections - 1 : 0,
 	};
 	int64_t end_ms = lease_end(&engine->lease);
 

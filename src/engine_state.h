@@ -106,6 +106,7 @@ struct claim {
 	int32_t waits_for;    /* for the claim of that number */
 	int pid;	      /* of who asked */
 	int64_t sent_ms;      /* when place() or withdraw() was sent */
+	int64_t kept;	      /* HELD: what on_held() returned */
 	uint64_t list_wanted; /* the list that will make it fresh, or answer the test; 0: none */
 	uint32_t visited;     /* by the search of engine_deadlock.c of that number, */
 	uint32_t judged;      /* and whether it may wait found out by that one */
@@ -240,6 +241,8 @@ struct engine {
 	uint32_t proof_round; /* of heartbeats: each brings along claims that had no turn in it */
 	uint64_t grants;      /* so far */
 	size_t overseen;      /* claims */
+	uint64_t connections; /* to the store, so far */
+	uint64_t sessions_lost;
 };
 
 /* engine.c */

@@ -149,6 +149,7 @@ static void conclude_list(struct operation *operation)
 		error = operation_error(operation, code, "cannot list");
 	if (code == ZOK && !(entries = operation_parse_queue(operation->names, &count)))
 		error = -EIO;
+	operation_count(operation, error);
 	store->events->on_listed(store->context, operation->tag, error, entries, count);
 	free(entries);
 	operation_release(operation);
@@ -157,7 +158,7 @@ static void conclude_list(struct operation *operation)
 static void store_zookeeper_list(struct store *base, void *tag, const char *path, bool sync)
 {
 	struct operation *operation =
-		operation_create(from_store(base), tag, conclude_list, path, NULL);
+		operation_create(from_store(base), STORE_LIST, tag, conclude_list, path, NULL);
 
 	if (operation)
 		operation_start(operation, sync ? send_synced_list : send_list);
@@ -198,6 +199,7 @@ static void conclude_watch(struct operation *operation)
 		char *text = operation->text;
 
 		operation->text = NULL;
+		operation_count(operation, 0);
 		add_watch(operation);
 		store->events->on_read(store->context, operation->tag, text);
 		free(text);
@@ -205,6 +207,7 @@ static void conclude_watch(struct operation *operation)
 	}
 	if (operation->code != ZNONODE)
 		error = operation_error(operation, operation->code, "cannot watch");
+	operation_count(operation, error);
 	store->events->on_watched(store->context, operation->tag, error);
 	operation_release(operation);
 }
@@ -225,6 +228,7 @@ static void deliver_watch_event(struct store_zookeeper *store, struct watch_even
 			operation_release(operation);
 		} else {
 			store->events->on_read(store->context, operation->tag, NULL);
+			operation->sent_us = histogram_now_us();
 			send_watch(operation);
 		}
 	}
@@ -233,7 +237,7 @@ static void deliver_watch_event(struct store_zookeeper *store, struct watch_even
 static void store_zookeeper_watch(struct store *base, void *tag, const char *path, const char *name)
 {
 	struct operation *operation =
-		operation_create(from_store(base), tag, conclude_watch, path, name);
+		operation_create(from_store(base), STORE_WATCH, tag, conclude_watch, path, name);
 
 	if (operation)
 		operation_start(operation, send_watch);
@@ -259,6 +263,7 @@ static void conclude_amend(struct operation *operation)
 		error = -ENOMEM;
 	else if (operation->code != ZNONODE)
 		error = operation_error(operation, operation->code, "cannot set");
+	operation_count(operation, error);
 	store->events->on_amended(store->context, operation->tag, error);
 	operation_release(operation);
 }
@@ -267,7 +272,7 @@ static void store_zookeeper_amend(struct store *base, void *tag, const char *pat
 				  const char *text)
 {
 	struct operation *operation =
-		operation_create(from_store(base), tag, conclude_amend, path, name);
+		operation_create(from_store(base), STORE_AMEND, tag, conclude_amend, path, name);
 
 	if (!operation)
 		return;
@@ -302,6 +307,7 @@ static void conclude_withdraw(struct operation *operation)
 		*operation_cut(operation->path, 1) = '\0';
 		zoo_adelete(store->handle, operation->path, -1, on_parent_deleted, NULL);
 	}
+	operation_count(operation, error);
 	store->events->on_withdrawn(store->context, operation->tag, error);
 	operation_release(operation);
 }
@@ -309,8 +315,8 @@ static void conclude_withdraw(struct operation *operation)
 static void store_zookeeper_withdraw(struct store *base, void *tag, const char *path,
 				     const char *name, int32_t sequence)
 {
-	struct operation *operation =
-		operation_create(from_store(base), tag, conclude_withdraw, path, name);
+	struct operation *operation = operation_create(from_store(base), STORE_WITHDRAW, tag,
+						       conclude_withdraw, path, name);
 
 	if (!operation)
 		return;
@@ -433,6 +439,7 @@ static void answer_outside(struct zookeeper_session *session)
 	struct operation *operation, *next;
 
 	DL_FOREACH_SAFE (session->operations, operation, next) {
+		operation_count(operation, -ECONNRESET);
 		if (!operation->outside)
 			continue;
 		operation->outside = false;
@@ -453,6 +460,7 @@ static void deliver(struct store_zookeeper *store, struct zookeeper_message *mes
 			operation->conclude(operation);
 			return;
 		}
+		operation_count(operation, -ECONNRESET);
 		break;
 	case MESSAGE_WATCH:
 		if (!event->session->over)
@@ -566,6 +574,7 @@ int store_zookeeper_open(const struct store_zookeeper_options *options,
 	store->store.ops = &store_zookeeper_ops;
 	store->events = events;
 	store->context = context;
+	store->statistics = options->statistics;
 	store->told = STORE_SUSPENDED;
 	store->servers = strdup(options->servers);
 	store->root = strdup(options->root);

@@ -9,10 +9,14 @@
 
 #include "store.h"
 
+struct store_statistics;
+
 struct store_zookeeper_options {
-	const char *servers;	    /* "host:port,host:port" */
-	const char *root;	    /* znode above the locks, "" or "/path" */
-	int64_t session_timeout_ms; /* asked for; the server may grant another */
+	const char *servers;		     /* "host:port,host:port" */
+	const char *root;		     /* znode above the locks, "" or "/path" */
+	int64_t session_timeout_ms;	     /* asked for; the server may grant another */
+	struct store_statistics *statistics; /* where to count what its operations took and how they
+						ended, until ops->close() returns; NULL: nowhere */
 };
 
 /* Starts connecting, and keeps at it for as long as the store lives; never blocks. To be called

@@ -16,12 +16,12 @@
 
 /* Makes an operation that is answered to the asker whatever happens, and starts it. Returns 0 or
  * -ENOMEM. */
-static int ask(struct store *base, void *asker, void (*send)(struct operation *),
-	       void (*conclude)(struct operation *), const char *path, const char *name,
-	       const char *text, int32_t version)
+static int ask(struct store *base, enum store_operation kind, void *asker,
+	       void (*send)(struct operation *), void (*conclude)(struct operation *),
+	       const char *path, const char *name, const char *text, int32_t version)
 {
 	struct operation *operation =
-		operation_new((struct store_zookeeper *)base, asker, conclude, path, name);
+		operation_new((struct store_zookeeper *)base, kind, asker, conclude, path, name);
 
 	if (!operation)
 		return -ENOMEM;
@@ -106,6 +106,7 @@ static void conclude_look(struct operation *operation)
 		if (!entries || !names)
 			error = -ENOMEM;
 	}
+	operation_count(operation, error);
 	if (error)
 		look->done(look, error, NULL, 0, NULL, 0);
 	else
@@ -120,7 +121,7 @@ static void conclude_look(struct operation *operation)
 
 int zookeeper_look(struct store *base, struct store_look *look, const char *path)
 {
-	return ask(base, look, send_look, conclude_look, path, NULL, NULL, 0);
+	return ask(base, STORE_LOOK, look, send_look, conclude_look, path, NULL, NULL, 0);
 }
 
 /* read() */
@@ -164,13 +165,14 @@ static void conclude_read(struct operation *operation)
 		.version = (uint32_t)operation->stat.version,
 	};
 
+	operation_count(operation, error);
 	read->done(read, error, error ? NULL : &claim);
 	operation_release(operation);
 }
 
 int zookeeper_read(struct store *base, struct store_read *read, const char *path, const char *name)
 {
-	return ask(base, read, send_read, conclude_read, path, name, NULL, 0);
+	return ask(base, STORE_READ, read, send_read, conclude_read, path, name, NULL, 0);
 }
 
 /* write() and remove() */
@@ -210,19 +212,22 @@ static void send_remove(struct operation *operation)
 static void conclude_change(struct operation *operation)
 {
 	struct store_change *change = operation->tag;
+	int error = outside_error(operation, operation->code, "cannot change");
 
-	change->done(change, outside_error(operation, operation->code, "cannot change"));
+	operation_count(operation, error);
+	change->done(change, error);
 	operation_release(operation);
 }
 
 int zookeeper_write(struct store *base, struct store_change *change, const char *path,
 		    const char *name, const char *text, uint32_t version)
 {
-	return ask(base, change, send_write, conclude_change, path, name, text, (int32_t)version);
+	return ask(base, STORE_WRITE, change, send_write, conclude_change, path, name, text,
+		   (int32_t)version);
 }
 
 int zookeeper_remove(struct store *base, struct store_change *change, const char *path,
 		     const char *name)
 {
-	return ask(base, change, send_remove, conclude_change, path, name, NULL, -1);
+	return ask(base, STORE_REMOVE, change, send_remove, conclude_change, path, name, NULL, -1);
 }

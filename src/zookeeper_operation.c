@@ -55,7 +55,7 @@ char *operation_znode(const struct store_zookeeper *store, const char *path, con
 	return claim;
 }
 
-struct operation *operation_new(struct store_zookeeper *store, void *tag,
+struct operation *operation_new(struct store_zookeeper *store, enum store_operation kind, void *tag,
 				void (*conclude)(struct operation *), const char *path,
 				const char *name)
 {
@@ -70,6 +70,7 @@ struct operation *operation_new(struct store_zookeeper *store, void *tag,
 	operation->message.kind = MESSAGE_OPERATION;
 	operation->store = store;
 	operation->generation = store->generation;
+	operation->kind = kind;
 	operation->tag = tag;
 	operation->conclude = conclude;
 	operation->code = operation->list_code = ZCONNECTIONLOSS;
@@ -77,11 +78,11 @@ struct operation *operation_new(struct store_zookeeper *store, void *tag,
 	return operation;
 }
 
-struct operation *operation_create(struct store_zookeeper *store, void *tag,
-				   void (*conclude)(struct operation *), const char *path,
-				   const char *name)
+struct operation *operation_create(struct store_zookeeper *store, enum store_operation kind,
+				   void *tag, void (*conclude)(struct operation *),
+				   const char *path, const char *name)
 {
-	struct operation *operation = operation_new(store, tag, conclude, path, name);
+	struct operation *operation = operation_new(store, kind, tag, conclude, path, name);
 
 	if (!operation)
 		zookeeper_keeper_starve(store->keeper);
@@ -98,6 +99,7 @@ void operation_start(struct operation *operation, void (*send)(struct operation 
 {
 	struct store_zookeeper *store = operation->store;
 
+	operation->sent_us = histogram_now_us();
 	if (!store->session) {
 		zookeeper_keeper_post(store->keeper, &operation->message);
 		return;
@@ -105,6 +107,16 @@ void operation_start(struct operation *operation, void (*send)(struct operation 
 	operation->session = store->session;
 	DL_APPEND(operation->session->operations, operation);
 	send(operation);
+}
+
+void operation_count(struct operation *operation, int error)
+{
+	struct store_statistics *statistics = operation->store->statistics;
+
+	if (statistics && operation->sent_us)
+		store_statistics_count(statistics, operation->kind,
+				       histogram_now_us() - operation->sent_us, error);
+	operation->sent_us = 0;
 }
 
 void operation_answered(struct operation *operation)

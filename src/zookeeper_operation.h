@@ -22,6 +22,7 @@
 #include <uthash.h>
 
 #include "store.h"
+#include "store_statistics.h"
 #include "zookeeper_session.h"
 
 /* The longest name of a claim of ours: a number has up to eleven characters. */
@@ -41,6 +42,8 @@ struct operation {
 	struct zookeeper_session *session; /* NULL: there was none, nothing was sent */
 	uint64_t generation;
 	void *tag;
+	enum store_operation kind;
+	int64_t sent_us; /* when it was started; 0: it is counted already */
 	/* Called when all requests are answered: delivers the event, or makes more requests. */
 	void (*conclude)(struct operation *operation);
 	char *path;   /* znode of the claim (place: without its number), or of the lock (list) */
@@ -83,6 +86,7 @@ struct store_zookeeper {
 	struct store store; /* first */
 	const struct store_events *events;
 	void *context;
+	struct store_statistics *statistics; /* NULL: nobody wants any */
 	struct zookeeper_keeper *keeper;
 	char *servers;
 	char *root;
@@ -99,16 +103,16 @@ struct store_zookeeper {
 };
 
 /* As operation_create(), but out of memory only the operation is not made. */
-struct operation *operation_new(struct store_zookeeper *store, void *tag,
+struct operation *operation_new(struct store_zookeeper *store, enum store_operation kind, void *tag,
 				void (*conclude)(struct operation *), const char *path,
 				const char *name);
 
 /* Makes an operation on the claim `name` of the lock `path`, or on the lock itself if that is NULL,
  * or on the server's root if both are. Out of memory, it returns NULL, and the session is given up:
  * the only answer that needs no memory. */
-struct operation *operation_create(struct store_zookeeper *store, void *tag,
-				   void (*conclude)(struct operation *), const char *path,
-				   const char *name);
+struct operation *operation_create(struct store_zookeeper *store, enum store_operation kind,
+				   void *tag, void (*conclude)(struct operation *),
+				   const char *path, const char *name);
 
 /* The znode of the claim `name` of the lock, or of the lock if that is NULL. To be freed; NULL: out
  * of memory. */
@@ -120,6 +124,9 @@ void operation_starve(struct operation *operation);
 /* Makes the first requests by send(), or answers -ECONNRESET if there is no session to make them
  * in. */
 void operation_start(struct operation *operation, void (*send)(struct operation *));
+
+/* Counts how the operation has ended, once, and how long it took since it was started. */
+void operation_count(struct operation *operation, int error);
 
 /* Takes what a request returned when it was made. A refused one is answered by that, with the code
  * in *ret_code unless that is NULL. */

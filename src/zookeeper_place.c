@@ -134,6 +134,7 @@ static void conclude_place(struct operation *operation)
 	}
 	if (!error && operation->list && operation->list_code == ZOK)
 		entries = operation_parse_queue(operation->names, &count);
+	operation_count(operation, error);
 	events->on_placed(operation->store->context, operation->tag, error,
 			  error ? NULL : operation->name, claim.sequence, entries, count);
 	free(entries);
@@ -148,7 +149,7 @@ void zookeeper_place(struct store *base, void *tag, const char *path, const stru
 	char prefix[CLAIM_NAME_PREFIX_BYTES];
 
 	claim_name_format(prefix, name);
-	operation = operation_create(store, tag, conclude_place, path, prefix);
+	operation = operation_create(store, STORE_PLACE, tag, conclude_place, path, prefix);
 	if (!operation)
 		return;
 	operation->list = list;

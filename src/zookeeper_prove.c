@@ -88,6 +88,7 @@ static void conclude_prove(struct operation *operation)
 		error = operation->code == ZNONODE ? -ENOENT : -EACCES;
 	if (!lock && error == -EACCES)
 		error = -EIO;
+	operation_count(operation, error);
 	store->events->on_proved(store->context, operation->tag, error,
 				 error == -ENOENT ? lock : NULL, operation->prove->stat.mzxid);
 	operation_release(operation);
@@ -117,8 +118,8 @@ static bool add_claim(struct operation *operation, const struct store_proof *pro
 
 void zookeeper_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count)
 {
-	struct operation *operation =
-		operation_create((struct store_zookeeper *)base, tag, conclude_prove, NULL, NULL);
+	struct operation *operation = operation_create((struct store_zookeeper *)base, STORE_PROVE,
+						       tag, conclude_prove, NULL, NULL);
 	bool complete;
 
 	if (!operation)

@@ -320,7 +320,8 @@ static void run_for(int64_t ms)
 
 static struct host *begin_host(int i, const char *address)
 {
-	struct store_zookeeper_options options = {address, top, TIMEOUT_MS};
+	struct store_zookeeper_options options = {
+		.servers = address, .root = top, .session_timeout_ms = TIMEOUT_MS};
 	struct host *host = &hosts[i];
 
 	*host = (struct host){.session = STORE_SUSPENDED};

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the operations of a store (store.h) took and how they ended, for people to watch. The store
+ * counts on the loop's thread, whoever opened it reads there.
+ */
+#ifndef DLOCKFS_STORE_STATISTICS_H
+#define DLOCKFS_STORE_STATISTICS_H
+
+#include "histogram.h"
+
+enum store_operation {
+	STORE_PLACE,
+	STORE_LIST,
+	STORE_AMEND,
+	STORE_WATCH, /* until the watch is set up */
+	STORE_WITHDRAW,
+	STORE_PROVE,
+	STORE_LOOK,
+	STORE_READ,
+	STORE_WRITE,
+	STORE_REMOVE,
+	STORE_OPERATIONS
+};
+
+enum store_failure {
+	STORE_FAILURE_CONNECTION, /* no answer came */
+	STORE_FAILURE_REFUSED,	  /* the service does not allow it */
+	STORE_FAILURE_OTHER,
+	STORE_FAILURES
+};
+
+/* Zero at first. */
+struct store_statistics {
+	struct histogram durations[STORE_OPERATIONS]; /* until the answer, of those that had one */
+	uint64_t failures[STORE_OPERATIONS][STORE_FAILURES];
+};
+
+/* An operation has ended with the error of its event. What tells that something does not exist, or
+ * was changed, is an answer like any other. */
+void store_statistics_count(struct store_statistics *statistics, enum store_operation operation,
+			    int64_t duration_us, int error);
+
+/* Writes them in the text format of Prometheus. */
+void store_statistics_write(const struct store_statistics *statistics, FILE *file);
+
+#endif
