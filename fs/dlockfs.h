@@ -28,4 +28,21 @@
  * is no file of dlockfs. */
 #define DLOCKFS_IOC_TOKEN _IOR(0xDF, 1, uint64_t)
 
+/* Steering from outside: for descriptors of MOUNT/.dlockfs/locks/NAME, open for reading, which need
+ * hold nothing. `claim` is the value of "claim=" on a line of that file, with the %XX of it undone,
+ * and a zero behind it.
+ *
+ * REVOKE asks the holder, on whichever host, to release the lock: its descriptor reports POLLPRI.
+ * BREAK takes the claim away: a holder has lost the lock, as if with its session; who waits, waits
+ * anew, at the end of the queue. dlockctl(1) does both.
+ *
+ * Fail with ENOENT: the claim is gone; EACCES or EPERM: not allowed, to this user or by the
+ * servers; EINVAL: the claim cannot be asked, as it waits; EIO or ETIMEDOUT: the store does not
+ * answer; EINTR: a signal; ENOTTY: this is no such file. */
+struct dlockfs_steer {
+	char claim[256];
+};
+#define DLOCKFS_IOC_REVOKE _IOW(0xDF, 2, struct dlockfs_steer)
+#define DLOCKFS_IOC_BREAK  _IOW(0xDF, 3, struct dlockfs_steer)
+
 #endif
