@@ -75,44 +75,26 @@ static int check_mount(struct doctor *doctor, const char *mount, const struct pr
 
 static void check_session(struct doctor *doctor, const char *status)
 {
-	char *state = tree_value(status, "state"), *session = tree_value(status, "session");
-	char *lease = tree_value(status, "lease_left_ms"), *server = tree_value(status, "server");
+	char *session = tree_value(status, "session"), *lease = tree_value(status, "lease_left_ms");
 
-	if (state == NULL)
+	if (session == NULL)
 		say(doctor, RESULT_WARNING, "session",
-		    "status does not say whether there is a session; expected a mount of this "
+		    "the status does not say whether there is one; expected a mount of this "
 		    "version of dlockfs");
-	else if (strcmp(state, "connected") == 0 || strcmp(state, "safe") == 0)
-		say(doctor, RESULT_OK, "session", "%s%s%s%s%s", state,
-		    session != NULL ? ", session " : "", session != NULL ? session : "",
-		    server != NULL ? ", server " : "", server != NULL ? server : "");
+	else if (strcmp(session, "connected") == 0)
+		say(doctor, RESULT_OK, "session", "connected%s%s%s",
+		    lease != NULL ? ", the lease lasts " : "", lease != NULL ? lease : "",
+		    lease != NULL ? " ms" : "");
 	else
 		say(doctor, RESULT_ERROR, "session",
-		    "%s: nothing new is granted; see whether the servers can be reached", state);
-	if (lease != NULL && strcmp(lease, "0") == 0)
-		say(doctor, RESULT_WARNING, "lease", "there is none; nothing is held");
-	else if (lease != NULL)
-		say(doctor, RESULT_OK, "lease", "%s ms are left", lease);
-	free(state);
+		    "%s: nothing is granted; see whether the servers can be reached", session);
 	free(session);
 	free(lease);
-	free(server);
 }
 
-static void check_status(struct doctor *doctor, const struct probe *probe)
+static void check_store(struct doctor *doctor, const char *status)
 {
-	if (!probe->status_answered) {
-		say(doctor, RESULT_ERROR, "status", "the status is not answered within %d s",
-		    PROBE_LIMIT_MS / 1000);
-		return;
-	}
-	if (probe->status_error != 0) {
-		say(doctor, RESULT_ERROR, "status", ".dlockfs/status: %s",
-		    strerror(-probe->status_error));
-		return;
-	}
-	check_session(doctor, probe->status);
-	char *store = tree_value(probe->status, "store");
+	char *store = tree_value(status, "store");
 	if (store != NULL && strncmp(store, "local", 5) == 0)
 		say(doctor, RESULT_WARNING, "store",
 		    "the locks are of this host only; to share them, mount with --store "
@@ -120,6 +102,36 @@ static void check_status(struct doctor *doctor, const struct probe *probe)
 	else if (store != NULL)
 		say(doctor, RESULT_OK, "store", "%s", store);
 	free(store);
+}
+
+static void check_status(struct doctor *doctor, const struct probe *probe)
+{
+	if (!probe->status_answered) {
+		say(doctor, RESULT_ERROR, "status", "no answer within %d s; start dlockfs again",
+		    PROBE_LIMIT_MS / 1000);
+		return;
+	}
+	if (probe->status_error != 0) {
+		say(doctor, RESULT_ERROR, "status",
+		    ".dlockfs/status: %s; expected a mount of this version of dlockfs",
+		    strerror(-probe->status_error));
+		return;
+	}
+	check_store(doctor, probe->status);
+	check_session(doctor, probe->status);
+	char *waits = tree_value(probe->status, "exclusive_open_waits");
+	if (waits != NULL && strcmp(waits, "no") == 0)
+		say(doctor, RESULT_WARNING, "kernel",
+		    "exclusive open does not wait here, it fails with EEXIST; use Linux 5.7 or "
+		    "later");
+	free(waits);
+	char *fenced = tree_value(probe->status, "fenced");
+	if (fenced != NULL && strcmp(fenced, "0") != 0)
+		say(doctor, RESULT_WARNING, "fenced",
+		    "%s open files have lost their lock, and programs still have them open; end "
+		    "those",
+		    fenced);
+	free(fenced);
 }
 
 /* No lock rests on this clock, but what people are told of ages does. */

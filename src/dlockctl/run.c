@@ -203,6 +203,7 @@ static int lock_failed(const struct place *place, const struct run *run, int err
 		    "%s: cannot be locked: %s; see: dlockctl doctor", place->name, strerror(error));
 }
 
+/* Returns -1: it is locked; or the status to end with, which may be 0 with -E 0. */
 static int take_lock(const struct place *place, const struct run *run, int fd,
 		     struct waiting *waiting)
 {
@@ -218,7 +219,7 @@ static int take_lock(const struct place *place, const struct run *run, int fd,
 	if (run->verbose)
 		fail(0, "%s: locked after %.3f s", place->name,
 		     (double)(now_ms() - begin_ms) / 1000);
-	return 0;
+	return -1;
 }
 
 static int set_environment(const struct place *place, int fd)
@@ -243,9 +244,10 @@ static int run_locked(const struct place *place, const struct run *run, char **c
 	if (status != 0)
 		return status;
 	status = take_lock(place, run, fd, &waiting);
-	if (status == 0)
+	bool locked = status < 0;
+	if (locked)
 		status = set_environment(place, fd);
-	if (status == 0) {
+	if (locked && status == 0) {
 		char *name = must(text_printable(place->name));
 		const struct supervised supervised = {
 			.lock = fd,

@@ -302,12 +302,21 @@ static void loop(struct state *state)
 	}
 }
 
-/* Ctrl-C is for the whole job: who called dlockctl is told as well, if the command ended by it. */
+/* Ctrl-C is for the whole job, but only the command's group got it. If it ended the command, the
+ * rest of the job gets it, and dlockctl itself ends by it, as a shell that runs a script goes by
+ * that. */
 static void pass_on_interrupt(const struct state *state, bool had_terminal)
 {
 	int number = WIFSIGNALED(state->status) ? WTERMSIG(state->status) : 0;
-	if (had_terminal && (number == SIGINT || number == SIGQUIT))
-		kill(0, number); /* blocked here */
+	sigset_t set;
+
+	if (!had_terminal || (number != SIGINT && number != SIGQUIT))
+		return;
+	prctl(PR_SET_DUMPABLE, 0); /* no core file of dlockctl */
+	kill(0, number);
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 int supervise(const struct supervised *supervised)
@@ -325,10 +334,9 @@ int supervise(const struct supervised *supervised)
 	loop(&state);
 	bool had_terminal = terminal_is_of(&state, state.command);
 	give_terminal(&state, state.command, getpgrp());
-	if (!state.ending)
-		pass_on_interrupt(&state, had_terminal);
 	finish(&state);
 	if (state.ending)
 		return EXIT_LOST;
+	pass_on_interrupt(&state, had_terminal);
 	return WIFSIGNALED(state.status) ? 128 + WTERMSIG(state.status) : WEXITSTATUS(state.status);
 }

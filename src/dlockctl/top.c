@@ -79,23 +79,22 @@ static void put_line(int row, char *text, attr_t attributes)
 	free(text);
 }
 
+static char *status_value(const struct view *view, const char *key)
+{
+	char *value = view->status != NULL ? tree_value(view->status, key) : NULL;
+	char *shown = must(text_printable(value != NULL ? value : "-"));
+	free(value);
+	return shown;
+}
+
 static char *status_line(const struct view *view, const char *mount)
 {
-	static const char *const keys[] = {"state", "session", "lease_left_ms", "server"};
-	static const char *const titles[] = {"", "session ", "lease ", ""};
-	char *line = must_format("%s", mount);
-	for (size_t i = 0; view->status != NULL && i < sizeof(keys) / sizeof(*keys); i++) {
-		char *value = tree_value(view->status, keys[i]);
-		if (value == NULL)
-			continue;
-		char *shown = must(text_printable(value));
-		char *longer = must_format("%s  %s%s%s", line, titles[i], shown,
-					   strcmp(keys[i], "lease_left_ms") == 0 ? " ms" : "");
-		free(line);
-		free(value);
-		free(shown);
-		line = longer;
-	}
+	char *session = status_value(view, "session"), *lease = status_value(view, "lease_left_ms");
+	char *store = status_value(view, "store");
+	char *line = must_format("%s  session %s  lease %s ms  %s", mount, session, lease, store);
+	free(session);
+	free(lease);
+	free(store);
 	return line;
 }
 
