@@ -91,12 +91,14 @@ int filesystem_init(struct filesystem *filesystem, const struct config *config,
 	return error;
 }
 
-void filesystem_refuse_waiters(struct filesystem *filesystem)
+void filesystem_stop(struct filesystem *filesystem)
 {
 	struct handle *handle;
 	engine_stop(filesystem->engine);
-	for (handle = filesystem->handles; handle != NULL; handle = handle->by_id.next)
+	for (handle = filesystem->handles; handle != NULL; handle = handle->by_id.next) {
 		parked_refuse_all(handle, -ENOLCK);
+		holder_tell_lost(handle);
+	}
 }
 
 void filesystem_finish(struct filesystem *filesystem)

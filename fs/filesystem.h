@@ -70,9 +70,9 @@ extern const struct engine_events filesystem_engine_events;
 int filesystem_init(struct filesystem *filesystem, const struct config *config,
 		    struct engine *engine);
 
-/* Answers every call that waits with ENOLCK: the daemon stops. To be called while the session
- * lives. */
-void filesystem_refuse_waiters(struct filesystem *filesystem);
+/* The daemon stops: answers every call that waits with ENOLCK, and sends the signal of [locks]
+ * on_lost to holders. To be called while the session lives. */
+void filesystem_stop(struct filesystem *filesystem);
 
 /* Ends every open file (what they hold is released in the engine) and frees everything. To be
  * called after the session is gone. */

@@ -144,7 +144,7 @@ static int run(struct daemon *daemon)
 		notifier_stop(filesystem->notifier);
 	}
 	notifier_destroy(filesystem->notifier);
-	filesystem_refuse_waiters(filesystem);
+	filesystem_stop(filesystem);
 cleanup_mount:
 	/* The kernel is cut off before the claims are given back: nobody may go on believing. */
 	mount_end(filesystem);

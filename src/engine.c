@@ -23,6 +23,8 @@ struct engine *engine_create(const struct engine_events *events, void *context,
 	engine->session = STORE_SUSPENDED;
 	engine->session_number = session_seed;
 	lease_begin(&engine->lease, 0);
+	engine->nudged_ms = INT64_MIN;
+	engine->nudge_ms = INT64_MAX;
 	engine->proof_round = 1;
 	engine->retry_ms = INT64_MAX;
 	return engine;
@@ -101,12 +103,16 @@ void engine_advance(struct engine *engine, int64_t now_ms)
 		engine_settle(engine);
 	}
 	engine_beat(engine);
+	engine_mind_silence(engine);
 }
 
 int64_t engine_deadline(const struct engine *engine)
 {
 	const struct timer *timer = timers_first(&engine->timers);
 	int64_t deadline_ms = engine_lease_deadline(engine);
+	int64_t silence_ms = engine_silence_deadline(engine);
+	if (silence_ms < deadline_ms)
+		deadline_ms = silence_ms;
 	if (engine->retry_ms < deadline_ms)
 		deadline_ms = engine->retry_ms;
 	if (timer != NULL && timer->due_ms < deadline_ms)

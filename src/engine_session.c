@@ -18,6 +18,16 @@
 #include "engine_state.h"
 #include "log.h"
 
+/* The store is nudged when nothing has come from it for a quarter of the timeout: early enough to
+ * renew the lease on another way. But who was stopped finds the answers of that time only after a
+ * look, for which a fortieth is left. */
+enum { NUDGES_IN_TIMEOUT = 4, LOOKS_IN_TIMEOUT = 40 };
+
+/* So many timeouts a session may be without a connection. After one the service has ended it, if it
+ * runs at all; one that was started anew gives it another. Then no server will ever say so: those
+ * that know less than the session has seen, because their data was lost or is older, hang up. */
+enum { GIVE_UP_TIMEOUTS = 2 };
+
 static void free_all(struct claim **list)
 {
 	struct claim *claim, *next;
@@ -137,6 +147,7 @@ static void change_session(struct engine *engine, enum store_session session)
 	struct lock *lock, *next;
 
 	engine->session = session;
+	engine->suspended_ms = engine->now_ms;
 	if (session == STORE_LOST)
 		lose_all(engine);
 	HASH_ITER (hh, engine->locks, lock, next) {
@@ -188,6 +199,61 @@ void engine_judge_lease(struct engine *engine)
 		  (long long)(engine->now_ms - engine->lease.proven_ms), engine->holders);
 	engine->store->ops->renew(engine->store);
 	change_session(engine, STORE_LOST);
+}
+
+/* Since when there is no answer to what is asked, or no connection; INT64_MAX: all is well. */
+static int64_t silent_since(const struct engine *engine)
+{
+	if (engine->lease.timeout_ms == 0)
+		return INT64_MAX;
+	if (engine->session == STORE_SUSPENDED)
+		return engine->suspended_ms;
+	return engine->session == STORE_CONNECTED && engine->beating ? engine->sent_ms : INT64_MAX;
+}
+
+/* When it will have been silent for too long. */
+static int64_t silent_too_long(const struct engine *engine)
+{
+	int64_t since_ms = silent_since(engine);
+	if (since_ms == INT64_MAX)
+		return INT64_MAX;
+	if (since_ms < engine->nudged_ms)
+		since_ms = engine->nudged_ms;
+	return since_ms + engine->lease.timeout_ms / NUDGES_IN_TIMEOUT;
+}
+
+static int64_t give_up(const struct engine *engine)
+{
+	if (engine->lease.timeout_ms == 0 || engine->session != STORE_SUSPENDED)
+		return INT64_MAX;
+	return engine->suspended_ms + GIVE_UP_TIMEOUTS * engine->lease.timeout_ms;
+}
+
+int64_t engine_silence_deadline(const struct engine *engine)
+{
+	int64_t give_up_ms = give_up(engine);
+	int64_t nudge_ms =
+		engine->nudge_ms != INT64_MAX ? engine->nudge_ms : silent_too_long(engine);
+	return nudge_ms < give_up_ms ? nudge_ms : give_up_ms;
+}
+
+void engine_mind_silence(struct engine *engine)
+{
+	if (give_up(engine) <= engine->now_ms) {
+		log_warning("no connection to the store for %lld ms: the session is given up",
+			    (long long)(engine->now_ms - engine->suspended_ms));
+		engine->store->ops->renew(engine->store);
+		change_session(engine, STORE_LOST);
+	}
+	if (silent_too_long(engine) > engine->now_ms) {
+		engine->nudge_ms = INT64_MAX;
+	} else if (engine->nudge_ms == INT64_MAX) {
+		engine->nudge_ms = engine->now_ms + engine->lease.timeout_ms / LOOKS_IN_TIMEOUT;
+	} else if (engine->nudge_ms <= engine->now_ms) {
+		engine->nudge_ms = INT64_MAX;
+		engine->nudged_ms = engine->now_ms;
+		engine->store->ops->nudge(engine->store);
+	}
 }
 
 static bool needs_beat(const struct engine *engine)

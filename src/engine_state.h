@@ -218,8 +218,11 @@ struct engine {
 	bool stopping; /* grants nothing any more */
 	enum store_session session;
 	struct lease lease;
-	bool beating;	 /* a heartbeat is under way, */
-	int64_t sent_ms; /* sent at this time */
+	bool beating;	      /* a heartbeat is under way, */
+	int64_t sent_ms;      /* sent at this time */
+	int64_t suspended_ms; /* since when the session is */
+	int64_t nudged_ms;    /* when the store was nudged last; INT64_MIN: never */
+	int64_t nudge_ms;     /* when it will be, unless it answers; INT64_MAX: it will not */
 	int64_t now_ms;
 	int64_t retry_ms; /* when to send again what failed; INT64_MAX: nothing did */
 	struct lock *locks;
@@ -480,6 +483,12 @@ void engine_judge_lease(struct engine *engine);
 
 /* Sends a heartbeat if one is due. */
 void engine_beat(struct engine *engine);
+
+/* Nudges a store that does not answer, and gives up a session that stays without a connection. */
+void engine_mind_silence(struct engine *engine);
+
+/* When engine_mind_silence() is needed; INT64_MAX if it is not. */
+int64_t engine_silence_deadline(const struct engine *engine);
 
 /* Makes the next one due at once. */
 void engine_hurry_beat(struct engine *engine);

@@ -184,6 +184,10 @@ struct store_ops {
 	int (*remove)(struct store *store, struct store_change *change, const char *path,
 		      const char *name);
 
+	/* It has not answered for suspiciously long: another way to the service is looked for, if
+	 * there is one. What is under way may be answered -ECONNRESET. */
+	void (*nudge)(struct store *store);
+
 	/* Gives the session up, as if STORE_LOST had just been told (it is not told), and makes a
 	 * new one. What the old one placed goes as soon as the service can be told, or when the
 	 * session times out. */

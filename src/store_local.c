@@ -611,6 +611,10 @@ static void on_prove(struct store *base, void *tag, const struct store_proof *pr
 	answer_queue(answer);
 }
 
+static void on_nudge(struct store *base)
+{
+}
+
 static void on_renew(struct store *base)
 {
 	struct local_store *store = local_store(base);
@@ -643,6 +647,7 @@ static const struct store_ops local_ops = {
 	.watch = on_watch,
 	.withdraw = on_withdraw,
 	.prove = on_prove,
+	.nudge = on_nudge,
 	.renew = on_renew,
 	.describe = on_describe,
 	.close = on_close,

@@ -332,6 +332,19 @@ static void end_session(struct store_zookeeper *store, struct zookeeper_session 
 	zookeeper_keeper_renew(store->keeper, session);
 }
 
+/* A connection that is silent, to the only server there is, may still be better than a new one. */
+static void store_zookeeper_nudge(struct store *base)
+{
+	struct store_zookeeper *store = from_store(base);
+
+	if (store->told == STORE_CONNECTED && !strchr(store->servers, ','))
+		return;
+	if (store->told == STORE_CONNECTED)
+		log_warning("ZooKeeper at %s does not answer: trying another server",
+			    store->server);
+	zookeeper_break_connections();
+}
+
 static void store_zookeeper_renew(struct store *base)
 {
 	struct store_zookeeper *store = from_store(base);
@@ -534,6 +547,7 @@ static const struct store_ops store_zookeeper_ops = {
 	.read = zookeeper_read,
 	.write = zookeeper_write,
 	.remove = zookeeper_remove,
+	.nudge = store_zookeeper_nudge,
 	.renew = store_zookeeper_renew,
 	.describe = store_zookeeper_describe,
 	.close = store_zookeeper_close,

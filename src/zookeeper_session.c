@@ -9,10 +9,13 @@
  */
 #include "zookeeper_session.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -332,6 +335,26 @@ static void *run(void *context)
 	return NULL;
 }
 
+/* The client does not tell its sockets. They are the only ones here that speak TCP, but for a name
+ * server's perhaps, of which the resolver asks again. To shut a socket down is safe while
+ * another thread uses it, unlike to close it. */
+void zookeeper_break_connections(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	const struct dirent *entry;
+
+	while (folder && (entry = readdir(folder))) {
+		int protocol, descriptor = atoi(entry->d_name);
+		socklen_t bytes = sizeof(protocol);
+
+		if (getsockopt(descriptor, SOL_SOCKET, SO_PROTOCOL, &protocol, &bytes) == 0 &&
+		    protocol == IPPROTO_TCP)
+			shutdown(descriptor, SHUT_RDWR);
+	}
+	if (folder)
+		closedir(folder);
+}
+
 void zookeeper_keeper_renew(struct zookeeper_keeper *keeper, struct zookeeper_session *over)
 {
 	pthread_mutex_lock(&keeper->mutex);
@@ -363,6 +386,23 @@ static int start_thread(struct zookeeper_keeper *keeper)
 	return -error;
 }
 
+/* After each failed attempt the client goes two servers further, in handle_error() and once more in
+ * zookeeper_interest(): of an even number it never tries every other one. So the first is listed
+ * twice then. Returns NULL when out of memory. */
+static char *make_odd(const char *servers)
+{
+	size_t commas = 0;
+	char *result;
+
+	for (const char *at = servers; *at; at++)
+		commas += *at == ',';
+	if (commas % 2 == 0)
+		return strdup(servers);
+	if (asprintf(&result, "%s,%.*s", servers, (int)strcspn(servers, ","), servers) < 0)
+		return NULL;
+	return result;
+}
+
 int zookeeper_keeper_start(const char *servers, int timeout_ms, struct zookeeper_keeper **ret)
 {
 	struct zookeeper_keeper *keeper = calloc(1, sizeof(*keeper));
@@ -373,7 +413,7 @@ int zookeeper_keeper_start(const char *servers, int timeout_ms, struct zookeeper
 	keeper->timeout_ms = timeout_ms;
 	keeper->wanted = true;
 	keeper->starved.kind = MESSAGE_STARVED;
-	keeper->servers = strdup(servers);
+	keeper->servers = make_odd(servers);
 	if (!keeper->servers)
 		goto free_keeper;
 	keeper->descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

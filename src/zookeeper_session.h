@@ -77,6 +77,11 @@ void zookeeper_keeper_starve(struct zookeeper_keeper *keeper);
 /* Takes all messages, in the order in which they were posted: a list for utlist.h's DL macros. */
 struct zookeeper_message *zookeeper_keeper_take(struct zookeeper_keeper *keeper);
 
+/* Breaks all connections of this process to servers, also those that are being made: the client
+ * goes on to the next server at once, where it would wait for two thirds of the session timeout.
+ * Does not block. */
+void zookeeper_break_connections(void);
+
 /* Asks for a new session in place of one that is over, which is closed then. Does not block. */
 void zookeeper_keeper_renew(struct zookeeper_keeper *keeper, struct zookeeper_session *over);
 

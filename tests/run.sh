@@ -8,7 +8,8 @@
 # Installs Debian packages that are missing. Builds in build/ or build-sanitize/; what the system tests wrote is in
 # system-logs/ there. Prints a line for each test and at the end "N passed, N failed".
 #
-# From the environment: JOBS, how many system tests run at a time (2); DLOCKFS_BUILD, another build folder.
+# From the environment: JOBS, how many system tests run at a time (2); LIMIT, how many seconds one of them may take (150; 300
+# with --sanitize); DLOCKFS_BUILD, another build folder.
 
 set -euo pipefail
 
@@ -17,7 +18,7 @@ source_dir=$(dirname "$tests")
 jobs=${JOBS:-2}
 build=${DLOCKFS_BUILD:-$source_dir/build}
 setup=()
-limit=150 # seconds for one system test
+limit=${LIMIT:-150}
 sanitize=
 
 # shellcheck source=processes.sh
@@ -31,7 +32,7 @@ for argument; do
         --sanitize)
             build=${DLOCKFS_BUILD:-$source_dir/build-sanitize}
             setup+=("-Db_sanitize=address,undefined" -Db_lundef=false)
-            limit=300
+            limit=${LIMIT:-300}
             sanitize=yes
             ;;
         -h | --help)

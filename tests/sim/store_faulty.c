@@ -548,6 +548,20 @@ static void on_prove(struct store *store, void *tag, const struct store_proof *p
 	send(faulty_of(store), item);
 }
 
+/* If there is another server: then all that is under way is lost, whether it takes effect or not.
+ */
+static void on_nudge(struct store *store)
+{
+	struct faulty *faulty = faulty_of(store);
+	int64_t under_way = (int64_t)store_faulty_under_way(store);
+
+	if (!faulty->connected ||
+	    !prng_chance(faulty->settings.prng, faulty->settings.nudge_percent))
+		return;
+	store_faulty_break(store, (size_t)prng_below(faulty->settings.prng, under_way + 1), 0, 0);
+	store_faulty_reconnect(store);
+}
+
 static void on_renew(struct store *store)
 {
 	struct faulty *faulty = faulty_of(store);
@@ -611,6 +625,7 @@ static const struct store_ops faulty_ops = {
 	.watch = on_watch,
 	.withdraw = on_withdraw,
 	.prove = on_prove,
+	.nudge = on_nudge,
 	.renew = on_renew,
 	.describe = on_describe,
 	.close = on_close,

@@ -37,6 +37,7 @@ struct faulty_settings {
 	int unlisted_percent; /* so often place() brings no list, though it was asked for one */
 	int refused_percent;  /* so many operations have no effect and are answered -EIO */
 	int stale_percent;    /* so many servers that are cut off show what was then */
+	int nudge_percent;    /* so often there is another server to turn to */
 
 	/* For who checks, all may be NULL. Called when a claim has come to stand in its queue, also
 	 * if the client never hears of it, and whether in a session that was given up; when one is

@@ -80,6 +80,7 @@ static void host_start(struct host *host)
 		.unlisted_percent = 5,
 		.refused_percent = world->refused_percent,
 		.stale_percent = world->stale_percent,
+		.nudge_percent = world->nudge_percent,
 		.context = host,
 		.on_standing = view_standing,
 		.on_withdrawing = view_withdrawing,
@@ -444,6 +445,7 @@ void world_init(struct world *world, uint64_t seed, bool verbose)
 	world->change_percent = prng_chance(prng, 40) ? 0 : (int)prng_below(prng, 40);
 	world->refused_percent = prng_chance(prng, 80) ? 0 : prng_chance(prng, 60) ? 3 : 15;
 	world->stale_percent = prng_chance(prng, 50) ? 0 : 50;
+	world->nudge_percent = prng_chance(prng, 70) ? 0 : 50;
 	world->delay_ms = prng_chance(prng, 70) ? 8 : 40;
 	world->hosts_count = 2 + (int)prng_below(prng, HOSTS_MAX - 1);
 	world->crowd = prng_chance(prng, 60) ? SLOTS_COUNT : 2 + (int)prng_below(prng, 3);

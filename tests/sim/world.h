@@ -142,6 +142,7 @@ struct world {
 	int change_percent;  /* so many of their calls are of the other kind */
 	int refused_percent;
 	int stale_percent;
+	int nudge_percent;
 	int64_t delay_ms;
 	int hosts_count, locks_count;
 	int crowd; /* so many slots, the first ones, are what users ask for; and they wait */

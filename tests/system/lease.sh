@@ -59,32 +59,38 @@ never_revived() {
     done
 }
 
+linked_tick=2000 # milliseconds
+
 # start_linked_ensemble: servers zk1 to zk3 whose links to one another can be cut: link12, link13, link23. A follower that
-# is cut off goes on serving for 10 s (tickTime 2 s, syncLimit 5), much longer than a session of 4 s lives.
+# is cut off goes on serving for 5 ticks: much longer than a session of 2 ticks lives.
 #
 # Each server's list has its own real ports and, for each other one, those of links. A server that is asked for votes by
-# one with a smaller number answers on a connection to the address that it was told, past the link; so the smaller
-# one is given a port that nobody listens on, and the larger one always connects through the link.
+# one with a smaller number hangs up and connects by itself, to the address that it was told: the link tells it that of
+# the link back.
 start_linked_ensemble() {
-    local i j lines pair peer vote peers=() votes=() links=()
+    local i j lines pair peers=() votes=() links=()
+    local -A link_votes # "i j": the port at which i reaches the votes of j
     requires test -e /usr/share/java/zookeeper.jar
     requires command -v java
     for i in 1 2 3; do
         peers[i]=$(free_port)
         votes[i]=$(free_port)
+        for j in 1 2 3; do
+            link_votes["$i $j"]=$(free_port)
+        done
     done
     for i in 1 2 3; do
-        lines=$'tickTime=2000\ninitLimit=10\nsyncLimit=5\n'
+        lines="tickTime=$linked_tick"$'\ninitLimit=10\nsyncLimit=5\n'
         for j in 1 2 3; do
-            peer=${peers[j]} vote=${votes[j]}
-            if [ "$i" -ne "$j" ]; then
-                pair=link$((i < j ? i : j))$((i < j ? j : i))
-                mkdir -p "$dir/$pair"
-                peer=$(free_port) vote=$(free_port)
-                links+=("$peer:${peers[j]}:$pair")
-                [ "$i" -lt "$j" ] || links+=("$vote:${votes[j]}:$pair")
+            if [ "$i" -eq "$j" ]; then
+                lines+="server.$j=127.0.0.1:${peers[j]}:${votes[j]}"$'\n'
+                continue
             fi
-            lines+="server.$j=127.0.0.1:$peer:$vote"$'\n'
+            pair=link$((i < j ? i : j))$((i < j ? j : i))
+            mkdir -p "$dir/$pair"
+            links+=("$(free_port):${peers[j]}:$pair")
+            lines+="server.$j=127.0.0.1:${links[-1]%%:*}:${link_votes["$i $j"]}"$'\n'
+            links+=("${link_votes["$i $j"]}:${votes[j]}:$pair:${votes[i]}:${link_votes["$j $i"]}")
         done
         zookeeper_configure "zk$i" "$(free_port)" "$lines"
         echo "$i" >"$dir/zk$i/data/myid"

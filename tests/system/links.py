@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""Links between servers that can be cut: links.py FOLDER PORT:TARGET:NAME...
+"""Links between servers that can be cut: links.py FOLDER PORT:TARGET:NAME[:TOLD:INSTEAD]...
 
 For each link, listens on 127.0.0.1:PORT and forwards to 127.0.0.1:TARGET. While FOLDER/NAME/cut exists, nothing passes
 the links of that name: connections stay open but silent, as on a network that drops packets. A connection to a
 target that does not listen yet waits for it: a server that sees its leader hang up would begin another election.
+Where a server says at the beginning that it is at 127.0.0.1:TOLD, the target is told 127.0.0.1:INSTEAD, as long a number.
 Writes FOLDER/links-ready when it listens.
 """
 
@@ -29,11 +30,12 @@ async def connect(port, name):
             await asyncio.sleep(STEP)
 
 
-async def forward(reader, writer, name):
+async def forward(reader, writer, name, told=b"", instead=b""):
     try:
         while data := await reader.read(65536):
             await wait_for_link(name)
-            writer.write(data)
+            writer.write(data.replace(told, instead, 1) if told else data)
+            told = b""
             await writer.drain()
     except (ConnectionError, asyncio.CancelledError):
         pass
@@ -43,10 +45,12 @@ async def forward(reader, writer, name):
         writer.close()
 
 
-async def listen(port, target, name):
+async def listen(port, target, name, *addresses):
+    addresses = [b"127.0.0.1:" + address.encode() for address in addresses]
+
     async def on_connection(reader, writer):
         target_reader, target_writer = await connect(target, name)
-        await asyncio.gather(forward(reader, target_writer, name), forward(target_reader, writer, name))
+        await asyncio.gather(forward(reader, target_writer, name, *addresses), forward(target_reader, writer, name))
 
     return await asyncio.start_server(on_connection, "127.0.0.1", port)
 
@@ -54,8 +58,8 @@ async def listen(port, target, name):
 async def main():
     servers = []
     for link in sys.argv[2:]:
-        port, target, name = link.split(":")
-        servers.append(await listen(int(port), int(target), name))
+        port, target, *name_and_addresses = link.split(":")
+        servers.append(await listen(int(port), int(target), *name_and_addresses))
     with open(os.path.join(folder, "links-ready"), "w", encoding="ascii"):
         pass
     await asyncio.gather(*(server.serve_forever() for server in servers))

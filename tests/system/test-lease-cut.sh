@@ -1,9 +1,6 @@
 #!/bin/bash
 # The link of a host is cut, silently: its holders are fenced before the waiters on the other host are granted, its
 # waiters queue again afterwards; and a short cut changes nothing.
-#
-# No test sets the wall clock: no part of the lease reads it. The daemon's clock is CLOCK_BOOTTIME, which nobody can
-# set and which counts while the machine sleeps.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 # shellcheck source=lease.sh

@@ -317,3 +317,11 @@ alive unseen || fail "it has ended"
 expect_equal "warnings" "unseen: a process of another pid namespace will get no SIGTERM if it loses the lock" \
     "$(sed -n 's/.*\(unseen: a process.*\)/\1/p' "$dir/E-daemon.out")"
 release unseen
+
+# A daemon that is stopped gives its locks back.
+start_dlockfs F --session-timeout 4s -o on_lost=SIGTERM
+call stopped "$dir/F/stopped" catch=SIGTERM open ex hold
+expect stopped "ex ok"
+stop_dlockfs F
+wait_until "$deadline" signalled stopped 1
+release stopped

@@ -9,6 +9,9 @@ data PATH                      a znode's data
 owner PATH                     the session that a znode belongs to, 0 if it is not ephemeral
 make PATH                      an empty persistent znode, with its parents
 delete PATH                    with everything below
+delete-claims PATH...           all claims of these locks, in one transaction
+allow PATH read|all            what everybody may do with a znode; reading includes to change this again
+write PATH N                   N changes of a znode's data, transactions that add nothing
 hold PATH PREFIX [DATA]        an ephemeral sequential znode PATH/PREFIX<digits>; prints its name, then
                                keeps it until it is told to end
 sessions                       how many clients are connected, this one excluded
@@ -22,6 +25,7 @@ import time
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
+from kazoo.security import make_acl
 
 CLAIM = re.compile(r"-?[0-9]{10}$")
 
@@ -82,6 +86,19 @@ def main():
         client.ensure_path(arguments[0])
     elif command == "delete":
         client.delete(arguments[0], recursive=True)
+    elif command == "delete-claims":
+        transaction = client.transaction()
+        for path in arguments:
+            for name in claims(client, path):
+                transaction.delete(f"{path}/{name}")
+        if failed := [result for result in transaction.commit() if result is not True]:
+            sys.exit(f"not deleted: {failed}")
+    elif command == "allow":
+        everything = arguments[1] == "all"
+        client.set_acls(arguments[0], [make_acl("world", "anyone", all=everything, read=True, admin=True)])
+    elif command == "write":
+        for answer in [client.set_async(arguments[0], b"") for _ in range(int(arguments[1]))]:
+            answer.get(timeout=30)
     elif command == "hold":
         client.ensure_path(arguments[0])
         data = os.fsencode(arguments[2]) if len(arguments) > 2 else b""

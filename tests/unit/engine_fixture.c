@@ -205,13 +205,14 @@ static void on_operation(void *context, struct store *store)
 		host->world->on_operation(host);
 }
 
-static void host_start(struct world *world, struct host *host, uint64_t seed)
+static void host_start(struct world *world, struct host *host, uint64_t seed, int nudge_percent)
 {
 	struct faulty_settings settings = {
 		.now_ms = &world->now_ms,
 		.prng = &world->prng,
 		.timeout_ms = TIMEOUT_MS,
 		.wait_percent = 50,
+		.nudge_percent = nudge_percent,
 		.context = host,
 		.on_operation = on_operation,
 	};
@@ -236,7 +237,7 @@ static void host_end(struct host *host)
 	host->store->ops->close(host->store);
 }
 
-int world_setup(void **state)
+static int setup(void **state, int nudge_percent)
 {
 	struct world *world = calloc(1, sizeof(*world));
 
@@ -255,12 +256,22 @@ int world_setup(void **state)
 	world->hosts[1] = &world->two;
 	world->hosts[2] = &world->three;
 	for (uint64_t i = 0; i < HOSTS; i++)
-		host_start(world, world->hosts[i], 1001 * (i + 1));
+		host_start(world, world->hosts[i], 1001 * (i + 1), nudge_percent);
 	settle(world);
 	/* A failed test leaves files behind on a stack that is gone: nothing may run after it. */
 	setenv("CMOCKA_TEST_ABORT", "1", 0);
 	*state = world;
 	return 0;
+}
+
+int world_setup(void **state)
+{
+	return setup(state, 0);
+}
+
+int world_setup_with_servers(void **state)
+{
+	return setup(state, 100);
 }
 
 /* Whoever ran a test left nothing behind. */

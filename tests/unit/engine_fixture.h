@@ -76,6 +76,9 @@ struct file {
 };
 
 int world_setup(void **state);
+
+/* The same, but whoever does not get an answer can turn to another server. */
+int world_setup_with_servers(void **state);
 int world_teardown(void **state);
 
 /* Lets one thing happen that is due now, on some host. Returns false if nothing was. */

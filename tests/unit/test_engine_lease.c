@@ -333,6 +333,84 @@ static void test_wakes_up_too_late(void **state)
 	file_close(&waiter);
 }
 
+/* The server does not answer, but another one does: in time for the lease. */
+static void test_turns_to_another_server(void **state)
+{
+	struct world *world = *state;
+	struct file file, rival;
+
+	file_open(&file, &world->one, "a");
+	file_lock(&file, EX, WAIT);
+	settle(world);
+	file_open(&rival, &world->two, "a");
+	file_lock(&rival, EX, WAIT);
+	pass(world, TIMEOUT_MS);
+	for (int i = 0; i < 20; i++) {
+		store_faulty_cut_off(world->one.store);
+		pass(world, i * BEAT_MS / 4);
+	}
+	pass(world, TIMEOUT_MS);
+	assert_holds(&file);
+	assert_int_equal(file.lost, 0);
+	assert_waits(&rival);
+	file_close(&file);
+	settle(world);
+	assert_holds(&rival);
+	file_close(&rival);
+}
+
+/* Who was stopped looks for the answers of that time before it turns to anybody else. */
+static void test_stopped_is_not_silent(void **state)
+{
+	struct world *world = *state;
+	struct file file;
+
+	file_open(&file, &world->one, "a");
+	file_lock(&file, EX, WAIT);
+	pass(world, 3 * BEAT_MS);
+	world->one.operations = 0;
+	for (int i = 0; i < 10; i++) {
+		world->now_ms += TIMEOUT_MS / 2;
+		settle(world);
+		assert_int_equal(world->one.operations, i + 1); /* the heartbeat, and none again */
+	}
+	assert_holds(&file);
+	assert_int_equal(file.lost, 0);
+	file_close(&file);
+}
+
+/* Servers that lost their data never say that a session is over. */
+static void test_gives_a_session_up(void **state)
+{
+	struct world *world = *state;
+	struct file holder, waiter;
+
+	file_open(&holder, &world->two, "a");
+	file_lock(&holder, EX, WAIT);
+	settle(world);
+	file_open(&waiter, &world->one, "a");
+	file_lock(&waiter, EX, WAIT);
+	settle(world);
+	disconnect(&world->one);
+	pass(world, 2 * TIMEOUT_MS - 1);
+	assert_int_equal(queue_length(world, "a"), 1); /* the service has ended it long ago */
+	world->one.operations = 0;
+	pass(world, 1);
+	reconnect(&world->one);
+	assert_int_equal(queue_length(world, "a"), 2);
+	file_unlock(&holder);
+	settle(world);
+	assert_holds(&waiter);
+	/* Nothing is due while there is no connection at all. */
+	file_close(&waiter);
+	settle(world);
+	disconnect(&world->one);
+	pass(world, 3 * TIMEOUT_MS);
+	assert_int_equal(engine_deadline(world->one.engine), INT64_MAX);
+	reconnect(&world->one);
+	file_close(&holder);
+}
+
 /* A store whose sessions do not end by themselves has no use for heartbeats. */
 static void test_store_without_timeout(void **state)
 {
@@ -380,7 +458,12 @@ int main(void)
 		TEST(nothing_is_granted_unproven),
 		TEST(nothing_is_granted_on_a_connection_alone),
 		TEST(wakes_up_too_late),
+		TEST(gives_a_session_up),
 		TEST(store_without_timeout),
+		cmocka_unit_test_setup_teardown(test_turns_to_another_server,
+						world_setup_with_servers, world_teardown),
+		cmocka_unit_test_setup_teardown(test_stopped_is_not_silent,
+						world_setup_with_servers, world_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

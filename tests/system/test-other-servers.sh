@@ -1,0 +1,73 @@
+#!/bin/bash
+# Of several servers, one that does not answer costs no lock: the daemon turns to another one in time. And it finds the only
+# one that lives, whatever its place in the list.
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+# shellcheck source=lease.sh
+. "$tests/system/lease.sh"
+
+start_ensemble 3
+leader=$(zookeeper_leader 3)
+zookeeper_name=$leader
+followers=()
+for name in zk1 zk2 zk3; do
+    [ "$name" = "$leader" ] || followers+=("$name")
+done
+start_dlockfs A --session-timeout 4s \
+    --store "zookeeper://$(zookeeper_address "${followers[0]}"),$(zookeeper_address "${followers[1]}")/dlockfs"
+keep holder "$dir/A/job" flock
+wait_until "$deadline" granted holder
+call waiter "$dir/A/job" open ex hold
+wait_claims job 2
+
+# server_of_A: the one that its daemon was connected to last.
+server_of_A() {
+    local address name
+    address=$(sed -n 's/.*connected to ZooKeeper at \([^,]*\),.*/\1/p' "$dir/A.log" | tail -n 1)
+    for name in "${followers[@]}"; do
+        [ "$(zookeeper_address "$name")" != "$address" ] || echo "$name"
+    done
+}
+
+# Each follower in its turn is paused, for longer than a session lives.
+for _ in 1 2; do
+    server=$(server_of_A)
+    connections=$(grep -c 'connected to ZooKeeper' "$dir/A.log")
+    pause "$server"
+    sleep 5
+    not_fenced holder
+    if said waiter "ex ok"; then
+        fail "the waiter got what is held"
+    fi
+    [ "$(grep -c 'connected to ZooKeeper' "$dir/A.log")" -gt "$connections" ] || fail "still at $server"
+    resume "$server"
+    wait_until "$deadline" zookeeper_serves "$server"
+done
+release holder
+expect waiter "ex ok"
+release waiter
+stop_dlockfs A
+
+# One that lives, among others that refuse connections; the link to it breaks and comes back.
+connected() { # TIMES
+    [ "$(grep -c 'connected to ZooKeeper' "$dir/B.log")" -ge "$1" ]
+}
+start_proxy link zk1
+address=$(proxied link)
+address=${address#zookeeper://}
+address=${address%%/*}
+dead=127.0.0.1:$(free_port)
+for list in "$address,$dead" "$dead,$dead,$dead,$address"; do
+    start_dlockfs B --session-timeout 30s --store "zookeeper://$list/dlockfs"
+    call holder "$dir/B/job" open ex hold
+    expect holder "ex ok"
+    for times in 2 3; do
+        touch "$dir/link/refuse"
+        wait_until "$deadline" grep -q 'connection to ZooKeeper .* lost' "$dir/B.log"
+        sleep 0.3
+        rm "$dir/link/refuse"
+        wait_until 10 connected "$times"
+    done
+    release holder
+    stop_dlockfs B
+done
