@@ -139,9 +139,9 @@ static char *row_text(const struct table *table, const size_t *widths, char *con
 		char *cut = must(strdup(cells != NULL ? cells[i] : table->columns[i].title));
 		text_cut(cut, widths[i]);
 		int pad = (int)(widths[i] - text_width(cut));
-		bool right = table->columns[i].right;
+		bool right = table->columns[i].right, last = i == table->columns_count - 1;
 		char *longer = must_format("%s%*s%s%*s", line, right ? pad : 0, "", cut,
-					   right ? 2 : pad + 2, "");
+					   (right ? 0 : pad) + (last ? 0 : 2), "");
 		free(line);
 		free(cut);
 		line = longer;
