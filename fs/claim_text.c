@@ -11,18 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static void escape(const char *from, char *to, size_t to_bytes)
-{
-	size_t used = 0;
-	for (; *from != '\0' && used + 4 <= to_bytes; from++) {
-		unsigned char byte = (unsigned char)*from;
-		if (byte > ' ' && byte < 0x7f && byte != '%')
-			to[used++] = (char)byte;
-		else
-			used += (size_t)snprintf(to + used, 4, "%%%02X", byte);
-	}
-	to[used] = '\0';
-}
+#include "escape.h"
 
 /* Reads the beginning of a file in /proc/PID; nothing if there is no such process. */
 static void read_of_process(pid_t pid, const char *file, char *text, size_t bytes)
@@ -64,8 +53,8 @@ void claim_text_format(fuse_req_t req, enum lock_kind kind, enum claim_mode mode
 	size_t length = strlen(command);
 	if (length > 0 && command[length - 1] == '\n')
 		command[length - 1] = '\0';
-	escape(command, safe_command, sizeof(safe_command));
-	escape(filesystem_of(req)->host, safe_host, sizeof(safe_host));
+	escape_format(safe_command, sizeof(safe_command), command);
+	escape_format(safe_host, sizeof(safe_host), filesystem_of(req)->host);
 	snprintf(text, CLAIM_TEXT_BYTES,
 		 "format=1\nhost=%s\npid=%d\nuid=%u\ncommand=%s\nkind=%s\nmode=%s\nsince=%lld\n",
 		 safe_host, (int)caller->pid, (unsigned int)caller->uid, safe_command, kinds[kind],

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "handle.h"
@@ -15,6 +16,7 @@
 #include "log.h"
 #include "notifier.h"
 #include "parked.h"
+#include "status.h"
 
 /* Requests that the kernel sends without a waiting caller, RELEASE above all: a low limit would
  * hold releases back. The most that the protocol can say. */
@@ -82,6 +84,12 @@ int filesystem_init(struct filesystem *filesystem, const struct config *config,
 	if (!filesystem->exclusive_open_waits)
 		log_warning("this kernel is older than 5.7: exclusive open does not wait here, it "
 			    "fails with EEXIST");
+	struct timespec now;
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	filesystem->now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	filesystem->status = status_create(filesystem->now_ms);
+	if (filesystem->status == NULL)
+		return -ENOMEM;
 	int error = inode_create(filesystem, NULL, "", S_IFDIR | config->mode, getuid(), getgid(),
 				 &filesystem->root);
 	for (char **path = config->directories; error == 0 && path != NULL && *path != NULL; path++)
@@ -99,6 +107,7 @@ void filesystem_stop(struct filesystem *filesystem)
 		parked_refuse_all(handle, -ENOLCK);
 		holder_tell_lost(handle);
 	}
+	status_refuse_all(filesystem, -EIO);
 }
 
 void filesystem_finish(struct filesystem *filesystem)
@@ -112,24 +121,33 @@ void filesystem_finish(struct filesystem *filesystem)
 	/* What has no name any more and the kernel did not get to forget. */
 	while (filesystem->inodes != NULL)
 		inode_free_tree(filesystem, filesystem->inodes);
+	status_destroy(filesystem->status);
+	filesystem->status = NULL;
+}
+
+static int64_t idle_deadline(const struct filesystem *filesystem)
+{
+	const struct inode *inode = filesystem->idle;
+	return inode != NULL ? inode->idle_since_ms + filesystem->config->idle_ms : INT64_MAX;
 }
 
 void filesystem_advance(struct filesystem *filesystem, int64_t now_ms)
 {
 	filesystem->now_ms = now_ms;
-	while (filesystem_deadline(filesystem) <= now_ms) {
+	while (idle_deadline(filesystem) <= now_ms) {
 		struct inode *inode = filesystem->idle;
 		uint64_t parent = inode->parent->node;
 		if (inode_drop(filesystem, inode))
 			notifier_forget_name(filesystem->notifier, parent, inode->node,
 					     inode->name);
 	}
+	status_advance(filesystem);
 }
 
 int64_t filesystem_deadline(const struct filesystem *filesystem)
 {
-	const struct inode *inode = filesystem->idle;
-	return inode != NULL ? inode->idle_since_ms + filesystem->config->idle_ms : INT64_MAX;
+	int64_t idle_ms = idle_deadline(filesystem), status_ms = status_deadline(filesystem);
+	return idle_ms < status_ms ? idle_ms : status_ms;
 }
 
 static void on_decided(void *context, void *cookie, int result)

@@ -13,10 +13,14 @@
  *   op_lock.c     flock, record locks
  *   op_proof.c    fsync, fencing tokens
  *   op_dir.c      listing a directory
+ *   op_status.c   the tree .dlockfs (status.h), which these hand over what concerns it
+ *   status_file.c the files in there, and what `status` says
+ *   status_node.c its names
+ *   status_wait.c requests there that wait for the store
  *
  * Everything runs on the loop's thread. Nothing that the kernel asks while it locks a directory
  * (LOOKUP, CREATE, MKNOD, MKDIR, UNLINK, RMDIR, READDIR) waits for anything: it is answered from
- * memory at once.
+ * memory at once. LOOKUP below .dlockfs/locks is the exception: only those who look on meet there.
  */
 #ifndef DLOCKFS_FILESYSTEM_H
 #define DLOCKFS_FILESYSTEM_H
@@ -37,10 +41,15 @@
 #define TEXT_BYTES_MAX 4096 /* of the text in a lock file */
 
 struct notifier;
+struct status;
+struct viewer;
 
 struct filesystem {
 	const struct config *config;
 	struct engine *engine;
+	struct store *store;   /* set by the caller, as the next two: */
+	struct viewer *viewer; /* of the store, destroyed after it */
+	const char *mountpoint;
 	struct fuse_session *session;
 	struct notifier *notifier;
 	void (*on_ready)(void *context); /* the kernel has greeted: the mount is usable */
@@ -57,6 +66,7 @@ struct filesystem {
 	bool exclusive_open_waits; /* the kernel asks for attributes between CREATE and open(2)'s
 				      return */
 	char host[65];		   /* for claims: who we are */
+	struct status *status;	   /* the tree .dlockfs */
 };
 
 /* The handlers for fuse_session_new(); their userdata is the file system. */

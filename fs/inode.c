@@ -175,7 +175,7 @@ void inode_free_tree(struct filesystem *filesystem, struct inode *inode)
 }
 
 /* FNV-1a: the same number on every host for the same path. */
-static ino_t hash_path(const char *path)
+ino_t inode_number(const char *path)
 {
 	uint64_t hash = 0xcbf29ce484222325u;
 	for (; *path != '\0'; path++)
@@ -186,7 +186,7 @@ static ino_t hash_path(const char *path)
 void inode_stat(const struct inode *inode, struct stat *attr)
 {
 	*attr = (struct stat){
-		.st_ino = hash_path(inode->path),
+		.st_ino = inode_number(inode->path),
 		.st_mode = inode->mode,
 		.st_nlink = inode->parent != NULL,
 		.st_uid = inode->uid,

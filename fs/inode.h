@@ -98,6 +98,9 @@ int inode_resize(struct inode *inode, off_t size);
  * for a file that the kernel believes to be new and so does not check itself. */
 int inode_may_open(fuse_req_t req, const struct inode *inode, int flags);
 
+/* The number that stat(2) shows for a path. */
+ino_t inode_number(const char *path);
+
 /* Now, for time stamps. */
 struct timespec inode_time(void);
 

@@ -20,6 +20,7 @@
 #include "options.h"
 #include "store_local.h"
 #include "store_zookeeper.h"
+#include "view.h"
 
 struct daemon {
 	struct config config;
@@ -27,6 +28,7 @@ struct daemon {
 	struct engine *engine;
 	struct local_service *service; /* of the local store */
 	struct store *store;
+	struct viewer *viewer;
 	struct filesystem filesystem;
 	struct loop loop;
 	char *mountpoint;
@@ -79,9 +81,16 @@ static int open_store(struct daemon *daemon)
 	return error;
 }
 
+static int open_viewer(struct daemon *daemon)
+{
+	daemon->viewer = viewer_create(daemon->store);
+	return daemon->viewer != NULL ? 0 : -ENOMEM;
+}
+
 static void close_store(struct daemon *daemon)
 {
 	daemon->store->ops->close(daemon->store);
+	viewer_destroy(daemon->viewer);
 	if (daemon->service != NULL)
 		local_service_destroy(daemon->service);
 }
@@ -122,9 +131,14 @@ static int run(struct daemon *daemon)
 	if (error != 0)
 		goto cleanup_engine;
 	what = "starting";
-	error = filesystem_init(filesystem, &daemon->config, daemon->engine);
+	error = open_viewer(daemon);
+	if (error == 0)
+		error = filesystem_init(filesystem, &daemon->config, daemon->engine);
 	if (error != 0)
 		goto cleanup_store;
+	filesystem->store = daemon->store;
+	filesystem->viewer = daemon->viewer;
+	filesystem->mountpoint = daemon->mountpoint;
 	filesystem->on_ready = on_ready;
 	filesystem->context = daemon;
 	what = "mounting";

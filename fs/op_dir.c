@@ -2,12 +2,14 @@
  *
  * Listing a directory: the names in use on this host, as of opendir(3). Entries come with their
  * attributes (readdirplus), which puts them into the kernel's cache of names: a lookup would not
- * find them. Loop thread only.
+ * find them. .dlockfs is not among them, so that who lists, searches or clears the directory does
+ * not meet it. Loop thread only.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "inode.h"
+#include "status.h"
 
 struct listing {
 	size_t count;
@@ -47,6 +49,10 @@ static struct listing *listing_create(const struct inode *directory)
 /* Valid replies: open, err. */
 void op_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
+	if (status_owns(node)) {
+		status_opendir(req, node, info);
+		return;
+	}
 	struct inode *directory = inode_find(filesystem_of(req), node);
 	struct listing *listing = directory != NULL ? listing_create(directory) : NULL;
 
@@ -87,6 +93,10 @@ static size_t add_entry(fuse_req_t req, struct inode *directory, const char *nam
 static void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 		 const struct fuse_file_info *info, bool plus)
 {
+	if (status_owns(node)) {
+		status_readdir(req, node, size, offset, info, plus);
+		return;
+	}
 	const struct listing *listing = (const struct listing *)(uintptr_t)info->fh;
 	struct inode *directory = inode_find(filesystem_of(req), node);
 	char *buffer = malloc(size);
@@ -125,7 +135,10 @@ void op_readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 /* Valid replies: err. */
 void op_releasedir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
-	(void)node;
+	if (status_owns(node)) {
+		status_release(req, info);
+		return;
+	}
 	listing_free((struct listing *)(uintptr_t)info->fh);
 	fuse_reply_err(req, 0);
 }

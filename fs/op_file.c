@@ -11,6 +11,7 @@
 
 #include "inode.h"
 #include "parked.h"
+#include "status.h"
 
 /* Answers EIO to whatever comes through a handle that lost its lock. */
 static bool refuse_fenced(fuse_req_t req, const struct fuse_file_info *info)
@@ -59,6 +60,10 @@ static void finish_exclusive_open(fuse_req_t req, struct handle *handle)
 /* Valid replies: attr, err. */
 void op_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
+	if (status_owns(node)) {
+		status_getattr(req, node);
+		return;
+	}
 	struct inode *inode = inode_find(filesystem_of(req), node);
 	(void)info;
 
@@ -81,6 +86,10 @@ void op_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 
 	if (refuse_fenced(req, info))
 		return;
+	if (status_owns(node)) {
+		fuse_reply_err(req, EROFS);
+		return;
+	}
 	if (inode == NULL) {
 		fuse_reply_err(req, ESTALE);
 		return;
@@ -111,6 +120,10 @@ void op_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 void op_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 	     struct fuse_file_info *info)
 {
+	if (status_owns(node)) {
+		status_read(req, size, offset, info);
+		return;
+	}
 	struct inode *inode = inode_find(filesystem_of(req), node);
 
 	if (refuse_fenced(req, info))
@@ -162,15 +175,16 @@ void op_poll(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info,
 	     struct fuse_pollhandle *poll)
 {
 	struct handle *handle = handle_find(filesystem_of(req), info);
-	(void)node;
 
-	if (handle == NULL || handle->fenced) {
+	if (!status_owns(node) && (handle == NULL || handle->fenced)) {
 		if (poll != NULL)
 			fuse_pollhandle_destroy(poll);
 		fuse_reply_poll(req, POLLERR | POLLHUP | POLLPRI);
 		return;
 	}
-	if (poll != NULL) {
+	if (poll != NULL && handle == NULL) {
+		fuse_pollhandle_destroy(poll);
+	} else if (poll != NULL) {
 		if (handle->poll != NULL)
 			fuse_pollhandle_destroy(handle->poll);
 		handle->poll = poll;

@@ -12,6 +12,7 @@
 #include "claim_text.h"
 #include "inode.h"
 #include "parked.h"
+#include "status.h"
 
 /* Parks the request, of a handle that has an owner from now on. Returns NULL if it was answered
  * instead. */
@@ -49,11 +50,16 @@ static void lock_file(fuse_req_t req, struct handle *handle, enum claim_mode mod
 }
 
 /* The handle of a lock request; NULL if it was answered: there is no such handle, or it is of no
- * use any more. */
-static struct handle *find_usable(fuse_req_t req, const struct fuse_file_info *info)
+ * use any more, or it is not of a lock file. */
+static struct handle *find_usable(fuse_req_t req, fuse_ino_t node,
+				  const struct fuse_file_info *info)
 {
 	struct handle *handle = handle_find(filesystem_of(req), info);
 
+	if (status_owns(node)) {
+		fuse_reply_err(req, EINVAL); /* fcntl(2) has it for such types of files */
+		return NULL;
+	}
 	if (handle != NULL && !handle->fenced)
 		return handle;
 	fuse_reply_err(req, handle == NULL ? EBADF : EIO);
@@ -63,9 +69,8 @@ static struct handle *find_usable(fuse_req_t req, const struct fuse_file_info *i
 /* Valid replies: err. */
 void op_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, int operation)
 {
-	struct handle *handle = find_usable(req, info);
+	struct handle *handle = find_usable(req, node, info);
 	bool waits = (operation & LOCK_NB) == 0;
-	(void)node;
 
 	if (handle == NULL)
 		return;
@@ -106,10 +111,10 @@ static bool read_span(const struct flock *lock, struct claim_span *ret)
 
 /* The handle of a request about a range, and that range; NULL if it was answered: one of them makes
  * no sense. */
-static struct handle *find_range(fuse_req_t req, const struct fuse_file_info *info,
+static struct handle *find_range(fuse_req_t req, fuse_ino_t node, const struct fuse_file_info *info,
 				 const struct flock *lock, struct range *ret)
 {
-	struct handle *handle = find_usable(req, info);
+	struct handle *handle = find_usable(req, node, info);
 
 	if (handle == NULL)
 		return NULL;
@@ -158,8 +163,7 @@ void op_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, stru
 	      int sleep)
 {
 	struct range range;
-	struct handle *handle = find_range(req, info, lock, &range);
-	(void)node;
+	struct handle *handle = find_range(req, node, info, lock, &range);
 
 	if (handle == NULL)
 		return;
@@ -208,8 +212,7 @@ static void find_own_range(fuse_req_t req, const struct handle *handle, uint64_t
 void op_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, struct flock *lock)
 {
 	struct range range;
-	struct handle *handle = find_range(req, info, lock, &range);
-	(void)node;
+	struct handle *handle = find_range(req, node, info, lock, &range);
 
 	if (handle == NULL)
 		return;

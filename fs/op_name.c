@@ -11,6 +11,7 @@
 
 #include "inode.h"
 #include "notifier.h"
+#include "status.h"
 
 static void reply_entry(fuse_req_t req, struct inode *inode)
 {
@@ -23,6 +24,14 @@ static void reply_entry(fuse_req_t req, struct inode *inode)
 /* Valid replies: entry, err. */
 void op_lookup(fuse_req_t req, fuse_ino_t parent_node, const char *name)
 {
+	if (status_owns(parent_node)) {
+		status_lookup(req, parent_node, name);
+		return;
+	}
+	if (parent_node == FUSE_ROOT_ID && strcmp(name, STATUS_NAME) == 0) {
+		status_lookup_top(req);
+		return;
+	}
 	struct inode *parent = inode_find(filesystem_of(req), parent_node);
 	struct inode *inode = parent != NULL ? inode_child(parent, name) : NULL;
 
@@ -34,26 +43,39 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent_node, const char *name)
 		fuse_reply_err(req, ENOENT);
 }
 
+static void forget(struct filesystem *filesystem, fuse_ino_t node, uint64_t lookups)
+{
+	struct status_node *status_node =
+		status_owns(node) ? status_node_find(filesystem->status, node) : NULL;
+	struct inode *inode = status_owns(node) ? NULL : inode_find(filesystem, node);
+
+	if (status_node != NULL)
+		status_node_forget(filesystem->status, status_node, lookups);
+	if (inode != NULL)
+		inode_forget(filesystem, inode, lookups);
+}
+
 /* Valid replies: none. */
 void op_forget(fuse_req_t req, fuse_ino_t node, uint64_t lookups)
 {
-	struct filesystem *filesystem = filesystem_of(req);
-	struct inode *inode = inode_find(filesystem, node);
-	if (inode != NULL)
-		inode_forget(filesystem, inode, lookups);
+	forget(filesystem_of(req), node, lookups);
 	fuse_reply_none(req);
 }
 
 /* Valid replies: none. */
 void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
 {
-	struct filesystem *filesystem = filesystem_of(req);
-	for (size_t i = 0; i < count; i++) {
-		struct inode *inode = inode_find(filesystem, forgets[i].ino);
-		if (inode != NULL)
-			inode_forget(filesystem, inode, forgets[i].nlookup);
-	}
+	for (size_t i = 0; i < count; i++)
+		forget(filesystem_of(req), forgets[i].ino, forgets[i].nlookup);
 	fuse_reply_none(req);
+}
+
+/* Whether a change of that name is refused because of .dlockfs: 0 or -errno. */
+static int check_reserved(fuse_ino_t parent, const char *name)
+{
+	if (status_owns(parent))
+		return -EROFS;
+	return parent == FUSE_ROOT_ID && strcmp(name, STATUS_NAME) == 0 ? -EPERM : 0;
 }
 
 static void make(fuse_req_t req, fuse_ino_t parent_node, const char *name, mode_t mode)
@@ -62,15 +84,13 @@ static void make(fuse_req_t req, fuse_ino_t parent_node, const char *name, mode_
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
 	struct inode *parent = inode_find(filesystem, parent_node);
 	struct inode *inode = NULL;
-	int error = 0;
+	int error = check_reserved(parent_node, name);
 
-	if (parent == NULL)
+	if (error == 0 && parent == NULL)
 		error = -ESTALE;
-	else if (parent == filesystem->root && strcmp(name, ".dlockfs") == 0)
-		error = -EPERM; /* reserved */
-	else if (inode_child(parent, name) != NULL)
+	else if (error == 0 && inode_child(parent, name) != NULL)
 		error = -EEXIST;
-	else
+	if (error == 0)
 		error = inode_create(filesystem, parent, name, mode, caller->uid, caller->gid,
 				     &inode);
 	if (error == 0) {
@@ -108,8 +128,11 @@ static void take_away(fuse_req_t req, fuse_ino_t parent_node, const char *name, 
 	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *parent = inode_find(filesystem, parent_node);
 	struct inode *inode = parent != NULL ? inode_child(parent, name) : NULL;
+	int error = check_reserved(parent_node, name);
 
-	if (inode == NULL) {
+	if (error != 0) {
+		fuse_reply_err(req, -error);
+	} else if (inode == NULL) {
 		fuse_reply_err(req, ENOENT);
 	} else if (inode_is_directory(inode) != directory) {
 		fuse_reply_err(req, directory ? ENOTDIR : EISDIR);

@@ -13,6 +13,7 @@
 #include "inode.h"
 #include "notifier.h"
 #include "parked.h"
+#include "status.h"
 
 static void fill_info(struct fuse_file_info *info, const struct handle *handle)
 {
@@ -28,6 +29,10 @@ void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *inode = inode_find(filesystem, node);
 
+	if (status_owns(node)) {
+		status_open(req, node, info);
+		return;
+	}
 	/* A name that was idle for too long and has just been dropped: at ESTALE the kernel looks
 	 * the name up again, and comes back with CREATE. */
 	if (inode == NULL || inode->dropped) {
@@ -52,9 +57,11 @@ static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *na
 {
 	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *parent = inode_find(filesystem, parent_node);
+	if (status_owns(parent_node))
+		return -EROFS;
 	if (parent == NULL)
 		return -ESTALE;
-	if (parent == filesystem->root && strcmp(name, ".dlockfs") == 0)
+	if (parent == filesystem->root && strcmp(name, STATUS_NAME) == 0)
 		return -EPERM; /* reserved */
 	struct inode *inode = inode_child(parent, name);
 	if (inode != NULL) {
@@ -166,7 +173,11 @@ void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 void op_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
 	struct handle *handle = handle_find(filesystem_of(req), info);
-	(void)node;
+
+	if (status_owns(node)) {
+		status_release(req, info);
+		return;
+	}
 	if (handle != NULL)
 		handle_close(handle);
 	fuse_reply_err(req, 0);

@@ -7,6 +7,7 @@
 
 #include "dlockfs.h"
 #include "parked.h"
+#include "status.h"
 
 static void prove(fuse_req_t req, struct handle *handle, enum parked_kind kind)
 {
@@ -30,10 +31,11 @@ static void prove(fuse_req_t req, struct handle *handle, enum parked_kind kind)
 void op_fsync(fuse_req_t req, fuse_ino_t node, int datasync, struct fuse_file_info *info)
 {
 	struct handle *handle = handle_find(filesystem_of(req), info);
-	(void)node;
 	(void)datasync;
 
-	if (handle == NULL)
+	if (status_owns(node))
+		fuse_reply_err(req, EINVAL);
+	else if (handle == NULL)
 		fuse_reply_err(req, EBADF);
 	else if (handle->fenced)
 		fuse_reply_err(req, EIO);
@@ -50,12 +52,11 @@ void op_ioctl(fuse_req_t req, fuse_ino_t node, unsigned int command, void *argum
 	      size_t out_bytes)
 {
 	struct handle *handle = handle_find(filesystem_of(req), info);
-	(void)node;
 	(void)argument;
 	(void)in;
 	(void)in_bytes;
 
-	if (command != DLOCKFS_IOC_TOKEN || (flags & FUSE_IOCTL_DIR) != 0)
+	if (command != DLOCKFS_IOC_TOKEN || status_owns(node) || (flags & FUSE_IOCTL_DIR) != 0)
 		fuse_reply_err(req, ENOTTY);
 	else if (handle == NULL || out_bytes < sizeof(uint64_t))
 		fuse_reply_err(req, handle == NULL ? EBADF : EINVAL);

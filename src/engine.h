@@ -92,6 +92,13 @@ struct engine_counts {
 	size_t waiters; /* wishes undecided */
 };
 
+struct engine_status {
+	enum store_session session;
+	int64_t timeout_ms;    /* of the session; 0: it cannot end unnoticed */
+	int64_t lease_left_ms; /* until what is held is given up unless the session is proved to
+				  live; -1: nothing is asked for or held, or it cannot end */
+};
+
 /* Returns NULL when out of memory. The store is set once, before anything else, and stays the
  * caller's. `session_seed` is random: the first of the session numbers in claim ids, each new
  * session takes the next of a sequence that it starts. */
@@ -200,6 +207,9 @@ bool engine_owner_holds(const struct owner *owner);
 const struct range_set *engine_ranges(const struct owner *file, uint64_t process);
 
 struct engine_counts engine_counts(const struct engine *engine);
+
+/* As of the time that was told last. */
+struct engine_status engine_status(const struct engine *engine);
 
 /* For tests: aborts with a message if the engine's books contradict themselves. O(everything). */
 void engine_check_invariants(const struct engine *engine);

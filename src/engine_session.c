@@ -302,3 +302,17 @@ int64_t engine_lease_deadline(const struct engine *engine)
 	int64_t beat_ms = needs_beat(engine) ? lease_next_beat(&engine->lease) : INT64_MAX;
 	return beat_ms < deadline_ms ? beat_ms : deadline_ms;
 }
+
+struct engine_status engine_status(const struct engine *engine)
+{
+	struct engine_status status = {
+		.session = engine->session,
+		.timeout_ms = engine->lease.timeout_ms,
+		.lease_left_ms = -1,
+	};
+	int64_t end_ms = lease_end(&engine->lease);
+
+	if (engine->claims > 0 && end_ms != INT64_MAX)
+		status.lease_left_ms = end_ms > engine->now_ms ? end_ms - engine->now_ms : 0;
+	return status;
+}

@@ -167,8 +167,9 @@ struct store_ops {
 	void (*prove)(struct store *store, void *tag, const struct store_proof *proofs,
 		      size_t count);
 
-	/* Looks at the queue of `path` and at what is below; "" is above all locks. May show what
-	 * was a moment ago. */
+	/* Looks at the queue of `path` and at what is below; "" is above all locks and has no
+	 * queue. A lock whose name could be that of a claim is shown as one of the lock above
+	 * it. May show what was a moment ago. */
 	int (*look)(struct store *store, struct store_look *look, const char *path);
 
 	/* Reads anybody's claim, once. */

@@ -2,23 +2,33 @@
  *
  * A view of queues as they are in the store, of all hosts and of clients of other kinds, as text.
  * Only looks: the engine knows nothing of it. At most VIEW_READS_MAX questions to the store are
- * under way at a time, so that the requests of locks that come meanwhile wait for no more than
- * those.
+ * under way at a time, whatever the number of views, so that the requests of locks that come
+ * meanwhile wait for no more than those.
  *
- * The text has a line for the lock and one for each of its claims, in the order of the queue:
+ * The text has a line for the lock and one for each of its claims, in the order of the queue (here
+ * divided):
  *
  *     lock=cron/backup claims=2 holders=1
  *     position=1 state=held mode=exclusive kind=flock host=web1 pid=4711 uid=0 command=flock
- * since=1795305254 client=dlockfs session=0x10000c19ba40000 claim=_c_... position=2 state=waiting
- * mode=shared kind=record ranges=r0-63 ...
+ *         since=1795305254 client=dlockfs session=0x10000c19ba40000 claim=_c_...
+ *     position=2 state=waiting mode=shared kind=record ranges=r0-63 ...
  *
  * Keys come in this order; one whose value is not known is left out; later versions may add more.
- * `state` follows from the queue: a claim waits if an earlier one of another owner conflicts with
- * it, or if its data says so. `since` is when the claim was placed, in seconds since 1970 by the
- * clock of the service. `client` is dlockfs, or other: then there is no more than mode, since,
- * session and claim. Values have no spaces: bytes that are not printable ASCII, and '%' and ' ',
- * are written as %XX. What is not well-formed in the data of a claim, or longer than 1 KiB, is left
- * out.
+ * Values have no spaces: they are as escape.h says. What is not well-formed in the data of a claim,
+ * or longer than 1 KiB, is left out.
+ *
+ * state    follows from the queue: a claim waits if an earlier one of another owner conflicts with
+ *          it, or if its data says so. It may be a moment old.
+ * mode     exclusive or shared; the stronger one, of record locks in both
+ * kind     open, flock or record
+ * ranges   of record locks, as in claim_data.h. Where that would be longer than 1 KiB, or is not
+ *          known, span=START-END instead
+ * since    when the claim was placed, in seconds since 1970 by the clock of the service
+ * client   dlockfs, or other: then there is no more than mode, since, session and claim
+ * session  none: the claim is not ephemeral, somebody has to take it away
+ *
+ * In place of its claims, the line of a lock that cannot be looked at among others has error= and
+ * the name of the error (EACCES, EIO).
  *
  * Loop thread only; nothing here blocks.
  */
@@ -29,7 +39,8 @@
 
 #define VIEW_READS_MAX 64
 
-struct view; /* a look on its way */
+struct viewer; /* who has the views of one store */
+struct view;   /* a look on its way */
 
 struct view_events {
 	/* error 0 and the text; or -ENOENT, -ECONNRESET, -EACCES, -ENOMEM, -EIO. The text is freed
@@ -42,21 +53,33 @@ struct view_events {
 			 size_t names_count);
 };
 
+/* The store stays the caller's. Returns NULL when out of memory. */
+struct viewer *viewer_create(struct store *store);
+
+/* Frees the viewer and what is left of its views, of which nothing is told. To be called when the
+ * store has been closed: until then it may answer what was cancelled. NULL is fine. */
+void viewer_destroy(struct viewer *viewer);
+
 /* The queue of one lock. An empty queue is a line for the lock. Returns 0 and the view in *ret, or
- * -ENOMEM; then on_text() is called once, from within the store's dispatch(). */
-int view_queue(struct store *store, const char *path, const struct view_events *events,
+ * -ENOMEM. After 0, on_text() is called once, from within the store's dispatch(), and the view is
+ * gone. */
+int view_queue(struct viewer *viewer, const char *path, const struct view_events *events,
 	       void *context, struct view **ret);
 
 /* The queues of all locks that have claims, at and below `path` ("": all), sorted by path; a lock
- * that comes or goes meanwhile may be there or not. As view_queue() otherwise. */
-int view_queues(struct store *store, const char *path, const struct view_events *events,
+ * that comes or goes meanwhile may be there or not. As view_queue() otherwise, but that no such
+ * lock is no error. */
+int view_queues(struct viewer *viewer, const char *path, const struct view_events *events,
 		void *context, struct view **ret);
 
 /* What there is at the path; on_names() is called. As view_queue() otherwise. */
-int view_names(struct store *store, const char *path, const struct view_events *events,
+int view_names(struct viewer *viewer, const char *path, const struct view_events *events,
 	       void *context, struct view **ret);
 
-/* Nothing more is called. To be used before the store is closed as well. */
+/* How many answers of the store have come for the view so far. */
+uint64_t view_progress(const struct view *view);
+
+/* Nothing more is called. */
 void view_cancel(struct view *view);
 
 #endif

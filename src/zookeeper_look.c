@@ -61,6 +61,15 @@ static void send_look(struct operation *operation)
 		       &operation->list_code);
 }
 
+/* Whether the operation is on what is above all locks: that is none, so nothing below is a claim.
+ */
+static bool is_above_all(const struct operation *operation)
+{
+	const char *root = operation->store->root;
+
+	return !strcmp(operation->path, *root ? root : "/");
+}
+
 /* The names below the znode that are not claims, as components of lock paths. The strings are the
  * caller's to free. Returns NULL when out of memory. */
 static char **decode_names(const struct operation *operation, size_t *ret_count)
@@ -72,7 +81,7 @@ static char **decode_names(const struct operation *operation, size_t *ret_count)
 
 	*ret_count = 0;
 	for (size_t i = 0; decoded && i < names->count; i++, name += strlen(name) + 1) {
-		if (claim_name_parse(name, &claim) ||
+		if ((!is_above_all(operation) && claim_name_parse(name, &claim)) ||
 		    (!strcmp(operation->path, "/") && !strcmp(name, RESERVED_NAME)))
 			continue;
 		if (!znode_path_decode(name, &decoded[*ret_count]))
@@ -91,6 +100,8 @@ static void conclude_look(struct operation *operation)
 
 	if (!error) {
 		entries = operation_parse_queue(operation->names, &entries_count);
+		if (is_above_all(operation))
+			entries_count = 0;
 		names = decode_names(operation, &names_count);
 		if (!entries || !names)
 			error = -ENOMEM;

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -463,6 +464,190 @@ static void test_long_queue(void **state)
 	f->two.store->ops->dispatch(f->two.store);
 }
 
+/* Somebody who asks from outside, and what came of it as a line. */
+struct asker {
+	union {
+		struct store_look look;
+		struct store_read read;
+		struct store_change change;
+	};
+	struct listener *listener;
+	const char *tag;
+	struct store_claim claim;
+};
+
+static void on_looked(struct store_look *look, int error, const char *const *names,
+		      size_t names_count, const struct store_entry *entries, size_t entries_count)
+{
+	struct asker *asker = (struct asker *)look;
+
+	hear(asker->listener, "%s looked %d", asker->tag, error);
+	for (size_t i = 0; i < names_count; i++)
+		hear(asker->listener, " %s", names[i]);
+	hear_entries(asker->listener, entries, entries_count);
+}
+
+static void on_claim(struct store_read *read, int error, const struct store_claim *claim)
+{
+	struct asker *asker = (struct asker *)read;
+
+	assert_int_equal(error != 0, claim == NULL);
+	if (claim == NULL) {
+		hear(asker->listener, "%s claim %d\n", asker->tag, error);
+		return;
+	}
+	asker->claim = *claim;
+	hear(asker->listener, "%s claim %.*s %u\n", asker->tag, (int)claim->data_bytes,
+	     (const char *)claim->data, claim->version);
+}
+
+static void on_changed(struct store_change *change, int error)
+{
+	struct asker *asker = (struct asker *)change;
+
+	hear(asker->listener, "%s changed %d\n", asker->tag, error);
+}
+
+static void look(struct listener *listener, struct asker *asker, const char *tag, const char *path)
+{
+	*asker = (struct asker){.look.done = on_looked, .listener = listener, .tag = tag};
+	assert_int_equal(listener->store->ops->look(listener->store, &asker->look, path), 0);
+}
+
+static void read_claim(struct listener *listener, struct asker *asker, const char *tag,
+		       const char *path, const char *name)
+{
+	*asker = (struct asker){.read.done = on_claim, .listener = listener, .tag = tag};
+	assert_int_equal(listener->store->ops->read(listener->store, &asker->read, path, name), 0);
+}
+
+static void write_claim(struct listener *listener, struct asker *asker, const char *tag,
+			const char *path, const char *name, const char *text, uint32_t version)
+{
+	*asker = (struct asker){.change.done = on_changed, .listener = listener, .tag = tag};
+	assert_int_equal(listener->store->ops->write(listener->store, &asker->change, path, name,
+						     text, version),
+			 0);
+}
+
+static void remove_claim(struct listener *listener, struct asker *asker, const char *tag,
+			 const char *path, const char *name)
+{
+	*asker = (struct asker){.change.done = on_changed, .listener = listener, .tag = tag};
+	assert_int_equal(listener->store->ops->remove(listener->store, &asker->change, path, name),
+			 0);
+}
+
+/* A lock is seen as long as it or one below it has a claim; "" is above all. */
+static void test_looks(void **state)
+{
+	struct fixture *f = *state;
+	struct asker askers[7];
+
+	look(&f->two, &askers[0], "a", "");
+	look(&f->two, &askers[1], "b", "lock");
+	place(&f->one, "c", "lock/a/b", CLAIM_SHARED, false);
+	place(&f->one, "d", "lock/c", CLAIM_EXCLUSIVE, false);
+	place(&f->one, "e", "lock", CLAIM_EXCLUSIVE, false);
+	place(&f->one, "f", "other", CLAIM_EXCLUSIVE, false);
+	look(&f->two, &askers[2], "g", "");
+	look(&f->two, &askers[3], "h", "lock");
+	look(&f->two, &askers[4], "i", "lock/a");
+	look(&f->two, &askers[5], "j", "lock/a/b");
+	look(&f->two, &askers[6], "k", "loc");
+	expect(&f->one, "c placed 0\nd placed 0\ne placed 0\nf placed 0\n");
+	expect(&f->two, "a looked -2\nb looked -2\ng looked 0 lock other\nh looked 0 a c x0\n"
+			"i looked 0 b\nj looked 0 s0\nk looked -2\n");
+	store_local_expire(f->one.store);
+	look(&f->two, &askers[0], "l", "");
+	look(&f->two, &askers[1], "m", "lock");
+	expect(&f->two, "l looked -2\nm looked -2\n");
+	expect(&f->one, "lost\nconnected\n");
+}
+
+static void test_reads_any_claim(void **state)
+{
+	struct fixture *f = *state;
+	struct asker a, b, c;
+	int64_t now_s = time(NULL);
+	uint64_t session;
+
+	place(&f->one, "a", "lock", CLAIM_EXCLUSIVE, false);
+	expect(&f->one, "a placed 0\n");
+	read_claim(&f->two, &a, "b", "lock", f->one.last_name);
+	amend_last(&f->one, "c", "lock", "new");
+	read_claim(&f->two, &b, "d", "lock", f->one.last_name);
+	read_claim(&f->two, &c, "e", "lock", "gone");
+	expect(&f->one, "c amended 0\n");
+	expect(&f->two, "b claim a 0\nd claim new 1\ne claim -2\n");
+	assert_in_range(a.claim.since_ms, now_s * 1000, now_s * 1000 + 60000);
+	assert_true(a.claim.since_ms == b.claim.since_ms);
+	assert_true(a.claim.session != 0 && a.claim.session == b.claim.session);
+	session = a.claim.session;
+
+	place(&f->two, "f", "lock", CLAIM_EXCLUSIVE, false);
+	expect(&f->two, "f placed 1\n");
+	read_claim(&f->one, &a, "g", "lock", f->two.last_name);
+	expect(&f->one, "g claim f 0\n");
+	assert_true(a.claim.session != session);
+	/* A new session has another number. */
+	f->one.store->ops->renew(f->one.store);
+	expect(&f->one, "connected\n");
+	place(&f->one, "h", "lock", CLAIM_EXCLUSIVE, false);
+	expect(&f->one, "h placed 2\n");
+	read_claim(&f->two, &b, "i", "lock", f->one.last_name);
+	expect(&f->two, "i claim h 0\n");
+	assert_true(b.claim.session != session && b.claim.session != a.claim.session);
+}
+
+static void test_changes_any_claim(void **state)
+{
+	struct fixture *f = *state;
+	struct asker askers[7];
+
+	place(&f->one, "a", "lock", CLAIM_EXCLUSIVE, false);
+	expect(&f->one, "a placed 0\n");
+	f->one.store->ops->watch(f->one.store, "b", "lock", f->one.last_name);
+	write_claim(&f->two, &askers[0], "c", "lock", f->one.last_name, "first", 0);
+	write_claim(&f->two, &askers[1], "d", "lock", f->one.last_name, "stale", 0);
+	write_claim(&f->two, &askers[2], "e", "lock", f->one.last_name, "second", 1);
+	write_claim(&f->two, &askers[3], "f", "lock", "gone", "third", 0);
+	remove_claim(&f->two, &askers[4], "g", "lock", "gone");
+	remove_claim(&f->two, &askers[5], "h", "lock", f->one.last_name);
+	remove_claim(&f->two, &askers[6], "i", "lock", f->one.last_name);
+	assert_true(local_service_is_empty(f->service, "lock"));
+	expect(&f->one, "b read a\nb read first\nb read second\nb watched 0\n");
+	expect(&f->two, "c changed 0\nd changed -116\ne changed 0\nf changed -2\ng changed -2\n"
+			"h changed 0\ni changed -2\n");
+}
+
+/* Who asks from outside is answered whatever becomes of the session. */
+static void test_outside_and_expiry(void **state)
+{
+	struct fixture *f = *state;
+	struct asker askers[6];
+
+	place(&f->one, "a", "lock", CLAIM_EXCLUSIVE, false);
+	expect(&f->one, "a placed 0\n");
+	look(&f->one, &askers[0], "b", "lock");
+	read_claim(&f->one, &askers[1], "c", "lock", f->one.last_name);
+	write_claim(&f->one, &askers[2], "d", "lock", f->one.last_name, "text", 0);
+	store_local_expire(f->one.store);
+	remove_claim(&f->one, &askers[3], "e", "lock", f->one.last_name);
+	expect(&f->one, "lost\nb looked -104\nc claim -104\nd changed -104\ne changed -104\n"
+			"connected\n");
+	look(&f->one, &askers[4], "f", "lock");
+	f->one.store->ops->renew(f->one.store);
+	look(&f->one, &askers[5], "g", "lock");
+	expect(&f->one, "f looked -104\nconnected\ng looked -2\n");
+
+	/* But not after close(). */
+	look(&f->one, &askers[0], "h", "");
+	f->one.store->ops->close(f->one.store);
+	f->one.store = NULL;
+	assert_string_equal(f->one.heard, "");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(void)
@@ -482,6 +667,10 @@ int main(void)
 		TEST(numbers_wrap),
 		TEST(describes_itself),
 		TEST(long_queue),
+		TEST(looks),
+		TEST(reads_any_claim),
+		TEST(changes_any_claim),
+		TEST(outside_and_expiry),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the nodes of the tree .dlockfs: those that the kernel knows. Loop thread only.
+ */
+#include "status.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "inode.h"
+
+#define FOREVER_SECONDS (365.0 * 24 * 3600)
+
+struct status *status_create(int64_t now_ms)
+{
+	struct status *status = calloc(1, sizeof(*status));
+
+	if (status != NULL) {
+		status->last_number = STATUS_NODES;
+		status->started_ms = now_ms;
+	}
+	return status;
+}
+
+static void free_node(struct status *status, struct status_node *node)
+{
+	HASH_DELETE(by_number, status->by_number, node);
+	HASH_DELETE(by_key, status->by_key, node);
+	free(node->lock);
+	free(node);
+}
+
+void status_destroy(struct status *status)
+{
+	struct status_node *node, *next_node;
+	struct status_content *content, *next;
+
+	if (status == NULL)
+		return;
+	HASH_ITER (by_number, status->by_number, node, next_node) {
+		free_node(status, node);
+	}
+	DL_FOREACH_SAFE (status->contents, content, next) {
+		free(content->text);
+		free(content);
+	}
+	free(status);
+}
+
+static struct status_node *create_node(struct status *status, enum status_kind kind,
+				       const char *key, const char *lock)
+{
+	size_t key_bytes = strlen(key);
+	struct status_node *node = calloc(1, sizeof(*node) + key_bytes + 1);
+
+	if (node == NULL)
+		return NULL;
+	memcpy(node->key, key, key_bytes);
+	node->kind = kind;
+	node->lock = lock != NULL ? strdup(lock) : NULL;
+	node->number = ++status->last_number;
+	if (lock != NULL && node->lock == NULL)
+		goto out_of_memory;
+	HASH_ADD(by_number, status->by_number, number, sizeof(node->number), node);
+	if (node->by_number.tbl == NULL)
+		goto out_of_memory;
+	HASH_ADD(by_key, status->by_key, key[0], key_bytes, node);
+	if (node->by_key.tbl != NULL)
+		return node;
+	HASH_DELETE(by_number, status->by_number, node);
+out_of_memory:
+	free(node->lock);
+	free(node);
+	return NULL;
+}
+
+struct status_node *status_node_get(struct status *status, enum status_kind kind, const char *path,
+				    const char *lock, const struct status_file *file)
+{
+	struct status_node *node = NULL;
+	char *key;
+
+	/* The same path may be a file now and a directory later: two nodes. */
+	if (asprintf(&key, "%c%s", 'a' + (int)kind, path) < 0)
+		return NULL;
+	HASH_FIND(by_key, status->by_key, key, strlen(key), node);
+	if (node == NULL)
+		node = create_node(status, kind, key, lock);
+	if (node != NULL)
+		node->file = file;
+	free(key);
+	return node;
+}
+
+struct status_node *status_node_find(struct status *status, fuse_ino_t number)
+{
+	struct status_node *node;
+	uint64_t key = number;
+	HASH_FIND(by_number, status->by_number, &key, sizeof(key), node);
+	return node;
+}
+
+static bool is_directory(const struct status_node *node)
+{
+	return node->kind == STATUS_TOP || node->kind == STATUS_LOCKS;
+}
+
+/* Its size is not known before it is opened, as in /proc; and it is always of now. */
+void status_node_stat(const struct status_node *node, struct stat *attr)
+{
+	*attr = (struct stat){
+		.st_ino = inode_number(status_node_path(node)),
+		.st_mode = is_directory(node) ? S_IFDIR | 0555 : S_IFREG | 0444,
+		.st_nlink = is_directory(node) ? 2 : 1,
+		.st_uid = getuid(),
+		.st_gid = getgid(),
+		.st_blksize = TEXT_BYTES_MAX,
+	};
+	attr->st_atim = attr->st_mtim = attr->st_ctim = inode_time();
+}
+
+/* Whether the node is there as long as the mount is. */
+static bool is_fixed(const struct status_node *node)
+{
+	return node->kind == STATUS_TOP || node->kind == STATUS_FILE ||
+	       (node->kind == STATUS_LOCKS && node->lock[0] == '\0');
+}
+
+void status_node_reply(fuse_req_t req, struct status_node *node)
+{
+	struct fuse_entry_param entry = {.generation = 1};
+
+	if (node == NULL) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	entry.ino = node->number;
+	entry.entry_timeout = is_fixed(node) ? FOREVER_SECONDS : 0;
+	status_node_stat(node, &entry.attr);
+	node->lookups++;
+	if (fuse_reply_entry(req, &entry) == -ENOENT) /* the caller was killed */
+		status_node_forget(filesystem_of(req)->status, node, 1);
+}
+
+void status_node_forget(struct status *status, struct status_node *node, uint64_t lookups)
+{
+	node->lookups -= lookups < node->lookups ? lookups : node->lookups;
+	if (node->lookups == 0)
+		free_node(status, node);
+}

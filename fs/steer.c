@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns wishes on their way:
+ *
+ *   READING -> the claim is there -> WRITING -> revoke: done
+ *                                            -> break: GRACE -> READING -> gone: done
+ *                                                            ... until REMOVING -> done
+ *   a write that met another one: READING again
+ *
+ * A store that is asked keeps the wish until it has answered. Loop thread only.
+ */
+#include "steer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+
+enum { LOOK_AGAIN_MS = 100, WRITES_MAX = 5 };
+
+enum steer_state { STEER_READING, STEER_WRITING, STEER_GRACE, STEER_REMOVING };
+
+struct steer {
+	/* The store's while it is asked; each first in its place. */
+	struct steer_read {
+		struct store_read store;
+		struct steer *steer;
+	} read;
+	struct steer_change {
+		struct store_change store;
+		struct steer *steer;
+	} change;
+	struct filesystem *filesystem;
+	struct steer *prev, *next; /* in filesystem->steers */
+	enum steer_state state;
+	enum engine_order order;
+	bool asking;				/* the store has not answered yet */
+	bool told;				/* the claim's data says what is wanted */
+	int writes;				/* so far */
+	int64_t due_ms;				/* GRACE: when to look again */
+	int64_t overrule_ms;			/* when the grace is over */
+	void (*done)(void *context, int error); /* NULL: nobody wants to know */
+	void *context;
+	char *path, *claim, *who;
+};
+
+static void finish(struct steer *steer, int error)
+{
+	void (*done)(void *, int) = steer->done;
+	void *context = steer->context;
+
+	if (error == 0)
+		log_warning("%s: %s has %s claim %s", steer->path, steer->who,
+			    steer->order == ENGINE_BREAK ? "broken" : "asked for", steer->claim);
+	DL_DELETE(steer->filesystem->steers, steer);
+	free(steer->path);
+	free(steer->claim);
+	free(steer->who);
+	free(steer);
+	if (done != NULL)
+		done(context, error);
+}
+
+/* What a question to the store returned when it was asked. */
+static void asked(struct steer *steer, enum steer_state state, int error)
+{
+	steer->state = state;
+	steer->asking = error == 0;
+	if (error != 0)
+		finish(steer, error);
+}
+
+static void look(struct steer *steer)
+{
+	struct store *store = steer->filesystem->store;
+	asked(steer, STEER_READING,
+	      store->ops->read(store, &steer->read.store, steer->path, steer->claim));
+}
+
+static void remove_claim(struct steer *steer)
+{
+	struct store *store = steer->filesystem->store;
+	asked(steer, STEER_REMOVING,
+	      store->ops->remove(store, &steer->change.store, steer->path, steer->claim));
+}
+
+static void write_order(struct steer *steer, const struct store_claim *claim)
+{
+	struct store *store = steer->filesystem->store;
+	enum claim_order order =
+		steer->order == ENGINE_BREAK ? CLAIM_ORDER_BREAK : CLAIM_ORDER_REVOKE;
+	char *data = strndup(claim->data, claim->data_bytes);
+	char *text = data != NULL ? claim_data_add_order(data, order, steer->who) : NULL;
+
+	if (text != NULL)
+		asked(steer, STEER_WRITING,
+		      store->ops->write(store, &steer->change.store, steer->path, steer->claim,
+					text, claim->version));
+	else if (data != NULL && steer->order == ENGINE_BREAK)
+		remove_claim(steer); /* nobody would read it */
+	else
+		finish(steer, -ENOMEM);
+	free(text);
+	free(data);
+}
+
+static void wait_for_holder(struct steer *steer)
+{
+	steer->state = STEER_GRACE;
+	steer->due_ms = steer->filesystem->now_ms + LOOK_AGAIN_MS;
+}
+
+static void on_read(struct store_read *base, int error, const struct store_claim *claim)
+{
+	struct steer *steer = ((struct steer_read *)base)->steer;
+
+	steer->asking = false;
+	if (steer->done == NULL)
+		finish(steer, -EINTR);
+	else if (error == -ENOENT && steer->told)
+		finish(steer, 0); /* its host has taken it away */
+	else if (error != 0)
+		finish(steer, error);
+	else if (!steer->told)
+		write_order(steer, claim);
+	else if (steer->filesystem->now_ms < steer->overrule_ms)
+		wait_for_holder(steer);
+	else
+		remove_claim(steer);
+}
+
+static void written(struct steer *steer, int error)
+{
+	if (error == -ESTALE && ++steer->writes < WRITES_MAX) {
+		look(steer);
+	} else if (error != 0 || steer->order == ENGINE_REVOKE) {
+		finish(steer, error == -ESTALE ? -ECONNRESET : error);
+	} else {
+		steer->told = true;
+		steer->overrule_ms = steer->filesystem->now_ms + BREAK_GRACE_MS;
+		wait_for_holder(steer);
+	}
+}
+
+static void on_changed(struct store_change *base, int error)
+{
+	struct steer *steer = ((struct steer_change *)base)->steer;
+
+	steer->asking = false;
+	if (steer->done == NULL)
+		finish(steer, -EINTR);
+	else if (steer->state == STEER_WRITING)
+		written(steer, error);
+	else
+		finish(steer, error == -ENOENT && steer->told ? 0 : error);
+}
+
+int steer_start(struct filesystem *filesystem, const char *path, const char *claim,
+		enum engine_order order, const char *who, void (*done)(void *context, int error),
+		void *context, struct steer **ret)
+{
+	struct steer *steer = calloc(1, sizeof(*steer));
+
+	*ret = NULL;
+	if (steer == NULL)
+		return -ENOMEM;
+	steer->read.store.done = on_read;
+	steer->read.steer = steer;
+	steer->change.store.done = on_changed;
+	steer->change.steer = steer;
+	steer->filesystem = filesystem;
+	steer->order = order;
+	steer->done = done;
+	steer->context = context;
+	steer->path = strdup(path);
+	steer->claim = strdup(claim);
+	steer->who = strdup(who);
+	DL_APPEND(filesystem->steers, steer);
+	if (steer->path == NULL || steer->claim == NULL || steer->who == NULL) {
+		steer->done = NULL;
+		finish(steer, -ENOMEM);
+		return -ENOMEM;
+	}
+	*ret = steer;
+	int error = engine_steer(filesystem->engine, path, claim, order, who);
+	if (error == -ENOENT)
+		look(steer);
+	else
+		finish(steer, error);
+	return 0;
+}
+
+void steer_cancel(struct steer *steer)
+{
+	steer->done = NULL;
+	if (!steer->asking)
+		finish(steer, -EINTR);
+}
+
+void steer_advance(struct filesystem *filesystem)
+{
+	struct steer *steer, *next;
+	DL_FOREACH_SAFE (filesystem->steers, steer, next) {
+		if (steer->state == STEER_GRACE && steer->due_ms <= filesystem->now_ms)
+			look(steer);
+	}
+}
+
+int64_t steer_deadline(const struct filesystem *filesystem)
+{
+	const struct steer *steer;
+	int64_t deadline_ms = INT64_MAX;
+	DL_FOREACH (filesystem->steers, steer) {
+		if (steer->state == STEER_GRACE && steer->due_ms < deadline_ms)
+			deadline_ms = steer->due_ms;
+	}
+	return deadline_ms;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steering of locks from outside: to ask whoever holds a claim, on any host, to release it, or to
+ * take the claim away. Who may is the caller's business.
+ *
+ * A claim of this host is the engine's to deal with. To that of another host the wish is written
+ * into the claim's data, where that host's daemon reads it, logs it, and does what it says. One
+ * that does not (it is gone, or of another kind) is overruled after BREAK_GRACE_MS: then the claim
+ * is deleted.
+ *
+ * Loop thread only; nothing here blocks.
+ */
+#ifndef DLOCKFS_STEER_H
+#define DLOCKFS_STEER_H
+
+#include "claim_data.h"
+#include "filesystem.h"
+
+#define BREAK_GRACE_MS 2000
+
+struct steer; /* a wish on its way */
+
+/* `who` asks for it: printable ASCII without spaces, up to CLAIM_DATA_WHO_BYTES with its end. All
+ * strings are copied. done() is called once, perhaps before this returns: 0; -ENOENT there is no
+ * such claim (any more); -EINVAL it waits and so cannot be revoked; -ECONNRESET the store cannot be
+ * reached, or did not tell whether it happened; -EACCES, -EIO, -ENOMEM. Returns 0, with the wish in
+ * *ret until done() is called, or -ENOMEM. */
+int steer_start(struct filesystem *filesystem, const char *path, const char *claim,
+		enum engine_order order, const char *who, void (*done)(void *context, int error),
+		void *context, struct steer **ret);
+
+/* done() is not called; what was sent may happen. */
+void steer_cancel(struct steer *steer);
+
+/* Does what is due. */
+void steer_advance(struct filesystem *filesystem);
+
+/* When steer_advance() is needed at the latest; INT64_MAX if nothing is due. */
+int64_t steer_deadline(const struct filesystem *filesystem);
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the queues of a service in this process, and tells who watches a claim what becomes of it.
+ *
+ * Must not know locks: who holds what is the engine's affair. Makes no thread; the loop's thread
+ * only.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "claim_name.h"
+#include "local_service.h"
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+struct local_service *local_service_create(void)
+{
+	struct local_service *service = calloc(1, sizeof(*service));
+
+	/* Greater than what an earlier process could reach at one a nanosecond. */
+	if (service != NULL)
+		service->stamp = now_ms() * 1000000;
+	return service;
+}
+
+void local_service_destroy(struct local_service *service)
+{
+	free(service);
+}
+
+void local_service_set_first_sequence(struct local_service *service, int32_t sequence)
+{
+	service->first_sequence = sequence;
+}
+
+struct queue *queue_find(const struct local_service *service, const char *path)
+{
+	struct queue *queue;
+
+	HASH_FIND_STR(service->queues, path, queue);
+	return queue;
+}
+
+bool local_service_is_empty(const struct local_service *service, const char *path)
+{
+	const struct queue *queue = queue_find(service, path);
+
+	return queue == NULL || queue->nodes == NULL;
+}
+
+void local_service_each(const struct local_service *service,
+			void (*visit)(void *context, const char *path), void *context)
+{
+	const struct queue *queue;
+
+	for (queue = service->queues; queue != NULL; queue = queue->hh.next) {
+		if (queue->nodes != NULL)
+			visit(context, queue->path);
+	}
+}
+
+static struct queue *queue_create(struct local_service *service, const char *path,
+				  size_t path_bytes)
+{
+	struct queue *queue = calloc(1, sizeof(*queue) + path_bytes + 1);
+
+	if (queue == NULL)
+		return NULL;
+	queue->service = service;
+	memcpy(queue->path, path, path_bytes);
+	HASH_ADD_STR(service->queues, path, queue);
+	if (queue->hh.tbl == NULL) {
+		free(queue);
+		return NULL;
+	}
+	return queue;
+}
+
+/* How long the path above is; that of "" is above all. */
+static size_t path_above(const char *path, size_t path_bytes)
+{
+	const char *slash = memrchr(path, '/', path_bytes);
+
+	return slash != NULL ? (size_t)(slash - path) : 0;
+}
+
+/* Goes upwards until there is a queue already. */
+struct queue *queue_open(struct local_service *service, const char *path)
+{
+	struct queue *first = NULL, *below = NULL, *queue;
+	size_t path_bytes = strlen(path);
+
+	for (;;) {
+		HASH_FIND(hh, service->queues, path, path_bytes, queue);
+		bool found = queue != NULL;
+		if (!found)
+			queue = queue_create(service, path, path_bytes);
+		if (queue == NULL)
+			break;
+		if (first == NULL)
+			first = queue;
+		if (below != NULL) {
+			below->above = queue;
+			DL_APPEND(queue->below, below);
+			queue->below_count++;
+		}
+		if (found || path_bytes == 0)
+			return first;
+		below = queue;
+		path_bytes = path_above(path, path_bytes);
+	}
+	if (first != NULL)
+		queue_remove_if_empty(first);
+	return NULL;
+}
+
+void queue_remove_if_empty(struct queue *queue)
+{
+	struct queue *above;
+
+	for (; queue != NULL && queue->nodes == NULL && queue->below == NULL; queue = above) {
+		above = queue->above;
+		if (above != NULL) {
+			DL_DELETE(above->below, queue);
+			above->below_count--;
+		}
+		HASH_DEL(queue->service->queues, queue);
+		free(queue);
+	}
+}
+
+/* What to read at the next turn of the loop. The write cannot fail: the counter is at most 1. */
+void store_make_readable(struct local_store *store)
+{
+	if (store->readable)
+		return;
+	store->readable = true;
+	(void)!write(store->descriptor, &(uint64_t){1}, sizeof(uint64_t));
+}
+
+void store_make_unreadable(struct local_store *store)
+{
+	if (!store->readable)
+		return;
+	store->readable = false;
+	(void)!read(store->descriptor, &(uint64_t){0}, sizeof(uint64_t));
+}
+
+void answer_free(struct answer *answer)
+{
+	if (answer->kind == ANSWER_CONNECTED)
+		return; /* a part of its store */
+	free(answer->snapshot);
+	free(answer->text);
+	for (size_t i = 0; i < answer->names_count; i++)
+		free(answer->names[i]);
+	free(answer->names);
+	free(answer);
+}
+
+bool answer_is_for_outside(const struct answer *answer)
+{
+	return answer->kind == ANSWER_LOOKED || answer->kind == ANSWER_CLAIM ||
+	       answer->kind == ANSWER_CHANGED;
+}
+
+void answer_queue(struct answer *answer)
+{
+	DL_APPEND(answer->store->answers, answer);
+	store_make_readable(answer->store);
+}
+
+struct answer *answer_create_read(const struct answer *watch, const char *text)
+{
+	struct answer *answer = calloc(1, sizeof(*answer));
+
+	if (answer == NULL)
+		return NULL;
+	answer->kind = ANSWER_READ;
+	answer->tag = watch->tag;
+	answer->store = watch->store;
+	answer->text = strdup(text);
+	if (answer->text == NULL) {
+		answer_free(answer);
+		return NULL;
+	}
+	return answer;
+}
+
+void watch_start(struct answer *watch, struct node *node)
+{
+	watch->watched = node;
+	DL_APPEND(node->watches, watch);
+	DL_APPEND2(watch->store->watches, watch, waiting_prev, waiting_next);
+}
+
+void watch_stop(struct answer *watch)
+{
+	DL_DELETE(watch->watched->watches, watch);
+	DL_DELETE2(watch->store->watches, watch, waiting_prev, waiting_next);
+	watch->watched = NULL;
+}
+
+static void node_free(struct node *node)
+{
+	free(node->text);
+	free(node);
+}
+
+void node_remove(struct node *node)
+{
+	while (node->watches != NULL) {
+		struct answer *watch = node->watches;
+
+		watch_stop(watch);
+		answer_queue(watch);
+	}
+	HASH_DEL(node->queue->by_name, node);
+	DL_DELETE(node->queue->nodes, node);
+	DL_DELETE2(node->store->nodes, node, store_prev, store_next);
+	node_free(node);
+}
+
+struct node *node_find(const struct local_service *service, const char *path, const char *name)
+{
+	struct queue *queue = queue_find(service, path);
+	struct node *node = NULL;
+
+	if (queue != NULL)
+		HASH_FIND_STR(queue->by_name, name, node);
+	return node;
+}
+
+int node_amend(struct node *node, const char *text)
+{
+	struct answer *reads = NULL, *watch, *read = NULL, *next;
+	char *copy = strdup(text);
+
+	if (copy == NULL)
+		return -ENOMEM;
+	DL_FOREACH (node->watches, watch) {
+		read = answer_create_read(watch, text);
+		if (read == NULL)
+			goto out_of_memory;
+		DL_APPEND(reads, read);
+	}
+	DL_FOREACH_SAFE (reads, read, next) {
+		DL_DELETE(reads, read);
+		answer_queue(read);
+	}
+	free(node->text);
+	node->text = copy;
+	node->version++;
+	return 0;
+
+out_of_memory:
+	DL_FOREACH_SAFE (reads, read, next) {
+		DL_DELETE(reads, read);
+		answer_free(read);
+	}
+	free(copy);
+	return -ENOMEM;
+}
+
+struct node *node_create(struct local_store *store, struct queue *queue,
+			 const struct claim_name *name, const char *text)
+{
+	char prefix[CLAIM_NAME_PREFIX_BYTES], full[NAME_BYTES];
+	struct node *node;
+	bool named;
+
+	/* As the counter of a container znode, which goes when it is empty. */
+	if (queue->nodes == NULL)
+		queue->next_sequence = (uint32_t)queue->service->first_sequence;
+	claim_name_format(prefix, name);
+	snprintf(full, sizeof(full), "%s%010d", prefix, (int32_t)queue->next_sequence);
+	node = calloc(1, sizeof(*node) + strlen(full) + 1);
+	if (node == NULL)
+		return NULL;
+	strcpy(node->name, full);
+	node->queue = queue;
+	node->store = store;
+	node->session = store->session;
+	node->since_ms = now_ms();
+	node->text = strdup(text);
+	if (node->text == NULL)
+		goto out_of_memory;
+	/* Not just copied, so that it is the same that another store would list. */
+	named = claim_name_parse(node->name, &node->claim);
+	assert(named);
+	(void)named;
+	HASH_ADD_STR(queue->by_name, name, node);
+	if (node->hh.tbl == NULL)
+		goto out_of_memory;
+	queue->next_sequence++;
+	DL_APPEND(queue->nodes, node);
+	DL_APPEND2(store->nodes, node, store_prev, store_next);
+	return node;
+
+out_of_memory:
+	node_free(node);
+	return NULL;
+}
+
+struct snapshot *snapshot_create(const struct queue *queue)
+{
+	size_t count = queue == NULL ? 0 : HASH_COUNT(queue->by_name), at = 0;
+	struct snapshot *snapshot;
+	const struct node *node;
+	char(*names)[NAME_BYTES];
+
+	if (count == 0)
+		return NULL;
+	snapshot =
+		malloc(sizeof(*snapshot) + count * (sizeof(struct store_entry) + sizeof(*names)));
+	if (snapshot == NULL)
+		return NULL;
+	snapshot->count = count;
+	names = (void *)&snapshot->entries[count];
+	DL_FOREACH (queue->nodes, node) {
+		strcpy(names[at], node->name);
+		snapshot->entries[at] =
+			(struct store_entry){.name = names[at], .claim = node->claim};
+		at++;
+	}
+	return snapshot;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of the store that keeps claims in this process, for its own files: store_local.c (the
+ * table and the sessions), local_look.c (what is asked from outside) and local_service.c (the
+ * queues, and what lies there for others to hear).
+ *
+ * An operation takes effect when it is called; its answer is made then and there and lies in the
+ * session's list until dispatch() delivers it. So an answer shows the queue of the moment of its
+ * call, and the answers of a session come in the order of its calls. A watch is an answer
+ * that lies at the claim it waits for until that claim goes; what it reads of the claim's data
+ * meanwhile are answers of their own.
+ *
+ * Single-threaded.
+ */
+#ifndef DLOCKFS_LOCAL_SERVICE_H
+#define DLOCKFS_LOCAL_SERVICE_H
+
+/* A hash that cannot grow leaves the new element out, which then has no table. */
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+#include <utlist.h>
+
+#include "store_local.h"
+
+#define NAME_BYTES (CLAIM_NAME_PREFIX_BYTES + 11) /* with a minus and ten digits */
+
+enum answer_kind {
+	ANSWER_CONNECTED, /* not to an operation: a session lives */
+	ANSWER_PLACED,
+	ANSWER_LISTED,
+	ANSWER_READ,
+	ANSWER_WATCHED,
+	ANSWER_AMENDED,
+	ANSWER_WITHDRAWN,
+	ANSWER_PROVED,
+	ANSWER_LOOKED, /* these three to a struct store_look, _read or _change, which is the tag */
+	ANSWER_CLAIM,
+	ANSWER_CHANGED,
+};
+
+/* A queue as it was at some moment. The names lie behind the entries. */
+struct snapshot {
+	size_t count;
+	struct store_entry entries[];
+};
+
+struct answer {
+	enum answer_kind kind;
+	int error;
+	void *tag;
+	struct local_store *store;
+	struct snapshot *snapshot; /* PLACED, LISTED, LOOKED; may be NULL */
+	int32_t sequence;	   /* PLACED */
+	char name[NAME_BYTES];
+	char *text;		  /* READ, CLAIM; PROVED: the lock whose claim is gone, or NULL */
+	struct store_claim claim; /* CLAIM */
+	char **names;		  /* LOOKED */
+	size_t names_count;
+	int64_t stamp;		    /* PROVED */
+	struct answer *prev, *next; /* in local_store.answers, or while it waits in node.watches */
+	struct node *watched;	    /* the claim that a watch waits for, or NULL */
+	struct answer *waiting_prev, *waiting_next; /* in local_store.watches */
+};
+
+/* A claim in its queue. */
+struct node {
+	struct claim_name claim; /* what the name says */
+	char *text;
+	uint64_t session;
+	int64_t since_ms; /* since 1970 */
+	uint32_t version; /* how often its text was replaced */
+	struct queue *queue;
+	struct local_store *store; /* whose session placed it */
+	struct answer *watches;
+	struct node *prev, *next;	      /* in queue.nodes */
+	struct node *store_prev, *store_next; /* in local_store.nodes */
+	UT_hash_handle hh;		      /* in queue.by_name */
+	char name[];
+};
+
+/* Claims only ever join at the end with the next number, so the list is in order. Lives as long as
+ * it has a claim, or one of a lock below. */
+struct queue {
+	struct local_service *service;
+	struct node *nodes;
+	struct node *by_name;
+	uint32_t next_sequence; /* unsigned, because it wraps */
+	struct queue *above;	/* NULL: this is that of "", above all locks, which has no claims */
+	struct queue *below;
+	size_t below_count;
+	struct queue *prev, *next; /* in above->below */
+	UT_hash_handle hh;	   /* in local_service.queues */
+	char path[];
+};
+
+struct local_service {
+	struct queue *queues;
+	int32_t first_sequence;
+	int64_t stamp;	   /* the latest */
+	uint64_t sessions; /* so far */
+};
+
+struct local_store {
+	struct store store;
+	struct local_service *service;
+	uint64_t session; /* its number */
+	const struct store_events *events;
+	void *context;
+	int descriptor;
+	bool readable; /* the descriptor is */
+	bool lost;     /* the session is over and the next dispatch will say so */
+	struct answer connected;
+	struct answer *answers;
+	struct answer *watches;
+	struct node *nodes;
+};
+
+/* The queue of the lock; NULL: neither it nor a lock below has a claim. */
+struct queue *queue_find(const struct local_service *service, const char *path);
+
+/* Finds or makes the queue. Returns NULL when out of memory. */
+struct queue *queue_open(struct local_service *service, const char *path);
+
+/* Frees the queue, and those above it, unless there are claims. */
+void queue_remove_if_empty(struct queue *queue);
+
+/* Puts a claim at the end of the queue. Returns NULL when out of memory; the queue may then be
+ * empty. */
+struct node *node_create(struct local_store *store, struct queue *queue,
+			 const struct claim_name *name, const char *text);
+
+/* The claim; NULL if there is none of that name. */
+struct node *node_find(const struct local_service *service, const char *path, const char *name);
+
+/* Replaces the data and tells the watchers. Returns 0, or -ENOMEM and nothing has happened. */
+int node_amend(struct node *node, const char *text);
+
+/* Takes the claim out of its queue and tells its watchers. The queue stays, even if empty. */
+void node_remove(struct node *node);
+
+/* The queue as it is. Returns NULL when out of memory, or if it is NULL or has no claims. */
+struct snapshot *snapshot_create(const struct queue *queue);
+
+/* The answer is to be delivered by the next dispatch(), after those that lie there. */
+void answer_queue(struct answer *answer);
+
+void answer_free(struct answer *answer);
+
+/* Whether its asker is answered even if the session is lost. */
+bool answer_is_for_outside(const struct answer *answer);
+
+/* What a watch reads of its claim's data. Returns NULL when out of memory. */
+struct answer *answer_create_read(const struct answer *watch, const char *text);
+
+/* Lets a watch lie at the claim, or takes it away from there. */
+void watch_start(struct answer *watch, struct node *node);
+void watch_stop(struct answer *watch);
+
+/* Lets the descriptor be readable, or not. */
+void store_make_readable(struct local_store *store);
+void store_make_unreadable(struct local_store *store);
+
+/* local_look.c: what answers for the outside deliver, and the functions of the table that ask. */
+void local_deliver_outside(const struct answer *answer);
+int local_look(struct store *base, struct store_look *look, const char *path);
+int local_read(struct store *base, struct store_read *read, const char *path, const char *name);
+int local_write(struct store *base, struct store_change *change, const char *path, const char *name,
+		const char *text, uint32_t version);
+int local_remove(struct store *base, struct store_change *change, const char *path,
+		 const char *name);
+
+#endif
