@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define READ_BYTES     65536
@@ -80,6 +81,11 @@ int tree_open_queue(const struct place *place)
 		path = queue_path(place, "");
 		fd = open_file(path);
 		free(path);
+	}
+	struct stat buffer;
+	if (fd >= 0 && fstat(fd, &buffer) == 0 && S_ISDIR(buffer.st_mode)) {
+		close(fd); /* only locks below it are wanted */
+		fd = -ENOENT;
 	}
 	return fd;
 }
