@@ -119,11 +119,23 @@ static void on_revoke(struct state *state)
  * The command
  */
 
+/* Whether the lock is lost by now, without waiting. */
+static bool is_lost(const struct state *state)
+{
+	struct epoll_event events[2];
+	int count = epoll_wait(state->epoll, events, 2, 0);
+	for (int i = 0; i < count; i++) {
+		if (events[i].data.fd == state->what->lock &&
+		    (events[i].events & (EPOLLERR | EPOLLHUP)) != 0)
+			return true;
+	}
+	return false;
+}
+
 /* It stopped for the terminal's sake: then so does the job that dlockctl is a part of. The shell
  * continues that with SIGCONT; in a group that no shell looks after, SIGTSTP has no effect. */
 static void stop_with_command(struct state *state)
 {
-	struct epoll_event event;
 	sigset_t stop;
 
 	give_terminal(state, state->command, getpgrp());
@@ -134,8 +146,7 @@ static void stop_with_command(struct state *state)
 	sigprocmask(SIG_BLOCK, &stop, NULL);
 	give_terminal(state, getpgrp(), state->command);
 	/* A stopped dlockctl could not watch the lock. */
-	if (!state->ending && epoll_wait(state->epoll, &event, 1, 0) > 0 &&
-	    event.data.fd == state->what->lock && (event.events & (EPOLLERR | EPOLLHUP)) != 0)
+	if (!state->ending && is_lost(state))
 		on_lost(state);
 	signal_group(state, SIGCONT);
 }
@@ -332,6 +343,11 @@ int supervise(const struct supervised *supervised)
 			    supervised->command[0], strerror(-error));
 	}
 	loop(&state);
+	/* on_lost of the daemon may have ended the command, by a signal to this process. */
+	if (!state.ending && is_lost(&state)) {
+		on_lost(&state);
+		loop(&state);
+	}
 	bool had_terminal = terminal_is_of(&state, state.command);
 	give_terminal(&state, state.command, getpgrp());
 	finish(&state);

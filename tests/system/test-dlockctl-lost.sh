@@ -71,3 +71,10 @@ expect_status 4 finish other
 expect rival "ex ok"
 release rival
 join_link link
+
+# With on_lost, the daemon signals dlockctl as well: the status is the same.
+start_dlockfs C --session-timeout 4s --store "$(proxied link)" -o on_lost=SIGTERM
+run signalled "$dir/C/signalled" sh -c 'echo ready; exec sleep 1000'
+cut_link link
+expect_status 75 finish signalled
+join_link link
