@@ -216,7 +216,8 @@ static void help(void)
 	     "\n"
 	     "Looks at the locks of a dlockfs mount, uses them in scripts, and steers them.\n");
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-		printf("  %s %s\n      %s\n", commands[i].name, commands[i].usage,
+		printf("  %s%s%s\n      %s\n", commands[i].name,
+		       commands[i].usage[0] != '\0' ? " " : "", commands[i].usage,
 		       commands[i].help);
 	printf("\nOptions of all commands:\n%s"
 	       "  --version               print the version\n\n%s",

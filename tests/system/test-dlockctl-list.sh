@@ -8,6 +8,7 @@
 # shellcheck source=static_mount.sh
 . "$tests/system/static_mount.sh"
 requires command -v jq
+requires "$python" -c 'import jsonschema'
 
 make_static_mount
 
@@ -78,6 +79,18 @@ expect_equal "JSON of a claim" '[2,"waiting","exclusive","record","w0-63,r100-19
 expect_equal "JSON of another client" '[null,null,null,null,"other"]' \
     "$(jq -c '.locks[0].claims[2] | [.kind, .host, .pid, .user, .client]' "$dir/show.json")"
 expect_equal "JSON of odd bytes" 'odd%0Aname%20%5C%FF' "$(ctl ls --json 'odd*' | jq -r '.locks[0].name_encoded')"
+
+# As the README says.
+awk '/^```json$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$source_dir/README.md" >"$dir/schema.json"
+for command in ls "show cron/backup" "ls nothing"; do
+    # shellcheck disable=SC2086
+    ctl --json $command >"$dir/found.json"
+    "$python" - "$dir/schema.json" "$dir/found.json" <<'END_PYTHON'
+import json, jsonschema, sys
+schema, found = (json.load(open(path)) for path in sys.argv[1:])
+jsonschema.validate(found, schema)
+END_PYTHON
+done
 
 # wait: free, held, and becoming free.
 ctl wait free
