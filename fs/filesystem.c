@@ -17,6 +17,7 @@
 #include "notifier.h"
 #include "parked.h"
 #include "status.h"
+#include "steer.h"
 
 /* Requests that the kernel sends without a waiting caller, RELEASE above all: a low limit would
  * hold releases back. The most that the protocol can say. */
@@ -108,6 +109,7 @@ void filesystem_stop(struct filesystem *filesystem)
 		holder_tell_lost(handle);
 	}
 	status_refuse_all(filesystem, -EIO);
+	steer_refuse_all(filesystem, -EIO);
 }
 
 void filesystem_finish(struct filesystem *filesystem)
@@ -142,12 +144,19 @@ void filesystem_advance(struct filesystem *filesystem, int64_t now_ms)
 					     inode->name);
 	}
 	status_advance(filesystem);
+	steer_advance(filesystem);
 }
 
 int64_t filesystem_deadline(const struct filesystem *filesystem)
 {
-	int64_t idle_ms = idle_deadline(filesystem), status_ms = status_deadline(filesystem);
-	return idle_ms < status_ms ? idle_ms : status_ms;
+	int64_t deadlines_ms[] = {idle_deadline(filesystem), status_deadline(filesystem),
+				  steer_deadline(filesystem)};
+	int64_t first_ms = INT64_MAX;
+	for (size_t i = 0; i < sizeof(deadlines_ms) / sizeof(*deadlines_ms); i++) {
+		if (deadlines_ms[i] < first_ms)
+			first_ms = deadlines_ms[i];
+	}
+	return first_ms;
 }
 
 static void on_decided(void *context, void *cookie, int result)
@@ -175,11 +184,18 @@ static void on_lost(void *context, void *owner_cookie)
 	handle_fence(owner_cookie);
 }
 
+static void on_revoked(void *context, void *owner_cookie)
+{
+	(void)context;
+	handle_revoke(owner_cookie);
+}
+
 const struct engine_events filesystem_engine_events = {
 	.on_decided = on_decided,
 	.on_tested = on_tested,
 	.on_proved = on_proved,
 	.on_lost = on_lost,
+	.on_revoked = on_revoked,
 };
 
 const struct fuse_lowlevel_ops filesystem_ops = {

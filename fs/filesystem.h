@@ -12,6 +12,8 @@
  *   op_open.c     open, create, exclusive open, release
  *   op_lock.c     flock, record locks
  *   op_proof.c    fsync, fencing tokens
+ *   op_steer.c    asking for locks of others, and taking them away
+ *   steer.c       such wishes on their way
  *   op_dir.c      listing a directory
  *   op_status.c   the tree .dlockfs (status.h), which these hand over what concerns it
  *   status_file.c the files in there, and what `status` says
@@ -67,6 +69,7 @@ struct filesystem {
 				      return */
 	char host[65];		   /* for claims: who we are */
 	struct status *status;	   /* the tree .dlockfs */
+	struct steer *steers;	   /* wishes on their way */
 };
 
 /* The handlers for fuse_session_new(); their userdata is the file system. */

@@ -92,15 +92,32 @@ void handle_close(struct handle *handle)
 	free(handle);
 }
 
-void handle_fence(struct handle *handle)
+static void wake_poll(struct handle *handle)
 {
-	handle->fenced = true;
-	holder_tell_lost(handle);
 	if (handle->poll == NULL)
 		return;
 	fuse_lowlevel_notify_poll(handle->poll); /* takes no lock of the file system */
 	fuse_pollhandle_destroy(handle->poll);
 	handle->poll = NULL;
+}
+
+void handle_fence(struct handle *handle)
+{
+	handle->fenced = true;
+	holder_tell_lost(handle);
+	wake_poll(handle);
+}
+
+void handle_revoke(struct handle *handle)
+{
+	handle->revoked = true;
+	holder_tell_revoked(handle);
+	wake_poll(handle);
+}
+
+void handle_unrevoke(struct handle *handle)
+{
+	handle->revoked = false;
 }
 
 struct handle *handle_find(struct filesystem *filesystem, const struct fuse_file_info *info)
@@ -125,7 +142,8 @@ int handle_own(struct handle *handle)
 		free_owning_if_unused(filesystem, owning);
 		return -ENOMEM;
 	}
-	owning->holders.signal = (int)policy.on_lost;
+	owning->holders.lost_signal = (int)policy.on_lost;
+	owning->holders.revoke_signal = (int)policy.on_revoke;
 	handle->owning = owning;
 	DL_APPEND2(owning->handles, handle, owning_prev, owning_next);
 	return 0;

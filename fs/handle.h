@@ -31,6 +31,7 @@ struct handle {
 	mode_t mode;		      /* and with which permissions */
 	int flags;		      /* of open(2) */
 	struct fuse_pollhandle *poll; /* who polls the file; NULL: nobody asked to be woken */
+	bool revoked;		      /* somebody has asked for what it holds */
 	bool fenced;		      /* it held a lock and lost it: of no use any more */
 };
 
@@ -43,6 +44,12 @@ void handle_close(struct handle *handle);
 /* The handle has lost a lock: of no use from now on. Who holds through it gets the signal of the
  * configuration, whoever polls it is told. */
 void handle_fence(struct handle *handle);
+
+/* Somebody asks for what the handle holds: whoever polls it is told. */
+void handle_revoke(struct handle *handle);
+
+/* It holds something new, or nothing any more. */
+void handle_unrevoke(struct handle *handle);
 
 /* The handle that the kernel means; NULL if there is none. */
 struct handle *handle_find(struct filesystem *filesystem, const struct fuse_file_info *info);

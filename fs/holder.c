@@ -21,8 +21,8 @@ struct recipient {
 	struct recipient *prev, *next; /* in holders->recipients */
 	pid_t pid;
 	int pidfd;
-	size_t uses;	 /* by holders; with the last one it goes */
-	int64_t told_ms; /* when it was sent the signal */
+	size_t uses;		     /* by holders; with the last one it goes */
+	int64_t lost_ms, revoked_ms; /* when it was sent the signal; -1: never */
 };
 
 /* One of the ways. */
@@ -60,7 +60,7 @@ static struct recipient *create_recipient(struct holders *holders, pid_t pid)
 	if (recipient == NULL)
 		return NULL;
 	recipient->pid = pid;
-	recipient->told_ms = -1;
+	recipient->lost_ms = recipient->revoked_ms = -1;
 	recipient->pidfd = pidfd_open(pid, 0);
 	if (recipient->pidfd < 0) {
 		int error = errno;
@@ -115,11 +115,23 @@ static const struct holder *find_range(const struct handle *handle, uint64_t own
 	return NULL;
 }
 
+/* For messages: the one that matters more. */
+static const char *signal_name(const struct holders *holders)
+{
+	return sigabbrev_np(holders->lost_signal != 0 ? holders->lost_signal
+						      : holders->revoke_signal);
+}
+
+static bool wants_none(const struct holders *holders)
+{
+	return holders->lost_signal == 0 && holders->revoke_signal == 0;
+}
+
 /* The process, noted among those of the path; NULL if that cannot be, which is told. */
 static struct recipient *note_recipient(struct handle *handle, pid_t pid)
 {
 	struct holders *holders = handle_holders(handle);
-	const char *path = handle->inode->path, *name = sigabbrev_np(holders->signal);
+	const char *path = handle->inode->path, *name = signal_name(holders);
 	struct recipient *recipient = NULL;
 
 	if (pid != 0) {
@@ -145,7 +157,7 @@ static struct holder *create(struct handle *handle, struct recipient *recipient)
 
 	if (holder == NULL) {
 		log_error("%s: process %d will get no SIG%s if it loses the lock: %m",
-			  handle->inode->path, (int)recipient->pid, sigabbrev_np(holders->signal));
+			  handle->inode->path, (int)recipient->pid, signal_name(holders));
 		free_if_unused(holders, recipient);
 		return NULL;
 	}
@@ -160,7 +172,7 @@ void holder_take_file(struct handle *handle, pid_t thread)
 {
 	struct holder *former = find_file(handle);
 
-	if (handle_holders(handle)->signal == 0)
+	if (wants_none(handle_holders(handle)))
 		return;
 	struct recipient *recipient = note_recipient(handle, claim_text_process(thread));
 	if (former != NULL && former->recipient == recipient)
@@ -175,7 +187,7 @@ void holder_take_range(struct handle *handle, uint64_t owner, pid_t process)
 {
 	struct holders *holders = handle_holders(handle);
 
-	if (holders->signal == 0)
+	if (wants_none(holders))
 		return;
 	struct recipient *recipient = note_recipient(handle, process);
 	if (recipient == NULL || find_range(handle, owner, recipient) != NULL)
@@ -214,29 +226,42 @@ void holder_leave_all(struct handle *handle)
 		leave(handle->holders);
 }
 
-/* All of a loss comes in one turn of the loop, which has one time. */
-static void tell(const struct handle *handle, struct recipient *recipient)
+/* Once for all open files of the path: what concerns several comes in one turn of the loop, which
+ * has one time. */
+static void tell(const struct handle *handle, const struct recipient *recipient, int64_t *told_ms,
+		 int signal, const char *why)
 {
 	const char *path = handle->inode->path;
 	int64_t now_ms = handle->filesystem->now_ms;
-	int signal = handle_holders(handle)->signal;
 
-	if (recipient->told_ms == now_ms)
+	if (signal == 0 || *told_ms == now_ms)
 		return;
-	recipient->told_ms = now_ms;
+	*told_ms = now_ms;
 	if (pidfd_send_signal(recipient->pidfd, signal, NULL, 0) == 0)
-		log_warning("%s: sent SIG%s to process %d, which has lost the lock", path,
-			    sigabbrev_np(signal), (int)recipient->pid);
+		log_warning("%s: sent SIG%s to process %d, which %s the lock", path,
+			    sigabbrev_np(signal), (int)recipient->pid, why);
 	else if (errno != ESRCH)
-		log_error("%s: cannot send SIG%s to process %d, which has lost the lock: %m", path,
-			  sigabbrev_np(signal), (int)recipient->pid);
+		log_error("%s: cannot send SIG%s to process %d, which %s the lock: %m", path,
+			  sigabbrev_np(signal), (int)recipient->pid, why);
 }
 
 void holder_tell_lost(struct handle *handle)
 {
 	const struct holder *holder;
 	DL_FOREACH (handle->holders, holder) {
-		tell(handle, holder->recipient);
+		struct recipient *recipient = holder->recipient;
+		tell(handle, recipient, &recipient->lost_ms, handle_holders(handle)->lost_signal,
+		     "has lost");
 	}
 	holder_leave_all(handle);
+}
+
+void holder_tell_revoked(struct handle *handle)
+{
+	const struct holder *holder;
+	DL_FOREACH (handle->holders, holder) {
+		struct recipient *recipient = holder->recipient;
+		tell(handle, recipient, &recipient->revoked_ms,
+		     handle_holders(handle)->revoke_signal, "is asked for");
+	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The processes that hold a lock, for the signal that [locks] on_lost wants them to get when they
- * lose it. Where it wants none, nothing is noted.
+ * The processes that hold a lock, for the signals that [locks] on_lost and on_revoke want them to
+ * get when they lose it, or are asked for it. Where neither is wanted, nothing is noted.
  *
  * A process is known by a pidfd, taken while it waits in the call that gets it the lock: so the
  * signal never reaches another process that has its number since. It is noted
@@ -21,11 +21,11 @@
 
 struct handle;
 
-/* Of one path; zero but for the signal when there is nobody. */
+/* Of one path; zero but for the signals when there is nobody. */
 struct holders {
-	int signal;		      /* 0: none */
-	struct recipient *recipients; /* the processes, once each */
-	struct holder *ranges;	      /* those by record locks */
+	int lost_signal, revoke_signal; /* 0: none */
+	struct recipient *recipients;	/* the processes, once each */
+	struct holder *ranges;		/* those by record locks */
 };
 
 /* The lock was granted to the thread by flock or exclusive open; before the answer, so that the
@@ -49,5 +49,9 @@ void holder_leave_all(struct handle *handle);
  * Who has got it already for another open file of the path, in the same loss, gets no second one.
  */
 void holder_tell_lost(struct handle *handle);
+
+/* Somebody asks for what is held through the open file: sends the signal for that, in the same way,
+ * and forgets nobody. */
+void holder_tell_revoked(struct handle *handle);
 
 #endif

@@ -18,6 +18,7 @@
 #include "mount.h"
 #include "notifier.h"
 #include "options.h"
+#include "steer.h"
 #include "store_local.h"
 #include "store_zookeeper.h"
 #include "view.h"
@@ -91,6 +92,7 @@ static void close_store(struct daemon *daemon)
 {
 	daemon->store->ops->close(daemon->store);
 	viewer_destroy(daemon->viewer);
+	steer_finish(&daemon->filesystem);
 	if (daemon->service != NULL)
 		local_service_destroy(daemon->service);
 }

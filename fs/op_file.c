@@ -170,7 +170,7 @@ void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, of
 }
 
 /* Valid replies: poll, err. A file can always be read and written, until its lock is lost: then
- * poll(2) and epoll wake with an error. */
+ * poll(2) and epoll wake with an error. They wake with POLLPRI when somebody asks for the lock. */
 void op_poll(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info,
 	     struct fuse_pollhandle *poll)
 {
@@ -189,7 +189,8 @@ void op_poll(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info,
 			fuse_pollhandle_destroy(handle->poll);
 		handle->poll = poll;
 	}
-	fuse_reply_poll(req, POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM);
+	fuse_reply_poll(req, POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM |
+				     (handle != NULL && handle->revoked ? POLLPRI : 0));
 }
 
 /* Valid replies: statfs, err. */

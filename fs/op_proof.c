@@ -53,10 +53,10 @@ void op_ioctl(fuse_req_t req, fuse_ino_t node, unsigned int command, void *argum
 {
 	struct handle *handle = handle_find(filesystem_of(req), info);
 	(void)argument;
-	(void)in;
-	(void)in_bytes;
 
-	if (command != DLOCKFS_IOC_TOKEN || status_owns(node) || (flags & FUSE_IOCTL_DIR) != 0)
+	if (status_owns(node))
+		status_ioctl(req, node, command, in, in_bytes);
+	else if (command != DLOCKFS_IOC_TOKEN || (flags & FUSE_IOCTL_DIR) != 0)
 		fuse_reply_err(req, ENOTTY);
 	else if (handle == NULL || out_bytes < sizeof(uint64_t))
 		fuse_reply_err(req, handle == NULL ? EBADF : EINVAL);

@@ -97,6 +97,8 @@ void parked_decide(struct parked *parked, int result)
 			return;
 		}
 	}
+	if (result == 0)
+		handle_unrevoke(handle);
 	if (result == 0 && parked->kind == PARKED_RECORD)
 		holder_take_range(handle, parked->process, parked->pid);
 	else if (result == 0)

@@ -42,8 +42,16 @@ struct steer {
 	int64_t overrule_ms;			/* when the grace is over */
 	void (*done)(void *context, int error); /* NULL: nobody wants to know */
 	void *context;
-	char *path, *claim, *who;
+	char *path, *claim;
+	struct steer_caller caller;
 };
+
+static void free_steer(struct steer *steer)
+{
+	free(steer->path);
+	free(steer->claim);
+	free(steer);
+}
 
 static void finish(struct steer *steer, int error)
 {
@@ -51,13 +59,10 @@ static void finish(struct steer *steer, int error)
 	void *context = steer->context;
 
 	if (error == 0)
-		log_warning("%s: %s has %s claim %s", steer->path, steer->who,
+		log_warning("%s: %s has %s claim %s", steer->path, steer->caller.who,
 			    steer->order == ENGINE_BREAK ? "broken" : "asked for", steer->claim);
 	DL_DELETE(steer->filesystem->steers, steer);
-	free(steer->path);
-	free(steer->claim);
-	free(steer->who);
-	free(steer);
+	free_steer(steer);
 	if (done != NULL)
 		done(context, error);
 }
@@ -85,15 +90,26 @@ static void remove_claim(struct steer *steer)
 	      store->ops->remove(store, &steer->change.store, steer->path, steer->claim));
 }
 
+/* A claim of another host's dlockfs is its user's; whose those of other clients are, nobody knows.
+ */
+static bool may_steer(const struct steer *steer, const char *data)
+{
+	uint32_t uid;
+	return steer->caller.uid == 0 || (claim_data_uid(data, &uid) && uid == steer->caller.uid);
+}
+
 static void write_order(struct steer *steer, const struct store_claim *claim)
 {
 	struct store *store = steer->filesystem->store;
 	enum claim_order order =
 		steer->order == ENGINE_BREAK ? CLAIM_ORDER_BREAK : CLAIM_ORDER_REVOKE;
 	char *data = strndup(claim->data, claim->data_bytes);
-	char *text = data != NULL ? claim_data_add_order(data, order, steer->who) : NULL;
+	bool may = data != NULL && may_steer(steer, data);
+	char *text = may ? claim_data_add_order(data, order, steer->caller.who) : NULL;
 
-	if (text != NULL)
+	if (data != NULL && !may)
+		finish(steer, -EPERM);
+	else if (text != NULL)
 		asked(steer, STEER_WRITING,
 		      store->ops->write(store, &steer->change.store, steer->path, steer->claim,
 					text, claim->version));
@@ -157,8 +173,8 @@ static void on_changed(struct store_change *base, int error)
 }
 
 int steer_start(struct filesystem *filesystem, const char *path, const char *claim,
-		enum engine_order order, const char *who, void (*done)(void *context, int error),
-		void *context, struct steer **ret)
+		enum engine_order order, const struct steer_caller *caller,
+		void (*done)(void *context, int error), void *context, struct steer **ret)
 {
 	struct steer *steer = calloc(1, sizeof(*steer));
 
@@ -175,15 +191,17 @@ int steer_start(struct filesystem *filesystem, const char *path, const char *cla
 	steer->context = context;
 	steer->path = strdup(path);
 	steer->claim = strdup(claim);
-	steer->who = strdup(who);
+	steer->caller = *caller;
 	DL_APPEND(filesystem->steers, steer);
-	if (steer->path == NULL || steer->claim == NULL || steer->who == NULL) {
+	if (steer->path == NULL || steer->claim == NULL) {
 		steer->done = NULL;
 		finish(steer, -ENOMEM);
 		return -ENOMEM;
 	}
 	*ret = steer;
-	int error = engine_steer(filesystem->engine, path, claim, order, who);
+	int error = -ENOENT;
+	if (caller->may_here)
+		error = engine_steer(filesystem->engine, path, claim, order, caller->who);
 	if (error == -ENOENT)
 		look(steer);
 	else
@@ -196,6 +214,27 @@ void steer_cancel(struct steer *steer)
 	steer->done = NULL;
 	if (!steer->asking)
 		finish(steer, -EINTR);
+}
+
+void steer_refuse_all(struct filesystem *filesystem, int error)
+{
+	struct steer *steer, *next;
+	DL_FOREACH_SAFE (filesystem->steers, steer, next) {
+		void (*done)(void *, int) = steer->done;
+		void *context = steer->context;
+		steer_cancel(steer);
+		if (done != NULL)
+			done(context, error);
+	}
+}
+
+void steer_finish(struct filesystem *filesystem)
+{
+	struct steer *steer, *next;
+	DL_FOREACH_SAFE (filesystem->steers, steer, next) {
+		DL_DELETE(filesystem->steers, steer);
+		free_steer(steer);
+	}
 }
 
 void steer_advance(struct filesystem *filesystem)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Steering of locks from outside: to ask whoever holds a claim, on any host, to release it, or to
- * take the claim away. Who may is the caller's business.
+ * take the claim away.
  *
  * A claim of this host is the engine's to deal with. To that of another host the wish is written
  * into the claim's data, where that host's daemon reads it, logs it, and does what it says. One
@@ -20,17 +20,28 @@
 
 struct steer; /* a wish on its way */
 
-/* `who` asks for it: printable ASCII without spaces, up to CLAIM_DATA_WHO_BYTES with its end. All
- * strings are copied. done() is called once, perhaps before this returns: 0; -ENOENT there is no
+struct steer_caller {
+	uid_t uid;     /* 0 may all; others, claims of another host that are theirs, */
+	bool may_here; /* and those of this host if this is set */
+	char who[CLAIM_DATA_WHO_BYTES]; /* for logs: printable ASCII without spaces */
+};
+
+/* Everything is copied. done() is called once, perhaps before this returns: 0; -ENOENT there is no
  * such claim (any more); -EINVAL it waits and so cannot be revoked; -ECONNRESET the store cannot be
- * reached, or did not tell whether it happened; -EACCES, -EIO, -ENOMEM. Returns 0, with the wish in
- * *ret until done() is called, or -ENOMEM. */
+ * reached, or did not tell whether it happened; -EPERM the caller may not; -EACCES, -EIO, -ENOMEM.
+ * Returns 0, with the wish in *ret until done() is called, or -ENOMEM. */
 int steer_start(struct filesystem *filesystem, const char *path, const char *claim,
-		enum engine_order order, const char *who, void (*done)(void *context, int error),
-		void *context, struct steer **ret);
+		enum engine_order order, const struct steer_caller *caller,
+		void (*done)(void *context, int error), void *context, struct steer **ret);
 
 /* done() is not called; what was sent may happen. */
 void steer_cancel(struct steer *steer);
+
+/* Ends all wishes with the error: the daemon stops. */
+void steer_refuse_all(struct filesystem *filesystem, int error);
+
+/* Frees what the store had not answered. To be called when it is closed. */
+void steer_finish(struct filesystem *filesystem);
 
 /* Does what is due. */
 void steer_advance(struct filesystem *filesystem);

@@ -17,6 +17,7 @@
 #define FORMAT_LINE "format=1\n"
 #define RANGES_KEY  "ranges="
 #define WAITS_KEY   "waits="
+#define UID_KEY	    "uid="
 #define REVOKE_KEY  "revoke="
 #define BREAK_KEY   "break="
 
@@ -192,6 +193,20 @@ enum claim_order claim_data_order(const char *text, char who[CLAIM_DATA_WHO_BYTE
 	if (read_who(text, BREAK_KEY, who))
 		return CLAIM_ORDER_BREAK;
 	return read_who(text, REVOKE_KEY, who) ? CLAIM_ORDER_REVOKE : CLAIM_ORDER_NONE;
+}
+
+bool claim_data_uid(const char *text, uint32_t *ret)
+{
+	char value[CLAIM_DATA_WHO_BYTES];
+	const char *at = value;
+	int64_t number;
+
+	if (strncmp(text, FORMAT_LINE, strlen(FORMAT_LINE)) != 0 ||
+	    !read_who(text, UID_KEY, value) || !read_number(&at, &number) || *at != '\0' ||
+	    number < 0 || number > UINT32_MAX)
+		return false;
+	*ret = (uint32_t)number;
+	return true;
 }
 
 char *claim_data_add_order(const char *text, enum claim_order order, const char *who)

@@ -52,6 +52,9 @@ int claim_data_parse(const char *text, struct claim_data *ret);
  * over a revoke. */
 enum claim_order claim_data_order(const char *text, char who[CLAIM_DATA_WHO_BYTES]);
 
+/* The user of the process that asked. Returns false if the data does not say. */
+bool claim_data_uid(const char *text, uint32_t *ret);
+
 /* The data of a claim with the line of an order added. Of a claim whose data is of another format,
  * what Curator would put there. To be freed; NULL: out of memory, or a break of such a claim, for
  * which there is no word. */

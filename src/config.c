@@ -56,6 +56,8 @@ const struct config_key config_keys[] = {
 	 "fcntl fails with ENOLCK if this host would hold more byte ranges in the file"},
 	{"locks", "on_lost", EIO_OR_SIGNAL, IN_POLICY(on_lost), 0, 0, "eio",
 	 "what a process gets that has lost its lock: EIO alone, or this signal too"},
+	{"locks", "on_revoke", NONE_OR_SIGNAL, IN_POLICY(on_revoke), 0, 0, "none",
+	 "the signal for a process that is asked to release its lock, besides POLLPRI"},
 };
 
 const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
@@ -104,8 +106,10 @@ static void describe_expected(const struct config_key *key, char *text, size_t t
 		snprintf(text, text_bytes, "yes or no");
 		break;
 	case EIO_OR_SIGNAL:
+	case NONE_OR_SIGNAL:
 		snprintf(text, text_bytes,
-			 "eio, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGKILL, SIGUSR1 or SIGUSR2");
+			 "%s, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGKILL, SIGUSR1 or SIGUSR2",
+			 key->type == EIO_OR_SIGNAL ? "eio" : "none");
 		break;
 	case DIRECTORIES:
 		snprintf(text, text_bytes, "paths below the mount, divided by blanks");
@@ -155,18 +159,22 @@ static bool parse_plain(const char *text, int base, int64_t *ret)
 	return end && *end == '\0';
 }
 
-/* What on_lost may be: for programs that end at it, cannot but end, or act on it. */
+/* What on_lost and on_revoke may be: for programs that end at it, cannot but end, or act on it. */
 static const struct {
 	const char *name;
 	int number;
-} signals[] = {{"eio", 0},	     {"SIGHUP", SIGHUP},   {"SIGINT", SIGINT},
-	       {"SIGQUIT", SIGQUIT}, {"SIGTERM", SIGTERM}, {"SIGKILL", SIGKILL},
-	       {"SIGUSR1", SIGUSR1}, {"SIGUSR2", SIGUSR2}};
+} signals[] = {{"SIGHUP", SIGHUP},   {"SIGINT", SIGINT},   {"SIGQUIT", SIGQUIT},
+	       {"SIGTERM", SIGTERM}, {"SIGKILL", SIGKILL}, {"SIGUSR1", SIGUSR1},
+	       {"SIGUSR2", SIGUSR2}};
 
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
 
-static bool parse_signal(const char *text, int64_t *ret)
+/* `none` is the word for none of them. */
+static bool parse_signal(const char *text, const char *none, int64_t *ret)
 {
+	*ret = 0;
+	if (strcmp(text, none) == 0)
+		return true;
 	for (size_t i = 0; i < SIGNAL_COUNT; i++) {
 		if (strcmp(text, signals[i].name) == 0) {
 			*ret = signals[i].number;
@@ -275,7 +283,9 @@ static bool parse_number_value(const struct config_key *key, const char *text, i
 		valid = *ret || strcmp(text, "no") == 0;
 		break;
 	case EIO_OR_SIGNAL:
-		return parse_signal(text, ret);
+		return parse_signal(text, "eio", ret);
+	case NONE_OR_SIGNAL:
+		return parse_signal(text, "none", ret);
 	case DURATION_OR_FOREVER:
 		if (strcmp(text, "forever") == 0) {
 			*ret = CONFIG_FOREVER;

@@ -41,7 +41,8 @@ struct lock_policy {
 	/* Record locks fail with ENOLCK beyond: */
 	int64_t process_ranges; /* so many ranges of one process, in all files of this host */
 	int64_t file_ranges;	/* so many ranges in one file, of all processes of this host */
-	int64_t on_lost; /* the signal for a process that has lost its lock; 0: none, EIO alone */
+	int64_t on_lost;   /* the signal for a process that has lost its lock; 0: none, EIO alone */
+	int64_t on_revoke; /* the signal for a process that is asked to release it; 0: none */
 };
 
 struct config_section; /* one [locks "pattern"] */

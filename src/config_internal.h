@@ -20,6 +20,7 @@ enum config_type {
 	MODE,
 	YES_OR_NO,
 	EIO_OR_SIGNAL,
+	NONE_OR_SIGNAL,
 	DIRECTORIES,
 	STORE_URL
 };

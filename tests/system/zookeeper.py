@@ -11,6 +11,7 @@ make PATH                      an empty persistent znode, with its parents
 delete PATH                    with everything below
 delete-claims PATH...           all claims of these locks, in one transaction
 allow PATH read|all            what everybody may do with a znode; reading includes to change this again
+put PATH TEXT                  replaces a znode's data
 write PATH N                   N changes of a znode's data, transactions that add nothing
 hold PATH PREFIX [DATA]        an ephemeral sequential znode PATH/PREFIX<digits>; prints its name, then
                                keeps it until it is told to end
@@ -96,6 +97,8 @@ def main():
     elif command == "allow":
         everything = arguments[1] == "all"
         client.set_acls(arguments[0], [make_acl("world", "anyone", all=everything, read=True, admin=True)])
+    elif command == "put":
+        client.set(arguments[0], arguments[1].encode())
     elif command == "write":
         for answer in [client.set_async(arguments[0], b"") for _ in range(int(arguments[1]))]:
             answer.get(timeout=30)

@@ -328,6 +328,68 @@ static void test_out_of_memory(void **state)
 	allocations_to_failure = 0;
 }
 
+static void expect_order(const char *text, enum claim_order order, const char *who)
+{
+	char found[CLAIM_DATA_WHO_BYTES] = "";
+
+	assert_int_equal(claim_data_order(text, found), order);
+	assert_string_equal(found, who);
+}
+
+static void test_orders(void **state)
+{
+	char longest[1000], who[CLAIM_DATA_WHO_BYTES];
+	char *text;
+
+	expect_order("", CLAIM_ORDER_NONE, "");
+	expect_order("format=1\nhost=a\n", CLAIM_ORDER_NONE, "");
+	expect_order("format=2\nrevoke=b\n", CLAIM_ORDER_NONE, "");
+	expect_order("format=1\nrevoke=b", CLAIM_ORDER_NONE, ""); /* cut */
+	expect_order("format=1\nxrevoke=b\n", CLAIM_ORDER_NONE, "");
+	expect_order("format=1\nrevoke=b\n", CLAIM_ORDER_REVOKE, "b");
+	expect_order("format=1\nrevoke=b\nrevoke=c\n", CLAIM_ORDER_REVOKE, "c");
+	expect_order("format=1\nbreak=d\nrevoke=c\n", CLAIM_ORDER_BREAK, "d");
+	expect_order("format=1\nbreak=a b\033[\377\n", CLAIM_ORDER_BREAK, "a?b?[?");
+	expect_order("__REVOKE__", CLAIM_ORDER_REVOKE, "another-client");
+	expect_order("__REVOKE__\n", CLAIM_ORDER_NONE, "");
+	memset(longest, 'x', sizeof(longest));
+	memcpy(longest, "format=1\nbreak=", 15);
+	memcpy(longest + sizeof(longest) - 2, "\n", 2);
+	assert_int_equal(claim_data_order(longest, who), CLAIM_ORDER_BREAK);
+	assert_int_equal(strlen(who), CLAIM_DATA_WHO_BYTES - 1);
+
+	text = claim_data_add_order("format=1\nhost=a\n", CLAIM_ORDER_REVOKE, "b");
+	assert_string_equal(text, "format=1\nhost=a\nrevoke=b\n");
+	free(text);
+	text = claim_data_add_order("format=1\n", CLAIM_ORDER_BREAK, "b");
+	assert_string_equal(text, "format=1\nbreak=b\n");
+	free(text);
+	text = claim_data_add_order("10.0.0.1", CLAIM_ORDER_REVOKE, "b");
+	assert_string_equal(text, "__REVOKE__");
+	free(text);
+	assert_null(claim_data_add_order("10.0.0.1", CLAIM_ORDER_BREAK, "b"));
+}
+
+static void test_uid(void **state)
+{
+	static const char *const bad[] = {"",
+					  "uid=5\n",
+					  "format=1\nuid=\n",
+					  "format=1\nuid=-1\n",
+					  "format=1\nuid=4294967296\n",
+					  "format=1\nuid=5 \n",
+					  "format=1\nuid=5"};
+	uint32_t uid = 7;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_false(claim_data_uid(bad[i], &uid));
+	assert_int_equal(uid, 7);
+	assert_true(claim_data_uid("format=1\nhost=a\nuid=0\n", &uid));
+	assert_int_equal(uid, 0);
+	assert_true(claim_data_uid("format=1\nuid=4294967295\n", &uid));
+	assert_int_equal(uid, 4294967295u);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -338,6 +400,8 @@ int main(void)
 		cmocka_unit_test(test_reads_what_it_writes),
 		cmocka_unit_test(test_many_ranges),
 		cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_orders),
+		cmocka_unit_test(test_uid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

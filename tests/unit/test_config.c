@@ -296,7 +296,7 @@ static const struct {
 	 "2: key \"on_lost\" in section [store], expected it in [locks]"},
 	{"[locks]\nranges = 1\n",
 	 "2: unknown key \"ranges\" in section [locks], expected one of wait_limit, try_limit, "
-	 "linger, process_ranges, file_ranges, on_lost"},
+	 "linger, process_ranges, file_ranges, on_lost, on_revoke"},
 	{"[mount]\nfile_ranges = 1\n",
 	 "2: key \"file_ranges\" in section [mount], expected it in [locks]"},
 	/* lines */

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ioctl(2) on the file of a lock below .dlockfs/locks: asks for a claim, or takes it away. Whom a
+ * claim of this host belongs to, its lock file says: who may write that may steer. On other hosts
+ * only the claim's own data can tell. Root may steer all. Loop thread only.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dlockfs.h"
+#include "inode.h"
+#include "status.h"
+#include "steer.h"
+
+/* A request that waits for the wish to be done. */
+struct steering {
+	fuse_req_t req;
+	struct steer *steer;
+};
+
+static void on_done(void *context, int error)
+{
+	struct steering *steering = context;
+
+	if (error == -ECONNRESET)
+		error = -EIO;
+	if (error == 0)
+		fuse_reply_ioctl(steering->req, 0, NULL, 0);
+	else
+		fuse_reply_err(steering->req, -error);
+	free(steering);
+}
+
+/* libfuse calls this from the loop, when it reads the FUSE_INTERRUPT. */
+static void on_interrupt(fuse_req_t req, void *data)
+{
+	struct steering *steering = data;
+	(void)req;
+	steer_cancel(steering->steer);
+	on_done(steering, -EINTR);
+}
+
+/* The lock file of that path, if it is in use on this host; else NULL. */
+static const struct inode *find_lock_file(const struct filesystem *filesystem, const char *path)
+{
+	struct inode *inode = filesystem->root;
+	char *copy = strdup(path);
+	char *rest = copy, *name;
+
+	while (inode != NULL && (name = strsep(&rest, "/")) != NULL)
+		inode = inode_is_directory(inode) ? inode_child(inode, name) : NULL;
+	free(copy);
+	return copy != NULL && inode != NULL && !inode_is_directory(inode) ? inode : NULL;
+}
+
+static bool may_write_lock_file(fuse_req_t req, const char *path)
+{
+	const struct inode *inode = find_lock_file(filesystem_of(req), path);
+	return fuse_req_ctx(req)->uid == 0 ||
+	       (inode != NULL && inode_may_open(req, inode, O_WRONLY) == 0);
+}
+
+/* Valid replies: ioctl, err. */
+void status_ioctl(fuse_req_t req, fuse_ino_t number, unsigned int command, const void *in,
+		  size_t in_bytes)
+{
+	struct filesystem *filesystem = filesystem_of(req);
+	const struct status_node *node = status_node_find(filesystem->status, number);
+	const struct dlockfs_steer *wanted = in;
+	struct steer_caller caller = {.uid = fuse_req_ctx(req)->uid};
+	struct steering *steering;
+
+	if (node == NULL || node->kind != STATUS_LOCK ||
+	    (command != DLOCKFS_IOC_REVOKE && command != DLOCKFS_IOC_BREAK)) {
+		fuse_reply_err(req, ENOTTY);
+		return;
+	}
+	if (in_bytes < sizeof(*wanted) || strnlen(wanted->claim, sizeof(wanted->claim)) == 256) {
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
+	snprintf(caller.who, sizeof(caller.who), "uid=%u,pid=%d,host=%.64s", caller.uid,
+		 (int)fuse_req_ctx(req)->pid, filesystem->host);
+	caller.may_here = may_write_lock_file(req, node->lock);
+	steering = calloc(1, sizeof(*steering));
+	if (steering == NULL) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	steering->req = req;
+	/* Before it can be answered; and no interrupt is read until this returns. */
+	if (fuse_req_interrupted(req)) {
+		on_done(steering, -EINTR);
+		return;
+	}
+	fuse_req_interrupt_func(req, on_interrupt, steering);
+	if (steer_start(filesystem, node->lock, wanted->claim,
+			command == DLOCKFS_IOC_BREAK ? ENGINE_BREAK : ENGINE_REVOKE, &caller,
+			on_done, steering, &steering->steer) < 0)
+		on_done(steering, -ENOMEM);
+}
