@@ -14,7 +14,7 @@ expect_equal commands "${commands[*]}" "$(sed -n 's/^  \([a-z][a-z]*\)\( .*\)\?$
 for command in "${commands[@]}"; do
     "$dlockctl" "$command" --help >"$dir/help-$command"
     grep -q "^Usage: dlockctl $command" "$dir/help-$command"
-    grep -q "^| \`$command[ \`]" "$readme" || fail "README.md does not have the command $command"
+    grep -q "^| \`${command}[ \`]" "$readme" || fail "README.md does not have the command $command"
 done
 for option in --mount --json --wide --color --help --version; do
     grep -qF -- "$option" "$dir/help" || fail "--help does not have $option"
