@@ -4,7 +4,9 @@
  */
 #include "claim_text.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +30,20 @@ static void read_of_process(pid_t pid, const char *file, char *text, size_t byte
 	text[got > 0 ? got : 0] = '\0';
 }
 
+/* A thread that is no process of its own is not in a group of its own number. This costs a tenth of
+ * reading a file in /proc. */
+static bool is_process(pid_t thread)
+{
+	return tgkill(thread, thread, 0) == 0 || errno != ESRCH;
+}
+
 pid_t claim_text_process(pid_t thread)
 {
 	static const char field[] = "\nTgid:\t"; /* a newline in the command is escaped */
 	char status[512];
 
+	if (is_process(thread))
+		return thread;
 	read_of_process(thread, "status", status, sizeof(status));
 	const char *found = strstr(status, field);
 	return found != NULL ? (pid_t)strtol(found + strlen(field), NULL, 10) : thread;
@@ -49,7 +60,9 @@ void claim_text_format(fuse_req_t req, enum lock_kind kind, enum claim_mode mode
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
 	char command[64], safe_command[64 * 3], safe_host[65 * 3];
 
-	read_of_process(caller->pid, "comm", command, sizeof(command));
+	pid_t process = claim_text_process(caller->pid);
+
+	read_of_process(process, "comm", command, sizeof(command));
 	size_t length = strlen(command);
 	if (length > 0 && command[length - 1] == '\n')
 		command[length - 1] = '\0';
@@ -57,6 +70,6 @@ void claim_text_format(fuse_req_t req, enum lock_kind kind, enum claim_mode mode
 	escape_format(safe_host, sizeof(safe_host), filesystem_of(req)->host);
 	snprintf(text, CLAIM_TEXT_BYTES,
 		 "format=1\nhost=%s\npid=%d\nuid=%u\ncommand=%s\nkind=%s\nmode=%s\nsince=%lld\n",
-		 safe_host, (int)caller->pid, (unsigned int)caller->uid, safe_command, kinds[kind],
+		 safe_host, (int)process, (unsigned int)caller->uid, safe_command, kinds[kind],
 		 mode == CLAIM_EXCLUSIVE ? "exclusive" : "shared", (long long)time(NULL));
 }

@@ -10,10 +10,10 @@
 
 #define CLAIM_TEXT_BYTES 512
 
-/* Writes, each on a line of its own: format=1, host, pid, uid, command (as /proc/PID/comm has it),
- * kind (open, flock or record), mode (exclusive or shared), since (seconds of the epoch on this
- * host's clock; never compared). Bytes that are not printable ASCII, and '%', are written as %XX in
- * host and command. */
+/* Writes, each on a line of its own: format=1, host, pid (of the process, also if one of its
+ * threads asks), uid, command (as /proc/PID/comm has it), kind (open, flock or record), mode
+ * (exclusive or shared), since (seconds of the epoch on this host's clock; never compared). Bytes
+ * that are not printable ASCII, and '%', are written as %XX in host and command. */
 void claim_text_format(fuse_req_t req, enum lock_kind kind, enum claim_mode mode,
 		       char text[CLAIM_TEXT_BYTES]);
 

@@ -181,7 +181,8 @@ void engine_cancel(struct claim *claim);
  *
  * With `token` it brings the fencing token of what is held: a number above 0, greater than any
  * token that was ever told for a lock of that path which conflicts and was granted before, on any
- * host. It stays the same until something new is granted through the file.
+ * host. It stays the same until something is granted through the file, or one of those processes
+ * takes a flock over that was released before what it covers.
  *
  * The answer comes by on_proved(cookie), perhaps before this returns; until then
  * engine_cancel_proof() takes *ret_proof. Returns 0; or -ENOMEM, -EIO: then no answer follows. */

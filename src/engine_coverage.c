@@ -59,6 +59,11 @@ static bool may_cover(const struct claim *flock, const struct records *records)
 	return flock->owner->records != NULL || owners_are_one(&records->owner, flock->owner);
 }
 
+bool coverage_may_be_by(const struct claim *claim, const struct records *records)
+{
+	return is_held_flock(claim) && may_cover(claim, records);
+}
+
 struct owner *coverage_heir(const struct claim *flock)
 {
 	struct lock *lock = flock->lock;

@@ -46,6 +46,25 @@ static void answer(struct proof *proof, int error, uint64_t token)
 	engine->events->on_proved(engine->context, cookie, error, token);
 }
 
+/* Whether something that was locked through the open file is held by the claim: by one of its own,
+ * or of a process that has locked through it, or by a flock that such a process has locked under
+ * through another file. */
+static bool is_held_by(const struct owner *file, const struct claim *claim)
+{
+	const struct records *records;
+
+	if (claim->state != CLAIM_HELD)
+		return false;
+	if (owners_are_one(claim->owner, file))
+		return true;
+	for (records = file->lock->records; records != NULL; records = records->hh.next) {
+		if (records->held.count > 0 && owners_are_one(&records->owner, file) &&
+		    coverage_may_be_by(claim, records))
+			return true;
+	}
+	return false;
+}
+
 /* What the store is to look for; the first is changed, if there is a text. */
 static size_t collect(const struct proof *proof, char *text, struct store_proof *proofs)
 {
@@ -56,7 +75,7 @@ static size_t collect(const struct proof *proof, char *text, struct store_proof 
 	DL_FOREACH (lock->queue, claim) {
 		if (count == STORE_PROOFS_MAX)
 			break;
-		if (claim->state != CLAIM_HELD || !owners_are_one(claim->owner, proof->file))
+		if (!is_held_by(proof->file, claim))
 			continue;
 		proofs[count] = (struct store_proof){
 			.path = lock->path,
@@ -73,7 +92,7 @@ static const struct claim *first_held(const struct owner *file)
 {
 	const struct claim *claim;
 	DL_FOREACH (file->lock->queue, claim) {
-		if (claim->state == CLAIM_HELD && owners_are_one(claim->owner, file))
+		if (is_held_by(file, claim))
 			return claim;
 	}
 	return NULL;
@@ -93,7 +112,7 @@ static void send(struct proof *proof)
 	if (engine->session != STORE_CONNECTED)
 		return;
 	proof->granted = latest_grant(proof->file);
-	proof->token = proof->file->token_grant == proof->granted ? proof->file->token : 0;
+	proof->token = proof->file->token_grant >= proof->granted ? proof->file->token : 0;
 	if (proof->wants_token && proof->token == 0) {
 		text = claim_format_data(claim);
 		if (text == NULL) {
@@ -139,7 +158,7 @@ static void tell_token(struct proof *proof, int64_t stamp)
 {
 	struct owner *file = proof->file;
 
-	if (file->token_grant == proof->granted) {
+	if (file->token_grant >= proof->granted) {
 		proof->token = file->token;
 	} else if (proof->token == 0) {
 		proof->token = (uint64_t)stamp;

@@ -324,14 +324,14 @@ static void count(const struct claim *claim, bool in)
 		lock->foreign_records_in_queue += one;
 }
 
-/* Who is not blocked may be by a claim with an anchor that has come. */
+/* Who is not blocked, or by one behind, may be by a claim with an anchor that has come. */
 static void look_for_precedence(const struct claim *come)
 {
 	struct claim *claim;
 	if (!come->parts.anchored)
 		return;
 	DL_FOREACH (come->lock->queue, claim) {
-		if (claim->blocker == NULL)
+		if (claim->blocker == NULL || claims_compare(claim->blocker, claim) > 0)
 			queue_unsettle(claim);
 	}
 }

@@ -186,6 +186,13 @@ static int add_range(const struct records *records, struct range range, struct r
 	return error;
 }
 
+/* The process holds this from now on, as its claims and flocks cover it. Returns 0 or -ENOMEM. */
+static int grant_covered(struct records *records, struct range_set held)
+{
+	records->owner.granted = ++records->owner.lock->engine->grants;
+	return coverage_change(records, held);
+}
+
 int records_grant(struct claim *claim)
 {
 	struct records *records = claim->owner->records;
@@ -194,7 +201,7 @@ int records_grant(struct claim *claim)
 	int error = add_range(records, claim->coverage->asked, &held);
 
 	if (error == 0 && covered)
-		error = coverage_change(records, held);
+		error = grant_covered(records, held);
 	if (error != 0 || covered) {
 		claim_withdraw(claim);
 		return error;
@@ -293,7 +300,7 @@ static int lock_range(struct records *records, struct owner *file, struct range 
 		return within ? ask(records, file, range, waits, caller, cookie, ret_claim)
 			      : -ENOLCK;
 	}
-	if (coverage_change(records, held) < 0)
+	if (grant_covered(records, held) < 0)
 		return -ENOMEM;
 	engine->events->on_decided(engine->context, cookie, 0);
 	return 0;

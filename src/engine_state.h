@@ -207,6 +207,7 @@ struct lock {
 	bool listing; /* a list() is under way, */
 	bool synced;  /* which shows everything that happened before it was sent */
 	uint64_t lists_sent, lists_done;
+	bool read_since; /* the latest one was sent: data of a foreign claim */
 
 	char path[];
 };
@@ -395,6 +396,9 @@ void records_set_held(struct records *records, struct range_set held);
 
 /* Whether a flock covers record locks that are in the way of a claim of record locks. */
 bool coverage_is_in_the_way(const struct claim *flock, const struct claim *claim);
+
+/* Whether the claim is a flock that may cover record locks of the process. */
+bool coverage_may_be_by(const struct claim *claim, const struct records *records);
 
 /* A process whose record locks need the flock's claim; NULL: nobody does. */
 struct owner *coverage_heir(const struct claim *flock);

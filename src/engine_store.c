@@ -45,6 +45,7 @@ void lock_list(struct lock *lock)
 	if (lock->listing || engine->session != STORE_CONNECTED)
 		return;
 	lock->listing = true;
+	lock->read_since = false;
 	lock->synced = is_looking(lock) || lock->tests != NULL;
 	lock->lists_sent++;
 	engine->store->ops->list(engine->store, lock, lock->path, lock->synced);
@@ -321,7 +322,7 @@ static void on_read(void *context, void *tag, const char *text)
 		log_error("%s: out of memory to read claim %s", lock->path, claim->name);
 		return; /* it covers what its name says, until it says something else */
 	}
-	claim->read = true;
+	claim->read = lock->read_since = true;
 	queue_weaken(claim);
 	/* Who looks for a cycle looks further than at what blocks it. */
 	DL_FOREACH (lock->queue, waiting) {

@@ -302,9 +302,26 @@ static void catch_up(struct session *session)
 
 void session_cut_off(struct session *session, bool cut_off)
 {
+	session->lags = false;
 	session->cut_off = cut_off;
 	session->stale =
 		cut_off && prng_chance(session->settings->prng, session->settings->stale_percent);
+	catch_up(session);
+}
+
+void session_lag(struct session *session)
+{
+	session->lags = session->stale =
+		!session->expired &&
+		prng_chance(session->settings->prng, session->settings->stale_percent);
+	catch_up(session);
+}
+
+void session_keep_up(struct session *session)
+{
+	if (!session->lags)
+		return;
+	session->lags = session->stale = false;
 	catch_up(session);
 }
 
@@ -345,11 +362,14 @@ void session_arrive(struct session *session, struct item *item)
 		return;
 	}
 	if (session->stale) {
-		if (item->kind == ITEM_WATCH || !item->flag) {
+		if (item->kind == ITEM_WATCH || (item->kind == ITEM_LIST && !item->flag)) {
 			arrive_stale(session, item);
 			return;
 		}
-		catch_up(session);
+		if (session->lags && !item->answered)
+			session_keep_up(session);
+		else
+			catch_up(session);
 	}
 	switch (item->kind) {
 	case ITEM_SESSION:

@@ -14,6 +14,7 @@
  * client does not run, or the server that it is connected to is cut off. That server goes on
  * answering, but only what it knows by itself: reads, up to the first write. It may be stale: then
  * it shows what was when it was cut off, and only a synced list finds it up to date for a moment.
+ * So may one that the client has come to after a broken connection.
  */
 #ifndef DLOCKFS_FAULTY_SESSION_H
 #define DLOCKFS_FAULTY_SESSION_H
@@ -30,7 +31,8 @@ struct session {
 	bool over;    /* the client has given it up: nobody is answered */
 	bool expired; /* the service has ended it */
 	bool cut_off; /* its server is */
-	bool stale;   /* and does not hear of anything */
+	bool lags;    /* or it is behind since the last connection broke */
+	bool stale;   /* it does not hear of anything */
 	bool silent;
 	int64_t arrived_ms; /* when the last operation did that the service heard of */
 	int64_t heard_ms;   /* the same, or a ping */
@@ -63,6 +65,12 @@ void session_give_up(struct session *session, int64_t close_ms);
 
 /* Its server is cut off, or is not any more: then it catches up. */
 void session_cut_off(struct session *session, bool cut_off);
+
+/* The connection breaks: perhaps the next server lags behind. It knows what was before the last
+ * operation that still arrived, until something arrives there that others have to hear of, or it
+ * keeps up by itself. */
+void session_lag(struct session *session);
+void session_keep_up(struct session *session);
 
 /* An operation arrives, whether or not its time has come. */
 void session_arrive(struct session *session, struct item *item);

@@ -5,21 +5,28 @@
  * every step that what the engines promise is true. A schedule is a number, its seed; the same seed
  * gives the same schedule again. Usage:
  *
- *     sim [--seed N] [--seeds COUNT] [--steps N] [--verbose]
+ *     sim [--seed N] [--seeds COUNT] [--steps N] [--until-failure] [--verbose]
  *
  * After every step:
  *   - the engines' books do not contradict themselves (engine_check_invariants);
- *   - no two users of different hosts or of the same hold one lock in modes that conflict, and
- * nobody gets or holds one in a session that the service has ended, or would have if it were as
- * hasty as it may, whatever befell the hosts;
+ *   - no two users of different hosts or of the same hold one lock in modes that conflict, nor does
+ * a user while a foreign client's claim stands first; and nobody gets or holds one in a session
+ * that the service has ended, or would have if it were as hasty as it may, whatever befell the
+ * hosts;
  *   - who was just granted a lock has a claim that stands in the queue, and no claim in front of it
  * conflicts, but for those of its own host whose withdrawal is under way: mutual exclusion and
  * FIFO, as the service knows them;
  *   - a call that does not wait is decided in time, and refused only if there was a reason;
  *   - nobody who waits is refused, but for the limit of waiting without the store;
- *   - nobody loses a lock on a host that has been well for a while.
- * When the faults end: nobody waits for what is free. When all holders let go: everybody has been
- * decided, and no claim is left.
+ *   - nobody loses a lock on a host that has been well for a while; and there, whose claim somebody
+ * takes away by hand soon hears of that;
+ *   - who asks whether it still holds is told so only if there was a moment since the question when
+ * it did, and its claims stood at the service; that it has lost, if it has; that it holds nothing,
+ * if there was a moment when it did not; and all that once;
+ *   - a token is greater than all that were told before to others for what conflicts, on whichever
+ * host, and the same as the user's last one as long as nothing was granted to it since.
+ * When the faults end: nobody waits for what is free, or for an answer. When all holders let go:
+ * everybody has been decided, and no claim is left.
  *
  * Each host has a clock of its own, up to 1 % fast or slow. A host that is paused cannot be asked
  * what it holds; what its users have is judged as soon as it goes on.
@@ -155,13 +162,12 @@ static bool parse_number(const char *text, uint64_t *ret)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {{"seed", required_argument, NULL, 's'},
-						{"seeds", required_argument, NULL, 'n'},
-						{"steps", required_argument, NULL, 'l'},
-						{"verbose", no_argument, NULL, 'v'},
-						{NULL, 0, NULL, 0}};
-	uint64_t first = 1, count = 0, length = 300;
-	bool one = false, verbose = false, good = true;
+	static const struct option options[] = {
+		{"seed", required_argument, NULL, 's'},	 {"seeds", required_argument, NULL, 'n'},
+		{"steps", required_argument, NULL, 'l'}, {"until-failure", no_argument, NULL, 'u'},
+		{"verbose", no_argument, NULL, 'v'},	 {NULL, 0, NULL, 0}};
+	uint64_t first = 1, count = 0, done, length = 300;
+	bool one = false, until_failure = false, verbose = false, good = true;
 	long steps = 0, violations = 0;
 	int option;
 
@@ -172,11 +178,13 @@ int main(int argc, char **argv)
 			good = parse_number(optarg, &count);
 		else if (option == 'l')
 			good = parse_number(optarg, &length) && length <= 1000000000;
+		else if (option == 'u')
+			until_failure = true;
 		else if (option == 'v')
 			verbose = true;
 		if (option == '?' || !good) {
-			fprintf(stderr,
-				"usage: sim [--seed N] [--seeds COUNT] [--steps N] [--verbose]\n");
+			fprintf(stderr, "usage: sim [--seed N] [--seeds COUNT] [--steps N] "
+					"[--until-failure] [--verbose]\n");
 			return 2;
 		}
 	}
@@ -184,9 +192,9 @@ int main(int argc, char **argv)
 		count = one ? 1 : 5000;
 	setvbuf(stdout, NULL, _IOLBF, 0); /* so that nothing is missing before an abort */
 	signal(SIGABRT, on_abort);
-	for (uint64_t seed = first; seed < first + count; seed++)
-		violations += !run(seed, (long)length, verbose, &steps);
-	printf("sim: %llu seeds, %ld steps, %ld violations\n", (unsigned long long)count, steps,
+	for (done = 0; done < count && !(until_failure && violations > 0); done++)
+		violations += !run(first + done, (long)length, verbose, &steps);
+	printf("sim: %llu seeds, %ld steps, %ld violations\n", (unsigned long long)done, steps,
 	       violations);
 	return violations == 0 ? 0 : 1;
 }

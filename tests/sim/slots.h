@@ -88,6 +88,24 @@ static inline bool slots_contain(struct slots a, struct slots b)
 	return true;
 }
 
+/* All that one of them has. */
+static inline struct slots slots_union(struct slots a, struct slots b)
+{
+	for (int i = 0; i < SLOTS_COUNT; i++)
+		if (b.slot[i] > a.slot[i])
+			a.slot[i] = b.slot[i];
+	return a;
+}
+
+/* What both have. */
+static inline struct slots slots_common(struct slots a, struct slots b)
+{
+	for (int i = 0; i < SLOTS_COUNT; i++)
+		if (b.slot[i] < a.slot[i])
+			a.slot[i] = b.slot[i];
+	return a;
+}
+
 static inline bool slots_equal(struct slots a, struct slots b)
 {
 	return memcmp(&a, &b, sizeof(a)) == 0;

@@ -155,6 +155,7 @@ void store_faulty_break(struct store *store, size_t effective, int64_t late_ms, 
 	}
 	if (session->cut_off)
 		session_cut_off(session, false);
+	session_lag(session);
 	listen(faulty);
 	DL_FOREACH (session->sent, item) {
 		answer_reset_at_notice(faulty, item);
@@ -267,6 +268,7 @@ void store_faulty_heal(struct store *store)
 {
 	struct faulty *faulty = faulty_of(store);
 
+	session_keep_up(faulty->session);
 	if (!faulty->session->cut_off)
 		return;
 	session_cut_off(faulty->session, false);

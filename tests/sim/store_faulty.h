@@ -16,6 +16,8 @@
  * hears of that only when it is back;
  *   - a server that is cut off from the service answers reads, perhaps by what was then, keeps
  * writes, and looks well;
+ *   - a server that the client comes to after a broken connection may not know yet what took effect
+ * at last on the former one;
  *   - a session that the client gives up (renew) lives on at the service until it is closed or its
  * timeout is over, and what was under way in it may still take effect.
  *
@@ -36,7 +38,7 @@ struct faulty_settings {
 	int wait_percent;     /* so many operations without a connection wait for one */
 	int unlisted_percent; /* so often place() brings no list, though it was asked for one */
 	int refused_percent;  /* so many operations have no effect and are answered -EIO */
-	int stale_percent;    /* so many servers that are cut off show what was then */
+	int stale_percent;    /* so many servers that are cut off, or come to, show what was */
 	int nudge_percent;    /* so often there is another server to turn to */
 
 	/* For who checks, all may be NULL. Called when a claim has come to stand in its queue, also
@@ -80,7 +82,7 @@ void store_faulty_expire(struct store *store);
 
 /* The server that the client is connected to is cut off from the others, if there is a connection;
  * the client does not notice. Ends when the connection breaks, or by healing: what was sent arrives
- * then, but if the session is over the connection breaks. */
+ * then, but if the session is over the connection breaks; and a server that lags keeps up. */
 void store_faulty_cut_off(struct store *store);
 void store_faulty_heal(struct store *store);
 

@@ -77,7 +77,7 @@ static void host_start(struct host *host)
 		.delay_ms = world->delay_ms,
 		.timeout_ms = TIMEOUT_MS,
 		.wait_percent = 50,
-		.unlisted_percent = 5,
+		.unlisted_percent = world->unlisted_percent,
 		.refused_percent = world->refused_percent,
 		.stale_percent = world->stale_percent,
 		.nudge_percent = world->nudge_percent,
@@ -227,6 +227,8 @@ void world_note(struct world *world)
 
 		if (host->engine == NULL)
 			continue;
+		if (world->calm)
+			store_faulty_heal(host->store);
 		if (!is_well(host))
 			host->well_ms = world->now_ms;
 		if (!store_faulty_is_connected(host->store) && host->reconnect_ms == INT64_MAX)
@@ -393,7 +395,9 @@ static void foreign_act(struct world *world)
 
 void world_misfortune(struct world *world)
 {
-	if (prng_chance(&world->prng, 35))
+	if (prng_chance(&world->prng, world->break_percent))
+		world_break(world);
+	else if (prng_chance(&world->prng, 35))
 		foreign_act(world);
 	else
 		host_misfortune(&world->hosts[prng_below(&world->prng, world->hosts_count)]);
@@ -446,6 +450,10 @@ void world_init(struct world *world, uint64_t seed, bool verbose)
 	world->refused_percent = prng_chance(prng, 80) ? 0 : prng_chance(prng, 60) ? 3 : 15;
 	world->stale_percent = prng_chance(prng, 50) ? 0 : 50;
 	world->nudge_percent = prng_chance(prng, 70) ? 0 : 50;
+	world->unlisted_percent = prng_chance(prng, 70) ? 5 : 50;
+	world->proof_percent = prng_chance(prng, 40) ? 0 : 20 + (int)prng_below(prng, 50);
+	/* What files lose by that which share processes, only the engine works out. */
+	world->break_percent = world->records_percent == 0 && prng_chance(prng, 40) ? 20 : 0;
 	world->delay_ms = prng_chance(prng, 70) ? 8 : 40;
 	world->hosts_count = 2 + (int)prng_below(prng, HOSTS_MAX - 1);
 	world->crowd = prng_chance(prng, 60) ? SLOTS_COUNT : 2 + (int)prng_below(prng, 3);
@@ -472,5 +480,6 @@ void world_finish(struct world *world)
 	}
 	world->foreign->ops->close(world->foreign);
 	view_finish(world);
+	free(world->tolds);
 	local_service_destroy(world->service);
 }

@@ -9,7 +9,8 @@
  *   world_model.c  what users hold, by the rules of flock(2) and fcntl(2)
  *   world_view.c   what stands in the service's queues
  *   world_wait.c   who waits for whom in a circle
- *   world_check.c  what must be true after every step
+ *   world_proof.c  questions whether what was locked is still held, tokens, claims taken away by
+ * hand world_check.c  what must be true after every step
  *
  * The world knows the truth: what stands in the service's queues and whose it is. An engine only
  * knows what its store tells it.
@@ -26,6 +27,7 @@
 
 enum { HOSTS_MAX = 4, LOCKS_MAX = 3, USERS_MAX = 5, FOREIGN_MAX = 2, NAME_BYTES = 192 };
 enum { CALLS_MAX = 2 };				/* at once, through one open file */
+enum { QUESTIONS_MAX = 2 };			/* likewise */
 enum { PROCESSES_MAX = USERS_MAX * CALLS_MAX }; /* that have locked, on one host */
 enum { TIMEOUT_MS = 300 };			/* of a session */
 enum { CLAIMS_MAX = 512 };			/* in one queue */
@@ -56,6 +58,30 @@ struct call {
 	uint64_t visited; /* world_wait.c */
 };
 
+/* Whether what was locked through an open file is still held. */
+struct question {
+	struct user *user;
+	unsigned number; /* of all that ever were, from 1 */
+	bool token;	 /* is asked for */
+
+	struct proof *proof;
+	bool asked;	   /* and not answered */
+	bool held_nothing; /* there was a moment since when the file did */
+	bool stood;	   /* there was one when it held, and its claims stood at the service */
+	struct slots kept; /* what it has held all the time */
+	unsigned grants;   /* of the file, when it was asked */
+	int64_t since_ms;
+};
+
+/* A token that an open file was told. */
+struct told {
+	uint64_t token;
+	int lock;
+	unsigned life, user;
+	uint64_t processes[CALLS_MAX];
+	struct slots slots; /* what it is good for */
+};
+
 /* A lock's file, opened; one or two processes make calls through it, each one at a time. */
 struct user {
 	struct host *host;
@@ -65,6 +91,14 @@ struct user {
 	bool lost;
 	bool likes_records; /* rather than flock */
 	struct call calls[CALLS_MAX];
+	struct question questions[QUESTIONS_MAX];
+
+	unsigned grants;	/* so far; or what may count as one */
+	uint64_t token;		/* the last that it was told; 0: none */
+	unsigned token_grants;	/* so many grants there were then */
+	struct slots told;	/* what that was good for, */
+	struct slots told_kept; /* and what of that it has held since */
+	int64_t broken_ms;	/* when the claim that it holds by was taken away; 0: it was not */
 
 	bool holds_open, holds_flock;
 	enum claim_mode flock_mode;
@@ -102,7 +136,11 @@ struct standing {
 	char name[NAME_BYTES];
 	int lock;
 	unsigned life;	  /* 0: of none any more, when it came to stand */
+	unsigned former;  /* the same, but by the session that it is named after */
+	uint64_t session; /* that one */
 	bool withdrawing; /* its host has asked for its end */
+	long withdrawn;	  /* in this step */
+	bool broken;	  /* somebody has taken it away by hand */
 	bool granted;	  /* it stands for what is held, or was */
 	bool released;	  /* a flock: its file has let go, but others may need it */
 	bool gone;
@@ -143,11 +181,16 @@ struct world {
 	int refused_percent;
 	int stale_percent;
 	int nudge_percent;
+	int unlisted_percent; /* so often a claim is placed without the list that was asked for */
+	int proof_percent;    /* so often users ask whether they still hold */
+	int break_percent;    /* so many misfortunes are somebody who takes a claim away */
 	int64_t delay_ms;
 	int hosts_count, locks_count;
 	int crowd; /* so many slots, the first ones, are what users ask for; and they wait */
 	struct host hosts[HOSTS_MAX];
-	unsigned users, lives, calls;
+	unsigned users, lives, calls, questions;
+	struct told *tolds;
+	size_t tolds_count, tolds_capacity;
 
 	struct standing *standings;
 	size_t standings_count, standings_capacity;
@@ -213,6 +256,32 @@ void user_act(struct host *host, struct user *user);
  * what it covers just now. */
 void users_hurry(struct world *world, struct ready ready);
 
+/* world_proof.c */
+void user_on_proved(void *context, void *cookie, int error, uint64_t token);
+
+/* Asks, or takes a question back after a signal. */
+void user_prove(struct user *user);
+
+/* The file is closed: nobody wants to know any more. */
+void questions_forget(struct user *user);
+bool user_is_asking(const struct user *user);
+
+/* Somebody takes a claim away by hand, which is drawn. */
+void world_break(struct world *world);
+
+/* The call is granted though its claim does not stand: whether that was taken away. */
+bool user_note_broken(const struct call *call);
+
+/* Something was granted to the process, or the open file, or may as well have been. */
+void process_note_grant(struct host *host, const struct process *process);
+void user_note_grant(struct user *user);
+
+/* After every step. */
+void check_proofs(struct user *user);
+
+/* When nobody has done anything for a while. */
+void check_quiet_proofs(const struct user *user);
+
 /* world_model.c */
 
 /* The process of that number on that lock; NULL: it has not locked. */
@@ -241,6 +310,9 @@ bool is_record(enum call_kind kind);
 
 /* What the user holds by flock or open. */
 struct slots user_slots(const struct user *user);
+
+/* What is held through the open file: that, and by the processes that have locked through it. */
+struct slots file_slots(const struct user *user);
 
 /* Whether what the process holds, or what the open file holds, is in the way of a call: it
  * conflicts and is another owner's. */
@@ -273,6 +345,9 @@ bool view_has_precedence(const struct view_claim *claim, const struct view_claim
 
 /* The open file lets go of what it holds by flock or open. */
 void view_release(const struct user *user);
+
+/* Whether claims stand at the service for all that is held through the open file. */
+bool view_supports(const struct view *view, const struct user *user);
 
 /* Whether a claim of the call's own host is of its own owner. A flock that was released stands for
  * a process that the model does not know. */

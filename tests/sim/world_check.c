@@ -132,6 +132,22 @@ static bool is_covered(const struct call *call, const struct view *view)
 	return false;
 }
 
+/* Whether a claim was just withdrawn that the call, which is covered, could have been granted by.
+ */
+static bool is_withdrawn(const struct call *call, const struct view *view)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		const struct standing *standing = view->claims[i].standing;
+
+		if (standing != NULL && standing->withdrawing && !standing->granted &&
+		    standing->withdrawn == call->user->host->world->step &&
+		    standing->life == call->user->host->life && standing->kind == call->kind &&
+		    standing->process == call->process && slots_equal(standing->asked, call->slots))
+			return true;
+	}
+	return false;
+}
+
 /* A grant is right if the claim stands, and no claim that the user must respect stands in front of
  * it. */
 void check_grant(struct call *call)
@@ -145,7 +161,7 @@ void check_grant(struct call *call)
 		world_fail(world, "user %u got %s through a file that has lost it", user->number,
 			   world_lock(user->lock));
 	if (is_covered(call, view)) {
-		if (own != NULL)
+		if (own != NULL && !is_withdrawn(call, view))
 			own->standing->granted = true;
 		return;
 	}
@@ -155,6 +171,8 @@ void check_grant(struct call *call)
 	if (store_faulty_may_be_over(user->host->store))
 		world_fail(world, "user %u got %s in a session that may be over", user->number,
 			   world_lock(user->lock));
+	if (own == NULL && user_note_broken(call))
+		return;
 	if (own == NULL) {
 		world_fail(world, "user %u got %s without a claim", user->number,
 			   world_lock(user->lock));
@@ -316,7 +334,8 @@ void check_loss(const struct user *user)
 	const struct host *host = user->host;
 	struct world *world = host->world;
 
-	if (world->refused_percent == 0 && world->now_ms - host->well_ms > TIMEOUT_MS)
+	if (user->broken_ms == 0 && world->refused_percent == 0 &&
+	    world->now_ms - host->well_ms > TIMEOUT_MS)
 		world_fail(world, "user %u lost %s for no reason", user->number,
 			   world_lock(user->lock));
 }
@@ -330,6 +349,7 @@ static void check_user(struct world *world, struct user *user)
 	if (engine_owner_holds(user->owner) != holds)
 		world_fail(world, "user %u and the engine disagree whether it holds %s",
 			   user->number, world_lock(user->lock));
+	check_proofs(user);
 	for (int i = 0; i < CALLS_MAX; i++) {
 		struct call *call = &user->calls[i];
 
@@ -409,16 +429,34 @@ static int find_holders(const struct host *host, int lock, struct holder *holder
 	for (int i = 0; i < USERS_MAX; i++) {
 		const struct user *user = &host->users[i];
 
-		if (user->owner != NULL && user->lock == lock && user_holds(user))
+		if (user->owner != NULL && user->lock == lock && user_holds(user) &&
+		    user->broken_ms == 0)
 			holders[count++] = (struct holder){host, NULL, user, user_slots(user)};
 	}
 	return count;
+}
+
+/* The claim by which a foreign client has the lock, who goes by the names of all that stand in
+ * front; NULL: none does. */
+static const struct view_claim *find_foreign_holder(const struct view *view)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		const struct view_claim *claim = &view->claims[i];
+		bool exclusive = claim->parts.mode == CLAIM_EXCLUSIVE;
+
+		if (claim->standing == NULL && (i == 0 || !exclusive))
+			return claim;
+		if (exclusive)
+			return NULL;
+	}
+	return NULL;
 }
 
 /* Nobody can ask on a host that is paused; the first thing that it does when it goes on is to look
  * at the clock, and then it is asked. */
 static void check_exclusion(struct world *world, int lock)
 {
+	const struct view_claim *foreign = find_foreign_holder(view_of(world, lock));
 	struct holder holders[HOSTS_MAX * (PROCESSES_MAX + USERS_MAX)];
 	int count = 0;
 
@@ -434,6 +472,12 @@ static void check_exclusion(struct world *world, int lock)
 				   world_lock(lock));
 		count += more;
 	}
+	for (int i = 0; foreign != NULL && i < count; i++)
+		if (slots_conflict(holders[i].slots,
+				   slots_of(CLAIM_SPAN_WHOLE, foreign->parts.mode)))
+			world_fail(world, "host %d and a foreign client both have %s: %s, %s",
+				   holders[i].host->number, world_lock(lock),
+				   slots_show(holders[i].slots).text, foreign->name);
 	for (int i = 0; i < count; i++)
 		for (int j = 0; j < i; j++)
 			if (slots_conflict(holders[i].slots, holders[j].slots) &&
@@ -501,11 +545,17 @@ static void check_quiet_call(const struct call *call)
 void check_quiet(struct world *world)
 {
 	view_forget(world);
-	for (int i = 0; i < world->hosts_count; i++)
-		for (int j = 0; world->hosts[i].engine != NULL && j < USERS_MAX; j++)
+	for (int i = 0; i < world->hosts_count; i++) {
+		for (int j = 0; world->hosts[i].engine != NULL && j < USERS_MAX; j++) {
+			const struct user *user = &world->hosts[i].users[j];
+
+			if (user->owner == NULL)
+				continue;
+			check_quiet_proofs(user);
 			for (int k = 0; k < CALLS_MAX; k++)
-				if (world->hosts[i].users[j].owner != NULL)
-					check_quiet_call(&world->hosts[i].users[j].calls[k]);
+				check_quiet_call(&user->calls[k]);
+		}
+	}
 }
 
 void check_end(struct world *world)

@@ -41,6 +41,8 @@ struct process *process_use(struct user *user, uint64_t id)
 	}
 	if (process == NULL)
 		abort();
+	if (!process->files[user - host->users])
+		user_note_grant(user);
 	process->files[user - host->users] = true;
 	return process;
 }
@@ -131,6 +133,19 @@ struct slots user_slots(const struct user *user)
 	if (!user_holds(user))
 		return (struct slots){{0}};
 	return slots_of(CLAIM_SPAN_WHOLE, user->holds_open ? CLAIM_EXCLUSIVE : user->flock_mode);
+}
+
+struct slots file_slots(const struct user *user)
+{
+	struct slots slots = user_slots(user);
+
+	for (int i = 0; i < PROCESSES_MAX; i++) {
+		const struct process *process = &user->host->processes[i];
+
+		if (process->known && process->files[user - user->host->users])
+			slots = slots_union(slots, process->held);
+	}
+	return slots;
 }
 
 bool process_opposes(const struct host *host, const struct process *process,

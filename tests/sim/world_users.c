@@ -49,6 +49,7 @@ static void on_decided(void *context, void *cookie, int result)
 	if (call->kind != CALL_RECORD && user_holds(user))
 		return; /* it had the lock already, and nothing changes */
 	check_grant(call);
+	user_note_grant(user);
 	if (call->kind == CALL_RECORD) {
 		struct process *process = process_find(host, user->lock, call->process);
 
@@ -58,6 +59,8 @@ static void on_decided(void *context, void *cookie, int result)
 				   call->process);
 		else
 			slots_set(&process->held, call->span, slot_of(call->mode));
+		if (process != NULL)
+			process_note_grant(host, process);
 		return;
 	}
 	user->holds_open = call->kind == CALL_OPEN;
@@ -106,11 +109,13 @@ static void on_lost(void *context, void *owner_cookie)
 	user->lost = true;
 	user->holds_open = false;
 	user->holds_flock = false;
+	user->broken_ms = 0;
 }
 
 const struct engine_events user_events = {
 	.on_decided = on_decided,
 	.on_tested = on_tested,
+	.on_proved = user_on_proved,
 	.on_lost = on_lost,
 };
 
@@ -158,6 +163,7 @@ void user_close(struct user *user)
 			user_flush(user, user->calls[i].process);
 	for (int i = 0; i < CALLS_MAX; i++)
 		user->calls[i].waiting = false;
+	questions_forget(user);
 	processes_forget_file(user);
 	view_release(user);
 	engine_owner_close(user->owner);
@@ -229,6 +235,7 @@ static void user_lock(struct call *call, enum call_kind kind, enum claim_mode mo
 		  kind == CALL_OPEN ? " by open" : "", waits ? "" : " if free", call->number);
 	if (user->holds_flock && user->flock_mode != mode && !user->holds_open) {
 		user->holds_flock = false;
+		user->broken_ms = 0;
 		view_release(user);
 	}
 	call_enter(call);
@@ -329,8 +336,10 @@ static void user_unlock(struct user *user)
 		if (user->calls[i].kind == CALL_FLOCK)
 			user->calls[i].interrupted = false;
 	user->holds_flock = false;
-	if (!user->holds_open)
+	if (!user->holds_open) {
+		user->broken_ms = 0;
 		view_release(user);
+	}
 	error = engine_unlock(user->owner);
 	if (error != (user->lost ? -EIO : 0))
 		world_fail(world, "unlocking gives user %u %d", user->number, error);
@@ -414,7 +423,7 @@ static void user_finish(struct user *user)
 		held |= process_finish(user, call->process);
 		waits |= call->waiting || process_waits(user->host, call->process);
 	}
-	if (waits || held)
+	if (waits || held || user_is_asking(user))
 		return;
 	if (user->holds_flock && prng_chance(prng, 30))
 		user_unlock(user);
@@ -486,7 +495,9 @@ static void act(struct user *user)
 
 	if (records)
 		call = &user->calls[prng_below(prng, CALLS_MAX)];
-	if (call->waiting) {
+	if (prng_chance(prng, world->proof_percent / (slots_are_free(file_slots(user)) ? 8 : 1))) {
+		user_prove(user);
+	} else if (call->waiting) {
 		if (dice < 20)
 			user_interrupt(call);
 		else if (dice < 25)

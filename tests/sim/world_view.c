@@ -154,6 +154,12 @@ void view_standing(void *context, bool over, const char *path, const char *name,
 	snprintf(standing->name, sizeof(standing->name), "%s", name);
 	standing->lock = lock_number(path);
 	standing->life = over ? 0 : host->life;
+	standing->session = parts.id.session;
+	standing->former = standing->life;
+	for (size_t i = 0; over && i < world->standings_count; i++)
+		if (world->standings[i].session == standing->session &&
+		    world->standings[i].former > 0)
+			standing->former = world->standings[i].former;
 	standing->process = process;
 	standing->kind = kind;
 	standing->asked = slots_of((struct claim_span){start, end}, mode);
@@ -176,6 +182,8 @@ void view_withdrawing(void *context, const char *path, const char *name)
 			   name);
 	else
 		standing->withdrawing = true;
+	if (standing != NULL)
+		standing->withdrawn = host->world->step;
 }
 
 static bool is_under_way(const struct host *host, unsigned number)
@@ -271,4 +279,57 @@ bool standing_is_own(const struct standing *standing, const struct call *call)
 		return false;
 	return user == call->user ||
 	       (is_record(call->kind) && user != NULL && process_uses(host, call->process, user));
+}
+
+/* What claims at the service cover for the process. */
+static struct slots supported(const struct view *view, const struct host *host,
+			      const struct process *process)
+{
+	struct slots slots = {{0}};
+
+	for (size_t i = 0; i < view->count; i++) {
+		const struct standing *standing = view->claims[i].standing;
+		const struct user *user;
+
+		if (standing == NULL || standing->life != host->life || !standing->granted ||
+		    standing->withdrawing)
+			continue;
+		user = user_of(host, standing);
+		if (is_record(standing->kind)
+			    ? standing->process == process->id
+			    : standing->released ||
+				      (user != NULL && process->files[user - host->users]))
+			slots = slots_union(slots, standing->covered);
+	}
+	return slots;
+}
+
+/* Whether the claim stands that the open file itself holds by. */
+static bool is_supported(const struct view *view, const struct user *user)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		const struct standing *standing = view->claims[i].standing;
+
+		if (standing != NULL && standing->life == user->host->life &&
+		    standing->user == user->number && !is_record(standing->kind) &&
+		    standing->granted && !standing->released)
+			return true;
+	}
+	return false;
+}
+
+bool view_supports(const struct view *view, const struct user *user)
+{
+	const struct host *host = user->host;
+
+	if (user_holds(user) && !is_supported(view, user))
+		return false;
+	for (int i = 0; i < PROCESSES_MAX; i++) {
+		const struct process *process = &host->processes[i];
+
+		if (process->known && process->files[user - host->users] &&
+		    !slots_contain(supported(view, host, process), process->held))
+			return false;
+	}
+	return true;
 }

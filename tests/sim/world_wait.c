@@ -37,7 +37,7 @@ static bool process_reaches(const struct search *search, unsigned life, uint64_t
 		for (size_t i = 0; i < view->count; i++) {
 			const struct standing *standing = view->claims[i].standing;
 
-			if (standing != NULL && standing->life == life &&
+			if (standing != NULL && standing->former == life &&
 			    standing->kind == CALL_RECORD && standing->process == process &&
 			    !standing->granted && reaches(search, view, i))
 				return true;
@@ -116,10 +116,10 @@ static bool owner_reaches(const struct search *search, const struct view_claim *
 		return false;
 	if (!is_record(standing->kind))
 		return standing->released && heirs_reach(search, standing);
-	if (other != NULL && standing->life == other->life && is_record(other->kind) &&
+	if (other != NULL && standing->former == other->former && is_record(other->kind) &&
 	    standing->process == other->process)
 		return false;
-	return process_reaches(search, standing->life, standing->process);
+	return process_reaches(search, standing->former, standing->process);
 }
 
 static bool reaches(const struct search *search, struct view *view, size_t place)

@@ -6,6 +6,7 @@ claims PATH                    only the claims (names that end in ten digits), i
 wait-claims PATH N SECONDS     until exactly N claims are there; then prints them
 queue PATH                     the claims, each with the data that it has
 data PATH                      a znode's data
+set PATH DATA                  gives a znode other data
 owner PATH                     the session that a znode belongs to, 0 if it is not ephemeral
 make PATH                      an empty persistent znode, with its parents
 delete PATH                    with everything below
@@ -81,6 +82,8 @@ def main():
         wait_claims(client, arguments[0], int(arguments[1]), float(arguments[2]))
     elif command == "data":
         print(client.get(arguments[0])[0].decode())
+    elif command == "set":
+        client.set(arguments[0], os.fsencode(arguments[1]))
     elif command == "owner":
         print(client.get(arguments[0])[1].ephemeralOwner)
     elif command == "make":

@@ -570,11 +570,9 @@ static void test_hostile_data(void **state)
 static void test_huge_data(void **state)
 {
 	struct fixture *f = *state;
-	size_t bytes = (1 << 20) - 100;
-	char *data = malloc(bytes);
+	static char data[(1 << 20) - 100];
+	size_t bytes = sizeof(data);
 	uint64_t random = 88172645463325252u;
-
-	assert_non_null(data);
 
 	place(f, 1, "a", claim_of(1, 1, CLAIM_SHARED), "");
 	place_record(f, 1, 2, CLAIM_EXCLUSIVE, 0, INT64_MAX, "");
@@ -604,7 +602,6 @@ static void test_huge_data(void **state)
 		assert_non_null(queue(f, "a"));
 		assert_non_null(queue(f, "r"));
 	}
-	free(data);
 }
 
 /* So that locking goes on beside it. */

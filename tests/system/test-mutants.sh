@@ -1,0 +1,102 @@
+#!/bin/bash
+# The simulator finds faults. Each patch in tests/sim/mutants puts one into a copy of the engine; then some simulated
+# schedule has to end in a failed check. (That none does without a fault is what the test "sim" shows.)
+#
+# A patch begins with what the fault is. A line "seeds: N" there says how many schedules may be needed, if it is not
+# the usual number. It may change source files only, no headers: everything else is compiled once.
+#
+#     test-mutants.sh [NAME...]    only these
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+
+requires command -v cc
+requires command -v patch
+
+patches=$tests/sim/mutants
+usual=1000 # schedules
+at_once=2
+
+# compile OBJECT SOURCE
+compile() {
+    cc -O1 -g -std=gnu11 -D_GNU_SOURCE -I"$source_dir/src" -c -o "$1" "$2"
+}
+export -f compile
+export source_dir
+
+# What the simulator is made of, as an object each.
+compile_sound() {
+    local sources=() file
+    for file in "$source_dir"/tests/sim/*.c "$source_dir"/src/{engine,claim}*.c \
+        "$source_dir"/src/{lease,range_set,store_local,timers}.c; do
+        sources+=("$file")
+    done
+    mkdir "$dir/sound"
+    # shellcheck disable=SC2016
+    printf '%s\n' "${sources[@]}" |
+        xargs -P "$at_once" -I{} bash -c 'set -e; name=${1##*/}; compile "$2/${name%.c}.o" "$1"' compile {} "$dir/sound"
+}
+
+# Builds the simulator with a fault and runs it. The last line that is printed starts with PASS or FAIL.
+try() {
+    local name=$1 patch=$patches/$1.patch folder=$dir/$1 file seeds status=0 found objects=()
+    mkdir -p "$folder/objects"
+    cp -r "$source_dir/src" "$folder/src"
+    if ! patch --batch --fuzz=0 -p1 -d "$folder" <"$patch" >"$folder/patch.out" 2>&1; then
+        cat "$folder/patch.out"
+        echo "FAIL the patch does not apply"
+        return
+    fi
+    for file in "$folder"/src/*; do
+        ! cmp -s "$file" "$source_dir/src/${file##*/}" || continue
+        if [ "${file##*.}" != c ]; then
+            case $file in *.orig | *.rej) continue ;; esac
+            echo "FAIL it changes ${file##*/}: only source files can be"
+            return
+        fi
+        if ! compile "$folder/objects/$(basename "$file" .c).o" "$file"; then
+            echo "FAIL it does not compile"
+            return
+        fi
+    done
+    for file in "$dir"/sound/*.o; do
+        [ -e "$folder/objects/${file##*/}" ] && objects+=("$folder/objects/${file##*/}") || objects+=("$file")
+    done
+    cc -o "$folder/sim" "${objects[@]}"
+    seeds=$(sed -n '/^---/q; s/^seeds: //p' "$patch")
+    timeout 60 "$folder/sim" --seeds "${seeds:-$usual}" --until-failure >"$folder/sim.out" 2>&1 || status=$?
+    tail -n 5 "$folder/sim.out"
+    found=$(grep -m 1 '^sim: seed' "$folder/sim.out" || true)
+    # An abort ends the simulator by a signal, as the engine's invariants do; what was said before is why.
+    if [ -n "$found" ] && { [ "$status" -eq 1 ] || [ "$status" -eq 134 ]; }; then
+        echo "PASS ${found#sim: }"
+    elif [ "$status" -eq 0 ]; then
+        echo "FAIL not found in ${seeds:-$usual} schedules"
+    else
+        echo "FAIL the simulator ended with $status"
+    fi
+}
+
+names=("$@")
+if [ ${#names[@]} -eq 0 ]; then
+    for file in "$patches"/*.patch; do
+        name=${file##*/}
+        names+=("${name%.patch}")
+    done
+fi
+
+compile_sound
+for name in "${names[@]}"; do
+    while [ "$(jobs -rp | wc -l)" -ge "$at_once" ]; do
+        wait -n || true
+    done
+    try "$name" >"$dir/$name.log" 2>&1 &
+done
+wait
+
+missed=()
+for name in "${names[@]}"; do
+    result=$(tail -n 1 "$dir/$name.log")
+    printf '%-24s %s\n' "$name" "$result"
+    case $result in PASS*) rm "$dir/$name.log" ;; *) missed+=("$name") ;; esac
+done
+[ ${#missed[@]} -eq 0 ] || fail "not found: ${missed[*]}"
