@@ -17,6 +17,8 @@ tests=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source_dir=$(dirname "$tests")
 build=${DLOCKFS_BUILD:-$source_dir/build}
 dlockfs=$build/dlockfs
+# shellcheck disable=SC2034 # for the tests
+dlockctl=$build/src/dlockctl/dlockctl
 python=/usr/bin/python3
 deadline=30 # seconds that anything which must happen is given
 

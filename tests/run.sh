@@ -47,8 +47,9 @@ for argument; do
     esac
 done
 
-packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev libcmocka-dev
-    zookeeper patch python3 python3-kazoo perl-base util-linux procps mount shellcheck
+packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
+    libjansson-dev libncurses-dev libcmocka-dev
+    zookeeper patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount shellcheck jq tmux
     ctdb stress-ng)
 
 missing_packages() {

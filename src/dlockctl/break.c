@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * dlockctl break: takes a claim away, by default that of the first holder.
+ */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "dlockfs.h"
+#include "output.h"
+#include "steer.h"
+#include "tree.h"
+
+/* position -1: the first that is held. Returns 0, or tells the error and returns the status. */
+static int find(const struct place *place, const struct queue *queue, long long position,
+		const struct claim **ret)
+{
+	const struct claim *found = position < 0 ? queue_holder(queue) : NULL;
+	for (size_t i = 0; i < queue->count; i++) {
+		if (queue->claims[i].position == position)
+			found = &queue->claims[i];
+	}
+	if (found == NULL && position < 0)
+		return fail(EX_NOINPUT, "%s: nobody holds it; name a claim with --position",
+			    place->name);
+	if (found == NULL)
+		return fail(EX_NOINPUT, "%s: nobody is at position %lld; expected 1 to %zu",
+			    place->name, position, queue->count);
+	*ret = found;
+	return 0;
+}
+
+/* "held, exclusive, since 3m12s, of web1:4711 backup" */
+static char *describe(const struct claim *claim)
+{
+	char *holder = claim_holder(claim), *age = claim_age(claim);
+	char *text = must_format("%s, %s%s%s, of %s", claim->held ? "held" : "waiting",
+				 claim->shared ? "shared" : "exclusive",
+				 age[0] != '\0' ? ", for " : "", age, holder);
+	free(holder);
+	free(age);
+	return text;
+}
+
+static int break_claim(const struct place *place, const struct claim *claim, bool yes)
+{
+	char *text = describe(claim);
+	int status;
+	if (!yes) {
+		status = fail(EX_USAGE,
+			      "%s: would take the claim at position %" PRId64
+			      " away (%s); say --yes to do it",
+			      place->name, claim->position, text);
+	} else {
+		status = steer(place, claim, DLOCKFS_IOC_BREAK);
+		if (status == 0)
+			printf("took the claim at position %" PRId64 " away (%s)\n",
+			       claim->position, text);
+	}
+	free(text);
+	return status;
+}
+
+int command_break(struct context *context, int argc, char **argv)
+{
+	enum { OPTION_POSITION = OPTION_OWN, OPTION_YES };
+	static const struct option options[] = {
+		{"position", required_argument, NULL, OPTION_POSITION},
+		{"yes", no_argument, NULL, OPTION_YES},
+		COMMON_OPTIONS};
+	struct place place;
+	struct queues queues = {0};
+	const struct claim *claim = NULL;
+	long long position = -1;
+	bool yes = false;
+	int letter, status = -1;
+
+	while (status < 0 && (letter = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+		if (letter == OPTION_YES)
+			yes = true;
+		else if (letter != OPTION_POSITION)
+			status = common_option(context, letter, argv);
+		else if (!parse_number(optarg, 1, INT_MAX, &position))
+			status = fail(EX_USAGE, "--position %s: is none; expected a number from 1",
+				      optarg);
+	}
+	if (status < 0)
+		status = check_words(argc, argv, 1, 1);
+	if (status >= 0)
+		return status;
+	status = place_find(context, argv[optind], &place);
+	if (status == 0)
+		status = wanted_queue(&place, &queues);
+	if (status == 0)
+		status = find(&place, &queues.list[0], position, &claim);
+	if (status == 0)
+		status = break_claim(&place, claim, yes);
+	queues_finish(&queues);
+	place_finish(&place);
+	return status;
+}

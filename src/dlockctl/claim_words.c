@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How claims are worded, for people and for programs.
+ */
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "output.h"
+#include "text.h"
+
+static char *printable(const char *text)
+{
+	return must(text_printable(text != NULL ? text : ""));
+}
+
+char *claim_host(const struct claim *claim)
+{
+	bool other = claim->client != NULL && strcmp(claim->client, "other") == 0;
+	if (claim->host != NULL)
+		return printable(claim->host);
+	return must(strdup(other ? "another client" : "unknown host"));
+}
+
+/* None if it is of a foreign pid namespace. */
+char *claim_pid(const struct claim *claim)
+{
+	return claim->pid > 0 ? must_format("%" PRId64, claim->pid) : must(strdup(""));
+}
+
+char *claim_command(const struct claim *claim)
+{
+	return printable(claim->command);
+}
+
+char *claim_holder(const struct claim *claim)
+{
+	char *host = claim_host(claim), *pid = claim_pid(claim), *command = claim_command(claim);
+	char *holder = must_format("%s%s%s%s%s", host, pid[0] != '\0' ? ":" : "", pid,
+				   command[0] != '\0' ? " " : "", command);
+	free(host);
+	free(pid);
+	free(command);
+	return holder;
+}
+
+char *claim_user(const struct claim *claim)
+{
+	if (claim->uid < 0)
+		return must(strdup(""));
+	/* The number may be another one's on that host; hosts that share locks mostly share users.
+	 */
+	const struct passwd *user =
+		claim->uid == (uid_t)claim->uid ? getpwuid((uid_t)claim->uid) : NULL;
+	return user != NULL ? printable(user->pw_name) : must_format("%" PRId64, claim->uid);
+}
+
+int64_t claim_seconds(const struct claim *claim)
+{
+	int64_t now = time(NULL);
+	if (claim->since < 0)
+		return -1;
+	return now > claim->since ? now - claim->since : 0;
+}
+
+char *claim_age(const struct claim *claim)
+{
+	char age[TEXT_AGE_BYTES] = "";
+	if (claim->since >= 0)
+		text_age(claim_seconds(claim), age);
+	return must(strdup(age));
+}
+
+char *queue_holders(const struct queue *queue)
+{
+	const struct claim *first = queue_holder(queue);
+	if (first == NULL)
+		return must(strdup(""));
+	char *holder = claim_holder(first);
+	if (queue->holders == 1)
+		return holder;
+	char *holders = must_format("%s +%zu more", holder, queue->holders - 1);
+	free(holder);
+	return holders;
+}
+
+json_t *text_json(const char *text)
+{
+	json_t *string;
+	if (text == NULL)
+		return json_null();
+	string = json_string(text); /* NULL if it is no UTF-8 */
+	if (string == NULL) {
+		char *shown = must(text_printable(text));
+		string = json_string(shown);
+		if (string == NULL) /* the locale is no UTF-8 */
+			string = json_string("?");
+		free(shown);
+	}
+	return must(string);
+}
+
+static json_t *number_json(int64_t number)
+{
+	return number >= 0 ? json_integer(number) : json_null();
+}
+
+static json_t *claim_json(const struct claim *claim)
+{
+	char *user = claim_user(claim);
+	json_t *object = must(json_pack(
+		"{s:I, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"position", (json_int_t)claim->position, "state", claim->held ? "held" : "waiting",
+		"mode", claim->shared ? "shared" : "exclusive", "kind", text_json(claim->kind),
+		"ranges", text_json(claim->ranges), "host", text_json(claim->host), "pid",
+		number_json(claim->pid), "uid", number_json(claim->uid), "user",
+		claim->uid >= 0 ? text_json(user) : json_null(), "command",
+		text_json(claim->command), "since", number_json(claim->since), "age",
+		number_json(claim_seconds(claim)), "client", text_json(claim->client), "session",
+		text_json(claim->session), "claim", text_json(claim->claim)));
+	free(user);
+	return object;
+}
+
+json_t *queue_json(const struct queue *queue)
+{
+	json_t *claims = must(json_array());
+	for (size_t i = 0; i < queue->count; i++) {
+		if (json_array_append_new(claims, claim_json(&queue->claims[i])) != 0)
+			must(NULL);
+	}
+	return must(json_pack("{s:o, s:o, s:I, s:I, s:o}", "name", text_json(queue->name),
+			      "name_encoded", text_json(queue->name_encoded), "holders",
+			      (json_int_t)queue->holders, "waiters",
+			      (json_int_t)(queue->count - queue->holders), "claims", claims));
+}
+
+int print_json(json_t *object)
+{
+	bool written = json_dumpf(object, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF &&
+		       fflush(stdout) == 0;
+	json_decref(object);
+	return written ? 0
+		       : fail(EX_IOERR, "standard output: cannot be written; see where it goes");
+}

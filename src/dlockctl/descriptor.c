@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "descriptor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+
+#include "dlockctl.h"
+#include "dlockfs.h"
+
+int descriptor_token(int fd, uint64_t *ret_token)
+{
+	int failed;
+	do
+		failed = ioctl(fd, DLOCKFS_IOC_TOKEN, ret_token);
+	while (failed < 0 && errno == EINTR);
+	return failed < 0 ? -errno : 0;
+}
+
+int descriptor_parse(const char *word, int *ret_fd)
+{
+	long long number;
+	if (!parse_number(word, 0, INT_MAX, &number))
+		return fail(EX_USAGE, "%s: is no descriptor; expected its number, such as 9", word);
+	if (fcntl((int)number, F_GETFD) < 0)
+		return fail(EX_USAGE,
+			    "descriptor %s: is not open; expected one that the shell "
+			    "opened, as with exec 9>FILE",
+			    word);
+	*ret_fd = (int)number;
+	return 0;
+}
+
+int descriptor_fail(const char *what, int error)
+{
+	switch (-error) {
+	case EIO:
+		return fail(EXIT_LOST, "%s: the lock is lost; close the file and lock it anew",
+			    what);
+	case ENODATA:
+		return fail(EXIT_NO, "%s: nothing is locked through it; lock it first", what);
+	case ENOTTY:
+	case EBADF:
+		return fail(EX_DATAERR,
+			    "%s: is no file of dlockfs; expected a lock file that was "
+			    "opened for reading or writing",
+			    what);
+	default:
+		return fail(status_of_errno(error), "%s: %s; see: dlockctl doctor", what,
+			    strerror(-error));
+	}
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * dlockctl: the tool for people and scripts. It talks to a mount through its files and ioctls only,
+ * and knows nothing of the store or of the daemon.
+ *
+ * main.c has the table of commands; each is a file of its own. A command gets its own words in
+ * argv, its name first, and returns the exit status. Every error is one line on stderr:
+ * "dlockctl: what: why; what would be right".
+ */
+#ifndef DLOCKCTL_H
+#define DLOCKCTL_H
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sysexits.h>
+
+/* Exit statuses, besides those of sysexits(3); the table is in main.c. */
+enum {
+	EXIT_NO = 1, /* the answer is no: held by others, nothing locked, an error found */
+	EXIT_NO_MOUNT = EX_OSFILE, /* no mount, or a dead one */
+	EXIT_NO_ANSWER = EX_IOERR, /* the store does not answer */
+	EXIT_LOST = EX_TEMPFAIL,   /* the lock was lost */
+	EXIT_AMBIGUOUS = EX_CONFIG,
+};
+
+enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+/* The options that every command has. */
+struct context {
+	const char *mount; /* --mount, or NULL */
+	enum color color;
+	bool json;
+	bool wide;
+};
+
+struct command {
+	const char *name;
+	const char *usage; /* the words behind the name */
+	const char *help;  /* one line */
+	const char *more;  /* what --help says besides, lines; or NULL */
+	int (*run)(struct context *context, int argc, char **argv);
+};
+
+int command_ls(struct context *context, int argc, char **argv);
+int command_show(struct context *context, int argc, char **argv);
+int command_run(struct context *context, int argc, char **argv);
+int command_token(struct context *context, int argc, char **argv);
+int command_check(struct context *context, int argc, char **argv);
+int command_wait(struct context *context, int argc, char **argv);
+int command_revoke(struct context *context, int argc, char **argv);
+int command_break(struct context *context, int argc, char **argv);
+int command_top(struct context *context, int argc, char **argv);
+int command_doctor(struct context *context, int argc, char **argv);
+
+/* For the table of long options of a command. */
+enum { OPTION_MOUNT = 1000, OPTION_JSON, OPTION_WIDE, OPTION_COLOR, OPTION_OWN };
+#define COMMON_OPTIONS                                                                             \
+	{"mount", required_argument, NULL, OPTION_MOUNT},                                          \
+		{"json", no_argument, NULL, OPTION_JSON},                                          \
+		{"wide", no_argument, NULL, OPTION_WIDE},                                          \
+		{"color", required_argument, NULL, OPTION_COLOR},                                  \
+		{"help", no_argument, NULL, 'h'},                                                  \
+	{                                                                                          \
+		NULL, 0, NULL, 0                                                                   \
+	}
+
+/* What getopt_long(3) returned and the command itself does not know. Returns -1 to go on, or the
+ * status to end with: the option is a common one and wrong, is -h, or is unknown. */
+int common_option(struct context *context, int letter, char **argv);
+
+/* Parses the options of a command that has none but the common ones; then there must be from
+ * least to most words left, from argv[optind] on. Returns -1, or the status to end with. */
+int only_common_options(struct context *context, int argc, char **argv, int least, int most);
+
+/* Checks the number of words left. Returns -1 or EX_USAGE. */
+int check_words(int argc, char **argv, int least, int most);
+
+/* Writes the line of an error, and returns the status. */
+int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The status for an errno from a file of a mount. */
+int status_of_errno(int error);
+
+/* Returns what is not NULL; else memory is used up, and the program ends: with EX_OSERR. */
+void *must(void *pointer);
+char *must_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Seconds, with a fraction if need be, as milliseconds. */
+bool parse_seconds(const char *text, long long *ret_ms);
+
+/* A number from least to most, nothing behind it. */
+bool parse_number(const char *text, long long least, long long most, long long *ret);
+
+/* CLOCK_MONOTONIC. */
+long long now_ms(void);
+
+#endif

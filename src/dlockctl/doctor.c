@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * dlockctl doctor: what is wrong with the mount and with this machine.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/timex.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "output.h"
+#include "probe.h"
+#include "text.h"
+#include "tree.h"
+
+#define YEAR_2024 1704067200
+
+enum result { RESULT_OK, RESULT_WARNING, RESULT_ERROR };
+
+struct doctor {
+	const struct context *context;
+	json_t *checks;
+	size_t counts[3];
+};
+
+__attribute__((format(printf, 4, 5))) static void say(struct doctor *doctor, enum result result,
+						      const char *check, const char *format, ...)
+{
+	static const char *const words[] = {"ok", "warning", "error"};
+	static const enum hue hues[] = {HUE_GREEN, HUE_YELLOW, HUE_RED};
+	bool colored = output_colored(doctor->context, STDOUT_FILENO);
+	char *text;
+	va_list arguments;
+
+	va_start(arguments, format);
+	int length = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	must(length >= 0 ? text : NULL);
+	doctor->counts[result]++;
+	if (doctor->context->json) {
+		json_t *object = must(json_pack("{s:s, s:s, s:o}", "check", check, "result",
+						words[result], "message", text_json(text)));
+		json_array_append_new(doctor->checks, object);
+	} else {
+		char *shown = must(text_printable(text));
+		printf("%s%s%s: %s: %s\n", hue_begin(colored, hues[result]), words[result],
+		       hue_end(colored, hues[result]), check, shown);
+		free(shown);
+	}
+	free(text);
+}
+
+/* Returns the status if the mount cannot be used, else 0. */
+static int check_mount(struct doctor *doctor, const char *mount, const struct probe *probe)
+{
+	if (!probe->mount_answered) {
+		say(doctor, RESULT_ERROR, "mount",
+		    "%s does not answer within %d s; end its dlockfs and start it again", mount,
+		    PROBE_LIMIT_MS / 1000);
+		return EXIT_NO_MOUNT;
+	}
+	if (probe->mount_error != 0) {
+		say(doctor, RESULT_ERROR, "mount", "%s: %s; start dlockfs again", mount,
+		    strerror(-probe->mount_error));
+		return status_of_errno(probe->mount_error) == EX_NOPERM ? EX_NOPERM : EXIT_NO_MOUNT;
+	}
+	say(doctor, RESULT_OK, "mount", "%s answers", mount);
+	return 0;
+}
+
+static void check_session(struct doctor *doctor, const char *status)
+{
+	char *session = tree_value(status, "session"), *lease = tree_value(status, "lease_left_ms");
+
+	if (session == NULL)
+		say(doctor, RESULT_WARNING, "session",
+		    "the status does not say whether there is one; expected a mount of this "
+		    "version of dlockfs");
+	else if (strcmp(session, "connected") == 0)
+		say(doctor, RESULT_OK, "session", "connected%s%s%s",
+		    lease != NULL ? ", the lease lasts " : "", lease != NULL ? lease : "",
+		    lease != NULL ? " ms" : "");
+	else
+		say(doctor, RESULT_ERROR, "session",
+		    "%s: nothing is granted; see whether the servers can be reached", session);
+	free(session);
+	free(lease);
+}
+
+static void check_store(struct doctor *doctor, const char *status)
+{
+	char *store = tree_value(status, "store");
+	if (store != NULL && strncmp(store, "local", 5) == 0)
+		say(doctor, RESULT_WARNING, "store",
+		    "the locks are of this host only; to share them, mount with --store "
+		    "zookeeper://...");
+	else if (store != NULL)
+		say(doctor, RESULT_OK, "store", "%s", store);
+	free(store);
+}
+
+static void check_status(struct doctor *doctor, const struct probe *probe)
+{
+	if (!probe->status_answered) {
+		say(doctor, RESULT_ERROR, "status", "no answer within %d s; start dlockfs again",
+		    PROBE_LIMIT_MS / 1000);
+		return;
+	}
+	if (probe->status_error != 0) {
+		say(doctor, RESULT_ERROR, "status",
+		    ".dlockfs/status: %s; expected a mount of this version of dlockfs",
+		    strerror(-probe->status_error));
+		return;
+	}
+	check_store(doctor, probe->status);
+	check_session(doctor, probe->status);
+	char *waits = tree_value(probe->status, "exclusive_open_waits");
+	if (waits != NULL && strcmp(waits, "no") == 0)
+		say(doctor, RESULT_WARNING, "kernel",
+		    "exclusive open does not wait here, it fails with EEXIST; use Linux 5.7 or "
+		    "later");
+	free(waits);
+	char *fenced = tree_value(probe->status, "fenced");
+	if (fenced != NULL && strcmp(fenced, "0") != 0)
+		say(doctor, RESULT_WARNING, "fenced",
+		    "%s open files have lost their lock, and programs still have them open; end "
+		    "those",
+		    fenced);
+	free(fenced);
+}
+
+/* No lock rests on this clock, but what people are told of ages does. */
+static void check_clock(struct doctor *doctor)
+{
+	struct timex clock = {0};
+	int state = adjtimex(&clock);
+
+	if (time(NULL) < YEAR_2024)
+		say(doctor, RESULT_ERROR, "clock",
+		    "the clock is years behind; ages of locks are wrong, set it");
+	else if (state == TIME_ERROR || (clock.status & STA_UNSYNC) != 0)
+		say(doctor, RESULT_WARNING, "clock",
+		    "nobody synchronises the clock; ages of locks may be wrong, locks are not "
+		    "affected");
+	else
+		say(doctor, RESULT_OK, "clock", "synchronised");
+}
+
+/* The number in a file of /proc/sys; -1 if this kernel does not have it. */
+static long read_number(const char *path)
+{
+	long number = -1;
+	FILE *file = fopen(path, "re");
+	if (file == NULL)
+		return -1;
+	if (fscanf(file, "%ld", &number) != 1)
+		number = -1;
+	fclose(file);
+	return number;
+}
+
+static void check_kernel(struct doctor *doctor, const struct probe *probe)
+{
+	static const char *const timeouts[] = {"max_request_timeout", "default_request_timeout"};
+	size_t before = doctor->counts[RESULT_OK] + doctor->counts[RESULT_WARNING] +
+			doctor->counts[RESULT_ERROR];
+
+	for (size_t i = 0; i < sizeof(timeouts) / sizeof(*timeouts); i++) {
+		char *path = must_format("/proc/sys/fs/fuse/%s", timeouts[i]);
+		long seconds = read_number(path);
+		if (seconds > 0)
+			say(doctor, RESULT_ERROR, "kernel",
+			    "fs.fuse.%s is %ld: a call that waits so long ends the whole mount; "
+			    "set "
+			    "it to 0",
+			    timeouts[i], seconds);
+		free(path);
+	}
+	if ((probe->mode & S_ISVTX) != 0 && read_number("/proc/sys/fs/protected_regular") > 0)
+		say(doctor, RESULT_ERROR, "kernel",
+		    "the root of the mount is sticky, and fs.protected_regular then refuses files "
+		    "of other users; chmod -t it");
+	if (before == doctor->counts[RESULT_OK] + doctor->counts[RESULT_WARNING] +
+			      doctor->counts[RESULT_ERROR])
+		say(doctor, RESULT_OK, "kernel", "no harmful setting");
+}
+
+static char *command_of(long pid)
+{
+	char path[64], text[64] = "";
+	snprintf(path, sizeof(path), "/proc/%ld/comm", pid);
+	FILE *file = fopen(path, "re");
+	if (file != NULL) {
+		if (fgets(text, sizeof(text), file) != NULL)
+			text[strcspn(text, "\n")] = '\0';
+		fclose(file);
+	}
+	return must(strdup(text));
+}
+
+/* "1: FLOCK  ADVISORY  WRITE 4711 00:2f:1 0 EOF". Locks on files of the mount are not in that list,
+ * so any of its device is on a directory: the kernel keeps that to itself. */
+static void check_directories(struct doctor *doctor, const struct probe *probe)
+{
+	char *line = NULL;
+	size_t room = 0, found = 0;
+	FILE *file = fopen("/proc/locks", "re");
+
+	while (file != NULL && getline(&line, &room, file) > 0) {
+		unsigned int device_major, device_minor;
+		char kind[16];
+		long pid;
+		if (sscanf(line, "%*d: %15s %*s %*s %ld %x:%x:", kind, &pid, &device_major,
+			   &device_minor) != 4 ||
+		    device_major != major(probe->device) || device_minor != minor(probe->device))
+			continue;
+		char *command = command_of(pid);
+		say(doctor, RESULT_WARNING, "directories",
+		    "process %ld %s has locked a directory of the mount: that lock is of this host "
+		    "only; lock a file",
+		    pid, command);
+		free(command);
+		found++;
+	}
+	if (file != NULL && found == 0)
+		say(doctor, RESULT_OK, "directories", "none is locked");
+	if (file != NULL)
+		fclose(file);
+	free(line);
+}
+
+/* The lines of the status as an object. */
+static json_t *status_json(const char *text)
+{
+	json_t *object = must(json_object());
+	while (text != NULL && *text != '\0') {
+		const char *end = strchrnul(text, '\n');
+		const char *equals = memchr(text, '=', (size_t)(end - text));
+		if (equals != NULL) {
+			char *key = must(strndup(text, (size_t)(equals - text)));
+			char *value = must(strndup(equals + 1, (size_t)(end - equals - 1)));
+			json_object_set_new(object, key, text_json(value));
+			free(key);
+			free(value);
+		}
+		text = *end != '\0' ? end + 1 : end;
+	}
+	return object;
+}
+
+static int examine(struct doctor *doctor, const char *mount)
+{
+	struct probe probe;
+	int error = probe_mount(mount, &probe);
+	if (error != 0)
+		return fail(EX_OSERR, "doctor: no process can be started: %s; end other programs",
+			    strerror(-error));
+	int status = check_mount(doctor, mount, &probe);
+	if (status == 0) {
+		check_status(doctor, &probe);
+		check_directories(doctor, &probe);
+	}
+	check_kernel(doctor, &probe);
+	check_clock(doctor);
+	if (status == 0 && doctor->counts[RESULT_ERROR] > 0)
+		status = EXIT_NO;
+	if (doctor->context->json) {
+		json_t *checks = json_incref(doctor->checks);
+		int failed = print_json(
+			must(json_pack("{s:o, s:o, s:o}", "mount", text_json(mount), "checks",
+				       checks, "status", status_json(probe.status))));
+		status = failed != 0 ? failed : status;
+	}
+	free(probe.status);
+	return status;
+}
+
+int command_doctor(struct context *context, int argc, char **argv)
+{
+	struct doctor doctor = {.context = context};
+	struct place place;
+
+	int status = only_common_options(context, argc, argv, 0, 0);
+	if (status >= 0)
+		return status;
+	status = place_find(context, NULL, &place);
+	if (status == 0) {
+		doctor.checks = must(json_array());
+		status = examine(&doctor, place.mount);
+		json_decref(doctor.checks);
+	}
+	place_finish(&place);
+	return status;
+}

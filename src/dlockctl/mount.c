@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mount.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <mntent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MOUNT_TYPE "fuse.dlockfs"
+
+struct mounts {
+	char **list;
+	size_t count;
+};
+
+static bool mounts_have(const struct mounts *mounts, const char *folder)
+{
+	for (size_t i = 0; i < mounts->count; i++) {
+		if (strcmp(mounts->list[i], folder) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int mounts_read(struct mounts *mounts)
+{
+	struct mntent entry;
+	char line[2 * PATH_MAX];
+	FILE *file = setmntent("/proc/self/mounts", "re");
+	if (file == NULL)
+		return fail(EX_OSERR, "/proc/self/mounts: %s; /proc must be mounted",
+			    strerror(errno));
+	while (getmntent_r(file, &entry, line, sizeof(line)) != NULL) {
+		/* A mount on top of a dead one has the same folder. */
+		if (strcmp(entry.mnt_type, MOUNT_TYPE) != 0 || mounts_have(mounts, entry.mnt_dir))
+			continue;
+		mounts->list =
+			must(reallocarray(mounts->list, mounts->count + 1, sizeof(*mounts->list)));
+		mounts->list[mounts->count++] = must(strdup(entry.mnt_dir));
+	}
+	endmntent(file);
+	return 0;
+}
+
+static void mounts_finish(struct mounts *mounts)
+{
+	for (size_t i = 0; i < mounts->count; i++)
+		free(mounts->list[i]);
+	free(mounts->list);
+}
+
+static int several(const struct mounts *mounts)
+{
+	char *list = must(strdup(""));
+	for (size_t i = 0; i < mounts->count; i++) {
+		char *longer = must_format("%s%s%s", list, i > 0 ? " or " : "", mounts->list[i]);
+		free(list);
+		list = longer;
+	}
+	int status =
+		fail(EXIT_AMBIGUOUS, "mount: there are %zu of dlockfs; choose with --mount: %s",
+		     mounts->count, list);
+	free(list);
+	return status;
+}
+
+static bool has_tree(const char *folder)
+{
+	struct stat stat_buffer;
+	char *tree = must_format("%s/.dlockfs", folder);
+	bool found = stat(tree, &stat_buffer) == 0 && S_ISDIR(stat_buffer.st_mode);
+	free(tree);
+	return found;
+}
+
+/* --mount: as it is written in the list of mounts, or another way to write it, or a folder that
+ * looks like a mount. */
+static int given_mount(const struct mounts *mounts, const char *given, char **ret_folder)
+{
+	char *folder = must(strdup(given));
+	size_t length = strlen(folder);
+	while (length > 1 && folder[length - 1] == '/')
+		folder[--length] = '\0';
+	if (!mounts_have(mounts, folder)) {
+		char *real = realpath(folder, NULL);
+		if (real == NULL) {
+			int error = errno;
+			free(folder);
+			return fail(error == ENOENT ? EXIT_NO_MOUNT : status_of_errno(error),
+				    "--mount %s: %s; expected the folder of a mount of dlockfs",
+				    given, strerror(error));
+		}
+		free(folder);
+		folder = real;
+	}
+	if (!mounts_have(mounts, folder) && !has_tree(folder)) {
+		free(folder);
+		return fail(EXIT_NO_MOUNT,
+			    "--mount %s: is no mount of dlockfs; see: findmnt -t " MOUNT_TYPE,
+			    given);
+	}
+	*ret_folder = folder;
+	return 0;
+}
+
+/* The part of a path that is below the folder, or NULL. */
+static const char *below(const char *path, const char *folder)
+{
+	size_t length = strlen(folder);
+	if (strncmp(path, folder, length) != 0 || path[length] != '/')
+		return NULL;
+	for (path += length; *path == '/'; path++)
+		;
+	return path;
+}
+
+/* The mount of an absolute path: the innermost. */
+static const char *mount_of_path(const struct mounts *mounts, const char *path)
+{
+	const char *best = NULL;
+	for (size_t i = 0; i < mounts->count; i++) {
+		if (below(path, mounts->list[i]) != NULL &&
+		    (best == NULL || strlen(mounts->list[i]) > strlen(best)))
+			best = mounts->list[i];
+	}
+	return best;
+}
+
+static int choose(const struct context *context, const struct mounts *mounts, const char *name,
+		  char **ret_folder)
+{
+	const char *of_path = name != NULL && name[0] == '/' ? mount_of_path(mounts, name) : NULL;
+
+	if (context->mount != NULL)
+		return given_mount(mounts, context->mount, ret_folder);
+	if (of_path == NULL && name != NULL && name[0] == '/')
+		return fail(EX_USAGE,
+			    "%s: is not below a mount of dlockfs; expected the name of a lock, "
+			    "without the mount",
+			    name);
+	if (of_path == NULL && mounts->count == 0)
+		return fail(
+			EXIT_NO_MOUNT,
+			"mount: no dlockfs is mounted; mount one, or name its folder with --mount");
+	if (of_path == NULL && mounts->count > 1)
+		return several(mounts);
+	*ret_folder = must(strdup(of_path != NULL ? of_path : mounts->list[0]));
+	return 0;
+}
+
+/* Why a name cannot be that of a lock, or NULL. */
+static const char *wrong_name(const char *name)
+{
+	if (name[0] == '\0')
+		return "is empty";
+	if (strlen(name) >= PATH_MAX)
+		return "is too long";
+	if (strcmp(name, ".dlockfs") == 0 || strncmp(name, ".dlockfs/", 9) == 0)
+		return "is reserved";
+	for (const char *part = name;; part++) {
+		size_t length = strcspn(part, "/");
+		if (length == 0)
+			return "has an empty component";
+		if (strncmp(part, "..", length) == 0 && length <= 2)
+			return "has a component \".\" or \"..\"";
+		part += length;
+		if (*part == '\0')
+			return NULL;
+	}
+}
+
+static int take_name(const char *name, struct place *place)
+{
+	const char *rest = name;
+	if (name[0] == '/') {
+		rest = below(name, place->mount);
+		if (rest == NULL)
+			return fail(EX_USAGE, "%s: is not below %s; expected the name of a lock",
+				    name, place->mount);
+	}
+	const char *why = wrong_name(rest);
+	if (why != NULL)
+		return fail(EX_USAGE, "%s: the name %s; expected one like cron/backup", name, why);
+	place->name = must(strdup(rest));
+	return 0;
+}
+
+int place_find(const struct context *context, const char *name, struct place *place)
+{
+	struct mounts mounts = {0};
+
+	*place = (struct place){0};
+	int status = mounts_read(&mounts);
+	if (status == 0)
+		status = choose(context, &mounts, name, &place->mount);
+	if (status == 0 && name != NULL)
+		status = take_name(name, place);
+	mounts_finish(&mounts);
+	return status;
+}
+
+void place_finish(struct place *place)
+{
+	free(place->mount);
+	free(place->name);
+	*place = (struct place){0};
+}

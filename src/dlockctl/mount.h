@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which mount a command is about, and which lock of it. Reads /proc/self/mounts; the mount itself
+ * is only touched if --mount names a folder that is not in there, so a dead mount is found as well.
+ */
+#ifndef DLOCKCTL_MOUNT_H
+#define DLOCKCTL_MOUNT_H
+
+#include "dlockctl.h"
+
+struct place {
+	char *mount; /* its folder */
+	char *name;  /* of the lock, relative to it; NULL if none was asked for */
+};
+
+/* The mount of --mount, else the only one there is. A name is relative to the mount, or the
+ * absolute path of a file below one, which then says which mount. Returns 0, or tells the error and
+ * returns the status to end with. place_finish() frees *place in any case. */
+int place_find(const struct context *context, const char *name, struct place *place);
+
+void place_finish(struct place *place);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Queues of locks, read from the text that is described in src/view.h. The text may come from a
+ * newer dlockfs, and what is in it from anybody who can write to the store: unknown keys are
+ * skipped, lines that make no sense are counted. No I/O.
+ */
+#ifndef DLOCKCTL_QUEUE_H
+#define DLOCKCTL_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Texts are decoded, and NULL if not known; numbers are -1 then. */
+struct claim {
+	int64_t position;
+	bool held;
+	bool shared;
+	char *kind;
+	char *ranges;
+	char *host;
+	int64_t pid;
+	int64_t uid;
+	char *command;
+	int64_t since; /* seconds since 1970 */
+	char *client;
+	char *session;
+	char *claim; /* its name in the store */
+};
+
+struct queue {
+	char *name;	    /* decoded */
+	char *name_encoded; /* as in the text */
+	struct claim *claims;
+	size_t count;
+	size_t holders;
+};
+
+struct queues {
+	struct queue *list;
+	size_t count;
+	size_t bad_lines;
+};
+
+/* Reads text of any content. Returns 0 or -ENOMEM; then *queues is as queues_finish() leaves it. */
+int queues_parse(const char *text, size_t bytes, struct queues *queues);
+
+void queues_finish(struct queues *queues);
+
+/* The first claim that is held, or NULL. */
+const struct claim *queue_holder(const struct queue *queue);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * dlockctl revoke: asks all holders of a lock to release it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "dlockfs.h"
+#include "output.h"
+#include "steer.h"
+#include "tree.h"
+
+/* Returns the status of the last claim that failed, or 0. */
+static int revoke_all(const struct place *place, const struct queue *queue)
+{
+	int status = 0;
+	for (size_t i = 0; i < queue->count; i++) {
+		const struct claim *claim = &queue->claims[i];
+		if (!claim->held)
+			continue;
+		int failed = steer(place, claim, DLOCKFS_IOC_REVOKE);
+		status = failed != 0 ? failed : status;
+		if (failed == 0) {
+			char *holder = claim_holder(claim);
+			printf("asked %s\n", holder);
+			free(holder);
+		}
+	}
+	return status;
+}
+
+int command_revoke(struct context *context, int argc, char **argv)
+{
+	struct place place;
+	struct queues queues = {0};
+
+	int status = only_common_options(context, argc, argv, 1, 1);
+	if (status >= 0)
+		return status;
+	status = place_find(context, argv[optind], &place);
+	if (status == 0)
+		status = wanted_queue(&place, &queues);
+	if (status == 0 && queues.list[0].holders == 0)
+		status = fail(EX_NOINPUT, "%s: nobody holds it; see: dlockctl show %s", place.name,
+			      place.name);
+	if (status == 0)
+		status = revoke_all(&place, &queues.list[0]);
+	queues_finish(&queues);
+	place_finish(&place);
+	return status;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * dlockctl show: the whole queue of a lock.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "output.h"
+#include "text.h"
+#include "tree.h"
+
+static char *printable(const char *text)
+{
+	return must(text_printable(text != NULL ? text : ""));
+}
+
+static void print_table(const struct queue *queue, const struct context *context)
+{
+	bool narrow = output_width(context, STDOUT_FILENO) > 0, ranges = false;
+	for (size_t i = 0; i < queue->count; i++)
+		ranges = ranges || queue->claims[i].ranges != NULL;
+	const struct column columns[] = {
+		{.title = "POS", .right = true},
+		{.title = "STATE"},
+		{.title = "MODE"},
+		{.title = "KIND"},
+		{.title = "HOST", .least = 8},
+		{.title = "PID", .right = true},
+		{.title = "USER", .least = 4},
+		{.title = "COMMAND", .least = 7},
+		{.title = "SINCE", .right = true},
+		{.title = "RANGES", .least = 6, .hidden = !ranges},
+		{.title = "CLIENT", .hidden = narrow},
+		{.title = "SESSION", .hidden = narrow},
+		{.title = "CLAIM", .hidden = narrow},
+	};
+	struct table table;
+
+	table_begin(&table, columns, sizeof(columns) / sizeof(*columns));
+	for (size_t i = 0; i < queue->count; i++) {
+		const struct claim *claim = &queue->claims[i];
+		table_add(&table, must_format("%" PRId64, claim->position), HUE_NONE);
+		table_add(&table, must(strdup(claim->held ? "held" : "waiting")),
+			  claim->held ? HUE_GREEN : HUE_YELLOW);
+		table_add(&table, must(strdup(claim->shared ? "shared" : "exclusive")), HUE_NONE);
+		table_add(&table, printable(claim->kind), HUE_NONE);
+		table_add(&table, claim_host(claim), HUE_NONE);
+		table_add(&table, claim_pid(claim), HUE_NONE);
+		table_add(&table, claim_user(claim), HUE_NONE);
+		table_add(&table, claim_command(claim), HUE_NONE);
+		table_add(&table, claim_age(claim), HUE_NONE);
+		table_add(&table, printable(claim->ranges), HUE_NONE);
+		table_add(&table, printable(claim->client), HUE_NONE);
+		table_add(&table, printable(claim->session), HUE_NONE);
+		table_add(&table, printable(claim->claim), HUE_NONE);
+	}
+	table_print(&table, context);
+	table_finish(&table);
+}
+
+static int print(const struct queue *queue, const struct place *place,
+		 const struct context *context)
+{
+	if (!context->json) {
+		print_table(queue, context);
+		return 0;
+	}
+	return print_json(must(json_pack("{s:o, s:[o]}", "mount", text_json(place->mount), "locks",
+					 queue_json(queue))));
+}
+
+int command_show(struct context *context, int argc, char **argv)
+{
+	struct place place;
+	struct queues queues = {0};
+
+	int status = only_common_options(context, argc, argv, 1, 1);
+	if (status >= 0)
+		return status;
+	status = place_find(context, argv[optind], &place);
+	if (status == 0)
+		status = wanted_queue(&place, &queues);
+	if (status == 0) {
+		status = print(&queues.list[0], &place, context);
+		warn_of_bad_lines(&queues);
+	}
+	queues_finish(&queues);
+	place_finish(&place);
+	return status;
+}

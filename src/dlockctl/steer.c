@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "steer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dlockfs.h"
+#include "output.h"
+#include "tree.h"
+
+static int send_order(const struct place *place, const struct claim *claim, unsigned long request)
+{
+	struct dlockfs_steer order = {0};
+	int failed;
+
+	if (claim->claim == NULL)
+		return -EINVAL;
+	if (strlen(claim->claim) >= sizeof(order.claim))
+		return -ENAMETOOLONG;
+	strcpy(order.claim, claim->claim);
+	int fd = tree_open_queue(place);
+	if (fd < 0)
+		return fd;
+	do
+		failed = ioctl(fd, request, &order);
+	while (failed < 0 && errno == EINTR);
+	int error = failed < 0 ? -errno : 0;
+	close(fd);
+	return error;
+}
+
+int steer(const struct place *place, const struct claim *claim, unsigned long request)
+{
+	int error = send_order(place, claim, request);
+	if (error == 0)
+		return 0;
+	char *holder = claim_holder(claim);
+	int status;
+	if (error == -ENOENT)
+		status = fail(EX_NOINPUT, "%s: the claim of %s is gone; see: dlockctl show %s",
+			      place->name, holder, place->name);
+	else if (error == -ENOTTY)
+		status = fail(EXIT_NO_MOUNT,
+			      "%s: the mount knows no such order; expected this version of dlockfs",
+			      place->mount);
+	else if (status_of_errno(error) == EX_NOPERM)
+		status = fail(EX_NOPERM, "%s: claim of %s: %s; another user may, such as root",
+			      place->name, holder, strerror(-error));
+	else
+		status = fail(status_of_errno(error), "%s: claim of %s: %s; see: dlockctl show %s",
+			      place->name, holder, strerror(-error), place->name);
+	free(holder);
+	return status;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Orders to the holders of a lock, through the file of its queue.
+ */
+#ifndef DLOCKCTL_STEER_H
+#define DLOCKCTL_STEER_H
+
+#include "mount.h"
+#include "queue.h"
+
+/* Sends DLOCKFS_IOC_REVOKE or DLOCKFS_IOC_BREAK for a claim. Returns 0; or tells the error and
+ * returns the status: EX_NOINPUT if the claim is gone. Blocks until the store has answered. */
+int steer(const struct place *place, const struct claim *claim, unsigned long request);
+
+#endif

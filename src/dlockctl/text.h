@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Text from other hosts, on its way to a terminal: never trusted to be printable. Widths are
+ * columns of the terminal, by the locale.
+ */
+#ifndef DLOCKCTL_TEXT_H
+#define DLOCKCTL_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Undoes the %XX of src/view.h; what is no such thing, and %00, stays as it is. To be freed; NULL:
+ * out of memory. */
+char *text_decode(const char *text, size_t bytes);
+
+/* What can be printed as it is; other bytes as \xNN, a backslash doubled. To be freed; NULL: out of
+ * memory. */
+char *text_printable(const char *text);
+
+/* The columns that printable text takes. */
+size_t text_width(const char *text);
+
+/* Cuts printable text in place to so many columns; "~" stands for what is left out. */
+void text_cut(char *text, size_t columns);
+
+/* "45s", "3m12s", "2h05m", "3d04h". */
+#define TEXT_AGE_BYTES 24
+void text_age(int64_t seconds, char age[TEXT_AGE_BYTES]);
+
+#endif

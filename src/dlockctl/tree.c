@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define READ_BYTES     65536
+#define TEXT_BYTES_MAX (256 * 1024 * 1024) /* no queue is as long as that */
+
+static int read_all(int fd, char **ret_text, size_t *ret_bytes)
+{
+	char *text = NULL;
+	size_t used = 0, room = 0;
+	int error = 0;
+
+	for (;;) {
+		if (room - used < READ_BYTES + 1) {
+			room = room * 2 + READ_BYTES + 1;
+			text = must(realloc(text, room));
+		}
+		ssize_t got = read(fd, text + used, READ_BYTES);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			error = -errno;
+		else
+			used += (size_t)got;
+		if (got <= 0)
+			break;
+		if (used > TEXT_BYTES_MAX) {
+			error = -EFBIG;
+			break;
+		}
+	}
+	if (error != 0) {
+		free(text);
+		return error;
+	}
+	text[used] = '\0';
+	*ret_text = text;
+	*ret_bytes = used;
+	return 0;
+}
+
+static int open_file(const char *path)
+{
+	int fd;
+	do
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	while (fd < 0 && errno == EINTR);
+	return fd >= 0 ? fd : -errno;
+}
+
+int tree_read(const char *mount, const char *file, char **ret_text, size_t *ret_bytes)
+{
+	char *path = must_format("%s/.dlockfs/%s", mount, file);
+	int fd = open_file(path);
+	int error = fd < 0 ? fd : read_all(fd, ret_text, ret_bytes);
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	return error;
+}
+
+/* A lock that has others below it is a folder, and its own queue a file in there. */
+static char *queue_path(const struct place *place, const char *suffix)
+{
+	return must_format("%s/.dlockfs/locks/%s%s", place->mount, place->name, suffix);
+}
+
+int tree_open_queue(const struct place *place)
+{
+	char *path = queue_path(place, "/.queue");
+	int fd = open_file(path);
+	free(path);
+	if (fd == -ENOTDIR || fd == -ENOENT) {
+		path = queue_path(place, "");
+		fd = open_file(path);
+		free(path);
+	}
+	struct stat buffer;
+	if (fd >= 0 && fstat(fd, &buffer) == 0 && S_ISDIR(buffer.st_mode)) {
+		close(fd); /* only locks below it are wanted */
+		fd = -ENOENT;
+	}
+	return fd;
+}
+
+/* Whether the mount shows queues at all. */
+static bool has_locks(const struct place *place)
+{
+	char *path = must_format("%s/.dlockfs/locks", place->mount);
+	bool found = access(path, F_OK) == 0;
+	free(path);
+	return found;
+}
+
+int tree_queue(const struct place *place, struct queues *queues)
+{
+	char *text;
+	size_t bytes;
+	int fd = tree_open_queue(place);
+
+	*queues = (struct queues){0};
+	if ((fd == -ENOENT || fd == -ENOTDIR) && has_locks(place))
+		return 0;
+	if (fd < 0)
+		return fd;
+	int error = read_all(fd, &text, &bytes);
+	close(fd);
+	if (error != 0)
+		return error;
+	error = queues_parse(text, bytes, queues);
+	free(text);
+	return error;
+}
+
+int tree_queues(const char *mount, struct queues *queues)
+{
+	char *text;
+	size_t bytes;
+
+	*queues = (struct queues){0};
+	int error = tree_read(mount, "queues", &text, &bytes);
+	if (error != 0)
+		return error;
+	error = queues_parse(text, bytes, queues);
+	free(text);
+	return error;
+}
+
+int tree_fail(const char *mount, const char *what, int error)
+{
+	int status = status_of_errno(error);
+	if (error == -ENOENT)
+		return fail(
+			EXIT_NO_MOUNT,
+			"%s: there is no .dlockfs/%s; expected a mount of this version of dlockfs",
+			mount, what);
+	if (status == EXIT_NO_MOUNT)
+		return fail(status, "%s: the mount is dead: %s; start dlockfs again", mount,
+			    strerror(-error));
+	if (status == EXIT_NO_ANSWER)
+		return fail(status, "%s: the store does not answer: %s; see: dlockctl doctor", what,
+			    strerror(-error));
+	if (status == EX_NOPERM)
+		return fail(status, "%s: %s; another user may", what, strerror(-error));
+	return fail(status, "%s/.dlockfs: %s: %s; see: dlockctl doctor", mount, what,
+		    strerror(-error));
+}
+
+char *tree_value(const char *text, const char *key)
+{
+	size_t length = strlen(key);
+	while (*text != '\0') {
+		const char *end = strchrnul(text, '\n');
+		if (strncmp(text, key, length) == 0 && text[length] == '=') {
+			text += length + 1;
+			return must(strndup(text, (size_t)(end - text)));
+		}
+		text = *end != '\0' ? end + 1 : end;
+	}
+	return NULL;
+}
+
+int wanted_queue(const struct place *place, struct queues *queues)
+{
+	int error = tree_queue(place, queues);
+	if (error == 0 && (queues->count == 0 || queues->list[0].count == 0))
+		return fail(EX_NOINPUT, "%s: nobody holds it or waits for it; see: dlockctl ls",
+			    place->name);
+	return error == 0
+		       ? 0
+		       : tree_fail(place->mount, error == -ENOENT ? "locks" : place->name, error);
+}
+
+void warn_of_bad_lines(const struct queues *queues)
+{
+	if (queues->bad_lines > 0)
+		fail(0,
+		     "%zu lines of the mount make no sense and were left out; expected the same "
+		     "version of dlockfs",
+		     queues->bad_lines);
+}

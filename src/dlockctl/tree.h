@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads the files below MOUNT/.dlockfs. They block until the store has answered, in a time that the
+ * daemon bounds.
+ */
+#ifndef DLOCKCTL_TREE_H
+#define DLOCKCTL_TREE_H
+
+#include "mount.h"
+#include "queue.h"
+
+/* A file below .dlockfs, whole. Returns 0 and the text, which ends in a zero and is to be freed; or
+ * -errno. */
+int tree_read(const char *mount, const char *file, char **ret_text, size_t *ret_bytes);
+
+/* Opens the file of one queue for reading. Returns the descriptor or -errno. */
+int tree_open_queue(const struct place *place);
+
+/* The queue of one lock; one that nobody wants may have no entry in *queues. Returns 0 or -errno.
+ */
+int tree_queue(const struct place *place, struct queues *queues);
+
+/* The queues of all. Returns 0 or -errno. */
+int tree_queues(const char *mount, struct queues *queues);
+
+/* The queue of a lock, which is to have a claim: queues->list[0]. Returns 0, or tells the error and
+ * returns the status. */
+int wanted_queue(const struct place *place, struct queues *queues);
+
+/* Tells of lines that were not understood, if there are any. */
+void warn_of_bad_lines(const struct queues *queues);
+
+/* Tells why a file could not be read. Returns the status. */
+int tree_fail(const char *mount, const char *what, int error);
+
+/* The value of a key in lines of "key=value", to be freed; NULL: it is not there. */
+char *tree_value(const char *text, const char *key);
+
+#endif

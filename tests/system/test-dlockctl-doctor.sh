@@ -1,0 +1,76 @@
+#!/bin/bash
+# dlockctl doctor: what it says of a good mount, of one that is dead or hangs, and of locks on directories; and how dlockctl finds
+# the mount.
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+# shellcheck source=static_mount.sh
+. "$tests/system/static_mount.sh"
+requires command -v jq
+
+make_static_mount
+static=$dir/static/.dlockfs
+
+# examine STATUS TEXT...: of the static mount; each text is a line, or its beginning.
+examine() {
+    local status=$1 text
+    shift
+    expect_status "$status" "$dlockctl" --mount "$dir/static" doctor >"$dir/doctor.out"
+    if grep -vE '^(ok|warning|error): [a-z]+: ' "$dir/doctor.out"; then
+        fail "not of that form"
+    fi
+    for text; do
+        grep -qF -- "$text" "$dir/doctor.out" || fail "not said: $text: $(<"$dir/doctor.out")"
+    done
+}
+
+examine 0 "ok: mount: $dir/static answers" "ok: session: connected, the lease lasts 8400 ms" \
+    "ok: store: zookeeper://127.0.0.1:2181/dlockfs" "ok: directories: none is locked" ": clock: "
+sed -i 's/^session=.*/session=suspended/' "$static/status"
+examine 1 "error: session: suspended"
+sed -i 's/^session=.*/session=connected/; s/^store=.*/store=local: this host only/; s/^fenced=.*/fenced=2/
+    s/^exclusive_open_waits=.*/exclusive_open_waits=no/' "$static/status"
+examine 0 "warning: store: the locks are of this host only" "warning: fenced: 2 open files" \
+    "warning: kernel: exclusive open does not wait"
+expect_equal JSON "local: this host only" \
+    "$("$dlockctl" --mount "$dir/static" --json doctor | jq -r .status.store)"
+expect_equal "JSON, warnings" true \
+    "$("$dlockctl" --mount "$dir/static" --json doctor | jq '[.checks[] | select(.result == "warning")] | length >= 3')"
+chmod +t "$dir/static"
+[ "$(</proc/sys/fs/protected_regular)" -eq 0 ] || examine 1 "error: kernel: the root of the mount is sticky"
+chmod -t "$dir/static"
+rm "$static/status"
+examine 1 "error: status: .dlockfs/status: No such file"
+
+# Real mounts: a directory that is locked, a daemon that hangs, one that is dead.
+start_dlockfs A
+"$dlockctl" --mount "$dir/A/" doctor >"$dir/doctor.out" || expect_equal status 1 $?
+grep -q "ok: mount: $dir/A answers" "$dir/doctor.out"
+mkdir "$dir/A/folder"
+hold directory "$dir/A/folder"
+expect directory held
+"$dlockctl" --mount "$dir/A" doctor >"$dir/doctor.out" || expect_equal status 1 $?
+grep -q "warning: directories: process [0-9]* flock has locked a directory" "$dir/doctor.out" || fail "$(<"$dir/doctor.out")"
+release directory
+
+pause A
+expect_status 72 timeout 20 "$dlockctl" --mount "$dir/A" doctor >"$dir/doctor.out"
+grep -q "error: mount: $dir/A does not answer" "$dir/doctor.out"
+resume A
+
+# Several mounts: the name says which, or --mount.
+start_dlockfs B
+expect_status 78 "$dlockctl" ls 2>"$dir/err"
+grep -q "choose with --mount: .*$dir/A.*$dir/B" "$dir/err"
+expect_equal "lines" 1 "$(wc -l <"$dir/err")"
+expect_equal "by the name" hello "$("$dlockctl" run "$dir/B/job" echo hello)"
+ln -s B "$dir/link"
+expect_equal "by a link" hello "$("$dlockctl" --mount "$dir/link" run job echo hello)"
+
+kill_dlockfs A
+expect_status 72 timeout 20 "$dlockctl" --mount "$dir/A" doctor >"$dir/doctor.out"
+grep -q "error: mount: $dir/A: .*; start dlockfs again" "$dir/doctor.out"
+for command in ls "show job" "wait job" "run job true"; do
+    # shellcheck disable=SC2086
+    expect_status 72 timeout 20 "$dlockctl" --mount "$dir/A" $command 2>"$dir/err"
+    grep -q 'dead' "$dir/err" || fail "$command: $(<"$dir/err")"
+done

@@ -1,0 +1,33 @@
+#!/bin/bash
+# dlockctl --help and the README say the same: commands, options, exit statuses; and each command has a --help of its own.
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+
+readme=$source_dir/README.md
+"$dlockctl" --help >"$dir/help" 2>"$dir/err"
+expect_equal "errors of --help" "" "$(<"$dir/err")"
+version=$(sed -n "/ version: '/{s/.*version: '\([0-9.]*\)'.*/\1/p;q}" "$source_dir/meson.build")
+expect_equal "--version" "dlockctl $version" "$("$dlockctl" --version)"
+
+commands=(ls show run token check wait revoke break top doctor)
+expect_equal commands "${commands[*]}" "$(sed -n 's/^  \([a-z][a-z]*\)\( .*\)\?$/\1/p' "$dir/help" | paste -sd' ')"
+for command in "${commands[@]}"; do
+    "$dlockctl" "$command" --help >"$dir/help-$command"
+    grep -q "^Usage: dlockctl $command" "$dir/help-$command"
+    grep -q "^| \`${command}[ \`]" "$readme" || fail "README.md does not have the command $command"
+done
+for option in --mount --json --wide --color --help --version; do
+    grep -qF -- "$option" "$dir/help" || fail "--help does not have $option"
+done
+for option in --exclusive --shared --nonblock --wait --conflict-exit-code --verbose --on-lost --on-revoke; do
+    grep -qF -- "$option" "$dir/help-run" || fail "run --help does not have $option"
+done
+for option in --mount --json --wide --on-lost --on-revoke --position --yes; do
+    grep -qF -- "$option" "$readme" || fail "README.md does not have $option"
+done
+
+# The table of statuses: the same text, in lines.
+awk '/^For run/ { exit } /^  ? ?[0-9 ][0-9]  / { if (text) print text; text = $1 "|"; $1 = "" }
+    text { sub(/^ +/, ""); text = text (text ~ /\|$/ ? "" : " ") $0 } END { print text }' "$dir/help" >"$dir/statuses"
+sed -n '/^### Exit statuses/,/^###/s/^| \([0-9][0-9]*\) | \(.*\) |$/\1|\2/p' "$readme" >"$dir/readme-statuses"
+diff -u "$dir/statuses" "$dir/readme-statuses" || fail "the statuses differ"
