@@ -22,6 +22,7 @@
 
 #define GRACE_MS  5000
 #define LINGER_MS 1000
+#define LEAD_MS	  200
 
 struct state {
 	const struct supervised *what;
@@ -31,8 +32,9 @@ struct state {
 	int terminal; /* the controlling terminal, or -1 */
 	bool lends;   /* the command's group may have it */
 	bool ended;
-	int status;  /* of waitpid(2), once ended */
-	bool ending; /* the lock is lost, and the group has been told to end */
+	int status;	/* of waitpid(2), once ended */
+	bool signalled; /* a signal was passed on */
+	bool ending;	/* the lock is lost, and the group has been told to end */
 	long long kill_ms;
 };
 
@@ -184,9 +186,11 @@ static void on_signals(struct state *state)
 		} else if (number == SIGTSTP) {
 			signal_group(state, SIGTSTP); /* dlockctl follows: on_child() */
 		} else if (HAS(group_signals, number)) {
+			state->signalled = true;
 			signal_group(state, number);
 			signal_group(state, SIGCONT);
 		} else {
+			state->signalled = true;
 			kill(state->command, number);
 		}
 	}
@@ -330,6 +334,19 @@ static void pass_on_interrupt(const struct state *state, bool had_terminal)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+/* Whether the command ended because the lock is lost: by on_lost of the daemon, which sends its
+ * signal a moment before the descriptor tells. */
+static bool was_lost(const struct state *state)
+{
+	if (!state->signalled)
+		return is_lost(state);
+	struct epoll_event events[1];
+	epoll_ctl(state->epoll, EPOLL_CTL_DEL, state->signals, NULL);
+	int count = epoll_wait(state->epoll, events, 1, LEAD_MS);
+	watch(state, state->signals, EPOLLIN);
+	return count > 0 && (events[0].events & (EPOLLERR | EPOLLHUP)) != 0;
+}
+
 int supervise(const struct supervised *supervised)
 {
 	struct state state = {.what = supervised, .epoll = -1, .signals = -1, .terminal = -1};
@@ -343,8 +360,7 @@ int supervise(const struct supervised *supervised)
 			    supervised->command[0], strerror(-error));
 	}
 	loop(&state);
-	/* on_lost of the daemon may have ended the command, by a signal to this process. */
-	if (!state.ending && is_lost(&state)) {
+	if (!state.ending && was_lost(&state)) {
 		on_lost(&state);
 		loop(&state);
 	}

@@ -71,7 +71,7 @@ finish elsewhere
 
 # The lock's znode is made anew, with numbers from 0.
 wait_claims job 0
-zookeeper delete job
+zookeeper delete /dlockfs/job
 next A open ex
 stop_dlockfs A
 start_dlockfs A --session-timeout 30s
