@@ -39,8 +39,8 @@ compile_sound() {
 # Builds the simulator with a fault and runs it. The last line that is printed starts with PASS or FAIL.
 try() {
     local name=$1 patch=$patches/$1.patch folder=$dir/$1 file seeds status=0 found objects=()
-    mkdir -p "$folder/objects"
-    cp -r "$source_dir/src" "$folder/src"
+    mkdir -p "$folder/objects" "$folder/src"
+    cp "$source_dir"/src/*.[ch] "$folder/src"
     if ! patch --batch --fuzz=0 -p1 -d "$folder" <"$patch" >"$folder/patch.out" 2>&1; then
         cat "$folder/patch.out"
         echo "FAIL the patch does not apply"
