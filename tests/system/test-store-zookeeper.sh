@@ -1,11 +1,17 @@
 #!/bin/bash
 # The store that keeps claims in ZooKeeper, without a daemon: order, watches, names, lost connections, expiry, and its
-# end. See store_zookeeper_test.c.
+# end. See zookeeper_fixture.h.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
-program=$build/tests/system/store_zookeeper_test
-requires test -x "$program"
+nouns="queue watch look session proof"
+for noun in $nouns; do
+    requires test -x "$build/tests/system/zookeeper_${noun}_test"
+done
 export LSAN_OPTIONS="suppressions=$tests/lsan.supp:print_suppressions=0"
 start_zookeeper
-"$program" "$(zookeeper_address zk)"
+failed=
+for noun in $nouns; do
+    "$build/tests/system/zookeeper_${noun}_test" "$(zookeeper_address zk)" || failed+=" $noun"
+done
+[ -z "$failed" ] || fail "tests of:$failed"

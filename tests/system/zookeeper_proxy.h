@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A proxy in front of a server, in a thread, for a test that cuts connections.
+ */
+#ifndef DLOCKFS_ZOOKEEPER_PROXY_H
+#define DLOCKFS_ZOOKEEPER_PROXY_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum link { LINK_PASSES, LINK_SILENT, LINK_REFUSES };
+
+#define PAIRS_MAX 16
+
+extern struct proxy {
+	pthread_t thread;
+	int listener, wake;
+	const char *server;
+	char address[32];
+	atomic_int link;
+	atomic_bool stopping;
+	int ends[PAIRS_MAX * 2]; /* neighbours belong together; -1: free */
+} proxy;
+
+void set_link(enum link link);
+
+/* In front of the server HOST:PORT, on a port of its own: see proxy.address. */
+void start_proxy(const char *server);
+void stop_proxy(void);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The watch on a claim in the ZooKeeper store: its end, and the data that its owner changes.
+ */
+#include "zookeeper_fixture.h"
+
+static void test_watch(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct call first, second, gone, also_gone, missing;
+	char path[256];
+
+	place(a, &first, "watch", 1);
+	place(b, &second, "watch", 2);
+	send_watch(b, &gone, "watch", first.name);
+	send_watch(b, &also_gone, "watch", first.name);
+	send_watch(b, &missing, "watch", "_c_0-__WRIT__0000000099");
+	WAIT_FOR(missing.times);
+	assert_int_equal(missing.error, 0);
+	assert_int_equal(gone.times, 0);
+
+	/* New data is no end; neither is what happens to others. */
+	snprintf(path, sizeof(path), "watch/%s", first.name);
+	WAIT_FOR(gone.reads == 1 && also_gone.reads == 1);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(zoo_set(raw, znode(path), "news", 4, -1), ZOK);
+		WAIT_FOR(gone.reads == i + 2 && also_gone.reads == i + 2);
+	}
+	run_for(50);
+	assert_int_equal(gone.reads, 4);
+	assert_int_equal(withdraw(b, "watch", &second), 0);
+	assert_int_equal(gone.times, 0);
+
+	assert_int_equal(withdraw(a, "watch", &first), 0);
+	WAIT_FOR(gone.times && also_gone.times);
+	run_for(50);
+	assert_int_equal(gone.times, 1);
+	assert_int_equal(also_gone.times, 1);
+	assert_int_equal(gone.error | also_gone.error, 0);
+	send_watch(b, &missing, "no/such/lock", first.name);
+	WAIT_FOR(missing.times);
+	assert_int_equal(missing.error, 0);
+}
+
+static void test_amend(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct call first, seen, also_seen, own, amends[3], withdrawn = {0};
+	char path[256], text[8];
+	struct Stat stat;
+	int bytes;
+
+	place(a, &first, "amend", 1);
+	send_watch(b, &seen, "amend", first.name);
+	send_watch(b, &also_seen, "amend", first.name);
+	send_watch(a, &own, "amend", first.name);
+	WAIT_FOR(seen.reads == 1 && also_seen.reads == 1 && own.reads == 1);
+	assert_string_equal(seen.text, "host=test\n");
+	assert_string_equal(also_seen.text, "host=test\n");
+	assert_string_equal(own.text, "host=test\n");
+
+	for (int i = 1; i <= 20; i++) {
+		snprintf(text, sizeof(text), "n=%d\n", i);
+		assert_int_equal(amend(a, "amend", &first, text), 0);
+		WAIT_FOR(seen.reads == i + 1 && also_seen.reads == i + 1 && own.reads == i + 1);
+		assert_string_equal(seen.text, text);
+		assert_string_equal(also_seen.text, text);
+		assert_string_equal(own.text, text);
+	}
+
+	/* Data as others may leave it: none at all, or a NUL in it. */
+	snprintf(path, sizeof(path), "amend/%s", first.name);
+	assert_int_equal(zoo_set(raw, znode(path), NULL, -1, -1), ZOK);
+	WAIT_FOR(seen.reads == 22 && also_seen.reads == 22);
+	assert_string_equal(seen.text, "");
+	assert_int_equal(zoo_set(raw, znode(path), "ab\0cd", 5, -1), ZOK);
+	WAIT_FOR(seen.reads == 23 && also_seen.reads == 23);
+	assert_string_equal(seen.text, "ab");
+
+	/* Changes that come faster than they are read: the last one is, and no older one after it.
+	 * Answers come in the order of the calls. */
+	for (int i = 0; i < 3; i++) {
+		snprintf(text, sizeof(text), "m=%d\n", i);
+		send_amend(a, &amends[i], "amend", &first, text);
+	}
+	WAIT_FOR(amends[2].times && !strcmp(seen.text, "m=2\n") &&
+		 !strcmp(also_seen.text, "m=2\n"));
+	run_for(50);
+	assert_string_equal(seen.text, "m=2\n");
+	assert_string_equal(own.text, "m=2\n");
+	assert_true(seen.reads <= 26);
+	bytes = sizeof(text);
+	assert_int_equal(zoo_get(raw, znode(path), 0, text, &bytes, &stat), ZOK);
+	assert_int_equal(bytes, 4);
+
+	send_amend(a, &amends[0], "amend", &first, "last");
+	a->store->ops->withdraw(a->store, &withdrawn, "amend", first.name, first.sequence);
+	send_amend(a, &amends[1], "amend", &first, "late");
+	send_amend(a, &amends[2], "no/such/lock", &first, "late");
+	WAIT_FOR(amends[2].times);
+	assert_int_equal(amends[0].error | withdrawn.error | amends[1].error | amends[2].error, 0);
+	assert_true(withdrawn.order > amends[0].order);
+	assert_true(amends[1].order > withdrawn.order);
+	assert_true(amends[2].order > amends[1].order);
+	WAIT_FOR(seen.times && also_seen.times && own.times);
+	assert_int_equal(seen.error | also_seen.error | own.error, 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_watch, close_hosts),
+		cmocka_unit_test_teardown(test_amend, close_hosts),
+	};
+
+	begin_tests(argc, argv);
+	return end_tests(cmocka_run_group_tests_name("zookeeper_watch", tests, NULL, NULL));
+}
