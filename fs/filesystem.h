@@ -44,6 +44,8 @@
 #define PATH_BYTES_MAX 4095 /* of a lock's path below the mount */
 #define TEXT_BYTES_MAX 4096 /* of the text in a lock file */
 
+#define FOREVER_SECONDS (365.0 * 24 * 3600) /* of what the kernel may remember for good */
+
 struct notifier;
 struct status;
 struct viewer;

@@ -11,8 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FOREVER_SECONDS (365.0 * 24 * 3600)
-
 bool inode_is_directory(const struct inode *inode)
 {
 	return S_ISDIR(inode->mode);

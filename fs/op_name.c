@@ -21,6 +21,15 @@ static void reply_entry(fuse_req_t req, struct inode *inode)
 		inode_forget(filesystem_of(req), inode, 1); /* the caller was killed */
 }
 
+/* There is no such name, and the kernel may remember that: names come by itself only. Else a stat(2)
+ * that looks anew while another thread creates the name would drop what that put into the cache: the
+ * kernel revalidates without locking the directory (fuse_dentry_revalidate()). */
+static void reply_no_entry(fuse_req_t req)
+{
+	struct fuse_entry_param entry = {.ino = 0, .entry_timeout = FOREVER_SECONDS};
+	fuse_reply_entry(req, &entry);
+}
+
 /* Valid replies: entry, err. */
 void op_lookup(fuse_req_t req, fuse_ino_t parent_node, const char *name)
 {
@@ -39,6 +48,8 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent_node, const char *name)
 		fuse_reply_err(req, ENAMETOOLONG);
 	else if (inode != NULL && inode_is_directory(inode))
 		reply_entry(req, inode);
+	else if (inode == NULL && parent != NULL)
+		reply_no_entry(req);
 	else
 		fuse_reply_err(req, ENOENT);
 }

@@ -11,8 +11,6 @@
 
 #include "inode.h"
 
-#define FOREVER_SECONDS (365.0 * 24 * 3600)
-
 struct status *status_create(int64_t now_ms)
 {
 	struct status *status = calloc(1, sizeof(*status));
