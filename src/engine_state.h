@@ -468,7 +468,7 @@ void engine_on_proved(void *context, void *tag, int error, const char *missing, 
 
 /* engine_steer.c */
 
-/* Watches claims that have been held for a while, for what others write into their data. */
+/* Watches claims that are held, for what others write into their data. */
 void engine_oversee(struct engine *engine);
 
 /* The data of a claim that is overseen has been read. */

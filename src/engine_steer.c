@@ -3,8 +3,8 @@
  * Steering from outside: somebody asks a holder for its lock, or takes a claim away.
  *
  * What is wanted of a claim stands in its data (claim_data.h), as Curator's Revoker does it too. So
- * a claim that has been held for a heartbeat or two is watched by its own host: locks that are held
- * for moments only cost nothing. Such a watch is an extra entry in lock->watched, by the name of
+ * a claim that is held when a heartbeat is due is watched by its own host: locks that are held for
+ * moments cost nothing, as a rule. Such a watch is an extra entry in lock->watched, by the name of
  * the claim, which may end at any time.
  *
  * Loop thread only.
@@ -63,8 +63,7 @@ void engine_oversee(struct engine *engine)
 		DL_FOREACH (lock->queue, claim) {
 			if (engine->overseen >= OVERSEEN_MAX)
 				return;
-			if (claim->state == CLAIM_HELD && !claim->overseen &&
-			    claim->proof_round > 0)
+			if (claim->state == CLAIM_HELD && !claim->overseen)
 				oversee(claim);
 		}
 	}
