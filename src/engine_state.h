@@ -368,6 +368,9 @@ void engine_settle(struct engine *engine);
 /* Brings the queue in line with a list from the store. */
 void queue_merge(struct lock *lock, const struct store_entry *entries, size_t count);
 
+/* A HELD claim is in the store no longer: somebody took it away, and its owner has lost it. */
+void queue_lose(struct claim *claim);
+
 /* engine_record.c */
 
 /* Whether the process can have what the claim asks for without it: by what it holds, or a flock. */
@@ -474,8 +477,8 @@ void engine_oversee(struct engine *engine);
 /* The data of a claim that is overseen has been read. */
 void orders_read(const struct claim *orders, const char *text);
 
-/* Such a watch is over. */
-void orders_end(const struct claim *orders);
+/* Such a watch is over; error 0: because the claim is gone. */
+void orders_end(const struct claim *orders, int error);
 
 /* engine_session.c */
 

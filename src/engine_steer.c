@@ -70,12 +70,17 @@ void engine_oversee(struct engine *engine)
 	}
 }
 
-void orders_end(const struct claim *orders)
+void orders_end(const struct claim *orders, int error)
 {
 	struct claim *claim = find_own(orders->lock, orders->name);
 	orders->lock->engine->overseen--;
-	if (claim != NULL)
-		claim->overseen = false;
+	if (claim == NULL)
+		return;
+	claim->overseen = false;
+	/* Its holder is not to believe in it until a heartbeat shows that: others have it already.
+	 */
+	if (error == 0 && claim->state == CLAIM_HELD)
+		queue_lose(claim);
 }
 
 /* The open files through which the claim's owner has locked are told. */

@@ -106,6 +106,25 @@ static void test_break(void **state)
 	file_close(&rival);
 }
 
+/* Somebody who does not ask first: the holder is not to wait for its next heartbeat. */
+static void test_taken_away(void **state)
+{
+	struct world *world = *state;
+	struct file file, rival;
+
+	hold(world, &file, &world->one);
+	pass(world, 3 * BEAT_MS + 1);
+	file_open(&rival, &world->two, "a");
+	file_lock(&rival, EX, WAIT);
+	settle(world);
+	foreign_withdraw(world, "a", 0);
+	settle(world);
+	assert_int_equal(file.lost, 1);
+	assert_holds(&rival);
+	file_close(&file);
+	file_close(&rival);
+}
+
 /* All open files of a process are told; and it loses all of them. */
 static void test_records(void **state)
 {
@@ -228,6 +247,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(revoke),  TEST(revoke_by_curator), TEST(early_order),  TEST(break),
 		TEST(records), TEST(own_host),		TEST(after_a_loss), TEST(broken_connection),
+		TEST(taken_away),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
