@@ -471,6 +471,7 @@ static void deliver(struct store_zookeeper *store, struct zookeeper_message *mes
 			deliver_state(store, state);
 		break;
 	case MESSAGE_STARVED:
+		zookeeper_keeper_reset_starved(store->keeper);
 		log_error("out of memory: the ZooKeeper session is given up");
 		lose_session(store);
 		break;
