@@ -457,6 +457,7 @@ static void deliver(struct store_zookeeper *store, struct zookeeper_message *mes
 	switch (message->kind) {
 	case MESSAGE_OPERATION:
 		if (operation->generation == store->generation || operation->outside) {
+			operation->outside = false; /* it may be kept: not to be answered again */
 			operation->conclude(operation);
 			return;
 		}
