@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ioctl(2) on the file of a lock below .dlockfs/locks: asks for a claim, or takes it away. Whom a
- * claim of this host belongs to, its lock file says: who may write that may steer. On other hosts
- * only the claim's own data can tell. Root may steer all. Loop thread only.
+ * claim of this host belongs to, its lock file says: who may write that may steer. So may, on any
+ * host, the user whose claim it is by its own data. Root may steer all. Loop thread only.
  */
 #include <errno.h>
 #include <fcntl.h>
