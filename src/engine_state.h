@@ -148,8 +148,7 @@ struct proof {
 	bool sent;	      /* prove() is under way */
 	int64_t sent_ms;      /* since then */
 	uint64_t list_wanted; /* the list that comes before it is sent (again) */
-	uint64_t granted;     /* the latest grant when it was sent, */
-	uint64_t token;	      /* and the file's token for that; 0: it had none */
+	uint64_t granted;     /* the latest grant when it was sent */
 };
 
 /* What makes an owner a process with record locks on a file. Its claims are those of its record

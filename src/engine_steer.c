@@ -5,7 +5,7 @@
  * What is wanted of a claim stands in its data (claim_data.h), as Curator's Revoker does it too. So
  * a claim that has been held for a heartbeat or two is watched by its own host: locks that are held
  * for moments only cost nothing. Such a watch is an extra entry in lock->watched, by the name of
- * the claim, which may end at any time.
+ * the claim, which may end at any time. It also tells when somebody takes the claim away unasked.
  *
  * Loop thread only.
  */

@@ -21,7 +21,7 @@
 #include <zookeeper/zookeeper.h>
 
 struct zookeeper_keeper;
-struct operation; /* of store_zookeeper.c */
+struct operation; /* of zookeeper_operation.h */
 
 enum zookeeper_message_kind {
 	MESSAGE_STATE,	   /* struct zookeeper_state: a session's connection changed */
