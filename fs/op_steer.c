@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ioctl(2) on the file of a lock below .dlockfs/locks: asks for a claim, or takes it away. Whom a
- * claim of this host belongs to, its lock file says: who may write that may steer. On other hosts
- * only the claim's own data can tell. Root may steer all. Loop thread only.
+ * claim of this host belongs to, its lock file says: who may write that may steer. So may, on any
+ * host, the user whose claim it is by its own data. Root may steer all. Loop thread only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -70,6 +70,7 @@ void status_ioctl(fuse_req_t req, fuse_ino_t number, unsigned int command, const
 	const struct status_node *node = status_node_find(filesystem->status, number);
 	const struct dlockfs_steer *wanted = in;
 	struct steer_caller caller = {.uid = fuse_req_ctx(req)->uid};
+	struct claim_name name;
 	struct steering *steering;
 
 	if (node == NULL || node->kind != STATUS_LOCK ||
@@ -77,7 +78,9 @@ void status_ioctl(fuse_req_t req, fuse_ino_t number, unsigned int command, const
 		fuse_reply_err(req, ENOTTY);
 		return;
 	}
-	if (in_bytes < sizeof(*wanted) || strnlen(wanted->claim, sizeof(wanted->claim)) == 256) {
+	if (in_bytes < sizeof(*wanted) ||
+	    strnlen(wanted->claim, sizeof(wanted->claim)) == sizeof(wanted->claim) ||
+	    !claim_name_parse(wanted->claim, &name)) {
 		fuse_reply_err(req, EINVAL);
 		return;
 	}

@@ -90,8 +90,7 @@ static void remove_claim(struct steer *steer)
 	      store->ops->remove(store, &steer->change.store, steer->path, steer->claim));
 }
 
-/* A claim of another host's dlockfs is its user's; whose those of other clients are, nobody knows.
- */
+/* A claim of dlockfs is its user's; whose those of other clients are, nobody knows. */
 static bool may_steer(const struct steer *steer, const char *data)
 {
 	uint32_t uid;
@@ -106,9 +105,12 @@ static void write_order(struct steer *steer, const struct store_claim *claim)
 	char *data = strndup(claim->data, claim->data_bytes);
 	bool may = data != NULL && may_steer(steer, data);
 	char *text = may ? claim_data_add_order(data, order, steer->caller.who) : NULL;
+	int error = may ? engine_steer(steer->filesystem->engine, steer->path, steer->claim,
+				       steer->order, steer->caller.who)
+			: -EPERM;
 
-	if (data != NULL && !may)
-		finish(steer, -EPERM);
+	if (data != NULL && error != -ENOENT)
+		finish(steer, error); /* it may not, or the claim is of this host */
 	else if (text != NULL)
 		asked(steer, STEER_WRITING,
 		      store->ops->write(store, &steer->change.store, steer->path, steer->claim,

@@ -23,6 +23,19 @@ static void vanish(struct claim *claim, struct claim **gone)
 		claim_free(claim);
 }
 
+static void lose_taken_away(struct claim *claim)
+{
+	log_error("%s: claim %s was taken away, its holder has lost the lock", claim->lock->path,
+		  claim->name);
+	claim_lose(claim);
+}
+
+void queue_lose(struct claim *claim)
+{
+	queue_remove(claim);
+	lose_taken_away(claim);
+}
+
 /* Somebody took claims of ours away: wishes start over, holders have lost. */
 static void account_for_gone(struct lock *lock, struct claim *gone)
 {
@@ -41,10 +54,8 @@ static void account_for_gone(struct lock *lock, struct claim *gone)
 		}
 	}
 	DL_FOREACH_SAFE (gone, claim, next) {
-		log_error("%s: claim %s was taken away, its holder has lost the lock", lock->path,
-			  claim->name);
 		DL_DELETE(gone, claim);
-		claim_lose(claim);
+		lose_taken_away(claim);
 	}
 }
 

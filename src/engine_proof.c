@@ -2,7 +2,7 @@
  *
  * Proofs: transactions of the store that show that our claims stand. An open file asks for one to
  * know whether it still holds its lock, and for its token; the heartbeat brings some of all claims
- * along, in turn, because somebody may take one away by hand, and nobody would tell.
+ * along, in turn, because somebody may take one away by hand, and not all are watched.
  *
  * A token is the stamp of a change of the holder's own claim that is made after the grant. An
  * earlier holder's was made before its claim was taken away, so it is smaller, however claims are
@@ -112,8 +112,7 @@ static void send(struct proof *proof)
 	if (engine->session != STORE_CONNECTED)
 		return;
 	proof->granted = latest_grant(proof->file);
-	proof->token = proof->file->token_grant >= proof->granted ? proof->file->token : 0;
-	if (proof->wants_token && proof->token == 0) {
+	if (proof->wants_token && proof->file->token_grant < proof->granted) {
 		text = claim_format_data(claim);
 		if (text == NULL) {
 			answer(proof, -ENOMEM, 0);
@@ -158,14 +157,11 @@ static void tell_token(struct proof *proof, int64_t stamp)
 {
 	struct owner *file = proof->file;
 
-	if (file->token_grant >= proof->granted) {
-		proof->token = file->token;
-	} else if (proof->token == 0) {
-		proof->token = (uint64_t)stamp;
+	if (file->token_grant < proof->granted) {
 		file->token_grant = proof->granted;
-		file->token = proof->token;
+		file->token = (uint64_t)stamp;
 	}
-	answer(proof, 0, proof->token);
+	answer(proof, 0, file->token);
 }
 
 static void proved(struct proof *proof, int error, int64_t stamp)
@@ -194,16 +190,15 @@ void engine_on_proved(void *context, void *tag, int error, const char *missing, 
 
 	if (proof == NULL) {
 		engine_beaten(engine, error, missing);
-	} else {
-		struct lock *lock = proof->lock;
-		if (error == 0 || error == -ENOENT || error == -EACCES)
-			engine_proved_alive(engine, proof->sent_ms);
-		proved(proof, error, stamp);
 		engine_settle(engine);
-		lock_free_if_unused(lock);
 		return;
 	}
+	struct lock *lock = proof->lock;
+	if (error == 0 || error == -ENOENT || error == -EACCES)
+		engine_proved_alive(engine, proof->sent_ms);
+	proved(proof, error, stamp);
 	engine_settle(engine);
+	lock_free_if_unused(lock);
 }
 
 void proofs_resume(struct lock *lock)

@@ -148,8 +148,7 @@ struct proof {
 	bool sent;	      /* prove() is under way */
 	int64_t sent_ms;      /* since then */
 	uint64_t list_wanted; /* the list that comes before it is sent (again) */
-	uint64_t granted;     /* the latest grant when it was sent, */
-	uint64_t token;	      /* and the file's token for that; 0: it had none */
+	uint64_t granted;     /* the latest grant when it was sent */
 };
 
 /* What makes an owner a process with record locks on a file. Its claims are those of its record
@@ -240,7 +239,7 @@ struct engine {
 	uint32_t searches;    /* for cycles, so far */
 	uint32_t proof_round; /* of heartbeats: each brings along claims that had no turn in it */
 	uint64_t grants;      /* so far */
-	size_t overseen;      /* claims */
+	size_t overseen;      /* bytes of the paths of claims that are */
 	uint64_t connections; /* to the store, so far */
 	uint64_t sessions_lost;
 };
@@ -368,6 +367,9 @@ void engine_settle(struct engine *engine);
 /* Brings the queue in line with a list from the store. */
 void queue_merge(struct lock *lock, const struct store_entry *entries, size_t count);
 
+/* A HELD claim is in the store no longer: somebody took it away, and its owner has lost it. */
+void queue_lose(struct claim *claim);
+
 /* engine_record.c */
 
 /* Whether the process can have what the claim asks for without it: by what it holds, or a flock. */
@@ -474,8 +476,8 @@ void engine_oversee(struct engine *engine);
 /* The data of a claim that is overseen has been read. */
 void orders_read(const struct claim *orders, const char *text);
 
-/* Such a watch is over. */
-void orders_end(const struct claim *orders);
+/* Such a watch is over; error 0: because the claim is gone. */
+void orders_end(const struct claim *orders, int error);
 
 /* engine_session.c */
 

@@ -5,7 +5,7 @@
  * What is wanted of a claim stands in its data (claim_data.h), as Curator's Revoker does it too. So
  * a claim that is held when a heartbeat is due is watched by its own host: locks that are held for
  * moments cost nothing, as a rule. Such a watch is an extra entry in lock->watched, by the name of
- * the claim, which may end at any time.
+ * the claim, which may end at any time. It also tells when somebody takes the claim away unasked.
  *
  * Loop thread only.
  */
@@ -18,8 +18,14 @@
 #include "log.h"
 
 /* A reconnecting client sends the paths of all its watches in one packet, which must stay below
- * 1 MB: not too many of them are for this. */
-enum { OVERSEEN_MAX = 2000 };
+ * 1 MB: so much of it is for this. */
+enum { OVERSEEN_BYTES_MAX = 400000 };
+
+/* How long the path of the claim may be in the store, which may have to encode each byte. */
+static size_t watched_bytes(const struct lock *lock, const char *name)
+{
+	return 3 * strlen(lock->path) + strlen(name);
+}
 
 static struct claim *find_own(const struct lock *lock, const char *name)
 {
@@ -49,7 +55,7 @@ static void oversee(struct claim *claim)
 	orders->orders = true;
 	orders->sent = true;
 	claim->overseen = true;
-	engine->overseen++;
+	engine->overseen += watched_bytes(lock, claim->name);
 	DL_APPEND(lock->watched, orders);
 	engine->store->ops->watch(engine->store, orders, lock->path, orders->name);
 }
@@ -61,7 +67,7 @@ void engine_oversee(struct engine *engine)
 		if (lock->own_in_queue == 0)
 			continue;
 		DL_FOREACH (lock->queue, claim) {
-			if (engine->overseen >= OVERSEEN_MAX)
+			if (engine->overseen >= OVERSEEN_BYTES_MAX)
 				return;
 			if (claim->state == CLAIM_HELD && !claim->overseen)
 				oversee(claim);
@@ -69,12 +75,17 @@ void engine_oversee(struct engine *engine)
 	}
 }
 
-void orders_end(const struct claim *orders)
+void orders_end(const struct claim *orders, int error)
 {
 	struct claim *claim = find_own(orders->lock, orders->name);
-	orders->lock->engine->overseen--;
-	if (claim != NULL)
-		claim->overseen = false;
+	orders->lock->engine->overseen -= watched_bytes(orders->lock, orders->name);
+	if (claim == NULL)
+		return;
+	claim->overseen = false;
+	/* Its holder is not to believe in it until a heartbeat shows that: others have it already.
+	 */
+	if (error == 0 && claim->state == CLAIM_HELD)
+		queue_lose(claim);
 }
 
 /* The open files through which the claim's owner has locked are told. */

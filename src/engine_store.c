@@ -368,7 +368,7 @@ static void on_watched(void *context, void *tag, int error)
 
 	claim->sent = claim->read = false;
 	if (claim->orders)
-		orders_end(claim);
+		orders_end(claim, error);
 	if (is_in(lock->watched, claim)) {
 		DL_DELETE(lock->watched, claim);
 		claim_free(claim);

@@ -457,6 +457,7 @@ static void deliver(struct store_zookeeper *store, struct zookeeper_message *mes
 	switch (message->kind) {
 	case MESSAGE_OPERATION:
 		if (operation->generation == store->generation || operation->outside) {
+			operation->outside = false; /* it may be kept: not to be answered again */
 			operation->conclude(operation);
 			return;
 		}
@@ -471,6 +472,7 @@ static void deliver(struct store_zookeeper *store, struct zookeeper_message *mes
 			deliver_state(store, state);
 		break;
 	case MESSAGE_STARVED:
+		zookeeper_keeper_reset_starved(store->keeper);
 		log_error("out of memory: the ZooKeeper session is given up");
 		lose_session(store);
 		break;

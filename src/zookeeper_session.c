@@ -40,7 +40,7 @@ struct zookeeper_keeper {
 
 	struct zookeeper_message *messages;
 	struct zookeeper_message starved;
-	bool starved_posted;
+	bool starved_posted; /* and perhaps taken: it is in a list */
 
 	struct zookeeper_session *newest; /* being made or in use */
 	struct zookeeper_session *over;	  /* to be closed */
@@ -108,9 +108,15 @@ struct zookeeper_message *zookeeper_keeper_take(struct zookeeper_keeper *keeper)
 	eventfd_read(keeper->descriptor, &count);
 	messages = keeper->messages;
 	keeper->messages = NULL;
-	keeper->starved_posted = false;
 	pthread_mutex_unlock(&keeper->mutex);
 	return messages;
+}
+
+void zookeeper_keeper_reset_starved(struct zookeeper_keeper *keeper)
+{
+	pthread_mutex_lock(&keeper->mutex);
+	keeper->starved_posted = false;
+	pthread_mutex_unlock(&keeper->mutex);
 }
 
 int zookeeper_keeper_descriptor(const struct zookeeper_keeper *keeper)

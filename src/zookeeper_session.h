@@ -21,7 +21,7 @@
 #include <zookeeper/zookeeper.h>
 
 struct zookeeper_keeper;
-struct operation; /* of store_zookeeper.c */
+struct operation; /* of zookeeper_operation.h */
 
 enum zookeeper_message_kind {
 	MESSAGE_STATE,	   /* struct zookeeper_state: a session's connection changed */
@@ -73,6 +73,10 @@ void zookeeper_keeper_post(struct zookeeper_keeper *keeper, struct zookeeper_mes
 
 /* Posts MESSAGE_STARVED, unless one is waiting already. As zookeeper_keeper_post(). */
 void zookeeper_keeper_starve(struct zookeeper_keeper *keeper);
+
+/* MESSAGE_STARVED has been taken, and is in no list any more. Before it is acted on, so that what
+ * is starved from then on is told again. */
+void zookeeper_keeper_reset_starved(struct zookeeper_keeper *keeper);
 
 /* Takes all messages, in the order in which they were posted: a list for utlist.h's DL macros. */
 struct zookeeper_message *zookeeper_keeper_take(struct zookeeper_keeper *keeper);

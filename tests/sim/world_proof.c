@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Questions of simulated users whether what they have locked is still held, the tokens that they
- * are told, and claims that somebody takes away by hand, which only such questions and heartbeats
- * bring to light. Single-threaded.
+ * are told, and claims that somebody takes away by hand, which only such questions, heartbeats, and
+ * watches bring to light. Single-threaded.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Somebody deletes claims in ZooKeeper by hand: who held by them is fenced with the next heartbeat, who waited by them is queued
-# again by itself, and no other lock of that host is lost.
+# Somebody deletes claims in ZooKeeper by hand: who held by them is fenced, with the next heartbeat at the latest, who waited by
+# them is queued again by itself, and no other lock of that host is lost.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 # shellcheck source=lease.sh

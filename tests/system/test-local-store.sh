@@ -44,3 +44,14 @@ for kind in flock open; do
     expect_equal "counter with $kind" 4000 "$(<"$dir/counter")"
 done
 "$python" "$tests/system/names.py" "$dir/A" "$dir/A"
+
+# A user's own lock in a file that is somebody else's: there is no other daemon that could read the order.
+if [ "$(id -u)" = 0 ]; then
+    call keeper "$dir/A/root" open mode=644 hold
+    expect keeper "open ok"
+    start holder setpriv --reuid=1234 --clear-groups "$python" -u "$tests/system/calls.py" "$dir/A/root" catch=SIGUSR1 open-ro ex watch hold
+    expect holder "ex ok"
+    expect_equal "its user, who may not write the file" ok \
+        "$(setpriv --reuid=1234 --clear-groups "$python" "$tests/system/steer.py" break "$dir/A" root 1)"
+    wait_until 1 grep -q '^watch ERR' "$dir/holder.out"
+fi

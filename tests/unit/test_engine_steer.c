@@ -106,6 +106,55 @@ static void test_break(void **state)
 	file_close(&rival);
 }
 
+/* Somebody who does not ask first: the holder is not to wait for its next heartbeat. */
+static void test_taken_away(void **state)
+{
+	struct world *world = *state;
+	struct file file, rival;
+
+	hold(world, &file, &world->one);
+	pass(world, 3 * BEAT_MS + 1);
+	file_open(&rival, &world->two, "a");
+	file_lock(&rival, EX, WAIT);
+	settle(world);
+	foreign_withdraw(world, "a", 0);
+	settle(world);
+	assert_int_equal(file.lost, 1);
+	assert_holds(&rival);
+	file_close(&file);
+	file_close(&rival);
+}
+
+/* A client cannot send the watches of ever so many long paths again when it reconnects. */
+static void test_long_paths(void **state)
+{
+	enum { FILES = 200, PATH_BYTES = 4000 };
+	struct world *world = *state;
+	struct file *files = calloc(FILES, sizeof(*files));
+	char path[PATH_BYTES + 1];
+	size_t revoked = 0;
+
+	memset(path, 'a', PATH_BYTES);
+	path[PATH_BYTES] = '\0';
+	for (int i = 0; i < FILES; i++) {
+		snprintf(path, 7, "%06d", i);
+		path[6] = '/';
+		file_open(&files[i], &world->one, path);
+		file_lock(&files[i], EX, WAIT);
+	}
+	pass(world, 10 * BEAT_MS);
+	for (int i = 0; i < FILES; i++) {
+		snprintf(path, 7, "%06d", i);
+		path[6] = '/';
+		foreign_write(world, path, 0, DATA "revoke=root@web1\n");
+		settle(world);
+		revoked += (size_t)files[i].revoked;
+		file_close(&files[i]);
+	}
+	assert_in_range(revoked, 1, 500000 / PATH_BYTES);
+	free(files);
+}
+
 /* All open files of a process are told; and it loses all of them. */
 static void test_records(void **state)
 {
@@ -226,8 +275,10 @@ static void test_broken_connection(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(revoke),  TEST(revoke_by_curator), TEST(early_order),  TEST(break),
-		TEST(records), TEST(own_host),		TEST(after_a_loss), TEST(broken_connection),
+		TEST(revoke),	    TEST(revoke_by_curator), TEST(early_order),
+		TEST(break),	    TEST(records),	     TEST(own_host),
+		TEST(after_a_loss), TEST(broken_connection), TEST(taken_away),
+		TEST(long_paths),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
