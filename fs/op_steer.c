@@ -80,7 +80,7 @@ void status_ioctl(fuse_req_t req, fuse_ino_t number, unsigned int command, const
 	}
 	if (in_bytes < sizeof(*wanted) ||
 	    strnlen(wanted->claim, sizeof(wanted->claim)) == sizeof(wanted->claim) ||
-	    !claim_name_parse(wanted->claim, &name)) {
+	    strchr(wanted->claim, '/') != NULL || !claim_name_parse(wanted->claim, &name)) {
 		fuse_reply_err(req, EINVAL);
 		return;
 	}
