@@ -42,6 +42,22 @@ for host in A B; do
     done
 done
 
+# What is released by closing another descriptor is not asked for any more.
+"$python" - "$dir/A/job" "$python" "$tests/system/steer.py" revoke "$dir/A" job 1 >"$dir/polled" <<'END'
+import fcntl, os, select, signal, subprocess, sys
+signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+fcntl.lockf(lock, fcntl.LOCK_EX, 10)
+subprocess.run(sys.argv[2:], check=True, stdout=subprocess.DEVNULL)
+poll = select.poll()
+poll.register(lock, select.POLLPRI)
+print(len(poll.poll(0)))
+os.close(os.open(sys.argv[1], os.O_RDWR))
+print(len(poll.poll(0)))
+END
+expect_equal "POLLPRI before and after the release" "1 0" "$(paste -sd ' ' "$dir/polled")"
+wait_claims job 0
+
 # Each takes it away.
 for host in A B; do
     call holder "$dir/A/job" open ex watch fsync write=more hold
