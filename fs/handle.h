@@ -48,7 +48,7 @@ void handle_fence(struct handle *handle);
 /* Somebody asks for what the handle holds: whoever polls it is told. */
 void handle_revoke(struct handle *handle);
 
-/* It holds something new, or nothing any more. */
+/* It holds something new. */
 void handle_unrevoke(struct handle *handle);
 
 /* The handle that the kernel means; NULL if there is none. */

@@ -189,8 +189,9 @@ void op_poll(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info,
 			fuse_pollhandle_destroy(handle->poll);
 		handle->poll = poll;
 	}
-	fuse_reply_poll(req, POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM |
-				     (handle != NULL && handle->revoked ? POLLPRI : 0));
+	/* What it held may have been released in the name of another open file. */
+	bool revoked = handle != NULL && handle->revoked && engine_file_holds(handle->owner);
+	fuse_reply_poll(req, POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM | (revoked ? POLLPRI : 0));
 }
 
 /* Valid replies: statfs, err. */

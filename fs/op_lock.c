@@ -103,10 +103,8 @@ void op_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, int 
 		fuse_reply_err(req, EINVAL);
 	}
 	/* Released, or given up for another mode that is not granted yet. */
-	if (handle->owner != NULL && !engine_owner_holds(handle->owner)) {
-		handle_unrevoke(handle);
+	if (handle->owner != NULL && !engine_owner_holds(handle->owner))
 		holder_leave_file(handle);
-	}
 }
 
 /* Record locks */
@@ -170,10 +168,8 @@ static void unlock_range(fuse_req_t req, struct handle *handle, uint64_t process
 		error = handle_own(handle);
 	if (error == 0 && handle->owner != NULL)
 		error = engine_unlock_range(handle->owner, process, span);
-	if (handle->owner != NULL && engine_ranges(handle->owner, process) == NULL) {
-		handle_unrevoke(handle);
+	if (handle->owner != NULL && engine_ranges(handle->owner, process) == NULL)
 		holder_leave_ranges(handle, process);
-	}
 	fuse_reply_err(req, error == -ENOMEM ? ENOLCK : -error);
 }
 

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ioctl(2) on the file of a lock below .dlockfs/locks: asks for a claim, or takes it away. Whom a
- * claim of this host belongs to, its lock file says: who may write that may steer. So may, on any
- * host, the user whose claim it is by its own data. Root may steer all. Loop thread only.
+ * ioctl(2) on the file of a lock below .dlockfs/locks: asks for a claim, or takes it away. Loop
+ * thread only.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dlockfs.h"
-#include "inode.h"
 #include "status.h"
 #include "steer.h"
 
@@ -42,26 +39,6 @@ static void on_interrupt(fuse_req_t req, void *data)
 	on_done(steering, -EINTR);
 }
 
-/* The lock file of that path, if it is in use on this host; else NULL. */
-static const struct inode *find_lock_file(const struct filesystem *filesystem, const char *path)
-{
-	struct inode *inode = filesystem->root;
-	char *copy = strdup(path);
-	char *rest = copy, *name;
-
-	while (inode != NULL && (name = strsep(&rest, "/")) != NULL)
-		inode = inode_is_directory(inode) ? inode_child(inode, name) : NULL;
-	free(copy);
-	return copy != NULL && inode != NULL && !inode_is_directory(inode) ? inode : NULL;
-}
-
-static bool may_write_lock_file(fuse_req_t req, const char *path)
-{
-	const struct inode *inode = find_lock_file(filesystem_of(req), path);
-	return fuse_req_ctx(req)->uid == 0 ||
-	       (inode != NULL && inode_may_open(req, inode, O_WRONLY) == 0);
-}
-
 /* Valid replies: ioctl, err. */
 void status_ioctl(fuse_req_t req, fuse_ino_t number, unsigned int command, const void *in,
 		  size_t in_bytes)
@@ -86,7 +63,6 @@ void status_ioctl(fuse_req_t req, fuse_ino_t number, unsigned int command, const
 	}
 	snprintf(caller.who, sizeof(caller.who), "uid=%u,pid=%d,host=%.64s", caller.uid,
 		 (int)fuse_req_ctx(req)->pid, filesystem->host);
-	caller.may_here = may_write_lock_file(req, node->lock);
 	steering = calloc(1, sizeof(*steering));
 	if (steering == NULL) {
 		fuse_reply_err(req, ENOMEM);

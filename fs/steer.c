@@ -90,7 +90,8 @@ static void remove_claim(struct steer *steer)
 	      store->ops->remove(store, &steer->change.store, steer->path, steer->claim));
 }
 
-/* A claim of dlockfs is its user's; whose those of other clients are, nobody knows. */
+/* A claim of dlockfs is its user's; whose those of other clients are, nobody knows. Its lock file
+ * says nothing: it may be another user's, who made it first, or anew after an unlink. */
 static bool may_steer(const struct steer *steer, const char *data)
 {
 	uint32_t uid;
@@ -105,12 +106,9 @@ static void write_order(struct steer *steer, const struct store_claim *claim)
 	char *data = strndup(claim->data, claim->data_bytes);
 	bool may = data != NULL && may_steer(steer, data);
 	char *text = may ? claim_data_add_order(data, order, steer->caller.who) : NULL;
-	int error = may ? engine_steer(steer->filesystem->engine, steer->path, steer->claim,
-				       steer->order, steer->caller.who)
-			: -EPERM;
 
-	if (data != NULL && error != -ENOENT)
-		finish(steer, error); /* it may not, or the claim is of this host */
+	if (data != NULL && !may)
+		finish(steer, -EPERM);
 	else if (text != NULL)
 		asked(steer, STEER_WRITING,
 		      store->ops->write(store, &steer->change.store, steer->path, steer->claim,
@@ -201,13 +199,13 @@ int steer_start(struct filesystem *filesystem, const char *path, const char *cla
 		return -ENOMEM;
 	}
 	*ret = steer;
-	int error = -ENOENT;
-	if (caller->may_here)
-		error = engine_steer(filesystem->engine, path, claim, order, caller->who);
-	if (error == -ENOENT)
+	const char *text = engine_claim_text(filesystem->engine, path, claim);
+	if (text == NULL)
 		look(steer);
+	else if (!may_steer(steer, text))
+		finish(steer, -EPERM);
 	else
-		finish(steer, error);
+		finish(steer, engine_steer(filesystem->engine, path, claim, order, caller->who));
 	return 0;
 }
 

@@ -21,8 +21,7 @@
 struct steer; /* a wish on its way */
 
 struct steer_caller {
-	uid_t uid;			/* 0 may all; others, claims that are theirs, */
-	bool may_here;			/* and all those of this host if this is set */
+	uid_t uid;			/* 0 may all; others, what claims say is theirs */
 	char who[CLAIM_DATA_WHO_BYTES]; /* for logs: printable ASCII without spaces */
 };
 

@@ -199,6 +199,10 @@ int engine_prove(struct owner *file, bool token, void *cookie, struct proof **re
 /* Takes the question back: no answer follows. */
 void engine_cancel_proof(struct proof *proof);
 
+/* What the caller who asked for a claim of this host said of itself; NULL: no such claim that is
+ * held, or waits. Valid until the engine is called again. */
+const char *engine_claim_text(const struct engine *engine, const char *path, const char *name);
+
 /* Carries out what is wanted of a claim of this host, and logs who wants it. Returns 0; -ENOENT no
  * claim of this host that is held, or waits, has that name; -EINVAL it cannot be revoked, because
  * it waits. */
@@ -211,6 +215,9 @@ int engine_unlock(struct owner *owner);
 
 /* Whether the owner holds the lock by flock or open. */
 bool engine_owner_holds(const struct owner *owner);
+
+/* Whether anything is held through the open file, in whatever way. O(queue). */
+bool engine_file_holds(const struct owner *file);
 
 /* What the process holds in the file by record locks; NULL if that is nothing. */
 const struct range_set *engine_ranges(const struct owner *file, uint64_t process);

@@ -98,6 +98,11 @@ static const struct claim *first_held(const struct owner *file)
 	return NULL;
 }
 
+bool engine_file_holds(const struct owner *file)
+{
+	return first_held(file) != NULL;
+}
+
 static void send(struct proof *proof)
 {
 	struct engine *engine = proof->lock->engine;

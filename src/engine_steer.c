@@ -149,6 +149,16 @@ void orders_read(const struct claim *orders, const char *text)
 		claim_amend(claim);
 }
 
+const char *engine_claim_text(const struct engine *engine, const char *path, const char *name)
+{
+	const struct lock *lock;
+	const struct claim *claim;
+
+	HASH_FIND(hh, engine->locks, path, strlen(path), lock);
+	claim = lock != NULL ? find_own(lock, name) : NULL;
+	return claim != NULL ? claim->text : NULL;
+}
+
 int engine_steer(struct engine *engine, const char *path, const char *name, enum engine_order order,
 		 const char *who)
 {

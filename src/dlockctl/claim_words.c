@@ -140,8 +140,9 @@ json_t *queue_json(const struct queue *queue)
 
 int print_json(json_t *object)
 {
-	bool written = json_dumpf(object, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF &&
-		       fflush(stdout) == 0;
+	/* ASCII only: others choose what is in it, and some of Unicode steers terminals. */
+	bool written = json_dumpf(object, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII) == 0 &&
+		       putchar('\n') != EOF && fflush(stdout) == 0;
 	json_decref(object);
 	return written ? 0
 		       : fail(EX_IOERR, "standard output: cannot be written; see where it goes");

@@ -254,6 +254,7 @@ static int prepare(struct state *state)
 		return -errno;
 	sigaddset(&set, SIGTTOU);
 	sigprocmask(SIG_BLOCK, &set, &state->mask);
+	signal(SIGCHLD, SIG_DFL); /* if it was ignored, nobody would tell of the command's end */
 	state->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (state->epoll < 0)
 		return -errno;

@@ -41,6 +41,10 @@ same 143 NAME sh -c 'kill -TERM $$'
 same 137 NAME sh -c 'kill -KILL $$'
 same 69 NAME /nonexistent 2>"$dir/err"
 same 69 NAME "$dir" 2>"$dir/err"
+expect_status 7 timeout --signal=KILL 20 "$python" -c '
+import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.execv(sys.argv[1], sys.argv[1:])' "$dlockctl" --mount "$dir/A" run job sh -c 'exit 7'
 same 64 -w x NAME true 2>"$dir/err"
 expect_status 64 on_a run -w -1 job true 2>"$dir/err"
 same 64 -E 300 NAME true 2>"$dir/err"

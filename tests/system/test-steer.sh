@@ -42,6 +42,22 @@ for host in A B; do
     done
 done
 
+# What is released by closing another descriptor is not asked for any more.
+"$python" - "$dir/A/job" "$python" "$tests/system/steer.py" revoke "$dir/A" job 1 >"$dir/polled" <<'END'
+import fcntl, os, select, signal, subprocess, sys
+signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+lock = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+fcntl.lockf(lock, fcntl.LOCK_EX, 10)
+subprocess.run(sys.argv[2:], check=True, stdout=subprocess.DEVNULL)
+poll = select.poll()
+poll.register(lock, select.POLLPRI)
+print(len(poll.poll(0)))
+os.close(os.open(sys.argv[1], os.O_RDWR))
+print(len(poll.poll(0)))
+END
+expect_equal "POLLPRI before and after the release" "1 0" "$(paste -sd ' ' "$dir/polled")"
+wait_claims job 0
+
 # Each takes it away.
 for host in A B; do
     call holder "$dir/A/job" open ex watch fsync write=more hold
@@ -105,7 +121,7 @@ wait_until "$deadline" restored
 release waiter
 wait_claims job 0
 
-# Who may: root; who may write the lock file, on the host where it is in use; on another host, the user whose claim it is.
+# Who may: root, and the user whose claim it is. The lock file says nothing: anybody can make it, also anew.
 as_user() {
     setpriv --reuid="$1" --clear-groups timeout 20 "$python" "$tests/system/steer.py" "${@:2}"
 }
@@ -118,7 +134,10 @@ start toucher setpriv --reuid=4321 --clear-groups "$python" -u "$tests/system/ca
 expect toucher "open ok"
 expect_equal "a stranger who has made the file on another host" EPERM "$(as_user 4321 revoke "$dir/B" users 1)"
 expect_equal "its user on another host" ok "$(as_user 1234 revoke "$dir/B" users 1)"
-chmod 666 "$dir/A/users"
-expect_equal "who may write the file" ok "$(as_user 4321 break "$dir/A" users 1)"
-release holder toucher
+rm "$dir/A/users"
+start remaker setpriv --reuid=4321 --clear-groups "$python" -u "$tests/system/calls.py" "$dir/A/users" open hold
+expect remaker "open ok"
+expect_equal "a stranger who has made the file anew" EPERM "$(as_user 4321 break "$dir/A" users 1)"
+expect_equal "its user on this host" ok "$(as_user 1234 break "$dir/A" users 1)"
+release holder toucher remaker
 wait_claims users 0
