@@ -139,13 +139,10 @@ static struct recipient *note_recipient(struct handle *handle, pid_t pid)
 		if (recipient == NULL)
 			recipient = create_recipient(holders, pid);
 		if (recipient == NULL)
-			log_error("%s: process %d will get no SIG%s if it loses the lock: %m", path,
-				  (int)pid, name);
+			log_error("%s: process %d will get no SIG%s: %m", path, (int)pid, name);
 	} else if (!handle->holder_unseen) {
 		handle->holder_unseen = true;
-		log_warning("%s: a process of another pid namespace will get no SIG%s if it loses "
-			    "the lock",
-			    path, name);
+		log_warning("%s: a process of another pid namespace will get no SIG%s", path, name);
 	}
 	return recipient;
 }
@@ -156,8 +153,8 @@ static struct holder *create(struct handle *handle, struct recipient *recipient)
 	struct holder *holder = calloc(1, sizeof(*holder));
 
 	if (holder == NULL) {
-		log_error("%s: process %d will get no SIG%s if it loses the lock: %m",
-			  handle->inode->path, (int)recipient->pid, signal_name(holders));
+		log_error("%s: process %d will get no SIG%s: %m", handle->inode->path,
+			  (int)recipient->pid, signal_name(holders));
 		free_if_unused(holders, recipient);
 		return NULL;
 	}

@@ -159,6 +159,11 @@ static int add_claim(struct queues *queues, const bool *open, struct piece line)
 	return 0;
 }
 
+static bool starts_with(struct piece line, const char *word)
+{
+	return line.bytes >= strlen(word) && memcmp(line.text, word, strlen(word)) == 0;
+}
+
 static int add_queue(struct queues *queues, bool *open, struct piece line)
 {
 	struct piece word, key, name = {0};
@@ -181,12 +186,9 @@ static int add_queue(struct queues *queues, bool *open, struct piece line)
 	}
 	queues->list[queues->count++] = queue;
 	*open = true;
+	while (piece_next(&line, ' ', &word))
+		queues->unreadable += starts_with(word, "error=");
 	return 0;
-}
-
-static bool starts_with(struct piece line, const char *word)
-{
-	return line.bytes >= strlen(word) && memcmp(line.text, word, strlen(word)) == 0;
 }
 
 int queues_parse(const char *text, size_t bytes, struct queues *queues)

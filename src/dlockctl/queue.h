@@ -40,6 +40,7 @@ struct queues {
 	struct queue *list;
 	size_t count;
 	size_t bad_lines;
+	size_t unreadable; /* locks that could not be looked at */
 };
 
 /* Reads text of any content. Returns 0 or -ENOMEM; then *queues is as queues_finish() leaves it. */

@@ -185,4 +185,9 @@ void warn_of_bad_lines(const struct queues *queues)
 		     "%zu lines of the mount make no sense and were left out; expected the same "
 		     "version of dlockfs",
 		     queues->bad_lines);
+	if (queues->unreadable > 0)
+		fail(0,
+		     "%zu locks cannot be looked at, by the rights that the servers give or for "
+		     "another reason; the message of dlockfs says which",
+		     queues->unreadable);
 }

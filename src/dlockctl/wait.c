@@ -19,7 +19,8 @@ struct wait {
 
 static bool is_free(const struct queues *queues)
 {
-	return queues->count == 0 || queues->list[0].count == 0;
+	bool known = queues->bad_lines == 0 && queues->unreadable == 0;
+	return known && (queues->count == 0 || queues->list[0].count == 0);
 }
 
 /* One look. Returns 0, -1 to look again, or a status whose error has been told. That the store does

@@ -273,7 +273,7 @@ done
 prlimit --pid "$(pid C)" --nofile="$first_free:"
 call full "$dir/C/full" catch=SIGUSR1 open ex "$ready" fsync hold
 expect full "fsync ok"
-logged C "full: process $(pid full) will get no SIGUSR1 if it loses the lock: Too many open files" ||
+logged C "full: process $(pid full) will get no SIGUSR1: Too many open files" ||
     fail "not told: $(tail -n 1 "$dir/C.log")"
 wait_claims full 1
 take_away full 1
@@ -314,7 +314,7 @@ wait_claims unseen 1
 take_away unseen 1
 wait_until "$deadline" grep -q 'unseen: claim .* its holder has lost the lock' "$dir/E-daemon.out"
 alive unseen || fail "it has ended"
-expect_equal "warnings" "unseen: a process of another pid namespace will get no SIGTERM if it loses the lock" \
+expect_equal "warnings" "unseen: a process of another pid namespace will get no SIGTERM" \
     "$(sed -n 's/.*\(unseen: a process.*\)/\1/p' "$dir/E-daemon.out")"
 release unseen
 
