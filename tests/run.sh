@@ -48,11 +48,12 @@ for argument; do
     esac
 done
 
-# System tests that a sanitized run leaves out: those that run nothing of the build, and those that take their time for
-# what the servers and clocks do, with faults that chaos and record-faults inject as well.
+# System tests that a sanitized run leaves out: those that run nothing of the build, those that take their time for what
+# the servers and clocks do, with faults that chaos and record-faults inject as well, and those whose code others run too.
 plain_only="shellcheck mutants lease-cut lease-follower lease-leader lease-quorum lease-stopped lease-heartbeat disk-stall
     rolling-restart wall-clock other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped idle-cost
-    daemon-killed quickstart metrics"
+    daemon-killed quickstart metrics record-hosts record-programs local-store foreign-claims idle-names fifo-hosts
+    flock-n-sequence flock-languages foreign-mount counter-flock counter-open stat-race dlockctl-mount dlockctl-doctor"
 plain_only=${plain_only//$'\n'/ }
 
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
