@@ -98,6 +98,11 @@ def on_alarm(_number, _frame):
     signals += 1
 
 
+def say(line):
+    """In one write(2): a child may say something at the same time."""
+    os.write(1, f"{line}\n".encode(errors="surrogateescape"))
+
+
 def on_caught(number, _frame):
     now = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1_000_000
     os.write(1, f"caught {signal.Signals(number).name} {os.getpid()} {now}\n".encode())
@@ -236,7 +241,7 @@ def run(steps, prefix=""):
             result = step_result(step)
         except OSError as error:
             result = NAMES[error.errno]
-        print(prefix + name, result, flush=True)
+        say(f"{prefix}{name} {result}")
 
 
 run(sys.argv[2:])

@@ -50,23 +50,24 @@ ctl --color=always ls | grep -q $'\033\\[32mheld'
 expect_status 64 ctl --color=red ls 2>"$dir/err"
 grep -q 'expected auto, always or never' "$dir/err"
 
-# On a terminal of 80 columns, no line is wrapped.
+# On a terminal of 80 columns, no line is wrapped. What a command line shows of itself is not what it writes: e''nd.
 start_terminal
 type_line "clear; ${dlockctl@Q} --mount ${dir@Q}/static show cron/backup | cat; ${dlockctl@Q} --mount ${dir@Q}/static ls >/dev/null"
 expect_screen '^  4  waiting'
-type_line "clear; cd ${dlockctl%/*}; M=$dir/static; clear; ./dlockctl --mount \$M show cron/backup; ./dlockctl --mount \$M ls; echo end"
-expect_screen '^end'
+type_line "clear; cd ${dlockctl%/*}; M=$dir/static; clear; ./dlockctl --mount \$M show cron/backup; ./dlockctl --mount \$M ls; echo e''nd-1"
+expect_screen '^end-1'
 screen >"$dir/screen"
 expect_equal "lines of show" 5 "$(grep -cE '^ *(POS|[1-4]) ' "$dir/screen")"
 grep -qE '^  2  waiting  exclusive  record  .*~  4194303 ' "$dir/screen" || fail "not cut: $(<"$dir/screen")"
 expect_equal "lines of ls" 4 "$(sed -n '/^NAME/,/^end/{/^end/!p}' "$dir/screen" | wc -l)"
 terminal capture-pane -p -e | grep -q $'\033\\[32m *held' || fail "no colours on a terminal"
-type_line "clear; NO_COLOR=1 ./dlockctl --mount \$M ls; echo end"
-expect_screen '^end'
+type_line "clear; NO_COLOR=1 ./dlockctl --mount \$M ls; echo e''nd-2"
+expect_screen '^end-2'
 if terminal capture-pane -p -e | grep $'\033\\[32m'; then
     fail "NO_COLOR is not respected"
 fi
-type_line "clear; ./dlockctl --mount \$M --wide show cron/backup; echo end"
+type_line "clear; ./dlockctl --mount \$M --wide show cron/backup; echo e''nd-3"
+expect_screen '^end-3'
 expect_screen 'a-very-long-name-of-a-host.example.org'
 
 # JSON.
