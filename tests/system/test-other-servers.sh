@@ -9,29 +9,35 @@
 start_ensemble 3
 leader=$(zookeeper_leader 3)
 zookeeper_name=$leader
-followers=()
-for name in zk1 zk2 zk3; do
-    [ "$name" = "$leader" ] || followers+=("$name")
+# server_of_A: the one that its daemon was connected to last.
+server_of_A() {
+    local address name
+    address=$(sed -n 's/.*connected to ZooKeeper at \([^,]*\),.*/\1/p' "$dir/A.log" | tail -n 1)
+    for name in zk1 zk2 zk3; do
+        [ "$(zookeeper_address "$name")" != "$address" ] || echo "$name"
+    done
+}
+
+# At a follower: when the leader stands still, all do.
+start_dlockfs A --session-timeout 4s
+for _ in {1..20}; do
+    wait_until "$deadline" grep -q 'connected to ZooKeeper' "$dir/A.log"
+    [ "$(server_of_A)" = "$leader" ] || break
+    stop_dlockfs A
+    start_dlockfs A --session-timeout 4s
 done
-start_dlockfs A --session-timeout 4s \
-    --store "zookeeper://$(zookeeper_address "${followers[0]}"),$(zookeeper_address "${followers[1]}")/dlockfs"
 keep holder "$dir/A/job" flock
 wait_until "$deadline" granted holder
 call waiter "$dir/A/job" open ex hold
 wait_claims job 2
 
-# server_of_A: the one that its daemon was connected to last.
-server_of_A() {
-    local address name
-    address=$(sed -n 's/.*connected to ZooKeeper at \([^,]*\),.*/\1/p' "$dir/A.log" | tail -n 1)
-    for name in "${followers[@]}"; do
-        [ "$(zookeeper_address "$name")" != "$address" ] || echo "$name"
-    done
-}
-
-# Each follower in its turn is paused, for longer than a session lives.
-for _ in 1 2; do
+# The server that it is at is paused, for longer than a session lives; then the next one, if that is a follower, too.
+for time in 1 2; do
     server=$(server_of_A)
+    if [ "$server" = "$leader" ]; then
+        [ "$time" -eq 2 ] || fail "twenty times at the leader"
+        break
+    fi
     connections=$(grep -c 'connected to ZooKeeper' "$dir/A.log")
     pause "$server"
     sleep 5
