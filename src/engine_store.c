@@ -48,7 +48,7 @@ void lock_list(struct lock *lock)
 	lock->read_since = false;
 	lock->synced = is_looking(lock) || lock->tests != NULL;
 	lock->lists_sent++;
-	engine->store->ops->list(engine->store, lock, lock->path, lock->synced);
+	engine->store->ops->list(engine->store, lock, lock->path, lock->synced, false);
 }
 
 uint64_t lock_list_anew(struct lock *lock)
@@ -401,10 +401,15 @@ static void on_withdrawn(void *context, void *tag, int error)
 	lock_free_if_unused(lock);
 }
 
+static void on_changed(void *context, void *tag)
+{
+}
+
 const struct store_events engine_store_events = {
 	.on_session = engine_on_session,
 	.on_placed = on_placed,
 	.on_listed = on_listed,
+	.on_changed = on_changed,
 	.on_read = on_read,
 	.on_watched = on_watched,
 	.on_amended = on_amended,
