@@ -229,6 +229,21 @@ static void give(struct lead *lead, struct claim *wish, bool wanted)
 	}
 }
 
+/* Whoever comes now is to be heard of, and to know. */
+static void keep(struct lead *lead, int64_t keep_ms)
+{
+	struct claim *claim = lead->claim;
+	struct engine *engine = claim->lock->engine;
+
+	if (claim->timer.place == 0)
+		timers_set(&engine->timers, &claim->timer, engine->now_ms + keep_ms);
+	lead->contended = false;
+	if (!claim->says_keep && claim->lock->policy.keep_ms > 0) {
+		claim->says_keep = true;
+		claim_amend(claim);
+	}
+}
+
 /* Nobody holds by a lead that the lock is held with: gives it to the next one, keeps it, or lets it
  * go. */
 static void settle_idle(struct lead *lead)
@@ -248,8 +263,7 @@ static void settle_idle(struct lead *lead)
 			give(lead, wish, wanted);
 	} else if (wish == NULL && usable && !wanted && claim->blocked == NULL && keep_ms > 0 &&
 		   !engine->stopping) {
-		if (claim->timer.place == 0)
-			timers_set(&engine->timers, &claim->timer, engine->now_ms + keep_ms);
+		keep(lead, keep_ms);
 	} else {
 		claim_withdraw(claim);
 	}

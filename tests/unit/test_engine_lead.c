@@ -218,6 +218,45 @@ static void test_keep_gives_way(void **state)
 	}
 }
 
+/* It is kept as ever after others have waited in vain while it was used: nobody has to, who comes
+ * then, and who came meanwhile is heard of. */
+static void test_keep_after_contention(void **state)
+{
+	struct world *world = *state;
+
+	for (int waits = 0; waits < 2; waits++) {
+		struct file file, second, other, third;
+
+		set_policy(world, 0, 10 * TIMEOUT_MS);
+		open_and_lock(&file, &world->one, EX);
+		open_and_lock(&other, &world->two, EX);
+		open_and_lock(&second, &world->one, EX);
+		file_cancel(&other);
+		pass(world, LINGER_MS);
+		assert_queue(world, "a", "W | W");
+		file_open(&third, &world->three, "a");
+		if (waits)
+			file_lock(&third, EX, WAIT);
+		settle(world);
+		file_cancel(&second);
+		pass(world, LINGER_MS);
+		unlock(&file);
+		if (!waits) {
+			assert_int_equal(engine_counts(world->one.engine).kept, 1);
+			file_lock(&third, EX, TRY);
+			settle(world);
+		}
+		assert_holds(&third);
+		assert_queue(world, "a", "W");
+		file_close(&file);
+		file_close(&second);
+		file_close(&other);
+		file_close(&third);
+		pass(world, 10 * TIMEOUT_MS);
+		assert_queue(world, "a", "");
+	}
+}
+
 /* A call that does not wait is refused by a lock that is used, whoever it is used by. */
 static void test_try_of_what_is_used(void **state)
 {
@@ -712,6 +751,7 @@ int main(void)
 		TEST(keep),
 		TEST(keep_is_no_handoff),
 		TEST(keep_gives_way),
+		TEST(keep_after_contention),
 		TEST(try_of_what_is_used),
 		TEST(modes),
 		TEST(cancel),
