@@ -18,7 +18,9 @@
  * claim shows that the lock is taken.
  *
  * Record locks depend on who has locked through which open file. While there are any, a lead that
- * was released is withdrawn, and callers get claims of their own.
+ * was released is withdrawn, and callers get claims of their own. A lead that waits does so for the
+ * first of its followers: it is not in the way of a process that has locked through the same file,
+ * nor the other way round.
  *
  * A shared lead has one holder at a time as well: readers of one host that hold together have a
  * lead each. Loop thread only.
@@ -69,6 +71,13 @@ static struct claim *first_asked(const struct lead *lead)
 			return wish;
 	}
 	return NULL;
+}
+
+const struct owner *claim_asker(const struct claim *claim)
+{
+	const struct claim *wish =
+		is_lead(claim) && claim->state != CLAIM_HELD ? first_asked(claim->lead) : NULL;
+	return wish != NULL ? wish->owner : claim->owner;
 }
 
 static bool make_keeper(struct lock *lock)
@@ -279,6 +288,12 @@ static void settle_waiting(struct lead *lead)
 		claim_withdraw(claim);
 		return;
 	}
+	if (lead->asker != claim_asker(claim) && claim->lock->records != NULL) {
+		DL_FOREACH (claim->lock->queue, next) {
+			queue_unsettle(next);
+		}
+	}
+	lead->asker = claim_asker(claim);
 	if (asked && !claim->asked) {
 		/* Wishes that do not wait may have been looking on. */
 		DL_FOREACH2 (claim->blocked, next, blocked_next) {

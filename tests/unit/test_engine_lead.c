@@ -667,6 +667,65 @@ static void count_callers(void *context, const char *text)
 	++*(int *)context;
 }
 
+/* What waits for a file is not in the way of who locks through the same one, wherever it stands;
+ * when that caller gives up, it is. */
+static void test_record_locks_of_a_waiter(void **state)
+{
+	struct world *world = *state;
+
+	for (int gives_up = 0; gives_up < 2; gives_up++) {
+		struct file file, same, other, second;
+
+		set_policy(world, 5, KEEP_MS);
+		open_and_lock(&other, &world->two, EX);
+		open_and_lock(&file, &world->one, EX);
+		open_and_lock(&second, &world->one, EX);
+		file_share(&same, &file);
+		record_lock(&same, EX, 0, 9, WAIT);
+		settle(world);
+		/* The claim of both is taken away, and comes to stand behind. */
+		assert_queue(world, "a", "W | W | w0-9");
+		foreign_withdraw(world, "a", 1);
+		pass(world, TIMEOUT_MS);
+		if (gives_up)
+			file_cancel(&file);
+		pass(world, LINGER_MS);
+		unlock(&other);
+		assert_granted(&same);
+		assert_int_equal(file_holds(&file), !gives_up);
+		assert_waits(&second);
+		unlock(&file);
+		assert_waits(&second);
+		record_unlock(&same, 0, INT64_MAX);
+		settle(world);
+		assert_holds(&second);
+		file_close(&other);
+		file_close(&second);
+		file_close(&file);
+		pass(world, KEEP_MS);
+		assert_queue(world, "a", "");
+	}
+}
+
+/* Who tries is not refused for what is asked for through the same file. */
+static void test_record_try_of_a_waiter(void **state)
+{
+	struct world *world = *state;
+	struct file file, same;
+
+	set_policy(world, 5, KEEP_MS);
+	file_open(&file, &world->one, "a");
+	file_share(&same, &file);
+	file_lock(&file, EX, WAIT);
+	record_lock(&same, EX, 0, 9, TRY);
+	settle(world);
+	assert_granted(&same);
+	assert_holds(&file);
+	file_close(&file);
+	pass(world, KEEP_MS);
+	assert_queue(world, "a", "");
+}
+
 static void test_view(void **state)
 {
 	struct world *world = *state;
@@ -763,6 +822,8 @@ int main(void)
 		TEST(revoked),
 		TEST(record_locks),
 		TEST(record_lock_under_a_lead),
+		TEST(record_locks_of_a_waiter),
+		TEST(record_try_of_a_waiter),
 		TEST(view),
 		TEST(broken_connection),
 	};
