@@ -280,9 +280,13 @@ bool user_note_broken(const struct call *call)
 	for (size_t i = 0; i < world->standings_count; i++) {
 		struct standing *standing = &world->standings[i];
 
-		if (standing->broken && !standing->granted && !standing->withdrawing &&
-		    standing->life == user->host->life && standing->user == user->number) {
-			standing->granted = true;
+		if (!standing->broken || standing->withdrawing ||
+		    standing->life != user->host->life || standing->lock != user->lock)
+			continue;
+		if (lock_is_led(world, user->lock) && !is_record(call->kind)
+			    ? !is_record(standing->kind) && lead_may_be_of(standing, call)
+			    : !standing->granted && standing->user == user->number) {
+			lead_note_user(standing, call);
 			user->broken_ms = world->now_ms;
 			return true;
 		}

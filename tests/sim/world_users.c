@@ -135,7 +135,8 @@ static void user_open(struct host *host, struct user *user)
 	}
 	if (prng_chance(prng, 30)) /* as of an open file description */
 		user->calls[0].process = FIRST_OWN_PROCESS + user->number;
-	user->owner = engine_owner_open(host->engine, world_lock(user->lock), &world->policy, user);
+	user->owner = engine_owner_open(host->engine, world_lock(user->lock),
+					&world->policies[user->lock], user);
 	if (user->owner == NULL)
 		abort();
 	world_say(world, "host %d: user %u opens %s, for %" PRIu64 " and %" PRIu64, host->number,
