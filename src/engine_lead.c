@@ -278,6 +278,26 @@ static void settle_idle(struct lead *lead)
 	}
 }
 
+/* A lead that waits does so for another caller now: who has locked behind it through the file of
+ * the former one came before him. */
+static void change_asker(struct lead *lead)
+{
+	struct claim *claim = lead->claim, *other;
+
+	lead->asker = claim_asker(claim);
+	if (claim->lock->records == NULL || claim->state != CLAIM_WAITING)
+		return;
+	for (other = claim->next; other != NULL; other = other->next) {
+		if (other->state == CLAIM_HELD && claims_conflict(other, claim)) {
+			(void)claim_requeue(claim);
+			return;
+		}
+	}
+	DL_FOREACH (claim->lock->queue, other) {
+		queue_unsettle(other);
+	}
+}
+
 /* Whether it waits for its turn depends on whether anybody follows, and asks. */
 static void settle_waiting(struct lead *lead)
 {
@@ -288,12 +308,8 @@ static void settle_waiting(struct lead *lead)
 		claim_withdraw(claim);
 		return;
 	}
-	if (lead->asker != claim_asker(claim) && claim->lock->records != NULL) {
-		DL_FOREACH (claim->lock->queue, next) {
-			queue_unsettle(next);
-		}
-	}
-	lead->asker = claim_asker(claim);
+	if (lead->asker != claim_asker(claim))
+		change_asker(lead);
 	if (asked && !claim->asked) {
 		/* Wishes that do not wait may have been looking on. */
 		DL_FOREACH2 (claim->blocked, next, blocked_next) {

@@ -707,6 +707,43 @@ static void test_record_locks_of_a_waiter(void **state)
 	}
 }
 
+/* Who has locked behind it through the file of one who gives up came before who has the claim then,
+ * and may go on. */
+static void test_record_locks_behind_a_waiter(void **state)
+{
+	struct world *world = *state;
+	struct file file, same, other, second;
+
+	set_policy(world, 5, KEEP_MS);
+	file_open(&other, &world->two, "a");
+	record_lock(&other, EX, 0, 9, WAIT);
+	settle(world);
+	file_open(&file, &world->one, "a");
+	file_open(&second, &world->one, "a");
+	file_share(&same, &file);
+	file_lock(&file, EX, WAIT);
+	file_lock(&second, EX, WAIT);
+	record_lock(&same, EX, 20, 29, WAIT);
+	settle(world);
+	assert_granted(&same);
+	assert_queue(world, "a", "w0-9 | W? | w20-29");
+	file_cancel(&file);
+	pass(world, LINGER_MS);
+	assert_queue(world, "a", "w0-9 | w20-29 | W?");
+	record_lock(&same, EX, 30, 39, WAIT);
+	settle(world);
+	assert_granted(&same);
+	file_close(&file);
+	settle(world);
+	assert_waits(&second);
+	file_close(&other);
+	settle(world);
+	assert_holds(&second);
+	file_close(&second);
+	pass(world, KEEP_MS);
+	assert_queue(world, "a", "");
+}
+
 /* Who tries is not refused for what is asked for through the same file. */
 static void test_record_try_of_a_waiter(void **state)
 {
@@ -823,6 +860,7 @@ int main(void)
 		TEST(record_locks),
 		TEST(record_lock_under_a_lead),
 		TEST(record_locks_of_a_waiter),
+		TEST(record_locks_behind_a_waiter),
 		TEST(record_try_of_a_waiter),
 		TEST(view),
 		TEST(broken_connection),
