@@ -386,8 +386,11 @@ bool lead_may_be_of(struct standing *standing, const struct call *call);
 /* Whether it is held by nobody, and its host could give it up. */
 bool lead_is_idle(const struct world *world, const struct standing *standing);
 
-/* Whether it is one that waits: who waits by it may have it in his own way, elsewhere. */
-bool lead_is_nobodys(const struct world *world, const struct standing *standing);
+/* Whether it is such a one that has never gone to anybody. */
+bool lead_waits(const struct world *world, const struct standing *standing);
+
+/* The number of the user whose it is: who has it, or is to have it next. */
+unsigned lead_user(const struct host *host, const struct standing *standing);
 
 /* The call is granted by the claim. */
 void lead_note_grant(struct call *call, const struct view_claim *own);

@@ -193,10 +193,11 @@ void check_grant(struct call *call)
 	lead_note_grant(call, own);
 }
 
+/* One that waits to go on is in the way of others of its kind, whoever they are. */
 static bool is_surely_own(const struct standing *standing, const struct call *call)
 {
 	return standing_is_own(standing, call) &&
-	       !lead_is_nobodys(call->user->host->world, standing);
+	       (is_record(call->kind) || !lead_waits(call->user->host->world, standing));
 }
 
 /* Whether a claim is a reason for the call to wait, wherever it stands. It counts with all that its
@@ -240,10 +241,7 @@ bool check_conflict(const struct call *call)
 			const struct call *wish = &other->calls[j];
 
 			if ((wish->waiting || wish->interrupted) && wish->kind != CALL_TEST &&
-			    slots_conflict(wish->slots, call->slots) &&
-			    (!calls_are_one(wish, call) ||
-			     (!is_record(wish->kind) && wish != call &&
-			      lock_is_led(host->world, other->lock))))
+			    slots_conflict(wish->slots, call->slots) && !calls_are_one(wish, call))
 				return true;
 		}
 	}

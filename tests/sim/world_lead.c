@@ -115,9 +115,27 @@ bool lead_is_idle(const struct world *world, const struct standing *standing)
 	return host != NULL && is_kept(host, standing);
 }
 
-bool lead_is_nobodys(const struct world *world, const struct standing *standing)
+bool lead_waits(const struct world *world, const struct standing *standing)
 {
 	return is_led(world, standing) && !standing->granted;
+}
+
+static void note_first(void *context, const char *text)
+{
+	struct standing *first = context;
+
+	if (first->user == 0)
+		view_parse(text, first);
+}
+
+unsigned lead_user(const struct host *host, const struct standing *standing)
+{
+	struct standing first = {.user = 0};
+
+	if (lead_waits(host->world, standing))
+		engine_each_follower(host->engine, world_lock(standing->lock), standing->name,
+				     note_first, &first);
+	return first.user != 0 ? first.user : standing->user;
 }
 
 /* Whether nothing has been wrong with the host for so long. */

@@ -259,10 +259,10 @@ bool view_has_precedence(const struct view_claim *claim, const struct view_claim
 	       claim_span_overlaps(claim->parts.anchor_span, over->parts.span);
 }
 
-static const struct user *user_of(const struct host *host, const struct standing *standing)
+static const struct user *user_of(const struct host *host, unsigned number)
 {
 	for (int i = 0; i < USERS_MAX; i++)
-		if (host->users[i].owner != NULL && host->users[i].number == standing->user)
+		if (host->users[i].owner != NULL && host->users[i].number == number)
 			return &host->users[i];
 	return NULL;
 }
@@ -283,7 +283,7 @@ void view_release(const struct user *user)
 bool standing_is_own(const struct standing *standing, const struct call *call)
 {
 	const struct host *host = call->user->host;
-	const struct user *user = user_of(host, standing);
+	const struct user *user = user_of(host, lead_user(host, standing));
 
 	if (is_record(standing->kind) && is_record(call->kind))
 		return standing->process == call->process;
@@ -308,7 +308,7 @@ static struct slots supported(const struct view *view, const struct host *host,
 		if (standing == NULL || standing->life != host->life || !standing->granted ||
 		    standing->withdrawing)
 			continue;
-		user = user_of(host, standing);
+		user = user_of(host, standing->user);
 		if (is_record(standing->kind)
 			    ? standing->process == process->id
 			    : standing->released ||
