@@ -274,7 +274,7 @@ void user_prove(struct user *user);
 void questions_forget(struct user *user);
 bool user_is_asking(const struct user *user);
 
-/* Somebody takes a claim away by hand, which is drawn. */
+/* Somebody takes a claim away by hand, which is drawn; or asks for one that goes on. */
 void world_break(struct world *world);
 
 /* The call is granted though its claim does not stand: whether that was taken away. */

@@ -112,11 +112,22 @@ static void on_lost(void *context, void *owner_cookie)
 	user->broken_ms = 0;
 }
 
+static void on_revoked(void *context, void *owner_cookie)
+{
+	const struct host *host = context;
+	const struct user *user = owner_cookie;
+
+	world_say(host->world, "host %d: user %u is asked to let go", host->number, user->number);
+	if (!user_holds(user))
+		world_fail(host->world, "user %u is asked for what it has not", user->number);
+}
+
 const struct engine_events user_events = {
 	.on_decided = on_decided,
 	.on_tested = on_tested,
 	.on_proved = user_on_proved,
 	.on_lost = on_lost,
+	.on_revoked = on_revoked,
 };
 
 static void user_open(struct host *host, struct user *user)
