@@ -73,9 +73,10 @@ struct store_events {
 			  size_t count);
 
 	/* The data of a claim that watch() was called for, as text up to its first NUL: once the
-	 * watch is set up, and each time the data has changed since. NULL: it has changed, and what
-	 * it is now comes later. Not the answer: on_watched() still comes. In order with other
-	 * events: without NULL before a list, the data was as told when that list was made. */
+	 * watch is set up, and each time the data has changed since, or may have while there was no
+	 * connection. NULL: that is so, and what it is now comes later. Not the answer:
+	 * on_watched() still comes. In order with other events: without NULL before a list, the
+	 * data was as told when that list was made. */
 	void (*on_read)(void *context, void *tag, const char *text);
 
 	/* watch() is over. error 0: the claim is gone. -ECONNRESET: the watch could not be set

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of the ZooKeeper store, for its own files: store_zookeeper.c (the table, the session
- * and most operations), zookeeper_place.c, zookeeper_prove.c and zookeeper_look.c (the
- * others) and zookeeper_operation.c (what they share).
+ * and most operations), zookeeper_place.c, zookeeper_watch.c, zookeeper_prove.c and
+ * zookeeper_look.c (the others) and zookeeper_operation.c (what they share).
  *
  * An operation makes one or more requests at once. Until all of them are answered it belongs to
  * ZooKeeper's completion thread, whose callbacks fill in the answers; the last of them posts the
@@ -77,9 +77,10 @@ struct operation {
 	/* prove(): what is to stand; the client library writes here until it is answered */
 	struct prove *prove;
 
-	/* watch(), once it is set up */
+	/* watch() */
+	bool watched; /* it was set up once */
 	UT_hash_handle hh;
-	struct operation *same; /* more watches of the same path */
+	struct operation *same; /* more watches of the same path, or more that are lost */
 };
 
 struct store_zookeeper {
@@ -96,6 +97,8 @@ struct store_zookeeper {
 	struct zookeeper_session *session; /* NULL until connected */
 	zhandle_t *handle;		   /* its handle */
 	struct operation *watches;	   /* set up, by path */
+	struct operation *lost_watches;	   /* to be set up anew */
+	size_t watches_sent;		   /* so many of them are being set up */
 
 	char server[64];
 	int64_t session_id;
@@ -161,6 +164,21 @@ bool operation_wears_out_counter(int32_t sequence);
 /* place() of the table. */
 void zookeeper_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
 		     const char *text, bool list);
+
+/* watch() of the table. */
+void zookeeper_watch(struct store *base, void *tag, const char *path, const char *name);
+
+/* MESSAGE_WATCH: tells those who watch the path. */
+void zookeeper_deliver_watch(struct store_zookeeper *store, struct zookeeper_message *message);
+
+/* The connection is lost: takes the watches from the client. */
+void zookeeper_lose_watches(struct store_zookeeper *store);
+
+/* Sets up what was lost. When the connection is back, before the engine is told. */
+void zookeeper_resume_watches(struct store_zookeeper *store);
+
+/* The session is over. */
+void zookeeper_forget_watches(struct store_zookeeper *store);
 
 /* prove() of the table. */
 void zookeeper_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count);

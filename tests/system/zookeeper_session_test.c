@@ -80,8 +80,7 @@ static void test_reconnect_and_amends(void **state)
 	assert_int_equal(amend(a, "changed", &first, "last\n"), 0);
 	WAIT_FOR(!strcmp(seen.text, "last\n") && !strcmp(also_seen.text, "last\n"));
 	assert_int_equal(amend(a, "changed", &second, "first\n"), 0);
-	WAIT_FOR(quiet.reads == 2);
-	assert_string_equal(quiet.text, "first\n");
+	WAIT_FOR(!strcmp(quiet.text, "first\n"));
 	assert_int_equal(withdraw(a, "changed", &first), 0);
 	WAIT_FOR(seen.times && also_seen.times);
 	assert_int_equal(seen.error | also_seen.error, 0);
