@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of the ZooKeeper store, for its own files: store_zookeeper.c (the table, the session
- * and most operations), zookeeper_place.c, zookeeper_watch.c, zookeeper_prove.c and
- * zookeeper_look.c (the others) and zookeeper_operation.c (what they share).
+ * and most operations), zookeeper_place.c, zookeeper_list.c, zookeeper_watch.c, zookeeper_prove.c
+ * and zookeeper_look.c (the others) and zookeeper_operation.c (what they share).
  *
  * An operation makes one or more requests at once. Until all of them are answered it belongs to
  * ZooKeeper's completion thread, whose callbacks fill in the answers; the last of them posts the
@@ -77,10 +77,15 @@ struct operation {
 	/* prove(): what is to stand; the client library writes here until it is answered */
 	struct prove *prove;
 
+	/* list() */
+	bool attend;
+
 	/* watch() */
 	bool watched; /* it was set up once */
+
+	/* watch(), once it is set up, and list() while its queue is attended to */
 	UT_hash_handle hh;
-	struct operation *same; /* more watches of the same path, or more that are lost */
+	struct operation *same; /* more of the same path, or more watches that are lost */
 };
 
 struct store_zookeeper {
@@ -99,6 +104,7 @@ struct store_zookeeper {
 	struct operation *watches;	   /* set up, by path */
 	struct operation *lost_watches;	   /* to be set up anew */
 	size_t watches_sent;		   /* so many of them are being set up */
+	struct operation *attentions;	   /* set up, by path */
 
 	char server[64];
 	int64_t session_id;
@@ -164,6 +170,16 @@ bool operation_wears_out_counter(int32_t sequence);
 /* place() of the table. */
 void zookeeper_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
 		     const char *text, bool list);
+
+/* list() of the table. */
+void zookeeper_list(struct store *base, void *tag, const char *path, bool sync, bool attend);
+
+/* Tells those who attend to a queue of what MESSAGE_QUEUE says. */
+void zookeeper_deliver_change(struct store_zookeeper *store, struct zookeeper_message *message);
+
+/* The connection is lost: takes the attentions from the client, and tells that there may be
+ * changes. */
+void zookeeper_lose_attentions(struct store_zookeeper *store);
 
 /* watch() of the table. */
 void zookeeper_watch(struct store *base, void *tag, const char *path, const char *name);
