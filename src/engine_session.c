@@ -298,8 +298,10 @@ void engine_beaten(struct engine *engine, int error, const char *missing)
 	engine->beating = false;
 	if (error == 0 || error == -ENOENT || error == -EACCES)
 		engine_proved_alive(engine, engine->sent_ms);
-	if (error != 0)
-		engine->proof_round++; /* what was shown together with that was not shown */
+	/* What was shown together with that was not shown. Where rights are missing it would be the
+	 * same again, and the others would never have their turn. */
+	if (error != 0 && error != -EACCES)
+		engine->proof_round++;
 	if (error == -ENOENT)
 		HASH_FIND(hh, engine->locks, missing, strlen(missing), lock);
 	if (lock != NULL) {
