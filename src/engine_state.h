@@ -242,6 +242,7 @@ struct engine {
 	int64_t sent_ms;      /* sent at this time */
 	int64_t suspended_ms; /* since when the session is */
 	int64_t nudged_ms;    /* when the store was nudged last; INT64_MIN: never */
+	bool hurried;	      /* it was connected then, and is not again */
 	int64_t nudge_ms;     /* when it will be, unless it answers; INT64_MAX: it will not */
 	int64_t now_ms;
 	int64_t retry_ms; /* when to send again what failed; INT64_MAX: nothing did */
