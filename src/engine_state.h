@@ -56,6 +56,7 @@
 
 #include "engine.h"
 #include "lease.h"
+#include "log_limit.h"
 #include "timers.h"
 
 enum claim_state {
@@ -245,7 +246,8 @@ struct engine {
 	bool hurried;	      /* it was connected then, and is not again */
 	int64_t nudge_ms;     /* when it will be, unless it answers; INT64_MAX: it will not */
 	int64_t now_ms;
-	int64_t retry_ms; /* when to send again what failed; INT64_MAX: nothing did */
+	int64_t retry_ms;	   /* when to send again what failed; INT64_MAX: nothing did */
+	struct log_limit refusals; /* what the log says of them */
 	struct lock *locks;
 	struct claim *unsettled; /* WAITING claims whose place is to be looked at again */
 	struct timers timers;

@@ -21,6 +21,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "log_limit.h"
 #include "store.h"
 #include "store_statistics.h"
 #include "zookeeper_session.h"
@@ -106,6 +107,8 @@ struct store_zookeeper {
 	size_t watches_sent;		   /* so many of them are being set up */
 	struct operation *attentions;	   /* set up, by path */
 
+	struct log_limit refusals; /* what the log says of them */
+
 	char server[64];
 	int64_t session_id;
 	int timeout_ms;
@@ -149,7 +152,8 @@ void operation_release(struct operation *operation);
 
 void operation_free(struct operation *operation);
 
-/* ZooKeeper's code as -errno; what is not a lost connection is logged: "cannot create /path: why".
+/* ZooKeeper's code as -errno; what is not a lost connection is logged: "cannot create /path: why",
+ * but not again and again for the same lock.
  */
 int operation_error(const struct operation *operation, int code, const char *doing);
 
