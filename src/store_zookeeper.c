@@ -240,6 +240,8 @@ static void discard(struct zookeeper_message *message)
 			operation_free((struct operation *)message);
 		break;
 	case MESSAGE_STATE:
+		zookeeper_state_free((struct zookeeper_state *)message);
+		break;
 	case MESSAGE_WATCH:
 	case MESSAGE_QUEUE:
 		free(message);
