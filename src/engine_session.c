@@ -145,7 +145,6 @@ static void lose_all(struct engine *engine)
 {
 	struct lock *lock, *next;
 	engine->beating = false;
-	engine->overseen = 0;
 	lease_begin(&engine->lease, engine->lease.timeout_ms);
 	engine->session_number = next_session_number(engine->session_number);
 	HASH_ITER (hh, engine->locks, lock, next) {

@@ -261,7 +261,6 @@ struct engine {
 	uint32_t searches;    /* for cycles, so far */
 	uint32_t proof_round; /* of heartbeats: each brings along claims that had no turn in it */
 	uint64_t grants;      /* so far */
-	size_t overseen;      /* bytes of the paths of claims that are */
 	uint64_t connections; /* to the store, so far */
 	uint64_t sessions_lost;
 };

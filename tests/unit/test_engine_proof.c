@@ -486,6 +486,51 @@ static void test_turns_without_rights(void **state)
 	free(files);
 }
 
+static const struct store_ops *true_ops;
+static int watches;
+
+static void count_watch(struct store *store, void *tag, const char *path, const char *name)
+{
+	watches++;
+	true_ops->watch(store, tag, path, name);
+}
+
+/* However many locks are held, all are watched in the end, some with each heartbeat. */
+static void test_many_are_overseen(void **state)
+{
+	enum { FILES = 600, AT_A_TIME = 500 };
+	struct world *world = *state;
+	struct file *files = calloc(FILES, sizeof(*files));
+	char path[16];
+
+	for (int i = 0; i < FILES; i++) {
+		snprintf(path, sizeof(path), "many/%d", i);
+		file_open(&files[i], &world->one, path);
+		file_lock(&files[i], EX, WAIT);
+	}
+	settle(world);
+	true_ops = world->one.store->ops;
+	bent_ops = *true_ops;
+	bent_ops.watch = count_watch;
+	world->one.store->ops = &bent_ops;
+	watches = 0;
+	pass(world, BEAT_MS);
+	assert_int_equal(watches, AT_A_TIME);
+	pass(world, BEAT_MS);
+	assert_int_equal(watches, FILES);
+	pass(world, TIMEOUT_MS);
+	assert_int_equal(watches, FILES);
+	world->one.store->ops = true_ops;
+	for (int i = 0; i < FILES; i++) {
+		snprintf(path, sizeof(path), "many/%d", i);
+		foreign_withdraw(world, path, 0);
+		settle(world);
+		assert_int_equal(files[i].lost, 1);
+		file_close(&files[i]);
+	}
+	free(files);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, world_setup, world_teardown)
 
 int main(void)
@@ -507,6 +552,7 @@ int main(void)
 		TEST(waiter_queues_again),
 		TEST(all_are_taken_away),
 		TEST(turns_without_rights),
+		TEST(many_are_overseen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
