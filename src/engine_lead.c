@@ -415,3 +415,23 @@ int lead_wish(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bo
 		claim_place(lead->claim);
 	return 0;
 }
+
+void lead_each_user(const struct lead *lead,
+		    void (*visit)(void *context, const char *claim, enum engine_use use,
+				  const char *text),
+		    void *context)
+{
+	const struct claim *claim = lead->claim, *wish;
+	bool first = claim->state != CLAIM_HELD;
+
+	if (claim_is_kept(claim))
+		visit(context, claim->name, ENGINE_KEPT, NULL);
+	else if (claim->state == CLAIM_HELD)
+		visit(context, claim->name, ENGINE_USES, claim->text);
+	DL_FOREACH (lead->followers, wish) {
+		if (!wish->asked)
+			continue;
+		visit(context, claim->name, first ? ENGINE_USES : ENGINE_FOLLOWS, wish->text);
+		first = false;
+	}
+}

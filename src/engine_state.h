@@ -374,6 +374,12 @@ void lead_forget(struct claim *claim);
 /* Looks at the lock's leads again: the queue is known better, or the session. */
 void leads_settle(struct lock *lock);
 
+/* As engine_each_user(), for one claim. */
+void lead_each_user(const struct lead *lead,
+		    void (*visit)(void *context, const char *claim, enum engine_use use,
+				  const char *text),
+		    void *context);
+
 /* Whether it is to be asked for on_changed(). */
 bool leads_want_attention(const struct lock *lock);
 

@@ -213,7 +213,7 @@ static int setup(void **state)
 	}
 	f->between.store.ops = &between_ops;
 	f->between.local = f->hosts[0];
-	f->viewer = viewer_create(&f->between.store);
+	f->viewer = viewer_create(&f->between.store, NULL);
 	*state = f;
 	return 0;
 }
