@@ -394,7 +394,8 @@ static struct engine_caller caller_of(const struct file *file)
 {
 	static char text[64];
 
-	snprintf(text, sizeof(text), "format=1\nhost=here\npid=%d\n", (int)file->process);
+	snprintf(text, sizeof(text), "format=1\nhost=here\npid=%d\nuid=%u\n", (int)file->process,
+		 file->uid);
 	return (struct engine_caller){.pid = (int)file->process, .text = text};
 }
 

@@ -709,6 +709,37 @@ static void test_users(void **state)
 	close_files(files, 3);
 }
 
+/* The data of a claim tell whose it is: so it goes on to nobody else. */
+static void test_another_user(void **state)
+{
+	struct world *world = *state;
+	struct file one, two;
+
+	set_policy(world, 100, 10 * TIMEOUT_MS);
+	open_and_lock(&one, &world->one, EX);
+	file_open(&two, &world->one, "a");
+	two.uid = 1000;
+	file_lock(&two, EX, WAIT);
+	settle(world);
+	assert_waits(&two);
+	assert_queue(world, "a", "W | W");
+	assert_non_null(strstr(world->data, "uid=1000\n"));
+	unlock(&one);
+	assert_holds(&two);
+	assert_queue(world, "a", "W");
+	unlock(&two);
+	file_lock(&one, EX, TRY);
+	settle(world);
+	assert_holds(&one);
+	assert_queue(world, "a", "W");
+	assert_non_null(strstr(world->data, "uid=0\n"));
+	unlock(&one);
+	file_close(&one);
+	file_close(&two);
+	pass(world, 10 * TIMEOUT_MS);
+	assert_queue(world, "a", "");
+}
+
 /* A whole story, with the connection broken at each operation of a host. */
 static void test_broken_connection(void **state)
 {
@@ -782,6 +813,7 @@ int main(void)
 		TEST(record_locks),
 		TEST(record_lock_under_a_lead),
 		TEST(users),
+		TEST(another_user),
 		TEST(broken_connection),
 	};
 
