@@ -25,6 +25,25 @@ char *claim_host(const struct claim *claim)
 	return must(strdup(other ? "another client" : "unknown host"));
 }
 
+char *claim_position(const struct claim *claim)
+{
+	if (claim->follower == 0)
+		return must_format("%" PRId64, claim->position);
+	return must_format("%" PRId64 ".%" PRId64, claim->position, claim->follower);
+}
+
+const char *claim_state(const struct claim *claim)
+{
+	if (claim->held)
+		return claim->maybe_kept ? "kept?" : "held";
+	return claim->kept ? "kept" : "waiting";
+}
+
+enum hue claim_hue(const struct claim *claim)
+{
+	return claim->held || claim->kept ? HUE_GREEN : HUE_YELLOW;
+}
+
 /* None if it is of a foreign pid namespace. */
 char *claim_pid(const struct claim *claim)
 {
@@ -80,9 +99,10 @@ char *queue_holders(const struct queue *queue)
 	if (first == NULL)
 		return must(strdup(""));
 	char *holder = claim_holder(first);
-	if (queue->holders == 1)
+	size_t more = (first->held ? queue->holders : queue->kept) - 1;
+	if (more == 0)
 		return holder;
-	char *holders = must_format("%s +%zu more", holder, queue->holders - 1);
+	char *holders = must_format("%s +%zu more", holder, more);
 	free(holder);
 	return holders;
 }
@@ -112,13 +132,16 @@ static json_t *claim_json(const struct claim *claim)
 {
 	char *user = claim_user(claim);
 	json_t *object = must(json_pack(
-		"{s:I, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-		"position", (json_int_t)claim->position, "state", claim->held ? "held" : "waiting",
-		"mode", claim->shared ? "shared" : "exclusive", "kind", text_json(claim->kind),
-		"ranges", text_json(claim->ranges), "host", text_json(claim->host), "pid",
-		number_json(claim->pid), "uid", number_json(claim->uid), "user",
-		claim->uid >= 0 ? text_json(user) : json_null(), "command",
-		text_json(claim->command), "since", number_json(claim->since), "age",
+		"{s:I, s:o, s:s, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+		"s:o}",
+		"position", (json_int_t)claim->position, "follower",
+		claim->follower > 0 ? json_integer(claim->follower) : json_null(), "state",
+		claim->held ? "held" : claim_state(claim), "maybe_kept",
+		claim->held && claim->maybe_kept, "mode", claim->shared ? "shared" : "exclusive",
+		"kind", text_json(claim->kind), "ranges", text_json(claim->ranges), "host",
+		text_json(claim->host), "pid", number_json(claim->pid), "uid",
+		number_json(claim->uid), "user", claim->uid >= 0 ? text_json(user) : json_null(),
+		"command", text_json(claim->command), "since", number_json(claim->since), "age",
 		number_json(claim_seconds(claim)), "client", text_json(claim->client), "session",
 		text_json(claim->session), "claim", text_json(claim->claim)));
 	free(user);
@@ -132,10 +155,10 @@ json_t *queue_json(const struct queue *queue)
 		if (json_array_append_new(claims, claim_json(&queue->claims[i])) != 0)
 			must(NULL);
 	}
-	return must(json_pack("{s:o, s:o, s:I, s:I, s:o}", "name", text_json(queue->name),
+	return must(json_pack("{s:o, s:o, s:I, s:I, s:I, s:o}", "name", text_json(queue->name),
 			      "name_encoded", text_json(queue->name_encoded), "holders",
-			      (json_int_t)queue->holders, "waiters",
-			      (json_int_t)(queue->count - queue->holders), "claims", claims));
+			      (json_int_t)queue->holders, "kept", (json_int_t)queue->kept,
+			      "waiters", (json_int_t)queue->waiters, "claims", claims));
 }
 
 int print_json(json_t *object)
