@@ -83,6 +83,7 @@ static bool make_keeper(struct lock *lock)
 	if (lock->keeper == NULL)
 		return false;
 	lock->keeper->lock = lock;
+	lock->keeper->number = CLAIM_OWNER_NONE;
 	return true;
 }
 

@@ -337,6 +337,12 @@ void claim_end_wish(struct claim *claim);
 void claim_give(struct claim *claim, struct owner *owner);
 void claim_take_back(struct claim *claim);
 
+/* For the ids of the claims of one more owner, or process: never CLAIM_OWNER_NONE. */
+static inline uint32_t engine_next_owner(struct engine *engine)
+{
+	return 1 + (uint32_t)(engine->owner_number++ % (CLAIM_OWNERS - 1));
+}
+
 /* engine_lead.c */
 
 /* Whether the claim is HELD, but by nobody of this host. */

@@ -25,8 +25,9 @@
  *          no holders; lines of those who follow, which are no claims
  * state    follows from the queue: a claim waits if an earlier one of another owner conflicts with
  *          it, or if its data says so. It may be a moment old. kept: nobody uses it
- * maybe_kept  yes: this one of another host may be kept, and what it says may be about one who has
- *          used it
+ * maybe_kept  yes: this one of another host may be kept
+ * maybe_former  yes: this one may go from one caller of its host to the next: what it says is about
+ *          one who has used it, perhaps no more
  * mode     exclusive or shared; the stronger one, of record locks in both
  * kind     open, flock or record
  * ranges   of record locks, as in claim_data.h. Where that would be longer than 1 KiB, or is not

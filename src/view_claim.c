@@ -110,6 +110,7 @@ static int read_data(struct view_claim *view, const char *text, size_t *ranges_l
 		return error;
 	view->waits = data.waits;
 	view->keeps = data.keeps;
+	view->former = !view->parts.record && view->parts.id.owner == CLAIM_OWNER_NONE;
 	if (data.has_ranges) {
 		error = read_ranges(view, &data.ranges, ranges_left);
 		range_set_finish(&data.ranges);
@@ -329,8 +330,9 @@ static void write_claim(FILE *out, const struct view_claim *view, size_t positio
 	bool ours = view->parts.id.session != 0;
 	const char *state = view->kept ? "kept" : view->held ? "held" : "waiting";
 
-	fprintf(out, "position=%zu state=%s%s mode=%s", position, state,
-		view->held && view->keeps ? " maybe_kept=yes" : "", mode_name(view));
+	fprintf(out, "position=%zu state=%s%s%s mode=%s", position, state,
+		view->held && view->keeps ? " maybe_kept=yes" : "",
+		view->former ? " maybe_former=yes" : "", mode_name(view));
 	if (ours)
 		write_asker(out, view);
 	write_since(out, view);

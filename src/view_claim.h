@@ -32,6 +32,7 @@ struct view_claim {
 	int64_t uid; /* -1 */
 	bool held;
 	bool keeps;			/* its data says so, and this host does not know better */
+	bool former;			/* it may go on to others, and this host does not know */
 	bool kept;			/* this host knows that nobody uses it */
 	struct view_claim *followers;	/* in the order in which they will have it */
 	struct view_claim *prev, *next; /* in there */

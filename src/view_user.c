@@ -56,7 +56,7 @@ static void on_user(void *context, const char *name, enum engine_use use, const 
 
 	if (view == NULL)
 		return;
-	view->keeps = false;
+	view->keeps = view->former = false;
 	if (use == ENGINE_KEPT)
 		set_kept(view);
 	else if (use == ENGINE_USES)

@@ -47,7 +47,9 @@ enum hue claim_hue(const struct claim *claim)
 /* None if it is of a foreign pid namespace. */
 char *claim_pid(const struct claim *claim)
 {
-	return claim->pid > 0 ? must_format("%" PRId64, claim->pid) : must(strdup(""));
+	if (claim->pid <= 0)
+		return must(strdup(""));
+	return must_format("%" PRId64 "%s", claim->pid, claim->maybe_former ? "?" : "");
 }
 
 char *claim_command(const struct claim *claim)
@@ -131,17 +133,19 @@ static json_t *number_json(int64_t number)
 static json_t *claim_json(const struct claim *claim)
 {
 	char *user = claim_user(claim);
+	json_t *follower =
+		claim->follower > 0 ? json_integer((json_int_t)claim->follower) : json_null();
 	json_t *object = must(json_pack(
-		"{s:I, s:o, s:s, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o}",
-		"position", (json_int_t)claim->position, "follower",
-		claim->follower > 0 ? json_integer(claim->follower) : json_null(), "state",
+		"{s:I, s:o, s:s, s:b, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+		"s:o, s:o}",
+		"position", (json_int_t)claim->position, "follower", follower, "state",
 		claim->held ? "held" : claim_state(claim), "maybe_kept",
-		claim->held && claim->maybe_kept, "mode", claim->shared ? "shared" : "exclusive",
-		"kind", text_json(claim->kind), "ranges", text_json(claim->ranges), "host",
-		text_json(claim->host), "pid", number_json(claim->pid), "uid",
-		number_json(claim->uid), "user", claim->uid >= 0 ? text_json(user) : json_null(),
-		"command", text_json(claim->command), "since", number_json(claim->since), "age",
+		claim->held && claim->maybe_kept, "maybe_former", claim->maybe_former, "mode",
+		claim->shared ? "shared" : "exclusive", "kind", text_json(claim->kind), "ranges",
+		text_json(claim->ranges), "host", text_json(claim->host), "pid",
+		number_json(claim->pid), "uid", number_json(claim->uid), "user",
+		claim->uid >= 0 ? text_json(user) : json_null(), "command",
+		text_json(claim->command), "since", number_json(claim->since), "age",
 		number_json(claim_seconds(claim)), "client", text_json(claim->client), "session",
 		text_json(claim->session), "claim", text_json(claim->claim)));
 	free(user);

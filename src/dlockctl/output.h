@@ -53,6 +53,7 @@ void table_finish(struct table *table);
 /* The host; "another client" for a claim that is not of dlockfs. These are to be freed, printable,
  * and empty if not known. */
 char *claim_host(const struct claim *claim);
+/* "4711", or "4711?" if that may be a former user of the claim. */
 char *claim_pid(const struct claim *claim);
 /* "1", "1.2". */
 char *claim_position(const struct claim *claim);

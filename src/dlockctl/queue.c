@@ -116,6 +116,8 @@ static int claim_set(struct claim *claim, struct claim_seen *seen, struct piece 
 		seen->state = claim->held || claim->kept || piece_is(value, "waiting");
 	} else if (piece_is(key, "maybe_kept")) {
 		claim->maybe_kept = piece_is(value, "yes");
+	} else if (piece_is(key, "maybe_former")) {
+		claim->maybe_former = piece_is(value, "yes");
 	} else if (piece_is(key, "mode") && !seen->mode) {
 		claim->shared = piece_is(value, "shared");
 		seen->mode = claim->shared || piece_is(value, "exclusive");

@@ -16,8 +16,9 @@ struct claim {
 	int64_t position;
 	int64_t follower; /* 1 and up: waits for that claim on its host, as the first, second... */
 	bool held;
-	bool kept;	 /* nobody uses it; then it is not held */
-	bool maybe_kept; /* it is held, or kept by another host */
+	bool kept;	   /* nobody uses it; then it is not held */
+	bool maybe_kept;   /* it is held, or kept by another host */
+	bool maybe_former; /* what it says may be about one who uses it no more */
 	bool shared;
 	char *kind;
 	char *ranges;

@@ -69,13 +69,14 @@ static void test_whole(void **state)
 
 static void test_kept(void **state)
 {
-	struct queues queues = parse("lock=a claims=2 holders=1 kept=1 followers=2\n"
-				     "position=1 state=kept mode=shared\n"
-				     "position=2 state=held maybe_kept=yes mode=shared\n"
-				     "position=2.1 state=waiting mode=shared\n"
-				     "position=2.12 state=waiting maybe_kept=no mode=shared\n"
-				     "lock=b\nposition=1 state=waiting mode=shared\nposition=2 "
-				     "state=kept mode=shared\n");
+	struct queues queues =
+		parse("lock=a claims=2 holders=1 kept=1 followers=2\n"
+		      "position=1 state=kept mode=shared\n"
+		      "position=2 state=held maybe_kept=yes maybe_former=yes mode=shared\n"
+		      "position=2.1 state=waiting mode=shared\n"
+		      "position=2.12 state=waiting maybe_kept=no mode=shared\n"
+		      "lock=b\nposition=1 state=waiting mode=shared\nposition=2 "
+		      "state=kept mode=shared\n");
 	const struct queue *queue = &queues.list[0];
 	assert_int_equal(queues.bad_lines, 0);
 	assert_int_equal(queue->count, 4);
@@ -87,7 +88,9 @@ static void test_kept(void **state)
 	assert_false(queue->claims[0].maybe_kept);
 	assert_true(queue->claims[1].held);
 	assert_true(queue->claims[1].maybe_kept);
+	assert_true(queue->claims[1].maybe_former);
 	assert_false(queue->claims[3].maybe_kept);
+	assert_false(queue->claims[3].maybe_former);
 	assert_int_equal(queue->claims[1].follower, 0);
 	assert_int_equal(queue->claims[3].position, 2);
 	assert_int_equal(queue->claims[3].follower, 12);

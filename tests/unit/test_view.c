@@ -862,22 +862,24 @@ static void test_kept(void **state)
 	/* Others only know what it says. */
 	viewer_destroy(f->viewer);
 	f->viewer = viewer_create(&f->between.store, NULL);
-	assert_non_null(strstr(users(f), "lock=a claims=1 holders=1\n"
-					 "position=1 state=held maybe_kept=yes mode=exclusive "
-					 "kind=flock host=here pid=1 uid=7 "));
+	assert_non_null(strstr(
+		users(f), "lock=a claims=1 holders=1\n"
+			  "position=1 state=held maybe_kept=yes maybe_former=yes mode=exclusive "
+			  "kind=flock host=here pid=1 uid=7 "));
 	callers_end(&callers, f);
 }
 
-/* Only of the first it is said: others wait. */
+/* Two of one host are not one owner's, and only of the first it is said that it may be kept. */
 static void test_keep_of_a_waiter(void **state)
 {
 	struct fixture *f = *state;
 
-	place_lock(f, "a", CLAIM_EXCLUSIVE);
-	place(f, 1, "a", claim_of(1, 0, CLAIM_EXCLUSIVE), "format=1\nkeep=yes\n");
-	place(f, 1, "a", claim_of(1, 0, CLAIM_EXCLUSIVE), "format=1\nkeep=yes\n");
-	assert_string_equal(states(queue(f, "a")), "hww");
-	assert_null(strstr(f->text, "maybe_kept"));
+	place(f, 1, "a", claim_of(1, CLAIM_OWNER_NONE, CLAIM_EXCLUSIVE), "format=1\nkeep=yes\n");
+	assert_string_equal(value(queue(f, "a"), "maybe_kept"), "yes");
+	place(f, 1, "a", claim_of(1, CLAIM_OWNER_NONE, CLAIM_EXCLUSIVE), "format=1\nkeep=yes\n");
+	assert_string_equal(states(queue(f, "a")), "hw");
+	assert_string_equal(value(f->text, "maybe_kept"), "");
+	assert_string_equal(value(f->text, "maybe_former"), "yes");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
