@@ -339,6 +339,12 @@ void claim_end_wish(struct claim *claim);
 void claim_give(struct claim *claim, struct owner *owner);
 void claim_take_back(struct claim *claim);
 
+/* For the ids of the claims of one more owner, or process: never CLAIM_OWNER_NONE. */
+static inline uint32_t engine_next_owner(struct engine *engine)
+{
+	return 1 + (uint32_t)(engine->owner_number++ % (CLAIM_OWNERS - 1));
+}
+
 /* engine_lead.c */
 
 /* Whether the claim is HELD, but by nobody of this host. */
@@ -375,6 +381,12 @@ void lead_forget(struct claim *claim);
 
 /* Looks at the lock's leads again: the queue is known better, or the session. */
 void leads_settle(struct lock *lock);
+
+/* As engine_each_user(), for one claim. */
+void lead_each_user(const struct lead *lead,
+		    void (*visit)(void *context, const char *claim, enum engine_use use,
+				  const char *text),
+		    void *context);
 
 /* Whether it is to be asked for on_changed(). */
 bool leads_want_attention(const struct lock *lock);

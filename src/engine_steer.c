@@ -167,21 +167,20 @@ const char *engine_claim_text(const struct engine *engine, const char *path, con
 	return claim != NULL ? claim->text : NULL;
 }
 
-bool engine_claim_is_kept(const struct engine *engine, const char *path, const char *name)
+void engine_each_user(const struct engine *engine, const char *path,
+		      void (*visit)(void *context, const char *claim, enum engine_use use,
+				    const char *text),
+		      void *context)
 {
-	const struct claim *claim = find_named(engine, path, name);
-	return claim != NULL && claim_is_kept(claim);
-}
+	const struct lock *lock;
+	const struct claim *claim;
 
-void engine_each_follower(const struct engine *engine, const char *path, const char *name,
-			  void (*visit)(void *context, const char *text), void *context)
-{
-	const struct claim *claim = find_named(engine, path, name), *wish;
-	if (claim == NULL || claim->lead == NULL)
+	HASH_FIND(hh, engine->locks, path, strlen(path), lock);
+	if (lock == NULL || lock->leads == NULL)
 		return;
-	DL_FOREACH (claim->lead->followers, wish) {
-		if (wish->asked)
-			visit(context, wish->text);
+	DL_FOREACH (lock->queue, claim) {
+		if (claim->lead != NULL)
+			lead_each_user(claim->lead, visit, context);
 	}
 }
 
