@@ -6,6 +6,8 @@
  * Which claim it is that a call waits or holds by is known to its engine alone, and asked there;
  * whether it may is judged by what stands in the service's queue. Single-threaded.
  */
+#include <string.h>
+
 #include "world.h"
 
 /* The time after which an engine knows of what has come to stand behind its claim, if all is well:
@@ -36,9 +38,24 @@ static const struct host *host_of(const struct world *world, const struct standi
 	return NULL;
 }
 
+struct kept {
+	const char *claim;
+	bool found;
+};
+
+static void look_for_kept(void *context, const char *claim, enum engine_use use, const char *text)
+{
+	struct kept *kept = context;
+
+	kept->found |= use == ENGINE_KEPT && strcmp(claim, kept->claim) == 0;
+}
+
 static bool is_kept(const struct host *host, const struct standing *standing)
 {
-	return engine_claim_is_kept(host->engine, world_lock(standing->lock), standing->name);
+	struct kept kept = {standing->name, false};
+
+	engine_each_user(host->engine, world_lock(standing->lock), look_for_kept, &kept);
+	return kept.found;
 }
 
 /* Whoever holds or held by the claim last, or has asked for it. */
@@ -59,17 +76,20 @@ static bool may_be(const struct host *host, const struct standing *said, const s
 }
 
 struct search {
+	const char *claim;
 	const struct call *call;
 	bool found;
 	/* The first of those who wait, and asked before that number for what conflicts. */
 	unsigned before, first;
 };
 
-static void look_for_call(void *context, const char *text)
+static void look_for_call(void *context, const char *claim, enum engine_use use, const char *text)
 {
 	struct search *search = context;
 	struct standing said;
 
+	if (text == NULL || strcmp(claim, search->claim) != 0)
+		return;
 	view_parse(text, &said);
 	search->found |= may_be(search->call->user->host, &said, search->call);
 	if (said.call < search->before && search->first == 0 &&
@@ -80,10 +100,10 @@ static void look_for_call(void *context, const char *text)
 static struct search search(const struct call *call, const struct standing *standing,
 			    unsigned before)
 {
-	struct search search = {.call = call, .before = before};
+	struct search search = {.claim = standing->name, .call = call, .before = before};
 
-	engine_each_follower(call->user->host->engine, world_lock(standing->lock), standing->name,
-			     look_for_call, &search);
+	engine_each_user(call->user->host->engine, world_lock(standing->lock), look_for_call,
+			 &search);
 	return search;
 }
 
@@ -120,21 +140,28 @@ bool lead_waits(const struct world *world, const struct standing *standing)
 	return is_led(world, standing) && !standing->granted;
 }
 
-static void note_first(void *context, const char *text)
-{
-	struct standing *first = context;
+struct first {
+	const char *claim;
+	unsigned user;
+};
 
-	if (first->user == 0)
-		view_parse(text, first);
+static void note_first(void *context, const char *claim, enum engine_use use, const char *text)
+{
+	struct first *first = context;
+	struct standing said;
+
+	if (text == NULL || first->user != 0 || strcmp(claim, first->claim) != 0)
+		return;
+	view_parse(text, &said);
+	first->user = said.user;
 }
 
 unsigned lead_user(const struct host *host, const struct standing *standing)
 {
-	struct standing first = {.user = 0};
+	struct first first = {.claim = standing->name};
 
 	if (lead_waits(host->world, standing))
-		engine_each_follower(host->engine, world_lock(standing->lock), standing->name,
-				     note_first, &first);
+		engine_each_user(host->engine, world_lock(standing->lock), note_first, &first);
 	return first.user != 0 ? first.user : standing->user;
 }
 
