@@ -149,6 +149,7 @@ struct standing {
 	int64_t since_ms;
 
 	/* One that goes on, see world_lead.c: */
+	unsigned uid;	  /* of who had it placed */
 	int64_t first_ms; /* when it was granted to a call for the first time; 0: it was not */
 	int64_t idle_ms;  /* since when nobody uses it; 0: somebody does, or waits for it */
 	int passes;	  /* it has gone on while another host waited */
@@ -255,6 +256,9 @@ __attribute__((format(printf, 2, 3))) void world_say(const struct world *world, 
 /* world_users.c */
 extern const struct engine_events user_events; /* the context is the host */
 bool user_holds(const struct user *user);
+
+/* As whom the user of that number runs. */
+unsigned user_uid(unsigned number);
 void user_close(struct user *user);
 
 /* A user that is drawn does something; when it is calm it only ends what it does. */

@@ -236,6 +236,9 @@ void lead_note_grant(struct call *call, const struct view_claim *own)
 
 	if (!is_led(call->user->host->world, standing))
 		return;
+	if (user_uid(call->user->number) != standing->uid)
+		world_fail(call->user->host->world, "user %u has %s by a claim of another one",
+			   call->user->number, world_lock(call->user->lock));
 	check_order(call, own);
 	check_handoff(call, own);
 	lead_note_user(standing, call);

@@ -217,8 +217,13 @@ static void call_leave(struct call *call, struct claim *wish, int error)
 	call->wish = call->waiting ? wish : NULL;
 }
 
+unsigned user_uid(unsigned number)
+{
+	return number % 8 == 0;
+}
+
 struct caller_text {
-	char text[128];
+	char text[160];
 };
 
 /* What view_standing() reads. */
@@ -226,9 +231,9 @@ static struct engine_caller caller_of(const struct call *call, struct caller_tex
 {
 	snprintf(text->text, sizeof(text->text),
 		 "format=1\ncall=%u\nuser=%u\nprocess=%" PRIu64 "\nasked=%d %d %" PRId64 "-%" PRId64
-		 "\n",
+		 "\nuid=%u\n",
 		 call->number, call->user->number, call->process, (int)call->kind, (int)call->mode,
-		 call->span.start, call->span.end);
+		 call->span.start, call->span.end, user_uid(call->user->number));
 	return (struct engine_caller){.pid = (int)call->process, .text = text->text};
 }
 

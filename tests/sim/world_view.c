@@ -161,6 +161,7 @@ void view_standing(void *context, bool over, const char *path, const char *name,
 	if (strlen(name) >= NAME_BYTES || !claim_name_parse(name, &parts))
 		abort();
 	view_parse(text, standing);
+	standing->uid = user_uid(standing->user);
 	snprintf(standing->name, sizeof(standing->name), "%s", name);
 	standing->lock = lock_number(path);
 	standing->life = over ? 0 : host->life;
