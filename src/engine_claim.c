@@ -162,38 +162,48 @@ void claim_start_over(struct claim *claim)
 	claim->parts.id.number = ++engine->claim_number;
 }
 
-/* Whether a claim is one of record locks that the owner, or who is one with it, holds. */
-static bool is_anchor(const struct claim *claim, const struct owner *owner)
+static bool is_anchor(const struct claim *claim)
 {
-	return claim->state == CLAIM_HELD && claim->parts.record &&
-	       owners_are_one(claim->owner, owner);
+	return claim->state == CLAIM_HELD && claim->parts.record;
 }
 
-/* Those who wait for what the owner holds may have come before this claim, and must not make it
- * wait for itself. They may have come before what it holds, too, if that went before them by an
- * anchor of its own: so the earliest of those anchors is this one's. */
-static void drop_anchor(struct claim *claim)
+/* Lets the claim go back to the earliest anchor of a process, and span all that this holds. */
+static void reach_back(struct claim *claim, const struct owner *process)
 {
+	struct claim_name *parts = &claim->parts;
 	const struct claim *held;
-	struct claim_span span = {INT64_MAX, 0};
-
-	claim->parts.anchored = false;
-	if (claim->lock->records == NULL)
-		return;
-	DL_FOREACH (claim->lock->queue, held) {
-		if (!is_anchor(held, claim->owner))
+	DL_FOREACH2 (process->claims, held, owner_next) {
+		if (!is_anchor(held))
 			continue;
 		int32_t first = held->parts.anchored ? held->parts.anchor : held->parts.sequence;
-		if (!claim->parts.anchored ||
-		    claim_name_compare(first, "", claim->parts.anchor, "") < 0)
-			claim->parts.anchor = first;
-		claim->parts.anchored = true;
-		if (held->parts.span.start < span.start)
-			span.start = held->parts.span.start;
-		if (held->parts.span.end > span.end)
-			span.end = held->parts.span.end;
+		if (!parts->anchored || claim_name_compare(first, "", parts->anchor, "") < 0)
+			parts->anchor = first;
+		parts->anchored = true;
+		if (held->parts.span.start < parts->anchor_span.start)
+			parts->anchor_span.start = held->parts.span.start;
+		if (held->parts.span.end > parts->anchor_span.end)
+			parts->anchor_span.end = held->parts.span.end;
 	}
-	claim->parts.anchor_span = span;
+}
+
+/* Those who wait for what the owner, or who is one with it, holds may have come before this claim,
+ * and must not make it wait for itself. They may have come before what it holds, too, if that went
+ * before them by an anchor of its own: so the earliest of those anchors is this one's. */
+static void drop_anchor(struct claim *claim)
+{
+	const struct owner *owner = claim->owner;
+	const struct records *records;
+
+	claim->parts.anchored = false;
+	claim->parts.anchor_span = (struct claim_span){INT64_MAX, 0};
+	if (owner->records != NULL) {
+		reach_back(claim, owner);
+		return;
+	}
+	for (records = claim->lock->records; records != NULL; records = records->hh.next) {
+		if (owners_are_one(&records->owner, owner))
+			reach_back(claim, &records->owner);
+	}
 }
 
 bool claim_is_adrift(const struct claim *claim)
@@ -202,7 +212,7 @@ bool claim_is_adrift(const struct claim *claim)
 	if (!claim->parts.anchored)
 		return false;
 	DL_FOREACH (claim->lock->queue, held) {
-		if (is_anchor(held, claim->owner))
+		if (is_anchor(held) && owners_are_one(held->owner, claim->owner))
 			return false;
 	}
 	return true;

@@ -160,7 +160,8 @@ static struct claim *find_blocker(const struct claim *claim)
 				return front->blocker;
 		}
 	}
-	if (lock->records_in_queue == 0 && lock->records == NULL)
+	/* As claim_is_behind() has it: nobody behind has precedence, or is held by flock. */
+	if (lock->anchored_in_queue == 0 && lock->held_flocks == 0)
 		return NULL;
 	for (struct claim *behind = claim->next; behind != NULL; behind = behind->next) {
 		if (claim_is_behind(claim, behind))
@@ -305,7 +306,8 @@ static void forget(struct lock *lock)
 			claim_free(claim);
 	}
 	lock->known = false;
-	lock->foreign_in_queue = lock->foreign_records_in_queue = lock->records_in_queue = 0;
+	lock->foreign_in_queue = lock->foreign_records_in_queue = 0;
+	lock->records_in_queue = lock->anchored_in_queue = 0;
 }
 
 /* Counts a claim into the queue or out of it. */
@@ -316,6 +318,8 @@ static void count(const struct claim *claim, bool in)
 	size_t one = in ? 1 : (size_t)-1;
 	if (claim->parts.record || claim->parts.anchored)
 		lock->records_in_queue += one;
+	if (claim->parts.anchored)
+		lock->anchored_in_queue += one;
 	if (!foreign)
 		lock->own_in_queue += one;
 	else

@@ -75,7 +75,8 @@ static void lose_session(struct lock *lock)
 			DL_APPEND(lock->unplaced, claim);
 	}
 	lock->own_in_queue = lock->tests_count;
-	lock->foreign_in_queue = lock->foreign_records_in_queue = lock->records_in_queue = 0;
+	lock->foreign_in_queue = lock->foreign_records_in_queue = 0;
+	lock->records_in_queue = lock->anchored_in_queue = 0;
 	free_all(&lock->queue);
 	free_all(&lock->watched);
 	lock->known = false;

@@ -192,6 +192,7 @@ struct lock {
 	size_t foreign_in_queue;
 	size_t foreign_records_in_queue; /* of record locks among them */
 	size_t records_in_queue;	 /* anybody's of record locks, or with an anchor */
+	size_t anchored_in_queue;	 /* anybody's with an anchor */
 	struct records *records;
 	size_t ranges;	    /* held by processes of this host */
 	size_t held_flocks; /* claims of flock or open that are HELD */
