@@ -252,14 +252,22 @@ char *claim_format_data(const struct claim *claim)
 	return claim_data_format(claim->text, &data);
 }
 
+bool claim_needs_news(const struct claim *claim)
+{
+	return claim->lock->foreign_in_queue > 0 &&
+	       (claim->parts.anchored || (claim->asked && !claim->waits));
+}
+
 /* One list serves all claims that are placed together. A wish that does not wait is decided by what
- * the queue is now, so it always brings its own. So does one with an anchor, which has to see that
- * those whom it goes before wait; and one that needs a new list in the end (engine_queue.c). */
+ * the queue is now, so it brings its own, unless the queue is known to have no claims but ours. So
+ * does one with an anchor, which has to see that those whom it goes before wait; and one that needs
+ * a new list in the end (engine_queue.c). */
 static bool place_with_list(const struct claim *claim)
 {
 	const struct lock *lock = claim->lock;
-	return !claim->waits || (claim->parts.anchored && lock->foreign_in_queue > 0) ||
-	       lock->foreign_records_in_queue > 0 || (!lock->known && lock->placing_with_list == 0);
+	if (!lock->known)
+		return !claim->waits || lock->placing_with_list == 0;
+	return lock->foreign_records_in_queue > 0 || claim_needs_news(claim);
 }
 
 void claim_place(struct claim *claim)

@@ -304,6 +304,10 @@ void claim_lose(struct claim *claim);
 /* The claim's data; NULL: out of memory. To be freed. */
 char *claim_format_data(const struct claim *claim);
 
+/* Whether the claim must not be decided by what was known of others before it was placed: to be
+ * refused, or with an anchor, to go before them. */
+bool claim_needs_news(const struct claim *claim);
+
 /* Sends what the claim wants sent, if the store is connected. */
 void claim_place(struct claim *claim);
 void claim_watch(struct claim *claim);

@@ -162,11 +162,7 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 	if (error != 0) {
 		place_failed(claim, error);
 	} else {
-		/* A wish that does not wait asked for the queue as it is now: without the list it
-		 * must not be refused by what was known before. Nor may one with an anchor go
-		 * before others by that. */
-		bool anchored = claim->parts.anchored && lock->foreign_in_queue > 0;
-		bool stale = entries == NULL && (anchored || (claim->asked && !claim->waits));
+		bool stale = entries == NULL && claim_needs_news(claim);
 		bool adjacent =
 			lock->known && !stale && (uint32_t)sequence == (uint32_t)lock->known_to + 1;
 		if (adjacent) {
