@@ -105,7 +105,7 @@ void filesystem_stop(struct filesystem *filesystem)
 {
 	struct handle *handle;
 	engine_stop(filesystem->engine);
-	for (handle = filesystem->handles; handle != NULL; handle = handle->by_id.next) {
+	DL_FOREACH (filesystem->handles, handle) {
 		parked_refuse_all(handle, -ENOLCK);
 		holder_tell_lost(handle);
 	}
@@ -116,7 +116,7 @@ void filesystem_stop(struct filesystem *filesystem)
 void filesystem_finish(struct filesystem *filesystem)
 {
 	struct handle *handle, *next;
-	HASH_ITER (by_id, filesystem->handles, handle, next) {
+	DL_FOREACH_SAFE (filesystem->handles, handle, next) {
 		handle_close(handle);
 	}
 	if (filesystem->root != NULL)

@@ -12,8 +12,7 @@
 struct parked;
 
 struct handle {
-	uint64_t id;
-	UT_hash_handle by_id;
+	struct handle *prev, *next; /* in filesystem->handles */
 	struct filesystem *filesystem;
 	struct inode *inode;
 	struct owner *owner;   /* in the engine; NULL until the first lock is asked for */
@@ -51,8 +50,12 @@ void handle_revoke(struct handle *handle);
 /* It holds something new. */
 void handle_unrevoke(struct handle *handle);
 
-/* The handle that the kernel means; NULL if there is none. */
-struct handle *handle_find(struct filesystem *filesystem, const struct fuse_file_info *info);
+/* The handle that the kernel means by what it was told when the node was opened; NULL: it is a file
+ * of .dlockfs, which has none. */
+struct handle *handle_find(fuse_ino_t node, const struct fuse_file_info *info);
+
+/* What the kernel is told. */
+uint64_t handle_number(const struct handle *handle);
 
 /* Makes sure that the handle has an owner in the engine. Returns 0 or -ENOMEM. */
 int handle_own(struct handle *handle);

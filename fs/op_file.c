@@ -14,9 +14,9 @@
 #include "status.h"
 
 /* Answers EIO to whatever comes through a handle that lost its lock. */
-static bool refuse_fenced(fuse_req_t req, const struct fuse_file_info *info)
+static bool refuse_fenced(fuse_req_t req, fuse_ino_t node, const struct fuse_file_info *info)
 {
-	struct handle *handle = info != NULL ? handle_find(filesystem_of(req), info) : NULL;
+	struct handle *handle = info != NULL ? handle_find(node, info) : NULL;
 	if (handle == NULL || !handle->fenced)
 		return false;
 	fuse_reply_err(req, EIO);
@@ -84,7 +84,7 @@ void op_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 {
 	struct inode *inode = inode_find(filesystem_of(req), node);
 
-	if (refuse_fenced(req, info))
+	if (refuse_fenced(req, node, info))
 		return;
 	if (status_owns(node)) {
 		fuse_reply_err(req, EROFS);
@@ -126,7 +126,7 @@ void op_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 	}
 	struct inode *inode = inode_find(filesystem_of(req), node);
 
-	if (refuse_fenced(req, info))
+	if (refuse_fenced(req, node, info))
 		return;
 	if (inode == NULL) {
 		fuse_reply_err(req, ESTALE);
@@ -147,7 +147,7 @@ void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, of
 	struct inode *inode = inode_find(filesystem_of(req), node);
 	int error = 0;
 
-	if (refuse_fenced(req, info))
+	if (refuse_fenced(req, node, info))
 		return;
 	if (inode == NULL) {
 		fuse_reply_err(req, ESTALE);
@@ -174,7 +174,7 @@ void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, of
 void op_poll(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info,
 	     struct fuse_pollhandle *poll)
 {
-	struct handle *handle = handle_find(filesystem_of(req), info);
+	struct handle *handle = handle_find(node, info);
 
 	if (!status_owns(node) && (handle == NULL || handle->fenced)) {
 		if (poll != NULL)

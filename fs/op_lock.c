@@ -54,7 +54,7 @@ static void lock_file(fuse_req_t req, struct handle *handle, enum claim_mode mod
 static struct handle *find_usable(fuse_req_t req, fuse_ino_t node,
 				  const struct fuse_file_info *info)
 {
-	struct handle *handle = handle_find(filesystem_of(req), info);
+	struct handle *handle = handle_find(node, info);
 
 	if (status_owns(node)) {
 		fuse_reply_err(req, EINVAL); /* fcntl(2) has it for such types of files */
@@ -68,10 +68,10 @@ static struct handle *find_usable(fuse_req_t req, fuse_ino_t node,
 
 /* Counts a call that asks for a lock and got no handle from find_usable(): it is an acquisition if
  * that is because of a loss. */
-static void count_lost(struct filesystem *filesystem, const struct fuse_file_info *info,
-		       enum lock_kind kind)
+static void count_lost(struct filesystem *filesystem, fuse_ino_t node,
+		       const struct fuse_file_info *info, enum lock_kind kind)
 {
-	const struct handle *handle = handle_find(filesystem, info);
+	const struct handle *handle = handle_find(node, info);
 
 	if (handle != NULL && handle->fenced)
 		metrics_count_acquisition(&filesystem->metrics, kind, -EIO, 0);
@@ -86,7 +86,7 @@ void op_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, int 
 
 	if (handle == NULL) {
 		if ((operation & ~LOCK_NB) != LOCK_UN)
-			count_lost(filesystem, info, LOCK_KIND_FLOCK);
+			count_lost(filesystem, node, info, LOCK_KIND_FLOCK);
 		return;
 	}
 	switch (operation & ~LOCK_NB) {
@@ -183,7 +183,7 @@ void op_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, stru
 
 	if (handle == NULL) {
 		if (lock->l_type != F_UNLCK)
-			count_lost(filesystem, info, LOCK_KIND_RECORD);
+			count_lost(filesystem, node, info, LOCK_KIND_RECORD);
 		return;
 	}
 	switch (lock->l_type) {

@@ -71,7 +71,7 @@ static void answer(const struct parked *parked, int result)
 /* The engine is not to answer any more. */
 static void take_back(const struct parked *parked)
 {
-	if (parked->proof != NULL)
+	if (parked->kind == PARKED_FSYNC || parked->kind == PARKED_TOKEN)
 		engine_cancel_proof(parked->proof);
 	else if (!parked->decided && parked->claim != NULL)
 		engine_cancel(parked->claim);

@@ -23,15 +23,17 @@ enum parked_kind {
 struct parked {
 	struct parked *prev, *next; /* in handle->parked */
 	struct handle *handle;
-	fuse_req_t req;	     /* NULL: an exclusive open whose GETATTR has not come yet */
-	struct claim *claim; /* in the engine, */
-	struct proof *proof; /* for FSYNC and TOKEN */
-	enum parked_kind kind;
+	fuse_req_t req; /* NULL: an exclusive open whose GETATTR has not come yet */
+	union {		/* in the engine: */
+		struct claim *claim;
+		struct proof *proof; /* for FSYNC and TOKEN */
+	};
 	uint64_t process; /* for RECORD: whose range, as the kernel calls the lock owner, */
 	pid_t pid;	  /* and who called */
-	int64_t since_us; /* the request, as histogram_now_us() */
+	enum parked_kind kind : 8;
 	bool decided; /* the engine has; of an exclusive open, perhaps before the GETATTR came: */
 	int result;   /* 0 or -errno */
+	int64_t since_us; /* the request, as histogram_now_us() */
 };
 
 /* Returns NULL when out of memory. */
