@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "claim_text.h"
 #include "handle.h"
 #include "inode.h"
 #include "log.h"
@@ -160,6 +161,12 @@ int64_t filesystem_deadline(const struct filesystem *filesystem)
 	return first_ms;
 }
 
+static void describe(void *context, const void *details, enum lock_kind kind, enum claim_mode mode,
+		     char text[ENGINE_TEXT_BYTES])
+{
+	claim_text_format(context, details, kind, mode, text);
+}
+
 static void on_decided(void *context, void *cookie, int result)
 {
 	(void)context;
@@ -205,6 +212,7 @@ static void on_released(void *context, enum lock_kind kind, int64_t held_us)
 }
 
 const struct engine_events filesystem_engine_events = {
+	.describe = describe,
 	.on_decided = on_decided,
 	.on_tested = on_tested,
 	.on_proved = on_proved,

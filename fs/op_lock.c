@@ -36,13 +36,13 @@ static struct parked *park(fuse_req_t req, struct handle *handle, enum parked_ki
 
 static void lock_file(fuse_req_t req, struct handle *handle, enum claim_mode mode, bool waits)
 {
-	char text[CLAIM_TEXT_BYTES];
-	struct engine_caller caller = {.pid = fuse_req_ctx(req)->pid, .text = text};
+	struct claim_asker asker;
+	struct engine_caller caller = {fuse_req_ctx(req)->pid, &asker, sizeof(asker)};
 	struct parked *parked = park(req, handle, PARKED_FLOCK);
 
 	if (parked == NULL)
 		return;
-	claim_text_format(req, LOCK_KIND_FLOCK, mode, text);
+	claim_text_ask(req, &asker);
 	int error = engine_lock(handle->owner, LOCK_KIND_FLOCK, mode, waits, &caller, parked,
 				&parked->claim);
 	if (error != 0)
@@ -143,15 +143,15 @@ static struct handle *find_range(fuse_req_t req, fuse_ino_t node, const struct f
 static void lock_range(fuse_req_t req, struct handle *handle, uint64_t process, struct range range,
 		       bool waits, pid_t pid)
 {
-	char text[CLAIM_TEXT_BYTES];
-	struct engine_caller caller = {.pid = pid, .text = text};
+	struct claim_asker asker;
+	struct engine_caller caller = {pid, &asker, sizeof(asker)};
 	struct parked *parked = park(req, handle, PARKED_RECORD);
 
 	if (parked == NULL)
 		return;
 	parked->process = process;
 	parked->pid = pid;
-	claim_text_format(req, LOCK_KIND_RECORD, range.mode, text);
+	claim_text_ask(req, &asker);
 	int error = engine_lock_range(handle->owner, process, range, waits, &caller, parked,
 				      &parked->claim);
 	if (error != 0)

@@ -90,7 +90,7 @@ static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *na
 /* Asks the engine for the lock that open(O_EXCL) is to hold. */
 static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode)
 {
-	char text[CLAIM_TEXT_BYTES];
+	struct claim_asker asker;
 	int error = handle_own(handle);
 	if (error != 0)
 		return error;
@@ -101,8 +101,8 @@ static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode
 	handle->uid = fuse_req_ctx(req)->uid;
 	handle->gid = fuse_req_ctx(req)->gid;
 	handle->mode = mode;
-	claim_text_format(req, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE, text);
-	struct engine_caller caller = {.pid = handle->opener, .text = text};
+	struct engine_caller caller = {handle->opener, &asker, sizeof(asker)};
+	claim_text_ask(req, &asker);
 	error = engine_lock(handle->owner, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE,
 			    (handle->flags & O_NONBLOCK) == 0, &caller, parked, &parked->claim);
 	if (error != 0)

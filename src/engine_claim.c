@@ -42,17 +42,16 @@ struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct rang
 	bool record = kind == LOCK_KIND_RECORD;
 	if (timers_reserve(&engine->timers, engine->claims + 1) < 0)
 		return NULL;
-	struct claim *claim = calloc(1, sizeof(*claim));
+	struct claim *claim = calloc(1, sizeof(*claim) + caller->details_bytes);
 	if (claim == NULL)
 		return NULL;
-	claim->text = strdup(caller->text);
 	claim->coverage = record ? create_coverage(range) : NULL;
-	if (claim->text == NULL || (record && claim->coverage == NULL)) {
-		free_coverage(claim->coverage);
-		free(claim->text);
+	if (record && claim->coverage == NULL) {
 		free(claim);
 		return NULL;
 	}
+	if (caller->details_bytes > 0)
+		memcpy(claim->details, caller->details, caller->details_bytes);
 	claim->lock = lock;
 	claim->owner = owner;
 	claim->kind = kind;
@@ -65,6 +64,14 @@ struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct rang
 	claim_start_over(claim);
 	DL_APPEND(lock->unplaced, claim);
 	return claim;
+}
+
+const char *claim_name_of(const struct claim *claim, char text[CLAIM_NAME_BYTES])
+{
+	if (claim->name != NULL)
+		return claim->name;
+	claim_name_format_placed(text, &claim->parts);
+	return text;
 }
 
 static void detach_owner(struct claim *claim)
@@ -100,7 +107,6 @@ void claim_free(struct claim *claim)
 	}
 	free_coverage(claim->coverage);
 	free(claim->name);
-	free(claim->text);
 	free(claim);
 }
 
@@ -146,8 +152,6 @@ void claim_ask(struct claim *claim, bool waits, void *cookie)
 void claim_start_over(struct claim *claim)
 {
 	struct engine *engine = claim->lock->engine;
-	free(claim->name);
-	claim->name = NULL;
 	claim->state = CLAIM_WANTED;
 	claim->says_waits = claim->careful = claim->fresh = claim->amended = false;
 	claim->overseen = claim->revoked = false;
@@ -231,10 +235,8 @@ bool claim_requeue(struct claim *claim)
 	former->lock = lock;
 	former->state = CLAIM_QUEUED;
 	former->parts = claim->parts;
-	former->name = claim->name;
 	engine->claims++;
 	queue_remove(claim);
-	claim->name = NULL;
 	leave(former);
 	claim_start_over(claim);
 	DL_APPEND(lock->unplaced, claim);
@@ -244,12 +246,17 @@ bool claim_requeue(struct claim *claim)
 
 char *claim_format_data(const struct claim *claim)
 {
+	const struct engine *engine = claim->lock->engine;
 	struct claim_data data = {.waits = claim->says_waits, .waits_for = claim->waits_for};
+	enum claim_mode mode = claim->parts.mode;
+	char text[ENGINE_TEXT_BYTES];
 	if (claim->coverage != NULL) {
+		mode = claim->coverage->asked.mode;
 		data.has_ranges = true;
 		data.ranges = claim->coverage->ranges;
 	}
-	return claim_data_format(claim->text, &data);
+	engine->events->describe(engine->context, claim->details, claim->kind, mode, text);
+	return claim_data_format(text, &data);
 }
 
 bool claim_needs_news(const struct claim *claim)
@@ -298,6 +305,7 @@ void claim_place(struct claim *claim)
 void claim_amend(struct claim *claim)
 {
 	struct engine *engine = claim->lock->engine;
+	char name[CLAIM_NAME_BYTES];
 	claim->amended = true;
 	if (claim->amending || engine->session != STORE_CONNECTED)
 		return;
@@ -308,19 +316,21 @@ void claim_amend(struct claim *claim)
 	}
 	claim->amended = false;
 	claim->amending = true;
-	engine->store->ops->amend(engine->store, claim, claim->lock->path, claim->name, data);
+	engine->store->ops->amend(engine->store, claim, claim->lock->path,
+				  claim_name_of(claim, name), data);
 	free(data);
 }
 
 static void send_withdraw(struct claim *claim)
 {
 	struct engine *engine = claim->lock->engine;
+	char name[CLAIM_NAME_BYTES];
 	if (claim->sent || engine->session != STORE_CONNECTED)
 		return;
 	claim->sent = true;
 	claim->sent_ms = engine->now_ms;
-	engine->store->ops->withdraw(engine->store, claim, claim->lock->path, claim->name,
-				     claim->parts.sequence);
+	engine->store->ops->withdraw(engine->store, claim, claim->lock->path,
+				     claim_name_of(claim, name), claim->parts.sequence);
 }
 
 void claim_watch(struct claim *claim)

@@ -32,6 +32,7 @@
  * Claims of other clients say nothing, and are waited for.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "engine_state.h"
 
@@ -90,7 +91,10 @@ bool claims_are_one_process(const struct claim *a, const struct claim *b)
 
 int claims_compare(const struct claim *a, const struct claim *b)
 {
-	return claim_name_compare(a->parts.sequence, a->name, b->parts.sequence, b->name);
+	char name_a[CLAIM_NAME_BYTES], name_b[CLAIM_NAME_BYTES];
+	if (a->parts.sequence != b->parts.sequence)
+		return claim_name_compare(a->parts.sequence, "", b->parts.sequence, "");
+	return strcmp(claim_name_of(a, name_a), claim_name_of(b, name_b));
 }
 
 bool claim_has_precedence(const struct claim *claim, const struct claim *over)

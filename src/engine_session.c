@@ -266,15 +266,13 @@ static bool needs_beat(const struct engine *engine)
 
 void engine_beat(struct engine *engine)
 {
-	struct store_proof proofs[STORE_PROOFS_MAX];
 	if (!needs_beat(engine) || lease_next_beat(&engine->lease) > engine->now_ms)
 		return;
 	engine->beating = true;
 	engine->sent_ms = engine->now_ms;
 	lease_beat(&engine->lease, engine->now_ms);
 	engine_oversee(engine);
-	engine->store->ops->prove(engine->store, NULL, proofs,
-				  engine_collect_proofs(engine, proofs));
+	engine_send_beat(engine);
 }
 
 void engine_hurry_beat(struct engine *engine)

@@ -86,35 +86,35 @@ struct claim {
 	struct claim *prev, *next;
 	struct claim *owner_prev, *owner_next;
 
-	enum claim_state state;
-	enum lock_kind kind;
-	bool waits; /* a wish that may wait */
-	bool asked; /* a wish waits for its decision; cookie is set */
-	bool sent; /* LEAVING: withdraw() is under way; FOREIGN: watch() is; PLACING: with a list */
-	bool unsettled;	 /* in engine->unsettled */
-	bool read;	 /* FOREIGN: its data has been read, and is read again when it changes */
-	bool amending;	 /* amend() is under way */
-	bool amended;	 /* its data in the store is to be replaced (again) */
-	bool says_waits; /* its data does, or is about to: see engine_queue.c */
-	bool careful;	 /* ours: stood behind a foreign claim of record locks */
-	bool may_wait;	 /* see judged */
-	bool fresh;	 /* ours, not blocked: no list is needed to be sure of that (any more) */
-	bool overseen;	 /* ours: there is a watch for its orders */
-	bool orders;	 /* no claim, but that watch of one that is overseen; in lock->watched */
-	bool revoked;	 /* ours: somebody has asked for it, and its holder was told */
+	enum claim_state state : 8;
+	enum lock_kind kind : 8;
+	bool waits : 1; /* a wish that may wait */
+	bool asked : 1; /* a wish waits for its decision; cookie is set */
+	bool sent : 1;	/* LEAVING: withdraw() is under way; FOREIGN: watch(); PLACING: with a list
+			 */
+	bool unsettled : 1;  /* in engine->unsettled */
+	bool read : 1;	     /* FOREIGN: its data has been read, and is again when it changes */
+	bool amending : 1;   /* amend() is under way */
+	bool amended : 1;    /* its data in the store is to be replaced (again) */
+	bool says_waits : 1; /* its data does, or is about to: see engine_queue.c */
+	bool careful : 1;    /* ours: stood behind a foreign claim of record locks */
+	bool may_wait : 1;   /* see judged */
+	bool fresh : 1;	   /* ours, not blocked: no list is needed to be sure of that (any more) */
+	bool overseen : 1; /* ours: there is a watch for its orders */
+	bool orders : 1;   /* no claim, but that watch of one that is overseen; in lock->watched */
+	bool revoked : 1;  /* ours: somebody has asked for it, and its holder was told */
 
 	int32_t waits_for;    /* for the claim of that number */
-	int pid;	      /* of who asked */
 	int64_t sent_ms;      /* when place() or withdraw() was sent */
 	int64_t kept;	      /* HELD: what on_held() returned */
 	uint64_t list_wanted; /* the list that will make it fresh, or answer the test; 0: none */
 	uint32_t visited;     /* by the search of engine_deadlock.c of that number, */
 	uint32_t judged;      /* and whether it may wait found out by that one */
 	uint32_t proof_round; /* in which a heartbeat has shown last that it stands */
+	int pid;	      /* of who asked */
 	struct claim_name parts;
 	struct coverage *coverage; /* NULL: the whole span of its name, in the mode of its name */
-	char *name;		   /* NULL until it is placed */
-	char *text;		   /* of the asker */
+	char *name; /* FOREIGN; that of ours follows from its parts: claim_name_of() */
 	void *cookie;
 
 	/* The nearest claim in front that conflicts, and whom this one blocks in that way. */
@@ -122,6 +122,8 @@ struct claim {
 	struct claim *blocked;
 	struct claim *blocked_prev, *blocked_next;
 	struct claim *unsettled_prev, *unsettled_next;
+
+	char details[] __attribute__((aligned(8))); /* of who asked */
 };
 
 struct owner {
@@ -261,6 +263,10 @@ void wish(struct claim *claim, bool waits, void *cookie);
 /* A new wish of the owner at the end of lock->unplaced. Returns NULL when out of memory. */
 struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct range range,
 			   const struct engine_caller *caller);
+
+/* The claim's name in the store: of one that stands there, or has stood. `text` may be used for it.
+ */
+const char *claim_name_of(const struct claim *claim, char text[CLAIM_NAME_BYTES]);
 
 /* Frees a claim that is in no list but its owner's. */
 void claim_free(struct claim *claim);
@@ -467,9 +473,8 @@ void proofs_lose_file(const struct owner *file);
 /* The open file is closed: its proofs end without an answer. */
 void proofs_forget_file(const struct owner *file);
 
-/* The claims for the next heartbeat, in an array of STORE_PROOFS_MAX; the strings stay the
- * engine's. Returns how many. */
-size_t engine_collect_proofs(struct engine *engine, struct store_proof *proofs);
+/* Sends a heartbeat, which brings along some claims. */
+void engine_send_beat(struct engine *engine);
 
 void engine_on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp);
 

@@ -29,10 +29,15 @@ static size_t watched_bytes(const struct lock *lock, const char *name)
 
 static struct claim *find_own(const struct lock *lock, const char *name)
 {
+	char own[CLAIM_NAME_BYTES];
+	struct claim_name parts;
 	struct claim *claim;
+	if (!claim_name_parse(name, &parts))
+		return NULL;
 	DL_FOREACH (lock->queue, claim) {
 		if ((claim->state == CLAIM_HELD || claim->state == CLAIM_WAITING) &&
-		    strcmp(claim->name, name) == 0)
+		    claim->parts.sequence == parts.sequence &&
+		    strcmp(claim_name_of(claim, own), name) == 0)
 			return claim;
 	}
 	return NULL;
@@ -43,9 +48,10 @@ static void oversee(struct claim *claim)
 	struct lock *lock = claim->lock;
 	struct engine *engine = lock->engine;
 	struct claim *orders = calloc(1, sizeof(*orders));
+	char name[CLAIM_NAME_BYTES];
 
 	if (orders != NULL)
-		orders->name = strdup(claim->name);
+		orders->name = strdup(claim_name_of(claim, name));
 	if (orders == NULL || orders->name == NULL) {
 		free(orders);
 		return; /* at the next heartbeat */
@@ -55,7 +61,7 @@ static void oversee(struct claim *claim)
 	orders->orders = true;
 	orders->sent = true;
 	claim->overseen = true;
-	engine->overseen += watched_bytes(lock, claim->name);
+	engine->overseen += watched_bytes(lock, orders->name);
 	DL_APPEND(lock->watched, orders);
 	engine->store->ops->watch(engine->store, orders, lock->path, orders->name);
 }
@@ -149,14 +155,14 @@ void orders_read(const struct claim *orders, const char *text)
 		claim_amend(claim);
 }
 
-const char *engine_claim_text(const struct engine *engine, const char *path, const char *name)
+const void *engine_claim_details(const struct engine *engine, const char *path, const char *name)
 {
 	const struct lock *lock;
 	const struct claim *claim;
 
 	HASH_FIND(hh, engine->locks, path, strlen(path), lock);
 	claim = lock != NULL ? find_own(lock, name) : NULL;
-	return claim != NULL ? claim->text : NULL;
+	return claim != NULL ? claim->details : NULL;
 }
 
 int engine_steer(struct engine *engine, const char *path, const char *name, enum engine_order order,

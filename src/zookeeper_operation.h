@@ -25,9 +25,6 @@
 #include "store_statistics.h"
 #include "zookeeper_session.h"
 
-/* The longest name of a claim of ours: a number has up to eleven characters. */
-#define CLAIM_NAME_BYTES (CLAIM_NAME_PREFIX_BYTES + 11)
-
 struct names {
 	size_t count;
 	char text[]; /* one after the other, each with its NUL */

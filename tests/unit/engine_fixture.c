@@ -54,7 +54,14 @@ static void on_revoked(void *context, void *owner_cookie)
 	file->revoked++;
 }
 
+static void describe(void *context, const void *details, enum lock_kind kind, enum claim_mode mode,
+		     char text[ENGINE_TEXT_BYTES])
+{
+	strcpy(text, "format=1\nhost=here\n");
+}
+
 const struct engine_events file_events = {
+	.describe = describe,
 	.on_decided = on_decided,
 	.on_tested = on_tested,
 	.on_proved = on_proved,
@@ -392,7 +399,7 @@ void file_close(struct file *file)
 
 static struct engine_caller caller_of(const struct file *file)
 {
-	return (struct engine_caller){.pid = (int)file->process, .text = "format=1\nhost=here\n"};
+	return (struct engine_caller){.pid = (int)file->process};
 }
 
 static void lock(struct file *file, enum lock_kind kind, enum claim_mode mode, bool waits)

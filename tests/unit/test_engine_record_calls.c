@@ -266,7 +266,7 @@ static void test_session_lost(void **state)
 	struct file file, too, waits, unused, other, elsewhere;
 	struct claim *claim;
 	struct range range = {{0, 9}, EX};
-	const struct engine_caller nobody = {.text = ""};
+	const struct engine_caller nobody = {0};
 
 	file_open(&file, &world->one, "a");
 	file_open_too(&too, &file, "a");
