@@ -212,6 +212,7 @@ static void on_released(void *context, enum lock_kind kind, int64_t held_us)
 }
 
 const struct engine_events filesystem_engine_events = {
+	.details_bytes = sizeof(struct claim_asker),
 	.describe = describe,
 	.on_decided = on_decided,
 	.on_tested = on_tested,

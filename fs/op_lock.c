@@ -37,7 +37,7 @@ static struct parked *park(fuse_req_t req, struct handle *handle, enum parked_ki
 static void lock_file(fuse_req_t req, struct handle *handle, enum claim_mode mode, bool waits)
 {
 	struct claim_asker asker;
-	struct engine_caller caller = {fuse_req_ctx(req)->pid, &asker, sizeof(asker)};
+	struct engine_caller caller = {fuse_req_ctx(req)->pid, &asker};
 	struct parked *parked = park(req, handle, PARKED_FLOCK);
 
 	if (parked == NULL)
@@ -144,7 +144,7 @@ static void lock_range(fuse_req_t req, struct handle *handle, uint64_t process, 
 		       bool waits, pid_t pid)
 {
 	struct claim_asker asker;
-	struct engine_caller caller = {pid, &asker, sizeof(asker)};
+	struct engine_caller caller = {pid, &asker};
 	struct parked *parked = park(req, handle, PARKED_RECORD);
 
 	if (parked == NULL)

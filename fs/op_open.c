@@ -101,7 +101,7 @@ static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode
 	handle->uid = fuse_req_ctx(req)->uid;
 	handle->gid = fuse_req_ctx(req)->gid;
 	handle->mode = mode;
-	struct engine_caller caller = {handle->opener, &asker, sizeof(asker)};
+	struct engine_caller caller = {handle->opener, &asker};
 	claim_text_ask(req, &asker);
 	error = engine_lock(handle->owner, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE,
 			    (handle->flags & O_NONBLOCK) == 0, &caller, parked, &parked->claim);

@@ -45,8 +45,7 @@ enum lock_kind {
 /* Who asks, for others to see. */
 struct engine_caller {
 	int pid;
-	const void *details; /* copied, for describe() */
-	size_t details_bytes;
+	const void *details; /* copied, for describe(); NULL: all zero */
 };
 
 /* The longest text of describe(), with its NUL. */
@@ -59,6 +58,8 @@ struct engine_conflict {
 };
 
 struct engine_events {
+	size_t details_bytes; /* of a caller */
+
 	/* What a caller's details say to others, as text: "format=1" and more lines, with which the
 	 * data of its claim begins. Asked for whenever the data is written. */
 	void (*describe)(void *context, const void *details, enum lock_kind kind,
@@ -105,6 +106,7 @@ struct engine_counts {
 	size_t locks;	/* names with an owner or a claim */
 	size_t holders; /* claims held */
 	size_t waiters; /* wishes undecided */
+	size_t kept;	/* claims that the lock is held with, but by nobody (lock_policy.keep_ms) */
 };
 
 struct engine_status {
@@ -151,6 +153,9 @@ void engine_owner_close(struct owner *owner);
  * (flock(2)); one of the same mode, or through an owner that holds the lock by
  * LOCK_KIND_OPEN, is granted at once. A wish that does not wait is refused as soon as it is
  * clear that it would have to.
+ *
+ * Where lock_policy has `handoff` or `keep_ms`, the claim may be one that another owner of this
+ * host has used, and which goes on to a third one.
  *
  * The decision comes by on_decided(cookie). *ret_claim is what engine_cancel() takes until then,
  * and is set before on_decided() is called. Returns 0; or -ENOMEM, -EIO (the owner has lost a
@@ -211,6 +216,14 @@ void engine_cancel_proof(struct proof *proof);
 /* The details of the caller who asked for a claim of this host; NULL: no such claim that is held,
  * or waits. Valid until the engine is called again. */
 const void *engine_claim_details(const struct engine *engine, const char *path, const char *name);
+
+/* Whether that claim of this host is kept, with nobody who holds by it. */
+bool engine_claim_is_kept(const struct engine *engine, const char *path, const char *name);
+
+/* Visits, in their order, those who wait on this host to have that claim after its holder: what
+ * each said of itself. visit() must not call the engine. */
+void engine_each_follower(const struct engine *engine, const char *path, const char *name,
+			  void (*visit)(void *context, const char *text), void *context);
 
 /* Carries out what is wanted of a claim of this host, and logs who wants it. Returns 0; -ENOENT no
  * claim of this host that is held, or waits, has that name; -EINVAL it cannot be revoked, because

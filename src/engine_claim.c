@@ -39,10 +39,11 @@ struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct rang
 {
 	struct lock *lock = owner->lock;
 	struct engine *engine = lock->engine;
+	size_t details_bytes = engine->events->details_bytes;
 	bool record = kind == LOCK_KIND_RECORD;
 	if (timers_reserve(&engine->timers, engine->claims + 1) < 0)
 		return NULL;
-	struct claim *claim = calloc(1, sizeof(*claim) + caller->details_bytes);
+	struct claim *claim = calloc(1, sizeof(*claim) + details_bytes);
 	if (claim == NULL)
 		return NULL;
 	claim->coverage = record ? create_coverage(range) : NULL;
@@ -50,8 +51,8 @@ struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct rang
 		free(claim);
 		return NULL;
 	}
-	if (caller->details_bytes > 0)
-		memcpy(claim->details, caller->details, caller->details_bytes);
+	if (caller->details != NULL)
+		memcpy(claim->details, caller->details, details_bytes);
 	claim->lock = lock;
 	claim->owner = owner;
 	claim->kind = kind;
@@ -87,7 +88,15 @@ static void detach_owner(struct claim *claim)
 	claim->owner = NULL;
 }
 
-static void end_wish(struct claim *claim)
+/* The claim is the owner's from now on. */
+static void change_owner(struct claim *claim, struct owner *owner)
+{
+	detach_owner(claim);
+	claim->owner = owner;
+	DL_APPEND2(owner->claims, claim, owner_prev, owner_next);
+}
+
+void claim_end_wish(struct claim *claim)
 {
 	struct engine *engine = claim->lock->engine;
 	timers_clear(&engine->timers, &claim->timer);
@@ -101,7 +110,8 @@ void claim_free(struct claim *claim)
 {
 	struct engine *engine = claim->lock->engine;
 	if (claim->state != CLAIM_FOREIGN) {
-		end_wish(claim);
+		lead_forget(claim);
+		claim_end_wish(claim);
 		detach_owner(claim);
 		engine->claims--;
 	}
@@ -122,7 +132,8 @@ static void leave(struct claim *claim)
 
 void claim_end(struct claim *claim)
 {
-	end_wish(claim);
+	lead_disband(claim);
+	claim_end_wish(claim);
 	if (claim->amending)
 		leave(claim); /* the answers come in the order of the calls */
 	else
@@ -154,6 +165,8 @@ void claim_start_over(struct claim *claim)
 	struct engine *engine = claim->lock->engine;
 	claim->state = CLAIM_WANTED;
 	claim->says_waits = claim->careful = claim->fresh = claim->amended = false;
+	if (claim->lead != NULL)
+		lead_start_over(claim->lead);
 	claim->overseen = claim->revoked = false;
 	claim->proof_round = 0;
 	claim->list_wanted = 0;
@@ -244,18 +257,27 @@ bool claim_requeue(struct claim *claim)
 	return true;
 }
 
-char *claim_format_data(const struct claim *claim)
+void claim_describe(const struct claim *claim, char text[ENGINE_TEXT_BYTES])
 {
 	const struct engine *engine = claim->lock->engine;
-	struct claim_data data = {.waits = claim->says_waits, .waits_for = claim->waits_for};
-	enum claim_mode mode = claim->parts.mode;
+	enum claim_mode mode =
+		claim->coverage != NULL ? claim->coverage->asked.mode : claim->parts.mode;
+	engine->events->describe(engine->context, claim->details, claim->kind, mode, text);
+}
+
+char *claim_format_data(const struct claim *claim)
+{
+	struct claim_data data = {
+		.waits = claim->says_waits,
+		.waits_for = claim->waits_for,
+		.keeps = claim->says_keep,
+	};
 	char text[ENGINE_TEXT_BYTES];
 	if (claim->coverage != NULL) {
-		mode = claim->coverage->asked.mode;
 		data.has_ranges = true;
 		data.ranges = claim->coverage->ranges;
 	}
-	engine->events->describe(engine->context, claim->details, claim->kind, mode, text);
+	claim_describe(claim, text);
 	return claim_data_format(text, &data);
 }
 
@@ -369,7 +391,13 @@ static void count_held(struct claim *claim, bool in)
 void claim_withdraw(struct claim *claim)
 {
 	struct lock *lock = claim->lock;
-	end_wish(claim);
+	bool kept = claim_is_kept(claim);
+	if (claim->state == CLAIM_FOLLOWING) {
+		lead_unfollow(claim);
+		return;
+	}
+	lead_disband(claim);
+	claim_end_wish(claim);
 	detach_owner(claim);
 	switch (claim->state) {
 	case CLAIM_WANTED:
@@ -384,7 +412,8 @@ void claim_withdraw(struct claim *claim)
 		/* Abandoned: without an owner it is withdrawn as soon as its place is known. */
 		break;
 	case CLAIM_HELD:
-		count_held(claim, false);
+		if (!kept)
+			count_held(claim, false);
 		leave_queue(claim);
 		break;
 	case CLAIM_QUEUED:
@@ -398,6 +427,7 @@ void claim_withdraw(struct claim *claim)
 		test_end(claim);
 		break;
 	case CLAIM_FOREIGN:
+	case CLAIM_FOLLOWING:
 		break;
 	}
 }
@@ -418,10 +448,8 @@ void claim_hand_over(struct claim *claim, struct owner *owner)
 {
 	struct claim *other;
 
-	detach_owner(claim);
-	claim->owner = owner;
+	change_owner(claim, owner);
 	owner->granted = ++claim->lock->engine->grants;
-	DL_APPEND2(owner->claims, claim, owner_prev, owner_next);
 	DL_FOREACH (claim->lock->queue, other) {
 		queue_unsettle(other);
 	}
@@ -429,6 +457,8 @@ void claim_hand_over(struct claim *claim, struct owner *owner)
 
 void claim_release(struct claim *claim)
 {
+	if (claim->state == CLAIM_HELD && lead_release(claim))
+		return;
 	struct owner *heir = claim->state == CLAIM_HELD ? coverage_heir(claim) : NULL;
 	if (heir != NULL)
 		claim_hand_over(claim, heir);
@@ -463,16 +493,40 @@ void claim_hold(struct claim *claim)
 	}
 }
 
+void claim_give(struct claim *claim, struct owner *owner)
+{
+	struct claim *behind;
+
+	change_owner(claim, owner);
+	claim_hold(claim);
+	/* Who is one with its holder need not wait for it. */
+	DL_FOREACH2 (claim->blocked, behind, blocked_next) {
+		if (behind->lead == NULL)
+			queue_unsettle(behind);
+	}
+}
+
+void claim_take_back(struct claim *claim)
+{
+	count_held(claim, false);
+	change_owner(claim, claim->lock->keeper);
+}
+
 void claim_decide(struct claim *claim, int result)
 {
 	struct engine *engine = claim->lock->engine;
 	void *cookie = claim->cookie;
 
+	if (claim->lead != NULL && claim->state != CLAIM_FOLLOWING) {
+		lead_decided(claim, result);
+		return;
+	}
+
 	if (claim->state == CLAIM_TESTING) {
 		test_answer(claim, result, NULL);
 		return;
 	}
-	end_wish(claim);
+	claim_end_wish(claim);
 	if (result != 0)
 		claim_withdraw(claim);
 	else if (claim->kind == LOCK_KIND_RECORD)
@@ -488,9 +542,13 @@ void claim_lose(struct claim *claim)
 
 	struct lock *lock = claim->lock;
 	bool flock = claim->kind != LOCK_KIND_RECORD;
+	bool kept = claim_is_kept(claim);
 
-	count_held(claim, false);
+	if (!kept)
+		count_held(claim, false);
 	claim_end(claim);
+	if (kept)
+		return;
 	owner_lose(owner);
 	if (flock)
 		coverage_lose_rest(lock);
