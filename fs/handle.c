@@ -57,7 +57,7 @@ static struct owning *find_or_create_owning(const struct handle *handle)
 	return owning;
 }
 
-struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, int flags)
+struct handle *handle_open(struct filesystem *filesystem, struct inode *inode)
 {
 	struct handle *handle = calloc(1, sizeof(*handle));
 	if (handle == NULL)
@@ -66,7 +66,6 @@ struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, i
 	filesystem->handles_count++;
 	handle->filesystem = filesystem;
 	handle->inode = inode;
-	handle->flags = flags;
 	inode_use(filesystem, inode);
 	return handle;
 }

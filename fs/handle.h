@@ -18,24 +18,16 @@ struct handle {
 	struct owner *owner;   /* in the engine; NULL until the first lock is asked for */
 	struct owning *owning; /* what else of its path has an owner, once it has one itself */
 	struct handle *owning_prev, *owning_next;
-	struct parked *parked;	/* its requests that are answered later */
-	struct holder *holders; /* who holds through it: holder.c */
-	bool holder_unseen;	/* told that one of them cannot be sent a signal */
-	/* While an exclusive open is on its way: */
-	struct parked *exclusive;
-	struct handle *opening_prev, *opening_next; /* in inode->opening */
-	pid_t opener;				    /* thread that called open(2) */
-	uid_t uid;				    /* whose file it will be, */
-	gid_t gid;
-	mode_t mode;		      /* and with which permissions */
-	int flags;		      /* of open(2) */
+	struct parked *parked;	      /* its requests that are answered later */
+	struct holder *holders;	      /* who holds through it: holder.c */
 	struct fuse_pollhandle *poll; /* who polls the file; NULL: nobody asked to be woken */
+	bool holder_unseen;	      /* told that a holder cannot be sent a signal */
 	bool revoked;		      /* somebody has asked for what it holds */
 	bool fenced;		      /* it held a lock and lost it: of no use any more */
 };
 
 /* Opens the inode. Returns NULL when out of memory. */
-struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, int flags);
+struct handle *handle_open(struct filesystem *filesystem, struct inode *inode);
 
 /* Closes the file: what it holds is released, what it waits for withdrawn. */
 void handle_close(struct handle *handle);

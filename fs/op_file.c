@@ -31,25 +31,24 @@ static void reply_attr(fuse_req_t req, const struct inode *inode)
 }
 
 /* The exclusive open of this thread that has not returned yet; NULL if there is none. */
-static struct handle *find_opening(const struct inode *inode, pid_t thread)
+static struct parked *find_opening(const struct inode *inode, pid_t thread)
 {
-	struct handle *handle;
-	DL_FOREACH2 (inode->opening, handle, opening_next) {
-		if (handle->opener == thread && handle->exclusive->req == NULL)
-			return handle;
+	struct opening *opening;
+	DL_FOREACH (inode->opening, opening) {
+		if (opening->thread == thread && opening->parked.req == NULL)
+			return &opening->parked;
 	}
 	return NULL;
 }
 
-static void finish_exclusive_open(fuse_req_t req, struct handle *handle)
+static void finish_exclusive_open(fuse_req_t req, struct parked *parked)
 {
-	struct parked *parked = handle->exclusive;
 	bool held = parked_hold(parked, req);
 
 	if (parked->decided) {
 		/* A signal that came after the decision does not undo it. */
 		parked->req = req;
-		parked_decide(parked, handle->fenced ? -EIO : parked->result);
+		parked_decide(parked, parked->handle->fenced ? -EIO : parked->result);
 	} else if (!held) {
 		engine_cancel(parked->claim);
 		parked_free(parked);
@@ -71,7 +70,7 @@ void op_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
-	struct handle *opening = find_opening(inode, fuse_req_ctx(req)->pid);
+	struct parked *opening = find_opening(inode, fuse_req_ctx(req)->pid);
 	if (opening != NULL)
 		finish_exclusive_open(req, opening);
 	else

@@ -39,7 +39,7 @@ void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
-	struct handle *handle = handle_open(filesystem, inode, info->flags);
+	struct handle *handle = handle_open(filesystem, inode);
 	if (handle == NULL) {
 		fuse_reply_err(req, ENOMEM);
 		return;
@@ -88,23 +88,20 @@ static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *na
 }
 
 /* Asks the engine for the lock that open(O_EXCL) is to hold. */
-static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode)
+static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode, bool waits)
 {
 	struct claim_asker asker;
 	int error = handle_own(handle);
 	if (error != 0)
 		return error;
-	struct parked *parked = parked_create(handle, PARKED_OPEN);
-	if (parked == NULL)
+	struct opening *opening = parked_create_opening(handle, fuse_req_ctx(req), mode);
+	if (opening == NULL)
 		return -ENOMEM;
-	handle->opener = fuse_req_ctx(req)->pid;
-	handle->uid = fuse_req_ctx(req)->uid;
-	handle->gid = fuse_req_ctx(req)->gid;
-	handle->mode = mode;
-	struct engine_caller caller = {handle->opener, &asker};
+	struct engine_caller caller = {opening->thread, &asker};
+	struct parked *parked = &opening->parked;
 	claim_text_ask(req, &asker);
-	error = engine_lock(handle->owner, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE,
-			    (handle->flags & O_NONBLOCK) == 0, &caller, parked, &parked->claim);
+	error = engine_lock(handle->owner, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE, waits, &caller, parked,
+			    &parked->claim);
 	if (error != 0)
 		parked_decide(parked, error);
 	return error;
@@ -131,13 +128,13 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 		fuse_reply_err(req, -error);
 		return;
 	}
-	struct handle *handle = handle_open(filesystem, inode, info->flags);
+	struct handle *handle = handle_open(filesystem, inode);
 	if (handle == NULL) {
 		fuse_reply_err(req, ENOMEM);
 		return;
 	}
 	if (exclusive)
-		error = wish_for_exclusive(req, handle, mode);
+		error = wish_for_exclusive(req, handle, mode, (info->flags & O_NONBLOCK) == 0);
 	else if (info->flags & O_TRUNC)
 		inode_resize(inode, 0);
 	if (error != 0) {

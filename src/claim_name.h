@@ -79,9 +79,9 @@ struct claim_name {
 	bool record; /* of record locks: its data may say that it covers less than its span */
 	bool sparse; /* it does cover less: only its data tells what */
 	bool anchored;
-	int32_t anchor; /* a sequence number */
-	struct claim_span anchor_span;
+	int32_t anchor;	  /* a sequence number */
 	int32_t sequence; /* not written, the store appends it */
+	struct claim_span anchor_span;
 };
 
 /* The longest name that claim_name_format() writes, without the digits, with the final NUL. */
