@@ -107,9 +107,11 @@ struct claim {
 	bool orders : 1;   /* no claim, but that watch of one that is overseen; in lock->watched */
 	bool revoked : 1;  /* ours: somebody has asked for it, and its holder was told */
 
-	int32_t waits_for;    /* for the claim of that number */
-	int64_t sent_ms;      /* when place() or withdraw() was sent */
-	int64_t kept;	      /* HELD: what on_held() returned */
+	int32_t waits_for; /* for the claim of that number */
+	union {
+		int64_t sent_ms; /* when place() or withdraw() was sent */
+		int64_t kept;	 /* HELD: what on_held() returned */
+	};
 	uint64_t list_wanted; /* the list that will make it fresh, or answer the test; 0: none */
 	uint32_t visited;     /* by the search of engine_deadlock.c of that number, */
 	uint32_t judged;      /* and whether it may wait found out by that one */

@@ -66,9 +66,9 @@ struct operation {
 	unsigned containers;	   /* how many to create along, the lock's own and some above it */
 	int top_code;		   /* of the first of them */
 	atomic_int container_code; /* what keeps one of them from existing, or ZOK */
-	char name[CLAIM_NAME_BYTES];
+	bool numbered;		   /* the claim was given the number: */
 
-	/* withdraw() */
+	/* place() and withdraw() */
 	int32_t sequence;
 
 	/* prove(): what is to stand; the client library writes here until it is answered */
