@@ -72,11 +72,12 @@ static int make_configured_directory(struct filesystem *filesystem, const char *
 }
 
 int filesystem_init(struct filesystem *filesystem, const struct config *config,
-		    struct engine *engine)
+		    struct shard *shards, size_t shards_count)
 {
 	*filesystem = (struct filesystem){
 		.config = config,
-		.engine = engine,
+		.shards = shards,
+		.shards_count = shards_count,
 		.last_node = FUSE_ROOT_ID - 1,
 		.exclusive_open_waits = kernel_asks_before_open_returns(),
 	};
@@ -104,7 +105,8 @@ int filesystem_init(struct filesystem *filesystem, const struct config *config,
 void filesystem_stop(struct filesystem *filesystem)
 {
 	struct handle *handle;
-	engine_stop(filesystem->engine);
+	for (size_t i = 0; i < filesystem->shards_count; i++)
+		engine_stop(filesystem->shards[i].engine);
 	for (handle = filesystem->handles; handle != NULL; handle = handle->by_id.next) {
 		parked_refuse_all(handle, -ENOLCK);
 		holder_tell_lost(handle);
@@ -200,8 +202,8 @@ static int64_t on_held(void *context, enum lock_kind kind)
 
 static void on_released(void *context, enum lock_kind kind, int64_t held_us)
 {
-	struct filesystem *filesystem = context;
-	histogram_observe(&filesystem->metrics.holds[kind], histogram_now_us() - held_us);
+	struct shard *shard = context;
+	histogram_observe(&shard->metrics.holds[kind], histogram_now_us() - held_us);
 }
 
 const struct engine_events filesystem_engine_events = {

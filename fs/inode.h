@@ -39,8 +39,9 @@ struct inode {
 	gid_t gid;
 	char *text; /* NULL while empty */
 	size_t text_bytes;
-	char *path;	  /* "" for the root */
-	const char *name; /* the last component of path */
+	char *path;	     /* "" for the root */
+	struct shard *shard; /* who has the lock at that path */
+	const char *name;    /* the last component of path */
 };
 
 /* Makes an inode without a parent or a name. Returns 0 or -ENOMEM, -ENAMETOOLONG. */

@@ -74,7 +74,7 @@ static void count_lost(struct filesystem *filesystem, const struct fuse_file_inf
 	const struct handle *handle = handle_find(filesystem, info);
 
 	if (handle != NULL && handle->fenced)
-		metrics_count_acquisition(&filesystem->metrics, kind, -EIO, 0);
+		metrics_count_acquisition(&handle->inode->shard->metrics, kind, -EIO, 0);
 }
 
 /* Valid replies: err. */
