@@ -40,6 +40,11 @@ struct lock_policy {
 				  CONFIG_FOREVER: it waits */
 	int64_t try_limit_ms;  /* a non-blocking call fails with ENOLCK after so long undecided */
 	int64_t linger_ms; /* an interrupted waiter's place is kept so long for a restarted call */
+	int64_t handoff;   /* a claim of flock or open goes on to so many callers of this host, one
+			      after the other, while another host waits; without limit while none
+			      does. 0: each caller gets a claim of its own */
+	int64_t keep_ms;   /* such a claim that nobody uses is kept so long, unless another host
+			      waits; 0: it goes at once */
 	/* Record locks fail with ENOLCK beyond: */
 	int64_t process_ranges; /* so many ranges of one process, in all files of this host */
 	int64_t file_ranges;	/* so many ranges in one file, of all processes of this host */

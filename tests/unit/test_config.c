@@ -82,6 +82,8 @@ static void check_defaults(void)
 	assert_int_equal(policy.wait_limit_ms, CONFIG_FOREVER);
 	assert_int_equal(policy.try_limit_ms, 5000);
 	assert_int_equal(policy.linger_ms, 50);
+	assert_int_equal(policy.handoff, 0);
+	assert_int_equal(policy.keep_ms, 0);
 	assert_int_equal(policy.process_ranges, 4096);
 	assert_int_equal(policy.file_ranges, 16384);
 	assert_int_equal(policy.on_lost, 0);
@@ -117,6 +119,8 @@ static void test_every_key(void **state)
 		  "wait_limit = 1h\n"
 		  "try_limit = 100ms\n"
 		  "linger = 0ms\n"
+		  "handoff = 1000000\n"
+		  "keep = 1d\n"
 		  "process_ranges = 1\n"
 		  "file_ranges = 65536\n"
 		  "on_lost = SIGTERM");
@@ -135,6 +139,8 @@ static void test_every_key(void **state)
 	assert_int_equal(policy.wait_limit_ms, 3600000);
 	assert_int_equal(policy.try_limit_ms, 100);
 	assert_int_equal(policy.linger_ms, 0);
+	assert_int_equal(policy.handoff, 1000000);
+	assert_int_equal(policy.keep_ms, 86400000);
 	assert_int_equal(policy.process_ranges, 1);
 	assert_int_equal(policy.file_ranges, 65536);
 	assert_int_equal(policy.on_lost, SIGTERM);
@@ -310,6 +316,10 @@ static const struct {
 	{"[locks]\nfile_ranges = 1.5\n", "2: file_ranges: bad value \"1.5\""},
 	{"[locks]\nfile_ranges = 1 000\n", "2: file_ranges: bad value \"1 000\""},
 	{"[locks]\nfile_ranges = forever\n", "2: file_ranges: bad value \"forever\""},
+	{"[locks]\nhandoff = -1\n", "2: handoff: bad value \"-1\""},
+	{"[locks]\nhandoff = 1000001\n",
+	 "2: handoff: bad value \"1000001\", expected a number from 0 to 1000000"},
+	{"[locks]\nkeep = 25h\n", "2: keep: bad value \"25h\", " DURATION("0ms", "1d")},
 	{"[locks]\nfile_ranges =\n", "2: file_ranges: bad value \"\""},
 	{"[locks]\nfile_ranges = 18446744073709551617\n", "2: file_ranges: bad value"},
 	{"[locks]\non_lost = SIGSTOP\n", "2: on_lost: bad value \"SIGSTOP\", " SIGNAL},
@@ -324,7 +334,7 @@ static const struct {
 	 "2: key \"on_lost\" in section [store], expected it in [locks]"},
 	{"[locks]\nranges = 1\n",
 	 "2: unknown key \"ranges\" in section [locks], expected one of wait_limit, try_limit, "
-	 "linger, process_ranges, file_ranges, on_lost, on_revoke"},
+	 "linger, handoff, keep, process_ranges, file_ranges, on_lost, on_revoke"},
 	{"[mount]\nfile_ranges = 1\n",
 	 "2: key \"file_ranges\" in section [mount], expected it in [locks]"},
 	/* lines */
@@ -662,7 +672,7 @@ static void test_example_has_every_key(void **state)
 			assert_string_not_equal(names[i], key);
 		names[count++] = key;
 	}
-	assert_int_equal(count, 13);
+	assert_int_equal(count, 15);
 	free(text);
 }
 
