@@ -626,6 +626,10 @@ static void test_example_uncommented(void **state)
 	assert_int_equal(config_policy(&config, "backup/x").wait_limit_ms, 600000);
 	assert_int_equal(config_policy(&config, "backup/x").try_limit_ms, 30000);
 	assert_int_equal(config_policy(&config, "backup/x").on_lost, SIGTERM);
+	assert_int_equal(config.store_count, 2);
+	assert_int_equal(config_store_of(&config, "backup/x"), 1);
+	assert_int_equal(config.stores[1].url.kind, STORE_KIND_ZOOKEEPER);
+	assert_int_equal(config_session_timeout_ms(&config, 1), 30000);
 }
 
 /* Whether the example has the line under the header of the section. */
