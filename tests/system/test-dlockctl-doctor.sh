@@ -43,8 +43,9 @@ printf '\n%s\n' "prefix=cron" >>"$static/status"
 printf '%s\n' "store=zookeeper://zk9:2181/jobs not connected" session=lost holders=0 fenced=3 >>"$static/status"
 examine 1 "ok: session: connected" "warning: fenced: 2 open files" "error: session: cron: lost: nothing is granted" \
     "ok: store: cron: zookeeper://zk9:2181/jobs" "warning: fenced: cron: 3 open files"
+expect_status 1 "$dlockctl" --mount "$dir/static" --json doctor >"$dir/json"
 expect_equal "JSON, stores" '["connected","cron","lost"]' \
-    "$("$dlockctl" --mount "$dir/static" --json doctor | jq -c '[.status.session, .stores[0].prefix, .stores[0].session]')"
+    "$(jq -c '[.status.session, .stores[0].prefix, .stores[0].session]' "$dir/json")"
 mv "$dir/status" "$static/status"
 chmod +t "$dir/static"
 [ "$(</proc/sys/fs/protected_regular)" -eq 0 ] || examine 1 "error: kernel: the root of the mount is sticky"

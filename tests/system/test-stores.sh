@@ -83,7 +83,7 @@ expect_status 1 flock -n "$dir/A/cron/open" true
 release excl
 
 # Steering finds the claim where it is.
-"$dlockctl" --mount "$dir/B" break cron/daily/job --yes
+"$dlockctl" --mount "$dir/B" break cron/daily/job --yes >"$dir/broken"
 wait_until "$deadline" fenced holder-cron-daily-job
 flock -w "$deadline" "$dir/B/cron/daily/job" true
 
@@ -116,8 +116,8 @@ metric A 'dlockfs_fenced_handles_total{store="cron"}' 2
 expect_status 1 "$dlockctl" --mount "$dir/A" doctor >"$dir/doctor"
 grep -q '^ok: session: connected' "$dir/doctor"
 grep -q '^error: session: cron: lost' "$dir/doctor" || fail "$(<"$dir/doctor")"
-expect_equal "JSON" '["connected","lost"]' \
-    "$("$dlockctl" --mount "$dir/A" --json doctor | jq -c '[.status.session, .stores[0].session]')"
+expect_status 1 "$dlockctl" --mount "$dir/A" --json doctor >"$dir/json"
+expect_equal "JSON" '["connected","lost"]' "$(jq -c '[.status.session, .stores[0].session]' "$dir/json")"
 soon ls "$dir/A/.dlockfs/locks" >"$dir/names"
 grep -qx cron "$dir/names"
 expect_status 74 "$dlockctl" --mount "$dir/A" show cron/job 2>"$dir/err"
