@@ -208,6 +208,11 @@ static uint64_t count_holders(const struct shard *shard)
 	return engine_counts(shard->engine).holders;
 }
 
+static uint64_t count_kept(const struct shard *shard)
+{
+	return engine_counts(shard->engine).kept;
+}
+
 static uint64_t count_locks(const struct shard *shard)
 {
 	return engine_counts(shard->engine).locks;
@@ -239,6 +244,8 @@ static void write_locks(const struct filesystem *filesystem, FILE *file)
 		      "Calls on this host that wait for a lock.");
 	write_numbers(filesystem, file, "dlockfs_holders", "gauge", count_holders,
 		      "Claims that this host holds.");
+	write_numbers(filesystem, file, "dlockfs_kept_claims", "gauge", count_kept,
+		      "Claims that this host keeps while nobody uses them.");
 	write_numbers(filesystem, file, "dlockfs_locks", "gauge", count_locks,
 		      "Names that this host holds, waits for, or has open after that.");
 	write_number(file, "dlockfs_open_files", "gauge", HASH_CNT(by_id, filesystem->handles),

@@ -81,7 +81,7 @@ static int open_shard(struct shard *shard, const struct config *config, size_t i
 	if (error != 0)
 		return error;
 	engine_set_store(shard->engine, shard->store);
-	shard->viewer = viewer_create(shard->store);
+	shard->viewer = viewer_create(shard->store, shard->engine);
 	return shard->viewer != NULL ? 0 : -ENOMEM;
 }
 

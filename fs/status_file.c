@@ -51,8 +51,8 @@ static void write_shard(const struct filesystem *filesystem, const struct shard 
 	shard->store->ops->describe(shard->store, where, sizeof(where));
 	fprintf(out, "store=%s\n", where);
 	write_session(shard, out);
-	fprintf(out, "locks=%zu\nholders=%zu\nwaiters=%zu\nfenced=%zu\n", counts.locks,
-		counts.holders, counts.waiters, count_fenced(filesystem, shard));
+	fprintf(out, "locks=%zu\nholders=%zu\nkept=%zu\nwaiters=%zu\nfenced=%zu\n", counts.locks,
+		counts.holders, counts.kept, counts.waiters, count_fenced(filesystem, shard));
 }
 
 /* A block for each store, with an empty line between. */
