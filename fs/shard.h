@@ -17,8 +17,11 @@
 #include "store_statistics.h"
 #include "view.h"
 
+struct filesystem;
+
 struct shard {
-	const char *prefix; /* as in the configuration; "" for [store] */
+	struct filesystem *filesystem; /* set by filesystem_init() */
+	const char *prefix;	       /* as in the configuration; "" for [store] */
 	char *label; /* of its metrics: store="prefix"; "" for [store], as Prometheus has it */
 	struct engine *engine;
 	struct store *store;
