@@ -65,10 +65,8 @@ static void describe(void *context, const void *details, enum lock_kind kind, en
 {
 	const struct asker *asker = details;
 
-	snprintf(text, ENGINE_TEXT_BYTES,
-		 "format=1
-		 host = here pid = % d uid = % u ", asker->pid,
-					       asker->uid);
+	snprintf(text, ENGINE_TEXT_BYTES, "format=1\nhost=here\npid=%d\nuid=%u\n", asker->pid,
+		 asker->uid);
 }
 
 const struct engine_events file_events = {
