@@ -62,7 +62,7 @@ static bool is_kept(const struct host *host, const struct standing *standing)
 static void refresh(const struct host *host, struct standing *standing)
 {
 	const char *text =
-		engine_claim_text(host->engine, world_lock(standing->lock), standing->name);
+		engine_claim_details(host->engine, world_lock(standing->lock), standing->name);
 
 	if (text != NULL)
 		view_parse(text, standing);

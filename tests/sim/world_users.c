@@ -122,7 +122,19 @@ static void on_revoked(void *context, void *owner_cookie)
 		world_fail(host->world, "user %u is asked for what it has not", user->number);
 }
 
+struct caller_text {
+	char text[160];
+};
+
+static void describe(void *context, const void *details, enum lock_kind kind, enum claim_mode mode,
+		     char text[ENGINE_TEXT_BYTES])
+{
+	strcpy(text, details);
+}
+
 const struct engine_events user_events = {
+	.details_bytes = sizeof(struct caller_text),
+	.describe = describe,
 	.on_decided = on_decided,
 	.on_tested = on_tested,
 	.on_proved = user_on_proved,
@@ -222,10 +234,6 @@ unsigned user_uid(unsigned number)
 	return number % 8 == 0;
 }
 
-struct caller_text {
-	char text[160];
-};
-
 /* What view_standing() reads. */
 static struct engine_caller caller_of(const struct call *call, struct caller_text *text)
 {
@@ -234,7 +242,11 @@ static struct engine_caller caller_of(const struct call *call, struct caller_tex
 		 "\nuid=%u\n",
 		 call->number, call->user->number, call->process, (int)call->kind, (int)call->mode,
 		 call->span.start, call->span.end, user_uid(call->user->number));
-	return (struct engine_caller){.pid = (int)call->process, .text = text->text};
+	return (struct engine_caller){
+		.pid = (int)call->process,
+		.uid = user_uid(call->user->number),
+		.details = text,
+	};
 }
 
 static void user_lock(struct call *call, enum call_kind kind, enum claim_mode mode, bool waits)
