@@ -443,6 +443,15 @@ static void draw_policies(struct world *world)
 		world->policies[lock].handoff = handoffs[prng_below(&prng, 4)];
 		world->policies[lock].keep_ms = keeps[prng_below(&prng, 4)];
 	}
+	/* Claims go on where many ask for one lock, and where there are no record locks. */
+	if (led && prng_chance(&prng, 70)) {
+		world->locks_count = 1;
+		world->hosts_count = 2 + (int)prng_below(&prng, 2);
+		world->records_percent = prng_chance(&prng, 70) ? 0 : 3;
+		world->delay_ms = 8;
+	}
+	if (led && prng_chance(&prng, 50))
+		world->refused_percent = world->stale_percent = world->nudge_percent = 0;
 }
 
 void world_init(struct world *world, uint64_t seed, bool verbose)
@@ -464,7 +473,6 @@ void world_init(struct world *world, uint64_t seed, bool verbose)
 	world->policy.linger_ms = prng_chance(prng, 30) ? 0 : 40;
 	world->policy.process_ranges = prng_chance(prng, 80) ? 1000 : 5;
 	world->policy.file_ranges = 1000;
-	draw_policies(world);
 	world->records_percent = prng_chance(prng, 40) ? 0 : 30 + (int)prng_below(prng, 71);
 	world->change_percent = prng_chance(prng, 40) ? 0 : (int)prng_below(prng, 40);
 	world->refused_percent = prng_chance(prng, 80) ? 0 : prng_chance(prng, 60) ? 3 : 15;
@@ -478,6 +486,7 @@ void world_init(struct world *world, uint64_t seed, bool verbose)
 	world->hosts_count = 2 + (int)prng_below(prng, HOSTS_MAX - 1);
 	world->crowd = prng_chance(prng, 60) ? SLOTS_COUNT : 2 + (int)prng_below(prng, 3);
 	world->locks_count = world->crowd < SLOTS_COUNT ? 1 : 1 + (int)prng_below(prng, LOCKS_MAX);
+	draw_policies(world);
 	view_init(world);
 	if (store_local_open(world->service, &foreign_events, world, &world->foreign) < 0)
 		abort();
