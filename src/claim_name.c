@@ -44,12 +44,23 @@ static bool is_whole(struct claim_span span)
 	return span.start == 0 && span.end == INT64_MAX;
 }
 
+static char *put_hex(char *to, uint64_t number, int digits)
+{
+	for (int shift = (digits - 1) * 4; shift >= 0; shift -= 4)
+		*to++ = "0123456789abcdef"[number >> shift & 0xf];
+	*to++ = '-';
+	return to;
+}
+
+/* Without the help of snprintf() where that would be most of the work: names are made all the time.
+ */
 void claim_name_format(char text[CLAIM_NAME_PREFIX_BYTES], const struct claim_name *name)
 {
 	uint64_t high = name->id.session;
 	uint64_t low = VARIANT | (name->record ? RECORD : 0) |
 		       (uint64_t)name->id.owner << OWNER_SHIFT | name->id.number;
 	char span[SPAN_PART_BYTES] = "", anchor[ANCHOR_PART_BYTES] = "";
+	char *end;
 
 	assert(name->id.owner < CLAIM_OWNERS);
 	if (name->sparse || !is_whole(name->span))
@@ -58,10 +69,15 @@ void claim_name_format(char text[CLAIM_NAME_PREFIX_BYTES], const struct claim_na
 	if (name->anchored)
 		snprintf(anchor, sizeof(anchor), "a%" PRId32 ":%" PRId64 "-%" PRId64 "-",
 			 name->anchor, name->anchor_span.start, name->anchor_span.end);
-	snprintf(text, CLAIM_NAME_PREFIX_BYTES,
-		 "_c_%08" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%04" PRIx64 "-%012" PRIx64 "-%s%s%s",
-		 high >> 32, high >> 16 & 0xffff, high & 0xffff, low >> 48,
-		 low & UINT64_C(0xffffffffffff), span, anchor, mode_markers[name->mode]);
+	end = stpcpy(text, "_c_");
+	end = put_hex(end, high >> 32, 8);
+	end = put_hex(end, high >> 16, 4);
+	end = put_hex(end, high, 4);
+	end = put_hex(end, low >> 48, 4);
+	end = put_hex(end, low, 12);
+	end = stpcpy(end, span);
+	end = stpcpy(end, anchor);
+	stpcpy(end, mode_markers[name->mode]);
 }
 
 void claim_name_format_placed(char text[CLAIM_NAME_BYTES], const struct claim_name *name)
