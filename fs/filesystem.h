@@ -84,7 +84,7 @@ extern const struct fuse_lowlevel_ops filesystem_ops;
 /* What the file system wants to hear from the engine; the context is the file system. */
 extern const struct engine_events filesystem_engine_events;
 
-/* Makes the root and the configured directories. The configuration and the engine stay the
+/* Makes the root. The configuration and the engine stay the
  * caller's. Returns 0 or -errno. */
 int filesystem_init(struct filesystem *filesystem, const struct config *config,
 		    struct engine *engine);
@@ -96,6 +96,9 @@ void filesystem_stop(struct filesystem *filesystem);
 /* Ends every open file (what they hold is released in the engine) and frees everything. To be
  * called after the session is gone. */
 void filesystem_finish(struct filesystem *filesystem);
+
+/* Makes the configured directories that are not there yet; what stands in the way is logged. */
+void filesystem_make_directories(struct filesystem *filesystem);
 
 /* Tells the time and drops names that were idle too long. */
 void filesystem_advance(struct filesystem *filesystem, int64_t now_ms);

@@ -17,11 +17,12 @@
 
 #include "log.h"
 #include "notifier.h"
+#include "supervisor.h"
 
 /* So many requests of the kernel are read before the store gets its turn. */
 #define REQUESTS_AT_ONCE 64
 
-static sigset_t ending_signals(void)
+static sigset_t handled_signals(void)
 {
 	sigset_t set;
 	sigemptyset(&set);
@@ -33,7 +34,7 @@ static sigset_t ending_signals(void)
 
 void loop_block_signals(void)
 {
-	sigset_t set = ending_signals();
+	sigset_t set = handled_signals();
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 }
@@ -54,7 +55,7 @@ static int watch(struct loop *loop, int descriptor)
 int loop_init(struct loop *loop, struct filesystem *filesystem, struct engine *engine,
 	      struct store *store)
 {
-	sigset_t set = ending_signals();
+	sigset_t set = handled_signals();
 	int fuse = fuse_session_fd(filesystem->session);
 	int error = 0;
 
@@ -66,7 +67,9 @@ int loop_init(struct loop *loop, struct filesystem *filesystem, struct engine *e
 		.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
 		.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK),
 		.timer_ms = INT64_MAX,
+		.ping_interval_ms = supervisor_ping_interval_ms(),
 	};
+	loop->ping_ms = loop->ping_interval_ms == INT64_MAX ? INT64_MAX : 0;
 	if (loop->epoll < 0 || loop->timer < 0 || loop->signals < 0 ||
 	    fcntl(fuse, F_SETFL, O_NONBLOCK) < 0)
 		error = -errno;
@@ -126,12 +129,26 @@ static void read_signals(struct loop *loop)
 {
 	struct signalfd_siginfo info;
 	while (read(loop->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		if (info.ssi_signo == SIGHUP || loop->stopping)
+		if (loop->stopping)
 			continue;
+		if (info.ssi_signo == SIGHUP) {
+			if (loop->on_reload != NULL)
+				loop->on_reload(loop->context);
+			continue;
+		}
 		log_info("stopping on SIG%s", sigabbrev_np((int)info.ssi_signo));
 		loop->stopping = true;
 		notifier_stop(loop->filesystem->notifier);
 	}
+}
+
+/* Here and nowhere else: a loop that is stuck must not be reported as running. */
+static void ping(struct loop *loop, int64_t now_ms)
+{
+	if (now_ms < loop->ping_ms)
+		return;
+	supervisor_ping();
+	loop->ping_ms = now_ms + loop->ping_interval_ms;
 }
 
 static void set_timer(struct loop *loop)
@@ -141,6 +158,7 @@ static void set_timer(struct loop *loop)
 	int64_t due_ms = engine_ms < names_ms ? engine_ms : names_ms;
 	struct itimerspec due = {0};
 
+	due_ms = loop->ping_ms < due_ms ? loop->ping_ms : due_ms;
 	if (due_ms == loop->timer_ms)
 		return;
 	loop->timer_ms = due_ms;
@@ -185,6 +203,7 @@ int loop_run(struct loop *loop)
 		int64_t now_ms = loop_now_ms();
 		engine_advance(loop->engine, now_ms);
 		filesystem_advance(loop->filesystem, now_ms);
+		ping(loop, now_ms);
 		for (int i = 0; i < count && !loop->ended; i++)
 			dispatch(loop, events[i].data.fd, &buffer);
 		set_timer(loop);

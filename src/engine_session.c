@@ -86,7 +86,7 @@ static void lose_session(struct lock *lock)
 			claim_withdraw(claim);
 	}
 	DL_FOREACH_SAFE (lost, claim, next) {
-		log_error("%s: lock lost with the session", lock->path);
+		log_lock_error(lock->path, "lock lost with the session");
 		DL_DELETE(lost, claim);
 		claim_lose(claim);
 	}

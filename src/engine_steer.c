@@ -105,8 +105,8 @@ static void revoke(struct claim *claim, const char *who)
 	if (claim->revoked)
 		return;
 	claim->revoked = true;
-	log_warning("%s: %s asks for the lock, which process %d holds", claim->lock->path, who,
-		    claim->pid);
+	log_lock_warning(claim->lock->path, "%s asks for the lock, which process %d holds", who,
+			 claim->pid);
 	tell_revoked(claim);
 }
 
@@ -117,8 +117,8 @@ static void take_away(struct claim *claim, const char *who)
 	bool held = claim->state == CLAIM_HELD;
 	bool flock = claim->kind != LOCK_KIND_RECORD;
 
-	log_error("%s: %s has broken the %s of process %d", lock->path, who, held ? "lock" : "wait",
-		  claim->pid);
+	log_lock_error(lock->path, "%s has broken the %s of process %d", who,
+		       held ? "lock" : "wait", claim->pid);
 	if (!held) {
 		if (!claim->asked)
 			claim_withdraw(claim);

@@ -23,7 +23,7 @@ void lock_retry_after(struct lock *lock, const char *what, int error)
 		engine_retry_in(lock->engine, RETRY_SOON_MS);
 		return;
 	}
-	log_error("%s: %s: %s; trying again", lock->path, what, strerror(-error));
+	log_lock_error(lock->path, "%s: %s; trying again", what, strerror(-error));
 	engine_retry_in(lock->engine, RETRY_LATER_MS);
 }
 
@@ -139,7 +139,7 @@ static void place_failed(struct claim *claim, int error)
 		lock_list(lock);
 		return;
 	}
-	log_error("%s: the store refuses the claim: %s", lock->path, strerror(-error));
+	log_lock_error(lock->path, "the store refuses the claim: %s", strerror(-error));
 	claim->state = CLAIM_WANTED; /* it stands nowhere: nothing to withdraw */
 	if (claim->asked)
 		claim_decide(claim, error == -ENOMEM ? -ENOMEM : -ENOLCK);
@@ -319,7 +319,7 @@ static void on_read(void *context, void *tag, const char *text)
 		return;
 	}
 	if (note_data(claim, text) < 0) {
-		log_error("%s: out of memory to read claim %s", lock->path, claim->name);
+		log_lock_error(lock->path, "out of memory to read claim %s", claim->name);
 		return; /* it covers what its name says, until it says something else */
 	}
 	claim->read = lock->read_since = true;
