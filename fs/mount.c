@@ -289,7 +289,8 @@ int mount_begin(struct filesystem *filesystem, const char *mountpoint, const cha
 			 fuse_options != NULL ? fuse_options : "");
 	} else if (fuse_session_mount(filesystem->session, mountpoint) != 0) {
 		error = -EIO;
-		snprintf(why, why_bytes, "%s: cannot mount here: %s", mountpoint, fuse_message);
+		snprintf(why, why_bytes, "%s: cannot mount here: %s", mountpoint,
+			 fuse_message[0] != '\0' ? fuse_message : "see what fusermount3 says");
 		fuse_session_destroy(filesystem->session);
 		filesystem->session = NULL;
 	} else {
