@@ -1,5 +1,4 @@
 #!/usr/bin/python3
-# SPDX-License-Identifier: Apache-2.0
 """The journal's end of its native protocol: journal.py SOCKET. Prints each message as a line of JSON."""
 
 import json

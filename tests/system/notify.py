@@ -1,5 +1,4 @@
 #!/usr/bin/python3
-# SPDX-License-Identifier: Apache-2.0
 """The service manager's end of sd_notify(3): notify.py SOCKET MOUNTPOINT
 
 Prints each variable that comes as a line, "READY=1"; numbers that are not known beforehand as N. Each time it is
