@@ -46,7 +46,6 @@ int daemon_begin(void)
 	}
 	close(ends[0]);
 	ready_pipe = ends[1];
-	setsid();
 	supervisor_forget();
 	return 0;
 }
@@ -55,6 +54,8 @@ void daemon_ready(void)
 {
 	if (ready_pipe < 0)
 		return;
+	/* Not before: autofs lets only the process group of systemd mount on its mounts. */
+	setsid();
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (chdir("/") < 0 || null < 0)
 		log_warning("going to the background: %m");

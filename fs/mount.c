@@ -159,7 +159,8 @@ static int make_free(const char *path, char *why, size_t why_bytes)
 	struct stat attr;
 	int error = 0;
 
-	while (error == 0 && find_mount(path, type, sizeof(type)))
+	/* Who mounts on first use has mounted autofs there, to be mounted upon. */
+	while (error == 0 && find_mount(path, type, sizeof(type)) && strcmp(type, "autofs") != 0)
 		error = clear_mount(path, type, why, why_bytes);
 	if (error != 0)
 		return error;

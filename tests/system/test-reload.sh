@@ -17,20 +17,13 @@ reloaded() {
     [ "$(grep -c 'read anew\|stays as it was' "$dir/A.log")" -eq "$reloads" ]
 }
 
-# said_last LINE: in the messages since the last reload but one.
-log_since() {
-    tail -n "+$((mark + 1))" "$dir/A.log"
-}
 
 set_mark() {
     mark=$(wc -l <"$dir/A.log")
 }
 
-# By a relative name, of a folder that the daemon leaves: in the background, with its messages where syslog is.
-cd "$dir"
-printf '%s\n' '[locks]' 'process_ranges = 1' '[locks "narrow/*"]' 'file_ranges = 1' >A.ini
-start_dlockfs A --config A.ini -o linger=70ms,directories=narrow
-cd /
+printf '%s\n' '[locks]' 'process_ranges = 1' '[locks "narrow/*"]' 'file_ranges = 1' >"$dir/A.ini"
+start_dlockfs A --config "$dir/A.ini" -o linger=70ms,directories=narrow
 
 call old "$dir/A/job" open w-nb:0-1 await="$dir/go" w-nb:10-11 hold
 expect old "w-nb:0-1 ok"
@@ -52,13 +45,13 @@ stop_dlockfs A
 printf '%s\n' '[mount]' 'idle = 1d' >"$dir/A.ini"
 : >"$dir/A.log"
 reloads=0
-launch_with() {
+launch() {
     hosts+=(A)
-    setsid "$dlockfs" --foreground --config "$dir/A.ini" "$@" "$dir/A" >>"$dir/A.log" 2>&1 </dev/null &
+    setsid "$dlockfs" --foreground --config "$dir/A.ini" "$dir/A" >>"$dir/A.log" 2>&1 </dev/null &
     process_record "$dir" A $!
     wait_until "$deadline" mount_settled A
 }
-launch_with
+launch
 touch "$dir/A/name"
 test -e "$dir/A/name"
 reload $'[mount]\nidle = 1s\ndirectories = one one/two'
@@ -87,6 +80,19 @@ wait_until "$deadline" reloaded
 flock "$dir/A/job" true
 stop_dlockfs A
 
+# In the background the daemon leaves the folder to which the name of the file belongs.
+printf '%s\n' '[locks]' 'process_ranges = 1' >"$dir/A.ini"
+(cd "$dir" && "$dlockfs" --store local: --config A.ini A)
+call background "$dir/A/x" open w-nb:0-1 w-nb:10-11
+expect background "w-nb:10-11 ENOLCK"
+: >"$dir/A.ini"
+kill -HUP "$(sed -n 's/^pid=//p' "$dir/A/.dlockfs/status")"
+two_ranges() {
+    "$python" "$tests/system/calls.py" "$dir/A/y" open w-nb:0-1 w-nb:10-11 | grep -q '10-11 ok'
+}
+wait_until "$deadline" two_ranges
+umount "$dir/A"
+
 # Every key, changed: those that the manual says need a restart are named, one a line, and no others.
 declare -A changed=([mode]=0700 [idle]=2m [directories]=d [allow_other]=no [log_level]=error
     [url]=zookeeper://127.0.0.1:1/x [session_timeout]=20s [wait_limit]=1h [try_limit]=1s [linger]=1ms [handoff]=3
@@ -94,7 +100,7 @@ declare -A changed=([mode]=0700 [idle]=2m [directories]=d [allow_other]=no [log_
 : >"$dir/A.ini"
 : >"$dir/A.log"
 reloads=0
-launch_with
+launch
 text=
 section=
 while IFS=$'\t' read -r in key _; do
