@@ -17,6 +17,7 @@
 #define FORMAT_LINE "format=1\n"
 #define RANGES_KEY  "ranges="
 #define WAITS_KEY   "waits="
+#define KEEP_LINE   "keep=yes\n"
 #define UID_KEY	    "uid="
 #define REVOKE_KEY  "revoke="
 #define BREAK_KEY   "break="
@@ -45,6 +46,8 @@ char *claim_data_format(const char *asker, const struct claim_data *data)
 	}
 	if (data->waits)
 		fprintf(stream, WAITS_KEY "%" PRId32 "\n", data->waits_for);
+	if (data->keeps)
+		fputs(KEEP_LINE, stream);
 
 	failed = ferror(stream);
 	if (fclose(stream) != 0 || failed) {
@@ -128,6 +131,10 @@ static int read_line(const char *line, struct claim_data *data)
 	struct range_set ranges;
 	int error;
 
+	if (strncmp(line, KEEP_LINE, strlen(KEEP_LINE)) == 0) {
+		data->keeps = true;
+		return 0;
+	}
 	if (strncmp(line, WAITS_KEY, strlen(WAITS_KEY)) == 0) {
 		if (read_sequence(line + strlen(WAITS_KEY), &data->waits_for))
 			data->waits = true;

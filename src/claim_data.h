@@ -7,12 +7,15 @@
  *     host=...            and more about who asked, by the one who asked (fs/claim_text.c)
  *     ranges=w0-63,r100-199,w4096-9223372036854775807
  *     waits=12
+ *     keep=yes
  *     revoke=root@web1
  *
  * `ranges` is there for record locks: what the claim covers, in order, "w" exclusive and "r"
  * shared, both offsets inclusive. Always a part of the span in its name, and it only ever becomes
  * less. `waits`: the claim is not held, and the one of that number blocks it, or did; one that may
  * be in the way of others says so (engine_queue.c). Without it, nothing is said about that.
+ * `keep`: perhaps nobody uses the claim, and its host keeps it until another one waits behind it
+ * (engine_lead.c); what the asker says of itself is about one who has used it.
  * `revoke` is added by whoever asks the holder to release the lock, `break` by whoever is about to
  * take the claim away: both say who that is, for logs, and are read by the holder's host.
  *
@@ -34,6 +37,7 @@ struct claim_data {
 	struct range_set ranges; /* to be freed by the caller if has_ranges */
 	bool waits;
 	int32_t waits_for; /* a sequence number */
+	bool keeps;
 };
 
 /* What somebody who steers from outside has put into the data of a claim. */

@@ -62,6 +62,7 @@ void engine_destroy(struct engine *engine)
 		free_list(lock->queue);
 		free_list(lock->leaving);
 		free_list(lock->watched);
+		free(lock->keeper);
 		free(lock);
 	}
 	timers_finish(&engine->timers);
@@ -83,6 +84,16 @@ static void retry(struct engine *engine)
 	}
 }
 
+/* A call that does not wait did so for a claim that might have been one that nobody uses. */
+static int result_of_time(const struct claim *wish)
+{
+	const struct claim *claim = wish->state == CLAIM_FOLLOWING ? wish->lead->claim : wish;
+	bool kept = wish->lock->policy.keep_ms > 0 && claim->blocker != NULL &&
+		    claim->blocker->state == CLAIM_FOREIGN;
+	return kept && !wish->waits && wish->lock->engine->session == STORE_CONNECTED ? -EWOULDBLOCK
+										      : -ENOLCK;
+}
+
 void engine_advance(struct engine *engine, int64_t now_ms)
 {
 	struct timer *timer;
@@ -92,7 +103,7 @@ void engine_advance(struct engine *engine, int64_t now_ms)
 		struct claim *claim = (struct claim *)timer; /* its first member */
 		struct lock *lock = claim->lock;
 		if (claim->asked)
-			claim_decide(claim, -ENOLCK);
+			claim_decide(claim, result_of_time(claim));
 		else
 			claim_withdraw(claim);
 		engine_settle(engine);
@@ -165,6 +176,11 @@ void engine_owner_close(struct owner *owner)
 	struct lock *lock = owner->lock;
 	struct claim *claim, *next;
 
+	/* Its wishes first: what it releases is not for them. */
+	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
+		if (claim->state != CLAIM_HELD)
+			claim_withdraw(claim);
+	}
 	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
 		claim_release(claim);
 	}
@@ -221,7 +237,8 @@ bool would_wait_here(const struct owner *owner, struct range range)
 	for (size_t i = 0; i < 2; i++) {
 		const struct claim *claim;
 		DL_FOREACH (lists[i], claim) {
-			if (claim->owner == NULL || !claims_conflict(claim, &wish))
+			if (claim->owner == NULL || claim_is_kept(claim) ||
+			    !claims_conflict(claim, &wish))
 				continue;
 			if (claim->state == CLAIM_HELD ||
 			    (claim->asked && claim->waits && !may_go_first(owner)))
@@ -252,6 +269,10 @@ void wish(struct claim *claim, bool waits, void *cookie)
 {
 	struct claim *next;
 	claim_ask(claim, waits, cookie);
+	if (claim->state == CLAIM_FOLLOWING) {
+		lead_follower_changed(claim);
+		return;
+	}
 	queue_unsettle(claim);
 	/* Wishes that do not wait may have been looking on, whether somebody takes this place up.
 	 */
@@ -267,6 +288,7 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 {
 	struct engine *engine = owner->lock->engine;
 	struct range whole = {CLAIM_SPAN_WHOLE, mode};
+	int error = 0;
 
 	*ret_claim = NULL;
 	if (owner->lost)
@@ -279,6 +301,8 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 			claim_release(owner->flock);
 		if (!waits && would_wait_here(owner, whole)) {
 			engine->events->on_decided(engine->context, cookie, -EWOULDBLOCK);
+		} else if (claim == NULL && lock_uses_leads(owner->lock)) {
+			error = lead_wish(owner, kind, mode, waits, caller, cookie, ret_claim);
 		} else {
 			if (claim == NULL)
 				claim = claim_create(owner, kind, whole, caller);
@@ -291,7 +315,7 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 		}
 	}
 	engine_settle(engine);
-	return 0;
+	return error;
 }
 
 /* Whether the place of an interrupted call is kept. Not if its process holds record locks: others
@@ -314,6 +338,8 @@ void engine_cancel(struct claim *claim)
 		claim->asked = false;
 		engine->waiters--;
 		timers_set(&engine->timers, &claim->timer, engine->now_ms + lock->policy.linger_ms);
+		if (claim->state == CLAIM_FOLLOWING)
+			lead_follower_changed(claim);
 	} else {
 		claim_withdraw(claim);
 	}
@@ -339,9 +365,16 @@ bool engine_owner_holds(const struct owner *owner)
 
 struct engine_counts engine_counts(const struct engine *engine)
 {
-	return (struct engine_counts){
+	struct engine_counts counts = {
 		.locks = HASH_COUNT(engine->locks),
 		.holders = engine->holders,
 		.waiters = engine->waiters,
 	};
+	for (const struct lock *lock = engine->locks; lock != NULL; lock = lock->hh.next) {
+		const struct lead *lead;
+		DL_FOREACH (lock->leads, lead) {
+			counts.kept += claim_is_kept(lead->claim);
+		}
+	}
+	return counts;
 }

@@ -96,6 +96,7 @@ struct engine_counts {
 	size_t locks;	/* names with an owner or a claim */
 	size_t holders; /* claims held */
 	size_t waiters; /* wishes undecided */
+	size_t kept;	/* claims that the lock is held with, but by nobody (lock_policy.keep_ms) */
 };
 
 struct engine_status {
@@ -142,6 +143,9 @@ void engine_owner_close(struct owner *owner);
  * (flock(2)); one of the same mode, or through an owner that holds the lock by
  * LOCK_KIND_OPEN, is granted at once. A wish that does not wait is refused as soon as it is
  * clear that it would have to.
+ *
+ * Where lock_policy has `handoff` or `keep_ms`, the claim may be one that another owner of this
+ * host has used, and which goes on to a third one.
  *
  * The decision comes by on_decided(cookie). *ret_claim is what engine_cancel() takes until then,
  * and is set before on_decided() is called. Returns 0; or -ENOMEM, -EIO (the owner has lost a
@@ -202,6 +206,14 @@ void engine_cancel_proof(struct proof *proof);
 /* What the caller who asked for a claim of this host said of itself; NULL: no such claim that is
  * held, or waits. Valid until the engine is called again. */
 const char *engine_claim_text(const struct engine *engine, const char *path, const char *name);
+
+/* Whether that claim of this host is kept, with nobody who holds by it. */
+bool engine_claim_is_kept(const struct engine *engine, const char *path, const char *name);
+
+/* Visits, in their order, those who wait on this host to have that claim after its holder: what
+ * each said of itself. visit() must not call the engine. */
+void engine_each_follower(const struct engine *engine, const char *path, const char *name,
+			  void (*visit)(void *context, const char *text), void *context);
 
 /* Carries out what is wanted of a claim of this host, and logs who wants it. Returns 0; -ENOENT no
  * claim of this host that is held, or waits, has that name; -EINVAL it cannot be revoked, because

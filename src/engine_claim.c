@@ -80,7 +80,15 @@ static void detach_owner(struct claim *claim)
 	claim->owner = NULL;
 }
 
-static void end_wish(struct claim *claim)
+/* The claim is the owner's from now on. */
+static void change_owner(struct claim *claim, struct owner *owner)
+{
+	detach_owner(claim);
+	claim->owner = owner;
+	DL_APPEND2(owner->claims, claim, owner_prev, owner_next);
+}
+
+void claim_end_wish(struct claim *claim)
 {
 	struct engine *engine = claim->lock->engine;
 	timers_clear(&engine->timers, &claim->timer);
@@ -94,7 +102,8 @@ void claim_free(struct claim *claim)
 {
 	struct engine *engine = claim->lock->engine;
 	if (claim->state != CLAIM_FOREIGN) {
-		end_wish(claim);
+		lead_forget(claim);
+		claim_end_wish(claim);
 		detach_owner(claim);
 		engine->claims--;
 	}
@@ -116,7 +125,8 @@ static void leave(struct claim *claim)
 
 void claim_end(struct claim *claim)
 {
-	end_wish(claim);
+	lead_disband(claim);
+	claim_end_wish(claim);
 	if (claim->amending)
 		leave(claim); /* the answers come in the order of the calls */
 	else
@@ -150,6 +160,8 @@ void claim_start_over(struct claim *claim)
 	claim->name = NULL;
 	claim->state = CLAIM_WANTED;
 	claim->says_waits = claim->careful = claim->fresh = claim->amended = false;
+	if (claim->lead != NULL)
+		lead_start_over(claim->lead);
 	claim->overseen = claim->revoked = false;
 	claim->proof_round = 0;
 	claim->list_wanted = 0;
@@ -234,7 +246,11 @@ bool claim_requeue(struct claim *claim)
 
 char *claim_format_data(const struct claim *claim)
 {
-	struct claim_data data = {.waits = claim->says_waits, .waits_for = claim->waits_for};
+	struct claim_data data = {
+		.waits = claim->says_waits,
+		.waits_for = claim->waits_for,
+		.keeps = claim->says_keep,
+	};
 	if (claim->coverage != NULL) {
 		data.has_ranges = true;
 		data.ranges = claim->coverage->ranges;
@@ -341,7 +357,13 @@ static void count_held(struct claim *claim, bool in)
 void claim_withdraw(struct claim *claim)
 {
 	struct lock *lock = claim->lock;
-	end_wish(claim);
+	bool kept = claim_is_kept(claim);
+	if (claim->state == CLAIM_FOLLOWING) {
+		lead_unfollow(claim);
+		return;
+	}
+	lead_disband(claim);
+	claim_end_wish(claim);
 	detach_owner(claim);
 	switch (claim->state) {
 	case CLAIM_WANTED:
@@ -356,7 +378,8 @@ void claim_withdraw(struct claim *claim)
 		/* Abandoned: without an owner it is withdrawn as soon as its place is known. */
 		break;
 	case CLAIM_HELD:
-		count_held(claim, false);
+		if (!kept)
+			count_held(claim, false);
 		leave_queue(claim);
 		break;
 	case CLAIM_QUEUED:
@@ -370,6 +393,7 @@ void claim_withdraw(struct claim *claim)
 		test_end(claim);
 		break;
 	case CLAIM_FOREIGN:
+	case CLAIM_FOLLOWING:
 		break;
 	}
 }
@@ -390,10 +414,8 @@ void claim_hand_over(struct claim *claim, struct owner *owner)
 {
 	struct claim *other;
 
-	detach_owner(claim);
-	claim->owner = owner;
+	change_owner(claim, owner);
 	owner->granted = ++claim->lock->engine->grants;
-	DL_APPEND2(owner->claims, claim, owner_prev, owner_next);
 	DL_FOREACH (claim->lock->queue, other) {
 		queue_unsettle(other);
 	}
@@ -401,6 +423,8 @@ void claim_hand_over(struct claim *claim, struct owner *owner)
 
 void claim_release(struct claim *claim)
 {
+	if (claim->state == CLAIM_HELD && lead_release(claim))
+		return;
 	struct owner *heir = claim->state == CLAIM_HELD ? coverage_heir(claim) : NULL;
 	if (heir != NULL)
 		claim_hand_over(claim, heir);
@@ -435,16 +459,40 @@ void claim_hold(struct claim *claim)
 	}
 }
 
+void claim_give(struct claim *claim, struct owner *owner)
+{
+	struct claim *behind;
+
+	change_owner(claim, owner);
+	claim_hold(claim);
+	/* Who is one with its holder need not wait for it. */
+	DL_FOREACH2 (claim->blocked, behind, blocked_next) {
+		if (behind->lead == NULL)
+			queue_unsettle(behind);
+	}
+}
+
+void claim_take_back(struct claim *claim)
+{
+	count_held(claim, false);
+	change_owner(claim, claim->lock->keeper);
+}
+
 void claim_decide(struct claim *claim, int result)
 {
 	struct engine *engine = claim->lock->engine;
 	void *cookie = claim->cookie;
 
+	if (claim->lead != NULL && claim->state != CLAIM_FOLLOWING) {
+		lead_decided(claim, result);
+		return;
+	}
+
 	if (claim->state == CLAIM_TESTING) {
 		test_answer(claim, result, NULL);
 		return;
 	}
-	end_wish(claim);
+	claim_end_wish(claim);
 	if (result != 0)
 		claim_withdraw(claim);
 	else if (claim->kind == LOCK_KIND_RECORD)
@@ -460,9 +508,13 @@ void claim_lose(struct claim *claim)
 
 	struct lock *lock = claim->lock;
 	bool flock = claim->kind != LOCK_KIND_RECORD;
+	bool kept = claim_is_kept(claim);
 
-	count_held(claim, false);
+	if (!kept)
+		count_held(claim, false);
 	claim_end(claim);
+	if (kept)
+		return;
 	owner_lose(owner);
 	if (flock)
 		coverage_lose_rest(lock);

@@ -61,7 +61,7 @@ static void check_queue_claim(const struct claim *claim, const struct claim *hea
 	case CLAIM_HELD:
 		require(blocker == NULL, claim, "a holder has nobody in front who conflicts");
 		require(claim->owner->records != NULL || claim->owner->open == claim ||
-				claim->owner->flock == claim,
+				claim->owner->flock == claim || claim_is_kept(claim),
 			claim, "a holder's owner knows of it");
 		require(!claim->asked, claim, "a holder asks for nothing");
 		break;
@@ -88,6 +88,36 @@ static void check_queue_claim(const struct claim *claim, const struct claim *hea
 	}
 }
 
+/* Leads, and those who follow them. */
+static void check_leads(const struct lock *lock, size_t *waiters, size_t *claims)
+{
+	const struct lead *lead;
+	DL_FOREACH (lock->leads, lead) {
+		const struct claim *claim = lead->claim, *wish;
+		size_t asked = 0;
+		require(claim->lead == lead && claim->owner != NULL, claim,
+			"a lead is its claim's");
+		require((claim->state == CLAIM_HELD) || claim->owner == lock->keeper, claim,
+			"a lead that is not held is the keeper's");
+		DL_FOREACH (lead->followers, wish) {
+			require(wish->state == CLAIM_FOLLOWING && wish->lead == lead &&
+					wish->owner != NULL && wish->owner != lock->keeper,
+				wish, "a follower knows its lead");
+			require(wish->parts.mode == claim->parts.mode, wish,
+				"a follower asks for what the lead has");
+			asked += wish->asked;
+			*claims += 1;
+		}
+		*waiters += asked;
+		require(claim->state == CLAIM_HELD || claim->asked == (asked > 0), claim,
+			"a lead asks for its followers");
+		require(!claim_is_kept(claim) || asked == 0 || !engine_may_grant(lock->engine),
+			claim, "nobody waits for what nobody uses");
+		require(!claim_is_kept(claim) || claim->timer.place != 0 || asked > 0, claim,
+			"what nobody uses is kept for a time");
+	}
+}
+
 static void check_lock(const struct lock *lock, size_t *holders, size_t *waiters, size_t *claims)
 {
 	const struct claim *claim;
@@ -95,8 +125,8 @@ static void check_lock(const struct lock *lock, size_t *holders, size_t *waiters
 	DL_FOREACH (lock->queue, claim) {
 		check_queue_claim(claim, lock->queue);
 		own += claim->state != CLAIM_FOREIGN;
-		*holders += claim->state == CLAIM_HELD;
-		*waiters += claim->asked;
+		*holders += claim->state == CLAIM_HELD && !claim_is_kept(claim);
+		*waiters += claim->asked && claim->lead == NULL;
 	}
 	*claims += own;
 	if (lock->queue != NULL)
@@ -109,9 +139,10 @@ static void check_lock(const struct lock *lock, size_t *holders, size_t *waiters
 		require(claim->state != CLAIM_WANTED || claim->owner == NULL ||
 				lock->engine->session != STORE_CONNECTED,
 			claim, "is sent as soon as the store is connected");
-		*waiters += claim->asked;
+		*waiters += claim->asked && claim->lead == NULL;
 		*claims += 1;
 	}
+	check_leads(lock, waiters, claims);
 	DL_FOREACH (lock->leaving, claim) {
 		require(claim->state == CLAIM_LEAVING && claim->owner == NULL && !claim->asked,
 			claim, "nobody waits for a claim that leaves");

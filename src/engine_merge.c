@@ -25,8 +25,9 @@ static void vanish(struct claim *claim, struct claim **gone)
 
 static void lose_taken_away(struct claim *claim)
 {
-	log_lock_error(claim->lock->path, "claim %s was taken away, its holder has lost the lock",
-		       claim->name);
+	log_lock_error(claim->lock->path, "claim %s was taken away%s", claim->name,
+		       claim_is_kept(claim) ? " while nobody used it"
+					    : ", its holder has lost the lock");
 	claim_lose(claim);
 }
 

@@ -40,7 +40,7 @@ bool owners_are_one(const struct owner *a, const struct owner *b)
 	const struct records *records = a->records != NULL ? a->records : b->records;
 	const struct owner *file = a->records != NULL ? b : a;
 	if (a == b)
-		return true;
+		return a != a->lock->keeper;
 	if (records == NULL || file->records != NULL)
 		return false;
 	for (size_t i = 0; i < records->files_count; i++) {
@@ -127,7 +127,9 @@ static struct claim *in_front(const struct claim *claim)
  */
 static bool is_only_claim(const struct claim *claim)
 {
-	return claim->owner != NULL && claim->owner_next == NULL && claim->owner->claims == claim;
+	const struct owner *owner = claim->owner;
+	return owner != NULL && (owner == claim->lock->keeper ||
+				 (claim->owner_next == NULL && owner->claims == claim));
 }
 
 /* A claim with an anchor is blocked. Reads all that it may go before if they wait. */
@@ -211,11 +213,28 @@ static bool would_wait_for(const struct claim *blocker)
 	       (blocker->asked && blocker->waits);
 }
 
+/* Whether a foreign claim may be one that nobody holds by: its host gives it up when it hears of
+ * this one (engine_lead.c). Not if it is behind another one, that the lock is held with. */
+static bool may_be_kept(const struct claim *blocker, const struct claim *claim)
+{
+	const struct claim *front;
+	if (claim->lock->policy.keep_ms == 0 || blocker->parts.record ||
+	    blocker->parts.id.session == 0 || (blocker->read && !blocker->says_keep))
+		return false;
+	for (front = in_front(blocker); front != NULL; front = in_front(front)) {
+		if (claims_conflict(front, claim))
+			return false;
+	}
+	return true;
+}
+
 /* Whether the blocker's data may tell that it is not in the way, and has not been read. */
 static bool may_let_pass(const struct claim *blocker, const struct claim *claim)
 {
-	return blocker->state == CLAIM_FOREIGN && !blocker->read &&
-	       (blocker->parts.record || claim_has_precedence(claim, blocker));
+	if (blocker->state != CLAIM_FOREIGN)
+		return false;
+	return may_be_kept(blocker, claim) ||
+	       (!blocker->read && (blocker->parts.record || claim_has_precedence(claim, blocker)));
 }
 
 /* Whether a claim that is not blocked can be granted: nobody can be there who has precedence. Asks
@@ -249,6 +268,10 @@ static void say_waits(struct claim *claim, const struct claim *blocker)
 
 static void settle_blocked(struct claim *claim, struct claim *blocker)
 {
+	if (claim_is_kept(blocker)) {
+		claim_withdraw(blocker); /* after which this one is looked at again */
+		return;
+	}
 	if (claim->asked && !claim->waits && would_wait_for(blocker) &&
 	    !may_let_pass(blocker, claim)) {
 		claim_decide(claim, -EWOULDBLOCK);

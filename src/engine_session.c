@@ -54,7 +54,7 @@ static void lose_session(struct lock *lock)
 	struct claim *claim, *next;
 
 	lock->unplaced = NULL;
-	lock->listing = false;
+	lock->listing = lock->attended = false;
 	lock->placing_with_list = 0;
 	lock->missing = false;
 	proofs_forget_sent(lock);
@@ -86,7 +86,8 @@ static void lose_session(struct lock *lock)
 			claim_withdraw(claim);
 	}
 	DL_FOREACH_SAFE (lost, claim, next) {
-		log_lock_error(lock->path, "lock lost with the session");
+		if (!claim_is_kept(claim))
+			log_lock_error(lock->path, "lock lost with the session");
 		DL_DELETE(lost, claim);
 		claim_lose(claim);
 	}
@@ -96,22 +97,30 @@ static void lose_session(struct lock *lock)
 }
 
 /* While the store cannot be reached, wishes that wait do so for a limited time. */
-static void limit_waits(struct lock *lock)
+static void limit_list(const struct lock *lock, struct claim *list)
 {
 	struct engine *engine = lock->engine;
-	struct claim *lists[] = {lock->unplaced, lock->queue};
-	for (size_t i = 0; i < 2; i++) {
-		struct claim *claim;
-		DL_FOREACH (lists[i], claim) {
-			if (!claim->asked || !claim->waits)
-				continue;
-			if (engine->session == STORE_CONNECTED)
-				timers_clear(&engine->timers, &claim->timer);
-			else if (lock->policy.wait_limit_ms != CONFIG_FOREVER &&
-				 claim->timer.place == 0)
-				timers_set(&engine->timers, &claim->timer,
-					   engine->now_ms + lock->policy.wait_limit_ms);
-		}
+	struct claim *claim;
+	DL_FOREACH (list, claim) {
+		bool is_lead = claim->lead != NULL && claim->lead->claim == claim;
+		if (!claim->asked || !claim->waits || is_lead)
+			continue;
+		if (engine->session == STORE_CONNECTED)
+			timers_clear(&engine->timers, &claim->timer);
+		else if (lock->policy.wait_limit_ms != CONFIG_FOREVER && claim->timer.place == 0)
+			timers_set(&engine->timers, &claim->timer,
+				   engine->now_ms + lock->policy.wait_limit_ms);
+	}
+}
+
+static void limit_waits(const struct lock *lock)
+{
+	const struct lead *lead;
+
+	limit_list(lock, lock->unplaced);
+	limit_list(lock, lock->queue);
+	DL_FOREACH (lock->leads, lead) {
+		limit_list(lock, lead->followers);
 	}
 }
 
@@ -181,6 +190,7 @@ static void resettle(struct engine *engine)
 			if (claim->state == CLAIM_WAITING && claim->blocker == NULL)
 				queue_unsettle(claim);
 		}
+		leads_settle(lock);
 	}
 }
 

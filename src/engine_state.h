@@ -4,6 +4,7 @@
  *
  *   engine.c        owners and their wishes, time
  *   engine_claim.c  the life of one claim: placing, deciding, withdrawing
+ *   engine_lead.c   claims that serve several callers, one after the other
  *   engine_queue.c  the order of claims in one lock: who blocks whom, who is next
  *   engine_merge.c  bringing the queue in line with a list from the store
  *   engine_record.c  record locks: what processes hold
@@ -33,6 +34,7 @@
  *                              would wait for itself      LEAVING, decided -EDEADLK
  *                              its anchor is gone         WANTED, under a new name
  *   HELD       lock->queue     released                   LEAVING
+ *   FOLLOWING  lead->followers the lead is given to it    decided 0, freed
  *   LEAVING    lock->leaving   withdrawn                  freed
  *                              ambiguous or failed        LEAVING, withdraw() sent again
  *   TESTING    lock->tests     list has come, all that    told, freed
@@ -66,6 +68,7 @@ enum claim_state {
 	CLAIM_LEAVING,
 	CLAIM_FOREIGN,
 	CLAIM_TESTING,
+	CLAIM_FOLLOWING,
 };
 
 /* What a claim of record locks is about. */
@@ -96,6 +99,7 @@ struct claim {
 	bool amending;	 /* amend() is under way */
 	bool amended;	 /* its data in the store is to be replaced (again) */
 	bool says_waits; /* its data does, or is about to: see engine_queue.c */
+	bool says_keep;	 /* its data does: perhaps nobody holds by it */
 	bool careful;	 /* ours: stood behind a foreign claim of record locks */
 	bool may_wait;	 /* see judged */
 	bool fresh;	 /* ours, not blocked: no list is needed to be sure of that (any more) */
@@ -112,6 +116,7 @@ struct claim {
 	uint32_t judged;      /* and whether it may wait found out by that one */
 	uint32_t proof_round; /* in which a heartbeat has shown last that it stands */
 	struct claim_name parts;
+	struct lead *lead;	   /* that it is, or follows; NULL: it is on its own */
 	struct coverage *coverage; /* NULL: the whole span of its name, in the mode of its name */
 	char *name;		   /* NULL until it is placed */
 	char *text;		   /* of the asker */
@@ -122,6 +127,16 @@ struct claim {
 	struct claim *blocked;
 	struct claim *blocked_prev, *blocked_next;
 	struct claim *unsettled_prev, *unsettled_next;
+};
+
+/* What makes a claim one that serves several wishes, one after the other: see engine_lead.c. */
+struct lead {
+	struct claim *claim;	  /* its owner is who holds by it, or lock->keeper */
+	struct claim *followers;  /* in the order of asking; not in the store */
+	struct lead *prev, *next; /* in lock->leads */
+	int64_t passed;		  /* so often on from one to the next while another host waited */
+	bool used;		  /* it has been given to somebody */
+	bool contended; /* whoever has it now knows that another host waits, or was told */
 };
 
 struct owner {
@@ -192,6 +207,9 @@ struct lock {
 	size_t foreign_in_queue;
 	size_t foreign_records_in_queue; /* of record locks among them */
 	size_t records_in_queue;	 /* anybody's of record locks, or with an anchor */
+	struct lead *leads;		 /* in the order of asking */
+	struct owner *keeper; /* of leads that nobody holds by; NULL: there was none yet */
+	bool attended;	      /* on_changed() will tell of the next change of the queue */
 	struct records *records;
 	size_t ranges;	    /* held by processes of this host */
 	size_t held_flocks; /* claims of flock or open that are HELD */
@@ -203,9 +221,10 @@ struct lock {
 	int32_t known_to;
 	size_t placing_with_list; /* place() under way that will bring the queue along */
 
-	bool missing; /* one of our claims is gone: which, the next list shows */
-	bool listing; /* a list() is under way, */
-	bool synced;  /* which shows everything that happened before it was sent */
+	bool missing;	/* one of our claims is gone: which, the next list shows */
+	bool listing;	/* a list() is under way, */
+	bool attending; /* which asks for on_changed(), */
+	bool synced;	/* which shows everything that happened before it was sent */
 	uint64_t lists_sent, lists_done;
 	bool read_since; /* the latest one was sent: data of a foreign claim */
 
@@ -310,6 +329,53 @@ void claim_amend(struct claim *claim);
 
 /* Notes that something has failed and is to be sent again after so long. */
 void engine_retry_in(struct engine *engine, int64_t delay_ms);
+
+/* The wish is over: nobody is to be told any more, and its limit is cleared. */
+void claim_end_wish(struct claim *claim);
+
+/* A lead is held with: somebody of this host holds by it from now on, or nobody any more. */
+void claim_give(struct claim *claim, struct owner *owner);
+void claim_take_back(struct claim *claim);
+
+/* engine_lead.c */
+
+/* Whether the claim is HELD, but by nobody of this host. */
+bool claim_is_kept(const struct claim *claim);
+
+/* Whether wishes of flock and open follow leads. */
+bool lock_uses_leads(const struct lock *lock);
+
+/* A wish, as engine_lock() says. */
+int lead_wish(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bool waits,
+	      const struct engine_caller *caller, void *cookie, struct claim **ret_claim);
+
+/* The claim of a lead is placed anew. */
+void lead_start_over(struct lead *lead);
+
+/* The claim of a lead has been granted, or refused. */
+void lead_decided(struct claim *claim, int result);
+
+/* The holder releases the claim. Returns false if it is no lead, or not any more: then it is to be
+ * released as others are. */
+bool lead_release(struct claim *claim);
+
+/* A follower gives up: it is freed. */
+void lead_unfollow(struct claim *wish);
+
+/* A follower asks, again, or only lingers. */
+void lead_follower_changed(struct claim *wish);
+
+/* If the claim is a lead, it is none any more: its followers get a new one. */
+void lead_disband(struct claim *claim);
+
+/* If the claim is a lead, without followers, it is none any more. */
+void lead_forget(struct claim *claim);
+
+/* Looks at the lock's leads again: the queue is known better, or the session. */
+void leads_settle(struct lock *lock);
+
+/* Whether it is to be asked for on_changed(). */
+bool leads_want_attention(const struct lock *lock);
 
 /* engine_queue.c */
 

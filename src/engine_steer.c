@@ -100,6 +100,13 @@ static void tell_revoked(const struct claim *claim)
 		engine->events->on_revoked(engine->context, records->files[i]->cookie);
 }
 
+/* The lock is held with the claim, but by nobody: whoever wants it can have it. */
+static void give_up_kept(struct claim *claim, const char *who)
+{
+	log_info("%s: %s asks for the lock, which nobody uses", claim->lock->path, who);
+	claim_withdraw(claim);
+}
+
 static void revoke(struct claim *claim, const char *who)
 {
 	if (claim->revoked)
@@ -138,8 +145,12 @@ void orders_read(const struct claim *orders, const char *text)
 	enum claim_order order = claim_data_order(text, who);
 	struct claim *claim = find_own(orders->lock, orders->name);
 
-	if (claim == NULL || claim->state != CLAIM_HELD)
+	if (claim == NULL || claim->state != CLAIM_HELD || order == CLAIM_ORDER_NONE)
 		return;
+	if (claim_is_kept(claim)) {
+		give_up_kept(claim, who);
+		return;
+	}
 	if (order == CLAIM_ORDER_REVOKE)
 		revoke(claim, who);
 	else if (order == CLAIM_ORDER_BREAK)
@@ -149,14 +160,36 @@ void orders_read(const struct claim *orders, const char *text)
 		claim_amend(claim);
 }
 
-const char *engine_claim_text(const struct engine *engine, const char *path, const char *name)
+static const struct claim *find_named(const struct engine *engine, const char *path,
+				      const char *name)
 {
 	const struct lock *lock;
-	const struct claim *claim;
-
 	HASH_FIND(hh, engine->locks, path, strlen(path), lock);
-	claim = lock != NULL ? find_own(lock, name) : NULL;
+	return lock != NULL ? find_own(lock, name) : NULL;
+}
+
+const char *engine_claim_text(const struct engine *engine, const char *path, const char *name)
+{
+	const struct claim *claim = find_named(engine, path, name);
 	return claim != NULL ? claim->text : NULL;
+}
+
+bool engine_claim_is_kept(const struct engine *engine, const char *path, const char *name)
+{
+	const struct claim *claim = find_named(engine, path, name);
+	return claim != NULL && claim_is_kept(claim);
+}
+
+void engine_each_follower(const struct engine *engine, const char *path, const char *name,
+			  void (*visit)(void *context, const char *text), void *context)
+{
+	const struct claim *claim = find_named(engine, path, name), *wish;
+	if (claim == NULL || claim->lead == NULL)
+		return;
+	DL_FOREACH (claim->lead->followers, wish) {
+		if (wish->asked)
+			visit(context, wish->text);
+	}
 }
 
 int engine_steer(struct engine *engine, const char *path, const char *name, enum engine_order order,
@@ -171,7 +204,9 @@ int engine_steer(struct engine *engine, const char *path, const char *name, enum
 		return -ENOENT;
 	if (order == ENGINE_REVOKE && claim->state != CLAIM_HELD)
 		return -EINVAL;
-	if (order == ENGINE_REVOKE)
+	if (claim_is_kept(claim))
+		give_up_kept(claim, who);
+	else if (order == ENGINE_REVOKE)
 		revoke(claim, who);
 	else
 		take_away(claim, who);

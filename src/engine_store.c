@@ -48,7 +48,9 @@ void lock_list(struct lock *lock)
 	lock->read_since = false;
 	lock->synced = is_looking(lock) || lock->tests != NULL;
 	lock->lists_sent++;
-	engine->store->ops->list(engine->store, lock, lock->path, lock->synced);
+	lock->attending = leads_want_attention(lock);
+	lock->attended |= lock->attending;
+	engine->store->ops->list(engine->store, lock, lock->path, lock->synced, lock->attending);
 }
 
 uint64_t lock_list_anew(struct lock *lock)
@@ -80,7 +82,7 @@ static bool needs_list(const struct lock *lock)
 		if (claim->list_wanted > lock->lists_done)
 			return true;
 	}
-	return lock->missing || proofs_need_list(lock);
+	return lock->missing || proofs_need_list(lock) || leads_want_attention(lock);
 }
 
 void lock_resume(struct lock *lock)
@@ -101,6 +103,7 @@ void lock_resume(struct lock *lock)
 			 (claim->blocker == NULL || claim->parts.record))
 			queue_unsettle(claim);
 	}
+	leads_settle(lock);
 	if (needs_list(lock))
 		lock_list(lock);
 	tests_settle(lock);
@@ -111,9 +114,10 @@ void lock_free_if_unused(struct lock *lock)
 {
 	if (lock->owners > 0 || lock->unplaced != NULL || lock->queue != NULL ||
 	    lock->leaving != NULL || lock->watched != NULL || lock->tests != NULL ||
-	    lock->proofs != NULL || lock->listing)
+	    lock->proofs != NULL || lock->listing || lock->attended)
 		return;
 	HASH_DEL(lock->engine->locks, lock);
+	free(lock->keeper);
 	free(lock);
 }
 
@@ -181,6 +185,7 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 			queue_merge(lock, entries, count);
 		else if (!adjacent)
 			lock_list(lock);
+		leads_settle(lock);
 	}
 	engine_settle(engine);
 	lock_free_if_unused(lock);
@@ -228,6 +233,8 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 	struct lock *lock = tag;
 
 	lock->listing = false;
+	if (error != 0 && lock->attending)
+		lock->attended = false;
 	if (error != 0) {
 		if (needs_list(lock))
 			lock_retry_after(lock, "list of claims", error);
@@ -240,12 +247,25 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 		if (lock->missing)
 			engine_hurry_beat(engine); /* there may be more of them */
 		lock->missing = false;
+		leads_settle(lock);
 		if (needs_list(lock))
 			lock_list(lock);
 	}
 	engine_settle(engine);
 	tests_settle(lock);
 	proofs_resume(lock);
+	lock_free_if_unused(lock);
+}
+
+static void on_changed(void *context, void *tag)
+{
+	struct engine *engine = context;
+	struct lock *lock = tag;
+
+	lock->attended = false;
+	if (leads_want_attention(lock))
+		lock_list(lock);
+	engine_settle(engine);
 	lock_free_if_unused(lock);
 }
 
@@ -294,6 +314,7 @@ static int note_data(struct claim *claim, const char *text)
 	if (error != 0)
 		return error;
 	claim->says_waits = data.waits;
+	claim->says_keep = data.keeps;
 	claim->waits_for = data.waits_for;
 	if (!data.has_ranges)
 		return 0;
@@ -405,6 +426,7 @@ const struct store_events engine_store_events = {
 	.on_session = engine_on_session,
 	.on_placed = on_placed,
 	.on_listed = on_listed,
+	.on_changed = on_changed,
 	.on_read = on_read,
 	.on_watched = on_watched,
 	.on_amended = on_amended,

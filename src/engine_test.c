@@ -115,7 +115,7 @@ static void settle(struct claim *test)
 
 	DL_FOREACH (test->lock->queue, claim) {
 		if ((claim->state != CLAIM_FOREIGN && claim->state != CLAIM_HELD) ||
-		    !claims_cross(claim, test) || is_own(test, claim))
+		    claim_is_kept(claim) || !claims_cross(claim, test) || is_own(test, claim))
 			continue;
 		if (claim->state == CLAIM_FOREIGN && claim->parts.record && !claim->read) {
 			claim_watch(claim);
@@ -165,7 +165,8 @@ static bool tell_own(const struct claim *test, struct engine_conflict *ret)
 	DL_FOREACH (test->lock->queue, claim) {
 		if (claim->state == CLAIM_FOREIGN && claims_cross(claim, test))
 			return false; /* perhaps this is the first */
-		if (claim->state != CLAIM_HELD || !claims_cross(claim, test) || is_own(test, claim))
+		if (claim->state != CLAIM_HELD || claim_is_kept(claim) ||
+		    !claims_cross(claim, test) || is_own(test, claim))
 			continue;
 		*ret = tell_held(test, claim);
 		return true;

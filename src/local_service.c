@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the queues of a service in this process, and tells who watches a claim what becomes of it.
+ * Owns the queues of a service in this process, and tells who watches a claim what becomes of it,
+ * and who attends to a queue that it has changed.
  *
  * Must not know locks: who holds what is the engine's affair. Makes no thread; the loop's thread
  * only.
@@ -206,11 +207,32 @@ void watch_start(struct answer *watch, struct node *node)
 	DL_APPEND2(watch->store->watches, watch, waiting_prev, waiting_next);
 }
 
+void attention_start(struct answer *attention, struct queue *queue)
+{
+	attention->attended = queue;
+	DL_APPEND(queue->attentions, attention);
+	DL_APPEND2(attention->store->watches, attention, waiting_prev, waiting_next);
+}
+
 void watch_stop(struct answer *watch)
 {
-	DL_DELETE(watch->watched->watches, watch);
+	if (watch->attended != NULL)
+		DL_DELETE(watch->attended->attentions, watch);
+	else
+		DL_DELETE(watch->watched->watches, watch);
 	DL_DELETE2(watch->store->watches, watch, waiting_prev, waiting_next);
 	watch->watched = NULL;
+	watch->attended = NULL;
+}
+
+static void tell_attentions(struct queue *queue)
+{
+	while (queue->attentions != NULL) {
+		struct answer *attention = queue->attentions;
+
+		watch_stop(attention);
+		answer_queue(attention);
+	}
 }
 
 static void node_free(struct node *node)
@@ -227,6 +249,7 @@ void node_remove(struct node *node)
 		watch_stop(watch);
 		answer_queue(watch);
 	}
+	tell_attentions(node->queue);
 	HASH_DEL(node->queue->by_name, node);
 	DL_DELETE(node->queue->nodes, node);
 	DL_DELETE2(node->store->nodes, node, store_prev, store_next);
@@ -307,6 +330,7 @@ struct node *node_create(struct local_store *store, struct queue *queue,
 	queue->next_sequence++;
 	DL_APPEND(queue->nodes, node);
 	DL_APPEND2(store->nodes, node, store_prev, store_next);
+	tell_attentions(queue);
 	return node;
 
 out_of_memory:

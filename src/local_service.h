@@ -8,7 +8,7 @@
  * session's list until dispatch() delivers it. So an answer shows the queue of the moment of its
  * call, and the answers of a session come in the order of its calls. A watch is an answer
  * that lies at the claim it waits for until that claim goes; what it reads of the claim's data
- * meanwhile are answers of their own.
+ * meanwhile are answers of their own. An attention is one that lies at a queue until that changes.
  *
  * Single-threaded.
  */
@@ -28,6 +28,7 @@ enum answer_kind {
 	ANSWER_CONNECTED, /* not to an operation: a session lives */
 	ANSWER_PLACED,
 	ANSWER_LISTED,
+	ANSWER_ATTENDED,
 	ANSWER_READ,
 	ANSWER_WATCHED,
 	ANSWER_AMENDED,
@@ -57,8 +58,10 @@ struct answer {
 	char **names;		  /* LOOKED */
 	size_t names_count;
 	int64_t stamp;		    /* PROVED */
-	struct answer *prev, *next; /* in local_store.answers, or while it waits in node.watches */
+	struct answer *prev, *next; /* in local_store.answers, or while it waits in node.watches or
+				       queue.attentions */
 	struct node *watched;	    /* the claim that a watch waits for, or NULL */
+	struct queue *attended;	    /* the queue that an attention waits for, or NULL */
 	struct answer *waiting_prev, *waiting_next; /* in local_store.watches */
 };
 
@@ -84,8 +87,9 @@ struct queue {
 	struct local_service *service;
 	struct node *nodes;
 	struct node *by_name;
-	uint32_t next_sequence; /* unsigned, because it wraps */
-	struct queue *above;	/* NULL: this is that of "", above all locks, which has no claims */
+	struct answer *attentions; /* none without a claim */
+	uint32_t next_sequence;	   /* unsigned, because it wraps */
+	struct queue *above; /* NULL: this is that of "", above all locks, which has no claims */
 	struct queue *below;
 	size_t below_count;
 	struct queue *prev, *next; /* in above->below */
@@ -111,7 +115,7 @@ struct local_store {
 	bool lost;     /* the session is over and the next dispatch will say so */
 	struct answer connected;
 	struct answer *answers;
-	struct answer *watches;
+	struct answer *watches; /* and attentions */
 	struct node *nodes;
 };
 
@@ -124,8 +128,8 @@ struct queue *queue_open(struct local_service *service, const char *path);
 /* Frees the queue, and those above it, unless there are claims. */
 void queue_remove_if_empty(struct queue *queue);
 
-/* Puts a claim at the end of the queue. Returns NULL when out of memory; the queue may then be
- * empty. */
+/* Puts a claim at the end of the queue, and tells those who attend to it. Returns NULL when out of
+ * memory; the queue may then be empty. */
 struct node *node_create(struct local_store *store, struct queue *queue,
 			 const struct claim_name *name, const char *text);
 
@@ -135,7 +139,8 @@ struct node *node_find(const struct local_service *service, const char *path, co
 /* Replaces the data and tells the watchers. Returns 0, or -ENOMEM and nothing has happened. */
 int node_amend(struct node *node, const char *text);
 
-/* Takes the claim out of its queue and tells its watchers. The queue stays, even if empty. */
+/* Takes the claim out of its queue and tells its watchers, and those who attend to the queue. The
+ * queue stays, even if empty. */
 void node_remove(struct node *node);
 
 /* The queue as it is. Returns NULL when out of memory, or if it is NULL or has no claims. */
@@ -152,8 +157,10 @@ bool answer_is_for_outside(const struct answer *answer);
 /* What a watch reads of its claim's data. Returns NULL when out of memory. */
 struct answer *answer_create_read(const struct answer *watch, const char *text);
 
-/* Lets a watch lie at the claim, or takes it away from there. */
+/* Lets a watch lie at the claim, or an attention at a queue that has claims; takes either away from
+ * there. */
 void watch_start(struct answer *watch, struct node *node);
+void attention_start(struct answer *attention, struct queue *queue);
 void watch_stop(struct answer *watch);
 
 /* Lets the descriptor be readable, or not. */

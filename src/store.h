@@ -72,6 +72,10 @@ struct store_events {
 	void (*on_listed)(void *context, void *tag, int error, const struct store_entry *entries,
 			  size_t count);
 
+	/* The queue that list() was asked to attend to may have changed since then: a claim has
+	 * come, or gone. */
+	void (*on_changed)(void *context, void *tag);
+
 	/* The data of a claim that watch() was called for, as text up to its first NUL: once the
 	 * watch is set up, and each time the data has changed since. NULL: it has changed, and what
 	 * it is now comes later. Not the answer: on_watched() still comes. In order with other
@@ -145,8 +149,11 @@ struct store_ops {
 		      const struct claim_name *name, const char *text, bool list);
 
 	/* Asks for the queue of `path`. With `sync` it shows everything that happened
-	 * anywhere before the call; without, everything that this session did and has heard of. */
-	void (*list)(struct store *store, void *tag, const char *path, bool sync);
+	 * anywhere before the call; without, everything that this session did and has heard of.
+	 * With `attend`, and unless the answer is an error, on_changed() follows once: at the next
+	 * change of that queue, or sooner. That survives a lost connection, and cannot be undone.
+	 */
+	void (*list)(struct store *store, void *tag, const char *path, bool sync, bool attend);
 
 	/* Replaces the data of a claim of this session. The text is copied. */
 	void (*amend)(struct store *store, void *tag, const char *path, const char *name,

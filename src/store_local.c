@@ -100,10 +100,11 @@ static void on_place(struct store *base, void *tag, const char *path, const stru
 	answer_queue(answer);
 }
 
-static void on_list(struct store *base, void *tag, const char *path, bool sync)
+static void on_list(struct store *base, void *tag, const char *path, bool sync, bool attend)
 {
 	struct local_store *store = local_store(base);
 	struct answer *answer = answer_create(store, ANSWER_LISTED, tag);
+	struct answer *attention;
 	struct queue *queue;
 
 	if (answer == NULL)
@@ -113,6 +114,15 @@ static void on_list(struct store *base, void *tag, const char *path, bool sync)
 	if (queue != NULL && queue->nodes != NULL && answer->snapshot == NULL)
 		answer->error = -EIO;
 	answer_queue(answer);
+	if (!attend || answer->error < 0)
+		return;
+	attention = answer_create(store, ANSWER_ATTENDED, tag);
+	if (attention == NULL)
+		return;
+	if (queue != NULL && queue->nodes != NULL)
+		attention_start(attention, queue);
+	else
+		answer_queue(attention);
 }
 
 static void on_watch(struct store *base, void *tag, const char *path, const char *name)
@@ -191,6 +201,9 @@ static void deliver(const struct local_store *store, const struct answer *answer
 		break;
 	case ANSWER_LISTED:
 		events->on_listed(store->context, answer->tag, answer->error, entries, count);
+		break;
+	case ANSWER_ATTENDED:
+		events->on_changed(store->context, answer->tag);
 		break;
 	case ANSWER_READ:
 		events->on_read(store->context, answer->tag, answer->text);

@@ -44,15 +44,6 @@ static struct store_zookeeper *from_store(struct store *store)
 
 /* Answers: on ZooKeeper's completion thread */
 
-/* Of sync: the path does not matter. */
-static void on_synced(int code, const char *path, const void *data)
-{
-	struct operation *operation = (struct operation *)data;
-
-	operation->code = code;
-	operation_answered(operation);
-}
-
 static void on_got(int code, const char *value, int value_bytes, const struct Stat *stat,
 		   const void *data)
 {
@@ -108,60 +99,6 @@ static void on_watch_event(zhandle_t *handle, int type, int state, const char *p
 	event->type = type;
 	stpcpy(event->path, path);
 	zookeeper_keeper_post(session->keeper, &event->message);
-}
-
-/* list() */
-
-static void send_list(struct operation *operation)
-{
-	operation->code = ZOK;
-	operation->waited = 1;
-	operation_made(operation,
-		       zoo_aget_children(operation->store->handle, operation->path, 0,
-					 operation_on_children, operation),
-		       &operation->list_code);
-}
-
-static void send_synced_list(struct operation *operation)
-{
-	zhandle_t *handle = operation->store->handle;
-
-	operation->waited = 2;
-	operation_made(operation, zoo_async(handle, operation->path, on_synced, operation),
-		       &operation->code);
-	operation_made(
-		operation,
-		zoo_aget_children(handle, operation->path, 0, operation_on_children, operation),
-		&operation->list_code);
-}
-
-static void conclude_list(struct operation *operation)
-{
-	struct store_zookeeper *store = operation->store;
-	struct store_entry *entries = NULL;
-	size_t count = 0;
-	int code = operation->code;
-	int error = 0;
-
-	if (code == ZOK || code == ZNONODE)
-		code = operation->list_code;
-	if (code != ZNONODE)
-		error = operation_error(operation, code, "cannot list");
-	if (code == ZOK && !(entries = operation_parse_queue(operation->names, &count)))
-		error = -EIO;
-	operation_count(operation, error);
-	store->events->on_listed(store->context, operation->tag, error, entries, count);
-	free(entries);
-	operation_release(operation);
-}
-
-static void store_zookeeper_list(struct store *base, void *tag, const char *path, bool sync)
-{
-	struct operation *operation =
-		operation_create(from_store(base), STORE_LIST, tag, conclude_list, path, NULL);
-
-	if (operation)
-		operation_start(operation, sync ? send_synced_list : send_list);
 }
 
 /* watch() */
@@ -357,6 +294,7 @@ static void store_zookeeper_renew(struct store *base)
 
 	store->generation++;
 	HASH_CLEAR(hh, store->watches);
+	HASH_CLEAR(hh, store->attentions);
 	if (store->session)
 		end_session(store, store->session);
 	store->session = NULL;
@@ -423,6 +361,7 @@ static void discard(struct zookeeper_message *message)
 		break;
 	case MESSAGE_STATE:
 	case MESSAGE_WATCH:
+	case MESSAGE_QUEUE:
 		free(message);
 		break;
 	case MESSAGE_STARVED:
@@ -466,6 +405,9 @@ static void deliver(struct store_zookeeper *store, struct zookeeper_message *mes
 	case MESSAGE_WATCH:
 		if (!event->session->over)
 			deliver_watch_event(store, event);
+		break;
+	case MESSAGE_QUEUE:
+		zookeeper_deliver_change(store, message);
 		break;
 	case MESSAGE_STATE:
 		if (!state->session->over)
@@ -530,6 +472,7 @@ static void finish_store(void *context)
 	struct zookeeper_message *message;
 
 	HASH_CLEAR(hh, store->watches);
+	HASH_CLEAR(hh, store->attentions);
 	while ((message = messages)) {
 		DL_DELETE(messages, message);
 		discard(message);
@@ -548,7 +491,7 @@ static const struct store_ops store_zookeeper_ops = {
 	.descriptor = store_zookeeper_descriptor,
 	.dispatch = store_zookeeper_dispatch,
 	.place = zookeeper_place,
-	.list = store_zookeeper_list,
+	.list = zookeeper_list,
 	.amend = store_zookeeper_amend,
 	.watch = store_zookeeper_watch,
 	.withdraw = store_zookeeper_withdraw,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of the ZooKeeper store, for its own files: store_zookeeper.c (the table, the session
- * and most operations), zookeeper_place.c, zookeeper_prove.c and zookeeper_look.c (the
- * others) and zookeeper_operation.c (what they share).
+ * and most operations), zookeeper_place.c, zookeeper_list.c, zookeeper_prove.c and
+ * zookeeper_look.c (the others) and zookeeper_operation.c (what they share).
  *
  * An operation makes one or more requests at once. Until all of them are answered it belongs to
  * ZooKeeper's completion thread, whose callbacks fill in the answers; the last of them posts the
@@ -77,9 +77,12 @@ struct operation {
 	/* prove(): what is to stand; the client library writes here until it is answered */
 	struct prove *prove;
 
-	/* watch(), once it is set up */
+	/* list() */
+	bool attend;
+
+	/* watch(), once it is set up, and list() while its queue is attended to */
 	UT_hash_handle hh;
-	struct operation *same; /* more watches of the same path */
+	struct operation *same; /* more of the same path */
 };
 
 struct store_zookeeper {
@@ -96,6 +99,7 @@ struct store_zookeeper {
 	struct zookeeper_session *session; /* NULL until connected */
 	zhandle_t *handle;		   /* its handle */
 	struct operation *watches;	   /* set up, by path */
+	struct operation *attentions;	   /* likewise */
 
 	char server[64];
 	int64_t session_id;
@@ -161,6 +165,12 @@ bool operation_wears_out_counter(int32_t sequence);
 /* place() of the table. */
 void zookeeper_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
 		     const char *text, bool list);
+
+/* list() of the table. */
+void zookeeper_list(struct store *base, void *tag, const char *path, bool sync, bool attend);
+
+/* Tells those who attend to a queue of what MESSAGE_QUEUE says. */
+void zookeeper_deliver_change(struct store_zookeeper *store, struct zookeeper_message *message);
 
 /* prove() of the table. */
 void zookeeper_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count);

@@ -16,6 +16,7 @@ enum item_kind {
 	ITEM_SESSION,
 	ITEM_PLACE,
 	ITEM_LIST,
+	ITEM_ATTEND, /* no operation: what a list has been asked for besides */
 	ITEM_WATCH,
 	ITEM_READ,    /* no operation: what a watch that stands has read */
 	ITEM_CHANGED, /* no operation: the watched claim has new data, and is to be watched anew */
@@ -41,7 +42,10 @@ struct item {
 	struct claim_name claim;    /* to be placed */
 	struct store_proof *proofs; /* to stand */
 	size_t proofs_count;
-	bool flag; /* list of place(), sync of list(), a watch only a stale server knows of */
+	/* list of place(), sync of list(), a watch or an attention only a stale server knows of */
+	bool flag;
+	bool attend;	    /* of list() */
+	uint64_t attention; /* the number of an attention, and of the list; 0: no attention */
 
 	enum store_session told;
 	int error;

@@ -49,11 +49,35 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 		item_keep_entries(item, entries, count);
 }
 
+/* Whether the queue is still what the stale server said. */
+static bool is_as_told(const struct item *told, const struct store_entry *entries, size_t count)
+{
+	if (told->count != count)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(told->entries[i].name, entries[i].name) != 0)
+			return false;
+	return true;
+}
+
 static void on_listed(void *context, void *tag, int error, const struct store_entry *entries,
 		      size_t count)
 {
-	if (answer(tag, error))
-		item_keep_entries(tag, entries, count);
+	struct item *item = tag;
+
+	if (item->kind == ITEM_ATTEND)
+		item->flag = item->flag && !is_as_told(item, entries, count);
+	else if (answer(item, error))
+		item_keep_entries(item, entries, count);
+}
+
+static void on_changed(void *context, void *tag)
+{
+	struct session *session = context;
+	struct item *item = tag;
+
+	DL_DELETE(session->watching, item);
+	answer(item, 0);
 }
 
 /* As with ZooKeeper, a watch tells once that there is new data: then it is set up again, which
@@ -119,6 +143,7 @@ static const struct store_events inner_events = {
 	.on_session = on_session,
 	.on_placed = on_placed,
 	.on_listed = on_listed,
+	.on_changed = on_changed,
 	.on_read = on_read,
 	.on_watched = on_watched,
 	.on_amended = on_amended,
@@ -258,7 +283,7 @@ static void know_queue(void *context, const char *path)
 
 	if (store_local_open(session->service, &known_events, NULL, &observer) < 0)
 		abort();
-	observer->ops->list(observer, queue, path, true);
+	observer->ops->list(observer, queue, path, true, false);
 	observer->ops->dispatch(observer);
 	for (size_t i = 0; i < queue->count; i++) {
 		const char *name = queue->entries[i].name;
@@ -281,17 +306,36 @@ static struct item *known(const struct session *session, enum item_kind kind, co
 	return NULL;
 }
 
+/* What the server was asked to attend to while it was stale: it tells at once if the queue has
+ * changed. */
+static void attend_in_earnest(struct session *session, struct item *item)
+{
+	const struct store_ops *inner = session->inner->ops;
+
+	inner->list(session->inner, item, item->path, false, false);
+	inner->dispatch(session->inner);
+	if (item->flag)
+		on_changed(session, item);
+	else
+		inner->list(session->inner, item, item->path, false, true);
+}
+
 /* Shows the session everything up to now. */
 static void catch_up(struct session *session)
 {
-	struct item *item;
+	struct item *item, *next;
 
 	items_free(&session->known);
 	if (session->expired)
 		return;
-	DL_FOREACH (session->watching, item) {
+	session->inner->ops->dispatch(session->inner);
+	DL_FOREACH_SAFE (session->watching, item, next) {
 		if (!item->flag)
 			continue;
+		if (item->kind == ITEM_ATTEND) {
+			attend_in_earnest(session, item);
+			continue;
+		}
 		item->flag = false;
 		session->inner->ops->watch(session->inner, item, item->path, item->name);
 	}
@@ -325,6 +369,31 @@ void session_keep_up(struct session *session)
 	catch_up(session);
 }
 
+/* What else the list asks for, if somebody is going to hear its answer; NULL: nothing. */
+static struct item *attention_of(struct session *session, struct item *list)
+{
+	struct item *item;
+
+	if (!list->attend || list->answered)
+		return NULL;
+	item = item_create(session, ITEM_ATTEND, list->tag);
+	item->path = copy_text(list->path);
+	item->attention = list->attention = ++session->attentions;
+	return item;
+}
+
+static void arrive_list(struct session *session, struct item *item)
+{
+	const struct store_ops *inner = session->inner->ops;
+	struct item *attention = attention_of(session, item);
+
+	inner->list(session->inner, item, item->path, item->flag, false);
+	if (attention == NULL)
+		return;
+	DL_APPEND(session->watching, attention);
+	inner->list(session->inner, attention, attention->path, false, true);
+}
+
 /* A list or a watch arrives at a server that does not hear of anything. */
 static void arrive_stale(struct session *session, struct item *item)
 {
@@ -332,9 +401,17 @@ static void arrive_stale(struct session *session, struct item *item)
 					 item->path, item->name);
 
 	if (item->kind == ITEM_LIST) {
+		const struct store_entry *entries = found == NULL ? NULL : found->entries;
+		size_t count = found == NULL ? 0 : found->count;
+		struct item *attention = attention_of(session, item);
+
 		if (answer(item, 0))
-			item_keep_entries(item, found == NULL ? NULL : found->entries,
-					  found == NULL ? 0 : found->count);
+			item_keep_entries(item, entries, count);
+		if (attention == NULL)
+			return;
+		DL_APPEND(session->watching, attention);
+		attention->flag = true;
+		item_keep_entries(attention, entries, count);
 	} else if (found == NULL) {
 		answer(item, 0);
 	} else {
@@ -373,6 +450,7 @@ void session_arrive(struct session *session, struct item *item)
 	}
 	switch (item->kind) {
 	case ITEM_SESSION:
+	case ITEM_ATTEND:
 	case ITEM_READ:
 	case ITEM_CHANGED:
 		abort();
@@ -381,7 +459,7 @@ void session_arrive(struct session *session, struct item *item)
 			     item->flag);
 		break;
 	case ITEM_LIST:
-		inner->list(session->inner, item, item->path, item->flag);
+		arrive_list(session, item);
 		break;
 	case ITEM_WATCH:
 		DL_APPEND(session->watching, item);

@@ -39,8 +39,9 @@ struct session {
 	int64_t expire_ms;  /* when the service ends it */
 
 	struct item *sent;     /* what has not arrived */
-	struct item *watching; /* watches that stand */
+	struct item *watching; /* watches and attentions that stand */
 	struct item *known;    /* to a stale server: queues (LIST) and data (READ) */
+	uint64_t attentions;   /* so far */
 	struct session *prev, *next;
 };
 

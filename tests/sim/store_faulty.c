@@ -104,6 +104,17 @@ static void answer_reset_at_notice(struct faulty *faulty, struct item *item)
 	faulty->news->prev->at_ms = INT64_MAX;
 }
 
+/* The list that asked for the attention is answered otherwise: the client does not know of it. */
+static bool is_unknown(const struct faulty *faulty, const struct item *attention)
+{
+	const struct item *item;
+
+	DL_FOREACH (faulty->news, item)
+		if (item->kind == ITEM_LIST && item->attention == attention->attention)
+			return item->error == -ECONNRESET;
+	return false;
+}
+
 /* Events that have not reached the client when the connection breaks never do: it sees its
  * operations fail, and what happens to watched claims comes again later. */
 static void lose_news(struct faulty *faulty)
@@ -119,6 +130,12 @@ static void lose_news(struct faulty *faulty)
 		if (item->kind == ITEM_SESSION) {
 			DL_DELETE(faulty->news, item);
 			item_free(item);
+		} else if (item->kind == ITEM_ATTEND) {
+			DL_DELETE(faulty->news, item);
+			if (is_unknown(faulty, item))
+				item_free(item);
+			else
+				DL_APPEND(faulty->fired, item);
 		} else if (item->kind == ITEM_READ) {
 			if (item->sure_at_ms <= now(faulty))
 				continue; /* it is here, as the watch is sure */
@@ -150,7 +167,9 @@ void store_faulty_break(struct store *store, size_t effective, int64_t late_ms, 
 	faulty->notice_ms = now(faulty) + notice_ms;
 	lose_news(faulty);
 	DL_FOREACH (session->watching, item) {
-		if (item->sure_at_ms > now(faulty))
+		if (item->kind == ITEM_ATTEND)
+			item->answered |= is_unknown(faulty, item);
+		else if (item->sure_at_ms > now(faulty))
 			answer_reset_at_notice(faulty, item);
 	}
 	if (session->cut_off)
@@ -364,6 +383,9 @@ static void deliver(struct faulty *faulty, struct item *item)
 	case ITEM_LIST:
 		events->on_listed(context, item->tag, item->error, item->entries, item->count);
 		break;
+	case ITEM_ATTEND:
+		events->on_changed(context, item->tag);
+		break;
 	case ITEM_READ:
 		events->on_read(context, item->tag, item->text);
 		break;
@@ -508,11 +530,12 @@ static void on_place(struct store *store, void *tag, const char *path,
 	send(faulty_of(store), item);
 }
 
-static void on_list(struct store *store, void *tag, const char *path, bool sync)
+static void on_list(struct store *store, void *tag, const char *path, bool sync, bool attend)
 {
 	struct item *item = operation(store, ITEM_LIST, tag, path, NULL);
 
 	item->flag = sync;
+	item->attend = attend;
 	send(faulty_of(store), item);
 }
 

@@ -12,6 +12,7 @@
  *   - what is called without a connection waits for one or is answered -ECONNRESET, by chance;
  *   - a watch whose setting was confirmed survives, and tells after the reconnect; when it has told
  * of new data it is set up anew, which can fail as at first;
+ *   - so does an attention whose list was answered;
  *   - in silence the service ends the session after its timeout (faulty_session.h), and the client
  * hears of that only when it is back;
  *   - a server that is cut off from the service answers reads, perhaps by what was then, keeps

@@ -112,7 +112,7 @@ struct view *view_of(struct world *world, int lock)
 	}
 	if (!world->views_good[lock]) {
 		world->listed = &world->views[lock];
-		ops->list(world->observer, NULL, world_lock(lock), true);
+		ops->list(world->observer, NULL, world_lock(lock), true, false);
 		ops->dispatch(world->observer);
 		world->views_good[lock] = true;
 	}

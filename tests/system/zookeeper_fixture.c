@@ -66,6 +66,14 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 	note(context, tag, error, entries, count);
 }
 
+static void on_changed(void *context, void *tag)
+{
+	struct call *call = tag;
+
+	assert_int_equal(call->times, 1);
+	call->changes++;
+}
+
 static void on_read(void *context, void *tag, const char *text)
 {
 	struct call *call = tag;
@@ -102,6 +110,7 @@ static const struct store_events events = {
 	.on_session = on_session,
 	.on_placed = on_placed,
 	.on_listed = on_listed,
+	.on_changed = on_changed,
 	.on_read = on_read,
 	.on_watched = on_answered,
 	.on_amended = on_answered,
@@ -195,7 +204,14 @@ void place(struct host *host, struct call *call, const char *path, uint32_t numb
 void list(struct host *host, struct call *call, const char *path, bool sync)
 {
 	memset(call, 0, sizeof(*call));
-	host->store->ops->list(host->store, call, path, sync);
+	host->store->ops->list(host->store, call, path, sync, false);
+	WAIT_FOR(call->times);
+}
+
+void attend(struct host *host, struct call *call, const char *path, bool sync)
+{
+	memset(call, 0, sizeof(*call));
+	host->store->ops->list(host->store, call, path, sync, true);
 	WAIT_FOR(call->times);
 }
 

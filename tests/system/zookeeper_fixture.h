@@ -57,6 +57,7 @@ struct call {
 	bool listed;
 	size_t count;
 	struct claim_name claims[4]; /* of the first entries */
+	int changes;		     /* of a queue that is attended to */
 	int reads;		     /* of a watch, and the last of them */
 	bool changed;		     /* and is about to be read again */
 	char text[64];		     /* read; or where something was missing */
@@ -96,6 +97,7 @@ void send_place(struct host *host, struct call *call, const char *path, uint32_t
 		enum claim_mode mode, bool list);
 void place(struct host *host, struct call *call, const char *path, uint32_t number);
 void list(struct host *host, struct call *call, const char *path, bool sync);
+void attend(struct host *host, struct call *call, const char *path, bool sync);
 void send_watch(struct host *host, struct call *call, const char *path, const char *name);
 void send_amend(struct host *host, struct call *call, const char *path, const struct call *placed,
 		const char *text);

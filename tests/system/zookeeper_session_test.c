@@ -89,10 +89,50 @@ static void test_reconnect_and_amends(void **state)
 	assert_int_equal(b->changes[STORE_LOST], 0);
 }
 
+/* So does an attention, unless its list was not heard of. */
+static void test_reconnect_and_attention(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, proxy.address);
+	struct call first, second, third, come, quiet, lost = {0}, never = {0};
+
+	place(a, &first, "attended", 1);
+	place(a, &third, "quiet", 1);
+	attend(b, &come, "attended", false);
+	attend(b, &quiet, "quiet", false);
+	set_link(LINK_SILENT);
+	b->store->ops->list(b->store, &lost, "attended", true, true);
+	run_for(100);
+	set_link(LINK_REFUSES);
+	WAIT_FOR(lost.times);
+	WAIT_FOR(b->session == STORE_SUSPENDED);
+	b->store->ops->list(b->store, &never, "attended", false, true);
+	WAIT_FOR(never.times);
+	assert_int_equal(lost.error, -ECONNRESET);
+	assert_int_equal(never.error, -ECONNRESET);
+	place(a, &second, "attended", 2);
+	assert_int_equal(come.changes, 0);
+	set_link(LINK_PASSES);
+	WAIT_FOR(come.changes);
+	assert_int_equal(quiet.changes, 0);
+
+	/* The other is as good as new. */
+	assert_int_equal(withdraw(a, "quiet", &third), 0);
+	WAIT_FOR(quiet.changes);
+	assert_int_equal(withdraw(a, "attended", &second), 0);
+	attend(b, &second, "attended", true);
+	assert_int_equal(second.count, 1);
+	run_for(50);
+	assert_int_equal(come.changes, 1);
+	assert_int_equal(quiet.changes, 1);
+	assert_int_equal(second.changes, 0);
+	assert_int_equal(lost.changes | never.changes, 0);
+	assert_int_equal(b->changes[STORE_LOST], 0);
+}
+
 static void test_expiry(void **state)
 {
 	struct host *a = open_host(0, server), *b = open_host(1, proxy.address);
-	struct call first, gone, never, after, all;
+	struct call first, gone, never, unheard, after, all;
 	char before[256], text[256];
 
 	b->store->ops->describe(b->store, before, sizeof(before));
@@ -100,7 +140,7 @@ static void test_expiry(void **state)
 	send_watch(a, &gone, "expiry", first.name);
 	send_watch(b, &never, "expiry", first.name);
 	list(a, &all, "expiry", false);
-	list(b, &all, "expiry", false); /* now both watches are set up */
+	attend(b, &unheard, "expiry", false); /* now both watches are set up */
 	set_link(LINK_REFUSES);
 	WAIT_FOR(gone.times);
 	assert_int_equal(b->session, STORE_SUSPENDED);
@@ -116,6 +156,7 @@ static void test_expiry(void **state)
 	place(b, &after, "expiry", 3);
 	assert_int_equal(after.count, 1);
 	assert_int_equal(never.times, 0);
+	assert_int_equal(unheard.changes, 0);
 	b->store->ops->describe(b->store, text, sizeof(text));
 	assert_non_null(strstr(text, " connected to 127.0.0.1:"));
 	assert_string_not_equal(text, before);
@@ -127,10 +168,11 @@ static void test_expiry(void **state)
 static void test_renew(void **state)
 {
 	struct host *a = open_host(0, server), *b = open_host(1, server);
-	struct call first, gone, never, second;
+	struct call first, gone, never, unheard, second;
 
 	place(a, &first, "renew", 1);
 	send_watch(b, &gone, "renew", first.name);
+	attend(a, &unheard, "renew", false);
 	send_place(a, &never, "renew", 2, CLAIM_EXCLUSIVE, true);
 	a->session = STORE_LOST; /* as the engine knows */
 	a->store->ops->renew(a->store);
@@ -139,6 +181,7 @@ static void test_renew(void **state)
 	assert_int_equal(never.times, 0);
 	place(a, &second, "renew", 3);
 	assert_int_equal(withdraw(a, "renew", &second), 0);
+	assert_int_equal(unheard.changes, 0);
 }
 
 /* Closes with requests under way: everything is gone long before the session would expire. */
@@ -216,6 +259,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_reconnect, close_hosts),
 		cmocka_unit_test_teardown(test_reconnect_and_amends, close_hosts),
+		cmocka_unit_test_teardown(test_reconnect_and_attention, close_hosts),
 		cmocka_unit_test_teardown(test_expiry, close_hosts),
 		cmocka_unit_test_teardown(test_renew, close_hosts),
 		cmocka_unit_test_teardown(test_clean_close, close_hosts),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The watch on a claim in the ZooKeeper store: its end, and the data that its owner changes.
+ * The watch on a claim in the ZooKeeper store: its end, and the data that its owner changes. The
+ * attention to a queue.
  */
 #include "zookeeper_fixture.h"
 
@@ -106,11 +107,72 @@ static void test_amend(void **state)
 	assert_int_equal(seen.error | also_seen.error | own.error, 0);
 }
 
+static void test_attend(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct call first, second, missing, come, also_come, gone, own, last;
+
+	/* There is nothing to watch: told at once. */
+	attend(b, &missing, "attend", false);
+	assert_int_equal(missing.error, 0);
+	WAIT_FOR(missing.changes);
+
+	place(a, &first, "attend", 1);
+	attend(b, &come, "attend", true);
+	attend(b, &also_come, "attend", false);
+	attend(a, &own, "attend", false);
+	assert_int_equal(come.error | also_come.error | own.error, 0);
+	assert_int_equal(come.count, 1);
+	assert_int_equal(own.count, 1);
+	assert_int_equal(amend(a, "attend", &first, "new\n"), 0);
+	place(a, &last, "attended", 1);
+	run_for(50);
+	assert_int_equal(come.changes | also_come.changes | own.changes, 0);
+
+	place(b, &second, "attend", 2);
+	WAIT_FOR(come.changes && also_come.changes && own.changes);
+	attend(b, &gone, "attend", false);
+	assert_int_equal(gone.count, 2);
+	run_for(50);
+	assert_int_equal(gone.changes, 0);
+	assert_int_equal(withdraw(a, "attend", &first), 0);
+	WAIT_FOR(gone.changes);
+
+	/* Each is told once. */
+	place(b, &last, "attend", 3);
+	run_for(50);
+	assert_int_equal(missing.changes, 1);
+	assert_int_equal(come.changes, 1);
+	assert_int_equal(also_come.changes, 1);
+	assert_int_equal(own.changes, 1);
+	assert_int_equal(gone.changes, 1);
+}
+
+/* The whole lock goes, as when the server removes an idle container. */
+static void test_attend_to_the_end(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct call first, empty, gone;
+
+	place(a, &first, "ends", 1);
+	attend(b, &gone, "ends", false);
+	assert_int_equal(withdraw(a, "ends", &first), 0);
+	WAIT_FOR(gone.changes);
+	attend(b, &empty, "ends", true);
+	assert_int_equal(empty.count, 0);
+	zoo_delete(raw, znode("ends"), -1);
+	WAIT_FOR(empty.changes);
+	attend(b, &gone, "ends", true);
+	WAIT_FOR(gone.changes);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_watch, close_hosts),
 		cmocka_unit_test_teardown(test_amend, close_hosts),
+		cmocka_unit_test_teardown(test_attend, close_hosts),
+		cmocka_unit_test_teardown(test_attend_to_the_end, close_hosts),
 	};
 
 	begin_tests(argc, argv);

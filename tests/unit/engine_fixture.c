@@ -113,7 +113,7 @@ static const struct store_events foreign_events = {
 
 size_t queue_length(struct world *world, const char *path)
 {
-	world->foreign->ops->list(world->foreign, NULL, path, true);
+	world->foreign->ops->list(world->foreign, NULL, path, true, false);
 	world->foreign->ops->dispatch(world->foreign);
 	return world->count;
 }

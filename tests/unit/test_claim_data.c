@@ -53,6 +53,8 @@ static const struct {
 	{ASKER "waits=2147483647\n", "waits=2147483647\n"},
 	{ASKER "waits=-2147483648\n", "waits=-2147483648\n"},
 	{ASKER "ranges=w0-63\nwaits=1\n", "ranges=w0-63\nwaits=1\n"},
+	{ASKER "keep=yes\n", "keep=yes\n"},
+	{ASKER "keep=yes\nwaits=1\nkeep=yes\n", "waits=1\nkeep=yes\n"},
 
 	/* tolerance */
 	{ASKER "waits=1\nranges=w0-63\n", "ranges=w0-63\nwaits=1\n"},
@@ -78,6 +80,8 @@ static const struct {
 	{ASKER "ranges=w0-", ""},
 	{ASKER "waits=1", ""},
 	{ASKER "ranges=w0-63\nwaits=1", "ranges=w0-63\n"},
+	{ASKER "keep=", ""},
+	{ASKER "keep=yes", ""},
 
 	/* of others */
 	{"ranges=w0-63\n", ""},
@@ -92,6 +96,8 @@ static const struct {
 	{"format=01\nranges=w0-63\n", ""},
 	{"format=1", ""},
 	{"format=1,ranges=w0-63\n", ""},
+	{"keep=yes\n", ""},
+	{"format=2\nkeep=yes\n", ""},
 	{"192.0.2.1", ""},
 	{"{\"format\":1}\n", ""},
 	{"\xff\xfe\x01\n\xff", ""},
@@ -183,6 +189,8 @@ static const char *const bad_waits[] = {
 	"99999999999999999999999999",
 };
 
+static const char *const bad_keeps[] = {"", "x", "no", "Yes", "yes ", " yes", "yess", "1"};
+
 static void assert_says_nothing(const char *key, const char *value)
 {
 	char text[128], *found;
@@ -200,6 +208,8 @@ static void test_bad_values(void **state)
 		assert_says_nothing("ranges", bad_ranges[i]);
 	for (size_t i = 0; i < COUNT(bad_waits); i++)
 		assert_says_nothing("waits", bad_waits[i]);
+	for (size_t i = 0; i < COUNT(bad_keeps); i++)
+		assert_says_nothing("keep", bad_keeps[i]);
 }
 
 /* No beginning of a text says of its ranges other than the whole text or nothing. */
@@ -239,8 +249,9 @@ static void test_writes(void **state)
 
 	data.waits = true;
 	data.waits_for = -7;
+	data.keeps = true;
 	text = claim_data_format(ASKER, &data);
-	assert_string_equal(text, ASKER "ranges=r0-0,w1-9,r10-" LARGEST "\nwaits=-7\n");
+	assert_string_equal(text, ASKER "ranges=r0-0,w1-9,r10-" LARGEST "\nwaits=-7\nkeep=yes\n");
 	free(text);
 	range_set_finish(&data.ranges);
 }
@@ -251,7 +262,8 @@ static void test_reads_what_it_writes(void **state)
 	for (int round = 0; round < 500; round++) {
 		struct claim_data written = {.has_ranges = random() & 1,
 					     .waits = random() & 1,
-					     .waits_for = (int32_t)((uint32_t)random() << 1)};
+					     .waits_for = (int32_t)((uint32_t)random() << 1),
+					     .keeps = random() & 1};
 		struct claim_data read;
 		char *text;
 
@@ -275,6 +287,7 @@ static void test_reads_what_it_writes(void **state)
 		assert_int_equal(read.has_ranges, written.has_ranges);
 		assert_true(range_sets_equal(&read.ranges, &written.ranges));
 		assert_int_equal(read.waits, written.waits);
+		assert_int_equal(read.keeps, written.keeps);
 		assert_int_equal(read.waits_for, written.waits ? written.waits_for : 0);
 		range_set_finish(&read.ranges);
 		range_set_finish(&written.ranges);

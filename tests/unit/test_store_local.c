@@ -100,6 +100,11 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 	hear_entries(context, entries, count);
 }
 
+static void on_changed(void *context, void *tag)
+{
+	hear(context, "%s changed\n", (const char *)tag);
+}
+
 static void on_read(void *context, void *tag, const char *text)
 {
 	hear(context, "%s read %s\n", (const char *)tag, text);
@@ -124,6 +129,7 @@ static const struct store_events events = {
 	.on_session = on_session,
 	.on_placed = on_placed,
 	.on_listed = on_listed,
+	.on_changed = on_changed,
 	.on_read = on_read,
 	.on_watched = on_watched,
 	.on_amended = on_amended,
@@ -217,8 +223,8 @@ static void test_places_in_order(void **state)
 	place(&f->two, "b", "lock", CLAIM_SHARED, true);
 	place(&f->one, "c", "lock", CLAIM_EXCLUSIVE, false);
 	place(&f->one, "d", "other", CLAIM_EXCLUSIVE, true);
-	f->one.store->ops->list(f->one.store, "e", "lock", true);
-	f->one.store->ops->list(f->one.store, "f", "never/used", false);
+	f->one.store->ops->list(f->one.store, "e", "lock", true, false);
+	f->one.store->ops->list(f->one.store, "f", "never/used", false, false);
 	expect(&f->one, "a placed 0 x0\nc placed 2\nd placed 0 x0\ne listed x0 s1 x2\nf listed\n");
 	expect(&f->two, "b placed 1 x0 s1\n");
 }
@@ -283,6 +289,83 @@ static void test_watches(void **state)
 	expect(&f->two, "b watched 0\nc watched 0\n");
 }
 
+/* Whoever attends to a queue hears of the next claim that comes or goes, once; not of new data. */
+static void test_attends(void **state)
+{
+	struct fixture *f = *state;
+	const struct store_ops *ops = f->two.store->ops;
+
+	place(&f->one, "a", "lock", CLAIM_EXCLUSIVE, false);
+	expect(&f->one, "a placed 0\n");
+	ops->list(f->two.store, "b", "lock", true, true);
+	ops->list(f->two.store, "c", "lock", false, true);
+	ops->list(f->one.store, "d", "lock", false, true);
+	ops->list(f->one.store, "e", "lock", false, false);
+	amend_last(&f->one, "f", "lock", "new");
+	place(&f->two, "g", "other", CLAIM_EXCLUSIVE, false);
+	place(&f->two, "h", "lock/below", CLAIM_EXCLUSIVE, false);
+	expect(&f->one, "d listed x0\ne listed x0\nf amended 0\n");
+	expect(&f->two, "b listed x0\nc listed x0\ng placed 0\nh placed 0\n");
+
+	place(&f->two, "i", "lock", CLAIM_SHARED, false);
+	place(&f->two, "j", "lock", CLAIM_SHARED, false);
+	expect(&f->one, "d changed\n");
+	expect(&f->two, "b changed\nc changed\ni placed 1\nj placed 2\n");
+
+	ops->list(f->two.store, "k", "lock", true, true);
+	withdraw_last(&f->one, "l", "lock");
+	expect(&f->one, "l withdrawn 0\n");
+	expect(&f->two, "k listed x0 s1 s2\nk changed\n");
+}
+
+/* Nobody attends to a queue that has no claims: it is told at once, and so is the last one's end.
+ */
+static void test_attends_to_nothing(void **state)
+{
+	struct fixture *f = *state;
+	const struct store_ops *ops = f->two.store->ops;
+
+	ops->list(f->two.store, "a", "never/used", true, true);
+	expect(&f->two, "a listed\na changed\n");
+	place(&f->one, "b", "lock/below", CLAIM_EXCLUSIVE, false);
+	expect(&f->one, "b placed 0\n");
+	ops->list(f->two.store, "c", "lock", true, true);
+	ops->list(f->two.store, "d", "lock/below", true, true);
+	expect(&f->two, "c listed\nc changed\nd listed x0\n");
+	withdraw_last(&f->one, "e", "lock/below");
+	expect(&f->one, "e withdrawn 0\n");
+	expect(&f->two, "d changed\n");
+}
+
+/* A session that is over attends to nothing, and what it placed is heard to go. */
+static void test_expiry_and_attention(void **state)
+{
+	struct fixture *f = *state;
+	const struct store_ops *ops = f->two.store->ops;
+
+	place(&f->one, "a", "lock", CLAIM_EXCLUSIVE, false);
+	expect(&f->one, "a placed 0\n");
+	ops->list(f->two.store, "b", "lock", true, true);
+	ops->list(f->one.store, "c", "lock", true, true);
+	expect(&f->two, "b listed x0\n");
+	store_local_expire(f->one.store);
+	expect(&f->one, "lost\nconnected\n");
+	expect(&f->two, "b changed\n");
+
+	place(&f->one, "d", "lock", CLAIM_EXCLUSIVE, false);
+	expect(&f->one, "d placed 0\n");
+	ops->list(f->two.store, "e", "lock", true, true);
+	expect(&f->two, "e listed x0\n");
+	ops->renew(f->two.store);
+	expect(&f->two, "connected\n");
+	ops->list(f->two.store, "f", "lock", true, true);
+	expect(&f->two, "f listed x0\n");
+	withdraw_last(&f->one, "g", "lock");
+	store_local_expire(f->two.store);
+	expect(&f->one, "g withdrawn 0\n");
+	expect(&f->two, "lost\nconnected\n");
+}
+
 static void test_expiry(void **state)
 {
 	struct fixture *f = *state;
@@ -341,7 +424,7 @@ static void test_amends(void **state)
 	expect(&f->two, "c read before\nd read before\n");
 
 	amend_last(&f->one, "f", "lock", "first");
-	ops->list(f->two.store, "g", "lock", true);
+	ops->list(f->two.store, "g", "lock", true, false);
 	amend_last(&f->one, "h", "lock", "");
 	expect(&f->one, "e read first\nf amended 0\ne read \nh amended 0\n");
 	expect(&f->two, "c read first\nd read first\ng listed x0\nc read \nd read \n");
@@ -501,7 +584,7 @@ static void on_claim(struct store_read *read, int error, const struct store_clai
 	     (const char *)claim->data, claim->version);
 }
 
-static void on_changed(struct store_change *change, int error)
+static void on_claim_changed(struct store_change *change, int error)
 {
 	struct asker *asker = (struct asker *)change;
 
@@ -524,7 +607,7 @@ static void read_claim(struct listener *listener, struct asker *asker, const cha
 static void write_claim(struct listener *listener, struct asker *asker, const char *tag,
 			const char *path, const char *name, const char *text, uint32_t version)
 {
-	*asker = (struct asker){.change.done = on_changed, .listener = listener, .tag = tag};
+	*asker = (struct asker){.change.done = on_claim_changed, .listener = listener, .tag = tag};
 	assert_int_equal(listener->store->ops->write(listener->store, &asker->change, path, name,
 						     text, version),
 			 0);
@@ -533,7 +616,7 @@ static void write_claim(struct listener *listener, struct asker *asker, const ch
 static void remove_claim(struct listener *listener, struct asker *asker, const char *tag,
 			 const char *path, const char *name)
 {
-	*asker = (struct asker){.change.done = on_changed, .listener = listener, .tag = tag};
+	*asker = (struct asker){.change.done = on_claim_changed, .listener = listener, .tag = tag};
 	assert_int_equal(listener->store->ops->remove(listener->store, &asker->change, path, name),
 			 0);
 }
@@ -658,6 +741,9 @@ int main(void)
 		TEST(empty_queue_starts_anew),
 		TEST(anybody_may_withdraw),
 		TEST(watches),
+		TEST(attends),
+		TEST(attends_to_nothing),
+		TEST(expiry_and_attention),
 		TEST(expiry),
 		TEST(close_ends_the_session),
 		TEST(amends),
