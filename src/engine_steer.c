@@ -103,7 +103,7 @@ static void tell_revoked(const struct claim *claim)
 /* The lock is held with the claim, but by nobody: whoever wants it can have it. */
 static void give_up_kept(struct claim *claim, const char *who)
 {
-	log_info("%s: %s asks for the lock, which nobody uses", claim->lock->path, who);
+	log_lock_info(claim->lock->path, "%s asks for the lock, which nobody uses", who);
 	claim_withdraw(claim);
 }
 

@@ -51,5 +51,6 @@ void log_write_lock(enum log_level level, const char *lock, const char *format, 
 #define log_lock_error(lock, ...) (__extension__ log_write_lock(LOG_LEVEL_ERROR, lock, __VA_ARGS__))
 #define log_lock_warning(lock, ...)                                                                \
 	(__extension__ log_write_lock(LOG_LEVEL_WARNING, lock, __VA_ARGS__))
+#define log_lock_info(lock, ...) (__extension__ log_write_lock(LOG_LEVEL_INFO, lock, __VA_ARGS__))
 
 #endif
