@@ -60,7 +60,7 @@ plain_only=${plain_only//$'\n'/ }
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
     libjansson-dev libncurses-dev libsystemd-dev libcmocka-dev
     zookeeper patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount shellcheck jq tmux
-    ctdb stress-ng dpkg-dev debhelper lintian systemd systemd-container dbus mandoc)
+    ctdb stress-ng build-essential debhelper lintian systemd systemd-container dbus mandoc)
 
 missing_packages() {
     local package

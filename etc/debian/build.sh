@@ -1,7 +1,7 @@
 #!/bin/bash
 # Makes the Debian package: etc/debian/build.sh FOLDER puts dlockfs_VERSION_ARCHITECTURE.deb there.
 #
-# Builds in a copy of the source tree. What it needs is in Build-Depends of etc/debian/control, and dpkg-dev. The version is that of
+# Builds in a copy of the source tree. What it needs is in Build-Depends of etc/debian/control, and build-essential. The version is that of
 # meson.build. Options of dpkg-buildpackage (DEB_BUILD_OPTIONS=noopt ...) come from the environment.
 
 set -euo pipefail
