@@ -20,12 +20,16 @@
  * Record locks depend on who has locked through which open file. While there are any, a lead that
  * was released is withdrawn, and callers get claims of their own.
  *
+ * Users. A lead serves callers of one user, so that its data always tell whose it is: whoever may
+ * steer it from another host (fs/steer.h) may do so rightly.
+ *
  * A shared lead has one holder at a time as well: readers of one host that hold together have a
  * lead each. Loop thread only.
  */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "claim_data.h"
 #include "engine_state.h"
 
 bool claim_is_kept(const struct claim *claim)
@@ -79,6 +83,7 @@ static bool make_keeper(struct lock *lock)
 	if (lock->keeper == NULL)
 		return false;
 	lock->keeper->lock = lock;
+	lock->keeper->number = CLAIM_OWNER_NONE;
 	return true;
 }
 
@@ -370,18 +375,29 @@ void lead_follower_changed(struct claim *wish)
 	attend(lock);
 }
 
+/* Whether callers are of the same user; those that do not say are. */
+static bool is_same_user(const char *a, const char *b)
+{
+	uint32_t uid_a = 0, uid_b = 0;
+	bool knows_a = claim_data_uid(a, &uid_a), knows_b = claim_data_uid(b, &uid_b);
+	return knows_a == knows_b && uid_a == uid_b;
+}
+
 /* The lead for a wish: an idle one that fits, or the newest, if it may be followed. */
-static struct lead *find_lead(const struct lock *lock, enum claim_mode mode, bool waits)
+static struct lead *find_lead(const struct lock *lock, enum claim_mode mode, bool waits,
+			      const struct engine_caller *caller)
 {
 	struct lead *lead;
 	DL_FOREACH (lock->leads, lead) {
 		if (claim_is_kept(lead->claim) && lead->followers == NULL &&
-		    lead->claim->parts.mode == mode)
+		    lead->claim->parts.mode == mode &&
+		    is_same_user(lead->claim->text, caller->text))
 			return lead;
 	}
 	lead = lock->leads != NULL ? lock->leads->prev : NULL;
-	if (lead == NULL || !waits || !lead->claim->waits || lock->policy.handoff == 0 ||
-	    mode != CLAIM_EXCLUSIVE || lead->claim->parts.mode != mode || lead->claim->revoked ||
+	if (lead == NULL || !waits || !is_same_user(lead->claim->text, caller->text) ||
+	    !lead->claim->waits || lock->policy.handoff == 0 || mode != CLAIM_EXCLUSIVE ||
+	    lead->claim->parts.mode != mode || lead->claim->revoked ||
 	    is_spent(lead, is_wanted(lead->claim)))
 		return NULL;
 	return lead;
@@ -391,7 +407,7 @@ int lead_wish(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bo
 	      const struct engine_caller *caller, void *cookie, struct claim **ret_claim)
 {
 	struct lock *lock = owner->lock;
-	struct lead *lead = find_lead(lock, mode, waits);
+	struct lead *lead = find_lead(lock, mode, waits, caller);
 	bool fresh = lead == NULL;
 	struct claim *wish =
 		claim_create(owner, kind, (struct range){CLAIM_SPAN_WHOLE, mode}, caller);
@@ -414,4 +430,24 @@ int lead_wish(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bo
 	if (fresh)
 		claim_place(lead->claim);
 	return 0;
+}
+
+void lead_each_user(const struct lead *lead,
+		    void (*visit)(void *context, const char *claim, enum engine_use use,
+				  const char *text),
+		    void *context)
+{
+	const struct claim *claim = lead->claim, *wish;
+	bool first = claim->state != CLAIM_HELD;
+
+	if (claim_is_kept(claim))
+		visit(context, claim->name, ENGINE_KEPT, NULL);
+	else if (claim->state == CLAIM_HELD)
+		visit(context, claim->name, ENGINE_USES, claim->text);
+	DL_FOREACH (lead->followers, wish) {
+		if (!wish->asked)
+			continue;
+		visit(context, claim->name, first ? ENGINE_USES : ENGINE_FOLLOWS, wish->text);
+		first = false;
+	}
 }

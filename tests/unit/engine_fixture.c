@@ -392,7 +392,11 @@ void file_close(struct file *file)
 
 static struct engine_caller caller_of(const struct file *file)
 {
-	return (struct engine_caller){.pid = (int)file->process, .text = "format=1\nhost=here\n"};
+	static char text[64];
+
+	snprintf(text, sizeof(text), "format=1\nhost=here\npid=%d\nuid=%u\n", (int)file->process,
+		 file->uid);
+	return (struct engine_caller){.pid = (int)file->process, .text = text};
 }
 
 static void lock(struct file *file, enum lock_kind kind, enum claim_mode mode, bool waits)
