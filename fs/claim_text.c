@@ -49,27 +49,33 @@ pid_t claim_text_process(pid_t thread)
 	return found != NULL ? (pid_t)strtol(found + strlen(field), NULL, 10) : thread;
 }
 
-void claim_text_format(fuse_req_t req, enum lock_kind kind, enum claim_mode mode,
-		       char text[CLAIM_TEXT_BYTES])
+void claim_text_ask(fuse_req_t req, struct claim_asker *ret)
+{
+	const struct fuse_ctx *caller = fuse_req_ctx(req);
+
+	*ret = (struct claim_asker){
+		.uid = caller->uid,
+		.pid = claim_text_process(caller->pid),
+		.since_s = time(NULL),
+	};
+	read_of_process(ret->pid, "comm", ret->command, sizeof(ret->command));
+	ret->command[strcspn(ret->command, "\n")] = '\0';
+}
+
+void claim_text_format(const struct filesystem *filesystem, const struct claim_asker *asker,
+		       enum lock_kind kind, enum claim_mode mode, char text[ENGINE_TEXT_BYTES])
 {
 	static const char *const kinds[] = {
 		[LOCK_KIND_OPEN] = "open",
 		[LOCK_KIND_FLOCK] = "flock",
 		[LOCK_KIND_RECORD] = "record",
 	};
-	const struct fuse_ctx *caller = fuse_req_ctx(req);
-	char command[64], safe_command[64 * 3], safe_host[65 * 3];
+	char command[sizeof(asker->command) * 3], host[sizeof(filesystem->host) * 3];
 
-	pid_t process = claim_text_process(caller->pid);
-
-	read_of_process(process, "comm", command, sizeof(command));
-	size_t length = strlen(command);
-	if (length > 0 && command[length - 1] == '\n')
-		command[length - 1] = '\0';
-	escape_format(safe_command, sizeof(safe_command), command);
-	escape_format(safe_host, sizeof(safe_host), filesystem_of(req)->host);
-	snprintf(text, CLAIM_TEXT_BYTES,
+	escape_format(command, sizeof(command), asker->command);
+	escape_format(host, sizeof(host), filesystem->host);
+	snprintf(text, ENGINE_TEXT_BYTES,
 		 "format=1\nhost=%s\npid=%d\nuid=%u\ncommand=%s\nkind=%s\nmode=%s\nsince=%lld\n",
-		 safe_host, (int)process, (unsigned int)caller->uid, safe_command, kinds[kind],
-		 mode == CLAIM_EXCLUSIVE ? "exclusive" : "shared", (long long)time(NULL));
+		 host, (int)asker->pid, (unsigned int)asker->uid, command, kinds[kind],
+		 mode == CLAIM_EXCLUSIVE ? "exclusive" : "shared", (long long)asker->since_s);
 }

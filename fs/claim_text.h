@@ -8,14 +8,21 @@
 
 #include "filesystem.h"
 
-#define CLAIM_TEXT_BYTES 512
+/* Who asks for a lock. */
+struct claim_asker {
+	uid_t uid;
+	pid_t pid;	  /* the process, also if one of its threads asks */
+	int64_t since_s;  /* of the epoch on this host's clock; never compared */
+	char command[16]; /* as /proc/PID/comm has it, which is no longer, without its newline */
+};
 
-/* Writes, each on a line of its own: format=1, host, pid (of the process, also if one of its
- * threads asks), uid, command (as /proc/PID/comm has it), kind (open, flock or record), mode
- * (exclusive or shared), since (seconds of the epoch on this host's clock; never compared). Bytes
- * that are not printable ASCII, and '%', are written as %XX in host and command. */
-void claim_text_format(fuse_req_t req, enum lock_kind kind, enum claim_mode mode,
-		       char text[CLAIM_TEXT_BYTES]);
+void claim_text_ask(fuse_req_t req, struct claim_asker *ret);
+
+/* Writes, each on a line of its own: format=1, host, pid, uid, command, kind (open, flock or
+ * record), mode (exclusive or shared), since. Bytes that are not printable ASCII, and '%', are
+ * written as %XX in host and command. */
+void claim_text_format(const struct filesystem *filesystem, const struct claim_asker *asker,
+		       enum lock_kind kind, enum claim_mode mode, char text[ENGINE_TEXT_BYTES]);
 
 /* The process that a thread of this host belongs to; `thread` itself if it has ended. Threads are
  * what the kernel names as the callers of everything but record locks. */

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "claim_text.h"
 #include "handle.h"
 #include "inode.h"
 #include "log.h"
@@ -115,7 +116,7 @@ void filesystem_stop(struct filesystem *filesystem)
 {
 	struct handle *handle;
 	engine_stop(filesystem->engine);
-	for (handle = filesystem->handles; handle != NULL; handle = handle->by_id.next) {
+	DL_FOREACH (filesystem->handles, handle) {
 		parked_refuse_all(handle, -ENOLCK);
 		holder_tell_lost(handle);
 	}
@@ -126,7 +127,7 @@ void filesystem_stop(struct filesystem *filesystem)
 void filesystem_finish(struct filesystem *filesystem)
 {
 	struct handle *handle, *next;
-	HASH_ITER (by_id, filesystem->handles, handle, next) {
+	DL_FOREACH_SAFE (filesystem->handles, handle, next) {
 		handle_close(handle);
 	}
 	if (filesystem->root != NULL)
@@ -168,6 +169,12 @@ int64_t filesystem_deadline(const struct filesystem *filesystem)
 			first_ms = deadlines_ms[i];
 	}
 	return first_ms;
+}
+
+static void describe(void *context, const void *details, enum lock_kind kind, enum claim_mode mode,
+		     char text[ENGINE_TEXT_BYTES])
+{
+	claim_text_format(context, details, kind, mode, text);
 }
 
 static void on_decided(void *context, void *cookie, int result)
@@ -215,6 +222,8 @@ static void on_released(void *context, enum lock_kind kind, int64_t held_us)
 }
 
 const struct engine_events filesystem_engine_events = {
+	.details_bytes = sizeof(struct claim_asker),
+	.describe = describe,
 	.on_decided = on_decided,
 	.on_tested = on_tested,
 	.on_proved = on_proved,

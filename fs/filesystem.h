@@ -66,9 +66,9 @@ struct filesystem {
 	struct inode *root;
 	struct inode *idle; /* named files that nobody has open, the longest idle first */
 	uint64_t last_node;
-	struct handle *handles; /* by id */
-	struct owning *owning;	/* by path: handle.c */
-	uint64_t last_handle;
+	struct handle *handles;
+	size_t handles_count;
+	struct owning *owning;	   /* by path: handle.c */
 	int64_t now_ms;		   /* CLOCK_BOOTTIME */
 	bool exclusive_open_waits; /* the kernel asks for attributes between CREATE and open(2)'s
 				      return */

@@ -10,6 +10,7 @@
 
 #include "inode.h"
 #include "parked.h"
+#include "status.h"
 
 /* The open files of one path that have an owner in the engine. */
 struct owning {
@@ -56,20 +57,15 @@ static struct owning *find_or_create_owning(const struct handle *handle)
 	return owning;
 }
 
-struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, int flags)
+struct handle *handle_open(struct filesystem *filesystem, struct inode *inode)
 {
 	struct handle *handle = calloc(1, sizeof(*handle));
 	if (handle == NULL)
 		return NULL;
-	handle->id = ++filesystem->last_handle;
-	HASH_ADD(by_id, filesystem->handles, id, sizeof(handle->id), handle);
-	if (handle->by_id.tbl == NULL) {
-		free(handle);
-		return NULL;
-	}
+	DL_APPEND(filesystem->handles, handle);
+	filesystem->handles_count++;
 	handle->filesystem = filesystem;
 	handle->inode = inode;
-	handle->flags = flags;
 	inode_use(filesystem, inode);
 	return handle;
 }
@@ -87,7 +83,8 @@ void handle_close(struct handle *handle)
 	}
 	if (handle->poll != NULL)
 		fuse_pollhandle_destroy(handle->poll);
-	HASH_DELETE(by_id, filesystem->handles, handle);
+	DL_DELETE(filesystem->handles, handle);
+	filesystem->handles_count--;
 	inode_unuse(filesystem, handle->inode);
 	free(handle);
 }
@@ -121,12 +118,14 @@ void handle_unrevoke(struct handle *handle)
 	handle->revoked = false;
 }
 
-struct handle *handle_find(struct filesystem *filesystem, const struct fuse_file_info *info)
+struct handle *handle_find(fuse_ino_t node, const struct fuse_file_info *info)
 {
-	struct handle *handle;
-	uint64_t id = info->fh;
-	HASH_FIND(by_id, filesystem->handles, &id, sizeof(id), handle);
-	return handle;
+	return status_owns(node) ? NULL : (struct handle *)(uintptr_t)info->fh;
+}
+
+uint64_t handle_number(const struct handle *handle)
+{
+	return (uintptr_t)handle;
 }
 
 int handle_own(struct handle *handle)

@@ -12,31 +12,22 @@
 struct parked;
 
 struct handle {
-	uint64_t id;
-	UT_hash_handle by_id;
+	struct handle *prev, *next; /* in filesystem->handles */
 	struct filesystem *filesystem;
 	struct inode *inode;
 	struct owner *owner;   /* in the engine; NULL until the first lock is asked for */
 	struct owning *owning; /* what else of its path has an owner, once it has one itself */
 	struct handle *owning_prev, *owning_next;
-	struct parked *parked;	/* its requests that are answered later */
-	struct holder *holders; /* who holds through it: holder.c */
-	bool holder_unseen;	/* told that one of them cannot be sent a signal */
-	/* While an exclusive open is on its way: */
-	struct parked *exclusive;
-	struct handle *opening_prev, *opening_next; /* in inode->opening */
-	pid_t opener;				    /* thread that called open(2) */
-	uid_t uid;				    /* whose file it will be, */
-	gid_t gid;
-	mode_t mode;		      /* and with which permissions */
-	int flags;		      /* of open(2) */
+	struct parked *parked;	      /* its requests that are answered later */
+	struct holder *holders;	      /* who holds through it: holder.c */
 	struct fuse_pollhandle *poll; /* who polls the file; NULL: nobody asked to be woken */
+	bool holder_unseen;	      /* told that a holder cannot be sent a signal */
 	bool revoked;		      /* somebody has asked for what it holds */
 	bool fenced;		      /* it held a lock and lost it: of no use any more */
 };
 
 /* Opens the inode. Returns NULL when out of memory. */
-struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, int flags);
+struct handle *handle_open(struct filesystem *filesystem, struct inode *inode);
 
 /* Closes the file: what it holds is released, what it waits for withdrawn. */
 void handle_close(struct handle *handle);
@@ -51,8 +42,12 @@ void handle_revoke(struct handle *handle);
 /* It holds something new. */
 void handle_unrevoke(struct handle *handle);
 
-/* The handle that the kernel means; NULL if there is none. */
-struct handle *handle_find(struct filesystem *filesystem, const struct fuse_file_info *info);
+/* The handle that the kernel means by what it was told when the node was opened; NULL: it is a file
+ * of .dlockfs, which has none. */
+struct handle *handle_find(fuse_ino_t node, const struct fuse_file_info *info);
+
+/* What the kernel is told. */
+uint64_t handle_number(const struct handle *handle);
 
 /* Makes sure that the handle has an owner in the engine. Returns 0 or -ENOMEM. */
 int handle_own(struct handle *handle);

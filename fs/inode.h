@@ -32,7 +32,7 @@ struct inode {
 	bool dropped;		/* its name was taken away because it was idle for too long */
 	uint64_t lookups;	/* references that the kernel has */
 	size_t handles;		/* open files */
-	struct handle *opening; /* exclusive opens whose open(2) has not returned */
+	struct opening *opening; /* exclusive opens whose open(2) has not returned */
 	struct timespec atime, mtime, ctime;
 	mode_t mode; /* with the file type */
 	uid_t uid;

@@ -168,7 +168,7 @@ static void write_locks(const struct filesystem *filesystem, FILE *file)
 		     "Claims that this host keeps while nobody uses them.");
 	write_number(file, "dlockfs_locks", "gauge", counts.locks,
 		     "Names that this host holds, waits for, or has open after that.");
-	write_number(file, "dlockfs_open_files", "gauge", HASH_CNT(by_id, filesystem->handles),
+	write_number(file, "dlockfs_open_files", "gauge", filesystem->handles_count,
 		     "Open files of the mount.");
 	write_number(file, "dlockfs_fenced_handles_total", "counter", metrics->fenced_handles,
 		     "Open files that held a lock and lost it.");

@@ -7,27 +7,42 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include <utlist.h>
 
+#include "filesystem.h"
 #include "log.h"
 
 struct order {
-	struct order *next;
-	struct order *prev;
-	fuse_ino_t parent, node;
+	UT_hash_handle hh; /* in notifier->orders, by the parent and the name */
+	fuse_ino_t node;
+	fuse_ino_t parent;
 	char name[];
 };
+
+_Static_assert(offsetof(struct order, name) == offsetof(struct order, parent) + sizeof(fuse_ino_t),
+	       "the parent and the name are one key");
+
+/* The same to look for. */
+struct key {
+	fuse_ino_t parent;
+	char name[NAME_BYTES_MAX + 1];
+};
+
+static unsigned key_bytes(const char *name)
+{
+	return (unsigned)(sizeof(fuse_ino_t) + strlen(name));
+}
 
 struct notifier {
 	struct fuse_session *session;
 	pthread_t thread;
 	pthread_mutex_t mutex; /* guards what follows */
 	pthread_cond_t changed;
-	struct order *orders;
+	struct order *orders; /* in the order in which they were given */
 	bool stop;
 	int ended; /* eventfd */
 };
@@ -40,7 +55,7 @@ static struct order *next_order(struct notifier *notifier)
 		pthread_cond_wait(&notifier->changed, &notifier->mutex);
 	if (!notifier->stop) {
 		order = notifier->orders;
-		DL_DELETE(notifier->orders, order);
+		HASH_DEL(notifier->orders, order);
 	}
 	pthread_mutex_unlock(&notifier->mutex);
 	return order;
@@ -88,29 +103,34 @@ int notifier_create(struct fuse_session *session, struct notifier **ret)
 void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino_t node,
 			  const char *name)
 {
-	struct order *order = malloc(sizeof(*order) + strlen(name) + 1);
-	if (order == NULL) {
-		log_warning("%s: stays in the kernel's cache: out of memory", name);
-		return;
+	struct order *order = calloc(1, sizeof(*order) + strlen(name) + 1);
+	bool noted = false;
+	if (order != NULL) {
+		order->parent = parent;
+		order->node = node;
+		strcpy(order->name, name);
+		pthread_mutex_lock(&notifier->mutex);
+		HASH_ADD_KEYPTR(hh, notifier->orders, &order->parent, key_bytes(name), order);
+		noted = order->hh.tbl != NULL;
+		pthread_cond_signal(&notifier->changed);
+		pthread_mutex_unlock(&notifier->mutex);
 	}
-	order->parent = parent;
-	order->node = node;
-	strcpy(order->name, name);
-	pthread_mutex_lock(&notifier->mutex);
-	DL_APPEND(notifier->orders, order);
-	pthread_cond_signal(&notifier->changed);
-	pthread_mutex_unlock(&notifier->mutex);
+	if (!noted) {
+		log_warning("%s: stays in the kernel's cache: out of memory", name);
+		free(order);
+	}
 }
 
 void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char *name)
 {
-	struct order *order, *next;
+	struct key key = {.parent = parent};
+	struct order *order;
+	strcpy(key.name, name);
 	pthread_mutex_lock(&notifier->mutex);
-	DL_FOREACH_SAFE (notifier->orders, order, next) {
-		if (order->parent == parent && strcmp(order->name, name) == 0) {
-			DL_DELETE(notifier->orders, order);
-			free(order);
-		}
+	HASH_FIND(hh, notifier->orders, &key, key_bytes(name), order);
+	if (order != NULL) {
+		HASH_DEL(notifier->orders, order);
+		free(order);
 	}
 	pthread_mutex_unlock(&notifier->mutex);
 }
@@ -134,7 +154,8 @@ void notifier_destroy(struct notifier *notifier)
 	if (notifier == NULL)
 		return;
 	pthread_join(notifier->thread, NULL);
-	DL_FOREACH_SAFE (notifier->orders, order, next) {
+	HASH_ITER (hh, notifier->orders, order, next) {
+		HASH_DEL(notifier->orders, order);
 		free(order);
 	}
 	pthread_mutex_destroy(&notifier->mutex);

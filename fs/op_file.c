@@ -14,9 +14,9 @@
 #include "status.h"
 
 /* Answers EIO to whatever comes through a handle that lost its lock. */
-static bool refuse_fenced(fuse_req_t req, const struct fuse_file_info *info)
+static bool refuse_fenced(fuse_req_t req, fuse_ino_t node, const struct fuse_file_info *info)
 {
-	struct handle *handle = info != NULL ? handle_find(filesystem_of(req), info) : NULL;
+	struct handle *handle = info != NULL ? handle_find(node, info) : NULL;
 	if (handle == NULL || !handle->fenced)
 		return false;
 	fuse_reply_err(req, EIO);
@@ -31,25 +31,24 @@ static void reply_attr(fuse_req_t req, const struct inode *inode)
 }
 
 /* The exclusive open of this thread that has not returned yet; NULL if there is none. */
-static struct handle *find_opening(const struct inode *inode, pid_t thread)
+static struct parked *find_opening(const struct inode *inode, pid_t thread)
 {
-	struct handle *handle;
-	DL_FOREACH2 (inode->opening, handle, opening_next) {
-		if (handle->opener == thread && handle->exclusive->req == NULL)
-			return handle;
+	struct opening *opening;
+	DL_FOREACH (inode->opening, opening) {
+		if (opening->thread == thread && opening->parked.req == NULL)
+			return &opening->parked;
 	}
 	return NULL;
 }
 
-static void finish_exclusive_open(fuse_req_t req, struct handle *handle)
+static void finish_exclusive_open(fuse_req_t req, struct parked *parked)
 {
-	struct parked *parked = handle->exclusive;
 	bool held = parked_hold(parked, req);
 
 	if (parked->decided) {
 		/* A signal that came after the decision does not undo it. */
 		parked->req = req;
-		parked_decide(parked, handle->fenced ? -EIO : parked->result);
+		parked_decide(parked, parked->handle->fenced ? -EIO : parked->result);
 	} else if (!held) {
 		engine_cancel(parked->claim);
 		parked_free(parked);
@@ -71,7 +70,7 @@ void op_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
-	struct handle *opening = find_opening(inode, fuse_req_ctx(req)->pid);
+	struct parked *opening = find_opening(inode, fuse_req_ctx(req)->pid);
 	if (opening != NULL)
 		finish_exclusive_open(req, opening);
 	else
@@ -84,7 +83,7 @@ void op_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 {
 	struct inode *inode = inode_find(filesystem_of(req), node);
 
-	if (refuse_fenced(req, info))
+	if (refuse_fenced(req, node, info))
 		return;
 	if (status_owns(node)) {
 		fuse_reply_err(req, EROFS);
@@ -126,7 +125,7 @@ void op_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 	}
 	struct inode *inode = inode_find(filesystem_of(req), node);
 
-	if (refuse_fenced(req, info))
+	if (refuse_fenced(req, node, info))
 		return;
 	if (inode == NULL) {
 		fuse_reply_err(req, ESTALE);
@@ -147,7 +146,7 @@ void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, of
 	struct inode *inode = inode_find(filesystem_of(req), node);
 	int error = 0;
 
-	if (refuse_fenced(req, info))
+	if (refuse_fenced(req, node, info))
 		return;
 	if (inode == NULL) {
 		fuse_reply_err(req, ESTALE);
@@ -174,7 +173,7 @@ void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, of
 void op_poll(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info,
 	     struct fuse_pollhandle *poll)
 {
-	struct handle *handle = handle_find(filesystem_of(req), info);
+	struct handle *handle = handle_find(node, info);
 
 	if (!status_owns(node) && (handle == NULL || handle->fenced)) {
 		if (poll != NULL)

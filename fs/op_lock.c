@@ -36,13 +36,17 @@ static struct parked *park(fuse_req_t req, struct handle *handle, enum parked_ki
 
 static void lock_file(fuse_req_t req, struct handle *handle, enum claim_mode mode, bool waits)
 {
-	char text[CLAIM_TEXT_BYTES];
-	struct engine_caller caller = {.pid = fuse_req_ctx(req)->pid, .text = text};
+	struct claim_asker asker;
+	struct engine_caller caller = {
+		.pid = fuse_req_ctx(req)->pid,
+		.uid = fuse_req_ctx(req)->uid,
+		.details = &asker,
+	};
 	struct parked *parked = park(req, handle, PARKED_FLOCK);
 
 	if (parked == NULL)
 		return;
-	claim_text_format(req, LOCK_KIND_FLOCK, mode, text);
+	claim_text_ask(req, &asker);
 	int error = engine_lock(handle->owner, LOCK_KIND_FLOCK, mode, waits, &caller, parked,
 				&parked->claim);
 	if (error != 0)
@@ -54,7 +58,7 @@ static void lock_file(fuse_req_t req, struct handle *handle, enum claim_mode mod
 static struct handle *find_usable(fuse_req_t req, fuse_ino_t node,
 				  const struct fuse_file_info *info)
 {
-	struct handle *handle = handle_find(filesystem_of(req), info);
+	struct handle *handle = handle_find(node, info);
 
 	if (status_owns(node)) {
 		fuse_reply_err(req, EINVAL); /* fcntl(2) has it for such types of files */
@@ -68,10 +72,10 @@ static struct handle *find_usable(fuse_req_t req, fuse_ino_t node,
 
 /* Counts a call that asks for a lock and got no handle from find_usable(): it is an acquisition if
  * that is because of a loss. */
-static void count_lost(struct filesystem *filesystem, const struct fuse_file_info *info,
-		       enum lock_kind kind)
+static void count_lost(struct filesystem *filesystem, fuse_ino_t node,
+		       const struct fuse_file_info *info, enum lock_kind kind)
 {
-	const struct handle *handle = handle_find(filesystem, info);
+	const struct handle *handle = handle_find(node, info);
 
 	if (handle != NULL && handle->fenced)
 		metrics_count_acquisition(&filesystem->metrics, kind, -EIO, 0);
@@ -86,7 +90,7 @@ void op_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, int 
 
 	if (handle == NULL) {
 		if ((operation & ~LOCK_NB) != LOCK_UN)
-			count_lost(filesystem, info, LOCK_KIND_FLOCK);
+			count_lost(filesystem, node, info, LOCK_KIND_FLOCK);
 		return;
 	}
 	switch (operation & ~LOCK_NB) {
@@ -143,15 +147,19 @@ static struct handle *find_range(fuse_req_t req, fuse_ino_t node, const struct f
 static void lock_range(fuse_req_t req, struct handle *handle, uint64_t process, struct range range,
 		       bool waits, pid_t pid)
 {
-	char text[CLAIM_TEXT_BYTES];
-	struct engine_caller caller = {.pid = pid, .text = text};
+	struct claim_asker asker;
+	struct engine_caller caller = {
+		.pid = pid,
+		.uid = fuse_req_ctx(req)->uid,
+		.details = &asker,
+	};
 	struct parked *parked = park(req, handle, PARKED_RECORD);
 
 	if (parked == NULL)
 		return;
 	parked->process = process;
 	parked->pid = pid;
-	claim_text_format(req, LOCK_KIND_RECORD, range.mode, text);
+	claim_text_ask(req, &asker);
 	int error = engine_lock_range(handle->owner, process, range, waits, &caller, parked,
 				      &parked->claim);
 	if (error != 0)
@@ -183,7 +191,7 @@ void op_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, stru
 
 	if (handle == NULL) {
 		if (lock->l_type != F_UNLCK)
-			count_lost(filesystem, info, LOCK_KIND_RECORD);
+			count_lost(filesystem, node, info, LOCK_KIND_RECORD);
 		return;
 	}
 	switch (lock->l_type) {

@@ -17,7 +17,7 @@
 
 static void fill_info(struct fuse_file_info *info, const struct handle *handle)
 {
-	info->fh = handle->id;
+	info->fh = handle_number(handle);
 	info->direct_io = 1; /* the text is ours alone to cache */
 	info->keep_cache = 0;
 	info->noflush = 0;
@@ -39,7 +39,7 @@ void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
-	struct handle *handle = handle_open(filesystem, inode, info->flags);
+	struct handle *handle = handle_open(filesystem, inode);
 	if (handle == NULL) {
 		fuse_reply_err(req, ENOMEM);
 		return;
@@ -88,23 +88,24 @@ static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *na
 }
 
 /* Asks the engine for the lock that open(O_EXCL) is to hold. */
-static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode)
+static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode, bool waits)
 {
-	char text[CLAIM_TEXT_BYTES];
+	struct claim_asker asker;
 	int error = handle_own(handle);
 	if (error != 0)
 		return error;
-	struct parked *parked = parked_create(handle, PARKED_OPEN);
-	if (parked == NULL)
+	struct opening *opening = parked_create_opening(handle, fuse_req_ctx(req), mode);
+	if (opening == NULL)
 		return -ENOMEM;
-	handle->opener = fuse_req_ctx(req)->pid;
-	handle->uid = fuse_req_ctx(req)->uid;
-	handle->gid = fuse_req_ctx(req)->gid;
-	handle->mode = mode;
-	claim_text_format(req, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE, text);
-	struct engine_caller caller = {.pid = handle->opener, .text = text};
-	error = engine_lock(handle->owner, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE,
-			    (handle->flags & O_NONBLOCK) == 0, &caller, parked, &parked->claim);
+	struct engine_caller caller = {
+		.pid = opening->thread,
+		.uid = fuse_req_ctx(req)->uid,
+		.details = &asker,
+	};
+	struct parked *parked = &opening->parked;
+	claim_text_ask(req, &asker);
+	error = engine_lock(handle->owner, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE, waits, &caller, parked,
+			    &parked->claim);
 	if (error != 0)
 		parked_decide(parked, error);
 	return error;
@@ -131,13 +132,13 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 		fuse_reply_err(req, -error);
 		return;
 	}
-	struct handle *handle = handle_open(filesystem, inode, info->flags);
+	struct handle *handle = handle_open(filesystem, inode);
 	if (handle == NULL) {
 		fuse_reply_err(req, ENOMEM);
 		return;
 	}
 	if (exclusive)
-		error = wish_for_exclusive(req, handle, mode);
+		error = wish_for_exclusive(req, handle, mode, (info->flags & O_NONBLOCK) == 0);
 	else if (info->flags & O_TRUNC)
 		inode_resize(inode, 0);
 	if (error != 0) {
@@ -160,7 +161,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
  * file description have other numbers and stay; so do flock(2) and open(O_EXCL). */
 void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
-	struct handle *handle = handle_find(filesystem_of(req), info);
+	struct handle *handle = handle_find(node, info);
 	struct owner *owner = handle != NULL ? handle_any_owner(handle) : NULL;
 	(void)node;
 
@@ -176,7 +177,7 @@ void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
  * their name; so do those of a process whose descriptor went elsewhere without a close(2). */
 void op_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
-	struct handle *handle = handle_find(filesystem_of(req), info);
+	struct handle *handle = handle_find(node, info);
 
 	if (status_owns(node)) {
 		status_release(req, info);

@@ -11,20 +11,40 @@
 #include "claim_text.h"
 #include "inode.h"
 
-struct parked *parked_create(struct handle *handle, enum parked_kind kind)
+static void begin(struct parked *parked, struct handle *handle, enum parked_kind kind)
 {
-	struct parked *parked = calloc(1, sizeof(*parked));
-	if (parked == NULL)
-		return NULL;
 	parked->handle = handle;
 	parked->kind = kind;
 	parked->since_us = histogram_now_us();
 	DL_APPEND(handle->parked, parked);
-	if (kind == PARKED_OPEN) {
-		handle->exclusive = parked;
-		DL_APPEND2(handle->inode->opening, handle, opening_prev, opening_next);
-	}
+}
+
+struct parked *parked_create(struct handle *handle, enum parked_kind kind)
+{
+	struct parked *parked = calloc(1, sizeof(*parked));
+	if (parked != NULL)
+		begin(parked, handle, kind);
 	return parked;
+}
+
+struct opening *parked_create_opening(struct handle *handle, const struct fuse_ctx *caller,
+				      mode_t mode)
+{
+	struct opening *opening = calloc(1, sizeof(*opening));
+	if (opening == NULL)
+		return NULL;
+	begin(&opening->parked, handle, PARKED_OPEN);
+	opening->thread = caller->pid;
+	opening->uid = caller->uid;
+	opening->gid = caller->gid;
+	opening->mode = mode;
+	DL_APPEND(handle->inode->opening, opening);
+	return opening;
+}
+
+static struct opening *opening_of(struct parked *parked)
+{
+	return (struct opening *)parked; /* its first member */
 }
 
 /* A call that asks for a lock has ended. */
@@ -46,10 +66,8 @@ void parked_free(struct parked *parked)
 	struct handle *handle = parked->handle;
 	count(parked);
 	DL_DELETE(handle->parked, parked);
-	if (handle->exclusive == parked) {
-		handle->exclusive = NULL;
-		DL_DELETE2(handle->inode->opening, handle, opening_prev, opening_next);
-	}
+	if (parked->kind == PARKED_OPEN)
+		DL_DELETE(handle->inode->opening, opening_of(parked));
 	free(parked);
 }
 
@@ -71,7 +89,7 @@ static void answer(const struct parked *parked, int result)
 /* The engine is not to answer any more. */
 static void take_back(const struct parked *parked)
 {
-	if (parked->proof != NULL)
+	if (parked->kind == PARKED_FSYNC || parked->kind == PARKED_TOKEN)
 		engine_cancel_proof(parked->proof);
 	else if (!parked->decided && parked->claim != NULL)
 		engine_cancel(parked->claim);
@@ -103,10 +121,11 @@ void parked_decide(struct parked *parked, int result)
 	struct handle *handle = parked->handle;
 
 	if (parked->kind == PARKED_OPEN && !parked->decided) {
+		const struct opening *opening = opening_of(parked);
 		if (result == -EWOULDBLOCK)
 			result = -EEXIST;
 		else if (result == 0)
-			inode_recreate(handle->inode, handle->mode, handle->uid, handle->gid);
+			inode_recreate(handle->inode, opening->mode, opening->uid, opening->gid);
 	}
 	parked->decided = true;
 	parked->result = result;

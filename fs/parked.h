@@ -23,19 +23,33 @@ enum parked_kind {
 struct parked {
 	struct parked *prev, *next; /* in handle->parked */
 	struct handle *handle;
-	fuse_req_t req;	     /* NULL: an exclusive open whose GETATTR has not come yet */
-	struct claim *claim; /* in the engine, */
-	struct proof *proof; /* for FSYNC and TOKEN */
-	enum parked_kind kind;
+	fuse_req_t req; /* NULL: an exclusive open whose GETATTR has not come yet */
+	union {		/* in the engine: */
+		struct claim *claim;
+		struct proof *proof; /* for FSYNC and TOKEN */
+	};
 	uint64_t process; /* for RECORD: whose range, as the kernel calls the lock owner, */
 	pid_t pid;	  /* and who called */
-	int64_t since_us; /* the request, as histogram_now_us() */
+	enum parked_kind kind : 8;
 	bool decided; /* the engine has; of an exclusive open, perhaps before the GETATTR came: */
 	int result;   /* 0 or -errno */
+	int64_t since_us; /* the request, as histogram_now_us() */
+};
+
+/* An exclusive open whose open(2) has not returned. */
+struct opening {
+	struct parked parked;
+	struct opening *prev, *next; /* in inode->opening */
+	pid_t thread;		     /* that called open(2) */
+	uid_t uid;		     /* whose file it will be, */
+	gid_t gid;
+	mode_t mode; /* and with which permissions */
 };
 
 /* Returns NULL when out of memory. */
 struct parked *parked_create(struct handle *handle, enum parked_kind kind);
+struct opening *parked_create_opening(struct handle *handle, const struct fuse_ctx *caller,
+				      mode_t mode);
 
 /* Parks the request: from now on a signal to its caller takes the wish back and answers EINTR.
  * Returns false if the signal has come already; the request is then still the caller's to answer.

@@ -21,8 +21,9 @@ static size_t count_fenced(const struct filesystem *filesystem)
 	const struct handle *handle;
 	size_t count = 0;
 
-	for (handle = filesystem->handles; handle != NULL; handle = handle->by_id.next)
+	DL_FOREACH (filesystem->handles, handle) {
 		count += handle->fenced;
+	}
 	return count;
 }
 

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "claim_text.h"
 #include "log.h"
 
 enum { LOOK_AGAIN_MS = 100, WRITES_MAX = 5 };
@@ -97,6 +98,11 @@ static bool may_steer(const struct steer *steer, const char *data)
 {
 	uint32_t uid;
 	return steer->caller.uid == 0 || (claim_data_uid(data, &uid) && uid == steer->caller.uid);
+}
+
+static bool may_steer_own(const struct steer *steer, const struct claim_asker *asker)
+{
+	return steer->caller.uid == 0 || steer->caller.uid == asker->uid;
 }
 
 static void write_order(struct steer *steer, const struct store_claim *claim)
@@ -200,10 +206,10 @@ int steer_start(struct filesystem *filesystem, const char *path, const char *cla
 		return -ENOMEM;
 	}
 	*ret = steer;
-	const char *text = engine_claim_text(filesystem->engine, path, claim);
-	if (text == NULL)
+	const struct claim_asker *asker = engine_claim_details(filesystem->engine, path, claim);
+	if (asker == NULL)
 		look(steer);
-	else if (!may_steer(steer, text))
+	else if (!may_steer_own(steer, asker))
 		finish(steer, -EPERM);
 	else
 		finish(steer, engine_steer(filesystem->engine, path, claim, order, caller->who));

@@ -64,6 +64,12 @@ void claim_name_format(char text[CLAIM_NAME_PREFIX_BYTES], const struct claim_na
 		 low & UINT64_C(0xffffffffffff), span, anchor, mode_markers[name->mode]);
 }
 
+void claim_name_format_placed(char text[CLAIM_NAME_BYTES], const struct claim_name *name)
+{
+	claim_name_format(text, name);
+	sprintf(text + strlen(text), "%010" PRId32, name->sequence);
+}
+
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';

@@ -75,21 +75,27 @@ uint64_t claim_id_session(uint64_t random);
 /* What a name says. */
 struct claim_name {
 	struct claim_id id;
+	struct claim_span span;
 	enum claim_mode mode;
 	bool record; /* of record locks: its data may say that it covers less than its span */
 	bool sparse; /* it does cover less: only its data tells what */
-	struct claim_span span;
 	bool anchored;
-	int32_t anchor; /* a sequence number */
-	struct claim_span anchor_span;
+	int32_t anchor;	  /* a sequence number */
 	int32_t sequence; /* not written, the store appends it */
+	struct claim_span anchor_span;
 };
 
 /* The longest name that claim_name_format() writes, without the digits, with the final NUL. */
 #define CLAIM_NAME_PREFIX_BYTES 160
 
+/* With the digits: a number has up to eleven characters. */
+#define CLAIM_NAME_BYTES (CLAIM_NAME_PREFIX_BYTES + 11)
+
 /* Writes the name of the claim up to the sequence number, which the store appends. */
 void claim_name_format(char text[CLAIM_NAME_PREFIX_BYTES], const struct claim_name *name);
+
+/* Writes the name as the store makes it of that. */
+void claim_name_format_placed(char text[CLAIM_NAME_BYTES], const struct claim_name *name);
 
 /* What a child of a lock's znode is. Reads liberally, so that claims of other clients count: every
  * name that ends in a number as above is a claim, exclusive unless the text before the number ends

@@ -45,8 +45,12 @@ enum lock_kind {
 /* Who asks, for others to see. */
 struct engine_caller {
 	int pid;
-	const char *text; /* "format=1" and more lines: becomes the claim's data; copied */
+	uint32_t uid; /* claims go on among callers of one user (lock_policy: handoff, keep_ms) */
+	const void *details; /* copied, for describe(); NULL: all zero */
 };
+
+/* The longest text of describe(), with its NUL. */
+#define ENGINE_TEXT_BYTES 512
 
 /* What is in the way of a record lock. */
 struct engine_conflict {
@@ -55,6 +59,13 @@ struct engine_conflict {
 };
 
 struct engine_events {
+	size_t details_bytes; /* of a caller */
+
+	/* What a caller's details say to others, as text: "format=1" and more lines, with which the
+	 * data of its claim begins. Asked for whenever the data is written. */
+	void (*describe)(void *context, const void *details, enum lock_kind kind,
+			 enum claim_mode mode, char text[ENGINE_TEXT_BYTES]);
+
 	/* A wish is decided: 0 it is granted; -EWOULDBLOCK it was not to wait and would have had
 	 * to; -EDEADLK it would have waited for somebody who waits for its own owner; -ENOLCK the
 	 * store could not be reached in time or refused the claim; -ENOMEM. */
@@ -203,9 +214,9 @@ int engine_prove(struct owner *file, bool token, void *cookie, struct proof **re
 /* Takes the question back: no answer follows. */
 void engine_cancel_proof(struct proof *proof);
 
-/* What the caller who asked for a claim of this host said of itself; NULL: no such claim that is
- * held, or waits. Valid until the engine is called again. */
-const char *engine_claim_text(const struct engine *engine, const char *path, const char *name);
+/* The details of the caller who asked for a claim of this host; NULL: no such claim that is held,
+ * or waits. Valid until the engine is called again. */
+const void *engine_claim_details(const struct engine *engine, const char *path, const char *name);
 
 /* What somebody of this host has to do with a claim that serves several callers. */
 enum engine_use {

@@ -39,24 +39,25 @@ struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct rang
 {
 	struct lock *lock = owner->lock;
 	struct engine *engine = lock->engine;
+	size_t details_bytes = engine->events->details_bytes;
 	bool record = kind == LOCK_KIND_RECORD;
 	if (timers_reserve(&engine->timers, engine->claims + 1) < 0)
 		return NULL;
-	struct claim *claim = calloc(1, sizeof(*claim));
+	struct claim *claim = calloc(1, sizeof(*claim) + details_bytes);
 	if (claim == NULL)
 		return NULL;
-	claim->text = strdup(caller->text);
 	claim->coverage = record ? create_coverage(range) : NULL;
-	if (claim->text == NULL || (record && claim->coverage == NULL)) {
-		free_coverage(claim->coverage);
-		free(claim->text);
+	if (record && claim->coverage == NULL) {
 		free(claim);
 		return NULL;
 	}
+	if (caller->details != NULL)
+		memcpy(claim->details, caller->details, details_bytes);
 	claim->lock = lock;
 	claim->owner = owner;
 	claim->kind = kind;
 	claim->pid = caller->pid;
+	claim->uid = caller->uid;
 	claim->parts.record = record;
 	claim->parts.span = range.span;
 	claim->parts.mode = range.mode;
@@ -65,6 +66,14 @@ struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct rang
 	claim_start_over(claim);
 	DL_APPEND(lock->unplaced, claim);
 	return claim;
+}
+
+const char *claim_name_of(const struct claim *claim, char text[CLAIM_NAME_BYTES])
+{
+	if (claim->name != NULL)
+		return claim->name;
+	claim_name_format_placed(text, &claim->parts);
+	return text;
 }
 
 static void detach_owner(struct claim *claim)
@@ -109,7 +118,6 @@ void claim_free(struct claim *claim)
 	}
 	free_coverage(claim->coverage);
 	free(claim->name);
-	free(claim->text);
 	free(claim);
 }
 
@@ -156,8 +164,6 @@ void claim_ask(struct claim *claim, bool waits, void *cookie)
 void claim_start_over(struct claim *claim)
 {
 	struct engine *engine = claim->lock->engine;
-	free(claim->name);
-	claim->name = NULL;
 	claim->state = CLAIM_WANTED;
 	claim->says_waits = claim->careful = claim->fresh = claim->amended = false;
 	if (claim->lead != NULL)
@@ -174,38 +180,48 @@ void claim_start_over(struct claim *claim)
 	claim->parts.id.number = ++engine->claim_number;
 }
 
-/* Whether a claim is one of record locks that the owner, or who is one with it, holds. */
-static bool is_anchor(const struct claim *claim, const struct owner *owner)
+static bool is_anchor(const struct claim *claim)
 {
-	return claim->state == CLAIM_HELD && claim->parts.record &&
-	       owners_are_one(claim->owner, owner);
+	return claim->state == CLAIM_HELD && claim->parts.record;
 }
 
-/* Those who wait for what the owner holds may have come before this claim, and must not make it
- * wait for itself. They may have come before what it holds, too, if that went before them by an
- * anchor of its own: so the earliest of those anchors is this one's. */
-static void drop_anchor(struct claim *claim)
+/* Lets the claim go back to the earliest anchor of a process, and span all that this holds. */
+static void reach_back(struct claim *claim, const struct owner *process)
 {
+	struct claim_name *parts = &claim->parts;
 	const struct claim *held;
-	struct claim_span span = {INT64_MAX, 0};
-
-	claim->parts.anchored = false;
-	if (claim->lock->records == NULL)
-		return;
-	DL_FOREACH (claim->lock->queue, held) {
-		if (!is_anchor(held, claim->owner))
+	DL_FOREACH2 (process->claims, held, owner_next) {
+		if (!is_anchor(held))
 			continue;
 		int32_t first = held->parts.anchored ? held->parts.anchor : held->parts.sequence;
-		if (!claim->parts.anchored ||
-		    claim_name_compare(first, "", claim->parts.anchor, "") < 0)
-			claim->parts.anchor = first;
-		claim->parts.anchored = true;
-		if (held->parts.span.start < span.start)
-			span.start = held->parts.span.start;
-		if (held->parts.span.end > span.end)
-			span.end = held->parts.span.end;
+		if (!parts->anchored || claim_name_compare(first, "", parts->anchor, "") < 0)
+			parts->anchor = first;
+		parts->anchored = true;
+		if (held->parts.span.start < parts->anchor_span.start)
+			parts->anchor_span.start = held->parts.span.start;
+		if (held->parts.span.end > parts->anchor_span.end)
+			parts->anchor_span.end = held->parts.span.end;
 	}
-	claim->parts.anchor_span = span;
+}
+
+/* Those who wait for what the owner, or who is one with it, holds may have come before this claim,
+ * and must not make it wait for itself. They may have come before what it holds, too, if that went
+ * before them by an anchor of its own: so the earliest of those anchors is this one's. */
+static void drop_anchor(struct claim *claim)
+{
+	const struct owner *owner = claim->owner;
+	const struct records *records;
+
+	claim->parts.anchored = false;
+	claim->parts.anchor_span = (struct claim_span){INT64_MAX, 0};
+	if (owner->records != NULL) {
+		reach_back(claim, owner);
+		return;
+	}
+	for (records = claim->lock->records; records != NULL; records = records->hh.next) {
+		if (owners_are_one(&records->owner, owner))
+			reach_back(claim, &records->owner);
+	}
 }
 
 bool claim_is_adrift(const struct claim *claim)
@@ -214,7 +230,7 @@ bool claim_is_adrift(const struct claim *claim)
 	if (!claim->parts.anchored)
 		return false;
 	DL_FOREACH (claim->lock->queue, held) {
-		if (is_anchor(held, claim->owner))
+		if (is_anchor(held) && owners_are_one(held->owner, claim->owner))
 			return false;
 	}
 	return true;
@@ -233,15 +249,21 @@ bool claim_requeue(struct claim *claim)
 	former->lock = lock;
 	former->state = CLAIM_QUEUED;
 	former->parts = claim->parts;
-	former->name = claim->name;
 	engine->claims++;
 	queue_remove(claim);
-	claim->name = NULL;
 	leave(former);
 	claim_start_over(claim);
 	DL_APPEND(lock->unplaced, claim);
 	claim_place(claim);
 	return true;
+}
+
+void claim_describe(const struct claim *claim, char text[ENGINE_TEXT_BYTES])
+{
+	const struct engine *engine = claim->lock->engine;
+	enum claim_mode mode =
+		claim->coverage != NULL ? claim->coverage->asked.mode : claim->parts.mode;
+	engine->events->describe(engine->context, claim->details, claim->kind, mode, text);
 }
 
 char *claim_format_data(const struct claim *claim)
@@ -251,21 +273,31 @@ char *claim_format_data(const struct claim *claim)
 		.waits_for = claim->waits_for,
 		.keeps = claim->says_keep,
 	};
+	char text[ENGINE_TEXT_BYTES];
 	if (claim->coverage != NULL) {
 		data.has_ranges = true;
 		data.ranges = claim->coverage->ranges;
 	}
-	return claim_data_format(claim->text, &data);
+	claim_describe(claim, text);
+	return claim_data_format(text, &data);
+}
+
+bool claim_needs_news(const struct claim *claim)
+{
+	return claim->lock->foreign_in_queue > 0 &&
+	       (claim->parts.anchored || (claim->asked && !claim->waits));
 }
 
 /* One list serves all claims that are placed together. A wish that does not wait is decided by what
- * the queue is now, so it always brings its own. So does one with an anchor, which has to see that
- * those whom it goes before wait; and one that needs a new list in the end (engine_queue.c). */
+ * the queue is now, so it brings its own, unless the queue is known to have no claims but ours. So
+ * does one with an anchor, which has to see that those whom it goes before wait; and one that needs
+ * a new list in the end (engine_queue.c). */
 static bool place_with_list(const struct claim *claim)
 {
 	const struct lock *lock = claim->lock;
-	return !claim->waits || (claim->parts.anchored && lock->foreign_in_queue > 0) ||
-	       lock->foreign_records_in_queue > 0 || (!lock->known && lock->placing_with_list == 0);
+	if (!lock->known)
+		return !claim->waits || lock->placing_with_list == 0;
+	return lock->foreign_records_in_queue > 0 || claim_needs_news(claim);
 }
 
 void claim_place(struct claim *claim)
@@ -296,6 +328,7 @@ void claim_place(struct claim *claim)
 void claim_amend(struct claim *claim)
 {
 	struct engine *engine = claim->lock->engine;
+	char name[CLAIM_NAME_BYTES];
 	claim->amended = true;
 	if (claim->amending || engine->session != STORE_CONNECTED)
 		return;
@@ -306,19 +339,21 @@ void claim_amend(struct claim *claim)
 	}
 	claim->amended = false;
 	claim->amending = true;
-	engine->store->ops->amend(engine->store, claim, claim->lock->path, claim->name, data);
+	engine->store->ops->amend(engine->store, claim, claim->lock->path,
+				  claim_name_of(claim, name), data);
 	free(data);
 }
 
 static void send_withdraw(struct claim *claim)
 {
 	struct engine *engine = claim->lock->engine;
+	char name[CLAIM_NAME_BYTES];
 	if (claim->sent || engine->session != STORE_CONNECTED)
 		return;
 	claim->sent = true;
 	claim->sent_ms = engine->now_ms;
-	engine->store->ops->withdraw(engine->store, claim, claim->lock->path, claim->name,
-				     claim->parts.sequence);
+	engine->store->ops->withdraw(engine->store, claim, claim->lock->path,
+				     claim_name_of(claim, name), claim->parts.sequence);
 }
 
 void claim_watch(struct claim *claim)

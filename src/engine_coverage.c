@@ -223,6 +223,8 @@ static void weaken_flocks(const struct records *records)
 static void unsettle_anchored(const struct lock *lock)
 {
 	struct claim *claim;
+	if (lock->anchored_in_queue == 0)
+		return;
 	DL_FOREACH (lock->queue, claim) {
 		if (claim->parts.anchored)
 			queue_unsettle(claim);

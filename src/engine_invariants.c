@@ -10,10 +10,11 @@
 
 static void require(bool condition, const struct claim *claim, const char *rule)
 {
+	char name[CLAIM_NAME_BYTES];
 	if (condition)
 		return;
 	fprintf(stderr, "engine: %s: claim %s, state %d: %s\n", claim->lock->path,
-		claim->name != NULL ? claim->name : "(unplaced)", (int)claim->state, rule);
+		claim_name_of(claim, name), (int)claim->state, rule);
 	abort();
 }
 

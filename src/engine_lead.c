@@ -28,8 +28,8 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "claim_data.h"
 #include "engine_state.h"
 
 bool claim_is_kept(const struct claim *claim)
@@ -158,7 +158,11 @@ static void regroup(struct lock *lock, struct claim *followers)
 	while (first != NULL && !first->asked)
 		first = first->next;
 	if (first != NULL) {
-		const struct engine_caller caller = {.pid = first->pid, .text = first->text};
+		const struct engine_caller caller = {
+			.pid = first->pid,
+			.uid = first->uid,
+			.details = first->details,
+		};
 		lead = create_lead(lock, first->parts.mode, first->waits, &caller);
 	}
 	if (lead == NULL) {
@@ -212,15 +216,13 @@ static void give(struct lead *lead, struct claim *wish, bool wanted)
 	struct engine *engine = claim->lock->engine;
 	struct owner *owner = wish->owner;
 	void *cookie = wish->cookie;
-	char *text = claim->text;
 
 	lead->passed += lead->used && wanted;
 	lead->used = true;
 	lead->contended = wanted;
 	claim->kind = wish->kind;
 	claim->pid = wish->pid;
-	claim->text = wish->text;
-	wish->text = text;
+	memcpy(claim->details, wish->details, engine->events->details_bytes);
 	unfollow(wish);
 	claim_free(wish);
 	timers_clear(&engine->timers, &claim->timer);
@@ -375,14 +377,6 @@ void lead_follower_changed(struct claim *wish)
 	attend(lock);
 }
 
-/* Whether callers are of the same user; those that do not say are. */
-static bool is_same_user(const char *a, const char *b)
-{
-	uint32_t uid_a = 0, uid_b = 0;
-	bool knows_a = claim_data_uid(a, &uid_a), knows_b = claim_data_uid(b, &uid_b);
-	return knows_a == knows_b && uid_a == uid_b;
-}
-
 /* The lead for a wish: an idle one that fits, or the newest, if it may be followed. */
 static struct lead *find_lead(const struct lock *lock, enum claim_mode mode, bool waits,
 			      const struct engine_caller *caller)
@@ -390,13 +384,12 @@ static struct lead *find_lead(const struct lock *lock, enum claim_mode mode, boo
 	struct lead *lead;
 	DL_FOREACH (lock->leads, lead) {
 		if (claim_is_kept(lead->claim) && lead->followers == NULL &&
-		    lead->claim->parts.mode == mode &&
-		    is_same_user(lead->claim->text, caller->text))
+		    lead->claim->parts.mode == mode && lead->claim->uid == caller->uid)
 			return lead;
 	}
 	lead = lock->leads != NULL ? lock->leads->prev : NULL;
-	if (lead == NULL || !waits || !is_same_user(lead->claim->text, caller->text) ||
-	    !lead->claim->waits || lock->policy.handoff == 0 || mode != CLAIM_EXCLUSIVE ||
+	if (lead == NULL || !waits || lead->claim->uid != caller->uid || !lead->claim->waits ||
+	    lock->policy.handoff == 0 || mode != CLAIM_EXCLUSIVE ||
 	    lead->claim->parts.mode != mode || lead->claim->revoked ||
 	    is_spent(lead, is_wanted(lead->claim)))
 		return NULL;
@@ -439,15 +432,19 @@ void lead_each_user(const struct lead *lead,
 {
 	const struct claim *claim = lead->claim, *wish;
 	bool first = claim->state != CLAIM_HELD;
+	char name_text[CLAIM_NAME_BYTES], text[ENGINE_TEXT_BYTES];
+	const char *name = claim_name_of(claim, name_text);
 
+	claim_describe(claim, text);
 	if (claim_is_kept(claim))
-		visit(context, claim->name, ENGINE_KEPT, NULL);
+		visit(context, name, ENGINE_KEPT, NULL);
 	else if (claim->state == CLAIM_HELD)
-		visit(context, claim->name, ENGINE_USES, claim->text);
+		visit(context, name, ENGINE_USES, text);
 	DL_FOREACH (lead->followers, wish) {
 		if (!wish->asked)
 			continue;
-		visit(context, claim->name, first ? ENGINE_USES : ENGINE_FOLLOWS, wish->text);
+		claim_describe(wish, text);
+		visit(context, name, first ? ENGINE_USES : ENGINE_FOLLOWS, text);
 		first = false;
 	}
 }

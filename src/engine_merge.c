@@ -25,7 +25,8 @@ static void vanish(struct claim *claim, struct claim **gone)
 
 static void lose_taken_away(struct claim *claim)
 {
-	log_lock_error(claim->lock->path, "claim %s was taken away%s", claim->name,
+	char name[CLAIM_NAME_BYTES];
+	log_lock_error(claim->lock->path, "claim %s was taken away%s", claim_name_of(claim, name),
 		       claim_is_kept(claim) ? " while nobody used it"
 					    : ", its holder has lost the lock");
 	claim_lose(claim);
@@ -41,11 +42,12 @@ void queue_lose(struct claim *claim)
 static void account_for_gone(struct lock *lock, struct claim *gone)
 {
 	struct claim *claim, *next;
+	char name[CLAIM_NAME_BYTES];
 	DL_FOREACH_SAFE (gone, claim, next) {
 		if (claim->state == CLAIM_HELD)
 			continue;
 		log_lock_warning(lock->path, "claim %s was taken away while it waited",
-				 claim->name);
+				 claim_name_of(claim, name));
 		DL_DELETE(gone, claim);
 		if (claim->asked) {
 			claim_start_over(claim);
@@ -101,11 +103,7 @@ static struct claim *create_listed(struct lock *lock, const struct store_entry *
 /* Finds the answer to an ambiguous place(): the claim stands in the queue. */
 static struct claim *adopt(struct claim *claim, const struct store_entry *entry)
 {
-	char *name = strdup(entry->name);
-	if (name == NULL)
-		return NULL;
 	DL_DELETE(claim->lock->unplaced, claim);
-	claim->name = name;
 	claim->parts.sequence = entry->claim.sequence;
 	claim->state = CLAIM_QUEUED;
 	return claim;
@@ -132,6 +130,15 @@ static void withdraw_ghost(struct lock *lock, const struct store_entry *entry)
 static bool is_of_this_session(const struct lock *lock, const struct store_entry *entry)
 {
 	return entry->claim.id.session == claim_id_session(lock->engine->session_number);
+}
+
+/* As claims_compare(). */
+static int compare(const struct claim *claim, const struct store_entry *entry)
+{
+	char name[CLAIM_NAME_BYTES];
+	if (claim->parts.sequence != entry->claim.sequence)
+		return claim_name_compare(claim->parts.sequence, "", entry->claim.sequence, "");
+	return strcmp(claim_name_of(claim, name), entry->name);
 }
 
 /* The claim that belongs into the queue for an entry that is not there yet; NULL for none. */
@@ -195,9 +202,7 @@ void queue_merge(struct lock *lock, const struct store_entry *entries, size_t co
 	for (size_t i = 0; i < count; i++) {
 		const struct store_entry *entry = &entries[i];
 		int order = 1;
-		while (at != NULL &&
-		       (order = claim_name_compare(at->parts.sequence, at->name,
-						   entry->claim.sequence, entry->name)) < 0) {
+		while (at != NULL && (order = compare(at, entry)) < 0) {
 			struct claim *missing = at;
 			at = at->next;
 			vanish(missing, &gone);

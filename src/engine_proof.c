@@ -65,26 +65,34 @@ static bool is_held_by(const struct owner *file, const struct claim *claim)
 	return false;
 }
 
-/* What the store is to look for; the first is changed, if there is a text. */
-static size_t collect(const struct proof *proof, char *text, struct store_proof *proofs)
-{
-	const struct lock *lock = proof->lock;
-	const struct claim *claim;
-	size_t count = 0;
+/* Claims that are to be shown to stand. */
+struct collection {
+	struct store_proof proofs[STORE_PROOFS_MAX];
+	char names[STORE_PROOFS_MAX][CLAIM_NAME_BYTES];
+	size_t count;
+};
 
-	DL_FOREACH (lock->queue, claim) {
-		if (count == STORE_PROOFS_MAX)
+static void collect(struct collection *collection, const struct claim *claim, const char *text)
+{
+	size_t count = collection->count++;
+	collection->proofs[count] = (struct store_proof){
+		.path = claim->lock->path,
+		.name = claim_name_of(claim, collection->names[count]),
+		.text = text,
+	};
+}
+
+/* What the store is to look for; the first is changed, if there is a text. */
+static void collect_held(const struct proof *proof, const char *text, struct collection *collection)
+{
+	const struct claim *claim;
+
+	DL_FOREACH (proof->lock->queue, claim) {
+		if (collection->count == STORE_PROOFS_MAX)
 			break;
-		if (!is_held_by(proof->file, claim))
-			continue;
-		proofs[count] = (struct store_proof){
-			.path = lock->path,
-			.name = claim->name,
-			.text = count == 0 ? text : NULL,
-		};
-		count++;
+		if (is_held_by(proof->file, claim))
+			collect(collection, claim, collection->count == 0 ? text : NULL);
 	}
-	return count;
 }
 
 /* The first claim that the open file holds by; NULL: it holds nothing. */
@@ -107,7 +115,7 @@ static void send(struct proof *proof)
 {
 	struct engine *engine = proof->lock->engine;
 	const struct claim *claim = first_held(proof->file);
-	struct store_proof proofs[STORE_PROOFS_MAX];
+	struct collection collection;
 	char *text = NULL;
 
 	if (claim == NULL) {
@@ -126,7 +134,9 @@ static void send(struct proof *proof)
 	}
 	proof->sent = true;
 	proof->sent_ms = engine->now_ms;
-	engine->store->ops->prove(engine->store, proof, proofs, collect(proof, text, proofs));
+	collection.count = 0;
+	collect_held(proof, text, &collection);
+	engine->store->ops->prove(engine->store, proof, collection.proofs, collection.count);
 	free(text);
 }
 
@@ -260,21 +270,28 @@ static bool may_be_proved(const struct claim *claim)
 	return claim->state == CLAIM_HELD || claim->state == CLAIM_WAITING;
 }
 
-size_t engine_collect_proofs(struct engine *engine, struct store_proof *proofs)
+/* Claims that had no turn yet in this round. */
+static void collect_next(struct engine *engine, struct collection *collection)
 {
-	size_t count = 0;
-
 	for (struct lock *lock = engine->locks; lock != NULL; lock = lock->hh.next) {
 		struct claim *claim;
 		DL_FOREACH (lock->queue, claim) {
 			if (!may_be_proved(claim) || claim->proof_round == engine->proof_round)
 				continue;
-			if (count == STORE_PROOFS_MAX)
-				return count;
+			if (collection->count == STORE_PROOFS_MAX)
+				return;
 			claim->proof_round = engine->proof_round;
-			proofs[count++] = (struct store_proof){lock->path, claim->name, NULL};
+			collect(collection, claim, NULL);
 		}
 	}
 	engine->proof_round++; /* all have had their turn */
-	return count;
+}
+
+void engine_send_beat(struct engine *engine)
+{
+	struct collection collection;
+
+	collection.count = 0;
+	collect_next(engine, &collection);
+	engine->store->ops->prove(engine->store, NULL, collection.proofs, collection.count);
 }

@@ -32,6 +32,7 @@
  * Claims of other clients say nothing, and are waited for.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "engine_state.h"
 
@@ -90,7 +91,10 @@ bool claims_are_one_process(const struct claim *a, const struct claim *b)
 
 int claims_compare(const struct claim *a, const struct claim *b)
 {
-	return claim_name_compare(a->parts.sequence, a->name, b->parts.sequence, b->name);
+	char name_a[CLAIM_NAME_BYTES], name_b[CLAIM_NAME_BYTES];
+	if (a->parts.sequence != b->parts.sequence)
+		return claim_name_compare(a->parts.sequence, "", b->parts.sequence, "");
+	return strcmp(claim_name_of(a, name_a), claim_name_of(b, name_b));
 }
 
 bool claim_has_precedence(const struct claim *claim, const struct claim *over)
@@ -162,7 +166,8 @@ static struct claim *find_blocker(const struct claim *claim)
 				return front->blocker;
 		}
 	}
-	if (lock->records_in_queue == 0 && lock->records == NULL)
+	/* As claim_is_behind() has it: nobody behind has precedence, or is held by flock. */
+	if (lock->anchored_in_queue == 0 && lock->held_flocks == 0)
 		return NULL;
 	for (struct claim *behind = claim->next; behind != NULL; behind = behind->next) {
 		if (claim_is_behind(claim, behind))
@@ -328,7 +333,8 @@ static void forget(struct lock *lock)
 			claim_free(claim);
 	}
 	lock->known = false;
-	lock->foreign_in_queue = lock->foreign_records_in_queue = lock->records_in_queue = 0;
+	lock->foreign_in_queue = lock->foreign_records_in_queue = 0;
+	lock->records_in_queue = lock->anchored_in_queue = 0;
 }
 
 /* Counts a claim into the queue or out of it. */
@@ -339,6 +345,8 @@ static void count(const struct claim *claim, bool in)
 	size_t one = in ? 1 : (size_t)-1;
 	if (claim->parts.record || claim->parts.anchored)
 		lock->records_in_queue += one;
+	if (claim->parts.anchored)
+		lock->anchored_in_queue += one;
 	if (!foreign)
 		lock->own_in_queue += one;
 	else

@@ -128,6 +128,9 @@ static int add_file(struct records *records, struct owner *file)
 		records->files_capacity = capacity;
 	}
 	records->files[records->files_count++] = file;
+	/* It matters to nobody, unless something was asked for through the file itself. */
+	if (file->claims == NULL)
+		return 0;
 	DL_FOREACH (file->lock->queue, claim) {
 		queue_unsettle(claim);
 	}

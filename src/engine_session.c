@@ -77,7 +77,8 @@ static void lose_session(struct lock *lock)
 			DL_APPEND(lock->unplaced, claim);
 	}
 	lock->own_in_queue = lock->tests_count;
-	lock->foreign_in_queue = lock->foreign_records_in_queue = lock->records_in_queue = 0;
+	lock->foreign_in_queue = lock->foreign_records_in_queue = 0;
+	lock->records_in_queue = lock->anchored_in_queue = 0;
 	free_all(&lock->queue);
 	free_all(&lock->watched);
 	lock->known = false;
@@ -281,15 +282,13 @@ static bool needs_beat(const struct engine *engine)
 
 void engine_beat(struct engine *engine)
 {
-	struct store_proof proofs[STORE_PROOFS_MAX];
 	if (!needs_beat(engine) || lease_next_beat(&engine->lease) > engine->now_ms)
 		return;
 	engine->beating = true;
 	engine->sent_ms = engine->now_ms;
 	lease_beat(&engine->lease, engine->now_ms);
 	engine_oversee(engine);
-	engine->store->ops->prove(engine->store, NULL, proofs,
-				  engine_collect_proofs(engine, proofs));
+	engine_send_beat(engine);
 }
 
 void engine_hurry_beat(struct engine *engine)

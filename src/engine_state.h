@@ -90,37 +90,39 @@ struct claim {
 	struct claim *prev, *next;
 	struct claim *owner_prev, *owner_next;
 
-	enum claim_state state;
-	enum lock_kind kind;
-	bool waits; /* a wish that may wait */
-	bool asked; /* a wish waits for its decision; cookie is set */
-	bool sent; /* LEAVING: withdraw() is under way; FOREIGN: watch() is; PLACING: with a list */
-	bool unsettled;	 /* in engine->unsettled */
-	bool read;	 /* FOREIGN: its data has been read, and is read again when it changes */
-	bool amending;	 /* amend() is under way */
-	bool amended;	 /* its data in the store is to be replaced (again) */
-	bool says_waits; /* its data does, or is about to: see engine_queue.c */
-	bool says_keep;	 /* its data does: perhaps nobody holds by it */
-	bool careful;	 /* ours: stood behind a foreign claim of record locks */
-	bool may_wait;	 /* see judged */
-	bool fresh;	 /* ours, not blocked: no list is needed to be sure of that (any more) */
-	bool overseen;	 /* ours: there is a watch for its orders */
-	bool orders;	 /* no claim, but that watch of one that is overseen; in lock->watched */
-	bool revoked;	 /* ours: somebody has asked for it, and its holder was told */
+	enum claim_state state : 8;
+	enum lock_kind kind : 8;
+	bool waits : 1;	     /* a wish that may wait */
+	bool asked : 1;	     /* a wish waits for its decision; cookie is set */
+	bool sent : 1;	     /* LEAVING: withdraw() is; FOREIGN: watch(); PLACING: with a list */
+	bool unsettled : 1;  /* in engine->unsettled */
+	bool read : 1;	     /* FOREIGN: its data has been read, and is again when it changes */
+	bool amending : 1;   /* amend() is under way */
+	bool amended : 1;    /* its data in the store is to be replaced (again) */
+	bool says_waits : 1; /* its data does, or is about to: see engine_queue.c */
+	bool says_keep : 1;  /* its data does: perhaps nobody holds by it */
+	bool careful : 1;    /* ours: stood behind a foreign claim of record locks */
+	bool may_wait : 1;   /* see judged */
+	bool fresh : 1;	   /* ours, not blocked: no list is needed to be sure of that (any more) */
+	bool overseen : 1; /* ours: there is a watch for its orders */
+	bool orders : 1;   /* no claim, but that watch of one that is overseen; in lock->watched */
+	bool revoked : 1;  /* ours: somebody has asked for it, and its holder was told */
 
-	int32_t waits_for;    /* for the claim of that number */
-	int pid;	      /* of who asked */
-	int64_t sent_ms;      /* when place() or withdraw() was sent */
-	int64_t kept;	      /* HELD: what on_held() returned */
+	int32_t waits_for; /* for the claim of that number */
+	union {
+		int64_t sent_ms; /* when place() or withdraw() was sent */
+		int64_t kept;	 /* HELD: what on_held() returned */
+	};
 	uint64_t list_wanted; /* the list that will make it fresh, or answer the test; 0: none */
 	uint32_t visited;     /* by the search of engine_deadlock.c of that number, */
 	uint32_t judged;      /* and whether it may wait found out by that one */
 	uint32_t proof_round; /* in which a heartbeat has shown last that it stands */
+	int pid;	      /* of who asked */
+	uint32_t uid;
 	struct claim_name parts;
 	struct lead *lead;	   /* that it is, or follows; NULL: it is on its own */
 	struct coverage *coverage; /* NULL: the whole span of its name, in the mode of its name */
-	char *name;		   /* NULL until it is placed */
-	char *text;		   /* of the asker */
+	char *name; /* FOREIGN; that of ours follows from its parts: claim_name_of() */
 	void *cookie;
 
 	/* The nearest claim in front that conflicts, and whom this one blocks in that way. */
@@ -128,6 +130,8 @@ struct claim {
 	struct claim *blocked;
 	struct claim *blocked_prev, *blocked_next;
 	struct claim *unsettled_prev, *unsettled_next;
+
+	char details[] __attribute__((aligned(8))); /* of who asked */
 };
 
 /* What makes a claim one that serves several wishes, one after the other: see engine_lead.c. */
@@ -208,6 +212,7 @@ struct lock {
 	size_t foreign_in_queue;
 	size_t foreign_records_in_queue; /* of record locks among them */
 	size_t records_in_queue;	 /* anybody's of record locks, or with an anchor */
+	size_t anchored_in_queue;	 /* anybody's with an anchor */
 	struct lead *leads;		 /* in the order of asking */
 	struct owner *keeper; /* of leads that nobody holds by; NULL: there was none yet */
 	bool attended;	      /* on_changed() will tell of the next change of the queue */
@@ -282,6 +287,10 @@ void wish(struct claim *claim, bool waits, void *cookie);
 struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct range range,
 			   const struct engine_caller *caller);
 
+/* The claim's name in the store: of one that stands there, or has stood. `text` may be used for it.
+ */
+const char *claim_name_of(const struct claim *claim, char text[CLAIM_NAME_BYTES]);
+
 /* Frees a claim that is in no list but its owner's. */
 void claim_free(struct claim *claim);
 
@@ -321,8 +330,15 @@ void claim_start_over(struct claim *claim);
  * with -EIO, ends the claim. */
 void claim_lose(struct claim *claim);
 
+/* The text of who asked for it. */
+void claim_describe(const struct claim *claim, char text[ENGINE_TEXT_BYTES]);
+
 /* The claim's data; NULL: out of memory. To be freed. */
 char *claim_format_data(const struct claim *claim);
+
+/* Whether the claim must not be decided by what was known of others before it was placed: to be
+ * refused, or with an anchor, to go before them. */
+bool claim_needs_news(const struct claim *claim);
 
 /* Sends what the claim wants sent, if the store is connected. */
 void claim_place(struct claim *claim);
@@ -542,9 +558,8 @@ void proofs_lose_file(const struct owner *file);
 /* The open file is closed: its proofs end without an answer. */
 void proofs_forget_file(const struct owner *file);
 
-/* The claims for the next heartbeat, in an array of STORE_PROOFS_MAX; the strings stay the
- * engine's. Returns how many. */
-size_t engine_collect_proofs(struct engine *engine, struct store_proof *proofs);
+/* Sends a heartbeat, which brings along some claims. */
+void engine_send_beat(struct engine *engine);
 
 void engine_on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp);
 

@@ -22,10 +22,15 @@ enum { OVERSEEN_AT_A_TIME = 500 };
 
 static struct claim *find_own(const struct lock *lock, const char *name)
 {
+	char own[CLAIM_NAME_BYTES];
+	struct claim_name parts;
 	struct claim *claim;
+	if (!claim_name_parse(name, &parts))
+		return NULL;
 	DL_FOREACH (lock->queue, claim) {
 		if ((claim->state == CLAIM_HELD || claim->state == CLAIM_WAITING) &&
-		    strcmp(claim->name, name) == 0)
+		    claim->parts.sequence == parts.sequence &&
+		    strcmp(claim_name_of(claim, own), name) == 0)
 			return claim;
 	}
 	return NULL;
@@ -36,9 +41,10 @@ static void oversee(struct claim *claim)
 	struct lock *lock = claim->lock;
 	struct engine *engine = lock->engine;
 	struct claim *orders = calloc(1, sizeof(*orders));
+	char name[CLAIM_NAME_BYTES];
 
 	if (orders != NULL)
-		orders->name = strdup(claim->name);
+		orders->name = strdup(claim_name_of(claim, name));
 	if (orders == NULL || orders->name == NULL) {
 		free(orders);
 		return; /* at the next heartbeat */
@@ -161,10 +167,10 @@ static const struct claim *find_named(const struct engine *engine, const char *p
 	return lock != NULL ? find_own(lock, name) : NULL;
 }
 
-const char *engine_claim_text(const struct engine *engine, const char *path, const char *name)
+const void *engine_claim_details(const struct engine *engine, const char *path, const char *name)
 {
 	const struct claim *claim = find_named(engine, path, name);
-	return claim != NULL ? claim->text : NULL;
+	return claim != NULL ? claim->details : NULL;
 }
 
 void engine_each_user(const struct engine *engine, const char *path,

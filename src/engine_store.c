@@ -129,18 +129,13 @@ void lock_free_if_unused(struct lock *lock)
 	free(lock);
 }
 
-/* The claim stands in the queue under this name; makes it QUEUED. Returns false when out of memory.
- */
-static bool take_place(struct claim *claim, const char *name, int32_t sequence)
+/* The claim stands in the queue with this number; makes it QUEUED. */
+static void take_place(struct claim *claim, int32_t sequence)
 {
-	claim->name = strdup(name);
-	if (claim->name == NULL)
-		return false;
 	DL_DELETE(claim->lock->unplaced, claim);
 	claim->parts.sequence = sequence;
 	claim->state = CLAIM_QUEUED;
 	queue_insert(claim);
-	return true;
 }
 
 static void place_failed(struct claim *claim, int error)
@@ -168,18 +163,12 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 	struct lock *lock = claim->lock;
 
 	lock->placing_with_list -= claim->sent;
-	if (error == 0)
-		engine_proved_alive(engine, claim->sent_ms);
-	if (error == 0 && !take_place(claim, name, sequence))
-		error = -ECONNRESET; /* find it later by its id, with more memory */
 	if (error != 0) {
 		place_failed(claim, error);
 	} else {
-		/* A wish that does not wait asked for the queue as it is now: without the list it
-		 * must not be refused by what was known before. Nor may one with an anchor go
-		 * before others by that. */
-		bool anchored = claim->parts.anchored && lock->foreign_in_queue > 0;
-		bool stale = entries == NULL && (anchored || (claim->asked && !claim->waits));
+		engine_proved_alive(engine, claim->sent_ms);
+		take_place(claim, sequence);
+		bool stale = entries == NULL && claim_needs_news(claim);
 		bool adjacent =
 			lock->known && !stale && (uint32_t)sequence == (uint32_t)lock->known_to + 1;
 		if (adjacent) {
@@ -373,7 +362,7 @@ static void on_amended(void *context, void *tag, int error)
 	claim->amending = false;
 	if (claim->state == CLAIM_LEAVING)
 		return; /* its withdrawal may have been sent */
-	if (claim->name == NULL) {
+	if (claim->state <= CLAIM_UNCERTAIN) {
 		/* This was about its former place. */
 		if (claim->state == CLAIM_WANTED && claim->owner == NULL)
 			claim_withdraw(claim);

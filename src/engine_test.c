@@ -177,7 +177,7 @@ static bool tell_own(const struct claim *test, struct engine_conflict *ret)
 int engine_test_range(struct owner *file, uint64_t process, struct range range, void *cookie,
 		      struct claim **ret_claim)
 {
-	static const struct engine_caller nobody = {.pid = 0, .text = ""};
+	static const struct engine_caller nobody = {.pid = 0};
 	struct lock *lock = file->lock;
 	struct engine *engine = lock->engine;
 	struct records *records = records_find(lock, process);

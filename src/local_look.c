@@ -61,7 +61,7 @@ int local_look(struct store *base, struct store_look *look, const char *path)
 	}
 	answer->error = copy_names(queue, answer);
 	answer->snapshot = snapshot_create(queue);
-	if (queue->nodes != NULL && answer->snapshot == NULL)
+	if (!queue_is_empty(queue) && answer->snapshot == NULL)
 		answer->error = -ENOMEM;
 	return 0;
 }
@@ -89,7 +89,7 @@ int local_read(struct store *base, struct store_read *read, const char *path, co
 		.data = answer->text,
 		.data_bytes = strlen(answer->text),
 		.since_ms = node->since_ms,
-		.session = node->session,
+		.session = node->store->session,
 		.version = node->version,
 	};
 	return 0;

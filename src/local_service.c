@@ -58,7 +58,7 @@ bool local_service_is_empty(const struct local_service *service, const char *pat
 {
 	const struct queue *queue = queue_find(service, path);
 
-	return queue == NULL || queue->nodes == NULL;
+	return queue == NULL || queue_is_empty(queue);
 }
 
 void local_service_each(const struct local_service *service,
@@ -67,7 +67,7 @@ void local_service_each(const struct local_service *service,
 	const struct queue *queue;
 
 	for (queue = service->queues; queue != NULL; queue = queue->hh.next) {
-		if (queue->nodes != NULL)
+		if (!queue_is_empty(queue))
 			visit(context, queue->path);
 	}
 }
@@ -131,13 +131,14 @@ void queue_remove_if_empty(struct queue *queue)
 {
 	struct queue *above;
 
-	for (; queue != NULL && queue->nodes == NULL && queue->below == NULL; queue = above) {
+	for (; queue != NULL && queue_is_empty(queue) && queue->below == NULL; queue = above) {
 		above = queue->above;
 		if (above != NULL) {
 			DL_DELETE(above->below, queue);
 			above->below_count--;
 		}
 		HASH_DEL(queue->service->queues, queue);
+		free(queue->room);
 		free(queue);
 	}
 }
@@ -235,9 +236,62 @@ static void tell_attentions(struct queue *queue)
 	}
 }
 
+/* Makes room for one more claim at the end. Returns 0 or -ENOMEM. */
+static int queue_reserve(struct queue *queue)
+{
+	size_t before = (size_t)(queue->nodes - queue->room);
+
+	if (before + queue->count < queue->room_count)
+		return 0;
+	if (before <= queue->count / 2) {
+		size_t room_count = queue->room_count * 3 / 2 + 4;
+		struct node **room = reallocarray(queue->room, room_count, sizeof(struct node *));
+
+		if (room == NULL)
+			return -ENOMEM;
+		queue->room = room;
+		queue->room_count = room_count;
+		queue->nodes = room + before;
+	}
+	memmove(queue->room, queue->nodes, queue->count * sizeof(struct node *));
+	queue->nodes = queue->room;
+	return 0;
+}
+
+/* Where the claim of that number stands, or would. */
+static size_t queue_place(const struct queue *queue, uint32_t sequence)
+{
+	size_t low = 0, high = queue->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		/* Less than half the circle of numbers apart. */
+		if ((int32_t)(queue->nodes[middle]->sequence - sequence) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void queue_take_out(struct queue *queue, const struct node *node)
+{
+	size_t place = queue_place(queue, node->sequence);
+
+	assert(queue->nodes[place] == node);
+	queue->count--;
+	if (place == 0)
+		queue->nodes++;
+	else
+		memmove(&queue->nodes[place], &queue->nodes[place + 1],
+			(queue->count - place) * sizeof(struct node *));
+}
+
 static void node_free(struct node *node)
 {
-	free(node->text);
+	if (node->version > 0)
+		free(node->text);
 	free(node);
 }
 
@@ -250,8 +304,7 @@ void node_remove(struct node *node)
 		answer_queue(watch);
 	}
 	tell_attentions(node->queue);
-	HASH_DEL(node->queue->by_name, node);
-	DL_DELETE(node->queue->nodes, node);
+	queue_take_out(node->queue, node);
 	DL_DELETE2(node->store->nodes, node, store_prev, store_next);
 	node_free(node);
 }
@@ -259,11 +312,14 @@ void node_remove(struct node *node)
 struct node *node_find(const struct local_service *service, const char *path, const char *name)
 {
 	struct queue *queue = queue_find(service, path);
-	struct node *node = NULL;
+	struct claim_name claim;
 
-	if (queue != NULL)
-		HASH_FIND_STR(queue->by_name, name, node);
-	return node;
+	if (queue == NULL || !claim_name_parse(name, &claim))
+		return NULL;
+	size_t place = queue_place(queue, (uint32_t)claim.sequence);
+	if (place == queue->count || strcmp(queue->nodes[place]->name, name) != 0)
+		return NULL;
+	return queue->nodes[place];
 }
 
 int node_amend(struct node *node, const char *text)
@@ -283,7 +339,8 @@ int node_amend(struct node *node, const char *text)
 		DL_DELETE(reads, read);
 		answer_queue(read);
 	}
-	free(node->text);
+	if (node->version > 0)
+		free(node->text);
 	node->text = copy;
 	node->version++;
 	return 0;
@@ -300,50 +357,37 @@ out_of_memory:
 struct node *node_create(struct local_store *store, struct queue *queue,
 			 const struct claim_name *name, const char *text)
 {
-	char prefix[CLAIM_NAME_PREFIX_BYTES], full[NAME_BYTES];
+	char full[CLAIM_NAME_BYTES];
+	struct claim_name claim = *name;
 	struct node *node;
-	bool named;
 
 	/* As the counter of a container znode, which goes when it is empty. */
-	if (queue->nodes == NULL)
+	if (queue_is_empty(queue))
 		queue->next_sequence = (uint32_t)queue->service->first_sequence;
-	claim_name_format(prefix, name);
-	snprintf(full, sizeof(full), "%s%010d", prefix, (int32_t)queue->next_sequence);
-	node = calloc(1, sizeof(*node) + strlen(full) + 1);
+	claim.sequence = (int32_t)queue->next_sequence;
+	claim_name_format_placed(full, &claim);
+	if (queue_reserve(queue) < 0)
+		return NULL;
+	node = calloc(1, sizeof(*node) + strlen(full) + 1 + strlen(text) + 1);
 	if (node == NULL)
 		return NULL;
-	strcpy(node->name, full);
+	node->text = stpcpy(node->name, full) + 1;
+	strcpy(node->text, text);
+	node->sequence = queue->next_sequence++;
 	node->queue = queue;
 	node->store = store;
-	node->session = store->session;
 	node->since_ms = now_ms();
-	node->text = strdup(text);
-	if (node->text == NULL)
-		goto out_of_memory;
-	/* Not just copied, so that it is the same that another store would list. */
-	named = claim_name_parse(node->name, &node->claim);
-	assert(named);
-	(void)named;
-	HASH_ADD_STR(queue->by_name, name, node);
-	if (node->hh.tbl == NULL)
-		goto out_of_memory;
-	queue->next_sequence++;
-	DL_APPEND(queue->nodes, node);
+	queue->nodes[queue->count++] = node;
 	DL_APPEND2(store->nodes, node, store_prev, store_next);
 	tell_attentions(queue);
 	return node;
-
-out_of_memory:
-	node_free(node);
-	return NULL;
 }
 
 struct snapshot *snapshot_create(const struct queue *queue)
 {
-	size_t count = queue == NULL ? 0 : HASH_COUNT(queue->by_name), at = 0;
+	size_t count = queue == NULL ? 0 : queue->count;
 	struct snapshot *snapshot;
-	const struct node *node;
-	char(*names)[NAME_BYTES];
+	char(*names)[CLAIM_NAME_BYTES];
 
 	if (count == 0)
 		return NULL;
@@ -353,11 +397,15 @@ struct snapshot *snapshot_create(const struct queue *queue)
 		return NULL;
 	snapshot->count = count;
 	names = (void *)&snapshot->entries[count];
-	DL_FOREACH (queue->nodes, node) {
-		strcpy(names[at], node->name);
-		snapshot->entries[at] =
-			(struct store_entry){.name = names[at], .claim = node->claim};
-		at++;
+	for (size_t i = 0; i < count; i++) {
+		struct store_entry *entry = &snapshot->entries[i];
+
+		strcpy(names[i], queue->nodes[i]->name);
+		entry->name = names[i];
+		/* As another store would read it. */
+		bool named = claim_name_parse(entry->name, &entry->claim);
+		assert(named);
+		(void)named;
 	}
 	return snapshot;
 }

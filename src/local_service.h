@@ -22,8 +22,6 @@
 
 #include "store_local.h"
 
-#define NAME_BYTES (CLAIM_NAME_PREFIX_BYTES + 11) /* with a minus and ten digits */
-
 enum answer_kind {
 	ANSWER_CONNECTED, /* not to an operation: a session lives */
 	ANSWER_PLACED,
@@ -52,7 +50,7 @@ struct answer {
 	struct local_store *store;
 	struct snapshot *snapshot; /* PLACED, LISTED, LOOKED; may be NULL */
 	int32_t sequence;	   /* PLACED */
-	char name[NAME_BYTES];
+	char name[CLAIM_NAME_BYTES];
 	char *text;		  /* READ, CLAIM; PROVED: the lock whose claim is gone, or NULL */
 	struct store_claim claim; /* CLAIM */
 	char **names;		  /* LOOKED */
@@ -65,28 +63,27 @@ struct answer {
 	struct answer *waiting_prev, *waiting_next; /* in local_store.watches */
 };
 
-/* A claim in its queue. */
+/* A claim in its queue. There may be very many, so it has nothing that can be told otherwise. */
 struct node {
-	struct claim_name claim; /* what the name says */
-	char *text;
-	uint64_t session;
+	char *text;	  /* behind the name, until it is replaced */
 	int64_t since_ms; /* since 1970 */
 	uint32_t version; /* how often its text was replaced */
+	uint32_t sequence;
 	struct queue *queue;
-	struct local_store *store; /* whose session placed it */
+	struct local_store *store; /* whose session placed it: the present one */
 	struct answer *watches;
-	struct node *prev, *next;	      /* in queue.nodes */
 	struct node *store_prev, *store_next; /* in local_store.nodes */
-	UT_hash_handle hh;		      /* in queue.by_name */
 	char name[];
 };
 
-/* Claims only ever join at the end with the next number, so the list is in order. Lives as long as
- * it has a claim, or one of a lock below. */
+/* Claims only ever join at the end with the next number, so they are in order. Lives as long as it
+ * has a claim, or one of a lock below. */
 struct queue {
 	struct local_service *service;
-	struct node *nodes;
-	struct node *by_name;
+	struct node **nodes; /* the first of them: */
+	size_t count;
+	struct node **room; /* where they lie */
+	size_t room_count;
 	struct answer *attentions; /* none without a claim */
 	uint32_t next_sequence;	   /* unsigned, because it wraps */
 	struct queue *above; /* NULL: this is that of "", above all locks, which has no claims */
@@ -118,6 +115,12 @@ struct local_store {
 	struct answer *watches; /* and attentions */
 	struct node *nodes;
 };
+
+/* Whether it has no claims. */
+static inline bool queue_is_empty(const struct queue *queue)
+{
+	return queue->count == 0;
+}
 
 /* The queue of the lock; NULL: neither it nor a lock below has a claim. */
 struct queue *queue_find(const struct local_service *service, const char *path);

@@ -89,7 +89,7 @@ static void on_place(struct store *base, void *tag, const char *path, const stru
 		node = node_create(store, queue, name, text);
 	if (node != NULL) {
 		strcpy(answer->name, node->name);
-		answer->sequence = node->claim.sequence;
+		answer->sequence = (int32_t)node->sequence;
 		if (list)
 			answer->snapshot = snapshot_create(queue);
 	} else {
@@ -111,7 +111,7 @@ static void on_list(struct store *base, void *tag, const char *path, bool sync, 
 		return;
 	queue = queue_find(store->service, path);
 	answer->snapshot = snapshot_create(queue);
-	if (queue != NULL && queue->nodes != NULL && answer->snapshot == NULL)
+	if (queue != NULL && !queue_is_empty(queue) && answer->snapshot == NULL)
 		answer->error = -EIO;
 	answer_queue(answer);
 	if (!attend || answer->error < 0)
@@ -119,7 +119,7 @@ static void on_list(struct store *base, void *tag, const char *path, bool sync, 
 	attention = answer_create(store, ANSWER_ATTENDED, tag);
 	if (attention == NULL)
 		return;
-	if (queue != NULL && queue->nodes != NULL)
+	if (queue != NULL && !queue_is_empty(queue))
 		attention_start(attention, queue);
 	else
 		answer_queue(attention);

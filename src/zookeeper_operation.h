@@ -26,9 +26,6 @@
 #include "store_statistics.h"
 #include "zookeeper_session.h"
 
-/* The longest name of a claim of ours: a number has up to eleven characters. */
-#define CLAIM_NAME_BYTES (CLAIM_NAME_PREFIX_BYTES + 11)
-
 struct names {
 	size_t count;
 	char text[]; /* one after the other, each with its NUL */
@@ -70,9 +67,9 @@ struct operation {
 	unsigned containers;	   /* how many to create along, the lock's own and some above it */
 	int top_code;		   /* of the first of them */
 	atomic_int container_code; /* what keeps one of them from existing, or ZOK */
-	char name[CLAIM_NAME_BYTES];
+	bool numbered;		   /* the claim was given the number: */
 
-	/* withdraw() */
+	/* place() and withdraw() */
 	int32_t sequence;
 
 	/* prove(): what is to stand; the client library writes here until it is answered */

@@ -6,6 +6,7 @@
 #include "zookeeper_operation.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +18,12 @@
 static void on_created(int code, const char *path, const void *data)
 {
 	struct operation *operation = (struct operation *)data;
-	const char *name = code == ZOK ? strrchr(path, '/') + 1 : "";
+	struct claim_name claim;
 
 	operation->code = code;
-	snprintf(operation->name, sizeof(operation->name), "%s", name);
+	operation->numbered = code == ZOK && claim_name_parse(strrchr(path, '/') + 1, &claim);
+	if (operation->numbered)
+		operation->sequence = claim.sequence;
 	operation_answered(operation);
 }
 
@@ -118,7 +121,7 @@ static void conclude_place(struct operation *operation)
 {
 	const struct store_events *events = operation->store->events;
 	struct store_entry *entries = NULL;
-	struct claim_name claim = {0};
+	char name[CLAIM_NAME_BYTES];
 	size_t count = 0;
 	int error;
 
@@ -128,15 +131,17 @@ static void conclude_place(struct operation *operation)
 		error = -ENOMEM;
 	else
 		error = operation_error(operation, operation->code, "cannot create");
-	if (!error && !claim_name_parse(operation->name, &claim)) {
-		log_error("ZooKeeper: it named %s \"%s\"", operation->path, operation->name);
+	if (!error && !operation->numbered) {
+		log_error("ZooKeeper: it gave %s no number", operation->path);
 		error = -EIO;
 	}
+	snprintf(name, sizeof(name), "%s%010" PRId32, strrchr(operation->path, '/') + 1,
+		 operation->sequence);
 	if (!error && operation->list && operation->list_code == ZOK)
 		entries = operation_parse_queue(operation->names, &count);
 	operation_count(operation, error);
-	events->on_placed(operation->store->context, operation->tag, error,
-			  error ? NULL : operation->name, claim.sequence, entries, count);
+	events->on_placed(operation->store->context, operation->tag, error, error ? NULL : name,
+			  operation->sequence, entries, count);
 	free(entries);
 	operation_release(operation);
 }

@@ -112,7 +112,19 @@ static void on_lost(void *context, void *owner_cookie)
 	user->broken_ms = 0;
 }
 
+struct caller_text {
+	char text[128];
+};
+
+static void describe(void *context, const void *details, enum lock_kind kind, enum claim_mode mode,
+		     char text[ENGINE_TEXT_BYTES])
+{
+	strcpy(text, details);
+}
+
 const struct engine_events user_events = {
+	.details_bytes = sizeof(struct caller_text),
+	.describe = describe,
 	.on_decided = on_decided,
 	.on_tested = on_tested,
 	.on_proved = user_on_proved,
@@ -205,10 +217,6 @@ static void call_leave(struct call *call, struct claim *wish, int error)
 	call->wish = call->waiting ? wish : NULL;
 }
 
-struct caller_text {
-	char text[128];
-};
-
 /* What view_standing() reads. */
 static struct engine_caller caller_of(const struct call *call, struct caller_text *text)
 {
@@ -217,7 +225,7 @@ static struct engine_caller caller_of(const struct call *call, struct caller_tex
 		 "\n",
 		 call->number, call->user->number, call->process, (int)call->kind, (int)call->mode,
 		 call->span.start, call->span.end);
-	return (struct engine_caller){.pid = (int)call->process, .text = text->text};
+	return (struct engine_caller){.pid = (int)call->process, .details = text};
 }
 
 static void user_lock(struct call *call, enum call_kind kind, enum claim_mode mode, bool waits)

@@ -54,7 +54,24 @@ static void on_revoked(void *context, void *owner_cookie)
 	file->revoked++;
 }
 
+/* What a caller says of itself: of its process only, and of its user. */
+struct asker {
+	int pid;
+	uint32_t uid;
+};
+
+static void describe(void *context, const void *details, enum lock_kind kind, enum claim_mode mode,
+		     char text[ENGINE_TEXT_BYTES])
+{
+	const struct asker *asker = details;
+
+	snprintf(text, ENGINE_TEXT_BYTES, "format=1\nhost=here\npid=%d\nuid=%u\n", asker->pid,
+		 asker->uid);
+}
+
 const struct engine_events file_events = {
+	.details_bytes = sizeof(struct asker),
+	.describe = describe,
 	.on_decided = on_decided,
 	.on_tested = on_tested,
 	.on_proved = on_proved,
@@ -392,11 +409,10 @@ void file_close(struct file *file)
 
 static struct engine_caller caller_of(const struct file *file)
 {
-	static char text[64];
+	static struct asker asker;
 
-	snprintf(text, sizeof(text), "format=1\nhost=here\npid=%d\nuid=%u\n", (int)file->process,
-		 file->uid);
-	return (struct engine_caller){.pid = (int)file->process, .text = text};
+	asker = (struct asker){.pid = (int)file->process, .uid = file->uid};
+	return (struct engine_caller){.pid = asker.pid, .uid = asker.uid, .details = &asker};
 }
 
 static void lock(struct file *file, enum lock_kind kind, enum claim_mode mode, bool waits)
@@ -570,4 +586,4 @@ void reconnect(struct host *host)
 {
 	store_faulty_reconnect(host->store);
 	settle(host->world);
-}
+}snprintf(text, ENGINE_TEXT_BYTES, "format=1\nhost=here\npid=%d\nuid=%u\n",

@@ -100,7 +100,7 @@ static void test_ambiguous_withdraw(void **state)
 static void test_session_lost(void **state)
 {
 	struct world *world = *state;
-	const struct engine_caller nobody = {.text = ""};
+	const struct engine_caller nobody = {0};
 	struct file holder, first, second, other, idle;
 	struct claim *claim;
 

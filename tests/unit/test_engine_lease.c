@@ -94,7 +94,7 @@ static void test_beats_among_writes(void **state)
 static void test_fenced_at_the_end_of_the_lease(void **state)
 {
 	struct world *world = *state;
-	const struct engine_caller nobody = {.text = ""};
+	const struct engine_caller nobody = {0};
 	struct file holder, twin, other;
 	struct claim *claim;
 

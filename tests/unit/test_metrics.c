@@ -43,7 +43,14 @@ static void on_released(void *context, enum lock_kind kind, int64_t kept)
 	histogram_observe(&fixture->filesystem.metrics.holds[kind], 2000);
 }
 
+static void describe(void *context, const void *details, enum lock_kind kind, enum claim_mode mode,
+		     char text[ENGINE_TEXT_BYTES])
+{
+	strcpy(text, "format=1\n");
+}
+
 static const struct engine_events events = {
+	.describe = describe,
 	.on_decided = on_decided,
 	.on_held = on_held,
 	.on_released = on_released,
@@ -242,7 +249,7 @@ static void test_engine(void **state)
 {
 	struct fixture *fixture = *state;
 	struct engine *engine = fixture->filesystem.engine;
-	struct engine_caller caller = {.pid = 1, .text = "format=1\n"};
+	struct engine_caller caller = {.pid = 1};
 	struct lock_policy policy = {.try_limit_ms = 1000, .wait_limit_ms = 1000};
 	struct owner *owner = engine_owner_open(engine, "a", &policy, NULL);
 	struct owner *reader = engine_owner_open(engine, "b", &policy, NULL);

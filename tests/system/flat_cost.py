@@ -1,0 +1,150 @@
+#!/usr/bin/python3
+"""flat_cost.py HOST:PORT MOUNT-A MOUNT-B: what waiters cost the server, by its own count, for queues of several
+lengths: the same for all of them. Prints "flat", or what was not.
+
+The sessions are to be so long that no heartbeat or ping, or only a few, fall into a measurement.
+"""
+
+import fcntl
+import os
+import queue
+import sys
+import threading
+import time
+
+import server
+
+address, mounts = sys.argv[1], {"A": sys.argv[2], "B": sys.argv[3]}
+TIMES = 10
+HEARTBEATS = 4  # of both hosts, and pings
+COUNTS = {
+    "requests": "zk_packets_received",
+    "watches": "zk_watch_count",
+    "events": "zk_sum_node_deleted_watch_count",
+    "other events": "zk_sum_node_changed_watch_count",
+    "claims": "zk_ephemerals_count",
+}
+
+
+def counts():
+    """Of the server, without the two questions for them."""
+    counts.asked += 1
+    metrics = server.metrics(address)
+    found = {name: int(float(metrics[key])) for name, key in COUNTS.items()}
+    found["requests"] -= counts.asked
+    return found
+
+
+counts.asked = 0
+
+
+def wait_claims(number):
+    """Until so many stand; returns the counts then."""
+    end = time.monotonic() + 60
+    while (found := counts())["claims"] != number:
+        if time.monotonic() > end:
+            sys.exit(f"{found['claims']} claims instead of {number}")
+        time.sleep(0.002)
+    return found
+
+
+class Line:
+    """Callers who wait for one lock, in the order in which they came."""
+
+    def __init__(self, name):
+        self.name, self.callers, self.left, self.granted = name, [], 0, queue.Queue()
+        self.join("A")
+        self.holder = self.granted.get(timeout=30)
+
+    def call(self, host, go):
+        with open(f"{mounts[host]}/{self.name}", "a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            self.granted.put(go)
+            go.wait()
+
+    def join(self, host):
+        thread = threading.Thread(target=self.call, args=(host, threading.Event()), daemon=True)
+        thread.start()
+        self.callers.append(thread)
+        self.left += 1
+
+    def hand_over(self):
+        self.holder.set()
+        self.left -= 1
+        self.holder = self.granted.get(timeout=30)
+
+    def end(self):
+        while self.left > 1:
+            self.hand_over()
+        self.holder.set()
+        for thread in self.callers:
+            thread.join()
+        wait_claims(0)
+
+
+def expect(what, act, times, claims, requests, together=False, **others):
+    """An act costs this, so many times. `claims`: so many more are there afterwards, and so on."""
+    each = {"claims": claims, "requests": requests, "watches": 0, "events": 0, "other events": 0, **others}
+    before, end, done = counts(), time.monotonic() + 30, 0
+    while True:
+        found = {name: count - before[name] for name, count in counts().items()}
+        requests_more = found["requests"] - done * each["requests"]
+        settled = all(found[name] == done * each[name] for name in each if name != "requests")
+        if settled and requests_more >= 0 and done == times:
+            break
+        if time.monotonic() > end:
+            sys.exit(f"{what}, {done} times: {found}, but each should cost {each}")
+        for _ in range(times - done if together else done < times and settled):
+            act()
+            done += 1
+    if requests_more > HEARTBEATS:
+        sys.exit(f"{what}, {times} times: {found}, but each should cost {each}")
+
+
+def waiters_of_one_host(length):
+    line = Line(f"one-{length}")
+    expect(f"{length} waiters placed together", lambda: line.join("A"), length, claims=1, requests=1, together=True)
+    expect(f"one more behind {length}", lambda: line.join("A"), TIMES, claims=1, requests=1)
+    expect(f"hand-over before {length}", line.hand_over, TIMES, claims=-1, requests=1)
+    return line
+
+
+def waiters_of_another_host(line, length):
+    """Behind the one host's."""
+    # create, list, watch
+    expect(f"another host behind {length}", lambda: line.join("B"), 1, claims=1, requests=3, watches=1)
+    expect(f"one more of it behind {length}", lambda: line.join("B"), TIMES, claims=1, requests=1)
+    expect(f"hand-over before {length} and another host", line.hand_over, TIMES, claims=-1, requests=1)
+    with open(f"{mounts['A']}/{line.name}", "a") as file:
+        expect(f"a call that does not wait, behind {length}", lambda: refused(file), TIMES, claims=0, requests=0)
+    line.end()
+
+
+def refused(file):
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return
+    sys.exit("a lock that others wait for was taken")
+
+
+def hosts_in_turn(length):
+    line = Line(f"turns-{length}")
+
+    def join():
+        line.join("BA"[(len(line.callers) - 1) % 2])
+
+    # create, list, watch
+    expect(f"hosts take turns up to {length}", join, length, claims=1, requests=3, watches=1)
+    expect(f"one more behind {length} of hosts in turn", join, TIMES, claims=1, requests=3, watches=1)
+    expect(
+        f"hand-over to the other host before {length}", line.hand_over, TIMES, claims=-1, requests=1, watches=-1, events=1
+    )
+    line.end()
+
+
+for length in 20, 100, 1000:
+    waiters_of_another_host(waiters_of_one_host(length), length)
+for length in 10, 100:
+    hosts_in_turn(length)
+print("flat")
