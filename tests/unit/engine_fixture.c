@@ -586,4 +586,4 @@ void reconnect(struct host *host)
 {
 	store_faulty_reconnect(host->store);
 	settle(host->world);
-}snprintf(text, ENGINE_TEXT_BYTES, "format=1\nhost=here\npid=%d\nuid=%u\n",
+}
