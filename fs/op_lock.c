@@ -78,7 +78,7 @@ static void count_lost(struct filesystem *filesystem, fuse_ino_t node,
 	const struct handle *handle = handle_find(node, info);
 
 	if (handle != NULL && handle->fenced)
-		metrics_count_acquisition(&filesystem->metrics, kind, -EIO, 0);
+		metrics_count_acquisition(&handle->inode->shard->metrics, kind, -EIO, 0);
 }
 
 /* Valid replies: err. */

@@ -28,6 +28,7 @@
 #define FILE_RANGES_MAX	   65536
 
 #define IN_CONFIG(member) offsetof(struct config, member)
+#define IN_STORE(member)  offsetof(struct config_store, member)
 #define IN_POLICY(member) offsetof(struct lock_policy, member)
 
 const struct config_key config_keys[] = {
@@ -41,9 +42,9 @@ const struct config_key config_keys[] = {
 	 "other users than the one who mounts may use the locks"},
 	{"mount", "log_level", LOG_LEVEL, IN_CONFIG(log_level), 0, 0, "info", false,
 	 "the most detailed messages that are written"},
-	{"store", "url", STORE_URL, IN_CONFIG(store), 0, 0, "local:", true,
+	{"store", "url", STORE_URL, IN_STORE(url), 0, 0, "local:", true,
 	 "where the locks are kept"},
-	{"store", "session_timeout", DURATION, IN_CONFIG(session_timeout_ms), SECOND, 10 * MINUTE,
+	{"store", "session_timeout", DURATION, IN_STORE(session_timeout_ms), SECOND, 10 * MINUTE,
 	 "15s", true, "the locks of a host that died are free after so long"},
 	{"locks", "wait_limit", DURATION_OR_FOREVER, IN_POLICY(wait_limit_ms), SECOND,
 	 CONFIG_FOREVER - 1, "forever", false,
@@ -210,7 +211,7 @@ static bool parse_log_level(const char *text, int64_t *ret)
 	return false;
 }
 
-static bool is_directory_path(const char *path)
+bool config_is_path(const char *path)
 {
 	bool first = true;
 
@@ -250,7 +251,7 @@ static int parse_directories(const char *text, char ***ret, char *why, size_t wh
 		list[count] = strndup(text, bytes);
 		if (!list[count]) {
 			error = -ENOMEM;
-		} else if (!is_directory_path(list[count])) {
+		} else if (!config_is_path(list[count])) {
 			snprintf(why, why_bytes,
 				 "bad directory \"%s\", expected a path like \"backup/daily\", not "
 				 "\"/\", \".\", \"..\" or " STATUS_DIRECTORY,
@@ -361,14 +362,22 @@ static bool is_of_locks(const struct config_key *key)
 	return strcmp(key->section, CONFIG_LOCKS_SECTION) == 0;
 }
 
-int config_set_key(struct config *config, const struct config_key *key, size_t locks,
+static bool is_of_store(const struct config_key *key)
+{
+	return strcmp(key->section, CONFIG_STORE_SECTION) == 0;
+}
+
+int config_set_key(struct config *config, const struct config_key *key, size_t place,
 		   const char *text, char *why, size_t why_bytes)
 {
-	struct config_section *section = &config->sections[locks];
+	struct config_section *section;
 	int error;
 
+	if (is_of_store(key))
+		return set_value(key, &config->stores[place], text, why, why_bytes);
 	if (!is_of_locks(key))
 		return set_value(key, config, text, why, why_bytes);
+	section = &config->sections[place];
 	error = set_value(key, &section->policy, text, why, why_bytes);
 	if (!error)
 		section->set |= CONFIG_KEY_BIT(key);
@@ -404,12 +413,29 @@ int config_add_section(struct config *config, const char *pattern, size_t patter
 	return 0;
 }
 
+int config_add_store(struct config *config, const char *prefix)
+{
+	struct config_store store = {.prefix = strdup(prefix)}, *grown;
+
+	if (!store.prefix)
+		return -ENOMEM;
+	grown = realloc(config->stores, (config->store_count + 1) * sizeof(*grown));
+	if (!grown) {
+		free(store.prefix);
+		return -ENOMEM;
+	}
+	config->stores = grown;
+	config->stores[config->store_count++] = store;
+	return 0;
+}
+
 int config_init(struct config *config)
 {
 	char why[EXPECTED_BYTES];
-	int error = 0;
+	int error;
 
 	*config = (struct config){0};
+	error = config_add_store(config, "");
 	while (!error && config->section_count < CONFIG_FIRST_PATTERN)
 		error = config_add_section(config, NULL, 0);
 	for (size_t i = 0; !error && i < config_key_count; i++)
@@ -425,8 +451,12 @@ void config_finish(struct config *config)
 	for (size_t i = 0; i < config->section_count; i++)
 		free(config->sections[i].pattern);
 	free(config->sections);
+	for (size_t i = 0; i < config->store_count; i++) {
+		free(config->stores[i].prefix);
+		store_url_finish(&config->stores[i].url);
+	}
+	free(config->stores);
 	free_strings(config->directories);
-	store_url_finish(&config->store);
 	*config = (struct config){0};
 }
 
@@ -446,8 +476,8 @@ int config_set(struct config *config, const char *key, const char *value, char *
 		snprintf(why, why_bytes, "no value, expected %s", detail);
 		return -EINVAL;
 	}
-	error = config_set_key(config, found, CONFIG_OPTIONS, value ? value : "yes", detail,
-			       sizeof(detail));
+	error = config_set_key(config, found, is_of_locks(found) ? CONFIG_OPTIONS : 0,
+			       value ? value : "yes", detail, sizeof(detail));
 	if (error)
 		snprintf(why, why_bytes, "%s", error == -ENOMEM ? "out of memory" : detail);
 	return error;
@@ -463,16 +493,35 @@ static size_t value_bytes(const struct config_key *key)
 		return sizeof(bool);
 	case DIRECTORIES:
 		return sizeof(char **);
-	case STORE_URL:
-		return sizeof(struct store_url);
 	default:
 		return sizeof(int64_t);
 	}
 }
 
-static bool is_same(const struct config_key *key, const void *a, const void *b)
+static const struct config_store *find_store(const struct config *config, const char *prefix)
 {
-	return key->type == STORE_URL ? store_url_equal(a, b) : memcmp(a, b, value_bytes(key)) == 0;
+	for (size_t i = 0; i < config->store_count; i++) {
+		if (strcmp(config->stores[i].prefix, prefix) == 0)
+			return &config->stores[i];
+	}
+	return NULL;
+}
+
+/* What is fixed of the store, as it is now or as it shall be, has another value in `others`. */
+static void compare_store(const struct config_store *store, const struct config *others,
+			  void (*on_fixed)(const char *section, const char *key))
+{
+	const struct config_store *other = find_store(others, store->prefix);
+	char section[CONFIG_WHY_BYTES];
+
+	if (*store->prefix)
+		snprintf(section, sizeof(section), CONFIG_STORE_SECTION " \"%s\"", store->prefix);
+	else
+		snprintf(section, sizeof(section), CONFIG_STORE_SECTION);
+	if (!other || !store_url_equal(&store->url, &other->url))
+		on_fixed(section, "url");
+	if (other && store->session_timeout_ms != other->session_timeout_ms)
+		on_fixed(section, "session_timeout");
 }
 
 static void swap(void *a, void *b, size_t bytes)
@@ -491,12 +540,18 @@ void config_reload(struct config *config, struct config *fresh,
 	     key++) {
 		void *old = (char *)config + key->offset, *new = (char *)fresh + key->offset;
 
-		if (is_of_locks(key))
+		if (is_of_locks(key) || is_of_store(key))
 			continue;
 		if (!key->fixed)
 			swap(old, new, value_bytes(key));
-		else if (!is_same(key, old, new))
+		else if (memcmp(old, new, value_bytes(key)) != 0)
 			on_fixed(key->section, key->name);
+	}
+	for (size_t i = 0; i < config->store_count; i++)
+		compare_store(&config->stores[i], fresh, on_fixed);
+	for (size_t i = 0; i < fresh->store_count; i++) {
+		if (!find_store(config, fresh->stores[i].prefix))
+			compare_store(&fresh->stores[i], config, on_fixed);
 	}
 	swap(&config->sections, &fresh->sections, sizeof(config->sections));
 	swap(&config->section_count, &fresh->section_count, sizeof(config->section_count));
@@ -524,6 +579,45 @@ struct lock_policy config_policy(const struct config *config, const char *path)
 	}
 	apply_section(&policy, &config->sections[CONFIG_OPTIONS]);
 	return policy;
+}
+
+/* Whether `above` is `path` itself, or whole components of its beginning. */
+static bool is_at_or_above(const char *above, const char *path)
+{
+	size_t bytes = strlen(above);
+
+	return bytes == 0 ||
+	       (strncmp(above, path, bytes) == 0 && (path[bytes] == '/' || path[bytes] == '\0'));
+}
+
+size_t config_store_of(const struct config *config, const char *path)
+{
+	size_t found = 0;
+
+	for (size_t i = 1; i < config->store_count; i++) {
+		const char *prefix = config->stores[i].prefix;
+
+		if (is_at_or_above(prefix, path) &&
+		    strlen(prefix) > strlen(config->stores[found].prefix))
+			found = i;
+	}
+	return found;
+}
+
+bool config_leads_to_store(const struct config *config, const char *path)
+{
+	for (size_t i = 1; i < config->store_count; i++) {
+		if (is_at_or_above(path, config->stores[i].prefix))
+			return true;
+	}
+	return false;
+}
+
+int64_t config_session_timeout_ms(const struct config *config, size_t store)
+{
+	int64_t own_ms = config->stores[store].session_timeout_ms;
+
+	return own_ms > 0 ? own_ms : config->stores[0].session_timeout_ms;
 }
 
 void config_describe(FILE *out)
