@@ -87,7 +87,7 @@ static int open_store(struct daemon *daemon)
 
 static int open_viewer(struct daemon *daemon)
 {
-	daemon->viewer = viewer_create(daemon->store);
+	daemon->viewer = viewer_create(daemon->store, daemon->engine);
 	return daemon->viewer != NULL ? 0 : -ENOMEM;
 }
 

@@ -164,6 +164,8 @@ static void write_locks(const struct filesystem *filesystem, FILE *file)
 		     "Calls on this host that wait for a lock.");
 	write_number(file, "dlockfs_holders", "gauge", counts.holders,
 		     "Claims that this host holds.");
+	write_number(file, "dlockfs_kept_claims", "gauge", counts.kept,
+		     "Claims that this host keeps while nobody uses them.");
 	write_number(file, "dlockfs_locks", "gauge", counts.locks,
 		     "Names that this host holds, waits for, or has open after that.");
 	write_number(file, "dlockfs_open_files", "gauge", filesystem->handles_count,

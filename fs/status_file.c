@@ -58,8 +58,8 @@ static void write_status(const struct filesystem *filesystem, FILE *out)
 		(filesystem->now_ms - filesystem->status->started_ms) / 1000);
 	fprintf(out, "store=%s\n", where);
 	write_session(filesystem, out);
-	fprintf(out, "locks=%zu\nholders=%zu\nwaiters=%zu\nfenced=%zu\n", counts.locks,
-		counts.holders, counts.waiters, count_fenced(filesystem));
+	fprintf(out, "locks=%zu\nholders=%zu\nkept=%zu\nwaiters=%zu\nfenced=%zu\n", counts.locks,
+		counts.holders, counts.kept, counts.waiters, count_fenced(filesystem));
 	fprintf(out, "exclusive_open_waits=%s\n", filesystem->exclusive_open_waits ? "yes" : "no");
 }
 

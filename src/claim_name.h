@@ -66,7 +66,8 @@ struct claim_id {
 	uint32_t number;
 };
 
-#define CLAIM_OWNERS (UINT32_C(1) << 29)
+#define CLAIM_OWNERS	 (UINT32_C(1) << 29)
+#define CLAIM_OWNER_NONE 0 /* of a claim that goes from one owner to the next */
 
 /* A random number as the session of an id: with the bits that make the uuid one of version 8. */
 uint64_t claim_id_session(uint64_t random);

@@ -167,7 +167,7 @@ struct owner *engine_owner_open(struct engine *engine, const char *path,
 	}
 	owner->lock->owners++;
 	owner->cookie = cookie;
-	owner->number = ++engine->owner_number % CLAIM_OWNERS;
+	owner->number = engine_next_owner(engine);
 	return owner;
 }
 

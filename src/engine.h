@@ -217,13 +217,20 @@ void engine_cancel_proof(struct proof *proof);
  * or waits. Valid until the engine is called again. */
 const void *engine_claim_details(const struct engine *engine, const char *path, const char *name);
 
-/* Whether that claim of this host is kept, with nobody who holds by it. */
-bool engine_claim_is_kept(const struct engine *engine, const char *path, const char *name);
+/* What somebody of this host has to do with a claim that serves several callers. */
+enum engine_use {
+	ENGINE_KEPT,	/* nobody holds by it, though the lock is held with it: text is NULL */
+	ENGINE_USES,	/* holds by it or, while it waits, is the first of those it waits for */
+	ENGINE_FOLLOWS, /* waits to have it after those */
+};
 
-/* Visits, in their order, those who wait on this host to have that claim after its holder: what
- * each said of itself. visit() must not call the engine. */
-void engine_each_follower(const struct engine *engine, const char *path, const char *name,
-			  void (*visit)(void *context, const char *text), void *context);
+/* Visits who uses such claims of this host (lock_policy: handoff, keep_ms) in the queue of the
+ * lock, with what each said of itself: claim by claim in the order of the queue, and those of one
+ * in the order in which they will have it. visit() must not call the engine. O(queue). */
+void engine_each_user(const struct engine *engine, const char *path,
+		      void (*visit)(void *context, const char *claim, enum engine_use use,
+				    const char *text),
+		      void *context);
 
 /* Carries out what is wanted of a claim of this host, and logs who wants it. Returns 0; -ENOENT no
  * claim of this host that is held, or waits, has that name; -EINVAL it cannot be revoked, because

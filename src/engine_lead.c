@@ -20,6 +20,9 @@
  * Record locks depend on who has locked through which open file. While there are any, a lead that
  * was released is withdrawn, and callers get claims of their own.
  *
+ * Users. A lead serves callers of one user, so that its data always tell whose it is: whoever may
+ * steer it from another host (fs/steer.h) may do so rightly.
+ *
  * A shared lead has one holder at a time as well: readers of one host that hold together have a
  * lead each. Loop thread only.
  */
@@ -27,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "claim_data.h"
 #include "engine_state.h"
 
 bool claim_is_kept(const struct claim *claim)
@@ -80,6 +84,7 @@ static bool make_keeper(struct lock *lock)
 	if (lock->keeper == NULL)
 		return false;
 	lock->keeper->lock = lock;
+	lock->keeper->number = CLAIM_OWNER_NONE;
 	return true;
 }
 
@@ -369,18 +374,34 @@ void lead_follower_changed(struct claim *wish)
 	attend(lock);
 }
 
+/* Whether the caller is of the same user as the claim's; those that do not say are. */
+static bool is_same_user(const struct claim *claim, const struct engine_caller *caller)
+{
+	const struct engine *engine = claim->lock->engine;
+	char text_a[ENGINE_TEXT_BYTES], text_b[ENGINE_TEXT_BYTES];
+	uint32_t uid_a = 0, uid_b = 0;
+
+	claim_describe(claim, text_a);
+	engine->events->describe(engine->context, caller->details, claim->kind, claim->parts.mode,
+				 text_b);
+	bool knows_a = claim_data_uid(text_a, &uid_a), knows_b = claim_data_uid(text_b, &uid_b);
+	return knows_a == knows_b && uid_a == uid_b;
+}
+
 /* The lead for a wish: an idle one that fits, or the newest, if it may be followed. */
-static struct lead *find_lead(const struct lock *lock, enum claim_mode mode, bool waits)
+static struct lead *find_lead(const struct lock *lock, enum claim_mode mode, bool waits,
+			      const struct engine_caller *caller)
 {
 	struct lead *lead;
 	DL_FOREACH (lock->leads, lead) {
 		if (claim_is_kept(lead->claim) && lead->followers == NULL &&
-		    lead->claim->parts.mode == mode)
+		    lead->claim->parts.mode == mode && is_same_user(lead->claim, caller))
 			return lead;
 	}
 	lead = lock->leads != NULL ? lock->leads->prev : NULL;
-	if (lead == NULL || !waits || !lead->claim->waits || lock->policy.handoff == 0 ||
-	    mode != CLAIM_EXCLUSIVE || lead->claim->parts.mode != mode || lead->claim->revoked ||
+	if (lead == NULL || !waits || !is_same_user(lead->claim, caller) || !lead->claim->waits ||
+	    lock->policy.handoff == 0 || mode != CLAIM_EXCLUSIVE ||
+	    lead->claim->parts.mode != mode || lead->claim->revoked ||
 	    is_spent(lead, is_wanted(lead->claim)))
 		return NULL;
 	return lead;
@@ -390,7 +411,7 @@ int lead_wish(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bo
 	      const struct engine_caller *caller, void *cookie, struct claim **ret_claim)
 {
 	struct lock *lock = owner->lock;
-	struct lead *lead = find_lead(lock, mode, waits);
+	struct lead *lead = find_lead(lock, mode, waits, caller);
 	bool fresh = lead == NULL;
 	struct claim *wish =
 		claim_create(owner, kind, (struct range){CLAIM_SPAN_WHOLE, mode}, caller);
@@ -413,4 +434,28 @@ int lead_wish(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bo
 	if (fresh)
 		claim_place(lead->claim);
 	return 0;
+}
+
+void lead_each_user(const struct lead *lead,
+		    void (*visit)(void *context, const char *claim, enum engine_use use,
+				  const char *text),
+		    void *context)
+{
+	const struct claim *claim = lead->claim, *wish;
+	bool first = claim->state != CLAIM_HELD;
+	char placed[CLAIM_NAME_BYTES], text[ENGINE_TEXT_BYTES];
+	const char *name = claim_name_of(claim, placed);
+
+	claim_describe(claim, text);
+	if (claim_is_kept(claim))
+		visit(context, name, ENGINE_KEPT, NULL);
+	else if (claim->state == CLAIM_HELD)
+		visit(context, name, ENGINE_USES, text);
+	DL_FOREACH (lead->followers, wish) {
+		if (!wish->asked)
+			continue;
+		claim_describe(wish, text);
+		visit(context, name, first ? ENGINE_USES : ENGINE_FOLLOWS, text);
+		first = false;
+	}
 }

@@ -35,7 +35,7 @@ static struct process *find_or_create_process(struct engine *engine, uint64_t id
 	if (process == NULL)
 		return NULL;
 	process->id = id;
-	process->number = ++engine->owner_number % CLAIM_OWNERS;
+	process->number = engine_next_owner(engine);
 	HASH_ADD(hh, engine->processes, id, sizeof(process->id), process);
 	if (process->hh.tbl == NULL) {
 		free(process);

@@ -19,9 +19,11 @@
 #include "log.h"
 
 /* The store is nudged when nothing has come from it for a quarter of the timeout: early enough to
- * renew the lease on another way. But who was stopped finds the answers of that time only after a
- * look, for which a fortieth is left. */
-enum { NUDGES_IN_TIMEOUT = 4, LOOKS_IN_TIMEOUT = 40 };
+ * renew the lease on another way. That way may be no better, or the same once more: so after a
+ * nudge that cost a connection the next one comes after a sixteenth, while the lease still lasts.
+ * But who was stopped finds the answers of that time only after a look, for which a fortieth is
+ * left. */
+enum { NUDGES_IN_TIMEOUT = 4, HURRIED_NUDGES_IN_TIMEOUT = 16, LOOKS_IN_TIMEOUT = 40 };
 
 /* So many timeouts a session may be without a connection. After one the service has ended it, if it
  * runs at all; one that was started anew gives it another. Then no server will ever say so: those
@@ -144,7 +146,6 @@ static void lose_all(struct engine *engine)
 {
 	struct lock *lock, *next;
 	engine->beating = false;
-	engine->overseen = 0;
 	lease_begin(&engine->lease, engine->lease.timeout_ms);
 	engine->session_number = next_session_number(engine->session_number);
 	HASH_ITER (hh, engine->locks, lock, next) {
@@ -160,6 +161,8 @@ static void change_session(struct engine *engine, enum store_session session)
 	engine->suspended_ms = engine->now_ms;
 	engine->connections += session == STORE_CONNECTED;
 	engine->sessions_lost += session == STORE_LOST;
+	if (session != STORE_SUSPENDED)
+		engine->hurried = false;
 	if (session == STORE_LOST)
 		lose_all(engine);
 	HASH_ITER (hh, engine->locks, lock, next) {
@@ -232,7 +235,9 @@ static int64_t silent_too_long(const struct engine *engine)
 		return INT64_MAX;
 	if (since_ms < engine->nudged_ms)
 		since_ms = engine->nudged_ms;
-	return since_ms + engine->lease.timeout_ms / NUDGES_IN_TIMEOUT;
+	bool hurried = engine->session == STORE_SUSPENDED && engine->hurried;
+	return since_ms +
+	       engine->lease.timeout_ms / (hurried ? HURRIED_NUDGES_IN_TIMEOUT : NUDGES_IN_TIMEOUT);
 }
 
 static int64_t give_up(const struct engine *engine)
@@ -265,6 +270,7 @@ void engine_mind_silence(struct engine *engine)
 	} else if (engine->nudge_ms <= engine->now_ms) {
 		engine->nudge_ms = INT64_MAX;
 		engine->nudged_ms = engine->now_ms;
+		engine->hurried = engine->session == STORE_CONNECTED;
 		engine->store->ops->nudge(engine->store);
 	}
 }
@@ -297,8 +303,10 @@ void engine_beaten(struct engine *engine, int error, const char *missing)
 	engine->beating = false;
 	if (error == 0 || error == -ENOENT || error == -EACCES)
 		engine_proved_alive(engine, engine->sent_ms);
-	if (error != 0)
-		engine->proof_round++; /* what was shown together with that was not shown */
+	/* What was shown together with that was not shown. Where rights are missing it would be the
+	 * same again, and the others would never have their turn. */
+	if (error != 0 && error != -EACCES)
+		engine->proof_round++;
 	if (error == -ENOENT)
 		HASH_FIND(hh, engine->locks, missing, strlen(missing), lock);
 	if (lock != NULL) {

@@ -56,6 +56,7 @@
 
 #include "engine.h"
 #include "lease.h"
+#include "log_limit.h"
 #include "timers.h"
 
 enum claim_state {
@@ -246,9 +247,11 @@ struct engine {
 	int64_t sent_ms;      /* sent at this time */
 	int64_t suspended_ms; /* since when the session is */
 	int64_t nudged_ms;    /* when the store was nudged last; INT64_MIN: never */
+	bool hurried;	      /* it was connected then, and is not again */
 	int64_t nudge_ms;     /* when it will be, unless it answers; INT64_MAX: it will not */
 	int64_t now_ms;
-	int64_t retry_ms; /* when to send again what failed; INT64_MAX: nothing did */
+	int64_t retry_ms;	   /* when to send again what failed; INT64_MAX: nothing did */
+	struct log_limit refusals; /* what the log says of them */
 	struct lock *locks;
 	struct claim *unsettled; /* WAITING claims whose place is to be looked at again */
 	struct timers timers;
@@ -262,7 +265,6 @@ struct engine {
 	uint32_t searches;    /* for cycles, so far */
 	uint32_t proof_round; /* of heartbeats: each brings along claims that had no turn in it */
 	uint64_t grants;      /* so far */
-	size_t overseen;      /* bytes of the paths of claims that are */
 	uint64_t connections; /* to the store, so far */
 	uint64_t sessions_lost;
 };
@@ -352,6 +354,12 @@ void claim_end_wish(struct claim *claim);
 void claim_give(struct claim *claim, struct owner *owner);
 void claim_take_back(struct claim *claim);
 
+/* For the ids of the claims of one more owner, or process: never CLAIM_OWNER_NONE. */
+static inline uint32_t engine_next_owner(struct engine *engine)
+{
+	return 1 + (uint32_t)(engine->owner_number++ % (CLAIM_OWNERS - 1));
+}
+
 /* engine_lead.c */
 
 /* Whether the claim is HELD, but by nobody of this host. */
@@ -388,6 +396,12 @@ void lead_forget(struct claim *claim);
 
 /* Looks at the lock's leads again: the queue is known better, or the session. */
 void leads_settle(struct lock *lock);
+
+/* As engine_each_user(), for one claim. */
+void lead_each_user(const struct lead *lead,
+		    void (*visit)(void *context, const char *claim, enum engine_use use,
+				  const char *text),
+		    void *context);
 
 /* Whether it is to be asked for on_changed(). */
 bool leads_want_attention(const struct lock *lock);

@@ -17,15 +17,8 @@
 #include "engine_state.h"
 #include "log.h"
 
-/* A reconnecting client sends the paths of all its watches in one packet, which must stay below
- * 1 MB: so much of it is for this. */
-enum { OVERSEEN_BYTES_MAX = 400000 };
-
-/* How long the path of the claim may be in the store, which may have to encode each byte. */
-static size_t watched_bytes(const struct lock *lock, const char *name)
-{
-	return 3 * strlen(lock->path) + strlen(name);
-}
+/* So many watches a heartbeat sets up, which comes behind them. */
+enum { OVERSEEN_AT_A_TIME = 500 };
 
 static struct claim *find_own(const struct lock *lock, const char *name)
 {
@@ -61,22 +54,23 @@ static void oversee(struct claim *claim)
 	orders->orders = true;
 	orders->sent = true;
 	claim->overseen = true;
-	engine->overseen += watched_bytes(lock, orders->name);
 	DL_APPEND(lock->watched, orders);
 	engine->store->ops->watch(engine->store, orders, lock->path, orders->name);
 }
 
 void engine_oversee(struct engine *engine)
 {
+	int left = OVERSEEN_AT_A_TIME;
 	for (struct lock *lock = engine->locks; lock != NULL; lock = lock->hh.next) {
 		struct claim *claim;
 		if (lock->own_in_queue == 0)
 			continue;
 		DL_FOREACH (lock->queue, claim) {
-			if (engine->overseen >= OVERSEEN_BYTES_MAX)
+			if (claim->state != CLAIM_HELD || claim->overseen)
+				continue;
+			if (left-- == 0)
 				return;
-			if (claim->state == CLAIM_HELD && !claim->overseen)
-				oversee(claim);
+			oversee(claim);
 		}
 	}
 }
@@ -84,7 +78,6 @@ void engine_oversee(struct engine *engine)
 void orders_end(const struct claim *orders, int error)
 {
 	struct claim *claim = find_own(orders->lock, orders->name);
-	orders->lock->engine->overseen -= watched_bytes(orders->lock, orders->name);
 	if (claim == NULL)
 		return;
 	claim->overseen = false;
@@ -180,24 +173,20 @@ const void *engine_claim_details(const struct engine *engine, const char *path, 
 	return claim != NULL ? claim->details : NULL;
 }
 
-bool engine_claim_is_kept(const struct engine *engine, const char *path, const char *name)
+void engine_each_user(const struct engine *engine, const char *path,
+		      void (*visit)(void *context, const char *claim, enum engine_use use,
+				    const char *text),
+		      void *context)
 {
-	const struct claim *claim = find_named(engine, path, name);
-	return claim != NULL && claim_is_kept(claim);
-}
+	const struct lock *lock;
+	const struct claim *claim;
 
-void engine_each_follower(const struct engine *engine, const char *path, const char *name,
-			  void (*visit)(void *context, const char *text), void *context)
-{
-	const struct claim *claim = find_named(engine, path, name), *wish;
-	if (claim == NULL || claim->lead == NULL)
+	HASH_FIND(hh, engine->locks, path, strlen(path), lock);
+	if (lock == NULL || lock->leads == NULL)
 		return;
-	DL_FOREACH (claim->lead->followers, wish) {
-		char text[ENGINE_TEXT_BYTES];
-		if (!wish->asked)
-			continue;
-		claim_describe(wish, text);
-		visit(context, text);
+	DL_FOREACH (lock->queue, claim) {
+		if (claim->lead != NULL)
+			lead_each_user(claim->lead, visit, context);
 	}
 }
 

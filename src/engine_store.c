@@ -17,13 +17,21 @@
  * store refused. */
 enum { RETRY_SOON_MS = 100, RETRY_LATER_MS = 1000 };
 
+/* Whoever is refused may ask again at once. */
+static bool may_log(const struct lock *lock, const char *what, int error)
+{
+	return log_limit_passes(&lock->engine->refusals, lock->engine->now_ms, what, lock->path,
+				strlen(lock->path), error);
+}
+
 void lock_retry_after(struct lock *lock, const char *what, int error)
 {
 	if (error == -ECONNRESET) {
 		engine_retry_in(lock->engine, RETRY_SOON_MS);
 		return;
 	}
-	log_error("%s: %s: %s; trying again", lock->path, what, strerror(-error));
+	if (may_log(lock, what, error))
+		log_error("%s: %s: %s; trying again", lock->path, what, strerror(-error));
 	engine_retry_in(lock->engine, RETRY_LATER_MS);
 }
 
@@ -138,7 +146,8 @@ static void place_failed(struct claim *claim, int error)
 		lock_list(lock);
 		return;
 	}
-	log_error("%s: the store refuses the claim: %s", lock->path, strerror(-error));
+	if (may_log(lock, "claim", error))
+		log_error("%s: the store refuses the claim: %s", lock->path, strerror(-error));
 	claim->state = CLAIM_WANTED; /* it stands nowhere: nothing to withdraw */
 	if (claim->asked)
 		claim_decide(claim, error == -ENOMEM ? -ENOMEM : -ENOLCK);

@@ -77,9 +77,10 @@ struct store_events {
 	void (*on_changed)(void *context, void *tag);
 
 	/* The data of a claim that watch() was called for, as text up to its first NUL: once the
-	 * watch is set up, and each time the data has changed since. NULL: it has changed, and what
-	 * it is now comes later. Not the answer: on_watched() still comes. In order with other
-	 * events: without NULL before a list, the data was as told when that list was made. */
+	 * watch is set up, and each time the data has changed since, or may have while there was no
+	 * connection. NULL: that is so, and what it is now comes later. Not the answer:
+	 * on_watched() still comes. In order with other events: without NULL before a list, the
+	 * data was as told when that list was made. */
 	void (*on_read)(void *context, void *tag, const char *text);
 
 	/* watch() is over. error 0: the claim is gone. -ECONNRESET: the watch could not be set
@@ -151,8 +152,7 @@ struct store_ops {
 	/* Asks for the queue of `path`. With `sync` it shows everything that happened
 	 * anywhere before the call; without, everything that this session did and has heard of.
 	 * With `attend`, and unless the answer is an error, on_changed() follows once: at the next
-	 * change of that queue, or sooner. That survives a lost connection, and cannot be undone.
-	 */
+	 * change of that queue, or sooner, as when the connection is lost. Cannot be undone. */
 	void (*list)(struct store *store, void *tag, const char *path, bool sync, bool attend);
 
 	/* Replaces the data of a claim of this session. The text is copied. */

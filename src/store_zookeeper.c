@@ -30,35 +30,12 @@
 
 #define CLOSE_LIMIT_MS 2000
 
-struct watch_event {
-	struct zookeeper_message message;
-	struct zookeeper_session *session;
-	int type;
-	char path[];
-};
-
 static struct store_zookeeper *from_store(struct store *store)
 {
 	return (struct store_zookeeper *)store;
 }
 
 /* Answers: on ZooKeeper's completion thread */
-
-static void on_got(int code, const char *value, int value_bytes, const struct Stat *stat,
-		   const void *data)
-{
-	struct operation *operation = (struct operation *)data;
-
-	operation->code = code;
-	if (code == ZOK) {
-		/* A znode may have no data at all: then there is no value, of -1 bytes. */
-		operation->text =
-			value_bytes > 0 ? strndup(value, (size_t)value_bytes) : strdup("");
-		if (!operation->text)
-			zookeeper_keeper_starve(operation->session->keeper);
-	}
-	operation_answered(operation);
-}
 
 static void on_set(int code, const struct Stat *stat, const void *data)
 {
@@ -78,106 +55,6 @@ static void on_deleted(int code, const void *data)
 
 static void on_parent_deleted(int code, const void *data)
 {
-}
-
-/* One context for all watches of a session: then the client tells session events to it once and
- * not to each watch, and an event that comes late finds no freed memory. */
-static void on_watch_event(zhandle_t *handle, int type, int state, const char *path, void *context)
-{
-	struct zookeeper_session *session = context;
-	struct watch_event *event;
-
-	if (type != ZOO_DELETED_EVENT && type != ZOO_CHANGED_EVENT)
-		return;
-	event = calloc(1, sizeof(*event) + strlen(path) + 1);
-	if (!event) {
-		zookeeper_keeper_starve(session->keeper);
-		return;
-	}
-	event->message.kind = MESSAGE_WATCH;
-	event->session = session;
-	event->type = type;
-	stpcpy(event->path, path);
-	zookeeper_keeper_post(session->keeper, &event->message);
-}
-
-/* watch() */
-
-static void send_watch(struct operation *operation)
-{
-	operation->waited = 1;
-	operation_made(operation,
-		       zoo_awget(operation->store->handle, operation->path, on_watch_event,
-				 operation->session, on_got, operation),
-		       &operation->code);
-}
-
-static void add_watch(struct operation *operation)
-{
-	struct store_zookeeper *store = operation->store;
-	struct operation *first;
-
-	HASH_FIND_STR(store->watches, operation->path, first);
-	if (first) {
-		LL_APPEND2(first->same, operation, same);
-		return;
-	}
-	HASH_ADD_KEYPTR(hh, store->watches, operation->path, strlen(operation->path), operation);
-	if (!operation->hh.tbl)
-		zookeeper_keeper_starve(store->keeper);
-}
-
-static void conclude_watch(struct operation *operation)
-{
-	struct store_zookeeper *store = operation->store;
-	int error = 0;
-
-	if (operation->code == ZOK) {
-		char *text = operation->text;
-
-		operation->text = NULL;
-		operation_count(operation, 0);
-		add_watch(operation);
-		store->events->on_read(store->context, operation->tag, text);
-		free(text);
-		return;
-	}
-	if (operation->code != ZNONODE)
-		error = operation_error(operation, operation->code, "cannot watch");
-	operation_count(operation, error);
-	store->events->on_watched(store->context, operation->tag, error);
-	operation_release(operation);
-}
-
-static void deliver_watch_event(struct store_zookeeper *store, struct watch_event *event)
-{
-	struct operation *operation, *same;
-
-	HASH_FIND_STR(store->watches, event->path, operation);
-	if (!operation)
-		return;
-	HASH_DEL(store->watches, operation);
-	for (; operation; operation = same) {
-		same = operation->same;
-		operation->same = NULL;
-		if (event->type == ZOO_DELETED_EVENT) {
-			store->events->on_watched(store->context, operation->tag, 0);
-			operation_release(operation);
-		} else {
-			store->events->on_read(store->context, operation->tag, NULL);
-			operation->sent_us = histogram_now_us();
-			send_watch(operation);
-		}
-	}
-}
-
-static void store_zookeeper_watch(struct store *base, void *tag, const char *path, const char *name)
-{
-	struct operation *operation =
-		operation_create(from_store(base), STORE_WATCH, tag, conclude_watch, path, name);
-
-	if (operation)
-		operation_start(operation, send_watch);
 }
 
 /* amend() */
@@ -293,7 +170,7 @@ static void store_zookeeper_renew(struct store *base)
 	struct store_zookeeper *store = from_store(base);
 
 	store->generation++;
-	HASH_CLEAR(hh, store->watches);
+	zookeeper_forget_watches(store);
 	HASH_CLEAR(hh, store->attentions);
 	if (store->session)
 		end_session(store, store->session);
@@ -315,6 +192,7 @@ static void on_connected(struct store_zookeeper *store, const struct zookeeper_s
 	store->session_id = state->id;
 	store->timeout_ms = state->timeout_ms;
 	memcpy(store->server, state->server, sizeof(store->server));
+	zookeeper_resume_watches(store);
 	if (store->told == STORE_CONNECTED)
 		return;
 	log_info("connected to ZooKeeper at %s, session 0x%" PRIx64 ", timeout %d ms",
@@ -341,6 +219,8 @@ static void deliver_state(struct store_zookeeper *store, const struct zookeeper_
 	} else if (session == store->session && store->told == STORE_CONNECTED) {
 		log_warning("connection to ZooKeeper at %s lost", store->server);
 		tell_session(store, STORE_SUSPENDED);
+		zookeeper_lose_watches(store);
+		zookeeper_lose_attentions(store);
 	}
 }
 
@@ -360,6 +240,8 @@ static void discard(struct zookeeper_message *message)
 			operation_free((struct operation *)message);
 		break;
 	case MESSAGE_STATE:
+		zookeeper_state_free((struct zookeeper_state *)message);
+		break;
 	case MESSAGE_WATCH:
 	case MESSAGE_QUEUE:
 		free(message);
@@ -390,7 +272,6 @@ static void answer_outside(struct zookeeper_session *session)
 static void deliver(struct store_zookeeper *store, struct zookeeper_message *message)
 {
 	struct operation *operation = (struct operation *)message;
-	struct watch_event *event = (struct watch_event *)message;
 	struct zookeeper_state *state = (struct zookeeper_state *)message;
 
 	switch (message->kind) {
@@ -403,8 +284,7 @@ static void deliver(struct store_zookeeper *store, struct zookeeper_message *mes
 		operation_count(operation, -ECONNRESET);
 		break;
 	case MESSAGE_WATCH:
-		if (!event->session->over)
-			deliver_watch_event(store, event);
+		zookeeper_deliver_watch(store, message);
 		break;
 	case MESSAGE_QUEUE:
 		zookeeper_deliver_change(store, message);
@@ -471,7 +351,7 @@ static void finish_store(void *context)
 	struct zookeeper_message *messages = zookeeper_keeper_take(store->keeper);
 	struct zookeeper_message *message;
 
-	HASH_CLEAR(hh, store->watches);
+	zookeeper_forget_watches(store);
 	HASH_CLEAR(hh, store->attentions);
 	while ((message = messages)) {
 		DL_DELETE(messages, message);
@@ -493,7 +373,7 @@ static const struct store_ops store_zookeeper_ops = {
 	.place = zookeeper_place,
 	.list = zookeeper_list,
 	.amend = store_zookeeper_amend,
-	.watch = store_zookeeper_watch,
+	.watch = zookeeper_watch,
 	.withdraw = store_zookeeper_withdraw,
 	.prove = zookeeper_prove,
 	.look = zookeeper_look,

@@ -54,6 +54,7 @@ struct view {
 
 struct viewer {
 	struct store *store;
+	const struct engine *engine; /* NULL: none */
 	struct view *views;
 	struct view *asking; /* those that have more to ask */
 	size_t under_way;    /* questions of all views */
@@ -198,9 +199,12 @@ static int compare_locks(const struct view_lock *a, const struct view_lock *b)
 	return strcmp(a->path, b->path);
 }
 
-static void write_lock(FILE *out, const struct view *view, const struct view_lock *lock)
+/* Returns 0 or -ENOMEM. */
+static int write_lock(FILE *out, const struct view *view, const struct view_lock *lock)
 {
+	const struct engine *engine = view->viewer->engine;
 	bool any = view->kind == VIEW_QUEUE;
+	int error = 0;
 
 	for (size_t i = 0; i < lock->count && !any; i++)
 		any = !lock->claims[i].gone;
@@ -209,8 +213,12 @@ static void write_lock(FILE *out, const struct view *view, const struct view_loc
 		escape_write(out, lock->path);
 		fprintf(out, " error=%s\n", strerrorname_np(-lock->error));
 	} else if (any) {
+		if (engine != NULL)
+			error = view_claims_add_users(lock->claims, lock->count, engine,
+						      lock->path);
 		view_claims_write(out, lock->path, lock->claims, lock->count);
 	}
+	return error;
 }
 
 static void tell_text(struct view *view)
@@ -224,9 +232,9 @@ static void tell_text(struct view *view)
 	DL_SORT(view->locks, compare_locks);
 	if (out != NULL) {
 		DL_FOREACH (view->locks, lock) {
-			write_lock(out, view, lock);
+			failed = write_lock(out, view, lock) != 0 || failed;
 		}
-		failed = ferror(out) != 0;
+		failed = ferror(out) != 0 || failed;
 		failed = fclose(out) != 0 || failed;
 	}
 	if (failed) {
@@ -359,12 +367,14 @@ static void on_claim(struct store_read *read, int error, const struct store_clai
 
 /* What others call */
 
-struct viewer *viewer_create(struct store *store)
+struct viewer *viewer_create(struct store *store, const struct engine *engine)
 {
 	struct viewer *viewer = calloc(1, sizeof(*viewer));
 
-	if (viewer != NULL)
-		viewer->store = store;
+	if (viewer == NULL)
+		return NULL;
+	viewer->store = store;
+	viewer->engine = engine;
 	return viewer;
 }
 

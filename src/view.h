@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A view of queues as they are in the store, of all hosts and of clients of other kinds, as text.
- * Only looks: the engine knows nothing of it. At most VIEW_READS_MAX questions to the store are
- * under way at a time, whatever the number of views, so that the requests of locks that come
- * meanwhile wait for no more than those.
+ * A view of queues as they are in the store, of all hosts and of clients of other kinds, as text;
+ * with what only this host knows of its own claims. Only looks: the engine knows nothing of it. At
+ * most VIEW_READS_MAX questions to the store are under way at a time, whatever the number of views,
+ * so that the requests of locks that come meanwhile wait for no more than those.
  *
  * The text has a line for the lock and one for each of its claims, in the order of the queue (here
  * divided):
@@ -17,13 +17,23 @@
  * Values have no spaces: they are as escape.h says. What is not well-formed in the data of a claim,
  * or longer than 1 KiB, is left out.
  *
+ * A claim that goes from one caller of its host to the next (engine_lead.c) is shown, on that host,
+ * with whoever uses it now. Those who follow have a line each behind it, as no other host has them:
+ * position=1.1 and so on, and neither session nor claim.
+ *
+ * kept, followers  in the line of the lock, where there are any: claims that nobody uses, which are
+ *          no holders; lines of those who follow, which are no claims
  * state    follows from the queue: a claim waits if an earlier one of another owner conflicts with
- *          it, or if its data says so. It may be a moment old.
+ *          it, or if its data says so. It may be a moment old. kept: nobody uses it
+ * maybe_kept  yes: this one of another host may be kept
+ * maybe_former  yes: this one may go from one caller of its host to the next: what it says is about
+ *          one who has used it, perhaps no more
  * mode     exclusive or shared; the stronger one, of record locks in both
  * kind     open, flock or record
  * ranges   of record locks, as in claim_data.h. Where that would be longer than 1 KiB, or is not
  *          known, span=START-END instead
- * since    when the claim was placed, in seconds since 1970 by the clock of the service
+ * since    when the claim was placed, in seconds since 1970 by the clock of the service; of one
+ *          that goes on, and who follows: when the call was made, by the clock of this host
  * client   dlockfs, or other: then there is no more than mode, since, session and claim
  * session  none: the claim is not ephemeral, somebody has to take it away
  *
@@ -35,6 +45,7 @@
 #ifndef DLOCKFS_VIEW_H
 #define DLOCKFS_VIEW_H
 
+#include "engine.h"
 #include "store.h"
 
 #define VIEW_READS_MAX 64
@@ -53,8 +64,9 @@ struct view_events {
 			 size_t names_count);
 };
 
-/* The store stays the caller's. Returns NULL when out of memory. */
-struct viewer *viewer_create(struct store *store);
+/* Both stay the caller's. `engine` is that of this host, for what it knows better than the store;
+ * NULL: none. Returns NULL when out of memory. */
+struct viewer *viewer_create(struct store *store, const struct engine *engine);
 
 /* Frees the viewer and what is left of its views, of which nothing is told. To be called when the
  * store has been closed: until then it may answer what was cancelled. NULL is fine. */

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "escape.h"
 
@@ -108,6 +109,8 @@ static int read_data(struct view_claim *view, const char *text, size_t *ranges_l
 	if (error != 0)
 		return error;
 	view->waits = data.waits;
+	view->keeps = data.keeps;
+	view->former = !view->parts.record && view->parts.id.owner == CLAIM_OWNER_NONE;
 	if (data.has_ranges) {
 		error = read_ranges(view, &data.ranges, ranges_left);
 		range_set_finish(&data.ranges);
@@ -135,11 +138,35 @@ int view_claim_read(struct view_claim *view, const struct store_claim *claim, si
 	return error;
 }
 
-void view_claim_finish(struct view_claim *view)
+void view_claim_drop_asker(struct view_claim *view)
 {
-	range_set_finish(&view->ranges);
 	free(view->host);
 	free(view->command);
+	view->host = view->command = NULL;
+	view->kind = NULL;
+	view->pid = view->uid = -1;
+}
+
+int view_claim_set_asker(struct view_claim *view, const char *text)
+{
+	static const char since[] = "\nsince=";
+	const char *found = strstr(text, since);
+
+	view_claim_drop_asker(view);
+	view->since_ms = found != NULL ? strtoll(found + strlen(since), NULL, 10) * 1000 : 0;
+	return read_lines(view, text);
+}
+
+void view_claim_finish(struct view_claim *view)
+{
+	struct view_claim *follower, *next;
+
+	DL_FOREACH_SAFE (view->followers, follower, next) {
+		view_claim_finish(follower);
+		free(follower);
+	}
+	range_set_finish(&view->ranges);
+	view_claim_drop_asker(view);
 	free(view->name);
 }
 
@@ -175,7 +202,7 @@ static bool are_one(const struct view_claim *a, const struct view_claim *b)
 		return false;
 	if (a->parts.record != b->parts.record)
 		return a->pid >= 0 && a->pid == b->pid;
-	return id_a->owner == id_b->owner;
+	return id_a->owner == id_b->owner && id_a->owner != CLAIM_OWNER_NONE;
 }
 
 /* Whether a claim goes before an earlier one, which waits; as in engine_queue.c. */
@@ -201,25 +228,32 @@ static bool is_held(const struct view_claim *claims, size_t at)
 	return true;
 }
 
-/* Returns how many hold; *ret is how many are there. */
-static size_t judge(struct view_claim *claims, size_t count, size_t *ret)
+struct counts {
+	size_t there, holders, kept, followers;
+};
+
+static struct counts judge(struct view_claim *claims, size_t count)
 {
-	size_t holders = 0, there = 0;
+	struct counts counts = {0};
 	bool exclusive = false;
 
 	for (size_t i = 0; i < count; i++) {
-		struct view_claim *view = &claims[i];
+		struct view_claim *view = &claims[i], *follower;
 		if (view->gone)
 			continue;
 		/* Very many readers conflict with nobody: so they are not compared. */
 		view->held =
 			(!exclusive && !is_exclusive(view)) ? !view->waits : is_held(claims, i);
+		view->kept = view->kept && view->held;
 		exclusive = exclusive || is_exclusive(view);
-		holders += view->held;
-		there++;
+		counts.there++;
+		counts.kept += view->kept;
+		counts.holders += view->held && !view->kept;
+		DL_FOREACH (view->followers, follower) {
+			counts.followers++;
+		}
 	}
-	*ret = there;
-	return holders;
+	return counts;
 }
 
 /* Writing */
@@ -227,6 +261,11 @@ static size_t judge(struct view_claim *claims, size_t count, size_t *ret)
 static char mode_letter(enum claim_mode mode)
 {
 	return mode == CLAIM_EXCLUSIVE ? 'w' : 'r';
+}
+
+static const char *mode_name(const struct view_claim *view)
+{
+	return is_exclusive(view) ? "exclusive" : "shared";
 }
 
 /* Returns false if it would be too long; then nothing was written. */
@@ -280,16 +319,23 @@ static void write_asker(FILE *out, const struct view_claim *view)
 		fprintf(out, " command=%s", view->command);
 }
 
+static void write_since(FILE *out, const struct view_claim *view)
+{
+	if (view->since_ms > 0)
+		fprintf(out, " since=%" PRId64, view->since_ms / 1000);
+}
+
 static void write_claim(FILE *out, const struct view_claim *view, size_t position)
 {
 	bool ours = view->parts.id.session != 0;
+	const char *state = view->kept ? "kept" : view->held ? "held" : "waiting";
 
-	fprintf(out, "position=%zu state=%s mode=%s", position, view->held ? "held" : "waiting",
-		is_exclusive(view) ? "exclusive" : "shared");
+	fprintf(out, "position=%zu state=%s%s%s mode=%s", position, state,
+		view->held && view->keeps ? " maybe_kept=yes" : "",
+		view->former ? " maybe_former=yes" : "", mode_name(view));
 	if (ours)
 		write_asker(out, view);
-	if (view->since_ms > 0)
-		fprintf(out, " since=%" PRId64, view->since_ms / 1000);
+	write_since(out, view);
 	fprintf(out, " client=%s", ours ? "dlockfs" : "other");
 	if (view->known && view->session != 0)
 		fprintf(out, " session=0x%" PRIx64, view->session);
@@ -300,16 +346,37 @@ static void write_claim(FILE *out, const struct view_claim *view, size_t positio
 	fputc('\n', out);
 }
 
+static void write_followers(FILE *out, const struct view_claim *view, size_t position)
+{
+	const struct view_claim *follower;
+	size_t number = 0;
+
+	DL_FOREACH (view->followers, follower) {
+		fprintf(out, "position=%zu.%zu state=waiting mode=%s", position, ++number,
+			mode_name(view));
+		write_asker(out, follower);
+		write_since(out, follower);
+		fputs(" client=dlockfs\n", out);
+	}
+}
+
 void view_claims_write(FILE *out, const char *path, struct view_claim *claims, size_t count)
 {
-	size_t there, position = 0;
-	size_t holders = judge(claims, count, &there);
+	struct counts counts = judge(claims, count);
+	size_t position = 0;
 
 	fputs("lock=", out);
 	escape_write(out, path);
-	fprintf(out, " claims=%zu holders=%zu\n", there, holders);
+	fprintf(out, " claims=%zu holders=%zu", counts.there, counts.holders);
+	if (counts.kept > 0)
+		fprintf(out, " kept=%zu", counts.kept);
+	if (counts.followers > 0)
+		fprintf(out, " followers=%zu", counts.followers);
+	fputc('\n', out);
 	for (size_t i = 0; i < count; i++) {
-		if (!claims[i].gone)
-			write_claim(out, &claims[i], ++position);
+		if (claims[i].gone)
+			continue;
+		write_claim(out, &claims[i], ++position);
+		write_followers(out, &claims[i], position);
 	}
 }

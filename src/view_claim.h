@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of views, for their own files: view.c (asks the store) and view_claim.c (what a claim
- * says, and how it is written down).
+ * The inside of views, for their own files: view.c (asks the store), view_claim.c (what a claim
+ * says, and how it is written down) and view_user.c (what this host knows better).
  */
 #ifndef DLOCKFS_VIEW_CLAIM_H
 #define DLOCKFS_VIEW_CLAIM_H
@@ -9,8 +9,10 @@
 #include <stdio.h>
 
 #include "claim_data.h"
+#include "engine.h"
 #include "store.h"
 
+/* A claim, or one who follows on it: then only what is said of the asker counts. */
 struct view_claim {
 	struct store_read read; /* first: see view.c */
 	struct view_lock *lock;
@@ -29,6 +31,11 @@ struct view_claim {
 	int64_t pid; /* -1 */
 	int64_t uid; /* -1 */
 	bool held;
+	bool keeps;			/* its data says so, and this host does not know better */
+	bool former;			/* it may go on to others, and this host does not know */
+	bool kept;			/* this host knows that nobody uses it */
+	struct view_claim *followers;	/* in the order in which they will have it */
+	struct view_claim *prev, *next; /* in there */
 };
 
 /* Takes in what the claim says. More than *ranges_left ranges are taken for their span; they are
@@ -36,6 +43,17 @@ struct view_claim {
 int view_claim_read(struct view_claim *view, const struct store_claim *claim, size_t *ranges_left);
 
 void view_claim_finish(struct view_claim *view);
+
+/* Forgets who asked for the claim. */
+void view_claim_drop_asker(struct view_claim *view);
+
+/* Takes in who asks now: text of this host. Returns 0 or -ENOMEM. */
+int view_claim_set_asker(struct view_claim *view, const char *text);
+
+/* Puts in what the engine of this host knows of those who use the claims of one lock, which are in
+ * the order of the queue. Returns 0 or -ENOMEM. view_user.c. */
+int view_claims_add_users(struct view_claim *claims, size_t count, const struct engine *engine,
+			  const char *path);
 
 /* Writes the lines of a lock and its claims, those that are not gone. */
 void view_claims_write(FILE *out, const char *path, struct view_claim *claims, size_t count);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * list() of the ZooKeeper store, and the attention to what was listed: a watch on the children of
- * the lock's znode. The client brings these along by itself to its next connection: there are as
- * many as locks that this host holds and would keep.
+ * the lock's znode. These, too, are taken from the client when the connection is lost (see
+ * zookeeper_watch.c), which counts as a change.
  *
  * Everything runs on the loop's thread, except the callbacks under "Answers", which run on
  * ZooKeeper's.
@@ -124,21 +124,42 @@ static void conclude_list(struct operation *operation)
 	operation_release(operation);
 }
 
-void zookeeper_deliver_change(struct store_zookeeper *store, struct zookeeper_message *message)
+/* What is left when the engine gives the session up is freed with that. */
+static void tell_changed(const struct store_zookeeper *store, struct operation *operation)
 {
-	struct queue_event *event = (struct queue_event *)message;
-	struct operation *operation, *same;
+	struct operation *same;
 
-	HASH_FIND_STR(store->attentions, event->path, operation);
-	if (!operation || event->session->over)
-		return;
-	HASH_DEL(store->attentions, operation);
-	/* What is left when the engine gives the session up is freed with that. */
 	for (; operation && operation->generation == store->generation; operation = same) {
 		same = operation->same;
 		store->events->on_changed(store->context, operation->tag);
 		operation_release(operation);
 	}
+}
+
+void zookeeper_deliver_change(struct store_zookeeper *store, struct zookeeper_message *message)
+{
+	struct queue_event *event = (struct queue_event *)message;
+	struct operation *operation;
+
+	HASH_FIND_STR(store->attentions, event->path, operation);
+	if (!operation || event->session->over)
+		return;
+	HASH_DEL(store->attentions, operation);
+	tell_changed(store, operation);
+}
+
+void zookeeper_lose_attentions(struct store_zookeeper *store)
+{
+	struct operation *operation, *next, *lost = NULL;
+
+	HASH_ITER (hh, store->attentions, operation, next) {
+		zoo_remove_watches(store->handle, operation->path, ZWATCHTYPE_CHILD, on_event,
+				   operation->session, 1);
+		HASH_DEL(store->attentions, operation);
+		LL_CONCAT2(operation, lost, same);
+		lost = operation;
+	}
+	tell_changed(store, lost);
 }
 
 void zookeeper_list(struct store *base, void *tag, const char *path, bool sync, bool attend)

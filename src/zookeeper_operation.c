@@ -138,6 +138,17 @@ void operation_made(struct operation *operation, int code, int *ret_code)
 	operation_answered(operation);
 }
 
+/* Claims are many; their lock counts. */
+static bool may_log(const struct operation *operation, int code, const char *doing)
+{
+	bool of_lock = operation->kind == STORE_LIST || operation->kind == STORE_LOOK;
+	size_t bytes = of_lock ? strlen(operation->path)
+			       : (size_t)(strrchr(operation->path, '/') - operation->path);
+
+	return log_limit_passes(&operation->store->refusals, histogram_now_us() / 1000, doing,
+				operation->path, bytes, code);
+}
+
 /* ZRUNTIMEINCONSISTENCY is what requests get when the client drops a connection whose answers do
  * not fit them. */
 int operation_error(const struct operation *operation, int code, const char *doing)
@@ -154,7 +165,8 @@ int operation_error(const struct operation *operation, int code, const char *doi
 	case ZCLOSING:
 		return -ECONNRESET;
 	default:
-		log_error("ZooKeeper: %s %s: %s", doing, operation->path, zerror(code));
+		if (may_log(operation, code, doing))
+			log_error("ZooKeeper: %s %s: %s", doing, operation->path, zerror(code));
 		break;
 	}
 	switch (code) {

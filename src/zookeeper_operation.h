@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of the ZooKeeper store, for its own files: store_zookeeper.c (the table, the session
- * and most operations), zookeeper_place.c, zookeeper_list.c, zookeeper_prove.c and
- * zookeeper_look.c (the others) and zookeeper_operation.c (what they share).
+ * and most operations), zookeeper_place.c, zookeeper_list.c, zookeeper_watch.c, zookeeper_prove.c
+ * and zookeeper_look.c (the others) and zookeeper_operation.c (what they share).
  *
  * An operation makes one or more requests at once. Until all of them are answered it belongs to
  * ZooKeeper's completion thread, whose callbacks fill in the answers; the last of them posts the
@@ -21,6 +21,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "log_limit.h"
 #include "store.h"
 #include "store_statistics.h"
 #include "zookeeper_session.h"
@@ -77,9 +78,12 @@ struct operation {
 	/* list() */
 	bool attend;
 
+	/* watch() */
+	bool watched; /* it was set up once */
+
 	/* watch(), once it is set up, and list() while its queue is attended to */
 	UT_hash_handle hh;
-	struct operation *same; /* more of the same path */
+	struct operation *same; /* more of the same path, or more watches that are lost */
 };
 
 struct store_zookeeper {
@@ -96,7 +100,11 @@ struct store_zookeeper {
 	struct zookeeper_session *session; /* NULL until connected */
 	zhandle_t *handle;		   /* its handle */
 	struct operation *watches;	   /* set up, by path */
-	struct operation *attentions;	   /* likewise */
+	struct operation *lost_watches;	   /* to be set up anew */
+	size_t watches_sent;		   /* so many of them are being set up */
+	struct operation *attentions;	   /* set up, by path */
+
+	struct log_limit refusals; /* what the log says of them */
 
 	char server[64];
 	int64_t session_id;
@@ -141,7 +149,8 @@ void operation_release(struct operation *operation);
 
 void operation_free(struct operation *operation);
 
-/* ZooKeeper's code as -errno; what is not a lost connection is logged: "cannot create /path: why".
+/* ZooKeeper's code as -errno; what is not a lost connection is logged: "cannot create /path: why",
+ * but not again and again for the same lock.
  */
 int operation_error(const struct operation *operation, int code, const char *doing);
 
@@ -168,6 +177,25 @@ void zookeeper_list(struct store *base, void *tag, const char *path, bool sync, 
 
 /* Tells those who attend to a queue of what MESSAGE_QUEUE says. */
 void zookeeper_deliver_change(struct store_zookeeper *store, struct zookeeper_message *message);
+
+/* The connection is lost: takes the attentions from the client, and tells that there may be
+ * changes. */
+void zookeeper_lose_attentions(struct store_zookeeper *store);
+
+/* watch() of the table. */
+void zookeeper_watch(struct store *base, void *tag, const char *path, const char *name);
+
+/* MESSAGE_WATCH: tells those who watch the path. */
+void zookeeper_deliver_watch(struct store_zookeeper *store, struct zookeeper_message *message);
+
+/* The connection is lost: takes the watches from the client. */
+void zookeeper_lose_watches(struct store_zookeeper *store);
+
+/* Sets up what was lost. When the connection is back, before the engine is told. */
+void zookeeper_resume_watches(struct store_zookeeper *store);
+
+/* The session is over. */
+void zookeeper_forget_watches(struct store_zookeeper *store);
 
 /* prove() of the table. */
 void zookeeper_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count);

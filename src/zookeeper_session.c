@@ -145,6 +145,20 @@ static void get_server(zhandle_t *handle, char *server, size_t server_bytes)
 		snprintf(server, server_bytes, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
 }
 
+static struct zookeeper_state *make_state(struct zookeeper_session *session)
+{
+	if (session->first_used)
+		return calloc(1, sizeof(struct zookeeper_state));
+	session->first_used = true;
+	return &session->first_state;
+}
+
+void zookeeper_state_free(struct zookeeper_state *message)
+{
+	if (message != &message->session->first_state)
+		free(message);
+}
+
 /* The handle's watcher, on ZooKeeper's completion thread, possibly before zookeeper_init2() has
  * returned. That is why the state message brings the handle along. */
 static void on_session_event(zhandle_t *handle, int type, int state, const char *path,
@@ -156,7 +170,7 @@ static void on_session_event(zhandle_t *handle, int type, int state, const char 
 
 	if (type != ZOO_SESSION_EVENT)
 		return;
-	message = calloc(1, sizeof(*message));
+	message = make_state(session);
 	if (!message) {
 		zookeeper_keeper_starve(keeper);
 		return;

@@ -38,6 +38,17 @@ struct zookeeper_message {
 	enum zookeeper_message_kind kind;
 };
 
+struct zookeeper_state {
+	struct zookeeper_message message;
+	struct zookeeper_session *session;
+	zhandle_t *handle;
+	int state; /* ZOO_CONNECTED_STATE and so on */
+	/* With ZOO_CONNECTED_STATE: */
+	int timeout_ms;
+	int64_t id;
+	char server[64];
+};
+
 struct zookeeper_session {
 	struct zookeeper_message closed; /* first, so that MESSAGE_CLOSED leads back here */
 	struct zookeeper_keeper *keeper;
@@ -49,17 +60,10 @@ struct zookeeper_session {
 	bool connected_once;
 	bool settled;
 	struct zookeeper_session *next;
-};
-
-struct zookeeper_state {
-	struct zookeeper_message message;
-	struct zookeeper_session *session;
-	zhandle_t *handle;
-	int state; /* ZOO_CONNECTED_STATE and so on */
-	/* With ZOO_CONNECTED_STATE: */
-	int timeout_ms;
-	int64_t id;
-	char server[64];
+	/* ZooKeeper's thread: of the first change. It needs no memory, so that a session that is
+	 * connected is known, and can be given up when memory is short. */
+	struct zookeeper_state first_state;
+	bool first_used;
 };
 
 /* Starts the keeper's thread, with all signals blocked, which makes the first session. `servers` is
@@ -81,6 +85,9 @@ void zookeeper_keeper_reset_starved(struct zookeeper_keeper *keeper);
 
 /* Takes all messages, in the order in which they were posted: a list for utlist.h's DL macros. */
 struct zookeeper_message *zookeeper_keeper_take(struct zookeeper_keeper *keeper);
+
+/* The end of MESSAGE_STATE. */
+void zookeeper_state_free(struct zookeeper_state *message);
 
 /* Breaks all connections of this process to servers, also those that are being made: the client
  * goes on to the next server at once, where it would wait for two thirds of the session timeout.

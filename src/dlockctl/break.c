@@ -18,15 +18,15 @@ static int find(const struct place *place, const struct queue *queue, long long 
 {
 	const struct claim *found = position < 0 ? queue_holder(queue) : NULL;
 	for (size_t i = 0; i < queue->count; i++) {
-		if (queue->claims[i].position == position)
+		if (queue->claims[i].position == position && queue->claims[i].follower == 0)
 			found = &queue->claims[i];
 	}
 	if (found == NULL && position < 0)
 		return fail(EX_NOINPUT, "%s: nobody holds it; name a claim with --position",
 			    place->name);
 	if (found == NULL)
-		return fail(EX_NOINPUT, "%s: nobody is at position %lld; expected 1 to %zu",
-			    place->name, position, queue->count);
+		return fail(EX_NOINPUT, "%s: nobody is at position %lld; expected 1 to %" PRId64,
+			    place->name, position, queue->claims[queue->count - 1].position);
 	*ret = found;
 	return 0;
 }
@@ -35,7 +35,7 @@ static int find(const struct place *place, const struct queue *queue, long long 
 static char *describe(const struct claim *claim)
 {
 	char *holder = claim_holder(claim), *age = claim_age(claim);
-	char *text = must_format("%s, %s%s%s, of %s", claim->held ? "held" : "waiting",
+	char *text = must_format("%s, %s%s%s, of %s", claim_state(claim),
 				 claim->shared ? "shared" : "exclusive",
 				 age[0] != '\0' ? ", for " : "", age, holder);
 	free(holder);

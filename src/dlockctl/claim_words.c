@@ -25,10 +25,31 @@ char *claim_host(const struct claim *claim)
 	return must(strdup(other ? "another client" : "unknown host"));
 }
 
+char *claim_position(const struct claim *claim)
+{
+	if (claim->follower == 0)
+		return must_format("%" PRId64, claim->position);
+	return must_format("%" PRId64 ".%" PRId64, claim->position, claim->follower);
+}
+
+const char *claim_state(const struct claim *claim)
+{
+	if (claim->held)
+		return claim->maybe_kept ? "kept?" : "held";
+	return claim->kept ? "kept" : "waiting";
+}
+
+enum hue claim_hue(const struct claim *claim)
+{
+	return claim->held || claim->kept ? HUE_GREEN : HUE_YELLOW;
+}
+
 /* None if it is of a foreign pid namespace. */
 char *claim_pid(const struct claim *claim)
 {
-	return claim->pid > 0 ? must_format("%" PRId64, claim->pid) : must(strdup(""));
+	if (claim->pid <= 0)
+		return must(strdup(""));
+	return must_format("%" PRId64 "%s", claim->pid, claim->maybe_former ? "?" : "");
 }
 
 char *claim_command(const struct claim *claim)
@@ -80,9 +101,10 @@ char *queue_holders(const struct queue *queue)
 	if (first == NULL)
 		return must(strdup(""));
 	char *holder = claim_holder(first);
-	if (queue->holders == 1)
+	size_t more = (first->held ? queue->holders : queue->kept) - 1;
+	if (more == 0)
 		return holder;
-	char *holders = must_format("%s +%zu more", holder, queue->holders - 1);
+	char *holders = must_format("%s +%zu more", holder, more);
 	free(holder);
 	return holders;
 }
@@ -111,11 +133,16 @@ static json_t *number_json(int64_t number)
 static json_t *claim_json(const struct claim *claim)
 {
 	char *user = claim_user(claim);
+	json_t *follower =
+		claim->follower > 0 ? json_integer((json_int_t)claim->follower) : json_null();
 	json_t *object = must(json_pack(
-		"{s:I, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-		"position", (json_int_t)claim->position, "state", claim->held ? "held" : "waiting",
-		"mode", claim->shared ? "shared" : "exclusive", "kind", text_json(claim->kind),
-		"ranges", text_json(claim->ranges), "host", text_json(claim->host), "pid",
+		"{s:I, s:o, s:s, s:b, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+		"s:o, s:o}",
+		"position", (json_int_t)claim->position, "follower", follower, "state",
+		claim->held ? "held" : claim_state(claim), "maybe_kept",
+		claim->held && claim->maybe_kept, "maybe_former", claim->maybe_former, "mode",
+		claim->shared ? "shared" : "exclusive", "kind", text_json(claim->kind), "ranges",
+		text_json(claim->ranges), "host", text_json(claim->host), "pid",
 		number_json(claim->pid), "uid", number_json(claim->uid), "user",
 		claim->uid >= 0 ? text_json(user) : json_null(), "command",
 		text_json(claim->command), "since", number_json(claim->since), "age",
@@ -132,10 +159,10 @@ json_t *queue_json(const struct queue *queue)
 		if (json_array_append_new(claims, claim_json(&queue->claims[i])) != 0)
 			must(NULL);
 	}
-	return must(json_pack("{s:o, s:o, s:I, s:I, s:o}", "name", text_json(queue->name),
+	return must(json_pack("{s:o, s:o, s:I, s:I, s:I, s:o}", "name", text_json(queue->name),
 			      "name_encoded", text_json(queue->name_encoded), "holders",
-			      (json_int_t)queue->holders, "waiters",
-			      (json_int_t)(queue->count - queue->holders), "claims", claims));
+			      (json_int_t)queue->holders, "kept", (json_int_t)queue->kept,
+			      "waiters", (json_int_t)queue->waiters, "claims", claims));
 }
 
 int print_json(json_t *object)

@@ -38,13 +38,12 @@ static void print_table(const struct queues *queues, const char *pattern,
 		const struct claim *holder = queue_holder(queue);
 		const struct claim *first = holder != NULL ? holder : &queue->claims[0];
 		table_add(&table, must(text_printable(queue->name)), HUE_NONE);
-		table_add(&table, must(strdup(holder != NULL ? "held" : "waiting")),
-			  holder != NULL ? HUE_GREEN : HUE_YELLOW);
+		table_add(&table, must(strdup(claim_state(first))), claim_hue(first));
 		table_add(&table, must(strdup(first->shared ? "shared" : "exclusive")), HUE_NONE);
 		table_add(&table, queue_holders(queue), HUE_NONE);
 		table_add(&table, claim_age(first), HUE_NONE);
-		table_add(&table, must_format("%zu", queue->count - queue->holders),
-			  queue->count > queue->holders ? HUE_YELLOW : HUE_NONE);
+		table_add(&table, must_format("%zu", queue->waiters),
+			  queue->waiters > 0 ? HUE_YELLOW : HUE_NONE);
 	}
 	table_print(&table, context);
 	table_finish(&table);

@@ -53,7 +53,10 @@ void table_finish(struct table *table);
 /* The host; "another client" for a claim that is not of dlockfs. These are to be freed, printable,
  * and empty if not known. */
 char *claim_host(const struct claim *claim);
+/* "4711", or "4711?" if that may be a former user of the claim. */
 char *claim_pid(const struct claim *claim);
+/* "1", "1.2". */
+char *claim_position(const struct claim *claim);
 /* "web1:4711 backup". */
 char *claim_holder(const struct claim *claim);
 /* The command; the user by name, else by number; the age. */
@@ -62,6 +65,10 @@ char *claim_user(const struct claim *claim);
 char *claim_age(const struct claim *claim);
 /* The holders of a queue in short, "web1:4711 backup +2"; "" if there is none. */
 char *queue_holders(const struct queue *queue);
+
+/* "held", "kept", "kept?" or "waiting". */
+const char *claim_state(const struct claim *claim);
+enum hue claim_hue(const struct claim *claim);
 
 /* Seconds since the claim was placed; -1 if not known. */
 int64_t claim_seconds(const struct claim *claim);

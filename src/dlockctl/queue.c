@@ -78,6 +78,22 @@ static void set_number(int64_t *number, struct piece value)
 		piece_number(value, number);
 }
 
+/* "1", or "1.2" for the second who follows on that claim. */
+static void set_position(struct claim *claim, struct piece value)
+{
+	struct piece first;
+	int64_t position, follower = 0;
+
+	if (claim->position != -1 || !piece_next(&value, '.', &first) ||
+	    !piece_number(first, &position))
+		return;
+	bool whole = first.text + first.bytes == value.text; /* no dot */
+	if (!whole && (!piece_number(value, &follower) || follower == 0))
+		return;
+	claim->position = position;
+	claim->follower = follower;
+}
+
 static int claim_set(struct claim *claim, struct claim_seen *seen, struct piece key,
 		     struct piece value)
 {
@@ -92,11 +108,16 @@ static int claim_set(struct claim *claim, struct claim_seen *seen, struct piece 
 	};
 
 	if (piece_is(key, "position")) {
-		set_number(&claim->position, value);
+		set_position(claim, value);
 		seen->position = claim->position >= 0;
 	} else if (piece_is(key, "state") && !seen->state) {
 		claim->held = piece_is(value, "held");
-		seen->state = claim->held || piece_is(value, "waiting");
+		claim->kept = piece_is(value, "kept");
+		seen->state = claim->held || claim->kept || piece_is(value, "waiting");
+	} else if (piece_is(key, "maybe_kept")) {
+		claim->maybe_kept = piece_is(value, "yes");
+	} else if (piece_is(key, "maybe_former")) {
+		claim->maybe_former = piece_is(value, "yes");
 	} else if (piece_is(key, "mode") && !seen->mode) {
 		claim->shared = piece_is(value, "shared");
 		seen->mode = claim->shared || piece_is(value, "exclusive");
@@ -156,6 +177,8 @@ static int add_claim(struct queues *queues, const bool *open, struct piece line)
 	}
 	queue->claims[queue->count++] = claim;
 	queue->holders += claim.held;
+	queue->kept += claim.kept;
+	queue->waiters += !claim.held && !claim.kept;
 	return 0;
 }
 
@@ -231,9 +254,14 @@ void queues_finish(struct queues *queues)
 
 const struct claim *queue_holder(const struct queue *queue)
 {
+	const struct claim *kept = NULL;
+	for (size_t i = queue->count; i-- > 0;) {
+		if (queue->claims[i].kept)
+			kept = &queue->claims[i];
+	}
 	for (size_t i = 0; i < queue->count; i++) {
 		if (queue->claims[i].held)
 			return &queue->claims[i];
 	}
-	return NULL;
+	return kept;
 }

@@ -14,7 +14,11 @@
 /* Texts are decoded, and NULL if not known; numbers are -1 then. */
 struct claim {
 	int64_t position;
+	int64_t follower; /* 1 and up: waits for that claim on its host, as the first, second... */
 	bool held;
+	bool kept;	   /* nobody uses it; then it is not held */
+	bool maybe_kept;   /* it is held, or kept by another host */
+	bool maybe_former; /* what it says may be about one who uses it no more */
 	bool shared;
 	char *kind;
 	char *ranges;
@@ -34,6 +38,8 @@ struct queue {
 	struct claim *claims;
 	size_t count;
 	size_t holders;
+	size_t kept;
+	size_t waiters; /* all others */
 };
 
 struct queues {
@@ -48,7 +54,7 @@ int queues_parse(const char *text, size_t bytes, struct queues *queues);
 
 void queues_finish(struct queues *queues);
 
-/* The first claim that is held, or NULL. */
+/* The first claim that is held, else the first that is kept, or NULL. */
 const struct claim *queue_holder(const struct queue *queue);
 
 #endif

@@ -16,7 +16,7 @@ static int revoke_all(const struct place *place, const struct queue *queue)
 	int status = 0;
 	for (size_t i = 0; i < queue->count; i++) {
 		const struct claim *claim = &queue->claims[i];
-		if (!claim->held)
+		if (!claim->held && !claim->kept)
 			continue;
 		int failed = steer(place, claim, DLOCKFS_IOC_REVOKE);
 		status = failed != 0 ? failed : status;
@@ -40,7 +40,7 @@ int command_revoke(struct context *context, int argc, char **argv)
 	status = place_find(context, argv[optind], &place);
 	if (status == 0)
 		status = wanted_queue(&place, &queues);
-	if (status == 0 && queues.list[0].holders == 0)
+	if (status == 0 && queue_holder(&queues.list[0]) == NULL)
 		status = fail(EX_NOINPUT, "%s: nobody holds it; see: dlockctl show %s", place.name,
 			      place.name);
 	if (status == 0)

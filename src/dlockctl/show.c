@@ -2,7 +2,6 @@
  *
  * dlockctl show: the whole queue of a lock.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,9 +41,8 @@ static void print_table(const struct queue *queue, const struct context *context
 	table_begin(&table, columns, sizeof(columns) / sizeof(*columns));
 	for (size_t i = 0; i < queue->count; i++) {
 		const struct claim *claim = &queue->claims[i];
-		table_add(&table, must_format("%" PRId64, claim->position), HUE_NONE);
-		table_add(&table, must(strdup(claim->held ? "held" : "waiting")),
-			  claim->held ? HUE_GREEN : HUE_YELLOW);
+		table_add(&table, claim_position(claim), HUE_NONE);
+		table_add(&table, must(strdup(claim_state(claim))), claim_hue(claim));
 		table_add(&table, must(strdup(claim->shared ? "shared" : "exclusive")), HUE_NONE);
 		table_add(&table, printable(claim->kind), HUE_NONE);
 		table_add(&table, claim_host(claim), HUE_NONE);

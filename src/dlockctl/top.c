@@ -41,9 +41,8 @@ static int64_t queue_seconds(const struct queue *queue)
 static int compare(const void *left, const void *right)
 {
 	const struct queue *a = left, *b = right;
-	size_t waiters_a = a->count - a->holders, waiters_b = b->count - b->holders;
-	if (waiters_a != waiters_b)
-		return waiters_a > waiters_b ? -1 : 1;
+	if (a->waiters != b->waiters)
+		return a->waiters > b->waiters ? -1 : 1;
 	int64_t age_a = queue_seconds(a), age_b = queue_seconds(b);
 	if (age_a != age_b)
 		return age_a > age_b ? -1 : 1;
@@ -100,16 +99,22 @@ static char *status_line(const struct view *view, const char *mount)
 
 static char *counts_line(const struct view *view)
 {
-	size_t locks = 0, holders = 0, waiters = 0;
+	size_t locks = 0, holders = 0, kept = 0, waiters = 0;
 	if (view->error != 0)
 		return must_format("The queues cannot be read: %s", strerror(-view->error));
 	for (size_t i = 0; i < view->queues.count; i++) {
 		const struct queue *queue = &view->queues.list[i];
 		locks += queue->count > 0;
 		holders += queue->holders;
-		waiters += queue->count - queue->holders;
+		kept += queue->kept;
+		waiters += queue->waiters;
 	}
-	return must_format("%zu locks, %zu holders, %zu waiters", locks, holders, waiters);
+	char *line = must_format("%zu locks, %zu holders, %zu waiters", locks, holders, waiters);
+	if (kept == 0)
+		return line;
+	char *longer = must_format("%s, %zu kept", line, kept);
+	free(line);
+	return longer;
 }
 
 static void fill_table(struct table *table, const struct view *view, size_t rows)
@@ -122,8 +127,8 @@ static void fill_table(struct table *table, const struct view *view, size_t rows
 		const struct claim *holder = queue_holder(queue);
 		const struct claim *first = holder != NULL ? holder : &queue->claims[0];
 		table_add(table, must(text_printable(queue->name)), HUE_NONE);
-		table_add(table, must_format("%zu", queue->count - queue->holders), HUE_NONE);
-		table_add(table, must(strdup(holder != NULL ? "held" : "waiting")), HUE_NONE);
+		table_add(table, must_format("%zu", queue->waiters), HUE_NONE);
+		table_add(table, must(strdup(claim_state(first))), HUE_NONE);
 		table_add(table, must(strdup(first->shared ? "shared" : "exclusive")), HUE_NONE);
 		table_add(table, queue_holders(queue), HUE_NONE);
 		table_add(table, claim_age(first), HUE_NONE);

@@ -17,10 +17,11 @@ struct wait {
 	long long limit_ms; /* -1: none */
 };
 
+/* What this host keeps is free. */
 static bool is_free(const struct queues *queues)
 {
 	bool known = queues->bad_lines == 0 && queues->unreadable == 0;
-	return known && (queues->count == 0 || queues->list[0].count == 0);
+	return known && (queues->count == 0 || queues->list[0].count == queues->list[0].kept);
 }
 
 /* One look. Returns 0, -1 to look again, or a status whose error has been told. That the store does

@@ -2,7 +2,6 @@
 #include "waiting.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -38,11 +37,20 @@ static const struct claim *own_claim(const struct queue *queue, pid_t process)
 	gethostname(host, sizeof(host) - 1);
 	for (size_t i = 0; i < queue->count; i++) {
 		const struct claim *claim = &queue->claims[i];
-		if (claim->pid == process && !claim->held && claim->host != NULL &&
+		if (claim->pid == process && !claim->held && !claim->kept && claim->host != NULL &&
 		    strcmp(claim->host, host) == 0)
 			return claim;
 	}
 	return NULL;
+}
+
+static const char *describe_holder(const struct claim *holder)
+{
+	if (holder == NULL)
+		return "nobody holds it";
+	if (holder->kept)
+		return "kept by ";
+	return holder->maybe_kept ? "held or kept by " : "held by ";
 }
 
 /* "3 of 5 in the queue; held by web1:4711 backup for 3m12s" */
@@ -53,13 +61,12 @@ static char *describe(const struct waiting *waiting, const struct queues *queues
 	const struct queue *queue = &queues->list[0];
 	const struct claim *own = own_claim(queue, waiting->process);
 	const struct claim *holder = queue_holder(queue);
-	char *position = own != NULL ? must_format("%" PRId64 " of %zu in the queue", own->position,
-						   queue->count)
+	char *position = own != NULL ? must_format("%td of %zu in the queue",
+						   own - queue->claims + 1, queue->count)
 				     : must_format("%zu in the queue", queue->count);
 	char *holders = queue_holders(queue);
 	char *age = with_age && holder != NULL ? claim_age(holder) : must(strdup(""));
-	char *text = must_format("%s; %s%s%s%s", position,
-				 holder != NULL ? "held by " : "nobody holds it", holders,
+	char *text = must_format("%s; %s%s%s%s", position, describe_holder(holder), holders,
 				 age[0] != '\0' ? " for " : "", age);
 	free(position);
 	free(holders);

@@ -83,15 +83,17 @@ expect_equal "JSON of odd bytes" 'odd%0Aname%20%5C%FF' "$(ctl ls --json 'odd*' |
 
 # As the README says.
 awk '/^```json$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$source_dir/README.md" >"$dir/schema.json"
-for command in ls "show cron/backup" "ls nothing"; do
-    # shellcheck disable=SC2086
-    ctl --json $command >"$dir/found.json"
+conforms() {
+    ctl --json "$@" >"$dir/found.json"
     "$python" - "$dir/schema.json" "$dir/found.json" <<'END_PYTHON'
 import json, jsonschema, sys
 schema, found = (json.load(open(path)) for path in sys.argv[1:])
 jsonschema.validate(found, schema)
 END_PYTHON
-done
+}
+conforms ls
+conforms show cron/backup
+conforms ls nothing
 
 # wait: free, held, and becoming free.
 ctl wait free
@@ -151,6 +153,35 @@ if [ "$(id -u)" -eq 0 ]; then
     chmod 600 "$dir/static/.dlockfs/queues"
     expect_status 77 setpriv --reuid=65534 --clear-groups "$dlockctl" --mount "$dir/static" ls 2>"$dir/err"
 fi
+
+# What this host keeps is free; what another one may keep is not known to be. Those who follow wait, and have no claim.
+{
+    echo "lock=kept claims=1 holders=0 kept=1"
+    claim 1 kept exclusive 50 host=web1 client=dlockfs
+} >"$dir/static/.dlockfs/locks/kept"
+{
+    echo "lock=far claims=2 holders=1 followers=1"
+    claim 1 held exclusive 50 maybe_kept=yes maybe_former=yes kind=flock host=web2 pid=7 uid=0 command=x client=dlockfs
+    claim 2 waiting exclusive 5 kind=flock host=web1 pid=8 uid=0 command=y client=dlockfs
+    echo "position=2.1 state=waiting mode=exclusive kind=flock host=web1 pid=9 uid=0 command=z client=dlockfs"
+} >"$dir/static/.dlockfs/locks/far"
+cat "$dir"/static/.dlockfs/locks/{kept,far} >"$dir/static/.dlockfs/queues"
+ctl ls >"$dir/ls.out"
+expect_equal "ls, kept" "kept|kept|exclusive|web1|50s|0" "$(cells "$dir/ls.out" 2 | sed 's/|5[0-9]s|/|50s|/')"
+expect_equal "ls, perhaps kept" "far|kept?|exclusive|web2:7? x|50s|2" "$(cells "$dir/ls.out" 3 | sed 's/|5[0-9]s|/|50s|/')"
+ctl show far >"$dir/show.out"
+expect_equal "show, who follows" "1|kept?|exclusive|flock|web2|7?,2|waiting|exclusive|flock|web1|8,2.1|waiting|exclusive|flock|web1|9" \
+    "$(for row in 2 3 4; do cells "$dir/show.out" "$row" | sed 's/^[ |]*//' | cut -d'|' -f1-6; done | paste -sd,)"
+expect_equal "JSON of what is kept" '[["kept",0,1,0,[["kept",false,false,null]]],["far",1,0,2,[["held",true,true,null],["waiting",false,false,null],["waiting",false,false,1]]]]' \
+    "$(ctl ls --json | jq -c '[.locks[] | [.name, .holders, .kept, .waiters, [.claims[] | [.state, .maybe_kept, .maybe_former, .follower]]]]')"
+conforms ls
+ctl wait -w 0 kept
+expect_status 1 ctl wait -w 0 far
+wrong 64 '(kept, exclusive, for ' --mount "$dir/static" break kept
+wrong 66 'expected 1 to 2' --mount "$dir/static" break --position 3 --yes far
+wrong 72 'knows no such order' --mount "$dir/static" revoke kept
+expect_status 1 timeout 5 "$dlockctl" --mount "$dir/static" wait -w 0 -v far 2>"$dir/err"
+grep -qx 'dlockctl: far: 3 in the queue; held or kept by web2:7? x' "$dir/err" || fail "$(<"$dir/err")"
 
 # Lines that make no sense are left out, and counted.
 printf 'lock=a\nposition=1 state=held mode=shared\nposition=2 state=new mode=shared\n\001\002\n' >"$dir/static/.dlockfs/queues"

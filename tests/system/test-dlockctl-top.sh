@@ -21,6 +21,9 @@ grep -qE '^cron/backup +3  held     exclusive  web1:4711 backup.sh +1d03h$' "$di
 # It follows.
 printf 'lock=new claims=1\nposition=1 state=held mode=shared host=web9 pid=9 command=z\n' >>"$dir/static/.dlockfs/queues"
 expect_screen '^new +0  held +shared +web9:9 z'
+printf 'lock=kept claims=1\nposition=1 state=kept mode=shared host=web9\n' >>"$dir/static/.dlockfs/queues"
+expect_screen '^kept +0  kept +shared +web9'
+expect_screen '^5 locks, 4 holders, 4 waiters, 1 kept$'
 rm "$dir/static/.dlockfs/queues"
 expect_screen '^The queues cannot be read: No such file'
 make_static_mount

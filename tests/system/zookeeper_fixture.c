@@ -9,6 +9,7 @@
 
 const char *server;
 zhandle_t *raw;
+int64_t host_timeout_ms = TIMEOUT_MS;
 
 static char top[64]; /* the znode above everything of this process */
 static struct host hosts[HOSTS_MAX];
@@ -76,6 +77,7 @@ static void on_changed(void *context, void *tag)
 
 static void on_read(void *context, void *tag, const char *text)
 {
+	struct host *host = context;
 	struct call *call = tag;
 
 	assert_int_equal(call->times, 0);
@@ -88,6 +90,7 @@ static void on_read(void *context, void *tag, const char *text)
 	assert_int_equal(call->changed, call->reads > 0);
 	call->changed = false;
 	call->reads++;
+	host->reads++;
 	snprintf(call->text, sizeof(call->text), "%s", text);
 }
 
@@ -143,7 +146,7 @@ void run_for(int64_t ms)
 struct host *begin_host(int i, const char *address)
 {
 	struct store_zookeeper_options options = {
-		.servers = address, .root = top, .session_timeout_ms = TIMEOUT_MS};
+		.servers = address, .root = top, .session_timeout_ms = host_timeout_ms};
 	struct host *host = &hosts[i];
 
 	*host = (struct host){.session = STORE_SUSPENDED};

@@ -28,6 +28,7 @@
 #define DEADLINE_MS 30000
 #define TIMEOUT_MS  2000
 
+extern int64_t host_timeout_ms; /* of hosts that are opened from now on; TIMEOUT_MS at first */
 extern const char *server;
 extern zhandle_t *raw; /* another client on the same server */
 
@@ -44,6 +45,7 @@ struct host {
 	enum store_session session;
 	int changes[3]; /* how often each was told */
 	int events;	/* answers so far */
+	int reads;	/* of watches */
 	int64_t timeout_ms;
 };
 

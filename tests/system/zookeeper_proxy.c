@@ -48,8 +48,10 @@ static void forward(int i)
 
 	for (ssize_t sent = 0, n; sent < bytes; sent += n) {
 		n = send(proxy.ends[i ^ 1], buffer + sent, (size_t)(bytes - sent), MSG_NOSIGNAL);
-		if (n < 0)
+		if (n < 0) {
 			bytes = 0;
+			break;
+		}
 	}
 	if (bytes <= 0)
 		close_pair(i);
@@ -62,9 +64,10 @@ static void *run_proxy(void *context)
 
 	while (!proxy.stopping) {
 		bool passes = proxy.link == LINK_PASSES;
+		bool breaks = atomic_exchange(&proxy.breaking, false);
 
 		for (int i = 0; i < PAIRS_MAX * 2; i++) {
-			if (proxy.link == LINK_REFUSES && proxy.ends[i] >= 0)
+			if ((breaks || proxy.link == LINK_REFUSES) && proxy.ends[i] >= 0)
 				close_pair(i);
 			polled[i] = (struct pollfd){passes ? proxy.ends[i] : -1, POLLIN, 0};
 		}
@@ -88,6 +91,12 @@ static void *run_proxy(void *context)
 void set_link(enum link link)
 {
 	proxy.link = link;
+	eventfd_write(proxy.wake, 1);
+}
+
+void break_links(void)
+{
+	proxy.breaking = true;
 	eventfd_write(proxy.wake, 1);
 }
 

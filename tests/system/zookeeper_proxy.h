@@ -18,11 +18,14 @@ extern struct proxy {
 	const char *server;
 	char address[32];
 	atomic_int link;
-	atomic_bool stopping;
+	atomic_bool stopping, breaking;
 	int ends[PAIRS_MAX * 2]; /* neighbours belong together; -1: free */
 } proxy;
 
 void set_link(enum link link);
+
+/* Breaks what is connected; new connections are accepted as before. */
+void break_links(void);
 
 /* In front of the server HOST:PORT, on a port of its own: see proxy.address. */
 void start_proxy(const char *server);

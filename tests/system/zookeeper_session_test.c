@@ -80,8 +80,7 @@ static void test_reconnect_and_amends(void **state)
 	assert_int_equal(amend(a, "changed", &first, "last\n"), 0);
 	WAIT_FOR(!strcmp(seen.text, "last\n") && !strcmp(also_seen.text, "last\n"));
 	assert_int_equal(amend(a, "changed", &second, "first\n"), 0);
-	WAIT_FOR(quiet.reads == 2);
-	assert_string_equal(quiet.text, "first\n");
+	WAIT_FOR(!strcmp(quiet.text, "first\n"));
 	assert_int_equal(withdraw(a, "changed", &first), 0);
 	WAIT_FOR(seen.times && also_seen.times);
 	assert_int_equal(seen.error | also_seen.error, 0);
@@ -89,7 +88,7 @@ static void test_reconnect_and_amends(void **state)
 	assert_int_equal(b->changes[STORE_LOST], 0);
 }
 
-/* So does an attention, unless its list was not heard of. */
+/* For an attention a lost connection is a change, unless its list was not heard of. */
 static void test_reconnect_and_attention(void **state)
 {
 	struct host *a = open_host(0, server), *b = open_host(1, proxy.address);
@@ -109,22 +108,20 @@ static void test_reconnect_and_attention(void **state)
 	WAIT_FOR(never.times);
 	assert_int_equal(lost.error, -ECONNRESET);
 	assert_int_equal(never.error, -ECONNRESET);
-	place(a, &second, "attended", 2);
-	assert_int_equal(come.changes, 0);
+	WAIT_FOR(come.changes && quiet.changes);
 	set_link(LINK_PASSES);
-	WAIT_FOR(come.changes);
-	assert_int_equal(quiet.changes, 0);
-
-	/* The other is as good as new. */
-	assert_int_equal(withdraw(a, "quiet", &third), 0);
-	WAIT_FOR(quiet.changes);
+	WAIT_FOR(b->session == STORE_CONNECTED);
+	place(a, &second, "attended", 2);
+	attend(b, &quiet, "quiet", false);
+	attend(b, &third, "attended", true);
+	assert_int_equal(third.count, 2);
+	run_for(50);
+	assert_int_equal(quiet.changes | third.changes, 0);
 	assert_int_equal(withdraw(a, "attended", &second), 0);
-	attend(b, &second, "attended", true);
-	assert_int_equal(second.count, 1);
+	WAIT_FOR(third.changes);
 	run_for(50);
 	assert_int_equal(come.changes, 1);
-	assert_int_equal(quiet.changes, 1);
-	assert_int_equal(second.changes, 0);
+	assert_int_equal(quiet.changes, 0);
 	assert_int_equal(lost.changes | never.changes, 0);
 	assert_int_equal(b->changes[STORE_LOST], 0);
 }
@@ -156,7 +153,7 @@ static void test_expiry(void **state)
 	place(b, &after, "expiry", 3);
 	assert_int_equal(after.count, 1);
 	assert_int_equal(never.times, 0);
-	assert_int_equal(unheard.changes, 0);
+	assert_int_equal(unheard.changes, 1); /* when the connection was lost */
 	b->store->ops->describe(b->store, text, sizeof(text));
 	assert_non_null(strstr(text, " connected to 127.0.0.1:"));
 	assert_string_not_equal(text, before);

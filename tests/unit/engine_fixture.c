@@ -54,13 +54,16 @@ static void on_revoked(void *context, void *owner_cookie)
 	file->revoked++;
 }
 
+enum { DETAILS_BYTES = 64 };
+
 static void describe(void *context, const void *details, enum lock_kind kind, enum claim_mode mode,
 		     char text[ENGINE_TEXT_BYTES])
 {
-	strcpy(text, "format=1\nhost=here\n");
+	strcpy(text, details);
 }
 
 const struct engine_events file_events = {
+	.details_bytes = DETAILS_BYTES,
 	.describe = describe,
 	.on_decided = on_decided,
 	.on_tested = on_tested,
@@ -399,7 +402,11 @@ void file_close(struct file *file)
 
 static struct engine_caller caller_of(const struct file *file)
 {
-	return (struct engine_caller){.pid = (int)file->process};
+	static char text[DETAILS_BYTES];
+
+	snprintf(text, sizeof(text), "format=1\nhost=here\npid=%d\nuid=%u\n", (int)file->process,
+		 file->uid);
+	return (struct engine_caller){(int)file->process, text};
 }
 
 static void lock(struct file *file, enum lock_kind kind, enum claim_mode mode, bool waits)

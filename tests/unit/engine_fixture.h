@@ -63,6 +63,7 @@ struct file {
 	struct host *host;
 	struct owner *owner;
 	uint64_t process; /* of its host, by the kernel's number for record locks */
+	unsigned uid;
 	struct claim *claim;
 	struct proof *proof;
 	uint64_t token; /* by the last proof */

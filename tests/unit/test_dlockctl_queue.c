@@ -67,6 +67,39 @@ static void test_whole(void **state)
 	(void)state;
 }
 
+static void test_kept(void **state)
+{
+	struct queues queues =
+		parse("lock=a claims=2 holders=1 kept=1 followers=2\n"
+		      "position=1 state=kept mode=shared\n"
+		      "position=2 state=held maybe_kept=yes maybe_former=yes mode=shared\n"
+		      "position=2.1 state=waiting mode=shared\n"
+		      "position=2.12 state=waiting maybe_kept=no mode=shared\n"
+		      "lock=b\nposition=1 state=waiting mode=shared\nposition=2 "
+		      "state=kept mode=shared\n");
+	const struct queue *queue = &queues.list[0];
+	assert_int_equal(queues.bad_lines, 0);
+	assert_int_equal(queue->count, 4);
+	assert_int_equal(queue->holders, 1);
+	assert_int_equal(queue->kept, 1);
+	assert_int_equal(queue->waiters, 2);
+	assert_true(queue->claims[0].kept);
+	assert_false(queue->claims[0].held);
+	assert_false(queue->claims[0].maybe_kept);
+	assert_true(queue->claims[1].held);
+	assert_true(queue->claims[1].maybe_kept);
+	assert_true(queue->claims[1].maybe_former);
+	assert_false(queue->claims[3].maybe_kept);
+	assert_false(queue->claims[3].maybe_former);
+	assert_int_equal(queue->claims[1].follower, 0);
+	assert_int_equal(queue->claims[3].position, 2);
+	assert_int_equal(queue->claims[3].follower, 12);
+	assert_ptr_equal(queue_holder(queue), &queue->claims[1]);
+	assert_ptr_equal(queue_holder(&queues.list[1]), &queues.list[1].claims[1]);
+	queues_finish(&queues);
+	(void)state;
+}
+
 /* Text, how many locks, claims in the last of them, lines that make no sense. */
 static const struct {
 	const char *text;
@@ -90,6 +123,11 @@ static const struct {
 	{"lock=a\nposition= state=held mode=shared\n", 1, 0, 1},
 	{"lock=a\nposition=-1 state=held mode=shared\n", 1, 0, 1},
 	{"lock=a\nposition=1x state=held mode=shared\n", 1, 0, 1},
+	{"lock=a\nposition=1. state=held mode=shared\n", 1, 0, 1},
+	{"lock=a\nposition=.1 state=held mode=shared\n", 1, 0, 1},
+	{"lock=a\nposition=1.0 state=held mode=shared\n", 1, 0, 1},
+	{"lock=a\nposition=1.2.3 state=held mode=shared\n", 1, 0, 1},
+	{"lock=a\nposition=1.2 state=held mode=shared\n", 1, 1, 0},
 	{"lock=a\nposition=9223372036854775808 state=held mode=shared\n", 1, 0, 1},
 	{"lock=a\nposition=9223372036854775807 state=held mode=shared\n", 1, 1, 0},
 	{"lock=a\n" LINE "\r\n", 1, 0, 1},
@@ -260,11 +298,11 @@ static void test_age(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole),	  cmocka_unit_test(test_odd),
-		cmocka_unit_test(test_values),	  cmocka_unit_test(test_zeros),
-		cmocka_unit_test(test_long),	  cmocka_unit_test(test_mutations),
-		cmocka_unit_test(test_printable), cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_age),
+		cmocka_unit_test(test_whole),	  cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_odd),	  cmocka_unit_test(test_values),
+		cmocka_unit_test(test_zeros),	  cmocka_unit_test(test_long),
+		cmocka_unit_test(test_mutations), cmocka_unit_test(test_printable),
+		cmocka_unit_test(test_cut),	  cmocka_unit_test(test_age),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -623,32 +623,121 @@ static void test_record_lock_under_a_lead(void **state)
 	assert_queue(world, "a", "");
 }
 
-static void count_callers(void *context, const char *text)
+/* "-": nobody uses a claim; "1,2": process 1 does, and 2 follows. Claims are divided by a bar. */
+struct users {
+	char claim[192];
+	char text[256];
+};
+
+static void note_user(void *context, const char *claim, enum engine_use use, const char *text)
 {
-	++*(int *)context;
+	struct users *users = context;
+	size_t used = strlen(users->text);
+	bool another = used > 0 && strcmp(users->claim, claim) != 0;
+	const char *divider = another ? " | " : used > 0 ? "," : "";
+	int pid = 0;
+
+	snprintf(users->claim, sizeof(users->claim), "%s", claim);
+	assert_int_equal(text == NULL, use == ENGINE_KEPT);
+	assert_int_equal(use == ENGINE_FOLLOWS, divider[0] == ',');
+	if (text == NULL) {
+		snprintf(users->text + used, sizeof(users->text) - used, "%s-", divider);
+		return;
+	}
+	assert_int_equal(sscanf(text, "format=1\nhost=here\npid=%d", &pid), 1);
+	snprintf(users->text + used, sizeof(users->text) - used, "%s%d", divider, pid);
 }
 
-static void test_view(void **state)
+static void assert_users(struct host *host, const char *expected)
+{
+	struct users users = {"", ""};
+
+	engine_each_user(host->engine, "a", note_user, &users);
+	assert_string_equal(users.text, expected);
+}
+
+/* Who uses a claim is told, not who had it placed. */
+static void test_users(void **state)
 {
 	struct world *world = *state;
-	struct engine *engine = world->one.engine;
-	struct file files[3];
-	int callers = 0;
+	struct file files[3], other;
+	char expected[64];
+	int pids[3];
 
-	set_policy(world, 100, KEEP_MS);
+	set_policy(world, 1, KEEP_MS);
+	assert_users(&world->one, "");
 	for (int i = 0; i < 3; i++)
 		open_and_lock(&files[i], &world->one, EX);
-	assert_int_equal(queue_length(world, "a"), 1);
-	engine_each_follower(engine, "a", world->names[0], count_callers, &callers);
-	assert_int_equal(callers, 2);
-	assert_false(engine_claim_is_kept(engine, "a", world->names[0]));
 	for (int i = 0; i < 3; i++)
-		unlock(&files[i]);
-	callers = 0;
-	engine_each_follower(engine, "a", world->names[0], count_callers, &callers);
-	assert_int_equal(callers, 0);
-	assert_true(engine_claim_is_kept(engine, "a", world->names[0]));
+		pids[i] = (int)files[i].process;
+	snprintf(expected, sizeof(expected), "%d,%d,%d", pids[0], pids[1], pids[2]);
+	assert_users(&world->one, expected);
+	unlock(&files[0]);
+	snprintf(expected, sizeof(expected), "%d,%d", pids[1], pids[2]);
+	assert_users(&world->one, expected);
+	unlock(&files[1]);
+	unlock(&files[2]);
+	assert_users(&world->one, "-");
+
+	/* Of those who wait behind another host, one stands for the claim, and then the next. */
+	open_and_lock(&other, &world->two, EX);
+	for (int i = 0; i < 3; i++)
+		file_lock(&files[i], EX, WAIT);
+	settle(world);
+	snprintf(expected, sizeof(expected), "%d,%d,%d", pids[0], pids[1], pids[2]);
+	assert_users(&world->one, expected);
+	file_cancel(&files[0]);
+	pass(world, LINGER_MS);
+	snprintf(expected, sizeof(expected), "%d,%d", pids[1], pids[2]);
+	assert_users(&world->one, expected);
+	unlock(&other);
+	assert_holds(&files[1]);
+
+	/* Who may not follow any more has another claim. */
+	file_lock(&other, EX, WAIT);
+	settle(world);
+	file_lock(&files[0], EX, WAIT);
+	settle(world);
+	unlock(&files[1]);
+	assert_holds(&files[2]);
+	snprintf(expected, sizeof(expected), "%d | %d", pids[2], pids[0]);
+	assert_users(&world->one, expected);
+	unlock(&files[2]);
+	unlock(&other);
+	assert_holds(&files[0]);
+	file_close(&other);
 	close_files(files, 3);
+}
+
+/* The data of a claim tell whose it is: so it goes on to nobody else. */
+static void test_another_user(void **state)
+{
+	struct world *world = *state;
+	struct file one, two;
+
+	set_policy(world, 100, 10 * TIMEOUT_MS);
+	open_and_lock(&one, &world->one, EX);
+	file_open(&two, &world->one, "a");
+	two.uid = 1000;
+	file_lock(&two, EX, WAIT);
+	settle(world);
+	assert_waits(&two);
+	assert_queue(world, "a", "W | W");
+	assert_non_null(strstr(world->data, "uid=1000\n"));
+	unlock(&one);
+	assert_holds(&two);
+	assert_queue(world, "a", "W");
+	unlock(&two);
+	file_lock(&one, EX, TRY);
+	settle(world);
+	assert_holds(&one);
+	assert_queue(world, "a", "W");
+	assert_non_null(strstr(world->data, "uid=0\n"));
+	unlock(&one);
+	file_close(&one);
+	file_close(&two);
+	pass(world, 10 * TIMEOUT_MS);
+	assert_queue(world, "a", "");
 }
 
 /* A whole story, with the connection broken at each operation of a host. */
@@ -723,7 +812,8 @@ int main(void)
 		TEST(revoked),
 		TEST(record_locks),
 		TEST(record_lock_under_a_lead),
-		TEST(view),
+		TEST(users),
+		TEST(another_user),
 		TEST(broken_connection),
 	};
 

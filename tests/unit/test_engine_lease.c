@@ -361,6 +361,64 @@ static void test_turns_to_another_server(void **state)
 	file_close(&rival);
 }
 
+static struct store_ops bent_ops;
+static int nudges;
+
+static void count_nudge(struct store *store)
+{
+	nudges++;
+}
+
+/* Lets time pass until the store is nudged; returns how much. */
+static int64_t until_nudged(struct world *world)
+{
+	int64_t begin_ms = world->now_ms;
+	int before = nudges;
+
+	while (nudges == before && world->now_ms < begin_ms + TIMEOUT_MS)
+		pass(world, 1);
+	return world->now_ms - begin_ms;
+}
+
+/* The way that it turns to may be as bad: it turns to the next one soon, and later in no hurry. */
+static void test_turns_again_soon(void **state)
+{
+	enum { QUARTER_MS = TIMEOUT_MS / 4 + TIMEOUT_MS / 40 };
+	enum { SOON_MS = TIMEOUT_MS / 16 + TIMEOUT_MS / 40 };
+	struct world *world = *state;
+	const struct store_ops *ops = world->one.store->ops;
+	struct file file;
+
+	foreign_place(world, "a", EX);
+	file_open(&file, &world->one, "a");
+	file_lock(&file, EX, WAIT);
+	settle(world);
+	bent_ops = *ops;
+	bent_ops.nudge = count_nudge;
+	world->one.store->ops = &bent_ops;
+	for (int round = 0; round < 2; round++) {
+		pass(world, BEAT_MS - 1);
+		store_faulty_cut_off(world->one.store);
+		pass(world, 1);
+		until_nudged(world);
+		disconnect(&world->one); /* as the nudge would */
+		assert_int_equal(until_nudged(world), SOON_MS);
+		assert_int_equal(until_nudged(world), QUARTER_MS);
+		reconnect(&world->one);
+		assert_waits(&file);
+		/* A connection that breaks by itself is waited for longer. */
+		disconnect(&world->one);
+		assert_int_equal(until_nudged(world), QUARTER_MS);
+		assert_int_equal(until_nudged(world), QUARTER_MS);
+		reconnect(&world->one);
+	}
+	world->one.store->ops = ops;
+	foreign_withdraw(world, "a", 0);
+	settle(world);
+	assert_holds(&file);
+	file_close(&file);
+}
+
 /* Who was stopped looks for the answers of that time before it turns to anybody else. */
 static void test_stopped_is_not_silent(void **state)
 {
@@ -462,6 +520,7 @@ int main(void)
 		TEST(wakes_up_too_late),
 		TEST(gives_a_session_up),
 		TEST(store_without_timeout),
+		TEST(turns_again_soon),
 		cmocka_unit_test_setup_teardown(test_turns_to_another_server,
 						world_setup_with_servers, world_teardown),
 		cmocka_unit_test_setup_teardown(test_stopped_is_not_silent,

@@ -424,6 +424,113 @@ static void test_all_are_taken_away(void **state)
 	free(files);
 }
 
+static struct store_ops bent_ops;
+static size_t proofs_shown;
+static bool shown[4 * STORE_PROOFS_MAX]; /* by the number in the name of the lock */
+
+/* Instead of the store's: what a heartbeat shows is noted, and not answered. */
+static void note_proofs(struct store *store, void *tag, const struct store_proof *proofs,
+			size_t count)
+{
+	assert_null(tag);
+	for (size_t i = 0; i < count; i++) {
+		size_t number = (size_t)atoi(strrchr(proofs[i].path, '/') + 1);
+
+		proofs_shown += !shown[number];
+		shown[number] = true;
+	}
+}
+
+/* So many heartbeats, each answered by that; returns how many claims they showed. */
+static size_t show(struct world *world, int beats, int error)
+{
+	memset(shown, 0, sizeof(shown));
+	proofs_shown = 0;
+	for (int i = 0; i < beats; i++) {
+		pass(world, BEAT_MS);
+		engine_store_events.on_proved(world->one.engine, NULL, error, NULL, 0);
+	}
+	return proofs_shown;
+}
+
+/* Where the store does not say whether a claim stands, the others have their turn all the same. */
+static void test_turns_without_rights(void **state)
+{
+	enum { FILES = 3 * STORE_PROOFS_MAX };
+	struct world *world = *state;
+	struct file *files = calloc(FILES, sizeof(*files));
+	const struct store_ops *ops = world->one.store->ops;
+	char path[16];
+
+	for (int i = 0; i < FILES; i++) {
+		snprintf(path, sizeof(path), "many/%d", i);
+		file_open(&files[i], &world->one, path);
+		file_lock(&files[i], EX, WAIT);
+	}
+	settle(world);
+	bent_ops = *ops;
+	bent_ops.prove = note_proofs;
+	world->one.store->ops = &bent_ops;
+	assert_int_equal(show(world, 4, 0), FILES);
+	assert_int_equal(show(world, 4, -EACCES), FILES);
+	assert_int_equal(show(world, 4, -EACCES), FILES);
+	/* What was shown along with another failure is shown again. */
+	show(world, 1, -ECONNRESET);
+	assert_int_equal(show(world, 1, -ECONNRESET), STORE_PROOFS_MAX);
+	assert_int_equal(show(world, 2, -ECONNRESET), STORE_PROOFS_MAX);
+	world->one.store->ops = ops;
+	for (int i = 0; i < FILES; i++) {
+		assert_int_equal(files[i].lost, 0);
+		file_close(&files[i]);
+	}
+	free(files);
+}
+
+static const struct store_ops *true_ops;
+static int watches;
+
+static void count_watch(struct store *store, void *tag, const char *path, const char *name)
+{
+	watches++;
+	true_ops->watch(store, tag, path, name);
+}
+
+/* However many locks are held, all are watched in the end, some with each heartbeat. */
+static void test_many_are_overseen(void **state)
+{
+	enum { FILES = 600, AT_A_TIME = 500 };
+	struct world *world = *state;
+	struct file *files = calloc(FILES, sizeof(*files));
+	char path[16];
+
+	for (int i = 0; i < FILES; i++) {
+		snprintf(path, sizeof(path), "many/%d", i);
+		file_open(&files[i], &world->one, path);
+		file_lock(&files[i], EX, WAIT);
+	}
+	settle(world);
+	true_ops = world->one.store->ops;
+	bent_ops = *true_ops;
+	bent_ops.watch = count_watch;
+	world->one.store->ops = &bent_ops;
+	watches = 0;
+	pass(world, BEAT_MS);
+	assert_int_equal(watches, AT_A_TIME);
+	pass(world, BEAT_MS);
+	assert_int_equal(watches, FILES);
+	pass(world, TIMEOUT_MS);
+	assert_int_equal(watches, FILES);
+	world->one.store->ops = true_ops;
+	for (int i = 0; i < FILES; i++) {
+		snprintf(path, sizeof(path), "many/%d", i);
+		foreign_withdraw(world, path, 0);
+		settle(world);
+		assert_int_equal(files[i].lost, 1);
+		file_close(&files[i]);
+	}
+	free(files);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, world_setup, world_teardown)
 
 int main(void)
@@ -444,6 +551,8 @@ int main(void)
 		TEST(process_is_told),
 		TEST(waiter_queues_again),
 		TEST(all_are_taken_away),
+		TEST(turns_without_rights),
+		TEST(many_are_overseen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

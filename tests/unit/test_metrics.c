@@ -284,6 +284,18 @@ static void test_engine(void **state)
 	engine_owner_close(reader);
 	write_text(fixture);
 	assert_has(fixture, "dlockfs_hold_seconds_sum{kind=\"flock\"} 0.004000");
+	assert_has(fixture, "dlockfs_kept_claims 0");
+	policy.keep_ms = 1000;
+	owner = engine_owner_open(engine, "c", &policy, NULL);
+	assert_int_equal(
+		engine_lock(owner, LOCK_KIND_FLOCK, CLAIM_EXCLUSIVE, true, &caller, NULL, &claim),
+		0);
+	for (int i = 0; i < 4; i++)
+		fixture->store->ops->dispatch(fixture->store);
+	engine_owner_close(owner);
+	write_text(fixture);
+	assert_has(fixture, "dlockfs_kept_claims 1");
+	assert_has(fixture, "dlockfs_holders 0");
 }
 
 /* The session, its lease, and how often it came and went. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Views of queues in a local store. A store between the two counts how many questions are under
- * way, and can let claims say what the local store could not: anything.
+ * way, and can let claims say what the local store could not: anything. Where it matters what a
+ * host knows of its own claims, a third one has an engine.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +18,7 @@
 #include <utlist.h>
 
 #include "claim_data.h"
+#include "engine.h"
 #include "store_local.h"
 #include "view.h"
 
@@ -213,7 +215,7 @@ static int setup(void **state)
 	}
 	f->between.store.ops = &between_ops;
 	f->between.local = f->hosts[0];
-	f->viewer = viewer_create(&f->between.store);
+	f->viewer = viewer_create(&f->between.store, NULL);
 	*state = f;
 	return 0;
 }
@@ -702,6 +704,194 @@ static void test_errors(void **state)
 	assert_int_equal(f->error, -ENOMEM);
 }
 
+/* Claims that go on from one caller of a host to the next. */
+
+struct callers {
+	struct engine *engine;
+	struct store *store;
+	struct owner *files[4];
+	int granted[4];
+};
+
+static void on_decided(void *context, void *cookie, int result)
+{
+	(void)context;
+	assert_int_equal(result, 0);
+	++*(int *)cookie;
+}
+
+static void on_owner(void *context, void *owner_cookie)
+{
+	(void)context;
+	(void)owner_cookie;
+}
+
+enum { DETAILS_BYTES = 128 };
+
+static void describe(void *context, const void *details, enum lock_kind kind, enum claim_mode mode,
+		     char text[ENGINE_TEXT_BYTES])
+{
+	strcpy(text, details);
+}
+
+static const struct engine_events engine_events = {
+	.details_bytes = DETAILS_BYTES,
+	.describe = describe,
+	.on_decided = on_decided,
+	.on_lost = on_owner,
+	.on_revoked = on_owner,
+};
+
+static void callers_begin(struct callers *callers, struct fixture *f)
+{
+	const struct lock_policy policy = {.wait_limit_ms = CONFIG_FOREVER,
+					   .try_limit_ms = 1000,
+					   .handoff = 1,
+					   .keep_ms = 1000};
+
+	*callers = (struct callers){.engine = engine_create(&engine_events, NULL, 1)};
+	store_local_open(f->service, &engine_store_events, callers->engine, &callers->store);
+	engine_set_store(callers->engine, callers->store);
+	callers->store->ops->dispatch(callers->store);
+	for (int i = 0; i < 4; i++)
+		callers->files[i] = engine_owner_open(callers->engine, "a", &policy, NULL);
+	viewer_destroy(f->viewer);
+	f->viewer = viewer_create(&f->between.store, callers->engine);
+}
+
+static void callers_lock(struct callers *callers, int number)
+{
+	char text[DETAILS_BYTES];
+	struct engine_caller caller = {number + 1, text};
+	struct claim *claim;
+
+	snprintf(text, sizeof(text),
+		 "format=1\nhost=here\npid=%d\nuid=7\ncommand=job%%20%d\nkind=flock\nsince=%d\n",
+		 number + 1, number + 1, 1000 + number);
+	callers->granted[number] = 0;
+	assert_int_equal(engine_lock(callers->files[number], LOCK_KIND_FLOCK, CLAIM_EXCLUSIVE, true,
+				     &caller, &callers->granted[number], &claim),
+			 0);
+	for (int i = 0; i < 10; i++)
+		callers->store->ops->dispatch(callers->store);
+}
+
+static void callers_unlock(struct callers *callers, int number)
+{
+	assert_int_equal(callers->granted[number], 1);
+	assert_int_equal(engine_unlock(callers->files[number]), 0);
+	for (int i = 0; i < 10; i++)
+		callers->store->ops->dispatch(callers->store);
+}
+
+static void callers_end(struct callers *callers, struct fixture *f)
+{
+	for (int i = 0; i < 4; i++)
+		engine_owner_close(callers->files[i]);
+	callers->store->ops->close(callers->store);
+	viewer_destroy(f->viewer);
+	f->viewer = viewer_create(&f->between.store, NULL);
+	engine_destroy(callers->engine);
+}
+
+/* The text up to the name of the claim, which changes from test to test. */
+static const char *users(struct fixture *f)
+{
+	static char found[2048];
+	size_t used = 0;
+
+	for (const char *at = queue(f, "a"); *at != '\0'; at++) {
+		if (strncmp(at, " client=", 8) == 0)
+			at += strcspn(at, "\n");
+		found[used++] = *at;
+	}
+	found[used] = '\0';
+	return found;
+}
+
+static void test_users(void **state)
+{
+	struct fixture *f = *state;
+	struct callers callers;
+	const char *text;
+
+	callers_begin(&callers, f);
+	for (int i = 0; i < 3; i++)
+		callers_lock(&callers, i);
+	text = "lock=a claims=1 holders=1 followers=2\n"
+	       "position=1 state=held mode=exclusive kind=flock host=here pid=1 uid=7 "
+	       "command=job%201 since=1000\n"
+	       "position=1.1 state=waiting mode=exclusive kind=flock host=here pid=2 uid=7 "
+	       "command=job%202 since=1001\n"
+	       "position=1.2 state=waiting mode=exclusive kind=flock host=here pid=3 uid=7 "
+	       "command=job%203 since=1002\n";
+	assert_string_equal(users(f), text);
+	assert_null(strstr(strstr(f->text, "position=1.1"), "client=dlockfs session"));
+
+	/* Who uses it now. */
+	callers_unlock(&callers, 0);
+	text = "lock=a claims=1 holders=1 followers=1\n"
+	       "position=1 state=held mode=exclusive kind=flock host=here pid=2 uid=7 "
+	       "command=job%202 since=1001\n"
+	       "position=1.1 state=waiting mode=exclusive kind=flock host=here pid=3 uid=7 "
+	       "command=job%203 since=1002\n";
+	assert_string_equal(users(f), text);
+
+	/* Another host waits, so that one more follows, and the next has a claim behind that. */
+	place_lock(f, "a", CLAIM_EXCLUSIVE);
+	for (int i = 0; i < 10; i++)
+		callers.store->ops->dispatch(callers.store);
+	callers_unlock(&callers, 1);
+	callers_lock(&callers, 0);
+	callers_lock(&callers, 3);
+	text = users(f);
+	assert_non_null(strstr(text, "claims=3 holders=1 followers=1\nposition=1 state=held"));
+	text = strstr(text, "position=3 state=waiting");
+	assert_non_null(text);
+	assert_non_null(strstr(text, "pid=1 "));
+	assert_non_null(strstr(text, "position=3.1 state=waiting"));
+	callers_end(&callers, f);
+}
+
+static void test_kept(void **state)
+{
+	struct fixture *f = *state;
+	struct callers callers;
+	const char *text;
+
+	callers_begin(&callers, f);
+	callers_lock(&callers, 0);
+	callers_unlock(&callers, 0);
+	text = queue(f, "a");
+	assert_non_null(strstr(text, "lock=a claims=1 holders=0 kept=1\n"
+				     "position=1 state=kept mode=exclusive host=here since="));
+	assert_null(strstr(text, "pid="));
+	assert_null(strstr(text, "since=1000"));
+	assert_string_not_equal(value(text, "claim"), "");
+
+	/* Others only know what it says. */
+	viewer_destroy(f->viewer);
+	f->viewer = viewer_create(&f->between.store, NULL);
+	assert_non_null(strstr(
+		users(f), "lock=a claims=1 holders=1\n"
+			  "position=1 state=held maybe_kept=yes maybe_former=yes mode=exclusive "
+			  "kind=flock host=here pid=1 uid=7 "));
+	callers_end(&callers, f);
+}
+
+/* Two of one host are not one owner's, and only of the first it is said that it may be kept. */
+static void test_keep_of_a_waiter(void **state)
+{
+	struct fixture *f = *state;
+
+	place(f, 1, "a", claim_of(1, CLAIM_OWNER_NONE, CLAIM_EXCLUSIVE), "format=1\nkeep=yes\n");
+	assert_string_equal(value(queue(f, "a"), "maybe_kept"), "yes");
+	place(f, 1, "a", claim_of(1, CLAIM_OWNER_NONE, CLAIM_EXCLUSIVE), "format=1\nkeep=yes\n");
+	assert_string_equal(states(queue(f, "a")), "hw");
+	assert_string_equal(value(f->text, "maybe_kept"), "");
+	assert_string_equal(value(f->text, "maybe_former"), "yes");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(void)
@@ -721,6 +911,9 @@ int main(void)
 		TEST(cancels),
 		TEST(lost_session),
 		TEST(errors),
+		TEST(users),
+		TEST(kept),
+		TEST(keep_of_a_waiter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

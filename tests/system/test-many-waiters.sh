@@ -1,0 +1,47 @@
+#!/bin/bash
+# 10,000 waiters for one lock, behind another host: their host is connected anew, and they keep their places, are granted one
+# after the other, and leave the queue when they are killed. WAITERS=N for another number of them.
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+
+number=${WAITERS:-10000}
+requires test "$(ulimit -Hn)" -ge $((number + 100))
+requires test "$(cat /proc/sys/kernel/pid_max)" -ge $((number + 5000))
+deadline=60
+start_zookeeper
+start_proxy link
+# The servers take their time for a queue of this length, and the machine for as many threads.
+start_dlockfs A --session-timeout 30s --store "$(proxied link)"
+start_dlockfs B --session-timeout 30s
+hold holder "$dir/B/job"
+expect holder held
+start waiters "$python" -u "$tests/system/many_waiters.py" "$dir/A/job" "$number"
+wait_claims job $((number + 1))
+
+status() {
+    sed -n "s/^$1=//p" "$dir/A/.dlockfs/status"
+}
+
+is_status() {
+    [ "$(status "$1")" = "$2" ]
+}
+
+for round in 1 2 3; do
+    touch "$dir/link/refuse"
+    wait_until "$deadline" is_status session suspended
+    rm "$dir/link/refuse"
+    wait_until "$deadline" is_status session connected
+    expect_equal "waiters after reconnect $round" "$number" "$(status waiters)"
+done
+soon flock -n "$dir/A/other" true
+if said waiters "100 granted"; then
+    fail "granted beside the holder"
+fi
+release holder
+expect waiters "500 granted"
+release waiters
+wait_claims job 0
+comes_free "$dir/B/job"
+if grep 'giving it up\|expired\|lock lost' "$dir"/[AB].log; then
+    fail "a session was lost"
+fi
