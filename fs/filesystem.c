@@ -73,14 +73,17 @@ static int make_configured_directory(struct filesystem *filesystem, const char *
 }
 
 int filesystem_init(struct filesystem *filesystem, const struct config *config,
-		    struct engine *engine)
+		    struct shard *shards, size_t shards_count)
 {
 	*filesystem = (struct filesystem){
 		.config = config,
-		.engine = engine,
+		.shards = shards,
+		.shards_count = shards_count,
 		.last_node = FUSE_ROOT_ID - 1,
 		.exclusive_open_waits = kernel_asks_before_open_returns(),
 	};
+	for (size_t i = 0; i < shards_count; i++)
+		shards[i].filesystem = filesystem;
 	metrics_init(&filesystem->metrics);
 	if (gethostname(filesystem->host, sizeof(filesystem->host) - 1) < 0)
 		return -errno;
@@ -105,7 +108,8 @@ int filesystem_init(struct filesystem *filesystem, const struct config *config,
 void filesystem_stop(struct filesystem *filesystem)
 {
 	struct handle *handle;
-	engine_stop(filesystem->engine);
+	for (size_t i = 0; i < filesystem->shards_count; i++)
+		engine_stop(filesystem->shards[i].engine);
 	DL_FOREACH (filesystem->handles, handle) {
 		parked_refuse_all(handle, -ENOLCK);
 		holder_tell_lost(handle);
@@ -164,7 +168,8 @@ int64_t filesystem_deadline(const struct filesystem *filesystem)
 static void describe(void *context, const void *details, enum lock_kind kind, enum claim_mode mode,
 		     char text[ENGINE_TEXT_BYTES])
 {
-	claim_text_format(context, details, kind, mode, text);
+	const struct shard *shard = context;
+	claim_text_format(shard->filesystem, details, kind, mode, text);
 }
 
 static void on_decided(void *context, void *cookie, int result)
@@ -207,8 +212,8 @@ static int64_t on_held(void *context, enum lock_kind kind)
 
 static void on_released(void *context, enum lock_kind kind, int64_t held_us)
 {
-	struct filesystem *filesystem = context;
-	histogram_observe(&filesystem->metrics.holds[kind], histogram_now_us() - held_us);
+	struct shard *shard = context;
+	histogram_observe(&shard->metrics.holds[kind], histogram_now_us() - held_us);
 }
 
 const struct engine_events filesystem_engine_events = {

@@ -2,7 +2,8 @@
  *
  * The file system: what the kernel asks, and the books behind it.
  *
- *   filesystem.c  life of the file system, what the engine tells it, time
+ *   filesystem.c  life of the file system, what the engines tell it, time
+ *   shard.c       engines and stores: one for each part of the names
  *   inode.c       names, directories and files
  *   handle.c      open files
  *   holder.c      who holds, to be sent a signal
@@ -39,6 +40,7 @@
 #include "config.h"
 #include "engine.h"
 #include "metrics.h"
+#include "shard.h"
 
 #define NAME_BYTES_MAX 255  /* as on any Linux file system */
 #define PATH_BYTES_MAX 4095 /* of a lock's path below the mount */
@@ -48,17 +50,14 @@
 
 struct notifier;
 struct status;
-struct viewer;
 
 struct filesystem {
 	const struct config *config;
-	struct engine *engine;
-	struct store *store;   /* set by the caller, as the next two: */
-	struct viewer *viewer; /* of the store, destroyed after it */
-	const char *mountpoint;
+	struct shard *shards; /* as config->stores */
+	size_t shards_count;
+	const char *mountpoint; /* set by the caller */
 	struct fuse_session *session;
 	struct notifier *notifier;
-	const struct store_statistics *store_statistics; /* NULL: there are none */
 	void (*on_ready)(void *context); /* the kernel has greeted: the mount is usable */
 	void *context;
 
@@ -81,16 +80,16 @@ struct filesystem {
 /* The handlers for fuse_session_new(); their userdata is the file system. */
 extern const struct fuse_lowlevel_ops filesystem_ops;
 
-/* What the file system wants to hear from the engine; the context is the file system. */
+/* What the file system wants to hear from an engine; the context is its shard. */
 extern const struct engine_events filesystem_engine_events;
 
-/* Makes the root and the configured directories. The configuration and the engine stay the
+/* Makes the root and the configured directories. The configuration and the shards stay the
  * caller's. Returns 0 or -errno. */
 int filesystem_init(struct filesystem *filesystem, const struct config *config,
-		    struct engine *engine);
+		    struct shard *shards, size_t shards_count);
 
 /* The daemon stops: answers every call that waits with ENOLCK, and sends the signal of [locks]
- * on_lost to holders. To be called while the session lives. */
+ * on_lost to holders. To be called while the sessions live. */
 void filesystem_stop(struct filesystem *filesystem);
 
 /* Ends every open file (what they hold is released in the engine) and frees everything. To be
@@ -107,6 +106,12 @@ int64_t filesystem_deadline(const struct filesystem *filesystem);
 static inline struct filesystem *filesystem_of(fuse_req_t req)
 {
 	return fuse_req_userdata(req);
+}
+
+/* Who has the lock at `path`. */
+static inline struct shard *shard_of(const struct filesystem *filesystem, const char *path)
+{
+	return &filesystem->shards[config_store_of(filesystem->config, path)];
 }
 
 /* The handlers, by file. */

@@ -101,7 +101,7 @@ static void wake_poll(struct handle *handle)
 void handle_fence(struct handle *handle)
 {
 	handle->fenced = true;
-	handle->filesystem->metrics.fenced_handles++;
+	handle->inode->shard->metrics.fenced_handles++;
 	holder_tell_lost(handle);
 	wake_poll(handle);
 }
@@ -137,7 +137,8 @@ int handle_own(struct handle *handle)
 	if (owning == NULL)
 		return -ENOMEM;
 	struct lock_policy policy = config_policy(filesystem->config, handle->inode->path);
-	handle->owner = engine_owner_open(filesystem->engine, handle->inode->path, &policy, handle);
+	handle->owner = engine_owner_open(handle->inode->shard->engine, handle->inode->path,
+					  &policy, handle);
 	if (handle->owner == NULL) {
 		free_owning_if_unused(filesystem, owning);
 		return -ENOMEM;

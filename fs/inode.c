@@ -48,6 +48,7 @@ int inode_create(struct filesystem *filesystem, const struct inode *parent, cons
 		return -ENOMEM;
 	}
 	inode->name = inode->path + strlen(inode->path) - strlen(name);
+	inode->shard = shard_of(filesystem, inode->path);
 	inode->node = ++filesystem->last_node;
 	inode->mode = mode;
 	inode->uid = uid;

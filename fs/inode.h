@@ -28,10 +28,10 @@ struct inode {
 	nlink_t directories;	/* among them */
 	struct inode *idle_prev, *idle_next;
 	int64_t idle_since_ms;
-	bool idle;		/* in filesystem->idle */
-	bool dropped;		/* its name was taken away because it was idle for too long */
-	uint64_t lookups;	/* references that the kernel has */
-	size_t handles;		/* open files */
+	bool idle;		 /* in filesystem->idle */
+	bool dropped;		 /* its name was taken away because it was idle for too long */
+	uint64_t lookups;	 /* references that the kernel has */
+	size_t handles;		 /* open files */
 	struct opening *opening; /* exclusive opens whose open(2) has not returned */
 	struct timespec atime, mtime, ctime;
 	mode_t mode; /* with the file type */
@@ -39,8 +39,9 @@ struct inode {
 	gid_t gid;
 	char *text; /* NULL while empty */
 	size_t text_bytes;
-	char *path;	  /* "" for the root */
-	const char *name; /* the last component of path */
+	char *path;	     /* "" for the root */
+	struct shard *shard; /* who has the lock at that path */
+	const char *name;    /* the last component of path */
 };
 
 /* Makes an inode without a parent or a name. Returns 0 or -ENOMEM, -ENAMETOOLONG. */

@@ -18,7 +18,7 @@
 #include "log.h"
 #include "notifier.h"
 
-/* So many requests of the kernel are read before the store gets its turn. */
+/* So many requests of the kernel are read before the stores get their turn. */
 #define REQUESTS_AT_ONCE 64
 
 static sigset_t ending_signals(void)
@@ -51,8 +51,30 @@ static int watch(struct loop *loop, int descriptor)
 	return epoll_ctl(loop->epoll, EPOLL_CTL_ADD, descriptor, &event) < 0 ? -errno : 0;
 }
 
-int loop_init(struct loop *loop, struct filesystem *filesystem, struct engine *engine,
-	      struct store *store)
+/* Whose events a descriptor tells of; NULL: no store's. */
+static struct store *find_store(const struct loop *loop, int descriptor)
+{
+	const struct filesystem *filesystem = loop->filesystem;
+	for (size_t i = 0; i < filesystem->shards_count; i++) {
+		struct store *store = filesystem->shards[i].store;
+		if (store->ops->descriptor(store) == descriptor)
+			return store;
+	}
+	return NULL;
+}
+
+static int watch_stores(struct loop *loop)
+{
+	const struct filesystem *filesystem = loop->filesystem;
+	int error = 0;
+	for (size_t i = 0; error == 0 && i < filesystem->shards_count; i++) {
+		struct store *store = filesystem->shards[i].store;
+		error = watch(loop, store->ops->descriptor(store));
+	}
+	return error;
+}
+
+int loop_init(struct loop *loop, struct filesystem *filesystem)
 {
 	sigset_t set = ending_signals();
 	int fuse = fuse_session_fd(filesystem->session);
@@ -60,8 +82,6 @@ int loop_init(struct loop *loop, struct filesystem *filesystem, struct engine *e
 
 	*loop = (struct loop){
 		.filesystem = filesystem,
-		.engine = engine,
-		.store = store,
 		.epoll = epoll_create1(EPOLL_CLOEXEC),
 		.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
 		.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK),
@@ -70,10 +90,12 @@ int loop_init(struct loop *loop, struct filesystem *filesystem, struct engine *e
 	if (loop->epoll < 0 || loop->timer < 0 || loop->signals < 0 ||
 	    fcntl(fuse, F_SETFL, O_NONBLOCK) < 0)
 		error = -errno;
-	int descriptors[] = {fuse, store->ops->descriptor(store), loop->timer, loop->signals,
+	int descriptors[] = {fuse, loop->timer, loop->signals,
 			     notifier_descriptor(filesystem->notifier)};
 	for (size_t i = 0; error == 0 && i < sizeof(descriptors) / sizeof(*descriptors); i++)
 		error = watch(loop, descriptors[i]);
+	if (error == 0)
+		error = watch_stores(loop);
 	if (error != 0)
 		loop_finish(loop);
 	return error;
@@ -114,9 +136,9 @@ static void read_requests(struct loop *loop, struct fuse_buf *buffer)
 		}
 		if ((buffer->flags & FUSE_BUF_IS_FD) == 0)
 			metrics_count_request(&loop->filesystem->metrics, buffer->mem, (size_t)got);
-		/* The lease is judged before each request: the process may have been stopped here.
-		 */
-		engine_advance(loop->engine, loop_now_ms());
+		/* Leases are judged before each request: the process may have been stopped here. */
+		shards_advance(loop->filesystem->shards, loop->filesystem->shards_count,
+			       loop_now_ms());
 		fuse_session_process_buf(session, buffer);
 	}
 }
@@ -136,9 +158,10 @@ static void read_signals(struct loop *loop)
 
 static void set_timer(struct loop *loop)
 {
-	int64_t engine_ms = engine_deadline(loop->engine);
-	int64_t names_ms = filesystem_deadline(loop->filesystem);
-	int64_t due_ms = engine_ms < names_ms ? engine_ms : names_ms;
+	const struct filesystem *filesystem = loop->filesystem;
+	int64_t locks_ms = shards_deadline(filesystem->shards, filesystem->shards_count);
+	int64_t names_ms = filesystem_deadline(filesystem);
+	int64_t due_ms = locks_ms < names_ms ? locks_ms : names_ms;
 	struct itimerspec due = {0};
 
 	if (due_ms == loop->timer_ms)
@@ -155,6 +178,7 @@ static void set_timer(struct loop *loop)
 
 static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 {
+	struct store *store = find_store(loop, descriptor);
 	uint64_t times;
 	if (descriptor == fuse_session_fd(loop->filesystem->session)) {
 		read_requests(loop, buffer);
@@ -166,8 +190,8 @@ static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 		read_signals(loop);
 	} else if (descriptor == notifier_descriptor(loop->filesystem->notifier)) {
 		end(loop, 0);
-	} else {
-		loop->store->ops->dispatch(loop->store);
+	} else if (store != NULL) {
+		store->ops->dispatch(store);
 	}
 }
 
@@ -183,7 +207,7 @@ int loop_run(struct loop *loop)
 			break;
 		}
 		int64_t now_ms = loop_now_ms();
-		engine_advance(loop->engine, now_ms);
+		shards_advance(loop->filesystem->shards, loop->filesystem->shards_count, now_ms);
 		filesystem_advance(loop->filesystem, now_ms);
 		for (int i = 0; i < count && !loop->ended; i++)
 			dispatch(loop, events[i].data.fd, &buffer);

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The one loop of the daemon: it waits for the kernel's requests, the store's events, the time, and
+ * The one loop of the daemon: it waits for the kernel's requests, the stores' events, the time, and
  * signals, and hands each to whom it belongs. Everything that it calls runs on its thread.
  */
 #ifndef DLOCKFS_LOOP_H
 #define DLOCKFS_LOOP_H
 
-#include "engine.h"
 #include "filesystem.h"
-#include "store.h"
 
 struct loop {
 	struct filesystem *filesystem;
-	struct engine *engine;
-	struct store *store;
 	int epoll;
 	int timer;
 	int signals;
@@ -30,9 +26,8 @@ void loop_block_signals(void);
 /* Milliseconds of CLOCK_BOOTTIME, which no one sets and which counts while the host sleeps. */
 int64_t loop_now_ms(void);
 
-/* Returns 0 or -errno. All arguments stay the caller's. */
-int loop_init(struct loop *loop, struct filesystem *filesystem, struct engine *engine,
-	      struct store *store);
+/* Returns 0 or -errno. The file system stays the caller's. */
+int loop_init(struct loop *loop, struct filesystem *filesystem);
 
 /* Runs until SIGTERM, SIGINT or the end of the mount: 0, or -errno when it cannot go on. */
 int loop_run(struct loop *loop);

@@ -6,32 +6,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 
 #include "config.h"
 #include "daemon.h"
-#include "engine.h"
 #include "filesystem.h"
 #include "log.h"
 #include "loop.h"
 #include "mount.h"
 #include "notifier.h"
 #include "options.h"
+#include "shard.h"
 #include "steer.h"
-#include "store_local.h"
-#include "store_statistics.h"
-#include "store_zookeeper.h"
-#include "view.h"
 
 struct daemon {
 	struct config config;
 	struct options options;
-	struct engine *engine;
-	struct local_service *service; /* of the local store */
-	struct store *store;
-	struct viewer *viewer;
-	struct store_statistics store_statistics; /* of ZooKeeper's */
+	struct shard *shards;
+	size_t shards_count;
 	struct filesystem filesystem;
 	struct loop loop;
 	char *mountpoint;
@@ -48,64 +40,20 @@ static void raise_descriptor_limit(void)
 		log_warning("raising the limit of open files: %m");
 }
 
-static int open_engine(struct daemon *daemon)
-{
-	uint64_t seed;
-	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
-		return -errno;
-	daemon->engine = engine_create(&filesystem_engine_events, &daemon->filesystem, seed);
-	return daemon->engine != NULL ? 0 : -ENOMEM;
-}
-
-static int open_store(struct daemon *daemon)
-{
-	const struct config *config = &daemon->config;
-	int error;
-
-	if (config->store.kind == STORE_KIND_LOCAL) {
-		daemon->service = local_service_create();
-		if (daemon->service == NULL)
-			return -ENOMEM;
-		error = store_local_open(daemon->service, &engine_store_events, daemon->engine,
-					 &daemon->store);
-	} else {
-		struct store_zookeeper_options options = {
-			.servers = config->store.servers,
-			.root = config->store.root,
-			.session_timeout_ms = config->session_timeout_ms,
-			.statistics = &daemon->store_statistics,
-		};
-		error = store_zookeeper_open(&options, &engine_store_events, daemon->engine,
-					     &daemon->store);
-	}
-	if (error == 0)
-		engine_set_store(daemon->engine, daemon->store);
-	else if (daemon->service != NULL)
-		local_service_destroy(daemon->service);
-	return error;
-}
-
-static int open_viewer(struct daemon *daemon)
-{
-	daemon->viewer = viewer_create(daemon->store, daemon->engine);
-	return daemon->viewer != NULL ? 0 : -ENOMEM;
-}
-
-static void close_store(struct daemon *daemon)
-{
-	daemon->store->ops->close(daemon->store);
-	viewer_destroy(daemon->viewer);
-	steer_finish(&daemon->filesystem);
-	if (daemon->service != NULL)
-		local_service_destroy(daemon->service);
-}
-
 static void on_ready(void *context)
 {
 	struct daemon *daemon = context;
+	const struct shard *shard = daemon->shards;
 	char where[512];
-	daemon->store->ops->describe(daemon->store, where, sizeof(where));
+
+	shard->store->ops->describe(shard->store, where, sizeof(where));
 	log_info("%s is ready; %s", daemon->mountpoint, where);
+	for (size_t i = 1; i < daemon->shards_count; i++) {
+		shard = &daemon->shards[i];
+		shard->store->ops->describe(shard->store, where, sizeof(where));
+		log_info("%s/%s is in a store of its own; %s", daemon->mountpoint, shard->prefix,
+			 where);
+	}
 	daemon_ready();
 }
 
@@ -127,25 +75,15 @@ static int run(struct daemon *daemon)
 	}
 	loop_block_signals();
 	raise_descriptor_limit();
-	what = "starting";
-	error = open_engine(daemon);
+	what = "opening the store";
+	error = shards_open(&daemon->config, &daemon->shards, &daemon->shards_count);
 	if (error != 0)
 		goto cleanup;
-	what = "opening the store";
-	error = open_store(daemon);
-	if (error != 0)
-		goto cleanup_engine;
 	what = "starting";
-	error = open_viewer(daemon);
-	if (error == 0)
-		error = filesystem_init(filesystem, &daemon->config, daemon->engine);
+	error = filesystem_init(filesystem, &daemon->config, daemon->shards, daemon->shards_count);
 	if (error != 0)
-		goto cleanup_store;
-	filesystem->store = daemon->store;
-	filesystem->viewer = daemon->viewer;
+		goto cleanup_shards;
 	filesystem->mountpoint = daemon->mountpoint;
-	if (daemon->config.store.kind == STORE_KIND_ZOOKEEPER)
-		filesystem->store_statistics = &daemon->store_statistics;
 	filesystem->on_ready = on_ready;
 	filesystem->context = daemon;
 	what = "mounting";
@@ -157,7 +95,7 @@ static int run(struct daemon *daemon)
 	if (error != 0)
 		goto cleanup_mount;
 	what = "running";
-	error = loop_init(&daemon->loop, filesystem, daemon->engine, daemon->store);
+	error = loop_init(&daemon->loop, filesystem);
 	if (error == 0) {
 		error = loop_run(&daemon->loop);
 		loop_finish(&daemon->loop);
@@ -171,10 +109,9 @@ cleanup_mount:
 	mount_end(filesystem);
 cleanup_filesystem:
 	filesystem_finish(filesystem);
-cleanup_store:
-	close_store(daemon);
-cleanup_engine:
-	engine_destroy(daemon->engine);
+cleanup_shards:
+	shards_close(daemon->shards, daemon->shards_count);
+	steer_finish(filesystem);
 cleanup:
 	if (error != 0 && why[0] != '\0')
 		log_error("%s", why);

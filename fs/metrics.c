@@ -10,11 +10,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/fuse.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "handle.h"
-#include "store_statistics.h"
 
 static const char *const kind_names[METRICS_KINDS] = {
 	[LOCK_KIND_OPEN] = "open",
@@ -91,7 +91,7 @@ static enum metrics_outcome outcome_of(int result)
 	}
 }
 
-void metrics_count_acquisition(struct metrics *metrics, enum lock_kind kind, int result,
+void metrics_count_acquisition(struct shard_metrics *metrics, enum lock_kind kind, int result,
 			       int64_t waited_us)
 {
 	enum metrics_outcome outcome = outcome_of(result);
@@ -130,69 +130,200 @@ static void write_seconds(FILE *file, const char *name, int64_t ms, const char *
 	fprintf(file, "%s %" PRId64 ".%03" PRId64 "\n", name, ms / 1000, ms % 1000);
 }
 
-static void write_histograms(FILE *file, const char *name, const struct histogram *histograms,
-			     const char *help)
+/* Of one store: */
+
+static const char *comma(const struct shard *shard)
 {
-	write_head(file, name, "histogram", help);
-	for (int kind = 0; kind < METRICS_KINDS; kind++) {
-		char labels[32];
-		snprintf(labels, sizeof(labels), "kind=\"%s\"", kind_names[kind]);
-		histogram_write(&histograms[kind], name, labels, file);
+	return shard->label[0] != '\0' ? "," : "";
+}
+
+static void write_name(FILE *file, const char *name, const struct shard *shard)
+{
+	bool labelled = shard->label[0] != '\0';
+	fprintf(file, "%s%s%s%s ", name, labelled ? "{" : "", shard->label, labelled ? "}" : "");
+}
+
+/* A number of each store. */
+static void write_numbers(const struct filesystem *filesystem, FILE *file, const char *name,
+			  const char *type, uint64_t (*number)(const struct shard *shard),
+			  const char *help)
+{
+	write_head(file, name, type, help);
+	for (size_t i = 0; i < filesystem->shards_count; i++) {
+		write_name(file, name, &filesystem->shards[i]);
+		fprintf(file, "%" PRIu64 "\n", number(&filesystem->shards[i]));
 	}
+}
+
+/* A time of each store that has it, in ms; negative: it has none. */
+static void write_times(const struct filesystem *filesystem, FILE *file, const char *name,
+			int64_t (*time_ms)(const struct shard *shard), const char *help)
+{
+	bool headed = false;
+
+	for (size_t i = 0; i < filesystem->shards_count; i++) {
+		int64_t ms = time_ms(&filesystem->shards[i]);
+		if (ms < 0)
+			continue;
+		if (!headed)
+			write_head(file, name, "gauge", help);
+		headed = true;
+		write_name(file, name, &filesystem->shards[i]);
+		fprintf(file, "%" PRId64 ".%03" PRId64 "\n", ms / 1000, ms % 1000);
+	}
+}
+
+static void write_acquisitions(const struct shard *shard, FILE *file)
+{
+	for (int kind = 0; kind < METRICS_KINDS; kind++) {
+		for (int outcome = 0; outcome < METRICS_OUTCOMES; outcome++)
+			fprintf(file,
+				"dlockfs_acquisitions_total{kind=\"%s\",outcome=\"%s\"%s%s} "
+				"%" PRIu64 "\n",
+				kind_names[kind], outcome_names[outcome], comma(shard),
+				shard->label, shard->metrics.acquisitions[kind][outcome]);
+	}
+}
+
+static void write_histograms(const struct shard *shard, FILE *file, const char *name,
+			     const struct histogram *histograms)
+{
+	for (int kind = 0; kind < METRICS_KINDS; kind++) {
+		char *labels;
+		if (asprintf(&labels, "kind=\"%s\"%s%s", kind_names[kind], comma(shard),
+			     shard->label) < 0)
+			continue;
+		histogram_write(&histograms[kind], name, labels, file);
+		free(labels);
+	}
+}
+
+static uint64_t count_waiters(const struct shard *shard)
+{
+	return engine_counts(shard->engine).waiters;
+}
+
+static uint64_t count_holders(const struct shard *shard)
+{
+	return engine_counts(shard->engine).holders;
+}
+
+static uint64_t count_kept(const struct shard *shard)
+{
+	return engine_counts(shard->engine).kept;
+}
+
+static uint64_t count_locks(const struct shard *shard)
+{
+	return engine_counts(shard->engine).locks;
+}
+
+static uint64_t count_fenced(const struct shard *shard)
+{
+	return shard->metrics.fenced_handles;
 }
 
 static void write_locks(const struct filesystem *filesystem, FILE *file)
 {
-	const struct metrics *metrics = &filesystem->metrics;
-	struct engine_counts counts = engine_counts(filesystem->engine);
+	const struct shard *shards = filesystem->shards;
+	size_t count = filesystem->shards_count;
 
 	write_head(file, "dlockfs_acquisitions_total", "counter",
 		   "Calls that asked for a lock, by how it was asked for and what came of it.");
-	for (int kind = 0; kind < METRICS_KINDS; kind++) {
-		for (int outcome = 0; outcome < METRICS_OUTCOMES; outcome++)
-			fprintf(file,
-				"dlockfs_acquisitions_total{kind=\"%s\",outcome=\"%s\"} %" PRIu64
-				"\n",
-				kind_names[kind], outcome_names[outcome],
-				metrics->acquisitions[kind][outcome]);
-	}
-	write_histograms(file, "dlockfs_wait_seconds", metrics->waits,
-			 "Time from the call to the grant, also where that came at once.");
-	write_histograms(file, "dlockfs_hold_seconds", metrics->holds,
-			 "Time from the grant of a claim to its release, or loss.");
-	write_number(file, "dlockfs_waiters", "gauge", counts.waiters,
-		     "Calls on this host that wait for a lock.");
-	write_number(file, "dlockfs_holders", "gauge", counts.holders,
-		     "Claims that this host holds.");
-	write_number(file, "dlockfs_kept_claims", "gauge", counts.kept,
-		     "Claims that this host keeps while nobody uses them.");
-	write_number(file, "dlockfs_locks", "gauge", counts.locks,
-		     "Names that this host holds, waits for, or has open after that.");
+	for (size_t i = 0; i < count; i++)
+		write_acquisitions(&shards[i], file);
+	write_head(file, "dlockfs_wait_seconds", "histogram",
+		   "Time from the call to the grant, also where that came at once.");
+	for (size_t i = 0; i < count; i++)
+		write_histograms(&shards[i], file, "dlockfs_wait_seconds", shards[i].metrics.waits);
+	write_head(file, "dlockfs_hold_seconds", "histogram",
+		   "Time from the grant of a claim to its release, or loss.");
+	for (size_t i = 0; i < count; i++)
+		write_histograms(&shards[i], file, "dlockfs_hold_seconds", shards[i].metrics.holds);
+	write_numbers(filesystem, file, "dlockfs_waiters", "gauge", count_waiters,
+		      "Calls on this host that wait for a lock.");
+	write_numbers(filesystem, file, "dlockfs_holders", "gauge", count_holders,
+		      "Claims that this host holds.");
+	write_numbers(filesystem, file, "dlockfs_kept_claims", "gauge", count_kept,
+		      "Claims that this host keeps while nobody uses them.");
+	write_numbers(filesystem, file, "dlockfs_locks", "gauge", count_locks,
+		      "Names that this host holds, waits for, or has open after that.");
 	write_number(file, "dlockfs_open_files", "gauge", filesystem->handles_count,
 		     "Open files of the mount.");
-	write_number(file, "dlockfs_fenced_handles_total", "counter", metrics->fenced_handles,
-		     "Open files that held a lock and lost it.");
+	write_numbers(filesystem, file, "dlockfs_fenced_handles_total", "counter", count_fenced,
+		      "Open files that held a lock and lost it.");
 }
 
-static void write_session(const struct filesystem *filesystem, FILE *file)
+static uint64_t is_connected(const struct shard *shard)
 {
-	struct engine_counts counts = engine_counts(filesystem->engine);
-	struct engine_status status = engine_status(filesystem->engine);
+	return engine_status(shard->engine).session == STORE_CONNECTED;
+}
 
-	write_number(file, "dlockfs_session_connected", "gauge", status.session == STORE_CONNECTED,
-		     "Whether the session with the store is connected.");
-	if (status.timeout_ms > 0)
-		write_seconds(file, "dlockfs_session_timeout_seconds", status.timeout_ms,
-			      "The session's timeout, as the store granted it.");
-	if (counts.holders > 0 && status.lease_left_ms >= 0)
-		write_seconds(file, "dlockfs_lease_left_seconds", status.lease_left_ms,
-			      "Time until what is held is given up, unless the store answers; "
-			      "absent while nothing is held.");
-	write_number(file, "dlockfs_sessions_lost_total", "counter", status.sessions_lost,
-		     "Sessions that ended without our wish, and all locks with them.");
-	write_number(file, "dlockfs_reconnects_total", "counter", status.reconnects,
-		     "Connections to the store after the first, in the same session or a new "
-		     "one.");
+static int64_t session_timeout_ms(const struct shard *shard)
+{
+	struct engine_status status = engine_status(shard->engine);
+	return status.timeout_ms > 0 ? status.timeout_ms : -1;
+}
+
+static int64_t lease_left_ms(const struct shard *shard)
+{
+	return count_holders(shard) > 0 ? engine_status(shard->engine).lease_left_ms : -1;
+}
+
+static uint64_t count_sessions_lost(const struct shard *shard)
+{
+	return engine_status(shard->engine).sessions_lost;
+}
+
+static uint64_t count_reconnects(const struct shard *shard)
+{
+	return engine_status(shard->engine).reconnects;
+}
+
+static void write_sessions(const struct filesystem *filesystem, FILE *file)
+{
+	write_numbers(filesystem, file, "dlockfs_session_connected", "gauge", is_connected,
+		      "Whether the session with the store is connected.");
+	write_times(filesystem, file, "dlockfs_session_timeout_seconds", session_timeout_ms,
+		    "The session's timeout, as the store granted it.");
+	write_times(filesystem, file, "dlockfs_lease_left_seconds", lease_left_ms,
+		    "Time until what is held is given up, unless the store answers; "
+		    "absent while nothing is held.");
+	write_numbers(filesystem, file, "dlockfs_sessions_lost_total", "counter",
+		      count_sessions_lost,
+		      "Sessions that ended without our wish, and all locks with them.");
+	write_numbers(filesystem, file, "dlockfs_reconnects_total", "counter", count_reconnects,
+		      "Connections to the store after the first, in the same session or a new "
+		      "one.");
+}
+
+/* Writes a family of metrics, those of each store that has statistics. */
+static void write_statistics(const struct filesystem *filesystem, FILE *file, const char *name,
+			     const char *type, const char *help,
+			     void (*write)(const struct store_statistics *, const char *, FILE *))
+{
+	bool headed = false;
+
+	for (size_t i = 0; i < filesystem->shards_count; i++) {
+		const struct shard *shard = &filesystem->shards[i];
+		if (!shard->has_statistics)
+			continue;
+		if (!headed)
+			write_head(file, name, type, help);
+		headed = true;
+		write(&shard->statistics, shard->label, file);
+	}
+}
+
+static void write_operations(const struct filesystem *filesystem, FILE *file)
+{
+	write_statistics(filesystem, file, "dlockfs_store_operation_seconds", "histogram",
+			 "Time from a request to the store to its answer.",
+			 store_statistics_write_durations);
+	write_statistics(filesystem, file, "dlockfs_store_errors_total", "counter",
+			 "Requests to the store that failed: without an answer (connection), not "
+			 "allowed (refused), or otherwise.",
+			 store_statistics_write_failures);
 }
 
 static void write_requests(const struct metrics *metrics, FILE *file)
@@ -213,8 +344,7 @@ void metrics_write(const struct filesystem *filesystem, FILE *file)
 	write_seconds(file, "dlockfs_start_time_seconds", filesystem->metrics.started_ms,
 		      "When the daemon started, in seconds since 1970.");
 	write_locks(filesystem, file);
-	write_session(filesystem, file);
-	if (filesystem->store_statistics != NULL)
-		store_statistics_write(filesystem->store_statistics, file);
+	write_sessions(filesystem, file);
+	write_operations(filesystem, file);
 	write_requests(&filesystem->metrics, file);
 }

@@ -30,11 +30,16 @@ enum metrics_outcome {
 	METRICS_OUTCOMES
 };
 
-struct metrics {
+/* Of the locks in one store; zero at first. */
+struct shard_metrics {
 	uint64_t acquisitions[METRICS_KINDS][METRICS_OUTCOMES];
 	struct histogram waits[METRICS_KINDS]; /* of the calls that were granted */
 	struct histogram holds[METRICS_KINDS]; /* of claims, from the grant to the release */
 	uint64_t fenced_handles;
+};
+
+/* Of the mount. */
+struct metrics {
 	uint64_t requests[METRICS_REQUESTS]; /* by operation code; [0]: of all others */
 	int64_t started_ms;		     /* since 1970 */
 };
@@ -43,13 +48,14 @@ struct metrics {
 void metrics_init(struct metrics *metrics);
 
 /* A call that asks for a lock has ended: result is 0 or -errno. */
-void metrics_count_acquisition(struct metrics *metrics, enum lock_kind kind, int result,
+void metrics_count_acquisition(struct shard_metrics *metrics, enum lock_kind kind, int result,
 			       int64_t waited_us);
 
 /* The kernel has sent a request, of so many bytes. */
 void metrics_count_request(struct metrics *metrics, const void *request, size_t bytes);
 
-/* Writes all metrics in Prometheus's text format, version 0.0.4. */
+/* Writes all metrics in Prometheus's text format, version 0.0.4. What is of one store has a sample
+ * for each, with the label store; that of [store] has none, which to Prometheus is store="". */
 void metrics_write(const struct filesystem *filesystem, FILE *file);
 
 #endif

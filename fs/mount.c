@@ -269,7 +269,7 @@ int mount_begin(struct filesystem *filesystem, const char *mountpoint, const cha
 
 	warn_of_request_timeout();
 	fuse_set_log_func(on_fuse_message);
-	if (add_source(&options, &filesystem->config->store) < 0)
+	if (add_source(&options, &filesystem->config->stores[0].url) < 0)
 		goto cleanup;
 	if (filesystem->config->allow_other && may_allow_other() &&
 	    fuse_opt_add_opt(&options, "allow_other") < 0)

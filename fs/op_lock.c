@@ -37,7 +37,11 @@ static struct parked *park(fuse_req_t req, struct handle *handle, enum parked_ki
 static void lock_file(fuse_req_t req, struct handle *handle, enum claim_mode mode, bool waits)
 {
 	struct claim_asker asker;
-	struct engine_caller caller = {fuse_req_ctx(req)->pid, &asker};
+	struct engine_caller caller = {
+		.pid = fuse_req_ctx(req)->pid,
+		.uid = fuse_req_ctx(req)->uid,
+		.details = &asker,
+	};
 	struct parked *parked = park(req, handle, PARKED_FLOCK);
 
 	if (parked == NULL)
@@ -74,7 +78,7 @@ static void count_lost(struct filesystem *filesystem, fuse_ino_t node,
 	const struct handle *handle = handle_find(node, info);
 
 	if (handle != NULL && handle->fenced)
-		metrics_count_acquisition(&filesystem->metrics, kind, -EIO, 0);
+		metrics_count_acquisition(&handle->inode->shard->metrics, kind, -EIO, 0);
 }
 
 /* Valid replies: err. */
@@ -144,7 +148,11 @@ static void lock_range(fuse_req_t req, struct handle *handle, uint64_t process, 
 		       bool waits, pid_t pid)
 {
 	struct claim_asker asker;
-	struct engine_caller caller = {pid, &asker};
+	struct engine_caller caller = {
+		.pid = pid,
+		.uid = fuse_req_ctx(req)->uid,
+		.details = &asker,
+	};
 	struct parked *parked = park(req, handle, PARKED_RECORD);
 
 	if (parked == NULL)

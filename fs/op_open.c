@@ -97,7 +97,11 @@ static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode
 	struct opening *opening = parked_create_opening(handle, fuse_req_ctx(req), mode);
 	if (opening == NULL)
 		return -ENOMEM;
-	struct engine_caller caller = {opening->thread, &asker};
+	struct engine_caller caller = {
+		.pid = opening->thread,
+		.uid = fuse_req_ctx(req)->uid,
+		.details = &asker,
+	};
 	struct parked *parked = &opening->parked;
 	claim_text_ask(req, &asker);
 	error = engine_lock(handle->owner, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE, waits, &caller, parked,
@@ -105,6 +109,18 @@ static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode
 	if (error != 0)
 		parked_decide(parked, error);
 	return error;
+}
+
+static void refuse_exclusive(fuse_req_t req, fuse_ino_t parent_node, const char *name)
+{
+	struct filesystem *filesystem = filesystem_of(req);
+	const struct inode *parent = inode_find(filesystem, parent_node);
+	char path[PATH_BYTES_MAX + NAME_BYTES_MAX + 2];
+
+	snprintf(path, sizeof(path), "%s%s%s", parent != NULL ? parent->path : "",
+		 parent != NULL && parent != filesystem->root ? "/" : "", name);
+	metrics_count_acquisition(&shard_of(filesystem, path)->metrics, LOCK_KIND_OPEN, -EEXIST, 0);
+	fuse_reply_err(req, EEXIST);
 }
 
 /* Valid replies: create, err. */
@@ -119,8 +135,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	/* Who cannot be told apart cannot be made to wait: a caller from a foreign pid namespace,
 	 * or a kernel that returns from open(2) without asking for the attributes. */
 	if (exclusive && (!filesystem->exclusive_open_waits || fuse_req_ctx(req)->pid == 0)) {
-		metrics_count_acquisition(&filesystem->metrics, LOCK_KIND_OPEN, -EEXIST, 0);
-		fuse_reply_err(req, EEXIST);
+		refuse_exclusive(req, parent, name);
 		return;
 	}
 	int error = find_or_create(req, parent, name, mode, info->flags, &inode);

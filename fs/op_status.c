@@ -53,6 +53,12 @@ static void lookup_lock(fuse_req_t req, const struct status_node *parent, const 
 	snprintf(path, sizeof(path), "%s/%s", status_node_path(parent), name);
 	snprintf(lock, sizeof(lock), "%s%s%s", parent->lock, top || queue ? "" : "/",
 		 queue ? "" : name);
+	/* The way to the locks of a store is there, whatever that says. */
+	if (!queue && config_leads_to_store(filesystem_of(req)->config, lock)) {
+		status_node_reply(req, status_node_get(filesystem_of(req)->status, STATUS_LOCKS,
+						       path, lock, NULL));
+		return;
+	}
 	status_wait(req, STATUS_WAIT_LOOKUP, path, lock, NULL);
 }
 

@@ -35,7 +35,8 @@ void options_help(FILE *out)
 		"\n"
 		"  --store URL              where the locks are kept:\n"
 		"                           zookeeper://host:port,host:port/path, or\n"
-		"                           local: (this host only; the default)\n"
+		"                           local: (this host only; the default);\n"
+		"                           for some of them, [store \"prefix\"] in FILE\n"
 		"  --config FILE            configuration (default " DEFAULT_CONFIG_FILE
 		", if there)\n"
 		"  --session-timeout TIME   such as 15s: when a dead host's locks are freed\n"

@@ -56,7 +56,8 @@ static void count(const struct parked *parked)
 		[PARKED_RECORD] = LOCK_KIND_RECORD,
 	};
 	if (parked->kind <= PARKED_RECORD)
-		metrics_count_acquisition(&parked->handle->filesystem->metrics, kinds[parked->kind],
+		metrics_count_acquisition(&parked->handle->inode->shard->metrics,
+					  kinds[parked->kind],
 					  parked->decided ? parked->result : -EINTR,
 					  histogram_now_us() - parked->since_us);
 }

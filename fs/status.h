@@ -8,7 +8,7 @@
  *   .dlockfs/locks/a/b    the queue of one lock: names as they are in the store
  *
  * A lock with others below it is a directory; its own queue, if it has claims, is the file .queue
- * in there (a lock of that name is not shown).
+ * in there (a lock of that name is not shown). The prefix of a store is always one.
  *
  * What a file shows is made when it is opened, what a directory lists when that is. Where the store
  * has to be asked, the request waits (status_wait.c): OPEN and OPENDIR, for which the kernel locks
@@ -72,7 +72,6 @@ struct status {
 	uint64_t last_number;
 	struct status_content *contents;
 	struct status_wait *waits;
-	bool silent;	    /* somebody has waited for the store in vain, and nothing came since */
 	int64_t started_ms; /* CLOCK_BOOTTIME */
 };
 
@@ -132,9 +131,11 @@ void status_reply_content(fuse_req_t req, struct fuse_file_info *info, char *tex
 enum status_wait_kind { STATUS_WAIT_OPEN, STATUS_WAIT_OPENDIR, STATUS_WAIT_LOOKUP };
 
 /* Parks the request until the store has told what it needs: OPEN the text of the queue of `lock`
- * (NULL: of all), the others what there is at the lock's path; LOOKUP answers with a node of the
- * path below the mount. A signal ends it with EINTR, a store that does not answer for a
- * while with ETIMEDOUT. `info` is that of OPEN and OPENDIR. */
+ * (NULL: of all, for which each store is asked), the others what there is at the lock's path;
+ * LOOKUP answers with a node of the path below the mount. A signal ends it with EINTR, a store that
+ * does not answer for a while with ETIMEDOUT; where others have answered, the text has a line for
+ * the locks of that store, "lock=PREFIX/ error=ETIMEDOUT", instead. `info` is that of OPEN and
+ * OPENDIR. */
 void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, const char *lock,
 		 const struct fuse_file_info *info);
 

@@ -7,6 +7,7 @@
 
 #include "escape.h"
 #include "handle.h"
+#include "inode.h"
 #include "status.h"
 
 static void write_text(FILE *out, const char *key, const char *text)
@@ -16,25 +17,25 @@ static void write_text(FILE *out, const char *key, const char *text)
 	fputc('\n', out);
 }
 
-static size_t count_fenced(const struct filesystem *filesystem)
+static size_t count_fenced(const struct filesystem *filesystem, const struct shard *shard)
 {
 	const struct handle *handle;
 	size_t count = 0;
 
 	DL_FOREACH (filesystem->handles, handle) {
-		count += handle->fenced;
+		count += handle->fenced && handle->inode->shard == shard;
 	}
 	return count;
 }
 
-static void write_session(const struct filesystem *filesystem, FILE *out)
+static void write_session(const struct shard *shard, FILE *out)
 {
 	static const char *const names[] = {
 		[STORE_CONNECTED] = "connected",
 		[STORE_SUSPENDED] = "suspended",
 		[STORE_LOST] = "lost",
 	};
-	struct engine_status status = engine_status(filesystem->engine);
+	struct engine_status status = engine_status(shard->engine);
 
 	fprintf(out, "session=%s\n", names[status.session]);
 	if (status.timeout_ms > 0)
@@ -43,24 +44,34 @@ static void write_session(const struct filesystem *filesystem, FILE *out)
 		fprintf(out, "lease_left_ms=%" PRId64 "\n", status.lease_left_ms);
 }
 
-static void write_status(const struct filesystem *filesystem, FILE *out)
+static void write_shard(const struct filesystem *filesystem, const struct shard *shard, FILE *out)
 {
-	struct engine_counts counts = engine_counts(filesystem->engine);
-	struct store *store = filesystem->store;
+	struct engine_counts counts = engine_counts(shard->engine);
 	char where[1024];
 
-	store->ops->describe(store, where, sizeof(where));
+	shard->store->ops->describe(shard->store, where, sizeof(where));
+	fprintf(out, "store=%s\n", where);
+	write_session(shard, out);
+	fprintf(out, "locks=%zu\nholders=%zu\nkept=%zu\nwaiters=%zu\nfenced=%zu\n", counts.locks,
+		counts.holders, counts.kept, counts.waiters, count_fenced(filesystem, shard));
+}
+
+/* A block for each store, with an empty line between. */
+static void write_status(const struct filesystem *filesystem, FILE *out)
+{
 	fputs("version=" DLOCKFS_VERSION "\n", out);
 	write_text(out, "mountpoint", filesystem->mountpoint);
 	write_text(out, "host", filesystem->host);
 	fprintf(out, "pid=%d\n", (int)getpid());
 	fprintf(out, "uptime_s=%" PRId64 "\n",
 		(filesystem->now_ms - filesystem->status->started_ms) / 1000);
-	fprintf(out, "store=%s\n", where);
-	write_session(filesystem, out);
-	fprintf(out, "locks=%zu\nholders=%zu\nkept=%zu\nwaiters=%zu\nfenced=%zu\n", counts.locks,
-		counts.holders, counts.kept, counts.waiters, count_fenced(filesystem));
+	write_shard(filesystem, &filesystem->shards[0], out);
 	fprintf(out, "exclusive_open_waits=%s\n", filesystem->exclusive_open_waits ? "yes" : "no");
+	for (size_t i = 1; i < filesystem->shards_count; i++) {
+		fputc('\n', out);
+		write_text(out, "prefix", filesystem->shards[i].prefix);
+		write_shard(filesystem, &filesystem->shards[i], out);
+	}
 }
 
 const struct status_file status_files[] = {

@@ -1,19 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the requests in the tree .dlockfs that wait for the store. Each has a view on its way, or,
- * while there is no connection, the time at which to try again; it ends when no answer has come for
- * a while. Loop thread only.
+ * Owns the requests in the tree .dlockfs that wait for a store, or for all of them. For each store
+ * a wait has a view on its way, or, while there is no connection, the time at which to try again;
+ * it ends when no answer has come for a while. Loop thread only.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "escape.h"
 #include "status.h"
+#include "view_merge.h"
 
 /* As long as nothing comes from the store; and how soon to ask again. A LOOKUP keeps others from
  * the directory, whom nothing can end meanwhile and who then wait themselves: so it waits less, and
- * hardly at all once the store is known to be silent. */
+ * hardly at all once the store is known to be silent. Nor does the view of all stores wait long for
+ * such a one. */
 enum { ANSWER_LIMIT_MS = 5000, LOOKUP_LIMIT_MS = 1000, SILENT_LIMIT_MS = 50, RETRY_MS = 100 };
+
+/* What one store is asked. */
+struct part {
+	struct status_wait *wait;
+	struct shard *shard;
+	struct view *view;
+	uint64_t progress; /* of the view, when limit_ms was set */
+	int64_t limit_ms;
+	int64_t retry_ms; /* when there is no view */
+	bool over;	  /* it has answered: */
+	int error;
+	char *text; /* of one of several */
+	size_t text_bytes;
+};
 
 struct status_wait {
 	struct status_wait *prev, *next; /* in status->waits */
@@ -23,17 +40,18 @@ struct status_wait {
 	char *path; /* below the mount */
 	char *lock; /* NULL: all */
 	struct fuse_file_info info;
-	struct view *view;
-	uint64_t progress; /* of the view, when limit_ms was set */
-	int64_t limit_ms;
-	int64_t retry_ms; /* when there is no view */
+	size_t parts_count;
+	struct part parts[];
 };
 
 static void free_wait(struct status_wait *wait)
 {
 	DL_DELETE(wait->filesystem->status->waits, wait);
-	if (wait->view != NULL)
-		view_cancel(wait->view);
+	for (size_t i = 0; i < wait->parts_count; i++) {
+		if (wait->parts[i].view != NULL)
+			view_cancel(wait->parts[i].view);
+		free(wait->parts[i].text);
+	}
 	free(wait->path);
 	free(wait->lock);
 	free(wait);
@@ -52,11 +70,137 @@ static void on_interrupt(fuse_req_t req, void *data)
 	refuse(data, -EINTR);
 }
 
+/* Several stores */
+
+static size_t keeper(const void *config, const char *path)
+{
+	return config_store_of(config, path);
+}
+
+/* In place of what a store did not tell: neither name can be that of a lock. */
+static int note_error(struct part *part)
+{
+	FILE *out;
+
+	free(part->text);
+	part->text = NULL;
+	out = open_memstream(&part->text, &part->text_bytes);
+	if (out == NULL)
+		return -ENOMEM;
+	fputs("lock=", out);
+	escape_write(out, part->shard->prefix);
+	fprintf(out, "/ error=%s\n", strerrorname_np(-part->error));
+	fclose(out);
+	return 0;
+}
+
+static int merge(struct status_wait *wait, char **ret, size_t *ret_bytes)
+{
+	struct view_text *texts = calloc(wait->parts_count, sizeof(*texts));
+	FILE *out = texts != NULL ? open_memstream(ret, ret_bytes) : NULL;
+	int error = out != NULL ? 0 : -ENOMEM;
+
+	for (size_t i = 0; error == 0 && i < wait->parts_count; i++) {
+		struct part *part = &wait->parts[i];
+		if (part->error != 0)
+			error = note_error(part);
+		texts[i] = (struct view_text){part->text, part->text_bytes};
+	}
+	if (error == 0)
+		error = view_merge(texts, wait->parts_count, keeper, wait->filesystem->config, out);
+	if (out != NULL)
+		fclose(out);
+	free(texts);
+	return error;
+}
+
+/* All have answered. */
+static void reply_merged(struct status_wait *wait)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+
+	if (merge(wait, &text, &bytes) != 0) {
+		free(text);
+		text = NULL;
+	}
+	status_reply_content(wait->req, &wait->info, text, bytes);
+	free_wait(wait);
+}
+
+/* A store has answered, or will not; once all have, so is the request. Where none has told
+ * anything, that is an error. Returns whether the wait is gone. */
+static bool end_part(struct part *part, int error)
+{
+	struct status_wait *wait = part->wait;
+	bool any = false;
+
+	if (part->view != NULL)
+		view_cancel(part->view);
+	part->view = NULL;
+	part->over = true;
+	part->error = error;
+	for (size_t i = 0; i < wait->parts_count; i++) {
+		if (!wait->parts[i].over)
+			return false;
+		any = any || wait->parts[i].error == 0;
+	}
+	if (any)
+		reply_merged(wait);
+	else
+		refuse(wait, wait->parts[0].error);
+	return true;
+}
+
+/* Answers of a store */
+
 /* What names of the store can be shown: not all are names of a file. */
 static bool is_shown(const char *name)
 {
 	return name[0] != '\0' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
 	       strchr(name, '/') == NULL && strlen(name) <= NAME_BYTES_MAX;
+}
+
+/* Whether the name in the directory of a lock is that of a way to another store. */
+static bool leads_away(const struct status_wait *wait, const char *name)
+{
+	char path[PATH_BYTES_MAX + NAME_BYTES_MAX + 2];
+
+	snprintf(path, sizeof(path), "%s%s%s", wait->lock, wait->lock[0] != '\0' ? "/" : "", name);
+	return config_leads_to_store(wait->filesystem->config, path);
+}
+
+/* The next component of a prefix below the directory, and how long it is; NULL: it is not below. */
+static const char *next_component(const char *prefix, const char *directory, size_t *ret_bytes)
+{
+	size_t bytes = strlen(directory);
+
+	if (strncmp(prefix, directory, bytes) != 0 || (bytes > 0 && prefix[bytes] != '/') ||
+	    prefix[0] == '\0')
+		return NULL;
+	prefix += bytes > 0 ? bytes + 1 : 0;
+	*ret_bytes = strcspn(prefix, "/");
+	return prefix;
+}
+
+/* Each once. */
+static void list_ways(const struct status_wait *wait, FILE *out)
+{
+	const struct filesystem *filesystem = wait->filesystem;
+
+	for (size_t i = 1; i < filesystem->shards_count; i++) {
+		size_t bytes, other_bytes;
+		const char *name = next_component(filesystem->shards[i].prefix, wait->lock, &bytes);
+		bool listed = name == NULL;
+		for (size_t j = 1; j < i && !listed; j++) {
+			const char *other = next_component(filesystem->shards[j].prefix, wait->lock,
+							   &other_bytes);
+			listed = other != NULL && other_bytes == bytes &&
+				 memcmp(other, name, bytes) == 0;
+		}
+		if (!listed)
+			fprintf(out, "d%.*s%c", (int)bytes, name, '\0');
+	}
 }
 
 static void reply_listing(struct status_wait *wait, bool has_claims, const char *const *names,
@@ -71,8 +215,10 @@ static void reply_listing(struct status_wait *wait, bool has_claims, const char 
 		fwrite("d.\0d..", 1, 7, out);
 		if (has_claims && !top)
 			fwrite("f.queue", 1, 8, out);
+		list_ways(wait, out);
 		for (size_t i = 0; i < count; i++) {
-			if (is_shown(names[i]) && (top || strcmp(names[i], ".queue") != 0))
+			if (is_shown(names[i]) && (top || strcmp(names[i], ".queue") != 0) &&
+			    !leads_away(wait, names[i]))
 				fprintf(out, "?%s%c", names[i], '\0');
 		}
 		fclose(out);
@@ -95,27 +241,29 @@ static void reply_lookup(struct status_wait *wait, bool queue, size_t claims, si
 }
 
 /* Tries again later where there was no connection. Returns whether there is an error. */
-static bool handle_error(struct status_wait *wait, int error)
+static bool handle_error(struct part *part, int error)
 {
-	wait->view = NULL;
+	part->view = NULL;
 	if (error != -ECONNRESET)
-		wait->filesystem->status->silent = false;
+		part->shard->silent = false;
 	if (error == -ECONNRESET)
-		wait->retry_ms = wait->filesystem->now_ms + RETRY_MS;
+		part->retry_ms = part->wait->filesystem->now_ms + RETRY_MS;
 	else if (error != 0)
-		refuse(wait, error);
+		end_part(part, error);
 	return error != 0;
 }
 
 static void on_names(void *context, int error, size_t claims, const char *const *names,
 		     size_t names_count)
 {
-	struct status_wait *wait = context;
+	struct part *part = context;
+	struct status_wait *wait = part->wait;
 	const char *below = wait->path + strlen(STATUS_NAME "/locks");
 
-	if (error == -ENOENT && wait->lock[0] == '\0')
+	if (error == -ENOENT &&
+	    (wait->lock[0] == '\0' || config_leads_to_store(wait->filesystem->config, wait->lock)))
 		error = 0; /* there was never any lock */
-	if (handle_error(wait, error))
+	if (handle_error(part, error))
 		return;
 	if (wait->kind == STATUS_WAIT_LOOKUP)
 		/* The one name that is not that of a lock: .queue. */
@@ -127,44 +275,67 @@ static void on_names(void *context, int error, size_t claims, const char *const 
 
 static void on_text(void *context, int error, const char *text, size_t text_bytes)
 {
-	struct status_wait *wait = context;
+	struct part *part = context;
+	struct status_wait *wait = part->wait;
 	char *copy;
 
-	if (handle_error(wait, error))
+	if (handle_error(part, error))
 		return;
 	copy = malloc(text_bytes + 1);
 	if (copy != NULL)
 		memcpy(copy, text, text_bytes);
+	if (wait->parts_count > 1) {
+		part->text = copy;
+		part->text_bytes = text_bytes;
+		end_part(part, copy != NULL ? 0 : -ENOMEM);
+		return;
+	}
 	status_reply_content(wait->req, &wait->info, copy, text_bytes);
 	free_wait(wait);
 }
 
 static const struct view_events events = {.on_text = on_text, .on_names = on_names};
 
-static int64_t limit_of(enum status_wait_kind kind, const struct status *status)
+static int64_t limit_of(const struct status_wait *wait, const struct shard *shard)
 {
-	if (kind != STATUS_WAIT_LOOKUP)
-		return ANSWER_LIMIT_MS;
-	return status->silent ? SILENT_LIMIT_MS : LOOKUP_LIMIT_MS;
+	if (wait->kind == STATUS_WAIT_LOOKUP)
+		return shard->silent ? SILENT_LIMIT_MS : LOOKUP_LIMIT_MS;
+	return wait->parts_count > 1 && shard->silent ? LOOKUP_LIMIT_MS : ANSWER_LIMIT_MS;
 }
 
-static int begin_view(struct status_wait *wait)
+static int begin_view(struct part *part)
 {
-	struct viewer *viewer = wait->filesystem->viewer;
+	const struct status_wait *wait = part->wait;
+	struct viewer *viewer = part->shard->viewer;
 
-	wait->progress = 0;
+	part->progress = 0;
 	if (wait->kind != STATUS_WAIT_OPEN)
-		return view_names(viewer, wait->lock, &events, wait, &wait->view);
+		return view_names(viewer, wait->lock, &events, part, &part->view);
 	if (wait->lock != NULL)
-		return view_queue(viewer, wait->lock, &events, wait, &wait->view);
-	return view_queues(viewer, "", &events, wait, &wait->view);
+		return view_queue(viewer, wait->lock, &events, part, &part->view);
+	return view_queues(viewer, part->shard->prefix, &events, part, &part->view);
+}
+
+/* A part for the store of the lock, or for each. */
+static void add_parts(struct status_wait *wait, const char *lock)
+{
+	struct filesystem *filesystem = wait->filesystem;
+
+	wait->parts_count = lock != NULL ? 1 : filesystem->shards_count;
+	for (size_t i = 0; i < wait->parts_count; i++) {
+		struct part *part = &wait->parts[i];
+		part->wait = wait;
+		part->shard = lock != NULL ? shard_of(filesystem, lock) : &filesystem->shards[i];
+		part->limit_ms = filesystem->now_ms + limit_of(wait, part->shard);
+	}
 }
 
 void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, const char *lock,
 		 const struct fuse_file_info *info)
 {
 	struct filesystem *filesystem = filesystem_of(req);
-	struct status_wait *wait = calloc(1, sizeof(*wait));
+	struct status_wait *wait =
+		calloc(1, sizeof(*wait) + filesystem->shards_count * sizeof(struct part));
 	int error = -ENOMEM;
 
 	if (wait == NULL) {
@@ -178,52 +349,64 @@ void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, c
 	wait->lock = lock != NULL ? strdup(lock) : NULL;
 	if (info != NULL)
 		wait->info = *info;
-	wait->limit_ms = filesystem->now_ms + limit_of(kind, filesystem->status);
+	add_parts(wait, lock);
 	DL_APPEND(filesystem->status->waits, wait);
 	/* As in parked_hold(): no interrupt comes between these. */
 	if (fuse_req_interrupted(req))
 		error = -EINTR;
 	else if (wait->path != NULL && (lock == NULL || wait->lock != NULL))
-		error = begin_view(wait);
+		error = 0;
+	for (size_t i = 0; error == 0 && i < wait->parts_count; i++)
+		error = begin_view(&wait->parts[i]);
 	if (error != 0)
 		refuse(wait, error);
 	else
 		fuse_req_interrupt_func(req, on_interrupt, wait);
 }
 
-/* It is due. */
-static void advance(struct status_wait *wait)
+static int64_t deadline(const struct part *part)
 {
-	int64_t now_ms = wait->filesystem->now_ms;
-	uint64_t progress = wait->view != NULL ? view_progress(wait->view) : 0;
-	int error = 0;
-
-	if (wait->limit_ms <= now_ms && progress <= wait->progress) {
-		error = -ETIMEDOUT;
-		wait->filesystem->status->silent = true;
-	} else if (wait->limit_ms <= now_ms) {
-		wait->progress = progress;
-		wait->limit_ms = now_ms + ANSWER_LIMIT_MS;
-	} else if (wait->view == NULL) {
-		error = begin_view(wait);
-	}
-	if (error != 0)
-		refuse(wait, error);
+	if (part->over)
+		return INT64_MAX;
+	if (part->view == NULL && part->retry_ms < part->limit_ms)
+		return part->retry_ms;
+	return part->limit_ms;
 }
 
-static int64_t deadline(const struct status_wait *wait)
+/* It is due. Returns whether the wait is gone. */
+static bool advance_part(struct part *part)
 {
-	if (wait->view == NULL && wait->retry_ms < wait->limit_ms)
-		return wait->retry_ms;
-	return wait->limit_ms;
+	int64_t now_ms = part->wait->filesystem->now_ms;
+	uint64_t progress = part->view != NULL ? view_progress(part->view) : 0;
+	int error = 0;
+
+	if (part->limit_ms <= now_ms && progress <= part->progress) {
+		error = -ETIMEDOUT;
+		part->shard->silent = true;
+	} else if (part->limit_ms <= now_ms) {
+		part->progress = progress;
+		part->limit_ms = now_ms + ANSWER_LIMIT_MS;
+	} else if (part->view == NULL) {
+		error = begin_view(part);
+	}
+	return error != 0 && end_part(part, error);
+}
+
+static void advance(struct status_wait *wait)
+{
+	bool gone = false;
+
+	for (size_t i = 0; !gone && i < wait->parts_count; i++) {
+		struct part *part = &wait->parts[i];
+		gone = deadline(part) <= wait->filesystem->now_ms && advance_part(part);
+	}
 }
 
 void status_advance(struct filesystem *filesystem)
 {
 	struct status_wait *wait, *next;
 	DL_FOREACH_SAFE (filesystem->status->waits, wait, next) {
-		if (deadline(wait) <= filesystem->now_ms)
-			advance(wait);
+		advance(wait);
 	}
 }
 
@@ -233,8 +416,10 @@ int64_t status_deadline(const struct filesystem *filesystem)
 	int64_t first_ms = INT64_MAX;
 
 	DL_FOREACH (filesystem->status->waits, wait) {
-		if (deadline(wait) < first_ms)
-			first_ms = deadline(wait);
+		for (size_t i = 0; i < wait->parts_count; i++) {
+			if (deadline(&wait->parts[i]) < first_ms)
+				first_ms = deadline(&wait->parts[i]);
+		}
 	}
 	return first_ms;
 }

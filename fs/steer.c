@@ -33,6 +33,7 @@ struct steer {
 		struct steer *steer;
 	} change;
 	struct filesystem *filesystem;
+	struct shard *shard;	   /* who has the lock */
 	struct steer *prev, *next; /* in filesystem->steers */
 	enum steer_state state;
 	enum engine_order order;
@@ -79,14 +80,14 @@ static void asked(struct steer *steer, enum steer_state state, int error)
 
 static void look(struct steer *steer)
 {
-	struct store *store = steer->filesystem->store;
+	struct store *store = steer->shard->store;
 	asked(steer, STEER_READING,
 	      store->ops->read(store, &steer->read.store, steer->path, steer->claim));
 }
 
 static void remove_claim(struct steer *steer)
 {
-	struct store *store = steer->filesystem->store;
+	struct store *store = steer->shard->store;
 	asked(steer, STEER_REMOVING,
 	      store->ops->remove(store, &steer->change.store, steer->path, steer->claim));
 }
@@ -106,7 +107,7 @@ static bool may_steer_own(const struct steer *steer, const struct claim_asker *a
 
 static void write_order(struct steer *steer, const struct store_claim *claim)
 {
-	struct store *store = steer->filesystem->store;
+	struct store *store = steer->shard->store;
 	enum claim_order order =
 		steer->order == ENGINE_BREAK ? CLAIM_ORDER_BREAK : CLAIM_ORDER_REVOKE;
 	char *data = strndup(claim->data, claim->data_bytes);
@@ -192,6 +193,7 @@ int steer_start(struct filesystem *filesystem, const char *path, const char *cla
 	steer->change.store.done = on_changed;
 	steer->change.steer = steer;
 	steer->filesystem = filesystem;
+	steer->shard = shard_of(filesystem, path);
 	steer->order = order;
 	steer->done = done;
 	steer->context = context;
@@ -205,13 +207,14 @@ int steer_start(struct filesystem *filesystem, const char *path, const char *cla
 		return -ENOMEM;
 	}
 	*ret = steer;
-	const struct claim_asker *asker = engine_claim_details(filesystem->engine, path, claim);
+	struct engine *engine = steer->shard->engine;
+	const struct claim_asker *asker = engine_claim_details(engine, path, claim);
 	if (asker == NULL)
 		look(steer);
 	else if (!may_steer_own(steer, asker))
 		finish(steer, -EPERM);
 	else
-		finish(steer, engine_steer(filesystem->engine, path, claim, order, caller->who));
+		finish(steer, engine_steer(engine, path, claim, order, caller->who));
 	return 0;
 }
 

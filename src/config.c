@@ -28,6 +28,7 @@
 #define FILE_RANGES_MAX	   65536
 
 #define IN_CONFIG(member) offsetof(struct config, member)
+#define IN_STORE(member)  offsetof(struct config_store, member)
 #define IN_POLICY(member) offsetof(struct lock_policy, member)
 
 const struct config_key config_keys[] = {
@@ -39,8 +40,8 @@ const struct config_key config_keys[] = {
 	 "directories made when the mount starts"},
 	{"mount", "allow_other", YES_OR_NO, IN_CONFIG(allow_other), 0, 1, "yes",
 	 "other users than the one who mounts may use the locks"},
-	{"store", "url", STORE_URL, IN_CONFIG(store), 0, 0, "local:", "where the locks are kept"},
-	{"store", "session_timeout", DURATION, IN_CONFIG(session_timeout_ms), SECOND, 10 * MINUTE,
+	{"store", "url", STORE_URL, IN_STORE(url), 0, 0, "local:", "where the locks are kept"},
+	{"store", "session_timeout", DURATION, IN_STORE(session_timeout_ms), SECOND, 10 * MINUTE,
 	 "15s", "the locks of a host that died are free after so long"},
 	{"locks", "wait_limit", DURATION_OR_FOREVER, IN_POLICY(wait_limit_ms), SECOND,
 	 CONFIG_FOREVER - 1, "forever",
@@ -188,7 +189,7 @@ static bool parse_signal(const char *text, const char *none, int64_t *ret)
 	return false;
 }
 
-static bool is_directory_path(const char *path)
+bool config_is_path(const char *path)
 {
 	bool first = true;
 
@@ -228,7 +229,7 @@ static int parse_directories(const char *text, char ***ret, char *why, size_t wh
 		list[count] = strndup(text, bytes);
 		if (!list[count]) {
 			error = -ENOMEM;
-		} else if (!is_directory_path(list[count])) {
+		} else if (!config_is_path(list[count])) {
 			snprintf(why, why_bytes,
 				 "bad directory \"%s\", expected a path like \"backup/daily\", not "
 				 "\"/\", \".\", \"..\" or " STATUS_DIRECTORY,
@@ -337,14 +338,22 @@ static bool is_of_locks(const struct config_key *key)
 	return strcmp(key->section, CONFIG_LOCKS_SECTION) == 0;
 }
 
-int config_set_key(struct config *config, const struct config_key *key, size_t locks,
+static bool is_of_store(const struct config_key *key)
+{
+	return strcmp(key->section, CONFIG_STORE_SECTION) == 0;
+}
+
+int config_set_key(struct config *config, const struct config_key *key, size_t place,
 		   const char *text, char *why, size_t why_bytes)
 {
-	struct config_section *section = &config->sections[locks];
+	struct config_section *section;
 	int error;
 
+	if (is_of_store(key))
+		return set_value(key, &config->stores[place], text, why, why_bytes);
 	if (!is_of_locks(key))
 		return set_value(key, config, text, why, why_bytes);
+	section = &config->sections[place];
 	error = set_value(key, &section->policy, text, why, why_bytes);
 	if (!error)
 		section->set |= CONFIG_KEY_BIT(key);
@@ -380,12 +389,29 @@ int config_add_section(struct config *config, const char *pattern, size_t patter
 	return 0;
 }
 
+int config_add_store(struct config *config, const char *prefix)
+{
+	struct config_store store = {.prefix = strdup(prefix)}, *grown;
+
+	if (!store.prefix)
+		return -ENOMEM;
+	grown = realloc(config->stores, (config->store_count + 1) * sizeof(*grown));
+	if (!grown) {
+		free(store.prefix);
+		return -ENOMEM;
+	}
+	config->stores = grown;
+	config->stores[config->store_count++] = store;
+	return 0;
+}
+
 int config_init(struct config *config)
 {
 	char why[EXPECTED_BYTES];
-	int error = 0;
+	int error;
 
 	*config = (struct config){0};
+	error = config_add_store(config, "");
 	while (!error && config->section_count < CONFIG_FIRST_PATTERN)
 		error = config_add_section(config, NULL, 0);
 	for (size_t i = 0; !error && i < config_key_count; i++)
@@ -401,8 +427,12 @@ void config_finish(struct config *config)
 	for (size_t i = 0; i < config->section_count; i++)
 		free(config->sections[i].pattern);
 	free(config->sections);
+	for (size_t i = 0; i < config->store_count; i++) {
+		free(config->stores[i].prefix);
+		store_url_finish(&config->stores[i].url);
+	}
+	free(config->stores);
 	free_strings(config->directories);
-	store_url_finish(&config->store);
 	*config = (struct config){0};
 }
 
@@ -422,8 +452,8 @@ int config_set(struct config *config, const char *key, const char *value, char *
 		snprintf(why, why_bytes, "no value, expected %s", detail);
 		return -EINVAL;
 	}
-	error = config_set_key(config, found, CONFIG_OPTIONS, value ? value : "yes", detail,
-			       sizeof(detail));
+	error = config_set_key(config, found, is_of_locks(found) ? CONFIG_OPTIONS : 0,
+			       value ? value : "yes", detail, sizeof(detail));
 	if (error)
 		snprintf(why, why_bytes, "%s", error == -ENOMEM ? "out of memory" : detail);
 	return error;
@@ -450,6 +480,45 @@ struct lock_policy config_policy(const struct config *config, const char *path)
 	}
 	apply_section(&policy, &config->sections[CONFIG_OPTIONS]);
 	return policy;
+}
+
+/* Whether `above` is `path` itself, or whole components of its beginning. */
+static bool is_at_or_above(const char *above, const char *path)
+{
+	size_t bytes = strlen(above);
+
+	return bytes == 0 ||
+	       (strncmp(above, path, bytes) == 0 && (path[bytes] == '/' || path[bytes] == '\0'));
+}
+
+size_t config_store_of(const struct config *config, const char *path)
+{
+	size_t found = 0;
+
+	for (size_t i = 1; i < config->store_count; i++) {
+		const char *prefix = config->stores[i].prefix;
+
+		if (is_at_or_above(prefix, path) &&
+		    strlen(prefix) > strlen(config->stores[found].prefix))
+			found = i;
+	}
+	return found;
+}
+
+bool config_leads_to_store(const struct config *config, const char *path)
+{
+	for (size_t i = 1; i < config->store_count; i++) {
+		if (is_at_or_above(path, config->stores[i].prefix))
+			return true;
+	}
+	return false;
+}
+
+int64_t config_session_timeout_ms(const struct config *config, size_t store)
+{
+	int64_t own_ms = config->stores[store].session_timeout_ms;
+
+	return own_ms > 0 ? own_ms : config->stores[0].session_timeout_ms;
 }
 
 void config_describe(FILE *out)

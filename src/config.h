@@ -5,11 +5,13 @@
  * The table in config.c is the one list of keys: the parser, `-o key=value`, the check of
  * etc/dlockfs.ini and the generated key list of the documentation all read it.
  *
- * Sections: [mount], [store], [locks] for all locks and [locks "pattern"] for those whose path
- * matches the fnmatch(3) pattern with FNM_PATHNAME: "*" stands for no slash, and a leading dot is
- * like any other character. A pattern is more specific than plain [locks], wherever that stands in
- * the file; of several patterns that match, the last one in the file that sets a key wins. An
- * option of the command line wins over everything, for all locks.
+ * Sections: [mount]; [store] for all locks and [store "prefix"] for the lock of that path and all
+ * below it, whole components only, of which the longest wins; [locks] for all locks and
+ * [locks "pattern"] for those whose path matches the fnmatch(3) pattern with FNM_PATHNAME: "*"
+ * stands for no slash, and a leading dot is like any other character. A pattern is more specific
+ * than plain [locks], wherever that stands in the file; of several patterns that match, the last
+ * one in the file that sets a key wins. An option of the command line wins over everything, for all
+ * locks.
  *
  * The file: `key = value`, one a line, blanks around ignored; comments begin a line with '#' or
  * ';', or follow a value as " ; ...". Each section stands once, each key once in its section, a
@@ -50,6 +52,13 @@ struct lock_policy {
 	int64_t on_revoke; /* the signal for a process that is asked to release it; 0: none */
 };
 
+/* [store], or one [store "prefix"]. */
+struct config_store {
+	char *prefix;		    /* a path without slashes at its ends; "" for [store] */
+	struct store_url url;	    /* local: */
+	int64_t session_timeout_ms; /* asked of the store; 15s. 0: as that of [store] */
+};
+
 struct config_section; /* one [locks "pattern"] */
 
 struct config {
@@ -58,9 +67,9 @@ struct config {
 	int64_t idle_ms;    /* an unused name disappears after so long; 60s */
 	char **directories; /* made at start, NULL-terminated, may be NULL */
 	bool allow_other;   /* other users may use the mount; yes */
-	/* [store] */
-	struct store_url store;	    /* local: */
-	int64_t session_timeout_ms; /* asked of the store; 15s */
+	/* [store], which is the first, and [store "prefix"] in the file's order */
+	struct config_store *stores;
+	size_t store_count;
 	/* [locks] and [locks "pattern"], in the file's order */
 	struct config_section *sections;
 	size_t section_count;
@@ -78,14 +87,23 @@ void config_finish(struct config *config);
 int config_read(struct config *config, const char *file, char *why, size_t why_bytes);
 
 /* Sets one key as `-o key=value` does, after the files; the keys of [locks] then count for all
- * locks and over every pattern. A NULL `value` (`-o key`) is "yes" where that is possible. Returns
- * 0; or with one line in `why` -ENOENT if there is no such key, -EINVAL, -ENOMEM; the key is then
- * as it was. */
+ * locks and over every pattern, those of [store] for that alone. A NULL `value` (`-o key`) is "yes"
+ * where that is possible. Returns 0; or with one line in `why` -ENOENT if there is no such key,
+ * -EINVAL, -ENOMEM; the key is then as it was. */
 int config_set(struct config *config, const char *key, const char *value, char *why,
 	       size_t why_bytes);
 
 /* What holds for the lock at `path`. */
 struct lock_policy config_policy(const struct config *config, const char *path);
+
+/* Which of the stores keeps the lock at `path`: an index of config->stores. */
+size_t config_store_of(const struct config *config, const char *path);
+
+/* Whether `path` ("": above all) is the prefix of a [store "prefix"], or above one. */
+bool config_leads_to_store(const struct config *config, const char *path);
+
+/* What the session with a store is to be asked for: its own, or that of [store]. */
+int64_t config_session_timeout_ms(const struct config *config, size_t store);
 
 /* Writes a line for every key: section, key, default, what it may be, and its meaning, with tabs
  * between. `--help` and the tests print it. */

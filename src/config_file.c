@@ -18,7 +18,7 @@
 #include <ini.h>
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
-#define SECTIONS	"[mount], [store], [locks] or [locks \"pattern\"]"
+#define SECTIONS	"[mount], [store], [store \"prefix\"], [locks] or [locks \"pattern\"]"
 
 struct reading {
 	struct config *config;
@@ -31,24 +31,45 @@ struct reading {
 	char *why;
 	size_t why_bytes;
 	const char *section;  /* NULL before the first header */
-	size_t locks;	      /* the section that takes keys of [locks] */
-	size_t first_pattern; /* the first section with a pattern that this file made */
+	int header;	      /* its line, */
+	size_t place;	      /* and which of that name it is, for config_set_key() */
+	size_t first_pattern; /* the first section with a pattern that this file made, */
+	size_t first_prefix;  /* and the first store with a prefix */
 	unsigned keys_seen;   /* since the header, as CONFIG_KEY_BITs */
 	unsigned opened;      /* [mount], [store], [locks]: CONFIG_KEY_BITs of their first keys */
 };
 
+static void __attribute__((format(printf, 4, 0)))
+tell(struct reading *reading, int line, int error, const char *format, va_list arguments)
+{
+	char what[1024];
+
+	vsnprintf(what, sizeof(what), format, arguments);
+	snprintf(reading->why, reading->why_bytes, "%s:%d: %s", reading->file, line, what);
+	reading->error = error;
+}
+
 static int __attribute__((format(printf, 3, 4)))
 fail(struct reading *reading, int error, const char *format, ...)
 {
-	char what[1024];
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(what, sizeof(what), format, arguments);
+	tell(reading, reading->line, error, format, arguments);
 	va_end(arguments);
-	snprintf(reading->why, reading->why_bytes, "%s:%d: %s", reading->file, reading->line, what);
-	reading->error = error;
 	return error;
+}
+
+/* What is wrong with the section as a whole. */
+static int __attribute__((format(printf, 2, 3)))
+fail_section(struct reading *reading, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	tell(reading, reading->header, -EINVAL, format, arguments);
+	va_end(arguments);
+	return -EINVAL;
 }
 
 static int open_pattern(struct reading *reading, const char *pattern, size_t bytes)
@@ -69,11 +90,55 @@ static int open_pattern(struct reading *reading, const char *pattern, size_t byt
 	}
 	if (config_add_section(config, pattern, bytes))
 		return fail(reading, -ENOMEM, "out of memory");
-	reading->locks = config->section_count - 1;
+	reading->place = config->section_count - 1;
 	return 0;
 }
 
-static int open_section(struct reading *reading, const char *name, size_t bytes, bool has_pattern)
+static int add_prefix(struct reading *reading, const char *prefix)
+{
+	struct config *config = reading->config;
+
+	if (!config_is_path(prefix) || strpbrk(prefix, "*?["))
+		return fail(reading, -EINVAL,
+			    "bad prefix \"%s\", expected the path of a directory like \"backup\" "
+			    "or \"backup/daily\", without a slash at its ends and no pattern",
+			    prefix);
+	for (size_t i = reading->first_prefix; i < config->store_count; i++) {
+		if (strcmp(config->stores[i].prefix, prefix) == 0)
+			return fail(reading, -EINVAL,
+				    "section [store \"%s\"] a second time, expected it once",
+				    prefix);
+	}
+	if (config_add_store(config, prefix))
+		return fail(reading, -ENOMEM, "out of memory");
+	reading->place = config->store_count - 1;
+	return 0;
+}
+
+static int open_prefix(struct reading *reading, const char *text, size_t bytes)
+{
+	char *prefix = strndup(text, bytes);
+	int error = prefix ? add_prefix(reading, prefix) : fail(reading, -ENOMEM, "out of memory");
+
+	free(prefix);
+	return error;
+}
+
+/* The keys of a section are complete. A store below a prefix has no address unless one is given: it
+ * must not be left to a default that shares nothing. */
+static int end_section(struct reading *reading)
+{
+	const struct config_key *url = config_find_key(CONFIG_STORE_SECTION, "url");
+
+	if (!reading->section || strcmp(reading->section, CONFIG_STORE_SECTION) != 0 ||
+	    reading->place == 0 || reading->keys_seen & CONFIG_KEY_BIT(url))
+		return 0;
+	return fail_section(reading,
+			    "section [store \"%s\"] without a url, expected url = zookeeper://...",
+			    reading->config->stores[reading->place].prefix);
+}
+
+static int open_section(struct reading *reading, const char *name, size_t bytes, bool is_part)
 {
 	const struct config_key *key = config_keys, *end = config_keys + config_key_count;
 
@@ -84,9 +149,10 @@ static int open_section(struct reading *reading, const char *name, size_t bytes,
 		return fail(reading, -EINVAL, "unknown section \"%.*s\", expected " SECTIONS,
 			    (int)bytes, name);
 	reading->section = key->section;
+	reading->header = reading->line;
 	reading->keys_seen = 0;
-	reading->locks = CONFIG_ALL_LOCKS;
-	if (has_pattern)
+	reading->place = 0;
+	if (is_part)
 		return 0;
 	if (reading->opened & CONFIG_KEY_BIT(key))
 		return fail(reading, -EINVAL, "section [%s] a second time, expected it once",
@@ -95,22 +161,31 @@ static int open_section(struct reading *reading, const char *name, size_t bytes,
 	return 0;
 }
 
+static bool is_section(const char *name, size_t bytes, const char *section)
+{
+	return bytes == strlen(section) && memcmp(name, section, bytes) == 0;
+}
+
 /* Reads a line that begins with '['. */
 static int read_header(struct reading *reading, const char *header)
 {
 	const char *name = header + 1 + strspn(header + 1, CONFIG_BLANKS);
-	size_t name_bytes = strcspn(name, CONFIG_BLANKS "\"]"), pattern_bytes = 0;
-	const char *rest = name + name_bytes, *pattern = NULL;
+	size_t name_bytes = strcspn(name, CONFIG_BLANKS "\"]"), part_bytes = 0;
+	const char *rest = name + name_bytes, *part = NULL;
+	bool is_store = is_section(name, name_bytes, CONFIG_STORE_SECTION);
 	bool valid = true;
-	int error;
+	int error = end_section(reading);
+
+	if (error)
+		return error;
 
 	rest += strspn(rest, CONFIG_BLANKS);
 	if (*rest == '"') {
-		pattern = rest + 1;
-		pattern_bytes = strcspn(pattern, "\"");
-		rest = pattern + pattern_bytes;
-		valid = *rest == '"' && name_bytes == strlen(CONFIG_LOCKS_SECTION) &&
-			memcmp(name, CONFIG_LOCKS_SECTION, name_bytes) == 0;
+		part = rest + 1;
+		part_bytes = strcspn(part, "\"");
+		rest = part + part_bytes;
+		valid = *rest == '"' &&
+			(is_store || is_section(name, name_bytes, CONFIG_LOCKS_SECTION));
 		rest += valid;
 		rest += strspn(rest, CONFIG_BLANKS);
 	}
@@ -119,9 +194,11 @@ static int read_header(struct reading *reading, const char *header)
 	if (!valid || (*rest != '\0' && *rest != ';'))
 		return fail(reading, -EINVAL, "bad section header %s, expected " SECTIONS, header);
 
-	error = open_section(reading, name, name_bytes, pattern);
-	if (!error && pattern)
-		error = open_pattern(reading, pattern, pattern_bytes);
+	error = open_section(reading, name, name_bytes, part);
+	if (!error && part && is_store)
+		error = open_prefix(reading, part, part_bytes);
+	else if (!error && part)
+		error = open_pattern(reading, part, part_bytes);
 	return error;
 }
 
@@ -217,7 +294,7 @@ static int on_key(void *user, const char *section, const char *name, const char 
 			     "key \"%s\" a second time in its section, expected it once", name);
 	reading->keys_seen |= CONFIG_KEY_BIT(key);
 
-	error = config_set_key(reading->config, key, reading->locks, value, why, sizeof(why));
+	error = config_set_key(reading->config, key, reading->place, value, why, sizeof(why));
 	if (error == -ENOMEM)
 		fail(reading, error, "out of memory");
 	else if (error)
@@ -234,6 +311,7 @@ int config_read(struct config *config, const char *file, char *why, size_t why_b
 		.why = why,
 		.why_bytes = why_bytes,
 		.first_pattern = config->section_count,
+		.first_prefix = config->store_count,
 	};
 	int result;
 
@@ -249,6 +327,8 @@ int config_read(struct config *config, const char *file, char *why, size_t why_b
 		fail(&reading, -EINVAL, "a line without '=', expected key = value");
 	} else if (result < 0 && !reading.error) {
 		fail(&reading, -ENOMEM, "out of memory");
+	} else if (!reading.error) {
+		end_section(&reading);
 	}
 	fclose(reading.stream);
 	free(reading.text);

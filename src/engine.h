@@ -45,6 +45,7 @@ enum lock_kind {
 /* Who asks, for others to see. */
 struct engine_caller {
 	int pid;
+	uint32_t uid; /* claims go on among callers of one user (lock_policy: handoff, keep_ms) */
 	const void *details; /* copied, for describe(); NULL: all zero */
 };
 

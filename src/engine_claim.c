@@ -57,6 +57,7 @@ struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct rang
 	claim->owner = owner;
 	claim->kind = kind;
 	claim->pid = caller->pid;
+	claim->uid = caller->uid;
 	claim->parts.record = record;
 	claim->parts.span = range.span;
 	claim->parts.mode = range.mode;

@@ -30,7 +30,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "claim_data.h"
 #include "engine_state.h"
 
 bool claim_is_kept(const struct claim *claim)
@@ -159,7 +158,11 @@ static void regroup(struct lock *lock, struct claim *followers)
 	while (first != NULL && !first->asked)
 		first = first->next;
 	if (first != NULL) {
-		const struct engine_caller caller = {.pid = first->pid, .details = first->details};
+		const struct engine_caller caller = {
+			.pid = first->pid,
+			.uid = first->uid,
+			.details = first->details,
+		};
 		lead = create_lead(lock, first->parts.mode, first->waits, &caller);
 	}
 	if (lead == NULL) {
@@ -374,20 +377,6 @@ void lead_follower_changed(struct claim *wish)
 	attend(lock);
 }
 
-/* Whether the caller is of the same user as the claim's; those that do not say are. */
-static bool is_same_user(const struct claim *claim, const struct engine_caller *caller)
-{
-	const struct engine *engine = claim->lock->engine;
-	char text_a[ENGINE_TEXT_BYTES], text_b[ENGINE_TEXT_BYTES];
-	uint32_t uid_a = 0, uid_b = 0;
-
-	claim_describe(claim, text_a);
-	engine->events->describe(engine->context, caller->details, claim->kind, claim->parts.mode,
-				 text_b);
-	bool knows_a = claim_data_uid(text_a, &uid_a), knows_b = claim_data_uid(text_b, &uid_b);
-	return knows_a == knows_b && uid_a == uid_b;
-}
-
 /* The lead for a wish: an idle one that fits, or the newest, if it may be followed. */
 static struct lead *find_lead(const struct lock *lock, enum claim_mode mode, bool waits,
 			      const struct engine_caller *caller)
@@ -395,11 +384,11 @@ static struct lead *find_lead(const struct lock *lock, enum claim_mode mode, boo
 	struct lead *lead;
 	DL_FOREACH (lock->leads, lead) {
 		if (claim_is_kept(lead->claim) && lead->followers == NULL &&
-		    lead->claim->parts.mode == mode && is_same_user(lead->claim, caller))
+		    lead->claim->parts.mode == mode && lead->claim->uid == caller->uid)
 			return lead;
 	}
 	lead = lock->leads != NULL ? lock->leads->prev : NULL;
-	if (lead == NULL || !waits || !is_same_user(lead->claim, caller) || !lead->claim->waits ||
+	if (lead == NULL || !waits || lead->claim->uid != caller->uid || !lead->claim->waits ||
 	    lock->policy.handoff == 0 || mode != CLAIM_EXCLUSIVE ||
 	    lead->claim->parts.mode != mode || lead->claim->revoked ||
 	    is_spent(lead, is_wanted(lead->claim)))
@@ -443,8 +432,8 @@ void lead_each_user(const struct lead *lead,
 {
 	const struct claim *claim = lead->claim, *wish;
 	bool first = claim->state != CLAIM_HELD;
-	char placed[CLAIM_NAME_BYTES], text[ENGINE_TEXT_BYTES];
-	const char *name = claim_name_of(claim, placed);
+	char name_text[CLAIM_NAME_BYTES], text[ENGINE_TEXT_BYTES];
+	const char *name = claim_name_of(claim, name_text);
 
 	claim_describe(claim, text);
 	if (claim_is_kept(claim))

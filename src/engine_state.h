@@ -118,6 +118,7 @@ struct claim {
 	uint32_t judged;      /* and whether it may wait found out by that one */
 	uint32_t proof_round; /* in which a heartbeat has shown last that it stands */
 	int pid;	      /* of who asked */
+	uint32_t uid;
 	struct claim_name parts;
 	struct lead *lead;	   /* that it is, or follows; NULL: it is on its own */
 	struct coverage *coverage; /* NULL: the whole span of its name, in the mode of its name */

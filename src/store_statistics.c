@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 static const char *const operation_names[STORE_OPERATIONS] = {
 	[STORE_PLACE] = "place",   [STORE_LIST] = "list",	  [STORE_AMEND] = "amend",
@@ -40,28 +41,29 @@ void store_statistics_count(struct store_statistics *statistics, enum store_oper
 	}
 }
 
-void store_statistics_write(const struct store_statistics *statistics, FILE *file)
+void store_statistics_write_durations(const struct store_statistics *statistics, const char *label,
+				      FILE *file)
 {
-	char labels[64];
-
-	fputs("# HELP dlockfs_store_operation_seconds Time from a request to the store to its "
-	      "answer.\n"
-	      "# TYPE dlockfs_store_operation_seconds histogram\n",
-	      file);
 	for (int i = 0; i < STORE_OPERATIONS; i++) {
-		snprintf(labels, sizeof(labels), "operation=\"%s\"", operation_names[i]);
+		char *labels;
+		if (asprintf(&labels, "operation=\"%s\"%s%s", operation_names[i],
+			     label[0] != '\0' ? "," : "", label) < 0)
+			continue;
 		histogram_write(&statistics->durations[i], "dlockfs_store_operation_seconds",
 				labels, file);
+		free(labels);
 	}
-	fputs("# HELP dlockfs_store_errors_total Requests to the store that failed: without an "
-	      "answer (connection), not allowed (refused), or otherwise.\n"
-	      "# TYPE dlockfs_store_errors_total counter\n",
-	      file);
+}
+
+void store_statistics_write_failures(const struct store_statistics *statistics, const char *label,
+				     FILE *file)
+{
 	for (int i = 0; i < STORE_OPERATIONS; i++) {
 		for (int j = 0; j < STORE_FAILURES; j++)
 			fprintf(file,
-				"dlockfs_store_errors_total{operation=\"%s\",error=\"%s\"} %" PRIu64
-				"\n",
-				operation_names[i], failure_names[j], statistics->failures[i][j]);
+				"dlockfs_store_errors_total{operation=\"%s\",error=\"%s\"%s%s} "
+				"%" PRIu64 "\n",
+				operation_names[i], failure_names[j], label[0] != '\0' ? "," : "",
+				label, statistics->failures[i][j]);
 	}
 }

@@ -40,7 +40,12 @@ struct store_statistics {
 void store_statistics_count(struct store_statistics *statistics, enum store_operation operation,
 			    int64_t duration_us, int error);
 
-/* Writes them in the text format of Prometheus. */
-void store_statistics_write(const struct store_statistics *statistics, FILE *file);
+/* Write the samples of dlockfs_store_operation_seconds and dlockfs_store_errors_total in the text
+ * format of Prometheus, without the head of the family. `label` is one more for each: name="value",
+ * or "". */
+void store_statistics_write_durations(const struct store_statistics *statistics, const char *label,
+				      FILE *file);
+void store_statistics_write_failures(const struct store_statistics *statistics, const char *label,
+				     FILE *file);
 
 #endif

@@ -73,35 +73,62 @@ static int check_mount(struct doctor *doctor, const char *mount, const struct pr
 	return 0;
 }
 
+/* "cron: " before what is said of the store below that prefix; nothing for that of the mount. */
+static char *store_words(const char *status)
+{
+	char *prefix = tree_value(status, "prefix");
+	char *words = prefix != NULL ? must_format("%s: ", prefix) : must(strdup(""));
+	free(prefix);
+	return words;
+}
+
 static void check_session(struct doctor *doctor, const char *status)
 {
 	char *session = tree_value(status, "session"), *lease = tree_value(status, "lease_left_ms");
+	char *where = store_words(status);
 
 	if (session == NULL)
 		say(doctor, RESULT_WARNING, "session",
-		    "the status does not say whether there is one; expected a mount of this "
-		    "version of dlockfs");
+		    "%sthe status does not say whether there is one; expected a mount of this "
+		    "version of dlockfs",
+		    where);
 	else if (strcmp(session, "connected") == 0)
-		say(doctor, RESULT_OK, "session", "connected%s%s%s",
+		say(doctor, RESULT_OK, "session", "%sconnected%s%s%s", where,
 		    lease != NULL ? ", the lease lasts " : "", lease != NULL ? lease : "",
 		    lease != NULL ? " ms" : "");
 	else
 		say(doctor, RESULT_ERROR, "session",
-		    "%s: nothing is granted; see whether the servers can be reached", session);
+		    "%s%s: nothing is granted; see whether the servers can be reached", where,
+		    session);
 	free(session);
 	free(lease);
+	free(where);
 }
 
 static void check_store(struct doctor *doctor, const char *status)
 {
-	char *store = tree_value(status, "store");
+	char *store = tree_value(status, "store"), *where = store_words(status);
 	if (store != NULL && strncmp(store, "local", 5) == 0)
 		say(doctor, RESULT_WARNING, "store",
-		    "the locks are of this host only; to share them, mount with --store "
-		    "zookeeper://...");
+		    "%sthe locks are of this host only; to share them, mount with %s "
+		    "zookeeper://...",
+		    where, where[0] != '\0' ? "url =" : "--store");
 	else if (store != NULL)
-		say(doctor, RESULT_OK, "store", "%s", store);
+		say(doctor, RESULT_OK, "store", "%s%s", where, store);
 	free(store);
+	free(where);
+}
+
+static void check_fenced(struct doctor *doctor, const char *status)
+{
+	char *fenced = tree_value(status, "fenced"), *where = store_words(status);
+	if (fenced != NULL && strcmp(fenced, "0") != 0)
+		say(doctor, RESULT_WARNING, "fenced",
+		    "%s%s open files have lost their lock, and programs still have them open; end "
+		    "those",
+		    where, fenced);
+	free(fenced);
+	free(where);
 }
 
 static void check_status(struct doctor *doctor, const struct probe *probe)
@@ -117,21 +144,17 @@ static void check_status(struct doctor *doctor, const struct probe *probe)
 		    strerror(-probe->status_error));
 		return;
 	}
-	check_store(doctor, probe->status);
-	check_session(doctor, probe->status);
+	for (const char *status = probe->status; status != NULL; status = tree_next_block(status)) {
+		check_store(doctor, status);
+		check_session(doctor, status);
+		check_fenced(doctor, status);
+	}
 	char *waits = tree_value(probe->status, "exclusive_open_waits");
 	if (waits != NULL && strcmp(waits, "no") == 0)
 		say(doctor, RESULT_WARNING, "kernel",
 		    "exclusive open does not wait here, it fails with EEXIST; use Linux 5.7 or "
 		    "later");
 	free(waits);
-	char *fenced = tree_value(probe->status, "fenced");
-	if (fenced != NULL && strcmp(fenced, "0") != 0)
-		say(doctor, RESULT_WARNING, "fenced",
-		    "%s open files have lost their lock, and programs still have them open; end "
-		    "those",
-		    fenced);
-	free(fenced);
 }
 
 /* No lock rests on this clock, but what people are told of ages does. */
@@ -234,11 +257,11 @@ static void check_directories(struct doctor *doctor, const struct probe *probe)
 	free(line);
 }
 
-/* The lines of the status as an object. */
+/* The lines of one store's status as an object. */
 static json_t *status_json(const char *text)
 {
 	json_t *object = must(json_object());
-	while (text != NULL && *text != '\0') {
+	while (text != NULL && *text != '\0' && *text != '\n') {
 		const char *end = strchrnul(text, '\n');
 		const char *equals = memchr(text, '=', (size_t)(end - text));
 		if (equals != NULL) {
@@ -251,6 +274,15 @@ static json_t *status_json(const char *text)
 		text = *end != '\0' ? end + 1 : end;
 	}
 	return object;
+}
+
+/* Those of the stores below a prefix. */
+static json_t *stores_json(const char *text)
+{
+	json_t *stores = must(json_array());
+	while (text != NULL && (text = tree_next_block(text)) != NULL)
+		json_array_append_new(stores, status_json(text));
+	return stores;
 }
 
 static int examine(struct doctor *doctor, const char *mount)
@@ -271,9 +303,9 @@ static int examine(struct doctor *doctor, const char *mount)
 		status = EXIT_NO;
 	if (doctor->context->json) {
 		json_t *checks = json_incref(doctor->checks);
-		int failed = print_json(
-			must(json_pack("{s:o, s:o, s:o}", "mount", text_json(mount), "checks",
-				       checks, "status", status_json(probe.status))));
+		int failed = print_json(must(json_pack(
+			"{s:o, s:o, s:o, s:o}", "mount", text_json(mount), "checks", checks,
+			"status", status_json(probe.status), "stores", stores_json(probe.status))));
 		status = failed != 0 ? failed : status;
 	}
 	free(probe.status);

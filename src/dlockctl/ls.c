@@ -78,8 +78,8 @@ int command_ls(struct context *context, int argc, char **argv)
 			status = print_list(&queues, pattern, place.mount);
 		else
 			print_table(&queues, pattern, context);
-		if (error == 0)
-			warn_of_bad_lines(&queues);
+		int warned = error == 0 ? warn_of_bad_lines(&queues) : 0;
+		status = status != 0 ? status : warned;
 	}
 	queues_finish(&queues);
 	place_finish(&place);

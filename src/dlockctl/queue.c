@@ -207,10 +207,11 @@ static int add_queue(struct queues *queues, bool *open, struct piece line)
 		free(queue.name_encoded);
 		return -ENOMEM;
 	}
+	while (piece_next(&line, ' ', &word))
+		queue.unreadable = queue.unreadable || starts_with(word, "error=");
+	queues->unreadable += queue.unreadable;
 	queues->list[queues->count++] = queue;
 	*open = true;
-	while (piece_next(&line, ' ', &word))
-		queues->unreadable += starts_with(word, "error=");
 	return 0;
 }
 
@@ -250,6 +251,12 @@ void queues_finish(struct queues *queues)
 	}
 	free(queues->list);
 	*queues = (struct queues){0};
+}
+
+bool queue_is_silent_store(const struct queue *queue)
+{
+	size_t length = strlen(queue->name);
+	return queue->unreadable && length > 0 && queue->name[length - 1] == '/';
 }
 
 const struct claim *queue_holder(const struct queue *queue)

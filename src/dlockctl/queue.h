@@ -39,20 +39,25 @@ struct queue {
 	size_t count;
 	size_t holders;
 	size_t kept;
-	size_t waiters; /* all others */
+	size_t waiters;	 /* all others */
+	bool unreadable; /* it could not be looked at */
 };
 
 struct queues {
 	struct queue *list;
 	size_t count;
 	size_t bad_lines;
-	size_t unreadable; /* locks that could not be looked at */
+	size_t unreadable; /* so many of them */
 };
 
 /* Reads text of any content. Returns 0 or -ENOMEM; then *queues is as queues_finish() leaves it. */
 int queues_parse(const char *text, size_t bytes, struct queues *queues);
 
 void queues_finish(struct queues *queues);
+
+/* Whether this stands for all locks of a store that did not answer: "cron/", below that prefix, or
+ * "/", those that no other store has. */
+bool queue_is_silent_store(const struct queue *queue);
 
 /* The first claim that is held, else the first that is kept, or NULL. */
 const struct claim *queue_holder(const struct queue *queue);

@@ -78,28 +78,54 @@ static void put_line(int row, char *text, attr_t attributes)
 	free(text);
 }
 
-static char *status_value(const struct view *view, const char *key)
+static char *status_value(const char *status, const char *key)
 {
-	char *value = view->status != NULL ? tree_value(view->status, key) : NULL;
+	char *value = status != NULL ? tree_value(status, key) : NULL;
 	char *shown = must(text_printable(value != NULL ? value : "-"));
 	free(value);
 	return shown;
 }
 
-static char *status_line(const struct view *view, const char *mount)
+/* Of one store: of the mount, or below a prefix. */
+static char *status_line(const char *status, const char *where)
 {
-	char *session = status_value(view, "session"), *lease = status_value(view, "lease_left_ms");
-	char *store = status_value(view, "store");
-	char *line = must_format("%s  session %s  lease %s ms  %s", mount, session, lease, store);
+	char *session = status_value(status, "session");
+	char *lease = status_value(status, "lease_left_ms"), *store = status_value(status, "store");
+	char *line = must_format("%s  session %s  lease %s ms  %s", where, session, lease, store);
 	free(session);
 	free(lease);
 	free(store);
 	return line;
 }
 
+/* A line for each store. Returns the row after them. */
+static int draw_status(const struct view *view, const char *mount)
+{
+	const char *status = view->status;
+	int row = 0;
+
+	put_line(row++, status_line(status, mount), A_BOLD);
+	while (status != NULL && (status = tree_next_block(status)) != NULL && row < LINES) {
+		char *prefix = status_value(status, "prefix");
+		put_line(row++, status_line(status, prefix), A_BOLD);
+		free(prefix);
+	}
+	return row;
+}
+
+/* Takes both. */
+static char *append(char *line, char *more)
+{
+	char *longer = must_format("%s%s", line, more);
+	free(line);
+	free(more);
+	return longer;
+}
+
 static char *counts_line(const struct view *view)
 {
 	size_t locks = 0, holders = 0, kept = 0, waiters = 0;
+	bool silent = false;
 	if (view->error != 0)
 		return must_format("The queues cannot be read: %s", strerror(-view->error));
 	for (size_t i = 0; i < view->queues.count; i++) {
@@ -108,13 +134,12 @@ static char *counts_line(const struct view *view)
 		holders += queue->holders;
 		kept += queue->kept;
 		waiters += queue->waiters;
+		silent = silent || queue_is_silent_store(queue);
 	}
 	char *line = must_format("%zu locks, %zu holders, %zu waiters", locks, holders, waiters);
-	if (kept == 0)
-		return line;
-	char *longer = must_format("%s, %zu kept", line, kept);
-	free(line);
-	return longer;
+	if (kept > 0)
+		line = append(line, must_format(", %zu kept", kept));
+	return silent ? append(line, must(strdup("; a store does not answer"))) : line;
 }
 
 static void fill_table(struct table *table, const struct view *view, size_t rows)
@@ -158,12 +183,12 @@ static void draw(const struct view *view, const char *mount)
 {
 	struct table table;
 	size_t widths[COLUMNS_MAX];
-	int row = 3;
 
 	erase();
-	put_line(0, status_line(view, mount), A_BOLD);
-	put_line(1, counts_line(view), view->error != 0 ? A_BOLD : A_NORMAL);
-	fill_table(&table, view, LINES > 4 ? (size_t)LINES - 4 : 0);
+	int row = draw_status(view, mount);
+	put_line(row, counts_line(view), view->error != 0 ? A_BOLD : A_NORMAL);
+	row += 2;
+	fill_table(&table, view, LINES > row + 1 ? (size_t)(LINES - row - 1) : 0);
 	table_fit(&table, (size_t)COLS, widths);
 	put_line(row++, row_text(&table, widths, NULL), A_REVERSE);
 	for (size_t i = 0; i < table.cells_count; i += table.columns_count)

@@ -156,7 +156,7 @@ int tree_fail(const char *mount, const char *what, int error)
 char *tree_value(const char *text, const char *key)
 {
 	size_t length = strlen(key);
-	while (*text != '\0') {
+	while (*text != '\0' && *text != '\n') {
 		const char *end = strchrnul(text, '\n');
 		if (strncmp(text, key, length) == 0 && text[length] == '=') {
 			text += length + 1;
@@ -165,6 +165,12 @@ char *tree_value(const char *text, const char *key)
 		text = *end != '\0' ? end + 1 : end;
 	}
 	return NULL;
+}
+
+const char *tree_next_block(const char *text)
+{
+	const char *found = strstr(text, "\n\n");
+	return found != NULL ? found + 2 : NULL;
 }
 
 int wanted_queue(const struct place *place, struct queues *queues)
@@ -178,16 +184,39 @@ int wanted_queue(const struct place *place, struct queues *queues)
 		       : tree_fail(place->mount, error == -ENOENT ? "locks" : place->name, error);
 }
 
-void warn_of_bad_lines(const struct queues *queues)
+static size_t warn_of_silent_stores(const struct queues *queues)
 {
+	size_t count = 0;
+	for (size_t i = 0; i < queues->count; i++) {
+		const struct queue *queue = &queues->list[i];
+		if (!queue_is_silent_store(queue))
+			continue;
+		count++;
+		if (strcmp(queue->name, "/") != 0)
+			fail(0,
+			     "%s: its store does not answer, so no locks of it are shown; see: "
+			     "dlockctl doctor",
+			     queue->name);
+		else
+			fail(0, "the main store does not answer, so no locks of it are shown; see: "
+				"dlockctl doctor");
+	}
+	return count;
+}
+
+int warn_of_bad_lines(const struct queues *queues)
+{
+	size_t silent = warn_of_silent_stores(queues);
+
 	if (queues->bad_lines > 0)
 		fail(0,
 		     "%zu lines of the mount make no sense and were left out; expected the same "
 		     "version of dlockfs",
 		     queues->bad_lines);
-	if (queues->unreadable > 0)
+	if (queues->unreadable > silent)
 		fail(0,
 		     "%zu locks cannot be looked at, by the rights that the servers give or for "
 		     "another reason; the message of dlockfs says which",
-		     queues->unreadable);
+		     queues->unreadable - silent);
+	return silent > 0 ? EXIT_NO_ANSWER : 0;
 }

@@ -27,13 +27,19 @@ int tree_queues(const char *mount, struct queues *queues);
  * returns the status. */
 int wanted_queue(const struct place *place, struct queues *queues);
 
-/* Tells of lines that were not understood, if there are any. */
-void warn_of_bad_lines(const struct queues *queues);
+/* Tells of lines that were not understood, of locks that could not be looked at, and of stores that
+ * did not answer. Returns EXIT_NO_ANSWER if there are such stores, else 0. */
+int warn_of_bad_lines(const struct queues *queues);
 
 /* Tells why a file could not be read. Returns the status. */
 int tree_fail(const char *mount, const char *what, int error);
 
-/* The value of a key in lines of "key=value", to be freed; NULL: it is not there. */
+/* The value of a key in lines of "key=value", up to an empty one; to be freed. NULL: it is not
+ * there.
+ */
 char *tree_value(const char *text, const char *key);
+
+/* What follows the next empty line, as the status of the next store does; NULL: nothing. */
+const char *tree_next_block(const char *text);
 
 #endif

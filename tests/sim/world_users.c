@@ -225,7 +225,7 @@ static struct engine_caller caller_of(const struct call *call, struct caller_tex
 		 "\n",
 		 call->number, call->user->number, call->process, (int)call->kind, (int)call->mode,
 		 call->span.start, call->span.end);
-	return (struct engine_caller){(int)call->process, text};
+	return (struct engine_caller){.pid = (int)call->process, .details = text};
 }
 
 static void user_lock(struct call *call, enum call_kind kind, enum claim_mode mode, bool waits)

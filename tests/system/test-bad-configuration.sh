@@ -73,6 +73,44 @@ rejected 2 url 99999 <<'END'
 [store]
 url = zookeeper://localhost:99999/locks
 END
+rejected 1 'prefix ""' <<'END'
+[store ""]
+url = zookeeper://localhost
+END
+rejected 1 'prefix "/cron"' <<'END'
+[store "/cron"]
+url = zookeeper://localhost
+END
+rejected 3 'prefix "cron/"' <<'END'
+[store]
+url = local:
+[store "cron/"]
+url = zookeeper://localhost
+END
+rejected 1 'prefix "cron/*"' pattern <<'END'
+[store "cron/*"]
+url = zookeeper://localhost
+END
+rejected 3 '[store "cron"] a second time' <<'END'
+[store "cron"]
+url = zookeeper://localhost
+[store "cron"]
+url = zookeeper://elsewhere
+END
+rejected 1 '[store "cron"] without a url' <<'END'
+[store "cron"]
+session_timeout = 5s
+[mount]
+idle = 10s
+END
+rejected 2 url redis://localhost <<'END'
+[store "cron"]
+url = redis://localhost
+END
+rejected 1 '[mount "cron"]' '[store "prefix"]' <<'END'
+[mount "cron"]
+idle = 10s
+END
 rejected 2 wait_limit often <<'END'
 [locks "backup/*"]
 wait_limit = often
@@ -110,6 +148,10 @@ directories = backup jobs/nightly
 url = local:
 session_timeout = 10s
 
+[store "jobs"]
+url = local:
+session_timeout = 5s
+
 [locks]
 wait_limit = 1m
 
@@ -120,6 +162,7 @@ start_dlockfs A --config "$config" -o mode=0711
 expect_equal "mode" 711 "$(stat -c %a "$dir/A")"
 test -d "$dir/A/backup"
 test -d "$dir/A/jobs/nightly"
+flock -n "$dir/A/jobs/nightly/report" true
 if [ -e "$source_dir/etc/dlockfs.ini" ]; then
     start_dlockfs E --config "$source_dir/etc/dlockfs.ini"
     flock -n "$dir/E/job" true

@@ -35,6 +35,18 @@ expect_equal JSON "local: this host only" \
     "$("$dlockctl" --mount "$dir/static" --json doctor | jq -r .status.store)"
 expect_equal "JSON, warnings" true \
     "$("$dlockctl" --mount "$dir/static" --json doctor | jq '[.checks[] | select(.result == "warning")] | length >= 3')"
+expect_equal "JSON, stores" 0 "$("$dlockctl" --mount "$dir/static" --json doctor | jq '.stores | length')"
+
+# A store below a prefix, of which the status has a block of its own.
+cp "$static/status" "$dir/status"
+printf '\n%s\n' "prefix=cron" >>"$static/status"
+printf '%s\n' "store=zookeeper://zk9:2181/jobs not connected" session=lost holders=0 fenced=3 >>"$static/status"
+examine 1 "ok: session: connected" "warning: fenced: 2 open files" "error: session: cron: lost: nothing is granted" \
+    "ok: store: cron: zookeeper://zk9:2181/jobs" "warning: fenced: cron: 3 open files"
+expect_status 1 "$dlockctl" --mount "$dir/static" --json doctor >"$dir/json"
+expect_equal "JSON, stores" '["connected","cron","lost"]' \
+    "$(jq -c '[.status.session, .stores[0].prefix, .stores[0].session]' "$dir/json")"
+mv "$dir/status" "$static/status"
 chmod +t "$dir/static"
 [ "$(</proc/sys/fs/protected_regular)" -eq 0 ] || examine 1 "error: kernel: the root of the mount is sticky"
 chmod -t "$dir/static"

@@ -29,6 +29,14 @@ expect_screen '^The queues cannot be read: No such file'
 make_static_mount
 expect_screen '^3 locks'
 
+# A store below a prefix has a line of its own; one that does not answer is told.
+printf '\nprefix=cron\nstore=zookeeper://zk9:2181/jobs not connected\nsession=lost\n' >>"$dir/static/.dlockfs/status"
+echo 'lock=cron/ error=ETIMEDOUT' >>"$dir/static/.dlockfs/queues"
+expect_screen '^cron  session lost  lease - ms  zookeeper://zk9:2181/jobs'
+expect_screen '^3 locks, 3 holders, 4 waiters; a store does not answer$'
+make_static_mount
+expect_screen '^3 locks, 3 holders, 4 waiters$'
+
 # Narrow, then wide.
 terminal set-option -g window-size manual
 terminal resize-window -x 60 -y 10

@@ -231,18 +231,24 @@ tests:
       - {series: 'dlockfs_acquisitions_total{instance="stuck",kind="flock",outcome="refused"}', values: '5+1x60'}
       - {series: 'dlockfs_acquisitions_total{instance="busy",kind="flock",outcome="granted"}', values: '5x60'}
       - {series: 'dlockfs_acquisitions_total{instance="busy",kind="open",outcome="granted"}', values: '5+1x60'}
+      - {series: 'dlockfs_waiters{instance="half"}', values: '7x60'}
+      - {series: 'dlockfs_waiters{instance="half",store="cron"}', values: '0x10 1x50'}
+      - {series: 'dlockfs_acquisitions_total{instance="half",kind="open",outcome="granted"}', values: '5+1x60'}
+      - {series: 'dlockfs_acquisitions_total{instance="half",kind="open",outcome="granted",store="cron"}', values: '5x60'}
     alert_rule_test:
       - {eval_time: 20m, alertname: DlockfsSessionLost, exp_alerts: []}
       - eval_time: 35m
         alertname: DlockfsSessionLost
         exp_alerts:
           - exp_labels: {instance: lost}
-            exp_annotations: {summary: "lost has lost its session, and all locks that it held"}
+            exp_annotations: {summary: "lost has lost a session, and all locks that it held in that store"}
       - {eval_time: 35m, alertname: DlockfsWaitersTooLong, exp_alerts: []}
       - eval_time: 50m
         alertname: DlockfsWaitersTooLong
         exp_alerts:
           - exp_labels: {instance: stuck}
             exp_annotations: {summary: "calls on stuck have waited for 30 minutes, and none got its lock"}
+          - exp_labels: {instance: half, store: cron}
+            exp_annotations: {summary: "calls on half have waited for 30 minutes, and none got its lock"}
 END
 "$promtool" test rules "$dir/alerts.yml" >"$dir/promtool.out" 2>&1 || fail "alerts: $(<"$dir/promtool.out")"

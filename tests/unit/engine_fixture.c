@@ -54,16 +54,23 @@ static void on_revoked(void *context, void *owner_cookie)
 	file->revoked++;
 }
 
-enum { DETAILS_BYTES = 64 };
+/* What a caller says of itself: of its process only, and of its user. */
+struct asker {
+	int pid;
+	uint32_t uid;
+};
 
 static void describe(void *context, const void *details, enum lock_kind kind, enum claim_mode mode,
 		     char text[ENGINE_TEXT_BYTES])
 {
-	strcpy(text, details);
+	const struct asker *asker = details;
+
+	snprintf(text, ENGINE_TEXT_BYTES, "format=1\nhost=here\npid=%d\nuid=%u\n", asker->pid,
+		 asker->uid);
 }
 
 const struct engine_events file_events = {
-	.details_bytes = DETAILS_BYTES,
+	.details_bytes = sizeof(struct asker),
 	.describe = describe,
 	.on_decided = on_decided,
 	.on_tested = on_tested,
@@ -402,11 +409,10 @@ void file_close(struct file *file)
 
 static struct engine_caller caller_of(const struct file *file)
 {
-	static char text[DETAILS_BYTES];
+	static struct asker asker;
 
-	snprintf(text, sizeof(text), "format=1\nhost=here\npid=%d\nuid=%u\n", (int)file->process,
-		 file->uid);
-	return (struct engine_caller){(int)file->process, text};
+	asker = (struct asker){.pid = (int)file->process, .uid = file->uid};
+	return (struct engine_caller){.pid = asker.pid, .uid = asker.uid, .details = &asker};
 }
 
 static void lock(struct file *file, enum lock_kind kind, enum claim_mode mode, bool waits)

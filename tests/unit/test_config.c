@@ -77,8 +77,8 @@ static void check_defaults(void)
 	assert_int_equal(config.idle_ms, 60000);
 	assert_true(!config.directories || !config.directories[0]);
 	assert_true(config.allow_other);
-	assert_int_equal(config.store.kind, STORE_KIND_LOCAL);
-	assert_int_equal(config.session_timeout_ms, 15000);
+	assert_int_equal(config.stores[0].url.kind, STORE_KIND_LOCAL);
+	assert_int_equal(config.stores[0].session_timeout_ms, 15000);
 	assert_int_equal(policy.wait_limit_ms, CONFIG_FOREVER);
 	assert_int_equal(policy.try_limit_ms, 5000);
 	assert_int_equal(policy.linger_ms, 50);
@@ -132,10 +132,10 @@ static void test_every_key(void **state)
 	assert_string_equal(config.directories[2], ".d/..e");
 	assert_null(config.directories[3]);
 	assert_false(config.allow_other);
-	assert_int_equal(config.store.kind, STORE_KIND_ZOOKEEPER);
-	assert_string_equal(config.store.servers, "zk:2191");
-	assert_string_equal(config.store.root, "/x;y");
-	assert_int_equal(config.session_timeout_ms, 600000);
+	assert_int_equal(config.stores[0].url.kind, STORE_KIND_ZOOKEEPER);
+	assert_string_equal(config.stores[0].url.servers, "zk:2191");
+	assert_string_equal(config.stores[0].url.root, "/x;y");
+	assert_int_equal(config.stores[0].session_timeout_ms, 600000);
 	assert_int_equal(policy.wait_limit_ms, 3600000);
 	assert_int_equal(policy.try_limit_ms, 100);
 	assert_int_equal(policy.linger_ms, 0);
@@ -186,7 +186,7 @@ static void test_odd_but_good_files(void **state)
 	assert_null(config.directories[0]);
 }
 
-#define SECTIONS "expected [mount], [store], [locks] or [locks \"pattern\"]"
+#define SECTIONS "expected [mount], [store], [store \"prefix\"], [locks] or [locks \"pattern\"]"
 #define DURATION(min, max)                                                                         \
 	"expected a duration from " min " to " max ", a number with ms, s, m, h or d"
 
@@ -237,6 +237,34 @@ static const struct {
 	{"[mount]\n[store]\n[mount]\n", "3: section [mount] a second time, expected it once"},
 	{"[locks \"a\"]\n[locks]\n[locks \"a\"]\n",
 	 "3: section [locks \"a\"] a second time, expected it once"},
+	/* stores */
+	{"[store \"\"]\nurl = local:\n",
+	 "1: bad prefix \"\", expected the path of a directory like "
+	 "\"backup\" or \"backup/daily\""},
+	{"[store \"/a\"]\nurl = local:\n", "1: bad prefix \"/a\""},
+	{"[store \"a/\"]\nurl = local:\n", "1: bad prefix \"a/\""},
+	{"[store \"a//b\"]\nurl = local:\n", "1: bad prefix \"a//b\""},
+	{"[store \"a/../b\"]\nurl = local:\n", "1: bad prefix \"a/../b\""},
+	{"[store \".dlockfs\"]\nurl = local:\n", "1: bad prefix \".dlockfs\""},
+	{"[store \"a/*\"]\nurl = local:\n", "1: bad prefix \"a/*\""},
+	{"[store \"a?\"]\nurl = local:\n", "1: bad prefix \"a?\""},
+	{"[store \"[ab]\"]\nurl = local:\n", "1: bad prefix \"[ab]\""},
+	{"[store \"a\"]\nurl = local:\n[store]\n[store \"a\"]\n",
+	 "4: section [store \"a\"] a second time, expected it once"},
+	{"[store \"a\"]\n", "1: section [store \"a\"] without a url, expected url = zookeeper://"},
+	{"[mount]\n[store \"a\"]\nsession_timeout = 5s\n[locks]\n",
+	 "2: section [store \"a\"] without a url"},
+	{"[store \"a\"]\nsession_timeout = 5s\n[bogus]\n",
+	 "1: section [store \"a\"] without a url"},
+	{"[store \"a\"]\nurl\n[locks]\n", "2: a line without '='"},
+	{"[store \"a\"]\nurl = local:\nurl = local:\n", "3: key \"url\" a second time"},
+	{"[store \"a\"]\nurl = etcd:\n", "2: url: bad store \"etcd:\", expected local: or"},
+	{"[store \"a\"]\nmode = 0700\n",
+	 "2: key \"mode\" in section [store], expected it in [mount]"},
+	{"[store \"a\"]\nhosts = b\n",
+	 "2: unknown key \"hosts\" in section [store], expected one of url, session_timeout"},
+	{"[store a]\nurl = local:\n", "1: bad section header [store a], " SECTIONS},
+	{"[store \"a]\n", "1: bad section header"},
 	/* values */
 	{"[mount]\nmode = 1777\n",
 	 "2: mode: bad value \"1777\", expected an octal mode from 0 to 0777"},
@@ -328,6 +356,65 @@ static void test_bad_files(void **state)
 		assert_memory_equal(why, bad_files[i].why, strlen(bad_files[i].why));
 		assert_non_null(strstr(why, ", expected "));
 	}
+}
+
+static void test_stores(void **state)
+{
+	static const struct {
+		const char *path;
+		size_t store;
+	} paths[] = {
+		{"a", 0},	    {"cro", 0},
+		{"cronx", 0},	    {"cron b", 0},
+		{"x/cron", 0},	    {"cron", 1},
+		{"cron/", 1},	    {"cron/a", 1},
+		{"cron/daily", 2},  {"cron/daily/b", 2},
+		{"cron/dailyb", 1}, {"x/y", 3},
+		{"x/y/z", 3},	    {"x", 0},
+		{"/", 0},	    {"", 0},
+	};
+	static const char *const ways[] = {"", "cron", "cron/daily", "x", "x/y"};
+	static const char *const no_ways[] = {"c", "cro", "cronx", "cron/a", "y", "x/y/z", "x/"};
+
+	(void)state;
+	read_good("[store \"cron\"]\nurl = zookeeper://c/jobs\nsession_timeout = 5s\n"
+		  "[store]\nurl = zookeeper://a\nsession_timeout = 20s\n"
+		  "[store \"cron/daily\"]\nurl = zookeeper://d:1/\n"
+		  "[store \"x/y\"] ; of this host\nurl = local:\n");
+	assert_int_equal(config.store_count, 4);
+	assert_string_equal(config.stores[0].url.servers, "a:2181");
+	assert_string_equal(config.stores[1].prefix, "cron");
+	assert_string_equal(config.stores[1].url.servers, "c:2181");
+	assert_string_equal(config.stores[1].url.root, "/jobs");
+	assert_string_equal(config.stores[2].url.servers, "d:1");
+	assert_int_equal(config.stores[3].url.kind, STORE_KIND_LOCAL);
+	for (size_t i = 0; i < COUNT(paths); i++)
+		assert_int_equal(config_store_of(&config, paths[i].path), paths[i].store);
+	for (size_t i = 0; i < COUNT(ways); i++)
+		assert_true(config_leads_to_store(&config, ways[i]));
+	for (size_t i = 0; i < COUNT(no_ways); i++)
+		assert_false(config_leads_to_store(&config, no_ways[i]));
+
+	/* Options are those of [store]; a store that says nothing of the timeout follows it. */
+	assert_int_equal(config_session_timeout_ms(&config, 0), 20000);
+	assert_int_equal(config_session_timeout_ms(&config, 1), 5000);
+	assert_int_equal(config_session_timeout_ms(&config, 2), 20000);
+	assert_int_equal(config_set(&config, "url", "zookeeper://b", why, sizeof(why)), 0);
+	assert_int_equal(config_set(&config, "session_timeout", "30s", why, sizeof(why)), 0);
+	assert_string_equal(config.stores[0].url.servers, "b:2181");
+	assert_string_equal(config.stores[1].url.servers, "c:2181");
+	assert_int_equal(config_session_timeout_ms(&config, 0), 30000);
+	assert_int_equal(config_session_timeout_ms(&config, 1), 5000);
+	assert_int_equal(config_session_timeout_ms(&config, 2), 30000);
+}
+
+/* Without a prefix, whatever the path is. */
+static void test_one_store(void **state)
+{
+	(void)state;
+	assert_int_equal(config.store_count, 1);
+	assert_int_equal(config_store_of(&config, "a/b"), 0);
+	assert_false(config_leads_to_store(&config, ""));
 }
 
 static void test_longest_line(void **state)
@@ -448,7 +535,7 @@ static void test_options(void **state)
 				 bad[i].result);
 		assert_string_equal(why, bad[i].why);
 	}
-	assert_string_equal(config.store.servers, "c:2181");
+	assert_string_equal(config.stores[0].url.servers, "c:2181");
 	assert_string_equal(config.directories[0], X200 "/" X200);
 	assert_int_equal(config.idle_ms, 60000);
 }
@@ -539,6 +626,10 @@ static void test_example_uncommented(void **state)
 	assert_int_equal(config_policy(&config, "backup/x").wait_limit_ms, 600000);
 	assert_int_equal(config_policy(&config, "backup/x").try_limit_ms, 30000);
 	assert_int_equal(config_policy(&config, "backup/x").on_lost, SIGTERM);
+	assert_int_equal(config.store_count, 2);
+	assert_int_equal(config_store_of(&config, "backup/x"), 1);
+	assert_int_equal(config.stores[1].url.kind, STORE_KIND_ZOOKEEPER);
+	assert_int_equal(config_session_timeout_ms(&config, 1), 30000);
 }
 
 /* Whether the example has the line under the header of the section. */
@@ -599,6 +690,8 @@ int main(void)
 		CONFIG_TEST(test_signals),
 		CONFIG_TEST(test_odd_but_good_files),
 		CONFIG_TEST(test_bad_files),
+		CONFIG_TEST(test_stores),
+		CONFIG_TEST(test_one_store),
 		CONFIG_TEST(test_longest_line),
 		CONFIG_TEST(test_nul_bytes),
 		CONFIG_TEST(test_unreadable_files),

@@ -16,10 +16,10 @@
 #include "handle.h"
 #include "metrics.h"
 #include "store_local.h"
-#include "store_statistics.h"
 
 struct fixture {
 	struct filesystem filesystem;
+	struct shard shards[2]; /* the second one counts only where a test says so */
 	struct local_service *service;
 	struct store *store;
 	char *text;
@@ -40,7 +40,7 @@ static void on_released(void *context, enum lock_kind kind, int64_t kept)
 	struct fixture *fixture = context;
 
 	assert_int_equal(kept, 42 + (int64_t)kind);
-	histogram_observe(&fixture->filesystem.metrics.holds[kind], 2000);
+	histogram_observe(&fixture->shards[0].metrics.holds[kind], 2000);
 }
 
 static void describe(void *context, const void *details, enum lock_kind kind, enum claim_mode mode,
@@ -66,7 +66,10 @@ static int begin(void **state)
 		store_local_open(fixture->service, &engine_store_events, engine, &fixture->store),
 		0);
 	engine_set_store(engine, fixture->store);
-	fixture->filesystem.engine = engine;
+	fixture->shards[0] = (struct shard){.label = "", .engine = engine};
+	fixture->shards[1] = (struct shard){.label = "store=\"cron\"", .engine = engine};
+	fixture->filesystem.shards = fixture->shards;
+	fixture->filesystem.shards_count = 1;
 	metrics_init(&fixture->filesystem.metrics);
 	*state = fixture;
 	return 0;
@@ -78,7 +81,7 @@ static int end(void **state)
 
 	fixture->store->ops->close(fixture->store);
 	local_service_destroy(fixture->service);
-	engine_destroy(fixture->filesystem.engine);
+	engine_destroy(fixture->shards[0].engine);
 	free(fixture->text);
 	free(fixture);
 	return 0;
@@ -170,7 +173,7 @@ static void test_acquisitions(void **state)
 		{-ENOMEM, "failed"},
 	};
 	struct fixture *fixture = *state;
-	struct metrics *metrics = &fixture->filesystem.metrics;
+	struct shard_metrics *metrics = &fixture->shards[0].metrics;
 	char line[128];
 
 	metrics_count_acquisition(metrics, LOCK_KIND_OPEN, -EEXIST, 0);
@@ -221,15 +224,15 @@ static void test_requests(void **state)
 static void test_store(void **state)
 {
 	struct fixture *fixture = *state;
-	struct store_statistics statistics = {0};
+	struct store_statistics *statistics = &fixture->shards[0].statistics;
 
-	fixture->filesystem.store_statistics = &statistics;
-	store_statistics_count(&statistics, STORE_PLACE, 700, 0);
-	store_statistics_count(&statistics, STORE_PLACE, 800, -EACCES);
-	store_statistics_count(&statistics, STORE_REMOVE, 800, -ENOENT);
-	store_statistics_count(&statistics, STORE_WRITE, 800, -ESTALE);
-	store_statistics_count(&statistics, STORE_PROVE, 9000000, -ECONNRESET);
-	store_statistics_count(&statistics, STORE_LIST, 1, -EIO);
+	fixture->shards[0].has_statistics = true;
+	store_statistics_count(statistics, STORE_PLACE, 700, 0);
+	store_statistics_count(statistics, STORE_PLACE, 800, -EACCES);
+	store_statistics_count(statistics, STORE_REMOVE, 800, -ENOENT);
+	store_statistics_count(statistics, STORE_WRITE, 800, -ESTALE);
+	store_statistics_count(statistics, STORE_PROVE, 9000000, -ECONNRESET);
+	store_statistics_count(statistics, STORE_LIST, 1, -EIO);
 	write_text(fixture);
 	check_form(fixture);
 	assert_has(fixture, "dlockfs_store_operation_seconds_count{operation=\"place\"} 2");
@@ -248,7 +251,7 @@ static void test_store(void **state)
 static void test_engine(void **state)
 {
 	struct fixture *fixture = *state;
-	struct engine *engine = fixture->filesystem.engine;
+	struct engine *engine = fixture->shards[0].engine;
 	struct engine_caller caller = {.pid = 1};
 	struct lock_policy policy = {.try_limit_ms = 1000, .wait_limit_ms = 1000};
 	struct owner *owner = engine_owner_open(engine, "a", &policy, NULL);
@@ -302,7 +305,7 @@ static void test_engine(void **state)
 static void test_session(void **state)
 {
 	struct fixture *fixture = *state;
-	struct engine *engine = fixture->filesystem.engine;
+	struct engine *engine = fixture->shards[0].engine;
 
 	engine_store_events.on_session(engine, STORE_CONNECTED, 4000);
 	engine_store_events.on_session(engine, STORE_SUSPENDED, 4000);
@@ -324,6 +327,42 @@ static void test_session(void **state)
 	assert_has(fixture, "dlockfs_sessions_lost_total 1");
 }
 
+/* With a store below a prefix: its samples have a label, the others and what is of the mount do
+ * not.
+ */
+static void test_two_stores(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->filesystem.shards_count = 2;
+	fixture->shards[1].has_statistics = true;
+	fixture->shards[1].metrics.fenced_handles = 3;
+	store_statistics_count(&fixture->shards[1].statistics, STORE_PLACE, 700, 0);
+	metrics_count_acquisition(&fixture->shards[1].metrics, LOCK_KIND_FLOCK, 0, 3000000);
+	engine_store_events.on_session(fixture->shards[0].engine, STORE_CONNECTED, 4000);
+	write_text(fixture);
+	check_form(fixture);
+	assert_has(fixture, "dlockfs_acquisitions_total{kind=\"flock\",outcome=\"granted\"} 0");
+	assert_has(fixture, "dlockfs_acquisitions_total{kind=\"flock\",outcome=\"granted\","
+			    "store=\"cron\"} 1");
+	assert_has(fixture, "dlockfs_wait_seconds_sum{kind=\"flock\"} 0.000000");
+	assert_has(fixture, "dlockfs_wait_seconds_sum{kind=\"flock\",store=\"cron\"} 3.000000");
+	assert_has(fixture,
+		   "dlockfs_wait_seconds_bucket{kind=\"flock\",store=\"cron\",le=\"5\"} 1");
+	assert_has(fixture, "dlockfs_fenced_handles_total 0");
+	assert_has(fixture, "dlockfs_fenced_handles_total{store=\"cron\"} 3");
+	assert_has(fixture, "dlockfs_session_connected{store=\"cron\"} 1");
+	assert_has(fixture, "dlockfs_session_timeout_seconds 4.000");
+	assert_has(fixture, "dlockfs_session_timeout_seconds{store=\"cron\"} 4.000");
+	assert_has(fixture, "dlockfs_open_files 0");
+	/* The first is a local one, which has no statistics. */
+	assert_null(strstr(fixture->text, "operation=\"place\"}"));
+	assert_has(fixture, "dlockfs_store_operation_seconds_count{operation=\"place\","
+			    "store=\"cron\"} 1");
+	assert_has(fixture, "dlockfs_store_errors_total{operation=\"place\",error=\"other\","
+			    "store=\"cron\"} 0");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -333,6 +372,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_store, begin, end),
 		cmocka_unit_test_setup_teardown(test_engine, begin, end),
 		cmocka_unit_test_setup_teardown(test_session, begin, end),
+		cmocka_unit_test_setup_teardown(test_two_stores, begin, end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

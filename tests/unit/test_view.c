@@ -726,16 +726,19 @@ static void on_owner(void *context, void *owner_cookie)
 	(void)owner_cookie;
 }
 
-enum { DETAILS_BYTES = 128 };
-
+/* A caller's details are its number. */
 static void describe(void *context, const void *details, enum lock_kind kind, enum claim_mode mode,
 		     char text[ENGINE_TEXT_BYTES])
 {
-	strcpy(text, details);
+	int number = *(const int *)details;
+
+	snprintf(text, ENGINE_TEXT_BYTES,
+		 "format=1\nhost=here\npid=%d\nuid=7\ncommand=job%%20%d\nkind=flock\nsince=%d\n",
+		 number + 1, number + 1, 1000 + number);
 }
 
 static const struct engine_events engine_events = {
-	.details_bytes = DETAILS_BYTES,
+	.details_bytes = sizeof(int),
 	.describe = describe,
 	.on_decided = on_decided,
 	.on_lost = on_owner,
@@ -761,13 +764,9 @@ static void callers_begin(struct callers *callers, struct fixture *f)
 
 static void callers_lock(struct callers *callers, int number)
 {
-	char text[DETAILS_BYTES];
-	struct engine_caller caller = {number + 1, text};
+	struct engine_caller caller = {.pid = number + 1, .uid = 7, .details = &number};
 	struct claim *claim;
 
-	snprintf(text, sizeof(text),
-		 "format=1\nhost=here\npid=%d\nuid=7\ncommand=job%%20%d\nkind=flock\nsince=%d\n",
-		 number + 1, number + 1, 1000 + number);
 	callers->granted[number] = 0;
 	assert_int_equal(engine_lock(callers->files[number], LOCK_KIND_FLOCK, CLAIM_EXCLUSIVE, true,
 				     &caller, &callers->granted[number], &claim),

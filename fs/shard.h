@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shards: the locks of one section [store] or [store "prefix"], with the store that keeps them and
+ * all that stands on it. They know nothing of each other: one whose store cannot be reached, or
+ * whose session is lost, changes nothing for the locks of the others.
+ *
+ * Loop thread only; nothing here blocks but shards_close().
+ */
+#ifndef DLOCKFS_SHARD_H
+#define DLOCKFS_SHARD_H
+
+#include <pthread.h>
+
+#include "config.h"
+#include "engine.h"
+#include "metrics.h"
+#include "store_statistics.h"
+#include "view.h"
+
+struct filesystem;
+
+struct shard {
+	struct filesystem *filesystem; /* set by filesystem_init() */
+	const char *prefix;	       /* as in the configuration; "" for [store] */
+	char *label; /* of its metrics: store="prefix"; "" for [store], as Prometheus has it */
+	struct engine *engine;
+	struct store *store;
+	struct local_service *service; /* of a local store */
+	struct viewer *viewer;	       /* of the store, destroyed after it */
+	bool has_statistics;
+	struct store_statistics statistics; /* of ZooKeeper's */
+	struct shard_metrics metrics;
+	bool silent; /* somebody who looks on has waited for the store in vain, and nothing came
+			since */
+	pthread_t closer; /* the thread that ends the session, */
+	bool has_closer;  /* if it is not the loop's */
+};
+
+/* A shard for each store of the configuration, in its order. The configuration stays the caller's.
+ * To be called after the process went to the background, with the signals of the loop blocked: it
+ * starts threads. Returns 0 or -errno. */
+int shards_open(const struct config *config, struct shard **ret, size_t *ret_count);
+
+/* Ends the sessions, all at the same time, so that one which cannot be reached does not keep the
+ * locks of another; then frees everything. May block for up to two seconds. */
+void shards_close(struct shard *shards, size_t count);
+
+/* The time of the engines (engine_advance(), engine_deadline()). */
+void shards_advance(struct shard *shards, size_t count, int64_t now_ms);
+int64_t shards_deadline(const struct shard *shards, size_t count);
+
+#endif
