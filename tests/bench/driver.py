@@ -6,8 +6,8 @@ It reads orders from standard input, one a line, `VERB KEY=NUMBER...`, and answe
     run     clients=N take and release the lock again and again, for so many seconds_ms or at most so many cycles each.
             own=1: each client has a lock of its own. hold_us: how long a lock is held. shared: so many percent of the
             attempts are shared. wait_ms: an attempt is given up after so long
-    queue   clients=N wait for a lock that is held, one after the other where the driver can see that they wait; it is
-            held for hold_us more and released, and then each of them releases at once
+    queue   clients=N wait for a lock that is held, one after the other where the driver can see that they wait, and
+            apart_us after each other; it is held for hold_us more and released, and then each of them releases at once
     hold    holds count=N other locks, until the order drop
 
 Drivers may have other verbs of their own. A record is `CLIENT KIND ASKED GRANTED RELEASING RELEASED`. KIND is x

@@ -28,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define READY_LIMIT_S 140
+#define READY_LIMIT_S	140
 #define ASLEEP_LIMIT_US 30000000 /* until a client waits that has asked */
 
 struct lock {
@@ -63,7 +63,7 @@ struct job {
 	int clients;
 	long cycles; /* at most, of each client */
 	bool own;
-	long hold_us, shared_percent, wait_ms, held_each;
+	long hold_us, apart_us, shared_percent, wait_ms, held_each;
 	struct board *board;
 	struct client *client;
 	struct record *records; /* cycles for each client */
@@ -348,6 +348,7 @@ static void ask_in_turn(struct job *job)
 			check(now_us() < limit, "a client does not wait");
 			sched_yield();
 		}
+		hold_for(job->apart_us);
 	}
 }
 
@@ -384,6 +385,7 @@ static void carry_out(const char *line)
 		.cycles = order_number(line, "cycles", 1000),
 		.own = order_number(line, "own", 0),
 		.hold_us = order_number(line, "hold_us", 0),
+		.apart_us = order_number(line, "apart_us", 0),
 		.shared_percent = order_number(line, "shared", 0),
 		.wait_ms = order_number(line, "wait_ms", 0),
 	};

@@ -158,6 +158,9 @@ class Reach:
             "10 waiters on three hosts, strict: hand-over / delete + watch event",
             ("waiters", 10, "strict3", median), ("floors", 1, "handover", median), 1.2,
         )
+        self.number(
+            "10 waiters on three hosts, strict: out of order", ("waiters", 10, "strict3", "out_of_order"), 0, form="{:.0f}"
+        )
         for size in sorted({size for workload, size, _ in self.values if workload == "waiters"}):
             self.number(
                 f"{size:,} waiters on one host, strict: out of order",

@@ -10,6 +10,7 @@ from driver import Failed
 
 HOLD_US = 1000  # where a lock is held for a while
 HOLD_LIMIT_S = 150  # until very many are held
+APART_US = 10000  # until a claim stands in the queue on the servers, so that hosts take turns there
 QUEUE_HOLD_US = 100000  # until all who have asked for it stand in its queue, also on the servers
 
 
@@ -237,8 +238,9 @@ def waiters(bench):
             if contender in given_up:
                 continue
             measurement = Measurement(bench, "waiters", size, contender)
-            for _ in range(bench.sizes.rounds_of_waiters if size < 100 else 1):
-                measurement.order("queue", clients=size, hold_us=QUEUE_HOLD_US)
+            few = size < 100
+            for _ in range(bench.sizes.rounds_of_waiters if few else 1):
+                measurement.order("queue", clients=size, hold_us=QUEUE_HOLD_US, apart_us=APART_US if few else 0)
             if measurement.rounds:
                 measurement.put_hand_overs()
                 rates = [analysis.passing_rate(records) for records in measurement.rounds]
