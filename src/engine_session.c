@@ -125,6 +125,9 @@ static void limit_waits(const struct lock *lock)
 	DL_FOREACH (lock->leads, lead) {
 		limit_list(lock, lead->followers);
 	}
+	DL_FOREACH (lock->held_leads, lead) {
+		limit_list(lock, lead->followers);
+	}
 }
 
 /* Session numbers follow each other as in splitmix64 (Steele, Lea, Flood 2014). */

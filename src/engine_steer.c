@@ -182,7 +182,7 @@ void engine_each_user(const struct engine *engine, const char *path,
 	const struct claim *claim;
 
 	HASH_FIND(hh, engine->locks, path, strlen(path), lock);
-	if (lock == NULL || lock->leads == NULL)
+	if (lock == NULL || (lock->leads == NULL && lock->held_leads == NULL))
 		return;
 	DL_FOREACH (lock->queue, claim) {
 		if (claim->lead != NULL)
