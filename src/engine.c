@@ -372,7 +372,7 @@ struct engine_counts engine_counts(const struct engine *engine)
 	};
 	for (const struct lock *lock = engine->locks; lock != NULL; lock = lock->hh.next) {
 		const struct lead *lead;
-		DL_FOREACH (lock->leads, lead) {
+		DL_FOREACH (lock->held_leads, lead) {
 			counts.kept += claim_is_kept(lead->claim);
 		}
 	}

@@ -89,33 +89,43 @@ static void check_queue_claim(const struct claim *claim, const struct claim *hea
 	}
 }
 
-/* Leads, and those who follow them. */
+/* A lead, and those who follow it. */
+static void check_lead(const struct lead *lead, bool held, size_t *waiters, size_t *claims)
+{
+	const struct claim *claim = lead->claim, *wish;
+	const struct lock *lock = claim->lock;
+	size_t asked = 0;
+
+	require(claim->lead == lead && claim->owner != NULL, claim, "a lead is its claim's");
+	require(lead->held == held && held == (claim->state == CLAIM_HELD), claim,
+		"a lead is in the list of its state");
+	require(held || claim->owner == lock->keeper, claim,
+		"a lead that is not held is the keeper's");
+	DL_FOREACH (lead->followers, wish) {
+		require(wish->state == CLAIM_FOLLOWING && wish->lead == lead &&
+				wish->owner != NULL && wish->owner != lock->keeper,
+			wish, "a follower knows its lead");
+		require(wish->parts.mode == claim->parts.mode, wish,
+			"a follower asks for what the lead has");
+		asked += wish->asked;
+		*claims += 1;
+	}
+	*waiters += asked;
+	require(held || claim->asked == (asked > 0), claim, "a lead asks for its followers");
+	require(!claim_is_kept(claim) || asked == 0 || !engine_may_grant(lock->engine), claim,
+		"nobody waits for what nobody uses");
+	require(!claim_is_kept(claim) || claim->timer.place != 0 || asked > 0, claim,
+		"what nobody uses is kept for a time");
+}
+
 static void check_leads(const struct lock *lock, size_t *waiters, size_t *claims)
 {
 	const struct lead *lead;
 	DL_FOREACH (lock->leads, lead) {
-		const struct claim *claim = lead->claim, *wish;
-		size_t asked = 0;
-		require(claim->lead == lead && claim->owner != NULL, claim,
-			"a lead is its claim's");
-		require((claim->state == CLAIM_HELD) || claim->owner == lock->keeper, claim,
-			"a lead that is not held is the keeper's");
-		DL_FOREACH (lead->followers, wish) {
-			require(wish->state == CLAIM_FOLLOWING && wish->lead == lead &&
-					wish->owner != NULL && wish->owner != lock->keeper,
-				wish, "a follower knows its lead");
-			require(wish->parts.mode == claim->parts.mode, wish,
-				"a follower asks for what the lead has");
-			asked += wish->asked;
-			*claims += 1;
-		}
-		*waiters += asked;
-		require(claim->state == CLAIM_HELD || claim->asked == (asked > 0), claim,
-			"a lead asks for its followers");
-		require(!claim_is_kept(claim) || asked == 0 || !engine_may_grant(lock->engine),
-			claim, "nobody waits for what nobody uses");
-		require(!claim_is_kept(claim) || claim->timer.place != 0 || asked > 0, claim,
-			"what nobody uses is kept for a time");
+		check_lead(lead, false, waiters, claims);
+	}
+	DL_FOREACH (lock->held_leads, lead) {
+		check_lead(lead, true, waiters, claims);
 	}
 }
 

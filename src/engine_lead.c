@@ -54,6 +54,8 @@ bool lock_uses_leads(const struct lock *lock)
 static bool is_wanted(const struct claim *claim)
 {
 	const struct claim *behind;
+	if (claim->lock->foreign_in_queue == 0)
+		return false;
 	for (behind = claim->next; behind != NULL; behind = behind->next) {
 		if (behind->state == CLAIM_FOREIGN && claims_conflict(behind, claim))
 			return true;
@@ -131,7 +133,10 @@ static struct claim *end_lead(struct claim *claim)
 	struct lead *lead = claim->lead;
 	struct claim *followers = lead->followers;
 
-	DL_DELETE(claim->lock->leads, lead);
+	if (lead->held)
+		DL_DELETE(claim->lock->held_leads, lead);
+	else
+		DL_DELETE(claim->lock->leads, lead);
 	claim->lead = NULL;
 	claim->asked = false; /* that was for its followers */
 	free(lead);
@@ -348,10 +353,13 @@ static void settle_lead(struct lead *lead)
 bool leads_want_attention(const struct lock *lock)
 {
 	const struct lead *lead;
-	DL_FOREACH (lock->leads, lead) {
-		if (lead->claim->state == CLAIM_HELD && !lead->contended &&
-		    (lock->policy.keep_ms > 0 || lead->followers != NULL))
-			return !lock->attended;
+	if (lock->attended)
+		return false;
+	DL_FOREACH (lock->held_leads, lead) {
+		/* With others of this host behind it, it will not be kept. */
+		bool may_be_kept = lock->policy.keep_ms > 0 && lead->claim->blocked == NULL;
+		if (!lead->contended && (may_be_kept || lead->followers != NULL))
+			return true;
 	}
 	return false;
 }
@@ -366,7 +374,7 @@ static void attend(struct lock *lock)
 void leads_settle(struct lock *lock)
 {
 	struct lead *lead, *next;
-	DL_FOREACH_SAFE (lock->leads, lead, next) {
+	DL_FOREACH_SAFE (lock->held_leads, lead, next) {
 		settle_lead(lead);
 	}
 	attend(lock);
@@ -380,6 +388,9 @@ void lead_decided(struct claim *claim, int result)
 	if (result == 0) {
 		claim->state = CLAIM_HELD;
 		claim->asked = false;
+		claim->lead->held = true;
+		DL_DELETE(lock->leads, claim->lead);
+		DL_APPEND(lock->held_leads, claim->lead);
 		settle_idle(claim->lead);
 		attend(lock);
 		return;
@@ -426,13 +437,13 @@ void lead_follower_changed(struct claim *wish)
 static struct lead *find_lead(const struct lock *lock, enum claim_mode mode, bool waits,
 			      const struct engine_caller *caller)
 {
-	struct lead *lead;
-	DL_FOREACH (lock->leads, lead) {
+	struct lead *lead, *newest = lock->leads != NULL ? lock->leads : lock->held_leads;
+	DL_FOREACH (lock->held_leads, lead) {
 		if (claim_is_kept(lead->claim) && lead->followers == NULL &&
 		    lead->claim->parts.mode == mode && lead->claim->uid == caller->uid)
 			return lead;
 	}
-	lead = lock->leads != NULL ? lock->leads->prev : NULL;
+	lead = newest != NULL ? newest->prev : NULL;
 	if (lead == NULL || !waits || lead->claim->uid != caller->uid || !lead->claim->waits ||
 	    lock->policy.handoff == 0 || mode != CLAIM_EXCLUSIVE ||
 	    lead->claim->parts.mode != mode || lead->claim->revoked ||

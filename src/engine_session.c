@@ -90,7 +90,7 @@ static void lose_session(struct lock *lock)
 	}
 	DL_FOREACH_SAFE (lost, claim, next) {
 		if (!claim_is_kept(claim))
-			log_error("%s: lock lost with the session", lock->path);
+			log_lock_error(lock->path, "lock lost with the session");
 		DL_DELETE(lost, claim);
 		claim_lose(claim);
 	}
@@ -123,6 +123,9 @@ static void limit_waits(const struct lock *lock)
 	limit_list(lock, lock->unplaced);
 	limit_list(lock, lock->queue);
 	DL_FOREACH (lock->leads, lead) {
+		limit_list(lock, lead->followers);
+	}
+	DL_FOREACH (lock->held_leads, lead) {
 		limit_list(lock, lead->followers);
 	}
 }

@@ -138,9 +138,10 @@ struct claim {
 struct lead {
 	struct claim *claim;	   /* its owner is who holds by it, or lock->keeper */
 	struct claim *followers;   /* in the order of asking; not in the store */
-	struct lead *prev, *next;  /* in lock->leads */
+	struct lead *prev, *next;  /* in lock->leads, or lock->held_leads */
 	int64_t passed;		   /* so often on from one to the next while another host waited */
 	const struct owner *asker; /* whose it was as long as it waited; only to be compared */
+	bool held;		   /* the lock is held with it */
 	bool used;		   /* it has been given to somebody */
 	bool contended; /* whoever has it now knows that another host waits, or was told */
 };
@@ -214,7 +215,8 @@ struct lock {
 	size_t foreign_records_in_queue; /* of record locks among them */
 	size_t records_in_queue;	 /* anybody's of record locks, or with an anchor */
 	size_t anchored_in_queue;	 /* anybody's with an anchor */
-	struct lead *leads;		 /* in the order of asking */
+	struct lead *leads;		 /* that wait, in the order of asking */
+	struct lead *held_leads;
 	struct owner *keeper; /* of leads that nobody holds by; NULL: there was none yet */
 	bool attended;	      /* on_changed() will tell of the next change of the queue */
 	struct records *records;

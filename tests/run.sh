@@ -24,6 +24,8 @@ sanitize=
 
 # shellcheck source=processes.sh
 . "$tests/processes.sh"
+# shellcheck source=packages.sh
+. "$tests/packages.sh"
 
 [ "${CI:-}" != true ] || setup+=(--werror)
 
@@ -54,24 +56,17 @@ plain_only="shellcheck mutants lease-cut lease-follower lease-leader lease-quoru
     rolling-restart wall-clock other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped idle-cost
     daemon-killed quickstart metrics record-hosts record-programs local-store foreign-claims idle-names fifo-hosts
     flock-n-sequence flock-languages foreign-mount counter-flock counter-open stat-race dlockctl-mount dlockctl-doctor
-    many-watches many-waiters flat-cost"
+    many-watches many-waiters flat-cost package manual private-mount bench"
 plain_only=${plain_only//$'\n'/ }
 
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
-    libjansson-dev libncurses-dev libcmocka-dev
+    libjansson-dev libncurses-dev libsystemd-dev libcmocka-dev
     zookeeper patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount shellcheck jq tmux
-    ctdb stress-ng)
-
-missing_packages() {
-    local package
-    for package in "${packages[@]}"; do
-        [ "$(dpkg-query -Wf '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || echo "$package"
-    done
-}
+    ctdb stress-ng build-essential debhelper lintian systemd systemd-container dbus mandoc)
 
 install_packages() {
     local missing
-    mapfile -t missing < <(missing_packages)
+    mapfile -t missing < <(packages_missing "${packages[@]}")
     [ ${#missing[@]} -gt 0 ] || return 0
     if [ "$(id -u)" -ne 0 ]; then
         echo "to be installed first: apt-get install ${missing[*]}" >&2
