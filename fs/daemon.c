@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "supervisor.h"
 
 static int ready_pipe = -1; /* the child's end */
 
@@ -45,7 +46,7 @@ int daemon_begin(void)
 	}
 	close(ends[0]);
 	ready_pipe = ends[1];
-	setsid();
+	supervisor_forget();
 	return 0;
 }
 
@@ -53,10 +54,13 @@ void daemon_ready(void)
 {
 	if (ready_pipe < 0)
 		return;
+	/* Not before: autofs lets only the process group of systemd mount on its mounts. */
+	setsid();
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (chdir("/") < 0 || null < 0)
 		log_warning("going to the background: %m");
-	log_to_syslog();
+	if (!log_to_journal())
+		log_to_syslog();
 	for (int descriptor = 0; null >= 0 && descriptor <= 2; descriptor++)
 		dup2(null, descriptor);
 	if (null > 2)

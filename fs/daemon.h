@@ -12,7 +12,7 @@
 int daemon_begin(void);
 
 /* The daemon is ready: lets the parent go, closes stdin, stdout and stderr, and sends messages to
- * syslog(3) from now on. Does nothing without daemon_begin(). */
+ * the journal or to syslog(3) from now on. Does nothing without daemon_begin(). */
 void daemon_ready(void);
 
 #endif

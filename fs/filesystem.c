@@ -66,6 +66,8 @@ static int make_configured_directory(struct filesystem *filesystem, const char *
 			if (error == 0)
 				error = inode_attach(parent, inode);
 		}
+		if (error == 0 && !inode_is_directory(inode))
+			error = -ENOTDIR;
 		parent = inode;
 	}
 	free(copy);
@@ -98,11 +100,19 @@ int filesystem_init(struct filesystem *filesystem, const struct config *config,
 		return -ENOMEM;
 	int error = inode_create(filesystem, NULL, "", S_IFDIR | config->mode, getuid(), getgid(),
 				 &filesystem->root);
-	for (char **path = config->directories; error == 0 && path != NULL && *path != NULL; path++)
-		error = make_configured_directory(filesystem, *path);
 	if (error != 0)
 		filesystem_finish(filesystem);
 	return error;
+}
+
+void filesystem_make_directories(struct filesystem *filesystem)
+{
+	char **path = filesystem->config->directories;
+	for (; path != NULL && *path != NULL; path++) {
+		int error = make_configured_directory(filesystem, *path);
+		if (error != 0)
+			log_error("directories: cannot make %s: %s", *path, strerror(-error));
+	}
 }
 
 void filesystem_stop(struct filesystem *filesystem)

@@ -85,7 +85,7 @@ extern const struct fuse_lowlevel_ops filesystem_ops;
 /* What the file system wants to hear from an engine; the context is its shard. */
 extern const struct engine_events filesystem_engine_events;
 
-/* Makes the root and the configured directories. The configuration and the shards stay the
+/* Makes the root. The configuration and the shards stay the
  * caller's. Returns 0 or -errno. */
 int filesystem_init(struct filesystem *filesystem, const struct config *config,
 		    struct shard *shards, size_t shards_count);
@@ -97,6 +97,9 @@ void filesystem_stop(struct filesystem *filesystem);
 /* Ends every open file (what they hold is released in the engine) and frees everything. To be
  * called after the session is gone. */
 void filesystem_finish(struct filesystem *filesystem);
+
+/* Makes the configured directories that are not there yet; what stands in the way is logged. */
+void filesystem_make_directories(struct filesystem *filesystem);
 
 /* Tells the time and drops names that were idle too long. */
 void filesystem_advance(struct filesystem *filesystem, int64_t now_ms);

@@ -139,10 +139,11 @@ static struct recipient *note_recipient(struct handle *handle, pid_t pid)
 		if (recipient == NULL)
 			recipient = create_recipient(holders, pid);
 		if (recipient == NULL)
-			log_error("%s: process %d will get no SIG%s: %m", path, (int)pid, name);
+			log_lock_error(path, "process %d will get no SIG%s: %m", (int)pid, name);
 	} else if (!handle->holder_unseen) {
 		handle->holder_unseen = true;
-		log_warning("%s: a process of another pid namespace will get no SIG%s", path, name);
+		log_lock_warning(path, "a process of another pid namespace will get no SIG%s",
+				 name);
 	}
 	return recipient;
 }
@@ -153,8 +154,8 @@ static struct holder *create(struct handle *handle, struct recipient *recipient)
 	struct holder *holder = calloc(1, sizeof(*holder));
 
 	if (holder == NULL) {
-		log_error("%s: process %d will get no SIG%s: %m", handle->inode->path,
-			  (int)recipient->pid, signal_name(holders));
+		log_lock_error(handle->inode->path, "process %d will get no SIG%s: %m",
+			       (int)recipient->pid, signal_name(holders));
 		free_if_unused(holders, recipient);
 		return NULL;
 	}
@@ -235,11 +236,11 @@ static void tell(const struct handle *handle, const struct recipient *recipient,
 		return;
 	*told_ms = now_ms;
 	if (pidfd_send_signal(recipient->pidfd, signal, NULL, 0) == 0)
-		log_warning("%s: sent SIG%s to process %d, which %s the lock", path,
-			    sigabbrev_np(signal), (int)recipient->pid, why);
+		log_lock_warning(path, "sent SIG%s to process %d, which %s the lock",
+				 sigabbrev_np(signal), (int)recipient->pid, why);
 	else if (errno != ESRCH)
-		log_error("%s: cannot send SIG%s to process %d, which %s the lock: %m", path,
-			  sigabbrev_np(signal), (int)recipient->pid, why);
+		log_lock_error(path, "cannot send SIG%s to process %d, which %s the lock: %m",
+			       sigabbrev_np(signal), (int)recipient->pid, why);
 }
 
 void holder_tell_lost(struct handle *handle)

@@ -17,11 +17,12 @@
 
 #include "log.h"
 #include "notifier.h"
+#include "supervisor.h"
 
 /* So many requests of the kernel are read before the stores get their turn. */
 #define REQUESTS_AT_ONCE 64
 
-static sigset_t ending_signals(void)
+static sigset_t handled_signals(void)
 {
 	sigset_t set;
 	sigemptyset(&set);
@@ -33,7 +34,7 @@ static sigset_t ending_signals(void)
 
 void loop_block_signals(void)
 {
-	sigset_t set = ending_signals();
+	sigset_t set = handled_signals();
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 }
@@ -76,7 +77,7 @@ static int watch_stores(struct loop *loop)
 
 int loop_init(struct loop *loop, struct filesystem *filesystem)
 {
-	sigset_t set = ending_signals();
+	sigset_t set = handled_signals();
 	int fuse = fuse_session_fd(filesystem->session);
 	int error = 0;
 
@@ -86,7 +87,9 @@ int loop_init(struct loop *loop, struct filesystem *filesystem)
 		.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
 		.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK),
 		.timer_ms = INT64_MAX,
+		.ping_interval_ms = supervisor_ping_interval_ms(),
 	};
+	loop->ping_ms = loop->ping_interval_ms == INT64_MAX ? INT64_MAX : 0;
 	if (loop->epoll < 0 || loop->timer < 0 || loop->signals < 0 ||
 	    fcntl(fuse, F_SETFL, O_NONBLOCK) < 0)
 		error = -errno;
@@ -148,12 +151,26 @@ static void read_signals(struct loop *loop)
 {
 	struct signalfd_siginfo info;
 	while (read(loop->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		if (info.ssi_signo == SIGHUP || loop->stopping)
+		if (loop->stopping)
 			continue;
+		if (info.ssi_signo == SIGHUP) {
+			if (loop->on_reload != NULL)
+				loop->on_reload(loop->context);
+			continue;
+		}
 		log_info("stopping on SIG%s", sigabbrev_np((int)info.ssi_signo));
 		loop->stopping = true;
 		notifier_stop(loop->filesystem->notifier);
 	}
+}
+
+/* Here and nowhere else: a loop that is stuck must not be reported as running. */
+static void ping(struct loop *loop, int64_t now_ms)
+{
+	if (now_ms < loop->ping_ms)
+		return;
+	supervisor_ping();
+	loop->ping_ms = now_ms + loop->ping_interval_ms;
 }
 
 static void set_timer(struct loop *loop)
@@ -164,6 +181,7 @@ static void set_timer(struct loop *loop)
 	int64_t due_ms = locks_ms < names_ms ? locks_ms : names_ms;
 	struct itimerspec due = {0};
 
+	due_ms = loop->ping_ms < due_ms ? loop->ping_ms : due_ms;
 	if (due_ms == loop->timer_ms)
 		return;
 	loop->timer_ms = due_ms;
@@ -209,6 +227,7 @@ int loop_run(struct loop *loop)
 		int64_t now_ms = loop_now_ms();
 		shards_advance(loop->filesystem->shards, loop->filesystem->shards_count, now_ms);
 		filesystem_advance(loop->filesystem, now_ms);
+		ping(loop, now_ms);
 		for (int i = 0; i < count && !loop->ended; i++)
 			dispatch(loop, events[i].data.fd, &buffer);
 		set_timer(loop);

@@ -14,13 +14,18 @@ struct loop {
 	int timer;
 	int signals;
 	int64_t timer_ms; /* when the timer fires; INT64_MAX: not set */
+	int64_t ping_ms;  /* when the service manager is to hear that the loop runs; INT64_MAX:
+			     never */
+	int64_t ping_interval_ms;
+	void (*on_reload)(void *context); /* SIGHUP; set by the caller, may be NULL */
+	void *context;
 	bool stopping;
 	bool ended;
 	int result; /* 0 or -errno */
 };
 
-/* Blocks the signals that end the daemon, for every thread to come, so that loop_run() receives
- * them. Before other threads exist. */
+/* Blocks the signals that end the daemon or make it read its configuration anew, for every thread
+ * to come, so that loop_run() receives them. Before other threads exist. */
 void loop_block_signals(void);
 
 /* Milliseconds of CLOCK_BOOTTIME, which no one sets and which counts while the host sleeps. */

@@ -18,6 +18,7 @@
 #include "options.h"
 #include "shard.h"
 #include "steer.h"
+#include "supervisor.h"
 
 struct daemon {
 	struct config config;
@@ -33,7 +34,7 @@ struct daemon {
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
@@ -55,6 +56,37 @@ static void on_ready(void *context)
 			 where);
 	}
 	daemon_ready();
+	supervisor_ready("Serving the mount");
+}
+
+static void on_fixed_key(const char *section, const char *key)
+{
+	log_warning("[%s] %s: needs a restart to change", section, key);
+}
+
+/* SIGHUP. What is wrong changes nothing. */
+static void on_reload(void *context)
+{
+	struct daemon *daemon = context;
+	struct config fresh;
+	char why[1024] = "out of memory";
+
+	supervisor_reloading();
+	int error = config_init(&fresh);
+	if (error == 0)
+		error = options_configure(&daemon->options, &fresh, why, sizeof(why));
+	if (error == 0) {
+		config_reload(&daemon->config, &fresh, on_fixed_key);
+		log_set_level((enum log_level)daemon->config.log_level);
+		filesystem_make_directories(&daemon->filesystem);
+		log_info("the configuration has been read anew, for files that are opened from now "
+			 "on");
+	} else {
+		log_error("%s; the configuration stays as it was", why);
+		config_finish(&fresh);
+	}
+	supervisor_ready(error == 0 ? "Serving the mount"
+				    : "Serving the mount; the new configuration has an error");
 }
 
 /* Runs the daemon from the mount to its end. Returns 0 or -errno, the error told. */
@@ -67,6 +99,7 @@ static int run(struct daemon *daemon)
 		mount_prepare(daemon->options.mountpoint, &daemon->mountpoint, why, sizeof(why));
 	if (error != 0)
 		goto cleanup;
+	log_set_mountpoint(daemon->mountpoint);
 	if (!daemon->options.foreground) {
 		what = "going to the background";
 		error = daemon_begin();
@@ -83,6 +116,7 @@ static int run(struct daemon *daemon)
 	error = filesystem_init(filesystem, &daemon->config, daemon->shards, daemon->shards_count);
 	if (error != 0)
 		goto cleanup_shards;
+	filesystem_make_directories(filesystem);
 	filesystem->mountpoint = daemon->mountpoint;
 	filesystem->on_ready = on_ready;
 	filesystem->context = daemon;
@@ -97,7 +131,10 @@ static int run(struct daemon *daemon)
 	what = "running";
 	error = loop_init(&daemon->loop, filesystem);
 	if (error == 0) {
+		daemon->loop.on_reload = on_reload;
+		daemon->loop.context = daemon;
 		error = loop_run(&daemon->loop);
+		supervisor_stopping();
 		loop_finish(&daemon->loop);
 	} else {
 		notifier_stop(filesystem->notifier);
@@ -128,6 +165,8 @@ int main(int argc, char **argv)
 	char why[1024] = "out of memory";
 	int error = config_init(&daemon.config);
 
+	if (log_stderr_is_journal())
+		log_to_journal();
 	if (error == 0)
 		error = options_parse(&daemon.options, &daemon.config, argc, argv, &action, why,
 				      sizeof(why));
@@ -137,9 +176,8 @@ int main(int argc, char **argv)
 		options_help(stdout);
 	else if (action == OPTIONS_VERSION)
 		puts("dlockfs " DLOCKFS_VERSION);
-	else {
-		if (daemon.options.verbose)
-			log_set_level(LOG_LEVEL_DEBUG);
+	else if (action == OPTIONS_RUN) {
+		log_set_level((enum log_level)daemon.config.log_level);
 		error = run(&daemon);
 	}
 	options_finish(&daemon.options);

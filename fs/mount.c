@@ -157,7 +157,8 @@ static int make_free(const char *path, char *why, size_t why_bytes)
 	struct stat attr;
 	int error = 0;
 
-	while (error == 0 && find_mount(path, type, sizeof(type)))
+	/* Who mounts on first use has mounted autofs there, to be mounted upon. */
+	while (error == 0 && find_mount(path, type, sizeof(type)) && strcmp(type, "autofs") != 0)
 		error = clear_mount(path, type, why, why_bytes);
 	if (error != 0)
 		return error;
@@ -287,7 +288,8 @@ int mount_begin(struct filesystem *filesystem, const char *mountpoint, const cha
 			 fuse_options != NULL ? fuse_options : "");
 	} else if (fuse_session_mount(filesystem->session, mountpoint) != 0) {
 		error = -EIO;
-		snprintf(why, why_bytes, "%s: cannot mount here: %s", mountpoint, fuse_message);
+		snprintf(why, why_bytes, "%s: cannot mount here: %s", mountpoint,
+			 fuse_message[0] != '\0' ? fuse_message : "see what fusermount3 says");
 		fuse_session_destroy(filesystem->session);
 		filesystem->session = NULL;
 	} else {

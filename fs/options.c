@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEFAULT_CONFIG_FILE "/etc/dlockfs.ini"
+#define DEFAULT_CONFIG_FILE DLOCKFS_SYSCONFDIR "/dlockfs.ini"
+#define HELPER_PREFIX	    "mount."
 
 enum { OPTION_STORE = 256, OPTION_CONFIG, OPTION_SESSION_TIMEOUT, OPTION_VERSION };
 
@@ -53,36 +54,27 @@ void options_help(FILE *out)
 	config_describe(out);
 }
 
-/* One setting of the command line, kept until the file has been read. */
+/* One setting of the command line, which comes after the file whenever that is read. */
 struct setting {
 	const char *origin; /* "--store", "-o" */
 	char *key;
 	char *value; /* NULL: none given */
 };
 
-struct settings {
-	struct setting *list;
-	size_t count;
-};
-
-static void settings_finish(struct settings *settings)
+static bool is_config_file(const struct setting *setting)
 {
-	for (size_t i = 0; i < settings->count; i++) {
-		free(settings->list[i].key);
-		free(settings->list[i].value);
-	}
-	free(settings->list);
+	return strcmp(setting->key, "config") == 0;
 }
 
-static int settings_add(struct settings *settings, const char *origin, const char *key,
-			const char *value)
+static int add_setting(struct options *options, const char *origin, const char *key,
+		       const char *value)
 {
 	struct setting *list =
-		realloc(settings->list, (settings->count + 1) * sizeof(*settings->list));
+		realloc(options->settings, (options->setting_count + 1) * sizeof(*list));
 	if (list == NULL)
 		return -ENOMEM;
-	settings->list = list;
-	struct setting *setting = &list[settings->count];
+	options->settings = list;
+	struct setting *setting = &list[options->setting_count];
 	*setting = (struct setting){
 		.origin = origin,
 		.key = strdup(key),
@@ -93,7 +85,7 @@ static int settings_add(struct settings *settings, const char *origin, const cha
 		free(setting->value);
 		return -ENOMEM;
 	}
-	settings->count++;
+	options->setting_count++;
 	return 0;
 }
 
@@ -127,7 +119,7 @@ static char *next_option(char **rest)
 	return start;
 }
 
-static int add_o_list(struct settings *settings, const char *list)
+static int add_o_list(struct options *options, const char *list)
 {
 	char *copy = strdup(list);
 	char *rest = copy, *option;
@@ -139,7 +131,7 @@ static int add_o_list(struct settings *settings, const char *list)
 		char *value = strchr(option, '=');
 		if (value != NULL)
 			*value++ = '\0';
-		error = settings_add(settings, "-o", option, value);
+		error = add_setting(options, "-o", option, value);
 	}
 	free(copy);
 	return error;
@@ -154,33 +146,49 @@ static void describe_bad_option(const char *word, bool known, char *why, size_t 
 		 known ? "expected an argument" : "unknown option");
 }
 
-static int read_arguments(struct options *options, struct settings *settings, int argc, char **argv,
+/* Whether mount(8) runs the program as its helper. */
+static bool is_helper(const char *program)
+{
+	const char *slash = strrchr(program, '/');
+	const char *name = slash != NULL ? slash + 1 : program;
+	return strncmp(name, HELPER_PREFIX, strlen(HELPER_PREFIX)) == 0;
+}
+
+static int read_arguments(struct options *options, int argc, char **argv,
 			  enum options_action *action, char *why, size_t why_bytes)
 {
+	bool helper = is_helper(argv[0]);
 	int letter, error = 0;
 
 	opterr = 0;
-	while (error == 0 &&
-	       (letter = getopt_long(argc, argv, ":o:fvh", long_options, NULL)) != -1) {
+	while (error == 0 && (letter = getopt_long(argc, argv, helper ? ":o:fvhnst:" : ":o:fvh",
+						   long_options, NULL)) != -1) {
 		switch (letter) {
 		case OPTION_STORE:
-			error = settings_add(settings, "--store", "url", optarg);
+			error = add_setting(options, "--store", "url", optarg);
 			break;
 		case OPTION_SESSION_TIMEOUT:
-			error = settings_add(settings, "--session-timeout", "session_timeout",
-					     optarg);
+			error = add_setting(options, "--session-timeout", "session_timeout",
+					    optarg);
 			break;
 		case OPTION_CONFIG:
-			error = settings_add(settings, "--config", "config", optarg);
+			error = add_setting(options, "--config", "config", optarg);
 			break;
 		case 'o':
-			error = add_o_list(settings, optarg);
+			error = add_o_list(options, optarg);
 			break;
 		case 'f':
-			options->foreground = true;
+			if (helper)
+				*action = OPTIONS_CHECK;
+			else
+				options->foreground = true;
 			break;
 		case 'v':
-			options->verbose = true;
+			error = add_setting(options, "--verbose", "log_level", "debug");
+			break;
+		case 'n': /* no mtab: there is none */
+		case 's': /* be lenient with options that others know: none is ours */
+		case 't':
 			break;
 		case OPTION_VERSION:
 			*action = OPTIONS_VERSION;
@@ -199,8 +207,8 @@ static int read_arguments(struct options *options, struct settings *settings, in
 }
 
 /* [SOURCE] MOUNTPOINT */
-static int read_places(struct options *options, struct settings *settings, int count, char **places,
-		       char *why, size_t why_bytes)
+static int read_places(struct options *options, int count, char **places, char *why,
+		       size_t why_bytes)
 {
 	if (count < 1 || count > 2 || places[count - 1][0] == '\0') {
 		snprintf(why, why_bytes, "expected a mount point%s%s, see --help",
@@ -212,7 +220,7 @@ static int read_places(struct options *options, struct settings *settings, int c
 	if (options->mountpoint == NULL)
 		return -ENOMEM;
 	if (count == 2 && strchr(places[0], ':') != NULL)
-		return settings_add(settings, "SOURCE", "url", places[0]);
+		return add_setting(options, "SOURCE", "url", places[0]);
 	return 0;
 }
 
@@ -227,31 +235,33 @@ static int add_fuse_option(struct options *options, const struct setting *settin
 	return failed ? -ENOMEM : 0;
 }
 
-static int read_file(const struct settings *settings, struct config *config, char *why,
+static int read_file(const struct options *options, struct config *config, char *why,
 		     size_t why_bytes)
 {
 	const char *file = NULL;
-	for (size_t i = 0; i < settings->count; i++) {
-		if (strcmp(settings->list[i].key, "config") == 0)
-			file = settings->list[i].value != NULL ? settings->list[i].value : "";
+	for (size_t i = 0; i < options->setting_count; i++) {
+		const struct setting *setting = &options->settings[i];
+		if (is_config_file(setting))
+			file = setting->value != NULL ? setting->value : "";
 	}
 	if (file == NULL && access(DEFAULT_CONFIG_FILE, F_OK) == 0)
 		file = DEFAULT_CONFIG_FILE;
 	return file != NULL ? config_read(config, file, why, why_bytes) : 0;
 }
 
-static int apply(struct options *options, const struct settings *settings, struct config *config,
-		 char *why, size_t why_bytes)
+/* Options for FUSE are taken over when the daemon starts. */
+static int apply(struct options *options, struct config *config, bool starting, char *why,
+		 size_t why_bytes)
 {
-	for (size_t i = 0; i < settings->count; i++) {
-		const struct setting *setting = &settings->list[i];
+	for (size_t i = 0; i < options->setting_count; i++) {
+		const struct setting *setting = &options->settings[i];
 		char reason[512];
-		if (strcmp(setting->key, "config") == 0)
+		if (is_config_file(setting))
 			continue;
 		int error =
 			config_set(config, setting->key, setting->value, reason, sizeof(reason));
 		if (error == -ENOENT)
-			error = add_fuse_option(options, setting);
+			error = starting ? add_fuse_option(options, setting) : 0;
 		if (error != 0) {
 			bool listed = strcmp(setting->origin, "-o") == 0;
 			snprintf(why, why_bytes, "%s%s%s: %s", setting->origin, listed ? " " : "",
@@ -263,28 +273,58 @@ static int apply(struct options *options, const struct settings *settings, struc
 	return 0;
 }
 
+/* A relative name of the file is of the folder in which the program was started. */
+static int keep_place(struct options *options)
+{
+	for (size_t i = 0; i < options->setting_count; i++) {
+		struct setting *setting = &options->settings[i];
+		if (!is_config_file(setting) || setting->value == NULL || setting->value[0] == '/')
+			continue;
+		char *folder = get_current_dir_name(), *path;
+		int length = folder != NULL ? asprintf(&path, "%s/%s", folder, setting->value) : -1;
+		free(folder);
+		if (length < 0)
+			return -errno;
+		free(setting->value);
+		setting->value = path;
+	}
+	return 0;
+}
+
 int options_parse(struct options *options, struct config *config, int argc, char **argv,
 		  enum options_action *ret_action, char *why, size_t why_bytes)
 {
-	struct settings settings = {0};
-
 	*options = (struct options){0};
 	*ret_action = OPTIONS_RUN;
-	int error = read_arguments(options, &settings, argc, argv, ret_action, why, why_bytes);
-	if (error == 0 && *ret_action == OPTIONS_RUN) {
-		error = read_places(options, &settings, argc - optind, argv + optind, why,
-				    why_bytes);
-		if (error == 0)
-			error = read_file(&settings, config, why, why_bytes);
-		if (error == 0)
-			error = apply(options, &settings, config, why, why_bytes);
+	int error = read_arguments(options, argc, argv, ret_action, why, why_bytes);
+	if (error != 0 || *ret_action == OPTIONS_HELP || *ret_action == OPTIONS_VERSION)
+		return error;
+	error = read_places(options, argc - optind, argv + optind, why, why_bytes);
+	if (error == 0)
+		error = read_file(options, config, why, why_bytes);
+	if (error == 0)
+		error = apply(options, config, true, why, why_bytes);
+	if (error == 0) {
+		error = keep_place(options);
+		if (error != 0)
+			snprintf(why, why_bytes, "the current folder: %s", strerror(-error));
 	}
-	settings_finish(&settings);
 	return error;
+}
+
+int options_configure(struct options *options, struct config *config, char *why, size_t why_bytes)
+{
+	int error = read_file(options, config, why, why_bytes);
+	return error == 0 ? apply(options, config, false, why, why_bytes) : error;
 }
 
 void options_finish(struct options *options)
 {
+	for (size_t i = 0; i < options->setting_count; i++) {
+		free(options->settings[i].key);
+		free(options->settings[i].value);
+	}
+	free(options->settings);
 	free(options->mountpoint);
 	free(options->fuse);
 }

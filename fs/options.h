@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The command line, as a person writes it and as mount(8) does (mount.fuse3: SOURCE MOUNTPOINT -o
- * ...).
+ * The command line, as a person writes it and as mount(8) does: through mount.fuse3 (SOURCE
+ * MOUNTPOINT -o ...), or to a helper of its own, the same program under the name
+ * mount.fuse.dlockfs, which also gets -n, -s, -t TYPE, and -f for "do not mount".
  */
 #ifndef DLOCKFS_OPTIONS_H
 #define DLOCKFS_OPTIONS_H
@@ -14,18 +15,28 @@
 struct options {
 	char *mountpoint;
 	bool foreground;
-	bool verbose;
 	char *fuse; /* options for FUSE and the kernel, "a,b=c", commas escaped; NULL for none */
+	struct setting *settings; /* what is said of keys and mount options */
+	size_t setting_count;
 };
 
 /* What the command line asks for besides running. */
-enum options_action { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_VERSION };
+enum options_action {
+	OPTIONS_RUN,
+	OPTIONS_HELP,
+	OPTIONS_VERSION,
+	OPTIONS_CHECK /* everything is right, and nothing is to be mounted */
+};
 
 /* Reads the command line, then the configuration file, and puts both into *config (initialised):
  * defaults, then the file, then the command line. Returns 0; or -errno and one line in `why`.
  * options_finish() frees *options in any case. */
 int options_parse(struct options *options, struct config *config, int argc, char **argv,
 		  enum options_action *ret_action, char *why, size_t why_bytes);
+
+/* Reads the configuration file anew, and puts what the command line says over it, into *config
+ * (initialised). Returns 0; or -errno and one line in `why`. Reads a file, which may block. */
+int options_configure(struct options *options, struct config *config, char *why, size_t why_bytes);
 
 void options_finish(struct options *options);
 

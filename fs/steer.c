@@ -61,8 +61,9 @@ static void finish(struct steer *steer, int error)
 	void *context = steer->context;
 
 	if (error == 0)
-		log_warning("%s: %s has %s claim %s", steer->path, steer->caller.who,
-			    steer->order == ENGINE_BREAK ? "broken" : "asked for", steer->claim);
+		log_lock_warning(steer->path, "%s has %s claim %s", steer->caller.who,
+				 steer->order == ENGINE_BREAK ? "broken" : "asked for",
+				 steer->claim);
 	DL_DELETE(steer->filesystem->steers, steer);
 	free_steer(steer);
 	if (done != NULL)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Owns the table of configuration keys, the text forms of their values, and which of them count for
- * a lock. Must not act on what is configured. Loop's thread, before the loop starts;
- * config_policy() any time.
+ * a lock. Must not act on what is configured. Loop's thread.
  */
 #include "config_internal.h"
+#include "log.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -32,36 +32,39 @@
 #define IN_POLICY(member) offsetof(struct lock_policy, member)
 
 const struct config_key config_keys[] = {
-	{"mount", "mode", MODE, IN_CONFIG(mode), 0, 0777, "0777",
+	{"mount", "mode", MODE, IN_CONFIG(mode), 0, 0777, "0777", true,
 	 "permissions of the mount's root directory, never sticky"},
-	{"mount", "idle", DURATION, IN_CONFIG(idle_ms), SECOND, 30 * DAY, "60s",
+	{"mount", "idle", DURATION, IN_CONFIG(idle_ms), SECOND, 30 * DAY, "60s", false,
 	 "an unused name disappears from the mount after so long"},
-	{"mount", "directories", DIRECTORIES, IN_CONFIG(directories), 0, 0, "",
+	{"mount", "directories", DIRECTORIES, IN_CONFIG(directories), 0, 0, "", false,
 	 "directories made when the mount starts"},
-	{"mount", "allow_other", YES_OR_NO, IN_CONFIG(allow_other), 0, 1, "yes",
+	{"mount", "allow_other", YES_OR_NO, IN_CONFIG(allow_other), 0, 1, "yes", true,
 	 "other users than the one who mounts may use the locks"},
-	{"store", "url", STORE_URL, IN_STORE(url), 0, 0, "local:", "where the locks are kept"},
+	{"mount", "log_level", LOG_LEVEL, IN_CONFIG(log_level), 0, 0, "info", false,
+	 "the most detailed messages that are written"},
+	{"store", "url", STORE_URL, IN_STORE(url), 0, 0, "local:", true,
+	 "where the locks are kept"},
 	{"store", "session_timeout", DURATION, IN_STORE(session_timeout_ms), SECOND, 10 * MINUTE,
-	 "15s", "the locks of a host that died are free after so long"},
+	 "15s", true, "the locks of a host that died are free after so long"},
 	{"locks", "wait_limit", DURATION_OR_FOREVER, IN_POLICY(wait_limit_ms), SECOND,
-	 CONFIG_FOREVER - 1, "forever",
+	 CONFIG_FOREVER - 1, "forever", false,
 	 "a waiting call fails with ENOLCK after so long without the store"},
-	{"locks", "try_limit", DURATION, IN_POLICY(try_limit_ms), 100, HOUR, "5s",
+	{"locks", "try_limit", DURATION, IN_POLICY(try_limit_ms), 100, HOUR, "5s", false,
 	 "a call that does not wait fails with ENOLCK after so long without an answer"},
-	{"locks", "linger", DURATION, IN_POLICY(linger_ms), 0, 10 * SECOND, "50ms",
+	{"locks", "linger", DURATION, IN_POLICY(linger_ms), 0, 10 * SECOND, "50ms", false,
 	 "an interrupted waiter keeps its place so long for the restarted call"},
-	{"locks", "handoff", NUMBER, IN_POLICY(handoff), 0, 1000000, "0",
+	{"locks", "handoff", NUMBER, IN_POLICY(handoff), 0, 1000000, "0", false,
 	 "a claim goes on to so many callers of this host in a row while another host waits"},
-	{"locks", "keep", DURATION, IN_POLICY(keep_ms), 0, DAY, "0ms",
+	{"locks", "keep", DURATION, IN_POLICY(keep_ms), 0, DAY, "0ms", false,
 	 "an unused claim is kept so long, unless another host waits"},
 	{"locks", "process_ranges", NUMBER, IN_POLICY(process_ranges), 1, PROCESS_RANGES_MAX,
-	 "4096",
+	 "4096", false,
 	 "fcntl fails with ENOLCK if the process would hold more byte ranges, in all files"},
-	{"locks", "file_ranges", NUMBER, IN_POLICY(file_ranges), 1, FILE_RANGES_MAX, "16384",
+	{"locks", "file_ranges", NUMBER, IN_POLICY(file_ranges), 1, FILE_RANGES_MAX, "16384", false,
 	 "fcntl fails with ENOLCK if this host would hold more byte ranges in the file"},
-	{"locks", "on_lost", EIO_OR_SIGNAL, IN_POLICY(on_lost), 0, 0, "eio",
+	{"locks", "on_lost", EIO_OR_SIGNAL, IN_POLICY(on_lost), 0, 0, "eio", false,
 	 "what a process gets that has lost its lock: EIO alone, or this signal too"},
-	{"locks", "on_revoke", NONE_OR_SIGNAL, IN_POLICY(on_revoke), 0, 0, "none",
+	{"locks", "on_revoke", NONE_OR_SIGNAL, IN_POLICY(on_revoke), 0, 0, "none", false,
 	 "the signal for a process that is asked to release its lock, besides POLLPRI"},
 };
 
@@ -103,6 +106,9 @@ static void describe_expected(const struct config_key *key, char *text, size_t t
 	case NUMBER:
 		snprintf(text, text_bytes, "a number from %" PRId64 " to %" PRId64, key->min,
 			 key->max);
+		break;
+	case LOG_LEVEL:
+		snprintf(text, text_bytes, "error, warning, info or debug");
 		break;
 	case MODE:
 		snprintf(text, text_bytes, "an octal mode from 0 to %#" PRIo64, key->max);
@@ -183,6 +189,22 @@ static bool parse_signal(const char *text, const char *none, int64_t *ret)
 	for (size_t i = 0; i < SIGNAL_COUNT; i++) {
 		if (strcmp(text, signals[i].name) == 0) {
 			*ret = signals[i].number;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool parse_log_level(const char *text, int64_t *ret)
+{
+	static const char *const names[] = {[LOG_LEVEL_ERROR] = "error",
+					    [LOG_LEVEL_WARNING] = "warning",
+					    [LOG_LEVEL_INFO] = "info",
+					    [LOG_LEVEL_DEBUG] = "debug"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*ret = (int64_t)i;
 			return true;
 		}
 	}
@@ -287,6 +309,8 @@ static bool parse_number_value(const struct config_key *key, const char *text, i
 		*ret = strcmp(text, "yes") == 0;
 		valid = *ret || strcmp(text, "no") == 0;
 		break;
+	case LOG_LEVEL:
+		return parse_log_level(text, ret);
 	case EIO_OR_SIGNAL:
 		return parse_signal(text, "eio", ret);
 	case NONE_OR_SIGNAL:
@@ -457,6 +481,81 @@ int config_set(struct config *config, const char *key, const char *value, char *
 	if (error)
 		snprintf(why, why_bytes, "%s", error == -ENOMEM ? "out of memory" : detail);
 	return error;
+}
+
+/* How many bytes the value of a key takes in its struct. */
+static size_t value_bytes(const struct config_key *key)
+{
+	switch (key->type) {
+	case MODE:
+		return sizeof(mode_t);
+	case YES_OR_NO:
+		return sizeof(bool);
+	case DIRECTORIES:
+		return sizeof(char **);
+	default:
+		return sizeof(int64_t);
+	}
+}
+
+static const struct config_store *find_store(const struct config *config, const char *prefix)
+{
+	for (size_t i = 0; i < config->store_count; i++) {
+		if (strcmp(config->stores[i].prefix, prefix) == 0)
+			return &config->stores[i];
+	}
+	return NULL;
+}
+
+/* What is fixed of the store, as it is now or as it shall be, has another value in `others`. */
+static void compare_store(const struct config_store *store, const struct config *others,
+			  void (*on_fixed)(const char *section, const char *key))
+{
+	const struct config_store *other = find_store(others, store->prefix);
+	char section[CONFIG_WHY_BYTES];
+
+	if (*store->prefix)
+		snprintf(section, sizeof(section), CONFIG_STORE_SECTION " \"%s\"", store->prefix);
+	else
+		snprintf(section, sizeof(section), CONFIG_STORE_SECTION);
+	if (!other || !store_url_equal(&store->url, &other->url))
+		on_fixed(section, "url");
+	if (other && store->session_timeout_ms != other->session_timeout_ms)
+		on_fixed(section, "session_timeout");
+}
+
+static void swap(void *a, void *b, size_t bytes)
+{
+	char kept[bytes];
+
+	memcpy(kept, a, bytes);
+	memcpy(a, b, bytes);
+	memcpy(b, kept, bytes);
+}
+
+void config_reload(struct config *config, struct config *fresh,
+		   void (*on_fixed)(const char *section, const char *key))
+{
+	for (const struct config_key *key = config_keys; key < config_keys + config_key_count;
+	     key++) {
+		void *old = (char *)config + key->offset, *new = (char *)fresh + key->offset;
+
+		if (is_of_locks(key) || is_of_store(key))
+			continue;
+		if (!key->fixed)
+			swap(old, new, value_bytes(key));
+		else if (memcmp(old, new, value_bytes(key)) != 0)
+			on_fixed(key->section, key->name);
+	}
+	for (size_t i = 0; i < config->store_count; i++)
+		compare_store(&config->stores[i], fresh, on_fixed);
+	for (size_t i = 0; i < fresh->store_count; i++) {
+		if (!find_store(config, fresh->stores[i].prefix))
+			compare_store(&fresh->stores[i], config, on_fixed);
+	}
+	swap(&config->sections, &fresh->sections, sizeof(config->sections));
+	swap(&config->section_count, &fresh->section_count, sizeof(config->section_count));
+	config_finish(fresh);
 }
 
 /* Takes over into `policy` what the section sets. */

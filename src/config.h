@@ -19,7 +19,7 @@
  * unit (ms, s, m, h, d): "15s"; numbers are decimal; switches are yes or no; signals have their
  * full names: "SIGTERM".
  *
- * Not thread-safe; used before the loop starts, read-only after.
+ * Not thread-safe: the loop's thread, and before it starts.
  */
 #ifndef DLOCKFS_CONFIG_H
 #define DLOCKFS_CONFIG_H
@@ -67,6 +67,7 @@ struct config {
 	int64_t idle_ms;    /* an unused name disappears after so long; 60s */
 	char **directories; /* made at start, NULL-terminated, may be NULL */
 	bool allow_other;   /* other users may use the mount; yes */
+	int64_t log_level;  /* enum log_level, the most detailed one that is written; info */
 	/* [store], which is the first, and [store "prefix"] in the file's order */
 	struct config_store *stores;
 	size_t store_count;
@@ -92,6 +93,11 @@ int config_read(struct config *config, const char *file, char *why, size_t why_b
  * -EINVAL, -ENOMEM; the key is then as it was. */
 int config_set(struct config *config, const char *key, const char *value, char *why,
 	       size_t why_bytes);
+
+/* Takes over from `fresh` what may change while the daemon runs: every key but those that are
+ * `fixed`; calls on_fixed for each of these that differs. Finishes *fresh. */
+void config_reload(struct config *config, struct config *fresh,
+		   void (*on_fixed)(const char *section, const char *key));
 
 /* What holds for the lock at `path`. */
 struct lock_policy config_policy(const struct config *config, const char *path);

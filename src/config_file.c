@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the reading of the INI file. Must not know what a key means. Loop's thread, before the loop
- * starts.
+ * Owns the reading of the INI file. Must not know what a key means. Loop's thread.
  *
  * inih splits the lines with keys. What it would pass over in silence is checked before it sees a
  * line, in next_line(): it cuts long lines, stops at NUL bytes, takes an indented line as a second

@@ -17,6 +17,7 @@ enum config_type {
 	DURATION,
 	DURATION_OR_FOREVER,
 	NUMBER,
+	LOG_LEVEL,
 	MODE,
 	YES_OR_NO,
 	EIO_OR_SIGNAL,
@@ -33,6 +34,7 @@ struct config_key {
 			  struct config for others */
 	int64_t min, max; /* of what is a number in the end */
 	const char *fallback;
+	bool fixed; /* what the daemon starts with stays: config_reload() */
 	const char *meaning;
 };
 

@@ -26,9 +26,9 @@ static void vanish(struct claim *claim, struct claim **gone)
 static void lose_taken_away(struct claim *claim)
 {
 	char name[CLAIM_NAME_BYTES];
-	log_error("%s: claim %s was taken away%s", claim->lock->path, claim_name_of(claim, name),
-		  claim_is_kept(claim) ? " while nobody used it"
-				       : ", its holder has lost the lock");
+	log_lock_error(claim->lock->path, "claim %s was taken away%s", claim_name_of(claim, name),
+		       claim_is_kept(claim) ? " while nobody used it"
+					    : ", its holder has lost the lock");
 	claim_lose(claim);
 }
 
@@ -46,8 +46,8 @@ static void account_for_gone(struct lock *lock, struct claim *gone)
 	DL_FOREACH_SAFE (gone, claim, next) {
 		if (claim->state == CLAIM_HELD)
 			continue;
-		log_warning("%s: claim %s was taken away while it waited", lock->path,
-			    claim_name_of(claim, name));
+		log_lock_warning(lock->path, "claim %s was taken away while it waited",
+				 claim_name_of(claim, name));
 		DL_DELETE(gone, claim);
 		if (claim->asked) {
 			claim_start_over(claim);
@@ -120,7 +120,7 @@ static void withdraw_ghost(struct lock *lock, const struct store_entry *entry)
 		free(claim);
 		return;
 	}
-	log_warning("%s: withdrawing the claim %s that was placed late", lock->path, entry->name);
+	log_lock_warning(lock->path, "withdrawing the claim %s that was placed late", entry->name);
 	engine->claims++;
 	claim->state = CLAIM_LEAVING;
 	DL_APPEND(lock->leaving, claim);

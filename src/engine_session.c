@@ -90,7 +90,7 @@ static void lose_session(struct lock *lock)
 	}
 	DL_FOREACH_SAFE (lost, claim, next) {
 		if (!claim_is_kept(claim))
-			log_error("%s: lock lost with the session", lock->path);
+			log_lock_error(lock->path, "lock lost with the session");
 		DL_DELETE(lost, claim);
 		claim_lose(claim);
 	}

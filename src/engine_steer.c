@@ -102,7 +102,7 @@ static void tell_revoked(const struct claim *claim)
 /* The lock is held with the claim, but by nobody: whoever wants it can have it. */
 static void give_up_kept(struct claim *claim, const char *who)
 {
-	log_info("%s: %s asks for the lock, which nobody uses", claim->lock->path, who);
+	log_lock_info(claim->lock->path, "%s asks for the lock, which nobody uses", who);
 	claim_withdraw(claim);
 }
 
@@ -111,8 +111,8 @@ static void revoke(struct claim *claim, const char *who)
 	if (claim->revoked)
 		return;
 	claim->revoked = true;
-	log_warning("%s: %s asks for the lock, which process %d holds", claim->lock->path, who,
-		    claim->pid);
+	log_lock_warning(claim->lock->path, "%s asks for the lock, which process %d holds", who,
+			 claim->pid);
 	tell_revoked(claim);
 }
 
@@ -123,8 +123,8 @@ static void take_away(struct claim *claim, const char *who)
 	bool held = claim->state == CLAIM_HELD;
 	bool flock = claim->kind != LOCK_KIND_RECORD;
 
-	log_error("%s: %s has broken the %s of process %d", lock->path, who, held ? "lock" : "wait",
-		  claim->pid);
+	log_lock_error(lock->path, "%s has broken the %s of process %d", who,
+		       held ? "lock" : "wait", claim->pid);
 	if (!held) {
 		if (!claim->asked)
 			claim_withdraw(claim);

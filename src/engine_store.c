@@ -31,7 +31,7 @@ void lock_retry_after(struct lock *lock, const char *what, int error)
 		return;
 	}
 	if (may_log(lock, what, error))
-		log_error("%s: %s: %s; trying again", lock->path, what, strerror(-error));
+		log_lock_error(lock->path, "%s: %s; trying again", what, strerror(-error));
 	engine_retry_in(lock->engine, RETRY_LATER_MS);
 }
 
@@ -147,7 +147,7 @@ static void place_failed(struct claim *claim, int error)
 		return;
 	}
 	if (may_log(lock, "claim", error))
-		log_error("%s: the store refuses the claim: %s", lock->path, strerror(-error));
+		log_lock_error(lock->path, "the store refuses the claim: %s", strerror(-error));
 	claim->state = CLAIM_WANTED; /* it stands nowhere: nothing to withdraw */
 	if (claim->asked)
 		claim_decide(claim, error == -ENOMEM ? -ENOMEM : -ENOLCK);
@@ -338,7 +338,7 @@ static void on_read(void *context, void *tag, const char *text)
 		return;
 	}
 	if (note_data(claim, text) < 0) {
-		log_error("%s: out of memory to read claim %s", lock->path, claim->name);
+		log_lock_error(lock->path, "out of memory to read claim %s", claim->name);
 		return; /* it covers what its name says, until it says something else */
 	}
 	claim->read = lock->read_since = true;

@@ -1,22 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Owns the level and the place that messages go to. Must not allocate, lock or touch errno.
- * Any thread; each message is one write(2) or one syslog(3), so that lines never mix.
+ * Any thread; each message is one write(2), one syslog(3) or one datagram to the journal, so that
+ * lines never mix.
  */
 #include "log.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <syslog.h>
 #include <unistd.h>
+
+#if HAVE_LIBSYSTEMD
+#define SD_JOURNAL_SUPPRESS_LOCATION /* every message would be from the same line */
+#include <systemd/sd-journal.h>
+#endif
 
 #define TEXT_BYTES    2048 /* of a message before escaping; what is longer is cut */
 #define ESCAPED_BYTES 4	   /* of "\xNN" */
 #define PREFIX_BYTES  32
 #define CUT_MARK      "..."
+
+#define JOURNAL_SOCKET	 "/run/systemd/journal/socket"
+#define MOUNTPOINT_FIELD "DLOCKFS_MOUNTPOINT="
+#define LOCK_FIELD	 "DLOCKFS_LOCK="
+#define LOCK_BYTES_MAX	 4096
 
 static const struct {
 	int priority;
@@ -29,11 +45,35 @@ static const struct {
 };
 
 static atomic_int level_limit = LOG_LEVEL_INFO;
-static atomic_bool use_syslog;
+static atomic_bool use_syslog, use_journal;
+static char mountpoint_field[sizeof(MOUNTPOINT_FIELD) + PATH_MAX];
 
 void log_set_level(enum log_level most_detailed)
 {
 	level_limit = (int)most_detailed;
+}
+
+void log_set_mountpoint(const char *mountpoint)
+{
+	snprintf(mountpoint_field, sizeof(mountpoint_field), MOUNTPOINT_FIELD "%s", mountpoint);
+}
+
+bool log_stderr_is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM"); /* device:inode */
+	uintmax_t device, inode;
+	struct stat attr;
+
+	return stream != NULL && sscanf(stream, "%ju:%ju", &device, &inode) == 2 &&
+	       fstat(STDERR_FILENO, &attr) == 0 && attr.st_dev == device && attr.st_ino == inode;
+}
+
+bool log_to_journal(void)
+{
+#if HAVE_LIBSYSTEMD
+	use_journal = access(JOURNAL_SOCKET, W_OK) == 0;
+#endif
+	return use_journal;
 }
 
 void log_to_syslog(void)
@@ -66,29 +106,60 @@ static char *append_escaped(char *line, const char *text)
 	return line;
 }
 
-void log_write(enum log_level level, const char *format, ...)
+#if HAVE_LIBSYSTEMD
+static void send_to_journal(enum log_level level, const char *lock, char *line)
 {
-	int saved_errno = errno;
+	char message[sizeof("MESSAGE=") + ESCAPED_BYTES * TEXT_BYTES];
+	char priority[] = {'P', 'R', 'I', 'O', 'R',
+			   'I', 'T', 'Y', '=', (char)('0' + levels[level].priority),
+			   '\0'};
+	char facility[] = "SYSLOG_FACILITY=3"; /* daemon */
+	char identifier[] = "SYSLOG_IDENTIFIER=dlockfs";
+	char lock_field[sizeof(LOCK_FIELD) + LOCK_BYTES_MAX];
+	struct iovec fields[6];
+	int count = 0;
+
+	strcpy(stpcpy(message, "MESSAGE="), line);
+	snprintf(lock_field, sizeof(lock_field), LOCK_FIELD "%s", lock != NULL ? lock : "");
+	char *texts[] = {message,    priority,	       facility,
+			 identifier, mountpoint_field, lock != NULL ? lock_field : ""};
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		if (texts[i][0] != '\0')
+			fields[count++] = (struct iovec){texts[i], strlen(texts[i])};
+	}
+	sd_journal_sendv(fields, count);
+}
+#endif
+
+static void write_message(enum log_level level, const char *lock, const char *format,
+			  va_list arguments)
+{
+	int saved_errno = errno, length = 0, rest = 0;
 	char text[TEXT_BYTES];
 	char line[PREFIX_BYTES + ESCAPED_BYTES * TEXT_BYTES + 1];
 	char *end = line;
-	va_list arguments;
-	int length;
 
 	if ((int)level > level_limit)
 		return;
 
-	va_start(arguments, format);
-	length = vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	if (length < 0)
+	if (lock != NULL)
+		length = snprintf(text, sizeof(text), "%s: ", lock);
+	errno = saved_errno;
+	if ((size_t)length < sizeof(text))
+		rest = vsnprintf(text + length, sizeof(text) - (size_t)length, format, arguments);
+	if (rest < 0)
 		strcpy(text, "a message that could not be formatted");
-	else if ((size_t)length >= sizeof(text))
+	else if ((size_t)length + (size_t)rest >= sizeof(text))
 		strcpy(text + sizeof(text) - sizeof(CUT_MARK), CUT_MARK);
 
 	if (use_syslog) {
 		append_escaped(line, text);
 		syslog(levels[level].priority, "%s", line);
+#if HAVE_LIBSYSTEMD
+	} else if (use_journal) {
+		append_escaped(line, text);
+		send_to_journal(level, lock, line);
+#endif
 	} else {
 		end = stpcpy(end, levels[level].prefix);
 		end = append_escaped(end, text);
@@ -99,4 +170,22 @@ void log_write(enum log_level level, const char *format, ...)
 		(void)ignored;
 	}
 	errno = saved_errno;
+}
+
+void log_write(enum log_level level, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	write_message(level, NULL, format, arguments);
+	va_end(arguments);
+}
+
+void log_write_lock(enum log_level level, const char *lock, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	write_message(level, lock, format, arguments);
+	va_end(arguments);
 }

@@ -210,6 +210,14 @@ int store_url_parse(const char *text, struct store_url *ret, char *why, size_t w
 	return error;
 }
 
+bool store_url_equal(const struct store_url *a, const struct store_url *b)
+{
+	if (a->kind != b->kind)
+		return false;
+	return a->kind == STORE_KIND_LOCAL ||
+	       (strcmp(a->servers, b->servers) == 0 && strcmp(a->root, b->root) == 0);
+}
+
 void store_url_finish(struct store_url *url)
 {
 	free(url->servers);

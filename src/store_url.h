@@ -14,6 +14,7 @@
 #ifndef DLOCKFS_STORE_URL_H
 #define DLOCKFS_STORE_URL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum store_kind { STORE_KIND_LOCAL, STORE_KIND_ZOOKEEPER };
@@ -28,6 +29,9 @@ struct store_url {
 /* Returns 0 and fills *ret, which store_url_finish() frees; or -EINVAL and one line in `why` that
  * says what is wrong and what would be right; or -ENOMEM. */
 int store_url_parse(const char *text, struct store_url *ret, char *why, size_t why_bytes);
+
+/* Whether both mean the same store. */
+bool store_url_equal(const struct store_url *a, const struct store_url *b);
 
 /* Frees what store_url_parse() filled in. A zeroed struct is fine. */
 void store_url_finish(struct store_url *url);

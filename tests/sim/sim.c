@@ -47,17 +47,32 @@ enum { CALM_STEPS_MAX = 20000 };
 static const struct world *current; /* for who is called by abort() or the log */
 
 /* In place of the daemon's: what engines report is part of what happens. */
+static void print_message(const char *lock, const char *format, va_list arguments)
+{
+	if (current == NULL || !current->verbose)
+		return;
+	printf("%5ld %6lld  log: %s%s", current->step, (long long)current->now_ms, lock,
+	       *lock != '\0' ? ": " : "");
+	vprintf(format, arguments);
+	printf("\n");
+}
+
 void log_write(enum log_level level, const char *format, ...)
 {
 	va_list arguments;
 
-	if (current == NULL || !current->verbose)
-		return;
-	printf("%5ld %6lld  log: ", current->step, (long long)current->now_ms);
 	va_start(arguments, format);
-	vprintf(format, arguments);
+	print_message("", format, arguments);
 	va_end(arguments);
-	printf("\n");
+}
+
+void log_write_lock(enum log_level level, const char *lock, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	print_message(lock, format, arguments);
+	va_end(arguments);
 }
 
 /* The engine's invariants end the program; tell at least how to see it again. */

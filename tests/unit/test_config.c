@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "config.h"
+#include "log.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -77,6 +78,7 @@ static void check_defaults(void)
 	assert_int_equal(config.idle_ms, 60000);
 	assert_true(!config.directories || !config.directories[0]);
 	assert_true(config.allow_other);
+	assert_int_equal(config.log_level, LOG_LEVEL_INFO);
 	assert_int_equal(config.stores[0].url.kind, STORE_KIND_LOCAL);
 	assert_int_equal(config.stores[0].session_timeout_ms, 15000);
 	assert_int_equal(policy.wait_limit_ms, CONFIG_FOREVER);
@@ -111,6 +113,7 @@ static void test_every_key(void **state)
 		  "idle=2m\n"
 		  "   directories =  a  b/c\t.d/..e ; but not this\n"
 		  "allow_other = no\r\n"
+		  "log_level = debug\n"
 		  "[ store ] ; comment\n"
 		  "url: zookeeper://zk:2191/x;y\n"
 		  "session_timeout = 10m\n"
@@ -132,6 +135,7 @@ static void test_every_key(void **state)
 	assert_string_equal(config.directories[2], ".d/..e");
 	assert_null(config.directories[3]);
 	assert_false(config.allow_other);
+	assert_int_equal(config.log_level, LOG_LEVEL_DEBUG);
 	assert_int_equal(config.stores[0].url.kind, STORE_KIND_ZOOKEEPER);
 	assert_string_equal(config.stores[0].url.servers, "zk:2191");
 	assert_string_equal(config.stores[0].url.root, "/x;y");
@@ -199,7 +203,7 @@ static const struct {
 	/* keys */
 	{"mode = 0700\n[mount]\n", "1: key \"mode\" before any section, " SECTIONS " first"},
 	{"[mount]\n\nspeed = 1\n", "3: unknown key \"speed\" in section [mount], expected one of "
-				   "mode, idle, directories, allow_other"},
+				   "mode, idle, directories, allow_other, log_level"},
 	{"[mount]\nMode = 0700\n", "2: unknown key \"Mode\""},
 	{"[mount]\n= 0700\n", "2: unknown key \"\""},
 	{"[mount]\nurl = local:\n", "2: key \"url\" in section [mount], expected it in [store]"},
@@ -289,6 +293,9 @@ static const struct {
 	{"[mount]\nidle = 18446744073709551617s\n", "2: idle: bad value"},
 	{"[mount]\nallow_other = true\n", "2: allow_other: bad value \"true\", expected yes or no"},
 	{"[mount]\nallow_other = Yes\n", "2: allow_other: bad value"},
+	{"[mount]\nlog_level = Info\n",
+	 "2: log_level: bad value \"Info\", expected error, warning, info or debug"},
+	{"[mount]\nlog_level = 3\n", "2: log_level: bad value"},
 	{"[mount]\ndirectories = a /b\n",
 	 "2: directories: bad directory \"/b\", expected a path like"},
 	{"[mount]\ndirectories = a/\n", "2: directories: bad directory \"a/\""},
@@ -491,6 +498,73 @@ static void test_patterns(void **state)
 	assert_int_equal(config_policy(&config, "deep/a").linger_ms, 50);
 }
 
+static char fixed_keys[512];
+
+static void on_fixed_key(const char *section, const char *key)
+{
+	size_t used = strlen(fixed_keys);
+
+	snprintf(fixed_keys + used, sizeof(fixed_keys) - used, "[%s] %s\n", section, key);
+}
+
+/* Reads `text` into a fresh configuration, as a reload does, and takes it over. */
+static void reload(const char *text)
+{
+	struct config old = config;
+
+	assert_int_equal(config_init(&config), 0);
+	read_good(text);
+	fixed_keys[0] = '\0';
+	config_reload(&old, &config, on_fixed_key);
+	config = old;
+}
+
+static void test_reload(void **state)
+{
+	(void)state;
+	read_good("[mount]\nmode = 0700\ndirectories = a\n[locks \"x\"]\nlinger = 1s\n"
+		  "[store]\nurl = zookeeper://zk/x\n");
+	reload("[mount]\nmode = 0700\nidle = 5s\ndirectories = b c\nlog_level = error\n"
+	       "[locks \"y\"]\nlinger = 2s\n[store]\nurl = zookeeper://zk:2181/x\n");
+	assert_string_equal(fixed_keys, "");
+	assert_int_equal(config.idle_ms, 5000);
+	assert_string_equal(config.directories[1], "c");
+	assert_int_equal(config.log_level, LOG_LEVEL_ERROR);
+	assert_int_equal(config_policy(&config, "x").linger_ms, 50);
+	assert_int_equal(config_policy(&config, "y").linger_ms, 2000);
+
+	/* What is fixed stays, and is named; what was set is at its default if it is set no more.
+	 */
+	reload("[mount]\nallow_other = no\n[store]\nurl = zookeeper://zk/y\n"
+	       "session_timeout = 5s\n");
+	assert_string_equal(fixed_keys, "[mount] mode\n[mount] allow_other\n[store] url\n"
+					"[store] session_timeout\n");
+	assert_int_equal(config.mode, 0700);
+	assert_true(config.allow_other);
+	assert_string_equal(config.stores[0].url.root, "/x");
+	assert_int_equal(config.stores[0].session_timeout_ms, 15000);
+	assert_int_equal(config.idle_ms, 60000);
+	assert_true(!config.directories || !config.directories[0]);
+	assert_int_equal(config.log_level, LOG_LEVEL_INFO);
+	assert_int_equal(config_policy(&config, "y").linger_ms, 50);
+	reload("");
+	assert_string_equal(fixed_keys, "[mount] mode\n[store] url\n");
+
+	/* So are the stores of prefixes, new and old. */
+	reload("[mount]\nmode = 0700\n[store]\nurl = zookeeper://zk/x\n"
+	       "[store \"a/b\"]\nurl = local:\n");
+	assert_string_equal(fixed_keys, "[store \"a/b\"] url\n");
+	assert_int_equal(config.store_count, 1);
+}
+
+static void test_reload_of_stores(void **state)
+{
+	(void)state;
+	read_good("[store \"a\"]\nurl = local:\n[store \"b\"]\nurl = local:\n");
+	reload("[store \"b\"]\nurl = local:\nsession_timeout = 1m\n");
+	assert_string_equal(fixed_keys, "[store \"a\"] url\n[store \"b\"] session_timeout\n");
+}
+
 static void test_options(void **state)
 {
 	static const struct {
@@ -676,7 +750,7 @@ static void test_example_has_every_key(void **state)
 			assert_string_not_equal(names[i], key);
 		names[count++] = key;
 	}
-	assert_int_equal(count, 15);
+	assert_int_equal(count, 16);
 	free(text);
 }
 
@@ -696,6 +770,8 @@ int main(void)
 		CONFIG_TEST(test_nul_bytes),
 		CONFIG_TEST(test_unreadable_files),
 		CONFIG_TEST(test_patterns),
+		CONFIG_TEST(test_reload),
+		CONFIG_TEST(test_reload_of_stores),
 		CONFIG_TEST(test_options),
 		CONFIG_TEST(test_random_files),
 		CONFIG_TEST(test_example_changes_nothing),

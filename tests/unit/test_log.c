@@ -10,7 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -66,6 +68,46 @@ static const char *captured_text(void)
 	close(pipe_fds[0]);
 	close(pipe_fds[1]);
 	return captured;
+}
+
+static void test_about_a_lock(void **state)
+{
+	char name[5000];
+
+	(void)state;
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	errno = EIO;
+	capture();
+	log_lock_error("a/b\n", "lost: %m");
+	log_lock_warning("%s", "%d times", 2);
+	assert_string_equal(captured_text(), "dlockfs: error: a/b\\x0a: lost: Input/output error\n"
+					     "dlockfs: warning: %s: 2 times\n");
+	/* A name that leaves no room for the text. */
+	capture();
+	log_lock_error(name, "lost");
+	assert_string_equal(captured_text() + 2048 - 1 + strlen("dlockfs: error: ") - 3, "...\n");
+}
+
+/* What systemd says of stderr is believed only of the very file. */
+static void test_stream_to_the_journal(void **state)
+{
+	char stream[64];
+	struct stat attr;
+
+	(void)state;
+	unsetenv("JOURNAL_STREAM");
+	assert_false(log_stderr_is_journal());
+	assert_int_equal(fstat(STDERR_FILENO, &attr), 0);
+	snprintf(stream, sizeof(stream), "%ju:%ju", (uintmax_t)attr.st_dev, (uintmax_t)attr.st_ino);
+	setenv("JOURNAL_STREAM", stream, 1);
+	assert_true(log_stderr_is_journal());
+	snprintf(stream, sizeof(stream), "%ju:%ju", (uintmax_t)attr.st_dev,
+		 (uintmax_t)attr.st_ino + 1);
+	setenv("JOURNAL_STREAM", stream, 1);
+	assert_false(log_stderr_is_journal());
+	setenv("JOURNAL_STREAM", "1", 1);
+	assert_false(log_stderr_is_journal());
 }
 
 static void test_levels(void **state)
@@ -176,9 +218,14 @@ static void test_syslog(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_levels),	      cmocka_unit_test(test_errno),
-		cmocka_unit_test(test_broken_stderr), cmocka_unit_test(test_escapes),
-		cmocka_unit_test(test_length),	      cmocka_unit_test(test_syslog),
+		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_errno),
+		cmocka_unit_test(test_broken_stderr),
+		cmocka_unit_test(test_escapes),
+		cmocka_unit_test(test_length),
+		cmocka_unit_test(test_about_a_lock),
+		cmocka_unit_test(test_stream_to_the_journal),
+		cmocka_unit_test(test_syslog),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

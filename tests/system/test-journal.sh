@@ -1,0 +1,69 @@
+#!/bin/bash
+# Messages go to the journal with their fields where stderr leads there, and from a daemon in the background.
+
+# The journal's socket has a fixed place: in a mount namespace of its own, that ends with the test.
+if [ "${IN_NAMESPACE:-}" != yes ]; then
+    IN_NAMESPACE=yes exec unshare --mount -- "$0"
+fi
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+
+requires grep -q 'HAVE_LIBSYSTEMD' "$build/compile_commands.json"
+mount -t tmpfs none /run
+mkdir -p /run/systemd/journal
+start journal "$python" "$tests/system/journal.py" /run/systemd/journal/socket
+expect journal listening
+
+# message FILTER: the first message that jq selects.
+message() {
+    sed 1d "$dir/journal.out" | jq -c "select($1)" | head -n 1
+}
+
+has_message() {
+    [ -n "$(message "$1")" ]
+}
+
+# field MESSAGE NAME
+field() {
+    jq -r ".$2" <<<"$1"
+}
+
+: >"$dir/A.log"
+JOURNAL_STREAM=$(stat -c %d:%i "$dir/A.log") start_dlockfs A
+wait_until "$deadline" has_message '.MESSAGE | test("is ready")'
+ready=$(message '.MESSAGE | test("is ready")')
+expect_equal identifier dlockfs "$(field "$ready" SYSLOG_IDENTIFIER)"
+expect_equal facility 3 "$(field "$ready" SYSLOG_FACILITY)"
+expect_equal priority 6 "$(field "$ready" PRIORITY)"
+expect_equal "mount point" "$dir/A" "$(field "$ready" DLOCKFS_MOUNTPOINT)"
+expect_equal lock null "$(field "$ready" DLOCKFS_LOCK)"
+
+# About a lock, whose name has bytes that a line cannot have; the text has them escaped, the field as they are.
+name=$'odd\nname'
+hold holder "$dir/A/$name"
+expect holder held
+"$dlockctl" --mount "$dir/A" break "$name" --yes >/dev/null
+wait_until "$deadline" has_message '.MESSAGE | test("has broken the lock")'
+broken=$(message '.MESSAGE | test("has broken the lock")')
+expect_equal lock "$name" "$(field "$broken" DLOCKFS_LOCK)"
+expect_equal priority 3 "$(field "$broken" PRIORITY)"
+[[ $(field "$broken" MESSAGE) == 'odd\x0aname: '*' has broken the lock of process '* ]] || fail "$broken"
+release holder
+stop_dlockfs A
+expect_equal "what went to stderr" "" "$(<"$dir/A.log")"
+
+# A daemon in the background, whose stderr was something else.
+mkdir "$dir/B"
+"$dlockfs" --store local: "$dir/B" 2>"$dir/B.log"
+hold holder "$dir/B/job"
+expect holder held
+"$dlockctl" --mount "$dir/B" break job --yes >/dev/null
+wait_until "$deadline" has_message ".DLOCKFS_MOUNTPOINT == \"$dir/B\" and .DLOCKFS_LOCK == \"job\""
+release holder
+umount "$dir/B"
+
+# In the foreground stderr is stderr, unless it is what systemd said that it made.
+JOURNAL_STREAM=1:1 start_dlockfs C
+stop_dlockfs C
+grep -q 'is ready' "$dir/C.log"
+! has_message ".DLOCKFS_MOUNTPOINT == \"$dir/C\"" || fail "in the journal: $(message ".DLOCKFS_MOUNTPOINT == \"$dir/C\"")"

@@ -1,0 +1,127 @@
+#!/bin/bash
+# The Debian package, in a machine with a systemd of its own: built, without errors for lintian, installed and used as the README
+# and the manual say, upgraded, removed. With CLEAN_ROOT=1 in a new Debian, see machine.sh.
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+# shellcheck source=machine.sh
+. "$tests/system/machine.sh"
+
+requires command -v dpkg-buildpackage dh lintian systemd-nspawn
+mkdir "$dir/package"
+DEB_BUILD_OPTIONS=noopt "$source_dir/etc/debian/build.sh" "$dir/package" >"$dir/build.out" 2>&1
+package=$(echo "$dir"/package/dlockfs_*.deb)
+lintian --fail-on error "$package"
+start_zookeeper
+make_root
+cp "$package" "$dir/root/root/dlockfs.deb"
+if [ -n "${CLEAN_ROOT:-}" ]; then
+    # What it depends on.
+    chroot "$dir/root" sh -c 'apt-get -qq update && apt-get -qq install -y /root/dlockfs.deb && dpkg --purge dlockfs' \
+        >"$dir/apt.log" 2>&1
+fi
+start_machine
+
+main_pid() {
+    inside systemctl show --value -p MainPID dlockfs
+}
+
+# property NAME
+property() {
+    inside systemctl show --value -p "$1" dlockfs
+}
+
+mounted() {
+    inside grep -q " $1 fuse.dlockfs " /proc/self/mounts
+}
+
+# Installed: the service runs, and is there for the next start; the mount is for everybody.
+inside dpkg -i /root/dlockfs.deb >"$dir/install.out" 2>&1
+expect_equal "the service" "active enabled" "$(inside systemctl is-active dlockfs) $(inside systemctl is-enabled dlockfs)"
+mounted /run/dlocks
+inside setpriv --reuid=65534 --regid=65534 --clear-groups flock -n /run/dlocks/job true
+inside dlockctl doctor >"$dir/doctor.out"
+grep -q '^ok: mount: /run/dlocks answers' "$dir/doctor.out"
+for unit in cron.service atd.service; do
+    [[ " $(property Before) " == *" $unit "* ]] || fail "not before $unit"
+done
+[[ " $(property After) " == *" network-online.target "* ]]
+for page in dlockfs.8 dlockctl.1 dlockfs.ini.5 mount.fuse.dlockfs.8; do
+    inside test -e "/usr/share/man/man${page##*.}/$page.gz"
+done
+expect_equal "what systemd has against the unit" "" "$(inside systemd-analyze verify --man=no dlockfs.service 2>&1 | grep dlockfs || true)"
+inside systemd-analyze security --threshold=42 dlockfs.service >"$dir/security.out"
+
+# The configuration: what needs a restart is named at a reload. The confinement leaves all that is needed.
+printf '%s\n' '[store]' "url = ${store/127.0.0.1/localhost}" '[locks]' 'on_lost = SIGTERM' |
+    inside tee /etc/dlockfs.ini >/dev/null
+inside systemctl reload dlockfs
+journal_has() {
+    inside journalctl -q -u dlockfs -o cat "${@:2}" | grep -q "$1"
+}
+wait_until "$deadline" journal_has '\[store\] url: needs a restart to change'
+expect_equal "the service" active "$(inside systemctl is-active dlockfs)"
+inside systemctl restart dlockfs
+connected() {
+    inside grep -q '^session=connected' /run/dlocks/.dlockfs/status
+}
+wait_until "$deadline" connected
+start holder nsenter -t "$(pid machine)" -a -- setpriv --reuid=65534 --regid=65534 --clear-groups \
+    flock --no-fork /run/dlocks/job sh -c 'echo held; exec sleep infinity'
+expect holder held
+inside dlockctl break job --yes >"$dir/break.out"
+expect_status 143 finish holder
+wait_until "$deadline" journal_has 'sent SIGTERM to process' DLOCKFS_LOCK=job
+journal_has 'sent SIGTERM to process' DLOCKFS_MOUNTPOINT=/run/dlocks PRIORITY=4
+
+# A loop that hangs: the watchdog has the daemon started anew, on the same place.
+inside mkdir -p /run/systemd/system/dlockfs.service.d
+printf '%s\n' '[Service]' 'WatchdogSec=1s' 'TimeoutStopSec=1s' 'RestartSec=0' |
+    inside tee /run/systemd/system/dlockfs.service.d/test.conf >/dev/null
+inside systemctl daemon-reload
+inside systemctl restart dlockfs
+before=$(main_pid)
+inside kill -STOP "$before"
+started_anew() {
+    local now
+    now=$(main_pid)
+    [ "$now" != "$before" ] && [ "$now" != 0 ] && [ "$(inside systemctl is-active dlockfs)" = active ]
+}
+wait_until "$deadline" started_anew
+journal_has 'took the mount of a dead dlockfs away'
+inside flock -w 20 /run/dlocks/other true
+inside rm -r /run/systemd/system/dlockfs.service.d
+inside systemctl daemon-reload
+
+# An upgrade leaves the daemon alone, with all that is locked.
+before=$(main_pid)
+start holder nsenter -t "$(pid machine)" -a -- flock /run/dlocks/job sh -c 'echo held; exec sleep infinity'
+expect holder held
+inside dpkg -i /root/dlockfs.deb >"$dir/upgrade.out" 2>&1
+expect_equal "the daemon after an upgrade" "$before" "$(main_pid)"
+expect_status 1 inside flock -n /run/dlocks/job true
+release holder
+
+# mount(8), with the program as its helper; a line of fstab.
+inside mount -f -t fuse.dlockfs "$store" /mnt
+! mounted /mnt || fail "mount -f has mounted"
+inside mount -t fuse.dlockfs "$store" /mnt -o idle=5s,noexec,nosuid
+mounted /mnt
+inside grep ' /mnt fuse.dlockfs' /proc/self/mounts | grep -q noexec
+inside pgrep -f '^/sbin/mount.fuse.dlockfs .* /mnt' >/dev/null
+inside flock -n /mnt/elsewhere sh -c '! flock -n /run/dlocks/elsewhere true'
+inside umount /mnt
+echo "$store /run/batch fuse.dlockfs noauto,x-systemd.automount,x-mount.mkdir,_netdev,nofail 0 0" | inside tee /etc/fstab >/dev/null
+inside systemctl daemon-reload
+inside systemctl start run-batch.automount
+! mounted /run/batch || fail "mounted before it is used"
+inside flock -n /run/batch/job true
+mounted /run/batch
+inside systemctl stop run-batch.automount run-batch.mount
+
+# Removed: stopped, and nothing is left but the configuration; then not even that.
+inside dpkg -r dlockfs >"$dir/remove.out" 2>&1
+! mounted /run/dlocks || fail "still mounted"
+! inside pgrep -x dlockfs || fail "still running"
+inside test -e /etc/dlockfs.ini
+inside dpkg -P dlockfs >"$dir/purge.out" 2>&1
+expect_equal "what is left" "" "$(inside find /etc /lib /usr /var -name '*dlockfs*' -o -name '*dlockctl*')"

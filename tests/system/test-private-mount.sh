@@ -1,0 +1,107 @@
+#!/bin/bash
+# A user who is not root mounts with fusermount3 and has the locks for himself; everything works as on root's mount. With
+# user_allow_other in /etc/fuse.conf others may use the mount, too.
+
+# /etc/fuse.conf and /dev/fuse are replaced: in a mount namespace of its own, that ends with the test.
+if [ "${IN_NAMESPACE:-}" != yes ]; then
+    IN_NAMESPACE=yes exec unshare --mount -- "$0"
+fi
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+
+user=65534 # nobody: fusermount3 wants a name
+as_user=(setpriv --reuid="$user" --regid="$user" --clear-groups)
+requires command -v fusermount3
+start_zookeeper
+
+# launch_private HOST [ARGUMENT...]: like launch_dlockfs, but the user's daemon. Root cannot look into the mount.
+launch_private() {
+    local host=$1
+    shift
+    mkdir "$dir/$host"
+    chown "$user" "$dir/$host"
+    start "$host" "${as_user[@]}" "$dlockfs" --foreground --store "$store" "$@" "$dir/$host"
+    wait_until "$deadline" "${as_user[@]}" test -e "$dir/$host/.dlockfs/status"
+}
+
+# end_private HOST: as the user ends it.
+end_private() {
+    "${as_user[@]}" fusermount3 -u "$dir/$1"
+    finish "$1"
+    not_mounted "$dir/$1"
+}
+
+# user_call NAME FILE STEP...
+user_call() {
+    local name=$1
+    shift
+    start "$name" "${as_user[@]}" "$python" -u "$tests/system/calls.py" "$@"
+}
+
+printf '%s\n' '[locks "signal*"]' 'on_lost = SIGTERM' 'on_revoke = SIGUSR1' >"$dir/A.ini"
+echo "#user_allow_other" >"$dir/fuse.conf"
+mount --bind "$dir/fuse.conf" /etc/fuse.conf
+# As udev makes it, which not every machine has.
+mknod -m 666 "$dir/fuse" c 10 229
+mount --bind "$dir/fuse" /dev/fuse
+launch_private A --config "$dir/A.ini"
+launch_private B
+# Private: not even root gets in, and the kernel knows whose it is.
+refused ls "$dir/A" 2>"$dir/err"
+grep -q 'Permission denied' "$dir/err"
+grep " $dir/A fuse.dlockfs" /proc/self/mounts | grep -q "user_id=$user,"
+
+# flock, over both mounts.
+start holder "${as_user[@]}" flock "$dir/A/job" sh -c 'echo held; exec sleep infinity'
+expect holder held
+expect_status 1 "${as_user[@]}" flock -n "$dir/B/job" true
+start waiter "${as_user[@]}" flock "$dir/B/job" true
+wait_claims job 2
+release holder
+finish waiter
+
+# Exclusive open waits.
+user_call opener "$dir/A/excl" excl await="$dir/close" close hold
+expect opener "excl ok"
+user_call refused "$dir/B/excl" excl-nb
+expect refused "excl-nb EEXIST"
+user_call second "$dir/B/excl" excl hold
+wait_claims excl 2
+go close
+expect second "excl ok"
+release opener second
+
+# Record locks.
+user_call first "$dir/A/ranges" open w:0-9 await="$dir/unlock" u:0-9 hold
+expect first "w:0-9 ok"
+user_call other "$dir/B/ranges" open w-nb:5-14 w:10-19 w:5-9 hold
+expect other "w:10-19 ok"
+said other "w-nb:5-14 EAGAIN"
+go unlock
+expect other "w:5-9 ok"
+release first other
+
+# dlockctl, and the signals of on_revoke and on_lost.
+control=("${as_user[@]}" "$dlockctl" --mount "$dir/A")
+user_call loser "$dir/A/signal" catch=SIGUSR1 catch=SIGTERM open ex token hold
+wait_until "$deadline" grep -q '^token [0-9]' "$dir/loser.out"
+"${control[@]}" ls >"$dir/ls"
+grep -q '^signal *held' "$dir/ls"
+"${control[@]}" revoke signal >"$dir/revoke"
+wait_until "$deadline" grep -q '^caught SIGUSR1' "$dir/loser.out"
+"${as_user[@]}" "$dlockctl" --mount "$dir/B" break signal --yes >"$dir/break"
+wait_until "$deadline" grep -q '^caught SIGTERM' "$dir/loser.out"
+"${control[@]}" run signal -- sh -c 'echo "$DLOCK_NAME"' >"$dir/run"
+expect_equal "dlockctl run" signal "$(<"$dir/run")"
+release loser
+end_private A
+end_private B
+
+# Others: where the administrator allows it, unless the configuration says no.
+echo user_allow_other >"$dir/fuse.conf"
+launch_private C
+flock -n "$dir/C/job" true
+end_private C
+launch_private D -o allow_other=no
+refused ls "$dir/D" 2>"$dir/err"
+end_private D
