@@ -18,7 +18,9 @@
  * claim shows that the lock is taken.
  *
  * Record locks depend on who has locked through which open file. While there are any, a lead that
- * was released is withdrawn, and callers get claims of their own.
+ * was released is withdrawn, and callers get claims of their own. A lead that waits does so for the
+ * first of its followers: it is not in the way of a process that has locked through the same file,
+ * nor the other way round.
  *
  * Users. A lead serves callers of one user, so that its data always tell whose it is: whoever may
  * steer it from another host (fs/steer.h) may do so rightly.
@@ -73,6 +75,13 @@ static struct claim *first_asked(const struct lead *lead)
 			return wish;
 	}
 	return NULL;
+}
+
+const struct owner *claim_asker(const struct claim *claim)
+{
+	const struct claim *wish =
+		is_lead(claim) && claim->state != CLAIM_HELD ? first_asked(claim->lead) : NULL;
+	return wish != NULL ? wish->owner : claim->owner;
 }
 
 static bool make_keeper(struct lock *lock)
@@ -236,6 +245,21 @@ static void give(struct lead *lead, struct claim *wish, bool wanted)
 	}
 }
 
+/* Whoever comes now is to be heard of, and to know. */
+static void keep(struct lead *lead, int64_t keep_ms)
+{
+	struct claim *claim = lead->claim;
+	struct engine *engine = claim->lock->engine;
+
+	if (claim->timer.place == 0)
+		timers_set(&engine->timers, &claim->timer, engine->now_ms + keep_ms);
+	lead->contended = false;
+	if (!claim->says_keep && claim->lock->policy.keep_ms > 0) {
+		claim->says_keep = true;
+		claim_amend(claim);
+	}
+}
+
 /* Nobody holds by a lead that the lock is held with: gives it to the next one, keeps it, or lets it
  * go. */
 static void settle_idle(struct lead *lead)
@@ -255,10 +279,29 @@ static void settle_idle(struct lead *lead)
 			give(lead, wish, wanted);
 	} else if (wish == NULL && usable && !wanted && claim->blocked == NULL && keep_ms > 0 &&
 		   !engine->stopping) {
-		if (claim->timer.place == 0)
-			timers_set(&engine->timers, &claim->timer, engine->now_ms + keep_ms);
+		keep(lead, keep_ms);
 	} else {
 		claim_withdraw(claim);
+	}
+}
+
+/* A lead that waits does so for another caller now: who has locked behind it through the file of
+ * the former one came before him. */
+static void change_asker(struct lead *lead)
+{
+	struct claim *claim = lead->claim, *other;
+
+	lead->asker = claim_asker(claim);
+	if (claim->lock->records == NULL || claim->state != CLAIM_WAITING)
+		return;
+	for (other = claim->next; other != NULL; other = other->next) {
+		if (other->state == CLAIM_HELD && claims_conflict(other, claim)) {
+			(void)claim_requeue(claim);
+			return;
+		}
+	}
+	DL_FOREACH (claim->lock->queue, other) {
+		queue_unsettle(other);
 	}
 }
 
@@ -272,6 +315,8 @@ static void settle_waiting(struct lead *lead)
 		claim_withdraw(claim);
 		return;
 	}
+	if (lead->asker != claim_asker(claim))
+		change_asker(lead);
 	if (asked && !claim->asked) {
 		/* Wishes that do not wait may have been looking on. */
 		DL_FOREACH2 (claim->blocked, next, blocked_next) {

@@ -71,6 +71,12 @@ bool claim_was_handed_over(const struct claim *claim)
 	return claim->owner->records != NULL && claim->coverage == NULL;
 }
 
+/* Whose a claim is when it comes to the other one. */
+static const struct owner *side_of(const struct claim *claim, const struct claim *other)
+{
+	return other->coverage != NULL ? claim_asker(claim) : claim->owner;
+}
+
 bool claims_conflict(const struct claim *a, const struct claim *b)
 {
 	if (!claims_cross(a, b))
@@ -80,7 +86,7 @@ bool claims_conflict(const struct claim *a, const struct claim *b)
 	/* Once a flock was handed over, it may cover locks of several processes. */
 	if (a->owner != b->owner && (claim_was_handed_over(a) || claim_was_handed_over(b)))
 		return true;
-	return !owners_are_one(a->owner, b->owner) || coverage_is_in_the_way(a, b);
+	return !owners_are_one(side_of(a, b), side_of(b, a)) || coverage_is_in_the_way(a, b);
 }
 
 bool claims_are_one_process(const struct claim *a, const struct claim *b)

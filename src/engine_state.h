@@ -136,11 +136,12 @@ struct claim {
 
 /* What makes a claim one that serves several wishes, one after the other: see engine_lead.c. */
 struct lead {
-	struct claim *claim;	  /* its owner is who holds by it, or lock->keeper */
-	struct claim *followers;  /* in the order of asking; not in the store */
-	struct lead *prev, *next; /* in lock->leads */
-	int64_t passed;		  /* so often on from one to the next while another host waited */
-	bool used;		  /* it has been given to somebody */
+	struct claim *claim;	   /* its owner is who holds by it, or lock->keeper */
+	struct claim *followers;   /* in the order of asking; not in the store */
+	struct lead *prev, *next;  /* in lock->leads */
+	int64_t passed;		   /* so often on from one to the next while another host waited */
+	const struct owner *asker; /* whose it was as long as it waited; only to be compared */
+	bool used;		   /* it has been given to somebody */
 	bool contended; /* whoever has it now knows that another host waits, or was told */
 };
 
@@ -365,6 +366,9 @@ static inline uint32_t engine_next_owner(struct engine *engine)
 
 /* Whether the claim is HELD, but by nobody of this host. */
 bool claim_is_kept(const struct claim *claim);
+
+/* The owner of a claim; of a lead that waits, that of the first follower who asks. */
+const struct owner *claim_asker(const struct claim *claim);
 
 /* Whether wishes of flock and open follow leads. */
 bool lock_uses_leads(const struct lock *lock);

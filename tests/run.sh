@@ -24,6 +24,8 @@ sanitize=
 
 # shellcheck source=processes.sh
 . "$tests/processes.sh"
+# shellcheck source=packages.sh
+. "$tests/packages.sh"
 
 [ "${CI:-}" != true ] || setup+=(--werror)
 
@@ -54,7 +56,8 @@ plain_only="shellcheck mutants lease-cut lease-follower lease-leader lease-quoru
     rolling-restart wall-clock other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped idle-cost
     daemon-killed quickstart metrics record-hosts record-programs local-store foreign-claims idle-names fifo-hosts
     flock-n-sequence flock-languages foreign-mount counter-flock counter-open stat-race dlockctl-mount dlockctl-doctor
-    many-watches many-waiters flat-cost package manual private-mount static-checks fuzz threads long-queue"
+    many-watches many-waiters flat-cost package manual private-mount bench static-checks fuzz
+    threads long-queue"
 plain_only=${plain_only//$'\n'/ }
 
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
@@ -63,16 +66,9 @@ packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeepe
     ctdb stress-ng build-essential debhelper lintian systemd systemd-container dbus mandoc
     clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck)
 
-missing_packages() {
-    local package
-    for package in "${packages[@]}"; do
-        [ "$(dpkg-query -Wf '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || echo "$package"
-    done
-}
-
 install_packages() {
     local missing
-    mapfile -t missing < <(missing_packages)
+    mapfile -t missing < <(packages_missing "${packages[@]}")
     [ ${#missing[@]} -gt 0 ] || return 0
     if [ "$(id -u)" -ne 0 ]; then
         echo "to be installed first: apt-get install ${missing[*]}" >&2

@@ -1,79 +1,223 @@
 #!/bin/bash
-# How fast a lock that nobody else wants is taken and released through a mount, and the floor: what the same server
-# takes for creating and deleting a znode, in the same run. The rounds of all kinds alternate, so that whatever else the
-# machine does meets all of them. Prints the median, the 99th percentile, the ratio of the medians, and how many
-# requests the server had for each cycle.
+# How fast locks are, side by side on this machine: dlockfs, libraries and programs that use the same ZooKeeper server,
+# what people use instead, and the floor under each.
 #
-#     tests/bench/run.sh [CYCLES-PER-ROUND [ROUNDS]]      (200, 10)
+#     tests/bench/run.sh [WORKLOAD...]
 #
-# FORCE_SYNC=no: ZooKeeper does not wait for its disk, which leaves the cost of everything else.
+#     alone       one client, a lock that nobody else wants
+#     many        64 and 1,000 locks at once
+#     contended   one lock that 2, 8, 32, 128 clients want, on one host and on three
+#     readers     one lock, 95 of 100 times shared
+#     waiters     10 to 10,000 waiters on one lock
+#     crowded     a lock that nobody else wants, while 100,000 others are held
+#     savings     three hosts with four clients each: how many requests handoff and keep save
+#
+# Without names: all of them, which takes about 10 minutes where nothing else runs. Prints tables, and writes bench.csv
+# and bench.svg to bench/ in the build folder. Installs Debian packages that are missing. Ends with 1 if a lock was held
+# by two at a time.
+#
+# From the environment: QUICK=1, sizes that only show that all works; CONTENDERS="raw strict ...", only these (the keys
+# in the CSV); FORCE_SYNC=no, ZooKeeper does not wait for its disk, which leaves the cost of everything else;
+# OUTPUT, another folder for the results; DLOCKFS_BUILD, another build folder.
+
+case ${1:-} in
+    -h | --help)
+        sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
+        exit 0
+        ;;
+esac
 
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
+# shellcheck source=servers.sh
+. "$tests/bench/servers.sh"
+# shellcheck source=packages.sh
+. "$tests/bench/packages.sh"
 
-cycles=${1:-200}
-rounds=${2:-10}
+handoff=32
+keep=10s
+jars=/usr/share/java
+classpath=$dir/java:$(printf "$jars/%s.jar:" curator-recipes curator-framework curator-client zookeeper zookeeper-jute \
+    zookeeper-recipes-lock guava slf4j-api slf4j-nop)
+programs=$build/tests/bench
+output=${OUTPUT:-$build/bench}
 
-ninja -C "$build" tests/bench/floor tests/bench/lock_cycle >"$dir/build.log" 2>&1 || fail "$(tail "$dir/build.log")"
-zookeeper_options=("-Dzookeeper.forceSync=${FORCE_SYNC:-yes}")
-start_zookeeper
-start_dlockfs A
-flock "$dir/A/job" true
-PYTHONPATH=$tests/bench "$python" - "$(zookeeper_address)" "$dir/A/job" "$build/tests/bench" "$cycles" "$rounds" <<'END'
-import subprocess, sys
-
-from server import requests
-
-address, file, folder, cycles, rounds = *sys.argv[1:4], int(sys.argv[4]), int(sys.argv[5])
-
-
-def program(*command):
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
-
-
-def measure(process, order):
-    process.stdin.write(order + "\n")
-    process.stdin.flush()
-    times = []
-    while line := process.stdout.readline().strip():
-        times.append(int(line))
-    if not times:
-        sys.exit(f"{order}: nothing was measured")
-    return times
-
-
-floor = program(f"{folder}/floor", address)
-mount = program(f"{folder}/lock_cycle", file)
-kinds = {
-    "floor: create + delete": (floor, str(cycles)),
-    "flock, unlock": (mount, f"flock {cycles}"),
-    "open, flock, close": (mount, f"open {cycles}"),
-    "exclusive open, close": (mount, f"excl {cycles}"),
-    "range lock, unlock": (mount, f"range {cycles}"),
+# wanted KEY...: whether any of these contenders is to take part.
+wanted() {
+    local key
+    [ -n "${CONTENDERS:-}" ] || return 0
+    for key; do
+        [[ " $CONTENDERS " != *" $key "* ]] || return 0
+    done
+    return 1
 }
-for process, order in kinds.values():
-    measure(process, order)  # warms up both the server's code and the paths here
-times = {name: [] for name in kinds}
-received = dict.fromkeys(kinds, 0)
-for _ in range(rounds):
-    for name, (process, order) in kinds.items():
-        before = requests(address)
-        times[name] += measure(process, order)
-        received[name] += requests(address) - before - 1
 
+# contender KEY LABEL WORDS COMMAND...: the command starts its driver (driver.py). WORDS are the workloads that it takes
+# part in, with the greatest number of clients; "zookeeper" if its requests go to ZooKeeper; mount=DIR if that tells
+# the requests of FUSE; hosts=N if its clients take turns with so many hosts; "holds" if it can hold the
+# other locks of the workload crowded.
+contender() {
+    local key=$1 label=$2 words=$3
+    shift 3
+    ! wanted "$key" || printf '%s\t%s\t%s\t%s\n' "$key" "$label" "$words" "${*@Q}" >>"$dir/contenders"
+}
 
-def quantile(values, fraction):
-    return sorted(values)[min(len(values) - 1, int(len(values) * fraction))]
+# missing KEY LABEL WORDS REASON: named in the tables, with the reason.
+missing() {
+    ! wanted "$1" || printf '%s\t%s\t%s missing\t%s\n' "$1" "$2" "$3" "$4" >>"$dir/contenders"
+}
 
+# mounts NAME OPTION...: three hosts with the same configuration, $dir/NAME1 to NAME3. Fails if they do not start.
+mounts() {
+    local name=$1 number
+    shift
+    if ! "$dlockfs" "$@" --version >/dev/null 2>&1; then
+        reason=$("$dlockfs" "$@" --version 2>&1 | tail -n 1)
+        return 1
+    fi
+    for number in 1 2 3; do
+        start_dlockfs "$name$number" "$@"
+    done
+}
 
-base = quantile(times["floor: create + delete"], 0.5)
-print(f"{rounds} rounds of {cycles} cycles each; microseconds")
-print(f"{'':24} {'median':>8} {'p99':>8} {'x floor':>8} {'requests':>8}")
-for name, values in times.items():
-    median = quantile(values, 0.5)
-    count = received[name] / (rounds * cycles)
-    print(f"{name:24} {median:8} {quantile(values, 0.99):8} {median / base:8.2f} {count:8.2f}")
-for process in floor, mount:
-    process.stdin.close()
-    process.wait()
-END
+# on_mounts NAME LABEL WORDS WORDS-OF-THREE-HOSTS OPTION...: one host, and three, of dlockfs with these options.
+on_mounts() {
+    local name=$1 label=$2 one=$3 three=$4 command=contender
+    shift 4
+    wanted "$name" "${name}3" || return 0
+    mounts "$name" "$@" || command=missing
+    if [ "$command" = contender ]; then
+        contender "$name" "$label" "$one zookeeper mount=$dir/${name}1" "$programs/flock_clients" flock "$dir/${name}1/job"
+        contender "${name}3" "$label on 3 hosts" "$three zookeeper hosts=3" \
+            "$programs/flock_clients" flock "$dir/$name"{1,2,3}/job
+    else
+        missing "$name" "$label" "$one" "$reason"
+        missing "${name}3" "$label on 3 hosts" "$three" "$reason"
+    fi
+}
+
+everything="alone many contended readers waiters crowded"
+
+add_dlockfs() {
+    local kind
+    on_mounts strict "dlockfs strict" "$everything holds" "contended readers waiters=1000 savings"
+    on_mounts handoff "dlockfs handoff=$handoff" "$everything" "contended readers waiters=1000 savings" -o "handoff=$handoff"
+    on_mounts keep "dlockfs keep=$keep" "$everything" "contended readers waiters=1000 savings" -o "keep=$keep"
+    on_mounts both "dlockfs handoff and keep" "" "savings" -o "handoff=$handoff,keep=$keep"
+    wanted strict || return 0
+    for kind in open excl range; do
+        contender "$kind" "dlockfs strict by $kind" "alone zookeeper mount=$dir/strict1" \
+            "$programs/flock_clients" "$kind" "$dir/strict1/$kind"
+    done
+}
+
+# compile_java: the driver for libraries in Java, into $dir/java.
+compile_java() {
+    needs java javac || return
+    mkdir "$dir/java"
+    if ! javac -proc:none -implicit:none -d "$dir/java" -cp "$classpath" "$tests/bench/JavaClients.java" \
+        >"$dir/javac.out" 2>&1; then
+        reason="its driver does not compile: $(head -n 1 "$dir/javac.out")"
+        return 1
+    fi
+}
+
+add_java() {
+    local command=missing driver=()
+    wanted mutex rw recipe || return 0
+    if compile_java; then
+        command=contender
+        driver=(java -Xmx1g -Xss256k -XX:+UseSerialGC -cp "$classpath" JavaClients "$(zookeeper_address)")
+    fi
+    java_contender() {
+        "$command" "$1" "$2" "$3 zookeeper" "${driver[@]:-$reason}" ${driver[0]:+"$1"}
+    }
+    java_contender mutex "Curator InterProcessMutex" "alone many contended waiters=1000 crowded savings"
+    java_contender rw "Curator InterProcessReadWriteLock" "alone many contended readers"
+    java_contender recipe "ZooKeeper's recipe in Java" "alone"
+}
+
+add_kazoo() {
+    local words="alone many contended waiters=1000 crowded savings zookeeper"
+    missing kazoo-rw "kazoo ReadLock and WriteLock" readers \
+        "in 2.8 a reader waits for writers that came after it, and they wait for it"
+    wanted kazoo || return 0
+    if "$python" -c 'import kazoo' 2>/dev/null; then
+        contender kazoo "kazoo" "$words" "$python" "$tests/bench/kazoo_clients.py" "$(zookeeper_address)"
+    else
+        missing kazoo "kazoo" "$words" "python3-kazoo is not installed"
+    fi
+}
+
+add_etcd() {
+    local words="alone many contended waiters=1000" words_of_tool="alone contended=32"
+    wanted etcd etcdctl || return 0
+    if start_etcd; then
+        contender etcd "etcd lock API" "$words" "$python" "$tests/bench/etcd_clients.py" "$etcd_address"
+        contender etcdctl "etcdctl lock" "$words_of_tool" "$python" "$tests/bench/etcdctl_clients.py" "http://$etcd_address"
+    else
+        missing etcd "etcd lock API" "$words" "$reason"
+        missing etcdctl "etcdctl lock" "$words_of_tool" "$reason"
+    fi
+}
+
+add_redis() {
+    local words="alone many contended"
+    wanted redis || return 0
+    if ! "$python" -c 'import redis' 2>/dev/null; then
+        missing redis "Redis SET NX PX" "$words" "python3-redis is not installed"
+    elif start_redis; then
+        contender redis "Redis SET NX PX" "$words" "$python" "$tests/bench/redis_clients.py" "$redis_port"
+    else
+        missing redis "Redis SET NX PX" "$words" "$reason"
+    fi
+}
+
+add_gluster() {
+    local words="alone many contended readers waiters=1000" words_of_three="contended readers waiters=1000" inside
+    wanted gluster gluster3 || return 0
+    if start_gluster; then
+        read -ra inside <<<"$gluster"
+        contender gluster "GlusterFS flock" "$words" "${inside[@]}" "$programs/flock_clients" flock "$dir/gluster/mount1/job"
+        contender gluster3 "GlusterFS flock on 3 hosts" "$words_of_three hosts=3" "${inside[@]}" \
+            "$programs/flock_clients" flock "$dir"/gluster/mount{1,2,3}/job
+    else
+        missing gluster "GlusterFS flock" "$words" "$reason"
+        missing gluster3 "GlusterFS flock on 3 hosts" "$words_of_three" "$reason"
+    fi
+}
+
+add_tmpfs() {
+    mkdir "$dir/tmpfs"
+    mount -t tmpfs tmpfs "$dir/tmpfs"
+    contender tmpfs "local flock on tmpfs" "alone many contended readers waiters=1000 crowded holds" \
+        "$programs/flock_clients" flock "$dir/tmpfs/job"
+}
+
+for workload; do
+    [[ $workload =~ ^(alone|many|contended|readers|waiters|crowded|savings)$ ]] ||
+        fail "no such workload: $workload; $0 --help names them"
+done
+install_packages
+[ -e "$build/build.ninja" ] || meson setup "$build" "$source_dir" >"$dir/build.log" || fail "$(tail "$dir/build.log")"
+ninja -C "$build" dlockfs tests/bench/raw tests/bench/flock_clients >"$dir/build.log" 2>&1 || fail "$(tail "$dir/build.log")"
+mkdir -p "$output"
+
+begin=$SECONDS
+zookeeper_options=(-Xmx1g -XX:TieredStopAtLevel=4 "-Dzookeeper.forceSync=${FORCE_SYNC:-yes}")
+start_zookeeper
+# GlusterFS comes first: its namespace has a copy of all mounts that were there before.
+: >"$dir/contenders"
+contender raw "ZooKeeper, raw C client" "alone many crowded zookeeper" "$programs/raw" "$(zookeeper_address)"
+add_gluster
+add_dlockfs
+add_java
+missing recipe-c "ZooKeeper's recipe in C" "alone" "no Debian package has it"
+add_kazoo
+add_etcd
+add_redis
+add_tmpfs
+status=0
+"$python" "$tests/bench/bench.py" "$dir/contenders" "$(zookeeper_address)" "$output" "$@" || status=$?
+echo "took $((SECONDS - begin)) s"
+exit "$status"

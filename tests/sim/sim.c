@@ -15,7 +15,10 @@
  * hosts;
  *   - who was just granted a lock has a claim that stands in the queue, and no claim in front of it
  * conflicts, but for those of its own host whose withdrawal is under way: mutual exclusion and
- * FIFO, as the service knows them;
+ * FIFO, as the service knows them; where claims go on from call to call, each host is one there,
+ * and its own callers come in the order of their asking for a claim;
+ *   - such a claim does not go on more often than it may, nor is it kept, while another host waits
+ * behind it that its own knows of; and not for too long;
  *   - a call that does not wait is decided in time, and refused only if there was a reason;
  *   - nobody who waits is refused, but for the limit of waiting without the store;
  *   - nobody loses a lock on a host that has been well for a while; and there, whose claim somebody

@@ -426,6 +426,25 @@ void world_calm_down(struct world *world)
 	}
 }
 
+/* By numbers of their own, so that locks without claims that go on are used as they would be if
+ * there were no others. */
+static void draw_policies(struct world *world)
+{
+	static const int64_t handoffs[] = {0, 1, 3, 1000}, keeps[] = {0, 0, 30, 2000};
+	struct prng prng;
+	bool led;
+
+	prng_seed(&prng, ~world->seed);
+	led = prng_chance(&prng, 50);
+	for (int lock = 0; lock < LOCKS_MAX; lock++) {
+		world->policies[lock] = world->policy;
+		if (!led)
+			continue;
+		world->policies[lock].handoff = handoffs[prng_below(&prng, 4)];
+		world->policies[lock].keep_ms = keeps[prng_below(&prng, 4)];
+	}
+}
+
 void world_init(struct world *world, uint64_t seed, bool verbose)
 {
 	struct prng *prng = &world->prng;
@@ -445,6 +464,7 @@ void world_init(struct world *world, uint64_t seed, bool verbose)
 	world->policy.linger_ms = prng_chance(prng, 30) ? 0 : 40;
 	world->policy.process_ranges = prng_chance(prng, 80) ? 1000 : 5;
 	world->policy.file_ranges = 1000;
+	draw_policies(world);
 	world->records_percent = prng_chance(prng, 40) ? 0 : 30 + (int)prng_below(prng, 71);
 	world->change_percent = prng_chance(prng, 40) ? 0 : (int)prng_below(prng, 40);
 	world->refused_percent = prng_chance(prng, 80) ? 0 : prng_chance(prng, 60) ? 3 : 15;

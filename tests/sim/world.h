@@ -8,6 +8,7 @@
  *   world_users.c  what users do
  *   world_model.c  what users hold, by the rules of flock(2) and fcntl(2)
  *   world_view.c   what stands in the service's queues
+ *   world_lead.c   claims that go on from call to call, and are kept
  *   world_wait.c   who waits for whom in a circle
  *   world_proof.c  questions whether what was locked is still held, tokens, claims taken away by
  * hand world_check.c  what must be true after every step
@@ -142,11 +143,18 @@ struct standing {
 	long withdrawn;	  /* in this step */
 	bool broken;	  /* somebody has taken it away by hand */
 	bool granted;	  /* it stands for what is held, or was */
-	bool released;	  /* a flock: its file has let go, but others may need it */
+	bool released;	  /* a flock: its file has let go, but others may need it, or get it */
 	bool gone;
 	bool says_waits; /* its data does */
+	int64_t since_ms;
 
-	unsigned user, call;
+	/* One that goes on, see world_lead.c: */
+	unsigned uid;	  /* of who had it placed */
+	int64_t first_ms; /* when it was granted to a call for the first time; 0: it was not */
+	int64_t idle_ms;  /* since when nobody uses it; 0: somebody does, or waits for it */
+	int passes;	  /* it has gone on while another host waited */
+
+	unsigned user, call; /* who has it now, or had it last */
 	uint64_t process;
 	enum call_kind kind;
 	struct slots asked;
@@ -176,6 +184,7 @@ struct world {
 
 	struct local_service *service;
 	struct lock_policy policy;
+	struct lock_policy policies[LOCKS_MAX]; /* the same, but for what claims are good for */
 	int records_percent; /* so many users like record locks; 0: there are none */
 	int change_percent;  /* so many of their calls are of the other kind */
 	int refused_percent;
@@ -247,6 +256,9 @@ __attribute__((format(printf, 2, 3))) void world_say(const struct world *world, 
 /* world_users.c */
 extern const struct engine_events user_events; /* the context is the host */
 bool user_holds(const struct user *user);
+
+/* As whom the user of that number runs. */
+unsigned user_uid(unsigned number);
 void user_close(struct user *user);
 
 /* A user that is drawn does something; when it is calm it only ends what it does. */
@@ -266,7 +278,7 @@ void user_prove(struct user *user);
 void questions_forget(struct user *user);
 bool user_is_asking(const struct user *user);
 
-/* Somebody takes a claim away by hand, which is drawn. */
+/* Somebody takes a claim away by hand, which is drawn; or asks for one that goes on. */
 void world_break(struct world *world);
 
 /* The call is granted though its claim does not stand: whether that was taken away. */
@@ -353,9 +365,43 @@ bool view_supports(const struct view *view, const struct user *user);
  * a process that the model does not know. */
 bool standing_is_own(const struct standing *standing, const struct call *call);
 
+/* What the data of a claim, or a text of a caller, says of who asked. */
+void view_parse(const char *text, struct standing *standing);
+
+/* Whether a call of that number waits. */
+bool call_is_under_way(const struct host *host, unsigned number);
+
 /* For struct faulty_settings; the context is the host. */
 void view_standing(void *context, bool over, const char *path, const char *name, const char *text);
 void view_withdrawing(void *context, const char *path, const char *name);
+
+/* world_lead.c */
+
+/* Whether claims of flock and open go on there, or are kept. */
+bool lock_is_led(const struct world *world, int lock);
+
+/* Whether the call waits for the claim to go on to it. */
+bool lead_is_followed(const struct standing *standing, const struct call *call);
+
+/* Whether such a claim of the call's own host may be the one that it waits for, or was just granted
+ * by. Brings up to date whose it is. */
+bool lead_may_be_of(struct standing *standing, const struct call *call);
+
+/* Whether it is held by nobody, and its host could give it up. */
+bool lead_is_idle(const struct world *world, const struct standing *standing);
+
+/* Whether it is such a one that has never gone to anybody. */
+bool lead_waits(const struct world *world, const struct standing *standing);
+
+/* The number of the user whose it is: who has it, or is to have it next. */
+unsigned lead_user(const struct host *host, const struct standing *standing);
+
+/* The call is granted by the claim. */
+void lead_note_grant(struct call *call, const struct view_claim *own);
+void lead_note_user(struct standing *standing, const struct call *call);
+
+/* After every step. */
+void check_leads(struct world *world);
 
 /* world_wait.c */
 

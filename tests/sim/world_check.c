@@ -190,6 +190,14 @@ void check_grant(struct call *call)
 		world_fail(world, "user %u got %s while %s stands in front of %s", user->number,
 			   world_lock(user->lock), front->name, own->name);
 	own->standing->granted = true;
+	lead_note_grant(call, own);
+}
+
+/* One that waits to go on is in the way of others of its kind, whoever they are. */
+static bool is_surely_own(const struct standing *standing, const struct call *call)
+{
+	return standing_is_own(standing, call) &&
+	       (is_record(call->kind) || !lead_waits(call->user->host->world, standing));
 }
 
 /* Whether a claim is a reason for the call to wait, wherever it stands. It counts with all that its
@@ -200,7 +208,11 @@ static bool is_reason(const struct call *call, const struct view_claim *claim)
 	struct slots slots = slots_of(claim->parts.span, claim->parts.mode);
 
 	if (standing != NULL && standing->life == call->user->host->life &&
-	    (standing->withdrawing || standing_is_own(standing, call)))
+	    (standing->withdrawing || is_surely_own(standing, call)))
+		return false;
+	/* Who only looks is not told more than that somebody has it. */
+	if (lead_is_idle(call->user->host->world, standing) &&
+	    (call->kind != CALL_TEST || standing->life == call->user->host->life))
 		return false;
 	if (standing != NULL && call->kind == CALL_TEST)
 		slots = standing->covered;
@@ -293,7 +305,10 @@ void check_refusal(struct call *call, int result)
 	if (!call->waits && result != -EWOULDBLOCK && result != -ENOLCK)
 		world_fail(world, "user %u is refused %s: %d", user->number, world_lock(user->lock),
 			   result);
-	if (result == -EWOULDBLOCK && !call->excused)
+	/* Who keeps a claim may not be reached. */
+	if (result == -EWOULDBLOCK && !call->excused &&
+	    !(world->policies[user->lock].keep_ms > 0 &&
+	      world->now_ms - call->since_ms >= world->policy.try_limit_ms - CLOCKS_DIFFER_MS))
 		world_fail(world, "user %u is refused %s, which nobody wants", user->number,
 			   world_lock(user->lock));
 }
@@ -504,6 +519,7 @@ void check_step(struct world *world)
 	}
 	for (int lock = 0; lock < world->locks_count; lock++)
 		check_exclusion(world, lock);
+	check_leads(world);
 }
 
 /* Whether a claim is a reason for one of a call to wait when all is quiet: one that is not held and
@@ -517,9 +533,11 @@ static bool is_in_front(const struct call *call, const struct view_claim *own,
 	if (standing != NULL &&
 	    (standing->withdrawing || (standing->granted && !standing->released) ||
 	     (standing->life == call->user->host->life && !standing->released &&
-	      standing_is_own(standing, call))))
+	      is_surely_own(standing, call))))
 		return false;
 	if (!slots_conflict(slots_of(claim->parts.span, claim->parts.mode), call->slots))
+		return false;
+	if (lead_is_idle(call->user->host->world, standing))
 		return false;
 	if (standing == NULL || standing->released)
 		return true;

@@ -245,6 +245,16 @@ static struct user *find_user(struct world *world, const struct standing *standi
 	return NULL;
 }
 
+/* Somebody asks the holder of a claim for it, who may take his time: that it goes on to nobody else
+ * is up to his host. */
+static void revoke(struct world *world, int lock, const char *name)
+{
+	world_say(world, "somebody asks for %s of %s", name, world_lock(lock));
+	world->foreign->ops->amend(world->foreign, NULL, world_lock(lock), name,
+				   "format=1\nrevoke=somebody\n");
+	world->foreign->ops->dispatch(world->foreign);
+}
+
 void world_break(struct world *world)
 {
 	int lock = (int)prng_below(&world->prng, world->locks_count);
@@ -257,6 +267,10 @@ void world_break(struct world *world)
 	claim = &view->claims[prng_below(&world->prng, (int64_t)view->count)];
 	if (claim->standing == NULL)
 		return;
+	if (lock_is_led(world, lock) && prng_chance(&world->prng, 40)) {
+		revoke(world, lock, claim->name);
+		return;
+	}
 	world_say(world, "somebody takes %s of %s away", claim->name, world_lock(lock));
 	claim->standing->broken = true;
 	user = find_user(world, claim->standing);
@@ -280,9 +294,13 @@ bool user_note_broken(const struct call *call)
 	for (size_t i = 0; i < world->standings_count; i++) {
 		struct standing *standing = &world->standings[i];
 
-		if (standing->broken && !standing->granted && !standing->withdrawing &&
-		    standing->life == user->host->life && standing->user == user->number) {
-			standing->granted = true;
+		if (!standing->broken || standing->withdrawing ||
+		    standing->life != user->host->life || standing->lock != user->lock)
+			continue;
+		if (lock_is_led(world, user->lock) && !is_record(call->kind)
+			    ? !is_record(standing->kind) && lead_may_be_of(standing, call)
+			    : !standing->granted && standing->user == user->number) {
+			lead_note_user(standing, call);
 			user->broken_ms = world->now_ms;
 			return true;
 		}

@@ -112,8 +112,18 @@ static void on_lost(void *context, void *owner_cookie)
 	user->broken_ms = 0;
 }
 
+static void on_revoked(void *context, void *owner_cookie)
+{
+	const struct host *host = context;
+	const struct user *user = owner_cookie;
+
+	world_say(host->world, "host %d: user %u is asked to let go", host->number, user->number);
+	if (!user_holds(user))
+		world_fail(host->world, "user %u is asked for what it has not", user->number);
+}
+
 struct caller_text {
-	char text[128];
+	char text[160];
 };
 
 static void describe(void *context, const void *details, enum lock_kind kind, enum claim_mode mode,
@@ -129,6 +139,7 @@ const struct engine_events user_events = {
 	.on_tested = on_tested,
 	.on_proved = user_on_proved,
 	.on_lost = on_lost,
+	.on_revoked = on_revoked,
 };
 
 static void user_open(struct host *host, struct user *user)
@@ -147,7 +158,8 @@ static void user_open(struct host *host, struct user *user)
 	}
 	if (prng_chance(prng, 30)) /* as of an open file description */
 		user->calls[0].process = FIRST_OWN_PROCESS + user->number;
-	user->owner = engine_owner_open(host->engine, world_lock(user->lock), &world->policy, user);
+	user->owner = engine_owner_open(host->engine, world_lock(user->lock),
+					&world->policies[user->lock], user);
 	if (user->owner == NULL)
 		abort();
 	world_say(world, "host %d: user %u opens %s, for %" PRIu64 " and %" PRIu64, host->number,
@@ -217,15 +229,24 @@ static void call_leave(struct call *call, struct claim *wish, int error)
 	call->wish = call->waiting ? wish : NULL;
 }
 
+unsigned user_uid(unsigned number)
+{
+	return number % 8 == 0;
+}
+
 /* What view_standing() reads. */
 static struct engine_caller caller_of(const struct call *call, struct caller_text *text)
 {
 	snprintf(text->text, sizeof(text->text),
 		 "format=1\ncall=%u\nuser=%u\nprocess=%" PRIu64 "\nasked=%d %d %" PRId64 "-%" PRId64
-		 "\n",
+		 "\nuid=%u\n",
 		 call->number, call->user->number, call->process, (int)call->kind, (int)call->mode,
-		 call->span.start, call->span.end);
-	return (struct engine_caller){.pid = (int)call->process, .details = text};
+		 call->span.start, call->span.end, user_uid(call->user->number));
+	return (struct engine_caller){
+		.pid = (int)call->process,
+		.uid = user_uid(call->user->number),
+		.details = text,
+	};
 }
 
 static void user_lock(struct call *call, enum call_kind kind, enum claim_mode mode, bool waits)

@@ -127,15 +127,27 @@ static int lock_number(const char *path)
 	abort();
 }
 
+void view_parse(const char *text, struct standing *standing)
+{
+	unsigned long long process;
+	unsigned kind, mode;
+	int64_t start, end;
+
+	if (sscanf(text,
+		   "format=1\ncall=%u\nuser=%u\nprocess=%llu\nasked=%u %u %" SCNd64 "-%" SCNd64,
+		   &standing->call, &standing->user, &process, &kind, &mode, &start, &end) != 7)
+		abort();
+	standing->process = process;
+	standing->kind = kind;
+	standing->asked = slots_of((struct claim_span){start, end}, mode);
+}
+
 void view_standing(void *context, bool over, const char *path, const char *name, const char *text)
 {
 	struct host *host = context;
 	struct world *world = host->world;
 	struct standing *standing;
 	struct claim_name parts;
-	unsigned long long process;
-	unsigned kind, mode;
-	int64_t start, end;
 
 	if (world->standings_count == world->standings_capacity) {
 		world->standings_capacity = world->standings_capacity * 2 + 64;
@@ -146,11 +158,10 @@ void view_standing(void *context, bool over, const char *path, const char *name,
 	}
 	standing = &world->standings[world->standings_count++];
 	memset(standing, 0, sizeof(*standing));
-	if (strlen(name) >= NAME_BYTES || !claim_name_parse(name, &parts) ||
-	    sscanf(text,
-		   "format=1\ncall=%u\nuser=%u\nprocess=%llu\nasked=%u %u %" SCNd64 "-%" SCNd64,
-		   &standing->call, &standing->user, &process, &kind, &mode, &start, &end) != 7)
+	if (strlen(name) >= NAME_BYTES || !claim_name_parse(name, &parts))
 		abort();
+	view_parse(text, standing);
+	standing->uid = user_uid(standing->user);
 	snprintf(standing->name, sizeof(standing->name), "%s", name);
 	standing->lock = lock_number(path);
 	standing->life = over ? 0 : host->life;
@@ -160,9 +171,7 @@ void view_standing(void *context, bool over, const char *path, const char *name,
 		if (world->standings[i].session == standing->session &&
 		    world->standings[i].former > 0)
 			standing->former = world->standings[i].former;
-	standing->process = process;
-	standing->kind = kind;
-	standing->asked = slots_of((struct claim_span){start, end}, mode);
+	standing->since_ms = world->now_ms;
 	standing->covered = slots_of(parts.span, parts.mode);
 	world_say(world, "host %d: claim %s of user %u stands", host->number, name, standing->user);
 	view_forget(world);
@@ -186,7 +195,7 @@ void view_withdrawing(void *context, const char *path, const char *name)
 		standing->withdrawn = host->world->step;
 }
 
-static bool is_under_way(const struct host *host, unsigned number)
+bool call_is_under_way(const struct host *host, unsigned number)
 {
 	for (int i = 0; i < USERS_MAX; i++)
 		for (int j = 0; j < CALLS_MAX; j++)
@@ -198,17 +207,22 @@ static bool is_under_way(const struct host *host, unsigned number)
 
 /* Whether the claim may be that of the call: made for it, or by an earlier call of which it is the
  * restart. */
-static bool may_be_of(const struct standing *standing, const struct call *call)
+static bool may_be_of(struct standing *standing, const struct call *call)
 {
 	const struct host *host = call->user->host;
 
 	if (standing == NULL || standing->life != host->life ||
-	    (standing->withdrawing && !call->refused) || standing->granted ||
-	    standing->kind != call->kind || !slots_equal(standing->asked, call->slots))
+	    (standing->withdrawing && !call->refused) ||
+	    is_record(standing->kind) != is_record(call->kind))
+		return false;
+	if (!is_record(call->kind) && lock_is_led(host->world, standing->lock))
+		return lead_may_be_of(standing, call);
+	if (standing->granted || standing->kind != call->kind ||
+	    !slots_equal(standing->asked, call->slots))
 		return false;
 	if (standing->call == call->number)
 		return true;
-	return !is_under_way(host, standing->call) &&
+	return !call_is_under_way(host, standing->call) &&
 	       (call->kind == CALL_RECORD ? standing->process == call->process
 					  : standing->user == call->user->number);
 }
@@ -230,7 +244,8 @@ const struct view_claim *view_find(const struct view *view, const struct call *c
 
 	while ((claim = view_find_next(view, call, claim)) != NULL) {
 		found = claim;
-		if (claim->standing->call == call->number)
+		if (claim->standing->call == call->number ||
+		    (call->waiting && lead_is_followed(claim->standing, call)))
 			break;
 	}
 	return found;
@@ -245,10 +260,10 @@ bool view_has_precedence(const struct view_claim *claim, const struct view_claim
 	       claim_span_overlaps(claim->parts.anchor_span, over->parts.span);
 }
 
-static const struct user *user_of(const struct host *host, const struct standing *standing)
+static const struct user *user_of(const struct host *host, unsigned number)
 {
 	for (int i = 0; i < USERS_MAX; i++)
-		if (host->users[i].owner != NULL && host->users[i].number == standing->user)
+		if (host->users[i].owner != NULL && host->users[i].number == number)
 			return &host->users[i];
 	return NULL;
 }
@@ -269,7 +284,7 @@ void view_release(const struct user *user)
 bool standing_is_own(const struct standing *standing, const struct call *call)
 {
 	const struct host *host = call->user->host;
-	const struct user *user = user_of(host, standing);
+	const struct user *user = user_of(host, lead_user(host, standing));
 
 	if (is_record(standing->kind) && is_record(call->kind))
 		return standing->process == call->process;
@@ -294,7 +309,7 @@ static struct slots supported(const struct view *view, const struct host *host,
 		if (standing == NULL || standing->life != host->life || !standing->granted ||
 		    standing->withdrawing)
 			continue;
-		user = user_of(host, standing);
+		user = user_of(host, standing->user);
 		if (is_record(standing->kind)
 			    ? standing->process == process->id
 			    : standing->released ||

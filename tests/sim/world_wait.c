@@ -4,6 +4,8 @@
  * know at best; and once, when it is calm, as the calls of users and what they hold tell.
  * Single-threaded.
  */
+#include <limits.h>
+
 #include "world.h"
 
 /* As the queues tell. A process is known by the life of its host and its number. */
@@ -240,6 +242,31 @@ static bool traces_holders(const struct trace *trace, struct host *host, const s
 	return false;
 }
 
+/* Who waits by a claim of flock or open: those whom it will be given to, of them who have asked
+ * before a call of that number; or whose own it is. */
+static bool traces_askers(const struct trace *trace, struct host *host,
+			  const struct standing *standing, unsigned before)
+{
+	bool followed = false;
+
+	for (int i = 0; i < USERS_MAX * CALLS_MAX; i++) {
+		struct user *user = &host->users[i / CALLS_MAX];
+		struct call *call = &user->calls[i % CALLS_MAX];
+
+		if (user->owner == NULL || !call->waiting || is_record(call->kind) ||
+		    !lead_is_followed(standing, call))
+			continue;
+		followed = true;
+		if (call->number < before && traces_file(trace, user))
+			return true;
+	}
+	for (int i = 0; !followed && i < USERS_MAX; i++)
+		if (host->users[i].owner != NULL && host->users[i].number == standing->user &&
+		    traces_file(trace, &host->users[i]))
+			return true;
+	return false;
+}
+
 static bool traces_claim(const struct trace *trace, const struct view *view, size_t place,
 			 const struct call *call, const struct view_claim *own)
 {
@@ -270,11 +297,7 @@ static bool traces_claim(const struct trace *trace, const struct view *view, siz
 		return false;
 	if (is_record(standing->kind))
 		return traces_process(trace, host, standing->process);
-	for (int i = 0; trace->scope == SCOPE_ALL && i < USERS_MAX; i++)
-		if (host->users[i].owner != NULL && host->users[i].number == standing->user &&
-		    traces_file(trace, &host->users[i]))
-			return true;
-	return false;
+	return trace->scope == SCOPE_ALL && traces_askers(trace, host, standing, UINT_MAX);
 }
 
 static bool traces(const struct trace *trace, struct call *call)
@@ -295,6 +318,9 @@ static bool traces(const struct trace *trace, struct call *call)
 	for (size_t i = 0; i < view->count; i++)
 		if (traces_claim(trace, view, i, call, own))
 			return true;
+	if (own != NULL && !is_record(call->kind) && lead_is_followed(own->standing, call) &&
+	    traces_askers(trace, call->user->host, own->standing, call->number))
+		return true;
 	for (int i = 0; i < world->hosts_count; i++)
 		if (host_is_in(trace, &world->hosts[i]) &&
 		    traces_holders(trace, &world->hosts[i], call))

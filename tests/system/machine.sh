@@ -49,8 +49,9 @@ start_machine() {
 
 # end_machine: with all that runs in it, and the control groups that were made for it.
 end_machine() {
-    local folder
-    send_signal machine KILL
+    local folder init
+    # Also one that has only just begun, and which nspawn does not take along.
+    init=$(pgrep -P "$(pid nspawn)") && kill -KILL "$init"
     release nspawn
     while IFS=: read -r _ _ folder; do
         find /sys/fs/cgroup{,/*}"$folder"/{payload,supervisor} -depth -type d -exec rmdir {} + 2>/dev/null

@@ -1,8 +1,9 @@
 #!/bin/bash
 # Chaos: processes on three hosts take locks of all kinds on a few names, while daemons are killed and stopped, links cut
 # and refused, servers of the ensemble killed, stopped and cut off from one another, leaders changed, and the processes
-# themselves killed and interrupted. From what they wrote down: no two ever held what conflicts, tokens grew from one to
-# the next, and who lost a lock was told. In the end everybody gets every lock, and nothing is left in ZooKeeper.
+# themselves killed and interrupted. Claims of some names go on among the callers of a host, and are kept. From what the
+# processes wrote down: no two ever held what conflicts, tokens grew from one to the next, and who lost a lock was told.
+# In the end everybody gets every lock, and nothing is left in ZooKeeper.
 #
 # From the environment: SEED, which decides on all faults; DURATION, for how many seconds there are faults.
 # shellcheck source=../functions.sh
@@ -25,7 +26,7 @@ launch_host() { # HOST
         addresses+=${addresses:+,}$(<"$dir/$link/address")
     done
     store=zookeeper://$addresses/dlockfs
-    launch_dlockfs "$1" --session-timeout 3s
+    launch_dlockfs "$1" --session-timeout 3s --config "$dir/hosts.ini"
 }
 
 # The link of two servers.
@@ -92,6 +93,16 @@ duration=90
 duration=${DURATION:-$duration}
 echo "seed: $seed, $duration s of faults"
 
+cat >"$dir/hosts.ini" <<'ENDINI'
+[locks "delta"]
+handoff = 1
+keep = 1s
+[locks "ember"]
+handoff = 3
+keep = 1s
+[locks "fjord"]
+handoff = 100
+ENDINI
 linked_tick=1000
 start_linked_ensemble
 zookeeper_name=zk1

@@ -218,6 +218,45 @@ static void test_keep_gives_way(void **state)
 	}
 }
 
+/* It is kept as ever after others have waited in vain while it was used: nobody has to, who comes
+ * then, and who came meanwhile is heard of. */
+static void test_keep_after_contention(void **state)
+{
+	struct world *world = *state;
+
+	for (int waits = 0; waits < 2; waits++) {
+		struct file file, second, other, third;
+
+		set_policy(world, 0, 10 * TIMEOUT_MS);
+		open_and_lock(&file, &world->one, EX);
+		open_and_lock(&other, &world->two, EX);
+		open_and_lock(&second, &world->one, EX);
+		file_cancel(&other);
+		pass(world, LINGER_MS);
+		assert_queue(world, "a", "W | W");
+		file_open(&third, &world->three, "a");
+		if (waits)
+			file_lock(&third, EX, WAIT);
+		settle(world);
+		file_cancel(&second);
+		pass(world, LINGER_MS);
+		unlock(&file);
+		if (!waits) {
+			assert_int_equal(engine_counts(world->one.engine).kept, 1);
+			file_lock(&third, EX, TRY);
+			settle(world);
+		}
+		assert_holds(&third);
+		assert_queue(world, "a", "W");
+		file_close(&file);
+		file_close(&second);
+		file_close(&other);
+		file_close(&third);
+		pass(world, 10 * TIMEOUT_MS);
+		assert_queue(world, "a", "");
+	}
+}
+
 /* A call that does not wait is refused by a lock that is used, whoever it is used by. */
 static void test_try_of_what_is_used(void **state)
 {
@@ -648,6 +687,102 @@ static void note_user(void *context, const char *claim, enum engine_use use, con
 	snprintf(users->text + used, sizeof(users->text) - used, "%s%d", divider, pid);
 }
 
+/* What waits for a file is not in the way of who locks through the same one, wherever it stands;
+ * when that caller gives up, it is. */
+static void test_record_locks_of_a_waiter(void **state)
+{
+	struct world *world = *state;
+
+	for (int gives_up = 0; gives_up < 2; gives_up++) {
+		struct file file, same, other, second;
+
+		set_policy(world, 5, KEEP_MS);
+		open_and_lock(&other, &world->two, EX);
+		open_and_lock(&file, &world->one, EX);
+		open_and_lock(&second, &world->one, EX);
+		file_share(&same, &file);
+		record_lock(&same, EX, 0, 9, WAIT);
+		settle(world);
+		/* The claim of both is taken away, and comes to stand behind. */
+		assert_queue(world, "a", "W | W | w0-9");
+		foreign_withdraw(world, "a", 1);
+		pass(world, TIMEOUT_MS);
+		if (gives_up)
+			file_cancel(&file);
+		pass(world, LINGER_MS);
+		unlock(&other);
+		assert_granted(&same);
+		assert_int_equal(file_holds(&file), !gives_up);
+		assert_waits(&second);
+		unlock(&file);
+		assert_waits(&second);
+		record_unlock(&same, 0, INT64_MAX);
+		settle(world);
+		assert_holds(&second);
+		file_close(&other);
+		file_close(&second);
+		file_close(&file);
+		pass(world, KEEP_MS);
+		assert_queue(world, "a", "");
+	}
+}
+
+/* Who has locked behind it through the file of one who gives up came before who has the claim then,
+ * and may go on. */
+static void test_record_locks_behind_a_waiter(void **state)
+{
+	struct world *world = *state;
+	struct file file, same, other, second;
+
+	set_policy(world, 5, KEEP_MS);
+	file_open(&other, &world->two, "a");
+	record_lock(&other, EX, 0, 9, WAIT);
+	settle(world);
+	file_open(&file, &world->one, "a");
+	file_open(&second, &world->one, "a");
+	file_share(&same, &file);
+	file_lock(&file, EX, WAIT);
+	file_lock(&second, EX, WAIT);
+	record_lock(&same, EX, 20, 29, WAIT);
+	settle(world);
+	assert_granted(&same);
+	assert_queue(world, "a", "w0-9 | W? | w20-29");
+	file_cancel(&file);
+	pass(world, LINGER_MS);
+	assert_queue(world, "a", "w0-9 | w20-29 | W?");
+	record_lock(&same, EX, 30, 39, WAIT);
+	settle(world);
+	assert_granted(&same);
+	file_close(&file);
+	settle(world);
+	assert_waits(&second);
+	file_close(&other);
+	settle(world);
+	assert_holds(&second);
+	file_close(&second);
+	pass(world, KEEP_MS);
+	assert_queue(world, "a", "");
+}
+
+/* Who tries is not refused for what is asked for through the same file. */
+static void test_record_try_of_a_waiter(void **state)
+{
+	struct world *world = *state;
+	struct file file, same;
+
+	set_policy(world, 5, KEEP_MS);
+	file_open(&file, &world->one, "a");
+	file_share(&same, &file);
+	file_lock(&file, EX, WAIT);
+	record_lock(&same, EX, 0, 9, TRY);
+	settle(world);
+	assert_granted(&same);
+	assert_holds(&file);
+	file_close(&file);
+	pass(world, KEEP_MS);
+	assert_queue(world, "a", "");
+}
+
 static void assert_users(struct host *host, const char *expected)
 {
 	struct users users = {"", ""};
@@ -801,6 +936,7 @@ int main(void)
 		TEST(keep),
 		TEST(keep_is_no_handoff),
 		TEST(keep_gives_way),
+		TEST(keep_after_contention),
 		TEST(try_of_what_is_used),
 		TEST(modes),
 		TEST(cancel),
@@ -812,6 +948,9 @@ int main(void)
 		TEST(revoked),
 		TEST(record_locks),
 		TEST(record_lock_under_a_lead),
+		TEST(record_locks_of_a_waiter),
+		TEST(record_locks_behind_a_waiter),
+		TEST(record_try_of_a_waiter),
 		TEST(users),
 		TEST(another_user),
 		TEST(broken_connection),

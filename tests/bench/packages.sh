@@ -1,0 +1,39 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # what functions.sh sets
+# Installs what bench/run.sh compares with. Sourced after functions.sh.
+
+# shellcheck source=../packages.sh
+. "$tests/packages.sh"
+
+packages=(libcurator-recipes-java libzookeeper-java openjdk-17-jdk-headless zookeeper python3-kazoo python3-redis
+    etcd-server etcd-client redis-server glusterfs-server iproute2 gnuplot-nox procps util-linux)
+
+# Their servers are not to be started as services of the machine.
+forbid_services() {
+    if [ ! -e /usr/sbin/policy-rc.d ]; then
+        cleanup_fn rm -f /usr/sbin/policy-rc.d
+        printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
+        chmod 755 /usr/sbin/policy-rc.d
+    fi
+}
+
+# Packages that cannot be had are no error: who needs them is missing in the tables.
+install_packages() {
+    local missing package
+    [ -z "${CONTENDERS:-}" ] || return 0
+    mapfile -t missing < <(packages_missing "${packages[@]}")
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if [ "$(id -u)" -ne 0 ]; then
+        echo "goes on without packages that only root can install: apt-get install ${missing[*]}" >&2
+        return 0
+    fi
+    echo "installing: ${missing[*]}"
+    forbid_services
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get -qq update || true
+    for package in "${missing[@]}"; do
+        apt-get -qq install -y --no-install-recommends "$package" >>"$dir/apt.log" 2>&1 ||
+            echo "cannot be installed: $package" >&2
+    done
+    rm -f "$dir/apt.log"
+}

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""redis_clients.py PORT: a driver for locks in Redis as they are commonly made: SET NX PX with a random value, tried
+again after a random sleep, and a script that deletes the key if it still has that value."""
+
+import random
+import sys
+import time
+import uuid
+
+import redis
+
+import clients
+
+LEASE_MS = 30000
+LONGEST_SLEEP_S = 0.01
+RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end"
+
+
+class Lock:
+    def __init__(self, name):
+        self.redis = redis.Redis(port=int(sys.argv[1]))
+        self.compare_and_delete = self.redis.register_script(RELEASE)
+        self.name = name
+        self.value = str(uuid.uuid4())
+
+    def acquire(self, shared, wait_s):
+        end = time.monotonic() + wait_s if wait_s else None
+        while not self.redis.set(self.name, self.value, nx=True, px=LEASE_MS):
+            if end and time.monotonic() > end:
+                return False
+            time.sleep(random.uniform(0, LONGEST_SLEEP_S))
+        return True
+
+    def release(self):
+        if not self.compare_and_delete(keys=[self.name], args=[self.value]):
+            raise RuntimeError("the lock was lost")
+
+
+clients.serve(lambda: clients.Connection(Lock))
