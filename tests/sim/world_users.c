@@ -118,7 +118,7 @@ static void on_revoked(void *context, void *owner_cookie)
 	const struct user *user = owner_cookie;
 
 	world_say(host->world, "host %d: user %u is asked to let go", host->number, user->number);
-	if (!user_holds(user))
+	if (slots_are_free(file_slots(user)))
 		world_fail(host->world, "user %u is asked for what it has not", user->number);
 }
 
