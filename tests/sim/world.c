@@ -448,6 +448,8 @@ static void draw_policies(struct world *world)
 		world->locks_count = 1;
 		world->hosts_count = 2 + (int)prng_below(&prng, 2);
 		world->records_percent = prng_chance(&prng, 70) ? 0 : 3;
+		if (world->records_percent > 0)
+			world->break_percent = 0;
 		world->delay_ms = 8;
 	}
 	if (led && prng_chance(&prng, 50))
