@@ -139,6 +139,7 @@ void filesystem_finish(struct filesystem *filesystem)
 	/* What has no name any more and the kernel did not get to forget. */
 	while (filesystem->inodes != NULL)
 		inode_free_tree(filesystem, filesystem->inodes);
+	op_dir_finish(filesystem);
 	status_destroy(filesystem->status);
 	filesystem->status = NULL;
 }

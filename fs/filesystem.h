@@ -48,6 +48,7 @@
 
 #define FOREVER_SECONDS (365.0 * 24 * 3600) /* of what the kernel may remember for good */
 
+struct listing;
 struct notifier;
 struct status;
 
@@ -72,6 +73,7 @@ struct filesystem {
 	bool exclusive_open_waits; /* the kernel asks for attributes between CREATE and open(2)'s
 				      return */
 	char host[65];		   /* for claims: who we are */
+	struct listing *listings;  /* open directories */
 	struct status *status;	   /* the tree .dlockfs */
 	struct steer *steers;	   /* wishes on their way */
 	struct metrics metrics;
@@ -163,5 +165,8 @@ void op_readdir(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 void op_readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 		    struct fuse_file_info *info);
 void op_releasedir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info);
+
+/* Frees what was made for directories that are still open. */
+void op_dir_finish(struct filesystem *filesystem);
 
 #endif

@@ -26,8 +26,6 @@
 #define MOUNT_TYPE	"fuse.dlockfs"
 #define ANSWER_LIMIT_MS 5000
 
-extern char **environ;
-
 /* Follows symbolic links at the end of the path, by hand: what is mounted at the end may be dead.
  * Returns a string that the caller frees, or NULL with errno. */
 static char *follow_links(const char *mountpoint)

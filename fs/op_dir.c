@@ -12,6 +12,7 @@
 #include "status.h"
 
 struct listing {
+	struct listing *prev, *next; /* in filesystem->listings */
 	size_t count;
 	char **names;
 };
@@ -46,6 +47,18 @@ static struct listing *listing_create(const struct inode *directory)
 	return NULL;
 }
 
+static void close_listing(struct filesystem *filesystem, struct listing *listing)
+{
+	DL_DELETE(filesystem->listings, listing);
+	listing_free(listing);
+}
+
+void op_dir_finish(struct filesystem *filesystem)
+{
+	while (filesystem->listings != NULL)
+		close_listing(filesystem, filesystem->listings);
+}
+
 /* Valid replies: open, err. */
 void op_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
@@ -53,16 +66,18 @@ void op_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		status_opendir(req, node, info);
 		return;
 	}
-	struct inode *directory = inode_find(filesystem_of(req), node);
+	struct filesystem *filesystem = filesystem_of(req);
+	struct inode *directory = inode_find(filesystem, node);
 	struct listing *listing = directory != NULL ? listing_create(directory) : NULL;
 
 	if (listing == NULL) {
 		fuse_reply_err(req, directory == NULL ? ESTALE : ENOMEM);
 		return;
 	}
+	DL_APPEND(filesystem->listings, listing);
 	info->fh = (uintptr_t)listing;
 	if (fuse_reply_open(req, info) == -ENOENT)
-		listing_free(listing);
+		close_listing(filesystem, listing);
 }
 
 /* Adds one entry to the buffer. Returns its size, which is more than `left` if it does not fit, or
@@ -139,6 +154,6 @@ void op_releasedir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		status_release(req, info);
 		return;
 	}
-	listing_free((struct listing *)(uintptr_t)info->fh);
+	close_listing(filesystem_of(req), (struct listing *)(uintptr_t)info->fh);
 	fuse_reply_err(req, 0);
 }

@@ -15,10 +15,11 @@
 
 static void reply_entry(fuse_req_t req, struct inode *inode)
 {
+	struct filesystem *filesystem = filesystem_of(req); /* the answer frees the request */
 	struct fuse_entry_param entry;
 	inode_entry(inode, &entry);
 	if (fuse_reply_entry(req, &entry) == -ENOENT)
-		inode_forget(filesystem_of(req), inode, 1); /* the caller was killed */
+		inode_forget(filesystem, inode, 1); /* the caller was killed */
 }
 
 /* There is no such name, and the kernel may remember that: names come by itself only. Else a

@@ -211,12 +211,16 @@ void status_readdir(fuse_req_t req, fuse_ino_t number, size_t size, off_t offset
 {
 	const struct status_content *content = (const struct status_content *)(uintptr_t)info->fh;
 	struct status_node *node = status_node_find(filesystem_of(req)->status, number);
-	char *buffer = malloc(size);
 	size_t used = 0, at = (size_t)offset;
 
-	if (node == NULL || buffer == NULL) {
-		free(buffer);
-		fuse_reply_err(req, node == NULL ? ESTALE : ENOMEM);
+	/* seekdir(3) may go anywhere. */
+	if (node == NULL || (at > 0 && at < content->bytes && content->text[at - 1] != '\0')) {
+		fuse_reply_err(req, node == NULL ? ESTALE : EINVAL);
+		return;
+	}
+	char *buffer = malloc(size);
+	if (buffer == NULL) {
+		fuse_reply_err(req, ENOMEM);
 		return;
 	}
 	while (at < content->bytes) {

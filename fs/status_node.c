@@ -128,6 +128,7 @@ static bool is_fixed(const struct status_node *node)
 
 void status_node_reply(fuse_req_t req, struct status_node *node)
 {
+	struct status *status = filesystem_of(req)->status; /* the answer frees the request */
 	struct fuse_entry_param entry = {.generation = 1};
 
 	if (node == NULL) {
@@ -139,7 +140,7 @@ void status_node_reply(fuse_req_t req, struct status_node *node)
 	status_node_stat(node, &entry.attr);
 	node->lookups++;
 	if (fuse_reply_entry(req, &entry) == -ENOENT) /* the caller was killed */
-		status_node_forget(filesystem_of(req)->status, node, 1);
+		status_node_forget(status, node, 1);
 }
 
 void status_node_forget(struct status *status, struct status_node *node, uint64_t lookups)

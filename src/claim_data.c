@@ -220,7 +220,8 @@ char *claim_data_add_order(const char *text, enum claim_order order, const char 
 {
 	char *result;
 
-	if (strncmp(text, FORMAT_LINE, strlen(FORMAT_LINE)) != 0)
+	if (strncmp(text, FORMAT_LINE, strlen(FORMAT_LINE)) != 0 ||
+	    strlen(text) > CLAIM_DATA_BYTES_MAX)
 		return order == CLAIM_ORDER_REVOKE ? strdup(CLAIM_DATA_CURATOR_REVOKE) : NULL;
 	if (asprintf(&result, "%s%s%s\n", text, order == CLAIM_ORDER_BREAK ? BREAK_KEY : REVOKE_KEY,
 		     who) < 0)

@@ -32,6 +32,10 @@
 
 #define CLAIM_DATA_WHO_BYTES 128
 
+/* More than dlockfs ever writes. With an order added, and the longest path, it stays below the 1 MB
+ * that ZooKeeper takes (jute.maxbuffer): the server answers more by closing the connection. */
+#define CLAIM_DATA_BYTES_MAX (768 * 1024)
+
 struct claim_data {
 	bool has_ranges;
 	struct range_set ranges; /* to be freed by the caller if has_ranges */
@@ -60,8 +64,8 @@ enum claim_order claim_data_order(const char *text, char who[CLAIM_DATA_WHO_BYTE
 bool claim_data_uid(const char *text, uint32_t *ret);
 
 /* The data of a claim with the line of an order added. Of a claim whose data is of another format,
- * what Curator would put there. To be freed; NULL: out of memory, or a break of such a claim, for
- * which there is no word. */
+ * or longer than CLAIM_DATA_BYTES_MAX, what Curator would put there. To be freed; NULL: out of
+ * memory, or a break of such a claim, for which there is no word. */
 char *claim_data_add_order(const char *text, enum claim_order order, const char *who);
 
 #endif

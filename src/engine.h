@@ -198,9 +198,9 @@ void engine_flush(struct owner *file, uint64_t process);
 void engine_cancel(struct claim *claim);
 
 /* Asks whether what was locked through the open file is still held: by flock, open, and the record
- * locks of all processes that have locked through it (of very many claims, the first
- * STORE_PROOFS_MAX). The answer is that of the service as a whole, and true at some moment
- * after the call; where nothing is held, it is 0 at once.
+ * locks of all processes that have locked through it (of very many claims, or very
+ * long ones, the first: STORE_PROOFS_MAX). The answer is that of the service as a whole, and true
+ * at some moment after the call; where nothing is held, it is 0 at once.
  *
  * With `token` it brings the fencing token of what is held: a number above 0, greater than any
  * token that was ever told for a lock of that path which conflicts and was granted before, on any

@@ -63,6 +63,17 @@ static bool is_wanted(const struct claim *claim)
 	return false;
 }
 
+/* Whether another caller of this host waits for it, with a claim that may be still on its way. */
+static bool is_awaited(const struct claim *claim)
+{
+	const struct lead *lead;
+	DL_FOREACH (claim->lock->leads, lead) {
+		if (claims_conflict(lead->claim, claim))
+			return true;
+	}
+	return claim->blocked != NULL;
+}
+
 /* Whether it has been given to as many in a row as it may be while another host waits. */
 static bool is_spent(const struct lead *lead, bool wanted)
 {
@@ -282,7 +293,7 @@ static void settle_idle(struct lead *lead)
 	if (wish != NULL && usable) {
 		if (engine_may_grant(engine))
 			give(lead, wish, wanted);
-	} else if (wish == NULL && usable && !wanted && claim->blocked == NULL && keep_ms > 0 &&
+	} else if (wish == NULL && usable && !wanted && !is_awaited(claim) && keep_ms > 0 &&
 		   !engine->stopping) {
 		keep(lead, keep_ms);
 	} else {
@@ -440,7 +451,8 @@ static struct lead *find_lead(const struct lock *lock, enum claim_mode mode, boo
 	struct lead *lead, *newest = lock->leads != NULL ? lock->leads : lock->held_leads;
 	DL_FOREACH (lock->held_leads, lead) {
 		if (claim_is_kept(lead->claim) && lead->followers == NULL &&
-		    lead->claim->parts.mode == mode && lead->claim->uid == caller->uid)
+		    !is_awaited(lead->claim) && lead->claim->parts.mode == mode &&
+		    lead->claim->uid == caller->uid)
 			return lead;
 	}
 	lead = newest != NULL ? newest->prev : NULL;

@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine_state.h"
 
@@ -85,13 +86,18 @@ static void collect(struct collection *collection, const struct claim *claim, co
 /* What the store is to look for; the first is changed, if there is a text. */
 static void collect_held(const struct proof *proof, const char *text, struct collection *collection)
 {
+	size_t bytes_each = 3 * strlen(proof->lock->path) + CLAIM_NAME_BYTES;
+	size_t bytes = text != NULL ? strlen(text) : 0;
 	const struct claim *claim;
 
 	DL_FOREACH (proof->lock->queue, claim) {
-		if (collection->count == STORE_PROOFS_MAX)
+		if (collection->count == STORE_PROOFS_MAX ||
+		    (collection->count > 0 && bytes + bytes_each > STORE_PROOF_BYTES_MAX))
 			break;
-		if (is_held_by(proof->file, claim))
-			collect(collection, claim, collection->count == 0 ? text : NULL);
+		if (!is_held_by(proof->file, claim))
+			continue;
+		collect(collection, claim, collection->count == 0 ? text : NULL);
+		bytes += bytes_each;
 	}
 }
 

@@ -29,8 +29,11 @@
 
 #include "claim_name.h"
 
-/* Of one transaction; with the longest paths it stays below the 1 MB that ZooKeeper takes. */
-#define STORE_PROOFS_MAX 64
+/* Of one transaction: so many claims, and so many bytes of paths, where each may become three,
+ * names and text. It stays below the 1 MB that ZooKeeper takes (jute.maxbuffer): the server answers
+ * what is longer by closing the connection. */
+#define STORE_PROOFS_MAX      64
+#define STORE_PROOF_BYTES_MAX (800 * 1024)
 
 enum store_session {
 	STORE_CONNECTED, /* a session lives and answers: a new one, or the former one again */
@@ -170,7 +173,7 @@ struct store_ops {
 
 	/* Proves that the session lives, and that these claims stand: an answer that only the
 	 * service as a whole can give (a quorum, not one server). All in one transaction: at most
-	 * STORE_PROOFS_MAX claims, or none. Everything is copied. */
+	 * STORE_PROOFS_MAX claims of STORE_PROOF_BYTES_MAX, or none. Everything is copied. */
 	void (*prove)(struct store *store, void *tag, const struct store_proof *proofs,
 		      size_t count);
 

@@ -56,13 +56,15 @@ plain_only="shellcheck mutants lease-cut lease-follower lease-leader lease-quoru
     rolling-restart wall-clock other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped idle-cost
     daemon-killed quickstart metrics record-hosts record-programs local-store foreign-claims idle-names fifo-hosts
     flock-n-sequence flock-languages foreign-mount counter-flock counter-open stat-race dlockctl-mount dlockctl-doctor
-    many-watches many-waiters flat-cost package manual private-mount bench"
+    many-watches many-waiters flat-cost package manual private-mount bench static-checks fuzz
+    threads long-queue"
 plain_only=${plain_only//$'\n'/ }
 
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
     libjansson-dev libncurses-dev libsystemd-dev libcmocka-dev
     zookeeper patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount shellcheck jq tmux
-    ctdb stress-ng build-essential debhelper lintian systemd systemd-container dbus mandoc)
+    ctdb stress-ng build-essential debhelper lintian systemd systemd-container dbus mandoc
+    clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck)
 
 install_packages() {
     local missing

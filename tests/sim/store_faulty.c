@@ -568,7 +568,15 @@ static void on_withdraw(struct store *store, void *tag, const char *path, const 
 static void on_prove(struct store *store, void *tag, const struct store_proof *proofs, size_t count)
 {
 	struct item *item = operation(store, ITEM_PROVE, tag, NULL, NULL);
+	size_t bytes = 0;
 
+	for (size_t i = 0; i < count; i++)
+		bytes += 3 * strlen(proofs[i].path) + strlen(proofs[i].name) +
+			 (proofs[i].text != NULL ? strlen(proofs[i].text) : 0);
+	if (count > STORE_PROOFS_MAX || bytes > STORE_PROOF_BYTES_MAX) {
+		fprintf(stderr, "a proof of %zu claims and %zu bytes\n", count, bytes);
+		abort();
+	}
 	item_keep_proofs(item, proofs, count);
 	send(faulty_of(store), item);
 }

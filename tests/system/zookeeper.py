@@ -13,6 +13,8 @@ delete PATH                    with everything below
 delete-claims PATH...           all claims of these locks, in one transaction
 allow PATH read|all            what everybody may do with a znode; reading includes to change this again
 put PATH TEXT                  replaces a znode's data
+fill PATH BYTES                data of that length, which begins as that of dlockfs does
+crowd PATH PREFIX N            N sequential znodes PATH/PREFIX<digits>, which end with no session
 write PATH N                   N changes of a znode's data, transactions that add nothing
 hold PATH PREFIX [DATA]        an ephemeral sequential znode PATH/PREFIX<digits>; prints its name, then
                                keeps it until it is told to end
@@ -102,6 +104,13 @@ def main():
         client.set_acls(arguments[0], [make_acl("world", "anyone", all=everything, read=True, admin=True)])
     elif command == "put":
         client.set(arguments[0], arguments[1].encode())
+    elif command == "fill":
+        client.set(arguments[0], b"format=1\n".ljust(int(arguments[1]) - 1, b"x") + b"\n")
+    elif command == "crowd":
+        client.ensure_path(arguments[0])
+        path = f"{arguments[0]}/{arguments[1]}"
+        for answer in [client.create_async(path, b"", sequence=True) for _ in range(int(arguments[2]))]:
+            answer.get(timeout=30)
     elif command == "write":
         for answer in [client.set_async(arguments[0], b"") for _ in range(int(arguments[1]))]:
             answer.get(timeout=30)

@@ -383,6 +383,25 @@ static void test_orders(void **state)
 	assert_null(claim_data_add_order("10.0.0.1", CLAIM_ORDER_BREAK, "b"));
 }
 
+/* Somebody has written as much as the server takes: what is added must not make it more. */
+static void test_order_to_long_data(void **state)
+{
+	char *data = calloc(1, CLAIM_DATA_BYTES_MAX + 2), *text;
+
+	memset(data, 'x', CLAIM_DATA_BYTES_MAX);
+	memcpy(data, "format=1\n", strlen("format=1\n"));
+	data[CLAIM_DATA_BYTES_MAX - 1] = '\n';
+	text = claim_data_add_order(data, CLAIM_ORDER_BREAK, "b");
+	assert_string_equal(text + CLAIM_DATA_BYTES_MAX, "break=b\n");
+	free(text);
+	data[CLAIM_DATA_BYTES_MAX] = '\n';
+	text = claim_data_add_order(data, CLAIM_ORDER_REVOKE, "b");
+	assert_string_equal(text, "__REVOKE__");
+	free(text);
+	assert_null(claim_data_add_order(data, CLAIM_ORDER_BREAK, "b"));
+	free(data);
+}
+
 static void test_uid(void **state)
 {
 	static const char *const bad[] = {"",
@@ -414,6 +433,7 @@ int main(void)
 		cmocka_unit_test(test_many_ranges),
 		cmocka_unit_test(test_out_of_memory),
 		cmocka_unit_test(test_orders),
+		cmocka_unit_test(test_order_to_long_data),
 		cmocka_unit_test(test_uid),
 	};
 

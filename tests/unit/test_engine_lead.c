@@ -182,6 +182,29 @@ static void test_keep_is_no_handoff(void **state)
 	assert_queue(world, "a", "");
 }
 
+/* Who comes back at once does not overtake one whose claim is still on its way. */
+static void test_keep_is_in_order(void **state)
+{
+	struct world *world = *state;
+	struct file first, second;
+
+	set_policy(world, 0, KEEP_MS);
+	open_and_lock(&first, &world->one, EX);
+	file_open(&second, &world->one, "a");
+	file_lock(&second, EX, WAIT);
+	file_unlock(&first);
+	file_lock(&first, EX, WAIT);
+	settle(world);
+	assert_holds(&second);
+	assert_waits(&first);
+	unlock(&second);
+	assert_holds(&first);
+	file_close(&first);
+	file_close(&second);
+	pass(world, KEEP_MS);
+	assert_queue(world, "a", "");
+}
+
 /* Another host gets what is kept when it asks, also if it does not wait. */
 static void test_keep_gives_way(void **state)
 {
@@ -935,6 +958,7 @@ int main(void)
 		TEST(limit_begins_with_the_turn),
 		TEST(keep),
 		TEST(keep_is_no_handoff),
+		TEST(keep_is_in_order),
 		TEST(keep_gives_way),
 		TEST(keep_after_contention),
 		TEST(try_of_what_is_used),

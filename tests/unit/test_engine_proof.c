@@ -424,6 +424,32 @@ static void test_all_are_taken_away(void **state)
 	free(files);
 }
 
+/* Many claims of one open file, with a long path and long data: no more is asked in one transaction
+ * than the service takes. */
+static void test_long_claims(void **state)
+{
+	struct world *world = *state;
+	struct file *files = calloc(STORE_PROOFS_MAX, sizeof(*files));
+	char path[4096];
+
+	memset(path, 'x', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	file_open(&files[0], &world->one, path);
+	for (int i = 0; i < PROCESS_RANGES; i++) {
+		record_lock(&files[0], EX, INT64_MAX - 2 * i, INT64_MAX - 2 * i, TRY);
+		settle(world);
+	}
+	for (int i = 1; i < STORE_PROOFS_MAX; i++) {
+		file_share(&files[i], &files[0]);
+		record_lock(&files[i], EX, i, i, TRY);
+		settle(world);
+		assert_granted(&files[i]);
+	}
+	token_of(world, &files[0]);
+	file_close(&files[0]);
+	free(files);
+}
+
 static struct store_ops bent_ops;
 static size_t proofs_shown;
 static bool shown[4 * STORE_PROOFS_MAX]; /* by the number in the name of the lock */
@@ -551,6 +577,7 @@ int main(void)
 		TEST(process_is_told),
 		TEST(waiter_queues_again),
 		TEST(all_are_taken_away),
+		TEST(long_claims),
 		TEST(turns_without_rights),
 		TEST(many_are_overseen),
 	};

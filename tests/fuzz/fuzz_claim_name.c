@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names of claims: any text, and (an input that begins with a NUL) numbers that a claim is made of.
+ * What is written is read again as it was; what is taken for a claim of dlockfs is written so;
+ * order is one.
+ */
+#include "fuzz.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+
+#include "claim_name.h"
+
+static bool spans_equal(struct claim_span a, struct claim_span b)
+{
+	return a.start == b.start && a.end == b.end;
+}
+
+static void check_equal(const struct claim_name *a, const struct claim_name *b)
+{
+	REQUIRE(a->id.session == b->id.session && a->id.owner == b->id.owner &&
+		a->id.number == b->id.number);
+	REQUIRE(a->mode == b->mode && a->record == b->record && a->sparse == b->sparse);
+	REQUIRE(spans_equal(a->span, b->span));
+	REQUIRE(a->anchored == b->anchored && a->sequence == b->sequence);
+	REQUIRE(!a->anchored ||
+		(a->anchor == b->anchor && spans_equal(a->anchor_span, b->anchor_span)));
+}
+
+/* The name as it is in the store, and what is read from it. */
+static void check_written(const struct claim_name *name)
+{
+	char prefix[CLAIM_NAME_PREFIX_BYTES], text[CLAIM_NAME_PREFIX_BYTES + 16];
+	struct claim_name again;
+
+	memset(prefix, 'x', sizeof(prefix));
+	claim_name_format(prefix, name);
+	/* What is cut would have lost the mode at its end. */
+	REQUIRE(strnlen(prefix, sizeof(prefix)) < sizeof(prefix) - 1);
+	snprintf(text, sizeof(text), "%s%010" PRId32, prefix, name->sequence);
+	REQUIRE(claim_name_parse(text, &again));
+	check_equal(&again, name);
+}
+
+static struct claim_span take_span(const uint8_t **data, size_t *bytes)
+{
+	int64_t a = (int64_t)(fuzz_number(data, bytes) & INT64_MAX);
+	int64_t b = (int64_t)(fuzz_number(data, bytes) & INT64_MAX);
+
+	return a < b ? (struct claim_span){a, b} : (struct claim_span){b, a};
+}
+
+static void check_numbers(const uint8_t *data, size_t bytes)
+{
+	uint8_t bits = fuzz_byte(&data, &bytes);
+	struct claim_name name = {
+		.id = {.session = claim_id_session(fuzz_number(&data, &bytes)),
+		       .owner = (uint32_t)fuzz_number(&data, &bytes) & (CLAIM_OWNERS - 1),
+		       .number = (uint32_t)fuzz_number(&data, &bytes)},
+		.mode = bits & 1 ? CLAIM_EXCLUSIVE : CLAIM_SHARED,
+		.record = bits & 2,
+		.sparse = bits & 4,
+		.anchored = bits & 8,
+		.span = bits & 16 ? CLAIM_SPAN_WHOLE : take_span(&data, &bytes),
+		.anchor = (int32_t)fuzz_number(&data, &bytes),
+		.anchor_span = take_span(&data, &bytes),
+		.sequence = (int32_t)fuzz_number(&data, &bytes),
+	};
+
+	check_written(&name);
+}
+
+static void check_order(const char *name_a, int32_t a, const char *name_b, int32_t b)
+{
+	int order = claim_name_compare(a, name_a, b, name_b);
+	int reverse = claim_name_compare(b, name_b, a, name_a);
+
+	REQUIRE((order > 0) == (reverse < 0) && (order == 0) == (reverse == 0));
+	REQUIRE(order != 0 || strcmp(name_a, name_b) == 0);
+}
+
+/* One name a line. */
+static void check_texts(char *rest)
+{
+	const char *before = "";
+	int32_t sequence_before = 0;
+	char *text;
+
+	while ((text = strsep(&rest, "\n"))) {
+		struct claim_name name = {.sequence = 42};
+
+		if (!claim_name_parse(text, &name)) {
+			REQUIRE(name.sequence == 42);
+			continue;
+		}
+		REQUIRE(name.span.start >= 0 && name.span.start <= name.span.end);
+		if (name.id.session == 0)
+			REQUIRE(!name.record && !name.sparse && !name.anchored &&
+				spans_equal(name.span, CLAIM_SPAN_WHOLE));
+		else
+			check_written(&name);
+		check_order(text, name.sequence, before, sequence_before);
+		check_order(text, name.sequence, text, sequence_before);
+		before = text;
+		sequence_before = name.sequence;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	char *text = fuzz_text(data, bytes);
+
+	if (bytes > 0 && data[0] == '\0')
+		check_numbers(data + 1, bytes - 1);
+	else
+		check_texts(text);
+	free(text);
+	return 0;
+}

@@ -1,0 +1,775 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Raw FUSE requests through the handlers of the file system, on the local store, in one thread and
+ * without a clock: the input says what is asked, by whom, in which order, and when the store
+ * answers, time passes, signals come, a rival host claims a lock, and the session is lost. What
+ * must hold is in kernel.h; besides, the engine's books are checked after every step, and in the
+ * end everything is released: nothing waits, nothing is held, nothing is left.
+ */
+#include "fuzz.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+
+#include "dlockfs.h"
+#include "filesystem.h"
+#include "handle.h"
+#include "inode.h"
+#include "kernel.h"
+#include "local_service.h"
+#include "log.h"
+#include "notifier.h"
+#include "shard.h"
+#include "status.h"
+#include "steer.h"
+
+enum {
+	INPUT_BYTES_MAX = 2000,
+	THREADS = 8,
+	FIRST_THREAD = 5000000, /* above all that a kernel gives out (PID_MAX_LIMIT) */
+	RIVALS = 8,
+};
+
+struct rival_claim {
+	char path[64];
+	char name[CLAIM_NAME_BYTES];
+	int32_t sequence;
+};
+
+struct world {
+	struct config config;
+	struct shard *shards; /* one */
+	size_t shards_count;
+	struct engine *engine; /* of the shard, as the next two */
+	struct local_service *service;
+	struct store *store;
+	struct store *rival;
+	struct rival_claim claims[RIVALS]; /* of the rival */
+	size_t claim_count;
+	char rival_path[64]; /* of its latest */
+	struct filesystem filesystem;
+	struct kernel kernel;
+	int64_t now_ms;
+	const uint8_t *data; /* what is left of the input */
+	size_t bytes;
+};
+
+/* The thread that lets the kernel forget names is not needed: there is no cache of names. */
+
+void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino_t node,
+			  const char *name)
+{
+	(void)notifier;
+	(void)parent;
+	REQUIRE(node != 0 && *name != '\0');
+}
+
+void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char *name)
+{
+	(void)notifier;
+	(void)parent;
+	(void)name;
+}
+
+/* What the input says */
+
+static uint8_t take(struct world *world)
+{
+	return fuzz_byte(&world->data, &world->bytes);
+}
+
+/* A name; most are few, so that they meet. */
+static const char *take_name(struct world *world, char buffer[1025])
+{
+	static const char *const names[] = {"a",      "b",	"d",	    ".dlockfs", "locks",
+					    "queues", "status", "metrics",  ".queue",	"%2E%2E",
+					    "...",    "\xff\n", "zookeeper"};
+	uint8_t choice = take(world);
+	size_t length;
+
+	if (choice < 224)
+		return names[choice % (sizeof(names) / sizeof(*names))];
+	length = choice < 240 ? 1u + take(world) % 8 : choice < 250 ? 255 : 256 + 3u * take(world);
+	for (size_t i = 0; i < length; i++) {
+		uint8_t byte = choice < 240 ? take(world) : 'x';
+
+		buffer[i] = (char)(byte != '\0' && byte != '/' ? byte : '_');
+	}
+	buffer[length] = '\0';
+	/* The kernel resolves these itself. */
+	return strcmp(buffer, ".") == 0 || strcmp(buffer, "..") == 0 ? "a" : buffer;
+}
+
+static uint64_t take_node(struct world *world)
+{
+	uint8_t choice = take(world);
+	size_t count = world->kernel.node_count;
+
+	if (choice == 255)
+		return fuzz_number(&world->data, &world->bytes);
+	return choice < 64 || count == 0 ? FUSE_ROOT_ID : world->kernel.nodes[choice % count].node;
+}
+
+/* Whether the kernel knows that the node is a directory. */
+static bool is_directory(struct world *world, uint64_t number)
+{
+	const struct status_node *shown =
+		status_owns(number) ? status_node_find(world->filesystem.status, number) : NULL;
+	const struct inode *inode = inode_find(&world->filesystem, number);
+
+	if (shown)
+		return shown->kind == STATUS_TOP || shown->kind == STATUS_LOCKS;
+	return inode && inode_is_directory(inode);
+}
+
+/* A directory, or a node that is unknown by now. The kernel lets nobody into a directory that was
+ * removed. */
+static uint64_t take_parent(struct world *world)
+{
+	uint64_t node = take_node(world);
+	const struct inode *inode = inode_find(&world->filesystem, node);
+	bool known = status_node_find(world->filesystem.status, node) || inode;
+	bool removed = inode && !inode->parent && inode != world->filesystem.root;
+
+	return (known && !is_directory(world, node)) || removed ? FUSE_ROOT_ID : node;
+}
+
+/* An open file (or directory); NULL if there is none. */
+static struct kernel_file *take_file(struct world *world, bool directory)
+{
+	struct kernel *kernel = &world->kernel;
+	size_t choice = take(world);
+
+	for (size_t i = 0; i < kernel->file_count; i++) {
+		struct kernel_file *file = &kernel->files[(choice + i) % kernel->file_count];
+
+		if (file->directory == directory && file->opener == 0 && !file->failed)
+			return file;
+	}
+	return NULL;
+}
+
+/* Offsets where it matters. */
+static uint64_t take_offset(struct world *world)
+{
+	static const uint64_t offsets[] = {
+		0,	   1,	       2,
+		10,	   100,	       4095,
+		4096,	   4097,       INT64_MAX - 1,
+		INT64_MAX, UINT64_MAX, (uint64_t)1 << 63,
+	};
+	uint8_t choice = take(world);
+
+	return choice < 240 ? offsets[choice % (sizeof(offsets) / sizeof(*offsets))]
+			    : fuzz_number(&world->data, &world->bytes);
+}
+
+/* Time and the store */
+
+static void dispatch(struct world *world)
+{
+	struct store *stores[] = {world->store, world->rival};
+
+	for (int i = 0; i < 2; i++) {
+		struct pollfd ready = {.fd = stores[i]->ops->descriptor(stores[i]),
+				       .events = POLLIN};
+
+		if (poll(&ready, 1, 0) > 0)
+			stores[i]->ops->dispatch(stores[i]);
+	}
+}
+
+static void advance(struct world *world, int64_t ms)
+{
+	world->now_ms += ms;
+	engine_advance(world->engine, world->now_ms);
+	filesystem_advance(&world->filesystem, world->now_ms);
+}
+
+/* The rival: a session of its own, without an engine */
+
+static void on_session(void *context, enum store_session session, int64_t timeout_ms)
+{
+	(void)context;
+	(void)session;
+	(void)timeout_ms;
+}
+
+static void on_placed(void *context, void *tag, int error, const char *name, int32_t sequence,
+		      const struct store_entry *entries, size_t count)
+{
+	struct world *world = context;
+	struct rival_claim *claim = &world->claims[world->claim_count++];
+
+	(void)tag;
+	(void)entries;
+	(void)count;
+	REQUIRE(error == 0 && world->claim_count <= RIVALS);
+	strcpy(claim->path, world->rival_path);
+	strcpy(claim->name, name);
+	claim->sequence = sequence;
+}
+
+static void on_done(void *context, void *tag, int error)
+{
+	(void)context;
+	(void)tag;
+	REQUIRE(error == 0);
+}
+
+static const struct store_events rival_events = {
+	.on_session = on_session,
+	.on_placed = on_placed,
+	.on_amended = on_done,
+	.on_withdrawn = on_done,
+};
+
+/* The data of a claim, as bad as can be. */
+static void take_claim_data(struct world *world, char text[512])
+{
+	static const char *const lines[] = {
+		"format=1\n",
+		"ranges=w0-1,r5-9\n",
+		"ranges=w0-9223372036854775807\n",
+		"ranges=w5-4\n",
+		"waits=0\n",
+		"waits=-1\n",
+		"revoke=x y\x7f\n",
+		"break=root\n",
+		"kind=record\nhost=a b\n",
+		"uid=0\npid=1\n",
+		"host=%0A\ncommand=x\n",
+		"ranges=",
+	};
+	uint8_t count = take(world) % 6;
+
+	strcpy(text, take(world) % 8 != 0 ? lines[0] : "__REVOKE__");
+	for (; count > 0; count--)
+		strcat(text, lines[take(world) % (sizeof(lines) / sizeof(*lines))]);
+}
+
+static struct claim_span take_span(struct world *world)
+{
+	int64_t a = (int64_t)(take_offset(world) & INT64_MAX);
+	int64_t b = (int64_t)(take_offset(world) & INT64_MAX);
+
+	return a < b ? (struct claim_span){a, b} : (struct claim_span){b, a};
+}
+
+static void let_rival_claim(struct world *world)
+{
+	static const char *const paths[] = {"a", "b", "d/a", "d", "a/b/a"};
+	char text[512];
+	uint8_t bits = take(world);
+	struct claim_name name = {
+		.id = {.session = claim_id_session(take(world)), .owner = 1, .number = 1},
+		.mode = bits & 1 ? CLAIM_EXCLUSIVE : CLAIM_SHARED,
+		.record = bits & 2,
+		.sparse = bits & 4,
+		.anchored = bits & 8,
+		.span = bits & 16 ? CLAIM_SPAN_WHOLE : take_span(world),
+		.anchor = take(world),
+		.anchor_span = take_span(world),
+	};
+
+	take_claim_data(world, text);
+	if (world->claim_count == RIVALS)
+		return;
+	strcpy(world->rival_path, paths[take(world) % 5]);
+	world->rival->ops->place(world->rival, NULL, world->rival_path, &name, text, false);
+	world->rival->ops->dispatch(world->rival);
+}
+
+static void let_rival_change(struct world *world)
+{
+	char text[512];
+	struct rival_claim *claim = &world->claims[take(world) % RIVALS];
+
+	if (claim >= world->claims + world->claim_count)
+		return;
+	if (take(world) % 2 == 0) {
+		take_claim_data(world, text);
+		world->rival->ops->amend(world->rival, NULL, claim->path, claim->name, text);
+	} else {
+		world->rival->ops->withdraw(world->rival, NULL, claim->path, claim->name,
+					    claim->sequence);
+		*claim = world->claims[--world->claim_count];
+	}
+}
+
+/* Requests. Each sends one, or nothing where it needs a file that there is not. */
+
+static void send_named(struct world *world, const struct kernel_caller *caller, uint32_t opcode,
+		       const void *body, size_t bytes)
+{
+	char buffer[1025];
+	uint64_t parent = take_parent(world);
+	const char *name = take_name(world, buffer);
+
+	kernel_send(&world->kernel, caller, opcode, parent, NULL, body, bytes, name,
+		    strlen(name) + 1);
+}
+
+static void send_name(struct world *world, const struct kernel_caller *caller)
+{
+	static const uint32_t opcodes[] = {FUSE_LOOKUP, FUSE_UNLINK, FUSE_RMDIR, FUSE_LOOKUP};
+	struct fuse_mkdir_in directory = {.mode = 0755};
+	struct fuse_mknod_in node = {.mode = S_IFREG | 0644};
+
+	switch (take(world) % 8) {
+	case 0:
+	case 1:
+		send_named(world, caller, FUSE_MKDIR, &directory, sizeof(directory));
+		break;
+	case 2:
+		node.mode = take(world) % 4 == 0 ? S_IFCHR : node.mode;
+		send_named(world, caller, FUSE_MKNOD, &node, sizeof(node));
+		break;
+	default:
+		send_named(world, caller, opcodes[take(world) % 4], NULL, 0);
+	}
+}
+
+static void send_refused(struct world *world, const struct kernel_caller *caller)
+{
+	static const char names[] = "a\0b";
+	struct fuse_rename_in rename = {.newdir = FUSE_ROOT_ID};
+	struct fuse_link_in link = {.oldnodeid = take_node(world)};
+
+	switch (take(world) % 3) {
+	case 0:
+		kernel_send(&world->kernel, caller, FUSE_RENAME, take_parent(world), NULL, &rename,
+			    sizeof(rename), names, sizeof(names));
+		break;
+	case 1:
+		send_named(world, caller, FUSE_LINK, &link, sizeof(link));
+		break;
+	default:
+		kernel_send(&world->kernel, caller, FUSE_SYMLINK, take_parent(world), NULL, names,
+			    sizeof(names), NULL, 0);
+	}
+}
+
+static void send_create(struct world *world, const struct kernel_caller *caller)
+{
+	static const uint32_t flags[] = {O_RDONLY,
+					 O_RDWR,
+					 O_WRONLY | O_TRUNC,
+					 O_RDWR | O_EXCL,
+					 O_RDWR | O_EXCL | O_NONBLOCK,
+					 O_RDWR | O_EXCL};
+	struct fuse_create_in body = {.flags = O_CREAT | flags[take(world) % 6], .mode = 0640};
+
+	send_named(world, caller, FUSE_CREATE, &body, sizeof(body));
+}
+
+static void send_open(struct world *world, const struct kernel_caller *caller)
+{
+	struct fuse_open_in body = {.flags = take(world) % 4 == 0 ? O_RDWR | O_TRUNC : O_RDONLY};
+	uint64_t node = take_node(world);
+	bool directory = is_directory(world, node);
+
+	kernel_send(&world->kernel, caller, directory ? FUSE_OPENDIR : FUSE_OPEN, node, NULL, &body,
+		    sizeof(body), NULL, 0);
+}
+
+static void send_text(struct world *world, const struct kernel_caller *caller)
+{
+	static char text[5000];
+	struct kernel_file *file = take_file(world, false);
+	struct fuse_read_in read = {.size = 1u + take(world) * 20u};
+	struct fuse_write_in write = {.size = read.size % 5000};
+	struct fuse_setattr_in attr = {.valid = FATTR_SIZE | (take(world) & 0xffu)};
+	uint64_t offset = take_offset(world);
+
+	if (!file)
+		return;
+	read.fh = write.fh = attr.fh = file->fh;
+	read.offset = write.offset = attr.size = offset;
+	write.flags = take(world) % 4 == 0 ? O_APPEND : 0;
+	if (take(world) % 3 == 0)
+		kernel_send(&world->kernel, caller, FUSE_READ, file->node, file, &read,
+			    sizeof(read), NULL, 0);
+	else if (attr.valid & FATTR_FH || status_owns(file->node))
+		kernel_send(&world->kernel, caller, FUSE_SETATTR, file->node, NULL, &attr,
+			    sizeof(attr), NULL, 0);
+	else
+		kernel_send(&world->kernel, caller, FUSE_WRITE, file->node, file, &write,
+			    sizeof(write), text, write.size);
+}
+
+static void send_attributes(struct world *world, const struct kernel_caller *caller)
+{
+	struct fuse_getattr_in body = {0};
+
+	if (take(world) % 8 == 0)
+		kernel_send(&world->kernel, caller, FUSE_STATFS, FUSE_ROOT_ID, NULL, NULL, 0, NULL,
+			    0);
+	else
+		kernel_send(&world->kernel, caller, FUSE_GETATTR, take_node(world), NULL, &body,
+			    sizeof(body), NULL, 0);
+}
+
+static void send_list(struct world *world, const struct kernel_caller *caller)
+{
+	struct kernel_file *file = take_file(world, true);
+	struct fuse_read_in body = {.size = 16u + take(world) * 16u};
+	bool plus = take(world) % 2;
+
+	body.offset = take(world) % 4 == 0 ? take_offset(world) : take(world) % 16;
+	if (!file)
+		return;
+	body.fh = file->fh;
+	kernel_send(&world->kernel, caller, plus ? FUSE_READDIRPLUS : FUSE_READDIR, file->node,
+		    file, &body, sizeof(body), NULL, 0);
+}
+
+static void send_flock(struct world *world, const struct kernel_caller *caller)
+{
+	static const uint32_t types[] = {F_WRLCK, F_RDLCK, F_UNLCK, F_WRLCK};
+	struct kernel_file *file = take_file(world, false);
+	uint8_t bits = take(world);
+	struct fuse_lk_in body = {.lk_flags = FUSE_LK_FLOCK, .lk.type = types[bits % 4]};
+
+	if (!file)
+		return;
+	body.fh = file->fh;
+	body.owner = file->serial;
+	body.lk.end = INT64_MAX;
+	file->flock = KERNEL_FREE; /* another mode releases the one that is held */
+	kernel_send(&world->kernel, caller, bits & 4 ? FUSE_SETLK : FUSE_SETLKW, file->node, file,
+		    &body, sizeof(body), NULL, 0);
+}
+
+static void send_range(struct world *world, const struct kernel_caller *caller)
+{
+	static const uint32_t types[] = {F_WRLCK, F_RDLCK, F_UNLCK, F_WRLCK};
+	static const uint32_t opcodes[] = {FUSE_SETLK, FUSE_SETLKW, FUSE_GETLK, FUSE_SETLKW};
+	struct kernel_file *file = take_file(world, false);
+	uint8_t bits = take(world);
+	struct fuse_lk_in body = {
+		.owner = bits & 64 ? 100u + caller->pid % 4 : caller->pid,
+		.lk = {.type = bits % 16 == 15 ? 7 : types[bits % 4], .pid = caller->pid},
+	};
+
+	body.lk.start = take_offset(world);
+	body.lk.end = take_offset(world);
+	if (!file)
+		return;
+	body.fh = file->fh;
+	kernel_send(&world->kernel, caller, opcodes[(bits >> 4) % 4], file->node, file, &body,
+		    sizeof(body), NULL, 0);
+}
+
+static void send_flush(struct world *world, const struct kernel_caller *caller)
+{
+	struct kernel_file *file = take_file(world, false);
+	struct fuse_flush_in body = {.lock_owner = caller->pid};
+
+	if (!file)
+		return;
+	body.fh = file->fh;
+	kernel_send(&world->kernel, caller, FUSE_FLUSH, file->node, file, &body, sizeof(body), NULL,
+		    0);
+}
+
+/* Names of claims that there are, or never were. */
+static void take_claim_name(struct world *world, const char *path, char *name, size_t bytes)
+{
+	const struct queue *queue = path ? queue_find(world->service, path) : NULL;
+	uint8_t choice = take(world);
+	const struct node *node =
+		queue && queue->count > 0 ? queue->nodes[choice % queue->count] : NULL;
+
+	if (node && take(world) % 8 != 0)
+		snprintf(name, bytes, "%s", node->name);
+	else
+		memset(name, 'x', 1u + take(world) % bytes);
+}
+
+static void send_ioctl(struct world *world, const struct kernel_caller *caller)
+{
+	static const uint32_t commands[] = {DLOCKFS_IOC_TOKEN, DLOCKFS_IOC_REVOKE,
+					    DLOCKFS_IOC_BREAK, 0x5401};
+	struct kernel_file *file = take_file(world, false);
+	uint8_t choice = take(world);
+	struct fuse_ioctl_in body = {.cmd = commands[choice % 4], .out_size = 8};
+	struct dlockfs_steer steer = {0};
+	const struct status_node *shown =
+		file ? status_node_find(world->filesystem.status, file->node) : NULL;
+
+	if (!file)
+		return;
+	body.fh = file->fh;
+	take_claim_name(world, shown ? shown->lock : NULL, steer.claim, sizeof(steer.claim));
+	/* The command says how large these are, and the kernel sees to that. */
+	if (choice % 4 == 1 || choice % 4 == 2) {
+		body.in_size = sizeof(steer);
+		body.out_size = 0;
+		world->kernel.steered = true;
+	}
+	kernel_send(&world->kernel, caller, FUSE_IOCTL, file->node, file, &body, sizeof(body),
+		    &steer, body.in_size);
+}
+
+static void send_fsync(struct world *world, const struct kernel_caller *caller)
+{
+	struct kernel_file *file = take_file(world, false);
+	struct fuse_fsync_in body = {0};
+
+	if (!file)
+		return;
+	body.fh = file->fh;
+	kernel_send(&world->kernel, caller, FUSE_FSYNC, file->node, file, &body, sizeof(body), NULL,
+		    0);
+}
+
+static void send_poll(struct world *world, const struct kernel_caller *caller)
+{
+	struct kernel_file *file = take_file(world, take(world) % 8 == 0);
+	struct fuse_poll_in body = {.flags = take(world) % 2 ? FUSE_POLL_SCHEDULE_NOTIFY : 0};
+
+	if (!file)
+		return;
+	body.fh = file->fh;
+	body.kh = file->serial;
+	kernel_send(&world->kernel, caller, FUSE_POLL, file->node, file, &body, sizeof(body), NULL,
+		    0);
+}
+
+static void release(struct world *world, const struct kernel_caller *caller)
+{
+	struct kernel_file *file = take_file(world, take(world) % 4 == 0);
+
+	if (file)
+		kernel_release(&world->kernel, caller, file);
+}
+
+static void forget(struct world *world)
+{
+	struct kernel *kernel = &world->kernel;
+	uint8_t choice = take(world), lookups = take(world);
+
+	if (kernel->node_count > 0)
+		kernel_forget(kernel, &kernel->nodes[choice % kernel->node_count], lookups);
+}
+
+static void interrupt(struct world *world)
+{
+	struct kernel *kernel = &world->kernel;
+	uint8_t choice = take(world);
+
+	if (kernel->request_count > 0)
+		kernel_interrupt(kernel, &kernel->requests[choice % kernel->request_count]);
+}
+
+/* The next thing that the thread does, which is in an exclusive open. */
+static void go_on_opening(struct world *world, const struct kernel_caller *caller,
+			  struct kernel_file *file)
+{
+	struct fuse_getattr_in body = {0};
+
+	if (file->asked)
+		return; /* and waits */
+	file->asked = true;
+	kernel_send(&world->kernel, caller, FUSE_GETATTR, file->node, file, &body, sizeof(body),
+		    NULL, 0);
+}
+
+static void release_failed(struct world *world, const struct kernel_caller *caller)
+{
+	struct kernel *kernel = &world->kernel;
+
+	for (size_t i = kernel->file_count; i-- > 0;) {
+		if (kernel->files[i].failed)
+			kernel_release(kernel, caller, &kernel->files[i]);
+	}
+}
+
+static void (*const requests[])(struct world *world, const struct kernel_caller *caller) = {
+	send_name,  send_create, send_create, send_open,  send_flock,	send_flock, send_range,
+	send_range, send_fsync,	 send_ioctl,  send_ioctl, send_text,	send_list,  send_attributes,
+	send_flush, send_poll,	 release,     release,	  send_refused,
+};
+
+/* One step of the input. */
+static void step(struct world *world)
+{
+	static const int64_t pauses_ms[] = {1, 10, 50, 100, 1000, 2000, 5000, 61000};
+	uint8_t choice = take(world), who = take(world);
+	struct kernel_caller caller = {
+		.pid = FIRST_THREAD + who % THREADS,
+		.uid = who & 8 ? 1000 : 0,
+		.killed = who >= 0xf0,
+		.interrupted_early = who >= 0xe0 && who < 0xf0,
+	};
+	struct kernel_file *opening = kernel_opening(&world->kernel, caller.pid);
+
+	advance(world, 0);
+	switch (choice % 32) {
+	case 25:
+		store_local_expire(world->store);
+		kernel_lose_holds(&world->kernel);
+		dispatch(world); /* so that nobody is told of what is lost already */
+		break;
+	case 26:
+		let_rival_claim(world);
+		break;
+	case 27:
+		let_rival_change(world);
+		break;
+	case 28:
+		advance(world, pauses_ms[who % 8]);
+		break;
+	case 29:
+		interrupt(world);
+		break;
+	case 30:
+		forget(world);
+		break;
+	case 31:
+		break;
+	default:
+		if (opening)
+			go_on_opening(world, &caller, opening);
+		else
+			requests[choice % 32 % (sizeof(requests) / sizeof(*requests))](world,
+										       &caller);
+	}
+	if (choice & 32)
+		dispatch(world);
+	release_failed(world, &caller);
+	engine_check_invariants(world->engine);
+}
+
+/* The beginning and the end */
+
+static void on_ready(void *context)
+{
+	(void)context;
+}
+
+static void begin(struct world *world)
+{
+	struct filesystem *filesystem = &world->filesystem;
+	char *arguments[] = {(char *)"fuzz", NULL};
+	struct fuse_args args = FUSE_ARGS_INIT(1, arguments);
+	char why[256];
+
+	log_set_level(LOG_LEVEL_ERROR);
+	REQUIRE(config_init(&world->config) == 0);
+	REQUIRE(config_set(&world->config, "process_ranges", "6", why, sizeof(why)) == 0);
+	REQUIRE(config_set(&world->config, "file_ranges", "8", why, sizeof(why)) == 0);
+	REQUIRE(shards_open(&world->config, &world->shards, &world->shards_count) == 0);
+	world->engine = world->shards->engine;
+	world->service = world->shards->service;
+	world->store = world->shards->store;
+	REQUIRE(store_local_open(world->service, &rival_events, world, &world->rival) == 0);
+	REQUIRE(filesystem_init(filesystem, &world->config, world->shards, world->shards_count) ==
+		0);
+	filesystem->exclusive_open_waits = true;
+	filesystem->mountpoint = "/fuzz";
+	filesystem->on_ready = on_ready;
+	filesystem->session =
+		fuse_session_new(&args, &filesystem_ops, sizeof(filesystem_ops), filesystem);
+	fuse_opt_free_args(&args);
+	REQUIRE(filesystem->session);
+	world->now_ms = filesystem->now_ms;
+	kernel_init(&world->kernel, filesystem->session);
+	dispatch(world);
+}
+
+/* Every program is killed: all waits end, all files are closed, all names forgotten. */
+static void kill_all(struct world *world)
+{
+	struct kernel *kernel = &world->kernel;
+	struct kernel_caller caller = {.pid = FIRST_THREAD};
+
+	for (size_t i = 0; i < kernel->file_count; i++) {
+		caller.pid = kernel->files[i].opener;
+		if (caller.pid != 0)
+			go_on_opening(world, &caller, &kernel->files[i]);
+	}
+	while (kernel->request_count > 0) {
+		size_t before = kernel->request_count;
+
+		for (size_t i = 0; i < kernel->request_count; i++)
+			kernel_interrupt(kernel, &kernel->requests[i]);
+		dispatch(world);
+		REQUIRE(kernel->request_count < before);
+	}
+	while (kernel->file_count > 0)
+		kernel_release(kernel, &caller, &kernel->files[0]);
+	while (kernel->node_count > 0)
+		kernel_forget(kernel, &kernel->nodes[0], kernel->nodes[0].lookups);
+}
+
+static void withdraw_rival(struct world *world)
+{
+	while (world->claim_count > 0) {
+		struct rival_claim *claim = &world->claims[--world->claim_count];
+
+		world->rival->ops->withdraw(world->rival, NULL, claim->path, claim->name,
+					    claim->sequence);
+	}
+}
+
+/* Nothing is left, once the rival is gone as well and names have been idle for long enough. */
+static void check_released(struct world *world)
+{
+	struct filesystem *filesystem = &world->filesystem;
+	struct engine_counts counts;
+	const struct inode *inode;
+
+	withdraw_rival(world);
+	for (int i = 0; i < 20; i++) {
+		advance(world, 61000);
+		dispatch(world);
+		engine_check_invariants(world->engine);
+	}
+	counts = engine_counts(world->engine);
+	REQUIRE(counts.holders == 0 && counts.waiters == 0 && counts.locks == 0);
+	REQUIRE(!filesystem->handles && !filesystem->owning && !filesystem->idle);
+	REQUIRE(!filesystem->status->waits && !filesystem->status->contents);
+	REQUIRE(!filesystem->status->by_number && !filesystem->status->by_key);
+	REQUIRE(!filesystem->steers);
+	for (inode = filesystem->inodes; inode; inode = inode->by_node.next)
+		REQUIRE(inode_is_directory(inode) && (inode->parent || inode == filesystem->root));
+}
+
+static void end(struct world *world)
+{
+	struct filesystem *filesystem = &world->filesystem;
+
+	filesystem_stop(filesystem);
+	/* Whoever has not asked yet for what an exclusive open waits for never will. */
+	REQUIRE(world->kernel.request_count == 0);
+	fuse_session_destroy(filesystem->session);
+	filesystem_finish(filesystem);
+	world->rival->ops->close(world->rival);
+	shards_close(world->shards, world->shards_count);
+	steer_finish(filesystem);
+	config_finish(&world->config);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	static struct world world;
+
+	if (bytes > INPUT_BYTES_MAX)
+		return 0;
+	world.data = data;
+	world.bytes = bytes;
+	world.claim_count = 0;
+	begin(&world);
+	bool stops = take(&world) % 2;
+	while (world.bytes > 0)
+		step(&world);
+	if (!stops) {
+		kill_all(&world);
+		check_released(&world);
+	}
+	end(&world);
+	return 0;
+}
