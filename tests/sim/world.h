@@ -387,7 +387,7 @@ bool lead_is_followed(const struct standing *standing, const struct call *call);
  * by. Brings up to date whose it is. */
 bool lead_may_be_of(struct standing *standing, const struct call *call);
 
-/* Whether it is held by nobody, and its host could give it up. */
+/* Whether nobody has used it for so long that others know, and its host could give it up. */
 bool lead_is_idle(const struct world *world, const struct standing *standing);
 
 /* Whether it is such a one that has never gone to anybody. */

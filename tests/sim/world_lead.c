@@ -47,9 +47,11 @@ static void look_for_kept(void *context, const char *claim, enum engine_use use,
 {
 	struct kept *kept = context;
 
-	kept->found |= use == ENGINE_KEPT && strcmp(claim, kept->claim) == 0;
+	if (strcmp(claim, kept->claim) == 0)
+		kept->found = use == ENGINE_KEPT; /* and nobody follows */
 }
 
+/* Whether nobody uses the claim, nor waits for it on its host. */
 static bool is_kept(const struct host *host, const struct standing *standing)
 {
 	struct kept kept = {standing->name, false};
@@ -125,16 +127,6 @@ bool lead_may_be_of(struct standing *standing, const struct call *call)
 	return !is_kept(host, standing) && may_be(host, standing, call);
 }
 
-bool lead_is_idle(const struct world *world, const struct standing *standing)
-{
-	const struct host *host;
-
-	if (standing == NULL || !is_led(world, standing) || standing->withdrawing)
-		return false;
-	host = host_of(world, standing);
-	return host != NULL && is_kept(host, standing);
-}
-
 bool lead_waits(const struct world *world, const struct standing *standing)
 {
 	return is_led(world, standing) && !standing->granted;
@@ -178,6 +170,24 @@ static bool has_heard(const struct host *host)
 
 	return world->refused_percent == 0 && world->stale_percent == 0 &&
 	       world->nudge_percent == 0 && is_well(host);
+}
+
+static bool is_idle(const struct world *world, const struct standing *standing)
+{
+	const struct host *host;
+
+	if (!is_led(world, standing) || standing->withdrawing)
+		return false;
+	host = host_of(world, standing);
+	return host != NULL && is_kept(host, standing);
+}
+
+/* So long that others have been told. */
+bool lead_is_idle(const struct world *world, const struct standing *standing)
+{
+	return standing != NULL && is_idle(world, standing) && standing->idle_ms != 0 &&
+	       world->now_ms - standing->idle_ms > hearing_ms(world) &&
+	       is_well(host_of(world, standing));
 }
 
 /* Whether a claim of another host waits behind this one, for so long that its host knows. */
@@ -261,7 +271,7 @@ static void check_idle(struct world *world, const struct view_claim *claim)
 		policy->keep_ms > policy->linger_ms ? policy->keep_ms : policy->linger_ms;
 	int64_t idle_ms;
 
-	if (!lead_is_idle(world, standing)) {
+	if (!is_idle(world, standing)) {
 		standing->idle_ms = 0;
 		return;
 	}
