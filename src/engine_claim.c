@@ -461,10 +461,15 @@ void claim_release(struct claim *claim)
 	if (claim->state == CLAIM_HELD && lead_release(claim))
 		return;
 	struct owner *heir = claim->state == CLAIM_HELD ? coverage_heir(claim) : NULL;
-	if (heir != NULL)
-		claim_hand_over(claim, heir);
-	else
+	if (heir == NULL) {
 		claim_withdraw(claim);
+		return;
+	}
+	claim_hand_over(claim, heir);
+	if (claim->says_keep) {
+		claim->says_keep = false;
+		claim_amend(claim);
+	}
 }
 
 static void hold_file(struct claim *claim)
@@ -473,8 +478,10 @@ static void hold_file(struct claim *claim)
 	struct claim **slot = claim->kind == LOCK_KIND_OPEN ? &owner->open : &owner->flock;
 
 	/* Two threads may ask through one open file at once: the later grant converts the lock. */
-	if (*slot != NULL)
+	if (*slot != NULL) {
+		lead_disband(*slot); /* this one may stand behind it: it must not go on */
 		claim_release(*slot);
+	}
 	*slot = claim;
 	unsettle_records(claim->lock);
 }

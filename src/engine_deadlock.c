@@ -46,7 +46,8 @@ static bool may_be_one(const struct claim *front, const struct claim *claim)
 {
 	if (front->parts.id.session != claim->parts.id.session || front->parts.id.session == 0)
 		return false;
-	if (front->parts.id.owner == claim->parts.id.owner)
+	if (front->parts.id.owner == claim->parts.id.owner &&
+	    front->parts.id.owner != CLAIM_OWNER_NONE)
 		return true;
 	return front->parts.record != claim->parts.record &&
 	       !(claim->says_waits && claim->waits_for == front->parts.sequence);

@@ -444,6 +444,18 @@ void lead_follower_changed(struct claim *wish)
 	attend(lock);
 }
 
+/* Whether somebody came after those who follow the lead: with a claim on its own, or to follow it
+ * without waiting, who would have to be refused with who waits. */
+static bool has_others_behind(const struct lead *lead)
+{
+	const struct claim *claim;
+	DL_FOREACH2 (lead->claim->blocked, claim, blocked_next) {
+		if (claim->lead == NULL && claim->asked)
+			return true;
+	}
+	return lead->followers != NULL && !lead->followers->waits;
+}
+
 /* The lead for a wish: an idle one that fits, or the newest, if it may be followed. */
 static struct lead *find_lead(const struct lock *lock, enum claim_mode mode, bool waits,
 			      const struct engine_caller *caller)
@@ -456,8 +468,8 @@ static struct lead *find_lead(const struct lock *lock, enum claim_mode mode, boo
 			return lead;
 	}
 	lead = newest != NULL ? newest->prev : NULL;
-	if (lead == NULL || !waits || lead->claim->uid != caller->uid || !lead->claim->waits ||
-	    lock->policy.handoff == 0 || mode != CLAIM_EXCLUSIVE ||
+	if (lead == NULL || has_others_behind(lead) || !waits || lead->claim->uid != caller->uid ||
+	    !lead->claim->waits || lock->policy.handoff == 0 || mode != CLAIM_EXCLUSIVE ||
 	    lead->claim->parts.mode != mode || lead->claim->revoked ||
 	    is_spent(lead, is_wanted(lead->claim)))
 		return NULL;

@@ -57,6 +57,10 @@ static void account_for_gone(struct lock *lock, struct claim *gone)
 			claim_end(claim);
 		}
 	}
+	/* First, because one that is lost must not be given up by what follows from another. */
+	DL_FOREACH (gone, claim) {
+		lead_disband(claim);
+	}
 	DL_FOREACH_SAFE (gone, claim, next) {
 		DL_DELETE(gone, claim);
 		lose_taken_away(claim);

@@ -88,6 +88,10 @@ static void lose_session(struct lock *lock)
 		if (!claim->asked)
 			claim_withdraw(claim);
 	}
+	/* First, because one that is lost must not be given up by what follows from another. */
+	DL_FOREACH (lost, claim) {
+		lead_disband(claim);
+	}
 	DL_FOREACH_SAFE (lost, claim, next) {
 		if (!claim_is_kept(claim))
 			log_lock_error(lock->path, "lock lost with the session");

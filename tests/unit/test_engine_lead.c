@@ -867,6 +867,38 @@ static void test_users(void **state)
 	close_files(files, 3);
 }
 
+/* A thread that has a claim of its own behind the lead, which its open file is given: the lead does
+ * not go on to somebody else then. */
+static void test_own_claim_behind(void **state)
+{
+	struct world *world = *state;
+	struct file first, file, twin, recorder, last;
+
+	set_policy(world, 100, 10 * TIMEOUT_MS);
+	open_and_lock(&first, &world->one, EX);
+	open_and_lock(&file, &world->one, EX);
+	file_open(&recorder, &world->two, "a");
+	record_lock(&recorder, EX, 0, 9, WAIT);
+	settle(world);
+	file_share(&twin, &file);
+	file_lock(&twin, EX, WAIT);
+	settle(world);
+	file_cancel(&recorder);
+	pass(world, LINGER_MS);
+	unlock(&first);
+	assert_holds(&file);
+	open_and_lock(&last, &world->one, EX);
+	assert_waits(&last);
+	unlock(&file);
+	assert_holds(&last);
+	file_close(&first);
+	file_close(&file);
+	file_close(&recorder);
+	file_close(&last);
+	pass(world, 10 * TIMEOUT_MS);
+	assert_queue(world, "a", "");
+}
+
 /* The data of a claim tell whose it is: so it goes on to nobody else. */
 static void test_another_user(void **state)
 {
@@ -977,6 +1009,7 @@ int main(void)
 		TEST(record_try_of_a_waiter),
 		TEST(users),
 		TEST(another_user),
+		TEST(own_claim_behind),
 		TEST(broken_connection),
 	};
 
