@@ -162,7 +162,7 @@ static void store_zookeeper_nudge(struct store *base)
 	if (store->told == STORE_CONNECTED)
 		log_warning("ZooKeeper at %s does not answer: trying another server",
 			    store->server);
-	zookeeper_break_connections();
+	zookeeper_keeper_break(store->keeper);
 }
 
 static void store_zookeeper_renew(struct store *base)

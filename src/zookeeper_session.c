@@ -30,7 +30,19 @@
 #define UNREACHABLE_MS	5000 /* until a session that never connected is worth a warning */
 #define SETTLE_LIMIT_MS 400  /* for what is under way when a session is ended */
 
+/* The server that a keeper's newest session is connected to, for those of other stores: keepers of
+ * this process, each in the list from its start to its end. */
+struct peer {
+	struct peer *next;
+	struct sockaddr_storage address;
+	socklen_t address_bytes; /* 0: not connected */
+};
+
+static pthread_mutex_t peers_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct peer *peers;
+
 struct zookeeper_keeper {
+	struct peer peer;
 	char *servers;
 	int timeout_ms;
 	int descriptor;
@@ -145,6 +157,22 @@ static void get_server(zhandle_t *handle, char *server, size_t server_bytes)
 		snprintf(server, server_bytes, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
 }
 
+/* On ZooKeeper's thread: the connection has come, or has gone. */
+static void note_peer(struct zookeeper_keeper *keeper, zhandle_t *handle, bool connected)
+{
+	struct sockaddr_storage address;
+	socklen_t address_bytes = sizeof(address);
+
+	memset(&address, 0, sizeof(address));
+	if (!connected ||
+	    !zookeeper_get_connected_host(handle, (struct sockaddr *)&address, &address_bytes))
+		address_bytes = 0;
+	pthread_mutex_lock(&peers_mutex);
+	keeper->peer.address = address;
+	keeper->peer.address_bytes = address_bytes;
+	pthread_mutex_unlock(&peers_mutex);
+}
+
 static struct zookeeper_state *make_state(struct zookeeper_session *session)
 {
 	if (session->first_used)
@@ -184,6 +212,7 @@ static void on_session_event(zhandle_t *handle, int type, int state, const char 
 		message->id = zoo_client_id(handle)->client_id;
 		get_server(handle, message->server, sizeof(message->server));
 	}
+	note_peer(keeper, handle, state == ZOO_CONNECTED_STATE);
 	pthread_mutex_lock(&keeper->mutex);
 	if (state == ZOO_CONNECTED_STATE)
 		session->connected_once = true;
@@ -313,6 +342,9 @@ static void wait_for_work(struct zookeeper_keeper *keeper)
 
 static void finish_keeper(struct zookeeper_keeper *keeper)
 {
+	pthread_mutex_lock(&peers_mutex);
+	LL_DELETE(peers, &keeper->peer);
+	pthread_mutex_unlock(&peers_mutex);
 	keeper->finish(keeper->finish_context);
 	close(keeper->descriptor);
 	pthread_cond_destroy(&keeper->changed);
@@ -355,10 +387,36 @@ static void *run(void *context)
 	return NULL;
 }
 
+static bool is_peer(const struct peer *peer, const struct sockaddr_storage *address,
+		    socklen_t address_bytes)
+{
+	return peer->address_bytes > 0 && peer->address_bytes == address_bytes &&
+	       memcmp(&peer->address, address, address_bytes) == 0;
+}
+
+/* Whether the socket is connected to a server of another keeper, and not of this one. */
+static bool is_of_another(const struct zookeeper_keeper *keeper, int descriptor)
+{
+	struct sockaddr_storage address;
+	socklen_t address_bytes = sizeof(address);
+	const struct peer *peer;
+	bool found = false;
+
+	memset(&address, 0, sizeof(address));
+	if (getpeername(descriptor, (struct sockaddr *)&address, &address_bytes) != 0)
+		return false;
+	pthread_mutex_lock(&peers_mutex);
+	LL_FOREACH (peers, peer)
+		found |= peer != &keeper->peer && is_peer(peer, &address, address_bytes);
+	found &= !is_peer(&keeper->peer, &address, address_bytes);
+	pthread_mutex_unlock(&peers_mutex);
+	return found;
+}
+
 /* The client does not tell its sockets. They are the only ones here that speak TCP, but for a name
  * server's perhaps, of which the resolver asks again. To shut a socket down is safe while
  * another thread uses it, unlike to close it. */
-void zookeeper_break_connections(void)
+void zookeeper_keeper_break(const struct zookeeper_keeper *keeper)
 {
 	DIR *folder = opendir("/proc/self/fd");
 	const struct dirent *entry;
@@ -368,7 +426,7 @@ void zookeeper_break_connections(void)
 		socklen_t bytes = sizeof(protocol);
 
 		if (getsockopt(descriptor, SOL_SOCKET, SO_PROTOCOL, &protocol, &bytes) == 0 &&
-		    protocol == IPPROTO_TCP)
+		    protocol == IPPROTO_TCP && !is_of_another(keeper, descriptor))
 			shutdown(descriptor, SHUT_RDWR);
 	}
 	if (folder)
@@ -442,13 +500,19 @@ int zookeeper_keeper_start(const char *servers, int timeout_ms, struct zookeeper
 		goto free_servers;
 	}
 	zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);
+	pthread_mutex_lock(&peers_mutex);
+	LL_PREPEND(peers, &keeper->peer);
+	pthread_mutex_unlock(&peers_mutex);
 	result = start_thread(keeper);
 	if (result < 0)
-		goto close_descriptor;
+		goto remove_peer;
 	*ret = keeper;
 	return 0;
 
-close_descriptor:
+remove_peer:
+	pthread_mutex_lock(&peers_mutex);
+	LL_DELETE(peers, &keeper->peer);
+	pthread_mutex_unlock(&peers_mutex);
 	close(keeper->descriptor);
 free_servers:
 	free(keeper->servers);

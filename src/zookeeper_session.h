@@ -89,10 +89,11 @@ struct zookeeper_message *zookeeper_keeper_take(struct zookeeper_keeper *keeper)
 /* The end of MESSAGE_STATE. */
 void zookeeper_state_free(struct zookeeper_state *message);
 
-/* Breaks all connections of this process to servers, also those that are being made: the client
- * goes on to the next server at once, where it would wait for two thirds of the session timeout.
- * Does not block. */
-void zookeeper_break_connections(void);
+/* Breaks the keeper's connections to servers, also one that is being made: the client goes on to
+ * the next server at once, where it would wait for two thirds of the session timeout. Connections
+ * that stand to servers of other keepers stay; one that another keeper is just making may have to
+ * be made again. Does not block. */
+void zookeeper_keeper_break(const struct zookeeper_keeper *keeper);
 
 /* Asks for a new session in place of one that is over, which is closed then. Does not block. */
 void zookeeper_keeper_renew(struct zookeeper_keeper *keeper, struct zookeeper_session *over);
