@@ -143,8 +143,11 @@ int handle_own(struct handle *handle)
 		free_owning_if_unused(filesystem, owning);
 		return -ENOMEM;
 	}
-	owning->holders.lost_signal = (int)policy.on_lost;
-	owning->holders.revoke_signal = (int)policy.on_revoke;
+	/* As the engine, by the policy of who opened it first. */
+	if (owning->handles == NULL) {
+		owning->holders.lost_signal = (int)policy.on_lost;
+		owning->holders.revoke_signal = (int)policy.on_revoke;
+	}
 	handle->owning = owning;
 	DL_APPEND2(owning->handles, handle, owning_prev, owning_next);
 	return 0;

@@ -79,8 +79,8 @@ static void on_reload(void *context)
 		config_reload(&daemon->config, &fresh, on_fixed_key);
 		log_set_level((enum log_level)daemon->config.log_level);
 		filesystem_make_directories(&daemon->filesystem);
-		log_info("the configuration has been read anew, for files that are opened from now "
-			 "on");
+		log_info("the configuration has been read anew; a lock that is in use keeps what "
+			 "was said of it");
 	} else {
 		log_error("%s; the configuration stays as it was", why);
 		config_finish(&fresh);

@@ -235,8 +235,8 @@ static int add_fuse_option(struct options *options, const struct setting *settin
 	return failed ? -ENOMEM : 0;
 }
 
-static int read_file(const struct options *options, struct config *config, char *why,
-		     size_t why_bytes)
+/* Where none is named, the usual file counts if it is there, and from then on has to be. */
+static int read_file(struct options *options, struct config *config, char *why, size_t why_bytes)
 {
 	const char *file = NULL;
 	for (size_t i = 0; i < options->setting_count; i++) {
@@ -244,8 +244,11 @@ static int read_file(const struct options *options, struct config *config, char 
 		if (is_config_file(setting))
 			file = setting->value != NULL ? setting->value : "";
 	}
-	if (file == NULL && access(DEFAULT_CONFIG_FILE, F_OK) == 0)
+	if (file == NULL && (options->has_default_file || access(DEFAULT_CONFIG_FILE, F_OK) == 0 ||
+			     errno != ENOENT)) {
 		file = DEFAULT_CONFIG_FILE;
+		options->has_default_file = true;
+	}
 	return file != NULL ? config_read(config, file, why, why_bytes) : 0;
 }
 

@@ -18,6 +18,7 @@ struct options {
 	char *fuse; /* options for FUSE and the kernel, "a,b=c", commas escaped; NULL for none */
 	struct setting *settings; /* what is said of keys and mount options */
 	size_t setting_count;
+	bool has_default_file; /* the usual configuration file was there */
 };
 
 /* What the command line asks for besides running. */
