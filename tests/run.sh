@@ -58,7 +58,8 @@ plain_only="shellcheck mutants lease-cut lease-follower lease-leader lease-quoru
     flock-n-sequence flock-languages foreign-mount counter-flock counter-open stat-race dlockctl-mount dlockctl-doctor
     many-watches many-waiters flat-cost package manual private-mount bench static-checks fuzz threads long-queue
     waiters-200 dlockctl-lost dlockctl-run dlockctl-terminal dlockctl-top dlockctl-descriptor dlockctl-help cron-script
-    inherit kill-holder readers-writer no-freeze status-pause store-unreachable store-refuses service journal mount-fuse"
+    inherit kill-holder readers-writer no-freeze record-faults record-random record-session-loss record-signals on-lost
+    status-pause store-unreachable store-refuses service journal mount-fuse"
 plain_only=${plain_only//$'\n'/ }
 
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev

@@ -87,7 +87,7 @@ clock() {
 }
 
 seed=${SEED:-$RANDOM}
-duration=60
+duration=45
 # A build with sanitizers is much slower, and is there to look at the daemons' memory, not for rare races.
 ! grep -q __asan_init "$dlockfs" || duration=30
 duration=${DURATION:-$duration}
