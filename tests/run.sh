@@ -1,7 +1,8 @@
 #!/bin/bash
 # Builds dlockfs and runs its tests.
 #
-#     tests/run.sh                 all: unit tests, simulation and system tests
+#     tests/run.sh                 all but the heavy ones: unit tests, simulation and system tests
+#     tests/run.sh --heavy         the heavy ones, which take other compilers, or a machine of their own
 #     tests/run.sh NAME...         only these: a unit test, "unit", "sim", or a system test ("flock-tool")
 #     tests/run.sh --sanitize ...  the same with a build that has AddressSanitizer and UndefinedBehaviorSanitizer; without
 #                                  names it leaves out those that it would tell nothing new of
@@ -21,6 +22,7 @@ build=${DLOCKFS_BUILD:-$source_dir/build}
 setup=()
 limit=${LIMIT:-150}
 sanitize=
+heavy_tests=(fuzz package static-checks threads)
 
 # shellcheck source=processes.sh
 . "$tests/processes.sh"
@@ -38,6 +40,7 @@ for argument; do
             limit=${LIMIT:-300}
             sanitize=yes
             ;;
+        --heavy) names+=("${heavy_tests[@]}") ;;
         -h | --help)
             sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
             exit 0
@@ -56,7 +59,7 @@ plain_only="shellcheck mutants lease-cut lease-follower lease-leader lease-quoru
     rolling-restart wall-clock other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped idle-cost
     daemon-killed quickstart metrics record-hosts record-programs local-store foreign-claims idle-names fifo-hosts
     flock-n-sequence flock-languages foreign-mount counter-flock counter-open stat-race dlockctl-mount dlockctl-doctor
-    many-watches many-waiters flat-cost package manual private-mount bench static-checks fuzz threads long-queue
+    many-watches many-waiters flat-cost manual private-mount bench long-queue
     waiters-200 dlockctl-lost dlockctl-run dlockctl-terminal dlockctl-top dlockctl-descriptor dlockctl-help cron-script
     inherit kill-holder readers-writer no-freeze record-faults record-random record-session-loss record-signals on-lost
     status-pause store-unreachable store-refuses service journal mount-fuse"
@@ -65,8 +68,12 @@ plain_only=${plain_only//$'\n'/ }
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
     libjansson-dev libncurses-dev libsystemd-dev libcmocka-dev
     zookeeper patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount shellcheck jq tmux
-    ctdb stress-ng build-essential debhelper lintian systemd systemd-container dbus mandoc
+    ctdb stress-ng mandoc)
+heavy_packages=(build-essential debhelper lintian systemd systemd-container dbus
     clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck)
+for name in "${names[@]}"; do
+    [[ " ${heavy_tests[*]} " != *" $name "* ]] || packages+=("${heavy_packages[@]}")
+done
 
 install_packages() {
     local missing
@@ -252,6 +259,7 @@ if [ ${#names[@]} -eq 0 ]; then
     for file in "$tests"/system/test-*.sh; do
         name=${file##*/test-}
         name=${name%.sh}
+        [[ " ${heavy_tests[*]} " != *" $name "* ]] || continue
         [ -n "$sanitize" ] && [[ " $plain_only " == *" $name "* ]] || system_names+=("$name")
     done
 fi

@@ -26,7 +26,7 @@ RANDOM=$seed
 lengths=(3 0.1 1.5 2.5 0.5)
 gaps=(0.2 0.7 1.5)
 faults=0
-end=$(($(now_ms) + ${DURATION:-18} * 1000))
+end=$(($(now_ms) + ${DURATION:-12} * 1000))
 until [ "$faults" -ge 6 ] && [ "$(now_ms)" -ge "$end" ]; do
     sleep "${gaps[RANDOM % 3]}"
     alive workers || fail "seed $seed, fault $faults"

@@ -104,8 +104,9 @@ not_fenced holder-job
 not_fenced holder-cronjob
 expect_status 1 flock -n "$dir/B/job" true
 
-# What is said of it.
+# What is said of it. Looking for another server of the one store does not break the connection to the other.
 status A "" session=connected
+metric A dlockfs_reconnects_total 0
 for line in session=lost holders=0 fenced=2; do
     wait_until "$deadline" status A cron "$line"
 done
