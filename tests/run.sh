@@ -2,7 +2,7 @@
 # Builds dlockfs and runs its tests.
 #
 #     tests/run.sh                 all but the heavy ones: unit tests, simulation and system tests
-#     tests/run.sh --heavy         the heavy ones, which take other compilers, or a machine of their own
+#     tests/run.sh --heavy         the heavy ones, which look at the sources, take other compilers, or a machine of their own
 #     tests/run.sh NAME...         only these: a unit test, "unit", "sim", or a system test ("flock-tool")
 #     tests/run.sh --sanitize ...  the same with a build that has AddressSanitizer and UndefinedBehaviorSanitizer; without
 #                                  names it leaves out those that it would tell nothing new of
@@ -22,7 +22,7 @@ build=${DLOCKFS_BUILD:-$source_dir/build}
 setup=()
 limit=${LIMIT:-150}
 sanitize=
-heavy_tests=(fuzz package static-checks threads)
+heavy_tests=(fuzz package shellcheck static-checks threads)
 
 # shellcheck source=processes.sh
 . "$tests/processes.sh"
@@ -55,7 +55,7 @@ done
 
 # System tests that a sanitized run leaves out: those that run nothing of the build, those that take their time for what
 # the servers and clocks do, with faults that chaos and record-faults inject as well, and those whose code others run too.
-plain_only="shellcheck mutants lease-cut lease-follower lease-leader lease-quorum lease-stopped lease-heartbeat disk-stall
+plain_only="mutants lease-cut lease-follower lease-leader lease-quorum lease-stopped lease-heartbeat disk-stall
     rolling-restart wall-clock other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped idle-cost
     daemon-killed quickstart metrics record-hosts record-programs local-store foreign-claims idle-names fifo-hosts
     flock-n-sequence flock-languages foreign-mount counter-flock counter-open stat-race dlockctl-mount dlockctl-doctor
@@ -67,9 +67,9 @@ plain_only=${plain_only//$'\n'/ }
 
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
     libjansson-dev libncurses-dev libsystemd-dev libcmocka-dev
-    zookeeper patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount shellcheck jq tmux
+    zookeeper patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount jq tmux
     ctdb stress-ng mandoc)
-heavy_packages=(build-essential debhelper lintian systemd systemd-container dbus
+heavy_packages=(shellcheck build-essential debhelper lintian systemd systemd-container dbus
     clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck)
 for name in "${names[@]}"; do
     [[ " ${heavy_tests[*]} " != *" $name "* ]] || packages+=("${heavy_packages[@]}")
