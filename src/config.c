@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Owns the table of configuration keys, the text forms of their values, and which of them count for
- * a lock. Must not act on what is configured. Loop's thread.
+ * a lock; and lets what was read anew take the place of what was there. Must not act on what is
+ * configured. Loop's thread.
  */
 #include "config_internal.h"
 #include "log.h"
