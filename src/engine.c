@@ -131,8 +131,7 @@ int64_t engine_deadline(const struct engine *engine)
 	return deadline_ms;
 }
 
-static struct lock *find_or_create_lock(struct engine *engine, const char *path,
-					const struct lock_policy *policy)
+struct lock *lock_open(struct engine *engine, const char *path, const struct lock_policy *policy)
 {
 	struct lock *lock;
 	size_t length = strlen(path);
@@ -160,7 +159,7 @@ struct owner *engine_owner_open(struct engine *engine, const char *path,
 	struct owner *owner = calloc(1, sizeof(*owner));
 	if (owner == NULL)
 		return NULL;
-	owner->lock = find_or_create_lock(engine, path, policy);
+	owner->lock = lock_open(engine, path, policy);
 	if (owner->lock == NULL) {
 		free(owner);
 		return NULL;

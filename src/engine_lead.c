@@ -97,7 +97,7 @@ const struct owner *claim_asker(const struct claim *claim)
 	return wish != NULL ? wish->owner : claim->owner;
 }
 
-static bool make_keeper(struct lock *lock)
+bool lock_make_keeper(struct lock *lock)
 {
 	if (lock->keeper != NULL)
 		return true;
@@ -114,7 +114,7 @@ static struct lead *create_lead(struct lock *lock, enum claim_mode mode, bool wa
 				const struct engine_caller *caller)
 {
 	struct lead *lead = calloc(1, sizeof(*lead));
-	if (lead == NULL || !make_keeper(lock)) {
+	if (lead == NULL || !lock_make_keeper(lock)) {
 		free(lead);
 		return NULL;
 	}

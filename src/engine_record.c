@@ -52,7 +52,7 @@ static void free_process_if_unused(struct engine *engine, struct process *proces
 	free(process);
 }
 
-static struct records *find_or_create(struct lock *lock, uint64_t process_id)
+struct records *records_open(struct lock *lock, uint64_t process_id)
 {
 	struct records *records = records_find(lock, process_id);
 	if (records != NULL)
@@ -99,8 +99,7 @@ void records_set_held(struct records *records, struct range_set held)
 	records->held = held;
 }
 
-/* Frees what has no claims any more. */
-static void free_records(struct records *records)
+void records_free(struct records *records)
 {
 	struct lock *lock = records->owner.lock;
 	struct process *process = records->process;
@@ -112,8 +111,7 @@ static void free_records(struct records *records)
 	free(records);
 }
 
-/* From now on the process and the open file are one. */
-static int add_file(struct records *records, struct owner *file)
+int records_add_file(struct records *records, struct owner *file)
 {
 	struct claim *claim;
 	if (owners_are_one(&records->owner, file))
@@ -317,12 +315,12 @@ int engine_lock_range(struct owner *file, uint64_t process, struct range range, 
 	*ret_claim = NULL;
 	if (file->lost)
 		return -EIO;
-	struct records *records = find_or_create(file->lock, process);
+	struct records *records = records_open(file->lock, process);
 	if (records == NULL)
 		return -ENOMEM;
 	if (records->owner.lost)
 		error = -EIO;
-	else if (add_file(records, file) < 0)
+	else if (records_add_file(records, file) < 0)
 		error = -ENOMEM;
 	else
 		error = lock_range(records, file, range, waits, caller, cookie, ret_claim);
@@ -385,7 +383,7 @@ void engine_flush(struct owner *file, uint64_t process)
 		return;
 	end_records(records, NULL);
 	if (records->owner.claims == NULL)
-		free_records(records);
+		records_free(records);
 	engine_settle(file->lock->engine);
 }
 
@@ -413,6 +411,6 @@ void records_forget_file(struct owner *file)
 		if (records->files_count > 0)
 			continue;
 		end_records(records, file);
-		free_records(records);
+		records_free(records);
 	}
 }

@@ -15,6 +15,7 @@
  *   engine_steer.c  who asks holders for their locks, or takes them away
  *   engine_store.c  what the store tells: answers and lists
  *   engine_session.c  the session and its lease
+ *   engine_transfer.c  all that, passed on to another process
  *
  * The life of one of our claims:
  *
@@ -230,10 +231,11 @@ struct lock {
 	int32_t known_to;
 	size_t placing_with_list; /* place() under way that will bring the queue along */
 
-	bool missing;	/* one of our claims is gone: which, the next list shows */
-	bool listing;	/* a list() is under way, */
-	bool attending; /* which asks for on_changed(), */
-	bool synced;	/* which shows everything that happened before it was sent */
+	bool missing;	 /* one of our claims is gone: which, the next list shows */
+	bool taken_over; /* from another process: a server may know less of it than we do */
+	bool listing;	 /* a list() is under way, */
+	bool attending;	 /* which asks for on_changed(), */
+	bool synced;	 /* which shows everything that happened before it was sent */
 	uint64_t lists_sent, lists_done;
 	bool read_since; /* the latest one was sent: data of a foreign claim */
 
@@ -280,6 +282,9 @@ void owner_lose(struct owner *owner);
 
 /* Whether somebody of this host, who is known without asking, is surely in the way of a wish. */
 bool would_wait_here(const struct owner *owner, struct range range);
+
+/* Finds or makes the lock, which gets the policy if it is new. NULL: out of memory. */
+struct lock *lock_open(struct engine *engine, const char *path, const struct lock_policy *policy);
 
 /* Makes the claim a wish and sends it on its way. */
 void wish(struct claim *claim, bool waits, void *cookie);
@@ -371,6 +376,9 @@ bool claim_is_kept(const struct claim *claim);
 
 /* The owner of a claim; of a lead that waits, that of the first follower who asks. */
 const struct owner *claim_asker(const struct claim *claim);
+
+/* Makes sure that the lock has a keeper. Returns false when out of memory. */
+bool lock_make_keeper(struct lock *lock);
 
 /* Whether wishes of flock and open follow leads. */
 bool lock_uses_leads(const struct lock *lock);
@@ -495,6 +503,15 @@ bool process_holds(const struct process *process);
 
 /* Those of a process; NULL: it has none on that lock. */
 struct records *records_find(const struct lock *lock, uint64_t process_id);
+
+/* The same, made if there are none. NULL: out of memory. */
+struct records *records_open(struct lock *lock, uint64_t process_id);
+
+/* Frees what has no claims any more. */
+void records_free(struct records *records);
+
+/* From now on the process and the open file are one. Returns 0 or -ENOMEM. */
+int records_add_file(struct records *records, struct owner *file);
 
 /* The process holds this from now on; the set is taken over. */
 void records_set_held(struct records *records, struct range_set held);

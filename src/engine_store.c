@@ -36,10 +36,13 @@ void lock_retry_after(struct lock *lock, const char *what, int error)
 }
 
 /* To look for a claim after the connection broke takes a server that is not behind. Everything else
- * that a list is for comes after something that this session was told. */
+ * that a list is for comes after something that this session was told; but the client of a process
+ * that took over was told nothing yet. */
 static bool is_looking(const struct lock *lock)
 {
 	const struct claim *claim;
+	if (lock->taken_over)
+		return true;
 	DL_FOREACH (lock->unplaced, claim) {
 		if (claim->state == CLAIM_UNCERTAIN)
 			return true;
@@ -239,8 +242,10 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 	} else {
 		lock->lists_done = lock->lists_sent;
 		queue_merge(lock, entries, count);
-		if (lock->synced)
+		if (lock->synced) {
+			lock->taken_over = false;
 			resolve_uncertain(lock);
+		}
 		refresh(lock);
 		if (lock->missing)
 			engine_hurry_beat(engine); /* there may be more of them */

@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The engine's books as text. Lines: `engine`; and for each lock with claims or record locks
+ *
+ *   lock     its path; what follows is of it
+ *   process  with record locks
+ *   claim    ours, list by list and in their order: the queue, those not placed, those that leave;
+ *            behind a lead those that follow it
+ *
+ * Loop thread only.
+ */
+#include "engine_transfer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine_state.h"
+
+/* As the state of a claim is written: what it is once the connection is lost. */
+static const char *const state_words[] = {
+	[CLAIM_WANTED] = "wanted",	 [CLAIM_PLACING] = "uncertain",
+	[CLAIM_UNCERTAIN] = "uncertain", [CLAIM_QUEUED] = "queued",
+	[CLAIM_WAITING] = "queued",	 [CLAIM_HELD] = "held",
+	[CLAIM_LEAVING] = "leaving",	 [CLAIM_FOLLOWING] = "following",
+};
+
+static const char *const kind_words[] = {
+	[LOCK_KIND_OPEN] = "open",
+	[LOCK_KIND_FLOCK] = "flock",
+	[LOCK_KIND_RECORD] = "record",
+};
+
+/* Owners */
+
+void engine_save_owner(const struct owner *owner, FILE *out)
+{
+	state_unsigned(out, "owner", owner->number);
+	state_flag(out, "lost", owner->lost);
+	state_unsigned(out, "granted", owner->granted);
+	state_unsigned(out, "token_grant", owner->token_grant);
+	state_unsigned(out, "token", owner->token);
+}
+
+static void restore_owner(struct owner *owner, struct state_reader *in)
+{
+	owner->number = (uint32_t)state_get_unsigned(in, "owner", CLAIM_OWNERS - 1);
+	owner->lost = state_find_flag(in, "lost");
+	owner->granted = state_find_unsigned(in, "granted", UINT64_MAX);
+	owner->token_grant = state_find_unsigned(in, "token_grant", UINT64_MAX);
+	owner->token = state_find_unsigned(in, "token", UINT64_MAX);
+}
+
+struct owner *engine_restore_owner(struct engine *engine, const char *path,
+				   const struct lock_policy *policy, void *cookie,
+				   struct state_reader *in)
+{
+	struct owner *owner = engine_owner_open(engine, path, policy, cookie);
+
+	if (owner == NULL) {
+		state_starve(in);
+		return NULL;
+	}
+	restore_owner(owner, in);
+	if (!state_failed(in))
+		return owner;
+	engine_owner_close(owner);
+	return NULL;
+}
+
+/* Writing */
+
+static void save_engine(const struct engine *engine, FILE *out)
+{
+	state_begin(out, "engine");
+	state_unsigned(out, "session_number", engine->session_number);
+	state_unsigned(out, "claim_number", engine->claim_number);
+	state_unsigned(out, "owner_number", engine->owner_number);
+	state_unsigned(out, "grants", engine->grants);
+	state_unsigned(out, "connections", engine->connections);
+	state_unsigned(out, "sessions_lost", engine->sessions_lost);
+	state_flag(out, "lost", engine->session == STORE_LOST);
+	state_number(out, "now_ms", engine->now_ms);
+	state_number(out, "suspended_ms",
+		     engine->session == STORE_SUSPENDED ? engine->suspended_ms : engine->now_ms);
+	state_number(out, "timeout_ms", engine->lease.timeout_ms);
+	state_number(out, "proven_ms", engine->lease.proven_ms);
+	state_end(out);
+}
+
+static void save_process(const struct records *records, const struct engine_transfer *transfer,
+			 FILE *out)
+{
+	state_begin(out, "process");
+	state_unsigned(out, "id", records->process_id);
+	state_number(out, "pid", records->pid);
+	state_ranges(out, "held", &records->held);
+	engine_save_owner(&records->owner, out);
+	/* It has one at least. */
+	state_unsigned(out, "file", transfer->number_owner(records->files[0]->cookie));
+	state_end(out);
+	for (size_t i = 1; i < records->files_count; i++) {
+		state_begin(out, "file");
+		state_unsigned(out, "file", transfer->number_owner(records->files[i]->cookie));
+		state_end(out);
+	}
+}
+
+/* Whose the claim is. */
+static void save_whose(const struct claim *claim, const struct engine_transfer *transfer, FILE *out)
+{
+	const struct owner *owner = claim->owner;
+
+	if (owner == NULL)
+		return;
+	if (owner->records != NULL)
+		state_unsigned(out, "process", owner->records->process_id);
+	else if (owner == claim->lock->keeper)
+		state_flag(out, "keeper", true);
+	else
+		state_unsigned(out, "file", transfer->number_owner(owner->cookie));
+}
+
+static void save_coverage(const struct coverage *coverage, const struct engine_transfer *transfer,
+			  FILE *out)
+{
+	struct range asked = coverage->asked;
+	const struct range_set set = {&asked, 1, 1};
+
+	state_ranges(out, "covers", &coverage->ranges);
+	state_ranges(out, "asked_for", &set);
+	if (coverage->file != NULL)
+		state_unsigned(out, "through", transfer->number_owner(coverage->file->cookie));
+}
+
+static bool is_lead(const struct claim *claim)
+{
+	return claim->lead != NULL && claim->state != CLAIM_FOLLOWING;
+}
+
+static void save_claim(const struct claim *claim, const struct engine_transfer *transfer, FILE *out)
+{
+	char name[CLAIM_NAME_BYTES];
+
+	state_begin(out, "claim");
+	state_text(out, "state", state_words[claim->state]);
+	state_text(out, "kind", kind_words[claim->kind]);
+	state_text(out, "name", claim_name_of(claim, name));
+	save_whose(claim, transfer, out);
+	if (claim->asked && !is_lead(claim))
+		state_unsigned(out, "wish", transfer->number_wish(claim->cookie));
+	state_flag(out, "asked", claim->asked);
+	state_flag(out, "waits", claim->waits);
+	if (claim->timer.place != 0)
+		state_number(out, "due_ms", claim->timer.due_ms);
+	if (claim->state == CLAIM_HELD)
+		state_number(out, "kept", claim->kept);
+	state_flag(out, "says_waits", claim->says_waits);
+	state_flag(out, "says_keep", claim->says_keep);
+	state_number(out, "waits_for", claim->waits_for);
+	state_flag(out, "careful", claim->careful);
+	state_flag(out, "revoked", claim->revoked);
+	state_flag(out, "amend", claim->amended || claim->amending);
+	state_number(out, "pid", claim->pid);
+	state_unsigned(out, "uid", claim->uid);
+	if (claim->coverage != NULL)
+		save_coverage(claim->coverage, transfer, out);
+	if (is_lead(claim)) {
+		state_flag(out, "lead", true);
+		state_flag(out, "used", claim->lead->used);
+		state_flag(out, "contended", claim->lead->contended);
+		state_number(out, "passed", claim->lead->passed);
+	}
+	transfer->save_details(out, claim->details);
+	state_end(out);
+}
+
+static void save_list(const struct claim *list, const struct engine_transfer *transfer, FILE *out)
+{
+	const struct claim *claim, *wish;
+
+	DL_FOREACH (list, claim) {
+		/* Of one that stands nowhere and belongs to nobody nothing follows. */
+		if (claim->state == CLAIM_FOREIGN ||
+		    (claim->state == CLAIM_WANTED && claim->owner == NULL))
+			continue;
+		save_claim(claim, transfer, out);
+		if (!is_lead(claim))
+			continue;
+		DL_FOREACH (claim->lead->followers, wish) {
+			save_claim(wish, transfer, out);
+		}
+	}
+}
+
+void engine_save(const struct engine *engine, const struct engine_transfer *transfer, FILE *out)
+{
+	const struct lock *lock;
+	const struct records *records;
+
+	save_engine(engine, out);
+	for (lock = engine->locks; lock != NULL; lock = lock->hh.next) {
+		if (lock->records == NULL && lock->queue == NULL && lock->unplaced == NULL &&
+		    lock->leaving == NULL)
+			continue;
+		state_begin(out, "lock");
+		state_text(out, "path", lock->path);
+		state_end(out);
+		for (records = lock->records; records != NULL; records = records->hh.next)
+			save_process(records, transfer, out);
+		save_list(lock->queue, transfer, out);
+		save_list(lock->unplaced, transfer, out);
+		save_list(lock->leaving, transfer, out);
+	}
+}
+
+/* Reading */
+
+struct restoring {
+	struct engine *engine;
+	const struct engine_transfer *transfer;
+	struct state_reader *in;
+	struct lock *lock;	 /* NULL: there was none yet */
+	struct records *records; /* whose files come next; NULL: nobody's */
+	struct lead *lead;	 /* whose followers come next; NULL: nobody's */
+};
+
+static int result_of(const struct restoring *restoring)
+{
+	return state_failed(restoring->in) ? -EINVAL : 0;
+}
+
+static int restore_engine(struct restoring *restoring)
+{
+	struct engine *engine = restoring->engine;
+	struct state_reader *in = restoring->in;
+
+	engine->session_number = state_get_unsigned(in, "session_number", UINT64_MAX);
+	engine->claim_number = (uint32_t)state_get_unsigned(in, "claim_number", UINT32_MAX);
+	engine->owner_number = (uint32_t)state_get_unsigned(in, "owner_number", UINT32_MAX);
+	engine->grants = state_get_unsigned(in, "grants", UINT64_MAX);
+	engine->connections = state_get_unsigned(in, "connections", UINT64_MAX);
+	engine->sessions_lost = state_get_unsigned(in, "sessions_lost", UINT64_MAX);
+	engine->session = state_find_flag(in, "lost") ? STORE_LOST : STORE_SUSPENDED;
+	engine->now_ms = state_get_number(in, "now_ms", 0, INT64_MAX);
+	engine->suspended_ms = state_get_number(in, "suspended_ms", 0, engine->now_ms);
+	lease_begin(&engine->lease, state_get_number(in, "timeout_ms", 0, INT32_MAX));
+	int64_t proven_ms = state_get_number(in, "proven_ms", INT64_MIN, engine->now_ms);
+	if (proven_ms != INT64_MIN)
+		lease_renew(&engine->lease, proven_ms);
+	return result_of(restoring);
+}
+
+static int restore_lock(struct restoring *restoring)
+{
+	struct engine *engine = restoring->engine;
+	const char *path = state_get_text(restoring->in, "path");
+	struct lock_policy policy = restoring->transfer->policy(engine->context, path);
+
+	restoring->lock = lock_open(engine, path, &policy);
+	return restoring->lock != NULL ? result_of(restoring) : state_starve(restoring->in);
+}
+
+/* The process of the latest line has locked through the file that this one names. */
+static int restore_file(struct restoring *restoring)
+{
+	const struct engine_transfer *transfer = restoring->transfer;
+	uint64_t number = state_get_unsigned(restoring->in, "file", UINT64_MAX);
+	struct owner *file = transfer->find_owner(restoring->engine->context, number);
+
+	if (restoring->records == NULL)
+		return state_refuse(restoring->in, NULL, "a process before");
+	if (file == NULL || file->lock != restoring->lock)
+		return state_refuse(restoring->in, "file", "an open file of the lock");
+	return records_add_file(restoring->records, file) == 0 ? 0 : state_starve(restoring->in);
+}
+
+static int restore_process(struct restoring *restoring)
+{
+	struct state_reader *in = restoring->in;
+	uint64_t id = state_get_unsigned(in, "id", UINT64_MAX);
+	struct range_set held;
+
+	if (records_find(restoring->lock, id) != NULL)
+		return state_refuse(in, "id", "another process");
+	restoring->records = records_open(restoring->lock, id);
+	if (restoring->records == NULL)
+		return state_starve(in);
+	struct records *records = restoring->records;
+	int error = restore_file(restoring);
+	restore_owner(&records->owner, in);
+	records->process->number = records->owner.number;
+	records->pid = (int)state_get_number(in, "pid", 0, INT32_MAX);
+	if (error == 0)
+		error = state_get_ranges(in, "held", &held);
+	if (error == 0)
+		records_set_held(records, held);
+	else if (records->files_count == 0)
+		records_free(records);
+	return error;
+}
+
+/* The word's first place among the words. */
+static size_t read_word(struct state_reader *in, const char *key, const char *const words[],
+			size_t count)
+{
+	const char *text = state_get_text(in, key);
+
+	for (size_t i = 0; i < count; i++) {
+		if (words[i] != NULL && strcmp(words[i], text) == 0)
+			return i;
+	}
+	state_refuse(in, key, "a word that is known");
+	return 0;
+}
+
+/* Whose the claim is; NULL: nobody's. */
+static struct owner *read_whose(struct restoring *restoring)
+{
+	struct state_reader *in = restoring->in;
+	struct lock *lock = restoring->lock;
+
+	if (state_has(in, "process")) {
+		uint64_t id = state_get_unsigned(in, "process", UINT64_MAX);
+		struct records *records = records_find(lock, id);
+		if (records == NULL)
+			state_refuse(in, "process", "a process of the lock");
+		return records != NULL ? &records->owner : NULL;
+	}
+	if (state_find_flag(in, "keeper")) {
+		if (!lock_make_keeper(lock))
+			state_starve(in);
+		return lock->keeper;
+	}
+	if (state_has(in, "file")) {
+		uint64_t number = state_get_unsigned(in, "file", UINT64_MAX);
+		struct owner *owner =
+			restoring->transfer->find_owner(restoring->engine->context, number);
+		if (owner != NULL && owner->lock == lock)
+			return owner;
+		state_refuse(in, "file", "an open file of the lock");
+	}
+	return NULL;
+}
+
+static void restore_coverage(struct restoring *restoring, struct claim *claim)
+{
+	struct state_reader *in = restoring->in;
+	struct coverage *coverage = calloc(1, sizeof(*coverage));
+	struct range_set asked;
+
+	if (coverage == NULL) {
+		state_starve(in);
+		return;
+	}
+	claim->coverage = coverage;
+	if (state_get_ranges(in, "covers", &coverage->ranges) < 0 ||
+	    state_get_ranges(in, "asked_for", &asked) < 0)
+		return;
+	if (asked.count == 1)
+		coverage->asked = asked.ranges[0];
+	else
+		state_refuse(in, "asked_for", "one range");
+	range_set_finish(&asked);
+	uint64_t through = state_find_unsigned(in, "through", UINT64_MAX);
+	if (through != 0)
+		coverage->file =
+			restoring->transfer->find_owner(restoring->engine->context, through);
+	if (through != 0 && coverage->file == NULL)
+		state_refuse(in, "through", "an open file");
+}
+
+/* What of a claim is no more than what the line says. */
+static void read_claim(struct restoring *restoring, struct claim *claim)
+{
+	struct state_reader *in = restoring->in;
+	void *details = claim->details;
+
+	claim->lock = restoring->lock;
+	claim->state = (uint8_t)read_word(in, "state", state_words,
+					  sizeof(state_words) / sizeof(*state_words));
+	if (claim->state == CLAIM_PLACING)
+		claim->state = CLAIM_UNCERTAIN;
+	claim->kind = (uint8_t)read_word(in, "kind", kind_words,
+					 sizeof(kind_words) / sizeof(*kind_words));
+	if (!claim_name_parse(state_get_text(in, "name"), &claim->parts) ||
+	    claim->parts.id.session == 0)
+		state_refuse(in, "name", "that of a claim");
+	claim->waits = state_find_flag(in, "waits");
+	claim->says_waits = state_find_flag(in, "says_waits");
+	claim->says_keep = state_find_flag(in, "says_keep");
+	claim->waits_for = (int32_t)state_find_number(in, "waits_for", INT32_MIN, INT32_MAX);
+	claim->careful = state_find_flag(in, "careful");
+	claim->revoked = state_find_flag(in, "revoked");
+	claim->amended = state_find_flag(in, "amend");
+	claim->pid = (int)state_get_number(in, "pid", 0, INT32_MAX);
+	claim->uid = (uint32_t)state_get_unsigned(in, "uid", UINT32_MAX);
+	if (claim->state == CLAIM_HELD)
+		claim->kept = state_get_number(in, "kept", INT64_MIN, INT64_MAX);
+	restoring->transfer->restore_details(in, details);
+}
+
+/* Whether the parts of a claim go together. */
+static void check_claim(struct restoring *restoring, const struct claim *claim,
+			const struct owner *owner)
+{
+	struct state_reader *in = restoring->in;
+	const struct lock *lock = restoring->lock;
+	bool lead = state_find_flag(in, "lead");
+	bool asked = state_find_flag(in, "asked");
+	bool record = claim->coverage != NULL;
+	bool needs_owner = claim->state != CLAIM_LEAVING && claim->state != CLAIM_UNCERTAIN;
+
+	if (needs_owner != (owner != NULL) && claim->state != CLAIM_UNCERTAIN)
+		state_refuse(in, NULL, needs_owner ? "an owner" : "no owner");
+	else if (record != (claim->kind == LOCK_KIND_RECORD) && claim->state != CLAIM_LEAVING)
+		state_refuse(in, "kind", "record for what covers ranges, and only that");
+	else if (record && (owner == NULL || owner->records == NULL) &&
+		 claim->state != CLAIM_UNCERTAIN)
+		state_refuse(in, "process", "that of a record lock");
+	else if (asked && (claim->state == CLAIM_HELD || owner == NULL))
+		state_refuse(in, "asked", "a claim that waits");
+	else if (lead && (record || owner == NULL || claim->state == CLAIM_LEAVING ||
+			  claim->state == CLAIM_FOLLOWING ||
+			  (claim->state != CLAIM_HELD && owner != lock->keeper)))
+		state_refuse(in, "lead", "a claim that may be one");
+	else if (!lead && owner != NULL && owner == lock->keeper)
+		state_refuse(in, "keeper", "a lead");
+	else if (claim->state == CLAIM_FOLLOWING &&
+		 (restoring->lead == NULL || record || owner == lock->keeper ||
+		  claim->parts.mode != restoring->lead->claim->parts.mode))
+		state_refuse(in, "state", "a lead before");
+}
+
+/* Who holds knows of it. */
+static void restore_held(struct restoring *restoring, struct claim *claim)
+{
+	struct owner *owner = claim->owner;
+	struct claim **slot = claim->kind == LOCK_KIND_OPEN ? &owner->open : &owner->flock;
+
+	if (owner == claim->lock->keeper)
+		return;
+	restoring->engine->holders++;
+	if (claim->kind == LOCK_KIND_RECORD)
+		return;
+	claim->lock->held_flocks++;
+	if (owner->records != NULL)
+		return;
+	if (*slot != NULL)
+		state_refuse(restoring->in, "file", "one that holds nothing of that kind yet");
+	*slot = claim;
+}
+
+static void restore_wish(struct restoring *restoring, struct claim *claim)
+{
+	struct engine *engine = restoring->engine;
+	uint64_t number = state_get_unsigned(restoring->in, "wish", UINT64_MAX);
+
+	claim->cookie = restoring->transfer->adopt_wish(engine->context, number, claim);
+	if (claim->cookie == NULL) {
+		state_refuse(restoring->in, "wish", "a call that waits");
+		return;
+	}
+	claim->asked = true;
+	engine->waiters++;
+}
+
+static int restore_lead(struct restoring *restoring, struct claim *claim)
+{
+	struct lead *lead = calloc(1, sizeof(*lead));
+	struct lock *lock = claim->lock;
+
+	if (lead == NULL)
+		return state_starve(restoring->in);
+	lead->claim = claim;
+	lead->used = state_find_flag(restoring->in, "used");
+	lead->contended = state_find_flag(restoring->in, "contended");
+	lead->passed = state_find_number(restoring->in, "passed", 0, INT64_MAX);
+	lead->held = claim->state == CLAIM_HELD;
+	claim->lead = lead;
+	claim->asked = state_find_flag(restoring->in, "asked");
+	if (lead->held)
+		DL_APPEND(lock->held_leads, lead);
+	else
+		DL_APPEND(lock->leads, lead);
+	restoring->lead = lead;
+	return 0;
+}
+
+static void put_into_list(struct restoring *restoring, struct claim *claim)
+{
+	struct lock *lock = restoring->lock;
+
+	switch (claim->state) {
+	case CLAIM_WANTED:
+	case CLAIM_UNCERTAIN:
+		DL_APPEND(lock->unplaced, claim);
+		break;
+	case CLAIM_QUEUED:
+	case CLAIM_HELD:
+		queue_insert(claim);
+		lock->missing = true; /* what others have is to be listed */
+		break;
+	case CLAIM_FOLLOWING:
+		claim->lead = restoring->lead;
+		DL_APPEND(restoring->lead->followers, claim);
+		break;
+	default:
+		DL_APPEND(lock->leaving, claim);
+	}
+	lock->taken_over = true;
+}
+
+static int restore_claim(struct restoring *restoring)
+{
+	struct engine *engine = restoring->engine;
+	struct state_reader *in = restoring->in;
+	struct claim *claim = calloc(1, sizeof(*claim) + engine->events->details_bytes);
+
+	if (claim == NULL || timers_reserve(&engine->timers, engine->claims + 1) < 0) {
+		free(claim);
+		return state_starve(in);
+	}
+	read_claim(restoring, claim);
+	struct owner *owner = read_whose(restoring);
+	if (state_has(in, "covers"))
+		restore_coverage(restoring, claim);
+	check_claim(restoring, claim, owner);
+	engine->claims++;
+	if (state_failed(in)) {
+		claim->state = CLAIM_WANTED;
+		claim_free(claim);
+		return -EINVAL;
+	}
+	if (owner != NULL) {
+		claim->owner = owner;
+		DL_APPEND2(owner->claims, claim, owner_prev, owner_next);
+	}
+	if (claim->state != CLAIM_FOLLOWING)
+		restoring->lead = NULL;
+	put_into_list(restoring, claim);
+	if (claim->state == CLAIM_HELD)
+		restore_held(restoring, claim);
+	if (state_find_flag(in, "lead"))
+		restore_lead(restoring, claim);
+	else if (state_find_flag(in, "asked"))
+		restore_wish(restoring, claim);
+	if (state_has(in, "due_ms"))
+		timers_set(&engine->timers, &claim->timer,
+			   state_get_number(in, "due_ms", INT64_MIN, INT64_MAX));
+	return result_of(restoring);
+}
+
+static int restore_line(struct restoring *restoring)
+{
+	const char *word = restoring->in->word;
+
+	if (strcmp(word, "engine") == 0)
+		return restore_engine(restoring);
+	if (strcmp(word, "lock") == 0)
+		return restore_lock(restoring);
+	if (restoring->lock == NULL)
+		return state_refuse(restoring->in, NULL, "a lock before");
+	if (strcmp(word, "process") == 0)
+		return restore_process(restoring);
+	return strcmp(word, "file") == 0 ? restore_file(restoring) : restore_claim(restoring);
+}
+
+static bool is_of_engine(const char *word)
+{
+	static const char *const words[] = {"engine", "lock", "process", "file", "claim"};
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		if (strcmp(words[i], word) == 0)
+			return true;
+	}
+	return false;
+}
+
+int engine_restore(struct engine *engine, const struct engine_transfer *transfer,
+		   struct state_reader *in)
+{
+	struct restoring restoring = {.engine = engine, .transfer = transfer, .in = in};
+	int more, error = 0;
+
+	while (error == 0 && (more = state_next(in)) != 0) {
+		if (more < 0)
+			return more;
+		if (!is_of_engine(in->word)) {
+			state_again(in);
+			break;
+		}
+		error = restore_line(&restoring);
+	}
+	return error;
+}

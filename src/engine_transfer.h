@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An engine's books passed on to the engine of another process, which goes on with the same
+ * session: who holds, who waits and in which order, what was sent and not answered, and until when
+ * the lease lasts.
+ *
+ * The new engine begins as one whose connection was lost a moment ago. What the old one had sent
+ * and not heard of may have happened; of claims of other hosts it knows nothing until the store has
+ * listed the queue. Until it is connected it grants nothing, and the lease goes on: it counts from
+ * the latest write that was acknowledged to the old one, so no lock is held longer than it would
+ * have been.
+ *
+ * Not passed on: tests and proofs (engine_test_range(), engine_prove()), whose questions are to be
+ * asked again; and the policies of locks, which are those of the configuration now.
+ *
+ * Loop thread only; nothing here blocks, but for the stream.
+ */
+#ifndef DLOCKFS_ENGINE_TRANSFER_H
+#define DLOCKFS_ENGINE_TRANSFER_H
+
+#include "engine.h"
+#include "state_text.h"
+
+/* What is known of owners and wishes outside: a number for each cookie, above 0, the same in both
+ * processes. The context is the engine's. */
+struct engine_transfer {
+	uint64_t (*number_owner)(const void *owner_cookie);
+	uint64_t (*number_wish)(const void *cookie);
+
+	/* The details of a caller, as keys of a line. Reading notes what is wrong in the reader. */
+	void (*save_details)(FILE *out, const void *details);
+	void (*restore_details)(struct state_reader *in, void *details);
+
+	struct lock_policy (*policy)(void *context, const char *path);
+
+	/* The owner of that number, restored by engine_restore_owner(); NULL: there is none. */
+	struct owner *(*find_owner)(void *context, uint64_t number);
+
+	/* Takes the wish of that number, which is the claim, and returns its cookie; NULL: there is
+	 * none, or it has a claim already. */
+	void *(*adopt_wish)(void *context, uint64_t number, struct claim *claim);
+};
+
+/* Writes what the owner has, as keys of a line. */
+void engine_save_owner(const struct owner *owner, FILE *out);
+
+/* As engine_owner_open(), and the owner has what the present line says. Returns NULL when out of
+ * memory, or when the line makes no sense; the reader then says which. */
+struct owner *engine_restore_owner(struct engine *engine, const char *path,
+				   const struct lock_policy *policy, void *cookie,
+				   struct state_reader *in);
+
+/* Writes everything but the owners. */
+void engine_save(const struct engine *engine, const struct engine_transfer *transfer, FILE *out);
+
+/* Reads that, up to the first line that is not of an engine. The engine is new, but for its owners.
+ * Calls nothing of the store. Returns 0; or -EINVAL, -ENOMEM, with a line in the reader's `why`,
+ * and the engine is good for nothing but engine_destroy(). */
+int engine_restore(struct engine *engine, const struct engine_transfer *transfer,
+		   struct state_reader *in);
+
+#endif
