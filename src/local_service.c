@@ -354,26 +354,20 @@ out_of_memory:
 	return -ENOMEM;
 }
 
-struct node *node_create(struct local_store *store, struct queue *queue,
-			 const struct claim_name *name, const char *text)
+struct node *node_restore(struct local_store *store, struct queue *queue, const char *name,
+			  const char *text, int32_t sequence)
 {
-	char full[CLAIM_NAME_BYTES];
-	struct claim_name claim = *name;
 	struct node *node;
 
-	/* As the counter of a container znode, which goes when it is empty. */
-	if (queue_is_empty(queue))
-		queue->next_sequence = (uint32_t)queue->service->first_sequence;
-	claim.sequence = (int32_t)queue->next_sequence;
-	claim_name_format_placed(full, &claim);
 	if (queue_reserve(queue) < 0)
 		return NULL;
-	node = calloc(1, sizeof(*node) + strlen(full) + 1 + strlen(text) + 1);
+	node = calloc(1, sizeof(*node) + strlen(name) + 1 + strlen(text) + 1);
 	if (node == NULL)
 		return NULL;
-	node->text = stpcpy(node->name, full) + 1;
+	node->text = stpcpy(node->name, name) + 1;
 	strcpy(node->text, text);
-	node->sequence = queue->next_sequence++;
+	node->sequence = (uint32_t)sequence;
+	queue->next_sequence = node->sequence + 1;
 	node->queue = queue;
 	node->store = store;
 	node->since_ms = now_ms();
@@ -381,6 +375,20 @@ struct node *node_create(struct local_store *store, struct queue *queue,
 	DL_APPEND2(store->nodes, node, store_prev, store_next);
 	tell_attentions(queue);
 	return node;
+}
+
+struct node *node_create(struct local_store *store, struct queue *queue,
+			 const struct claim_name *name, const char *text)
+{
+	char full[CLAIM_NAME_BYTES];
+	struct claim_name claim = *name;
+
+	/* As the counter of a container znode, which goes when it is empty. */
+	if (queue_is_empty(queue))
+		queue->next_sequence = (uint32_t)queue->service->first_sequence;
+	claim.sequence = (int32_t)queue->next_sequence;
+	claim_name_format_placed(full, &claim);
+	return node_restore(store, queue, full, text, claim.sequence);
 }
 
 struct snapshot *snapshot_create(const struct queue *queue)

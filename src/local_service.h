@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of the store that keeps claims in this process, for its own files: store_local.c (the
- * table and the sessions), local_look.c (what is asked from outside) and local_service.c (the
- * queues, and what lies there for others to hear).
+ * table and the sessions), local_look.c (what is asked from outside), local_transfer.c (what is
+ * passed on to another process) and local_service.c (the queues, and what lies there for others to
+ * hear).
  *
  * An operation takes effect when it is called; its answer is made then and there and lies in the
  * session's list until dispatch() delivers it. So an answer shows the queue of the moment of its
@@ -135,6 +136,10 @@ void queue_remove_if_empty(struct queue *queue);
  * memory; the queue may then be empty. */
 struct node *node_create(struct local_store *store, struct queue *queue,
 			 const struct claim_name *name, const char *text);
+
+/* The same with the queue's number from `sequence` on, which has to be above all others there. */
+struct node *node_restore(struct local_store *store, struct queue *queue, const char *name,
+			  const char *text, int32_t sequence);
 
 /* The claim; NULL if there is none of that name. */
 struct node *node_find(const struct local_service *service, const char *path, const char *name);

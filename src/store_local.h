@@ -9,6 +9,7 @@
 #ifndef DLOCKFS_STORE_LOCAL_H
 #define DLOCKFS_STORE_LOCAL_H
 
+#include "state_text.h"
 #include "store.h"
 
 struct local_service; /* the queues of all locks */
@@ -33,6 +34,14 @@ void local_service_each(const struct local_service *service,
  * service is the caller's and must outlive the store. */
 int store_local_open(struct local_service *service, const struct store_events *events,
 		     void *context, struct store **ret);
+
+/* Writes the queues of the service, for a process that goes on in place of this one. */
+void local_service_save(const struct local_service *service, FILE *out);
+
+/* Reads that, up to the first line that is not of a service, into the store's, which is new: every
+ * claim is one of the store's session. Returns 0; or -EINVAL, -ENOMEM, with a line in the reader's
+ * `why`. */
+int store_local_restore(struct store *store, struct state_reader *in);
 
 /* For the simulator: ends the store's session as an expiry at the service does. Its claims are
  * gone and whoever watches them hears of it at once; STORE_LOST is delivered to it by the next

@@ -174,6 +174,9 @@ static void store_zookeeper_renew(struct store *base)
 	HASH_CLEAR(hh, store->attentions);
 	if (store->session)
 		end_session(store, store->session);
+	store->abandoned |= store->resuming && !store->session;
+	store->resuming = false;
+	store->id = (clientid_t){0};
 	store->session = NULL;
 	store->handle = NULL;
 	store->told = STORE_LOST;
@@ -187,16 +190,23 @@ static void lose_session(struct store_zookeeper *store)
 
 static void on_connected(struct store_zookeeper *store, const struct zookeeper_state *state)
 {
+	/* The keeper knows it only now. */
+	if (store->abandoned) {
+		store->abandoned = false;
+		end_session(store, state->session);
+		return;
+	}
+	store->resuming = false;
 	store->session = state->session;
 	store->handle = state->handle;
-	store->session_id = state->id;
+	store->id = state->id;
 	store->timeout_ms = state->timeout_ms;
 	memcpy(store->server, state->server, sizeof(store->server));
 	zookeeper_resume_watches(store);
 	if (store->told == STORE_CONNECTED)
 		return;
 	log_info("connected to ZooKeeper at %s, session 0x%" PRIx64 ", timeout %d ms",
-		 store->server, (uint64_t)store->session_id, store->timeout_ms);
+		 store->server, (uint64_t)store->id.client_id, store->timeout_ms);
 	tell_session(store, STORE_CONNECTED);
 }
 
@@ -204,14 +214,17 @@ static void deliver_state(struct store_zookeeper *store, const struct zookeeper_
 {
 	struct zookeeper_session *session = state->session;
 
+	if (store->resuming)
+		store->session = session;
 	if (state->state == ZOO_CONNECTED_STATE) {
 		on_connected(store, state);
 	} else if (state->state == ZOO_EXPIRED_SESSION_STATE ||
 		   state->state == ZOO_AUTH_FAILED_STATE) {
-		log_error("ZooKeeper session 0x%" PRIx64 " %s", (uint64_t)store->session_id,
+		log_error("ZooKeeper session 0x%" PRIx64 " %s", (uint64_t)store->id.client_id,
 			  state->state == ZOO_AUTH_FAILED_STATE ? "was refused: who we are is not "
 								  "accepted"
 								: "has expired");
+		store->resuming = store->abandoned = false;
 		if (session == store->session)
 			lose_session(store);
 		else
@@ -330,7 +343,7 @@ static void store_zookeeper_describe(struct store *base, char *text, size_t text
 	if (store->told == STORE_CONNECTED)
 		snprintf(text, text_bytes,
 			 "zookeeper://%s%s connected to %s, session 0x%" PRIx64 ", timeout %d ms",
-			 store->servers, root, store->server, (uint64_t)store->session_id,
+			 store->servers, root, store->server, (uint64_t)store->id.client_id,
 			 store->timeout_ms);
 	else
 		snprintf(text, text_bytes, "zookeeper://%s%s not connected", store->servers, root);
@@ -403,12 +416,30 @@ int store_zookeeper_open(const struct store_zookeeper_options *options,
 	store->told = STORE_SUSPENDED;
 	store->servers = strdup(options->servers);
 	store->root = strdup(options->root);
+	if (options->session) {
+		store->resuming = true;
+		store->id.client_id = options->session->id;
+		memcpy(store->id.passwd, options->session->password, sizeof(store->id.passwd));
+	}
 	if (store->servers && store->root)
-		result = zookeeper_keeper_start(options->servers, timeout_ms, &store->keeper);
+		result =
+			zookeeper_keeper_start(options->servers, timeout_ms,
+					       store->resuming ? &store->id : NULL, &store->keeper);
 	if (result < 0) {
 		free_store(store);
 		return result;
 	}
 	*ret = &store->store;
 	return 0;
+}
+
+bool store_zookeeper_keep_session(const struct store *base, struct store_zookeeper_session *ret)
+{
+	const struct store_zookeeper *store = (const struct store_zookeeper *)base;
+
+	if (store->id.client_id == 0)
+		return false;
+	ret->id = store->id.client_id;
+	memcpy(ret->password, store->id.passwd, sizeof(ret->password));
+	return true;
 }

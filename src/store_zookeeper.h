@@ -5,11 +5,18 @@
 #ifndef DLOCKFS_STORE_ZOOKEEPER_H
 #define DLOCKFS_STORE_ZOOKEEPER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "store.h"
 
 struct store_statistics;
+
+/* What lets whoever has it go on with a session, also from another process. */
+struct store_zookeeper_session {
+	int64_t id;
+	char password[16];
+};
 
 struct store_zookeeper_options {
 	const char *servers;		     /* "host:port,host:port" */
@@ -17,6 +24,8 @@ struct store_zookeeper_options {
 	int64_t session_timeout_ms;	     /* asked for; the server may grant another */
 	struct store_statistics *statistics; /* where to count what its operations took and how they
 						ended, until ops->close() returns; NULL: nowhere */
+	const struct store_zookeeper_session *session; /* to go on with: it is told as lost if it is
+							  over by now; NULL: a new one */
 };
 
 /* Starts connecting, and keeps at it for as long as the store lives; never blocks. To be called
@@ -25,5 +34,9 @@ struct store_zookeeper_options {
  * ops->close() frees, or -errno. */
 int store_zookeeper_open(const struct store_zookeeper_options *options,
 			 const struct store_events *events, void *context, struct store **ret);
+
+/* The session, for a process that goes on with it in place of this one, which must end without
+ * ops->close(). Returns false if there is none that could be kept. */
+bool store_zookeeper_keep_session(const struct store *store, struct store_zookeeper_session *ret);
 
 #endif

@@ -107,7 +107,9 @@ struct store_zookeeper {
 	struct log_limit refusals; /* what the log says of them */
 
 	char server[64];
-	int64_t session_id;
+	clientid_t id;	/* of the session; client_id 0: there is none */
+	bool resuming;	/* it is another process's, and has not been connected here yet */
+	bool abandoned; /* nor will it be: it was given up before */
 	int timeout_ms;
 };
 

@@ -45,6 +45,8 @@ struct zookeeper_keeper {
 	struct peer peer;
 	char *servers;
 	int timeout_ms;
+	clientid_t former; /* the session that the first one is to go on with: */
+	bool has_former;
 	int descriptor;
 	pthread_t thread;
 	pthread_cond_t changed;
@@ -209,7 +211,7 @@ static void on_session_event(zhandle_t *handle, int type, int state, const char 
 	message->state = state;
 	if (state == ZOO_CONNECTED_STATE) {
 		message->timeout_ms = zoo_recv_timeout(handle);
-		message->id = zoo_client_id(handle)->client_id;
+		message->id = *zoo_client_id(handle);
 		get_server(handle, message->server, sizeof(message->server));
 	}
 	note_peer(keeper, handle, state == ZOO_CONNECTED_STATE);
@@ -258,8 +260,9 @@ static void make_session(struct zookeeper_keeper *keeper)
 	pthread_mutex_unlock(&keeper->mutex);
 
 	errno = 0;
-	handle = zookeeper_init2(keeper->servers, on_session_event, keeper->timeout_ms, NULL,
-				 session, ZOO_NO_LOG_CLIENTENV, on_client_log);
+	handle = zookeeper_init2(keeper->servers, on_session_event, keeper->timeout_ms,
+				 keeper->has_former ? &keeper->former : NULL, session,
+				 ZOO_NO_LOG_CLIENTENV, on_client_log);
 	error = errno;
 	/* Without this it looks up the names in each turn of its own loop, and when an answer
 	 * differs it drops the connection without answering what is under way. */
@@ -274,6 +277,7 @@ static void make_session(struct zookeeper_keeper *keeper)
 		on_handle_failed(keeper, error ? error : EIO);
 		return;
 	}
+	keeper->has_former = false;
 	keeper->last_error = 0;
 	keeper->warn_at_ms = now_ms() + UNREACHABLE_MS;
 }
@@ -481,7 +485,8 @@ static char *make_odd(const char *servers)
 	return result;
 }
 
-int zookeeper_keeper_start(const char *servers, int timeout_ms, struct zookeeper_keeper **ret)
+int zookeeper_keeper_start(const char *servers, int timeout_ms, const clientid_t *id,
+			   struct zookeeper_keeper **ret)
 {
 	struct zookeeper_keeper *keeper = calloc(1, sizeof(*keeper));
 	int result = -ENOMEM;
@@ -490,6 +495,10 @@ int zookeeper_keeper_start(const char *servers, int timeout_ms, struct zookeeper
 		return -ENOMEM;
 	keeper->timeout_ms = timeout_ms;
 	keeper->wanted = true;
+	if (id) {
+		keeper->former = *id;
+		keeper->has_former = true;
+	}
 	keeper->starved.kind = MESSAGE_STARVED;
 	keeper->servers = make_odd(servers);
 	if (!keeper->servers)

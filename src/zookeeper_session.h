@@ -45,7 +45,7 @@ struct zookeeper_state {
 	int state; /* ZOO_CONNECTED_STATE and so on */
 	/* With ZOO_CONNECTED_STATE: */
 	int timeout_ms;
-	int64_t id;
+	clientid_t id;
 	char server[64];
 };
 
@@ -66,9 +66,10 @@ struct zookeeper_session {
 	bool first_used;
 };
 
-/* Starts the keeper's thread, with all signals blocked, which makes the first session. `servers` is
- * copied. Returns 0 or -errno. */
-int zookeeper_keeper_start(const char *servers, int timeout_ms, struct zookeeper_keeper **ret);
+/* Starts the keeper's thread, with all signals blocked, which makes the first session, or goes on
+ * with the one of that id (NULL: none). All is copied. Returns 0 or -errno. */
+int zookeeper_keeper_start(const char *servers, int timeout_ms, const clientid_t *id,
+			   struct zookeeper_keeper **ret);
 
 /* Readable when there are messages. */
 int zookeeper_keeper_descriptor(const struct zookeeper_keeper *keeper);

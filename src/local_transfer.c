@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The queues of a service in this process as text. Lines: `service`, and for each queue with claims
+ *
+ *   queue  its path, and the number that the next claim gets; what follows is of it
+ *   node   a claim, in the order of the queue
+ *
+ * The loop's thread only.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "local_service.h"
+
+void local_service_save(const struct local_service *service, FILE *out)
+{
+	const struct queue *queue;
+
+	state_begin(out, "service");
+	state_number(out, "stamp", service->stamp);
+	state_end(out);
+	for (queue = service->queues; queue != NULL; queue = queue->hh.next) {
+		if (queue_is_empty(queue))
+			continue;
+		state_begin(out, "queue");
+		state_text(out, "path", queue->path);
+		state_unsigned(out, "next", queue->next_sequence);
+		state_end(out);
+		for (size_t i = 0; i < queue->count; i++) {
+			const struct node *node = queue->nodes[i];
+			state_begin(out, "node");
+			state_text(out, "name", node->name);
+			state_text(out, "text", node->text);
+			state_number(out, "since_ms", node->since_ms);
+			state_end(out);
+		}
+	}
+}
+
+struct restoring {
+	struct local_store *store;
+	struct state_reader *in;
+	struct queue *queue; /* NULL: there was none yet */
+	uint32_t next;	     /* the number that its next claim gets */
+};
+
+static int restore_service(struct restoring *restoring)
+{
+	struct local_service *service = restoring->store->service;
+	int64_t stamp = state_get_number(restoring->in, "stamp", 0, INT64_MAX);
+
+	if (stamp > service->stamp)
+		service->stamp = stamp;
+	return state_failed(restoring->in) ? -EINVAL : 0;
+}
+
+static int restore_queue(struct restoring *restoring)
+{
+	struct state_reader *in = restoring->in;
+	const char *path = state_get_text(in, "path");
+
+	if (restoring->queue != NULL)
+		queue_remove_if_empty(restoring->queue);
+	restoring->queue = NULL;
+	restoring->next = (uint32_t)state_get_unsigned(in, "next", UINT32_MAX);
+	if (*path == '\0' || *path == '/' || path[strlen(path) - 1] == '/')
+		return state_refuse(in, "path", "that of a lock");
+	restoring->queue = queue_open(restoring->store->service, path);
+	return restoring->queue != NULL ? 0 : state_starve(in);
+}
+
+static int restore_node(struct restoring *restoring)
+{
+	struct state_reader *in = restoring->in;
+	struct queue *queue = restoring->queue;
+	const char *name = state_get_text(in, "name");
+	struct claim_name parts;
+	char placed[CLAIM_NAME_BYTES];
+
+	if (queue == NULL)
+		return state_refuse(in, NULL, "a queue before");
+	if (!claim_name_parse(name, &parts) || parts.id.session == 0)
+		return state_refuse(in, "name", "that of a claim");
+	claim_name_format_placed(placed, &parts);
+	if (strcmp(placed, name) != 0 ||
+	    (queue->count > 0 &&
+	     claim_name_compare((int32_t)queue->nodes[queue->count - 1]->sequence, "",
+				parts.sequence, "") >= 0))
+		return state_refuse(in, "name", "that of a claim behind the one before");
+	struct node *node = node_restore(restoring->store, queue, name, state_get_text(in, "text"),
+					 parts.sequence);
+	if (node == NULL)
+		return state_starve(in);
+	node->since_ms = state_get_number(in, "since_ms", 0, INT64_MAX);
+	queue->next_sequence = restoring->next;
+	return state_failed(in) ? -EINVAL : 0;
+}
+
+int store_local_restore(struct store *base, struct state_reader *in)
+{
+	struct restoring restoring = {.store = (struct local_store *)base, .in = in};
+	int more, error = 0;
+
+	while (error == 0 && (more = state_next(in)) != 0) {
+		if (more < 0) {
+			error = more;
+		} else if (strcmp(in->word, "service") == 0) {
+			error = restore_service(&restoring);
+		} else if (strcmp(in->word, "queue") == 0) {
+			error = restore_queue(&restoring);
+		} else if (strcmp(in->word, "node") == 0) {
+			error = restore_node(&restoring);
+		} else {
+			state_again(in);
+			break;
+		}
+	}
+	if (restoring.queue != NULL)
+		queue_remove_if_empty(restoring.queue);
+	return error;
+}
