@@ -79,3 +79,21 @@ void claim_text_format(const struct filesystem *filesystem, const struct claim_a
 		 host, (int)asker->pid, (unsigned int)asker->uid, command, kinds[kind],
 		 mode == CLAIM_EXCLUSIVE ? "exclusive" : "shared", (long long)asker->since_s);
 }
+
+void claim_text_save(FILE *out, const struct claim_asker *asker)
+{
+	state_unsigned(out, "asker_uid", asker->uid);
+	state_number(out, "asker_pid", asker->pid);
+	state_number(out, "asker_since", asker->since_s);
+	state_text(out, "asker_command", asker->command);
+}
+
+void claim_text_restore(struct state_reader *in, struct claim_asker *ret)
+{
+	*ret = (struct claim_asker){
+		.uid = (uid_t)state_get_unsigned(in, "asker_uid", UINT32_MAX),
+		.pid = (pid_t)state_get_number(in, "asker_pid", INT32_MIN, INT32_MAX),
+		.since_s = state_get_number(in, "asker_since", INT64_MIN, INT64_MAX),
+	};
+	snprintf(ret->command, sizeof(ret->command), "%s", state_get_text(in, "asker_command"));
+}

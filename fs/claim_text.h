@@ -7,6 +7,7 @@
 #define DLOCKFS_CLAIM_TEXT_H
 
 #include "filesystem.h"
+#include "state_text.h"
 
 /* Who asks for a lock. */
 struct claim_asker {
@@ -23,6 +24,10 @@ void claim_text_ask(fuse_req_t req, struct claim_asker *ret);
  * written as %XX in host and command. */
 void claim_text_format(const struct filesystem *filesystem, const struct claim_asker *asker,
 		       enum lock_kind kind, enum claim_mode mode, char text[ENGINE_TEXT_BYTES]);
+
+/* The same as keys of a line, for another process (engine_transfer.h). */
+void claim_text_save(FILE *out, const struct claim_asker *asker);
+void claim_text_restore(struct state_reader *in, struct claim_asker *ret);
 
 /* The process that a thread of this host belongs to; `thread` itself if it has ended. Threads are
  * what the kernel names as the callers of everything but record locks. */

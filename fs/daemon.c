@@ -50,6 +50,12 @@ int daemon_begin(void)
 	return 0;
 }
 
+void daemon_resume(void)
+{
+	if (!log_to_journal())
+		log_to_syslog();
+}
+
 void daemon_ready(void)
 {
 	if (ready_pipe < 0)

@@ -15,4 +15,8 @@ int daemon_begin(void);
  * the journal or to syslog(3) from now on. Does nothing without daemon_begin(). */
 void daemon_ready(void);
 
+/* The process went to the background in the life of another program, which this one goes on for:
+ * messages go where its messages went. */
+void daemon_resume(void);
+
 #endif

@@ -47,7 +47,12 @@ static void op_init(void *userdata, struct fuse_conn_info *connection)
 	    (connection->capable & FUSE_CAP_POSIX_LOCKS) == 0)
 		log_error(
 			"the kernel does not pass file locks on: they would be local to this host");
-	filesystem->on_ready(filesystem->context);
+	/* Another version of libfuse might agree on something else. */
+	if (filesystem->max_write != 0)
+		connection->max_write = filesystem->max_write;
+	filesystem->max_write = connection->max_write;
+	if (filesystem->on_ready != NULL)
+		filesystem->on_ready(filesystem->context);
 }
 
 static int make_configured_directory(struct filesystem *filesystem, const char *path)
@@ -112,6 +117,27 @@ void filesystem_make_directories(struct filesystem *filesystem)
 		int error = make_configured_directory(filesystem, *path);
 		if (error != 0)
 			log_error("directories: cannot make %s: %s", *path, strerror(-error));
+	}
+}
+
+void filesystem_handle(struct filesystem *filesystem, const struct fuse_buf *buffer)
+{
+	if ((buffer->flags & FUSE_BUF_IS_FD) == 0) {
+		filesystem->request = buffer->mem;
+		filesystem->request_bytes = buffer->size;
+	}
+	fuse_session_process_buf(filesystem->session, buffer);
+	filesystem->request = NULL;
+}
+
+void filesystem_prepare_handover(struct filesystem *filesystem)
+{
+	struct handle *handle;
+
+	status_refuse_all(filesystem, -ETIMEDOUT);
+	steer_refuse_all(filesystem, -EIO);
+	DL_FOREACH (filesystem->handles, handle) {
+		handle_wake_poll(handle);
 	}
 }
 

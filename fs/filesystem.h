@@ -8,6 +8,7 @@
  *   handle.c      open files
  *   holder.c      who holds, to be sent a signal
  *   parked.c      requests that are answered later
+ *   takeover.c    all of it, passed on to the program that goes on in its place
  *   op_name.c     lookup, mkdir, rmdir, unlink, and what a lock directory refuses
  *   op_file.c     attributes and the small text
  *   op_open.c     open, create, exclusive open, release
@@ -48,9 +49,11 @@
 
 #define FOREVER_SECONDS (365.0 * 24 * 3600) /* of what the kernel may remember for good */
 
+struct handle;
 struct listing;
 struct notifier;
 struct status;
+struct takeover;
 
 struct filesystem {
 	const struct config *config;
@@ -59,7 +62,8 @@ struct filesystem {
 	const char *mountpoint; /* set by the caller */
 	struct fuse_session *session;
 	struct notifier *notifier;
-	void (*on_ready)(void *context); /* the kernel has greeted: the mount is usable */
+	void (*on_ready)(
+		void *context); /* the kernel has greeted: the mount is usable; may be NULL */
 	void *context;
 
 	struct inode *inodes; /* by node id */
@@ -67,7 +71,15 @@ struct filesystem {
 	struct inode *idle; /* named files that nobody has open, the longest idle first */
 	uint64_t last_node;
 	struct handle *handles;
+	struct handle *handle_numbers; /* by number */
 	size_t handles_count;
+	uint64_t last_number; /* of what is open */
+	const void
+		*request; /* of the kernel that is being handled, as it was read; NULL: unknown */
+	size_t request_bytes;	/* of that */
+	unsigned int max_write; /* as was agreed on with the kernel; 0: nothing was yet */
+	bool taken_over; /* the mount was made by another process, which this one goes on for */
+	struct takeover *takeover; /* while all this is restored */
 	struct owning *owning;	   /* by path: handle.c */
 	int64_t now_ms;		   /* CLOCK_BOOTTIME */
 	bool exclusive_open_waits; /* the kernel asks for attributes between CREATE and open(2)'s
@@ -89,6 +101,13 @@ extern const struct engine_events filesystem_engine_events;
  * caller's. Returns 0 or -errno. */
 int filesystem_init(struct filesystem *filesystem, const struct config *config,
 		    struct shard *shards, size_t shards_count);
+
+/* Handles a request of the kernel. */
+void filesystem_handle(struct filesystem *filesystem, const struct fuse_buf *buffer);
+
+/* Another program is to go on in place of this one: answers those who look on (ETIMEDOUT) or steer
+ * (EIO), and lets those who poll ask again. */
+void filesystem_prepare_handover(struct filesystem *filesystem);
 
 /* The daemon stops: answers every call that waits with ENOLCK, and sends the signal of [locks]
  * on_lost to holders. To be called while the sessions live. */

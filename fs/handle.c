@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine_transfer.h"
 #include "inode.h"
 #include "parked.h"
 #include "status.h"
@@ -57,17 +58,28 @@ static struct owning *find_or_create_owning(const struct handle *handle)
 	return owning;
 }
 
-struct handle *handle_open(struct filesystem *filesystem, struct inode *inode)
+struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode, uint64_t number)
 {
 	struct handle *handle = calloc(1, sizeof(*handle));
 	if (handle == NULL)
 		return NULL;
+	handle->number = number;
+	HASH_ADD(by_number, filesystem->handle_numbers, number, sizeof(handle->number), handle);
+	if (handle->by_number.tbl == NULL) {
+		free(handle);
+		return NULL;
+	}
 	DL_APPEND(filesystem->handles, handle);
 	filesystem->handles_count++;
 	handle->filesystem = filesystem;
 	handle->inode = inode;
 	inode_use(filesystem, inode);
 	return handle;
+}
+
+struct handle *handle_open(struct filesystem *filesystem, struct inode *inode)
+{
+	return handle_reopen(filesystem, inode, ++filesystem->last_number);
 }
 
 void handle_close(struct handle *handle)
@@ -84,12 +96,13 @@ void handle_close(struct handle *handle)
 	if (handle->poll != NULL)
 		fuse_pollhandle_destroy(handle->poll);
 	DL_DELETE(filesystem->handles, handle);
+	HASH_DELETE(by_number, filesystem->handle_numbers, handle);
 	filesystem->handles_count--;
 	inode_unuse(filesystem, handle->inode);
 	free(handle);
 }
 
-static void wake_poll(struct handle *handle)
+void handle_wake_poll(struct handle *handle)
 {
 	if (handle->poll == NULL)
 		return;
@@ -103,14 +116,14 @@ void handle_fence(struct handle *handle)
 	handle->fenced = true;
 	handle->inode->shard->metrics.fenced_handles++;
 	holder_tell_lost(handle);
-	wake_poll(handle);
+	handle_wake_poll(handle);
 }
 
 void handle_revoke(struct handle *handle)
 {
 	handle->revoked = true;
 	holder_tell_revoked(handle);
-	wake_poll(handle);
+	handle_wake_poll(handle);
 }
 
 void handle_unrevoke(struct handle *handle)
@@ -118,14 +131,28 @@ void handle_unrevoke(struct handle *handle)
 	handle->revoked = false;
 }
 
-struct handle *handle_find(fuse_ino_t node, const struct fuse_file_info *info)
+struct handle *handle_of_number(struct filesystem *filesystem, uint64_t number)
 {
-	return status_owns(node) ? NULL : (struct handle *)(uintptr_t)info->fh;
+	struct handle *handle;
+	HASH_FIND(by_number, filesystem->handle_numbers, &number, sizeof(number), handle);
+	return handle;
 }
 
-uint64_t handle_number(const struct handle *handle)
+struct handle *handle_find(struct filesystem *filesystem, fuse_ino_t node,
+			   const struct fuse_file_info *info)
 {
-	return (uintptr_t)handle;
+	return status_owns(node) ? NULL : handle_of_number(filesystem, info->fh);
+}
+
+/* The handle has its owner. As the engine, by the policy of who opened it first. */
+static void join(struct handle *handle, struct owning *owning, const struct lock_policy *policy)
+{
+	if (owning->handles == NULL) {
+		owning->holders.lost_signal = (int)policy->on_lost;
+		owning->holders.revoke_signal = (int)policy->on_revoke;
+	}
+	handle->owning = owning;
+	DL_APPEND2(owning->handles, handle, owning_prev, owning_next);
 }
 
 int handle_own(struct handle *handle)
@@ -143,13 +170,24 @@ int handle_own(struct handle *handle)
 		free_owning_if_unused(filesystem, owning);
 		return -ENOMEM;
 	}
-	/* As the engine, by the policy of who opened it first. */
-	if (owning->handles == NULL) {
-		owning->holders.lost_signal = (int)policy.on_lost;
-		owning->holders.revoke_signal = (int)policy.on_revoke;
+	join(handle, owning, &policy);
+	return 0;
+}
+
+int handle_restore_owner(struct handle *handle, struct state_reader *in)
+{
+	struct filesystem *filesystem = handle->filesystem;
+	struct lock_policy policy = config_policy(filesystem->config, handle->inode->path);
+	struct owning *owning = find_or_create_owning(handle);
+	if (owning == NULL)
+		return state_starve(in);
+	handle->owner = engine_restore_owner(handle->inode->shard->engine, handle->inode->path,
+					     &policy, handle, in);
+	if (handle->owner == NULL) {
+		free_owning_if_unused(filesystem, owning);
+		return -EINVAL;
 	}
-	handle->owning = owning;
-	DL_APPEND2(owning->handles, handle, owning_prev, owning_next);
+	join(handle, owning, &policy);
 	return 0;
 }
 

@@ -8,11 +8,14 @@
 
 #include "filesystem.h"
 #include "holder.h"
+#include "state_text.h"
 
 struct parked;
 
 struct handle {
 	struct handle *prev, *next; /* in filesystem->handles */
+	uint64_t number;	    /* what the kernel is told */
+	UT_hash_handle by_number;
 	struct filesystem *filesystem;
 	struct inode *inode;
 	struct owner *owner;   /* in the engine; NULL until the first lock is asked for */
@@ -29,6 +32,9 @@ struct handle {
 /* Opens the inode. Returns NULL when out of memory. */
 struct handle *handle_open(struct filesystem *filesystem, struct inode *inode);
 
+/* The same of one that was opened in another process, under the number that it got there. */
+struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode, uint64_t number);
+
 /* Closes the file: what it holds is released, what it waits for withdrawn. */
 void handle_close(struct handle *handle);
 
@@ -42,15 +48,23 @@ void handle_revoke(struct handle *handle);
 /* It holds something new. */
 void handle_unrevoke(struct handle *handle);
 
-/* The handle that the kernel means by what it was told when the node was opened; NULL: it is a file
- * of .dlockfs, which has none. */
-struct handle *handle_find(fuse_ino_t node, const struct fuse_file_info *info);
+/* The handle that the kernel means by what it was told when the node was opened; NULL: there is
+ * none of that number, or it is a file of .dlockfs, which has none. */
+struct handle *handle_find(struct filesystem *filesystem, fuse_ino_t node,
+			   const struct fuse_file_info *info);
 
-/* What the kernel is told. */
-uint64_t handle_number(const struct handle *handle);
+/* The handle of that number; NULL: there is none. */
+struct handle *handle_of_number(struct filesystem *filesystem, uint64_t number);
 
 /* Makes sure that the handle has an owner in the engine. Returns 0 or -ENOMEM. */
 int handle_own(struct handle *handle);
+
+/* Gives the handle the owner that the present line is about (engine_transfer.h). Returns 0; or
+ * -EINVAL, -ENOMEM, with a line in the reader's `why`. */
+int handle_restore_owner(struct handle *handle, struct state_reader *in);
+
+/* Whoever polls asks again. */
+void handle_wake_poll(struct handle *handle);
 
 /* The owner of the handle, or else any of its path, also where the name was taken away and made
  * anew: that is the same lock. NULL: nobody has asked for a lock through one. */

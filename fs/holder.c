@@ -5,6 +5,7 @@
 #include "holder.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -262,4 +263,83 @@ void holder_tell_revoked(struct handle *handle)
 		tell(handle, recipient, &recipient->revoked_ms,
 		     handle_holders(handle)->revoke_signal, "is asked for");
 	}
+}
+
+void holder_save_all(const struct handle *handle, FILE *out)
+{
+	const struct holder *holder;
+
+	DL_FOREACH (handle->holders, holder) {
+		const struct recipient *recipient = holder->recipient;
+		state_begin(out, "holder");
+		state_unsigned(out, "handle", handle->number);
+		state_number(out, "pid", recipient->pid);
+		state_number(out, "pidfd", recipient->pidfd);
+		state_number(out, "lost_ms", recipient->lost_ms);
+		state_number(out, "revoked_ms", recipient->revoked_ms);
+		state_flag(out, "ranges", holder->has_ranges);
+		state_unsigned(out, "owner", holder->owner);
+		state_end(out);
+	}
+}
+
+void holder_keep_all(const struct handle *handle)
+{
+	const struct holder *holder;
+
+	DL_FOREACH (handle->holders, holder) {
+		fcntl(holder->recipient->pidfd, F_SETFD, 0);
+	}
+}
+
+/* The process of the present line; NULL as holder_restore() says. */
+static struct recipient *restore_recipient(struct holders *holders, struct state_reader *in,
+					   bool rehearsal)
+{
+	pid_t pid = (pid_t)state_get_number(in, "pid", 1, INT32_MAX);
+	int pidfd = (int)state_get_number(in, "pidfd", 3, INT32_MAX);
+	struct recipient *recipient;
+
+	if (state_failed(in))
+		return NULL;
+	if (rehearsal)
+		pidfd = -1;
+	DL_FOREACH (holders->recipients, recipient) {
+		if (recipient->pid == pid && recipient->pidfd == pidfd)
+			return recipient;
+	}
+	if (!rehearsal && fcntl(pidfd, F_SETFD, FD_CLOEXEC) < 0) {
+		state_refuse(in, "pidfd", "an open descriptor");
+		return NULL;
+	}
+	recipient = calloc(1, sizeof(*recipient));
+	if (recipient == NULL) {
+		state_starve(in);
+		return NULL;
+	}
+	recipient->pid = pid;
+	recipient->pidfd = pidfd;
+	recipient->lost_ms = state_get_number(in, "lost_ms", -1, INT64_MAX);
+	recipient->revoked_ms = state_get_number(in, "revoked_ms", -1, INT64_MAX);
+	DL_APPEND(holders->recipients, recipient);
+	return recipient;
+}
+
+int holder_restore(struct handle *handle, struct state_reader *in, bool rehearsal)
+{
+	struct holders *holders = handle_holders(handle);
+
+	if (holders == NULL)
+		return state_refuse(in, "handle", "an open file with an owner");
+	struct recipient *recipient = restore_recipient(holders, in, rehearsal);
+	if (recipient == NULL)
+		return -EINVAL;
+	struct holder *holder = create(handle, recipient);
+	if (holder == NULL)
+		return state_starve(in);
+	holder->has_ranges = state_find_flag(in, "ranges");
+	holder->owner = state_find_unsigned(in, "owner", UINT64_MAX);
+	if (holder->has_ranges)
+		DL_APPEND2(holders->ranges, holder, ranges_prev, ranges_next);
+	return state_failed(in) ? -EINVAL : 0;
 }

@@ -16,8 +16,11 @@
 #ifndef DLOCKFS_HOLDER_H
 #define DLOCKFS_HOLDER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "state_text.h"
 
 struct handle;
 
@@ -53,5 +56,15 @@ void holder_tell_lost(struct handle *handle);
 /* Somebody asks for what is held through the open file: sends the signal for that, in the same way,
  * and forgets nobody. */
 void holder_tell_revoked(struct handle *handle);
+
+/* Writes who holds through the handle. */
+void holder_save_all(const struct handle *handle, FILE *out);
+
+/* Lets the pidfds live through execve(2). */
+void holder_keep_all(const struct handle *handle);
+
+/* Notes the one that the present line says. In a rehearsal there are no pidfds. Returns 0; or
+ * -EINVAL, -ENOMEM, with a line in the reader's `why`. */
+int holder_restore(struct handle *handle, struct state_reader *in, bool rehearsal);
 
 #endif

@@ -284,3 +284,166 @@ int inode_may_open(fuse_req_t req, const struct inode *inode, int flags)
 		allowed >>= 3;
 	return (allowed & wanted) == wanted ? 0 : -EACCES;
 }
+
+/* What another process goes on with */
+
+static int64_t ns_of(struct timespec time)
+{
+	return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static struct timespec read_time(struct state_reader *in, const char *key)
+{
+	int64_t ns = state_get_number(in, key, INT64_MIN, INT64_MAX);
+	struct timespec time = {ns / 1000000000, ns % 1000000000};
+
+	if (time.tv_nsec < 0) {
+		time.tv_sec--;
+		time.tv_nsec += 1000000000;
+	}
+	return time;
+}
+
+void inode_save_all(const struct filesystem *filesystem, FILE *out)
+{
+	const struct inode *inode;
+
+	/* In the order in which they were made. */
+	for (inode = filesystem->inodes; inode != NULL; inode = inode->by_node.next) {
+		state_begin(out, "inode");
+		state_unsigned(out, "node", inode->node);
+		if (inode->parent != NULL)
+			state_unsigned(out, "parent", inode->parent->node);
+		state_text(out, "path", inode->path);
+		state_unsigned(out, "mode", inode->mode);
+		state_unsigned(out, "uid", inode->uid);
+		state_unsigned(out, "gid", inode->gid);
+		state_number(out, "atime", ns_of(inode->atime));
+		state_number(out, "mtime", ns_of(inode->mtime));
+		state_number(out, "ctime", ns_of(inode->ctime));
+		state_unsigned(out, "lookups", inode->lookups);
+		state_flag(out, "dropped", inode->dropped);
+		if (inode->idle)
+			state_number(out, "idle_since_ms", inode->idle_since_ms);
+		if (inode->text_bytes > 0)
+			state_bytes(out, "text", inode->text, inode->text_bytes);
+		state_end(out);
+	}
+}
+
+/* A new inode of that path, without a name. NULL as inode_restore() says. */
+static struct inode *make_restored(struct filesystem *filesystem, const char *path, uint64_t node,
+				   mode_t mode, struct state_reader *in)
+{
+	struct inode *inode = NULL;
+	const char *slash = strrchr(path, '/');
+	const char *name = slash != NULL ? slash + 1 : path;
+
+	if (*name == '\0' || strlen(name) > NAME_BYTES_MAX || strlen(path) > PATH_BYTES_MAX) {
+		state_refuse(in, "path", "that of a file");
+		return NULL;
+	}
+	filesystem->last_node = node - 1; /* from which the next one follows */
+	int error = inode_create(filesystem, NULL, name, mode, 0, 0, &inode);
+	char *copy = error == 0 ? strdup(path) : NULL;
+	if (copy == NULL) {
+		state_starve(in);
+		if (inode != NULL)
+			free_if_unused(filesystem, inode);
+		return NULL;
+	}
+	free(inode->path);
+	inode->path = copy;
+	inode->name = copy + (name - path);
+	inode->shard = shard_of(filesystem, copy);
+	return inode;
+}
+
+/* Gives the inode the name that the line says. */
+static void restore_name(struct filesystem *filesystem, struct inode *inode,
+			 struct state_reader *in)
+{
+	struct inode *parent = inode_find(filesystem, state_get_unsigned(in, "parent", UINT64_MAX));
+	size_t length = strlen(inode->path) - strlen(inode->name);
+
+	if (parent == NULL || !inode_is_directory(parent) ||
+	    strlen(parent->path) != (length > 0 ? length - 1 : 0) ||
+	    strncmp(parent->path, inode->path, strlen(parent->path)) != 0)
+		state_refuse(in, "parent", "the directory of the path");
+	else if (inode_attach(parent, inode) != 0)
+		state_refuse(in, "path", "a name that is free");
+}
+
+static void restore_text(struct inode *inode, struct state_reader *in)
+{
+	size_t bytes;
+	const void *text = state_get_bytes(in, "text", &bytes);
+
+	if (bytes > TEXT_BYTES_MAX || inode_is_directory(inode))
+		state_refuse(in, "text", "what fits into a file");
+	else if (inode_resize(inode, (off_t)bytes) != 0)
+		state_starve(in);
+	else if (bytes > 0)
+		memcpy(inode->text, text, bytes);
+}
+
+static void restore_idle(struct filesystem *filesystem, struct inode *inode,
+			 struct state_reader *in)
+{
+	inode_set_idle(filesystem, inode);
+	if (!inode->idle)
+		state_refuse(in, "idle_since_ms", "a file with a name");
+	inode->idle_since_ms = state_get_number(in, "idle_since_ms", 0, INT64_MAX);
+}
+
+static void restore_attributes(struct inode *inode, struct state_reader *in)
+{
+	inode->dropped = state_find_flag(in, "dropped");
+	inode->uid = (uid_t)state_get_unsigned(in, "uid", UINT32_MAX);
+	inode->gid = (gid_t)state_get_unsigned(in, "gid", UINT32_MAX);
+	inode->atime = read_time(in, "atime");
+	inode->mtime = read_time(in, "mtime");
+	inode->ctime = read_time(in, "ctime");
+}
+
+int inode_restore(struct filesystem *filesystem, struct state_reader *in)
+{
+	const char *path = state_get_text(in, "path");
+	uint64_t node = state_get_unsigned(in, "node", ((uint64_t)1 << 62) - 1);
+	mode_t mode = (mode_t)state_get_unsigned(in, "mode", UINT32_MAX);
+	bool is_root = node == FUSE_ROOT_ID;
+	struct inode *inode = filesystem->root;
+
+	if (!S_ISDIR(mode) && (is_root || !S_ISREG(mode)))
+		state_refuse(in, "mode", "that of a file or a directory");
+	else if (is_root != (*path == '\0'))
+		state_refuse(in, "path", "nothing for the root alone");
+	else if (node == 0 || (!is_root && inode_find(filesystem, node) != NULL))
+		state_refuse(in, "node", "a number, once");
+	if (state_failed(in))
+		return -EINVAL;
+	if (!is_root)
+		inode = make_restored(filesystem, path, node, mode, in);
+	if (inode == NULL)
+		return -EINVAL;
+	inode->mode = mode;
+	inode->lookups = state_find_unsigned(in, "lookups", UINT64_MAX);
+	if (state_has(in, "parent") && !is_root)
+		restore_name(filesystem, inode, in);
+	if (state_has(in, "idle_since_ms"))
+		restore_idle(filesystem, inode, in);
+	if (state_has(in, "text"))
+		restore_text(inode, in);
+	restore_attributes(inode, in);
+	return state_failed(in) ? -EINVAL : 0;
+}
+
+static int compare_idle(const struct inode *a, const struct inode *b)
+{
+	return (a->idle_since_ms > b->idle_since_ms) - (a->idle_since_ms < b->idle_since_ms);
+}
+
+void inode_sort_idle(struct filesystem *filesystem)
+{
+	DL_SORT2(filesystem->idle, compare_idle, idle_prev, idle_next);
+}

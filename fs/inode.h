@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 
 #include "filesystem.h"
+#include "state_text.h"
 
 struct inode {
 	uint64_t node;
@@ -43,6 +44,16 @@ struct inode {
 	struct shard *shard; /* who has the lock at that path */
 	const char *name;    /* the last component of path */
 };
+
+/* Writes all inodes, directories before what is in them. */
+void inode_save_all(const struct filesystem *filesystem, FILE *out);
+
+/* Makes the inode that the present line says, or gives the root what it says. Returns 0; or
+ * -EINVAL, -ENOMEM, with a line in the reader's `why`. */
+int inode_restore(struct filesystem *filesystem, struct state_reader *in);
+
+/* All are restored: brings those that are idle in their order. */
+void inode_sort_idle(struct filesystem *filesystem);
 
 /* Makes an inode without a parent or a name. Returns 0 or -ENOMEM, -ENAMETOOLONG. */
 int inode_create(struct filesystem *filesystem, const struct inode *parent, const char *name,

@@ -29,6 +29,7 @@ static sigset_t handled_signals(void)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR2);
 	return set;
 }
 
@@ -137,12 +138,51 @@ static void read_requests(struct loop *loop, struct fuse_buf *buffer)
 			end(loop, got);
 			return;
 		}
+		if (loop->restart != NULL)
+			restart_note_request(loop->restart, buffer);
 		if ((buffer->flags & FUSE_BUF_IS_FD) == 0)
 			metrics_count_request(&loop->filesystem->metrics, buffer->mem, (size_t)got);
 		/* Leases are judged before each request: the process may have been stopped here. */
 		shards_advance(loop->filesystem->shards, loop->filesystem->shards_count,
 			       loop_now_ms());
-		fuse_session_process_buf(session, buffer);
+		filesystem_handle(loop->filesystem, buffer);
+	}
+}
+
+static void begin_restart(struct loop *loop)
+{
+	int descriptor = loop->restarting ? -1 : restart_begin(loop->restart, loop_now_ms());
+	int error = descriptor >= 0 ? watch(loop, descriptor) : 0;
+
+	if (error != 0)
+		restart_give_up(loop->restart, strerror(-error));
+}
+
+/* The program has shown whether it can take over. The thread has to end first: it may be in the
+ * kernel, where it waits for an answer of this loop, and execve(2) would wait for it. */
+static void go_on_with_restart(struct loop *loop)
+{
+	if (!restart_is_understood(loop->restart) || loop->stopping)
+		return;
+	loop->restarting = true;
+	notifier_stop(loop->filesystem->notifier);
+}
+
+/* Does not return if all is well. */
+static void restart(struct loop *loop)
+{
+	struct filesystem *filesystem = loop->filesystem;
+	int error;
+
+	loop->restarting = false;
+	restart_execute(loop->restart);
+	notifier_destroy(filesystem->notifier);
+	error = notifier_create(filesystem->session, &filesystem->notifier);
+	if (error == 0)
+		error = watch(loop, notifier_descriptor(filesystem->notifier));
+	if (error != 0) {
+		log_error("starting a thread: %s", strerror(-error));
+		end(loop, error);
 	}
 }
 
@@ -156,6 +196,11 @@ static void read_signals(struct loop *loop)
 		if (info.ssi_signo == SIGHUP) {
 			if (loop->on_reload != NULL)
 				loop->on_reload(loop->context);
+			continue;
+		}
+		if (info.ssi_signo == SIGUSR2) {
+			if (loop->restart != NULL)
+				begin_restart(loop);
 			continue;
 		}
 		log_info("stopping on SIG%s", sigabbrev_np((int)info.ssi_signo));
@@ -182,6 +227,8 @@ static void set_timer(struct loop *loop)
 	struct itimerspec due = {0};
 
 	due_ms = loop->ping_ms < due_ms ? loop->ping_ms : due_ms;
+	if (loop->restart != NULL && restart_deadline(loop->restart) < due_ms)
+		due_ms = restart_deadline(loop->restart);
 	if (due_ms == loop->timer_ms)
 		return;
 	loop->timer_ms = due_ms;
@@ -207,7 +254,12 @@ static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 	} else if (descriptor == loop->signals) {
 		read_signals(loop);
 	} else if (descriptor == notifier_descriptor(loop->filesystem->notifier)) {
-		end(loop, 0);
+		if (loop->restarting && !loop->stopping)
+			restart(loop);
+		else
+			end(loop, 0);
+	} else if (loop->restart != NULL && descriptor == restart_descriptor(loop->restart)) {
+		go_on_with_restart(loop);
 	} else if (store != NULL) {
 		store->ops->dispatch(store);
 	}
@@ -228,6 +280,8 @@ int loop_run(struct loop *loop)
 		shards_advance(loop->filesystem->shards, loop->filesystem->shards_count, now_ms);
 		filesystem_advance(loop->filesystem, now_ms);
 		ping(loop, now_ms);
+		if (loop->restart != NULL)
+			restart_advance(loop->restart, now_ms);
 		for (int i = 0; i < count && !loop->ended; i++)
 			dispatch(loop, events[i].data.fd, &buffer);
 		set_timer(loop);

@@ -7,6 +7,7 @@
 #define DLOCKFS_LOOP_H
 
 #include "filesystem.h"
+#include "restart.h"
 
 struct loop {
 	struct filesystem *filesystem;
@@ -18,6 +19,8 @@ struct loop {
 			     never */
 	int64_t ping_interval_ms;
 	void (*on_reload)(void *context); /* SIGHUP; set by the caller, may be NULL */
+	struct restart *restart;	  /* SIGUSR2; likewise */
+	bool restarting;		  /* the notifier ends for that */
 	void *context;
 	bool stopping;
 	bool ended;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "config.h"
 #include "daemon.h"
@@ -16,9 +17,11 @@
 #include "mount.h"
 #include "notifier.h"
 #include "options.h"
+#include "restart.h"
 #include "shard.h"
 #include "steer.h"
 #include "supervisor.h"
+#include "takeover.h"
 
 struct daemon {
 	struct config config;
@@ -27,6 +30,8 @@ struct daemon {
 	size_t shards_count;
 	struct filesystem filesystem;
 	struct loop loop;
+	struct takeover takeover; /* of another program, in whose place this one goes on */
+	struct restart restart;
 	char *mountpoint;
 };
 
@@ -89,39 +94,111 @@ static void on_reload(void *context)
 				    : "Serving the mount; the new configuration has an error");
 }
 
+/* The mount point is made ready; or it is that of another program. Goes to the background. */
+static int prepare(struct daemon *daemon, const char **what, char *why, size_t why_bytes)
+{
+	const struct takeover *takeover = &daemon->takeover;
+
+	if (takeover->file != NULL) {
+		*what = "taking over";
+		daemon->mountpoint = strdup(takeover->process.mountpoint);
+		if (daemon->mountpoint == NULL)
+			return -ENOMEM;
+		log_set_mountpoint(daemon->mountpoint);
+		if (takeover->process.background && !takeover->rehearsal)
+			daemon_resume();
+		return takeover_check(&daemon->takeover, &daemon->config, why, why_bytes);
+	}
+	*what = "preparing the mount";
+	int error = mount_prepare(daemon->options.mountpoint, &daemon->mountpoint, why, why_bytes);
+	if (error != 0)
+		return error;
+	log_set_mountpoint(daemon->mountpoint);
+	*what = "going to the background";
+	return daemon->options.foreground ? 0 : daemon_begin();
+}
+
+/* Fills the file system with what there is to take over. */
+static int restore(struct daemon *daemon, char *why, size_t why_bytes)
+{
+	struct takeover *takeover = &daemon->takeover;
+
+	if (takeover->file == NULL)
+		return 0;
+	return takeover_restore(takeover, &daemon->filesystem, why, why_bytes);
+}
+
+static int begin_mount(struct daemon *daemon, char *why, size_t why_bytes)
+{
+	struct filesystem *filesystem = &daemon->filesystem;
+	const struct takeover_process *process = &daemon->takeover.process;
+
+	if (daemon->takeover.file != NULL)
+		return mount_resume(filesystem, daemon->options.fuse, process->fuse, process->init,
+				    process->init_bytes, why, why_bytes);
+	filesystem->on_ready = on_ready;
+	filesystem->context = daemon;
+	return mount_begin(filesystem, daemon->mountpoint, daemon->options.fuse, why, why_bytes);
+}
+
+static int run_loop(struct daemon *daemon)
+{
+	struct filesystem *filesystem = &daemon->filesystem;
+	bool background = daemon->takeover.file != NULL ? daemon->takeover.process.background
+							: !daemon->options.foreground;
+	int error = loop_init(&daemon->loop, filesystem);
+
+	if (error != 0) {
+		notifier_stop(filesystem->notifier);
+		return error;
+	}
+	restart_set(&daemon->restart, filesystem, background, &daemon->takeover);
+	daemon->loop.restart = &daemon->restart;
+	daemon->loop.on_reload = on_reload;
+	daemon->loop.context = daemon;
+	if (daemon->takeover.file != NULL) {
+		takeover_resume(&daemon->takeover, filesystem);
+		log_info("%s goes on with version " DLOCKFS_VERSION, daemon->mountpoint);
+		supervisor_ready("Serving the mount");
+	}
+	takeover_finish(&daemon->takeover);
+	error = loop_run(&daemon->loop);
+	supervisor_stopping();
+	loop_finish(&daemon->loop);
+	return error;
+}
+
 /* Runs the daemon from the mount to its end. Returns 0 or -errno, the error told. */
 static int run(struct daemon *daemon)
 {
 	struct filesystem *filesystem = &daemon->filesystem;
 	char why[1024] = "";
-	const char *what = "preparing the mount";
-	int error =
-		mount_prepare(daemon->options.mountpoint, &daemon->mountpoint, why, sizeof(why));
+	const char *what = "";
+	int error = prepare(daemon, &what, why, sizeof(why));
 	if (error != 0)
 		goto cleanup;
-	log_set_mountpoint(daemon->mountpoint);
-	if (!daemon->options.foreground) {
-		what = "going to the background";
-		error = daemon_begin();
-		if (error != 0)
-			goto cleanup;
-	}
 	loop_block_signals();
 	raise_descriptor_limit();
 	what = "opening the store";
-	error = shards_open(&daemon->config, &daemon->shards, &daemon->shards_count);
+	error = shards_open(&daemon->config, daemon->takeover.former, &daemon->shards,
+			    &daemon->shards_count);
 	if (error != 0)
 		goto cleanup;
 	what = "starting";
 	error = filesystem_init(filesystem, &daemon->config, daemon->shards, daemon->shards_count);
 	if (error != 0)
 		goto cleanup_shards;
-	filesystem_make_directories(filesystem);
 	filesystem->mountpoint = daemon->mountpoint;
-	filesystem->on_ready = on_ready;
-	filesystem->context = daemon;
+	error = restore(daemon, why, sizeof(why));
+	if (error != 0)
+		goto cleanup_filesystem;
+	if (daemon->takeover.rehearsal) {
+		fputs(TAKEOVER_UNDERSTOOD, stdout);
+		goto cleanup_filesystem;
+	}
+	filesystem_make_directories(filesystem);
 	what = "mounting";
-	error = mount_begin(filesystem, daemon->mountpoint, daemon->options.fuse, why, sizeof(why));
+	error = begin_mount(daemon, why, sizeof(why));
 	if (error != 0)
 		goto cleanup_filesystem;
 	what = "starting a thread";
@@ -129,16 +206,7 @@ static int run(struct daemon *daemon)
 	if (error != 0)
 		goto cleanup_mount;
 	what = "running";
-	error = loop_init(&daemon->loop, filesystem);
-	if (error == 0) {
-		daemon->loop.on_reload = on_reload;
-		daemon->loop.context = daemon;
-		error = loop_run(&daemon->loop);
-		supervisor_stopping();
-		loop_finish(&daemon->loop);
-	} else {
-		notifier_stop(filesystem->notifier);
-	}
+	error = run_loop(daemon);
 	notifier_destroy(filesystem->notifier);
 	filesystem_stop(filesystem);
 cleanup_mount:
@@ -158,6 +226,21 @@ cleanup:
 	return error;
 }
 
+/* The command line is of the folder in which the first program was started. */
+static int begin(struct daemon *daemon, char **argv, char *why, size_t why_bytes)
+{
+	struct takeover *takeover = &daemon->takeover;
+	int error = takeover_begin(takeover, why, why_bytes);
+
+	if (error == 0 && takeover->file != NULL && chdir(takeover->process.folder) < 0) {
+		error = -errno;
+		snprintf(why, why_bytes, "%s, where it was started: %s", takeover->process.folder,
+			 strerror(-error));
+	}
+	restart_init(&daemon->restart, argv);
+	return error;
+}
+
 int main(int argc, char **argv)
 {
 	struct daemon daemon = {0};
@@ -168,6 +251,8 @@ int main(int argc, char **argv)
 	if (log_stderr_is_journal())
 		log_to_journal();
 	if (error == 0)
+		error = begin(&daemon, argv, why, sizeof(why));
+	if (error == 0)
 		error = options_parse(&daemon.options, &daemon.config, argc, argv, &action, why,
 				      sizeof(why));
 	if (error != 0)
@@ -177,9 +262,13 @@ int main(int argc, char **argv)
 	else if (action == OPTIONS_VERSION)
 		puts("dlockfs " DLOCKFS_VERSION);
 	else if (action == OPTIONS_RUN) {
+		if (daemon.takeover.process.background && chdir("/") < 0)
+			log_warning("going to the background: %m");
 		log_set_level((enum log_level)daemon.config.log_level);
 		error = run(&daemon);
 	}
+	restart_finish(&daemon.restart);
+	takeover_finish(&daemon.takeover);
 	options_finish(&daemon.options);
 	config_finish(&daemon.config);
 	return error == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

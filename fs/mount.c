@@ -6,6 +6,7 @@
 #include "mount.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
 #include <mntent.h>
@@ -14,6 +15,7 @@
 #include <stdarg.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
@@ -259,8 +261,9 @@ static void on_fuse_message(enum fuse_log_level level, const char *format, va_li
 	log_debug("%s", fuse_message);
 }
 
-int mount_begin(struct filesystem *filesystem, const char *mountpoint, const char *fuse_options,
-		char *why, size_t why_bytes)
+/* Makes the session: filesystem->session. Returns 0; or -errno and one line in `why`. */
+static int make_session(struct filesystem *filesystem, const char *fuse_options, char *why,
+			size_t why_bytes)
 {
 	char *options = NULL;
 	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
@@ -281,19 +284,12 @@ int mount_begin(struct filesystem *filesystem, const char *mountpoint, const cha
 		goto cleanup;
 	filesystem->session =
 		fuse_session_new(&args, &filesystem_ops, sizeof(filesystem_ops), filesystem);
+	error = 0;
 	if (filesystem->session == NULL) {
 		error = -EINVAL;
 		snprintf(why, why_bytes,
 			 "-o %s: expected a key of the configuration or a mount option",
 			 fuse_options != NULL ? fuse_options : "");
-	} else if (fuse_session_mount(filesystem->session, mountpoint) != 0) {
-		error = -EIO;
-		snprintf(why, why_bytes, "%s: cannot mount here: %s", mountpoint,
-			 fuse_message[0] != '\0' ? fuse_message : "see what fusermount3 says");
-		fuse_session_destroy(filesystem->session);
-		filesystem->session = NULL;
-	} else {
-		error = 0;
 	}
 cleanup:
 	if (error == -ENOMEM)
@@ -303,11 +299,63 @@ cleanup:
 	return error;
 }
 
+static int connect_session(struct filesystem *filesystem, const char *where, char *why,
+			   size_t why_bytes)
+{
+	if (fuse_session_mount(filesystem->session, where) == 0)
+		return 0;
+	snprintf(why, why_bytes, "%s: cannot mount here: %s", where,
+		 fuse_message[0] != '\0' ? fuse_message : "see what fusermount3 says");
+	fuse_session_destroy(filesystem->session);
+	filesystem->session = NULL;
+	return -EIO;
+}
+
+int mount_begin(struct filesystem *filesystem, const char *mountpoint, const char *fuse_options,
+		char *why, size_t why_bytes)
+{
+	int error = make_session(filesystem, fuse_options, why, why_bytes);
+	return error == 0 ? connect_session(filesystem, mountpoint, why, why_bytes) : error;
+}
+
+/* libfuse learns what the kernel can do from the greeting, so it gets that once more. Its answer
+ * meets no request, and the kernel drops it (fuse_dev_do_write(): ENOENT). */
+int mount_resume(struct filesystem *filesystem, const char *fuse_options, int descriptor,
+		 const void *init, size_t init_bytes, char *why, size_t why_bytes)
+{
+	struct fuse_buf buffer = {.mem = (void *)init, .size = init_bytes};
+	char where[32];
+	int error = make_session(filesystem, fuse_options, why, why_bytes);
+
+	if (error != 0)
+		return error;
+	snprintf(where, sizeof(where), "/dev/fd/%d", descriptor);
+	error = connect_session(filesystem, where, why, why_bytes);
+	if (error != 0)
+		return error;
+	if (fcntl(descriptor, F_SETFD, FD_CLOEXEC) < 0)
+		return -errno;
+	filesystem_handle(filesystem, &buffer);
+	return 0;
+}
+
+/* libfuse unmounts what it has mounted itself. */
+static bool is_mounted(const struct filesystem *filesystem)
+{
+	struct pollfd connection = {.fd = fuse_session_fd(filesystem->session)};
+	return filesystem->taken_over && poll(&connection, 1, 0) >= 0 &&
+	       (connection.revents & POLLERR) == 0;
+}
+
 void mount_end(struct filesystem *filesystem)
 {
 	if (filesystem->session == NULL)
 		return;
+	bool mounted = is_mounted(filesystem);
 	fuse_session_unmount(filesystem->session);
-	fuse_session_destroy(filesystem->session);
+	fuse_session_destroy(filesystem->session); /* closes the descriptor */
 	filesystem->session = NULL;
+	int error = mounted ? unmount_stale(filesystem->mountpoint) : 0;
+	if (error != 0)
+		log_error("%s: cannot unmount: %s", filesystem->mountpoint, strerror(-error));
 }

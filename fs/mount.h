@@ -18,6 +18,11 @@ int mount_prepare(const char *mountpoint, char **ret, char *why, size_t why_byte
 int mount_begin(struct filesystem *filesystem, const char *mountpoint, const char *fuse_options,
 		char *why, size_t why_bytes);
 
+/* Goes on with a mount of another process: its descriptor, and what the kernel greeted it with. As
+ * mount_begin() otherwise. */
+int mount_resume(struct filesystem *filesystem, const char *fuse_options, int descriptor,
+		 const void *init, size_t init_bytes, char *why, size_t why_bytes);
+
 /* Unmounts and cuts the kernel off: whoever still has a file open gets ENOTCONN from now on. */
 void mount_end(struct filesystem *filesystem);
 

@@ -135,6 +135,16 @@ void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char
 	pthread_mutex_unlock(&notifier->mutex);
 }
 
+void notifier_each_order(const struct notifier *notifier,
+			 void (*visit)(void *context, fuse_ino_t parent, fuse_ino_t node,
+				       const char *name),
+			 void *context)
+{
+	const struct order *order;
+	for (order = notifier->orders; order != NULL; order = order->hh.next)
+		visit(context, order->parent, order->node, order->name);
+}
+
 void notifier_stop(struct notifier *notifier)
 {
 	pthread_mutex_lock(&notifier->mutex);

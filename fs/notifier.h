@@ -25,6 +25,12 @@ void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino
  * drops the name before it compares nodes (fuse_reverse_inval_entry()). */
 void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char *name);
 
+/* Visits what is ordered and not begun, after the thread has ended. */
+void notifier_each_order(const struct notifier *notifier,
+			 void (*visit)(void *context, fuse_ino_t parent, fuse_ino_t node,
+				       const char *name),
+			 void *context);
+
 /* Asks the thread to end after what it is doing now. */
 void notifier_stop(struct notifier *notifier);
 

@@ -12,7 +12,8 @@
 #include "status.h"
 
 struct listing {
-	struct listing *prev, *next; /* in filesystem->listings */
+	UT_hash_handle hh; /* in filesystem->listings, by number */
+	uint64_t number;   /* what the kernel is told */
 	size_t count;
 	char **names;
 };
@@ -49,7 +50,7 @@ static struct listing *listing_create(const struct inode *directory)
 
 static void close_listing(struct filesystem *filesystem, struct listing *listing)
 {
-	DL_DELETE(filesystem->listings, listing);
+	HASH_DEL(filesystem->listings, listing);
 	listing_free(listing);
 }
 
@@ -57,6 +58,29 @@ void op_dir_finish(struct filesystem *filesystem)
 {
 	while (filesystem->listings != NULL)
 		close_listing(filesystem, filesystem->listings);
+}
+
+/* Returns NULL when out of memory. */
+static struct listing *open_listing(struct filesystem *filesystem, const struct inode *directory,
+				    uint64_t number)
+{
+	struct listing *listing = listing_create(directory);
+
+	if (listing == NULL)
+		return NULL;
+	listing->number = number;
+	HASH_ADD(hh, filesystem->listings, number, sizeof(listing->number), listing);
+	if (listing->hh.tbl != NULL)
+		return listing;
+	listing_free(listing);
+	return NULL;
+}
+
+static struct listing *find_listing(const struct filesystem *filesystem, uint64_t number)
+{
+	struct listing *listing;
+	HASH_FIND(hh, filesystem->listings, &number, sizeof(number), listing);
+	return listing;
 }
 
 /* Valid replies: open, err. */
@@ -68,14 +92,15 @@ void op_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 	}
 	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *directory = inode_find(filesystem, node);
-	struct listing *listing = directory != NULL ? listing_create(directory) : NULL;
+	struct listing *listing =
+		directory != NULL ? open_listing(filesystem, directory, ++filesystem->last_number)
+				  : NULL;
 
 	if (listing == NULL) {
 		fuse_reply_err(req, directory == NULL ? ESTALE : ENOMEM);
 		return;
 	}
-	DL_APPEND(filesystem->listings, listing);
-	info->fh = (uintptr_t)listing;
+	info->fh = listing->number;
 	if (fuse_reply_open(req, info) == -ENOENT)
 		close_listing(filesystem, listing);
 }
@@ -112,12 +137,16 @@ static void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 		status_readdir(req, node, size, offset, info, plus);
 		return;
 	}
-	const struct listing *listing = (const struct listing *)(uintptr_t)info->fh;
-	struct inode *directory = inode_find(filesystem_of(req), node);
+	struct filesystem *filesystem = filesystem_of(req);
+	const struct listing *listing = find_listing(filesystem, info->fh);
+	struct inode *directory = inode_find(filesystem, node);
 	char *buffer = malloc(size);
 	size_t used = 0;
 
-	if (directory == NULL || buffer == NULL) {
+	/* It was opened before this process took over: names come in the order of now. */
+	if (listing == NULL && directory != NULL)
+		listing = open_listing(filesystem, directory, info->fh);
+	if (directory == NULL || buffer == NULL || listing == NULL) {
 		free(buffer);
 		fuse_reply_err(req, directory == NULL ? ESTALE : ENOMEM);
 		return;
@@ -154,6 +183,8 @@ void op_releasedir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		status_release(req, info);
 		return;
 	}
-	close_listing(filesystem_of(req), (struct listing *)(uintptr_t)info->fh);
+	struct listing *listing = find_listing(filesystem_of(req), info->fh);
+	if (listing != NULL)
+		close_listing(filesystem_of(req), listing);
 	fuse_reply_err(req, 0);
 }

@@ -16,7 +16,7 @@
 /* Answers EIO to whatever comes through a handle that lost its lock. */
 static bool refuse_fenced(fuse_req_t req, fuse_ino_t node, const struct fuse_file_info *info)
 {
-	struct handle *handle = info != NULL ? handle_find(node, info) : NULL;
+	struct handle *handle = info != NULL ? handle_find(filesystem_of(req), node, info) : NULL;
 	if (handle == NULL || !handle->fenced)
 		return false;
 	fuse_reply_err(req, EIO);
@@ -173,7 +173,7 @@ void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, of
 void op_poll(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info,
 	     struct fuse_pollhandle *poll)
 {
-	struct handle *handle = handle_find(node, info);
+	struct handle *handle = handle_find(filesystem_of(req), node, info);
 
 	if (!status_owns(node) && (handle == NULL || handle->fenced)) {
 		if (poll != NULL)

@@ -42,8 +42,11 @@ static void lock_file(fuse_req_t req, struct handle *handle, enum claim_mode mod
 		.uid = fuse_req_ctx(req)->uid,
 		.details = &asker,
 	};
-	struct parked *parked = park(req, handle, PARKED_FLOCK);
+	struct parked *parked;
 
+	if (parked_resume(handle, req))
+		return;
+	parked = park(req, handle, PARKED_FLOCK);
 	if (parked == NULL)
 		return;
 	claim_text_ask(req, &asker);
@@ -58,7 +61,7 @@ static void lock_file(fuse_req_t req, struct handle *handle, enum claim_mode mod
 static struct handle *find_usable(fuse_req_t req, fuse_ino_t node,
 				  const struct fuse_file_info *info)
 {
-	struct handle *handle = handle_find(node, info);
+	struct handle *handle = handle_find(filesystem_of(req), node, info);
 
 	if (status_owns(node)) {
 		fuse_reply_err(req, EINVAL); /* fcntl(2) has it for such types of files */
@@ -75,7 +78,7 @@ static struct handle *find_usable(fuse_req_t req, fuse_ino_t node,
 static void count_lost(struct filesystem *filesystem, fuse_ino_t node,
 		       const struct fuse_file_info *info, enum lock_kind kind)
 {
-	const struct handle *handle = handle_find(node, info);
+	const struct handle *handle = handle_find(filesystem, node, info);
 
 	if (handle != NULL && handle->fenced)
 		metrics_count_acquisition(&handle->inode->shard->metrics, kind, -EIO, 0);
@@ -153,8 +156,11 @@ static void lock_range(fuse_req_t req, struct handle *handle, uint64_t process, 
 		.uid = fuse_req_ctx(req)->uid,
 		.details = &asker,
 	};
-	struct parked *parked = park(req, handle, PARKED_RECORD);
+	struct parked *parked;
 
+	if (parked_resume(handle, req))
+		return;
+	parked = park(req, handle, PARKED_RECORD);
 	if (parked == NULL)
 		return;
 	parked->process = process;

@@ -17,7 +17,7 @@
 
 static void fill_info(struct fuse_file_info *info, const struct handle *handle)
 {
-	info->fh = handle_number(handle);
+	info->fh = handle->number;
 	info->direct_io = 1; /* the text is ours alone to cache */
 	info->keep_cache = 0;
 	info->noflush = 0;
@@ -172,7 +172,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
  * file description have other numbers and stay; so do flock(2) and open(O_EXCL). */
 void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
-	struct handle *handle = handle_find(node, info);
+	struct handle *handle = handle_find(filesystem_of(req), node, info);
 	struct owner *owner = handle != NULL ? handle_any_owner(handle) : NULL;
 	(void)node;
 
@@ -188,7 +188,7 @@ void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
  * their name; so do those of a process whose descriptor went elsewhere without a close(2). */
 void op_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
-	struct handle *handle = handle_find(node, info);
+	struct handle *handle = handle_find(filesystem_of(req), node, info);
 
 	if (status_owns(node)) {
 		status_release(req, info);

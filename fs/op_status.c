@@ -92,9 +92,27 @@ void status_getattr(fuse_req_t req, fuse_ino_t number)
 	fuse_reply_attr(req, &attr, 0);
 }
 
+/* NULL: it was opened before this process took over. */
+static struct status_content *find_content(const struct status *status,
+					   const struct fuse_file_info *info)
+{
+	struct status_content *content;
+	uint64_t number = info->fh;
+	HASH_FIND(hh, status->contents, &number, sizeof(number), content);
+	return content;
+}
+
+static void close_content(struct status *status, struct status_content *content)
+{
+	HASH_DEL(status->contents, content);
+	free(content->text);
+	free(content);
+}
+
 void status_reply_content(fuse_req_t req, struct fuse_file_info *info, char *text, size_t bytes)
 {
-	struct status *status = filesystem_of(req)->status;
+	struct filesystem *filesystem = filesystem_of(req);
+	struct status *status = filesystem->status;
 	struct status_content *content = calloc(1, sizeof(*content));
 
 	if (text == NULL || content == NULL) {
@@ -105,14 +123,18 @@ void status_reply_content(fuse_req_t req, struct fuse_file_info *info, char *tex
 	}
 	content->text = text;
 	content->bytes = bytes;
-	DL_APPEND(status->contents, content);
-	info->fh = (uintptr_t)content;
-	info->direct_io = 1; /* the kernel does not know how long it is */
-	if (fuse_reply_open(req, info) != -ENOENT)
+	content->number = ++filesystem->last_number;
+	HASH_ADD(hh, status->contents, number, sizeof(content->number), content);
+	if (content->hh.tbl == NULL) {
+		free(text);
+		free(content);
+		fuse_reply_err(req, ENOMEM);
 		return;
-	DL_DELETE(status->contents, content); /* the caller was killed; no RELEASE will come */
-	free(content->text);
-	free(content);
+	}
+	info->fh = content->number;
+	info->direct_io = 1; /* the kernel does not know how long it is */
+	if (fuse_reply_open(req, info) == -ENOENT)
+		close_content(status, content); /* the caller was killed; no RELEASE will come */
 }
 
 static void open_produced(fuse_req_t req, const struct status_file *file,
@@ -147,9 +169,13 @@ void status_open(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *info)
 /* Valid replies: buf, err. */
 void status_read(fuse_req_t req, size_t size, off_t offset, const struct fuse_file_info *info)
 {
-	const struct status_content *content = (const struct status_content *)(uintptr_t)info->fh;
+	const struct status_content *content = find_content(filesystem_of(req)->status, info);
 	size_t left;
 
+	if (content == NULL) {
+		fuse_reply_err(req, ESTALE);
+		return;
+	}
 	if (offset < 0 || (uint64_t)offset >= content->bytes) {
 		fuse_reply_buf(req, NULL, 0);
 		return;
@@ -209,13 +235,17 @@ static size_t add_entry(fuse_req_t req, const struct status_node *node, const ch
 void status_readdir(fuse_req_t req, fuse_ino_t number, size_t size, off_t offset,
 		    const struct fuse_file_info *info, bool plus)
 {
-	const struct status_content *content = (const struct status_content *)(uintptr_t)info->fh;
+	const struct status_content *content = find_content(filesystem_of(req)->status, info);
 	struct status_node *node = status_node_find(filesystem_of(req)->status, number);
 	size_t used = 0, at = (size_t)offset;
 
+	if (node == NULL || content == NULL) {
+		fuse_reply_err(req, ESTALE);
+		return;
+	}
 	/* seekdir(3) may go anywhere. */
-	if (node == NULL || (at > 0 && at < content->bytes && content->text[at - 1] != '\0')) {
-		fuse_reply_err(req, node == NULL ? ESTALE : EINVAL);
+	if (at > 0 && at < content->bytes && content->text[at - 1] != '\0') {
+		fuse_reply_err(req, EINVAL);
 		return;
 	}
 	char *buffer = malloc(size);
@@ -240,10 +270,10 @@ void status_readdir(fuse_req_t req, fuse_ino_t number, size_t size, off_t offset
 /* Valid replies: err. */
 void status_release(fuse_req_t req, const struct fuse_file_info *info)
 {
-	struct status_content *content = (struct status_content *)(uintptr_t)info->fh;
+	struct status *status = filesystem_of(req)->status;
+	struct status_content *content = find_content(status, info);
 
-	DL_DELETE(filesystem_of(req)->status->contents, content);
-	free(content->text);
-	free(content);
+	if (content != NULL)
+		close_content(status, content);
 	fuse_reply_err(req, 0);
 }

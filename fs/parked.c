@@ -6,7 +6,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fuse.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "claim_text.h"
 #include "inode.h"
@@ -16,6 +18,7 @@ static void begin(struct parked *parked, struct handle *handle, enum parked_kind
 	parked->handle = handle;
 	parked->kind = kind;
 	parked->since_us = histogram_now_us();
+	parked->number = ++handle->filesystem->last_number;
 	DL_APPEND(handle->parked, parked);
 }
 
@@ -106,6 +109,16 @@ static void on_interrupt(fuse_req_t req, void *data)
 	parked_free(parked);
 }
 
+static void keep_request(struct parked *parked)
+{
+	const struct filesystem *filesystem = parked->handle->filesystem;
+
+	if (filesystem->request == NULL || filesystem->request_bytes > PARKED_REQUEST_BYTES)
+		return;
+	memcpy(parked->request, filesystem->request, filesystem->request_bytes);
+	parked->request_bytes = filesystem->request_bytes;
+}
+
 bool parked_hold(struct parked *parked, fuse_req_t req)
 {
 	/* One thread reads all requests, so no interrupt comes between these two lines; and
@@ -113,8 +126,129 @@ bool parked_hold(struct parked *parked, fuse_req_t req)
 	if (fuse_req_interrupted(req))
 		return false;
 	parked->req = req;
+	keep_request(parked);
 	fuse_req_interrupt_func(req, on_interrupt, parked);
 	return true;
+}
+
+static uint64_t unique_of(const void *request)
+{
+	struct fuse_in_header header;
+	memcpy(&header, request, sizeof(header));
+	return header.unique;
+}
+
+bool parked_resume(struct handle *handle, fuse_req_t req)
+{
+	const struct filesystem *filesystem = handle->filesystem;
+	struct parked *parked;
+
+	if (filesystem->request == NULL)
+		return false;
+	DL_FOREACH (handle->parked, parked) {
+		if (parked->req == NULL && parked->request_bytes > 0 &&
+		    unique_of(parked->request) == unique_of(filesystem->request))
+			break;
+	}
+	if (parked == NULL)
+		return false;
+	if (!parked_hold(parked, req)) {
+		take_back(parked);
+		parked_free(parked);
+		fuse_reply_err(req, EINTR);
+	} else if (parked->decided) {
+		parked_decide(parked, parked->result);
+	}
+	return true;
+}
+
+static const char *const kind_words[] = {
+	[PARKED_FLOCK] = "flock",
+	[PARKED_OPEN] = "open",
+	[PARKED_RECORD] = "record",
+};
+
+/* Questions are asked again, by the same requests. */
+void parked_save(const struct parked *parked, FILE *out)
+{
+	if (parked->kind > PARKED_RECORD) {
+		state_begin(out, "request");
+		state_bytes(out, "bytes", parked->request, parked->request_bytes);
+		state_end(out);
+		return;
+	}
+	state_begin(out, "parked");
+	state_text(out, "kind", kind_words[parked->kind]);
+	state_unsigned(out, "number", parked->number);
+	state_unsigned(out, "handle", parked->handle->number);
+	state_flag(out, "decided", parked->decided);
+	state_number(out, "result", parked->result);
+	state_number(out, "since_us", parked->since_us);
+	state_unsigned(out, "process", parked->process);
+	state_number(out, "pid", parked->pid);
+	state_bytes(out, "bytes", parked->request, parked->request_bytes);
+	if (parked->kind == PARKED_OPEN) {
+		const struct opening *opening = (const struct opening *)parked;
+		state_number(out, "thread", opening->thread);
+		state_unsigned(out, "uid", opening->uid);
+		state_unsigned(out, "gid", opening->gid);
+		state_unsigned(out, "mode", opening->mode);
+	}
+	state_end(out);
+}
+
+/* The kind that the line says; one above PARKED_RECORD: none. */
+static enum parked_kind read_kind(struct state_reader *in)
+{
+	const char *word = state_get_text(in, "kind");
+	enum parked_kind kind = PARKED_FLOCK;
+
+	while (kind <= PARKED_RECORD && strcmp(kind_words[kind], word) != 0)
+		kind++;
+	if (kind > PARKED_RECORD)
+		state_refuse(in, "kind", "flock, open or record");
+	return kind;
+}
+
+static void restore_opening(struct opening *opening, struct state_reader *in)
+{
+	opening->thread = (pid_t)state_get_number(in, "thread", 0, INT32_MAX);
+	opening->uid = (uid_t)state_get_unsigned(in, "uid", UINT32_MAX);
+	opening->gid = (gid_t)state_get_unsigned(in, "gid", UINT32_MAX);
+	opening->mode = (mode_t)state_get_unsigned(in, "mode", UINT32_MAX);
+	DL_APPEND(opening->parked.handle->inode->opening, opening);
+}
+
+struct parked *parked_restore(struct handle *handle, struct state_reader *in)
+{
+	enum parked_kind kind = read_kind(in);
+	size_t bytes;
+	const void *request = state_get_bytes(in, "bytes", &bytes);
+
+	/* The request of an exclusive open comes later than its wish. */
+	if (bytes > PARKED_REQUEST_BYTES ||
+	    (bytes < sizeof(struct fuse_in_header) && (bytes > 0 || kind != PARKED_OPEN)))
+		state_refuse(in, "bytes", "a request");
+	if (state_failed(in))
+		return NULL;
+	struct opening *opening = calloc(1, sizeof(*opening));
+	if (opening == NULL) {
+		state_starve(in);
+		return NULL;
+	}
+	struct parked *parked = &opening->parked;
+	begin(parked, handle, kind);
+	parked->number = state_get_unsigned(in, "number", UINT64_MAX);
+	parked->decided = state_find_flag(in, "decided");
+	parked->result = (int)state_find_number(in, "result", -4095, 0);
+	parked->since_us = state_get_number(in, "since_us", 0, INT64_MAX);
+	parked->process = state_find_unsigned(in, "process", UINT64_MAX);
+	parked->pid = (pid_t)state_find_number(in, "pid", INT32_MIN, INT32_MAX);
+	memcpy(parked->request, request, bytes);
+	parked->request_bytes = bytes;
+	if (kind == PARKED_OPEN)
+		restore_opening(opening, in);
+	return parked;
 }
 
 void parked_decide(struct parked *parked, int result)

@@ -11,6 +11,9 @@
 
 #include "handle.h"
 
+/* As long as a request can be that is parked: the longest is that of a record lock. */
+enum { PARKED_REQUEST_BYTES = 96 };
+
 enum parked_kind {
 	PARKED_FLOCK,
 	PARKED_OPEN,
@@ -34,6 +37,10 @@ struct parked {
 	bool decided; /* the engine has; of an exclusive open, perhaps before the GETATTR came: */
 	int result;   /* 0 or -errno */
 	int64_t since_us; /* the request, as histogram_now_us() */
+	uint64_t number;  /* of the wish, for engine_transfer.h */
+	size_t request_bytes;
+	unsigned char request[PARKED_REQUEST_BYTES]; /* as the kernel sent it, to be handled again
+							by another process */
 };
 
 /* An exclusive open whose open(2) has not returned. */
@@ -55,6 +62,16 @@ struct opening *parked_create_opening(struct handle *handle, const struct fuse_c
  * Returns false if the signal has come already; the request is then still the caller's to answer.
  */
 bool parked_hold(struct parked *parked, fuse_req_t req);
+
+/* Whether the request is one that was parked in another process; it is taken care of then. */
+bool parked_resume(struct handle *handle, fuse_req_t req);
+
+/* Writes what is parked. */
+void parked_save(const struct parked *parked, FILE *out);
+
+/* Parks what the present line says, without its request, which is to be handled again. Returns NULL
+ * when out of memory, or when the line makes no sense; the reader then says which. */
+struct parked *parked_restore(struct handle *handle, struct state_reader *in);
 
 /* The engine's decision, 0 or -errno. Answers the request, if it has come, and frees what was
  * parked. */

@@ -48,16 +48,20 @@ static int open_engine(struct shard *shard)
 	return shard->engine != NULL ? 0 : -ENOMEM;
 }
 
-static int open_store(struct shard *shard, const struct store_url *url, int64_t session_timeout_ms)
+static int open_store(struct shard *shard, const struct store_url *url, int64_t session_timeout_ms,
+		      const struct shard_former *former)
 {
 	struct store_zookeeper_options options = {
 		.servers = url->servers,
 		.root = url->root,
 		.session_timeout_ms = session_timeout_ms,
 		.statistics = &shard->statistics,
+		.session = former != NULL && former->has_session ? &former->session : NULL,
 	};
 
 	shard->has_statistics = url->kind == STORE_KIND_ZOOKEEPER;
+	if (shard->has_statistics && former != NULL && former->rehearsal)
+		return 0;
 	if (shard->has_statistics)
 		return store_zookeeper_open(&options, &engine_store_events, shard->engine,
 					    &shard->store);
@@ -67,7 +71,8 @@ static int open_store(struct shard *shard, const struct store_url *url, int64_t 
 	return store_local_open(shard->service, &engine_store_events, shard->engine, &shard->store);
 }
 
-static int open_shard(struct shard *shard, const struct config *config, size_t index)
+static int open_shard(struct shard *shard, const struct config *config, size_t index,
+		      const struct shard_former *former)
 {
 	const struct config_store *store = &config->stores[index];
 	int error = open_engine(shard);
@@ -77,21 +82,23 @@ static int open_shard(struct shard *shard, const struct config *config, size_t i
 	if (error == 0 && shard->label == NULL)
 		error = -ENOMEM;
 	if (error == 0)
-		error = open_store(shard, &store->url, config_session_timeout_ms(config, index));
-	if (error != 0)
+		error = open_store(shard, &store->url, config_session_timeout_ms(config, index),
+				   former);
+	if (error != 0 || shard->store == NULL)
 		return error;
 	engine_set_store(shard->engine, shard->store);
 	shard->viewer = viewer_create(shard->store, shard->engine);
 	return shard->viewer != NULL ? 0 : -ENOMEM;
 }
 
-int shards_open(const struct config *config, struct shard **ret, size_t *ret_count)
+int shards_open(const struct config *config, const struct shard_former *former, struct shard **ret,
+		size_t *ret_count)
 {
 	struct shard *shards = calloc(config->store_count, sizeof(*shards));
 	int error = shards != NULL ? 0 : -ENOMEM;
 
 	for (size_t i = 0; error == 0 && i < config->store_count; i++)
-		error = open_shard(&shards[i], config, i);
+		error = open_shard(&shards[i], config, i, former != NULL ? &former[i] : NULL);
 	if (error != 0) {
 		shards_close(shards, shards != NULL ? config->store_count : 0);
 		return error;

@@ -15,6 +15,7 @@
 #include "engine.h"
 #include "metrics.h"
 #include "store_statistics.h"
+#include "store_zookeeper.h"
 #include "view.h"
 
 struct filesystem;
@@ -36,10 +37,18 @@ struct shard {
 	bool has_closer;  /* if it is not the loop's */
 };
 
-/* A shard for each store of the configuration, in its order. The configuration stays the caller's.
- * To be called after the process went to the background, with the signals of the loop blocked: it
- * starts threads. Returns 0 or -errno. */
-int shards_open(const struct config *config, struct shard **ret, size_t *ret_count);
+/* What a shard goes on with that was another process's. */
+struct shard_former {
+	bool rehearsal; /* nobody is to be called: there is no store, unless it is a local one */
+	bool has_session;
+	struct store_zookeeper_session session;
+};
+
+/* A shard for each store of the configuration, in its order; `former` has as many, or is NULL. The
+ * configuration stays the caller's. To be called after the process went to the background, with the
+ * signals of the loop blocked: it starts threads. Returns 0 or -errno. */
+int shards_open(const struct config *config, const struct shard_former *former, struct shard **ret,
+		size_t *ret_count);
 
 /* Ends the sessions, all at the same time, so that one which cannot be reached does not keep the
  * locks of another; then frees everything. May block for up to two seconds. */

@@ -25,6 +25,7 @@
 #include <sys/stat.h>
 
 #include "filesystem.h"
+#include "state_text.h"
 #include "view.h"
 
 #define STATUS_NAME  ".dlockfs"
@@ -60,7 +61,8 @@ struct status_node {
 /* What an open file shows, or an open directory lists: then for each name a letter (d, f, or ? for
  * either), the name and a NUL. */
 struct status_content {
-	struct status_content *prev, *next; /* in status->contents */
+	UT_hash_handle hh; /* in status->contents, by number */
+	uint64_t number;   /* what the kernel is told */
 	char *text;
 	size_t bytes;
 };
@@ -108,6 +110,13 @@ void status_node_stat(const struct status_node *node, struct stat *attr);
 void status_node_reply(fuse_req_t req, struct status_node *node);
 
 void status_node_forget(struct status *status, struct status_node *node, uint64_t lookups);
+
+/* Writes the nodes, for another process. */
+void status_node_save_all(const struct status *status, FILE *out);
+
+/* Makes the node that the present line says. Returns 0; or -EINVAL, -ENOMEM, with a line in the
+ * reader's `why`. */
+int status_node_restore(struct status *status, struct state_reader *in);
 
 /* op_status.c: what op_*.c pass on for nodes here */
 

@@ -40,7 +40,8 @@ void status_destroy(struct status *status)
 	HASH_ITER (by_number, status->by_number, node, next_node) {
 		free_node(status, node);
 	}
-	DL_FOREACH_SAFE (status->contents, content, next) {
+	HASH_ITER (hh, status->contents, content, next) {
+		HASH_DEL(status->contents, content);
 		free(content->text);
 		free(content);
 	}
@@ -148,4 +149,53 @@ void status_node_forget(struct status *status, struct status_node *node, uint64_
 	node->lookups -= lookups < node->lookups ? lookups : node->lookups;
 	if (node->lookups == 0)
 		free_node(status, node);
+}
+
+void status_node_save_all(const struct status *status, FILE *out)
+{
+	const struct status_node *node;
+
+	for (node = status->by_number; node != NULL; node = node->by_number.next) {
+		state_begin(out, "status");
+		state_unsigned(out, "number", node->number);
+		state_unsigned(out, "lookups", node->lookups);
+		state_unsigned(out, "kind", node->kind);
+		state_text(out, "path", status_node_path(node));
+		if (node->lock != NULL)
+			state_text(out, "lock", node->lock);
+		if (node->file != NULL)
+			state_text(out, "file", node->file->name);
+		state_end(out);
+	}
+}
+
+int status_node_restore(struct status *status, struct state_reader *in)
+{
+	uint64_t number = state_get_unsigned(in, "number", UINT64_MAX - 1);
+	uint64_t lookups = state_get_unsigned(in, "lookups", UINT64_MAX);
+	enum status_kind kind = (enum status_kind)state_get_unsigned(in, "kind", STATUS_LOCK);
+	const char *path = state_get_text(in, "path");
+	const char *lock = state_has(in, "lock") ? state_get_text(in, "lock") : NULL;
+	const struct status_file *file = status_files;
+
+	if (number <= STATUS_NODES || status_node_find(status, number) != NULL)
+		state_refuse(in, "number", "one above those of files, once");
+	if ((kind == STATUS_LOCKS || kind == STATUS_LOCK) != (lock != NULL))
+		state_refuse(in, "lock", "that of a node of locks");
+	while (kind == STATUS_FILE && file->name != NULL &&
+	       strcmp(file->name, state_get_text(in, "file")) != 0)
+		file++;
+	if (kind == STATUS_FILE && file->name == NULL)
+		state_refuse(in, "file", "one that is known");
+	if (state_failed(in))
+		return -EINVAL;
+	status->last_number = number - 1;
+	struct status_node *node =
+		status_node_get(status, kind, path, lock, kind == STATUS_FILE ? file : NULL);
+	if (node == NULL)
+		return state_starve(in);
+	if (node->number != number)
+		return state_refuse(in, "path", "one that comes once");
+	node->lookups = lookups;
+	return 0;
 }

@@ -19,7 +19,8 @@ void supervisor_forget(void);
  * status`. */
 void supervisor_ready(const char *status);
 
-/* The configuration is being read anew; supervisor_ready() follows in any case. */
+/* The configuration is being read anew, or another program takes over; supervisor_ready() follows
+ * in any case, perhaps from that. */
 void supervisor_reloading(void);
 
 void supervisor_stopping(void);

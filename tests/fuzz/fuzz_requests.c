@@ -661,7 +661,7 @@ static void begin(struct world *world)
 	REQUIRE(config_init(&world->config) == 0);
 	REQUIRE(config_set(&world->config, "process_ranges", "6", why, sizeof(why)) == 0);
 	REQUIRE(config_set(&world->config, "file_ranges", "8", why, sizeof(why)) == 0);
-	REQUIRE(shards_open(&world->config, &world->shards, &world->shards_count) == 0);
+	REQUIRE(shards_open(&world->config, NULL, &world->shards, &world->shards_count) == 0);
 	world->engine = world->shards->engine;
 	world->service = world->shards->service;
 	world->store = world->shards->store;

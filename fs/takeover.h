@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a process passes on to the program that goes on in its place (restart.h), and how that picks
+ * it up: the mount, open files, calls that wait, and the books of the engines (engine_transfer.h),
+ * as text in a file without a name. Its number is in the environment, with the word "rehearsal"
+ * where the program is only to show that it understands all of it.
+ *
+ * The first line has the format. A program takes over what has its own format; where only keys or
+ * lines were added that may be missing, the format stays the same.
+ *
+ *   dlockfs   the format, and the process: where it was started, what it has mounted
+ *   store     one of the configuration, with its session
+ *   inode, status, handle, parked, request, holder, forget   the file system
+ *   shard     which of the stores the engine's lines behind it are of
+ *   end       the last line: nothing is missing
+ *
+ * Loop thread only, or before the loop begins; reads and writes memory, and does not block.
+ */
+#ifndef DLOCKFS_TAKEOVER_H
+#define DLOCKFS_TAKEOVER_H
+
+#include "filesystem.h"
+#include "state_text.h"
+
+#define TAKEOVER_FORMAT	     1
+#define TAKEOVER_ENVIRONMENT "DLOCKFS_TAKE_OVER"
+#define TAKEOVER_REHEARSAL   ",rehearsal"	    /* behind the number of the descriptor */
+#define TAKEOVER_UNDERSTOOD  "dlockfs takes over\n" /* what a rehearsal that succeeds prints */
+
+/* What the process says of itself. */
+struct takeover_process {
+	const char *folder; /* in which it was started */
+	const char *mountpoint;
+	bool background;
+	int fuse;	  /* the descriptor of the mount */
+	const void *init; /* the kernel's greeting */
+	size_t init_bytes;
+};
+
+struct takeover {
+	bool rehearsal;
+	FILE *file; /* NULL: there is nothing to take over */
+	struct state_reader in;
+	struct takeover_process process; /* its texts and bytes are the struct's */
+	unsigned int max_write;
+	struct shard_former *former; /* as in the configuration, once that was checked */
+	struct takeover_store *stores;
+	size_t store_count;
+	struct takeover_wish *wishes; /* while the file system is restored */
+	struct takeover_request *requests;
+	struct takeover_order *orders;
+};
+
+/* Writes everything. The thread of the notifier (NULL: there is none) has ended, or what it has
+ * still to do is not complete. Errors stay with the stream. */
+void takeover_save(struct filesystem *filesystem, const struct takeover_process *process,
+		   FILE *out);
+
+/* Finds what the environment says, takes it away from there, and reads all up to the file system.
+ * Returns 0, also if there is nothing to take over; or -errno and one line in `why`. In any case
+ * takeover_finish() frees it. */
+int takeover_begin(struct takeover *takeover, char *why, size_t why_bytes);
+
+/* The same from a stream, which is the struct's from now on. */
+int takeover_read(struct takeover *takeover, FILE *file, char *why, size_t why_bytes);
+
+/* Whether the stores of the configuration are those of the former process. Fills in `former`.
+ * Returns 0, or -errno and one line in `why`. */
+int takeover_check(struct takeover *takeover, const struct config *config, char *why,
+		   size_t why_bytes);
+
+/* Reads the rest into the file system, which is new, as are its shards. Returns 0; or -errno and
+ * one line in `why`: then the file system is good for nothing but filesystem_finish(). */
+int takeover_restore(struct takeover *takeover, struct filesystem *filesystem, char *why,
+		     size_t why_bytes);
+
+/* Once there is a session with the kernel, and a notifier: handles the requests again that the
+ * former process has not answered. */
+void takeover_resume(struct takeover *takeover, struct filesystem *filesystem);
+
+void takeover_finish(struct takeover *takeover);
+
+#endif
