@@ -1,0 +1,181 @@
+#!/bin/bash
+# SIGUSR2: another program goes on in place of the daemon. Who holds and who waits, in all ways and on two hosts, does not
+# notice, and the order of the queue stays, twenty times over; a program that cannot take over changes nothing; a session
+# that ends meanwhile is lost as any other.
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+# shellcheck source=lease.sh
+. "$tests/system/lease.sh"
+
+start_zookeeper
+start_proxy link
+store=zookeeper://$(<"$dir/link/address")/dlockfs
+# The program of host A is one that can be replaced.
+cp "$dlockfs" "$dir/dlockfs"
+dlockfs=$dir/dlockfs
+printf '%s\n' '[locks "kept"]' 'keep = 1d' 'handoff = 3' '[locks "told"]' 'on_lost = SIGTERM' >"$dir/A.ini"
+start_dlockfs A --session-timeout 20s --config "$dir/A.ini" -v
+start_dlockfs B --session-timeout 20s
+
+# All claims, as host B sees them.
+claims() {
+    sed -n 's/.* claim=//p' "$dir/B/.dlockfs/queues"
+}
+
+# queued LOCK NUMBER: until so many claims stand in the queue of the lock.
+queued() {
+    wait_until "$deadline" grep -qx "lock=$1 claims=$2 holders=.*" "$dir/B/.dlockfs/queues"
+}
+
+restarts=0
+restarted() {
+    [ "$(grep -c ' goes on with version ' "$dir/A.log")" -eq "$restarts" ]
+}
+restart() {
+    restarts=$((restarts + 1))
+    send_signal A USR2
+    wait_until "$deadline" restarted
+}
+
+# given_up TEXT: a restart is given up for that reason, in one line.
+given_up() {
+    local lines
+    lines=$(wc -l <"$dir/A.log")
+    send_signal A USR2
+    wait_until "$deadline" eval "tail -n +$((lines + 1)) '$dir/A.log' | grep -q 'this program goes on'"
+    tail -n +$((lines + 1)) "$dir/A.log" | grep "^dlockfs: error: .* does not take over: .*$1.*; this program goes on$" >/dev/null ||
+        fail "not given up for '$1': $(tail -n 2 "$dir/A.log")"
+}
+
+# Holders of all kinds, each asking all the time whether it still holds.
+keep flock "$dir/A/flock" flock
+keep open "$dir/A/open" excl
+call range "$dir/A/range" open w:0-9 r:20-29 await="$dir/range" w-nb:5-6 u:0-9 hold
+call ofd "$dir/A/ofd" open ofd-w:0-9 hold
+call token "$dir/A/told" open ex token await="$dir/token" token hold
+flock "$dir/A/kept" true
+for name in flock open; do
+    wait_until "$deadline" granted "$name"
+done
+expect range "r:20-29 ok"
+expect ofd "ofd-w:0-9 ok"
+wait_until "$deadline" grep -q '^token [0-9]' "$dir/token.out"
+
+# Queues behind some of them: A, B, A; the second on A by another program than the first.
+number=0
+for host in A B A; do
+    number=$((number + 1))
+    keep "flock-$number" "$dir/$host/flock" flock
+    queued flock $((number + 1))
+    keep "open-$number" "$dir/$host/open" excl
+    queued open $((number + 1))
+done
+call waits "$dir/A/range" open w:0-29 hold
+queued range 3
+call waits-B "$dir/B/ofd" open w:5-5 hold
+queued ofd 2
+# A name without a file, and a directory.
+mkdir "$dir/A/folder" "$dir/B/folder"
+exec 8>"$dir/A/folder/unlinked"
+echo text >&8
+flock 8
+rm "$dir/A/folder/unlinked"
+echo "text of a file" >"$dir/A/folder/named"
+
+before=$(claims)
+for ((i = 0; i < 17; i++)); do
+    restart
+done
+expect_equal "claims after $restarts restarts" "$before" "$(claims)"
+
+# While the connection is cut; a signal to a waiting call then reaches it.
+cut_link link
+restart
+join_link link
+restart
+expect_equal "claims after a cut" "$before" "$(claims)"
+
+# Programs that cannot take over.
+mv "$dlockfs" "$dir/dlockfs.new"
+given_up "No such file"
+printf '#!/bin/sh\nexit 0\n' >"$dlockfs"
+chmod 755 "$dlockfs"
+given_up "status 0"
+printf '#!/bin/sh\nkill -SEGV $$\n' >"$dlockfs"
+given_up "SIGSEGV"
+mv "$dir/dlockfs.new" "$dlockfs"
+printf '%s\n' '[mount]' 'idle = soon' >"$dir/A.ini"
+given_up "A.ini:2"
+printf '%s\n' '[store]' 'session_timeout = 1m' '[store "other"]' 'url = local:' >"$dir/A.ini"
+given_up "\[store\]"
+: >"$dir/A.ini"
+restart
+
+# Everything is as it was.
+read -r text <"$dir/A/folder/named"
+expect_equal "text" "text of a file" "$text"
+flock -n 8
+go range
+expect range "w-nb:5-6 ok"
+expect range "u:0-9 ok"
+go token
+wait_until "$deadline" eval "[ \"\$(grep -c '^token [0-9]' '$dir/token.out')\" -eq 2 ]"
+expect_equal "tokens" 1 "$(grep '^token [0-9]' "$dir/token.out" | sort -u | wc -l)"
+not_fenced flock
+not_fenced open
+expect_status 1 flock -n "$dir/B/folder/unlinked" true
+exec 8>&-
+comes_free "$dir/B/folder/unlinked"
+
+# A signal reaches a call that another program has begun to wait for. The rest goes in the order of the queue, and what
+# comes last is what came after it.
+call late "$dir/A/flock" open alarm=1 ex
+queued flock 5
+restart
+expect late "ex EINTR"
+queued flock 4
+release flock open
+for number in 1 2 3; do
+    for lock in flock open; do
+        wait_until "$deadline" granted "$lock-$number"
+        [ "$number" -eq 3 ] || not_granted "$lock-$((number + 1))"
+        not_fenced "$lock-$number"
+        restart
+        release "$lock-$number"
+    done
+done
+release ofd
+expect waits-B "w:5-5 ok"
+release range
+expect waits "w:0-29 ok"
+if grep 'lost\|giving it up\|expired\|placed late' "$dir/A.log" | grep -v 'connection to ZooKeeper'; then
+    fail "something was lost"
+fi
+
+# A session that ends while the program changes: holders are told, waiting calls queue again.
+start_proxy short
+store=zookeeper://$(<"$dir/short/address")/dlockfs
+start_dlockfs C --session-timeout 2s
+keep lost "$dir/C/lost" flock
+wait_until "$deadline" granted lost
+keep behind "$dir/C/lost" flock
+wait_claims lost 2
+call told "$dir/C/told-too" open ex watch
+expect told "ex ok"
+cut_link short
+send_signal C USR2
+wait_until "$deadline" grep -q ' goes on with version ' "$dir/C.log"
+wait_until "$deadline" fenced lost
+grep -q '^fenced EIO ' "$dir/lost.out"
+wait_until "$deadline" grep -q '^watch .*ERR' "$dir/told.out"
+wait_claims lost 0
+join_link short
+wait_until "$deadline" granted behind
+not_fenced behind
+never_revived lost
+
+# Unmounted by hand, the daemon ends well.
+release lost behind told
+umount "$dir/C"
+finish C
+forget_host C
