@@ -12,7 +12,7 @@
 extern const struct config_key config_keys[];
 extern const size_t config_key_count;
 
-#define CONFIG_KEY_BIT(key)  (1u << ((key)-config_keys))
+#define CONFIG_KEY_BIT(key)  (UINT64_C(1) << ((key)-config_keys))
 #define CONFIG_LOCKS_SECTION "locks"
 #define CONFIG_STORE_SECTION "store"
 
@@ -21,7 +21,7 @@ enum { CONFIG_ALL_LOCKS, CONFIG_OPTIONS, CONFIG_FIRST_PATTERN };
 
 struct config_section {
 	char *pattern;
-	unsigned set; /* the CONFIG_KEY_BITs that are set in policy */
+	uint64_t set; /* the CONFIG_KEY_BITs that are set in policy */
 	struct lock_policy policy;
 };
 
