@@ -40,7 +40,8 @@ void secret_destroy(struct secret *secret)
 
 static int fail(const char *file, int error, char *why, size_t why_bytes)
 {
-	snprintf(why, why_bytes, "%s: %s", file, strerror(error));
+	snprintf(why, why_bytes, "%s: %s, expected a plain file of mode 0600", file,
+		 strerror(error));
 	return -error;
 }
 

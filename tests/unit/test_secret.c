@@ -164,7 +164,8 @@ static void test_owner(void **state)
 static void test_no_plain_file(void **state)
 {
 	assert_true(secret_read("/none/such", SECRET_DIGEST, &secret, why, sizeof(why)) < 0);
-	assert_string_equal(why, "/none/such: No such file or directory");
+	assert_string_equal(
+		why, "/none/such: No such file or directory, expected a plain file of mode 0600");
 	assert_true(secret_read("/dev/null", SECRET_DIGEST, &secret, why, sizeof(why)) < 0);
 	assert_string_equal(why, "/dev/null: not a plain file, expected one");
 	assert_int_equal(unlink(file), 0);
