@@ -77,16 +77,9 @@ done
 
 install_packages() {
     local missing
-    mapfile -t missing < <(packages_missing "${packages[@]}")
-    [ ${#missing[@]} -gt 0 ] || return 0
-    if [ "$(id -u)" -ne 0 ]; then
-        echo "to be installed first: apt-get install ${missing[*]}" >&2
-        exit 1
-    fi
-    echo "installing: ${missing[*]}"
-    export DEBIAN_FRONTEND=noninteractive
-    apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null 2>&1 ||
-        { apt-get -qq update && apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null; }
+    packages_find_missing "to be installed first" "${packages[@]}" || exit 1
+    [ ${#missing[@]} -eq 0 ] || packages_install "${missing[@]}" >/dev/null 2>&1 ||
+        { apt-get -qq update && packages_install "${missing[@]}" >/dev/null; }
 }
 
 passed=0
