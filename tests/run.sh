@@ -192,9 +192,15 @@ on_exit() {
     [ -z "$folder" ] || rmdir "$folder"
 }
 
+# What a system test took of the processors, with its children.
+cpu_seconds() {
+    [ ! -e "$logs/$1.times" ] ||
+        tr ms '  ' <"$logs/$1.times" | awk '{ sum += 60 * ($1 + $3) + $2 + $4 } END { printf "%.1f s of CPU", sum }'
+}
+
 start_system_test() {
     mkdir "$folder/$1"
-    DLOCKFS_BUILD=$build DLOCKFS_TEST_DIR=$folder/$1 \
+    DLOCKFS_BUILD=$build DLOCKFS_TEST_DIR=$folder/$1 DLOCKFS_TEST_TIMES=$logs/$1.times \
         timeout --kill-after=30 "$limit" bash "$tests/system/test-$1.sh" >"$logs/$1.log" 2>&1 </dev/null &
     running+=($!)
     name_of[$!]=$1
@@ -212,7 +218,7 @@ end_system_test() {
     running=("${left[@]}")
     sweep "$name" >>"$logs/$name.log" 2>&1 || status=1
     case $status in
-        0) report PASS "$name" "$seconds" ;;
+        0) report PASS "$name" "$seconds" "$(cpu_seconds "$name")" ;;
         77) report SKIP "$name" "$seconds" "$(tail -n 1 "$logs/$name.log")" ;;
         124 | 137) report FAIL "$name" "$seconds" "took longer than $limit s" ;;
         *) report FAIL "$name" "$seconds" ;;
