@@ -25,6 +25,7 @@ struct takeover_store {
 	char *prefix;
 	struct store_url url;
 	int64_t session_timeout_ms;
+	enum store_acl acl;
 	struct shard_former former;
 };
 
@@ -138,6 +139,7 @@ static void save_store(const struct config *config, size_t index, const struct s
 	if (store->url.kind == STORE_KIND_ZOOKEEPER) {
 		state_text(out, "servers", store->url.servers);
 		state_text(out, "root", store->url.root);
+		state_unsigned(out, "acl", store_access_acl(&store->access));
 		state_number(out, "session_timeout_ms", config_session_timeout_ms(config, index));
 		if (store_zookeeper_keep_session(shard->store, &session)) {
 			state_number(out, "session", session.id);
@@ -295,6 +297,7 @@ static int read_store(struct takeover *takeover)
 	store->url.kind = STORE_KIND_ZOOKEEPER;
 	store->url.servers = strdup(state_get_text(in, "servers"));
 	store->url.root = strdup(state_get_text(in, "root"));
+	store->acl = (enum store_acl)state_get_unsigned(in, "acl", STORE_ACL_PRIVATE);
 	store->session_timeout_ms = state_get_number(in, "session_timeout_ms", 0, INT64_MAX);
 	if (state_has(in, "session"))
 		read_session(store, in);
@@ -361,14 +364,15 @@ int takeover_check(struct takeover *takeover, const struct config *config, char 
 		same = strcmp(store->prefix, config->stores[i].prefix) == 0 &&
 		       store_url_equal(&store->url, &config->stores[i].url) &&
 		       (store->url.kind == STORE_KIND_LOCAL ||
-			store->session_timeout_ms == config_session_timeout_ms(config, i));
+			(store->session_timeout_ms == config_session_timeout_ms(config, i) &&
+			 store->acl == store_access_acl(&config->stores[i].access)));
 		takeover->former[i] = store->former;
 	}
 	if (same)
 		return 0;
 	snprintf(why, why_bytes,
-		 "[store]: the sections, url and session_timeout have changed: expected those of "
-		 "the process that holds the locks, or an end and a new start");
+		 "[store]: the sections, url, session_timeout or acl have changed: expected those "
+		 "of the process that holds the locks, or an end and a new start");
 	return -EINVAL;
 }
 

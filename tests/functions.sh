@@ -106,6 +106,7 @@ on_exit() {
     else
         folder_remove "$dir" || status=1
     fi
+    [ -z "${DLOCKFS_TEST_TIMES:-}" ] || times >"$DLOCKFS_TEST_TIMES"
     exit "$status"
 }
 
@@ -320,7 +321,7 @@ initLimit=50
 syncLimit=10
 maxClientCnxns=0
 minSessionTimeout=400
-maxSessionTimeout=120000
+maxSessionTimeout=600000
 admin.enableServer=false
 4lw.commands.whitelist=*
 $zookeeper_configuration

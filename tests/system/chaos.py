@@ -43,6 +43,7 @@ HOST_FAULTS = {
     "daemon-kill": (0.2, 4),
     "daemon-pause": (0.1, 1.5),
     "daemon-freeze": (3.5, 6),
+    "daemon-restart": (0.1, 0.5),
     "link-cut": (0.3, 5),
     "link-refuse": (0.3, 5),
 }

@@ -1,9 +1,10 @@
 #!/bin/bash
-# Chaos: processes on three hosts take locks of all kinds on a few names, while daemons are killed and stopped, links cut
-# and refused, servers of the ensemble killed, stopped and cut off from one another, leaders changed, and the processes
-# themselves killed and interrupted. Claims of some names go on among the callers of a host, and are kept. From what the
-# processes wrote down: no two ever held what conflicts, tokens grew from one to the next, and who lost a lock was told.
-# In the end everybody gets every lock, and nothing is left in ZooKeeper.
+# Chaos: processes on three hosts take locks of all kinds on a few names, while daemons are killed, stopped, and replaced by
+# the program that they were started from (SIGUSR2), links cut and refused, servers of the ensemble killed, stopped and cut
+# off from one another, leaders changed, and the processes themselves killed and interrupted. Claims of some names go on
+# among the callers of a host, and are kept. From what the processes wrote down: no two ever held what conflicts, tokens
+# grew from one to the next, and who lost a lock was told. In the end everybody gets every lock, and nothing is left in
+# ZooKeeper.
 #
 # From the environment: SEED, which decides on all faults; DURATION, for how many seconds there are faults.
 # shellcheck source=../functions.sh
@@ -51,6 +52,7 @@ fault_begin() { # FAULT TARGET
     case $1 in
         daemon-kill) kill_dlockfs "$2" ;;
         daemon-pause | daemon-freeze) pause "$2" ;;
+        daemon-restart) send_signal "$2" USR2 ;;
         link-cut) for name in $(links_to "$2"); do cut_link "$name"; done ;;
         link-refuse) for name in $(links_to "$2"); do touch "$dir/$name/refuse"; done ;;
         server-kill) stop_zookeeper "$chosen" ;;
