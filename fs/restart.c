@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stddef.h>
@@ -25,6 +26,9 @@
 
 /* A program that starts takes milliseconds. */
 #define REHEARSAL_LIMIT_MS 10000
+
+/* The same while nobody is answered. */
+#define FINAL_LIMIT_MS 2000
 
 /* Where the rehearsing process finds the state: the first descriptor that is free there. */
 #define REHEARSAL_DESCRIPTOR 3
@@ -154,18 +158,21 @@ static int spawn(struct restart *restart, int state)
 	char **environment = add_variable(variable);
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
-	sigset_t none;
+	sigset_t blocked;
 
 	if (environment == NULL)
 		return -ENOMEM;
-	sigemptyset(&none);
+	/* They may be sent to all processes of a service. */
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGHUP);
+	sigaddset(&blocked, SIGUSR2);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, restart->answer, STDOUT_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, restart->complaint, STDERR_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, state, REHEARSAL_DESCRIPTOR);
 	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigmask(&attributes, &blocked);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
 	int error = posix_spawn(&restart->child, restart->program, &actions, &attributes,
 				restart->arguments, environment);
@@ -180,6 +187,22 @@ static int spawn(struct restart *restart, int state)
 	return restart->child_descriptor >= 0 ? 0 : -errno;
 }
 
+/* Starts a rehearsal of the state. Returns false if that fails, the reason logged. */
+static bool rehearse(struct restart *restart, int state)
+{
+	int error = state >= 0 ? 0 : state;
+
+	restart->answer = memfd_create("dlockfs answer", MFD_CLOEXEC);
+	restart->complaint = memfd_create("dlockfs complaint", MFD_CLOEXEC);
+	if (error == 0 && (restart->answer < 0 || restart->complaint < 0))
+		error = -errno;
+	if (error == 0)
+		error = spawn(restart, state);
+	if (error != 0)
+		restart_give_up(restart, strerror(-error));
+	return error == 0;
+}
+
 int restart_begin(struct restart *restart, int64_t now_ms)
 {
 	if (restart->child != 0)
@@ -190,19 +213,11 @@ int restart_begin(struct restart *restart, int64_t now_ms)
 		return -1;
 	}
 	int state = write_state(restart);
-	int error = state >= 0 ? 0 : state;
-	restart->answer = memfd_create("dlockfs answer", MFD_CLOEXEC);
-	restart->complaint = memfd_create("dlockfs complaint", MFD_CLOEXEC);
-	if (error == 0 && (restart->answer < 0 || restart->complaint < 0))
-		error = -errno;
-	if (error == 0)
-		error = spawn(restart, state);
+	bool begun = rehearse(restart, state);
 	if (state >= 0)
 		close(state);
-	if (error != 0) {
-		restart_give_up(restart, strerror(-error));
+	if (!begun)
 		return -1;
-	}
 	restart->limit_ms = now_ms + REHEARSAL_LIMIT_MS;
 	return restart->child_descriptor;
 }
@@ -297,15 +312,27 @@ static void execute(struct restart *restart, int state)
 	errno = error;
 }
 
+/* The last rehearsal, of what is going to be taken over. */
+static bool is_understood_at_last(struct restart *restart, int state)
+{
+	if (!rehearse(restart, state))
+		return false;
+	struct pollfd child = {.fd = restart->child_descriptor, .events = POLLIN};
+	if (poll(&child, 1, FINAL_LIMIT_MS) == 1)
+		return restart_is_understood(restart);
+	restart_give_up(restart, "it has not shown in time that it can");
+	return false;
+}
+
 void restart_execute(struct restart *restart)
 {
 	filesystem_prepare_handover(restart->filesystem);
-	log_info("%s takes over", restart->program);
 	int state = write_state(restart);
-	if (state >= 0)
+	if (is_understood_at_last(restart, state)) {
+		log_info("%s takes over", restart->program);
 		execute(restart, state);
-	const char *why = strerror(state >= 0 ? errno : -state);
+		restart_give_up(restart, strerror(errno));
+	}
 	if (state >= 0)
 		close(state);
-	restart_give_up(restart, why);
 }

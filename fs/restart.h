@@ -6,11 +6,12 @@
  *
  *   SIGUSR2         the program is run with what it would get now, as another process: a rehearsal
  *   it has ended    understood: the notifier's thread is stopped
- *   that has ended  all is written down anew, and the program executed
+ *   that has ended  all is written down anew, rehearsed once more, and the program executed
  *
  * Whatever goes wrong until then is logged in one line, and this program goes on.
  *
- * Loop thread only; nothing here blocks, but to write down what there is.
+ * Loop thread only; nothing here blocks but restart_execute(), for as long as a program takes to
+ * start, at most two seconds.
  */
 #ifndef DLOCKFS_RESTART_H
 #define DLOCKFS_RESTART_H

@@ -121,15 +121,17 @@ static void save_whose(const struct claim *claim, const struct engine_transfer *
 		state_unsigned(out, "file", transfer->number_owner(owner->cookie));
 }
 
-static void save_coverage(const struct coverage *coverage, const struct engine_transfer *transfer,
+static void save_coverage(const struct claim *claim, const struct engine_transfer *transfer,
 			  FILE *out)
 {
+	const struct coverage *coverage = claim->coverage;
 	struct range asked = coverage->asked;
 	const struct range_set set = {&asked, 1, 1};
 
 	state_ranges(out, "covers", &coverage->ranges);
 	state_ranges(out, "asked_for", &set);
-	if (coverage->file != NULL)
+	/* Through which file a range was asked for matters only while it is; that may be closed. */
+	if (claim->owner != NULL && claim->state != CLAIM_HELD)
 		state_unsigned(out, "through", transfer->number_owner(coverage->file->cookie));
 }
 
@@ -164,7 +166,7 @@ static void save_claim(const struct claim *claim, const struct engine_transfer *
 	state_number(out, "pid", claim->pid);
 	state_unsigned(out, "uid", claim->uid);
 	if (claim->coverage != NULL)
-		save_coverage(claim->coverage, transfer, out);
+		save_coverage(claim, transfer, out);
 	if (is_lead(claim)) {
 		state_flag(out, "lead", true);
 		state_flag(out, "used", claim->lead->used);
@@ -362,12 +364,12 @@ static void restore_coverage(struct restoring *restoring, struct claim *claim)
 	else
 		state_refuse(in, "asked_for", "one range");
 	range_set_finish(&asked);
-	uint64_t through = state_find_unsigned(in, "through", UINT64_MAX);
-	if (through != 0)
-		coverage->file =
-			restoring->transfer->find_owner(restoring->engine->context, through);
-	if (through != 0 && coverage->file == NULL)
-		state_refuse(in, "through", "an open file");
+	if (claim->owner == NULL || claim->state == CLAIM_HELD)
+		return;
+	uint64_t through = state_get_unsigned(in, "through", UINT64_MAX);
+	coverage->file = restoring->transfer->find_owner(restoring->engine->context, through);
+	if (coverage->file == NULL || coverage->file->lock != restoring->lock)
+		state_refuse(in, "through", "an open file of the lock");
 }
 
 /* What of a claim is no more than what the line says. */
@@ -409,14 +411,13 @@ static void check_claim(struct restoring *restoring, const struct claim *claim,
 	bool lead = state_find_flag(in, "lead");
 	bool asked = state_find_flag(in, "asked");
 	bool record = claim->coverage != NULL;
-	bool needs_owner = claim->state != CLAIM_LEAVING && claim->state != CLAIM_UNCERTAIN;
+	bool leaves = claim->state == CLAIM_LEAVING;
 
-	if (needs_owner != (owner != NULL) && claim->state != CLAIM_UNCERTAIN)
-		state_refuse(in, NULL, needs_owner ? "an owner" : "no owner");
+	if (leaves == (owner != NULL) && claim->state != CLAIM_UNCERTAIN)
+		state_refuse(in, NULL, leaves ? "no owner" : "an owner");
 	else if (record != (claim->kind == LOCK_KIND_RECORD) && claim->state != CLAIM_LEAVING)
 		state_refuse(in, "kind", "record for what covers ranges, and only that");
-	else if (record && (owner == NULL || owner->records == NULL) &&
-		 claim->state != CLAIM_UNCERTAIN)
+	else if (record && owner != NULL && owner->records == NULL)
 		state_refuse(in, "process", "that of a record lock");
 	else if (asked && (claim->state == CLAIM_HELD || owner == NULL))
 		state_refuse(in, "asked", "a claim that waits");
@@ -470,8 +471,10 @@ static int restore_lead(struct restoring *restoring, struct claim *claim)
 	struct lead *lead = calloc(1, sizeof(*lead));
 	struct lock *lock = claim->lock;
 
-	if (lead == NULL)
+	if (lead == NULL || !lock_make_keeper(lock)) {
+		free(lead);
 		return state_starve(restoring->in);
+	}
 	lead->claim = claim;
 	lead->used = state_find_flag(restoring->in, "used");
 	lead->contended = state_find_flag(restoring->in, "contended");
@@ -523,19 +526,19 @@ static int restore_claim(struct restoring *restoring)
 	}
 	read_claim(restoring, claim);
 	struct owner *owner = read_whose(restoring);
+	claim->owner = owner;
 	if (state_has(in, "covers"))
 		restore_coverage(restoring, claim);
 	check_claim(restoring, claim, owner);
 	engine->claims++;
 	if (state_failed(in)) {
 		claim->state = CLAIM_WANTED;
+		claim->owner = NULL; /* which does not know of it yet */
 		claim_free(claim);
 		return -EINVAL;
 	}
-	if (owner != NULL) {
-		claim->owner = owner;
+	if (owner != NULL)
 		DL_APPEND2(owner->claims, claim, owner_prev, owner_next);
-	}
 	if (claim->state != CLAIM_FOLLOWING)
 		restoring->lead = NULL;
 	put_into_list(restoring, claim);
