@@ -368,10 +368,15 @@ static void restore_name(struct filesystem *filesystem, struct inode *inode,
 
 	if (parent == NULL || !inode_is_directory(parent) ||
 	    strlen(parent->path) != (length > 0 ? length - 1 : 0) ||
-	    strncmp(parent->path, inode->path, strlen(parent->path)) != 0)
+	    strncmp(parent->path, inode->path, strlen(parent->path)) != 0) {
 		state_refuse(in, "parent", "the directory of the path");
-	else if (inode_attach(parent, inode) != 0)
+		return;
+	}
+	struct timespec mtime = parent->mtime, ctime = parent->ctime;
+	if (inode_attach(parent, inode) != 0)
 		state_refuse(in, "path", "a name that is free");
+	parent->mtime = mtime;
+	parent->ctime = ctime;
 }
 
 static void restore_text(struct inode *inode, struct state_reader *in)

@@ -3,8 +3,9 @@
  * Raw FUSE requests through the handlers of the file system, on the local store, in one thread and
  * without a clock: the input says what is asked, by whom, in which order, and when the store
  * answers, time passes, signals come, a rival host claims a lock, and the session is lost. What
- * must hold is in kernel.h; besides, the engine's books are checked after every step, and in the
- * end everything is released: nothing waits, nothing is held, nothing is left.
+ * must hold is in kernel.h; besides, another program could take over at any time, and the engine's
+ * books are checked after every step, and in the end everything is released: nothing waits, nothing
+ * is held, nothing is left.
  */
 #include "fuzz.h"
 
@@ -20,6 +21,7 @@
 #include "local_service.h"
 #include "log.h"
 #include "notifier.h"
+#include "rehearsal.h"
 #include "shard.h"
 #include "status.h"
 #include "steer.h"
@@ -70,6 +72,17 @@ void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char
 	(void)notifier;
 	(void)parent;
 	(void)name;
+}
+
+void notifier_each_order(const struct notifier *notifier,
+			 void (*visit)(void *context, fuse_ino_t parent, fuse_ino_t node,
+				       const char *name),
+			 void *context)
+{
+	(void)notifier;
+	(void)visit;
+	(void)context;
+	REQUIRE(false);
 }
 
 /* What the input says */
@@ -676,7 +689,7 @@ static void begin(struct world *world)
 	fuse_opt_free_args(&args);
 	REQUIRE(filesystem->session);
 	world->now_ms = filesystem->now_ms;
-	kernel_init(&world->kernel, filesystem->session);
+	kernel_init(&world->kernel, filesystem);
 	dispatch(world);
 }
 
@@ -764,8 +777,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	world.claim_count = 0;
 	begin(&world);
 	bool stops = take(&world) % 2;
-	while (world.bytes > 0)
+	for (int steps = 1; world.bytes > 0; steps++) {
 		step(&world);
+		if (steps % 32 == 0)
+			rehearsal_of(&world.filesystem);
+	}
+	rehearsal_of(&world.filesystem);
 	if (!stops) {
 		kill_all(&world);
 		check_released(&world);

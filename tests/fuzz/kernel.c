@@ -278,7 +278,7 @@ static ssize_t on_write(int fd, struct iovec *parts, int count, void *user)
 	return (ssize_t)bytes;
 }
 
-/* Requests are handed over with fuse_session_process_buf(). */
+/* Requests are handed over with filesystem_handle(). */
 static ssize_t on_read(int fd, void *buffer, size_t bytes, void *user)
 {
 	(void)fd;
@@ -304,7 +304,7 @@ static void hand_over(struct kernel *kernel, const struct fuse_in_header *header
 		memcpy((char *)buffer.mem + sizeof(*header), body, body_bytes);
 	if (more_bytes > 0)
 		memcpy((char *)buffer.mem + sizeof(*header) + body_bytes, more, more_bytes);
-	fuse_session_process_buf(kernel->session, &buffer);
+	filesystem_handle(kernel->filesystem, &buffer);
 	free(buffer.mem);
 }
 
@@ -443,7 +443,7 @@ void kernel_forget(struct kernel *kernel, struct kernel_node *node, uint64_t loo
 	hand_over(kernel, &header, &body, sizeof(body), NULL, 0);
 }
 
-void kernel_init(struct kernel *kernel, struct fuse_session *session)
+void kernel_init(struct kernel *kernel, struct filesystem *filesystem)
 {
 	const struct kernel_caller nobody = {0};
 	const struct fuse_init_in body = {
@@ -455,11 +455,11 @@ void kernel_init(struct kernel *kernel, struct fuse_session *session)
 	};
 
 	current = kernel;
-	kernel->session = session;
+	kernel->filesystem = filesystem;
 	kernel->node_count = kernel->file_count = kernel->request_count = 0;
 	kernel->last_unique = kernel->last_serial = 0;
 	kernel->steered = false;
-	REQUIRE(fuse_session_custom_io(session, &io, open("/dev/null", O_RDWR | O_CLOEXEC)) == 0);
+	REQUIRE(fuse_session_custom_io(filesystem->session, &io, open("/dev/null", O_RDWR | O_CLOEXEC)) == 0);
 	kernel_send(kernel, &nobody, FUSE_INIT, 0, NULL, &body, sizeof(body), NULL, 0);
 	REQUIRE(kernel->request_count == 0);
 }

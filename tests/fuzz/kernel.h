@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <fuse_lowlevel.h>
+#include "filesystem.h"
 
 enum { KERNEL_NODES = 4096, KERNEL_FILES = 24, KERNEL_REQUESTS = 48 };
 
@@ -55,7 +55,7 @@ struct kernel_request {
 };
 
 struct kernel {
-	struct fuse_session *session;
+	struct filesystem *filesystem;
 	struct kernel_node nodes[KERNEL_NODES];
 	size_t node_count;
 	struct kernel_file files[KERNEL_FILES];
@@ -73,8 +73,8 @@ struct kernel_caller {
 	bool interrupted_early; /* its signal comes before the request is read */
 };
 
-/* Greets the file system of the session. One kernel at a time. */
-void kernel_init(struct kernel *kernel, struct fuse_session *session);
+/* Greets the file system, which has a session. One kernel at a time. */
+void kernel_init(struct kernel *kernel, struct filesystem *filesystem);
 
 /* The exclusive open that the thread is in; NULL if it is in none. */
 struct kernel_file *kernel_opening(struct kernel *kernel, uint32_t pid);

@@ -4,6 +4,8 @@
 chaos.py plan SEED SECONDS
         prints what is done to hosts and servers, and when: lines "MILLISECONDS begin|end FAULT TARGET". A host's target is
         its name, a server's a number: which one of those that the fault is for. All faults come, however short it is.
+chaos.py plan-restarts SEED SECONDS
+        the same of nothing but daemons that are replaced by the program that they were started from.
 chaos.py work SEED PROCESSES RECORDS FAULTS CALM MOUNT...
         so many processes on each mount take locks of all kinds on a few names, and hold them for a while. As long as fsync,
         write, or the token say that the handle is not fenced, the lock is held. Some processes are killed and replaced,
@@ -11,6 +13,9 @@ chaos.py work SEED PROCESSES RECORDS FAULTS CALM MOUNT...
 chaos.py check RECORDS FAULTS LOST
         prints what was seen, and ends with an error if two ever held what conflicts, if a token did not grow from one to
         the next, or if there was too little to see: few grants, few of LOST sessions, or a fault that never came.
+
+chaos.py check-restarts RECORDS FAULTS LOST
+        the same after plan-restarts, when nobody may have lost anything.
 
 RECORDS is a folder. A process writes down each call before it is made, when it returns, and at each proof that what it
 was granted is still held; so a process that is killed, or whose daemon is, leaves all that is known.
@@ -123,6 +128,14 @@ def plan(seed, seconds):
     choice = random.Random(f"{seed} plan")
     events = list(lane_events(("A", "B", "C"), HOST_FAULTS, (2, 12), float(seconds), choice))
     events += lane_events(("",), SERVER_FAULTS, (3, 8), float(seconds), choice)
+    for at, what, fault, target in sorted(events):
+        print(int(at * 1000), what, fault, target)
+
+
+def plan_restarts(seed, seconds):
+    """Nothing but programs that take over, on all hosts."""
+    choice = random.Random(f"{seed} restarts")
+    events = lane_events(("A", "B", "C"), {"daemon-restart": (0.05, 0.2)}, (0.1, 0.6), float(seconds), choice)
     for at, what, fault, target in sorted(events):
         print(int(at * 1000), what, fault, target)
 
@@ -617,7 +630,22 @@ class Checker:
             yield "nobody lost the mount"
 
 
-def check(records, faults, lost):
+    def noticed(self, lost):
+        """What must not be seen of restarts."""
+        counts = self.counts
+        restarts = sum(what == "begin" and fault == "daemon-restart" for _, what, fault, _ in self.faults)
+        print("restarts:", restarts)
+        if restarts < 10 or counts["granted"] < 100:
+            yield "there were hardly any restarts, or locks"
+        if lost:
+            yield "a session was lost"
+        if counts[f"fate {FENCED}"] + counts["call EIO"]:
+            yield "a handle was fenced"
+        if counts[f"fate {UNMOUNTED}"] + sum(counts[f"call {name_of(error)}"] for error in DEAD):
+            yield "somebody lost the mount"
+
+
+def check(records, faults, lost, restarts=False):
     checker = Checker(read_faults(faults))
     for name in NAMES:
         holds = []
@@ -627,14 +655,24 @@ def check(records, faults, lost):
                 holds.append(record)
         checker.check(holds)
     checker.print(int(lost))
-    failures = list(checker.too_little(int(lost)))
+    failures = list((checker.noticed if restarts else checker.too_little)(int(lost)))
     print(f"violations: {checker.violations}")
     if checker.violations:
         failures.append("exclusion, or what tells of it, is broken")
     sys.exit("\n".join(failures) or 0)
 
 
-COMMANDS = {"plan": (plan, 2), "work": (work, 6), "check": (check, 3)}
+def check_restarts(records, faults, lost):
+    check(records, faults, lost, True)
+
+
+COMMANDS = {
+    "plan": (plan, 2),
+    "plan-restarts": (plan_restarts, 2),
+    "work": (work, 6),
+    "check": (check, 3),
+    "check-restarts": (check_restarts, 3),
+}
 
 
 def main():
