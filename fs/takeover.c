@@ -87,14 +87,16 @@ static struct owner *find_owner(void *context, uint64_t number)
 	return handle != NULL ? handle->owner : NULL;
 }
 
-static void *adopt_wish(void *context, uint64_t number, struct claim *claim)
+static void *adopt_wish(void *context, uint64_t number, const struct owner *file,
+			struct claim *claim)
 {
 	const struct shard *shard = context;
 	struct takeover *takeover = shard->filesystem->takeover;
 	struct takeover_wish *wish;
 
 	HASH_FIND(hh, takeover->wishes, &number, sizeof(number), wish);
-	if (wish == NULL || wish->parked->claim != NULL || wish->parked->decided)
+	if (wish == NULL || wish->parked->handle->owner != file || wish->parked->claim != NULL ||
+	    wish->parked->decided)
 		return NULL;
 	wish->parked->claim = claim;
 	return wish->parked;

@@ -225,6 +225,7 @@ struct restoring {
 	struct lock *lock;	 /* NULL: there was none yet */
 	struct records *records; /* whose files come next; NULL: nobody's */
 	struct lead *lead;	 /* whose followers come next; NULL: nobody's */
+	uint32_t owner_number;	 /* to be the engine's in the end: to restore owners takes some */
 };
 
 static int result_of(const struct restoring *restoring)
@@ -239,7 +240,7 @@ static int restore_engine(struct restoring *restoring)
 
 	engine->session_number = state_get_unsigned(in, "session_number", UINT64_MAX);
 	engine->claim_number = (uint32_t)state_get_unsigned(in, "claim_number", UINT32_MAX);
-	engine->owner_number = (uint32_t)state_get_unsigned(in, "owner_number", UINT32_MAX);
+	restoring->owner_number = (uint32_t)state_get_unsigned(in, "owner_number", UINT32_MAX);
 	engine->grants = state_get_unsigned(in, "grants", UINT64_MAX);
 	engine->connections = state_get_unsigned(in, "connections", UINT64_MAX);
 	engine->sessions_lost = state_get_unsigned(in, "sessions_lost", UINT64_MAX);
@@ -368,8 +369,8 @@ static void restore_coverage(struct restoring *restoring, struct claim *claim)
 		return;
 	uint64_t through = state_get_unsigned(in, "through", UINT64_MAX);
 	coverage->file = restoring->transfer->find_owner(restoring->engine->context, through);
-	if (coverage->file == NULL || coverage->file->lock != restoring->lock)
-		state_refuse(in, "through", "an open file of the lock");
+	if (coverage->file == NULL || !owners_are_one(claim->owner, coverage->file))
+		state_refuse(in, "through", "an open file of the process");
 }
 
 /* What of a claim is no more than what the line says. */
@@ -457,7 +458,8 @@ static void restore_wish(struct restoring *restoring, struct claim *claim)
 	struct engine *engine = restoring->engine;
 	uint64_t number = state_get_unsigned(restoring->in, "wish", UINT64_MAX);
 
-	claim->cookie = restoring->transfer->adopt_wish(engine->context, number, claim);
+	const struct owner *file = claim->coverage != NULL ? claim->coverage->file : claim->owner;
+	claim->cookie = restoring->transfer->adopt_wish(engine->context, number, file, claim);
 	if (claim->cookie == NULL) {
 		state_refuse(restoring->in, "wish", "a call that waits");
 		return;
@@ -594,5 +596,6 @@ int engine_restore(struct engine *engine, const struct engine_transfer *transfer
 		}
 		error = restore_line(&restoring);
 	}
+	engine->owner_number = restoring.owner_number;
 	return error;
 }

@@ -37,8 +37,9 @@ struct engine_transfer {
 	struct owner *(*find_owner)(void *context, uint64_t number);
 
 	/* Takes the wish of that number, which is the claim, and returns its cookie; NULL: there is
-	 * none, or it has a claim already. */
-	void *(*adopt_wish)(void *context, uint64_t number, struct claim *claim);
+	 * none that was asked for through the file, or it has a claim already. */
+	void *(*adopt_wish)(void *context, uint64_t number, const struct owner *file,
+			    struct claim *claim);
 };
 
 /* Writes what the owner has, as keys of a line. */

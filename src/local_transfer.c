@@ -46,11 +46,8 @@ struct restoring {
 
 static int restore_service(struct restoring *restoring)
 {
-	struct local_service *service = restoring->store->service;
-	int64_t stamp = state_get_number(restoring->in, "stamp", 0, INT64_MAX);
-
-	if (stamp > service->stamp)
-		service->stamp = stamp;
+	restoring->store->service->stamp =
+		state_get_number(restoring->in, "stamp", 0, INT64_MAX - 1);
 	return state_failed(restoring->in) ? -EINVAL : 0;
 }
 
