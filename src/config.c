@@ -4,6 +4,7 @@
  * a lock; and lets what was read anew take the place of what was there. Must not act on what is
  * configured. Loop's thread.
  */
+#include "claim_name.h"
 #include "config_internal.h"
 #include "log.h"
 
@@ -67,6 +68,8 @@ const struct config_key config_keys[] = {
 	 "what a process gets that has lost its lock: EIO alone, or this signal too"},
 	{"locks", "on_revoke", NONE_OR_SIGNAL, IN_POLICY(on_revoke), 0, 0, "none", false,
 	 "the signal for a process that is asked to release its lock, besides POLLPRI"},
+	{"locks", "recipe", RECIPE, IN_POLICY(recipe), 0, 0, "curator-rw", false,
+	 "which other clients of ZooKeeper share the lock: how its claims are named"},
 };
 
 const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
@@ -122,6 +125,9 @@ static void describe_expected(const struct config_key *key, char *text, size_t t
 		snprintf(text, text_bytes,
 			 "%s, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGKILL, SIGUSR1 or SIGUSR2",
 			 key->type == EIO_OR_SIGNAL ? "eio" : "none");
+		break;
+	case RECIPE:
+		snprintf(text, text_bytes, "curator-rw, curator-mutex, kazoo or curator-any");
 		break;
 	case DIRECTORIES:
 		snprintf(text, text_bytes, "paths below the mount, divided by blanks");
@@ -196,6 +202,18 @@ static bool parse_signal(const char *text, const char *none, int64_t *ret)
 	return false;
 }
 
+/* Which of the names it is. */
+static bool parse_name(const char *text, const char *const *names, size_t count, int64_t *ret)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*ret = (int64_t)i;
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool parse_log_level(const char *text, int64_t *ret)
 {
 	static const char *const names[] = {[LOG_LEVEL_ERROR] = "error",
@@ -203,13 +221,12 @@ static bool parse_log_level(const char *text, int64_t *ret)
 					    [LOG_LEVEL_INFO] = "info",
 					    [LOG_LEVEL_DEBUG] = "debug"};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(text, names[i]) == 0) {
-			*ret = (int64_t)i;
-			return true;
-		}
-	}
-	return false;
+	return parse_name(text, names, sizeof(names) / sizeof(names[0]), ret);
+}
+
+static bool parse_recipe(const char *text, int64_t *ret)
+{
+	return parse_name(text, claim_recipe_names, CLAIM_RECIPES, ret);
 }
 
 bool config_is_path(const char *path)
@@ -316,6 +333,8 @@ static bool parse_number_value(const struct config_key *key, const char *text, i
 		return parse_signal(text, "eio", ret);
 	case NONE_OR_SIGNAL:
 		return parse_signal(text, "none", ret);
+	case RECIPE:
+		return parse_recipe(text, ret);
 	case DURATION_OR_FOREVER:
 		if (strcmp(text, "forever") == 0) {
 			*ret = CONFIG_FOREVER;
