@@ -1,29 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the table of configuration keys, the text forms of their values, and which of them count for
- * a lock; and lets what was read anew take the place of what was there. Must not act on what is
- * configured. Loop's thread.
+ * Owns the table of configuration keys, and which of them count for a lock; and lets what was read
+ * anew take the place of what was there. Must not act on what is configured. Loop's thread.
  */
-#include "claim_name.h"
 #include "config_internal.h"
-#include "log.h"
 
 #include <errno.h>
 #include <fnmatch.h>
-#include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SECOND INT64_C(1000)
-#define MINUTE (60 * SECOND)
-#define HOUR   (60 * MINUTE)
-#define DAY    (24 * HOUR)
-
-#define STATUS_DIRECTORY    ".dlockfs"
-#define COMPONENT_BYTES_MAX 255
-#define EXPECTED_BYTES	    160
-#define UNITS		    "ms, s, m, h or d"
 /* Twice as many ranges of one process (engine.h) must fit into the data of a znode, 1 MiB at most,
  * with up to 41 bytes each (claim_data.h). */
 #define PROCESS_RANGES_MAX 8192
@@ -74,309 +60,6 @@ const struct config_key config_keys[] = {
 
 const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
 
-/* Values: from text, and what they may be */
-
-static const struct {
-	const char *name;
-	int64_t ms;
-} units[] = {{"d", DAY}, {"h", HOUR}, {"m", MINUTE}, {"s", SECOND}, {"ms", 1}};
-
-#define UNIT_COUNT (sizeof(units) / sizeof(units[0]))
-
-static void format_duration(int64_t ms, char *text, size_t text_bytes)
-{
-	size_t i = 0;
-
-	while (i < UNIT_COUNT - 1 && (ms == 0 || ms % units[i].ms != 0))
-		i++;
-	snprintf(text, text_bytes, "%" PRId64 "%s", ms / units[i].ms, units[i].name);
-}
-
-static void describe_expected(const struct config_key *key, char *text, size_t text_bytes)
-{
-	char min[32], max[32];
-
-	format_duration(key->min, min, sizeof(min));
-	format_duration(key->max, max, sizeof(max));
-	switch (key->type) {
-	case DURATION:
-		snprintf(text, text_bytes, "a duration from %s to %s, a number with " UNITS, min,
-			 max);
-		break;
-	case DURATION_OR_FOREVER:
-		snprintf(text, text_bytes,
-			 "a duration of at least %s, a number with " UNITS ", or forever", min);
-		break;
-	case NUMBER:
-		snprintf(text, text_bytes, "a number from %" PRId64 " to %" PRId64, key->min,
-			 key->max);
-		break;
-	case LOG_LEVEL:
-		snprintf(text, text_bytes, "error, warning, info or debug");
-		break;
-	case MODE:
-		snprintf(text, text_bytes, "an octal mode from 0 to %#" PRIo64, key->max);
-		break;
-	case YES_OR_NO:
-		snprintf(text, text_bytes, "yes or no");
-		break;
-	case EIO_OR_SIGNAL:
-	case NONE_OR_SIGNAL:
-		snprintf(text, text_bytes,
-			 "%s, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGKILL, SIGUSR1 or SIGUSR2",
-			 key->type == EIO_OR_SIGNAL ? "eio" : "none");
-		break;
-	case RECIPE:
-		snprintf(text, text_bytes, "curator-rw, curator-mutex, kazoo or curator-any");
-		break;
-	case DIRECTORIES:
-		snprintf(text, text_bytes, "paths below the mount, divided by blanks");
-		break;
-	case STORE_URL:
-		snprintf(text, text_bytes,
-			 "local: or zookeeper://host[:port][,host[:port]...][/path]");
-		break;
-	}
-}
-
-/* Reads digits of the base. Returns where they end, or NULL if there are none or they are too many.
- */
-static const char *parse_number(const char *text, int base, int64_t *ret)
-{
-	const char *digit = text;
-	int64_t value = 0;
-
-	for (; *digit >= '0' && *digit < '0' + base; digit++) {
-		if (__builtin_mul_overflow(value, base, &value) ||
-		    __builtin_add_overflow(value, *digit - '0', &value))
-			return NULL;
-	}
-	if (digit == text)
-		return NULL;
-	*ret = value;
-	return digit;
-}
-
-static bool parse_duration(const char *text, int64_t *ret_ms)
-{
-	int64_t number;
-	const char *unit = parse_number(text, 10, &number);
-
-	for (size_t i = 0; unit && i < UNIT_COUNT; i++) {
-		if (strcmp(unit, units[i].name) == 0)
-			return !__builtin_mul_overflow(number, units[i].ms, ret_ms);
-	}
-	return false;
-}
-
-/* Reads a number of the base and nothing behind it. */
-static bool parse_plain(const char *text, int base, int64_t *ret)
-{
-	const char *end = parse_number(text, base, ret);
-
-	return end && *end == '\0';
-}
-
-/* What on_lost and on_revoke may be: for programs that end at it, cannot but end, or act on it. */
-static const struct {
-	const char *name;
-	int number;
-} signals[] = {{"SIGHUP", SIGHUP},   {"SIGINT", SIGINT},   {"SIGQUIT", SIGQUIT},
-	       {"SIGTERM", SIGTERM}, {"SIGKILL", SIGKILL}, {"SIGUSR1", SIGUSR1},
-	       {"SIGUSR2", SIGUSR2}};
-
-#define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
-
-/* `none` is the word for none of them. */
-static bool parse_signal(const char *text, const char *none, int64_t *ret)
-{
-	*ret = 0;
-	if (strcmp(text, none) == 0)
-		return true;
-	for (size_t i = 0; i < SIGNAL_COUNT; i++) {
-		if (strcmp(text, signals[i].name) == 0) {
-			*ret = signals[i].number;
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Which of the names it is. */
-static bool parse_name(const char *text, const char *const *names, size_t count, int64_t *ret)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(text, names[i]) == 0) {
-			*ret = (int64_t)i;
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool parse_log_level(const char *text, int64_t *ret)
-{
-	static const char *const names[] = {[LOG_LEVEL_ERROR] = "error",
-					    [LOG_LEVEL_WARNING] = "warning",
-					    [LOG_LEVEL_INFO] = "info",
-					    [LOG_LEVEL_DEBUG] = "debug"};
-
-	return parse_name(text, names, sizeof(names) / sizeof(names[0]), ret);
-}
-
-static bool parse_recipe(const char *text, int64_t *ret)
-{
-	return parse_name(text, claim_recipe_names, CLAIM_RECIPES, ret);
-}
-
-bool config_is_path(const char *path)
-{
-	bool first = true;
-
-	for (;; path++, first = false) {
-		size_t bytes = strcspn(path, "/");
-
-		if (bytes == 0 || bytes > COMPONENT_BYTES_MAX ||
-		    (bytes <= 2 && strncmp(path, "..", bytes) == 0))
-			return false;
-		if (first && bytes == strlen(STATUS_DIRECTORY) &&
-		    strncmp(path, STATUS_DIRECTORY, bytes) == 0)
-			return false;
-		path += bytes;
-		if (*path == '\0')
-			return true;
-	}
-}
-
-static void free_strings(char **strings)
-{
-	for (char **string = strings; string && *string; string++)
-		free(*string);
-	free(strings);
-}
-
-static int parse_directories(const char *text, char ***ret, char *why, size_t why_bytes)
-{
-	/* Each takes a byte and a blank at least, and there is the NULL. */
-	char **list = calloc(strlen(text) / 2 + 2, sizeof(*list));
-	size_t count = 0;
-	int error = list ? 0 : -ENOMEM;
-
-	for (text += strspn(text, CONFIG_BLANKS); !error && *text;
-	     text += strspn(text, CONFIG_BLANKS)) {
-		size_t bytes = strcspn(text, CONFIG_BLANKS);
-
-		list[count] = strndup(text, bytes);
-		if (!list[count]) {
-			error = -ENOMEM;
-		} else if (!config_is_path(list[count])) {
-			snprintf(why, why_bytes,
-				 "bad directory \"%s\", expected a path like \"backup/daily\", not "
-				 "\"/\", \".\", \"..\" or " STATUS_DIRECTORY,
-				 list[count]);
-			error = -EINVAL;
-		}
-		count++;
-		text += bytes;
-	}
-	if (error) {
-		free_strings(list);
-		return error;
-	}
-	*ret = list;
-	return 0;
-}
-
-static int set_directories(char ***target, const char *text, char *why, size_t why_bytes)
-{
-	char **list;
-	int error = parse_directories(text, &list, why, why_bytes);
-
-	if (error)
-		return error;
-	free_strings(*target);
-	*target = list;
-	return 0;
-}
-
-static int set_store(struct store_url *target, const char *text, char *why, size_t why_bytes)
-{
-	struct store_url url;
-	int error = store_url_parse(text, &url, why, why_bytes);
-
-	if (error)
-		return error;
-	store_url_finish(target);
-	*target = url;
-	return 0;
-}
-
-/* Reads what is a number in the end, within its limits. */
-static bool parse_number_value(const struct config_key *key, const char *text, int64_t *ret)
-{
-	bool valid;
-
-	switch (key->type) {
-	case MODE:
-		valid = parse_plain(text, 8, ret);
-		break;
-	case NUMBER:
-		valid = parse_plain(text, 10, ret);
-		break;
-	case YES_OR_NO:
-		*ret = strcmp(text, "yes") == 0;
-		valid = *ret || strcmp(text, "no") == 0;
-		break;
-	case LOG_LEVEL:
-		return parse_log_level(text, ret);
-	case EIO_OR_SIGNAL:
-		return parse_signal(text, "eio", ret);
-	case NONE_OR_SIGNAL:
-		return parse_signal(text, "none", ret);
-	case RECIPE:
-		return parse_recipe(text, ret);
-	case DURATION_OR_FOREVER:
-		if (strcmp(text, "forever") == 0) {
-			*ret = CONFIG_FOREVER;
-			return true;
-		}
-		valid = parse_duration(text, ret);
-		break;
-	default:
-		valid = parse_duration(text, ret);
-		break;
-	}
-	return valid && *ret >= key->min && *ret <= key->max;
-}
-
-/* Sets what `key` means in `target`, the struct that its offset counts from. Returns 0, -ENOMEM, or
- * -EINVAL with what is wrong and expected in `why`. */
-static int set_value(const struct config_key *key, void *target, const char *text, char *why,
-		     size_t why_bytes)
-{
-	char expected[EXPECTED_BYTES];
-	void *member = (char *)target + key->offset;
-	int64_t number;
-
-	if (key->type == DIRECTORIES)
-		return set_directories(member, text, why, why_bytes);
-	if (key->type == STORE_URL)
-		return set_store(member, text, why, why_bytes);
-
-	if (!parse_number_value(key, text, &number)) {
-		describe_expected(key, expected, sizeof(expected));
-		snprintf(why, why_bytes, "bad value \"%s\", expected %s", text, expected);
-		return -EINVAL;
-	}
-	if (key->type == MODE)
-		*(mode_t *)member = (mode_t)number;
-	else if (key->type == YES_OR_NO)
-		*(bool *)member = number != 0;
-	else
-		*(int64_t *)member = number;
-	return 0;
-}
-
 static bool is_of_locks(const struct config_key *key)
 {
 	return strcmp(key->section, CONFIG_LOCKS_SECTION) == 0;
@@ -394,11 +77,11 @@ int config_set_key(struct config *config, const struct config_key *key, size_t p
 	int error;
 
 	if (is_of_store(key))
-		return set_value(key, &config->stores[place], text, why, why_bytes);
+		return config_value_set(key, &config->stores[place], text, why, why_bytes);
 	if (!is_of_locks(key))
-		return set_value(key, config, text, why, why_bytes);
+		return config_value_set(key, config, text, why, why_bytes);
 	section = &config->sections[place];
-	error = set_value(key, &section->policy, text, why, why_bytes);
+	error = config_value_set(key, &section->policy, text, why, why_bytes);
 	if (!error)
 		section->set |= CONFIG_KEY_BIT(key);
 	return error;
@@ -451,7 +134,7 @@ int config_add_store(struct config *config, const char *prefix)
 
 int config_init(struct config *config)
 {
-	char why[EXPECTED_BYTES];
+	char why[CONFIG_EXPECTED_BYTES];
 	int error;
 
 	*config = (struct config){0};
@@ -476,7 +159,7 @@ void config_finish(struct config *config)
 		store_url_finish(&config->stores[i].url);
 	}
 	free(config->stores);
-	free_strings(config->directories);
+	config_value_free_strings(config->directories);
 	*config = (struct config){0};
 }
 
@@ -492,7 +175,7 @@ int config_set(struct config *config, const char *key, const char *value, char *
 		return -ENOENT;
 	}
 	if (!value && found->type != YES_OR_NO) {
-		describe_expected(found, detail, sizeof(detail));
+		config_value_describe(found, detail, sizeof(detail));
 		snprintf(why, why_bytes, "no value, expected %s", detail);
 		return -EINVAL;
 	}
@@ -501,21 +184,6 @@ int config_set(struct config *config, const char *key, const char *value, char *
 	if (error)
 		snprintf(why, why_bytes, "%s", error == -ENOMEM ? "out of memory" : detail);
 	return error;
-}
-
-/* How many bytes the value of a key takes in its struct. */
-static size_t value_bytes(const struct config_key *key)
-{
-	switch (key->type) {
-	case MODE:
-		return sizeof(mode_t);
-	case YES_OR_NO:
-		return sizeof(bool);
-	case DIRECTORIES:
-		return sizeof(char **);
-	default:
-		return sizeof(int64_t);
-	}
 }
 
 static const struct config_store *find_store(const struct config *config, const char *prefix)
@@ -563,8 +231,8 @@ void config_reload(struct config *config, struct config *fresh,
 		if (is_of_locks(key) || is_of_store(key))
 			continue;
 		if (!key->fixed)
-			swap(old, new, value_bytes(key));
-		else if (memcmp(old, new, value_bytes(key)) != 0)
+			swap(old, new, config_value_bytes(key));
+		else if (memcmp(old, new, config_value_bytes(key)) != 0)
 			on_fixed(key->section, key->name);
 	}
 	for (size_t i = 0; i < config->store_count; i++)
@@ -642,10 +310,10 @@ int64_t config_session_timeout_ms(const struct config *config, size_t store)
 
 void config_describe(FILE *out)
 {
-	char expected[EXPECTED_BYTES];
+	char expected[CONFIG_EXPECTED_BYTES];
 
 	for (size_t i = 0; i < config_key_count; i++) {
-		describe_expected(&config_keys[i], expected, sizeof(expected));
+		config_value_describe(&config_keys[i], expected, sizeof(expected));
 		fprintf(out, "%s\t%s\t%s\t%s\t%s\n", config_keys[i].section, config_keys[i].name,
 			config_keys[i].fallback, expected, config_keys[i].meaning);
 	}

@@ -34,8 +34,8 @@ struct reading {
 	size_t place;	      /* and which of that name it is, for config_set_key() */
 	size_t first_pattern; /* the first section with a pattern that this file made, */
 	size_t first_prefix;  /* and the first store with a prefix */
-	unsigned keys_seen;   /* since the header, as CONFIG_KEY_BITs */
-	unsigned opened;      /* [mount], [store], [locks]: CONFIG_KEY_BITs of their first keys */
+	uint64_t keys_seen;   /* since the header, as CONFIG_KEY_BITs */
+	uint64_t opened;      /* [mount], [store], [locks]: CONFIG_KEY_BITs of their first keys */
 };
 
 static void __attribute__((format(printf, 4, 0)))

@@ -6,44 +6,13 @@
 #ifndef DLOCKFS_CONFIG_INTERNAL_H
 #define DLOCKFS_CONFIG_INTERNAL_H
 
-#include "config.h"
-
-#define CONFIG_BLANKS " \t\r\n\v\f"
-
-/* Enough for any text of a value's error. */
-#define CONFIG_WHY_BYTES 768
-
-enum config_type {
-	DURATION,
-	DURATION_OR_FOREVER,
-	NUMBER,
-	LOG_LEVEL,
-	MODE,
-	YES_OR_NO,
-	EIO_OR_SIGNAL,
-	NONE_OR_SIGNAL,
-	RECIPE,
-	DIRECTORIES,
-	STORE_URL
-};
-
-struct config_key {
-	const char *section;
-	const char *name;
-	enum config_type type;
-	size_t offset; /* in struct lock_policy for [locks], in struct config_store for [store], in
-			  struct config for others */
-	int64_t min, max; /* of what is a number in the end */
-	const char *fallback;
-	bool fixed; /* what the daemon starts with stays: config_reload() */
-	const char *meaning;
-};
+#include "config_value.h"
 
 /* All keys; those of a section stand together. */
 extern const struct config_key config_keys[];
 extern const size_t config_key_count;
 
-#define CONFIG_KEY_BIT(key)  (1u << ((key)-config_keys))
+#define CONFIG_KEY_BIT(key)  (UINT64_C(1) << ((key)-config_keys))
 #define CONFIG_LOCKS_SECTION "locks"
 #define CONFIG_STORE_SECTION "store"
 
@@ -52,7 +21,7 @@ enum { CONFIG_ALL_LOCKS, CONFIG_OPTIONS, CONFIG_FIRST_PATTERN };
 
 struct config_section {
 	char *pattern;
-	unsigned set; /* the CONFIG_KEY_BITs that are set in policy */
+	uint64_t set; /* the CONFIG_KEY_BITs that are set in policy */
 	struct lock_policy policy;
 };
 
@@ -70,8 +39,5 @@ int config_add_section(struct config *config, const char *pattern, size_t patter
 
 /* Appends a store with nothing set; `prefix` is copied. Returns 0 or -ENOMEM. */
 int config_add_store(struct config *config, const char *prefix);
-
-/* Whether the text is a path that a lock may have, in the root of the mount too. */
-bool config_is_path(const char *text);
 
 #endif

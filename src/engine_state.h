@@ -107,6 +107,7 @@ struct claim {
 	bool overseen : 1; /* ours: there is a watch for its orders */
 	bool orders : 1;   /* no claim, but that watch of one that is overseen; in lock->watched */
 	bool revoked : 1;  /* ours: somebody has asked for it, and its holder was told */
+	bool looked_ahead : 1; /* FOREIGN: since the last list the next one in front is watched */
 
 	int32_t waits_for; /* for the claim of that number */
 	union {
@@ -229,7 +230,8 @@ struct lock {
 	 * empty queue's numbers may restart). */
 	bool known;
 	int32_t known_to;
-	size_t placing_with_list; /* place() under way that will bring the queue along */
+	size_t placing;		  /* place() under way, PLACING_MAX at most */
+	size_t placing_with_list; /* those that will bring the queue along */
 
 	bool missing;	/* one of our claims is gone: which, the next list shows */
 	bool listing;	/* a list() is under way, */
@@ -355,6 +357,10 @@ char *claim_format_data(const struct claim *claim);
 /* Whether the claim must not be decided by what was known of others before it was placed: to be
  * refused, or with an anchor, to go before them. */
 bool claim_needs_news(const struct claim *claim);
+
+/* So many claims of a lock are placed at a time: what is under way takes more memory than a claim
+ * that waits. */
+enum { PLACING_MAX = 500 };
 
 /* Sends what the claim wants sent, if the store is connected. */
 void claim_place(struct claim *claim);
