@@ -115,6 +115,17 @@ void filesystem_make_directories(struct filesystem *filesystem)
 	}
 }
 
+void filesystem_reload(struct filesystem *filesystem)
+{
+	struct inode *inode, *next;
+	HASH_ITER (by_node, filesystem->inodes, inode, next) {
+		/* The attributes of files are not in the kernel's cache. */
+		if (inode_set_access(inode, filesystem->config) && inode_is_directory(inode))
+			notifier_forget_attributes(filesystem->notifier, inode->node);
+	}
+	filesystem_make_directories(filesystem);
+}
+
 void filesystem_stop(struct filesystem *filesystem)
 {
 	struct handle *handle;

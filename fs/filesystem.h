@@ -2,6 +2,7 @@
  *
  * The file system: what the kernel asks, and the books behind it.
  *
+ *   access.c      who may
  *   filesystem.c  life of the file system, what the engines tell it, time
  *   shard.c       engines and stores: one for each part of the names
  *   inode.c       names, directories and files
@@ -100,6 +101,10 @@ void filesystem_finish(struct filesystem *filesystem);
 
 /* Makes the configured directories that are not there yet; what stands in the way is logged. */
 void filesystem_make_directories(struct filesystem *filesystem);
+
+/* The configuration has been read anew: what it says of who may use a lock counts at once, also for
+ * names in use; files that are open stay open. */
+void filesystem_reload(struct filesystem *filesystem);
 
 /* Tells the time and drops names that were idle too long. */
 void filesystem_advance(struct filesystem *filesystem, int64_t now_ms);

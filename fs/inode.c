@@ -53,6 +53,7 @@ int inode_create(struct filesystem *filesystem, const struct inode *parent, cons
 	inode->mode = mode;
 	inode->uid = uid;
 	inode->gid = gid;
+	inode->access = access_of(filesystem->config, inode->path, S_ISDIR(mode));
 	inode->atime = inode->mtime = inode->ctime = inode_time();
 	HASH_ADD(by_node, filesystem->inodes, node, sizeof(inode->node), inode);
 	if (inode->by_node.tbl == NULL) {
@@ -184,12 +185,14 @@ ino_t inode_number(const char *path)
 
 void inode_stat(const struct inode *inode, struct stat *attr)
 {
+	struct access access = inode_access(inode);
+
 	*attr = (struct stat){
 		.st_ino = inode_number(inode->path),
-		.st_mode = inode->mode,
+		.st_mode = (inode->mode & S_IFMT) | access.mode,
 		.st_nlink = inode->parent != NULL,
-		.st_uid = inode->uid,
-		.st_gid = inode->gid,
+		.st_uid = access.uid,
+		.st_gid = access.gid,
 		.st_size = (off_t)inode->text_bytes,
 		.st_blksize = TEXT_BYTES_MAX,
 		.st_blocks = inode->text_bytes > 0 ? TEXT_BYTES_MAX / 512 : 0,
@@ -248,39 +251,22 @@ void inode_recreate(struct inode *inode, mode_t mode, uid_t uid, gid_t gid)
 	inode->atime = inode->mtime;
 }
 
-static bool is_in_group(fuse_req_t req, gid_t group)
+struct access inode_access(const struct inode *inode)
 {
-	if (fuse_req_ctx(req)->gid == group)
-		return true;
-	int count = fuse_req_getgroups(req, 0, NULL);
-	if (count <= 0)
-		return false;
-	gid_t *groups = calloc((size_t)count, sizeof(*groups));
-	bool found = false;
-	int got = groups != NULL ? fuse_req_getgroups(req, count, groups) : 0;
-	for (int i = 0; i < got && i < count && !found; i++)
-		found = groups[i] == group;
-	free(groups);
-	return found;
+	if (inode->access.fixed)
+		return inode->access;
+	return (struct access){
+		.uid = inode->uid,
+		.gid = inode->gid,
+		.mode = inode->mode & 07777,
+	};
 }
 
-int inode_may_open(fuse_req_t req, const struct inode *inode, int flags)
+bool inode_set_access(struct inode *inode, const struct config *config)
 {
-	uid_t uid = fuse_req_ctx(req)->uid;
-	mode_t wanted = R_OK;
+	struct access before = inode_access(inode), after;
 
-	if ((flags & O_ACCMODE) == O_WRONLY)
-		wanted = W_OK;
-	else if ((flags & O_ACCMODE) == O_RDWR)
-		wanted = R_OK | W_OK;
-	if (flags & O_TRUNC)
-		wanted |= W_OK;
-	mode_t allowed = inode->mode;
-	if (uid == 0)
-		return 0;
-	if (uid == inode->uid)
-		allowed >>= 6;
-	else if (is_in_group(req, inode->gid))
-		allowed >>= 3;
-	return (allowed & wanted) == wanted ? 0 : -EACCES;
+	inode->access = access_of(config, inode->path, inode_is_directory(inode));
+	after = inode_access(inode);
+	return after.uid != before.uid || after.gid != before.gid || after.mode != before.mode;
 }

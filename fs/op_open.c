@@ -51,6 +51,13 @@ void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		handle_close(handle); /* the caller was killed; no RELEASE will come */
 }
 
+/* For a file that the kernel believes to be new, and so does not check itself. */
+static int may_open(fuse_req_t req, const struct inode *inode, int flags)
+{
+	struct access access = inode_access(inode);
+	return access_check(req, &access, access_wanted(flags));
+}
+
 /* The file of that name for CREATE: the one in use on this host, or a new one. */
 static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *name, mode_t mode,
 			  int flags, struct inode **ret)
@@ -69,14 +76,18 @@ static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *na
 		if (inode_is_directory(inode))
 			return -EISDIR;
 		/* An exclusive open creates the file anew, once the lock is its. */
-		return (flags & O_EXCL) != 0 ? 0 : inode_may_open(req, inode, flags);
+		return (flags & O_EXCL) != 0 && !inode->access.fixed ? 0
+								     : may_open(req, inode, flags);
 	}
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
 	int error = inode_create(filesystem, parent, name, S_IFREG | (mode & 07777), caller->uid,
 				 caller->gid, &inode);
 	if (error != 0)
 		return error;
-	error = inode_attach(parent, inode);
+	if (inode->access.fixed)
+		error = may_open(req, inode, flags);
+	if (error == 0)
+		error = inode_attach(parent, inode);
 	if (error != 0) {
 		inode_detach(filesystem, inode);
 		return error;

@@ -88,7 +88,7 @@ void status_getattr(fuse_req_t req, fuse_ino_t number)
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
-	status_node_stat(node, &attr);
+	status_node_stat(filesystem_of(req)->config, node, &attr);
 	fuse_reply_attr(req, &attr, 0);
 }
 

@@ -15,6 +15,9 @@
  * nothing, and LOOKUP below locks/, for which it locks a directory there. LOOKUP of the fixed names
  * is answered at once, so who uses locks never waits for who looks on.
  *
+ * Who may read a lock's file, where the configuration says who, may read its queue here; in the
+ * list of all queues those are left out that the reader may not read.
+ *
  * Nodes here have numbers of their own, far above those of inodes; names live in the kernel's cache
  * for no time, except the fixed ones. Loop thread only; nothing here blocks.
  */
@@ -102,7 +105,8 @@ static inline const char *status_node_path(const struct status_node *node)
 	return node->key + 1;
 }
 
-void status_node_stat(const struct status_node *node, struct stat *attr);
+void status_node_stat(const struct config *config, const struct status_node *node,
+		      struct stat *attr);
 
 /* Answers LOOKUP with the node; NULL: ENOMEM. */
 void status_node_reply(fuse_req_t req, struct status_node *node);

@@ -14,6 +14,7 @@
  * with up to 41 bytes each (claim_data.h). */
 #define PROCESS_RANGES_MAX 8192
 #define FILE_RANGES_MAX	   65536
+#define ACCOUNT_MAX	   (UINT32_MAX - INT64_C(1)) /* the last one means none: chown(2) */
 
 #define IN_CONFIG(member) offsetof(struct config, member)
 #define IN_STORE(member)  offsetof(struct config_store, member)
@@ -54,6 +55,12 @@ const struct config_key config_keys[] = {
 	 "what a process gets that has lost its lock: EIO alone, or this signal too"},
 	{"locks", "on_revoke", NONE_OR_SIGNAL, IN_POLICY(on_revoke), 0, 0, "none", false,
 	 "the signal for a process that is asked to release its lock, besides POLLPRI"},
+	{"locks", "owner", USER, IN_POLICY(owner), 0, ACCOUNT_MAX, "creator", false,
+	 "the user whose the file is, on all hosts"},
+	{"locks", "group", GROUP, IN_POLICY(group), 0, ACCOUNT_MAX, "creator", false,
+	 "the group whose the file is"},
+	{"locks", "mode", MODE_OR_CREATOR, IN_POLICY(mode), 0, 0777, "creator", false,
+	 "permissions of the file, whatever it is created with; to read is to lock"},
 };
 
 const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
@@ -265,6 +272,21 @@ struct lock_policy config_policy(const struct config *config, const char *path)
 	}
 	apply_section(&policy, &config->sections[CONFIG_OPTIONS]);
 	return policy;
+}
+
+bool config_has_access(const struct config *config)
+{
+	struct lock_policy policy;
+
+	for (size_t i = 0; i < config->section_count; i++) {
+		policy = (struct lock_policy){
+			.owner = CONFIG_CREATOR, .group = CONFIG_CREATOR, .mode = CONFIG_CREATOR};
+		apply_section(&policy, &config->sections[i]);
+		if (policy.owner != CONFIG_CREATOR || policy.group != CONFIG_CREATOR ||
+		    policy.mode != CONFIG_CREATOR)
+			return true;
+	}
+	return false;
 }
 
 /* Whether `above` is `path` itself, or whole components of its beginning. */

@@ -65,6 +65,12 @@ void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino
 	REQUIRE(node != 0 && *name != '\0');
 }
 
+void notifier_forget_attributes(struct notifier *notifier, fuse_ino_t node)
+{
+	(void)notifier;
+	REQUIRE(node != 0);
+}
+
 void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char *name)
 {
 	(void)notifier;
