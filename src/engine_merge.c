@@ -164,9 +164,12 @@ static struct claim *admit(struct lock *lock, const struct store_entry *entry)
 	return claim;
 }
 
-/* The place of our claim is known now. */
+/* The claim stands. If it is ours, its place is known now. */
 static void confirm(struct claim *claim)
 {
+	if (claim->looked_ahead && claim->blocked != NULL)
+		queue_unsettle(claim->blocked);
+	claim->looked_ahead = false;
 	if (claim->state != CLAIM_QUEUED)
 		return;
 	claim->state = CLAIM_WAITING;

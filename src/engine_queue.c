@@ -3,8 +3,8 @@
  * The order of claims in one lock. Each waiting claim is tied to its blocker, the nearest claim in
  * front that conflicts with it; when a claim goes, only those tied to it are looked at again, and
  * walk the known queue further to the front. So a hand-over costs the same however long the queue
- * is, and nothing but the nearest foreign claim is watched, except by record locks that have to
- * know more of those in front. Loop thread only.
+ * is. The nearest foreign claim is watched, and the next one in front of it, to know early of the
+ * others there; record locks may have to know more of those in front. Loop thread only.
  *
  * What a claim covers is known from its name, and exactly, for claims of record locks, from its
  * data. It only ever becomes less: what is known of a foreign claim may be too much, but never too
@@ -277,6 +277,34 @@ static void say_waits(struct claim *claim, const struct claim *blocker)
 	claim_amend(claim);
 }
 
+/* The nearest claim in front of `front` that the claim waits for, too. */
+static struct claim *next_blocker(const struct claim *claim, const struct claim *front)
+{
+	struct claim *next = in_front(front);
+	while (next != NULL && (!claims_conflict(next, claim) || claim_passes(claim, next)))
+		next = in_front(next);
+	return next;
+}
+
+/* Learns early of what stands in front of the claim's blocker, a foreign one, so that nothing is
+ * left to ask for when that goes. The next one in front of it is watched too; once that has gone,
+ * a list tells which of those in front of it still stand. */
+static void look_ahead(const struct claim *claim, struct claim *blocker)
+{
+	struct claim *ahead = next_blocker(claim, blocker);
+	struct claim *further;
+
+	if (claim->parts.record || ahead == NULL || ahead->state != CLAIM_FOREIGN)
+		return;
+	further = ahead->sent || !blocker->looked_ahead ? NULL : next_blocker(claim, ahead);
+	if (further != NULL && further->state == CLAIM_FOREIGN) {
+		lock_list(claim->lock);
+		return;
+	}
+	blocker->looked_ahead = true;
+	claim_watch(ahead);
+}
+
 static void settle_blocked(struct claim *claim, struct claim *blocker)
 {
 	if (claim_is_kept(blocker)) {
@@ -289,8 +317,10 @@ static void settle_blocked(struct claim *claim, struct claim *blocker)
 		return;
 	}
 	say_waits(claim, blocker);
-	if (blocker->state == CLAIM_FOREIGN)
+	if (blocker->state == CLAIM_FOREIGN) {
 		claim_watch(blocker);
+		look_ahead(claim, blocker);
+	}
 	if (claim->asked && claim->waits && claim->kind == LOCK_KIND_RECORD &&
 	    claim_closes_cycle(claim))
 		claim_decide(claim, -EDEADLK);
@@ -406,6 +436,16 @@ void queue_insert(struct claim *claim)
 	look_for_precedence(claim);
 }
 
+/* The first of those who wait for the nearest foreign claim behind this one looks further ahead. */
+static void end_look_ahead(const struct claim *claim)
+{
+	const struct claim *behind = claim->next;
+	while (behind != NULL && behind->state == CLAIM_FOREIGN && behind->blocked == NULL)
+		behind = behind->next;
+	if (behind != NULL && behind->state == CLAIM_FOREIGN && behind->looked_ahead)
+		queue_unsettle(behind->blocked);
+}
+
 void queue_remove(struct claim *claim)
 {
 	struct lock *lock = claim->lock;
@@ -413,6 +453,8 @@ void queue_remove(struct claim *claim)
 	drop_from_unsettled(claim);
 	set_blocker(claim, NULL);
 	queue_weaken(claim);
+	if (claim->state == CLAIM_FOREIGN)
+		end_look_ahead(claim);
 	DL_DELETE(lock->queue, claim);
 	count(claim, false);
 	if (claim->state != CLAIM_FOREIGN)

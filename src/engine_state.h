@@ -107,6 +107,7 @@ struct claim {
 	bool overseen : 1; /* ours: there is a watch for its orders */
 	bool orders : 1;   /* no claim, but that watch of one that is overseen; in lock->watched */
 	bool revoked : 1;  /* ours: somebody has asked for it, and its holder was told */
+	bool looked_ahead : 1; /* FOREIGN: since the last list the next one in front is watched */
 
 	int32_t waits_for; /* for the claim of that number */
 	union {

@@ -320,7 +320,7 @@ initLimit=50
 syncLimit=10
 maxClientCnxns=0
 minSessionTimeout=400
-maxSessionTimeout=120000
+maxSessionTimeout=600000
 admin.enableServer=false
 4lw.commands.whitelist=*
 $zookeeper_configuration

@@ -55,6 +55,7 @@ struct client {
 /* Shared by the parent and all clients. */
 struct board {
 	sem_t ready;
+	sem_t over;	      /* posted for each client: the end of a process takes its time too */
 	volatile int64_t end; /* no attempt is begun later */
 };
 
@@ -232,6 +233,8 @@ static void queue_client(struct job *job, int number)
 	check(kind->release(&lock) == 0, "release");
 	record->released = now_us();
 	self->count = 1;
+	sem_post(&job->board->ready);
+	wait_for(&job->board->over);
 }
 
 static void hold_client(struct job *job, int number)
@@ -275,15 +278,9 @@ static void start_client(struct job *job, int number, void (*work)(struct job *j
 	_exit(0);
 }
 
-/* Starts the clients, which then wait for go. */
-static void job_start(struct job *job, void (*work)(struct job *job, int number))
+/* Waits until each client has said so. */
+static void wait_until_ready(struct job *job)
 {
-	job->board = map_shared(sizeof(*job->board));
-	sem_init(&job->board->ready, 1, 0);
-	job->client = map_shared((size_t)job->clients * sizeof(*job->client));
-	job->records = map_shared((size_t)job->clients * job->cycles * sizeof(*job->records));
-	for (int i = 0; i < job->clients; i++)
-		start_client(job, i, work);
 	for (int i = 0; i < job->clients; i++) {
 		struct timespec limit = {.tv_sec = time(NULL) + READY_LIMIT_S};
 
@@ -291,6 +288,19 @@ static void job_start(struct job *job, void (*work)(struct job *job, int number)
 		while (sem_timedwait(&job->board->ready, &limit) < 0)
 			check(errno == EINTR, "a client is not ready");
 	}
+}
+
+/* Starts the clients, which then wait for go. */
+static void job_start(struct job *job, void (*work)(struct job *job, int number))
+{
+	job->board = map_shared(sizeof(*job->board));
+	sem_init(&job->board->ready, 1, 0);
+	sem_init(&job->board->over, 1, 0);
+	job->client = map_shared((size_t)job->clients * sizeof(*job->client));
+	job->records = map_shared((size_t)job->clients * job->cycles * sizeof(*job->records));
+	for (int i = 0; i < job->clients; i++)
+		start_client(job, i, work);
+	wait_until_ready(job);
 }
 
 static void job_go(const struct job *job)
@@ -365,6 +375,9 @@ static void order_queue(struct job *job)
 	check(kind->release(&first) == 0, "release");
 	if (kind->stays_open)
 		close(first.fd);
+	wait_until_ready(job);
+	for (int i = 0; i < job->clients; i++)
+		sem_post(&job->board->over);
 	job_finish(job);
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""flat_cost.py HOST:PORT MOUNT-A MOUNT-B: what waiters cost the server, by its own count, for queues of several
+"""flat_cost.py HOST:PORT MOUNT-A MOUNT-B MOUNT-C: what waiters cost the server, by its own count, for queues of several
 lengths: the same for all of them. Prints "flat", or what was not.
 
 The sessions are to be so long that no heartbeat or ping, or only a few, fall into a measurement.
@@ -14,9 +14,9 @@ import time
 
 import server
 
-address, mounts = sys.argv[1], {"A": sys.argv[2], "B": sys.argv[3]}
+address, mounts = sys.argv[1], dict(zip("ABC", sys.argv[2:]))
 TIMES = 10
-HEARTBEATS = 4  # of both hosts, and pings
+HEARTBEATS = 6  # of all hosts, and pings
 COUNTS = {
     "requests": "zk_packets_received",
     "watches": "zk_watch_count",
@@ -111,12 +111,18 @@ def waiters_of_one_host(length):
 
 def waiters_of_another_host(line, length):
     """Behind the one host's."""
-    # create, list, watch
-    expect(f"another host behind {length}", lambda: line.join("B"), 1, claims=1, requests=3, watches=1)
+    # create, list, two watches
+    expect(f"another host behind {length}", lambda: line.join("B"), 1, claims=1, requests=4, watches=2)
     expect(f"one more of it behind {length}", lambda: line.join("B"), TIMES, claims=1, requests=1)
     expect(f"hand-over before {length} and another host", line.hand_over, TIMES, claims=-1, requests=1)
     with open(f"{mounts['A']}/{line.name}", "a") as file:
         expect(f"a call that does not wait, behind {length}", lambda: refused(file), TIMES, claims=0, requests=0)
+    while line.left > TIMES + 3:
+        line.hand_over()
+    wait_claims(TIMES + 3)
+    # The other host learns that it is the next one, and lists; then that it has the lock.
+    expect(f"the last but one of {length}", line.hand_over, 1, claims=-1, requests=2, watches=-1, events=1)
+    expect(f"the last of {length}", line.hand_over, 1, claims=-1, requests=1, watches=-1, events=1)
     line.end()
 
 
@@ -128,23 +134,29 @@ def refused(file):
     sys.exit("a lock that others wait for was taken")
 
 
-def hosts_in_turn(length):
-    line = Line(f"turns-{length}")
+def hosts_in_turn(hosts, length):
+    line = Line(f"turns-of-{len(hosts)}-{length}")
+    others = len(hosts) - 1  # so many stand between two of one host, and are watched
 
     def join():
-        line.join("BA"[(len(line.callers) - 1) % 2])
+        line.join(hosts[len(line.callers) % len(hosts)])
 
+    # The first one of each host, but for the holder's; they know less.
+    for standing in range(1, others + 1):
+        join()
+        wait_claims(standing + 1)
     # create, list, watch
-    expect(f"hosts take turns up to {length}", join, length, claims=1, requests=3, watches=1)
-    expect(f"one more behind {length} of hosts in turn", join, TIMES, claims=1, requests=3, watches=1)
-    expect(
-        f"hand-over to the other host before {length}", line.hand_over, TIMES, claims=-1, requests=1, watches=-1, events=1
-    )
+    cost = {"claims": 1, "requests": 2 + others, "watches": others}
+    expect(f"{hosts} take turns up to {length}", join, length, **cost)
+    expect(f"one more behind {length} of {hosts} in turn", join, TIMES, **cost)
+    cost = {"claims": -1, "requests": 1, "watches": -others, "events": others}
+    expect(f"hand-over from one of {hosts} before {length}", line.hand_over, TIMES, **cost)
     line.end()
 
 
 for length in 20, 100, 1000:
     waiters_of_another_host(waiters_of_one_host(length), length)
 for length in 10, 100:
-    hosts_in_turn(length)
+    hosts_in_turn("AB", length)
+    hosts_in_turn("ABC", length)
 print("flat")

@@ -26,7 +26,7 @@
 
 enum { LINGER_MS = 40, TRY_LIMIT_MS = 500, TIMEOUT_MS = 4000 };
 enum { PROCESS_RANGES = 3000, FILE_RANGES = 4000 };
-enum { HOSTS = 3, QUEUE_MAX = 32 };
+enum { HOSTS = 3, QUEUE_MAX = 64 };
 
 struct host {
 	struct world *world;
