@@ -9,6 +9,7 @@
  *   handle.c      open files
  *   holder.c      who holds, to be sent a signal
  *   parked.c      requests that are answered later
+ *   user.c        what each user has, and may have
  *   op_name.c     lookup, mkdir, rmdir, unlink, and what a lock directory refuses
  *   op_file.c     attributes and the small text
  *   op_open.c     open, create, exclusive open, release
@@ -52,6 +53,7 @@
 struct listing;
 struct notifier;
 struct status;
+struct user;
 
 struct filesystem {
 	const struct config *config;
@@ -70,6 +72,7 @@ struct filesystem {
 	struct handle *handles;
 	size_t handles_count;
 	struct owning *owning;	   /* by path: handle.c */
+	struct user *users;	   /* by user id: user.c */
 	int64_t now_ms;		   /* CLOCK_BOOTTIME */
 	bool exclusive_open_waits; /* the kernel asks for attributes between CREATE and open(2)'s
 				      return */
@@ -108,6 +111,9 @@ void filesystem_reload(struct filesystem *filesystem);
 
 /* Tells the time and drops names that were idle too long. */
 void filesystem_advance(struct filesystem *filesystem, int64_t now_ms);
+
+/* Takes away the name of a file that is idle. */
+void filesystem_drop_name(struct filesystem *filesystem, struct inode *inode);
 
 /* When filesystem_advance() is needed at the latest; INT64_MAX if nothing is due. */
 int64_t filesystem_deadline(const struct filesystem *filesystem);

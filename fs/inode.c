@@ -5,11 +5,11 @@
 #include "inode.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "user.h"
 
 bool inode_is_directory(const struct inode *inode)
 {
@@ -36,6 +36,10 @@ int inode_create(struct filesystem *filesystem, const struct inode *parent, cons
 {
 	struct inode *inode;
 
+	/* The kernel sends no such name. Only the root has an empty one. */
+	if (strchr(name, '/') != NULL || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+	    (name[0] == '\0') != (parent == NULL))
+		return -EINVAL;
 	if (strlen(name) > NAME_BYTES_MAX ||
 	    (parent != NULL && strlen(parent->path) + 1 + strlen(name) > PATH_BYTES_MAX))
 		return -ENAMETOOLONG;
@@ -47,6 +51,7 @@ int inode_create(struct filesystem *filesystem, const struct inode *parent, cons
 		free(inode);
 		return -ENOMEM;
 	}
+	inode->user = user_add(filesystem, uid, USER_NAMES);
 	inode->name = inode->path + strlen(inode->path) - strlen(name);
 	inode->shard = shard_of(filesystem, inode->path);
 	inode->node = ++filesystem->last_node;
@@ -56,7 +61,10 @@ int inode_create(struct filesystem *filesystem, const struct inode *parent, cons
 	inode->access = access_of(filesystem->config, inode->path, S_ISDIR(mode));
 	inode->atime = inode->mtime = inode->ctime = inode_time();
 	HASH_ADD(by_node, filesystem->inodes, node, sizeof(inode->node), inode);
-	if (inode->by_node.tbl == NULL) {
+	if (inode->user == NULL || inode->by_node.tbl == NULL) {
+		if (inode->by_node.tbl != NULL)
+			HASH_DELETE(by_node, filesystem->inodes, inode);
+		user_leave(filesystem, inode->user, USER_NAMES);
 		free(inode->path);
 		free(inode);
 		return -ENOMEM;
@@ -71,6 +79,7 @@ static void free_if_unused(struct filesystem *filesystem, struct inode *inode)
 	    inode->handles > 0)
 		return;
 	HASH_DELETE(by_node, filesystem->inodes, inode);
+	user_leave(filesystem, inode->user, USER_NAMES);
 	free(inode->text);
 	free(inode->path);
 	free(inode);
@@ -95,6 +104,7 @@ static void leave_idle(struct filesystem *filesystem, struct inode *inode)
 		return;
 	inode->idle = false;
 	DL_DELETE2(filesystem->idle, inode, idle_prev, idle_next);
+	DL_DELETE2(inode->user->idle, inode, user_idle_prev, user_idle_next);
 }
 
 void inode_detach(struct filesystem *filesystem, struct inode *inode)
@@ -133,6 +143,7 @@ void inode_set_idle(struct filesystem *filesystem, struct inode *inode)
 	inode->idle = true;
 	inode->idle_since_ms = filesystem->now_ms;
 	DL_APPEND2(filesystem->idle, inode, idle_prev, idle_next);
+	DL_APPEND2(inode->user->idle, inode, user_idle_prev, user_idle_next);
 }
 
 void inode_use(struct filesystem *filesystem, struct inode *inode)

@@ -28,6 +28,8 @@ struct inode {
 	struct inode *children; /* of a directory, by name */
 	nlink_t directories;	/* among them */
 	struct inode *idle_prev, *idle_next;
+	struct user *user; /* who made it: has a share of USER_NAMES for it */
+	struct inode *user_idle_prev, *user_idle_next; /* in user->idle */
 	int64_t idle_since_ms;
 	bool idle;		 /* in filesystem->idle */
 	bool dropped;		 /* its name was taken away because it was idle for too long */
@@ -46,7 +48,8 @@ struct inode {
 	const char *name;    /* the last component of path */
 };
 
-/* Makes an inode without a parent or a name. Returns 0 or -ENOMEM, -ENAMETOOLONG. */
+/* Makes an inode without a parent or a name, on the account of `uid`, whatever that may have.
+ * Returns 0; -ENOMEM, -ENAMETOOLONG; -EINVAL for what is no name of a file. */
 int inode_create(struct filesystem *filesystem, const struct inode *parent, const char *name,
 		 mode_t mode, uid_t uid, gid_t gid, struct inode **ret);
 

@@ -13,6 +13,7 @@
 #include "inode.h"
 #include "notifier.h"
 #include "status.h"
+#include "user.h"
 
 static void reply_entry(fuse_req_t req, struct inode *inode)
 {
@@ -110,6 +111,10 @@ static void make(fuse_req_t req, fuse_ino_t parent_node, const char *name, mode_
 		error = -ESTALE;
 	else if (error == 0 && inode_child(parent, name) != NULL)
 		error = -EEXIST;
+	if (error == 0)
+		user_make_room(filesystem, caller->uid);
+	if (error == 0)
+		error = user_check(filesystem, caller->uid, USER_NAMES);
 	if (error == 0)
 		error = inode_create(filesystem, parent, name, mode, caller->uid, caller->gid,
 				     &inode);

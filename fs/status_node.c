@@ -32,17 +32,12 @@ static void free_node(struct status *status, struct status_node *node)
 
 void status_destroy(struct status *status)
 {
-	struct status_node *node, *next_node;
-	struct status_content *content, *next;
+	struct status_node *node, *next;
 
 	if (status == NULL)
 		return;
-	HASH_ITER (by_number, status->by_number, node, next_node) {
+	HASH_ITER (by_number, status->by_number, node, next) {
 		free_node(status, node);
-	}
-	DL_FOREACH_SAFE (status->contents, content, next) {
-		free(content->text);
-		free(content);
 	}
 	free(status);
 }

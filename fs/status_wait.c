@@ -11,6 +11,7 @@
 #include "access.h"
 #include "escape.h"
 #include "status.h"
+#include "user.h"
 #include "view_merge.h"
 
 /* As long as nothing comes from the store; and how soon to ask again. A LOOKUP keeps others from
@@ -41,7 +42,8 @@ struct status_wait {
 	char *path; /* below the mount */
 	char *lock; /* NULL: all */
 	struct fuse_file_info info;
-	bool restricted; /* the reader may not see everything */
+	struct user *user; /* has a share of USER_FILES for it, as what is opened will */
+	bool restricted;   /* the reader may not see everything */
 	size_t parts_count;
 	struct part parts[];
 };
@@ -49,6 +51,7 @@ struct status_wait {
 static void free_wait(struct status_wait *wait)
 {
 	DL_DELETE(wait->filesystem->status->waits, wait);
+	user_leave(wait->filesystem, wait->user, USER_FILES);
 	for (size_t i = 0; i < wait->parts_count; i++) {
 		if (wait->parts[i].view != NULL)
 			view_cancel(wait->parts[i].view);
@@ -371,12 +374,13 @@ void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, c
 			   config_has_access(filesystem->config);
 	if (info != NULL)
 		wait->info = *info;
+	wait->user = user_add(filesystem, fuse_req_ctx(req)->uid, USER_FILES);
 	add_parts(wait, lock);
 	DL_APPEND(filesystem->status->waits, wait);
 	/* As in parked_hold(): no interrupt comes between these. */
 	if (fuse_req_interrupted(req))
 		error = -EINTR;
-	else if (wait->path != NULL && (lock == NULL || wait->lock != NULL))
+	else if (wait->user != NULL && wait->path != NULL && (lock == NULL || wait->lock != NULL))
 		error = 0;
 	for (size_t i = 0; error == 0 && i < wait->parts_count; i++)
 		error = begin_view(&wait->parts[i]);

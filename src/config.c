@@ -14,6 +14,7 @@
  * with up to 41 bytes each (claim_data.h). */
 #define PROCESS_RANGES_MAX 8192
 #define FILE_RANGES_MAX	   65536
+#define USER_SHARE_MAX	   1000000
 #define ACCOUNT_MAX	   (UINT32_MAX - INT64_C(1)) /* the last one means none: chown(2) */
 
 #define IN_CONFIG(member) offsetof(struct config, member)
@@ -29,6 +30,12 @@ const struct config_key config_keys[] = {
 	 "directories made when the mount starts"},
 	{"mount", "allow_other", YES_OR_NO, IN_CONFIG(allow_other), 0, 1, "yes", true,
 	 "other users than the one who mounts may use the locks"},
+	{"mount", "user_waiters", NUMBER, IN_CONFIG(user_waiters), 1, USER_SHARE_MAX, "4096", false,
+	 "a call that asks for a lock fails with ENOLCK if so many of its user wait already"},
+	{"mount", "user_files", NUMBER, IN_CONFIG(user_files), 1, USER_SHARE_MAX, "16384", false,
+	 "open fails with ENFILE if the user has so many open files of the mount"},
+	{"mount", "user_names", NUMBER, IN_CONFIG(user_names), 1, USER_SHARE_MAX, "16384", false,
+	 "open and mkdir fail with EDQUOT if the user has made so many names that are there"},
 	{"mount", "log_level", LOG_LEVEL, IN_CONFIG(log_level), 0, 0, "info", false,
 	 "the most detailed messages that are written"},
 	{"store", "url", STORE_URL, IN_STORE(url), 0, 0, "local:", true,

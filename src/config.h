@@ -74,7 +74,11 @@ struct config {
 	int64_t idle_ms;    /* an unused name disappears after so long; 60s */
 	char **directories; /* made at start, NULL-terminated, may be NULL */
 	bool allow_other;   /* other users may use the mount; yes */
-	int64_t log_level;  /* enum log_level, the most detailed one that is written; info */
+	/* What one user may have (user.h), other than root: */
+	int64_t user_waiters; /* calls that wait for a lock; 4096 */
+	int64_t user_files;   /* open files; 16384 */
+	int64_t user_names;   /* names that it made; 16384 */
+	int64_t log_level;    /* enum log_level, the most detailed one that is written; info */
 	/* [store], which is the first, and [store "prefix"] in the file's order */
 	struct config_store *stores;
 	size_t store_count;

@@ -79,6 +79,9 @@ static void check_defaults(void)
 	assert_true(!config.directories || !config.directories[0]);
 	assert_true(config.allow_other);
 	assert_int_equal(config.log_level, LOG_LEVEL_INFO);
+	assert_int_equal(config.user_waiters, 4096);
+	assert_int_equal(config.user_files, 16384);
+	assert_int_equal(config.user_names, 16384);
 	assert_int_equal(config.stores[0].url.kind, STORE_KIND_LOCAL);
 	assert_int_equal(config.stores[0].session_timeout_ms, 15000);
 	assert_int_equal(policy.wait_limit_ms, CONFIG_FOREVER);
@@ -207,8 +210,10 @@ static const struct {
 } bad_files[] = {
 	/* keys */
 	{"mode = 0700\n[mount]\n", "1: key \"mode\" before any section, " SECTIONS " first"},
-	{"[mount]\n\nspeed = 1\n", "3: unknown key \"speed\" in section [mount], expected one of "
-				   "mode, idle, directories, allow_other, log_level"},
+	{"[mount]\n\nspeed = 1\n",
+	 "3: unknown key \"speed\" in section [mount], expected one of "
+	 "mode, idle, directories, allow_other, user_waiters, user_files, "
+	 "user_names, log_level"},
 	{"[mount]\nMode = 0700\n", "2: unknown key \"Mode\""},
 	{"[mount]\n= 0700\n", "2: unknown key \"\""},
 	{"[mount]\nurl = local:\n", "2: key \"url\" in section [mount], expected it in [store]"},
@@ -300,6 +305,10 @@ static const struct {
 	{"[mount]\nallow_other = Yes\n", "2: allow_other: bad value"},
 	{"[mount]\nlog_level = Info\n",
 	 "2: log_level: bad value \"Info\", expected error, warning, info or debug"},
+	{"[mount]\nuser_waiters = 0\n",
+	 "2: user_waiters: bad value \"0\", " NUMBER("1", "1000000")},
+	{"[mount]\nuser_files = none\n", "2: user_files: bad value \"none\""},
+	{"[mount]\nuser_names = 1000001\n", "2: user_names: bad value \"1000001\""},
 	{"[mount]\nlog_level = 3\n", "2: log_level: bad value"},
 	{"[mount]\ndirectories = a /b\n",
 	 "2: directories: bad directory \"/b\", expected a path like"},
@@ -592,10 +601,12 @@ static void test_reload(void **state)
 	(void)state;
 	read_good("[mount]\nmode = 0700\ndirectories = a\n[locks \"x\"]\nlinger = 1s\n"
 		  "[store]\nurl = zookeeper://zk/x\n");
-	reload("[mount]\nmode = 0700\nidle = 5s\ndirectories = b c\nlog_level = error\n"
+	reload("[mount]\nmode = 0700\nuser_files = 9\nidle = 5s\ndirectories = b c\nlog_level = "
+	       "error\n"
 	       "[locks \"y\"]\nlinger = 2s\n[store]\nurl = zookeeper://zk:2181/x\n");
 	assert_string_equal(fixed_keys, "");
 	assert_int_equal(config.idle_ms, 5000);
+	assert_int_equal(config.user_files, 9);
 	assert_string_equal(config.directories[1], "c");
 	assert_int_equal(config.log_level, LOG_LEVEL_ERROR);
 	assert_int_equal(config_policy(&config, "x").linger_ms, 50);
@@ -819,7 +830,7 @@ static void test_example_has_every_key(void **state)
 			assert_true(strcmp(names[i], key) != 0 || strcmp(key, "mode") == 0);
 		names[count++] = key;
 	}
-	assert_int_equal(count, 19);
+	assert_int_equal(count, 22);
 	free(text);
 }
 
