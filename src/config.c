@@ -42,6 +42,10 @@ const struct config_key config_keys[] = {
 	 "where the locks are kept"},
 	{"store", "session_timeout", DURATION, IN_STORE(session_timeout_ms), SECOND, 10 * MINUTE,
 	 "15s", true, "the locks of a host that died are free after so long"},
+	{"store", "digest_file", DIGEST_FILE, IN_STORE(access.digest), 0, 0, "", true,
+	 "user:password for ZooKeeper's digest scheme, one a line, in a file of mode 0600"},
+	{"store", "acl", ACL, IN_STORE(access.acl), 0, 0, "auto", true,
+	 "what others may do with what is created in the store"},
 	{"locks", "wait_limit", DURATION_OR_FOREVER, IN_POLICY(wait_limit_ms), SECOND,
 	 CONFIG_FOREVER - 1, "forever", false,
 	 "a waiting call fails with ENOLCK after so long without the store"},
@@ -169,6 +173,7 @@ void config_finish(struct config *config)
 	for (size_t i = 0; i < config->store_count; i++) {
 		free(config->stores[i].prefix);
 		store_url_finish(&config->stores[i].url);
+		store_access_finish(&config->stores[i].access);
 	}
 	free(config->stores);
 	config_value_free_strings(config->directories);
@@ -198,6 +203,23 @@ int config_set(struct config *config, const char *key, const char *value, char *
 	return error;
 }
 
+int config_check(const struct config *config, char *why, size_t why_bytes)
+{
+	char detail[CONFIG_WHY_BYTES];
+
+	for (size_t i = 0; i < config->store_count; i++) {
+		const struct config_store *store = &config->stores[i];
+
+		if (store_access_check(&store->access, detail, sizeof(detail)))
+			continue;
+		snprintf(why, why_bytes, "[" CONFIG_STORE_SECTION "%s%s%s]: %s",
+			 *store->prefix ? " \"" : "", store->prefix, *store->prefix ? "\"" : "",
+			 detail);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static const struct config_store *find_store(const struct config *config, const char *prefix)
 {
 	for (size_t i = 0; i < config->store_count; i++) {
@@ -218,10 +240,13 @@ static void compare_store(const struct config_store *store, const struct config 
 		snprintf(section, sizeof(section), CONFIG_STORE_SECTION " \"%s\"", store->prefix);
 	else
 		snprintf(section, sizeof(section), CONFIG_STORE_SECTION);
-	if (!other || !store_url_equal(&store->url, &other->url))
+	if (!other)
 		on_fixed(section, "url");
-	if (other && store->session_timeout_ms != other->session_timeout_ms)
-		on_fixed(section, "session_timeout");
+	for (const struct config_key *key = config_keys;
+	     other && key < config_keys + config_key_count; key++) {
+		if (is_of_store(key) && !config_value_equal(key, store, other))
+			on_fixed(section, key->name);
+	}
 }
 
 static void swap(void *a, void *b, size_t bytes)
@@ -244,7 +269,7 @@ void config_reload(struct config *config, struct config *fresh,
 			continue;
 		if (!key->fixed)
 			swap(old, new, config_value_bytes(key));
-		else if (memcmp(old, new, config_value_bytes(key)) != 0)
+		else if (!config_value_equal(key, config, fresh))
 			on_fixed(key->section, key->name);
 	}
 	for (size_t i = 0; i < config->store_count; i++)

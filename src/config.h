@@ -31,6 +31,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "store_access.h"
 #include "store_url.h"
 
 #define CONFIG_FOREVER INT64_MAX
@@ -64,6 +65,7 @@ struct config_store {
 	char *prefix;		    /* a path without slashes at its ends; "" for [store] */
 	struct store_url url;	    /* local: */
 	int64_t session_timeout_ms; /* asked of the store; 15s. 0: as that of [store] */
+	struct store_access access; /* nobody, auto. Of this store alone */
 };
 
 struct config_section; /* one [locks "pattern"] */
@@ -104,6 +106,10 @@ int config_read(struct config *config, const char *file, char *why, size_t why_b
  * if there is no such key, -EINVAL, -ENOMEM; the key is then as it was. */
 int config_set(struct config *config, const char *key, const char *value, char *why,
 	       size_t why_bytes);
+
+/* Whether what is set for each store goes together, after files and options. Returns 0, or -EINVAL
+ * and one line in `why`. */
+int config_check(const struct config *config, char *why, size_t why_bytes);
 
 /* Takes over from `fresh` what may change while the daemon runs: every key but those that are
  * `fixed`; calls on_fixed for each of these that differs. Finishes *fresh. */

@@ -84,6 +84,12 @@ void config_value_describe(const struct config_key *key, char *text, size_t text
 		snprintf(text, text_bytes,
 			 "local: or zookeeper://host[:port][,host[:port]...][/path]");
 		break;
+	case ACL:
+		snprintf(text, text_bytes, "auto, open, creator or private");
+		break;
+	case DIGEST_FILE:
+		snprintf(text, text_bytes, "the absolute path of a file, or nothing");
+		break;
 	}
 }
 
@@ -150,20 +156,36 @@ static bool parse_signal(const char *text, const char *none, int64_t *ret)
 	return false;
 }
 
-static bool parse_log_level(const char *text, int64_t *ret)
+/* The value is the index of the word. */
+static bool parse_word(const char *text, const char *const *words, size_t count, int64_t *ret)
 {
-	static const char *const names[] = {[LOG_LEVEL_ERROR] = "error",
-					    [LOG_LEVEL_WARNING] = "warning",
-					    [LOG_LEVEL_INFO] = "info",
-					    [LOG_LEVEL_DEBUG] = "debug"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(text, names[i]) == 0) {
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(text, words[i]) == 0) {
 			*ret = (int64_t)i;
 			return true;
 		}
 	}
 	return false;
+}
+
+static bool parse_log_level(const char *text, int64_t *ret)
+{
+	static const char *const words[] = {[LOG_LEVEL_ERROR] = "error",
+					    [LOG_LEVEL_WARNING] = "warning",
+					    [LOG_LEVEL_INFO] = "info",
+					    [LOG_LEVEL_DEBUG] = "debug"};
+
+	return parse_word(text, words, sizeof(words) / sizeof(words[0]), ret);
+}
+
+static bool parse_acl(const char *text, int64_t *ret)
+{
+	static const char *const words[] = {[STORE_ACL_AUTO] = "auto",
+					    [STORE_ACL_OPEN] = "open",
+					    [STORE_ACL_CREATOR] = "creator",
+					    [STORE_ACL_PRIVATE] = "private"};
+
+	return parse_word(text, words, sizeof(words) / sizeof(words[0]), ret);
 }
 
 bool config_is_path(const char *path)
@@ -308,6 +330,31 @@ static int set_account(const struct config_key *key, int64_t *target, const char
 	return -EINVAL;
 }
 
+/* The daemon leaves the folder in which it was started: what is relative would be of none. */
+static int set_secret_file(struct secret_file *target, enum secret_form form, const char *text,
+			   char *why, size_t why_bytes)
+{
+	struct secret_file fresh = {0};
+	int error = 0;
+
+	if (*text && *text != '/') {
+		snprintf(why, why_bytes, "bad file \"%s\", expected an absolute path", text);
+		return -EINVAL;
+	}
+	if (*text)
+		error = secret_read(text, form, &fresh.secret, why, why_bytes);
+	if (!error && *text && !(fresh.file = strdup(text)))
+		error = -ENOMEM;
+	if (error) {
+		secret_destroy(fresh.secret);
+		return error == -ENOMEM ? error : -EINVAL;
+	}
+	free(target->file);
+	secret_destroy(target->secret);
+	*target = fresh;
+	return 0;
+}
+
 /* Reads what is a number in the end, within its limits. */
 static bool parse_number_value(const struct config_key *key, const char *text, int64_t *ret)
 {
@@ -333,6 +380,8 @@ static bool parse_number_value(const struct config_key *key, const char *text, i
 		break;
 	case LOG_LEVEL:
 		return parse_log_level(text, ret);
+	case ACL:
+		return parse_acl(text, ret);
 	case EIO_OR_SIGNAL:
 		return parse_signal(text, "eio", ret);
 	case NONE_OR_SIGNAL:
@@ -364,6 +413,8 @@ int config_value_set(const struct config_key *key, void *target, const char *tex
 		return set_store(member, text, why, why_bytes);
 	if (key->type == USER || key->type == GROUP)
 		return set_account(key, member, text, why, why_bytes);
+	if (key->type == DIGEST_FILE)
+		return set_secret_file(member, SECRET_DIGEST, text, why, why_bytes);
 
 	if (!parse_number_value(key, text, &number)) {
 		config_value_describe(key, expected, sizeof(expected));
@@ -390,5 +441,26 @@ size_t config_value_bytes(const struct config_key *key)
 		return sizeof(char **);
 	default:
 		return sizeof(int64_t);
+	}
+}
+
+static bool secret_file_equal(const struct secret_file *a, const struct secret_file *b)
+{
+	bool same_file = a->file && b->file ? strcmp(a->file, b->file) == 0 : a->file == b->file;
+
+	return same_file && secret_equal(a->secret, b->secret);
+}
+
+bool config_value_equal(const struct config_key *key, const void *a, const void *b)
+{
+	a = (const char *)a + key->offset;
+	b = (const char *)b + key->offset;
+	switch (key->type) {
+	case STORE_URL:
+		return store_url_equal(a, b);
+	case DIGEST_FILE:
+		return secret_file_equal(a, b);
+	default:
+		return memcmp(a, b, config_value_bytes(key)) == 0;
 	}
 }

@@ -304,7 +304,7 @@ void claim_place(struct claim *claim)
 {
 	struct lock *lock = claim->lock;
 	struct engine *engine = lock->engine;
-	if (claim->state != CLAIM_WANTED || claim->owner == NULL ||
+	if (claim->state != CLAIM_WANTED || claim->owner == NULL || lock->placing == PLACING_MAX ||
 	    engine->session != STORE_CONNECTED)
 		return;
 	drop_anchor(claim);
@@ -319,6 +319,7 @@ void claim_place(struct claim *claim)
 	/* As good as a heartbeat, while there is nothing else that one would show to stand. */
 	if (engine->claims == 1)
 		lease_beat(&engine->lease, engine->now_ms);
+	lock->placing++;
 	lock->placing_with_list += claim->sent;
 	engine->store->ops->place(engine->store, claim, lock->path, &claim->parts, data,
 				  claim->sent);

@@ -132,7 +132,7 @@ static void check_leads(const struct lock *lock, size_t *waiters, size_t *claims
 static void check_lock(const struct lock *lock, size_t *holders, size_t *waiters, size_t *claims)
 {
 	const struct claim *claim;
-	size_t own = 0;
+	size_t own = 0, placing = 0;
 	DL_FOREACH (lock->queue, claim) {
 		check_queue_claim(claim, lock->queue);
 		own += claim->state != CLAIM_FOREIGN;
@@ -144,15 +144,19 @@ static void check_lock(const struct lock *lock, size_t *holders, size_t *waiters
 		require(own + lock->tests_count == lock->own_in_queue, lock->queue,
 			"own claims are counted");
 	DL_FOREACH (lock->unplaced, claim) {
+		placing += claim->state == CLAIM_PLACING;
 		require(claim->state == CLAIM_WANTED || claim->state == CLAIM_PLACING ||
 				claim->state == CLAIM_UNCERTAIN,
 			claim, "is in the list of its state");
 		require(claim->state != CLAIM_WANTED || claim->owner == NULL ||
-				lock->engine->session != STORE_CONNECTED,
-			claim, "is sent as soon as the store is connected");
+				lock->engine->session != STORE_CONNECTED ||
+				lock->placing == PLACING_MAX,
+			claim, "is sent as soon as it may be");
 		*waiters += claim->asked && claim->lead == NULL;
 		*claims += 1;
 	}
+	if (lock->unplaced != NULL)
+		require(placing == lock->placing, lock->unplaced, "those under way are counted");
 	check_leads(lock, waiters, claims);
 	DL_FOREACH (lock->leaving, claim) {
 		require(claim->state == CLAIM_LEAVING && claim->owner == NULL && !claim->asked,

@@ -57,7 +57,7 @@ static void lose_session(struct lock *lock)
 
 	lock->unplaced = NULL;
 	lock->listing = lock->attended = false;
-	lock->placing_with_list = 0;
+	lock->placing = lock->placing_with_list = 0;
 	lock->missing = false;
 	proofs_forget_sent(lock);
 	forget_amendments(lock->leaving);

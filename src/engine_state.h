@@ -229,7 +229,8 @@ struct lock {
 	 * empty queue's numbers may restart). */
 	bool known;
 	int32_t known_to;
-	size_t placing_with_list; /* place() under way that will bring the queue along */
+	size_t placing;		  /* place() under way, PLACING_MAX at most */
+	size_t placing_with_list; /* those that will bring the queue along */
 
 	bool missing;	/* one of our claims is gone: which, the next list shows */
 	bool listing;	/* a list() is under way, */
@@ -343,6 +344,10 @@ char *claim_format_data(const struct claim *claim);
 /* Whether the claim must not be decided by what was known of others before it was placed: to be
  * refused, or with an anchor, to go before them. */
 bool claim_needs_news(const struct claim *claim);
+
+/* So many claims of a lock are placed at a time: what is under way takes more memory than a claim
+ * that waits. */
+enum { PLACING_MAX = 500 };
 
 /* Sends what the claim wants sent, if the store is connected. */
 void claim_place(struct claim *claim);

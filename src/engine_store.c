@@ -155,6 +155,18 @@ static void place_failed(struct claim *claim, int error)
 		claim_withdraw(claim);
 }
 
+/* Those that had to wait until fewer are under way. */
+static void place_next(struct lock *lock)
+{
+	struct claim *claim;
+	DL_FOREACH (lock->unplaced, claim) {
+		if (claim->state == CLAIM_WANTED) {
+			claim_place(claim);
+			return;
+		}
+	}
+}
+
 static void on_placed(void *context, void *tag, int error, const char *name, int32_t sequence,
 		      const struct store_entry *entries, size_t count)
 {
@@ -162,6 +174,7 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 	struct claim *claim = tag;
 	struct lock *lock = claim->lock;
 
+	lock->placing--;
 	lock->placing_with_list -= claim->sent;
 	if (error != 0) {
 		place_failed(claim, error);
@@ -185,6 +198,7 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 			lock_list(lock);
 		leads_settle(lock);
 	}
+	place_next(lock);
 	engine_settle(engine);
 	lock_free_if_unused(lock);
 }

@@ -70,7 +70,7 @@ static void send_place(struct operation *operation)
 		slash = operation_cut(operation->path, level);
 		*slash = '\0';
 		operation_made(operation,
-			       zoo_acreate(handle, operation->path, "", 0, &ZOO_OPEN_ACL_UNSAFE,
+			       zoo_acreate(handle, operation->path, "", 0, &operation->store->acl,
 					   ZOO_CONTAINER,
 					   top ? on_top_created : on_container_created, operation),
 			       NULL);
@@ -78,7 +78,7 @@ static void send_place(struct operation *operation)
 	}
 	operation_made(operation,
 		       zoo_acreate(handle, operation->path, operation->text,
-				   (int)strlen(operation->text), &ZOO_OPEN_ACL_UNSAFE,
+				   (int)strlen(operation->text), &operation->store->acl,
 				   ZOO_EPHEMERAL_SEQUENTIAL, on_created, operation),
 		       &operation->code);
 	if (!operation->list)
@@ -139,6 +139,8 @@ static void conclude_place(struct operation *operation)
 		 operation->sequence);
 	if (!error && operation->list && operation->list_code == ZOK)
 		entries = operation_parse_queue(operation->names, &count);
+	if (!error && operation->containers > 0)
+		operation->store->trouble = NULL;
 	operation_count(operation, error);
 	events->on_placed(operation->store->context, operation->tag, error, error ? NULL : name,
 			  operation->sequence, entries, count);

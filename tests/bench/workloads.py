@@ -24,7 +24,7 @@ class Sizes:
     contended: tuple = (2, 8, 32, 128)
     readers: int = 32
     waiters: tuple = (10, 100, 1000, 10000)
-    rounds_of_waiters: int = 10
+    rounds_of_waiters: int = 30
     held: int = 100000
     attempts: int = 100
 

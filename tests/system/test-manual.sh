@@ -12,7 +12,7 @@ done
 
 # Keys: section, key, default and values, in the same order.
 "$dlockfs" --help | sed -n 's/^\([a-z]*\t[^\t]*\t[^\t]*\t[^\t]*\)\t.*/\1/p' >"$dir/keys"
-test "$(wc -l <"$dir/keys")" -ge 22
+test "$(wc -l <"$dir/keys")" -ge 24
 awk '/^\.Ss \[/ { section = substr($2, 2, length($2) - 2) }
     values { print section "\t" key "\t" fallback "\t" $0; values = 0 }
     /^\.It Ic / { key = $3; fallback = $5; values = 1 }' "$man/dlockfs.ini.5" >"$dir/manual-keys"

@@ -277,6 +277,18 @@ static const struct {
 	 "2: key \"mode\" in section [store], expected it in [mount]"},
 	{"[store \"a\"]\nhosts = b\n",
 	 "2: unknown key \"hosts\" in section [store], expected one of url, session_timeout"},
+	{"[store]\nacl = all\n",
+	 "2: acl: bad value \"all\", expected auto, open, creator or private"},
+	{"[locks]\n[store]\nacl = creator\n[mount]\n",
+	 "2: acl = creator, but nothing says who the creator is, expected digest_file"},
+	{"[store \"a\"]\nurl = local:\nacl = private\n",
+	 "1: acl = private, but nothing says who the creator is, expected digest_file"},
+	{"[store]\ndigest_file = x/y\n",
+	 "2: digest_file: bad file \"x/y\", expected an absolute path"},
+	{"[store]\ndigest_file = /none/x\n", "2: digest_file: /none/x: No such file or directory, "
+					     "expected a plain file of mode 0600"},
+	{"[store]\ndigest_file = /dev/null\n",
+	 "2: digest_file: /dev/null: not a plain file, expected one"},
 	{"[store a]\nurl = local:\n", "1: bad section header [store a], " SECTIONS},
 	{"[store \"a]\n", "1: bad section header"},
 	/* values */
@@ -394,7 +406,7 @@ static void test_bad_files(void **state)
 }
 
 /* Names of users and groups; "mode" is another key in [mount], and the one that -o means. */
-static void test_access(void **state)
+static void test_lock_access(void **state)
 {
 	struct lock_policy policy;
 
@@ -644,6 +656,71 @@ static void test_reload_of_stores(void **state)
 	assert_string_equal(fixed_keys, "[store \"a\"] url\n[store \"b\"] session_timeout\n");
 }
 
+static char secret_file[] = "/tmp/dlockfs-test-config.XXXXXX";
+
+/* What the file of secrets has. */
+static void put_secret(const char *text)
+{
+	FILE *out = fopen(secret_file, "w");
+
+	assert_non_null(out);
+	assert_true(fputs(text, out) >= 0);
+	assert_int_equal(fclose(out), 0);
+}
+
+static void read_access(const char *begin, const char *rest)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "%sdigest_file = %s\n%s", begin, secret_file, rest);
+	read_good(text);
+}
+
+static void test_access(void **state)
+{
+	int fd = mkstemp(secret_file);
+	char text[512];
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	put_secret("hosts:a\n");
+	assert_int_equal(store_access_acl(&config.stores[0].access), STORE_ACL_OPEN);
+
+	/* Of a store by itself: the servers of another one are told nothing. */
+	read_access("[store]\n", "[store \"a\"]\nurl = local:\n[store \"b\"]\nurl = local:\n"
+				 "acl = open\n");
+	assert_string_equal(secret_next(config.stores[0].access.digest.secret, NULL), "hosts:a");
+	assert_int_equal(store_access_acl(&config.stores[0].access), STORE_ACL_CREATOR);
+	assert_false(store_access_has_identity(&config.stores[1].access));
+	assert_int_equal(store_access_acl(&config.stores[1].access), STORE_ACL_OPEN);
+	assert_int_equal(config_set(&config, "acl", "private", why, sizeof(why)), 0);
+	assert_int_equal(store_access_acl(&config.stores[0].access), STORE_ACL_PRIVATE);
+
+	/* Another secret in the same file is another value. */
+	config_finish(&config);
+	assert_int_equal(config_init(&config), 0);
+	read_access("[store]\n", "");
+	snprintf(text, sizeof(text), "[store]\ndigest_file = %s\n", secret_file);
+	reload(text);
+	assert_string_equal(fixed_keys, "");
+	put_secret("hosts:b\n");
+	reload(text);
+	assert_string_equal(fixed_keys, "[store] digest_file\n");
+	assert_string_equal(secret_next(config.stores[0].access.digest.secret, NULL), "hosts:a");
+	reload("[store]\nacl = open\n");
+	assert_string_equal(fixed_keys, "[store] digest_file\n[store] acl\n");
+
+	/* Options can take away what others need. */
+	assert_int_equal(config_set(&config, "acl", "creator", why, sizeof(why)), 0);
+	assert_int_equal(config_check(&config, why, sizeof(why)), 0);
+	assert_int_equal(config_set(&config, "digest_file", "", why, sizeof(why)), 0);
+	assert_int_equal(config_check(&config, why, sizeof(why)), -EINVAL);
+	assert_string_equal(why, "[store]: acl = creator, but nothing says who the creator is, "
+				 "expected digest_file");
+	unlink(secret_file);
+}
+
 static void test_options(void **state)
 {
 	static const struct {
@@ -830,7 +907,7 @@ static void test_example_has_every_key(void **state)
 			assert_true(strcmp(names[i], key) != 0 || strcmp(key, "mode") == 0);
 		names[count++] = key;
 	}
-	assert_int_equal(count, 22);
+	assert_int_equal(count, 24);
 	free(text);
 }
 
@@ -842,7 +919,7 @@ int main(void)
 		CONFIG_TEST(test_defaults),
 		CONFIG_TEST(test_every_key),
 		CONFIG_TEST(test_signals),
-		CONFIG_TEST(test_access),
+		CONFIG_TEST(test_lock_access),
 		CONFIG_TEST(test_has_access),
 		CONFIG_TEST(test_odd_but_good_files),
 		CONFIG_TEST(test_bad_files),
@@ -854,6 +931,7 @@ int main(void)
 		CONFIG_TEST(test_patterns),
 		CONFIG_TEST(test_reload),
 		CONFIG_TEST(test_reload_of_stores),
+		CONFIG_TEST(test_access),
 		CONFIG_TEST(test_options),
 		CONFIG_TEST(test_random_files),
 		CONFIG_TEST(test_example_changes_nothing),
