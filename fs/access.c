@@ -112,9 +112,13 @@ bool access_may_see(const struct config *config, const struct access_caller *cal
 
 int access_check(fuse_req_t req, const struct access *access, int wanted)
 {
-	struct access_caller caller = access_caller_of(req);
-	bool allowed = access_allows(&caller, access, wanted);
+	const struct fuse_ctx *context = fuse_req_ctx(req);
+	struct access_caller caller = {.uid = context->uid, .gid = context->gid};
 
+	/* As a rule its further groups do not matter. */
+	if (caller.uid != 0 && caller.uid != access->uid && caller.gid != access->gid)
+		caller = access_caller_of(req);
+	bool allowed = access_allows(&caller, access, wanted);
 	access_caller_finish(&caller);
 	return allowed ? 0 : -EACCES;
 }
