@@ -40,9 +40,9 @@ refusals() { # HOST LIMIT
 requires as "$flooder" true
 cp "$tests/system/calls.py" "$tests/system/flood.py" "$tests/system/steer.py" "$dir/"
 start_zookeeper
-limits=user_waiters=3,user_files=8,user_names=12
-start_dlockfs A -o "$limits"
-start_dlockfs B -o "$limits,handoff=8"
+printf '%s\n' '[mount]' 'user_waiters = 3' 'user_files = 8' 'user_names = 12' >"$dir/limits.ini"
+start_dlockfs A --config "$dir/limits.ini"
+start_dlockfs B --config "$dir/limits.ini" -o handoff=8
 
 (umask 0 && touch "$dir/A/job" "$dir/A/kind" "$dir/B/hand")
 
@@ -90,10 +90,11 @@ for kind in "open ex" "excl" "open w:0-9"; do
         wait_claims kind $((number + 1))
     done
     # shellcheck disable=SC2086
-    start_as "$flooder" interrupted "$dir/A/kind" alarm=0.3 $kind
+    start_as "$flooder" interrupted "$dir/A/kind" catch=SIGUSR1 $kind
     wait_claims kind 4
     # shellcheck disable=SC2086
     [[ "$(calls "$flooder" "$dir/A/kind" $kind)" == *"$call ENOLCK" ]] || fail "$refusal: more waiters than there may be"
+    send_signal interrupted USR1
     expect interrupted "$call EINTR"
     wait_claims kind 3
     has A "$flooder" "waiters=2"
@@ -122,6 +123,25 @@ for number in 1 2 3; do
     wait_until "$deadline" has B "$flooder" "waiters=$number"
 done
 expect_equal "a fourth one" "open ok ex ENOLCK" "$(calls "$flooder" "$dir/B/hand" open ex)"
+# A reload with other limits takes nothing away from those who wait.
+reload() { # WAITERS
+    sed -i "s/^user_waiters = .*/user_waiters = $1/" "$dir/limits.ini"
+    send_signal B HUP
+    reloads=$((reloads + 1))
+    wait_until "$deadline" reloaded
+}
+reloaded() {
+    [ "$(grep -c 'read anew' "$dir/B.log")" -eq "$reloads" ]
+}
+reloads=0
+reload 4
+start_as "$flooder" follower4 "$dir/B/hand" open ex
+wait_until "$deadline" has B "$flooder" "waiters=4"
+reload 1
+has B "$flooder" "waiters=4"
+expect_equal "with a lower limit" "open ok ex ENOLCK" "$(calls "$flooder" "$dir/B/hand" open ex)"
+release follower4
+wait_until "$deadline" has B "$flooder" "waiters=3"
 release first
 wait_until "$deadline" has B "$flooder" "waiters=2"
 release follower1 follower2 follower3
