@@ -62,7 +62,7 @@ plain_only="mutants lease-cut lease-follower lease-leader lease-quorum lease-sto
     many-watches many-waiters flat-cost manual private-mount bench long-queue
     waiters-200 dlockctl-lost dlockctl-run dlockctl-terminal dlockctl-top dlockctl-descriptor dlockctl-help cron-script
     inherit kill-holder readers-writer no-freeze record-faults record-random record-session-loss record-signals on-lost
-    status-pause store-unreachable store-refuses store-access service journal mount-fuse"
+    status-pause user-limits store-unreachable store-refuses store-access service journal mount-fuse"
 plain_only=${plain_only//$'\n'/ }
 
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
