@@ -78,6 +78,8 @@ const struct config_key config_keys[] = {
 	 "what a process gets that has lost its lock: EIO alone, or this signal too"},
 	{"locks", "on_revoke", NONE_OR_SIGNAL, IN_POLICY(on_revoke), 0, 0, "none", false,
 	 "the signal for a process that is asked to release its lock, besides POLLPRI"},
+	{"locks", "recipe", RECIPE, IN_POLICY(recipe), 0, 0, "curator-rw", false,
+	 "which other clients of ZooKeeper share the lock: how its claims are named"},
 };
 
 const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);

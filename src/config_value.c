@@ -3,6 +3,7 @@
  * Owns the text forms of the values of configuration keys. Must not know any key. Loop's thread.
  */
 #include "config_value.h"
+#include "claim_name.h"
 #include "log.h"
 
 #include <errno.h>
@@ -66,6 +67,9 @@ void config_value_describe(const struct config_key *key, char *text, size_t text
 		snprintf(text, text_bytes,
 			 "%s, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGKILL, SIGUSR1 or SIGUSR2",
 			 key->type == EIO_OR_SIGNAL ? "eio" : "none");
+		break;
+	case RECIPE:
+		snprintf(text, text_bytes, "curator-rw, curator-mutex, kazoo or curator-any");
 		break;
 	case DIRECTORIES:
 		snprintf(text, text_bytes, "paths below the mount, divided by blanks");
@@ -173,6 +177,11 @@ static bool parse_log_level(const char *text, int64_t *ret)
 					    [LOG_LEVEL_DEBUG] = "debug"};
 
 	return parse_word(text, words, sizeof(words) / sizeof(words[0]), ret);
+}
+
+static bool parse_recipe(const char *text, int64_t *ret)
+{
+	return parse_word(text, claim_recipe_names, CLAIM_RECIPES, ret);
 }
 
 static bool parse_acl(const char *text, int64_t *ret)
@@ -384,6 +393,8 @@ static bool parse_number_value(const struct config_key *key, const char *text, i
 		return parse_signal(text, "eio", ret);
 	case NONE_OR_SIGNAL:
 		return parse_signal(text, "none", ret);
+	case RECIPE:
+		return parse_recipe(text, ret);
 	case DURATION_OR_FOREVER:
 		if (strcmp(text, "forever") == 0) {
 			*ret = CONFIG_FOREVER;

@@ -31,6 +31,7 @@ enum config_type {
 	YES_OR_NO,
 	EIO_OR_SIGNAL,
 	NONE_OR_SIGNAL,
+	RECIPE,
 	DIRECTORIES,
 	STORE_URL,
 	ACL,

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "claim_name.h"
 #include "config.h"
 #include "log.h"
 
@@ -89,6 +90,7 @@ static void check_defaults(void)
 	assert_int_equal(policy.process_ranges, 4096);
 	assert_int_equal(policy.file_ranges, 16384);
 	assert_int_equal(policy.on_lost, 0);
+	assert_int_equal(policy.recipe, CLAIM_CURATOR_RW);
 }
 
 static void test_defaults(void **state)
@@ -98,6 +100,22 @@ static void test_defaults(void **state)
 	read_good("");
 	read_good("[mount]\n[store]\n[locks]\n[locks \"x\"]\n");
 	check_defaults();
+}
+
+static void test_recipes(void **state)
+{
+	static const char *const names[] = {
+		[CLAIM_CURATOR_RW] = "curator-rw",
+		[CLAIM_CURATOR_MUTEX] = "curator-mutex",
+		[CLAIM_KAZOO] = "kazoo",
+		[CLAIM_CURATOR_ANY] = "curator-any",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		assert_int_equal(config_set(&config, "recipe", names[i], why, sizeof(why)), 0);
+		assert_int_equal(config_policy(&config, "a").recipe, i);
+	}
 }
 
 static void test_every_key(void **state)
@@ -354,11 +372,14 @@ static const struct {
 	{"[locks]\non_lost = 15\n", "2: on_lost: bad value \"15\""},
 	{"[locks]\non_lost = EIO\n", "2: on_lost: bad value \"EIO\""},
 	{"[locks]\non_lost =\n", "2: on_lost: bad value \"\""},
+	{"[locks]\nrecipe = curator\n",
+	 "2: recipe: bad value \"curator\", expected curator-rw, curator-mutex, kazoo or "
+	 "curator-any"},
 	{"[store]\non_lost = eio\n",
 	 "2: key \"on_lost\" in section [store], expected it in [locks]"},
 	{"[locks]\nranges = 1\n",
 	 "2: unknown key \"ranges\" in section [locks], expected one of wait_limit, try_limit, "
-	 "linger, handoff, keep, process_ranges, file_ranges, on_lost, on_revoke"},
+	 "linger, handoff, keep, process_ranges, file_ranges, on_lost, on_revoke, recipe"},
 	{"[mount]\nfile_ranges = 1\n",
 	 "2: key \"file_ranges\" in section [mount], expected it in [locks]"},
 	/* lines */
@@ -832,7 +853,7 @@ static void test_example_has_every_key(void **state)
 			assert_string_not_equal(names[i], key);
 		names[count++] = key;
 	}
-	assert_int_equal(count, 28);
+	assert_int_equal(count, 29);
 	free(text);
 }
 
@@ -842,6 +863,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CONFIG_TEST(test_defaults),
+		CONFIG_TEST(test_recipes),
 		CONFIG_TEST(test_every_key),
 		CONFIG_TEST(test_signals),
 		CONFIG_TEST(test_odd_but_good_files),
