@@ -273,7 +273,7 @@ static int apply(struct options *options, struct config *config, bool starting, 
 			return error;
 		}
 	}
-	return 0;
+	return config_check(config, why, why_bytes);
 }
 
 /* A relative name of the file is of the folder in which the program was started. */

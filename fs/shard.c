@@ -48,11 +48,14 @@ static int open_engine(struct shard *shard)
 	return shard->engine != NULL ? 0 : -ENOMEM;
 }
 
-static int open_store(struct shard *shard, const struct store_url *url, int64_t session_timeout_ms)
+static int open_store(struct shard *shard, const struct config_store *store,
+		      int64_t session_timeout_ms)
 {
+	const struct store_url *url = &store->url;
 	struct store_zookeeper_options options = {
 		.servers = url->servers,
 		.root = url->root,
+		.access = &store->access,
 		.session_timeout_ms = session_timeout_ms,
 		.statistics = &shard->statistics,
 	};
@@ -77,7 +80,7 @@ static int open_shard(struct shard *shard, const struct config *config, size_t i
 	if (error == 0 && shard->label == NULL)
 		error = -ENOMEM;
 	if (error == 0)
-		error = open_store(shard, &store->url, config_session_timeout_ms(config, index));
+		error = open_store(shard, store, config_session_timeout_ms(config, index));
 	if (error != 0)
 		return error;
 	engine_set_store(shard->engine, shard->store);

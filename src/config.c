@@ -14,6 +14,8 @@
  * with up to 41 bytes each (claim_data.h). */
 #define PROCESS_RANGES_MAX 8192
 #define FILE_RANGES_MAX	   65536
+#define USER_SHARE_MAX	   1000000
+#define ACCOUNT_MAX	   (UINT32_MAX - INT64_C(1)) /* the last one means none: chown(2) */
 
 #define IN_CONFIG(member) offsetof(struct config, member)
 #define IN_STORE(member)  offsetof(struct config_store, member)
@@ -28,12 +30,22 @@ const struct config_key config_keys[] = {
 	 "directories made when the mount starts"},
 	{"mount", "allow_other", YES_OR_NO, IN_CONFIG(allow_other), 0, 1, "yes", true,
 	 "other users than the one who mounts may use the locks"},
+	{"mount", "user_waiters", NUMBER, IN_CONFIG(user_waiters), 1, USER_SHARE_MAX, "4096", false,
+	 "a call that asks for a lock fails with ENOLCK if so many of its user wait already"},
+	{"mount", "user_files", NUMBER, IN_CONFIG(user_files), 1, USER_SHARE_MAX, "16384", false,
+	 "open fails with ENFILE if the user has so many open files of the mount"},
+	{"mount", "user_names", NUMBER, IN_CONFIG(user_names), 1, USER_SHARE_MAX, "16384", false,
+	 "open and mkdir fail with EDQUOT if the user has made so many names that are there"},
 	{"mount", "log_level", LOG_LEVEL, IN_CONFIG(log_level), 0, 0, "info", false,
 	 "the most detailed messages that are written"},
 	{"store", "url", STORE_URL, IN_STORE(url), 0, 0, "local:", true,
 	 "where the locks are kept"},
 	{"store", "session_timeout", DURATION, IN_STORE(session_timeout_ms), SECOND, 10 * MINUTE,
 	 "15s", true, "the locks of a host that died are free after so long"},
+	{"store", "digest_file", DIGEST_FILE, IN_STORE(access.digest), 0, 0, "", true,
+	 "user:password for ZooKeeper's digest scheme, one a line, in a file of mode 0600"},
+	{"store", "acl", ACL, IN_STORE(access.acl), 0, 0, "auto", true,
+	 "what others may do with what is created in the store"},
 	{"locks", "wait_limit", DURATION_OR_FOREVER, IN_POLICY(wait_limit_ms), SECOND,
 	 CONFIG_FOREVER - 1, "forever", false,
 	 "a waiting call fails with ENOLCK after so long without the store"},
@@ -56,6 +68,12 @@ const struct config_key config_keys[] = {
 	 "the signal for a process that is asked to release its lock, besides POLLPRI"},
 	{"locks", "recipe", RECIPE, IN_POLICY(recipe), 0, 0, "curator-rw", false,
 	 "which other clients of ZooKeeper share the lock: how its claims are named"},
+	{"locks", "owner", USER, IN_POLICY(owner), 0, ACCOUNT_MAX, "creator", false,
+	 "the user whose the file is, on all hosts"},
+	{"locks", "group", GROUP, IN_POLICY(group), 0, ACCOUNT_MAX, "creator", false,
+	 "the group whose the file is"},
+	{"locks", "mode", MODE_OR_CREATOR, IN_POLICY(mode), 0, 0777, "creator", false,
+	 "permissions of the file, whatever it is created with; to read is to lock"},
 };
 
 const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
@@ -157,6 +175,7 @@ void config_finish(struct config *config)
 	for (size_t i = 0; i < config->store_count; i++) {
 		free(config->stores[i].prefix);
 		store_url_finish(&config->stores[i].url);
+		store_access_finish(&config->stores[i].access);
 	}
 	free(config->stores);
 	config_value_free_strings(config->directories);
@@ -186,6 +205,23 @@ int config_set(struct config *config, const char *key, const char *value, char *
 	return error;
 }
 
+int config_check(const struct config *config, char *why, size_t why_bytes)
+{
+	char detail[CONFIG_WHY_BYTES];
+
+	for (size_t i = 0; i < config->store_count; i++) {
+		const struct config_store *store = &config->stores[i];
+
+		if (store_access_check(&store->access, detail, sizeof(detail)))
+			continue;
+		snprintf(why, why_bytes, "[" CONFIG_STORE_SECTION "%s%s%s]: %s",
+			 *store->prefix ? " \"" : "", store->prefix, *store->prefix ? "\"" : "",
+			 detail);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static const struct config_store *find_store(const struct config *config, const char *prefix)
 {
 	for (size_t i = 0; i < config->store_count; i++) {
@@ -206,10 +242,13 @@ static void compare_store(const struct config_store *store, const struct config 
 		snprintf(section, sizeof(section), CONFIG_STORE_SECTION " \"%s\"", store->prefix);
 	else
 		snprintf(section, sizeof(section), CONFIG_STORE_SECTION);
-	if (!other || !store_url_equal(&store->url, &other->url))
+	if (!other)
 		on_fixed(section, "url");
-	if (other && store->session_timeout_ms != other->session_timeout_ms)
-		on_fixed(section, "session_timeout");
+	for (const struct config_key *key = config_keys;
+	     other && key < config_keys + config_key_count; key++) {
+		if (is_of_store(key) && !config_value_equal(key, store, other))
+			on_fixed(section, key->name);
+	}
 }
 
 static void swap(void *a, void *b, size_t bytes)
@@ -232,7 +271,7 @@ void config_reload(struct config *config, struct config *fresh,
 			continue;
 		if (!key->fixed)
 			swap(old, new, config_value_bytes(key));
-		else if (memcmp(old, new, config_value_bytes(key)) != 0)
+		else if (!config_value_equal(key, config, fresh))
 			on_fixed(key->section, key->name);
 	}
 	for (size_t i = 0; i < config->store_count; i++)
@@ -267,6 +306,21 @@ struct lock_policy config_policy(const struct config *config, const char *path)
 	}
 	apply_section(&policy, &config->sections[CONFIG_OPTIONS]);
 	return policy;
+}
+
+bool config_has_access(const struct config *config)
+{
+	struct lock_policy policy;
+
+	for (size_t i = 0; i < config->section_count; i++) {
+		policy = (struct lock_policy){
+			.owner = CONFIG_CREATOR, .group = CONFIG_CREATOR, .mode = CONFIG_CREATOR};
+		apply_section(&policy, &config->sections[i]);
+		if (policy.owner != CONFIG_CREATOR || policy.group != CONFIG_CREATOR ||
+		    policy.mode != CONFIG_CREATOR)
+			return true;
+	}
+	return false;
 }
 
 /* Whether `above` is `path` itself, or whole components of its beginning. */

@@ -128,13 +128,19 @@ static int open_prefix(struct reading *reading, const char *text, size_t bytes)
 static int end_section(struct reading *reading)
 {
 	const struct config_key *url = config_find_key(CONFIG_STORE_SECTION, "url");
+	const struct config_store *store;
+	char why[CONFIG_WHY_BYTES];
 
-	if (!reading->section || strcmp(reading->section, CONFIG_STORE_SECTION) != 0 ||
-	    reading->place == 0 || reading->keys_seen & CONFIG_KEY_BIT(url))
+	if (!reading->section || strcmp(reading->section, CONFIG_STORE_SECTION) != 0)
+		return 0;
+	store = &reading->config->stores[reading->place];
+	if (!store_access_check(&store->access, why, sizeof(why)))
+		return fail_section(reading, "%s", why);
+	if (reading->place == 0 || reading->keys_seen & CONFIG_KEY_BIT(url))
 		return 0;
 	return fail_section(reading,
 			    "section [store \"%s\"] without a url, expected url = zookeeper://...",
-			    reading->config->stores[reading->place].prefix);
+			    store->prefix);
 }
 
 static int open_section(struct reading *reading, const char *name, size_t bytes, bool is_part)

@@ -7,13 +7,16 @@
 #include "log.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define STATUS_DIRECTORY    ".dlockfs"
 #define COMPONENT_BYTES_MAX 255
+#define ACCOUNT_BYTES_MAX   (1 << 24) /* of the entry of a group with very many members */
 #define UNITS		    "ms, s, m, h or d"
 
 static const struct {
@@ -57,6 +60,15 @@ void config_value_describe(const struct config_key *key, char *text, size_t text
 	case MODE:
 		snprintf(text, text_bytes, "an octal mode from 0 to %#" PRIo64, key->max);
 		break;
+	case MODE_OR_CREATOR:
+		snprintf(text, text_bytes, "an octal mode from 0 to %#" PRIo64 ", or creator",
+			 key->max);
+		break;
+	case USER:
+	case GROUP:
+		snprintf(text, text_bytes, "the name or number of a %s, or creator",
+			 key->type == USER ? "user" : "group");
+		break;
 	case YES_OR_NO:
 		snprintf(text, text_bytes, "yes or no");
 		break;
@@ -75,6 +87,12 @@ void config_value_describe(const struct config_key *key, char *text, size_t text
 	case STORE_URL:
 		snprintf(text, text_bytes,
 			 "local: or zookeeper://host[:port][,host[:port]...][/path]");
+		break;
+	case ACL:
+		snprintf(text, text_bytes, "auto, open, creator or private");
+		break;
+	case DIGEST_FILE:
+		snprintf(text, text_bytes, "the absolute path of a file, or nothing");
 		break;
 	}
 }
@@ -142,11 +160,11 @@ static bool parse_signal(const char *text, const char *none, int64_t *ret)
 	return false;
 }
 
-/* Which of the names it is. */
-static bool parse_name(const char *text, const char *const *names, size_t count, int64_t *ret)
+/* The value is the index of the word. */
+static bool parse_word(const char *text, const char *const *words, size_t count, int64_t *ret)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (strcmp(text, names[i]) == 0) {
+		if (strcmp(text, words[i]) == 0) {
 			*ret = (int64_t)i;
 			return true;
 		}
@@ -156,17 +174,27 @@ static bool parse_name(const char *text, const char *const *names, size_t count,
 
 static bool parse_log_level(const char *text, int64_t *ret)
 {
-	static const char *const names[] = {[LOG_LEVEL_ERROR] = "error",
+	static const char *const words[] = {[LOG_LEVEL_ERROR] = "error",
 					    [LOG_LEVEL_WARNING] = "warning",
 					    [LOG_LEVEL_INFO] = "info",
 					    [LOG_LEVEL_DEBUG] = "debug"};
 
-	return parse_name(text, names, sizeof(names) / sizeof(names[0]), ret);
+	return parse_word(text, words, sizeof(words) / sizeof(words[0]), ret);
 }
 
 static bool parse_recipe(const char *text, int64_t *ret)
 {
-	return parse_name(text, claim_recipe_names, CLAIM_RECIPES, ret);
+	return parse_word(text, claim_recipe_names, CLAIM_RECIPES, ret);
+}
+
+static bool parse_acl(const char *text, int64_t *ret)
+{
+	static const char *const words[] = {[STORE_ACL_AUTO] = "auto",
+					    [STORE_ACL_OPEN] = "open",
+					    [STORE_ACL_CREATOR] = "creator",
+					    [STORE_ACL_PRIVATE] = "private"};
+
+	return parse_word(text, words, sizeof(words) / sizeof(words[0]), ret);
 }
 
 bool config_is_path(const char *path)
@@ -251,12 +279,104 @@ static int set_store(struct store_url *target, const char *text, char *why, size
 	return 0;
 }
 
+/* Looks the name of a user or group up. Returns 0, or the error of that; -ENOENT: there is none. */
+static int find_account(enum config_type type, const char *name, int64_t *ret)
+{
+	struct passwd user, *found_user = NULL;
+	struct group group, *found_group = NULL;
+	size_t bytes = 1024;
+	char *buffer = NULL;
+	int error = ERANGE;
+
+	for (; error == ERANGE && bytes <= ACCOUNT_BYTES_MAX; bytes *= 2) {
+		char *grown = realloc(buffer, bytes);
+
+		if (!grown) {
+			error = ENOMEM;
+			break;
+		}
+		buffer = grown;
+		error = type == USER ? getpwnam_r(name, &user, buffer, bytes, &found_user)
+				     : getgrnam_r(name, &group, buffer, bytes, &found_group);
+	}
+	if (found_user)
+		*ret = user.pw_uid;
+	else if (found_group)
+		*ret = group.gr_gid;
+	/* Some sources of names have an error of their own for one that there is not. */
+	else if (error == 0 || error == ESRCH || error == EBADF || error == EPERM)
+		error = ENOENT;
+	free(buffer);
+	return -error;
+}
+
+static int set_account(const struct config_key *key, int64_t *target, const char *text, char *why,
+		       size_t why_bytes)
+{
+	char expected[CONFIG_EXPECTED_BYTES];
+	int64_t number = CONFIG_CREATOR;
+	int error = 0;
+
+	if (strcmp(text, "creator") != 0 && (!parse_plain(text, 10, &number) || number > key->max))
+		error = text[strspn(text, "0123456789")] == '\0'
+				? -EINVAL
+				: find_account(key->type, text, &number);
+	if (error == 0) {
+		*target = number;
+		return 0;
+	}
+	if (error == -ENOMEM)
+		return error;
+	config_value_describe(key, expected, sizeof(expected));
+	if (error == -ENOENT)
+		snprintf(why, why_bytes, "no %s \"%s\" on this host, expected %s",
+			 key->type == USER ? "user" : "group", text, expected);
+	else if (error == -EINVAL)
+		snprintf(why, why_bytes, "bad value \"%s\", expected %s", text, expected);
+	else
+		snprintf(why, why_bytes, "cannot look \"%s\" up (%s), expected %s", text,
+			 strerror(-error), expected);
+	return -EINVAL;
+}
+
+/* The daemon leaves the folder in which it was started: what is relative would be of none. */
+static int set_secret_file(struct secret_file *target, enum secret_form form, const char *text,
+			   char *why, size_t why_bytes)
+{
+	struct secret_file fresh = {0};
+	int error = 0;
+
+	if (*text && *text != '/') {
+		snprintf(why, why_bytes, "bad file \"%s\", expected an absolute path", text);
+		return -EINVAL;
+	}
+	if (*text)
+		error = secret_read(text, form, &fresh.secret, why, why_bytes);
+	if (!error && *text && !(fresh.file = strdup(text)))
+		error = -ENOMEM;
+	if (error) {
+		secret_destroy(fresh.secret);
+		return error == -ENOMEM ? error : -EINVAL;
+	}
+	free(target->file);
+	secret_destroy(target->secret);
+	*target = fresh;
+	return 0;
+}
+
 /* Reads what is a number in the end, within its limits. */
 static bool parse_number_value(const struct config_key *key, const char *text, int64_t *ret)
 {
 	bool valid;
 
 	switch (key->type) {
+	case MODE_OR_CREATOR:
+		if (strcmp(text, "creator") == 0) {
+			*ret = CONFIG_CREATOR;
+			return true;
+		}
+		valid = parse_plain(text, 8, ret);
+		break;
 	case MODE:
 		valid = parse_plain(text, 8, ret);
 		break;
@@ -269,6 +389,8 @@ static bool parse_number_value(const struct config_key *key, const char *text, i
 		break;
 	case LOG_LEVEL:
 		return parse_log_level(text, ret);
+	case ACL:
+		return parse_acl(text, ret);
 	case EIO_OR_SIGNAL:
 		return parse_signal(text, "eio", ret);
 	case NONE_OR_SIGNAL:
@@ -300,6 +422,10 @@ int config_value_set(const struct config_key *key, void *target, const char *tex
 		return set_directories(member, text, why, why_bytes);
 	if (key->type == STORE_URL)
 		return set_store(member, text, why, why_bytes);
+	if (key->type == USER || key->type == GROUP)
+		return set_account(key, member, text, why, why_bytes);
+	if (key->type == DIGEST_FILE)
+		return set_secret_file(member, SECRET_DIGEST, text, why, why_bytes);
 
 	if (!parse_number_value(key, text, &number)) {
 		config_value_describe(key, expected, sizeof(expected));
@@ -326,5 +452,26 @@ size_t config_value_bytes(const struct config_key *key)
 		return sizeof(char **);
 	default:
 		return sizeof(int64_t);
+	}
+}
+
+static bool secret_file_equal(const struct secret_file *a, const struct secret_file *b)
+{
+	bool same_file = a->file && b->file ? strcmp(a->file, b->file) == 0 : a->file == b->file;
+
+	return same_file && secret_equal(a->secret, b->secret);
+}
+
+bool config_value_equal(const struct config_key *key, const void *a, const void *b)
+{
+	a = (const char *)a + key->offset;
+	b = (const char *)b + key->offset;
+	switch (key->type) {
+	case STORE_URL:
+		return store_url_equal(a, b);
+	case DIGEST_FILE:
+		return secret_file_equal(a, b);
+	default:
+		return memcmp(a, b, config_value_bytes(key)) == 0;
 	}
 }

@@ -28,12 +28,17 @@ enum config_type {
 	NUMBER,
 	LOG_LEVEL,
 	MODE,
+	MODE_OR_CREATOR,
+	USER,
+	GROUP,
 	YES_OR_NO,
 	EIO_OR_SIGNAL,
 	NONE_OR_SIGNAL,
 	RECIPE,
 	DIRECTORIES,
-	STORE_URL
+	STORE_URL,
+	ACL,
+	DIGEST_FILE
 };
 
 struct config_key {
@@ -55,6 +60,9 @@ int config_value_set(const struct config_key *key, void *target, const char *tex
 
 /* Writes what the value of a key may be. */
 void config_value_describe(const struct config_key *key, char *text, size_t text_bytes);
+
+/* Whether the value of the key is the same in both structs. */
+bool config_value_equal(const struct config_key *key, const void *a, const void *b);
 
 /* How many bytes the value of a key takes in its struct. */
 size_t config_value_bytes(const struct config_key *key);

@@ -29,6 +29,9 @@
 #include "zookeeper_operation.h"
 
 #define CLOSE_LIMIT_MS 2000
+#define REFUSED_MS     5000 /* until the next attempt when the servers do not accept who we are */
+
+static const char not_accepted[] = "the servers do not accept who we are";
 
 static struct store_zookeeper *from_store(struct store *store)
 {
@@ -97,7 +100,8 @@ static void tell_session(struct store_zookeeper *store, enum store_session sessi
 static void end_session(struct store_zookeeper *store, struct zookeeper_session *session)
 {
 	session->over = true;
-	zookeeper_keeper_renew(store->keeper, session);
+	zookeeper_keeper_renew(store->keeper, session,
+			       store->trouble == not_accepted ? REFUSED_MS : 0);
 }
 
 /* A connection that is silent, to the only server there is, may still be better than a new one. */
@@ -125,6 +129,7 @@ static void store_zookeeper_renew(struct store *base)
 	store->session = NULL;
 	store->handle = NULL;
 	store->told = STORE_LOST;
+	store->prepares_root = false;
 }
 
 static void lose_session(struct store_zookeeper *store)
@@ -141,11 +146,23 @@ static void on_connected(struct store_zookeeper *store, const struct zookeeper_s
 	store->timeout_ms = state->timeout_ms;
 	memcpy(store->server, state->server, sizeof(store->server));
 	zookeeper_resume_watches(store);
+	if (store->trouble == not_accepted)
+		store->trouble = NULL;
+	zookeeper_prepare_root(store);
 	if (store->told == STORE_CONNECTED)
 		return;
 	log_info("connected to ZooKeeper at %s, session 0x%" PRIx64 ", timeout %d ms",
 		 store->server, (uint64_t)store->session_id, store->timeout_ms);
 	tell_session(store, STORE_CONNECTED);
+}
+
+/* Tried again for ever: the servers may be told of us. Told once. */
+static void on_refused(struct store_zookeeper *store)
+{
+	if (store->trouble != not_accepted)
+		log_error("ZooKeeper at %s: %s; trying again every %d s", store->servers,
+			  not_accepted, REFUSED_MS / 1000);
+	store->trouble = not_accepted;
 }
 
 static void deliver_state(struct store_zookeeper *store, const struct zookeeper_state *state)
@@ -156,10 +173,11 @@ static void deliver_state(struct store_zookeeper *store, const struct zookeeper_
 		on_connected(store, state);
 	} else if (state->state == ZOO_EXPIRED_SESSION_STATE ||
 		   state->state == ZOO_AUTH_FAILED_STATE) {
-		log_error("ZooKeeper session 0x%" PRIx64 " %s", (uint64_t)store->session_id,
-			  state->state == ZOO_AUTH_FAILED_STATE ? "was refused: who we are is not "
-								  "accepted"
-								: "has expired");
+		if (state->state == ZOO_AUTH_FAILED_STATE)
+			on_refused(store);
+		else
+			log_error("ZooKeeper session 0x%" PRIx64 " has expired",
+				  (uint64_t)store->session_id);
 		if (session == store->session)
 			lose_session(store);
 		else
@@ -274,14 +292,18 @@ static void store_zookeeper_describe(struct store *base, char *text, size_t text
 {
 	struct store_zookeeper *store = from_store(base);
 	const char *root = *store->root ? store->root : "/";
+	const char *trouble = store->trouble ? store->trouble : "";
+	const char *but = store->trouble ? ": " : "";
 
 	if (store->told == STORE_CONNECTED)
 		snprintf(text, text_bytes,
-			 "zookeeper://%s%s connected to %s, session 0x%" PRIx64 ", timeout %d ms",
+			 "zookeeper://%s%s connected to %s, session 0x%" PRIx64
+			 ", timeout %d ms%s%s",
 			 store->servers, root, store->server, (uint64_t)store->session_id,
-			 store->timeout_ms);
+			 store->timeout_ms, but, trouble);
 	else
-		snprintf(text, text_bytes, "zookeeper://%s%s not connected", store->servers, root);
+		snprintf(text, text_bytes, "zookeeper://%s%s not connected%s%s", store->servers,
+			 root, but, trouble);
 }
 
 static void free_store(struct store_zookeeper *store)
@@ -334,6 +356,20 @@ static const struct store_ops store_zookeeper_ops = {
 	.close = store_zookeeper_close,
 };
 
+static void set_acl(struct store_zookeeper *store, enum store_acl acl)
+{
+	/* "auth" is whoever the session has proved to be. */
+	const struct ACL all = {ZOO_PERM_ALL, ZOO_ANYONE_ID_UNSAFE};
+	const struct ACL creator = {ZOO_PERM_ALL, ZOO_AUTH_IDS};
+	const struct ACL readers = {ZOO_PERM_READ, ZOO_ANYONE_ID_UNSAFE};
+
+	store->acl.data = store->acl_entries;
+	store->acl.count = acl == STORE_ACL_CREATOR ? 2 : 1;
+	store->acl_entries[0] = acl == STORE_ACL_OPEN ? all : creator;
+	store->acl_entries[1] = readers;
+	store->is_guarded = acl != STORE_ACL_OPEN;
+}
+
 int store_zookeeper_open(const struct store_zookeeper_options *options,
 			 const struct store_events *events, void *context, struct store **ret)
 {
@@ -348,11 +384,13 @@ int store_zookeeper_open(const struct store_zookeeper_options *options,
 	store->events = events;
 	store->context = context;
 	store->statistics = options->statistics;
+	set_acl(store, store_access_acl(options->access));
 	store->told = STORE_SUSPENDED;
 	store->servers = strdup(options->servers);
 	store->root = strdup(options->root);
 	if (store->servers && store->root)
-		result = zookeeper_keeper_start(options->servers, timeout_ms, &store->keeper);
+		result = zookeeper_keeper_start(options->servers, timeout_ms, options->access,
+						&store->keeper);
 	if (result < 0) {
 		free_store(store);
 		return result;

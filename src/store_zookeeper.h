@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "store.h"
+#include "store_access.h"
 
 struct store_statistics;
 
@@ -15,6 +16,7 @@ struct store_zookeeper_options {
 	const char *servers;		     /* "host:port,host:port" */
 	const char *root;		     /* znode above the locks, "" or "/path" */
 	int64_t session_timeout_ms;	     /* asked for; the server may grant another */
+	const struct store_access *access;   /* who we are, and what others may do */
 	struct store_statistics *statistics; /* where to count what its operations took and how they
 						ended, until ops->close() returns; NULL: nowhere */
 };

@@ -29,6 +29,7 @@ void operation_free(struct operation *operation)
 	if (operation->session)
 		DL_DELETE(operation->session->operations, operation);
 	zookeeper_prove_free(operation);
+	free(operation->memory);
 	free_pair(operation->pair);
 	free(operation->names);
 	free(operation->text);

@@ -2,7 +2,8 @@
  *
  * The inside of the ZooKeeper store, for its own files: store_zookeeper.c (the table, the session
  * and amend()), zookeeper_place.c, zookeeper_delete.c, zookeeper_list.c, zookeeper_watch.c,
- * zookeeper_prove.c and zookeeper_look.c (the others) and zookeeper_operation.c (what they share).
+ * zookeeper_prove.c and zookeeper_look.c (the others), zookeeper_root.c (the znode above all) and
+ * zookeeper_operation.c (what they share).
  *
  * An operation makes one or more requests at once. Until all of them are answered it belongs to
  * ZooKeeper's completion thread, whose callbacks fill in the answers; the last of them posts the
@@ -92,6 +93,11 @@ struct operation {
 	/* list() */
 	bool attend;
 
+	/* the root */
+	bool exposed; /* others may do more than read there, and should not */
+
+	void *memory; /* what else belongs to it, from malloc(3); or NULL */
+
 	/* watch() */
 	bool watched; /* it was set up once */
 
@@ -108,6 +114,12 @@ struct store_zookeeper {
 	struct zookeeper_keeper *keeper;
 	char *servers;
 	char *root;
+	struct ACL acl_entries[2];
+	struct ACL_vector acl; /* of all that is created */
+	bool is_guarded;       /* it does not let others do everything */
+	bool prepares_root;    /* the root is being seen to in this session, or has been */
+	bool told_exposed;     /* the log says that others may do too much */
+	const char *trouble;   /* why nothing can be locked, or NULL; a constant */
 
 	enum store_session told; /* what the engine knows */
 	uint64_t generation; /* grows with each session lost; events of former ones are discarded */
@@ -202,6 +214,10 @@ void zookeeper_deliver_change(struct store_zookeeper *store, struct zookeeper_me
 /* The connection is lost: takes the attentions from the client, and tells that there may be
  * changes. */
 void zookeeper_lose_attentions(struct store_zookeeper *store);
+
+/* The session is connected: creates the root where it is missing, and sees whether locks can be
+ * created below. What is wrong is logged. */
+void zookeeper_prepare_root(struct store_zookeeper *store);
 
 /* watch() of the table. */
 void zookeeper_watch(struct store *base, void *tag, const char *path, const char *name);

@@ -80,7 +80,7 @@ static void create_claim(struct operation *operation)
 {
 	operation_made(operation,
 		       zoo_acreate(operation->store->handle, operation->path, operation->text,
-				   (int)strlen(operation->text), &ZOO_OPEN_ACL_UNSAFE,
+				   (int)strlen(operation->text), &operation->store->acl,
 				   ZOO_EPHEMERAL_SEQUENTIAL, on_created, operation),
 		       &operation->code);
 }
@@ -93,7 +93,7 @@ static void create_pair(struct operation *operation)
 
 	for (size_t i = 0; i < 2; i++)
 		zoo_create_op_init(&pair->ops[i], znodes[i], operation->text,
-				   (int)strlen(operation->text), &ZOO_OPEN_ACL_UNSAFE,
+				   (int)strlen(operation->text), &operation->store->acl,
 				   ZOO_EPHEMERAL_SEQUENTIAL, pair->created[i],
 				   (int)(strlen(znodes[i]) + NUMBER_BYTES));
 	operation_made(operation,
@@ -118,7 +118,7 @@ static void send_place(struct operation *operation)
 		slash = operation_cut(operation->path, level);
 		*slash = '\0';
 		operation_made(operation,
-			       zoo_acreate(handle, operation->path, "", 0, &ZOO_OPEN_ACL_UNSAFE,
+			       zoo_acreate(handle, operation->path, "", 0, &operation->store->acl,
 					   ZOO_CONTAINER,
 					   top ? on_top_created : on_container_created, operation),
 			       NULL);
@@ -186,6 +186,8 @@ static void conclude_place(struct operation *operation)
 		 operation->sequence);
 	if (!error && operation->list && operation->list_code == ZOK)
 		entries = operation_parse_queue(operation->names, &count);
+	if (!error && operation->containers > 0)
+		operation->store->trouble = NULL;
 	operation_count(operation, error);
 	events->on_placed(operation->store->context, operation->tag, error, error ? NULL : name,
 			  operation->sequence, entries, count);

@@ -45,6 +45,7 @@ struct zookeeper_keeper {
 	struct peer peer;
 	char *servers;
 	int timeout_ms;
+	struct store_access access;
 	int descriptor;
 	pthread_t thread;
 	pthread_cond_t changed;
@@ -187,6 +188,62 @@ void zookeeper_state_free(struct zookeeper_state *message)
 		free(message);
 }
 
+static void post_state(struct zookeeper_keeper *keeper, struct zookeeper_state *message)
+{
+	pthread_mutex_lock(&keeper->mutex);
+	if (message->state == ZOO_CONNECTED_STATE)
+		message->session->connected_once = true;
+	post_locked(keeper, &message->message);
+	pthread_mutex_unlock(&keeper->mutex);
+}
+
+/* On ZooKeeper's completion thread, or on that which closes the handle. The server has accepted who
+ * we are, for it answers; or nothing is known, and a change of the session's state follows. */
+static void on_introduced(int code, const struct Stat *stat, const void *context)
+{
+	struct zookeeper_session *session = (struct zookeeper_session *)context;
+	struct zookeeper_state *message = session->unanswered;
+
+	session->unanswered = NULL;
+	if (message && code == ZOK)
+		post_state(session->keeper, message);
+	else if (message)
+		zookeeper_state_free(message);
+}
+
+/* Tells the server who we are, when the session is connected for the first time; at each connection
+ * that follows the client does that again by itself, before anything else. It could not be done
+ * sooner: between two attempts to connect the client takes nothing. The request behind it is what
+ * makes the client send it at once. Returns false if the message is to be posted when that is
+ * answered, or is freed, because the connection is lost already. */
+static bool introduce(struct zookeeper_session *session, zhandle_t *handle,
+		      struct zookeeper_state *message)
+{
+	const struct secret *digest = session->keeper->access.digest.secret;
+	const char *line = digest ? secret_next(digest, session->introduced) : NULL;
+	int code = ZOK;
+
+	if (!line)
+		return true;
+	for (; line && code == ZOK; line = secret_next(digest, line)) {
+		code = zoo_add_auth(handle, "digest", line, (int)strlen(line), NULL, NULL);
+		if (code == ZOK)
+			session->introduced = line;
+	}
+	session->unanswered = message;
+	if (code == ZOK)
+		code = zoo_aexists(handle, "/", 0, on_introduced, session);
+	if (code == ZOK)
+		return false;
+	session->unanswered = NULL;
+	if (code == ZINVALIDSTATE) {
+		zookeeper_state_free(message);
+		return false;
+	}
+	message->state = ZOO_AUTH_FAILED_STATE; /* out of memory */
+	return true;
+}
+
 /* The handle's watcher, on ZooKeeper's completion thread, possibly before zookeeper_init2() has
  * returned. That is why the state message brings the handle along. */
 static void on_session_event(zhandle_t *handle, int type, int state, const char *path,
@@ -213,11 +270,8 @@ static void on_session_event(zhandle_t *handle, int type, int state, const char 
 		get_server(handle, message->server, sizeof(message->server));
 	}
 	note_peer(keeper, handle, state == ZOO_CONNECTED_STATE);
-	pthread_mutex_lock(&keeper->mutex);
-	if (state == ZOO_CONNECTED_STATE)
-		session->connected_once = true;
-	post_locked(keeper, &message->message);
-	pthread_mutex_unlock(&keeper->mutex);
+	if (state != ZOO_CONNECTED_STATE || introduce(session, handle, message))
+		post_state(keeper, message);
 }
 
 static void on_handle_failed(struct zookeeper_keeper *keeper, int error)
@@ -349,6 +403,7 @@ static void finish_keeper(struct zookeeper_keeper *keeper)
 	close(keeper->descriptor);
 	pthread_cond_destroy(&keeper->changed);
 	pthread_mutex_destroy(&keeper->mutex);
+	store_access_finish(&keeper->access);
 	free(keeper->servers);
 	free(keeper);
 }
@@ -433,13 +488,14 @@ void zookeeper_keeper_break(const struct zookeeper_keeper *keeper)
 		closedir(folder);
 }
 
-void zookeeper_keeper_renew(struct zookeeper_keeper *keeper, struct zookeeper_session *over)
+void zookeeper_keeper_renew(struct zookeeper_keeper *keeper, struct zookeeper_session *over,
+			    int delay_ms)
 {
 	pthread_mutex_lock(&keeper->mutex);
 	LL_APPEND(keeper->over, over);
 	keeper->newest = NULL;
 	keeper->wanted = true;
-	keeper->retry_at_ms = 0;
+	keeper->retry_at_ms = now_ms() + delay_ms;
 	pthread_cond_broadcast(&keeper->changed);
 	pthread_mutex_unlock(&keeper->mutex);
 }
@@ -481,7 +537,8 @@ static char *make_odd(const char *servers)
 	return result;
 }
 
-int zookeeper_keeper_start(const char *servers, int timeout_ms, struct zookeeper_keeper **ret)
+int zookeeper_keeper_start(const char *servers, int timeout_ms, const struct store_access *access,
+			   struct zookeeper_keeper **ret)
 {
 	struct zookeeper_keeper *keeper = calloc(1, sizeof(*keeper));
 	int result = -ENOMEM;
@@ -492,8 +549,8 @@ int zookeeper_keeper_start(const char *servers, int timeout_ms, struct zookeeper
 	keeper->wanted = true;
 	keeper->starved.kind = MESSAGE_STARVED;
 	keeper->servers = make_odd(servers);
-	if (!keeper->servers)
-		goto free_keeper;
+	if (!keeper->servers || store_access_copy(&keeper->access, access) < 0)
+		goto free_servers;
 	keeper->descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (keeper->descriptor < 0) {
 		result = -errno;
@@ -515,8 +572,8 @@ remove_peer:
 	pthread_mutex_unlock(&peers_mutex);
 	close(keeper->descriptor);
 free_servers:
+	store_access_finish(&keeper->access);
 	free(keeper->servers);
-free_keeper:
 	free(keeper);
 	return result;
 }

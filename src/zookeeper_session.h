@@ -20,6 +20,8 @@
 
 #include <zookeeper/zookeeper.h>
 
+#include "store_access.h"
+
 struct zookeeper_keeper;
 struct operation; /* of zookeeper_operation.h */
 
@@ -64,11 +66,15 @@ struct zookeeper_session {
 	 * connected is known, and can be given up when memory is short. */
 	struct zookeeper_state first_state;
 	bool first_used;
+	const char *introduced; /* the last line of the digest that the client has been given */
+	struct zookeeper_state *unanswered; /* to be posted when the server has taken them */
 };
 
-/* Starts the keeper's thread, with all signals blocked, which makes the first session. `servers` is
- * copied. Returns 0 or -errno. */
-int zookeeper_keeper_start(const char *servers, int timeout_ms, struct zookeeper_keeper **ret);
+/* Starts the keeper's thread, with all signals blocked, which makes the first session. `servers`
+ * and `access` are copied. Of a session that tells who it is, ZOO_CONNECTED_STATE is posted when
+ * the server has accepted that. Returns 0 or -errno. */
+int zookeeper_keeper_start(const char *servers, int timeout_ms, const struct store_access *access,
+			   struct zookeeper_keeper **ret);
 
 /* Readable when there are messages. */
 int zookeeper_keeper_descriptor(const struct zookeeper_keeper *keeper);
@@ -95,8 +101,10 @@ void zookeeper_state_free(struct zookeeper_state *message);
  * be made again. Does not block. */
 void zookeeper_keeper_break(const struct zookeeper_keeper *keeper);
 
-/* Asks for a new session in place of one that is over, which is closed then. Does not block. */
-void zookeeper_keeper_renew(struct zookeeper_keeper *keeper, struct zookeeper_session *over);
+/* Asks for a new session in place of one that is over, which is closed then; the new one is made
+ * after so long. Does not block. */
+void zookeeper_keeper_renew(struct zookeeper_keeper *keeper, struct zookeeper_session *over,
+			    int delay_ms);
 
 /* Ends the session and the keeper. Waits for that as long as `limit_ms`. When all sessions are
  * closed and their MESSAGE_CLOSED posted, calls finish(context), which takes the last messages;

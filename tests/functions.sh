@@ -106,6 +106,7 @@ on_exit() {
     else
         folder_remove "$dir" || status=1
     fi
+    [ -z "${DLOCKFS_TEST_TIMES:-}" ] || times >"$DLOCKFS_TEST_TIMES"
     exit "$status"
 }
 

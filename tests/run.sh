@@ -62,7 +62,7 @@ plain_only="mutants lease-cut lease-follower lease-leader lease-quorum lease-sto
     many-watches many-waiters flat-cost manual private-mount bench long-queue
     waiters-200 dlockctl-lost dlockctl-run dlockctl-terminal dlockctl-top dlockctl-descriptor dlockctl-help cron-script
     inherit kill-holder readers-writer no-freeze record-faults record-random record-session-loss record-signals on-lost
-    status-pause store-unreachable store-refuses service journal mount-fuse other-clients"
+    status-pause user-limits store-unreachable store-refuses store-access service journal mount-fuse other-clients"
 plain_only=${plain_only//$'\n'/ }
 
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
@@ -77,16 +77,9 @@ done
 
 install_packages() {
     local missing
-    mapfile -t missing < <(packages_missing "${packages[@]}")
-    [ ${#missing[@]} -gt 0 ] || return 0
-    if [ "$(id -u)" -ne 0 ]; then
-        echo "to be installed first: apt-get install ${missing[*]}" >&2
-        exit 1
-    fi
-    echo "installing: ${missing[*]}"
-    export DEBIAN_FRONTEND=noninteractive
-    apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null 2>&1 ||
-        { apt-get -qq update && apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null; }
+    packages_find_missing "to be installed first" "${packages[@]}" || exit 1
+    [ ${#missing[@]} -eq 0 ] || packages_install "${missing[@]}" >/dev/null 2>&1 ||
+        { apt-get -qq update && packages_install "${missing[@]}" >/dev/null; }
 }
 
 passed=0
@@ -199,9 +192,15 @@ on_exit() {
     [ -z "$folder" ] || rmdir "$folder"
 }
 
+# What a system test took of the processors, with its children.
+cpu_seconds() {
+    [ ! -e "$logs/$1.times" ] ||
+        tr ms '  ' <"$logs/$1.times" | awk '{ sum += 60 * ($1 + $3) + $2 + $4 } END { printf "%.1f s of CPU", sum }'
+}
+
 start_system_test() {
     mkdir "$folder/$1"
-    DLOCKFS_BUILD=$build DLOCKFS_TEST_DIR=$folder/$1 \
+    DLOCKFS_BUILD=$build DLOCKFS_TEST_DIR=$folder/$1 DLOCKFS_TEST_TIMES=$logs/$1.times \
         timeout --kill-after=30 "$limit" bash "$tests/system/test-$1.sh" >"$logs/$1.log" 2>&1 </dev/null &
     running+=($!)
     name_of[$!]=$1
@@ -219,7 +218,7 @@ end_system_test() {
     running=("${left[@]}")
     sweep "$name" >>"$logs/$name.log" 2>&1 || status=1
     case $status in
-        0) report PASS "$name" "$seconds" ;;
+        0) report PASS "$name" "$seconds" "$(cpu_seconds "$name")" ;;
         77) report SKIP "$name" "$seconds" "$(tail -n 1 "$logs/$name.log")" ;;
         124 | 137) report FAIL "$name" "$seconds" "took longer than $limit s" ;;
         *) report FAIL "$name" "$seconds" ;;

@@ -21,18 +21,12 @@ forbid_services() {
 install_packages() {
     local missing package
     [ -z "${CONTENDERS:-}" ] || return 0
-    mapfile -t missing < <(packages_missing "${packages[@]}")
+    packages_find_missing "goes on without packages that only root can install" "${packages[@]}" || return 0
     [ ${#missing[@]} -gt 0 ] || return 0
-    if [ "$(id -u)" -ne 0 ]; then
-        echo "goes on without packages that only root can install: apt-get install ${missing[*]}" >&2
-        return 0
-    fi
-    echo "installing: ${missing[*]}"
     forbid_services
-    export DEBIAN_FRONTEND=noninteractive
     apt-get -qq update || true
     for package in "${missing[@]}"; do
-        apt-get -qq install -y --no-install-recommends "$package" >>"$dir/apt.log" 2>&1 ||
+        packages_install "$package" >>"$dir/apt.log" 2>&1 ||
             echo "cannot be installed: $package" >&2
     done
     rm -f "$dir/apt.log"

@@ -10,20 +10,15 @@
  *     read      one read (exists)
  *     write     one write that takes place (set)
  */
+#include "client.h"
 #include "order.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include <zookeeper/zookeeper.h>
-
-#define CONNECT_SECONDS 30
-#define PREFIX		"/raw/_c_00000000-0000-0000-0000-000000000000-__WRIT__"
-#define PATH_BYTES	128
+#define PREFIX	   "/raw/_c_00000000-0000-0000-0000-000000000000-__WRIT__"
+#define PATH_BYTES 128
 
 /* One of the cycles that are under way at once. */
 struct slot {
@@ -49,31 +44,6 @@ struct event {
 	int64_t when;
 };
 
-static void check(int code, const char *what)
-{
-	if (code == ZOK)
-		return;
-	fprintf(stderr, "raw: %s: %s\n", what, zerror(code));
-	exit(1);
-}
-
-static zhandle_t *connect_to(const char *servers)
-{
-	zhandle_t *client = zookeeper_init(servers, NULL, 30000, NULL, NULL, 0);
-
-	if (!client) {
-		fprintf(stderr, "raw: zookeeper_init: %s\n", strerror(errno));
-		exit(1);
-	}
-	for (int64_t end = now_us() + CONNECT_SECONDS * 1000000;
-	     zoo_state(client) != ZOO_CONNECTED_STATE;) {
-		if (now_us() > end)
-			check(ZOPERATIONTIMEOUT, servers);
-		usleep(1000);
-	}
-	return client;
-}
-
 static int place(zhandle_t *client, char *path)
 {
 	return zoo_create(client, PREFIX, "", 0, &ZOO_OPEN_ACL_UNSAFE, ZOO_EPHEMERAL | ZOO_SEQUENCE,
@@ -91,9 +61,9 @@ static void run_one(zhandle_t *client, long cycles, int64_t end)
 
 		record->kind = 'x';
 		record->asked = now_us();
-		check(place(client, path), PREFIX);
+		client_check(place(client, path), PREFIX);
 		record->granted = record->releasing = now_us();
-		check(zoo_delete(client, path, -1), path);
+		client_check(zoo_delete(client, path, -1), path);
 		record->released = now_us();
 	}
 	for (long i = 0; i < count; i++)
@@ -107,7 +77,7 @@ static void on_deleted(int code, const void *data)
 {
 	struct slot *slot = (struct slot *)data;
 
-	check(code, slot->path);
+	client_check(code, slot->path);
 	slot->records[slot->count++].released = now_us();
 	slot_ask(slot);
 }
@@ -117,10 +87,10 @@ static void on_created(int code, const char *path, const void *data)
 	struct slot *slot = (struct slot *)data;
 	struct record *record = &slot->records[slot->count];
 
-	check(code, PREFIX);
+	client_check(code, PREFIX);
 	snprintf(slot->path, sizeof(slot->path), "%s", path);
 	record->granted = record->releasing = now_us();
-	check(zoo_adelete(slot->run->client, slot->path, -1, on_deleted, slot), slot->path);
+	client_check(zoo_adelete(slot->run->client, slot->path, -1, on_deleted, slot), slot->path);
 }
 
 /* Begins the next cycle, if there is to be one. */
@@ -132,9 +102,9 @@ static void slot_ask(struct slot *slot)
 	if (slot->count < run->cycles && now < run->end) {
 		slot->records[slot->count].kind = 'x';
 		slot->records[slot->count].asked = now;
-		check(zoo_acreate(run->client, PREFIX, "", 0, &ZOO_OPEN_ACL_UNSAFE,
-				  ZOO_EPHEMERAL | ZOO_SEQUENCE, on_created, slot),
-		      PREFIX);
+		client_check(zoo_acreate(run->client, PREFIX, "", 0, &ZOO_OPEN_ACL_UNSAFE,
+					 ZOO_EPHEMERAL | ZOO_SEQUENCE, on_created, slot),
+			     PREFIX);
 		return;
 	}
 	pthread_mutex_lock(&run->mutex);
@@ -182,7 +152,7 @@ static void on_event(zhandle_t *client, int type, int state, const char *path, v
 
 static void on_done(int code, const void *data)
 {
-	check(code, "delete");
+	client_check(code, "delete");
 }
 
 /* The event is counted from when the delete is sent, not from when it is answered. */
@@ -192,11 +162,11 @@ static void hand_over(zhandle_t *holder, zhandle_t *waiter, struct record *recor
 	char path[PATH_BYTES];
 
 	event.when = 0;
-	check(place(holder, path), PREFIX);
-	check(zoo_wexists(waiter, path, on_event, &event, NULL), path);
+	client_check(place(holder, path), PREFIX);
+	client_check(zoo_wexists(waiter, path, on_event, &event, NULL), path);
 	record->kind = 'x';
 	record->asked = now_us();
-	check(zoo_adelete(holder, path, -1, on_done, NULL), path);
+	client_check(zoo_adelete(holder, path, -1, on_done, NULL), path);
 	pthread_mutex_lock(&event.mutex);
 	while (!event.when)
 		pthread_cond_wait(&event.changed, &event.mutex);
@@ -209,9 +179,9 @@ static void trip(zhandle_t *client, bool write, struct record *record)
 	record->kind = 'x';
 	record->asked = now_us();
 	if (write)
-		check(zoo_set(client, "/raw", "", 0, -1), "/raw");
+		client_check(zoo_set(client, "/raw", "", 0, -1), "/raw");
 	else
-		check(zoo_exists(client, "/raw", 0, NULL), "/raw");
+		client_check(zoo_exists(client, "/raw", 0, NULL), "/raw");
 	record->granted = record->releasing = record->released = now_us();
 }
 
@@ -242,18 +212,13 @@ int main(int argc, char **argv)
 {
 	char line[256];
 	zhandle_t *client, *other;
-	int code;
 
 	if (argc != 2) {
 		fprintf(stderr, "usage: raw HOST:PORT\n");
 		return 2;
 	}
-	zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
-	client = connect_to(argv[1]);
-	other = connect_to(argv[1]);
-	code = zoo_create(client, "/raw", "", 0, &ZOO_OPEN_ACL_UNSAFE, 0, NULL, 0);
-	if (code != ZNODEEXISTS)
-		check(code, "/raw");
+	client = client_connect(argv[1], "/raw");
+	other = client_connect(argv[1], "/raw");
 	while (order_read(line, sizeof(line)))
 		carry_out(line, client, other);
 	zookeeper_close(other);

@@ -415,8 +415,9 @@ bool wait_is_hopeless(struct call *call);
 /* world_check.c */
 __attribute__((format(printf, 2, 3))) void world_fail(struct world *world, const char *format, ...);
 
-/* What is called when a call is granted, or refused, and after each step. */
-void check_grant(struct call *call);
+/* What is called when a call is granted, or refused, and after each step. `claimed`: it had a
+ * claim, which what a process holds already does not take. */
+void check_grant(struct call *call, bool claimed);
 void check_refusal(struct call *call, int result);
 void check_answer(struct call *call, int error, const struct engine_conflict *conflict);
 

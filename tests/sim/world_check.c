@@ -150,7 +150,7 @@ static bool is_withdrawn(const struct call *call, const struct view *view)
 
 /* A grant is right if the claim stands, and no claim that the user must respect stands in front of
  * it. */
-void check_grant(struct call *call)
+void check_grant(struct call *call, bool claimed)
 {
 	const struct user *user = call->user;
 	struct world *world = user->host->world;
@@ -161,7 +161,7 @@ void check_grant(struct call *call)
 		world_fail(world, "user %u got %s through a file that has lost it", user->number,
 			   world_lock(user->lock));
 	if (is_covered(call, view)) {
-		if (own != NULL && !is_withdrawn(call, view))
+		if (claimed && own != NULL && !is_withdrawn(call, view))
 			own->standing->granted = true;
 		return;
 	}

@@ -39,6 +39,7 @@ static void on_decided(void *context, void *cookie, int result)
 			   user->number, result);
 		return;
 	}
+	bool claimed = call->wish != NULL;
 	call->waiting = false;
 	call->wish = NULL;
 	if (result != 0) {
@@ -48,7 +49,7 @@ static void on_decided(void *context, void *cookie, int result)
 	}
 	if (call->kind != CALL_RECORD && user_holds(user))
 		return; /* it had the lock already, and nothing changes */
-	check_grant(call);
+	check_grant(call, claimed);
 	user_note_grant(user);
 	if (call->kind == CALL_RECORD) {
 		struct process *process = process_find(host, user->lock, call->process);
@@ -222,11 +223,12 @@ static void call_enter(struct call *call)
 	call->waiting = true;
 }
 
-static void call_leave(struct call *call, struct claim *wish, int error)
+static void call_leave(struct call *call, int error)
 {
 	if (error != 0)
 		call->waiting = false;
-	call->wish = call->waiting ? wish : NULL;
+	if (!call->waiting)
+		call->wish = NULL;
 }
 
 unsigned user_uid(unsigned number)
@@ -264,7 +266,6 @@ static void user_lock(struct call *call, enum call_kind kind, enum claim_mode as
 	enum claim_mode mode = mode_taken(user, asked);
 	struct caller_text text;
 	struct engine_caller caller;
-	struct claim *wish = NULL;
 	int error;
 
 	call_begin(call, kind, mode, CLAIM_SPAN_WHOLE, waits);
@@ -279,8 +280,8 @@ static void user_lock(struct call *call, enum call_kind kind, enum claim_mode as
 	call_enter(call);
 	caller = caller_of(call, &text);
 	error = engine_lock(user->owner, kind == CALL_OPEN ? LOCK_KIND_OPEN : LOCK_KIND_FLOCK,
-			    asked, waits, &caller, call, &wish);
-	call_leave(call, wish, error);
+			    asked, waits, &caller, call, &call->wish);
+	call_leave(call, error);
 	if (error != (user->lost ? -EIO : 0))
 		world_fail(world, "locking gives user %u %d", user->number, error);
 }
@@ -301,7 +302,6 @@ static void user_lock_range(struct call *call, struct claim_span span, enum clai
 	struct range range = {span, asked};
 	struct caller_text text;
 	struct engine_caller caller;
-	struct claim *wish = NULL;
 	bool lost = user->lost || (process != NULL && process->lost);
 	int error;
 
@@ -313,8 +313,9 @@ static void user_lock_range(struct call *call, struct claim_span span, enum clai
 		process_use(user, call->process);
 	call_enter(call);
 	caller = caller_of(call, &text);
-	error = engine_lock_range(user->owner, call->process, range, waits, &caller, call, &wish);
-	call_leave(call, wish, error);
+	error = engine_lock_range(user->owner, call->process, range, waits, &caller, call,
+				  &call->wish);
+	call_leave(call, error);
 	if (error != (lost ? -EIO : 0) && !(error == -ENOLCK && may_be_too_many(host->world)))
 		world_fail(host->world, "locking a range gives user %u %d", user->number, error);
 }
@@ -326,7 +327,6 @@ static void user_test_range(struct call *call, struct claim_span span, enum clai
 	struct host *host = user->host;
 	const struct process *process = process_find(host, user->lock, call->process);
 	struct range range = {span, asked};
-	struct claim *wish = NULL;
 	bool lost = user->lost || (process != NULL && process->lost);
 	int error;
 
@@ -335,8 +335,8 @@ static void user_test_range(struct call *call, struct claim_span span, enum clai
 		  host->number, user->number, call->process, slots_show(call->slots).text,
 		  world_lock(user->lock), call->number);
 	call_enter(call);
-	error = engine_test_range(user->owner, call->process, range, call, &wish);
-	call_leave(call, wish, error);
+	error = engine_test_range(user->owner, call->process, range, call, &call->wish);
+	call_leave(call, error);
 	if (error != (lost ? -EIO : 0))
 		world_fail(host->world, "testing a range gives user %u %d", user->number, error);
 }

@@ -111,6 +111,36 @@ rejected 1 '[mount "cron"]' '[store "prefix"]' <<'END'
 [mount "cron"]
 idle = 10s
 END
+rejected 2 acl everybody <<'END'
+[store]
+acl = everybody
+END
+rejected 1 'acl = creator' digest_file <<'END'
+[store "cron"]
+url = zookeeper://localhost
+acl = creator
+END
+# The message of a file with a secret does not contain any of it.
+secret=$dir/secret
+bad_secret() {
+    rejected 3 digest_file "$secret" "$@" <<END
+[store]
+url = zookeeper://localhost
+digest_file = $secret
+END
+    if grep -q xyzzy "$dir/err"; then
+        fail "tells the secret: $(<"$dir/err")"
+    fi
+}
+echo hosts:xyzzy >"$secret"
+chmod 640 "$secret"
+bad_secret 'mode 0640' 0600
+chmod 600 "$secret"
+chown 12345 "$secret"
+bad_secret 'user 12345'
+chown 0 "$secret"
+printf 'hosts:xyzzy\nxyzzy\n' >"$secret"
+bad_secret "$secret:2: no colon" user:password
 rejected 2 wait_limit often <<'END'
 [locks "backup/*"]
 wait_limit = often

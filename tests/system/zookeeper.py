@@ -18,7 +18,12 @@ crowd PATH PREFIX N            N sequential znodes PATH/PREFIX<digits>, which en
 write PATH N                   N changes of a znode's data, transactions that add nothing
 hold PATH PREFIX [DATA]        an ephemeral sequential znode PATH/PREFIX<digits>; prints its name, then
                                keeps it until it is told to end
+acl PATH                       who may do what with a znode, one a line: scheme, id, rights
+only PATH                      who says this, see below, may do everything with a znode from now on, and nobody else anything
+intrude PATH                   tries what could take a lock from those in its queue, or bar it; prints what came of each
 sessions                       how many clients are connected, this one excluded
+
+From the environment: ZOOKEEPER_AUTH, a user:password of the digest scheme that it is to be.
 """
 
 import os
@@ -28,8 +33,8 @@ import sys
 import time
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import NoNodeError
-from kazoo.security import make_acl
+from kazoo.exceptions import KazooException, NoNodeError
+from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, make_acl
 
 CLAIM = re.compile(r"-?[0-9]{10}$")
 
@@ -63,9 +68,42 @@ def wait_claims(client, path, number, seconds):
 
 
 def connect(address):
-    client = KazooClient(address, timeout=20, read_only=False)
+    identity = os.environ.get("ZOOKEEPER_AUTH")
+    client = KazooClient(address, timeout=20, read_only=False, auth_data=[("digest", identity)] if identity else None)
     client.start(timeout=30)
     return client
+
+
+RIGHTS = (("c", 4), ("d", 8), ("r", 1), ("w", 2), ("a", 16))
+
+
+def print_acl(client, path):
+    for entry in client.get_acls(path)[0]:
+        rights = "".join(letter for letter, bit in RIGHTS if entry.perms & bit)
+        print(entry.id.scheme, entry.id.id.partition(":")[0], rights)
+
+
+def intrude(client, path):
+    parent = path.rpartition("/")[0]
+    claim = f"{path}/{children(client, path)[-1]}"
+    attempts = {
+        "place": lambda: client.create(f"{path}/_c_0-__WRIT__", ephemeral=True, sequence=True),
+        "change": lambda: client.set(claim, b""),
+        "delete": lambda: client.delete(claim),
+        "open claim": lambda: client.set_acls(claim, OPEN_ACL_UNSAFE),
+        "open lock": lambda: client.set_acls(path, OPEN_ACL_UNSAFE),
+        "open root": lambda: client.set_acls(parent, OPEN_ACL_UNSAFE),
+        "bar others": lambda: client.create(f"{parent}/intruder", acl=OPEN_ACL_UNSAFE),
+        "mark root": lambda: client.set(parent, b"mine"),
+        "list": lambda: client.get_children(path),
+        "read": lambda: client.get(claim),
+    }
+    for name, attempt in attempts.items():
+        try:
+            attempt()
+            print(f"{name}: ok")
+        except KazooException as error:
+            print(f"{name}: {type(error).__name__}")
 
 
 def main():
@@ -102,6 +140,12 @@ def main():
     elif command == "allow":
         everything = arguments[1] == "all"
         client.set_acls(arguments[0], [make_acl("world", "anyone", all=everything, read=True, admin=True)])
+    elif command == "acl":
+        print_acl(client, arguments[0])
+    elif command == "only":
+        client.set_acls(arguments[0], CREATOR_ALL_ACL)
+    elif command == "intrude":
+        intrude(client, arguments[0])
     elif command == "put":
         client.set(arguments[0], arguments[1].encode())
     elif command == "fill":

@@ -145,8 +145,11 @@ void run_for(int64_t ms)
 
 struct host *begin_host(int i, const char *address)
 {
-	struct store_zookeeper_options options = {
-		.servers = address, .root = top, .session_timeout_ms = host_timeout_ms};
+	static const struct store_access nobody;
+	struct store_zookeeper_options options = {.servers = address,
+						  .root = top,
+						  .session_timeout_ms = host_timeout_ms,
+						  .access = &nobody};
 	struct host *host = &hosts[i];
 
 	*host = (struct host){.session = STORE_SUSPENDED};

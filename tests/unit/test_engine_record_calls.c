@@ -211,6 +211,44 @@ static void test_restarted_call_keeps_its_place(void **state)
 	file_close(&next);
 }
 
+/* What is granted because it is held already leaves the place of an interrupted call alone. */
+static void test_place_is_not_for_what_is_held(void **state)
+{
+	struct world *world = *state;
+	struct file holder, file, next;
+
+	file_open(&holder, &world->two, "a");
+	file_open(&file, &world->one, "a");
+	file_open(&next, &world->two, "a");
+	record_lock(&holder, EX, 0, 9, WAIT);
+	settle(world);
+	record_lock(&file, SH, 0, 9, WAIT);
+	settle(world);
+	file_cancel(&file);
+	record_lock(&file, SH, 0, 19, WAIT);
+	settle(world);
+	record_lock(&next, EX, 0, 9, WAIT);
+	settle(world);
+	file_close(&holder);
+	settle(world);
+	assert_granted(&file);
+	record_lock(&file, SH, 0, 9, WAIT);
+	assert_granted(&file);
+	record_unlock(&file, 0, 9);
+	settle(world);
+	assert_true(file_waits(&next));
+	assert_queue(world, "a", "r0-9? | r10-19 | w0-9?");
+	record_lock(&file, SH, 0, 9, WAIT);
+	settle(world);
+	assert_granted(&file);
+	assert_queue(world, "a", "r0-9 | r10-19 | w0-9?");
+	record_unlock(&file, 0, 9);
+	settle(world);
+	assert_granted(&next);
+	file_close(&file);
+	file_close(&next);
+}
+
 /* The call is interrupted in each stage of its life, and what was held before stays. */
 static void test_cancel_in_each_state(void **state)
 {
@@ -365,6 +403,7 @@ int main(void)
 		TEST(test_that_is_not_answered),
 		TEST(test_by_who_has_lost),
 		TEST(restarted_call_keeps_its_place),
+		TEST(place_is_not_for_what_is_held),
 		TEST(cancel_in_each_state),
 		TEST(session_lost),
 		TEST(claim_taken_away),

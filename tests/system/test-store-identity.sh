@@ -1,0 +1,81 @@
+#!/bin/bash
+# The path of the store is created where it may be, and what bars it is told at once. Servers that do not accept who the host is
+# are tried again, now and then; so long nothing hangs, and when they do accept it all works.
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+
+umask 077
+echo hosts:secret >"$dir/secret"
+umask 022
+start_zookeeper
+address=$(zookeeper_address)
+
+# told HOST NUMBER TEXT: until it has said so as often.
+told() {
+    [ "$(grep -cF -- "$3" "$dir/$1.log")" -eq "$2" ]
+}
+
+# store_is HOST TEXT: what its status says of the connection ends like that.
+store_is() {
+    grep -q "^store=.*$2\$" "$dir/$1/.dlockfs/status"
+}
+
+# Missing, also above; with the secret, and without.
+store=zookeeper://$address/made/by/A start_dlockfs A --verbose -o "digest_file=$dir/secret" --session-timeout 4s
+store=zookeeper://$address/made-by-B start_dlockfs B --session-timeout 4s
+wait_until "$deadline" flock -n "$dir/A/job" true
+wait_until "$deadline" flock -n "$dir/B/job" true
+for znode in /made /made/by /made/by/A; do
+    expect_equal "rights on $znode" "digest hosts cdrwa,world anyone r" "$(ZOOKEEPER_AUTH=$(<"$dir/secret") zookeeper acl "$znode" | paste -sd,)"
+done
+expect_equal "rights on /made-by-B" "world anyone cdrwa" "$(zookeeper acl /made-by-B)"
+stop_dlockfs B
+
+# It may not be created; it is there, though what is above may not be used; it is open.
+zookeeper make /closed/there
+zookeeper allow /closed read
+store=zookeeper://$address/closed/missing start_dlockfs C --session-timeout 4s
+store=zookeeper://$address/closed/there start_dlockfs D --session-timeout 4s
+store=zookeeper://$address/made-by-B start_dlockfs E -o "digest_file=$dir/secret" --session-timeout 4s
+wait_until "$deadline" told C 1 'cannot create /closed/missing: not authenticated'
+store_is C 'no locks can be created there'
+expect_status 71 flock -n "$dir/C/job" true 2>"$dir/err"
+wait_until "$deadline" flock -n "$dir/D/job" true
+expect_equal "errors of D" "" "$(grep error "$dir/D.log" || true)"
+wait_until "$deadline" told E 1 'others may do more than read in /made-by-B'
+wait_until "$deadline" flock -n "$dir/E/job" true
+for host in C D E; do
+    stop_dlockfs $host
+done
+
+# Servers that do not know the scheme: what is held is lost, and nothing else is waited for beyond its limits.
+hold holder "$dir/A/job"
+expect holder held
+stop_zookeeper zk
+zookeeper_options=(-Dzookeeper.DigestAuthenticationProvider.enabled=false)
+start_zookeeper zk
+wait_until "$deadline" told A 1 'the servers do not accept who we are'
+store_is A 'not connected: the servers do not accept who we are'
+expect_equal "holders" holders=0 "$(grep ^holders "$dir/A/.dlockfs/status")"
+release holder
+call tried "$dir/A/other" open ex-nb
+finish tried
+expect_equal "a call that does not wait" "open ok,ex-nb ENOLCK" "$(paste -sd, "$dir/tried.out")"
+hold waiter "$dir/A/other"
+
+# refusals: how often ZooKeeper's client was told.
+refusals() {
+    grep -c 'Authentication scheme digest failed' "$dir/A.log"
+}
+tried_again() {
+    [ "$(refusals)" -gt 1 ]
+}
+wait_until "$deadline" tried_again
+expect_equal "attempts" 2 "$(refusals)"
+told A 1 'the servers do not accept who we are' || fail "told again"
+stop_zookeeper zk
+zookeeper_options=()
+start_zookeeper zk
+expect waiter held
+store_is A 'ms' || fail "$(grep ^store "$dir/A/.dlockfs/status")"
+release waiter
