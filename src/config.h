@@ -53,6 +53,7 @@ struct lock_policy {
 	int64_t file_ranges;	/* so many ranges in one file, of all processes of this host */
 	int64_t on_lost;   /* the signal for a process that has lost its lock; 0: none, EIO alone */
 	int64_t on_revoke; /* the signal for a process that is asked to release it; 0: none */
+	int64_t recipe;	   /* enum claim_recipe: which other clients the lock is shared with */
 	/* Who may use the lock, as for a file. CONFIG_CREATOR: as who creates the file has it, or,
 	 * where one of the three says otherwise, as access.h says. */
 	int64_t owner; /* a user id, */

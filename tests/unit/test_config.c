@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "claim_name.h"
 #include "config.h"
 #include "log.h"
 
@@ -92,6 +93,7 @@ static void check_defaults(void)
 	assert_int_equal(policy.process_ranges, 4096);
 	assert_int_equal(policy.file_ranges, 16384);
 	assert_int_equal(policy.on_lost, 0);
+	assert_int_equal(policy.recipe, CLAIM_CURATOR_RW);
 	assert_int_equal(policy.owner, CONFIG_CREATOR);
 	assert_int_equal(policy.group, CONFIG_CREATOR);
 	assert_int_equal(policy.mode, CONFIG_CREATOR);
@@ -105,6 +107,22 @@ static void test_defaults(void **state)
 	read_good("");
 	read_good("[mount]\n[store]\n[locks]\n[locks \"x\"]\n");
 	check_defaults();
+}
+
+static void test_recipes(void **state)
+{
+	static const char *const names[] = {
+		[CLAIM_CURATOR_RW] = "curator-rw",
+		[CLAIM_CURATOR_MUTEX] = "curator-mutex",
+		[CLAIM_KAZOO] = "kazoo",
+		[CLAIM_CURATOR_ANY] = "curator-any",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		assert_int_equal(config_set(&config, "recipe", names[i], why, sizeof(why)), 0);
+		assert_int_equal(config_policy(&config, "a").recipe, i);
+	}
 }
 
 static void test_every_key(void **state)
@@ -283,6 +301,11 @@ static const struct {
 	 "2: acl = creator, but nothing says who the creator is, expected digest_file"},
 	{"[store \"a\"]\nurl = local:\nacl = private\n",
 	 "1: acl = private, but nothing says who the creator is, expected digest_file"},
+	{"[mount]\n[store]\nsasl_realm = x\n",
+	 "3: sasl_realm: the ZooKeeper library of this build has no SASL, expected one that has, "
+	 "or this key left out"},
+	{"[store]\ntls_password_file = /x\n",
+	 "2: tls_password_file: the ZooKeeper library of this build has no TLS, expected one that"},
 	{"[store]\ndigest_file = x/y\n",
 	 "2: digest_file: bad file \"x/y\", expected an absolute path"},
 	{"[store]\ndigest_file = /none/x\n", "2: digest_file: /none/x: No such file or directory, "
@@ -363,6 +386,9 @@ static const struct {
 	{"[locks]\non_lost = 15\n", "2: on_lost: bad value \"15\""},
 	{"[locks]\non_lost = EIO\n", "2: on_lost: bad value \"EIO\""},
 	{"[locks]\non_lost =\n", "2: on_lost: bad value \"\""},
+	{"[locks]\nrecipe = curator\n",
+	 "2: recipe: bad value \"curator\", expected curator-rw, curator-mutex, kazoo or "
+	 "curator-any"},
 	{"[locks]\nowner = no-such-user\n",
 	 "2: owner: no user \"no-such-user\" on this host, " ACCOUNT("user")},
 	{"[locks \"a\"]\n\ngroup = no-such-group\n",
@@ -380,8 +406,8 @@ static const struct {
 	 "2: key \"on_lost\" in section [store], expected it in [locks]"},
 	{"[locks]\nranges = 1\n",
 	 "2: unknown key \"ranges\" in section [locks], expected one of wait_limit, try_limit, "
-	 "linger, handoff, keep, process_ranges, file_ranges, on_lost, on_revoke, owner, group, "
-	 "mode"},
+	 "linger, handoff, keep, process_ranges, file_ranges, on_lost, on_revoke, recipe, owner, "
+	 "group, mode"},
 	{"[mount]\nfile_ranges = 1\n",
 	 "2: key \"file_ranges\" in section [mount], expected it in [locks]"},
 	/* lines */
@@ -907,7 +933,7 @@ static void test_example_has_every_key(void **state)
 			assert_true(strcmp(names[i], key) != 0 || strcmp(key, "mode") == 0);
 		names[count++] = key;
 	}
-	assert_int_equal(count, 24);
+	assert_int_equal(count, 35);
 	free(text);
 }
 
@@ -917,6 +943,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CONFIG_TEST(test_defaults),
+		CONFIG_TEST(test_recipes),
 		CONFIG_TEST(test_every_key),
 		CONFIG_TEST(test_signals),
 		CONFIG_TEST(test_lock_access),
