@@ -187,10 +187,16 @@ reloaded() {
 hold_as "$owner" keeper "$dir/A/private" open ex await="$dir/go" fsync un ex-nb
 expect keeper "ex ok"
 denied "$stranger" ls "$dir/A/team"
+as "$owner" test -r "$dir/A/team"
 sed -i "s/^owner = .*/owner = $stranger/" "$dir/locks.ini"
 reload
 expect_equal "reloaded" "$stranger 0 660" "$(stat -c '%u %g %a' "$dir/A/private")"
 as "$stranger" flock -n "$dir/A/shown" true
+# The kernel asks anew before it refuses, but not before it allows.
+closed() {
+    ! as "$owner" test -r "$dir/A/team"
+}
+wait_until "$deadline" closed
 wait_until "$deadline" as "$stranger" test -r "$dir/A/team"
 denied "$owner" flock -n "$dir/A/private" true
 expect_status 1 as "$stranger" flock -n "$dir/A/private" true

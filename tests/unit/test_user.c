@@ -69,6 +69,8 @@ static int begin(void **state)
 
 static int end(void **state)
 {
+	for (struct inode *inode = filesystem->inodes; inode != NULL; inode = inode->by_node.next)
+		inode->handles = 0; /* of a test that has failed */
 	filesystem_finish(filesystem);
 	assert_null(filesystem->users);
 	config_finish(&fixture.config);
