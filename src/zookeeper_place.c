@@ -105,6 +105,8 @@ static void create_pair(struct operation *operation)
 static void send_place(struct operation *operation)
 {
 	zhandle_t *handle = operation->store->handle;
+	/* So many levels are below the root, which is no container (zookeeper_root.c). */
+	unsigned below = depth(operation->path) - depth(operation->store->root);
 	char *slash;
 
 	operation->top_code = ZOK;
@@ -119,7 +121,7 @@ static void send_place(struct operation *operation)
 		*slash = '\0';
 		operation_made(operation,
 			       zoo_acreate(handle, operation->path, "", 0, &operation->store->acl,
-					   ZOO_CONTAINER,
+					   level < below ? ZOO_CONTAINER : ZOO_PERSISTENT,
 					   top ? on_top_created : on_container_created, operation),
 			       NULL);
 		*slash = '/';
