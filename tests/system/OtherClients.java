@@ -41,6 +41,7 @@ import org.apache.zookeeper.recipes.lock.WriteLock;
 public class OtherClients {
     /** How long a try waits, as Curator cannot but wait. */
     private static final int TRY_MS = 20;
+    private static final int AGAIN_MS = 200;
 
     /** ZooKeeper's recipe in the form of Curator's. It knows its claim by the session, so each has its own. */
     static class RecipeLock implements InterProcessLock {
@@ -68,10 +69,12 @@ public class OtherClients {
             });
         }
 
+        /** It may miss that the claim in front has gone, and has to be asked to look again. */
         @Override
         public void acquire() throws Exception {
-            lock.lock();
-            acquired.acquire();
+            do {
+                lock.lock();
+            } while (!acquired.tryAcquire(AGAIN_MS, TimeUnit.MILLISECONDS));
         }
 
         @Override
