@@ -41,7 +41,6 @@ import org.apache.zookeeper.recipes.lock.WriteLock;
 public class OtherClients {
     /** How long a try waits, as Curator cannot but wait. */
     private static final int TRY_MS = 20;
-    private static final int AGAIN_MS = 200;
 
     /** ZooKeeper's recipe in the form of Curator's. It knows its claim by the session, so each has its own. */
     static class RecipeLock implements InterProcessLock {
@@ -69,12 +68,12 @@ public class OtherClients {
             });
         }
 
-        /** It may miss that the claim in front has gone, and has to be asked to look again. */
+        /** It waits in vain for a claim that goes between its list and its watch: so it is asked again. */
         @Override
         public void acquire() throws Exception {
             do {
                 lock.lock();
-            } while (!acquired.tryAcquire(AGAIN_MS, TimeUnit.MILLISECONDS));
+            } while (!acquired.tryAcquire(200, TimeUnit.MILLISECONDS));
         }
 
         @Override
