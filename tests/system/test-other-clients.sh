@@ -96,8 +96,15 @@ done
 # Shared locks are taken exclusively where there are none.
 hold reader -s "$dir/A/curator-mutex/curator"
 expect reader held
+expect_status 1 flock -n -s "$dir/A/curator-mutex/curator" true
 expect_status 1 flock -n -s "$dir/B/curator-mutex/curator" true
-release reader
+call range "$dir/A/curator-mutex/range" open r-nb:0-9 hold
+expect range "r-nb:0-9 ok"
+call get "$dir/A/curator-mutex/range" open r-nb:5-5 get-r:0-9
+finish get
+expect get "r-nb:5-5 EAGAIN"
+grep -q '^get-r:0-9 w 0-9 ' "$dir/get.out" || fail "not exclusive: $(<"$dir/get.out")"
+release reader range
 
 # Byte ranges: those of the mount share the file, to others it is locked as a whole.
 for row in "${rows[@]}"; do
