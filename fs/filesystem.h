@@ -2,12 +2,14 @@
  *
  * The file system: what the kernel asks, and the books behind it.
  *
+ *   access.c      who may
  *   filesystem.c  life of the file system, what the engines tell it, time
  *   shard.c       engines and stores: one for each part of the names
  *   inode.c       names, directories and files
  *   handle.c      open files
  *   holder.c      who holds, to be sent a signal
  *   parked.c      requests that are answered later
+ *   user.c        what each user has, and may have
  *   op_name.c     lookup, mkdir, rmdir, unlink, and what a lock directory refuses
  *   op_file.c     attributes and the small text
  *   op_open.c     open, create, exclusive open, release
@@ -51,6 +53,7 @@
 struct listing;
 struct notifier;
 struct status;
+struct user;
 
 struct filesystem {
 	const struct config *config;
@@ -69,6 +72,7 @@ struct filesystem {
 	struct handle *handles;
 	size_t handles_count;
 	struct owning *owning;	   /* by path: handle.c */
+	struct user *users;	   /* by user id: user.c */
 	int64_t now_ms;		   /* CLOCK_BOOTTIME */
 	bool exclusive_open_waits; /* the kernel asks for attributes between CREATE and open(2)'s
 				      return */
@@ -101,8 +105,15 @@ void filesystem_finish(struct filesystem *filesystem);
 /* Makes the configured directories that are not there yet; what stands in the way is logged. */
 void filesystem_make_directories(struct filesystem *filesystem);
 
+/* The configuration has been read anew: what it says of who may use a lock counts at once, also for
+ * names in use; files that are open stay open. */
+void filesystem_reload(struct filesystem *filesystem);
+
 /* Tells the time and drops names that were idle too long. */
 void filesystem_advance(struct filesystem *filesystem, int64_t now_ms);
+
+/* Takes away the name of a file that is idle. */
+void filesystem_drop_name(struct filesystem *filesystem, struct inode *inode);
 
 /* When filesystem_advance() is needed at the latest; INT64_MAX if nothing is due. */
 int64_t filesystem_deadline(const struct filesystem *filesystem);

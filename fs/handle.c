@@ -11,6 +11,7 @@
 #include "inode.h"
 #include "parked.h"
 #include "status.h"
+#include "user.h"
 
 /* The open files of one path that have an owner in the engine. */
 struct owning {
@@ -57,11 +58,16 @@ static struct owning *find_or_create_owning(const struct handle *handle)
 	return owning;
 }
 
-struct handle *handle_open(struct filesystem *filesystem, struct inode *inode)
+struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, uid_t uid)
 {
 	struct handle *handle = calloc(1, sizeof(*handle));
 	if (handle == NULL)
 		return NULL;
+	handle->user = user_add(filesystem, uid, USER_FILES);
+	if (handle->user == NULL) {
+		free(handle);
+		return NULL;
+	}
 	DL_APPEND(filesystem->handles, handle);
 	filesystem->handles_count++;
 	handle->filesystem = filesystem;
@@ -85,6 +91,7 @@ void handle_close(struct handle *handle)
 		fuse_pollhandle_destroy(handle->poll);
 	DL_DELETE(filesystem->handles, handle);
 	filesystem->handles_count--;
+	user_leave(filesystem, handle->user, USER_FILES);
 	inode_unuse(filesystem, handle->inode);
 	free(handle);
 }

@@ -14,6 +14,7 @@ struct parked;
 struct handle {
 	struct handle *prev, *next; /* in filesystem->handles */
 	struct filesystem *filesystem;
+	struct user *user; /* who opened it: has a share of USER_FILES for it */
 	struct inode *inode;
 	struct owner *owner;   /* in the engine; NULL until the first lock is asked for */
 	struct owning *owning; /* what else of its path has an owner, once it has one itself */
@@ -26,8 +27,10 @@ struct handle {
 	bool fenced;		      /* it held a lock and lost it: of no use any more */
 };
 
-/* Opens the inode. Returns NULL when out of memory. */
-struct handle *handle_open(struct filesystem *filesystem, struct inode *inode);
+/* Opens the inode, on the account of `uid`, whatever that may have. Returns NULL when out of
+ * memory.
+ */
+struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, uid_t uid);
 
 /* Closes the file: what it holds is released, what it waits for withdrawn. */
 void handle_close(struct handle *handle);

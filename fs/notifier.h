@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asks the kernel to forget names, on a thread of its own: the kernel locks the directory for that,
- * and whoever has locked it may be waiting for an answer of the loop.
+ * Asks the kernel to forget names and attributes, on a thread of its own: the kernel locks the
+ * directory for a name, and whoever has locked it may be waiting for an answer of the loop.
  *
  * All functions are called on the loop's thread; none blocks but notifier_destroy().
  */
@@ -19,6 +19,9 @@ int notifier_create(struct fuse_session *session, struct notifier **ret);
  * again for another one. Out of memory: it stays cached until the kernel drops it by itself. */
 void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino_t node,
 			  const char *name);
+
+/* Lets the kernel ask for the attributes of the node anew. */
+void notifier_forget_attributes(struct notifier *notifier, fuse_ino_t node);
 
 /* The name is in use again: takes back what was ordered and has not begun. What has begun can hide
  * the new file's name, until the directory is listed or the name opened with O_CREAT: the kernel

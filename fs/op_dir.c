@@ -10,9 +10,11 @@
 
 #include "inode.h"
 #include "status.h"
+#include "user.h"
 
 struct listing {
 	struct listing *prev, *next; /* in filesystem->listings */
+	struct user *user;	     /* has a share of USER_FILES for it */
 	size_t count;
 	char **names;
 };
@@ -50,6 +52,7 @@ static struct listing *listing_create(const struct inode *directory)
 static void close_listing(struct filesystem *filesystem, struct listing *listing)
 {
 	DL_DELETE(filesystem->listings, listing);
+	user_leave(filesystem, listing->user, USER_FILES);
 	listing_free(listing);
 }
 
@@ -68,10 +71,16 @@ void op_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 	}
 	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *directory = inode_find(filesystem, node);
-	struct listing *listing = directory != NULL ? listing_create(directory) : NULL;
+	uid_t uid = fuse_req_ctx(req)->uid;
+	int error = directory != NULL ? user_check(filesystem, uid, USER_FILES) : -ESTALE;
+	struct listing *listing = error == 0 ? listing_create(directory) : NULL;
 
-	if (listing == NULL) {
-		fuse_reply_err(req, directory == NULL ? ESTALE : ENOMEM);
+	if (listing != NULL)
+		listing->user = user_add(filesystem, uid, USER_FILES);
+	if (listing == NULL || listing->user == NULL) {
+		if (listing != NULL)
+			listing_free(listing);
+		fuse_reply_err(req, error != 0 ? -error : ENOMEM);
 		return;
 	}
 	DL_APPEND(filesystem->listings, listing);

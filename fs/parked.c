@@ -10,30 +10,39 @@
 
 #include "claim_text.h"
 #include "inode.h"
+#include "user.h"
 
-static void begin(struct parked *parked, struct handle *handle, enum parked_kind kind)
+static bool begin(struct parked *parked, struct handle *handle, enum parked_kind kind, uid_t uid)
 {
+	if (kind != PARKED_FSYNC && kind != PARKED_TOKEN) {
+		parked->user = user_add(handle->filesystem, uid, USER_WAITERS);
+		if (parked->user == NULL)
+			return false;
+	}
 	parked->handle = handle;
 	parked->kind = kind;
 	parked->since_us = histogram_now_us();
 	DL_APPEND(handle->parked, parked);
+	return true;
 }
 
-struct parked *parked_create(struct handle *handle, enum parked_kind kind)
+struct parked *parked_create(struct handle *handle, enum parked_kind kind, uid_t uid)
 {
 	struct parked *parked = calloc(1, sizeof(*parked));
-	if (parked != NULL)
-		begin(parked, handle, kind);
-	return parked;
+	if (parked == NULL || begin(parked, handle, kind, uid))
+		return parked;
+	free(parked);
+	return NULL;
 }
 
 struct opening *parked_create_opening(struct handle *handle, const struct fuse_ctx *caller,
 				      mode_t mode)
 {
 	struct opening *opening = calloc(1, sizeof(*opening));
-	if (opening == NULL)
+	if (opening == NULL || !begin(&opening->parked, handle, PARKED_OPEN, caller->uid)) {
+		free(opening);
 		return NULL;
-	begin(&opening->parked, handle, PARKED_OPEN);
+	}
 	opening->thread = caller->pid;
 	opening->uid = caller->uid;
 	opening->gid = caller->gid;
@@ -66,6 +75,7 @@ void parked_free(struct parked *parked)
 {
 	struct handle *handle = parked->handle;
 	count(parked);
+	user_leave(handle->filesystem, parked->user, USER_WAITERS);
 	DL_DELETE(handle->parked, parked);
 	if (parked->kind == PARKED_OPEN)
 		DL_DELETE(handle->inode->opening, opening_of(parked));

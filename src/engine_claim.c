@@ -61,6 +61,7 @@ struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct rang
 	claim->parts.record = record;
 	claim->parts.span = range.span;
 	claim->parts.mode = range.mode;
+	claim->parts.recipe = lock_recipe(lock);
 	DL_APPEND2(owner->claims, claim, owner_prev, owner_next);
 	engine->claims++;
 	claim_start_over(claim);

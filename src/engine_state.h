@@ -219,6 +219,7 @@ struct lock {
 	struct lead *leads;		 /* that wait, in the order of asking */
 	struct lead *held_leads;
 	struct owner *keeper; /* of leads that nobody holds by; NULL: there was none yet */
+	bool mixed;	      /* the log has told of claims of another recipe */
 	bool attended;	      /* on_changed() will tell of the next change of the queue */
 	struct records *records;
 	size_t ranges;	    /* held by processes of this host */
@@ -276,6 +277,18 @@ struct engine {
 };
 
 /* engine.c */
+
+/* How the lock's claims are named. */
+static inline enum claim_recipe lock_recipe(const struct lock *lock)
+{
+	return (enum claim_recipe)lock->policy.recipe;
+}
+
+/* The mode in which the lock is taken by who asks for that one. */
+static inline enum claim_mode lock_mode(const struct lock *lock, enum claim_mode mode)
+{
+	return claim_recipe_shares(lock_recipe(lock)) ? mode : CLAIM_EXCLUSIVE;
+}
 
 /* Tells that the owner has lost a lock, unless that was told, and ends its wishes with -EIO. */
 void owner_lose(struct owner *owner);

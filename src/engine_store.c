@@ -183,7 +183,9 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 		take_place(claim, sequence);
 		bool stale = entries == NULL && claim_needs_news(claim);
 		bool adjacent =
-			lock->known && !stale && (uint32_t)sequence == (uint32_t)lock->known_to + 1;
+			lock->known && !stale &&
+			(uint32_t)sequence ==
+				(uint32_t)lock->known_to + claim_recipe_znodes(claim->parts.recipe);
 		if (adjacent) {
 			lock->known_to = sequence;
 			claim->state = CLAIM_WAITING;

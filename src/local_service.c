@@ -364,7 +364,10 @@ struct node *node_create(struct local_store *store, struct queue *queue,
 	/* As the counter of a container znode, which goes when it is empty. */
 	if (queue_is_empty(queue))
 		queue->next_sequence = (uint32_t)queue->service->first_sequence;
-	claim.sequence = (int32_t)queue->next_sequence;
+	/* Its companion would have one of them. */
+	uint32_t numbers = claim_recipe_znodes(name->recipe);
+	uint32_t sequence = queue->next_sequence + numbers - 1;
+	claim.sequence = (int32_t)sequence;
 	claim_name_format_placed(full, &claim);
 	if (queue_reserve(queue) < 0)
 		return NULL;
@@ -373,7 +376,8 @@ struct node *node_create(struct local_store *store, struct queue *queue,
 		return NULL;
 	node->text = stpcpy(node->name, full) + 1;
 	strcpy(node->text, text);
-	node->sequence = queue->next_sequence++;
+	node->sequence = sequence;
+	queue->next_sequence += numbers;
 	node->queue = queue;
 	node->store = store;
 	node->since_ms = now_ms();
@@ -402,6 +406,7 @@ struct snapshot *snapshot_create(const struct queue *queue)
 
 		strcpy(names[i], queue->nodes[i]->name);
 		entry->name = names[i];
+		entry->half = false;
 		/* As another store would read it. */
 		bool named = claim_name_parse(entry->name, &entry->claim);
 		assert(named);

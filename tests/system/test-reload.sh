@@ -96,8 +96,11 @@ umount "$dir/A"
 (umask 077 && echo hosts:secret >"$dir/secret")
 # Every key, changed: those that the manual says need a restart are named, one a line, and no others.
 declare -A changed=([mode]=0700 [idle]=2m [directories]=d [allow_other]=no [log_level]=error
-    [url]=zookeeper://127.0.0.1:1/x [session_timeout]=20s [digest_file]=$dir/secret [acl]=private [wait_limit]=1h [try_limit]=1s [linger]=1ms [handoff]=3
-    [keep]=1s [process_ranges]=7 [file_ranges]=7 [on_lost]=SIGTERM [on_revoke]=SIGTERM)
+    [user_waiters]=5 [user_files]=5 [user_names]=5
+    [url]=zookeeper://127.0.0.1:1/x [session_timeout]=20s [digest_file]=$dir/secret [acl]=private
+    [wait_limit]=1h [try_limit]=1s [linger]=1ms [handoff]=3
+    [keep]=1s [process_ranges]=7 [file_ranges]=7 [on_lost]=SIGTERM [on_revoke]=SIGTERM
+    [owner]=daemon [group]=1 [recipe]=kazoo)
 : >"$dir/A.ini"
 : >"$dir/A.log"
 reloads=0
