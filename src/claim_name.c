@@ -276,6 +276,7 @@ bool claim_name_parse(const char *text, struct claim_name *ret)
 		return false;
 	const struct marker *marker = find_marker(text, prefix_chars);
 	name.mode = marker->mode;
+	name.recipe = marker->recipe;
 	read_own(text, prefix_chars, marker, &name);
 	*ret = name;
 	return true;

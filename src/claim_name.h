@@ -144,7 +144,7 @@ struct claim_name claim_name_companion(const struct claim_name *name);
  * name that ends in a number as above is a claim, exclusive unless the text before the number ends
  * in a marker of a shared one ("__READ__", "__rlock__", "read-"). Everything else is read only from
  * the exact form that claim_name_format() writes: otherwise the id is zero, and the claim is one
- * of the whole file, not of record locks, without an anchor, of curator-rw.
+ * of the whole file, not of record locks, without an anchor, of the recipe that its marker tells.
  *
  * Some clients put a minus before the number as a separator ("lock-0000000012"). Before ten digits
  * it is a sign only if they make at least 1000000000 and it stands alone, or after another minus or

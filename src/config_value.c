@@ -13,6 +13,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define STATUS_DIRECTORY    ".dlockfs"
 #define COMPONENT_BYTES_MAX 255
@@ -92,7 +94,14 @@ void config_value_describe(const struct config_key *key, char *text, size_t text
 		snprintf(text, text_bytes, "auto, open, creator or private");
 		break;
 	case DIGEST_FILE:
+	case TLS_FILE:
+	case TLS_KEY_FILE:
+	case TLS_PASSWORD_FILE:
+	case SASL_PASSWORD_FILE:
 		snprintf(text, text_bytes, "the absolute path of a file, or nothing");
+		break;
+	case SASL_TEXT:
+		snprintf(text, text_bytes, "a word, or nothing");
 		break;
 	}
 }
@@ -339,6 +348,58 @@ static int set_account(const struct config_key *key, int64_t *target, const char
 	return -EINVAL;
 }
 
+/* Whether the library can do what the key is for. */
+static bool check_library(const struct config_key *key, char *why, size_t why_bytes)
+{
+	bool is_tls = strncmp(key->name, "tls_", 4) == 0;
+
+	if (is_tls ? store_access_has_tls : store_access_has_sasl)
+		return true;
+	snprintf(why, why_bytes,
+		 "the ZooKeeper library of this build has no %s, expected one that has, or this "
+		 "key left out",
+		 is_tls ? "TLS" : "SASL");
+	return false;
+}
+
+static int set_text(char **target, const char *text)
+{
+	char *copy = *text ? strdup(text) : NULL;
+
+	if (*text && !copy)
+		return -ENOMEM;
+	free(*target);
+	*target = copy;
+	return 0;
+}
+
+/* A file that the library reads. It takes several names with commas between, and from what it
+ * cannot read it does not recover. */
+static int set_tls_file(char **target, bool is_key, const char *text, char *why, size_t why_bytes)
+{
+	struct stat found;
+	const char *wrong = NULL;
+
+	if (!*text)
+		return set_text(target, text);
+	if (*text != '/')
+		wrong = "it is relative";
+	else if (strchr(text, ','))
+		wrong = "it has a comma in its name";
+	else if (access(text, R_OK) < 0 || stat(text, &found) < 0)
+		wrong = strerror(errno);
+	else if (!S_ISREG(found.st_mode))
+		wrong = "it is no plain file";
+	else if (is_key && found.st_mode & (S_IRWXG | S_IRWXO))
+		wrong = "others can use it";
+	if (!wrong)
+		return set_text(target, text);
+	snprintf(why, why_bytes,
+		 "bad file \"%s\": %s, expected the absolute path of a plain file%s", text, wrong,
+		 is_key ? " of mode 0600" : "");
+	return -EINVAL;
+}
+
 /* The daemon leaves the folder in which it was started: what is relative would be of none. */
 static int set_secret_file(struct secret_file *target, enum secret_form form, const char *text,
 			   char *why, size_t why_bytes)
@@ -362,6 +423,22 @@ static int set_secret_file(struct secret_file *target, enum secret_form form, co
 	secret_destroy(target->secret);
 	*target = fresh;
 	return 0;
+}
+
+static int set_for_library(const struct config_key *key, void *member, const char *text, char *why,
+			   size_t why_bytes)
+{
+	if (*text && !check_library(key, why, why_bytes))
+		return -EINVAL;
+	switch (key->type) {
+	case TLS_FILE:
+	case TLS_KEY_FILE:
+		return set_tls_file(member, key->type == TLS_KEY_FILE, text, why, why_bytes);
+	case SASL_TEXT:
+		return set_text(member, text);
+	default:
+		return set_secret_file(member, SECRET_PASSWORD, text, why, why_bytes);
+	}
 }
 
 /* Reads what is a number in the end, within its limits. */
@@ -426,6 +503,8 @@ int config_value_set(const struct config_key *key, void *target, const char *tex
 		return set_account(key, member, text, why, why_bytes);
 	if (key->type == DIGEST_FILE)
 		return set_secret_file(member, SECRET_DIGEST, text, why, why_bytes);
+	if (key->type >= TLS_FILE)
+		return set_for_library(key, member, text, why, why_bytes);
 
 	if (!parse_number_value(key, text, &number)) {
 		config_value_describe(key, expected, sizeof(expected));
@@ -455,11 +534,14 @@ size_t config_value_bytes(const struct config_key *key)
 	}
 }
 
+static bool text_equal(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
 static bool secret_file_equal(const struct secret_file *a, const struct secret_file *b)
 {
-	bool same_file = a->file && b->file ? strcmp(a->file, b->file) == 0 : a->file == b->file;
-
-	return same_file && secret_equal(a->secret, b->secret);
+	return text_equal(a->file, b->file) && secret_equal(a->secret, b->secret);
 }
 
 bool config_value_equal(const struct config_key *key, const void *a, const void *b)
@@ -470,7 +552,13 @@ bool config_value_equal(const struct config_key *key, const void *a, const void 
 	case STORE_URL:
 		return store_url_equal(a, b);
 	case DIGEST_FILE:
+	case TLS_PASSWORD_FILE:
+	case SASL_PASSWORD_FILE:
 		return secret_file_equal(a, b);
+	case TLS_FILE:
+	case TLS_KEY_FILE:
+	case SASL_TEXT:
+		return text_equal(*(char *const *)a, *(char *const *)b);
 	default:
 		return memcmp(a, b, config_value_bytes(key)) == 0;
 	}

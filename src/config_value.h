@@ -38,7 +38,12 @@ enum config_type {
 	DIRECTORIES,
 	STORE_URL,
 	ACL,
-	DIGEST_FILE
+	DIGEST_FILE,
+	TLS_FILE,
+	TLS_KEY_FILE,
+	TLS_PASSWORD_FILE,
+	SASL_TEXT,
+	SASL_PASSWORD_FILE
 };
 
 struct config_key {

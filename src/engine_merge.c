@@ -146,12 +146,17 @@ static int compare(const struct claim *claim, const struct store_entry *entry)
 }
 
 /* Another host of dlockfs is configured otherwise. The two exclude each other all the same, but the
- * clients that one of them is to exclude do not see the other's claims. */
+ * clients that one of them is to exclude do not see the other's claims. Told once for a lock that
+ * stays in use. */
 static void warn_of_mixture(struct lock *lock, const struct store_entry *entry)
 {
+	struct engine *engine = lock->engine;
 	if (entry->claim.id.session == 0 || entry->claim.recipe == lock_recipe(lock) || lock->mixed)
 		return;
 	lock->mixed = true;
+	if (!log_limit_passes(&engine->refusals, engine->now_ms, "recipe", lock->path,
+			      strlen(lock->path), 0))
+		return;
 	log_lock_warning(lock->path,
 			 "claim %s of another host is of recipe %s, here it is %s: other clients "
 			 "may see only one of them; set recipe alike on all hosts",

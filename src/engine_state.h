@@ -233,6 +233,8 @@ struct lock {
 	size_t placing;		  /* place() under way, PLACING_MAX at most */
 	size_t placing_with_list; /* those that will bring the queue along */
 
+	uint64_t list_wanted; /* nothing is granted before that list; 0: there was none */
+
 	bool missing;	/* one of our claims is gone: which, the next list shows */
 	bool listing;	/* a list() is under way, */
 	bool attending; /* which asks for on_changed(), */
@@ -641,6 +643,9 @@ void lock_list(struct lock *lock);
 
 /* The number of the first list that will be sent from now on, which is asked for. */
 uint64_t lock_list_anew(struct lock *lock);
+
+/* Whether what is known of the queue is enough to grant anything. */
+bool lock_is_sure(const struct lock *lock);
 
 /* Frees the lock if nothing needs it. */
 void lock_free_if_unused(struct lock *lock);

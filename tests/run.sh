@@ -74,7 +74,7 @@ plain_only=${plain_only//$'\n'/ }
 busy_tests="mutants ${heavy_tests[*]}"
 
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
-    libjansson-dev libncurses-dev libsystemd-dev libcmocka-dev
+    libjansson-dev libncurses-dev libsystemd-dev libcmocka-dev libssl-dev libsasl2-dev
     zookeeper libcurator-recipes-java openjdk-17-jdk-headless patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount jq tmux
     ctdb stress-ng mandoc)
 heavy_packages=(shellcheck build-essential debhelper lintian systemd systemd-container dbus

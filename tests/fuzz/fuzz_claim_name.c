@@ -104,7 +104,7 @@ static void check_texts(char *rest)
 		REQUIRE(name.span.start >= 0 && name.span.start <= name.span.end);
 		if (name.id.session == 0)
 			REQUIRE(!name.record && !name.sparse && !name.anchored &&
-				name.recipe == CLAIM_CURATOR_RW && !name.companion &&
+				!name.companion &&
 				spans_equal(name.span, CLAIM_SPAN_WHOLE));
 		else
 			check_written(&name);

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# shellcheck disable=SC2154 # what functions.sh sets
 # Clients of ZooKeeper that are not dlockfs: Curator and ZooKeeper's own recipe (OtherClients.java), kazoo (other_clients.py). Sourced
 # after functions.sh.
 

@@ -301,6 +301,11 @@ static const struct {
 	 "2: acl = creator, but nothing says who the creator is, expected digest_file"},
 	{"[store \"a\"]\nurl = local:\nacl = private\n",
 	 "1: acl = private, but nothing says who the creator is, expected digest_file"},
+	{"[mount]\n[store]\nsasl_realm = x\n",
+	 "3: sasl_realm: the ZooKeeper library of this build has no SASL, expected one that has, "
+	 "or this key left out"},
+	{"[store]\ntls_password_file = /x\n",
+	 "2: tls_password_file: the ZooKeeper library of this build has no TLS, expected one that"},
 	{"[store]\ndigest_file = x/y\n",
 	 "2: digest_file: bad file \"x/y\", expected an absolute path"},
 	{"[store]\ndigest_file = /none/x\n", "2: digest_file: /none/x: No such file or directory, "
@@ -928,7 +933,7 @@ static void test_example_has_every_key(void **state)
 			assert_true(strcmp(names[i], key) != 0 || strcmp(key, "mode") == 0);
 		names[count++] = key;
 	}
-	assert_int_equal(count, 25);
+	assert_int_equal(count, 35);
 	free(text);
 }
 
