@@ -34,8 +34,8 @@
  *
  * REVOKE asks the holder, on whichever host, to release the lock: its descriptor reports POLLPRI.
  * BREAK takes the claim away: a holder has lost the lock, as if with its session; who waits, waits
- * anew, at the end of the queue. Root may do both, and the user whose claim it is, on any host.
- * dlockctl(1) does.
+ * anew, at the end of the queue. Root may do both, and the user whose claim it is, on any host, and
+ * the `owner` that dlockfs.ini(5) gives the lock. dlockctl(1) does.
  *
  * Fail with ENOENT: the claim is gone; EACCES or EPERM: not allowed, to this user or by the
  * servers; EINVAL: the claim cannot be asked, as it waits; EIO or ETIMEDOUT: the store does not

@@ -141,6 +141,17 @@ void filesystem_prepare_handover(struct filesystem *filesystem)
 	}
 }
 
+void filesystem_reload(struct filesystem *filesystem)
+{
+	struct inode *inode, *next;
+	HASH_ITER (by_node, filesystem->inodes, inode, next) {
+		/* The attributes of files are not in the kernel's cache. */
+		if (inode_set_access(inode, filesystem->config) && inode_is_directory(inode))
+			notifier_forget_attributes(filesystem->notifier, inode->node);
+	}
+	filesystem_make_directories(filesystem);
+}
+
 void filesystem_stop(struct filesystem *filesystem)
 {
 	struct handle *handle;
@@ -166,6 +177,7 @@ void filesystem_finish(struct filesystem *filesystem)
 	while (filesystem->inodes != NULL)
 		inode_free_tree(filesystem, filesystem->inodes);
 	op_dir_finish(filesystem);
+	status_close_all(filesystem);
 	status_destroy(filesystem->status);
 	filesystem->status = NULL;
 }
@@ -176,16 +188,18 @@ static int64_t idle_deadline(const struct filesystem *filesystem)
 	return inode != NULL ? inode->idle_since_ms + filesystem->config->idle_ms : INT64_MAX;
 }
 
+void filesystem_drop_name(struct filesystem *filesystem, struct inode *inode)
+{
+	uint64_t parent = inode->parent->node;
+	if (inode_drop(filesystem, inode))
+		notifier_forget_name(filesystem->notifier, parent, inode->node, inode->name);
+}
+
 void filesystem_advance(struct filesystem *filesystem, int64_t now_ms)
 {
 	filesystem->now_ms = now_ms;
-	while (idle_deadline(filesystem) <= now_ms) {
-		struct inode *inode = filesystem->idle;
-		uint64_t parent = inode->parent->node;
-		if (inode_drop(filesystem, inode))
-			notifier_forget_name(filesystem->notifier, parent, inode->node,
-					     inode->name);
-	}
+	while (idle_deadline(filesystem) <= now_ms)
+		filesystem_drop_name(filesystem, filesystem->idle);
 	status_advance(filesystem);
 	steer_advance(filesystem);
 }

@@ -2,6 +2,7 @@
  *
  * The file system: what the kernel asks, and the books behind it.
  *
+ *   access.c      who may
  *   filesystem.c  life of the file system, what the engines tell it, time
  *   shard.c       engines and stores: one for each part of the names
  *   inode.c       names, directories and files
@@ -9,6 +10,7 @@
  *   holder.c      who holds, to be sent a signal
  *   parked.c      requests that are answered later
  *   takeover.c    all of it, passed on to the program that goes on in its place
+ *   user.c        what each user has, and may have
  *   op_name.c     lookup, mkdir, rmdir, unlink, and what a lock directory refuses
  *   op_file.c     attributes and the small text
  *   op_open.c     open, create, exclusive open, release
@@ -54,6 +56,7 @@ struct listing;
 struct notifier;
 struct status;
 struct takeover;
+struct user;
 
 struct filesystem {
 	const struct config *config;
@@ -81,6 +84,7 @@ struct filesystem {
 	bool taken_over; /* the mount was made by another process, which this one goes on for */
 	struct takeover *takeover; /* while all this is restored */
 	struct owning *owning;	   /* by path: handle.c */
+	struct user *users;	   /* by user id: user.c */
 	int64_t now_ms;		   /* CLOCK_BOOTTIME */
 	bool exclusive_open_waits; /* the kernel asks for attributes between CREATE and open(2)'s
 				      return */
@@ -120,8 +124,15 @@ void filesystem_finish(struct filesystem *filesystem);
 /* Makes the configured directories that are not there yet; what stands in the way is logged. */
 void filesystem_make_directories(struct filesystem *filesystem);
 
+/* The configuration has been read anew: what it says of who may use a lock counts at once, also for
+ * names in use; files that are open stay open. */
+void filesystem_reload(struct filesystem *filesystem);
+
 /* Tells the time and drops names that were idle too long. */
 void filesystem_advance(struct filesystem *filesystem, int64_t now_ms);
+
+/* Takes away the name of a file that is idle. */
+void filesystem_drop_name(struct filesystem *filesystem, struct inode *inode);
 
 /* When filesystem_advance() is needed at the latest; INT64_MAX if nothing is due. */
 int64_t filesystem_deadline(const struct filesystem *filesystem);

@@ -12,6 +12,7 @@
 #include "inode.h"
 #include "parked.h"
 #include "status.h"
+#include "user.h"
 
 /* The open files of one path that have an owner in the engine. */
 struct owning {
@@ -58,14 +59,21 @@ static struct owning *find_or_create_owning(const struct handle *handle)
 	return owning;
 }
 
-struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode, uint64_t number)
+struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode, uint64_t number,
+			     uid_t uid)
 {
 	struct handle *handle = calloc(1, sizeof(*handle));
 	if (handle == NULL)
 		return NULL;
+	handle->user = user_add(filesystem, uid, USER_FILES);
+	if (handle->user == NULL) {
+		free(handle);
+		return NULL;
+	}
 	handle->number = number;
 	HASH_ADD(by_number, filesystem->handle_numbers, number, sizeof(handle->number), handle);
 	if (handle->by_number.tbl == NULL) {
+		user_leave(filesystem, handle->user, USER_FILES);
 		free(handle);
 		return NULL;
 	}
@@ -77,9 +85,9 @@ struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode,
 	return handle;
 }
 
-struct handle *handle_open(struct filesystem *filesystem, struct inode *inode)
+struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, uid_t uid)
 {
-	return handle_reopen(filesystem, inode, ++filesystem->last_number);
+	return handle_reopen(filesystem, inode, ++filesystem->last_number, uid);
 }
 
 void handle_close(struct handle *handle)
@@ -98,6 +106,7 @@ void handle_close(struct handle *handle)
 	DL_DELETE(filesystem->handles, handle);
 	HASH_DELETE(by_number, filesystem->handle_numbers, handle);
 	filesystem->handles_count--;
+	user_leave(filesystem, handle->user, USER_FILES);
 	inode_unuse(filesystem, handle->inode);
 	free(handle);
 }

@@ -17,6 +17,7 @@ struct handle {
 	uint64_t number;	    /* what the kernel is told */
 	UT_hash_handle by_number;
 	struct filesystem *filesystem;
+	struct user *user; /* who opened it: has a share of USER_FILES for it */
 	struct inode *inode;
 	struct owner *owner;   /* in the engine; NULL until the first lock is asked for */
 	struct owning *owning; /* what else of its path has an owner, once it has one itself */
@@ -29,11 +30,14 @@ struct handle {
 	bool fenced;		      /* it held a lock and lost it: of no use any more */
 };
 
-/* Opens the inode. Returns NULL when out of memory. */
-struct handle *handle_open(struct filesystem *filesystem, struct inode *inode);
+/* Opens the inode, on the account of `uid`, whatever that may have. Returns NULL when out of
+ * memory.
+ */
+struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, uid_t uid);
 
 /* The same of one that was opened in another process, under the number that it got there. */
-struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode, uint64_t number);
+struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode, uint64_t number,
+			     uid_t uid);
 
 /* Closes the file: what it holds is released, what it waits for withdrawn. */
 void handle_close(struct handle *handle);

@@ -5,11 +5,11 @@
 #include "inode.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "user.h"
 
 bool inode_is_directory(const struct inode *inode)
 {
@@ -36,6 +36,10 @@ int inode_create(struct filesystem *filesystem, const struct inode *parent, cons
 {
 	struct inode *inode;
 
+	/* The kernel sends no such name. Only the root has an empty one. */
+	if (strchr(name, '/') != NULL || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+	    (name[0] == '\0') != (parent == NULL))
+		return -EINVAL;
 	if (strlen(name) > NAME_BYTES_MAX ||
 	    (parent != NULL && strlen(parent->path) + 1 + strlen(name) > PATH_BYTES_MAX))
 		return -ENAMETOOLONG;
@@ -47,15 +51,20 @@ int inode_create(struct filesystem *filesystem, const struct inode *parent, cons
 		free(inode);
 		return -ENOMEM;
 	}
+	inode->user = user_add(filesystem, uid, USER_NAMES);
 	inode->name = inode->path + strlen(inode->path) - strlen(name);
 	inode->shard = shard_of(filesystem, inode->path);
 	inode->node = ++filesystem->last_node;
 	inode->mode = mode;
 	inode->uid = uid;
 	inode->gid = gid;
+	inode->access = access_of(filesystem->config, inode->path, S_ISDIR(mode));
 	inode->atime = inode->mtime = inode->ctime = inode_time();
 	HASH_ADD(by_node, filesystem->inodes, node, sizeof(inode->node), inode);
-	if (inode->by_node.tbl == NULL) {
+	if (inode->user == NULL || inode->by_node.tbl == NULL) {
+		if (inode->by_node.tbl != NULL)
+			HASH_DELETE(by_node, filesystem->inodes, inode);
+		user_leave(filesystem, inode->user, USER_NAMES);
 		free(inode->path);
 		free(inode);
 		return -ENOMEM;
@@ -70,6 +79,7 @@ static void free_if_unused(struct filesystem *filesystem, struct inode *inode)
 	    inode->handles > 0)
 		return;
 	HASH_DELETE(by_node, filesystem->inodes, inode);
+	user_leave(filesystem, inode->user, USER_NAMES);
 	free(inode->text);
 	free(inode->path);
 	free(inode);
@@ -94,6 +104,7 @@ static void leave_idle(struct filesystem *filesystem, struct inode *inode)
 		return;
 	inode->idle = false;
 	DL_DELETE2(filesystem->idle, inode, idle_prev, idle_next);
+	DL_DELETE2(inode->user->idle, inode, user_idle_prev, user_idle_next);
 }
 
 void inode_detach(struct filesystem *filesystem, struct inode *inode)
@@ -132,6 +143,7 @@ void inode_set_idle(struct filesystem *filesystem, struct inode *inode)
 	inode->idle = true;
 	inode->idle_since_ms = filesystem->now_ms;
 	DL_APPEND2(filesystem->idle, inode, idle_prev, idle_next);
+	DL_APPEND2(inode->user->idle, inode, user_idle_prev, user_idle_next);
 }
 
 void inode_use(struct filesystem *filesystem, struct inode *inode)
@@ -184,12 +196,14 @@ ino_t inode_number(const char *path)
 
 void inode_stat(const struct inode *inode, struct stat *attr)
 {
+	struct access access = inode_access(inode);
+
 	*attr = (struct stat){
 		.st_ino = inode_number(inode->path),
-		.st_mode = inode->mode,
+		.st_mode = (inode->mode & S_IFMT) | access.mode,
 		.st_nlink = inode->parent != NULL,
-		.st_uid = inode->uid,
-		.st_gid = inode->gid,
+		.st_uid = access.uid,
+		.st_gid = access.gid,
 		.st_size = (off_t)inode->text_bytes,
 		.st_blksize = TEXT_BYTES_MAX,
 		.st_blocks = inode->text_bytes > 0 ? TEXT_BYTES_MAX / 512 : 0,
@@ -248,41 +262,24 @@ void inode_recreate(struct inode *inode, mode_t mode, uid_t uid, gid_t gid)
 	inode->atime = inode->mtime;
 }
 
-static bool is_in_group(fuse_req_t req, gid_t group)
+struct access inode_access(const struct inode *inode)
 {
-	if (fuse_req_ctx(req)->gid == group)
-		return true;
-	int count = fuse_req_getgroups(req, 0, NULL);
-	if (count <= 0)
-		return false;
-	gid_t *groups = calloc((size_t)count, sizeof(*groups));
-	bool found = false;
-	int got = groups != NULL ? fuse_req_getgroups(req, count, groups) : 0;
-	for (int i = 0; i < got && i < count && !found; i++)
-		found = groups[i] == group;
-	free(groups);
-	return found;
+	if (inode->access.fixed)
+		return inode->access;
+	return (struct access){
+		.uid = inode->uid,
+		.gid = inode->gid,
+		.mode = inode->mode & 07777,
+	};
 }
 
-int inode_may_open(fuse_req_t req, const struct inode *inode, int flags)
+bool inode_set_access(struct inode *inode, const struct config *config)
 {
-	uid_t uid = fuse_req_ctx(req)->uid;
-	mode_t wanted = R_OK;
+	struct access before = inode_access(inode), after;
 
-	if ((flags & O_ACCMODE) == O_WRONLY)
-		wanted = W_OK;
-	else if ((flags & O_ACCMODE) == O_RDWR)
-		wanted = R_OK | W_OK;
-	if (flags & O_TRUNC)
-		wanted |= W_OK;
-	mode_t allowed = inode->mode;
-	if (uid == 0)
-		return 0;
-	if (uid == inode->uid)
-		allowed >>= 6;
-	else if (is_in_group(req, inode->gid))
-		allowed >>= 3;
-	return (allowed & wanted) == wanted ? 0 : -EACCES;
+	inode->access = access_of(config, inode->path, inode_is_directory(inode));
+	after = inode_access(inode);
+	return after.uid != before.uid || after.gid != before.gid || after.mode != before.mode;
 }
 
 /* What another process goes on with */
@@ -316,6 +313,7 @@ void inode_save_all(const struct filesystem *filesystem, FILE *out)
 			state_unsigned(out, "parent", inode->parent->node);
 		state_text(out, "path", inode->path);
 		state_unsigned(out, "mode", inode->mode);
+		state_unsigned(out, "maker", inode->user->uid);
 		state_unsigned(out, "uid", inode->uid);
 		state_unsigned(out, "gid", inode->gid);
 		state_number(out, "atime", ns_of(inode->atime));
@@ -344,7 +342,12 @@ static struct inode *make_restored(struct filesystem *filesystem, const char *pa
 		return NULL;
 	}
 	filesystem->last_node = node - 1; /* from which the next one follows */
-	int error = inode_create(filesystem, NULL, name, mode, 0, 0, &inode);
+	uid_t maker = (uid_t)state_find_unsigned(in, "maker", UINT32_MAX);
+	int error = inode_create(filesystem, filesystem->root, name, mode, maker, 0, &inode);
+	if (error == -EINVAL) {
+		state_refuse(in, "path", "that of a file");
+		return NULL;
+	}
 	char *copy = error == 0 ? strdup(path) : NULL;
 	if (copy == NULL) {
 		state_starve(in);
@@ -356,6 +359,7 @@ static struct inode *make_restored(struct filesystem *filesystem, const char *pa
 	inode->path = copy;
 	inode->name = copy + (name - path);
 	inode->shard = shard_of(filesystem, copy);
+	inode_set_access(inode, filesystem->config);
 	return inode;
 }
 

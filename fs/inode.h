@@ -17,6 +17,7 @@
 
 #include <sys/stat.h>
 
+#include "access.h"
 #include "filesystem.h"
 #include "state_text.h"
 
@@ -28,6 +29,8 @@ struct inode {
 	struct inode *children; /* of a directory, by name */
 	nlink_t directories;	/* among them */
 	struct inode *idle_prev, *idle_next;
+	struct user *user; /* who made it: has a share of USER_NAMES for it */
+	struct inode *user_idle_prev, *user_idle_next; /* in user->idle */
 	int64_t idle_since_ms;
 	bool idle;		 /* in filesystem->idle */
 	bool dropped;		 /* its name was taken away because it was idle for too long */
@@ -38,7 +41,8 @@ struct inode {
 	mode_t mode; /* with the file type */
 	uid_t uid;
 	gid_t gid;
-	char *text; /* NULL while empty */
+	struct access access; /* what counts instead of these three, where that is fixed */
+	char *text;	      /* NULL while empty */
 	size_t text_bytes;
 	char *path;	     /* "" for the root */
 	struct shard *shard; /* who has the lock at that path */
@@ -55,7 +59,8 @@ int inode_restore(struct filesystem *filesystem, struct state_reader *in);
 /* All are restored: brings those that are idle in their order. */
 void inode_sort_idle(struct filesystem *filesystem);
 
-/* Makes an inode without a parent or a name. Returns 0 or -ENOMEM, -ENAMETOOLONG. */
+/* Makes an inode without a parent or a name, on the account of `uid`, whatever that may have.
+ * Returns 0; -ENOMEM, -ENAMETOOLONG; -EINVAL for what is no name of a file. */
 int inode_create(struct filesystem *filesystem, const struct inode *parent, const char *name,
 		 mode_t mode, uid_t uid, gid_t gid, struct inode **ret);
 
@@ -106,9 +111,11 @@ void inode_recreate(struct inode *inode, mode_t mode, uid_t uid, gid_t gid);
 /* Cuts or extends the text with zeros. Returns 0, -EFBIG or -ENOMEM. */
 int inode_resize(struct inode *inode, off_t size);
 
-/* Whether the caller of the request may open the file with these open(2) flags: 0 or -EACCES. Only
- * for a file that the kernel believes to be new and so does not check itself. */
-int inode_may_open(fuse_req_t req, const struct inode *inode, int flags);
+/* Whose it is, and who may: as stat(2) shows it. */
+struct access inode_access(const struct inode *inode);
+
+/* The configuration may have changed. Returns whether inode_access() has. */
+bool inode_set_access(struct inode *inode, const struct config *config);
 
 /* The number that stat(2) shows for a path. */
 ino_t inode_number(const char *path);

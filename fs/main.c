@@ -83,7 +83,7 @@ static void on_reload(void *context)
 	if (error == 0) {
 		config_reload(&daemon->config, &fresh, on_fixed_key);
 		log_set_level((enum log_level)daemon->config.log_level);
-		filesystem_make_directories(&daemon->filesystem);
+		filesystem_reload(&daemon->filesystem);
 		log_info("the configuration has been read anew; a lock that is in use keeps what "
 			 "was said of it");
 	} else {

@@ -29,6 +29,12 @@ static const char *const outcome_names[METRICS_OUTCOMES] = {
 	[METRICS_FAILED] = "failed",
 };
 
+static const char *const limit_names[USER_SHARES] = {
+	[USER_WAITERS] = "user_waiters",
+	[USER_FILES] = "user_files",
+	[USER_NAMES] = "user_names",
+};
+
 static const char *const request_names[METRICS_REQUESTS] = {
 	[0] = "other",
 	[FUSE_LOOKUP] = "lookup",
@@ -250,6 +256,11 @@ static void write_locks(const struct filesystem *filesystem, FILE *file)
 		      "Names that this host holds, waits for, or has open after that.");
 	write_number(file, "dlockfs_open_files", "gauge", filesystem->handles_count,
 		     "Open files of the mount.");
+	write_head(file, "dlockfs_limit_refusals_total", "counter",
+		   "Calls that failed because their user had as many as it may.");
+	for (int share = 0; share < USER_SHARES; share++)
+		fprintf(file, "dlockfs_limit_refusals_total{limit=\"%s\"} %" PRIu64 "\n",
+			limit_names[share], filesystem->metrics.limited[share]);
 	write_numbers(filesystem, file, "dlockfs_fenced_handles_total", "counter", count_fenced,
 		      "Open files that held a lock and lost it.");
 }

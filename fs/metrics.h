@@ -38,8 +38,12 @@ struct shard_metrics {
 	uint64_t fenced_handles;
 };
 
+/* What users have a share of: user.h. */
+enum user_share { USER_WAITERS, USER_FILES, USER_NAMES, USER_SHARES };
+
 /* Of the mount. */
 struct metrics {
+	uint64_t limited[USER_SHARES];	     /* refusals of who had too many */
 	uint64_t requests[METRICS_REQUESTS]; /* by operation code; [0]: of all others */
 	int64_t started_ms;		     /* since 1970 */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the thread that tells the kernel to forget names. It touches nothing but its own queue and
- * the descriptor of the session.
+ * Owns the thread that tells the kernel to forget names and attributes. It touches nothing but its
+ * own queue and the descriptor of the session.
  */
 #include "notifier.h"
 
@@ -20,7 +20,7 @@ struct order {
 	UT_hash_handle hh; /* in notifier->orders, by the parent and the name */
 	fuse_ino_t node;
 	fuse_ino_t parent;
-	char name[];
+	char name[]; /* "": the attributes of the parent are meant */
 };
 
 _Static_assert(offsetof(struct order, name) == offsetof(struct order, parent) + sizeof(fuse_ino_t),
@@ -67,9 +67,12 @@ static void *run(void *argument)
 	struct order *order;
 
 	while ((order = next_order(notifier)) != NULL) {
-		/* -ENOENT: the kernel has forgotten the name by itself. */
-		fuse_lowlevel_notify_delete(notifier->session, order->parent, order->node,
-					    order->name, strlen(order->name));
+		/* -ENOENT: the kernel has forgotten it by itself. A negative offset: no content. */
+		if (order->name[0] == '\0')
+			fuse_lowlevel_notify_inval_inode(notifier->session, order->parent, -1, 0);
+		else
+			fuse_lowlevel_notify_delete(notifier->session, order->parent, order->node,
+						    order->name, strlen(order->name));
 		free(order);
 	}
 	eventfd_write(notifier->ended, 1);
@@ -121,6 +124,11 @@ void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino
 	}
 }
 
+void notifier_forget_attributes(struct notifier *notifier, fuse_ino_t node)
+{
+	notifier_forget_name(notifier, node, node, "");
+}
+
 void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char *name)
 {
 	struct key key = {.parent = parent};
@@ -141,8 +149,10 @@ void notifier_each_order(const struct notifier *notifier,
 			 void *context)
 {
 	const struct order *order;
-	for (order = notifier->orders; order != NULL; order = order->hh.next)
-		visit(context, order->parent, order->node, order->name);
+	for (order = notifier->orders; order != NULL; order = order->hh.next) {
+		if (order->name[0] != '\0')
+			visit(context, order->parent, order->node, order->name);
+	}
 }
 
 void notifier_stop(struct notifier *notifier)

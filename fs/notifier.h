@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asks the kernel to forget names, on a thread of its own: the kernel locks the directory for that,
- * and whoever has locked it may be waiting for an answer of the loop.
+ * Asks the kernel to forget names and attributes, on a thread of its own: the kernel locks the
+ * directory for a name, and whoever has locked it may be waiting for an answer of the loop.
  *
  * All functions are called on the loop's thread; none blocks but notifier_destroy().
  */
@@ -20,12 +20,15 @@ int notifier_create(struct fuse_session *session, struct notifier **ret);
 void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino_t node,
 			  const char *name);
 
+/* Lets the kernel ask for the attributes of the node anew. */
+void notifier_forget_attributes(struct notifier *notifier, fuse_ino_t node);
+
 /* The name is in use again: takes back what was ordered and has not begun. What has begun can hide
  * the new file's name, until the directory is listed or the name opened with O_CREAT: the kernel
  * drops the name before it compares nodes (fuse_reverse_inval_entry()). */
 void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char *name);
 
-/* Visits what is ordered and not begun, after the thread has ended. */
+/* Visits the names that are to be forgotten and are not yet, after the thread has ended. */
 void notifier_each_order(const struct notifier *notifier,
 			 void (*visit)(void *context, fuse_ino_t parent, fuse_ino_t node,
 				       const char *name),

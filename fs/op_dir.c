@@ -10,10 +10,12 @@
 
 #include "inode.h"
 #include "status.h"
+#include "user.h"
 
 struct listing {
 	UT_hash_handle hh; /* in filesystem->listings, by number */
 	uint64_t number;   /* what the kernel is told */
+	struct user *user; /* has a share of USER_FILES for it */
 	size_t count;
 	char **names;
 };
@@ -51,6 +53,7 @@ static struct listing *listing_create(const struct inode *directory)
 static void close_listing(struct filesystem *filesystem, struct listing *listing)
 {
 	HASH_DEL(filesystem->listings, listing);
+	user_leave(filesystem, listing->user, USER_FILES);
 	listing_free(listing);
 }
 
@@ -62,16 +65,19 @@ void op_dir_finish(struct filesystem *filesystem)
 
 /* Returns NULL when out of memory. */
 static struct listing *open_listing(struct filesystem *filesystem, const struct inode *directory,
-				    uint64_t number)
+				    uint64_t number, uid_t uid)
 {
 	struct listing *listing = listing_create(directory);
 
 	if (listing == NULL)
 		return NULL;
 	listing->number = number;
-	HASH_ADD(hh, filesystem->listings, number, sizeof(listing->number), listing);
+	listing->user = user_add(filesystem, uid, USER_FILES);
+	if (listing->user != NULL)
+		HASH_ADD(hh, filesystem->listings, number, sizeof(listing->number), listing);
 	if (listing->hh.tbl != NULL)
 		return listing;
+	user_leave(filesystem, listing->user, USER_FILES);
 	listing_free(listing);
 	return NULL;
 }
@@ -92,12 +98,14 @@ void op_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 	}
 	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *directory = inode_find(filesystem, node);
+	uid_t uid = fuse_req_ctx(req)->uid;
+	int error = directory != NULL ? user_check(filesystem, uid, USER_FILES) : -ESTALE;
 	struct listing *listing =
-		directory != NULL ? open_listing(filesystem, directory, ++filesystem->last_number)
-				  : NULL;
+		error == 0 ? open_listing(filesystem, directory, ++filesystem->last_number, uid)
+			   : NULL;
 
 	if (listing == NULL) {
-		fuse_reply_err(req, directory == NULL ? ESTALE : ENOMEM);
+		fuse_reply_err(req, error != 0 ? -error : ENOMEM);
 		return;
 	}
 	info->fh = listing->number;
@@ -145,7 +153,7 @@ static void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 
 	/* It was opened before this process took over: names come in the order of now. */
 	if (listing == NULL && directory != NULL)
-		listing = open_listing(filesystem, directory, info->fh);
+		listing = open_listing(filesystem, directory, info->fh, fuse_req_ctx(req)->uid);
 	if (directory == NULL || buffer == NULL || listing == NULL) {
 		free(buffer);
 		fuse_reply_err(req, directory == NULL ? ESTALE : ENOMEM);

@@ -77,6 +77,18 @@ void op_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		reply_attr(req, inode);
 }
 
+/* Whether the change would be one of what the configuration has fixed. What is so already may be
+ * set, as by programs that do so to be sure. */
+static bool is_fixed(const struct inode *inode, const struct stat *attr, int to_set)
+{
+	const struct access *access = &inode->access;
+
+	return access->fixed &&
+	       ((to_set & FUSE_SET_ATTR_MODE && (attr->st_mode & 07777) != access->mode) ||
+		(to_set & FUSE_SET_ATTR_UID && attr->st_uid != access->uid) ||
+		(to_set & FUSE_SET_ATTR_GID && attr->st_gid != access->gid));
+}
+
 /* Valid replies: attr, err. The kernel has checked who may (default_permissions). */
 void op_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 		struct fuse_file_info *info)
@@ -93,6 +105,10 @@ void op_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
+	if (is_fixed(inode, attr, to_set)) {
+		fuse_reply_err(req, EPERM);
+		return;
+	}
 	if (to_set & FUSE_SET_ATTR_SIZE) {
 		int error =
 			inode_is_directory(inode) ? -EISDIR : inode_resize(inode, attr->st_size);
@@ -101,11 +117,11 @@ void op_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 			return;
 		}
 	}
-	if (to_set & FUSE_SET_ATTR_MODE)
+	if (to_set & FUSE_SET_ATTR_MODE && !inode->access.fixed)
 		inode->mode = (inode->mode & S_IFMT) | (attr->st_mode & 07777);
-	if (to_set & FUSE_SET_ATTR_UID)
+	if (to_set & FUSE_SET_ATTR_UID && !inode->access.fixed)
 		inode->uid = attr->st_uid;
-	if (to_set & FUSE_SET_ATTR_GID)
+	if (to_set & FUSE_SET_ATTR_GID && !inode->access.fixed)
 		inode->gid = attr->st_gid;
 	inode->ctime = inode_time();
 	if (to_set & FUSE_SET_ATTR_ATIME)

@@ -13,13 +13,32 @@
 #include "inode.h"
 #include "parked.h"
 #include "status.h"
+#include "user.h"
+
+/* Whether the caller may have one more request that waits. Returns false if it was answered. */
+static bool may_wait(fuse_req_t req, const struct handle *handle, enum parked_kind kind)
+{
+	int error = user_check(handle->filesystem, fuse_req_ctx(req)->uid, USER_WAITERS);
+
+	if (error == 0)
+		return true;
+	if (kind != PARKED_TEST)
+		metrics_count_acquisition(&handle->inode->shard->metrics,
+					  kind == PARKED_FLOCK ? LOCK_KIND_FLOCK : LOCK_KIND_RECORD,
+					  error, 0);
+	fuse_reply_err(req, -error);
+	return false;
+}
 
 /* Parks the request, of a handle that has an owner from now on. Returns NULL if it was answered
  * instead. */
 static struct parked *park(fuse_req_t req, struct handle *handle, enum parked_kind kind)
 {
+	if (!may_wait(req, handle, kind))
+		return NULL;
 	int error = handle_own(handle);
-	struct parked *parked = error == 0 ? parked_create(handle, kind) : NULL;
+	struct parked *parked =
+		error == 0 ? parked_create(handle, kind, fuse_req_ctx(req)->uid) : NULL;
 
 	if (parked == NULL) {
 		/* What each manual page has for it. */

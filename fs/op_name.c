@@ -8,10 +8,12 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "inode.h"
 #include "notifier.h"
 #include "status.h"
+#include "user.h"
 
 static void reply_entry(fuse_req_t req, struct inode *inode)
 {
@@ -90,6 +92,13 @@ static int check_reserved(fuse_ino_t parent, const char *name)
 	return parent == FUSE_ROOT_ID && strcmp(name, STATUS_NAME) == 0 ? -EPERM : 0;
 }
 
+/* Whether the caller may make the name, or take it away: 0 or -EACCES. The kernel has checked the
+ * directory. */
+static int may_change(fuse_req_t req, const struct inode *inode)
+{
+	return inode->access.fixed ? access_check(req, &inode->access, W_OK) : 0;
+}
+
 static void make(fuse_req_t req, fuse_ino_t parent_node, const char *name, mode_t mode)
 {
 	struct filesystem *filesystem = filesystem_of(req);
@@ -103,10 +112,16 @@ static void make(fuse_req_t req, fuse_ino_t parent_node, const char *name, mode_
 	else if (error == 0 && inode_child(parent, name) != NULL)
 		error = -EEXIST;
 	if (error == 0)
+		user_make_room(filesystem, caller->uid);
+	if (error == 0)
+		error = user_check(filesystem, caller->uid, USER_NAMES);
+	if (error == 0)
 		error = inode_create(filesystem, parent, name, mode, caller->uid, caller->gid,
 				     &inode);
 	if (error == 0) {
-		error = inode_attach(parent, inode);
+		error = may_change(req, inode);
+		if (error == 0)
+			error = inode_attach(parent, inode);
 		if (error != 0)
 			inode_detach(filesystem, inode);
 	}
@@ -148,6 +163,8 @@ static void take_away(fuse_req_t req, fuse_ino_t parent_node, const char *name, 
 		fuse_reply_err(req, ENOENT);
 	} else if (inode_is_directory(inode) != directory) {
 		fuse_reply_err(req, directory ? ENOTDIR : EISDIR);
+	} else if (may_change(req, inode) != 0) {
+		fuse_reply_err(req, EPERM); /* as in a sticky directory */
 	} else if (inode->children != NULL) {
 		fuse_reply_err(req, ENOTEMPTY);
 	} else {

@@ -14,6 +14,7 @@
 #include "notifier.h"
 #include "parked.h"
 #include "status.h"
+#include "user.h"
 
 static void fill_info(struct fuse_file_info *info, const struct handle *handle)
 {
@@ -21,6 +22,19 @@ static void fill_info(struct fuse_file_info *info, const struct handle *handle)
 	info->direct_io = 1; /* the text is ours alone to cache */
 	info->keep_cache = 0;
 	info->noflush = 0;
+}
+
+/* For the caller of the request, if it may have one more open file. */
+static int open_handle(fuse_req_t req, struct inode *inode, struct handle **ret)
+{
+	struct filesystem *filesystem = filesystem_of(req);
+	uid_t uid = fuse_req_ctx(req)->uid;
+	int error = user_check(filesystem, uid, USER_FILES);
+
+	if (error != 0)
+		return error;
+	*ret = handle_open(filesystem, inode, uid);
+	return *ret != NULL ? 0 : -ENOMEM;
 }
 
 /* Valid replies: open, err. */
@@ -39,9 +53,10 @@ void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
-	struct handle *handle = handle_open(filesystem, inode);
-	if (handle == NULL) {
-		fuse_reply_err(req, ENOMEM);
+	struct handle *handle;
+	int error = open_handle(req, inode, &handle);
+	if (error != 0) {
+		fuse_reply_err(req, -error);
 		return;
 	}
 	if (info->flags & O_TRUNC)
@@ -49,6 +64,13 @@ void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 	fill_info(info, handle);
 	if (fuse_reply_open(req, info) == -ENOENT)
 		handle_close(handle); /* the caller was killed; no RELEASE will come */
+}
+
+/* For a file that the kernel believes to be new, and so does not check itself. */
+static int may_open(fuse_req_t req, const struct inode *inode, int flags)
+{
+	struct access access = inode_access(inode);
+	return access_check(req, &access, access_wanted(flags));
 }
 
 /* The file of that name for CREATE: the one in use on this host, or a new one. */
@@ -69,14 +91,22 @@ static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *na
 		if (inode_is_directory(inode))
 			return -EISDIR;
 		/* An exclusive open creates the file anew, once the lock is its. */
-		return (flags & O_EXCL) != 0 ? 0 : inode_may_open(req, inode, flags);
+		return (flags & O_EXCL) != 0 && !inode->access.fixed ? 0
+								     : may_open(req, inode, flags);
 	}
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
-	int error = inode_create(filesystem, parent, name, S_IFREG | (mode & 07777), caller->uid,
-				 caller->gid, &inode);
+	user_make_room(filesystem, caller->uid);
+	int error = user_check(filesystem, caller->uid, USER_NAMES);
 	if (error != 0)
 		return error;
-	error = inode_attach(parent, inode);
+	error = inode_create(filesystem, parent, name, S_IFREG | (mode & 07777), caller->uid,
+			     caller->gid, &inode);
+	if (error != 0)
+		return error;
+	if (inode->access.fixed)
+		error = may_open(req, inode, flags);
+	if (error == 0)
+		error = inode_attach(parent, inode);
 	if (error != 0) {
 		inode_detach(filesystem, inode);
 		return error;
@@ -91,7 +121,12 @@ static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *na
 static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode, bool waits)
 {
 	struct claim_asker asker;
-	int error = handle_own(handle);
+	int error = user_check(handle->filesystem, fuse_req_ctx(req)->uid, USER_WAITERS);
+	if (error != 0) {
+		metrics_count_acquisition(&handle->inode->shard->metrics, LOCK_KIND_OPEN, error, 0);
+		return error;
+	}
+	error = handle_own(handle);
 	if (error != 0)
 		return error;
 	struct opening *opening = parked_create_opening(handle, fuse_req_ctx(req), mode);
@@ -143,9 +178,10 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 		fuse_reply_err(req, -error);
 		return;
 	}
-	struct handle *handle = handle_open(filesystem, inode);
-	if (handle == NULL) {
-		fuse_reply_err(req, ENOMEM);
+	struct handle *handle;
+	error = open_handle(req, inode, &handle);
+	if (error != 0) {
+		fuse_reply_err(req, -error);
 		return;
 	}
 	if (exclusive)

@@ -11,7 +11,7 @@
 
 static void prove(fuse_req_t req, struct handle *handle, enum parked_kind kind)
 {
-	struct parked *parked = parked_create(handle, kind);
+	struct parked *parked = parked_create(handle, kind, fuse_req_ctx(req)->uid);
 
 	if (parked == NULL) {
 		fuse_reply_err(req, ENOMEM);

@@ -10,6 +10,7 @@
 
 #include "inode.h"
 #include "status.h"
+#include "user.h"
 
 #define LOCKS_NAME "locks"
 #define LOCKS_PATH STATUS_NAME "/" LOCKS_NAME
@@ -88,7 +89,7 @@ void status_getattr(fuse_req_t req, fuse_ino_t number)
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
-	status_node_stat(node, &attr);
+	status_node_stat(filesystem_of(req)->config, node, &attr);
 	fuse_reply_attr(req, &attr, 0);
 }
 
@@ -102,9 +103,10 @@ static struct status_content *find_content(const struct status *status,
 	return content;
 }
 
-static void close_content(struct status *status, struct status_content *content)
+static void close_content(struct filesystem *filesystem, struct status_content *content)
 {
-	HASH_DEL(status->contents, content);
+	HASH_DEL(filesystem->status->contents, content);
+	user_leave(filesystem, content->user, USER_FILES);
 	free(content->text);
 	free(content);
 }
@@ -115,7 +117,9 @@ void status_reply_content(fuse_req_t req, struct fuse_file_info *info, char *tex
 	struct status *status = filesystem->status;
 	struct status_content *content = calloc(1, sizeof(*content));
 
-	if (text == NULL || content == NULL) {
+	if (content != NULL && text != NULL)
+		content->user = user_add(filesystem, fuse_req_ctx(req)->uid, USER_FILES);
+	if (content == NULL || content->user == NULL) {
 		free(text);
 		free(content);
 		fuse_reply_err(req, ENOMEM);
@@ -126,6 +130,7 @@ void status_reply_content(fuse_req_t req, struct fuse_file_info *info, char *tex
 	content->number = ++filesystem->last_number;
 	HASH_ADD(hh, status->contents, number, sizeof(content->number), content);
 	if (content->hh.tbl == NULL) {
+		user_leave(filesystem, content->user, USER_FILES);
 		free(text);
 		free(content);
 		fuse_reply_err(req, ENOMEM);
@@ -134,7 +139,26 @@ void status_reply_content(fuse_req_t req, struct fuse_file_info *info, char *tex
 	info->fh = content->number;
 	info->direct_io = 1; /* the kernel does not know how long it is */
 	if (fuse_reply_open(req, info) == -ENOENT)
-		close_content(status, content); /* the caller was killed; no RELEASE will come */
+		close_content(filesystem,
+			      content); /* the caller was killed; no RELEASE will come */
+}
+
+void status_close_all(struct filesystem *filesystem)
+{
+	struct status *status = filesystem->status;
+
+	while (status != NULL && status->contents != NULL)
+		close_content(filesystem, status->contents);
+}
+
+/* Whether the caller may have one more open file. Returns false if it was answered. */
+static bool may_open(fuse_req_t req)
+{
+	int error = user_check(filesystem_of(req), fuse_req_ctx(req)->uid, USER_FILES);
+
+	if (error != 0)
+		fuse_reply_err(req, -error);
+	return error == 0;
 }
 
 static void open_produced(fuse_req_t req, const struct status_file *file,
@@ -160,6 +184,8 @@ void status_open(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *info)
 		fuse_reply_err(req, ESTALE);
 	else if ((info->flags & O_ACCMODE) != O_RDONLY || (info->flags & O_TRUNC) != 0)
 		fuse_reply_err(req, EROFS);
+	else if (!may_open(req))
+		return;
 	else if (node->kind == STATUS_FILE && node->file->produce != NULL)
 		open_produced(req, node->file, info);
 	else
@@ -207,6 +233,8 @@ void status_opendir(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *in
 
 	if (node == NULL)
 		fuse_reply_err(req, ESTALE);
+	else if (!may_open(req))
+		return;
 	else if (node->kind == STATUS_TOP)
 		open_top(req, info);
 	else
@@ -274,6 +302,6 @@ void status_release(fuse_req_t req, const struct fuse_file_info *info)
 	struct status_content *content = find_content(status, info);
 
 	if (content != NULL)
-		close_content(status, content);
+		close_content(filesystem_of(req), content);
 	fuse_reply_err(req, 0);
 }

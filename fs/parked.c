@@ -12,31 +12,40 @@
 
 #include "claim_text.h"
 #include "inode.h"
+#include "user.h"
 
-static void begin(struct parked *parked, struct handle *handle, enum parked_kind kind)
+static bool begin(struct parked *parked, struct handle *handle, enum parked_kind kind, uid_t uid)
 {
+	if (kind != PARKED_FSYNC && kind != PARKED_TOKEN) {
+		parked->user = user_add(handle->filesystem, uid, USER_WAITERS);
+		if (parked->user == NULL)
+			return false;
+	}
 	parked->handle = handle;
 	parked->kind = kind;
 	parked->since_us = histogram_now_us();
 	parked->number = ++handle->filesystem->last_number;
 	DL_APPEND(handle->parked, parked);
+	return true;
 }
 
-struct parked *parked_create(struct handle *handle, enum parked_kind kind)
+struct parked *parked_create(struct handle *handle, enum parked_kind kind, uid_t uid)
 {
 	struct parked *parked = calloc(1, sizeof(*parked));
-	if (parked != NULL)
-		begin(parked, handle, kind);
-	return parked;
+	if (parked == NULL || begin(parked, handle, kind, uid))
+		return parked;
+	free(parked);
+	return NULL;
 }
 
 struct opening *parked_create_opening(struct handle *handle, const struct fuse_ctx *caller,
 				      mode_t mode)
 {
 	struct opening *opening = calloc(1, sizeof(*opening));
-	if (opening == NULL)
+	if (opening == NULL || !begin(&opening->parked, handle, PARKED_OPEN, caller->uid)) {
+		free(opening);
 		return NULL;
-	begin(&opening->parked, handle, PARKED_OPEN);
+	}
 	opening->thread = caller->pid;
 	opening->uid = caller->uid;
 	opening->gid = caller->gid;
@@ -69,6 +78,7 @@ void parked_free(struct parked *parked)
 {
 	struct handle *handle = parked->handle;
 	count(parked);
+	user_leave(handle->filesystem, parked->user, USER_WAITERS);
 	DL_DELETE(handle->parked, parked);
 	if (parked->kind == PARKED_OPEN)
 		DL_DELETE(handle->inode->opening, opening_of(parked));
@@ -186,6 +196,7 @@ void parked_save(const struct parked *parked, FILE *out)
 	state_number(out, "since_us", parked->since_us);
 	state_unsigned(out, "process", parked->process);
 	state_number(out, "pid", parked->pid);
+	state_unsigned(out, "user", parked->user->uid);
 	state_bytes(out, "bytes", parked->request, parked->request_bytes);
 	if (parked->kind == PARKED_OPEN) {
 		const struct opening *opening = (const struct opening *)parked;
@@ -231,13 +242,14 @@ struct parked *parked_restore(struct handle *handle, struct state_reader *in)
 		state_refuse(in, "bytes", "a request");
 	if (state_failed(in))
 		return NULL;
+	uid_t user = (uid_t)state_find_unsigned(in, "user", UINT32_MAX);
 	struct opening *opening = calloc(1, sizeof(*opening));
-	if (opening == NULL) {
+	if (opening == NULL || !begin(&opening->parked, handle, kind, user)) {
+		free(opening);
 		state_starve(in);
 		return NULL;
 	}
 	struct parked *parked = &opening->parked;
-	begin(parked, handle, kind);
 	parked->number = state_get_unsigned(in, "number", UINT64_MAX);
 	parked->decided = state_find_flag(in, "decided");
 	parked->result = (int)state_find_number(in, "result", -4095, 0);

@@ -26,8 +26,9 @@ enum parked_kind {
 struct parked {
 	struct parked *prev, *next; /* in handle->parked */
 	struct handle *handle;
-	fuse_req_t req; /* NULL: an exclusive open whose GETATTR has not come yet */
-	union {		/* in the engine: */
+	struct user *user; /* who called: has a share of USER_WAITERS for it; NULL: for none */
+	fuse_req_t req;	   /* NULL: an exclusive open whose GETATTR has not come yet */
+	union {		   /* in the engine: */
 		struct claim *claim;
 		struct proof *proof; /* for FSYNC and TOKEN */
 	};
@@ -53,8 +54,9 @@ struct opening {
 	mode_t mode; /* and with which permissions */
 };
 
-/* Returns NULL when out of memory. */
-struct parked *parked_create(struct handle *handle, enum parked_kind kind);
+/* On the account of the caller `uid`, whatever that may have; proofs (FSYNC, TOKEN) are on
+ * nobody's. Returns NULL when out of memory. */
+struct parked *parked_create(struct handle *handle, enum parked_kind kind, uid_t uid);
 struct opening *parked_create_opening(struct handle *handle, const struct fuse_ctx *caller,
 				      mode_t mode);
 

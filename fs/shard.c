@@ -92,12 +92,22 @@ static int open_shard(struct shard *shard, const struct config *config, size_t i
 	return shard->viewer != NULL ? 0 : -ENOMEM;
 }
 
+/* ZooKeeper's client would trust the authorities of the system beside those of tls_ca, and does not
+ * look whose the certificate is that a server shows: OpenSSL finds none of them in these places. To
+ * be called before there are threads, which could be reading the environment. */
+static void trust_no_others(void)
+{
+	setenv("SSL_CERT_FILE", "/dev/null", true);
+	setenv("SSL_CERT_DIR", "/dev/null", true);
+}
+
 int shards_open(const struct config *config, const struct shard_former *former, struct shard **ret,
 		size_t *ret_count)
 {
 	struct shard *shards = calloc(config->store_count, sizeof(*shards));
 	int error = shards != NULL ? 0 : -ENOMEM;
 
+	trust_no_others();
 	for (size_t i = 0; error == 0 && i < config->store_count; i++)
 		error = open_shard(&shards[i], config, i, former != NULL ? &former[i] : NULL);
 	if (error != 0) {

@@ -3,6 +3,7 @@
  * The tree .dlockfs in the root of the mount, which shows what there is and changes nothing:
  *
  *   .dlockfs/status       this daemon                                   status_file.c
+ *   .dlockfs/users        what each user has of what it may have        user.c
  *   .dlockfs/queues       the queues of all locks, of all hosts
  *   .dlockfs/metrics      what was counted                              metrics.c
  *   .dlockfs/locks/a/b    the queue of one lock: names as they are in the store
@@ -14,6 +15,9 @@
  * has to be asked, the request waits (status_wait.c): OPEN and OPENDIR, for which the kernel locks
  * nothing, and LOOKUP below locks/, for which it locks a directory there. LOOKUP of the fixed names
  * is answered at once, so who uses locks never waits for who looks on.
+ *
+ * Who may read a lock's file, where the configuration says who, may read its queue here; in the
+ * list of all queues those are left out that the reader may not read.
  *
  * Nodes here have numbers of their own, far above those of inodes; names live in the kernel's cache
  * for no time, except the fixed ones. Loop thread only; nothing here blocks.
@@ -63,6 +67,7 @@ struct status_node {
 struct status_content {
 	UT_hash_handle hh; /* in status->contents, by number */
 	uint64_t number;   /* what the kernel is told */
+	struct user *user; /* has a share of USER_FILES for it */
 	char *text;
 	size_t bytes;
 };
@@ -86,7 +91,7 @@ static inline bool status_owns(fuse_ino_t node)
 /* Returns NULL when out of memory. */
 struct status *status_create(int64_t now_ms);
 
-/* Nothing may wait any more. NULL is fine. */
+/* Nothing may wait or be open any more. NULL is fine. */
 void status_destroy(struct status *status);
 
 /* status_node.c */
@@ -104,7 +109,8 @@ static inline const char *status_node_path(const struct status_node *node)
 	return node->key + 1;
 }
 
-void status_node_stat(const struct status_node *node, struct stat *attr);
+void status_node_stat(const struct config *config, const struct status_node *node,
+		      struct stat *attr);
 
 /* Answers LOOKUP with the node; NULL: ENOMEM. */
 void status_node_reply(fuse_req_t req, struct status_node *node);
@@ -131,6 +137,9 @@ void status_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info
 void status_readdir(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 		    const struct fuse_file_info *info, bool plus);
 void status_release(fuse_req_t req, const struct fuse_file_info *info);
+
+/* Frees the contents of all that is open. */
+void status_close_all(struct filesystem *filesystem);
 
 /* Answers OPEN or OPENDIR with the content, which is freed in any case in the end. */
 void status_reply_content(fuse_req_t req, struct fuse_file_info *info, char *text, size_t bytes);

@@ -9,6 +9,7 @@
 #include "handle.h"
 #include "inode.h"
 #include "status.h"
+#include "user.h"
 
 static void write_text(FILE *out, const char *key, const char *text)
 {
@@ -76,6 +77,7 @@ static void write_status(const struct filesystem *filesystem, FILE *out)
 
 const struct status_file status_files[] = {
 	{"status", write_status},
+	{"users", user_write_all},
 	{"queues", NULL},
 	{"metrics", metrics_write},
 	{NULL, NULL},

@@ -32,18 +32,12 @@ static void free_node(struct status *status, struct status_node *node)
 
 void status_destroy(struct status *status)
 {
-	struct status_node *node, *next_node;
-	struct status_content *content, *next;
+	struct status_node *node, *next;
 
 	if (status == NULL)
 		return;
-	HASH_ITER (by_number, status->by_number, node, next_node) {
+	HASH_ITER (by_number, status->by_number, node, next) {
 		free_node(status, node);
-	}
-	HASH_ITER (hh, status->contents, content, next) {
-		HASH_DEL(status->contents, content);
-		free(content->text);
-		free(content);
 	}
 	free(status);
 }
@@ -107,8 +101,13 @@ static bool is_directory(const struct status_node *node)
 }
 
 /* Its size is not known before it is opened, as in /proc; and it is always of now. */
-void status_node_stat(const struct status_node *node, struct stat *attr)
+void status_node_stat(const struct config *config, const struct status_node *node,
+		      struct stat *attr)
 {
+	struct access access = {0};
+
+	if (node->lock != NULL)
+		access = access_of(config, node->lock, is_directory(node));
 	*attr = (struct stat){
 		.st_ino = inode_number(status_node_path(node)),
 		.st_mode = is_directory(node) ? S_IFDIR | 0555 : S_IFREG | 0444,
@@ -117,6 +116,11 @@ void status_node_stat(const struct status_node *node, struct stat *attr)
 		.st_gid = getgid(),
 		.st_blksize = TEXT_BYTES_MAX,
 	};
+	if (access.fixed) {
+		attr->st_mode = (attr->st_mode & S_IFMT) | (access.mode & 0555);
+		attr->st_uid = access.uid;
+		attr->st_gid = access.gid;
+	}
 	attr->st_atim = attr->st_mtim = attr->st_ctim = inode_time();
 }
 
@@ -138,7 +142,7 @@ void status_node_reply(fuse_req_t req, struct status_node *node)
 	}
 	entry.ino = node->number;
 	entry.entry_timeout = is_fixed(node) ? FOREVER_SECONDS : 0;
-	status_node_stat(node, &entry.attr);
+	status_node_stat(filesystem_of(req)->config, node, &entry.attr);
 	node->lookups++;
 	if (fuse_reply_entry(req, &entry) == -ENOENT) /* the caller was killed */
 		status_node_forget(status, node, 1);

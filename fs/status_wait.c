@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "access.h"
 #include "escape.h"
 #include "status.h"
+#include "user.h"
 #include "view_merge.h"
 
 /* As long as nothing comes from the store; and how soon to ask again. A LOOKUP keeps others from
@@ -40,6 +42,8 @@ struct status_wait {
 	char *path; /* below the mount */
 	char *lock; /* NULL: all */
 	struct fuse_file_info info;
+	struct user *user; /* has a share of USER_FILES for it, as what is opened will */
+	bool restricted;   /* the reader may not see everything */
 	size_t parts_count;
 	struct part parts[];
 };
@@ -47,6 +51,7 @@ struct status_wait {
 static void free_wait(struct status_wait *wait)
 {
 	DL_DELETE(wait->filesystem->status->waits, wait);
+	user_leave(wait->filesystem, wait->user, USER_FILES);
 	for (size_t i = 0; i < wait->parts_count; i++) {
 		if (wait->parts[i].view != NULL)
 			view_cancel(wait->parts[i].view);
@@ -70,11 +75,23 @@ static void on_interrupt(fuse_req_t req, void *data)
 	refuse(data, -EINTR);
 }
 
-/* Several stores */
+/* The queues of all locks */
 
-static size_t keeper(const void *config, const char *path)
+struct reader {
+	const struct config *config;
+	const struct access_caller *caller; /* NULL: may see everything */
+};
+
+/* Which text has the lock, as view_merge() wants to know; none, if the reader is not to see it. The
+ * lines of note_error() are for all. */
+static size_t keeper(const void *context, const char *path)
 {
-	return config_store_of(config, path);
+	const struct reader *reader = context;
+	bool lock = path[0] != '\0' && path[strlen(path) - 1] != '/';
+
+	if (lock && reader->caller != NULL && !access_may_see(reader->config, reader->caller, path))
+		return SIZE_MAX;
+	return config_store_of(reader->config, path);
 }
 
 /* In place of what a store did not tell: neither name can be that of a lock. */
@@ -98,6 +115,11 @@ static int merge(struct status_wait *wait, char **ret, size_t *ret_bytes)
 {
 	struct view_text *texts = calloc(wait->parts_count, sizeof(*texts));
 	FILE *out = texts != NULL ? open_memstream(ret, ret_bytes) : NULL;
+	struct access_caller caller = access_caller_of(wait->req);
+	struct reader reader = {
+		.config = wait->filesystem->config,
+		.caller = wait->restricted ? &caller : NULL,
+	};
 	int error = out != NULL ? 0 : -ENOMEM;
 
 	for (size_t i = 0; error == 0 && i < wait->parts_count; i++) {
@@ -107,9 +129,10 @@ static int merge(struct status_wait *wait, char **ret, size_t *ret_bytes)
 		texts[i] = (struct view_text){part->text, part->text_bytes};
 	}
 	if (error == 0)
-		error = view_merge(texts, wait->parts_count, keeper, wait->filesystem->config, out);
+		error = view_merge(texts, wait->parts_count, keeper, &reader, out);
 	if (out != NULL)
 		fclose(out);
+	access_caller_finish(&caller);
 	free(texts);
 	return error;
 }
@@ -284,7 +307,7 @@ static void on_text(void *context, int error, const char *text, size_t text_byte
 	copy = malloc(text_bytes + 1);
 	if (copy != NULL)
 		memcpy(copy, text, text_bytes);
-	if (wait->parts_count > 1) {
+	if (wait->parts_count > 1 || wait->restricted) {
 		part->text = copy;
 		part->text_bytes = text_bytes;
 		end_part(part, copy != NULL ? 0 : -ENOMEM);
@@ -347,14 +370,17 @@ void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, c
 	wait->kind = kind;
 	wait->path = strdup(path);
 	wait->lock = lock != NULL ? strdup(lock) : NULL;
+	wait->restricted = lock == NULL && fuse_req_ctx(req)->uid != 0 &&
+			   config_has_access(filesystem->config);
 	if (info != NULL)
 		wait->info = *info;
+	wait->user = user_add(filesystem, fuse_req_ctx(req)->uid, USER_FILES);
 	add_parts(wait, lock);
 	DL_APPEND(filesystem->status->waits, wait);
 	/* As in parked_hold(): no interrupt comes between these. */
 	if (fuse_req_interrupted(req))
 		error = -EINTR;
-	else if (wait->path != NULL && (lock == NULL || wait->lock != NULL))
+	else if (wait->user != NULL && wait->path != NULL && (lock == NULL || wait->lock != NULL))
 		error = 0;
 	for (size_t i = 0; error == 0 && i < wait->parts_count; i++)
 		error = begin_view(&wait->parts[i]);

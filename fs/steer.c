@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "access.h"
 #include "claim_text.h"
 #include "log.h"
 
@@ -46,6 +47,7 @@ struct steer {
 	void *context;
 	char *path, *claim;
 	struct steer_caller caller;
+	bool may_all; /* every claim of the lock is the caller's to steer */
 };
 
 static void free_steer(struct steer *steer)
@@ -94,16 +96,23 @@ static void remove_claim(struct steer *steer)
 }
 
 /* A claim of dlockfs is its user's; whose those of other clients are, nobody knows. Its lock file
- * says nothing: it may be another user's, who made it first, or anew after an unlink. */
+ * says nothing, unless the configuration has fixed whose it is: it may be another user's, who made
+ * it first, or anew after an unlink. */
 static bool may_steer(const struct steer *steer, const char *data)
 {
 	uint32_t uid;
-	return steer->caller.uid == 0 || (claim_data_uid(data, &uid) && uid == steer->caller.uid);
+	return steer->may_all || (claim_data_uid(data, &uid) && uid == steer->caller.uid);
 }
 
 static bool may_steer_own(const struct steer *steer, const struct claim_asker *asker)
 {
-	return steer->caller.uid == 0 || steer->caller.uid == asker->uid;
+	return steer->may_all || steer->caller.uid == asker->uid;
+}
+
+static bool owns_lock(const struct filesystem *filesystem, const char *path, uid_t uid)
+{
+	struct access access = access_of(filesystem->config, path, false);
+	return uid == 0 || (access.fixed && access.uid == uid);
 }
 
 static void write_order(struct steer *steer, const struct store_claim *claim)
@@ -201,6 +210,7 @@ int steer_start(struct filesystem *filesystem, const char *path, const char *cla
 	steer->path = strdup(path);
 	steer->claim = strdup(claim);
 	steer->caller = *caller;
+	steer->may_all = owns_lock(filesystem, path, caller->uid);
 	DL_APPEND(filesystem->steers, steer);
 	if (steer->path == NULL || steer->claim == NULL) {
 		steer->done = NULL;

@@ -21,7 +21,7 @@
 struct steer; /* a wish on its way */
 
 struct steer_caller {
-	uid_t uid;			/* 0 may all; others, what claims say is theirs */
+	uid_t uid; /* 0 and the `owner` of the lock may all; others, what claims say is theirs */
 	char who[CLAIM_DATA_WHO_BYTES]; /* for logs: printable ASCII without spaces */
 };
 

@@ -17,6 +17,7 @@
 #include "parked.h"
 #include "status.h"
 #include "store_local.h"
+#include "user.h"
 
 #define NODES_MAX (((uint64_t)1 << 62) - 1)
 
@@ -156,6 +157,7 @@ static void save_handle(const struct handle *handle, FILE *out)
 	state_begin(out, "handle");
 	state_unsigned(out, "number", handle->number);
 	state_unsigned(out, "node", handle->inode->node);
+	state_unsigned(out, "user", handle->user->uid);
 	state_flag(out, "fenced", handle->fenced);
 	state_flag(out, "revoked", handle->revoked);
 	state_flag(out, "unseen", handle->holder_unseen);
@@ -419,7 +421,8 @@ static int restore_handle(struct restoring *restoring)
 		state_refuse(in, "number", "one, once");
 	if (state_failed(in))
 		return -EINVAL;
-	struct handle *handle = handle_reopen(filesystem, inode, number);
+	uid_t user = (uid_t)state_find_unsigned(in, "user", UINT32_MAX);
+	struct handle *handle = handle_reopen(filesystem, inode, number, user);
 	if (handle == NULL)
 		return state_starve(in);
 	handle->fenced = state_find_flag(in, "fenced");
@@ -576,7 +579,13 @@ void takeover_resume(struct takeover *takeover, struct filesystem *filesystem)
 {
 	const struct takeover_order *order;
 	struct takeover_request *request;
+	const struct inode *inode;
 
+	/* The configuration may say something else of who may. */
+	for (inode = filesystem->inodes; inode != NULL; inode = inode->by_node.next) {
+		if (inode_is_directory(inode))
+			notifier_forget_attributes(filesystem->notifier, inode->node);
+	}
 	DL_FOREACH (takeover->orders, order) {
 		notifier_forget_name(filesystem->notifier, order->parent, order->node, order->name);
 	}

@@ -27,12 +27,40 @@
 #define NUMBER_CHARS	    10
 #define FIRST_WIDE_NEGATIVE INT64_C(1000000000)
 
-static const char *const mode_markers[] = {
-	[CLAIM_SHARED] = "__READ__",
-	[CLAIM_EXCLUSIVE] = "__WRIT__",
+const char *const claim_recipe_names[] = {
+	[CLAIM_CURATOR_RW] = "curator-rw",
+	[CLAIM_CURATOR_MUTEX] = "curator-mutex",
+	[CLAIM_KAZOO] = "kazoo",
+	[CLAIM_CURATOR_ANY] = "curator-any",
 };
 
-static const char *const shared_markers[] = {"__READ__", "__rlock__", "read-"};
+static const char *const markers[][2] = {
+	[CLAIM_CURATOR_RW] = {[CLAIM_SHARED] = "__READ__", [CLAIM_EXCLUSIVE] = "__WRIT__"},
+	[CLAIM_CURATOR_MUTEX] = {[CLAIM_SHARED] = "lock-", [CLAIM_EXCLUSIVE] = "lock-"},
+	[CLAIM_KAZOO] = {[CLAIM_SHARED] = "__rlock__", [CLAIM_EXCLUSIVE] = "__lock__"},
+	[CLAIM_CURATOR_ANY] = {[CLAIM_SHARED] = "any-__READ__", [CLAIM_EXCLUSIVE] = "any-__WRIT__"},
+};
+
+#define COMPANION_MARKER "any-lock-"
+
+/* What stands before the number, and what follows from that. Of two that fit the first one counts.
+ */
+static const struct marker {
+	const char *text;
+	enum claim_recipe recipe;
+	enum claim_mode mode;
+	bool companion;
+} read_markers[] = {
+	{"any-__WRIT__", CLAIM_CURATOR_ANY, CLAIM_EXCLUSIVE, false},
+	{"any-__READ__", CLAIM_CURATOR_ANY, CLAIM_SHARED, false},
+	{COMPANION_MARKER, CLAIM_CURATOR_ANY, CLAIM_EXCLUSIVE, true},
+	{"__WRIT__", CLAIM_CURATOR_RW, CLAIM_EXCLUSIVE, false},
+	{"__READ__", CLAIM_CURATOR_RW, CLAIM_SHARED, false},
+	{"lock-", CLAIM_CURATOR_MUTEX, CLAIM_EXCLUSIVE, false},
+	{"__lock__", CLAIM_KAZOO, CLAIM_EXCLUSIVE, false},
+	{"__rlock__", CLAIM_KAZOO, CLAIM_SHARED, false},
+	{"read-", CLAIM_CURATOR_RW, CLAIM_SHARED, false},
+};
 
 uint64_t claim_id_session(uint64_t random)
 {
@@ -77,13 +105,26 @@ void claim_name_format(char text[CLAIM_NAME_PREFIX_BYTES], const struct claim_na
 	end = put_hex(end, low, 12);
 	end = stpcpy(end, span);
 	end = stpcpy(end, anchor);
-	stpcpy(end, mode_markers[name->mode]);
+	stpcpy(end, name->companion ? COMPANION_MARKER : markers[name->recipe][name->mode]);
 }
 
 void claim_name_format_placed(char text[CLAIM_NAME_BYTES], const struct claim_name *name)
 {
 	claim_name_format(text, name);
 	sprintf(text + strlen(text), "%010" PRId32, name->sequence);
+}
+
+struct claim_name claim_name_companion(const struct claim_name *name)
+{
+	return (struct claim_name){
+		.id = name->id,
+		.span = CLAIM_SPAN_WHOLE,
+		.mode = CLAIM_EXCLUSIVE,
+		.recipe = CLAIM_CURATOR_ANY,
+		.companion = true,
+		.record = name->record,
+		.sequence = (int32_t)((uint32_t)name->sequence - 1),
+	};
 }
 
 static bool is_digit(char c)
@@ -124,16 +165,19 @@ static bool split_number(const char *name, size_t *ret_prefix_chars, int32_t *re
 	return true;
 }
 
-static enum claim_mode mode_of_prefix(const char *name, size_t prefix_chars)
+/* The marker at the end of the prefix; without any the claim is exclusive. */
+static const struct marker *find_marker(const char *name, size_t prefix_chars)
 {
-	for (size_t i = 0; i < sizeof(shared_markers) / sizeof(shared_markers[0]); i++) {
-		size_t chars = strlen(shared_markers[i]);
+	static const struct marker none = {"", CLAIM_CURATOR_RW, CLAIM_EXCLUSIVE, false};
+
+	for (size_t i = 0; i < sizeof(read_markers) / sizeof(read_markers[0]); i++) {
+		size_t chars = strlen(read_markers[i].text);
 
 		if (chars <= prefix_chars &&
-		    memcmp(name + prefix_chars - chars, shared_markers[i], chars) == 0)
-			return CLAIM_SHARED;
+		    memcmp(name + prefix_chars - chars, read_markers[i].text, chars) == 0)
+			return &read_markers[i];
 	}
-	return CLAIM_EXCLUSIVE;
+	return &none;
 }
 
 /* The parts of a name are read liberally, wherever dashes stand, with or without zeros in front,
@@ -188,11 +232,17 @@ static const char *read_anchor(const char *text, struct claim_name *ret)
 	return *end == ':' ? read_span(end + 1, &ret->anchor_span) : NULL;
 }
 
-/* Reads a name whose prefix claim_name_format() has written, with the mode in *name, to *name.
+/* Reads a name whose prefix, with the marker at its end, claim_name_format() has written, to *name.
  * Returns false, and leaves it untouched, if it is none. */
-static bool read_own(const char *text, size_t prefix_chars, struct claim_name *name)
+static bool read_own(const char *text, size_t prefix_chars, const struct marker *marker,
+		     struct claim_name *name)
 {
-	struct claim_name own = {.mode = name->mode, .span = CLAIM_SPAN_WHOLE};
+	struct claim_name own = {
+		.mode = marker->mode,
+		.recipe = marker->recipe,
+		.companion = marker->companion,
+		.span = CLAIM_SPAN_WHOLE,
+	};
 	char written[CLAIM_NAME_PREFIX_BYTES];
 
 	if (strncmp(text, "_c_", strlen("_c_")) != 0)
@@ -204,9 +254,9 @@ static bool read_own(const char *text, size_t prefix_chars, struct claim_name *n
 		own.sparse = part[1] == 's';
 		part = read_span(part + 2, &own.span);
 	}
-	if (part && part[0] == '-' && part[1] == 'a')
+	if (part && part[0] == '-' && part[1] == 'a' && (is_digit(part[2]) || part[2] == '-'))
 		part = read_anchor(part + 2, &own);
-	if (!part)
+	if (!part || (own.companion && (own.sparse || own.anchored || !is_whole(own.span))))
 		return false;
 
 	claim_name_format(written, &own);
@@ -224,8 +274,10 @@ bool claim_name_parse(const char *text, struct claim_name *ret)
 
 	if (!split_number(text, &prefix_chars, &name.sequence))
 		return false;
-	name.mode = mode_of_prefix(text, prefix_chars);
-	read_own(text, prefix_chars, &name);
+	const struct marker *marker = find_marker(text, prefix_chars);
+	name.mode = marker->mode;
+	name.recipe = marker->recipe;
+	read_own(text, prefix_chars, marker, &name);
 	*ret = name;
 	return true;
 }

@@ -2,15 +2,28 @@
  *
  * How a claim is named in the store, and in which order claims stand.
  *
- * A claim is a sequential ephemeral znode under the znode of its lock. It is named as Apache
- * Curator's InterProcessReadWriteLock names its own, so that both exclude each other on one path;
- * Curator looks at nothing but the text from its marker on:
+ * A claim is a sequential ephemeral znode under the znode of its lock. It is named as other clients
+ * name theirs, so that both exclude each other on one path. They look at nothing but the text from
+ * their marker on, and count no name without it; so the marker is that of a recipe:
+ *
+ *                    exclusive       shared          of
+ *     curator-rw     __WRIT__        __READ__        Curator's InterProcessReadWriteLock
+ *     curator-mutex  lock-           none            its InterProcessMutex, ZooKeeper's WriteLock
+ *     kazoo          __lock__        __rlock__       kazoo's Lock and WriteLock, ReadLock
+ *     curator-any    any-__WRIT__    any-__READ__    both of Curator's
+ *
+ * What is in front of it is the same for all of them:
  *
  *     _c_<uuid>-__WRIT__<number>                              exclusive, the whole file
  *     _c_<uuid>-__READ__<number>                              shared, the whole file
  *     _c_<uuid>-r<start>-<end>-__WRIT__<number>               one range of it
  *     _c_<uuid>-s<start>-<end>-__WRIT__<number>               ranges between start and end
  *     _c_<uuid>-r<start>-<end>-a<number>:<start>-<end>-__WRIT__<number>
+ *
+ * A claim of curator-any is two znodes, which come and go together. In front of the claim, with the
+ * number before its own, stands its companion, exclusive, for Curator's mutexes:
+ *
+ *     _c_<uuid>-any-lock-<number>
  *
  * A range is of byte offsets, both inclusive, in decimal; the largest offset is 2^63-1, and
  * 0-9223372036854775807 is the whole file, for which the part is left out. The ranges of a claim
@@ -69,6 +82,30 @@ struct claim_id {
 #define CLAIM_OWNERS	 (UINT32_C(1) << 29)
 #define CLAIM_OWNER_NONE 0 /* of a claim that goes from one owner to the next */
 
+/* Whose clients a claim is to exclude (lock_policy.recipe). */
+enum claim_recipe {
+	CLAIM_CURATOR_RW,
+	CLAIM_CURATOR_MUTEX,
+	CLAIM_KAZOO,
+	CLAIM_CURATOR_ANY,
+	CLAIM_RECIPES
+};
+
+/* As above. */
+extern const char *const claim_recipe_names[CLAIM_RECIPES];
+
+/* Whether there are shared claims in it. */
+static inline bool claim_recipe_shares(enum claim_recipe recipe)
+{
+	return recipe != CLAIM_CURATOR_MUTEX;
+}
+
+/* How many znodes, and numbers, a claim is: with its companion two. */
+static inline uint32_t claim_recipe_znodes(enum claim_recipe recipe)
+{
+	return recipe == CLAIM_CURATOR_ANY ? 2 : 1;
+}
+
 /* A random number as the session of an id: with the bits that make the uuid one of version 8. */
 uint64_t claim_id_session(uint64_t random);
 
@@ -77,8 +114,10 @@ struct claim_name {
 	struct claim_id id;
 	struct claim_span span;
 	enum claim_mode mode;
-	bool record; /* of record locks: its data may say that it covers less than its span */
-	bool sparse; /* it does cover less: only its data tells what */
+	enum claim_recipe recipe;
+	bool companion; /* it is that of a claim of curator-any: exclusive, the whole file */
+	bool record;	/* of record locks: its data may say that it covers less than its span */
+	bool sparse;	/* it does cover less: only its data tells what */
 	bool anchored;
 	int32_t anchor;	  /* a sequence number */
 	int32_t sequence; /* not written, the store appends it */
@@ -91,17 +130,21 @@ struct claim_name {
 /* With the digits: a number has up to eleven characters. */
 #define CLAIM_NAME_BYTES (CLAIM_NAME_PREFIX_BYTES + 11)
 
-/* Writes the name of the claim up to the sequence number, which the store appends. */
+/* Writes the name of the claim up to the sequence number, which the store appends. Of a recipe
+ * without shared claims it is exclusive. */
 void claim_name_format(char text[CLAIM_NAME_PREFIX_BYTES], const struct claim_name *name);
 
 /* Writes the name as the store makes it of that. */
 void claim_name_format_placed(char text[CLAIM_NAME_BYTES], const struct claim_name *name);
 
+/* The companion of a claim of curator-any. */
+struct claim_name claim_name_companion(const struct claim_name *name);
+
 /* What a child of a lock's znode is. Reads liberally, so that claims of other clients count: every
  * name that ends in a number as above is a claim, exclusive unless the text before the number ends
  * in a marker of a shared one ("__READ__", "__rlock__", "read-"). Everything else is read only from
  * the exact form that claim_name_format() writes: otherwise the id is zero, and the claim is one
- * of the whole file, not of record locks, without an anchor.
+ * of the whole file, not of record locks, without an anchor, of the recipe that its marker tells.
  *
  * Some clients put a minus before the number as a separator ("lock-0000000012"). Before ten digits
  * it is a sign only if they make at least 1000000000 and it stands alone, or after another minus or

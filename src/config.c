@@ -14,6 +14,8 @@
  * with up to 41 bytes each (claim_data.h). */
 #define PROCESS_RANGES_MAX 8192
 #define FILE_RANGES_MAX	   65536
+#define USER_SHARE_MAX	   1000000
+#define ACCOUNT_MAX	   (UINT32_MAX - INT64_C(1)) /* the last one means none: chown(2) */
 
 #define IN_CONFIG(member) offsetof(struct config, member)
 #define IN_STORE(member)  offsetof(struct config_store, member)
@@ -28,6 +30,12 @@ const struct config_key config_keys[] = {
 	 "directories made when the mount starts"},
 	{"mount", "allow_other", YES_OR_NO, IN_CONFIG(allow_other), 0, 1, "yes", true,
 	 "other users than the one who mounts may use the locks"},
+	{"mount", "user_waiters", NUMBER, IN_CONFIG(user_waiters), 1, USER_SHARE_MAX, "4096", false,
+	 "a call that asks for a lock fails with ENOLCK if so many of its user wait already"},
+	{"mount", "user_files", NUMBER, IN_CONFIG(user_files), 1, USER_SHARE_MAX, "16384", false,
+	 "open fails with ENFILE if the user has so many open files of the mount"},
+	{"mount", "user_names", NUMBER, IN_CONFIG(user_names), 1, USER_SHARE_MAX, "16384", false,
+	 "open and mkdir fail with EDQUOT if the user has made so many names that are there"},
 	{"mount", "log_level", LOG_LEVEL, IN_CONFIG(log_level), 0, 0, "info", false,
 	 "the most detailed messages that are written"},
 	{"store", "url", STORE_URL, IN_STORE(url), 0, 0, "local:", true,
@@ -38,6 +46,26 @@ const struct config_key config_keys[] = {
 	 "user:password for ZooKeeper's digest scheme, one a line, in a file of mode 0600"},
 	{"store", "acl", ACL, IN_STORE(access.acl), 0, 0, "auto", true,
 	 "what others may do with what is created in the store"},
+	{"store", "tls_ca", TLS_FILE, IN_STORE(access.tls_ca), 0, 0, "", true,
+	 "certificates of those who sign the servers'; with it the connection is by TLS"},
+	{"store", "tls_certificate", TLS_FILE, IN_STORE(access.tls_certificate), 0, 0, "", true,
+	 "certificate that this host shows to the servers"},
+	{"store", "tls_key", TLS_KEY_FILE, IN_STORE(access.tls_key), 0, 0, "", true,
+	 "key of that certificate, in a file of mode 0600"},
+	{"store", "tls_password_file", TLS_PASSWORD_FILE, IN_STORE(access.tls_password), 0, 0, "",
+	 true, "password of the key, in a file of mode 0600"},
+	{"store", "sasl_mechanism", SASL_TEXT, IN_STORE(access.sasl_mechanism), 0, 0, "", true,
+	 "such as DIGEST-MD5 or GSSAPI; with it the connection begins with SASL"},
+	{"store", "sasl_user", SASL_TEXT, IN_STORE(access.sasl_user), 0, 0, "", true,
+	 "who this host is to SASL"},
+	{"store", "sasl_password_file", SASL_PASSWORD_FILE, IN_STORE(access.sasl_password), 0, 0,
+	 "", true, "password of the SASL user, in a file of mode 0600"},
+	{"store", "sasl_realm", SASL_TEXT, IN_STORE(access.sasl_realm), 0, 0, "", true,
+	 "realm of the SASL user"},
+	{"store", "sasl_service", SASL_TEXT, IN_STORE(access.sasl_service), 0, 0, "", true,
+	 "service that the servers are to SASL; zookeeper unless given"},
+	{"store", "sasl_host", SASL_TEXT, IN_STORE(access.sasl_host), 0, 0, "", true,
+	 "host that the servers are to SASL; their address unless given"},
 	{"locks", "wait_limit", DURATION_OR_FOREVER, IN_POLICY(wait_limit_ms), SECOND,
 	 CONFIG_FOREVER - 1, "forever", false,
 	 "a waiting call fails with ENOLCK after so long without the store"},
@@ -58,6 +86,14 @@ const struct config_key config_keys[] = {
 	 "what a process gets that has lost its lock: EIO alone, or this signal too"},
 	{"locks", "on_revoke", NONE_OR_SIGNAL, IN_POLICY(on_revoke), 0, 0, "none", false,
 	 "the signal for a process that is asked to release its lock, besides POLLPRI"},
+	{"locks", "recipe", RECIPE, IN_POLICY(recipe), 0, 0, "curator-rw", false,
+	 "which other clients of ZooKeeper share the lock: how its claims are named"},
+	{"locks", "owner", USER, IN_POLICY(owner), 0, ACCOUNT_MAX, "creator", false,
+	 "the user whose the file is, on all hosts"},
+	{"locks", "group", GROUP, IN_POLICY(group), 0, ACCOUNT_MAX, "creator", false,
+	 "the group whose the file is"},
+	{"locks", "mode", MODE_OR_CREATOR, IN_POLICY(mode), 0, 0777, "creator", false,
+	 "permissions of the file, whatever it is created with; to read is to lock"},
 };
 
 const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
@@ -290,6 +326,21 @@ struct lock_policy config_policy(const struct config *config, const char *path)
 	}
 	apply_section(&policy, &config->sections[CONFIG_OPTIONS]);
 	return policy;
+}
+
+bool config_has_access(const struct config *config)
+{
+	struct lock_policy policy;
+
+	for (size_t i = 0; i < config->section_count; i++) {
+		policy = (struct lock_policy){
+			.owner = CONFIG_CREATOR, .group = CONFIG_CREATOR, .mode = CONFIG_CREATOR};
+		apply_section(&policy, &config->sections[i]);
+		if (policy.owner != CONFIG_CREATOR || policy.group != CONFIG_CREATOR ||
+		    policy.mode != CONFIG_CREATOR)
+			return true;
+	}
+	return false;
 }
 
 /* Whether `above` is `path` itself, or whole components of its beginning. */

@@ -17,7 +17,8 @@
  * ';', or follow a value as " ; ...". Each section stands once, each key once in its section, a
  * line with a key has at most 197 bytes (inih's limit). Values: durations are a whole number with a
  * unit (ms, s, m, h, d): "15s"; numbers are decimal; switches are yes or no; signals have their
- * full names: "SIGTERM".
+ * full names: "SIGTERM"; users and groups are numbers, or names, which are looked up when they are
+ * read (getpwnam(3), getgrnam(3): that may block).
  *
  * Not thread-safe: the loop's thread, and before it starts.
  */
@@ -34,6 +35,7 @@
 #include "store_url.h"
 
 #define CONFIG_FOREVER INT64_MAX
+#define CONFIG_CREATOR INT64_C(-1)
 
 /* What may differ from lock to lock. */
 struct lock_policy {
@@ -51,6 +53,12 @@ struct lock_policy {
 	int64_t file_ranges;	/* so many ranges in one file, of all processes of this host */
 	int64_t on_lost;   /* the signal for a process that has lost its lock; 0: none, EIO alone */
 	int64_t on_revoke; /* the signal for a process that is asked to release it; 0: none */
+	int64_t recipe;	   /* enum claim_recipe: which other clients the lock is shared with */
+	/* Who may use the lock, as for a file. CONFIG_CREATOR: as who creates the file has it, or,
+	 * where one of the three says otherwise, as access.h says. */
+	int64_t owner; /* a user id, */
+	int64_t group; /* a group id, */
+	int64_t mode;  /* permissions */
 };
 
 /* [store], or one [store "prefix"]. */
@@ -69,7 +77,11 @@ struct config {
 	int64_t idle_ms;    /* an unused name disappears after so long; 60s */
 	char **directories; /* made at start, NULL-terminated, may be NULL */
 	bool allow_other;   /* other users may use the mount; yes */
-	int64_t log_level;  /* enum log_level, the most detailed one that is written; info */
+	/* What one user may have (user.h), other than root: */
+	int64_t user_waiters; /* calls that wait for a lock; 4096 */
+	int64_t user_files;   /* open files; 16384 */
+	int64_t user_names;   /* names that it made; 16384 */
+	int64_t log_level;    /* enum log_level, the most detailed one that is written; info */
 	/* [store], which is the first, and [store "prefix"] in the file's order */
 	struct config_store *stores;
 	size_t store_count;
@@ -90,9 +102,9 @@ void config_finish(struct config *config);
 int config_read(struct config *config, const char *file, char *why, size_t why_bytes);
 
 /* Sets one key as `-o key=value` does, after the files; the keys of [locks] then count for all
- * locks and over every pattern, those of [store] for that alone. A NULL `value` (`-o key`) is "yes"
- * where that is possible. Returns 0; or with one line in `why` -ENOENT if there is no such key,
- * -EINVAL, -ENOMEM; the key is then as it was. */
+ * locks and over every pattern, those of [store] for that alone. `mode` is that of [mount]. A NULL
+ * `value` (`-o key`) is "yes" where that is possible. Returns 0; or with one line in `why` -ENOENT
+ * if there is no such key, -EINVAL, -ENOMEM; the key is then as it was. */
 int config_set(struct config *config, const char *key, const char *value, char *why,
 	       size_t why_bytes);
 
@@ -107,6 +119,9 @@ void config_reload(struct config *config, struct config *fresh,
 
 /* What holds for the lock at `path`. */
 struct lock_policy config_policy(const struct config *config, const char *path);
+
+/* Whether `owner`, `group` or `mode` is set for any lock. */
+bool config_has_access(const struct config *config);
 
 /* Which of the stores keeps the lock at `path`: an index of config->stores. */
 size_t config_store_of(const struct config *config, const char *path);

@@ -3,16 +3,22 @@
  * Owns the text forms of the values of configuration keys. Must not know any key. Loop's thread.
  */
 #include "config_value.h"
+#include "claim_name.h"
 #include "log.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define STATUS_DIRECTORY    ".dlockfs"
 #define COMPONENT_BYTES_MAX 255
+#define ACCOUNT_BYTES_MAX   (1 << 24) /* of the entry of a group with very many members */
 #define UNITS		    "ms, s, m, h or d"
 
 static const struct {
@@ -56,6 +62,15 @@ void config_value_describe(const struct config_key *key, char *text, size_t text
 	case MODE:
 		snprintf(text, text_bytes, "an octal mode from 0 to %#" PRIo64, key->max);
 		break;
+	case MODE_OR_CREATOR:
+		snprintf(text, text_bytes, "an octal mode from 0 to %#" PRIo64 ", or creator",
+			 key->max);
+		break;
+	case USER:
+	case GROUP:
+		snprintf(text, text_bytes, "the name or number of a %s, or creator",
+			 key->type == USER ? "user" : "group");
+		break;
 	case YES_OR_NO:
 		snprintf(text, text_bytes, "yes or no");
 		break;
@@ -64,6 +79,9 @@ void config_value_describe(const struct config_key *key, char *text, size_t text
 		snprintf(text, text_bytes,
 			 "%s, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGKILL, SIGUSR1 or SIGUSR2",
 			 key->type == EIO_OR_SIGNAL ? "eio" : "none");
+		break;
+	case RECIPE:
+		snprintf(text, text_bytes, "curator-rw, curator-mutex, kazoo or curator-any");
 		break;
 	case DIRECTORIES:
 		snprintf(text, text_bytes, "paths below the mount, divided by blanks");
@@ -76,7 +94,14 @@ void config_value_describe(const struct config_key *key, char *text, size_t text
 		snprintf(text, text_bytes, "auto, open, creator or private");
 		break;
 	case DIGEST_FILE:
+	case TLS_FILE:
+	case TLS_KEY_FILE:
+	case TLS_PASSWORD_FILE:
+	case SASL_PASSWORD_FILE:
 		snprintf(text, text_bytes, "the absolute path of a file, or nothing");
+		break;
+	case SASL_TEXT:
+		snprintf(text, text_bytes, "a word, or nothing");
 		break;
 	}
 }
@@ -164,6 +189,11 @@ static bool parse_log_level(const char *text, int64_t *ret)
 					    [LOG_LEVEL_DEBUG] = "debug"};
 
 	return parse_word(text, words, sizeof(words) / sizeof(words[0]), ret);
+}
+
+static bool parse_recipe(const char *text, int64_t *ret)
+{
+	return parse_word(text, claim_recipe_names, CLAIM_RECIPES, ret);
 }
 
 static bool parse_acl(const char *text, int64_t *ret)
@@ -258,6 +288,118 @@ static int set_store(struct store_url *target, const char *text, char *why, size
 	return 0;
 }
 
+/* Looks the name of a user or group up. Returns 0, or the error of that; -ENOENT: there is none. */
+static int find_account(enum config_type type, const char *name, int64_t *ret)
+{
+	struct passwd user, *found_user = NULL;
+	struct group group, *found_group = NULL;
+	size_t bytes = 1024;
+	char *buffer = NULL;
+	int error = ERANGE;
+
+	for (; error == ERANGE && bytes <= ACCOUNT_BYTES_MAX; bytes *= 2) {
+		char *grown = realloc(buffer, bytes);
+
+		if (!grown) {
+			error = ENOMEM;
+			break;
+		}
+		buffer = grown;
+		error = type == USER ? getpwnam_r(name, &user, buffer, bytes, &found_user)
+				     : getgrnam_r(name, &group, buffer, bytes, &found_group);
+	}
+	if (found_user)
+		*ret = user.pw_uid;
+	else if (found_group)
+		*ret = group.gr_gid;
+	/* Some sources of names have an error of their own for one that there is not. */
+	else if (error == 0 || error == ESRCH || error == EBADF || error == EPERM)
+		error = ENOENT;
+	free(buffer);
+	return -error;
+}
+
+static int set_account(const struct config_key *key, int64_t *target, const char *text, char *why,
+		       size_t why_bytes)
+{
+	char expected[CONFIG_EXPECTED_BYTES];
+	int64_t number = CONFIG_CREATOR;
+	int error = 0;
+
+	if (strcmp(text, "creator") != 0 && (!parse_plain(text, 10, &number) || number > key->max))
+		error = text[strspn(text, "0123456789")] == '\0'
+				? -EINVAL
+				: find_account(key->type, text, &number);
+	if (error == 0) {
+		*target = number;
+		return 0;
+	}
+	if (error == -ENOMEM)
+		return error;
+	config_value_describe(key, expected, sizeof(expected));
+	if (error == -ENOENT)
+		snprintf(why, why_bytes, "no %s \"%s\" on this host, expected %s",
+			 key->type == USER ? "user" : "group", text, expected);
+	else if (error == -EINVAL)
+		snprintf(why, why_bytes, "bad value \"%s\", expected %s", text, expected);
+	else
+		snprintf(why, why_bytes, "cannot look \"%s\" up (%s), expected %s", text,
+			 strerror(-error), expected);
+	return -EINVAL;
+}
+
+/* Whether the library can do what the key is for. */
+static bool check_library(const struct config_key *key, char *why, size_t why_bytes)
+{
+	bool is_tls = strncmp(key->name, "tls_", 4) == 0;
+
+	if (is_tls ? store_access_has_tls : store_access_has_sasl)
+		return true;
+	snprintf(why, why_bytes,
+		 "the ZooKeeper library of this build has no %s, expected one that has, or this "
+		 "key left out",
+		 is_tls ? "TLS" : "SASL");
+	return false;
+}
+
+static int set_text(char **target, const char *text)
+{
+	char *copy = *text ? strdup(text) : NULL;
+
+	if (*text && !copy)
+		return -ENOMEM;
+	free(*target);
+	*target = copy;
+	return 0;
+}
+
+/* A file that the library reads. It takes several names with commas between, and from what it
+ * cannot read it does not recover. */
+static int set_tls_file(char **target, bool is_key, const char *text, char *why, size_t why_bytes)
+{
+	struct stat found;
+	const char *wrong = NULL;
+
+	if (!*text)
+		return set_text(target, text);
+	if (*text != '/')
+		wrong = "it is relative";
+	else if (strchr(text, ','))
+		wrong = "it has a comma in its name";
+	else if (access(text, R_OK) < 0 || stat(text, &found) < 0)
+		wrong = strerror(errno);
+	else if (!S_ISREG(found.st_mode))
+		wrong = "it is no plain file";
+	else if (is_key && found.st_mode & (S_IRWXG | S_IRWXO))
+		wrong = "others can use it";
+	if (!wrong)
+		return set_text(target, text);
+	snprintf(why, why_bytes,
+		 "bad file \"%s\": %s, expected the absolute path of a plain file%s", text, wrong,
+		 is_key ? " of mode 0600" : "");
+	return -EINVAL;
+}
+
 /* The daemon leaves the folder in which it was started: what is relative would be of none. */
 static int set_secret_file(struct secret_file *target, enum secret_form form, const char *text,
 			   char *why, size_t why_bytes)
@@ -283,12 +425,35 @@ static int set_secret_file(struct secret_file *target, enum secret_form form, co
 	return 0;
 }
 
+static int set_for_library(const struct config_key *key, void *member, const char *text, char *why,
+			   size_t why_bytes)
+{
+	if (*text && !check_library(key, why, why_bytes))
+		return -EINVAL;
+	switch (key->type) {
+	case TLS_FILE:
+	case TLS_KEY_FILE:
+		return set_tls_file(member, key->type == TLS_KEY_FILE, text, why, why_bytes);
+	case SASL_TEXT:
+		return set_text(member, text);
+	default:
+		return set_secret_file(member, SECRET_PASSWORD, text, why, why_bytes);
+	}
+}
+
 /* Reads what is a number in the end, within its limits. */
 static bool parse_number_value(const struct config_key *key, const char *text, int64_t *ret)
 {
 	bool valid;
 
 	switch (key->type) {
+	case MODE_OR_CREATOR:
+		if (strcmp(text, "creator") == 0) {
+			*ret = CONFIG_CREATOR;
+			return true;
+		}
+		valid = parse_plain(text, 8, ret);
+		break;
 	case MODE:
 		valid = parse_plain(text, 8, ret);
 		break;
@@ -307,6 +472,8 @@ static bool parse_number_value(const struct config_key *key, const char *text, i
 		return parse_signal(text, "eio", ret);
 	case NONE_OR_SIGNAL:
 		return parse_signal(text, "none", ret);
+	case RECIPE:
+		return parse_recipe(text, ret);
 	case DURATION_OR_FOREVER:
 		if (strcmp(text, "forever") == 0) {
 			*ret = CONFIG_FOREVER;
@@ -332,8 +499,12 @@ int config_value_set(const struct config_key *key, void *target, const char *tex
 		return set_directories(member, text, why, why_bytes);
 	if (key->type == STORE_URL)
 		return set_store(member, text, why, why_bytes);
+	if (key->type == USER || key->type == GROUP)
+		return set_account(key, member, text, why, why_bytes);
 	if (key->type == DIGEST_FILE)
 		return set_secret_file(member, SECRET_DIGEST, text, why, why_bytes);
+	if (key->type >= TLS_FILE)
+		return set_for_library(key, member, text, why, why_bytes);
 
 	if (!parse_number_value(key, text, &number)) {
 		config_value_describe(key, expected, sizeof(expected));
@@ -363,11 +534,14 @@ size_t config_value_bytes(const struct config_key *key)
 	}
 }
 
+static bool text_equal(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
 static bool secret_file_equal(const struct secret_file *a, const struct secret_file *b)
 {
-	bool same_file = a->file && b->file ? strcmp(a->file, b->file) == 0 : a->file == b->file;
-
-	return same_file && secret_equal(a->secret, b->secret);
+	return text_equal(a->file, b->file) && secret_equal(a->secret, b->secret);
 }
 
 bool config_value_equal(const struct config_key *key, const void *a, const void *b)
@@ -378,7 +552,13 @@ bool config_value_equal(const struct config_key *key, const void *a, const void 
 	case STORE_URL:
 		return store_url_equal(a, b);
 	case DIGEST_FILE:
+	case TLS_PASSWORD_FILE:
+	case SASL_PASSWORD_FILE:
 		return secret_file_equal(a, b);
+	case TLS_FILE:
+	case TLS_KEY_FILE:
+	case SASL_TEXT:
+		return text_equal(*(char *const *)a, *(char *const *)b);
 	default:
 		return memcmp(a, b, config_value_bytes(key)) == 0;
 	}

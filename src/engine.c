@@ -286,9 +286,10 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 		const struct engine_caller *caller, void *cookie, struct claim **ret_claim)
 {
 	struct engine *engine = owner->lock->engine;
-	struct range whole = {CLAIM_SPAN_WHOLE, mode};
 	int error = 0;
 
+	mode = lock_mode(owner->lock, mode);
+	struct range whole = {CLAIM_SPAN_WHOLE, mode};
 	*ret_claim = NULL;
 	if (owner->lost)
 		return -EIO;

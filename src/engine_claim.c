@@ -61,6 +61,7 @@ struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct rang
 	claim->parts.record = record;
 	claim->parts.span = range.span;
 	claim->parts.mode = range.mode;
+	claim->parts.recipe = lock_recipe(lock);
 	DL_APPEND2(owner->claims, claim, owner_prev, owner_next);
 	engine->claims++;
 	claim_start_over(claim);
@@ -133,10 +134,14 @@ static void leave(struct claim *claim)
 
 void claim_end(struct claim *claim)
 {
+	const struct engine *engine = claim->lock->engine;
+
 	lead_disband(claim);
 	claim_end_wish(claim);
-	if (claim->amending)
-		leave(claim); /* the answers come in the order of the calls */
+	/* The answers come in the order of the calls. Of two znodes one may be left. */
+	if (claim->amending ||
+	    (claim_recipe_znodes(claim->parts.recipe) > 1 && engine->session != STORE_LOST))
+		leave(claim);
 	else
 		claim_free(claim);
 }

@@ -71,7 +71,7 @@ static void check_queue_claim(const struct claim *claim, const struct claim *hea
 		require(claim->unsettled || claim->blocker == blocker || claim->parts.anchored,
 			claim, "a waiter knows the nearest claim in front that conflicts");
 		require(claim->unsettled || blocker != NULL || !claim->asked ||
-				(claim->careful && !claim->fresh) ||
+				(claim->careful && !claim->fresh) || !lock_is_sure(claim->lock) ||
 				!engine_may_grant(claim->lock->engine),
 			claim, "nobody who could be granted waits");
 		require(claim->owner != NULL, claim, "a waiter has an owner");

@@ -145,17 +145,37 @@ static int compare(const struct claim *claim, const struct store_entry *entry)
 	return strcmp(claim_name_of(claim, name), entry->name);
 }
 
+/* Another host of dlockfs is configured otherwise. The two exclude each other all the same, but the
+ * clients that one of them is to exclude do not see the other's claims. Told once for a lock that
+ * stays in use. */
+static void warn_of_mixture(struct lock *lock, const struct store_entry *entry)
+{
+	struct engine *engine = lock->engine;
+	if (entry->claim.id.session == 0 || entry->claim.recipe == lock_recipe(lock) || lock->mixed)
+		return;
+	lock->mixed = true;
+	if (!log_limit_passes(&engine->refusals, engine->now_ms, "recipe", lock->path,
+			      strlen(lock->path), 0))
+		return;
+	log_lock_warning(lock->path,
+			 "claim %s of another host is of recipe %s, here it is %s: other clients "
+			 "may see only one of them; set recipe alike on all hosts",
+			 entry->name, claim_recipe_names[entry->claim.recipe],
+			 claim_recipe_names[lock_recipe(lock)]);
+}
+
 /* The claim that belongs into the queue for an entry that is not there yet; NULL for none. */
 static struct claim *admit(struct lock *lock, const struct store_entry *entry)
 {
 	if (is_of_this_session(lock, entry)) {
 		struct claim *claim = find_by_id(lock->unplaced, entry->claim.id);
-		if (claim != NULL)
+		if (claim != NULL && !entry->half)
 			return claim->state == CLAIM_UNCERTAIN ? adopt(claim, entry) : NULL;
 		if (find_by_id(lock->leaving, entry->claim.id) == NULL)
 			withdraw_ghost(lock, entry);
 		return NULL;
 	}
+	warn_of_mixture(lock, entry);
 	struct claim *claim = find_by_name(lock->watched, entry->name);
 	if (claim != NULL)
 		DL_DELETE(lock->watched, claim);
@@ -213,6 +233,13 @@ void queue_merge(struct lock *lock, const struct store_entry *entries, size_t co
 			struct claim *missing = at;
 			at = at->next;
 			vanish(missing, &gone);
+		}
+		if (order == 0 && entry->half && at->state != CLAIM_FOREIGN) {
+			/* Nobody is excluded by what is left of it, which goes as a ghost does. */
+			struct claim *halved = at;
+			at = at->next;
+			order = 1;
+			vanish(halved, &gone);
 		}
 		struct claim *claim = at;
 		if (at != NULL && order == 0) {

@@ -70,12 +70,18 @@ static bool is_held_by(const struct owner *file, const struct claim *claim)
 struct collection {
 	struct store_proof proofs[STORE_PROOFS_MAX];
 	char names[STORE_PROOFS_MAX][CLAIM_NAME_BYTES];
-	size_t count;
+	size_t count, znodes;
 };
+
+static bool has_room(const struct collection *collection, const struct claim *claim)
+{
+	return collection->znodes + claim_recipe_znodes(claim->parts.recipe) <= STORE_PROOFS_MAX;
+}
 
 static void collect(struct collection *collection, const struct claim *claim, const char *text)
 {
 	size_t count = collection->count++;
+	collection->znodes += claim_recipe_znodes(claim->parts.recipe);
 	collection->proofs[count] = (struct store_proof){
 		.path = claim->lock->path,
 		.name = claim_name_of(claim, collection->names[count]),
@@ -86,12 +92,13 @@ static void collect(struct collection *collection, const struct claim *claim, co
 /* What the store is to look for; the first is changed, if there is a text. */
 static void collect_held(const struct proof *proof, const char *text, struct collection *collection)
 {
-	size_t bytes_each = 3 * strlen(proof->lock->path) + CLAIM_NAME_BYTES;
+	size_t bytes_each = (3 * strlen(proof->lock->path) + CLAIM_NAME_BYTES) *
+			    claim_recipe_znodes(lock_recipe(proof->lock));
 	size_t bytes = text != NULL ? strlen(text) : 0;
 	const struct claim *claim;
 
 	DL_FOREACH (proof->lock->queue, claim) {
-		if (collection->count == STORE_PROOFS_MAX ||
+		if (!has_room(collection, claim) ||
 		    (collection->count > 0 && bytes + bytes_each > STORE_PROOF_BYTES_MAX))
 			break;
 		if (!is_held_by(proof->file, claim))
@@ -140,7 +147,7 @@ static void send(struct proof *proof)
 	}
 	proof->sent = true;
 	proof->sent_ms = engine->now_ms;
-	collection.count = 0;
+	collection.count = collection.znodes = 0;
 	collect_held(proof, text, &collection);
 	engine->store->ops->prove(engine->store, proof, collection.proofs, collection.count);
 	free(text);
@@ -284,7 +291,7 @@ static void collect_next(struct engine *engine, struct collection *collection)
 		DL_FOREACH (lock->queue, claim) {
 			if (!may_be_proved(claim) || claim->proof_round == engine->proof_round)
 				continue;
-			if (collection->count == STORE_PROOFS_MAX)
+			if (!has_room(collection, claim))
 				return;
 			claim->proof_round = engine->proof_round;
 			collect(collection, claim, NULL);
@@ -297,7 +304,7 @@ void engine_send_beat(struct engine *engine)
 {
 	struct collection collection;
 
-	collection.count = 0;
+	collection.count = collection.znodes = 0;
 	collect_next(engine, &collection);
 	engine->store->ops->prove(engine->store, NULL, collection.proofs, collection.count);
 }

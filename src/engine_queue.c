@@ -343,7 +343,8 @@ static void settle(struct claim *claim)
 	set_blocker(claim, blocker);
 	if (blocker != NULL)
 		settle_blocked(claim, blocker);
-	else if (claim->asked && engine_may_grant(engine) && is_sure(claim))
+	else if (claim->asked && engine_may_grant(engine) && lock_is_sure(claim->lock) &&
+		 is_sure(claim))
 		claim_decide(claim, 0);
 }
 
@@ -369,6 +370,7 @@ static void forget(struct lock *lock)
 			claim_free(claim);
 	}
 	lock->known = false;
+	lock->list_wanted = 0;
 	lock->foreign_in_queue = lock->foreign_records_in_queue = 0;
 	lock->records_in_queue = lock->anchored_in_queue = 0;
 }

@@ -312,6 +312,7 @@ int engine_lock_range(struct owner *file, uint64_t process, struct range range, 
 {
 	int error;
 
+	range.mode = lock_mode(file->lock, range.mode);
 	*ret_claim = NULL;
 	if (file->lost)
 		return -EIO;

@@ -59,6 +59,7 @@ static void lose_session(struct lock *lock)
 	lock->listing = lock->attended = false;
 	lock->placing = lock->placing_with_list = 0;
 	lock->missing = lock->taken_over = false;
+	lock->list_wanted = 0;
 	proofs_forget_sent(lock);
 	forget_amendments(lock->leaving);
 	forget_amendments(lock->queue);

@@ -220,6 +220,7 @@ struct lock {
 	struct lead *leads;		 /* that wait, in the order of asking */
 	struct lead *held_leads;
 	struct owner *keeper; /* of leads that nobody holds by; NULL: there was none yet */
+	bool mixed;	      /* the log has told of claims of another recipe */
 	bool attended;	      /* on_changed() will tell of the next change of the queue */
 	struct records *records;
 	size_t ranges;	    /* held by processes of this host */
@@ -232,6 +233,8 @@ struct lock {
 	int32_t known_to;
 	size_t placing;		  /* place() under way, PLACING_MAX at most */
 	size_t placing_with_list; /* those that will bring the queue along */
+
+	uint64_t list_wanted; /* nothing is granted before that list; 0: there was none */
 
 	bool missing;	 /* one of our claims is gone: which, the next list shows */
 	bool taken_over; /* from another process: a server may know less of it than we do */
@@ -278,6 +281,18 @@ struct engine {
 };
 
 /* engine.c */
+
+/* How the lock's claims are named. */
+static inline enum claim_recipe lock_recipe(const struct lock *lock)
+{
+	return (enum claim_recipe)lock->policy.recipe;
+}
+
+/* The mode in which the lock is taken by who asks for that one. */
+static inline enum claim_mode lock_mode(const struct lock *lock, enum claim_mode mode)
+{
+	return claim_recipe_shares(lock_recipe(lock)) ? mode : CLAIM_EXCLUSIVE;
+}
 
 /* Tells that the owner has lost a lock, unless that was told, and ends its wishes with -EIO. */
 void owner_lose(struct owner *owner);
@@ -645,6 +660,9 @@ void lock_list(struct lock *lock);
 
 /* The number of the first list that will be sent from now on, which is asked for. */
 uint64_t lock_list_anew(struct lock *lock);
+
+/* Whether what is known of the queue is enough to grant anything. */
+bool lock_is_sure(const struct lock *lock);
 
 /* Frees the lock if nothing needs it. */
 void lock_free_if_unused(struct lock *lock);

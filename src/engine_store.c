@@ -77,9 +77,16 @@ static uint64_t cycle_list(const struct claim *claim)
 	return claim->coverage != NULL ? claim->coverage->cycle_list : 0;
 }
 
+bool lock_is_sure(const struct lock *lock)
+{
+	return lock->list_wanted <= lock->lists_done;
+}
+
 static bool needs_list(const struct lock *lock)
 {
 	const struct claim *claim;
+	if (!lock_is_sure(lock) && lock->own_in_queue > 0)
+		return true;
 	DL_FOREACH (lock->unplaced, claim) {
 		if (claim->state == CLAIM_UNCERTAIN)
 			return true;
@@ -186,7 +193,9 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 		take_place(claim, sequence);
 		bool stale = entries == NULL && claim_needs_news(claim);
 		bool adjacent =
-			lock->known && !stale && (uint32_t)sequence == (uint32_t)lock->known_to + 1;
+			lock->known && !stale &&
+			(uint32_t)sequence ==
+				(uint32_t)lock->known_to + claim_recipe_znodes(claim->parts.recipe);
 		if (adjacent) {
 			lock->known_to = sequence;
 			claim->state = CLAIM_WAITING;
@@ -232,6 +241,9 @@ static void refresh(struct lock *lock)
 	struct claim *claim;
 	DL_FOREACH (lock->queue, claim) {
 		if (cycle_list(claim) > 0 && cycle_list(claim) <= lock->lists_done)
+			queue_unsettle(claim);
+		/* What the lock was not sure of. */
+		if (claim->state == CLAIM_WAITING && claim->blocker == NULL)
 			queue_unsettle(claim);
 		if (claim->list_wanted == 0 || claim->list_wanted > lock->lists_done)
 			continue;
@@ -398,6 +410,15 @@ static void on_amended(void *context, void *tag, int error)
 	engine_settle(engine);
 }
 
+/* Who has Curator's write lock can turn it into a read lock, from version 5.5 on: a claim that is
+ * made with the same number. So one may have come in front of claims of ours. It came before this
+ * one went, so a list from now on shows it. */
+static bool may_be_downgraded(const struct claim *claim)
+{
+	return claim->parts.id.session == 0 && claim->parts.recipe == CLAIM_CURATOR_RW &&
+	       claim->parts.mode == CLAIM_EXCLUSIVE;
+}
+
 static void on_watched(void *context, void *tag, int error)
 {
 	struct engine *engine = context;
@@ -411,6 +432,8 @@ static void on_watched(void *context, void *tag, int error)
 		DL_DELETE(lock->watched, claim);
 		claim_free(claim);
 	} else if (error == 0) {
+		if (may_be_downgraded(claim))
+			lock->list_wanted = lock_list_anew(lock);
 		queue_remove(claim);
 		claim_free(claim);
 		tests_look_anew(lock);

@@ -183,6 +183,7 @@ int engine_test_range(struct owner *file, uint64_t process, struct range range, 
 	struct records *records = records_find(lock, process);
 	struct engine_conflict conflict;
 
+	range.mode = lock_mode(lock, range.mode);
 	*ret_claim = NULL;
 	if (file->lost || (records != NULL && records->owner.lost))
 		return -EIO;

@@ -207,6 +207,7 @@ void engine_save(const struct engine *engine, const struct engine_transfer *tran
 			continue;
 		state_begin(out, "lock");
 		state_text(out, "path", lock->path);
+		state_text(out, "recipe", claim_recipe_names[lock_recipe(lock)]);
 		state_end(out);
 		for (records = lock->records; records != NULL; records = records->hh.next)
 			save_process(records, transfer, out);
@@ -231,6 +232,20 @@ struct restoring {
 static int result_of(const struct restoring *restoring)
 {
 	return state_failed(restoring->in) ? -EINVAL : 0;
+}
+
+/* The word's first place among the words. */
+static size_t read_word(struct state_reader *in, const char *key, const char *const words[],
+			size_t count)
+{
+	const char *text = state_get_text(in, key);
+
+	for (size_t i = 0; i < count; i++) {
+		if (words[i] != NULL && strcmp(words[i], text) == 0)
+			return i;
+	}
+	state_refuse(in, key, "a word that is known");
+	return 0;
 }
 
 static int restore_engine(struct restoring *restoring)
@@ -260,8 +275,15 @@ static int restore_lock(struct restoring *restoring)
 	const char *path = state_get_text(restoring->in, "path");
 	struct lock_policy policy = restoring->transfer->policy(engine->context, path);
 
+	restoring->records = NULL;
+	restoring->lead = NULL;
 	restoring->lock = lock_open(engine, path, &policy);
-	return restoring->lock != NULL ? result_of(restoring) : state_starve(restoring->in);
+	if (restoring->lock == NULL)
+		return state_starve(restoring->in);
+	/* As its claims are named. */
+	restoring->lock->policy.recipe =
+		(int64_t)read_word(restoring->in, "recipe", claim_recipe_names, CLAIM_RECIPES);
+	return result_of(restoring);
 }
 
 /* The process of the latest line has locked through the file that this one names. */
@@ -301,20 +323,6 @@ static int restore_process(struct restoring *restoring)
 	else if (records->files_count == 0)
 		records_free(records);
 	return error;
-}
-
-/* The word's first place among the words. */
-static size_t read_word(struct state_reader *in, const char *key, const char *const words[],
-			size_t count)
-{
-	const char *text = state_get_text(in, key);
-
-	for (size_t i = 0; i < count; i++) {
-		if (words[i] != NULL && strcmp(words[i], text) == 0)
-			return i;
-	}
-	state_refuse(in, key, "a word that is known");
-	return 0;
 }
 
 /* Whose the claim is; NULL: nobody's. */

@@ -11,7 +11,8 @@
  * have been.
  *
  * Not passed on: tests and proofs (engine_test_range(), engine_prove()), whose questions are to be
- * asked again; and the policies of locks, which are those of the configuration now.
+ * asked again; and the policies of locks, which are those of the configuration now, but for the
+ * recipe of a lock with claims.
  *
  * Loop thread only; nothing here blocks, but for the stream.
  */

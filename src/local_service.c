@@ -386,7 +386,8 @@ struct node *node_create(struct local_store *store, struct queue *queue,
 	/* As the counter of a container znode, which goes when it is empty. */
 	if (queue_is_empty(queue))
 		queue->next_sequence = (uint32_t)queue->service->first_sequence;
-	claim.sequence = (int32_t)queue->next_sequence;
+	/* Its companion would have one of them. */
+	claim.sequence = (int32_t)(queue->next_sequence + claim_recipe_znodes(name->recipe) - 1);
 	claim_name_format_placed(full, &claim);
 	return node_restore(store, queue, full, text, claim.sequence);
 }
@@ -410,6 +411,7 @@ struct snapshot *snapshot_create(const struct queue *queue)
 
 		strcpy(names[i], queue->nodes[i]->name);
 		entry->name = names[i];
+		entry->half = false;
 		/* As another store would read it. */
 		bool named = claim_name_parse(entry->name, &entry->claim);
 		assert(named);

@@ -29,9 +29,9 @@
 
 #include "claim_name.h"
 
-/* Of one transaction: so many claims, and so many bytes of paths, where each may become three,
- * names and text. It stays below the 1 MB that ZooKeeper takes (jute.maxbuffer): the server answers
- * what is longer by closing the connection. */
+/* Of one transaction: so many claims, one of CLAIM_CURATOR_ANY as two, and so many bytes of paths,
+ * where each may become three, names and text. It stays below the 1 MB that ZooKeeper takes
+ * (jute.maxbuffer): the server answers what is longer by closing the connection. */
 #define STORE_PROOFS_MAX      64
 #define STORE_PROOF_BYTES_MAX (800 * 1024)
 
@@ -47,6 +47,9 @@ enum store_session {
 struct store_entry {
 	const char *name;
 	struct claim_name claim; /* what the name says */
+	/* A claim of CLAIM_CURATOR_ANY without its companion, or the other way round: somebody has
+	 * taken the other half away. A whole one is one entry, without the companion. */
+	bool half;
 };
 
 /* A claim of this session that is to stand. */
@@ -147,8 +150,12 @@ struct store_ops {
 	void (*dispatch)(struct store *store);
 
 	/* Puts a claim at the end of the queue of `path`, with `text` (claim_data.h) as its data.
-	 * The strings are copied; the name's sequence is not looked at. With `list` the event
-	 * brings the queue along; that costs no further round trip. */
+	 * It takes as many numbers as claim_recipe_znodes() says, one after the other, and
+	 * `sequence` is the last of them. Where other clients can see it, a claim of
+	 * CLAIM_CURATOR_ANY has a companion, which comes and goes with it: here and for prove(),
+	 * withdraw() and remove() both are one. The strings are copied; the name's sequence is not
+	 * looked at. With `list` the event brings the queue along; that costs no further round
+	 * trip. */
 	void (*place)(struct store *store, void *tag, const char *path,
 		      const struct claim_name *name, const char *text, bool list);
 

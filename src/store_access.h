@@ -30,7 +30,22 @@ struct secret_file {
 struct store_access {
 	int64_t acl; /* enum store_acl */
 	struct secret_file digest;
+	/* Of all that follows NULL stands for nothing. Names of files: */
+	char *tls_ca; /* the connection is by TLS if there is one */
+	char *tls_certificate;
+	char *tls_key;
+	struct secret_file tls_password; /* of the key */
+	/* The connection begins with SASL if there is a mechanism. */
+	char *sasl_mechanism;
+	char *sasl_user;
+	struct secret_file sasl_password;
+	char *sasl_realm;
+	char *sasl_service;
+	char *sasl_host;
 };
+
+/* Whether this build's library for ZooKeeper can do that. */
+extern const bool store_access_has_tls, store_access_has_sasl;
 
 /* Copies into *ret, for store_access_finish(). Returns 0 or -ENOMEM. */
 int store_access_copy(struct store_access *ret, const struct store_access *access);

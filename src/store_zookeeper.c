@@ -48,18 +48,6 @@ static void on_set(int code, const struct Stat *stat, const void *data)
 	operation_answered(operation);
 }
 
-static void on_deleted(int code, const void *data)
-{
-	struct operation *operation = (struct operation *)data;
-
-	operation->code = code;
-	operation_answered(operation);
-}
-
-static void on_parent_deleted(int code, const void *data)
-{
-}
-
 /* amend() */
 
 static void send_amend(struct operation *operation)
@@ -99,46 +87,6 @@ static void store_zookeeper_amend(struct store *base, void *tag, const char *pat
 		return;
 	}
 	operation_start(operation, send_amend);
-}
-
-/* withdraw() */
-
-static void send_withdraw(struct operation *operation)
-{
-	operation->waited = 1;
-	operation_made(
-		operation,
-		zoo_adelete(operation->store->handle, operation->path, -1, on_deleted, operation),
-		&operation->code);
-}
-
-static void conclude_withdraw(struct operation *operation)
-{
-	struct store_zookeeper *store = operation->store;
-	int error = 0;
-
-	if (operation->code != ZNONODE)
-		error = operation_error(operation, operation->code, "cannot delete");
-	if (!error && operation_wears_out_counter(operation->sequence)) {
-		/* Fails, harmlessly, as long as there are other claims. */
-		*operation_cut(operation->path, 1) = '\0';
-		zoo_adelete(store->handle, operation->path, -1, on_parent_deleted, NULL);
-	}
-	operation_count(operation, error);
-	store->events->on_withdrawn(store->context, operation->tag, error);
-	operation_release(operation);
-}
-
-static void store_zookeeper_withdraw(struct store *base, void *tag, const char *path,
-				     const char *name, int32_t sequence)
-{
-	struct operation *operation = operation_create(from_store(base), STORE_WITHDRAW, tag,
-						       conclude_withdraw, path, name);
-
-	if (!operation)
-		return;
-	operation->sequence = sequence;
-	operation_start(operation, send_withdraw);
 }
 
 /* The session */
@@ -409,7 +357,7 @@ static const struct store_ops store_zookeeper_ops = {
 	.list = zookeeper_list,
 	.amend = store_zookeeper_amend,
 	.watch = zookeeper_watch,
-	.withdraw = store_zookeeper_withdraw,
+	.withdraw = zookeeper_withdraw,
 	.prove = zookeeper_prove,
 	.look = zookeeper_look,
 	.read = zookeeper_read,

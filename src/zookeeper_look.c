@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * look(), read(), write() and remove(): for who looks on and steers from outside. Unlike the
- * operations of the engine they are answered even if their session is lost.
+ * look(), read() and write(): for who looks on and steers from outside. Unlike the operations of
+ * the engine they, and remove(), are answered even if their session is lost.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,24 +14,23 @@
 /* ZooKeeper's own znodes, below its root. */
 #define RESERVED_NAME "zookeeper"
 
-/* Makes an operation that is answered to the asker whatever happens, and starts it. Returns 0 or
- * -ENOMEM. */
-static int ask(struct store *base, enum store_operation kind, void *asker,
-	       void (*send)(struct operation *), void (*conclude)(struct operation *),
-	       const char *path, const char *name, const char *text, int32_t version)
+struct operation *zookeeper_ask(struct store *base, enum store_operation kind, void *asker,
+				void (*conclude)(struct operation *), const char *path,
+				const char *name)
 {
 	struct operation *operation =
 		operation_new((struct store_zookeeper *)base, kind, asker, conclude, path, name);
 
+	if (operation)
+		operation->outside = true;
+	return operation;
+}
+
+/* Starts it, unless there is none. Returns 0 or -ENOMEM. */
+static int start(struct operation *operation, void (*send)(struct operation *))
+{
 	if (!operation)
 		return -ENOMEM;
-	operation->outside = true;
-	operation->version = version;
-	operation->text = text ? strdup(text) : NULL;
-	if (text && !operation->text) {
-		operation_free(operation);
-		return -ENOMEM;
-	}
 	operation_start(operation, send);
 	return 0;
 }
@@ -121,7 +120,7 @@ static void conclude_look(struct operation *operation)
 
 int zookeeper_look(struct store *base, struct store_look *look, const char *path)
 {
-	return ask(base, STORE_LOOK, look, send_look, conclude_look, path, NULL, NULL, 0);
+	return start(zookeeper_ask(base, STORE_LOOK, look, conclude_look, path, NULL), send_look);
 }
 
 /* read() */
@@ -172,10 +171,10 @@ static void conclude_read(struct operation *operation)
 
 int zookeeper_read(struct store *base, struct store_read *read, const char *path, const char *name)
 {
-	return ask(base, STORE_READ, read, send_read, conclude_read, path, name, NULL, 0);
+	return start(zookeeper_ask(base, STORE_READ, read, conclude_read, path, name), send_read);
 }
 
-/* write() and remove() */
+/* write() */
 
 static void on_written(int code, const struct Stat *stat, const void *data)
 {
@@ -183,11 +182,6 @@ static void on_written(int code, const struct Stat *stat, const void *data)
 
 	operation->code = code;
 	operation_answered(operation);
-}
-
-static void on_removed(int code, const void *data)
-{
-	on_written(code, NULL, data);
 }
 
 static void send_write(struct operation *operation)
@@ -200,16 +194,7 @@ static void send_write(struct operation *operation)
 		       &operation->code);
 }
 
-static void send_remove(struct operation *operation)
-{
-	operation->waited = 1;
-	operation_made(
-		operation,
-		zoo_adelete(operation->store->handle, operation->path, -1, on_removed, operation),
-		&operation->code);
-}
-
-static void conclude_change(struct operation *operation)
+void zookeeper_conclude_change(struct operation *operation)
 {
 	struct store_change *change = operation->tag;
 	int error = outside_error(operation, operation->code, "cannot change");
@@ -222,12 +207,17 @@ static void conclude_change(struct operation *operation)
 int zookeeper_write(struct store *base, struct store_change *change, const char *path,
 		    const char *name, const char *text, uint32_t version)
 {
-	return ask(base, STORE_WRITE, change, send_write, conclude_change, path, name, text,
-		   (int32_t)version);
-}
+	struct operation *operation =
+		zookeeper_ask(base, STORE_WRITE, change, zookeeper_conclude_change, path, name);
 
-int zookeeper_remove(struct store *base, struct store_change *change, const char *path,
-		     const char *name)
-{
-	return ask(base, STORE_REMOVE, change, send_remove, conclude_change, path, name, NULL, -1);
+	if (!operation)
+		return -ENOMEM;
+	operation->version = (int32_t)version;
+	operation->text = strdup(text);
+	if (!operation->text) {
+		operation_free(operation);
+		return -ENOMEM;
+	}
+	operation_start(operation, send_write);
+	return 0;
 }

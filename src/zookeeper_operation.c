@@ -14,12 +14,23 @@
 #include "log.h"
 #include "znode_path.h"
 
+static void free_pair(struct pair *pair)
+{
+	if (!pair)
+		return;
+	free(pair->companion);
+	free(pair->created[0]);
+	free(pair->created[1]);
+	free(pair);
+}
+
 void operation_free(struct operation *operation)
 {
 	if (operation->session)
 		DL_DELETE(operation->session->operations, operation);
 	zookeeper_prove_free(operation);
 	free(operation->memory);
+	free_pair(operation->pair);
 	free(operation->names);
 	free(operation->text);
 	free(operation->path);
@@ -88,6 +99,28 @@ struct operation *operation_create(struct store_zookeeper *store, enum store_ope
 	if (!operation)
 		zookeeper_keeper_starve(store->keeper);
 	return operation;
+}
+
+bool operation_add_companion(struct operation *operation, const char *path, const char *name)
+{
+	struct pair *pair = calloc(1, sizeof(*pair));
+
+	if (!pair)
+		return false;
+	operation->pair = pair;
+	pair->companion = operation_znode(operation->store, path, name);
+	return pair->companion != NULL;
+}
+
+bool operation_find_companion(const char *name, char companion[CLAIM_NAME_BYTES])
+{
+	struct claim_name parts;
+
+	if (!claim_name_parse(name, &parts) || parts.recipe != CLAIM_CURATOR_ANY || parts.companion)
+		return false;
+	parts = claim_name_companion(&parts);
+	claim_name_format_placed(companion, &parts);
+	return true;
 }
 
 void operation_starve(struct operation *operation)
@@ -221,6 +254,51 @@ static int compare_entries(const void *a, const void *b)
 				  entry_b->name);
 }
 
+static bool is_companion_of(const struct claim_name *companion, const struct claim_name *claim)
+{
+	struct claim_name expected;
+
+	if (claim->recipe != CLAIM_CURATOR_ANY || claim->companion)
+		return false;
+	expected = claim_name_companion(claim);
+	return companion->sequence == expected.sequence && companion->record == expected.record &&
+	       companion->id.session == expected.id.session &&
+	       companion->id.owner == expected.id.owner &&
+	       companion->id.number == expected.id.number;
+}
+
+/* Finds the claim of the companion at entries[i]. Others may stand between only if they have one of
+ * the two numbers as well. */
+static struct store_entry *find_claim(struct store_entry *entries, size_t count, size_t i)
+{
+	const struct claim_name *companion = &entries[i].claim;
+	uint32_t number = (uint32_t)companion->sequence;
+
+	for (; i < count && (uint32_t)entries[i].claim.sequence - number <= 1; i++) {
+		if (is_companion_of(companion, &entries[i].claim))
+			return &entries[i];
+	}
+	return NULL;
+}
+
+/* Leaves one entry of each claim that has a companion; halves stay, and are marked. Returns how
+ * many entries are left. */
+static size_t join_pairs(struct store_entry *entries, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct store_entry *claim =
+			entries[i].claim.companion ? find_claim(entries, count, i) : NULL;
+
+		if (claim)
+			claim->half = false;
+		else
+			entries[kept++] = entries[i];
+	}
+	return kept;
+}
+
 struct store_entry *operation_parse_queue(const struct names *names, size_t *ret_count)
 {
 	struct store_entry *entries = calloc(names->count + 1, sizeof(*entries));
@@ -233,10 +311,12 @@ struct store_entry *operation_parse_queue(const struct names *names, size_t *ret
 		struct store_entry *entry = &entries[count];
 
 		entry->name = name;
-		if (claim_name_parse(name, &entry->claim))
-			count++;
+		if (!claim_name_parse(name, &entry->claim))
+			continue;
+		entry->half = entry->claim.recipe == CLAIM_CURATOR_ANY;
+		count++;
 	}
 	qsort(entries, count, sizeof(*entries), compare_entries);
-	*ret_count = count;
+	*ret_count = join_pairs(entries, count);
 	return entries;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of the ZooKeeper store, for its own files: store_zookeeper.c (the table, the session
- * and most operations), zookeeper_place.c, zookeeper_list.c, zookeeper_watch.c, zookeeper_prove.c
- * and zookeeper_look.c (the others), zookeeper_root.c (the znode above all) and
+ * and amend()), zookeeper_place.c, zookeeper_delete.c, zookeeper_list.c, zookeeper_watch.c,
+ * zookeeper_prove.c and zookeeper_look.c (the others), zookeeper_root.c (the znode above all) and
  * zookeeper_operation.c (what they share).
  *
  * An operation makes one or more requests at once. Until all of them are answered it belongs to
@@ -33,6 +33,17 @@ struct names {
 };
 
 struct prove; /* zookeeper_prove.c */
+
+/* A claim and its companion, for requests that are about both; and what the client library writes
+ * to until they are answered. */
+struct pair {
+	zoo_op_t ops[2]; /* of the companion, of the claim */
+	zoo_op_result_t results[2];
+	char *companion;  /* its znode (place: without its number) */
+	char *created[2]; /* the znodes as the server has named them */
+	bool apart;	  /* each is asked for by itself, */
+	int code;	  /* and this is the answer about the companion */
+};
 
 struct operation {
 	struct zookeeper_message message;
@@ -72,6 +83,9 @@ struct operation {
 
 	/* place() and withdraw() */
 	int32_t sequence;
+
+	/* place(), withdraw() and remove(), of a claim that has a companion; or NULL */
+	struct pair *pair;
 
 	/* prove(): what is to stand; the client library writes here until it is answered */
 	struct prove *prove;
@@ -182,6 +196,13 @@ struct store_entry *operation_parse_queue(const struct names *names, size_t *ret
 /* Whether a queue that reached this number is to start anew before its numbers run out. */
 bool operation_wears_out_counter(int32_t sequence);
 
+/* Lets the operation be about the claim's companion, too, whose name is told (place: without its
+ * number). Returns false when out of memory. */
+bool operation_add_companion(struct operation *operation, const char *path, const char *name);
+
+/* Whether the claim has a companion, and how that is called. */
+bool operation_find_companion(const char *name, char companion[CLAIM_NAME_BYTES]);
+
 /* place() of the table. */
 void zookeeper_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
 		     const char *text, bool list);
@@ -215,16 +236,29 @@ void zookeeper_resume_watches(struct store_zookeeper *store);
 /* The session is over. */
 void zookeeper_forget_watches(struct store_zookeeper *store);
 
+/* zookeeper_delete.c: withdraw() and remove() of the table. */
+void zookeeper_withdraw(struct store *base, void *tag, const char *path, const char *name,
+			int32_t sequence);
+int zookeeper_remove(struct store *base, struct store_change *change, const char *path,
+		     const char *name);
+
 /* prove() of the table. */
 void zookeeper_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count);
 
-/* look(), read(), write() and remove() of the table. */
+/* look(), read() and write() of the table. */
 int zookeeper_look(struct store *base, struct store_look *look, const char *path);
 int zookeeper_read(struct store *base, struct store_read *read, const char *path, const char *name);
 int zookeeper_write(struct store *base, struct store_change *change, const char *path,
 		    const char *name, const char *text, uint32_t version);
-int zookeeper_remove(struct store *base, struct store_change *change, const char *path,
-		     const char *name);
+
+/* Makes an operation that is answered to the asker whatever happens. Returns NULL when out of
+ * memory. */
+struct operation *zookeeper_ask(struct store *base, enum store_operation kind, void *asker,
+				void (*conclude)(struct operation *), const char *path,
+				const char *name);
+
+/* The answer to store_change of zookeeper_ask(). */
+void zookeeper_conclude_change(struct operation *operation);
 
 /* Frees what the operation has for that, if anything. */
 void zookeeper_prove_free(struct operation *operation);

@@ -13,17 +13,39 @@
 
 #include "log.h"
 
+#define NUMBER_BYTES  (CLAIM_NAME_BYTES - CLAIM_NAME_PREFIX_BYTES + 1) /* with the final NUL */
 #define PLACE_RETRIES 100 /* when the lock's container disappears again and again */
+
+static bool read_number(const char *path, int32_t *ret)
+{
+	struct claim_name claim;
+
+	if (!claim_name_parse(strrchr(path, '/') + 1, &claim))
+		return false;
+	*ret = claim.sequence;
+	return true;
+}
 
 static void on_created(int code, const char *path, const void *data)
 {
 	struct operation *operation = (struct operation *)data;
-	struct claim_name claim;
 
 	operation->code = code;
-	operation->numbered = code == ZOK && claim_name_parse(strrchr(path, '/') + 1, &claim);
-	if (operation->numbered)
-		operation->sequence = claim.sequence;
+	operation->numbered = code == ZOK && read_number(path, &operation->sequence);
+	operation_answered(operation);
+}
+
+/* The name of the companion follows from that of the claim: it must have the number before. */
+static void on_pair_created(int code, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+	const struct pair *pair = operation->pair;
+	int32_t before;
+
+	operation->code = code;
+	operation->numbered = code == ZOK && read_number(pair->created[0], &before) &&
+			      read_number(pair->created[1], &operation->sequence) &&
+			      (uint32_t)operation->sequence - (uint32_t)before == 1;
 	operation_answered(operation);
 }
 
@@ -54,9 +76,37 @@ static unsigned depth(const char *path)
 	return components;
 }
 
+static void create_claim(struct operation *operation)
+{
+	operation_made(operation,
+		       zoo_acreate(operation->store->handle, operation->path, operation->text,
+				   (int)strlen(operation->text), &operation->store->acl,
+				   ZOO_EPHEMERAL_SEQUENTIAL, on_created, operation),
+		       &operation->code);
+}
+
+/* In one transaction, so that nobody can come between. */
+static void create_pair(struct operation *operation)
+{
+	struct pair *pair = operation->pair;
+	const char *const znodes[] = {pair->companion, operation->path};
+
+	for (size_t i = 0; i < 2; i++)
+		zoo_create_op_init(&pair->ops[i], znodes[i], operation->text,
+				   (int)strlen(operation->text), &operation->store->acl,
+				   ZOO_EPHEMERAL_SEQUENTIAL, pair->created[i],
+				   (int)(strlen(znodes[i]) + NUMBER_BYTES));
+	operation_made(operation,
+		       zoo_amulti(operation->store->handle, 2, pair->ops, pair->results,
+				  on_pair_created, operation),
+		       &operation->code);
+}
+
 static void send_place(struct operation *operation)
 {
 	zhandle_t *handle = operation->store->handle;
+	/* So many levels are below the root, which is no container (zookeeper_root.c). */
+	unsigned below = depth(operation->path) - depth(operation->store->root);
 	char *slash;
 
 	operation->top_code = ZOK;
@@ -71,16 +121,15 @@ static void send_place(struct operation *operation)
 		*slash = '\0';
 		operation_made(operation,
 			       zoo_acreate(handle, operation->path, "", 0, &operation->store->acl,
-					   ZOO_CONTAINER,
+					   level < below ? ZOO_CONTAINER : ZOO_PERSISTENT,
 					   top ? on_top_created : on_container_created, operation),
 			       NULL);
 		*slash = '/';
 	}
-	operation_made(operation,
-		       zoo_acreate(handle, operation->path, operation->text,
-				   (int)strlen(operation->text), &operation->store->acl,
-				   ZOO_EPHEMERAL_SEQUENTIAL, on_created, operation),
-		       &operation->code);
+	if (operation->pair)
+		create_pair(operation);
+	else
+		create_claim(operation);
 	if (!operation->list)
 		return;
 	slash = operation_cut(operation->path, 1);
@@ -148,6 +197,23 @@ static void conclude_place(struct operation *operation)
 	operation_release(operation);
 }
 
+/* Returns false when out of memory. */
+static bool add_companion(struct operation *operation, const char *path,
+			  const struct claim_name *name)
+{
+	char prefix[CLAIM_NAME_PREFIX_BYTES];
+	struct claim_name companion = claim_name_companion(name);
+	struct pair *pair;
+
+	claim_name_format(prefix, &companion);
+	if (!operation_add_companion(operation, path, prefix))
+		return false;
+	pair = operation->pair;
+	pair->created[0] = malloc(strlen(pair->companion) + NUMBER_BYTES);
+	pair->created[1] = malloc(strlen(operation->path) + NUMBER_BYTES);
+	return pair->created[0] && pair->created[1];
+}
+
 void zookeeper_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
 		     const char *text, bool list)
 {
@@ -161,7 +227,8 @@ void zookeeper_place(struct store *base, void *tag, const char *path, const stru
 		return;
 	operation->list = list;
 	operation->text = strdup(text);
-	if (!operation->text) {
+	if (!operation->text ||
+	    (name->recipe == CLAIM_CURATOR_ANY && !add_companion(operation, path, name))) {
 		operation_starve(operation);
 		return;
 	}

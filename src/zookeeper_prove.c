@@ -95,25 +95,36 @@ static void conclude_prove(struct operation *operation)
 }
 
 /* Returns false when out of memory. */
-static bool add_claim(struct operation *operation, const struct store_proof *proof)
+static bool add_znode(struct operation *operation, const struct store_proof *proof,
+		      const char *name, const char *text)
 {
 	struct prove *prove = operation->prove;
 	size_t i = prove->count++;
 
 	prove->locks[i] = strdup(proof->path);
-	prove->znodes[i] = operation_znode(operation->store, proof->path, proof->name);
+	prove->znodes[i] = operation_znode(operation->store, proof->path, name);
 	if (!prove->locks[i] || !prove->znodes[i])
 		return false;
-	if (!proof->text) {
+	if (!text) {
 		zoo_check_op_init(&prove->ops[i], prove->znodes[i], -1);
 		return true;
 	}
-	prove->text = strdup(proof->text);
+	prove->text = strdup(text);
 	if (!prove->text)
 		return false;
 	zoo_set_op_init(&prove->ops[i], prove->znodes[i], prove->text, (int)strlen(prove->text), -1,
 			&prove->stat);
 	return true;
+}
+
+/* Returns false when out of memory. */
+static bool add_claim(struct operation *operation, const struct store_proof *proof)
+{
+	char companion[CLAIM_NAME_BYTES];
+
+	return add_znode(operation, proof, proof->name, proof->text) &&
+	       (!operation_find_companion(proof->name, companion) ||
+		add_znode(operation, proof, companion, NULL));
 }
 
 void zookeeper_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count)

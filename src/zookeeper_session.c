@@ -25,9 +25,11 @@
 #include <utlist.h>
 
 #include "log.h"
+#include "zookeeper_client.h"
 
 #define RETRY_MS	1000 /* between attempts to make a handle */
 #define UNREACHABLE_MS	5000 /* until a session that never connected is worth a warning */
+#define SASL_LOOK_MS	1000 /* between looks whether it has failed */
 #define SETTLE_LIMIT_MS 400  /* for what is under way when a session is ended */
 
 /* The server that a keeper's newest session is connected to, for those of other stores: keepers of
@@ -48,6 +50,7 @@ struct zookeeper_keeper {
 	clientid_t former; /* the session that the first one is to go on with: */
 	bool has_former;
 	struct store_access access;
+	struct zookeeper_client *client;
 	int descriptor;
 	pthread_t thread;
 	pthread_cond_t changed;
@@ -137,11 +140,6 @@ void zookeeper_keeper_reset_starved(struct zookeeper_keeper *keeper)
 int zookeeper_keeper_descriptor(const struct zookeeper_keeper *keeper)
 {
 	return keeper->descriptor;
-}
-
-static void on_client_log(const char *message)
-{
-	log_debug("zookeeper client: %s", message);
 }
 
 /* Asks the socket for the server's address: what zoo_get_current_server() returns is one static
@@ -313,10 +311,9 @@ static void make_session(struct zookeeper_keeper *keeper)
 	keeper->wanted = false;
 	pthread_mutex_unlock(&keeper->mutex);
 
-	errno = 0;
-	handle = zookeeper_init2(keeper->servers, on_session_event, keeper->timeout_ms,
-				 keeper->has_former ? &keeper->former : NULL, session,
-				 ZOO_NO_LOG_CLIENTENV, on_client_log);
+	handle = zookeeper_client_open(keeper->client, keeper->servers, on_session_event,
+				       keeper->timeout_ms,
+				       keeper->has_former ? &keeper->former : NULL, session);
 	error = errno;
 	/* Without this it looks up the names in each turn of its own loop, and when an answer
 	 * differs it drops the connection without answering what is under way. */
@@ -381,6 +378,27 @@ static void close_session(struct zookeeper_keeper *keeper, struct zookeeper_sess
 	post_locked(keeper, &session->closed);
 }
 
+/* When SASL fails, the client ends its threads and tells nobody. Called with the mutex held; to ask
+ * for the handle's state is a mere look at it. */
+static void look_for_failed_sasl(struct zookeeper_keeper *keeper)
+{
+	struct zookeeper_session *session = keeper->newest;
+	struct zookeeper_state *message;
+
+	if (!session || !session->handle || session->failure_told ||
+	    zoo_state(session->handle) != ZOO_AUTH_FAILED_STATE)
+		return;
+	message = calloc(1, sizeof(*message));
+	if (!message)
+		return; /* until the next look */
+	message->message.kind = MESSAGE_STATE;
+	message->session = session;
+	message->handle = session->handle;
+	message->state = ZOO_AUTH_FAILED_STATE;
+	session->failure_told = true;
+	post_locked(keeper, &message->message);
+}
+
 /* Waits for something to do; warns of a session that does not come about. */
 static void wait_for_work(struct zookeeper_keeper *keeper)
 {
@@ -395,6 +413,11 @@ static void wait_for_work(struct zookeeper_keeper *keeper)
 		until_ms = keeper->warn_at_ms;
 	if (keeper->wanted)
 		until_ms = keeper->retry_at_ms;
+	if (keeper->access.sasl_mechanism) {
+		look_for_failed_sasl(keeper);
+		if (until_ms > now_ms() + SASL_LOOK_MS)
+			until_ms = now_ms() + SASL_LOOK_MS;
+	}
 	wait_until(keeper, until_ms);
 }
 
@@ -407,6 +430,7 @@ static void finish_keeper(struct zookeeper_keeper *keeper)
 	close(keeper->descriptor);
 	pthread_cond_destroy(&keeper->changed);
 	pthread_mutex_destroy(&keeper->mutex);
+	zookeeper_client_destroy(keeper->client);
 	store_access_finish(&keeper->access);
 	free(keeper->servers);
 	free(keeper);
@@ -559,6 +583,9 @@ int zookeeper_keeper_start(const char *servers, int timeout_ms, const struct sto
 	keeper->servers = make_odd(servers);
 	if (!keeper->servers || store_access_copy(&keeper->access, access) < 0)
 		goto free_servers;
+	result = zookeeper_client_create(&keeper->access, &keeper->client);
+	if (result < 0)
+		goto free_servers;
 	keeper->descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (keeper->descriptor < 0) {
 		result = -errno;
@@ -580,6 +607,7 @@ remove_peer:
 	pthread_mutex_unlock(&peers_mutex);
 	close(keeper->descriptor);
 free_servers:
+	zookeeper_client_destroy(keeper->client);
 	store_access_finish(&keeper->access);
 	free(keeper->servers);
 	free(keeper);

@@ -61,6 +61,7 @@ struct zookeeper_session {
 	zhandle_t *handle;
 	bool connected_once;
 	bool settled;
+	bool failure_told;
 	struct zookeeper_session *next;
 	/* ZooKeeper's thread: of the first change. It needs no memory, so that a session that is
 	 * connected is known, and can be given up when memory is short. */

@@ -191,6 +191,7 @@ start() {
     local name=$1
     shift
     gone "$name" || fail "$name was started before and still runs"
+    : >"$dir/$name.out" # before anybody looks: the redirection below is the child's
     setsid "$@" >"$dir/$name.out" 2>&1 </dev/null &
     process_record "$dir" "$name" $!
 }

@@ -20,6 +20,7 @@ static void check_equal(const struct claim_name *a, const struct claim_name *b)
 {
 	REQUIRE(a->id.session == b->id.session && a->id.owner == b->id.owner &&
 		a->id.number == b->id.number);
+	REQUIRE(a->recipe == b->recipe && a->companion == b->companion);
 	REQUIRE(a->mode == b->mode && a->record == b->record && a->sparse == b->sparse);
 	REQUIRE(spans_equal(a->span, b->span));
 	REQUIRE(a->anchored == b->anchored && a->sequence == b->sequence);
@@ -58,6 +59,7 @@ static void check_numbers(const uint8_t *data, size_t bytes)
 		       .owner = (uint32_t)fuzz_number(&data, &bytes) & (CLAIM_OWNERS - 1),
 		       .number = (uint32_t)fuzz_number(&data, &bytes)},
 		.mode = bits & 1 ? CLAIM_EXCLUSIVE : CLAIM_SHARED,
+		.recipe = (enum claim_recipe)(bits >> 6),
 		.record = bits & 2,
 		.sparse = bits & 4,
 		.anchored = bits & 8,
@@ -67,7 +69,13 @@ static void check_numbers(const uint8_t *data, size_t bytes)
 		.sequence = (int32_t)fuzz_number(&data, &bytes),
 	};
 
+	if (!claim_recipe_shares(name.recipe))
+		name.mode = CLAIM_EXCLUSIVE;
 	check_written(&name);
+	if (name.recipe == CLAIM_CURATOR_ANY) {
+		name = claim_name_companion(&name);
+		check_written(&name);
+	}
 }
 
 static void check_order(const char *name_a, int32_t a, const char *name_b, int32_t b)
@@ -95,7 +103,7 @@ static void check_texts(char *rest)
 		}
 		REQUIRE(name.span.start >= 0 && name.span.start <= name.span.end);
 		if (name.id.session == 0)
-			REQUIRE(!name.record && !name.sparse && !name.anchored &&
+			REQUIRE(!name.record && !name.sparse && !name.anchored && !name.companion &&
 				spans_equal(name.span, CLAIM_SPAN_WHOLE));
 		else
 			check_written(&name);

@@ -71,8 +71,12 @@ static void check_values(const struct config *config, const char *path)
 		else if (strcmp(key->section, CONFIG_STORE_SECTION) != 0)
 			check_number(key, config);
 		else
-			for (size_t j = 0; j < config->store_count; j++)
-				check_number(key, &config->stores[j]);
+			for (size_t j = 0; j < config->store_count; j++) {
+				struct config_store store = config->stores[j];
+
+				store.session_timeout_ms = config_session_timeout_ms(config, j);
+				check_number(key, &store);
+			}
 	}
 	REQUIRE(config_store_of(config, path) < config->store_count);
 	for (char **directory = config->directories; directory && *directory; directory++)

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include "dlockfs.h"
 #include "filesystem.h"
@@ -21,16 +22,19 @@
 #include "local_service.h"
 #include "log.h"
 #include "notifier.h"
+#include "parked.h"
 #include "rehearsal.h"
 #include "shard.h"
 #include "status.h"
 #include "steer.h"
+#include "user.h"
 
 enum {
 	INPUT_BYTES_MAX = 2000,
 	THREADS = 8,
 	FIRST_THREAD = 5000000, /* above all that a kernel gives out (PID_MAX_LIMIT) */
 	RIVALS = 8,
+	USER = 1000,
 };
 
 struct rival_claim {
@@ -67,6 +71,12 @@ void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino
 	REQUIRE(node != 0 && *name != '\0');
 }
 
+void notifier_forget_attributes(struct notifier *notifier, fuse_ino_t node)
+{
+	(void)notifier;
+	REQUIRE(node != 0);
+}
+
 void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char *name)
 {
 	(void)notifier;
@@ -98,11 +108,16 @@ static const char *take_name(struct world *world, char buffer[1025])
 	static const char *const names[] = {"a",      "b",	"d",	    ".dlockfs", "locks",
 					    "queues", "status", "metrics",  ".queue",	"%2E%2E",
 					    "...",    "\xff\n", "zookeeper"};
+	/* Some of them no kernel sends. */
+	static const char *const odd[] = {"..",		  ".", "../..", "%2fa", "d/a", "users",
+					  "a-0000000001", "/", ""};
 	uint8_t choice = take(world);
 	size_t length;
 
 	if (choice < 224)
 		return names[choice % (sizeof(names) / sizeof(*names))];
+	if (choice >= 253)
+		return odd[take(world) % (sizeof(odd) / sizeof(*odd))];
 	length = choice < 240 ? 1u + take(world) % 8 : choice < 250 ? 255 : 256 + 3u * take(world);
 	for (size_t i = 0; i < length; i++) {
 		uint8_t byte = choice < 240 ? take(world) : 'x';
@@ -110,8 +125,7 @@ static const char *take_name(struct world *world, char buffer[1025])
 		buffer[i] = (char)(byte != '\0' && byte != '/' ? byte : '_');
 	}
 	buffer[length] = '\0';
-	/* The kernel resolves these itself. */
-	return strcmp(buffer, ".") == 0 || strcmp(buffer, "..") == 0 ? "a" : buffer;
+	return buffer;
 }
 
 static uint64_t take_node(struct world *world)
@@ -540,7 +554,7 @@ static void send_fsync(struct world *world, const struct kernel_caller *caller)
 
 static void send_poll(struct world *world, const struct kernel_caller *caller)
 {
-	struct kernel_file *file = take_file(world, take(world) % 8 == 0);
+	struct kernel_file *file = take_file(world, false); /* none of a directory */
 	struct fuse_poll_in body = {.flags = take(world) % 2 ? FUSE_POLL_SCHEDULE_NOTIFY : 0};
 
 	if (!file)
@@ -590,6 +604,99 @@ static void go_on_opening(struct world *world, const struct kernel_caller *calle
 		    NULL, 0);
 }
 
+static size_t count_waiters(const struct filesystem *filesystem, const struct user *user)
+{
+	const struct handle *handle;
+	const struct parked *parked;
+	size_t count = 0;
+
+	DL_FOREACH (filesystem->handles, handle) {
+		DL_FOREACH (handle->parked, parked) {
+			count += parked->user == user;
+		}
+	}
+	return count;
+}
+
+static size_t count_names(const struct filesystem *filesystem, const struct user *user)
+{
+	const struct inode *inode;
+	size_t count = 0;
+
+	for (inode = filesystem->inodes; inode; inode = inode->by_node.next)
+		count += inode->user == user;
+	return count;
+}
+
+/* Requests that will open something, or look for it, in .dlockfs. */
+static size_t count_lookers(const struct kernel *kernel, bool lookup)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < kernel->request_count; i++) {
+		uint32_t opcode = kernel->requests[i].opcode;
+		count += opcode == FUSE_OPEN || opcode == FUSE_OPENDIR ||
+			 (lookup && opcode == FUSE_LOOKUP);
+	}
+	return count;
+}
+
+/* What users have is what there is, and none that is limited has too much. */
+static void check_users(const struct world *world)
+{
+	const struct filesystem *filesystem = &world->filesystem;
+	const struct kernel *kernel = &world->kernel;
+	size_t files = 0, lookups = count_lookers(kernel, true) - count_lookers(kernel, false);
+	const struct user *user;
+
+	for (user = filesystem->users; user; user = user->by_uid.next) {
+		REQUIRE(user->counts[USER_WAITERS] == count_waiters(filesystem, user));
+		REQUIRE(user->counts[USER_NAMES] == count_names(filesystem, user));
+		files += user->counts[USER_FILES];
+		if (user->uid == 0 || user->uid == getuid())
+			continue;
+		REQUIRE(user->counts[USER_WAITERS] <= (size_t)world->config.user_waiters);
+		REQUIRE(user->counts[USER_FILES] <= (size_t)world->config.user_files + lookups);
+		REQUIRE(user->counts[USER_NAMES] <= (size_t)world->config.user_names);
+	}
+	REQUIRE(files == kernel->file_count + count_lookers(kernel, true));
+}
+
+/* Every name is that of a file in its directory, and no path leads out. */
+static void check_names(const struct filesystem *filesystem)
+{
+	const struct inode *inode;
+
+	for (inode = filesystem->inodes; inode; inode = inode->by_node.next) {
+		size_t bytes = strlen(inode->path);
+
+		if (inode == filesystem->root)
+			continue;
+		REQUIRE(bytes > 0 && bytes <= PATH_BYTES_MAX);
+		REQUIRE(strlen(inode->name) <= NAME_BYTES_MAX && !strchr(inode->name, '/'));
+		REQUIRE(inode->name[0] != '\0' && strcmp(inode->name, ".") != 0 &&
+			strcmp(inode->name, "..") != 0);
+		REQUIRE(strcmp(inode->path + bytes - strlen(inode->name), inode->name) == 0);
+		REQUIRE(strncmp(inode->path, ".dlockfs/", 9) != 0 &&
+			strcmp(inode->path, ".dlockfs") != 0);
+		if (inode->parent)
+			REQUIRE(strncmp(inode->path, inode->parent->path,
+					strlen(inode->parent->path)) == 0);
+	}
+}
+
+/* SIGHUP: all locks are somebody else's now, or their creator's again. */
+static void reload(struct world *world)
+{
+	char why[256];
+	bool bar = world->kernel.barred == 0;
+
+	REQUIRE(config_set(&world->config, "owner", bar ? "1001" : "creator", why, sizeof(why)) ==
+		0);
+	world->kernel.barred = bar ? USER : 0;
+	filesystem_reload(&world->filesystem);
+}
+
 static void release_failed(struct world *world, const struct kernel_caller *caller)
 {
 	struct kernel *kernel = &world->kernel;
@@ -613,7 +720,7 @@ static void step(struct world *world)
 	uint8_t choice = take(world), who = take(world);
 	struct kernel_caller caller = {
 		.pid = FIRST_THREAD + who % THREADS,
-		.uid = who & 8 ? 1000 : 0,
+		.uid = who & 8 ? USER : 0,
 		.killed = who >= 0xf0,
 		.interrupted_early = who >= 0xe0 && who < 0xf0,
 	};
@@ -642,6 +749,8 @@ static void step(struct world *world)
 		forget(world);
 		break;
 	case 31:
+		if (who % 4 == 0)
+			reload(world);
 		break;
 	default:
 		if (opening)
@@ -654,6 +763,8 @@ static void step(struct world *world)
 		dispatch(world);
 	release_failed(world, &caller);
 	engine_check_invariants(world->engine);
+	check_users(world);
+	check_names(&world->filesystem);
 }
 
 /* The beginning and the end */
@@ -674,6 +785,9 @@ static void begin(struct world *world)
 	REQUIRE(config_init(&world->config) == 0);
 	REQUIRE(config_set(&world->config, "process_ranges", "6", why, sizeof(why)) == 0);
 	REQUIRE(config_set(&world->config, "file_ranges", "8", why, sizeof(why)) == 0);
+	REQUIRE(config_set(&world->config, "user_waiters", "3", why, sizeof(why)) == 0);
+	REQUIRE(config_set(&world->config, "user_files", "7", why, sizeof(why)) == 0);
+	REQUIRE(config_set(&world->config, "user_names", "6", why, sizeof(why)) == 0);
 	REQUIRE(shards_open(&world->config, NULL, &world->shards, &world->shards_count) == 0);
 	world->engine = world->shards->engine;
 	world->service = world->shards->service;
@@ -744,6 +858,7 @@ static void check_released(struct world *world)
 	counts = engine_counts(world->engine);
 	REQUIRE(counts.holders == 0 && counts.waiters == 0 && counts.locks == 0);
 	REQUIRE(!filesystem->handles && !filesystem->owning && !filesystem->idle);
+	check_users(world);
 	REQUIRE(!filesystem->status->waits && !filesystem->status->contents);
 	REQUIRE(!filesystem->status->by_number && !filesystem->status->by_key);
 	REQUIRE(!filesystem->steers);
@@ -760,6 +875,7 @@ static void end(struct world *world)
 	REQUIRE(world->kernel.request_count == 0);
 	fuse_session_destroy(filesystem->session);
 	filesystem_finish(filesystem);
+	REQUIRE(!filesystem->users);
 	world->rival->ops->close(world->rival);
 	shards_close(world->shards, world->shards_count);
 	steer_finish(filesystem);

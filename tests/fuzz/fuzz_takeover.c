@@ -23,6 +23,13 @@ void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino
 	REQUIRE(false);
 }
 
+void notifier_forget_attributes(struct notifier *notifier, fuse_ino_t node)
+{
+	(void)notifier;
+	(void)node;
+	REQUIRE(false);
+}
+
 void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char *name)
 {
 	(void)notifier;

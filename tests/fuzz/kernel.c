@@ -221,12 +221,20 @@ static void check_body(struct kernel *kernel, const struct kernel_request *reque
 	}
 }
 
+static bool is_change(uint32_t opcode)
+{
+	return opcode == FUSE_CREATE || opcode == FUSE_MKDIR || opcode == FUSE_MKNOD ||
+	       opcode == FUSE_UNLINK || opcode == FUSE_RMDIR;
+}
+
 static void take_answer(struct kernel *kernel, const struct kernel_request *request, int error,
 			const void *body, size_t bytes)
 {
 	REQUIRE(error <= 0 && error > -1000);
 	/* Without a signal the caller of EINTR would see another error. */
 	REQUIRE(error != -EINTR || request->interrupted);
+	if (is_change(request->opcode) && request->uid == kernel->barred && kernel->barred != 0)
+		REQUIRE(error != 0);
 	if (error != 0)
 		REQUIRE(bytes == 0);
 	else
@@ -392,6 +400,7 @@ void kernel_send(struct kernel *kernel, const struct kernel_caller *caller, uint
 		.opcode = opcode,
 		.node = node,
 		.pid = caller->pid,
+		.uid = caller->uid,
 		.file = file ? file->serial : 0,
 		.killed = caller->killed && makes_something(opcode),
 		.interrupted = caller->interrupted_early,
@@ -459,7 +468,9 @@ void kernel_init(struct kernel *kernel, struct filesystem *filesystem)
 	kernel->node_count = kernel->file_count = kernel->request_count = 0;
 	kernel->last_unique = kernel->last_serial = 0;
 	kernel->steered = false;
-	REQUIRE(fuse_session_custom_io(filesystem->session, &io, open("/dev/null", O_RDWR | O_CLOEXEC)) == 0);
+	kernel->barred = 0;
+	REQUIRE(fuse_session_custom_io(filesystem->session, &io,
+				       open("/dev/null", O_RDWR | O_CLOEXEC)) == 0);
 	kernel_send(kernel, &nobody, FUSE_INIT, 0, NULL, &body, sizeof(body), NULL, 0);
 	REQUIRE(kernel->request_count == 0);
 }

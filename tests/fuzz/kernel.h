@@ -50,7 +50,8 @@ struct kernel_request {
 	uint32_t flags;		/* of open(2) */
 	uint64_t file;		/* serial; 0: of none */
 	enum kernel_hold wants; /* flock(2) */
-	bool killed;		/* its answer is not taken: -ENOENT */
+	uint32_t uid;
+	bool killed; /* its answer is not taken: -ENOENT */
 	bool interrupted;
 };
 
@@ -63,6 +64,7 @@ struct kernel {
 	struct kernel_request requests[KERNEL_REQUESTS]; /* under way */
 	size_t request_count;
 	uint64_t last_unique, last_serial;
+	uint32_t barred; /* a user who may make and take away no name; 0: none */
 	bool steered; /* claims may be taken away at any time: who holds is not checked any more */
 };
 

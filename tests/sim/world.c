@@ -456,6 +456,18 @@ static void draw_policies(struct world *world)
 		world->refused_percent = world->stale_percent = world->nudge_percent = 0;
 }
 
+/* Likewise. */
+static void draw_recipes(struct world *world)
+{
+	struct prng prng;
+
+	prng_seed(&prng, world->seed ^ UINT64_C(0x5deece66d));
+	if (prng_chance(&prng, 50))
+		return;
+	for (int lock = 0; lock < LOCKS_MAX; lock++)
+		world->policies[lock].recipe = (int64_t)prng_below(&prng, CLAIM_RECIPES);
+}
+
 void world_init(struct world *world, uint64_t seed, bool verbose)
 {
 	struct prng *prng = &world->prng;
@@ -489,6 +501,7 @@ void world_init(struct world *world, uint64_t seed, bool verbose)
 	world->crowd = prng_chance(prng, 60) ? SLOTS_COUNT : 2 + (int)prng_below(prng, 3);
 	world->locks_count = world->crowd < SLOTS_COUNT ? 1 : 1 + (int)prng_below(prng, LOCKS_MAX);
 	draw_policies(world);
+	draw_recipes(world);
 	view_init(world);
 	if (store_local_open(world->service, &foreign_events, world, &world->foreign) < 0)
 		abort();

@@ -251,10 +251,19 @@ static struct engine_caller caller_of(const struct call *call, struct caller_tex
 	};
 }
 
-static void user_lock(struct call *call, enum call_kind kind, enum claim_mode mode, bool waits)
+/* The mode in which the lock is taken by who asks for that one. */
+static enum claim_mode mode_taken(const struct user *user, enum claim_mode asked)
+{
+	const struct lock_policy *policy = &user->host->world->policies[user->lock];
+
+	return policy->recipe == CLAIM_CURATOR_MUTEX ? CLAIM_EXCLUSIVE : asked;
+}
+
+static void user_lock(struct call *call, enum call_kind kind, enum claim_mode asked, bool waits)
 {
 	struct user *user = call->user;
 	struct world *world = user->host->world;
+	enum claim_mode mode = mode_taken(user, asked);
 	struct caller_text text;
 	struct engine_caller caller;
 	int error;
@@ -270,8 +279,8 @@ static void user_lock(struct call *call, enum call_kind kind, enum claim_mode mo
 	}
 	call_enter(call);
 	caller = caller_of(call, &text);
-	error = engine_lock(user->owner, kind == CALL_OPEN ? LOCK_KIND_OPEN : LOCK_KIND_FLOCK, mode,
-			    waits, &caller, call, &call->wish);
+	error = engine_lock(user->owner, kind == CALL_OPEN ? LOCK_KIND_OPEN : LOCK_KIND_FLOCK,
+			    asked, waits, &caller, call, &call->wish);
 	call_leave(call, error);
 	if (error != (user->lost ? -EIO : 0))
 		world_fail(world, "locking gives user %u %d", user->number, error);
@@ -283,13 +292,14 @@ static bool may_be_too_many(const struct world *world)
 	return world->policy.process_ranges < SLOTS_COUNT * LOCKS_MAX;
 }
 
-static void user_lock_range(struct call *call, struct claim_span span, enum claim_mode mode,
+static void user_lock_range(struct call *call, struct claim_span span, enum claim_mode asked,
 			    bool waits)
 {
 	struct user *user = call->user;
+	enum claim_mode mode = mode_taken(user, asked);
 	struct host *host = user->host;
 	struct process *process = process_find(host, user->lock, call->process);
-	struct range range = {span, mode};
+	struct range range = {span, asked};
 	struct caller_text text;
 	struct engine_caller caller;
 	bool lost = user->lost || (process != NULL && process->lost);
@@ -310,12 +320,13 @@ static void user_lock_range(struct call *call, struct claim_span span, enum clai
 		world_fail(host->world, "locking a range gives user %u %d", user->number, error);
 }
 
-static void user_test_range(struct call *call, struct claim_span span, enum claim_mode mode)
+static void user_test_range(struct call *call, struct claim_span span, enum claim_mode asked)
 {
 	struct user *user = call->user;
+	enum claim_mode mode = mode_taken(user, asked);
 	struct host *host = user->host;
 	const struct process *process = process_find(host, user->lock, call->process);
-	struct range range = {span, mode};
+	struct range range = {span, asked};
 	bool lost = user->lost || (process != NULL && process->lost);
 	int error;
 

@@ -12,7 +12,7 @@ done
 
 # Keys: section, key, default and values, in the same order.
 "$dlockfs" --help | sed -n 's/^\([a-z]*\t[^\t]*\t[^\t]*\t[^\t]*\)\t.*/\1/p' >"$dir/keys"
-test "$(wc -l <"$dir/keys")" -ge 16
+test "$(wc -l <"$dir/keys")" -ge 24
 awk '/^\.Ss \[/ { section = substr($2, 2, length($2) - 2) }
     values { print section "\t" key "\t" fallback "\t" $0; values = 0 }
     /^\.It Ic / { key = $3; fallback = $5; values = 1 }' "$man/dlockfs.ini.5" >"$dir/manual-keys"
@@ -63,7 +63,7 @@ diff -u "$dir/commands" <(complete_words dlockctl "") || fail "dlockctl: the com
 expect_equal "dlockctl sh" show "$(complete_words dlockctl sh)"
 expect_equal "dlockctl run --on" "--on-lost --on-revoke" "$(complete_words dlockctl run --on | paste -sd' ')"
 expect_equal "dlockfs --s" "--store --session-timeout" "$(complete_words dlockfs --s | paste -sd' ')"
-diff -u <(cut -f2 "$dir/keys" | sed 's/$/=/') <(complete_words dlockfs -o "") || fail "dlockfs: the keys offered differ"
+diff -u <(awk -F'\t' '!seen[$2]++ { print $2 "=" }' "$dir/keys") <(complete_words dlockfs -o "") || fail "dlockfs: the keys offered differ"
 expect_equal "dlockfs -o idle=1s,mo" "idle=1s,mode=" "$(complete_words dlockfs -o idle=1s,mo)"
 start_dlockfs A
 hold holder "$dir/A/nightly"

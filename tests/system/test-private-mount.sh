@@ -51,9 +51,11 @@ refused ls "$dir/A" 2>"$dir/err"
 grep -q 'Permission denied' "$dir/err"
 grep " $dir/A fuse.dlockfs" /proc/self/mounts | grep -q "user_id=$user,"
 
-# flock, over both mounts.
+# flock, over both mounts; also when another program has taken over.
 start holder "${as_user[@]}" flock "$dir/A/job" sh -c 'echo held; exec sleep infinity'
 expect holder held
+send_signal A USR2
+wait_until "$deadline" grep -q ' goes on with version ' "$dir/A.out"
 expect_status 1 "${as_user[@]}" flock -n "$dir/B/job" true
 start waiter "${as_user[@]}" flock "$dir/B/job" true
 wait_claims job 2

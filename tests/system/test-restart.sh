@@ -155,12 +155,13 @@ fi
 # A session that ends while the program changes: holders are told, waiting calls queue again.
 start_proxy short
 store=zookeeper://$(<"$dir/short/address")/dlockfs
-start_dlockfs C --session-timeout 2s
+printf '%s\n' '[locks "told-too"]' 'on_lost = SIGTERM' >"$dir/C.ini"
+start_dlockfs C --session-timeout 2s --config "$dir/C.ini"
 keep lost "$dir/C/lost" flock
 wait_until "$deadline" granted lost
 keep behind "$dir/C/lost" flock
 wait_claims lost 2
-call told "$dir/C/told-too" open ex watch
+call told "$dir/C/told-too" catch=SIGTERM open ex watch
 expect told "ex ok"
 cut_link short
 send_signal C USR2
@@ -173,6 +174,26 @@ join_link short
 wait_until "$deadline" granted behind
 not_fenced behind
 never_revived lost
+grep -q '^caught SIGTERM ' "$dir/told.out"
+
+# In the background the daemon leaves the folder to which its command line belongs.
+printf '%s\n' '[mount]' 'directories = one' >"$dir/D.ini"
+mkdir "$dir/D"
+(cd "$dir" && "$dlockfs" --store local: --config D.ini D)
+number=$(sed -n 's/^pid=//p' "$dir/D/.dlockfs/status")
+process_record "$dir" D "$number"
+hold local "$dir/D/one/lock"
+expect local held
+printf '%s\n' '[mount]' 'directories = one two' >"$dir/D.ini"
+kill -USR2 "$number"
+wait_until "$deadline" grep -qz ^DLOCKFS_TAKE_OVER= "/proc/$number/environ"
+test -d "$dir/D/two"
+expect_equal "process" "$number" "$(sed -n 's/^pid=//p' "$dir/D/.dlockfs/status")"
+expect_status 1 flock -n "$dir/D/one/lock" true
+release local
+comes_free "$dir/D/one/lock"
+umount "$dir/D"
+wait_until "$deadline" gone D
 
 # Unmounted by hand, the daemon ends well.
 release lost behind told

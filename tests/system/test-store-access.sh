@@ -8,6 +8,7 @@ umask 077
 printf 'hosts:s3cret:word\n' >"$dir/secret"
 printf 'hosts:another' >"$dir/other"
 umask 022
+zookeeper_options=(-Dznode.container.checkIntervalMs=500)
 start_zookeeper
 export ZOOKEEPER_AUTH
 
@@ -61,11 +62,31 @@ for host in N O; do
     expect_equal "what dlockctl says" 1 "$(wc -l <"$dir/err")"
 done
 
+# Private: others do not even see it.
+store=zookeeper://$(zookeeper_address)/private start_dlockfs Q -o "digest_file=$dir/secret,acl=private" --session-timeout 4s
+store=zookeeper://$(zookeeper_address)/private start_dlockfs R --session-timeout 4s
+hold private "$dir/Q/job"
+expect private held
+expect_equal "rights on what is private" "digest hosts cdrwa" "$(as secret zookeeper acl /private/job)"
+expect_status 77 "$dlockctl" --mount "$dir/R" show job 2>"$dir/err"
+expect_status 71 flock -n "$dir/R/job" true 2>"$dir/err"
+release private
+stop_dlockfs Q
+stop_dlockfs R
+
 # Another host with the secret: it breaks the lock, and one that is not its own is waited for.
 "$dlockctl" --mount "$dir/B" break job --yes >"$dir/out"
 expect waiter held
 release holder waiter
 comes_free "$dir/A/job"
+
+# Idle locks are removed all the same, and the path stays.
+removed() {
+    [ -z "$(as secret zookeeper children /dlockfs)" ]
+}
+wait_until "$deadline" removed
+as nobody zookeeper data /dlockfs >"$dir/data"
+flock -n "$dir/B/job" true
 
 # The session is lost: the next one is told again. The connection is lost: so is the next one, of the same session.
 start_proxy link

@@ -41,7 +41,9 @@ static void note(struct host *host, struct call *call, int error, const struct s
 	call->error = error;
 	call->listed = entries != NULL;
 	call->count = count;
+	call->halves = 0;
 	for (size_t i = 0; i < count; i++) {
+		call->halves += entries[i].half;
 		if (i < 4)
 			call->claims[i] = entries[i].claim;
 		if (i > 0)

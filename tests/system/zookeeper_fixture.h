@@ -59,6 +59,7 @@ struct call {
 	bool listed;
 	size_t count;
 	struct claim_name claims[4]; /* of the first entries */
+	size_t halves;		     /* among all */
 	int changes;		     /* of a queue that is attended to */
 	int reads;		     /* of a watch, and the last of them */
 	bool changed;		     /* and is about to be read again */

@@ -190,7 +190,13 @@ const char *queue_text(struct world *world, const char *path)
 
 void foreign_place(struct world *world, const char *path, enum claim_mode mode)
 {
-	struct claim_name name = {.mode = mode, .span = CLAIM_SPAN_WHOLE};
+	foreign_place_as(world, path, mode, CLAIM_KAZOO);
+}
+
+void foreign_place_as(struct world *world, const char *path, enum claim_mode mode,
+		      enum claim_recipe recipe)
+{
+	struct claim_name name = {.mode = mode, .recipe = recipe, .span = CLAIM_SPAN_WHOLE};
 
 	world->foreign->ops->place(world->foreign, NULL, path, &name, "", false);
 	world->foreign->ops->dispatch(world->foreign);

@@ -139,6 +139,8 @@ const char *queue_text(struct world *world, const char *path);
 /* What the foreign client does. */
 void foreign_write(struct world *world, const char *path, size_t place, const char *data);
 void foreign_place(struct world *world, const char *path, enum claim_mode mode);
+void foreign_place_as(struct world *world, const char *path, enum claim_mode mode,
+		      enum claim_recipe recipe);
 void foreign_withdraw(struct world *world, const char *path, size_t place);
 
 /* Losing the connection at each operation of a scenario, in each of these ways. */

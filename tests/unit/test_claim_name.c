@@ -41,10 +41,11 @@ static const struct {
 	/* Curator's read-write lock, and its mutex */
 	{"_c_" CURATOR "-__WRIT__0000000012", CLAIM_EXCLUSIVE, 12, false},
 	{"_c_" CURATOR "-__READ__-1500000000", CLAIM_SHARED, -1500000000, false},
-	{"_c_" UUID "-lock-0000000012", CLAIM_EXCLUSIVE, 12, false},
-	{"_c_" UUID "-lock-1500000000", CLAIM_EXCLUSIVE, 1500000000, false},
-	{"_c_" UUID "-lock--1500000000", CLAIM_EXCLUSIVE, -1500000000, false},
-	{"_c_" UUID "-lock--000000007", CLAIM_EXCLUSIVE, -7, false},
+	{"_c_" CURATOR "-lock-0000000012", CLAIM_EXCLUSIVE, 12, false},
+	{"_c_" CURATOR "-any-lock-0000000012", CLAIM_EXCLUSIVE, 12, false},
+	{"_c_" UUID "-r5-9-any-lock-0000000011", CLAIM_EXCLUSIVE, 11, false},
+	{"_c_" UUID "-any-__lock__0000000011", CLAIM_EXCLUSIVE, 11, false},
+	{"_c_" UUID "any-__WRIT__0000000011", CLAIM_EXCLUSIVE, 11, false},
 	/* kazoo */
 	{"00112233445566778899aabbccddeeff__lock__0000000012", CLAIM_EXCLUSIVE, 12, false},
 	{"00112233445566778899aabbccddeeff__rlock__0000000012", CLAIM_SHARED, 12, false},
@@ -232,6 +233,9 @@ static void assert_same(const struct claim_name *name, const struct claim_name *
 	assert_int_equal(name->id.owner, expected->id.owner);
 	assert_int_equal(name->id.number, expected->id.number);
 	assert_int_equal(name->mode, expected->mode);
+	if (expected->id.session != 0)
+		assert_int_equal(name->recipe, expected->recipe);
+	assert_int_equal(name->companion, expected->companion);
 	assert_int_equal(name->record, expected->record);
 	assert_int_equal(name->sparse, expected->sparse);
 	assert_int_equal(name->span.start, expected->span.start);
@@ -332,7 +336,7 @@ static void test_parts_of_others(void **state)
 	assert_reads("_c_" CURATOR "-a12:5-9-__READ__0000000012", &expected);
 	assert_reads("x_c_" UUID "-r5-9-__READ__0000000012", &expected);
 	assert_reads("_c_" UUID "-r5-9-read-0000000012", &expected);
-	assert_reads("_c_" UUID "-r5-9-__rlock__0000000012", &expected);
+	assert_reads("_c_" UUID "-r05-9-__rlock__0000000012", &expected);
 }
 
 /* Where the bits of an id stand. */
@@ -389,6 +393,102 @@ static void test_no_id(void **state)
 	assert_reads(text, &name);
 }
 
+static void test_reads_recipes(void **state)
+{
+	static const struct {
+		const char *marker;
+		int32_t sequence;
+		enum claim_mode mode;
+		enum claim_recipe recipe;
+		bool companion;
+	} recipes[] = {
+		{"lock-0000000012", 12, CLAIM_EXCLUSIVE, CLAIM_CURATOR_MUTEX, false},
+		{"lock-1500000000", 1500000000, CLAIM_EXCLUSIVE, CLAIM_CURATOR_MUTEX, false},
+		{"lock--1500000000", -1500000000, CLAIM_EXCLUSIVE, CLAIM_CURATOR_MUTEX, false},
+		{"lock--000000007", -7, CLAIM_EXCLUSIVE, CLAIM_CURATOR_MUTEX, false},
+		{"__lock__0000000012", 12, CLAIM_EXCLUSIVE, CLAIM_KAZOO, false},
+		{"__rlock__-000000007", -7, CLAIM_SHARED, CLAIM_KAZOO, false},
+		{"any-__WRIT__0000000012", 12, CLAIM_EXCLUSIVE, CLAIM_CURATOR_ANY, false},
+		{"any-__READ__-1500000000", -1500000000, CLAIM_SHARED, CLAIM_CURATOR_ANY, false},
+		{"any-lock-0000000011", 11, CLAIM_EXCLUSIVE, CLAIM_CURATOR_ANY, true},
+		{"any-lock--1500000000", -1500000000, CLAIM_EXCLUSIVE, CLAIM_CURATOR_ANY, true},
+	};
+
+	for (size_t i = 0; i < COUNT(recipes); i++) {
+		const struct claim_name expected = {
+			.id = uuid_id,
+			.span = CLAIM_SPAN_WHOLE,
+			.mode = recipes[i].mode,
+			.recipe = recipes[i].recipe,
+			.companion = recipes[i].companion,
+			.sequence = recipes[i].sequence,
+		};
+		char text[CLAIM_NAME_BYTES];
+
+		snprintf(text, sizeof(text), "_c_" UUID "-%s", recipes[i].marker);
+		assert_reads(text, &expected);
+	}
+}
+
+/* A part stands in front of every marker, but a companion has none. */
+static void test_recipes(void **state)
+{
+	static const struct {
+		enum claim_recipe recipe;
+		enum claim_mode mode;
+		const char *marker;
+	} recipes[] = {
+		{CLAIM_CURATOR_RW, CLAIM_EXCLUSIVE, "__WRIT__"},
+		{CLAIM_CURATOR_RW, CLAIM_SHARED, "__READ__"},
+		{CLAIM_CURATOR_MUTEX, CLAIM_EXCLUSIVE, "lock-"},
+		{CLAIM_KAZOO, CLAIM_EXCLUSIVE, "__lock__"},
+		{CLAIM_KAZOO, CLAIM_SHARED, "__rlock__"},
+		{CLAIM_CURATOR_ANY, CLAIM_EXCLUSIVE, "any-__WRIT__"},
+		{CLAIM_CURATOR_ANY, CLAIM_SHARED, "any-__READ__"},
+	};
+
+	for (size_t i = 0; i < COUNT(recipes); i++) {
+		struct claim_name name = {
+			.id = uuid_id,
+			.span = {5, 9},
+			.mode = recipes[i].mode,
+			.recipe = recipes[i].recipe,
+			.record = true,
+			.sequence = 7,
+		};
+		char text[CLAIM_NAME_BYTES], expected[CLAIM_NAME_BYTES];
+
+		snprintf(expected, sizeof(expected),
+			 "_c_00112233-4455-8677-a899-aabbccddeeff-r5-9-%s0000000007",
+			 recipes[i].marker);
+		claim_name_format_placed(text, &name);
+		assert_string_equal(text, expected);
+		assert_reads(text, &name);
+	}
+}
+
+static void test_companion(void **state)
+{
+	struct claim_name name = {
+		.id = uuid_id,
+		.span = {5, 9},
+		.mode = CLAIM_SHARED,
+		.recipe = CLAIM_CURATOR_ANY,
+		.record = true,
+		.anchored = true,
+		.anchor_span = {5, 9},
+		.sequence = 7,
+	};
+	struct claim_name companion = claim_name_companion(&name);
+	char text[CLAIM_NAME_BYTES];
+
+	claim_name_format_placed(text, &companion);
+	assert_string_equal(text, "_c_00112233-4455-8677-a899-aabbccddeeff-any-lock-0000000006");
+	assert_reads(text, &companion);
+	name.sequence = INT32_MIN;
+	assert_int_equal(claim_name_companion(&name).sequence, INT32_MAX);
+}
+
 static uint64_t random64(void)
 {
 	return (uint64_t)random() << 42 ^ (uint64_t)random() << 21 ^ (uint64_t)random();
@@ -417,6 +517,7 @@ static void test_reads_what_it_writes(void **state)
 			       .owner = (uint32_t)random64() % CLAIM_OWNERS,
 			       .number = (uint32_t)random64()},
 			.mode = random() & 1 ? CLAIM_SHARED : CLAIM_EXCLUSIVE,
+			.recipe = (enum claim_recipe)(random() % 4),
 			.record = random() & 1,
 			.sparse = random() & 1,
 			.span = random_span(),
@@ -428,6 +529,8 @@ static void test_reads_what_it_writes(void **state)
 		struct claim_name read;
 		char text[CLAIM_NAME_PREFIX_BYTES + 16];
 
+		if (!claim_recipe_shares(written.recipe))
+			written.mode = CLAIM_EXCLUSIVE;
 		claim_name_format(text, &written);
 		sprintf(text + strlen(text), "%010d", (int)written.sequence); /* as the server */
 		assert_true(claim_name_parse(text, &read));
@@ -439,11 +542,18 @@ static void test_reads_what_it_writes(void **state)
 static void test_writes_what_it_reads(void **state)
 {
 	static const char letters[] = "0123456789-:rsa_c8WRIT+ ";
-	static const char good[] = "_c_" UUID "-s5-99-a-12:0-" LARGEST "-__WRIT__-1500000000";
+	static const char *const goods[] = {
+		"_c_" UUID "-s5-99-a-12:0-" LARGEST "-__WRIT__-1500000000",
+		"_c_" UUID "-r5-99-lock-1500000000",
+		"_c_" UUID "-r5-99-any-__READ__-1500000000",
+		"_c_" UUID "-any-lock--1500000000",
+		"_c_" UUID "-__rlock__0000000012",
+	};
 
 	srandom(2);
 	for (size_t i = 0; i < 100000; i++) {
-		char text[sizeof(good) + 1], written[CLAIM_NAME_PREFIX_BYTES + 16];
+		const char *good = goods[(size_t)random() % COUNT(goods)];
+		char text[CLAIM_NAME_PREFIX_BYTES + 16], written[CLAIM_NAME_PREFIX_BYTES + 16];
 		size_t at = (size_t)random() % strlen(good);
 		struct claim_name name;
 
@@ -513,6 +623,9 @@ int main(void)
 		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_bad_parts),
 		cmocka_unit_test(test_parts_of_others),
+		cmocka_unit_test(test_reads_recipes),
+		cmocka_unit_test(test_recipes),
+		cmocka_unit_test(test_companion),
 		cmocka_unit_test(test_uuid),
 		cmocka_unit_test(test_session),
 		cmocka_unit_test(test_no_id),

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "claim_name.h"
 #include "config.h"
 #include "log.h"
 
@@ -79,6 +80,9 @@ static void check_defaults(void)
 	assert_true(!config.directories || !config.directories[0]);
 	assert_true(config.allow_other);
 	assert_int_equal(config.log_level, LOG_LEVEL_INFO);
+	assert_int_equal(config.user_waiters, 4096);
+	assert_int_equal(config.user_files, 16384);
+	assert_int_equal(config.user_names, 16384);
 	assert_int_equal(config.stores[0].url.kind, STORE_KIND_LOCAL);
 	assert_int_equal(config.stores[0].session_timeout_ms, 15000);
 	assert_int_equal(policy.wait_limit_ms, CONFIG_FOREVER);
@@ -89,6 +93,11 @@ static void check_defaults(void)
 	assert_int_equal(policy.process_ranges, 4096);
 	assert_int_equal(policy.file_ranges, 16384);
 	assert_int_equal(policy.on_lost, 0);
+	assert_int_equal(policy.recipe, CLAIM_CURATOR_RW);
+	assert_int_equal(policy.owner, CONFIG_CREATOR);
+	assert_int_equal(policy.group, CONFIG_CREATOR);
+	assert_int_equal(policy.mode, CONFIG_CREATOR);
+	assert_false(config_has_access(&config));
 }
 
 static void test_defaults(void **state)
@@ -98,6 +107,22 @@ static void test_defaults(void **state)
 	read_good("");
 	read_good("[mount]\n[store]\n[locks]\n[locks \"x\"]\n");
 	check_defaults();
+}
+
+static void test_recipes(void **state)
+{
+	static const char *const names[] = {
+		[CLAIM_CURATOR_RW] = "curator-rw",
+		[CLAIM_CURATOR_MUTEX] = "curator-mutex",
+		[CLAIM_KAZOO] = "kazoo",
+		[CLAIM_CURATOR_ANY] = "curator-any",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		assert_int_equal(config_set(&config, "recipe", names[i], why, sizeof(why)), 0);
+		assert_int_equal(config_policy(&config, "a").recipe, i);
+	}
 }
 
 static void test_every_key(void **state)
@@ -195,6 +220,7 @@ static void test_odd_but_good_files(void **state)
 	"expected a duration from " min " to " max ", a number with ms, s, m, h or d"
 
 #define NUMBER(min, max) "expected a number from " min " to " max
+#define ACCOUNT(kind)	 "expected the name or number of a " kind ", or creator"
 #define SIGNAL		 "expected eio, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGKILL, SIGUSR1 or SIGUSR2"
 
 static const struct {
@@ -202,13 +228,15 @@ static const struct {
 } bad_files[] = {
 	/* keys */
 	{"mode = 0700\n[mount]\n", "1: key \"mode\" before any section, " SECTIONS " first"},
-	{"[mount]\n\nspeed = 1\n", "3: unknown key \"speed\" in section [mount], expected one of "
-				   "mode, idle, directories, allow_other, log_level"},
+	{"[mount]\n\nspeed = 1\n",
+	 "3: unknown key \"speed\" in section [mount], expected one of "
+	 "mode, idle, directories, allow_other, user_waiters, user_files, "
+	 "user_names, log_level"},
 	{"[mount]\nMode = 0700\n", "2: unknown key \"Mode\""},
 	{"[mount]\n= 0700\n", "2: unknown key \"\""},
 	{"[mount]\nurl = local:\n", "2: key \"url\" in section [mount], expected it in [store]"},
-	{"[locks \"a\"]\nmode = 0700\n",
-	 "2: key \"mode\" in section [locks], expected it in [mount]"},
+	{"[locks \"a\"]\nidle = 5s\n",
+	 "2: key \"idle\" in section [locks], expected it in [mount]"},
 	{"[mount]\nidle = 1s\nmode = 0700\nidle = 2s\n",
 	 "4: key \"idle\" a second time in its section, expected it once"},
 	{"[mount]\nmode\n", "2: a line without '=', expected key = value"},
@@ -273,6 +301,11 @@ static const struct {
 	 "2: acl = creator, but nothing says who the creator is, expected digest_file"},
 	{"[store \"a\"]\nurl = local:\nacl = private\n",
 	 "1: acl = private, but nothing says who the creator is, expected digest_file"},
+	{"[mount]\n[store]\nsasl_realm = x\n",
+	 "3: sasl_realm: the ZooKeeper library of this build has no SASL, expected one that has, "
+	 "or this key left out"},
+	{"[store]\ntls_password_file = /x\n",
+	 "2: tls_password_file: the ZooKeeper library of this build has no TLS, expected one that"},
 	{"[store]\ndigest_file = x/y\n",
 	 "2: digest_file: bad file \"x/y\", expected an absolute path"},
 	{"[store]\ndigest_file = /none/x\n", "2: digest_file: /none/x: No such file or directory, "
@@ -307,6 +340,10 @@ static const struct {
 	{"[mount]\nallow_other = Yes\n", "2: allow_other: bad value"},
 	{"[mount]\nlog_level = Info\n",
 	 "2: log_level: bad value \"Info\", expected error, warning, info or debug"},
+	{"[mount]\nuser_waiters = 0\n",
+	 "2: user_waiters: bad value \"0\", " NUMBER("1", "1000000")},
+	{"[mount]\nuser_files = none\n", "2: user_files: bad value \"none\""},
+	{"[mount]\nuser_names = 1000001\n", "2: user_names: bad value \"1000001\""},
 	{"[mount]\nlog_level = 3\n", "2: log_level: bad value"},
 	{"[mount]\ndirectories = a /b\n",
 	 "2: directories: bad directory \"/b\", expected a path like"},
@@ -349,11 +386,28 @@ static const struct {
 	{"[locks]\non_lost = 15\n", "2: on_lost: bad value \"15\""},
 	{"[locks]\non_lost = EIO\n", "2: on_lost: bad value \"EIO\""},
 	{"[locks]\non_lost =\n", "2: on_lost: bad value \"\""},
+	{"[locks]\nrecipe = curator\n",
+	 "2: recipe: bad value \"curator\", expected curator-rw, curator-mutex, kazoo or "
+	 "curator-any"},
+	{"[locks]\nowner = no-such-user\n",
+	 "2: owner: no user \"no-such-user\" on this host, " ACCOUNT("user")},
+	{"[locks \"a\"]\n\ngroup = no-such-group\n",
+	 "3: group: no group \"no-such-group\" on this host, " ACCOUNT("group")},
+	{"[locks]\nowner =\n", "2: owner: bad value \"\", " ACCOUNT("user")},
+	{"[locks]\nowner = 4294967295\n", "2: owner: bad value \"4294967295\", "},
+	{"[locks]\ngroup = 99999999999999999999\n", "2: group: bad value \"99999"},
+	{"[locks]\nowner = -1\n", "2: owner: no user \"-1\" on this host, "},
+	{"[locks]\nowner = 0x1\n", "2: owner: no user \"0x1\" on this host, "},
+	{"[locks]\nowner = Creator\n", "2: owner: no user \"Creator\" on this host, "},
+	{"[locks \"a\"]\nmode = 1777\n",
+	 "2: mode: bad value \"1777\", expected an octal mode from 0 to 0777, or creator"},
+	{"[locks]\nmode = rw\n", "2: mode: bad value \"rw\""},
 	{"[store]\non_lost = eio\n",
 	 "2: key \"on_lost\" in section [store], expected it in [locks]"},
 	{"[locks]\nranges = 1\n",
 	 "2: unknown key \"ranges\" in section [locks], expected one of wait_limit, try_limit, "
-	 "linger, handoff, keep, process_ranges, file_ranges, on_lost, on_revoke"},
+	 "linger, handoff, keep, process_ranges, file_ranges, on_lost, on_revoke, recipe, owner, "
+	 "group, mode"},
 	{"[mount]\nfile_ranges = 1\n",
 	 "2: key \"file_ranges\" in section [mount], expected it in [locks]"},
 	/* lines */
@@ -375,6 +429,55 @@ static void test_bad_files(void **state)
 		assert_memory_equal(why, bad_files[i].why, strlen(bad_files[i].why));
 		assert_non_null(strstr(why, ", expected "));
 	}
+}
+
+/* Names of users and groups; "mode" is another key in [mount], and the one that -o means. */
+static void test_lock_access(void **state)
+{
+	struct lock_policy policy;
+
+	(void)state;
+	read_good("[mount]\nmode = 0755\n[locks]\nowner = root\nmode = 0640\n"
+		  "[locks \"a\"]\nowner = 1234\ngroup = daemon\nmode = 0\n"
+		  "[locks \"b\"]\nowner = creator\ngroup = creator\nmode = creator\n"
+		  "[locks \"c\"]\ngroup = 4294967294\n");
+	assert_true(config_has_access(&config));
+	assert_int_equal(config.mode, 0755);
+	policy = config_policy(&config, "x");
+	assert_int_equal(policy.owner, 0);
+	assert_int_equal(policy.group, CONFIG_CREATOR);
+	assert_int_equal(policy.mode, 0640);
+	policy = config_policy(&config, "a");
+	assert_int_equal(policy.owner, 1234);
+	assert_int_equal(policy.group, 1);
+	assert_int_equal(policy.mode, 0);
+	policy = config_policy(&config, "b");
+	assert_int_equal(policy.owner, CONFIG_CREATOR);
+	assert_int_equal(policy.group, CONFIG_CREATOR);
+	assert_int_equal(policy.mode, CONFIG_CREATOR);
+	assert_int_equal(config_policy(&config, "c").group, 4294967294);
+
+	assert_int_equal(config_set(&config, "owner", "creator", why, sizeof(why)), 0);
+	assert_int_equal(config_set(&config, "mode", "0700", why, sizeof(why)), 0);
+	assert_int_equal(config_policy(&config, "a").owner, CONFIG_CREATOR);
+	assert_int_equal(config_policy(&config, "a").mode, 0);
+	assert_int_equal(config.mode, 0700);
+	assert_int_equal(config_set(&config, "owner", "nobody-", why, sizeof(why)), -EINVAL);
+	assert_string_equal(why, "no user \"nobody-\" on this host, " ACCOUNT("user"));
+}
+
+/* Also where only a pattern, or only an option, sets it; and not where all is as by default. */
+static void test_has_access(void **state)
+{
+	(void)state;
+	read_good("[locks]\nowner = creator\nlinger = 1s\n[locks \"a\"]\nmode = creator\n");
+	assert_false(config_has_access(&config));
+	read_good("[locks \"b\"]\nmode = 0600\n");
+	assert_true(config_has_access(&config));
+	teardown(state);
+	setup(state);
+	assert_int_equal(config_set(&config, "group", "0", why, sizeof(why)), 0);
+	assert_true(config_has_access(&config));
 }
 
 static void test_stores(void **state)
@@ -536,10 +639,12 @@ static void test_reload(void **state)
 	(void)state;
 	read_good("[mount]\nmode = 0700\ndirectories = a\n[locks \"x\"]\nlinger = 1s\n"
 		  "[store]\nurl = zookeeper://zk/x\n");
-	reload("[mount]\nmode = 0700\nidle = 5s\ndirectories = b c\nlog_level = error\n"
+	reload("[mount]\nmode = 0700\nuser_files = 9\nidle = 5s\ndirectories = b c\nlog_level = "
+	       "error\n"
 	       "[locks \"y\"]\nlinger = 2s\n[store]\nurl = zookeeper://zk:2181/x\n");
 	assert_string_equal(fixed_keys, "");
 	assert_int_equal(config.idle_ms, 5000);
+	assert_int_equal(config.user_files, 9);
 	assert_string_equal(config.directories[1], "c");
 	assert_int_equal(config.log_level, LOG_LEVEL_ERROR);
 	assert_int_equal(config_policy(&config, "x").linger_ms, 50);
@@ -822,12 +927,13 @@ static void test_example_has_every_key(void **state)
 		snprintf(wanted, sizeof(wanted), "#%s =%s%s", key, *fallback ? " " : "", fallback);
 		print_message("[%s] %s\n", section, wanted);
 		assert_true(example_has(section, wanted));
-		/* An option has no section: its name must say which key it is. */
+		/* An option has no section: its name must say which key it is, except that "mode"
+		 * is that of [mount]. */
 		for (size_t i = 0; i < count; i++)
-			assert_string_not_equal(names[i], key);
+			assert_true(strcmp(names[i], key) != 0 || strcmp(key, "mode") == 0);
 		names[count++] = key;
 	}
-	assert_int_equal(count, 18);
+	assert_int_equal(count, 35);
 	free(text);
 }
 
@@ -837,8 +943,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CONFIG_TEST(test_defaults),
+		CONFIG_TEST(test_recipes),
 		CONFIG_TEST(test_every_key),
 		CONFIG_TEST(test_signals),
+		CONFIG_TEST(test_lock_access),
+		CONFIG_TEST(test_has_access),
 		CONFIG_TEST(test_odd_but_good_files),
 		CONFIG_TEST(test_bad_files),
 		CONFIG_TEST(test_stores),

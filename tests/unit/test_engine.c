@@ -587,6 +587,29 @@ static void test_turn_comes_unasked(void **state)
 	file_close(&waiter);
 }
 
+/* A write claim of Curator's may have become a read claim in front of ours, before it went. */
+static void test_writer_of_curator_goes(void **state)
+{
+	struct world *world = *state;
+	struct file waiter, second;
+	long operations;
+
+	foreign_place_as(world, "a", EX, CLAIM_CURATOR_RW);
+	file_open(&waiter, &world->one, "a");
+	file_open(&second, &world->one, "a");
+	file_lock(&waiter, SH, WAIT);
+	file_lock(&second, SH, WAIT);
+	settle(world);
+	operations = world->one.operations;
+	foreign_withdraw(world, "a", 0);
+	settle(world);
+	assert_holds(&waiter);
+	assert_holds(&second);
+	assert_int_equal(world->one.operations, operations + 1); /* one list for both */
+	file_close(&waiter);
+	file_close(&second);
+}
+
 /* Those in front give up in another order. */
 static void test_others_give_up_in_any_order(void **state)
 {
@@ -632,6 +655,7 @@ int main(void)
 		TEST(foreign_claims_are_waited_for),
 		TEST(no_herd),
 		TEST(turn_comes_unasked),
+		TEST(writer_of_curator_goes),
 		TEST(others_give_up_in_any_order),
 	};
 

@@ -349,6 +349,8 @@ static void test_two_stores(void **state)
 	assert_has(fixture, "dlockfs_wait_seconds_sum{kind=\"flock\",store=\"cron\"} 3.000000");
 	assert_has(fixture,
 		   "dlockfs_wait_seconds_bucket{kind=\"flock\",store=\"cron\",le=\"5\"} 1");
+	assert_has(fixture, "dlockfs_limit_refusals_total{limit=\"user_waiters\"} 0");
+	assert_has(fixture, "dlockfs_limit_refusals_total{limit=\"user_names\"} 0");
 	assert_has(fixture, "dlockfs_fenced_handles_total 0");
 	assert_has(fixture, "dlockfs_fenced_handles_total{store=\"cron\"} 3");
 	assert_has(fixture, "dlockfs_session_connected{store=\"cron\"} 1");

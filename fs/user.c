@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the counts of users. Loop thread only.
+ */
+#include "user.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "inode.h"
+#include "log.h"
+
+/* A user that is refused again and again is told of so often. */
+#define TELL_MS 60000
+
+/* So many idle names go for each new one, once three quarters of the limit are in use. */
+#define ROOM_NAMES 2
+
+static const struct {
+	const char *limit, *key;
+	int error;
+} shares[USER_SHARES] = {
+	[USER_WAITERS] = {"user_waiters", "waiters", -ENOLCK},
+	[USER_FILES] = {"user_files", "files", -ENFILE},
+	[USER_NAMES] = {"user_names", "names", -EDQUOT},
+};
+
+static struct user *find(const struct filesystem *filesystem, uid_t uid)
+{
+	struct user *user;
+	HASH_FIND(by_uid, filesystem->users, &uid, sizeof(uid), user);
+	return user;
+}
+
+static struct user *create(struct filesystem *filesystem, uid_t uid)
+{
+	struct user *user = calloc(1, sizeof(*user));
+
+	if (user == NULL)
+		return NULL;
+	user->uid = uid;
+	for (int share = 0; share < USER_SHARES; share++)
+		user->told_ms[share] = -1;
+	HASH_ADD(by_uid, filesystem->users, uid, sizeof(user->uid), user);
+	if (user->by_uid.tbl != NULL)
+		return user;
+	free(user);
+	return NULL;
+}
+
+static bool is_limited(uid_t uid)
+{
+	return uid != 0 && uid != getuid();
+}
+
+int64_t user_limit(const struct config *config, enum user_share share)
+{
+	const int64_t limits[USER_SHARES] = {
+		[USER_WAITERS] = config->user_waiters,
+		[USER_FILES] = config->user_files,
+		[USER_NAMES] = config->user_names,
+	};
+	return limits[share];
+}
+
+static void tell(const struct filesystem *filesystem, struct user *user, enum user_share share)
+{
+	int64_t *told_ms = &user->told_ms[share];
+
+	if (*told_ms >= 0 && filesystem->now_ms - *told_ms < TELL_MS)
+		return;
+	*told_ms = filesystem->now_ms;
+	log_warning("user %u has reached %s = %" PRId64 ": its calls fail with %s", user->uid,
+		    shares[share].limit, user_limit(filesystem->config, share),
+		    strerrorname_np(-shares[share].error));
+}
+
+int user_check(struct filesystem *filesystem, uid_t uid, enum user_share share)
+{
+	struct user *user = is_limited(uid) ? find(filesystem, uid) : NULL;
+
+	if (user == NULL || user->counts[share] < (size_t)user_limit(filesystem->config, share))
+		return 0;
+	filesystem->metrics.limited[share]++;
+	tell(filesystem, user, share);
+	return shares[share].error;
+}
+
+struct user *user_add(struct filesystem *filesystem, uid_t uid, enum user_share share)
+{
+	struct user *user = find(filesystem, uid);
+
+	if (user == NULL)
+		user = create(filesystem, uid);
+	if (user != NULL)
+		user->counts[share]++;
+	return user;
+}
+
+void user_leave(struct filesystem *filesystem, struct user *user, enum user_share share)
+{
+	if (user == NULL)
+		return;
+	user->counts[share]--;
+	for (int other = 0; other < USER_SHARES; other++) {
+		if (user->counts[other] > 0)
+			return;
+	}
+	HASH_DELETE(by_uid, filesystem->users, user);
+	free(user);
+}
+
+void user_make_room(struct filesystem *filesystem, uid_t uid)
+{
+	int64_t limit = user_limit(filesystem->config, USER_NAMES);
+
+	for (int i = 0; is_limited(uid) && i < ROOM_NAMES; i++) {
+		const struct user *user = find(filesystem, uid);
+		if (user == NULL || user->idle == NULL ||
+		    (int64_t)user->counts[USER_NAMES] < limit - limit / 4)
+			return;
+		filesystem_drop_name(filesystem, user->idle);
+	}
+}
+
+void user_write_all(const struct filesystem *filesystem, FILE *out)
+{
+	const struct user *user;
+
+	for (user = filesystem->users; user != NULL; user = user->by_uid.next) {
+		fprintf(out, "uid=%u", user->uid);
+		for (int share = 0; share < USER_SHARES; share++)
+			fprintf(out, " %s=%zu", shares[share].key, user->counts[share]);
+		fputc('\n', out);
+	}
+}

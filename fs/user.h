@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Users of the mount, by user id: what each has of that which costs memory here or claims in a
+ * store, and how much each may have, so that none can keep the others from their locks:
+ *
+ *   USER_WAITERS  calls that ask for a lock and are not answered yet (also tests, F_GETLK): each is
+ *                 a claim in a queue, as a rule
+ *   USER_FILES    open files, directories and files of .dlockfs among them; of who opened them
+ *   USER_NAMES    names that the user has made, until the kernel has forgotten them; they are the
+ *                 same user's after chown(2)
+ *
+ * What is counted is taken back with what it stands for (struct parked, struct handle, struct inode
+ * and so on own their share), whatever becomes of that: so the counts are exact.
+ *
+ * User 0 and the one who runs the daemon are counted, and have no limits: they could end it anyway.
+ *
+ * Loop thread only; nothing blocks.
+ */
+#ifndef DLOCKFS_USER_H
+#define DLOCKFS_USER_H
+
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "filesystem.h"
+#include "metrics.h"
+
+struct user {
+	uid_t uid;
+	UT_hash_handle by_uid;
+	size_t counts[USER_SHARES];
+	int64_t told_ms[USER_SHARES]; /* when the log was last told of a refusal; -1: never */
+	struct inode *idle;	      /* those of its names, the longest idle first */
+};
+
+/* Whether the user may have one more. Returns 0; or, counted and logged as a refusal, what the
+ * manual pages of the calls have for it: -ENOLCK, -ENFILE, -EDQUOT. */
+int user_check(struct filesystem *filesystem, uid_t uid, enum user_share share);
+
+/* The user has one more, checked or not. Returns who is to be given to user_leave(); NULL when out
+ * of memory. */
+struct user *user_add(struct filesystem *filesystem, uid_t uid, enum user_share share);
+
+/* The user has one less; with the last one *user is gone. NULL is fine. */
+void user_leave(struct filesystem *filesystem, struct user *user, enum user_share share);
+
+/* Before the user makes a name: takes a few away that are idle, if it has nearly as many as it may.
+ * Else who locks one name after the other would be refused for want of patience (`idle`). */
+void user_make_room(struct filesystem *filesystem, uid_t uid);
+
+/* The limit in the configuration. */
+int64_t user_limit(const struct config *config, enum user_share share);
+
+/* Writes a line for each user that has anything: uid, waiters, files, names. */
+void user_write_all(const struct filesystem *filesystem, FILE *out);
+
+#endif

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import org.apache.curator.framework.CuratorFramework;
+import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.recipes.locks.InterProcessLock;
+import org.apache.curator.framework.recipes.locks.InterProcessMutex;
+import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
+import org.apache.curator.retry.RetryOneTime;
+import org.apache.zookeeper.Watcher;
+import org.apache.zookeeper.ZooDefs;
+import org.apache.zookeeper.ZooKeeper;
+import org.apache.zookeeper.recipes.lock.LockListener;
+import org.apache.zookeeper.recipes.lock.WriteLock;
+
+/**
+ * OtherClients HOST:PORT TIMEOUT_MS: holds locks of Curator (mutex, write, read, semaphore) and of ZooKeeper's own
+ * recipe (recipe), as it is told line by line:
+ *
+ * <pre>
+ * take ID KIND PATH               "ID held" when it is
+ * try ID KIND PATH                "ID held" or "ID refused"
+ * read ID                         takes the read lock of the write lock that it holds: "ID reads"
+ * release ID                      "ID released"; what was taken by read stays
+ * count ID KIND PATH FILE TIMES   increments the number in a file so often, each time under the lock: "ID counted"
+ * </pre>
+ *
+ * Each id is a thread of its own. An error is "ID failed: WHY".
+ */
+public class OtherClients {
+    /** How long a try waits, as Curator cannot but wait. */
+    private static final int TRY_MS = 20;
+
+    /** ZooKeeper's recipe in the form of Curator's. It knows its claim by the session, so each has its own. */
+    static class RecipeLock implements InterProcessLock {
+        private final ZooKeeper session;
+        private final WriteLock lock;
+        private final Semaphore acquired = new Semaphore(0);
+
+        RecipeLock(String address, int timeoutMs, String path) throws Exception {
+            CountDownLatch connected = new CountDownLatch(1);
+            session = new ZooKeeper(address, timeoutMs, event -> {
+                if (event.getState() == Watcher.Event.KeeperState.SyncConnected) {
+                    connected.countDown();
+                }
+            });
+            connected.await();
+            lock = new WriteLock(session, path, ZooDefs.Ids.OPEN_ACL_UNSAFE);
+            lock.setLockListener(new LockListener() {
+                @Override
+                public void lockAcquired() {
+                    acquired.release();
+                }
+
+                @Override
+                public void lockReleased() {}
+            });
+        }
+
+        /** It waits in vain for a claim that goes between its list and its watch: so it is asked again. */
+        @Override
+        public void acquire() throws Exception {
+            do {
+                lock.lock();
+            } while (!acquired.tryAcquire(200, TimeUnit.MILLISECONDS));
+        }
+
+        @Override
+        public boolean acquire(long time, TimeUnit unit) throws Exception {
+            lock.lock();
+            if (acquired.tryAcquire(time, unit)) {
+                return true;
+            }
+            release();
+            return false;
+        }
+
+        /** Its watches would make it ask again. */
+        @Override
+        public void release() throws Exception {
+            lock.unlock();
+            lock.close();
+            session.close();
+        }
+
+        @Override
+        public boolean isAcquiredInThisProcess() {
+            return lock.isOwner();
+        }
+    }
+
+    private final String address;
+    private final int timeoutMs;
+    private final CuratorFramework client;
+    private final Map<String, ExecutorService> threads = new HashMap<>();
+    private final Map<String, InterProcessLock> held = new HashMap<>();
+    private final Map<String, InterProcessReadWriteLock> pairs = new HashMap<>();
+
+    OtherClients(String address, int timeoutMs) throws Exception {
+        this.address = address;
+        this.timeoutMs = timeoutMs;
+        client = CuratorFrameworkFactory.newClient(address, timeoutMs, timeoutMs, new RetryOneTime(100));
+        client.start();
+        if (!client.blockUntilConnected(30, TimeUnit.SECONDS)) {
+            throw new IllegalStateException("cannot connect to " + address);
+        }
+    }
+
+    InterProcessLock lock(String id, String kind, String path) throws Exception {
+        switch (kind) {
+            case "mutex":
+                return new InterProcessMutex(client, path);
+            case "semaphore":
+                return new InterProcessSemaphoreMutex(client, path);
+            case "recipe":
+                return new RecipeLock(address, timeoutMs, path);
+            case "write":
+            case "read":
+                InterProcessReadWriteLock pair = new InterProcessReadWriteLock(client, path);
+                synchronized (this) {
+                    pairs.put(id, pair);
+                }
+                return kind.equals("write") ? pair.writeLock() : pair.readLock();
+            default:
+                throw new IllegalArgumentException("no such kind: " + kind);
+        }
+    }
+
+    synchronized InterProcessLock swapHeld(String id, InterProcessLock lock) {
+        return lock != null ? held.put(id, lock) : held.remove(id);
+    }
+
+    synchronized InterProcessReadWriteLock pair(String id) {
+        return pairs.get(id);
+    }
+
+    static void increment(Path file) throws Exception {
+        int number = Integer.parseInt(Files.readString(file).strip());
+        Files.writeString(file, number + 1 + "\n");
+    }
+
+    String carryOut(String[] words) throws Exception {
+        String id = words[1];
+        switch (words[0]) {
+            case "take": {
+                InterProcessLock lock = lock(id, words[2], words[3]);
+                lock.acquire();
+                swapHeld(id, lock);
+                return "held";
+            }
+            case "try": {
+                InterProcessLock lock = lock(id, words[2], words[3]);
+                if (!lock.acquire(TRY_MS, TimeUnit.MILLISECONDS)) {
+                    return "refused";
+                }
+                swapHeld(id, lock);
+                return "held";
+            }
+            case "read":
+                pair(id).readLock().acquire();
+                return "reads";
+            case "release":
+                swapHeld(id, null).release();
+                return "released";
+            case "count":
+                for (int i = 0; i < Integer.parseInt(words[5]); i++) {
+                    InterProcessLock lock = lock(id, words[2], words[3]);
+                    lock.acquire();
+                    increment(Path.of(words[4]));
+                    lock.release();
+                }
+                return "counted";
+            default:
+                throw new IllegalArgumentException("no such verb");
+        }
+    }
+
+    void hear(String line) {
+        String[] words = line.split(" ");
+        threads.computeIfAbsent(words[1], id -> Executors.newSingleThreadExecutor()).execute(() -> {
+            String answer;
+            try {
+                answer = carryOut(words);
+            } catch (Exception e) {
+                answer = "failed: " + e;
+            }
+            System.out.println(words[1] + " " + answer);
+        });
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        OtherClients clients = new OtherClients(arguments[0], Integer.parseInt(arguments[1]));
+        BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
+        System.out.println("ready");
+        for (String line = input.readLine(); line != null; line = input.readLine()) {
+            clients.hear(line);
+        }
+        System.exit(0);
+    }
+}

@@ -1,0 +1,33 @@
+#!/bin/bash
+# "meson install" installs what README.md says and nothing else, and never another configuration over one that is there.
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+
+install_it() {
+    DESTDIR=$dir/root meson install -C "$build" --no-rebuild >"$dir/install.log" 2>&1 || fail "$(tail -n 5 "$dir/install.log")"
+}
+
+prefix=$(meson introspect --buildoptions "$build" | jq -r '.[] | select(.name == "prefix").value')
+install_it
+cd "$dir/root"
+expect_equal "installed" "./etc/dlockfs.ini
+.$prefix/bin/dlockctl
+.$prefix/include/dlockfs.h
+.$prefix/lib/systemd/system/dlockfs.service
+.$prefix/sbin/dlockfs
+.$prefix/sbin/mount.fuse.dlockfs
+.$prefix/share/bash-completion/completions/dlockctl
+.$prefix/share/bash-completion/completions/dlockfs
+.$prefix/share/doc/dlockfs/README.md
+.$prefix/share/man/man1/dlockctl.1
+.$prefix/share/man/man5/dlockfs.ini.5
+.$prefix/share/man/man8/dlockfs.8
+.$prefix/share/man/man8/mount.fuse.dlockfs.8" "$(find . ! -type d | LC_ALL=C sort)"
+for program in ".$prefix/bin/dlockctl" ".$prefix/sbin/mount.fuse.dlockfs"; do
+    test -x "$program"
+done
+grep -qx "ExecStart=$prefix/sbin/dlockfs --foreground /run/dlocks" ".$prefix/lib/systemd/system/dlockfs.service"
+
+echo '# ours' >etc/dlockfs.ini
+install_it
+expect_equal "the configuration" "# ours" "$(<etc/dlockfs.ini)"

@@ -1,0 +1,173 @@
+#!/bin/bash
+# Locks of the mount and those of other clients on the same servers exclude each other, as recipe says: Curator's InterProcessMutex,
+# InterProcessReadWriteLock and InterProcessSemaphoreMutex, ZooKeeper's own recipe, kazoo's Lock, WriteLock and ReadLock. Both ways
+# round, shared and exclusive, contended, and when either side is killed. What does not exclude, and what others do wrong,
+# is shown as well.
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+# shellcheck source=other-clients.sh
+. "$(dirname "$0")/other-clients.sh"
+
+start_zookeeper
+cat >"$dir/config" <<'END'
+[mount]
+directories = curator-rw curator-mutex kazoo curator-any jobs
+[locks "curator-mutex/*"]
+recipe = curator-mutex
+[locks "kazoo/*"]
+recipe = kazoo
+[locks "curator-any/*"]
+recipe = curator-any
+[locks "jobs/*"]
+recipe = curator-mutex
+END
+start_dlockfs A --config "$dir/config" --session-timeout 4s
+start_dlockfs B --config "$dir/config" --session-timeout 4s
+start_clients
+
+# Lock, client, and how it locks: exclusively; shared. "-": it has none. "blind": it does not look at shared locks.
+rows=(
+    "curator-rw/curator java write read"
+    "curator-rw/kazoo kazoo write+__WRIT__+__READ__ read+__WRIT__"
+    "curator-rw/kazoo-lock kazoo lock+__WRIT__+__READ__ -"
+    "curator-mutex/curator java mutex -"
+    "curator-mutex/zookeeper java recipe -"
+    "curator-mutex/kazoo kazoo lock+lock- -"
+    "kazoo/rw kazoo write read"
+    "kazoo/lock kazoo lock blind"
+    "curator-any/mutex java mutex -"
+    "curator-any/rw java write read"
+)
+
+# One after the other: the mount, the client, the other mount.
+excludes() { # LOCK CLIENT EXCLUSIVE
+    local id
+    hold first "$dir/A/$1"
+    expect first held
+    answers refused "$2" try "$3" "/dlockfs/$1"
+    order "$2" take "$3" "/dlockfs/$1"
+    id=$last
+    claims "$1" "$(claims_of "$1" 1 1)"
+    hold third "$dir/B/$1"
+    claims "$1" "$(claims_of "$1" 2 1)"
+    expect_status 1 flock -n "$dir/A/$1" true
+    release first
+    expect "$2" "$id held"
+    expect_status 1 flock -n "$dir/A/$1" true
+    expect_status 1 flock -n -s "$dir/A/$1" true
+    if said third held; then
+        fail "$1: held beside $3 of $2"
+    fi
+    order_again "$2" release "$id"
+    expect third held
+    release third
+}
+
+shares() { # LOCK CLIENT EXCLUSIVE SHARED
+    local id
+    hold reader -s "$dir/A/$1"
+    expect reader held
+    if [ "$4" = blind ]; then
+        answers held "$2" try "$3" "/dlockfs/$1"
+        order_again "$2" release "$last"
+        release reader
+        return
+    fi
+    answers refused "$2" try "$3" "/dlockfs/$1"
+    if [ "$4" = - ]; then
+        release reader
+        return
+    fi
+    answers held "$2" try "$4" "/dlockfs/$1"
+    id=$last
+    release reader
+    comes_free_shared "$dir/B/$1"
+    expect_status 1 flock -n "$dir/A/$1" true
+    order_again "$2" release "$id"
+    comes_free "$dir/A/$1"
+}
+
+for row in "${rows[@]}"; do
+    read -r lock client exclusive shared <<<"$row"
+    excludes "$lock" "$client" "$exclusive"
+    shares "$lock" "$client" "$exclusive" "$shared"
+done
+
+# Shared locks are taken exclusively where there are none.
+hold reader -s "$dir/A/curator-mutex/curator"
+expect reader held
+expect_status 1 flock -n -s "$dir/A/curator-mutex/curator" true
+expect_status 1 flock -n -s "$dir/B/curator-mutex/curator" true
+call range "$dir/A/curator-mutex/range" open r-nb:0-9 hold
+expect range "r-nb:0-9 ok"
+call get "$dir/A/curator-mutex/range" open r-nb:5-5 get-r:0-9
+finish get
+expect get "r-nb:5-5 EAGAIN"
+grep -q '^get-r:0-9 w 0-9 ' "$dir/get.out" || fail "not exclusive: $(<"$dir/get.out")"
+release reader range
+
+# Byte ranges: those of the mount share the file, to others it is locked as a whole.
+for row in "${rows[@]}"; do
+    read -r lock client exclusive shared <<<"$row"
+    call ranges "$dir/A/$lock" open w-nb:0-9 hold
+    expect ranges "w-nb:0-9 ok"
+    call other "$dir/B/$lock" open w-nb:20-29 w-nb:9-20
+    finish other
+    expect other "w-nb:20-29 ok"
+    expect other "w-nb:9-20 EAGAIN"
+    answers refused "$client" try "$exclusive" "/dlockfs/$lock"
+    release ranges
+    comes_free "$dir/B/$lock"
+done
+
+# Contended: each client and two mounts increment one number.
+for row in "${rows[@]}"; do
+    read -r lock client exclusive _ <<<"$row"
+    file=$dir/number-${lock//\//-}
+    echo 0 >"$file"
+    start "count-${lock//\//-}" "$python" "$tests/system/counter.py" flock "$file" 2 30 "$dir/A/$lock" "$dir/B/$lock"
+    order "$client" count "$exclusive" "/dlockfs/$lock" "$file" 20
+    counting+=("$client $last counted")
+done
+for row in "${rows[@]}"; do
+    read -r lock _ <<<"$row"
+    finish "count-${lock//\//-}" 60
+done
+for text in "${counting[@]}"; do
+    expect "${text%% *}" "${text#* }" 60
+done
+for row in "${rows[@]}"; do
+    read -r lock _ <<<"$row"
+    expect_equal "increments under $lock" 50 "$(<"$dir/number-${lock//\//-}")"
+done
+
+# The clients are killed while they hold: the mounts get the locks when their sessions are over.
+for row in "${rows[@]}"; do
+    read -r lock client exclusive _ <<<"$row"
+    answers held "$client" try "$exclusive" "/dlockfs/$lock"
+    hold "after-${lock//\//-}" "$dir/A/$lock"
+    claims "$lock" "$(claims_of "$lock" 1 1)"
+done
+kill_clients
+for row in "${rows[@]}"; do
+    read -r lock _ <<<"$row"
+    expect "after-${lock//\//-}" held
+done
+
+# And the other way round.
+start_clients
+for row in "${rows[@]}"; do
+    read -r lock client exclusive _ <<<"$row"
+    order "$client" take "$exclusive" "/dlockfs/$lock"
+    taking+=("$client $last held")
+    claims "$lock" "$(claims_of "$lock" 1 1)"
+done
+for text in "${taking[@]}"; do
+    if said "${text%% *}" "${text#* }"; then
+        fail "${text#* } beside the mount"
+    fi
+done
+kill_dlockfs A
+for text in "${taking[@]}"; do
+    expect "${text%% *}" "${text#* }"
+done

@@ -1,0 +1,184 @@
+#!/bin/bash
+# What one user may have: a user who floods the mount gets errors, and neither the store nor other users notice; what is
+# counted is exact, however a call, an open file or a name ends.
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+
+requires command -v setpriv
+
+flooder=12345 other=23456
+
+as() { # USER-ID COMMAND...
+    setpriv "--reuid=$1" "--regid=$1" --clear-groups -- "${@:2}"
+}
+
+# start_as USER-ID NAME FILE STEP...: see system/calls.py.
+start_as() {
+    start "$2" setpriv "--reuid=$1" "--regid=$1" --clear-groups -- "$python" -u "$dir/calls.py" "${@:3}" hold
+}
+
+# calls USER-ID FILE STEP...: what they print, on one line.
+calls() {
+    as "$1" timeout 20 "$python" -u "$dir/calls.py" "${@:2}" | paste -sd' '
+}
+
+# has HOST USER-ID [COUNTS]: whether that is what the user has; without: nothing but names.
+has() {
+    local line
+    line=$(grep "^uid=$2 " "$dir/$1/.dlockfs/users" || true)
+    if [ $# -gt 2 ]; then
+        [[ "$line " == *" $3 "* ]]
+    else
+        [[ -z $line || $line == "uid=$2 waiters=0 files=0 "* ]]
+    fi
+}
+
+refusals() { # HOST LIMIT
+    sed -n "s/^dlockfs_limit_refusals_total{limit=\"$2\"} //p" "$dir/$1/.dlockfs/metrics"
+}
+
+requires as "$flooder" true
+cp "$tests/system/calls.py" "$tests/system/flood.py" "$tests/system/steer.py" "$dir/"
+start_zookeeper
+printf '%s\n' '[mount]' 'user_waiters = 3' 'user_files = 8' 'user_names = 12' >"$dir/limits.ini"
+start_dlockfs A --config "$dir/limits.ini"
+start_dlockfs B --config "$dir/limits.ini" -o handoff=8
+
+(umask 0 && touch "$dir/A/job" "$dir/A/kind" "$dir/B/hand")
+
+# A flood of calls, while root holds the lock: so many wait, the rest is refused at once, and others wait their turn.
+hold holder "$dir/A/job"
+expect holder held
+start flood setpriv "--reuid=$flooder" "--regid=$flooder" --clear-groups -- "$python" "$dir/flood.py" "$dir/A/job" 40 3
+wait_until "$deadline" grep -qx 'ENFILE 32 ENOLCK 5' "$dir/flood.out"
+wait_claims job 4
+has A "$flooder" "waiters=3 files=8 names=0"
+expect_equal "refused opens" 32 "$(refusals A user_files)"
+expect_equal "refused calls" 5 "$(refusals A user_waiters)"
+grep -q "warning: user $flooder has reached user_files = 8: its calls fail with ENFILE" "$dir/A.log"
+grep -q "warning: user $flooder has reached user_waiters = 3: its calls fail with ENOLCK" "$dir/A.log"
+expect_equal "messages" 2 "$(grep -c 'has reached' "$dir/A.log")"
+for user in "$other" 0; do
+    expect_equal "user $user" "open ok ex-nb ok file ok excl-nb ok w-nb:0-9 ok" \
+        "$(calls "$user" "$dir/A/free-$user" open ex-nb "file=$dir/A/own-$user" excl-nb w-nb:0-9)"
+done
+expect_equal "the user's reading" ENFILE "$(as "$flooder" "$python" -c 'import errno, os, sys
+for path in sys.argv[1:]:
+    try:
+        os.listdir(path) if path.endswith("/") else open(path)
+        print("ok")
+    except OSError as error:
+        print(errno.errorcode[error.errno])' "$dir/A/" "$dir/A/.dlockfs/" "$dir/A/.dlockfs/status" "$dir/A/.dlockfs/queues" | sort -u)"
+start_as "$other" turn "$dir/A/job" open ex
+wait_claims job 5
+release flood
+wait_until "$deadline" has A "$flooder"
+release holder
+expect turn "ex ok"
+release turn
+wait_claims job 0
+
+# Every kind of lock counts, while it waits and no longer: granted, interrupted, broken or killed.
+for kind in "open ex" "excl" "open w:0-9"; do
+    call=${kind##* }
+    refusal=${call%:*}
+    hold holder "$dir/A/kind"
+    expect holder held
+    for number in 1 2; do
+        # shellcheck disable=SC2086
+        start_as "$flooder" "waiter$number" "$dir/A/kind" $kind
+        wait_claims kind $((number + 1))
+    done
+    # shellcheck disable=SC2086
+    start_as "$flooder" interrupted "$dir/A/kind" catch=SIGUSR1 $kind
+    wait_claims kind 4
+    # shellcheck disable=SC2086
+    [[ "$(calls "$flooder" "$dir/A/kind" $kind)" == *"$call ENOLCK" ]] || fail "$refusal: more waiters than there may be"
+    send_signal interrupted USR1
+    expect interrupted "$call EINTR"
+    wait_claims kind 3
+    has A "$flooder" "waiters=2"
+    # shellcheck disable=SC2086
+    start_as "$flooder" waiter3 "$dir/A/kind" $kind
+    wait_claims kind 4
+    has A "$flooder" "waiters=3"
+    expect_equal "breaking a wait" ok "$("$python" "$dir/steer.py" break "$dir/A" kind 2)"
+    wait_claims kind 4
+    has A "$flooder" "waiters=3"
+    release waiter2
+    wait_until "$deadline" has A "$flooder" "waiters=2"
+    release holder
+    wait_until "$deadline" grep -q "^$call ok" "$dir/waiter1.out" "$dir/waiter3.out"
+    wait_until "$deadline" has A "$flooder" "waiters=1"
+    release waiter1 waiter3 interrupted
+    wait_until "$deadline" has A "$flooder"
+    wait_claims kind 0
+done
+
+# Those who follow on one claim, which the store never hears of.
+start_as "$flooder" first "$dir/B/hand" open ex
+expect first "ex ok"
+for number in 1 2 3; do
+    start_as "$flooder" "follower$number" "$dir/B/hand" open ex
+    wait_until "$deadline" has B "$flooder" "waiters=$number"
+done
+expect_equal "a fourth one" "open ok ex ENOLCK" "$(calls "$flooder" "$dir/B/hand" open ex)"
+# A reload with other limits takes nothing away from those who wait.
+reload() { # WAITERS
+    sed -i "s/^user_waiters = .*/user_waiters = $1/" "$dir/limits.ini"
+    send_signal B HUP
+    reloads=$((reloads + 1))
+    wait_until "$deadline" reloaded
+}
+reloaded() {
+    [ "$(grep -c 'read anew' "$dir/B.log")" -eq "$reloads" ]
+}
+reloads=0
+reload 4
+start_as "$flooder" follower4 "$dir/B/hand" open ex
+wait_until "$deadline" has B "$flooder" "waiters=4"
+reload 1
+has B "$flooder" "waiters=4"
+expect_equal "with a lower limit" "open ok ex ENOLCK" "$(calls "$flooder" "$dir/B/hand" open ex)"
+release follower4
+wait_until "$deadline" has B "$flooder" "waiters=3"
+release first
+wait_until "$deadline" has B "$flooder" "waiters=2"
+release follower1 follower2 follower3
+wait_until "$deadline" has B "$flooder"
+
+# Names: those that are idle make room, the others do not.
+expect_equal "one name after the other" "100 names" "$(as "$flooder" "$python" -c 'import fcntl, os, sys, time
+for number in range(100):
+    for attempt in range(100): # the kernel has to forget some, which takes it a moment
+        try:
+            with open(f"{sys.argv[1]}/name{number}", "a") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except OSError:
+            time.sleep(0.05)
+    else:
+        sys.exit("no room is made")
+print("100 names")' "$dir/A")"
+made=0
+while as "$flooder" mkdir "$dir/A/directory$made" 2>"$dir/err"; do
+    made=$((made + 1))
+    [ "$made" -le 12 ] || fail "made more names than there may be"
+done
+grep -q 'Disk quota exceeded' "$dir/err" || fail "$(<"$dir/err")"
+full() {
+    as "$flooder" mkdir "$dir/A/directory$made" 2>"$dir/err" && made=$((made + 1))
+    has A "$flooder" "names=12" && [ "$made" -eq 12 ]
+}
+wait_until "$deadline" full
+expect_equal "a file" "open EDQUOT" "$(calls "$flooder" "$dir/A/one-more" open)"
+expect_equal "an exclusive one" "excl EDQUOT" "$(calls "$flooder" "$dir/A/one-more" excl)"
+as "$flooder" flock -n "$dir/A/free-$other" true # is there already
+as "$other" mkdir "$dir/A/directory-of-another"
+as "$flooder" rmdir "$dir/A/directory0"
+wait_until "$deadline" as "$flooder" mkdir "$dir/A/directory0"
+as "$flooder" rmdir "$dir/A/directory"[0-9]*
+gone_user() {
+    ! grep -q "^uid=$flooder " "$dir/A/.dlockfs/users"
+}
+wait_until "$deadline" gone_user

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What users may have: limits, who has none, exact counts, and names that make room. The kernel
+ * forgets what it is told to when a test says so.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "inode.h"
+#include "log.h"
+#include "notifier.h"
+#include "user.h"
+
+enum { ALICE = 54321, BOB = 54322 };
+
+struct fixture {
+	struct config config;
+	struct shard shard;
+	struct filesystem filesystem;
+};
+
+static struct fixture fixture;
+static struct filesystem *const filesystem = &fixture.filesystem;
+static uint64_t forgotten[16]; /* nodes whose names the kernel is to forget */
+static size_t forgotten_count;
+
+void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino_t node,
+			  const char *name)
+{
+	assert_int_equal(parent, FUSE_ROOT_ID);
+	assert_true(forgotten_count < 16 && name[0] != '\0');
+	forgotten[forgotten_count++] = node;
+}
+
+void notifier_forget_attributes(struct notifier *notifier, fuse_ino_t node)
+{
+}
+
+void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char *name)
+{
+}
+
+static void set(const char *key, const char *value)
+{
+	char why[256];
+	assert_int_equal(config_set(&fixture.config, key, value, why, sizeof(why)), 0);
+}
+
+static int begin(void **state)
+{
+	log_set_level(LOG_LEVEL_ERROR);
+	fixture = (struct fixture){0};
+	forgotten_count = 0;
+	assert_int_equal(config_init(&fixture.config), 0);
+	set("user_waiters", "2");
+	set("user_files", "3");
+	set("user_names", "8");
+	return filesystem_init(filesystem, &fixture.config, &fixture.shard, 1);
+}
+
+static int end(void **state)
+{
+	for (struct inode *inode = filesystem->inodes; inode != NULL; inode = inode->by_node.next)
+		inode->handles = 0; /* of a test that has failed */
+	filesystem_finish(filesystem);
+	assert_null(filesystem->users);
+	config_finish(&fixture.config);
+	return 0;
+}
+
+static void test_limits(void **state)
+{
+	static const struct {
+		enum user_share share;
+		size_t limit;
+		int error;
+	} shares[] = {
+		{USER_WAITERS, 2, -ENOLCK},
+		{USER_FILES, 3, -ENFILE},
+		{USER_NAMES, 8, -EDQUOT},
+	};
+
+	for (size_t i = 0; i < 3; i++) {
+		enum user_share share = shares[i].share;
+		struct user *alice = NULL;
+
+		for (size_t j = 0; j < shares[i].limit; j++) {
+			assert_int_equal(user_check(filesystem, ALICE, share), 0);
+			alice = user_add(filesystem, ALICE, share);
+			assert_non_null(alice);
+		}
+		assert_int_equal(user_check(filesystem, ALICE, share), shares[i].error);
+		assert_int_equal(user_check(filesystem, ALICE, share), shares[i].error);
+		assert_int_equal(filesystem->metrics.limited[share], 2);
+		/* Neither other users nor other shares are concerned. */
+		assert_int_equal(user_check(filesystem, BOB, share), 0);
+		assert_int_equal(user_check(filesystem, ALICE, shares[(i + 1) % 3].share), 0);
+		user_leave(filesystem, alice, share);
+		assert_int_equal(user_check(filesystem, ALICE, share), 0);
+		for (size_t j = 1; j < shares[i].limit; j++)
+			user_leave(filesystem, alice, share);
+	}
+	user_leave(filesystem, NULL, USER_FILES);
+}
+
+static void test_no_limits(void **state)
+{
+	struct user *root = NULL;
+
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(user_check(filesystem, 0, USER_WAITERS), 0);
+		assert_int_equal(user_check(filesystem, getuid(), USER_WAITERS), 0);
+		root = user_add(filesystem, 0, USER_WAITERS);
+	}
+	assert_int_equal(root->counts[USER_WAITERS], 10);
+	while (root->counts[USER_WAITERS] > 1)
+		user_leave(filesystem, root, USER_WAITERS);
+	user_leave(filesystem, root, USER_WAITERS);
+	assert_int_equal(filesystem->metrics.limited[USER_WAITERS], 0);
+}
+
+/* A lower limit takes nothing away, and counts from then on. */
+static void test_lower_limit(void **state)
+{
+	struct user *alice = user_add(filesystem, ALICE, USER_FILES);
+
+	user_add(filesystem, ALICE, USER_FILES);
+	set("user_files", "1");
+	assert_int_equal(user_check(filesystem, ALICE, USER_FILES), -ENFILE);
+	user_leave(filesystem, alice, USER_FILES);
+	assert_int_equal(user_check(filesystem, ALICE, USER_FILES), -ENFILE);
+	set("user_files", "2");
+	assert_int_equal(user_check(filesystem, ALICE, USER_FILES), 0);
+	user_leave(filesystem, alice, USER_FILES);
+}
+
+static struct inode *make(const char *name, uid_t uid)
+{
+	struct inode *inode;
+
+	assert_int_equal(
+		inode_create(filesystem, filesystem->root, name, S_IFREG | 0644, uid, uid, &inode),
+		0);
+	assert_int_equal(inode_attach(filesystem->root, inode), 0);
+	inode->lookups = 1;
+	inode_set_idle(filesystem, inode);
+	return inode;
+}
+
+static size_t count_names(uid_t uid)
+{
+	const struct user *user;
+	HASH_FIND(by_uid, filesystem->users, &uid, sizeof(uid), user);
+	return user != NULL ? user->counts[USER_NAMES] : 0;
+}
+
+/* Of what is idle the oldest go, those of the same user, two for each new name; and they are the
+ * user's until the kernel has forgotten them. */
+static void test_room(void **state)
+{
+	char name[] = "a0";
+	const struct inode *used;
+
+	make("b0", BOB);
+	used = make(name, ALICE);
+	inode_use(filesystem, (struct inode *)used);
+	for (name[1] = '1'; name[1] < '5'; name[1]++) {
+		user_make_room(filesystem, ALICE);
+		make(name, ALICE);
+	}
+	assert_int_equal(count_names(ALICE), 5);
+	user_make_room(filesystem, ALICE);
+	assert_int_equal(forgotten_count, 0);
+	make("a5", ALICE);
+	user_make_room(filesystem, ALICE);
+	assert_int_equal(forgotten_count, 2);
+	assert_null(inode_child(filesystem->root, "a1"));
+	assert_null(inode_child(filesystem->root, "a2"));
+	assert_non_null(inode_child(filesystem->root, "a0"));
+	assert_non_null(inode_child(filesystem->root, "a3"));
+	assert_non_null(inode_child(filesystem->root, "b0"));
+	assert_int_equal(count_names(ALICE), 6);
+	for (size_t i = 0; i < 2; i++)
+		inode_forget(filesystem, inode_find(filesystem, forgotten[i]), 1);
+	assert_int_equal(count_names(ALICE), 4);
+
+	/* Until nothing is idle; and never for who has no limit. */
+	make("a6", ALICE);
+	make("a7", ALICE);
+	for (int i = 0; i < 4; i++)
+		user_make_room(filesystem, ALICE);
+	assert_int_equal(forgotten_count, 7);
+	assert_int_equal(count_names(ALICE), 6);
+	assert_non_null(inode_child(filesystem->root, "a0"));
+	for (name[1] = '0'; name[1] <= '9'; name[1]++) {
+		name[0] = 'r';
+		make(name, 0);
+	}
+	user_make_room(filesystem, 0);
+	assert_int_equal(forgotten_count, 7);
+	inode_unuse(filesystem, (struct inode *)used);
+}
+
+/* No name leads out of its directory. */
+static void test_bad_names(void **state)
+{
+	static const char *const names[] = {"", ".", "..", "/", "a/b", "../a", "a/"};
+	struct inode *inode;
+	size_t before = count_names(ALICE);
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		assert_int_equal(inode_create(filesystem, filesystem->root, names[i], S_IFREG,
+					      ALICE, ALICE, &inode),
+				 -EINVAL);
+	assert_int_equal(count_names(ALICE), before);
+	inode_forget(filesystem, make("...", ALICE), 0);
+	inode_forget(filesystem, make("%2e%2e", ALICE), 0);
+}
+
+static void test_text(void **state)
+{
+	char *text = NULL, expected[256];
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+	struct user *alice = user_add(filesystem, ALICE, USER_WAITERS);
+
+	make("a", ALICE);
+	user_write_all(filesystem, out);
+	fclose(out);
+	snprintf(expected, sizeof(expected),
+		 "uid=%u waiters=0 files=0 names=1\nuid=54321 waiters=1 files=0 names=1\n",
+		 getuid());
+	assert_string_equal(text, expected);
+	free(text);
+	user_leave(filesystem, alice, USER_WAITERS);
+}
+
+#define USER_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		USER_TEST(test_limits), USER_TEST(test_no_limits), USER_TEST(test_lower_limit),
+		USER_TEST(test_room),	USER_TEST(test_bad_names), USER_TEST(test_text),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
