@@ -65,7 +65,7 @@ struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode,
 	struct handle *handle = calloc(1, sizeof(*handle));
 	if (handle == NULL)
 		return NULL;
-	handle->user = user_add(filesystem, uid, USER_FILES);
+	handle->user = user_add(filesystem, uid, USER_FILES, 1);
 	if (handle->user == NULL) {
 		free(handle);
 		return NULL;
@@ -73,7 +73,7 @@ struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode,
 	handle->number = number;
 	HASH_ADD(by_number, filesystem->handle_numbers, number, sizeof(handle->number), handle);
 	if (handle->by_number.tbl == NULL) {
-		user_leave(filesystem, handle->user, USER_FILES);
+		user_leave(filesystem, handle->user, USER_FILES, 1);
 		free(handle);
 		return NULL;
 	}
@@ -106,7 +106,7 @@ void handle_close(struct handle *handle)
 	DL_DELETE(filesystem->handles, handle);
 	HASH_DELETE(by_number, filesystem->handle_numbers, handle);
 	filesystem->handles_count--;
-	user_leave(filesystem, handle->user, USER_FILES);
+	user_leave(filesystem, handle->user, USER_FILES, 1);
 	inode_unuse(filesystem, handle->inode);
 	free(handle);
 }

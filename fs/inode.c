@@ -51,7 +51,7 @@ int inode_create(struct filesystem *filesystem, const struct inode *parent, cons
 		free(inode);
 		return -ENOMEM;
 	}
-	inode->user = user_add(filesystem, uid, USER_NAMES);
+	inode->user = user_add(filesystem, uid, USER_NAMES, 1);
 	inode->name = inode->path + strlen(inode->path) - strlen(name);
 	inode->shard = shard_of(filesystem, inode->path);
 	inode->node = ++filesystem->last_node;
@@ -64,7 +64,7 @@ int inode_create(struct filesystem *filesystem, const struct inode *parent, cons
 	if (inode->user == NULL || inode->by_node.tbl == NULL) {
 		if (inode->by_node.tbl != NULL)
 			HASH_DELETE(by_node, filesystem->inodes, inode);
-		user_leave(filesystem, inode->user, USER_NAMES);
+		user_leave(filesystem, inode->user, USER_NAMES, 1);
 		free(inode->path);
 		free(inode);
 		return -ENOMEM;
@@ -79,7 +79,7 @@ static void free_if_unused(struct filesystem *filesystem, struct inode *inode)
 	    inode->handles > 0)
 		return;
 	HASH_DELETE(by_node, filesystem->inodes, inode);
-	user_leave(filesystem, inode->user, USER_NAMES);
+	user_leave(filesystem, inode->user, USER_NAMES, 1);
 	free(inode->text);
 	free(inode->path);
 	free(inode);

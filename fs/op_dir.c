@@ -15,17 +15,47 @@
 struct listing {
 	UT_hash_handle hh; /* in filesystem->listings, by number */
 	uint64_t number;   /* what the kernel is told */
-	struct user *user; /* has a share of USER_FILES for it */
+	struct user *user; /* has so many shares of USER_FILES for it: */
+	size_t shares;
 	size_t count;
-	char **names;
+	const char **names;
+	char *text; /* where they are */
 };
 
 static void listing_free(struct listing *listing)
 {
-	for (size_t i = 0; i < listing->count; i++)
-		free(listing->names[i]);
 	free(listing->names);
+	free(listing->text);
 	free(listing);
+}
+
+/* How long the names are, each with its NUL. */
+static size_t text_bytes(const struct inode *directory)
+{
+	const struct inode *child;
+	size_t bytes = sizeof(".") + sizeof("..");
+
+	for (child = directory->children; child != NULL; child = child->by_name.next)
+		bytes += strlen(child->name) + 1;
+	return bytes;
+}
+
+static size_t names_count(const struct inode *directory)
+{
+	return HASH_CNT(by_name, directory->children) + 2;
+}
+
+/* What a listing of the directory takes. */
+static size_t shares_of(const struct inode *directory)
+{
+	return user_shares_of(text_bytes(directory) + names_count(directory) * sizeof(char *));
+}
+
+/* The name, and its NUL, at `to`. Returns where the next one goes. */
+static char *add_name(struct listing *listing, char *to, const char *name)
+{
+	listing->names[listing->count++] = to;
+	return stpcpy(to, name) + 1;
 }
 
 static struct listing *listing_create(const struct inode *directory)
@@ -34,26 +64,23 @@ static struct listing *listing_create(const struct inode *directory)
 	struct listing *listing = calloc(1, sizeof(*listing));
 	if (listing == NULL)
 		return NULL;
-	listing->names = calloc(HASH_CNT(by_name, directory->children) + 2, sizeof(char *));
-	bool complete = listing->names != NULL;
-	if (complete) {
-		listing->names[listing->count++] = strdup(".");
-		listing->names[listing->count++] = strdup("..");
-		for (child = directory->children; child != NULL; child = child->by_name.next)
-			listing->names[listing->count++] = strdup(child->name);
+	listing->names = calloc(names_count(directory), sizeof(char *));
+	listing->text = malloc(text_bytes(directory));
+	if (listing->names == NULL || listing->text == NULL) {
+		listing_free(listing);
+		return NULL;
 	}
-	for (size_t i = 0; i < listing->count; i++)
-		complete = complete && listing->names[i] != NULL;
-	if (complete)
-		return listing;
-	listing_free(listing);
-	return NULL;
+	char *to = add_name(listing, listing->text, ".");
+	to = add_name(listing, to, "..");
+	for (child = directory->children; child != NULL; child = child->by_name.next)
+		to = add_name(listing, to, child->name);
+	return listing;
 }
 
 static void close_listing(struct filesystem *filesystem, struct listing *listing)
 {
 	HASH_DEL(filesystem->listings, listing);
-	user_leave(filesystem, listing->user, USER_FILES);
+	user_leave(filesystem, listing->user, USER_FILES, listing->shares);
 	listing_free(listing);
 }
 
@@ -72,12 +99,13 @@ static struct listing *open_listing(struct filesystem *filesystem, const struct 
 	if (listing == NULL)
 		return NULL;
 	listing->number = number;
-	listing->user = user_add(filesystem, uid, USER_FILES);
+	listing->shares = shares_of(directory);
+	listing->user = user_add(filesystem, uid, USER_FILES, listing->shares);
 	if (listing->user != NULL)
 		HASH_ADD(hh, filesystem->listings, number, sizeof(listing->number), listing);
 	if (listing->hh.tbl != NULL)
 		return listing;
-	user_leave(filesystem, listing->user, USER_FILES);
+	user_leave(filesystem, listing->user, USER_FILES, listing->shares);
 	listing_free(listing);
 	return NULL;
 }
@@ -99,7 +127,9 @@ void op_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *directory = inode_find(filesystem, node);
 	uid_t uid = fuse_req_ctx(req)->uid;
-	int error = directory != NULL ? user_check(filesystem, uid, USER_FILES) : -ESTALE;
+	int error = directory != NULL
+			    ? user_check(filesystem, uid, USER_FILES, shares_of(directory))
+			    : -ESTALE;
 	struct listing *listing =
 		error == 0 ? open_listing(filesystem, directory, ++filesystem->last_number, uid)
 			   : NULL;

@@ -18,7 +18,7 @@
 /* Whether the caller may have one more request that waits. Returns false if it was answered. */
 static bool may_wait(fuse_req_t req, const struct handle *handle, enum parked_kind kind)
 {
-	int error = user_check(handle->filesystem, fuse_req_ctx(req)->uid, USER_WAITERS);
+	int error = user_check(handle->filesystem, fuse_req_ctx(req)->uid, USER_WAITERS, 1);
 
 	if (error == 0)
 		return true;

@@ -114,7 +114,7 @@ static void make(fuse_req_t req, fuse_ino_t parent_node, const char *name, mode_
 	if (error == 0)
 		user_make_room(filesystem, caller->uid);
 	if (error == 0)
-		error = user_check(filesystem, caller->uid, USER_NAMES);
+		error = user_check(filesystem, caller->uid, USER_NAMES, 1);
 	if (error == 0)
 		error = inode_create(filesystem, parent, name, mode, caller->uid, caller->gid,
 				     &inode);

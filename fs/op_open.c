@@ -29,7 +29,7 @@ static int open_handle(fuse_req_t req, struct inode *inode, struct handle **ret)
 {
 	struct filesystem *filesystem = filesystem_of(req);
 	uid_t uid = fuse_req_ctx(req)->uid;
-	int error = user_check(filesystem, uid, USER_FILES);
+	int error = user_check(filesystem, uid, USER_FILES, 1);
 
 	if (error != 0)
 		return error;
@@ -96,7 +96,7 @@ static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *na
 	}
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
 	user_make_room(filesystem, caller->uid);
-	int error = user_check(filesystem, caller->uid, USER_NAMES);
+	int error = user_check(filesystem, caller->uid, USER_NAMES, 1);
 	if (error != 0)
 		return error;
 	error = inode_create(filesystem, parent, name, S_IFREG | (mode & 07777), caller->uid,
@@ -121,7 +121,7 @@ static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *na
 static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode, bool waits)
 {
 	struct claim_asker asker;
-	int error = user_check(handle->filesystem, fuse_req_ctx(req)->uid, USER_WAITERS);
+	int error = user_check(handle->filesystem, fuse_req_ctx(req)->uid, USER_WAITERS, 1);
 	if (error != 0) {
 		metrics_count_acquisition(&handle->inode->shard->metrics, LOCK_KIND_OPEN, error, 0);
 		return error;

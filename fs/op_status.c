@@ -106,7 +106,7 @@ static struct status_content *find_content(const struct status *status,
 static void close_content(struct filesystem *filesystem, struct status_content *content)
 {
 	HASH_DEL(filesystem->status->contents, content);
-	user_leave(filesystem, content->user, USER_FILES);
+	user_leave(filesystem, content->user, USER_FILES, user_shares_of(content->bytes));
 	free(content->text);
 	free(content);
 }
@@ -115,10 +115,19 @@ void status_reply_content(fuse_req_t req, struct fuse_file_info *info, char *tex
 {
 	struct filesystem *filesystem = filesystem_of(req);
 	struct status *status = filesystem->status;
-	struct status_content *content = calloc(1, sizeof(*content));
+	uid_t uid = fuse_req_ctx(req)->uid;
+	size_t shares = user_shares_of(bytes);
+	int error = text != NULL ? user_check(filesystem, uid, USER_FILES, shares) : -ENOMEM;
+	struct status_content *content = NULL;
 
-	if (content != NULL && text != NULL)
-		content->user = user_add(filesystem, fuse_req_ctx(req)->uid, USER_FILES);
+	if (error != 0) {
+		free(text);
+		fuse_reply_err(req, -error);
+		return;
+	}
+	content = calloc(1, sizeof(*content));
+	if (content != NULL)
+		content->user = user_add(filesystem, uid, USER_FILES, shares);
 	if (content == NULL || content->user == NULL) {
 		free(text);
 		free(content);
@@ -130,7 +139,7 @@ void status_reply_content(fuse_req_t req, struct fuse_file_info *info, char *tex
 	content->number = ++filesystem->last_number;
 	HASH_ADD(hh, status->contents, number, sizeof(content->number), content);
 	if (content->hh.tbl == NULL) {
-		user_leave(filesystem, content->user, USER_FILES);
+		user_leave(filesystem, content->user, USER_FILES, user_shares_of(content->bytes));
 		free(text);
 		free(content);
 		fuse_reply_err(req, ENOMEM);
@@ -154,7 +163,7 @@ void status_close_all(struct filesystem *filesystem)
 /* Whether the caller may have one more open file. Returns false if it was answered. */
 static bool may_open(fuse_req_t req)
 {
-	int error = user_check(filesystem_of(req), fuse_req_ctx(req)->uid, USER_FILES);
+	int error = user_check(filesystem_of(req), fuse_req_ctx(req)->uid, USER_FILES, 1);
 
 	if (error != 0)
 		fuse_reply_err(req, -error);

@@ -17,7 +17,7 @@
 static bool begin(struct parked *parked, struct handle *handle, enum parked_kind kind, uid_t uid)
 {
 	if (kind != PARKED_FSYNC && kind != PARKED_TOKEN) {
-		parked->user = user_add(handle->filesystem, uid, USER_WAITERS);
+		parked->user = user_add(handle->filesystem, uid, USER_WAITERS, 1);
 		if (parked->user == NULL)
 			return false;
 	}
@@ -78,7 +78,7 @@ void parked_free(struct parked *parked)
 {
 	struct handle *handle = parked->handle;
 	count(parked);
-	user_leave(handle->filesystem, parked->user, USER_WAITERS);
+	user_leave(handle->filesystem, parked->user, USER_WAITERS, 1);
 	DL_DELETE(handle->parked, parked);
 	if (parked->kind == PARKED_OPEN)
 		DL_DELETE(handle->inode->opening, opening_of(parked));

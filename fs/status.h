@@ -67,7 +67,7 @@ struct status_node {
 struct status_content {
 	UT_hash_handle hh; /* in status->contents, by number */
 	uint64_t number;   /* what the kernel is told */
-	struct user *user; /* has a share of USER_FILES for it */
+	struct user *user; /* has user_shares_of(bytes) of USER_FILES for it */
 	char *text;
 	size_t bytes;
 };
@@ -141,7 +141,8 @@ void status_release(fuse_req_t req, const struct fuse_file_info *info);
 /* Frees the contents of all that is open. */
 void status_close_all(struct filesystem *filesystem);
 
-/* Answers OPEN or OPENDIR with the content, which is freed in any case in the end. */
+/* Answers OPEN or OPENDIR with the content, if the caller may have as many open files as that
+ * counts for; it is freed in any case in the end. */
 void status_reply_content(fuse_req_t req, struct fuse_file_info *info, char *text, size_t bytes);
 
 /* status_wait.c: requests that wait for the store */

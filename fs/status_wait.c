@@ -42,16 +42,23 @@ struct status_wait {
 	char *path; /* below the mount */
 	char *lock; /* NULL: all */
 	struct fuse_file_info info;
-	struct user *user; /* has a share of USER_FILES for it, as what is opened will */
-	bool restricted;   /* the reader may not see everything */
+	struct user *user; /* has so many shares of USER_FILES for it, as what is opened will */
+	size_t shares;
+	bool restricted; /* the reader may not see everything */
 	size_t parts_count;
 	struct part parts[];
 };
 
+static void leave_user(struct status_wait *wait)
+{
+	user_leave(wait->filesystem, wait->user, USER_FILES, wait->shares);
+	wait->user = NULL;
+}
+
 static void free_wait(struct status_wait *wait)
 {
 	DL_DELETE(wait->filesystem->status->waits, wait);
-	user_leave(wait->filesystem, wait->user, USER_FILES);
+	leave_user(wait);
 	for (size_t i = 0; i < wait->parts_count; i++) {
 		if (wait->parts[i].view != NULL)
 			view_cancel(wait->parts[i].view);
@@ -66,6 +73,13 @@ static void refuse(struct status_wait *wait, int error)
 {
 	fuse_reply_err(wait->req, -error);
 	free_wait(wait);
+}
+
+/* What is opened counts from now on, in place of the wait. */
+static void reply_content(struct status_wait *wait, char *text, size_t bytes)
+{
+	leave_user(wait);
+	status_reply_content(wait->req, &wait->info, text, bytes);
 }
 
 /* libfuse calls this from the loop, when it reads the FUSE_INTERRUPT. */
@@ -147,7 +161,7 @@ static void reply_merged(struct status_wait *wait)
 		free(text);
 		text = NULL;
 	}
-	status_reply_content(wait->req, &wait->info, text, bytes);
+	reply_content(wait, text, bytes);
 	free_wait(wait);
 }
 
@@ -246,7 +260,7 @@ static void reply_listing(struct status_wait *wait, bool has_claims, const char 
 		}
 		fclose(out);
 	}
-	status_reply_content(wait->req, &wait->info, text, bytes);
+	reply_content(wait, text, bytes);
 }
 
 /* A lock with others below is a directory. */
@@ -296,24 +310,40 @@ static void on_names(void *context, int error, size_t claims, const char *const 
 	free_wait(wait);
 }
 
+/* The wait keeps so many bytes more. Returns 0 or -ENFILE. */
+static int charge(struct status_wait *wait, size_t bytes)
+{
+	size_t more = user_shares_of(bytes);
+	int error = user_check(wait->filesystem, wait->user->uid, USER_FILES, more);
+
+	if (error == 0 && user_add(wait->filesystem, wait->user->uid, USER_FILES, more) != NULL)
+		wait->shares += more;
+	return error;
+}
+
 static void on_text(void *context, int error, const char *text, size_t text_bytes)
 {
 	struct part *part = context;
 	struct status_wait *wait = part->wait;
+	bool merges = wait->parts_count > 1 || wait->restricted;
 	char *copy;
 
 	if (handle_error(part, error))
 		return;
+	if (merges && (error = charge(wait, text_bytes)) != 0) {
+		refuse(wait, error);
+		return;
+	}
 	copy = malloc(text_bytes + 1);
 	if (copy != NULL)
 		memcpy(copy, text, text_bytes);
-	if (wait->parts_count > 1 || wait->restricted) {
+	if (merges) {
 		part->text = copy;
 		part->text_bytes = text_bytes;
 		end_part(part, copy != NULL ? 0 : -ENOMEM);
 		return;
 	}
-	status_reply_content(wait->req, &wait->info, copy, text_bytes);
+	reply_content(wait, copy, text_bytes);
 	free_wait(wait);
 }
 
@@ -374,7 +404,8 @@ void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, c
 			   config_has_access(filesystem->config);
 	if (info != NULL)
 		wait->info = *info;
-	wait->user = user_add(filesystem, fuse_req_ctx(req)->uid, USER_FILES);
+	wait->shares = 1;
+	wait->user = user_add(filesystem, fuse_req_ctx(req)->uid, USER_FILES, wait->shares);
 	add_parts(wait, lock);
 	DL_APPEND(filesystem->status->waits, wait);
 	/* As in parked_hold(): no interrupt comes between these. */

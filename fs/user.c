@@ -15,6 +15,9 @@
 /* A user that is refused again and again is told of so often. */
 #define TELL_MS 60000
 
+/* What a share of USER_FILES is good for. */
+#define SHARE_BYTES 4096
+
 /* So many idle names go for each new one, once three quarters of the limit are in use. */
 #define ROOM_NAMES 2
 
@@ -77,33 +80,43 @@ static void tell(const struct filesystem *filesystem, struct user *user, enum us
 		    strerrorname_np(-shares[share].error));
 }
 
-int user_check(struct filesystem *filesystem, uid_t uid, enum user_share share)
+int user_check(struct filesystem *filesystem, uid_t uid, enum user_share share, size_t amount)
 {
-	struct user *user = is_limited(uid) ? find(filesystem, uid) : NULL;
+	struct user *user = find(filesystem, uid);
+	size_t limit = (size_t)user_limit(filesystem->config, share);
+	size_t count = user != NULL ? user->counts[share] : 0;
 
-	if (user == NULL || user->counts[share] < (size_t)user_limit(filesystem->config, share))
+	if (!is_limited(uid) || (count < limit && amount <= limit - count))
 		return 0;
 	filesystem->metrics.limited[share]++;
-	tell(filesystem, user, share);
+	if (user != NULL)
+		tell(filesystem, user, share);
 	return shares[share].error;
 }
 
-struct user *user_add(struct filesystem *filesystem, uid_t uid, enum user_share share)
+size_t user_shares_of(size_t bytes)
+{
+	return 1 + bytes / SHARE_BYTES;
+}
+
+struct user *user_add(struct filesystem *filesystem, uid_t uid, enum user_share share,
+		      size_t amount)
 {
 	struct user *user = find(filesystem, uid);
 
 	if (user == NULL)
 		user = create(filesystem, uid);
 	if (user != NULL)
-		user->counts[share]++;
+		user->counts[share] += amount;
 	return user;
 }
 
-void user_leave(struct filesystem *filesystem, struct user *user, enum user_share share)
+void user_leave(struct filesystem *filesystem, struct user *user, enum user_share share,
+		size_t amount)
 {
 	if (user == NULL)
 		return;
-	user->counts[share]--;
+	user->counts[share] -= amount;
 	for (int other = 0; other < USER_SHARES; other++) {
 		if (user->counts[other] > 0)
 			return;

@@ -5,9 +5,9 @@
  *
  *   USER_WAITERS  calls that ask for a lock and are not answered yet (also tests, F_GETLK): each is
  *                 a claim in a queue, as a rule
- *   USER_FILES    open files, directories and files of .dlockfs among them; of who opened them
- *   USER_NAMES    names that the user has made, until the kernel has forgotten them; they are the
- *                 same user's after chown(2)
+ *   USER_FILES    open files, directories and files of .dlockfs among them; of who opened them;
+ * what is kept for those two (user_shares_of()) counts too USER_NAMES    names that the user has
+ * made, until the kernel has forgotten them; they are the same user's after chown(2)
  *
  * What is counted is taken back with what it stands for (struct parked, struct handle, struct inode
  * and so on own their share), whatever becomes of that: so the counts are exact.
@@ -33,16 +33,21 @@ struct user {
 	struct inode *idle;	      /* those of its names, the longest idle first */
 };
 
-/* Whether the user may have one more. Returns 0; or, counted and logged as a refusal, what the
+/* Whether the user may have `amount` more. Returns 0; or, counted and logged as a refusal, what the
  * manual pages of the calls have for it: -ENOLCK, -ENFILE, -EDQUOT. */
-int user_check(struct filesystem *filesystem, uid_t uid, enum user_share share);
+int user_check(struct filesystem *filesystem, uid_t uid, enum user_share share, size_t amount);
 
-/* The user has one more, checked or not. Returns who is to be given to user_leave(); NULL when out
- * of memory. */
-struct user *user_add(struct filesystem *filesystem, uid_t uid, enum user_share share);
+/* How many shares of USER_FILES it takes to keep so many bytes while something is open. */
+size_t user_shares_of(size_t bytes);
 
-/* The user has one less; with the last one *user is gone. NULL is fine. */
-void user_leave(struct filesystem *filesystem, struct user *user, enum user_share share);
+/* The user has `amount` more, at least 1, checked or not. Returns who is to be given to
+ * user_leave(); NULL when out of memory. */
+struct user *user_add(struct filesystem *filesystem, uid_t uid, enum user_share share,
+		      size_t amount);
+
+/* The user has `amount` less; with the last one *user is gone. NULL is fine. */
+void user_leave(struct filesystem *filesystem, struct user *user, enum user_share share,
+		size_t amount);
 
 /* Before the user makes a name: takes a few away that are idle, if it has nearly as many as it may.
  * Else who locks one name after the other would be refused for want of patience (`idle`). */

@@ -78,6 +78,30 @@ expect turn "ex ok"
 release turn
 wait_claims job 0
 
+# What is kept while something is open counts by its size: a listing, and a text.
+mkdir "$dir/A/long"
+(cd "$dir/A/long" && touch "$(printf '%0200d' 0)"{10..99})
+# sizes USER-ID: what opening these says, each kept open.
+sizes() {
+    as "$1" "$python" -c 'import errno, os, sys
+for path in sys.argv[1:]:
+    try:
+        kept = os.open(path, os.O_RDONLY)
+        os.read(kept, 1) if not os.path.isdir(path) else None
+        print("ok")
+    except OSError as error:
+        print(errno.errorcode[error.errno])' "$dir/A/long" "$dir/A/.dlockfs/metrics" "$dir/A/.dlockfs/"{metrics,metrics,metrics,metrics} |
+        paste -sd' '
+}
+metrics_bytes=$(wc -c <"$dir/A/.dlockfs/metrics")
+[ "$metrics_bytes" -ge 4096 ] || fail "the metrics are too short for this: $metrics_bytes bytes"
+[[ "$(sizes "$other")" == "ok "*" ENFILE" ]] || fail "what is kept does not count by its size: $(sizes "$other")"
+expect_equal "for root" "ok ok ok ok ok ok" "$(sizes 0)"
+(cd "$dir/A/long" && touch "$(printf '%0200d' 1)"{100..199})
+expect_equal "a long listing" ENFILE "$(sizes "$other" | cut -d' ' -f1)"
+wait_until "$deadline" has A "$other"
+rm -r "$dir/A/long"
+
 # Every kind of lock counts, while it waits and no longer: granted, interrupted, broken or killed.
 for kind in "open ex" "excl" "open w:0-9"; do
     call=${kind##* }

@@ -94,22 +94,22 @@ static void test_limits(void **state)
 		struct user *alice = NULL;
 
 		for (size_t j = 0; j < shares[i].limit; j++) {
-			assert_int_equal(user_check(filesystem, ALICE, share), 0);
-			alice = user_add(filesystem, ALICE, share);
+			assert_int_equal(user_check(filesystem, ALICE, share, 1), 0);
+			alice = user_add(filesystem, ALICE, share, 1);
 			assert_non_null(alice);
 		}
-		assert_int_equal(user_check(filesystem, ALICE, share), shares[i].error);
-		assert_int_equal(user_check(filesystem, ALICE, share), shares[i].error);
+		assert_int_equal(user_check(filesystem, ALICE, share, 1), shares[i].error);
+		assert_int_equal(user_check(filesystem, ALICE, share, 1), shares[i].error);
 		assert_int_equal(filesystem->metrics.limited[share], 2);
 		/* Neither other users nor other shares are concerned. */
-		assert_int_equal(user_check(filesystem, BOB, share), 0);
-		assert_int_equal(user_check(filesystem, ALICE, shares[(i + 1) % 3].share), 0);
-		user_leave(filesystem, alice, share);
-		assert_int_equal(user_check(filesystem, ALICE, share), 0);
+		assert_int_equal(user_check(filesystem, BOB, share, 1), 0);
+		assert_int_equal(user_check(filesystem, ALICE, shares[(i + 1) % 3].share, 1), 0);
+		user_leave(filesystem, alice, share, 1);
+		assert_int_equal(user_check(filesystem, ALICE, share, 1), 0);
 		for (size_t j = 1; j < shares[i].limit; j++)
-			user_leave(filesystem, alice, share);
+			user_leave(filesystem, alice, share, 1);
 	}
-	user_leave(filesystem, NULL, USER_FILES);
+	user_leave(filesystem, NULL, USER_FILES, 1);
 }
 
 static void test_no_limits(void **state)
@@ -117,30 +117,49 @@ static void test_no_limits(void **state)
 	struct user *root = NULL;
 
 	for (int i = 0; i < 10; i++) {
-		assert_int_equal(user_check(filesystem, 0, USER_WAITERS), 0);
-		assert_int_equal(user_check(filesystem, getuid(), USER_WAITERS), 0);
-		root = user_add(filesystem, 0, USER_WAITERS);
+		assert_int_equal(user_check(filesystem, 0, USER_WAITERS, 1), 0);
+		assert_int_equal(user_check(filesystem, getuid(), USER_WAITERS, 1), 0);
+		root = user_add(filesystem, 0, USER_WAITERS, 1);
 	}
 	assert_int_equal(root->counts[USER_WAITERS], 10);
 	while (root->counts[USER_WAITERS] > 1)
-		user_leave(filesystem, root, USER_WAITERS);
-	user_leave(filesystem, root, USER_WAITERS);
+		user_leave(filesystem, root, USER_WAITERS, 1);
+	user_leave(filesystem, root, USER_WAITERS, 1);
 	assert_int_equal(filesystem->metrics.limited[USER_WAITERS], 0);
 }
 
 /* A lower limit takes nothing away, and counts from then on. */
 static void test_lower_limit(void **state)
 {
-	struct user *alice = user_add(filesystem, ALICE, USER_FILES);
+	struct user *alice = user_add(filesystem, ALICE, USER_FILES, 1);
 
-	user_add(filesystem, ALICE, USER_FILES);
+	user_add(filesystem, ALICE, USER_FILES, 1);
 	set("user_files", "1");
-	assert_int_equal(user_check(filesystem, ALICE, USER_FILES), -ENFILE);
-	user_leave(filesystem, alice, USER_FILES);
-	assert_int_equal(user_check(filesystem, ALICE, USER_FILES), -ENFILE);
+	assert_int_equal(user_check(filesystem, ALICE, USER_FILES, 1), -ENFILE);
+	user_leave(filesystem, alice, USER_FILES, 1);
+	assert_int_equal(user_check(filesystem, ALICE, USER_FILES, 1), -ENFILE);
 	set("user_files", "2");
-	assert_int_equal(user_check(filesystem, ALICE, USER_FILES), 0);
-	user_leave(filesystem, alice, USER_FILES);
+	assert_int_equal(user_check(filesystem, ALICE, USER_FILES, 1), 0);
+	user_leave(filesystem, alice, USER_FILES, 1);
+}
+
+/* What is kept counts by its size, and all of it is given back. */
+static void test_amounts(void **state)
+{
+	struct user *alice;
+
+	assert_int_equal(user_shares_of(0), 1);
+	assert_int_equal(user_shares_of(4095), 1);
+	assert_int_equal(user_shares_of(4096), 2);
+	assert_int_equal(user_check(filesystem, ALICE, USER_FILES, 3), 0);
+	assert_int_equal(user_check(filesystem, ALICE, USER_FILES, 4), -ENFILE);
+	alice = user_add(filesystem, ALICE, USER_FILES, 2);
+	assert_int_equal(user_check(filesystem, ALICE, USER_FILES, 1), 0);
+	assert_int_equal(user_check(filesystem, ALICE, USER_FILES, 2), -ENFILE);
+	assert_int_equal(user_check(filesystem, ALICE, USER_FILES, SIZE_MAX), -ENFILE);
+	assert_int_equal(user_check(filesystem, 0, USER_FILES, SIZE_MAX), 0);
+	user_leave(filesystem, alice, USER_FILES, 2);
+	assert_int_equal(user_check(filesystem, ALICE, USER_FILES, 3), 0);
 }
 
 static struct inode *make(const char *name, uid_t uid)
@@ -231,7 +250,7 @@ static void test_text(void **state)
 	char *text = NULL, expected[256];
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
-	struct user *alice = user_add(filesystem, ALICE, USER_WAITERS);
+	struct user *alice = user_add(filesystem, ALICE, USER_WAITERS, 1);
 
 	make("a", ALICE);
 	user_write_all(filesystem, out);
@@ -241,7 +260,7 @@ static void test_text(void **state)
 		 getuid());
 	assert_string_equal(text, expected);
 	free(text);
-	user_leave(filesystem, alice, USER_WAITERS);
+	user_leave(filesystem, alice, USER_WAITERS, 1);
 }
 
 #define USER_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -249,8 +268,9 @@ static void test_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		USER_TEST(test_limits), USER_TEST(test_no_limits), USER_TEST(test_lower_limit),
-		USER_TEST(test_room),	USER_TEST(test_bad_names), USER_TEST(test_text),
+		USER_TEST(test_limits),	 USER_TEST(test_no_limits), USER_TEST(test_lower_limit),
+		USER_TEST(test_amounts), USER_TEST(test_room),	    USER_TEST(test_bad_names),
+		USER_TEST(test_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
