@@ -51,6 +51,7 @@ int inode_create(struct filesystem *filesystem, const struct inode *parent, cons
 		free(inode);
 		return -ENOMEM;
 	}
+	inode->maker = uid;
 	inode->user = user_add(filesystem, uid, USER_NAMES, 1);
 	inode->name = inode->path + strlen(inode->path) - strlen(name);
 	inode->shard = shard_of(filesystem, inode->path);
@@ -75,11 +76,14 @@ int inode_create(struct filesystem *filesystem, const struct inode *parent, cons
 
 static void free_if_unused(struct filesystem *filesystem, struct inode *inode)
 {
-	if (inode->parent != NULL || inode == filesystem->root || inode->lookups > 0 ||
-	    inode->handles > 0)
+	if (inode->parent != NULL || inode == filesystem->root || inode->handles > 0)
+		return;
+	/* Whoever has it open with O_PATH keeps it from being forgotten. */
+	user_leave(filesystem, inode->user, USER_NAMES, 1);
+	inode->user = NULL;
+	if (inode->lookups > 0)
 		return;
 	HASH_DELETE(by_node, filesystem->inodes, inode);
-	user_leave(filesystem, inode->user, USER_NAMES, 1);
 	free(inode->text);
 	free(inode->path);
 	free(inode);
@@ -149,6 +153,9 @@ void inode_set_idle(struct filesystem *filesystem, struct inode *inode)
 void inode_use(struct filesystem *filesystem, struct inode *inode)
 {
 	leave_idle(filesystem, inode);
+	/* Without a name, through /proc/self/fd. */
+	if (inode->user == NULL)
+		inode->user = user_add(filesystem, inode->maker, USER_NAMES, 1);
 	inode->handles++;
 }
 
@@ -313,7 +320,7 @@ void inode_save_all(const struct filesystem *filesystem, FILE *out)
 			state_unsigned(out, "parent", inode->parent->node);
 		state_text(out, "path", inode->path);
 		state_unsigned(out, "mode", inode->mode);
-		state_unsigned(out, "maker", inode->user->uid);
+		state_unsigned(out, "maker", inode->maker);
 		state_unsigned(out, "uid", inode->uid);
 		state_unsigned(out, "gid", inode->gid);
 		state_number(out, "atime", ns_of(inode->atime));
@@ -452,7 +459,12 @@ static int compare_idle(const struct inode *a, const struct inode *b)
 	return (a->idle_since_ms > b->idle_since_ms) - (a->idle_since_ms < b->idle_since_ms);
 }
 
-void inode_sort_idle(struct filesystem *filesystem)
+void inode_restored_all(struct filesystem *filesystem)
 {
+	struct inode *inode, *next;
+
+	HASH_ITER (by_node, filesystem->inodes, inode, next) {
+		free_if_unused(filesystem, inode);
+	}
 	DL_SORT2(filesystem->idle, compare_idle, idle_prev, idle_next);
 }

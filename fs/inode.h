@@ -29,7 +29,9 @@ struct inode {
 	struct inode *children; /* of a directory, by name */
 	nlink_t directories;	/* among them */
 	struct inode *idle_prev, *idle_next;
-	struct user *user; /* who made it: has a share of USER_NAMES for it */
+	uid_t maker;	   /* on whose account it is */
+	struct user *user; /* that has a share of USER_NAMES for it; NULL once it has neither a name
+			      nor a handle */
 	struct inode *user_idle_prev, *user_idle_next; /* in user->idle */
 	int64_t idle_since_ms;
 	bool idle;		 /* in filesystem->idle */
@@ -56,8 +58,9 @@ void inode_save_all(const struct filesystem *filesystem, FILE *out);
  * -EINVAL, -ENOMEM, with a line in the reader's `why`. */
 int inode_restore(struct filesystem *filesystem, struct state_reader *in);
 
-/* All are restored: brings those that are idle in their order. */
-void inode_sort_idle(struct filesystem *filesystem);
+/* All are restored, and what is open: brings those that are idle in their order, and ends the
+ * account of what is neither named nor open. */
+void inode_restored_all(struct filesystem *filesystem);
 
 /* Makes an inode without a parent or a name, on the account of `uid`, whatever that may have.
  * Returns 0; -ENOMEM, -ENAMETOOLONG; -EINVAL for what is no name of a file. */

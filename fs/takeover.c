@@ -571,7 +571,7 @@ int takeover_restore(struct takeover *takeover, struct filesystem *filesystem, c
 		error = state_refuse(&takeover->in, NULL, "more, up to a line \"end\"");
 	if (error != 0)
 		return explain(takeover, error, why, why_bytes);
-	inode_sort_idle(filesystem);
+	inode_restored_all(filesystem);
 	return 0;
 }
 

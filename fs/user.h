@@ -6,8 +6,9 @@
  *   USER_WAITERS  calls that ask for a lock and are not answered yet (also tests, F_GETLK): each is
  *                 a claim in a queue, as a rule
  *   USER_FILES    open files, directories and files of .dlockfs among them; of who opened them;
- * what is kept for those two (user_shares_of()) counts too USER_NAMES    names that the user has
- * made, until the kernel has forgotten them; they are the same user's after chown(2)
+ *                 what is kept for those two counts too: user_shares_of()
+ *   USER_NAMES    names that the user has made, while they are there or open; the same user's
+ *                 after chown(2). Who pins one otherwise (O_PATH) holds nobody's share
  *
  * What is counted is taken back with what it stands for (struct parked, struct handle, struct inode
  * and so on own their share), whatever becomes of that: so the counts are exact.

@@ -182,8 +182,47 @@ static size_t count_names(uid_t uid)
 	return user != NULL ? user->counts[USER_NAMES] : 0;
 }
 
-/* Of what is idle the oldest go, those of the same user, two for each new name; and they are the
- * user's until the kernel has forgotten them. */
+/* A name is on the account of who made it while it is there or open, whether the kernel has
+ * forgotten it or not. */
+static void test_pinned(void **state)
+{
+	struct inode *inode = make("a", ALICE);
+
+	inode_use(filesystem, inode);
+	inode_detach(filesystem, inode);
+	assert_int_equal(count_names(ALICE), 1);
+	inode_unuse(filesystem, inode);
+	assert_int_equal(count_names(ALICE), 0);
+	/* Opened without a name. */
+	inode_use(filesystem, inode);
+	assert_int_equal(count_names(ALICE), 1);
+	inode_unuse(filesystem, inode);
+	assert_int_equal(count_names(ALICE), 0);
+	inode_forget(filesystem, inode, 1);
+
+	inode = make("b", ALICE);
+	assert_true(inode_drop(filesystem, inode));
+	assert_int_equal(count_names(ALICE), 0);
+	inode_forget(filesystem, inode, 1);
+}
+
+/* What another process has restored without a name, and nobody has opened. */
+static void test_restored(void **state)
+{
+	struct inode *inode;
+
+	assert_int_equal(
+		inode_create(filesystem, filesystem->root, "a", S_IFREG, ALICE, ALICE, &inode), 0);
+	inode->lookups = 1;
+	make("b", ALICE);
+	assert_int_equal(count_names(ALICE), 2);
+	inode_restored_all(filesystem);
+	assert_int_equal(count_names(ALICE), 1);
+	inode_forget(filesystem, inode, 1);
+	assert_int_equal(count_names(ALICE), 1);
+}
+
+/* Of what is idle the oldest go, those of the same user, up to two for each new name. */
 static void test_room(void **state)
 {
 	char name[] = "a0";
@@ -201,24 +240,27 @@ static void test_room(void **state)
 	assert_int_equal(forgotten_count, 0);
 	make("a5", ALICE);
 	user_make_room(filesystem, ALICE);
-	assert_int_equal(forgotten_count, 2);
+	assert_int_equal(forgotten_count, 1);
 	assert_null(inode_child(filesystem->root, "a1"));
-	assert_null(inode_child(filesystem->root, "a2"));
+	assert_non_null(inode_child(filesystem->root, "a2"));
 	assert_non_null(inode_child(filesystem->root, "a0"));
-	assert_non_null(inode_child(filesystem->root, "a3"));
 	assert_non_null(inode_child(filesystem->root, "b0"));
-	assert_int_equal(count_names(ALICE), 6);
-	for (size_t i = 0; i < 2; i++)
-		inode_forget(filesystem, inode_find(filesystem, forgotten[i]), 1);
-	assert_int_equal(count_names(ALICE), 4);
+	assert_int_equal(count_names(ALICE), 5);
+	inode_forget(filesystem, inode_find(filesystem, forgotten[0]), 1);
+	assert_int_equal(count_names(ALICE), 5);
 
 	/* Until nothing is idle; and never for who has no limit. */
 	make("a6", ALICE);
 	make("a7", ALICE);
+	user_make_room(filesystem, ALICE);
+	assert_int_equal(forgotten_count, 3);
+	assert_null(inode_child(filesystem->root, "a2"));
+	assert_null(inode_child(filesystem->root, "a3"));
+	set("user_names", "1");
 	for (int i = 0; i < 4; i++)
 		user_make_room(filesystem, ALICE);
 	assert_int_equal(forgotten_count, 7);
-	assert_int_equal(count_names(ALICE), 6);
+	assert_int_equal(count_names(ALICE), 1);
 	assert_non_null(inode_child(filesystem->root, "a0"));
 	for (name[1] = '0'; name[1] <= '9'; name[1]++) {
 		name[0] = 'r';
@@ -269,8 +311,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		USER_TEST(test_limits),	 USER_TEST(test_no_limits), USER_TEST(test_lower_limit),
-		USER_TEST(test_amounts), USER_TEST(test_room),	    USER_TEST(test_bad_names),
-		USER_TEST(test_text),
+		USER_TEST(test_amounts), USER_TEST(test_pinned),    USER_TEST(test_restored),
+		USER_TEST(test_room),	 USER_TEST(test_bad_names), USER_TEST(test_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
