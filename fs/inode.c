@@ -260,9 +260,10 @@ int inode_resize(struct inode *inode, off_t size)
 	return 0;
 }
 
-void inode_recreate(struct inode *inode, mode_t mode, uid_t uid, gid_t gid)
+void inode_recreate(struct inode *inode, mode_t mode, uid_t uid, gid_t gid, bool keeps_text)
 {
-	inode_resize(inode, 0);
+	if (!keeps_text)
+		inode_resize(inode, 0);
 	inode->mode = S_IFREG | (mode & 07777);
 	inode->uid = uid;
 	inode->gid = gid;

@@ -108,8 +108,8 @@ void inode_entry(struct inode *inode, struct fuse_entry_param *entry);
 /* How long the kernel may keep the attributes, in seconds. */
 double inode_attr_timeout(const struct inode *inode);
 
-/* The file is created anew under its name: empty, and its creator's. */
-void inode_recreate(struct inode *inode, mode_t mode, uid_t uid, gid_t gid);
+/* The file is created anew under its name: its creator's, and empty unless it keeps its text. */
+void inode_recreate(struct inode *inode, mode_t mode, uid_t uid, gid_t gid, bool keeps_text);
 
 /* Cuts or extends the text with zeros. Returns 0, -EFBIG or -ENOMEM. */
 int inode_resize(struct inode *inode, off_t size);

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 #include "claim_text.h"
 #include "inode.h"
@@ -73,6 +74,12 @@ static int may_open(fuse_req_t req, const struct inode *inode, int flags)
 	return access_check(req, &access, access_wanted(flags));
 }
 
+/* Whether to create it anew leaves its text alone: where the configuration says who may write. */
+static bool keeps_text(fuse_req_t req, const struct inode *inode)
+{
+	return inode->access.fixed && access_check(req, &inode->access, W_OK) != 0;
+}
+
 /* The file of that name for CREATE: the one in use on this host, or a new one. */
 static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *name, mode_t mode,
 			  int flags, struct inode **ret)
@@ -129,7 +136,8 @@ static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode
 	error = handle_own(handle);
 	if (error != 0)
 		return error;
-	struct opening *opening = parked_create_opening(handle, fuse_req_ctx(req), mode);
+	struct opening *opening = parked_create_opening(handle, fuse_req_ctx(req), mode,
+							keeps_text(req, handle->inode));
 	if (opening == NULL)
 		return -ENOMEM;
 	struct engine_caller caller = {

@@ -39,7 +39,7 @@ struct parked *parked_create(struct handle *handle, enum parked_kind kind, uid_t
 }
 
 struct opening *parked_create_opening(struct handle *handle, const struct fuse_ctx *caller,
-				      mode_t mode)
+				      mode_t mode, bool keeps_text)
 {
 	struct opening *opening = calloc(1, sizeof(*opening));
 	if (opening == NULL || !begin(&opening->parked, handle, PARKED_OPEN, caller->uid)) {
@@ -50,6 +50,7 @@ struct opening *parked_create_opening(struct handle *handle, const struct fuse_c
 	opening->uid = caller->uid;
 	opening->gid = caller->gid;
 	opening->mode = mode;
+	opening->keeps_text = keeps_text;
 	DL_APPEND(handle->inode->opening, opening);
 	return opening;
 }
@@ -204,6 +205,7 @@ void parked_save(const struct parked *parked, FILE *out)
 		state_unsigned(out, "uid", opening->uid);
 		state_unsigned(out, "gid", opening->gid);
 		state_unsigned(out, "mode", opening->mode);
+		state_flag(out, "keeps_text", opening->keeps_text);
 	}
 	state_end(out);
 }
@@ -227,6 +229,7 @@ static void restore_opening(struct opening *opening, struct state_reader *in)
 	opening->uid = (uid_t)state_get_unsigned(in, "uid", UINT32_MAX);
 	opening->gid = (gid_t)state_get_unsigned(in, "gid", UINT32_MAX);
 	opening->mode = (mode_t)state_get_unsigned(in, "mode", UINT32_MAX);
+	opening->keeps_text = state_find_flag(in, "keeps_text");
 	DL_APPEND(opening->parked.handle->inode->opening, opening);
 }
 
@@ -272,7 +275,8 @@ void parked_decide(struct parked *parked, int result)
 		if (result == -EWOULDBLOCK)
 			result = -EEXIST;
 		else if (result == 0)
-			inode_recreate(handle->inode, opening->mode, opening->uid, opening->gid);
+			inode_recreate(handle->inode, opening->mode, opening->uid, opening->gid,
+				       opening->keeps_text);
 	}
 	parked->decided = true;
 	parked->result = result;

@@ -51,14 +51,15 @@ struct opening {
 	pid_t thread;		     /* that called open(2) */
 	uid_t uid;		     /* whose file it will be, */
 	gid_t gid;
-	mode_t mode; /* and with which permissions */
+	mode_t mode;	 /* and with which permissions; */
+	bool keeps_text; /* not empty, as its creator may not write to it */
 };
 
 /* On the account of the caller `uid`, whatever that may have; proofs (FSYNC, TOKEN) are on
  * nobody's. Returns NULL when out of memory. */
 struct parked *parked_create(struct handle *handle, enum parked_kind kind, uid_t uid);
 struct opening *parked_create_opening(struct handle *handle, const struct fuse_ctx *caller,
-				      mode_t mode);
+				      mode_t mode, bool keeps_text);
 
 /* Parks the request: from now on a signal to its caller takes the wish back and answers EINTR.
  * Returns false if the signal has come already; the request is then still the caller's to answer.

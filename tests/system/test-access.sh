@@ -103,6 +103,16 @@ for host in A B; do
 done
 [ -z "$(zookeeper children /dlockfs/private)" ] || fail "a stranger came to a claim"
 
+# To lock is not to write: an exclusive open leaves the text alone if it may only read.
+keeps_text() { # USER-ID HOST
+    as "$1" "$python" -c 'import os, sys
+with open(os.open(sys.argv[1], os.O_RDONLY | os.O_CREAT | os.O_EXCL)) as lock:
+    print(lock.read())' "$dir/$2/shown"
+}
+as "$owner" sh -c 'printf text >"$1"' - "$dir/A/shown"
+expect_equal "the text for a stranger" text "$(keeps_text "$stranger" A)"
+expect_equal "the text for its owner" "" "$(keeps_text "$owner" A)"
+
 # Who may: by owner, group, and root; across hosts.
 hold_as "$owner" first "$dir/A/private" excl
 expect first "excl ok"
