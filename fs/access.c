@@ -32,17 +32,17 @@ struct access access_of(const struct config *config, const char *path, bool dire
 	return access;
 }
 
-/* As libfuse gives them; the caller frees them. */
-static gid_t *read_groups(fuse_req_t req, size_t *ret_count)
+/* As libfuse gives them; the caller is to be finished. */
+static void read_groups(fuse_req_t req, struct access_caller *caller)
 {
-	int count = fuse_req_ctx(req)->pid != 0 ? fuse_req_getgroups(req, 0, NULL) : 0;
+	int count = fuse_req_ctx(req)->pid != 0 ? fuse_req_getgroups(req, 0, NULL) : -ESRCH;
 	gid_t *groups = count > 0 ? calloc((size_t)count, sizeof(*groups)) : NULL;
 	int got = groups != NULL ? fuse_req_getgroups(req, count, groups) : 0;
 
-	*ret_count = 0;
 	if (got > 0)
-		*ret_count = (size_t)(got < count ? got : count);
-	return groups;
+		caller->groups_count = (size_t)(got < count ? got : count);
+	caller->groups = groups;
+	caller->groups_unknown = count < 0 || got != count;
 }
 
 struct access_caller access_caller_of(fuse_req_t req)
@@ -51,7 +51,7 @@ struct access_caller access_caller_of(fuse_req_t req)
 	struct access_caller caller = {.uid = context->uid, .gid = context->gid};
 
 	if (caller.uid != 0)
-		caller.groups = read_groups(req, &caller.groups_count);
+		read_groups(req, &caller);
 	return caller;
 }
 
@@ -79,6 +79,8 @@ bool access_allows(const struct access_caller *caller, const struct access *acce
 		allowed >>= 6;
 	else if (is_in_group(caller, access->gid))
 		allowed >>= 3;
+	else if (caller->groups_unknown)
+		allowed &= allowed >> 3;
 	return ((int)allowed & wanted) == wanted;
 }
 

@@ -43,14 +43,16 @@ struct access_caller {
 	gid_t gid;
 	const gid_t *groups; /* the others */
 	size_t groups_count;
+	bool groups_unknown; /* there may be more */
 };
 
-/* The caller of a request, to be finished; without its groups where it has ended, or the daemon
+/* The caller of a request, to be finished; its groups are unknown where it has ended, or the daemon
  * does not see its pid namespace, or out of memory. */
 struct access_caller access_caller_of(fuse_req_t req);
 void access_caller_finish(struct access_caller *caller);
 
-/* Whether permissions allow all of `wanted` (R_OK, W_OK, X_OK as in access(2)). */
+/* Whether permissions allow all of `wanted` (R_OK, W_OK, X_OK as in access(2)), whichever groups it
+ * has where they are unknown. */
 bool access_allows(const struct access_caller *caller, const struct access *access, int wanted);
 
 /* Whether the caller may read the lock at `path`: the file, and the way to it. */

@@ -111,6 +111,33 @@ static void test_classes(void **state)
 	}
 }
 
+/* Whose groups are unknown has no more than either class; but it may be known to be in the group.
+ */
+static void test_unknown_groups(void **state)
+{
+	static const struct {
+		mode_t mode;
+		struct access_caller caller;
+		int allowed;
+	} cases[] = {
+		{0604, {.uid = 11, .gid = 99, .groups_unknown = true}, 0},
+		{0604, {.uid = 11, .gid = 99}, R_OK},
+		{0664, {.uid = 11, .gid = 99, .groups_unknown = true}, R_OK},
+		{0660, {.uid = 11, .gid = 99, .groups_unknown = true}, 0},
+		{0660, {.uid = 11, .gid = 20, .groups_unknown = true}, R_OK | W_OK},
+		{0604, {.uid = 10, .gid = 99, .groups_unknown = true}, R_OK | W_OK},
+		{0000, {.uid = 0, .groups_unknown = true}, R_OK | W_OK | X_OK},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct access access = {true, 10, 20, cases[i].mode};
+		for (int wanted = 0; wanted < 8; wanted++)
+			assert_int_equal(access_allows(&cases[i].caller, &access, wanted),
+					 (cases[i].allowed & wanted) == wanted);
+	}
+}
+
 static void test_flags(void **state)
 {
 	(void)state;
@@ -147,8 +174,9 @@ static void test_seeing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ACCESS_TEST(test_paths), ACCESS_TEST(test_directories), ACCESS_TEST(test_classes),
-		ACCESS_TEST(test_flags), ACCESS_TEST(test_seeing),
+		ACCESS_TEST(test_paths),   ACCESS_TEST(test_directories),
+		ACCESS_TEST(test_classes), ACCESS_TEST(test_unknown_groups),
+		ACCESS_TEST(test_flags),   ACCESS_TEST(test_seeing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
