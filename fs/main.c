@@ -94,6 +94,16 @@ static void on_reload(void *context)
 				    : "Serving the mount; the new configuration has an error");
 }
 
+/* Returns in a child, which keeps the secrets from the swap itself. */
+static int go_to_background(const struct config *config)
+{
+	int error = daemon_begin();
+
+	for (size_t i = 0; error == 0 && i < config->store_count; i++)
+		store_access_lock(&config->stores[i].access);
+	return error;
+}
+
 /* The mount point is made ready; or it is that of another program. Goes to the background. */
 static int prepare(struct daemon *daemon, const char **what, char *why, size_t why_bytes)
 {
@@ -115,7 +125,7 @@ static int prepare(struct daemon *daemon, const char **what, char *why, size_t w
 		return error;
 	log_set_mountpoint(daemon->mountpoint);
 	*what = "going to the background";
-	return daemon->options.foreground ? 0 : daemon_begin();
+	return daemon->options.foreground ? 0 : go_to_background(&daemon->config);
 }
 
 /* Fills the file system with what there is to take over. */

@@ -172,6 +172,12 @@ struct secret *secret_copy(const struct secret *secret)
 	return copy;
 }
 
+void secret_lock(const struct secret *secret)
+{
+	if (secret)
+		mlock(secret, sizeof(*secret));
+}
+
 const char *secret_next(const struct secret *secret, const char *line)
 {
 	const char *next = line ? line + strlen(line) + 1 : secret->text;

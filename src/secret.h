@@ -34,6 +34,9 @@ int secret_read(const char *file, enum secret_form form, struct secret **ret, ch
 /* Returns NULL when out of memory, or if `secret` is NULL. */
 struct secret *secret_copy(const struct secret *secret);
 
+/* Keeps it from the swap in a child of fork(2) too, which does not inherit that. NULL is fine. */
+void secret_lock(const struct secret *secret);
+
 /* The line after `line`, the first one after NULL; NULL after the last. They live as long as the
  * secret. */
 const char *secret_next(const struct secret *secret, const char *line);

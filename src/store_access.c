@@ -78,6 +78,12 @@ void store_access_finish(struct store_access *access)
 	*access = (struct store_access){0};
 }
 
+void store_access_lock(const struct store_access *access)
+{
+	for (size_t i = 0; i < COUNT(secrets); i++)
+		secret_lock(secret_of(access, i)->secret);
+}
+
 bool store_access_has_identity(const struct store_access *access)
 {
 	return access->digest.secret || access->tls_certificate || access->sasl_mechanism;

@@ -63,4 +63,7 @@ enum store_acl store_access_acl(const struct store_access *access);
  * what is expected. */
 bool store_access_check(const struct store_access *access, char *why, size_t why_bytes);
 
+/* Keeps the secrets from the swap in a child of fork(2) too: secret_lock(). */
+void store_access_lock(const struct store_access *access);
+
 #endif

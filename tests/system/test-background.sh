@@ -19,7 +19,8 @@ daemons() {
 
 # From a folder, with a relative mountpoint; the pipe is read to its end, so nobody may keep it open.
 cd "$dir"
-output=$(timeout 30 "$dlockfs" --store "$store" A 2>&1)
+(umask 077 && echo hosts:secret >digest)
+output=$(timeout 30 "$dlockfs" --store "$store" -o "digest_file=$dir/digest,acl=open" A 2>&1)
 cd /
 is_mounted "$dir/A"
 flock -n "$dir/A/job" true
@@ -34,6 +35,13 @@ expect_equal "its terminal" "?" "$(ps -o tty= -p "$daemon" | tr -d ' ')"
 for number in 0 1 2; do
     expect_equal "descriptor $number" /dev/null "$(readlink "/proc/$daemon/fd/$number")"
 done
+
+# What is left out of a core dump, which a secret is, stays out of the swap as well.
+unlocked() {
+    awk '$1 == "Size:" { small = $2 <= 64 } $1 == "VmFlags:" && small && / dd/ && !/ io/ { all++; locked += / lo/ }
+        END { print all - locked, "of", (all > 0 ? "some" : "none") }' "/proc/$1/smaps"
+}
+expect_equal "secrets that may be swapped" "0 of some" "$(unlocked "$daemon")"
 
 # A start that fails says so with its status and one line, before the parent returns.
 refused timeout 30 "$dlockfs" --store "$store" "$dir/none/none" 2>"$dir/err"
