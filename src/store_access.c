@@ -130,7 +130,8 @@ bool store_access_check(const struct store_access *access, char *why, size_t why
 	if (store_access_acl(access) == STORE_ACL_OPEN || store_access_has_identity(access))
 		return true;
 	snprintf(why, why_bytes,
-		 "acl = %s, but nothing says who the creator is, expected digest_file",
+		 "acl = %s, but nothing says who the creator is, expected digest_file, "
+		 "tls_certificate or sasl_mechanism",
 		 access->acl == STORE_ACL_PRIVATE ? "private" : "creator");
 	return false;
 }

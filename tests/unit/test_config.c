@@ -298,9 +298,11 @@ static const struct {
 	{"[store]\nacl = all\n",
 	 "2: acl: bad value \"all\", expected auto, open, creator or private"},
 	{"[locks]\n[store]\nacl = creator\n[mount]\n",
-	 "2: acl = creator, but nothing says who the creator is, expected digest_file"},
+	 "2: acl = creator, but nothing says who the creator is, expected digest_file, "
+	 "tls_certificate or sasl_mechanism"},
 	{"[store \"a\"]\nurl = local:\nacl = private\n",
-	 "1: acl = private, but nothing says who the creator is, expected digest_file"},
+	 "1: acl = private, but nothing says who the creator is, expected digest_file, "
+	 "tls_certificate or sasl_mechanism"},
 	{"[mount]\n[store]\nsasl_realm = x\n",
 	 "3: sasl_realm: the ZooKeeper library of this build has no SASL, expected one that has, "
 	 "or this key left out"},
@@ -743,7 +745,7 @@ static void test_access(void **state)
 	assert_int_equal(config_set(&config, "digest_file", "", why, sizeof(why)), 0);
 	assert_int_equal(config_check(&config, why, sizeof(why)), -EINVAL);
 	assert_string_equal(why, "[store]: acl = creator, but nothing says who the creator is, "
-				 "expected digest_file");
+				 "expected digest_file, tls_certificate or sasl_mechanism");
 	unlink(secret_file);
 }
 
