@@ -24,6 +24,7 @@ setup=()
 limit=${LIMIT:-150}
 sanitize=
 heavy=
+other_libraries=(store-tls) # only by name: what Debian's libraries cannot do
 heavy_tests=(package valgrind clang threads shellcheck fuzz static-checks)
 
 # shellcheck source=processes.sh
@@ -280,6 +281,7 @@ if [ ${#names[@]} -eq 0 ]; then
         name=${file##*/test-}
         name=${name%.sh}
         [ -n "$heavy" ] || [[ " ${heavy_tests[*]} " != *" $name "* ]] || continue
+        [[ " ${other_libraries[*]} " != *" $name "* ]] || continue
         [ -n "$sanitize" ] && [[ " $plain_only " == *" $name "* ]] || system_names+=("$name")
     done
 fi

@@ -568,12 +568,17 @@ static void on_withdraw(struct store *store, void *tag, const char *path, const 
 static void on_prove(struct store *store, void *tag, const struct store_proof *proofs, size_t count)
 {
 	struct item *item = operation(store, ITEM_PROVE, tag, NULL, NULL);
-	size_t bytes = 0;
+	size_t bytes = 0, znodes = 0;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		struct claim_name name = {0};
+
+		claim_name_parse(proofs[i].name, &name);
+		znodes += claim_recipe_znodes(name.recipe);
 		bytes += 3 * strlen(proofs[i].path) + strlen(proofs[i].name) +
 			 (proofs[i].text != NULL ? strlen(proofs[i].text) : 0);
-	if (count > STORE_PROOFS_MAX || bytes > STORE_PROOF_BYTES_MAX) {
+	}
+	if (znodes > STORE_PROOFS_MAX || bytes > STORE_PROOF_BYTES_MAX) {
 		fprintf(stderr, "a proof of %zu claims and %zu bytes\n", count, bytes);
 		abort();
 	}

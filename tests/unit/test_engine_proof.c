@@ -512,6 +512,32 @@ static void test_turns_without_rights(void **state)
 	free(files);
 }
 
+/* Claims of two znodes have half the room. */
+static void test_turns_of_pairs(void **state)
+{
+	enum { FILES = STORE_PROOFS_MAX + 1 };
+	struct world *world = *state;
+	struct file files[FILES];
+	const struct store_ops *ops = world->one.store->ops;
+	char path[16];
+
+	world->policy.recipe = CLAIM_CURATOR_ANY;
+	for (int i = 0; i < FILES; i++) {
+		snprintf(path, sizeof(path), "many/%d", i);
+		file_open(&files[i], &world->one, path);
+		file_lock(&files[i], EX, WAIT);
+	}
+	settle(world);
+	bent_ops = *ops;
+	bent_ops.prove = note_proofs;
+	world->one.store->ops = &bent_ops;
+	assert_int_equal(show(world, 1, 0), STORE_PROOFS_MAX / 2);
+	assert_int_equal(show(world, 3, 0), FILES);
+	world->one.store->ops = ops;
+	for (int i = 0; i < FILES; i++)
+		file_close(&files[i]);
+}
+
 static const struct store_ops *true_ops;
 static int watches;
 
@@ -579,6 +605,7 @@ int main(void)
 		TEST(all_are_taken_away),
 		TEST(long_claims),
 		TEST(turns_without_rights),
+		TEST(turns_of_pairs),
 		TEST(many_are_overseen),
 	};
 
