@@ -12,6 +12,8 @@
 
 #include "engine_state.h"
 
+enum { PLACING_MAX = 500 };
+
 struct engine *engine_create(const struct engine_events *events, void *context,
 			     uint64_t session_seed)
 {
@@ -27,7 +29,13 @@ struct engine *engine_create(const struct engine_events *events, void *context,
 	engine->nudge_ms = INT64_MAX;
 	engine->proof_round = 1;
 	engine->retry_ms = INT64_MAX;
+	engine->placing_max = PLACING_MAX;
 	return engine;
+}
+
+void engine_set_placing_max(struct engine *engine, size_t claims)
+{
+	engine->placing_max = claims;
 }
 
 void engine_set_store(struct engine *engine, struct store *store)

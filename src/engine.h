@@ -126,6 +126,10 @@ struct engine *engine_create(const struct engine_events *events, void *context,
 			     uint64_t session_seed);
 void engine_set_store(struct engine *engine, struct store *store);
 
+/* So many claims of a lock are placed at a time, 500 unless this is called, for tests. What is
+ * under way takes more memory than a claim that waits. */
+void engine_set_placing_max(struct engine *engine, size_t claims);
+
 /* What the engine wants to hear from its store; the context is the engine. */
 extern const struct store_events engine_store_events;
 

@@ -309,8 +309,8 @@ void claim_place(struct claim *claim)
 {
 	struct lock *lock = claim->lock;
 	struct engine *engine = lock->engine;
-	if (claim->state != CLAIM_WANTED || claim->owner == NULL || lock->placing == PLACING_MAX ||
-	    engine->session != STORE_CONNECTED)
+	if (claim->state != CLAIM_WANTED || claim->owner == NULL ||
+	    lock->placing == engine->placing_max || engine->session != STORE_CONNECTED)
 		return;
 	drop_anchor(claim);
 	char *data = claim_format_data(claim);

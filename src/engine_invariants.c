@@ -150,7 +150,7 @@ static void check_lock(const struct lock *lock, size_t *holders, size_t *waiters
 			claim, "is in the list of its state");
 		require(claim->state != CLAIM_WANTED || claim->owner == NULL ||
 				lock->engine->session != STORE_CONNECTED ||
-				lock->placing == PLACING_MAX,
+				lock->placing == lock->engine->placing_max,
 			claim, "is sent as soon as it may be");
 		*waiters += claim->asked && claim->lead == NULL;
 		*claims += 1;

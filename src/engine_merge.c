@@ -267,6 +267,8 @@ void queue_merge(struct lock *lock, const struct store_entry *entries, size_t co
 	if (complete && lock->foreign_records_in_queue == 0)
 		end_care(lock);
 	withdraw_abandoned(lock);
+	if (!complete)
+		lock->list_wanted = lock_list_anew(lock); /* nothing is granted before */
 	lock->own_in_queue--;
 	queue_release(lock);
 	account_for_gone(lock, gone);

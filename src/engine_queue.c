@@ -291,10 +291,13 @@ static struct claim *next_blocker(const struct claim *claim, const struct claim 
  * a list tells which of those in front of it still stand. */
 static void look_ahead(const struct claim *claim, struct claim *blocker)
 {
-	struct claim *ahead = next_blocker(claim, blocker);
-	struct claim *further;
+	struct claim *ahead, *further;
 
-	if (claim->parts.record || ahead == NULL || ahead->state != CLAIM_FOREIGN)
+	/* The first one that waits for the blocker does it for the others. */
+	if (claim->parts.record || blocker->blocked != claim)
+		return;
+	ahead = next_blocker(claim, blocker);
+	if (ahead == NULL || ahead->state != CLAIM_FOREIGN)
 		return;
 	further = ahead->sent || !blocker->looked_ahead ? NULL : next_blocker(claim, ahead);
 	if (further != NULL && further->state == CLAIM_FOREIGN) {
@@ -438,8 +441,7 @@ void queue_insert(struct claim *claim)
 	look_for_precedence(claim);
 }
 
-/* The first of those who wait for the nearest foreign claim behind this one looks further ahead. */
-static void end_look_ahead(const struct claim *claim)
+void queue_end_look_ahead(const struct claim *claim)
 {
 	const struct claim *behind = claim->next;
 	while (behind != NULL && behind->state == CLAIM_FOREIGN && behind->blocked == NULL)
@@ -455,8 +457,6 @@ void queue_remove(struct claim *claim)
 	drop_from_unsettled(claim);
 	set_blocker(claim, NULL);
 	queue_weaken(claim);
-	if (claim->state == CLAIM_FOREIGN)
-		end_look_ahead(claim);
 	DL_DELETE(lock->queue, claim);
 	count(claim, false);
 	if (claim->state != CLAIM_FOREIGN)

@@ -231,7 +231,7 @@ struct lock {
 	 * empty queue's numbers may restart). */
 	bool known;
 	int32_t known_to;
-	size_t placing;		  /* place() under way, PLACING_MAX at most */
+	size_t placing;		  /* place() under way, engine->placing_max at most */
 	size_t placing_with_list; /* those that will bring the queue along */
 
 	uint64_t list_wanted; /* nothing is granted before that list; 0: there was none */
@@ -261,6 +261,7 @@ struct engine {
 	bool hurried;	      /* it was connected then, and is not again */
 	int64_t nudge_ms;     /* when it will be, unless it answers; INT64_MAX: it will not */
 	int64_t now_ms;
+	size_t placing_max;	   /* see engine_set_placing_max() */
 	int64_t retry_ms;	   /* when to send again what failed; INT64_MAX: nothing did */
 	struct log_limit refusals; /* what the log says of them */
 	struct lock *locks;
@@ -364,10 +365,6 @@ char *claim_format_data(const struct claim *claim);
 /* Whether the claim must not be decided by what was known of others before it was placed: to be
  * refused, or with an anchor, to go before them. */
 bool claim_needs_news(const struct claim *claim);
-
-/* So many claims of a lock are placed at a time: what is under way takes more memory than a claim
- * that waits. */
-enum { PLACING_MAX = 500 };
 
 /* Sends what the claim wants sent, if the store is connected. */
 void claim_place(struct claim *claim);
@@ -477,6 +474,10 @@ void queue_insert(struct claim *claim);
 
 /* Puts a claim in front of `at`; NULL: at the end. */
 void queue_insert_before(struct lock *lock, struct claim *at, struct claim *claim);
+
+/* A foreign claim is about to go, as a watch has told: who waits for the next one behind it looks
+ * further ahead, the first one for all. */
+void queue_end_look_ahead(const struct claim *claim);
 
 /* Takes a claim out of the queue; whom it blocked is looked at again. */
 void queue_remove(struct claim *claim);

@@ -170,7 +170,7 @@ static void place_next(struct lock *lock)
 {
 	struct claim *claim;
 	DL_FOREACH (lock->unplaced, claim) {
-		if (claim->state == CLAIM_WANTED) {
+		if (claim->state == CLAIM_WANTED && claim->owner != NULL) {
 			claim_place(claim);
 			return;
 		}
@@ -184,7 +184,6 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 	struct claim *claim = tag;
 	struct lock *lock = claim->lock;
 
-	lock->placing--;
 	lock->placing_with_list -= claim->sent;
 	if (error != 0) {
 		place_failed(claim, error);
@@ -210,6 +209,7 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 			lock_list(lock);
 		leads_settle(lock);
 	}
+	lock->placing--; /* not before: who asks meanwhile comes behind those that had to wait */
 	place_next(lock);
 	engine_settle(engine);
 	lock_free_if_unused(lock);
@@ -434,6 +434,7 @@ static void on_watched(void *context, void *tag, int error)
 	} else if (error == 0) {
 		if (may_be_downgraded(claim))
 			lock->list_wanted = lock_list_anew(lock);
+		queue_end_look_ahead(claim);
 		queue_remove(claim);
 		claim_free(claim);
 		tests_look_anew(lock);

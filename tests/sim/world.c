@@ -99,6 +99,8 @@ static void host_start(struct host *host)
 	host->engine = engine_create(&user_events, host, prng_next(&world->prng));
 	if (host->engine == NULL)
 		abort();
+	if (world->seed % 4 == 1) /* else so many as are never under way here */
+		engine_set_placing_max(host->engine, 1 + world->seed / 4 % 3);
 	engine_advance(host->engine, host_clock(host));
 	if (store_faulty_open(world->service, &settings, &engine_store_events, host->engine,
 			      &host->store) < 0)

@@ -76,10 +76,12 @@ static const char *claim_path(int i)
 static void make_claims(void)
 {
 	char above[256];
+	int code;
 
 	snprintf(above, sizeof(above), "%s", znode("many"));
 	*strrchr(above, '/') = '\0';
-	assert_int_equal(zoo_create(raw, above, "", 0, &ZOO_OPEN_ACL_UNSAFE, 0, NULL, 0), ZOK);
+	code = zoo_create(raw, above, "", 0, &ZOO_OPEN_ACL_UNSAFE, 0, NULL, 0);
+	assert_true(code == ZOK || code == ZNODEEXISTS); /* the store makes it as well */
 	assert_int_equal(zoo_create(raw, znode("many"), "", 0, &ZOO_OPEN_ACL_UNSAFE, 0, NULL, 0),
 			 ZOK);
 	for (int i = 0; i < NUMBER; i++) {
