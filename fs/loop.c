@@ -176,10 +176,7 @@ static void restart(struct loop *loop)
 
 	loop->restarting = false;
 	restart_execute(loop->restart);
-	notifier_destroy(filesystem->notifier);
-	error = notifier_create(filesystem->session, &filesystem->notifier);
-	if (error == 0)
-		error = watch(loop, notifier_descriptor(filesystem->notifier));
+	error = notifier_resume(filesystem->notifier);
 	if (error != 0) {
 		log_error("starting a thread: %s", strerror(-error));
 		end(loop, error);
@@ -269,6 +266,7 @@ int loop_run(struct loop *loop)
 {
 	struct fuse_buf buffer = {0};
 
+	set_timer(loop); /* what was taken over may be due before anything happens */
 	while (!loop->ended) {
 		struct epoll_event events[8];
 		int count = epoll_wait(loop->epoll, events, 8, -1);

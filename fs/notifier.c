@@ -40,6 +40,7 @@ static unsigned key_bytes(const char *name)
 struct notifier {
 	struct fuse_session *session;
 	pthread_t thread;
+	bool runs;	       /* it is to be joined */
 	pthread_mutex_t mutex; /* guards what follows */
 	pthread_cond_t changed;
 	struct order *orders; /* in the order in which they were given */
@@ -99,6 +100,7 @@ int notifier_create(struct fuse_session *session, struct notifier **ret)
 		free(notifier);
 		return -error;
 	}
+	notifier->runs = true;
 	*ret = notifier;
 	return 0;
 }
@@ -143,16 +145,18 @@ void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char
 	pthread_mutex_unlock(&notifier->mutex);
 }
 
-void notifier_each_order(const struct notifier *notifier,
+void notifier_each_order(struct notifier *notifier,
 			 void (*visit)(void *context, fuse_ino_t parent, fuse_ino_t node,
 				       const char *name),
 			 void *context)
 {
 	const struct order *order;
+	pthread_mutex_lock(&notifier->mutex);
 	for (order = notifier->orders; order != NULL; order = order->hh.next) {
 		if (order->name[0] != '\0')
 			visit(context, order->parent, order->node, order->name);
 	}
+	pthread_mutex_unlock(&notifier->mutex);
 }
 
 void notifier_stop(struct notifier *notifier)
@@ -161,6 +165,19 @@ void notifier_stop(struct notifier *notifier)
 	notifier->stop = true;
 	pthread_cond_signal(&notifier->changed);
 	pthread_mutex_unlock(&notifier->mutex);
+}
+
+int notifier_resume(struct notifier *notifier)
+{
+	eventfd_t ended;
+	int error;
+
+	pthread_join(notifier->thread, NULL);
+	eventfd_read(notifier->ended, &ended);
+	notifier->stop = false;
+	error = pthread_create(&notifier->thread, NULL, run, notifier);
+	notifier->runs = error == 0;
+	return -error;
 }
 
 int notifier_descriptor(const struct notifier *notifier)
@@ -173,7 +190,8 @@ void notifier_destroy(struct notifier *notifier)
 	struct order *order, *next;
 	if (notifier == NULL)
 		return;
-	pthread_join(notifier->thread, NULL);
+	if (notifier->runs)
+		pthread_join(notifier->thread, NULL);
 	HASH_ITER (hh, notifier->orders, order, next) {
 		HASH_DEL(notifier->orders, order);
 		free(order);

@@ -28,14 +28,19 @@ void notifier_forget_attributes(struct notifier *notifier, fuse_ino_t node);
  * drops the name before it compares nodes (fuse_reverse_inval_entry()). */
 void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char *name);
 
-/* Visits the names that are to be forgotten and are not yet, after the thread has ended. */
-void notifier_each_order(const struct notifier *notifier,
+/* Visits the names that are to be forgotten, and with which the thread, if it has not ended, has
+ * not begun. */
+void notifier_each_order(struct notifier *notifier,
 			 void (*visit)(void *context, fuse_ino_t parent, fuse_ino_t node,
 				       const char *name),
 			 void *context);
 
 /* Asks the thread to end after what it is doing now. */
 void notifier_stop(struct notifier *notifier);
+
+/* It has ended, but the mount is not given up: starts it again, for what was not begun and what
+ * comes. Returns 0 or -errno. */
+int notifier_resume(struct notifier *notifier);
 
 /* A file descriptor that becomes readable when the thread has ended. Until then the loop must go on
  * answering the kernel. */

@@ -207,9 +207,13 @@ int restart_begin(struct restart *restart, int64_t now_ms)
 {
 	if (restart->child != 0)
 		return -1;
+	if (restart->process.init_bytes == 0) {
+		log_error("there is no mount yet that another program could take over");
+		return -1;
+	}
 	supervisor_reloading();
-	if (restart->program == NULL || restart->process.init_bytes == 0) {
-		restart_give_up(restart, "it is not known where it is, or there is no mount yet");
+	if (restart->program == NULL) {
+		restart_give_up(restart, "it is not known where it is");
 		return -1;
 	}
 	int state = write_state(restart);

@@ -173,7 +173,8 @@ static void save_claim(const struct claim *claim, const struct engine_transfer *
 		state_flag(out, "contended", claim->lead->contended);
 		state_number(out, "passed", claim->lead->passed);
 	}
-	transfer->save_details(out, claim->details);
+	if (claim->state != CLAIM_LEAVING) /* some of those have none */
+		transfer->save_details(out, claim->details);
 	state_end(out);
 }
 
@@ -403,12 +404,14 @@ static void read_claim(struct restoring *restoring, struct claim *claim)
 	claim->waits_for = (int32_t)state_find_number(in, "waits_for", INT32_MIN, INT32_MAX);
 	claim->careful = state_find_flag(in, "careful");
 	claim->revoked = state_find_flag(in, "revoked");
-	claim->amended = state_find_flag(in, "amend");
+	claim->amended = (claim->state == CLAIM_QUEUED || claim->state == CLAIM_HELD) &&
+			 state_find_flag(in, "amend");
 	claim->pid = (int)state_get_number(in, "pid", 0, INT32_MAX);
 	claim->uid = (uint32_t)state_get_unsigned(in, "uid", UINT32_MAX);
 	if (claim->state == CLAIM_HELD)
 		claim->kept = state_get_number(in, "kept", INT64_MIN, INT64_MAX);
-	restoring->transfer->restore_details(in, details);
+	if (claim->state != CLAIM_LEAVING)
+		restoring->transfer->restore_details(in, details);
 }
 
 /* Whether the parts of a claim go together. */

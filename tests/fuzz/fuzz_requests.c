@@ -84,7 +84,7 @@ void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char
 	(void)name;
 }
 
-void notifier_each_order(const struct notifier *notifier,
+void notifier_each_order(struct notifier *notifier,
 			 void (*visit)(void *context, fuse_ino_t parent, fuse_ino_t node,
 				       const char *name),
 			 void *context)
