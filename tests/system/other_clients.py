@@ -121,9 +121,11 @@ def work(ident, orders):
             answer = VERBS[verb](ident, *arguments)
         except Exception as error:  # pylint: disable=broad-except
             answer = f"failed: {error!r}"
-        print(ident, answer, flush=True)
+        with printing:
+            print(ident, answer, flush=True)
 
 
+printing = threading.Lock()  # print() writes a line in pieces
 threads = {}
 print("ready", flush=True)
 for line in sys.stdin:
