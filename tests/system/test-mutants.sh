@@ -3,7 +3,7 @@
 # schedule has to end in a failed check. (That none does without a fault is what the test "sim" shows.)
 #
 # A patch begins with what the fault is. A line "seeds: N" there says how many schedules may be needed, if it is not
-# the usual number. It may change source files only, no headers: everything else is compiled once.
+# the usual number, and "first seed: N" where they begin, for faults that few of them find. It may change source files only, no headers: everything else is compiled once.
 #
 #     test-mutants.sh [NAME...]    only these
 # shellcheck source=../functions.sh
@@ -38,7 +38,7 @@ compile_sound() {
 
 # Builds the simulator with a fault and runs it. The last line that is printed starts with PASS or FAIL.
 try() {
-    local name=$1 patch=$patches/$1.patch folder=$dir/$1 file seeds status=0 found objects=()
+    local name=$1 patch=$patches/$1.patch folder=$dir/$1 file seeds first status=0 found objects=()
     mkdir -p "$folder/objects" "$folder/src"
     cp "$source_dir"/src/*.[ch] "$folder/src"
     if ! patch --batch --fuzz=0 -p1 -d "$folder" <"$patch" >"$folder/patch.out" 2>&1; then
@@ -63,7 +63,8 @@ try() {
     done
     cc -o "$folder/sim" "${objects[@]}"
     seeds=$(sed -n '/^---/q; s/^seeds: //p' "$patch")
-    timeout 100 "$folder/sim" --seeds "${seeds:-$usual}" --until-failure >"$folder/sim.out" 2>&1 || status=$?
+    first=$(sed -n '/^---/q; s/^first seed: //p' "$patch")
+    timeout 100 "$folder/sim" --seed "${first:-1}" --seeds "${seeds:-$usual}" --until-failure >"$folder/sim.out" 2>&1 || status=$?
     tail -n 5 "$folder/sim.out"
     found=$(grep -m 1 '^sim: seed' "$folder/sim.out" || true)
     # An abort ends the simulator by a signal, as the engine's invariants do; what was said before is why.
