@@ -3,7 +3,7 @@
 #
 #     tests/run.sh                 all but the heavy ones: unit tests, simulation and system tests
 #     tests/run.sh --heavy         the heavy ones, which look at the sources, take other compilers, or a machine of their own
-#     tests/run.sh --all           both
+#     tests/run.sh --all           both, but for the package, which takes a minute and a half
 #     tests/run.sh NAME...         only these: a unit test, "unit", "sim", or a system test ("flock-tool")
 #     tests/run.sh --sanitize ...  the same with a build that has AddressSanitizer and UndefinedBehaviorSanitizer; without
 #                                  names it leaves out those that it would tell nothing new of
@@ -25,6 +25,7 @@ limit=${LIMIT:-150}
 sanitize=
 heavy=
 other_libraries=(store-tls) # only by name: what Debian's libraries cannot do
+own_machine=(package)       # only by name and with --heavy
 heavy_tests=(package valgrind clang threads shellcheck fuzz static-checks)
 
 # shellcheck source=processes.sh
@@ -69,7 +70,7 @@ plain_only="mutants lease-cut lease-follower lease-leader lease-quorum lease-sto
     many-watches many-waiters flat-cost manual private-mount bench long-queue
     waiters-200 dlockctl-lost dlockctl-run dlockctl-terminal dlockctl-top dlockctl-descriptor dlockctl-help cron-script
     inherit kill-holder readers-writer no-freeze record-faults record-random record-session-loss record-signals on-lost
-    status-pause user-limits store-unreachable store-refuses store-access service journal mount-fuse other-clients"
+    status-pause user-limits background store-unreachable store-refuses store-access service journal mount-fuse other-clients"
 plain_only=${plain_only//$'\n'/ }
 
 # System tests that use the processors all the time. One of them runs besides those that wait most of theirs, for servers and
@@ -283,7 +284,7 @@ if [ ${#names[@]} -eq 0 ]; then
         name=${file##*/test-}
         name=${name%.sh}
         [ -n "$heavy" ] || [[ " ${heavy_tests[*]} " != *" $name "* ]] || continue
-        [[ " ${other_libraries[*]} " != *" $name "* ]] || continue
+        [[ " ${other_libraries[*]} ${own_machine[*]} " != *" $name "* ]] || continue
         [ -n "$sanitize" ] && [[ " $plain_only " == *" $name "* ]] || system_names+=("$name")
     done
 fi
