@@ -9,8 +9,8 @@
 #     contended   one lock that 2, 8, 32, 128 clients want, on one host and on three
 #     readers     one lock, 95 of 100 times shared
 #     waiters     10 to 10,000 waiters on one lock
-#     crowded     a lock that nobody else wants, while 100,000 others are held
 #     savings     three hosts with four clients each: how many requests handoff and keep save
+#     crowded     a lock that nobody else wants, while 100,000 others are held
 #
 # Without names: all of them, which takes about 10 minutes where nothing else runs. Prints tables, and writes bench.csv
 # and bench.svg to bench/ in the build folder. Installs Debian packages that are missing. Ends with 1 if a lock was held

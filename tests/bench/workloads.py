@@ -294,4 +294,4 @@ def savings(bench):
     yield from rows
 
 
-ALL = {function.__name__: function for function in (alone, many, contended, readers, waiters, crowded, savings)}
+ALL = {function.__name__: function for function in (alone, many, contended, readers, waiters, savings, crowded)}
