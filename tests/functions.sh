@@ -35,6 +35,7 @@ mkdir -p "$dir/pids"
 
 # Reports of the sanitizers go to files, because a daemon in the background has no stderr.
 export ASAN_OPTIONS="log_path=$dir/sanitizer:detect_leaks=1:detect_stack_use_after_return=1:${ASAN_OPTIONS:-}"
+export LSAN_OPTIONS="suppressions=$tests/lsan.supp:print_suppressions=0"
 export UBSAN_OPTIONS="log_path=$dir/sanitizer:print_stacktrace=1:halt_on_error=1:${UBSAN_OPTIONS:-}"
 export PYTHONDONTWRITEBYTECODE=1
 unset LC_ALL

@@ -5,6 +5,5 @@
 . "$(dirname "$0")/../functions.sh"
 
 requires test -x "$build/tests/system/zookeeper_many_test"
-export LSAN_OPTIONS="suppressions=$tests/lsan.supp:print_suppressions=0"
 start_zookeeper
 "$build/tests/system/zookeeper_many_test" "$(zookeeper_address zk)" || fail "see above"

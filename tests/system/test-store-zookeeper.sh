@@ -8,7 +8,6 @@ nouns="queue pair watch look session proof"
 for noun in $nouns; do
     requires test -x "$build/tests/system/zookeeper_${noun}_test"
 done
-export LSAN_OPTIONS="suppressions=$tests/lsan.supp:print_suppressions=0"
 start_zookeeper
 failed=
 for noun in $nouns; do
