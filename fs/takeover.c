@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The order of what one program passes on to the next, and what has to fit. What each line holds is
+ * the business of the file that owns it. Loop thread only.
+ */
 #include "takeover.h"
 
 #include <errno.h>
