@@ -3,6 +3,7 @@
  * The file system: what the kernel asks, and the books behind it.
  *
  *   access.c      who may
+ *   answers.c     to the kernel, behind the state that they belong to
  *   filesystem.c  life of the file system, what the engines tell it, time
  *   shard.c       engines and stores: one for each part of the names
  *   inode.c       names, directories and files
@@ -51,9 +52,11 @@
 
 #define FOREVER_SECONDS (365.0 * 24 * 3600) /* of what the kernel may remember for good */
 
+struct answers;
 struct handle;
 struct listing;
 struct notifier;
+struct state_journal;
 struct status;
 struct takeover;
 struct user;
@@ -93,6 +96,9 @@ struct filesystem {
 	struct status *status;	   /* the tree .dlockfs */
 	struct steer *steers;	   /* wishes on their way */
 	struct metrics metrics;
+	struct state_journal
+		*journal;	 /* what the next daemon goes on with; NULL: nothing is kept */
+	struct answers *answers; /* NULL: they go out at once */
 };
 
 /* The handlers for fuse_session_new(); their userdata is the file system. */

@@ -7,16 +7,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fuse.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "answers.h"
 #include "log.h"
 #include "notifier.h"
+#include "state_journal.h"
 #include "supervisor.h"
 
 /* So many requests of the kernel are read before the stores get their turn. */
@@ -121,6 +125,23 @@ static void end(struct loop *loop, int result)
 	loop->result = result;
 }
 
+static void handle_request(struct loop *loop, const struct fuse_buf *buffer)
+{
+	struct filesystem *filesystem = loop->filesystem;
+	struct fuse_in_header header = {0};
+
+	if ((buffer->flags & FUSE_BUF_IS_FD) == 0)
+		memcpy(&header, buffer->mem, sizeof(header));
+	if (loop->restart != NULL)
+		restart_note_request(loop->restart, buffer);
+	if ((buffer->flags & FUSE_BUF_IS_FD) == 0)
+		metrics_count_request(&filesystem->metrics, buffer->mem, buffer->size);
+	/* Leases are judged before each request: the process may have been stopped here. */
+	shards_advance(filesystem->shards, filesystem->shards_count, loop_now_ms());
+	filesystem_handle(filesystem, buffer);
+	answers_send(filesystem, header.unique);
+}
+
 static void read_requests(struct loop *loop, struct fuse_buf *buffer)
 {
 	struct fuse_session *session = loop->filesystem->session;
@@ -138,14 +159,7 @@ static void read_requests(struct loop *loop, struct fuse_buf *buffer)
 			end(loop, got);
 			return;
 		}
-		if (loop->restart != NULL)
-			restart_note_request(loop->restart, buffer);
-		if ((buffer->flags & FUSE_BUF_IS_FD) == 0)
-			metrics_count_request(&loop->filesystem->metrics, buffer->mem, (size_t)got);
-		/* Leases are judged before each request: the process may have been stopped here. */
-		shards_advance(loop->filesystem->shards, loop->filesystem->shards_count,
-			       loop_now_ms());
-		filesystem_handle(loop->filesystem, buffer);
+		handle_request(loop, buffer);
 	}
 }
 
@@ -264,8 +278,12 @@ static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 
 int loop_run(struct loop *loop)
 {
+	struct filesystem *filesystem = loop->filesystem;
+	bool kept = filesystem->journal != NULL;
 	struct fuse_buf buffer = {0};
 
+	if (kept)
+		buffer.mem = state_journal_request_area(filesystem->journal);
 	set_timer(loop); /* what was taken over may be due before anything happens */
 	while (!loop->ended) {
 		struct epoll_event events[8];
@@ -275,15 +293,19 @@ int loop_run(struct loop *loop)
 			break;
 		}
 		int64_t now_ms = loop_now_ms();
-		shards_advance(loop->filesystem->shards, loop->filesystem->shards_count, now_ms);
-		filesystem_advance(loop->filesystem, now_ms);
+		shards_advance(filesystem->shards, filesystem->shards_count, now_ms);
+		filesystem_advance(filesystem, now_ms);
 		ping(loop, now_ms);
 		if (loop->restart != NULL)
 			restart_advance(loop->restart, now_ms);
-		for (int i = 0; i < count && !loop->ended; i++)
+		for (int i = 0; i < count && !loop->ended; i++) {
 			dispatch(loop, events[i].data.fd, &buffer);
+			answers_send(filesystem, 0);
+		}
+		answers_send(filesystem, 0);
 		set_timer(loop);
 	}
-	free(buffer.mem);
+	if (!kept)
+		free(buffer.mem);
 	return loop->result;
 }

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "answers.h"
 #include "config.h"
 #include "daemon.h"
 #include "filesystem.h"
@@ -217,11 +218,13 @@ static int run(struct daemon *daemon)
 		goto cleanup_mount;
 	what = "running";
 	error = run_loop(daemon);
+	answers_end(filesystem);
 	notifier_destroy(filesystem->notifier);
 	filesystem_stop(filesystem);
 cleanup_mount:
 	/* The kernel is cut off before the claims are given back: nobody may go on believing. */
 	mount_end(filesystem);
+	answers_finish(filesystem);
 cleanup_filesystem:
 	filesystem_finish(filesystem);
 cleanup_shards:

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "answers.h"
 #include "handle.h"
 #include "holder.h"
 #include "log.h"
@@ -331,6 +332,7 @@ static bool is_understood_at_last(struct restart *restart, int state)
 void restart_execute(struct restart *restart)
 {
 	filesystem_prepare_handover(restart->filesystem);
+	answers_send(restart->filesystem, 0);
 	int state = write_state(restart);
 	if (is_understood_at_last(restart, state)) {
 		log_info("%s takes over", restart->program);

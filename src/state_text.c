@@ -9,31 +9,66 @@
 
 /* Writing */
 
+/* These lines are written with each change of a lock, so printf(3) would be too slow. */
+
+enum { DIGITS_MAX = 20 };
+
 void state_begin(FILE *out, const char *word)
 {
-	fputs(word, out);
+	fputs_unlocked(word, out);
+}
+
+static void put_key(FILE *out, const char *key)
+{
+	putc_unlocked(' ', out);
+	fputs_unlocked(key, out);
+	putc_unlocked('=', out);
+}
+
+static void put_number(FILE *out, const char *key, bool negative, uint64_t number)
+{
+	char digits[DIGITS_MAX + 1];
+	size_t at = sizeof(digits);
+
+	do
+		digits[--at] = (char)('0' + number % 10);
+	while ((number /= 10) != 0);
+	if (negative)
+		digits[--at] = '-';
+	put_key(out, key);
+	fwrite_unlocked(digits + at, 1, sizeof(digits) - at, out);
 }
 
 void state_number(FILE *out, const char *key, int64_t number)
 {
-	fprintf(out, " %s=%" PRId64, key, number);
+	put_number(out, key, number < 0, number < 0 ? -(uint64_t)number : (uint64_t)number);
 }
 
 void state_unsigned(FILE *out, const char *key, uint64_t number)
 {
-	fprintf(out, " %s=%" PRIu64, key, number);
+	put_number(out, key, false, number);
+}
+
+static bool is_plain(unsigned char byte)
+{
+	return byte > ' ' && byte < 0x7f && byte != '%';
 }
 
 void state_bytes(FILE *out, const char *key, const void *bytes, size_t count)
 {
-	const unsigned char *at = bytes;
+	static const char hex[] = "0123456789ABCDEF";
+	const unsigned char *at = bytes, *end = at + count;
 
-	fprintf(out, " %s=", key);
-	for (; count > 0; count--, at++) {
-		if (*at > ' ' && *at < 0x7f && *at != '%')
-			putc(*at, out);
-		else
-			fprintf(out, "%%%02X", *at);
+	put_key(out, key);
+	while (at < end) {
+		const unsigned char *start = at;
+		while (at < end && is_plain(*at))
+			at++;
+		fwrite_unlocked(start, 1, (size_t)(at - start), out);
+		for (; at < end && !is_plain(*at); at++) {
+			char escaped[] = {'%', hex[*at >> 4], hex[*at & 15]};
+			fwrite_unlocked(escaped, 1, sizeof(escaped), out);
+		}
 	}
 }
 
@@ -61,7 +96,7 @@ void state_flag(FILE *out, const char *key, bool flag)
 
 void state_end(FILE *out)
 {
-	putc('\n', out);
+	putc_unlocked('\n', out);
 }
 
 /* Reading */

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the answers between libfuse and the kernel.
+ */
+#include "answers.h"
+
+#include <errno.h>
+#include <linux/fuse.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "state_journal.h"
+
+struct answers {
+	bool collects;
+	char *bytes; /* one answer behind the other */
+	size_t used, capacity;
+	struct iovec *list; /* each in bytes, once they are to be sent */
+	size_t count, list_capacity;
+};
+
+/* The next answer is to be so long. Returns where it is to be put; NULL: out of memory. */
+static char *make_room(struct answers *answers, size_t length)
+{
+	if (answers->count == answers->list_capacity) {
+		size_t wanted = answers->list_capacity > 0 ? answers->list_capacity * 2 : 16;
+		struct iovec *grown = reallocarray(answers->list, wanted, sizeof(*answers->list));
+		if (grown == NULL)
+			return NULL;
+		answers->list = grown;
+		answers->list_capacity = wanted;
+	}
+	if (answers->capacity - answers->used < length) {
+		size_t wanted = answers->used + length + 4096;
+		char *grown = realloc(answers->bytes, wanted * 2);
+		if (grown == NULL)
+			return NULL;
+		answers->bytes = grown;
+		answers->capacity = wanted * 2;
+	}
+	return answers->bytes + answers->used;
+}
+
+static void collect(struct answers *answers, const struct iovec *parts, int count, char *at)
+{
+	struct iovec *answer = &answers->list[answers->count++];
+
+	answer->iov_len = 0;
+	for (int i = 0; i < count; i++) {
+		memcpy(at + answer->iov_len, parts[i].iov_base, parts[i].iov_len);
+		answer->iov_len += parts[i].iov_len;
+	}
+	answers->used += answer->iov_len;
+}
+
+static ssize_t write_answer(int descriptor, struct iovec *parts, int count, void *userdata)
+{
+	const struct filesystem *filesystem = userdata;
+	struct answers *answers = filesystem->answers;
+	struct fuse_out_header header;
+	size_t length = 0;
+
+	memcpy(&header, parts[0].iov_base, sizeof(header));
+	for (int i = 0; i < count; i++)
+		length += parts[i].iov_len;
+	/* Notifications, the only ones that other threads write, have no number. */
+	char *at = header.unique != 0 && answers->collects ? make_room(answers, length) : NULL;
+	if (at == NULL)
+		return writev(descriptor, parts, count);
+	collect(answers, parts, count, at);
+	return (ssize_t)length;
+}
+
+static ssize_t read_request(int descriptor, void *buffer, size_t bytes, void *userdata)
+{
+	(void)userdata;
+	return read(descriptor, buffer,
+		    bytes < ANSWERS_REQUEST_BYTES ? bytes : ANSWERS_REQUEST_BYTES);
+}
+
+int answers_begin(struct filesystem *filesystem)
+{
+	static const struct fuse_custom_io io = {.read = read_request, .writev = write_answer};
+	struct answers *answers = calloc(1, sizeof(*answers));
+
+	if (answers == NULL)
+		return -ENOMEM;
+	answers->collects = true;
+	filesystem->answers = answers;
+	int error = fuse_session_custom_io(filesystem->session, &io,
+					   fuse_session_fd(filesystem->session));
+	if (error != 0)
+		answers_finish(filesystem);
+	return error;
+}
+
+static void send_all(const struct filesystem *filesystem, const struct iovec *answers, size_t count)
+{
+	int descriptor = fuse_session_fd(filesystem->session);
+
+	for (size_t i = 0; i < count; i++) {
+		/* ENOENT: nobody waits for it any more. */
+		if (write(descriptor, answers[i].iov_base, answers[i].iov_len) < 0 &&
+		    errno != ENOENT && errno != ENODEV)
+			log_error("answering the kernel: %m");
+	}
+}
+
+void answers_send(struct filesystem *filesystem, uint64_t handled)
+{
+	struct answers *answers = filesystem->answers;
+
+	if (answers == NULL || !answers->collects)
+		return;
+	char *at = answers->bytes;
+	for (size_t i = 0; i < answers->count; i++) {
+		answers->list[i].iov_base = at;
+		at += answers->list[i].iov_len;
+	}
+	state_journal_commit(filesystem->journal, handled, answers->list, answers->count);
+	send_all(filesystem, answers->list, answers->count);
+	answers->count = 0;
+	answers->used = 0;
+}
+
+void answers_send_again(const struct filesystem *filesystem, const struct iovec *answers,
+			size_t count)
+{
+	send_all(filesystem, answers, count);
+}
+
+void answers_end(struct filesystem *filesystem)
+{
+	answers_send(filesystem, 0);
+	if (filesystem->answers != NULL)
+		filesystem->answers->collects = false;
+}
+
+void answers_finish(struct filesystem *filesystem)
+{
+	struct answers *answers = filesystem->answers;
+
+	if (answers == NULL)
+		return;
+	free(answers->bytes);
+	free(answers->list);
+	free(answers);
+	filesystem->answers = NULL;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Answers to the kernel that go out behind the state they belong to, where that is kept for the
+ * next daemon (state_journal.h): who was told of a lock holds it for that one, too.
+ *
+ * Loop thread only, but for what libfuse writes as a notification.
+ */
+#ifndef DLOCKFS_ANSWERS_H
+#define DLOCKFS_ANSWERS_H
+
+#include "filesystem.h"
+
+/* For requests of the kernel: what libfuse reads at once at most. */
+#define ANSWERS_REQUEST_BYTES ((size_t)(256 * 4096 + 4096))
+
+/* From now on answers are collected; the session has its descriptor, and the file system a journal.
+ * Returns 0 or -errno. */
+int answers_begin(struct filesystem *filesystem);
+
+/* Commits the state, and sends what was collected. `handled` is the number of the request that led
+ * to it; 0: it was none. Does nothing before answers_begin() and after answers_end(). */
+void answers_send(struct filesystem *filesystem, uint64_t handled);
+
+/* Sends answers that another daemon may not have sent: of those that it has the kernel knows
+ * nothing. */
+void answers_send_again(const struct filesystem *filesystem, const struct iovec *answers,
+			size_t count);
+
+/* Sends what was collected; from now on answers go out at once. */
+void answers_end(struct filesystem *filesystem);
+
+/* Frees it. The session is gone. */
+void answers_finish(struct filesystem *filesystem);
+
+#endif

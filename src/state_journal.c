@@ -1,0 +1,769 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the form of the file. Numbers in it are as this machine has them: only its next daemon reads
+ * them.
+ */
+#include "state_journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio_ext.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "log.h"
+
+/* Another one for each change of the form below. */
+#define FORMAT "dlockfs state 1"
+
+#define HEAD_BYTES 4096
+
+/* What may lie in a region beside what is worth keeping, before that is written anew. */
+#define SLACK_BYTES ((uint64_t)1 << 20)
+
+/* A buffer is not kept if it has grown beyond that. */
+#define BUFFER_BYTES_MAX ((size_t)1 << 20)
+
+/* Regions are far apart; what was never written takes no memory. */
+#define REGION_BYTES ((uint64_t)1 << 40)
+
+struct head {
+	char format[16];
+	uint32_t request_bytes;
+	atomic_uint attempts;
+	atomic_ullong current; /* the bytes in the region that counts, times two, plus its number */
+};
+
+enum { TRANSACTION, NOTE };
+
+struct transaction {
+	uint32_t kind;
+	uint32_t reserved;
+	uint64_t bytes; /* of its records */
+	uint64_t handled;
+};
+
+/* In a transaction: those gone, then the others, then the answers. */
+struct record {
+	uint32_t number; /* 0: an answer */
+	uint32_t bytes;	 /* of its text, behind it; of an item: 0: there is nothing to say */
+	struct state_place place;
+};
+
+/* By an item's number, from 1. */
+struct entry {
+	struct state_item *item; /* NULL: the number is free */
+	uint32_t bytes;		 /* of its record as it was written last */
+	uint32_t next_free;	 /* 0: it is the last one */
+};
+
+struct state_journal {
+	int descriptor;
+	struct head *head;
+	size_t mapped_bytes;
+	uint64_t handled;
+	bool begun;  /* what is in the file is this journal's */
+	bool failed; /* nothing is kept any more */
+	unsigned int region;
+	uint64_t used; /* of that */
+	uint64_t live; /* bytes of the latest records of all items */
+
+	struct entry *entries;
+	uint32_t entries_count, entries_capacity;
+	uint32_t free_number; /* 0: there is none */
+
+	struct state_item **changed;
+	uint32_t changed_count, changed_capacity;
+	uint32_t *removed;
+	uint32_t removed_count, removed_capacity;
+
+	FILE *out; /* into the buffer; NULL: to be made */
+	char *buffer;
+	size_t buffer_bytes;
+};
+
+static uint64_t region_start(unsigned int region)
+{
+	return (1 + region) * REGION_BYTES;
+}
+
+/* Nothing that is in the file is to be used. */
+static void forget(struct state_journal *journal)
+{
+	atomic_store(&journal->head->current, 0);
+}
+
+static void fail(struct state_journal *journal, int error)
+{
+	if (journal->failed)
+		return;
+	journal->failed = true;
+	forget(journal);
+	log_error("the state is not kept any more: %s; a kill of this daemon would lose what is "
+		  "locked",
+		  strerror(error));
+}
+
+/* The array has room for one more element. */
+static bool reserve(void **array, uint32_t count, uint32_t *capacity, size_t element_bytes)
+{
+	if (count < *capacity)
+		return true;
+	uint32_t wanted = *capacity > 0 ? *capacity * 2 : 64;
+	void *grown = reallocarray(*array, wanted, element_bytes);
+	if (grown == NULL)
+		return false;
+	*array = grown;
+	*capacity = wanted;
+	return true;
+}
+
+int state_journal_create(int descriptor, size_t request_bytes, uint64_t handled,
+			 struct state_journal **ret)
+{
+	struct state_journal *journal = calloc(1, sizeof(*journal));
+	struct stat attr;
+	off_t size = (off_t)(HEAD_BYTES + request_bytes);
+	int error = -ENOMEM;
+
+	if (journal == NULL)
+		return -ENOMEM;
+	journal->mapped_bytes = HEAD_BYTES + request_bytes;
+	if (fstat(descriptor, &attr) < 0 ||
+	    (attr.st_size < size && ftruncate(descriptor, size) < 0))
+		goto failed;
+	void *mapped = mmap(NULL, journal->mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			    descriptor, 0);
+	if (mapped == MAP_FAILED)
+		goto failed;
+	journal->head = mapped;
+	journal->descriptor = descriptor;
+	journal->handled = handled;
+	if (strncmp(journal->head->format, FORMAT, sizeof(journal->head->format)) != 0) {
+		forget(journal);
+		memcpy(journal->head->format, FORMAT, sizeof(FORMAT));
+	}
+	journal->head->request_bytes = (uint32_t)request_bytes;
+	journal->region = atomic_load(&journal->head->current) & 1;
+	*ret = journal;
+	return 0;
+failed:
+	error = -errno;
+	free(journal);
+	return error;
+}
+
+static void free_buffer(struct state_journal *journal)
+{
+	if (journal->out != NULL)
+		fclose(journal->out);
+	free(journal->buffer);
+	journal->out = NULL;
+	journal->buffer = NULL;
+}
+
+void state_journal_destroy(struct state_journal *journal)
+{
+	if (journal == NULL)
+		return;
+	free_buffer(journal);
+	munmap(journal->head, journal->mapped_bytes);
+	close(journal->descriptor);
+	free(journal->entries);
+	free(journal->changed);
+	free(journal->removed);
+	free(journal);
+}
+
+void *state_journal_request_area(const struct state_journal *journal)
+{
+	return (char *)journal->head + HEAD_BYTES;
+}
+
+int state_journal_descriptor(const struct state_journal *journal)
+{
+	return journal->descriptor;
+}
+
+void state_journal_end(struct state_journal *journal)
+{
+	journal->failed = true;
+	forget(journal);
+}
+
+void state_journal_settle(struct state_journal *journal)
+{
+	atomic_store(&journal->head->attempts, 0);
+}
+
+/* Items */
+
+/* A number for the item. Returns false without memory. */
+static bool enter(struct state_journal *journal, struct state_item *item)
+{
+	uint32_t number = journal->free_number;
+
+	if (number != 0) {
+		journal->free_number = journal->entries[number - 1].next_free;
+	} else {
+		if (!reserve((void **)&journal->entries, journal->entries_count,
+			     &journal->entries_capacity, sizeof(*journal->entries)))
+			return false;
+		number = ++journal->entries_count;
+	}
+	journal->entries[number - 1] = (struct entry){.item = item};
+	item->number = number;
+	return true;
+}
+
+void state_journal_mark(struct state_journal *journal, struct state_item *item,
+			const struct state_kind *kind)
+{
+	if (journal == NULL || journal->failed || item->changed != 0)
+		return;
+	if (!reserve((void **)&journal->changed, journal->changed_count, &journal->changed_capacity,
+		     sizeof(*journal->changed)) ||
+	    (item->number == 0 && !enter(journal, item))) {
+		fail(journal, ENOMEM);
+		return;
+	}
+	item->kind = kind;
+	journal->changed[journal->changed_count++] = item;
+	item->changed = journal->changed_count;
+}
+
+void state_journal_remove(struct state_journal *journal, struct state_item *item)
+{
+	if (journal == NULL || item->number == 0)
+		return;
+	uint32_t number = item->number, changed = item->changed;
+	*item = (struct state_item){0};
+	if (journal->failed)
+		return;
+	if (changed != 0) {
+		struct state_item *last = journal->changed[--journal->changed_count];
+		if (changed <= journal->changed_count) {
+			journal->changed[changed - 1] = last;
+			last->changed = changed;
+		}
+	}
+	struct entry *entry = &journal->entries[number - 1];
+	if (entry->bytes > 0) {
+		if (!reserve((void **)&journal->removed, journal->removed_count,
+			     &journal->removed_capacity, sizeof(*journal->removed))) {
+			fail(journal, ENOMEM);
+			return;
+		}
+		journal->removed[journal->removed_count++] = number;
+		journal->live -= entry->bytes;
+	}
+	*entry = (struct entry){.next_free = journal->free_number};
+	journal->free_number = number;
+}
+
+bool state_journal_is_changed(const struct state_journal *journal)
+{
+	return journal->changed_count > 0 || journal->removed_count > 0;
+}
+
+/* Writing */
+
+/* The stream's first byte is the first of the buffer again. */
+static bool begin_buffer(struct state_journal *journal)
+{
+	if (journal->out != NULL) {
+		rewind(journal->out);
+		return true;
+	}
+	journal->out = open_memstream(&journal->buffer, &journal->buffer_bytes);
+	if (journal->out == NULL)
+		return false;
+	__fsetlocking(journal->out, FSETLOCKING_BYCALLER);
+	return true;
+}
+
+/* The item's lines; how many bytes those have is filled in by measure(). */
+static void put_item(struct state_journal *journal, const struct state_item *item)
+{
+	struct record record = {.number = item->number, .place = item->kind->place(item)};
+	off_t start = ftello(journal->out);
+
+	fwrite(&record, sizeof(record), 1, journal->out);
+	item->kind->save(item, journal->out);
+	struct entry *entry = &journal->entries[item->number - 1];
+	journal->live -= entry->bytes;
+	entry->bytes = (uint32_t)(ftello(journal->out) - start);
+	journal->live += entry->bytes;
+}
+
+/* Behind the transaction's head: each item's record says how long it is. */
+static void measure(struct state_journal *journal, size_t start, struct state_item *const *items,
+		    uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t bytes = journal->entries[items[i]->number - 1].bytes;
+		struct record record;
+
+		memcpy(&record, journal->buffer + start, sizeof(record));
+		record.bytes = bytes - (uint32_t)sizeof(record);
+		memcpy(journal->buffer + start, &record, sizeof(record));
+		start += bytes;
+	}
+}
+
+static int write_all(int descriptor, const char *bytes, size_t count, uint64_t offset)
+{
+	while (count > 0) {
+		ssize_t written = pwrite(descriptor, bytes, count, (off_t)offset);
+		if (written < 0 && errno != EINTR)
+			return -errno;
+		if (written > 0) {
+			bytes += written;
+			count -= (size_t)written;
+			offset += (uint64_t)written;
+		}
+	}
+	return 0;
+}
+
+/* Puts the buffer behind what counts in the region, and lets it count. */
+static int publish(struct state_journal *journal, unsigned int region, uint64_t used)
+{
+	int error = write_all(journal->descriptor, journal->buffer, journal->buffer_bytes,
+			      region_start(region) + used);
+	if (error != 0)
+		return error;
+	journal->region = region;
+	journal->used = used + journal->buffer_bytes;
+	atomic_store(&journal->head->current, journal->used * 2 + region);
+	return 0;
+}
+
+/* The transaction of these items and all else that is to be told, in the buffer. */
+static int format(struct state_journal *journal, struct state_item *const *items, uint32_t count,
+		  const uint32_t *removed, uint32_t removed_count, const struct iovec *answers,
+		  size_t answer_count)
+{
+	struct transaction head = {.kind = TRANSACTION, .handled = journal->handled};
+
+	if (!begin_buffer(journal))
+		return -ENOMEM;
+	fwrite(&head, sizeof(head), 1, journal->out);
+	for (uint32_t i = 0; i < removed_count; i++) {
+		struct record record = {.number = removed[i]};
+		fwrite(&record, sizeof(record), 1, journal->out);
+	}
+	for (uint32_t i = 0; i < count; i++)
+		put_item(journal, items[i]);
+	for (size_t i = 0; i < answer_count; i++) {
+		struct record record = {.bytes = (uint32_t)answers[i].iov_len};
+		fwrite(&record, sizeof(record), 1, journal->out);
+		fwrite(answers[i].iov_base, 1, answers[i].iov_len, journal->out);
+	}
+	if (fflush(journal->out) != 0 || ferror(journal->out) != 0)
+		return -ENOMEM;
+	head.bytes = journal->buffer_bytes - sizeof(head);
+	memcpy(journal->buffer, &head, sizeof(head));
+	measure(journal, sizeof(head) + removed_count * sizeof(struct record), items, count);
+	return 0;
+}
+
+/* All items, to the other region. */
+static int write_anew(struct state_journal *journal, const struct iovec *answers, size_t count)
+{
+	struct state_item **items = calloc((size_t)journal->entries_count + 1, sizeof(*items));
+	uint32_t items_count = 0;
+	unsigned int former = journal->region;
+
+	if (items == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < journal->entries_count; i++) {
+		if (journal->entries[i].item != NULL)
+			items[items_count++] = journal->entries[i].item;
+	}
+	int error = format(journal, items, items_count, NULL, 0, answers, count);
+	free(items);
+	if (error == 0)
+		error = publish(journal, !former, 0);
+	if (journal->buffer_bytes > BUFFER_BYTES_MAX)
+		free_buffer(journal);
+	if (error != 0)
+		return error;
+	journal->begun = true;
+	/* At worst it takes memory. */
+	fallocate(journal->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		  (off_t)region_start(former), (off_t)REGION_BYTES);
+	return 0;
+}
+
+static int write_changes(struct state_journal *journal, const struct iovec *answers, size_t count)
+{
+	if (!journal->begun || journal->used > 2 * journal->live + SLACK_BYTES)
+		return write_anew(journal, answers, count);
+	int error = format(journal, journal->changed, journal->changed_count, journal->removed,
+			   journal->removed_count, answers, count);
+	return error == 0 ? publish(journal, journal->region, journal->used) : error;
+}
+
+void state_journal_commit(struct state_journal *journal, uint64_t handled,
+			  const struct iovec *answers, size_t count)
+{
+	if (journal->failed || (journal->begun && count == 0 && !state_journal_is_changed(journal)))
+		return;
+	if (handled != 0)
+		journal->handled = handled;
+	int error = write_changes(journal, answers, count);
+	if (error != 0) {
+		fail(journal, -error);
+		return;
+	}
+	for (uint32_t i = 0; i < journal->changed_count; i++)
+		journal->changed[i]->changed = 0;
+	journal->changed_count = 0;
+	journal->removed_count = 0;
+}
+
+void state_journal_note(struct state_journal *journal, const char *line)
+{
+	struct transaction head = {.kind = NOTE};
+
+	if (journal == NULL || journal->failed || !journal->begun)
+		return;
+	head.bytes = strlen(line);
+	if (!begin_buffer(journal)) {
+		fail(journal, ENOMEM);
+		return;
+	}
+	fwrite(&head, sizeof(head), 1, journal->out);
+	fwrite(line, head.bytes, 1, journal->out);
+	int error = fflush(journal->out) != 0 || ferror(journal->out) != 0 ? -ENOMEM : 0;
+	if (error == 0)
+		error = publish(journal, journal->region, journal->used);
+	if (error != 0)
+		fail(journal, -error);
+}
+
+/* Reading */
+
+/* The latest record of an item, or a note. */
+struct piece {
+	struct state_place place;
+	uint32_t number;
+	uint32_t bytes;
+	const char *text;
+};
+
+struct loading {
+	struct state_journal_content *content;
+	char *region; /* NUL behind it */
+	uint64_t bytes;
+	struct piece *pieces; /* by number, from 1; notes behind */
+	uint32_t numbers;
+	uint32_t notes;
+	struct iovec *answers; /* into the region */
+	size_t answer_count, answer_capacity;
+};
+
+static int read_all(int descriptor, void *bytes, size_t count, uint64_t offset)
+{
+	char *at = bytes;
+
+	while (count > 0) {
+		ssize_t got = pread(descriptor, at, count, (off_t)offset);
+		if (got == 0)
+			return -EINVAL;
+		if (got < 0 && errno != EINTR)
+			return -errno;
+		if (got > 0) {
+			at += got;
+			count -= (size_t)got;
+			offset += (uint64_t)got;
+		}
+	}
+	return 0;
+}
+
+static int read_head(int descriptor, struct head *head)
+{
+	struct stat attr;
+
+	if (fstat(descriptor, &attr) < 0)
+		return -errno;
+	if (attr.st_size < HEAD_BYTES)
+		return -ENODATA;
+	int error = read_all(descriptor, head, sizeof(*head), 0);
+	if (error != 0)
+		return error;
+	if (strncmp(head->format, FORMAT, sizeof(head->format)) != 0)
+		return -EINVAL;
+	return atomic_load(&head->current) != 0 ? 0 : -ENODATA;
+}
+
+/* The records of a transaction. */
+struct records {
+	const char *at, *end;
+};
+
+/* The next one and its text. Returns 1; 0 at the end; -EINVAL. */
+static int next_record(struct records *records, struct record *record, const char **text)
+{
+	size_t left = (size_t)(records->end - records->at);
+
+	if (left == 0)
+		return 0;
+	if (left < sizeof(*record))
+		return -EINVAL;
+	memcpy(record, records->at, sizeof(*record));
+	if (left - sizeof(*record) < record->bytes)
+		return -EINVAL;
+	*text = records->at + sizeof(*record);
+	records->at = *text + record->bytes;
+	return 1;
+}
+
+/* The next transaction, from the offset on, which goes on. Returns as next_record(). */
+static int next_transaction(const struct loading *loading, uint64_t *offset,
+			    struct transaction *head, struct records *records)
+{
+	uint64_t left = loading->bytes - *offset;
+
+	if (left == 0)
+		return 0;
+	if (left < sizeof(*head))
+		return -EINVAL;
+	memcpy(head, loading->region + *offset, sizeof(*head));
+	if (left - sizeof(*head) < head->bytes)
+		return -EINVAL;
+	records->at = loading->region + *offset + sizeof(*head);
+	records->end = records->at + head->bytes;
+	*offset += sizeof(*head) + head->bytes;
+	return 1;
+}
+
+/* How many pieces there may be. */
+static int count_pieces(struct loading *loading)
+{
+	struct transaction head;
+	struct records records;
+	struct record record;
+	const char *text;
+	uint64_t offset = 0;
+	int more, error = 0;
+
+	while (error == 0 && (more = next_transaction(loading, &offset, &head, &records)) != 0) {
+		error = more < 0 ? more : 0;
+		if (error != 0 || head.kind == NOTE) {
+			loading->notes++;
+			continue;
+		}
+		while ((more = next_record(&records, &record, &text)) > 0) {
+			if (record.number > loading->numbers)
+				loading->numbers = record.number;
+		}
+		error = more;
+	}
+	/* Each had a record. */
+	return error == 0 && loading->numbers > loading->bytes / sizeof(record) ? -EINVAL : error;
+}
+
+static int note_answer(struct loading *loading, const char *text, size_t bytes)
+{
+	if (loading->answer_count == loading->answer_capacity) {
+		size_t wanted = loading->answer_capacity > 0 ? loading->answer_capacity * 2 : 16;
+		struct iovec *grown =
+			reallocarray(loading->answers, wanted, sizeof(*loading->answers));
+		if (grown == NULL)
+			return -ENOMEM;
+		loading->answers = grown;
+		loading->answer_capacity = wanted;
+	}
+	loading->answers[loading->answer_count++] =
+		(struct iovec){.iov_base = (char *)text, .iov_len = bytes};
+	return 0;
+}
+
+static int apply_transaction(struct loading *loading, const struct transaction *head,
+			     struct records *records)
+{
+	struct record record;
+	const char *text;
+	int more, error = 0;
+
+	loading->content->handled = head->handled;
+	loading->answer_count = 0;
+	loading->notes = 0;
+	while (error == 0 && (more = next_record(records, &record, &text)) > 0) {
+		if (record.number == 0)
+			error = note_answer(loading, text, record.bytes);
+		else
+			loading->pieces[record.number - 1] = (struct piece){
+				.place = record.place,
+				.number = record.number,
+				.bytes = record.bytes,
+				.text = text,
+			};
+	}
+	return error;
+}
+
+static int apply_all(struct loading *loading)
+{
+	struct transaction head;
+	struct records records;
+	uint64_t offset = 0;
+	int error = count_pieces(loading);
+
+	if (error != 0)
+		return error;
+	loading->pieces =
+		calloc((size_t)loading->numbers + loading->notes + 1, sizeof(*loading->pieces));
+	if (loading->pieces == NULL)
+		return -ENOMEM;
+	while (error == 0 && next_transaction(loading, &offset, &head, &records) > 0) {
+		if (head.kind != NOTE) {
+			error = apply_transaction(loading, &head, &records);
+			continue;
+		}
+		loading->pieces[loading->numbers + loading->notes] = (struct piece){
+			.place = {{STATE_PLACE_NOTE, loading->notes}},
+			.bytes = (uint32_t)(records.end - records.at),
+			.text = records.at,
+		};
+		loading->notes++;
+	}
+	return error;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct piece *first = a, *second = b;
+
+	for (size_t i = 0; i < 4; i++) {
+		uint64_t at = first->place.at[i], other = second->place.at[i];
+		if (at != other)
+			return at < other ? -1 : 1;
+	}
+	return (first->number > second->number) - (first->number < second->number);
+}
+
+static int write_text(struct loading *loading)
+{
+	size_t count = (size_t)loading->numbers + loading->notes;
+	int descriptor = memfd_create("dlockfs state text", MFD_CLOEXEC);
+	FILE *out = descriptor >= 0 ? fdopen(descriptor, "w+e") : NULL;
+
+	if (out == NULL) {
+		int error = -errno;
+		if (descriptor >= 0)
+			close(descriptor);
+		return error;
+	}
+	qsort(loading->pieces, count, sizeof(*loading->pieces), compare);
+	for (size_t i = 0; i < count; i++)
+		fwrite(loading->pieces[i].text, 1, loading->pieces[i].bytes, out);
+	fputs("end\n", out);
+	if (fflush(out) != 0) {
+		fclose(out);
+		return -EIO;
+	}
+	rewind(out);
+	loading->content->text = out;
+	return 0;
+}
+
+static int copy_answers(struct loading *loading)
+{
+	struct state_journal_content *content = loading->content;
+
+	content->answers = calloc(loading->answer_count + 1, sizeof(*content->answers));
+	if (content->answers == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < loading->answer_count; i++) {
+		struct iovec *answer = &content->answers[i];
+		answer->iov_base = malloc(loading->answers[i].iov_len + 1);
+		if (answer->iov_base == NULL)
+			return -ENOMEM;
+		content->answer_count++;
+		answer->iov_len = loading->answers[i].iov_len;
+		memcpy(answer->iov_base, loading->answers[i].iov_base, answer->iov_len);
+	}
+	return 0;
+}
+
+static int load(int descriptor, struct loading *loading)
+{
+	struct state_journal_content *content = loading->content;
+	struct head head;
+	struct stat attr;
+	int error = read_head(descriptor, &head);
+
+	if (error != 0)
+		return error;
+	uint64_t current = atomic_load(&head.current);
+	uint64_t start = region_start(current & 1);
+	loading->bytes = current / 2;
+	if (fstat(descriptor, &attr) < 0 || (uint64_t)attr.st_size < start ||
+	    (uint64_t)attr.st_size - start < loading->bytes ||
+	    (uint64_t)attr.st_size < HEAD_BYTES + (uint64_t)head.request_bytes)
+		return -EINVAL;
+	loading->region = malloc(loading->bytes + 1);
+	content->request = malloc((size_t)head.request_bytes + 1);
+	if (loading->region == NULL || content->request == NULL)
+		return -ENOMEM;
+	content->request_bytes = head.request_bytes;
+	error = read_all(descriptor, loading->region, loading->bytes, start);
+	if (error == 0)
+		error = read_all(descriptor, content->request, content->request_bytes, HEAD_BYTES);
+	if (error == 0)
+		error = apply_all(loading);
+	if (error == 0)
+		error = copy_answers(loading);
+	return error == 0 ? write_text(loading) : error;
+}
+
+int state_journal_load(int descriptor, struct state_journal_content *ret, char *why,
+		       size_t why_bytes)
+{
+	struct loading loading = {.content = ret};
+
+	*ret = (struct state_journal_content){0};
+	int error = load(descriptor, &loading);
+	free(loading.region);
+	free(loading.pieces);
+	free(loading.answers);
+	if (error == 0)
+		return 0;
+	state_journal_content_finish(ret);
+	snprintf(why, why_bytes, "what another process has kept cannot be read: %s",
+		 error == -EINVAL    ? "expected the form of version " DLOCKFS_VERSION
+		 : error == -ENODATA ? "there is nothing"
+				     : strerror(-error));
+	return error;
+}
+
+void state_journal_content_finish(struct state_journal_content *content)
+{
+	if (content->text != NULL)
+		fclose(content->text);
+	free(content->request);
+	for (size_t i = 0; i < content->answer_count; i++)
+		free(content->answers[i].iov_base);
+	free(content->answers);
+	*content = (struct state_journal_content){0};
+}
+
+int state_journal_count_attempt(int descriptor)
+{
+	struct head *head =
+		mmap(NULL, HEAD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+
+	if (head == MAP_FAILED)
+		return -errno;
+	int attempts = (int)(atomic_fetch_add(&head->attempts, 1) + 1);
+	munmap(head, HEAD_BYTES);
+	return attempts;
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is kept for the next daemon: whole transactions, whenever this one is killed.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "state_journal.h"
+
+#define AREA_BYTES 8192
+#define THINGS	   50
+#define KILLS	   40
+
+struct thing {
+	struct state_item item;
+	uint64_t place;
+	uint64_t value;
+	size_t padding; /* so many more bytes */
+};
+
+static const struct thing *thing_of(const struct state_item *item)
+{
+	return (const struct thing *)((const char *)item - offsetof(struct thing, item));
+}
+
+static struct state_place place(const struct state_item *item)
+{
+	return (struct state_place){{STATE_PLACE_INODE, thing_of(item)->place}};
+}
+
+static void save(const struct state_item *item, FILE *out)
+{
+	const struct thing *thing = thing_of(item);
+
+	if (thing->value != 0)
+		fprintf(out, "%llu=%llu%*s\n", (unsigned long long)thing->place,
+			(unsigned long long)thing->value, (int)thing->padding, "");
+}
+
+static const struct state_kind kind = {.place = place, .save = save};
+
+static int new_file(void)
+{
+	int descriptor = memfd_create("test", MFD_CLOEXEC);
+	assert_true(descriptor >= 0);
+	return descriptor;
+}
+
+static struct state_journal *create(int descriptor, uint64_t handled)
+{
+	struct state_journal *journal;
+	assert_true(state_journal_create(dup(descriptor), AREA_BYTES, handled, &journal) == 0);
+	return journal;
+}
+
+static struct state_journal_content load(int descriptor)
+{
+	struct state_journal_content content;
+	char why[256] = "";
+	int error = state_journal_load(descriptor, &content, why, sizeof(why));
+
+	if (error != 0)
+		fprintf(stderr, "%s\n", why);
+	assert_true(error == 0);
+	return content;
+}
+
+static void expect_text(int descriptor, const char *expected)
+{
+	struct state_journal_content content = load(descriptor);
+	char text[4096];
+	size_t bytes = fread(text, 1, sizeof(text) - 1, content.text);
+
+	text[bytes] = '\0';
+	if (strcmp(text, expected) != 0)
+		fprintf(stderr, "got:\n%sexpected:\n%s", text, expected);
+	assert_true(strcmp(text, expected) == 0);
+	state_journal_content_finish(&content);
+}
+
+static void expect_refused(int descriptor, int error, const char *part)
+{
+	struct state_journal_content content;
+	char why[256] = "";
+
+	assert_true(state_journal_load(descriptor, &content, why, sizeof(why)) == error);
+	assert_true(strstr(why, part) != NULL);
+}
+
+static void test_items(void **state)
+{
+	int descriptor = new_file();
+	struct state_journal *journal = create(descriptor, 0);
+	struct thing a = {.place = 2, .value = 7}, b = {.place = 1, .value = 8}, c = {.place = 3};
+
+	expect_refused(descriptor, -ENODATA, "there is nothing");
+	state_journal_mark(journal, &a.item, &kind);
+	state_journal_mark(journal, &b.item, &kind);
+	state_journal_mark(journal, &c.item, &kind);
+	assert_true(state_journal_is_changed(journal));
+	state_journal_commit(journal, 0, NULL, 0);
+	assert_true(!state_journal_is_changed(journal));
+	expect_text(descriptor, "1=8\n2=7\nend\n");
+
+	/* Not before it is committed. */
+	a.value = 9;
+	c.value = 1;
+	state_journal_mark(journal, &a.item, &kind);
+	state_journal_mark(journal, &c.item, &kind);
+	state_journal_mark(journal, &a.item, &kind);
+	expect_text(descriptor, "1=8\n2=7\nend\n");
+	state_journal_commit(journal, 0, NULL, 0);
+	expect_text(descriptor, "1=8\n2=9\n3=1\nend\n");
+
+	/* One that goes, marked or not; its number is another's; a place changes. */
+	struct thing d = {.place = 9, .value = 9}, e = {.place = 4, .value = 4};
+	state_journal_mark(journal, &b.item, &kind);
+	state_journal_remove(journal, &b.item);
+	state_journal_remove(journal, &c.item);
+	state_journal_mark(journal, &d.item, &kind);
+	state_journal_mark(journal, &e.item, &kind);
+	state_journal_remove(journal, &d.item);
+	a.place = 5;
+	state_journal_mark(journal, &a.item, &kind);
+	state_journal_commit(journal, 0, NULL, 0);
+	expect_text(descriptor, "4=4\n5=9\nend\n");
+
+	/* Another daemon goes on with the file: what was there counts up to its first commit. */
+	state_journal_destroy(journal);
+	journal = create(descriptor, 0);
+	struct thing f = {.place = 1, .value = 1};
+	state_journal_mark(journal, &f.item, &kind);
+	expect_text(descriptor, "4=4\n5=9\nend\n");
+	state_journal_commit(journal, 0, NULL, 0);
+	expect_text(descriptor, "1=1\nend\n");
+
+	state_journal_note(journal, "one\n");
+	state_journal_note(journal, "two\n");
+	expect_text(descriptor, "1=1\none\ntwo\nend\n");
+	state_journal_mark(journal, &f.item, &kind);
+	state_journal_commit(journal, 0, NULL, 0);
+	expect_text(descriptor, "1=1\nend\n");
+
+	state_journal_end(journal);
+	expect_refused(descriptor, -ENODATA, "there is nothing");
+	state_journal_mark(journal, &f.item, &kind);
+	state_journal_commit(journal, 0, NULL, 0);
+	expect_refused(descriptor, -ENODATA, "there is nothing");
+	state_journal_destroy(journal);
+	close(descriptor);
+}
+
+static void test_answers(void **state)
+{
+	int descriptor = new_file();
+	struct state_journal *journal = create(descriptor, 0);
+	struct iovec answers[] = {{.iov_base = "first", .iov_len = 5},
+				  {.iov_base = "2nd", .iov_len = 3}};
+	struct thing a = {.place = 1, .value = 1};
+
+	strcpy(state_journal_request_area(journal), "a request");
+	state_journal_mark(journal, &a.item, &kind);
+	state_journal_commit(journal, 77, answers, 2);
+	struct state_journal_content content = load(descriptor);
+	assert_true(content.answer_count == 2 && content.handled == 77);
+	assert_true(content.answers[0].iov_len == 5 &&
+		    memcmp(content.answers[0].iov_base, "first", 5) == 0);
+	assert_true(content.answers[1].iov_len == 3 &&
+		    memcmp(content.answers[1].iov_base, "2nd", 3) == 0);
+	assert_true(content.request_bytes == AREA_BYTES &&
+		    strcmp(content.request, "a request") == 0);
+	state_journal_content_finish(&content);
+
+	/* Only those of the latest transaction; without one of the kernel's requests, the one
+	 * before stays the one that was handled. A note changes nothing of that. */
+	state_journal_commit(journal, 0, &answers[1], 1);
+	state_journal_note(journal, "note\n");
+	content = load(descriptor);
+	assert_true(content.answer_count == 1 && content.handled == 77);
+	state_journal_content_finish(&content);
+	state_journal_mark(journal, &a.item, &kind);
+	state_journal_commit(journal, 0, NULL, 0);
+	content = load(descriptor);
+	assert_true(content.answer_count == 0 && content.handled == 77);
+	state_journal_content_finish(&content);
+
+	/* The next daemon's first transaction says the same. */
+	state_journal_destroy(journal);
+	journal = create(descriptor, 77);
+	state_journal_commit(journal, 0, NULL, 0);
+	content = load(descriptor);
+	assert_true(content.handled == 77);
+	state_journal_content_finish(&content);
+	state_journal_destroy(journal);
+	close(descriptor);
+}
+
+static void test_attempts(void **state)
+{
+	int descriptor = new_file();
+	struct state_journal *journal = create(descriptor, 0);
+
+	state_journal_commit(journal, 0, NULL, 0);
+	assert_true(state_journal_count_attempt(descriptor) == 1);
+	assert_true(state_journal_count_attempt(descriptor) == 2);
+	state_journal_settle(journal);
+	assert_true(state_journal_count_attempt(descriptor) == 1);
+	state_journal_destroy(journal);
+	close(descriptor);
+}
+
+/* Much is written again and again: the file does not grow, and nothing is lost. */
+static void test_growth(void **state)
+{
+	int descriptor = new_file();
+	struct state_journal *journal = create(descriptor, 0);
+	struct thing *things = calloc(THINGS, sizeof(*things));
+	char expected[4096] = "";
+	struct stat attr;
+
+	for (int round = 1; round <= 2000; round++) {
+		for (int i = 0; i < THINGS; i++) {
+			things[i].place = (uint64_t)i;
+			things[i].value = (uint64_t)round;
+			things[i].padding = round < 2000 ? 200 : 0;
+			state_journal_mark(journal, &things[i].item, &kind);
+		}
+		state_journal_commit(journal, 0, NULL, 0);
+		assert_true(fstat(descriptor, &attr) == 0);
+		assert_true(attr.st_blocks * 512 < 8 << 20);
+	}
+	for (int i = 0; i < THINGS; i++)
+		sprintf(expected + strlen(expected), "%d=2000\n", i);
+	strcat(expected, "end\n");
+	expect_text(descriptor, expected);
+	for (int i = 0; i < THINGS; i++)
+		state_journal_remove(journal, &things[i].item);
+	state_journal_commit(journal, 0, NULL, 0);
+	expect_text(descriptor, "end\n");
+	state_journal_destroy(journal);
+	free(things);
+	close(descriptor);
+}
+
+/* Changes all things to the same value, again and again, until it is killed. */
+static void change_until_killed(int descriptor, int told)
+{
+	struct state_journal *journal = create(descriptor, 0);
+	struct thing things[THINGS] = {0};
+
+	for (uint64_t value = 1;; value++) {
+		for (int i = 0; i < THINGS; i++) {
+			things[i].place = (uint64_t)i;
+			things[i].value = value;
+			things[i].padding = value % 997;
+			state_journal_mark(journal, &things[i].item, &kind);
+		}
+		state_journal_commit(journal, value, NULL, 0);
+		if (write(told, &value, sizeof(value)) < 0)
+			_exit(1);
+	}
+}
+
+/* Whenever it is killed, a whole transaction is there, and the latest one that it told of. */
+static void test_kill(void **state)
+{
+	srand(7);
+	for (int kill_number = 0; kill_number < KILLS; kill_number++) {
+		int descriptor = new_file();
+		int ends[2];
+		uint64_t told = 0, value;
+
+		assert_true(pipe(ends) == 0);
+		pid_t child = fork();
+		assert_true(child >= 0);
+		if (child == 0)
+			change_until_killed(descriptor, ends[1]);
+		close(ends[1]);
+		assert_true(read(ends[0], &told, sizeof(told)) == (ssize_t)sizeof(told));
+		for (int transactions = rand() % 300; transactions > 0; transactions--)
+			assert_true(read(ends[0], &told, sizeof(told)) == (ssize_t)sizeof(told));
+		kill(child, SIGKILL);
+		assert_true(waitpid(child, NULL, 0) == child);
+		while (read(ends[0], &value, sizeof(value)) == (ssize_t)sizeof(value))
+			told = value;
+		struct state_journal_content content = load(descriptor);
+		assert_true(content.handled == told || content.handled == told + 1);
+		for (unsigned long long i = 0, place_read, value_read; i < THINGS; i++) {
+			assert_true(fscanf(content.text, "%llu=%llu ", &place_read, &value_read) ==
+				    2);
+			assert_true(place_read == i && value_read == content.handled);
+		}
+		state_journal_content_finish(&content);
+		close(ends[0]);
+		close(descriptor);
+	}
+}
+
+/* Whatever byte is another, reading ends, with an error or without. */
+static void test_rubbish(void **state)
+{
+	int descriptor = new_file(), other = new_file();
+	struct state_journal *journal = create(descriptor, 0);
+	struct thing a = {.place = 1, .value = 7};
+	struct iovec answer = {.iov_base = "answer", .iov_len = 6};
+	struct state_journal_content content;
+	char why[256];
+
+	expect_refused(other, -ENODATA, "there is nothing");
+	state_journal_mark(journal, &a.item, &kind);
+	state_journal_commit(journal, 1, &answer, 1);
+	for (int offset = 0; offset < 200; offset++) {
+		uint64_t start = offset < 40 ? (uint64_t)offset
+					     : ((uint64_t)2 << 40) + (uint64_t)offset - 40;
+		char byte, changed;
+		if (pread(descriptor, &byte, 1, (off_t)start) != 1)
+			break;
+		for (int bit = 0; bit < 8; bit++) {
+			changed = (char)(byte ^ (1 << bit));
+			assert_true(pwrite(descriptor, &changed, 1, (off_t)start) == 1);
+			if (state_journal_load(descriptor, &content, why, sizeof(why)) == 0)
+				state_journal_content_finish(&content);
+		}
+		assert_true(pwrite(descriptor, &byte, 1, (off_t)start) == 1);
+	}
+	expect_text(descriptor, "1=7\nend\n");
+	assert_true(pwrite(descriptor, "dlockfs state 0", 15, 0) == 15);
+	expect_refused(descriptor, -EINVAL, "expected the form of version");
+	state_journal_destroy(journal);
+	close(descriptor);
+	close(other);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_items),	 cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_attempts), cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_kill),	 cmocka_unit_test(test_rubbish),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
