@@ -22,7 +22,7 @@
 #include "filesystem.h"
 #include "state_text.h"
 
-#define TAKEOVER_FORMAT	     1
+#define TAKEOVER_FORMAT	     2
 #define TAKEOVER_ENVIRONMENT "DLOCKFS_TAKE_OVER"
 #define TAKEOVER_REHEARSAL   ",rehearsal"	    /* behind the number of the descriptor */
 #define TAKEOVER_UNDERSTOOD  "dlockfs takes over\n" /* what a rehearsal that succeeds prints */
