@@ -12,6 +12,7 @@
 
 #include "log.h"
 #include "state_journal.h"
+#include "takeover.h"
 
 struct answers {
 	bool collects;
@@ -119,6 +120,7 @@ void answers_send(struct filesystem *filesystem, uint64_t handled)
 		answers->list[i].iov_base = at;
 		at += answers->list[i].iov_len;
 	}
+	takeover_mark_changed(filesystem);
 	state_journal_commit(filesystem->journal, handled, answers->list, answers->count);
 	send_all(filesystem, answers->list, answers->count);
 	answers->count = 0;

@@ -228,7 +228,7 @@ static int run(struct daemon *daemon)
 	if (error != 0)
 		goto cleanup_filesystem;
 	what = "starting a thread";
-	error = notifier_create(filesystem->session, &filesystem->notifier);
+	error = notifier_create(filesystem->session, filesystem->journal, &filesystem->notifier);
 	if (error != 0)
 		goto cleanup_mount;
 	what = "running";

@@ -61,8 +61,11 @@ void restart_set(struct restart *restart, struct filesystem *filesystem, bool ba
 		.folder = restart->folder != NULL ? restart->folder : "",
 		.mountpoint = filesystem->mountpoint,
 		.background = background,
+		.fuse = fuse_session_fd(filesystem->session),
 		.init = restart->init,
 	};
+	filesystem->process = &restart->process;
+	takeover_mark_process(filesystem);
 	if (taken->file == NULL || taken->process.init_bytes > sizeof(restart->init))
 		return;
 	memcpy(restart->init, taken->process.init, taken->process.init_bytes);
@@ -121,9 +124,8 @@ static int write_state(struct restart *restart)
 	FILE *out = copy >= 0 ? fdopen(copy, "we") : NULL;
 	int error = out != NULL ? 0 : -errno;
 
-	restart->process.fuse = fuse_session_fd(restart->filesystem->session);
 	if (error == 0) {
-		takeover_save(restart->filesystem, &restart->process, out);
+		takeover_save(restart->filesystem, out);
 		if (ferror(out) != 0)
 			error = -EIO;
 		if (fclose(out) != 0)
@@ -312,6 +314,8 @@ static void execute(struct restart *restart, int state)
 	close_on_exec();
 	fcntl(state, F_SETFD, 0);
 	fcntl(restart->process.fuse, F_SETFD, 0);
+	if (filesystem->journal != NULL)
+		fcntl(state_journal_descriptor(filesystem->journal), F_SETFD, 0);
 	DL_FOREACH (filesystem->handles, handle) {
 		holder_keep_all(handle);
 	}

@@ -43,6 +43,7 @@ enum {
 	STATE_PLACE_HANDLE, /* and what belongs to it */
 	STATE_PLACE_NUMBERS,
 	STATE_PLACE_ORDER,
+	STATE_PLACE_REQUEST,		  /* that waits, and belongs to no open file */
 	STATE_PLACE_SHARD = 16,		  /* the first one; another for each */
 	STATE_PLACE_NOTE = INT32_MAX - 1, /* state_journal_note() */
 };
