@@ -110,9 +110,11 @@ void restart_note_request(struct restart *restart, const struct fuse_buf *reques
 void restart_give_up(struct restart *restart, const char *why)
 {
 	end_rehearsal(restart);
-	log_error("%s does not take over: %s; this program goes on",
-		  restart->program != NULL ? restart->program : "the program", why);
-	supervisor_ready("Serving the mount; a program that was to take over could not");
+	log_error("%s does not take over: %s; this program %s",
+		  restart->program != NULL ? restart->program : "the program", why,
+		  restart->leave ? "releases all locks and ends" : "goes on");
+	if (!restart->leave)
+		supervisor_ready("Serving the mount; a program that was to take over could not");
 }
 
 /* A file without a name, with all that is to be passed on. Returns its descriptor, or -errno. */
@@ -169,6 +171,7 @@ static int spawn(struct restart *restart, int state)
 	/* They may be sent to all processes of a service. */
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGHUP);
+	sigaddset(&blocked, SIGUSR1);
 	sigaddset(&blocked, SIGUSR2);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -207,15 +210,17 @@ static bool rehearse(struct restart *restart, int state)
 	return error == 0;
 }
 
-int restart_begin(struct restart *restart, int64_t now_ms)
+int restart_begin(struct restart *restart, bool leave, int64_t now_ms)
 {
+	restart->leave = restart->leave || leave;
 	if (restart->child != 0)
 		return -1;
 	if (restart->process.init_bytes == 0) {
 		log_error("there is no mount yet that another program could take over");
 		return -1;
 	}
-	supervisor_reloading();
+	if (!restart->leave)
+		supervisor_reloading();
 	if (restart->program == NULL) {
 		restart_give_up(restart, "it is not known where it is");
 		return -1;
