@@ -86,6 +86,9 @@ void state_journal_remove(struct state_journal *journal, struct state_item *item
 /* Whether anything was marked or removed since the last commit. */
 bool state_journal_is_changed(const struct state_journal *journal);
 
+/* Whether an error has ended the keeping. */
+bool state_journal_has_failed(const struct state_journal *journal);
+
 /* Writes what has changed, and the answers, which the caller sends once this returns, whatever
  * happened. `handled` is the number of the request that led to them; 0: it was none. Every item
  * that was marked has to be whole. */

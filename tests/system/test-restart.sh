@@ -129,9 +129,10 @@ comes_free "$dir/B/folder/unlinked"
 
 # A signal reaches a call that another program has begun to wait for. The rest goes in the order of the queue, and what
 # comes last is what came after it.
-call late "$dir/A/flock" open alarm=1 ex
+call late "$dir/A/flock" catch=SIGUSR1 open ex
 queued flock 5
 restart
+send_signal late USR1
 expect late "ex EINTR"
 queued flock 4
 release flock open
