@@ -175,7 +175,7 @@ static int make_free(const char *path, char *why, size_t why_bytes)
 	return error;
 }
 
-int mount_prepare(const char *mountpoint, char **ret, char *why, size_t why_bytes)
+int mount_find(const char *mountpoint, char **ret, char *why, size_t why_bytes)
 {
 	char *path = resolve(mountpoint);
 	if (path == NULL) {
@@ -183,7 +183,17 @@ int mount_prepare(const char *mountpoint, char **ret, char *why, size_t why_byte
 		snprintf(why, why_bytes, "%s: %s", mountpoint, strerror(-error));
 		return error;
 	}
-	int error = make_free(path, why, why_bytes);
+	*ret = path;
+	return 0;
+}
+
+int mount_prepare(const char *mountpoint, char **ret, char *why, size_t why_bytes)
+{
+	char *path = NULL;
+	int error = mount_find(mountpoint, &path, why, why_bytes);
+	if (error != 0)
+		return error;
+	error = make_free(path, why, why_bytes);
 	if (error != 0) {
 		free(path);
 		return error;

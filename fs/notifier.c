@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Owns the thread that tells the kernel to forget names and attributes. It touches nothing but its
- * own queue and the descriptor of the session.
+ * own queue and the descriptor of the session. An order that is kept in the journal is there until
+ * the loop's thread has heard that it was carried out: to give it again does no harm.
  */
 #include "notifier.h"
 
@@ -15,9 +16,14 @@
 
 #include "filesystem.h"
 #include "log.h"
+#include "state_text.h"
 
 struct order {
-	UT_hash_handle hh; /* in notifier->orders, by the parent and the name */
+	struct state_item item;	   /* first; the loop's thread's, which then frees the order */
+	struct order *prev, *next; /* in notifier->kept, */
+	struct order *done_next;   /* and in notifier->done */
+	uint64_t serial;	   /* 0: it is not kept */
+	UT_hash_handle hh;	   /* in notifier->orders, by the parent and the name */
 	fuse_ino_t node;
 	fuse_ino_t parent;
 	char name[]; /* "": the attributes of the parent are meant */
@@ -39,11 +45,16 @@ static unsigned key_bytes(const char *name)
 
 struct notifier {
 	struct fuse_session *session;
+	struct state_journal *journal;
+	struct order *kept; /* in the journal */
+	uint64_t last_serial;
 	pthread_t thread;
 	bool runs;	       /* it is to be joined */
 	pthread_mutex_t mutex; /* guards what follows */
 	pthread_cond_t changed;
-	struct order *orders; /* in the order in which they were given */
+	struct order *orders;  /* in the order in which they were given */
+	struct order *current; /* is being carried out */
+	struct order *done;    /* those kept that were */
 	bool stop;
 	int ended; /* eventfd */
 };
@@ -58,8 +69,20 @@ static struct order *next_order(struct notifier *notifier)
 		order = notifier->orders;
 		HASH_DEL(notifier->orders, order);
 	}
+	notifier->current = order;
 	pthread_mutex_unlock(&notifier->mutex);
 	return order;
+}
+
+static void end_order(struct notifier *notifier, struct order *order)
+{
+	pthread_mutex_lock(&notifier->mutex);
+	notifier->current = NULL;
+	if (order->serial != 0)
+		LL_PREPEND2(notifier->done, order, done_next);
+	pthread_mutex_unlock(&notifier->mutex);
+	if (order->serial == 0)
+		free(order);
 }
 
 static void *run(void *argument)
@@ -74,18 +97,20 @@ static void *run(void *argument)
 		else
 			fuse_lowlevel_notify_delete(notifier->session, order->parent, order->node,
 						    order->name, strlen(order->name));
-		free(order);
+		end_order(notifier, order);
 	}
 	eventfd_write(notifier->ended, 1);
 	return NULL;
 }
 
-int notifier_create(struct fuse_session *session, struct notifier **ret)
+int notifier_create(struct fuse_session *session, struct state_journal *journal,
+		    struct notifier **ret)
 {
 	struct notifier *notifier = calloc(1, sizeof(*notifier));
 	if (notifier == NULL)
 		return -ENOMEM;
 	notifier->session = session;
+	notifier->journal = journal;
 	notifier->ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (notifier->ended < 0) {
 		int error = -errno;
@@ -105,6 +130,60 @@ int notifier_create(struct fuse_session *session, struct notifier **ret)
 	return 0;
 }
 
+static struct state_place place(const struct state_item *item)
+{
+	const struct order *order = (const struct order *)item;
+	return (struct state_place){{STATE_PLACE_ORDER, order->serial}};
+}
+
+static void save(const struct state_item *item, FILE *out)
+{
+	const struct order *order = (const struct order *)item;
+
+	state_begin(out, "forget");
+	state_unsigned(out, "parent", order->parent);
+	state_unsigned(out, "node", order->node);
+	state_text(out, "name", order->name);
+	state_end(out);
+}
+
+/* Attributes are forgotten by every next process. */
+static void keep(struct notifier *notifier, struct order *order)
+{
+	static const struct state_kind kind = {place, save};
+
+	if (notifier->journal == NULL || order->name[0] == '\0')
+		return;
+	order->serial = ++notifier->last_serial;
+	DL_APPEND(notifier->kept, order);
+	state_journal_mark(notifier->journal, &order->item, &kind);
+}
+
+static void free_order(struct notifier *notifier, struct order *order)
+{
+	if (order->serial != 0) {
+		state_journal_remove(notifier->journal, &order->item);
+		DL_DELETE(notifier->kept, order);
+	}
+	free(order);
+}
+
+void notifier_settle(struct notifier *notifier)
+{
+	struct order *done, *order, *next;
+
+	if (notifier->kept == NULL)
+		return;
+	pthread_mutex_lock(&notifier->mutex);
+	done = notifier->done;
+	notifier->done = NULL;
+	pthread_mutex_unlock(&notifier->mutex);
+	LL_FOREACH_SAFE2(done, order, next, done_next)
+	{
+		free_order(notifier, order);
+	}
+}
+
 void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino_t node,
 			  const char *name)
 {
@@ -114,16 +193,17 @@ void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino
 		order->parent = parent;
 		order->node = node;
 		strcpy(order->name, name);
+		keep(notifier, order);
 		pthread_mutex_lock(&notifier->mutex);
 		HASH_ADD_KEYPTR(hh, notifier->orders, &order->parent, key_bytes(name), order);
 		noted = order->hh.tbl != NULL;
 		pthread_cond_signal(&notifier->changed);
 		pthread_mutex_unlock(&notifier->mutex);
 	}
-	if (!noted) {
+	if (!noted)
 		log_warning("%s: stays in the kernel's cache: out of memory", name);
-		free(order);
-	}
+	if (order != NULL && !noted)
+		free_order(notifier, order);
 }
 
 void notifier_forget_attributes(struct notifier *notifier, fuse_ino_t node)
@@ -134,27 +214,30 @@ void notifier_forget_attributes(struct notifier *notifier, fuse_ino_t node)
 void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char *name)
 {
 	struct key key = {.parent = parent};
-	struct order *order;
+	struct order *order, *current;
 	strcpy(key.name, name);
+	notifier_settle(notifier);
 	pthread_mutex_lock(&notifier->mutex);
 	HASH_FIND(hh, notifier->orders, &key, key_bytes(name), order);
-	if (order != NULL) {
+	if (order != NULL)
 		HASH_DEL(notifier->orders, order);
-		free(order);
-	}
+	current = notifier->current;
+	/* Another process is not to do that again. */
+	if (current != NULL && current->serial != 0 && current->parent == parent &&
+	    strcmp(current->name, name) == 0)
+		state_journal_remove(notifier->journal, &current->item);
 	pthread_mutex_unlock(&notifier->mutex);
+	if (order != NULL)
+		free_order(notifier, order);
 }
 
-void notifier_each_order(struct notifier *notifier,
-			 void (*visit)(void *context, fuse_ino_t parent, fuse_ino_t node,
-				       const char *name),
-			 void *context)
+void notifier_save_orders(struct notifier *notifier, FILE *out)
 {
 	const struct order *order;
 	pthread_mutex_lock(&notifier->mutex);
 	for (order = notifier->orders; order != NULL; order = order->hh.next) {
 		if (order->name[0] != '\0')
-			visit(context, order->parent, order->node, order->name);
+			save(&order->item, out);
 	}
 	pthread_mutex_unlock(&notifier->mutex);
 }
@@ -192,9 +275,10 @@ void notifier_destroy(struct notifier *notifier)
 		return;
 	if (notifier->runs)
 		pthread_join(notifier->thread, NULL);
+	notifier_settle(notifier);
 	HASH_ITER (hh, notifier->orders, order, next) {
 		HASH_DEL(notifier->orders, order);
-		free(order);
+		free_order(notifier, order);
 	}
 	pthread_mutex_destroy(&notifier->mutex);
 	pthread_cond_destroy(&notifier->changed);

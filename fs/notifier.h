@@ -9,11 +9,15 @@
 #define DLOCKFS_NOTIFIER_H
 
 #include <fuse_lowlevel.h>
+#include <stdio.h>
 
 struct notifier;
+struct state_journal;
 
-/* Starts the thread. Returns 0 or -errno. */
-int notifier_create(struct fuse_session *session, struct notifier **ret);
+/* Starts the thread. The journal, which may be NULL, must live longer: names that the kernel has
+ * not forgotten yet are kept there. Returns 0 or -errno. */
+int notifier_create(struct fuse_session *session, struct state_journal *journal,
+		    struct notifier **ret);
 
 /* Lets the kernel forget `name` in the directory, if it still means that node: it may be in use
  * again for another one. Out of memory: it stays cached until the kernel drops it by itself. */
@@ -28,12 +32,13 @@ void notifier_forget_attributes(struct notifier *notifier, fuse_ino_t node);
  * drops the name before it compares nodes (fuse_reverse_inval_entry()). */
 void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char *name);
 
-/* Visits the names that are to be forgotten, and with which the thread, if it has not ended, has
+/* Writes the names that are to be forgotten, and with which the thread, if it has not ended, has
  * not begun. */
-void notifier_each_order(struct notifier *notifier,
-			 void (*visit)(void *context, fuse_ino_t parent, fuse_ino_t node,
-				       const char *name),
-			 void *context);
+void notifier_save_orders(struct notifier *notifier, FILE *out);
+
+/* Takes out of the journal what the kernel has forgotten since the last time. To be called again
+ * and again, where there is a journal. */
+void notifier_settle(struct notifier *notifier);
 
 /* Asks the thread to end after what it is doing now. */
 void notifier_stop(struct notifier *notifier);

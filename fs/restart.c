@@ -62,8 +62,11 @@ void restart_set(struct restart *restart, struct filesystem *filesystem, bool ba
 		.folder = restart->folder != NULL ? restart->folder : "",
 		.mountpoint = filesystem->mountpoint,
 		.background = background,
+		.fuse = fuse_session_fd(filesystem->session),
 		.init = restart->init,
 	};
+	filesystem->process = &restart->process;
+	takeover_mark_process(filesystem);
 	if (taken->file == NULL || taken->process.init_bytes > sizeof(restart->init))
 		return;
 	memcpy(restart->init, taken->process.init, taken->process.init_bytes);
@@ -107,9 +110,11 @@ void restart_note_request(struct restart *restart, const struct fuse_buf *reques
 void restart_give_up(struct restart *restart, const char *why)
 {
 	end_rehearsal(restart);
-	log_error("%s does not take over: %s; this program goes on",
-		  restart->program != NULL ? restart->program : "the program", why);
-	supervisor_ready("Serving the mount; a program that was to take over could not");
+	log_error("%s does not take over: %s; this program %s",
+		  restart->program != NULL ? restart->program : "the program", why,
+		  restart->leave ? "releases all locks and ends" : "goes on");
+	if (!restart->leave)
+		supervisor_ready("Serving the mount; a program that was to take over could not");
 }
 
 /* A file without a name, with all that is to be passed on. Returns its descriptor, or -errno. */
@@ -120,9 +125,8 @@ static int write_state(struct restart *restart)
 	FILE *out = copy >= 0 ? fdopen(copy, "we") : NULL;
 	int error = out != NULL ? 0 : -errno;
 
-	restart->process.fuse = fuse_session_fd(restart->filesystem->session);
 	if (error == 0) {
-		takeover_save(restart->filesystem, &restart->process, out);
+		takeover_save(restart->filesystem, out);
 		if (ferror(out) != 0)
 			error = -EIO;
 		if (fclose(out) != 0)
@@ -167,6 +171,7 @@ static int spawn(struct restart *restart, int state)
 	/* They may be sent to all processes of a service. */
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGHUP);
+	sigaddset(&blocked, SIGUSR1);
 	sigaddset(&blocked, SIGUSR2);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -205,15 +210,17 @@ static bool rehearse(struct restart *restart, int state)
 	return error == 0;
 }
 
-int restart_begin(struct restart *restart, int64_t now_ms)
+int restart_begin(struct restart *restart, bool leave, int64_t now_ms)
 {
+	restart->leave = restart->leave || leave;
 	if (restart->child != 0)
 		return -1;
 	if (restart->process.init_bytes == 0) {
 		log_error("there is no mount yet that another program could take over");
 		return -1;
 	}
-	supervisor_reloading();
+	if (!restart->leave)
+		supervisor_reloading();
 	if (restart->program == NULL) {
 		restart_give_up(restart, "it is not known where it is");
 		return -1;
@@ -325,6 +332,8 @@ static void execute(struct restart *restart, int state)
 	close_on_exec();
 	fcntl(state, F_SETFD, 0);
 	fcntl(restart->process.fuse, F_SETFD, 0);
+	if (filesystem->journal != NULL)
+		fcntl(state_journal_descriptor(filesystem->journal), F_SETFD, 0);
 	DL_FOREACH (filesystem->handles, handle) {
 		holder_keep_all(handle);
 	}

@@ -63,16 +63,19 @@ void engine_destroy(struct engine *engine)
 	if (engine == NULL)
 		return;
 	HASH_ITER (hh, engine->locks, lock, next) {
-		assert(lock->owners == 0 && lock->records == NULL && lock->tests == NULL);
+		assert(lock->owners == NULL && lock->records == NULL && lock->tests == NULL);
 		proofs_forget_sent(lock);
 		HASH_DEL(engine->locks, lock);
 		free_list(lock->unplaced);
 		free_list(lock->queue);
 		free_list(lock->leaving);
 		free_list(lock->watched);
+		engine_unmark(engine, &lock->item);
 		free(lock->keeper);
 		free(lock);
 	}
+	engine_forget_outgoing(engine);
+	engine_unmark(engine, &engine->item);
 	timers_finish(&engine->timers);
 	free(engine);
 }
@@ -106,6 +109,10 @@ void engine_advance(struct engine *engine, int64_t now_ms)
 {
 	struct timer *timer;
 	engine->now_ms = now_ms;
+	if (engine->suspended_ms == INT64_MIN) {
+		engine->suspended_ms = now_ms;
+		engine_mark(engine);
+	}
 	engine_judge_lease(engine);
 	while ((timer = timers_first(&engine->timers)) != NULL && timer->due_ms <= now_ms) {
 		struct claim *claim = (struct claim *)timer; /* its first member */
@@ -158,6 +165,8 @@ struct lock *lock_open(struct engine *engine, const char *path, const struct loc
 		free(lock);
 		return NULL;
 	}
+	lock->serial = ++engine->serials;
+	lock_mark(lock);
 	return lock;
 }
 
@@ -172,7 +181,7 @@ struct owner *engine_owner_open(struct engine *engine, const char *path,
 		free(owner);
 		return NULL;
 	}
-	owner->lock->owners++;
+	DL_APPEND(owner->lock->owners, owner);
 	owner->cookie = cookie;
 	owner->number = engine_next_owner(engine);
 	return owner;
@@ -193,10 +202,26 @@ void engine_owner_close(struct owner *owner)
 	}
 	records_forget_file(owner);
 	proofs_forget_file(owner);
+	DL_DELETE(lock->owners, owner);
+	engine_unmark(lock->engine, &owner->item);
 	free(owner);
-	lock->owners--;
 	engine_settle(lock->engine);
 	lock_free_if_unused(lock);
+}
+
+uint32_t engine_next_owner(struct engine *engine)
+{
+	engine_mark(engine);
+	return 1 + (uint32_t)(engine->owner_number++ % (CLAIM_OWNERS - 1));
+}
+
+void owner_note_grant(struct owner *owner)
+{
+	struct engine *engine = owner->lock->engine;
+
+	owner->granted = ++engine->grants;
+	engine_mark(engine);
+	owner_mark(owner);
 }
 
 void owner_lose(struct owner *owner)
@@ -210,6 +235,7 @@ void owner_lose(struct owner *owner)
 		engine->events->on_lost(engine->context, owner->cookie);
 	}
 	owner->lost = true;
+	owner_mark(owner);
 	if (records != NULL) {
 		records_lose(records);
 	} else {
@@ -345,7 +371,7 @@ void engine_cancel(struct claim *claim)
 	if (may_linger(claim)) {
 		claim->asked = false;
 		engine->waiters--;
-		timers_set(&engine->timers, &claim->timer, engine->now_ms + lock->policy.linger_ms);
+		claim_set_timer(claim, engine->now_ms + lock->policy.linger_ms);
 		if (claim->state == CLAIM_FOLLOWING)
 			lead_follower_changed(claim);
 	} else {

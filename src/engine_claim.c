@@ -65,8 +65,29 @@ struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct rang
 	DL_APPEND2(owner->claims, claim, owner_prev, owner_next);
 	engine->claims++;
 	claim_start_over(claim);
-	DL_APPEND(lock->unplaced, claim);
+	claim_append_unplaced(claim);
 	return claim;
+}
+
+void claim_append_unplaced(struct claim *claim)
+{
+	claim->serial = ++claim->lock->engine->serials;
+	claim_mark(claim);
+	DL_APPEND(claim->lock->unplaced, claim);
+}
+
+void claim_set_timer(struct claim *claim, int64_t due_ms)
+{
+	timers_set(&claim->lock->engine->timers, &claim->timer, due_ms);
+	claim_mark(claim);
+}
+
+void claim_clear_timer(struct claim *claim)
+{
+	if (claim->timer.place == 0)
+		return;
+	timers_clear(&claim->lock->engine->timers, &claim->timer);
+	claim_mark(claim);
 }
 
 const char *claim_name_of(const struct claim *claim, char text[CLAIM_NAME_BYTES])
@@ -88,6 +109,7 @@ static void detach_owner(struct claim *claim)
 	if (owner->flock == claim)
 		owner->flock = NULL;
 	claim->owner = NULL;
+	claim_mark(claim);
 }
 
 /* The claim is the owner's from now on. */
@@ -96,15 +118,16 @@ static void change_owner(struct claim *claim, struct owner *owner)
 	detach_owner(claim);
 	claim->owner = owner;
 	DL_APPEND2(owner->claims, claim, owner_prev, owner_next);
+	claim_mark(claim);
 }
 
 void claim_end_wish(struct claim *claim)
 {
-	struct engine *engine = claim->lock->engine;
-	timers_clear(&engine->timers, &claim->timer);
+	claim_clear_timer(claim);
 	if (claim->asked) {
 		claim->asked = false;
-		engine->waiters--;
+		claim->lock->engine->waiters--;
+		claim_mark(claim);
 	}
 }
 
@@ -115,6 +138,7 @@ void claim_free(struct claim *claim)
 		lead_forget(claim);
 		claim_end_wish(claim);
 		detach_owner(claim);
+		engine_unmark(engine, &claim->item);
 		engine->claims--;
 	}
 	free_coverage(claim->coverage);
@@ -128,6 +152,7 @@ static void leave(struct claim *claim)
 	detach_owner(claim);
 	claim->state = CLAIM_LEAVING;
 	claim->sent = claim->amended = false;
+	claim_mark(claim);
 	DL_APPEND(claim->lock->leaving, claim);
 	claim_withdraw(claim);
 }
@@ -156,14 +181,15 @@ void claim_ask(struct claim *claim, bool waits, void *cookie)
 	claim->waits = waits;
 	claim->cookie = cookie;
 	engine->waiters++;
+	claim_mark(claim);
 	if (!waits)
 		limit_ms = lock->policy.try_limit_ms;
 	else if (engine->session != STORE_CONNECTED)
 		limit_ms = lock->policy.wait_limit_ms;
 	if (limit_ms == CONFIG_FOREVER)
-		timers_clear(&engine->timers, &claim->timer);
+		claim_clear_timer(claim);
 	else
-		timers_set(&engine->timers, &claim->timer, engine->now_ms + limit_ms);
+		claim_set_timer(claim, engine->now_ms + limit_ms);
 }
 
 void claim_start_over(struct claim *claim)
@@ -183,6 +209,8 @@ void claim_start_over(struct claim *claim)
 	claim->parts.id.session = claim_id_session(engine->session_number);
 	claim->parts.id.owner = claim->owner != NULL ? claim->owner->number : 0;
 	claim->parts.id.number = ++engine->claim_number;
+	engine_mark(engine);
+	claim_mark(claim);
 }
 
 static bool is_anchor(const struct claim *claim)
@@ -258,7 +286,7 @@ bool claim_requeue(struct claim *claim)
 	queue_remove(claim);
 	leave(former);
 	claim_start_over(claim);
-	DL_APPEND(lock->unplaced, claim);
+	claim_append_unplaced(claim);
 	claim_place(claim);
 	return true;
 }
@@ -313,6 +341,7 @@ void claim_place(struct claim *claim)
 	    lock->placing == engine->placing_max || engine->session != STORE_CONNECTED)
 		return;
 	drop_anchor(claim);
+	claim_mark(claim);
 	char *data = claim_format_data(claim);
 	if (data == NULL) {
 		engine_retry_in(engine, RETRY_MEMORY_MS);
@@ -326,16 +355,15 @@ void claim_place(struct claim *claim)
 		lease_beat(&engine->lease, engine->now_ms);
 	lock->placing++;
 	lock->placing_with_list += claim->sent;
-	engine->store->ops->place(engine->store, claim, lock->path, &claim->parts, data,
-				  claim->sent);
+	engine_place(claim, data, claim->sent);
 	free(data);
 }
 
 void claim_amend(struct claim *claim)
 {
 	struct engine *engine = claim->lock->engine;
-	char name[CLAIM_NAME_BYTES];
 	claim->amended = true;
+	claim_mark(claim);
 	if (claim->amending || engine->session != STORE_CONNECTED)
 		return;
 	char *data = claim_format_data(claim);
@@ -345,30 +373,26 @@ void claim_amend(struct claim *claim)
 	}
 	claim->amended = false;
 	claim->amending = true;
-	engine->store->ops->amend(engine->store, claim, claim->lock->path,
-				  claim_name_of(claim, name), data);
+	engine_amend(claim, data);
 	free(data);
 }
 
 static void send_withdraw(struct claim *claim)
 {
-	struct engine *engine = claim->lock->engine;
-	char name[CLAIM_NAME_BYTES];
+	const struct engine *engine = claim->lock->engine;
 	if (claim->sent || engine->session != STORE_CONNECTED)
 		return;
 	claim->sent = true;
 	claim->sent_ms = engine->now_ms;
-	engine->store->ops->withdraw(engine->store, claim, claim->lock->path,
-				     claim_name_of(claim, name), claim->parts.sequence);
+	engine_withdraw(claim);
 }
 
 void claim_watch(struct claim *claim)
 {
-	struct engine *engine = claim->lock->engine;
-	if (claim->sent || engine->session != STORE_CONNECTED)
+	if (claim->sent || claim->lock->engine->session != STORE_CONNECTED)
 		return;
 	claim->sent = true;
-	engine->store->ops->watch(engine->store, claim, claim->lock->path, claim->name);
+	engine_watch(claim);
 }
 
 static void leave_queue(struct claim *claim)
@@ -456,7 +480,7 @@ void claim_hand_over(struct claim *claim, struct owner *owner)
 	struct claim *other;
 
 	change_owner(claim, owner);
-	owner->granted = ++claim->lock->engine->grants;
+	owner_note_grant(owner);
 	DL_FOREACH (claim->lock->queue, other) {
 		queue_unsettle(other);
 	}
@@ -495,7 +519,8 @@ static void hold_file(struct claim *claim)
 void claim_hold(struct claim *claim)
 {
 	claim->state = CLAIM_HELD;
-	claim->owner->granted = ++claim->lock->engine->grants;
+	claim_mark(claim);
+	owner_note_grant(claim->owner);
 	count_held(claim, true);
 	if (claim->kind != LOCK_KIND_RECORD)
 		hold_file(claim);

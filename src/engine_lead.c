@@ -126,6 +126,7 @@ static struct lead *create_lead(struct lock *lock, enum claim_mode mode, bool wa
 	}
 	lead->claim->lead = lead;
 	lead->claim->waits = waits;
+	lead->number = ++lock->engine->serials;
 	lead_start_over(lead);
 	DL_APPEND(lock->leads, lead);
 	return lead;
@@ -136,6 +137,7 @@ void lead_start_over(struct lead *lead)
 	lead->used = lead->contended = false;
 	lead->passed = 0;
 	lead->claim->says_keep = lead->claim->lock->policy.keep_ms > 0;
+	claim_mark(lead->claim);
 }
 
 /* The claim is no lead any more. Returns its followers. */
@@ -150,6 +152,7 @@ static struct claim *end_lead(struct claim *claim)
 		DL_DELETE(claim->lock->leads, lead);
 	claim->lead = NULL;
 	claim->asked = false; /* that was for its followers */
+	claim_mark(claim);
 	free(lead);
 	return followers;
 }
@@ -197,8 +200,10 @@ static void regroup(struct lock *lock, struct claim *followers)
 	lead->followers = followers;
 	DL_FOREACH (followers, wish) {
 		wish->lead = lead;
+		claim_mark(wish);
 	}
 	lead->claim->asked = true;
+	claim_mark(lead->claim);
 	claim_place(lead->claim);
 }
 
@@ -250,7 +255,7 @@ static void give(struct lead *lead, struct claim *wish, bool wanted)
 	memcpy(claim->details, wish->details, engine->events->details_bytes);
 	unfollow(wish);
 	claim_free(wish);
-	timers_clear(&engine->timers, &claim->timer);
+	claim_clear_timer(claim);
 	claim_give(claim, owner);
 	engine->events->on_decided(engine->context, cookie, 0);
 	grant_alike(lead, owner);
@@ -268,8 +273,9 @@ static void keep(struct lead *lead, int64_t keep_ms)
 	struct engine *engine = claim->lock->engine;
 
 	if (claim->timer.place == 0)
-		timers_set(&engine->timers, &claim->timer, engine->now_ms + keep_ms);
+		claim_set_timer(claim, engine->now_ms + keep_ms);
 	lead->contended = false;
+	claim_mark(claim);
 	if (!claim->says_keep && claim->lock->policy.keep_ms > 0) {
 		claim->says_keep = true;
 		claim_amend(claim);
@@ -341,6 +347,8 @@ static void settle_waiting(struct lead *lead)
 		}
 		queue_unsettle(claim);
 	}
+	if (claim->asked != asked)
+		claim_mark(claim);
 	claim->asked = asked;
 }
 
@@ -354,6 +362,7 @@ static void settle_lead(struct lead *lead)
 		settle_idle(lead);
 	} else if (!lead->contended && is_wanted(claim)) {
 		lead->contended = true;
+		claim_mark(claim);
 		if (claim->says_keep) {
 			claim->says_keep = false;
 			claim_amend(claim);
@@ -399,6 +408,7 @@ void lead_decided(struct claim *claim, int result)
 	if (result == 0) {
 		claim->state = CLAIM_HELD;
 		claim->asked = false;
+		claim_mark(claim);
 		claim->lead->held = true;
 		DL_DELETE(lock->leads, claim->lead);
 		DL_APPEND(lock->held_leads, claim->lead);

@@ -51,7 +51,7 @@ static void account_for_gone(struct lock *lock, struct claim *gone)
 		DL_DELETE(gone, claim);
 		if (claim->asked) {
 			claim_start_over(claim);
-			DL_APPEND(lock->unplaced, claim);
+			claim_append_unplaced(claim);
 			claim_place(claim);
 		} else {
 			claim_end(claim);
@@ -110,6 +110,7 @@ static struct claim *adopt(struct claim *claim, const struct store_entry *entry)
 	DL_DELETE(claim->lock->unplaced, claim);
 	claim->parts.sequence = entry->claim.sequence;
 	claim->state = CLAIM_QUEUED;
+	claim_mark(claim);
 	return claim;
 }
 
@@ -127,6 +128,7 @@ static void withdraw_ghost(struct lock *lock, const struct store_entry *entry)
 	log_lock_warning(lock->path, "withdrawing the claim %s that was placed late", entry->name);
 	engine->claims++;
 	claim->state = CLAIM_LEAVING;
+	claim_mark(claim);
 	DL_APPEND(lock->leaving, claim);
 	claim_withdraw(claim);
 }
@@ -193,7 +195,9 @@ static void confirm(struct claim *claim)
 	if (claim->state != CLAIM_QUEUED)
 		return;
 	claim->state = CLAIM_WAITING;
-	claim->fresh = true; /* the list was made after the claim was placed */
+	/* The list was made after the claim was placed; what another process had still to write may
+	 * not be there. */
+	claim->fresh = !claim->amended && !claim->amending;
 	queue_unsettle(claim);
 }
 
@@ -215,6 +219,7 @@ static void end_care(const struct lock *lock)
 		if (!claim->careful)
 			continue;
 		claim->careful = false;
+		claim_mark(claim);
 		queue_unsettle(claim);
 	}
 }

@@ -149,7 +149,7 @@ static void send(struct proof *proof)
 	proof->sent_ms = engine->now_ms;
 	collection.count = collection.znodes = 0;
 	collect_held(proof, text, &collection);
-	engine->store->ops->prove(engine->store, proof, collection.proofs, collection.count);
+	engine_send_proof(engine, proof, collection.proofs, collection.count);
 	free(text);
 }
 
@@ -188,6 +188,7 @@ static void tell_token(struct proof *proof, int64_t stamp)
 	if (file->token_grant < proof->granted) {
 		file->token_grant = proof->granted;
 		file->token = (uint64_t)stamp;
+		owner_mark(file);
 	}
 	answer(proof, 0, file->token);
 }
@@ -306,5 +307,5 @@ void engine_send_beat(struct engine *engine)
 
 	collection.count = collection.znodes = 0;
 	collect_next(engine, &collection);
-	engine->store->ops->prove(engine->store, NULL, collection.proofs, collection.count);
+	engine_send_proof(engine, NULL, collection.proofs, collection.count);
 }

@@ -342,7 +342,10 @@ static void settle(struct claim *claim)
 	if (claim_is_adrift(claim) && claim_requeue(claim))
 		return;
 	blocker = find_blocker(claim);
-	claim->careful |= claim->lock->foreign_records_in_queue > 0;
+	if (!claim->careful && claim->lock->foreign_records_in_queue > 0) {
+		claim->careful = true;
+		claim_mark(claim);
+	}
 	set_blocker(claim, blocker);
 	if (blocker != NULL)
 		settle_blocked(claim, blocker);

@@ -97,6 +97,7 @@ void records_set_held(struct records *records, struct range_set held)
 	records->process->ranges += held.count - records->held.count;
 	range_set_finish(&records->held);
 	records->held = held;
+	owner_mark(&records->owner);
 }
 
 void records_free(struct records *records)
@@ -107,6 +108,7 @@ void records_free(struct records *records)
 	HASH_DEL(lock->records, records);
 	DL_DELETE2(process->records, records, process_prev, process_next);
 	free_process_if_unused(lock->engine, process);
+	engine_unmark(lock->engine, &records->owner.item);
 	free(records->files);
 	free(records);
 }
@@ -126,6 +128,7 @@ int records_add_file(struct records *records, struct owner *file)
 		records->files_capacity = capacity;
 	}
 	records->files[records->files_count++] = file;
+	owner_mark(&records->owner);
 	/* It matters to nobody, unless something was asked for through the file itself. */
 	if (file->claims == NULL)
 		return 0;
@@ -190,7 +193,7 @@ static int add_range(const struct records *records, struct range range, struct r
 /* The process holds this from now on, as its claims and flocks cover it. Returns 0 or -ENOMEM. */
 static int grant_covered(struct records *records, struct range_set held)
 {
-	records->owner.granted = ++records->owner.lock->engine->grants;
+	owner_note_grant(&records->owner);
 	return coverage_change(records, held);
 }
 
@@ -325,8 +328,10 @@ int engine_lock_range(struct owner *file, uint64_t process, struct range range, 
 		error = -ENOMEM;
 	else
 		error = lock_range(records, file, range, waits, caller, cookie, ret_claim);
-	if (error == 0)
+	if (error == 0 && records->pid != caller->pid) {
 		records->pid = caller->pid;
+		owner_mark(&records->owner);
+	}
 	engine_settle(file->lock->engine);
 	return error;
 }
@@ -394,6 +399,7 @@ static void forget_file(struct records *records, const struct owner *file)
 		if (records->files[i] != file)
 			continue;
 		records->files[i] = records->files[--records->files_count];
+		owner_mark(&records->owner);
 		return;
 	}
 }

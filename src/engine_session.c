@@ -45,6 +45,7 @@ static void forget_amendments(struct claim *list)
 	struct claim *claim;
 	DL_FOREACH (list, claim) {
 		claim->amending = claim->amended = false;
+		claim_mark(claim);
 	}
 }
 
@@ -85,6 +86,7 @@ static void lose_session(struct lock *lock)
 	lock->known = false;
 	DL_CONCAT(lock->unplaced, unplaced);
 	DL_FOREACH_SAFE (lock->unplaced, claim, next) {
+		claim->serial = ++lock->engine->serials;
 		claim_start_over(claim);
 		if (!claim->asked)
 			claim_withdraw(claim);
@@ -114,10 +116,9 @@ static void limit_list(const struct lock *lock, struct claim *list)
 		if (!claim->asked || !claim->waits || is_lead)
 			continue;
 		if (engine->session == STORE_CONNECTED)
-			timers_clear(&engine->timers, &claim->timer);
+			claim_clear_timer(claim);
 		else if (lock->policy.wait_limit_ms != CONFIG_FOREVER && claim->timer.place == 0)
-			timers_set(&engine->timers, &claim->timer,
-				   engine->now_ms + lock->policy.wait_limit_ms);
+			claim_set_timer(claim, engine->now_ms + lock->policy.wait_limit_ms);
 	}
 }
 
@@ -154,6 +155,7 @@ static void lose_all(struct engine *engine)
 {
 	struct lock *lock, *next;
 	engine->beating = false;
+	engine_forget_outgoing(engine);
 	lease_begin(&engine->lease, engine->lease.timeout_ms);
 	engine->session_number = next_session_number(engine->session_number);
 	HASH_ITER (hh, engine->locks, lock, next) {
@@ -165,6 +167,7 @@ static void change_session(struct engine *engine, enum store_session session)
 {
 	struct lock *lock, *next;
 
+	engine_mark(engine);
 	engine->session = session;
 	engine->suspended_ms = engine->now_ms;
 	engine->connections += session == STORE_CONNECTED;
@@ -210,6 +213,7 @@ void engine_proved_alive(struct engine *engine, int64_t sent_ms)
 {
 	bool held = lease_holds(&engine->lease, engine->now_ms);
 	lease_renew(&engine->lease, sent_ms);
+	engine_mark(engine);
 	if (!held && lease_holds(&engine->lease, engine->now_ms))
 		resettle(engine);
 }

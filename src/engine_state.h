@@ -15,7 +15,9 @@
  *   engine_steer.c  who asks holders for their locks, or takes them away
  *   engine_store.c  what the store tells: answers and lists
  *   engine_session.c  the session and its lease
- *   engine_transfer.c  all that, passed on to another process
+ *   engine_outbox.c  what is sent to the store, behind the commit of the journal
+ *   engine_save.c  all that as text, and what of it has changed
+ *   engine_transfer.c  passed on to another process
  *
  * The life of one of our claims:
  *
@@ -56,8 +58,10 @@
 #include <utlist.h>
 
 #include "engine.h"
+#include "engine_transfer.h"
 #include "lease.h"
 #include "log_limit.h"
+#include "state_journal.h"
 #include "timers.h"
 
 enum claim_state {
@@ -86,6 +90,8 @@ struct coverage {
 
 struct claim {
 	struct timer timer; /* the limit of a wish, or the end of lingering; first: see engine.c */
+	struct state_item item; /* ours, as engine_save.c writes it: claim_mark() */
+	uint64_t serial;	/* ours: greater than of those before it in lock->unplaced */
 	struct lock *lock;
 	struct owner *owner; /* NULL: foreign, leaving, or abandoned while being placed */
 	struct claim *prev, *next;
@@ -139,6 +145,7 @@ struct claim {
 /* What makes a claim one that serves several wishes, one after the other: see engine_lead.c. */
 struct lead {
 	struct claim *claim;	   /* its owner is who holds by it, or lock->keeper */
+	uint64_t number;	   /* by which its followers know it */
 	struct claim *followers;   /* in the order of asking; not in the store */
 	struct lead *prev, *next;  /* in lock->leads, or lock->held_leads */
 	int64_t passed;		   /* so often on from one to the next while another host waited */
@@ -149,7 +156,9 @@ struct lead {
 };
 
 struct owner {
+	struct state_item item; /* owner_mark() */
 	struct lock *lock;
+	struct owner *prev, *next; /* in lock->owners */
 	void *cookie;
 	bool lost;
 	uint32_t number;	 /* in the ids of its claims */
@@ -201,9 +210,11 @@ struct process {
 
 struct lock {
 	UT_hash_handle hh;
+	struct state_item item;
+	uint64_t serial;
 	struct engine *engine;
 	struct lock_policy policy;
-	size_t owners;
+	struct owner *owners; /* open files */
 
 	struct claim *unplaced; /* ours, in the order in which they were asked for */
 	struct claim *queue;	/* ours and foreign ones, in the store's order */
@@ -251,12 +262,18 @@ struct engine {
 	const struct engine_events *events;
 	void *context;
 	struct store *store;
-	bool stopping; /* grants nothing any more */
+	struct state_journal *journal; /* NULL: nothing is kept there */
+	const struct engine_transfer *transfer;
+	uint64_t place; /* the first number of its items' places */
+	struct state_item item;
+	uint64_t serials;	   /* so far: of locks, claims and leads */
+	struct outgoing *outgoing; /* engine_outbox.c */
+	bool stopping;		   /* grants nothing any more */
 	enum store_session session;
 	struct lease lease;
 	bool beating;	      /* a heartbeat is under way, */
 	int64_t sent_ms;      /* sent at this time */
-	int64_t suspended_ms; /* since when the session is */
+	int64_t suspended_ms; /* since when the session is; INT64_MIN: since engine_advance() */
 	int64_t nudged_ms;    /* when the store was nudged last; INT64_MIN: never */
 	bool hurried;	      /* it was connected then, and is not again */
 	int64_t nudge_ms;     /* when it will be, unless it answers; INT64_MAX: it will not */
@@ -307,6 +324,9 @@ struct lock *lock_open(struct engine *engine, const char *path, const struct loc
 /* Makes the claim a wish and sends it on its way. */
 void wish(struct claim *claim, bool waits, void *cookie);
 
+/* The owner has been granted something just now. */
+void owner_note_grant(struct owner *owner);
+
 /* engine_claim.c */
 
 /* A new wish of the owner at the end of lock->unplaced. Returns NULL when out of memory. */
@@ -316,6 +336,13 @@ struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct rang
 /* The claim's name in the store: of one that stands there, or has stood. `text` may be used for it.
  */
 const char *claim_name_of(const struct claim *claim, char text[CLAIM_NAME_BYTES]);
+
+/* Puts a claim at the end of lock->unplaced. */
+void claim_append_unplaced(struct claim *claim);
+
+/* Sets the claim's timer, for which there is room, or clears it. */
+void claim_set_timer(struct claim *claim, int64_t due_ms);
+void claim_clear_timer(struct claim *claim);
 
 /* Frees a claim that is in no list but its owner's. */
 void claim_free(struct claim *claim);
@@ -382,10 +409,7 @@ void claim_give(struct claim *claim, struct owner *owner);
 void claim_take_back(struct claim *claim);
 
 /* For the ids of the claims of one more owner, or process: never CLAIM_OWNER_NONE. */
-static inline uint32_t engine_next_owner(struct engine *engine)
-{
-	return 1 + (uint32_t)(engine->owner_number++ % (CLAIM_OWNERS - 1));
-}
+uint32_t engine_next_owner(struct engine *engine);
 
 /* engine_lead.c */
 
@@ -649,6 +673,35 @@ void engine_on_session(void *context, enum store_session session, int64_t timeou
 
 /* A heartbeat is answered: as on_proved() says. */
 void engine_beaten(struct engine *engine, int error, const char *missing);
+
+/* engine_outbox.c: the operations of store.h. Everything is copied, where it has to wait. */
+
+void engine_place(struct claim *claim, const char *data, bool list);
+void engine_list(struct lock *lock, bool sync, bool attend);
+void engine_amend(struct claim *claim, const char *data);
+void engine_watch(struct claim *claim);
+void engine_withdraw(struct claim *claim);
+void engine_send_proof(struct engine *engine, struct proof *proof, const struct store_proof *proofs,
+		       size_t count);
+
+/* What waits to be sent is not. */
+void engine_forget_outgoing(struct engine *engine);
+
+/* engine_save.c */
+
+/* The words for states and kinds, by their numbers; of states, what they are once the connection is
+ * lost. */
+extern const char *const engine_state_words[CLAIM_FOLLOWING + 1];
+extern const char *const engine_kind_words[LOCK_KIND_RECORD + 1];
+
+/* What is written of it has changed: for the journal. Not for foreign claims. */
+void engine_mark(struct engine *engine);
+void lock_mark(struct lock *lock);
+void owner_mark(struct owner *owner);
+void claim_mark(struct claim *claim);
+
+/* It is about to be freed. */
+void engine_unmark(struct engine *engine, struct state_item *item);
 
 /* engine_store.c */
 

@@ -39,7 +39,6 @@ static struct claim *find_own(const struct lock *lock, const char *name)
 static void oversee(struct claim *claim)
 {
 	struct lock *lock = claim->lock;
-	struct engine *engine = lock->engine;
 	struct claim *orders = calloc(1, sizeof(*orders));
 	char name[CLAIM_NAME_BYTES];
 
@@ -55,7 +54,7 @@ static void oversee(struct claim *claim)
 	orders->sent = true;
 	claim->overseen = true;
 	DL_APPEND(lock->watched, orders);
-	engine->store->ops->watch(engine->store, orders, lock->path, orders->name);
+	engine_watch(orders);
 }
 
 void engine_oversee(struct engine *engine)
@@ -111,6 +110,7 @@ static void revoke(struct claim *claim, const char *who)
 	if (claim->revoked)
 		return;
 	claim->revoked = true;
+	claim_mark(claim);
 	log_lock_warning(claim->lock->path, "%s asks for the lock, which process %d holds", who,
 			 claim->pid);
 	tell_revoked(claim);

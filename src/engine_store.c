@@ -61,7 +61,7 @@ void lock_list(struct lock *lock)
 	lock->lists_sent++;
 	lock->attending = leads_want_attention(lock);
 	lock->attended |= lock->attending;
-	engine->store->ops->list(engine->store, lock, lock->path, lock->synced, lock->attending);
+	engine_list(lock, lock->synced, lock->attending);
 }
 
 uint64_t lock_list_anew(struct lock *lock)
@@ -130,11 +130,12 @@ void lock_resume(struct lock *lock)
 
 void lock_free_if_unused(struct lock *lock)
 {
-	if (lock->owners > 0 || lock->unplaced != NULL || lock->queue != NULL ||
+	if (lock->owners != NULL || lock->unplaced != NULL || lock->queue != NULL ||
 	    lock->leaving != NULL || lock->watched != NULL || lock->tests != NULL ||
 	    lock->proofs != NULL || lock->listing || lock->attended)
 		return;
 	HASH_DEL(lock->engine->locks, lock);
+	engine_unmark(lock->engine, &lock->item);
 	free(lock->keeper);
 	free(lock);
 }
@@ -145,6 +146,7 @@ static void take_place(struct claim *claim, int32_t sequence)
 	DL_DELETE(claim->lock->unplaced, claim);
 	claim->parts.sequence = sequence;
 	claim->state = CLAIM_QUEUED;
+	claim_mark(claim);
 	queue_insert(claim);
 }
 
@@ -159,6 +161,7 @@ static void place_failed(struct claim *claim, int error)
 	if (may_log(lock, "claim", error))
 		log_lock_error(lock->path, "the store refuses the claim: %s", strerror(-error));
 	claim->state = CLAIM_WANTED; /* it stands nowhere: nothing to withdraw */
+	claim_mark(claim);
 	if (claim->asked)
 		claim_decide(claim, error == -ENOMEM ? -ENOMEM : -ENOLCK);
 	else
@@ -391,6 +394,7 @@ static void on_amended(void *context, void *tag, int error)
 	struct lock *lock = claim->lock;
 
 	claim->amending = false;
+	claim_mark(claim);
 	if (claim->state == CLAIM_LEAVING)
 		return; /* its withdrawal may have been sent */
 	if (claim->state <= CLAIM_UNCERTAIN) {

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The engine's books as text. Lines: `engine`; and for each lock with claims or record locks
- *
- *   lock     its path; what follows is of it
- *   process  with record locks
- *   claim    ours, list by list and in their order: the queue, those not placed, those that leave;
- *            behind a lead those that follow it
+ * The engine's books as engine_save.c has written them.
  *
  * Loop thread only.
  */
@@ -17,38 +12,20 @@
 
 #include "engine_state.h"
 
-/* As the state of a claim is written: what it is once the connection is lost. */
-static const char *const state_words[] = {
-	[CLAIM_WANTED] = "wanted",	 [CLAIM_PLACING] = "uncertain",
-	[CLAIM_UNCERTAIN] = "uncertain", [CLAIM_QUEUED] = "queued",
-	[CLAIM_WAITING] = "queued",	 [CLAIM_HELD] = "held",
-	[CLAIM_LEAVING] = "leaving",	 [CLAIM_FOLLOWING] = "following",
-};
-
-static const char *const kind_words[] = {
-	[LOCK_KIND_OPEN] = "open",
-	[LOCK_KIND_FLOCK] = "flock",
-	[LOCK_KIND_RECORD] = "record",
-};
-
 /* Owners */
 
-void engine_save_owner(const struct owner *owner, FILE *out)
-{
-	state_unsigned(out, "owner", owner->number);
-	state_flag(out, "lost", owner->lost);
-	state_unsigned(out, "granted", owner->granted);
-	state_unsigned(out, "token_grant", owner->token_grant);
-	state_unsigned(out, "token", owner->token);
-}
-
-static void restore_owner(struct owner *owner, struct state_reader *in)
+static void read_number(struct owner *owner, struct state_reader *in)
 {
 	owner->number = (uint32_t)state_get_unsigned(in, "owner", CLAIM_OWNERS - 1);
+}
+
+static void read_grants(struct owner *owner, struct state_reader *in)
+{
 	owner->lost = state_find_flag(in, "lost");
 	owner->granted = state_find_unsigned(in, "granted", UINT64_MAX);
 	owner->token_grant = state_find_unsigned(in, "token_grant", UINT64_MAX);
 	owner->token = state_find_unsigned(in, "token", UINT64_MAX);
+	owner_mark(owner);
 }
 
 struct owner *engine_restore_owner(struct engine *engine, const char *path,
@@ -61,173 +38,26 @@ struct owner *engine_restore_owner(struct engine *engine, const char *path,
 		state_starve(in);
 		return NULL;
 	}
-	restore_owner(owner, in);
+	read_number(owner, in);
 	if (!state_failed(in))
 		return owner;
 	engine_owner_close(owner);
 	return NULL;
 }
 
-/* Writing */
-
-static void save_engine(const struct engine *engine, FILE *out)
-{
-	state_begin(out, "engine");
-	state_unsigned(out, "session_number", engine->session_number);
-	state_unsigned(out, "claim_number", engine->claim_number);
-	state_unsigned(out, "owner_number", engine->owner_number);
-	state_unsigned(out, "grants", engine->grants);
-	state_unsigned(out, "connections", engine->connections);
-	state_unsigned(out, "sessions_lost", engine->sessions_lost);
-	state_flag(out, "lost", engine->session == STORE_LOST);
-	state_number(out, "now_ms", engine->now_ms);
-	state_number(out, "suspended_ms",
-		     engine->session == STORE_SUSPENDED ? engine->suspended_ms : engine->now_ms);
-	state_number(out, "timeout_ms", engine->lease.timeout_ms);
-	state_number(out, "proven_ms", engine->lease.proven_ms);
-	state_end(out);
-}
-
-static void save_process(const struct records *records, const struct engine_transfer *transfer,
-			 FILE *out)
-{
-	state_begin(out, "process");
-	state_unsigned(out, "id", records->process_id);
-	state_number(out, "pid", records->pid);
-	state_ranges(out, "held", &records->held);
-	engine_save_owner(&records->owner, out);
-	/* It has one at least. */
-	state_unsigned(out, "file", transfer->number_owner(records->files[0]->cookie));
-	state_end(out);
-	for (size_t i = 1; i < records->files_count; i++) {
-		state_begin(out, "file");
-		state_unsigned(out, "file", transfer->number_owner(records->files[i]->cookie));
-		state_end(out);
-	}
-}
-
-/* Whose the claim is. */
-static void save_whose(const struct claim *claim, const struct engine_transfer *transfer, FILE *out)
-{
-	const struct owner *owner = claim->owner;
-
-	if (owner == NULL)
-		return;
-	if (owner->records != NULL)
-		state_unsigned(out, "process", owner->records->process_id);
-	else if (owner == claim->lock->keeper)
-		state_flag(out, "keeper", true);
-	else
-		state_unsigned(out, "file", transfer->number_owner(owner->cookie));
-}
-
-static void save_coverage(const struct claim *claim, const struct engine_transfer *transfer,
-			  FILE *out)
-{
-	const struct coverage *coverage = claim->coverage;
-	struct range asked = coverage->asked;
-	const struct range_set set = {&asked, 1, 1};
-
-	state_ranges(out, "covers", &coverage->ranges);
-	state_ranges(out, "asked_for", &set);
-	/* Through which file a range was asked for matters only while it is; that may be closed. */
-	if (claim->owner != NULL && claim->state != CLAIM_HELD)
-		state_unsigned(out, "through", transfer->number_owner(coverage->file->cookie));
-}
-
-static bool is_lead(const struct claim *claim)
-{
-	return claim->lead != NULL && claim->state != CLAIM_FOLLOWING;
-}
-
-static void save_claim(const struct claim *claim, const struct engine_transfer *transfer, FILE *out)
-{
-	char name[CLAIM_NAME_BYTES];
-
-	state_begin(out, "claim");
-	state_text(out, "state", state_words[claim->state]);
-	state_text(out, "kind", kind_words[claim->kind]);
-	state_text(out, "name", claim_name_of(claim, name));
-	save_whose(claim, transfer, out);
-	if (claim->asked && !is_lead(claim))
-		state_unsigned(out, "wish", transfer->number_wish(claim->cookie));
-	state_flag(out, "asked", claim->asked);
-	state_flag(out, "waits", claim->waits);
-	if (claim->timer.place != 0)
-		state_number(out, "due_ms", claim->timer.due_ms);
-	if (claim->state == CLAIM_HELD)
-		state_number(out, "kept", claim->kept);
-	state_flag(out, "says_waits", claim->says_waits);
-	state_flag(out, "says_keep", claim->says_keep);
-	state_number(out, "waits_for", claim->waits_for);
-	state_flag(out, "careful", claim->careful);
-	state_flag(out, "revoked", claim->revoked);
-	state_flag(out, "amend", claim->amended || claim->amending);
-	state_number(out, "pid", claim->pid);
-	state_unsigned(out, "uid", claim->uid);
-	if (claim->coverage != NULL)
-		save_coverage(claim, transfer, out);
-	if (is_lead(claim)) {
-		state_flag(out, "lead", true);
-		state_flag(out, "used", claim->lead->used);
-		state_flag(out, "contended", claim->lead->contended);
-		state_number(out, "passed", claim->lead->passed);
-	}
-	if (claim->state != CLAIM_LEAVING) /* some of those have none */
-		transfer->save_details(out, claim->details);
-	state_end(out);
-}
-
-static void save_list(const struct claim *list, const struct engine_transfer *transfer, FILE *out)
-{
-	const struct claim *claim, *wish;
-
-	DL_FOREACH (list, claim) {
-		/* Of one that stands nowhere and belongs to nobody nothing follows. */
-		if (claim->state == CLAIM_FOREIGN ||
-		    (claim->state == CLAIM_WANTED && claim->owner == NULL))
-			continue;
-		save_claim(claim, transfer, out);
-		if (!is_lead(claim))
-			continue;
-		DL_FOREACH (claim->lead->followers, wish) {
-			save_claim(wish, transfer, out);
-		}
-	}
-}
-
-void engine_save(const struct engine *engine, const struct engine_transfer *transfer, FILE *out)
-{
-	const struct lock *lock;
-	const struct records *records;
-
-	save_engine(engine, out);
-	for (lock = engine->locks; lock != NULL; lock = lock->hh.next) {
-		if (lock->records == NULL && lock->queue == NULL && lock->unplaced == NULL &&
-		    lock->leaving == NULL)
-			continue;
-		state_begin(out, "lock");
-		state_text(out, "path", lock->path);
-		state_text(out, "recipe", claim_recipe_names[lock_recipe(lock)]);
-		state_end(out);
-		for (records = lock->records; records != NULL; records = records->hh.next)
-			save_process(records, transfer, out);
-		save_list(lock->queue, transfer, out);
-		save_list(lock->unplaced, transfer, out);
-		save_list(lock->leaving, transfer, out);
-	}
-}
-
-/* Reading */
+/* Numbers that leave room for what is added to them. */
+#define TIME_MAX_MS (INT64_MAX / 2)
+#define LEADS_MAX   ((uint64_t)1 << 55)
 
 struct restoring {
 	struct engine *engine;
 	const struct engine_transfer *transfer;
 	struct state_reader *in;
-	struct lock *lock;	 /* NULL: there was none yet */
-	struct records *records; /* whose files come next; NULL: nobody's */
-	struct lead *lead;	 /* whose followers come next; NULL: nobody's */
-	uint32_t owner_number;	 /* to be the engine's in the end: to restore owners takes some */
+	struct lock *lock;	  /* NULL: there was none yet */
+	struct records *records;  /* whose files come next; NULL: nobody's */
+	enum claim_recipe recipe; /* of the lock's claims */
+	struct lead *lead;	  /* whose follower came last; NULL: there was none yet */
+	uint32_t owner_number;	  /* to be the engine's in the end: to restore owners takes some */
 };
 
 static int result_of(const struct restoring *restoring)
@@ -261,13 +91,27 @@ static int restore_engine(struct restoring *restoring)
 	engine->connections = state_get_unsigned(in, "connections", UINT64_MAX);
 	engine->sessions_lost = state_get_unsigned(in, "sessions_lost", UINT64_MAX);
 	engine->session = state_find_flag(in, "lost") ? STORE_LOST : STORE_SUSPENDED;
-	engine->now_ms = state_get_number(in, "now_ms", 0, INT64_MAX);
-	engine->suspended_ms = state_get_number(in, "suspended_ms", 0, engine->now_ms);
+	engine->suspended_ms = INT64_MIN;
+	if (state_has(in, "suspended_ms"))
+		engine->suspended_ms = state_get_number(in, "suspended_ms", 0, TIME_MAX_MS);
 	lease_begin(&engine->lease, state_get_number(in, "timeout_ms", 0, INT32_MAX));
-	int64_t proven_ms = state_get_number(in, "proven_ms", INT64_MIN, engine->now_ms);
+	int64_t proven_ms = state_get_number(in, "proven_ms", INT64_MIN, TIME_MAX_MS);
 	if (proven_ms != INT64_MIN)
 		lease_renew(&engine->lease, proven_ms);
+	engine_mark(engine);
 	return result_of(restoring);
+}
+
+/* The open file that the line names; NULL: the lock has none of that number. */
+static struct owner *find_file(struct restoring *restoring)
+{
+	uint64_t number = state_get_unsigned(restoring->in, "file", UINT64_MAX);
+	struct owner *file = restoring->transfer->find_owner(restoring->engine->context, number);
+
+	if (file != NULL && file->lock == restoring->lock)
+		return file;
+	state_refuse(restoring->in, "file", "an open file of the lock");
+	return NULL;
 }
 
 static int restore_lock(struct restoring *restoring)
@@ -281,23 +125,31 @@ static int restore_lock(struct restoring *restoring)
 	restoring->lock = lock_open(engine, path, &policy);
 	if (restoring->lock == NULL)
 		return state_starve(restoring->in);
-	/* As its claims are named. */
-	restoring->lock->policy.recipe =
-		(int64_t)read_word(restoring->in, "recipe", claim_recipe_names, CLAIM_RECIPES);
+	restoring->recipe = (enum claim_recipe)read_word(restoring->in, "recipe",
+							 claim_recipe_names, CLAIM_RECIPES);
+	return result_of(restoring);
+}
+
+static int restore_owner(struct restoring *restoring)
+{
+	struct owner *owner = find_file(restoring);
+
+	if (owner == NULL)
+		return -EINVAL;
+	read_grants(owner, restoring->in);
 	return result_of(restoring);
 }
 
 /* The process of the latest line has locked through the file that this one names. */
 static int restore_file(struct restoring *restoring)
 {
-	const struct engine_transfer *transfer = restoring->transfer;
-	uint64_t number = state_get_unsigned(restoring->in, "file", UINT64_MAX);
-	struct owner *file = transfer->find_owner(restoring->engine->context, number);
+	struct owner *file;
 
 	if (restoring->records == NULL)
 		return state_refuse(restoring->in, NULL, "a process before");
-	if (file == NULL || file->lock != restoring->lock)
-		return state_refuse(restoring->in, "file", "an open file of the lock");
+	file = find_file(restoring);
+	if (file == NULL)
+		return -EINVAL;
 	return records_add_file(restoring->records, file) == 0 ? 0 : state_starve(restoring->in);
 }
 
@@ -314,7 +166,8 @@ static int restore_process(struct restoring *restoring)
 		return state_starve(in);
 	struct records *records = restoring->records;
 	int error = restore_file(restoring);
-	restore_owner(&records->owner, in);
+	read_number(&records->owner, in);
+	read_grants(&records->owner, in);
 	records->process->number = records->owner.number;
 	records->pid = (int)state_get_number(in, "pid", 0, INT32_MAX);
 	if (error == 0)
@@ -344,15 +197,7 @@ static struct owner *read_whose(struct restoring *restoring)
 			state_starve(in);
 		return lock->keeper;
 	}
-	if (state_has(in, "file")) {
-		uint64_t number = state_get_unsigned(in, "file", UINT64_MAX);
-		struct owner *owner =
-			restoring->transfer->find_owner(restoring->engine->context, number);
-		if (owner != NULL && owner->lock == lock)
-			return owner;
-		state_refuse(in, "file", "an open file of the lock");
-	}
-	return NULL;
+	return state_has(in, "file") ? find_file(restoring) : NULL;
 }
 
 static void restore_coverage(struct restoring *restoring, struct claim *claim)
@@ -389,12 +234,12 @@ static void read_claim(struct restoring *restoring, struct claim *claim)
 	void *details = claim->details;
 
 	claim->lock = restoring->lock;
-	claim->state = (uint8_t)read_word(in, "state", state_words,
-					  sizeof(state_words) / sizeof(*state_words));
+	claim->state = (uint8_t)read_word(in, "state", engine_state_words,
+					  sizeof(engine_state_words) / sizeof(*engine_state_words));
 	if (claim->state == CLAIM_PLACING)
 		claim->state = CLAIM_UNCERTAIN;
-	claim->kind = (uint8_t)read_word(in, "kind", kind_words,
-					 sizeof(kind_words) / sizeof(*kind_words));
+	claim->kind = (uint8_t)read_word(in, "kind", engine_kind_words,
+					 sizeof(engine_kind_words) / sizeof(*engine_kind_words));
 	if (!claim_name_parse(state_get_text(in, "name"), &claim->parts) ||
 	    claim->parts.id.session == 0)
 		state_refuse(in, "name", "that of a claim");
@@ -414,13 +259,40 @@ static void read_claim(struct restoring *restoring, struct claim *claim)
 		restoring->transfer->restore_details(in, details);
 }
 
+static struct lead *search_lead(struct lead *list, uint64_t number)
+{
+	struct lead *lead;
+	DL_FOREACH (list, lead) {
+		if (lead->number == number)
+			return lead;
+	}
+	return NULL;
+}
+
+/* The lead that the claim follows: mostly that of the claim before, or the next one. */
+static void find_lead(struct restoring *restoring)
+{
+	uint64_t number = state_get_unsigned(restoring->in, "behind", LEADS_MAX);
+	struct lead *lead = restoring->lead;
+
+	if (lead != NULL && lead->number != number)
+		lead = lead->next;
+	if (lead == NULL || lead->number != number)
+		lead = search_lead(restoring->lock->leads, number);
+	if (lead == NULL)
+		lead = search_lead(restoring->lock->held_leads, number);
+	if (lead == NULL)
+		state_refuse(restoring->in, "behind", "the number of a lead before");
+	restoring->lead = lead;
+}
+
 /* Whether the parts of a claim go together. */
 static void check_claim(struct restoring *restoring, const struct claim *claim,
 			const struct owner *owner)
 {
 	struct state_reader *in = restoring->in;
 	const struct lock *lock = restoring->lock;
-	bool lead = state_find_flag(in, "lead");
+	bool lead = state_has(in, "lead");
 	bool asked = state_find_flag(in, "asked");
 	bool record = claim->coverage != NULL;
 	bool leaves = claim->state == CLAIM_LEAVING;
@@ -442,7 +314,7 @@ static void check_claim(struct restoring *restoring, const struct claim *claim,
 	else if (claim->state == CLAIM_FOLLOWING &&
 		 (restoring->lead == NULL || record || owner == lock->keeper ||
 		  claim->parts.mode != restoring->lead->claim->parts.mode))
-		state_refuse(in, "state", "a lead before");
+		state_refuse(in, "behind", "a lead that it may follow");
 }
 
 /* Who holds knows of it. */
@@ -489,6 +361,9 @@ static int restore_lead(struct restoring *restoring, struct claim *claim)
 		return state_starve(restoring->in);
 	}
 	lead->claim = claim;
+	lead->number = state_get_unsigned(restoring->in, "lead", LEADS_MAX);
+	if (lead->number > lock->engine->serials)
+		lock->engine->serials = lead->number;
 	lead->used = state_find_flag(restoring->in, "used");
 	lead->contended = state_find_flag(restoring->in, "contended");
 	lead->passed = state_find_number(restoring->in, "passed", 0, INT64_MAX);
@@ -499,7 +374,6 @@ static int restore_lead(struct restoring *restoring, struct claim *claim)
 		DL_APPEND(lock->held_leads, lead);
 	else
 		DL_APPEND(lock->leads, lead);
-	restoring->lead = lead;
 	return 0;
 }
 
@@ -540,6 +414,8 @@ static int restore_claim(struct restoring *restoring)
 	read_claim(restoring, claim);
 	struct owner *owner = read_whose(restoring);
 	claim->owner = owner;
+	if (claim->state == CLAIM_FOLLOWING)
+		find_lead(restoring);
 	if (state_has(in, "covers"))
 		restore_coverage(restoring, claim);
 	check_claim(restoring, claim, owner);
@@ -552,18 +428,19 @@ static int restore_claim(struct restoring *restoring)
 	}
 	if (owner != NULL)
 		DL_APPEND2(owner->claims, claim, owner_prev, owner_next);
-	if (claim->state != CLAIM_FOLLOWING)
-		restoring->lead = NULL;
+	claim->serial = ++engine->serials;
+	claim->lock->policy.recipe = (int64_t)restoring->recipe; /* as it is named */
 	put_into_list(restoring, claim);
 	if (claim->state == CLAIM_HELD)
 		restore_held(restoring, claim);
-	if (state_find_flag(in, "lead"))
+	if (state_has(in, "lead"))
 		restore_lead(restoring, claim);
 	else if (state_find_flag(in, "asked"))
 		restore_wish(restoring, claim);
 	if (state_has(in, "due_ms"))
 		timers_set(&engine->timers, &claim->timer,
-			   state_get_number(in, "due_ms", INT64_MIN, INT64_MAX));
+			   state_get_number(in, "due_ms", INT64_MIN, TIME_MAX_MS));
+	claim_mark(claim);
 	return result_of(restoring);
 }
 
@@ -577,6 +454,8 @@ static int restore_line(struct restoring *restoring)
 		return restore_lock(restoring);
 	if (restoring->lock == NULL)
 		return state_refuse(restoring->in, NULL, "a lock before");
+	if (strcmp(word, "owner") == 0)
+		return restore_owner(restoring);
 	if (strcmp(word, "process") == 0)
 		return restore_process(restoring);
 	return strcmp(word, "file") == 0 ? restore_file(restoring) : restore_claim(restoring);
@@ -584,7 +463,7 @@ static int restore_line(struct restoring *restoring)
 
 static bool is_of_engine(const char *word)
 {
-	static const char *const words[] = {"engine", "lock", "process", "file", "claim"};
+	static const char *const words[] = {"engine", "lock", "owner", "process", "file", "claim"};
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		if (strcmp(words[i], word) == 0)
 			return true;
@@ -596,6 +475,7 @@ int engine_restore(struct engine *engine, const struct engine_transfer *transfer
 		   struct state_reader *in)
 {
 	struct restoring restoring = {.engine = engine, .transfer = transfer, .in = in};
+	struct lock *lock, *next;
 	int more, error = 0;
 
 	while (error == 0 && (more = state_next(in)) != 0) {
@@ -606,6 +486,9 @@ int engine_restore(struct engine *engine, const struct engine_transfer *transfer
 			break;
 		}
 		error = restore_line(&restoring);
+	}
+	HASH_ITER (hh, engine->locks, lock, next) {
+		lock_free_if_unused(lock);
 	}
 	engine->owner_number = restoring.owner_number;
 	return error;

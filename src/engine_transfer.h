@@ -20,6 +20,7 @@
 #define DLOCKFS_ENGINE_TRANSFER_H
 
 #include "engine.h"
+#include "state_journal.h"
 #include "state_text.h"
 
 /* What is known of owners and wishes outside: a number for each cookie, above 0, the same in both
@@ -43,22 +44,35 @@ struct engine_transfer {
 			    struct claim *claim);
 };
 
-/* Writes what the owner has, as keys of a line. */
+/* Writes what the owner is known by, as keys of a line. */
 void engine_save_owner(const struct owner *owner, FILE *out);
 
-/* As engine_owner_open(), and the owner has what the present line says. Returns NULL when out of
- * memory, or when the line makes no sense; the reader then says which. */
+/* As engine_owner_open(), and the owner is the one that the present line tells of. Returns NULL
+ * when out of memory, or when the line makes no sense; the reader then says which. */
 struct owner *engine_restore_owner(struct engine *engine, const char *path,
 				   const struct lock_policy *policy, void *cookie,
 				   struct state_reader *in);
 
-/* Writes everything but the owners. */
+/* Writes everything but which owners there are. */
 void engine_save(const struct engine *engine, const struct engine_transfer *transfer, FILE *out);
 
 /* Reads that, up to the first line that is not of an engine. The engine is new, but for its owners.
+ * Its time, which begins with the next engine_advance(), is that of the former process.
  * Calls nothing of the store. Returns 0; or -EINVAL, -ENOMEM, with a line in the reader's `why`,
  * and the engine is good for nothing but engine_destroy(). */
 int engine_restore(struct engine *engine, const struct engine_transfer *transfer,
 		   struct state_reader *in);
+
+/* Keeps the books in the journal from now on, and what is in them already. Their items' places
+ * begin with that number. The transfer stays the caller's, as does the journal, which may be NULL:
+ * then nothing is kept, as before.
+ *
+ * With a journal the engine sends nothing to its store by itself: engine_send() is to be called
+ * after each commit. So the next process knows of all that was sent. */
+void engine_set_journal(struct engine *engine, struct state_journal *journal,
+			const struct engine_transfer *transfer, uint64_t place);
+
+/* Sends what has waited. Makes no callbacks, and nothing in the journal changes. */
+void engine_send(struct engine *engine);
 
 #endif

@@ -38,6 +38,8 @@ struct local_service *local_service_create(void)
 
 void local_service_destroy(struct local_service *service)
 {
+	if (service != NULL)
+		service_unmark(service, &service->item);
 	free(service);
 }
 
@@ -86,6 +88,8 @@ static struct queue *queue_create(struct local_service *service, const char *pat
 		free(queue);
 		return NULL;
 	}
+	queue->serial = ++service->serials;
+	queue->next_place = (uint64_t)UINT32_MAX + 1;
 	return queue;
 }
 
@@ -127,6 +131,13 @@ struct queue *queue_open(struct local_service *service, const char *path)
 	return NULL;
 }
 
+void queue_set_next(struct queue *queue, uint32_t sequence)
+{
+	queue->next_place += (uint32_t)(sequence - queue->next_sequence);
+	queue->next_sequence = sequence;
+	queue_mark(queue);
+}
+
 void queue_remove_if_empty(struct queue *queue)
 {
 	struct queue *above;
@@ -138,6 +149,7 @@ void queue_remove_if_empty(struct queue *queue)
 			above->below_count--;
 		}
 		HASH_DEL(queue->service->queues, queue);
+		service_unmark(queue->service, &queue->item);
 		free(queue->room);
 		free(queue);
 	}
@@ -290,6 +302,7 @@ static void queue_take_out(struct queue *queue, const struct node *node)
 
 static void node_free(struct node *node)
 {
+	service_unmark(node->queue->service, &node->item);
 	if (node->version > 0)
 		free(node->text);
 	free(node);
@@ -305,6 +318,8 @@ void node_remove(struct node *node)
 	}
 	tell_attentions(node->queue);
 	queue_take_out(node->queue, node);
+	if (queue_is_empty(node->queue))
+		queue_mark(node->queue);
 	DL_DELETE2(node->store->nodes, node, store_prev, store_next);
 	node_free(node);
 }
@@ -343,6 +358,7 @@ int node_amend(struct node *node, const char *text)
 		free(node->text);
 	node->text = copy;
 	node->version++;
+	node_mark(node);
 	return 0;
 
 out_of_memory:
@@ -367,12 +383,13 @@ struct node *node_restore(struct local_store *store, struct queue *queue, const 
 	node->text = stpcpy(node->name, name) + 1;
 	strcpy(node->text, text);
 	node->sequence = (uint32_t)sequence;
-	queue->next_sequence = node->sequence + 1;
+	queue_set_next(queue, node->sequence + 1);
 	node->queue = queue;
 	node->store = store;
 	node->since_ms = now_ms();
 	queue->nodes[queue->count++] = node;
 	DL_APPEND2(store->nodes, node, store_prev, store_next);
+	node_mark(node);
 	tell_attentions(queue);
 	return node;
 }
@@ -385,7 +402,7 @@ struct node *node_create(struct local_store *store, struct queue *queue,
 
 	/* As the counter of a container znode, which goes when it is empty. */
 	if (queue_is_empty(queue))
-		queue->next_sequence = (uint32_t)queue->service->first_sequence;
+		queue_set_next(queue, (uint32_t)queue->service->first_sequence);
 	/* Its companion would have one of them. */
 	claim.sequence = (int32_t)(queue->next_sequence + claim_recipe_znodes(name->recipe) - 1);
 	claim_name_format_placed(full, &claim);

@@ -21,6 +21,7 @@
 #include <uthash.h>
 #include <utlist.h>
 
+#include "state_journal.h"
 #include "store_local.h"
 
 enum answer_kind {
@@ -70,6 +71,7 @@ struct node {
 	int64_t since_ms; /* since 1970 */
 	uint32_t version; /* how often its text was replaced */
 	uint32_t sequence;
+	struct state_item item;
 	struct queue *queue;
 	struct local_store *store; /* whose session placed it: the present one */
 	struct answer *watches;
@@ -81,12 +83,15 @@ struct node {
  * has a claim, or one of a lock below. */
 struct queue {
 	struct local_service *service;
+	struct state_item item;
+	uint64_t serial;
 	struct node **nodes; /* the first of them: */
 	size_t count;
 	struct node **room; /* where they lie */
 	size_t room_count;
 	struct answer *attentions; /* none without a claim */
-	uint32_t next_sequence;	   /* unsigned, because it wraps */
+	uint32_t next_sequence;	   /* unsigned, because it wraps: */
+	uint64_t next_place;	   /* the same for the journal, where it does not */
 	struct queue *above; /* NULL: this is that of "", above all locks, which has no claims */
 	struct queue *below;
 	size_t below_count;
@@ -97,6 +102,10 @@ struct queue {
 
 struct local_service {
 	struct queue *queues;
+	struct state_journal *journal; /* NULL: nothing is kept there */
+	uint64_t place;		       /* the first number of its items' places */
+	uint64_t serials;	       /* of queues, so far */
+	struct state_item item;
 	int32_t first_sequence;
 	int64_t stamp;	   /* the latest */
 	uint64_t sessions; /* so far */
@@ -128,6 +137,9 @@ struct queue *queue_find(const struct local_service *service, const char *path);
 
 /* Finds or makes the queue. Returns NULL when out of memory. */
 struct queue *queue_open(struct local_service *service, const char *path);
+
+/* The next claim gets that number. */
+void queue_set_next(struct queue *queue, uint32_t sequence);
 
 /* Frees the queue, and those above it, unless there are claims. */
 void queue_remove_if_empty(struct queue *queue);
@@ -170,6 +182,15 @@ struct answer *answer_create_read(const struct answer *watch, const char *text);
 void watch_start(struct answer *watch, struct node *node);
 void attention_start(struct answer *attention, struct queue *queue);
 void watch_stop(struct answer *watch);
+
+/* local_transfer.c: what is written of it has changed, for the journal; a queue's next number and
+ * its claims are told apart. */
+void service_mark(struct local_service *service);
+void queue_mark(struct queue *queue);
+void node_mark(struct node *node);
+
+/* It is about to be freed. */
+void service_unmark(struct local_service *service, struct state_item *item);
 
 /* Lets the descriptor be readable, or not. */
 void store_make_readable(struct local_store *store);

@@ -12,30 +12,132 @@
 
 #include "local_service.h"
 
+static void save_service(const struct local_service *service, FILE *out)
+{
+	state_begin(out, "service");
+	state_number(out, "stamp", service->stamp);
+	state_end(out);
+}
+
+static void save_queue(const struct queue *queue, FILE *out)
+{
+	if (queue_is_empty(queue))
+		return;
+	state_begin(out, "queue");
+	state_text(out, "path", queue->path);
+	state_unsigned(out, "next", queue->next_sequence);
+	state_end(out);
+}
+
+static void save_node(const struct node *node, FILE *out)
+{
+	state_begin(out, "node");
+	state_text(out, "name", node->name);
+	state_text(out, "text", node->text);
+	state_number(out, "since_ms", node->since_ms);
+	state_end(out);
+}
+
 void local_service_save(const struct local_service *service, FILE *out)
 {
 	const struct queue *queue;
 
-	state_begin(out, "service");
-	state_number(out, "stamp", service->stamp);
-	state_end(out);
+	save_service(service, out);
 	for (queue = service->queues; queue != NULL; queue = queue->hh.next) {
-		if (queue_is_empty(queue))
-			continue;
-		state_begin(out, "queue");
-		state_text(out, "path", queue->path);
-		state_unsigned(out, "next", queue->next_sequence);
-		state_end(out);
-		for (size_t i = 0; i < queue->count; i++) {
-			const struct node *node = queue->nodes[i];
-			state_begin(out, "node");
-			state_text(out, "name", node->name);
-			state_text(out, "text", node->text);
-			state_number(out, "since_ms", node->since_ms);
-			state_end(out);
-		}
+		save_queue(queue, out);
+		for (size_t i = 0; i < queue->count; i++)
+			save_node(queue->nodes[i], out);
 	}
 }
+
+/* For the journal */
+
+enum { PART_SERVICE = 1, PART_QUEUES };
+
+/* What the item is a part of. */
+#define WHOLE(type, part) ((type *)((char *)(part)-offsetof(type, item)))
+
+static struct state_place service_place_of(const struct state_item *item)
+{
+	return (struct state_place){{WHOLE(const struct local_service, item)->place, PART_SERVICE}};
+}
+
+static void service_save_item(const struct state_item *item, FILE *out)
+{
+	save_service(WHOLE(const struct local_service, item), out);
+}
+
+static struct state_place queue_place_of(const struct state_item *item)
+{
+	const struct queue *queue = WHOLE(const struct queue, item);
+	return (struct state_place){{queue->service->place, PART_QUEUES, queue->serial}};
+}
+
+static void queue_save_item(const struct state_item *item, FILE *out)
+{
+	save_queue(WHOLE(const struct queue, item), out);
+}
+
+/* Behind the queue's own line. */
+static struct state_place node_place_of(const struct state_item *item)
+{
+	const struct node *node = WHOLE(const struct node, item);
+	const struct queue *queue = node->queue;
+	uint32_t back = queue->next_sequence - node->sequence;
+	return (struct state_place){
+		{queue->service->place, PART_QUEUES, queue->serial, queue->next_place - back},
+	};
+}
+
+static void node_save_item(const struct state_item *item, FILE *out)
+{
+	save_node(WHOLE(const struct node, item), out);
+}
+
+static const struct state_kind service_kind = {service_place_of, service_save_item};
+static const struct state_kind queue_kind = {queue_place_of, queue_save_item};
+static const struct state_kind node_kind = {node_place_of, node_save_item};
+
+void service_mark(struct local_service *service)
+{
+	if (service->journal != NULL)
+		state_journal_mark(service->journal, &service->item, &service_kind);
+}
+
+void queue_mark(struct queue *queue)
+{
+	if (queue->service->journal != NULL)
+		state_journal_mark(queue->service->journal, &queue->item, &queue_kind);
+}
+
+void node_mark(struct node *node)
+{
+	if (node->queue->service->journal != NULL)
+		state_journal_mark(node->queue->service->journal, &node->item, &node_kind);
+}
+
+void service_unmark(struct local_service *service, struct state_item *item)
+{
+	if (service->journal != NULL)
+		state_journal_remove(service->journal, item);
+}
+
+void local_service_set_journal(struct local_service *service, struct state_journal *journal,
+			       uint64_t place)
+{
+	struct queue *queue;
+
+	service->journal = journal;
+	service->place = place;
+	service_mark(service);
+	for (queue = service->queues; queue != NULL; queue = queue->hh.next) {
+		queue_mark(queue);
+		for (size_t i = 0; i < queue->count; i++)
+			node_mark(queue->nodes[i]);
+	}
+}
+
+/* Reading */
 
 struct restoring {
 	struct local_store *store;
@@ -48,6 +150,7 @@ static int restore_service(struct restoring *restoring)
 {
 	restoring->store->service->stamp =
 		state_get_number(restoring->in, "stamp", 0, INT64_MAX - 1);
+	service_mark(restoring->store->service);
 	return state_failed(restoring->in) ? -EINVAL : 0;
 }
 
@@ -89,7 +192,8 @@ static int restore_node(struct restoring *restoring)
 	if (node == NULL)
 		return state_starve(in);
 	node->since_ms = state_get_number(in, "since_ms", 0, INT64_MAX);
-	queue->next_sequence = restoring->next;
+	node_mark(node);
+	queue_set_next(queue, restoring->next);
 	return state_failed(in) ? -EINVAL : 0;
 }
 

@@ -200,6 +200,11 @@ void state_journal_settle(struct state_journal *journal)
 	atomic_store(&journal->head->attempts, 0);
 }
 
+bool state_journal_has_failed(const struct state_journal *journal)
+{
+	return journal->failed;
+}
+
 /* Items */
 
 /* A number for the item. Returns false without memory. */

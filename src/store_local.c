@@ -283,6 +283,7 @@ static void on_prove(struct store *base, void *tag, const struct store_proof *pr
 		answer->error = node_amend(node_find(service, proofs[i].path, proofs[i].name),
 					   proofs[i].text);
 		answer->stamp = ++service->stamp;
+		service_mark(service);
 	}
 	answer_queue(answer);
 }

@@ -9,6 +9,7 @@
 #ifndef DLOCKFS_STORE_LOCAL_H
 #define DLOCKFS_STORE_LOCAL_H
 
+#include "state_journal.h"
 #include "state_text.h"
 #include "store.h"
 
@@ -37,6 +38,11 @@ int store_local_open(struct local_service *service, const struct store_events *e
 
 /* Writes the queues of the service, for a process that goes on in place of this one. */
 void local_service_save(const struct local_service *service, FILE *out);
+
+/* Keeps the queues in the journal from now on, and what is in them already. Their items' places
+ * begin with that number. The journal stays the caller's; it may be NULL: then nothing is kept. */
+void local_service_set_journal(struct local_service *service, struct state_journal *journal,
+			       uint64_t place);
 
 /* Reads that, up to the first line that is not of a service, into the store's, which is new: every
  * claim is one of the store's session. Returns 0; or -EINVAL, -ENOMEM, with a line in the reader's

@@ -60,7 +60,7 @@ void rehearsal_read(const char *text, size_t bytes)
 static char *save(struct filesystem *filesystem, size_t *ret_bytes)
 {
 	static const char init[sizeof(uint64_t) * 5];
-	const struct takeover_process process = {
+	static const struct takeover_process process = {
 		.folder = "/",
 		.mountpoint = "/fuzz",
 		.fuse = 3,
@@ -71,7 +71,8 @@ static char *save(struct filesystem *filesystem, size_t *ret_bytes)
 	FILE *out = open_memstream(&text, ret_bytes);
 
 	REQUIRE(out);
-	takeover_save(filesystem, &process, out);
+	filesystem->process = &process;
+	takeover_save(filesystem, out);
 	REQUIRE(fclose(out) == 0);
 	return text;
 }
