@@ -23,7 +23,7 @@
 #define NAME_STATE "state"
 
 /* The next process begins anew after so many that went on and were not settled. */
-#define ATTEMPTS_MAX 2
+#define ATTEMPTS_MAX 4
 
 /* A process is settled when it has lived so long, or handled so many requests. */
 #define SETTLED_MS	 1000
@@ -68,9 +68,7 @@ static int read_kept(struct keeping *keeping, struct takeover *takeover, char *w
 		return error;
 	FILE *text = keeping->content.text;
 	keeping->content.text = NULL;
-	error = takeover_read(takeover, text, why, why_bytes);
-	takeover->process.fuse = keeping->fuse;
-	return error;
+	return takeover_read_kept(takeover, text, keeping->fuse, why, why_bytes);
 }
 
 void keeping_begin(struct keeping *keeping, struct takeover *takeover)
@@ -160,16 +158,36 @@ static void log_failure(int error)
 		  strerror(-error));
 }
 
+/* The number of the latest request; all that this process has read before SIGUSR2 it has handled.
+ */
+static uint64_t latest_request(const struct state_journal *journal)
+{
+	struct fuse_in_header header;
+	memcpy(&header, state_journal_request_area(journal), sizeof(header));
+	return header.unique;
+}
+
 void keeping_open(struct keeping *keeping, struct filesystem *filesystem,
 		  const struct takeover *takeover)
 {
+	bool same_process = takeover->file != NULL && !keeping->found;
+
 	keeping->filesystem = filesystem;
-	if (takeover->rehearsal || (!keeping->found && !supervisor_keeps()))
+	if (takeover->rehearsal)
 		return;
+	if (same_process)
+		keeping->state = takeover->process.journal;
+	if (keeping->state < 0 && !supervisor_keeps())
+		return;
+	keeping->is_published = keeping->state >= 0;
 	int error = create_journal(keeping);
-	if (error != 0)
+	if (error != 0) {
 		log_failure(error);
-	filesystem->journal = keeping->journal;
+		return;
+	}
+	if (same_process)
+		keeping->handled = latest_request(keeping->journal);
+	takeover_keep(filesystem, keeping->journal);
 }
 
 void keeping_start(struct keeping *keeping)
@@ -222,11 +240,12 @@ static void handle_again(struct keeping *keeping)
 
 void keeping_resume(struct keeping *keeping)
 {
+	answers_send(keeping->filesystem, keeping->handled);
+	if (!keeping->is_published)
+		keeping_publish(keeping);
 	if (!keeping->found)
 		return;
-	answers_send(keeping->filesystem, 0);
 	handle_again(keeping);
-	keeping->is_published = true;
 	state_journal_content_finish(&keeping->content);
 	keeping->found = false;
 	keeping->settle_ms = loop_now_ms() + SETTLED_MS;

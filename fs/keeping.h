@@ -28,6 +28,7 @@ struct keeping {
 	struct state_journal_content content;
 	struct state_journal *journal; /* NULL: nothing is kept */
 	bool is_published;	       /* the service manager has both descriptors */
+	uint64_t handled;	       /* the latest request before SIGUSR2; 0: none */
 	struct filesystem *filesystem;
 	int64_t settle_ms; /* when it is sure that this process can live on what it found;
 			      INT64_MAX: it is */

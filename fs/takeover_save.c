@@ -146,6 +146,11 @@ static void keep_shard(struct shard *shard)
 
 	state_journal_mark(shard->filesystem->journal, &shard->item, &kind);
 	mark_store(shard);
+	if (shard->service != NULL)
+		local_service_set_journal(shard->service, shard->filesystem->journal,
+					  STATE_PLACE_SHARD + index_of(shard));
+	engine_set_journal(shard->engine, shard->filesystem->journal, &takeover_transfer,
+			   STATE_PLACE_SHARD + index_of(shard));
 }
 
 /* Numbers */

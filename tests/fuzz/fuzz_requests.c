@@ -27,6 +27,7 @@
 #include "shard.h"
 #include "status.h"
 #include "steer.h"
+#include "takeover.h"
 #include "user.h"
 
 enum {
@@ -35,6 +36,7 @@ enum {
 	FIRST_THREAD = 5000000, /* above all that a kernel gives out (PID_MAX_LIMIT) */
 	RIVALS = 8,
 	USER = 1000,
+	JOURNAL_STEPS = 4, /* between two looks into it */
 };
 
 struct rival_claim {
@@ -201,6 +203,14 @@ static void dispatch(struct world *world)
 		if (poll(&ready, 1, 0) > 0)
 			stores[i]->ops->dispatch(stores[i]);
 	}
+}
+
+/* As the loop does after each request and each event. */
+static void commit(struct world *world)
+{
+	takeover_mark_changed(&world->filesystem);
+	state_journal_commit(world->filesystem.journal, 0, NULL, 0);
+	engine_send(world->engine);
 }
 
 static void advance(struct world *world, int64_t ms)
@@ -637,6 +647,18 @@ static size_t count_lookers(const struct kernel *kernel, bool lookup)
 	return count;
 }
 
+/* What open files of .dlockfs count for, beside one each. The listings of other directories are not
+ * long here. */
+static size_t count_long(const struct filesystem *filesystem)
+{
+	const struct status_content *content;
+	size_t count = 0;
+
+	for (content = filesystem->status->contents; content; content = content->hh.next)
+		count += user_shares_of(content->bytes) - 1;
+	return count;
+}
+
 /* What users have is what there is, and none that is limited has too much. */
 static void check_users(const struct world *world)
 {
@@ -655,7 +677,7 @@ static void check_users(const struct world *world)
 		REQUIRE(user->counts[USER_FILES] <= (size_t)world->config.user_files + lookups);
 		REQUIRE(user->counts[USER_NAMES] <= (size_t)world->config.user_names);
 	}
-	REQUIRE(files == kernel->file_count + count_lookers(kernel, true));
+	REQUIRE(files == kernel->file_count + count_long(filesystem) + count_lookers(kernel, true));
 }
 
 /* Every name is that of a file in its directory, and no path leads out. */
@@ -755,9 +777,11 @@ static void step(struct world *world)
 			requests[choice % 32 % (sizeof(requests) / sizeof(*requests))](world,
 										       &caller);
 	}
+	commit(world);
 	if (choice & 32)
 		dispatch(world);
 	release_failed(world, &caller);
+	commit(world);
 	engine_check_invariants(world->engine);
 	check_users(world);
 	check_names(&world->filesystem);
@@ -791,6 +815,7 @@ static void begin(struct world *world)
 	REQUIRE(store_local_open(world->service, &rival_events, world, &world->rival) == 0);
 	REQUIRE(filesystem_init(filesystem, &world->config, world->shards, world->shards_count) ==
 		0);
+	rehearsal_keep(filesystem);
 	filesystem->exclusive_open_waits = true;
 	filesystem->mountpoint = "/fuzz";
 	filesystem->on_ready = on_ready;
@@ -801,6 +826,7 @@ static void begin(struct world *world)
 	world->now_ms = filesystem->now_ms;
 	kernel_init(&world->kernel, filesystem);
 	dispatch(world);
+	commit(world);
 }
 
 /* Every program is killed: all waits end, all files are closed, all names forgotten. */
@@ -819,6 +845,7 @@ static void kill_all(struct world *world)
 
 		for (size_t i = 0; i < kernel->request_count; i++)
 			kernel_interrupt(kernel, &kernel->requests[i]);
+		commit(world);
 		dispatch(world);
 		REQUIRE(kernel->request_count < before);
 	}
@@ -848,6 +875,7 @@ static void check_released(struct world *world)
 	withdraw_rival(world);
 	for (int i = 0; i < 20; i++) {
 		advance(world, 61000);
+		commit(world);
 		dispatch(world);
 		engine_check_invariants(world->engine);
 	}
@@ -875,6 +903,7 @@ static void end(struct world *world)
 	world->rival->ops->close(world->rival);
 	shards_close(world->shards, world->shards_count);
 	steer_finish(filesystem);
+	rehearsal_forget(filesystem);
 	config_finish(&world->config);
 }
 
@@ -891,6 +920,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	bool stops = take(&world) % 2;
 	for (int steps = 1; world.bytes > 0; steps++) {
 		step(&world);
+		if (steps % JOURNAL_STEPS == 0)
+			rehearsal_of_journal(&world.filesystem);
 		if (steps % 32 == 0)
 			rehearsal_of(&world.filesystem);
 	}
