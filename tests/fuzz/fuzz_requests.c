@@ -64,7 +64,7 @@ struct world {
 	size_t bytes;
 };
 
-/* The thread that lets the kernel forget names is not needed: there is no cache of names. */
+/* The process that lets the kernel forget names is not needed: there is no cache of names. */
 
 void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino_t node,
 			  const char *name)
@@ -87,13 +87,7 @@ void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char
 	(void)name;
 }
 
-void notifier_settle(struct notifier *notifier)
-{
-	(void)notifier;
-	REQUIRE(false);
-}
-
-void notifier_save_orders(struct notifier *notifier, FILE *out)
+void notifier_save_orders(const struct notifier *notifier, FILE *out)
 {
 	(void)notifier;
 	(void)out;
