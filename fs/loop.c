@@ -156,7 +156,6 @@ static void read_requests(struct loop *loop, struct fuse_buf *buffer)
 		if (got <= 0) { /* 0: unmounted */
 			if (got < 0)
 				log_error("reading from the kernel: %s", strerror(-got));
-			notifier_stop(loop->filesystem->notifier);
 			end(loop, got);
 			return;
 		}
@@ -198,40 +197,22 @@ static void leave(struct loop *loop)
 	end(loop, 0);
 }
 
-/* The program has shown whether it can take over. The thread has to end first: it may be in the
- * kernel, where it waits for an answer of this loop, and execve(2) would wait for it. */
+/* The program has shown whether it can take over. Does not return if all is well. */
 static void go_on_with_restart(struct loop *loop)
 {
 	if (!restart_is_understood(loop->restart) || loop->stopping)
 		return;
-	if (loop->leaving) {
+	if (loop->leaving)
 		leave(loop);
-		return;
-	}
-	loop->restarting = true;
-	notifier_stop(loop->filesystem->notifier);
+	else
+		restart_execute(loop->restart);
 }
 
 /* Nobody shows any more that the next process can go on. */
 static bool has_to_stop(const struct loop *loop)
 {
-	return loop->leaving && !loop->ended && !loop->stopping && !loop->restarting &&
+	return loop->leaving && !loop->ended && !loop->stopping &&
 	       restart_descriptor(loop->restart) < 0;
-}
-
-/* Does not return if all is well. */
-static void restart(struct loop *loop)
-{
-	struct filesystem *filesystem = loop->filesystem;
-	int error;
-
-	loop->restarting = false;
-	restart_execute(loop->restart);
-	error = notifier_resume(filesystem->notifier);
-	if (error != 0) {
-		log_error("starting a thread: %s", strerror(-error));
-		end(loop, error);
-	}
 }
 
 /* The name of a signal in a message, without the thread-unsafe strsignal(3). */
@@ -251,7 +232,7 @@ static void read_signals(struct loop *loop)
 				continue;
 			if (info.ssi_signo == SIGUSR1)
 				begin_leaving(loop);
-			else if (!loop->restarting)
+			else
 				begin_restart(loop, false);
 			continue;
 		}
@@ -307,12 +288,7 @@ static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 	} else if (descriptor == loop->signals) {
 		read_signals(loop);
 	} else if (descriptor == notifier_descriptor(loop->filesystem->notifier)) {
-		if (loop->stopping || !loop->restarting)
-			end(loop, 0);
-		else if (loop->leaving)
-			leave(loop);
-		else
-			restart(loop);
+		notifier_dispatch(loop->filesystem->notifier);
 	} else if (loop->restart != NULL && descriptor == restart_descriptor(loop->restart)) {
 		go_on_with_restart(loop);
 	} else if (store != NULL) {
@@ -351,6 +327,8 @@ int loop_run(struct loop *loop)
 		answers_send(filesystem, 0);
 		if (has_to_stop(loop))
 			stop(loop);
+		if (loop->stopping && notifier_has_ended(filesystem->notifier))
+			end(loop, 0);
 		set_timer(loop);
 	}
 	if (!kept)

@@ -21,7 +21,6 @@ struct loop {
 	int64_t ping_interval_ms;
 	void (*on_reload)(void *context); /* SIGHUP; set by the caller, may be NULL */
 	struct restart *restart;	  /* SIGUSR2; likewise */
-	bool restarting;		  /* the notifier ends for that */
 	struct keeping *keeping;	  /* SIGUSR1; likewise */
 	bool leaving;			  /* once it is known that the next process can go on */
 	bool left;			  /* for that: nothing is to be ended */

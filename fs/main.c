@@ -18,6 +18,7 @@
 #include "loop.h"
 #include "mount.h"
 #include "notifier.h"
+#include "notifier_process.h"
 #include "options.h"
 #include "restart.h"
 #include "shard.h"
@@ -166,10 +167,8 @@ static int run_loop(struct daemon *daemon)
 							: !daemon->options.foreground;
 	int error = loop_init(&daemon->loop, filesystem);
 
-	if (error != 0) {
-		notifier_stop(filesystem->notifier);
+	if (error != 0)
 		return error;
-	}
 	restart_set(&daemon->restart, filesystem, background, &daemon->takeover);
 	keeping_start(&daemon->keeping);
 	daemon->loop.restart = &daemon->restart;
@@ -227,13 +226,15 @@ static int run(struct daemon *daemon)
 	error = begin_mount(daemon, why, sizeof(why));
 	if (error != 0)
 		goto cleanup_filesystem;
-	what = "starting a thread";
-	error = notifier_create(filesystem->session, filesystem->journal, &filesystem->notifier);
+	what = "starting a process";
+	error = notifier_create(fuse_session_fd(filesystem->session), filesystem->journal,
+				&filesystem->notifier);
 	if (error != 0)
 		goto cleanup_mount;
 	what = "running";
 	error = run_loop(daemon);
 	answers_end(filesystem);
+	/* It has the connection with the kernel open, too. */
 	notifier_destroy(filesystem->notifier);
 	filesystem_stop(filesystem);
 cleanup_mount:
@@ -280,8 +281,11 @@ int main(int argc, char **argv)
 	struct daemon daemon = {0};
 	enum options_action action = OPTIONS_RUN;
 	char why[1024] = "out of memory";
-	int error = config_init(&daemon.config);
+	int error;
 
+	if (notifier_process_is_meant(argv))
+		notifier_process_run(argv);
+	error = config_init(&daemon.config);
 	if (log_stderr_is_journal())
 		log_to_journal();
 	if (error == 0)

@@ -5,8 +5,8 @@
  * the same process, by execve(2): whoever watches the process, and the mount, see no change.
  *
  *   SIGUSR2         the program is run with what it would get now, as another process: a rehearsal
- *   it has ended    understood: the notifier's thread is stopped
- *   that has ended  all is written down anew, rehearsed once more, and the program executed
+ *   it has ended    understood: all is written down anew, rehearsed once more, and the program
+ *                   executed
  *
  * Whatever goes wrong until then is logged in one line, and this program goes on.
  *

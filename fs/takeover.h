@@ -57,8 +57,7 @@ struct takeover {
 /* What engines know by numbers; their context is the shard. */
 extern const struct engine_transfer takeover_transfer;
 
-/* Writes everything, and filesystem->process. The thread of the notifier (NULL: there is none) has
- * ended, or what it has still to do is not complete. Errors stay with the stream. */
+/* Writes everything, and filesystem->process. Errors stay with the stream. */
 void takeover_save(const struct filesystem *filesystem, FILE *out);
 
 /* Keeps the file system in the journal, from its next commit on. To be called once, while the file
@@ -68,8 +67,8 @@ void takeover_keep(struct filesystem *filesystem, struct state_journal *journal)
 /* filesystem->process has changed. */
 void takeover_mark_process(struct filesystem *filesystem);
 
-/* Marks what nobody tells of: the numbers given out, the sessions of stores, names that the kernel
- * has forgotten by now. To be called before each commit, where there is a journal. */
+/* Marks what nobody tells of: the numbers given out, the sessions of stores. To be called before
+ * each commit, where there is a journal. */
 void takeover_mark_changed(struct filesystem *filesystem);
 
 /* Finds what the environment says, takes it away from there, and reads all up to the file system.

@@ -204,8 +204,6 @@ void takeover_mark_changed(struct filesystem *filesystem)
 	for (size_t i = 0; i < filesystem->shards_count; i++)
 		mark_session(&filesystem->shards[i]);
 	mark_numbers(filesystem);
-	if (filesystem->notifier != NULL)
-		notifier_settle(filesystem->notifier);
 }
 
 /* All at once */

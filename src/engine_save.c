@@ -140,6 +140,14 @@ static void save_lead(const struct lead *lead, FILE *out)
 	state_number(out, "passed", lead->passed);
 }
 
+/* Whether its data in the store may not be what it should be. */
+static bool is_to_be_amended(const struct claim *claim)
+{
+	bool stands = claim->state == CLAIM_QUEUED || claim->state == CLAIM_WAITING ||
+		      claim->state == CLAIM_HELD;
+	return stands && (claim->amended || claim->amending);
+}
+
 static void save_claim(const struct claim *claim, const struct engine_transfer *transfer, FILE *out)
 {
 	char name[CLAIM_NAME_BYTES];
@@ -166,7 +174,7 @@ static void save_claim(const struct claim *claim, const struct engine_transfer *
 	state_number(out, "waits_for", claim->waits_for);
 	state_flag(out, "careful", claim->careful);
 	state_flag(out, "revoked", claim->revoked);
-	state_flag(out, "amend", claim->amended || claim->amending);
+	state_flag(out, "amend", is_to_be_amended(claim));
 	state_number(out, "pid", claim->pid);
 	state_unsigned(out, "uid", claim->uid);
 	if (claim->coverage != NULL)

@@ -115,7 +115,8 @@ add_dlockfs() {
 compile_java() {
     needs java javac || return
     mkdir "$dir/java"
-    if ! javac -proc:none -implicit:none -d "$dir/java" -cp "$classpath" "$tests/bench/JavaClients.java" \
+    if ! javac -proc:none -implicit:none -d "$dir/java" -cp "$classpath" "$tests/Connections.java" \
+        "$tests/bench/JavaClients.java" \
         >"$dir/javac.out" 2>&1; then
         reason="its driver does not compile: $(head -n 1 "$dir/javac.out")"
         return 1

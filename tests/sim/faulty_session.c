@@ -482,11 +482,10 @@ void session_arrive(struct session *session, struct item *item)
 	inner->dispatch(session->inner);
 }
 
-void session_give_up(struct session *session, int64_t close_ms)
+void session_orphan(struct session *session)
 {
 	struct item *item, *next;
 
-	session->over = true;
 	DL_FOREACH (session->watching, item)
 		item->answered = true;
 	DL_FOREACH_SAFE (session->sent, item, next) {
@@ -496,6 +495,14 @@ void session_give_up(struct session *session, int64_t close_ms)
 			item_free(item);
 		}
 	}
+}
+
+void session_give_up(struct session *session, int64_t close_ms)
+{
+	struct item *item;
+
+	session->over = true;
+	session_orphan(session);
 	if (close_ms != INT64_MAX) {
 		item = item_create(session, ITEM_CLOSE, NULL);
 		item->at_ms = close_ms;

@@ -64,6 +64,10 @@ void session_expire(struct session *session);
  * was there before. */
 void session_give_up(struct session *session, int64_t close_ms);
 
+/* Nobody hears of what was sent: of that only what is on the wire still arrives; nor of what was
+ * watched. */
+void session_orphan(struct session *session);
+
 /* Its server is cut off, or is not any more: then it catches up. */
 void session_cut_off(struct session *session, bool cut_off);
 

@@ -124,6 +124,7 @@ static void step(struct world *world)
 			world->now_ms = due_ms;
 		world_happen(world);
 	}
+	world_commit(world);
 	world_note(world);
 	check_step(world);
 	if (world->ready.life != 0 && !world->calm)

@@ -316,6 +316,25 @@ void store_faulty_kill(struct store *store)
 	items_free(&faulty->news);
 }
 
+void store_faulty_succeed(struct store *store)
+{
+	struct faulty *faulty = faulty_of(store);
+	int64_t under_way = (int64_t)store_faulty_under_way(store);
+
+	store_faulty_break(store, (size_t)prng_below(faulty->settings.prng, under_way + 1),
+			   faulty->settings.delay_ms, 0);
+	session_orphan(faulty->session);
+	forget(faulty);
+	faulty->notice_ms = INT64_MAX;
+	faulty->told = STORE_SUSPENDED;
+	faulty->telling = false;
+}
+
+void store_faulty_set_context(struct store *store, void *context)
+{
+	faulty_of(store)->context = context;
+}
+
 /* Puts an operation on its way: to the service, or nowhere. */
 static void send(struct faulty *faulty, struct item *item)
 {

@@ -93,6 +93,11 @@ void store_faulty_pause(struct store *store, bool paused);
 /* The client is dead: it hears nothing any more. The session goes on until it expires. */
 void store_faulty_kill(struct store *store);
 
+/* The client is dead, and another one is to connect to its session: what was sent may arrive, and
+ * nobody hears of it, nor of what was watched. The same with the context of its events. */
+void store_faulty_succeed(struct store *store);
+void store_faulty_set_context(struct store *store, void *context);
+
 bool store_faulty_is_connected(const struct store *store);
 
 bool store_faulty_is_cut_off(const struct store *store);

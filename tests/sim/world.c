@@ -68,6 +68,19 @@ static void on_renewed(void *context)
 	world_say(host->world, "host %d gives its session up", host->number);
 }
 
+void host_open_engine(struct host *host)
+{
+	const struct world *world = host->world;
+
+	host->engine = engine_create(&user_events, host, host->session_seed);
+	if (host->engine == NULL)
+		abort();
+	if (world->seed % 4 == 1) /* else so many as are never under way here */
+		engine_set_placing_max(host->engine, 1 + world->seed / 4 % 3);
+	if (host->store != NULL)
+		engine_set_store(host->engine, host->store);
+}
+
 static void host_start(struct host *host)
 {
 	struct world *world = host->world;
@@ -96,16 +109,14 @@ static void host_start(struct host *host)
 	host->clock_drift = prng_below(&world->prng, 201) - 100;
 	memset(host->users, 0, sizeof(host->users));
 	memset(host->processes, 0, sizeof(host->processes));
-	host->engine = engine_create(&user_events, host, prng_next(&world->prng));
-	if (host->engine == NULL)
-		abort();
-	if (world->seed % 4 == 1) /* else so many as are never under way here */
-		engine_set_placing_max(host->engine, 1 + world->seed / 4 % 3);
+	host->session_seed = prng_next(&world->prng);
+	host_open_engine(host);
 	engine_advance(host->engine, host_clock(host));
 	if (store_faulty_open(world->service, &settings, &engine_store_events, host->engine,
 			      &host->store) < 0)
 		abort();
 	engine_set_store(host->engine, host->store);
+	host_begin_journal(host);
 	world_say(world, "host %d starts", host->number);
 }
 
@@ -120,6 +131,7 @@ static void host_stop(struct host *host)
 			user_close(&host->users[i]);
 	host->engine = NULL;
 	engine_destroy(engine);
+	host_end_journal(host);
 	host->store->ops->close(host->store);
 	host->store = NULL;
 }
@@ -136,6 +148,7 @@ static void host_crash(struct host *host)
 		if (host->users[i].owner != NULL)
 			engine_owner_close(host->users[i].owner);
 	engine_destroy(engine);
+	host_end_journal(host);
 	host->ghost = host->store;
 	host->store = NULL;
 	memset(host->users, 0, sizeof(host->users));
@@ -504,6 +517,7 @@ void world_init(struct world *world, uint64_t seed, bool verbose)
 	world->locks_count = world->crowd < SLOTS_COUNT ? 1 : 1 + (int)prng_below(prng, LOCKS_MAX);
 	draw_policies(world);
 	draw_recipes(world);
+	world_draw_restarts(world);
 	view_init(world);
 	if (store_local_open(world->service, &foreign_events, world, &world->foreign) < 0)
 		abort();

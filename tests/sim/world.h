@@ -11,7 +11,9 @@
  *   world_lead.c   claims that go on from call to call, and are kept
  *   world_wait.c   who waits for whom in a circle
  *   world_proof.c  questions whether what was locked is still held, tokens, claims taken away by
- * hand world_check.c  what must be true after every step
+ *                  hand
+ *   world_restart.c  daemons that are killed, and those that go on after them
+ *   world_check.c  what must be true after every step
  *
  * The world knows the truth: what stands in the service's queues and whose it is. An engine only
  * knows what its store tells it.
@@ -24,6 +26,7 @@
 #include "engine.h"
 #include "prng.h"
 #include "slots.h"
+#include "state_journal.h"
 #include "store_faulty.h"
 
 enum { HOSTS_MAX = 4, LOCKS_MAX = 3, USERS_MAX = 5, FOREIGN_MAX = 2, NAME_BYTES = 192 };
@@ -85,6 +88,7 @@ struct told {
 
 /* A lock's file, opened; one or two processes make calls through it, each one at a time. */
 struct user {
+	struct state_item item; /* in host->journal */
 	struct host *host;
 	struct owner *owner; /* NULL: no such user now */
 	unsigned number;     /* of all that ever were, from 1 */
@@ -120,9 +124,14 @@ struct host {
 	int number;
 	unsigned life; /* of all that ever were, from 1: a host that comes back begins another, and
 			  so does one that gives its session up */
+	uint64_t session_seed;
 	struct engine *engine; /* NULL: it is down */
 	struct store *store;
-	struct store *ghost; /* of its former life, until that session has expired */
+	struct store *ghost;	       /* of its former life, until that session has expired */
+	struct state_journal *journal; /* NULL: it has none */
+	bool answered; /* it was asked for something, or has told somebody, since the last commit */
+	unsigned committed_life;   /* as of then, */
+	uint64_t committed_losses; /* and how many sessions were lost */
 	int64_t reconnect_ms;
 	int64_t heal_ms;		      /* when its server is not cut off any more */
 	int64_t wake_ms;		      /* paused: when it goes on; else INT64_MAX */
@@ -175,6 +184,8 @@ struct view {
 struct world {
 	uint64_t seed;
 	struct prng prng;
+	struct prng restarts;
+	bool journals; /* hosts keep one */
 	int64_t now_ms;
 	long step;
 	bool verbose;
@@ -242,6 +253,9 @@ int64_t host_clock(const struct host *host);
 /* Whether there is somebody to act or to be asked. */
 bool host_runs(const struct host *host);
 
+/* Makes the host an engine. */
+void host_open_engine(struct host *host);
+
 /* Something that users do not do: connections break, servers are cut off, hosts pause, crash and
  * come back. */
 void world_misfortune(struct world *world);
@@ -264,6 +278,9 @@ void user_close(struct user *user);
 /* A user that is drawn does something; when it is calm it only ends what it does. */
 void user_act(struct host *host, struct user *user);
 
+/* What the user tests is asked of the next daemon. */
+void user_test_again(struct user *user);
+
 /* A claim is about to be granted: perhaps somebody of another host who might go before it asks for
  * what it covers just now. */
 void users_hurry(struct world *world, struct ready ready);
@@ -273,6 +290,9 @@ void user_on_proved(void *context, void *cookie, int error, uint64_t token);
 
 /* Asks, or takes a question back after a signal. */
 void user_prove(struct user *user);
+
+/* The same is asked of the next daemon. */
+void questions_again(struct user *user);
 
 /* The file is closed: nobody wants to know any more. */
 void questions_forget(struct user *user);
@@ -293,6 +313,31 @@ void check_proofs(struct user *user);
 
 /* When nobody has done anything for a while. */
 void check_quiet_proofs(const struct user *user);
+
+/* world_restart.c */
+
+/* Draws whether hosts keep journals. */
+void world_draw_restarts(struct world *world);
+
+/* The engine is new; and the journal ends with it. */
+void host_begin_journal(struct host *host);
+void host_end_journal(struct host *host);
+
+/* The open file belongs to what is kept, and does not any more. */
+void user_keep(struct user *user);
+void user_forget(struct user *user);
+
+/* The engine is about to be asked for something, or tells somebody. */
+void host_note(struct host *host);
+
+/* What has happened is kept, and what is to be sent is. */
+void host_committed(struct host *host);
+
+/* Whether its session was lost since then. */
+bool host_has_lost_session(const struct host *host);
+
+/* At the end of each step: the same for all hosts, but some are killed instead, and go on. */
+void world_commit(struct world *world);
 
 /* world_model.c */
 

@@ -158,6 +158,7 @@ void user_on_proved(void *context, void *cookie, int error, uint64_t token)
 
 	if (host->engine == NULL)
 		return;
+	host_note(host);
 	if (!question->asked) {
 		world_fail(host->world, "somebody who does not ask is told %d of what it holds",
 			   error);
@@ -214,6 +215,22 @@ void user_prove(struct user *user)
 		question->asked = false;
 		engine_cancel_proof(question->proof);
 		question->proof = NULL;
+	}
+}
+
+void questions_again(struct user *user)
+{
+	for (int i = 0; i < QUESTIONS_MAX; i++) {
+		struct question *question = &user->questions[i];
+		struct proof *proof = NULL;
+
+		if (!question->asked)
+			continue;
+		question->proof = NULL;
+		if (engine_prove(user->owner, question->token, question, &proof) < 0)
+			question->asked = false;
+		else if (question->asked)
+			question->proof = proof;
 	}
 }
 

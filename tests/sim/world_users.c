@@ -32,6 +32,7 @@ static void on_decided(void *context, void *cookie, int result)
 
 	if (host->engine == NULL)
 		return; /* a crash: nobody is there any more */
+	host_note(host);
 	world_say(host->world, "host %d: user %u call %u decided: %d", host->number, user->number,
 		  call->number, result);
 	if (!call->waiting || call->kind == CALL_TEST) {
@@ -77,6 +78,7 @@ static void on_tested(void *context, void *cookie, int error,
 
 	if (host->engine == NULL)
 		return;
+	host_note(host);
 	world_say(host->world, "host %d: user %u call %u is told: %d, %s", host->number,
 		  call->user->number, call->number, error,
 		  conflict == NULL
@@ -100,6 +102,7 @@ static void on_lost(void *context, void *owner_cookie)
 
 	if (host->engine == NULL)
 		return;
+	host_note(host);
 	world_say(host->world, "host %d: user %u lost", host->number, user->number);
 	held = user_holds(user);
 	held |= processes_lose(user);
@@ -115,9 +118,10 @@ static void on_lost(void *context, void *owner_cookie)
 
 static void on_revoked(void *context, void *owner_cookie)
 {
-	const struct host *host = context;
+	struct host *host = context;
 	const struct user *user = owner_cookie;
 
+	host_note(host);
 	world_say(host->world, "host %d: user %u is asked to let go", host->number, user->number);
 	if (slots_are_free(file_slots(user)))
 		world_fail(host->world, "user %u is asked for what it has not", user->number);
@@ -163,6 +167,7 @@ static void user_open(struct host *host, struct user *user)
 					&world->policies[user->lock], user);
 	if (user->owner == NULL)
 		abort();
+	user_keep(user);
 	world_say(world, "host %d: user %u opens %s, for %" PRIu64 " and %" PRIu64, host->number,
 		  user->number, world_lock(user->lock), user->calls[0].process,
 		  user->calls[1].process);
@@ -192,6 +197,7 @@ void user_close(struct user *user)
 	processes_forget_file(user);
 	view_release(user);
 	engine_owner_close(user->owner);
+	user_forget(user);
 	memset(user, 0, sizeof(*user));
 }
 
@@ -339,6 +345,20 @@ static void user_test_range(struct call *call, struct claim_span span, enum clai
 	call_leave(call, error);
 	if (error != (lost ? -EIO : 0))
 		world_fail(host->world, "testing a range gives user %u %d", user->number, error);
+}
+
+void user_test_again(struct user *user)
+{
+	for (int i = 0; i < CALLS_MAX; i++) {
+		struct call *call = &user->calls[i];
+		struct range range = {call->span, call->mode};
+
+		if (!call->waiting || call->kind != CALL_TEST)
+			continue;
+		call->since_ms = user->host->world->now_ms; /* its limit begins anew */
+		call_leave(call,
+			   engine_test_range(user->owner, call->process, range, call, &call->wish));
+	}
 }
 
 static void user_unlock_range(struct user *user, uint64_t id, struct claim_span span)
@@ -560,6 +580,7 @@ void user_act(struct host *host, struct user *user)
 	struct prng *prng = &host->world->prng;
 	int64_t dice;
 
+	host_note(host);
 	if (host->world->calm) {
 		user_finish(user);
 	} else if (user->owner != NULL) {

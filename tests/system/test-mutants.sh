@@ -18,7 +18,7 @@ at_once=2
 
 # compile OBJECT SOURCE
 compile() {
-    cc -O1 -g -std=gnu11 -D_GNU_SOURCE -I"$source_dir/src" -c -o "$1" "$2"
+    cc -O1 -g -std=gnu11 -D_GNU_SOURCE -DDLOCKFS_VERSION='"0"' -I"$source_dir/src" -c -o "$1" "$2"
 }
 export -f compile
 export source_dir
@@ -27,7 +27,7 @@ export source_dir
 compile_sound() {
     local sources=() file
     for file in "$source_dir"/tests/sim/*.c "$source_dir"/src/{engine,claim}*.c \
-        "$source_dir"/src/*local*.c "$source_dir"/src/{lease,log_limit,range_set,state_text,timers}.c; do
+        "$source_dir"/src/*local*.c "$source_dir"/src/{lease,log_limit,range_set,state_journal,state_text,timers}.c; do
         sources+=("$file")
     done
     mkdir "$dir/sound"

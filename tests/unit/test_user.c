@@ -49,12 +49,7 @@ void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char
 {
 }
 
-void notifier_settle(struct notifier *notifier)
-{
-	(void)notifier;
-}
-
-void notifier_save_orders(struct notifier *notifier, FILE *out)
+void notifier_save_orders(const struct notifier *notifier, FILE *out)
 {
 	(void)notifier;
 	(void)out;

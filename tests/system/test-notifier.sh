@@ -1,0 +1,115 @@
+#!/bin/bash
+# What writes to the kernel for the daemon waits there, unkillably, while a directory is locked whose owner waits for the
+# daemon: neither the end of the daemon waits for it, nor does anything hang after that; and if it dies it is started anew.
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+
+# helpers HOST NAME: processes of that name, "writer" or "guard", of the daemon of a host.
+helpers() {
+    local process
+    for process in /proc/[0-9]*; do
+        if [ "$(<"$process/comm")" = "dlockfs-$2" ] && grep -qzx "NOTIFIER_OF=$dir/$1" "$process/environ"; then
+            echo "${process#/proc/}"
+        fi
+    done 2>/dev/null
+}
+
+no_helpers() {
+    [ -z "$(helpers "$1" writer)$(helpers "$1" guard)" ]
+}
+
+writer_differs() {
+    local writer
+    writer=$(helpers "$1" writer)
+    [ -n "$writer" ] && [ "$writer" != "$2" ]
+}
+
+begin() {
+    NOTIFIER_OF=$dir/$1 start_dlockfs "$1" -o idle=1s
+    wait_until "$deadline" writer_differs "$1" ""
+}
+
+is_listed() {
+    local names
+    names=$(ls -A "$1")
+    grep -qx "$2" <<<"$names"
+}
+
+not_listed() {
+    ! is_listed "$@"
+}
+
+name_is_gone() {
+    not_listed "$1" "$2" && [ ! -e "$1/$2" ]
+}
+
+has_state() {
+    [[ $(sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status") == "$2" ]]
+}
+
+locks_directory() {
+    has_state "$1" D && grep -q 'fuse_reverse_inval_entry\|fuse_dev_write' "/proc/$1/stack"
+}
+
+# jam HOST: a program makes a directory, for which it has locked the one above and waits for the daemon, which is
+# stopped; the writer waits for that lock.
+jam() {
+    local writer
+    writer=$(helpers "$1" writer)
+    flock -n "$dir/$1/idle" true
+    kill -STOP "$writer"
+    wait_until "$deadline" has_state "$writer" T
+    wait_until "$deadline" not_listed "$dir/$1" idle # it has been told
+    pause "$1"
+    start "maker-$1" mkdir "$dir/$1/made"
+    wait_until "$deadline" asleep "maker-$1"
+    kill -CONT "$writer"
+    wait_until "$deadline" locks_directory "$writer"
+}
+
+begin A
+jam A
+# The daemon alone, so that nothing else ends by the signal.
+kill -KILL "$(pid A)"
+wait_until 5 gone A
+finish A 2>/dev/null || true
+forget_host A
+refused finish maker-A 5
+wait_until 5 no_helpers A
+refused stat "$dir/A/job" 2>"$dir/stat.err"
+grep -q 'not connected' "$dir/stat.err" || fail "unexpected: $(<"$dir/stat.err")"
+
+# A clean stop goes on answering until the writer is free.
+begin A
+jam A
+kill -TERM "$(pid A)"
+resume A
+finish maker-A
+wait_until 5 gone A
+finish A
+forget_host A
+not_mounted "$dir/A"
+no_helpers A || fail "left: $(helpers A writer) $(helpers A guard)"
+
+# Another program goes on in place of the daemon meanwhile; the helpers of the former end, and are nobody's.
+begin A
+jam A
+former=$(helpers A writer)
+kill -USR2 "$(pid A)"
+resume A
+finish maker-A
+wait_until "$deadline" grep -q ' goes on with version ' "$dir/A.log"
+wait_until "$deadline" writer_differs A "$former"
+wait_until 5 name_is_gone "$dir/A" idle
+expect_equal "children of the daemon" "" "$(pgrep -P "$(pid A)" || true)"
+
+# Whichever of the two dies, names are forgotten again with the next one that is idle.
+for name in writer guard; do
+    kill -KILL "$(helpers A "$name")"
+    wait_until 5 no_helpers A
+    touch "$dir/A/$name"
+    wait_until "$deadline" name_is_gone "$dir/A" "$name"
+    writer_differs A "" || fail "no writer"
+done
+stop_dlockfs A
+no_helpers A || fail "left: $(helpers A writer) $(helpers A guard)"
