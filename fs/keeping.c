@@ -217,7 +217,8 @@ void keeping_publish(struct keeping *keeping)
 
 bool keeping_is_possible(const struct keeping *keeping)
 {
-	return keeping->journal != NULL && keeping->is_published;
+	return keeping->journal != NULL && keeping->is_published &&
+	       !state_journal_has_failed(keeping->journal);
 }
 
 /* The request that the process before has read and may not have handled. */

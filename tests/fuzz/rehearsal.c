@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rehearsal.h"
 
-#include <sys/mman.h>
-
 #include "fuzz.h"
 #include "log.h"
 #include "takeover.h"
@@ -149,10 +147,9 @@ void rehearsal_of(struct filesystem *filesystem)
 	heir_end(&heir);
 }
 
-void rehearsal_keep(struct filesystem *filesystem)
+void rehearsal_keep(struct filesystem *filesystem, int descriptor)
 {
 	struct state_journal *journal;
-	int descriptor = memfd_create("dlockfs fuzz", MFD_CLOEXEC);
 
 	REQUIRE(descriptor >= 0 && state_journal_create(descriptor, 0, 0, &journal) == 0);
 	filesystem->process = &process;

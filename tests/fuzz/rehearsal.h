@@ -13,8 +13,9 @@
 /* Reads a text. It is understood; or there is one line that says where and why it is not. */
 void rehearsal_read(const char *text, size_t bytes);
 
-/* Lets a file system that is new keep what it passes on in a journal. */
-void rehearsal_keep(struct filesystem *filesystem);
+/* Lets a file system that is new keep what it passes on in a journal, which is the descriptor's
+ * from now on. */
+void rehearsal_keep(struct filesystem *filesystem, int descriptor);
 
 /* The journal is gone. */
 void rehearsal_forget(struct filesystem *filesystem);

@@ -333,6 +333,9 @@ void host_note(struct host *host);
 /* What has happened is kept, and what is to be sent is. */
 void host_committed(struct host *host);
 
+/* Whether its session was lost since then. */
+bool host_has_lost_session(const struct host *host);
+
 /* At the end of each step: the same for all hosts, but some are killed instead, and go on. */
 void world_commit(struct world *world);
 

@@ -353,6 +353,9 @@ void check_loss(const struct user *user)
 	    world->now_ms - host->well_ms > TIMEOUT_MS)
 		world_fail(world, "user %u lost %s for no reason", user->number,
 			   world_lock(user->lock));
+	if (host->journal != NULL && world->break_percent == 0 && !host_has_lost_session(host))
+		world_fail(world, "user %u lost %s, though its session lives", user->number,
+			   world_lock(user->lock));
 }
 
 static void check_user(struct world *world, struct user *user)

@@ -223,6 +223,11 @@ void host_committed(struct host *host)
 	host->committed_losses = engine_status(host->engine).sessions_lost;
 }
 
+bool host_has_lost_session(const struct host *host)
+{
+	return engine_status(host->engine).sessions_lost != host->committed_losses;
+}
+
 /* The next daemon */
 
 static int restore_line(struct host *host, struct state_reader *in)
@@ -294,6 +299,24 @@ static void check_found(const struct host *host, const bool were_open[USERS_MAX]
 	}
 }
 
+/* The lines of claims that do not stand yet, in their order: for the only lock. */
+static char *unplaced_text(const struct host *host)
+{
+	char *text = known_text(host), *to = text;
+	const char *next;
+
+	for (const char *line = text; *line != '\0'; line = next) {
+		next = strchr(line, '\n') + 1;
+		if (strncmp(line, "claim state=wanted", 18) != 0 &&
+		    strncmp(line, "claim state=uncertain", 21) != 0)
+			continue;
+		memmove(to, line, (size_t)(next - line));
+		to += next - line;
+	}
+	*to = '\0';
+	return text;
+}
+
 /* What is not passed on is asked for again. */
 static void ask_again(struct host *host)
 {
@@ -331,6 +354,8 @@ static void host_restart(struct host *host)
 	struct world *world = host->world;
 	int descriptor = dup(state_journal_descriptor(host->journal));
 	char *kept = read_journal(host), *known;
+	char *unplaced = unplaced_text(host), *unplaced_now;
+	bool complete = !state_journal_is_changed(host->journal);
 	bool were_open[USERS_MAX];
 
 	world_say(world, "host %d is killed, and goes on", host->number);
@@ -348,6 +373,11 @@ static void host_restart(struct host *host)
 	drop_bare_locks(kept);
 	drop_bare_locks(known);
 	check_kept(host, kept, known);
+	unplaced_now = unplaced_text(host);
+	if (complete && world->locks_count == 1 && strcmp(unplaced, unplaced_now) != 0)
+		world_fail(world, "host %d: the order of asking is not kept", host->number);
+	free(unplaced);
+	free(unplaced_now);
 	engine_advance(host->engine, host_clock(host));
 	ask_again(host);
 	host_committed(host);
@@ -358,7 +388,7 @@ static void host_restart(struct host *host)
 static bool is_revocable(const struct host *host)
 {
 	return !host->answered && host->life == host->committed_life &&
-	       engine_status(host->engine).sessions_lost == host->committed_losses;
+	       !host_has_lost_session(host);
 }
 
 void world_commit(struct world *world)
