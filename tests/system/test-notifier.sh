@@ -7,9 +7,9 @@
 # helpers HOST NAME: processes of that name, "writer" or "guard", of the daemon of a host.
 helpers() {
     local process
-    for process in /proc/[0-9]*; do
-        if [ "$(<"$process/comm")" = "dlockfs-$2" ] && grep -qzx "NOTIFIER_OF=$dir/$1" "$process/environ"; then
-            echo "${process#/proc/}"
+    for process in $(pgrep -x "dlockfs-$2" || true); do
+        if grep -qzx "NOTIFIER_OF=$dir/$1" "/proc/$process/environ"; then
+            echo "$process"
         fi
     done 2>/dev/null
 }
