@@ -3,6 +3,8 @@
 # daemon: neither the end of the daemon waits for it, nor does anything hang after that; and if it dies it is started anew.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
+# shellcheck source=kept.sh
+. "$tests/system/kept.sh"
 
 # helpers HOST NAME: processes of that name, "writer" or "guard", of the daemon of a host.
 helpers() {
@@ -24,9 +26,14 @@ writer_differs() {
     [ -n "$writer" ] && [ "$writer" != "$2" ]
 }
 
+# begin HOST [COMMAND]
 begin() {
-    NOTIFIER_OF=$dir/$1 start_dlockfs "$1" -o idle=1s
+    NOTIFIER_OF=$dir/$1 "${2:-start_dlockfs}" "$1" -o idle=1s
     wait_until "$deadline" writer_differs "$1" ""
+}
+
+process_is_gone() {
+    [ -z "$(process_started "$1")" ]
 }
 
 is_listed() {
@@ -113,3 +120,29 @@ for name in writer guard; do
 done
 stop_dlockfs A
 no_helpers A || fail "left: $(helpers A writer) $(helpers A guard)"
+
+# Under a service manager the next daemon gives the answer.
+requires grep -q HAVE_LIBSYSTEMD "$build/compile_commands.json"
+begin B start_kept
+call holder "$dir/B/held" excl await="$dir/crashed" fsync await="$dir/stopped" fsync hold
+expect holder "excl ok"
+jam B
+former=$(helpers B writer)
+crash B
+finish maker-B
+wait_until 5 name_is_gone "$dir/B" idle
+wait_until 5 process_is_gone "$former"
+go crashed
+expect holder "fsync ok"
+
+# When a daemon has ended well nobody believes to hold, though the service manager has the connection still open.
+kill -STOP "$(pid manager-B)"
+kill -TERM "$(pid B)"
+wait_until 5 gone B
+go stopped
+expect holder "fsync ENOTCONN"
+kill -CONT "$(pid manager-B)"
+finish manager-B
+release holder
+not_mounted "$dir/B"
+no_helpers B || fail "left: $(helpers B writer) $(helpers B guard)"
