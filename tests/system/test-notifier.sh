@@ -54,37 +54,63 @@ has_state() {
     [[ $(sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status") == "$2" ]]
 }
 
-locks_directory() {
+waits_for_lock() {
     has_state "$1" D && grep -q 'fuse_reverse_inval_entry\|fuse_dev_write' "/proc/$1/stack"
 }
 
-# jam HOST: a program makes a directory, for which it has locked the one above and waits for the daemon, which is
-# stopped; the writer waits for that lock.
+# order HOST WRITER: the writer, which is stopped, is to let the kernel forget a name.
+order() {
+    kill -STOP "$2"
+    wait_until "$deadline" has_state "$2" T
+    flock -n "$dir/$1/idle" true
+    wait_until "$deadline" not_listed "$dir/$1" idle # it has been told
+}
+
+# lock_directory HOST WRITER: a program makes a directory, for which it has locked the one above and waits for the daemon;
+# for that lock waits the writer.
+lock_directory() {
+    start "maker-$1" mkdir "$dir/$1/made"
+    wait_until "$deadline" asleep "maker-$1"
+    kill -CONT "$2"
+    wait_until "$deadline" waits_for_lock "$2"
+}
+
+# jam HOST: all wait for the daemon, which is stopped.
 jam() {
     local writer
     writer=$(helpers "$1" writer)
-    flock -n "$dir/$1/idle" true
-    kill -STOP "$writer"
-    wait_until "$deadline" has_state "$writer" T
-    wait_until "$deadline" not_listed "$dir/$1" idle # it has been told
+    order "$1" "$writer"
     pause "$1"
-    start "maker-$1" mkdir "$dir/$1/made"
-    wait_until "$deadline" asleep "maker-$1"
-    kill -CONT "$writer"
-    wait_until "$deadline" locks_directory "$writer"
+    lock_directory "$1" "$writer"
+}
+
+# expect_dead HOST: everything ends though nobody goes on, and says so.
+expect_dead() {
+    # The daemon alone, so that nothing else ends by the signal.
+    kill -KILL "$(pid "$1")"
+    wait_until 5 gone "$1"
+    finish "$1" 2>/dev/null || true
+    forget_host "$1"
+    refused finish "maker-$1" 5
+    wait_until 5 no_helpers "$1"
+    refused stat "$dir/$1/job" 2>"$dir/stat.err"
+    grep -q 'not connected' "$dir/stat.err" || fail "unexpected: $(<"$dir/stat.err")"
 }
 
 begin A
 jam A
-# The daemon alone, so that nothing else ends by the signal.
-kill -KILL "$(pid A)"
-wait_until 5 gone A
-finish A 2>/dev/null || true
-forget_host A
-refused finish maker-A 5
-wait_until 5 no_helpers A
-refused stat "$dir/A/job" 2>"$dir/stat.err"
-grep -q 'not connected' "$dir/stat.err" || fail "unexpected: $(<"$dir/stat.err")"
+expect_dead A
+
+# Killed when it has read the request for which the directory is locked, as by an error in what it does with that.
+begin A
+writer=$(helpers A writer)
+order A "$writer"
+start tracer "$python" "$tests/system/stop_at_request.py" "$(pid A)"
+expect tracer attached
+lock_directory A "$writer"
+expect tracer stopped
+expect_dead A
+finish tracer
 
 # A clean stop goes on answering until the writer is free.
 begin A
