@@ -114,14 +114,14 @@ enum mount_life { MOUNT_ALIVE, MOUNT_DEAD, MOUNT_SILENT };
 
 /* Whether a daemon answers behind the mount. statfs(2) always asks it, where stat(2) may be
  * answered from the kernel's cache; in a process of its own, because a daemon that was stopped
- * never answers. */
+ * never answers. ECONNABORTED: it died while it was asked. */
 static enum mount_life find_life(const char *path)
 {
 	struct statfs answer;
 	int status;
 	pid_t child = fork();
 	if (child == 0)
-		_exit(statfs(path, &answer) < 0 && errno == ENOTCONN);
+		_exit(statfs(path, &answer) < 0 && (errno == ENOTCONN || errno == ECONNABORTED));
 	int descriptor = child > 0 ? pidfd_open(child, 0) : -1;
 	struct pollfd end = {.fd = descriptor, .events = POLLIN};
 	bool ended = descriptor >= 0 && poll(&end, 1, ANSWER_LIMIT_MS) > 0;
