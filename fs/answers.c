@@ -10,8 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine_transfer.h"
 #include "log.h"
 #include "state_journal.h"
+#include "takeover.h"
 
 struct answers {
 	bool collects;
@@ -108,21 +110,30 @@ static void send_all(const struct filesystem *filesystem, const struct iovec *an
 	}
 }
 
-void answers_send(struct filesystem *filesystem, uint64_t handled)
+static void send_collected(struct filesystem *filesystem, uint64_t handled)
 {
 	struct answers *answers = filesystem->answers;
-
-	if (answers == NULL || !answers->collects)
-		return;
 	char *at = answers->bytes;
+
 	for (size_t i = 0; i < answers->count; i++) {
 		answers->list[i].iov_base = at;
 		at += answers->list[i].iov_len;
 	}
+	takeover_mark_changed(filesystem);
 	state_journal_commit(filesystem->journal, handled, answers->list, answers->count);
 	send_all(filesystem, answers->list, answers->count);
 	answers->count = 0;
 	answers->used = 0;
+}
+
+void answers_send(struct filesystem *filesystem, uint64_t handled)
+{
+	if (filesystem->journal == NULL)
+		return;
+	if (filesystem->answers != NULL && filesystem->answers->collects)
+		send_collected(filesystem, handled);
+	for (size_t i = 0; i < filesystem->shards_count; i++)
+		engine_send(filesystem->shards[i].engine);
 }
 
 void answers_send_again(const struct filesystem *filesystem, const struct iovec *answers,

@@ -17,8 +17,9 @@
  * Returns 0 or -errno. */
 int answers_begin(struct filesystem *filesystem);
 
-/* Commits the state, and sends what was collected. `handled` is the number of the request that led
- * to it; 0: it was none. Does nothing before answers_begin() and after answers_end(). */
+/* Commits the state, sends what was collected, and lets the engines send what they have for their
+ * stores. `handled` is the number of the request that led to it; 0: it was none. Does nothing if
+ * nothing is kept. */
 void answers_send(struct filesystem *filesystem, uint64_t handled);
 
 /* Sends answers that another daemon may not have sent: of those that it has the kernel knows

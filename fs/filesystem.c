@@ -14,11 +14,13 @@
 #include "claim_text.h"
 #include "handle.h"
 #include "inode.h"
+#include "kept_request.h"
 #include "log.h"
 #include "notifier.h"
 #include "parked.h"
 #include "status.h"
 #include "steer.h"
+#include "takeover.h"
 
 /* Requests that the kernel sends without a waiting caller, RELEASE above all: a low limit would
  * hold releases back. The most that the protocol can say. */
@@ -51,6 +53,7 @@ static void op_init(void *userdata, struct fuse_conn_info *connection)
 	if (filesystem->max_write != 0)
 		connection->max_write = filesystem->max_write;
 	filesystem->max_write = connection->max_write;
+	takeover_mark_process(filesystem);
 	if (filesystem->on_ready != NULL)
 		filesystem->on_ready(filesystem->context);
 }
@@ -100,7 +103,7 @@ int filesystem_init(struct filesystem *filesystem, const struct config *config,
 	struct timespec now;
 	clock_gettime(CLOCK_BOOTTIME, &now);
 	filesystem->now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-	filesystem->status = status_create(filesystem->now_ms);
+	filesystem->status = status_create(filesystem);
 	if (filesystem->status == NULL)
 		return -ENOMEM;
 	int error = inode_create(filesystem, NULL, "", S_IFDIR | config->mode, getuid(), getgid(),
@@ -180,6 +183,8 @@ void filesystem_finish(struct filesystem *filesystem)
 	status_close_all(filesystem);
 	status_destroy(filesystem->status);
 	filesystem->status = NULL;
+	while (filesystem->kept_requests != NULL)
+		kept_request_free(filesystem, filesystem->kept_requests);
 }
 
 static int64_t idle_deadline(const struct filesystem *filesystem)

@@ -7,10 +7,11 @@
  *   filesystem.c  life of the file system, what the engines tell it, time
  *   shard.c       engines and stores: one for each part of the names
  *   inode.c       names, directories and files
+ *   kept_request.c requests that another process would have to handle again
  *   handle.c      open files
  *   holder.c      who holds, to be sent a signal
  *   parked.c      requests that are answered later
- *   takeover.c    all of it, passed on to the program that goes on in its place
+ *   takeover*.c   all of it, passed on to the program that goes on in its place
  *   user.c        what each user has, and may have
  *   op_name.c     lookup, mkdir, rmdir, unlink, and what a lock directory refuses
  *   op_file.c     attributes and the small text
@@ -45,6 +46,7 @@
 #include "engine.h"
 #include "metrics.h"
 #include "shard.h"
+#include "state_journal.h"
 
 #define NAME_BYTES_MAX 255  /* as on any Linux file system */
 #define PATH_BYTES_MAX 4095 /* of a lock's path below the mount */
@@ -54,11 +56,13 @@
 
 struct answers;
 struct handle;
+struct kept_request;
 struct listing;
 struct notifier;
 struct state_journal;
 struct status;
 struct takeover;
+struct takeover_process;
 struct user;
 
 struct filesystem {
@@ -84,6 +88,7 @@ struct filesystem {
 		*request; /* of the kernel that is being handled, as it was read; NULL: unknown */
 	size_t request_bytes;	/* of that */
 	unsigned int max_write; /* as was agreed on with the kernel; 0: nothing was yet */
+	struct kept_request *kept_requests; /* kept_request.h */
 	bool taken_over; /* the mount was made by another process, which this one goes on for */
 	struct takeover *takeover; /* while all this is restored */
 	struct owning *owning;	   /* by path: handle.c */
@@ -99,6 +104,10 @@ struct filesystem {
 	struct state_journal
 		*journal;	 /* what the next daemon goes on with; NULL: nothing is kept */
 	struct answers *answers; /* NULL: they go out at once */
+	const struct takeover_process *process;	      /* set by the caller; NULL: not yet */
+	struct state_item process_item, numbers_item; /* of that, and of the numbers above, */
+	uint64_t marked_numbers[3];		      /* as of the last mark: takeover_save.c */
+	uint64_t last_serial; /* of what has no number, for its place in the journal */
 };
 
 /* The handlers for fuse_session_new(); their userdata is the file system. */

@@ -10,6 +10,7 @@
 
 #include "engine_transfer.h"
 #include "inode.h"
+#include "kept_request.h"
 #include "parked.h"
 #include "status.h"
 #include "user.h"
@@ -82,12 +83,61 @@ struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode,
 	handle->filesystem = filesystem;
 	handle->inode = inode;
 	inode_use(filesystem, inode);
+	handle_mark(handle);
 	return handle;
 }
 
 struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, uid_t uid)
 {
 	return handle_reopen(filesystem, inode, ++filesystem->last_number, uid);
+}
+
+static struct state_place place(const struct state_item *item)
+{
+	const struct handle *handle = (const struct handle *)item;
+	return (struct state_place){{STATE_PLACE_HANDLE, handle->number}};
+}
+
+static void save(const struct state_item *item, FILE *out)
+{
+	handle_save((const struct handle *)item, out);
+}
+
+void handle_mark(struct handle *handle)
+{
+	static const struct state_kind kind = {place, save};
+	state_journal_mark(handle->filesystem->journal, &handle->item, &kind);
+}
+
+void handle_save(const struct handle *handle, FILE *out)
+{
+	state_begin(out, "handle");
+	state_unsigned(out, "number", handle->number);
+	state_unsigned(out, "node", handle->inode->node);
+	state_unsigned(out, "user", handle->user->uid);
+	state_flag(out, "fenced", handle->fenced);
+	state_flag(out, "revoked", handle->revoked);
+	state_flag(out, "unseen", handle->holder_unseen);
+	if (handle->owner != NULL)
+		engine_save_owner(handle->owner, out);
+	state_end(out);
+}
+
+static void forget_poll(struct handle *handle)
+{
+	if (handle->poll == NULL)
+		return;
+	fuse_pollhandle_destroy(handle->poll);
+	handle->poll = NULL;
+	kept_request_free(handle->filesystem, handle->polling);
+	handle->polling = NULL;
+}
+
+void handle_set_poll(struct handle *handle, struct fuse_pollhandle *poll)
+{
+	forget_poll(handle);
+	handle->poll = poll;
+	kept_request_create(handle->filesystem, &handle->polling);
 }
 
 void handle_close(struct handle *handle)
@@ -101,8 +151,8 @@ void handle_close(struct handle *handle)
 		DL_DELETE2(handle->owning->handles, handle, owning_prev, owning_next);
 		free_owning_if_unused(filesystem, handle->owning);
 	}
-	if (handle->poll != NULL)
-		fuse_pollhandle_destroy(handle->poll);
+	forget_poll(handle);
+	state_journal_remove(filesystem->journal, &handle->item);
 	DL_DELETE(filesystem->handles, handle);
 	HASH_DELETE(by_number, filesystem->handle_numbers, handle);
 	filesystem->handles_count--;
@@ -116,13 +166,13 @@ void handle_wake_poll(struct handle *handle)
 	if (handle->poll == NULL)
 		return;
 	fuse_lowlevel_notify_poll(handle->poll); /* takes no lock of the file system */
-	fuse_pollhandle_destroy(handle->poll);
-	handle->poll = NULL;
+	forget_poll(handle);
 }
 
 void handle_fence(struct handle *handle)
 {
 	handle->fenced = true;
+	handle_mark(handle);
 	handle->inode->shard->metrics.fenced_handles++;
 	holder_tell_lost(handle);
 	handle_wake_poll(handle);
@@ -131,13 +181,17 @@ void handle_fence(struct handle *handle)
 void handle_revoke(struct handle *handle)
 {
 	handle->revoked = true;
+	handle_mark(handle);
 	holder_tell_revoked(handle);
 	handle_wake_poll(handle);
 }
 
 void handle_unrevoke(struct handle *handle)
 {
+	if (!handle->revoked)
+		return;
 	handle->revoked = false;
+	handle_mark(handle);
 }
 
 struct handle *handle_of_number(struct filesystem *filesystem, uint64_t number)
@@ -156,6 +210,7 @@ struct handle *handle_find(struct filesystem *filesystem, fuse_ino_t node,
 /* The handle has its owner. As the engine, by the policy of who opened it first. */
 static void join(struct handle *handle, struct owning *owning, const struct lock_policy *policy)
 {
+	handle_mark(handle);
 	if (owning->handles == NULL) {
 		owning->holders.lost_signal = (int)policy->on_lost;
 		owning->holders.revoke_signal = (int)policy->on_revoke;

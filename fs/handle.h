@@ -8,11 +8,17 @@
 
 #include "filesystem.h"
 #include "holder.h"
+#include "state_journal.h"
 #include "state_text.h"
 
 struct parked;
 
+/* Where the line of a handle stands in the journal, and what belongs to it: the third number of the
+ * place. */
+enum { STATE_OF_HANDLE, STATE_OF_HANDLE_PARKED, STATE_OF_HANDLE_HOLDER };
+
 struct handle {
+	struct state_item item;	    /* first */
 	struct handle *prev, *next; /* in filesystem->handles */
 	uint64_t number;	    /* what the kernel is told */
 	UT_hash_handle by_number;
@@ -25,6 +31,7 @@ struct handle {
 	struct parked *parked;	      /* its requests that are answered later */
 	struct holder *holders;	      /* who holds through it: holder.c */
 	struct fuse_pollhandle *poll; /* who polls the file; NULL: nobody asked to be woken */
+	struct kept_request *polling; /* the request that did; NULL: as that says */
 	bool holder_unseen;	      /* told that a holder cannot be sent a signal */
 	bool revoked;		      /* somebody has asked for what it holds */
 	bool fenced;		      /* it held a lock and lost it: of no use any more */
@@ -38,6 +45,12 @@ struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, u
 /* The same of one that was opened in another process, under the number that it got there. */
 struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode, uint64_t number,
 			     uid_t uid);
+
+/* What it says in the journal has changed: whatever handle_save() writes. */
+void handle_mark(struct handle *handle);
+
+/* Writes the handle, without what it waits for and who holds through it. */
+void handle_save(const struct handle *handle, FILE *out);
 
 /* Closes the file: what it holds is released, what it waits for withdrawn. */
 void handle_close(struct handle *handle);
@@ -66,6 +79,10 @@ int handle_own(struct handle *handle);
 /* Gives the handle the owner that the present line is about (engine_transfer.h). Returns 0; or
  * -EINVAL, -ENOMEM, with a line in the reader's `why`. */
 int handle_restore_owner(struct handle *handle, struct state_reader *in);
+
+/* Lets the request that is being handled poll the file: it is woken by `poll`, which becomes the
+ * handle's. Out of memory for the journal: who polls is not woken by another process. */
+void handle_set_poll(struct handle *handle, struct fuse_pollhandle *poll);
 
 /* Whoever polls asks again. */
 void handle_wake_poll(struct handle *handle);

@@ -22,13 +22,16 @@ struct recipient {
 	struct recipient *prev, *next; /* in holders->recipients */
 	pid_t pid;
 	int pidfd;
+	uint64_t start;		     /* when it started: read_start(); 0: it is not known */
 	size_t uses;		     /* by holders; with the last one it goes */
 	int64_t lost_ms, revoked_ms; /* when it was sent the signal; -1: never */
 };
 
 /* One of the ways. */
 struct holder {
+	struct state_item item;	    /* first */
 	struct holder *prev, *next; /* in handle->holders */
+	uint64_t serial;	    /* in their order */
 	struct handle *handle;
 	struct recipient *recipient;
 	bool has_ranges;			  /* else by flock or exclusive open */
@@ -52,6 +55,37 @@ static struct recipient *find_recipient(const struct holders *holders, pid_t pid
 			return recipient;
 	}
 	return NULL;
+}
+
+/* When the process with that number started, in clock ticks since the boot: proc(5), the field
+ * behind 19 others that follow the name. 0: there is none. */
+static uint64_t read_start(pid_t pid)
+{
+	char path[64], text[1024];
+	uint64_t start = 0;
+	int spaces = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t bytes = file >= 0 ? read(file, text, sizeof(text) - 1) : 0;
+	if (file >= 0)
+		close(file);
+	text[bytes > 0 ? bytes : 0] = '\0';
+	/* The name may have spaces and parentheses. */
+	const char *at = strrchr(text, ')');
+	for (; at != NULL && *at != '\0' && spaces < 20; at++)
+		spaces += *at == ' ';
+	if (at != NULL && spaces == 20)
+		start = strtoull(at, NULL, 10);
+	return start;
+}
+
+/* The journal says when the process started. */
+static void note_start(struct recipient *recipient)
+{
+	recipient->start = read_start(recipient->pid);
+	if (!is_alive(recipient)) /* it may be another one's */
+		recipient->start = 0;
 }
 
 /* Returns NULL with errno set: EMFILE or ENOMEM, as a rule. */
@@ -87,6 +121,7 @@ static void leave(struct holder *holder)
 	struct handle *handle = holder->handle;
 	struct holders *holders = handle_holders(handle);
 
+	state_journal_remove(handle->filesystem->journal, &holder->item);
 	DL_DELETE(handle->holders, holder);
 	if (holder->has_ranges)
 		DL_DELETE2(holders->ranges, holder, ranges_prev, ranges_next);
@@ -143,10 +178,43 @@ static struct recipient *note_recipient(struct handle *handle, pid_t pid)
 			log_lock_error(path, "process %d will get no SIG%s: %m", (int)pid, name);
 	} else if (!handle->holder_unseen) {
 		handle->holder_unseen = true;
+		handle_mark(handle);
 		log_lock_warning(path, "a process of another pid namespace will get no SIG%s",
 				 name);
 	}
 	return recipient;
+}
+
+static void save(const struct state_item *item, FILE *out)
+{
+	const struct holder *holder = (const struct holder *)item;
+	const struct recipient *recipient = holder->recipient;
+
+	state_begin(out, "holder");
+	state_unsigned(out, "handle", holder->handle->number);
+	state_number(out, "pid", recipient->pid);
+	state_unsigned(out, "start", recipient->start);
+	state_number(out, "pidfd", recipient->pidfd);
+	state_flag(out, "ranges", holder->has_ranges);
+	state_unsigned(out, "owner", holder->owner);
+	state_end(out);
+}
+
+static struct state_place place(const struct state_item *item)
+{
+	const struct holder *holder = (const struct holder *)item;
+	return (struct state_place){{STATE_PLACE_HANDLE, holder->handle->number,
+				     STATE_OF_HANDLE_HOLDER, holder->serial}};
+}
+
+static void mark(struct holder *holder)
+{
+	static const struct state_kind kind = {place, save};
+	struct state_journal *journal = holder->handle->filesystem->journal;
+
+	if (journal != NULL && holder->recipient->start == 0)
+		note_start(holder->recipient);
+	state_journal_mark(journal, &holder->item, &kind);
 }
 
 static struct holder *create(struct handle *handle, struct recipient *recipient)
@@ -163,7 +231,9 @@ static struct holder *create(struct handle *handle, struct recipient *recipient)
 	recipient->uses++;
 	holder->handle = handle;
 	holder->recipient = recipient;
+	holder->serial = ++handle->filesystem->last_serial;
 	DL_APPEND(handle->holders, holder);
+	mark(holder);
 	return holder;
 }
 
@@ -270,16 +340,16 @@ void holder_save_all(const struct handle *handle, FILE *out)
 	const struct holder *holder;
 
 	DL_FOREACH (handle->holders, holder) {
-		const struct recipient *recipient = holder->recipient;
-		state_begin(out, "holder");
-		state_unsigned(out, "handle", handle->number);
-		state_number(out, "pid", recipient->pid);
-		state_number(out, "pidfd", recipient->pidfd);
-		state_number(out, "lost_ms", recipient->lost_ms);
-		state_number(out, "revoked_ms", recipient->revoked_ms);
-		state_flag(out, "ranges", holder->has_ranges);
-		state_unsigned(out, "owner", holder->owner);
-		state_end(out);
+		save(&holder->item, out);
+	}
+}
+
+void holder_mark_all(const struct handle *handle)
+{
+	struct holder *holder;
+
+	DL_FOREACH (handle->holders, holder) {
+		mark(holder);
 	}
 }
 
@@ -292,48 +362,80 @@ void holder_keep_all(const struct handle *handle)
 	}
 }
 
-/* The process of the present line; NULL as holder_restore() says. */
-static struct recipient *restore_recipient(struct holders *holders, struct state_reader *in,
-					   bool rehearsal)
+/* The pidfd of a process that holds by what another process has noted; -1: it is gone. */
+static int reopen(pid_t pid, uint64_t start)
 {
-	pid_t pid = (pid_t)state_get_number(in, "pid", 1, INT32_MAX);
-	int pidfd = (int)state_get_number(in, "pidfd", 3, INT32_MAX);
+	int pidfd = start != 0 ? pidfd_open(pid, 0) : -1;
+
+	/* It is of the one with the number now, as is the time unless that has ended since. */
+	if (pidfd >= 0 && (read_start(pid) != start || pidfd_send_signal(pidfd, 0, NULL, 0) < 0)) {
+		close(pidfd);
+		pidfd = -1;
+	}
+	return pidfd;
+}
+
+static struct recipient *find_restored(const struct holders *holders, pid_t pid, uint64_t start,
+				       int pidfd)
+{
 	struct recipient *recipient;
 
-	if (state_failed(in))
-		return NULL;
-	if (rehearsal)
-		pidfd = -1;
 	DL_FOREACH (holders->recipients, recipient) {
-		if (recipient->pid == pid && recipient->pidfd == pidfd)
+		if (recipient->pid == pid && recipient->start == start &&
+		    (pidfd < 0 || recipient->pidfd == pidfd))
 			return recipient;
 	}
-	if (!rehearsal && fcntl(pidfd, F_SETFD, FD_CLOEXEC) < 0) {
+	return NULL;
+}
+
+/* The process of the present line; NULL: it is gone, or as holder_restore() says. */
+static struct recipient *restore_recipient(struct holders *holders, struct state_reader *in,
+					   enum holder_origin origin)
+{
+	pid_t pid = (pid_t)state_get_number(in, "pid", 1, INT32_MAX);
+	uint64_t start = state_find_unsigned(in, "start", UINT64_MAX);
+	int pidfd = -1;
+
+	if (origin == HOLDER_INHERITED)
+		pidfd = (int)state_get_number(in, "pidfd", 3, INT32_MAX);
+	if (state_failed(in))
+		return NULL;
+	struct recipient *recipient = find_restored(holders, pid, start, pidfd);
+	if (recipient != NULL)
+		return recipient;
+	if (origin == HOLDER_INHERITED && fcntl(pidfd, F_SETFD, FD_CLOEXEC) < 0) {
 		state_refuse(in, "pidfd", "an open descriptor");
 		return NULL;
+	}
+	if (origin == HOLDER_OPENED) {
+		pidfd = reopen(pid, start);
+		if (pidfd < 0)
+			return NULL;
 	}
 	recipient = calloc(1, sizeof(*recipient));
 	if (recipient == NULL) {
 		state_starve(in);
+		if (origin == HOLDER_OPENED)
+			close(pidfd);
 		return NULL;
 	}
 	recipient->pid = pid;
+	recipient->start = start;
 	recipient->pidfd = pidfd;
-	recipient->lost_ms = state_get_number(in, "lost_ms", -1, INT64_MAX);
-	recipient->revoked_ms = state_get_number(in, "revoked_ms", -1, INT64_MAX);
+	recipient->lost_ms = recipient->revoked_ms = -1;
 	DL_APPEND(holders->recipients, recipient);
 	return recipient;
 }
 
-int holder_restore(struct handle *handle, struct state_reader *in, bool rehearsal)
+int holder_restore(struct handle *handle, struct state_reader *in, enum holder_origin origin)
 {
 	struct holders *holders = handle_holders(handle);
 
 	if (holders == NULL)
 		return state_refuse(in, "handle", "an open file with an owner");
-	struct recipient *recipient = restore_recipient(holders, in, rehearsal);
+	struct recipient *recipient = restore_recipient(holders, in, origin);
 	if (recipient == NULL)
-		return -EINVAL;
+		return state_failed(in) ? -EINVAL : 0;
 	struct holder *holder = create(handle, recipient);
 	if (holder == NULL)
 		return state_starve(in);

@@ -10,6 +10,9 @@
  * - by record locks: for each open file through which it was granted a range, until the process
  *   (or open file description) holds no range of the lock any more.
  *
+ * For a process that goes on after this one was killed, and has no pidfds, the time at which the
+ * process started is noted, too: with the number it means that process alone.
+ *
  * Nothing here fails: who cannot be noted holds the lock all the same, and a message says so. Loop
  * thread only; nothing blocks, and nothing calls the engine, whose callbacks call this.
  */
@@ -63,8 +66,18 @@ void holder_save_all(const struct handle *handle, FILE *out);
 /* Lets the pidfds live through execve(2). */
 void holder_keep_all(const struct handle *handle);
 
-/* Notes the one that the present line says. In a rehearsal there are no pidfds. Returns 0; or
- * -EINVAL, -ENOMEM, with a line in the reader's `why`. */
-int holder_restore(struct handle *handle, struct state_reader *in, bool rehearsal);
+/* Marks all of them for the journal. */
+void holder_mark_all(const struct handle *handle);
+
+/* Where the pidfds of lines come from. */
+enum holder_origin {
+	HOLDER_REHEARSED, /* there are none */
+	HOLDER_INHERITED, /* from this process, before execve(2) */
+	HOLDER_OPENED,	  /* anew, if it is the same process still; else nobody holds, silently */
+};
+
+/* Notes the one that the present line says. Returns 0; or -EINVAL, -ENOMEM, with a line in the
+ * reader's `why`. */
+int holder_restore(struct handle *handle, struct state_reader *in, enum holder_origin origin);
 
 #endif

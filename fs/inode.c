@@ -70,6 +70,7 @@ int inode_create(struct filesystem *filesystem, const struct inode *parent, cons
 		free(inode);
 		return -ENOMEM;
 	}
+	inode_mark(inode);
 	*ret = inode;
 	return 0;
 }
@@ -83,6 +84,7 @@ static void free_if_unused(struct filesystem *filesystem, struct inode *inode)
 	inode->user = NULL;
 	if (inode->lookups > 0)
 		return;
+	state_journal_remove(filesystem->journal, &inode->item);
 	HASH_DELETE(by_node, filesystem->inodes, inode);
 	free(inode->text);
 	free(inode->path);
@@ -99,6 +101,8 @@ int inode_attach(struct inode *parent, struct inode *inode)
 	inode->parent = parent;
 	parent->directories += inode_is_directory(inode);
 	parent->mtime = parent->ctime = inode_time();
+	inode_mark(inode);
+	inode_mark(parent);
 	return 0;
 }
 
@@ -109,6 +113,7 @@ static void leave_idle(struct filesystem *filesystem, struct inode *inode)
 	inode->idle = false;
 	DL_DELETE2(filesystem->idle, inode, idle_prev, idle_next);
 	DL_DELETE2(inode->user->idle, inode, user_idle_prev, user_idle_next);
+	inode_mark(inode);
 }
 
 void inode_detach(struct filesystem *filesystem, struct inode *inode)
@@ -121,6 +126,8 @@ void inode_detach(struct filesystem *filesystem, struct inode *inode)
 		parent->directories -= inode_is_directory(inode);
 		inode->parent = NULL;
 		inode->ctime = parent->mtime = parent->ctime = inode_time();
+		inode_mark(inode);
+		inode_mark(parent);
 	}
 	free_if_unused(filesystem, inode);
 }
@@ -148,6 +155,7 @@ void inode_set_idle(struct filesystem *filesystem, struct inode *inode)
 	inode->idle_since_ms = filesystem->now_ms;
 	DL_APPEND2(filesystem->idle, inode, idle_prev, idle_next);
 	DL_APPEND2(inode->user->idle, inode, user_idle_prev, user_idle_next);
+	inode_mark(inode);
 }
 
 void inode_use(struct filesystem *filesystem, struct inode *inode)
@@ -169,7 +177,7 @@ void inode_unuse(struct filesystem *filesystem, struct inode *inode)
 bool inode_drop(struct filesystem *filesystem, struct inode *inode)
 {
 	bool known = inode->lookups > 0;
-	inode->dropped = true;
+	inode->dropped = true; /* marked as the name goes */
 	inode_detach(filesystem, inode);
 	return known;
 }
@@ -177,6 +185,7 @@ bool inode_drop(struct filesystem *filesystem, struct inode *inode)
 void inode_forget(struct filesystem *filesystem, struct inode *inode, uint64_t lookups)
 {
 	inode->lookups -= lookups < inode->lookups ? lookups : inode->lookups;
+	inode_mark(inode);
 	free_if_unused(filesystem, inode);
 }
 
@@ -237,6 +246,7 @@ void inode_entry(struct inode *inode, struct fuse_entry_param *entry)
 	};
 	inode_stat(inode, &entry->attr);
 	inode->lookups++;
+	inode_mark(inode);
 }
 
 int inode_resize(struct inode *inode, off_t size)
@@ -257,6 +267,7 @@ int inode_resize(struct inode *inode, off_t size)
 	}
 	inode->text_bytes = bytes;
 	inode->mtime = inode->ctime = inode_time();
+	inode_mark(inode);
 	return 0;
 }
 
@@ -268,6 +279,7 @@ void inode_recreate(struct inode *inode, mode_t mode, uid_t uid, gid_t gid, bool
 	inode->uid = uid;
 	inode->gid = gid;
 	inode->atime = inode->mtime;
+	inode_mark(inode);
 }
 
 struct access inode_access(const struct inode *inode)
@@ -309,32 +321,44 @@ static struct timespec read_time(struct state_reader *in, const char *key)
 	return time;
 }
 
-void inode_save_all(const struct filesystem *filesystem, FILE *out)
+void inode_save(const struct inode *inode, FILE *out)
 {
-	const struct inode *inode;
+	state_begin(out, "inode");
+	state_unsigned(out, "node", inode->node);
+	if (inode->parent != NULL)
+		state_unsigned(out, "parent", inode->parent->node);
+	state_text(out, "path", inode->path);
+	state_unsigned(out, "mode", inode->mode);
+	state_unsigned(out, "maker", inode->maker);
+	state_unsigned(out, "uid", inode->uid);
+	state_unsigned(out, "gid", inode->gid);
+	state_number(out, "atime", ns_of(inode->atime));
+	state_number(out, "mtime", ns_of(inode->mtime));
+	state_number(out, "ctime", ns_of(inode->ctime));
+	state_unsigned(out, "lookups", inode->lookups);
+	state_flag(out, "dropped", inode->dropped);
+	if (inode->idle)
+		state_number(out, "idle_since_ms", inode->idle_since_ms);
+	if (inode->text_bytes > 0)
+		state_bytes(out, "text", inode->text, inode->text_bytes);
+	state_end(out);
+}
 
-	/* In the order in which they were made. */
-	for (inode = filesystem->inodes; inode != NULL; inode = inode->by_node.next) {
-		state_begin(out, "inode");
-		state_unsigned(out, "node", inode->node);
-		if (inode->parent != NULL)
-			state_unsigned(out, "parent", inode->parent->node);
-		state_text(out, "path", inode->path);
-		state_unsigned(out, "mode", inode->mode);
-		state_unsigned(out, "maker", inode->maker);
-		state_unsigned(out, "uid", inode->uid);
-		state_unsigned(out, "gid", inode->gid);
-		state_number(out, "atime", ns_of(inode->atime));
-		state_number(out, "mtime", ns_of(inode->mtime));
-		state_number(out, "ctime", ns_of(inode->ctime));
-		state_unsigned(out, "lookups", inode->lookups);
-		state_flag(out, "dropped", inode->dropped);
-		if (inode->idle)
-			state_number(out, "idle_since_ms", inode->idle_since_ms);
-		if (inode->text_bytes > 0)
-			state_bytes(out, "text", inode->text, inode->text_bytes);
-		state_end(out);
-	}
+static struct state_place place(const struct state_item *item)
+{
+	const struct inode *inode = (const struct inode *)item;
+	return (struct state_place){{STATE_PLACE_INODE, inode->node}};
+}
+
+static void save(const struct state_item *item, FILE *out)
+{
+	inode_save((const struct inode *)item, out);
+}
+
+void inode_mark(struct inode *inode)
+{
+	static const struct state_kind kind = {place, save};
+	state_journal_mark(inode->shard->filesystem->journal, &inode->item, &kind);
 }
 
 /* A new inode of that path, without a name. NULL as inode_restore() says. */

@@ -19,9 +19,11 @@
 
 #include "access.h"
 #include "filesystem.h"
+#include "state_journal.h"
 #include "state_text.h"
 
 struct inode {
+	struct state_item item; /* first */
 	uint64_t node;
 	UT_hash_handle by_node;
 	struct inode *parent; /* NULL: it is the root, or has no name any more */
@@ -51,8 +53,11 @@ struct inode {
 	const char *name;    /* the last component of path */
 };
 
-/* Writes all inodes, directories before what is in them. */
-void inode_save_all(const struct filesystem *filesystem, FILE *out);
+/* What it says in the journal has changed: whatever inode_save() writes. */
+void inode_mark(struct inode *inode);
+
+/* Writes the inode. Directories go before what is in them, as in the order of their nodes. */
+void inode_save(const struct inode *inode, FILE *out);
 
 /* Makes the inode that the present line says, or gives the root what it says. Returns 0; or
  * -EINVAL, -ENOMEM, with a line in the reader's `why`. */

@@ -33,6 +33,7 @@ static sigset_t handled_signals(void)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
 	sigaddset(&set, SIGUSR2);
 	return set;
 }
@@ -155,7 +156,6 @@ static void read_requests(struct loop *loop, struct fuse_buf *buffer)
 		if (got <= 0) { /* 0: unmounted */
 			if (got < 0)
 				log_error("reading from the kernel: %s", strerror(-got));
-			notifier_stop(loop->filesystem->notifier);
 			end(loop, got);
 			return;
 		}
@@ -163,38 +163,56 @@ static void read_requests(struct loop *loop, struct fuse_buf *buffer)
 	}
 }
 
-static void begin_restart(struct loop *loop)
+static void stop(struct loop *loop)
 {
-	int descriptor = loop->restarting ? -1 : restart_begin(loop->restart, loop_now_ms());
+	loop->stopping = true;
+	notifier_stop(loop->filesystem->notifier);
+}
+
+static void begin_restart(struct loop *loop, bool leave)
+{
+	int descriptor = restart_begin(loop->restart, leave, loop_now_ms());
 	int error = descriptor >= 0 ? watch(loop, descriptor) : 0;
 
 	if (error != 0)
 		restart_give_up(loop->restart, strerror(-error));
 }
 
-/* The program has shown whether it can take over. The thread has to end first: it may be in the
- * kernel, where it waits for an answer of this loop, and execve(2) would wait for it. */
+/* The next process goes on if it understands what it will get; else this is an end as any other,
+ * while there is time for one. */
+static void begin_leaving(struct loop *loop)
+{
+	if (!keeping_is_possible(loop->keeping)) {
+		log_info("stopping on SIGUSR1: nothing is kept for another process");
+		stop(loop);
+		return;
+	}
+	loop->leaving = true;
+	begin_restart(loop, true);
+}
+
+static void leave(struct loop *loop)
+{
+	loop->left = true;
+	end(loop, 0);
+}
+
+/* The program has shown whether it can take over. Does not return if all is well. */
 static void go_on_with_restart(struct loop *loop)
 {
 	if (!restart_is_understood(loop->restart) || loop->stopping)
 		return;
-	loop->restarting = true;
-	notifier_stop(loop->filesystem->notifier);
+	if (loop->leaving)
+		leave(loop);
+	else
+		restart_execute(loop->restart);
 }
 
-/* Does not return if all is well. */
-static void restart(struct loop *loop)
+/* Nobody shows any more that the next process can go on. */
+static bool has_to_stop(const struct loop *loop)
 {
-	struct filesystem *filesystem = loop->filesystem;
-	int error;
-
-	loop->restarting = false;
-	restart_execute(loop->restart);
-	error = notifier_resume(filesystem->notifier);
-	if (error != 0) {
-		log_error("starting a thread: %s", strerror(-error));
-		end(loop, error);
-	}
+	return loop->leaving && !loop->ended && !loop->stopping &&
+	       restart_descriptor(loop->restart) < 0;
 }
 
 /* The name of a signal in a message, without the thread-unsafe strsignal(3). */
@@ -209,14 +227,17 @@ static void read_signals(struct loop *loop)
 				loop->on_reload(loop->context);
 			continue;
 		}
-		if (info.ssi_signo == SIGUSR2) {
-			if (loop->restart != NULL)
-				begin_restart(loop);
+		if (info.ssi_signo == SIGUSR1 || info.ssi_signo == SIGUSR2) {
+			if (loop->leaving)
+				continue;
+			if (info.ssi_signo == SIGUSR1)
+				begin_leaving(loop);
+			else
+				begin_restart(loop, false);
 			continue;
 		}
 		log_info("stopping on SIG%s", sigabbrev_np((int)info.ssi_signo));
-		loop->stopping = true;
-		notifier_stop(loop->filesystem->notifier);
+		stop(loop);
 	}
 }
 
@@ -240,6 +261,8 @@ static void set_timer(struct loop *loop)
 	due_ms = loop->ping_ms < due_ms ? loop->ping_ms : due_ms;
 	if (loop->restart != NULL && restart_deadline(loop->restart) < due_ms)
 		due_ms = restart_deadline(loop->restart);
+	if (loop->keeping != NULL && keeping_deadline(loop->keeping) < due_ms)
+		due_ms = keeping_deadline(loop->keeping);
 	if (due_ms == loop->timer_ms)
 		return;
 	loop->timer_ms = due_ms;
@@ -265,10 +288,7 @@ static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 	} else if (descriptor == loop->signals) {
 		read_signals(loop);
 	} else if (descriptor == notifier_descriptor(loop->filesystem->notifier)) {
-		if (loop->restarting && !loop->stopping)
-			restart(loop);
-		else
-			end(loop, 0);
+		notifier_dispatch(loop->filesystem->notifier);
 	} else if (loop->restart != NULL && descriptor == restart_descriptor(loop->restart)) {
 		go_on_with_restart(loop);
 	} else if (store != NULL) {
@@ -298,11 +318,17 @@ int loop_run(struct loop *loop)
 		ping(loop, now_ms);
 		if (loop->restart != NULL)
 			restart_advance(loop->restart, now_ms);
+		if (loop->keeping != NULL)
+			keeping_advance(loop->keeping, now_ms);
 		for (int i = 0; i < count && !loop->ended; i++) {
 			dispatch(loop, events[i].data.fd, &buffer);
 			answers_send(filesystem, 0);
 		}
 		answers_send(filesystem, 0);
+		if (has_to_stop(loop))
+			stop(loop);
+		if (loop->stopping && notifier_has_ended(filesystem->notifier))
+			end(loop, 0);
 		set_timer(loop);
 	}
 	if (!kept)

@@ -7,6 +7,7 @@
 #define DLOCKFS_LOOP_H
 
 #include "filesystem.h"
+#include "keeping.h"
 #include "restart.h"
 
 struct loop {
@@ -20,7 +21,9 @@ struct loop {
 	int64_t ping_interval_ms;
 	void (*on_reload)(void *context); /* SIGHUP; set by the caller, may be NULL */
 	struct restart *restart;	  /* SIGUSR2; likewise */
-	bool restarting;		  /* the notifier ends for that */
+	struct keeping *keeping;	  /* SIGUSR1; likewise */
+	bool leaving;			  /* once it is known that the next process can go on */
+	bool left;			  /* for that: nothing is to be ended */
 	void *context;
 	bool stopping;
 	bool ended;
@@ -37,7 +40,8 @@ int64_t loop_now_ms(void);
 /* Returns 0 or -errno. The file system stays the caller's. */
 int loop_init(struct loop *loop, struct filesystem *filesystem);
 
-/* Runs until SIGTERM, SIGINT or the end of the mount: 0, or -errno when it cannot go on. */
+/* Runs until SIGTERM, SIGINT, SIGUSR1 or the end of the mount: 0, or -errno when it cannot go on.
+ */
 int loop_run(struct loop *loop);
 
 void loop_finish(struct loop *loop);

@@ -13,10 +13,12 @@
 #include "config.h"
 #include "daemon.h"
 #include "filesystem.h"
+#include "keeping.h"
 #include "log.h"
 #include "loop.h"
 #include "mount.h"
 #include "notifier.h"
+#include "notifier_process.h"
 #include "options.h"
 #include "restart.h"
 #include "shard.h"
@@ -33,6 +35,7 @@ struct daemon {
 	struct loop loop;
 	struct takeover takeover; /* of another program, in whose place this one goes on */
 	struct restart restart;
+	struct keeping keeping; /* for the process that goes on after this one */
 	char *mountpoint;
 };
 
@@ -62,6 +65,7 @@ static void on_ready(void *context)
 			 where);
 	}
 	daemon_ready();
+	keeping_publish(&daemon->keeping);
 	supervisor_ready("Serving the mount");
 }
 
@@ -108,8 +112,9 @@ static int go_to_background(const struct config *config)
 /* The mount point is made ready; or it is that of another program. Goes to the background. */
 static int prepare(struct daemon *daemon, const char **what, char *why, size_t why_bytes)
 {
-	const struct takeover *takeover = &daemon->takeover;
+	struct takeover *takeover = &daemon->takeover;
 
+	keeping_check(&daemon->keeping, takeover, daemon->options.mountpoint, &daemon->config);
 	if (takeover->file != NULL) {
 		*what = "taking over";
 		daemon->mountpoint = strdup(takeover->process.mountpoint);
@@ -118,7 +123,7 @@ static int prepare(struct daemon *daemon, const char **what, char *why, size_t w
 		log_set_mountpoint(daemon->mountpoint);
 		if (takeover->process.background && !takeover->rehearsal)
 			daemon_resume();
-		return takeover_check(&daemon->takeover, &daemon->config, why, why_bytes);
+		return takeover_check(takeover, &daemon->config, why, why_bytes);
 	}
 	*what = "preparing the mount";
 	int error = mount_prepare(daemon->options.mountpoint, &daemon->mountpoint, why, why_bytes);
@@ -136,7 +141,10 @@ static int restore(struct daemon *daemon, char *why, size_t why_bytes)
 
 	if (takeover->file == NULL)
 		return 0;
-	return takeover_restore(takeover, &daemon->filesystem, why, why_bytes);
+	int error = takeover_restore(takeover, &daemon->filesystem, why, why_bytes);
+	if (error != 0 && daemon->keeping.found)
+		keeping_give_up(&daemon->keeping, takeover, why);
+	return error;
 }
 
 static int begin_mount(struct daemon *daemon, char *why, size_t why_bytes)
@@ -159,22 +167,28 @@ static int run_loop(struct daemon *daemon)
 							: !daemon->options.foreground;
 	int error = loop_init(&daemon->loop, filesystem);
 
-	if (error != 0) {
-		notifier_stop(filesystem->notifier);
+	if (error != 0)
 		return error;
-	}
 	restart_set(&daemon->restart, filesystem, background, &daemon->takeover);
+	keeping_start(&daemon->keeping);
 	daemon->loop.restart = &daemon->restart;
+	daemon->loop.keeping = &daemon->keeping;
 	daemon->loop.on_reload = on_reload;
 	daemon->loop.context = daemon;
 	if (daemon->takeover.file != NULL) {
 		takeover_resume(&daemon->takeover, filesystem);
+		keeping_resume(&daemon->keeping);
 		log_info("%s goes on with version " DLOCKFS_VERSION, daemon->mountpoint);
 		supervisor_ready("Serving the mount");
 	}
 	takeover_finish(&daemon->takeover);
 	error = loop_run(&daemon->loop);
 	supervisor_stopping();
+	if (daemon->loop.left) {
+		keeping_settle(&daemon->keeping);
+		log_info("%s is left to the next process", daemon->mountpoint);
+		_exit(EXIT_SUCCESS);
+	}
 	loop_finish(&daemon->loop);
 	return error;
 }
@@ -200,6 +214,7 @@ static int run(struct daemon *daemon)
 	if (error != 0)
 		goto cleanup_shards;
 	filesystem->mountpoint = daemon->mountpoint;
+	keeping_open(&daemon->keeping, filesystem, &daemon->takeover);
 	error = restore(daemon, why, sizeof(why));
 	if (error != 0)
 		goto cleanup_filesystem;
@@ -212,16 +227,19 @@ static int run(struct daemon *daemon)
 	error = begin_mount(daemon, why, sizeof(why));
 	if (error != 0)
 		goto cleanup_filesystem;
-	what = "starting a thread";
-	error = notifier_create(filesystem->session, &filesystem->notifier);
+	what = "starting a process";
+	error = notifier_create(fuse_session_fd(filesystem->session), filesystem->journal,
+				&filesystem->notifier);
 	if (error != 0)
 		goto cleanup_mount;
 	what = "running";
 	error = run_loop(daemon);
 	answers_end(filesystem);
+	/* It has the connection with the kernel open, too. */
 	notifier_destroy(filesystem->notifier);
 	filesystem_stop(filesystem);
 cleanup_mount:
+	keeping_end(&daemon->keeping);
 	/* The kernel is cut off before the claims are given back: nobody may go on believing. */
 	mount_end(filesystem);
 	answers_finish(filesystem);
@@ -231,10 +249,13 @@ cleanup_shards:
 	shards_close(daemon->shards, daemon->shards_count);
 	steer_finish(filesystem);
 cleanup:
-	if (error != 0 && why[0] != '\0')
-		log_error("%s", why);
-	else if (error != 0)
-		log_error("%s: %s", what, strerror(-error));
+	keeping_finish(&daemon->keeping);
+	if (error != 0 && !daemon->keeping.gave_up) {
+		if (why[0] != '\0')
+			log_error("%s", why);
+		else
+			log_error("%s: %s", what, strerror(-error));
+	}
 	free(daemon->mountpoint);
 	return error;
 }
@@ -245,7 +266,9 @@ static int begin(struct daemon *daemon, char **argv, char *why, size_t why_bytes
 	struct takeover *takeover = &daemon->takeover;
 	int error = takeover_begin(takeover, why, why_bytes);
 
-	if (error == 0 && takeover->file != NULL && chdir(takeover->process.folder) < 0) {
+	keeping_begin(&daemon->keeping, takeover);
+	if (error == 0 && takeover->file != NULL && !daemon->keeping.found &&
+	    chdir(takeover->process.folder) < 0) {
 		error = -errno;
 		snprintf(why, why_bytes, "%s, where it was started: %s", takeover->process.folder,
 			 strerror(-error));
@@ -259,8 +282,11 @@ int main(int argc, char **argv)
 	struct daemon daemon = {0};
 	enum options_action action = OPTIONS_RUN;
 	char why[1024] = "out of memory";
-	int error = config_init(&daemon.config);
+	int error;
 
+	if (notifier_process_is_meant(argv))
+		notifier_process_run(argv);
+	error = config_init(&daemon.config);
 	if (log_stderr_is_journal())
 		log_to_journal();
 	if (error == 0)
@@ -279,6 +305,8 @@ int main(int argc, char **argv)
 			log_warning("going to the background: %m");
 		log_set_level((enum log_level)daemon.config.log_level);
 		error = run(&daemon);
+		if (keeping_gave_up(&daemon.keeping))
+			error = run(&daemon);
 	}
 	restart_finish(&daemon.restart);
 	takeover_finish(&daemon.takeover);

@@ -7,6 +7,10 @@
 
 #include "filesystem.h"
 
+/* The absolute path of the mount point in *ret, which the caller frees; asks nobody behind a mount
+ * there. Returns 0; or -errno and one line in `why`. */
+int mount_find(const char *mountpoint, char **ret, char *why, size_t why_bytes);
+
 /* Makes the mount point ready: creates its last component if that is missing, takes away what a
  * dead dlockfs left mounted there, and refuses a mount of anybody else and of a living dlockfs.
  * Returns 0 and the absolute path in *ret, which the caller frees; or -errno and one line in `why`.

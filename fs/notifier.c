@@ -1,23 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the thread that tells the kernel to forget names and attributes. It touches nothing but its
- * own queue and the descriptor of the session.
+ * Owns the orders to the process that writes to the kernel, and its socket. It has one order at a
+ * time, so that the others can be taken back. One that is kept in the journal stays there until it
+ * was carried out.
  */
 #include "notifier.h"
 
 #include <errno.h>
-#include <pthread.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "filesystem.h"
+#include "histogram.h"
 #include "log.h"
+#include "log_limit.h"
+#include "notifier_process.h"
+#include "state_text.h"
+
+/* For the process to end. */
+#define END_LIMIT_MS 2000
 
 struct order {
-	UT_hash_handle hh; /* in notifier->orders, by the parent and the name */
+	struct state_item item; /* first */
+	uint64_t serial;	/* 0: it is not kept */
+	bool taken_back;	/* while it is carried out */
+	UT_hash_handle hh;	/* in notifier->orders, by the parent and the name */
 	fuse_ino_t node;
 	fuse_ino_t parent;
 	char name[]; /* "": the attributes of the parent are meant */
@@ -25,6 +37,9 @@ struct order {
 
 _Static_assert(offsetof(struct order, name) == offsetof(struct order, parent) + sizeof(fuse_ino_t),
 	       "the parent and the name are one key");
+_Static_assert(NOTIFIER_MESSAGE_BYTES > NAME_BYTES_MAX + sizeof(struct fuse_out_header) +
+						sizeof(struct fuse_notify_delete_out),
+	       "a message has place for each name");
 
 /* The same to look for. */
 struct key {
@@ -32,77 +47,171 @@ struct key {
 	char name[NAME_BYTES_MAX + 1];
 };
 
+struct notifier {
+	int fuse; /* the session's descriptor */
+	struct state_journal *journal;
+	uint64_t last_serial;
+	int socket;	       /* of the process; -1: there is none */
+	int events;	       /* epoll: the same for each process */
+	struct order *orders;  /* in the order in which they were given */
+	struct order *current; /* is being carried out */
+	bool stops;
+	struct log_limit failures;
+};
+
 static unsigned key_bytes(const char *name)
 {
 	return (unsigned)(sizeof(fuse_ino_t) + strlen(name));
 }
 
-struct notifier {
-	struct fuse_session *session;
-	pthread_t thread;
-	bool runs;	       /* it is to be joined */
-	pthread_mutex_t mutex; /* guards what follows */
-	pthread_cond_t changed;
-	struct order *orders; /* in the order in which they were given */
-	bool stop;
-	int ended; /* eventfd */
-};
+/* The process */
 
-static struct order *next_order(struct notifier *notifier)
+static void close_socket(struct notifier *notifier)
 {
-	struct order *order = NULL;
-	pthread_mutex_lock(&notifier->mutex);
-	while (notifier->orders == NULL && !notifier->stop)
-		pthread_cond_wait(&notifier->changed, &notifier->mutex);
-	if (!notifier->stop) {
-		order = notifier->orders;
-		HASH_DEL(notifier->orders, order);
+	if (notifier->socket >= 0)
+		close(notifier->socket);
+	notifier->socket = -1;
+}
+
+static int start_process(struct notifier *notifier)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int socket = notifier_process_start(notifier->fuse, notifier->journal != NULL);
+	if (socket < 0)
+		return socket;
+	if (epoll_ctl(notifier->events, EPOLL_CTL_ADD, socket, &event) < 0) {
+		int error = -errno;
+		close(socket);
+		return error;
 	}
-	pthread_mutex_unlock(&notifier->mutex);
+	notifier->socket = socket;
+	return 0;
+}
+
+static void restart_process(struct notifier *notifier)
+{
+	int error = start_process(notifier);
+
+	if (error != 0 &&
+	    log_limit_passes(&notifier->failures, histogram_now_us() / 1000, "start", "", 0, error))
+		log_warning("starting the process that lets the kernel forget names: %s",
+			    strerror(-error));
+}
+
+int notifier_create(int fuse, struct state_journal *journal, struct notifier **ret)
+{
+	struct notifier *notifier = calloc(1, sizeof(*notifier));
+	int error;
+
+	if (notifier == NULL)
+		return -ENOMEM;
+	notifier->fuse = fuse;
+	notifier->journal = journal;
+	notifier->socket = -1;
+	notifier->events = epoll_create1(EPOLL_CLOEXEC);
+	error = notifier->events < 0 ? -errno : start_process(notifier);
+	if (error != 0)
+		notifier_destroy(notifier);
+	else
+		*ret = notifier;
+	return error;
+}
+
+/* Orders */
+
+static size_t write_message(const struct order *order, char message[NOTIFIER_MESSAGE_BYTES])
+{
+	struct fuse_notify_inval_inode_out attributes = {
+		.ino = order->parent, .off = -1, /* no content */
+	};
+	struct fuse_notify_delete_out name = {
+		.parent = order->parent,
+		.child = order->node,
+		.namelen = (uint32_t)strlen(order->name),
+	};
+	struct fuse_out_header header = {.len = sizeof(header)};
+	char *at = message + sizeof(header);
+
+	if (order->name[0] == '\0') {
+		header.error = FUSE_NOTIFY_INVAL_INODE;
+		header.len += sizeof(attributes);
+		memcpy(at, &attributes, sizeof(attributes));
+	} else {
+		header.error = FUSE_NOTIFY_DELETE;
+		header.len += sizeof(name) + name.namelen + 1;
+		memcpy(at, &name, sizeof(name));
+		memcpy(at + sizeof(name), order->name, name.namelen + 1);
+	}
+	memcpy(message, &header, sizeof(header));
+	return header.len;
+}
+
+static struct state_place place(const struct state_item *item)
+{
+	const struct order *order = (const struct order *)item;
+	return (struct state_place){{STATE_PLACE_ORDER, order->serial}};
+}
+
+static void save(const struct state_item *item, FILE *out)
+{
+	const struct order *order = (const struct order *)item;
+
+	state_begin(out, "forget");
+	state_unsigned(out, "parent", order->parent);
+	state_unsigned(out, "node", order->node);
+	state_text(out, "name", order->name);
+	state_end(out);
+}
+
+/* Attributes are forgotten by every next process. */
+static void keep(struct notifier *notifier, struct order *order)
+{
+	static const struct state_kind kind = {place, save};
+
+	if (notifier->journal == NULL || order->name[0] == '\0')
+		return;
+	order->serial = ++notifier->last_serial;
+	state_journal_mark(notifier->journal, &order->item, &kind);
+}
+
+static void free_order(struct notifier *notifier, struct order *order)
+{
+	if (order->serial != 0)
+		state_journal_remove(notifier->journal, &order->item);
+	free(order);
+}
+
+static struct order *find_order(const struct notifier *notifier, fuse_ino_t parent,
+				const char *name)
+{
+	struct key key = {.parent = parent};
+	struct order *order;
+
+	strcpy(key.name, name);
+	HASH_FIND(hh, notifier->orders, &key, key_bytes(name), order);
 	return order;
 }
 
-static void *run(void *argument)
+/* Returns false when out of memory. */
+static bool add_order(struct notifier *notifier, struct order *order)
 {
-	struct notifier *notifier = argument;
-	struct order *order;
-
-	while ((order = next_order(notifier)) != NULL) {
-		/* -ENOENT: the kernel has forgotten it by itself. A negative offset: no content. */
-		if (order->name[0] == '\0')
-			fuse_lowlevel_notify_inval_inode(notifier->session, order->parent, -1, 0);
-		else
-			fuse_lowlevel_notify_delete(notifier->session, order->parent, order->node,
-						    order->name, strlen(order->name));
-		free(order);
-	}
-	eventfd_write(notifier->ended, 1);
-	return NULL;
+	HASH_ADD_KEYPTR(hh, notifier->orders, &order->parent, key_bytes(order->name), order);
+	return order->hh.tbl != NULL;
 }
 
-int notifier_create(struct fuse_session *session, struct notifier **ret)
+static void send_next(struct notifier *notifier)
 {
-	struct notifier *notifier = calloc(1, sizeof(*notifier));
-	if (notifier == NULL)
-		return -ENOMEM;
-	notifier->session = session;
-	notifier->ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (notifier->ended < 0) {
-		int error = -errno;
-		free(notifier);
-		return error;
-	}
-	pthread_mutex_init(&notifier->mutex, NULL);
-	pthread_cond_init(&notifier->changed, NULL);
-	int error = pthread_create(&notifier->thread, NULL, run, notifier);
-	if (error != 0) {
-		close(notifier->ended);
-		free(notifier);
-		return -error;
-	}
-	notifier->runs = true;
-	*ret = notifier;
-	return 0;
+	char message[NOTIFIER_MESSAGE_BYTES];
+	struct order *order = notifier->orders;
+
+	if (notifier->current != NULL || order == NULL || notifier->socket < 0 || notifier->stops)
+		return;
+	size_t length = write_message(order, message);
+	/* What does not go out because the process has ended stays for the next one. */
+	if (send(notifier->socket, message, length, MSG_NOSIGNAL) < 0)
+		return;
+	HASH_DEL(notifier->orders, order);
+	notifier->current = order;
 }
 
 void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino_t node,
@@ -114,16 +223,16 @@ void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino
 		order->parent = parent;
 		order->node = node;
 		strcpy(order->name, name);
-		pthread_mutex_lock(&notifier->mutex);
-		HASH_ADD_KEYPTR(hh, notifier->orders, &order->parent, key_bytes(name), order);
-		noted = order->hh.tbl != NULL;
-		pthread_cond_signal(&notifier->changed);
-		pthread_mutex_unlock(&notifier->mutex);
+		keep(notifier, order);
+		noted = add_order(notifier, order);
 	}
-	if (!noted) {
+	if (!noted)
 		log_warning("%s: stays in the kernel's cache: out of memory", name);
-		free(order);
-	}
+	if (order != NULL && !noted)
+		free_order(notifier, order);
+	if (notifier->socket < 0 && !notifier->stops)
+		restart_process(notifier);
+	send_next(notifier);
 }
 
 void notifier_forget_attributes(struct notifier *notifier, fuse_ino_t node)
@@ -133,56 +242,95 @@ void notifier_forget_attributes(struct notifier *notifier, fuse_ino_t node)
 
 void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char *name)
 {
-	struct key key = {.parent = parent};
-	struct order *order;
-	strcpy(key.name, name);
-	pthread_mutex_lock(&notifier->mutex);
-	HASH_FIND(hh, notifier->orders, &key, key_bytes(name), order);
+	struct order *order = find_order(notifier, parent, name);
+	struct order *current = notifier->current;
+
 	if (order != NULL) {
 		HASH_DEL(notifier->orders, order);
-		free(order);
+		free_order(notifier, order);
 	}
-	pthread_mutex_unlock(&notifier->mutex);
+	/* Nobody is to do that again. */
+	if (current != NULL && current->parent == parent && strcmp(current->name, name) == 0) {
+		if (current->serial != 0)
+			state_journal_remove(notifier->journal, &current->item);
+		current->taken_back = true;
+	}
 }
 
-void notifier_each_order(struct notifier *notifier,
-			 void (*visit)(void *context, fuse_ino_t parent, fuse_ino_t node,
-				       const char *name),
-			 void *context)
+void notifier_save_orders(const struct notifier *notifier, FILE *out)
 {
-	const struct order *order;
-	pthread_mutex_lock(&notifier->mutex);
+	const struct order *order = notifier->current;
+
+	if (order != NULL && order->name[0] != '\0' && !order->taken_back)
+		save(&order->item, out);
 	for (order = notifier->orders; order != NULL; order = order->hh.next) {
 		if (order->name[0] != '\0')
-			visit(context, order->parent, order->node, order->name);
+			save(&order->item, out);
 	}
-	pthread_mutex_unlock(&notifier->mutex);
 }
 
-void notifier_stop(struct notifier *notifier)
+static void end_current(struct notifier *notifier)
 {
-	pthread_mutex_lock(&notifier->mutex);
-	notifier->stop = true;
-	pthread_cond_signal(&notifier->changed);
-	pthread_mutex_unlock(&notifier->mutex);
+	if (notifier->current != NULL)
+		free_order(notifier, notifier->current);
+	notifier->current = NULL;
 }
 
-int notifier_resume(struct notifier *notifier)
+/* The process has ended. What it was doing is to be done again, unless that was ordered already. */
+static void on_end(struct notifier *notifier)
 {
-	eventfd_t ended;
-	int error;
+	struct order *current = notifier->current;
 
-	pthread_join(notifier->thread, NULL);
-	eventfd_read(notifier->ended, &ended);
-	notifier->stop = false;
-	error = pthread_create(&notifier->thread, NULL, run, notifier);
-	notifier->runs = error == 0;
-	return -error;
+	close_socket(notifier);
+	if (!notifier->stops)
+		log_warning("the process that lets the kernel forget names has ended");
+	notifier->current = NULL;
+	if (current == NULL)
+		return;
+	if (current->taken_back || find_order(notifier, current->parent, current->name) != NULL ||
+	    !add_order(notifier, current))
+		free_order(notifier, current);
 }
 
 int notifier_descriptor(const struct notifier *notifier)
 {
-	return notifier->ended;
+	return notifier->events;
+}
+
+void notifier_dispatch(struct notifier *notifier)
+{
+	char done;
+
+	if (notifier->socket < 0)
+		return;
+	ssize_t got = recv(notifier->socket, &done, 1, 0);
+	if (got == 1)
+		end_current(notifier);
+	else if (got == 0 || (errno != EAGAIN && errno != EINTR))
+		on_end(notifier);
+	send_next(notifier);
+}
+
+void notifier_stop(struct notifier *notifier)
+{
+	notifier->stops = true;
+	if (notifier->socket >= 0)
+		shutdown(notifier->socket, SHUT_WR);
+}
+
+bool notifier_has_ended(const struct notifier *notifier)
+{
+	return notifier->socket < 0;
+}
+
+static void wait_for_end(struct notifier *notifier)
+{
+	struct pollfd process = {.fd = notifier->socket, .events = POLLIN};
+
+	notifier_stop(notifier);
+	while (!notifier_has_ended(notifier) && poll(&process, 1, END_LIMIT_MS) == 1)
+		notifier_dispatch(notifier);
+	close_socket(notifier);
 }
 
 void notifier_destroy(struct notifier *notifier)
@@ -190,14 +338,13 @@ void notifier_destroy(struct notifier *notifier)
 	struct order *order, *next;
 	if (notifier == NULL)
 		return;
-	if (notifier->runs)
-		pthread_join(notifier->thread, NULL);
+	wait_for_end(notifier);
+	end_current(notifier);
 	HASH_ITER (hh, notifier->orders, order, next) {
 		HASH_DEL(notifier->orders, order);
-		free(order);
+		free_order(notifier, order);
 	}
-	pthread_mutex_destroy(&notifier->mutex);
-	pthread_cond_destroy(&notifier->changed);
-	close(notifier->ended);
+	if (notifier->events >= 0)
+		close(notifier->events);
 	free(notifier);
 }

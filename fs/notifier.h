@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asks the kernel to forget names and attributes, on a thread of its own: the kernel locks the
- * directory for a name, and whoever has locked it may be waiting for an answer of the loop.
+ * Asks the kernel to forget names and attributes, through a process of its own
+ * (notifier_process.h): the kernel locks the directory for a name, and whoever has locked it may be
+ * waiting for an answer of the loop. Orders are carried out one after the other. If that process
+ * dies another one is started with the next order, and begins with those that were not carried out;
+ * to give one again does no harm.
  *
  * All functions are called on the loop's thread; none blocks but notifier_destroy().
  */
@@ -9,11 +12,21 @@
 #define DLOCKFS_NOTIFIER_H
 
 #include <fuse_lowlevel.h>
+#include <linux/fuse.h>
+#include <stdbool.h>
+#include <stdio.h>
 
 struct notifier;
+struct state_journal;
 
-/* Starts the thread. Returns 0 or -errno. */
-int notifier_create(struct fuse_session *session, struct notifier **ret);
+/* Of what is written to the kernel, at most: a name has 255. */
+#define NOTIFIER_MESSAGE_BYTES                                                                     \
+	(sizeof(struct fuse_out_header) + sizeof(struct fuse_notify_delete_out) + 255 + 1)
+
+/* Starts the process. `fuse` is the session's descriptor, which must live longer, as must the
+ * journal: names that the kernel has not forgotten yet are kept there; NULL: there is none. Returns
+ * 0 or -errno. */
+int notifier_create(int fuse, struct state_journal *journal, struct notifier **ret);
 
 /* Lets the kernel forget `name` in the directory, if it still means that node: it may be in use
  * again for another one. Out of memory: it stays cached until the kernel drops it by itself. */
@@ -28,25 +41,20 @@ void notifier_forget_attributes(struct notifier *notifier, fuse_ino_t node);
  * drops the name before it compares nodes (fuse_reverse_inval_entry()). */
 void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char *name);
 
-/* Visits the names that are to be forgotten, and with which the thread, if it has not ended, has
- * not begun. */
-void notifier_each_order(struct notifier *notifier,
-			 void (*visit)(void *context, fuse_ino_t parent, fuse_ino_t node,
-				       const char *name),
-			 void *context);
+/* Writes the names that are to be forgotten: what another process has to order again. */
+void notifier_save_orders(const struct notifier *notifier, FILE *out);
 
-/* Asks the thread to end after what it is doing now. */
-void notifier_stop(struct notifier *notifier);
-
-/* It has ended, but the mount is not given up: starts it again, for what was not begun and what
- * comes. Returns 0 or -errno. */
-int notifier_resume(struct notifier *notifier);
-
-/* A file descriptor that becomes readable when the thread has ended. Until then the loop must go on
- * answering the kernel. */
+/* A file descriptor that becomes readable when notifier_dispatch() has something to do. */
 int notifier_descriptor(const struct notifier *notifier);
+void notifier_dispatch(struct notifier *notifier);
 
-/* Waits for the thread to end, after notifier_stop(), and frees it. NULL is fine. */
+/* No more orders: the process ends after what it is doing now. Until notifier_has_ended() the loop
+ * must go on answering the kernel. */
+void notifier_stop(struct notifier *notifier);
+bool notifier_has_ended(const struct notifier *notifier);
+
+/* Waits for the end of the process for two seconds at most, and frees what is here. NULL is fine.
+ */
 void notifier_destroy(struct notifier *notifier);
 
 #endif

@@ -128,6 +128,7 @@ void op_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 		inode->atime = to_set & FUSE_SET_ATTR_ATIME_NOW ? inode->ctime : attr->st_atim;
 	if (to_set & FUSE_SET_ATTR_MTIME)
 		inode->mtime = to_set & FUSE_SET_ATTR_MTIME_NOW ? inode->ctime : attr->st_mtim;
+	inode_mark(inode);
 	reply_attr(req, inode);
 }
 
@@ -181,6 +182,7 @@ void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, of
 	if (size > 0)
 		memcpy(inode->text + offset, data, size);
 	inode->mtime = inode->ctime = inode_time();
+	inode_mark(inode);
 	fuse_reply_write(req, size);
 }
 
@@ -200,9 +202,7 @@ void op_poll(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info,
 	if (poll != NULL && handle == NULL) {
 		fuse_pollhandle_destroy(poll);
 	} else if (poll != NULL) {
-		if (handle->poll != NULL)
-			fuse_pollhandle_destroy(handle->poll);
-		handle->poll = poll;
+		handle_set_poll(handle, poll);
 	}
 	/* What it held may have been released in the name of another open file. */
 	bool revoked = handle != NULL && handle->revoked && engine_file_holds(handle->owner);

@@ -206,6 +206,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	if (fuse_reply_create(req, &entry, info) == -ENOENT) {
 		/* The caller was killed meanwhile; neither RELEASE nor FORGET will come. */
 		handle->inode->lookups--;
+		inode_mark(handle->inode);
 		handle_close(handle);
 	}
 }

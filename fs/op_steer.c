@@ -8,12 +8,14 @@
 #include <string.h>
 
 #include "dlockfs.h"
+#include "kept_request.h"
 #include "status.h"
 #include "steer.h"
 
 /* A request that waits for the wish to be done. */
 struct steering {
 	fuse_req_t req;
+	struct kept_request *kept;
 	struct steer *steer;
 };
 
@@ -21,6 +23,7 @@ static void on_done(void *context, int error)
 {
 	struct steering *steering = context;
 
+	kept_request_free(filesystem_of(steering->req), steering->kept);
 	if (error == -ECONNRESET)
 		error = -EIO;
 	if (error == 0)
@@ -72,6 +75,10 @@ void status_ioctl(fuse_req_t req, fuse_ino_t number, unsigned int command, const
 	/* Before it can be answered; and no interrupt is read until this returns. */
 	if (fuse_req_interrupted(req)) {
 		on_done(steering, -EINTR);
+		return;
+	}
+	if (kept_request_create(filesystem, &steering->kept) < 0) {
+		on_done(steering, -ENOMEM);
 		return;
 	}
 	fuse_req_interrupt_func(req, on_interrupt, steering);

@@ -12,6 +12,7 @@
 
 #include "claim_text.h"
 #include "inode.h"
+#include "kept_request.h"
 #include "user.h"
 
 static bool begin(struct parked *parked, struct handle *handle, enum parked_kind kind, uid_t uid)
@@ -26,6 +27,7 @@ static bool begin(struct parked *parked, struct handle *handle, enum parked_kind
 	parked->since_us = histogram_now_us();
 	parked->number = ++handle->filesystem->last_number;
 	DL_APPEND(handle->parked, parked);
+	parked_mark(parked);
 	return true;
 }
 
@@ -80,6 +82,7 @@ void parked_free(struct parked *parked)
 	struct handle *handle = parked->handle;
 	count(parked);
 	user_leave(handle->filesystem, parked->user, USER_WAITERS, 1);
+	state_journal_remove(handle->filesystem->journal, &parked->item);
 	DL_DELETE(handle->parked, parked);
 	if (parked->kind == PARKED_OPEN)
 		DL_DELETE(handle->inode->opening, opening_of(parked));
@@ -128,6 +131,7 @@ static void keep_request(struct parked *parked)
 		return;
 	memcpy(parked->request, filesystem->request, filesystem->request_bytes);
 	parked->request_bytes = filesystem->request_bytes;
+	parked_mark(parked);
 }
 
 bool parked_hold(struct parked *parked, fuse_req_t req)
@@ -183,9 +187,7 @@ static const char *const kind_words[] = {
 void parked_save(const struct parked *parked, FILE *out)
 {
 	if (parked->kind > PARKED_RECORD) {
-		state_begin(out, "request");
-		state_bytes(out, "bytes", parked->request, parked->request_bytes);
-		state_end(out);
+		kept_request_write(parked->request, parked->request_bytes, out);
 		return;
 	}
 	state_begin(out, "parked");
@@ -208,6 +210,24 @@ void parked_save(const struct parked *parked, FILE *out)
 		state_flag(out, "keeps_text", opening->keeps_text);
 	}
 	state_end(out);
+}
+
+static struct state_place place(const struct state_item *item)
+{
+	const struct parked *parked = (const struct parked *)item;
+	return (struct state_place){{STATE_PLACE_HANDLE, parked->handle->number,
+				     STATE_OF_HANDLE_PARKED, parked->number}};
+}
+
+static void save(const struct state_item *item, FILE *out)
+{
+	parked_save((const struct parked *)item, out);
+}
+
+void parked_mark(struct parked *parked)
+{
+	static const struct state_kind kind = {place, save};
+	state_journal_mark(parked->handle->filesystem->journal, &parked->item, &kind);
 }
 
 /* The kind that the line says; one above PARKED_RECORD: none. */
@@ -280,6 +300,7 @@ void parked_decide(struct parked *parked, int result)
 	}
 	parked->decided = true;
 	parked->result = result;
+	parked_mark(parked);
 	if (parked->req == NULL)
 		return;
 	if (result == 0)

@@ -24,6 +24,7 @@ enum parked_kind {
 };
 
 struct parked {
+	struct state_item item;	    /* first */
 	struct parked *prev, *next; /* in handle->parked */
 	struct handle *handle;
 	struct user *user; /* who called: has a share of USER_WAITERS for it; NULL: for none */
@@ -46,7 +47,7 @@ struct parked {
 
 /* An exclusive open whose open(2) has not returned. */
 struct opening {
-	struct parked parked;
+	struct parked parked;	     /* first */
 	struct opening *prev, *next; /* in inode->opening */
 	pid_t thread;		     /* that called open(2) */
 	uid_t uid;		     /* whose file it will be, */
@@ -68,6 +69,9 @@ bool parked_hold(struct parked *parked, fuse_req_t req);
 
 /* Whether the request is one that was parked in another process; it is taken care of then. */
 bool parked_resume(struct handle *handle, fuse_req_t req);
+
+/* What it says in the journal has changed: whatever parked_save() writes. */
+void parked_mark(struct parked *parked);
 
 /* Writes what is parked. */
 void parked_save(const struct parked *parked, FILE *out);

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,8 +62,11 @@ void restart_set(struct restart *restart, struct filesystem *filesystem, bool ba
 		.folder = restart->folder != NULL ? restart->folder : "",
 		.mountpoint = filesystem->mountpoint,
 		.background = background,
+		.fuse = fuse_session_fd(filesystem->session),
 		.init = restart->init,
 	};
+	filesystem->process = &restart->process;
+	takeover_mark_process(filesystem);
 	if (taken->file == NULL || taken->process.init_bytes > sizeof(restart->init))
 		return;
 	memcpy(restart->init, taken->process.init, taken->process.init_bytes);
@@ -106,9 +110,11 @@ void restart_note_request(struct restart *restart, const struct fuse_buf *reques
 void restart_give_up(struct restart *restart, const char *why)
 {
 	end_rehearsal(restart);
-	log_error("%s does not take over: %s; this program goes on",
-		  restart->program != NULL ? restart->program : "the program", why);
-	supervisor_ready("Serving the mount; a program that was to take over could not");
+	log_error("%s does not take over: %s; this program %s",
+		  restart->program != NULL ? restart->program : "the program", why,
+		  restart->leave ? "releases all locks and ends" : "goes on");
+	if (!restart->leave)
+		supervisor_ready("Serving the mount; a program that was to take over could not");
 }
 
 /* A file without a name, with all that is to be passed on. Returns its descriptor, or -errno. */
@@ -119,9 +125,8 @@ static int write_state(struct restart *restart)
 	FILE *out = copy >= 0 ? fdopen(copy, "we") : NULL;
 	int error = out != NULL ? 0 : -errno;
 
-	restart->process.fuse = fuse_session_fd(restart->filesystem->session);
 	if (error == 0) {
-		takeover_save(restart->filesystem, &restart->process, out);
+		takeover_save(restart->filesystem, out);
 		if (ferror(out) != 0)
 			error = -EIO;
 		if (fclose(out) != 0)
@@ -166,6 +171,7 @@ static int spawn(struct restart *restart, int state)
 	/* They may be sent to all processes of a service. */
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGHUP);
+	sigaddset(&blocked, SIGUSR1);
 	sigaddset(&blocked, SIGUSR2);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -204,15 +210,17 @@ static bool rehearse(struct restart *restart, int state)
 	return error == 0;
 }
 
-int restart_begin(struct restart *restart, int64_t now_ms)
+int restart_begin(struct restart *restart, bool leave, int64_t now_ms)
 {
+	restart->leave = restart->leave || leave;
 	if (restart->child != 0)
 		return -1;
 	if (restart->process.init_bytes == 0) {
 		log_error("there is no mount yet that another program could take over");
 		return -1;
 	}
-	supervisor_reloading();
+	if (!restart->leave)
+		supervisor_reloading();
 	if (restart->program == NULL) {
 		restart_give_up(restart, "it is not known where it is");
 		return -1;
@@ -277,7 +285,24 @@ bool restart_is_understood(struct restart *restart)
 	return false;
 }
 
-/* Lets no descriptor live on but the usual three. */
+/* Whether it is libfuse's end of the pair through which fusermount3 learns that this process has
+ * ended (auto_unmount). libfuse tells nobody its number. */
+static bool tells_end(int descriptor)
+{
+	struct ucred maker;
+	int domain, type;
+	socklen_t maker_bytes = sizeof(maker), domain_bytes = sizeof(domain);
+	socklen_t type_bytes = sizeof(type);
+
+	return getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &domain_bytes) == 0 &&
+	       domain == AF_UNIX &&
+	       getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &type_bytes) == 0 &&
+	       type == SOCK_STREAM &&
+	       getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &maker, &maker_bytes) == 0 &&
+	       maker.pid == getpid();
+}
+
+/* Lets no descriptor live on but the usual three, and what has fusermount3 unmount. */
 static void close_on_exec(void)
 {
 	DIR *folder = opendir("/proc/self/fd");
@@ -286,7 +311,7 @@ static void close_on_exec(void)
 	while (folder != NULL && (entry = readdir(folder)) != NULL) {
 		int descriptor = atoi(entry->d_name);
 		if (descriptor > 2)
-			fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+			fcntl(descriptor, F_SETFD, tells_end(descriptor) ? 0 : FD_CLOEXEC);
 	}
 	if (folder != NULL)
 		closedir(folder);
@@ -307,6 +332,8 @@ static void execute(struct restart *restart, int state)
 	close_on_exec();
 	fcntl(state, F_SETFD, 0);
 	fcntl(restart->process.fuse, F_SETFD, 0);
+	if (filesystem->journal != NULL)
+		fcntl(state_journal_descriptor(filesystem->journal), F_SETFD, 0);
 	DL_FOREACH (filesystem->handles, handle) {
 		holder_keep_all(handle);
 	}

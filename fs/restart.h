@@ -5,8 +5,8 @@
  * the same process, by execve(2): whoever watches the process, and the mount, see no change.
  *
  *   SIGUSR2         the program is run with what it would get now, as another process: a rehearsal
- *   it has ended    understood: the notifier's thread is stopped
- *   that has ended  all is written down anew, rehearsed once more, and the program executed
+ *   it has ended    understood: all is written down anew, rehearsed once more, and the program
+ *                   executed
  *
  * Whatever goes wrong until then is logged in one line, and this program goes on.
  *
@@ -33,6 +33,7 @@ struct restart {
 	int answer;	  /* what it has printed, */
 	int complaint;	  /* and to stderr */
 	int64_t limit_ms; /* when it is not waited for any more; INT64_MAX: never */
+	bool leave;	  /* this program ends in any case */
 };
 
 /* Notes from where the program was started. Before the folder changes. What is missing is told when
@@ -49,9 +50,10 @@ void restart_finish(struct restart *restart);
 /* A request has come: the first is the greeting. */
 void restart_note_request(struct restart *restart, const struct fuse_buf *request);
 
-/* Lets the program rehearse. Returns a descriptor that becomes readable when it has ended, and is
- * the struct's; or -1, the reason logged, or because one rehearses already. */
-int restart_begin(struct restart *restart, int64_t now_ms);
+/* Lets the program rehearse; with `leave` this one is going to end, and the other would be started
+ * by the service manager (keeping.h). Returns a descriptor that becomes readable when it has ended,
+ * and is the struct's; or -1, the reason logged, or because one rehearses already. */
+int restart_begin(struct restart *restart, bool leave, int64_t now_ms);
 
 /* The same descriptor; -1: nobody rehearses. */
 int restart_descriptor(const struct restart *restart);
@@ -64,7 +66,7 @@ bool restart_is_understood(struct restart *restart);
 void restart_advance(struct restart *restart, int64_t now_ms);
 int64_t restart_deadline(const struct restart *restart);
 
-/* Ends the rehearsal, if there is one, and logs why this program goes on. */
+/* Ends the rehearsal, if there is one, and logs why this program goes on, or ends. */
 void restart_give_up(struct restart *restart, const char *why);
 
 /* Executes the program. Returns only if that fails, the reason logged. */

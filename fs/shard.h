@@ -14,15 +14,25 @@
 #include "config.h"
 #include "engine.h"
 #include "metrics.h"
+#include "state_journal.h"
 #include "store_statistics.h"
 #include "store_zookeeper.h"
 #include "view.h"
 
 struct filesystem;
 
+/* What a shard goes on with that was another process's. */
+struct shard_former {
+	bool rehearsal; /* nobody is to be called: there is no store, unless it is a local one */
+	bool has_session;
+	struct store_zookeeper_session session;
+};
+
 struct shard {
-	struct filesystem *filesystem; /* set by filesystem_init() */
-	const char *prefix;	       /* as in the configuration; "" for [store] */
+	struct state_item store_item, item; /* the lines `store` and `shard` */
+	struct shard_former marked;	    /* the session as of the last mark of `store_item` */
+	struct filesystem *filesystem;	    /* set by filesystem_init() */
+	const char *prefix;		    /* as in the configuration; "" for [store] */
 	char *label; /* of its metrics: store="prefix"; "" for [store], as Prometheus has it */
 	struct engine *engine;
 	struct store *store;
@@ -35,13 +45,6 @@ struct shard {
 			since */
 	pthread_t closer; /* the thread that ends the session, */
 	bool has_closer;  /* if it is not the loop's */
-};
-
-/* What a shard goes on with that was another process's. */
-struct shard_former {
-	bool rehearsal; /* nobody is to be called: there is no store, unless it is a local one */
-	bool has_session;
-	struct store_zookeeper_session session;
 };
 
 /* A shard for each store of the configuration, in its order; `former` has as many, or is NULL. The

@@ -29,6 +29,7 @@
 #include <sys/stat.h>
 
 #include "filesystem.h"
+#include "state_journal.h"
 #include "state_text.h"
 #include "view.h"
 
@@ -52,6 +53,7 @@ enum status_kind {
 };
 
 struct status_node {
+	struct state_item item; /* first */
 	uint64_t number;
 	UT_hash_handle by_number;
 	UT_hash_handle by_key;
@@ -75,6 +77,7 @@ struct status_content {
 struct status_wait;
 
 struct status {
+	struct filesystem *filesystem;
 	struct status_node *by_number, *by_key;
 	uint64_t last_number;
 	struct status_content *contents;
@@ -89,7 +92,7 @@ static inline bool status_owns(fuse_ino_t node)
 }
 
 /* Returns NULL when out of memory. */
-struct status *status_create(int64_t now_ms);
+struct status *status_create(struct filesystem *filesystem);
 
 /* Nothing may wait or be open any more. NULL is fine. */
 void status_destroy(struct status *status);
@@ -117,8 +120,11 @@ void status_node_reply(fuse_req_t req, struct status_node *node);
 
 void status_node_forget(struct status *status, struct status_node *node, uint64_t lookups);
 
-/* Writes the nodes, for another process. */
-void status_node_save_all(const struct status *status, FILE *out);
+/* What it says in the journal has changed: whatever status_node_save() writes. */
+void status_node_mark(const struct status *status, struct status_node *node);
+
+/* Writes the node, for another process. */
+void status_node_save(const struct status_node *node, FILE *out);
 
 /* Makes the node that the present line says. Returns 0; or -EINVAL, -ENOMEM, with a line in the
  * reader's `why`. */

@@ -11,19 +11,21 @@
 
 #include "inode.h"
 
-struct status *status_create(int64_t now_ms)
+struct status *status_create(struct filesystem *filesystem)
 {
 	struct status *status = calloc(1, sizeof(*status));
 
 	if (status != NULL) {
 		status->last_number = STATUS_NODES;
-		status->started_ms = now_ms;
+		status->filesystem = filesystem;
+		status->started_ms = filesystem->now_ms;
 	}
 	return status;
 }
 
 static void free_node(struct status *status, struct status_node *node)
 {
+	state_journal_remove(status->filesystem->journal, &node->item);
 	HASH_DELETE(by_number, status->by_number, node);
 	HASH_DELETE(by_key, status->by_key, node);
 	free(node->lock);
@@ -60,8 +62,10 @@ static struct status_node *create_node(struct status *status, enum status_kind k
 	if (node->by_number.tbl == NULL)
 		goto out_of_memory;
 	HASH_ADD(by_key, status->by_key, key[0], key_bytes, node);
-	if (node->by_key.tbl != NULL)
+	if (node->by_key.tbl != NULL) {
+		status_node_mark(status, node);
 		return node;
+	}
 	HASH_DELETE(by_number, status->by_number, node);
 out_of_memory:
 	free(node->lock);
@@ -144,6 +148,7 @@ void status_node_reply(fuse_req_t req, struct status_node *node)
 	entry.entry_timeout = is_fixed(node) ? FOREVER_SECONDS : 0;
 	status_node_stat(filesystem_of(req)->config, node, &entry.attr);
 	node->lookups++;
+	status_node_mark(status, node);
 	if (fuse_reply_entry(req, &entry) == -ENOENT) /* the caller was killed */
 		status_node_forget(status, node, 1);
 }
@@ -151,26 +156,40 @@ void status_node_reply(fuse_req_t req, struct status_node *node)
 void status_node_forget(struct status *status, struct status_node *node, uint64_t lookups)
 {
 	node->lookups -= lookups < node->lookups ? lookups : node->lookups;
+	status_node_mark(status, node);
 	if (node->lookups == 0)
 		free_node(status, node);
 }
 
-void status_node_save_all(const struct status *status, FILE *out)
+void status_node_save(const struct status_node *node, FILE *out)
 {
-	const struct status_node *node;
+	state_begin(out, "status");
+	state_unsigned(out, "number", node->number);
+	state_unsigned(out, "lookups", node->lookups);
+	state_unsigned(out, "kind", node->kind);
+	state_text(out, "path", status_node_path(node));
+	if (node->lock != NULL)
+		state_text(out, "lock", node->lock);
+	if (node->file != NULL)
+		state_text(out, "file", node->file->name);
+	state_end(out);
+}
 
-	for (node = status->by_number; node != NULL; node = node->by_number.next) {
-		state_begin(out, "status");
-		state_unsigned(out, "number", node->number);
-		state_unsigned(out, "lookups", node->lookups);
-		state_unsigned(out, "kind", node->kind);
-		state_text(out, "path", status_node_path(node));
-		if (node->lock != NULL)
-			state_text(out, "lock", node->lock);
-		if (node->file != NULL)
-			state_text(out, "file", node->file->name);
-		state_end(out);
-	}
+static struct state_place place(const struct state_item *item)
+{
+	const struct status_node *node = (const struct status_node *)item;
+	return (struct state_place){{STATE_PLACE_STATUS, node->number}};
+}
+
+static void save(const struct state_item *item, FILE *out)
+{
+	status_node_save((const struct status_node *)item, out);
+}
+
+void status_node_mark(const struct status *status, struct status_node *node)
+{
+	static const struct state_kind kind = {place, save};
+	state_journal_mark(status->filesystem->journal, &node->item, &kind);
 }
 
 int status_node_restore(struct status *status, struct state_reader *in)

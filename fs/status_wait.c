@@ -10,6 +10,7 @@
 
 #include "access.h"
 #include "escape.h"
+#include "kept_request.h"
 #include "status.h"
 #include "user.h"
 #include "view_merge.h"
@@ -38,6 +39,7 @@ struct status_wait {
 	struct status_wait *prev, *next; /* in status->waits */
 	struct filesystem *filesystem;
 	fuse_req_t req;
+	struct kept_request *kept;
 	enum status_wait_kind kind;
 	char *path; /* below the mount */
 	char *lock; /* NULL: all */
@@ -59,6 +61,7 @@ static void free_wait(struct status_wait *wait)
 {
 	DL_DELETE(wait->filesystem->status->waits, wait);
 	leave_user(wait);
+	kept_request_free(wait->filesystem, wait->kept);
 	for (size_t i = 0; i < wait->parts_count; i++) {
 		if (wait->parts[i].view != NULL)
 			view_cancel(wait->parts[i].view);
@@ -412,7 +415,7 @@ void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, c
 	if (fuse_req_interrupted(req))
 		error = -EINTR;
 	else if (wait->user != NULL && wait->path != NULL && (lock == NULL || wait->lock != NULL))
-		error = 0;
+		error = kept_request_create(filesystem, &wait->kept);
 	for (size_t i = 0; error == 0 && i < wait->parts_count; i++)
 		error = begin_view(&wait->parts[i]);
 	if (error != 0)

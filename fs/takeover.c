@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order of what one program passes on to the next, and what has to fit. What each line holds is
- * the business of the file that owns it. Loop thread only.
+ * How one program goes on with what another has left: the order of that, and what has to fit. What
+ * each line holds is the business of the file that owns it. Loop thread only.
  */
 #include "takeover.h"
 
@@ -16,6 +16,7 @@
 #include "engine_transfer.h"
 #include "handle.h"
 #include "inode.h"
+#include "kept_request.h"
 #include "log.h"
 #include "notifier.h"
 #include "parked.h"
@@ -34,7 +35,7 @@ struct takeover_store {
 	struct shard_former former;
 };
 
-/* A request that it has not answered. */
+/* A call that waits: its request. */
 struct takeover_request {
 	struct takeover_request *prev, *next;
 	size_t bytes;
@@ -107,7 +108,7 @@ static void *adopt_wish(void *context, uint64_t number, const struct owner *file
 	return wish->parked;
 }
 
-static const struct engine_transfer transfer = {
+const struct engine_transfer takeover_transfer = {
 	.number_owner = number_owner,
 	.number_wish = number_wish,
 	.save_details = save_details,
@@ -117,111 +118,6 @@ static const struct engine_transfer transfer = {
 	.adopt_wish = adopt_wish,
 };
 
-/* Writing */
-
-static void save_process(const struct filesystem *filesystem,
-			 const struct takeover_process *process, FILE *out)
-{
-	state_begin(out, "dlockfs");
-	state_number(out, "format", TAKEOVER_FORMAT);
-	state_text(out, "version", DLOCKFS_VERSION);
-	state_text(out, "folder", process->folder);
-	state_text(out, "mountpoint", process->mountpoint);
-	state_flag(out, "background", process->background);
-	state_number(out, "fuse", process->fuse);
-	state_bytes(out, "init", process->init, process->init_bytes);
-	state_unsigned(out, "max_write", filesystem->max_write);
-	state_end(out);
-}
-
-static void save_store(const struct config *config, size_t index, const struct shard *shard,
-		       FILE *out)
-{
-	const struct config_store *store = &config->stores[index];
-	struct store_zookeeper_session session;
-
-	state_begin(out, "store");
-	state_text(out, "prefix", store->prefix);
-	state_flag(out, "zookeeper", store->url.kind == STORE_KIND_ZOOKEEPER);
-	if (store->url.kind == STORE_KIND_ZOOKEEPER) {
-		state_text(out, "servers", store->url.servers);
-		state_text(out, "root", store->url.root);
-		state_unsigned(out, "acl", store_access_acl(&store->access));
-		state_number(out, "session_timeout_ms", config_session_timeout_ms(config, index));
-		if (store_zookeeper_keep_session(shard->store, &session)) {
-			state_number(out, "session", session.id);
-			state_bytes(out, "password", session.password, sizeof(session.password));
-		}
-	}
-	state_end(out);
-}
-
-static void save_handle(const struct handle *handle, FILE *out)
-{
-	state_begin(out, "handle");
-	state_unsigned(out, "number", handle->number);
-	state_unsigned(out, "node", handle->inode->node);
-	state_unsigned(out, "user", handle->user->uid);
-	state_flag(out, "fenced", handle->fenced);
-	state_flag(out, "revoked", handle->revoked);
-	state_flag(out, "unseen", handle->holder_unseen);
-	if (handle->owner != NULL)
-		engine_save_owner(handle->owner, out);
-	state_end(out);
-}
-
-static void save_order(void *context, fuse_ino_t parent, fuse_ino_t node, const char *name)
-{
-	FILE *out = context;
-	state_begin(out, "forget");
-	state_unsigned(out, "parent", parent);
-	state_unsigned(out, "node", node);
-	state_text(out, "name", name);
-	state_end(out);
-}
-
-static void save_filesystem(const struct filesystem *filesystem, FILE *out)
-{
-	const struct handle *handle;
-	const struct parked *parked;
-
-	inode_save_all(filesystem, out);
-	status_node_save_all(filesystem->status, out);
-	DL_FOREACH (filesystem->handles, handle) {
-		save_handle(handle, out);
-		DL_FOREACH (handle->parked, parked) {
-			parked_save(parked, out);
-		}
-		holder_save_all(handle, out);
-	}
-	state_begin(out, "numbers");
-	state_unsigned(out, "last_node", filesystem->last_node);
-	state_unsigned(out, "last_status", filesystem->status->last_number);
-	state_unsigned(out, "last_number", filesystem->last_number);
-	state_end(out);
-}
-
-void takeover_save(struct filesystem *filesystem, const struct takeover_process *process, FILE *out)
-{
-	save_process(filesystem, process, out);
-	for (size_t i = 0; i < filesystem->shards_count; i++)
-		save_store(filesystem->config, i, &filesystem->shards[i], out);
-	save_filesystem(filesystem, out);
-	if (filesystem->notifier != NULL)
-		notifier_each_order(filesystem->notifier, save_order, out);
-	for (size_t i = 0; i < filesystem->shards_count; i++) {
-		const struct shard *shard = &filesystem->shards[i];
-		state_begin(out, "shard");
-		state_unsigned(out, "number", i);
-		state_end(out);
-		if (shard->service != NULL)
-			local_service_save(shard->service, out);
-		engine_save(shard->engine, &transfer, out);
-	}
-	state_begin(out, "end");
-	state_end(out);
-}
-
 /* Reading: up to the file system */
 
 /* What is wrong with what was read. */
@@ -230,6 +126,20 @@ static int explain(const struct takeover *takeover, int error, char *why, size_t
 	snprintf(why, why_bytes, "what another process has left cannot be taken over: %s",
 		 takeover->in.why);
 	return error;
+}
+
+/* Those of the same process, before execve(2). */
+static void read_descriptors(struct takeover *takeover)
+{
+	struct state_reader *in = &takeover->in;
+	struct takeover_process *process = &takeover->process;
+
+	process->fuse = (int)state_get_number(in, "fuse", 3, INT32_MAX);
+	if (takeover->rehearsal || !state_has(in, "journal"))
+		return;
+	process->journal = (int)state_get_number(in, "journal", 3, INT32_MAX);
+	if (fcntl(process->journal, F_SETFD, FD_CLOEXEC) < 0)
+		state_refuse(in, "journal", "an open descriptor");
 }
 
 static int read_process(struct takeover *takeover)
@@ -245,7 +155,8 @@ static int read_process(struct takeover *takeover)
 	process->folder = strdup(state_get_text(in, "folder"));
 	process->mountpoint = strdup(state_get_text(in, "mountpoint"));
 	process->background = state_find_flag(in, "background");
-	process->fuse = (int)state_get_number(in, "fuse", 3, INT32_MAX);
+	if (!takeover->kept)
+		read_descriptors(takeover);
 	takeover->max_write = (unsigned int)state_get_unsigned(in, "max_write", UINT32_MAX);
 	if (process->init_bytes < sizeof(struct fuse_in_header))
 		state_refuse(in, "init", "a request");
@@ -317,6 +228,7 @@ static int read_store(struct takeover *takeover)
 int takeover_read(struct takeover *takeover, FILE *file, char *why, size_t why_bytes)
 {
 	takeover->file = file;
+	takeover->process.journal = -1;
 	state_reader_init(&takeover->in, file);
 	int error = read_format(takeover);
 	int more = 0;
@@ -333,12 +245,19 @@ int takeover_read(struct takeover *takeover, FILE *file, char *why, size_t why_b
 	return 0;
 }
 
+int takeover_read_kept(struct takeover *takeover, FILE *file, int fuse, char *why, size_t why_bytes)
+{
+	takeover->kept = true;
+	takeover->process.fuse = fuse;
+	return takeover_read(takeover, file, why, why_bytes);
+}
+
 int takeover_begin(struct takeover *takeover, char *why, size_t why_bytes)
 {
 	const char *text = getenv(TAKEOVER_ENVIRONMENT);
 	char *rest;
 
-	*takeover = (struct takeover){.process.fuse = -1};
+	*takeover = (struct takeover){.process = {.fuse = -1, .journal = -1}};
 	if (text == NULL)
 		return 0;
 	long descriptor = strtol(text, &rest, 10);
@@ -435,6 +354,11 @@ static int restore_handle(struct restoring *restoring)
 	return state_has(in, "owner") ? handle_restore_owner(handle, in) : 0;
 }
 
+static int restore_request(struct restoring *restoring)
+{
+	return kept_request_restore(restoring->filesystem, restoring->in);
+}
+
 /* To be handled again. */
 static int note_request(struct restoring *restoring)
 {
@@ -485,10 +409,11 @@ static int restore_parked(struct restoring *restoring)
 static int restore_holder(struct restoring *restoring)
 {
 	struct handle *handle = find_handle(restoring);
+	enum holder_origin origin = restoring->takeover->rehearsal ? HOLDER_REHEARSED
+				    : restoring->takeover->kept	   ? HOLDER_OPENED
+								   : HOLDER_INHERITED;
 
-	return handle != NULL
-		       ? holder_restore(handle, restoring->in, restoring->takeover->rehearsal)
-		       : -EINVAL;
+	return handle != NULL ? holder_restore(handle, restoring->in, origin) : -EINVAL;
 }
 
 static int restore_numbers(struct restoring *restoring)
@@ -532,16 +457,16 @@ static int restore_shard(struct restoring *restoring)
 		return -EINVAL;
 	if (shard->service != NULL)
 		error = store_local_restore(shard->store, in);
-	return error == 0 ? engine_restore(shard->engine, &transfer, in) : error;
+	return error == 0 ? engine_restore(shard->engine, &takeover_transfer, in) : error;
 }
 
 static const struct {
 	const char *word;
 	int (*restore)(struct restoring *restoring);
 } lines[] = {
-	{"inode", restore_inode},     {"status", restore_status}, {"handle", restore_handle},
-	{"parked", restore_parked},   {"request", note_request},  {"holder", restore_holder},
-	{"numbers", restore_numbers}, {"forget", note_order},	  {"shard", restore_shard},
+	{"inode", restore_inode},     {"status", restore_status},   {"handle", restore_handle},
+	{"parked", restore_parked},   {"request", restore_request}, {"holder", restore_holder},
+	{"numbers", restore_numbers}, {"forget", note_order},	    {"shard", restore_shard},
 };
 
 static int restore_line(struct restoring *restoring)
@@ -579,6 +504,15 @@ int takeover_restore(struct takeover *takeover, struct filesystem *filesystem, c
 	return 0;
 }
 
+/* Not if the name is in use again. */
+static void resume_order(struct filesystem *filesystem, const struct takeover_order *order)
+{
+	struct inode *parent = inode_find(filesystem, order->parent);
+
+	if (parent == NULL || inode_child(parent, order->name) == NULL)
+		notifier_forget_name(filesystem->notifier, order->parent, order->node, order->name);
+}
+
 void takeover_resume(struct takeover *takeover, struct filesystem *filesystem)
 {
 	const struct takeover_order *order;
@@ -591,12 +525,13 @@ void takeover_resume(struct takeover *takeover, struct filesystem *filesystem)
 			notifier_forget_attributes(filesystem->notifier, inode->node);
 	}
 	DL_FOREACH (takeover->orders, order) {
-		notifier_forget_name(filesystem->notifier, order->parent, order->node, order->name);
+		resume_order(filesystem, order);
 	}
 	DL_FOREACH (takeover->requests, request) {
 		struct fuse_buf buffer = {.mem = request->text, .size = request->bytes};
 		filesystem_handle(filesystem, &buffer);
 	}
+	kept_request_resume_all(filesystem);
 }
 
 void takeover_finish(struct takeover *takeover)
@@ -627,5 +562,5 @@ void takeover_finish(struct takeover *takeover)
 	state_reader_finish(&takeover->in);
 	if (takeover->file != NULL)
 		fclose(takeover->file);
-	*takeover = (struct takeover){.process.fuse = -1};
+	*takeover = (struct takeover){.process = {.fuse = -1, .journal = -1}};
 }

@@ -19,6 +19,7 @@
 #ifndef DLOCKFS_TAKEOVER_H
 #define DLOCKFS_TAKEOVER_H
 
+#include "engine_transfer.h"
 #include "filesystem.h"
 #include "state_text.h"
 
@@ -32,13 +33,15 @@ struct takeover_process {
 	const char *folder; /* in which it was started */
 	const char *mountpoint;
 	bool background;
-	int fuse;	  /* the descriptor of the mount */
+	int fuse;	  /* the descriptor of the mount, */
+	int journal;	  /* and of the journal, of what is taken over; -1: none */
 	const void *init; /* the kernel's greeting */
 	size_t init_bytes;
 };
 
 struct takeover {
 	bool rehearsal;
+	bool kept;  /* in a journal: its descriptors are not valid any more */
 	FILE *file; /* NULL: there is nothing to take over */
 	struct state_reader in;
 	struct takeover_process process; /* its texts and bytes are the struct's */
@@ -51,10 +54,22 @@ struct takeover {
 	struct takeover_order *orders;
 };
 
-/* Writes everything. The thread of the notifier (NULL: there is none) has ended, or what it has
- * still to do is not complete. Errors stay with the stream. */
-void takeover_save(struct filesystem *filesystem, const struct takeover_process *process,
-		   FILE *out);
+/* What engines know by numbers; their context is the shard. */
+extern const struct engine_transfer takeover_transfer;
+
+/* Writes everything, and filesystem->process. Errors stay with the stream. */
+void takeover_save(const struct filesystem *filesystem, FILE *out);
+
+/* Keeps the file system in the journal, from its next commit on. To be called once, while the file
+ * system and its shards are new; the journal must live longer than both and the notifier. */
+void takeover_keep(struct filesystem *filesystem, struct state_journal *journal);
+
+/* filesystem->process has changed. */
+void takeover_mark_process(struct filesystem *filesystem);
+
+/* Marks what nobody tells of: the numbers given out, the sessions of stores. To be called before
+ * each commit, where there is a journal. */
+void takeover_mark_changed(struct filesystem *filesystem);
 
 /* Finds what the environment says, takes it away from there, and reads all up to the file system.
  * Returns 0, also if there is nothing to take over; or -errno and one line in `why`. In any case
@@ -63,6 +78,11 @@ int takeover_begin(struct takeover *takeover, char *why, size_t why_bytes);
 
 /* The same from a stream, which is the struct's from now on. */
 int takeover_read(struct takeover *takeover, FILE *file, char *why, size_t why_bytes);
+
+/* The same of what a journal says (state_journal_load()), of a process that has ended; `fuse` is
+ * the descriptor of its mount. */
+int takeover_read_kept(struct takeover *takeover, FILE *file, int fuse, char *why,
+		       size_t why_bytes);
 
 /* Whether the stores of the configuration are those of the former process. Fills in `former`.
  * Returns 0, or -errno and one line in `why`. */

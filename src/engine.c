@@ -109,10 +109,8 @@ void engine_advance(struct engine *engine, int64_t now_ms)
 {
 	struct timer *timer;
 	engine->now_ms = now_ms;
-	if (engine->suspended_ms == INT64_MIN) {
-		engine->suspended_ms = now_ms;
-		engine_mark(engine);
-	}
+	if (engine->suspended_ms == INT64_MIN)
+		engine_begin_silence(engine);
 	engine_judge_lease(engine);
 	while ((timer = timers_first(&engine->timers)) != NULL && timer->due_ms <= now_ms) {
 		struct claim *claim = (struct claim *)timer; /* its first member */

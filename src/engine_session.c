@@ -136,6 +136,16 @@ static void limit_waits(const struct lock *lock)
 	}
 }
 
+void engine_begin_silence(struct engine *engine)
+{
+	struct lock *lock;
+
+	engine->suspended_ms = engine->now_ms;
+	engine_mark(engine);
+	for (lock = engine->locks; lock != NULL; lock = lock->hh.next)
+		limit_waits(lock);
+}
+
 /* Session numbers follow each other as in splitmix64 (Steele, Lea, Flood 2014). */
 static uint64_t next_session_number(uint64_t number)
 {

@@ -648,6 +648,9 @@ void orders_end(const struct claim *orders, int error);
 /* Whether locks may be granted now: the session is known to live and the store answers. */
 bool engine_may_grant(const struct engine *engine);
 
+/* Nothing is known of the store yet. */
+void engine_begin_silence(struct engine *engine);
+
 /* A write that was sent at that time is acknowledged. */
 void engine_proved_alive(struct engine *engine, int64_t sent_ms);
 

@@ -23,7 +23,10 @@
 #define HEAD_BYTES 4096
 
 /* What may lie in a region beside what is worth keeping, before that is written anew. */
-#define SLACK_BYTES ((uint64_t)1 << 20)
+#define SLACK_BYTES ((uint64_t)1 << 18)
+
+/* A region that has grown beyond that gives its memory back when it does not count any more. */
+#define REGION_BYTES_KEPT ((uint64_t)1 << 20)
 
 /* A buffer is not kept if it has grown beyond that. */
 #define BUFFER_BYTES_MAX ((size_t)1 << 20)
@@ -64,7 +67,11 @@ struct entry {
 struct state_journal {
 	int descriptor;
 	struct head *head;
-	size_t mapped_bytes;
+	size_t head_bytes; /* and the area */
+	struct {
+		char *start;
+		size_t bytes; /* mapped, from its start */
+	} regions[2];
 	uint64_t handled;
 	bool begun;  /* what is in the file is this journal's */
 	bool failed; /* nothing is kept any more */
@@ -86,6 +93,7 @@ struct state_journal {
 	size_t buffer_bytes;
 };
 
+/* That of 2 is the end of the file. */
 static uint64_t region_start(unsigned int region)
 {
 	return (1 + region) * REGION_BYTES;
@@ -126,18 +134,15 @@ int state_journal_create(int descriptor, size_t request_bytes, uint64_t handled,
 			 struct state_journal **ret)
 {
 	struct state_journal *journal = calloc(1, sizeof(*journal));
-	struct stat attr;
-	off_t size = (off_t)(HEAD_BYTES + request_bytes);
-	int error = -ENOMEM;
+	int error;
 
 	if (journal == NULL)
 		return -ENOMEM;
-	journal->mapped_bytes = HEAD_BYTES + request_bytes;
-	if (fstat(descriptor, &attr) < 0 ||
-	    (attr.st_size < size && ftruncate(descriptor, size) < 0))
+	journal->head_bytes = HEAD_BYTES + request_bytes;
+	if (ftruncate(descriptor, (off_t)region_start(2)) < 0)
 		goto failed;
-	void *mapped = mmap(NULL, journal->mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-			    descriptor, 0);
+	void *mapped =
+		mmap(NULL, journal->head_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
 	if (mapped == MAP_FAILED)
 		goto failed;
 	journal->head = mapped;
@@ -171,7 +176,11 @@ void state_journal_destroy(struct state_journal *journal)
 	if (journal == NULL)
 		return;
 	free_buffer(journal);
-	munmap(journal->head, journal->mapped_bytes);
+	munmap(journal->head, journal->head_bytes);
+	for (int i = 0; i < 2; i++) {
+		if (journal->regions[i].start != NULL)
+			munmap(journal->regions[i].start, journal->regions[i].bytes);
+	}
 	close(journal->descriptor);
 	free(journal->entries);
 	free(journal->changed);
@@ -198,6 +207,11 @@ void state_journal_end(struct state_journal *journal)
 void state_journal_settle(struct state_journal *journal)
 {
 	atomic_store(&journal->head->attempts, 0);
+}
+
+bool state_journal_has_failed(const struct state_journal *journal)
+{
+	return journal->failed;
 }
 
 /* Items */
@@ -315,28 +329,35 @@ static void measure(struct state_journal *journal, size_t start, struct state_it
 	}
 }
 
-static int write_all(int descriptor, const char *bytes, size_t count, uint64_t offset)
+/* So much of the region is mapped. Returns 0 or -errno. */
+static int map_region(struct state_journal *journal, unsigned int region, uint64_t bytes)
 {
-	while (count > 0) {
-		ssize_t written = pwrite(descriptor, bytes, count, (off_t)offset);
-		if (written < 0 && errno != EINTR)
-			return -errno;
-		if (written > 0) {
-			bytes += written;
-			count -= (size_t)written;
-			offset += (uint64_t)written;
-		}
-	}
+	size_t before = journal->regions[region].bytes, wanted = before > 0 ? before : SLACK_BYTES;
+	char *start = journal->regions[region].start;
+
+	if (bytes <= before)
+		return 0;
+	while (wanted < bytes)
+		wanted *= 2;
+	if (start == NULL)
+		start = mmap(NULL, wanted, PROT_READ | PROT_WRITE, MAP_SHARED, journal->descriptor,
+			     (off_t)region_start(region));
+	else
+		start = mremap(start, before, wanted, MREMAP_MAYMOVE);
+	if (start == MAP_FAILED)
+		return -errno;
+	journal->regions[region].start = start;
+	journal->regions[region].bytes = wanted;
 	return 0;
 }
 
 /* Puts the buffer behind what counts in the region, and lets it count. */
 static int publish(struct state_journal *journal, unsigned int region, uint64_t used)
 {
-	int error = write_all(journal->descriptor, journal->buffer, journal->buffer_bytes,
-			      region_start(region) + used);
+	int error = map_region(journal, region, used + journal->buffer_bytes);
 	if (error != 0)
 		return error;
+	memcpy(journal->regions[region].start + used, journal->buffer, journal->buffer_bytes);
 	journal->region = region;
 	journal->used = used + journal->buffer_bytes;
 	atomic_store(&journal->head->current, journal->used * 2 + region);
@@ -378,6 +399,7 @@ static int write_anew(struct state_journal *journal, const struct iovec *answers
 	struct state_item **items = calloc((size_t)journal->entries_count + 1, sizeof(*items));
 	uint32_t items_count = 0;
 	unsigned int former = journal->region;
+	uint64_t former_used = journal->used;
 
 	if (items == NULL)
 		return -ENOMEM;
@@ -393,10 +415,12 @@ static int write_anew(struct state_journal *journal, const struct iovec *answers
 		free_buffer(journal);
 	if (error != 0)
 		return error;
+	bool give_back = !journal->begun || former_used > REGION_BYTES_KEPT;
 	journal->begun = true;
 	/* At worst it takes memory. */
-	fallocate(journal->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-		  (off_t)region_start(former), (off_t)REGION_BYTES);
+	if (give_back)
+		fallocate(journal->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			  (off_t)region_start(former), (off_t)REGION_BYTES);
 	return 0;
 }
 

@@ -43,6 +43,7 @@ enum {
 	STATE_PLACE_HANDLE, /* and what belongs to it */
 	STATE_PLACE_NUMBERS,
 	STATE_PLACE_ORDER,
+	STATE_PLACE_REQUEST,		  /* that waits, and belongs to no open file */
 	STATE_PLACE_SHARD = 16,		  /* the first one; another for each */
 	STATE_PLACE_NOTE = INT32_MAX - 1, /* state_journal_note() */
 };
@@ -84,6 +85,9 @@ void state_journal_remove(struct state_journal *journal, struct state_item *item
 
 /* Whether anything was marked or removed since the last commit. */
 bool state_journal_is_changed(const struct state_journal *journal);
+
+/* Whether an error has ended the keeping. */
+bool state_journal_has_failed(const struct state_journal *journal);
 
 /* Writes what has changed, and the answers, which the caller sends once this returns, whatever
  * happened. `handled` is the number of the request that led to them; 0: it was none. Every item

@@ -35,7 +35,8 @@ static void on_created(int code, const char *path, const void *data)
 	operation_answered(operation);
 }
 
-/* The name of the companion follows from that of the claim: it must have the number before. */
+/* The name of the companion follows from that of the claim: it must have the number before. If not,
+ * an answer does not fit the request: both stand, and a list shows as what. */
 static void on_pair_created(int code, const void *data)
 {
 	struct operation *operation = (struct operation *)data;
@@ -44,8 +45,9 @@ static void on_pair_created(int code, const void *data)
 
 	operation->code = code;
 	operation->numbered = code == ZOK && read_number(pair->created[0], &before) &&
-			      read_number(pair->created[1], &operation->sequence) &&
-			      (uint32_t)operation->sequence - (uint32_t)before == 1;
+			      read_number(pair->created[1], &operation->sequence);
+	if (operation->numbered && (uint32_t)operation->sequence - (uint32_t)before != 1)
+		operation->code = ZRUNTIMEINCONSISTENCY;
 	operation_answered(operation);
 }
 

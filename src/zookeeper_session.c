@@ -9,10 +9,8 @@
  */
 #include "zookeeper_session.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,25 +24,15 @@
 
 #include "log.h"
 #include "zookeeper_client.h"
+#include "zookeeper_peer.h"
 
 #define RETRY_MS	1000 /* between attempts to make a handle */
 #define UNREACHABLE_MS	5000 /* until a session that never connected is worth a warning */
 #define SASL_LOOK_MS	1000 /* between looks whether it has failed */
 #define SETTLE_LIMIT_MS 400  /* for what is under way when a session is ended */
 
-/* The server that a keeper's newest session is connected to, for those of other stores: keepers of
- * this process, each in the list from its start to its end. */
-struct peer {
-	struct peer *next;
-	struct sockaddr_storage address;
-	socklen_t address_bytes; /* 0: not connected */
-};
-
-static pthread_mutex_t peers_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct peer *peers;
-
 struct zookeeper_keeper {
-	struct peer peer;
+	struct zookeeper_peer peer;
 	char *servers;
 	int timeout_ms;
 	clientid_t former; /* the session that the first one is to go on with: */
@@ -158,22 +146,6 @@ static void get_server(zhandle_t *handle, char *server, size_t server_bytes)
 		snprintf(server, server_bytes, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
 }
 
-/* On ZooKeeper's thread: the connection has come, or has gone. */
-static void note_peer(struct zookeeper_keeper *keeper, zhandle_t *handle, bool connected)
-{
-	struct sockaddr_storage address;
-	socklen_t address_bytes = sizeof(address);
-
-	memset(&address, 0, sizeof(address));
-	if (!connected ||
-	    !zookeeper_get_connected_host(handle, (struct sockaddr *)&address, &address_bytes))
-		address_bytes = 0;
-	pthread_mutex_lock(&peers_mutex);
-	keeper->peer.address = address;
-	keeper->peer.address_bytes = address_bytes;
-	pthread_mutex_unlock(&peers_mutex);
-}
-
 static struct zookeeper_state *make_state(struct zookeeper_session *session)
 {
 	if (session->first_used)
@@ -269,7 +241,7 @@ static void on_session_event(zhandle_t *handle, int type, int state, const char 
 		message->id = *zoo_client_id(handle);
 		get_server(handle, message->server, sizeof(message->server));
 	}
-	note_peer(keeper, handle, state == ZOO_CONNECTED_STATE);
+	zookeeper_peer_note(&keeper->peer, state == ZOO_CONNECTED_STATE ? handle : NULL);
 	if (state != ZOO_CONNECTED_STATE || introduce(session, handle, message))
 		post_state(keeper, message);
 }
@@ -423,9 +395,7 @@ static void wait_for_work(struct zookeeper_keeper *keeper)
 
 static void finish_keeper(struct zookeeper_keeper *keeper)
 {
-	pthread_mutex_lock(&peers_mutex);
-	LL_DELETE(peers, &keeper->peer);
-	pthread_mutex_unlock(&peers_mutex);
+	zookeeper_peer_remove(&keeper->peer);
 	keeper->finish(keeper->finish_context);
 	close(keeper->descriptor);
 	pthread_cond_destroy(&keeper->changed);
@@ -470,50 +440,9 @@ static void *run(void *context)
 	return NULL;
 }
 
-static bool is_peer(const struct peer *peer, const struct sockaddr_storage *address,
-		    socklen_t address_bytes)
-{
-	return peer->address_bytes > 0 && peer->address_bytes == address_bytes &&
-	       memcmp(&peer->address, address, address_bytes) == 0;
-}
-
-/* Whether the socket is connected to a server of another keeper, and not of this one. */
-static bool is_of_another(const struct zookeeper_keeper *keeper, int descriptor)
-{
-	struct sockaddr_storage address;
-	socklen_t address_bytes = sizeof(address);
-	const struct peer *peer;
-	bool found = false;
-
-	memset(&address, 0, sizeof(address));
-	if (getpeername(descriptor, (struct sockaddr *)&address, &address_bytes) != 0)
-		return false;
-	pthread_mutex_lock(&peers_mutex);
-	LL_FOREACH (peers, peer)
-		found |= peer != &keeper->peer && is_peer(peer, &address, address_bytes);
-	found &= !is_peer(&keeper->peer, &address, address_bytes);
-	pthread_mutex_unlock(&peers_mutex);
-	return found;
-}
-
-/* The client does not tell its sockets. They are the only ones here that speak TCP, but for a name
- * server's perhaps, of which the resolver asks again. To shut a socket down is safe while
- * another thread uses it, unlike to close it. */
 void zookeeper_keeper_break(const struct zookeeper_keeper *keeper)
 {
-	DIR *folder = opendir("/proc/self/fd");
-	const struct dirent *entry;
-
-	while (folder && (entry = readdir(folder))) {
-		int protocol, descriptor = atoi(entry->d_name);
-		socklen_t bytes = sizeof(protocol);
-
-		if (getsockopt(descriptor, SOL_SOCKET, SO_PROTOCOL, &protocol, &bytes) == 0 &&
-		    protocol == IPPROTO_TCP && !is_of_another(keeper, descriptor))
-			shutdown(descriptor, SHUT_RDWR);
-	}
-	if (folder)
-		closedir(folder);
+	zookeeper_peer_break(&keeper->peer);
 }
 
 void zookeeper_keeper_renew(struct zookeeper_keeper *keeper, struct zookeeper_session *over,
@@ -592,9 +521,7 @@ int zookeeper_keeper_start(const char *servers, int timeout_ms, const struct sto
 		goto free_servers;
 	}
 	zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);
-	pthread_mutex_lock(&peers_mutex);
-	LL_PREPEND(peers, &keeper->peer);
-	pthread_mutex_unlock(&peers_mutex);
+	zookeeper_peer_add(&keeper->peer);
 	result = start_thread(keeper);
 	if (result < 0)
 		goto remove_peer;
@@ -602,9 +529,7 @@ int zookeeper_keeper_start(const char *servers, int timeout_ms, const struct sto
 	return 0;
 
 remove_peer:
-	pthread_mutex_lock(&peers_mutex);
-	LL_DELETE(peers, &keeper->peer);
-	pthread_mutex_unlock(&peers_mutex);
+	zookeeper_peer_remove(&keeper->peer);
 	close(keeper->descriptor);
 free_servers:
 	zookeeper_client_destroy(keeper->client);

@@ -409,8 +409,16 @@ zookeeper_leader() {
     return 1
 }
 
+# paused NAME: none of the program's threads runs any more.
+paused() {
+    alive "$1" && [ -z "$(grep -L '^State:.T' "/proc/$(pid "$1")"/task/*/status)" ]
+}
+
+# pause NAME: until it is resumed. kill(2) returns before the threads have stopped: on a busy machine one that has to run
+# first would still do its work.
 pause() {
     send_signal "$1" STOP
+    wait_until "$deadline" paused "$1"
 }
 
 resume() {

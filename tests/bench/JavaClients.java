@@ -11,13 +11,9 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
-import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
-import org.apache.curator.retry.RetryOneTime;
-import org.apache.zookeeper.ZooDefs;
-import org.apache.zookeeper.recipes.lock.LockListener;
 import org.apache.zookeeper.recipes.lock.WriteLock;
 
 /**
@@ -109,16 +105,7 @@ public class JavaClients {
 
         RecipeLock(CuratorFramework client, String path) throws Exception {
             client.createContainers(path);
-            lock = new WriteLock(client.getZookeeperClient().getZooKeeper(), path, ZooDefs.Ids.OPEN_ACL_UNSAFE);
-            lock.setLockListener(new LockListener() {
-                @Override
-                public void lockAcquired() {
-                    acquired.release();
-                }
-
-                @Override
-                public void lockReleased() {}
-            });
+            lock = Connections.recipe(client, path, acquired);
         }
 
         @Override
@@ -154,13 +141,7 @@ public class JavaClients {
 
     CuratorFramework connection(int number) throws Exception {
         while (connections.size() <= number) {
-            CuratorFramework client =
-                    CuratorFrameworkFactory.newClient(address, TIMEOUT_MS, TIMEOUT_MS, new RetryOneTime(100));
-            client.start();
-            if (!client.blockUntilConnected(TIMEOUT_MS, TimeUnit.MILLISECONDS)) {
-                throw new IllegalStateException("cannot connect to " + address);
-            }
-            connections.add(client);
+            connections.add(Connections.connect(address, TIMEOUT_MS));
         }
         return connections.get(number);
     }

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "dlockfs.h"
@@ -27,6 +28,7 @@
 #include "shard.h"
 #include "status.h"
 #include "steer.h"
+#include "takeover.h"
 #include "user.h"
 
 enum {
@@ -35,6 +37,7 @@ enum {
 	FIRST_THREAD = 5000000, /* above all that a kernel gives out (PID_MAX_LIMIT) */
 	RIVALS = 8,
 	USER = 1000,
+	JOURNAL_STEPS = 4, /* between two looks into it */
 };
 
 struct rival_claim {
@@ -61,7 +64,7 @@ struct world {
 	size_t bytes;
 };
 
-/* The thread that lets the kernel forget names is not needed: there is no cache of names. */
+/* The process that lets the kernel forget names is not needed: there is no cache of names. */
 
 void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino_t node,
 			  const char *name)
@@ -84,14 +87,10 @@ void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char
 	(void)name;
 }
 
-void notifier_each_order(struct notifier *notifier,
-			 void (*visit)(void *context, fuse_ino_t parent, fuse_ino_t node,
-				       const char *name),
-			 void *context)
+void notifier_save_orders(const struct notifier *notifier, FILE *out)
 {
 	(void)notifier;
-	(void)visit;
-	(void)context;
+	(void)out;
 	REQUIRE(false);
 }
 
@@ -205,6 +204,19 @@ static void dispatch(struct world *world)
 		if (poll(&ready, 1, 0) > 0)
 			stores[i]->ops->dispatch(stores[i]);
 	}
+}
+
+static void write_journal(struct world *world)
+{
+	takeover_mark_changed(&world->filesystem);
+	state_journal_commit(world->filesystem.journal, 0, NULL, 0);
+}
+
+/* As the loop does after each request and each event. */
+static void commit(struct world *world)
+{
+	write_journal(world);
+	engine_send(world->engine);
 }
 
 static void advance(struct world *world, int64_t ms)
@@ -407,7 +419,7 @@ static void send_text(struct world *world, const struct kernel_caller *caller)
 	struct kernel_file *file = take_file(world, false);
 	struct fuse_read_in read = {.size = 1u + take(world) * 20u};
 	struct fuse_write_in write = {.size = read.size % 5000};
-	struct fuse_setattr_in attr = {.valid = FATTR_SIZE | (take(world) & 0xffu)};
+	struct fuse_setattr_in attr = {.valid = take(world)};
 	uint64_t offset = take_offset(world);
 
 	if (!file)
@@ -641,6 +653,30 @@ static size_t count_lookers(const struct kernel *kernel, bool lookup)
 	return count;
 }
 
+/* What open files of .dlockfs count for, beside one each. The listings of other directories are not
+ * long here. */
+static size_t count_long(const struct filesystem *filesystem)
+{
+	const struct status_content *content;
+	size_t count = 0;
+
+	for (content = filesystem->status->contents; content; content = content->hh.next)
+		count += user_shares_of(content->bytes) - 1;
+	return count;
+}
+
+/* Open files that may count for nothing. */
+static size_t count_forgotten(const struct kernel *kernel)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < kernel->file_count; i++) {
+		const struct kernel_file *file = &kernel->files[i];
+		count += file->forgotten && (file->directory || status_owns(file->node));
+	}
+	return count;
+}
+
 /* What users have is what there is, and none that is limited has too much. */
 static void check_users(const struct world *world)
 {
@@ -659,7 +695,19 @@ static void check_users(const struct world *world)
 		REQUIRE(user->counts[USER_FILES] <= (size_t)world->config.user_files + lookups);
 		REQUIRE(user->counts[USER_NAMES] <= (size_t)world->config.user_names);
 	}
-	REQUIRE(files == kernel->file_count + count_lookers(kernel, true));
+	size_t known = kernel->file_count + count_long(filesystem) + count_lookers(kernel, true);
+	REQUIRE(files <= known && files + count_forgotten(kernel) >= known);
+}
+
+/* Whoever waits for news of a lock is told that it is lost. */
+static void check_polls(struct world *world)
+{
+	for (size_t i = 0; i < world->kernel.file_count; i++) {
+		const struct kernel_file *file = &world->kernel.files[i];
+		const struct handle *handle = handle_of_number(&world->filesystem, file->fh);
+
+		REQUIRE(!handle || !handle->fenced || !file->polls);
+	}
 }
 
 /* Every name is that of a file in its directory, and no path leads out. */
@@ -707,6 +755,128 @@ static void release_failed(struct world *world, const struct kernel_caller *call
 	}
 }
 
+/* The beginning and the end */
+
+static void on_ready(void *context)
+{
+	(void)context;
+}
+
+static void make_session(struct filesystem *filesystem)
+{
+	char *arguments[] = {(char *)"fuzz", NULL};
+	struct fuse_args args = FUSE_ARGS_INIT(1, arguments);
+
+	filesystem->exclusive_open_waits = true;
+	filesystem->mountpoint = "/fuzz";
+	filesystem->on_ready = on_ready;
+	filesystem->session =
+		fuse_session_new(&args, &filesystem_ops, sizeof(filesystem_ops), filesystem);
+	fuse_opt_free_args(&args);
+	REQUIRE(filesystem->session);
+}
+
+/* A file system that is new, which keeps what it knows in the journal. */
+static void begin_filesystem(struct world *world, int journal)
+{
+	struct filesystem *filesystem = &world->filesystem;
+
+	REQUIRE(shards_open(&world->config, NULL, &world->shards, &world->shards_count) == 0);
+	world->engine = world->shards->engine;
+	world->service = world->shards->service;
+	world->store = world->shards->store;
+	REQUIRE(store_local_open(world->service, &rival_events, world, &world->rival) == 0);
+	REQUIRE(filesystem_init(filesystem, &world->config, world->shards, world->shards_count) ==
+		0);
+	rehearsal_keep(filesystem, journal);
+}
+
+static void end_filesystem(struct world *world)
+{
+	struct filesystem *filesystem = &world->filesystem;
+
+	fuse_session_destroy(filesystem->session);
+	filesystem_finish(filesystem);
+	REQUIRE(!filesystem->users);
+	world->rival->ops->close(world->rival);
+	shards_close(world->shards, world->shards_count);
+	steer_finish(filesystem);
+	rehearsal_forget(filesystem);
+}
+
+static void begin(struct world *world)
+{
+	struct filesystem *filesystem = &world->filesystem;
+	char why[256];
+
+	log_set_level(LOG_LEVEL_ERROR);
+	REQUIRE(config_init(&world->config) == 0);
+	REQUIRE(config_set(&world->config, "process_ranges", "6", why, sizeof(why)) == 0);
+	REQUIRE(config_set(&world->config, "file_ranges", "8", why, sizeof(why)) == 0);
+	REQUIRE(config_set(&world->config, "user_waiters", "3", why, sizeof(why)) == 0);
+	REQUIRE(config_set(&world->config, "user_files", "7", why, sizeof(why)) == 0);
+	REQUIRE(config_set(&world->config, "user_names", "6", why, sizeof(why)) == 0);
+	begin_filesystem(world, memfd_create("dlockfs fuzz", MFD_CLOEXEC));
+	make_session(filesystem);
+	world->now_ms = filesystem->now_ms;
+	kernel_init(&world->kernel, filesystem);
+	dispatch(world);
+	commit(world);
+}
+
+static void withdraw_rival(struct world *world)
+{
+	while (world->claim_count > 0) {
+		struct rival_claim *claim = &world->claims[--world->claim_count];
+
+		world->rival->ops->withdraw(world->rival, NULL, claim->path, claim->name,
+					    claim->sequence);
+	}
+}
+
+/* The next one goes on with what the journal says. */
+static void go_on(struct world *world, int journal)
+{
+	struct filesystem *filesystem = &world->filesystem;
+	struct state_journal_content content;
+	struct takeover takeover = {0};
+	char why[1024] = "";
+
+	REQUIRE(state_journal_load(journal, &content, why, sizeof(why)) == 0);
+	REQUIRE(takeover_read_kept(&takeover, content.text, 3, why, sizeof(why)) == 0);
+	content.text = NULL;
+	state_journal_content_finish(&content);
+	REQUIRE(takeover_check(&takeover, &world->config, why, sizeof(why)) == 0);
+	begin_filesystem(world, journal);
+	advance(world, 0);
+	if (takeover_restore(&takeover, filesystem, why, sizeof(why)) != 0)
+		fprintf(stderr, "%s\n", why);
+	REQUIRE(why[0] == '\0');
+	make_session(filesystem);
+	kernel_go_on(&world->kernel, filesystem);
+	takeover_resume(&takeover, filesystem);
+	kernel_resumed(&world->kernel);
+	takeover_finish(&takeover);
+	commit(world);
+}
+
+/* The file system is killed: what has been done since the latest commit has never been. The rival
+ * lives in the same process, so it goes, too, and ends its claims before. */
+static void kill_and_go_on(struct world *world)
+{
+	struct state_journal *journal = world->filesystem.journal;
+
+	withdraw_rival(world);
+	write_journal(world);
+	if (take(world) % 2 == 0)
+		engine_send(world->engine);
+	int descriptor = dup(state_journal_descriptor(journal));
+	kernel_cut_off(&world->kernel);
+	filesystem_stop(&world->filesystem);
+	end_filesystem(world);
+	go_on(world, descriptor);
+}
+
 static void (*const requests[])(struct world *world, const struct kernel_caller *caller) = {
 	send_name,  send_create, send_create, send_open,  send_flock,	send_flock, send_range,
 	send_range, send_fsync,	 send_ioctl,  send_ioctl, send_text,	send_list,  send_attributes,
@@ -751,6 +921,8 @@ static void step(struct world *world)
 	case 31:
 		if (who % 4 == 0)
 			reload(world);
+		else if (who % 4 == 1)
+			kill_and_go_on(world);
 		break;
 	default:
 		if (opening)
@@ -759,52 +931,15 @@ static void step(struct world *world)
 			requests[choice % 32 % (sizeof(requests) / sizeof(*requests))](world,
 										       &caller);
 	}
+	commit(world);
 	if (choice & 32)
 		dispatch(world);
 	release_failed(world, &caller);
+	commit(world);
 	engine_check_invariants(world->engine);
 	check_users(world);
+	check_polls(world);
 	check_names(&world->filesystem);
-}
-
-/* The beginning and the end */
-
-static void on_ready(void *context)
-{
-	(void)context;
-}
-
-static void begin(struct world *world)
-{
-	struct filesystem *filesystem = &world->filesystem;
-	char *arguments[] = {(char *)"fuzz", NULL};
-	struct fuse_args args = FUSE_ARGS_INIT(1, arguments);
-	char why[256];
-
-	log_set_level(LOG_LEVEL_ERROR);
-	REQUIRE(config_init(&world->config) == 0);
-	REQUIRE(config_set(&world->config, "process_ranges", "6", why, sizeof(why)) == 0);
-	REQUIRE(config_set(&world->config, "file_ranges", "8", why, sizeof(why)) == 0);
-	REQUIRE(config_set(&world->config, "user_waiters", "3", why, sizeof(why)) == 0);
-	REQUIRE(config_set(&world->config, "user_files", "7", why, sizeof(why)) == 0);
-	REQUIRE(config_set(&world->config, "user_names", "6", why, sizeof(why)) == 0);
-	REQUIRE(shards_open(&world->config, NULL, &world->shards, &world->shards_count) == 0);
-	world->engine = world->shards->engine;
-	world->service = world->shards->service;
-	world->store = world->shards->store;
-	REQUIRE(store_local_open(world->service, &rival_events, world, &world->rival) == 0);
-	REQUIRE(filesystem_init(filesystem, &world->config, world->shards, world->shards_count) ==
-		0);
-	filesystem->exclusive_open_waits = true;
-	filesystem->mountpoint = "/fuzz";
-	filesystem->on_ready = on_ready;
-	filesystem->session =
-		fuse_session_new(&args, &filesystem_ops, sizeof(filesystem_ops), filesystem);
-	fuse_opt_free_args(&args);
-	REQUIRE(filesystem->session);
-	world->now_ms = filesystem->now_ms;
-	kernel_init(&world->kernel, filesystem);
-	dispatch(world);
 }
 
 /* Every program is killed: all waits end, all files are closed, all names forgotten. */
@@ -823,6 +958,7 @@ static void kill_all(struct world *world)
 
 		for (size_t i = 0; i < kernel->request_count; i++)
 			kernel_interrupt(kernel, &kernel->requests[i]);
+		commit(world);
 		dispatch(world);
 		REQUIRE(kernel->request_count < before);
 	}
@@ -830,16 +966,6 @@ static void kill_all(struct world *world)
 		kernel_release(kernel, &caller, &kernel->files[0]);
 	while (kernel->node_count > 0)
 		kernel_forget(kernel, &kernel->nodes[0], kernel->nodes[0].lookups);
-}
-
-static void withdraw_rival(struct world *world)
-{
-	while (world->claim_count > 0) {
-		struct rival_claim *claim = &world->claims[--world->claim_count];
-
-		world->rival->ops->withdraw(world->rival, NULL, claim->path, claim->name,
-					    claim->sequence);
-	}
 }
 
 /* Nothing is left, once the rival is gone as well and names have been idle for long enough. */
@@ -852,6 +978,7 @@ static void check_released(struct world *world)
 	withdraw_rival(world);
 	for (int i = 0; i < 20; i++) {
 		advance(world, 61000);
+		commit(world);
 		dispatch(world);
 		engine_check_invariants(world->engine);
 	}
@@ -873,12 +1000,7 @@ static void end(struct world *world)
 	filesystem_stop(filesystem);
 	/* Whoever has not asked yet for what an exclusive open waits for never will. */
 	REQUIRE(world->kernel.request_count == 0);
-	fuse_session_destroy(filesystem->session);
-	filesystem_finish(filesystem);
-	REQUIRE(!filesystem->users);
-	world->rival->ops->close(world->rival);
-	shards_close(world->shards, world->shards_count);
-	steer_finish(filesystem);
+	end_filesystem(world);
 	config_finish(&world->config);
 }
 
@@ -895,6 +1017,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	bool stops = take(&world) % 2;
 	for (int steps = 1; world.bytes > 0; steps++) {
 		step(&world);
+		if (steps % JOURNAL_STEPS == 0)
+			rehearsal_of_journal(&world.filesystem);
 		if (steps % 32 == 0)
 			rehearsal_of(&world.filesystem);
 	}

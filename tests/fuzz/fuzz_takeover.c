@@ -11,7 +11,7 @@
 #include "notifier.h"
 #include "rehearsal.h"
 
-/* The thread that lets the kernel forget names is not there in a rehearsal. */
+/* The process that lets the kernel forget names is not there in a rehearsal. */
 
 void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino_t node,
 			  const char *name)
@@ -38,14 +38,10 @@ void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char
 	REQUIRE(false);
 }
 
-void notifier_each_order(struct notifier *notifier,
-			 void (*visit)(void *context, fuse_ino_t parent, fuse_ino_t node,
-				       const char *name),
-			 void *context)
+void notifier_save_orders(const struct notifier *notifier, FILE *out)
 {
 	(void)notifier;
-	(void)visit;
-	(void)context;
+	(void)out;
 	REQUIRE(false);
 }
 

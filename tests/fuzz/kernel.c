@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +91,8 @@ static void learn_file(struct kernel *kernel, const struct kernel_request *reque
 	struct kernel_file *file = &kernel->files[kernel->file_count++];
 
 	REQUIRE(kernel->file_count <= KERNEL_FILES);
+	for (size_t i = 0; i + 1 < kernel->file_count; i++)
+		REQUIRE(kernel->files[i].fh != fh);
 	*file = (struct kernel_file){
 		.fh = fh,
 		.node = node,
@@ -204,6 +207,8 @@ static void check_body(struct kernel *kernel, const struct kernel_request *reque
 		break;
 	case FUSE_POLL:
 		REQUIRE(bytes == sizeof(struct fuse_poll_out));
+		if (file && request->flags & FUSE_POLL_SCHEDULE_NOTIFY)
+			file->polls = !(((const struct fuse_poll_out *)body)->revents & POLLERR);
 		break;
 	case FUSE_STATFS:
 		REQUIRE(bytes == sizeof(struct fuse_statfs_out));
@@ -245,6 +250,17 @@ static void take_answer(struct kernel *kernel, const struct kernel_request *requ
 		check_holds(kernel);
 }
 
+static void take_news(struct kernel *kernel, const void *body, size_t bytes)
+{
+	struct fuse_notify_poll_wakeup_out news;
+
+	REQUIRE(bytes == sizeof(news));
+	memcpy(&news, body, sizeof(news));
+	struct kernel_file *file = find_file(kernel, news.kh);
+	if (file)
+		file->polls = false;
+}
+
 /* The file system writes an answer, or a notification. */
 static ssize_t on_write(int fd, struct iovec *parts, int count, void *user)
 {
@@ -265,13 +281,23 @@ static ssize_t on_write(int fd, struct iovec *parts, int count, void *user)
 		memcpy(message + used, parts[part].iov_base, parts[part].iov_len);
 	memcpy(&header, message, sizeof(header));
 	REQUIRE(header.len == bytes);
+	if (kernel->cut_off) {
+		free(message);
+		return (ssize_t)bytes;
+	}
 	if (header.unique == 0) {
 		REQUIRE(header.error == FUSE_NOTIFY_POLL);
+		take_news(kernel, message + sizeof(header), bytes - sizeof(header));
 		free(message);
 		return (ssize_t)bytes;
 	}
 	while (i < kernel->request_count && kernel->requests[i].unique != header.unique)
 		i++;
+	if (i == kernel->request_count && kernel->resuming) {
+		free(message);
+		errno = ENOENT;
+		return -1;
+	}
 	REQUIRE(i < kernel->request_count); /* answered once, and only what was asked */
 	request = kernel->requests[i];
 	kernel->requests[i] = kernel->requests[--kernel->request_count];
@@ -355,6 +381,9 @@ static void note(struct kernel_request *request, const void *body)
 		break;
 	case FUSE_CREATE:
 		request->flags = ((const struct fuse_create_in *)body)->flags;
+		break;
+	case FUSE_POLL:
+		request->flags = ((const struct fuse_poll_in *)body)->flags;
 		break;
 	case FUSE_SETLK:
 	case FUSE_SETLKW:
@@ -452,7 +481,7 @@ void kernel_forget(struct kernel *kernel, struct kernel_node *node, uint64_t loo
 	hand_over(kernel, &header, &body, sizeof(body), NULL, 0);
 }
 
-void kernel_init(struct kernel *kernel, struct filesystem *filesystem)
+static void greet(struct kernel *kernel, struct filesystem *filesystem)
 {
 	const struct kernel_caller nobody = {0};
 	const struct fuse_init_in body = {
@@ -465,12 +494,37 @@ void kernel_init(struct kernel *kernel, struct filesystem *filesystem)
 
 	current = kernel;
 	kernel->filesystem = filesystem;
-	kernel->node_count = kernel->file_count = kernel->request_count = 0;
-	kernel->last_unique = kernel->last_serial = 0;
-	kernel->steered = false;
-	kernel->barred = 0;
 	REQUIRE(fuse_session_custom_io(filesystem->session, &io,
 				       open("/dev/null", O_RDWR | O_CLOEXEC)) == 0);
+	size_t before = kernel->request_count;
 	kernel_send(kernel, &nobody, FUSE_INIT, 0, NULL, &body, sizeof(body), NULL, 0);
-	REQUIRE(kernel->request_count == 0);
+	REQUIRE(kernel->request_count == before);
+}
+
+void kernel_init(struct kernel *kernel, struct filesystem *filesystem)
+{
+	kernel->node_count = kernel->file_count = kernel->request_count = 0;
+	kernel->last_unique = kernel->last_serial = 0;
+	kernel->steered = kernel->cut_off = kernel->resuming = false;
+	kernel->barred = 0;
+	greet(kernel, filesystem);
+}
+
+void kernel_cut_off(struct kernel *kernel)
+{
+	kernel->cut_off = true;
+	for (size_t i = 0; i < kernel->file_count; i++)
+		kernel->files[i].forgotten = true;
+}
+
+void kernel_go_on(struct kernel *kernel, struct filesystem *filesystem)
+{
+	kernel->cut_off = false;
+	kernel->resuming = true;
+	greet(kernel, filesystem);
+}
+
+void kernel_resumed(struct kernel *kernel)
+{
+	kernel->resuming = false;
 }

@@ -36,8 +36,10 @@ struct kernel_file {
 	uint64_t serial; /* no other one had it */
 	uint32_t opener; /* the thread of an exclusive open on its way; 0: none */
 	bool asked;	 /* it has asked for the attributes */
+	bool polls;	 /* it is to be told when there is news */
 	bool failed;	 /* and got an error: the open file goes */
 	bool directory;
+	bool forgotten;		      /* what it shows went with a file system that was killed */
 	enum kernel_hold flock, open; /* what is known to be held */
 };
 
@@ -64,6 +66,7 @@ struct kernel {
 	struct kernel_request requests[KERNEL_REQUESTS]; /* under way */
 	size_t request_count;
 	uint64_t last_unique, last_serial;
+	bool cut_off, resuming;
 	uint32_t barred; /* a user who may make and take away no name; 0: none */
 	bool steered; /* claims may be taken away at any time: who holds is not checked any more */
 };
@@ -77,6 +80,15 @@ struct kernel_caller {
 
 /* Greets the file system, which has a session. One kernel at a time. */
 void kernel_init(struct kernel *kernel, struct filesystem *filesystem);
+
+/* The file system is killed: nothing that it says reaches the kernel any more, nor is it known that
+ * it had. */
+void kernel_cut_off(struct kernel *kernel);
+
+/* Another one goes on, which has a session: greets it. It may answer once more what was answered,
+ * until kernel_resumed(). */
+void kernel_go_on(struct kernel *kernel, struct filesystem *filesystem);
+void kernel_resumed(struct kernel *kernel);
 
 /* The exclusive open that the thread is in; NULL if it is in none. */
 struct kernel_file *kernel_opening(struct kernel *kernel, uint32_t pid);

@@ -57,21 +57,23 @@ void rehearsal_read(const char *text, size_t bytes)
 	heir_end(&heir);
 }
 
+static const char init[sizeof(uint64_t) * 5];
+static const struct takeover_process process = {
+	.folder = "/",
+	.mountpoint = "/fuzz",
+	.fuse = 3,
+	.init = init,
+	.init_bytes = sizeof(init),
+};
+
 static char *save(struct filesystem *filesystem, size_t *ret_bytes)
 {
-	static const char init[sizeof(uint64_t) * 5];
-	const struct takeover_process process = {
-		.folder = "/",
-		.mountpoint = "/fuzz",
-		.fuse = 3,
-		.init = init,
-		.init_bytes = sizeof(init),
-	};
 	char *text = NULL;
 	FILE *out = open_memstream(&text, ret_bytes);
 
 	REQUIRE(out);
-	takeover_save(filesystem, &process, out);
+	filesystem->process = &process;
+	takeover_save(filesystem, out);
 	REQUIRE(fclose(out) == 0);
 	return text;
 }
@@ -81,9 +83,15 @@ static int compare(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Takes a text apart into its lines, in an order of their own; without those that are not kept: the
- * requests that are to be handled again. */
-static size_t sort_lines(char *text, char ***ret)
+static bool begins_with_any(const char *line, const char *const *words)
+{
+	while (*words && strncmp(line, *words, strlen(*words)) != 0)
+		words++;
+	return *words;
+}
+
+/* Takes a text apart into its lines, in an order of their own; without those with the words. */
+static size_t sort_lines(char *text, const char *const *without, char ***ret)
 {
 	size_t count = 0, room = 1;
 	char *line;
@@ -93,30 +101,24 @@ static size_t sort_lines(char *text, char ***ret)
 	*ret = calloc(room, sizeof(char *));
 	REQUIRE(*ret);
 	while ((line = strsep(&text, "\n"))) {
-		if (strncmp(line, "request ", strlen("request ")) != 0)
+		if (!begins_with_any(line, without))
 			(*ret)[count++] = line;
 	}
 	qsort(*ret, count, sizeof(char *), compare);
 	return count;
 }
 
-void rehearsal_of(struct filesystem *filesystem)
+/* The texts have the same lines but for those with the words. Both are gone. */
+static void compare_texts(const char *what, char *text, const char *other_what, char *other,
+			  const char *const *without)
 {
-	struct heir heir;
 	char **lines, **other_lines;
-	size_t bytes, other_bytes;
-	char *text = save(filesystem, &bytes);
+	size_t count = sort_lines(text, without, &lines);
+	size_t other_count = sort_lines(other, without, &other_lines);
 
-	heir_begin(&heir, text, bytes);
-	if (heir.error != 0)
-		fprintf(stderr, "%s\n%s", heir.why, text);
-	REQUIRE(heir.error == 0);
-	engine_check_invariants(heir.shards->engine);
-	char *other = save(&heir.filesystem, &other_bytes);
-	size_t count = sort_lines(text, &lines), other_count = sort_lines(other, &other_lines);
 	for (size_t i = 0; i < count && i < other_count; i++) {
 		if (strcmp(lines[i], other_lines[i]) != 0)
-			fprintf(stderr, "passed on:  %s\ntaken over: %s\n", lines[i],
+			fprintf(stderr, "%s: %s\n%s: %s\n", what, lines[i], other_what,
 				other_lines[i]);
 		REQUIRE(strcmp(lines[i], other_lines[i]) == 0);
 	}
@@ -125,5 +127,61 @@ void rehearsal_of(struct filesystem *filesystem)
 	free(other_lines);
 	free(text);
 	free(other);
+}
+
+void rehearsal_of(struct filesystem *filesystem)
+{
+	/* Requests are to be handled again; the other one has no journal. */
+	static const char *const without[] = {"request ", "dlockfs ", NULL};
+	struct heir heir;
+	size_t bytes, other_bytes;
+	char *text = save(filesystem, &bytes);
+
+	heir_begin(&heir, text, bytes);
+	if (heir.error != 0)
+		fprintf(stderr, "%s\n%s", heir.why, text);
+	REQUIRE(heir.error == 0);
+	engine_check_invariants(heir.shards->engine);
+	compare_texts("passed on", text, "taken over", save(&heir.filesystem, &other_bytes),
+		      without);
 	heir_end(&heir);
+}
+
+void rehearsal_keep(struct filesystem *filesystem, int descriptor)
+{
+	struct state_journal *journal;
+
+	REQUIRE(descriptor >= 0 && state_journal_create(descriptor, 0, 0, &journal) == 0);
+	filesystem->process = &process;
+	takeover_keep(filesystem, journal);
+}
+
+void rehearsal_forget(struct filesystem *filesystem)
+{
+	state_journal_destroy(filesystem->journal);
+	filesystem->journal = NULL;
+}
+
+static char *read_text(FILE *in)
+{
+	char *text = NULL;
+	size_t capacity = 0;
+
+	REQUIRE(getdelim(&text, &capacity, '\0', in) > 0);
+	return text;
+}
+
+void rehearsal_of_journal(struct filesystem *filesystem)
+{
+	static const char *const without[] = {NULL};
+	struct state_journal_content content;
+	size_t bytes;
+	char why[256];
+
+	takeover_mark_changed(filesystem);
+	state_journal_commit(filesystem->journal, 0, NULL, 0);
+	REQUIRE(state_journal_load(state_journal_descriptor(filesystem->journal), &content, why,
+				   sizeof(why)) == 0);
+	compare_texts("kept", read_text(content.text), "known", save(filesystem, &bytes), without);
+	state_journal_content_finish(&content);
 }

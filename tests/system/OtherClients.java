@@ -6,22 +6,15 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
-import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
-import org.apache.curator.retry.RetryOneTime;
-import org.apache.zookeeper.Watcher;
-import org.apache.zookeeper.ZooDefs;
-import org.apache.zookeeper.ZooKeeper;
-import org.apache.zookeeper.recipes.lock.LockListener;
 import org.apache.zookeeper.recipes.lock.WriteLock;
 
 /**
@@ -44,28 +37,13 @@ public class OtherClients {
 
     /** ZooKeeper's recipe in the form of Curator's. It knows its claim by the session, so each has its own. */
     static class RecipeLock implements InterProcessLock {
-        private final ZooKeeper session;
+        private final CuratorFramework session;
         private final WriteLock lock;
         private final Semaphore acquired = new Semaphore(0);
 
         RecipeLock(String address, int timeoutMs, String path) throws Exception {
-            CountDownLatch connected = new CountDownLatch(1);
-            session = new ZooKeeper(address, timeoutMs, event -> {
-                if (event.getState() == Watcher.Event.KeeperState.SyncConnected) {
-                    connected.countDown();
-                }
-            });
-            connected.await();
-            lock = new WriteLock(session, path, ZooDefs.Ids.OPEN_ACL_UNSAFE);
-            lock.setLockListener(new LockListener() {
-                @Override
-                public void lockAcquired() {
-                    acquired.release();
-                }
-
-                @Override
-                public void lockReleased() {}
-            });
+            session = Connections.connect(address, timeoutMs);
+            lock = Connections.recipe(session, path, acquired);
         }
 
         /** It waits in vain for a claim that goes between its list and its watch: so it is asked again. */
@@ -110,11 +88,7 @@ public class OtherClients {
     OtherClients(String address, int timeoutMs) throws Exception {
         this.address = address;
         this.timeoutMs = timeoutMs;
-        client = CuratorFrameworkFactory.newClient(address, timeoutMs, timeoutMs, new RetryOneTime(100));
-        client.start();
-        if (!client.blockUntilConnected(30, TimeUnit.SECONDS)) {
-            throw new IllegalStateException("cannot connect to " + address);
-        }
+        client = Connections.connect(address, timeoutMs);
     }
 
     InterProcessLock lock(String id, String kind, String path) throws Exception {

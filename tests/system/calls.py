@@ -22,9 +22,10 @@ fork=STEP,STEP...           a child makes these steps, waited for; its lines beg
 spawn=STEP,STEP...          the same, not waited for
 thread=STEP,STEP...         another thread makes these steps, waited for; its lines begin with "thread"
 read, write=TEXT, fill=N, truncate=N, size, seek=N, fstat, fsync, stat, unlink, mode=OCTAL
-alarm=SECONDS               one SIGALRM after so long, and calls are not restarted
-ticks=SECONDS               a SIGALRM each so long, and calls are restarted (SA_RESTART)
-quiet                       no more signals; prints how many came as "signals N"
+alarm=SECONDS               a SIGALRM after so long, and more until a call is interrupted: the first may come before the
+                            call that it is for. Calls are not restarted
+ticks=SECONDS               a SIGALRM each so long until a call is interrupted, and calls are restarted (SA_RESTART)
+quiet                       no more signals
 token                       ioctl(DLOCKFS_IOC_TOKEN)
 catch=NAME                  from now on prints "caught NAME PID TIME" whenever the signal of that name comes, to this
                             process or to a child made later; TIME as in lease.py
@@ -81,7 +82,6 @@ NAMES = {**errno.errorcode, errno.EOPNOTSUPP: "EOPNOTSUPP", errno.EDEADLK: "EDEA
 
 path = os.fsencode(sys.argv[1])
 descriptors = []
-signals = 0
 
 
 def call(function, *arguments):
@@ -91,11 +91,6 @@ def call(function, *arguments):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
     return result
-
-
-def on_alarm(_number, _frame):
-    global signals
-    signals += 1
 
 
 def say(line):
@@ -125,7 +120,7 @@ def record_lock(fd, ofd, get, kind, nb, start, length, last, whence):
 
 
 def arm(seconds, restart, interval):
-    signal.signal(signal.SIGALRM, on_alarm)
+    signal.signal(signal.SIGALRM, lambda *_: None)
     signal.siginterrupt(signal.SIGALRM, not restart)
     signal.setitimer(signal.ITIMER_REAL, seconds, interval)
 
@@ -150,7 +145,7 @@ def poll(fd, poller, wanted, seconds):
 
 
 def step_result(step):
-    global path, signals
+    global path
     name, _, value = step.partition("=")
     fd = descriptors[-1] if descriptors else -1
     if name in OPENS:
@@ -212,14 +207,13 @@ def step_result(step):
     elif name == "ewatch":
         return poll(fd, select.epoll(), select.EPOLLPRI, 60)
     elif name == "alarm":
-        arm(float(value), False, 0)
+        arm(float(value), False, max(float(value), 0.1))
     elif name == "ticks":
         arm(float(value), True, float(value))
     elif name == "catch":
         signal.signal(signal.Signals[value], on_caught)
     elif name == "quiet":
         signal.setitimer(signal.ITIMER_REAL, 0)
-        return f"signals {signals}"
     elif name == "await":
         while not os.path.exists(value):
             time.sleep(0.01)
@@ -241,6 +235,8 @@ def run(steps, prefix=""):
             result = step_result(step)
         except OSError as error:
             result = NAMES[error.errno]
+            if error.errno == errno.EINTR:
+                signal.setitimer(signal.ITIMER_REAL, 0)
         say(f"{prefix}{name} {result}")
 
 

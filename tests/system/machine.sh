@@ -3,18 +3,20 @@
 # A machine of its own, in which systemd runs: a container whose root is this machine's as it is, and whatever is written there
 # is gone with the test. It has the network of this machine. Sourced after functions.sh.
 
-# make_root: $dir/root. With CLEAN_ROOT=1 a new Debian by debootstrap, which takes a minute and Debian's mirror.
+# make_root: $dir/root. With CLEAN_ROOT=1 a new Debian by debootstrap, which takes half a minute and Debian's mirror.
 make_root() {
-    mkdir "$dir/root"
+    mkdir "$dir/root" "$dir/over"
+    mount -t tmpfs none "$dir/over" # dpkg waits for the disk after each file
     if [ -n "${CLEAN_ROOT:-}" ]; then
         requires command -v debootstrap
+        mount --bind "$dir/over" "$dir/root"
         debootstrap --variant=minbase --include=systemd-sysv,dbus,cron,procps bookworm "$dir/root" \
             "$(apt-get indextargets --format '$(SITE)' 'Suite: bookworm' | head -n 1)" >"$dir/debootstrap.log" 2>&1
+        rm "$dir/root/etc/apt/sources.list"
         cp -a /etc/apt/. "$dir/root/etc/apt"
+        echo 127.0.0.1 localhost >"$dir/root/etc/hosts"
         return
     fi
-    mkdir "$dir/over"
-    mount -t tmpfs none "$dir/over"
     mkdir "$dir/over/changes" "$dir/over/work"
     mount -t overlay -o "lowerdir=/,upperdir=$dir/over/changes,workdir=$dir/over/work" none "$dir/root"
     # Nothing that this machine starts by itself, or forbids packages to start.

@@ -27,13 +27,38 @@ start_clients() {
     requires command -v javac
     if [ ! -e "$dir/java" ]; then
         mkdir "$dir/java"
-        javac -proc:none -implicit:none -d "$dir/java" -cp "$classpath" "$tests/system/OtherClients.java" \
-            >"$dir/javac.out" 2>&1 || fail "OtherClients.java: $(head -n 1 "$dir/javac.out")"
+        javac -proc:none -implicit:none -d "$dir/java" -cp "$classpath" "$tests/Connections.java" \
+            "$tests/system/OtherClients.java" >"$dir/javac.out" 2>&1 || fail "OtherClients.java: $(head -n 1 "$dir/javac.out")"
     fi
     start_client java java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -cp "$classpath" OtherClients
     start_client kazoo "$python" -u "$tests/system/other_clients.py"
     expect java ready
     expect kazoo ready
+}
+
+# start_hosts: two of them, A and B, a server, and the clients. A folder of the mounts for each recipe; in jobs, the two locks of a
+# semaphore.
+start_hosts() {
+    local host
+    start_zookeeper
+    cat >"$dir/config" <<'END'
+[mount]
+directories = curator-rw curator-mutex kazoo curator-any jobs
+[locks "curator-mutex/*"]
+recipe = curator-mutex
+[locks "kazoo/*"]
+recipe = kazoo
+[locks "curator-any/*"]
+recipe = curator-any
+[locks "curator-any/kept"]
+keep = 1h
+[locks "jobs/*"]
+recipe = curator-mutex
+END
+    for host in A B; do
+        start_dlockfs "$host" --config "$dir/config" --session-timeout 4s
+    done
+    start_clients
 }
 
 kill_clients() {

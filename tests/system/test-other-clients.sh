@@ -8,22 +8,7 @@
 # shellcheck source=other-clients.sh
 . "$(dirname "$0")/other-clients.sh"
 
-start_zookeeper
-cat >"$dir/config" <<'END'
-[mount]
-directories = curator-rw curator-mutex kazoo curator-any jobs
-[locks "curator-mutex/*"]
-recipe = curator-mutex
-[locks "kazoo/*"]
-recipe = kazoo
-[locks "curator-any/*"]
-recipe = curator-any
-[locks "jobs/*"]
-recipe = curator-mutex
-END
-start_dlockfs A --config "$dir/config" --session-timeout 4s
-start_dlockfs B --config "$dir/config" --session-timeout 4s
-start_clients
+start_hosts
 
 # Lock, client, and how it locks: exclusively; shared. "-": it has none. "blind": it does not look at shared locks.
 rows=(

@@ -1,6 +1,7 @@
 #!/bin/bash
 # The Debian package, in a machine with a systemd of its own: built, without errors for lintian, installed and used as the README
-# and the manual say, upgraded, removed. With CLEAN_ROOT=1 in a new Debian, see machine.sh.
+# and the manual say, upgraded, removed. With CLEAN_ROOT=1 in a new Debian (see machine.sh), in which
+# apt finds and installs what it depends on.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 # shellcheck source=machine.sh

@@ -6,24 +6,7 @@
 # shellcheck source=other-clients.sh
 . "$(dirname "$0")/other-clients.sh"
 
-start_zookeeper
-cat >"$dir/config" <<'END'
-[mount]
-directories = curator-rw curator-mutex kazoo curator-any jobs
-[locks "curator-mutex/*"]
-recipe = curator-mutex
-[locks "kazoo/*"]
-recipe = kazoo
-[locks "curator-any/*"]
-recipe = curator-any
-[locks "curator-any/kept"]
-keep = 1h
-[locks "jobs/*"]
-recipe = curator-mutex
-END
-start_dlockfs A --config "$dir/config" --session-timeout 4s
-start_dlockfs B --config "$dir/config" --session-timeout 4s
-start_clients
+start_hosts
 
 # does_not_see LOCK CLIENT KIND: the client gets the lock though the mount has it. The other way round it is waited for.
 does_not_see() {

@@ -19,14 +19,14 @@ for file in "$dir/A/job" "$dir/B/job"; do
     finish interrupted
     expect_equal "on $file" \
         "open ok,alarm ok,w:5-20 EINTR,w-nb:11-20 ok,u:0- ok,alarm ok,ofd-r:0-0 EINTR,alarm ok,lockf EINTR,\
-alarm ok,w:0- EINTR,w-nb:5-5 EAGAIN,quiet signals 4" "$(paste -sd, "$dir/interrupted.out")"
+alarm ok,w:0- EINTR,w-nb:5-5 EAGAIN,quiet ok" "$(paste -sd, "$dir/interrupted.out")"
     wait_claims job 1
 
     # An upgrade and an extension that are interrupted: what was held is still held, for reading.
     call reader "$dir/A/job" open r:20-30 hold
     expect reader "r:20-30 ok"
     call interrupted "$file" open r:20-25 w:40-50 alarm=0.3 w:20-25 alarm=0.3 w:10-41 quiet await="$dir/go" u:0- hold
-    expect interrupted "quiet signals 2"
+    expect interrupted "quiet ok"
     expect_equal "upgrade on $file" "w:20-25 EINTR,w:10-41 EINTR" "$(grep EINTR "$dir/interrupted.out" | paste -sd,)"
     call try "$dir/B/job" open r:20-20 w-nb:20-20 r-nb:40-40 get-w:0-60
     finish try 5 || fail "try did not end"

@@ -13,7 +13,8 @@ store=zookeeper://$(<"$dir/link/address")/dlockfs
 # The program of host A is one that can be replaced.
 cp "$dlockfs" "$dir/dlockfs"
 dlockfs=$dir/dlockfs
-printf '%s\n' '[locks "kept"]' 'keep = 1d' 'handoff = 3' '[locks "told"]' 'on_lost = SIGTERM' >"$dir/A.ini"
+printf '%s\n' '[locks "kept"]' 'keep = 1d' 'handoff = 3' '[locks "told"]' 'on_lost = SIGTERM' \
+    '[locks "limited"]' 'wait_limit = 1s' >"$dir/A.ini"
 start_dlockfs A --session-timeout 20s --config "$dir/A.ini" -v
 start_dlockfs B --session-timeout 20s
 
@@ -95,6 +96,18 @@ join_link link
 restart
 expect_equal "claims after a cut" "$before" "$(claims)"
 
+# A wait without the servers is limited from the beginning, long before the lease ends.
+hold limit "$dir/B/limited"
+expect limit held
+call limited "$dir/A/limited" open ex hold
+queued limited 2
+cut_link link
+restart
+expect limited "ex ENOLCK" 9
+join_link link
+queued limited 1
+release limit limited
+
 # Programs that cannot take over.
 mv "$dlockfs" "$dir/dlockfs.new"
 given_up "No such file"
@@ -129,9 +142,10 @@ comes_free "$dir/B/folder/unlinked"
 
 # A signal reaches a call that another program has begun to wait for. The rest goes in the order of the queue, and what
 # comes last is what came after it.
-call late "$dir/A/flock" open alarm=1 ex
+call late "$dir/A/flock" catch=SIGUSR1 open ex
 queued flock 5
 restart
+send_signal late USR1
 expect late "ex EINTR"
 queued flock 4
 release flock open

@@ -16,12 +16,12 @@ for file in "$dir/A/job" "$dir/B/job"; do
     call interrupted "$file" open alarm=0.3 ex alarm=0.3 sh sh-nb quiet
     finish interrupted
     expect_equal "flock on $file" \
-        "open ok,alarm ok,ex EINTR,alarm ok,sh EINTR,sh-nb EAGAIN,quiet signals 2" \
+        "open ok,alarm ok,ex EINTR,alarm ok,sh EINTR,sh-nb EAGAIN,quiet ok" \
         "$(paste -sd, "$dir/interrupted.out")"
     call interrupted "$file" alarm=0.3 excl alarm=0.3 excl excl-nb quiet
     finish interrupted
     expect_equal "exclusive open on $file" \
-        "alarm ok,excl EINTR,alarm ok,excl EINTR,excl-nb EEXIST,quiet signals 2" \
+        "alarm ok,excl EINTR,alarm ok,excl EINTR,excl-nb EEXIST,quiet ok" \
         "$(paste -sd, "$dir/interrupted.out")"
     wait_claims job 1
 
@@ -67,5 +67,5 @@ hold holder "$dir/B/job"
 expect holder held
 call interrupted "$dir/A/job" ticks=0.3 excl quiet
 finish interrupted
-expect_equal "exclusive open with SA_RESTART" "ticks ok,excl EINTR,quiet signals 1" "$(paste -sd, "$dir/interrupted.out")"
+expect_equal "exclusive open with SA_RESTART" "ticks ok,excl EINTR,quiet ok" "$(paste -sd, "$dir/interrupted.out")"
 wait_claims job 1

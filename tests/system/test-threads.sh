@@ -21,7 +21,7 @@ for noun in $nouns; do
 done
 [ -z "$failed" ] || fail "tests of:$failed"
 
-# Two hosts that hand a lock over, names that are dropped by the notifier's thread, and a lost connection.
+# Two hosts that hand a lock over, names that are dropped, and a lost connection.
 dlockfs=$folder/dlockfs
 start_dlockfs A -o idle=1s
 start_dlockfs B -o idle=1s

@@ -120,6 +120,54 @@ static void test_half(void **state)
 	assert_int_equal(count_znodes("half"), 0);
 }
 
+/* Answers of the server go through here (ld --wrap), and the next one may be told wrong: */
+static zoo_op_t *misnumbered; /* the operation of a companion that is being created */
+static bool misnumbers;
+static void_completion_t completion;
+static const void *completion_data;
+
+int __real_zoo_amulti(zhandle_t *handle, int count, const zoo_op_t *ops, zoo_op_result_t *results,
+		      void_completion_t done, const void *data);
+int __wrap_zoo_amulti(zhandle_t *handle, int count, const zoo_op_t *ops, zoo_op_result_t *results,
+		      void_completion_t done, const void *data);
+
+static void on_misnumbered(int code, const void *data)
+{
+	char *path = misnumbered->create_op.buf;
+	char *digit = path + strlen(path) - 1;
+
+	*digit = *digit == '9' ? '0' : (char)(*digit + 1);
+	completion(code, completion_data);
+}
+
+int __wrap_zoo_amulti(zhandle_t *handle, int count, const zoo_op_t *ops, zoo_op_result_t *results,
+		      void_completion_t done, const void *data)
+{
+	if (!misnumbers)
+		return __real_zoo_amulti(handle, count, ops, results, done, data);
+	misnumbers = false;
+	misnumbered = (zoo_op_t *)ops;
+	completion = done;
+	completion_data = data;
+	return __real_zoo_amulti(handle, count, ops, results, on_misnumbered, NULL);
+}
+
+/* The two numbers do not fit each other: nothing is sure but that both znodes stand. */
+static void test_misnumbered(void **state)
+{
+	struct host *a = open_host(0, server);
+	struct call first, second, all;
+
+	place_pair(a, &first, "misnumbered", 1, CLAIM_SHARED);
+	misnumbers = true;
+	send_place_pair(a, &second, "misnumbered", 2, CLAIM_SHARED);
+	WAIT_FOR(second.times);
+	assert_int_equal(second.error, -ECONNRESET);
+	list(a, &all, "misnumbered", true);
+	assert_int_equal(all.count, 2);
+	assert_int_equal(all.claims[1].id.number, 2);
+}
+
 static int removed;
 
 static void on_removed(struct store_change *change, int error)
@@ -200,6 +248,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_one_claim, close_hosts),
 		cmocka_unit_test_teardown(test_half, close_hosts),
+		cmocka_unit_test_teardown(test_misnumbered, close_hosts),
 		cmocka_unit_test_teardown(test_remove, close_hosts),
 		cmocka_unit_test_teardown(test_reconnect, close_hosts),
 	};

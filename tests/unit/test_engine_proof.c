@@ -390,6 +390,19 @@ static void test_waiter_queues_again(void **state)
 	file_close(&next);
 }
 
+/* Locks many/0, many/1, ... of one host. */
+static void hold_many(struct world *world, struct file *files, int count)
+{
+	char path[16];
+
+	for (int i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), "many/%d", i);
+		file_open(&files[i], &world->one, path);
+		file_lock(&files[i], EX, WAIT);
+	}
+	settle(world);
+}
+
 /* More locks than one heartbeat brings along, and all of them taken away. */
 static void test_all_are_taken_away(void **state)
 {
@@ -398,12 +411,7 @@ static void test_all_are_taken_away(void **state)
 	struct file *files = calloc(FILES, sizeof(*files));
 	char path[16];
 
-	for (int i = 0; i < FILES; i++) {
-		snprintf(path, sizeof(path), "many/%d", i);
-		file_open(&files[i], &world->one, path);
-		file_lock(&files[i], EX, WAIT);
-	}
-	settle(world);
+	hold_many(world, files, FILES);
 	pass(world, 10 * TIMEOUT_MS);
 	for (int i = 0; i < FILES; i++)
 		assert_int_equal(files[i].lost, 0);
@@ -467,6 +475,13 @@ static void note_proofs(struct store *store, void *tag, const struct store_proof
 	}
 }
 
+static void note_proofs_of(struct host *host)
+{
+	bent_ops = *host->store->ops;
+	bent_ops.prove = note_proofs;
+	host->store->ops = &bent_ops;
+}
+
 /* So many heartbeats, each answered by that; returns how many claims they showed. */
 static size_t show(struct world *world, int beats, int error)
 {
@@ -486,17 +501,9 @@ static void test_turns_without_rights(void **state)
 	struct world *world = *state;
 	struct file *files = calloc(FILES, sizeof(*files));
 	const struct store_ops *ops = world->one.store->ops;
-	char path[16];
 
-	for (int i = 0; i < FILES; i++) {
-		snprintf(path, sizeof(path), "many/%d", i);
-		file_open(&files[i], &world->one, path);
-		file_lock(&files[i], EX, WAIT);
-	}
-	settle(world);
-	bent_ops = *ops;
-	bent_ops.prove = note_proofs;
-	world->one.store->ops = &bent_ops;
+	hold_many(world, files, FILES);
+	note_proofs_of(&world->one);
 	assert_int_equal(show(world, 4, 0), FILES);
 	assert_int_equal(show(world, 4, -EACCES), FILES);
 	assert_int_equal(show(world, 4, -EACCES), FILES);
@@ -519,18 +526,10 @@ static void test_turns_of_pairs(void **state)
 	struct world *world = *state;
 	struct file files[FILES];
 	const struct store_ops *ops = world->one.store->ops;
-	char path[16];
 
 	world->policy.recipe = CLAIM_CURATOR_ANY;
-	for (int i = 0; i < FILES; i++) {
-		snprintf(path, sizeof(path), "many/%d", i);
-		file_open(&files[i], &world->one, path);
-		file_lock(&files[i], EX, WAIT);
-	}
-	settle(world);
-	bent_ops = *ops;
-	bent_ops.prove = note_proofs;
-	world->one.store->ops = &bent_ops;
+	hold_many(world, files, FILES);
+	note_proofs_of(&world->one);
 	assert_int_equal(show(world, 1, 0), STORE_PROOFS_MAX / 2);
 	assert_int_equal(show(world, 3, 0), FILES);
 	world->one.store->ops = ops;
@@ -555,12 +554,7 @@ static void test_many_are_overseen(void **state)
 	struct file *files = calloc(FILES, sizeof(*files));
 	char path[16];
 
-	for (int i = 0; i < FILES; i++) {
-		snprintf(path, sizeof(path), "many/%d", i);
-		file_open(&files[i], &world->one, path);
-		file_lock(&files[i], EX, WAIT);
-	}
-	settle(world);
+	hold_many(world, files, FILES);
 	true_ops = world->one.store->ops;
 	bent_ops = *true_ops;
 	bent_ops.watch = count_watch;

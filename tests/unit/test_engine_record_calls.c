@@ -161,16 +161,23 @@ static void test_test_by_who_has_lost(void **state)
 	file_close(&too);
 }
 
+/* A range is held on another host, on which somebody else will want it behind the file. */
+static void hold_elsewhere(struct world *world, struct file *holder, struct file *file,
+			   struct file *next)
+{
+	file_open(holder, &world->two, "a");
+	file_open(file, &world->one, "a");
+	file_open(next, &world->two, "a");
+	record_lock(holder, EX, 0, 9, WAIT);
+	settle(world);
+}
+
 static void test_restarted_call_keeps_its_place(void **state)
 {
 	struct world *world = *state;
 	struct file holder, file, next;
 
-	file_open(&holder, &world->two, "a");
-	file_open(&file, &world->one, "a");
-	file_open(&next, &world->two, "a");
-	record_lock(&holder, EX, 0, 9, WAIT);
-	settle(world);
+	hold_elsewhere(world, &holder, &file, &next);
 	record_lock(&file, EX, 0, 9, WAIT);
 	settle(world);
 	record_lock(&next, EX, 0, 9, WAIT);
@@ -217,11 +224,7 @@ static void test_place_is_not_for_what_is_held(void **state)
 	struct world *world = *state;
 	struct file holder, file, next;
 
-	file_open(&holder, &world->two, "a");
-	file_open(&file, &world->one, "a");
-	file_open(&next, &world->two, "a");
-	record_lock(&holder, EX, 0, 9, WAIT);
-	settle(world);
+	hold_elsewhere(world, &holder, &file, &next);
 	record_lock(&file, SH, 0, 9, WAIT);
 	settle(world);
 	file_cancel(&file);

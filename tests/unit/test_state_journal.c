@@ -240,7 +240,7 @@ static void test_growth(void **state)
 		}
 		state_journal_commit(journal, 0, NULL, 0);
 		assert_true(fstat(descriptor, &attr) == 0);
-		assert_true(attr.st_blocks * 512 < 8 << 20);
+		assert_true(attr.st_blocks * 512 < 2 << 20);
 	}
 	for (int i = 0; i < THINGS; i++)
 		sprintf(expected + strlen(expected), "%d=2000\n", i);

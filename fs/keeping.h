@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What outlives the daemon if the service manager keeps descriptors (supervisor.h): the mount's, by
+ * the name of "fuse", and the journal's (state_journal.h), by that of "state". The next process
+ * gets both, however this one ended, and goes on: it takes over what the journal says (takeover.h),
+ * sends the last answers once more, and handles the request that was not handled.
+ *
+ *   killed, crashed, SIGUSR1   the next process goes on
+ *   stopped, unmounted         nothing is kept
+ *   not understood, of other   the next process begins anew: the mount of before is dead then, and
+ *   stores, or eight that      what was locked is free when the session has expired
+ *   went on died at once
+ *
+ * Loop thread only, or before the loop begins.
+ */
+#ifndef DLOCKFS_KEEPING_H
+#define DLOCKFS_KEEPING_H
+
+#include "filesystem.h"
+#include "state_journal.h"
+#include "takeover.h"
+
+struct keeping {
+	int fuse;   /* of the process before; -1: there is none, or it is the session's by now */
+	int state;  /* of its journal; likewise */
+	bool found; /* the takeover is of these */
+	bool gave_up;
+	struct state_journal_content content;
+	struct state_journal *journal; /* NULL: nothing is kept */
+	bool is_published;	       /* the service manager has both descriptors */
+	uint64_t handled;	       /* the latest request before SIGUSR2; 0: none */
+	struct filesystem *filesystem;
+	int64_t settle_ms; /* when it is sure that this process can live on what it found;
+			      INT64_MAX: it is */
+};
+
+/* Takes what the service manager has kept, and reads it into `takeover` up to the file system,
+ * unless that has something already. What is no good is logged and given up: the takeover is
+ * empty then. Before threads exist. */
+void keeping_begin(struct keeping *keeping, struct takeover *takeover);
+
+/* Gives up what was found if it is of another mountpoint (as on the command line) or of stores that
+ * are configured in another way. */
+void keeping_check(struct keeping *keeping, struct takeover *takeover, const char *mountpoint,
+		   const struct config *config);
+
+/* What was found is no good: logs `why`, closes it, and empties the takeover. */
+void keeping_give_up(struct keeping *keeping, struct takeover *takeover, const char *why);
+
+/* Whether that has happened since this was asked last. */
+bool keeping_gave_up(struct keeping *keeping);
+
+/* The file system is new: begins to keep what it knows, if there is somebody who keeps it, or goes
+ * on with that. Errors are logged, and the daemon lives without. */
+void keeping_open(struct keeping *keeping, struct filesystem *filesystem,
+		  const struct takeover *takeover);
+
+/* The descriptor of the mount is the session's from now on: sends what may not have been sent, and
+ * collects what is to be sent. */
+void keeping_start(struct keeping *keeping);
+
+/* The mount is usable: gives the descriptors to the service manager. */
+void keeping_publish(struct keeping *keeping);
+
+/* What was found is restored, and its waiting calls are handled again: from now on a kill loses
+ * nothing. Handles what was not handled. */
+void keeping_resume(struct keeping *keeping);
+
+/* Whether another process could go on, were this one to end now. */
+bool keeping_is_possible(const struct keeping *keeping);
+
+/* The process can live on what it found: attempts are counted anew. */
+void keeping_settle(struct keeping *keeping);
+
+/* The same once it has lived for a while; by the time of keeping_deadline(), INT64_MAX: that has
+ * been done. */
+void keeping_advance(struct keeping *keeping, int64_t now_ms);
+int64_t keeping_deadline(const struct keeping *keeping);
+
+/* The daemon stops: nothing is kept any more. Before the mount is ended, which the service manager
+ * would keep alive. */
+void keeping_end(struct keeping *keeping);
+
+/* After the file system and the shards. */
+void keeping_finish(struct keeping *keeping);
+
+#endif

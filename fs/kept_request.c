@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns copies of requests. Loop thread only.
+ */
+#include "kept_request.h"
+
+#include <errno.h>
+#include <linux/fuse.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct kept_request {
+	struct state_item item;		  /* first */
+	struct kept_request *prev, *next; /* in filesystem->kept_requests */
+	uint64_t serial;
+	size_t bytes;
+	unsigned char text[]; /* as the kernel sent it */
+};
+
+void kept_request_write(const void *request, size_t bytes, FILE *out)
+{
+	state_begin(out, "request");
+	state_bytes(out, "bytes", request, bytes);
+	state_end(out);
+}
+
+static struct state_place place(const struct state_item *item)
+{
+	const struct kept_request *request = (const struct kept_request *)item;
+	return (struct state_place){{STATE_PLACE_REQUEST, request->serial}};
+}
+
+static void save(const struct state_item *item, FILE *out)
+{
+	const struct kept_request *request = (const struct kept_request *)item;
+	kept_request_write(request->text, request->bytes, out);
+}
+
+/* Returns NULL when out of memory. */
+static struct kept_request *create(struct filesystem *filesystem, const void *text, size_t bytes)
+{
+	static const struct state_kind kind = {place, save};
+	struct kept_request *request = calloc(1, sizeof(*request) + bytes);
+
+	if (request == NULL)
+		return NULL;
+	request->serial = ++filesystem->last_serial;
+	request->bytes = bytes;
+	memcpy(request->text, text, bytes);
+	DL_APPEND(filesystem->kept_requests, request);
+	state_journal_mark(filesystem->journal, &request->item, &kind);
+	return request;
+}
+
+int kept_request_create(struct filesystem *filesystem, struct kept_request **ret)
+{
+	*ret = NULL;
+	if (filesystem->journal == NULL || filesystem->request == NULL ||
+	    filesystem->request_bytes > KEPT_REQUEST_BYTES)
+		return 0;
+	*ret = create(filesystem, filesystem->request, filesystem->request_bytes);
+	return *ret != NULL ? 0 : -ENOMEM;
+}
+
+int kept_request_restore(struct filesystem *filesystem, struct state_reader *in)
+{
+	size_t bytes;
+	const void *text = state_get_bytes(in, "bytes", &bytes);
+
+	if (bytes < sizeof(struct fuse_in_header) || bytes > KEPT_REQUEST_BYTES)
+		return state_refuse(in, "bytes", "a request");
+	return create(filesystem, text, bytes) != NULL ? 0 : state_starve(in);
+}
+
+void kept_request_resume_all(struct filesystem *filesystem)
+{
+	const struct kept_request *request;
+	size_t count;
+
+	/* Handling one may keep it once more, at the end. */
+	DL_COUNT(filesystem->kept_requests, request, count);
+	for (; count > 0; count--) {
+		struct kept_request *first = filesystem->kept_requests;
+		struct fuse_buf buffer = {.mem = first->text, .size = first->bytes};
+		filesystem_handle(filesystem, &buffer);
+		kept_request_free(filesystem, first);
+	}
+}
+
+void kept_request_free(struct filesystem *filesystem, struct kept_request *request)
+{
+	if (request == NULL)
+		return;
+	state_journal_remove(filesystem->journal, &request->item);
+	DL_DELETE(filesystem->kept_requests, request);
+	free(request);
+}
+
+void kept_request_save_all(const struct filesystem *filesystem, FILE *out)
+{
+	const struct kept_request *request;
+
+	DL_FOREACH (filesystem->kept_requests, request) {
+		save(&request->item, out);
+	}
+}

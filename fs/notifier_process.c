@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the descriptors of the guard and of the writer.
+ */
+#include "notifier_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "answers.h"
+#include "notifier.h"
+
+/* argv[0], for `ps`; and argv[1] where other daemons go on with the mount. */
+#define NAME "dlockfs-notifier"
+#define KEPT "kept"
+
+/* Open in the two processes. */
+enum { SOCKET, DAEMON, CONNECTION, DESCRIPTORS };
+
+/* The processes */
+
+static _Noreturn void run_writer(pid_t guard)
+{
+	char message[NOTIFIER_MESSAGE_BYTES];
+	ssize_t length;
+
+	prctl(PR_SET_NAME, "dlockfs-writer");
+	/* Both or none, so that the daemon learns of the end of either. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (getppid() == guard && (length = recv(SOCKET, message, sizeof(message), 0)) > 0) {
+		/* ENOENT: the kernel has forgotten it by itself. */
+		ssize_t written = write(CONNECTION, message, (size_t)length);
+		(void)written;
+		send(SOCKET, "", 1, MSG_NOSIGNAL);
+	}
+	_exit(EXIT_SUCCESS);
+}
+
+/* Reads a request, and refuses it as the kernel would without a connection. Returns false if there
+ * is none any more. */
+static bool refuse_request(void)
+{
+	static char buffer[ANSWERS_REQUEST_BYTES];
+	struct fuse_in_header request;
+
+	ssize_t got = read(CONNECTION, buffer, sizeof(buffer));
+	if (got < (ssize_t)sizeof(request))
+		return got < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOENT);
+	memcpy(&request, buffer, sizeof(request));
+	struct fuse_out_header answer = {
+		.len = sizeof(answer),
+		.error = -ENOTCONN,
+		.unique = request.unique,
+	};
+	/* ENOENT: one that wants no answer. */
+	ssize_t written = write(CONNECTION, &answer, sizeof(answer));
+	(void)written;
+	return true;
+}
+
+static void guard(pid_t writer, bool kept)
+{
+	struct pollfd ends[] = {{.fd = pidfd_open(writer, 0), .events = POLLIN},
+				{.fd = kept ? -1 : DAEMON, .events = POLLIN},
+				{.fd = -1, .events = POLLIN}};
+
+	if (ends[0].fd < 0)
+		kill(writer, SIGKILL);
+	while (ends[0].fd >= 0 && ends[0].revents == 0) {
+		if (poll(ends, 3, -1) < 0)
+			continue;
+		if (ends[1].revents != 0) {
+			ends[1].fd = -1;
+			ends[2].fd = CONNECTION;
+		}
+		if (ends[2].revents != 0 && !refuse_request())
+			ends[2].fd = -1;
+	}
+	waitpid(writer, NULL, 0);
+}
+
+bool notifier_process_is_meant(char *const *arguments)
+{
+	return arguments[0] != NULL && strcmp(arguments[0], NAME) == 0;
+}
+
+_Noreturn void notifier_process_run(char *const *arguments)
+{
+	/* Nobody's child, so that whichever program goes on in place of the daemon has none that it
+	 * does not know. */
+	pid_t own = fork();
+	if (own != 0)
+		_exit(own > 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+	setsid();
+	close_range(DESCRIPTORS, ~0U, 0);
+	if (chdir("/") < 0)
+		_exit(EXIT_FAILURE);
+	prctl(PR_SET_NAME, "dlockfs-guard");
+	pid_t self = getpid();
+	pid_t writer = fork();
+	if (writer == 0)
+		run_writer(self);
+	if (writer > 0)
+		guard(writer, arguments[1] != NULL);
+	close(CONNECTION); /* before the socket tells of the end */
+	_exit(EXIT_SUCCESS);
+}
+
+/* The daemon */
+
+/* Another descriptor of the same connection, or -1. */
+static int clone_connection(int fuse)
+{
+	uint32_t source = (uint32_t)fuse;
+	int descriptor = open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);
+
+	if (descriptor < 0 || ioctl(descriptor, FUSE_DEV_IOC_CLONE, &source) == 0)
+		return descriptor;
+	close(descriptor);
+	return -1;
+}
+
+/* This program, not the one that an upgrade may have put in its place: then the path ends in
+ * " (deleted)". It is preferred for tools that run the program in themselves. */
+static int spawn_self(const posix_spawn_file_actions_t *actions, bool kept, pid_t *child)
+{
+	static const char self[] = "/proc/self/exe";
+	char *arguments[] = {NAME, kept ? KEPT : NULL, NULL};
+	char path[PATH_MAX];
+	ssize_t length = readlink(self, path, sizeof(path) - 1);
+	int error = ENOENT;
+
+	if (length > 0) {
+		path[length] = '\0';
+		error = posix_spawn(child, path, actions, NULL, arguments, environ);
+	}
+	if (error == ENOENT)
+		error = posix_spawn(child, self, actions, NULL, arguments, environ);
+	return -error;
+}
+
+/* Starts the guard with its descriptors. Returns 0 or -errno. */
+static int spawn_guard(const int descriptors[DESCRIPTORS], bool kept)
+{
+	posix_spawn_file_actions_t actions;
+	int status = 0;
+	pid_t child;
+
+	posix_spawn_file_actions_init(&actions);
+	for (int i = 0; i < DESCRIPTORS; i++)
+		posix_spawn_file_actions_adddup2(&actions, descriptors[i], i);
+	int error = spawn_self(&actions, kept, &child);
+	posix_spawn_file_actions_destroy(&actions);
+	if (error == 0 && waitpid(child, &status, 0) < 0)
+		error = -errno;
+	return error == 0 && status != 0 ? -EAGAIN : error;
+}
+
+int notifier_process_start(int fuse, bool kept)
+{
+	int ends[2];
+	int daemon = pidfd_open(getpid(), 0);
+	int error = daemon < 0 ? -errno : 0;
+
+	if (error == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		error = -errno;
+	else if (error == 0) {
+		int clone = clone_connection(fuse);
+		int descriptors[] = {ends[1], daemon, clone >= 0 ? clone : fuse};
+
+		error = spawn_guard(descriptors, kept);
+		close(ends[1]);
+		if (clone >= 0)
+			close(clone);
+		if (error == 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
+			error = -errno;
+		if (error != 0)
+			close(ends[0]);
+	}
+	if (daemon >= 0)
+		close(daemon);
+	return error != 0 ? error : ends[0];
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes what the notifier has to say to the kernel, in a process of its own: such a write(2) waits
+ * for the lock of a directory, in state D, and whoever holds that may wait for an answer of the
+ * daemon. A thread of the daemon that waited there would hold up its end, even by SIGKILL, and so
+ * the next daemon, which is to give that answer.
+ *
+ *   the daemon --socket-- the writer   one message, one byte when it is written; ends with the
+ * socket the guard    its parent; ends after it
+ *
+ * As long as one of these has the kernel's connection open it does not end, and calls wait. So,
+ * unless another daemon goes on with the mount, the guard answers them, with ENOTCONN, when the
+ * daemon has died before the writer came out of the kernel. What the daemon had read and not
+ * answered the kernel ends by itself, because the two have a descriptor of their own
+ * (FUSE_DEV_IOC_CLONE). Where they cannot have that, or the guard is killed, a writer that waits
+ * and the call that it waits for remain until somebody ends the connection ("umount -f").
+ */
+#ifndef DLOCKFS_NOTIFIER_PROCESS_H
+#define DLOCKFS_NOTIFIER_PROCESS_H
+
+#include <stdbool.h>
+
+/* Starts the two: this program under another name. They have nothing open but their end of the
+ * socket and the kernel's connection `fuse`, and nobody needs to wait for their end; signals that
+ * the caller has blocked are blocked there. With `kept`, other daemons go on with the mount. Waits
+ * for a program to start. Returns the daemon's end of the socket, which does not block, and tells
+ * of their end when both have closed the connection; or -errno. */
+int notifier_process_start(int fuse, bool kept);
+
+/* What a program does in main() before anything else. */
+bool notifier_process_is_meant(char *const *arguments);
+_Noreturn void notifier_process_run(char *const *arguments);
+
+#endif

@@ -1,0 +1,50 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # what functions.sh sets
+# Daemons under a service manager that keeps their descriptors (service_manager.py), so that they may be killed. Sourced after
+# functions.sh.
+
+# start_kept HOST [ARGUMENT...]: as start_dlockfs.
+start_kept() {
+    local host=$1
+    shift
+    mkdir -p "$dir/$host"
+    start "manager-$host" "$python" "$tests/system/service_manager.py" "$dir" "$host" \
+        "$dlockfs" --foreground --store "$store" "$@" "$dir/$host"
+    wait_until "$deadline" said "manager-$host" started
+    wait_until "$deadline" mount_settled "$host"
+    wait_until "$deadline" said "manager-$host" "keeps state"
+}
+
+# gone_on HOST: how often a daemon has gone on in place of another.
+gone_on() {
+    grep -c ' goes on with version ' "$dir/$1.log" || true
+}
+
+gone_on_more() {
+    [ "$(gone_on "$1")" -gt "$2" ]
+}
+
+# crash HOST: kill -9 of the daemon; the next one goes on.
+crash() {
+    local before
+    before=$(gone_on "$1")
+    send_signal "$1" KILL
+    wait_until "$deadline" gone_on_more "$1" "$before"
+}
+
+# restart_kept HOST: as systemctl restart does.
+restart_kept() {
+    local before
+    before=$(gone_on "$1")
+    send_signal "manager-$1" USR1
+    wait_until "$deadline" gone_on_more "$1" "$before"
+}
+
+# stop_kept HOST: a clean stop, after which nothing is kept or mounted.
+stop_kept() {
+    send_signal "manager-$1" TERM
+    finish "manager-$1" || fail "the daemon of $1 ended with an error: $(tail -n 3 "$dir/$1.log")"
+    rm -f "$dir/pids/$1"
+    expect_equal "what is kept of $1" "left" "$(tail -n 1 "$dir/manager-$1.out")"
+    not_mounted "$dir/$1" || fail "the mount of $1 is still there"
+}

@@ -1,0 +1,167 @@
+#!/usr/bin/python3
+"""What systemd does for a service that has it keep descriptors: service_manager.py FOLDER NAME COMMAND...
+
+Runs the command, with messages to FOLDER/NAME.log, its process id and start time in FOLDER/pids/NAME (processes.sh), and a
+socket for sd_notify(3). Descriptors that come with FDSTORE=1 are kept, and given to the next process (sd_listen_fds(3)); that
+is started when the one before was killed or failed, as by Restart=on-failure.
+
+SIGUSR1 is "systemctl restart" with RestartKillSignal=SIGUSR1; SIGTERM is "systemctl stop". When the service is down for good
+it prints what is still kept, and ends with the status of the last process. If it is killed the command is, too.
+
+Prints "started", "ready", "keeps NAME", "drops NAME", "ended STATUS" as it happens, and at last "left" with names.
+"""
+
+import ctypes
+import fcntl
+import os
+import select
+import signal
+import socket
+import sys
+import time
+
+FIRST = 3  # SD_LISTEN_FDS_START
+MOST = 2  # FileDescriptorStoreMax=
+PAUSE = 0.05  # RestartSec=
+PR_SET_PDEATHSIG = 1
+SYS_KCMP = {"x86_64": 312, "aarch64": 272}[os.uname().machine]
+KCMP_FILE = 0
+
+libc = ctypes.CDLL(None)
+
+
+def say(*words):
+    print(*words, flush=True)
+
+
+def same(one, other):
+    """Whether both descriptors are of one open file."""
+    return libc.syscall(SYS_KCMP, os.getpid(), os.getpid(), KCMP_FILE, one, other) == 0
+
+
+class Manager:
+    def __init__(self, folder, name, command):
+        self.folder = folder
+        self.name = name
+        self.command = command
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(f"{folder}/{name}.notify")
+        self.store = []  # (name, descriptor)
+        self.child = 0
+        self.asked = set()  # signals that came, and
+        self.told = set()  # those of which the child has heard
+        self.wake, end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(end)
+        for number in signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM:
+            signal.signal(number, lambda number, _: self.asked.add(number))
+
+    def tell(self):
+        for number in self.asked & {signal.SIGUSR1, signal.SIGTERM} - self.told:
+            os.kill(self.child, number)
+            self.told.add(number)
+
+    def start(self):
+        parent = os.getpid()
+        child = os.fork()
+        if child == 0:
+            try:
+                self.execute(parent)
+            finally:
+                os._exit(127)
+        self.child = child
+        self.record(child)
+        say("started")
+
+    def execute(self, parent):
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            return
+        os.setsid()
+        log = os.open(f"{self.folder}/{self.name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        environment = dict(os.environ, NOTIFY_SOCKET=self.socket.getsockname(), FDSTORE=str(MOST))
+        if self.store:
+            environment["LISTEN_PID"] = str(os.getpid())
+            environment["LISTEN_FDS"] = str(len(self.store))
+            environment["LISTEN_FDNAMES"] = ":".join(name for name, _ in self.store)
+        away = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 100) for _, descriptor in self.store]
+        for place, descriptor in enumerate(away, FIRST):
+            os.dup2(descriptor, place)
+        os.execve(self.command[0], self.command, environment)
+
+    def record(self, child):
+        with open(f"/proc/{child}/stat", encoding="ascii") as file:
+            started = file.read().rpartition(") ")[2].split()[19]
+        path = f"{self.folder}/pids/{self.name}"
+        with open(path + ".new", "w", encoding="ascii") as file:
+            print(child, started, file=file)
+        os.rename(path + ".new", path)
+
+    def drop(self, name):
+        for entry in [entry for entry in self.store if entry[0] == name]:
+            say("drops", name)
+            os.close(entry[1])
+            self.store.remove(entry)
+
+    def keep(self, name, descriptors):
+        for descriptor in descriptors:
+            if any(same(descriptor, kept) for _, kept in self.store) or len(self.store) == MOST:
+                os.close(descriptor)
+                continue
+            say("keeps", name)
+            os.set_inheritable(descriptor, False)
+            self.store.append((name, descriptor))
+
+    def hear(self):
+        message, descriptors, _, _ = socket.recv_fds(self.socket, 65536, 16)
+        variables = dict(line.split("=", 1) for line in message.decode().splitlines())
+        name = variables.get("FDNAME", "stored")
+        if "FDSTORE" in variables:
+            # systemd would be woken for each request of the kernel.
+            if variables.get("FDPOLL") != "0":
+                sys.exit(f"{name} is kept without FDPOLL=0")
+            self.keep(name, descriptors)
+        if "FDSTOREREMOVE" in variables:
+            self.drop(name)
+        if "READY" in variables:
+            say("ready")
+
+    def reap(self):
+        """The status of the child, if it has ended."""
+        child, status = os.waitpid(self.child, os.WNOHANG)
+        if not child:
+            return None
+        self.child = 0
+        self.told.clear()
+        status = os.waitstatus_to_exitcode(status)
+        say("ended", status)
+        return status
+
+    def run(self):
+        self.start()
+        while True:
+            ready, _, _ = select.select([self.socket, self.wake], [], [])
+            if self.socket in ready:
+                self.hear()
+                continue  # all that it has said before it ended
+            os.read(self.wake, 100)
+            self.tell()
+            status = self.reap()
+            if status is None:
+                continue
+            restart = status != 0 or signal.SIGUSR1 in self.asked
+            self.asked.discard(signal.SIGUSR1)
+            if not restart or signal.SIGTERM in self.asked:
+                break
+            time.sleep(PAUSE)
+            self.start()
+            self.tell()
+        say("left", *(name for name, _ in self.store))
+        sys.exit(status if 0 <= status else 1)
+
+
+if len(sys.argv) < 4:
+    sys.exit(__doc__)
+Manager(sys.argv[1], sys.argv[2], sys.argv[3:]).run()

@@ -1,0 +1,229 @@
+#!/bin/bash
+# kill -9 of a daemon whose service manager keeps descriptors: who holds and who waits, in all ways and on two hosts, does not
+# notice, and the order of the queue stays; nor is SIGUSR1 noticed. Only a session that ends meanwhile is lost. What cannot be
+# gone on with is given up in one line, and nothing is kept of a daemon that is stopped.
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+# shellcheck source=lease.sh
+. "$tests/system/lease.sh"
+# shellcheck source=kept.sh
+. "$tests/system/kept.sh"
+
+requires grep -q 'HAVE_LIBSYSTEMD' "$build/compile_commands.json"
+start_zookeeper
+printf '%s\n' '[locks "kept"]' 'keep = 1d' 'handoff = 3' '[locks "told"]' 'on_lost = SIGTERM' >"$dir/A.ini"
+start_kept A --session-timeout 20s --config "$dir/A.ini"
+start_kept B --session-timeout 20s
+
+# All claims, as host B sees them.
+claims() {
+    sed -n 's/.* claim=//p' "$dir/B/.dlockfs/queues"
+}
+
+# queued LOCK NUMBER: until so many claims stand in the queue of the lock.
+queued() {
+    wait_until "$deadline" grep -qx "lock=$1 claims=$2 holders=.*" "$dir/B/.dlockfs/queues"
+}
+
+# numbers HOST: what its status says, but for what belongs to the process.
+numbers() {
+    grep -v '^pid=\|^uptime_s=\|^lease_left_ms=' "$dir/$1/.dlockfs/status"
+}
+
+# begun_anew HOST TEXT: a daemon has begun anew, for that reason, and is ready.
+begun_anew() {
+    sed -n "/^dlockfs: error: .*$2.*; beginning anew: /,\$p" "$dir/$1.log" | grep -q ' is ready; '
+}
+
+# Holders of all kinds, each asking all the time whether it still holds.
+keep flock "$dir/A/flock" flock
+keep open "$dir/A/open" excl
+call range "$dir/A/range" open w:0-9 r:20-29 await="$dir/range" w-nb:5-6 u:0-9 hold
+call ofd "$dir/A/ofd" open ofd-w:0-9 hold
+call token "$dir/A/told" open ex token await="$dir/token" token hold
+flock "$dir/A/kept" true
+for name in flock open; do
+    wait_until "$deadline" granted "$name"
+done
+expect range "r:20-29 ok"
+expect ofd "ofd-w:0-9 ok"
+wait_until "$deadline" grep -q '^token [0-9]' "$dir/token.out"
+
+# Queues behind some of them: A, B, A.
+number=0
+for host in A B A; do
+    number=$((number + 1))
+    keep "flock-$number" "$dir/$host/flock" flock
+    queued flock $((number + 1))
+    keep "open-$number" "$dir/$host/open" excl
+    queued open $((number + 1))
+done
+call waits "$dir/A/range" open w:0-29 hold
+queued range 3
+call waits-B "$dir/B/ofd" open w:5-5 hold
+queued ofd 2
+# Who looks on, a name without a file, and a directory.
+call looks "$dir/A/flock" open watch
+mkdir "$dir/A/folder" "$dir/B/folder"
+call unlinked "$dir/A/folder/unlinked" open write=text ex unlink hold
+expect unlinked "unlink ok"
+echo "text of a file" >"$dir/A/folder/named"
+before=$(claims)
+status=$(numbers A)
+
+for host in A B A; do
+    crash "$host"
+    restart_kept "$host"
+done
+# While nothing can be known of the servers; and while there is no daemon a call waits for the next one.
+pause zk
+crash A
+resume zk
+pause manager-A
+send_signal A KILL
+call meanwhile "$dir/A/meanwhile" open ex
+wait_until "$deadline" asleep meanwhile
+resume manager-A
+expect meanwhile "ex ok"
+finish meanwhile
+connected() {
+    grep -q '^session=connected' "$dir/A/.dlockfs/status"
+}
+wait_until "$deadline" connected
+comes_free "$dir/B/meanwhile"
+wait_claims meanwhile 0
+expect_equal "claims" "$before" "$(claims)"
+expect_equal "status" "$status" "$(numbers A)"
+
+# Everything is as it was.
+read -r text <"$dir/A/folder/named"
+expect_equal "text" "text of a file" "$text"
+go range
+expect range "w-nb:5-6 ok"
+expect range "u:0-9 ok"
+go token
+wait_until "$deadline" eval "[ \"\$(grep -c '^token [0-9]' '$dir/token.out')\" -eq 2 ]"
+expect_equal "tokens" 1 "$(grep '^token [0-9]' "$dir/token.out" | sort -u | wc -l)"
+not_fenced flock
+not_fenced open
+expect_status 1 flock -n "$dir/B/folder/unlinked" true
+release unlinked
+comes_free "$dir/B/folder/unlinked"
+
+# A signal reaches a call that another daemon has begun to wait for. The rest goes in the order of the queue, and what comes
+# last is what came after it.
+call late "$dir/A/flock" open alarm=1 ex
+queued flock 5
+crash A
+expect late "ex EINTR"
+queued flock 4
+release flock open
+for number in 1 2 3; do
+    for lock in flock open; do
+        wait_until "$deadline" granted "$lock-$number"
+        [ "$number" -eq 3 ] || not_granted "$lock-$((number + 1))"
+        not_fenced "$lock-$number"
+    done
+    crash A
+    release "flock-$number" "open-$number"
+done
+release ofd
+expect waits-B "w:5-5 ok"
+release range
+expect waits "w:0-29 ok"
+if grep 'lost\|giving it up\|expired\|beginning anew' "$dir/"[AB].log | grep -v 'connection to ZooKeeper'; then
+    fail "something was lost"
+fi
+
+# What cannot be gone on with: with SIGUSR1 the daemon knows it, and releases all locks; after a kill they are free when the
+# session is over.
+keep last "$dir/A/last" flock
+wait_until "$deadline" granted last
+printf '%s\n' '[store "other"]' 'url = local:' >>"$dir/A.ini"
+send_signal manager-A USR1
+wait_until "$deadline" grep -q ' does not take over: \[store\]: .*; this program releases all locks and ends$' "$dir/A.log"
+comes_free "$dir/B/last"
+wait_until "$deadline" fenced last
+wait_until "$deadline" grep -q '/other is in a store of its own' "$dir/A.log"
+crash A
+sed -i '$d' "$dir/A.ini"
+sed -i '$d' "$dir/A.ini"
+send_signal A KILL
+wait_until "$deadline" begun_anew A '\[store\]: '
+stop_kept A
+release waits waits-B token last looks
+
+# A session that ends before there is another daemon: holders are told, waiting calls queue again.
+printf '%s\n' '[locks "told-too"]' 'on_lost = SIGTERM' >"$dir/C.ini"
+start_kept C --session-timeout 2s --config "$dir/C.ini"
+keep lost "$dir/C/lost" flock
+wait_until "$deadline" granted lost
+keep behind "$dir/C/lost" flock
+wait_claims lost 2
+call told "$dir/C/told-too" catch=SIGTERM open ex watch
+expect told "ex ok"
+pause manager-C
+send_signal C KILL
+wait_claims lost 0
+resume manager-C
+wait_until "$deadline" fenced lost
+grep -q '^fenced EIO ' "$dir/lost.out"
+wait_until "$deadline" grep -q '^watch .*ERR' "$dir/told.out"
+wait_until "$deadline" granted behind
+not_fenced behind
+never_revived lost
+grep -q '^caught SIGTERM ' "$dir/told.out"
+
+# A state that makes no sense.
+"$python" - "$(pid C)" <<'END'
+import os, sys
+folder = f"/proc/{sys.argv[1]}/fd"
+state = [name for name in os.listdir(folder) if "dlockfs journal" in os.readlink(f"{folder}/{name}")]
+with open(f"{folder}/{state[0]}", "r+b", buffering=0) as file:
+    for region in 1, 2:
+        file.seek((region << 40) + 100)
+        file.write(b"no sense" * 10)
+END
+send_signal C KILL
+wait_until "$deadline" begun_anew C 'what another process has '
+wait_until "$deadline" fenced behind
+grep -q '^fenced ENOTCONN \|^fenced ECONNABORTED ' "$dir/behind.out"
+# Others end again and again before they can go on.
+hold again "$dir/C/again"
+expect again held
+echo 'no line' >>"$dir/C.ini"
+send_signal C KILL
+wait_until "$deadline" grep -q 'error: 8 processes have failed to go on with the mount; beginning anew: ' "$dir/C.log"
+printf '%s\n' '[store]' 'session_timeout = 3s' >"$dir/C.ini"
+wait_until "$deadline" begun_anew C '8 processes have failed'
+release lost behind told again
+# By hand it is an end as any other.
+umount "$dir/C"
+finish manager-C
+expect_equal "what is kept of C" "left" "$(tail -n 1 "$dir/manager-C.out")"
+
+# Locks of this host only.
+store=local:
+start_kept D
+hold local "$dir/D/lock"
+expect local held
+call second "$dir/D/lock" open ex hold
+wait_until "$deadline" asleep second
+call third "$dir/D/lock" open sh hold
+wait_until "$deadline" asleep third
+call part "$dir/D/part" open w:0-9 hold
+expect part "w:0-9 ok"
+crash D
+expect_status 1 flock -n "$dir/D/lock" true
+call parts "$dir/D/part" open w-nb:5-5 w-nb:10-19
+expect parts "w-nb:5-5 EAGAIN"
+expect parts "w-nb:10-19 ok"
+release local
+expect second "ex ok"
+crash D
+release second
+expect third "sh ok"
+release third part
+comes_free "$dir/D/lock"
+stop_kept D
+stop_kept B
