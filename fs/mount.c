@@ -94,10 +94,11 @@ static bool find_mount(const char *path, char *type, size_t type_bytes)
 	return found;
 }
 
-static int unmount_stale(const char *path)
+/* By root also ends the connection, whoever has it open. */
+static int unmount(const char *path)
 {
 	if (geteuid() == 0)
-		return umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
+		return umount2(path, MNT_FORCE | MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
 	char *arguments[] = {"fusermount3", "-uz", "--", (char *)path, NULL};
 	pid_t child;
 	int status;
@@ -113,14 +114,14 @@ enum mount_life { MOUNT_ALIVE, MOUNT_DEAD, MOUNT_SILENT };
 
 /* Whether a daemon answers behind the mount. statfs(2) always asks it, where stat(2) may be
  * answered from the kernel's cache; in a process of its own, because a daemon that was stopped
- * never answers. */
+ * never answers. ECONNABORTED: it died while it was asked. */
 static enum mount_life find_life(const char *path)
 {
 	struct statfs answer;
 	int status;
 	pid_t child = fork();
 	if (child == 0)
-		_exit(statfs(path, &answer) < 0 && errno == ENOTCONN);
+		_exit(statfs(path, &answer) < 0 && (errno == ENOTCONN || errno == ECONNABORTED));
 	int descriptor = child > 0 ? pidfd_open(child, 0) : -1;
 	struct pollfd end = {.fd = descriptor, .events = POLLIN};
 	bool ended = descriptor >= 0 && poll(&end, 1, ANSWER_LIMIT_MS) > 0;
@@ -144,7 +145,7 @@ static int clear_mount(const char *path, const char *type, char *why, size_t why
 			 life == MOUNT_SILENT ? ", and does not answer" : "");
 		return -EBUSY;
 	}
-	int error = unmount_stale(path);
+	int error = unmount(path);
 	if (error != 0)
 		snprintf(why, why_bytes, "%s: cannot take the mount of a dead dlockfs away: %s",
 			 path, strerror(-error));
@@ -349,23 +350,32 @@ int mount_resume(struct filesystem *filesystem, const char *fuse_options, int de
 	return 0;
 }
 
-/* libfuse unmounts what it has mounted itself. */
-static bool is_mounted(const struct filesystem *filesystem)
+static bool is_connected(const struct filesystem *filesystem)
 {
 	struct pollfd connection = {.fd = fuse_session_fd(filesystem->session)};
-	return filesystem->taken_over && poll(&connection, 1, 0) >= 0 &&
-	       (connection.revents & POLLERR) == 0;
+	return poll(&connection, 1, 0) >= 0 && (connection.revents & POLLERR) == 0;
 }
 
+/* Others may still have the connection open: the service manager, and what a former daemon has left
+ * in the kernel (notifier_process.h). Only root can end it all the same, and does so first. */
 void mount_end(struct filesystem *filesystem)
 {
+	char type[64] = "";
+	int error = 0;
+
 	if (filesystem->session == NULL)
 		return;
-	bool mounted = is_mounted(filesystem);
+	bool connected = is_connected(filesystem);
+	bool here = connected && find_mount(filesystem->mountpoint, type, sizeof(type)) &&
+		    strcmp(type, MOUNT_TYPE) == 0;
+	if (here && geteuid() == 0)
+		error = unmount(filesystem->mountpoint);
+	/* libfuse unmounts what it has mounted itself, unless it finds the connection ended. */
 	fuse_session_unmount(filesystem->session);
 	fuse_session_destroy(filesystem->session); /* closes the descriptor */
 	filesystem->session = NULL;
-	int error = mounted ? unmount_stale(filesystem->mountpoint) : 0;
+	if (here && geteuid() != 0 && filesystem->taken_over)
+		error = unmount(filesystem->mountpoint);
 	if (error != 0)
 		log_error("%s: cannot unmount: %s", filesystem->mountpoint, strerror(-error));
 }

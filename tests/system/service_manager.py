@@ -48,22 +48,17 @@ class Manager:
         self.socket.bind(f"{folder}/{name}.notify")
         self.store = []  # (name, descriptor)
         self.child = 0
-        self.restart = self.stop = False
+        self.asked = set()  # signals that came, and
+        self.told = set()  # those of which the child has heard
         self.wake, end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(end)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGUSR1, self.on_restart)
-        signal.signal(signal.SIGTERM, self.on_stop)
+        for number in signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM:
+            signal.signal(number, lambda number, _: self.asked.add(number))
 
-    def on_restart(self, *_):
-        self.restart = True
-        if self.child:
-            os.kill(self.child, signal.SIGUSR1)
-
-    def on_stop(self, *_):
-        self.stop = True
-        if self.child:
-            os.kill(self.child, signal.SIGTERM)
+    def tell(self):
+        for number in self.asked & {signal.SIGUSR1, signal.SIGTERM} - self.told:
+            os.kill(self.child, number)
+            self.told.add(number)
 
     def start(self):
         parent = os.getpid()
@@ -139,6 +134,7 @@ class Manager:
         if not child:
             return None
         self.child = 0
+        self.told.clear()
         status = os.waitstatus_to_exitcode(status)
         say("ended", status)
         return status
@@ -151,14 +147,17 @@ class Manager:
                 self.hear()
                 continue  # all that it has said before it ended
             os.read(self.wake, 100)
+            self.tell()
             status = self.reap()
             if status is None:
                 continue
-            if self.stop or (status == 0 and not self.restart):
+            restart = status != 0 or signal.SIGUSR1 in self.asked
+            self.asked.discard(signal.SIGUSR1)
+            if not restart or signal.SIGTERM in self.asked:
                 break
-            self.restart = False
             time.sleep(PAUSE)
             self.start()
+            self.tell()
         say("left", *(name for name, _ in self.store))
         sys.exit(status if 0 <= status else 1)
 
