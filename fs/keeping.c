@@ -235,6 +235,9 @@ static void handle_again(struct keeping *keeping)
 	    header.unique == content->handled)
 		return;
 	buffer.size = header.len;
+	/* As the loop does: the lease may be over by now. */
+	shards_advance(keeping->filesystem->shards, keeping->filesystem->shards_count,
+		       loop_now_ms());
 	filesystem_handle(keeping->filesystem, &buffer);
 	answers_send(keeping->filesystem, header.unique);
 }
