@@ -143,6 +143,7 @@ class Reach:
         strict, keep = ("alone", 1, "strict", median), ("alone", 1, "keep", median)
         self.relation("take and release, strict / raw client", strict, ("alone", 1, "raw", median), 1.15)
         self.relation("take and release, strict / Curator", strict, ("alone", 1, "mutex", median), 1)
+        self.relation("take and release, state kept / raw client", ("alone", 1, "kept", median), ("alone", 1, "raw", median), 1.15)
         self.number("take and release with keep: requests to ZooKeeper", ("alone", 1, "keep", "zookeeper_requests"), 0.01)
         self.number("take and release with keep: FUSE requests", ("alone", 1, "keep", "fuse_requests"), 3)
         self.relation("take and release, keep / GlusterFS", keep, ("alone", 1, "gluster", median), 1)
@@ -154,6 +155,10 @@ class Reach:
                 f"10 waiters on one host, strict: hand-over / one {trip}",
                 ("waiters", 10, "strict", median), ("floors", 1, trip, median), 0.3,
             )
+        self.relation(
+            "10 waiters on one host, state kept: hand-over / one write",
+            ("waiters", 10, "kept", median), ("floors", 1, "write", median), 0.3,
+        )
         self.relation(
             "10 waiters on three hosts, strict: hand-over / delete + watch event",
             ("waiters", 10, "strict3", median), ("floors", 1, "handover", median), 1.2,

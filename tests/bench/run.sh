@@ -29,6 +29,8 @@ esac
 
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
+# shellcheck source=../system/kept.sh
+. "$tests/system/kept.sh"
 # shellcheck source=servers.sh
 . "$tests/bench/servers.sh"
 # shellcheck source=packages.sh
@@ -97,6 +99,14 @@ on_mounts() {
 }
 
 everything="alone many contended readers waiters crowded"
+
+# One host, under a service manager that keeps what the daemon knows.
+add_kept() {
+    wanted kept || return 0
+    start_kept kept1
+    contender kept "dlockfs strict, state kept" "alone many contended waiters zookeeper mount=$dir/kept1" \
+        "$programs/flock_clients" flock "$dir/kept1/job"
+}
 
 add_dlockfs() {
     local kind
@@ -212,6 +222,7 @@ start_zookeeper
 contender raw "ZooKeeper, raw C client" "alone many crowded zookeeper" "$programs/raw" "$(zookeeper_address)"
 add_gluster
 add_dlockfs
+add_kept
 add_java
 missing recipe-c "ZooKeeper's recipe in C" "alone" "no Debian package has it"
 add_kazoo

@@ -3,6 +3,8 @@
 # daemon: neither the end of the daemon waits for it, nor does anything hang after that; and if it dies it is started anew.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
+# shellcheck source=kept.sh
+. "$tests/system/kept.sh"
 
 # helpers HOST NAME: processes of that name, "writer" or "guard", of the daemon of a host.
 helpers() {
@@ -24,9 +26,14 @@ writer_differs() {
     [ -n "$writer" ] && [ "$writer" != "$2" ]
 }
 
+# begin HOST [COMMAND]
 begin() {
-    NOTIFIER_OF=$dir/$1 start_dlockfs "$1" -o idle=1s
+    NOTIFIER_OF=$dir/$1 "${2:-start_dlockfs}" "$1" -o idle=1s
     wait_until "$deadline" writer_differs "$1" ""
+}
+
+process_is_gone() {
+    [ -z "$(process_started "$1")" ]
 }
 
 is_listed() {
@@ -47,37 +54,63 @@ has_state() {
     [[ $(sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status") == "$2" ]]
 }
 
-locks_directory() {
+waits_for_lock() {
     has_state "$1" D && grep -q 'fuse_reverse_inval_entry\|fuse_dev_write' "/proc/$1/stack"
 }
 
-# jam HOST: a program makes a directory, for which it has locked the one above and waits for the daemon, which is
-# stopped; the writer waits for that lock.
+# order HOST WRITER: the writer, which is stopped, is to let the kernel forget a name.
+order() {
+    kill -STOP "$2"
+    wait_until "$deadline" has_state "$2" T
+    flock -n "$dir/$1/idle" true
+    wait_until "$deadline" not_listed "$dir/$1" idle # it has been told
+}
+
+# lock_directory HOST WRITER: a program makes a directory, for which it has locked the one above and waits for the daemon;
+# for that lock waits the writer.
+lock_directory() {
+    start "maker-$1" mkdir "$dir/$1/made"
+    wait_until "$deadline" asleep "maker-$1"
+    kill -CONT "$2"
+    wait_until "$deadline" waits_for_lock "$2"
+}
+
+# jam HOST: all wait for the daemon, which is stopped.
 jam() {
     local writer
     writer=$(helpers "$1" writer)
-    flock -n "$dir/$1/idle" true
-    kill -STOP "$writer"
-    wait_until "$deadline" has_state "$writer" T
-    wait_until "$deadline" not_listed "$dir/$1" idle # it has been told
+    order "$1" "$writer"
     pause "$1"
-    start "maker-$1" mkdir "$dir/$1/made"
-    wait_until "$deadline" asleep "maker-$1"
-    kill -CONT "$writer"
-    wait_until "$deadline" locks_directory "$writer"
+    lock_directory "$1" "$writer"
+}
+
+# expect_dead HOST: everything ends though nobody goes on, and says so.
+expect_dead() {
+    # The daemon alone, so that nothing else ends by the signal.
+    kill -KILL "$(pid "$1")"
+    wait_until 5 gone "$1"
+    finish "$1" 2>/dev/null || true
+    forget_host "$1"
+    refused finish "maker-$1" 5
+    wait_until 5 no_helpers "$1"
+    refused stat "$dir/$1/job" 2>"$dir/stat.err"
+    grep -q 'not connected' "$dir/stat.err" || fail "unexpected: $(<"$dir/stat.err")"
 }
 
 begin A
 jam A
-# The daemon alone, so that nothing else ends by the signal.
-kill -KILL "$(pid A)"
-wait_until 5 gone A
-finish A 2>/dev/null || true
-forget_host A
-refused finish maker-A 5
-wait_until 5 no_helpers A
-refused stat "$dir/A/job" 2>"$dir/stat.err"
-grep -q 'not connected' "$dir/stat.err" || fail "unexpected: $(<"$dir/stat.err")"
+expect_dead A
+
+# Killed when it has read the request for which the directory is locked, as by an error in what it does with that.
+begin A
+writer=$(helpers A writer)
+order A "$writer"
+start tracer "$python" "$tests/system/stop_at_request.py" "$(pid A)"
+expect tracer attached
+lock_directory A "$writer"
+expect tracer stopped
+expect_dead A
+finish tracer
 
 # A clean stop goes on answering until the writer is free.
 begin A
@@ -113,3 +146,29 @@ for name in writer guard; do
 done
 stop_dlockfs A
 no_helpers A || fail "left: $(helpers A writer) $(helpers A guard)"
+
+# Under a service manager the next daemon gives the answer.
+requires grep -q HAVE_LIBSYSTEMD "$build/compile_commands.json"
+begin B start_kept
+call holder "$dir/B/held" excl await="$dir/crashed" fsync await="$dir/stopped" fsync hold
+expect holder "excl ok"
+jam B
+former=$(helpers B writer)
+crash B
+finish maker-B
+wait_until 5 name_is_gone "$dir/B" idle
+wait_until 5 process_is_gone "$former"
+go crashed
+expect holder "fsync ok"
+
+# When a daemon has ended well nobody believes to hold, though the service manager has the connection still open.
+kill -STOP "$(pid manager-B)"
+kill -TERM "$(pid B)"
+wait_until 5 gone B
+go stopped
+expect holder "fsync ENOTCONN"
+kill -CONT "$(pid manager-B)"
+finish manager-B
+release holder
+not_mounted "$dir/B"
+no_helpers B || fail "left: $(helpers B writer) $(helpers B guard)"
