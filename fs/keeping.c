@@ -23,11 +23,11 @@
 #define NAME_STATE "state"
 
 /* The next process begins anew after so many that went on and were not settled. */
-#define ATTEMPTS_MAX 4
+#define ATTEMPTS_MAX 8
 
 /* A process is settled when it has lived so long, or handled so many requests. */
 #define SETTLED_MS	 1000
-#define SETTLED_REQUESTS 64
+#define SETTLED_REQUESTS 16
 
 static void close_descriptor(int *descriptor)
 {
@@ -246,12 +246,21 @@ void keeping_resume(struct keeping *keeping)
 	answers_send(keeping->filesystem, keeping->handled);
 	if (!keeping->is_published)
 		keeping_publish(keeping);
-	if (!keeping->found)
+	if (!keeping->found) {
+		keeping_settle(keeping);
 		return;
+	}
 	handle_again(keeping);
 	state_journal_content_finish(&keeping->content);
 	keeping->found = false;
 	keeping->settle_ms = loop_now_ms() + SETTLED_MS;
+}
+
+void keeping_settle(struct keeping *keeping)
+{
+	keeping->settle_ms = INT64_MAX;
+	if (keeping->journal != NULL)
+		state_journal_settle(keeping->journal);
 }
 
 static uint64_t count_requests(const struct metrics *metrics)
@@ -268,9 +277,7 @@ void keeping_advance(struct keeping *keeping, int64_t now_ms)
 	    (now_ms < keeping->settle_ms &&
 	     count_requests(&keeping->filesystem->metrics) < SETTLED_REQUESTS))
 		return;
-	keeping->settle_ms = INT64_MAX;
-	if (keeping->journal != NULL)
-		state_journal_settle(keeping->journal);
+	keeping_settle(keeping);
 }
 
 int64_t keeping_deadline(const struct keeping *keeping)

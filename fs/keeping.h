@@ -7,9 +7,9 @@
  *
  *   killed, crashed, SIGUSR1   the next process goes on
  *   stopped, unmounted         nothing is kept
- *   the third of three that    begins anew, as does one that does not understand what was kept, or
- *   went on and died at once   is configured for other stores: the mount of before is dead then,
- *                              and what was locked is free when the session has expired
+ *   not understood, of other   the next process begins anew: the mount of before is dead then, and
+ *   stores, or eight that      what was locked is free when the session has expired
+ *   went on died at once
  *
  * Loop thread only, or before the loop begins.
  */
@@ -71,8 +71,11 @@ void keeping_resume(struct keeping *keeping);
 /* Whether another process could go on, were this one to end now. */
 bool keeping_is_possible(const struct keeping *keeping);
 
-/* Counts the attempts anew once the process has lived for a while; by the time of
- * keeping_deadline(), INT64_MAX: that has been done. */
+/* The process can live on what it found: attempts are counted anew. */
+void keeping_settle(struct keeping *keeping);
+
+/* The same once it has lived for a while; by the time of keeping_deadline(), INT64_MAX: that has
+ * been done. */
 void keeping_advance(struct keeping *keeping, int64_t now_ms);
 int64_t keeping_deadline(const struct keeping *keeping);
 

@@ -186,6 +186,7 @@ static int run_loop(struct daemon *daemon)
 	error = loop_run(&daemon->loop);
 	supervisor_stopping();
 	if (daemon->loop.left) {
+		keeping_settle(&daemon->keeping);
 		log_info("%s is left to the next process", daemon->mountpoint);
 		_exit(EXIT_SUCCESS);
 	}

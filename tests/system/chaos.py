@@ -4,8 +4,8 @@
 chaos.py plan SEED SECONDS
         prints what is done to hosts and servers, and when: lines "MILLISECONDS begin|end FAULT TARGET". A host's target is
         its name, a server's a number: which one of those that the fault is for. All faults come, however short it is.
-chaos.py plan-restarts SEED SECONDS
-        the same of nothing but daemons that are replaced by the program that they were started from.
+chaos.py plan-restarts SEED SECONDS FAULT...
+        the same of nothing but these faults of daemons, after each of which another one goes on at once.
 chaos.py work SEED PROCESSES RECORDS FAULTS CALM MOUNT...
         so many processes on each mount take locks of all kinds on a few names, and hold them for a while. As long as fsync,
         write, or the token say that the handle is not fenced, the lock is held. Some processes are killed and replaced,
@@ -132,10 +132,11 @@ def plan(seed, seconds):
         print(int(at * 1000), what, fault, target)
 
 
-def plan_restarts(seed, seconds):
-    """Nothing but programs that take over, on all hosts."""
+def plan_restarts(seed, seconds, *faults):
+    """Nothing but daemons in whose place others go on, on all hosts."""
     choice = random.Random(f"{seed} restarts")
-    events = lane_events(("A", "B", "C"), {"daemon-restart": (0.05, 0.2)}, (0.1, 0.6), float(seconds), choice)
+    lengths = {fault: (0.05, 0.2) for fault in faults}
+    events = lane_events(("A", "B", "C"), lengths, (0.1, 0.6), float(seconds), choice)
     for at, what, fault, target in sorted(events):
         print(int(at * 1000), what, fault, target)
 
@@ -633,7 +634,7 @@ class Checker:
     def noticed(self, lost):
         """What must not be seen of restarts."""
         counts = self.counts
-        restarts = sum(what == "begin" and fault == "daemon-restart" for _, what, fault, _ in self.faults)
+        restarts = sum(what == "begin" and fault.startswith("daemon-") for _, what, fault, _ in self.faults)
         print("restarts:", restarts)
         if restarts < 10 or counts["granted"] < 100:
             yield "there were hardly any restarts, or locks"
@@ -668,7 +669,7 @@ def check_restarts(records, faults, lost):
 
 COMMANDS = {
     "plan": (plan, 2),
-    "plan-restarts": (plan_restarts, 2),
+    "plan-restarts": (plan_restarts, 3),
     "work": (work, 6),
     "check": (check, 3),
     "check-restarts": (check_restarts, 3),

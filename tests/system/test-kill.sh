@@ -193,9 +193,9 @@ hold again "$dir/C/again"
 expect again held
 echo 'no line' >>"$dir/C.ini"
 send_signal C KILL
-wait_until "$deadline" grep -q 'error: 4 processes have failed to go on with the mount; beginning anew: ' "$dir/C.log"
+wait_until "$deadline" grep -q 'error: 8 processes have failed to go on with the mount; beginning anew: ' "$dir/C.log"
 printf '%s\n' '[store]' 'session_timeout = 3s' >"$dir/C.ini"
-wait_until "$deadline" begun_anew C '4 processes have failed'
+wait_until "$deadline" begun_anew C '8 processes have failed'
 release lost behind told again
 # By hand it is an end as any other.
 umount "$dir/C"

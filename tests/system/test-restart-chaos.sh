@@ -17,7 +17,7 @@ for host in A B C; do
     start_dlockfs "$host" --session-timeout 20s --config "$dir/hosts.ini"
 done
 chaos=("$python" "$tests/system/chaos.py")
-"${chaos[@]}" plan-restarts "$seed" "$duration" >"$dir/plan"
+"${chaos[@]}" plan-restarts "$seed" "$duration" daemon-restart >"$dir/plan"
 start workers "${chaos[@]}" work "$seed" 5 "$dir/records" "$dir/faults" "$dir/calm" "$dir/A" "$dir/B" "$dir/C"
 
 begin=$(now_ms)
