@@ -67,6 +67,7 @@ mkdir "$dir/A/folder" "$dir/B/folder"
 call unlinked "$dir/A/folder/unlinked" open write=text ex unlink hold
 expect unlinked "unlink ok"
 echo "text of a file" >"$dir/A/folder/named"
+grep -qx 'survives_kill=yes' "$dir/A/.dlockfs/status"
 before=$(claims)
 status=$(numbers A)
 
