@@ -99,7 +99,8 @@ void keeping_check(struct keeping *keeping, struct takeover *takeover, const cha
 	if (!keeping->found)
 		return;
 	int error = mount_find(mountpoint, &path, why, sizeof(why));
-	if (error == 0 && strcmp(path, takeover->process.mountpoint) != 0) {
+	bool here = error == 0 && strcmp(path, takeover->process.mountpoint) == 0;
+	if (error == 0 && !here) {
 		snprintf(why, sizeof(why), "%s: expected %s, where the process before has mounted",
 			 path, takeover->process.mountpoint);
 		error = -EINVAL;
@@ -108,16 +109,17 @@ void keeping_check(struct keeping *keeping, struct takeover *takeover, const cha
 		error = takeover_check(takeover, config, why, sizeof(why));
 	if (error != 0)
 		keeping_give_up(keeping, takeover, why);
+	keeping->abandoned = keeping->abandoned && here;
 	keeping->gave_up = false;
 	free(path);
 }
 
-/* The mount is dead once the service manager has closed its copy of the descriptor, too. */
 void keeping_give_up(struct keeping *keeping, struct takeover *takeover, const char *why)
 {
 	log_error("%s; beginning anew: what was locked on this host is lost", why);
 	takeover_finish(takeover);
 	state_journal_content_finish(&keeping->content);
+	keeping->abandoned = keeping->fuse >= 0 && !is_gone(keeping->fuse);
 	close_descriptor(&keeping->fuse);
 	close_descriptor(&keeping->state);
 	if (keeping->journal != NULL)
@@ -235,6 +237,9 @@ static void handle_again(struct keeping *keeping)
 	    header.unique == content->handled)
 		return;
 	buffer.size = header.len;
+	/* As the loop does: the lease may be over by now. */
+	shards_advance(keeping->filesystem->shards, keeping->filesystem->shards_count,
+		       loop_now_ms());
 	filesystem_handle(keeping->filesystem, &buffer);
 	answers_send(keeping->filesystem, header.unique);
 }

@@ -25,6 +25,8 @@ struct keeping {
 	int state;  /* of its journal; likewise */
 	bool found; /* the takeover is of these */
 	bool gave_up;
+	bool abandoned; /* nobody goes on with the mount of the process before, if that is still
+			   there */
 	struct state_journal_content content;
 	struct state_journal *journal; /* NULL: nothing is kept */
 	bool is_published;	       /* the service manager has both descriptors */

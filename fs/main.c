@@ -126,7 +126,8 @@ static int prepare(struct daemon *daemon, const char **what, char *why, size_t w
 		return takeover_check(takeover, &daemon->config, why, why_bytes);
 	}
 	*what = "preparing the mount";
-	int error = mount_prepare(daemon->options.mountpoint, &daemon->mountpoint, why, why_bytes);
+	int error = mount_prepare(daemon->options.mountpoint, daemon->keeping.abandoned,
+				  &daemon->mountpoint, why, why_bytes);
 	if (error != 0)
 		return error;
 	log_set_mountpoint(daemon->mountpoint);

@@ -136,10 +136,12 @@ static enum mount_life find_life(const char *path)
 }
 
 /* Takes away what is mounted at the path, if it is what a dead dlockfs left. */
-static int clear_mount(const char *path, const char *type, char *why, size_t why_bytes)
+static int clear_mount(const char *path, const char *type, bool abandoned, char *why,
+		       size_t why_bytes)
 {
-	bool ours = strcmp(type, MOUNT_TYPE) == 0;
-	enum mount_life life = ours ? find_life(path) : MOUNT_ALIVE;
+	enum mount_life life = MOUNT_ALIVE;
+	if (strcmp(type, MOUNT_TYPE) == 0)
+		life = abandoned ? MOUNT_DEAD : find_life(path);
 	if (life != MOUNT_DEAD) {
 		snprintf(why, why_bytes, "%s: a mount of type %s is already there%s", path, type,
 			 life == MOUNT_SILENT ? ", and does not answer" : "");
@@ -154,7 +156,7 @@ static int clear_mount(const char *path, const char *type, char *why, size_t why
 	return error;
 }
 
-static int make_free(const char *path, char *why, size_t why_bytes)
+static int make_free(const char *path, bool abandoned, char *why, size_t why_bytes)
 {
 	char type[64];
 	struct stat attr;
@@ -162,7 +164,7 @@ static int make_free(const char *path, char *why, size_t why_bytes)
 
 	/* Who mounts on first use has mounted autofs there, to be mounted upon. */
 	while (error == 0 && find_mount(path, type, sizeof(type)) && strcmp(type, "autofs") != 0)
-		error = clear_mount(path, type, why, why_bytes);
+		error = clear_mount(path, type, abandoned, why, why_bytes);
 	if (error != 0)
 		return error;
 	if (mkdir(path, 0755) < 0 && errno != EEXIST)
@@ -188,13 +190,13 @@ int mount_find(const char *mountpoint, char **ret, char *why, size_t why_bytes)
 	return 0;
 }
 
-int mount_prepare(const char *mountpoint, char **ret, char *why, size_t why_bytes)
+int mount_prepare(const char *mountpoint, bool abandoned, char **ret, char *why, size_t why_bytes)
 {
 	char *path = NULL;
 	int error = mount_find(mountpoint, &path, why, why_bytes);
 	if (error != 0)
 		return error;
-	error = make_free(path, why, why_bytes);
+	error = make_free(path, abandoned, why, why_bytes);
 	if (error != 0) {
 		free(path);
 		return error;

@@ -13,9 +13,10 @@ int mount_find(const char *mountpoint, char **ret, char *why, size_t why_bytes);
 
 /* Makes the mount point ready: creates its last component if that is missing, takes away what a
  * dead dlockfs left mounted there, and refuses a mount of anybody else and of a living dlockfs.
- * Returns 0 and the absolute path in *ret, which the caller frees; or -errno and one line in `why`.
- */
-int mount_prepare(const char *mountpoint, char **ret, char *why, size_t why_bytes);
+ * With `abandoned` a dlockfs there is known to be dead, though somebody may still have its
+ * connection open and calls wait for it. Returns 0 and the absolute path in *ret, which the caller
+ * frees; or -errno and one line in `why`. */
+int mount_prepare(const char *mountpoint, bool abandoned, char **ret, char *why, size_t why_bytes);
 
 /* Mounts: fills in filesystem->session. `fuse_options` are the command line's, or NULL. libfuse
  * writes its own messages to stderr. Returns 0; or -errno and one line in `why`. */

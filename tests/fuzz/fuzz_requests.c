@@ -848,7 +848,7 @@ static void go_on(struct world *world, int journal)
 	state_journal_content_finish(&content);
 	REQUIRE(takeover_check(&takeover, &world->config, why, sizeof(why)) == 0);
 	begin_filesystem(world, journal);
-	advance(world, 0);
+	filesystem->now_ms = world->now_ms;
 	if (takeover_restore(&takeover, filesystem, why, sizeof(why)) != 0)
 		fprintf(stderr, "%s\n", why);
 	REQUIRE(why[0] == '\0');
@@ -857,6 +857,7 @@ static void go_on(struct world *world, int journal)
 	takeover_resume(&takeover, filesystem);
 	kernel_resumed(&world->kernel);
 	takeover_finish(&takeover);
+	REQUIRE(engine_deadline(world->engine) >= world->now_ms);
 	commit(world);
 }
 

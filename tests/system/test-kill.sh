@@ -9,7 +9,6 @@
 # shellcheck source=kept.sh
 . "$tests/system/kept.sh"
 
-requires grep -q 'HAVE_LIBSYSTEMD' "$build/compile_commands.json"
 start_zookeeper
 printf '%s\n' '[locks "kept"]' 'keep = 1d' 'handoff = 3' '[locks "told"]' 'on_lost = SIGTERM' >"$dir/A.ini"
 start_kept A --session-timeout 20s --config "$dir/A.ini"

@@ -26,9 +26,9 @@ writer_differs() {
     [ -n "$writer" ] && [ "$writer" != "$2" ]
 }
 
-# begin HOST [COMMAND]
+# begin HOST [COMMAND [ARGUMENT...]]
 begin() {
-    NOTIFIER_OF=$dir/$1 "${2:-start_dlockfs}" "$1" -o idle=1s
+    NOTIFIER_OF=$dir/$1 "${2:-start_dlockfs}" "$1" -o idle=1s "${@:3}"
     wait_until "$deadline" writer_differs "$1" ""
 }
 
@@ -149,19 +149,27 @@ no_helpers A || fail "left: $(helpers A writer) $(helpers A guard)"
 
 # Under a service manager the next daemon gives the answer.
 requires grep -q HAVE_LIBSYSTEMD "$build/compile_commands.json"
-begin B start_kept
-call holder "$dir/B/held" excl await="$dir/crashed" fsync await="$dir/stopped" fsync hold
-expect holder "excl ok"
+printf '%s\n' '[store "other"]' 'url = local:' >"$dir/B.ini"
+begin B start_kept --config "$dir/B.ini"
 jam B
 former=$(helpers B writer)
 crash B
 finish maker-B
 wait_until 5 name_is_gone "$dir/B" idle
 wait_until 5 process_is_gone "$former"
-go crashed
-expect holder "fsync ok"
+
+# Or it cannot go on, and begins anew.
+rmdir "$dir/B/made"
+jam B
+: >"$dir/B.ini"
+send_signal B KILL
+refused finish maker-B 5
+wait_until 5 grep -q '; beginning anew: ' "$dir/B.log"
+wait_until "$deadline" mount_settled B
 
 # When a daemon has ended well nobody believes to hold, though the service manager has the connection still open.
+call holder "$dir/B/held" excl await="$dir/stopped" fsync hold
+expect holder "excl ok"
 kill -STOP "$(pid manager-B)"
 kill -TERM "$(pid B)"
 wait_until 5 gone B
