@@ -209,6 +209,7 @@ void keeping_publish(struct keeping *keeping)
 {
 	if (keeping->journal == NULL)
 		return;
+	answers_send(keeping->filesystem, 0); /* so that there is something in it */
 	int error = supervisor_keep(NAME_FUSE, fuse_session_fd(keeping->filesystem->session));
 	if (error == 0)
 		error = supervisor_keep(NAME_STATE, state_journal_descriptor(keeping->journal));
@@ -237,6 +238,9 @@ static void handle_again(struct keeping *keeping)
 	    header.unique == content->handled)
 		return;
 	buffer.size = header.len;
+	/* As the loop does: the lease may be over by now. */
+	shards_advance(keeping->filesystem->shards, keeping->filesystem->shards_count,
+		       loop_now_ms());
 	filesystem_handle(keeping->filesystem, &buffer);
 	answers_send(keeping->filesystem, header.unique);
 }

@@ -156,6 +156,7 @@ static void read_requests(struct loop *loop, struct fuse_buf *buffer)
 		if (got <= 0) { /* 0: unmounted */
 			if (got < 0)
 				log_error("reading from the kernel: %s", strerror(-got));
+			loop->left = false;
 			end(loop, got);
 			return;
 		}
@@ -191,10 +192,11 @@ static void begin_leaving(struct loop *loop)
 	begin_restart(loop, true);
 }
 
+/* Unless something else ends the loop until the notifier has ended. */
 static void leave(struct loop *loop)
 {
 	loop->left = true;
-	end(loop, 0);
+	stop(loop);
 }
 
 /* The program has shown whether it can take over. Does not return if all is well. */
@@ -220,6 +222,8 @@ static void read_signals(struct loop *loop)
 {
 	struct signalfd_siginfo info;
 	while (read(loop->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
+			loop->left = false;
 		if (loop->stopping)
 			continue;
 		if (info.ssi_signo == SIGHUP) {

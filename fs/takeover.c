@@ -487,6 +487,8 @@ int takeover_restore(struct takeover *takeover, struct filesystem *filesystem, c
 	filesystem->max_write = takeover->max_write;
 	filesystem->taken_over = true;
 	filesystem->takeover = takeover;
+	/* What is asked before the loop runs is not to wait from the beginning of time. */
+	shards_advance(filesystem->shards, filesystem->shards_count, filesystem->now_ms);
 	while (error == 0 && (more = state_next(&takeover->in)) != 0) {
 		if (more < 0)
 			error = more;

@@ -5,12 +5,16 @@
  * as text in a file without a name. Its number is in the environment, with the word "rehearsal"
  * where the program is only to show that it understands all of it.
  *
+ * Where there is a journal (state_journal.h) the same lines are kept there all the time, so that a
+ * process can go on with the mount of one that was killed. What lives in a process alone is not
+ * there then: descriptors are void, and pidfds are opened anew (holder.h).
+ *
  * The first line has the format. A program takes over what has its own format; where only keys or
  * lines were added that may be missing, the format stays the same.
  *
  *   dlockfs   the format, and the process: where it was started, what it has mounted
  *   store     one of the configuration, with its session
- *   inode, status, handle, parked, request, holder, forget   the file system
+ *   inode, status, handle, parked, request, holder, forget, numbers   the file system
  *   shard     which of the stores the engine's lines behind it are of
  *   end       the last line: nothing is missing
  *

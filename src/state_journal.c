@@ -5,6 +5,7 @@
  */
 #include "state_journal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -20,7 +21,8 @@
 /* Another one for each change of the form below. */
 #define FORMAT "dlockfs state 1"
 
-#define HEAD_BYTES 4096
+#define HEAD_BYTES     4096
+#define AREA_BYTES_MAX ((size_t)1 << 24)
 
 /* What may lie in a region beside what is worth keeping, before that is written anew. */
 #define SLACK_BYTES ((uint64_t)1 << 18)
@@ -138,6 +140,7 @@ int state_journal_create(int descriptor, size_t request_bytes, uint64_t handled,
 
 	if (journal == NULL)
 		return -ENOMEM;
+	assert(request_bytes <= AREA_BYTES_MAX);
 	journal->head_bytes = HEAD_BYTES + request_bytes;
 	if (ftruncate(descriptor, (off_t)region_start(2)) < 0)
 		goto failed;
@@ -730,9 +733,9 @@ static int load(int descriptor, struct loading *loading)
 	uint64_t current = atomic_load(&head.current);
 	uint64_t start = region_start(current & 1);
 	loading->bytes = current / 2;
-	if (fstat(descriptor, &attr) < 0 || (uint64_t)attr.st_size < start ||
-	    (uint64_t)attr.st_size - start < loading->bytes ||
-	    (uint64_t)attr.st_size < HEAD_BYTES + (uint64_t)head.request_bytes)
+	/* So much was written: the rest of the file takes no blocks. */
+	if (fstat(descriptor, &attr) < 0 || (uint64_t)attr.st_blocks * 512 < loading->bytes ||
+	    (uint64_t)attr.st_size < region_start(2) || head.request_bytes > AREA_BYTES_MAX)
 		return -EINVAL;
 	loading->region = malloc(loading->bytes + 1);
 	content->request = malloc((size_t)head.request_bytes + 1);

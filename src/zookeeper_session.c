@@ -26,10 +26,9 @@
 #include "zookeeper_client.h"
 #include "zookeeper_peer.h"
 
-#define RETRY_MS	1000 /* between attempts to make a handle */
-#define UNREACHABLE_MS	5000 /* until a session that never connected is worth a warning */
-#define SASL_LOOK_MS	1000 /* between looks whether it has failed */
-#define SETTLE_LIMIT_MS 400  /* for what is under way when a session is ended */
+#define RETRY_MS       1000 /* between attempts to make a handle */
+#define UNREACHABLE_MS 5000 /* until a session that never connected is worth a warning */
+#define SASL_LOOK_MS   1000 /* between looks whether it has failed */
 
 struct zookeeper_keeper {
 	struct zookeeper_peer peer;
@@ -322,7 +321,7 @@ static void on_settled(int code, const struct Stat *stat, const void *context)
  * expires. */
 static bool settle(struct zookeeper_keeper *keeper, struct zookeeper_session *session)
 {
-	int64_t limit_ms = now_ms() + SETTLE_LIMIT_MS;
+	int64_t limit_ms = now_ms() + ZOOKEEPER_SETTLE_LIMIT_MS;
 	bool settled;
 
 	if (zoo_state(session->handle) != ZOO_CONNECTED_STATE ||

@@ -22,6 +22,9 @@
 
 #include "store_access.h"
 
+/* How long the end of a session waits for what is under way. */
+#define ZOOKEEPER_SETTLE_LIMIT_MS 400
+
 struct zookeeper_keeper;
 struct operation; /* of zookeeper_operation.h */
 

@@ -64,7 +64,7 @@ done
 # System tests that a sanitized run leaves out: those that run nothing of the build, those that take their time for what
 # the servers and clocks do, with faults that chaos and record-faults inject as well, and those whose code others run too.
 plain_only="mutants lease-cut lease-follower lease-leader lease-quorum lease-stopped lease-heartbeat disk-stall
-    rolling-restart restart-chaos wall-clock other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped idle-cost
+    rolling-restart restart-chaos kill-chaos wall-clock other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped idle-cost
     daemon-killed quickstart metrics record-hosts record-programs local-store foreign-claims idle-names fifo-hosts
     flock-n-sequence flock-languages foreign-mount counter-flock counter-open stat-race dlockctl-mount dlockctl-doctor
     many-watches many-waiters flat-cost manual private-mount bench long-queue

@@ -22,7 +22,7 @@
 #include "kernel.h"
 #include "local_service.h"
 #include "log.h"
-#include "notifier.h"
+#include "notifier_double.h"
 #include "parked.h"
 #include "rehearsal.h"
 #include "shard.h"
@@ -64,34 +64,11 @@ struct world {
 	size_t bytes;
 };
 
-/* The process that lets the kernel forget names is not needed: there is no cache of names. */
-
-void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino_t node,
-			  const char *name)
+/* There is no cache of names in which something could be forgotten. */
+static void on_forget(fuse_ino_t parent, fuse_ino_t node, const char *name)
 {
-	(void)notifier;
 	(void)parent;
-	REQUIRE(node != 0 && *name != '\0');
-}
-
-void notifier_forget_attributes(struct notifier *notifier, fuse_ino_t node)
-{
-	(void)notifier;
-	REQUIRE(node != 0);
-}
-
-void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char *name)
-{
-	(void)notifier;
-	(void)parent;
-	(void)name;
-}
-
-void notifier_save_orders(const struct notifier *notifier, FILE *out)
-{
-	(void)notifier;
-	(void)out;
-	REQUIRE(false);
+	REQUIRE(node != 0 && (name == NULL || *name != '\0'));
 }
 
 /* What the input says */
@@ -848,7 +825,7 @@ static void go_on(struct world *world, int journal)
 	state_journal_content_finish(&content);
 	REQUIRE(takeover_check(&takeover, &world->config, why, sizeof(why)) == 0);
 	begin_filesystem(world, journal);
-	advance(world, 0);
+	filesystem->now_ms = world->now_ms;
 	if (takeover_restore(&takeover, filesystem, why, sizeof(why)) != 0)
 		fprintf(stderr, "%s\n", why);
 	REQUIRE(why[0] == '\0');
@@ -857,6 +834,7 @@ static void go_on(struct world *world, int journal)
 	takeover_resume(&takeover, filesystem);
 	kernel_resumed(&world->kernel);
 	takeover_finish(&takeover);
+	REQUIRE(engine_deadline(world->engine) >= world->now_ms);
 	commit(world);
 }
 
@@ -1013,6 +991,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	world.data = data;
 	world.bytes = bytes;
 	world.claim_count = 0;
+	notifier_double.on_forget = on_forget;
 	begin(&world);
 	bool stops = take(&world) % 2;
 	for (int steps = 1; world.bytes > 0; steps++) {

@@ -537,6 +537,7 @@ void users_hurry(struct world *world, struct ready ready)
 
 			if (call == NULL || !prng_chance(&world->prng, 50))
 				continue;
+			host_note(host);
 			user_lock_range(call, some_span(world), CLAIM_EXCLUSIVE,
 					prng_chance(&world->prng, 70));
 			return;

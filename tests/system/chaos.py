@@ -46,6 +46,7 @@ PATIENCE = 30  # seconds for everybody's end once the faults are over, and for a
 # serves on for 5 s, as does a leader: so each fault comes both with and without the loss of sessions.
 HOST_FAULTS = {
     "daemon-kill": (0.2, 4),
+    "daemon-crash": (0.1, 0.5),
     "daemon-pause": (0.1, 1.5),
     "daemon-freeze": (3.5, 6),
     "daemon-restart": (0.1, 0.5),

@@ -38,14 +38,13 @@ def counts():
 counts.asked = 0
 
 
-def wait_claims(number):
-    """Until so many stand; returns the counts then."""
+def wait_counts(**wanted):
+    """Until there are so many claims, watches and so on."""
     end = time.monotonic() + 60
-    while (found := counts())["claims"] != number:
+    while any((found := counts())[name] != number for name, number in wanted.items()):
         if time.monotonic() > end:
-            sys.exit(f"{found['claims']} claims instead of {number}")
+            sys.exit(f"{found} instead of {wanted}")
         time.sleep(0.002)
-    return found
 
 
 class Line:
@@ -79,7 +78,7 @@ class Line:
         self.holder.set()
         for thread in self.callers:
             thread.join()
-        wait_claims(0)
+        wait_counts(claims=0)
 
 
 def expect(what, act, times, claims, requests, together=False, **others):
@@ -119,7 +118,7 @@ def waiters_of_another_host(line, length):
         expect(f"a call that does not wait, behind {length}", lambda: refused(file), TIMES, claims=0, requests=0)
     while line.left > TIMES + 3:
         line.hand_over()
-    wait_claims(TIMES + 3)
+    wait_counts(claims=TIMES + 3)
     # The other host learns that it is the next one, and lists; then that it has the lock.
     expect(f"the last but one of {length}", line.hand_over, 1, claims=-1, requests=2, watches=-1, events=1)
     expect(f"the last of {length}", line.hand_over, 1, claims=-1, requests=1, watches=-1, events=1)
@@ -142,9 +141,11 @@ def hosts_in_turn(hosts, length):
         line.join(hosts[len(line.callers) % len(hosts)])
 
     # The first one of each host, but for the holder's; they know less.
+    watches = counts()["watches"]
     for standing in range(1, others + 1):
         join()
-        wait_claims(standing + 1)
+        watches += standing
+        wait_counts(claims=standing + 1, watches=watches)
     # create, list, watch
     cost = {"claims": 1, "requests": 2 + others, "watches": others}
     expect(f"{hosts} take turns up to {length}", join, length, **cost)

@@ -3,16 +3,23 @@
 # Daemons under a service manager that keeps their descriptors (service_manager.py), so that they may be killed. Sourced after
 # functions.sh.
 
-# start_kept HOST [ARGUMENT...]: as start_dlockfs.
-start_kept() {
+requires grep -q 'HAVE_LIBSYSTEMD' "$build/compile_commands.json"
+
+# launch_kept HOST [ARGUMENT...]: as launch_dlockfs.
+launch_kept() {
     local host=$1
     shift
-    mkdir -p "$dir/$host"
+    mkdir -p "$dir/$host" 2>/dev/null || true # it may be a dead mount
     start "manager-$host" "$python" "$tests/system/service_manager.py" "$dir" "$host" \
         "$dlockfs" --foreground --store "$store" "$@" "$dir/$host"
     wait_until "$deadline" said "manager-$host" started
-    wait_until "$deadline" mount_settled "$host"
-    wait_until "$deadline" said "manager-$host" "keeps state"
+}
+
+# start_kept HOST [ARGUMENT...]: as start_dlockfs.
+start_kept() {
+    launch_kept "$@"
+    wait_until "$deadline" said "manager-$1" "keeps state"
+    wait_until "$deadline" mount_settled "$1"
 }
 
 # gone_on HOST: how often a daemon has gone on in place of another.
@@ -38,6 +45,12 @@ restart_kept() {
     before=$(gone_on "$1")
     send_signal "manager-$1" USR1
     wait_until "$deadline" gone_on_more "$1" "$before"
+}
+
+# kill_kept HOST: the daemon dies, and what was kept with it.
+kill_kept() {
+    release "manager-$1"
+    wait_until "$deadline" gone "$1"
 }
 
 # stop_kept HOST: a clean stop, after which nothing is kept or mounted.

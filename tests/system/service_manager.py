@@ -11,6 +11,7 @@ it prints what is still kept, and ends with the status of the last process. If i
 Prints "started", "ready", "keeps NAME", "drops NAME", "ended STATUS" as it happens, and at last "left" with names.
 """
 
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -45,7 +46,10 @@ class Manager:
         self.name = name
         self.command = command
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.socket.bind(f"{folder}/{name}.notify")
+        path = f"{folder}/{name}.notify"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        self.socket.bind(path)
         self.store = []  # (name, descriptor)
         self.child = 0
         self.asked = set()  # signals that came, and

@@ -1,16 +1,18 @@
 #!/bin/bash
-# Chaos: processes on three hosts take locks of all kinds on a few names, while daemons are killed, stopped, and replaced by
-# the program that they were started from (SIGUSR2), links cut and refused, servers of the ensemble killed, stopped and cut
-# off from one another, leaders changed, and the processes themselves killed and interrupted. Claims of some names go on
-# among the callers of a host, and are kept. From what the processes wrote down: no two ever held what conflicts, tokens
-# grew from one to the next, and who lost a lock was told. In the end everybody gets every lock, and nothing is left in
-# ZooKeeper.
+# Chaos: processes on three hosts take locks of all kinds on a few names, while daemons are killed, with what their service
+# manager keeps or without, stopped, and replaced by the program that they were started from (SIGUSR2), links cut and refused,
+# servers of the ensemble killed, stopped and cut off from one another, leaders changed, and the processes themselves killed
+# and interrupted. Claims of some names go on among the callers of a host, and are kept. From what the processes wrote down:
+# no two ever held what conflicts, tokens grew from one to the next, and who lost a lock was told. In the end everybody gets
+# every lock, and nothing is left in ZooKeeper.
 #
 # From the environment: SEED, which decides on all faults; DURATION, for how many seconds there are faults.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 # shellcheck source=lease.sh
 . "$tests/system/lease.sh"
+# shellcheck source=kept.sh
+. "$tests/system/kept.sh"
 
 # links_to HOST: the names of its links to two of the servers, so that it can go over to another one.
 links_to() {
@@ -27,7 +29,7 @@ launch_host() { # HOST
         addresses+=${addresses:+,}$(<"$dir/$link/address")
     done
     store=zookeeper://$addresses/dlockfs
-    launch_dlockfs "$1" --session-timeout 3s --config "$dir/hosts.ini"
+    launch_kept "$1" --session-timeout 3s --config "$dir/hosts.ini"
 }
 
 # The link of two servers.
@@ -50,7 +52,8 @@ fault_begin() { # FAULT TARGET
     local name
     case $1 in server-* | follower-* | leader-* | quorum-*) choose_servers "$2" ;; esac
     case $1 in
-        daemon-kill) kill_dlockfs "$2" ;;
+        daemon-kill) kill_kept "$2" ;;
+        daemon-crash) send_signal "$2" KILL ;;
         daemon-pause | daemon-freeze) pause "$2" ;;
         daemon-restart) send_signal "$2" USR2 ;;
         link-cut) for name in $(links_to "$2"); do cut_link "$name"; done ;;
@@ -140,4 +143,7 @@ lost=$(cat "$dir/"[ABC].log | grep -c 'giving it up\|has expired' || true)
 wait_until "$deadline" zookeeper_serves "$zookeeper_name"
 for name in anvil brook cedar delta ember fjord; do
     wait_claims "$name" 0
+done
+for host in A B C; do
+    stop_kept "$host"
 done

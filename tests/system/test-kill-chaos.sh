@@ -9,7 +9,6 @@
 # shellcheck source=kept.sh
 . "$tests/system/kept.sh"
 
-requires grep -q 'HAVE_LIBSYSTEMD' "$build/compile_commands.json"
 seed=${SEED:-$RANDOM}
 duration=${DURATION:-8}
 echo "seed: $seed, $duration s of kills"

@@ -4,16 +4,25 @@
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
-# The threads that are in state D because of a request to a file system: asked twice, since being there for a
+# The threads of this test that are in state D because of a request to a file system: asked twice, since being there for a
 # moment is normal.
 stuck() {
-    local state process thread
-    while read -r state process thread; do
-        if [[ $state = D* ]] && grep -q 'fuse_\|request_wait_answer\|lookup_\|path_openat\|iterate_dir' \
+    local process thread
+    while read -r process thread; do
+        if grep -q 'fuse_\|request_wait_answer\|lookup_\|path_openat\|iterate_dir' \
             "/proc/$process/task/$thread/stack" 2>/dev/null; then
             echo "$thread"
         fi
-    done < <(ps -eLo stat=,pid=,lwp=)
+    done < <(ps -eLo stat=,pid=,lwp=,ppid= | awk -v test=$$ '
+        { parent[$2] = $4 }
+        $1 ~ /^D/ { of[$3] = $2 }
+        END {
+            for (thread in of) {
+                for (process = of[thread]; process in parent && process != test; process = parent[process]);
+                if (process == test)
+                    print of[thread], thread
+            }
+        }')
 }
 
 never_stuck() {

@@ -61,7 +61,9 @@ journal_has() {
 }
 wait_until "$deadline" journal_has '\[store\] url: needs a restart to change'
 expect_equal "the service" active "$(inside systemctl is-active dlockfs)"
+# What the session hangs on has changed: the restart releases all locks.
 inside systemctl restart dlockfs
+journal_has ' does not take over: \[store\]: .*; this program releases all locks and ends'
 connected() {
     inside grep -q '^session=connected' /run/dlocks/.dlockfs/status
 }
@@ -74,33 +76,62 @@ expect_status 143 finish holder
 wait_until "$deadline" journal_has 'sent SIGTERM to process' DLOCKFS_LOCK=job
 journal_has 'sent SIGTERM to process' DLOCKFS_MOUNTPOINT=/run/dlocks PRIORITY=4
 
-# A loop that hangs: the watchdog has the daemon started anew, on the same place.
+# Who holds and who waits does not notice when the daemon is restarted, killed, or replaced, when its loop hangs and the watchdog
+# ends it, and when the package is upgraded.
+# run_inside NAME COMMAND...: a program in the machine.
+run_inside() {
+    start "$1" nsenter -t "$(pid machine)" -a -- "${@:2}"
+}
+gone_on() {
+    inside journalctl -q -u dlockfs -o cat | grep -c ' goes on with version ' || true
+}
+# expect_gone_on COMMAND...: the command has another program go on, and all is as it was.
+expect_gone_on() {
+    local before
+    before=$(gone_on)
+    "$@"
+    wait_until "$deadline" eval "[ \"\$(gone_on)\" -gt $before ]"
+    wait_until "$deadline" connected
+    expect_status 1 inside flock -n /run/dlocks/held true
+    expect_equal "claims" "$claims" "$(zookeeper claims /dlockfs/held | paste -sd' ')"
+    alive holder
+    alive waiter
+}
+hang() {
+    inside kill -STOP "$(main_pid)"
+}
+run_inside holder flock --no-fork /run/dlocks/held sh -c 'echo held; exec sleep infinity'
+expect holder held
+run_inside waiter flock --no-fork /run/dlocks/held sh -c 'echo held; exec sleep infinity'
+wait_claims held 2
+claims=$(zookeeper claims /dlockfs/held | paste -sd' ')
+expect_equal "what systemd keeps" 2 "$(property NFileDescriptorStore)"
+expect_gone_on inside systemctl restart dlockfs
+expect_gone_on inside systemctl kill --kill-who=main -s KILL dlockfs
+expect_gone_on inside systemctl kill --kill-who=main -s USR2 dlockfs
+before=$(main_pid)
+expect_gone_on inside dpkg -i /root/dlockfs.deb >"$dir/upgrade.out" 2>&1
+expect_equal "the daemon after an upgrade" "$before" "$(main_pid)"
 inside mkdir -p /run/systemd/system/dlockfs.service.d
-printf '%s\n' '[Service]' 'WatchdogSec=1s' 'TimeoutStopSec=1s' 'RestartSec=0' |
+printf '%s\n' '[Service]' 'WatchdogSec=1s' 'TimeoutAbortSec=1s' |
     inside tee /run/systemd/system/dlockfs.service.d/test.conf >/dev/null
 inside systemctl daemon-reload
-inside systemctl restart dlockfs
-before=$(main_pid)
-inside kill -STOP "$before"
-started_anew() {
-    local now
-    now=$(main_pid)
-    [ "$now" != "$before" ] && [ "$now" != 0 ] && [ "$(inside systemctl is-active dlockfs)" = active ]
-}
-wait_until "$deadline" started_anew
-journal_has 'took the mount of a dead dlockfs away'
-inside flock -w 20 /run/dlocks/other true
+expect_gone_on inside systemctl restart dlockfs
+expect_gone_on hang
 inside rm -r /run/systemd/system/dlockfs.service.d
 inside systemctl daemon-reload
-
-# An upgrade leaves the daemon alone, with all that is locked.
-before=$(main_pid)
-start holder nsenter -t "$(pid machine)" -a -- flock /run/dlocks/job sh -c 'echo held; exec sleep infinity'
-expect holder held
-inside dpkg -i /root/dlockfs.deb >"$dir/upgrade.out" 2>&1
-expect_equal "the daemon after an upgrade" "$before" "$(main_pid)"
-expect_status 1 inside flock -n /run/dlocks/job true
+expect_equal "what systemd keeps" 2 "$(property NFileDescriptorStore)"
 release holder
+expect waiter held
+
+# A stop releases everything, and nothing is kept.
+inside systemctl stop dlockfs
+wait_claims held 0
+! mounted /run/dlocks || fail "still mounted"
+expect_equal "what systemd keeps" 0 "$(property NFileDescriptorStore)"
+release waiter
+inside systemctl start dlockfs
+expect_equal "the service" active "$(inside systemctl is-active dlockfs)"
 
 # mount(8), with the program as its helper; a line of fstab.
 inside mount -f -t fuse.dlockfs "$store" /mnt

@@ -17,7 +17,7 @@
 
 #include "inode.h"
 #include "log.h"
-#include "notifier.h"
+#include "notifier_double.h"
 #include "user.h"
 
 enum { ALICE = 54321, BOB = 54322 };
@@ -33,26 +33,13 @@ static struct filesystem *const filesystem = &fixture.filesystem;
 static uint64_t forgotten[16]; /* nodes whose names the kernel is to forget */
 static size_t forgotten_count;
 
-void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino_t node,
-			  const char *name)
+static void on_forget(fuse_ino_t parent, fuse_ino_t node, const char *name)
 {
+	if (name == NULL)
+		return;
 	assert_int_equal(parent, FUSE_ROOT_ID);
 	assert_true(forgotten_count < 16 && name[0] != '\0');
 	forgotten[forgotten_count++] = node;
-}
-
-void notifier_forget_attributes(struct notifier *notifier, fuse_ino_t node)
-{
-}
-
-void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char *name)
-{
-}
-
-void notifier_save_orders(const struct notifier *notifier, FILE *out)
-{
-	(void)notifier;
-	(void)out;
 }
 
 static void set(const char *key, const char *value)
@@ -66,6 +53,7 @@ static int begin(void **state)
 	log_set_level(LOG_LEVEL_ERROR);
 	fixture = (struct fixture){0};
 	forgotten_count = 0;
+	notifier_double.on_forget = on_forget;
 	assert_int_equal(config_init(&fixture.config), 0);
 	set("user_waiters", "2");
 	set("user_files", "3");
