@@ -209,6 +209,7 @@ void keeping_publish(struct keeping *keeping)
 {
 	if (keeping->journal == NULL)
 		return;
+	answers_send(keeping->filesystem, 0); /* so that there is something in it */
 	int error = supervisor_keep(NAME_FUSE, fuse_session_fd(keeping->filesystem->session));
 	if (error == 0)
 		error = supervisor_keep(NAME_STATE, state_journal_descriptor(keeping->journal));

@@ -123,6 +123,8 @@ static int prepare(struct daemon *daemon, const char **what, char *why, size_t w
 		log_set_mountpoint(daemon->mountpoint);
 		if (takeover->process.background && !takeover->rehearsal)
 			daemon_resume();
+		if (daemon->keeping.found)
+			return 0;
 		return takeover_check(takeover, &daemon->config, why, why_bytes);
 	}
 	*what = "preparing the mount";
@@ -258,6 +260,7 @@ cleanup:
 			log_error("%s: %s", what, strerror(-error));
 	}
 	free(daemon->mountpoint);
+	daemon->mountpoint = NULL;
 	return error;
 }
 
@@ -309,6 +312,7 @@ int main(int argc, char **argv)
 		if (keeping_gave_up(&daemon.keeping))
 			error = run(&daemon);
 	}
+	keeping_finish(&daemon.keeping);
 	restart_finish(&daemon.restart);
 	takeover_finish(&daemon.takeover);
 	options_finish(&daemon.options);

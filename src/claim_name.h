@@ -113,8 +113,8 @@ uint64_t claim_id_session(uint64_t random);
 struct claim_name {
 	struct claim_id id;
 	struct claim_span span;
-	enum claim_mode mode;
-	enum claim_recipe recipe;
+	enum claim_mode mode : 8;
+	enum claim_recipe recipe : 8;
 	bool companion; /* it is that of a claim of curator-any: exclusive, the whole file */
 	bool record;	/* of record locks: its data may say that it covers less than its span */
 	bool sparse;	/* it does cover less: only its data tells what */

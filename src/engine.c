@@ -213,6 +213,17 @@ uint32_t engine_next_owner(struct engine *engine)
 	return 1 + (uint32_t)(engine->owner_number++ % (CLAIM_OWNERS - 1));
 }
 
+struct claim *owner_held_but(const struct owner *owner, enum lock_kind kind,
+			     const struct claim *claim)
+{
+	struct claim *held;
+	DL_FOREACH2 (owner->claims, held, owner_next) {
+		if (held->state == CLAIM_HELD && held->kind == kind && held != claim)
+			return held;
+	}
+	return NULL;
+}
+
 void owner_note_grant(struct owner *owner)
 {
 	struct engine *engine = owner->lock->engine;
@@ -326,11 +337,13 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 	if (owner->lost)
 		return -EIO;
 	struct claim *claim = take_up_lingering(owner, kind, mode, waits);
-	if (owner->open != NULL || (owner->flock != NULL && owner->flock->parts.mode == mode)) {
+	struct claim *flock = owner_held_but(owner, LOCK_KIND_FLOCK, NULL);
+	if (owner_held_but(owner, LOCK_KIND_OPEN, NULL) != NULL ||
+	    (flock != NULL && flock->parts.mode == mode)) {
 		engine->events->on_decided(engine->context, cookie, 0);
 	} else {
-		if (owner->flock != NULL)
-			claim_release(owner->flock);
+		if (flock != NULL)
+			claim_release(flock);
 		if (!waits && would_wait_here(owner, whole)) {
 			engine->events->on_decided(engine->context, cookie, -EWOULDBLOCK);
 		} else if (claim == NULL && lock_uses_leads(owner->lock)) {
@@ -384,15 +397,17 @@ int engine_unlock(struct owner *owner)
 	if (owner->lost)
 		return -EIO;
 	take_up_lingering(owner, LOCK_KIND_FLOCK, CLAIM_SHARED, false);
-	if (owner->flock != NULL)
-		claim_release(owner->flock);
+	struct claim *flock = owner_held_but(owner, LOCK_KIND_FLOCK, NULL);
+	if (flock != NULL)
+		claim_release(flock);
 	engine_settle(owner->lock->engine);
 	return 0;
 }
 
 bool engine_owner_holds(const struct owner *owner)
 {
-	return owner->open != NULL || owner->flock != NULL;
+	return owner_held_but(owner, LOCK_KIND_OPEN, NULL) != NULL ||
+	       owner_held_but(owner, LOCK_KIND_FLOCK, NULL) != NULL;
 }
 
 struct engine_counts engine_counts(const struct engine *engine)

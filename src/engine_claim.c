@@ -92,7 +92,7 @@ void claim_clear_timer(struct claim *claim)
 
 const char *claim_name_of(const struct claim *claim, char text[CLAIM_NAME_BYTES])
 {
-	if (claim->name != NULL)
+	if (claim->named)
 		return claim->name;
 	claim_name_format_placed(text, &claim->parts);
 	return text;
@@ -104,10 +104,6 @@ static void detach_owner(struct claim *claim)
 	if (owner == NULL)
 		return;
 	DL_DELETE2(owner->claims, claim, owner_prev, owner_next);
-	if (owner->open == claim)
-		owner->open = NULL;
-	if (owner->flock == claim)
-		owner->flock = NULL;
 	claim->owner = NULL;
 	claim_mark(claim);
 }
@@ -142,7 +138,8 @@ void claim_free(struct claim *claim)
 		engine->claims--;
 	}
 	free_coverage(claim->coverage);
-	free(claim->name);
+	if (claim->named)
+		free(claim->name);
 	free(claim);
 }
 
@@ -504,15 +501,13 @@ void claim_release(struct claim *claim)
 
 static void hold_file(struct claim *claim)
 {
-	struct owner *owner = claim->owner;
-	struct claim **slot = claim->kind == LOCK_KIND_OPEN ? &owner->open : &owner->flock;
+	struct claim *former = owner_held_but(claim->owner, claim->kind, claim);
 
 	/* Two threads may ask through one open file at once: the later grant converts the lock. */
-	if (*slot != NULL) {
-		lead_disband(*slot); /* this one may stand behind it: it must not go on */
-		claim_release(*slot);
+	if (former != NULL) {
+		lead_disband(former); /* this one may stand behind it: it must not go on */
+		claim_release(former);
 	}
-	*slot = claim;
 	unsettle_records(claim->lock);
 }
 

@@ -61,9 +61,9 @@ static void check_queue_claim(const struct claim *claim, const struct claim *hea
 	switch (claim->state) {
 	case CLAIM_HELD:
 		require(blocker == NULL, claim, "a holder has nobody in front who conflicts");
-		require(claim->owner->records != NULL || claim->owner->open == claim ||
-				claim->owner->flock == claim || claim_is_kept(claim),
-			claim, "a holder's owner knows of it");
+		require(claim->owner->records != NULL || claim_is_kept(claim) ||
+				owner_held_but(claim->owner, claim->kind, claim) == NULL,
+			claim, "an open file holds once by each kind");
 		require(!claim->asked, claim, "a holder asks for nothing");
 		break;
 	case CLAIM_WAITING:

@@ -98,6 +98,7 @@ static struct claim *create_listed(struct lock *lock, const struct store_entry *
 		free(claim);
 		return NULL;
 	}
+	claim->named = true;
 	claim->lock = lock;
 	claim->state = CLAIM_FOREIGN;
 	claim->parts = entry->claim;

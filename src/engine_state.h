@@ -97,8 +97,9 @@ struct claim {
 	struct claim *prev, *next;
 	struct claim *owner_prev, *owner_next;
 
-	enum claim_state state : 8;
-	enum lock_kind kind : 8;
+	enum claim_state state : 4;
+	enum lock_kind kind : 2;
+	bool named : 1;	     /* it has a name, else a cookie */
 	bool waits : 1;	     /* a wish that may wait */
 	bool asked : 1;	     /* a wish waits for its decision; cookie is set */
 	bool sent : 1;	     /* LEAVING: withdraw() is; FOREIGN: watch(); PLACING: with a list */
@@ -130,8 +131,10 @@ struct claim {
 	struct claim_name parts;
 	struct lead *lead;	   /* that it is, or follows; NULL: it is on its own */
 	struct coverage *coverage; /* NULL: the whole span of its name, in the mode of its name */
-	char *name; /* FOREIGN; that of ours follows from its parts: claim_name_of() */
-	void *cookie;
+	union {
+		char *name; /* FOREIGN; that of ours follows from its parts: claim_name_of() */
+		void *cookie;
+	};
 
 	/* The nearest claim in front that conflicts, and whom this one blocks in that way. */
 	struct claim *blocker;
@@ -163,8 +166,6 @@ struct owner {
 	bool lost;
 	uint32_t number;	 /* in the ids of its claims */
 	struct claim *claims;	 /* all that it asks for, lingers for or holds */
-	struct claim *open;	 /* the claim it holds by open(O_EXCL) */
-	struct claim *flock;	 /* the claim it holds by flock(2) */
 	struct records *records; /* of a process; NULL: this is an open file */
 	uint64_t granted;	 /* the number of the latest grant to it */
 	uint64_t token_grant; /* the latest grant that its token is younger than; 0: it has none */
@@ -323,6 +324,10 @@ struct lock *lock_open(struct engine *engine, const char *path, const struct loc
 
 /* Makes the claim a wish and sends it on its way. */
 void wish(struct claim *claim, bool waits, void *cookie);
+
+/* The claim that an open file holds by open or flock, but for that one; NULL: there is none. */
+struct claim *owner_held_but(const struct owner *owner, enum lock_kind kind,
+			     const struct claim *claim);
 
 /* The owner has been granted something just now. */
 void owner_note_grant(struct owner *owner);

@@ -48,6 +48,7 @@ static void oversee(struct claim *claim)
 		free(orders);
 		return; /* at the next heartbeat */
 	}
+	orders->named = true;
 	orders->lock = lock;
 	orders->state = CLAIM_FOREIGN;
 	orders->orders = true;

@@ -321,7 +321,6 @@ static void check_claim(struct restoring *restoring, const struct claim *claim,
 static void restore_held(struct restoring *restoring, struct claim *claim)
 {
 	struct owner *owner = claim->owner;
-	struct claim **slot = claim->kind == LOCK_KIND_OPEN ? &owner->open : &owner->flock;
 
 	if (owner == claim->lock->keeper)
 		return;
@@ -331,9 +330,8 @@ static void restore_held(struct restoring *restoring, struct claim *claim)
 	claim->lock->held_flocks++;
 	if (owner->records != NULL)
 		return;
-	if (*slot != NULL)
+	if (owner_held_but(owner, claim->kind, claim) != NULL)
 		state_refuse(restoring->in, "file", "one that holds nothing of that kind yet");
-	*slot = claim;
 }
 
 static void restore_wish(struct restoring *restoring, struct claim *claim)

@@ -62,8 +62,9 @@ struct record {
 /* By an item's number, from 1. */
 struct entry {
 	struct state_item *item; /* NULL: the number is free */
-	uint32_t bytes;		 /* of its record as it was written last */
-	uint32_t next_free;	 /* 0: it is the last one */
+	const struct state_kind *kind;
+	uint32_t bytes;	    /* of its record as it was written last */
+	uint32_t next_free; /* 0: it is the last one */
 };
 
 struct state_journal {
@@ -248,7 +249,7 @@ void state_journal_mark(struct state_journal *journal, struct state_item *item,
 		fail(journal, ENOMEM);
 		return;
 	}
-	item->kind = kind;
+	journal->entries[item->number - 1].kind = kind;
 	journal->changed[journal->changed_count++] = item;
 	item->changed = journal->changed_count;
 }
@@ -306,12 +307,12 @@ static bool begin_buffer(struct state_journal *journal)
 /* The item's lines; how many bytes those have is filled in by measure(). */
 static void put_item(struct state_journal *journal, const struct state_item *item)
 {
-	struct record record = {.number = item->number, .place = item->kind->place(item)};
+	struct entry *entry = &journal->entries[item->number - 1];
+	struct record record = {.number = item->number, .place = entry->kind->place(item)};
 	off_t start = ftello(journal->out);
 
 	fwrite(&record, sizeof(record), 1, journal->out);
-	item->kind->save(item, journal->out);
-	struct entry *entry = &journal->entries[item->number - 1];
+	entry->kind->save(item, journal->out);
 	journal->live -= entry->bytes;
 	entry->bytes = (uint32_t)(ftello(journal->out) - start);
 	journal->live += entry->bytes;

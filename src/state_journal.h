@@ -56,7 +56,6 @@ struct state_kind {
 
 /* A part of what it tells of. All zero: it has never been marked. */
 struct state_item {
-	const struct state_kind *kind;
 	uint32_t number;  /* in the journal, from 1; 0: it is not there */
 	uint32_t changed; /* its place among those that were marked, from 1; 0: it was not */
 };

@@ -8,6 +8,7 @@ start_zookeeper
 start_dlockfs A --session-timeout 6s
 start_dlockfs B --session-timeout 6s
 
+grep -qx 'survives_kill=no' "$dir/A/.dlockfs/status"
 call holder "$dir/A/job" open ex await="$dir/dead" fsync ex-nb write=mine read hold
 expect holder "ex ok"
 call opened "$dir/A/own" excl hold

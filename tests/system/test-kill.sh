@@ -67,6 +67,7 @@ mkdir "$dir/A/folder" "$dir/B/folder"
 call unlinked "$dir/A/folder/unlinked" open write=text ex unlink hold
 expect unlinked "unlink ok"
 echo "text of a file" >"$dir/A/folder/named"
+grep -qx 'survives_kill=yes' "$dir/A/.dlockfs/status"
 before=$(claims)
 status=$(numbers A)
 
@@ -75,9 +76,16 @@ for host in A B A; do
     restart_kept "$host"
 done
 # While nothing can be known of the servers; and while there is no daemon a call waits for the next one.
+exec {opened}<"$dir/A/.dlockfs/status"
 pause zk
+start looking cat "$dir/A/.dlockfs/queues"
+wait_until "$deadline" asleep looking
 crash A
 resume zk
+# Who looks on is answered by the next one, if only with an error. What was opened before has nothing to show.
+finish looking || grep -q 'Connection timed out$' "$dir/looking.out"
+expect_status 1 cat <&"$opened" 2>/dev/null
+exec {opened}<&-
 pause manager-A
 send_signal A KILL
 call meanwhile "$dir/A/meanwhile" open ex
