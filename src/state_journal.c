@@ -691,8 +691,10 @@ static int write_text(struct loading *loading)
 		return error;
 	}
 	qsort(loading->pieces, count, sizeof(*loading->pieces), compare);
-	for (size_t i = 0; i < count; i++)
-		fwrite(loading->pieces[i].text, 1, loading->pieces[i].bytes, out);
+	for (size_t i = 0; i < count; i++) {
+		if (loading->pieces[i].bytes > 0)
+			fwrite(loading->pieces[i].text, 1, loading->pieces[i].bytes, out);
+	}
 	fputs("end\n", out);
 	if (fflush(out) != 0) {
 		fclose(out);
