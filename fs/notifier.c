@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the orders to the process that writes to the kernel, and its socket. It has one order at a
- * time, so that the others can be taken back. One that is kept in the journal stays there until it
- * was carried out.
+ * Owns the orders to the process that writes to the kernel, which has one at a time: the others can
+ * be taken back, and that too until it has begun. One that is kept in the journal stays there until
+ * it was carried out.
  */
 #include "notifier.h"
 
@@ -51,7 +51,7 @@ struct notifier {
 	int fuse; /* the session's descriptor */
 	struct state_journal *journal;
 	uint64_t last_serial;
-	int socket;	       /* of the process; -1: there is none */
+	struct notifier_process process;
 	int events;	       /* epoll: the same for each process */
 	struct order *orders;  /* in the order in which they were given */
 	struct order *current; /* is being carried out */
@@ -66,26 +66,19 @@ static unsigned key_bytes(const char *name)
 
 /* The process */
 
-static void close_socket(struct notifier *notifier)
-{
-	if (notifier->socket >= 0)
-		close(notifier->socket);
-	notifier->socket = -1;
-}
-
 static int start_process(struct notifier *notifier)
 {
 	struct epoll_event event = {.events = EPOLLIN};
-	int socket = notifier_process_start(notifier->fuse, notifier->journal != NULL);
-	if (socket < 0)
-		return socket;
-	if (epoll_ctl(notifier->events, EPOLL_CTL_ADD, socket, &event) < 0) {
-		int error = -errno;
-		close(socket);
+	int error = notifier_process_start(notifier->fuse, notifier->journal != NULL,
+					   &notifier->process);
+
+	if (error != 0)
 		return error;
+	if (epoll_ctl(notifier->events, EPOLL_CTL_ADD, notifier->process.socket, &event) < 0) {
+		error = -errno;
+		notifier_process_leave(&notifier->process);
 	}
-	notifier->socket = socket;
-	return 0;
+	return error;
 }
 
 static void restart_process(struct notifier *notifier)
@@ -107,7 +100,7 @@ int notifier_create(int fuse, struct state_journal *journal, struct notifier **r
 		return -ENOMEM;
 	notifier->fuse = fuse;
 	notifier->journal = journal;
-	notifier->socket = -1;
+	notifier->process.socket = -1;
 	notifier->events = epoll_create1(EPOLL_CLOEXEC);
 	error = notifier->events < 0 ? -errno : start_process(notifier);
 	if (error != 0)
@@ -204,11 +197,12 @@ static void send_next(struct notifier *notifier)
 	char message[NOTIFIER_MESSAGE_BYTES];
 	struct order *order = notifier->orders;
 
-	if (notifier->current != NULL || order == NULL || notifier->socket < 0 || notifier->stops)
+	if (notifier->current != NULL || order == NULL || notifier->process.socket < 0 ||
+	    notifier->stops)
 		return;
 	size_t length = write_message(order, message);
 	/* What does not go out because the process has ended stays for the next one. */
-	if (send(notifier->socket, message, length, MSG_NOSIGNAL) < 0)
+	if (notifier_process_send(&notifier->process, message, length) != 0)
 		return;
 	HASH_DEL(notifier->orders, order);
 	notifier->current = order;
@@ -230,7 +224,7 @@ void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino
 		log_warning("%s: stays in the kernel's cache: out of memory", name);
 	if (order != NULL && !noted)
 		free_order(notifier, order);
-	if (notifier->socket < 0 && !notifier->stops)
+	if (notifier->process.socket < 0 && !notifier->stops)
 		restart_process(notifier);
 	send_next(notifier);
 }
@@ -249,11 +243,12 @@ void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char
 		HASH_DEL(notifier->orders, order);
 		free_order(notifier, order);
 	}
-	/* Nobody is to do that again. */
+	/* Whether it is too late for that or not, nobody is to do it again. */
 	if (current != NULL && current->parent == parent && strcmp(current->name, name) == 0) {
 		if (current->serial != 0)
 			state_journal_remove(notifier->journal, &current->item);
 		current->taken_back = true;
+		notifier_process_take_back(&notifier->process);
 	}
 }
 
@@ -281,7 +276,7 @@ static void on_end(struct notifier *notifier)
 {
 	struct order *current = notifier->current;
 
-	close_socket(notifier);
+	notifier_process_leave(&notifier->process);
 	if (!notifier->stops)
 		log_warning("the process that lets the kernel forget names has ended");
 	notifier->current = NULL;
@@ -301,9 +296,9 @@ void notifier_dispatch(struct notifier *notifier)
 {
 	char done;
 
-	if (notifier->socket < 0)
+	if (notifier->process.socket < 0)
 		return;
-	ssize_t got = recv(notifier->socket, &done, 1, 0);
+	ssize_t got = recv(notifier->process.socket, &done, 1, 0);
 	if (got == 1)
 		end_current(notifier);
 	else if (got == 0 || (errno != EAGAIN && errno != EINTR))
@@ -314,23 +309,23 @@ void notifier_dispatch(struct notifier *notifier)
 void notifier_stop(struct notifier *notifier)
 {
 	notifier->stops = true;
-	if (notifier->socket >= 0)
-		shutdown(notifier->socket, SHUT_WR);
+	if (notifier->process.socket >= 0)
+		shutdown(notifier->process.socket, SHUT_WR);
 }
 
 bool notifier_has_ended(const struct notifier *notifier)
 {
-	return notifier->socket < 0;
+	return notifier->process.socket < 0;
 }
 
 static void wait_for_end(struct notifier *notifier)
 {
-	struct pollfd process = {.fd = notifier->socket, .events = POLLIN};
+	struct pollfd process = {.fd = notifier->process.socket, .events = POLLIN};
 
 	notifier_stop(notifier);
 	while (!notifier_has_ended(notifier) && poll(&process, 1, END_LIMIT_MS) == 1)
 		notifier_dispatch(notifier);
-	close_socket(notifier);
+	notifier_process_leave(&notifier->process);
 }
 
 void notifier_destroy(struct notifier *notifier)

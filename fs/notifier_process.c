@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -29,22 +30,45 @@
 #define KEPT "kept"
 
 /* Open in the two processes. */
-enum { SOCKET, DAEMON, CONNECTION, DESCRIPTORS };
+enum { SOCKET, DAEMON, CONNECTION, SHARED, DESCRIPTORS };
+
+/* A message is for the writer to begin with, or for the daemon to take back, whoever comes first.
+ */
+enum { TURN_ANYBODYS, TURN_WRITERS, TURN_DAEMONS };
+
+static bool take_turn(atomic_int *turn, int whose)
+{
+	int before = TURN_ANYBODYS;
+	return atomic_compare_exchange_strong(turn, &before, whose);
+}
+
+/* Returns NULL with errno. */
+static atomic_int *map_turn(int shared)
+{
+	void *memory =
+		mmap(NULL, sizeof(atomic_int), PROT_READ | PROT_WRITE, MAP_SHARED, shared, 0);
+	return memory != MAP_FAILED ? memory : NULL;
+}
 
 /* The processes */
 
 static _Noreturn void run_writer(pid_t guard)
 {
 	char message[NOTIFIER_MESSAGE_BYTES];
+	atomic_int *turn = map_turn(SHARED);
 	ssize_t length;
 
+	if (turn == NULL)
+		_exit(EXIT_FAILURE);
 	prctl(PR_SET_NAME, "dlockfs-writer");
 	/* Both or none, so that the daemon learns of the end of either. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	while (getppid() == guard && (length = recv(SOCKET, message, sizeof(message), 0)) > 0) {
-		/* ENOENT: the kernel has forgotten it by itself. */
-		ssize_t written = write(CONNECTION, message, (size_t)length);
-		(void)written;
+		if (take_turn(turn, TURN_WRITERS)) {
+			/* ENOENT: the kernel has forgotten it by itself. */
+			ssize_t written = write(CONNECTION, message, (size_t)length);
+			(void)written;
+		}
 		send(SOCKET, "", 1, MSG_NOSIGNAL);
 	}
 	_exit(EXIT_SUCCESS);
@@ -170,28 +194,83 @@ static int spawn_guard(const int descriptors[DESCRIPTORS], bool kept)
 	return error == 0 && status != 0 ? -EAGAIN : error;
 }
 
-int notifier_process_start(int fuse, bool kept)
+static int make_shared(struct notifier_process *process)
+{
+	int shared = memfd_create("dlockfs turn", MFD_CLOEXEC);
+	int error = 0;
+
+	if (shared < 0 || ftruncate(shared, sizeof(atomic_int)) < 0)
+		error = -errno;
+	if (error == 0) {
+		process->turn = map_turn(shared);
+		error = process->turn == NULL ? -errno : 0;
+	}
+	if (error == 0)
+		return shared;
+	if (shared >= 0)
+		close(shared);
+	return error;
+}
+
+/* Starts them with the descriptors of both sides. Returns 0 or -errno. */
+static int start(struct notifier_process *process, int fuse, bool kept, int daemon, int shared)
 {
 	int ends[2];
-	int daemon = pidfd_open(getpid(), 0);
-	int error = daemon < 0 ? -errno : 0;
 
-	if (error == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	int clone = clone_connection(fuse);
+	int descriptors[] = {
+		[SOCKET] = ends[1],
+		[DAEMON] = daemon,
+		[CONNECTION] = clone >= 0 ? clone : fuse,
+		[SHARED] = shared,
+	};
+	int error = spawn_guard(descriptors, kept);
+	close(ends[1]);
+	if (clone >= 0)
+		close(clone);
+	process->socket = ends[0];
+	if (error == 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
 		error = -errno;
-	else if (error == 0) {
-		int clone = clone_connection(fuse);
-		int descriptors[] = {ends[1], daemon, clone >= 0 ? clone : fuse};
+	return error;
+}
 
-		error = spawn_guard(descriptors, kept);
-		close(ends[1]);
-		if (clone >= 0)
-			close(clone);
-		if (error == 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
-			error = -errno;
-		if (error != 0)
-			close(ends[0]);
-	}
+int notifier_process_start(int fuse, bool kept, struct notifier_process *ret)
+{
+	struct notifier_process process = {.socket = -1};
+	int daemon = pidfd_open(getpid(), 0);
+	int shared = daemon >= 0 ? make_shared(&process) : -errno;
+	int error = shared >= 0 ? start(&process, fuse, kept, daemon, shared) : shared;
+
 	if (daemon >= 0)
 		close(daemon);
-	return error != 0 ? error : ends[0];
+	if (shared >= 0)
+		close(shared);
+	if (error == 0)
+		*ret = process;
+	else
+		notifier_process_leave(&process);
+	return error;
+}
+
+void notifier_process_leave(struct notifier_process *process)
+{
+	if (process->socket >= 0)
+		close(process->socket);
+	if (process->turn != NULL)
+		munmap(process->turn, sizeof(atomic_int));
+	*process = (struct notifier_process){.socket = -1};
+}
+
+int notifier_process_send(const struct notifier_process *process, const void *message,
+			  size_t length)
+{
+	atomic_store(process->turn, TURN_ANYBODYS);
+	return send(process->socket, message, length, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+void notifier_process_take_back(const struct notifier_process *process)
+{
+	take_turn(process->turn, TURN_DAEMONS);
 }

@@ -18,14 +18,32 @@
 #ifndef DLOCKFS_NOTIFIER_PROCESS_H
 #define DLOCKFS_NOTIFIER_PROCESS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
+
+struct notifier_process {
+	int socket; /* tells of their end when both have closed the connection; -1: there is none */
+	atomic_int *turn; /* whose the message is that was sent last: in memory that is shared */
+};
 
 /* Starts the two: this program under another name. They have nothing open but their end of the
  * socket and the kernel's connection `fuse`, and nobody needs to wait for their end; signals that
  * the caller has blocked are blocked there. With `kept`, other daemons go on with the mount. Waits
- * for a program to start. Returns the daemon's end of the socket, which does not block, and tells
- * of their end when both have closed the connection; or -errno. */
-int notifier_process_start(int fuse, bool kept);
+ * for a program to start. Returns 0 and *ret, for notifier_process_leave(); or -errno. */
+int notifier_process_start(int fuse, bool kept, struct notifier_process *ret);
+
+/* Closes the socket. */
+void notifier_process_leave(struct notifier_process *process);
+
+/* Sends a message, when there was an answer to the one before. Does not block. Returns 0 or
+ * -errno. */
+int notifier_process_send(const struct notifier_process *process, const void *message,
+			  size_t length);
+
+/* Takes back what was sent last, unless the writer has begun with it. In any case there will be an
+ * answer. */
+void notifier_process_take_back(const struct notifier_process *process);
 
 /* What a program does in main() before anything else. */
 bool notifier_process_is_meant(char *const *arguments);

@@ -130,7 +130,7 @@ static void keep_request(struct parked *parked)
 	if (filesystem->request == NULL || filesystem->request_bytes > PARKED_REQUEST_BYTES)
 		return;
 	memcpy(parked->request, filesystem->request, filesystem->request_bytes);
-	parked->request_bytes = filesystem->request_bytes;
+	parked->request_bytes = (uint8_t)filesystem->request_bytes;
 	parked_mark(parked);
 }
 
@@ -280,7 +280,7 @@ struct parked *parked_restore(struct handle *handle, struct state_reader *in)
 	parked->process = state_find_unsigned(in, "process", UINT64_MAX);
 	parked->pid = (pid_t)state_find_number(in, "pid", INT32_MIN, INT32_MAX);
 	memcpy(parked->request, request, bytes);
-	parked->request_bytes = bytes;
+	parked->request_bytes = (uint8_t)bytes;
 	if (kind == PARKED_OPEN)
 		restore_opening(opening, in);
 	return parked;

@@ -12,7 +12,7 @@
 #include "handle.h"
 
 /* As long as a request can be that is parked: the longest is that of a record lock. */
-enum { PARKED_REQUEST_BYTES = 96 };
+enum { PARKED_REQUEST_BYTES = 88 };
 
 enum parked_kind {
 	PARKED_FLOCK,
@@ -33,14 +33,14 @@ struct parked {
 		struct claim *claim;
 		struct proof *proof; /* for FSYNC and TOKEN */
 	};
-	uint64_t process; /* for RECORD: whose range, as the kernel calls the lock owner, */
-	pid_t pid;	  /* and who called */
-	enum parked_kind kind : 8;
-	bool decided; /* the engine has; of an exclusive open, perhaps before the GETATTR came: */
-	int result;   /* 0 or -errno */
 	int64_t since_us; /* the request, as histogram_now_us() */
 	uint64_t number;  /* of the wish, for engine_transfer.h */
-	size_t request_bytes;
+	uint64_t process; /* for RECORD: whose range, as the kernel calls the lock owner, */
+	pid_t pid;	  /* and who called */
+	int result;	  /* of the engine, 0 or -errno, */
+	bool decided;	  /* once it has; of an exclusive open, perhaps before the GETATTR came */
+	enum parked_kind kind : 8;
+	uint8_t request_bytes;
 	unsigned char request[PARKED_REQUEST_BYTES]; /* as the kernel sent it, to be handled again
 							by another process */
 };

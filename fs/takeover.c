@@ -93,6 +93,18 @@ static struct owner *find_owner(void *context, uint64_t number)
 	return handle != NULL ? handle->owner : NULL;
 }
 
+static void each_owner(void *context, void (*visit)(void *visitor, struct owner *owner),
+		       void *visitor)
+{
+	const struct shard *shard = context;
+	const struct handle *handle;
+
+	DL_FOREACH (shard->filesystem->handles, handle) {
+		if (handle->owner != NULL && handle->inode->shard == shard)
+			visit(visitor, handle->owner);
+	}
+}
+
 static void *adopt_wish(void *context, uint64_t number, const struct owner *file,
 			struct claim *claim)
 {
@@ -115,6 +127,7 @@ const struct engine_transfer takeover_transfer = {
 	.restore_details = restore_details,
 	.policy = policy,
 	.find_owner = find_owner,
+	.each_owner = each_owner,
 	.adopt_wish = adopt_wish,
 };
 

@@ -63,7 +63,7 @@ void engine_destroy(struct engine *engine)
 	if (engine == NULL)
 		return;
 	HASH_ITER (hh, engine->locks, lock, next) {
-		assert(lock->owners == NULL && lock->records == NULL && lock->tests == NULL);
+		assert(lock->owners == 0 && lock->records == NULL && lock->tests == NULL);
 		proofs_forget_sent(lock);
 		HASH_DEL(engine->locks, lock);
 		free_list(lock->unplaced);
@@ -179,7 +179,7 @@ struct owner *engine_owner_open(struct engine *engine, const char *path,
 		free(owner);
 		return NULL;
 	}
-	DL_APPEND(owner->lock->owners, owner);
+	owner->lock->owners++;
 	owner->cookie = cookie;
 	owner->number = engine_next_owner(engine);
 	return owner;
@@ -200,9 +200,9 @@ void engine_owner_close(struct owner *owner)
 	}
 	records_forget_file(owner);
 	proofs_forget_file(owner);
-	DL_DELETE(lock->owners, owner);
 	engine_unmark(lock->engine, &owner->item);
 	free(owner);
+	lock->owners--;
 	engine_settle(lock->engine);
 	lock_free_if_unused(lock);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The engine's books as text, all of them or, for the journal, what of them has changed. Lines:
- * `engine`; and for each lock
  *
- *   lock     its path; what follows is of it
+ *   engine
  *   owner    what an open file has been granted, or lost
+ *   lock     its path; what follows is of it
  *   process  with record locks, and `file`, for each other one through which it has locked
  *   claim    ours, those not placed in their order; behind all others those that follow a lead
  *
@@ -209,18 +209,27 @@ static void save_followers(const struct lead *leads, const struct engine_transfe
 	}
 }
 
+struct saving {
+	const struct engine_transfer *transfer;
+	FILE *out;
+};
+
+static void save_visited(void *visitor, struct owner *owner)
+{
+	const struct saving *saving = visitor;
+	save_owner(owner, saving->transfer, saving->out);
+}
+
 void engine_save(const struct engine *engine, const struct engine_transfer *transfer, FILE *out)
 {
+	struct saving saving = {transfer, out};
 	const struct lock *lock;
-	const struct owner *owner;
 	const struct records *records;
 
 	save_engine(engine, out);
+	transfer->each_owner(engine->context, save_visited, &saving);
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next) {
 		save_lock(lock, out);
-		DL_FOREACH (lock->owners, owner) {
-			save_owner(owner, transfer, out);
-		}
 		for (records = lock->records; records != NULL; records = records->hh.next)
 			save_process(records, transfer, out);
 		save_list(lock->queue, transfer, out);
@@ -233,10 +242,10 @@ void engine_save(const struct engine *engine, const struct engine_transfer *tran
 
 /* For the journal */
 
-enum { PART_ENGINE = 3, PART_LOCKS };
+enum { PART_ENGINE = 3, PART_OWNERS, PART_LOCKS };
 
 /* Of what is of a lock. */
-enum { GROUP_LOCK, GROUP_OWNER, GROUP_PROCESS, GROUP_CLAIM, GROUP_FOLLOWER };
+enum { GROUP_LOCK, GROUP_PROCESS, GROUP_CLAIM, GROUP_FOLLOWER };
 
 #define SERIAL_BITS 56
 
@@ -273,7 +282,7 @@ static void lock_save_item(const struct state_item *item, FILE *out)
 static struct state_place owner_place_of(const struct state_item *item)
 {
 	const struct owner *owner = WHOLE(const struct owner, item);
-	return place_in(owner->lock, GROUP_OWNER, owner->number);
+	return (struct state_place){{owner->lock->engine->place, PART_OWNERS, owner->number}};
 }
 
 static void owner_save_item(const struct state_item *item, FILE *out)
@@ -362,15 +371,16 @@ static void mark_followers(struct lead *leads)
 	}
 }
 
+static void mark_visited(void *visitor, struct owner *owner)
+{
+	owner_mark(owner);
+}
+
 static void mark_all(struct lock *lock)
 {
-	struct owner *owner;
 	struct records *records;
 
 	lock_mark(lock);
-	DL_FOREACH (lock->owners, owner) {
-		owner_mark(owner);
-	}
 	for (records = lock->records; records != NULL; records = records->hh.next)
 		owner_mark(&records->owner);
 	mark_list(lock->queue);
@@ -388,7 +398,10 @@ void engine_set_journal(struct engine *engine, struct state_journal *journal,
 	engine->journal = journal;
 	engine->transfer = transfer;
 	engine->place = place;
+	if (journal == NULL)
+		return;
 	engine_mark(engine);
+	transfer->each_owner(engine->context, mark_visited, NULL);
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next)
 		mark_all(lock);
 }

@@ -161,7 +161,6 @@ struct lead {
 struct owner {
 	struct state_item item; /* owner_mark() */
 	struct lock *lock;
-	struct owner *prev, *next; /* in lock->owners */
 	void *cookie;
 	bool lost;
 	uint32_t number;	 /* in the ids of its claims */
@@ -215,7 +214,7 @@ struct lock {
 	uint64_t serial;
 	struct engine *engine;
 	struct lock_policy policy;
-	struct owner *owners; /* open files */
+	size_t owners; /* open files */
 
 	struct claim *unplaced; /* ours, in the order in which they were asked for */
 	struct claim *queue;	/* ours and foreign ones, in the store's order */

@@ -130,7 +130,7 @@ void lock_resume(struct lock *lock)
 
 void lock_free_if_unused(struct lock *lock)
 {
-	if (lock->owners != NULL || lock->unplaced != NULL || lock->queue != NULL ||
+	if (lock->owners > 0 || lock->unplaced != NULL || lock->queue != NULL ||
 	    lock->leaving != NULL || lock->watched != NULL || lock->tests != NULL ||
 	    lock->proofs != NULL || lock->listing || lock->attended)
 		return;

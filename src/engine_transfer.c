@@ -132,11 +132,13 @@ static int restore_lock(struct restoring *restoring)
 
 static int restore_owner(struct restoring *restoring)
 {
-	struct owner *owner = find_file(restoring);
+	struct state_reader *in = restoring->in;
+	uint64_t number = state_get_unsigned(in, "file", UINT64_MAX);
+	struct owner *owner = restoring->transfer->find_owner(restoring->engine->context, number);
 
-	if (owner == NULL)
-		return -EINVAL;
-	read_grants(owner, restoring->in);
+	if (owner == NULL || owner->lock->engine != restoring->engine)
+		return state_refuse(in, "file", "an open file of the store");
+	read_grants(owner, in);
 	return result_of(restoring);
 }
 
@@ -450,10 +452,10 @@ static int restore_line(struct restoring *restoring)
 		return restore_engine(restoring);
 	if (strcmp(word, "lock") == 0)
 		return restore_lock(restoring);
-	if (restoring->lock == NULL)
-		return state_refuse(restoring->in, NULL, "a lock before");
 	if (strcmp(word, "owner") == 0)
 		return restore_owner(restoring);
+	if (restoring->lock == NULL)
+		return state_refuse(restoring->in, NULL, "a lock before");
 	if (strcmp(word, "process") == 0)
 		return restore_process(restoring);
 	return strcmp(word, "file") == 0 ? restore_file(restoring) : restore_claim(restoring);

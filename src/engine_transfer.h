@@ -38,6 +38,10 @@ struct engine_transfer {
 	/* The owner of that number, restored by engine_restore_owner(); NULL: there is none. */
 	struct owner *(*find_owner)(void *context, uint64_t number);
 
+	/* Visits all owners of the engine. */
+	void (*each_owner)(void *context, void (*visit)(void *visitor, struct owner *owner),
+			   void *visitor);
+
 	/* Takes the wish of that number, which is the claim, and returns its cookie; NULL: there is
 	 * none that was asked for through the file, or it has a claim already. */
 	void *(*adopt_wish)(void *context, uint64_t number, const struct owner *file,

@@ -411,7 +411,7 @@ zookeeper_leader() {
 
 # paused NAME: none of the program's threads runs any more.
 paused() {
-    alive "$1" && ! grep -L '^State:.T' "/proc/$(pid "$1")"/task/*/status | grep -q .
+    alive "$1" && awk '$1 == "State:" && $2 != "T" { runs = 1 } END { exit runs }' "/proc/$(pid "$1")"/task/*/status
 }
 
 # pause NAME: until it is resumed. kill(2) returns before the threads have stopped: on a busy machine one that has to run

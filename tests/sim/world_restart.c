@@ -67,6 +67,16 @@ static struct owner *find_owner(void *context, uint64_t number)
 	return user != NULL ? user->owner : NULL;
 }
 
+static void each_owner(void *context, void (*visit)(void *visitor, struct owner *owner),
+		       void *visitor)
+{
+	struct host *host = context;
+
+	for (int i = 0; i < USERS_MAX; i++)
+		if (host->users[i].owner != NULL)
+			visit(visitor, host->users[i].owner);
+}
+
 static bool is_wish(const struct call *call)
 {
 	return call->waiting && call->kind != CALL_TEST;
@@ -100,6 +110,7 @@ static const struct engine_transfer transfer = {
 	.restore_details = restore_details,
 	.policy = policy,
 	.find_owner = find_owner,
+	.each_owner = each_owner,
 	.adopt_wish = adopt_wish,
 };
 

@@ -136,6 +136,16 @@ wait_until "$deadline" writer_differs A "$former"
 wait_until 5 name_is_gone "$dir/A" idle
 expect_equal "children of the daemon" "" "$(pgrep -P "$(pid A)" || true)"
 
+# A name that is used again before the writer has begun with it stays.
+writer=$(helpers A writer)
+order A "$writer"
+exec 9>"$dir/A/idle"
+flock -n "$dir/A/next" true
+kill -CONT "$writer"
+wait_until "$deadline" test ! -e "$dir/A/next" # not by a list, which would bring the name back
+test -e "$dir/A/idle" || fail "open, but not there"
+exec 9>&-
+
 # Whichever of the two dies, names are forgotten again with the next one that is idle.
 for name in writer guard; do
     kill -KILL "$(helpers A "$name")"
