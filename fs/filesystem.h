@@ -103,6 +103,7 @@ struct filesystem {
 	struct metrics metrics;
 	struct state_journal
 		*journal;	 /* what the next daemon goes on with; NULL: nothing is kept */
+	bool survives_kill;	 /* the journal is kept by somebody, unless it has failed */
 	struct answers *answers; /* NULL: they go out at once */
 	const struct takeover_process *process;	      /* set by the caller; NULL: not yet */
 	struct state_item process_item, numbers_item; /* of that, and of the numbers above, */
