@@ -4,6 +4,7 @@
  */
 #include "notifier_process.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -24,6 +25,7 @@
 
 #include "answers.h"
 #include "notifier.h"
+#include "unmounter.h"
 
 /* argv[0], for `ps`; and argv[1] where other daemons go on with the mount. */
 #define NAME "dlockfs-notifier"
@@ -122,15 +124,34 @@ bool notifier_process_is_meant(char *const *arguments)
 	return arguments[0] != NULL && strcmp(arguments[0], NAME) == 0;
 }
 
+/* Closes what else is open. But with auto_unmount nobody must learn of the daemon's end while there
+ * is a connection, which would be found alive. */
+static void close_others(pid_t daemon)
+{
+	struct dirent *entry;
+	DIR *folder = opendir("/proc/self/fd");
+
+	while (folder != NULL && (entry = readdir(folder)) != NULL) {
+		int descriptor = atoi(entry->d_name);
+		if (descriptor < DESCRIPTORS || !unmounter_waits_for(descriptor, daemon))
+			continue;
+		if (descriptor != DESCRIPTORS)
+			dup2(descriptor, DESCRIPTORS);
+		close_range(DESCRIPTORS + 1, ~0U, 0);
+		return;
+	}
+	close_range(DESCRIPTORS, ~0U, 0);
+}
+
 _Noreturn void notifier_process_run(char *const *arguments)
 {
+	close_others(getppid());
 	/* Nobody's child, so that whichever program goes on in place of the daemon has none that it
 	 * does not know. */
 	pid_t own = fork();
 	if (own != 0)
 		_exit(own > 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 	setsid();
-	close_range(DESCRIPTORS, ~0U, 0);
 	if (chdir("/") < 0)
 		_exit(EXIT_FAILURE);
 	prctl(PR_SET_NAME, "dlockfs-guard");
