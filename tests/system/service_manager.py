@@ -50,6 +50,7 @@ class Manager:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
         self.socket.bind(path)
+        self.socket.setblocking(False)
         self.store = []  # (name, descriptor)
         self.child = 0
         self.asked = set()  # signals that came, and
@@ -118,8 +119,12 @@ class Manager:
             os.set_inheritable(descriptor, False)
             self.store.append((name, descriptor))
 
-    def hear(self):
-        message, descriptors, _, _ = socket.recv_fds(self.socket, 65536, 16)
+    def hear_all(self):
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.hear(*socket.recv_fds(self.socket, 65536, 16)[:2])
+
+    def hear(self, message, descriptors):
         variables = dict(line.split("=", 1) for line in message.decode().splitlines())
         name = variables.get("FDNAME", "stored")
         if "FDSTORE" in variables:
@@ -146,15 +151,15 @@ class Manager:
     def run(self):
         self.start()
         while True:
-            ready, _, _ = select.select([self.socket, self.wake], [], [])
-            if self.socket in ready:
-                self.hear()
-                continue  # all that it has said before it ended
-            os.read(self.wake, 100)
+            select.select([self.socket, self.wake], [], [])
+            with contextlib.suppress(BlockingIOError):
+                os.read(self.wake, 100)
+            self.hear_all()
             self.tell()
             status = self.reap()
             if status is None:
                 continue
+            self.hear_all()  # what it has said before it ended
             restart = status != 0 or signal.SIGUSR1 in self.asked
             self.asked.discard(signal.SIGUSR1)
             if not restart or signal.SIGTERM in self.asked:
