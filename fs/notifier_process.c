@@ -128,19 +128,20 @@ bool notifier_process_is_meant(char *const *arguments)
  * is a connection, which would be found alive. */
 static void close_others(pid_t daemon)
 {
-	struct dirent *entry;
+	const struct dirent *entry;
 	DIR *folder = opendir("/proc/self/fd");
+	int kept = -1;
 
-	while (folder != NULL && (entry = readdir(folder)) != NULL) {
+	while (folder != NULL && kept < 0 && (entry = readdir(folder)) != NULL) {
 		int descriptor = atoi(entry->d_name);
-		if (descriptor < DESCRIPTORS || !unmounter_waits_for(descriptor, daemon))
-			continue;
-		if (descriptor != DESCRIPTORS)
-			dup2(descriptor, DESCRIPTORS);
-		close_range(DESCRIPTORS + 1, ~0U, 0);
-		return;
+		if (descriptor >= DESCRIPTORS && unmounter_waits_for(descriptor, daemon))
+			kept = descriptor;
 	}
-	close_range(DESCRIPTORS, ~0U, 0);
+	if (folder != NULL)
+		closedir(folder);
+	if (kept > DESCRIPTORS)
+		dup2(kept, DESCRIPTORS);
+	close_range(kept >= 0 ? DESCRIPTORS + 1 : DESCRIPTORS, ~0U, 0);
 }
 
 _Noreturn void notifier_process_run(char *const *arguments)
