@@ -12,6 +12,7 @@
  *   holder.c      who holds, to be sent a signal
  *   parked.c      requests that are answered later
  *   takeover*.c   all of it, passed on to the program that goes on in its place
+ *   unmounter.c   who waits for the daemon's end, to unmount
  *   user.c        what each user has, and may have
  *   op_name.c     lookup, mkdir, rmdir, unlink, and what a lock directory refuses
  *   op_file.c     attributes and the small text

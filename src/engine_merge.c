@@ -197,8 +197,8 @@ static void confirm(struct claim *claim)
 		return;
 	claim->state = CLAIM_WAITING;
 	/* The list was made after the claim was placed; what another process had still to write may
-	 * not be there. */
-	claim->fresh = !claim->amended && !claim->amending;
+	 * not be there, and that it waits is still to be taken back. */
+	claim->fresh = !claim->says_waits && !claim->amended && !claim->amending;
 	queue_unsettle(claim);
 }
 
