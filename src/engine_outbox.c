@@ -2,12 +2,21 @@
  *
  * What the engine sends to its store. With a journal it waits until that has been committed: so the
  * books that another process finds there know of everything that was sent, and what was not heard
- * of is what a lost connection leaves. Loop thread only.
+ * of is what a lost connection leaves.
+ *
+ * What gives a session up does not wait. The engine does so only when the lease has ended, which
+ * the next process knows as well. A store that has lost track of its session, having no memory, may
+ * do so while the lease lasts: who is killed before that is committed hears of the end only with
+ * the next connection.
+ *
+ * Loop thread only.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine_state.h"
+#include "log.h"
 
 enum operation {
 	OPERATION_PLACE,
@@ -99,14 +108,31 @@ static struct outgoing *copy(const struct outgoing *outgoing)
 	return kept;
 }
 
+static bool is_kept(const struct engine *engine)
+{
+	return engine->journal != NULL && !state_journal_has_failed(engine->journal);
+}
+
+/* What is sent cannot wait for the books, so these must not be used any more. */
+static void end_keeping(struct engine *engine)
+{
+	state_journal_end(engine->journal);
+	log_error("the state is not kept any more: %s; a kill of this daemon would lose what is "
+		  "locked",
+		  strerror(ENOMEM));
+}
+
 static void send(struct engine *engine, const struct outgoing *outgoing)
 {
-	struct outgoing *kept = engine->journal != NULL ? copy(outgoing) : NULL;
-	if (kept != NULL) {
-		DL_APPEND(engine->outgoing, kept);
-		return;
+	if (is_kept(engine)) {
+		struct outgoing *kept = copy(outgoing);
+		if (kept != NULL) {
+			DL_APPEND(engine->outgoing, kept);
+			return;
+		}
+		end_keeping(engine);
 	}
-	engine_send(engine); /* in the order of the calls, also without memory */
+	engine_send(engine); /* in the order of the calls */
 	transmit(engine, outgoing);
 }
 

@@ -165,8 +165,10 @@ static void touch_area(struct state_journal *journal)
 	volatile char *area = state_journal_request_area(journal);
 	size_t bytes = journal->head_bytes - HEAD_BYTES;
 
-	for (size_t at = 0; at < bytes && at < AREA_BYTES_TOUCHED; at += HEAD_BYTES)
-		area[at] = area[at];
+	for (size_t at = 0; at < bytes && at < AREA_BYTES_TOUCHED; at += HEAD_BYTES) {
+		char byte = area[at];
+		area[at] = byte;
+	}
 }
 
 int state_journal_create(int descriptor, size_t request_bytes, uint64_t handled,

@@ -134,7 +134,7 @@ void operation_start(struct operation *operation, void (*send)(struct operation 
 	struct store_zookeeper *store = operation->store;
 
 	operation->sent_us = histogram_now_us();
-	if (!store->session) {
+	if (!store->handle) {
 		zookeeper_keeper_post(store->keeper, &operation->message);
 		return;
 	}

@@ -159,7 +159,7 @@ char *operation_znode(const struct store_zookeeper *store, const char *path, con
 void operation_starve(struct operation *operation);
 
 /* Makes the first requests by send(), or answers -ECONNRESET if there is no session to make them
- * in. */
+ * in, or it has not been connected yet. */
 void operation_start(struct operation *operation, void (*send)(struct operation *));
 
 /* Counts how the operation has ended, once, and how long it took since it was started. */
