@@ -248,9 +248,6 @@ void keeping_start(struct keeping *keeping)
 		log_failure(error);
 		state_journal_end(keeping->journal);
 	}
-	if (keeping->found)
-		answers_send_again(keeping->filesystem, keeping->content.answers,
-				   keeping->content.answer_count);
 }
 
 void keeping_publish(struct keeping *keeping)
@@ -290,16 +287,22 @@ static void handle_again(struct keeping *keeping)
 	    header.unique == content->handled)
 		return;
 	buffer.size = header.len;
-	/* As the loop does: the lease may be over by now. */
-	shards_advance(keeping->filesystem->shards, keeping->filesystem->shards_count,
-		       loop_now_ms());
 	filesystem_handle(keeping->filesystem, &buffer);
 	answers_send(keeping->filesystem, header.unique);
 }
 
 void keeping_resume(struct keeping *keeping)
 {
-	answers_send(keeping->filesystem, keeping->handled);
+	struct filesystem *filesystem = keeping->filesystem;
+
+	if (keeping->found) {
+		/* As the loop does: the lease may be over by now. */
+		shards_advance(filesystem->shards, filesystem->shards_count, loop_now_ms());
+		/* Before the commit: from then on the journal does not have them. */
+		answers_send_again(filesystem, keeping->content.answers,
+				   keeping->content.answer_count);
+	}
+	answers_send(filesystem, keeping->handled);
 	if (!keeping->found) {
 		/* The process before may have done it in vain. */
 		keeping_publish(keeping);

@@ -3,7 +3,9 @@
  * What outlives the daemon if the service manager keeps descriptors (supervisor.h): the mount's, by
  * the name of "fuse", and the journal's (state_journal.h), by that of "state". The next process
  * gets both, however this one ended, and goes on: it takes over what the journal says (takeover.h),
- * sends the last answers once more, and handles the request that was not handled.
+ * fences what is lost if the lease is over by then, sends the last answers once more, and handles
+ * the request that was not handled. One of those answers may tell of a lock that is fenced already,
+ * as to a caller that did not run for so long: the next call says it.
  *
  *   killed, crashed, SIGUSR1   the next process goes on
  *   fails before it goes on    the next process tries again
@@ -67,8 +69,7 @@ bool keeping_is_left(const struct keeping *keeping, const struct takeover *takeo
 int keeping_open(struct keeping *keeping, struct filesystem *filesystem,
 		 const struct takeover *takeover);
 
-/* The descriptor of the mount is the session's from now on: sends what may not have been sent, and
- * collects what is to be sent. */
+/* The descriptor of the mount is the session's from now on: collects what is to be sent. */
 void keeping_start(struct keeping *keeping);
 
 /* The mount is usable: gives the descriptors to the service manager; if that fails, which is logged
@@ -76,7 +77,7 @@ void keeping_start(struct keeping *keeping);
 void keeping_publish(struct keeping *keeping);
 
 /* What was found is restored, and its waiting calls are handled again: from now on a kill loses
- * nothing. Handles what was not handled. */
+ * nothing. Sends what may not have been sent, and handles what was not handled. */
 void keeping_resume(struct keeping *keeping);
 
 /* Whether another process could go on, were this one to end now. */
