@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "answers.h"
 #include "claim_text.h"
 #include "handle.h"
 #include "inode.h"
@@ -25,6 +26,9 @@
 /* Requests that the kernel sends without a waiting caller, RELEASE above all: a low limit would
  * hold releases back. The most that the protocol can say. */
 #define MAX_BACKGROUND 65535
+
+/* What libfuse has for all but the data of a write. */
+#define REQUEST_HEADERS_BYTES 4096
 
 /* Since Linux 5.7 the kernel checks attributes anew after CREATE; before, open(2) returns at once.
  */
@@ -49,6 +53,9 @@ static void op_init(void *userdata, struct fuse_conn_info *connection)
 	    (connection->capable & FUSE_CAP_POSIX_LOCKS) == 0)
 		log_error(
 			"the kernel does not pass file locks on: they would be local to this host");
+	/* A request has to fit where it is read; libfuse goes by the size of a page. */
+	if (connection->max_write > ANSWERS_REQUEST_BYTES - REQUEST_HEADERS_BYTES)
+		connection->max_write = ANSWERS_REQUEST_BYTES - REQUEST_HEADERS_BYTES;
 	/* Another version of libfuse might agree on something else. */
 	if (filesystem->max_write != 0)
 		connection->max_write = filesystem->max_write;

@@ -12,6 +12,7 @@
  *   holder.c      who holds, to be sent a signal
  *   parked.c      requests that are answered later
  *   takeover*.c   all of it, passed on to the program that goes on in its place
+ *   unmounter.c   who waits for the daemon's end, to unmount
  *   user.c        what each user has, and may have
  *   op_name.c     lookup, mkdir, rmdir, unlink, and what a lock directory refuses
  *   op_file.c     attributes and the small text
@@ -103,6 +104,7 @@ struct filesystem {
 	struct metrics metrics;
 	struct state_journal
 		*journal;	 /* what the next daemon goes on with; NULL: nothing is kept */
+	bool survives_kill;	 /* the journal is kept by somebody, unless it has failed */
 	struct answers *answers; /* NULL: they go out at once */
 	const struct takeover_process *process;	      /* set by the caller; NULL: not yet */
 	struct state_item process_item, numbers_item; /* of that, and of the numbers above, */

@@ -29,6 +29,9 @@
 #define SETTLED_MS	 1000
 #define SETTLED_REQUESTS 16
 
+/* The service manager may have been gone for a moment (systemctl daemon-reexec). */
+#define PUBLISH_AGAIN_MS 1000
+
 static void close_descriptor(int *descriptor)
 {
 	if (*descriptor >= 0)
@@ -41,6 +44,13 @@ static bool is_gone(int fuse)
 {
 	struct pollfd connection = {.fd = fuse};
 	return poll(&connection, 1, 0) < 0 || (connection.revents & (POLLERR | POLLNVAL)) != 0;
+}
+
+/* What was kept is as good as before, for a process that has more luck. */
+static bool may_pass(int error)
+{
+	return error == -ENOMEM || error == -EMFILE || error == -ENFILE || error == -EAGAIN ||
+	       error == -EINTR || error == -EIO;
 }
 
 /* Reads what was kept. Returns 0; or -errno and one line in `why`. */
@@ -58,7 +68,12 @@ static int read_kept(struct keeping *keeping, struct takeover *takeover, char *w
 		return -ENODEV;
 	}
 	int attempts = state_journal_count_attempt(keeping->state);
-	if (attempts < 0 || attempts > ATTEMPTS_MAX) {
+	if (attempts < 0) {
+		snprintf(why, why_bytes, "what another process has kept cannot be read: %s",
+			 strerror(-attempts));
+		return attempts;
+	}
+	if (attempts > ATTEMPTS_MAX) {
 		snprintf(why, why_bytes, "%d processes have failed to go on with the mount",
 			 ATTEMPTS_MAX);
 		return -ELOOP;
@@ -71,52 +86,78 @@ static int read_kept(struct keeping *keeping, struct takeover *takeover, char *w
 	return takeover_read_kept(takeover, text, keeping->fuse, why, why_bytes);
 }
 
-void keeping_begin(struct keeping *keeping, struct takeover *takeover)
+int keeping_begin(struct keeping *keeping, struct takeover *takeover, char *why, size_t why_bytes)
 {
 	struct supervisor_kept kept[] = {{.name = NAME_FUSE}, {.name = NAME_STATE}};
-	char why[1024];
 
-	*keeping = (struct keeping){.fuse = -1, .state = -1, .settle_ms = INT64_MAX};
+	*keeping = (struct keeping){
+		.fuse = -1,
+		.state = -1,
+		.settle_ms = INT64_MAX,
+		.publish_ms = INT64_MAX,
+	};
 	if (takeover->file != NULL)
-		return;
+		return 0;
 	supervisor_take(kept, 2);
 	keeping->fuse = kept[0].descriptor;
 	keeping->state = kept[1].descriptor;
 	if (keeping->fuse < 0 && keeping->state < 0)
-		return;
+		return 0;
 	keeping->found = true;
-	if (read_kept(keeping, takeover, why, sizeof(why)) != 0)
-		keeping_give_up(keeping, takeover, why);
+	int error = read_kept(keeping, takeover, why, why_bytes);
+	if (error != 0)
+		keeping_refuse(keeping, takeover, error, why);
 	keeping->gave_up = false;
+	return may_pass(error) ? error : 0;
 }
 
-void keeping_check(struct keeping *keeping, struct takeover *takeover, const char *mountpoint,
-		   const struct config *config)
+/* Whether the mount of a process before, which nobody goes on with, is at this path. */
+static bool is_abandoned(const struct keeping *keeping, const char *path)
 {
-	char why[1024];
+	if (keeping->mountpoint != NULL)
+		return strcmp(path, keeping->mountpoint) == 0;
+	return !mount_is_alive(path);
+}
+
+static int check(const struct keeping *keeping, struct takeover *takeover, const char *path,
+		 const struct config *config, char *why, size_t why_bytes)
+{
+	if (!keeping->found)
+		return 0;
+	if (strcmp(path, takeover->process.mountpoint) != 0) {
+		snprintf(why, why_bytes, "%s: expected %s, where the process before has mounted",
+			 path, takeover->process.mountpoint);
+		return -EINVAL;
+	}
+	return takeover_check(takeover, config, why, why_bytes);
+}
+
+int keeping_check(struct keeping *keeping, struct takeover *takeover, const char *mountpoint,
+		  const struct config *config, char *why, size_t why_bytes)
+{
 	char *path = NULL;
 
-	if (!keeping->found)
-		return;
-	int error = mount_find(mountpoint, &path, why, sizeof(why));
-	bool here = error == 0 && strcmp(path, takeover->process.mountpoint) == 0;
-	if (error == 0 && !here) {
-		snprintf(why, sizeof(why), "%s: expected %s, where the process before has mounted",
-			 path, takeover->process.mountpoint);
-		error = -EINVAL;
-	}
+	if (!keeping->found && !keeping->abandoned)
+		return 0;
+	int error = mount_find(mountpoint, &path, why, why_bytes);
 	if (error == 0)
-		error = takeover_check(takeover, config, why, sizeof(why));
-	if (error != 0)
-		keeping_give_up(keeping, takeover, why);
-	keeping->abandoned = keeping->abandoned && here;
+		error = check(keeping, takeover, path, config, why, why_bytes);
+	if (error != 0 && keeping->found)
+		keeping_refuse(keeping, takeover, error, why);
+	keeping->abandoned = keeping->abandoned && path != NULL && is_abandoned(keeping, path);
 	keeping->gave_up = false;
 	free(path);
+	return may_pass(error) ? error : 0;
 }
 
-void keeping_give_up(struct keeping *keeping, struct takeover *takeover, const char *why)
+void keeping_refuse(struct keeping *keeping, struct takeover *takeover, int error, const char *why)
 {
+	if (may_pass(error))
+		return;
 	log_error("%s; beginning anew: what was locked on this host is lost", why);
+	free(keeping->mountpoint);
+	keeping->mountpoint =
+		takeover->process.mountpoint != NULL ? strdup(takeover->process.mountpoint) : NULL;
 	takeover_finish(takeover);
 	state_journal_content_finish(&keeping->content);
 	keeping->abandoned = keeping->fuse >= 0 && !is_gone(keeping->fuse);
@@ -128,6 +169,11 @@ void keeping_give_up(struct keeping *keeping, struct takeover *takeover, const c
 	supervisor_release(NAME_STATE);
 	keeping->found = false;
 	keeping->gave_up = true;
+}
+
+bool keeping_is_left(const struct keeping *keeping, const struct takeover *takeover)
+{
+	return keeping->found || (takeover->file != NULL && takeover->process.journal >= 0);
 }
 
 bool keeping_gave_up(struct keeping *keeping)
@@ -169,27 +215,29 @@ static uint64_t latest_request(const struct state_journal *journal)
 	return header.unique;
 }
 
-void keeping_open(struct keeping *keeping, struct filesystem *filesystem,
-		  const struct takeover *takeover)
+int keeping_open(struct keeping *keeping, struct filesystem *filesystem,
+		 const struct takeover *takeover)
 {
 	bool same_process = takeover->file != NULL && !keeping->found;
 
 	keeping->filesystem = filesystem;
 	if (takeover->rehearsal)
-		return;
+		return 0;
 	if (same_process)
 		keeping->state = takeover->process.journal;
 	if (keeping->state < 0 && !supervisor_keeps())
-		return;
-	keeping->is_published = keeping->state >= 0;
+		return 0;
+	bool is_left = keeping->state >= 0;
 	int error = create_journal(keeping);
-	if (error != 0) {
+	if (error != 0 && !is_left)
 		log_failure(error);
-		return;
-	}
+	if (error != 0)
+		return is_left ? error : 0;
+	filesystem->survives_kill = is_left;
 	if (same_process)
 		keeping->handled = latest_request(keeping->journal);
 	takeover_keep(filesystem, keeping->journal);
+	return 0;
 }
 
 void keeping_start(struct keeping *keeping)
@@ -213,14 +261,18 @@ void keeping_publish(struct keeping *keeping)
 	int error = supervisor_keep(NAME_FUSE, fuse_session_fd(keeping->filesystem->session));
 	if (error == 0)
 		error = supervisor_keep(NAME_STATE, state_journal_descriptor(keeping->journal));
-	keeping->is_published = error == 0;
-	if (error != 0)
-		log_warning("telling the service manager what to keep: %s", strerror(-error));
+	bool again = keeping->publish_ms != INT64_MAX;
+	keeping->publish_ms = error != 0 ? loop_now_ms() + PUBLISH_AGAIN_MS : INT64_MAX;
+	keeping->filesystem->survives_kill = error == 0;
+	if (error != 0 && !again)
+		log_error("telling the service manager what to keep: %s; until it hears of it a "
+			  "kill of this daemon would lose what is locked",
+			  strerror(-error));
 }
 
 bool keeping_is_possible(const struct keeping *keeping)
 {
-	return keeping->journal != NULL && keeping->is_published &&
+	return keeping->journal != NULL && keeping->filesystem->survives_kill &&
 	       !state_journal_has_failed(keeping->journal);
 }
 
@@ -248,9 +300,9 @@ static void handle_again(struct keeping *keeping)
 void keeping_resume(struct keeping *keeping)
 {
 	answers_send(keeping->filesystem, keeping->handled);
-	if (!keeping->is_published)
-		keeping_publish(keeping);
 	if (!keeping->found) {
+		/* The process before may have done it in vain. */
+		keeping_publish(keeping);
 		keeping_settle(keeping);
 		return;
 	}
@@ -277,6 +329,8 @@ static uint64_t count_requests(const struct metrics *metrics)
 
 void keeping_advance(struct keeping *keeping, int64_t now_ms)
 {
+	if (keeping->publish_ms <= now_ms)
+		keeping_publish(keeping);
 	if (keeping->settle_ms == INT64_MAX ||
 	    (now_ms < keeping->settle_ms &&
 	     count_requests(&keeping->filesystem->metrics) < SETTLED_REQUESTS))
@@ -286,7 +340,7 @@ void keeping_advance(struct keeping *keeping, int64_t now_ms)
 
 int64_t keeping_deadline(const struct keeping *keeping)
 {
-	return keeping->settle_ms;
+	return keeping->publish_ms < keeping->settle_ms ? keeping->publish_ms : keeping->settle_ms;
 }
 
 void keeping_end(struct keeping *keeping)
@@ -296,6 +350,7 @@ void keeping_end(struct keeping *keeping)
 	supervisor_release(NAME_FUSE);
 	supervisor_release(NAME_STATE);
 	keeping->found = false;
+	keeping->filesystem->survives_kill = false;
 	if (keeping->journal != NULL)
 		state_journal_end(keeping->journal);
 }
@@ -305,5 +360,8 @@ void keeping_finish(struct keeping *keeping)
 	state_journal_content_finish(&keeping->content);
 	state_journal_destroy(keeping->journal);
 	keeping->journal = NULL;
-	keeping->is_published = false;
+	if (!keeping->gave_up) {
+		free(keeping->mountpoint);
+		keeping->mountpoint = NULL;
+	}
 }

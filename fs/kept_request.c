@@ -9,6 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dlockfs.h"
+
+_Static_assert(sizeof(struct fuse_in_header) + NAME_BYTES_MAX + 1 <= KEPT_REQUEST_BYTES,
+	       "a LOOKUP does not fit");
+_Static_assert(sizeof(struct fuse_in_header) + sizeof(struct fuse_ioctl_in) +
+			       sizeof(struct dlockfs_steer) <=
+		       KEPT_REQUEST_BYTES,
+	       "an ioctl(2) does not fit");
+
 struct kept_request {
 	struct state_item item;		  /* first */
 	struct kept_request *prev, *next; /* in filesystem->kept_requests */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "answers.h"
@@ -114,9 +115,12 @@ static int prepare(struct daemon *daemon, const char **what, char *why, size_t w
 {
 	struct takeover *takeover = &daemon->takeover;
 
-	keeping_check(&daemon->keeping, takeover, daemon->options.mountpoint, &daemon->config);
+	*what = "taking over";
+	int error = keeping_check(&daemon->keeping, takeover, daemon->options.mountpoint,
+				  &daemon->config, why, why_bytes);
+	if (error != 0)
+		return error;
 	if (takeover->file != NULL) {
-		*what = "taking over";
 		daemon->mountpoint = strdup(takeover->process.mountpoint);
 		if (daemon->mountpoint == NULL)
 			return -ENOMEM;
@@ -128,8 +132,8 @@ static int prepare(struct daemon *daemon, const char **what, char *why, size_t w
 		return takeover_check(takeover, &daemon->config, why, why_bytes);
 	}
 	*what = "preparing the mount";
-	int error = mount_prepare(daemon->options.mountpoint, daemon->keeping.abandoned,
-				  &daemon->mountpoint, why, why_bytes);
+	error = mount_prepare(daemon->options.mountpoint, daemon->keeping.abandoned,
+			      &daemon->mountpoint, why, why_bytes);
 	if (error != 0)
 		return error;
 	log_set_mountpoint(daemon->mountpoint);
@@ -146,7 +150,7 @@ static int restore(struct daemon *daemon, char *why, size_t why_bytes)
 		return 0;
 	int error = takeover_restore(takeover, &daemon->filesystem, why, why_bytes);
 	if (error != 0 && daemon->keeping.found)
-		keeping_give_up(&daemon->keeping, takeover, why);
+		keeping_refuse(&daemon->keeping, takeover, error, why);
 	return error;
 }
 
@@ -163,6 +167,27 @@ static int begin_mount(struct daemon *daemon, char *why, size_t why_bytes)
 	return mount_begin(filesystem, daemon->mountpoint, daemon->options.fuse, why, why_bytes);
 }
 
+static void log_end(int error, const char *what, const char *why)
+{
+	if (why[0] != '\0')
+		log_error("%s", why);
+	else
+		log_error("%s: %s", what, strerror(-error));
+}
+
+/* Whether there is an error, before the loop runs. Does not return if what this process was to go
+ * on with is still there for another one, which may have more luck: it ends as if it was killed. */
+static bool has_failed(const struct daemon *daemon, int error, const char *what, const char *why)
+{
+	if (error == 0)
+		return false;
+	if (keeping_is_left(&daemon->keeping, &daemon->takeover)) {
+		log_end(error, what, why);
+		_exit(EXIT_FAILURE);
+	}
+	return true;
+}
+
 static int run_loop(struct daemon *daemon)
 {
 	struct filesystem *filesystem = &daemon->filesystem;
@@ -170,7 +195,7 @@ static int run_loop(struct daemon *daemon)
 							: !daemon->options.foreground;
 	int error = loop_init(&daemon->loop, filesystem);
 
-	if (error != 0)
+	if (has_failed(daemon, error, "running", ""))
 		return error;
 	restart_set(&daemon->restart, filesystem, background, &daemon->takeover);
 	keeping_start(&daemon->keeping);
@@ -187,10 +212,10 @@ static int run_loop(struct daemon *daemon)
 	takeover_finish(&daemon->takeover);
 	error = loop_run(&daemon->loop);
 	supervisor_stopping();
-	if (daemon->loop.left) {
+	if (daemon->loop.left && keeping_is_possible(&daemon->keeping)) {
 		keeping_settle(&daemon->keeping);
 		log_info("%s is left to the next process", daemon->mountpoint);
-		_exit(EXIT_SUCCESS);
+		_exit(EX_TEMPFAIL); /* whoever has sent the signal: the next one is to be started */
 	}
 	loop_finish(&daemon->loop);
 	return error;
@@ -203,23 +228,24 @@ static int run(struct daemon *daemon)
 	char why[1024] = "";
 	const char *what = "";
 	int error = prepare(daemon, &what, why, sizeof(why));
-	if (error != 0)
+	if (has_failed(daemon, error, what, why))
 		goto cleanup;
 	loop_block_signals();
 	raise_descriptor_limit();
 	what = "opening the store";
 	error = shards_open(&daemon->config, daemon->takeover.former, &daemon->shards,
 			    &daemon->shards_count);
-	if (error != 0)
+	if (has_failed(daemon, error, what, why))
 		goto cleanup;
 	what = "starting";
 	error = filesystem_init(filesystem, &daemon->config, daemon->shards, daemon->shards_count);
-	if (error != 0)
+	if (has_failed(daemon, error, what, why))
 		goto cleanup_shards;
 	filesystem->mountpoint = daemon->mountpoint;
-	keeping_open(&daemon->keeping, filesystem, &daemon->takeover);
-	error = restore(daemon, why, sizeof(why));
-	if (error != 0)
+	error = keeping_open(&daemon->keeping, filesystem, &daemon->takeover);
+	if (error == 0)
+		error = restore(daemon, why, sizeof(why));
+	if (has_failed(daemon, error, what, why))
 		goto cleanup_filesystem;
 	if (daemon->takeover.rehearsal) {
 		fputs(TAKEOVER_UNDERSTOOD, stdout);
@@ -228,21 +254,21 @@ static int run(struct daemon *daemon)
 	filesystem_make_directories(filesystem);
 	what = "mounting";
 	error = begin_mount(daemon, why, sizeof(why));
-	if (error != 0)
+	if (has_failed(daemon, error, what, why))
 		goto cleanup_filesystem;
 	what = "starting a process";
 	error = notifier_create(fuse_session_fd(filesystem->session), filesystem->journal,
 				&filesystem->notifier);
-	if (error != 0)
+	if (has_failed(daemon, error, what, why))
 		goto cleanup_mount;
 	what = "running";
 	error = run_loop(daemon);
 	answers_end(filesystem);
+	keeping_end(&daemon->keeping);
 	/* It has the connection with the kernel open, too. */
 	notifier_destroy(filesystem->notifier);
 	filesystem_stop(filesystem);
 cleanup_mount:
-	keeping_end(&daemon->keeping);
 	/* The kernel is cut off before the claims are given back: nobody may go on believing. */
 	mount_end(filesystem);
 	answers_finish(filesystem);
@@ -253,12 +279,8 @@ cleanup_shards:
 	steer_finish(filesystem);
 cleanup:
 	keeping_finish(&daemon->keeping);
-	if (error != 0 && !daemon->keeping.gave_up) {
-		if (why[0] != '\0')
-			log_error("%s", why);
-		else
-			log_error("%s: %s", what, strerror(-error));
-	}
+	if (error != 0 && !daemon->keeping.gave_up)
+		log_end(error, what, why);
 	free(daemon->mountpoint);
 	daemon->mountpoint = NULL;
 	return error;
@@ -270,7 +292,8 @@ static int begin(struct daemon *daemon, char **argv, char *why, size_t why_bytes
 	struct takeover *takeover = &daemon->takeover;
 	int error = takeover_begin(takeover, why, why_bytes);
 
-	keeping_begin(&daemon->keeping, takeover);
+	if (error == 0)
+		error = keeping_begin(&daemon->keeping, takeover, why, why_bytes);
 	if (error == 0 && takeover->file != NULL && !daemon->keeping.found &&
 	    chdir(takeover->process.folder) < 0) {
 		error = -errno;

@@ -135,6 +135,11 @@ static enum mount_life find_life(const char *path)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 1 ? MOUNT_DEAD : MOUNT_ALIVE;
 }
 
+bool mount_is_alive(const char *path)
+{
+	return find_life(path) == MOUNT_ALIVE;
+}
+
 /* Takes away what is mounted at the path, if it is what a dead dlockfs left. */
 static int clear_mount(const char *path, const char *type, bool abandoned, char *why,
 		       size_t why_bytes)

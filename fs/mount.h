@@ -18,6 +18,10 @@ int mount_find(const char *mountpoint, char **ret, char *why, size_t why_bytes);
  * frees; or -errno and one line in `why`. */
 int mount_prepare(const char *mountpoint, bool abandoned, char **ret, char *why, size_t why_bytes);
 
+/* Whether anything answers behind a mount at the path, or none is there. Blocks for up to five
+ * seconds. */
+bool mount_is_alive(const char *path);
+
 /* Mounts: fills in filesystem->session. `fuse_options` are the command line's, or NULL. libfuse
  * writes its own messages to stderr. Returns 0; or -errno and one line in `why`. */
 int mount_begin(struct filesystem *filesystem, const char *mountpoint, const char *fuse_options,

@@ -4,6 +4,7 @@
  */
 #include "notifier_process.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -24,13 +25,14 @@
 
 #include "answers.h"
 #include "notifier.h"
+#include "unmounter.h"
 
 /* argv[0], for `ps`; and argv[1] where other daemons go on with the mount. */
 #define NAME "dlockfs-notifier"
 #define KEPT "kept"
 
 /* Open in the two processes. */
-enum { SOCKET, DAEMON, CONNECTION, SHARED, DESCRIPTORS };
+enum { SOCKET, CONNECTION, SHARED, DESCRIPTORS };
 
 /* A message is for the writer to begin with, or for the daemon to take back, whoever comes first.
  */
@@ -96,10 +98,10 @@ static bool refuse_request(void)
 	return true;
 }
 
-static void guard(pid_t writer, bool kept)
+static void guard(pid_t writer, int daemon, bool kept)
 {
 	struct pollfd ends[] = {{.fd = pidfd_open(writer, 0), .events = POLLIN},
-				{.fd = kept ? -1 : DAEMON, .events = POLLIN},
+				{.fd = kept ? -1 : daemon, .events = POLLIN},
 				{.fd = -1, .events = POLLIN}};
 
 	if (ends[0].fd < 0)
@@ -122,15 +124,38 @@ bool notifier_process_is_meant(char *const *arguments)
 	return arguments[0] != NULL && strcmp(arguments[0], NAME) == 0;
 }
 
+/* Closes what else is open. But with auto_unmount nobody must learn of the daemon's end while there
+ * is a connection, which would be found alive. */
+static void close_others(pid_t daemon)
+{
+	const struct dirent *entry;
+	DIR *folder = opendir("/proc/self/fd");
+	int kept = -1;
+
+	while (folder != NULL && kept < 0 && (entry = readdir(folder)) != NULL) {
+		int descriptor = atoi(entry->d_name);
+		if (descriptor >= DESCRIPTORS && unmounter_waits_for(descriptor, daemon))
+			kept = descriptor;
+	}
+	if (folder != NULL)
+		closedir(folder);
+	if (kept > DESCRIPTORS)
+		dup2(kept, DESCRIPTORS);
+	close_range(kept >= 0 ? DESCRIPTORS + 1 : DESCRIPTORS, ~0U, 0);
+}
+
 _Noreturn void notifier_process_run(char *const *arguments)
 {
+	pid_t parent = getppid();
+
+	close_others(parent);
+	int daemon = pidfd_open(parent, 0);
 	/* Nobody's child, so that whichever program goes on in place of the daemon has none that it
 	 * does not know. */
-	pid_t own = fork();
+	pid_t own = daemon >= 0 && getppid() == parent ? fork() : -1;
 	if (own != 0)
 		_exit(own > 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 	setsid();
-	close_range(DESCRIPTORS, ~0U, 0);
 	if (chdir("/") < 0)
 		_exit(EXIT_FAILURE);
 	prctl(PR_SET_NAME, "dlockfs-guard");
@@ -139,7 +164,7 @@ _Noreturn void notifier_process_run(char *const *arguments)
 	if (writer == 0)
 		run_writer(self);
 	if (writer > 0)
-		guard(writer, arguments[1] != NULL);
+		guard(writer, daemon, arguments[1] != NULL);
 	close(CONNECTION); /* before the socket tells of the end */
 	_exit(EXIT_SUCCESS);
 }
@@ -213,7 +238,7 @@ static int make_shared(struct notifier_process *process)
 }
 
 /* Starts them with the descriptors of both sides. Returns 0 or -errno. */
-static int start(struct notifier_process *process, int fuse, bool kept, int daemon, int shared)
+static int start(struct notifier_process *process, int fuse, bool kept, int shared)
 {
 	int ends[2];
 
@@ -222,7 +247,6 @@ static int start(struct notifier_process *process, int fuse, bool kept, int daem
 	int clone = clone_connection(fuse);
 	int descriptors[] = {
 		[SOCKET] = ends[1],
-		[DAEMON] = daemon,
 		[CONNECTION] = clone >= 0 ? clone : fuse,
 		[SHARED] = shared,
 	};
@@ -239,12 +263,9 @@ static int start(struct notifier_process *process, int fuse, bool kept, int daem
 int notifier_process_start(int fuse, bool kept, struct notifier_process *ret)
 {
 	struct notifier_process process = {.socket = -1};
-	int daemon = pidfd_open(getpid(), 0);
-	int shared = daemon >= 0 ? make_shared(&process) : -errno;
-	int error = shared >= 0 ? start(&process, fuse, kept, daemon, shared) : shared;
+	int shared = make_shared(&process);
+	int error = shared >= 0 ? start(&process, fuse, kept, shared) : shared;
 
-	if (daemon >= 0)
-		close(daemon);
 	if (shared >= 0)
 		close(shared);
 	if (error == 0)

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +24,7 @@
 #include "holder.h"
 #include "log.h"
 #include "supervisor.h"
+#include "unmounter.h"
 
 /* A program that starts takes milliseconds. */
 #define REHEARSAL_LIMIT_MS 10000
@@ -285,23 +285,6 @@ bool restart_is_understood(struct restart *restart)
 	return false;
 }
 
-/* Whether it is libfuse's end of the pair through which fusermount3 learns that this process has
- * ended (auto_unmount). libfuse tells nobody its number. */
-static bool tells_end(int descriptor)
-{
-	struct ucred maker;
-	int domain, type;
-	socklen_t maker_bytes = sizeof(maker), domain_bytes = sizeof(domain);
-	socklen_t type_bytes = sizeof(type);
-
-	return getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &domain, &domain_bytes) == 0 &&
-	       domain == AF_UNIX &&
-	       getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &type_bytes) == 0 &&
-	       type == SOCK_STREAM &&
-	       getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &maker, &maker_bytes) == 0 &&
-	       maker.pid == getpid();
-}
-
 /* Lets no descriptor live on but the usual three, and what has fusermount3 unmount. */
 static void close_on_exec(void)
 {
@@ -311,7 +294,8 @@ static void close_on_exec(void)
 	while (folder != NULL && (entry = readdir(folder)) != NULL) {
 		int descriptor = atoi(entry->d_name);
 		if (descriptor > 2)
-			fcntl(descriptor, F_SETFD, tells_end(descriptor) ? 0 : FD_CLOEXEC);
+			fcntl(descriptor, F_SETFD,
+			      unmounter_waits_for(descriptor, getpid()) ? 0 : FD_CLOEXEC);
 	}
 	if (folder != NULL)
 		closedir(folder);

@@ -69,9 +69,8 @@ static void write_status(const struct filesystem *filesystem, FILE *out)
 	write_shard(filesystem, &filesystem->shards[0], out);
 	fprintf(out, "exclusive_open_waits=%s\n", filesystem->exclusive_open_waits ? "yes" : "no");
 	fprintf(out, "survives_kill=%s\n",
-		filesystem->journal != NULL && !state_journal_has_failed(filesystem->journal)
-			? "yes"
-			: "no");
+		filesystem->survives_kill && !state_journal_has_failed(filesystem->journal) ? "yes"
+											    : "no");
 	for (size_t i = 1; i < filesystem->shards_count; i++) {
 		fputc('\n', out);
 		write_text(out, "prefix", filesystem->shards[i].prefix);

@@ -138,7 +138,7 @@ static int explain(const struct takeover *takeover, int error, char *why, size_t
 {
 	snprintf(why, why_bytes, "what another process has left cannot be taken over: %s",
 		 takeover->in.why);
-	return error;
+	return takeover->in.starved ? -ENOMEM : error;
 }
 
 /* Those of the same process, before execve(2). */
@@ -293,6 +293,7 @@ int takeover_begin(struct takeover *takeover, char *why, size_t why_bytes)
 int takeover_check(struct takeover *takeover, const struct config *config, char *why,
 		   size_t why_bytes)
 {
+	free(takeover->former);
 	takeover->former = calloc(config->store_count, sizeof(*takeover->former));
 	if (takeover->former == NULL) {
 		snprintf(why, why_bytes, "out of memory");

@@ -218,7 +218,8 @@ struct claim *owner_held_but(const struct owner *owner, enum lock_kind kind,
 {
 	struct claim *held;
 	DL_FOREACH2 (owner->claims, held, owner_next) {
-		if (held->state == CLAIM_HELD && held->kind == kind && held != claim)
+		bool other = held != claim;
+		if (other && held->state == CLAIM_HELD && held->kind == kind)
 			return held;
 	}
 	return NULL;

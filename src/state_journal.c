@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "log.h"
@@ -24,6 +25,9 @@
 #define HEAD_BYTES     4096
 #define AREA_BYTES_MAX ((size_t)1 << 24)
 
+/* Of nearly all requests. */
+#define AREA_BYTES_TOUCHED ((size_t)1 << 14)
+
 /* What may lie in a region beside what is worth keeping, before that is written anew. */
 #define SLACK_BYTES ((uint64_t)1 << 18)
 
@@ -32,6 +36,9 @@
 
 /* A buffer is not kept if it has grown beyond that. */
 #define BUFFER_BYTES_MAX ((size_t)1 << 20)
+
+/* After a commit that has failed. */
+#define RETRY_MS 1000
 
 /* Regions are far apart; what was never written takes no memory. */
 #define REGION_BYTES ((uint64_t)1 << 40)
@@ -43,11 +50,7 @@ struct head {
 	atomic_ullong current; /* the bytes in the region that counts, times two, plus its number */
 };
 
-enum { TRANSACTION, NOTE };
-
 struct transaction {
-	uint32_t kind;
-	uint32_t reserved;
 	uint64_t bytes; /* of its records */
 	uint64_t handled;
 };
@@ -76,8 +79,10 @@ struct state_journal {
 		size_t bytes; /* mapped, from its start */
 	} regions[2];
 	uint64_t handled;
-	bool begun;  /* what is in the file is this journal's */
-	bool failed; /* nothing is kept any more */
+	bool begun;	  /* what is in the file is this journal's */
+	bool paused;	  /* a commit has failed: nothing is kept until all is written anew, */
+	int64_t retry_ms; /* not before this time */
+	bool failed;	  /* nothing is kept any more */
 	unsigned int region;
 	uint64_t used; /* of that */
 	uint64_t live; /* bytes of the latest records of all items */
@@ -119,6 +124,26 @@ static void fail(struct state_journal *journal, int error)
 		  strerror(error));
 }
 
+static int64_t now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* All items are known, so the next one that is written in full is complete. */
+static void pause_keeping(struct state_journal *journal, int error)
+{
+	if (!journal->paused)
+		log_error("the state is not kept for now: %s; a kill of this daemon would lose "
+			  "what is locked",
+			  strerror(error));
+	journal->paused = true;
+	journal->begun = false;
+	journal->retry_ms = now_ms() + RETRY_MS;
+	forget(journal);
+}
+
 /* The array has room for one more element. */
 static bool reserve(void **array, uint32_t count, uint32_t *capacity, size_t element_bytes)
 {
@@ -133,6 +158,19 @@ static bool reserve(void **array, uint32_t count, uint32_t *capacity, size_t ele
 	return true;
 }
 
+/* Lets the beginning of the area have its pages, so that the kernel copies a request as a whole
+ * also while the process is killed. What it says stays. */
+static void touch_area(struct state_journal *journal)
+{
+	volatile char *area = state_journal_request_area(journal);
+	size_t bytes = journal->head_bytes - HEAD_BYTES;
+
+	for (size_t at = 0; at < bytes && at < AREA_BYTES_TOUCHED; at += HEAD_BYTES) {
+		char byte = area[at];
+		area[at] = byte;
+	}
+}
+
 int state_journal_create(int descriptor, size_t request_bytes, uint64_t handled,
 			 struct state_journal **ret)
 {
@@ -143,13 +181,15 @@ int state_journal_create(int descriptor, size_t request_bytes, uint64_t handled,
 		return -ENOMEM;
 	assert(request_bytes <= AREA_BYTES_MAX);
 	journal->head_bytes = HEAD_BYTES + request_bytes;
-	if (ftruncate(descriptor, (off_t)region_start(2)) < 0)
+	if (ftruncate(descriptor, (off_t)region_start(2)) < 0 ||
+	    fallocate(descriptor, FALLOC_FL_KEEP_SIZE, 0, HEAD_BYTES + AREA_BYTES_TOUCHED) < 0)
 		goto failed;
 	void *mapped =
 		mmap(NULL, journal->head_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
 	if (mapped == MAP_FAILED)
 		goto failed;
 	journal->head = mapped;
+	touch_area(journal);
 	journal->descriptor = descriptor;
 	journal->handled = handled;
 	if (strncmp(journal->head->format, FORMAT, sizeof(journal->head->format)) != 0) {
@@ -215,7 +255,7 @@ void state_journal_settle(struct state_journal *journal)
 
 bool state_journal_has_failed(const struct state_journal *journal)
 {
-	return journal->failed;
+	return journal->failed || journal->paused;
 }
 
 /* Items */
@@ -243,13 +283,16 @@ void state_journal_mark(struct state_journal *journal, struct state_item *item,
 {
 	if (journal == NULL || journal->failed || item->changed != 0)
 		return;
-	if (!reserve((void **)&journal->changed, journal->changed_count, &journal->changed_capacity,
-		     sizeof(*journal->changed)) ||
-	    (item->number == 0 && !enter(journal, item))) {
+	if (item->number == 0 && !enter(journal, item)) {
 		fail(journal, ENOMEM);
 		return;
 	}
 	journal->entries[item->number - 1].kind = kind;
+	if (!reserve((void **)&journal->changed, journal->changed_count, &journal->changed_capacity,
+		     sizeof(*journal->changed))) {
+		pause_keeping(journal, ENOMEM);
+		return;
+	}
 	journal->changed[journal->changed_count++] = item;
 	item->changed = journal->changed_count;
 }
@@ -271,12 +314,11 @@ void state_journal_remove(struct state_journal *journal, struct state_item *item
 	}
 	struct entry *entry = &journal->entries[number - 1];
 	if (entry->bytes > 0) {
-		if (!reserve((void **)&journal->removed, journal->removed_count,
-			     &journal->removed_capacity, sizeof(*journal->removed))) {
-			fail(journal, ENOMEM);
-			return;
-		}
-		journal->removed[journal->removed_count++] = number;
+		if (reserve((void **)&journal->removed, journal->removed_count,
+			    &journal->removed_capacity, sizeof(*journal->removed)))
+			journal->removed[journal->removed_count++] = number;
+		else
+			pause_keeping(journal, ENOMEM);
 		journal->live -= entry->bytes;
 	}
 	*entry = (struct entry){.next_free = journal->free_number};
@@ -333,16 +375,19 @@ static void measure(struct state_journal *journal, size_t start, struct state_it
 	}
 }
 
-/* So much of the region is mapped. Returns 0 or -errno. */
+/* So much of the region is mapped, and has its memory: without that, writing there would end the
+ * process. Returns 0 or -errno. */
 static int map_region(struct state_journal *journal, unsigned int region, uint64_t bytes)
 {
-	size_t before = journal->regions[region].bytes, wanted = before > 0 ? before : SLACK_BYTES;
+	size_t before = journal->regions[region].bytes;
+	size_t wanted = (bytes + bytes / 4 + SLACK_BYTES) & ~(size_t)(SLACK_BYTES / 4 - 1);
 	char *start = journal->regions[region].start;
 
 	if (bytes <= before)
 		return 0;
-	while (wanted < bytes)
-		wanted *= 2;
+	if (fallocate(journal->descriptor, FALLOC_FL_KEEP_SIZE, (off_t)region_start(region),
+		      (off_t)wanted) < 0)
+		return -errno;
 	if (start == NULL)
 		start = mmap(NULL, wanted, PROT_READ | PROT_WRITE, MAP_SHARED, journal->descriptor,
 			     (off_t)region_start(region));
@@ -353,6 +398,18 @@ static int map_region(struct state_journal *journal, unsigned int region, uint64
 	journal->regions[region].start = start;
 	journal->regions[region].bytes = wanted;
 	return 0;
+}
+
+/* Gives the memory back. */
+static void drop_region(struct state_journal *journal, unsigned int region)
+{
+	if (journal->regions[region].start != NULL)
+		munmap(journal->regions[region].start, journal->regions[region].bytes);
+	journal->regions[region].start = NULL;
+	journal->regions[region].bytes = 0;
+	/* At worst it takes memory. */
+	fallocate(journal->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		  (off_t)region_start(region), (off_t)REGION_BYTES);
 }
 
 /* Puts the buffer behind what counts in the region, and lets it count. */
@@ -373,7 +430,7 @@ static int format(struct state_journal *journal, struct state_item *const *items
 		  const uint32_t *removed, uint32_t removed_count, const struct iovec *answers,
 		  size_t answer_count)
 {
-	struct transaction head = {.kind = TRANSACTION, .handled = journal->handled};
+	struct transaction head = {.handled = journal->handled};
 
 	if (!begin_buffer(journal))
 		return -ENOMEM;
@@ -419,12 +476,9 @@ static int write_anew(struct state_journal *journal, const struct iovec *answers
 		free_buffer(journal);
 	if (error != 0)
 		return error;
-	bool give_back = !journal->begun || former_used > REGION_BYTES_KEPT;
+	if (!journal->begun || former_used > REGION_BYTES_KEPT)
+		drop_region(journal, former);
 	journal->begun = true;
-	/* At worst it takes memory. */
-	if (give_back)
-		fallocate(journal->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			  (off_t)region_start(former), (off_t)REGION_BYTES);
 	return 0;
 }
 
@@ -440,44 +494,30 @@ static int write_changes(struct state_journal *journal, const struct iovec *answ
 void state_journal_commit(struct state_journal *journal, uint64_t handled,
 			  const struct iovec *answers, size_t count)
 {
-	if (journal->failed || (journal->begun && count == 0 && !state_journal_is_changed(journal)))
-		return;
 	if (handled != 0)
 		journal->handled = handled;
+	if (journal->failed ||
+	    (journal->begun && count == 0 && !state_journal_is_changed(journal)) ||
+	    (journal->paused && now_ms() < journal->retry_ms))
+		return;
 	int error = write_changes(journal, answers, count);
 	if (error != 0) {
-		fail(journal, -error);
+		free_buffer(journal);
+		pause_keeping(journal, -error);
 		return;
 	}
+	if (journal->paused)
+		log_info("the state is kept again");
+	journal->paused = false;
 	for (uint32_t i = 0; i < journal->changed_count; i++)
 		journal->changed[i]->changed = 0;
 	journal->changed_count = 0;
 	journal->removed_count = 0;
 }
 
-void state_journal_note(struct state_journal *journal, const char *line)
-{
-	struct transaction head = {.kind = NOTE};
-
-	if (journal == NULL || journal->failed || !journal->begun)
-		return;
-	head.bytes = strlen(line);
-	if (!begin_buffer(journal)) {
-		fail(journal, ENOMEM);
-		return;
-	}
-	fwrite(&head, sizeof(head), 1, journal->out);
-	fwrite(line, head.bytes, 1, journal->out);
-	int error = fflush(journal->out) != 0 || ferror(journal->out) != 0 ? -ENOMEM : 0;
-	if (error == 0)
-		error = publish(journal, journal->region, journal->used);
-	if (error != 0)
-		fail(journal, -error);
-}
-
 /* Reading */
 
-/* The latest record of an item, or a note. */
+/* A record of an item. */
 struct piece {
 	struct state_place place;
 	uint32_t number;
@@ -487,11 +527,10 @@ struct piece {
 
 struct loading {
 	struct state_journal_content *content;
-	char *region; /* NUL behind it */
+	char *region;
 	uint64_t bytes;
-	struct piece *pieces; /* by number, from 1; notes behind */
-	uint32_t numbers;
-	uint32_t notes;
+	struct piece *pieces; /* in the order of writing; later the latest of each item */
+	size_t piece_count;
 	struct iovec *answers; /* into the region */
 	size_t answer_count, answer_capacity;
 };
@@ -572,30 +611,25 @@ static int next_transaction(const struct loading *loading, uint64_t *offset,
 	return 1;
 }
 
-/* How many pieces there may be. */
-static int count_pieces(struct loading *loading)
+/* Makes sure that everything is well-formed. Returns how many records of items there are, or
+ * -EINVAL. */
+static int64_t count_records(const struct loading *loading)
 {
 	struct transaction head;
 	struct records records;
 	struct record record;
 	const char *text;
 	uint64_t offset = 0;
-	int more, error = 0;
+	int64_t count = 0;
+	int more;
 
-	while (error == 0 && (more = next_transaction(loading, &offset, &head, &records)) != 0) {
-		error = more < 0 ? more : 0;
-		if (error != 0 || head.kind == NOTE) {
-			loading->notes++;
-			continue;
-		}
-		while ((more = next_record(&records, &record, &text)) > 0) {
-			if (record.number > loading->numbers)
-				loading->numbers = record.number;
-		}
-		error = more;
+	while ((more = next_transaction(loading, &offset, &head, &records)) > 0) {
+		while ((more = next_record(&records, &record, &text)) > 0)
+			count += record.number != 0;
+		if (more < 0)
+			break;
 	}
-	/* Each had a record. */
-	return error == 0 && loading->numbers > loading->bytes / sizeof(record) ? -EINVAL : error;
+	return more < 0 ? more : count;
 }
 
 static int note_answer(struct loading *loading, const char *text, size_t bytes)
@@ -614,21 +648,20 @@ static int note_answer(struct loading *loading, const char *text, size_t bytes)
 	return 0;
 }
 
-static int apply_transaction(struct loading *loading, const struct transaction *head,
-			     struct records *records)
+static int read_transaction(struct loading *loading, const struct transaction *head,
+			    struct records *records)
 {
 	struct record record;
 	const char *text;
-	int more, error = 0;
+	int error = 0;
 
 	loading->content->handled = head->handled;
 	loading->answer_count = 0;
-	loading->notes = 0;
-	while (error == 0 && (more = next_record(records, &record, &text)) > 0) {
+	while (error == 0 && next_record(records, &record, &text) > 0) {
 		if (record.number == 0)
 			error = note_answer(loading, text, record.bytes);
 		else
-			loading->pieces[record.number - 1] = (struct piece){
+			loading->pieces[loading->piece_count++] = (struct piece){
 				.place = record.place,
 				.number = record.number,
 				.bytes = record.bytes,
@@ -638,35 +671,50 @@ static int apply_transaction(struct loading *loading, const struct transaction *
 	return error;
 }
 
-static int apply_all(struct loading *loading)
+static int compare_numbers(const void *a, const void *b)
+{
+	const struct piece *first = a, *second = b;
+
+	if (first->number != second->number)
+		return first->number < second->number ? -1 : 1;
+	return first->text < second->text ? -1 : 1;
+}
+
+/* Leaves the latest piece of each item. */
+static void drop_former(struct loading *loading)
+{
+	struct piece *pieces = loading->pieces;
+	size_t kept = 0;
+
+	qsort(pieces, loading->piece_count, sizeof(*pieces), compare_numbers);
+	for (size_t i = 0; i < loading->piece_count; i++) {
+		if (i + 1 == loading->piece_count || pieces[i].number != pieces[i + 1].number)
+			pieces[kept++] = pieces[i];
+	}
+	loading->piece_count = kept;
+}
+
+static int read_transactions(struct loading *loading)
 {
 	struct transaction head;
 	struct records records;
 	uint64_t offset = 0;
-	int error = count_pieces(loading);
+	int64_t count = count_records(loading);
+	int error = 0;
 
-	if (error != 0)
-		return error;
-	loading->pieces =
-		calloc((size_t)loading->numbers + loading->notes + 1, sizeof(*loading->pieces));
+	if (count < 0)
+		return (int)count;
+	loading->pieces = calloc((size_t)count + 1, sizeof(*loading->pieces));
 	if (loading->pieces == NULL)
 		return -ENOMEM;
-	while (error == 0 && next_transaction(loading, &offset, &head, &records) > 0) {
-		if (head.kind != NOTE) {
-			error = apply_transaction(loading, &head, &records);
-			continue;
-		}
-		loading->pieces[loading->numbers + loading->notes] = (struct piece){
-			.place = {{STATE_PLACE_NOTE, loading->notes}},
-			.bytes = (uint32_t)(records.end - records.at),
-			.text = records.at,
-		};
-		loading->notes++;
-	}
+	while (error == 0 && next_transaction(loading, &offset, &head, &records) > 0)
+		error = read_transaction(loading, &head, &records);
+	if (error == 0)
+		drop_former(loading);
 	return error;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_places(const void *a, const void *b)
 {
 	const struct piece *first = a, *second = b;
 
@@ -680,7 +728,6 @@ static int compare(const void *a, const void *b)
 
 static int write_text(struct loading *loading)
 {
-	size_t count = (size_t)loading->numbers + loading->notes;
 	int descriptor = memfd_create("dlockfs state text", MFD_CLOEXEC);
 	FILE *out = descriptor >= 0 ? fdopen(descriptor, "w+e") : NULL;
 
@@ -690,8 +737,8 @@ static int write_text(struct loading *loading)
 			close(descriptor);
 		return error;
 	}
-	qsort(loading->pieces, count, sizeof(*loading->pieces), compare);
-	for (size_t i = 0; i < count; i++)
+	qsort(loading->pieces, loading->piece_count, sizeof(*loading->pieces), compare_places);
+	for (size_t i = 0; i < loading->piece_count; i++)
 		fwrite(loading->pieces[i].text, 1, loading->pieces[i].bytes, out);
 	fputs("end\n", out);
 	if (fflush(out) != 0) {
@@ -747,7 +794,7 @@ static int load(int descriptor, struct loading *loading)
 	if (error == 0)
 		error = read_all(descriptor, content->request, content->request_bytes, HEAD_BYTES);
 	if (error == 0)
-		error = apply_all(loading);
+		error = read_transactions(loading);
 	if (error == 0)
 		error = copy_answers(loading);
 	return error == 0 ? write_text(loading) : error;

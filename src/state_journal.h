@@ -14,8 +14,8 @@
  * transactions. The head says in one word which region counts, and how much of it. When that has
  * grown to a multiple of what is worth keeping all items are written to the other one.
  *
- * An error ends the keeping: the file is good for nothing then, which is logged, and the daemon
- * goes on without. One thread.
+ * Without memory nothing is kept, which is logged, until all could be written anew; or for good, if
+ * there is none even for a number of an item. The daemon goes on. One thread.
  */
 #ifndef DLOCKFS_STATE_JOURNAL_H
 #define DLOCKFS_STATE_JOURNAL_H
@@ -43,9 +43,8 @@ enum {
 	STATE_PLACE_HANDLE, /* and what belongs to it */
 	STATE_PLACE_NUMBERS,
 	STATE_PLACE_ORDER,
-	STATE_PLACE_REQUEST,		  /* that waits, and belongs to no open file */
-	STATE_PLACE_SHARD = 16,		  /* the first one; another for each */
-	STATE_PLACE_NOTE = INT32_MAX - 1, /* state_journal_note() */
+	STATE_PLACE_REQUEST,	/* that waits, and belongs to no open file */
+	STATE_PLACE_SHARD = 16, /* the first one; another for each */
 };
 
 struct state_kind {
@@ -85,7 +84,7 @@ void state_journal_remove(struct state_journal *journal, struct state_item *item
 /* Whether anything was marked or removed since the last commit. */
 bool state_journal_is_changed(const struct state_journal *journal);
 
-/* Whether an error has ended the keeping. */
+/* Whether an error has ended the keeping, for now or for good. */
 bool state_journal_has_failed(const struct state_journal *journal);
 
 /* Writes what has changed, and the answers, which the caller sends once this returns, whatever
@@ -93,9 +92,6 @@ bool state_journal_has_failed(const struct state_journal *journal);
  * that was marked has to be whole. */
 void state_journal_commit(struct state_journal *journal, uint64_t handled,
 			  const struct iovec *answers, size_t count);
-
-/* Writes a line at once, which counts until the next commit. The journal may be NULL. */
-void state_journal_note(struct state_journal *journal, const char *line);
 
 /* Notes that the next daemon is to begin anew. */
 void state_journal_end(struct state_journal *journal);

@@ -126,9 +126,11 @@ int state_refuse(struct state_reader *reader, const char *key, const char *expec
 
 int state_starve(struct state_reader *reader)
 {
-	if (reader->why[0] == '\0')
+	if (reader->why[0] == '\0') {
 		snprintf(reader->why, sizeof(reader->why), "line %lu: out of memory",
 			 reader->line_number);
+		reader->starved = true;
+	}
 	return -ENOMEM;
 }
 

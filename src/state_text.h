@@ -52,6 +52,7 @@ struct state_reader {
 	struct state_field fields[STATE_FIELDS_MAX];
 	size_t field_count;
 	bool again;    /* the line is to be read once more */
+	bool starved;  /* there was no memory, and nothing was wrong before */
 	char why[512]; /* what is wrong, one line; "" while nothing is */
 };
 

@@ -47,6 +47,19 @@ restart_kept() {
     wait_until "$deadline" gone_on_more "$1" "$before"
 }
 
+# leave HOST: as somebody does who sends SIGUSR1.
+leave() {
+    local before
+    before=$(gone_on "$1")
+    send_signal "$1" USR1
+    wait_until "$deadline" gone_on_more "$1" "$before"
+}
+
+# survives HOST WORD: what the daemon says of that.
+survives() {
+    grep -qx "survives_kill=$2" "$dir/$1/.dlockfs/status"
+}
+
 # kill_kept HOST: the daemon dies, and what was kept with it.
 kill_kept() {
     release "manager-$1"

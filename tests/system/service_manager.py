@@ -3,7 +3,8 @@
 
 Runs the command, with messages to FOLDER/NAME.log, its process id and start time in FOLDER/pids/NAME (processes.sh), and a
 socket for sd_notify(3). Descriptors that come with FDSTORE=1 are kept, and given to the next process (sd_listen_fds(3)); that
-is started when the one before was killed or failed, as by Restart=on-failure.
+is started when the one before was killed or failed, as by Restart=on-failure. Each number in the file FOLDER/NAME.limits, if
+there is one, is the limit of open descriptors of one more process that is started.
 
 SIGUSR1 is "systemctl restart" with RestartKillSignal=SIGUSR1; SIGTERM is "systemctl stop". When the service is down for good
 it prints what is still kept, and ends with the status of the last process. If it is killed the command is, too.
@@ -15,6 +16,7 @@ import contextlib
 import ctypes
 import fcntl
 import os
+import resource
 import select
 import signal
 import socket
@@ -50,6 +52,7 @@ class Manager:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
         self.socket.bind(path)
+        self.socket.setblocking(False)
         self.store = []  # (name, descriptor)
         self.child = 0
         self.asked = set()  # signals that came, and
@@ -64,19 +67,30 @@ class Manager:
             os.kill(self.child, number)
             self.told.add(number)
 
+    def take_limit(self):
+        path = f"{self.folder}/{self.name}.limits"
+        with contextlib.suppress(FileNotFoundError), open(path, "r+", encoding="ascii") as file:
+            first, *rest = file.read().split() or [None]
+            file.seek(0)
+            file.truncate()
+            print(*rest, file=file)
+            return first and int(first)
+        return None
+
     def start(self):
+        limit = self.take_limit()
         parent = os.getpid()
         child = os.fork()
         if child == 0:
             try:
-                self.execute(parent)
+                self.execute(parent, limit)
             finally:
                 os._exit(127)
         self.child = child
         self.record(child)
         say("started")
 
-    def execute(self, parent):
+    def execute(self, parent, limit):
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             return
@@ -93,6 +107,8 @@ class Manager:
         away = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 100) for _, descriptor in self.store]
         for place, descriptor in enumerate(away, FIRST):
             os.dup2(descriptor, place)
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
         os.execve(self.command[0], self.command, environment)
 
     def record(self, child):
@@ -118,8 +134,12 @@ class Manager:
             os.set_inheritable(descriptor, False)
             self.store.append((name, descriptor))
 
-    def hear(self):
-        message, descriptors, _, _ = socket.recv_fds(self.socket, 65536, 16)
+    def hear_all(self):
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.hear(*socket.recv_fds(self.socket, 65536, 16)[:2])
+
+    def hear(self, message, descriptors):
         variables = dict(line.split("=", 1) for line in message.decode().splitlines())
         name = variables.get("FDNAME", "stored")
         if "FDSTORE" in variables:
@@ -146,15 +166,15 @@ class Manager:
     def run(self):
         self.start()
         while True:
-            ready, _, _ = select.select([self.socket, self.wake], [], [])
-            if self.socket in ready:
-                self.hear()
-                continue  # all that it has said before it ended
-            os.read(self.wake, 100)
+            select.select([self.socket, self.wake], [], [])
+            with contextlib.suppress(BlockingIOError):
+                os.read(self.wake, 100)
+            self.hear_all()
             self.tell()
             status = self.reap()
             if status is None:
                 continue
+            self.hear_all()  # what it has said before it ended
             restart = status != 0 or signal.SIGUSR1 in self.asked
             self.asked.discard(signal.SIGUSR1)
             if not restart or signal.SIGTERM in self.asked:

@@ -67,7 +67,7 @@ mkdir "$dir/A/folder" "$dir/B/folder"
 call unlinked "$dir/A/folder/unlinked" open write=text ex unlink hold
 expect unlinked "unlink ok"
 echo "text of a file" >"$dir/A/folder/named"
-grep -qx 'survives_kill=yes' "$dir/A/.dlockfs/status"
+survives A yes
 before=$(claims)
 status=$(numbers A)
 
@@ -75,6 +75,20 @@ for host in A B A; do
     crash "$host"
     restart_kept "$host"
 done
+leave B
+# Those that fail before they can go on leave all as it is.
+echo 6 7 8 >"$dir/B.limits"
+crash B
+for what in 'opening the store' 'starting a process'; do
+    grep -q "error: $what: Too many open files\$" "$dir/B.log"
+done
+expect_equal "limits to come" "" "$(cat "$dir/B.limits")"
+# A service manager that could not be told is told later.
+mv "$dir/B.notify" "$dir/B.away"
+send_signal B USR2
+wait_until "$deadline" survives B no
+mv "$dir/B.away" "$dir/B.notify"
+wait_until "$deadline" survives B yes
 # While nothing can be known of the servers; and while there is no daemon a call waits for the next one.
 exec {opened}<"$dir/A/.dlockfs/status"
 pause zk

@@ -108,6 +108,7 @@ claims=$(zookeeper claims /dlockfs/held | paste -sd' ')
 expect_equal "what systemd keeps" 2 "$(property NFileDescriptorStore)"
 expect_gone_on inside systemctl restart dlockfs
 expect_gone_on inside systemctl kill --kill-who=main -s KILL dlockfs
+expect_gone_on inside systemctl kill --kill-who=main -s USR1 dlockfs
 expect_gone_on inside systemctl kill --kill-who=main -s USR2 dlockfs
 before=$(main_pid)
 expect_gone_on inside dpkg -i /root/dlockfs.deb >"$dir/upgrade.out" 2>&1

@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "failing_memory.h"
 #include "state_journal.h"
 
 #define AREA_BYTES 8192
@@ -147,13 +148,6 @@ static void test_items(void **state)
 	state_journal_commit(journal, 0, NULL, 0);
 	expect_text(descriptor, "1=1\nend\n");
 
-	state_journal_note(journal, "one\n");
-	state_journal_note(journal, "two\n");
-	expect_text(descriptor, "1=1\none\ntwo\nend\n");
-	state_journal_mark(journal, &f.item, &kind);
-	state_journal_commit(journal, 0, NULL, 0);
-	expect_text(descriptor, "1=1\nend\n");
-
 	state_journal_end(journal);
 	expect_refused(descriptor, -ENODATA, "there is nothing");
 	state_journal_mark(journal, &f.item, &kind);
@@ -187,7 +181,6 @@ static void test_answers(void **state)
 	/* Only those of the latest transaction; without one of the kernel's requests, the one
 	 * before stays the one that was handled. A note changes nothing of that. */
 	state_journal_commit(journal, 0, &answers[1], 1);
-	state_journal_note(journal, "note\n");
 	content = load(descriptor);
 	assert_true(content.answer_count == 1 && content.handled == 77);
 	state_journal_content_finish(&content);
@@ -252,6 +245,82 @@ static void test_growth(void **state)
 	expect_text(descriptor, "end\n");
 	state_journal_destroy(journal);
 	free(things);
+	close(descriptor);
+}
+
+/* Many come and go, and the last one stays, with a high number. */
+static void test_gaps(void **state)
+{
+	int descriptor = new_file();
+	struct state_journal *journal = create(descriptor, 0);
+	struct thing *things = calloc(10000, sizeof(*things));
+
+	for (uint64_t i = 0; i < 10000; i++) {
+		things[i].place = i;
+		things[i].value = 1;
+		state_journal_mark(journal, &things[i].item, &kind);
+	}
+	state_journal_commit(journal, 0, NULL, 0);
+	for (int i = 0; i < 9999; i++)
+		state_journal_remove(journal, &things[i].item);
+	state_journal_commit(journal, 0, NULL, 0);
+	expect_text(descriptor, "9999=1\nend\n");
+	for (uint64_t value = 1; value <= 5000; value++) {
+		things[9999].value = value;
+		state_journal_mark(journal, &things[9999].item, &kind);
+		state_journal_commit(journal, 0, NULL, 0);
+	}
+	expect_text(descriptor, "9999=5000\nend\n");
+	state_journal_destroy(journal);
+	free(things);
+	close(descriptor);
+}
+
+/* Without memory nothing is kept, and soon everything again. */
+static void test_no_memory(void **state)
+{
+	int descriptor = new_file();
+	struct state_journal *journal = create(descriptor, 0);
+	struct thing things[65] = {0};
+
+	for (uint64_t i = 0; i < 64; i++) {
+		things[i].place = i;
+		things[i].value = i == 7;
+		state_journal_mark(journal, &things[i].item, &kind);
+	}
+	state_journal_commit(journal, 0, NULL, 0);
+	things[64].value = 5;
+	things[64].place = 64;
+	state_journal_mark(journal, &things[64].item, &kind);
+	allocations_to_failure = 1;
+	for (uint64_t i = 0; i < 64; i++) {
+		things[i].value *= 2;
+		state_journal_mark(journal, &things[i].item, &kind);
+	}
+	assert_int_equal(allocations_to_failure, 0);
+	assert_true(state_journal_has_failed(journal));
+	expect_refused(descriptor, -ENODATA, "there is nothing");
+	for (int tries = 0; tries < 500 && state_journal_has_failed(journal); tries++) {
+		state_journal_commit(journal, 9, NULL, 0);
+		usleep(10000);
+	}
+	expect_text(descriptor, "7=2\n64=5\nend\n");
+	struct state_journal_content content = load(descriptor);
+	assert_true(content.handled == 9);
+	state_journal_content_finish(&content);
+
+	/* An item without a number can not be kept. */
+	struct thing more[64] = {0};
+	for (uint64_t i = 0; i < 63; i++)
+		state_journal_mark(journal, &more[i].item, &kind);
+	allocations_to_failure = 1;
+	state_journal_mark(journal, &more[63].item, &kind);
+	assert_true(state_journal_has_failed(journal));
+	state_journal_commit(journal, 0, NULL, 0);
+	expect_refused(descriptor, -ENODATA, "there is nothing");
+	for (int i = 0; i < 64; i++)
+		state_journal_remove(journal, &more[i].item);
+	state_journal_destroy(journal);
 	close(descriptor);
 }
 
@@ -349,6 +418,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_items),	 cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_attempts), cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_gaps),	 cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_kill),	 cmocka_unit_test(test_rubbish),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
