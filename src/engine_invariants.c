@@ -18,13 +18,14 @@ static void require(bool condition, const struct claim *claim, const char *rule)
 	abort();
 }
 
-/* Claims of others that a holder was granted before were waiting then, and are passed by. A flock
+/* Claims of others that a holder was granted before were waiting then, and are passed by; or they
+ * covered less, which a process that went on with that has not read again. A flock
  * that a process took over is in nobody's way who had locked under it; nor are those record locks
  * in a flock's way. */
 static bool goes_before(const struct claim *claim, const struct claim *front)
 {
 	if (claim->state == CLAIM_HELD && front->state == CLAIM_FOREIGN)
-		return claim_has_precedence(claim, front);
+		return claim_has_precedence(claim, front) || (front->parts.record && !front->read);
 	if (claim->state == CLAIM_HELD && claim->coverage == NULL && front->owner != NULL &&
 	    owners_are_one(claim->owner, front->owner))
 		return true;

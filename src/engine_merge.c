@@ -52,6 +52,11 @@ static void account_for_gone(struct lock *lock, struct claim *gone)
 		if (claim->asked) {
 			claim_start_over(claim);
 			claim_append_unplaced(claim);
+			/* The order of leads is that of their claims. */
+			if (claim->lead != NULL) {
+				DL_DELETE(lock->leads, claim->lead);
+				DL_APPEND(lock->leads, claim->lead);
+			}
 			claim_place(claim);
 		} else {
 			claim_end(claim);

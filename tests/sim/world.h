@@ -129,6 +129,7 @@ struct host {
 	struct store *store;
 	struct store *ghost;	       /* of its former life, until that session has expired */
 	struct state_journal *journal; /* NULL: it has none */
+	bool hurries;  /* it has granted nothing since its daemon was killed */
 	bool answered; /* it was asked for something, or has told somebody, since the last commit */
 	unsigned committed_life;   /* as of then, */
 	uint64_t committed_losses; /* and how many sessions were lost */
@@ -220,7 +221,8 @@ struct world {
 	struct view views[LOCKS_MAX];
 	struct view *listed; /* what a list is for */
 	struct ready {
-		unsigned life; /* one of whose claims has just ceased to say that it waits; 0 */
+		unsigned life; /* one of whose claims has just ceased to say that it waits, or is
+				  the first to be granted since its daemon was killed; 0 */
 		int lock;
 	} ready;
 	uint64_t searches; /* for circles, so far */

@@ -20,6 +20,7 @@
 
 enum { JOURNAL_PERCENT = 50 };	  /* so many worlds have hosts that keep one, */
 enum { RESTARTS_IN_10000 = 100 }; /* and so many steps are the last of such a host */
+enum { AWAY_PERCENT = 25 };	  /* after so many the next one is slow to connect */
 enum { CHECK_STEPS = 32 };	  /* what is kept is looked at every so many steps */
 
 static uint64_t number_owner(const void *owner_cookie)
@@ -392,7 +393,11 @@ static void host_restart(struct host *host)
 	engine_advance(host->engine, host_clock(host));
 	ask_again(host);
 	host_committed(host);
-	host->reconnect_ms = world->now_ms + prng_below(&world->restarts, 100);
+	host->hurries = true;
+	host->reconnect_ms =
+		world->now_ms +
+		prng_below(&world->restarts,
+			   prng_chance(&world->restarts, AWAY_PERCENT) ? 2 * TIMEOUT_MS : 100);
 }
 
 /* Whether what has happened since the last commit may as well not have. */

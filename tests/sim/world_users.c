@@ -51,6 +51,9 @@ static void on_decided(void *context, void *cookie, int result)
 	if (call->kind != CALL_RECORD && user_holds(user))
 		return; /* it had the lock already, and nothing changes */
 	check_grant(call, claimed);
+	if (host->hurries)
+		host->world->ready = (struct ready){.life = host->life, .lock = user->lock};
+	host->hurries = false;
 	user_note_grant(user);
 	if (call->kind == CALL_RECORD) {
 		struct process *process = process_find(host, user->lock, call->process);

@@ -980,6 +980,42 @@ static void test_broken_connection(void **state)
 	}
 }
 
+/* Who was taken away while it waited comes last, and who asks after that follows it. */
+static void test_taken_away_is_the_newest(void **state)
+{
+	struct world *world = *state;
+	struct file holder, first, second, third;
+
+	world->policy.handoff = 10;
+	file_open(&holder, &world->two, "a");
+	file_open(&first, &world->one, "a");
+	file_open(&second, &world->one, "a");
+	file_open(&third, &world->one, "a");
+	second.uid = 1;
+	file_lock(&holder, EX, WAIT);
+	settle(world);
+	file_lock(&first, EX, WAIT);
+	file_lock(&second, EX, WAIT);
+	settle(world);
+	assert_int_equal(queue_length(world, "a"), 3);
+	foreign_withdraw(world, "a", 1);
+	pass(world, TIMEOUT_MS / 2);
+	assert_int_equal(queue_length(world, "a"), 3);
+	file_lock(&third, EX, WAIT);
+	settle(world);
+	assert_int_equal(queue_length(world, "a"), 3);
+	file_close(&holder);
+	settle(world);
+	assert_granted(&second);
+	file_close(&second);
+	settle(world);
+	assert_granted(&first);
+	file_close(&first);
+	settle(world);
+	assert_granted(&third);
+	file_close(&third);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, world_setup, world_teardown)
 
 int main(void)
@@ -1011,6 +1047,7 @@ int main(void)
 		TEST(another_user),
 		TEST(own_claim_behind),
 		TEST(broken_connection),
+		TEST(taken_away_is_the_newest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
