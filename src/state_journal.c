@@ -1,29 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the form of the file. Numbers in it are as this machine has them: only its next daemon reads
- * them.
+ * Writing the journal. Owns which items there are, and what of them is to be written.
  */
 #include "state_journal.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "log.h"
-
-/* Another one for each change of the form below. */
-#define FORMAT "dlockfs state 1"
-
-#define HEAD_BYTES     4096
-#define AREA_BYTES_MAX ((size_t)1 << 24)
+#include "state_journal_form.h"
 
 /* Of nearly all requests. */
 #define AREA_BYTES_TOUCHED ((size_t)1 << 14)
@@ -39,28 +31,6 @@
 
 /* After a commit that has failed. */
 #define RETRY_MS 1000
-
-/* Regions are far apart; what was never written takes no memory. */
-#define REGION_BYTES ((uint64_t)1 << 40)
-
-struct head {
-	char format[16];
-	uint32_t request_bytes;
-	atomic_uint attempts;
-	atomic_ullong current; /* the bytes in the region that counts, times two, plus its number */
-};
-
-struct transaction {
-	uint64_t bytes; /* of its records */
-	uint64_t handled;
-};
-
-/* In a transaction: those gone, then the others, then the answers. */
-struct record {
-	uint32_t number; /* 0: an answer */
-	uint32_t bytes;	 /* of its text, behind it; of an item: 0: there is nothing to say */
-	struct state_place place;
-};
 
 /* By an item's number, from 1. */
 struct entry {
@@ -100,12 +70,6 @@ struct state_journal {
 	char *buffer;
 	size_t buffer_bytes;
 };
-
-/* That of 2 is the end of the file. */
-static uint64_t region_start(unsigned int region)
-{
-	return (1 + region) * REGION_BYTES;
-}
 
 /* Nothing that is in the file is to be used. */
 static void forget(struct state_journal *journal)
@@ -192,9 +156,10 @@ int state_journal_create(int descriptor, size_t request_bytes, uint64_t handled,
 	touch_area(journal);
 	journal->descriptor = descriptor;
 	journal->handled = handled;
-	if (strncmp(journal->head->format, FORMAT, sizeof(journal->head->format)) != 0) {
+	if (strncmp(journal->head->format, STATE_JOURNAL_FORMAT, sizeof(journal->head->format)) !=
+	    0) {
 		forget(journal);
-		memcpy(journal->head->format, FORMAT, sizeof(FORMAT));
+		memcpy(journal->head->format, STATE_JOURNAL_FORMAT, sizeof(STATE_JOURNAL_FORMAT));
 	}
 	journal->head->request_bytes = (uint32_t)request_bytes;
 	journal->region = atomic_load(&journal->head->current) & 1;
@@ -513,332 +478,4 @@ void state_journal_commit(struct state_journal *journal, uint64_t handled,
 		journal->changed[i]->changed = 0;
 	journal->changed_count = 0;
 	journal->removed_count = 0;
-}
-
-/* Reading */
-
-/* A record of an item. */
-struct piece {
-	struct state_place place;
-	uint32_t number;
-	uint32_t bytes;
-	const char *text;
-};
-
-struct loading {
-	struct state_journal_content *content;
-	char *region;
-	uint64_t bytes;
-	struct piece *pieces; /* in the order of writing; later the latest of each item */
-	size_t piece_count;
-	struct iovec *answers; /* into the region */
-	size_t answer_count, answer_capacity;
-};
-
-static int read_all(int descriptor, void *bytes, size_t count, uint64_t offset)
-{
-	char *at = bytes;
-
-	while (count > 0) {
-		ssize_t got = pread(descriptor, at, count, (off_t)offset);
-		if (got == 0)
-			return -EINVAL;
-		if (got < 0 && errno != EINTR)
-			return -errno;
-		if (got > 0) {
-			at += got;
-			count -= (size_t)got;
-			offset += (uint64_t)got;
-		}
-	}
-	return 0;
-}
-
-static int read_head(int descriptor, struct head *head)
-{
-	struct stat attr;
-
-	if (fstat(descriptor, &attr) < 0)
-		return -errno;
-	if (attr.st_size < HEAD_BYTES)
-		return -ENODATA;
-	int error = read_all(descriptor, head, sizeof(*head), 0);
-	if (error != 0)
-		return error;
-	if (strncmp(head->format, FORMAT, sizeof(head->format)) != 0)
-		return -EINVAL;
-	return atomic_load(&head->current) != 0 ? 0 : -ENODATA;
-}
-
-/* The records of a transaction. */
-struct records {
-	const char *at, *end;
-};
-
-/* The next one and its text. Returns 1; 0 at the end; -EINVAL. */
-static int next_record(struct records *records, struct record *record, const char **text)
-{
-	size_t left = (size_t)(records->end - records->at);
-
-	if (left == 0)
-		return 0;
-	if (left < sizeof(*record))
-		return -EINVAL;
-	memcpy(record, records->at, sizeof(*record));
-	if (left - sizeof(*record) < record->bytes)
-		return -EINVAL;
-	*text = records->at + sizeof(*record);
-	records->at = *text + record->bytes;
-	return 1;
-}
-
-/* The next transaction, from the offset on, which goes on. Returns as next_record(). */
-static int next_transaction(const struct loading *loading, uint64_t *offset,
-			    struct transaction *head, struct records *records)
-{
-	uint64_t left = loading->bytes - *offset;
-
-	if (left == 0)
-		return 0;
-	if (left < sizeof(*head))
-		return -EINVAL;
-	memcpy(head, loading->region + *offset, sizeof(*head));
-	if (left - sizeof(*head) < head->bytes)
-		return -EINVAL;
-	records->at = loading->region + *offset + sizeof(*head);
-	records->end = records->at + head->bytes;
-	*offset += sizeof(*head) + head->bytes;
-	return 1;
-}
-
-/* Makes sure that everything is well-formed. Returns how many records of items there are, or
- * -EINVAL. */
-static int64_t count_records(const struct loading *loading)
-{
-	struct transaction head;
-	struct records records;
-	struct record record;
-	const char *text;
-	uint64_t offset = 0;
-	int64_t count = 0;
-	int more;
-
-	while ((more = next_transaction(loading, &offset, &head, &records)) > 0) {
-		while ((more = next_record(&records, &record, &text)) > 0)
-			count += record.number != 0;
-		if (more < 0)
-			break;
-	}
-	return more < 0 ? more : count;
-}
-
-static int note_answer(struct loading *loading, const char *text, size_t bytes)
-{
-	if (loading->answer_count == loading->answer_capacity) {
-		size_t wanted = loading->answer_capacity > 0 ? loading->answer_capacity * 2 : 16;
-		struct iovec *grown =
-			reallocarray(loading->answers, wanted, sizeof(*loading->answers));
-		if (grown == NULL)
-			return -ENOMEM;
-		loading->answers = grown;
-		loading->answer_capacity = wanted;
-	}
-	loading->answers[loading->answer_count++] =
-		(struct iovec){.iov_base = (char *)text, .iov_len = bytes};
-	return 0;
-}
-
-static int read_transaction(struct loading *loading, const struct transaction *head,
-			    struct records *records)
-{
-	struct record record;
-	const char *text;
-	int error = 0;
-
-	loading->content->handled = head->handled;
-	loading->answer_count = 0;
-	while (error == 0 && next_record(records, &record, &text) > 0) {
-		if (record.number == 0)
-			error = note_answer(loading, text, record.bytes);
-		else
-			loading->pieces[loading->piece_count++] = (struct piece){
-				.place = record.place,
-				.number = record.number,
-				.bytes = record.bytes,
-				.text = text,
-			};
-	}
-	return error;
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-	const struct piece *first = a, *second = b;
-
-	if (first->number != second->number)
-		return first->number < second->number ? -1 : 1;
-	return first->text < second->text ? -1 : 1;
-}
-
-/* Leaves the latest piece of each item. */
-static void drop_former(struct loading *loading)
-{
-	struct piece *pieces = loading->pieces;
-	size_t kept = 0;
-
-	qsort(pieces, loading->piece_count, sizeof(*pieces), compare_numbers);
-	for (size_t i = 0; i < loading->piece_count; i++) {
-		if (i + 1 == loading->piece_count || pieces[i].number != pieces[i + 1].number)
-			pieces[kept++] = pieces[i];
-	}
-	loading->piece_count = kept;
-}
-
-static int read_transactions(struct loading *loading)
-{
-	struct transaction head;
-	struct records records;
-	uint64_t offset = 0;
-	int64_t count = count_records(loading);
-	int error = 0;
-
-	if (count < 0)
-		return (int)count;
-	loading->pieces = calloc((size_t)count + 1, sizeof(*loading->pieces));
-	if (loading->pieces == NULL)
-		return -ENOMEM;
-	while (error == 0 && next_transaction(loading, &offset, &head, &records) > 0)
-		error = read_transaction(loading, &head, &records);
-	if (error == 0)
-		drop_former(loading);
-	return error;
-}
-
-static int compare_places(const void *a, const void *b)
-{
-	const struct piece *first = a, *second = b;
-
-	for (size_t i = 0; i < 4; i++) {
-		uint64_t at = first->place.at[i], other = second->place.at[i];
-		if (at != other)
-			return at < other ? -1 : 1;
-	}
-	return (first->number > second->number) - (first->number < second->number);
-}
-
-static int write_text(struct loading *loading)
-{
-	int descriptor = memfd_create("dlockfs state text", MFD_CLOEXEC);
-	FILE *out = descriptor >= 0 ? fdopen(descriptor, "w+e") : NULL;
-
-	if (out == NULL) {
-		int error = -errno;
-		if (descriptor >= 0)
-			close(descriptor);
-		return error;
-	}
-	qsort(loading->pieces, loading->piece_count, sizeof(*loading->pieces), compare_places);
-	for (size_t i = 0; i < loading->piece_count; i++)
-		fwrite(loading->pieces[i].text, 1, loading->pieces[i].bytes, out);
-	fputs("end\n", out);
-	if (fflush(out) != 0) {
-		fclose(out);
-		return -EIO;
-	}
-	rewind(out);
-	loading->content->text = out;
-	return 0;
-}
-
-static int copy_answers(struct loading *loading)
-{
-	struct state_journal_content *content = loading->content;
-
-	content->answers = calloc(loading->answer_count + 1, sizeof(*content->answers));
-	if (content->answers == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < loading->answer_count; i++) {
-		struct iovec *answer = &content->answers[i];
-		answer->iov_base = malloc(loading->answers[i].iov_len + 1);
-		if (answer->iov_base == NULL)
-			return -ENOMEM;
-		content->answer_count++;
-		answer->iov_len = loading->answers[i].iov_len;
-		memcpy(answer->iov_base, loading->answers[i].iov_base, answer->iov_len);
-	}
-	return 0;
-}
-
-static int load(int descriptor, struct loading *loading)
-{
-	struct state_journal_content *content = loading->content;
-	struct head head;
-	struct stat attr;
-	int error = read_head(descriptor, &head);
-
-	if (error != 0)
-		return error;
-	uint64_t current = atomic_load(&head.current);
-	uint64_t start = region_start(current & 1);
-	loading->bytes = current / 2;
-	/* So much was written: the rest of the file takes no blocks. */
-	if (fstat(descriptor, &attr) < 0 || (uint64_t)attr.st_blocks * 512 < loading->bytes ||
-	    (uint64_t)attr.st_size < region_start(2) || head.request_bytes > AREA_BYTES_MAX)
-		return -EINVAL;
-	loading->region = malloc(loading->bytes + 1);
-	content->request = malloc((size_t)head.request_bytes + 1);
-	if (loading->region == NULL || content->request == NULL)
-		return -ENOMEM;
-	content->request_bytes = head.request_bytes;
-	error = read_all(descriptor, loading->region, loading->bytes, start);
-	if (error == 0)
-		error = read_all(descriptor, content->request, content->request_bytes, HEAD_BYTES);
-	if (error == 0)
-		error = read_transactions(loading);
-	if (error == 0)
-		error = copy_answers(loading);
-	return error == 0 ? write_text(loading) : error;
-}
-
-int state_journal_load(int descriptor, struct state_journal_content *ret, char *why,
-		       size_t why_bytes)
-{
-	struct loading loading = {.content = ret};
-
-	*ret = (struct state_journal_content){0};
-	int error = load(descriptor, &loading);
-	free(loading.region);
-	free(loading.pieces);
-	free(loading.answers);
-	if (error == 0)
-		return 0;
-	state_journal_content_finish(ret);
-	snprintf(why, why_bytes, "what another process has kept cannot be read: %s",
-		 error == -EINVAL    ? "expected the form of version " DLOCKFS_VERSION
-		 : error == -ENODATA ? "there is nothing"
-				     : strerror(-error));
-	return error;
-}
-
-void state_journal_content_finish(struct state_journal_content *content)
-{
-	if (content->text != NULL)
-		fclose(content->text);
-	free(content->request);
-	for (size_t i = 0; i < content->answer_count; i++)
-		free(content->answers[i].iov_base);
-	free(content->answers);
-	*content = (struct state_journal_content){0};
-}
-
-int state_journal_count_attempt(int descriptor)
-{
-	struct head *head =
-		mmap(NULL, HEAD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-
-	if (head == MAP_FAILED)
-		return -errno;
-	int attempts = (int)(atomic_fetch_add(&head->attempts, 1) + 1);
-	munmap(head, HEAD_BYTES);
-	return attempts;
 }
