@@ -362,10 +362,15 @@ void holder_keep_all(const struct handle *handle)
 	}
 }
 
-/* The pidfd of a process that holds by what another process has noted; -1: it is gone. */
-static int reopen(pid_t pid, uint64_t start)
+/* The pidfd of a process that holds by what another process has noted; -1: it is gone, or why it
+ * will get no signal was told. */
+static int reopen(const struct handle *handle, pid_t pid, uint64_t start)
 {
 	int pidfd = start != 0 ? pidfd_open(pid, 0) : -1;
+
+	if (start != 0 && pidfd < 0 && errno != ESRCH)
+		log_lock_error(handle->inode->path, "process %d will get no SIG%s: %m", (int)pid,
+			       signal_name(handle_holders(handle)));
 
 	/* It is of the one with the number now, as is the time unless that has ended since. */
 	if (pidfd >= 0 && (read_start(pid) != start || pidfd_send_signal(pidfd, 0, NULL, 0) < 0)) {
@@ -389,9 +394,10 @@ static struct recipient *find_restored(const struct holders *holders, pid_t pid,
 }
 
 /* The process of the present line; NULL: it is gone, or as holder_restore() says. */
-static struct recipient *restore_recipient(struct holders *holders, struct state_reader *in,
+static struct recipient *restore_recipient(struct handle *handle, struct state_reader *in,
 					   enum holder_origin origin)
 {
+	struct holders *holders = handle_holders(handle);
 	pid_t pid = (pid_t)state_get_number(in, "pid", 1, INT32_MAX);
 	uint64_t start = state_find_unsigned(in, "start", UINT64_MAX);
 	int pidfd = -1;
@@ -408,7 +414,7 @@ static struct recipient *restore_recipient(struct holders *holders, struct state
 		return NULL;
 	}
 	if (origin == HOLDER_OPENED) {
-		pidfd = reopen(pid, start);
+		pidfd = reopen(handle, pid, start);
 		if (pidfd < 0)
 			return NULL;
 	}
@@ -433,7 +439,7 @@ int holder_restore(struct handle *handle, struct state_reader *in, enum holder_o
 
 	if (holders == NULL)
 		return state_refuse(in, "handle", "an open file with an owner");
-	struct recipient *recipient = restore_recipient(holders, in, origin);
+	struct recipient *recipient = restore_recipient(handle, in, origin);
 	if (recipient == NULL)
 		return state_failed(in) ? -EINVAL : 0;
 	struct holder *holder = create(handle, recipient);
