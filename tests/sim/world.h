@@ -129,7 +129,7 @@ struct host {
 	struct store *store;
 	struct store *ghost;	       /* of its former life, until that session has expired */
 	struct state_journal *journal; /* NULL: it has none */
-	bool hurries;  /* it has granted nothing since its daemon was killed */
+	bool hurries;		       /* it has granted nothing since its daemon was killed */
 	bool answered; /* it was asked for something, or has told somebody, since the last commit */
 	unsigned committed_life;   /* as of then, */
 	uint64_t committed_losses; /* and how many sessions were lost */

@@ -27,7 +27,7 @@ export source_dir
 compile_sound() {
     local sources=() file
     for file in "$source_dir"/tests/sim/*.c "$source_dir"/src/{engine,claim}*.c \
-        "$source_dir"/src/*local*.c "$source_dir"/src/{lease,log_limit,range_set,state_journal,state_text,timers}.c; do
+        "$source_dir"/src/*local*.c "$source_dir"/src/{lease,log_limit,range_set,state_journal,state_journal_read,state_text,timers}.c; do
         sources+=("$file")
     done
     mkdir "$dir/sound"
