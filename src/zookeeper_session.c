@@ -176,6 +176,7 @@ static void on_introduced(int code, const struct Stat *stat, const void *context
 	struct zookeeper_state *message = session->unanswered;
 
 	session->unanswered = NULL;
+	session->accepted = session->accepted || code == ZOK;
 	if (message && code == ZOK)
 		post_state(session->keeper, message);
 	else if (message)
@@ -185,18 +186,19 @@ static void on_introduced(int code, const struct Stat *stat, const void *context
 /* Tells the server who we are, when the session is connected for the first time; at each connection
  * that follows the client does that again by itself, before anything else. It could not be done
  * sooner: between two attempts to connect the client takes nothing. The request behind it is what
- * makes the client send it at once. Returns false if the message is to be posted when that is
- * answered, or is freed, because the connection is lost already. */
+ * makes the client send it at once, and shows that a server has accepted it. Returns false if the
+ * message is to be posted when that is answered, or is freed, because the connection is lost
+ * already. */
 static bool introduce(struct zookeeper_session *session, zhandle_t *handle,
 		      struct zookeeper_state *message)
 {
 	const struct secret *digest = session->keeper->access.digest.secret;
-	const char *line = digest ? secret_next(digest, session->introduced) : NULL;
 	int code = ZOK;
 
-	if (!line)
+	if (!digest || session->accepted)
 		return true;
-	for (; line && code == ZOK; line = secret_next(digest, line)) {
+	for (const char *line = secret_next(digest, session->introduced); line && code == ZOK;
+	     line = secret_next(digest, line)) {
 		code = zoo_add_auth(handle, "digest", line, (int)strlen(line), NULL, NULL);
 		if (code == ZOK)
 			session->introduced = line;

@@ -71,6 +71,7 @@ struct zookeeper_session {
 	struct zookeeper_state first_state;
 	bool first_used;
 	const char *introduced; /* the last line of the digest that the client has been given */
+	bool accepted;		/* by a server, once; with a digest */
 	struct zookeeper_state *unanswered; /* to be posted when the server has taken them */
 };
 
