@@ -94,7 +94,7 @@ clock() {
 seed=${SEED:-$RANDOM}
 duration=45
 # A build with sanitizers is much slower, and is there to look at the daemons' memory, not for rare races.
-! grep -q __asan_init "$dlockfs" || duration=30
+! grep -q __asan_init "$dlockfs" || duration=20
 duration=${DURATION:-$duration}
 echo "seed: $seed, $duration s of faults"
 
