@@ -8,21 +8,13 @@
 . "$tests/system/lease.sh"
 # shellcheck source=kept.sh
 . "$tests/system/kept.sh"
+# shellcheck source=hold-all.sh
+. "$tests/system/hold-all.sh"
 
 start_zookeeper
 printf '%s\n' '[locks "kept"]' 'keep = 1d' 'handoff = 3' '[locks "told"]' 'on_lost = SIGTERM' >"$dir/A.ini"
 start_kept A --session-timeout 20s --config "$dir/A.ini"
 start_kept B --session-timeout 20s
-
-# All claims, as host B sees them.
-claims() {
-    sed -n 's/.* claim=//p' "$dir/B/.dlockfs/queues"
-}
-
-# queued LOCK NUMBER: until so many claims stand in the queue of the lock.
-queued() {
-    wait_until "$deadline" grep -qx "lock=$1 claims=$2 holders=.*" "$dir/B/.dlockfs/queues"
-}
 
 # numbers HOST: what its status says, but for what belongs to the process.
 numbers() {
@@ -34,33 +26,7 @@ begun_anew() {
     sed -n "/^dlockfs: error: .*$2.*; beginning anew: /,\$p" "$dir/$1.log" | grep -q ' is ready; '
 }
 
-# Holders of all kinds, each asking all the time whether it still holds.
-keep flock "$dir/A/flock" flock
-keep open "$dir/A/open" excl
-call range "$dir/A/range" open w:0-9 r:20-29 await="$dir/range" w-nb:5-6 u:0-9 hold
-call ofd "$dir/A/ofd" open ofd-w:0-9 hold
-call token "$dir/A/told" open ex token await="$dir/token" token hold
-flock "$dir/A/kept" true
-for name in flock open; do
-    wait_until "$deadline" granted "$name"
-done
-expect range "r:20-29 ok"
-expect ofd "ofd-w:0-9 ok"
-wait_until "$deadline" grep -q '^token [0-9]' "$dir/token.out"
-
-# Queues behind some of them: A, B, A.
-number=0
-for host in A B A; do
-    number=$((number + 1))
-    keep "flock-$number" "$dir/$host/flock" flock
-    queued flock $((number + 1))
-    keep "open-$number" "$dir/$host/open" excl
-    queued open $((number + 1))
-done
-call waits "$dir/A/range" open w:0-29 hold
-queued range 3
-call waits-B "$dir/B/ofd" open w:5-5 hold
-queued ofd 2
+hold_all
 # Who looks on, a name without a file, and a directory.
 call looks "$dir/A/flock" open watch
 mkdir "$dir/A/folder" "$dir/B/folder"
