@@ -344,15 +344,6 @@ void holder_save_all(const struct handle *handle, FILE *out)
 	}
 }
 
-void holder_mark_all(const struct handle *handle)
-{
-	struct holder *holder;
-
-	DL_FOREACH (handle->holders, holder) {
-		mark(holder);
-	}
-}
-
 void holder_keep_all(const struct handle *handle)
 {
 	const struct holder *holder;

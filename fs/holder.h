@@ -66,9 +66,6 @@ void holder_save_all(const struct handle *handle, FILE *out);
 /* Lets the pidfds live through execve(2). */
 void holder_keep_all(const struct handle *handle);
 
-/* Marks all of them for the journal. */
-void holder_mark_all(const struct handle *handle);
-
 /* Where the pidfds of lines come from. */
 enum holder_origin {
 	HOLDER_REHEARSED, /* there are none */

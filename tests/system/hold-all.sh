@@ -41,3 +41,15 @@ hold_all() {
     call waits-B "$dir/B/ofd" open w:5-5 hold
     queued ofd 2
 }
+
+# all_hold: those of hold_all who hold still do, in every way; the token is the same.
+all_hold() {
+    go range
+    expect range "w-nb:5-6 ok"
+    expect range "u:0-9 ok"
+    go token
+    wait_until "$deadline" eval "[ \"\$(grep -c '^token [0-9]' '$dir/token.out')\" -eq 2 ]"
+    expect_equal "tokens" 1 "$(grep '^token [0-9]' "$dir/token.out" | sort -u | wc -l)"
+    not_fenced flock
+    not_fenced open
+}

@@ -94,14 +94,7 @@ restart
 read -r text <"$dir/A/folder/named"
 expect_equal "text" "text of a file" "$text"
 flock -n 8
-go range
-expect range "w-nb:5-6 ok"
-expect range "u:0-9 ok"
-go token
-wait_until "$deadline" eval "[ \"\$(grep -c '^token [0-9]' '$dir/token.out')\" -eq 2 ]"
-expect_equal "tokens" 1 "$(grep '^token [0-9]' "$dir/token.out" | sort -u | wc -l)"
-not_fenced flock
-not_fenced open
+all_hold
 expect_status 1 flock -n "$dir/B/folder/unlinked" true
 exec 8>&-
 comes_free "$dir/B/folder/unlinked"
