@@ -20,7 +20,7 @@ dlockfs=$build/dlockfs
 # shellcheck disable=SC2034 # for the tests
 dlockctl=$build/src/dlockctl/dlockctl
 python=/usr/bin/python3
-deadline=30 # seconds that anything which must happen is given
+deadline=90 # seconds that anything which must happen is given: an election alone may take ZooKeeper half a minute
 
 # shellcheck source=processes.sh
 . "$tests/processes.sh"

@@ -9,7 +9,8 @@
 #                                  names it leaves out those that it would tell nothing new of
 #
 # Installs Debian packages that are missing. Builds in build/ or build-sanitize/; what the system tests wrote is in
-# system-logs/ there. Prints a line for each test and at the end "N passed, N failed".
+# system-logs/ there. Prints a line for each test, then those that failed once more, each with its reason, and at the end
+# "N passed, N failed".
 #
 # From the environment: JOBS, how many system tests run at a time (2), without those that are busy; LIMIT, how many seconds
 # one of them may take (150; 300 with --sanitize; one that is busy three times that); DLOCKFS_BUILD, another build folder.
@@ -95,20 +96,24 @@ install_packages() {
 }
 
 passed=0
-failed=0
 skipped=0
+failures=() # a line each
 
 # report PASS|FAIL|SKIP NAME SECONDS [REASON]
 report() {
+    local line
+    line=$(printf '%s %-24s %6.1f s%s' "$1" "$2" "$3" "${4:+  $4}")
+    echo "$line"
     case $1 in
         PASS) passed=$((passed + 1)) ;;
-        FAIL) failed=$((failed + 1)) ;;
+        FAIL) failures+=("$line") ;;
         SKIP) skipped=$((skipped + 1)) ;;
     esac
-    printf '%s %-24s %6.1f s%s\n' "$1" "$2" "$3" "${4:+  $4}"
 }
 
 finish() {
+    local failed=${#failures[@]}
+    [ "$failed" -eq 0 ] || printf '%s\n' "" "${failures[@]}"
     times >"$build/times"
     echo "$SECONDS s, $(tail -n 1 "$build/times" | tr ms '  ' | awk '{ printf "%.0f", 60 * ($1 + $3) + $2 + $4 }') s of CPU"
     echo "$passed passed, $failed failed$([ "$skipped" -eq 0 ] || echo ", $skipped skipped")"
@@ -239,7 +244,7 @@ end_system_test() {
         0) report PASS "$name" "$seconds" "$(cpu_seconds "$name")" ;;
         77) report SKIP "$name" "$seconds" "$(tail -n 1 "$logs/$name.log")" ;;
         124 | 137) report FAIL "$name" "$seconds" "took too long" ;;
-        *) report FAIL "$name" "$seconds" ;;
+        *) report FAIL "$name" "$seconds" "$(grep -m 1 'failed: ' "$logs/$name.log")" ;;
     esac
     case $status in
         0 | 77) ;;

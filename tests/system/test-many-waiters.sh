@@ -7,7 +7,6 @@
 number=${WAITERS:-10000}
 requires test "$(ulimit -Hn)" -ge $((number + 100))
 requires test "$(cat /proc/sys/kernel/pid_max)" -ge $((number + 5000))
-deadline=60
 start_zookeeper
 start_proxy link
 # The servers take their time for a queue of this length, and the machine for as many threads.
