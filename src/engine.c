@@ -10,7 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine_state.h"
+#include "engine_claim.h"
+#include "engine_lead.h"
+#include "engine_outbox.h"
+#include "engine_proof.h"
+#include "engine_queue.h"
+#include "engine_record.h"
+#include "engine_save.h"
+#include "engine_session.h"
+#include "engine_store.h"
 
 enum { PLACING_MAX = 500 };
 

@@ -3,12 +3,20 @@
  * The life of one claim of ours, as drawn in engine_state.h: it is asked for, placed, decided, and
  * withdrawn. What stands in front of it is engine_queue.c's business. Loop thread only.
  */
+#include "engine_claim.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "claim_data.h"
-#include "engine_state.h"
+#include "engine_coverage.h"
+#include "engine_lead.h"
+#include "engine_outbox.h"
+#include "engine_queue.h"
+#include "engine_record.h"
+#include "engine_save.h"
+#include "engine_test.h"
 
 enum { RETRY_MEMORY_MS = 100 }; /* what could not be sent for want of memory */
 

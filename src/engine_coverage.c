@@ -5,9 +5,13 @@
  * claims cover less, or go. After a grant, older claims that it makes needless go, unless others
  * stand between: they may wait for them. Loop thread only.
  */
+#include "engine_coverage.h"
+
 #include <errno.h>
 
-#include "engine_state.h"
+#include "engine_claim.h"
+#include "engine_queue.h"
+#include "engine_record.h"
 
 static bool is_held_flock(const struct claim *claim)
 {

@@ -14,9 +14,14 @@
  *
  * Loop thread only.
  */
+#include "engine_deadlock.h"
+
 #include <stdlib.h>
 
-#include "engine_state.h"
+#include "engine_claim.h"
+#include "engine_queue.h"
+#include "engine_record.h"
+#include "engine_store.h"
 
 enum { CONFIRMATIONS = 2 };
 

@@ -6,7 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine_state.h"
+#include "engine_claim.h"
+#include "engine_lead.h"
+#include "engine_queue.h"
+#include "engine_session.h"
+#include "engine_store.h"
 
 static void require(bool condition, const struct claim *claim, const char *rule)
 {

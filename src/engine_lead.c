@@ -28,11 +28,17 @@
  * A shared lead has one holder at a time as well: readers of one host that hold together have a
  * lead each. Loop thread only.
  */
+#include "engine_lead.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine_state.h"
+#include "engine_claim.h"
+#include "engine_queue.h"
+#include "engine_save.h"
+#include "engine_session.h"
+#include "engine_store.h"
 
 bool claim_is_kept(const struct claim *claim)
 {

@@ -3,10 +3,16 @@
  * Brings the known queue of a lock in line with a list from the store: claims that have gone, that
  * have come, and those of ours that were looked for. Loop thread only.
  */
+#include "engine_merge.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine_state.h"
+#include "engine_claim.h"
+#include "engine_lead.h"
+#include "engine_queue.h"
+#include "engine_save.h"
+#include "engine_store.h"
 #include "log.h"
 
 /* A claim of the queue is not in the store's list. One of ours is put into *gone, for

@@ -11,11 +11,13 @@
  *
  * Loop thread only.
  */
+#include "engine_outbox.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine_state.h"
+#include "engine_claim.h"
 #include "log.h"
 
 enum operation {

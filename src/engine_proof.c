@@ -10,11 +10,19 @@
  *
  * Loop thread only.
  */
+#include "engine_proof.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine_state.h"
+#include "engine_claim.h"
+#include "engine_coverage.h"
+#include "engine_outbox.h"
+#include "engine_queue.h"
+#include "engine_save.h"
+#include "engine_session.h"
+#include "engine_store.h"
 
 /* The number of the latest grant to the open file, or to a process that has locked through it. */
 static uint64_t latest_grant(const struct owner *file)

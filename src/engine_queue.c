@@ -31,10 +31,19 @@
  *
  * Claims of other clients say nothing, and are waited for.
  */
+#include "engine_queue.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "engine_state.h"
+#include "engine_claim.h"
+#include "engine_coverage.h"
+#include "engine_deadlock.h"
+#include "engine_lead.h"
+#include "engine_record.h"
+#include "engine_save.h"
+#include "engine_session.h"
+#include "engine_store.h"
 
 bool owners_are_one(const struct owner *a, const struct owner *b)
 {

@@ -8,10 +8,15 @@
  *
  * Loop thread only.
  */
+#include "engine_record.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine_state.h"
+#include "engine_claim.h"
+#include "engine_coverage.h"
+#include "engine_queue.h"
+#include "engine_save.h"
 
 /* A process that has so many claims on a file gathers them in one with its next. */
 enum { CLAIMS_MAX = 16 };

@@ -10,9 +10,11 @@
  *
  * Loop thread only.
  */
+#include "engine_save.h"
+
 #include <stdlib.h>
 
-#include "engine_state.h"
+#include "engine_claim.h"
 
 const char *const engine_state_words[] = {
 	[CLAIM_WANTED] = "wanted",	 [CLAIM_PLACING] = "uncertain",

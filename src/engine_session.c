@@ -11,11 +11,20 @@
  *
  * Loop thread only.
  */
+#include "engine_session.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine_state.h"
+#include "engine_claim.h"
+#include "engine_lead.h"
+#include "engine_outbox.h"
+#include "engine_proof.h"
+#include "engine_queue.h"
+#include "engine_save.h"
+#include "engine_steer.h"
+#include "engine_store.h"
 #include "log.h"
 
 /* The store is nudged when nothing has come from it for a quarter of the timeout: early enough to

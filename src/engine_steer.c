@@ -9,12 +9,21 @@
  *
  * Loop thread only.
  */
+#include "engine_steer.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "claim_data.h"
-#include "engine_state.h"
+#include "engine_claim.h"
+#include "engine_coverage.h"
+#include "engine_lead.h"
+#include "engine_merge.h"
+#include "engine_outbox.h"
+#include "engine_queue.h"
+#include "engine_save.h"
+#include "engine_store.h"
 #include "log.h"
 
 /* So many watches a heartbeat sets up, which comes behind them. */

@@ -5,12 +5,23 @@
  * for under its unique id in a list made after a sync, a withdrawal is sent again until it is done.
  * Loop thread only.
  */
+#include "engine_store.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "claim_data.h"
-#include "engine_state.h"
+#include "engine_claim.h"
+#include "engine_lead.h"
+#include "engine_merge.h"
+#include "engine_outbox.h"
+#include "engine_proof.h"
+#include "engine_queue.h"
+#include "engine_save.h"
+#include "engine_session.h"
+#include "engine_steer.h"
+#include "engine_test.h"
 #include "log.h"
 
 /* How soon to send again what met a lost connection while the session seems well, and what the

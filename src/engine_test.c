@@ -4,10 +4,16 @@
  * as far as it has to, and tells the first lock in the order of the queue that conflicts. Of this
  * host, only what is held counts. Loop thread only.
  */
+#include "engine_test.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine_state.h"
+#include "engine_claim.h"
+#include "engine_lead.h"
+#include "engine_queue.h"
+#include "engine_record.h"
+#include "engine_store.h"
 
 void test_end(struct claim *claim)
 {

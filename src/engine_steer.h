@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who asks holders for their locks, or takes them away. For the engine's own files.
+ */
+#ifndef DLOCKFS_ENGINE_STEER_H
+#define DLOCKFS_ENGINE_STEER_H
+
+#include "engine_state.h"
+
+/* Watches claims that are held, for what others write into their data. */
+void engine_oversee(struct engine *engine);
+
+/* The data of a claim that is overseen has been read. */
+void orders_read(const struct claim *orders, const char *text);
+
+/* Such a watch is over; error 0: because the claim is gone. */
+void orders_end(const struct claim *orders, int error);
+
+#endif
