@@ -222,14 +222,21 @@ finish() {
     wait "$number"
 }
 
+# group_gone PID: nothing of what started as that process runs any more, no child either.
+group_gone() {
+    ! pgrep -g "$1" -r D,R,S,T,t >/dev/null
+}
+
 # release NAME...: ends programs that were started with all their children.
 release() {
-    local name
+    local name number
     for name; do
         send_signal "$name" KILL
     done
     for name; do
+        number=$(pid "$name" 2>/dev/null) || continue
         finish "$name" 2>/dev/null || true
+        wait_until "$deadline" group_gone "$number"
     done
 }
 
