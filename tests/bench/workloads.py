@@ -2,6 +2,7 @@
 """The workloads. Each is a generator of rows; the contenders take turns, so that whatever else the machine does meets
 all of them."""
 
+import statistics
 from dataclasses import dataclass, field
 
 import analysis
@@ -20,7 +21,9 @@ class Sizes:
     alone_ms: int = 250
     rounds: int = 2
     round_ms: int = 700
+    floor_ms: int = 100
     many: tuple = (64, 1000)
+    many_rounds: int = 5
     contended: tuple = (2, 8, 32, 128)
     readers: int = 32
     waiters: tuple = (10, 100, 1000, 10000)
@@ -30,8 +33,8 @@ class Sizes:
 
 
 QUICK = Sizes(
-    alone_rounds=2, alone_ms=60, rounds=1, round_ms=150, many=(8,), contended=(2, 8), readers=8, waiters=(10,),
-    rounds_of_waiters=2, held=500, attempts=10,
+    alone_rounds=2, alone_ms=60, rounds=1, round_ms=150, many=(8,), many_rounds=1, contended=(2, 8), readers=8,
+    waiters=(10,), rounds_of_waiters=2, held=500, attempts=10,
 )
 
 
@@ -50,7 +53,6 @@ class Bench:
         self.contenders = contenders
         self.address = address
         self.sizes = sizes
-        self.floors = None  # rows, once they are measured
 
     def taking_part(self, workload, size=0):
         return [contender for contender in self.contenders if contender.takes_part(workload, size)]
@@ -105,7 +107,7 @@ class Measurement:
     def put_rate(self, seconds):
         rates = [analysis.rate(records, seconds) for records in self.rounds if records]
         if rates:
-            self.put(rate=sum(rates) / len(rates))
+            self.put(rate=statistics.median(rates))
 
     def put_cycles(self, seconds):
         if self.rounds:
@@ -118,9 +120,9 @@ class Measurement:
         self.put(**self.counter.per(len(records if attempts else analysis.granted(records))))
 
 
-def put_ratio(rows, base, key="median_us", others=()):
-    """Relates a value of all rows to that of the row with the key base, which is among them or others."""
-    by = next((row.values.get(key) for row in [*rows, *others] if row.key == base), None)
+def put_ratio(rows, base, key="median_us"):
+    """Relates a value of all rows to that of the row among them with the key base."""
+    by = next((row.values.get(key) for row in rows if row.key == base), None)
     for row in rows:
         if by and row.values.get(key):
             row.values["ratio"] = row.values[key] / by
@@ -152,7 +154,7 @@ def many(bench):
         measurements = [Measurement(bench, "many", size, contender) for contender in bench.taking_part("many", size)]
         for measurement in measurements:  # makes what is above the claims
             measurement.order("run", counted=False, clients=size, own=1, seconds_ms=60000, cycles=1)
-        for _ in range(bench.sizes.rounds):
+        for _ in range(bench.sizes.many_rounds):
             for measurement in measurements:
                 measurement.order(
                     "run", exclusive=False, clients=size, own=1, seconds_ms=bench.sizes.round_ms, cycles=5000
@@ -164,39 +166,44 @@ def many(bench):
         yield from rows
 
 
-def floors(bench):
-    """What ZooKeeper takes at least for what hosts tell each other through it."""
-    raw = next((contender for contender in bench.contenders if contender.key == "raw"), None)
-    if bench.floors is not None:
-        return
-    bench.floors = []
-    if not raw:
-        return
-    for verb, label in (
-        ("read", "ZooKeeper: one read"),
-        ("write", "ZooKeeper: one write"),
-        ("handover", "ZooKeeper: delete + watch event"),
-    ):
-        measurement = Measurement(bench, "floors", 1, raw)
-        measurement.row.key, measurement.row.label = verb, label
-        for _ in range(bench.sizes.alone_rounds):
-            measurement.order(verb, exclusive=False, seconds_ms=bench.sizes.alone_ms, cycles=5000)
-        measurement.put_times(measurement.over_rounds(analysis.cycle_times))
-        bench.floors.append(measurement.row)
-        yield measurement.row
+class Floors:
+    """What ZooKeeper takes at least for what hosts tell each other through it, measured in the rounds of a workload."""
+
+    VERBS = {
+        "read": "ZooKeeper: one read",
+        "write": "ZooKeeper: one write",
+        "handover": "ZooKeeper: delete + watch event",
+    }
+
+    def __init__(self, bench, workload, size):
+        raw = [contender for contender in bench.contenders if contender.key == "raw"]
+        self.time_ms = bench.sizes.floor_ms
+        self.measurements = {verb: Measurement(bench, workload, size, *raw) for verb in self.VERBS if raw}
+        for verb, measurement in self.measurements.items():
+            measurement.row.key, measurement.row.label = verb, self.VERBS[verb]
+
+    def measure(self):
+        for verb, measurement in self.measurements.items():
+            measurement.order(verb, exclusive=False, seconds_ms=self.time_ms, cycles=5000)
+
+    def rows(self):
+        for measurement in self.measurements.values():
+            measurement.put_times(measurement.over_rounds(analysis.cycle_times))
+        return [measurement.row for measurement in self.measurements.values()]
 
 
 def contended(bench):
     """One lock that all clients want all the time."""
-    yield from floors(bench)
     for size in bench.sizes.contended:
+        floors = Floors(bench, "contended", size)
         measurements = [
             Measurement(bench, "contended", size, contender) for contender in bench.taking_part("contended", size)
         ]
         for _ in range(bench.sizes.rounds):
+            floors.measure()
             for measurement in measurements:
                 measurement.order("run", clients=size, seconds_ms=bench.sizes.round_ms, cycles=5000)
-        rows = []
+        rows = floors.rows()
         for measurement in measurements:
             rows.append(measurement.row)
             if not measurement.rounds:
@@ -206,7 +213,7 @@ def contended(bench):
             shares = [analysis.overtaken(records) for records in measurement.rounds]
             measurement.put(overtaken=sum(shares) / len(shares))
             measurement.put_requests()
-        put_ratio(rows, "handover", others=bench.floors)
+        put_ratio(rows, "handover")
         yield from rows
 
 
@@ -230,27 +237,31 @@ def readers(bench):
 
 def waiters(bench):
     """Many clients wait for one lock, then it goes through all of them."""
-    yield from floors(bench)
     given_up = set()
     for size in bench.sizes.waiters:
-        rows = []
-        for contender in bench.taking_part("waiters", size):
-            if contender in given_up:
-                continue
-            measurement = Measurement(bench, "waiters", size, contender)
-            few = size < 100
-            for _ in range(bench.sizes.rounds_of_waiters if few else 1):
+        floors = Floors(bench, "waiters", size)
+        measurements = [
+            Measurement(bench, "waiters", size, contender)
+            for contender in bench.taking_part("waiters", size)
+            if contender not in given_up
+        ]
+        few = size < 100
+        for _ in range(bench.sizes.rounds_of_waiters if few else 1):
+            floors.measure()
+            for measurement in measurements:
                 measurement.order("queue", clients=size, hold_us=QUEUE_HOLD_US, apart_us=APART_US if few else 0)
+        rows = floors.rows()
+        for measurement in measurements:
+            rows.append(measurement.row)
             if measurement.rounds:
                 measurement.put_hand_overs()
                 rates = [analysis.passing_rate(records) for records in measurement.rounds]
-                measurement.put(rate=sum(rates) / len(rates))
+                measurement.put(rate=statistics.median(rates))
                 measurement.put(out_of_order=sum(map(analysis.out_of_order, measurement.rounds)))
                 measurement.put_requests()
             else:
-                given_up.add(contender)
-            rows.append(measurement.row)
-        put_ratio(rows, "handover", others=bench.floors)
+                given_up.add(measurement.contender)
+        put_ratio(rows, "handover")
         yield from rows
 
 
