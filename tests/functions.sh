@@ -21,7 +21,7 @@ dlockfs=$build/dlockfs
 dlockctl=$build/src/dlockctl/dlockctl
 python=/usr/bin/python3
 deadline=90 # seconds that anything which must happen is given: an election alone may take ZooKeeper half a minute
-at_once=4   # seconds for what must wait for no answer of the servers: less than try_limit and what sessions live there
+prompt=4    # seconds for what must wait for no answer of the servers: less than try_limit and what sessions live there
 
 # shellcheck source=processes.sh
 . "$tests/processes.sh"
@@ -179,8 +179,8 @@ expect_equal() {
 # soon COMMAND...: the command must end at once.
 soon() {
     local status=0
-    timeout --kill-after=1 "$at_once" "$@" || status=$?
-    [ "$status" -lt 124 ] || fail "took longer than $at_once s (status $status): $*"
+    timeout --kill-after=1 "$prompt" "$@" || status=$?
+    [ "$status" -lt 124 ] || fail "took longer than $prompt s (status $status): $*"
     return "$status"
 }
 

@@ -60,7 +60,7 @@ alarm ok,w:0- EINTR,w-nb:5-5 EAGAIN,quiet ok" "$(paste -sd, "$dir/interrupted.ou
     call last "$dir/B/job" open w:8-8 hold
     wait_claims job 3
     kill -KILL "$(pid behind)"
-    wait_until "$at_once" gone behind
+    wait_until "$prompt" gone behind
     expect last "w:8-8 ok"
     call waiter "$dir/A/job" open r:0-8 hold
     wait_claims job 3

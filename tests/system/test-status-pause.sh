@@ -45,7 +45,7 @@ soon rmdir "$dir/A/folder"
 call elsewhere "$dir/A/elsewhere" open ex hold
 wait_until "$deadline" asleep elsewhere
 # Who looks names up there waits for one another, but not long.
-wait_until "$at_once" gone one
+wait_until "$prompt" gone one
 for number in {1..10}; do
     reader "lookup$number" "$tree/locks/name$number"
 done
@@ -54,8 +54,8 @@ for number in {1..10}; do
 done
 kill -TERM "$(pid interrupted)"
 kill -KILL "$(pid killed)"
-wait_until "$at_once" gone interrupted
-wait_until "$at_once" gone killed
+wait_until "$prompt" gone interrupted
+wait_until "$prompt" gone killed
 for name in all list; do
     wait_until 12 gone "$name"
 done
@@ -102,5 +102,5 @@ pause zk
 reader stopped "$tree/queues"
 wait_until "$deadline" asleep stopped
 stop_dlockfs B
-wait_until "$at_once" gone stopped
+wait_until "$prompt" gone stopped
 expect_equal "the daemon stops" EIO "$(<"$dir/stopped.out")"

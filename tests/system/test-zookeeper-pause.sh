@@ -26,7 +26,7 @@ done
 # Waits are interruptible also while nothing answers, and what needs no store works.
 expect interrupted "sh EINTR" 20
 kill -KILL "$(pid killed)"
-wait_until "$at_once" gone killed
+wait_until "$prompt" gone killed
 soon ls -l "$dir/A" >"$dir/ls.out"
 soon touch "$dir/A/new"
 # A good part of the session timeout, and longer than the C client waits before it looks for another server.
