@@ -31,3 +31,9 @@ grep -qx "ExecStart=$prefix/sbin/dlockfs --foreground /run/dlocks" ".$prefix/lib
 echo '# ours' >etc/dlockfs.ini
 install_it
 expect_equal "the configuration" "# ours" "$(<etc/dlockfs.ini)"
+
+# A program that tells the service manager nothing is installed without a service, which would never be ready.
+meson setup -Dsystemd=disabled -Dtests=disabled "$dir/without" "$source_dir" >"$dir/setup.log" 2>&1 || fail "$(tail -n 5 "$dir/setup.log")"
+meson introspect --installed "$dir/without" | jq -r '.[]' >"$dir/installed"
+grep -q '/sbin/dlockfs$' "$dir/installed"
+! grep -q 'dlockfs\.service$' "$dir/installed" || fail "a service without libsystemd"
