@@ -18,6 +18,7 @@ expect_equal "installed" "./etc/dlockfs.ini
 .$prefix/sbin/mount.fuse.dlockfs
 .$prefix/share/bash-completion/completions/dlockctl
 .$prefix/share/bash-completion/completions/dlockfs
+.$prefix/share/dlockfs/dlockctl.schema.json
 .$prefix/share/doc/dlockfs/README.md
 .$prefix/share/man/man1/dlockctl.1
 .$prefix/share/man/man5/dlockfs.ini.5
