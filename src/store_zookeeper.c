@@ -322,8 +322,9 @@ static void store_zookeeper_describe(struct store *base, char *text, size_t text
 			 store->servers, root, store->server, (uint64_t)store->id.client_id,
 			 store->timeout_ms, but, trouble);
 	else
-		snprintf(text, text_bytes, "zookeeper://%s%s not connected%s%s", store->servers,
-			 root, but, trouble);
+		snprintf(text, text_bytes, "zookeeper://%s%s not connected%s%s%s", store->servers,
+			 root, store->id.client_id == 0 && !store->trouble ? " yet" : "", but,
+			 trouble);
 }
 
 static void free_store(struct store_zookeeper *store)
