@@ -153,6 +153,8 @@ wait_until "$deadline" granted behind
 not_fenced behind
 never_revived lost
 grep -q '^caught SIGTERM ' "$dir/told.out"
+session=$(sed -n '/^dlockfs: connected to .*, session /{s/.*, session \(0x[0-9a-f]*\),.*/\1/p;q}' "$dir/C.log")
+wait_until "$deadline" grep -q "ZooKeeper session $session has expired\$" "$dir/C.log"
 
 # A state that makes no sense.
 "$python" - "$(pid C)" <<'END'
