@@ -142,10 +142,21 @@ keep behind "$dir/C/lost" flock
 wait_claims lost 2
 call told "$dir/C/told-too" catch=SIGTERM open ex watch
 expect told "ex ok"
+# Of one that was granted and has not been told yet.
+call untold "$dir/C/untold" open await="$dir/ask" ex
+expect untold "open ok"
+start tracer "$python" "$tests/system/stop_at_request.py" "$(pid C)" answer
+expect tracer attached
+go ask
+expect tracer stopped
+wait_claims untold 1
 pause manager-C
 send_signal C KILL
+finish tracer
 wait_claims lost 0
 resume manager-C
+expect untold "ex EIO"
+finish untold
 wait_until "$deadline" fenced lost
 grep -q '^fenced EIO ' "$dir/lost.out"
 wait_until "$deadline" grep -q '^watch .*ERR' "$dir/told.out"
