@@ -90,6 +90,23 @@ expect_status 1 flock -n "$dir/B/folder/unlinked" true
 release unlinked
 comes_free "$dir/B/folder/unlinked"
 
+# A lock is taken away from a host that does not react; the daemon which has told it to is killed before it does.
+call broken "$dir/B/broken" open ex hold
+expect broken "ex ok"
+pause B
+pause manager-A
+start order "$python" "$tests/system/zookeeper.py" "$(zookeeper_address)" wait-text /dlockfs/broken break= "$deadline"
+expect order looking
+start breaking "$python" "$tests/system/steer.py" break "$dir/A" broken 1
+finish order
+send_signal A KILL # while it leaves the other host its time: later it would have done it itself
+resume B
+wait_claims broken 0
+resume manager-A
+finish breaking
+expect_equal "breaking it" ok "$(<"$dir/breaking.out")"
+release broken
+
 # A signal reaches a call that another daemon has begun to wait for. The rest goes in the order of the queue, and what comes
 # last is what came after it.
 call late "$dir/A/flock" open alarm=1 ex
