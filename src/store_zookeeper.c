@@ -192,7 +192,7 @@ static void deliver_state(struct store_zookeeper *store, const struct zookeeper_
 			on_refused(store);
 		else
 			log_error("ZooKeeper session 0x%" PRIx64 " has expired",
-				  (uint64_t)store->id.client_id);
+				  (uint64_t)state->id.client_id);
 		if (session == store->session)
 			lose_session(store);
 		else
