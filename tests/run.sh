@@ -68,7 +68,7 @@ plain_only="mutants lease-cut lease-follower lease-leader lease-quorum lease-sto
     rolling-restart restart-chaos kill-chaos wall-clock other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped idle-cost
     daemon-killed quickstart metrics record-hosts record-programs local-store foreign-claims idle-names fifo-hosts
     flock-n-sequence flock-languages foreign-mount counter-flock counter-open stat-race dlockctl-mount dlockctl-doctor
-    many-watches many-waiters flat-cost manual private-mount bench long-queue
+    many-watches many-locks many-waiters flat-cost manual private-mount bench long-queue
     waiters-200 dlockctl-lost dlockctl-run dlockctl-terminal dlockctl-top dlockctl-descriptor dlockctl-help cron-script
     inherit kill-holder readers-writer no-freeze record-faults record-random record-session-loss record-signals on-lost
     status-pause user-limits background store-unreachable store-refuses store-access service journal mount-fuse other-clients unit-file"
