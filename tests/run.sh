@@ -3,7 +3,7 @@
 #
 #     tests/run.sh                 all but the heavy ones: unit tests, simulation and system tests
 #     tests/run.sh --heavy         the heavy ones, which look at the sources, take other compilers, or a machine of their own
-#     tests/run.sh --all           both, but for the package, which takes a minute and a half
+#     tests/run.sh --all           both, but for the package's service (package), which takes a minute and a half
 #     tests/run.sh NAME...         only these: a unit test, "unit", "sim", or a system test ("flock-tool")
 #     tests/run.sh --sanitize ...  the same with a build that has AddressSanitizer and UndefinedBehaviorSanitizer; without
 #                                  names it leaves out those that it would tell nothing new of
@@ -27,7 +27,7 @@ sanitize=
 heavy=
 other_libraries=(store-tls) # only by name: what Debian's libraries cannot do
 own_machine=(package)       # only by name and with --heavy
-heavy_tests=(package valgrind clang threads shellcheck fuzz static-checks)
+heavy_tests=(package package-files valgrind clang threads shellcheck fuzz static-checks)
 
 # shellcheck source=processes.sh
 . "$tests/processes.sh"
