@@ -384,8 +384,8 @@ static void put_answers(struct state_journal *journal, const struct iovec *answe
 }
 
 /* So that the log can begin later: while it is too long, as many bytes of the oldest items as the
- * transaction has without them, and up to one item more. Before that many are written as all items
- * have, none of the records is left that were there. */
+ * transaction has without them, and up to one item more. When that has made as many as all items
+ * have, no record counts that did before: so the log grows by no more than that meanwhile. */
 static void put_oldest(struct state_journal *journal)
 {
 	uint64_t bytes = (uint64_t)ftello(journal->out), moved = 0;
@@ -463,7 +463,7 @@ static void publish(struct state_journal *journal)
 						: extent->latest;
 	extent->handled = journal->handled;
 	atomic_store(&journal->head->current, next);
-	/* Much at once would take long; and more than is written. */
+	/* Much at once would take long. It is always more than was written. */
 	uint64_t piece_end = journal->released + RELEASE_BYTES + journal->buffer_bytes;
 	release(journal, extent->start < piece_end ? extent->start : piece_end);
 }
