@@ -386,18 +386,19 @@ static int set_tls_file(char **target, bool is_key, const char *text, char *why,
 		wrong = "it is relative";
 	else if (strchr(text, ','))
 		wrong = "it has a comma in its name";
-	else if (access(text, R_OK) < 0 || stat(text, &found) < 0)
+	else if (!is_key && (access(text, R_OK) < 0 || stat(text, &found) < 0))
 		wrong = strerror(errno);
-	else if (!S_ISREG(found.st_mode))
+	else if (!is_key && !S_ISREG(found.st_mode))
 		wrong = "it is no plain file";
-	else if (is_key && found.st_mode & (S_IRWXG | S_IRWXO))
-		wrong = "others can use it";
-	if (!wrong)
-		return set_text(target, text);
-	snprintf(why, why_bytes,
-		 "bad file \"%s\": %s, expected the absolute path of a plain file%s", text, wrong,
-		 is_key ? " of mode 0600" : "");
-	return -EINVAL;
+	if (wrong) {
+		snprintf(why, why_bytes,
+			 "bad file \"%s\": %s, expected the absolute path of a plain file", text,
+			 wrong);
+		return -EINVAL;
+	}
+	if (is_key && secret_check_file(text, why, why_bytes) < 0)
+		return -EINVAL;
+	return set_text(target, text);
 }
 
 /* The daemon leaves the folder in which it was started: what is relative would be of none. */

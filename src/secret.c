@@ -138,18 +138,40 @@ static int split(struct secret *secret, const char *file, enum secret_form form,
 	return -EINVAL;
 }
 
-int secret_read(const char *file, enum secret_form form, struct secret **ret, char *why,
-		size_t why_bytes)
+/* Returns a descriptor or -errno. Nothing waits for the writer of a FIFO. */
+static int open_file(const char *file, char *why, size_t why_bytes)
 {
-	/* Nothing waits for the writer of a FIFO. */
-	int descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct secret *secret = NULL;
-	int error;
+	int descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), error;
 
 	if (descriptor < 0)
 		return fail(file, errno, why, why_bytes);
 	error = check_file(file, descriptor, why, why_bytes);
-	if (!error && !(secret = create()))
+	if (!error)
+		return descriptor;
+	close(descriptor);
+	return error;
+}
+
+int secret_check_file(const char *file, char *why, size_t why_bytes)
+{
+	int descriptor = open_file(file, why, why_bytes);
+
+	if (descriptor < 0)
+		return descriptor;
+	close(descriptor);
+	return 0;
+}
+
+int secret_read(const char *file, enum secret_form form, struct secret **ret, char *why,
+		size_t why_bytes)
+{
+	int descriptor = open_file(file, why, why_bytes), error = 0;
+	struct secret *secret;
+
+	if (descriptor < 0)
+		return descriptor;
+	secret = create();
+	if (!secret)
 		error = fail(file, ENOMEM, why, why_bytes);
 	if (!error)
 		error = read_text(secret, file, descriptor, why, why_bytes);

@@ -24,10 +24,14 @@ enum secret_form {
 
 struct secret;
 
-/* Reads a file. It must be a plain one of root or of the user who runs the program, whom alone
- * its mode gives anything; each line must be as the form says, without control characters, the last
- * with or without a newline. Blocks. Returns 0 and *ret, for secret_destroy(); or -errno and in
- * `why` one line "file: what, expected what" or "file:line: ...". */
+/* Whether the file may hold a secret: a plain one of root or of the user who runs the program, whom
+ * alone its mode gives anything. Blocks. Returns 0; or -errno and in `why` one line "file: what,
+ * expected what". */
+int secret_check_file(const char *file, char *why, size_t why_bytes);
+
+/* Reads a file that secret_check_file() accepts; each line must be as the form says, without
+ * control characters, the last with or without a newline. Blocks. Returns 0 and *ret, for
+ * secret_destroy(); or -errno and in `why` one line as there, or "file:line: ...". */
 int secret_read(const char *file, enum secret_form form, struct secret **ret, char *why,
 		size_t why_bytes);
 

@@ -32,6 +32,8 @@
 #define REFUSED_MS     5000 /* until the next attempt when the servers do not accept who we are */
 
 static const char not_accepted[] = "the servers do not accept who we are";
+static const char not_told[] = "the servers ask who we are, expected digest_file, tls_certificate "
+			       "or sasl_mechanism";
 
 static struct store_zookeeper *from_store(struct store *store)
 {
@@ -101,7 +103,7 @@ static void end_session(struct store_zookeeper *store, struct zookeeper_session 
 {
 	session->over = true;
 	zookeeper_keeper_renew(store->keeper, session,
-			       store->trouble == not_accepted ? REFUSED_MS : 0);
+			       store->trouble == store->refusal ? REFUSED_MS : 0);
 }
 
 /* A connection that is silent, to the only server there is, may still be better than a new one. */
@@ -156,7 +158,7 @@ static void on_connected(struct store_zookeeper *store, const struct zookeeper_s
 	store->timeout_ms = state->timeout_ms;
 	memcpy(store->server, state->server, sizeof(store->server));
 	zookeeper_resume_watches(store);
-	if (store->trouble == not_accepted)
+	if (store->trouble == store->refusal)
 		store->trouble = NULL;
 	zookeeper_prepare_root(store);
 	if (store->told == STORE_CONNECTED)
@@ -169,10 +171,10 @@ static void on_connected(struct store_zookeeper *store, const struct zookeeper_s
 /* Tried again for ever: the servers may be told of us. Told once. */
 static void on_refused(struct store_zookeeper *store)
 {
-	if (store->trouble != not_accepted)
+	if (store->trouble != store->refusal)
 		log_error("ZooKeeper at %s: %s; trying again every %d s", store->servers,
-			  not_accepted, REFUSED_MS / 1000);
-	store->trouble = not_accepted;
+			  store->refusal, REFUSED_MS / 1000);
+	store->trouble = store->refusal;
 }
 
 static void deliver_state(struct store_zookeeper *store, const struct zookeeper_state *state)
@@ -294,6 +296,11 @@ static void store_zookeeper_dispatch(struct store *base)
 		DL_DELETE(messages, message);
 		deliver(store, message);
 	}
+	if (store->refused && store->session) {
+		on_refused(store);
+		lose_session(store);
+	}
+	store->refused = false;
 }
 
 static int store_zookeeper_descriptor(struct store *base)
@@ -315,8 +322,9 @@ static void store_zookeeper_describe(struct store *base, char *text, size_t text
 			 store->servers, root, store->server, (uint64_t)store->id.client_id,
 			 store->timeout_ms, but, trouble);
 	else
-		snprintf(text, text_bytes, "zookeeper://%s%s not connected%s%s", store->servers,
-			 root, but, trouble);
+		snprintf(text, text_bytes, "zookeeper://%s%s not connected%s%s%s", store->servers,
+			 root, store->id.client_id == 0 && !store->trouble ? " yet" : "", but,
+			 trouble);
 }
 
 static void free_store(struct store_zookeeper *store)
@@ -398,6 +406,7 @@ int store_zookeeper_open(const struct store_zookeeper_options *options,
 	store->context = context;
 	store->statistics = options->statistics;
 	set_acl(store, store_access_acl(options->access));
+	store->refusal = store_access_has_identity(options->access) ? not_accepted : not_told;
 	store->told = STORE_SUSPENDED;
 	store->servers = strdup(options->servers);
 	store->root = strdup(options->root);

@@ -216,7 +216,10 @@ static int write_lock(FILE *out, const struct view *view, const struct view_lock
 		if (engine != NULL)
 			error = view_claims_add_users(lock->claims, lock->count, engine,
 						      lock->path);
-		view_claims_write(out, lock->path, lock->claims, lock->count);
+		if (error == 0)
+			error = view_claims_judge(lock->claims, lock->count);
+		if (error == 0)
+			view_claims_write(out, lock->path, lock->claims, lock->count);
 	}
 	return error;
 }

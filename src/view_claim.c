@@ -170,84 +170,27 @@ void view_claim_finish(struct view_claim *view)
 	free(view->name);
 }
 
-/* Who holds */
+/* Writing */
 
-static bool is_exclusive(const struct view_claim *view)
+static bool is_kept(const struct view_claim *view)
 {
-	return view->parts.mode == CLAIM_EXCLUSIVE;
-}
-
-/* Whether what the two cover excludes each other; as claims_cross() in engine_queue.c. */
-static bool cross(const struct view_claim *a, const struct view_claim *b)
-{
-	if ((!is_exclusive(a) && !is_exclusive(b)) ||
-	    !claim_span_overlaps(a->parts.span, b->parts.span))
-		return false;
-	if (a->has_ranges && b->has_ranges)
-		return range_sets_conflict(&a->ranges, &b->ranges);
-	if (a->has_ranges)
-		return range_set_conflict(&a->ranges, b->parts.span, b->parts.mode) != NULL;
-	if (b->has_ranges)
-		return range_set_conflict(&b->ranges, a->parts.span, a->parts.mode) != NULL;
-	return true;
-}
-
-/* A process with record locks is also one with the open file that it locked through, which the
- * queue does not tell: so it is taken for that of the same process. */
-static bool are_one(const struct view_claim *a, const struct view_claim *b)
-{
-	const struct claim_id *id_a = &a->parts.id, *id_b = &b->parts.id;
-
-	if (id_a->session == 0 || id_a->session != id_b->session)
-		return false;
-	if (a->parts.record != b->parts.record)
-		return a->pid >= 0 && a->pid == b->pid;
-	return id_a->owner == id_b->owner && id_a->owner != CLAIM_OWNER_NONE;
-}
-
-/* Whether a claim goes before an earlier one, which waits; as in engine_queue.c. */
-static bool passes(const struct view_claim *view, const struct view_claim *front)
-{
-	return view->parts.anchored && !front->held && front->parts.id.session != 0 &&
-	       claim_name_compare(view->parts.anchor, "", front->parts.sequence, "") < 0 &&
-	       claim_span_overlaps(view->parts.anchor_span, front->parts.span);
-}
-
-static bool is_held(const struct view_claim *claims, size_t at)
-{
-	const struct view_claim *view = &claims[at];
-
-	if (view->waits)
-		return false;
-	for (size_t i = at; i-- > 0;) {
-		const struct view_claim *front = &claims[i];
-		if (!front->gone && cross(front, view) && !are_one(front, view) &&
-		    !passes(view, front))
-			return false;
-	}
-	return true;
+	return view->kept && view->held;
 }
 
 struct counts {
 	size_t there, holders, kept, followers;
 };
 
-static struct counts judge(struct view_claim *claims, size_t count)
+static struct counts count_states(const struct view_claim *claims, size_t count)
 {
 	struct counts counts = {0};
-	bool exclusive = false;
 
 	for (size_t i = 0; i < count; i++) {
-		struct view_claim *view = &claims[i], *follower;
+		const struct view_claim *view = &claims[i], *follower;
 		if (view->gone)
 			continue;
-		/* Very many readers conflict with nobody: so they are not compared. */
-		view->held =
-			(!exclusive && !is_exclusive(view)) ? !view->waits : is_held(claims, i);
-		view->kept = view->kept && view->held;
-		exclusive = exclusive || is_exclusive(view);
 		counts.there++;
-		counts.kept += view->kept;
+		counts.kept += is_kept(view);
 		counts.holders += view->held && !view->kept;
 		DL_FOREACH (view->followers, follower) {
 			counts.followers++;
@@ -256,8 +199,6 @@ static struct counts judge(struct view_claim *claims, size_t count)
 	return counts;
 }
 
-/* Writing */
-
 static char mode_letter(enum claim_mode mode)
 {
 	return mode == CLAIM_EXCLUSIVE ? 'w' : 'r';
@@ -265,7 +206,7 @@ static char mode_letter(enum claim_mode mode)
 
 static const char *mode_name(const struct view_claim *view)
 {
-	return is_exclusive(view) ? "exclusive" : "shared";
+	return view->parts.mode == CLAIM_EXCLUSIVE ? "exclusive" : "shared";
 }
 
 /* Returns false if it would be too long; then nothing was written. */
@@ -328,7 +269,7 @@ static void write_since(FILE *out, const struct view_claim *view)
 static void write_claim(FILE *out, const struct view_claim *view, size_t position)
 {
 	bool ours = view->parts.id.session != 0;
-	const char *state = view->kept ? "kept" : view->held ? "held" : "waiting";
+	const char *state = is_kept(view) ? "kept" : view->held ? "held" : "waiting";
 
 	fprintf(out, "position=%zu state=%s%s%s mode=%s", position, state,
 		view->held && view->keeps ? " maybe_kept=yes" : "",
@@ -360,9 +301,9 @@ static void write_followers(FILE *out, const struct view_claim *view, size_t pos
 	}
 }
 
-void view_claims_write(FILE *out, const char *path, struct view_claim *claims, size_t count)
+void view_claims_write(FILE *out, const char *path, const struct view_claim *claims, size_t count)
 {
-	struct counts counts = judge(claims, count);
+	struct counts counts = count_states(claims, count);
 	size_t position = 0;
 
 	fputs("lock=", out);

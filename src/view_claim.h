@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of views, for their own files: view.c (asks the store), view_claim.c (what a claim
- * says, and how it is written down) and view_user.c (what this host knows better).
+ * says, and how it is written down), view_holders.c (who holds) and view_user.c (what this host
+ * knows better).
  */
 #ifndef DLOCKFS_VIEW_CLAIM_H
 #define DLOCKFS_VIEW_CLAIM_H
@@ -28,9 +29,9 @@ struct view_claim {
 	const char *kind;	 /* NULL: unknown; so are the next four */
 	char *host;
 	char *command;
-	int64_t pid; /* -1 */
-	int64_t uid; /* -1 */
-	bool held;
+	int64_t pid;			/* -1 */
+	int64_t uid;			/* -1 */
+	bool held;			/* view_claims_judge() */
 	bool keeps;			/* its data says so, and this host does not know better */
 	bool former;			/* it may go on to others, and this host does not know */
 	bool kept;			/* this host knows that nobody uses it */
@@ -55,7 +56,11 @@ int view_claim_set_asker(struct view_claim *view, const char *text);
 int view_claims_add_users(struct view_claim *claims, size_t count, const struct engine *engine,
 			  const char *path);
 
+/* Finds out who holds, of the claims of one lock, which are in the order of the queue. Those that
+ * are gone do not count. Returns 0 or -ENOMEM. view_holders.c. */
+int view_claims_judge(struct view_claim *claims, size_t count);
+
 /* Writes the lines of a lock and its claims, those that are not gone. */
-void view_claims_write(FILE *out, const char *path, struct view_claim *claims, size_t count);
+void view_claims_write(FILE *out, const char *path, const struct view_claim *claims, size_t count);
 
 #endif

@@ -184,7 +184,8 @@ static bool may_log(const struct operation *operation, int code, const char *doi
 }
 
 /* ZRUNTIMEINCONSISTENCY is what requests get when the client drops a connection whose answers do
- * not fit them. */
+ * not fit them; ZSESSIONCLOSEDREQUIRESASLAUTH, from a server that asks for any scheme that the
+ * session has not used (enforce.auth.enabled): it closes the connection, though not the session. */
 int operation_error(const struct operation *operation, int code, const char *doing)
 {
 	switch (code) {
@@ -197,6 +198,9 @@ int operation_error(const struct operation *operation, int code, const char *doi
 	case ZSESSIONMOVED:
 	case ZINVALIDSTATE:
 	case ZCLOSING:
+		return -ECONNRESET;
+	case ZSESSIONCLOSEDREQUIRESASLAUTH:
+		operation->store->refused |= operation->session == operation->store->session;
 		return -ECONNRESET;
 	default:
 		if (may_log(operation, code, doing))

@@ -120,6 +120,8 @@ struct store_zookeeper {
 	bool prepares_root;    /* the root is being seen to in this session, or has been */
 	bool told_exposed;     /* the log says that others may do too much */
 	const char *trouble;   /* why nothing can be locked, or NULL; a constant */
+	const char *refusal;   /* the trouble if the servers do not accept us */
+	bool refused;	       /* they did not: the session is to be given up */
 
 	enum store_session told; /* what the engine knows */
 	uint64_t generation; /* grows with each session lost; events of former ones are discarded */

@@ -169,36 +169,40 @@ static void post_state(struct zookeeper_keeper *keeper, struct zookeeper_state *
 }
 
 /* On ZooKeeper's completion thread, or on that which closes the handle. The server has accepted who
- * we are, for it answers; or nothing is known, and a change of the session's state follows. */
+ * we are, for it answers; or it asks for more than that (enforce.auth.enabled), and closes the
+ * connection; or nothing is known, and a change of the session's state follows. */
 static void on_introduced(int code, const struct Stat *stat, const void *context)
 {
 	struct zookeeper_session *session = (struct zookeeper_session *)context;
 	struct zookeeper_state *message = session->unanswered;
+	bool refused = code == ZSESSIONCLOSEDREQUIRESASLAUTH;
 
 	session->unanswered = NULL;
 	session->accepted = session->accepted || code == ZOK;
-	if (message && code == ZOK)
+	if (message && refused)
+		message->state = ZOO_AUTH_FAILED_STATE;
+	if (message && (code == ZOK || refused))
 		post_state(session->keeper, message);
 	else if (message)
 		zookeeper_state_free(message);
 }
 
-/* Tells the server who we are, when the session is connected for the first time; at each connection
- * that follows the client does that again by itself, before anything else. It could not be done
- * sooner: between two attempts to connect the client takes nothing. The request behind it is what
- * makes the client send it at once, and shows that a server has accepted it. Returns false if the
- * message is to be posted when that is answered, or is freed, because the connection is lost
- * already. */
+/* Tells the server who we are, if anybody, when the session is connected for the first time; at
+ * each connection that follows the client does that again by itself, before anything else. It could
+ * not be done sooner: between two attempts to connect the client takes nothing. The request behind
+ * it is what makes the client send it at once, and shows that a server has accepted it. Returns
+ * false if the message is to be posted when that is answered, or is freed, because the connection
+ * is lost already. */
 static bool introduce(struct zookeeper_session *session, zhandle_t *handle,
 		      struct zookeeper_state *message)
 {
 	const struct secret *digest = session->keeper->access.digest.secret;
 	int code = ZOK;
 
-	if (!digest || session->accepted)
+	if (session->accepted)
 		return true;
-	for (const char *line = secret_next(digest, session->introduced); line && code == ZOK;
-	     line = secret_next(digest, line)) {
+	for (const char *line = digest ? secret_next(digest, session->introduced) : NULL;
+	     line && code == ZOK; line = secret_next(digest, line)) {
 		code = zoo_add_auth(handle, "digest", line, (int)strlen(line), NULL, NULL);
 		if (code == ZOK)
 			session->introduced = line;

@@ -71,13 +71,13 @@ struct zookeeper_session {
 	struct zookeeper_state first_state;
 	bool first_used;
 	const char *introduced; /* the last line of the digest that the client has been given */
-	bool accepted;		/* by a server, once; with a digest */
+	bool accepted;		/* by a server, once */
 	struct zookeeper_state *unanswered; /* to be posted when the server has taken them */
 };
 
 /* Starts the keeper's thread, with all signals blocked, which makes the first session, or goes on
- * with the one of that id (NULL: none). All is copied. Of a session that tells who it is,
- * ZOO_CONNECTED_STATE is posted when the server has accepted that. Returns 0 or -errno. */
+ * with the one of that id (NULL: none). All is copied. Of a session ZOO_CONNECTED_STATE is posted
+ * when a server has accepted who it is. Returns 0 or -errno. */
 int zookeeper_keeper_start(const char *servers, int timeout_ms, const struct store_access *access,
 			   const clientid_t *id, struct zookeeper_keeper **ret);
 

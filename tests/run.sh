@@ -13,7 +13,7 @@
 # "N passed, N failed".
 #
 # From the environment: JOBS, how many system tests run at a time (2), without those that are busy; LIMIT, how many seconds
-# one of them may take (150; 300 with --sanitize; one that is busy three times that); DLOCKFS_BUILD, another build folder.
+# one of them may take (150; 300 with --sanitize; one that is busy four times that); DLOCKFS_BUILD, another build folder.
 
 set -euo pipefail
 
@@ -269,7 +269,7 @@ run_system_tests() {
             names=("${names[@]:1}")
         done
         if [ -z "$busy" ] && [ ${#busy_names[@]} -gt 0 ]; then
-            start_system_test "${busy_names[0]}" $((3 * limit)) nice
+            start_system_test "${busy_names[0]}" $((4 * limit)) nice
             busy=${running[-1]}
             busy_names=("${busy_names[@]:1}")
         fi

@@ -1,7 +1,7 @@
 #!/bin/bash
-# How long it takes to see what there is: many locks that are held, and one with a long queue; all claims of another
-# host. Prints the median of some runs, and what the server itself takes to list and read the same, one request after
-# the other and all at once.
+# How long it takes to see what there is: many locks that are held, one with a long queue, and one with as many record
+# locks, each of two bytes that nobody else has; all claims of another host. Prints the median of some runs, and what
+# the server itself takes to list and read the same, one request after the other and all at once.
 #
 #     tests/bench/listing.sh [LOCKS [WAITERS [RUNS]]]      (5000, 1000, 7)
 
@@ -22,13 +22,23 @@ from kazoo.client import KazooClient
 
 address, mount, dlockctl, locks, waiters, runs = *sys.argv[1:4], *map(int, sys.argv[4:])
 DATA = b"format=1\nhost=elsewhere\npid=4711\nuid=0\ncommand=backup\nkind=flock\nmode=exclusive\nsince=1795305254\n"
+RECORD = DATA.replace(b"flock", b"record")
+FAR = 1 << 40
 
 client = KazooClient(address, timeout=60)
 client.start(30)
 
 
-def place(lock):
-    return client.create_async(f"/dlockfs/{lock}/_c_{uuid.uuid4()}-__WRIT__", DATA, ephemeral=True, sequence=True)
+def place(lock, name=None, data=DATA):
+    path = f"/dlockfs/{lock}/_c_{name or uuid.uuid4()}-__WRIT__"
+    return client.create_async(path, data, ephemeral=True, sequence=True)
+
+
+# As src/claim_name.h and src/claim_data.h say: the first and the last byte of many ranges.
+def place_record(owner):
+    name = uuid.UUID(int=0x8000 << 64 | 0b101 << 61 | owner << 32 | owner)
+    data = RECORD + b"ranges=w%d-%d,w%d-%d\n" % (owner, owner, FAR + owner, FAR + owner)
+    return place("records", f"{name}-s{owner}-{FAR + owner}", data)
 
 
 def all_of(answers):
@@ -41,6 +51,8 @@ client.ensure_path("/dlockfs/queue")
 all_of([client.create_async(f"/dlockfs/{name}") for name in names])
 all_of([place(name) for name in names])
 all_of([place("queue") for _ in range(waiters)])
+client.ensure_path("/dlockfs/records")
+all_of([place_record(number + 1) for number in range(waiters)])
 
 
 def measure(what, run, expected):
@@ -71,10 +83,12 @@ def at_once():
 
 measure(f"kazoo: {locks} locks, one request after the other", one_after_the_other, locks)
 measure(f"kazoo: {locks} locks, all requests at once", at_once, locks)
-measure(f"cat .dlockfs/queues: {locks} locks and a queue of {waiters}", lines("cat", f"{mount}/.dlockfs/queues"),
-        2 * locks + 1 + waiters)
-measure(f"dlockctl ls: the same", lines(dlockctl, "--mount", mount, "ls"), locks + 2)
+measure(f"cat .dlockfs/queues: {locks} locks and two queues of {waiters}", lines("cat", f"{mount}/.dlockfs/queues"),
+        2 * (locks + 1 + waiters))
+measure(f"dlockctl ls: the same", lines(dlockctl, "--mount", mount, "ls"), locks + 3)
 measure(f"cat .dlockfs/locks/queue: a queue of {waiters}", lines("cat", f"{mount}/.dlockfs/locks/queue"), 1 + waiters)
+measure(f"grep state=held .dlockfs/locks/records: {waiters} of them",
+        lines("grep", "state=held", f"{mount}/.dlockfs/locks/records"), waiters)
 measure(f"dlockctl show queue", lines(dlockctl, "--mount", mount, "show", "queue"), waiters + 1)
 client.stop()
 END

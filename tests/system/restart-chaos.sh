@@ -32,7 +32,7 @@ restart_chaos() {
         echo "$clock $what $fault $target" >>"$dir/faults"
     done 3<"$dir/plan"
     go calm
-    finish workers 60 || fail "seed $seed: $(tail -n 5 "$dir/workers.out")"
+    finish workers || fail "seed $seed: $(tail -n 5 "$dir/workers.out")"
     cat "$dir/workers.out"
     lost=$(cat "$dir/"[ABC].log | grep -c 'giving it up\|has expired' || true)
     "${chaos[@]}" check-restarts "$dir/records" "$dir/faults" "$lost" || fail "seed $seed"

@@ -31,8 +31,8 @@ for number in {1..20}; do
     start "b$number" "$dir/backup.sh" "$dir/B/cron/backup" "$dir/log"
 done
 for number in {1..20}; do
-    finish "a$number" 60
-    finish "b$number" 60
+    finish "a$number"
+    finish "b$number"
 done
 expect_equal "runs" 40 "$(grep -c '^begin' "$dir/log")"
 expect_equal "overlaps" "" "$(grep overlap "$dir/log" || true)"

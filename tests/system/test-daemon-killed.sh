@@ -22,7 +22,7 @@ former=$(zookeeper claims /dlockfs/job | sed -n 1,2p)
 kill_dlockfs A
 begin=$(now_ms)
 # Whoever waited there gets an error, and the dead mount is there and says so.
-wait_until 5 grep -q '^ex E' "$dir/waiter-a.out"
+wait_until "$deadline" grep -q '^ex E' "$dir/waiter-a.out"
 refused stat "$dir/A/job" 2>"$dir/stat.err"
 grep -q 'not connected\|connection abort' "$dir/stat.err" || fail "unexpected: $(<"$dir/stat.err")"
 

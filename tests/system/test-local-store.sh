@@ -30,7 +30,7 @@ fi
 go close
 expect waiter2 "ex ok"
 kill -KILL "$(pid waiter2)"
-wait_until 5 flock -n "$dir/A/job" true
+wait_until "$deadline" flock -n "$dir/A/job" true
 
 hold reader1 -s "$dir/A/job"
 hold reader2 -s "$dir/A/job"
@@ -53,5 +53,5 @@ if [ "$(id -u)" = 0 ]; then
     expect holder "ex ok"
     expect_equal "its user, who may not write the file" ok \
         "$(setpriv --reuid=1234 --clear-groups "$python" "$tests/system/steer.py" break "$dir/A" root 1)"
-    wait_until 1 grep -q '^watch ERR' "$dir/holder.out"
+    wait_until "$deadline" grep -q '^watch ERR' "$dir/holder.out"
 fi

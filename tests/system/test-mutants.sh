@@ -3,7 +3,8 @@
 # schedule has to end in a failed check. (That none does without a fault is what the test "sim" shows.)
 #
 # A patch begins with what the fault is. A line "seeds: N" there says how many schedules may be needed, if it is not
-# the usual number, and "first seed: N" where they begin, for faults that few of them find. It may change source files only, no headers: everything else is compiled once.
+# the usual number, and "first seed: N" where they begin, for faults that few of them find. It may change source files
+# only, no headers: everything else is compiled once.
 #
 #     test-mutants.sh [NAME...]    only these
 # shellcheck source=../functions.sh
@@ -64,7 +65,9 @@ try() {
     cc -o "$folder/sim" "${objects[@]}"
     seeds=$(sed -n '/^---/q; s/^seeds: //p' "$patch")
     first=$(sed -n '/^---/q; s/^first seed: //p' "$patch")
-    timeout 100 "$folder/sim" --seed "${first:-1}" --seeds "${seeds:-$usual}" --until-failure >"$folder/sim.out" 2>&1 || status=$?
+    # Bounded by what it takes of a processor, of which others may leave it little.
+    (ulimit -t 100 && exec "$folder/sim" --seed "${first:-1}" --seeds "${seeds:-$usual}" --until-failure) \
+        >"$folder/sim.out" 2>&1 || status=$?
     tail -n 5 "$folder/sim.out"
     found=$(grep -m 1 '^sim: seed' "$folder/sim.out" || true)
     # An abort ends the simulator by a signal, as the engine's invariants do; what was said before is why.

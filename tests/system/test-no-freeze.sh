@@ -51,7 +51,7 @@ everything_else_works() { # MOUNT
     soon sh -c ': <"$1"' - "$1/job"
     expect_status 1 soon flock -n "$1/job" true
     call try "$1/job" excl-nb
-    wait_until 2 gone try
+    wait_until "$prompt" gone try
     expect_equal "exclusive open without waiting" "excl-nb EEXIST" "$(<"$dir/try.out")"
     exec 7>&-
     never_stuck
@@ -81,7 +81,7 @@ for host in A L; do
         never_stuck
         for number in 1 2 3; do
             kill -KILL "$(pid "waiter$number")"
-            wait_until 2 gone "waiter$number"
+            wait_until "$prompt" gone "waiter$number"
         done
     done
 

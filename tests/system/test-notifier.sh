@@ -97,11 +97,11 @@ jam() {
 expect_dead() {
     # The daemon alone, so that nothing else ends by the signal.
     kill -KILL "$(pid "$1")"
-    wait_until 5 gone "$1"
+    wait_until "$deadline" gone "$1"
     finish "$1" 2>/dev/null || true
     forget_host "$1"
-    refused finish "maker-$1" 5
-    wait_until 5 no_helpers "$1"
+    refused finish "maker-$1"
+    wait_until "$deadline" no_helpers "$1"
     refused stat "$dir/$1/job" 2>"$dir/stat.err"
     grep -q 'not connected' "$dir/stat.err" || fail "unexpected: $(<"$dir/stat.err")"
 }
@@ -127,7 +127,7 @@ jam A
 kill -TERM "$(pid A)"
 resume A
 finish maker-A
-wait_until 5 gone A
+wait_until "$deadline" gone A
 finish A
 forget_host A
 not_mounted "$dir/A"
@@ -142,7 +142,7 @@ resume A
 finish maker-A
 wait_until "$deadline" grep -q ' goes on with version ' "$dir/A.log"
 wait_until "$deadline" writer_differs A "$former"
-wait_until 5 name_is_gone "$dir/A" idle
+wait_until "$deadline" name_is_gone "$dir/A" idle
 expect_equal "children of the daemon" "" "$(pgrep -P "$(pid A)" || true)"
 
 # A name that is used again before the writer has begun with it stays.
@@ -158,7 +158,7 @@ exec 9>&-
 # Whichever of the two dies, names are forgotten again with the next one that is idle.
 for name in writer guard; do
     kill -KILL "$(helpers A "$name")"
-    wait_until 5 no_helpers A
+    wait_until "$deadline" no_helpers A
     touch "$dir/A/$name"
     wait_until "$deadline" name_is_gone "$dir/A" "$name"
     writer_differs A "" || fail "no writer"
@@ -174,16 +174,16 @@ jam B
 former=$(helpers B writer)
 crash B
 finish maker-B
-wait_until 5 name_is_gone "$dir/B" idle
-wait_until 5 process_is_gone "$former"
+wait_until "$deadline" name_is_gone "$dir/B" idle
+wait_until "$deadline" process_is_gone "$former"
 
 # Or it cannot go on, and begins anew.
 rmdir "$dir/B/made"
 jam B
 : >"$dir/B.ini"
 send_signal B KILL
-refused finish maker-B 5
-wait_until 5 grep -q '; beginning anew: ' "$dir/B.log"
+refused finish maker-B
+wait_until "$deadline" grep -q '; beginning anew: ' "$dir/B.log"
 wait_until "$deadline" mount_settled B
 
 # When a daemon has ended well nobody believes to hold, though the service manager has the connection still open.
@@ -191,7 +191,7 @@ call holder "$dir/B/held" excl await="$dir/stopped" fsync hold
 expect holder "excl ok"
 kill -STOP "$(pid manager-B)"
 kill -TERM "$(pid B)"
-wait_until 5 gone B
+wait_until "$deadline" gone B
 go stopped
 expect holder "fsync ENOTCONN"
 kill -CONT "$(pid manager-B)"

@@ -19,12 +19,12 @@ server_of_A() {
 }
 
 # At a follower: when the leader stands still, all do.
-start_dlockfs A --session-timeout 4s
+start_dlockfs A --session-timeout 8s
 for _ in {1..20}; do
     wait_until "$deadline" grep -q 'connected to ZooKeeper' "$dir/A.log"
     [ "$(server_of_A)" = "$leader" ] || break
     stop_dlockfs A
-    start_dlockfs A --session-timeout 4s
+    start_dlockfs A --session-timeout 8s
 done
 keep holder "$dir/A/job" flock
 wait_until "$deadline" granted holder
@@ -40,7 +40,7 @@ for time in 1 2; do
     fi
     connections=$(grep -c 'connected to ZooKeeper' "$dir/A.log")
     pause "$server"
-    sleep 5
+    sleep 9
     not_fenced holder
     if said waiter "ex ok"; then
         fail "the waiter got what is held"
@@ -72,7 +72,7 @@ for list in "$address,$dead" "$dead,$dead,$dead,$address"; do
         wait_until "$deadline" grep -q 'connection to ZooKeeper .* lost' "$dir/B.log"
         sleep 0.3
         rm "$dir/link/refuse"
-        wait_until 10 connected "$times"
+        wait_until 17 connected "$times"
     done
     release holder
     stop_dlockfs B

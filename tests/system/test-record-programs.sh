@@ -103,8 +103,8 @@ for host in A B; do
     start "perl-$host" perl "$tests/system/record_counter.pl" "$dir/$host/counter" "$dir/counter" 100
 done
 for host in A B; do
-    finish "python-$host" 60
-    finish "perl-$host" 60
+    finish "python-$host"
+    finish "perl-$host"
 done
 expect_equal "counter" 800 "$(<"$dir/counter")"
 wait_claims counter 0

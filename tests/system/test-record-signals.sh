@@ -29,7 +29,7 @@ alarm ok,w:0- EINTR,w-nb:5-5 EAGAIN,quiet ok" "$(paste -sd, "$dir/interrupted.ou
     expect interrupted "quiet ok"
     expect_equal "upgrade on $file" "w:20-25 EINTR,w:10-41 EINTR" "$(grep EINTR "$dir/interrupted.out" | paste -sd,)"
     call try "$dir/B/job" open r:20-20 w-nb:20-20 r-nb:40-40 get-w:0-60
-    finish try 5 || fail "try did not end"
+    finish try || fail "try did not end"
     release reader
     wait_until "$deadline" grep -q '^r:20-20 ok' "$dir/try.out"
     grep -qx 'w-nb:20-20 EAGAIN' "$dir/try.out" || fail "the interrupted upgrade lost what it had: $(<"$dir/try.out")"
@@ -60,7 +60,7 @@ alarm ok,w:0- EINTR,w-nb:5-5 EAGAIN,quiet ok" "$(paste -sd, "$dir/interrupted.ou
     call last "$dir/B/job" open w:8-8 hold
     wait_claims job 3
     kill -KILL "$(pid behind)"
-    wait_until 2 gone behind
+    wait_until "$prompt" gone behind
     expect last "w:8-8 ok"
     call waiter "$dir/A/job" open r:0-8 hold
     wait_claims job 3
@@ -89,7 +89,7 @@ for number in 1 2 3; do
 done
 for number in 1 2 3; do
     for host in a b; do
-        finish "storm-$host$number" 60
+        finish "storm-$host$number"
         expect_equal "steps" 0 "$(grep -c -v ' ok$\| EINTR$\|^quiet' "$dir/storm-$host$number.out" || true)"
     done
 done

@@ -45,17 +45,17 @@ soon rmdir "$dir/A/folder"
 call elsewhere "$dir/A/elsewhere" open ex hold
 wait_until "$deadline" asleep elsewhere
 # Who looks names up there waits for one another, but not long.
-wait_until 2 gone one
+wait_until "$prompt" gone one
 for number in {1..10}; do
     reader "lookup$number" "$tree/locks/name$number"
 done
 for number in {1..10}; do
-    wait_until 3 gone "lookup$number"
+    wait_until 6 gone "lookup$number"
 done
 kill -TERM "$(pid interrupted)"
 kill -KILL "$(pid killed)"
-wait_until 2 gone interrupted
-wait_until 2 gone killed
+wait_until "$prompt" gone interrupted
+wait_until "$prompt" gone killed
 for name in all list; do
     wait_until 12 gone "$name"
 done
@@ -102,5 +102,5 @@ pause zk
 reader stopped "$tree/queues"
 wait_until "$deadline" asleep stopped
 stop_dlockfs B
-wait_until 2 gone stopped
+wait_until "$prompt" gone stopped
 expect_equal "the daemon stops" EIO "$(<"$dir/stopped.out")"

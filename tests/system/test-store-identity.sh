@@ -1,6 +1,6 @@
 #!/bin/bash
-# The path of the store is created where it may be, and what bars it is told at once. Servers that do not accept who the host is
-# are tried again, now and then; so long nothing hangs, and when they do accept it all works.
+# The path of the store is created where it may be, and what bars it is told at once. Servers that do not accept who the host is,
+# or ask it and are not told, are tried again, now and then; so long nothing hangs, and when they do accept it all works.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
@@ -73,9 +73,26 @@ tried_again() {
 wait_until "$deadline" tried_again
 expect_equal "attempts" 2 "$(refusals)"
 told A 1 'the servers do not accept who we are' || fail "told again"
+
+# Servers that know it, and serve nobody else: A, but not who is connected without a secret, or begins to.
+store=zookeeper://$address/made-by-B start_dlockfs F --session-timeout 4s
+hold kept "$dir/F/job"
+expect kept held
 stop_zookeeper zk
-zookeeper_options=()
+zookeeper_options=(-Dzookeeper.enforce.auth.enabled=true -Dzookeeper.enforce.auth.schemes=digest)
 start_zookeeper zk
+store=zookeeper://$address/made-by-B start_dlockfs G --session-timeout 4s -o try_limit=100ms
 expect waiter held
 store_is A 'ms' || fail "$(grep ^store "$dir/A/.dlockfs/status")"
 release waiter
+asks='the servers ask who we are, expected digest_file, tls_certificate or sasl_mechanism'
+for host in F G; do
+    wait_until "$deadline" told $host 1 "$asks; trying again every 5 s"
+    store_is $host "not connected: $asks"
+done
+expect_equal "holders" holders=0 "$(grep ^holders "$dir/F/.dlockfs/status")"
+release kept
+call tried "$dir/G/other" open ex-nb
+finish tried
+expect_equal "a call that does not wait" "open ok,ex-nb ENOLCK" "$(paste -sd, "$dir/tried.out")"
+told G 0 'connected to ZooKeeper' || fail "G was connected"

@@ -41,9 +41,9 @@ wait_until "$deadline" asleep waiter2
 call killed "$dir/A/job" excl hold
 wait_until "$deadline" asleep killed
 kill -KILL "$(pid killed)"
-wait_until 2 gone killed
+wait_until "$prompt" gone killed
 call interrupted "$dir/A/job" open alarm=0.2 ex
-wait_until 5 gone interrupted
+wait_until "$prompt" gone interrupted
 expect_equal "interrupted" "open ok,alarm ok,ex EINTR" "$(paste -sd, "$dir/interrupted.out")"
 
 start_zookeeper

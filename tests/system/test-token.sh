@@ -90,7 +90,7 @@ expect holder "token EINTR"
 expect holder "fsync EINTR"
 wait_until "$deadline" asleep killed
 send_signal killed KILL
-wait_until 5 gone killed
+wait_until "$deadline" gone killed
 release killed
 resume zk
 expect holder "fsync ok"

@@ -63,6 +63,6 @@ for number in 1 2 3 4 5 6; do
     start "classic$number" "$python" "$dir/classic.py" "$dir/$host/classic" "$dir/counter" 50
 done
 for number in 1 2 3 4 5 6; do
-    finish "classic$number" 60
+    finish "classic$number"
 done
 expect_equal "counter" 300 "$(<"$dir/counter")"

@@ -22,6 +22,6 @@ expect_equal "threads of B with waiters" "$threads_b" "$(threads B)"
 soon flock -n "$dir/A/other" true
 soon ls "$dir/A" >"$dir/ls.out"
 go go
-finish queue 60
+finish queue
 said queue "in order" || fail "$(tail -n 3 "$dir/queue.out")"
 wait_claims job 0

@@ -24,9 +24,9 @@ for name in late elsewhere killed; do
     wait_until "$deadline" asleep "$name"
 done
 # Waits are interruptible also while nothing answers, and what needs no store works.
-expect interrupted "sh EINTR" 5
+expect interrupted "sh EINTR" 20
 kill -KILL "$(pid killed)"
-wait_until 2 gone killed
+wait_until "$prompt" gone killed
 soon ls -l "$dir/A" >"$dir/ls.out"
 soon touch "$dir/A/new"
 # A good part of the session timeout, and longer than the C client waits before it looks for another server.

@@ -2,12 +2,14 @@
  *
  * Messages that come again and again are written now and then.
  */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -52,21 +54,46 @@ static void test_others_pass(void **state)
 	assert_false(passes(6, "claim", "a", 1));
 }
 
-/* The latest are remembered, so that a few that come often do not pass beside many others. */
-static void test_many(void **state)
+/* Calls back for so many names; returns how many pass. */
+static int pass_many(int64_t now_ms, int first, int end)
 {
 	char subject[16];
+	int passed = 0;
 
-	for (int i = 0; i < 3 * LOG_LIMIT_LINES; i++) {
+	for (int i = first; i < end; i++) {
 		snprintf(subject, sizeof(subject), "%d", i);
-		assert_true(passes(1, "list", subject, 1));
-		assert_false(passes(1, "list", subject, 1));
+		passed += passes(now_ms, "list", subject, 1);
 	}
-	for (int i = 2 * LOG_LIMIT_LINES; i < 3 * LOG_LIMIT_LINES; i++) {
-		snprintf(subject, sizeof(subject), "%d", i);
-		assert_false(passes(2, "list", subject, 1));
-	}
-	assert_true(passes(2, "list", "0", 1));
+	return passed;
+}
+
+/* So many lines in the time, whatever the number of names, and one about those left out. */
+static void test_many(void **state)
+{
+	int fds[2], saved = dup(STDERR_FILENO);
+	char text[1024];
+	ssize_t bytes;
+
+	assert_int_equal(pipe2(fds, O_NONBLOCK), 0);
+	dup2(fds[1], STDERR_FILENO);
+	for (int64_t now_ms = 1; now_ms < 1 + LOG_LIMIT_MS; now_ms += LOG_LIMIT_MS / 10)
+		assert_int_equal(pass_many(now_ms, 0, 100), now_ms == 1 ? LOG_LIMIT_LINES : 0);
+	/* Those that were written are not written again for want of room. */
+	assert_int_equal(pass_many(1 + LOG_LIMIT_MS, 0, 10), 10);
+	assert_int_equal(pass_many(2 + LOG_LIMIT_MS, 0, 200), LOG_LIMIT_LINES - 10);
+	assert_int_equal(pass_many(2 * LOG_LIMIT_MS, 0, 1), 0);
+	assert_int_equal(pass_many(1 + 2 * LOG_LIMIT_MS, 0, 200), 10);
+	dup2(saved, STDERR_FILENO);
+	bytes = read(fds[0], text, sizeof(text) - 1);
+	close(saved);
+	close(fds[0]);
+	close(fds[1]);
+	text[bytes < 0 ? 0 : bytes] = '\0';
+	assert_string_equal(
+		text,
+		"dlockfs: warning: more than 64 different messages in 10 s: 1 left out so far\n"
+		"dlockfs: warning: more than 64 different messages in 10 s: 360 left out so far\n"
+		"dlockfs: warning: more than 64 different messages in 10 s: 496 left out so far\n");
 }
 
 int main(void)
