@@ -17,6 +17,7 @@ source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=${DLOCKFS_QUICKSTART_BUILD:-$source_dir/build}
 run=${DLOCKFS_QUICKSTART_RUN:-/run}
 state=$run/dlockfs-quickstart
+dlockctl=${build#"$PWD"/}/src/dlockctl/dlockctl
 
 say() {
     printf '%s\n' "$*"
@@ -261,6 +262,7 @@ These locks are of this host only, because no server is configured. To try next:
   flock -n $run/dlocks/backup echo mine    is refused while it is held
   flock $run/dlocks/backup echo mine       waits for it
   ls -l $run/dlocks                        the locks in use here
+  $dlockctl --mount $run/dlocks ls    who holds what
   $(printf %-40s "$0 --zookeeper") locks that are shared by hosts
   $(printf %-40s "$0 --stop") undo all this
 END
@@ -280,9 +282,9 @@ Both mounts stand for hosts that share locks through ZooKeeper. To try next:
   flock -F $run/dlocks-a/backup sleep 60 & hold a lock on "host a"
   flock -n $run/dlocks-b/backup echo mine  is refused on "host b"
   flock $run/dlocks-b/backup echo mine     waits for it
+  $dlockctl --mount $run/dlocks-b ls    who holds what
   kill -9 %1                               the holder dies: "host b" gets the lock
-On other hosts mount the same with the address of your servers:
-  dlockfs --store zookeeper://zk1,zk2,zk3/dlockfs /run/dlocks
+For hosts and servers of your own see "Several hosts" in README.md.
   $(printf %-40s "$0 --stop") undo all this
 END
 }

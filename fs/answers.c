@@ -11,15 +11,21 @@
 #include <unistd.h>
 
 #include "engine_transfer.h"
+#include "handle.h"
 #include "log.h"
 #include "state_journal.h"
 #include "takeover.h"
 
+/* Of the open file that an answer tells of. */
+#define NUMBER_BYTES sizeof(uint64_t)
+
 struct answers {
 	bool collects;
-	char *bytes; /* one answer behind the other */
+	uint64_t number; /* of the open file that the next answer tells of; 0: of none */
+	char *bytes;	 /* one answer behind the other */
 	size_t used, capacity;
-	struct iovec *list; /* each in bytes, once they are to be sent */
+	struct iovec *list; /* each in bytes, once they are to be sent: what the kernel gets, and
+			       behind it the number, if there is one */
 	size_t count, list_capacity;
 };
 
@@ -54,6 +60,10 @@ static void collect(struct answers *answers, const struct iovec *parts, int coun
 		memcpy(at + answer->iov_len, parts[i].iov_base, parts[i].iov_len);
 		answer->iov_len += parts[i].iov_len;
 	}
+	if (answers->number != 0) {
+		memcpy(at + answer->iov_len, &answers->number, NUMBER_BYTES);
+		answer->iov_len += NUMBER_BYTES;
+	}
 	answers->used += answer->iov_len;
 }
 
@@ -68,11 +78,13 @@ static ssize_t write_answer(int descriptor, struct iovec *parts, int count, void
 	for (int i = 0; i < count; i++)
 		length += parts[i].iov_len;
 	/* Notifications, the only ones that other threads write, have no number. */
-	char *at = header.unique != 0 && answers->collects ? make_room(answers, length) : NULL;
-	if (at == NULL)
+	if (header.unique == 0)
 		return writev(descriptor, parts, count);
-	collect(answers, parts, count, at);
-	return (ssize_t)length;
+	char *at = answers->collects ? make_room(answers, length + NUMBER_BYTES) : NULL;
+	if (at != NULL)
+		collect(answers, parts, count, at);
+	answers->number = 0;
+	return at != NULL ? (ssize_t)length : writev(descriptor, parts, count);
 }
 
 static ssize_t read_request(int descriptor, void *buffer, size_t bytes, void *userdata)
@@ -98,16 +110,46 @@ int answers_begin(struct filesystem *filesystem)
 	return error;
 }
 
-static void send_all(const struct filesystem *filesystem, const struct iovec *answers, size_t count)
+void answers_tell_of(const struct filesystem *filesystem, const struct handle *handle)
 {
-	int descriptor = fuse_session_fd(filesystem->session);
+	if (filesystem->answers != NULL)
+		filesystem->answers->number = handle->number;
+}
 
-	for (size_t i = 0; i < count; i++) {
-		/* ENOENT: nobody waits for it any more. */
-		if (write(descriptor, answers[i].iov_base, answers[i].iov_len) < 0 &&
-		    errno != ENOENT && errno != ENODEV)
-			log_error("answering the kernel: %m");
+static bool is_fenced(struct filesystem *filesystem, const void *number_bytes)
+{
+	uint64_t number;
+	memcpy(&number, number_bytes, NUMBER_BYTES);
+	const struct handle *handle = handle_of_number(filesystem, number);
+	return handle != NULL && handle->fenced;
+}
+
+static void send(struct filesystem *filesystem, const struct iovec *answer)
+{
+	const char *bytes = answer->iov_base;
+	size_t length = answer->iov_len;
+	struct fuse_out_header header = {0};
+
+	if (length >= sizeof(header))
+		memcpy(&header, bytes, sizeof(header));
+	if (header.len >= sizeof(header) && header.len + NUMBER_BYTES == length) {
+		length = header.len;
+		if (is_fenced(filesystem, bytes + length)) {
+			header.error = -EIO;
+			header.len = length = sizeof(header);
+			bytes = (const char *)&header;
+		}
 	}
+	/* ENOENT: nobody waits for it any more. */
+	if (write(fuse_session_fd(filesystem->session), bytes, length) < 0 && errno != ENOENT &&
+	    errno != ENODEV)
+		log_error("answering the kernel: %m");
+}
+
+static void send_all(struct filesystem *filesystem, const struct iovec *answers, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		send(filesystem, &answers[i]);
 }
 
 static void send_collected(struct filesystem *filesystem, uint64_t handled)
@@ -136,8 +178,7 @@ void answers_send(struct filesystem *filesystem, uint64_t handled)
 		engine_send(filesystem->shards[i].engine);
 }
 
-void answers_send_again(const struct filesystem *filesystem, const struct iovec *answers,
-			size_t count)
+void answers_send_again(struct filesystem *filesystem, const struct iovec *answers, size_t count)
 {
 	send_all(filesystem, answers, count);
 }

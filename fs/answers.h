@@ -17,6 +17,10 @@
  * Returns 0 or -errno. */
 int answers_begin(struct filesystem *filesystem);
 
+/* The next answer tells its caller that it has a lock through the handle. If the handle is fenced
+ * by the time at which that is sent, be it by another daemon, it is the error EIO instead. */
+void answers_tell_of(const struct filesystem *filesystem, const struct handle *handle);
+
 /* Commits the state, sends what was collected, and lets the engines send what they have for their
  * stores. `handled` is the number of the request that led to it; 0: it was none. Does nothing if
  * nothing is kept. */
@@ -24,8 +28,7 @@ void answers_send(struct filesystem *filesystem, uint64_t handled);
 
 /* Sends answers that another daemon may not have sent: of those that it has the kernel knows
  * nothing. */
-void answers_send_again(const struct filesystem *filesystem, const struct iovec *answers,
-			size_t count);
+void answers_send_again(struct filesystem *filesystem, const struct iovec *answers, size_t count);
 
 /* Sends what was collected; from now on answers go out at once. */
 void answers_end(struct filesystem *filesystem);

@@ -89,7 +89,8 @@ struct filesystem {
 		*request; /* of the kernel that is being handled, as it was read; NULL: unknown */
 	size_t request_bytes;	/* of that */
 	unsigned int max_write; /* as was agreed on with the kernel; 0: nothing was yet */
-	struct kept_request *kept_requests; /* kept_request.h */
+	struct kept_request *kept_requests;	    /* kept_request.h, */
+	const struct kept_request *resumed_request; /* and which of them is being handled again */
 	bool taken_over; /* the mount was made by another process, which this one goes on for */
 	struct takeover *takeover; /* while all this is restored */
 	struct owning *owning;	   /* by path: handle.c */

@@ -3,9 +3,8 @@
  * What outlives the daemon if the service manager keeps descriptors (supervisor.h): the mount's, by
  * the name of "fuse", and the journal's (state_journal.h), by that of "state". The next process
  * gets both, however this one ended, and goes on: it takes over what the journal says (takeover.h),
- * fences what is lost if the lease is over by then, sends the last answers once more, and handles
- * the request that was not handled. One of those answers may tell of a lock that is fenced already,
- * as to a caller that did not run for so long: the next call says it.
+ * fences what is lost if the lease is over by then, sends the last answers once more, with an error
+ * in place of a lock that is fenced, and handles the request that was not handled.
  *
  *   killed, crashed, SIGUSR1   the next process goes on
  *   fails before it goes on    the next process tries again

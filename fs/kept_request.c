@@ -22,15 +22,22 @@ struct kept_request {
 	struct state_item item;		  /* first */
 	struct kept_request *prev, *next; /* in filesystem->kept_requests */
 	uint64_t serial;
+	bool begun;
 	size_t bytes;
 	unsigned char text[]; /* as the kernel sent it */
 };
 
-void kept_request_write(const void *request, size_t bytes, FILE *out)
+static void write_line(const void *request, size_t bytes, bool begun, FILE *out)
 {
 	state_begin(out, "request");
 	state_bytes(out, "bytes", request, bytes);
+	state_flag(out, "begun", begun);
 	state_end(out);
+}
+
+void kept_request_write(const void *request, size_t bytes, FILE *out)
+{
+	write_line(request, bytes, false, out);
 }
 
 static struct state_place place(const struct state_item *item)
@@ -42,22 +49,29 @@ static struct state_place place(const struct state_item *item)
 static void save(const struct state_item *item, FILE *out)
 {
 	const struct kept_request *request = (const struct kept_request *)item;
-	kept_request_write(request->text, request->bytes, out);
+	write_line(request->text, request->bytes, request->begun, out);
+}
+
+static void mark(struct filesystem *filesystem, struct kept_request *request)
+{
+	static const struct state_kind kind = {place, save};
+	state_journal_mark(filesystem->journal, &request->item, &kind);
 }
 
 /* Returns NULL when out of memory. */
-static struct kept_request *create(struct filesystem *filesystem, const void *text, size_t bytes)
+static struct kept_request *create(struct filesystem *filesystem, const void *text, size_t bytes,
+				   bool begun)
 {
-	static const struct state_kind kind = {place, save};
 	struct kept_request *request = calloc(1, sizeof(*request) + bytes);
 
 	if (request == NULL)
 		return NULL;
 	request->serial = ++filesystem->last_serial;
+	request->begun = begun;
 	request->bytes = bytes;
 	memcpy(request->text, text, bytes);
 	DL_APPEND(filesystem->kept_requests, request);
-	state_journal_mark(filesystem->journal, &request->item, &kind);
+	mark(filesystem, request);
 	return request;
 }
 
@@ -67,8 +81,22 @@ int kept_request_create(struct filesystem *filesystem, struct kept_request **ret
 	if (filesystem->journal == NULL || filesystem->request == NULL ||
 	    filesystem->request_bytes > KEPT_REQUEST_BYTES)
 		return 0;
-	*ret = create(filesystem, filesystem->request, filesystem->request_bytes);
+	*ret = create(filesystem, filesystem->request, filesystem->request_bytes,
+		      kept_request_has_begun(filesystem->resumed_request));
 	return *ret != NULL ? 0 : -ENOMEM;
+}
+
+void kept_request_begin(struct filesystem *filesystem, struct kept_request *request)
+{
+	if (request == NULL || request->begun)
+		return;
+	request->begun = true;
+	mark(filesystem, request);
+}
+
+bool kept_request_has_begun(const struct kept_request *request)
+{
+	return request != NULL && request->begun;
 }
 
 int kept_request_restore(struct filesystem *filesystem, struct state_reader *in)
@@ -78,7 +106,8 @@ int kept_request_restore(struct filesystem *filesystem, struct state_reader *in)
 
 	if (bytes < sizeof(struct fuse_in_header) || bytes > KEPT_REQUEST_BYTES)
 		return state_refuse(in, "bytes", "a request");
-	return create(filesystem, text, bytes) != NULL ? 0 : state_starve(in);
+	bool begun = state_find_flag(in, "begun");
+	return create(filesystem, text, bytes, begun) != NULL ? 0 : state_starve(in);
 }
 
 void kept_request_resume_all(struct filesystem *filesystem)
@@ -91,7 +120,9 @@ void kept_request_resume_all(struct filesystem *filesystem)
 	for (; count > 0; count--) {
 		struct kept_request *first = filesystem->kept_requests;
 		struct fuse_buf buffer = {.mem = first->text, .size = first->bytes};
+		filesystem->resumed_request = first;
 		filesystem_handle(filesystem, &buffer);
+		filesystem->resumed_request = NULL;
 		kept_request_free(filesystem, first);
 	}
 }

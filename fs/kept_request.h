@@ -24,6 +24,13 @@ struct kept_request;
  * or -ENOMEM. */
 int kept_request_create(struct filesystem *filesystem, struct kept_request **ret);
 
+/* It is going to change something in a store. From the next commit on another process that handles
+ * it again knows that, and so has to begin with it after that. NULL is fine. */
+void kept_request_begin(struct filesystem *filesystem, struct kept_request *request);
+
+/* Whether that was called, here or in the process before. NULL is fine. */
+bool kept_request_has_begun(const struct kept_request *request);
+
 /* Keeps the one that the present line says. Returns 0; or -EINVAL, -ENOMEM, with a line in the
  * reader's `why`. */
 int kept_request_restore(struct filesystem *filesystem, struct state_reader *in);

@@ -33,6 +33,12 @@ static void on_done(void *context, int error)
 	free(steering);
 }
 
+static void on_begin(void *context)
+{
+	struct steering *steering = context;
+	kept_request_begin(filesystem_of(steering->req), steering->kept);
+}
+
 /* libfuse calls this from the loop, when it reads the FUSE_INTERRUPT. */
 static void on_interrupt(fuse_req_t req, void *data)
 {
@@ -46,6 +52,7 @@ static void on_interrupt(fuse_req_t req, void *data)
 void status_ioctl(fuse_req_t req, fuse_ino_t number, unsigned int command, const void *in,
 		  size_t in_bytes)
 {
+	static const struct steer_events events = {.begin = on_begin, .done = on_done};
 	struct filesystem *filesystem = filesystem_of(req);
 	const struct status_node *node = status_node_find(filesystem->status, number);
 	const struct dlockfs_steer *wanted = in;
@@ -84,6 +91,7 @@ void status_ioctl(fuse_req_t req, fuse_ino_t number, unsigned int command, const
 	fuse_req_interrupt_func(req, on_interrupt, steering);
 	if (steer_start(filesystem, node->lock, wanted->claim,
 			command == DLOCKFS_IOC_BREAK ? ENGINE_BREAK : ENGINE_REVOKE, &caller,
-			on_done, steering, &steering->steer) < 0)
+			kept_request_has_begun(steering->kept), &events, steering,
+			&steering->steer) < 0)
 		on_done(steering, -ENOMEM);
 }

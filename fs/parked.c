@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers.h"
 #include "claim_text.h"
 #include "inode.h"
 #include "kept_request.h"
@@ -96,6 +97,8 @@ static void answer(const struct parked *parked, int result)
 
 	if (result == -ENOMEM && (parked->kind == PARKED_RECORD || parked->kind == PARKED_TEST))
 		result = -ENOLCK; /* which fcntl(2) knows */
+	if (result == 0)
+		answers_tell_of(parked->handle->filesystem, parked->handle);
 	if (result != 0 || parked->kind != PARKED_OPEN) {
 		fuse_reply_err(parked->req, -result);
 		return;
@@ -341,10 +344,12 @@ void parked_tell(struct parked *parked, int error, const struct engine_conflict 
 
 void parked_prove(struct parked *parked, int error, uint64_t token)
 {
-	if (error == 0 && parked->kind == PARKED_TOKEN)
+	if (error == 0 && parked->kind == PARKED_TOKEN) {
+		answers_tell_of(parked->handle->filesystem, parked->handle);
 		fuse_reply_ioctl(parked->req, 0, &token, sizeof(token));
-	else
+	} else {
 		answer(parked, error);
+	}
 	parked_free(parked);
 }
 

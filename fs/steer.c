@@ -2,11 +2,13 @@
  *
  * Owns wishes on their way:
  *
- *   READING -> the claim is there -> WRITING -> revoke: done
- *                                            -> break: GRACE -> READING -> gone: done
- *                                                            ... until REMOVING -> done
+ *   READING -> the claim is there -> BEGUN -> WRITING -> revoke: done
+ *                                                     -> break: WAITING -> READING -> gone: done
+ *                                                               ... until REMOVING -> done
  *   a write that met another one: READING again
+ *   there is no connection: WAITING -> READING ... until CONNECTION_LIMIT_MS are over
  *
+ * BEGUN lasts until the next turn of the loop: what another process has to know is kept by then.
  * A store that is asked keeps the wish until it has answered. Loop thread only.
  */
 #include "steer.h"
@@ -21,7 +23,7 @@
 
 enum { LOOK_AGAIN_MS = 100, WRITES_MAX = 5 };
 
-enum steer_state { STEER_READING, STEER_WRITING, STEER_GRACE, STEER_REMOVING };
+enum steer_state { STEER_READING, STEER_BEGUN, STEER_WRITING, STEER_WAITING, STEER_REMOVING };
 
 struct steer {
 	/* The store's while it is asked; each first in its place. */
@@ -38,12 +40,16 @@ struct steer {
 	struct steer *prev, *next; /* in filesystem->steers */
 	enum steer_state state;
 	enum engine_order order;
-	bool asking;				/* the store has not answered yet */
-	bool told;				/* the claim's data says what is wanted */
-	int writes;				/* so far */
-	int64_t due_ms;				/* GRACE: when to look again */
-	int64_t overrule_ms;			/* when the grace is over */
-	void (*done)(void *context, int error); /* NULL: nobody wants to know */
+	bool asking;			   /* the store has not answered yet */
+	bool begun;			   /* the claim may have been changed */
+	bool told;			   /* its data says what is wanted */
+	char *text;			   /* BEGUN: what that is to be; NULL: the claim is to go */
+	uint32_t version;		   /* likewise: of which it is to take the place */
+	int writes;			   /* so far */
+	int64_t due_ms;			   /* BEGUN, WAITING: when to go on */
+	int64_t overrule_ms;		   /* when the grace is over */
+	int64_t connection_ms;		   /* when a connection is not waited for any more */
+	const struct steer_events *events; /* NULL: nobody wants to know */
 	void *context;
 	char *path, *claim;
 	struct steer_caller caller;
@@ -54,12 +60,13 @@ static void free_steer(struct steer *steer)
 {
 	free(steer->path);
 	free(steer->claim);
+	free(steer->text);
 	free(steer);
 }
 
 static void finish(struct steer *steer, int error)
 {
-	void (*done)(void *, int) = steer->done;
+	const struct steer_events *events = steer->events;
 	void *context = steer->context;
 
 	if (error == 0)
@@ -68,8 +75,8 @@ static void finish(struct steer *steer, int error)
 				 steer->claim);
 	DL_DELETE(steer->filesystem->steers, steer);
 	free_steer(steer);
-	if (done != NULL)
-		done(context, error);
+	if (events != NULL)
+		events->done(context, error);
 }
 
 /* What a question to the store returned when it was asked. */
@@ -115,9 +122,32 @@ static bool owns_lock(const struct filesystem *filesystem, const char *path, uid
 	return uid == 0 || (access.fixed && access.uid == uid);
 }
 
-static void write_order(struct steer *steer, const struct store_claim *claim)
+static void change_claim(struct steer *steer)
 {
 	struct store *store = steer->shard->store;
+
+	if (steer->text != NULL)
+		asked(steer, STEER_WRITING,
+		      store->ops->write(store, &steer->change.store, steer->path, steer->claim,
+					steer->text, steer->version));
+	else
+		remove_claim(steer);
+}
+
+/* The claim's data is to be the text; NULL: it is to go. */
+static void begin(struct steer *steer, char *text, uint32_t version)
+{
+	free(steer->text);
+	steer->text = text;
+	steer->version = version;
+	steer->state = STEER_BEGUN;
+	steer->due_ms = steer->filesystem->now_ms;
+	steer->begun = true;
+	steer->events->begin(steer->context);
+}
+
+static void begin_with(struct steer *steer, const struct store_claim *claim)
+{
 	enum claim_order order =
 		steer->order == ENGINE_BREAK ? CLAIM_ORDER_BREAK : CLAIM_ORDER_REVOKE;
 	char *data = strndup(claim->data, claim->data_bytes);
@@ -127,20 +157,17 @@ static void write_order(struct steer *steer, const struct store_claim *claim)
 	if (data != NULL && !may)
 		finish(steer, -EPERM);
 	else if (text != NULL)
-		asked(steer, STEER_WRITING,
-		      store->ops->write(store, &steer->change.store, steer->path, steer->claim,
-					text, claim->version));
+		begin(steer, text, claim->version);
 	else if (data != NULL && steer->order == ENGINE_BREAK)
-		remove_claim(steer); /* nobody would read it */
+		begin(steer, NULL, 0); /* nobody would read it */
 	else
 		finish(steer, -ENOMEM);
-	free(text);
 	free(data);
 }
 
-static void wait_for_holder(struct steer *steer)
+static void look_later(struct steer *steer)
 {
-	steer->state = STEER_GRACE;
+	steer->state = STEER_WAITING;
 	steer->due_ms = steer->filesystem->now_ms + LOOK_AGAIN_MS;
 }
 
@@ -149,16 +176,18 @@ static void on_read(struct store_read *base, int error, const struct store_claim
 	struct steer *steer = ((struct steer_read *)base)->steer;
 
 	steer->asking = false;
-	if (steer->done == NULL)
+	if (steer->events == NULL)
 		finish(steer, -EINTR);
-	else if (error == -ENOENT && steer->told)
+	else if (error == -ENOENT && steer->begun)
 		finish(steer, 0); /* its host has taken it away */
+	else if (error == -ECONNRESET && steer->filesystem->now_ms < steer->connection_ms)
+		look_later(steer);
 	else if (error != 0)
 		finish(steer, error);
 	else if (!steer->told)
-		write_order(steer, claim);
+		begin_with(steer, claim);
 	else if (steer->filesystem->now_ms < steer->overrule_ms)
-		wait_for_holder(steer);
+		look_later(steer);
 	else
 		remove_claim(steer);
 }
@@ -172,7 +201,7 @@ static void written(struct steer *steer, int error)
 	} else {
 		steer->told = true;
 		steer->overrule_ms = steer->filesystem->now_ms + BREAK_GRACE_MS;
-		wait_for_holder(steer);
+		look_later(steer);
 	}
 }
 
@@ -181,7 +210,7 @@ static void on_changed(struct store_change *base, int error)
 	struct steer *steer = ((struct steer_change *)base)->steer;
 
 	steer->asking = false;
-	if (steer->done == NULL)
+	if (steer->events == NULL)
 		finish(steer, -EINTR);
 	else if (steer->state == STEER_WRITING)
 		written(steer, error);
@@ -190,8 +219,8 @@ static void on_changed(struct store_change *base, int error)
 }
 
 int steer_start(struct filesystem *filesystem, const char *path, const char *claim,
-		enum engine_order order, const struct steer_caller *caller,
-		void (*done)(void *context, int error), void *context, struct steer **ret)
+		enum engine_order order, const struct steer_caller *caller, bool begun,
+		const struct steer_events *events, void *context, struct steer **ret)
 {
 	struct steer *steer = calloc(1, sizeof(*steer));
 
@@ -205,7 +234,9 @@ int steer_start(struct filesystem *filesystem, const char *path, const char *cla
 	steer->filesystem = filesystem;
 	steer->shard = shard_of(filesystem, path);
 	steer->order = order;
-	steer->done = done;
+	steer->begun = begun;
+	steer->connection_ms = filesystem->now_ms + CONNECTION_LIMIT_MS;
+	steer->events = events;
 	steer->context = context;
 	steer->path = strdup(path);
 	steer->claim = strdup(claim);
@@ -213,7 +244,7 @@ int steer_start(struct filesystem *filesystem, const char *path, const char *cla
 	steer->may_all = owns_lock(filesystem, path, caller->uid);
 	DL_APPEND(filesystem->steers, steer);
 	if (steer->path == NULL || steer->claim == NULL) {
-		steer->done = NULL;
+		steer->events = NULL;
 		finish(steer, -ENOMEM);
 		return -ENOMEM;
 	}
@@ -231,7 +262,7 @@ int steer_start(struct filesystem *filesystem, const char *path, const char *cla
 
 void steer_cancel(struct steer *steer)
 {
-	steer->done = NULL;
+	steer->events = NULL;
 	if (!steer->asking)
 		finish(steer, -EINTR);
 }
@@ -240,11 +271,11 @@ void steer_refuse_all(struct filesystem *filesystem, int error)
 {
 	struct steer *steer, *next;
 	DL_FOREACH_SAFE (filesystem->steers, steer, next) {
-		void (*done)(void *, int) = steer->done;
+		const struct steer_events *events = steer->events;
 		void *context = steer->context;
 		steer_cancel(steer);
-		if (done != NULL)
-			done(context, error);
+		if (events != NULL)
+			events->done(context, error);
 	}
 }
 
@@ -257,11 +288,22 @@ void steer_finish(struct filesystem *filesystem)
 	}
 }
 
+/* When to go on with it; INT64_MAX: when the store has answered. */
+static int64_t due(const struct steer *steer)
+{
+	return steer->state == STEER_BEGUN || steer->state == STEER_WAITING ? steer->due_ms
+									    : INT64_MAX;
+}
+
 void steer_advance(struct filesystem *filesystem)
 {
 	struct steer *steer, *next;
 	DL_FOREACH_SAFE (filesystem->steers, steer, next) {
-		if (steer->state == STEER_GRACE && steer->due_ms <= filesystem->now_ms)
+		if (due(steer) > filesystem->now_ms)
+			continue;
+		if (steer->state == STEER_BEGUN)
+			change_claim(steer);
+		else
 			look(steer);
 	}
 }
@@ -271,8 +313,8 @@ int64_t steer_deadline(const struct filesystem *filesystem)
 	const struct steer *steer;
 	int64_t deadline_ms = INT64_MAX;
 	DL_FOREACH (filesystem->steers, steer) {
-		if (steer->state == STEER_GRACE && steer->due_ms < deadline_ms)
-			deadline_ms = steer->due_ms;
+		if (due(steer) < deadline_ms)
+			deadline_ms = due(steer);
 	}
 	return deadline_ms;
 }

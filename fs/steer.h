@@ -6,7 +6,7 @@
  * A claim of this host is the engine's to deal with. To that of another host the wish is written
  * into the claim's data, where that host's daemon reads it, logs it, and does what it says. One
  * that does not (it is gone, or of another kind) is overruled after BREAK_GRACE_MS: then the claim
- * is deleted.
+ * is deleted. While there is no connection to the store a wish waits for CONNECTION_LIMIT_MS.
  *
  * Loop thread only; nothing here blocks.
  */
@@ -16,7 +16,8 @@
 #include "claim_data.h"
 #include "filesystem.h"
 
-#define BREAK_GRACE_MS 2000
+#define BREAK_GRACE_MS	    2000
+#define CONNECTION_LIMIT_MS 5000
 
 struct steer; /* a wish on its way */
 
@@ -25,13 +26,22 @@ struct steer_caller {
 	char who[CLAIM_DATA_WHO_BYTES]; /* for logs: printable ASCII without spaces */
 };
 
-/* Everything is copied. done() is called once, perhaps before this returns: 0; -ENOENT there is no
- * such claim (any more); -EINVAL it waits and so cannot be revoked; -ECONNRESET the store cannot be
+/* What whoever has a wish hears. */
+struct steer_events {
+	/* The claim is changed in the loop's next turn, so behind the next commit. */
+	void (*begin)(void *context);
+	/* Once, perhaps before steer_start() returns. */
+	void (*done)(void *context, int error);
+};
+
+/* Everything is copied but the events. With `begun` another process has called begin() for the same
+ * wish: that the claim is gone is what it has led to. done() is given 0; -ENOENT there is no such
+ * claim (any more); -EINVAL it waits and so cannot be revoked; -ECONNRESET the store cannot be
  * reached, or did not tell whether it happened; -EPERM the caller may not; -EACCES, -EIO, -ENOMEM.
  * Returns 0, with the wish in *ret until done() is called, or -ENOMEM. */
 int steer_start(struct filesystem *filesystem, const char *path, const char *claim,
-		enum engine_order order, const struct steer_caller *caller,
-		void (*done)(void *context, int error), void *context, struct steer **ret);
+		enum engine_order order, const struct steer_caller *caller, bool begun,
+		const struct steer_events *events, void *context, struct steer **ret);
 
 /* done() is not called; what was sent may happen. */
 void steer_cancel(struct steer *steer);

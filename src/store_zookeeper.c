@@ -192,7 +192,7 @@ static void deliver_state(struct store_zookeeper *store, const struct zookeeper_
 			on_refused(store);
 		else
 			log_error("ZooKeeper session 0x%" PRIx64 " has expired",
-				  (uint64_t)store->id.client_id);
+				  (uint64_t)state->id.client_id);
 		if (session == store->session)
 			lose_session(store);
 		else
@@ -322,8 +322,9 @@ static void store_zookeeper_describe(struct store *base, char *text, size_t text
 			 store->servers, root, store->server, (uint64_t)store->id.client_id,
 			 store->timeout_ms, but, trouble);
 	else
-		snprintf(text, text_bytes, "zookeeper://%s%s not connected%s%s", store->servers,
-			 root, but, trouble);
+		snprintf(text, text_bytes, "zookeeper://%s%s not connected%s%s%s", store->servers,
+			 root, store->id.client_id == 0 && !store->trouble ? " yet" : "", but,
+			 trouble);
 }
 
 static void free_store(struct store_zookeeper *store)

@@ -241,9 +241,9 @@ static void on_session_event(zhandle_t *handle, int type, int state, const char 
 	message->session = session;
 	message->handle = handle;
 	message->state = state;
+	message->id = *zoo_client_id(handle);
 	if (state == ZOO_CONNECTED_STATE) {
 		message->timeout_ms = zoo_recv_timeout(handle);
-		message->id = *zoo_client_id(handle);
 		get_server(handle, message->server, sizeof(message->server));
 	}
 	zookeeper_peer_note(&keeper->peer, state == ZOO_CONNECTED_STATE ? handle : NULL);

@@ -48,9 +48,9 @@ struct zookeeper_state {
 	struct zookeeper_session *session;
 	zhandle_t *handle;
 	int state; /* ZOO_CONNECTED_STATE and so on */
+	clientid_t id;
 	/* With ZOO_CONNECTED_STATE: */
 	int timeout_ms;
-	clientid_t id;
 	char server[64];
 };
 

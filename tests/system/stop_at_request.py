@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Stops a daemon when it has read a request of the kernel and done nothing else yet: stop_at_request.py PID.
 
+With "answer" behind that: when it is about to answer the next request for a lock, and all else is done.
 Prints "attached", "stopped" when it has come to that, and ends when the daemon was killed.
 """
 
@@ -18,7 +19,10 @@ PTRACE_O_TRACESYSGOOD = 1
 SYSCALL_STOP = signal.SIGTRAP | 0x80
 ENTRY, EXIT = 1, 2
 INFORMATION = "=B7xQQ"  # struct ptrace_syscall_info, up to what depends on its first byte
-REQUEST_BYTES = 40  # struct fuse_in_header
+REQUEST = "=IIQ24x"  # struct fuse_in_header: length, operation, number
+ANSWER = "=IiQ"  # struct fuse_out_header: length, error, number
+LOCKS = 32, 33  # FUSE_SETLK, FUSE_SETLKW
+WRITE = {"x86_64": 1, "aarch64": 64}[os.uname().machine]
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
@@ -30,12 +34,19 @@ def ptrace(request, pid, address=None, data=None):
 
 
 def information(pid):
-    """(ENTRY, the first argument), (EXIT, the result) or (something else, 0)."""
+    """(ENTRY, [the call's number, its arguments]), (EXIT, [the result]) or (something else, [])."""
     data = ctypes.create_string_buffer(128)
     ptrace(PTRACE_GET_SYSCALL_INFO, pid, len(data), ctypes.addressof(data))
     kind = data.raw[0]
-    place = struct.calcsize(INFORMATION) + (8 if kind == ENTRY else 0)
-    return kind, struct.unpack_from("=q", data.raw, place)[0] if kind in (ENTRY, EXIT) else 0
+    count = {ENTRY: 7, EXIT: 1}.get(kind, 0)
+    return kind, struct.unpack_from(f"={count}q", data.raw, struct.calcsize(INFORMATION))
+
+
+def peek(pid, address, form):
+    """What is in the memory of the process."""
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        memory.seek(address)
+        return struct.unpack(form, memory.read(struct.calcsize(form)))
 
 
 def wait(pid):
@@ -46,25 +57,32 @@ def wait(pid):
     return os.WSTOPSIG(status)
 
 
-def main(pid):
+def main(pid, at_answer):
     connection = [int(fd) for fd in os.listdir(f"/proc/{pid}/fd") if os.readlink(f"/proc/{pid}/fd/{fd}") == "/dev/fuse"]
     ptrace(PTRACE_SEIZE, pid, None, PTRACE_O_TRACESYSGOOD)
     ptrace(PTRACE_INTERRUPT, pid)
     wait(pid)
     print("attached", flush=True)
-    used = -1
+    call, used, address = -1, -1, 0
+    wanted = set()  # numbers of requests
     while True:
         ptrace(PTRACE_SYSCALL, pid)
         if wait(pid) != SYSCALL_STOP:
             continue
-        kind, number = information(pid)
+        kind, values = information(pid)
         if kind == ENTRY:
-            used = number
-        elif kind == EXIT and used in connection and number >= REQUEST_BYTES:
-            break
+            call, used, address = values[:3]
+            if used in connection and call == WRITE and peek(pid, address, ANSWER)[2] in wanted:
+                break
+        elif kind == EXIT and used in connection and call != WRITE and values[0] >= struct.calcsize(REQUEST):
+            if not at_answer:
+                break
+            _, operation, number = peek(pid, address, REQUEST)
+            if operation in LOCKS:
+                wanted.add(number)
     print("stopped", flush=True)
     while True:
         wait(pid)
 
 
-main(int(sys.argv[1]))
+main(int(sys.argv[1]), sys.argv[2:] == ["answer"])

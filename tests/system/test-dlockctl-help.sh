@@ -1,5 +1,5 @@
 #!/bin/bash
-# dlockctl --help and the README say the same: commands, options, exit statuses; and each command has a --help of its own.
+# dlockctl --help and the README say the same: commands and options; and each command has a --help of its own.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
@@ -25,9 +25,3 @@ done
 for option in --mount --json --wide --on-lost --on-revoke --position --yes; do
     grep -qF -- "$option" "$readme" || fail "README.md does not have $option"
 done
-
-# The table of statuses: the same text, in lines.
-awk '/^For run/ { exit } /^  ? ?[0-9 ][0-9]  / { if (text) print text; text = $1 "|"; $1 = "" }
-    text { sub(/^ +/, ""); text = text (text ~ /\|$/ ? "" : " ") $0 } END { print text }' "$dir/help" >"$dir/statuses"
-sed -n '/^### Exit statuses/,/^###/s/^| \([0-9][0-9]*\) | \(.*\) |$/\1|\2/p' "$readme" >"$dir/readme-statuses"
-diff -u "$dir/statuses" "$dir/readme-statuses" || fail "the statuses differ"

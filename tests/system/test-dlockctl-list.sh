@@ -81,11 +81,10 @@ expect_equal "JSON of another client" '[null,null,null,null,"other"]' \
     "$(jq -c '.locks[0].claims[2] | [.kind, .host, .pid, .user, .client]' "$dir/show.json")"
 expect_equal "JSON of odd bytes" 'odd%0Aname%20%5C%FF' "$(ctl ls --json 'odd*' | jq -r '.locks[0].name_encoded')"
 
-# As the README says.
-awk '/^```json$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$source_dir/README.md" >"$dir/schema.json"
+# As etc/dlockctl.schema.json says.
 conforms() {
     ctl --json "$@" >"$dir/found.json"
-    "$python" - "$dir/schema.json" "$dir/found.json" <<'END_PYTHON'
+    "$python" - "$source_dir/etc/dlockctl.schema.json" "$dir/found.json" <<'END_PYTHON'
 import json, jsonschema, sys
 schema, found = (json.load(open(path)) for path in sys.argv[1:])
 jsonschema.validate(found, schema)

@@ -18,6 +18,7 @@ expect_equal "installed" "./etc/dlockfs.ini
 .$prefix/sbin/mount.fuse.dlockfs
 .$prefix/share/bash-completion/completions/dlockctl
 .$prefix/share/bash-completion/completions/dlockfs
+.$prefix/share/dlockfs/dlockctl.schema.json
 .$prefix/share/doc/dlockfs/README.md
 .$prefix/share/man/man1/dlockctl.1
 .$prefix/share/man/man5/dlockfs.ini.5
@@ -31,3 +32,9 @@ grep -qx "ExecStart=$prefix/sbin/dlockfs --foreground /run/dlocks" ".$prefix/lib
 echo '# ours' >etc/dlockfs.ini
 install_it
 expect_equal "the configuration" "# ours" "$(<etc/dlockfs.ini)"
+
+# A program that tells the service manager nothing is installed without a service, which would never be ready.
+meson setup -Dsystemd=disabled -Dtests=disabled "$dir/without" "$source_dir" >"$dir/setup.log" 2>&1 || fail "$(tail -n 5 "$dir/setup.log")"
+meson introspect --installed "$dir/without" | jq -r '.[]' >"$dir/installed"
+grep -q '/sbin/dlockfs$' "$dir/installed"
+! grep -q 'dlockfs\.service$' "$dir/installed" || fail "a service without libsystemd"

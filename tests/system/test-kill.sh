@@ -90,6 +90,23 @@ expect_status 1 flock -n "$dir/B/folder/unlinked" true
 release unlinked
 comes_free "$dir/B/folder/unlinked"
 
+# A lock is taken away from a host that does not react; the daemon which has told it to is killed before it does.
+call broken "$dir/B/broken" open ex hold
+expect broken "ex ok"
+pause B
+pause manager-A
+start order "$python" "$tests/system/zookeeper.py" "$(zookeeper_address)" wait-text /dlockfs/broken break= "$deadline"
+expect order looking
+start breaking "$python" "$tests/system/steer.py" break "$dir/A" broken 1
+finish order
+send_signal A KILL # while it leaves the other host its time: later it would have done it itself
+resume B
+wait_claims broken 0
+resume manager-A
+finish breaking
+expect_equal "breaking it" ok "$(<"$dir/breaking.out")"
+release broken
+
 # A signal reaches a call that another daemon has begun to wait for. The rest goes in the order of the queue, and what comes
 # last is what came after it.
 call late "$dir/A/flock" open alarm=1 ex
@@ -142,10 +159,21 @@ keep behind "$dir/C/lost" flock
 wait_claims lost 2
 call told "$dir/C/told-too" catch=SIGTERM open ex watch
 expect told "ex ok"
+# Of one that was granted and has not been told yet.
+call untold "$dir/C/untold" open await="$dir/ask" ex
+expect untold "open ok"
+start tracer "$python" "$tests/system/stop_at_request.py" "$(pid C)" answer
+expect tracer attached
+go ask
+expect tracer stopped
+wait_claims untold 1
 pause manager-C
 send_signal C KILL
+finish tracer
 wait_claims lost 0
 resume manager-C
+expect untold "ex EIO"
+finish untold
 wait_until "$deadline" fenced lost
 grep -q '^fenced EIO ' "$dir/lost.out"
 wait_until "$deadline" grep -q '^watch .*ERR' "$dir/told.out"
@@ -153,6 +181,8 @@ wait_until "$deadline" granted behind
 not_fenced behind
 never_revived lost
 grep -q '^caught SIGTERM ' "$dir/told.out"
+session=$(sed -n '/^dlockfs: connected to .*, session /{s/.*, session \(0x[0-9a-f]*\),.*/\1/p;q}' "$dir/C.log")
+wait_until "$deadline" grep -q "ZooKeeper session $session has expired\$" "$dir/C.log"
 
 # A state that makes no sense.
 "$python" - "$(pid C)" <<'END'

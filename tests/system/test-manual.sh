@@ -1,6 +1,6 @@
 #!/bin/bash
 # --help, the parser's keys, the example and the manual pages say the same: options, keys, defaults, what they may be, commands,
-# exit statuses. And the pages are well-formed.
+# exit statuses, messages. And the pages are well-formed.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
@@ -31,6 +31,10 @@ options() {
 "$dlockfs" --help | options >"$dir/options"
 test -s "$dir/options"
 diff -u "$dir/options" <(text dlockfs.8 | sed -n '/^OPTIONS/,/^SIGNALS/p' | options) || fail "the options of dlockfs differ"
+
+# What is logged, and what it means.
+"$python" "$tests/system/messages.py" "$man/dlockfs.8" "$source_dir"/{fs,src}/*.c >"$dir/unknown-messages"
+expect_equal "messages that dlockfs.8 does not have" "" "$(<"$dir/unknown-messages")"
 
 # dlockctl: commands and the options of all of them, exit statuses.
 "$dlockctl" --help >"$dir/help"

@@ -130,6 +130,7 @@ inside systemctl stop dlockfs
 wait_claims held 0
 ! mounted /run/dlocks || fail "still mounted"
 expect_equal "what systemd keeps" 0 "$(property NFileDescriptorStore)"
+! inside test -e /run/dlocks || fail "there is a folder in which files could be locked"
 release waiter
 inside systemctl start dlockfs
 expect_equal "the service" active "$(inside systemctl is-active dlockfs)"

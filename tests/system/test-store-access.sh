@@ -53,6 +53,8 @@ start_dlockfs O -o "digest_file=$dir/other" --session-timeout 4s
 for host in N O; do
     wait_until "$deadline" told $host 1 'cannot create locks below /dlockfs: not authenticated'
     grep -q '^store=.* connected to .*: no locks can be created there$' "$dir/$host/.dlockfs/status"
+    expect_status 1 "$dlockctl" --mount "$dir/$host" doctor >"$dir/doctor.out"
+    grep -q '^error: store: .*: no locks can be created there' "$dir/doctor.out"
     call refused "$dir/$host/job" open ex-nb ex close
     finish refused
     expect_equal "calls without the secret" "open ok,ex-nb ENOLCK,ex ENOLCK,close ok" "$(paste -sd, "$dir/refused.out")"

@@ -4,6 +4,7 @@
 children PATH                  the names below a znode, one a line, claims last and in their order
 claims PATH                    only the claims (names that end in ten digits), in their order
 wait-claims PATH N SECONDS     until exactly N claims are there; then prints them
+wait-text PATH TEXT SECONDS    prints "looking", and ends when a claim with that text in its data is there
 queue PATH                     the claims, each with the data that it has
 data PATH                      a znode's data
 set PATH DATA                  gives a znode other data
@@ -55,6 +56,12 @@ def claims(client, path):
     return [name for name in children(client, path) if CLAIM.search(name)]
 
 
+def queue(client, path):
+    """Each claim and its data, in one line."""
+    for name in claims(client, path):
+        yield name, client.get(f"{path}/{name}")[0].decode().replace("\n", " ")
+
+
 def wait_claims(client, path, number, seconds):
     """Returns the names, or ends the program with a message after so many seconds."""
     end = time.monotonic() + seconds
@@ -64,6 +71,16 @@ def wait_claims(client, path, number, seconds):
             return found
         if time.monotonic() > end:
             sys.exit(f"{path}: {len(found)} claims instead of {number} within {seconds:g} s: {found}")
+        time.sleep(0.01)
+
+
+def wait_text(client, path, text, seconds):
+    """Ends the program with a message after so many seconds."""
+    print("looking", flush=True)
+    end = time.monotonic() + seconds
+    while not any(text in data for _, data in queue(client, path)):
+        if time.monotonic() > end:
+            sys.exit(f"{path}: no claim with {text} within {seconds:g} s")
         time.sleep(0.01)
 
 
@@ -116,10 +133,12 @@ def main():
     elif command == "claims":
         print("\n".join(claims(client, arguments[0])))
     elif command == "queue":
-        for name in claims(client, arguments[0]):
-            print(name, client.get(f"{arguments[0]}/{name}")[0].decode().replace("\n", " "))
+        for name, data in queue(client, arguments[0]):
+            print(name, data)
     elif command == "wait-claims":
         wait_claims(client, arguments[0], int(arguments[1]), float(arguments[2]))
+    elif command == "wait-text":
+        wait_text(client, arguments[0], arguments[1], float(arguments[2]))
     elif command == "data":
         print(client.get(arguments[0])[0].decode())
     elif command == "set":
