@@ -71,5 +71,5 @@ for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
-sys.exit(f"open, but not there: {len(missing)}" if len(missing) > 8 else 0)
+sys.exit(f"open, but not there: {len(missing)}" if len(missing) > 20 else 0)
 END
