@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-#include <utlist.h>
 
 #include "log.h"
 #include "state_journal_form.h"
@@ -33,13 +32,14 @@
 /* After a commit that has failed. */
 #define RETRY_MS 1000
 
-/* By an item's number, from 1. */
+/* By an item's number. Number 0 is of none: it closes the ring that the others are in by the age of
+ * their latest records, newer than the latest one and older than the oldest. */
 struct entry {
 	struct state_item *item; /* NULL: the number is free */
 	const struct state_kind *kind;
-	uint64_t at;	    /* of its latest record, in the file */
-	uint32_t bytes;	    /* of that; 0: there is none */
-	uint32_t next_free; /* 0: it is the last one */
+	uint64_t at;	       /* of its latest record, in the file */
+	uint32_t bytes;	       /* of that; 0: there is none, and it is not in the ring */
+	uint32_t older, newer; /* `newer` of a free number: the next free one; 0: it is the last */
 };
 
 struct state_journal {
@@ -53,9 +53,7 @@ struct state_journal {
 	bool failed;	   /* nothing is kept any more */
 	uint64_t end;	   /* of what was written */
 	uint64_t released; /* up to there the log takes no memory */
-	uint64_t live;	   /* bytes of the latest records of all items, */
-
-	struct state_item *oldest; /* the first of which is of this one */
+	uint64_t live;	   /* bytes of the latest records of all items */
 
 	struct entry *entries;
 	uint32_t entries_count, entries_capacity;
@@ -174,8 +172,13 @@ int state_journal_create(int descriptor, size_t request_bytes, uint64_t handled,
 	struct state_journal *journal = calloc(1, sizeof(*journal));
 	int error;
 
-	if (journal == NULL)
+	if (journal == NULL || !reserve((void **)&journal->entries, 0, &journal->entries_capacity,
+					sizeof(*journal->entries))) {
+		free(journal);
 		return -ENOMEM;
+	}
+	journal->entries[0] = (struct entry){0};
+	journal->entries_count = 1;
 	assert(request_bytes <= AREA_BYTES_MAX);
 	journal->head_bytes = HEAD_BYTES + request_bytes;
 	if (ftruncate(descriptor, (off_t)LOG_END) < 0 ||
@@ -195,6 +198,7 @@ int state_journal_create(int descriptor, size_t request_bytes, uint64_t handled,
 	return 0;
 failed:
 	error = -errno;
+	free(journal->entries);
 	free(journal);
 	return error;
 }
@@ -249,20 +253,38 @@ bool state_journal_has_failed(const struct state_journal *journal)
 
 /* Items */
 
+static void enter_ring(struct state_journal *journal, uint32_t number)
+{
+	struct entry *none = journal->entries, *entry = &journal->entries[number];
+
+	entry->newer = 0;
+	entry->older = none->older;
+	journal->entries[none->older].newer = number;
+	none->older = number;
+}
+
+static void leave_ring(struct state_journal *journal, uint32_t number)
+{
+	const struct entry *entry = &journal->entries[number];
+
+	journal->entries[entry->older].newer = entry->newer;
+	journal->entries[entry->newer].older = entry->older;
+}
+
 /* A number for the item. Returns false without memory. */
 static bool enter(struct state_journal *journal, struct state_item *item)
 {
 	uint32_t number = journal->free_number;
 
 	if (number != 0) {
-		journal->free_number = journal->entries[number - 1].next_free;
+		journal->free_number = journal->entries[number].newer;
 	} else {
 		if (!reserve((void **)&journal->entries, journal->entries_count,
 			     &journal->entries_capacity, sizeof(*journal->entries)))
 			return false;
-		number = ++journal->entries_count;
+		number = journal->entries_count++;
 	}
-	journal->entries[number - 1] = (struct entry){.item = item};
+	journal->entries[number] = (struct entry){.item = item};
 	item->number = number;
 	return true;
 }
@@ -276,7 +298,7 @@ void state_journal_mark(struct state_journal *journal, struct state_item *item,
 		fail(journal, ENOMEM);
 		return;
 	}
-	journal->entries[item->number - 1].kind = kind;
+	journal->entries[item->number].kind = kind;
 	if (!reserve((void **)&journal->changed, journal->changed_count, &journal->changed_capacity,
 		     sizeof(*journal->changed))) {
 		pause_keeping(journal, ENOMEM);
@@ -302,9 +324,9 @@ void state_journal_remove(struct state_journal *journal, struct state_item *item
 			last->changed = changed;
 		}
 	}
-	struct entry *entry = &journal->entries[number - 1];
+	struct entry *entry = &journal->entries[number];
 	if (entry->bytes > 0) {
-		DL_DELETE(journal->oldest, item);
+		leave_ring(journal, number);
 		if (reserve((void **)&journal->removed, journal->removed_count,
 			    &journal->removed_capacity, sizeof(*journal->removed)))
 			journal->removed[journal->removed_count++] = number;
@@ -312,7 +334,7 @@ void state_journal_remove(struct state_journal *journal, struct state_item *item
 			pause_keeping(journal, ENOMEM);
 		journal->live -= entry->bytes;
 	}
-	*entry = (struct entry){.next_free = journal->free_number};
+	*entry = (struct entry){.newer = journal->free_number};
 	journal->free_number = number;
 	*item = (struct state_item){0};
 }
@@ -341,15 +363,15 @@ static bool begin_buffer(struct state_journal *journal)
 /* The item's lines; how many bytes those have is filled in by measure(). */
 static void put_item(struct state_journal *journal, struct state_item *item)
 {
-	struct entry *entry = &journal->entries[item->number - 1];
+	struct entry *entry = &journal->entries[item->number];
 	struct record record = {.number = item->number, .place = entry->kind->place(item)};
 	off_t start = ftello(journal->out);
 
 	fwrite(&record, sizeof(record), 1, journal->out);
 	entry->kind->save(item, journal->out);
 	if (entry->bytes > 0)
-		DL_DELETE(journal->oldest, item);
-	DL_APPEND(journal->oldest, item);
+		leave_ring(journal, item->number);
+	enter_ring(journal, item->number);
 	journal->live -= entry->bytes;
 	entry->bytes = (uint32_t)(ftello(journal->out) - start);
 	entry->at = journal->end + (uint64_t)start;
@@ -358,7 +380,7 @@ static void put_item(struct state_journal *journal, struct state_item *item)
 
 static void put_all_items(struct state_journal *journal)
 {
-	for (uint32_t i = 0; i < journal->entries_count; i++) {
+	for (uint32_t i = 1; i < journal->entries_count; i++) {
 		if (journal->entries[i].item != NULL)
 			put_item(journal, journal->entries[i].item);
 	}
@@ -390,12 +412,13 @@ static void put_oldest(struct state_journal *journal)
 {
 	uint64_t bytes = (uint64_t)ftello(journal->out), moved = 0;
 
-	while (journal->oldest != NULL && moved < bytes) {
-		const struct entry *entry = &journal->entries[journal->oldest->number - 1];
+	while (moved < bytes) {
+		const struct entry *entry = &journal->entries[journal->entries->newer];
 		uint64_t length = journal->end + bytes + moved - entry->at;
-		if (length <= 2 * journal->live + SLACK_BYTES || entry->at >= journal->end)
+		if (entry->item == NULL || length <= 2 * journal->live + SLACK_BYTES ||
+		    entry->at >= journal->end)
 			return;
-		put_item(journal, journal->oldest);
+		put_item(journal, entry->item);
 		moved += entry->bytes;
 	}
 }
@@ -409,7 +432,7 @@ static void measure(struct state_journal *journal, size_t start)
 		memcpy(&record, journal->buffer + start, sizeof(record));
 		if (record.number == 0)
 			continue;
-		record.bytes = journal->entries[record.number - 1].bytes - (uint32_t)sizeof(record);
+		record.bytes = journal->entries[record.number].bytes - (uint32_t)sizeof(record);
 		memcpy(journal->buffer + start, &record, sizeof(record));
 	}
 }
@@ -459,8 +482,8 @@ static void publish(struct state_journal *journal)
 	extent->latest = journal->end;
 	journal->end += journal->buffer_bytes;
 	extent->end = journal->end;
-	extent->start = journal->oldest != NULL ? journal->entries[journal->oldest->number - 1].at
-						: extent->latest;
+	extent->start =
+		journal->live > 0 ? journal->entries[journal->entries->newer].at : extent->latest;
 	extent->handled = journal->handled;
 	atomic_store(&journal->head->current, next);
 	/* Much at once would take long. It is always more than was written. */

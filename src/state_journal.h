@@ -61,8 +61,6 @@ struct state_kind {
 struct state_item {
 	uint32_t number;  /* in the journal, from 1; 0: it is not there */
 	uint32_t changed; /* its place among those that were marked, from 1; 0: it was not */
-	struct state_item *prev,
-		*next; /* in the order of their latest records; NULL: it has none */
 };
 
 /* Keeps things in the file from now on, which is empty, one that state_journal_load() has read, or

@@ -378,15 +378,15 @@ static void test_no_memory(void **state)
 	state_journal_content_finish(&content);
 
 	/* An item without a number can not be kept. */
-	struct thing more[64] = {0};
-	for (uint64_t i = 0; i < 63; i++)
+	struct thing more[63] = {0};
+	for (uint64_t i = 0; i < 62; i++)
 		state_journal_mark(journal, &more[i].item, &kind);
 	allocations_to_failure = 1;
-	state_journal_mark(journal, &more[63].item, &kind);
+	state_journal_mark(journal, &more[62].item, &kind);
 	assert_true(state_journal_has_failed(journal));
 	state_journal_commit(journal, 0, NULL, 0);
 	expect_refused(descriptor, -ENODATA, "there is nothing");
-	for (int i = 0; i < 64; i++)
+	for (int i = 0; i < 63; i++)
 		state_journal_remove(journal, &more[i].item);
 	state_journal_destroy(journal);
 	close(descriptor);
