@@ -54,7 +54,7 @@ static struct user *create(struct filesystem *filesystem, uid_t uid)
 	return NULL;
 }
 
-static bool is_limited(uid_t uid)
+bool user_is_limited(uid_t uid)
 {
 	return uid != 0 && uid != getuid();
 }
@@ -88,7 +88,7 @@ static int check(struct filesystem *filesystem, uid_t uid, enum user_share share
 	struct user *user = find(filesystem, uid);
 	size_t count = user != NULL ? user->counts[share] : 0;
 
-	if (!is_limited(uid) || (count < limit && amount <= limit - count))
+	if (!user_is_limited(uid) || (count < limit && amount <= limit - count))
 		return 0;
 	filesystem->metrics.limited[share]++;
 	if (user != NULL)
@@ -143,7 +143,7 @@ void user_make_room(struct filesystem *filesystem, uid_t uid)
 {
 	int64_t limit = user_limit(filesystem->config, USER_NAMES);
 
-	for (int i = 0; is_limited(uid) && i < ROOM_NAMES; i++) {
+	for (int i = 0; user_is_limited(uid) && i < ROOM_NAMES; i++) {
 		const struct user *user = find(filesystem, uid);
 		if (user == NULL || user->idle == NULL ||
 		    (int64_t)user->counts[USER_NAMES] < limit - limit / 4)

@@ -36,6 +36,9 @@ struct user {
 	struct inode *idle;	      /* those of its names, the longest idle first */
 };
 
+/* Whether the user has limits. */
+bool user_is_limited(uid_t uid);
+
 /* Whether the user may have `amount` more. Returns 0; or, counted and logged as a refusal, what the
  * manual pages of the calls have for it: -ENOLCK, -ENFILE, -EDQUOT. */
 int user_check(struct filesystem *filesystem, uid_t uid, enum user_share share, size_t amount);

@@ -17,7 +17,9 @@
 
 #include "inode.h"
 #include "log.h"
+#include "looker.h"
 #include "notifier_double.h"
+#include "status.h"
 #include "user.h"
 
 enum { ALICE = 54321, BOB = 54322 };
@@ -168,6 +170,33 @@ static void test_releases(void **state)
 	assert_int_equal(user_check_release(filesystem, ALICE, USER_RANGES, 5), 0);
 	assert_int_equal(user_check_release(filesystem, ALICE, USER_RANGES, 6), -ENOLCK);
 	user_leave(filesystem, alice, USER_RANGES, 5);
+}
+
+/* One look at a time, a pause after it by what it has cost, and what is over is forgotten. */
+static void test_turns(void **state)
+{
+	int64_t now_ms = filesystem->now_ms;
+	struct looker *alice = looker_join(filesystem, ALICE);
+	struct turn *turn = &alice->turns[0];
+
+	assert_ptr_equal(looker_join(filesystem, ALICE), alice);
+	assert_true(turn_next_ms(turn) <= now_ms);
+	turn->part = alice;
+	assert_int_equal(turn_next_ms(turn), INT64_MAX);
+	turn_end(turn, now_ms, 300);
+	assert_int_equal(turn_next_ms(turn), now_ms + 300);
+	turn_end(turn, now_ms, 1000000);
+	assert_int_equal(turn_next_ms(turn), now_ms + LOOKER_PAUSE_MS_MAX);
+	looker_leave(alice);
+	looker_leave(alice);
+
+	/* The pause outlives the requests. */
+	looker_leave(looker_join(filesystem, BOB));
+	assert_int_equal(HASH_CNT(by_uid, filesystem->status->lookers), 2);
+	filesystem->now_ms = now_ms + LOOKER_PAUSE_MS_MAX;
+	looker_leave(looker_join(filesystem, BOB));
+	assert_int_equal(HASH_CNT(by_uid, filesystem->status->lookers), 1);
+	assert_int_equal(filesystem->status->lookers->uid, BOB);
 }
 
 static struct inode *make(const char *name, uid_t uid)
@@ -322,7 +351,7 @@ int main(void)
 		USER_TEST(test_limits),	  USER_TEST(test_no_limits), USER_TEST(test_lower_limit),
 		USER_TEST(test_amounts),  USER_TEST(test_pinned),    USER_TEST(test_restored),
 		USER_TEST(test_room),	  USER_TEST(test_bad_names), USER_TEST(test_text),
-		USER_TEST(test_releases),
+		USER_TEST(test_releases), USER_TEST(test_turns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
