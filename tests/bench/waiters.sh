@@ -9,6 +9,7 @@
 
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
+numbers "$@"
 
 [ $# -gt 0 ] || set -- 10 100 1000 10000
 read -ra kinds <<<"${KINDS:-flock range}"

@@ -19,7 +19,7 @@ start_as() {
 
 # calls USER-ID FILE STEP...: what they print, on one line.
 calls() {
-    as "$1" timeout 20 "$python" -u "$dir/calls.py" "${@:2}" | paste -sd' '
+    as "$1" timeout "$deadline" "$python" -u "$dir/calls.py" "${@:2}" | paste -sd' '
 }
 
 # has HOST USER-ID [COUNTS]: whether that is what the user has; without: nothing but names.
