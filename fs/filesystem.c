@@ -22,6 +22,7 @@
 #include "status.h"
 #include "steer.h"
 #include "takeover.h"
+#include "user.h"
 
 /* Requests that the kernel sends without a waiting caller, RELEASE above all: a low limit would
  * hold releases back. The most that the protocol can say. */
@@ -279,6 +280,27 @@ static void on_released(void *context, enum lock_kind kind, int64_t held_us)
 	histogram_observe(&shard->metrics.holds[kind], histogram_now_us() - held_us);
 }
 
+static bool may_hold(void *context, void *owner_cookie, size_t more, bool releases)
+{
+	const struct shard *shard = context;
+	const struct handle *handle = owner_cookie;
+	int (*check)(struct filesystem *, uid_t, enum user_share, size_t) =
+		releases ? user_check_release : user_check;
+	return check(shard->filesystem, handle->user->uid, USER_RANGES, more) == 0;
+}
+
+static void on_ranges(void *context, void *owner_cookie, ptrdiff_t more)
+{
+	const struct shard *shard = context;
+	const struct handle *handle = owner_cookie;
+
+	/* The user is there already: it has the open file. */
+	if (more > 0)
+		user_add(shard->filesystem, handle->user->uid, USER_RANGES, (size_t)more);
+	else
+		user_leave(shard->filesystem, handle->user, USER_RANGES, (size_t)-more);
+}
+
 const struct engine_events filesystem_engine_events = {
 	.details_bytes = sizeof(struct claim_asker),
 	.describe = describe,
@@ -289,6 +311,8 @@ const struct engine_events filesystem_engine_events = {
 	.on_revoked = on_revoked,
 	.on_held = on_held,
 	.on_released = on_released,
+	.may_hold = may_hold,
+	.on_ranges = on_ranges,
 };
 
 const struct fuse_lowlevel_ops filesystem_ops = {

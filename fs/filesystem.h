@@ -26,6 +26,7 @@
  *   status_file.c the files in there, and what `status` says
  *   status_node.c its names
  *   status_wait.c requests there that wait for the store
+ *   looker.c      when it is the turn of whose
  *   metrics.c     what is counted, and the file `metrics` there
  *
  * Everything runs on the loop's thread. Nothing that the kernel asks while it locks a directory

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -193,8 +194,11 @@ static int create_journal(struct keeping *keeping)
 	if (state < 0)
 		return -errno;
 	keeping->state = -1;
-	int error = state_journal_create(state, ANSWERS_REQUEST_BYTES, keeping->content.handled,
-					 &keeping->journal);
+	/* For those who have to know that somebody goes on (notifier_process.h). */
+	int error = flock(state, LOCK_EX | LOCK_NB) == 0 ? 0 : -errno;
+	if (error == 0)
+		error = state_journal_create(state, ANSWERS_REQUEST_BYTES, keeping->content.handled,
+					     &keeping->journal);
 	if (error != 0)
 		close(state);
 	return error;

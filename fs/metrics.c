@@ -33,6 +33,7 @@ static const char *const limit_names[USER_SHARES] = {
 	[USER_WAITERS] = "user_waiters",
 	[USER_FILES] = "user_files",
 	[USER_NAMES] = "user_names",
+	[USER_RANGES] = "user_ranges",
 };
 
 static const char *const request_names[METRICS_REQUESTS] = {

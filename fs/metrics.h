@@ -39,7 +39,7 @@ struct shard_metrics {
 };
 
 /* What users have a share of: user.h. */
-enum user_share { USER_WAITERS, USER_FILES, USER_NAMES, USER_SHARES };
+enum user_share { USER_WAITERS, USER_FILES, USER_NAMES, USER_RANGES, USER_SHARES };
 
 /* Of the mount. */
 struct metrics {

@@ -69,8 +69,8 @@ static unsigned key_bytes(const char *name)
 static int start_process(struct notifier *notifier)
 {
 	struct epoll_event event = {.events = EPOLLIN};
-	int error = notifier_process_start(notifier->fuse, notifier->journal != NULL,
-					   &notifier->process);
+	int journal = notifier->journal != NULL ? state_journal_descriptor(notifier->journal) : -1;
+	int error = notifier_process_start(notifier->fuse, journal, &notifier->process);
 
 	if (error != 0)
 		return error;

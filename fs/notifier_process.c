@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
@@ -27,11 +28,13 @@
 #include "notifier.h"
 #include "unmounter.h"
 
-/* argv[0], for `ps`; and argv[1] where other daemons go on with the mount. */
+/* argv[0], for `ps`. argv[1] is the descriptor of the journal, where there is one. */
 #define NAME "dlockfs-notifier"
-#define KEPT "kept"
 
-/* Open in the two processes. */
+/* Between looks whether somebody may still go on with the mount. */
+#define LOOK_MS 1000
+
+/* Open in the two processes; and above that the journal, which only the guard uses. */
 enum { SOCKET, CONNECTION, SHARED, DESCRIPTORS };
 
 /* A message is for the writer to begin with, or for the daemon to take back, whoever comes first.
@@ -98,19 +101,29 @@ static bool refuse_request(void)
 	return true;
 }
 
-static void guard(pid_t writer, int daemon, bool kept)
+/* The daemon has ended. */
+static bool is_abandoned(int journal)
+{
+	return journal < 0 || flock(journal, LOCK_SH | LOCK_NB) == 0;
+}
+
+static void guard(pid_t writer, int daemon, int journal)
 {
 	struct pollfd ends[] = {{.fd = pidfd_open(writer, 0), .events = POLLIN},
-				{.fd = kept ? -1 : daemon, .events = POLLIN},
+				{.fd = daemon, .events = POLLIN},
 				{.fd = -1, .events = POLLIN}};
+	bool abandoned = false;
 
 	if (ends[0].fd < 0)
 		kill(writer, SIGKILL);
 	while (ends[0].fd >= 0 && ends[0].revents == 0) {
-		if (poll(ends, 3, -1) < 0)
+		bool looks = ends[1].fd < 0 && !abandoned;
+		if (poll(ends, 3, looks ? LOOK_MS : -1) < 0)
 			continue;
-		if (ends[1].revents != 0) {
+		if (ends[1].revents != 0)
 			ends[1].fd = -1;
+		if (ends[1].fd < 0 && !abandoned && is_abandoned(journal)) {
+			abandoned = true;
 			ends[2].fd = CONNECTION;
 		}
 		if (ends[2].revents != 0 && !refuse_request())
@@ -125,8 +138,8 @@ bool notifier_process_is_meant(char *const *arguments)
 }
 
 /* Closes what else is open. But with auto_unmount nobody must learn of the daemon's end while there
- * is a connection, which would be found alive. */
-static void close_others(pid_t daemon)
+ * is a connection, which would be found alive. Returns where the journal is from now on, or -1. */
+static int close_others(pid_t daemon, int journal)
 {
 	const struct dirent *entry;
 	DIR *folder = opendir("/proc/self/fd");
@@ -139,16 +152,25 @@ static void close_others(pid_t daemon)
 	}
 	if (folder != NULL)
 		closedir(folder);
+	if (journal >= 0)
+		journal = fcntl(journal, F_DUPFD, DESCRIPTORS + 1);
 	if (kept > DESCRIPTORS)
 		dup2(kept, DESCRIPTORS);
-	close_range(kept >= 0 ? DESCRIPTORS + 1 : DESCRIPTORS, ~0U, 0);
+	int first = kept >= 0 ? DESCRIPTORS + 1 : DESCRIPTORS;
+	if (journal > first)
+		close_range((unsigned)first, (unsigned)journal - 1, 0);
+	close_range((unsigned)(journal >= first ? journal + 1 : first), ~0U, 0);
+	return journal;
 }
 
 _Noreturn void notifier_process_run(char *const *arguments)
 {
 	pid_t parent = getppid();
+	bool has_journal = arguments[1] != NULL;
+	int journal = close_others(parent, has_journal ? atoi(arguments[1]) : -1);
 
-	close_others(parent);
+	if (has_journal && journal < 0)
+		_exit(EXIT_FAILURE);
 	int daemon = pidfd_open(parent, 0);
 	/* Nobody's child, so that whichever program goes on in place of the daemon has none that it
 	 * does not know. */
@@ -164,7 +186,7 @@ _Noreturn void notifier_process_run(char *const *arguments)
 	if (writer == 0)
 		run_writer(self);
 	if (writer > 0)
-		guard(writer, daemon, arguments[1] != NULL);
+		guard(writer, daemon, journal);
 	close(CONNECTION); /* before the socket tells of the end */
 	_exit(EXIT_SUCCESS);
 }
@@ -185,14 +207,16 @@ static int clone_connection(int fuse)
 
 /* This program, not the one that an upgrade may have put in its place: then the path ends in
  * " (deleted)". It is preferred for tools that run the program in themselves. */
-static int spawn_self(const posix_spawn_file_actions_t *actions, bool kept, pid_t *child)
+static int spawn_self(const posix_spawn_file_actions_t *actions, int journal, pid_t *child)
 {
 	static const char self[] = "/proc/self/exe";
-	char *arguments[] = {NAME, kept ? KEPT : NULL, NULL};
+	char number[16];
+	char *arguments[] = {NAME, journal >= 0 ? number : NULL, NULL};
 	char path[PATH_MAX];
 	ssize_t length = readlink(self, path, sizeof(path) - 1);
 	int error = ENOENT;
 
+	snprintf(number, sizeof(number), "%d", journal);
 	if (length > 0) {
 		path[length] = '\0';
 		error = posix_spawn(child, path, actions, NULL, arguments, environ);
@@ -203,7 +227,7 @@ static int spawn_self(const posix_spawn_file_actions_t *actions, bool kept, pid_
 }
 
 /* Starts the guard with its descriptors. Returns 0 or -errno. */
-static int spawn_guard(const int descriptors[DESCRIPTORS], bool kept)
+static int spawn_guard(const int descriptors[DESCRIPTORS], int journal)
 {
 	posix_spawn_file_actions_t actions;
 	int status = 0;
@@ -212,7 +236,9 @@ static int spawn_guard(const int descriptors[DESCRIPTORS], bool kept)
 	posix_spawn_file_actions_init(&actions);
 	for (int i = 0; i < DESCRIPTORS; i++)
 		posix_spawn_file_actions_adddup2(&actions, descriptors[i], i);
-	int error = spawn_self(&actions, kept, &child);
+	if (journal >= 0) /* lets it pass */
+		posix_spawn_file_actions_adddup2(&actions, journal, journal);
+	int error = spawn_self(&actions, journal, &child);
 	posix_spawn_file_actions_destroy(&actions);
 	if (error == 0 && waitpid(child, &status, 0) < 0)
 		error = -errno;
@@ -238,7 +264,7 @@ static int make_shared(struct notifier_process *process)
 }
 
 /* Starts them with the descriptors of both sides. Returns 0 or -errno. */
-static int start(struct notifier_process *process, int fuse, bool kept, int shared)
+static int start(struct notifier_process *process, int fuse, int journal, int shared)
 {
 	int ends[2];
 
@@ -250,7 +276,7 @@ static int start(struct notifier_process *process, int fuse, bool kept, int shar
 		[CONNECTION] = clone >= 0 ? clone : fuse,
 		[SHARED] = shared,
 	};
-	int error = spawn_guard(descriptors, kept);
+	int error = spawn_guard(descriptors, journal);
 	close(ends[1]);
 	if (clone >= 0)
 		close(clone);
@@ -260,12 +286,27 @@ static int start(struct notifier_process *process, int fuse, bool kept, int shar
 	return error;
 }
 
-int notifier_process_start(int fuse, bool kept, struct notifier_process *ret)
+/* Another open file description of the journal, which is not locked through it. Returns -errno. */
+static int open_journal(int journal)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", journal);
+	int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+	return descriptor >= 0 ? descriptor : -errno;
+}
+
+int notifier_process_start(int fuse, int journal, struct notifier_process *ret)
 {
 	struct notifier_process process = {.socket = -1};
 	int shared = make_shared(&process);
-	int error = shared >= 0 ? start(&process, fuse, kept, shared) : shared;
+	int anew = journal >= 0 ? open_journal(journal) : -1;
+	int error = shared < 0 ? shared : journal >= 0 && anew < 0 ? anew : 0;
 
+	if (error == 0)
+		error = start(&process, fuse, anew, shared);
+	if (anew >= 0)
+		close(anew);
 	if (shared >= 0)
 		close(shared);
 	if (error == 0)

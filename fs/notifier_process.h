@@ -10,8 +10,10 @@
  *
  * As long as one of these has the kernel's connection open it does not end, and calls wait. So,
  * unless another daemon goes on with the mount, the guard answers them, with ENOTCONN, when the
- * daemon has died before the writer came out of the kernel. What the daemon had read and not
- * answered the kernel ends by itself, because the two have a descriptor of their own
+ * daemon has died before the writer came out of the kernel. Another one may go on as long as
+ * anybody has the journal open: its open file description is locked (flock(2)), and the guard,
+ * which has one of its own, looks each second whether that still is so. What the daemon had read
+ * and not answered the kernel ends by itself, because the two have a descriptor of their own
  * (FUSE_DEV_IOC_CLONE). Where they cannot have that, or the guard is killed, a writer that waits
  * and the call that it waits for remain until somebody ends the connection ("umount -f").
  */
@@ -28,10 +30,11 @@ struct notifier_process {
 };
 
 /* Starts the two: this program under another name. They have nothing open but their end of the
- * socket and the kernel's connection `fuse`, and nobody needs to wait for their end; signals that
- * the caller has blocked are blocked there. With `kept`, other daemons go on with the mount. Waits
- * for a program to start. Returns 0 and *ret, for notifier_process_leave(); or -errno. */
-int notifier_process_start(int fuse, bool kept, struct notifier_process *ret);
+ * socket, the kernel's connection `fuse`, and the file of `journal`: -1: no other daemon goes on
+ * with the mount. Nobody needs to wait for their end; signals that the caller has blocked are
+ * blocked there. Waits for a program to start. Returns 0 and *ret, for notifier_process_leave(); or
+ * -errno. */
+int notifier_process_start(int fuse, int journal, struct notifier_process *ret);
 
 /* Closes the socket. */
 void notifier_process_leave(struct notifier_process *process);

@@ -89,6 +89,14 @@ static bool is_fixed(const struct inode *inode, const struct stat *attr, int to_
 		(to_set & FUSE_SET_ATTR_GID && attr->st_gid != access->gid));
 }
 
+/* Whether a directory would be one in which the kernel refuses open(O_CREAT) of other users' files
+ * (fs.protected_regular). */
+static bool makes_sticky(const struct inode *inode, const struct stat *attr, int to_set)
+{
+	return to_set & FUSE_SET_ATTR_MODE && inode_is_directory(inode) &&
+	       (attr->st_mode & S_ISVTX) != 0;
+}
+
 /* Valid replies: attr, err. The kernel has checked who may (default_permissions). */
 void op_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 		struct fuse_file_info *info)
@@ -105,7 +113,7 @@ void op_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
-	if (is_fixed(inode, attr, to_set)) {
+	if (is_fixed(inode, attr, to_set) || makes_sticky(inode, attr, to_set)) {
 		fuse_reply_err(req, EPERM);
 		return;
 	}

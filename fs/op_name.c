@@ -144,10 +144,10 @@ void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, 
 		fuse_reply_err(req, EPERM);
 }
 
-/* Valid replies: entry, err. */
+/* Valid replies: entry, err. Directories are not sticky: see op_setattr(). */
 void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 {
-	make(req, parent, name, S_IFDIR | (mode & 07777));
+	make(req, parent, name, S_IFDIR | (mode & 07777 & ~(mode_t)S_ISVTX));
 }
 
 static void take_away(fuse_req_t req, fuse_ino_t parent_node, const char *name, bool directory)

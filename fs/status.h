@@ -16,6 +16,8 @@
  * nothing, and LOOKUP below locks/, for which it locks a directory there. LOOKUP of the fixed names
  * is answered at once, so who uses locks never waits for who looks on.
  *
+ * OPEN and OPENDIR of who has limits (user.h) wait for their turn first: looker.h.
+ *
  * Who may read a lock's file, where the configuration says who, may read its queue here; in the
  * list of all queues those are left out that the reader may not read.
  *
@@ -74,6 +76,7 @@ struct status_content {
 	size_t bytes;
 };
 
+struct looker;
 struct status_wait;
 
 struct status {
@@ -82,7 +85,8 @@ struct status {
 	uint64_t last_number;
 	struct status_content *contents;
 	struct status_wait *waits;
-	int64_t started_ms; /* CLOCK_BOOTTIME */
+	struct looker *lookers; /* by user id: looker.c */
+	int64_t started_ms;	/* CLOCK_BOOTTIME */
 };
 
 /* Whether a node is of this tree. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "inode.h"
+#include "looker.h"
 
 struct status *status_create(struct filesystem *filesystem)
 {
@@ -41,6 +42,7 @@ void status_destroy(struct status *status)
 	HASH_ITER (by_number, status->by_number, node, next) {
 		free_node(status, node);
 	}
+	lookers_free(status->filesystem);
 	free(status);
 }
 

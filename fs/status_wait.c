@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Owns the requests in the tree .dlockfs that wait for a store, or for all of them. For each store
- * a wait has a view on its way, or, while there is no connection, the time at which to try again;
- * it ends when no answer has come for a while. Loop thread only.
+ * a wait has a view on its way, or waits for its turn, or, while there is no connection, for the
+ * time at which to try again; it ends when no answer has come for a while. Loop thread only.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #include "access.h"
 #include "escape.h"
 #include "kept_request.h"
+#include "looker.h"
 #include "status.h"
 #include "user.h"
 #include "view_merge.h"
@@ -25,11 +26,13 @@ enum { ANSWER_LIMIT_MS = 5000, LOOKUP_LIMIT_MS = 1000, SILENT_LIMIT_MS = 50, RET
 struct part {
 	struct status_wait *wait;
 	struct shard *shard;
+	struct turn *turn; /* to have a view; NULL: needs none */
 	struct view *view;
 	uint64_t progress; /* of the view, when limit_ms was set */
-	int64_t limit_ms;
-	int64_t retry_ms; /* when there is no view */
-	bool over;	  /* it has answered: */
+	int64_t since_ms;  /* the request */
+	int64_t limit_ms;  /* INT64_MAX: it has not had a turn yet */
+	int64_t retry_ms;  /* when there is no view */
+	bool over;	   /* it has answered: */
 	int error;
 	char *text; /* of one of several */
 	size_t text_bytes;
@@ -44,7 +47,8 @@ struct status_wait {
 	char *path; /* below the mount */
 	char *lock; /* NULL: all */
 	struct fuse_file_info info;
-	struct user *user; /* has so many shares of USER_FILES for it, as what is opened will */
+	struct looker *looker; /* NULL: needs no turn */
+	struct user *user;     /* has so many shares of USER_FILES for it, as what is opened will */
 	size_t shares;
 	bool restricted; /* the reader may not see everything */
 	size_t parts_count;
@@ -57,16 +61,35 @@ static void leave_user(struct status_wait *wait)
 	wait->user = NULL;
 }
 
+/* The view has told all that it will, after so many questions. */
+static void end_view(struct part *part, uint64_t questions)
+{
+	if (part->turn != NULL)
+		turn_end(part->turn, part->wait->filesystem->now_ms, questions);
+	part->view = NULL;
+}
+
+static void cancel_view(struct part *part)
+{
+	struct view *view = part->view;
+
+	if (view == NULL)
+		return;
+	/* Some of them may not be answered yet. */
+	end_view(part, view_progress(view) + VIEW_READS_MAX);
+	view_cancel(view);
+}
+
 static void free_wait(struct status_wait *wait)
 {
 	DL_DELETE(wait->filesystem->status->waits, wait);
 	leave_user(wait);
 	kept_request_free(wait->filesystem, wait->kept);
 	for (size_t i = 0; i < wait->parts_count; i++) {
-		if (wait->parts[i].view != NULL)
-			view_cancel(wait->parts[i].view);
+		cancel_view(&wait->parts[i]);
 		free(wait->parts[i].text);
 	}
+	looker_leave(wait->looker);
 	free(wait->path);
 	free(wait->lock);
 	free(wait);
@@ -175,9 +198,7 @@ static bool end_part(struct part *part, int error)
 	struct status_wait *wait = part->wait;
 	bool any = false;
 
-	if (part->view != NULL)
-		view_cancel(part->view);
-	part->view = NULL;
+	cancel_view(part);
 	part->over = true;
 	part->error = error;
 	for (size_t i = 0; i < wait->parts_count; i++) {
@@ -283,7 +304,7 @@ static void reply_lookup(struct status_wait *wait, bool queue, size_t claims, si
 /* Tries again later where there was no connection. Returns whether there is an error. */
 static bool handle_error(struct part *part, int error)
 {
-	part->view = NULL;
+	end_view(part, view_progress(part->view));
 	if (error != -ECONNRESET)
 		part->shard->silent = false;
 	if (error == -ECONNRESET)
@@ -359,17 +380,25 @@ static int64_t limit_of(const struct status_wait *wait, const struct shard *shar
 	return wait->parts_count > 1 && shard->silent ? LOOKUP_LIMIT_MS : ANSWER_LIMIT_MS;
 }
 
+/* It is its turn. */
 static int begin_view(struct part *part)
 {
 	const struct status_wait *wait = part->wait;
 	struct viewer *viewer = part->shard->viewer;
+	int error;
 
 	part->progress = 0;
+	if (part->limit_ms == INT64_MAX)
+		part->limit_ms = wait->filesystem->now_ms + limit_of(wait, part->shard);
 	if (wait->kind != STATUS_WAIT_OPEN)
-		return view_names(viewer, wait->lock, &events, part, &part->view);
-	if (wait->lock != NULL)
-		return view_queue(viewer, wait->lock, &events, part, &part->view);
-	return view_queues(viewer, part->shard->prefix, &events, part, &part->view);
+		error = view_names(viewer, wait->lock, &events, part, &part->view);
+	else if (wait->lock != NULL)
+		error = view_queue(viewer, wait->lock, &events, part, &part->view);
+	else
+		error = view_queues(viewer, part->shard->prefix, &events, part, &part->view);
+	if (error == 0 && part->turn != NULL)
+		part->turn->part = part;
+	return error;
 }
 
 /* A part for the store of the lock, or for each. */
@@ -382,7 +411,10 @@ static void add_parts(struct status_wait *wait, const char *lock)
 		struct part *part = &wait->parts[i];
 		part->wait = wait;
 		part->shard = lock != NULL ? shard_of(filesystem, lock) : &filesystem->shards[i];
-		part->limit_ms = filesystem->now_ms + limit_of(wait, part->shard);
+		part->since_ms = filesystem->now_ms;
+		part->limit_ms = INT64_MAX;
+		if (wait->looker != NULL)
+			part->turn = &wait->looker->turns[part->shard - filesystem->shards];
 	}
 }
 
@@ -409,14 +441,20 @@ void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, c
 		wait->info = *info;
 	wait->shares = 1;
 	wait->user = user_add(filesystem, fuse_req_ctx(req)->uid, USER_FILES, wait->shares);
+	/* LOOKUP keeps others from the directory. */
+	bool takes_turns = kind != STATUS_WAIT_LOOKUP && user_is_limited(fuse_req_ctx(req)->uid);
+	if (takes_turns)
+		wait->looker = looker_join(filesystem, fuse_req_ctx(req)->uid);
 	add_parts(wait, lock);
 	DL_APPEND(filesystem->status->waits, wait);
 	/* As in parked_hold(): no interrupt comes between these. */
 	if (fuse_req_interrupted(req))
 		error = -EINTR;
-	else if (wait->user != NULL && wait->path != NULL && (lock == NULL || wait->lock != NULL))
+	else if (wait->user != NULL && wait->path != NULL && (lock == NULL || wait->lock != NULL) &&
+		 (!takes_turns || wait->looker != NULL))
 		error = kept_request_create(filesystem, &wait->kept);
-	for (size_t i = 0; error == 0 && i < wait->parts_count; i++)
+	/* Who takes turns may stand behind others: status_advance(). */
+	for (size_t i = 0; error == 0 && !takes_turns && i < wait->parts_count; i++)
 		error = begin_view(&wait->parts[i]);
 	if (error != 0)
 		refuse(wait, error);
@@ -424,13 +462,26 @@ void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, c
 		fuse_req_interrupt_func(req, on_interrupt, wait);
 }
 
+/* Whether the store has not answered one that had its turn since this one came. */
+static bool has_stalled(const struct part *part)
+{
+	return part->turn != NULL && part->limit_ms == INT64_MAX &&
+	       part->since_ms <= part->turn->stalled_ms;
+}
+
 static int64_t deadline(const struct part *part)
 {
+	int64_t next_ms = part->retry_ms;
+
 	if (part->over)
 		return INT64_MAX;
-	if (part->view == NULL && part->retry_ms < part->limit_ms)
-		return part->retry_ms;
-	return part->limit_ms;
+	if (part->view != NULL)
+		return part->limit_ms;
+	if (has_stalled(part))
+		return part->since_ms;
+	if (part->turn != NULL && turn_next_ms(part->turn) > next_ms)
+		next_ms = turn_next_ms(part->turn);
+	return next_ms < part->limit_ms ? next_ms : part->limit_ms;
 }
 
 /* It is due. Returns whether the wait is gone. */
@@ -440,9 +491,13 @@ static bool advance_part(struct part *part)
 	uint64_t progress = part->view != NULL ? view_progress(part->view) : 0;
 	int error = 0;
 
-	if (part->limit_ms <= now_ms && progress <= part->progress) {
+	if (has_stalled(part)) {
+		error = -ETIMEDOUT;
+	} else if (part->limit_ms <= now_ms && progress <= part->progress) {
 		error = -ETIMEDOUT;
 		part->shard->silent = true;
+		if (part->turn != NULL)
+			part->turn->stalled_ms = now_ms;
 	} else if (part->limit_ms <= now_ms) {
 		part->progress = progress;
 		part->limit_ms = now_ms + ANSWER_LIMIT_MS;

@@ -28,6 +28,7 @@ static const struct {
 	[USER_WAITERS] = {"user_waiters", "waiters", -ENOLCK},
 	[USER_FILES] = {"user_files", "files", -ENFILE},
 	[USER_NAMES] = {"user_names", "names", -EDQUOT},
+	[USER_RANGES] = {"user_ranges", "ranges", -ENOLCK},
 };
 
 static struct user *find(const struct filesystem *filesystem, uid_t uid)
@@ -53,7 +54,7 @@ static struct user *create(struct filesystem *filesystem, uid_t uid)
 	return NULL;
 }
 
-static bool is_limited(uid_t uid)
+bool user_is_limited(uid_t uid)
 {
 	return uid != 0 && uid != getuid();
 }
@@ -64,6 +65,7 @@ int64_t user_limit(const struct config *config, enum user_share share)
 		[USER_WAITERS] = config->user_waiters,
 		[USER_FILES] = config->user_files,
 		[USER_NAMES] = config->user_names,
+		[USER_RANGES] = config->user_ranges,
 	};
 	return limits[share];
 }
@@ -80,18 +82,30 @@ static void tell(const struct filesystem *filesystem, struct user *user, enum us
 		    strerrorname_np(-shares[share].error));
 }
 
-int user_check(struct filesystem *filesystem, uid_t uid, enum user_share share, size_t amount)
+static int check(struct filesystem *filesystem, uid_t uid, enum user_share share, size_t amount,
+		 size_t limit)
 {
 	struct user *user = find(filesystem, uid);
-	size_t limit = (size_t)user_limit(filesystem->config, share);
 	size_t count = user != NULL ? user->counts[share] : 0;
 
-	if (!is_limited(uid) || (count < limit && amount <= limit - count))
+	if (!user_is_limited(uid) || (count < limit && amount <= limit - count))
 		return 0;
 	filesystem->metrics.limited[share]++;
 	if (user != NULL)
 		tell(filesystem, user, share);
 	return shares[share].error;
+}
+
+int user_check(struct filesystem *filesystem, uid_t uid, enum user_share share, size_t amount)
+{
+	return check(filesystem, uid, share, amount, (size_t)user_limit(filesystem->config, share));
+}
+
+int user_check_release(struct filesystem *filesystem, uid_t uid, enum user_share share,
+		       size_t amount)
+{
+	return check(filesystem, uid, share, amount,
+		     2 * (size_t)user_limit(filesystem->config, share));
 }
 
 size_t user_shares_of(size_t bytes)
@@ -129,7 +143,7 @@ void user_make_room(struct filesystem *filesystem, uid_t uid)
 {
 	int64_t limit = user_limit(filesystem->config, USER_NAMES);
 
-	for (int i = 0; is_limited(uid) && i < ROOM_NAMES; i++) {
+	for (int i = 0; user_is_limited(uid) && i < ROOM_NAMES; i++) {
 		const struct user *user = find(filesystem, uid);
 		if (user == NULL || user->idle == NULL ||
 		    (int64_t)user->counts[USER_NAMES] < limit - limit / 4)

@@ -7,6 +7,8 @@
  *                 a claim in a queue, as a rule
  *   USER_FILES    open files, directories and files of .dlockfs among them; of who opened them;
  *                 what is kept for those two counts too: user_shares_of()
+ *   USER_RANGES   byte ranges that are held through files that the user has opened; of a process
+ *                 that has locked through files of several users, of the first
  *   USER_NAMES    names that the user has made, while they are there or open; the same user's
  *                 after chown(2). Who pins one otherwise (O_PATH) holds nobody's share
  *
@@ -34,9 +36,16 @@ struct user {
 	struct inode *idle;	      /* those of its names, the longest idle first */
 };
 
+/* Whether the user has limits. */
+bool user_is_limited(uid_t uid);
+
 /* Whether the user may have `amount` more. Returns 0; or, counted and logged as a refusal, what the
  * manual pages of the calls have for it: -ENOLCK, -ENFILE, -EDQUOT. */
 int user_check(struct filesystem *filesystem, uid_t uid, enum user_share share, size_t amount);
+
+/* The same of what becomes more because a part is released: twice the limit. */
+int user_check_release(struct filesystem *filesystem, uid_t uid, enum user_share share,
+		       size_t amount);
 
 /* How many shares of USER_FILES it takes to keep so many bytes while something is open. */
 size_t user_shares_of(size_t bytes);
@@ -57,7 +66,7 @@ void user_make_room(struct filesystem *filesystem, uid_t uid);
 /* The limit in the configuration. */
 int64_t user_limit(const struct config *config, enum user_share share);
 
-/* Writes a line for each user that has anything: uid, waiters, files, names. */
+/* Writes a line for each user that has anything: uid, waiters, files, names, ranges. */
 void user_write_all(const struct filesystem *filesystem, FILE *out);
 
 #endif

@@ -36,6 +36,8 @@ const struct config_key config_keys[] = {
 	 "open fails with ENFILE if the user has so many open files of the mount"},
 	{"mount", "user_names", NUMBER, IN_CONFIG(user_names), 1, USER_SHARE_MAX, "16384", false,
 	 "open and mkdir fail with EDQUOT if the user has made so many names that are there"},
+	{"mount", "user_ranges", NUMBER, IN_CONFIG(user_ranges), 1, USER_SHARE_MAX, "65536", false,
+	 "fcntl and lockf fail with ENOLCK if files of the user hold so many byte ranges"},
 	{"mount", "log_level", LOG_LEVEL, IN_CONFIG(log_level), 0, 0, "info", false,
 	 "the most detailed messages that are written"},
 	{"store", "url", STORE_URL, IN_STORE(url), 0, 0, "local:", true,

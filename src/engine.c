@@ -78,6 +78,7 @@ void engine_destroy(struct engine *engine)
 		free_list(lock->queue);
 		free_list(lock->leaving);
 		free_list(lock->watched);
+		free_list(lock->orders);
 		engine_unmark(engine, &lock->item);
 		free(lock->keeper);
 		free(lock);

@@ -95,6 +95,15 @@ struct engine_events {
 	 * time; both are NULL, or neither. */
 	int64_t (*on_held)(void *context, enum lock_kind kind);
 	void (*on_released)(void *context, enum lock_kind kind, int64_t kept);
+
+	/* For who keeps accounts of the ranges that processes hold; both are NULL, or neither.
+	 * Those of a process in a file are on the account of the open file through which it locked
+	 * there first, of those that are still open.
+	 *
+	 * may_hold(): whether there may be so many more, at least 1, which are asked for, or made
+	 * by releasing what is between them. on_ranges(): there are so many more, or less. */
+	bool (*may_hold)(void *context, void *owner_cookie, size_t more, bool releases);
+	void (*on_ranges)(void *context, void *owner_cookie, ptrdiff_t more);
 };
 
 /* What somebody wants who steers from outside. */

@@ -178,9 +178,15 @@ static void check_lock(const struct lock *lock, size_t *holders, size_t *waiters
 		*claims += 1;
 	}
 	DL_FOREACH (lock->watched, claim) {
-		require(claim->state == CLAIM_FOREIGN && claim->sent, claim,
+		require(claim->state == CLAIM_FOREIGN && claim->sent && !claim->orders, claim,
 			"only its watch keeps a foreign claim outside the queue");
 	}
+	DL_FOREACH (lock->orders, claim) {
+		require(claim->orders && claim->sent, claim, "orders are a watch");
+	}
+	if (lock->found != NULL)
+		require(lock->found->lock == lock && lock->queue != NULL, lock->found,
+			"what was found is still in the queue");
 }
 
 void engine_check_invariants(const struct engine *engine)

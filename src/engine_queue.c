@@ -377,6 +377,7 @@ void engine_settle(struct engine *engine)
 static void forget(struct lock *lock)
 {
 	struct claim *claim, *next;
+	lock->found = NULL;
 	DL_FOREACH_SAFE (lock->queue, claim, next) {
 		DL_DELETE(lock->queue, claim);
 		if (claim->sent)
@@ -453,6 +454,24 @@ void queue_insert(struct claim *claim)
 	look_for_precedence(claim);
 }
 
+static bool is_before(const struct claim *claim, int32_t sequence)
+{
+	return claim_name_compare(claim->parts.sequence, "", sequence, "") < 0;
+}
+
+struct claim *queue_seek(struct lock *lock, int32_t sequence)
+{
+	struct claim *claim = lock->found != NULL ? lock->found : lock->queue;
+	if (claim == NULL)
+		return NULL;
+	while (!is_before(claim, sequence) && claim != lock->queue)
+		claim = claim->prev;
+	while (claim->next != NULL && is_before(claim, sequence))
+		claim = claim->next;
+	lock->found = claim;
+	return is_before(claim, sequence) ? NULL : claim;
+}
+
 void queue_end_look_ahead(const struct claim *claim)
 {
 	const struct claim *behind = claim->next;
@@ -469,6 +488,8 @@ void queue_remove(struct claim *claim)
 	drop_from_unsettled(claim);
 	set_blocker(claim, NULL);
 	queue_weaken(claim);
+	if (lock->found == claim)
+		lock->found = claim->next != NULL ? claim->next : in_front(claim);
 	DL_DELETE(lock->queue, claim);
 	count(claim, false);
 	if (claim->state != CLAIM_FOREIGN)

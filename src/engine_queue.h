@@ -41,6 +41,11 @@ void queue_insert(struct claim *claim);
 /* Puts a claim in front of `at`; NULL: at the end. */
 void queue_insert_before(struct lock *lock, struct claim *at, struct claim *claim);
 
+/* The first claim of the queue that has this sequence number, or a later one; NULL: there is none.
+ * Begins at the one that was found last: who asks for claims in their order, as they end when a
+ * program does, finds each at once. */
+struct claim *queue_seek(struct lock *lock, int32_t sequence);
+
 /* A foreign claim is about to go, as a watch has told: who waits for the next one behind it looks
  * further ahead, the first one for all. */
 void queue_end_look_ahead(const struct claim *claim);

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine_claim.h"
 #include "engine_coverage.h"
@@ -95,9 +96,18 @@ bool process_holds(const struct process *process)
 	return false;
 }
 
+/* So many more are on the account of the file that the process has locked through first. */
+static void account(const struct records *records, ptrdiff_t more)
+{
+	const struct engine *engine = records->owner.lock->engine;
+	if (engine->events->on_ranges != NULL && records->files_count > 0 && more != 0)
+		engine->events->on_ranges(engine->context, records->files[0]->cookie, more);
+}
+
 void records_set_held(struct records *records, struct range_set held)
 {
 	struct lock *lock = records->owner.lock;
+	account(records, (ptrdiff_t)held.count - (ptrdiff_t)records->held.count);
 	lock->ranges += held.count - records->held.count;
 	records->process->ranges += held.count - records->held.count;
 	range_set_finish(&records->held);
@@ -226,14 +236,19 @@ int records_grant(struct claim *claim)
 /* Whether the process may hold that instead of what it holds: not more ranges than it is allowed,
  * or not more than now. To release a part may take it to twice as many. */
 static bool is_within_limits(const struct records *records, const struct range_set *held,
-			     size_t times)
+			     bool releases)
 {
 	const struct lock *lock = records->owner.lock;
+	const struct engine *engine = lock->engine;
+	size_t times = releases ? 2 : 1;
 	if (held->count <= records->held.count)
 		return true;
 	size_t more = held->count - records->held.count;
 	return records->process->ranges + more <= times * (size_t)lock->policy.process_ranges &&
-	       lock->ranges + more <= times * (size_t)lock->policy.file_ranges;
+	       lock->ranges + more <= times * (size_t)lock->policy.file_ranges &&
+	       (engine->events->may_hold == NULL ||
+		engine->events->may_hold(engine->context, records->files[0]->cookie, more,
+					 releases));
 }
 
 static struct claim *find_lingering(const struct owner *owner, struct range range)
@@ -303,7 +318,7 @@ static int lock_range(struct records *records, struct owner *file, struct range 
 
 	if (add_range(records, range, &held) < 0)
 		return -ENOMEM;
-	bool within = is_within_limits(records, &held, 1);
+	bool within = is_within_limits(records, &held, false);
 	if (!within || !coverage_includes(records, range)) {
 		range_set_finish(&held);
 		return within ? ask(records, file, range, waits, caller, cookie, ret_claim)
@@ -349,7 +364,7 @@ static int unlock_range(struct records *records, struct claim_span span)
 	if (error != 0)
 		return error;
 	error = range_set_unlock(&held, span);
-	if (error == 0 && !is_within_limits(records, &held, 2))
+	if (error == 0 && !is_within_limits(records, &held, true))
 		error = -ENOLCK;
 	if (error == 0)
 		return coverage_change(records, held);
@@ -403,7 +418,11 @@ static void forget_file(struct records *records, const struct owner *file)
 	for (size_t i = 0; i < records->files_count; i++) {
 		if (records->files[i] != file)
 			continue;
-		records->files[i] = records->files[--records->files_count];
+		account(records, -(ptrdiff_t)records->held.count);
+		records->files_count--;
+		memmove(&records->files[i], &records->files[i + 1],
+			(records->files_count - i) * sizeof(*records->files));
+		account(records, (ptrdiff_t)records->held.count);
 		owner_mark(&records->owner);
 		return;
 	}

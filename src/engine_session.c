@@ -90,8 +90,10 @@ static void lose_session(struct lock *lock)
 	lock->own_in_queue = lock->tests_count;
 	lock->foreign_in_queue = lock->foreign_records_in_queue = 0;
 	lock->records_in_queue = lock->anchored_in_queue = 0;
+	lock->found = NULL;
 	free_all(&lock->queue);
 	free_all(&lock->watched);
+	free_all(&lock->orders);
 	lock->known = false;
 	DL_CONCAT(lock->unplaced, unplaced);
 	DL_FOREACH_SAFE (lock->unplaced, claim, next) {

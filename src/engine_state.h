@@ -114,7 +114,7 @@ struct claim {
 	bool may_wait : 1;   /* see judged */
 	bool fresh : 1;	   /* ours, not blocked: no list is needed to be sure of that (any more) */
 	bool overseen : 1; /* ours: there is a watch for its orders */
-	bool orders : 1;   /* no claim, but that watch of one that is overseen; in lock->watched */
+	bool orders : 1;   /* no claim, but that watch of one that is overseen; in lock->orders */
 	bool revoked : 1;  /* ours: somebody has asked for it, and its holder was told */
 	bool looked_ahead : 1; /* FOREIGN: since the last list the next one in front is watched */
 
@@ -221,9 +221,11 @@ struct lock {
 	struct claim *queue;	/* ours and foreign ones, in the store's order */
 	struct claim *leaving;	/* ours */
 	struct claim *watched;	/* foreign, out of the queue's books but with a watch */
+	struct claim *orders;	/* watches of those that are overseen */
 	struct claim *tests;	/* ours, that never stand in a queue */
 	struct proof *proofs;	/* undecided, or with prove() under way */
-	size_t own_in_queue;	/* and tests: what the queue is kept for */
+	struct claim *found; /* the last one that queue_seek() came to; NULL: none, or it is gone */
+	size_t own_in_queue; /* and tests: what the queue is kept for */
 	size_t tests_count;
 	size_t foreign_in_queue;
 	size_t foreign_records_in_queue; /* of record locks among them */

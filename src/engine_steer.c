@@ -4,7 +4,7 @@
  *
  * What is wanted of a claim stands in its data (claim_data.h), as Curator's Revoker does it too. So
  * a claim that is held when a heartbeat is due is watched by its own host: locks that are held for
- * moments cost nothing, as a rule. Such a watch is an extra entry in lock->watched, by the name of
+ * moments cost nothing, as a rule. Such a watch is an extra entry in lock->orders, by the name of
  * the claim, which may end at any time. It also tells when somebody takes the claim away unasked.
  *
  * Loop thread only.
@@ -29,16 +29,16 @@
 /* So many watches a heartbeat sets up, which comes behind them. */
 enum { OVERSEEN_AT_A_TIME = 500 };
 
-static struct claim *find_own(const struct lock *lock, const char *name)
+static struct claim *find_own(struct lock *lock, const char *name)
 {
 	char own[CLAIM_NAME_BYTES];
 	struct claim_name parts;
 	struct claim *claim;
 	if (!claim_name_parse(name, &parts))
 		return NULL;
-	DL_FOREACH (lock->queue, claim) {
+	for (claim = queue_seek(lock, parts.sequence);
+	     claim != NULL && claim->parts.sequence == parts.sequence; claim = claim->next) {
 		if ((claim->state == CLAIM_HELD || claim->state == CLAIM_WAITING) &&
-		    claim->parts.sequence == parts.sequence &&
 		    strcmp(claim_name_of(claim, own), name) == 0)
 			return claim;
 	}
@@ -63,7 +63,7 @@ static void oversee(struct claim *claim)
 	orders->orders = true;
 	orders->sent = true;
 	claim->overseen = true;
-	DL_APPEND(lock->watched, orders);
+	DL_APPEND(lock->orders, orders);
 	engine_watch(orders);
 }
 
@@ -172,7 +172,7 @@ void orders_read(const struct claim *orders, const char *text)
 static const struct claim *find_named(const struct engine *engine, const char *path,
 				      const char *name)
 {
-	const struct lock *lock;
+	struct lock *lock;
 	HASH_FIND(hh, engine->locks, path, strlen(path), lock);
 	return lock != NULL ? find_own(lock, name) : NULL;
 }

@@ -142,8 +142,8 @@ void lock_resume(struct lock *lock)
 void lock_free_if_unused(struct lock *lock)
 {
 	if (lock->owners > 0 || lock->unplaced != NULL || lock->queue != NULL ||
-	    lock->leaving != NULL || lock->watched != NULL || lock->tests != NULL ||
-	    lock->proofs != NULL || lock->listing || lock->attended)
+	    lock->leaving != NULL || lock->watched != NULL || lock->orders != NULL ||
+	    lock->tests != NULL || lock->proofs != NULL || lock->listing || lock->attended)
 		return;
 	HASH_DEL(lock->engine->locks, lock);
 	engine_unmark(lock->engine, &lock->item);
@@ -441,9 +441,11 @@ static void on_watched(void *context, void *tag, int error)
 	struct lock *lock = claim->lock;
 
 	claim->sent = claim->read = false;
-	if (claim->orders)
+	if (claim->orders) {
 		orders_end(claim, error);
-	if (is_in(lock->watched, claim)) {
+		DL_DELETE(lock->orders, claim);
+		claim_free(claim);
+	} else if (is_in(lock->watched, claim)) {
 		DL_DELETE(lock->watched, claim);
 		claim_free(claim);
 	} else if (error == 0) {

@@ -25,7 +25,10 @@ void zookeeper_peer_remove(struct zookeeper_peer *peer);
 void zookeeper_peer_note(struct zookeeper_peer *peer, zhandle_t *handle);
 
 /* Breaks all connections to servers but those to the servers of others. One that another session is
- * just making may be broken as well. */
+ * just making may be broken as well, and so is one to the server that this session is connected to:
+ * the client library tells the server's address, but neither the socket nor its own port, and
+ * which of two sockets came with which session is not known of those that connect at the same time.
+ * The other session is kept, and connected anew at once. */
 void zookeeper_peer_break(const struct zookeeper_peer *self);
 
 #endif

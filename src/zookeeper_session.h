@@ -102,8 +102,8 @@ void zookeeper_state_free(struct zookeeper_state *message);
 
 /* Breaks the keeper's connections to servers, also one that is being made: the client goes on to
  * the next server at once, where it would wait for two thirds of the session timeout. Connections
- * that stand to servers of other keepers stay; one that another keeper is just making may have to
- * be made again. Does not block. */
+ * that stand to servers of other keepers stay; those that another keeper is just making, or has to
+ * the same server, may have to be made again. Does not block. */
 void zookeeper_keeper_break(const struct zookeeper_keeper *keeper);
 
 /* Asks for a new session in place of one that is over, which is closed then; the new one is made

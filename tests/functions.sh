@@ -66,6 +66,17 @@ requires() {
     fi
 }
 
+# numbers ARGUMENT...: what a measurement was given is numbers; else it says what it is, and how to call it.
+numbers() {
+    local argument
+    for argument; do
+        [[ ! $argument =~ ^[1-9][0-9]*$ ]] || continue
+        sed -n '2,/^$/s/^# \{0,1\}//p' "$0"
+        [[ $argument = -h || $argument = --help ]] || fail "expected a number, found $argument"
+        exit 0
+    done
+}
+
 #
 # The end of a test
 #

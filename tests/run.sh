@@ -71,7 +71,8 @@ plain_only="mutants lease-cut lease-follower lease-leader lease-quorum lease-sto
     many-watches many-locks many-waiters flat-cost manual private-mount bench long-queue
     waiters-200 dlockctl-lost dlockctl-run dlockctl-terminal dlockctl-top dlockctl-descriptor dlockctl-help cron-script
     inherit kill-holder readers-writer no-freeze record-faults record-random record-session-loss record-signals on-lost
-    status-pause user-limits background store-unreachable store-refuses store-access service journal mount-fuse other-clients unit-file"
+    status-pause user-limits look-flood background store-unreachable store-refuses store-access service journal mount-fuse
+    other-clients unit-file"
 plain_only=${plain_only//$'\n'/ }
 
 # System tests that use the processors all the time. One of them runs besides those that wait most of theirs, for servers and

@@ -43,11 +43,21 @@ static char *describe(const struct claim *claim)
 	return text;
 }
 
-static int break_claim(const struct place *place, const struct claim *claim, bool yes)
+struct choice {
+	long long position; /* -1: the first that is held */
+	bool yes;
+};
+
+static int break_claim(const struct place *place, const struct queues *queues, void *data)
 {
+	const struct choice *choice = data;
+	const struct claim *claim = NULL;
+
+	int status = find(place, &queues->list[0], choice->position, &claim);
+	if (status != 0)
+		return status;
 	char *text = describe(claim);
-	int status;
-	if (!yes) {
+	if (!choice->yes) {
 		status = fail(EX_USAGE,
 			      "%s: would take the claim at position %" PRId64
 			      " away (%s); say --yes to do it",
@@ -69,34 +79,19 @@ int command_break(struct context *context, int argc, char **argv)
 		{"position", required_argument, NULL, OPTION_POSITION},
 		{"yes", no_argument, NULL, OPTION_YES},
 		COMMON_OPTIONS};
-	struct place place;
-	struct queues queues = {0};
-	const struct claim *claim = NULL;
-	long long position = -1;
-	bool yes = false;
+	struct choice choice = {.position = -1};
 	int letter, status = -1;
 
 	while (status < 0 && (letter = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
 		if (letter == OPTION_YES)
-			yes = true;
+			choice.yes = true;
 		else if (letter != OPTION_POSITION)
 			status = common_option(context, letter, argv);
-		else if (!parse_number(optarg, 1, INT_MAX, &position))
+		else if (!parse_number(optarg, 1, INT_MAX, &choice.position))
 			status = fail(EX_USAGE, "--position %s: is none; expected a number from 1",
 				      optarg);
 	}
 	if (status < 0)
 		status = check_words(argc, argv, 1, 1);
-	if (status >= 0)
-		return status;
-	status = place_find(context, argv[optind], &place);
-	if (status == 0)
-		status = wanted_queue(&place, &queues);
-	if (status == 0)
-		status = find(&place, &queues.list[0], position, &claim);
-	if (status == 0)
-		status = break_claim(&place, claim, yes);
-	queues_finish(&queues);
-	place_finish(&place);
-	return status;
+	return status >= 0 ? status : tree_act(context, argv[optind], break_claim, &choice);
 }

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "dlockctl.h"
 #include "dlockfs.h"
 
 int descriptor_token(int fd, uint64_t *ret_token)
@@ -18,7 +18,8 @@ int descriptor_token(int fd, uint64_t *ret_token)
 	return failed < 0 ? -errno : 0;
 }
 
-int descriptor_parse(const char *word, int *ret_fd)
+/* Reads the number of an open descriptor. Returns 0, or tells the error and returns the status. */
+static int parse(const char *word, int *ret_fd)
 {
 	long long number;
 	if (!parse_number(word, 0, INT_MAX, &number))
@@ -50,4 +51,24 @@ int descriptor_fail(const char *what, int error)
 		return fail(status_of_errno(error), "%s: %s; see: dlockctl doctor", what,
 			    strerror(-error));
 	}
+}
+
+int descriptor_ask(struct context *context, int argc, char **argv,
+		   int (*ask)(int fd, uint64_t *ret_token), uint64_t *ret_token)
+{
+	int fd = -1;
+
+	int status = only_common_options(context, argc, argv, 1, 1);
+	if (status >= 0)
+		return status;
+	status = parse(argv[optind], &fd);
+	if (status != 0)
+		return status;
+	int error = ask(fd, ret_token);
+	if (error == 0)
+		return -1;
+	char *what = must_format("descriptor %d", fd);
+	status = descriptor_fail(what, error);
+	free(what);
+	return status;
 }

@@ -7,11 +7,17 @@
 
 #include <stdint.h>
 
+#include "dlockctl.h"
+
 /* The token of what is locked through the descriptor. Returns 0 or -errno. Blocks. */
 int descriptor_token(int fd, uint64_t *ret_token);
 
-/* Reads the number of an open descriptor. Returns 0, or tells the error and returns the status. */
-int descriptor_parse(const char *word, int *ret_fd);
+/* Does what a command has to whose only word is a descriptor, but for its result: asks for the
+ * token by ask(), which is descriptor_token() or like it. Returns -1 to go on, or the status to end
+ * with.
+ */
+int descriptor_ask(struct context *context, int argc, char **argv,
+		   int (*ask)(int fd, uint64_t *ret_token), uint64_t *ret_token);
 
 /* Tells why there is no token. Returns the status. */
 int descriptor_fail(const char *what, int error);

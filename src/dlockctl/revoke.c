@@ -11,9 +11,14 @@
 #include "tree.h"
 
 /* Returns the status of the last claim that failed, or 0. */
-static int revoke_all(const struct place *place, const struct queue *queue)
+static int revoke(const struct place *place, const struct queues *queues, void *data)
 {
+	const struct queue *queue = &queues->list[0];
 	int status = 0;
+
+	if (queue_holder(queue) == NULL)
+		return fail(EX_NOINPUT, "%s: nobody holds it; see: dlockctl show %s", place->name,
+			    place->name);
 	for (size_t i = 0; i < queue->count; i++) {
 		const struct claim *claim = &queue->claims[i];
 		if (!claim->held && !claim->kept)
@@ -31,21 +36,6 @@ static int revoke_all(const struct place *place, const struct queue *queue)
 
 int command_revoke(struct context *context, int argc, char **argv)
 {
-	struct place place;
-	struct queues queues = {0};
-
 	int status = only_common_options(context, argc, argv, 1, 1);
-	if (status >= 0)
-		return status;
-	status = place_find(context, argv[optind], &place);
-	if (status == 0)
-		status = wanted_queue(&place, &queues);
-	if (status == 0 && queue_holder(&queues.list[0]) == NULL)
-		status = fail(EX_NOINPUT, "%s: nobody holds it; see: dlockctl show %s", place.name,
-			      place.name);
-	if (status == 0)
-		status = revoke_all(&place, &queues.list[0]);
-	queues_finish(&queues);
-	place_finish(&place);
-	return status;
+	return status >= 0 ? status : tree_act(context, argv[optind], revoke, NULL);
 }

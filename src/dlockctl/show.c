@@ -59,33 +59,23 @@ static void print_table(const struct queue *queue, const struct context *context
 	table_finish(&table);
 }
 
-static int print(const struct queue *queue, const struct place *place,
-		 const struct context *context)
+static int show(const struct place *place, const struct queues *queues, void *data)
 {
-	if (!context->json) {
+	const struct context *context = data;
+	const struct queue *queue = &queues->list[0];
+	int status = 0;
+
+	if (context->json)
+		status = print_json(must(json_pack("{s:o, s:[o]}", "mount", text_json(place->mount),
+						   "locks", queue_json(queue))));
+	else
 		print_table(queue, context);
-		return 0;
-	}
-	return print_json(must(json_pack("{s:o, s:[o]}", "mount", text_json(place->mount), "locks",
-					 queue_json(queue))));
+	warn_of_bad_lines(queues);
+	return status;
 }
 
 int command_show(struct context *context, int argc, char **argv)
 {
-	struct place place;
-	struct queues queues = {0};
-
 	int status = only_common_options(context, argc, argv, 1, 1);
-	if (status >= 0)
-		return status;
-	status = place_find(context, argv[optind], &place);
-	if (status == 0)
-		status = wanted_queue(&place, &queues);
-	if (status == 0) {
-		status = print(&queues.list[0], &place, context);
-		warn_of_bad_lines(&queues);
-	}
-	queues_finish(&queues);
-	place_finish(&place);
-	return status;
+	return status >= 0 ? status : tree_act(context, argv[optind], show, context);
 }

@@ -12,21 +12,10 @@
 int command_token(struct context *context, int argc, char **argv)
 {
 	uint64_t token;
-	int fd;
-
-	int status = only_common_options(context, argc, argv, 1, 1);
+	int status = descriptor_ask(context, argc, argv, descriptor_token, &token);
 	if (status >= 0)
 		return status;
-	status = descriptor_parse(argv[optind], &fd);
-	if (status != 0)
-		return status;
-	int error = descriptor_token(fd, &token);
-	if (error != 0) {
-		char *what = must_format("descriptor %d", fd);
-		status = descriptor_fail(what, error);
-		free(what);
-		return status;
-	}
+	status = 0;
 	char *digits = must_format("%" PRIu64, token);
 	/* A string: programs in JavaScript would round the number. */
 	if (context->json)

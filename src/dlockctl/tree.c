@@ -173,7 +173,7 @@ const char *tree_next_block(const char *text)
 	return found != NULL ? found + 2 : NULL;
 }
 
-int wanted_queue(const struct place *place, struct queues *queues)
+static int wanted_queue(const struct place *place, struct queues *queues)
 {
 	int error = tree_queue(place, queues);
 	if (error == 0 && (queues->count == 0 || queues->list[0].count == 0))
@@ -182,6 +182,23 @@ int wanted_queue(const struct place *place, struct queues *queues)
 	return error == 0
 		       ? 0
 		       : tree_fail(place->mount, error == -ENOENT ? "locks" : place->name, error);
+}
+
+int tree_act(const struct context *context, const char *name,
+	     int (*act)(const struct place *place, const struct queues *queues, void *data),
+	     void *data)
+{
+	struct place place;
+	struct queues queues = {0};
+
+	int status = place_find(context, name, &place);
+	if (status == 0)
+		status = wanted_queue(&place, &queues);
+	if (status == 0)
+		status = act(&place, &queues, data);
+	queues_finish(&queues);
+	place_finish(&place);
+	return status;
 }
 
 static size_t warn_of_silent_stores(const struct queues *queues)

@@ -23,9 +23,11 @@ int tree_queue(const struct place *place, struct queues *queues);
 /* The queues of all. Returns 0 or -errno. */
 int tree_queues(const char *mount, struct queues *queues);
 
-/* The queue of a lock, which is to have a claim: queues->list[0]. Returns 0, or tells the error and
- * returns the status. */
-int wanted_queue(const struct place *place, struct queues *queues);
+/* Finds the lock of a name, as place_find() does, which is to have a claim, and acts on its queue:
+ * queues->list[0]. Returns what act() does, or tells the error and returns the status. */
+int tree_act(const struct context *context, const char *name,
+	     int (*act)(const struct place *place, const struct queues *queues, void *data),
+	     void *data);
 
 /* Tells of lines that were not understood, of locks that could not be looked at, and of stores that
  * did not answer. Returns EXIT_NO_ANSWER if there are such stores, else 0. */

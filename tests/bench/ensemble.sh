@@ -9,6 +9,7 @@
 
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
+numbers "$@"
 
 seconds=${1:-10}
 shift $(($# > 0))

@@ -7,6 +7,7 @@
 
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
+numbers "$@"
 
 locks=${1:-5000}
 waiters=${2:-1000}

@@ -8,6 +8,7 @@
 
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
+numbers "$@"
 
 number=${1:-100000}
 zookeeper_options=("-Dzookeeper.forceSync=${FORCE_SYNC:-yes}")

@@ -7,6 +7,7 @@
 
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
+numbers "$@"
 
 ranges=${1:-1000}
 cycles=${2:-200}

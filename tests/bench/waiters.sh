@@ -10,6 +10,7 @@
 
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
+numbers "$@"
 if [ -n "${KEPT:-}" ]; then
     # shellcheck source=../system/kept.sh
     . "$tests/system/kept.sh"

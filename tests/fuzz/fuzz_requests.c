@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "dlockfs.h"
+#include "engine_state.h"
 #include "filesystem.h"
 #include "handle.h"
 #include "inode.h"
@@ -607,6 +608,17 @@ static size_t count_waiters(const struct filesystem *filesystem, const struct us
 	return count;
 }
 
+/* All that is held, by whatever files. */
+static size_t count_ranges(const struct world *world)
+{
+	const struct lock *lock;
+	size_t count = 0;
+
+	for (lock = world->engine->locks; lock; lock = lock->hh.next)
+		count += lock->ranges;
+	return count;
+}
+
 static size_t count_names(const struct filesystem *filesystem, const struct user *user)
 {
 	const struct inode *inode;
@@ -659,19 +671,24 @@ static void check_users(const struct world *world)
 {
 	const struct filesystem *filesystem = &world->filesystem;
 	const struct kernel *kernel = &world->kernel;
-	size_t files = 0, lookups = count_lookers(kernel, true) - count_lookers(kernel, false);
+	size_t files = 0, ranges = 0,
+	       lookups = count_lookers(kernel, true) - count_lookers(kernel, false);
 	const struct user *user;
 
 	for (user = filesystem->users; user; user = user->by_uid.next) {
 		REQUIRE(user->counts[USER_WAITERS] == count_waiters(filesystem, user));
 		REQUIRE(user->counts[USER_NAMES] == count_names(filesystem, user));
 		files += user->counts[USER_FILES];
+		ranges += user->counts[USER_RANGES];
 		if (user->uid == 0 || user->uid == getuid())
 			continue;
 		REQUIRE(user->counts[USER_WAITERS] <= (size_t)world->config.user_waiters);
 		REQUIRE(user->counts[USER_FILES] <= (size_t)world->config.user_files + lookups);
 		REQUIRE(user->counts[USER_NAMES] <= (size_t)world->config.user_names);
+		REQUIRE(user->counts[USER_RANGES] <=
+			2 * (size_t)world->config.user_ranges + (size_t)world->config.user_waiters);
 	}
+	REQUIRE(ranges == count_ranges(world));
 	size_t known = kernel->file_count + count_long(filesystem) + count_lookers(kernel, true);
 	REQUIRE(files <= known && files + count_forgotten(kernel) >= known);
 }
@@ -793,6 +810,7 @@ static void begin(struct world *world)
 	REQUIRE(config_set(&world->config, "user_waiters", "3", why, sizeof(why)) == 0);
 	REQUIRE(config_set(&world->config, "user_files", "7", why, sizeof(why)) == 0);
 	REQUIRE(config_set(&world->config, "user_names", "6", why, sizeof(why)) == 0);
+	REQUIRE(config_set(&world->config, "user_ranges", "4", why, sizeof(why)) == 0);
 	begin_filesystem(world, memfd_create("dlockfs fuzz", MFD_CLOEXEC));
 	make_session(filesystem);
 	world->now_ms = filesystem->now_ms;

@@ -20,7 +20,7 @@ as() {
 calls() {
     local user=$1
     shift
-    as "$user" timeout 20 "$python" -u "$dir/calls.py" "$@" | paste -sd' '
+    as "$user" timeout "$deadline" "$python" -u "$dir/calls.py" "$@" | paste -sd' '
 }
 
 # hold_as USER-ID NAME FILE STEP...: in the background, to the end of the steps.
@@ -174,7 +174,7 @@ done
 
 # Steering: strangers do not come so far, members may steer what is their own, the owner all claims.
 steer() { # USER-ID ARGUMENT...
-    as "$1" timeout 20 "$python" "$dir/steer.py" "${@:2}"
+    as "$1" timeout "$deadline" "$python" "$dir/steer.py" "${@:2}"
 }
 expect_equal "a stranger" EACCES "$(steer "$stranger" break "$dir/A" team/job 1)"
 hold_as "$owner" fourth "$dir/A/team/job" open ex

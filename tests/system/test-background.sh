@@ -20,7 +20,7 @@ daemons() {
 # From a folder, with a relative mountpoint; the pipe is read to its end, so nobody may keep it open.
 cd "$dir"
 (umask 077 && echo hosts:secret >digest)
-output=$(timeout 30 "$dlockfs" --store "$store" -o "digest_file=$dir/digest,acl=open" A 2>&1)
+output=$(timeout "$deadline" "$dlockfs" --store "$store" -o "digest_file=$dir/digest,acl=open" A 2>&1)
 cd /
 is_mounted "$dir/A"
 flock -n "$dir/A/job" true
@@ -44,7 +44,7 @@ unlocked() {
 expect_equal "secrets that may be swapped" "0 of some" "$(unlocked "$daemon")"
 
 # A start that fails says so with its status and one line, before the parent returns.
-refused timeout 30 "$dlockfs" --store "$store" "$dir/none/none" 2>"$dir/err"
+refused timeout "$deadline" "$dlockfs" --store "$store" "$dir/none/none" 2>"$dir/err"
 expect_equal "lines: $(<"$dir/err")" 1 "$(wc -l <"$dir/err")"
 
 hold holder "$dir/A/job"

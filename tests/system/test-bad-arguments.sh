@@ -13,7 +13,7 @@ rejected() {
     shift
     for mode in --foreground ""; do
         # shellcheck disable=SC2086
-        refused timeout 20 "$dlockfs" $mode "$@" >"$dir/out" 2>"$dir/err"
+        refused timeout "$deadline" "$dlockfs" $mode "$@" >"$dir/out" 2>"$dir/err"
         expect_equal "output on stdout of: $*" "" "$(<"$dir/out")"
         [ "$(wc -l <"$dir/err")" -eq 1 ] || fail "not one line for '$*': $(<"$dir/err")"
         grep -qF -- "$text" "$dir/err" || fail "'$text' is not in: $(<"$dir/err")"

@@ -13,7 +13,7 @@ rejected() {
     cat >"$config"
     for mode in --foreground ""; do
         # shellcheck disable=SC2086
-        refused timeout 20 "$dlockfs" $mode --config "$config" "$dir/M" >"$dir/out" 2>"$dir/err"
+        refused timeout "$deadline" "$dlockfs" $mode --config "$config" "$dir/M" >"$dir/out" 2>"$dir/err"
         expect_equal "output on stdout" "" "$(<"$dir/out")"
         expect_equal "lines for: $(<"$config")" 1 "$(wc -l <"$dir/err")"
         for text in "$config:$line:" expected "$@"; do
@@ -163,7 +163,7 @@ this is no setting
 END
 
 # A file that is not there is a mistake as well.
-refused timeout 20 "$dlockfs" --config "$dir/none.ini" "$dir/M" 2>"$dir/err"
+refused timeout "$deadline" "$dlockfs" --config "$dir/none.ini" "$dir/M" 2>"$dir/err"
 expect_equal "lines" 1 "$(wc -l <"$dir/err")"
 grep -qF "$dir/none.ini" "$dir/err" || fail "the file is not named: $(<"$dir/err")"
 

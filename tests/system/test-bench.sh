@@ -60,3 +60,11 @@ measured contended 8 read write handover strict strict3 handoff keep kazoo
 measured waiters 10 read write handover strict strict3 handoff keep kazoo tmpfs
 grep -q '^alone,1,recipe-c,.*,missing: no Debian package has it' "$dir/output/bench.csv" || fail "not named as missing"
 grep -q '^reach ' "$dir/bench.out" || fail "nothing about the reach"
+
+# The other measurements say what they are for, and do not begin with what is no number.
+for script in ranges listing ensemble waiters names; do
+    env -u DLOCKFS_TEST_DIR timeout 20 "$tests/bench/$script.sh" --help >"$dir/help"
+    grep -q "^    tests/bench/$script.sh \[" "$dir/help" || fail "$script.sh --help: $(<"$dir/help")"
+    expect_status 1 env -u DLOCKFS_TEST_DIR timeout 20 "$tests/bench/$script.sh" 10 many >"$dir/help" 2>"$dir/wrong"
+    grep -q '^failed: expected a number, found many' "$dir/wrong" || fail "$script.sh 10 many: $(<"$dir/wrong")"
+done

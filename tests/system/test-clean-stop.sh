@@ -1,13 +1,13 @@
 #!/bin/bash
-# A clean stop of the daemon, by SIGTERM, SIGINT or umount, takes the mount away and releases at once what was held and waited for
-# through it; it ends with 0.
+# A clean stop of the daemon, by SIGTERM, SIGINT or umount, or by SIGUSR1 where nobody keeps anything for the next one, takes
+# the mount away and releases at once what was held and waited for through it; it ends with 0.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
 start_zookeeper
 start_dlockfs B --session-timeout 60s
 
-for signal in TERM INT; do
+for signal in TERM INT USR1; do
     start_dlockfs A --session-timeout 60s
     call holder "$dir/A/job" open ex hold
     expect holder "ex ok"
@@ -27,6 +27,8 @@ for signal in TERM INT; do
     wait_until 20 grep -q '^excl E' "$dir/waiter-x.out"
     release waiter-b waiter-a waiter-x holder opened
 done
+
+grep -qx 'dlockfs: stopping on SIGUSR1: nothing is kept for another process' "$dir/A.log"
 
 # While it stops nobody is granted what another gives up: here the reader behind the writer.
 start_dlockfs A -o linger=0ms

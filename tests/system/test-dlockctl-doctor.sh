@@ -72,7 +72,7 @@ grep -q "warning: directories: process [0-9]* flock has locked a directory" "$di
 release directory
 
 pause A
-expect_status 72 timeout 20 "$dlockctl" --mount "$dir/A" doctor >"$dir/doctor.out"
+expect_status 72 timeout "$deadline" "$dlockctl" --mount "$dir/A" doctor >"$dir/doctor.out"
 grep -q "error: mount: $dir/A does not answer" "$dir/doctor.out"
 resume A
 
@@ -86,10 +86,10 @@ ln -s B "$dir/link"
 expect_equal "by a link" hello "$("$dlockctl" --mount "$dir/link" run job echo hello)"
 
 kill_dlockfs A
-expect_status 72 timeout 20 "$dlockctl" --mount "$dir/A" doctor >"$dir/doctor.out"
+expect_status 72 timeout "$deadline" "$dlockctl" --mount "$dir/A" doctor >"$dir/doctor.out"
 grep -q "error: mount: $dir/A: .*; start dlockfs again" "$dir/doctor.out"
 for command in ls "show job" "wait job" "run job true"; do
     # shellcheck disable=SC2086
-    expect_status 72 timeout 20 "$dlockctl" --mount "$dir/A" $command 2>"$dir/err"
+    expect_status 72 timeout "$deadline" "$dlockctl" --mount "$dir/A" $command 2>"$dir/err"
     grep -q 'dead' "$dir/err" || fail "$command: $(<"$dir/err")"
 done

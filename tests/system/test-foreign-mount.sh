@@ -8,7 +8,7 @@ mount -t tmpfs none "$dir/M"
 touch "$dir/M/precious"
 for mode in --foreground ""; do
     # shellcheck disable=SC2086
-    refused timeout 20 "$dlockfs" $mode "$dir/M" 2>"$dir/err"
+    refused timeout "$deadline" "$dlockfs" $mode "$dir/M" 2>"$dir/err"
     expect_equal "lines: $(<"$dir/err")" 1 "$(wc -l <"$dir/err")"
     grep -qF "$dir/M" "$dir/err" || fail "the mountpoint is not named: $(<"$dir/err")"
     test -e "$dir/M/precious"
@@ -18,19 +18,19 @@ done
 start_dlockfs A
 call holder "$dir/A/job" open ex hold
 expect holder "ex ok"
-refused timeout 20 "$dlockfs" "$dir/A" 2>"$dir/err"
+refused timeout "$deadline" "$dlockfs" "$dir/A" 2>"$dir/err"
 expect_equal "mounts" 1 "$(grep -c " $dir/A " /proc/self/mounts)"
 expect_status 1 flock -n "$dir/A/job" true
 
 # A symbolic link is followed, so that it does not hide what is mounted behind it.
 ln -s A "$dir/link"
-refused timeout 20 "$dlockfs" "$dir/link" 2>"$dir/err"
+refused timeout "$deadline" "$dlockfs" "$dir/link" 2>"$dir/err"
 grep -qF "$dir/A: a mount of type fuse.dlockfs is already there" "$dir/err" || fail "$(<"$dir/err")"
 expect_equal "mounts" 1 "$(grep -c " $dir/A " /proc/self/mounts)"
 
 # A daemon that was stopped is not taken for a dead one, and does not stop the start for ever.
 pause A
-refused timeout 20 "$dlockfs" "$dir/A" 2>"$dir/err"
+refused timeout "$deadline" "$dlockfs" "$dir/A" 2>"$dir/err"
 resume A
 expect_equal "mounts" 1 "$(grep -c " $dir/A " /proc/self/mounts)"
 expect_status 1 flock -n "$dir/A/job" true

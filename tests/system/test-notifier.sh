@@ -54,6 +54,15 @@ has_state() {
     [[ $(sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status") == "$2" ]]
 }
 
+# naps PROCESS: how often it has waited for something.
+naps() {
+    sed -n 's/^voluntary_ctxt_switches:\t//p' "/proc/$1/status"
+}
+
+has_napped() {
+    [ "$(naps "$1")" -gt "$2" ]
+}
+
 waits_for_lock() {
     has_state "$1" D && grep -q 'fuse_reverse_inval_entry\|fuse_dev_write' "/proc/$1/stack"
 }
@@ -190,3 +199,19 @@ finish manager-B
 release holder
 not_mounted "$dir/B"
 no_helpers B || fail "left: $(helpers B writer) $(helpers B guard)"
+
+# Nobody goes on: all ends when the service manager gives up what it keeps, and not before.
+begin B start_kept
+jam B
+guard=$(helpers B guard)
+pause manager-B
+send_signal B KILL
+wait_until 5 gone B
+before=$(naps "$guard")
+wait_until 5 has_napped "$guard" "$before"
+asleep maker-B || fail "given up, though another daemon could go on"
+release manager-B
+refused finish maker-B 5
+wait_until 5 no_helpers B
+refused stat "$dir/B/job" 2>"$dir/stat.err"
+grep -q 'not connected' "$dir/stat.err" || fail "unexpected: $(<"$dir/stat.err")"

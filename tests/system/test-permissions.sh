@@ -56,6 +56,20 @@ as 23456 sh -c ': >>"$1"' - "$dir/A/shared"
 sh -c ': >>"$1"' - "$dir/A/shared"
 release second
 
+# Nobody makes it otherwise; nor any other directory.
+for sticky in "$dir/A" "$dir/A/sticky"; do
+    "$python" -c 'import os, sys
+os.umask(0)
+os.path.exists(sys.argv[1]) or os.mkdir(sys.argv[1], 0o1777)' "$sticky"
+    expect_equal "mode of $sticky" 777 "$(stat -c %a "$sticky")"
+    expect_status 1 chmod 1777 "$sticky" 2>"$dir/err"
+    grep -q 'Operation not permitted' "$dir/err"
+    expect_equal "mode of $sticky" 777 "$(stat -c %a "$sticky")"
+    chmod 1666 "$dir/A/shared" # of a file it means nothing
+    chmod 755 "$sticky"
+    chmod 777 "$sticky"
+done
+
 # Exclusive open by other users waits and holds as well.
 start_as 12345 third "$python" -u "$dir/calls.py" "$dir/A/excl" excl hold
 expect third "excl ok"

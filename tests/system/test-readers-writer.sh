@@ -58,5 +58,5 @@ for host in A B C; do
     done
 done
 for host in A B C; do
-    timeout 20 flock -x "$dir/$host/job" true || fail "a writer on $host was starved"
+    timeout "$deadline" flock -x "$dir/$host/job" true || fail "a writer on $host was starved"
 done

@@ -59,7 +59,7 @@ options=
 start pong sh -c 'sleep infinity | stdbuf -o0 ping_pong -l "$1"' - "$dir/A/pong"
 wait_until "$deadline" grep -q '^Holding lock' "$dir/pong.out"
 for host in A B; do
-    timeout 20 ping_pong -l "$dir/$host/pong" </dev/null >"$dir/pong-$host.out" 2>&1
+    timeout "$deadline" ping_pong -l "$dir/$host/pong" </dev/null >"$dir/pong-$host.out" 2>&1
     grep -qx 'Working POSIX byte range locks' "$dir/pong-$host.out" || fail "ping_pong -l: $(<"$dir/pong-$host.out")"
 done
 release pong

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../functions.sh"
 
 steer() {
-    timeout 20 "$python" "$tests/system/steer.py" "$@"
+    timeout "$deadline" "$python" "$tests/system/steer.py" "$@"
 }
 
 # logged HOST REGULAR-EXPRESSION
@@ -123,7 +123,7 @@ wait_claims job 0
 
 # Who may: root, and the user whose claim it is. The lock file says nothing: anybody can make it, also anew.
 as_user() {
-    setpriv --reuid="$1" --clear-groups timeout 20 "$python" "$tests/system/steer.py" "${@:2}"
+    setpriv --reuid="$1" --clear-groups timeout "$deadline" "$python" "$tests/system/steer.py" "${@:2}"
 }
 start holder setpriv --reuid=1234 --clear-groups "$python" -u "$tests/system/calls.py" "$dir/A/users" catch=SIGUSR1 open mode=644 ex hold
 expect holder "ex ok"

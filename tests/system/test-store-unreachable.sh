@@ -16,7 +16,7 @@ soon touch "$dir/A/touched"
 # A start in the background is no failure either, and in time.
 mkdir "$dir/C"
 begin=$(now_ms)
-timeout 20 "$dlockfs" --store "$store" "$dir/C"
+timeout "$deadline" "$dlockfs" --store "$store" "$dir/C"
 is_mounted "$dir/C"
 [ $(($(now_ms) - begin)) -lt 15000 ] || fail "the start took too long"
 umount "$dir/C"
@@ -27,7 +27,7 @@ finish try 20
 [ $(($(now_ms) - begin)) -ge 1000 ] || fail "gave up before try_limit"
 expect_equal "tries" "open ok,ex-nb ENOLCK,sh-nb ENOLCK,excl-nb ENOLCK" "$(paste -sd, "$dir/try.out")"
 # flock(1) reports it as an error of the system, not as a conflict.
-expect_status 71 timeout 20 flock -n -E 3 "$dir/A/job" true 2>"$dir/flock.err"
+expect_status 71 timeout "$deadline" flock -n -E 3 "$dir/A/job" true 2>"$dir/flock.err"
 grep -qi 'no locks available' "$dir/flock.err"
 
 call limited "$dir/B/job" open ex excl

@@ -19,7 +19,7 @@ start_as() {
 
 # calls USER-ID FILE STEP...: what they print, on one line.
 calls() {
-    as "$1" timeout 20 "$python" -u "$dir/calls.py" "${@:2}" | paste -sd' '
+    as "$1" timeout "$deadline" "$python" -u "$dir/calls.py" "${@:2}" | paste -sd' '
 }
 
 # has HOST USER-ID [COUNTS]: whether that is what the user has; without: nothing but names.
@@ -40,7 +40,7 @@ refusals() { # HOST LIMIT
 requires as "$flooder" true
 cp "$tests/system/calls.py" "$tests/system/flood.py" "$tests/system/steer.py" "$dir/"
 start_zookeeper
-printf '%s\n' '[mount]' 'user_waiters = 3' 'user_files = 8' 'user_names = 12' >"$dir/limits.ini"
+printf '%s\n' '[mount]' 'user_waiters = 3' 'user_files = 8' 'user_names = 12' 'user_ranges = 5' >"$dir/limits.ini"
 start_dlockfs A --config "$dir/limits.ini"
 start_dlockfs B --config "$dir/limits.ini" -o handoff=8
 
@@ -138,6 +138,22 @@ for kind in "open ex" "excl" "open w:0-9"; do
     wait_until "$deadline" has A "$flooder"
     wait_claims kind 0
 done
+
+# Byte ranges, through whatever files the user has opened, also where each is a process of its own. To release parts may
+# leave more.
+start_as "$flooder" ranges "$dir/A/kind" open ofd-w-nb:0-0 ofd-w-nb:2-2 ofd-w-nb:4-9 "file=$dir/A/job" open ofd-w-nb:0-0 ofd-w-nb:2-2 \
+    ofd-w-nb:4-4 w-nb:4-4 swap ofd-u-nb:6-6 ofd-w-nb:20-20 ofd-u-nb:0-1 ofd-u-nb:2-5 ofd-w-nb:20-20
+expect ranges "ofd-u-nb:2-5 ok"
+expect ranges "ofd-w-nb:20-20 ok"
+expect_equal "ranges of the user" "open ok,ofd-w-nb:0-0 ok,ofd-w-nb:2-2 ok,ofd-w-nb:4-9 ok,file ok,open ok,ofd-w-nb:0-0 ok,\
+ofd-w-nb:2-2 ok,ofd-w-nb:4-4 ENOLCK,w-nb:4-4 ENOLCK,swap ok,ofd-u-nb:6-6 ok,ofd-w-nb:20-20 ENOLCK,ofd-u-nb:0-1 ok,\
+ofd-u-nb:2-5 ok,ofd-w-nb:20-20 ok" "$(grep -v hold "$dir/ranges.out" | paste -sd,)"
+has A "$flooder" "ranges=4"
+expect_equal "refused ranges" 3 "$(refusals A user_ranges)"
+grep -q "warning: user $flooder has reached user_ranges = 5: its calls fail with ENOLCK" "$dir/A.log"
+expect_equal "ranges of another user" "open ok w-nb:30-30 ok" "$(calls "$other" "$dir/A/ranges-$other" open w-nb:30-30)"
+release ranges
+wait_until "$deadline" has A "$flooder"
 
 # Those who follow on one claim, which the store never hears of.
 start_as "$flooder" first "$dir/B/hand" open ex

@@ -54,6 +54,23 @@ static void on_revoked(void *context, void *owner_cookie)
 	file->revoked++;
 }
 
+static bool may_hold(void *context, void *owner_cookie, size_t more, bool releases)
+{
+	const struct file *file = owner_cookie;
+
+	assert_true(more > 0);
+	return file->limit == 0 ||
+	       file->account + (ptrdiff_t)more <= (releases ? 2 : 1) * file->limit;
+}
+
+static void on_ranges(void *context, void *owner_cookie, ptrdiff_t more)
+{
+	struct file *file = owner_cookie;
+
+	file->account += more;
+	assert_true(file->account >= 0);
+}
+
 /* What a caller says of itself: of its process only, and of its user. */
 struct asker {
 	int pid;
@@ -77,6 +94,8 @@ const struct engine_events file_events = {
 	.on_proved = on_proved,
 	.on_lost = on_lost,
 	.on_revoked = on_revoked,
+	.may_hold = may_hold,
+	.on_ranges = on_ranges,
 };
 
 /* The foreign client. */
@@ -410,6 +429,7 @@ void file_close(struct file *file)
 	engine_advance(file->host->engine, file->host->world->now_ms);
 	engine_owner_close(file->owner);
 	file->owner = NULL;
+	assert_int_equal(file->account, 0);
 	engine_check_invariants(file->host->engine);
 }
 

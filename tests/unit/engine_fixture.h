@@ -69,7 +69,9 @@ struct file {
 	uint64_t token; /* by the last proof */
 	int lost;
 	int revoked;
-	int decisions; /* of the last call: 0 or 1 */
+	ptrdiff_t account; /* ranges that are on it, */
+	ptrdiff_t limit;   /* and how many may be; 0: any number */
+	int decisions;	   /* of the last call: 0 or 1 */
 	int result;
 	bool in_the_way; /* by the last test: something is, namely */
 	struct engine_conflict conflict;

@@ -83,6 +83,7 @@ static void check_defaults(void)
 	assert_int_equal(config.user_waiters, 4096);
 	assert_int_equal(config.user_files, 16384);
 	assert_int_equal(config.user_names, 16384);
+	assert_int_equal(config.user_ranges, 65536);
 	assert_int_equal(config.stores[0].url.kind, STORE_KIND_LOCAL);
 	assert_int_equal(config.stores[0].session_timeout_ms, 15000);
 	assert_int_equal(policy.wait_limit_ms, CONFIG_FOREVER);
@@ -231,7 +232,7 @@ static const struct {
 	{"[mount]\n\nspeed = 1\n",
 	 "3: unknown key \"speed\" in section [mount], expected one of "
 	 "mode, idle, directories, allow_other, user_waiters, user_files, "
-	 "user_names, log_level"},
+	 "user_names, user_ranges, log_level"},
 	{"[mount]\nMode = 0700\n", "2: unknown key \"Mode\""},
 	{"[mount]\n= 0700\n", "2: unknown key \"\""},
 	{"[mount]\nurl = local:\n", "2: key \"url\" in section [mount], expected it in [store]"},
@@ -935,7 +936,7 @@ static void test_example_has_every_key(void **state)
 			assert_true(strcmp(names[i], key) != 0 || strcmp(key, "mode") == 0);
 		names[count++] = key;
 	}
-	assert_int_equal(count, 35);
+	assert_int_equal(count, 36);
 	free(text);
 }
 

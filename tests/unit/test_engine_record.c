@@ -547,6 +547,61 @@ static void test_limits(void **state)
 	file_close(&elsewhere);
 }
 
+/* Whoever keeps accounts hears of every range, and may say that there are enough. */
+static void test_accounts(void **state)
+{
+	struct world *world = *state;
+	struct file file, too, other, waiter;
+
+	file_open(&file, &world->one, "a");
+	file_open_too(&too, &file, "a");
+	file_open(&other, &world->one, "a");
+	file_open(&waiter, &world->one, "a");
+	file.limit = 2;
+	assert_int_equal(record_try(&file, EX, 0, 9), 0);
+	settle(world);
+	assert_int_equal(record_try(&too, SH, 20, 29), 0);
+	settle(world);
+	assert_int_equal(record_try(&other, SH, 20, 29), 0);
+	settle(world);
+	assert_int_equal(file.account, 2);
+	assert_int_equal(too.account, 0);
+	assert_int_equal(other.account, 1);
+	assert_int_equal(record_try(&too, SH, 40, 49), -ENOLCK);
+	assert_int_equal(record_try(&other, SH, 40, 49), 0);
+	settle(world);
+	assert_int_equal(record_try(&file, SH, 30, 39), 0); /* makes none more */
+	settle(world);
+
+	record_unlock(&file, 2, 2);
+	record_unlock(&file, 4, 4);
+	assert_int_equal(file.account, 4);
+	assert_int_equal(engine_unlock_range(file.owner, file.process, (struct claim_span){6, 6}),
+			 -ENOLCK);
+	assert_int_equal(file.account, 4);
+
+	/* What waits does not count, before it is granted. */
+	record_lock(&waiter, EX, 0, 9, WAIT);
+	settle(world);
+	assert_true(file_waits(&waiter));
+	assert_int_equal(waiter.account, 0);
+	record_unlock(&file, 0, 9);
+	settle(world);
+	assert_granted(&waiter);
+	assert_int_equal(waiter.account, 1);
+	assert_int_equal(file.account, 1);
+
+	/* The next file takes over what its process has locked through the first. */
+	file_close(&file);
+	assert_int_equal(too.account, 1);
+	record_flush(&too);
+	assert_int_equal(too.account, 0);
+	assert_int_equal(other.account, 2);
+	file_close(&too);
+	file_close(&other);
+	file_close(&waiter);
+}
+
 /* A process with many ranges has few claims. */
 static void test_many_ranges(void **state)
 {
@@ -605,6 +660,7 @@ int main(void)
 		TEST(close_while_waiting),
 		TEST(end_of_the_open_file_releases),
 		TEST(limits),
+		TEST(accounts),
 		TEST(many_ranges),
 	};
 

@@ -270,6 +270,42 @@ static void test_broken_connection(void **state)
 	}
 }
 
+/* Each of very many is found by its name, in whatever order, also between those of another host and
+ * when it has gone. */
+static void test_among_many(void **state)
+{
+	enum { FILES = 40, STEP = 17 };
+	struct world *world = *state;
+	struct engine *engine = world->one.engine;
+	struct file files[FILES];
+	char names[FILES][sizeof(world->names[0])];
+
+	for (size_t i = 0; i < FILES; i++) {
+		file_open(&files[i], i % 3 == 1 ? &world->two : &world->one, "a");
+		file_lock(&files[i], SH, WAIT);
+		settle(world);
+		assert_holds(&files[i]);
+	}
+	assert_int_equal(queue_length(world, "a"), FILES);
+	memcpy(names, world->names, sizeof(names));
+	pass(world, 3 * BEAT_MS);
+	for (size_t i = 0; i < FILES; i++) {
+		size_t at = (i + 1) * STEP % FILES;
+		bool own = at % 3 != 1;
+		assert_int_equal(engine_steer(engine, "a", names[at], ENGINE_BREAK, "me"),
+				 own ? 0 : -ENOENT);
+		settle(world);
+		assert_int_equal(engine_steer(engine, "a", names[at], ENGINE_BREAK, "me"), -ENOENT);
+		assert_int_equal(files[at].lost, own);
+		if (!own)
+			file_unlock(&files[at]);
+		settle(world);
+		assert_int_equal(queue_length(world, "a"), FILES - i - 1);
+	}
+	for (size_t i = 0; i < FILES; i++)
+		file_close(&files[i]);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, world_setup, world_teardown)
 
 int main(void)
@@ -278,7 +314,7 @@ int main(void)
 		TEST(revoke),	    TEST(revoke_by_curator), TEST(early_order),
 		TEST(break),	    TEST(records),	     TEST(own_host),
 		TEST(after_a_loss), TEST(broken_connection), TEST(taken_away),
-		TEST(long_paths),
+		TEST(long_paths),   TEST(among_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

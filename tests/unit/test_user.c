@@ -17,7 +17,9 @@
 
 #include "inode.h"
 #include "log.h"
+#include "looker.h"
 #include "notifier_double.h"
+#include "status.h"
 #include "user.h"
 
 enum { ALICE = 54321, BOB = 54322 };
@@ -58,6 +60,7 @@ static int begin(void **state)
 	set("user_waiters", "2");
 	set("user_files", "3");
 	set("user_names", "8");
+	set("user_ranges", "5");
 	return filesystem_init(filesystem, &fixture.config, &fixture.shard, 1);
 }
 
@@ -81,9 +84,10 @@ static void test_limits(void **state)
 		{USER_WAITERS, 2, -ENOLCK},
 		{USER_FILES, 3, -ENFILE},
 		{USER_NAMES, 8, -EDQUOT},
+		{USER_RANGES, 5, -ENOLCK},
 	};
 
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < USER_SHARES; i++) {
 		enum user_share share = shares[i].share;
 		struct user *alice = NULL;
 
@@ -97,7 +101,8 @@ static void test_limits(void **state)
 		assert_int_equal(filesystem->metrics.limited[share], 2);
 		/* Neither other users nor other shares are concerned. */
 		assert_int_equal(user_check(filesystem, BOB, share, 1), 0);
-		assert_int_equal(user_check(filesystem, ALICE, shares[(i + 1) % 3].share, 1), 0);
+		assert_int_equal(
+			user_check(filesystem, ALICE, shares[(i + 1) % USER_SHARES].share, 1), 0);
 		user_leave(filesystem, alice, share, 1);
 		assert_int_equal(user_check(filesystem, ALICE, share, 1), 0);
 		for (size_t j = 1; j < shares[i].limit; j++)
@@ -154,6 +159,44 @@ static void test_amounts(void **state)
 	assert_int_equal(user_check(filesystem, 0, USER_FILES, SIZE_MAX), 0);
 	user_leave(filesystem, alice, USER_FILES, 2);
 	assert_int_equal(user_check(filesystem, ALICE, USER_FILES, 3), 0);
+}
+
+/* To release a part of something may take the user to twice as much. */
+static void test_releases(void **state)
+{
+	struct user *alice = user_add(filesystem, ALICE, USER_RANGES, 5);
+
+	assert_int_equal(user_check(filesystem, ALICE, USER_RANGES, 1), -ENOLCK);
+	assert_int_equal(user_check_release(filesystem, ALICE, USER_RANGES, 5), 0);
+	assert_int_equal(user_check_release(filesystem, ALICE, USER_RANGES, 6), -ENOLCK);
+	user_leave(filesystem, alice, USER_RANGES, 5);
+}
+
+/* One look at a time, a pause after it by what it has cost, and what is over is forgotten. */
+static void test_turns(void **state)
+{
+	int64_t now_ms = filesystem->now_ms;
+	struct looker *alice = looker_join(filesystem, ALICE);
+	struct turn *turn = &alice->turns[0];
+
+	assert_ptr_equal(looker_join(filesystem, ALICE), alice);
+	assert_true(turn_next_ms(turn) <= now_ms);
+	turn->part = alice;
+	assert_int_equal(turn_next_ms(turn), INT64_MAX);
+	turn_end(turn, now_ms, 300);
+	assert_int_equal(turn_next_ms(turn), now_ms + 300);
+	turn_end(turn, now_ms, 1000000);
+	assert_int_equal(turn_next_ms(turn), now_ms + LOOKER_PAUSE_MS_MAX);
+	looker_leave(alice);
+	looker_leave(alice);
+
+	/* The pause outlives the requests. */
+	looker_leave(looker_join(filesystem, BOB));
+	assert_int_equal(HASH_CNT(by_uid, filesystem->status->lookers), 2);
+	filesystem->now_ms = now_ms + LOOKER_PAUSE_MS_MAX;
+	looker_leave(looker_join(filesystem, BOB));
+	assert_int_equal(HASH_CNT(by_uid, filesystem->status->lookers), 1);
+	assert_int_equal(filesystem->status->lookers->uid, BOB);
 }
 
 static struct inode *make(const char *name, uid_t uid)
@@ -292,7 +335,8 @@ static void test_text(void **state)
 	user_write_all(filesystem, out);
 	fclose(out);
 	snprintf(expected, sizeof(expected),
-		 "uid=%u waiters=0 files=0 names=1\nuid=54321 waiters=1 files=0 names=1\n",
+		 "uid=%u waiters=0 files=0 names=1 ranges=0\n"
+		 "uid=54321 waiters=1 files=0 names=1 ranges=0\n",
 		 getuid());
 	assert_string_equal(text, expected);
 	free(text);
@@ -304,9 +348,10 @@ static void test_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		USER_TEST(test_limits),	 USER_TEST(test_no_limits), USER_TEST(test_lower_limit),
-		USER_TEST(test_amounts), USER_TEST(test_pinned),    USER_TEST(test_restored),
-		USER_TEST(test_room),	 USER_TEST(test_bad_names), USER_TEST(test_text),
+		USER_TEST(test_limits),	  USER_TEST(test_no_limits), USER_TEST(test_lower_limit),
+		USER_TEST(test_amounts),  USER_TEST(test_pinned),    USER_TEST(test_restored),
+		USER_TEST(test_room),	  USER_TEST(test_bad_names), USER_TEST(test_text),
+		USER_TEST(test_releases), USER_TEST(test_turns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -270,9 +270,7 @@ static void test_bad_keys(void **state)
 	set_bad("tls_ca", "/none/x", "No such file or directory, expected the absolute path");
 	set_bad("tls_ca", "/dev/null", "it is no plain file, expected");
 	set_bad("tls_certificate", "/a,b", "it has a comma in its name, expected");
-	set_bad("tls_key", path("certificate"),
-		"others can use it, expected the absolute path of "
-		"a plain file of mode 0600");
+	set_bad("tls_key", path("certificate"), "lets others use it, expected 0600");
 	set_bad("sasl_password_file", path("certificate"), "its mode 0644 lets others use it");
 }
 
