@@ -20,6 +20,9 @@
  * service refuses a request whose token is smaller than one it has seen. Then a holder that was
  * stopped, and lost its lock without knowing, can do no harm.
  *
+ * Tokens of the store local: begin with the time of day at which the daemon was started, in
+ * nanoseconds: one that is started after the clock was set back may begin below the former ones.
+ *
  * It stays the same until something new is granted through the open file. Each call writes to, or
  * asks, a majority of the servers: an answer shows that the lock is held.
  *

@@ -147,7 +147,7 @@ void filesystem_prepare_handover(struct filesystem *filesystem)
 
 	status_refuse_all(filesystem, -ETIMEDOUT);
 	steer_refuse_all(filesystem, -EIO);
-	DL_FOREACH (filesystem->handles, handle) {
+	for (handle = filesystem->handles; handle != NULL; handle = handle->by_number.next) {
 		handle_wake_poll(handle);
 	}
 }
@@ -168,7 +168,7 @@ void filesystem_stop(struct filesystem *filesystem)
 	struct handle *handle;
 	for (size_t i = 0; i < filesystem->shards_count; i++)
 		engine_stop(filesystem->shards[i].engine);
-	DL_FOREACH (filesystem->handles, handle) {
+	for (handle = filesystem->handles; handle != NULL; handle = handle->by_number.next) {
 		parked_refuse_all(handle, -ENOLCK);
 		holder_tell_lost(handle);
 	}
@@ -179,7 +179,7 @@ void filesystem_stop(struct filesystem *filesystem)
 void filesystem_finish(struct filesystem *filesystem)
 {
 	struct handle *handle, *next;
-	DL_FOREACH_SAFE (filesystem->handles, handle, next) {
+	HASH_ITER (by_number, filesystem->handles, handle, next) {
 		handle_close(handle);
 	}
 	if (filesystem->root != NULL)

@@ -82,8 +82,7 @@ struct filesystem {
 	struct inode *root;
 	struct inode *idle; /* named files that nobody has open, the longest idle first */
 	uint64_t last_node;
-	struct handle *handles;
-	struct handle *handle_numbers; /* by number */
+	struct handle *handles; /* by number, in the order in which they were opened */
 	size_t handles_count;
 	uint64_t last_number; /* of what is open */
 	const void

@@ -72,13 +72,12 @@ struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode,
 		return NULL;
 	}
 	handle->number = number;
-	HASH_ADD(by_number, filesystem->handle_numbers, number, sizeof(handle->number), handle);
+	HASH_ADD(by_number, filesystem->handles, number, sizeof(handle->number), handle);
 	if (handle->by_number.tbl == NULL) {
 		user_leave(filesystem, handle->user, USER_FILES, 1);
 		free(handle);
 		return NULL;
 	}
-	DL_APPEND(filesystem->handles, handle);
 	filesystem->handles_count++;
 	handle->filesystem = filesystem;
 	handle->inode = inode;
@@ -153,8 +152,7 @@ void handle_close(struct handle *handle)
 	}
 	forget_poll(handle);
 	state_journal_remove(filesystem->journal, &handle->item);
-	DL_DELETE(filesystem->handles, handle);
-	HASH_DELETE(by_number, filesystem->handle_numbers, handle);
+	HASH_DELETE(by_number, filesystem->handles, handle);
 	filesystem->handles_count--;
 	user_leave(filesystem, handle->user, USER_FILES, 1);
 	inode_unuse(filesystem, handle->inode);
@@ -197,7 +195,7 @@ void handle_unrevoke(struct handle *handle)
 struct handle *handle_of_number(struct filesystem *filesystem, uint64_t number)
 {
 	struct handle *handle;
-	HASH_FIND(by_number, filesystem->handle_numbers, &number, sizeof(number), handle);
+	HASH_FIND(by_number, filesystem->handles, &number, sizeof(number), handle);
 	return handle;
 }
 

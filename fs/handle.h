@@ -18,10 +18,9 @@ struct parked;
 enum { STATE_OF_HANDLE, STATE_OF_HANDLE_PARKED, STATE_OF_HANDLE_HOLDER };
 
 struct handle {
-	struct state_item item;	    /* first */
-	struct handle *prev, *next; /* in filesystem->handles */
-	uint64_t number;	    /* what the kernel is told */
-	UT_hash_handle by_number;
+	struct state_item item;	  /* first */
+	uint64_t number;	  /* what the kernel is told */
+	UT_hash_handle by_number; /* in filesystem->handles */
 	struct filesystem *filesystem;
 	struct user *user; /* who opened it: has a share of USER_FILES for it */
 	struct inode *inode;

@@ -318,7 +318,7 @@ static void execute(struct restart *restart, int state)
 	fcntl(restart->process.fuse, F_SETFD, 0);
 	if (filesystem->journal != NULL)
 		fcntl(state_journal_descriptor(filesystem->journal), F_SETFD, 0);
-	DL_FOREACH (filesystem->handles, handle) {
+	for (handle = filesystem->handles; handle != NULL; handle = handle->by_number.next) {
 		holder_keep_all(handle);
 	}
 	execve(restart->program, restart->arguments, environment);

@@ -23,7 +23,7 @@ static size_t count_fenced(const struct filesystem *filesystem, const struct sha
 	const struct handle *handle;
 	size_t count = 0;
 
-	DL_FOREACH (filesystem->handles, handle) {
+	for (handle = filesystem->handles; handle != NULL; handle = handle->by_number.next) {
 		count += handle->fenced && handle->inode->shard == shard;
 	}
 	return count;

@@ -99,7 +99,7 @@ static void each_owner(void *context, void (*visit)(void *visitor, struct owner 
 	const struct shard *shard = context;
 	const struct handle *handle;
 
-	DL_FOREACH (shard->filesystem->handles, handle) {
+	for (handle = shard->filesystem->handles; handle != NULL; handle = handle->by_number.next) {
 		if (handle->owner != NULL && handle->inode->shard == shard)
 			visit(visitor, handle->owner);
 	}

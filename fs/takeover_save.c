@@ -213,7 +213,7 @@ static void save_handles(const struct filesystem *filesystem, FILE *out)
 	const struct handle *handle;
 	const struct parked *parked;
 
-	DL_FOREACH (filesystem->handles, handle) {
+	for (handle = filesystem->handles; handle != NULL; handle = handle->by_number.next) {
 		handle_save(handle, out);
 		DL_FOREACH (handle->parked, parked) {
 			parked_save(parked, out);

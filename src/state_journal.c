@@ -20,11 +20,11 @@
 /* Of nearly all requests. */
 #define AREA_BYTES_TOUCHED ((size_t)1 << 14)
 
-/* What may lie in a region beside what is worth keeping, before that is written anew. */
-#define SLACK_BYTES ((uint64_t)1 << 18)
+/* What may lie in the log beside twice what is worth keeping. */
+#define SLACK_BYTES ((uint64_t)1 << 17)
 
-/* A region that has grown beyond that gives its memory back when it does not count any more. */
-#define REGION_BYTES_KEPT ((uint64_t)1 << 20)
+/* The log gives its memory back in pieces, which are multiples of pages. */
+#define RELEASE_BYTES ((uint64_t)1 << 16)
 
 /* A buffer is not kept if it has grown beyond that. */
 #define BUFFER_BYTES_MAX ((size_t)1 << 20)
@@ -32,30 +32,28 @@
 /* After a commit that has failed. */
 #define RETRY_MS 1000
 
-/* By an item's number, from 1. */
+/* By an item's number. Number 0 is of none: it closes the ring that the others are in by the age of
+ * their latest records, newer than the latest one and older than the oldest. */
 struct entry {
 	struct state_item *item; /* NULL: the number is free */
 	const struct state_kind *kind;
-	uint32_t bytes;	    /* of its record as it was written last */
-	uint32_t next_free; /* 0: it is the last one */
+	uint64_t at;	       /* of its latest record, in the file */
+	uint32_t bytes;	       /* of that; 0: there is none, and it is not in the ring */
+	uint32_t older, newer; /* `newer` of a free number: the next free one; 0: it is the last */
 };
 
 struct state_journal {
 	int descriptor;
 	struct head *head;
 	size_t head_bytes; /* and the area */
-	struct {
-		char *start;
-		size_t bytes; /* mapped, from its start */
-	} regions[2];
 	uint64_t handled;
-	bool begun;	  /* what is in the file is this journal's */
-	bool paused;	  /* a commit has failed: nothing is kept until all is written anew, */
-	int64_t retry_ms; /* not before this time */
-	bool failed;	  /* nothing is kept any more */
-	unsigned int region;
-	uint64_t used; /* of that */
-	uint64_t live; /* bytes of the latest records of all items */
+	bool begun;	   /* what is in the file is this journal's */
+	bool paused;	   /* a commit has failed: nothing is kept until all is written anew, */
+	int64_t retry_ms;  /* not before this time */
+	bool failed;	   /* nothing is kept any more */
+	uint64_t end;	   /* of what was written */
+	uint64_t released; /* up to there the log takes no memory */
+	uint64_t live;	   /* bytes of the latest records of all items */
 
 	struct entry *entries;
 	uint32_t entries_count, entries_capacity;
@@ -71,10 +69,25 @@ struct state_journal {
 	size_t buffer_bytes;
 };
 
-/* Nothing that is in the file is to be used. */
+/* Gives back the memory of the log up to there, in whole pieces; at worst it takes that for longer.
+ */
+static void release(struct state_journal *journal, uint64_t end)
+{
+	uint64_t start = journal->released;
+
+	end -= end % RELEASE_BYTES;
+	if (end > start &&
+	    fallocate(journal->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)start,
+		      (off_t)(end - start)) == 0)
+		journal->released = end;
+}
+
+/* Nothing that is in the log is to be used. */
 static void forget(struct state_journal *journal)
 {
 	atomic_store(&journal->head->current, 0);
+	release(journal, LOG_END);
+	journal->released = journal->end - journal->end % RELEASE_BYTES;
 }
 
 static void fail(struct state_journal *journal, int error)
@@ -135,17 +148,40 @@ static void touch_area(struct state_journal *journal)
 	}
 }
 
+/* Goes on behind what is in the file, which counts until the first commit. */
+static void begin_log(struct state_journal *journal)
+{
+	struct head *head = journal->head;
+	unsigned int current = atomic_load(&head->current);
+
+	journal->released = LOG_START;
+	journal->end = LOG_START;
+	if (strncmp(head->format, STATE_JOURNAL_FORMAT, sizeof(head->format)) == 0 &&
+	    current != 0) {
+		journal->end = head->extents[current - 1].end;
+		release(journal, head->extents[current - 1].start);
+		return;
+	}
+	forget(journal);
+	memcpy(head->format, STATE_JOURNAL_FORMAT, sizeof(STATE_JOURNAL_FORMAT));
+}
+
 int state_journal_create(int descriptor, size_t request_bytes, uint64_t handled,
 			 struct state_journal **ret)
 {
 	struct state_journal *journal = calloc(1, sizeof(*journal));
 	int error;
 
-	if (journal == NULL)
+	if (journal == NULL || !reserve((void **)&journal->entries, 0, &journal->entries_capacity,
+					sizeof(*journal->entries))) {
+		free(journal);
 		return -ENOMEM;
+	}
+	journal->entries[0] = (struct entry){0};
+	journal->entries_count = 1;
 	assert(request_bytes <= AREA_BYTES_MAX);
 	journal->head_bytes = HEAD_BYTES + request_bytes;
-	if (ftruncate(descriptor, (off_t)region_start(2)) < 0 ||
+	if (ftruncate(descriptor, (off_t)LOG_END) < 0 ||
 	    fallocate(descriptor, FALLOC_FL_KEEP_SIZE, 0, HEAD_BYTES + AREA_BYTES_TOUCHED) < 0)
 		goto failed;
 	void *mapped =
@@ -156,17 +192,13 @@ int state_journal_create(int descriptor, size_t request_bytes, uint64_t handled,
 	touch_area(journal);
 	journal->descriptor = descriptor;
 	journal->handled = handled;
-	if (strncmp(journal->head->format, STATE_JOURNAL_FORMAT, sizeof(journal->head->format)) !=
-	    0) {
-		forget(journal);
-		memcpy(journal->head->format, STATE_JOURNAL_FORMAT, sizeof(STATE_JOURNAL_FORMAT));
-	}
+	begin_log(journal);
 	journal->head->request_bytes = (uint32_t)request_bytes;
-	journal->region = atomic_load(&journal->head->current) & 1;
 	*ret = journal;
 	return 0;
 failed:
 	error = -errno;
+	free(journal->entries);
 	free(journal);
 	return error;
 }
@@ -186,10 +218,6 @@ void state_journal_destroy(struct state_journal *journal)
 		return;
 	free_buffer(journal);
 	munmap(journal->head, journal->head_bytes);
-	for (int i = 0; i < 2; i++) {
-		if (journal->regions[i].start != NULL)
-			munmap(journal->regions[i].start, journal->regions[i].bytes);
-	}
 	close(journal->descriptor);
 	free(journal->entries);
 	free(journal->changed);
@@ -225,20 +253,38 @@ bool state_journal_has_failed(const struct state_journal *journal)
 
 /* Items */
 
+static void enter_ring(struct state_journal *journal, uint32_t number)
+{
+	struct entry *none = journal->entries, *entry = &journal->entries[number];
+
+	entry->newer = 0;
+	entry->older = none->older;
+	journal->entries[none->older].newer = number;
+	none->older = number;
+}
+
+static void leave_ring(struct state_journal *journal, uint32_t number)
+{
+	const struct entry *entry = &journal->entries[number];
+
+	journal->entries[entry->older].newer = entry->newer;
+	journal->entries[entry->newer].older = entry->older;
+}
+
 /* A number for the item. Returns false without memory. */
 static bool enter(struct state_journal *journal, struct state_item *item)
 {
 	uint32_t number = journal->free_number;
 
 	if (number != 0) {
-		journal->free_number = journal->entries[number - 1].next_free;
+		journal->free_number = journal->entries[number].newer;
 	} else {
 		if (!reserve((void **)&journal->entries, journal->entries_count,
 			     &journal->entries_capacity, sizeof(*journal->entries)))
 			return false;
-		number = ++journal->entries_count;
+		number = journal->entries_count++;
 	}
-	journal->entries[number - 1] = (struct entry){.item = item};
+	journal->entries[number] = (struct entry){.item = item};
 	item->number = number;
 	return true;
 }
@@ -252,7 +298,7 @@ void state_journal_mark(struct state_journal *journal, struct state_item *item,
 		fail(journal, ENOMEM);
 		return;
 	}
-	journal->entries[item->number - 1].kind = kind;
+	journal->entries[item->number].kind = kind;
 	if (!reserve((void **)&journal->changed, journal->changed_count, &journal->changed_capacity,
 		     sizeof(*journal->changed))) {
 		pause_keeping(journal, ENOMEM);
@@ -266,10 +312,11 @@ void state_journal_remove(struct state_journal *journal, struct state_item *item
 {
 	if (journal == NULL || item->number == 0)
 		return;
-	uint32_t number = item->number, changed = item->changed;
-	*item = (struct state_item){0};
-	if (journal->failed)
+	if (journal->failed) {
+		*item = (struct state_item){0};
 		return;
+	}
+	uint32_t number = item->number, changed = item->changed;
 	if (changed != 0) {
 		struct state_item *last = journal->changed[--journal->changed_count];
 		if (changed <= journal->changed_count) {
@@ -277,8 +324,9 @@ void state_journal_remove(struct state_journal *journal, struct state_item *item
 			last->changed = changed;
 		}
 	}
-	struct entry *entry = &journal->entries[number - 1];
+	struct entry *entry = &journal->entries[number];
 	if (entry->bytes > 0) {
+		leave_ring(journal, number);
 		if (reserve((void **)&journal->removed, journal->removed_count,
 			    &journal->removed_capacity, sizeof(*journal->removed)))
 			journal->removed[journal->removed_count++] = number;
@@ -286,8 +334,9 @@ void state_journal_remove(struct state_journal *journal, struct state_item *item
 			pause_keeping(journal, ENOMEM);
 		journal->live -= entry->bytes;
 	}
-	*entry = (struct entry){.next_free = journal->free_number};
+	*entry = (struct entry){.newer = journal->free_number};
 	journal->free_number = number;
+	*item = (struct state_item){0};
 }
 
 bool state_journal_is_changed(const struct state_journal *journal)
@@ -312,148 +361,148 @@ static bool begin_buffer(struct state_journal *journal)
 }
 
 /* The item's lines; how many bytes those have is filled in by measure(). */
-static void put_item(struct state_journal *journal, const struct state_item *item)
+static void put_item(struct state_journal *journal, struct state_item *item)
 {
-	struct entry *entry = &journal->entries[item->number - 1];
+	struct entry *entry = &journal->entries[item->number];
 	struct record record = {.number = item->number, .place = entry->kind->place(item)};
 	off_t start = ftello(journal->out);
 
 	fwrite(&record, sizeof(record), 1, journal->out);
 	entry->kind->save(item, journal->out);
+	if (entry->bytes > 0)
+		leave_ring(journal, item->number);
+	enter_ring(journal, item->number);
 	journal->live -= entry->bytes;
 	entry->bytes = (uint32_t)(ftello(journal->out) - start);
+	entry->at = journal->end + (uint64_t)start;
 	journal->live += entry->bytes;
 }
 
-/* Behind the transaction's head: each item's record says how long it is. */
-static void measure(struct state_journal *journal, size_t start, struct state_item *const *items,
-		    uint32_t count)
+static void put_all_items(struct state_journal *journal)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t bytes = journal->entries[items[i]->number - 1].bytes;
-		struct record record;
-
-		memcpy(&record, journal->buffer + start, sizeof(record));
-		record.bytes = bytes - (uint32_t)sizeof(record);
-		memcpy(journal->buffer + start, &record, sizeof(record));
-		start += bytes;
+	for (uint32_t i = 1; i < journal->entries_count; i++) {
+		if (journal->entries[i].item != NULL)
+			put_item(journal, journal->entries[i].item);
 	}
 }
 
-/* So much of the region is mapped, and has its memory: without that, writing there would end the
- * process. Returns 0 or -errno. */
-static int map_region(struct state_journal *journal, unsigned int region, uint64_t bytes)
+static void put_changes(struct state_journal *journal)
 {
-	size_t before = journal->regions[region].bytes;
-	size_t wanted = (bytes + bytes / 4 + SLACK_BYTES) & ~(size_t)(SLACK_BYTES / 4 - 1);
-	char *start = journal->regions[region].start;
-
-	if (bytes <= before)
-		return 0;
-	if (fallocate(journal->descriptor, FALLOC_FL_KEEP_SIZE, (off_t)region_start(region),
-		      (off_t)wanted) < 0)
-		return -errno;
-	if (start == NULL)
-		start = mmap(NULL, wanted, PROT_READ | PROT_WRITE, MAP_SHARED, journal->descriptor,
-			     (off_t)region_start(region));
-	else
-		start = mremap(start, before, wanted, MREMAP_MAYMOVE);
-	if (start == MAP_FAILED)
-		return -errno;
-	journal->regions[region].start = start;
-	journal->regions[region].bytes = wanted;
-	return 0;
-}
-
-/* Gives the memory back. */
-static void drop_region(struct state_journal *journal, unsigned int region)
-{
-	if (journal->regions[region].start != NULL)
-		munmap(journal->regions[region].start, journal->regions[region].bytes);
-	journal->regions[region].start = NULL;
-	journal->regions[region].bytes = 0;
-	/* At worst it takes memory. */
-	fallocate(journal->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-		  (off_t)region_start(region), (off_t)REGION_BYTES);
-}
-
-/* Puts the buffer behind what counts in the region, and lets it count. */
-static int publish(struct state_journal *journal, unsigned int region, uint64_t used)
-{
-	int error = map_region(journal, region, used + journal->buffer_bytes);
-	if (error != 0)
-		return error;
-	memcpy(journal->regions[region].start + used, journal->buffer, journal->buffer_bytes);
-	journal->region = region;
-	journal->used = used + journal->buffer_bytes;
-	atomic_store(&journal->head->current, journal->used * 2 + region);
-	return 0;
-}
-
-/* The transaction of these items and all else that is to be told, in the buffer. */
-static int format(struct state_journal *journal, struct state_item *const *items, uint32_t count,
-		  const uint32_t *removed, uint32_t removed_count, const struct iovec *answers,
-		  size_t answer_count)
-{
-	struct transaction head = {.handled = journal->handled};
-
-	if (!begin_buffer(journal))
-		return -ENOMEM;
-	fwrite(&head, sizeof(head), 1, journal->out);
-	for (uint32_t i = 0; i < removed_count; i++) {
-		struct record record = {.number = removed[i]};
+	for (uint32_t i = 0; i < journal->removed_count; i++) {
+		struct record record = {.number = journal->removed[i]};
 		fwrite(&record, sizeof(record), 1, journal->out);
 	}
-	for (uint32_t i = 0; i < count; i++)
-		put_item(journal, items[i]);
-	for (size_t i = 0; i < answer_count; i++) {
+	for (uint32_t i = 0; i < journal->changed_count; i++)
+		put_item(journal, journal->changed[i]);
+}
+
+static void put_answers(struct state_journal *journal, const struct iovec *answers, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
 		struct record record = {.bytes = (uint32_t)answers[i].iov_len};
 		fwrite(&record, sizeof(record), 1, journal->out);
 		fwrite(answers[i].iov_base, 1, answers[i].iov_len, journal->out);
 	}
+}
+
+/* So that the log can begin later: while it is too long, as many bytes of the oldest items as the
+ * transaction has without them, and up to one item more. When that has made as many as all items
+ * have, no record counts that did before: so the log grows by no more than that meanwhile. */
+static void put_oldest(struct state_journal *journal)
+{
+	uint64_t bytes = (uint64_t)ftello(journal->out), moved = 0;
+
+	while (moved < bytes) {
+		const struct entry *entry = &journal->entries[journal->entries->newer];
+		uint64_t length = journal->end + bytes + moved - entry->at;
+		if (entry->item == NULL || length <= 2 * journal->live + SLACK_BYTES ||
+		    entry->at >= journal->end)
+			return;
+		put_item(journal, entry->item);
+		moved += entry->bytes;
+	}
+}
+
+/* Each item's record says how long it is. */
+static void measure(struct state_journal *journal, size_t start)
+{
+	struct record record;
+
+	for (; start < journal->buffer_bytes; start += sizeof(record) + record.bytes) {
+		memcpy(&record, journal->buffer + start, sizeof(record));
+		if (record.number == 0)
+			continue;
+		record.bytes = journal->entries[record.number].bytes - (uint32_t)sizeof(record);
+		memcpy(journal->buffer + start, &record, sizeof(record));
+	}
+}
+
+/* The transaction, in the buffer. */
+static int format(struct state_journal *journal, const struct iovec *answers, size_t count)
+{
+	size_t items_start = 0;
+
+	if (!begin_buffer(journal))
+		return -ENOMEM;
+	if (journal->begun) {
+		put_changes(journal);
+		items_start = journal->removed_count * sizeof(struct record);
+	} else {
+		put_all_items(journal);
+	}
+	put_answers(journal, answers, count);
+	put_oldest(journal);
 	if (fflush(journal->out) != 0 || ferror(journal->out) != 0)
 		return -ENOMEM;
-	head.bytes = journal->buffer_bytes - sizeof(head);
-	memcpy(journal->buffer, &head, sizeof(head));
-	measure(journal, sizeof(head) + removed_count * sizeof(struct record), items, count);
+	measure(journal, items_start);
 	return 0;
 }
 
-/* All items, to the other region. */
-static int write_anew(struct state_journal *journal, const struct iovec *answers, size_t count)
+/* Puts the buffer behind what was written. */
+static int append(struct state_journal *journal)
 {
-	struct state_item **items = calloc((size_t)journal->entries_count + 1, sizeof(*items));
-	uint32_t items_count = 0;
-	unsigned int former = journal->region;
-	uint64_t former_used = journal->used;
-
-	if (items == NULL)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < journal->entries_count; i++) {
-		if (journal->entries[i].item != NULL)
-			items[items_count++] = journal->entries[i].item;
+	for (size_t written = 0; written < journal->buffer_bytes;) {
+		ssize_t bytes =
+			pwrite(journal->descriptor, journal->buffer + written,
+			       journal->buffer_bytes - written, (off_t)(journal->end + written));
+		if (bytes < 0 && errno != EINTR)
+			return -errno;
+		if (bytes > 0)
+			written += (size_t)bytes;
 	}
-	int error = format(journal, items, items_count, NULL, 0, answers, count);
-	free(items);
-	if (error == 0)
-		error = publish(journal, !former, 0);
-	if (journal->buffer_bytes > BUFFER_BYTES_MAX)
-		free_buffer(journal);
-	if (error != 0)
-		return error;
-	if (!journal->begun || former_used > REGION_BYTES_KEPT)
-		drop_region(journal, former);
-	journal->begun = true;
 	return 0;
 }
 
-static int write_changes(struct state_journal *journal, const struct iovec *answers, size_t count)
+/* What was appended counts. */
+static void publish(struct state_journal *journal)
 {
-	if (!journal->begun || journal->used > 2 * journal->live + SLACK_BYTES)
-		return write_anew(journal, answers, count);
-	int error = format(journal, journal->changed, journal->changed_count, journal->removed,
-			   journal->removed_count, answers, count);
-	return error == 0 ? publish(journal, journal->region, journal->used) : error;
+	unsigned int next = atomic_load(&journal->head->current) % EXTENTS + 1;
+	struct extent *extent = &journal->head->extents[next - 1];
+
+	extent->latest = journal->end;
+	journal->end += journal->buffer_bytes;
+	extent->end = journal->end;
+	extent->start =
+		journal->live > 0 ? journal->entries[journal->entries->newer].at : extent->latest;
+	extent->handled = journal->handled;
+	atomic_store(&journal->head->current, next);
+	/* Much at once would take long. It is always more than was written. */
+	uint64_t piece_end = journal->released + RELEASE_BYTES + journal->buffer_bytes;
+	release(journal, extent->start < piece_end ? extent->start : piece_end);
+}
+
+static int write_transaction(struct state_journal *journal, const struct iovec *answers,
+			     size_t count)
+{
+	int error = format(journal, answers, count);
+
+	if (error == 0)
+		error = append(journal);
+	if (error == 0)
+		publish(journal);
+	if (error != 0 || journal->buffer_bytes > BUFFER_BYTES_MAX)
+		free_buffer(journal);
+	return error;
 }
 
 void state_journal_commit(struct state_journal *journal, uint64_t handled,
@@ -465,14 +514,14 @@ void state_journal_commit(struct state_journal *journal, uint64_t handled,
 	    (journal->begun && count == 0 && !state_journal_is_changed(journal)) ||
 	    (journal->paused && now_ms() < journal->retry_ms))
 		return;
-	int error = write_changes(journal, answers, count);
+	int error = write_transaction(journal, answers, count);
 	if (error != 0) {
-		free_buffer(journal);
 		pause_keeping(journal, -error);
 		return;
 	}
 	if (journal->paused)
 		log_info("the state is kept again");
+	journal->begun = true;
 	journal->paused = false;
 	for (uint32_t i = 0; i < journal->changed_count; i++)
 		journal->changed[i]->changed = 0;

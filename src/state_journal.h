@@ -10,12 +10,16 @@
  * not sent is sent by that one. The request that is being handled lies in the file too, where it
  * was read: unless a transaction says that it was handled, it is to be handled again.
  *
- * The file: a page with its head; the area for a request; and two regions, each a sequence of
- * transactions. The head says in one word which region counts, and how much of it. When that has
- * grown to a multiple of what is worth keeping all items are written to the other one.
+ * The file: a page with its head; the area for a request; and a log of records, of which the head
+ * says in one word what counts. A transaction is appended, and then that word changes. What counts
+ * begins with the oldest record that is the latest one of an item. When the log has grown to a
+ * multiple of what is worth keeping, each transaction writes the oldest items again, too, as many
+ * bytes as it has for what changed, so the log begins later: it does not grow further, and no
+ * commit takes long because there are many items. What is before its beginning gives its memory
+ * back.
  *
- * Without memory nothing is kept, which is logged, until all could be written anew; or for good, if
- * there is none even for a number of an item. The daemon goes on. One thread.
+ * Without memory nothing is kept, which is logged, until all could be written in one transaction;
+ * or for good, if there is none even for a number of an item. The daemon goes on. One thread.
  */
 #ifndef DLOCKFS_STATE_JOURNAL_H
 #define DLOCKFS_STATE_JOURNAL_H
@@ -59,8 +63,9 @@ struct state_item {
 	uint32_t changed; /* its place among those that were marked, from 1; 0: it was not */
 };
 
-/* Keeps things in the file from now on: the next commit writes all items; what was kept there
- * before stays good until then. `handled` is the request that was handled last, as the content says
+/* Keeps things in the file from now on, which is empty, one that state_journal_load() has read, or
+ * one that this process has written before: the next commit writes all items; what was kept there
+ * stays good until then. `handled` is the request that was handled last, as the content says
  * (0: none). The descriptor becomes the journal's. Returns 0, or -errno of mmap(2) and the like,
  * and the descriptor stays the caller's. */
 int state_journal_create(int descriptor, size_t request_bytes, uint64_t handled,

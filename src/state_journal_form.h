@@ -5,7 +5,7 @@
  *
  *   head          a page
  *   area          for a request
- *   two regions   of transactions, one behind the other
+ *   log           records, one behind the other; what does not count any more takes no memory
  */
 #ifndef DLOCKFS_STATE_JOURNAL_FORM_H
 #define DLOCKFS_STATE_JOURNAL_FORM_H
@@ -15,37 +15,39 @@
 #include "state_journal.h"
 
 /* Another one for each change. */
-#define STATE_JOURNAL_FORMAT "dlockfs state 1"
+#define STATE_JOURNAL_FORMAT "dlockfs state 2"
 
 #define HEAD_BYTES     4096
 #define AREA_BYTES_MAX ((size_t)1 << 24)
 
-/* Regions are far apart; what was never written takes no memory. */
-#define REGION_BYTES ((uint64_t)1 << 40)
+/* The log goes on and on: at a gigabyte a second for a century. */
+#define LOG_START ((uint64_t)1 << 25)
+#define LOG_END	  ((uint64_t)1 << 62)
+
+/* What of the log counts, by where in the file it is. */
+struct extent {
+	uint64_t start;	 /* the oldest record of an item that is the latest of that */
+	uint64_t latest; /* where the latest transaction begins */
+	uint64_t end;	 /* of that */
+	uint64_t handled;
+};
+
+enum { EXTENTS = 2 };
 
 struct head {
 	char format[16];
 	uint32_t request_bytes;
 	atomic_uint attempts;
-	atomic_ullong current; /* the bytes in the region that counts, times two, plus its number */
+	atomic_uint current; /* which extent counts, from 1; 0: none does */
+	struct extent extents[EXTENTS];
 };
 
-struct transaction {
-	uint64_t bytes; /* of its records */
-	uint64_t handled;
-};
-
-/* In a transaction: those gone, then the others, then the answers. */
+/* In a transaction: those gone, then those changed, the answers, and those that are written again.
+ */
 struct record {
 	uint32_t number; /* 0: an answer */
 	uint32_t bytes;	 /* of its text, behind it; of an item: 0: there is nothing to say */
 	struct state_place place;
 };
-
-/* That of 2 is the end of the file. */
-static inline uint64_t region_start(unsigned int region)
-{
-	return (1 + region) * REGION_BYTES;
-}
 
 #endif

@@ -22,11 +22,12 @@ struct piece {
 
 struct loading {
 	struct state_journal_content *content;
-	char *region;
+	char *log; /* what counts of it */
 	uint64_t bytes;
+	const char *latest;   /* transaction */
 	struct piece *pieces; /* in the order of writing; later the latest of each item */
 	size_t piece_count;
-	struct iovec *answers; /* into the region */
+	struct iovec *answers; /* into the log */
 	size_t answer_count, answer_capacity;
 };
 
@@ -65,44 +66,23 @@ static int read_head(int descriptor, struct head *head)
 	return atomic_load(&head->current) != 0 ? 0 : -ENODATA;
 }
 
-/* The records of a transaction. */
-struct records {
-	const char *at, *end;
-};
-
-/* The next one and its text. Returns 1; 0 at the end; -EINVAL. */
-static int next_record(struct records *records, struct record *record, const char **text)
-{
-	size_t left = (size_t)(records->end - records->at);
-
-	if (left == 0)
-		return 0;
-	if (left < sizeof(*record))
-		return -EINVAL;
-	memcpy(record, records->at, sizeof(*record));
-	if (left - sizeof(*record) < record->bytes)
-		return -EINVAL;
-	*text = records->at + sizeof(*record);
-	records->at = *text + record->bytes;
-	return 1;
-}
-
-/* The next transaction, from the offset on, which goes on. Returns as next_record(). */
-static int next_transaction(const struct loading *loading, uint64_t *offset,
-			    struct transaction *head, struct records *records)
+/* The next record and its text, from the offset on, which goes on. Returns 1; 0 at the end;
+ * -EINVAL.
+ */
+static int next_record(const struct loading *loading, uint64_t *offset, struct record *record,
+		       const char **text)
 {
 	uint64_t left = loading->bytes - *offset;
 
 	if (left == 0)
 		return 0;
-	if (left < sizeof(*head))
+	if (left < sizeof(*record))
 		return -EINVAL;
-	memcpy(head, loading->region + *offset, sizeof(*head));
-	if (left - sizeof(*head) < head->bytes)
+	memcpy(record, loading->log + *offset, sizeof(*record));
+	if (left - sizeof(*record) < record->bytes)
 		return -EINVAL;
-	records->at = loading->region + *offset + sizeof(*head);
-	records->end = records->at + head->bytes;
-	*offset += sizeof(*head) + head->bytes;
+	*text = loading->log + *offset + sizeof(*record);
+	*offset += sizeof(*record) + record->bytes;
 	return 1;
 }
 
@@ -110,20 +90,14 @@ static int next_transaction(const struct loading *loading, uint64_t *offset,
  * -EINVAL. */
 static int64_t count_records(const struct loading *loading)
 {
-	struct transaction head;
-	struct records records;
 	struct record record;
 	const char *text;
 	uint64_t offset = 0;
 	int64_t count = 0;
 	int more;
 
-	while ((more = next_transaction(loading, &offset, &head, &records)) > 0) {
-		while ((more = next_record(&records, &record, &text)) > 0)
-			count += record.number != 0;
-		if (more < 0)
-			break;
-	}
+	while ((more = next_record(loading, &offset, &record, &text)) > 0)
+		count += record.number != 0;
 	return more < 0 ? more : count;
 }
 
@@ -141,29 +115,6 @@ static int note_answer(struct loading *loading, const char *text, size_t bytes)
 	loading->answers[loading->answer_count++] =
 		(struct iovec){.iov_base = (char *)text, .iov_len = bytes};
 	return 0;
-}
-
-static int read_transaction(struct loading *loading, const struct transaction *head,
-			    struct records *records)
-{
-	struct record record;
-	const char *text;
-	int error = 0;
-
-	loading->content->handled = head->handled;
-	loading->answer_count = 0;
-	while (error == 0 && next_record(records, &record, &text) > 0) {
-		if (record.number == 0)
-			error = note_answer(loading, text, record.bytes);
-		else
-			loading->pieces[loading->piece_count++] = (struct piece){
-				.place = record.place,
-				.number = record.number,
-				.bytes = record.bytes,
-				.text = text,
-			};
-	}
-	return error;
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -189,10 +140,10 @@ static void drop_former(struct loading *loading)
 	loading->piece_count = kept;
 }
 
-static int read_transactions(struct loading *loading)
+static int read_records(struct loading *loading)
 {
-	struct transaction head;
-	struct records records;
+	struct record record;
+	const char *text;
 	uint64_t offset = 0;
 	int64_t count = count_records(loading);
 	int error = 0;
@@ -202,8 +153,17 @@ static int read_transactions(struct loading *loading)
 	loading->pieces = calloc((size_t)count + 1, sizeof(*loading->pieces));
 	if (loading->pieces == NULL)
 		return -ENOMEM;
-	while (error == 0 && next_transaction(loading, &offset, &head, &records) > 0)
-		error = read_transaction(loading, &head, &records);
+	while (error == 0 && next_record(loading, &offset, &record, &text) > 0) {
+		if (record.number != 0)
+			loading->pieces[loading->piece_count++] = (struct piece){
+				.place = record.place,
+				.number = record.number,
+				.bytes = record.bytes,
+				.text = text,
+			};
+		else if (text > loading->latest)
+			error = note_answer(loading, text, record.bytes);
+	}
 	if (error == 0)
 		drop_former(loading);
 	return error;
@@ -264,32 +224,52 @@ static int copy_answers(struct loading *loading)
 	return 0;
 }
 
+/* What of the log counts, as the head says. */
+static int find_extent(int descriptor, const struct head *head, struct extent *ret)
+{
+	unsigned int current = atomic_load(&head->current);
+	struct stat attr;
+
+	if (current > EXTENTS)
+		return -EINVAL;
+	const struct extent *extent = &head->extents[current - 1];
+	/* So much was written: the rest of the file takes no blocks. */
+	if (extent->start < LOG_START || extent->start > extent->end || extent->end > LOG_END ||
+	    extent->latest > extent->end || fstat(descriptor, &attr) < 0 ||
+	    (uint64_t)attr.st_blocks * 512 < extent->end - extent->start)
+		return -EINVAL;
+	*ret = *extent;
+	return 0;
+}
+
 static int load(int descriptor, struct loading *loading)
 {
 	struct state_journal_content *content = loading->content;
 	struct head head;
-	struct stat attr;
+	struct extent extent;
 	int error = read_head(descriptor, &head);
 
+	if (error == 0)
+		error = find_extent(descriptor, &head, &extent);
 	if (error != 0)
 		return error;
-	uint64_t current = atomic_load(&head.current);
-	uint64_t start = region_start(current & 1);
-	loading->bytes = current / 2;
-	/* So much was written: the rest of the file takes no blocks. */
-	if (fstat(descriptor, &attr) < 0 || (uint64_t)attr.st_blocks * 512 < loading->bytes ||
-	    (uint64_t)attr.st_size < region_start(2) || head.request_bytes > AREA_BYTES_MAX)
+	if (head.request_bytes > AREA_BYTES_MAX)
 		return -EINVAL;
-	loading->region = malloc(loading->bytes + 1);
+	loading->bytes = extent.end - extent.start;
+	loading->log = malloc(loading->bytes + 1);
 	content->request = malloc((size_t)head.request_bytes + 1);
-	if (loading->region == NULL || content->request == NULL)
+	if (loading->log == NULL || content->request == NULL)
 		return -ENOMEM;
+	loading->latest = loading->log;
+	if (extent.latest > extent.start)
+		loading->latest += extent.latest - extent.start;
+	content->handled = extent.handled;
 	content->request_bytes = head.request_bytes;
-	error = read_all(descriptor, loading->region, loading->bytes, start);
+	error = read_all(descriptor, loading->log, loading->bytes, extent.start);
 	if (error == 0)
 		error = read_all(descriptor, content->request, content->request_bytes, HEAD_BYTES);
 	if (error == 0)
-		error = read_transactions(loading);
+		error = read_records(loading);
 	if (error == 0)
 		error = copy_answers(loading);
 	return error == 0 ? write_text(loading) : error;
@@ -302,7 +282,7 @@ int state_journal_load(int descriptor, struct state_journal_content *ret, char *
 
 	*ret = (struct state_journal_content){0};
 	int error = load(descriptor, &loading);
-	free(loading.region);
+	free(loading.log);
 	free(loading.pieces);
 	free(loading.answers);
 	if (error == 0)

@@ -68,10 +68,11 @@ plain_only="mutants lease-cut lease-follower lease-leader lease-quorum lease-sto
     rolling-restart restart-chaos kill-chaos wall-clock other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped idle-cost
     daemon-killed quickstart metrics record-hosts record-programs local-store foreign-claims idle-names fifo-hosts
     flock-n-sequence flock-languages foreign-mount counter-flock counter-open stat-race dlockctl-mount dlockctl-doctor
-    many-watches many-waiters flat-cost manual private-mount bench long-queue
+    many-watches many-locks many-waiters flat-cost manual private-mount bench long-queue
     waiters-200 dlockctl-lost dlockctl-run dlockctl-terminal dlockctl-top dlockctl-descriptor dlockctl-help cron-script
     inherit kill-holder readers-writer no-freeze record-faults record-random record-session-loss record-signals on-lost
-    status-pause user-limits look-flood background store-unreachable store-refuses store-access service journal mount-fuse other-clients"
+    status-pause user-limits look-flood background store-unreachable store-refuses store-access service journal mount-fuse
+    other-clients unit-file"
 plain_only=${plain_only//$'\n'/ }
 
 # System tests that use the processors all the time. One of them runs besides those that wait most of theirs, for servers and
@@ -81,8 +82,8 @@ busy_tests="mutants ${heavy_tests[*]}"
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
     libjansson-dev libncurses-dev libsystemd-dev libcmocka-dev libssl-dev libsasl2-dev
     zookeeper libcurator-recipes-java openjdk-17-jdk-headless patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount jq tmux
-    ctdb stress-ng mandoc)
-heavy_packages=(shellcheck build-essential debhelper lintian systemd systemd-container dbus
+    ctdb stress-ng mandoc systemd)
+heavy_packages=(shellcheck build-essential debhelper lintian systemd-container dbus
     clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck valgrind)
 for name in "${names[@]}" ${heavy:+"${heavy_tests[@]}"}; do
     [[ " ${heavy_tests[*]} " != *" $name "* ]] || packages+=("${heavy_packages[@]}")

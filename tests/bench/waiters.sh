@@ -4,12 +4,17 @@
 #
 #     tests/bench/waiters.sh [NUMBER...]      (10 100 1000 10000)
 #
+# The memory is what only the daemon has. KEPT=1: under a service manager that keeps what it knows; with the file in which that lies.
 # STORE=local: without ZooKeeper. KINDS: "flock" and "range", or one of them. FORCE_SYNC=no: ZooKeeper does not wait
 # for its disk.
 
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 numbers "$@"
+if [ -n "${KEPT:-}" ]; then
+    # shellcheck source=../system/kept.sh
+    . "$tests/system/kept.sh"
+fi
 
 [ $# -gt 0 ] || set -- 10 100 1000 10000
 read -ra kinds <<<"${KINDS:-flock range}"
@@ -21,7 +26,12 @@ zookeeper_options=("-Dzookeeper.forceSync=${FORCE_SYNC:-yes}")
 
 # The daemon's own memory, in bytes.
 memory() {
-    awk '$1 == "Anonymous:" { print $2 * 1024 }' "/proc/$(pid A)/smaps_rollup"
+    local file sum
+    sum=$(awk '$1 == "Anonymous:" { print $2 * 1024 }' "/proc/$(pid A)/smaps_rollup")
+    for file in "/proc/$(pid A)/fd/"*; do
+        [[ $(readlink "$file") != /memfd:* ]] || sum=$((sum + $(stat -L -c '%b * %B' "$file")))
+    done
+    echo "$sum"
 }
 
 # Also on the server.
@@ -37,7 +47,11 @@ queued() {
 
 measure() {
     local kind=$1 number=$2 before after begin registered
-    start_dlockfs A
+    if [ -n "${KEPT:-}" ]; then
+        start_kept A
+    else
+        start_dlockfs A
+    fi
     coproc "$build/tests/bench/waiters" "$dir/A/job" "$kind" "$number" "$hand_overs"
     [ "$(head -n 1 <&"${COPROC[0]}")" = held ] || fail "waiters: not held"
     before=$(memory)
@@ -51,7 +65,11 @@ measure() {
     printf '%-6s %8d %10d %10d %10d\n' "$kind" "$number" "$registered" $(((after - before) / number)) \
         "$(cat <&"${COPROC[0]}")"
     wait "$COPROC_PID"
-    stop_dlockfs A
+    if [ -n "${KEPT:-}" ]; then
+        stop_kept A
+    else
+        stop_dlockfs A
+    fi
 }
 
 printf '%-6s %8s %10s %10s %10s\n' kind waiters "queued ms" "bytes each" "median us"

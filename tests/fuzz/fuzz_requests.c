@@ -600,7 +600,7 @@ static size_t count_waiters(const struct filesystem *filesystem, const struct us
 	const struct parked *parked;
 	size_t count = 0;
 
-	DL_FOREACH (filesystem->handles, handle) {
+	for (handle = filesystem->handles; handle != NULL; handle = handle->by_number.next) {
 		DL_FOREACH (handle->parked, parked) {
 			count += parked->user == user;
 		}

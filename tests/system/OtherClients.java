@@ -27,6 +27,7 @@ import org.apache.zookeeper.recipes.lock.WriteLock;
  * read ID                         takes the read lock of the write lock that it holds: "ID reads"
  * release ID                      "ID released"; what was taken by read stays
  * count ID KIND PATH FILE TIMES   increments the number in a file so often, each time under the lock: "ID counted"
+ * look ID KIND PATH FILE TIMES    reads it so often, twice each time under the lock, and it is the same: "ID looked"
  * </pre>
  *
  * Each id is a thread of its own. An error is "ID failed: WHY".
@@ -124,6 +125,14 @@ public class OtherClients {
         Files.writeString(file, number + 1 + "\n");
     }
 
+    static void look(Path file) throws Exception {
+        int number = Integer.parseInt(Files.readString(file).strip());
+        Thread.sleep(1);
+        if (Integer.parseInt(Files.readString(file).strip()) != number) {
+            throw new IllegalStateException("changed beside a reader");
+        }
+    }
+
     String carryOut(String[] words) throws Exception {
         String id = words[1];
         switch (words[0]) {
@@ -148,13 +157,18 @@ public class OtherClients {
                 swapHeld(id, null).release();
                 return "released";
             case "count":
+            case "look":
                 for (int i = 0; i < Integer.parseInt(words[5]); i++) {
                     InterProcessLock lock = lock(id, words[2], words[3]);
                     lock.acquire();
-                    increment(Path.of(words[4]));
+                    if (words[0].equals("count")) {
+                        increment(Path.of(words[4]));
+                    } else {
+                        look(Path.of(words[4]));
+                    }
                     lock.release();
                 }
-                return "counted";
+                return words[0] + "ed";
             default:
                 throw new IllegalArgumentException("no such verb");
         }

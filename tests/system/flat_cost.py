@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""flat_cost.py HOST:PORT MOUNT-A MOUNT-B MOUNT-C: what waiters cost the server, by its own count, for queues of several
+"""flat_cost.py HOST:PORT MOUNT-A MOUNT-B...: what waiters cost the server, by its own count, for queues of several
 lengths: the same for all of them. Prints "flat", or what was not.
 
 The sessions are to be so long that no heartbeat or ping, or only a few, fall into a measurement.
@@ -14,7 +14,7 @@ import time
 
 import server
 
-address, mounts = sys.argv[1], dict(zip("ABC", sys.argv[2:]))
+address, mounts = sys.argv[1], dict(zip("ABCDEF", sys.argv[2:]))
 TIMES = 10
 HEARTBEATS = 6  # of all hosts, and pings
 COUNTS = {
@@ -135,7 +135,8 @@ def refused(file):
 
 def hosts_in_turn(hosts, length):
     line = Line(f"turns-of-{len(hosts)}-{length}")
-    others = len(hosts) - 1  # so many stand between two of one host, and are watched
+    others = len(hosts) - 1  # so many stand between two of one host
+    watched = min(others, 2)  # the nearest one, and the next in front of that
 
     def join():
         line.join(hosts[len(line.callers) % len(hosts)])
@@ -144,13 +145,18 @@ def hosts_in_turn(hosts, length):
     watches = counts()["watches"]
     for standing in range(1, others + 1):
         join()
-        watches += standing
+        watches += min(standing, watched)
         wait_counts(claims=standing + 1, watches=watches)
     # create, list, watch
-    cost = {"claims": 1, "requests": 2 + others, "watches": others}
+    cost = {"claims": 1, "requests": 2 + watched, "watches": watched}
     expect(f"{hosts} take turns up to {length}", join, length, **cost)
     expect(f"one more behind {length} of {hosts} in turn", join, TIMES, **cost)
-    cost = {"claims": -1, "requests": 1, "watches": -others, "events": others}
+    # Those who came when fewer stood there.
+    for _ in range(others):
+        line.hand_over()
+    wait_counts(claims=line.left)
+    # delete; a list, where more stand in front than are watched
+    cost = {"claims": -1, "requests": 1 + (others > watched), "watches": -watched, "events": watched}
     expect(f"hand-over from one of {hosts} before {length}", line.hand_over, TIMES, **cost)
     line.end()
 
@@ -158,6 +164,6 @@ def hosts_in_turn(hosts, length):
 for length in 20, 100, 1000:
     waiters_of_another_host(waiters_of_one_host(length), length)
 for length in 10, 100:
-    hosts_in_turn("AB", length)
-    hosts_in_turn("ABC", length)
+    for hosts in "AB", "ABC", "ABCDEF":
+        hosts_in_turn(hosts, length)
 print("flat")

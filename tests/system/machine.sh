@@ -3,6 +3,15 @@
 # A machine of its own, in which systemd runs: a container whose root is this machine's as it is, and whatever is written there
 # is gone with the test. It has the network of this machine. Sourced after functions.sh.
 
+# make_package: builds the Debian package, in the variable package. lintian may find no error in it.
+make_package() {
+    requires command -v dpkg-buildpackage dh lintian
+    mkdir "$dir/package"
+    DEB_BUILD_OPTIONS="noopt nocheck parallel=2" "$source_dir/etc/debian/build.sh" "$dir/package" >"$dir/build.out" 2>&1
+    package=$(echo "$dir"/package/dlockfs_*.deb)
+    lintian --fail-on error "$package"
+}
+
 # make_root: $dir/root. With CLEAN_ROOT=1 a new Debian by debootstrap, which takes half a minute and Debian's mirror.
 make_root() {
     mkdir "$dir/root" "$dir/over"

@@ -5,6 +5,7 @@ take ID KIND PATH               "ID held" when it is
 try ID KIND PATH                "ID held" or "ID refused"
 release ID                      "ID released"
 count ID KIND PATH FILE TIMES   increments the number in a file so often, each time under the lock: "ID counted"
+look ID KIND PATH FILE TIMES    reads it so often, twice each time under the lock, and it is the same: "ID looked"
 wait ID PATH N                  "ID there" when the znode has exactly N children
 queue ID PATH                   "ID NAME..." with the children, the claims in their order
 make ID PATH                    an ephemeral znode: "ID made"; not sequential, as that of a lock that was downgraded
@@ -66,6 +67,21 @@ def count(_, kind, path, file, times):
     return "counted"
 
 
+def look(_, kind, path, file, times):
+    lock = make_lock(kind, path)
+    for _ in range(int(times)):
+        # A read lock that waited would wait for writers that come later, before 2.9.
+        until(lambda: lock.acquire(blocking=False))
+        with open(file, encoding="ascii") as stream:
+            number = int(stream.read())
+            time.sleep(0.001)
+            stream.seek(0)
+            if int(stream.read()) != number:
+                raise RuntimeError("changed beside a reader")
+        lock.release()
+    return "looked"
+
+
 def until(condition):
     end = time.monotonic() + 30
     while not condition():
@@ -106,6 +122,7 @@ VERBS = {
     "try": try_,
     "release": release,
     "count": count,
+    "look": look,
     "wait": wait,
     "watched": watched,
     "make": make,

@@ -5,13 +5,13 @@
 . "$(dirname "$0")/../functions.sh"
 
 start_zookeeper
-start_dlockfs A --session-timeout 10m
-start_dlockfs B --session-timeout 10m
-start_dlockfs C --session-timeout 10m
-flock -n "$dir/A/warm-up" true
-flock -n "$dir/B/warm-up" true
-flock -n "$dir/C/warm-up" true
+mounts=()
+for host in A B C D E F; do
+    start_dlockfs "$host" --session-timeout 10m
+    comes_free "$dir/$host/warm-up"
+    mounts+=("$dir/$host")
+done
 wait_claims warm-up 0
-PYTHONPATH=$tests/bench timeout 60 "$python" "$tests/system/flat_cost.py" "$(zookeeper_address)" "$dir/A" "$dir/B" "$dir/C" \
+PYTHONPATH=$tests/bench timeout 60 "$python" "$tests/system/flat_cost.py" "$(zookeeper_address)" "${mounts[@]}" \
     >"$dir/flat.out" 2>&1 || fail "$(tail -n 3 "$dir/flat.out")"
 expect_equal "cost" flat "$(<"$dir/flat.out")"

@@ -190,9 +190,10 @@ import os, sys
 folder = f"/proc/{sys.argv[1]}/fd"
 state = [name for name in os.listdir(folder) if "dlockfs journal" in os.readlink(f"{folder}/{name}")]
 with open(f"{folder}/{state[0]}", "r+b", buffering=0) as file:
-    for region in 1, 2:
-        file.seek((region << 40) + 100)
-        file.write(b"no sense" * 10)
+    start = os.lseek(file.fileno(), 1 << 25, os.SEEK_DATA)
+    end = os.lseek(file.fileno(), start, os.SEEK_HOLE)
+    file.seek(start)
+    file.write(b"no sense" * ((end - start) // 8))
 END
 send_signal C KILL
 wait_until "$deadline" begun_anew C 'what another process has '

@@ -105,18 +105,28 @@ for row in "${rows[@]}"; do
     comes_free "$dir/B/$lock"
 done
 
-# Contended: each client and two mounts increment one number.
+# Contended: each client and two mounts increment one number. Others look at it under shared locks, and may not see it change.
 for row in "${rows[@]}"; do
-    read -r lock client exclusive _ <<<"$row"
+    read -r lock client exclusive shared <<<"$row"
     file=$dir/number-${lock//\//-}
     echo 0 >"$file"
     start "count-${lock//\//-}" "$python" "$tests/system/counter.py" flock "$file" 2 30 "$dir/A/$lock" "$dir/B/$lock"
     order "$client" count "$exclusive" "/dlockfs/$lock" "$file" 20
     counting+=("$client $last counted")
+    [ "$shared" != blind ] || continue
+    start "look-${lock//\//-}" "$python" "$tests/system/counter.py" look "$file" 2 20 "$dir/A/$lock" "$dir/B/$lock"
+    looking+=("look-${lock//\//-}")
+    if [ "$shared" != - ]; then
+        order "$client" look "$shared" "/dlockfs/$lock" "$file" 10
+        counting+=("$client $last looked")
+    fi
 done
 for row in "${rows[@]}"; do
     read -r lock _ <<<"$row"
     finish "count-${lock//\//-}" 60
+done
+for name in "${looking[@]}"; do
+    finish "$name" 60
 done
 for text in "${counting[@]}"; do
     expect "${text%% *}" "${text#* }" 60
@@ -126,17 +136,31 @@ for row in "${rows[@]}"; do
     expect_equal "increments under $lock" 50 "$(<"$dir/number-${lock//\//-}")"
 done
 
-# The clients are killed while they hold: the mounts get the locks when their sessions are over.
+# The clients are killed while they hold: the mounts get the locks when their sessions are over. While they wait: who stands behind
+# them gets the lock after who stands in front of them.
 for row in "${rows[@]}"; do
     read -r lock client exclusive _ <<<"$row"
     answers held "$client" try "$exclusive" "/dlockfs/$lock"
     hold "after-${lock//\//-}" "$dir/A/$lock"
     claims "$lock" "$(claims_of "$lock" 1 1)"
+    hold "front-${lock//\//-}" "$dir/A/$lock-queue"
+    expect "front-${lock//\//-}" held
+    order "$client" take "$exclusive" "/dlockfs/$lock-queue"
+    claims "$lock-queue" "$(claims_of "$lock" 1 1)"
+    hold "behind-${lock//\//-}" "$dir/B/$lock-queue"
+    claims "$lock-queue" "$(claims_of "$lock" 2 1)"
 done
 kill_clients
 for row in "${rows[@]}"; do
     read -r lock _ <<<"$row"
     expect "after-${lock//\//-}" held
+    wait_claims "$lock-queue" "$(claims_of "$lock" 2 0)"
+    if said "behind-${lock//\//-}" held; then
+        fail "$lock-queue: held beside its holder"
+    fi
+    release "front-${lock//\//-}"
+    expect "behind-${lock//\//-}" held
+    release "behind-${lock//\//-}"
 done
 
 # And the other way round.
@@ -146,6 +170,13 @@ for row in "${rows[@]}"; do
     order "$client" take "$exclusive" "/dlockfs/$lock"
     taking+=("$client $last held")
     claims "$lock" "$(claims_of "$lock" 1 1)"
+    hold "front-${lock//\//-}" "$dir/B/$lock-queue"
+    expect "front-${lock//\//-}" held
+    hold "killed-${lock//\//-}" "$dir/A/$lock-queue"
+    claims "$lock-queue" "$(claims_of "$lock" 2 0)"
+    order "$client" take "$exclusive" "/dlockfs/$lock-queue"
+    behind+=("$client $last held")
+    claims "$lock-queue" "$(claims_of "$lock" 2 1)"
 done
 for text in "${taking[@]}"; do
     if said "${text%% *}" "${text#* }"; then
@@ -154,5 +185,21 @@ for text in "${taking[@]}"; do
 done
 kill_dlockfs A
 for text in "${taking[@]}"; do
+    expect "${text%% *}" "${text#* }"
+done
+for row in "${rows[@]}"; do
+    read -r lock _ <<<"$row"
+    claims "$lock-queue" "$(claims_of "$lock" 1 1)"
+done
+for text in "${behind[@]}"; do
+    if said "${text%% *}" "${text#* }"; then
+        fail "${text#* } beside the mount"
+    fi
+done
+for row in "${rows[@]}"; do
+    read -r lock _ <<<"$row"
+    release "front-${lock//\//-}"
+done
+for text in "${behind[@]}"; do
     expect "${text%% *}" "${text#* }"
 done

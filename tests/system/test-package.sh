@@ -7,11 +7,8 @@
 # shellcheck source=machine.sh
 . "$tests/system/machine.sh"
 
-requires command -v dpkg-buildpackage dh lintian systemd-nspawn
-mkdir "$dir/package"
-DEB_BUILD_OPTIONS=noopt "$source_dir/etc/debian/build.sh" "$dir/package" >"$dir/build.out" 2>&1
-package=$(echo "$dir"/package/dlockfs_*.deb)
-lintian --fail-on error "$package"
+requires command -v systemd-nspawn
+make_package
 start_zookeeper
 make_root
 cp "$package" "$dir/root/root/dlockfs.deb"

@@ -201,3 +201,19 @@ order_again java release "$last"
 flock "$dir/A/curator-any/kept" true
 order java take write /dlockfs/curator-any/kept
 expect java "$last held"
+
+# Whoever has both locks of a semaphore is killed: the other side gets them when the session is over.
+both last A "${holding[@]}"
+expect last held
+order java take semaphore /dlockfs/jobs
+semaphore=$last
+claims jobs/locks 2
+kill_dlockfs A
+expect java "$semaphore held"
+both after B "${holding[@]}"
+claims jobs/leases 2
+if said after held; then
+    fail "held beside a semaphore"
+fi
+kill_clients
+expect after held

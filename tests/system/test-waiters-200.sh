@@ -1,5 +1,5 @@
 #!/bin/bash
-# 200 waiters on one name, on two hosts, are released in their order; they cost the daemon no threads and little memory.
+# 200 waiters on one name, on two hosts, are released in their order; they cost the daemon no threads.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 

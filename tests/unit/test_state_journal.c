@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,8 +24,11 @@
 #include "state_journal.h"
 
 #define AREA_BYTES 8192
-#define THINGS	   50
+#define THINGS	   20
 #define KILLS	   40
+
+/* What the file takes beside the items: its head, the area, and what the log has too much. */
+#define FILE_BYTES (400 << 10)
 
 struct thing {
 	struct state_item item;
@@ -31,6 +36,8 @@ struct thing {
 	uint64_t value;
 	size_t padding; /* so many more bytes */
 };
+
+static unsigned long saves;
 
 static const struct thing *thing_of(const struct state_item *item)
 {
@@ -46,6 +53,7 @@ static void save(const struct state_item *item, FILE *out)
 {
 	const struct thing *thing = thing_of(item);
 
+	saves++;
 	if (thing->value != 0)
 		fprintf(out, "%llu=%llu%*s\n", (unsigned long long)thing->place,
 			(unsigned long long)thing->value, (int)thing->padding, "");
@@ -215,34 +223,94 @@ static void test_attempts(void **state)
 	close(descriptor);
 }
 
-/* Much is written again and again: the file does not grow, and nothing is lost. */
-static void test_growth(void **state)
+static uint64_t file_bytes(int descriptor)
 {
-	int descriptor = new_file();
-	struct state_journal *journal = create(descriptor, 0);
-	struct thing *things = calloc(THINGS, sizeof(*things));
-	char expected[4096] = "";
 	struct stat attr;
 
-	for (int round = 1; round <= 2000; round++) {
-		for (int i = 0; i < THINGS; i++) {
+	assert_true(fstat(descriptor, &attr) == 0);
+	return (uint64_t)attr.st_blocks * 512;
+}
+
+/* Much is written again and again, all or always the same, by one daemon after another: the file
+ * does not grow, and nothing is lost. */
+static void test_growth(void **state)
+{
+	enum { ROUNDS = 2000, ROUNDS_EACH = 500 };
+	int descriptor = new_file();
+	struct state_journal *journal = NULL;
+	struct thing *things = calloc(THINGS, sizeof(*things));
+	char expected[4096] = "";
+
+	for (int round = 0; round < ROUNDS; round++) {
+		bool begins = round % ROUNDS_EACH == 0;
+		if (begins) {
+			state_journal_destroy(journal);
+			journal = create(descriptor, 0);
+		}
+		for (int i = 0; i < (round % ROUNDS_EACH < ROUNDS_EACH / 2 ? THINGS : 3); i++) {
+			if (begins)
+				things[i].item = (struct state_item){0};
 			things[i].place = (uint64_t)i;
 			things[i].value = (uint64_t)round;
-			things[i].padding = round < 2000 ? 200 : 0;
+			things[i].padding = 5000;
 			state_journal_mark(journal, &things[i].item, &kind);
 		}
 		state_journal_commit(journal, 0, NULL, 0);
-		assert_true(fstat(descriptor, &attr) == 0);
-		assert_true(attr.st_blocks * 512 < 2 << 20);
+		assert_true(file_bytes(descriptor) < 3 * THINGS * 5060 + FILE_BYTES);
 	}
-	for (int i = 0; i < THINGS; i++)
-		sprintf(expected + strlen(expected), "%d=2000\n", i);
+	for (int i = 0; i < THINGS; i++) {
+		things[i].padding = 0;
+		state_journal_mark(journal, &things[i].item, &kind);
+		sprintf(expected + strlen(expected), "%d=%d\n", i,
+			i < 3 ? ROUNDS - 1 : ROUNDS - ROUNDS_EACH / 2 - 1);
+	}
+	state_journal_commit(journal, 0, NULL, 0);
 	strcat(expected, "end\n");
 	expect_text(descriptor, expected);
 	for (int i = 0; i < THINGS; i++)
 		state_journal_remove(journal, &things[i].item);
 	state_journal_commit(journal, 0, NULL, 0);
 	expect_text(descriptor, "end\n");
+	state_journal_destroy(journal);
+	free(things);
+	close(descriptor);
+}
+
+/* However many items there are, a commit writes few of those that have not changed; and yet the
+ * file has three times what there is to know at most. */
+static void test_no_stall(void **state)
+{
+	enum { MANY = 20000, CHANGES = 3 };
+	int descriptor = new_file();
+	struct state_journal *journal = create(descriptor, 0);
+	struct thing *things = calloc(MANY, sizeof(*things));
+	unsigned long all = 0;
+
+	for (uint64_t i = 0; i < MANY; i++) {
+		things[i].place = 100000 + i;
+		things[i].value = 100000;
+		state_journal_mark(journal, &things[i].item, &kind);
+	}
+	state_journal_commit(journal, 0, NULL, 0);
+	uint64_t first_bytes = file_bytes(descriptor);
+	for (int round = 0; round < 4 * MANY / CHANGES; round++) {
+		for (int i = 0; i < CHANGES; i++) {
+			things[round % 7 + i].value++;
+			state_journal_mark(journal, &things[round % 7 + i].item, &kind);
+		}
+		saves = 0;
+		state_journal_commit(journal, 0, NULL, 0);
+		assert_in_range(saves, CHANGES, 2 * CHANGES + 1);
+		all += saves - CHANGES;
+		assert_true(file_bytes(descriptor) < 3 * first_bytes + FILE_BYTES);
+	}
+	assert_true(all > MANY);
+	struct state_journal_content content = load(descriptor);
+	for (unsigned long long i = 0, place_read, value_read; i < MANY; i++) {
+		assert_true(fscanf(content.text, "%llu=%llu ", &place_read, &value_read) == 2);
+		assert_true(place_read == 100000 + i && value_read == things[i].value);
+	}
+	state_journal_content_finish(&content);
 	state_journal_destroy(journal);
 	free(things);
 	close(descriptor);
@@ -310,35 +378,151 @@ static void test_no_memory(void **state)
 	state_journal_content_finish(&content);
 
 	/* An item without a number can not be kept. */
-	struct thing more[64] = {0};
-	for (uint64_t i = 0; i < 63; i++)
+	struct thing more[63] = {0};
+	for (uint64_t i = 0; i < 62; i++)
 		state_journal_mark(journal, &more[i].item, &kind);
 	allocations_to_failure = 1;
-	state_journal_mark(journal, &more[63].item, &kind);
+	state_journal_mark(journal, &more[62].item, &kind);
 	assert_true(state_journal_has_failed(journal));
 	state_journal_commit(journal, 0, NULL, 0);
 	expect_refused(descriptor, -ENODATA, "there is nothing");
-	for (int i = 0; i < 64; i++)
+	for (int i = 0; i < 63; i++)
 		state_journal_remove(journal, &more[i].item);
 	state_journal_destroy(journal);
 	close(descriptor);
 }
 
-/* Changes all things to the same value, again and again, until it is killed. */
+/* The file cannot get larger: what was written counts no more, until all can be written. */
+static void test_no_space(void **state)
+{
+	int descriptor = new_file();
+	struct state_journal *journal = create(descriptor, 0);
+	struct thing things[THINGS] = {0};
+	struct rlimit before, limit;
+	uint64_t value = 1;
+
+	assert_true(getrlimit(RLIMIT_FSIZE, &before) == 0);
+	limit = before;
+	limit.rlim_cur = ((rlim_t)1 << 25) + (1 << 19);
+	signal(SIGXFSZ, SIG_IGN);
+	for (int i = 1; i < THINGS; i++) {
+		things[i].place = (uint64_t)i;
+		state_journal_mark(journal, &things[i].item, &kind);
+	}
+	assert_true(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+	for (; !state_journal_has_failed(journal); value++) {
+		assert_true(value < 1000);
+		things[0].value = value;
+		things[0].padding = 2000;
+		state_journal_mark(journal, &things[0].item, &kind);
+		state_journal_commit(journal, 0, NULL, 0);
+	}
+	assert_true(setrlimit(RLIMIT_FSIZE, &before) == 0);
+	assert_true(value > 200);
+	expect_refused(descriptor, -ENODATA, "there is nothing");
+	assert_true(file_bytes(descriptor) < 128 << 10);
+	things[0].padding = 0;
+	for (int tries = 0; tries < 500 && state_journal_has_failed(journal); tries++) {
+		state_journal_commit(journal, 0, NULL, 0);
+		usleep(10000);
+	}
+	char expected[64];
+	sprintf(expected, "0=%llu\nend\n", (unsigned long long)value - 1);
+	expect_text(descriptor, expected);
+	state_journal_destroy(journal);
+	close(descriptor);
+}
+
+/* What happens before commit `number`: the first makes all things; one of the first half changes;
+ * now and then one goes, or comes again. A journal that is NULL does not hear of it. */
+static void alter(struct state_journal *journal, struct thing *things, uint64_t number)
+{
+	for (uint64_t i = 0; number == 1 && i < THINGS; i++) {
+		things[i] = (struct thing){.place = i, .value = number};
+		state_journal_mark(journal, &things[i].item, &kind);
+	}
+	struct thing *thing = &things[number * 7 % (THINGS / 2)];
+	thing->value = number;
+	thing->padding = number % 97;
+	state_journal_mark(journal, &thing->item, &kind);
+	thing = &things[number * 11 % (number % 97 == 0 ? THINGS : THINGS / 2)];
+	if (number % 3 != 0)
+		return;
+	thing->padding = number % 61;
+	thing->value = thing->value == 0 ? number : 0;
+	if (thing->value == 0)
+		state_journal_remove(journal, &thing->item);
+	else
+		state_journal_mark(journal, &thing->item, &kind);
+}
+
+static void make_commit(struct state_journal *journal, struct thing *things, uint64_t number)
+{
+	struct iovec answer = {.iov_base = &number, .iov_len = sizeof(number)};
+
+	alter(journal, things, number);
+	state_journal_commit(journal, number, &answer, 1);
+}
+
+/* Another daemon goes on: it makes all things anew. */
+static struct state_journal *begin_another(struct state_journal *journal, int descriptor,
+					   struct thing *things, uint64_t handled)
+{
+	state_journal_destroy(journal);
+	journal = create(descriptor, handled);
+	for (int i = 0; i < THINGS; i++) {
+		things[i].item = (struct state_item){0};
+		if (things[i].value != 0)
+			state_journal_mark(journal, &things[i].item, &kind);
+	}
+	return journal;
+}
+
+/* What is kept after so many commits. */
+static char *text_after(uint64_t number)
+{
+	struct thing things[THINGS] = {0};
+	char *text;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	for (uint64_t i = 1; i <= number; i++)
+		alter(NULL, things, i);
+	for (int i = 0; i < THINGS; i++)
+		save(&things[i].item, out);
+	fputs("end\n", out);
+	fclose(out);
+	return text;
+}
+
+/* Whether a text is what is kept. */
+static bool has_text(FILE *kept, const char *text)
+{
+	size_t bytes = strlen(text);
+	char *found = malloc(bytes + 1);
+	bool same = fread(found, 1, bytes + 1, kept) == bytes && memcmp(found, text, bytes) == 0;
+
+	free(found);
+	return same;
+}
+
+/* The answer to that request. */
+static bool has_answer(const struct state_journal_content *content, uint64_t number)
+{
+	return content->answer_count == 1 && content->answers[0].iov_len == sizeof(number) &&
+	       memcmp(content->answers[0].iov_base, &number, sizeof(number)) == 0;
+}
+
 static void change_until_killed(int descriptor, int told)
 {
 	struct state_journal *journal = create(descriptor, 0);
 	struct thing things[THINGS] = {0};
 
-	for (uint64_t value = 1;; value++) {
-		for (int i = 0; i < THINGS; i++) {
-			things[i].place = (uint64_t)i;
-			things[i].value = value;
-			things[i].padding = value % 997;
-			state_journal_mark(journal, &things[i].item, &kind);
-		}
-		state_journal_commit(journal, value, NULL, 0);
-		if (write(told, &value, sizeof(value)) < 0)
+	for (uint64_t number = 1;; number++) {
+		if (number % 1000 == 0)
+			journal = begin_another(journal, descriptor, things, number - 1);
+		make_commit(journal, things, number);
+		if (write(told, &number, sizeof(number)) < 0)
 			_exit(1);
 	}
 }
@@ -350,7 +534,7 @@ static void test_kill(void **state)
 	for (int kill_number = 0; kill_number < KILLS; kill_number++) {
 		int descriptor = new_file();
 		int ends[2];
-		uint64_t told = 0, value;
+		uint64_t told = 0, number;
 
 		assert_true(pipe(ends) == 0);
 		pid_t child = fork();
@@ -359,23 +543,100 @@ static void test_kill(void **state)
 			change_until_killed(descriptor, ends[1]);
 		close(ends[1]);
 		assert_true(read(ends[0], &told, sizeof(told)) == (ssize_t)sizeof(told));
-		for (int transactions = rand() % 300; transactions > 0; transactions--)
+		for (int transactions = rand() % 2000; transactions > 0; transactions--)
 			assert_true(read(ends[0], &told, sizeof(told)) == (ssize_t)sizeof(told));
 		kill(child, SIGKILL);
 		assert_true(waitpid(child, NULL, 0) == child);
-		while (read(ends[0], &value, sizeof(value)) == (ssize_t)sizeof(value))
-			told = value;
+		while (read(ends[0], &number, sizeof(number)) == (ssize_t)sizeof(number))
+			told = number;
 		struct state_journal_content content = load(descriptor);
 		assert_true(content.handled == told || content.handled == told + 1);
-		for (unsigned long long i = 0, place_read, value_read; i < THINGS; i++) {
-			assert_true(fscanf(content.text, "%llu=%llu ", &place_read, &value_read) ==
-				    2);
-			assert_true(place_read == i && value_read == content.handled);
-		}
+		char *text = text_after(content.handled);
+		assert_true(has_text(content.text, text) && has_answer(&content, content.handled));
+		free(text);
 		state_journal_content_finish(&content);
 		close(ends[0]);
 		close(descriptor);
 	}
+}
+
+enum {
+	STEPPED_FIRST = 1501, /* of the commits that are looked at; the log is long enough */
+	STEPPED_LAST = 1507,  /* by another daemon */
+};
+
+static void change_stepwise(int descriptor)
+{
+	struct state_journal *journal = create(descriptor, 0);
+	struct thing things[THINGS] = {0};
+
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+		_exit(77);
+	for (uint64_t number = 1; number <= STEPPED_LAST; number++) {
+		if (number == STEPPED_FIRST)
+			raise(SIGSTOP);
+		if (number == STEPPED_LAST)
+			journal = begin_another(journal, descriptor, things, number - 1);
+		make_commit(journal, things, number);
+	}
+	_exit(0);
+}
+
+/* Whether what the head says may have changed, or enough was done for a system call. */
+static bool may_have_changed(int descriptor, unsigned long steps)
+{
+	static char before[128];
+	char now[sizeof(before)];
+
+	assert_true(pread(descriptor, now, sizeof(now), 0) == (ssize_t)sizeof(now));
+	if (steps % 16 != 0 && memcmp(now, before, sizeof(now)) == 0)
+		return false;
+	memcpy(before, now, sizeof(now));
+	return true;
+}
+
+/* What is kept is what was kept after that commit, or after the next one, which it is then. */
+static void expect_commit(int descriptor, uint64_t *number, char **text)
+{
+	struct state_journal_content content = load(descriptor);
+
+	if (content.handled == *number + 1) {
+		free(*text);
+		*text = text_after(++*number);
+	}
+	assert_true(content.handled == *number && has_answer(&content, *number) &&
+		    has_text(content.text, *text));
+	state_journal_content_finish(&content);
+}
+
+/* Between any two instructions the file has one transaction that is the latest. */
+static void test_each_instruction(void **state)
+{
+#ifdef __SANITIZE_ADDRESS__
+	skip(); /* it has ten times the instructions, and no other stores to the file */
+#endif
+	int descriptor = new_file(), status;
+	uint64_t number = STEPPED_FIRST - 1;
+	char *text = text_after(number);
+	pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (child == 0)
+		change_stepwise(descriptor);
+	assert_true(waitpid(child, &status, 0) == child);
+	for (unsigned long steps = 0; WIFSTOPPED(status); steps++) {
+		if (may_have_changed(descriptor, steps))
+			expect_commit(descriptor, &number, &text);
+		assert_true(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) == 0 &&
+			    waitpid(child, &status, 0) == child);
+	}
+	free(text);
+	close(descriptor);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(number, STEPPED_LAST);
 }
 
 /* Whatever byte is another, reading ends, with an error or without. */
@@ -391,9 +652,9 @@ static void test_rubbish(void **state)
 	expect_refused(other, -ENODATA, "there is nothing");
 	state_journal_mark(journal, &a.item, &kind);
 	state_journal_commit(journal, 1, &answer, 1);
-	for (int offset = 0; offset < 200; offset++) {
-		uint64_t start = offset < 40 ? (uint64_t)offset
-					     : ((uint64_t)2 << 40) + (uint64_t)offset - 40;
+	for (int offset = 0; offset < 300; offset++) {
+		uint64_t start = offset < 96 ? (uint64_t)offset
+					     : ((uint64_t)1 << 25) + (uint64_t)offset - 96;
 		char byte, changed;
 		if (pread(descriptor, &byte, 1, (off_t)start) != 1)
 			break;
@@ -416,10 +677,12 @@ static void test_rubbish(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_items),	 cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_attempts), cmocka_unit_test(test_growth),
-		cmocka_unit_test(test_gaps),	 cmocka_unit_test(test_no_memory),
-		cmocka_unit_test(test_kill),	 cmocka_unit_test(test_rubbish),
+		cmocka_unit_test(test_items),	  cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_attempts),  cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_no_stall),  cmocka_unit_test(test_gaps),
+		cmocka_unit_test(test_no_memory), cmocka_unit_test(test_no_space),
+		cmocka_unit_test(test_kill),	  cmocka_unit_test(test_each_instruction),
+		cmocka_unit_test(test_rubbish),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
