@@ -449,7 +449,7 @@ zookeeper_name=zk
 zookeeper() {
     local command=$1
     shift
-    timeout 60 "$python" "$tests/system/zookeeper.py" "$(zookeeper_address "$zookeeper_name")" "$command" "$@"
+    timeout $((deadline + 30)) "$python" "$tests/system/zookeeper.py" "$(zookeeper_address "$zookeeper_name")" "$command" "$@"
 }
 
 # wait_claims LOCK NUMBER: until so many claims stand in the queue of a lock.
