@@ -76,7 +76,7 @@ plain_only="mutants lease-cut lease-follower lease-leader lease-quorum lease-sto
 plain_only=${plain_only//$'\n'/ }
 
 # System tests that use the processors all the time. One of them runs besides those that wait most of theirs, for servers and
-# clocks, and takes what these leave.
+# clocks, and takes what these leave; two when no more of those are to come.
 busy_tests="mutants ${heavy_tests[*]}"
 
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
@@ -188,7 +188,7 @@ END
 
 folder=           # holds the folders of the tests that run
 running=()        # process ids of the tests that run
-busy=             # that of the one among them that is busy
+busy=0            # how many of them are busy
 declare -A name_of # by process id
 declare -A begin_of
 
@@ -239,7 +239,7 @@ end_system_test() {
         [ "$other" = "$process" ] || left+=("$other")
     done
     running=("${left[@]}")
-    [ "$process" != "$busy" ] || busy=
+    [[ " $busy_tests " != *" $name "* ]] || busy=$((busy - 1))
     sweep "$name" >>"$logs/$name.log" 2>&1 || status=1
     case $status in
         0) report PASS "$name" "$seconds" "$(cpu_seconds "$name")" ;;
@@ -265,15 +265,15 @@ run_system_tests() {
         [[ " $busy_tests " == *" $name "* ]] && busy_names+=("$name") || names+=("$name")
     done
     while true; do
-        while [ ${#names[@]} -gt 0 ] && [ $((${#running[@]} - (${busy:-0} > 0))) -lt "$jobs" ]; do
+        while [ ${#names[@]} -gt 0 ] && [ $((${#running[@]} - busy)) -lt "$jobs" ]; do
             start_system_test "${names[0]}" "$limit"
             names=("${names[@]:1}")
         done
-        if [ -z "$busy" ] && [ ${#busy_names[@]} -gt 0 ]; then
+        while [ ${#busy_names[@]} -gt 0 ] && [ "$busy" -lt $((${#names[@]} > 0 ? 1 : 2)) ]; do
             start_system_test "${busy_names[0]}" $((4 * limit)) nice
-            busy=${running[-1]}
+            busy=$((busy + 1))
             busy_names=("${busy_names[@]:1}")
-        fi
+        done
         [ ${#running[@]} -gt 0 ] || break
         end_system_test
     done
