@@ -11,7 +11,7 @@ requires setpriv "--reuid=$looker" "--regid=$looker" --clear-groups -- true
 
 start_zookeeper
 start_dlockfs A --session-timeout 60s
-PYTHONPATH=$tests/bench timeout 60 "$python" "$tests/system/look_flood.py" "$(zookeeper_address)" "$dir/A" "$looker" \
+PYTHONPATH=$tests/bench timeout "$deadline" "$python" "$tests/system/look_flood.py" "$(zookeeper_address)" "$dir/A" "$looker" \
     >"$dir/flood.out" 2>&1 || fail "$(tail -n 3 "$dir/flood.out")"
 cat "$dir/flood.out"
 
@@ -32,7 +32,7 @@ for name in first second interrupted third; do
 done
 kill -KILL "$(pid interrupted)"
 wait_until "$prompt" gone interrupted
-wait_until 12 gone first
+wait_until "$deadline" gone first
 for name in first second third; do
     wait_until "$prompt" gone "$name"
     expect_equal "the $name look" ETIMEDOUT "$(<"$dir/$name.out")"
