@@ -17,7 +17,7 @@
 #include "answers.h"
 #include "log.h"
 #include "loop.h"
-#include "mount.h"
+#include "mount_point.h"
 #include "supervisor.h"
 
 #define NAME_FUSE  "fuse"
@@ -117,7 +117,7 @@ static bool is_abandoned(const struct keeping *keeping, const char *path)
 {
 	if (keeping->mountpoint != NULL)
 		return strcmp(path, keeping->mountpoint) == 0;
-	return !mount_is_alive(path);
+	return !mount_point_is_alive(path);
 }
 
 static int check(const struct keeping *keeping, struct takeover *takeover, const char *path,
@@ -140,7 +140,7 @@ int keeping_check(struct keeping *keeping, struct takeover *takeover, const char
 
 	if (!keeping->found && !keeping->abandoned)
 		return 0;
-	int error = mount_find(mountpoint, &path, why, why_bytes);
+	int error = mount_point_find(mountpoint, &path, why, why_bytes);
 	if (error == 0)
 		error = check(keeping, takeover, path, config, why, why_bytes);
 	if (error != 0 && keeping->found)

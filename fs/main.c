@@ -18,6 +18,7 @@
 #include "log.h"
 #include "loop.h"
 #include "mount.h"
+#include "mount_point.h"
 #include "notifier.h"
 #include "notifier_process.h"
 #include "options.h"
@@ -132,8 +133,8 @@ static int prepare(struct daemon *daemon, const char **what, char *why, size_t w
 		return takeover_check(takeover, &daemon->config, why, why_bytes);
 	}
 	*what = "preparing the mount";
-	error = mount_prepare(daemon->options.mountpoint, daemon->keeping.abandoned,
-			      &daemon->mountpoint, why, why_bytes);
+	error = mount_point_prepare(daemon->options.mountpoint, daemon->keeping.abandoned,
+				    &daemon->mountpoint, why, why_bytes);
 	if (error != 0)
 		return error;
 	log_set_mountpoint(daemon->mountpoint);
