@@ -70,5 +70,6 @@ for holder in py pl sh flock; do
         expect_status 0 try py "$dir/A/job" EX </dev/null >"$dir/next.out"
         wait_claims job 0
         expect_status 0 try pl "$dir/B/job" EX </dev/null >"$dir/next.out"
+        wait_claims job 0
     done
 done
