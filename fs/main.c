@@ -258,8 +258,8 @@ static int run(struct daemon *daemon)
 	if (has_failed(daemon, error, what, why))
 		goto cleanup_filesystem;
 	what = "starting a process";
-	error = notifier_create(fuse_session_fd(filesystem->session), filesystem->journal,
-				&filesystem->notifier);
+	error = notifier_create(fuse_session_fd(filesystem->session), daemon->mountpoint,
+				filesystem->journal, &filesystem->notifier);
 	if (has_failed(daemon, error, what, why))
 		goto cleanup_mount;
 	what = "running";

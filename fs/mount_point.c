@@ -141,6 +141,11 @@ bool mount_point_is_alive(const char *path)
 	return find_life(path) == MOUNT_ALIVE;
 }
 
+bool mount_point_is_dead(const char *path)
+{
+	return mount_point_is_ours(path) && find_life(path) == MOUNT_DEAD;
+}
+
 /* Takes away what is mounted at the path, if it is what a dead dlockfs left. */
 static int clear_mount(const char *path, const char *type, bool abandoned, char *why,
 		       size_t why_bytes)

@@ -27,6 +27,9 @@ bool mount_point_is_alive(const char *path);
 /* Whether what is mounted there, the topmost, is a dlockfs, alive or dead. */
 bool mount_point_is_ours(const char *path);
 
+/* Whether it is a dlockfs that has ended. Blocks for up to five seconds. */
+bool mount_point_is_dead(const char *path);
+
 /* Unmounts what is there, though it is in use; by root also ends the connection, whoever has it
  * open. Returns 0 or -errno. */
 int mount_point_unmount(const char *path);

@@ -49,6 +49,7 @@ struct key {
 
 struct notifier {
 	int fuse; /* the session's descriptor */
+	const char *mountpoint;
 	struct state_journal *journal;
 	uint64_t last_serial;
 	struct notifier_process process;
@@ -70,7 +71,8 @@ static int start_process(struct notifier *notifier)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 	int journal = notifier->journal != NULL ? state_journal_descriptor(notifier->journal) : -1;
-	int error = notifier_process_start(notifier->fuse, journal, &notifier->process);
+	int error = notifier_process_start(notifier->fuse, notifier->mountpoint, journal,
+					   &notifier->process);
 
 	if (error != 0)
 		return error;
@@ -91,7 +93,8 @@ static void restart_process(struct notifier *notifier)
 			    strerror(-error));
 }
 
-int notifier_create(int fuse, struct state_journal *journal, struct notifier **ret)
+int notifier_create(int fuse, const char *mountpoint, struct state_journal *journal,
+		    struct notifier **ret)
 {
 	struct notifier *notifier = calloc(1, sizeof(*notifier));
 	int error;
@@ -99,6 +102,7 @@ int notifier_create(int fuse, struct state_journal *journal, struct notifier **r
 	if (notifier == NULL)
 		return -ENOMEM;
 	notifier->fuse = fuse;
+	notifier->mountpoint = mountpoint;
 	notifier->journal = journal;
 	notifier->process.socket = -1;
 	notifier->events = epoll_create1(EPOLL_CLOEXEC);

@@ -23,10 +23,11 @@ struct state_journal;
 #define NOTIFIER_MESSAGE_BYTES                                                                     \
 	(sizeof(struct fuse_out_header) + sizeof(struct fuse_notify_delete_out) + 255 + 1)
 
-/* Starts the process. `fuse` is the session's descriptor, which must live longer, as must the
- * journal: names that the kernel has not forgotten yet are kept there; NULL: there is none. Returns
- * 0 or -errno. */
-int notifier_create(int fuse, struct state_journal *journal, struct notifier **ret);
+/* Starts the process. `fuse` is the session's descriptor, which must live longer, as must the mount
+ * point's path and the journal: names that the kernel has not forgotten yet are kept there; NULL:
+ * there is none. Returns 0 or -errno. */
+int notifier_create(int fuse, const char *mountpoint, struct state_journal *journal,
+		    struct notifier **ret);
 
 /* Lets the kernel forget `name` in the directory, if it still means that node: it may be in use
  * again for another one. Out of memory: it stays cached until the kernel drops it by itself. */

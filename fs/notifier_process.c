@@ -28,14 +28,17 @@
 #include "notifier.h"
 #include "unmounter.h"
 
-/* argv[0], for `ps`. argv[1] is the descriptor of the journal, where there is one. */
 #define NAME "dlockfs-notifier"
+
+/* argv[0], for `ps`; the descriptor of the journal, or -1; the mount point. */
+enum { ARGUMENT_NAME, ARGUMENT_JOURNAL, ARGUMENT_MOUNTPOINT, ARGUMENTS };
 
 /* Between looks whether somebody may still go on with the mount. */
 #define LOOK_MS 1000
 
-/* Open in the two processes; and above that the journal, which only the guard uses. */
-enum { SOCKET, CONNECTION, SHARED, DESCRIPTORS };
+/* Open in the two processes, the last one with auto_unmount; and above that the journal, which only
+ * the guard uses. */
+enum { SOCKET, CONNECTION, SHARED, DESCRIPTORS, UNMOUNTER = DESCRIPTORS };
 
 /* A message is for the writer to begin with, or for the daemon to take back, whoever comes first.
  */
@@ -134,7 +137,7 @@ static void guard(pid_t writer, int daemon, int journal)
 
 bool notifier_process_is_meant(char *const *arguments)
 {
-	return arguments[0] != NULL && strcmp(arguments[0], NAME) == 0;
+	return arguments[0] != NULL && strcmp(arguments[ARGUMENT_NAME], NAME) == 0;
 }
 
 /* Closes what else is open. But with auto_unmount nobody must learn of the daemon's end while there
@@ -154,8 +157,8 @@ static int close_others(pid_t daemon, int journal)
 		closedir(folder);
 	if (journal >= 0)
 		journal = fcntl(journal, F_DUPFD, DESCRIPTORS + 1);
-	if (kept > DESCRIPTORS)
-		dup2(kept, DESCRIPTORS);
+	if (kept > UNMOUNTER)
+		dup2(kept, UNMOUNTER);
 	int first = kept >= 0 ? DESCRIPTORS + 1 : DESCRIPTORS;
 	if (journal > first)
 		close_range((unsigned)first, (unsigned)journal - 1, 0);
@@ -166,10 +169,11 @@ static int close_others(pid_t daemon, int journal)
 _Noreturn void notifier_process_run(char *const *arguments)
 {
 	pid_t parent = getppid();
-	bool has_journal = arguments[1] != NULL;
-	int journal = close_others(parent, has_journal ? atoi(arguments[1]) : -1);
+	int given = atoi(arguments[ARGUMENT_JOURNAL]);
+	int journal = close_others(parent, given);
+	bool unmounts = unmounter_waits_for(UNMOUNTER, parent);
 
-	if (has_journal && journal < 0)
+	if (given >= 0 && journal < 0)
 		_exit(EXIT_FAILURE);
 	int daemon = pidfd_open(parent, 0);
 	/* Nobody's child, so that whichever program goes on in place of the daemon has none that it
@@ -188,6 +192,10 @@ _Noreturn void notifier_process_run(char *const *arguments)
 	if (writer > 0)
 		guard(writer, daemon, journal);
 	close(CONNECTION); /* before the socket tells of the end */
+	if (unmounts) {
+		close(UNMOUNTER);
+		unmounter_stand_in(arguments[ARGUMENT_MOUNTPOINT]);
+	}
 	_exit(EXIT_SUCCESS);
 }
 
@@ -207,11 +215,16 @@ static int clone_connection(int fuse)
 
 /* This program, not the one that an upgrade may have put in its place: then the path ends in
  * " (deleted)". It is preferred for tools that run the program in themselves. */
-static int spawn_self(const posix_spawn_file_actions_t *actions, int journal, pid_t *child)
+static int spawn_self(const posix_spawn_file_actions_t *actions, int journal,
+		      const char *mountpoint, pid_t *child)
 {
 	static const char self[] = "/proc/self/exe";
 	char number[16];
-	char *arguments[] = {NAME, journal >= 0 ? number : NULL, NULL};
+	char *arguments[ARGUMENTS + 1] = {
+		[ARGUMENT_NAME] = NAME,
+		[ARGUMENT_JOURNAL] = number,
+		[ARGUMENT_MOUNTPOINT] = (char *)mountpoint,
+	};
 	char path[PATH_MAX];
 	ssize_t length = readlink(self, path, sizeof(path) - 1);
 	int error = ENOENT;
@@ -227,7 +240,7 @@ static int spawn_self(const posix_spawn_file_actions_t *actions, int journal, pi
 }
 
 /* Starts the guard with its descriptors. Returns 0 or -errno. */
-static int spawn_guard(const int descriptors[DESCRIPTORS], int journal)
+static int spawn_guard(const int descriptors[DESCRIPTORS], int journal, const char *mountpoint)
 {
 	posix_spawn_file_actions_t actions;
 	int status = 0;
@@ -238,7 +251,7 @@ static int spawn_guard(const int descriptors[DESCRIPTORS], int journal)
 		posix_spawn_file_actions_adddup2(&actions, descriptors[i], i);
 	if (journal >= 0) /* lets it pass */
 		posix_spawn_file_actions_adddup2(&actions, journal, journal);
-	int error = spawn_self(&actions, journal, &child);
+	int error = spawn_self(&actions, journal, mountpoint, &child);
 	posix_spawn_file_actions_destroy(&actions);
 	if (error == 0 && waitpid(child, &status, 0) < 0)
 		error = -errno;
@@ -264,7 +277,8 @@ static int make_shared(struct notifier_process *process)
 }
 
 /* Starts them with the descriptors of both sides. Returns 0 or -errno. */
-static int start(struct notifier_process *process, int fuse, int journal, int shared)
+static int start(struct notifier_process *process, int fuse, int journal, int shared,
+		 const char *mountpoint)
 {
 	int ends[2];
 
@@ -276,7 +290,7 @@ static int start(struct notifier_process *process, int fuse, int journal, int sh
 		[CONNECTION] = clone >= 0 ? clone : fuse,
 		[SHARED] = shared,
 	};
-	int error = spawn_guard(descriptors, journal);
+	int error = spawn_guard(descriptors, journal, mountpoint);
 	close(ends[1]);
 	if (clone >= 0)
 		close(clone);
@@ -296,7 +310,8 @@ static int open_journal(int journal)
 	return descriptor >= 0 ? descriptor : -errno;
 }
 
-int notifier_process_start(int fuse, int journal, struct notifier_process *ret)
+int notifier_process_start(int fuse, const char *mountpoint, int journal,
+			   struct notifier_process *ret)
 {
 	struct notifier_process process = {.socket = -1};
 	int shared = make_shared(&process);
@@ -304,7 +319,7 @@ int notifier_process_start(int fuse, int journal, struct notifier_process *ret)
 	int error = shared < 0 ? shared : journal >= 0 && anew < 0 ? anew : 0;
 
 	if (error == 0)
-		error = start(&process, fuse, anew, shared);
+		error = start(&process, fuse, anew, shared, mountpoint);
 	if (anew >= 0)
 		close(anew);
 	if (shared >= 0)

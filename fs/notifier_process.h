@@ -30,11 +30,12 @@ struct notifier_process {
 };
 
 /* Starts the two: this program under another name. They have nothing open but their end of the
- * socket, the kernel's connection `fuse`, and the file of `journal`: -1: no other daemon goes on
- * with the mount. Nobody needs to wait for their end; signals that the caller has blocked are
- * blocked there. Waits for a program to start. Returns 0 and *ret, for notifier_process_leave(); or
- * -errno. */
-int notifier_process_start(int fuse, int journal, struct notifier_process *ret);
+ * socket, the kernel's connection `fuse`, the file of `journal` (-1: no other daemon goes on with
+ * the mount), and what unmounter.h is about: the guard sees to it that the mount point goes. Nobody
+ * needs to wait for their end; signals that the caller has blocked are blocked there. Waits for a
+ * program to start. Returns 0 and *ret, for notifier_process_leave(); or -errno. */
+int notifier_process_start(int fuse, const char *mountpoint, int journal,
+			   struct notifier_process *ret);
 
 /* Closes the socket. */
 void notifier_process_leave(struct notifier_process *process);

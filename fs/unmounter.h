@@ -13,4 +13,10 @@
  * tells nobody its number. Any thread. */
 bool unmounter_waits_for(int descriptor, pid_t daemon);
 
+/* Unmounts what fusermount3 has not within two seconds, if it is a dead dlockfs. It may be dead
+ * itself; and it compares two readings of the table of mounts by their lengths, so that it finds
+ * nothing if somebody removes a folder with a mount upon it meanwhile (check_is_mount_child() in
+ * libfuse's util/fusermount.c). Blocks; for a process that has closed the connection. */
+void unmounter_stand_in(const char *mountpoint);
+
 #endif
