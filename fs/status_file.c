@@ -48,10 +48,13 @@ static void write_session(const struct shard *shard, FILE *out)
 static void write_shard(const struct filesystem *filesystem, const struct shard *shard, FILE *out)
 {
 	struct engine_counts counts = engine_counts(shard->engine);
+	const char *trouble = shard->store->ops->trouble(shard->store);
 	char where[1024];
 
 	shard->store->ops->describe(shard->store, where, sizeof(where));
 	fprintf(out, "store=%s\n", where);
+	if (trouble != NULL)
+		fprintf(out, "store_error=%s\n", trouble);
 	write_session(shard, out);
 	fprintf(out, "locks=%zu\nholders=%zu\nkept=%zu\nwaiters=%zu\nfenced=%zu\n", counts.locks,
 		counts.holders, counts.kept, counts.waiters, count_fenced(filesystem, shard));

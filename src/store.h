@@ -214,6 +214,10 @@ struct store_ops {
 	/* One line for people about where the claims are kept and how the connection is. */
 	void (*describe)(struct store *store, char *text, size_t text_bytes);
 
+	/* Why nothing can be locked, though the service may be reached: a constant. NULL: nothing
+	 * is known to be wrong. */
+	const char *(*trouble)(struct store *store);
+
 	/* Ends the session, so that all its claims are gone, and frees the store. No event
 	 * comes. May block for up to two seconds. */
 	void (*close)(struct store *store);

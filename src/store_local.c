@@ -306,6 +306,12 @@ static void on_describe(struct store *base, char *text, size_t text_bytes)
 	snprintf(text, text_bytes, "local: this host only (no server configured)");
 }
 
+static const char *on_trouble(struct store *base)
+{
+	(void)base;
+	return NULL;
+}
+
 static void on_close(struct store *base)
 {
 	struct local_store *store = local_store(base);
@@ -337,6 +343,7 @@ static const struct store_ops local_ops = {
 	.remove = local_remove,
 	.renew = on_renew,
 	.describe = on_describe,
+	.trouble = on_trouble,
 	.close = on_close,
 };
 

@@ -327,6 +327,11 @@ static void store_zookeeper_describe(struct store *base, char *text, size_t text
 			 trouble);
 }
 
+static const char *store_zookeeper_trouble(struct store *base)
+{
+	return from_store(base)->trouble;
+}
+
 static void free_store(struct store_zookeeper *store)
 {
 	free(store->servers);
@@ -374,6 +379,7 @@ static const struct store_ops store_zookeeper_ops = {
 	.nudge = store_zookeeper_nudge,
 	.renew = store_zookeeper_renew,
 	.describe = store_zookeeper_describe,
+	.trouble = store_zookeeper_trouble,
 	.close = store_zookeeper_close,
 };
 

@@ -106,25 +106,20 @@ static void check_session(struct doctor *doctor, const char *status)
 	free(where);
 }
 
-/* What the daemon says is wrong with the store stands behind all else: "... timeout 15000 ms: no
- * locks can be created there". */
-static bool is_troubled(const char *store)
-{
-	return strstr(store, " ms: ") != NULL || strstr(store, " not connected: ") != NULL;
-}
-
 static void check_store(struct doctor *doctor, const char *status)
 {
 	char *store = tree_value(status, "store"), *where = store_words(status);
+	char *error = tree_value(status, "store_error");
 	if (store != NULL && strncmp(store, "local", 5) == 0)
 		say(doctor, RESULT_WARNING, "store",
 		    "%sthe locks are of this host only; to share them, mount with %s "
 		    "zookeeper://...",
 		    where, where[0] != '\0' ? "url =" : "--store");
-	else if (store != NULL && is_troubled(store))
+	else if (store != NULL && error != NULL)
 		say(doctor, RESULT_ERROR, "store", "%s%s; see the log of dlockfs", where, store);
 	else if (store != NULL)
 		say(doctor, RESULT_OK, "store", "%s%s", where, store);
+	free(error);
 	free(store);
 	free(where);
 }

@@ -32,9 +32,9 @@ sed -i 's/^session=.*/session=suspended/' "$static/status"
 examine 1 "error: session: suspended"
 sed -i 's|^session=.*|session=connected|; s|^store=.*|& connected to 127.0.0.1:2181, session 0x1, timeout 15000 ms|' "$static/status"
 examine 0 "ok: store: "
-sed -i 's/^store=.*/&: no locks can be created there/' "$static/status"
+sed -i 's/^store=.*/&: no locks can be created there\nstore_error=no locks can be created there/' "$static/status"
 examine 1 "error: store: zookeeper://127.0.0.1:2181/dlockfs connected to " ": no locks can be created there; see the log"
-sed -i 's/^session=.*/session=connected/; s/^store=.*/store=local: this host only/; s/^fenced=.*/fenced=2/
+sed -i 's/^session=.*/session=connected/; s/^store=.*/store=local: this host only/; /^store_error=/d; s/^fenced=.*/fenced=2/
     s/^exclusive_open_waits=.*/exclusive_open_waits=no/' "$static/status"
 examine 0 "warning: store: the locks are of this host only" "warning: fenced: 2 open files" \
     "warning: kernel: exclusive open does not wait"

@@ -15,9 +15,10 @@ told() {
     [ "$(grep -cF -- "$3" "$dir/$1.log")" -eq "$2" ]
 }
 
-# store_is HOST TEXT: what its status says of the connection ends like that.
+# store_is HOST TEXT [ERROR]: what its status says of the connection ends like that, and it names that error, or none.
 store_is() {
-    grep -q "^store=.*$2\$" "$dir/$1/.dlockfs/status"
+    grep -q "^store=.*$2${3:-}\$" "$dir/$1/.dlockfs/status"
+    expect_equal "error that $1 names" "${3:-}" "$(sed -n 's/^store_error=//p' "$dir/$1/.dlockfs/status")"
 }
 
 # Missing, also above; with the secret, and without.
@@ -38,7 +39,7 @@ store=zookeeper://$address/closed/missing start_dlockfs C --session-timeout 4s
 store=zookeeper://$address/closed/there start_dlockfs D --session-timeout 4s
 store=zookeeper://$address/made-by-B start_dlockfs E -o "digest_file=$dir/secret" --session-timeout 4s
 wait_until "$deadline" told C 1 'cannot create /closed/missing: not authenticated'
-store_is C 'no locks can be created there'
+store_is C ' connected to .*: ' 'no locks can be created there'
 expect_status 71 flock -n "$dir/C/job" true 2>"$dir/err"
 wait_until "$deadline" flock -n "$dir/D/job" true
 expect_equal "errors of D" "" "$(grep error "$dir/D.log" || true)"
@@ -55,7 +56,7 @@ stop_zookeeper zk
 zookeeper_options=(-Dzookeeper.DigestAuthenticationProvider.enabled=false)
 start_zookeeper zk
 wait_until "$deadline" told A 1 'the servers do not accept who we are'
-store_is A 'not connected: the servers do not accept who we are'
+store_is A 'not connected: ' 'the servers do not accept who we are'
 expect_equal "holders" holders=0 "$(grep ^holders "$dir/A/.dlockfs/status")"
 release holder
 call tried "$dir/A/other" open ex-nb
@@ -83,12 +84,12 @@ zookeeper_options=(-Dzookeeper.enforce.auth.enabled=true -Dzookeeper.enforce.aut
 start_zookeeper zk
 store=zookeeper://$address/made-by-B start_dlockfs G --session-timeout 4s -o try_limit=100ms
 expect waiter held
-store_is A 'ms' || fail "$(grep ^store "$dir/A/.dlockfs/status")"
+store_is A ' ms'
 release waiter
 asks='the servers ask who we are, expected digest_file, tls_certificate or sasl_mechanism'
 for host in F G; do
     wait_until "$deadline" told $host 1 "$asks; trying again every 5 s"
-    store_is $host "not connected: $asks"
+    store_is $host "not connected: " "$asks"
 done
 expect_equal "holders" holders=0 "$(grep ^holders "$dir/F/.dlockfs/status")"
 release kept
