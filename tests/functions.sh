@@ -469,6 +469,18 @@ not_mounted() {
     ! awk -v "point=$1" '$2 == point { found = 1 } END { exit !found }' /proc/self/mounts
 }
 
+# daemons_of MOUNTPOINT...: the processes that were started to mount there, by one of these arguments; not their guards.
+daemons_of() {
+    local process
+    for process in /proc/[0-9]*; do
+        if [ "$(readlink "$process/exe")" = "$(readlink -f "$dlockfs")" ] &&
+            ! grep -q '^dlockfs-notifier' "$process/cmdline" &&
+            tr '\0' '\n' <"$process/cmdline" | grep -qxF "$(printf '%s\n' "$@")"; then
+            echo "${process#/proc/}"
+        fi
+    done 2>/dev/null
+}
+
 mount_settled() {
     gone "$1" || { is_mounted "$dir/$1" && timeout 5 stat -f "$dir/$1" >/dev/null; }
 }

@@ -7,16 +7,6 @@
 start_zookeeper
 mkdir "$dir/A" "$dir/here"
 
-daemons() {
-    local process
-    for process in /proc/[0-9]*; do
-        if [ "$(readlink "$process/exe")" = "$(readlink -f "$dlockfs")" ] &&
-            tr '\0' '\n' <"$process/cmdline" | grep -qx -- "$dir/A\|A"; then
-            echo "${process#/proc/}"
-        fi
-    done 2>/dev/null
-}
-
 # From a folder, with a relative mountpoint; the pipe is read to its end, so nobody may keep it open.
 cd "$dir"
 (umask 077 && echo hosts:secret >digest)
@@ -24,8 +14,8 @@ output=$(timeout "$deadline" "$dlockfs" --store "$store" -o "digest_file=$dir/di
 cd /
 is_mounted "$dir/A"
 flock -n "$dir/A/job" true
-process_record "$dir" daemon "$(daemons)"
-expect_equal "daemons" 1 "$(daemons | wc -l)"
+process_record "$dir" daemon "$(daemons_of "$dir/A" A)"
+expect_equal "daemons" 1 "$(daemons_of "$dir/A" A | wc -l)"
 [ "$(wc -l <<<"$output")" -le 1 ] || fail "says: $output"
 daemon=$(pid daemon)
 expect_equal "its folder" / "$(readlink "/proc/$daemon/cwd")"

@@ -15,32 +15,21 @@ mkdir "$dir/bin" "$dir/A" "$dir/B"
 ln -s "$dlockfs" "$dir/bin/dlockfs"
 mount --bind "$dir/bin" /usr/local/sbin
 
-# The daemon of a mount, which runs in the background.
-daemon_of() {
-    local process
-    for process in /proc/[0-9]*; do
-        if [ "$(readlink "$process/exe")" = "$(readlink -f "$dlockfs")" ] &&
-            tr '\0' '\n' <"$process/cmdline" | grep -qx -- "$1"; then
-            echo "${process#/proc/}"
-        fi
-    done 2>/dev/null
-}
-
 mount -t fuse.dlockfs "$store" "$dir/A" -o idle=5s,session_timeout=5s,mode=0755,noexec
-process_record "$dir" daemon-a "$(daemon_of "$dir/A")"
+process_record "$dir" daemon-a "$(daemons_of "$dir/A")"
 is_mounted "$dir/A"
 expect_equal "mode" 755 "$(stat -c %a "$dir/A")"
 grep " $dir/A fuse.dlockfs" /proc/self/mounts | grep -q noexec
 
 mount -t fuse.dlockfs none "$dir/B" -o "url=$store,allow_other"
-process_record "$dir" daemon-b "$(daemon_of "$dir/B")"
+process_record "$dir" daemon-b "$(daemons_of "$dir/B")"
 is_mounted "$dir/B"
 
 # As in the README, for systems whose network comes later.
 echo "$store $dir/C fuse.dlockfs x-mount.mkdir,_netdev,nofail,nosuid,nodev,noexec,session_timeout=10s 0 0" >"$dir/fstab"
 mount --fstab "$dir/fstab" "$dir/C"
 grep " $dir/C fuse.dlockfs" /proc/self/mounts | grep -q noexec
-process_record "$dir" daemon-c "$(daemon_of "$dir/C")"
+process_record "$dir" daemon-c "$(daemons_of "$dir/C")"
 is_mounted "$dir/C"
 
 hold holder "$dir/A/job"
