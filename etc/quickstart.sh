@@ -232,19 +232,20 @@ clock() {
 
 # demonstrate FIRST-FILE SECOND-FILE WHO-FIRST WHO-SECOND: one holds for two seconds, the other waits.
 demonstrate() {
-    local first=$1 second=$2 one=$3 two=$4 holder
+    local first=$1 second=$2 one=$3 two=$4 twice= holder
     export -f clock
     say
     say "Two processes want one lock:"
     say "  $(clock)  $one: flock $first ..."
     rm -f "$state/held"
     flock "$first" bash -c 'echo "  $(clock)  $1: has the lock, works for 2 seconds"; touch "$2"; sleep 2
+        while [ -e "$2" ]; do sleep 0.1; done
         echo "  $(clock)  $1: is done"' - "$one" "$state/held" &
     holder=$!
     wait_for 20 test -e "$state/held" || die "the lock could not be taken: see $state/*.log"
-    if flock -n "$second" true; then
-        die "the lock was given twice"
-    fi
+    flock -n "$second" true && twice=yes
+    rm -f "$state/held" # the holder goes on as long as it is there
+    [ -z "$twice" ] || die "the lock was given twice"
     say "  $(clock)  $two: flock -n $second is refused, the lock is held; so it waits with flock $second"
     timeout 30 flock "$second" bash -c 'echo "  $(clock)  $1: has waited, and has the lock"' - "$two" ||
         die "the lock was not handed over: see $state/*.log"

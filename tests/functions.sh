@@ -374,7 +374,7 @@ start_zookeeper() {
             zookeeper_configure "$name" "$(free_port)"
         fi
         zookeeper_launch "$name"
-        wait_until 60 zookeeper_settled "$name"
+        wait_until "$deadline" zookeeper_settled "$name"
         if alive "$name"; then
             store=zookeeper://$(zookeeper_address "$name")/dlockfs
             return
@@ -411,13 +411,17 @@ start_ensemble() {
         servers+=${servers:+,}$(zookeeper_address "zk$number")
     done
     for ((number = 1; number <= $1; number++)); do
-        wait_until 60 zookeeper_serves "zk$number"
+        wait_until "$deadline" zookeeper_serves "zk$number"
     done
     store=zookeeper://$servers/dlockfs
 }
 
 # zookeeper_leader N: the name of the server that leads the ensemble of N.
 zookeeper_leader() {
+    wait_until "$deadline" zookeeper_find_leader "$1"
+}
+
+zookeeper_find_leader() {
     local number
     for ((number = 1; number <= $1; number++)); do
         if [ "$(zookeeper_mode "zk$number")" = leader ]; then

@@ -13,7 +13,7 @@
 # "N passed, N failed".
 #
 # From the environment: JOBS, how many system tests run at a time (2), without those that are busy; LIMIT, how many seconds
-# one of them may take (150; 300 with --sanitize; one that is busy four times that); DLOCKFS_BUILD, another build folder.
+# one of them may take (300; one that is busy four times that); DLOCKFS_BUILD, another build folder.
 
 set -euo pipefail
 
@@ -22,7 +22,7 @@ source_dir=$(dirname "$tests")
 jobs=${JOBS:-2}
 build=${DLOCKFS_BUILD:-$source_dir/build}
 setup=()
-limit=${LIMIT:-150}
+limit=${LIMIT:-300}
 sanitize=
 heavy=
 other_libraries=(store-tls) # only by name: what Debian's libraries cannot do
@@ -45,7 +45,6 @@ for argument; do
             # no longer sees what fits into a text.
             setup+=("-Db_sanitize=address,undefined" -Db_lundef=false -Doptimization=1 -Ddebug=false
                 "-Dc_args=-g1 -Wno-format-truncation")
-            limit=${LIMIT:-300}
             sanitize=yes
             ;;
         --heavy) names+=("${heavy_tests[@]}") ;;

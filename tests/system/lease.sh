@@ -102,7 +102,7 @@ start_linked_ensemble() {
         zookeeper_launch "zk$i"
     done
     for i in 1 2 3; do
-        wait_until 60 zookeeper_serves "zk$i"
+        wait_until "$deadline" zookeeper_serves "zk$i"
     done
 }
 
@@ -118,6 +118,6 @@ links_of() {
 # zxid SERVER: a number that grows with each transaction.
 zxid() {
     # shellcheck disable=SC2016
-    timeout 2 bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$1" && echo srvr >&3 && cat <&3' - "$(<"$dir/$1/port")" |
+    timeout "$deadline" bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$1" && echo srvr >&3 && cat <&3' - "$(<"$dir/$1/port")" |
         sed -n 's/^Zxid: //p'
 }

@@ -6,7 +6,7 @@
 jars=/usr/share/java
 classpath=$dir/java:$(printf "$jars/%s.jar:" curator-recipes curator-framework curator-client zookeeper zookeeper-jute \
     zookeeper-recipes-lock guava slf4j-api slf4j-nop)
-clients_ms=3000 # their session timeout
+clients_ms=8000 # their session timeout
 orders=0        # so many were given
 last=           # the id of the latest one
 
@@ -56,7 +56,7 @@ keep = 1h
 recipe = curator-mutex
 END
     for host in A B; do
-        start_dlockfs "$host" --config "$dir/config" --session-timeout 4s
+        start_dlockfs "$host" --config "$dir/config" --session-timeout 10s
     done
     start_clients
 }

@@ -83,10 +83,10 @@ def look(_, kind, path, file, times):
 
 
 def until(condition):
-    end = time.monotonic() + 30
+    end = time.monotonic() + 90
     while not condition():
         if time.monotonic() > end:
-            raise TimeoutError("not within 30 s")
+            raise TimeoutError("not within 90 s")
         time.sleep(0.005)
 
 

@@ -187,8 +187,8 @@ class Run:
 
     def ask(self, slot, *request):
         os.write(self.requests[slot], json.dumps(request).encode())
-        if not select.select([self.answers[slot]], [], [], 30)[0]:
-            sys.exit(f"no answer to {request} within 30 s")
+        if not select.select([self.answers[slot]], [], [], 90)[0]:
+            sys.exit(f"no answer to {request} within 90 s")
         return json.loads(os.read(self.answers[slot], 65536))
 
     def say(self, slot, what, result):
@@ -197,10 +197,13 @@ class Run:
     def end(self):
         for pidfd in self.pidfds.values():
             signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        for pidfd in self.pidfds.values():
+            if not select.select([pidfd], [], [], 90)[0]:
+                sys.exit("a process does not end")
 
     def exit(self, slot):
         os.write(self.requests[slot], json.dumps(["exit"]).encode())
-        if not select.select([self.pidfds[slot]], [], [], 30)[0]:
+        if not select.select([self.pidfds[slot]], [], [], 90)[0]:
             sys.exit("a process does not end")
         os.close(self.pidfds.pop(slot))
         for fd in list(self.model.fds[slot]):

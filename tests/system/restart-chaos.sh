@@ -38,7 +38,8 @@ restart_chaos() {
     "${chaos[@]}" check-restarts "$dir/records" "$dir/faults" "$lost" || fail "seed $seed"
     taken=$(cat "$dir/"[ABC].log | grep -c ' goes on with version ')
     [ "$taken" -ge 10 ] || fail "seed $seed: only $taken programs have gone on"
-    if grep 'beginning anew\|does not take over\|not kept' "$dir/"[ABC].log; then
+    # One that is not run for seconds may be too late; the other goes on then.
+    if grep 'beginning anew\|does not take over\|not kept' "$dir/"[ABC].log | grep -v 'has not shown in time'; then
         fail "seed $seed: a program has not gone on"
     fi
     for name in anvil brook cedar delta ember fjord; do

@@ -23,9 +23,17 @@ kill_dlockfs A
 wait_until "$deadline" not_mounted "$dir/A"
 
 # The process of libfuse's that does it may fail: the daemon's guard stands in.
+processes() { # NAME: those that see to it that A is unmounted
+    ps -e -o pid=,comm=,args= | awk -v "name=$1" -v "point=$dir/A" '$2 == name && $NF == point { print $1 }'
+}
+are() { # NUMBER NAME
+    [ "$(processes "$2" | wc -l)" -eq "$1" ]
+}
+wait_until "$deadline" are 0 fusermount3
 start_dlockfs A -o auto_unmount
-unmounter=$(pgrep -f "^fusermount3 .*auto_unmount.* $dir/A\$")
-kill -KILL "$unmounter"
+wait_until "$deadline" are 1 fusermount3
+wait_until "$deadline" are 1 dlockfs-guard
+kill -KILL "$(processes fusermount3)"
 kill_dlockfs A
 wait_until "$deadline" not_mounted "$dir/A"
 

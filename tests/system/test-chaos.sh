@@ -43,7 +43,7 @@ choose_servers() {
     local all=(zk1 zk2 zk3)
     chosen=${all[$1]}
     read -ra others <<<"${all[*]/$chosen/}"
-    leader=$(zookeeper_leader 3) || leader=$chosen
+    leader=$(zookeeper_find_leader 3) || leader=$chosen
     read -ra all <<<"${all[*]/$leader/}"
     follower=${all[$1 % 2]}
 }

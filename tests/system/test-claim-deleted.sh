@@ -7,17 +7,14 @@
 . "$tests/system/lease.sh"
 
 start_zookeeper
-start_dlockfs A --session-timeout 4s
-start_dlockfs B --session-timeout 4s
+start_dlockfs A --session-timeout 12s
+start_dlockfs B --session-timeout 12s
 
 # delete_claim NUMBER: of the lock "job", counted from the front.
 delete_claim() {
     zookeeper delete "/dlockfs/job/$(zookeeper claims /dlockfs/job | sed -n "$1p")"
     begin=$(now_ms)
 }
-
-# A heartbeat is due each 0.5 s; the rest is for a busy machine.
-notice=3
 
 call second "$dir/A/second" open ex watch hold
 expect second "ex ok"
@@ -35,7 +32,7 @@ for kind in "open ex" excl "open w:0-9"; do
         fi
         told=$(grep -c '^dlockfs: error: job: claim .* was taken away' "$dir/A.log" || true)
         delete_claim 1
-        wait_until "$notice" grep -q '^watch' "$dir/holder.out"
+        wait_until "$deadline" grep -q '^watch' "$dir/holder.out"
         echo "$kind, with somebody behind: $behind: noticed after $(($(now_ms) - begin)) ms"
         expect holder "close ok"
         wait_until "$deadline" grep -q '^ex-nb [oE][kA]' "$dir/holder.out"
@@ -70,7 +67,7 @@ for host in A B; do
         now=$(zookeeper claims /dlockfs/job)
         [ "$(wc -l <<<"$now")" -eq 3 ] && [ "$(sed -n 1,2p <<<"$now")" = "$(sed -n '1p;3p' <<<"$before")" ]
     }
-    wait_until "$notice" queued_again
+    wait_until "$deadline" queued_again
     echo "waiter at $host: queued again after $(($(now_ms) - begin)) ms at most"
     not_granted next
     not_granted waiter
@@ -94,7 +91,7 @@ wait_claims job 2
 keep waiter-B "$dir/B/job" flock
 wait_claims job 3
 zookeeper delete-claims /dlockfs/job
-wait_until "$notice" fenced holder
+wait_until "$deadline" fenced holder
 grep -q '^fenced EIO ' "$dir/holder.out" || fail "not EIO: $(grep fenced "$dir/holder.out")"
 # settled: who has not lost a lock stands in the queue, and the first of them has the lock. Sets the array left, and holds.
 settled() {

@@ -20,11 +20,11 @@ for signal in TERM INT USR1; do
     call waiter-b "$dir/B/job" open ex hold
     wait_claims job 4
     stop_dlockfs A "$signal"
-    wait_until 20 said waiter-b "ex ok"
+    wait_until "$deadline" said waiter-b "ex ok"
     flock -n "$dir/B/other" true
     wait_claims job 1
-    wait_until 20 grep -q '^ex E' "$dir/waiter-a.out"
-    wait_until 20 grep -q '^excl E' "$dir/waiter-x.out"
+    wait_until "$deadline" grep -q '^ex E' "$dir/waiter-a.out"
+    wait_until "$deadline" grep -q '^excl E' "$dir/waiter-x.out"
     release waiter-b waiter-a waiter-x holder opened
 done
 
@@ -39,7 +39,7 @@ wait_claims job 2
 call late "$dir/A/job" open sh hold
 wait_claims job 3
 stop_dlockfs A
-wait_until 20 grep -q '^sh E' "$dir/late.out"
+wait_until "$deadline" grep -q '^sh E' "$dir/late.out"
 release reader writer late
 
 # umount(8) of an unused mount ends the daemon as well.

@@ -45,4 +45,5 @@ expect running held
 expect_status 1 "$dir/backup.sh" "$dir/B/cron/backup" "$dir/log-n" -n
 [ ! -e "$dir/log-n" ] || fail "it ran beside the other"
 release running
+wait_claims cron/backup 0
 "$dir/backup.sh" "$dir/B/cron/backup" "$dir/log-n" -n

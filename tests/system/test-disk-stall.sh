@@ -11,11 +11,11 @@ servers=(zk1 zk2 zk3)
 leader=$(zookeeper_leader 3)
 read -r follower other <<<"${servers[*]/$leader/}"
 zookeeper_name=$other
-# A host for each server, connected to that only. While a new leader is chosen (2 s until the old one is missed, and a bit)
-# nothing is proven to anybody, so that the host to be spared has a longer session.
-start_dlockfs F --session-timeout 4s --store "zookeeper://$(zookeeper_address "$follower")/dlockfs"
-start_dlockfs L --session-timeout 4s --store "zookeeper://$(zookeeper_address "$leader")/dlockfs"
-start_dlockfs O --session-timeout 20s --store "zookeeper://$(zookeeper_address "$other")/dlockfs"
+# A host for each server, connected to that only. While a new leader is chosen nothing is proven to anybody, so that the host
+# to be spared has a longer session.
+start_dlockfs F --session-timeout 10s --store "zookeeper://$(zookeeper_address "$follower")/dlockfs"
+start_dlockfs L --session-timeout 10s --store "zookeeper://$(zookeeper_address "$leader")/dlockfs"
+start_dlockfs O --session-timeout 120s --store "zookeeper://$(zookeeper_address "$other")/dlockfs"
 
 queues() {
     zookeeper claims /dlockfs/theirs
@@ -36,7 +36,7 @@ stall() {
     keep "waiter-O-$2" "$dir/$2/ours" flock
     wait_claims ours 2
 
-    # The lease lasts at least 1.9 s after the stop (0.6 x 4 s, less a heartbeat of 0.5 s).
+    # The lease lasts at least 4.7 s after the stop (0.6 x 10 s, less a heartbeat of 1.25 s).
     before=$(queues)
     pause "$1"
     sleep 1
@@ -80,7 +80,10 @@ stall "$follower" F
 not_fenced spared
 release spared
 stall "$leader" L
-[ "$(zookeeper_mode "$leader")" = follower ] || fail "the leader was not replaced"
+replaced() {
+    [ "$(zookeeper_mode "$leader")" = follower ]
+}
+wait_until "$deadline" replaced
 if grep 'lock lost\|giving it up\|expired' "$dir/O.log"; then
     fail "the host that was connected elsewhere lost something"
 fi

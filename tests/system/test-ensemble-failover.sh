@@ -21,11 +21,11 @@ left=(zk1 zk2 zk3)
 left=("${left[@]/$leader/}")
 read -r one other <<<"${left[*]}"
 new_leader() {
-    zookeeper_leader 3 >/dev/null
+    zookeeper_find_leader 3 >/dev/null
 }
-wait_until 60 new_leader
+wait_until "$deadline" new_leader
 zookeeper_name=$one wait_claims job 3
-expect_status 1 timeout 60 flock -n "$dir/B/job" true
+expect_status 1 timeout "$deadline" flock -n "$dir/B/job" true
 
 # No quorum: nobody gets anything.
 stop_zookeeper "$other"

@@ -15,12 +15,13 @@ for host in A B; do
     finish try
     expect_equal "while it is held, on $host" "excl-nb EEXIST,open ok,ex-nb EAGAIN,sh-nb EAGAIN" "$(paste -sd, "$dir/try.out")"
 done
+wait_claims job 1
 
 call waiter-b "$dir/B/job" excl hold
 wait_claims job 2
 call waiter-a "$dir/A/job" excl hold
 wait_claims job 3
-asleep waiter-a || fail "the waiter does not wait in a request"
+wait_until "$deadline" asleep waiter-a
 if said waiter-b "excl ok" || said waiter-a "excl ok"; then
     fail "a waiter got what is held"
 fi

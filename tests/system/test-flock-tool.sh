@@ -103,5 +103,5 @@ start left flock -o "$a" sh -c 'sleep infinity & echo $! >"$1"' - "$dir/child"
 finish left
 read -r child <"$dir/child"
 cleanup_fn kill "$child"
-flock -n "$b" true
+comes_free "$b"
 kill "$child"

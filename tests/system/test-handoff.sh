@@ -7,8 +7,9 @@
 # Heartbeats come so seldom that they do not disturb who counts requests.
 cat >"$dir/ini" <<END
 [store]
-session_timeout = 100s
+session_timeout = 10m
 [locks]
+try_limit = 60s
 keep = 1h
 handoff = 2
 [locks "brief"]
@@ -29,7 +30,7 @@ dlockfs=$dir/host_b start_dlockfs B --config "$dir/ini"
 # What the server has received so far, this question included.
 received() {
     # shellcheck disable=SC2016
-    timeout 5 bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$1" && echo srvr >&3 && cat <&3' - "$(<"$dir/zk/port")" |
+    timeout "$deadline" bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$1" && echo srvr >&3 && cat <&3' - "$(<"$dir/zk/port")" |
         sed -n 's/^Received: //p'
 }
 
@@ -107,30 +108,30 @@ expect_status 1 "$dlockctl" --mount "$dir/B" wait -w 0 job
 # The other host has it at once, however it asks; and this one again.
 for command in "flock -n" "flock" "flock -ns" "flock -s"; do
     # shellcheck disable=SC2086
-    soon $command "$dir/B/job" true
-    soon flock -n "$dir/A/job" true
+    timeout "$deadline" $command "$dir/B/job" true
+    timeout "$deadline" flock -n "$dir/A/job" true
     expect_queue A job "position=1 state=kept"
 done
 for step in excl-nb excl w-nb:0-9 w:0-; do
     flock "$dir/A/job" true
     expect_queue A job "position=1 state=kept"
-    soon "$python" "$tests/system/calls.py" "$dir/B/job" open "$step" get-w:0- >"$dir/steps"
+    timeout "$deadline" "$python" "$tests/system/calls.py" "$dir/B/job" open "$step" get-w:0- >"$dir/steps"
     grep -qx "$step ok" "$dir/steps" || fail "$(<"$dir/steps")"
 done
 
 # While it is used it is refused; a shared lock is shared, by a conversion, too.
 call user "$dir/A/job" open ex await="$dir/shared" sh await="$dir/unlocked" un hold
 expect user "ex ok"
-expect_status 1 soon flock -n "$dir/B/job" true
+expect_status 1 timeout "$deadline" flock -n "$dir/B/job" true
 expect_status 1 soon flock -n "$dir/A/job" true
 expect_queue A job "position=1 state=held pid=$(pid user)"
 go shared
 expect user "sh ok"
-soon flock -ns "$dir/B/job" true
-expect_status 1 soon flock -n "$dir/B/job" true
+timeout "$deadline" flock -ns "$dir/B/job" true
+expect_status 1 timeout "$deadline" flock -n "$dir/B/job" true
 go unlocked
 expect user "un ok"
-soon flock -n "$dir/B/job" true
+comes_free "$dir/B/job"
 release user
 
 # Asked for, or taken away, it is gone at once.
@@ -201,7 +202,7 @@ expect_order 1 2 4 3 5
 
 # Each has a token of its own. With the session, whoever holds loses the lock, and nobody else.
 start_proxy link
-start_dlockfs C --config "$dir/ini" --session-timeout 2s --store "$(proxied link)"
+start_dlockfs C --config "$dir/ini" --session-timeout 10s --store "$(proxied link)"
 call former "$dir/C/lost" open ex token await="$dir/passed" un await="$dir/cut" fsync un hold
 expect former "ex ok"
 call holder "$dir/C/lost" open ex token await="$dir/cut" fsync ex-nb hold
@@ -224,4 +225,4 @@ expect former "fsync ok"
 expect former "un ok"
 join_link link
 release rival former holder
-soon flock "$dir/C/lost" true
+timeout "$deadline" flock "$dir/C/lost" true

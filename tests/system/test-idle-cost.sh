@@ -25,9 +25,17 @@ wake_ups() { # of the thread that does everything but ZooKeeper's
     sed -n 's/^voluntary_ctxt_switches:\t//p' "/proc/$(pid A)/task/$(pid A)/status"
 }
 
-# idle WHAT WAKE-UPS: takes 3 seconds, in which the daemon may wake up so often.
+quiet() {
+    local before
+    before=$(wake_ups)
+    sleep 0.3
+    [ "$(wake_ups)" = "$before" ]
+}
+
+# idle WHAT WAKE-UPS: takes 3 seconds, in which the daemon may wake up so often, after what came before is answered.
 idle() {
     local ticks wakes
+    wait_until "$deadline" quiet
     ticks=$(cpu_ticks)
     wakes=$(wake_ups)
     sleep 3
@@ -37,6 +45,7 @@ idle() {
     [ "$wakes" -le "$2" ] || fail "$1: $wakes wake-ups in 3 s"
 }
 
+wait_claims job 0
 idle "with nothing to do" 0
 before=$(threads)
 hold holder "$dir/A/job"

@@ -27,13 +27,13 @@ for kind in flock open; do
     done
     # A waiter that is killed is gone immediately, it does not wait for an answer.
     kill -KILL "$(pid middle)"
-    wait_until 20 gone middle
+    wait_until "$deadline" gone middle
     wait_claims "$kind" 2
     if said last "$sign"; then
         fail "$kind: the end of a waiter let the next one in"
     fi
     kill -KILL "$(pid holder)"
-    wait_until 20 said last "$sign"
+    wait_until "$deadline" said last "$sign"
     wait_claims "$kind" 1
     # The same with the waiter on the other host.
     call waiter-b "$dir/B/$kind" "${steps[@]}"
@@ -41,10 +41,10 @@ for kind in flock open; do
     call waiter-a "$dir/A/$kind" "${steps[@]}"
     wait_claims "$kind" 3
     kill -KILL "$(pid waiter-b)"
-    wait_until 20 gone waiter-b
+    wait_until "$deadline" gone waiter-b
     wait_claims "$kind" 2
     kill -KILL "$(pid last)"
-    wait_until 20 said waiter-a "$sign"
+    wait_until "$deadline" said waiter-a "$sign"
     release waiter-a
     wait_claims "$kind" 0
 done

@@ -8,8 +8,8 @@
 
 start_zookeeper
 start_proxy link
-start_dlockfs A --session-timeout 4s --store "$(proxied link)"
-start_dlockfs B --session-timeout 4s
+start_dlockfs A --session-timeout 10s --store "$(proxied link)"
+start_dlockfs B --session-timeout 10s
 
 for kind in flock excl; do
     keep "holder-$kind" "$dir/A/$kind" "$kind"
@@ -20,7 +20,7 @@ for kind in flock excl; do
     wait_claims "$kind" 3
 done
 
-# Short: the lease lasts at least 1.9 s after the cut (0.6 x 4 s, less a heartbeat of 0.5 s).
+# Short: the lease lasts at least 4.7 s after the cut (0.6 x 10 s, less a heartbeat of 1.25 s).
 before=$(zookeeper claims /dlockfs/flock; zookeeper claims /dlockfs/excl)
 cut_link link
 sleep 1

@@ -15,7 +15,7 @@ mkdir "$dir/bin" "$dir/A" "$dir/B"
 ln -s "$dlockfs" "$dir/bin/dlockfs"
 mount --bind "$dir/bin" /usr/local/sbin
 
-mount -t fuse.dlockfs "$store" "$dir/A" -o idle=5s,session_timeout=5s,mode=0755,noexec
+mount -t fuse.dlockfs "$store" "$dir/A" -o idle=5s,session_timeout=30s,mode=0755,noexec
 process_record "$dir" daemon-a "$(daemons_of "$dir/A")"
 is_mounted "$dir/A"
 expect_equal "mode" 755 "$(stat -c %a "$dir/A")"
@@ -26,7 +26,7 @@ process_record "$dir" daemon-b "$(daemons_of "$dir/B")"
 is_mounted "$dir/B"
 
 # As in the README, for systems whose network comes later.
-echo "$store $dir/C fuse.dlockfs x-mount.mkdir,_netdev,nofail,nosuid,nodev,noexec,session_timeout=10s 0 0" >"$dir/fstab"
+echo "$store $dir/C fuse.dlockfs x-mount.mkdir,_netdev,nofail,nosuid,nodev,noexec,session_timeout=30s 0 0" >"$dir/fstab"
 mount --fstab "$dir/fstab" "$dir/C"
 grep " $dir/C fuse.dlockfs" /proc/self/mounts | grep -q noexec
 process_record "$dir" daemon-c "$(daemons_of "$dir/C")"

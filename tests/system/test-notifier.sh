@@ -145,6 +145,8 @@ wait_until "$deadline" writer_differs A "$former"
 wait_until "$deadline" name_is_gone "$dir/A" idle
 expect_equal "children of the daemon" "" "$(pgrep -P "$(pid A)" || true)"
 
+wait_until "$deadline" process_is_gone "$former"
+
 # A name that is used again before the writer has begun with it stays.
 writer=$(helpers A writer)
 order A "$writer"
@@ -179,11 +181,13 @@ wait_until "$deadline" process_is_gone "$former"
 
 # Or it cannot go on, and begins anew.
 rmdir "$dir/B/made"
+wait_until "$deadline" writer_differs B "$former"
 jam B
 : >"$dir/B.ini"
 send_signal B KILL
 refused finish maker-B
 wait_until "$deadline" grep -q '; beginning anew: ' "$dir/B.log"
+wait_until "$deadline" is_mounted "$dir/B"
 wait_until "$deadline" mount_settled B
 
 # When a daemon has ended well nobody believes to hold, though the service manager has the connection still open.
@@ -206,12 +210,12 @@ jam B
 guard=$(helpers B guard)
 pause manager-B
 send_signal B KILL
-wait_until 5 gone B
+wait_until "$deadline" gone B
 before=$(naps "$guard")
-wait_until 5 has_napped "$guard" "$before"
+wait_until "$deadline" has_napped "$guard" "$before"
 asleep maker-B || fail "given up, though another daemon could go on"
 release manager-B
-refused finish maker-B 5
-wait_until 5 no_helpers B
+refused finish maker-B
+wait_until "$deadline" no_helpers B
 refused stat "$dir/B/job" 2>"$dir/stat.err"
 grep -q 'not connected' "$dir/stat.err" || fail "unexpected: $(<"$dir/stat.err")"

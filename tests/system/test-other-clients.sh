@@ -123,13 +123,13 @@ for row in "${rows[@]}"; do
 done
 for row in "${rows[@]}"; do
     read -r lock _ <<<"$row"
-    finish "count-${lock//\//-}" 60
+    finish "count-${lock//\//-}"
 done
 for name in "${looking[@]}"; do
-    finish "$name" 60
+    finish "$name"
 done
 for text in "${counting[@]}"; do
-    expect "${text%% *}" "${text#* }" 60
+    expect "${text%% *}" "${text#* }"
 done
 for row in "${rows[@]}"; do
     read -r lock _ <<<"$row"

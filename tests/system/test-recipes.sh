@@ -146,7 +146,7 @@ expect java "$last counted"
 expect_equal "increments under a semaphore" 30 "$(<"$dir/number")"
 
 # Hosts that are not configured alike exclude each other, and one of them says so, once.
-start_dlockfs C --session-timeout 4s -o recipe=kazoo
+start_dlockfs C --session-timeout 10s -o recipe=kazoo
 mkdir "$dir/C/curator-any"
 hold holder "$dir/A/curator-any/mixed"
 expect holder held

@@ -15,7 +15,7 @@ same() {
     local seed=$1 calls=$2 host
     shift 2
     for host in tmpfs "$@"; do
-        timeout 60 "$python" "$tests/system/record_calls.py" "$dir/$host" "$seed" "$calls" >"$dir/$host.out" ||
+        timeout 300 "$python" "$tests/system/record_calls.py" "$dir/$host" "$seed" "$calls" >"$dir/$host.out" ||
             fail "seed $seed on $host"
         if ! cmp -s "$dir/tmpfs.out" "$dir/$host.out"; then
             diff -U 5 "$dir/tmpfs.out" "$dir/$host.out" | sed -n 1,20p >&2

@@ -6,7 +6,7 @@
 
 start_zookeeper
 for host in A B C; do
-    start_dlockfs "$host"
+    start_dlockfs "$host" -o try_limit=60s
 done
 random() { # SECONDS PROCESSES KINDS FILE...
     echo "$3:"

@@ -5,8 +5,9 @@
 . "$(dirname "$0")/../functions.sh"
 
 start_zookeeper
-start_dlockfs A --session-timeout 60s
-start_dlockfs B --session-timeout 60s
+for host in A B; do
+    start_dlockfs $host --session-timeout 60s -o linger=1s # as in test-signals.sh
+done
 
 for file in "$dir/A/job" "$dir/B/job"; do
     call holder "$dir/A/job" open w:0-10 hold
@@ -45,7 +46,7 @@ alarm ok,w:0- EINTR,w-nb:5-5 EAGAIN,quiet ok" "$(paste -sd, "$dir/interrupted.ou
     wait_claims job 2
     call behind "$file" open w:3-8 hold
     wait_claims job 3
-    sleep 0.7 # a good number of signals, and longer than an interrupted place is kept
+    sleep 2 # a good number of signals, and longer than an interrupted place is kept
     if said restarted "w:0-5 ok" || said restarted "w:0-5 EINTR"; then
         fail "SA_RESTART: the wait ended: $(paste -sd, "$dir/restarted.out")"
     fi

@@ -8,8 +8,8 @@
 
 start_ensemble 3
 zookeeper_name=zk1
-start_dlockfs A --session-timeout 60s
-start_dlockfs B --session-timeout 60s
+start_dlockfs A --session-timeout 120s
+start_dlockfs B --session-timeout 120s
 
 keep holder-A "$dir/A/job1" flock
 keep holder-B "$dir/B/job2" excl
@@ -36,8 +36,8 @@ for server in "$one" "$leader" "$two"; do
         "$(zookeeper claims /dlockfs/job1; zookeeper claims /dlockfs/job2)"
     # A new lock, on each host, tells that its daemon is connected again.
     for host in A B; do
-        timeout 60 flock "$dir/$host/$server" true
-        expect_status 1 timeout 60 flock -n "$dir/$host/job1" true
+        timeout "$deadline" flock "$dir/$host/$server" true
+        expect_status 1 timeout "$deadline" flock -n "$dir/$host/job1" true
     done
 done
 [ "$(cat "$dir"/[AB].log | grep -c 'connection to ZooKeeper.*lost')" -ge 2 ] || fail "no daemon lost its server"

@@ -6,8 +6,8 @@
 
 start_zookeeper
 start_proxy link
-start_dlockfs A --session-timeout 4s --store "$(proxied link)"
-start_dlockfs B --session-timeout 4s
+start_dlockfs A --session-timeout 8s --store "$(proxied link)"
+start_dlockfs B --session-timeout 2m
 
 for kind in "open ex" excl; do
     # shellcheck disable=SC2086
@@ -55,7 +55,7 @@ for kind in "open ex" excl; do
     expect rival "close ok"
     wait_until "$deadline" flock -n "$dir/A/job" true
     expect epoller "ewatch ERR+HUP"
-    expect poller "ex ok"
+    expect poller "close ok"
     expect_equal "poll" "IN+OUT,ERR+HUP,ERR+HUP" "$(sed -n '/^close/q; s/^poll //p; s/^watch //p' "$dir/poller.out" | paste -sd,)"
     wait_until "$deadline" said poller "poll IN+OUT"
     release holder queued other waiter rival poller epoller
@@ -66,7 +66,8 @@ for kind in "open ex" excl; do
 done
 
 # A short cut is no loss.
-call holder "$dir/A/short" open ex write=mine await="$dir/lost" read sh ex-nb hold
+start_dlockfs C --session-timeout 20s --store "$(proxied link)"
+call holder "$dir/C/short" open ex write=mine await="$dir/lost" read sh ex-nb hold
 expect holder "write 4"
 cut_link link
 sleep 0.5

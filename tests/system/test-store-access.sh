@@ -30,7 +30,7 @@ told() {
     [ "$(lines "$1" "$3")" -eq "$2" ]
 }
 
-start_dlockfs A -o "digest_file=$dir/secret" --session-timeout 20s
+start_dlockfs A -o "digest_file=$dir/secret" --session-timeout 2m
 start_dlockfs B -o "digest_file=$dir/secret" --session-timeout 4s
 hold holder "$dir/A/job"
 expect holder held

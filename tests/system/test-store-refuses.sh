@@ -8,8 +8,8 @@
 start_zookeeper
 zookeeper make /dlockfs/job
 zookeeper make /dlockfs/deep/below
-start_dlockfs A --session-timeout 4s
-start_dlockfs B --session-timeout 4s
+start_dlockfs A --session-timeout 60s
+start_dlockfs B --session-timeout 60s
 expect_status 0 flock -n "$dir/A/other" true
 
 # lines WHAT: how many lines of A's log have all of that.

@@ -14,6 +14,7 @@ expect_status 1 test -e "$dir/A/job"
 for host in A B; do
     expect_status 1 flock -n "$dir/$host/job" true
 done
+wait_claims job 1
 call waiter "$dir/A/job" open ex hold
 wait_claims job 2
 rm "$dir/A/job"

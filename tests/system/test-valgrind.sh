@@ -28,7 +28,7 @@ printf '#!/bin/sh\nexec %s "%s" "$@"\n' "${valgrind[*]@Q} --log-file='$dir/memch
 chmod 755 "$dir/build/dlockfs"
 for name in ${VALGRIND_TESTS:-exclusive-open flock-tool}; do
     start "$name" env -u DLOCKFS_TEST_DIR -u DLOCKFS_TEST_TIMES DLOCKFS_BUILD="$dir/build" "$tests/system/test-$name.sh"
-    finish "$name" 120 || failed+=" $name"
+    finish "$name" 300 || failed+=" $name"
 done
 for report in "$dir"/memcheck.*; do
     [ -e "$report" ] || fail "no daemon ran under valgrind"

@@ -5,8 +5,8 @@
 . "$(dirname "$0")/../functions.sh"
 
 start_zookeeper
-start_dlockfs A --session-timeout 60s
-start_dlockfs B --session-timeout 60s
+start_dlockfs A --session-timeout 120s
+start_dlockfs B --session-timeout 120s
 
 call holder "$dir/A/job" open ex await="$dir/un" un ex-nb un close hold
 expect holder "ex ok"
@@ -32,6 +32,7 @@ fi
 start_zookeeper
 
 wait_claims job 4
+flock "$dir/B/connected" true
 expect_equal "claims after the restart" "$before" "$(zookeeper claims /dlockfs/job | sed -n 1,3p)"
 expect_status 1 flock -n "$dir/B/job" true
 expect_status 1 flock -n "$dir/A/other" true
@@ -51,7 +52,7 @@ release late
 go close
 finish opened
 expect_equal "held by exclusive open" "write 5,close ok" "$(tail -n 2 "$dir/opened.out" | paste -sd,)"
-flock -n "$dir/A/other" true
+comes_free "$dir/A/other"
 
 # A release while the server is away is not forgotten.
 call leaver "$dir/A/away" open ex await="$dir/away" close hold

@@ -25,8 +25,8 @@
 #include "zookeeper_operation.h"
 #include "zookeeper_proxy.h"
 
-#define DEADLINE_MS 30000
-#define TIMEOUT_MS  2000
+#define DEADLINE_MS 90000
+#define TIMEOUT_MS  6000
 
 extern int64_t host_timeout_ms; /* of hosts that are opened from now on; TIMEOUT_MS at first */
 extern const char *server;

@@ -222,14 +222,14 @@ static void test_close_unanswered(void **state)
 	set_link(LINK_SILENT);
 	send_place(a, &call, "silent", 1, CLAIM_EXCLUSIVE, true);
 	run_for(20);
-	assert_true(close_host(a) < 2500);
+	assert_true(close_host(a) < 5000);
 	set_link(LINK_PASSES);
 
 	a = open_host(0, proxy.address);
 	set_link(LINK_REFUSES);
 	WAIT_FOR(a->session == STORE_SUSPENDED);
 	send_place(a, &call, "refused", 1, CLAIM_EXCLUSIVE, true);
-	assert_true(close_host(a) < 2500);
+	assert_true(close_host(a) < 5000);
 }
 
 static void test_unreachable(void **state)
@@ -251,8 +251,8 @@ static void test_unreachable(void **state)
 	assert_non_null(strstr(text, "not connected yet"));
 	send_place(a, &call, "nowhere", 1, CLAIM_EXCLUSIVE, true); /* and its answer left unread */
 	assert_int_equal(a->changes[STORE_SUSPENDED] + a->changes[STORE_LOST], 0);
-	assert_true(close_host(a) < 2500);
-	assert_true(close_host(b) < 2500);
+	assert_true(close_host(a) < 5000);
+	assert_true(close_host(b) < 5000);
 
 	/* Reached late. */
 	a = begin_host(0, proxy.address);

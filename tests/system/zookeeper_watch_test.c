@@ -85,7 +85,7 @@ static void test_amend(void **state)
 		send_amend(a, &amends[i], "amend", &first, text);
 	}
 	WAIT_FOR(amends[2].times && !strcmp(seen.text, "m=2\n") &&
-		 !strcmp(also_seen.text, "m=2\n"));
+		 !strcmp(also_seen.text, "m=2\n") && !strcmp(own.text, "m=2\n"));
 	run_for(50);
 	assert_string_equal(seen.text, "m=2\n");
 	assert_string_equal(own.text, "m=2\n");
