@@ -232,7 +232,7 @@ clock() {
 
 # demonstrate FIRST-FILE SECOND-FILE WHO-FIRST WHO-SECOND: one holds for two seconds, the other waits.
 demonstrate() {
-    local first=$1 second=$2 one=$3 two=$4 twice= holder
+    local first=$1 second=$2 one=$3 two=$4 twice="" holder
     export -f clock
     say
     say "Two processes want one lock:"

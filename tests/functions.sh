@@ -295,17 +295,21 @@ asleep() {
 # ZooKeeper
 #
 
-# A port below the range from which the kernel takes ports by itself, so that it stays free between a stop and a start.
+# A port below the range from which the kernel takes ports by itself, so that it stays free between a stop and a start. This
+# test gets each only once, also when nobody has used it yet.
 free_port() {
-    "$python" - <<'END'
-import random, socket
+    mkdir -p "$dir/ports"
+    "$python" - "$dir/ports" <<'END'
+import os, random, socket, sys
 while True:
+    port = random.randrange(10000, 32000)
     with socket.socket() as s:
         try:
-            s.bind(("127.0.0.1", random.randrange(10000, 32000)))
+            s.bind(("127.0.0.1", port))
+            os.mkdir(f"{sys.argv[1]}/{port}")
         except OSError:
             continue
-        print(s.getsockname()[1])
+        print(port)
         break
 END
 }
@@ -320,7 +324,7 @@ zookeeper_address() {
 # zookeeper_mode NAME: "standalone", "leader" or "follower"; fails unless the server is serving.
 zookeeper_mode() {
     local answer
-    answer=$(timeout 2 bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$1" && echo srvr >&3 && cat <&3' - \
+    answer=$(timeout 5 bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$1" && echo srvr >&3 && cat <&3' - \
         "$(<"$dir/$1/port")" 2>/dev/null | sed -n 's/^Mode: //p') || return 1
     [ -n "$answer" ] && echo "$answer"
 }
@@ -440,8 +444,12 @@ paused() {
 # pause NAME: until it is resumed. kill(2) returns before the threads have stopped: on a busy machine one that has to run
 # first would still do its work.
 pause() {
-    send_signal "$1" STOP
-    wait_until "$deadline" paused "$1"
+    wait_until "$deadline" stop_threads "$1"
+}
+
+stop_threads() {
+    send_signal "$1" STOP # each time: it may be another process by now
+    paused "$1"
 }
 
 resume() {

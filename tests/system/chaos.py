@@ -40,7 +40,7 @@ NAMES = ("anvil", "brook", "cedar", "delta", "ember", "fjord")
 # Whose claims go on from caller to caller on a host, or are kept: only while there are no record locks.
 SELDOM_RANGES = ("ember", "fjord")
 BYTES = 32  # of a file, that ranges are taken of; flock and exclusive open take all of them
-PATIENCE = 60  # seconds for everybody's end once the faults are over, and for a mount to come back
+PATIENCE = 120  # seconds for everybody's end once the faults are over, and for a mount to come back
 
 # How long each fault lasts, in seconds. The session timeout is 3 s, the lease 1.8 s, and a follower that is cut off
 # serves on for 5 s, as does a leader: so each fault comes both with and without the loss of sessions.
@@ -490,7 +490,7 @@ class Supervisor:
         while not os.path.exists(self.calm):
             self.disturb()
             time.sleep(0.2)
-            self.reap(True)
+            self.reap(not os.path.exists(self.calm))
         begin = now()
         while self.running:
             self.reap(False)

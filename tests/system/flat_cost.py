@@ -53,7 +53,7 @@ class Line:
     def __init__(self, name):
         self.name, self.callers, self.left, self.granted = name, [], 0, queue.Queue()
         self.join("A")
-        self.holder = self.granted.get(timeout=30)
+        self.holder = self.granted.get(timeout=90)
 
     def call(self, host, go):
         with open(f"{mounts[host]}/{self.name}", "a") as file:
@@ -70,7 +70,7 @@ class Line:
     def hand_over(self):
         self.holder.set()
         self.left -= 1
-        self.holder = self.granted.get(timeout=30)
+        self.holder = self.granted.get(timeout=90)
 
     def end(self):
         while self.left > 1:
@@ -84,7 +84,7 @@ class Line:
 def expect(what, act, times, claims, requests, together=False, **others):
     """An act costs this, so many times. `claims`: so many more are there afterwards, and so on."""
     each = {"claims": claims, "requests": requests, "watches": 0, "events": 0, "other events": 0, **others}
-    before, end, done = counts(), time.monotonic() + 30, 0
+    before, end, done = counts(), time.monotonic() + 90, 0
     while True:
         found = {name: count - before[name] for name, count in counts().items()}
         requests_more = found["requests"] - done * each["requests"]

@@ -3,8 +3,8 @@
 
 lease.py now                the time
 lease.py hold FILE KIND     takes the lock with flock or excl and prints "granted TIME"; then calls fsync and write
-                            every 10 ms; prints the first error as "fenced ERRNO TIME", and "revived TIME" if a
-                            call succeeds after that
+                            every 10 ms; prints the first error as "fenced ERRNO LAST TIME", where LAST is when the
+                            last call began that succeeded, and "revived TIME" if a call succeeds after that
 lease.py reads HOST:PORT PATH FILE
                             connects to the server; when FILE exists, prints how many children it sees
 """
@@ -27,16 +27,19 @@ def hold(path, kind):
         fcntl.flock(fd, fcntl.LOCK_EX)
     print("granted", now(), flush=True)
     fenced = False
+    last = 0
     calls = (lambda: os.fsync(fd), lambda: os.pwrite(fd, b"mine", 0))
     while True:
         for call in calls:
+            begin = now()
             try:
                 call()
+                last = begin
                 if fenced:
                     print("revived", now(), flush=True)
             except OSError as error:
                 if not fenced:
-                    print("fenced", errno.errorcode[error.errno], now(), flush=True)
+                    print("fenced", errno.errorcode[error.errno], last, now(), flush=True)
                 fenced = True
         time.sleep(0.01)
 
@@ -44,8 +47,8 @@ def hold(path, kind):
 def reads(address, path, file):
     from kazoo.client import KazooClient
 
-    client = KazooClient(address, timeout=4)
-    client.start(timeout=30)
+    client = KazooClient(address, timeout=30)
+    client.start(timeout=90)
     print("connected", flush=True)
     while not os.path.exists(file):
         time.sleep(0.01)

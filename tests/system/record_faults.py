@@ -26,7 +26,7 @@ import time
 
 TYPES = {"r": fcntl.F_RDLCK, "w": fcntl.F_WRLCK, "u": fcntl.F_UNLCK}
 BYTES = 32
-PATIENCE = 60  # seconds for everybody's end once the faults are over, and for a mount whose daemon died
+PATIENCE = 120  # seconds for everybody's end once the faults are over, and for a mount whose daemon died
 GRANTS_MIN = 30  # of reading locks, and of writing locks
 LOSSES_MIN = 4  # of all
 # What a call may fail with that does not wait, or does; and what says that the locks, or the mount, are lost.

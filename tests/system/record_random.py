@@ -27,7 +27,7 @@ import time
 F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW = 6, 7, 37, 38
 TYPES = {"r": 0, "w": 1, "u": 2}
 BYTES = 24
-PATIENCE = 60  # seconds for any wait
+PATIENCE = 90  # seconds for any wait
 
 libc = ctypes.CDLL(None, use_errno=True)
 

@@ -22,6 +22,7 @@ def connect():
     else:
         database = sqlite3.connect(f"file:{path}?vfs=unix-none", uri=True, isolation_level=None)
         database.execute("PRAGMA cache_size = 0")
+        database.execute("PRAGMA synchronous = OFF")
     database.execute("PRAGMA page_size = 512")  # all of it fits in 4 KiB
     database.execute("PRAGMA journal_mode = MEMORY")
     return database

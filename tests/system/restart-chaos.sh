@@ -16,7 +16,7 @@ restart_chaos() {
         '[locks "fjord"]' 'handoff = 100' >"$dir/hosts.ini"
     start_zookeeper
     for host in A B C; do
-        "$start" "$host" --session-timeout 20s --config "$dir/hosts.ini"
+        "$start" "$host" --session-timeout 40s --config "$dir/hosts.ini"
     done
     "${chaos[@]}" plan-restarts "$seed" "$duration" "$@" >"$dir/plan"
     start workers "${chaos[@]}" work "$seed" 5 "$dir/records" "$dir/faults" "$dir/calm" "$dir/A" "$dir/B" "$dir/C"
@@ -32,7 +32,7 @@ restart_chaos() {
         echo "$clock $what $fault $target" >>"$dir/faults"
     done 3<"$dir/plan"
     go calm
-    finish workers || fail "seed $seed: $(tail -n 5 "$dir/workers.out")"
+    finish workers 150 || fail "seed $seed: $(tail -n 5 "$dir/workers.out")"
     cat "$dir/workers.out"
     lost=$(cat "$dir/"[ABC].log | grep -c 'giving it up\|has expired' || true)
     "${chaos[@]}" check-restarts "$dir/records" "$dir/faults" "$lost" || fail "seed $seed"

@@ -100,6 +100,7 @@ for host in A B; do
     as "$stranger" flock -n "$dir/$host/shown" true
     denied "$stranger" sh -c ': >>"$1"' - "$dir/$host/shown"
     expect_equal "shown, excl" "excl EACCES" "$(calls "$stranger" "$dir/$host/shown" excl)"
+    wait_claims shown 0
 done
 [ -z "$(zookeeper children /dlockfs/private)" ] || fail "a stranger came to a claim"
 

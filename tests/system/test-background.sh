@@ -5,17 +5,17 @@
 . "$(dirname "$0")/../functions.sh"
 
 start_zookeeper
-mkdir "$dir/A" "$dir/here"
+mkdir "$dir/background" "$dir/here"
 
 # From a folder, with a relative mountpoint; the pipe is read to its end, so nobody may keep it open.
 cd "$dir"
 (umask 077 && echo hosts:secret >digest)
-output=$(timeout "$deadline" "$dlockfs" --store "$store" -o "digest_file=$dir/digest,acl=open" A 2>&1)
+output=$(timeout "$deadline" "$dlockfs" --store "$store" -o "digest_file=$dir/digest,acl=open" background 2>&1)
 cd /
-is_mounted "$dir/A"
-flock -n "$dir/A/job" true
-process_record "$dir" daemon "$(daemons_of "$dir/A" A)"
-expect_equal "daemons" 1 "$(daemons_of "$dir/A" A | wc -l)"
+is_mounted "$dir/background"
+comes_free "$dir/background/job"
+process_record "$dir" daemon "$(daemons_of background)"
+expect_equal "daemons" 1 "$(daemons_of background | wc -l)"
 [ "$(wc -l <<<"$output")" -le 1 ] || fail "says: $output"
 daemon=$(pid daemon)
 expect_equal "its folder" / "$(readlink "/proc/$daemon/cwd")"
@@ -37,9 +37,9 @@ expect_equal "secrets that may be swapped" "0 of some" "$(unlocked "$daemon")"
 refused timeout "$deadline" "$dlockfs" --store "$store" "$dir/none/none" 2>"$dir/err"
 expect_equal "lines: $(<"$dir/err")" 1 "$(wc -l <"$dir/err")"
 
-hold holder "$dir/A/job"
+hold holder "$dir/background/job"
 expect holder held
 kill -TERM "$daemon"
 wait_until "$deadline" gone daemon
-not_mounted "$dir/A"
+not_mounted "$dir/background"
 wait_claims job 0

@@ -135,7 +135,7 @@ go calm
 for host in A B C; do
     wait_until "$deadline" mount_settled "$host"
 done
-finish workers || fail "seed $seed: $(tail -n 5 "$dir/workers.out")"
+finish workers 150 || fail "seed $seed: $(tail -n 5 "$dir/workers.out")"
 cat "$dir/workers.out"
 
 lost=$(cat "$dir/"[ABC].log | grep -c 'giving it up\|has expired' || true)

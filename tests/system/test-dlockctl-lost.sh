@@ -16,8 +16,8 @@ child() {
 
 start_zookeeper
 start_proxy link
-start_dlockfs A --session-timeout 4s --store "$(proxied link)"
-start_dlockfs B --session-timeout 4s
+start_dlockfs A --session-timeout 8s --store "$(proxied link)"
+start_dlockfs B --session-timeout 2m
 
 run() {
     local name=$1
@@ -64,7 +64,7 @@ expect_status 75 "$dlockctl" token 9 2>>"$dir/err"
 grep -q 'descriptor 9: the lock is lost' "$dir/err"
 exec 9>&-
 alive ignore
-grep -q 'ignore: the lock is lost; the command goes on' "$dir/ignore.out"
+wait_until "$deadline" grep -q 'ignore: the lock is lost; the command goes on' "$dir/ignore.out"
 go go
 expect_status 3 finish ignore
 expect_status 4 finish other

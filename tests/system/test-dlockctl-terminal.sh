@@ -20,7 +20,8 @@ expect_screen 'Stopped'
 expect_status 1 flock -n "$dir/A/job" true # it holds it still
 type_line 'echo shell-$((40 + 2))'
 expect_screen '^shell-42'
-type_line fg
+type_line 'clear; fg'
+expect_screen '^dlockctl run' # the terminal is no longer the shell's
 type_line two
 expect_screen '^read-two'
 keys C-c
@@ -38,6 +39,7 @@ stopped() {
 }
 wait_until "$deadline" stopped
 type_line 'clear; fg'
+expect_screen '^dlockctl run'
 type_line three
 expect_screen '^read-three'
 
@@ -50,7 +52,8 @@ expect_screen '^round-1'
 wait_until "$deadline" eval '! flock -n "$dir/A/job" true'
 keys C-z
 expect_screen 'Stopped'
-type_line fg
+type_line 'clear; fg'
+expect_screen '^bash '
 sleep 0.2
 keys C-c
 type_line 'echo status-$?'
@@ -70,7 +73,8 @@ type_line 'clear; dlockctl run $J bash -c "while sleep 0.1; do echo -n .; done" 
 expect_screen '^\.\.\.'
 keys C-z
 expect_screen 'Stopped'
-type_line fg
+type_line 'clear; fg'
+expect_screen '^dlockctl run'
 sleep 0.3
 keys C-c
 expect_screen '\$$'

@@ -5,8 +5,8 @@
 . "$(dirname "$0")/../functions.sh"
 
 start_ensemble 3
-start_dlockfs A --session-timeout 60s
-start_dlockfs B --session-timeout 60s
+start_dlockfs A --session-timeout 3m
+start_dlockfs B --session-timeout 3m
 
 call holder "$dir/A/job" open ex await="$dir/close" fstat ex-nb close hold
 expect holder "ex ok"

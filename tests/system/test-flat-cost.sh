@@ -12,6 +12,6 @@ for host in A B C D E F; do
     mounts+=("$dir/$host")
 done
 wait_claims warm-up 0
-PYTHONPATH=$tests/bench timeout 60 "$python" "$tests/system/flat_cost.py" "$(zookeeper_address)" "${mounts[@]}" \
+PYTHONPATH=$tests/bench timeout 250 "$python" "$tests/system/flat_cost.py" "$(zookeeper_address)" "${mounts[@]}" \
     >"$dir/flat.out" 2>&1 || fail "$(tail -n 3 "$dir/flat.out")"
 expect_equal "cost" flat "$(<"$dir/flat.out")"

@@ -74,6 +74,7 @@ wait_claims job 0
 expect_equal "threads after 100 waiters" "$before" "$(threads)"
 
 # Without its server, and on the embedded store.
+wait_until "$deadline" quiet # a request without an answer has a limit of its own
 pause zk
 idle "with a server that does not answer" 0
 resume zk

@@ -11,8 +11,8 @@ start_linked_ensemble
 servers=(zk1 zk2 zk3)
 leader=$(zookeeper_leader 3)
 read -r follower other <<<"${servers[*]/$leader/}"
-start_dlockfs A --session-timeout 4s --store "zookeeper://$(zookeeper_address "$follower")/dlockfs"
-start_dlockfs B --session-timeout 4s --store "zookeeper://$(zookeeper_address "$other")/dlockfs"
+start_dlockfs A --session-timeout 6s --store "zookeeper://$(zookeeper_address "$follower")/dlockfs"
+start_dlockfs B --session-timeout 20s --store "zookeeper://$(zookeeper_address "$other")/dlockfs"
 zookeeper_name=$leader
 
 for kind in flock excl; do

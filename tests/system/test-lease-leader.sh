@@ -11,8 +11,8 @@ start_linked_ensemble
 servers=(zk1 zk2 zk3)
 leader=$(zookeeper_leader 3)
 read -r follower other <<<"${servers[*]/$leader/}"
-start_dlockfs A --session-timeout 4s --store "zookeeper://$(zookeeper_address "$leader")/dlockfs"
-start_dlockfs B --session-timeout 4s \
+start_dlockfs A --session-timeout 6s --store "zookeeper://$(zookeeper_address "$leader")/dlockfs"
+start_dlockfs B --session-timeout 20s \
     --store "zookeeper://$(zookeeper_address "$follower"),$(zookeeper_address "$other")/dlockfs"
 zookeeper_name=$follower
 

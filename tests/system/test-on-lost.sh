@@ -20,8 +20,8 @@ on_lost = SIGKILL
 [locks "eio/*"]
 on_lost = eio
 ENDINI
-start_dlockfs A --config "$dir/A.ini" --session-timeout 4s --store "$(proxied link)"
-start_dlockfs B --session-timeout 4s -o directories="term kill eio"
+start_dlockfs A --config "$dir/A.ini" --session-timeout 10s --store "$(proxied link)"
+start_dlockfs B --session-timeout 10s -o directories="term kill eio"
 
 # pidfds HOST: how many the daemon has open.
 pidfds() {
@@ -35,6 +35,11 @@ has_pidfds() {
 # caught NAME: how often the program, and its children, got a signal that they catch.
 caught() {
     grep -c '^caught' "$dir/$1.out" || true
+}
+
+# signalled NAME NUMBER
+signalled() {
+    [ "$(caught "$1")" -eq "$2" ]
 }
 
 # caught_once NAME SIGNAL: the program itself, once and no child of it.
@@ -140,8 +145,8 @@ for name in taken inherited; do # the child alone
     expect_equal "signals to $name" 1 "$(caught "$name")"
     grep '^caught' "$dir/$name.out" | grep -vqF " $(pid "$name") " || fail "$name: not the child got the signal"
 done
+wait_until "$deadline" signalled children 2
 expect_equal "signals to parent and child" 2 "$(sed -n 's/^caught SIGHUP \([0-9]*\) .*/\1/p' "$dir/children.out" | sort -u | wc -l)"
-expect_equal "signals to parent and child" 2 "$(caught children)"
 go lost
 expect eio "fsync EIO"
 wait_claims waited 2 # the waiter has queued again
@@ -167,16 +172,11 @@ wait_until "$deadline" has_pidfds A 0
 # A claim is deleted by hand: each loss counts, and each lock for itself
 #
 
-start_dlockfs C --session-timeout 4s -o on_lost=SIGUSR1
+start_dlockfs C --session-timeout 10s -o on_lost=SIGUSR1
 
 # take_away LOCK NUMBER: deletes the claim in that place, which the daemon notices with its next heartbeat.
 take_away() {
     zookeeper delete "/dlockfs/$1/$(zookeeper claims "/dlockfs/$1" | sed -n "$2p")"
-}
-
-# signalled NAME NUMBER
-signalled() {
-    [ "$(caught "$1")" -eq "$2" ]
 }
 
 call again "$dir/C/again" catch=SIGUSR1 open ex "$ready" await="$dir/again1" ex-nb open ex "$ready" await="$dir/again2" fsync hold
@@ -203,7 +203,7 @@ wait_claims ranges 2
 take_away ranges 1
 wait_until "$deadline" signalled ranges 1
 take_away ranges 1 # it has lost everything already
-sleep 1 # two heartbeats, in which no second signal may come
+sleep 3 # two heartbeats, in which no second signal may come
 signalled ranges 1 || fail "$(caught ranges) signals for one loss"
 signalled pair 2 || fail "$(caught pair) signals for two losses"
 signalled again 2 || fail "$(caught again) signals for two losses"
@@ -293,7 +293,7 @@ printf '#!/bin/sh\nexec setpriv --bounding-set=-kill "%s" "$@"\n' "$real" >"$dir
 printf '#!/bin/sh\nexec unshare --pid --fork --kill-child=KILL "%s" "$@"\n' "$real" >"$dir/apart"
 chmod +x "$dir/unprivileged" "$dir/apart"
 dlockfs=$dir/unprivileged
-start_dlockfs D --session-timeout 4s -o on_lost=SIGTERM
+start_dlockfs D --session-timeout 10s -o on_lost=SIGTERM
 start stranger setpriv --reuid=65534 --clear-groups "$python" -u "$tests/system/calls.py" "$dir/D/stranger" open sh open sh "$ready" hold
 wait_claims stranger 2
 take_away stranger 1
@@ -304,7 +304,7 @@ release stranger
 
 dlockfs=$dir/apart
 mkdir "$dir/E"
-start E-daemon "$dlockfs" -f --store "$store" --session-timeout 4s -o on_lost=SIGTERM "$dir/E"
+start E-daemon "$dlockfs" -f --store "$store" --session-timeout 10s -o on_lost=SIGTERM "$dir/E"
 cleanup_fn umount -l "$dir/E"
 wait_until "$deadline" is_mounted "$dir/E"
 dlockfs=$real
@@ -319,7 +319,7 @@ expect_equal "warnings" "unseen: a process of another pid namespace will get no 
 release unseen
 
 # A daemon that is stopped gives its locks back.
-start_dlockfs F --session-timeout 4s -o on_lost=SIGTERM
+start_dlockfs F --session-timeout 10s -o on_lost=SIGTERM
 call stopped "$dir/F/stopped" catch=SIGTERM open ex hold
 expect stopped "ex ok"
 stop_dlockfs F

@@ -60,3 +60,4 @@ done
 for host in A B C; do
     timeout "$deadline" flock -x "$dir/$host/job" true || fail "a writer on $host was starved"
 done
+release stream-{A,B,C}{1,2}

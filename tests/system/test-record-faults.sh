@@ -53,7 +53,7 @@ until [ "$faults" -ge 6 ] && [ "$(now_ms)" -ge "$end" ]; do
     faults=$((faults + 1))
 done
 go calm
-finish workers || fail "seed $seed"
+finish workers 150 || fail "seed $seed"
 cat "$dir/workers.out"
 losses=$(cat "$dir/"[ABC].log | grep -c 'giving it up\|has expired' || true)
 echo "faults: $faults, lost sessions: $losses"

@@ -95,7 +95,7 @@ for start in range(begin, end, step):
 print(got)
 END
 try() {
-    timeout 60 "$python" "$dir/try.py" "$@"
+    timeout "$deadline" "$python" "$dir/try.py" "$@"
 }
 start thousand "$python" "$dir/thousand.py" "$dir/B/thousand" 1000 "$dir"
 expect thousand held

@@ -80,7 +80,7 @@ ssize_t write(int fd, const void *data, size_t bytes)
 END2
 cc -shared -fPIC -o "$dir/enough.so" "$dir/enough.c"
 mkdir "$dir/A/stress"
-LD_PRELOAD=$dir/enough.so timeout 40 stress-ng --flock 2 --lockf 2 --locka 2 --lockofd 2 --temp-path "$dir/A/stress" --timeout 2 \
+LD_PRELOAD=$dir/enough.so timeout "$deadline" stress-ng --flock 2 --lockf 2 --locka 2 --lockofd 2 --temp-path "$dir/A/stress" --timeout 4 \
     --metrics-brief --verify >"$dir/stress.out" 2>&1 || fail "stress-ng: status $?"
 if grep -i 'fail\|error' "$dir/stress.out"; then
     fail "stress-ng complains"
@@ -93,8 +93,8 @@ done
 
 # SQLite: with its own locks on a database that fits in a lock file; and with none of its own, guarded by record locks on the
 # mounts of three hosts.
-timeout 40 "$python" "$tests/system/record_sqlite.py" own "$dir/A/database" 3 40
-timeout 40 "$python" "$tests/system/record_sqlite.py" guarded "$dir/database" 6 40 "$dir/A/guard" "$dir/B/guard" "$dir/C/guard"
+timeout "$deadline" "$python" "$tests/system/record_sqlite.py" own "$dir/A/database" 3 40
+timeout "$deadline" "$python" "$tests/system/record_sqlite.py" guarded "$dir/database" 6 40 "$dir/A/guard" "$dir/B/guard" "$dir/C/guard"
 
 # Counters of Python and perl, each byte 10 of one file, on two hosts.
 echo 0 >"$dir/counter"

@@ -6,8 +6,8 @@
 
 start_zookeeper
 start_proxy link
-start_dlockfs A --session-timeout 4s --store "$(proxied link)"
-start_dlockfs B --session-timeout 4s
+start_dlockfs A --session-timeout 8s --store "$(proxied link)"
+start_dlockfs B --session-timeout 2m
 
 for ofd in "" ofd-; do
     call holder "$dir/A/job" open write=mine "${ofd}w:0-10" "${ofd}r:20-30" "${ofd}w:100-" await="$dir/lost" \
@@ -53,10 +53,11 @@ ex-nb EIO,sh EIO,un EIO,fstat ok,close ok,open ok,w-nb:50-50 ok,w-nb:0-0 EAGAIN,
 done
 
 # A short cut is no loss, for those who hold and those who wait.
-call holder "$dir/A/short" open r:0-10 w:20-30 await="$dir/end" w-nb:0-10 fsync u:0-5 hold
+start_dlockfs C --session-timeout 30s --store "$(proxied link)"
+call holder "$dir/C/short" open r:0-10 w:20-30 await="$dir/end" w-nb:0-10 fsync u:0-5 hold
 expect holder "w:20-30 ok"
 call rival "$dir/B/short" open w:0-5 hold
-wait_until "$deadline" asleep rival
+zookeeper wait-text /dlockfs/short waits= "$deadline"
 cut_link link
 sleep 0.5
 join_link link

@@ -84,7 +84,8 @@ stop_dlockfs A
 printf '%s\n' '[locks]' 'process_ranges = 1' >"$dir/A.ini"
 (cd "$dir" && "$dlockfs" --store local: --config A.ini A)
 call background "$dir/A/x" open w-nb:0-1 w-nb:10-11
-expect background "w-nb:10-11 ENOLCK"
+finish background
+expect_equal "within the limit" "w-nb:10-11 ENOLCK" "$(tail -n 1 "$dir/background.out")"
 : >"$dir/A.ini"
 kill -HUP "$(sed -n 's/^pid=//p' "$dir/A/.dlockfs/status")"
 two_ranges() {

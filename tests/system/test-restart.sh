@@ -129,7 +129,7 @@ fi
 start_proxy short
 store=zookeeper://$(<"$dir/short/address")/dlockfs
 printf '%s\n' '[locks "told-too"]' 'on_lost = SIGTERM' >"$dir/C.ini"
-start_dlockfs C --session-timeout 2s --config "$dir/C.ini"
+start_dlockfs C --session-timeout 10s --config "$dir/C.ini"
 keep lost "$dir/C/lost" flock
 wait_until "$deadline" granted lost
 keep behind "$dir/C/lost" flock
@@ -147,7 +147,7 @@ join_link short
 wait_until "$deadline" granted behind
 not_fenced behind
 never_revived lost
-grep -q '^caught SIGTERM ' "$dir/told.out"
+wait_until "$deadline" grep -q '^caught SIGTERM ' "$dir/told.out"
 
 # In the background the daemon leaves the folder to which its command line belongs.
 printf '%s\n' '[mount]' 'directories = one' >"$dir/D.ini"

@@ -21,6 +21,14 @@ heard_more() {
     [ "$(heard "$1" "$2")" -gt "$3" ]
 }
 
+# tell HOST TEXT: what its service manager hears from this test.
+tell() {
+    "$python" - "$dir/notify-$1" "$2" <<'END'
+import socket, sys
+socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(sys.argv[2].encode(), sys.argv[1])
+END
+}
+
 # Ready, and pings.
 start_manager A
 NOTIFY_SOCKET=$dir/notify-A WATCHDOG_USEC=400000 launch_dlockfs A
@@ -29,7 +37,8 @@ expect_equal "what came first" "READY=1 usable" \
     "$(sed '1d;/^WATCHDOG/d;/^STATUS/d' "$dir/manager-A.out" | head -n 2 | paste -sd' ')"
 # The loop does not run: no ping. Once it runs again there are more.
 pause A
-expect_status 124 timeout 0.4 "$python" -c 'import select; select.select([], [], [])' # what was on its way is there
+tell A PAUSED=1
+expect manager-A PAUSED=1 # so what was on its way is there
 count=$(heard A WATCHDOG=1)
 expect_status 124 timeout 1 "$python" -c 'import select; select.select([], [], [])'
 expect_equal "pings of a daemon that is stopped" "$count" "$(heard A WATCHDOG=1)"
@@ -63,8 +72,6 @@ mkdir "$dir/D"
 NOTIFY_SOCKET=$dir/notify-D WATCHDOG_USEC=10000 "$dlockfs" --store local: "$dir/D"
 flock "$dir/D/job" true
 umount "$dir/D"
-NOTIFY_SOCKET=$dir/notify-D "$python" -c '
-import os, socket
-socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"LAST=1", os.environ["NOTIFY_SOCKET"])'
+tell D LAST=1
 expect manager-D LAST=1
 expect_equal "what a daemon in the background says" "listening LAST=1" "$(paste -sd' ' "$dir/manager-D.out")"

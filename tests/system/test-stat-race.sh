@@ -4,4 +4,4 @@
 . "$(dirname "$0")/../functions.sh"
 
 start_dlockfs A --store local:
-expect_equal "names that are open and cannot be found" 0 "$(timeout 60 "$python" "$tests/system/stat_race.py" "$dir/A" 400)"
+expect_equal "names that are open and cannot be found" 0 "$(timeout "$deadline" "$python" "$tests/system/stat_race.py" "$dir/A" 400)"

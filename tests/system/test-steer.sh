@@ -15,8 +15,8 @@ logged() {
 
 start_zookeeper
 chmod 755 "$dir" # others use the mounts as well
-start_dlockfs A --session-timeout 4s -o on_revoke=SIGUSR1
-start_dlockfs B --session-timeout 4s
+start_dlockfs A --session-timeout 10s -o on_revoke=SIGUSR1
+start_dlockfs B --session-timeout 10s
 
 # Each host asks for what A holds, by flock, exclusive open and record lock.
 for host in A B; do

@@ -54,6 +54,7 @@ hold holder "$dir/A/job"
 expect holder held
 stop_zookeeper zk
 zookeeper_options=(-Dzookeeper.DigestAuthenticationProvider.enabled=false)
+begin=$(now_ms)
 start_zookeeper zk
 wait_until "$deadline" told A 1 'the servers do not accept who we are'
 store_is A 'not connected: ' 'the servers do not accept who we are'
@@ -72,7 +73,8 @@ tried_again() {
     [ "$(refusals)" -gt 1 ]
 }
 wait_until "$deadline" tried_again
-expect_equal "attempts" 2 "$(refusals)"
+attempts=$(refusals)
+[ "$attempts" -le $((($(now_ms) - begin) / 5000 + 1)) ] || fail "$attempts attempts in $(($(now_ms) - begin)) ms"
 told A 1 'the servers do not accept who we are' || fail "told again"
 
 # Servers that know it, and serve nobody else: A, but not who is connected without a secret, or begins to.

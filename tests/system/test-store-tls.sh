@@ -80,7 +80,7 @@ expect_equal "lines about the key" 1 "$(grep -c stranger.key "$dir/E.log")"
 host=sasl_mechanism=DIGEST-MD5,sasl_user=hosts,sasl_host=zk-sasl-md5
 echo wrong >"$dir/wrong"
 chmod 600 "$dir/wrong"
-store=$plain start_dlockfs S -o "$host,sasl_password_file=$dir/word" --session-timeout 4s
+store=$plain start_dlockfs S -o "$host,sasl_password_file=$dir/word" --session-timeout 2m
 store=$plain start_dlockfs T -o "$host,sasl_password_file=$dir/wrong" --session-timeout 4s
 wait_until "$deadline" locks S
 wait_until "$deadline" grep -q 'the servers do not accept who we are' "$dir/T.log"

@@ -8,7 +8,7 @@
 
 start_zookeeper
 for host in A B C; do
-    start_dlockfs "$host" --session-timeout 4s
+    start_dlockfs "$host" --session-timeout 10s
 done
 # A holds and waits, B only waits, C does nothing.
 for kind in flock excl; do

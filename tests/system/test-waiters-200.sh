@@ -6,8 +6,9 @@
 start_zookeeper
 start_dlockfs A
 start_dlockfs B
-flock -n "$dir/A/warm-up" true
-flock -n "$dir/B/warm-up" true
+for host in A B; do
+    flock "$dir/$host/warm-up" true
+done
 
 threads() {
     find "/proc/$(pid "$1")/task" -mindepth 1 -maxdepth 1 | wc -l
@@ -16,7 +17,7 @@ threads() {
 threads_a=$(threads A)
 threads_b=$(threads B)
 start queue "$python" -u "$tests/system/waiters.py" "$(zookeeper_address)" /dlockfs/job 200 "$dir/go" "$dir/A/job" "$dir/B/job"
-expect queue "200 wait" 60
+expect queue "200 wait"
 expect_equal "threads of A with waiters" "$threads_a" "$(threads A)"
 expect_equal "threads of B with waiters" "$threads_b" "$(threads B)"
 soon flock -n "$dir/A/other" true

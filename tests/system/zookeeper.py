@@ -87,7 +87,7 @@ def wait_text(client, path, text, seconds):
 def connect(address):
     identity = os.environ.get("ZOOKEEPER_AUTH")
     client = KazooClient(address, timeout=20, read_only=False, auth_data=[("digest", identity)] if identity else None)
-    client.start(timeout=30)
+    client.start(timeout=90)
     return client
 
 
@@ -173,10 +173,10 @@ def main():
         client.ensure_path(arguments[0])
         path = f"{arguments[0]}/{arguments[1]}"
         for answer in [client.create_async(path, b"", sequence=True) for _ in range(int(arguments[2]))]:
-            answer.get(timeout=30)
+            answer.get(timeout=90)
     elif command == "write":
         for answer in [client.set_async(arguments[0], b"") for _ in range(int(arguments[1]))]:
-            answer.get(timeout=30)
+            answer.get(timeout=90)
     elif command == "hold":
         client.ensure_path(arguments[0])
         data = os.fsencode(arguments[2]) if len(arguments) > 2 else b""
