@@ -2,9 +2,8 @@
 # Chaos: processes on three hosts take locks of all kinds on a few names, while daemons are killed, with what their service
 # manager keeps or without, stopped, and replaced by the program that they were started from (SIGUSR2), links cut and refused,
 # servers of the ensemble killed, stopped and cut off from one another, leaders changed, and the processes themselves killed
-# and interrupted. Claims of some names go on among the callers of a host, and are kept. From what the processes wrote down:
-# no two ever held what conflicts, tokens grew from one to the next, and who lost a lock was told. In the end everybody gets
-# every lock, and nothing is left in ZooKeeper.
+# and interrupted. From what the processes wrote down: no two ever held what conflicts, tokens grew from one to the next, and
+# who lost a lock was told. In the end everybody gets every lock, and nothing is left in ZooKeeper.
 #
 # From the environment: SEED, which decides on all faults; DURATION, for how many seconds there are faults.
 # shellcheck source=../functions.sh
@@ -13,6 +12,8 @@
 . "$tests/system/lease.sh"
 # shellcheck source=kept.sh
 . "$tests/system/kept.sh"
+# shellcheck source=chaos.sh
+. "$tests/system/chaos.sh"
 
 # links_to HOST: the names of its links to two of the servers, so that it can go over to another one.
 links_to() {
@@ -29,7 +30,7 @@ launch_host() { # HOST
         addresses+=${addresses:+,}$(<"$dir/$link/address")
     done
     store=zookeeper://$addresses/dlockfs
-    launch_kept "$1" --session-timeout 3s --config "$dir/hosts.ini"
+    launch_kept "$1" --session-timeout 3s --config "$dir/chaos.ini"
 }
 
 # The link of two servers.
@@ -84,13 +85,6 @@ fault_end() { # FAULT TARGET
     esac
 }
 
-# The time of the workers' clock in seconds.
-clock() {
-    local seconds
-    read -r seconds _ </proc/uptime
-    echo "$seconds"
-}
-
 seed=${SEED:-$RANDOM}
 duration=45
 # A build with sanitizers is much slower, and is there to look at the daemons' memory, not for rare races.
@@ -98,16 +92,6 @@ duration=45
 duration=${DURATION:-$duration}
 echo "seed: $seed, $duration s of faults"
 
-cat >"$dir/hosts.ini" <<'ENDINI'
-[locks "delta"]
-handoff = 1
-keep = 1s
-[locks "ember"]
-handoff = 3
-keep = 1s
-[locks "fjord"]
-handoff = 100
-ENDINI
 linked_tick=1000
 start_linked_ensemble
 zookeeper_name=zk1
@@ -118,32 +102,8 @@ for host in A B C; do
     launch_host "$host"
     wait_until "$deadline" mount_settled "$host"
 done
-chaos=("$python" "$tests/system/chaos.py")
-"${chaos[@]}" plan "$seed" "$duration" >"$dir/plan"
-start workers "${chaos[@]}" work "$seed" 10 "$dir/records" "$dir/faults" "$dir/calm" "$dir/A" "$dir/B" "$dir/C"
-
-begin=$(now_ms)
-while read -r -u 3 at what fault target; do
-    while [ $(($(now_ms) - begin)) -lt "$at" ]; do
-        alive workers || fail "seed $seed: $(tail -n 5 "$dir/workers.out")"
-        sleep 0.1
-    done
-    "fault_$what" "$fault" "$target"
-    echo "$(clock) $what $fault $target" >>"$dir/faults"
-done 3<"$dir/plan"
-go calm
-for host in A B C; do
-    wait_until "$deadline" mount_settled "$host"
-done
-finish workers 150 || fail "seed $seed: $(tail -n 5 "$dir/workers.out")"
-cat "$dir/workers.out"
-
-lost=$(cat "$dir/"[ABC].log | grep -c 'giving it up\|has expired' || true)
-"${chaos[@]}" check "$dir/records" "$dir/faults" "$lost" || fail "seed $seed"
-wait_until "$deadline" zookeeper_serves "$zookeeper_name"
-for name in anvil brook cedar delta ember fjord; do
-    wait_claims "$name" 0
-done
+chaos plan "$seed" "$duration" >"$dir/plan"
+run_chaos "$seed" 10 check
 for host in A B C; do
     stop_kept "$host"
 done

@@ -8,7 +8,7 @@
 # shellcheck source=restart-chaos.sh
 . "$tests/system/restart-chaos.sh"
 
-inject() {
+fault_begin() {
     case $1 in
         daemon-crash*) send_signal "$2" KILL ;;
         daemon-leave) send_signal "manager-$2" USR1 ;;

@@ -6,7 +6,7 @@
 # shellcheck source=restart-chaos.sh
 . "$tests/system/restart-chaos.sh"
 
-inject() {
+fault_begin() {
     send_signal "$2" USR2
 }
 

@@ -1,0 +1,44 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # what functions.sh sets
+# What the tests by chaos.py share; sourced after functions.sh. The daemons of the hosts A, B and C read chaos.ini; claims of
+# some names go on among the callers of a host, and are kept.
+
+printf '%s\n' '[locks "delta"]' 'handoff = 1' 'keep = 1s' '[locks "ember"]' 'handoff = 3' 'keep = 1s' \
+    '[locks "fjord"]' 'handoff = 100' >"$dir/chaos.ini"
+
+chaos() {
+    "$python" "$tests/system/chaos.py" "$@"
+}
+
+# follow_plan SEED: carries $dir/plan out by `fault_begin FAULT TARGET` and `fault_end FAULT TARGET` of the caller, while the
+# workers run, and writes down when each was done, by the workers' clock.
+follow_plan() {
+    local begin at what fault target clock
+    begin=$(now_ms)
+    while read -r -u 3 at what fault target; do
+        while [ $(($(now_ms) - begin)) -lt "$at" ]; do
+            alive workers || fail "seed $1: $(tail -n 5 "$dir/workers.out")"
+            sleep 0.02
+        done
+        "fault_$what" "$fault" "$target"
+        read -r clock _ </proc/uptime
+        echo "$clock $what $fault $target" >>"$dir/faults"
+    done 3<"$dir/plan"
+}
+
+# run_chaos SEED PROCESSES CHECK: so many processes on each host take locks while the plan is followed. In the end everybody
+# gets every lock; chaos.py finds nothing wrong in what they wrote down, by the command CHECK; no claim is left over.
+run_chaos() {
+    local lost name
+    start workers "$python" "$tests/system/chaos.py" work "$1" "$2" "$dir/records" "$dir/faults" "$dir/calm" \
+        "$dir/A" "$dir/B" "$dir/C"
+    follow_plan "$1"
+    go calm
+    finish workers 150 || fail "seed $1: $(tail -n 5 "$dir/workers.out")"
+    cat "$dir/workers.out"
+    lost=$(cat "$dir/"[ABC].log | grep -c 'giving it up\|has expired' || true)
+    chaos "$3" "$dir/records" "$dir/faults" "$lost" || fail "seed $1"
+    for name in anvil brook cedar delta ember fjord; do
+        wait_claims "$name" 0
+    done
+}
