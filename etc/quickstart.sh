@@ -254,11 +254,17 @@ demonstrate() {
 }
 
 embedded() {
+    local shared
     mount_locks dlocks local:
     demonstrate "$run/dlocks/demo" "$run/dlocks/demo" "process 1" "process 2"
+    if grep -q '^store=local:' "$run/dlocks/.dlockfs/status"; then
+        shared="These locks are of this host only, because no server is configured."
+    else
+        shared="These locks are shared with other hosts, as they were mounted before."
+    fi
     cat <<END
 
-These locks are of this host only, because no server is configured. To try next:
+$shared To try next:
   flock $run/dlocks/backup sleep 60 &      hold a lock
   flock -n $run/dlocks/backup echo mine    is refused while it is held
   flock $run/dlocks/backup echo mine       waits for it

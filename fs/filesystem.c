@@ -84,6 +84,8 @@ static int make_configured_directory(struct filesystem *filesystem, const char *
 		}
 		if (error == 0 && !inode_is_directory(inode))
 			error = -ENOTDIR;
+		if (error == 0)
+			inode->configured = true;
 		parent = inode;
 	}
 	free(copy);

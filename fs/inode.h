@@ -37,6 +37,7 @@ struct inode {
 	struct inode *user_idle_prev, *user_idle_next; /* in user->idle */
 	int64_t idle_since_ms;
 	bool idle;		 /* in filesystem->idle */
+	bool configured;	 /* one of the configuration's directories, or above one */
 	bool dropped;		 /* its name was taken away because it was idle for too long */
 	uint64_t lookups;	 /* references that the kernel has */
 	size_t handles;		 /* open files */

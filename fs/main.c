@@ -73,7 +73,10 @@ static void on_ready(void *context)
 
 static void on_fixed_key(const char *section, const char *key)
 {
-	log_warning("[%s] %s: needs a restart to change", section, key);
+	if (strcmp(section, "mount") == 0) /* the kernel has been told, and what is there has it */
+		log_warning("[%s] %s: needs stop and start to change", section, key);
+	else
+		log_warning("[%s] %s: needs a restart to change", section, key);
 }
 
 /* SIGHUP. What is wrong changes nothing. */
@@ -322,6 +325,8 @@ int main(int argc, char **argv)
 	if (error == 0)
 		error = options_parse(&daemon.options, &daemon.config, argc, argv, &action, why,
 				      sizeof(why));
+	if (error == 0 && action == OPTIONS_CHECK)
+		error = mount_check(&daemon.config, daemon.options.fuse, why, sizeof(why));
 	if (error != 0)
 		log_error("%s", why);
 	else if (action == OPTIONS_HELP)

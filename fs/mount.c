@@ -122,6 +122,16 @@ cleanup:
 	return error;
 }
 
+int mount_check(const struct config *config, const char *fuse_options, char *why, size_t why_bytes)
+{
+	struct filesystem filesystem = {.config = config};
+	int error = make_session(&filesystem, fuse_options, why, why_bytes);
+
+	if (error == 0)
+		fuse_session_destroy(filesystem.session);
+	return error;
+}
+
 static int connect_session(struct filesystem *filesystem, const char *where, char *why,
 			   size_t why_bytes)
 {

@@ -7,6 +7,9 @@
 
 #include "filesystem.h"
 
+/* Whether libfuse takes the options; mounts nothing. Returns 0; or -errno and one line in `why`. */
+int mount_check(const struct config *config, const char *fuse_options, char *why, size_t why_bytes);
+
 /* Mounts: fills in filesystem->session. `fuse_options` are the command line's, or NULL. libfuse
  * writes its own messages to stderr. Returns 0; or -errno and one line in `why`. */
 int mount_begin(struct filesystem *filesystem, const char *mountpoint, const char *fuse_options,

@@ -150,6 +150,17 @@ void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 	make(req, parent, name, S_IFDIR | (mode & 07777 & ~(mode_t)S_ISVTX));
 }
 
+/* The same of a name that is there. What the configuration has made is to be there, also where
+ * everybody may write. */
+static int may_remove(fuse_req_t req, const struct inode *inode)
+{
+	const struct fuse_ctx *caller = fuse_req_ctx(req);
+
+	if (inode->configured && caller->uid != 0 && caller->uid != inode->uid)
+		return -EACCES;
+	return may_change(req, inode);
+}
+
 static void take_away(fuse_req_t req, fuse_ino_t parent_node, const char *name, bool directory)
 {
 	struct filesystem *filesystem = filesystem_of(req);
@@ -163,7 +174,7 @@ static void take_away(fuse_req_t req, fuse_ino_t parent_node, const char *name, 
 		fuse_reply_err(req, ENOENT);
 	} else if (inode_is_directory(inode) != directory) {
 		fuse_reply_err(req, directory ? ENOTDIR : EISDIR);
-	} else if (may_change(req, inode) != 0) {
+	} else if (may_remove(req, inode) != 0) {
 		fuse_reply_err(req, EPERM); /* as in a sticky directory */
 	} else if (inode->children != NULL) {
 		fuse_reply_err(req, ENOTEMPTY);

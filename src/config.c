@@ -23,11 +23,11 @@
 
 const struct config_key config_keys[] = {
 	{"mount", "mode", MODE, IN_CONFIG(mode), 0, 0777, "0777", true,
-	 "permissions of the mount's root directory, never sticky"},
+	 "permissions of the root directory and of directories, never sticky"},
 	{"mount", "idle", DURATION, IN_CONFIG(idle_ms), SECOND, 30 * DAY, "60s", false,
 	 "an unused name disappears from the mount after so long"},
 	{"mount", "directories", DIRECTORIES, IN_CONFIG(directories), 0, 0, "", false,
-	 "directories made when the mount starts"},
+	 "directories that are made in the mount"},
 	{"mount", "allow_other", YES_OR_NO, IN_CONFIG(allow_other), 0, 1, "yes", true,
 	 "other users than the one who mounts may use the locks"},
 	{"mount", "user_waiters", NUMBER, IN_CONFIG(user_waiters), 1, USER_SHARE_MAX, "4096", false,

@@ -73,7 +73,7 @@ struct config_section; /* one [locks "pattern"] */
 
 struct config {
 	/* [mount] */
-	mode_t mode;	    /* of the root directory; 0777 */
+	mode_t mode;	    /* of the root and of directories; 0777 */
 	int64_t idle_ms;    /* an unused name disappears after so long; 60s */
 	char **directories; /* made at start, NULL-terminated, may be NULL */
 	bool allow_other;   /* other users may use the mount; yes */

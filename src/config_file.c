@@ -307,6 +307,13 @@ static int on_key(void *user, const char *section, const char *name, const char 
 	return !error;
 }
 
+static int compare_prefixes(const void *a, const void *b)
+{
+	const struct config_store *first = a, *second = b;
+
+	return strcmp(first->prefix, second->prefix);
+}
+
 int config_read(struct config *config, const char *file, char *why, size_t why_bytes)
 {
 	struct reading reading = {
@@ -335,6 +342,10 @@ int config_read(struct config *config, const char *file, char *why, size_t why_b
 	} else if (!reading.error) {
 		end_section(&reading);
 	}
+	/* In one order, whatever that in the file: another process, which may read another file,
+	 * goes on with the stores by their place. */
+	qsort(config->stores + 1, config->store_count - 1, sizeof(*config->stores),
+	      compare_prefixes);
 	fclose(reading.stream);
 	free(reading.text);
 	return reading.error;

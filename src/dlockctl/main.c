@@ -82,7 +82,7 @@ static const char statuses[] =
 	"  71  out of memory or processes; run: the store could not be reached in time\n"
 	"  72  there is no mount, or it is dead\n"
 	"  73  run: the file cannot be created\n"
-	"  74  the store does not answer\n"
+	"  74  the store does not answer, or the output cannot be written\n"
 	"  75  the lock was lost (run, check, token)\n"
 	"  77  no permission\n"
 	"  78  there are several mounts, and none was chosen\n"
@@ -220,7 +220,7 @@ static void help(void)
 		       commands[i].usage[0] != '\0' ? " " : "", commands[i].usage,
 		       commands[i].help);
 	printf("\nOptions of all commands:\n%s"
-	       "  --version               print the version\n\n%s",
+	       "\nWithout a command:\n  --version               print the version\n\n%s",
 	       common_help, statuses);
 }
 

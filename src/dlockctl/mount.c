@@ -8,21 +8,34 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MOUNT_TYPE "fuse.dlockfs"
 
+struct mount {
+	char *folder;
+	bool trusted; /* of root or of the caller: others cannot decide which locks he uses */
+};
+
 struct mounts {
-	char **list;
+	struct mount *list;
 	size_t count;
 };
 
-static bool mounts_have(const struct mounts *mounts, const char *folder)
+static struct mount *mounts_get(const struct mounts *mounts, const char *folder)
 {
 	for (size_t i = 0; i < mounts->count; i++) {
-		if (strcmp(mounts->list[i], folder) == 0)
-			return true;
+		if (strcmp(mounts->list[i].folder, folder) == 0)
+			return &mounts->list[i];
 	}
-	return false;
+	return NULL;
+}
+
+static bool is_trusted(const struct mntent *entry)
+{
+	const char *owner = hasmntopt(entry, "user_id");
+	unsigned long uid = owner != NULL && owner[7] == '=' ? strtoul(owner + 8, NULL, 10) : 0;
+	return uid == 0 || uid == geteuid();
 }
 
 static int mounts_read(struct mounts *mounts)
@@ -34,12 +47,17 @@ static int mounts_read(struct mounts *mounts)
 		return fail(EX_OSERR, "/proc/self/mounts: %s; /proc must be mounted",
 			    strerror(errno));
 	while (getmntent_r(file, &entry, line, sizeof(line)) != NULL) {
-		/* A mount on top of a dead one has the same folder. */
-		if (strcmp(entry.mnt_type, MOUNT_TYPE) != 0 || mounts_have(mounts, entry.mnt_dir))
+		if (strcmp(entry.mnt_type, MOUNT_TYPE) != 0)
 			continue;
-		mounts->list =
-			must(reallocarray(mounts->list, mounts->count + 1, sizeof(*mounts->list)));
-		mounts->list[mounts->count++] = must(strdup(entry.mnt_dir));
+		/* A mount on top of a dead one has the same folder. */
+		struct mount *mount = mounts_get(mounts, entry.mnt_dir);
+		if (mount == NULL) {
+			mounts->list = must(reallocarray(mounts->list, mounts->count + 1,
+							 sizeof(*mounts->list)));
+			mount = &mounts->list[mounts->count++];
+			mount->folder = must(strdup(entry.mnt_dir));
+		}
+		mount->trusted = is_trusted(&entry);
 	}
 	endmntent(file);
 	return 0;
@@ -48,23 +66,47 @@ static int mounts_read(struct mounts *mounts)
 static void mounts_finish(struct mounts *mounts)
 {
 	for (size_t i = 0; i < mounts->count; i++)
-		free(mounts->list[i]);
+		free(mounts->list[i].folder);
 	free(mounts->list);
 }
 
-static int several(const struct mounts *mounts)
+static int several(const struct mounts *mounts, size_t count)
 {
 	char *list = must(strdup(""));
 	for (size_t i = 0; i < mounts->count; i++) {
-		char *longer = must_format("%s%s%s", list, i > 0 ? " or " : "", mounts->list[i]);
+		if (!mounts->list[i].trusted)
+			continue;
+		char *longer = must_format("%s%s%s", list, list[0] != '\0' ? " or " : "",
+					   mounts->list[i].folder);
 		free(list);
 		list = longer;
 	}
-	int status =
-		fail(EXIT_AMBIGUOUS, "mount: there are %zu of dlockfs; choose with --mount: %s",
-		     mounts->count, list);
+	int status = fail(EXIT_AMBIGUOUS,
+			  "mount: there are %zu of dlockfs; choose with --mount: %s", count, list);
 	free(list);
 	return status;
+}
+
+/* The only one of root and the caller. */
+static int only_mount(const struct mounts *mounts, char **ret_folder)
+{
+	const struct mount *found = NULL;
+	size_t count = 0;
+	for (size_t i = 0; i < mounts->count; i++) {
+		if (!mounts->list[i].trusted)
+			continue;
+		found = &mounts->list[i];
+		count++;
+	}
+	if (count > 1)
+		return several(mounts, count);
+	if (found == NULL)
+		return fail(EXIT_NO_MOUNT,
+			    "mount: no dlockfs is mounted%s; mount one, or name "
+			    "its folder with --mount",
+			    mounts->count > 0 ? " but those of other users" : "");
+	*ret_folder = must(strdup(found->folder));
+	return 0;
 }
 
 static bool has_tree(const char *folder)
@@ -84,7 +126,7 @@ static int given_mount(const struct mounts *mounts, const char *given, char **re
 	size_t length = strlen(folder);
 	while (length > 1 && folder[length - 1] == '/')
 		folder[--length] = '\0';
-	if (!mounts_have(mounts, folder)) {
+	if (mounts_get(mounts, folder) == NULL) {
 		char *real = realpath(folder, NULL);
 		if (real == NULL) {
 			int error = errno;
@@ -96,7 +138,7 @@ static int given_mount(const struct mounts *mounts, const char *given, char **re
 		free(folder);
 		folder = real;
 	}
-	if (!mounts_have(mounts, folder) && !has_tree(folder)) {
+	if (mounts_get(mounts, folder) == NULL && !has_tree(folder)) {
 		free(folder);
 		return fail(EXIT_NO_MOUNT,
 			    "--mount %s: is no mount of dlockfs; see: findmnt -t " MOUNT_TYPE,
@@ -122,9 +164,9 @@ static const char *mount_of_path(const struct mounts *mounts, const char *path)
 {
 	const char *best = NULL;
 	for (size_t i = 0; i < mounts->count; i++) {
-		if (below(path, mounts->list[i]) != NULL &&
-		    (best == NULL || strlen(mounts->list[i]) > strlen(best)))
-			best = mounts->list[i];
+		const char *folder = mounts->list[i].folder;
+		if (below(path, folder) != NULL && (best == NULL || strlen(folder) > strlen(best)))
+			best = folder;
 	}
 	return best;
 }
@@ -141,13 +183,9 @@ static int choose(const struct context *context, const struct mounts *mounts, co
 			    "%s: is not below a mount of dlockfs; expected the name of a lock, "
 			    "without the mount",
 			    name);
-	if (of_path == NULL && mounts->count == 0)
-		return fail(
-			EXIT_NO_MOUNT,
-			"mount: no dlockfs is mounted; mount one, or name its folder with --mount");
-	if (of_path == NULL && mounts->count > 1)
-		return several(mounts);
-	*ret_folder = must(strdup(of_path != NULL ? of_path : mounts->list[0]));
+	if (of_path == NULL)
+		return only_mount(mounts, ret_folder);
+	*ret_folder = must(strdup(of_path));
 	return 0;
 }
 

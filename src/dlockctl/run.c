@@ -199,7 +199,8 @@ static int lock_failed(const struct place *place, const struct run *run, int err
 			    "%s: the store could not be reached in time; see: dlockctl "
 			    "doctor",
 			    place->name);
-	return fail(status_of_errno(error) == EXIT_NO_MOUNT ? EXIT_NO_MOUNT : EX_DATAERR,
+	int status = status_of_errno(error);
+	return fail(status == EXIT_NO_MOUNT || status == EX_OSERR ? status : EX_DATAERR,
 		    "%s: cannot be locked: %s; see: dlockctl doctor", place->name, strerror(error));
 }
 

@@ -51,4 +51,10 @@ refused mount -t fuse.dlockfs none "$dir/A" -o idle=whenever 2>"$dir/err"
 grep -q idle "$dir/err"
 refused mount -t fuse.dlockfs redis://localhost "$dir/A" 2>"$dir/err"
 refused mount -t fuse.dlockfs none "$dir/A" -o no_such_option=1 2>"$dir/err"
+# The helper of mount(8), which is asked only to look.
+ln -s "$dlockfs" "$dir/bin/mount.fuse.dlockfs"
+"$dir/bin/mount.fuse.dlockfs" "$store" "$dir/A" -f -o rw,noexec,idle=5s
+refused "$dir/bin/mount.fuse.dlockfs" "$store" "$dir/A" -f -o idle=whenever 2>"$dir/err"
+refused "$dir/bin/mount.fuse.dlockfs" "$store" "$dir/A" -f -o sesion_timeout=5s 2>"$dir/err"
+grep -q 'sesion_timeout=5s: expected a key of the configuration or a mount option' "$dir/err"
 expect_equal "mounts" "" "$(mounts_below "$dir")"

@@ -9,6 +9,9 @@ fi
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
+# Those of other tests, which are of root.
+awk '$3 == "fuse.dlockfs" { print $2 }' /proc/self/mounts | xargs -r -n 1 umount --lazy
+
 user=65534 # nobody: fusermount3 wants a name
 as_user=(setpriv --reuid="$user" --regid="$user" --clear-groups)
 requires command -v fusermount3
@@ -96,8 +99,19 @@ wait_until "$deadline" grep -q '^caught SIGTERM' "$dir/loser.out"
 "${control[@]}" run signal -- sh -c 'echo "$DLOCK_NAME"' >"$dir/run"
 expect_equal "dlockctl run" signal "$(<"$dir/run")"
 release loser
-end_private A
+
+# Which mount dlockctl takes is decided by root and its caller, not by other users.
+expect_status 72 "$dlockctl" run job true 2>"$dir/err"
+grep -q 'no dlockfs is mounted but those of other users' "$dir/err"
+expect_status 78 "${as_user[@]}" "$dlockctl" ls 2>"$dir/err"
+grep -qF "there are 2 of dlockfs; choose with --mount: $dir/A or $dir/B" "$dir/err"
+start_dlockfs R -o mode=0755
+"$dlockctl" run job sh -c 'test -e "$1/R/job"' - "$dir"
 end_private B
+expect_status 78 "${as_user[@]}" "$dlockctl" ls 2>"$dir/err"
+setpriv --reuid=12345 --clear-groups "$dlockctl" ls >"$dir/ls"
+stop_dlockfs R
+end_private A
 
 # Others: where the administrator allows it, unless the configuration says no.
 echo user_allow_other >"$dir/fuse.conf"

@@ -115,8 +115,8 @@ while IFS=$'\t' read -r in key _; do
 done < <("$dlockfs" --help | grep $'\t' | grep -v $'\t\(tls\|sasl\)_')
 printf '%s\n' "$text" | grep -v '^log_level' >"$dir/A.ini"
 reload "$(<"$dir/A.ini")"
-sed -n 's/^dlockfs: warning: \[.*\] \(.*\): needs a restart to change$/\1/p' "$dir/A.log" | sort >"$dir/named"
-awk '/^\.It Ic / { key = $3 } /needs a restart/ { print key }' "$source_dir/etc/man/dlockfs.ini.5" |
+sed -n 's/^dlockfs: warning: \[.*\] \(.*\): needs \(.*\) to change$/\1 \2/p' "$dir/A.log" | sort >"$dir/named"
+awk '/^\.It Ic / { key = $3 } sub(/^It needs /, "") && sub(/ to change.*/, "") { print key, $0 }' "$source_dir/etc/man/dlockfs.ini.5" |
     grep -v '^tls_\|^sasl_' | sort >"$dir/manual"
 test -s "$dir/manual"
 diff -u "$dir/manual" "$dir/named"

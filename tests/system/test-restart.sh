@@ -150,20 +150,32 @@ never_revived lost
 wait_until "$deadline" grep -q '^caught SIGTERM ' "$dir/told.out"
 
 # In the background the daemon leaves the folder to which its command line belongs.
-printf '%s\n' '[mount]' 'directories = one' >"$dir/D.ini"
+printf '%s\n' '[mount]' 'directories = one' '[store "b"]' 'url = local:' '[store "a"]' 'url = local:' >"$dir/D.ini"
 mkdir "$dir/D"
 (cd "$dir" && "$dlockfs" --store local: --config D.ini D)
 number=$(sed -n 's/^pid=//p' "$dir/D/.dlockfs/status")
 process_record "$dir" D "$number"
 hold local "$dir/D/one/lock"
 expect local held
-printf '%s\n' '[mount]' 'directories = one two' >"$dir/D.ini"
+# In which order the stores stand in the file makes no difference, and what the configuration has made only its maker takes away.
+printf '%s\n' '[mount]' 'directories = one two' '[store "a"]' 'url = local:' '[store "b"]' 'url = local:' >"$dir/D.ini"
+stranger=(setpriv --reuid=65534 --clear-groups)
+mkdir "$dir/D/a"
+hold other "$dir/D/a/lock"
+expect other held
+expect_equal "stores" "a b" "$(sed -n 's/^prefix=//p' "$dir/D/.dlockfs/status" | paste -sd' ')"
 kill -USR2 "$number"
 wait_until "$deadline" grep -qz ^DLOCKFS_TAKE_OVER= "/proc/$number/environ"
 test -d "$dir/D/two"
 expect_equal "process" "$number" "$(sed -n 's/^pid=//p' "$dir/D/.dlockfs/status")"
 expect_status 1 flock -n "$dir/D/one/lock" true
-release local
+expect_status 1 flock -n "$dir/D/a/lock" true
+expect_status 1 "${stranger[@]}" rmdir "$dir/D/two" 2>"$dir/err"
+grep -q 'not permitted' "$dir/err"
+"${stranger[@]}" mkdir "$dir/D/three"
+"${stranger[@]}" rmdir "$dir/D/three"
+rmdir "$dir/D/two"
+release local other
 comes_free "$dir/D/one/lock"
 umount "$dir/D"
 wait_until "$deadline" gone D
