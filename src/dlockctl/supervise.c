@@ -113,8 +113,10 @@ static void on_revoke(struct state *state)
 	     state->what->on_revoke == ACTION_TERM
 		     ? "the command is told to end"
 		     : "the command goes on, as --on-revoke=ignore says");
-	if (state->what->on_revoke == ACTION_TERM)
-		signal_group(state, SIGTERM);
+	if (state->what->on_revoke != ACTION_TERM)
+		return;
+	signal_group(state, SIGTERM);
+	signal_group(state, SIGCONT); /* if it is stopped */
 }
 
 /*

@@ -20,6 +20,17 @@ expect polite asked
 expect_status 5 finish polite
 comes_free "$dir/B/job"
 
+# One that is stopped goes on, to end.
+start stopped "$dlockctl" run "$dir/A/job" bash -c 'trap "echo asked; exit 5" TERM; echo "ready $$"; while :; do sleep 0.1; done'
+wait_until "$deadline" grep -q '^ready ' "$dir/stopped.out"
+command=$(sed -n 's/^ready //p' "$dir/stopped.out")
+kill -STOP "-$command"
+wait_until "$deadline" grep -q '^State:.T' "/proc/$command/status"
+on_b revoke job >"$dir/revoke.out"
+expect stopped asked
+expect_status 5 finish stopped
+comes_free "$dir/B/job"
+
 start deaf "$dlockctl" run --on-revoke=ignore "$dir/A/job" sh -c 'echo ready; exec sleep infinity'
 expect deaf ready
 call waiter "$dir/B/job" open ex hold
