@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define MOUNT_TYPE "fuse.dlockfs"
+#define QUEUE_PART "/.queue"
 
 struct mount {
 	char *folder;
@@ -237,6 +238,26 @@ int place_find(const struct context *context, const char *name, struct place *pl
 	if (status == 0 && name != NULL)
 		status = take_name(name, place);
 	mounts_finish(&mounts);
+	return status;
+}
+
+bool place_has_queue(const struct place *place)
+{
+	const char *found = strstr(place->name, QUEUE_PART);
+	while (found != NULL && found[strlen(QUEUE_PART)] != '/' &&
+	       found[strlen(QUEUE_PART)] != '\0')
+		found = strstr(found + 1, QUEUE_PART);
+	return found == NULL;
+}
+
+int place_find_queue(const struct context *context, const char *name, struct place *place)
+{
+	int status = place_find(context, name, place);
+	if (status == 0 && !place_has_queue(place))
+		return fail(EX_USAGE,
+			    "%s: the lock cannot be looked at by this name, as \".queue\" below "
+			    "another one is the queue of that; see: dlockctl ls",
+			    name);
 	return status;
 }
 

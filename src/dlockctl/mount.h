@@ -18,6 +18,13 @@ struct place {
  * returns the status to end with. place_finish() frees *place in any case. */
 int place_find(const struct context *context, const char *name, struct place *place);
 
+/* Whether .dlockfs shows the queue of the lock. Not if a component of its name but the first is
+ * ".queue": in a directory of .dlockfs/locks that is the queue of another lock. */
+bool place_has_queue(const struct place *place);
+
+/* As place_find(), for what looks at the queue: a lock without one is told, with EX_USAGE. */
+int place_find_queue(const struct context *context, const char *name, struct place *place);
+
 void place_finish(struct place *place);
 
 #endif

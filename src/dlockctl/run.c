@@ -211,7 +211,7 @@ static int take_lock(const struct place *place, const struct run *run, int fd,
 	long long begin_ms = now_ms();
 
 	waiting_init(waiting, place, getpid());
-	if (run->verbose && run->wait_ms != 0)
+	if (run->verbose && run->wait_ms != 0 && place_has_queue(place))
 		waiting_start(waiting);
 	int error = lock(fd, run);
 	waiting_stop(waiting);

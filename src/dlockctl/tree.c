@@ -191,7 +191,7 @@ int tree_act(const struct context *context, const char *name,
 	struct place place;
 	struct queues queues = {0};
 
-	int status = place_find(context, name, &place);
+	int status = place_find_queue(context, name, &place);
 	if (status == 0)
 		status = wanted_queue(&place, &queues);
 	if (status == 0)

@@ -23,8 +23,8 @@ int tree_queue(const struct place *place, struct queues *queues);
 /* The queues of all. Returns 0 or -errno. */
 int tree_queues(const char *mount, struct queues *queues);
 
-/* Finds the lock of a name, as place_find() does, which is to have a claim, and acts on its queue:
- * queues->list[0]. Returns what act() does, or tells the error and returns the status. */
+/* Finds the lock of a name, as place_find_queue() does, which is to have a claim, and acts on its
+ * queue: queues->list[0]. Returns what act() does, or tells the error and returns the status. */
 int tree_act(const struct context *context, const char *name,
 	     int (*act)(const struct place *place, const struct queues *queues, void *data),
 	     void *data);

@@ -94,7 +94,7 @@ int command_wait(struct context *context, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	long long begin_ms = now_ms();
-	status = place_find(context, argv[optind], &place);
+	status = place_find_queue(context, argv[optind], &place);
 	if (status == 0)
 		status = wait_free(&place, &wait);
 	if (context->json && (status == 0 || status == EXIT_NO)) {

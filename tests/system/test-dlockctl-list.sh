@@ -133,6 +133,14 @@ wrong 64 'empty component' --mount "$dir/static" show a//b
 wrong 64 '".."' --mount "$dir/static" show ../a
 wrong 64 'reserved' --mount "$dir/static" show .dlockfs/status
 wrong 64 'is empty' --mount "$dir/static" show ""
+for name in cron/sub/.queue cron/backup/.queue a/.queue/b; do
+    for order in show "wait -w 0" revoke "break --yes"; do
+        # shellcheck disable=SC2086 # an order is several words
+        wrong 64 "$name: the lock cannot be looked at" --mount "$dir/static" $order "$name"
+    done
+done
+ctl wait .queue
+ctl wait a/.queues/.queue-b
 wrong 64 'is no command' shwo
 wrong 64 'command: is missing'
 wrong 64 'a word is missing' show

@@ -49,7 +49,15 @@ hold child "$dir/B/parent/child"
 expect child held
 on_b show parent | grep -q ' flock '
 on_b show parent/child | grep -q ' flock '
-release parent child
+# A lock of the name under which .dlockfs shows the queue of that one.
+hold queue "$dir/B/parent/.queue"
+expect queue held
+on_b ls | grep -q '^parent/\.queue '
+expect_status 64 on_b wait -w 0 parent/.queue 2>"$dir/err"
+expect_status 64 on_b break --yes parent/.queue 2>"$dir/err"
+wait_claims parent 1
+release parent child queue
+expect_status 0 "$dlockctl" run -v "$dir/B/parent/.queue" true
 
 # run -v says where it stands.
 grep -q "^dlockctl: cron/backup: 3 of 3 in the queue; held by $(hostname):$(pid backup) flock" "$dir/command.out" ||
