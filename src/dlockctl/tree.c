@@ -10,6 +10,7 @@
 
 #define READ_BYTES     65536
 #define TEXT_BYTES_MAX (256 * 1024 * 1024) /* no queue is as long as that */
+#define ROUNDS_MAX     10 /* what makes one more necessary has to come right between two calls */
 
 static int read_all(int fd, char **ret_text, size_t *ret_bytes)
 {
@@ -66,28 +67,35 @@ int tree_read(const char *mount, const char *file, char **ret_text, size_t *ret_
 	return error;
 }
 
-/* A lock that has others below it is a folder, and its own queue a file in there. */
-static char *queue_path(const struct place *place, const char *suffix)
+static int open_below(const struct place *place, const char *suffix)
 {
-	return must_format("%s/.dlockfs/locks/%s%s", place->mount, place->name, suffix);
-}
-
-int tree_open_queue(const struct place *place)
-{
-	char *path = queue_path(place, "/.queue");
+	char *path = must_format("%s/.dlockfs/locks/%s%s", place->mount, place->name, suffix);
 	int fd = open_file(path);
 	free(path);
-	if (fd == -ENOTDIR || fd == -ENOENT) {
-		path = queue_path(place, "");
-		fd = open_file(path);
-		free(path);
-	}
-	struct stat buffer;
-	if (fd >= 0 && fstat(fd, &buffer) == 0 && S_ISDIR(buffer.st_mode)) {
-		close(fd); /* only locks below it are wanted */
-		fd = -ENOENT;
-	}
 	return fd;
+}
+
+static bool is_directory(int fd)
+{
+	struct stat buffer;
+	return fd >= 0 && fstat(fd, &buffer) == 0 && S_ISDIR(buffer.st_mode);
+}
+
+/* A lock that has others below it is a directory, and its own queue a file in there. The first of
+ * those others may come, or the last one go, between two looks: a directory then tells nothing of
+ * the lock itself. */
+int tree_open_queue(const struct place *place)
+{
+	for (int round = 0; round < ROUNDS_MAX; round++) {
+		int fd = open_below(place, "/.queue");
+		if (fd != -ENOTDIR)
+			return fd;
+		fd = open_below(place, "");
+		if (!is_directory(fd))
+			return fd;
+		close(fd);
+	}
+	return -EAGAIN;
 }
 
 /* Whether the mount shows queues at all. */
@@ -103,9 +111,9 @@ int tree_queue(const struct place *place, struct queues *queues)
 {
 	char *text;
 	size_t bytes;
-	int fd = tree_open_queue(place);
 
 	*queues = (struct queues){0};
+	int fd = tree_open_queue(place);
 	if ((fd == -ENOENT || fd == -ENOTDIR) && has_locks(place))
 		return 0;
 	if (fd < 0)

@@ -13,7 +13,9 @@
  * -errno. */
 int tree_read(const char *mount, const char *file, char **ret_text, size_t *ret_bytes);
 
-/* Opens the file of one queue for reading. Returns the descriptor or -errno. */
+/* Opens the file of one queue for reading. Returns the descriptor or -errno: -ENOENT or -ENOTDIR if
+ * nobody wants the lock or the mount shows no queues, -EAGAIN if others below it came and went all
+ * the time. */
 int tree_open_queue(const struct place *place);
 
 /* The queue of one lock; one that nobody wants may have no entry in *queues. Returns 0 or -errno.
