@@ -56,13 +56,30 @@ static int open_file(const char *path)
 	return fd >= 0 ? fd : -errno;
 }
 
+/* Opens a file by open_anew(), which returns a descriptor or -errno, and reads all of it. Another
+ * process of dlockfs that has gone on with the mount since it was opened does not know it. */
+static int read_opened(int (*open_anew)(const void *what), const void *what, char **ret_text,
+		       size_t *ret_bytes)
+{
+	int error = -ESTALE;
+	for (int round = 0; round < ROUNDS_MAX && error == -ESTALE; round++) {
+		int fd = open_anew(what);
+		error = fd < 0 ? fd : read_all(fd, ret_text, ret_bytes);
+		if (fd >= 0)
+			close(fd);
+	}
+	return error;
+}
+
+static int open_path(const void *path)
+{
+	return open_file(path);
+}
+
 int tree_read(const char *mount, const char *file, char **ret_text, size_t *ret_bytes)
 {
 	char *path = must_format("%s/.dlockfs/%s", mount, file);
-	int fd = open_file(path);
-	int error = fd < 0 ? fd : read_all(fd, ret_text, ret_bytes);
-	if (fd >= 0)
-		close(fd);
+	int error = read_opened(open_path, path, ret_text, ret_bytes);
 	free(path);
 	return error;
 }
@@ -98,6 +115,11 @@ int tree_open_queue(const struct place *place)
 	return -EAGAIN;
 }
 
+static int open_queue(const void *place)
+{
+	return tree_open_queue(place);
+}
+
 /* Whether the mount shows queues at all. */
 static bool has_locks(const struct place *place)
 {
@@ -113,13 +135,9 @@ int tree_queue(const struct place *place, struct queues *queues)
 	size_t bytes;
 
 	*queues = (struct queues){0};
-	int fd = tree_open_queue(place);
-	if ((fd == -ENOENT || fd == -ENOTDIR) && has_locks(place))
+	int error = read_opened(open_queue, place, &text, &bytes);
+	if ((error == -ENOENT || error == -ENOTDIR) && has_locks(place))
 		return 0;
-	if (fd < 0)
-		return fd;
-	int error = read_all(fd, &text, &bytes);
-	close(fd);
 	if (error != 0)
 		return error;
 	error = queues_parse(text, bytes, queues);

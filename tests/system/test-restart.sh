@@ -41,6 +41,9 @@ given_up() {
 }
 
 hold_all
+# Who looks meanwhile may have to look again, and is told nothing worse.
+start looks bash -c 'while "$0" --mount "$1" ls >/dev/null || [ $? -eq 74 ]; do :; done' "$dlockctl" "$dir/A"
+start waits-free "$dlockctl" --mount "$dir/A" wait ofd
 # A name without a file, and a directory.
 mkdir "$dir/A/folder" "$dir/B/folder"
 exec 8>"$dir/A/folder/unlinked"
@@ -54,6 +57,8 @@ for ((i = 0; i < 17; i++)); do
     restart
 done
 expect_equal "claims after $restarts restarts" "$before" "$(claims)"
+alive looks || fail "dlockctl ls: $(<"$dir/looks.out")"
+release looks
 
 # While the connection is cut; a signal to a waiting call then reaches it.
 cut_link link
@@ -121,6 +126,8 @@ release ofd
 expect waits-B "w:5-5 ok"
 release range
 expect waits "w:0-29 ok"
+release waits-B
+expect_status 0 finish waits-free
 if grep 'lost\|giving it up\|expired\|placed late' "$dir/A.log" | grep -v 'connection to ZooKeeper'; then
     fail "something was lost"
 fi

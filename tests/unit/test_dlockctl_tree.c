@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What dlockctl reads below .dlockfs while it changes: locks below another one come and go. The
- * mount is a directory.
+ * What dlockctl reads below .dlockfs while it changes: locks below another one come and go, and
+ * another process goes on with the mount. The mount is a directory; its calls open(2) and read(2)
+ * are those of this test.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +33,8 @@ int fail(int status, const char *format, ...)
 static char folder[] = "/tmp/dlockfs-tree.XXXXXX";
 static struct place place = {.mount = folder, .name = "cron"};
 
-static unsigned opens;
+static unsigned opens, reads;
+static unsigned stale_from, stale_to;  /* read(2) does not know the descriptor, from and to */
 static void (*change)(unsigned opens); /* before a file is opened */
 
 void *must(void *pointer)
@@ -58,6 +60,8 @@ int status_of_errno(int error)
 
 int __real_open64(const char *path, int flags, ...);
 int __wrap_open64(const char *path, int flags, ...);
+ssize_t __real_read(int fd, void *buffer, size_t bytes);
+ssize_t __wrap_read(int fd, void *buffer, size_t bytes);
 
 int __wrap_open64(const char *path, int flags, ...)
 {
@@ -66,6 +70,16 @@ int __wrap_open64(const char *path, int flags, ...)
 	if (change != NULL)
 		change(opens);
 	return __real_open64(path, flags);
+}
+
+ssize_t __wrap_read(int fd, void *buffer, size_t bytes)
+{
+	reads++;
+	if (reads >= stale_from && reads <= stale_to) {
+		errno = ESTALE;
+		return -1;
+	}
+	return __real_read(fd, buffer, bytes);
 }
 
 /*
@@ -126,7 +140,7 @@ static int begin(void **state)
 	make("");
 	make("locks");
 	put("queues", QUEUE);
-	opens = 0;
+	opens = reads = stale_from = stale_to = 0;
 	change = NULL;
 	return 0;
 }
@@ -216,6 +230,45 @@ static void test_locks_below_come_and_go(void **state)
 	assert_in_range(opens, 4, 100);
 }
 
+/* Whether the first read(2) is the one that fails, or the one at the end. */
+static void check_other_process(unsigned number)
+{
+	char *text;
+	size_t bytes;
+
+	reads = 0;
+	stale_from = stale_to = number;
+	assert_int_equal(claims(), 1);
+	reads = 0;
+	assert_int_equal(tree_read(folder, "queues", &text, &bytes), 0);
+	assert_string_equal(text, QUEUE);
+	assert_int_equal(bytes, strlen(QUEUE));
+	free(text);
+}
+
+static void test_other_process(void **state)
+{
+	(void)state;
+	make_file();
+	check_other_process(1);
+	check_other_process(2);
+}
+
+static void test_other_process_always(void **state)
+{
+	struct queues queues;
+	char *text;
+	size_t bytes;
+
+	(void)state;
+	make_file();
+	stale_from = 1;
+	stale_to = 1000;
+	assert_int_equal(tree_queue(&place, &queues), -ESTALE);
+	assert_int_equal(tree_read(folder, "queues", &text, &bytes), -ESTALE);
+	assert_in_range(reads, 4, 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +276,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_lock_below_comes, begin, end),
 		cmocka_unit_test_setup_teardown(test_released_meanwhile, begin, end),
 		cmocka_unit_test_setup_teardown(test_locks_below_come_and_go, begin, end),
+		cmocka_unit_test_setup_teardown(test_other_process, begin, end),
+		cmocka_unit_test_setup_teardown(test_other_process_always, begin, end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
