@@ -363,7 +363,6 @@ static int restore_handle(struct restoring *restoring)
 	if (handle == NULL)
 		return state_starve(in);
 	handle->fenced = state_find_flag(in, "fenced");
-	handle->revoked = state_find_flag(in, "revoked");
 	handle->holder_unseen = state_find_flag(in, "unseen");
 	return state_has(in, "owner") ? handle_restore_owner(handle, in) : 0;
 }
