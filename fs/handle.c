@@ -115,7 +115,6 @@ void handle_save(const struct handle *handle, FILE *out)
 	state_unsigned(out, "node", handle->inode->node);
 	state_unsigned(out, "user", handle->user->uid);
 	state_flag(out, "fenced", handle->fenced);
-	state_flag(out, "revoked", handle->revoked);
 	state_flag(out, "unseen", handle->holder_unseen);
 	if (handle->owner != NULL)
 		engine_save_owner(handle->owner, out);
@@ -185,18 +184,8 @@ void handle_fence(struct handle *handle)
 
 void handle_revoke(struct handle *handle)
 {
-	handle->revoked = true;
-	handle_mark(handle);
 	holder_tell_revoked(handle);
 	handle_wake_poll(handle);
-}
-
-void handle_unrevoke(struct handle *handle)
-{
-	if (!handle->revoked)
-		return;
-	handle->revoked = false;
-	handle_mark(handle);
 }
 
 struct handle *handle_of_number(struct filesystem *filesystem, uint64_t number)

@@ -32,7 +32,6 @@ struct handle {
 	struct fuse_pollhandle *poll; /* who polls the file; NULL: nobody asked to be woken */
 	struct kept_request *polling; /* the request that did; NULL: as that says */
 	bool holder_unseen;	      /* told that a holder cannot be sent a signal */
-	bool revoked;		      /* somebody has asked for what it holds */
 	bool fenced;		      /* it held a lock and lost it: of no use any more */
 };
 
@@ -63,9 +62,6 @@ void handle_set_fenced(struct handle *handle);
 
 /* Somebody asks for what the handle holds: whoever polls it is told. */
 void handle_revoke(struct handle *handle);
-
-/* It holds something new. */
-void handle_unrevoke(struct handle *handle);
 
 /* The handle that the kernel means by what it was told when the node was opened; NULL: there is
  * none of that number, or it is a file of .dlockfs, which has none. */

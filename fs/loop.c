@@ -26,6 +26,9 @@
 /* So many requests of the kernel are read before the stores get their turn. */
 #define REQUESTS_AT_ONCE 64
 
+/* A stop waits for the writer so long (notifier_process.h): a user can keep it waiting for ever. */
+#define STOP_LIMIT_MS 10000
+
 static sigset_t handled_signals(void)
 {
 	sigset_t set;
@@ -93,6 +96,7 @@ int loop_init(struct loop *loop, struct filesystem *filesystem)
 		.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
 		.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK),
 		.timer_ms = INT64_MAX,
+		.stop_ms = INT64_MAX,
 		.ping_interval_ms = supervisor_ping_interval_ms(),
 	};
 	loop->ping_ms = loop->ping_interval_ms == INT64_MAX ? INT64_MAX : 0;
@@ -167,6 +171,7 @@ static void read_requests(struct loop *loop, struct fuse_buf *buffer)
 static void stop(struct loop *loop)
 {
 	loop->stopping = true;
+	loop->stop_ms = loop_now_ms() + STOP_LIMIT_MS;
 	notifier_stop(loop->filesystem->notifier);
 }
 
@@ -267,6 +272,7 @@ static void set_timer(struct loop *loop)
 		due_ms = restart_deadline(loop->restart);
 	if (loop->keeping != NULL && keeping_deadline(loop->keeping) < due_ms)
 		due_ms = keeping_deadline(loop->keeping);
+	due_ms = loop->stop_ms < due_ms ? loop->stop_ms : due_ms;
 	if (due_ms == loop->timer_ms)
 		return;
 	loop->timer_ms = due_ms;
@@ -331,7 +337,8 @@ int loop_run(struct loop *loop)
 		answers_send(filesystem, 0);
 		if (has_to_stop(loop))
 			stop(loop);
-		if (loop->stopping && notifier_has_ended(filesystem->notifier))
+		if (loop->stopping &&
+		    (notifier_has_ended(filesystem->notifier) || loop->stop_ms <= now_ms))
 			end(loop, 0);
 		set_timer(loop);
 	}

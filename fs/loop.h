@@ -26,6 +26,7 @@ struct loop {
 	bool left;			  /* for that: nothing is to be ended */
 	void *context;
 	bool stopping;
+	int64_t stop_ms; /* when it stops at the latest; INT64_MAX: it is not stopping */
 	bool ended;
 	int result; /* 0 or -errno */
 };

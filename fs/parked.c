@@ -306,8 +306,6 @@ void parked_decide(struct parked *parked, int result)
 	parked_mark(parked);
 	if (parked->req == NULL)
 		return;
-	if (result == 0)
-		handle_unrevoke(handle);
 	if (result == 0 && parked->kind == PARKED_RECORD)
 		holder_take_range(handle, parked->process, parked->pid);
 	else if (result == 0)

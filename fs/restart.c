@@ -29,6 +29,9 @@
 /* A program that starts takes milliseconds. */
 #define REHEARSAL_LIMIT_MS 10000
 
+/* For its end, once it has been killed. */
+#define KILL_LIMIT_MS 1000
+
 /* The same while nobody is answered. */
 #define FINAL_LIMIT_MS 2000
 
@@ -78,9 +81,12 @@ static void end_rehearsal(struct restart *restart)
 {
 	int *descriptors[] = {&restart->child_descriptor, &restart->answer, &restart->complaint};
 
+	/* Its program may lie where reading hangs: then it is left to end when it can. */
 	if (restart->child != 0) {
+		struct pollfd end = {.fd = restart->child_descriptor, .events = POLLIN};
 		kill(restart->child, SIGKILL);
-		waitpid(restart->child, NULL, 0);
+		poll(&end, 1, KILL_LIMIT_MS);
+		waitpid(restart->child, NULL, WNOHANG);
 	}
 	restart->child = 0;
 	restart->limit_ms = INT64_MAX;

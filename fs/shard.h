@@ -42,10 +42,11 @@ struct shard {
 	struct store_statistics statistics; /* of ZooKeeper's */
 	struct shard_metrics metrics;
 	size_t fenced; /* open files that are */
-	bool silent;   /* somebody who looks on has waited for the store in vain, and nothing came
-			  since */
-	pthread_t closer; /* the thread that ends the session, */
-	bool has_closer;  /* if it is not the loop's */
+	bool silent;   /* somebody who looks on has waited for the store in vain, and no look was
+			  answered since, also none that had been given up: */
+	uint64_t silent_at; /* viewer_progress() then */
+	pthread_t closer;   /* the thread that ends the session, */
+	bool has_closer;    /* if it is not the loop's */
 };
 
 /* A shard for each store of the configuration, in its order; `former` has as many, or is NULL. The

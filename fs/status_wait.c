@@ -305,8 +305,6 @@ static void reply_lookup(struct status_wait *wait, bool queue, size_t claims, si
 static bool handle_error(struct part *part, int error)
 {
 	end_view(part, view_progress(part->view));
-	if (error != -ECONNRESET)
-		part->shard->silent = false;
 	if (error == -ECONNRESET)
 		part->retry_ms = part->wait->filesystem->now_ms + RETRY_MS;
 	else if (error != 0)
@@ -373,11 +371,16 @@ static void on_text(void *context, int error, const char *text, size_t text_byte
 
 static const struct view_events events = {.on_text = on_text, .on_names = on_names};
 
+static bool is_silent(const struct shard *shard)
+{
+	return shard->silent && viewer_progress(shard->viewer) == shard->silent_at;
+}
+
 static int64_t limit_of(const struct status_wait *wait, const struct shard *shard)
 {
 	if (wait->kind == STATUS_WAIT_LOOKUP)
-		return shard->silent ? SILENT_LIMIT_MS : LOOKUP_LIMIT_MS;
-	return wait->parts_count > 1 && shard->silent ? LOOKUP_LIMIT_MS : ANSWER_LIMIT_MS;
+		return is_silent(shard) ? SILENT_LIMIT_MS : LOOKUP_LIMIT_MS;
+	return wait->parts_count > 1 && is_silent(shard) ? LOOKUP_LIMIT_MS : ANSWER_LIMIT_MS;
 }
 
 /* It is its turn. */
@@ -496,6 +499,7 @@ static bool advance_part(struct part *part)
 	} else if (part->limit_ms <= now_ms && progress <= part->progress) {
 		error = -ETIMEDOUT;
 		part->shard->silent = true;
+		part->shard->silent_at = viewer_progress(part->shard->viewer);
 		if (part->turn != NULL)
 			part->turn->stalled_ms = now_ms;
 	} else if (part->limit_ms <= now_ms) {

@@ -58,7 +58,7 @@ void supervisor_ping(void)
 bool supervisor_keeps(void)
 {
 	const char *most = getenv("FDSTORE");
-	return most != NULL && strtol(most, NULL, 10) > 0 && getenv("NOTIFY_SOCKET") != NULL;
+	return most != NULL && strtol(most, NULL, 10) >= 2 && getenv("NOTIFY_SOCKET") != NULL;
 }
 
 /* Without FDPOLL=0 the service manager would wait for the end of the mount with epoll(7), and be

@@ -36,7 +36,7 @@ int64_t supervisor_ping_interval_ms(void);
 void supervisor_ping(void);
 
 /* Whether the service manager keeps descriptors: the environment has FDSTORE, with a number above
- * 0. systemd sets it from version 254 on, dlockfs.service by itself. */
+ * 1. systemd sets it from version 254 on, dlockfs.service by itself. */
 bool supervisor_keeps(void);
 
 /* Lets a copy of the descriptor be kept, under a name of letters. Returns 0 or -errno. */

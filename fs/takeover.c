@@ -364,7 +364,6 @@ static int restore_handle(struct restoring *restoring)
 		return state_starve(in);
 	if (state_find_flag(in, "fenced"))
 		handle_set_fenced(handle);
-	handle->revoked = state_find_flag(in, "revoked");
 	handle->holder_unseen = state_find_flag(in, "unseen");
 	return state_has(in, "owner") ? handle_restore_owner(handle, in) : 0;
 }

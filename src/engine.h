@@ -259,8 +259,9 @@ int engine_unlock(struct owner *owner);
 /* Whether the owner holds the lock by flock or open. */
 bool engine_owner_holds(const struct owner *owner);
 
-/* Whether anything is held through the open file, in whatever way. O(queue). */
-bool engine_file_holds(const struct owner *file);
+/* Whether somebody has asked for anything that is held through the open file, in whatever way.
+ * O(queue). */
+bool engine_file_is_revoked(const struct owner *file);
 
 /* What the process holds in the file by record locks; NULL if that is nothing. */
 const struct range_set *engine_ranges(const struct owner *file, uint64_t process);

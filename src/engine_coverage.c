@@ -223,14 +223,16 @@ static void weaken_flocks(const struct records *records)
 	}
 }
 
-/* Wishes may have lost their anchor. */
-static void unsettle_anchored(const struct lock *lock)
+/* Wishes of the same owner may have lost their anchor; those of others have none there. Each that
+ * is settled anew looks for cycles, which takes time. */
+static void unsettle_anchored(const struct owner *owner)
 {
 	struct claim *claim;
-	if (lock->anchored_in_queue == 0)
+	if (owner->lock->anchored_in_queue == 0)
 		return;
-	DL_FOREACH (lock->queue, claim) {
-		if (claim->parts.anchored)
+	DL_FOREACH (owner->lock->queue, claim) {
+		if (claim->parts.anchored && claim->owner != NULL &&
+		    owners_are_one(claim->owner, owner))
 			queue_unsettle(claim);
 	}
 }
@@ -239,7 +241,7 @@ void coverage_release(const struct records *records)
 {
 	weaken_flocks(records);
 	if (records->held.count == 0)
-		unsettle_anchored(records->owner.lock);
+		unsettle_anchored(&records->owner);
 }
 
 int coverage_change(struct records *records, struct range_set held)

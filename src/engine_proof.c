@@ -127,9 +127,14 @@ static const struct claim *first_held(const struct owner *file)
 	return NULL;
 }
 
-bool engine_file_holds(const struct owner *file)
+bool engine_file_is_revoked(const struct owner *file)
 {
-	return first_held(file) != NULL;
+	const struct claim *claim;
+	DL_FOREACH (file->lock->queue, claim) {
+		if (claim->revoked && is_held_by(file, claim))
+			return true;
+	}
+	return false;
 }
 
 static void send(struct proof *proof)

@@ -243,11 +243,13 @@ void engine_judge_lease(struct engine *engine)
 {
 	if (engine->holders == 0 || lease_holds(&engine->lease, engine->now_ms))
 		return;
+	log_hold(); /* whoever holds is told first */
 	log_error("the store has not proved for %lld ms that the session lives: giving it up, "
 		  "%zu locks are lost",
 		  (long long)(engine->now_ms - engine->lease.proven_ms), engine->holders);
 	engine->store->ops->renew(engine->store);
 	change_session(engine, STORE_LOST);
+	log_resume();
 }
 
 /* Since when there is no answer to what is asked, or no connection; INT64_MAX: all is well. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the level and the place that messages go to. Must not allocate, lock or touch errno.
- * Any thread; each message is one write(2), one syslog(3) or one datagram to the journal, so that
- * lines never mix.
+ * Owns the level and the place that messages go to. Must not lock or touch errno, nor allocate but
+ * for what is held. Any thread; each message is one write(2), one syslog(3) or one datagram to the
+ * journal, so that lines never mix.
  */
 #include "log.h"
 
@@ -43,6 +43,19 @@ static const struct {
 	[LOG_LEVEL_INFO] = {LOG_INFO, "dlockfs: "},
 	[LOG_LEVEL_DEBUG] = {LOG_DEBUG, "dlockfs: "},
 };
+
+struct held_message {
+	struct held_message *next;
+	enum log_level level;
+	bool has_lock;
+	size_t text_bytes; /* with its NUL; the lock stands behind it */
+	char text[];
+};
+
+static _Thread_local struct {
+	unsigned int depth;
+	struct held_message *first, *last;
+} held;
 
 static atomic_int level_limit = LOG_LEVEL_INFO;
 static atomic_bool use_syslog, use_journal;
@@ -131,26 +144,11 @@ static void send_to_journal(enum log_level level, const char *lock, char *line)
 }
 #endif
 
-static void write_message(enum log_level level, const char *lock, const char *format,
-			  va_list arguments)
+/* Writes it where messages go to. */
+static void emit(enum log_level level, const char *lock, const char *text)
 {
-	int saved_errno = errno, length = 0, rest = 0;
-	char text[TEXT_BYTES];
 	char line[PREFIX_BYTES + ESCAPED_BYTES * TEXT_BYTES + 1];
 	char *end = line;
-
-	if ((int)level > level_limit)
-		return;
-
-	if (lock != NULL)
-		length = snprintf(text, sizeof(text), "%s: ", lock);
-	errno = saved_errno;
-	if ((size_t)length < sizeof(text))
-		rest = vsnprintf(text + length, sizeof(text) - (size_t)length, format, arguments);
-	if (rest < 0)
-		strcpy(text, "a message that could not be formatted");
-	else if ((size_t)length + (size_t)rest >= sizeof(text))
-		strcpy(text + sizeof(text) - sizeof(CUT_MARK), CUT_MARK);
 
 	if (use_syslog) {
 		append_escaped(line, text);
@@ -169,6 +167,71 @@ static void write_message(enum log_level level, const char *lock, const char *fo
 
 		(void)ignored;
 	}
+}
+
+static bool hold(enum log_level level, const char *lock, const char *text)
+{
+	size_t text_bytes = strlen(text) + 1, lock_bytes = lock != NULL ? strlen(lock) + 1 : 0;
+	struct held_message *message = malloc(sizeof(*message) + text_bytes + lock_bytes);
+
+	if (message == NULL)
+		return false;
+	*message = (struct held_message){
+		.level = level, .has_lock = lock != NULL, .text_bytes = text_bytes};
+	memcpy(message->text, text, text_bytes);
+	if (lock != NULL)
+		memcpy(message->text + text_bytes, lock, lock_bytes);
+	if (held.last != NULL)
+		held.last->next = message;
+	else
+		held.first = message;
+	held.last = message;
+	return true;
+}
+
+void log_hold(void)
+{
+	held.depth++;
+}
+
+void log_resume(void)
+{
+	struct held_message *message, *next;
+	int saved_errno = errno;
+
+	if (--held.depth > 0)
+		return;
+	message = held.first;
+	held.first = held.last = NULL;
+	for (; message != NULL; message = next) {
+		next = message->next;
+		emit(message->level, message->has_lock ? message->text + message->text_bytes : NULL,
+		     message->text);
+		free(message);
+	}
+	errno = saved_errno;
+}
+
+static void write_message(enum log_level level, const char *lock, const char *format,
+			  va_list arguments)
+{
+	int saved_errno = errno, length = 0, rest = 0;
+	char text[TEXT_BYTES];
+
+	if ((int)level > level_limit)
+		return;
+
+	if (lock != NULL)
+		length = snprintf(text, sizeof(text), "%s: ", lock);
+	errno = saved_errno;
+	if ((size_t)length < sizeof(text))
+		rest = vsnprintf(text + length, sizeof(text) - (size_t)length, format, arguments);
+	if (rest < 0)
+		strcpy(text, "a message that could not be formatted");
+	else if ((size_t)length + (size_t)rest >= sizeof(text))
+		strcpy(text + sizeof(text) - sizeof(CUT_MARK), CUT_MARK);
+	if (held.depth == 0 || !hold(level, lock, text))
+		emit(level, lock, text);
 	errno = saved_errno;
 }
 

@@ -42,6 +42,12 @@ void log_write(enum log_level level, const char *format, ...) __attribute__((for
 void log_write_lock(enum log_level level, const char *lock, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* From now on the messages of this thread are kept, until log_resume() as often writes them, in
+ * their order: to write may block, and what is to be done first must not wait for that. One for
+ * which there is no memory is written at once. */
+void log_hold(void);
+void log_resume(void);
+
 /* __extension__: %m is not of ISO C, and -Wpedantic says so at every use. */
 #define log_error(...)	 (__extension__ log_write(LOG_LEVEL_ERROR, __VA_ARGS__))
 #define log_warning(...) (__extension__ log_write(LOG_LEVEL_WARNING, __VA_ARGS__))

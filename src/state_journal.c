@@ -482,8 +482,9 @@ static void publish(struct state_journal *journal)
 	extent->latest = journal->end;
 	journal->end += journal->buffer_bytes;
 	extent->end = journal->end;
-	extent->start =
-		journal->live > 0 ? journal->entries[journal->entries->newer].at : extent->latest;
+	extent->start = extent->latest;
+	if (journal->live > 0 && journal->entries[journal->entries->newer].at < extent->start)
+		extent->start = journal->entries[journal->entries->newer].at;
 	extent->handled = journal->handled;
 	atomic_store(&journal->head->current, next);
 	/* Much at once would take long. It is always more than was written. */

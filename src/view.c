@@ -58,6 +58,7 @@ struct viewer {
 	struct view *views;
 	struct view *asking; /* those that have more to ask */
 	size_t under_way;    /* questions of all views */
+	uint64_t progress;
 };
 
 /* Life */
@@ -257,6 +258,8 @@ static void answered(struct view *view, int error)
 	view->under_way--;
 	viewer->under_way--;
 	view->progress++;
+	if (error != -ECONNRESET)
+		viewer->progress++;
 	if (error != 0)
 		fail(view, error);
 	if (!view->over && view->under_way == 0 && view->unseen == NULL && view->unread == NULL)
@@ -435,6 +438,11 @@ int view_names(struct viewer *viewer, const char *path, const struct view_events
 	       void *context, struct view **ret)
 {
 	return start(viewer, VIEW_NAMES, path, events, context, ret);
+}
+
+uint64_t viewer_progress(const struct viewer *viewer)
+{
+	return viewer->progress;
 }
 
 uint64_t view_progress(const struct view *view)

@@ -88,8 +88,10 @@ int view_queues(struct viewer *viewer, const char *path, const struct view_event
 int view_names(struct viewer *viewer, const char *path, const struct view_events *events,
 	       void *context, struct view **ret);
 
-/* How many answers of the store have come for the view so far. */
+/* How many answers of the store have come for the view so far; for all views, also cancelled ones.
+ */
 uint64_t view_progress(const struct view *view);
+uint64_t viewer_progress(const struct viewer *viewer);
 
 /* Nothing more is called. */
 void view_cancel(struct view *view);

@@ -93,11 +93,12 @@ static void create_pair(struct operation *operation)
 	struct pair *pair = operation->pair;
 	const char *const znodes[] = {pair->companion, operation->path};
 
-	for (size_t i = 0; i < 2; i++)
-		zoo_create_op_init(&pair->ops[i], znodes[i], operation->text,
-				   (int)strlen(operation->text), &operation->store->acl,
-				   ZOO_EPHEMERAL_SEQUENTIAL, pair->created[i],
-				   (int)(strlen(znodes[i]) + NUMBER_BYTES));
+	for (size_t i = 0; i < 2; i++) {
+		const char *text = i == 0 ? "" : operation->text; /* once: it may be long */
+		zoo_create_op_init(&pair->ops[i], znodes[i], text, (int)strlen(text),
+				   &operation->store->acl, ZOO_EPHEMERAL_SEQUENTIAL,
+				   pair->created[i], (int)(strlen(znodes[i]) + NUMBER_BYTES));
+	}
 	operation_made(operation,
 		       zoo_amulti(operation->store->handle, 2, pair->ops, pair->results,
 				  on_pair_created, operation),
@@ -144,8 +145,9 @@ static void send_place(struct operation *operation)
 }
 
 /* The lock's znode is missing: creates it, and what is missing above it, and places the claim
- * again. The server may remove an idle container at any time, also between two of our requests.
- * Returns false if that does not help.
+ * again: twice as many levels each time, so that a deep path takes few rounds, and not many
+ * requests more than it has levels. The server may remove an idle container at any time, also
+ * between two of our requests. Returns false if that does not help.
  *
  * A claim placed here after this one was first sent can get in front of it, if another host created
  * the znode in between: the order of the queue is what the numbers say. */
@@ -157,9 +159,12 @@ static bool place_again(struct operation *operation)
 		operation->code = operation->container_code;
 		return false;
 	}
-	if (operation->containers == 0 ||
-	    (operation->top_code == ZNONODE && operation->containers + 1 < depth(operation->path)))
-		operation->containers++;
+	unsigned most = depth(operation->path) - 1;
+	if (operation->containers == 0)
+		operation->containers = 1;
+	else if (operation->top_code == ZNONODE && operation->containers < most)
+		operation->containers =
+			2 * operation->containers < most ? 2 * operation->containers : most;
 	else if (operation->retries++ == PLACE_RETRIES)
 		return false;
 	free(operation->names);

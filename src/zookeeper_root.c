@@ -94,9 +94,9 @@ static void conclude_prepare(struct operation *operation)
 		operation_error(operation, missing ? operation->container_code : operation->code,
 				missing ? "cannot create" : "cannot create locks below");
 
-	if (error == -ECONNRESET)
-		store->prepares_root = false;
-	else
+	if (error)
+		store->prepares_root = false; /* looks again with the next connection */
+	if (error != -ECONNRESET)
 		store->trouble = error ? "no locks can be created there" : NULL;
 	if (operation->exposed && !store->told_exposed)
 		log_warning("ZooKeeper: others may do more than read in %s, expected an ACL that "

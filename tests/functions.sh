@@ -329,6 +329,13 @@ zookeeper_mode() {
     [ -n "$answer" ] && echo "$answer"
 }
 
+# How many requests the server has received so far, this question included.
+zookeeper_received() {
+    # shellcheck disable=SC2016
+    timeout "$deadline" bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$1" && echo srvr >&3 && cat <&3' - \
+        "$(<"$dir/$zookeeper_name/port")" | sed -n 's/^Received: //p'
+}
+
 zookeeper_serves() {
     zookeeper_mode "$1" >/dev/null
 }

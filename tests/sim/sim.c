@@ -60,6 +60,14 @@ static void print_message(const char *lock, const char *format, va_list argument
 	printf("\n");
 }
 
+void log_hold(void)
+{
+}
+
+void log_resume(void)
+{
+}
+
 void log_write(enum log_level level, const char *format, ...)
 {
 	va_list arguments;

@@ -27,19 +27,12 @@ start_zookeeper
 start_dlockfs A --config "$dir/ini"
 dlockfs=$dir/host_b start_dlockfs B --config "$dir/ini"
 
-# What the server has received so far, this question included.
-received() {
-    # shellcheck disable=SC2016
-    timeout "$deadline" bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$1" && echo srvr >&3 && cat <&3' - "$(<"$dir/zk/port")" |
-        sed -n 's/^Received: //p'
-}
-
 # requests COMMAND...: sets the variable number to how many requests it made.
 requests() {
     local before
-    before=$(received)
+    before=$(zookeeper_received)
     "$@"
-    number=$(($(received) - before - 1))
+    number=$(($(zookeeper_received) - before - 1))
 }
 
 # quietly COMMAND...: it makes no request. Once it may coincide with a heartbeat, but not each time.

@@ -133,6 +133,18 @@ forget_host A
 not_mounted "$dir/A"
 no_helpers A || fail "left: $(helpers A writer) $(helpers A guard)"
 
+# But not for ever.
+begin A
+writer=$(helpers A writer)
+order A "$writer"
+send_signal A TERM
+wait_until "$deadline" gone A
+finish A
+forget_host A
+not_mounted "$dir/A"
+kill -CONT "$writer"
+wait_until "$deadline" no_helpers A
+
 # Another program goes on in place of the daemon meanwhile; the helpers of the former end, and are nobody's.
 begin A
 jam A

@@ -42,6 +42,17 @@ for host in A B; do
     done
 done
 
+# Who locks once more what it holds is still asked.
+call holder "$dir/A/job" catch=SIGUSR1 open ex await="$dir/asked" ex watch un hold
+expect holder "ex ok"
+expect_equal "revoke" ok "$(steer revoke "$dir/A" job 1)"
+wait_until "$deadline" grep -q '^caught SIGUSR1' "$dir/holder.out"
+go asked
+expect holder "un ok" 50 # without POLLPRI it would be 60 s
+release holder
+rm "$dir/asked"
+wait_claims job 0
+
 # What is released by closing another descriptor is not asked for any more.
 "$python" - "$dir/A/job" "$python" "$tests/system/steer.py" revoke "$dir/A" job 1 >"$dir/polled" <<'END'
 import fcntl, os, select, signal, subprocess, sys

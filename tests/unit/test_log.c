@@ -215,6 +215,23 @@ static void test_syslog(void **state)
 	assert_int_equal(last_priority, LOG_DEBUG);
 }
 
+static void test_hold(void **state)
+{
+	(void)state;
+	capture();
+	log_hold();
+	log_error("one");
+	log_hold();
+	log_write_lock(LOG_LEVEL_INFO, "job", "two");
+	log_resume();
+	assert_string_equal(captured_text(), "");
+	capture();
+	log_resume();
+	log_error("three");
+	assert_string_equal(captured_text(),
+			    "dlockfs: error: one\ndlockfs: job: two\ndlockfs: error: three\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +242,7 @@ int main(void)
 		cmocka_unit_test(test_length),
 		cmocka_unit_test(test_about_a_lock),
 		cmocka_unit_test(test_stream_to_the_journal),
+		cmocka_unit_test(test_hold),
 		cmocka_unit_test(test_syslog),
 	};
 

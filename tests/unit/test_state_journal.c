@@ -198,6 +198,16 @@ static void test_answers(void **state)
 	assert_true(content.answer_count == 0 && content.handled == 77);
 	state_journal_content_finish(&content);
 
+	/* Also one that is larger than all items, which are written again behind it. */
+	struct iovec large = {.iov_base = calloc(1, 1 << 20), .iov_len = 1 << 20};
+	for (int i = 0; i < 8; i++) {
+		state_journal_commit(journal, 77, &large, 1);
+		content = load(descriptor);
+		assert_true(content.answer_count == 1 && content.answers[0].iov_len == 1 << 20);
+		state_journal_content_finish(&content);
+	}
+	free(large.iov_base);
+
 	/* The next daemon's first transaction says the same. */
 	state_journal_destroy(journal);
 	journal = create(descriptor, 77);
