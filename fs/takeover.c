@@ -362,7 +362,8 @@ static int restore_handle(struct restoring *restoring)
 	struct handle *handle = handle_reopen(filesystem, inode, number, user);
 	if (handle == NULL)
 		return state_starve(in);
-	handle->fenced = state_find_flag(in, "fenced");
+	if (state_find_flag(in, "fenced"))
+		handle_set_fenced(handle);
 	handle->holder_unseen = state_find_flag(in, "unseen");
 	return state_has(in, "owner") ? handle_restore_owner(handle, in) : 0;
 }
