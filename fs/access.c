@@ -95,11 +95,16 @@ bool access_may_see(const struct config *config, const struct access_caller *cal
 		    const char *path)
 {
 	char above[PATH_BYTES_MAX + 1];
+	size_t slashes_max = config_slashes_max(config), slashes;
 	const char *slash = path;
 
 	if (caller->uid == 0)
 		return true;
-	while ((slash = strchr(slash, '/')) != NULL) {
+	/* Of the directories that are too deep for any pattern, the first stands for all. */
+	for (slashes = 0; slashes <= slashes_max + 1; slashes++) {
+		slash = strchr(slash, '/');
+		if (slash == NULL)
+			break;
 		size_t bytes = (size_t)(slash - path);
 		if (bytes >= sizeof(above))
 			return false;

@@ -153,6 +153,7 @@ void handle_close(struct handle *handle)
 	state_journal_remove(filesystem->journal, &handle->item);
 	HASH_DELETE(by_number, filesystem->handles, handle);
 	filesystem->handles_count--;
+	handle->inode->shard->fenced -= handle->fenced;
 	user_leave(filesystem, handle->user, USER_FILES, 1);
 	inode_unuse(filesystem, handle->inode);
 	free(handle);
@@ -166,9 +167,15 @@ void handle_wake_poll(struct handle *handle)
 	forget_poll(handle);
 }
 
+void handle_set_fenced(struct handle *handle)
+{
+	handle->inode->shard->fenced += !handle->fenced;
+	handle->fenced = true;
+}
+
 void handle_fence(struct handle *handle)
 {
-	handle->fenced = true;
+	handle_set_fenced(handle);
 	handle_mark(handle);
 	handle->inode->shard->metrics.fenced_handles++;
 	holder_tell_lost(handle);

@@ -57,6 +57,9 @@ void handle_close(struct handle *handle);
  * configuration, whoever polls it is told. */
 void handle_fence(struct handle *handle);
 
+/* The same of one that was fenced in another process: nobody is told any more. */
+void handle_set_fenced(struct handle *handle);
+
 /* Somebody asks for what the handle holds: whoever polls it is told. */
 void handle_revoke(struct handle *handle);
 

@@ -212,7 +212,8 @@ void op_poll(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info,
 	} else if (poll != NULL) {
 		handle_set_poll(handle, poll);
 	}
-	bool revoked = handle != NULL && engine_file_is_revoked(handle->owner);
+	bool revoked =
+		handle != NULL && handle->owner != NULL && engine_file_is_revoked(handle->owner);
 	fuse_reply_poll(req, POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM | (revoked ? POLLPRI : 0));
 }
 

@@ -41,8 +41,9 @@ struct shard {
 	bool has_statistics;
 	struct store_statistics statistics; /* of ZooKeeper's */
 	struct shard_metrics metrics;
-	bool silent; /* somebody who looks on has waited for the store in vain, and no look was
-			answered since, also none that had been given up: */
+	size_t fenced; /* open files that are */
+	bool silent;   /* somebody who looks on has waited for the store in vain, and no look was
+			  answered since, also none that had been given up: */
 	uint64_t silent_at; /* viewer_progress() then */
 	pthread_t closer;   /* the thread that ends the session, */
 	bool has_closer;    /* if it is not the loop's */

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "escape.h"
-#include "handle.h"
 #include "inode.h"
 #include "status.h"
 #include "user.h"
@@ -16,17 +15,6 @@ static void write_text(FILE *out, const char *key, const char *text)
 	fprintf(out, "%s=", key);
 	escape_write(out, text);
 	fputc('\n', out);
-}
-
-static size_t count_fenced(const struct filesystem *filesystem, const struct shard *shard)
-{
-	const struct handle *handle;
-	size_t count = 0;
-
-	for (handle = filesystem->handles; handle != NULL; handle = handle->by_number.next) {
-		count += handle->fenced && handle->inode->shard == shard;
-	}
-	return count;
 }
 
 static void write_session(const struct shard *shard, FILE *out)
@@ -45,7 +33,7 @@ static void write_session(const struct shard *shard, FILE *out)
 		fprintf(out, "lease_left_ms=%" PRId64 "\n", status.lease_left_ms);
 }
 
-static void write_shard(const struct filesystem *filesystem, const struct shard *shard, FILE *out)
+static void write_shard(const struct shard *shard, FILE *out)
 {
 	struct engine_counts counts = engine_counts(shard->engine);
 	const char *trouble = shard->store->ops->trouble(shard->store);
@@ -57,7 +45,7 @@ static void write_shard(const struct filesystem *filesystem, const struct shard 
 		fprintf(out, "store_error=%s\n", trouble);
 	write_session(shard, out);
 	fprintf(out, "locks=%zu\nholders=%zu\nkept=%zu\nwaiters=%zu\nfenced=%zu\n", counts.locks,
-		counts.holders, counts.kept, counts.waiters, count_fenced(filesystem, shard));
+		counts.holders, counts.kept, counts.waiters, shard->fenced);
 }
 
 /* A block for each store, with an empty line between. */
@@ -69,7 +57,7 @@ static void write_status(const struct filesystem *filesystem, FILE *out)
 	fprintf(out, "pid=%d\n", (int)getpid());
 	fprintf(out, "uptime_s=%" PRId64 "\n",
 		(filesystem->now_ms - filesystem->status->started_ms) / 1000);
-	write_shard(filesystem, &filesystem->shards[0], out);
+	write_shard(&filesystem->shards[0], out);
 	fprintf(out, "exclusive_open_waits=%s\n", filesystem->exclusive_open_waits ? "yes" : "no");
 	fprintf(out, "survives_kill=%s\n",
 		filesystem->survives_kill && !state_journal_has_failed(filesystem->journal) ? "yes"
@@ -77,7 +65,7 @@ static void write_status(const struct filesystem *filesystem, FILE *out)
 	for (size_t i = 1; i < filesystem->shards_count; i++) {
 		fputc('\n', out);
 		write_text(out, "prefix", filesystem->shards[i].prefix);
-		write_shard(filesystem, &filesystem->shards[i], out);
+		write_shard(&filesystem->shards[i], out);
 	}
 }
 

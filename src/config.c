@@ -137,6 +137,15 @@ const struct config_key *config_find_key(const char *section, const char *name)
 	return NULL;
 }
 
+static size_t count_slashes(const char *path)
+{
+	size_t count = 0;
+
+	for (; *path != '\0'; path++)
+		count += *path == '/';
+	return count;
+}
+
 int config_add_section(struct config *config, const char *pattern, size_t pattern_bytes)
 {
 	struct config_section section = {0}, *grown;
@@ -145,6 +154,7 @@ int config_add_section(struct config *config, const char *pattern, size_t patter
 		section.pattern = strndup(pattern, pattern_bytes);
 		if (!section.pattern)
 			return -ENOMEM;
+		section.slashes = count_slashes(section.pattern);
 	}
 	grown = realloc(config->sections, (config->section_count + 1) * sizeof(*grown));
 	if (!grown) {
@@ -321,13 +331,28 @@ static void apply_section(struct lock_policy *policy, const struct config_sectio
 struct lock_policy config_policy(const struct config *config, const char *path)
 {
 	struct lock_policy policy = config->sections[CONFIG_ALL_LOCKS].policy;
+	size_t slashes = count_slashes(path);
 
 	for (size_t i = CONFIG_FIRST_PATTERN; i < config->section_count; i++) {
-		if (fnmatch(config->sections[i].pattern, path, FNM_PATHNAME) == 0)
-			apply_section(&policy, &config->sections[i]);
+		const struct config_section *section = &config->sections[i];
+
+		if (slashes <= section->slashes &&
+		    fnmatch(section->pattern, path, FNM_PATHNAME) == 0)
+			apply_section(&policy, section);
 	}
 	apply_section(&policy, &config->sections[CONFIG_OPTIONS]);
 	return policy;
+}
+
+size_t config_slashes_max(const struct config *config)
+{
+	size_t max = 0;
+
+	for (size_t i = CONFIG_FIRST_PATTERN; i < config->section_count; i++) {
+		if (config->sections[i].slashes > max)
+			max = config->sections[i].slashes;
+	}
+	return max;
 }
 
 bool config_has_access(const struct config *config)

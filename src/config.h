@@ -121,6 +121,10 @@ void config_reload(struct config *config, struct config *fresh,
 /* What holds for the lock at `path`. */
 struct lock_policy config_policy(const struct config *config, const char *path);
 
+/* With more slashes in its path a lock matches no pattern: config_policy() is the same for all of
+ * those. */
+size_t config_slashes_max(const struct config *config);
+
 /* Whether `owner`, `group` or `mode` is set for any lock. */
 bool config_has_access(const struct config *config);
 

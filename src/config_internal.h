@@ -21,7 +21,8 @@ enum { CONFIG_ALL_LOCKS, CONFIG_OPTIONS, CONFIG_FIRST_PATTERN };
 
 struct config_section {
 	char *pattern;
-	uint64_t set; /* the CONFIG_KEY_BITs that are set in policy */
+	size_t slashes; /* in the pattern: a path with more does not match it */
+	uint64_t set;	/* the CONFIG_KEY_BITs that are set in policy */
 	struct lock_policy policy;
 };
 

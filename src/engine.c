@@ -422,16 +422,10 @@ bool engine_owner_holds(const struct owner *owner)
 
 struct engine_counts engine_counts(const struct engine *engine)
 {
-	struct engine_counts counts = {
+	return (struct engine_counts){
 		.locks = HASH_COUNT(engine->locks),
 		.holders = engine->holders,
 		.waiters = engine->waiters,
+		.kept = engine->kept,
 	};
-	for (const struct lock *lock = engine->locks; lock != NULL; lock = lock->hh.next) {
-		const struct lead *lead;
-		DL_FOREACH (lock->held_leads, lead) {
-			counts.kept += claim_is_kept(lead->claim);
-		}
-	}
-	return counts;
 }

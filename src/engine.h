@@ -266,6 +266,7 @@ bool engine_file_is_revoked(const struct owner *file);
 /* What the process holds in the file by record locks; NULL if that is nothing. */
 const struct range_set *engine_ranges(const struct owner *file, uint64_t process);
 
+/* O(1). */
 struct engine_counts engine_counts(const struct engine *engine);
 
 /* As of the time that was told last. */

@@ -424,6 +424,15 @@ static void count_held(struct claim *claim, bool in)
 		events->on_released(engine->context, claim->kind, claim->kept);
 }
 
+/* It was HELD, by somebody or kept. */
+static void uncount_held(struct claim *claim, bool kept)
+{
+	if (kept)
+		claim->lock->engine->kept--;
+	else
+		count_held(claim, false);
+}
+
 void claim_withdraw(struct claim *claim)
 {
 	struct lock *lock = claim->lock;
@@ -448,8 +457,7 @@ void claim_withdraw(struct claim *claim)
 		/* Abandoned: without an owner it is withdrawn as soon as its place is known. */
 		break;
 	case CLAIM_HELD:
-		if (!kept)
-			count_held(claim, false);
+		uncount_held(claim, kept);
 		leave_queue(claim);
 		break;
 	case CLAIM_QUEUED:
@@ -539,6 +547,7 @@ void claim_give(struct claim *claim, struct owner *owner)
 {
 	struct claim *behind;
 
+	claim->lock->engine->kept--;
 	change_owner(claim, owner);
 	claim_hold(claim);
 	/* Who is one with its holder need not wait for it. */
@@ -552,6 +561,7 @@ void claim_take_back(struct claim *claim)
 {
 	count_held(claim, false);
 	change_owner(claim, claim->lock->keeper);
+	claim->lock->engine->kept++;
 }
 
 void claim_decide(struct claim *claim, int result)
@@ -586,8 +596,7 @@ void claim_lose(struct claim *claim)
 	bool flock = claim->kind != LOCK_KIND_RECORD;
 	bool kept = claim_is_kept(claim);
 
-	if (!kept)
-		count_held(claim, false);
+	uncount_held(claim, kept);
 	claim_end(claim);
 	if (kept)
 		return;

@@ -94,8 +94,16 @@ static void check_queue_claim(const struct claim *claim, const struct claim *hea
 	}
 }
 
+/* What the engine counts, derived anew. */
+struct books {
+	size_t holders;
+	size_t kept;
+	size_t waiters;
+	size_t claims;
+};
+
 /* A lead, and those who follow it. */
-static void check_lead(const struct lead *lead, bool held, size_t *waiters, size_t *claims)
+static void check_lead(const struct lead *lead, bool held, struct books *books)
 {
 	const struct claim *claim = lead->claim, *wish;
 	const struct lock *lock = claim->lock;
@@ -113,9 +121,9 @@ static void check_lead(const struct lead *lead, bool held, size_t *waiters, size
 		require(wish->parts.mode == claim->parts.mode, wish,
 			"a follower asks for what the lead has");
 		asked += wish->asked;
-		*claims += 1;
+		books->claims += 1;
 	}
-	*waiters += asked;
+	books->waiters += asked;
 	require(held || claim->asked == (asked > 0), claim, "a lead asks for its followers");
 	require(!claim_is_kept(claim) || asked == 0 || !engine_may_grant(lock->engine), claim,
 		"nobody waits for what nobody uses");
@@ -123,28 +131,29 @@ static void check_lead(const struct lead *lead, bool held, size_t *waiters, size
 		"what nobody uses is kept for a time");
 }
 
-static void check_leads(const struct lock *lock, size_t *waiters, size_t *claims)
+static void check_leads(const struct lock *lock, struct books *books)
 {
 	const struct lead *lead;
 	DL_FOREACH (lock->leads, lead) {
-		check_lead(lead, false, waiters, claims);
+		check_lead(lead, false, books);
 	}
 	DL_FOREACH (lock->held_leads, lead) {
-		check_lead(lead, true, waiters, claims);
+		check_lead(lead, true, books);
 	}
 }
 
-static void check_lock(const struct lock *lock, size_t *holders, size_t *waiters, size_t *claims)
+static void check_lock(const struct lock *lock, struct books *books)
 {
 	const struct claim *claim;
 	size_t own = 0, placing = 0;
 	DL_FOREACH (lock->queue, claim) {
 		check_queue_claim(claim, lock->queue);
 		own += claim->state != CLAIM_FOREIGN;
-		*holders += claim->state == CLAIM_HELD && !claim_is_kept(claim);
-		*waiters += claim->asked && claim->lead == NULL;
+		books->holders += claim->state == CLAIM_HELD && !claim_is_kept(claim);
+		books->kept += claim_is_kept(claim);
+		books->waiters += claim->asked && claim->lead == NULL;
 	}
-	*claims += own;
+	books->claims += own;
 	if (lock->queue != NULL)
 		require(own + lock->tests_count == lock->own_in_queue, lock->queue,
 			"own claims are counted");
@@ -157,25 +166,25 @@ static void check_lock(const struct lock *lock, size_t *holders, size_t *waiters
 				lock->engine->session != STORE_CONNECTED ||
 				lock->placing == lock->engine->placing_max,
 			claim, "is sent as soon as it may be");
-		*waiters += claim->asked && claim->lead == NULL;
-		*claims += 1;
+		books->waiters += claim->asked && claim->lead == NULL;
+		books->claims += 1;
 	}
 	if (lock->unplaced != NULL)
 		require(placing == lock->placing, lock->unplaced, "those under way are counted");
-	check_leads(lock, waiters, claims);
+	check_leads(lock, books);
 	DL_FOREACH (lock->leaving, claim) {
 		require(claim->state == CLAIM_LEAVING && claim->owner == NULL && !claim->asked,
 			claim, "nobody waits for a claim that leaves");
 		require(claim->sent || lock->engine->session != STORE_CONNECTED ||
 				lock->engine->retry_ms != INT64_MAX,
 			claim, "a withdrawal is under way or will be");
-		*claims += 1;
+		books->claims += 1;
 	}
 	DL_FOREACH (lock->tests, claim) {
 		require(claim->state == CLAIM_TESTING && claim->asked, claim,
 			"a test waits for its answer");
-		*waiters += 1;
-		*claims += 1;
+		books->waiters += 1;
+		books->claims += 1;
 	}
 	DL_FOREACH (lock->watched, claim) {
 		require(claim->state == CLAIM_FOREIGN && claim->sent && !claim->orders, claim,
@@ -192,16 +201,17 @@ static void check_lock(const struct lock *lock, size_t *holders, size_t *waiters
 void engine_check_invariants(const struct engine *engine)
 {
 	const struct lock *lock;
-	size_t holders = 0, waiters = 0, claims = 0;
+	struct books books = {0};
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next)
-		check_lock(lock, &holders, &waiters, &claims);
-	if (holders != engine->holders || waiters != engine->waiters || claims != engine->claims ||
+		check_lock(lock, &books);
+	if (books.holders != engine->holders || books.kept != engine->kept ||
+	    books.waiters != engine->waiters || books.claims != engine->claims ||
 	    engine->unsettled != NULL) {
 		fprintf(stderr,
-			"engine: counts %zu/%zu holders, %zu/%zu waiters, %zu/%zu claims, settled "
-			"%d\n",
-			holders, engine->holders, waiters, engine->waiters, claims, engine->claims,
-			engine->unsettled == NULL);
+			"engine: counts %zu/%zu holders, %zu/%zu kept, %zu/%zu waiters, %zu/%zu "
+			"claims, settled %d\n",
+			books.holders, engine->holders, books.kept, engine->kept, books.waiters,
+			engine->waiters, books.claims, engine->claims, engine->unsettled == NULL);
 		abort();
 	}
 }

@@ -414,6 +414,7 @@ void lead_decided(struct claim *claim, int result)
 	if (result == 0) {
 		claim->state = CLAIM_HELD;
 		claim->asked = false;
+		lock->engine->kept++;
 		claim_mark(claim);
 		claim->lead->held = true;
 		DL_DELETE(lock->leads, claim->lead);

@@ -289,6 +289,7 @@ struct engine {
 	struct timers timers;
 	size_t claims; /* ours: room is reserved for so many timers */
 	size_t holders;
+	size_t kept; /* claims: claim_is_kept() */
 	size_t waiters;
 	uint64_t session_number; /* of claim ids */
 	uint32_t claim_number;

@@ -329,8 +329,10 @@ static void restore_held(struct restoring *restoring, struct claim *claim)
 {
 	struct owner *owner = claim->owner;
 
-	if (owner == claim->lock->keeper)
+	if (owner == claim->lock->keeper) {
+		restoring->engine->kept++;
 		return;
+	}
 	restoring->engine->holders++;
 	if (claim->kind == LOCK_KIND_RECORD)
 		return;

@@ -704,6 +704,20 @@ static void check_polls(struct world *world)
 	}
 }
 
+/* Each shard has counted its open files that are fenced. */
+static void check_fenced(const struct filesystem *filesystem)
+{
+	for (size_t i = 0; i < filesystem->shards_count; i++) {
+		const struct shard *shard = &filesystem->shards[i];
+		const struct handle *handle = filesystem->handles;
+		size_t count = 0;
+
+		for (; handle; handle = handle->by_number.next)
+			count += handle->fenced && handle->inode->shard == shard;
+		REQUIRE(shard->fenced == count);
+	}
+}
+
 /* Every name is that of a file in its directory, and no path leads out. */
 static void check_names(const struct filesystem *filesystem)
 {
@@ -935,6 +949,7 @@ static void step(struct world *world)
 	engine_check_invariants(world->engine);
 	check_users(world);
 	check_polls(world);
+	check_fenced(&world->filesystem);
 	check_names(&world->filesystem);
 }
 
@@ -982,6 +997,7 @@ static void check_released(struct world *world)
 	REQUIRE(counts.holders == 0 && counts.waiters == 0 && counts.locks == 0);
 	REQUIRE(!filesystem->handles && !filesystem->owning && !filesystem->idle);
 	check_users(world);
+	check_fenced(filesystem);
 	REQUIRE(!filesystem->status->waits && !filesystem->status->contents);
 	REQUIRE(!filesystem->status->by_number && !filesystem->status->by_key);
 	REQUIRE(!filesystem->steers);

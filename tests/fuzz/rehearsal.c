@@ -142,6 +142,7 @@ void rehearsal_of(struct filesystem *filesystem)
 		fprintf(stderr, "%s\n%s", heir.why, text);
 	REQUIRE(heir.error == 0);
 	engine_check_invariants(heir.shards->engine);
+	REQUIRE(heir.shards->fenced == filesystem->shards->fenced);
 	compare_texts("passed on", text, "taken over", save(&heir.filesystem, &other_bytes),
 		      without);
 	heir_end(&heir);

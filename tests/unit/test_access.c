@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,10 +16,22 @@
 #include <fcntl.h>
 
 #include "access.h"
+#include "filesystem.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static struct config config;
+static size_t policies; /* asked for */
+
+/* The linker puts it in the place of config_policy(). */
+struct lock_policy __real_config_policy(const struct config *of, const char *path);
+struct lock_policy __wrap_config_policy(const struct config *of, const char *path);
+
+struct lock_policy __wrap_config_policy(const struct config *of, const char *path)
+{
+	policies++;
+	return __real_config_policy(of, path);
+}
 
 static int setup(void **state)
 {
@@ -169,14 +182,101 @@ static void test_seeing(void **state)
 	assert_true(access_may_see(&config, &root, "a/b"));
 }
 
+static void read_section(const char *header, const char *mode)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "%s\nmode = %s\n", header, mode);
+	read_text(text);
+}
+
+static bool may(const struct access_caller *caller, const char *path, bool directory, int wanted)
+{
+	struct access access = access_of(&config, path, directory);
+	return !access.fixed || access_allows(caller, &access, wanted);
+}
+
+/* The plain way: each directory is asked about. */
+static bool may_see(const struct access_caller *caller, const char *path)
+{
+	char above[64];
+
+	for (size_t i = 0; path[i] != '\0'; i++) {
+		above[i] = '\0';
+		if (path[i] == '/' && !may(caller, above, true, X_OK))
+			return false;
+		above[i] = path[i];
+	}
+	return may(caller, path, false, R_OK);
+}
+
+static void test_seeing_random_paths(void **state)
+{
+	static const char *const patterns[] = {"a", "b", "*", "?/a", "*/*", "a/?/b", "b/*/*/a"};
+	static const char *const modes[] = {"0600", "0604", "0640", "0711", "0755"};
+	static const struct access_caller user = {.uid = 5, .gid = 5};
+	size_t seen = 0, unseen = 0;
+
+	srandom(1);
+	for (int round = 0; round < 300; round++) {
+		size_t count = 1 + (size_t)random() % COUNT(patterns);
+
+		teardown(state);
+		setup(state);
+		read_section("[locks]", random() % 3 == 0 ? "0600" : "0644");
+		for (size_t i = 0; i < count; i++) {
+			char header[64];
+			snprintf(header, sizeof(header), "[locks \"%s\"]", patterns[i]);
+			read_section(header, modes[(size_t)random() % COUNT(modes)]);
+		}
+		for (int i = 0; i < 200; i++) {
+			char path[32] = "a";
+			path[0] += (char)(random() % 2);
+			for (long more = random() % 8; more > 0; more--)
+				strcat(path, random() % 2 ? "/a" : "/b");
+			bool expected = may_see(&user, path);
+			assert_int_equal(access_may_see(&config, &user, path), expected);
+			seen += expected;
+			unseen += !expected;
+		}
+	}
+	assert_true(seen > 1000 && unseen > 1000);
+}
+
+/* However deep the path is, no more is asked than there is to know. */
+static void test_seeing_deep_paths(void **state)
+{
+	static const struct access_caller user = {.uid = 5, .gid = 5};
+	char path[PATH_BYTES_MAX + 1];
+
+	(void)state;
+	read_text("[locks \"b/*\"]\nmode = 0600\n[locks \"a/a\"]\nmode = 0644\n");
+	for (size_t i = 0; i < sizeof(path) - 1; i++)
+		path[i] = i % 2 == 0 ? 'a' : '/';
+	path[sizeof(path) - 2] = 'a';
+	path[sizeof(path) - 1] = '\0';
+	policies = 0;
+	assert_true(access_may_see(&config, &user, path));
+	assert_int_equal(policies, 4); /* a, a/a, a/a/a and the file */
+	path[0] = 'b';
+	policies = 0;
+	assert_false(access_may_see(&config, &user, path));
+	assert_int_equal(policies, 2);
+}
+
 #define ACCESS_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ACCESS_TEST(test_paths),   ACCESS_TEST(test_directories),
-		ACCESS_TEST(test_classes), ACCESS_TEST(test_unknown_groups),
-		ACCESS_TEST(test_flags),   ACCESS_TEST(test_seeing),
+		ACCESS_TEST(test_paths),
+		ACCESS_TEST(test_directories),
+		ACCESS_TEST(test_classes),
+		ACCESS_TEST(test_unknown_groups),
+		ACCESS_TEST(test_flags),
+		ACCESS_TEST(test_seeing),
+		ACCESS_TEST(test_seeing_random_paths),
+		ACCESS_TEST(test_seeing_deep_paths),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

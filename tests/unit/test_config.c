@@ -4,6 +4,7 @@
  * etc/dlockfs.ini shows every key as it is. DLOCKFS_SOURCE_DIR says where that file's tree is.
  */
 #include <errno.h>
+#include <fnmatch.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -616,6 +617,63 @@ static void test_patterns(void **state)
 	assert_int_equal(config_policy(&config, "deep/a").linger_ms, 50);
 }
 
+/* One to `most` pieces, some perhaps more than once; a text that does not begin with a slash. */
+static void write_random(char *text, const char *const *pieces, size_t count, size_t most)
+{
+	size_t left = (size_t)random() % most;
+
+	strcpy(text, pieces[0]);
+	while (left-- > 0)
+		strcat(text, pieces[(size_t)random() % count]);
+}
+
+/* The last pattern that matches wins, and those that are not looked at do not match. */
+static void test_random_patterns(void **state)
+{
+	static const char *const of_pattern[] = {"a",	 "*",  "?", "/",     "/a",  "/*", "/?",
+						 "[!a]", "\\", "[", "[a/b]", "\\/", "]"};
+	static const char *const of_path[] = {"a", "b", "/", "/a", "/b", "/", "["};
+	enum { PATTERNS = 6 };
+	size_t matching = 0, others = 0;
+
+	srandom(1);
+	for (int round = 0; round < 200; round++) {
+		char patterns[PATTERNS][64], path[64], text[128];
+
+		teardown(state);
+		setup(state);
+		for (size_t i = 0; i < PATTERNS; i++) {
+			write_random(patterns[i], of_pattern + i % 3, COUNT(of_pattern) - i % 3, 7);
+			snprintf(text, sizeof(text), "[locks \"%s\"]\nlinger = %zus\n", patterns[i],
+				 i + 1);
+			read_good(text);
+		}
+		for (int i = 0; i < 500; i++) {
+			int64_t expected_ms = 50;
+
+			write_random(path, of_path, COUNT(of_path), 9);
+			for (size_t j = 0; j < PATTERNS; j++) {
+				if (fnmatch(patterns[j], path, FNM_PATHNAME) == 0)
+					expected_ms = 1000 * (int64_t)(j + 1);
+			}
+			assert_int_equal(config_policy(&config, path).linger_ms, expected_ms);
+			matching += expected_ms != 50;
+			others += expected_ms == 50;
+		}
+	}
+	assert_true(matching > 1000 && others > 1000);
+}
+
+static void test_slashes_max(void **state)
+{
+	(void)state;
+	assert_int_equal(config_slashes_max(&config), 0);
+	read_good("[locks \"a\"]\nlinger = 1s\n[locks]\nlinger = 2s\n");
+	assert_int_equal(config_slashes_max(&config), 0);
+	read_good("[locks \"a/*/b\"]\nlinger = 1s\n[locks \"*/*\"]\nlinger = 1s\n");
+	assert_int_equal(config_slashes_max(&config), 2);
+}
+
 static char fixed_keys[512];
 
 static void on_fixed_key(const char *section, const char *key)
@@ -959,6 +1017,8 @@ int main(void)
 		CONFIG_TEST(test_nul_bytes),
 		CONFIG_TEST(test_unreadable_files),
 		CONFIG_TEST(test_patterns),
+		CONFIG_TEST(test_random_patterns),
+		CONFIG_TEST(test_slashes_max),
 		CONFIG_TEST(test_reload),
 		CONFIG_TEST(test_reload_of_stores),
 		CONFIG_TEST(test_access),

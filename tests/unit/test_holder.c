@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Who holds a lock is told of its loss by the next process, too, which has no pidfds and goes by
- * what the journal says; and nobody else is, who has got its number since.
+ * what the journal says; and nobody else is, who has got its number since. Open files that
+ * have lost theirs are counted.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -156,8 +157,8 @@ static FILE *read_journal(uint64_t later)
 	return text;
 }
 
-/* Another process goes on with that, and the lock is lost. */
-static void go_on_and_lose(uint64_t number, FILE *text)
+/* Another process goes on with that. Returns the open file of that number. */
+static struct handle *go_on(uint64_t number, FILE *text)
 {
 	struct takeover takeover = {0};
 	char why[1024] = "";
@@ -170,8 +171,14 @@ static void go_on_and_lose(uint64_t number, FILE *text)
 	assert_string_equal(why, "");
 	struct handle *handle = handle_of_number(&filesystem, number);
 	assert_non_null(handle);
-	handle_fence(handle);
 	takeover_finish(&takeover);
+	return handle;
+}
+
+/* The same, and the lock is lost. */
+static void go_on_and_lose(uint64_t number, FILE *text)
+{
+	handle_fence(go_on(number, text));
 }
 
 static void test_told(void **state)
@@ -217,6 +224,23 @@ static void test_gone(void **state)
 	assert_null(handle_of_number(&filesystem, number)->holders);
 }
 
+/* `status` says how many open files of a store are fenced: each once, until it is closed. */
+static void test_fenced_are_counted(void **state)
+{
+	uint64_t number = let_hold();
+	struct handle *handle = handle_of_number(&filesystem, number);
+
+	assert_int_equal(shards[0].fenced, 0);
+	handle_fence(handle);
+	handle_fence(handle);
+	assert_int_equal(shards[0].fenced, 1);
+	state_journal_commit(filesystem.journal, 0, NULL, 0);
+	handle = go_on(number, read_journal(0));
+	assert_int_equal(shards[0].fenced, 1);
+	handle_close(handle);
+	assert_int_equal(shards[0].fenced, 0);
+}
+
 #define HOLDER_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -226,6 +250,7 @@ int main(void)
 		HOLDER_TEST(test_told_by_the_third),
 		HOLDER_TEST(test_number_of_another),
 		HOLDER_TEST(test_gone),
+		HOLDER_TEST(test_fenced_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
