@@ -66,6 +66,18 @@ static void op_init(void *userdata, struct fuse_conn_info *connection)
 		filesystem->on_ready(filesystem->context);
 }
 
+static int make_directory(struct filesystem *filesystem, struct inode *parent, const char *name,
+			  struct inode **ret)
+{
+	int error = inode_create(filesystem, parent, name, S_IFDIR | filesystem->config->mode,
+				 getuid(), getgid(), ret);
+	if (error == 0)
+		error = inode_attach(parent, *ret);
+	if (error == 0)
+		notifier_renew_name(filesystem->notifier, parent->node, name);
+	return error;
+}
+
 static int make_configured_directory(struct filesystem *filesystem, const char *path)
 {
 	char *copy = strdup(path);
@@ -75,13 +87,8 @@ static int make_configured_directory(struct filesystem *filesystem, const char *
 
 	while (error == 0 && (name = strsep(&rest, "/")) != NULL) {
 		struct inode *inode = name[0] != '\0' ? inode_child(parent, name) : parent;
-		if (inode == NULL) {
-			error = inode_create(filesystem, parent, name,
-					     S_IFDIR | filesystem->config->mode, getuid(), getgid(),
-					     &inode);
-			if (error == 0)
-				error = inode_attach(parent, inode);
-		}
+		if (inode == NULL)
+			error = make_directory(filesystem, parent, name, &inode);
 		if (error == 0 && !inode_is_directory(inode))
 			error = -ENOTDIR;
 		if (error == 0)

@@ -139,7 +139,8 @@ void filesystem_stop(struct filesystem *filesystem);
  * called after the session is gone. */
 void filesystem_finish(struct filesystem *filesystem);
 
-/* Makes the configured directories that are not there yet; what stands in the way is logged. */
+/* Makes the configured directories that are not there yet, and tells the kernel, so there has to be
+ * a notifier; what stands in the way is logged. */
 void filesystem_make_directories(struct filesystem *filesystem);
 
 /* The configuration has been read anew: what it says of who may use a lock counts at once, also for

@@ -77,12 +77,12 @@ int inode_create(struct filesystem *filesystem, const struct inode *parent, cons
 
 static void free_if_unused(struct filesystem *filesystem, struct inode *inode)
 {
-	if (inode->parent != NULL || inode == filesystem->root || inode->handles > 0)
+	if (inode->parent != NULL || inode == filesystem->root)
 		return;
-	/* Whoever has it open with O_PATH keeps it from being forgotten. */
+	/* Whoever has it open pays for that; or, with O_PATH, keeps it from being forgotten. */
 	user_leave(filesystem, inode->user, USER_NAMES, 1);
 	inode->user = NULL;
-	if (inode->lookups > 0)
+	if (inode->handles > 0 || inode->lookups > 0)
 		return;
 	state_journal_remove(filesystem->journal, &inode->item);
 	HASH_DELETE(by_node, filesystem->inodes, inode);
@@ -161,9 +161,6 @@ void inode_set_idle(struct filesystem *filesystem, struct inode *inode)
 void inode_use(struct filesystem *filesystem, struct inode *inode)
 {
 	leave_idle(filesystem, inode);
-	/* Without a name, through /proc/self/fd. */
-	if (inode->user == NULL)
-		inode->user = user_add(filesystem, inode->maker, USER_NAMES, 1);
 	inode->handles++;
 }
 

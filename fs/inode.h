@@ -32,8 +32,7 @@ struct inode {
 	nlink_t directories;	/* among them */
 	struct inode *idle_prev, *idle_next;
 	uid_t maker;	   /* on whose account it is */
-	struct user *user; /* that has a share of USER_NAMES for it; NULL once it has neither a name
-			      nor a handle */
+	struct user *user; /* that has a share of USER_NAMES for it; NULL once it has no name */
 	struct inode *user_idle_prev, *user_idle_next; /* in user->idle */
 	int64_t idle_since_ms;
 	bool idle;		 /* in filesystem->idle */
@@ -65,7 +64,7 @@ void inode_save(const struct inode *inode, FILE *out);
 int inode_restore(struct filesystem *filesystem, struct state_reader *in);
 
 /* All are restored, and what is open: brings those that are idle in their order, and ends the
- * account of what is neither named nor open. */
+ * account of what has no name. */
 void inode_restored_all(struct filesystem *filesystem);
 
 /* Makes an inode without a parent or a name, on the account of `uid`, whatever that may have.

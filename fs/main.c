@@ -255,7 +255,6 @@ static int run(struct daemon *daemon)
 		fputs(TAKEOVER_UNDERSTOOD, stdout);
 		goto cleanup_filesystem;
 	}
-	filesystem_make_directories(filesystem);
 	what = "mounting";
 	error = begin_mount(daemon, why, sizeof(why));
 	if (has_failed(daemon, error, what, why))
@@ -265,6 +264,7 @@ static int run(struct daemon *daemon)
 				filesystem->journal, &filesystem->notifier);
 	if (has_failed(daemon, error, what, why))
 		goto cleanup_mount;
+	filesystem_make_directories(filesystem);
 	what = "running";
 	error = run_loop(daemon);
 	answers_end(filesystem);

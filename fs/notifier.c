@@ -30,7 +30,7 @@ struct order {
 	uint64_t serial;	/* 0: it is not kept */
 	bool taken_back;	/* while it is carried out */
 	UT_hash_handle hh;	/* in notifier->orders, by the parent and the name */
-	fuse_ino_t node;
+	fuse_ino_t node;	/* 0: the name is to be looked up again */
 	fuse_ino_t parent;
 	char name[]; /* "": the attributes of the parent are meant */
 };
@@ -116,31 +116,48 @@ int notifier_create(int fuse, const char *mountpoint, struct state_journal *jour
 
 /* Orders */
 
+/* Returns the length. */
+static size_t write_parts(char message[NOTIFIER_MESSAGE_BYTES], int code, const void *body,
+			  size_t body_bytes, const char *name, size_t name_bytes)
+{
+	struct fuse_out_header header = {
+		.len = (uint32_t)(sizeof(header) + body_bytes + name_bytes),
+		.error = code,
+	};
+
+	memcpy(message, &header, sizeof(header));
+	memcpy(message + sizeof(header), body, body_bytes);
+	memcpy(message + sizeof(header) + body_bytes, name, name_bytes);
+	return header.len;
+}
+
 static size_t write_message(const struct order *order, char message[NOTIFIER_MESSAGE_BYTES])
 {
+	uint32_t length = (uint32_t)strlen(order->name);
 	struct fuse_notify_inval_inode_out attributes = {
 		.ino = order->parent, .off = -1, /* no content */
 	};
-	struct fuse_notify_delete_out name = {
+	/* What the kernel has found meanwhile stays. Before Linux 6.2 it drops that, too, and finds
+	 * it again. */
+	struct fuse_notify_inval_entry_out renewed = {
+		.parent = order->parent,
+		.namelen = length,
+		.flags = FUSE_EXPIRE_ONLY,
+	};
+	struct fuse_notify_delete_out forgotten = {
 		.parent = order->parent,
 		.child = order->node,
-		.namelen = (uint32_t)strlen(order->name),
+		.namelen = length,
 	};
-	struct fuse_out_header header = {.len = sizeof(header)};
-	char *at = message + sizeof(header);
 
-	if (order->name[0] == '\0') {
-		header.error = FUSE_NOTIFY_INVAL_INODE;
-		header.len += sizeof(attributes);
-		memcpy(at, &attributes, sizeof(attributes));
-	} else {
-		header.error = FUSE_NOTIFY_DELETE;
-		header.len += sizeof(name) + name.namelen + 1;
-		memcpy(at, &name, sizeof(name));
-		memcpy(at + sizeof(name), order->name, name.namelen + 1);
-	}
-	memcpy(message, &header, sizeof(header));
-	return header.len;
+	if (length == 0)
+		return write_parts(message, FUSE_NOTIFY_INVAL_INODE, &attributes,
+				   sizeof(attributes), "", 0);
+	if (order->node == 0)
+		return write_parts(message, FUSE_NOTIFY_INVAL_ENTRY, &renewed, sizeof(renewed),
+				   order->name, length + 1);
+	return write_parts(message, FUSE_NOTIFY_DELETE, &forgotten, sizeof(forgotten), order->name,
+			   length + 1);
 }
 
 static struct state_place place(const struct state_item *item)
@@ -231,6 +248,12 @@ void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino
 	if (notifier->process.socket < 0 && !notifier->stops)
 		restart_process(notifier);
 	send_next(notifier);
+}
+
+void notifier_renew_name(struct notifier *notifier, fuse_ino_t parent, const char *name)
+{
+	notifier_keep_name(notifier, parent, name);
+	notifier_forget_name(notifier, parent, 0, name);
 }
 
 void notifier_forget_attributes(struct notifier *notifier, fuse_ino_t node)

@@ -34,6 +34,11 @@ int notifier_create(int fuse, const char *mountpoint, struct state_journal *jour
 void notifier_forget_name(struct notifier *notifier, fuse_ino_t parent, fuse_ino_t node,
 			  const char *name);
 
+/* A directory has come by itself under that name: lets the kernel look it up, which may remember
+ * that there is no such name. Takes back what was ordered for the name before. Out of memory: as
+ * above. */
+void notifier_renew_name(struct notifier *notifier, fuse_ino_t parent, const char *name);
+
 /* Lets the kernel ask for the attributes of the node anew. */
 void notifier_forget_attributes(struct notifier *notifier, fuse_ino_t node);
 
@@ -42,7 +47,8 @@ void notifier_forget_attributes(struct notifier *notifier, fuse_ino_t node);
  * drops the name before it compares nodes (fuse_reverse_inval_entry()). */
 void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char *name);
 
-/* Writes the names that are to be forgotten: what another process has to order again. */
+/* Writes the names that are to be forgotten, or to be looked up (node 0): what another process has
+ * to order again. */
 void notifier_save_orders(const struct notifier *notifier, FILE *out);
 
 /* A file descriptor that becomes readable when notifier_dispatch() has something to do. */

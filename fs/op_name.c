@@ -24,9 +24,10 @@ static void reply_entry(fuse_req_t req, struct inode *inode)
 		inode_forget(filesystem, inode, 1); /* the caller was killed */
 }
 
-/* There is no such name, and the kernel may remember that: names come by itself only. Else a
- * stat(2) that looks anew while another thread creates the name would drop what that put into the
- * cache: the kernel revalidates without locking the directory (fuse_dentry_revalidate()). */
+/* There is no such name, and the kernel may remember that: names come by itself only, but for those
+ * of the configuration (notifier_renew_name()). Else a stat(2) that looks anew while another thread
+ * creates the name would drop what that put into the cache: the kernel revalidates without locking
+ * the directory (fuse_dentry_revalidate()). */
 static void reply_no_entry(fuse_req_t req)
 {
 	struct fuse_entry_param entry = {.ino = 0, .entry_timeout = FOREVER_SECONDS};

@@ -49,7 +49,7 @@ struct takeover_wish {
 	struct parked *parked;
 };
 
-/* A name that the kernel was to forget. */
+/* A name that the kernel was to forget, or to look up again. */
 struct takeover_order {
 	struct takeover_order *prev, *next;
 	fuse_ino_t parent, node;
@@ -520,13 +520,16 @@ int takeover_restore(struct takeover *takeover, struct filesystem *filesystem, c
 	return 0;
 }
 
-/* Not if the name is in use again. */
+/* To be forgotten is no name that is in use again; to be looked up, no name but of a directory. */
 static void resume_order(struct filesystem *filesystem, const struct takeover_order *order)
 {
 	struct inode *parent = inode_find(filesystem, order->parent);
+	const struct inode *inode = parent != NULL ? inode_child(parent, order->name) : NULL;
 
-	if (parent == NULL || inode_child(parent, order->name) == NULL)
+	if (order->node != 0 && inode == NULL)
 		notifier_forget_name(filesystem->notifier, order->parent, order->node, order->name);
+	else if (order->node == 0 && inode != NULL && inode_is_directory(inode))
+		notifier_renew_name(filesystem->notifier, order->parent, order->name);
 }
 
 void takeover_resume(struct takeover *takeover, struct filesystem *filesystem)

@@ -9,8 +9,9 @@
  *                 what is kept for those two counts too: user_shares_of()
  *   USER_RANGES   byte ranges that are held through files that the user has opened; of a process
  *                 that has locked through files of several users, of the first
- *   USER_NAMES    names that the user has made, while they are there or open; the same user's
- *                 after chown(2). Who pins one otherwise (O_PATH) holds nobody's share
+ *   USER_NAMES    names that the user has made, while they are there; the same user's after
+ *                 chown(2). Who has the file open after that has a share of USER_FILES for it; who
+ *                 pins it otherwise (O_PATH) holds nobody's share
  *
  * What is counted is taken back with what it stands for (struct parked, struct handle, struct inode
  * and so on own their share), whatever becomes of that: so the counts are exact.

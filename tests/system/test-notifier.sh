@@ -146,7 +146,8 @@ kill -CONT "$writer"
 wait_until "$deadline" no_helpers A
 
 # Another program goes on in place of the daemon meanwhile; the helpers of the former end, and are nobody's.
-begin A
+: >"$dir/A.ini"
+begin A start_dlockfs --config "$dir/A.ini"
 jam A
 former=$(helpers A writer)
 kill -USR2 "$(pid A)"
@@ -168,6 +169,20 @@ kill -CONT "$writer"
 wait_until "$deadline" test ! -e "$dir/A/next" # not by a list, which would bring the name back
 test -e "$dir/A/idle" || fail "open, but not there"
 exec 9>&-
+
+# What was to be told of a directory when another program goes on, that one tells.
+writer=$(helpers A writer)
+kill -STOP "$writer"
+wait_until "$deadline" has_state "$writer" T
+test ! -e "$dir/A/configured"
+printf '%s\n' '[mount]' 'directories = configured' >"$dir/A.ini"
+send_signal A HUP
+wait_until "$deadline" grep -q 'read anew' "$dir/A.log"
+test ! -e "$dir/A/configured"
+kill -USR2 "$(pid A)"
+wait_until "$deadline" test -d "$dir/A/configured"
+kill -CONT "$writer"
+wait_until "$deadline" process_is_gone "$writer"
 
 # Whichever of the two dies, names are forgotten again with the next one that is idle.
 for name in writer guard; do

@@ -54,8 +54,9 @@ launch() {
 launch
 touch "$dir/A/name"
 test -e "$dir/A/name"
+test ! -e "$dir/A/one" # and the kernel remembers that
 reload $'[mount]\nidle = 1s\ndirectories = one one/two'
-test -d "$dir/A/one/two"
+wait_until "$deadline" test -d "$dir/A/one/two"
 wait_until "$deadline" test ! -e "$dir/A/name"
 
 # A file in the way of a directory is no reason to stop.

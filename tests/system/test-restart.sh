@@ -164,9 +164,10 @@ mkdir "$dir/D/a"
 hold other "$dir/D/a/lock"
 expect other held
 expect_equal "stores" "a b" "$(sed -n 's/^prefix=//p' "$dir/D/.dlockfs/status" | paste -sd' ')"
+test ! -e "$dir/D/two" # and the kernel remembers that
 kill -USR2 "$number"
 wait_until "$deadline" grep -qz ^DLOCKFS_TAKE_OVER= "/proc/$number/environ"
-test -d "$dir/D/two"
+wait_until "$deadline" test -d "$dir/D/two"
 expect_equal "process" "$number" "$(sed -n 's/^pid=//p' "$dir/D/.dlockfs/status")"
 expect_status 1 flock -n "$dir/D/one/lock" true
 expect_status 1 flock -n "$dir/D/a/lock" true

@@ -223,3 +223,26 @@ gone_user() {
     ! grep -q "^uid=$flooder " "$dir/A/.dlockfs/users"
 }
 wait_until "$deadline" gone_user
+
+# What somebody else has open makes no room by itself. It does when it is removed, open or not; the lock stays.
+as "$flooder" touch "$dir/A/pinned"{1..8}
+steps=(open-ro ex-nb)
+for number in {2..8}; do
+    steps+=("file=$dir/A/pinned$number" open-ro)
+done
+all_open() {
+    [ "$(grep -c '^open-ro ok' "$dir/pin.out")" -eq 8 ]
+}
+start_as "$other" pin "$dir/A/pinned1" "${steps[@]}"
+wait_until "$deadline" all_open
+as "$flooder" mkdir "$dir/A/directory"{1..4}
+has A "$flooder" "names=12"
+expect_equal "one more" "open EDQUOT" "$(calls "$flooder" "$dir/A/one-more" open)"
+as "$flooder" rm "$dir/A/pinned1"
+has A "$flooder" "names=11"
+expect_status 1 as "$flooder" flock -n "$dir/A/pinned1" true
+as "$flooder" rm "$dir/A/pinned"{1..8}
+as "$flooder" rmdir "$dir/A/directory"{1..4}
+wait_until "$deadline" gone_user
+release pin
+comes_free "$dir/A/pinned1"

@@ -141,6 +141,26 @@ static void expect_orders(struct fixture *fixture, const char *expected)
 	assert_string_equal(names[1], expected);
 }
 
+static void expect_renewal(struct fixture *fixture, uint64_t parent, const char *name)
+{
+	char message[NOTIFIER_MESSAGE_BYTES];
+	struct fuse_out_header header;
+	struct fuse_notify_inval_entry_out body;
+
+	wait_for(fixture->kernel);
+	ssize_t got = recv(fixture->kernel, message, sizeof(message), 0);
+	memcpy(&header, message, sizeof(header));
+	memcpy(&body, message + sizeof(header), sizeof(body));
+	assert_int_equal(got, sizeof(header) + sizeof(body) + strlen(name) + 1);
+	assert_int_equal(header.len, got);
+	assert_int_equal(header.error, FUSE_NOTIFY_INVAL_ENTRY);
+	assert_int_equal(header.unique, 0);
+	assert_int_equal(body.parent, parent);
+	assert_int_equal(body.namelen, strlen(name));
+	assert_int_equal(body.flags, FUSE_EXPIRE_ONLY);
+	assert_string_equal(message + sizeof(header) + sizeof(body), name);
+}
+
 static void test_messages(void **state)
 {
 	struct fixture *fixture = *state;
@@ -194,6 +214,28 @@ static void test_taken_back(void **state)
 	expect_orders(fixture, "");
 }
 
+/* A directory has come where a file was to be forgotten; and is taken away again. */
+static void test_renewed(void **state)
+{
+	struct fixture *fixture = *state;
+
+	notifier_forget_name(fixture->notifier, 1, 5, "begun");
+	expect_name(fixture, 1, 5, "begun");
+	notifier_forget_name(fixture->notifier, 1, 6, "a");
+	notifier_renew_name(fixture->notifier, 1, "a");
+	notifier_renew_name(fixture->notifier, 1, "b");
+	notifier_renew_name(fixture->notifier, 2, "b");
+	notifier_keep_name(fixture->notifier, 1, "b");
+	expect_orders(fixture, "begun a b ");
+	dispatch(fixture);
+	expect_renewal(fixture, 1, "a");
+	expect_orders(fixture, "a b "); /* until it is known */
+	dispatch(fixture);
+	expect_renewal(fixture, 2, "b");
+	dispatch(fixture);
+	expect_orders(fixture, "");
+}
+
 static void test_end(void **state)
 {
 	struct fixture *fixture = *state;
@@ -223,6 +265,7 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_messages, begin, end),
 		cmocka_unit_test_setup_teardown(test_taken_back, begin, end),
+		cmocka_unit_test_setup_teardown(test_renewed, begin, end),
 		cmocka_unit_test_setup_teardown(test_end, begin, end),
 	};
 	if (notifier_process_is_meant(argv))
