@@ -638,7 +638,7 @@ static void test_random_patterns(void **state)
 
 	srandom(1);
 	for (int round = 0; round < 200; round++) {
-		char patterns[PATTERNS][64], path[64], text[128];
+		char patterns[PATTERNS][64], path[64], text[512];
 
 		teardown(state);
 		setup(state);
