@@ -301,15 +301,18 @@ bool would_wait_here(const struct owner *owner, struct range range)
 }
 
 /* Ends what interrupted calls of the owner left lingering, except a claim that a restarted call
- * with these arguments can take up; that one is returned. */
+ * with these arguments can take up; that one is returned. It says whose it is, and another caller
+ * (NULL: none) makes one of its own. */
 static struct claim *take_up_lingering(struct owner *owner, enum lock_kind kind,
-				       enum claim_mode mode, bool waits)
+				       enum claim_mode mode, bool waits,
+				       const struct engine_caller *caller)
 {
 	struct claim *claim, *next, *found = NULL;
 	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
 		if (claim->asked || claim->state == CLAIM_HELD)
 			continue;
-		if (found == NULL && waits && claim->kind == kind && claim->parts.mode == mode)
+		if (found == NULL && waits && claim->kind == kind && claim->parts.mode == mode &&
+		    claim->pid == caller->pid && claim->uid == caller->uid)
 			found = claim;
 		else
 			claim_withdraw(claim);
@@ -346,7 +349,7 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 	*ret_claim = NULL;
 	if (owner->lost)
 		return -EIO;
-	struct claim *claim = take_up_lingering(owner, kind, mode, waits);
+	struct claim *claim = take_up_lingering(owner, kind, mode, waits, caller);
 	struct claim *flock = owner_held_but(owner, LOCK_KIND_FLOCK, NULL);
 	if (owner_held_but(owner, LOCK_KIND_OPEN, NULL) != NULL ||
 	    (flock != NULL && flock->parts.mode == mode)) {
@@ -406,7 +409,7 @@ int engine_unlock(struct owner *owner)
 {
 	if (owner->lost)
 		return -EIO;
-	take_up_lingering(owner, LOCK_KIND_FLOCK, CLAIM_SHARED, false);
+	take_up_lingering(owner, LOCK_KIND_FLOCK, CLAIM_SHARED, false, NULL);
 	struct claim *flock = owner_held_but(owner, LOCK_KIND_FLOCK, NULL);
 	if (flock != NULL)
 		claim_release(flock);
