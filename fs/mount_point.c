@@ -32,6 +32,8 @@ static char *follow_links(const char *mountpoint)
 	ssize_t length;
 
 	for (int links = 0; path != NULL && links < 40; links++) {
+		for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
+			path[end - 1] = '\0'; /* or it would be what the link leads to */
 		length = readlink(path, target, sizeof(target) - 1);
 		if (length < 0)
 			return path;

@@ -24,8 +24,10 @@ expect_status 1 flock -n "$dir/A/job" true
 
 # A symbolic link is followed, so that it does not hide what is mounted behind it.
 ln -s A "$dir/link"
-refused timeout "$deadline" "$dlockfs" "$dir/link" 2>"$dir/err"
-grep -qF "$dir/A: a mount of type fuse.dlockfs is already there" "$dir/err" || fail "$(<"$dir/err")"
+for link in "$dir/link" "$dir/link/"; do
+    refused timeout "$deadline" "$dlockfs" "$link" 2>"$dir/err"
+    grep -qF "$dir/A: a mount of type fuse.dlockfs is already there" "$dir/err" || fail "$(<"$dir/err")"
+done
 expect_equal "mounts" 1 "$(grep -c " $dir/A " /proc/self/mounts)"
 
 # A daemon that was stopped is not taken for a dead one, and does not stop the start for ever.
