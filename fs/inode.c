@@ -175,6 +175,9 @@ bool inode_drop(struct filesystem *filesystem, struct inode *inode)
 {
 	bool known = inode->lookups > 0;
 	inode->dropped = true; /* marked as the name goes */
+	free(inode->text);     /* which nobody opens any more */
+	inode->text = NULL;
+	inode->text_bytes = 0;
 	inode_detach(filesystem, inode);
 	return known;
 }

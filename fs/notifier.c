@@ -261,6 +261,11 @@ void notifier_forget_attributes(struct notifier *notifier, fuse_ino_t node)
 	notifier_forget_name(notifier, node, node, "");
 }
 
+size_t notifier_backlog(const struct notifier *notifier)
+{
+	return HASH_COUNT(notifier->orders);
+}
+
 void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char *name)
 {
 	struct order *order = find_order(notifier, parent, name);

@@ -47,6 +47,9 @@ void notifier_forget_attributes(struct notifier *notifier, fuse_ino_t node);
  * drops the name before it compares nodes (fuse_reverse_inval_entry()). */
 void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char *name);
 
+/* How many orders have not been carried out. */
+size_t notifier_backlog(const struct notifier *notifier);
+
 /* Writes the names that are to be forgotten, or to be looked up (node 0): what another process has
  * to order again. */
 void notifier_save_orders(const struct notifier *notifier, FILE *out);

@@ -11,6 +11,7 @@
 
 #include "inode.h"
 #include "log.h"
+#include "notifier.h"
 
 /* A user that is refused again and again is told of so often. */
 #define TELL_MS 60000
@@ -20,6 +21,9 @@
 
 /* So many idle names go for each new one, once three quarters of the limit are in use. */
 #define ROOM_NAMES 2
+
+/* But none while the kernel has not forgotten so many names: each takes memory until then. */
+#define BACKLOG_MAX 4096
 
 static const struct {
 	const char *limit, *key;
@@ -143,6 +147,8 @@ void user_make_room(struct filesystem *filesystem, uid_t uid)
 {
 	int64_t limit = user_limit(filesystem->config, USER_NAMES);
 
+	if (notifier_backlog(filesystem->notifier) >= BACKLOG_MAX)
+		return;
 	for (int i = 0; user_is_limited(uid) && i < ROOM_NAMES; i++) {
 		const struct user *user = find(filesystem, uid);
 		if (user == NULL || user->idle == NULL ||

@@ -33,6 +33,12 @@ void notifier_forget_attributes(struct notifier *notifier, fuse_ino_t node)
 		notifier_double.on_forget(0, node, NULL);
 }
 
+size_t notifier_backlog(const struct notifier *notifier)
+{
+	(void)notifier;
+	return notifier_double.backlog;
+}
+
 void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char *name)
 {
 	(void)notifier;

@@ -9,6 +9,7 @@
 
 struct notifier_double {
 	size_t calls;
+	size_t backlog; /* what notifier_backlog() says */
 	/* A name is to be forgotten; with name NULL, attributes. NULL: nobody looks. */
 	void (*on_forget)(fuse_ino_t parent, fuse_ino_t node, const char *name);
 };

@@ -279,6 +279,10 @@ static void test_room(void **state)
 	user_make_room(filesystem, ALICE);
 	assert_int_equal(forgotten_count, 0);
 	make("a5", ALICE);
+	notifier_double.backlog = 100000;
+	user_make_room(filesystem, ALICE);
+	assert_int_equal(forgotten_count, 0);
+	notifier_double.backlog = 0;
 	user_make_room(filesystem, ALICE);
 	assert_int_equal(forgotten_count, 1);
 	assert_null(inode_child(filesystem->root, "a1"));
