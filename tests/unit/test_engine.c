@@ -420,6 +420,33 @@ static void test_turn_comes_while_lingering(void **state)
 	file_close(&next);
 }
 
+/* Another process on the same open file has a place of its own, which says that it asks. */
+static void test_other_caller_ends_lingering(void **state)
+{
+	struct world *world = *state;
+	struct file holder, file, next;
+
+	file_open(&holder, &world->two, "a");
+	file_open(&file, &world->one, "a");
+	file_open(&next, &world->two, "a");
+	file_lock(&holder, EX, WAIT);
+	settle(world);
+	file_lock(&file, EX, WAIT);
+	settle(world);
+	file_lock(&next, EX, WAIT);
+	settle(world);
+	file_cancel(&file);
+	file.process++;
+	file_lock(&file, EX, WAIT);
+	settle(world);
+	file_close(&holder);
+	settle(world);
+	assert_holds(&next);
+	assert_waits(&file);
+	file_close(&next);
+	file_close(&file);
+}
+
 /* Another call than the interrupted one does not take up its place. */
 static void test_other_call_ends_lingering(void **state)
 {
@@ -649,6 +676,7 @@ int main(void)
 		TEST(cancelled_exclusive_open_leaves_at_once),
 		TEST(restarted_call_keeps_its_place),
 		TEST(turn_comes_while_lingering),
+		TEST(other_caller_ends_lingering),
 		TEST(other_call_ends_lingering),
 		TEST(close_in_each_state),
 		TEST(numbers_wrap),
