@@ -216,7 +216,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (count == 0)
-		count = one ? 1 : 2500;
+		count = one ? 1 : 1500;
 	setvbuf(stdout, NULL, _IOLBF, 0); /* so that nothing is missing before an abort */
 	signal(SIGABRT, on_abort);
 	for (done = 0; done < count && !(until_failure && violations > 0); done++)
