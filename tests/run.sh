@@ -71,7 +71,8 @@ plain_only="mutants lease-cut lease-follower lease-leader lease-quorum lease-sto
     waiters-200 dlockctl-lost dlockctl-run dlockctl-terminal dlockctl-top dlockctl-descriptor dlockctl-help cron-script
     inherit kill-holder readers-writer no-freeze record-faults record-random record-session-loss record-signals on-lost
     status-pause user-limits look-flood background store-unreachable store-refuses store-access service journal mount-fuse
-    other-clients unit-file claim-deleted claim-names clean-stop unlink token record-limits"
+    other-clients unit-file claim-deleted claim-names clean-stop unlink token record-limits
+    recipes stores session-expired steer signals"
 plain_only=${plain_only//$'\n'/ }
 
 # System tests that use the processors all the time. One of them runs besides those that wait most of theirs, for servers and
