@@ -137,7 +137,9 @@ static void guard(pid_t writer, int daemon, int journal)
 
 bool notifier_process_is_meant(char *const *arguments)
 {
-	return arguments[0] != NULL && strcmp(arguments[ARGUMENT_NAME], NAME) == 0;
+	if (arguments[ARGUMENT_NAME] == NULL || strcmp(arguments[ARGUMENT_NAME], NAME) != 0)
+		return false;
+	return arguments[ARGUMENT_JOURNAL] != NULL && arguments[ARGUMENT_MOUNTPOINT] != NULL;
 }
 
 /* Closes what else is open. But with auto_unmount nobody must learn of the daemon's end while there

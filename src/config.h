@@ -75,7 +75,7 @@ struct config {
 	/* [mount] */
 	mode_t mode;	    /* of the root and of directories; 0777 */
 	int64_t idle_ms;    /* an unused name disappears after so long; 60s */
-	char **directories; /* made at start, NULL-terminated, may be NULL */
+	char **directories; /* made in the mount, NULL-terminated, may be NULL */
 	bool allow_other;   /* other users may use the mount; yes */
 	/* What one user may have (user.h), other than root: */
 	int64_t user_waiters; /* calls that wait for a lock; 4096 */
