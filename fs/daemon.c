@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "log.h"
-#include "supervisor.h"
+#include "base/log.h"
+#include "restart/supervisor.h"
 
 static int ready_pipe = -1; /* the child's end */
 

@@ -24,12 +24,23 @@
  * nanoseconds: one that is started after the clock was set back may begin below the former ones.
  *
  * It stays the same until something new is granted through the open file. Each call writes to, or
- * asks, a majority of the servers: an answer shows that the lock is held.
+ * asks, a majority of the servers: an answer shows that the lock is held. Where another thread
+ * releases it and locks anew during the call, the token is of a lock that was held at some moment
+ * of the call, never of one that was released before: the former one's is smaller, and refused as
+ * soon as somebody else has come in between.
  *
  * Fails with EIO: the lock is lost, close the file; ENODATA: nothing is locked through this open
  * file; EINTR: a signal; EACCES: the servers do not let the claim be read or changed; ENOTTY: this
  * is no file of dlockfs. */
 #define DLOCKFS_IOC_TOKEN _IOR(0xDF, 1, uint64_t)
+
+/* When the lease ends that protects what is locked through this open file, unless it is renewed
+ * until then, in milliseconds of CLOCK_BOOTTIME; INT64_MAX if it cannot end. A program that hears
+ * nothing later until then has to stop using what the lock protects, whether the descriptor says
+ * that the lock is lost or not: the daemon hangs.
+ *
+ * The answer comes from the daemon's memory. Fails as DLOCKFS_IOC_TOKEN, but for EACCES. */
+#define DLOCKFS_IOC_LEASE _IOR(0xDF, 4, int64_t)
 
 /* Steering from outside: for descriptors of MOUNT/.dlockfs/locks/NAME, open for reading, which need
  * hold nothing. `claim` is the value of "claim=" on a line of that file, with the %XX of it undone,

@@ -14,19 +14,24 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "answers.h"
-#include "log.h"
-#include "notifier.h"
-#include "state_journal.h"
-#include "supervisor.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "journal/journal.h"
+#include "kernel/lease_board.h"
+#include "kernel/notifier.h"
+#include "ops/serving.h"
+#include "restart/supervisor.h"
 
 /* So many requests of the kernel are read before the stores get their turn. */
 #define REQUESTS_AT_ONCE 64
 
-/* A stop waits for the writer so long (notifier_process.h): a user can keep it waiting for ever. */
+/* The log tells of a clock that is set again and again so often. */
+#define JUMPS_TOLD_MS 10000
+
+/* A stop waits for the writer so long (kernel/notifier_process.h): a user can keep it waiting for
+ * ever. */
 #define STOP_LIMIT_MS 10000
 
 static sigset_t handled_signals(void)
@@ -46,13 +51,6 @@ void loop_block_signals(void)
 	sigset_t set = handled_signals();
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
-}
-
-int64_t loop_now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static int watch(struct loop *loop, int descriptor)
@@ -96,14 +94,17 @@ int loop_init(struct loop *loop, struct filesystem *filesystem)
 		.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
 		.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK),
 		.timer_ms = INT64_MAX,
+		.jump.timer = -1,
+		.jump_told_ms = INT64_MIN,
 		.stop_ms = INT64_MAX,
-		.ping_interval_ms = supervisor_ping_interval_ms(),
 	};
-	loop->ping_ms = loop->ping_interval_ms == INT64_MAX ? INT64_MAX : 0;
+	watchdog_begin(&loop->watchdog, supervisor_watchdog_ms());
 	if (loop->epoll < 0 || loop->timer < 0 || loop->signals < 0 ||
 	    fcntl(fuse, F_SETFL, O_NONBLOCK) < 0)
 		error = -errno;
-	int descriptors[] = {fuse, loop->timer, loop->signals,
+	if (error == 0)
+		error = clock_jump_init(&loop->jump);
+	int descriptors[] = {fuse, loop->timer, loop->signals, loop->jump.timer,
 			     notifier_descriptor(filesystem->notifier)};
 	for (size_t i = 0; error == 0 && i < sizeof(descriptors) / sizeof(*descriptors); i++)
 		error = watch(loop, descriptors[i]);
@@ -122,6 +123,7 @@ void loop_finish(struct loop *loop)
 			close(*descriptors[i]);
 		*descriptors[i] = -1;
 	}
+	clock_jump_finish(&loop->jump);
 }
 
 static void end(struct loop *loop, int result)
@@ -142,9 +144,9 @@ static void handle_request(struct loop *loop, const struct fuse_buf *buffer)
 	if ((buffer->flags & FUSE_BUF_IS_FD) == 0)
 		metrics_count_request(&filesystem->metrics, buffer->mem, buffer->size);
 	/* Leases are judged before each request: the process may have been stopped here. */
-	shards_advance(filesystem->shards, filesystem->shards_count, loop_now_ms());
+	shards_advance(filesystem->shards, filesystem->shards_count, clock_now_ms());
 	filesystem_handle(filesystem, buffer);
-	answers_send(filesystem, header.unique);
+	takeover_commit(filesystem, header.unique);
 }
 
 static void read_requests(struct loop *loop, struct fuse_buf *buffer)
@@ -171,13 +173,13 @@ static void read_requests(struct loop *loop, struct fuse_buf *buffer)
 static void stop(struct loop *loop)
 {
 	loop->stopping = true;
-	loop->stop_ms = loop_now_ms() + STOP_LIMIT_MS;
+	loop->stop_ms = clock_now_ms() + STOP_LIMIT_MS;
 	notifier_stop(loop->filesystem->notifier);
 }
 
 static void begin_restart(struct loop *loop, bool leave)
 {
-	int descriptor = restart_begin(loop->restart, leave, loop_now_ms());
+	int descriptor = restart_begin(loop->restart, leave, clock_now_ms());
 	int error = descriptor >= 0 ? watch(loop, descriptor) : 0;
 
 	if (error != 0)
@@ -201,6 +203,7 @@ static void begin_leaving(struct loop *loop)
 static void leave(struct loop *loop)
 {
 	loop->left = true;
+	lease_board_hand_over(loop->filesystem->board, true);
 	stop(loop);
 }
 
@@ -209,10 +212,13 @@ static void go_on_with_restart(struct loop *loop)
 {
 	if (!restart_is_understood(loop->restart) || loop->stopping)
 		return;
-	if (loop->leaving)
+	if (loop->leaving) {
 		leave(loop);
-	else
-		restart_execute(loop->restart);
+		return;
+	}
+	/* A rehearsal and the start of a program take longer than a turn of the loop. */
+	watchdog_relax(&loop->watchdog, clock_now_ms());
+	restart_execute(loop->restart);
 }
 
 /* Nobody shows any more that the next process can go on. */
@@ -253,21 +259,21 @@ static void read_signals(struct loop *loop)
 /* Here and nowhere else: a loop that is stuck must not be reported as running. */
 static void ping(struct loop *loop, int64_t now_ms)
 {
-	if (now_ms < loop->ping_ms)
-		return;
-	supervisor_ping();
-	loop->ping_ms = now_ms + loop->ping_interval_ms;
+	const struct filesystem *filesystem = loop->filesystem;
+	watchdog_advance(&loop->watchdog,
+			 shards_held_timeout(filesystem->shards, filesystem->shards_count), now_ms);
 }
 
 static void set_timer(struct loop *loop)
 {
 	const struct filesystem *filesystem = loop->filesystem;
 	int64_t locks_ms = shards_deadline(filesystem->shards, filesystem->shards_count);
-	int64_t names_ms = filesystem_deadline(filesystem);
+	int64_t names_ms = serving_deadline(filesystem);
 	int64_t due_ms = locks_ms < names_ms ? locks_ms : names_ms;
 	struct itimerspec due = {0};
 
-	due_ms = loop->ping_ms < due_ms ? loop->ping_ms : due_ms;
+	if (watchdog_deadline(&loop->watchdog) < due_ms)
+		due_ms = watchdog_deadline(&loop->watchdog);
 	if (loop->restart != NULL && restart_deadline(loop->restart) < due_ms)
 		due_ms = restart_deadline(loop->restart);
 	if (loop->keeping != NULL && keeping_deadline(loop->keeping) < due_ms)
@@ -283,6 +289,25 @@ static void set_timer(struct loop *loop)
 	}
 	if (timerfd_settime(loop->timer, TFD_TIMER_ABSTIME, &due, NULL) < 0)
 		log_error("setting the timer: %m");
+}
+
+/* First of all that a turn of the loop does: nothing is to be told that rests on a lease from
+ * before the jump. */
+static void mind_clock(struct loop *loop, int64_t now_ms)
+{
+	struct filesystem *filesystem = loop->filesystem;
+	int64_t by_ms;
+
+	if (!clock_jump_seen(&loop->jump, &by_ms))
+		return;
+	filesystem->metrics.clock_jumps++;
+	if (!shards_doubt(filesystem->shards, filesystem->shards_count, now_ms) ||
+	    (loop->jump_told_ms != INT64_MIN && now_ms - loop->jump_told_ms < JUMPS_TOLD_MS))
+		return;
+	loop->jump_told_ms = now_ms;
+	log_warning("the clock was set by %+.3f s: nothing is granted before the servers have "
+		    "proved how long the session will live",
+		    (double)by_ms / 1000);
 }
 
 static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
@@ -302,6 +327,9 @@ static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 	} else if (loop->restart != NULL && descriptor == restart_descriptor(loop->restart)) {
 		go_on_with_restart(loop);
 	} else if (store != NULL) {
+		/* The lease counts from when answers are known to have come. */
+		shards_advance(loop->filesystem->shards, loop->filesystem->shards_count,
+			       clock_now_ms());
 		store->ops->dispatch(store);
 	}
 }
@@ -322,19 +350,22 @@ int loop_run(struct loop *loop)
 			end(loop, -errno);
 			break;
 		}
-		int64_t now_ms = loop_now_ms();
+		int64_t now_ms = clock_now_ms();
+		mind_clock(loop, now_ms);
 		shards_advance(filesystem->shards, filesystem->shards_count, now_ms);
-		filesystem_advance(filesystem, now_ms);
-		ping(loop, now_ms);
+		serving_advance(filesystem, now_ms);
+		notifier_advance(filesystem->notifier, now_ms);
 		if (loop->restart != NULL)
 			restart_advance(loop->restart, now_ms);
 		if (loop->keeping != NULL)
 			keeping_advance(loop->keeping, now_ms);
 		for (int i = 0; i < count && !loop->ended; i++) {
 			dispatch(loop, events[i].data.fd, &buffer);
-			answers_send(filesystem, 0);
+			takeover_commit(filesystem, 0);
 		}
-		answers_send(filesystem, 0);
+		takeover_commit(filesystem, 0);
+		shards_tell_guard(filesystem->shards, filesystem->shards_count);
+		ping(loop, now_ms); /* what has been granted just now needs a shorter limit */
 		if (has_to_stop(loop))
 			stop(loop);
 		if (loop->stopping &&
@@ -342,6 +373,7 @@ int loop_run(struct loop *loop)
 			end(loop, 0);
 		set_timer(loop);
 	}
+	watchdog_relax(&loop->watchdog, clock_now_ms());
 	if (!kept)
 		free(buffer.mem);
 	return loop->result;

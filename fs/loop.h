@@ -6,9 +6,11 @@
 #ifndef DLOCKFS_LOOP_H
 #define DLOCKFS_LOOP_H
 
-#include "filesystem.h"
-#include "keeping.h"
-#include "restart.h"
+#include "clock_jump.h"
+#include "files/filesystem.h"
+#include "restart/keeping.h"
+#include "restart/restart.h"
+#include "watchdog.h"
 
 struct loop {
 	struct filesystem *filesystem;
@@ -16,9 +18,9 @@ struct loop {
 	int timer;
 	int signals;
 	int64_t timer_ms; /* when the timer fires; INT64_MAX: not set */
-	int64_t ping_ms;  /* when the service manager is to hear that the loop runs; INT64_MAX:
-			     never */
-	int64_t ping_interval_ms;
+	struct clock_jump jump;
+	int64_t jump_told_ms; /* when the log last told of one; INT64_MIN: never */
+	struct watchdog watchdog;
 	void (*on_reload)(void *context); /* SIGHUP; set by the caller, may be NULL */
 	struct restart *restart;	  /* SIGUSR2; likewise */
 	struct keeping *keeping;	  /* SIGUSR1; likewise */
@@ -34,9 +36,6 @@ struct loop {
 /* Blocks the signals that end the daemon or make it read its configuration anew, for every thread
  * to come, so that loop_run() receives them. Before other threads exist. */
 void loop_block_signals(void);
-
-/* Milliseconds of CLOCK_BOOTTIME, which no one sets and which counts while the host sleeps. */
-int64_t loop_now_ms(void);
 
 /* Returns 0 or -errno. The file system stays the caller's. */
 int loop_init(struct loop *loop, struct filesystem *filesystem);

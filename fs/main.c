@@ -10,23 +10,26 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "answers.h"
-#include "config.h"
+#include "base/log.h"
+#include "config/config.h"
 #include "daemon.h"
-#include "filesystem.h"
-#include "keeping.h"
-#include "log.h"
+#include "files/answers.h"
+#include "files/filesystem.h"
+#include "files/shard.h"
+#include "files/steer.h"
+#include "kernel/lease_board.h"
+#include "kernel/memory_lock.h"
+#include "kernel/mount.h"
+#include "kernel/mount_point.h"
+#include "kernel/notifier.h"
+#include "kernel/notifier_process.h"
 #include "loop.h"
-#include "mount.h"
-#include "mount_point.h"
-#include "notifier.h"
-#include "notifier_process.h"
+#include "ops/serving.h"
 #include "options.h"
-#include "restart.h"
-#include "shard.h"
-#include "steer.h"
-#include "supervisor.h"
-#include "takeover.h"
+#include "restart/keeping.h"
+#include "restart/restart.h"
+#include "restart/supervisor.h"
+#include "restart/takeover.h"
 
 struct daemon {
 	struct config config;
@@ -41,7 +44,7 @@ struct daemon {
 	char *mountpoint;
 };
 
-/* Each process that is to be sent a signal takes a descriptor (holder.h). */
+/* Each process that is to be sent a signal takes a descriptor (files/holder.h). */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;
@@ -158,17 +161,40 @@ static int restore(struct daemon *daemon, char *why, size_t why_bytes)
 	return error;
 }
 
+static struct mount_plan plan_mount(struct daemon *daemon)
+{
+	return (struct mount_plan){
+		.config = &daemon->config,
+		.fuse_options = daemon->options.fuse,
+		.ops = &serving_ops,
+		.userdata = &daemon->filesystem,
+	};
+}
+
 static int begin_mount(struct daemon *daemon, char *why, size_t why_bytes)
 {
 	struct filesystem *filesystem = &daemon->filesystem;
 	const struct takeover_process *process = &daemon->takeover.process;
+	struct mount_plan plan = plan_mount(daemon);
 
-	if (daemon->takeover.file != NULL)
-		return mount_resume(filesystem, daemon->options.fuse, process->fuse, process->init,
-				    process->init_bytes, why, why_bytes);
+	if (daemon->takeover.file != NULL) {
+		struct fuse_buf greeting = {.mem = (void *)process->init,
+					    .size = process->init_bytes};
+		int error =
+			mount_resume(&plan, process->fuse, &filesystem->session, why, why_bytes);
+		if (error == 0)
+			filesystem_handle(filesystem, &greeting);
+		return error;
+	}
 	filesystem->on_ready = on_ready;
 	filesystem->context = daemon;
-	return mount_begin(filesystem, daemon->mountpoint, daemon->options.fuse, why, why_bytes);
+	return mount_begin(&plan, daemon->mountpoint, &filesystem->session, why, why_bytes);
+}
+
+static int check_mount(struct daemon *daemon, char *why, size_t why_bytes)
+{
+	struct mount_plan plan = plan_mount(daemon);
+	return mount_check(&plan, why, why_bytes);
 }
 
 static void log_end(int error, const char *what, const char *why)
@@ -237,15 +263,19 @@ static int run(struct daemon *daemon)
 	loop_block_signals();
 	raise_descriptor_limit();
 	what = "opening the store";
-	error = shards_open(&daemon->config, daemon->takeover.former, &daemon->shards,
-			    &daemon->shards_count);
+	error = shards_open(&daemon->config, &serving_engine_events, daemon->takeover.former,
+			    &daemon->shards, &daemon->shards_count);
 	if (has_failed(daemon, error, what, why))
 		goto cleanup;
 	what = "starting";
-	error = filesystem_init(filesystem, &daemon->config, daemon->shards, daemon->shards_count);
+	error = serving_init(filesystem, &daemon->config, daemon->shards, daemon->shards_count);
 	if (has_failed(daemon, error, what, why))
 		goto cleanup_shards;
 	filesystem->mountpoint = daemon->mountpoint;
+	if (!daemon->takeover.rehearsal)
+		error = lease_board_create(daemon->shards_count, &filesystem->board);
+	if (has_failed(daemon, error, what, why))
+		goto cleanup_filesystem;
 	error = keeping_open(&daemon->keeping, filesystem, &daemon->takeover);
 	if (error == 0)
 		error = restore(daemon, why, sizeof(why));
@@ -259,25 +289,34 @@ static int run(struct daemon *daemon)
 	error = begin_mount(daemon, why, sizeof(why));
 	if (has_failed(daemon, error, what, why))
 		goto cleanup_filesystem;
+	memory_lock_used();
+	/* The guard of the process before leaves what was restored to the next guard. */
+	shards_tell_guard(daemon->shards, daemon->shards_count);
 	what = "starting a process";
 	error = notifier_create(fuse_session_fd(filesystem->session), daemon->mountpoint,
-				filesystem->journal, &filesystem->notifier);
+				filesystem->journal, filesystem->board, &filesystem->notifier);
 	if (has_failed(daemon, error, what, why))
 		goto cleanup_mount;
 	filesystem_make_directories(filesystem);
 	what = "running";
 	error = run_loop(daemon);
+	takeover_commit(filesystem, 0);
 	answers_end(filesystem);
 	keeping_end(&daemon->keeping);
-	/* It has the connection with the kernel open, too. */
+	/* The guard has the connection with the kernel open, too. From now on the daemon tells
+	 * holders itself. */
+	lease_board_clear(filesystem->board);
 	notifier_destroy(filesystem->notifier);
-	filesystem_stop(filesystem);
+	serving_stop(filesystem);
 cleanup_mount:
 	/* The kernel is cut off before the claims are given back: nobody may go on believing. */
-	mount_end(filesystem);
+	mount_end(filesystem->session, daemon->mountpoint, filesystem->taken_over);
+	filesystem->session = NULL;
 	answers_finish(filesystem);
 cleanup_filesystem:
-	filesystem_finish(filesystem);
+	serving_finish(filesystem);
+	lease_board_destroy(filesystem->board);
+	filesystem->board = NULL;
 cleanup_shards:
 	shards_close(daemon->shards, daemon->shards_count);
 	steer_finish(filesystem);
@@ -326,7 +365,7 @@ int main(int argc, char **argv)
 		error = options_parse(&daemon.options, &daemon.config, argc, argv, &action, why,
 				      sizeof(why));
 	if (error == 0 && action == OPTIONS_CHECK)
-		error = mount_check(&daemon.config, daemon.options.fuse, why, sizeof(why));
+		error = check_mount(&daemon, why, sizeof(why));
 	if (error != 0)
 		log_error("%s", why);
 	else if (action == OPTIONS_HELP)

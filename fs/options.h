@@ -10,7 +10,7 @@
 #include <fuse_opt.h>
 #include <stdbool.h>
 
-#include "config.h"
+#include "config/config.h"
 
 struct options {
 	char *mountpoint;

@@ -182,6 +182,11 @@ refused() {
     [ "$status" -lt 124 ] || fail "status $status: $*"
 }
 
+# finds ARGUMENTS of grep: whether the input has it. Reads all of it, as who writes into a pipe that is closed early fails.
+finds() {
+    grep "$@" >/dev/null
+}
+
 # expect_equal WHAT EXPECTED FOUND
 expect_equal() {
     [ "$2" = "$3" ] || fail "$1: expected '$2', found '$3'"
@@ -463,6 +468,37 @@ resume() {
     send_signal "$1" CONT
 }
 
+# guards_of HOST: the processes that watch the leases of its daemon.
+guards_of() {
+    local process
+    for process in $(pgrep -x dlockfs-guard || true); do
+        if tr '\0' '\n' <"/proc/$process/cmdline" | finds -xF "$dir/$1"; then
+            echo "$process"
+        fi
+    done 2>/dev/null
+}
+
+# suspend HOST: the daemon and its guard, until the host awakes. When a daemon alone is paused for longer than its lease lasts,
+# the guard ends it.
+suspend() {
+    local guard
+    for guard in $(guards_of "$1"); do
+        process_record "$dir" "guard-$1-$guard" "$guard" # to be ended with the test
+        kill -STOP "$guard"
+    done
+    pause "$1"
+}
+
+awake() {
+    local file
+    resume "$1"
+    for file in "$dir/pids/guard-$1-"*; do
+        [ -e "$file" ] || continue
+        process_signal "$dir" "${file##*/}" CONT
+        rm "$file"
+    done
+}
+
 # zookeeper COMMAND ARGUMENT...: see system/zookeeper.py. Talks to the server $zookeeper_name.
 zookeeper_name=zk
 zookeeper() {
@@ -494,7 +530,7 @@ daemons_of() {
     for process in /proc/[0-9]*; do
         if [ "$(readlink "$process/exe")" = "$(readlink -f "$dlockfs")" ] &&
             ! grep -q '^dlockfs-notifier' "$process/cmdline" &&
-            tr '\0' '\n' <"$process/cmdline" | grep -qxF "$(printf '%s\n' "$@")"; then
+            tr '\0' '\n' <"$process/cmdline" | finds -xF "$(printf '%s\n' "$@")"; then
             echo "${process#/proc/}"
         fi
     done 2>/dev/null

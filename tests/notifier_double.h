@@ -5,7 +5,7 @@
 #ifndef DLOCKFS_NOTIFIER_DOUBLE_H
 #define DLOCKFS_NOTIFIER_DOUBLE_H
 
-#include "notifier.h"
+#include "kernel/notifier.h"
 
 struct notifier_double {
 	size_t calls;

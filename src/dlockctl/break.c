@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "dlockctl/output.h"
+#include "dlockctl/steer.h"
+#include "dlockctl/tree.h"
 #include "dlockfs.h"
-#include "output.h"
-#include "steer.h"
-#include "tree.h"
 
 /* position -1: the first that is held. Returns 0, or tells the error and returns the status. */
 static int find(const struct place *place, const struct queue *queue, long long position,
@@ -56,6 +56,14 @@ static int break_claim(const struct place *place, const struct queues *queues, v
 	int status = find(place, &queues->list[0], choice->position, &claim);
 	if (status != 0)
 		return status;
+	if (claim->lost) {
+		char *holder = claim_holder(claim);
+		status = fail(EXIT_NO,
+			      "%s: %s has lost it, nobody holds it; lock_delay ends by itself",
+			      place->name, holder);
+		free(holder);
+		return status;
+	}
 	char *text = describe(claim);
 	if (!choice->yes) {
 		status = fail(EX_USAGE,

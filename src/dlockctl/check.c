@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "descriptor.h"
+#include "dlockctl/descriptor.h"
 
 /* The token proves as much as fsync(2) and, unlike that, fails where nothing is locked. */
 static int prove(int fd, uint64_t *ret_token)

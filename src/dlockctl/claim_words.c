@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "output.h"
-#include "text.h"
+#include "dlockctl/output.h"
+#include "dlockctl/text.h"
 
 static char *printable(const char *text)
 {
@@ -36,11 +36,15 @@ const char *claim_state(const struct claim *claim)
 {
 	if (claim->held)
 		return claim->maybe_kept ? "kept?" : "held";
+	if (claim->lost)
+		return "lost";
 	return claim->kept ? "kept" : "waiting";
 }
 
 enum hue claim_hue(const struct claim *claim)
 {
+	if (claim->lost)
+		return HUE_RED;
 	return claim->held || claim->kept ? HUE_GREEN : HUE_YELLOW;
 }
 
@@ -95,13 +99,24 @@ char *claim_age(const struct claim *claim)
 	return must(strdup(age));
 }
 
+char *claim_delay(const struct claim *claim)
+{
+	char age[TEXT_AGE_BYTES];
+	int64_t left = claim->delay_until - time(NULL);
+	if (claim->delay_until < 0)
+		return must(strdup(""));
+	text_age(left > 0 ? left : 0, age);
+	return must(strdup(age));
+}
+
 char *queue_holders(const struct queue *queue)
 {
 	const struct claim *first = queue_holder(queue);
 	if (first == NULL)
 		return must(strdup(""));
 	char *holder = claim_holder(first);
-	size_t more = (first->held ? queue->holders : queue->kept) - 1;
+	size_t alike = first->held ? queue->holders : first->lost ? queue->lost : queue->kept;
+	size_t more = alike - 1;
 	if (more == 0)
 		return holder;
 	char *holders = must_format("%s +%zu more", holder, more);
@@ -137,7 +152,7 @@ static json_t *claim_json(const struct claim *claim)
 		claim->follower > 0 ? json_integer((json_int_t)claim->follower) : json_null();
 	json_t *object = must(json_pack(
 		"{s:I, s:o, s:s, s:b, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:o}",
+		"s:o, s:o, s:o, s:o}",
 		"position", (json_int_t)claim->position, "follower", follower, "state",
 		claim->held ? "held" : claim_state(claim), "maybe_kept",
 		claim->held && claim->maybe_kept, "maybe_former", claim->maybe_former, "mode",
@@ -146,8 +161,9 @@ static json_t *claim_json(const struct claim *claim)
 		number_json(claim->pid), "uid", number_json(claim->uid), "user",
 		claim->uid >= 0 ? text_json(user) : json_null(), "command",
 		text_json(claim->command), "since", number_json(claim->since), "age",
-		number_json(claim_seconds(claim)), "client", text_json(claim->client), "session",
-		text_json(claim->session), "claim", text_json(claim->claim)));
+		number_json(claim_seconds(claim)), "lost_since", number_json(claim->lost_since),
+		"delay_until", number_json(claim->delay_until), "client", text_json(claim->client),
+		"session", text_json(claim->session), "claim", text_json(claim->claim)));
 	free(user);
 	return object;
 }
@@ -159,10 +175,11 @@ json_t *queue_json(const struct queue *queue)
 		if (json_array_append_new(claims, claim_json(&queue->claims[i])) != 0)
 			must(NULL);
 	}
-	return must(json_pack("{s:o, s:o, s:I, s:I, s:I, s:o}", "name", text_json(queue->name),
+	return must(json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:o}", "name", text_json(queue->name),
 			      "name_encoded", text_json(queue->name_encoded), "holders",
-			      (json_int_t)queue->holders, "kept", (json_int_t)queue->kept,
-			      "waiters", (json_int_t)queue->waiters, "claims", claims));
+			      (json_int_t)queue->holders, "kept", (json_int_t)queue->kept, "lost",
+			      (json_int_t)queue->lost, "waiters", (json_int_t)queue->waiters,
+			      "claims", claims));
 }
 
 int print_json(json_t *object)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "descriptor.h"
+#include "dlockctl/descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>

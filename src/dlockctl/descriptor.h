@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "dlockctl.h"
+#include "dlockctl/dlockctl.h"
 
 /* The token of what is locked through the descriptor. Returns 0 or -errno. Blocks. */
 int descriptor_token(int fd, uint64_t *ret_token);

@@ -14,10 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "output.h"
-#include "probe.h"
-#include "text.h"
-#include "tree.h"
+#include "dlockctl/output.h"
+#include "dlockctl/probe.h"
+#include "dlockctl/text.h"
+#include "dlockctl/tree.h"
 
 #define YEAR_2024 1704067200
 
@@ -136,6 +136,56 @@ static void check_fenced(struct doctor *doctor, const char *status)
 	free(where);
 }
 
+/* The value of a key in a line of several. */
+static char *word_value(const char *line, const char *key)
+{
+	char *wanted = must_format(" %s=", key);
+	const char *found = strstr(line, wanted);
+	const char *value = found != NULL ? found + strlen(wanted) : "";
+	free(wanted);
+	return must(strndup(value, strcspn(value, " ")));
+}
+
+static void say_numbers_end(struct doctor *doctor, const char *where, const char *line)
+{
+	char *name = must(text_decode(line, strcspn(line, " ")));
+	char *number = word_value(line, "number"), *calls = word_value(line, "held_back");
+	char *awaits = word_value(line, "awaits"), *since = word_value(line, "since");
+	char age[TEXT_AGE_BYTES] = "";
+	const char *end = strcmp(awaits, "claims") == 0 ? "the claims in its queue are gone"
+			  : strcmp(awaits, "lock_delay") == 0
+				  ? "its lock_delay is over"
+				  : "the servers start them anew; locks below it may be in use";
+
+	text_age(time(NULL) - strtoll(since, NULL, 10), age);
+	say(doctor, RESULT_WARNING, "numbers",
+	    "%s%s: the numbers of its claims come to an end (%s, for %s), %s calls are held back "
+	    "until %s; see: dlockctl show",
+	    where, name, number, age, calls, end);
+	free(name);
+	free(number);
+	free(calls);
+	free(awaits);
+	free(since);
+}
+
+static void check_numbers(struct doctor *doctor, const char *status)
+{
+	static const char key[] = "numbers_end=";
+	char *where = store_words(status);
+
+	while (*status != '\0' && *status != '\n') {
+		size_t bytes = strcspn(status, "\n");
+		if (strncmp(status, key, strlen(key)) == 0) {
+			char *line = must(strndup(status + strlen(key), bytes - strlen(key)));
+			say_numbers_end(doctor, where, line);
+			free(line);
+		}
+		status += bytes + (status[bytes] == '\n');
+	}
+	free(where);
+}
+
 static void check_status(struct doctor *doctor, const struct probe *probe)
 {
 	if (!probe->status_answered) {
@@ -153,6 +203,7 @@ static void check_status(struct doctor *doctor, const struct probe *probe)
 		check_store(doctor, status);
 		check_session(doctor, status);
 		check_fenced(doctor, status);
+		check_numbers(doctor, status);
 	}
 	char *waits = tree_value(probe->status, "exclusive_open_waits");
 	if (waits != NULL && strcmp(waits, "no") == 0)

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output.h"
-#include "text.h"
-#include "tree.h"
+#include "dlockctl/output.h"
+#include "dlockctl/text.h"
+#include "dlockctl/tree.h"
 
 static bool wanted(const struct queue *queue, const char *pattern)
 {

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "dlockctl.h"
+#include "dlockctl/dlockctl.h"
 
 static const char run_more[] =
 	"  -x, --exclusive         an exclusive lock (the default)\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mount.h"
+#include "dlockctl/mount.h"
 
 #include <errno.h>
 #include <limits.h>

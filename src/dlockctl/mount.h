@@ -6,7 +6,7 @@
 #ifndef DLOCKCTL_MOUNT_H
 #define DLOCKCTL_MOUNT_H
 
-#include "dlockctl.h"
+#include "dlockctl/dlockctl.h"
 
 struct place {
 	char *mount; /* its folder */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "output.h"
+#include "dlockctl/output.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "text.h"
+#include "dlockctl/text.h"
 
 static const char *const hues[] = {
 	[HUE_NONE] = "",	   [HUE_BOLD] = "\033[1m", [HUE_GREEN] = "\033[32m",

@@ -8,8 +8,8 @@
 
 #include <jansson.h>
 
-#include "dlockctl.h"
-#include "queue.h"
+#include "dlockctl/dlockctl.h"
+#include "dlockctl/queue.h"
 
 enum hue { HUE_NONE, HUE_BOLD, HUE_GREEN, HUE_YELLOW, HUE_RED };
 
@@ -63,10 +63,12 @@ char *claim_holder(const struct claim *claim);
 char *claim_command(const struct claim *claim);
 char *claim_user(const struct claim *claim);
 char *claim_age(const struct claim *claim);
+/* For how long nobody is granted the lock because its holder was lost. */
+char *claim_delay(const struct claim *claim);
 /* The holders of a queue in short, "web1:4711 backup +2"; "" if there is none. */
 char *queue_holders(const struct queue *queue);
 
-/* "held", "kept", "kept?" or "waiting". */
+/* "held", "kept", "kept?", "lost" or "waiting". */
 const char *claim_state(const struct claim *claim);
 enum hue claim_hue(const struct claim *claim);
 

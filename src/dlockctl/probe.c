@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "probe.h"
+#include "dlockctl/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dlockctl.h"
-#include "tree.h"
+#include "dlockctl/dlockctl.h"
+#include "dlockctl/tree.h"
 
 /* What the child writes: one of these as soon as it knows of the mount, then one for the status,
  * with the text behind it. */

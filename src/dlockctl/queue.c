@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "queue.h"
+#include "dlockctl/queue.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "text.h"
+#include "dlockctl/text.h"
 
 /* A part of the text: a line, a word, a value. */
 struct piece {
@@ -113,7 +113,9 @@ static int claim_set(struct claim *claim, struct claim_seen *seen, struct piece 
 	} else if (piece_is(key, "state") && !seen->state) {
 		claim->held = piece_is(value, "held");
 		claim->kept = piece_is(value, "kept");
-		seen->state = claim->held || claim->kept || piece_is(value, "waiting");
+		claim->lost = piece_is(value, "lost");
+		seen->state =
+			claim->held || claim->kept || claim->lost || piece_is(value, "waiting");
 	} else if (piece_is(key, "maybe_kept")) {
 		claim->maybe_kept = piece_is(value, "yes");
 	} else if (piece_is(key, "maybe_former")) {
@@ -127,6 +129,10 @@ static int claim_set(struct claim *claim, struct claim_seen *seen, struct piece 
 		set_number(&claim->uid, value);
 	} else if (piece_is(key, "since")) {
 		set_number(&claim->since, value);
+	} else if (piece_is(key, "lost_since")) {
+		set_number(&claim->lost_since, value);
+	} else if (piece_is(key, "delay_until")) {
+		set_number(&claim->delay_until, value);
 	}
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		if (piece_is(key, texts[i].key) && *texts[i].text == NULL) {
@@ -154,7 +160,14 @@ static int grow(void **list, size_t count, size_t bytes)
  * understands: it may have been that of a lock. */
 static int add_claim(struct queues *queues, const bool *open, struct piece line)
 {
-	struct claim claim = {.position = -1, .pid = -1, .uid = -1, .since = -1};
+	struct claim claim = {
+		.position = -1,
+		.pid = -1,
+		.uid = -1,
+		.since = -1,
+		.lost_since = -1,
+		.delay_until = -1,
+	};
 	struct claim_seen seen = {0};
 	struct piece word, key, value;
 	int error = 0;
@@ -178,7 +191,8 @@ static int add_claim(struct queues *queues, const bool *open, struct piece line)
 	queue->claims[queue->count++] = claim;
 	queue->holders += claim.held;
 	queue->kept += claim.kept;
-	queue->waiters += !claim.held && !claim.kept;
+	queue->lost += claim.lost;
+	queue->waiters += !claim.held && !claim.kept && !claim.lost;
 	return 0;
 }
 
@@ -259,16 +273,30 @@ bool queue_is_silent_store(const struct queue *queue)
 	return queue->unreadable && length > 0 && queue->name[length - 1] == '/';
 }
 
+static bool is_held(const struct claim *claim)
+{
+	return claim->held;
+}
+
+static bool is_lost(const struct claim *claim)
+{
+	return claim->lost;
+}
+
+static bool is_kept(const struct claim *claim)
+{
+	return claim->kept;
+}
+
 const struct claim *queue_holder(const struct queue *queue)
 {
-	const struct claim *kept = NULL;
-	for (size_t i = queue->count; i-- > 0;) {
-		if (queue->claims[i].kept)
-			kept = &queue->claims[i];
+	static bool (*const order[])(const struct claim *) = {is_held, is_lost, is_kept};
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
+		for (size_t j = 0; j < queue->count; j++) {
+			if (order[i](&queue->claims[j]))
+				return &queue->claims[j];
+		}
 	}
-	for (size_t i = 0; i < queue->count; i++) {
-		if (queue->claims[i].held)
-			return &queue->claims[i];
-	}
-	return kept;
+	return NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Queues of locks, read from the text that is described in src/view.h. The text may come from a
- * newer dlockfs, and what is in it from anybody who can write to the store: unknown keys are
+ * Queues of locks, read from the text that is described in src/view/view.h. The text may come from
+ * a newer dlockfs, and what is in it from anybody who can write to the store: unknown keys are
  * skipped, lines that make no sense are counted. No I/O.
  */
 #ifndef DLOCKCTL_QUEUE_H
@@ -17,6 +17,7 @@ struct claim {
 	int64_t follower; /* 1 and up: waits for that claim on its host, as the first, second... */
 	bool held;
 	bool kept;	   /* nobody uses it; then it is not held */
+	bool lost;	   /* it is gone, and its holder had not released it */
 	bool maybe_kept;   /* it is held, or kept by another host */
 	bool maybe_former; /* what it says may be about one who uses it no more */
 	bool shared;
@@ -26,7 +27,9 @@ struct claim {
 	int64_t pid;
 	int64_t uid;
 	char *command;
-	int64_t since; /* seconds since 1970 */
+	int64_t since;	     /* seconds since 1970 */
+	int64_t lost_since;  /* likewise: when this host learned of the loss, */
+	int64_t delay_until; /* and until when it grants nobody for its sake */
 	char *client;
 	char *session;
 	char *claim; /* its name in the store */
@@ -39,6 +42,7 @@ struct queue {
 	size_t count;
 	size_t holders;
 	size_t kept;
+	size_t lost;
 	size_t waiters;	 /* all others */
 	bool unreadable; /* it could not be looked at */
 };
@@ -59,7 +63,8 @@ void queues_finish(struct queues *queues);
  * "/", those that no other store has. */
 bool queue_is_silent_store(const struct queue *queue);
 
-/* The first claim that is held, else the first that is kept, or NULL. */
+/* The first claim that is held, else the first that is lost, else the first that is kept, or NULL.
+ */
 const struct claim *queue_holder(const struct queue *queue);
 
 #endif

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "dlockctl/output.h"
+#include "dlockctl/steer.h"
+#include "dlockctl/tree.h"
 #include "dlockfs.h"
-#include "output.h"
-#include "steer.h"
-#include "tree.h"
 
 /* Returns the status of the last claim that failed, or 0. */
 static int revoke(const struct place *place, const struct queues *queues, void *data)
@@ -16,7 +16,7 @@ static int revoke(const struct place *place, const struct queues *queues, void *
 	const struct queue *queue = &queues->list[0];
 	int status = 0;
 
-	if (queue_holder(queue) == NULL)
+	if (queue->holders + queue->kept == 0)
 		return fail(EX_NOINPUT, "%s: nobody holds it; see: dlockctl show %s", place->name,
 			    place->name);
 	for (size_t i = 0; i < queue->count; i++) {

@@ -14,11 +14,11 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "descriptor.h"
-#include "mount.h"
-#include "supervise.h"
-#include "text.h"
-#include "waiting.h"
+#include "dlockctl/descriptor.h"
+#include "dlockctl/mount.h"
+#include "dlockctl/supervise.h"
+#include "dlockctl/text.h"
+#include "dlockctl/waiting.h"
 
 /* The timer goes on, in case the first signal comes right before flock(2) is called. */
 #define TICK_US 20000

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "output.h"
-#include "text.h"
-#include "tree.h"
+#include "dlockctl/output.h"
+#include "dlockctl/text.h"
+#include "dlockctl/tree.h"
 
 static char *printable(const char *text)
 {
@@ -18,9 +18,11 @@ static char *printable(const char *text)
 
 static void print_table(const struct queue *queue, const struct context *context)
 {
-	bool narrow = output_width(context, STDOUT_FILENO) > 0, ranges = false;
-	for (size_t i = 0; i < queue->count; i++)
+	bool narrow = output_width(context, STDOUT_FILENO) > 0, ranges = false, delays = false;
+	for (size_t i = 0; i < queue->count; i++) {
 		ranges = ranges || queue->claims[i].ranges != NULL;
+		delays = delays || queue->claims[i].delay_until >= 0;
+	}
 	const struct column columns[] = {
 		{.title = "POS", .right = true},
 		{.title = "STATE"},
@@ -31,6 +33,7 @@ static void print_table(const struct queue *queue, const struct context *context
 		{.title = "USER", .least = 4},
 		{.title = "COMMAND", .least = 7},
 		{.title = "SINCE", .right = true},
+		{.title = "DELAY", .right = true, .hidden = !delays},
 		{.title = "RANGES", .least = 6, .hidden = !ranges},
 		{.title = "CLIENT", .hidden = narrow},
 		{.title = "SESSION", .hidden = narrow},
@@ -50,6 +53,7 @@ static void print_table(const struct queue *queue, const struct context *context
 		table_add(&table, claim_user(claim), HUE_NONE);
 		table_add(&table, claim_command(claim), HUE_NONE);
 		table_add(&table, claim_age(claim), HUE_NONE);
+		table_add(&table, claim_delay(claim), HUE_NONE);
 		table_add(&table, printable(claim->ranges), HUE_NONE);
 		table_add(&table, printable(claim->client), HUE_NONE);
 		table_add(&table, printable(claim->session), HUE_NONE);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "steer.h"
+#include "dlockctl/steer.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "dlockctl/output.h"
+#include "dlockctl/tree.h"
 #include "dlockfs.h"
-#include "output.h"
-#include "tree.h"
 
 static int send_order(const struct place *place, const struct claim *claim, unsigned long request)
 {

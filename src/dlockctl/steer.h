@@ -5,8 +5,8 @@
 #ifndef DLOCKCTL_STEER_H
 #define DLOCKCTL_STEER_H
 
-#include "mount.h"
-#include "queue.h"
+#include "dlockctl/mount.h"
+#include "dlockctl/queue.h"
 
 /* Sends DLOCKFS_IOC_REVOKE or DLOCKFS_IOC_BREAK for a claim. Returns 0; or tells the error and
  * returns the status: EX_NOINPUT if the claim is gone. Blocks until the store has answered. */

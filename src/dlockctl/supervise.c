@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One thread, one epoll: the lock's descriptor and a signalfd, which also tells that the command
- * has ended or stopped. Not poll(2): that would ask the daemon about the lock each time anything
- * happens, and hang if the daemon hangs; epoll asks once, and then again only if the daemon says
- * so.
+ * has ended or stopped; and the clock of lease_clock.h. Not poll(2): that would ask the daemon
+ * about the lock each time anything happens, and hang if the daemon hangs; epoll asks once, and
+ * then again only if the daemon says so.
  */
-#include "supervise.h"
+#include "dlockctl/supervise.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,9 +20,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "dlockctl/lease_clock.h"
+
 #define GRACE_MS  5000
 #define LINGER_MS 1000
 #define LEAD_MS	  200
+
+#define LOST "the lock is lost"
 
 struct state {
 	const struct supervised *what;
@@ -34,6 +38,7 @@ struct state {
 	bool ended;
 	int status;	/* of waitpid(2), once ended */
 	bool signalled; /* a signal was passed on */
+	bool lost;	/* the lock is, as was told */
 	bool ending;	/* the lock is lost, and the group has been told to end */
 	long long kill_ms;
 };
@@ -85,7 +90,7 @@ static void signal_group(const struct state *state, int number)
 	kill(-state->command, number);
 }
 
-static void on_lost(struct state *state)
+static void on_lost(struct state *state, const char *how)
 {
 	static const char *const deeds[] = {
 		[ACTION_TERM] = "the command is told to end",
@@ -95,7 +100,8 @@ static void on_lost(struct state *state)
 	enum action action = state->what->on_lost;
 
 	epoll_ctl(state->epoll, EPOLL_CTL_DEL, state->what->lock, NULL);
-	fail(0, "%s: the lock is lost; %s", state->what->name, deeds[action]);
+	state->lost = true;
+	fail(0, "%s: %s; %s", state->what->name, how, deeds[action]);
 	if (action == ACTION_IGNORE)
 		return;
 	state->ending = true;
@@ -151,7 +157,7 @@ static void stop_with_command(struct state *state)
 	give_terminal(state, getpgrp(), state->command);
 	/* A stopped dlockctl could not watch the lock. */
 	if (!state->ending && is_lost(state))
-		on_lost(state);
+		on_lost(state, LOST);
 	signal_group(state, SIGCONT);
 }
 
@@ -280,7 +286,7 @@ static void finish(struct state *state)
 static void on_lock(struct state *state, uint32_t events)
 {
 	if ((events & (EPOLLERR | EPOLLHUP)) != 0)
-		on_lost(state);
+		on_lost(state, LOST);
 	else if ((events & EPOLLPRI) != 0)
 		on_revoke(state);
 }
@@ -298,13 +304,22 @@ static bool is_over(const struct state *state)
 	return state->ended && !waits;
 }
 
+static void look_at_clock(struct state *state)
+{
+	if (!state->lost && lease_clock_is_over())
+		on_lost(state, "the daemon has not answered before the lease ended: " LOST);
+}
+
 static void loop(struct state *state)
 {
 	struct epoll_event events[2];
 
 	while (!is_over(state)) {
+		look_at_clock(state);
 		long long left_ms = state->kill_ms - now_ms();
 		int timeout_ms = !state->ending ? -1 : left_ms > 0 ? (int)left_ms : 100;
+		if (!state->lost)
+			timeout_ms = lease_clock_left_ms();
 		if (state->ending && left_ms <= 0)
 			signal_group(state, SIGKILL);
 		int count = epoll_wait(state->epoll, events, 2, timeout_ms);
@@ -354,9 +369,12 @@ int supervise(const struct supervised *supervised)
 {
 	struct state state = {.what = supervised, .epoll = -1, .signals = -1, .terminal = -1};
 
+	lease_clock_ask(supervised->lock);
 	int error = prepare(&state);
 	if (error == 0)
 		error = start(&state);
+	if (error == 0)
+		lease_clock_start();
 	if (error != 0) {
 		finish(&state);
 		return fail(EX_OSERR, "%s: cannot be started: %s; end other programs",
@@ -364,7 +382,7 @@ int supervise(const struct supervised *supervised)
 	}
 	loop(&state);
 	if (!state.ending && was_lost(&state)) {
-		on_lost(&state);
+		on_lost(&state, LOST);
 		loop(&state);
 	}
 	bool had_terminal = terminal_is_of(&state, state.command);

@@ -13,7 +13,7 @@
 #ifndef DLOCKCTL_SUPERVISE_H
 #define DLOCKCTL_SUPERVISE_H
 
-#include "dlockctl.h"
+#include "dlockctl/dlockctl.h"
 
 enum action { ACTION_TERM, ACTION_KILL, ACTION_IGNORE };
 

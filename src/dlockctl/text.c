@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "text.h"
+#include "dlockctl/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

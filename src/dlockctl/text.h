@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Undoes the %XX of src/view.h; what is no such thing, and %00, stays as it is. To be freed; NULL:
- * out of memory. */
+/* Undoes the %XX of src/view/view.h; what is no such thing, and %00, stays as it is. To be freed;
+ * NULL: out of memory. */
 char *text_decode(const char *text, size_t bytes);
 
 /* What can be printed as it is; other bytes as \xNN, a backslash doubled. To be freed; NULL: out of

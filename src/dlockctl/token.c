@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "descriptor.h"
-#include "output.h"
+#include "dlockctl/descriptor.h"
+#include "dlockctl/output.h"
 
 int command_token(struct context *context, int argc, char **argv)
 {

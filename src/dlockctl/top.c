@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "output.h"
-#include "text.h"
-#include "tree.h"
+#include "dlockctl/output.h"
+#include "dlockctl/text.h"
+#include "dlockctl/tree.h"
 
 #define INTERVAL_MS 1000
 
@@ -124,7 +124,7 @@ static char *append(char *line, char *more)
 
 static char *counts_line(const struct view *view)
 {
-	size_t locks = 0, holders = 0, kept = 0, waiters = 0;
+	size_t locks = 0, holders = 0, kept = 0, lost = 0, waiters = 0;
 	bool silent = false;
 	if (view->error != 0)
 		return must_format("The queues cannot be read: %s", strerror(-view->error));
@@ -133,12 +133,15 @@ static char *counts_line(const struct view *view)
 		locks += queue->count > 0;
 		holders += queue->holders;
 		kept += queue->kept;
+		lost += queue->lost;
 		waiters += queue->waiters;
 		silent = silent || queue_is_silent_store(queue);
 	}
 	char *line = must_format("%zu locks, %zu holders, %zu waiters", locks, holders, waiters);
 	if (kept > 0)
 		line = append(line, must_format(", %zu kept", kept));
+	if (lost > 0)
+		line = append(line, must_format(", %zu lost", lost));
 	return silent ? append(line, must(strdup("; a store does not answer"))) : line;
 }
 

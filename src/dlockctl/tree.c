@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tree.h"
+#include "dlockctl/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

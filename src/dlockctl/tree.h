@@ -6,8 +6,8 @@
 #ifndef DLOCKCTL_TREE_H
 #define DLOCKCTL_TREE_H
 
-#include "mount.h"
-#include "queue.h"
+#include "dlockctl/mount.h"
+#include "dlockctl/queue.h"
 
 /* A file below .dlockfs, whole. Returns 0 and the text, which ends in a zero and is to be freed; or
  * -errno. */

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "output.h"
-#include "tree.h"
-#include "waiting.h"
+#include "dlockctl/output.h"
+#include "dlockctl/tree.h"
+#include "dlockctl/waiting.h"
 
 #define INTERVAL_FIRST_MS 200
 #define INTERVAL_LAST_MS  1000

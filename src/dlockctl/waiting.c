@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "waiting.h"
+#include "dlockctl/waiting.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -10,9 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "output.h"
-#include "text.h"
-#include "tree.h"
+#include "dlockctl/output.h"
+#include "dlockctl/text.h"
+#include "dlockctl/tree.h"
 
 #define FIRST_MS    300 /* who gets the lock sooner need not be told */
 #define INTERVAL_MS 1000
@@ -37,7 +37,8 @@ static const struct claim *own_claim(const struct queue *queue, pid_t process)
 	gethostname(host, sizeof(host) - 1);
 	for (size_t i = 0; i < queue->count; i++) {
 		const struct claim *claim = &queue->claims[i];
-		if (claim->pid == process && !claim->held && !claim->kept && claim->host != NULL &&
+		bool waits = !claim->held && !claim->kept && !claim->lost;
+		if (claim->pid == process && waits && claim->host != NULL &&
 		    strcmp(claim->host, host) == 0)
 			return claim;
 	}
@@ -50,6 +51,8 @@ static const char *describe_holder(const struct claim *holder)
 		return "nobody holds it";
 	if (holder->kept)
 		return "kept by ";
+	if (holder->lost)
+		return "lost by ";
 	return holder->maybe_kept ? "held or kept by " : "held by ";
 }
 

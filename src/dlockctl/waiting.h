@@ -9,8 +9,8 @@
 #include <pthread.h>
 #include <sys/types.h>
 
-#include "mount.h"
-#include "queue.h"
+#include "dlockctl/mount.h"
+#include "dlockctl/queue.h"
 
 struct waiting {
 	const struct place *place;

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "state_journal.h"
-#include "state_text.h"
+#include "journal/journal.h"
+#include "journal/text.h"
 
 #define COMMITS	      200000
 #define CHANGES	      3

@@ -35,7 +35,7 @@ def place(lock, name=None, data=DATA):
     return client.create_async(path, data, ephemeral=True, sequence=True)
 
 
-# As src/claim_name.h and src/claim_data.h say: the first and the last byte of many ranges.
+# As src/claim/name.h and src/claim/data.h say: the first and the last byte of many ranges.
 def place_record(owner):
     name = uuid.UUID(int=0x8000 << 64 | 0b101 << 61 | owner << 32 | owner)
     data = RECORD + b"ranges=w%d-%d,w%d-%d\n" % (owner, owner, FAR + owner, FAR + owner)

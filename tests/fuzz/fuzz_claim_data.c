@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-#include "claim_data.h"
-#include "view_claim.h"
+#include "claim/data.h"
+#include "view/claim.h"
 
 static void check_ranges(const struct range_set *set)
 {
@@ -28,6 +28,8 @@ static void check_equal(const struct claim_data *a, const struct claim_data *b)
 {
 	REQUIRE(a->has_ranges == b->has_ranges && a->waits == b->waits);
 	REQUIRE(!a->has_ranges || range_sets_equal(&a->ranges, &b->ranges));
+	REQUIRE(a->has_holds == b->has_holds && a->exact == b->exact);
+	REQUIRE(!a->has_holds || range_sets_equal(&a->holds, &b->holds));
 	REQUIRE(!a->waits || a->waits_for == b->waits_for);
 }
 
@@ -37,7 +39,7 @@ static void check_says(const char *text, const struct claim_data *expected)
 
 	REQUIRE(claim_data_parse(text, &found) == 0);
 	check_equal(&found, expected);
-	range_set_finish(&found.ranges);
+	claim_data_finish(&found);
 }
 
 static void check_who(const char *who)
@@ -110,6 +112,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	REQUIRE(claim_data_parse(text, &said) == 0);
 	if (said.has_ranges)
 		check_ranges(&said.ranges);
+	if (said.has_holds)
+		check_ranges(&said.holds);
 	written = claim_data_format("format=1\n", &said);
 	REQUIRE(written);
 	check_says(written, &said);
@@ -118,7 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	check_order(text, &said, CLAIM_ORDER_BREAK);
 	check_view(own, text);
 	check_view("lock-0000000001", text);
-	range_set_finish(&said.ranges);
+	claim_data_finish(&said);
 	free(text);
 	return 0;
 }

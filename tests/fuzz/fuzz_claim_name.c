@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 
-#include "claim_name.h"
+#include "claim/name.h"
 
 static bool spans_equal(struct claim_span a, struct claim_span b)
 {

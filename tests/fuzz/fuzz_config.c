@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "config_internal.h"
+#include "config/internal.h"
 
 #define WHY_BYTES 2048
 

@@ -5,7 +5,7 @@
  */
 #include "fuzz.h"
 
-#include "queue.h"
+#include "dlockctl/queue.h"
 
 static void check_claim(const struct claim *claim)
 {

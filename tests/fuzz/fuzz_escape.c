@@ -5,7 +5,7 @@
  */
 #include "fuzz.h"
 
-#include "escape.h"
+#include "base/escape.h"
 
 /* Whether the value means the first bytes of the text; returns how many. */
 static size_t check_means(const char *value, const char *text)

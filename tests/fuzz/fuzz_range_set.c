@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "range_set.h"
+#include "claim/range_set.h"
 
 enum { STRETCHES = 12, NONE = 2 };
 

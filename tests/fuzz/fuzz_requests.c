@@ -15,22 +15,23 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "dlockfs.h"
-#include "engine_state.h"
-#include "filesystem.h"
-#include "handle.h"
-#include "inode.h"
+#include "engine/state.h"
+#include "files/filesystem.h"
+#include "files/handle.h"
+#include "files/inode.h"
+#include "files/parked.h"
+#include "files/shard.h"
+#include "files/steer.h"
+#include "files/user.h"
 #include "kernel.h"
-#include "local_service.h"
-#include "log.h"
 #include "notifier_double.h"
-#include "parked.h"
+#include "ops/serving.h"
 #include "rehearsal.h"
-#include "shard.h"
-#include "status.h"
-#include "steer.h"
-#include "takeover.h"
-#include "user.h"
+#include "restart/takeover.h"
+#include "status/status.h"
+#include "stores/local/service.h"
 
 enum {
 	INPUT_BYTES_MAX = 2000,
@@ -201,7 +202,7 @@ static void advance(struct world *world, int64_t ms)
 {
 	world->now_ms += ms;
 	engine_advance(world->engine, world->now_ms);
-	filesystem_advance(&world->filesystem, world->now_ms);
+	serving_advance(&world->filesystem, world->now_ms);
 }
 
 /* The rival: a session of its own, without an engine */
@@ -307,10 +308,11 @@ static void let_rival_change(struct world *world)
 		return;
 	if (take(world) % 2 == 0) {
 		take_claim_data(world, text);
-		world->rival->ops->amend(world->rival, NULL, claim->path, claim->name, text);
+		world->rival->ops->amend(world->rival, NULL, claim->path, claim->name, text,
+					 STORE_ANY_VERSION);
 	} else {
 		world->rival->ops->withdraw(world->rival, NULL, claim->path, claim->name,
-					    claim->sequence);
+					    claim->sequence, false);
 		*claim = world->claims[--world->claim_count];
 	}
 }
@@ -779,7 +781,7 @@ static void make_session(struct filesystem *filesystem)
 	filesystem->mountpoint = "/fuzz";
 	filesystem->on_ready = on_ready;
 	filesystem->session =
-		fuse_session_new(&args, &filesystem_ops, sizeof(filesystem_ops), filesystem);
+		fuse_session_new(&args, &serving_ops, sizeof(serving_ops), filesystem);
 	fuse_opt_free_args(&args);
 	REQUIRE(filesystem->session);
 }
@@ -789,13 +791,13 @@ static void begin_filesystem(struct world *world, int journal)
 {
 	struct filesystem *filesystem = &world->filesystem;
 
-	REQUIRE(shards_open(&world->config, NULL, &world->shards, &world->shards_count) == 0);
+	REQUIRE(shards_open(&world->config, &serving_engine_events, NULL, &world->shards,
+			    &world->shards_count) == 0);
 	world->engine = world->shards->engine;
 	world->service = world->shards->service;
 	world->store = world->shards->store;
 	REQUIRE(store_local_open(world->service, &rival_events, world, &world->rival) == 0);
-	REQUIRE(filesystem_init(filesystem, &world->config, world->shards, world->shards_count) ==
-		0);
+	REQUIRE(serving_init(filesystem, &world->config, world->shards, world->shards_count) == 0);
 	rehearsal_keep(filesystem, journal);
 }
 
@@ -804,7 +806,7 @@ static void end_filesystem(struct world *world)
 	struct filesystem *filesystem = &world->filesystem;
 
 	fuse_session_destroy(filesystem->session);
-	filesystem_finish(filesystem);
+	serving_finish(filesystem);
 	REQUIRE(!filesystem->users);
 	world->rival->ops->close(world->rival);
 	shards_close(world->shards, world->shards_count);
@@ -839,7 +841,7 @@ static void withdraw_rival(struct world *world)
 		struct rival_claim *claim = &world->claims[--world->claim_count];
 
 		world->rival->ops->withdraw(world->rival, NULL, claim->path, claim->name,
-					    claim->sequence);
+					    claim->sequence, false);
 	}
 }
 
@@ -882,7 +884,7 @@ static void kill_and_go_on(struct world *world)
 		engine_send(world->engine);
 	int descriptor = dup(state_journal_descriptor(journal));
 	kernel_cut_off(&world->kernel);
-	filesystem_stop(&world->filesystem);
+	serving_stop(&world->filesystem);
 	end_filesystem(world);
 	go_on(world, descriptor);
 }
@@ -1009,7 +1011,7 @@ static void end(struct world *world)
 {
 	struct filesystem *filesystem = &world->filesystem;
 
-	filesystem_stop(filesystem);
+	serving_stop(filesystem);
 	/* Whoever has not asked yet for what an exclusive open waits for never will. */
 	REQUIRE(world->kernel.request_count == 0);
 	end_filesystem(world);

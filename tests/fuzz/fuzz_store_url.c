@@ -8,8 +8,8 @@
 #include <ctype.h>
 #include <errno.h>
 
-#include "store_url.h"
-#include "znode_path.h"
+#include "claim/znode_path.h"
+#include "config/url.h"
 
 static void check_servers(const char *servers)
 {
@@ -37,7 +37,7 @@ static void check_root(const char *root)
 	REQUIRE(*root == '/' && !strstr(root, "//") && root[strlen(root) - 1] != '/');
 	/* Not encoded: so neither "." nor "..", nor a character that the server refuses. */
 	REQUIRE(strcmp(root, "/zookeeper") != 0 && strncmp(root, "/zookeeper/", 11) != 0);
-	REQUIRE(!strchr(root, '%') && znode_path_decode(root + 1, &path) == 0);
+	REQUIRE(!strchr(root, '%') && znode_path_decode(root + 1, ZNODE_NAMES_PLAIN, &path) == 0);
 	REQUIRE(strcmp(path, root + 1) == 0);
 	free(path);
 }

@@ -6,8 +6,8 @@
  */
 #include "fuzz.h"
 
-#include "filesystem.h"
-#include "log.h"
+#include "base/log.h"
+#include "files/filesystem.h"
 #include "notifier_double.h"
 #include "rehearsal.h"
 

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Lock paths and znode paths: what is encoded stays below the root, is one that ZooKeeper takes,
- * and comes back; what is decoded is encoded so.
+ * comes back, and, in the version that says so, has nothing in it that reads as a claim; what is
+ * decoded is encoded so.
  */
 #include "fuzz.h"
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "znode_path.h"
+#include "claim/name.h"
+#include "claim/znode_path.h"
 
 static bool is_lock_path(const char *path)
 {
@@ -65,9 +69,20 @@ static size_t count_slashes(const char *text)
 	return count;
 }
 
-static void check_encoded(const char *root, const char *path)
+static void check_no_claims(const char *znode)
 {
-	char *znode = znode_path_encode(root, path), *back;
+	for (const char *part = znode; part; part = strchr(part + 1, '/')) {
+		char *component = strndup(part + 1, strcspn(part + 1, "/"));
+		struct claim_name claim;
+
+		REQUIRE(component && !claim_name_parse(component, &claim));
+		free(component);
+	}
+}
+
+static void check_encoded(const char *root, const char *path, enum znode_names names)
+{
+	char *znode = znode_path_encode(root, path, names), *back;
 	size_t root_bytes = strlen(root);
 
 	REQUIRE(znode);
@@ -75,25 +90,27 @@ static void check_encoded(const char *root, const char *path)
 	REQUIRE(count_slashes(znode + root_bytes) == count_slashes(path) + 1);
 	REQUIRE(strlen(znode) <= root_bytes + 1 + 3 * strlen(path));
 	check_znode(znode);
+	if (names == ZNODE_NAMES_NO_CLAIMS)
+		check_no_claims(znode + root_bytes);
 	if (root_bytes == 0)
 		REQUIRE(strcmp(znode, "/zookeeper") != 0 && strncmp(znode, "/zookeeper/", 11) != 0);
-	REQUIRE(znode_path_decode(znode + root_bytes + 1, &back) == 0);
+	REQUIRE(znode_path_decode(znode + root_bytes + 1, names, &back) == 0);
 	REQUIRE(strcmp(back, path) == 0);
 	free(back);
 	free(znode);
 }
 
-static void check_decoded(const char *encoded)
+static void check_decoded(const char *encoded, enum znode_names names)
 {
 	char *path, *below_root, *below_server_root;
-	int error = znode_path_decode(encoded, &path);
+	int error = znode_path_decode(encoded, names, &path);
 
 	REQUIRE(error == 0 || error == -EINVAL);
 	if (error != 0)
 		return;
 	REQUIRE(is_lock_path(path));
-	below_root = znode_path_encode("/r", path);
-	below_server_root = znode_path_encode("", path);
+	below_root = znode_path_encode("/r", path, names);
+	below_server_root = znode_path_encode("", path, names);
 	REQUIRE(below_root && below_server_root);
 	REQUIRE(strcmp(below_root + 3, encoded) == 0 ||
 		strcmp(below_server_root + 1, encoded) == 0);
@@ -106,11 +123,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	char *text = fuzz_text(data, bytes);
 
-	if (is_lock_path(text)) {
-		check_encoded("", text);
-		check_encoded("/dlockfs", text);
+	for (enum znode_names names = ZNODE_NAMES_PLAIN; names <= ZNODE_NAMES_NO_CLAIMS; names++) {
+		if (is_lock_path(text)) {
+			check_encoded("", text, names);
+			check_encoded("/dlockfs", text, names);
+		}
+		check_decoded(text, names);
 	}
-	check_decoded(text);
 	free(text);
 	return 0;
 }

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "filesystem.h"
+#include "files/filesystem.h"
 
 enum { KERNEL_NODES = 4096, KERNEL_FILES = 24, KERNEL_REQUESTS = 48 };
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rehearsal.h"
 
+#include "base/log.h"
 #include "fuzz.h"
-#include "log.h"
-#include "takeover.h"
+#include "ops/serving.h"
+#include "restart/takeover.h"
 
 /* A file system that takes over. */
 struct heir {
@@ -28,9 +29,10 @@ static void heir_begin(struct heir *heir, const char *text, size_t bytes)
 	heir->error = takeover_read(&heir->takeover, file, heir->why, sizeof(heir->why));
 	if (heir->error != 0)
 		return;
-	REQUIRE(shards_open(&heir->config, &former, &heir->shards, &heir->shards_count) == 0);
-	REQUIRE(filesystem_init(&heir->filesystem, &heir->config, heir->shards,
-				heir->shards_count) == 0);
+	REQUIRE(shards_open(&heir->config, &serving_engine_events, &former, &heir->shards,
+			    &heir->shards_count) == 0);
+	REQUIRE(serving_init(&heir->filesystem, &heir->config, heir->shards, heir->shards_count) ==
+		0);
 	heir->begun = true;
 	heir->error =
 		takeover_restore(&heir->takeover, &heir->filesystem, heir->why, sizeof(heir->why));
@@ -39,7 +41,7 @@ static void heir_begin(struct heir *heir, const char *text, size_t bytes)
 static void heir_end(struct heir *heir)
 {
 	if (heir->begun) {
-		filesystem_finish(&heir->filesystem);
+		serving_finish(&heir->filesystem);
 		shards_close(heir->shards, heir->shards_count);
 	}
 	takeover_finish(&heir->takeover);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is passed on to the program that goes on in place of a daemon (takeover.h), read without a
- * kernel and a service.
+ * What is passed on to the program that goes on in place of a daemon (restart/takeover.h), read
+ * without a kernel and a service.
  */
 #ifndef REHEARSAL_H
 #define REHEARSAL_H
 
 #include <stddef.h>
 
-#include "filesystem.h"
+#include "files/filesystem.h"
 
 /* Reads a text. It is understood; or there is one line that says where and why it is not. */
 void rehearsal_read(const char *text, size_t bytes);

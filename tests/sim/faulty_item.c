@@ -64,6 +64,7 @@ void item_keep_proofs(struct item *item, const struct store_proof *proofs, size_
 		item->proofs[i].path = copy_text(proofs[i].path);
 		item->proofs[i].name = copy_text(proofs[i].name);
 		item->proofs[i].text = copy_text(proofs[i].text);
+		item->proofs[i].version = proofs[i].version;
 	}
 }
 

@@ -8,7 +8,7 @@
 
 #include <utlist.h>
 
-#include "store.h"
+#include "stores/store.h"
 
 struct session;
 
@@ -21,8 +21,10 @@ enum item_kind {
 	ITEM_READ,    /* no operation: what a watch that stands has read */
 	ITEM_CHANGED, /* no operation: the watched claim has new data, and is to be watched anew */
 	ITEM_AMEND,
+	ITEM_MARK,
 	ITEM_WITHDRAW,
 	ITEM_PROVE,
+	ITEM_TOUCH,
 	ITEM_CLOSE, /* the end of a session that was given up */
 };
 
@@ -37,12 +39,14 @@ struct item {
 	struct item *prev, *next;
 
 	char *path;
-	char *name; /* to amend, withdraw or watch; or what was placed */
-	char *text; /* to be the data; or what was read, of a watch with the flag too */
+	char *name;	  /* to amend, withdraw or watch; or what was placed */
+	uint32_t version; /* of the data that is to be replaced, or was read */
+	char *text;	  /* to be the data; or what was read, of a watch with the flag too */
 	struct claim_name claim;    /* to be placed */
 	struct store_proof *proofs; /* to stand */
 	size_t proofs_count;
-	/* list of place(), sync of list(), a watch or an attention only a stale server knows of */
+	/* list of place(), sync of list(), marker of withdraw(), a watch or an attention only a
+	 * stale server knows of */
 	bool flag;
 	bool attend;	    /* of list() */
 	uint64_t attention; /* the number of an attention, and of the list; 0: no attention */

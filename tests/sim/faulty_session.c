@@ -7,10 +7,18 @@
 #include <string.h>
 
 #include "faulty_session.h"
+#include "unclaimed.h"
 
 static int64_t now(const struct session *session)
 {
 	return *session->settings->now_ms;
+}
+
+/* What the answer shows. */
+static void show_queue(struct item *item, const struct store_entry *entries, size_t count)
+{
+	item_keep_entries(item, entries, count);
+	unclaimed_add(item->session->settings->unclaimed, item);
 }
 
 /* The inner store answers: onto the way back, or nowhere if nobody waits for it any more. Returns
@@ -46,7 +54,7 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 	item->name = copy_text(name);
 	item->sequence = sequence;
 	if (entries != NULL && !prng_chance(settings->prng, settings->unlisted_percent))
-		item_keep_entries(item, entries, count);
+		show_queue(item, entries, count);
 }
 
 /* Whether the queue is still what the stale server said. */
@@ -55,7 +63,8 @@ static bool is_as_told(const struct item *told, const struct store_entry *entrie
 	if (told->count != count)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		if (strcmp(told->entries[i].name, entries[i].name) != 0)
+		if (strcmp(told->entries[i].name, entries[i].name) != 0 ||
+		    told->entries[i].orphan != entries[i].orphan)
 			return false;
 	return true;
 }
@@ -68,7 +77,7 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 	if (item->kind == ITEM_ATTEND)
 		item->flag = item->flag && !is_as_told(item, entries, count);
 	else if (answer(item, error))
-		item_keep_entries(item, entries, count);
+		show_queue(item, entries, count);
 }
 
 static void on_changed(void *context, void *tag)
@@ -82,7 +91,7 @@ static void on_changed(void *context, void *tag)
 
 /* As with ZooKeeper, a watch tells once that there is new data: then it is set up again, which
  * brings the data. */
-static void on_read(void *context, void *tag, const char *text)
+static void on_read(void *context, void *tag, const char *text, uint32_t version)
 {
 	struct item *watch = tag, *item;
 	bool first = watch->sure_at_ms == INT64_MAX;
@@ -90,8 +99,9 @@ static void on_read(void *context, void *tag, const char *text)
 	if (watch->answered)
 		return;
 	if (watch->text != NULL) {
-		/* The stale server has told this already, if it is the same. */
-		bool told = strcmp(watch->text, text) == 0;
+		/* The stale server has told this already, unless it was written since: the same
+		 * text counts as new, as it does for ZooKeeper. */
+		bool told = watch->version == version && strcmp(watch->text, text) == 0;
 
 		free(watch->text);
 		watch->text = NULL;
@@ -102,6 +112,7 @@ static void on_read(void *context, void *tag, const char *text)
 	item->path = copy_text(watch->path);
 	item->name = copy_text(watch->name);
 	item->sure_at_ms = watch->sure_at_ms;
+	item->version = version;
 	if (first)
 		item->text = copy_text(text);
 	else
@@ -121,6 +132,11 @@ static void on_watched(void *context, void *tag, int error)
 }
 
 static void on_amended(void *context, void *tag, int error)
+{
+	answer(tag, error);
+}
+
+static void on_marked(void *context, void *tag, int error)
 {
 	answer(tag, error);
 }
@@ -147,6 +163,7 @@ static const struct store_events inner_events = {
 	.on_read = on_read,
 	.on_watched = on_watched,
 	.on_amended = on_amended,
+	.on_marked = on_marked,
 	.on_withdrawn = on_withdrawn,
 	.on_proved = on_proved,
 };
@@ -159,9 +176,7 @@ struct session *session_create(struct local_service *service, struct faulty *fau
 	session->service = service;
 	session->faulty = faulty;
 	session->settings = settings;
-	session->arrived_ms = now(session);
-	session->heard_ms = now(session);
-	session->expire_ms = INT64_MAX;
+	leader_begin(&session->leader, settings);
 	if (store_local_open(service, &inner_events, session, &session->inner) < 0)
 		abort();
 	session->inner->ops->dispatch(session->inner);
@@ -177,58 +192,36 @@ void session_free(struct session *session)
 	free(session);
 }
 
-static int64_t soonest_ms(const struct session *session)
+int64_t session_soonest_end_ms(struct session *session)
 {
-	return session->settings->timeout_ms * 5 / 8;
-}
-
-bool session_may_be_over(const struct session *session)
-{
-	return session->expired || now(session) >= session->arrived_ms + soonest_ms(session);
-}
-
-/* Half of the time as soon as it may, to find who relies on more. */
-static void draw_expiry(struct session *session)
-{
-	struct prng *prng = session->settings->prng;
-	int64_t after_ms = soonest_ms(session);
-
-	if (prng_chance(prng, 50))
-		after_ms += prng_below(prng, session->settings->timeout_ms - after_ms + 1);
-	session->expire_ms = session->heard_ms + after_ms;
-	if (session->expire_ms < now(session))
-		session->expire_ms = now(session);
-}
-
-/* A client that has nothing to say pings, three times in a timeout: that may have been heard. */
-static void hear_pings(struct session *session)
-{
-	struct prng *prng = session->settings->prng;
-	int64_t ping_ms = now(session) - prng_below(prng, session->settings->timeout_ms / 3 + 1);
-
-	if (prng_chance(prng, 50) && ping_ms > session->heard_ms)
-		session->heard_ms = ping_ms;
+	return session->expired ? INT64_MIN : leader_soonest_ms(&session->leader);
 }
 
 void session_set_silent(struct session *session, bool silent)
 {
-	if (session->expired || session->silent == silent)
-		return;
-	session->silent = silent;
-	if (silent) {
-		hear_pings(session);
-		draw_expiry(session);
-	} else {
-		session->heard_ms = now(session);
-		session->expire_ms = INT64_MAX;
-	}
+	leader_set_silent(&session->leader, silent);
+}
+
+void session_lose_server(struct session *session)
+{
+	const struct faulty_settings *settings = session->settings;
+
+	leader_lose_server(&session->leader, prng_chance(settings->prng, 50));
+}
+
+/* When the service ends it; that a session has ended which the client has given up is due at once.
+ */
+static int64_t expiry_ms(struct session *session)
+{
+	if (session->expired)
+		return session->over ? now(session) : INT64_MAX;
+	return leader_expiry_ms(&session->leader);
 }
 
 void session_expire(struct session *session)
 {
 	struct item *item, *next;
 
-	session->expire_ms = INT64_MAX;
 	session->expired = true;
 	store_local_expire(session->inner);
 	/* Its watches are gone there; no answer will come for these. */
@@ -251,11 +244,12 @@ static void on_known_listed(void *context, void *tag, int error, const struct st
 	item_keep_entries(tag, entries, count);
 }
 
-static void on_known_read(void *context, void *tag, const char *text)
+static void on_known_read(void *context, void *tag, const char *text, uint32_t version)
 {
 	struct item *item = tag;
 
 	item->text = copy_text(text);
+	item->version = version;
 }
 
 static const struct store_events known_events = {
@@ -288,6 +282,8 @@ static void know_queue(void *context, const char *path)
 	for (size_t i = 0; i < queue->count; i++) {
 		const char *name = queue->entries[i].name;
 
+		if (queue->entries[i].orphan)
+			continue;
 		observer->ops->watch(observer, know(session, ITEM_READ, path, name), path, name);
 	}
 	observer->ops->dispatch(observer);
@@ -348,6 +344,7 @@ void session_cut_off(struct session *session, bool cut_off)
 {
 	session->lags = false;
 	session->cut_off = cut_off;
+	leader_cut_off(&session->leader, cut_off);
 	session->stale =
 		cut_off && prng_chance(session->settings->prng, session->settings->stale_percent);
 	catch_up(session);
@@ -406,7 +403,7 @@ static void arrive_stale(struct session *session, struct item *item)
 		struct item *attention = attention_of(session, item);
 
 		if (answer(item, 0))
-			item_keep_entries(item, entries, count);
+			show_queue(item, entries, count);
 		if (attention == NULL)
 			return;
 		DL_APPEND(session->watching, attention);
@@ -416,9 +413,10 @@ static void arrive_stale(struct session *session, struct item *item)
 		answer(item, 0);
 	} else {
 		DL_APPEND(session->watching, item);
-		on_read(session, item, found->text);
+		on_read(session, item, found->text, found->version);
 		item->flag = true;
 		item->text = copy_text(found->text);
+		item->version = found->version;
 	}
 }
 
@@ -427,15 +425,17 @@ void session_arrive(struct session *session, struct item *item)
 	const struct store_ops *inner = session->inner->ops;
 
 	DL_DELETE(session->sent, item);
-	if (!session->cut_off) {
-		session->arrived_ms = now(session);
-		session->heard_ms = now(session);
-		if (session->silent)
-			draw_expiry(session);
-	}
+	/* What comes late from a broken connection was noted nowhere that is known. */
+	if (!item->answered)
+		leader_note(&session->leader);
 	if (item->kind != ITEM_CLOSE &&
 	    prng_chance(session->settings->prng, session->settings->refused_percent)) {
 		answer(item, -EIO);
+		return;
+	}
+	if (item->kind == ITEM_WATCH &&
+	    unclaimed_find(session->settings->unclaimed, item->path, item->name)) {
+		answer(item, -ENXIO);
 		return;
 	}
 	if (session->stale) {
@@ -466,14 +466,22 @@ void session_arrive(struct session *session, struct item *item)
 		inner->watch(session->inner, item, item->path, item->name);
 		break;
 	case ITEM_AMEND:
-		inner->amend(session->inner, item, item->path, item->name, item->text);
+		inner->amend(session->inner, item, item->path, item->name, item->text,
+			     item->version);
+		break;
+	case ITEM_MARK:
+		inner->mark(session->inner, item, item->path, item->name, item->text);
 		break;
 	case ITEM_WITHDRAW:
-		inner->withdraw(session->inner, item, item->path, item->name, item->sequence);
+		inner->withdraw(session->inner, item, item->path, item->name, item->sequence,
+				item->flag);
 		break;
 	case ITEM_PROVE:
 		inner->prove(session->inner, item, item->proofs, item->proofs_count);
 		break;
+	case ITEM_TOUCH:
+		answer(item, 0);
+		return;
 	case ITEM_CLOSE:
 		item_free(item);
 		session_expire(session);
@@ -509,8 +517,6 @@ void session_give_up(struct session *session, int64_t close_ms)
 		DL_APPEND(session->sent, item);
 	}
 	session_set_silent(session, true);
-	if (session->expired)
-		session->expire_ms = now(session);
 }
 
 /* When the first operation under way arrives. A server that is cut off keeps a write, and so what
@@ -520,28 +526,29 @@ static int64_t arrival_due(const struct session *session)
 	const struct item *item = session->sent;
 
 	if (item == NULL || session->expired ||
-	    (session->cut_off && item->kind != ITEM_LIST && item->kind != ITEM_WATCH))
+	    (session->cut_off && item->kind != ITEM_LIST && item->kind != ITEM_WATCH &&
+	     item->kind != ITEM_TOUCH))
 		return INT64_MAX;
 	return item->at_ms;
 }
 
 int64_t session_due(struct session *session)
 {
-	int64_t arrival_ms;
+	int64_t arrival_ms, end_ms = expiry_ms(session);
 
 	/* Another session may have changed or ended a claim that this one watches. */
 	if (!session->expired && !session->stale)
 		session->inner->ops->dispatch(session->inner);
 	arrival_ms = arrival_due(session);
-	return arrival_ms < session->expire_ms ? arrival_ms : session->expire_ms;
+	return arrival_ms < end_ms ? arrival_ms : end_ms;
 }
 
 void session_step(struct session *session)
 {
-	int64_t arrival_ms = arrival_due(session);
+	int64_t arrival_ms = arrival_due(session), end_ms = expiry_ms(session);
 
-	if (arrival_ms != INT64_MAX && arrival_ms <= session->expire_ms)
+	if (arrival_ms != INT64_MAX && arrival_ms <= end_ms)
 		session_arrive(session, session->sent);
-	else if (session->expire_ms != INT64_MAX)
+	else if (end_ms <= now(session))
 		session_expire(session);
 }

@@ -3,15 +3,7 @@
  * The service's end of one session of a store_faulty, and the operations on their way there.
  * store_faulty.c's own.
  *
- * The service ends a session that it has not heard of for the session's timeout, and reckons as
- * badly for the client as ZooKeeper's leader can: it hears of an operation up to a quarter of the
- * timeout earlier than it arrived, and may have missed the last heartbeat, an eighth of it:
- *
- *     operation arrives        timeout * 5/8             timeout
- *     |-------------------------|------ ends here --------|
- *
- * It does so only in silence: while no sign of life can come, because the connection is broken, the
- * client does not run, or the server that it is connected to is cut off. That server goes on
+ * The service ends a session when faulty_leader.h says so. A server that is cut off goes on
  * answering, but only what it knows by itself: reads, up to the first write. It may be stale: then
  * it shows what was when it was cut off, and only a synced list finds it up to date for a moment.
  * So may one that the client has come to after a broken connection.
@@ -20,6 +12,7 @@
 #define DLOCKFS_FAULTY_SESSION_H
 
 #include "faulty_item.h"
+#include "faulty_leader.h"
 #include "store_faulty.h"
 
 struct session {
@@ -33,10 +26,7 @@ struct session {
 	bool cut_off; /* its server is */
 	bool lags;    /* or it is behind since the last connection broke */
 	bool stale;   /* it does not hear of anything */
-	bool silent;
-	int64_t arrived_ms; /* when the last operation did that the service heard of */
-	int64_t heard_ms;   /* the same, or a ping */
-	int64_t expire_ms;  /* when the service ends it */
+	struct leader leader;
 
 	struct item *sent;     /* what has not arrived */
 	struct item *watching; /* watches and attentions that stand */
@@ -50,11 +40,14 @@ struct session *session_create(struct local_service *service, struct faulty *fau
 			       const struct faulty_settings *settings);
 void session_free(struct session *session);
 
-/* Whether any sign of life can come. */
+/* Whether its client sends nothing, not even pings. */
 void session_set_silent(struct session *session, bool silent);
 
-/* The service has ended it, or would have if it were as hasty as it may. */
-bool session_may_be_over(const struct session *session);
+/* Its connection is broken; perhaps because the server is lost. */
+void session_lose_server(struct session *session);
+
+/* When the service can end it at the earliest if its server is lost now; INT64_MIN: it has. */
+int64_t session_soonest_end_ms(struct session *session);
 
 /* The service ends it: its claims and watches are gone, nothing arrives any more. */
 void session_expire(struct session *session);

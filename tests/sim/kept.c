@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "state_journal.h"
+#include "journal/journal.h"
 
 /* What is left of a stream. */
 static char *read_all(FILE *in)

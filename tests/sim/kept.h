@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For tests: whether a journal (state_journal.h) has what it is to have.
+ * For tests: whether a journal (journal/journal.h) has what it is to have.
  */
 #ifndef DLOCKFS_KEPT_H
 #define DLOCKFS_KEPT_H

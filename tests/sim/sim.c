@@ -42,7 +42,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "log.h"
+#include "base/log.h"
 #include "world.h"
 
 enum { CALM_STEPS_MAX = 20000 };
@@ -150,7 +150,7 @@ static bool is_over(const struct world *world)
 		for (int j = 0; j < USERS_MAX; j++)
 			if (world->hosts[i].users[j].owner != NULL)
 				return false;
-	return world_due(world) == INT64_MAX;
+	return world_is_idle(world);
 }
 
 /* Runs one schedule. Returns whether all was well, and adds its length to *steps. */
@@ -162,8 +162,9 @@ static bool run(uint64_t seed, long length, bool verbose, long *steps)
 	world_init(&world, seed, verbose);
 	while (!world.failed && world.step < length)
 		step(&world);
+	long calm_steps = world.late_numbers ? 5 * CALM_STEPS_MAX : CALM_STEPS_MAX;
 	world_calm_down(&world);
-	while (!world.failed && !is_over(&world) && world.step < length + CALM_STEPS_MAX)
+	while (!world.failed && !is_over(&world) && world.step < length + calm_steps)
 		step(&world);
 	if (!world.failed)
 		check_end(&world);

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "range_set.h"
+#include "claim/range_set.h"
 
 enum { SLOTS_COUNT = 8, SLOT_BYTES = 10 };
 

@@ -14,6 +14,7 @@
 #include <utlist.h>
 
 #include "faulty_session.h"
+#include "unclaimed.h"
 
 struct faulty {
 	struct store store;
@@ -34,6 +35,7 @@ struct faulty {
 	int64_t delivery_ms;	 /* nothing is delivered earlier than what came before it */
 
 	struct item *fired, *news;
+	struct item *unclaimed; /* watches: what is known to be no claim */
 };
 
 static struct faulty *faulty_of(const struct store *store)
@@ -77,12 +79,10 @@ void faulty_answered(struct faulty *faulty, struct item *item)
 		DL_APPEND(faulty->fired, item);
 }
 
-/* The service hears of the client only as long as nothing is wrong. */
+/* The client pings only as long as nothing is wrong. */
 static void listen(struct faulty *faulty)
 {
-	struct session *session = faulty->session;
-
-	session_set_silent(session, !faulty->connected || faulty->paused || session->cut_off);
+	session_set_silent(faulty->session, !faulty->connected || faulty->paused);
 }
 
 /* The client learns that an operation failed, while its effect may be still to come. */
@@ -174,6 +174,7 @@ void store_faulty_break(struct store *store, size_t effective, int64_t late_ms, 
 	}
 	if (session->cut_off)
 		session_cut_off(session, false);
+	session_lose_server(session);
 	session_lag(session);
 	listen(faulty);
 	DL_FOREACH (session->sent, item) {
@@ -198,6 +199,7 @@ static void notice(struct faulty *faulty)
 
 	faulty->notice_ms = INT64_MAX;
 	faulty->delivery_ms = now(faulty);
+	items_free(&faulty->unclaimed);
 	DL_FOREACH (faulty->news, item)
 		item->at_ms = now(faulty);
 	if (tells && first) {
@@ -223,6 +225,7 @@ static void forget(struct faulty *faulty)
 {
 	items_free(&faulty->fired);
 	items_free(&faulty->news);
+	items_free(&faulty->unclaimed);
 }
 
 static void begin_session(struct faulty *faulty)
@@ -252,6 +255,7 @@ void store_faulty_reconnect(struct store *store)
 		notice(faulty);
 	faulty->connected = true;
 	faulty->telling = true;
+	leader_connect(&faulty->session->leader);
 	listen(faulty);
 	if (faulty->session->expired) {
 		items_free(&faulty->session->sent);
@@ -271,6 +275,20 @@ void store_faulty_reconnect(struct store *store)
 	faulty->arrival_ms = now(faulty) + some_delay(faulty);
 	DL_FOREACH (faulty->session->sent, item)
 		item->at_ms = faulty->arrival_ms;
+}
+
+void store_faulty_elect(struct store *store, int64_t notice_ms)
+{
+	struct faulty *faulty = faulty_of(store);
+	int64_t under_way = (int64_t)store_faulty_under_way(store);
+	struct session *session;
+
+	leader_elect(&faulty->session->leader);
+	DL_FOREACH (faulty->given_up, session)
+		leader_elect(&session->leader);
+	if (!faulty->session->cut_off)
+		store_faulty_break(store, (size_t)prng_below(faulty->settings.prng, under_way + 1),
+				   0, notice_ms);
 }
 
 void store_faulty_cut_off(struct store *store)
@@ -339,6 +357,7 @@ void store_faulty_set_context(struct store *store, void *context)
 static void send(struct faulty *faulty, struct item *item)
 {
 	const struct faulty_settings *settings = &faulty->settings;
+	enum item_kind item_kind = item->kind;
 
 	if (faulty->killed || (faulty->session->expired && faulty->telling)) {
 		item_free(item); /* nothing is sent in a session that is known to be over */
@@ -356,7 +375,7 @@ static void send(struct faulty *faulty, struct item *item)
 		item->at_ms = INT64_MAX;
 		DL_APPEND(faulty->session->sent, item);
 	}
-	if (settings->on_operation != NULL)
+	if (settings->on_operation != NULL && item_kind != ITEM_TOUCH)
 		settings->on_operation(settings->context, &faulty->store);
 }
 
@@ -385,6 +404,7 @@ static void deliver(struct faulty *faulty, struct item *item)
 	void *context = faulty->context;
 
 	DL_DELETE(faulty->news, item);
+	unclaimed_leave_out(faulty->unclaimed, item);
 	switch (item->kind) {
 	case ITEM_SESSION:
 		faulty->told = item->told;
@@ -406,23 +426,34 @@ static void deliver(struct faulty *faulty, struct item *item)
 		events->on_changed(context, item->tag);
 		break;
 	case ITEM_READ:
-		events->on_read(context, item->tag, item->text);
+		events->on_read(context, item->tag, item->text, item->version);
 		break;
 	case ITEM_CHANGED:
-		events->on_read(context, item->tag, NULL);
+		events->on_read(context, item->tag, NULL, 0);
 		send_watch(faulty, item->tag, item->path, item->name);
 		break;
 	case ITEM_WATCH:
+		if (item->error == -ENXIO) {
+			DL_APPEND(faulty->unclaimed, item);
+			events->on_watched(context, item->tag, item->error);
+			return;
+		}
 		events->on_watched(context, item->tag, item->error);
 		break;
 	case ITEM_AMEND:
 		events->on_amended(context, item->tag, item->error);
+		break;
+	case ITEM_MARK:
+		events->on_marked(context, item->tag, item->error);
 		break;
 	case ITEM_WITHDRAW:
 		events->on_withdrawn(context, item->tag, item->error);
 		break;
 	case ITEM_PROVE:
 		events->on_proved(context, item->tag, item->error, item->path, item->stamp);
+		break;
+	case ITEM_TOUCH:
+		events->on_touched(context, item->error);
 		break;
 	case ITEM_CLOSE:
 		abort();
@@ -511,6 +542,30 @@ size_t store_faulty_under_way(const struct store *store)
 	return count;
 }
 
+static bool has_more_than_touches(const struct item *list)
+{
+	const struct item *item;
+
+	DL_FOREACH (list, item)
+		if (item->kind != ITEM_TOUCH)
+			return true;
+	return false;
+}
+
+bool store_faulty_is_quiet(const struct store *store)
+{
+	const struct faulty *faulty = faulty_of(store);
+
+	return faulty->notice_ms == INT64_MAX && faulty->given_up == NULL &&
+	       !has_more_than_touches(faulty->session->sent) &&
+	       !has_more_than_touches(faulty->fired) && !has_more_than_touches(faulty->news);
+}
+
+bool store_faulty_has_given_up(const struct store *store)
+{
+	return faulty_of(store)->given_up != NULL;
+}
+
 bool store_faulty_is_connected(const struct store *store)
 {
 	return faulty_of(store)->connected;
@@ -526,9 +581,14 @@ bool store_faulty_is_expired(const struct store *store)
 	return faulty_of(store)->session->expired;
 }
 
+int64_t store_faulty_soonest_end_ms(const struct store *store)
+{
+	return session_soonest_end_ms(faulty_of(store)->session);
+}
+
 bool store_faulty_may_be_over(const struct store *store)
 {
-	return session_may_be_over(faulty_of(store)->session);
+	return store_faulty_soonest_end_ms(store) <= now(faulty_of(store));
 }
 
 bool store_faulty_is_cut_off(const struct store *store)
@@ -564,21 +624,32 @@ static void on_watch(struct store *store, void *tag, const char *path, const cha
 }
 
 static void on_amend(struct store *store, void *tag, const char *path, const char *name,
-		     const char *text)
+		     const char *text, uint32_t version)
 {
 	struct item *item = operation(store, ITEM_AMEND, tag, path, name);
+
+	item->text = copy_text(text);
+	item->version = version;
+	send(faulty_of(store), item);
+}
+
+static void on_mark(struct store *store, void *tag, const char *path, const char *name,
+		    const char *text)
+{
+	struct item *item = operation(store, ITEM_MARK, tag, path, name);
 
 	item->text = copy_text(text);
 	send(faulty_of(store), item);
 }
 
 static void on_withdraw(struct store *store, void *tag, const char *path, const char *name,
-			int32_t sequence)
+			int32_t sequence, bool marker)
 {
 	struct faulty *faulty = faulty_of(store);
 	struct item *item = operation(store, ITEM_WITHDRAW, tag, path, name);
 
 	item->sequence = sequence;
+	item->flag = marker;
 	if (faulty->settings.on_withdrawing != NULL && !faulty->killed)
 		faulty->settings.on_withdrawing(faulty->settings.context, path, name);
 	send(faulty, item);
@@ -605,6 +676,11 @@ static void on_prove(struct store *store, void *tag, const struct store_proof *p
 	send(faulty_of(store), item);
 }
 
+static void on_touch(struct store *store)
+{
+	send(faulty_of(store), operation(store, ITEM_TOUCH, NULL, NULL, NULL));
+}
+
 /* If there is another server: then all that is under way is lost, whether it takes effect or not.
  */
 static void on_nudge(struct store *store)
@@ -626,7 +702,7 @@ static void on_renew(struct store *store)
 	bool well = faulty->connected && !session->cut_off && !session->expired;
 	bool closes = well && prng_chance(faulty->settings.prng, 50);
 
-	if (faulty->killed)
+	if (faulty->killed || faulty->told == STORE_LOST)
 		return;
 	session_give_up(session, closes ? faulty->arrival_ms + some_delay(faulty) : INT64_MAX);
 	DL_APPEND(faulty->given_up, session);
@@ -636,6 +712,7 @@ static void on_renew(struct store *store)
 	faulty->notice_ms = INT64_MAX;
 	faulty->connected = well;
 	faulty->telling = well;
+	listen(faulty);
 	if (well)
 		tell_session(faulty, STORE_CONNECTED, some_delay(faulty));
 	if (faulty->settings.on_renewed != NULL)
@@ -680,8 +757,10 @@ static const struct store_ops faulty_ops = {
 	.list = on_list,
 	.amend = on_amend,
 	.watch = on_watch,
+	.mark = on_mark,
 	.withdraw = on_withdraw,
 	.prove = on_prove,
+	.touch = on_touch,
 	.nudge = on_nudge,
 	.renew = on_renew,
 	.describe = on_describe,

@@ -2,7 +2,8 @@
  *
  * A store between the engine and a store_local whose network is bad on purpose: operations take a
  * while to the service and answers a while back, connections break, sessions expire. What is called
- * through it follows the rules of store.h as exactly as a real client of a real service does:
+ * through it follows the rules of stores/store.h as exactly as a real client of a real service
+ * does:
  *
  *   - operations arrive in the order of their calls, on one connection;
  *   - when the connection breaks, the first few of those under way still take effect, now or later
@@ -13,12 +14,14 @@
  *   - a watch whose setting was confirmed survives, and tells after the reconnect; when it has told
  * of new data it is set up anew, which can fail as at first;
  *   - so does an attention whose list was answered;
- *   - in silence the service ends the session after its timeout (faulty_session.h), and the client
- * hears of that only when it is back;
+ *   - the service ends the session when its leader has not heard of it for its timeout
+ * (faulty_leader.h), and the client hears of that only when it is back;
  *   - a server that is cut off from the service answers reads, perhaps by what was then, keeps
  * writes, and looks well;
  *   - a server that the client comes to after a broken connection may not know yet what took effect
  * at last on the former one;
+ *   - what stands in a queue and does not end with a session is listed until it was watched on this
+ * connection;
  *   - a session that the client gives up (renew) lives on at the service until it is closed or its
  * timeout is over, and what was under way in it may still take effect.
  *
@@ -29,23 +32,32 @@
 #define DLOCKFS_STORE_FAULTY_H
 
 #include "prng.h"
-#include "store_local.h"
+#include "stores/local/store.h"
+
+struct unclaimed_set;
 
 struct faulty_settings {
 	const int64_t *now_ms;
 	struct prng *prng;
-	int64_t delay_ms;     /* one way takes 0 to so long */
-	int64_t timeout_ms;   /* of the session */
-	int wait_percent;     /* so many operations without a connection wait for one */
-	int unlisted_percent; /* so often place() brings no list, though it was asked for one */
-	int refused_percent;  /* so many operations have no effect and are answered -EIO */
-	int stale_percent;    /* so many servers that are cut off, or come to, show what was */
-	int nudge_percent;    /* so often there is another server to turn to */
+	int64_t delay_ms;      /* one way takes 0 to so long */
+	int64_t timeout_ms;    /* of the session */
+	int64_t tick_ms;       /* of the servers (faulty_leader.h), at most half the timeout; */
+	int64_t tick_phase_ms; /* so long before the beginning one of the leader's ticks was */
+	int64_t ping_delay_ms; /* a leader's ping takes 0 to so long */
+	int leader_percent;    /* so many connections are to the leader */
+	int wait_percent;      /* so many operations without a connection wait for one */
+	int unlisted_percent;  /* so often place() brings no list, though it was asked for one */
+	int refused_percent;   /* so many operations have no effect and are answered -EIO */
+	int stale_percent;     /* so many servers that are cut off, or come to, show what was */
+	int nudge_percent;     /* so often there is another server to turn to */
+
+	/* What else stands in the queues (unclaimed.h); NULL: nothing. */
+	const struct unclaimed_set *unclaimed;
 
 	/* For who checks, all may be NULL. Called when a claim has come to stand in its queue, also
 	 * if the client never hears of it, and whether in a session that was given up; when one is
-	 * asked to be withdrawn, before that has any effect; for each operation when it is called,
-	 * after it is under way; and when the session is given up. */
+	 * asked to be withdrawn, before that has any effect; for each operation but touch() when it
+	 * is called, after it is under way; and when the session is given up. */
 	void *context;
 	void (*on_standing)(void *context, bool over, const char *path, const char *name,
 			    const char *text);
@@ -87,6 +99,10 @@ void store_faulty_expire(struct store *store);
 void store_faulty_cut_off(struct store *store);
 void store_faulty_heal(struct store *store);
 
+/* Another server begins to lead: all connections break, and the client notices after notice_ms; but
+ * a server that is cut off takes no part. */
+void store_faulty_elect(struct store *store, int64_t notice_ms);
+
 /* The client does not run, until it does again: events pile up, and the service hears nothing. */
 void store_faulty_pause(struct store *store, bool paused);
 
@@ -100,13 +116,22 @@ void store_faulty_set_context(struct store *store, void *context);
 
 bool store_faulty_is_connected(const struct store *store);
 
+/* Nothing is under way, on no way, but touch(). */
+bool store_faulty_is_quiet(const struct store *store);
+
+/* A session that the client has given up goes on at the service. */
+bool store_faulty_has_given_up(const struct store *store);
+
 bool store_faulty_is_cut_off(const struct store *store);
 
 /* What the client was told last is that it is connected. */
 bool store_faulty_told_connected(const struct store *store);
 
-/* The session is over, or nothing that was sent in it lately proves that it is not. */
+/* The session is over, or could be if its server had just been lost. */
 bool store_faulty_may_be_over(const struct store *store);
+
+/* When it can be over at the earliest if its server is lost now; INT64_MIN: it is. */
+int64_t store_faulty_soonest_end_ms(const struct store *store);
 
 /* The session is over, and the client has not heard of it. */
 bool store_faulty_is_expired(const struct store *store);

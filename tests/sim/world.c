@@ -38,11 +38,12 @@ static int64_t clock_at(const struct host *host, int64_t ms)
 
 int64_t host_clock(const struct host *host)
 {
-	return clock_at(host, host->world->now_ms);
+	bool stands = host->clock_stands_ms != INT64_MAX;
+
+	return clock_at(host, stands ? host->clock_stands_ms : host->world->now_ms);
 }
 
-/* The first moment at which the host's clock shows this time, or a later one. */
-static int64_t moment_of(const struct host *host, int64_t clock_ms)
+int64_t host_moment(const struct host *host, int64_t clock_ms)
 {
 	int64_t ms;
 
@@ -77,6 +78,10 @@ void host_open_engine(struct host *host)
 		abort();
 	if (world->seed % 4 == 1) /* else so many as are never under way here */
 		engine_set_placing_max(host->engine, 1 + world->seed / 4 % 3);
+	if (world->seed % 5 == 2 ||
+	    world->apart) /* so that what a file holds takes more than one transaction */
+		engine_set_proofs_max(host->engine, 1 + world->seed / 5 % 3);
+	engine_begin(host->engine, host_clock(host));
 	if (host->store != NULL)
 		engine_set_store(host->engine, host->store);
 }
@@ -89,11 +94,16 @@ static void host_start(struct host *host)
 		.prng = &world->prng,
 		.delay_ms = world->delay_ms,
 		.timeout_ms = TIMEOUT_MS,
+		.tick_ms = world->tick_ms,
+		.tick_phase_ms = world->tick_phase_ms,
+		.ping_delay_ms = world->ping_delay_ms,
+		.leader_percent = 30,
 		.wait_percent = 50,
 		.unlisted_percent = world->unlisted_percent,
 		.refused_percent = world->refused_percent,
 		.stale_percent = world->stale_percent,
 		.nudge_percent = world->nudge_percent,
+		.unclaimed = &world->unclaimed,
 		.context = host,
 		.on_standing = view_standing,
 		.on_withdrawing = view_withdrawing,
@@ -103,7 +113,8 @@ static void host_start(struct host *host)
 	host->life = ++world->lives;
 	host->reconnect_ms = INT64_MAX;
 	host->heal_ms = INT64_MAX;
-	host->wake_ms = INT64_MAX;
+	host->wake_ms = host->clock_stands_ms = INT64_MAX;
+	host->misled_ms = 0;
 	host->well_ms = world->now_ms;
 	host->clock_offset_ms = prng_below(&world->prng, 100000);
 	host->clock_drift = prng_below(&world->prng, 201) - 100;
@@ -136,6 +147,22 @@ static void host_stop(struct host *host)
 	host->store = NULL;
 }
 
+/* The service may have ended it before the crash. */
+static void ghost_end_if_over(struct host *host)
+{
+	if (!store_faulty_is_expired(host->ghost) || store_faulty_has_given_up(host->ghost))
+		return;
+	world_say(host->world, "host %d: the session of its former life has expired", host->number);
+	host->ghost->ops->close(host->ghost);
+	host->ghost = NULL;
+}
+
+static void ghost_step(struct host *host)
+{
+	store_faulty_step(host->ghost);
+	ghost_end_if_over(host);
+}
+
 /* All of it vanishes but the session, which the service keeps a while. */
 static void host_crash(struct host *host)
 {
@@ -153,16 +180,7 @@ static void host_crash(struct host *host)
 	host->store = NULL;
 	memset(host->users, 0, sizeof(host->users));
 	memset(host->processes, 0, sizeof(host->processes));
-}
-
-static void ghost_step(struct host *host)
-{
-	store_faulty_step(host->ghost);
-	if (!store_faulty_is_expired(host->ghost))
-		return;
-	world_say(host->world, "host %d: the session of its former life has expired", host->number);
-	host->ghost->ops->close(host->ghost);
-	host->ghost = NULL;
+	ghost_end_if_over(host);
 }
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -181,7 +199,7 @@ static int64_t host_due(const struct host *host)
 	if (!host_runs(host))
 		return earlier(due_ms, host->wake_ms);
 	due_ms = earlier(due_ms, host->reconnect_ms);
-	return earlier(due_ms, moment_of(host, engine_deadline(host->engine)));
+	return earlier(due_ms, host_moment(host, engine_deadline(host->engine)));
 }
 
 static void store_happen(struct host *host)
@@ -200,6 +218,7 @@ static void host_wake(struct host *host)
 	world_say(host->world, "host %d goes on", host->number);
 	host->wake_ms = INT64_MAX;
 	host->well_ms = host->world->now_ms;
+	machine_wake(host);
 	store_faulty_pause(host->store, false);
 	engine_advance(host->engine, host_clock(host));
 }
@@ -235,8 +254,49 @@ static bool is_well(const struct host *host)
 	       store_faulty_told_connected(host->store) && !store_faulty_is_cut_off(host->store);
 }
 
+/* Somebody may hear of a loss when the others have waited for it. */
+static int64_t delay_max(const struct world *world)
+{
+	int64_t max_ms = 0;
+
+	for (int lock = 0; lock < LOCKS_MAX; lock++)
+		if (world->policies[lock].lock_delay_ms > max_ms)
+			max_ms = world->policies[lock].lock_delay_ms;
+	return max_ms;
+}
+
+/* Until then, whatever happened now has had its consequences. */
+static int64_t quiet_end(const struct world *world)
+{
+	return world->now_ms + QUIET_MS + 2 * delay_max(world);
+}
+
+/* Whether a session stands at the service that nobody uses. */
+static bool is_session_left(const struct world *world)
+{
+	for (int i = 0; i < world->hosts_count; i++) {
+		const struct host *host = &world->hosts[i];
+
+		if (host->ghost != NULL ||
+		    (host->store != NULL && store_faulty_has_given_up(host->store)))
+			return true;
+	}
+	return false;
+}
+
+/* It ends some time, and its claims with it. */
+static void note_sessions(struct world *world)
+{
+	bool left = is_session_left(world);
+
+	if (world->quiet_ms > 0 && (left || world->ending))
+		world->quiet_ms = quiet_end(world);
+	world->ending = left;
+}
+
 void world_note(struct world *world)
 {
+	note_sessions(world);
 	for (int i = 0; i < world->hosts_count; i++) {
 		struct host *host = &world->hosts[i];
 
@@ -250,6 +310,23 @@ void world_note(struct world *world)
 			host->reconnect_ms =
 				world->now_ms + (world->calm ? 0 : prng_below(&world->prng, 100));
 	}
+}
+
+bool world_is_idle(const struct world *world)
+{
+	for (int i = 0; i < world->hosts_count; i++) {
+		const struct host *host = &world->hosts[i];
+
+		if (host->ghost != NULL)
+			return false;
+		if (host->engine == NULL)
+			continue;
+		if (!host_runs(host) || host->reconnect_ms != INT64_MAX ||
+		    host->heal_ms != INT64_MAX || engine_counts(host->engine).locks > 0 ||
+		    !store_faulty_is_connected(host->store) || !store_faulty_is_quiet(host->store))
+			return false;
+	}
+	return true;
 }
 
 int64_t world_due(const struct world *world)
@@ -280,7 +357,7 @@ static void host_break(struct host *host)
 	struct prng *prng = &host->world->prng;
 	size_t under_way = store_faulty_under_way(host->store);
 	size_t effective = (size_t)prng_below(prng, (int64_t)under_way + 1);
-	int64_t gap_ms = prng_chance(prng, 75) ? prng_below(prng, 100) : prng_below(prng, 700);
+	int64_t gap_ms = prng_chance(prng, 75) ? prng_below(prng, 160) : prng_below(prng, 1100);
 	int64_t notice_ms = prng_below(prng, TIMEOUT_MS / 2);
 
 	host->heal_ms = INT64_MAX;
@@ -294,7 +371,7 @@ static void host_break(struct host *host)
 /* How long something goes wrong: mostly not for long, sometimes beyond any session's end. */
 static int64_t some_while(struct prng *prng)
 {
-	return prng_chance(prng, 60) ? prng_below(prng, 100) : prng_below(prng, 700);
+	return prng_chance(prng, 60) ? prng_below(prng, 160) : prng_below(prng, 1100);
 }
 
 static void host_cut_off(struct host *host)
@@ -307,10 +384,8 @@ static void host_cut_off(struct host *host)
 	host->heal_ms = host->world->now_ms + ms;
 }
 
-static void host_pause(struct host *host)
+void host_pause(struct host *host, int64_t ms)
 {
-	int64_t ms = some_while(&host->world->prng);
-
 	world_say(host->world, "host %d pauses for %lld ms", host->number, (long long)ms);
 	store_faulty_pause(host->store, true);
 	host->wake_ms = host->world->now_ms + ms;
@@ -327,7 +402,7 @@ static void host_misfortune(struct host *host)
 	} else if (!host_runs(host)) {
 		return;
 	} else if (dice >= 75 && dice < 86) {
-		host_pause(host);
+		host_pause(host, some_while(prng));
 	} else if (!store_faulty_is_connected(host->store)) {
 		return;
 	} else if (dice < 60) {
@@ -363,7 +438,7 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 {
 }
 
-static void on_read(void *context, void *tag, const char *text)
+static void on_read(void *context, void *tag, const char *text, uint32_t version)
 {
 }
 
@@ -388,14 +463,17 @@ static void foreign_withdraw(struct world *world, struct foreign_claim *claim)
 	world_say(world, "a foreign client withdraws %s of %s", claim->name,
 		  world_lock(claim->lock));
 	world->foreign->ops->withdraw(world->foreign, claim, world_lock(claim->lock), claim->name,
-				      claim->sequence);
+				      claim->sequence, false);
 	claim->name[0] = '\0';
 }
 
 static void foreign_act(struct world *world)
 {
 	struct foreign_claim *claim = &world->foreign_claims[prng_below(&world->prng, FOREIGN_MAX)];
-	struct claim_name name = {.span = CLAIM_SPAN_WHOLE};
+	struct claim_name name = {
+		.id.number = (uint32_t)(claim - world->foreign_claims), /* names differ */
+		.span = CLAIM_SPAN_WHOLE,
+	};
 
 	if (claim->name[0] != '\0') {
 		foreign_withdraw(world, claim);
@@ -408,10 +486,48 @@ static void foreign_act(struct world *world)
 	world->foreign->ops->dispatch(world->foreign);
 }
 
+/* A number among those of the queue, or far from them. */
+static int32_t some_number(struct world *world, const struct view *view)
+{
+	static const int32_t numbers[] = {0, 1200000000, INT32_MAX, -2000000000};
+	struct prng *prng = &world->prng;
+
+	if (view->count > 0 && prng_chance(prng, 75))
+		return view->claims[prng_below(prng, (int64_t)view->count)].parts.sequence;
+	if (prng_chance(prng, 50))
+		return (int32_t)prng_below(prng, 20);
+	return numbers[prng_below(prng, 4)];
+}
+
+/* Somebody makes a znode by hand, or removes one. */
+static void change_unclaimed(struct world *world)
+{
+	static const char *const forms[] = {"job%u-%010d", "x%u-lock-%010d", "x%u-__READ__%010d",
+					    "x%u-__WRIT__%010d"};
+	int place = (int)prng_below(&world->prng, UNCLAIMED_MAX), lock = place % world->locks_count;
+	struct unclaimed *node = &world->unclaimed.nodes[place];
+	char name[UNCLAIMED_NAME_BYTES];
+
+	if (node->path == NULL) {
+		snprintf(name, sizeof(name), forms[prng_below(&world->prng, 4)],
+			 ++world->unclaimed_made, some_number(world, view_of(world, lock)));
+		unclaimed_make(node, world_lock(lock), name);
+		world_say(world, "%s of %s, which is no claim, comes", name, node->path);
+	} else {
+		world_say(world, "%s of %s, which is no claim, goes", node->name, node->path);
+		node->path = NULL;
+	}
+}
+
 void world_misfortune(struct world *world)
 {
+	world_disturb_clocks(world);
 	if (prng_chance(&world->prng, world->break_percent))
 		world_break(world);
+	else if (prng_chance(&world->prng, 3))
+		world_elect(world);
+	else if (world->has_unclaimed && prng_chance(&world->prng, 25))
+		change_unclaimed(world);
 	else if (prng_chance(&world->prng, 35))
 		foreign_act(world);
 	else
@@ -427,8 +543,10 @@ void world_calm_down(struct world *world)
 {
 	world_say(world, "no more faults");
 	world->calm = true;
-	if (world->refused_percent == 0 && prng_chance(&world->prng, QUIET_PERCENT))
-		world->quiet_ms = world->now_ms + QUIET_MS;
+	world->calm_ms = world->now_ms;
+	if (world->refused_percent == 0 && !world->apart &&
+	    prng_chance(&world->prng, QUIET_PERCENT))
+		world->quiet_ms = quiet_end(world);
 	for (int i = 0; i < FOREIGN_MAX; i++)
 		foreign_withdraw(world, &world->foreign_claims[i]);
 	world->foreign->ops->dispatch(world->foreign);
@@ -483,6 +601,58 @@ static void draw_recipes(struct world *world)
 		world->policies[lock].recipe = (int64_t)prng_below(&prng, CLAIM_RECIPES);
 }
 
+/* Likewise. */
+static void draw_grace(struct world *world)
+{
+	static const int64_t graces[] = {0, CONFIG_AUTO, 15, 100};
+	struct prng prng;
+	int64_t grace_ms;
+
+	prng_seed(&prng, world->seed ^ UINT64_C(0x9e3779b97f4a7c15));
+	grace_ms = graces[prng_below(&prng, 4)];
+	for (int lock = 0; lock < LOCKS_MAX; lock++)
+		world->policies[lock].try_grace_ms = grace_ms;
+}
+
+/* Likewise: worlds of record locks alone, of which somebody takes the claims away. */
+static void draw_apart(struct world *world)
+{
+	struct prng prng;
+
+	prng_seed(&prng, world->seed ^ UINT64_C(0x9e3779b9));
+	if (!prng_chance(&prng, 8))
+		return;
+	world->apart = true;
+	world->records_percent = 100;
+	world->change_percent = 0;
+	world->break_percent = 20;
+	world->proof_percent = 40;
+	for (int lock = 0; lock < LOCKS_MAX; lock++)
+		world->policies[lock].handoff = world->policies[lock].keep_ms = 0;
+}
+
+/* Likewise. */
+static void draw_delays(struct world *world)
+{
+	static const int64_t delays[] = {0, 60, 300, 1000};
+	struct prng prng;
+
+	prng_seed(&prng, world->seed ^ UINT64_C(0x2545f4914f6cdd1d));
+	if (prng_chance(&prng, 60))
+		return;
+	for (int lock = 0; lock < LOCKS_MAX; lock++)
+		world->policies[lock].lock_delay_ms = delays[prng_below(&prng, 4)];
+}
+
+/* Likewise. What cannot be read may be a claim, so there is no telling where things are refused. */
+static void draw_unclaimed(struct world *world)
+{
+	struct prng prng;
+
+	prng_seed(&prng, world->seed ^ UINT64_C(0x756e636c61696d));
+	world->has_unclaimed = world->refused_percent == 0 && prng_chance(&prng, 30);
+}
+
 void world_init(struct world *world, uint64_t seed, bool verbose)
 {
 	struct prng *prng = &world->prng;
@@ -494,9 +664,12 @@ void world_init(struct world *world, uint64_t seed, bool verbose)
 	world->service = local_service_create();
 	if (world->service == NULL)
 		abort();
-	if (prng_chance(prng, 20))
+	world->late_numbers = prng_chance(prng, 20);
+	if (world->late_numbers) {
+		int32_t late = prng_chance(prng, 50) ? CLAIM_NUMBER_LATE : INT32_MAX - 2;
 		local_service_set_first_sequence(world->service,
-						 INT32_MAX - (int32_t)prng_below(prng, 20));
+						 late - (int32_t)prng_below(prng, 20));
+	}
 	world->policy.wait_limit_ms = prng_chance(prng, 70) ? CONFIG_FOREVER : 150;
 	world->policy.try_limit_ms = 50 + prng_below(prng, 200);
 	world->policy.linger_ms = prng_chance(prng, 30) ? 0 : 40;
@@ -511,12 +684,21 @@ void world_init(struct world *world, uint64_t seed, bool verbose)
 	world->proof_percent = prng_chance(prng, 40) ? 0 : 20 + (int)prng_below(prng, 50);
 	/* What files lose by that which share processes, only the engine works out. */
 	world->break_percent = world->records_percent == 0 && prng_chance(prng, 40) ? 20 : 0;
+	if (world->late_numbers)
+		world->break_percent = 0;
 	world->delay_ms = prng_chance(prng, 70) ? 8 : 40;
 	world->hosts_count = 2 + (int)prng_below(prng, HOSTS_MAX - 1);
 	world->crowd = prng_chance(prng, 60) ? SLOTS_COUNT : 2 + (int)prng_below(prng, 3);
 	world->locks_count = world->crowd < SLOTS_COUNT ? 1 : 1 + (int)prng_below(prng, LOCKS_MAX);
 	draw_policies(world);
 	draw_recipes(world);
+	draw_grace(world);
+	if (!world->late_numbers) /* who takes claims away changes where numbers begin */
+		draw_apart(world);
+	world_draw_ticks(world);
+	world_draw_machines(world);
+	draw_delays(world);
+	draw_unclaimed(world);
 	world_draw_restarts(world);
 	view_init(world);
 	if (store_local_open(world->service, &foreign_events, world, &world->foreign) < 0)

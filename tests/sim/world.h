@@ -12,6 +12,8 @@
  *   world_wait.c   who waits for whom in a circle
  *   world_proof.c  questions whether what was locked is still held, tokens, claims taken away by
  *                  hand
+ *   world_lease.c  the clocks of the servers, and what a lease may be
+ *   world_machine.c  hosts whose clocks stand still, and that are told so
  *   world_restart.c  daemons that are killed, and those that go on after them
  *   world_check.c  what must be true after every step
  *
@@ -23,17 +25,18 @@
 
 #include <stdarg.h>
 
-#include "engine.h"
+#include "engine/engine.h"
+#include "journal/journal.h"
 #include "prng.h"
 #include "slots.h"
-#include "state_journal.h"
 #include "store_faulty.h"
+#include "unclaimed.h"
 
 enum { HOSTS_MAX = 4, LOCKS_MAX = 3, USERS_MAX = 5, FOREIGN_MAX = 2, NAME_BYTES = 192 };
 enum { CALLS_MAX = 2 };				/* at once, through one open file */
 enum { QUESTIONS_MAX = 2 };			/* likewise */
 enum { PROCESSES_MAX = USERS_MAX * CALLS_MAX }; /* that have locked, on one host */
-enum { TIMEOUT_MS = 300 };			/* of a session */
+enum { TIMEOUT_MS = 480 };			/* of a session */
 enum { CLAIMS_MAX = 512 };			/* in one queue */
 
 enum call_kind { CALL_OPEN, CALL_FLOCK, CALL_RECORD, CALL_TEST };
@@ -51,12 +54,13 @@ struct call {
 
 	struct claim *wish; /* NULL: none is under way */
 	bool waiting;
-	bool interrupted; /* it was; it may be restarted */
-	bool excused;	  /* there was a reason to refuse it, if it does not wait; or to tell a
-			     conflict, if it is a test */
-	bool unopposed;	  /* a test: there was a moment without a conflict */
-	bool circled;	  /* there was a circle that it closed */
-	bool refused;	  /* just now: its claim is being withdrawn */
+	bool interrupted;  /* it was; it may be restarted */
+	bool excused;	   /* there was a reason to refuse it, if it does not wait; or to tell a
+			      conflict, if it is a test */
+	bool excused_here; /* the same, and it was one of its own host */
+	bool unopposed;	   /* a test: there was a moment without a conflict */
+	bool circled;	   /* there was a circle that it closed */
+	bool refused;	   /* just now: its claim is being withdrawn */
 	int64_t since_ms;
 
 	uint64_t visited; /* world_wait.c */
@@ -104,6 +108,7 @@ struct user {
 	struct slots told;	/* what that was good for, */
 	struct slots told_kept; /* and what of that it has held since */
 	int64_t broken_ms;	/* when the claim that it holds by was taken away; 0: it was not */
+	bool broken;		/* one by which a process of its held record locks was */
 
 	bool holds_open, holds_flock;
 	enum claim_mode flock_mode;
@@ -134,9 +139,11 @@ struct host {
 	unsigned committed_life;   /* as of then, */
 	uint64_t committed_losses; /* and how many sessions were lost */
 	int64_t reconnect_ms;
-	int64_t heal_ms;		      /* when its server is not cut off any more */
-	int64_t wake_ms;		      /* paused: when it goes on; else INT64_MAX */
-	int64_t well_ms;		      /* nothing has been wrong with it since then */
+	int64_t heal_ms;	 /* when its server is not cut off any more */
+	int64_t wake_ms;	 /* paused: when it goes on; else INT64_MAX */
+	int64_t clock_stands_ms; /* likewise: since when its clock stands still */
+	int64_t misled_ms; /* until then it may hold by a lease from before its clock stood still */
+	int64_t well_ms;   /* nothing has been wrong with it since then */
 	int64_t clock_offset_ms, clock_drift; /* in 1/10000 */
 	struct user users[USERS_MAX];
 	struct process processes[PROCESSES_MAX];
@@ -155,7 +162,10 @@ struct standing {
 	bool granted;	  /* it stands for what is held, or was */
 	bool released;	  /* a flock: its file has let go, but others may need it, or get it */
 	bool gone;
+	int64_t lost_ms; /* when it went though it was held and nobody had released it; 0: it has
+			    not */
 	bool says_waits; /* its data does */
+	bool requeue;	 /* its data says that it is to be queued again */
 	int64_t since_ms;
 
 	/* One that goes on, see world_lead.c: */
@@ -169,6 +179,8 @@ struct standing {
 	enum call_kind kind;
 	struct slots asked;
 	struct slots covered; /* as its name and data say now */
+	bool has_holds;	      /* its data does: */
+	struct slots holds;   /* what its owner held when it was placed */
 };
 
 /* A queue as it is now. */
@@ -178,6 +190,7 @@ struct view {
 		char name[NAME_BYTES];
 		struct claim_name parts;
 		struct standing *standing; /* NULL: a foreign client's */
+		bool orphan;		   /* its marker is all that is left */
 		uint64_t visited;	   /* world_wait.c */
 	} claims[CLAIMS_MAX];
 };
@@ -186,6 +199,8 @@ struct world {
 	uint64_t seed;
 	struct prng prng;
 	struct prng restarts;
+	struct prng machines;
+	bool virtual;  /* hosts are virtual machines, which stand still with their clocks */
 	bool journals; /* hosts keep one */
 	int64_t now_ms;
 	long step;
@@ -193,6 +208,7 @@ struct world {
 	bool failed;
 	bool calm;	  /* the end: no faults, nothing new, who holds lets go */
 	int64_t quiet_ms; /* but until then nobody does anything; 0: that is over */
+	bool ending;	  /* after the last step a session went on that its client had left */
 
 	struct local_service *service;
 	struct lock_policy policy;
@@ -205,7 +221,13 @@ struct world {
 	int unlisted_percent; /* so often a claim is placed without the list that was asked for */
 	int proof_percent;    /* so often users ask whether they still hold */
 	int break_percent;    /* so many misfortunes are somebody who takes a claim away */
+	bool apart; /* each process locks through one file: then what is lost with a claim of record
+		       locks is known, and such claims are taken away too */
+	int64_t calm_ms;   /* since when there are no more faults */
+	bool late_numbers; /* queues begin shortly before claims are held back, or the last number
+			    */
 	int64_t delay_ms;
+	int64_t tick_ms, tick_phase_ms, ping_delay_ms; /* of the servers */
 	int hosts_count, locks_count;
 	int crowd; /* so many slots, the first ones, are what users ask for; and they wait */
 	struct host hosts[HOSTS_MAX];
@@ -227,6 +249,11 @@ struct world {
 	} ready;
 	uint64_t searches; /* for circles, so far */
 
+	/* What stands in the queues besides, if there is such in this world. */
+	bool has_unclaimed;
+	struct unclaimed_set unclaimed;
+	unsigned unclaimed_made; /* so far */
+
 	/* A client of another kind. */
 	struct store *foreign;
 	struct foreign_claim {
@@ -242,6 +269,12 @@ void world_finish(struct world *world);
 const char *world_lock(int lock);
 int64_t world_due(const struct world *world);
 
+/* Nothing will happen but what servers are shown in idle time. */
+bool world_is_idle(const struct world *world);
+
+/* The first moment at which the host's clock shows this time, or a later one. */
+int64_t host_moment(const struct host *host, int64_t clock_ms);
+
 /* Lets one thing happen that is due on a host that is drawn. */
 void world_happen(struct world *world);
 
@@ -251,6 +284,29 @@ void world_note(struct world *world);
 
 /* The time by the host's own clock, which runs at its own speed. */
 int64_t host_clock(const struct host *host);
+
+/* world_lease.c: how the servers' clocks go. */
+void world_draw_ticks(struct world *world);
+void world_elect(struct world *world);
+void check_lease(const struct host *host);
+
+/* world_machine.c */
+
+/* Draws whether there are such hosts. */
+void world_draw_machines(struct world *world);
+
+/* Perhaps a host that runs is paused, and its clock with it; or its clock is set without a pause.
+ */
+void world_disturb_clocks(struct world *world);
+
+/* It goes on: before anything else. */
+void machine_wake(struct host *host);
+
+/* Whether the host may still hold what it had when its clock stood still, and is over. */
+bool machine_is_misled(const struct host *host);
+
+/* The host does nothing for so long. */
+void host_pause(struct host *host, int64_t ms);
 
 /* Whether there is somebody to act or to be asked. */
 bool host_runs(const struct host *host);
@@ -305,6 +361,9 @@ void world_break(struct world *world);
 
 /* The call is granted though its claim does not stand: whether that was taken away. */
 bool user_note_broken(const struct call *call);
+
+/* A claim of the process was taken away, which it may not have heard of. */
+bool process_is_broken(const struct host *host, const struct process *process);
 
 /* Something was granted to the process, or the open file, or may as well have been. */
 void process_note_grant(struct host *host, const struct process *process);
@@ -468,9 +527,9 @@ void check_grant(struct call *call, bool claimed);
 void check_refusal(struct call *call, int result);
 void check_answer(struct call *call, int error, const struct engine_conflict *conflict);
 
-/* Whether there is a reason for a call to wait, or to tell a conflict; and that somebody holds what
- * conflicts. */
-bool check_conflict(const struct call *call);
+/* Whether there is a reason for a call to wait, or to tell a conflict, on any host or only here;
+ * and that somebody holds what conflicts. */
+bool check_conflict(const struct call *call, bool here);
 bool check_opposed(const struct call *call);
 
 /* When the user is told that it has lost its lock: there is a reason. */

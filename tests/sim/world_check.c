@@ -80,6 +80,14 @@ void world_fail(struct world *world, const char *format, ...)
 		tell(world);
 }
 
+/* Whether the claim was taken away by hand, and was released by the call's host, before that heard
+ * of it. */
+static bool was_released(const struct standing *standing, const struct call *call)
+{
+	return standing->life == call->user->host->life &&
+	       (standing->released || standing->withdrawing);
+}
+
 /* Whether a grant must not pass by a claim that stands in front. One of its own host that is held
  * stands for what the model knows: that is check_exclusion()'s business. */
 static bool must_respect(const struct call *call, const struct view_claim *own,
@@ -90,9 +98,13 @@ static bool must_respect(const struct call *call, const struct view_claim *own,
 
 	if (standing == NULL)
 		return slots_conflict(slots_of(front->parts.span, front->parts.mode), call->slots);
+	if (front->orphan)
+		return slots_conflict(standing->covered, call->slots) &&
+		       !was_released(standing, call) &&
+		       call->user->host->world->policies[standing->lock].lock_delay_ms > 0;
 	if (standing->life != call->user->host->life)
 		return slots_conflict(standing->covered, call->slots) &&
-		       (standing->granted || !passes);
+		       (standing->granted || !(passes || standing->requeue));
 	if (standing->withdrawing || standing->granted || standing_is_own(standing, call))
 		return false;
 	return slots_conflict(standing->asked, call->slots) && !passes;
@@ -148,6 +160,31 @@ static bool is_withdrawn(const struct call *call, const struct view *view)
 	return false;
 }
 
+/* By a clock that may be too fast, and of a limit that is read in whole milliseconds. */
+static int64_t delay_at_least(int64_t delay_ms)
+{
+	return delay_ms * 98 / 100 - CLOCKS_DIFFER_MS;
+}
+
+/* Nobody is granted what conflicts with what a holder has lost, before the delay is over. */
+static void check_delay(const struct call *call)
+{
+	struct world *world = call->user->host->world;
+	int lock = call->user->lock;
+	int64_t delay_ms = delay_at_least(world->policies[lock].lock_delay_ms);
+
+	for (size_t i = 0; i < world->standings_count; i++) {
+		const struct standing *standing = &world->standings[i];
+
+		if (standing->lock == lock && standing->lost_ms > 0 &&
+		    !was_released(standing, call) && world->now_ms - standing->lost_ms < delay_ms &&
+		    slots_conflict(standing->covered, call->slots))
+			world_fail(world, "user %u got %s %lld ms after the holder of %s was lost",
+				   call->user->number, world_lock(lock),
+				   (long long)(world->now_ms - standing->lost_ms), standing->name);
+	}
+}
+
 /* A grant is right if the claim stands, and no claim that the user must respect stands in front of
  * it. */
 void check_grant(struct call *call, bool claimed)
@@ -189,6 +226,7 @@ void check_grant(struct call *call, bool claimed)
 	if (front != NULL)
 		world_fail(world, "user %u got %s while %s stands in front of %s", user->number,
 			   world_lock(user->lock), front->name, own->name);
+	check_delay(call);
 	own->standing->granted = true;
 	lead_note_grant(call, own);
 }
@@ -207,6 +245,8 @@ static bool is_reason(const struct call *call, const struct view_claim *claim)
 	const struct standing *standing = claim->standing;
 	struct slots slots = slots_of(claim->parts.span, claim->parts.mode);
 
+	if (claim->orphan)
+		return slots_conflict(slots, call->slots);
 	if (standing != NULL && standing->life == call->user->host->life &&
 	    (standing->withdrawing || is_surely_own(standing, call)))
 		return false;
@@ -219,13 +259,19 @@ static bool is_reason(const struct call *call, const struct view_claim *claim)
 	return slots_conflict(slots, call->slots);
 }
 
-bool check_conflict(const struct call *call)
+static bool is_of_host(const struct host *host, const struct view_claim *claim)
+{
+	return claim->standing != NULL && claim->standing->life == host->life;
+}
+
+bool check_conflict(const struct call *call, bool here)
 {
 	struct host *host = call->user->host;
 	const struct view *view = view_of(host->world, call->user->lock);
 
 	for (size_t i = 0; i < view->count; i++)
-		if (is_reason(call, &view->claims[i]))
+		if ((!here || is_of_host(host, &view->claims[i])) &&
+		    is_reason(call, &view->claims[i]))
 			return true;
 	for (int i = 0; i < PROCESSES_MAX; i++)
 		if (process_opposes(host, &host->processes[i], call))
@@ -262,7 +308,8 @@ bool check_opposed(const struct call *call)
 		if (host->engine == NULL || store_faulty_may_be_over(host->store))
 			continue;
 		for (int j = 0; j < PROCESSES_MAX; j++)
-			if (process_opposes(host, &host->processes[j], call))
+			if (!process_is_broken(host, &host->processes[j]) &&
+			    process_opposes(host, &host->processes[j], call))
 				return true;
 		for (int j = 0; j < USERS_MAX; j++)
 			if (user_opposes(&host->users[j], call))
@@ -278,11 +325,45 @@ static void note_reasons(struct call *call)
 	if (!call->waiting)
 		return;
 	if (!call->waits && !call->excused)
-		call->excused = check_conflict(call);
+		call->excused = check_conflict(call, false);
+	if (!call->waits && !call->excused_here)
+		call->excused_here = check_conflict(call, true);
 	if (call->kind == CALL_TEST && !call->unopposed)
 		call->unopposed = !check_opposed(call);
 	if (call->waits && call->kind == CALL_RECORD && !call->circled && !user->lost)
 		call->circled = wait_is_circle(call);
+}
+
+/* Whether who is about to be refused holds the lock, where the last number has been reached. */
+static bool holds_besides(const struct call *call)
+{
+	struct world *world = call->user->host->world;
+	const struct view *view = view_of(world, call->user->lock);
+
+	for (size_t i = 0; world->late_numbers && i < view->count; i++) {
+		const struct standing *standing = view->claims[i].standing;
+
+		if (standing != NULL && standing->granted &&
+		    standing->life == call->user->host->life &&
+		    claim_number_is_unsure(view->claims[view->count - 1].parts.sequence))
+			return true;
+	}
+	return false;
+}
+
+/* Another host's release may be on its way for so long, or until the call's limit. */
+static void check_grace(const struct call *call)
+{
+	const struct user *user = call->user;
+	struct world *world = user->host->world;
+	int64_t grace_ms = world->policies[user->lock].try_grace_ms;
+
+	if (grace_ms > world->policy.try_limit_ms)
+		grace_ms = world->policy.try_limit_ms;
+	if (!call->excused_here && !world->late_numbers &&
+	    world->now_ms - call->since_ms < grace_ms - CLOCKS_DIFFER_MS)
+		world_fail(world, "user %u is refused %s, which may be free at once", user->number,
+			   world_lock(user->lock));
 }
 
 void check_refusal(struct call *call, int result)
@@ -298,6 +379,8 @@ void check_refusal(struct call *call, int result)
 			world_fail(world, "user %u is told that it waits for itself", user->number);
 		return;
 	}
+	if (result == -ENOLCK && holds_besides(call))
+		return;
 	if (call->waits && (result != -ENOLCK || (world->policy.wait_limit_ms == CONFIG_FOREVER &&
 						  world->refused_percent == 0)))
 		world_fail(world, "user %u, who waits for %s, is refused it: %d", user->number,
@@ -305,6 +388,8 @@ void check_refusal(struct call *call, int result)
 	if (!call->waits && result != -EWOULDBLOCK && result != -ENOLCK)
 		world_fail(world, "user %u is refused %s: %d", user->number, world_lock(user->lock),
 			   result);
+	if (result == -EWOULDBLOCK)
+		check_grace(call);
 	/* Who keeps a claim may not be reached. */
 	if (result == -EWOULDBLOCK && !call->excused &&
 	    !(world->policies[user->lock].keep_ms > 0 &&
@@ -348,9 +433,13 @@ void check_loss(const struct user *user)
 {
 	const struct host *host = user->host;
 	struct world *world = host->world;
+	int64_t well_ms = host->well_ms;
 
-	if (user->broken_ms == 0 && world->refused_percent == 0 &&
-	    world->now_ms - host->well_ms > TIMEOUT_MS)
+	/* From then on only the host itself breaks its connections. */
+	if (world->calm && world->calm_ms < well_ms)
+		well_ms = world->calm_ms;
+	if (user->broken_ms == 0 && !user->broken && world->refused_percent == 0 &&
+	    world->now_ms - well_ms > TIMEOUT_MS)
 		world_fail(world, "user %u lost %s for no reason", user->number,
 			   world_lock(user->lock));
 	if (host->journal != NULL && world->break_percent == 0 && !host_has_lost_session(host))
@@ -441,7 +530,7 @@ static int find_holders(const struct host *host, int lock, struct holder *holder
 		const struct process *process = &host->processes[i];
 
 		if (process->known && !process->lost && process->lock == lock &&
-		    !slots_are_free(process->held))
+		    !slots_are_free(process->held) && !process_is_broken(host, process))
 			holders[count++] = (struct holder){host, process, NULL, process->held};
 	}
 	for (int i = 0; i < USERS_MAX; i++) {
@@ -471,7 +560,8 @@ static const struct view_claim *find_foreign_holder(const struct view *view)
 }
 
 /* Nobody can ask on a host that is paused; the first thing that it does when it goes on is to look
- * at the clock, and then it is asked. */
+ * at the clock, and then it is asked. One whose clock stood still is not, for a while: nobody can
+ * tell it how long that was. What it is granted meanwhile is check_grant()'s business. */
 static void check_exclusion(struct world *world, int lock)
 {
 	const struct view_claim *foreign = find_foreign_holder(view_of(world, lock));
@@ -482,7 +572,7 @@ static void check_exclusion(struct world *world, int lock)
 		const struct host *host = &world->hosts[i];
 		int more;
 
-		if (!host_runs(host))
+		if (!host_runs(host) || machine_is_misled(host))
 			continue;
 		more = find_holders(host, lock, holders + count);
 		if (more > 0 && store_faulty_may_be_over(host->store))
@@ -515,6 +605,7 @@ void check_step(struct world *world)
 		if (host->engine == NULL)
 			continue;
 		engine_check_invariants(host->engine);
+		check_lease(host);
 		for (int j = 0; j < USERS_MAX; j++)
 			check_user(world, &host->users[j]);
 		for (int j = 0; j < PROCESSES_MAX; j++)
@@ -533,6 +624,8 @@ static bool is_in_front(const struct call *call, const struct view_claim *own,
 {
 	const struct standing *standing = claim->standing;
 
+	if (claim->orphan)
+		return slots_conflict(slots_of(claim->parts.span, claim->parts.mode), call->slots);
 	if (standing != NULL &&
 	    (standing->withdrawing || (standing->granted && !standing->released) ||
 	     (standing->life == call->user->host->life && !standing->released &&
@@ -547,6 +640,12 @@ static bool is_in_front(const struct call *call, const struct view_claim *own,
 	return claim < own ? !view_has_precedence(own, claim) : view_has_precedence(claim, own);
 }
 
+/* New claims of the lock may wait until its queue is empty, which it is not yet. */
+static bool are_held_back(const struct world *world, const struct view *view)
+{
+	return world->late_numbers && view->count > 0;
+}
+
 static void check_quiet_call(const struct call *call)
 {
 	const struct user *user = call->user;
@@ -554,7 +653,7 @@ static void check_quiet_call(const struct call *call)
 	const struct view *view = view_of(world, user->lock);
 	const struct view_claim *own = view_find(view, call);
 
-	if (!call->waiting || check_opposed(call))
+	if (!call->waiting || check_opposed(call) || (own == NULL && are_held_back(world, view)))
 		return;
 	for (size_t i = 0; own != NULL && i < view->count; i++)
 		if (&view->claims[i] != own && is_in_front(call, own, &view->claims[i]))
@@ -599,8 +698,12 @@ void check_end(struct world *world)
 	}
 	view_forget(world);
 	for (int lock = 0; lock < world->locks_count; lock++) {
-		if (!local_service_is_empty(world->service, world_lock(lock)))
-			world_fail(world, "claim %s of %s is left behind",
-				   view_of(world, lock)->claims[0].name, world_lock(lock));
+		const struct view *view = view_of(world, lock);
+
+		/* Nobody has asked for the lock since. */
+		for (size_t i = 0; i < view->count; i++)
+			if (!view->claims[i].orphan)
+				world_fail(world, "claim %s of %s is left behind",
+					   view->claims[i].name, world_lock(lock));
 	}
 }

@@ -90,7 +90,7 @@ static void check_token(const struct question *question, uint64_t token)
 			   "user %u is told token %" PRIu64 " after %" PRIu64
 			   ", and nothing was granted to it",
 			   user->number, token, user->token);
-	for (size_t i = 0; i < world->tolds_count && user->broken_ms == 0; i++) {
+	for (size_t i = 0; i < world->tolds_count && user->broken_ms == 0 && !user->broken; i++) {
 		const struct told *told = &world->tolds[i];
 
 		if (told->lock == user->lock && told->user != user->number &&
@@ -268,7 +268,7 @@ static void revoke(struct world *world, int lock, const char *name)
 {
 	world_say(world, "somebody asks for %s of %s", name, world_lock(lock));
 	world->foreign->ops->amend(world->foreign, NULL, world_lock(lock), name,
-				   "format=1\nrevoke=somebody\n");
+				   "format=1\nrevoke=somebody\n", STORE_ANY_VERSION);
 	world->foreign->ops->dispatch(world->foreign);
 }
 
@@ -288,17 +288,24 @@ void world_break(struct world *world)
 		revoke(world, lock, claim->name);
 		return;
 	}
+	user = find_user(world, claim->standing);
+	if (world->apart && (user == NULL || user->lost || !claim->standing->granted ||
+			     claim->standing->withdrawing))
+		return;
 	world_say(world, "somebody takes %s of %s away", claim->name, world_lock(lock));
 	claim->standing->broken = true;
-	user = find_user(world, claim->standing);
-	if (user != NULL && claim->standing->granted && !claim->standing->released)
+	/* Who has let go without a connection has a claim that still stands. */
+	if (user != NULL && claim->standing->granted && !claim->standing->released &&
+	    !slots_are_free(file_slots(user)))
 		user->broken_ms = world->now_ms;
+	if (world->apart)
+		user->broken = true;
 	/* Numbers of an empty queue start over: not below those of who does not know yet. */
 	local_service_set_first_sequence(
 		world->service,
 		(int32_t)((uint32_t)view->claims[view->count - 1].parts.sequence + 1000));
 	world->foreign->ops->withdraw(world->foreign, NULL, world_lock(lock), claim->name,
-				      claim->parts.sequence);
+				      claim->parts.sequence, false);
 	world->foreign->ops->dispatch(world->foreign);
 	view_forget(world);
 }
@@ -322,6 +329,14 @@ bool user_note_broken(const struct call *call)
 			return true;
 		}
 	}
+	return false;
+}
+
+bool process_is_broken(const struct host *host, const struct process *process)
+{
+	for (int i = 0; i < USERS_MAX; i++)
+		if (process->files[i] && host->users[i].broken)
+			return true;
 	return false;
 }
 

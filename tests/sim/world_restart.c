@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "engine_transfer.h"
+#include "engine/transfer.h"
 #include "kept.h"
 #include "world.h"
 

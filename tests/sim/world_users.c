@@ -117,6 +117,7 @@ static void on_lost(void *context, void *owner_cookie)
 	user->holds_open = false;
 	user->holds_flock = false;
 	user->broken_ms = 0;
+	user->broken = false;
 }
 
 static void on_revoked(void *context, void *owner_cookie)
@@ -166,6 +167,8 @@ static void user_open(struct host *host, struct user *user)
 	}
 	if (prng_chance(prng, 30)) /* as of an open file description */
 		user->calls[0].process = FIRST_OWN_PROCESS + user->number;
+	for (uint64_t i = 0; world->apart && i < CALLS_MAX; i++)
+		user->calls[i].process = FIRST_OWN_PROCESS + user->number * CALLS_MAX + i;
 	user->owner = engine_owner_open(host->engine, world_lock(user->lock),
 					&world->policies[user->lock], user);
 	if (user->owner == NULL)
@@ -183,6 +186,7 @@ static void user_flush(struct user *user, uint64_t process)
 	world_say(host->world, "host %d: process %" PRIu64 " lets go of %s", host->number, process,
 		  world_lock(user->lock));
 	process_flush(host, user->lock, process);
+	user->broken_ms = 0;
 	engine_flush(user->owner, process);
 }
 
@@ -219,14 +223,16 @@ static void call_begin(struct call *call, enum call_kind kind, enum claim_mode m
 	call->since_ms = world->now_ms;
 	call->unopposed = false;
 	call->circled = false;
-	call->excused = false;
+	call->excused = call->excused_here = false;
 }
 
 /* The call is under way from now on. */
 static void call_enter(struct call *call)
 {
-	if (!call->waits)
-		call->excused = check_conflict(call);
+	if (!call->waits) {
+		call->excused = check_conflict(call, false);
+		call->excused_here = check_conflict(call, true);
+	}
 	if (call->kind == CALL_TEST)
 		call->unopposed = !check_opposed(call);
 	call->waiting = true;
@@ -376,6 +382,7 @@ static void user_unlock_range(struct user *user, uint64_t id, struct claim_span 
 		  world_lock(user->lock));
 	if (process != NULL && !lost)
 		slots_set(&process->held, span, SLOT_FREE);
+	user->broken_ms = 0; /* that may be what it has let go */
 	error = engine_unlock_range(user->owner, id, span);
 	if (error != (lost ? -EIO : 0))
 		world_fail(host->world, "unlocking a range gives user %u %d", user->number, error);
@@ -428,6 +435,8 @@ static void user_restart(struct call *call)
 		user_lock(call, call->kind, call->mode, true);
 }
 
+enum { HELD_UP_MS = 30000 }; /* longer than engines hold claims back that may go on */
+
 static bool anybody_waits(const struct world *world)
 {
 	for (int i = 0; i < world->hosts_count; i++)
@@ -468,6 +477,32 @@ static bool process_finish(struct user *user, uint64_t id)
 	return true;
 }
 
+/* Whether a holder of the call's lock waits itself, perhaps for what is held back until its claim
+ * has gone; or, after some time, for somebody who does. */
+static bool is_held_up(const struct call *call)
+{
+	const struct world *world = call->user->host->world;
+
+	if (world->late_numbers && world->now_ms > world->calm_ms + HELD_UP_MS)
+		return true;
+	for (int i = 0; world->late_numbers && i < world->hosts_count; i++) {
+		const struct host *host = &world->hosts[i];
+
+		for (int j = 0; host->engine != NULL && j < USERS_MAX; j++) {
+			const struct user *user = &host->users[j];
+
+			if (user->owner == NULL || user->lock != call->user->lock ||
+			    !user_holds(user))
+				continue;
+			for (int k = 0; k < CALLS_MAX; k++)
+				if (user->calls[k].waiting ||
+				    process_waits(host, user->calls[k].process))
+					return true;
+		}
+	}
+	return false;
+}
+
 /* Everything comes to an end: who waits goes on waiting, who holds leaves, and anybody else stays
  * as long as others wait, whom he must not be in the way of. */
 static void user_finish(struct user *user)
@@ -481,7 +516,8 @@ static void user_finish(struct user *user)
 	for (int i = 0; i < CALLS_MAX; i++) {
 		struct call *call = &user->calls[i];
 
-		if (call->waiting && call->waits && prng_chance(prng, 10) && wait_is_hopeless(call))
+		if (call->waiting && call->waits && prng_chance(prng, 10) &&
+		    (wait_is_hopeless(call) || is_held_up(call)))
 			user_interrupt(call);
 		held |= process_finish(user, call->process);
 		waits |= call->waiting || process_waits(user->host, call->process);
@@ -490,7 +526,8 @@ static void user_finish(struct user *user)
 		return;
 	if (user->holds_flock && prng_chance(prng, 30))
 		user_unlock(user);
-	else if (user_holds(user) || !anybody_waits(user->host->world))
+	else if (user_holds(user) || !anybody_waits(user->host->world) ||
+		 (user->lost && user->host->world->apart))
 		user_close(user);
 }
 

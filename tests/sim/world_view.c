@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "claim_data.h"
+#include "claim/data.h"
 #include "world.h"
 
 /* The observer's ears. The tag of a watch is the number of the claim, from 1. */
@@ -46,10 +46,11 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 		snprintf(view->claims[i].name, NAME_BYTES, "%s", entries[i].name);
 		view->claims[i].parts = entries[i].claim;
 		view->claims[i].standing = find(context, entries[i].name);
+		view->claims[i].orphan = entries[i].orphan;
 	}
 }
 
-static void on_read(void *context, void *tag, const char *text)
+static void on_read(void *context, void *tag, const char *text, uint32_t version)
 {
 	struct world *world = context;
 	struct standing *standing = &world->standings[(uintptr_t)tag - 1];
@@ -60,17 +61,23 @@ static void on_read(void *context, void *tag, const char *text)
 	if (standing->says_waits && !data.waits)
 		world->ready = (struct ready){.life = standing->life, .lock = standing->lock};
 	standing->says_waits = data.waits;
-	if (!data.has_ranges)
-		return;
-	standing->covered = slots_of_set(&data.ranges);
-	range_set_finish(&data.ranges);
+	standing->requeue = data.requeue;
+	if (data.has_ranges)
+		standing->covered = slots_of_set(&data.ranges);
+	if (data.has_holds)
+		standing->holds = slots_of_set(&data.holds);
+	standing->has_holds |= data.has_holds;
+	claim_data_finish(&data);
 }
 
 static void on_watched(void *context, void *tag, int error)
 {
 	struct world *world = context;
+	struct standing *standing = &world->standings[(uintptr_t)tag - 1];
 
-	world->standings[(uintptr_t)tag - 1].gone = true;
+	standing->gone = true;
+	if (standing->granted && !standing->withdrawing)
+		standing->lost_ms = world->now_ms;
 }
 
 static const struct store_events observer_events = {
@@ -186,13 +193,16 @@ void view_withdrawing(void *context, const char *path, const char *name)
 	if (standing == NULL)
 		world_fail(host->world, "host %d withdraws %s, which never stood", host->number,
 			   name);
-	else if (standing->life != host->life)
+	else if (standing->life != host->life && !standing->gone)
 		world_fail(host->world, "host %d withdraws %s, which is not its own", host->number,
 			   name);
 	else
 		standing->withdrawing = true;
 	if (standing != NULL)
 		standing->withdrawn = host->world->step;
+	/* It was taken away by hand, and its host has not heard of that. */
+	if (standing != NULL && standing->life == host->life)
+		standing->lost_ms = 0;
 }
 
 bool call_is_under_way(const struct host *host, unsigned number)
@@ -211,7 +221,7 @@ static bool may_be_of(struct standing *standing, const struct call *call)
 {
 	const struct host *host = call->user->host;
 
-	if (standing == NULL || standing->life != host->life ||
+	if (standing == NULL || standing->gone || standing->life != host->life ||
 	    (standing->withdrawing && !call->refused) ||
 	    is_record(standing->kind) != is_record(call->kind))
 		return false;
@@ -253,11 +263,18 @@ const struct view_claim *view_find(const struct view *view, const struct call *c
 
 bool view_has_precedence(const struct view_claim *claim, const struct view_claim *over)
 {
-	return claim->parts.anchored && over->parts.id.session != 0 &&
-	       claim_name_compare(claim->parts.anchor, "", over->parts.sequence, "") < 0 &&
-	       claim_name_compare(over->parts.sequence, over->name, claim->parts.sequence,
-				  claim->name) < 0 &&
-	       claim_span_overlaps(claim->parts.anchor_span, over->parts.span);
+	const struct standing *standing = claim->standing;
+
+	if (!claim->parts.anchored || over->parts.id.session == 0 ||
+	    claim_name_compare(claim->parts.anchor, "", over->parts.sequence, "") >= 0 ||
+	    claim_name_compare(over->parts.sequence, over->name, claim->parts.sequence,
+			       claim->name) >= 0)
+		return false;
+	if (standing == NULL || !standing->has_holds || over->standing == NULL)
+		return claim_span_overlaps(claim->parts.anchor_span, over->parts.span);
+	if (over->parts.sparse)
+		return slots_conflict(standing->holds, over->standing->covered);
+	return slots_conflict(standing->holds, slots_of(over->parts.span, CLAIM_EXCLUSIVE));
 }
 
 static const struct user *user_of(const struct host *host, unsigned number)
@@ -306,8 +323,8 @@ static struct slots supported(const struct view *view, const struct host *host,
 		const struct standing *standing = view->claims[i].standing;
 		const struct user *user;
 
-		if (standing == NULL || standing->life != host->life || !standing->granted ||
-		    standing->withdrawing)
+		if (standing == NULL || standing->gone || standing->life != host->life ||
+		    !standing->granted || standing->withdrawing)
 			continue;
 		user = user_of(host, standing->user);
 		if (is_record(standing->kind)
@@ -325,7 +342,7 @@ static bool is_supported(const struct view *view, const struct user *user)
 	for (size_t i = 0; i < view->count; i++) {
 		const struct standing *standing = view->claims[i].standing;
 
-		if (standing != NULL && standing->life == user->host->life &&
+		if (standing != NULL && !standing->gone && standing->life == user->host->life &&
 		    standing->user == user->number && !is_record(standing->kind) &&
 		    standing->granted && !standing->released)
 			return true;

@@ -48,16 +48,28 @@ static bool process_reaches(const struct search *search, unsigned life, uint64_t
 	return false;
 }
 
-/* A flock that was released is kept for somebody on that host who holds something. */
-static bool heirs_reach(const struct search *search, const struct standing *flock)
+/* Whether the process may have locked through the flock's file. Once that was released, the flock
+ * is kept for somebody on that host who holds something. */
+static bool may_use(const struct host *host, const struct process *process,
+		    const struct standing *flock)
+{
+	if (!process->known || process->lock != flock->lock || slots_are_free(process->held))
+		return false;
+	for (int i = 0; i < USERS_MAX; i++)
+		if (host->users[i].owner != NULL && host->users[i].number == flock->user &&
+		    process->files[i])
+			return true;
+	return flock->released;
+}
+
+static bool users_reach(const struct search *search, const struct standing *flock)
 {
 	const struct host *host = host_of(search->call->user->host->world, flock->life);
 
 	for (int i = 0; host != NULL && i < PROCESSES_MAX; i++) {
 		const struct process *process = &host->processes[i];
 
-		if (process->known && process->lock == flock->lock &&
-		    !slots_are_free(process->held) &&
+		if (may_use(host, process, flock) &&
 		    process_reaches(search, flock->life, process->id))
 			return true;
 	}
@@ -117,7 +129,7 @@ static bool owner_reaches(const struct search *search, const struct view_claim *
 	if (standing == NULL)
 		return false;
 	if (!is_record(standing->kind))
-		return standing->released && heirs_reach(search, standing);
+		return users_reach(search, standing);
 	if (other != NULL && standing->former == other->former && is_record(other->kind) &&
 	    standing->process == other->process)
 		return false;
@@ -134,9 +146,13 @@ static bool reaches(const struct search *search, struct view *view, size_t place
 	for (size_t i = 0; i < view->count; i++) {
 		const struct view_claim *blocking = &view->claims[i];
 
-		if (blocks(search, blocking, waiting) &&
-		    ((!is_granted(blocking) && reaches(search, view, i)) ||
-		     owner_reaches(search, blocking, waiting)))
+		if (!blocks(search, blocking, waiting))
+			continue;
+		/* Other clients let nobody pass, so one that only waits counts as a holder does. */
+		if (blocking->standing == NULL && reaches(search, view, i))
+			return true;
+		if ((is_granted(blocking) || may_hold(search, blocking->standing)) &&
+		    owner_reaches(search, blocking, waiting))
 			return true;
 	}
 	return false;
@@ -335,22 +351,8 @@ static bool is_in_circle(struct call *call, enum scope scope)
 	return traces(&trace, call);
 }
 
-/* Who holds no record locks is not told. */
-static bool holds_ranges(const struct call *call)
-{
-	const struct host *host = call->user->host;
-
-	for (int i = 0; i < PROCESSES_MAX; i++)
-		if (host->processes[i].known && host->processes[i].id == call->process &&
-		    !slots_are_free(host->processes[i].held))
-			return true;
-	return false;
-}
-
 bool wait_is_hopeless(struct call *call)
 {
-	if (!is_in_circle(call, SCOPE_ALL))
-		return false;
-	return !holds_ranges(call) ||
-	       (!is_in_circle(call, SCOPE_LOCK) && !is_in_circle(call, SCOPE_HOST));
+	return is_in_circle(call, SCOPE_ALL) && !is_in_circle(call, SCOPE_LOCK) &&
+	       !is_in_circle(call, SCOPE_HOST);
 }

@@ -27,6 +27,7 @@ alarm=SECONDS               a SIGALRM after so long, and more until a call is in
 ticks=SECONDS               a SIGALRM each so long until a call is interrupted, and calls are restarted (SA_RESTART)
 quiet                       no more signals
 token                       ioctl(DLOCKFS_IOC_TOKEN)
+lease                       ioctl(DLOCKFS_IOC_LEASE): prints how many seconds are left, rounded up, or "endless"
 catch=NAME                  from now on prints "caught NAME PID TIME" whenever the signal of that name comes, to this
                             process or to a child made later; TIME as in lease.py
 poll                        what poll(2) says at once
@@ -41,6 +42,7 @@ told; "@cur" or "@end" after it counts from the position or the size, "@N" is an
 
 import ctypes
 import errno
+import math
 import os
 import re
 import select
@@ -50,7 +52,7 @@ import sys
 import threading
 import time
 
-DLOCKFS_IOC_TOKEN = 0x8008DF01  # fs/dlockfs.h
+DLOCKFS_IOC_TOKEN, DLOCKFS_IOC_LEASE = 0x8008DF01, 0x8008DF04  # fs/dlockfs.h
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -198,6 +200,11 @@ def step_result(step):
         token = ctypes.c_uint64()
         call("ioctl", fd, DLOCKFS_IOC_TOKEN, ctypes.byref(token))
         return str(token.value)
+    elif name == "lease":
+        end_ms = ctypes.c_int64()
+        call("ioctl", fd, DLOCKFS_IOC_LEASE, ctypes.byref(end_ms))
+        left = end_ms.value / 1000 - time.clock_gettime(time.CLOCK_BOOTTIME)
+        return "endless" if end_ms.value == 2**63 - 1 else str(math.ceil(left))
     elif name == "unlink":
         os.unlink(path)
     elif name == "poll":

@@ -1,14 +1,14 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2154 # what functions.sh sets
+# shellcheck disable=SC2154,SC2034 # what functions.sh sets, and reads
 # What the tests of the lease share; sourced after functions.sh. Times are milliseconds of the clock of lease.py.
 
 lease() {
     "$python" "$tests/system/lease.py" "$@"
 }
 
-# keep NAME FILE flock|excl: a program that takes the lock and, once it has it, asks all the time whether it still has.
+# keep NAME FILE flock|excl [AT]: a program that takes the lock (not before that time) and, once it has it, asks all the time whether it still has.
 keep() {
-    start "$1" "$python" -u "$tests/system/lease.py" hold "$2" "$3"
+    start "$1" "$python" -u "$tests/system/lease.py" hold "${@:2}"
 }
 
 # time_of NAME WORD: when the program was "granted" or "fenced"; fails if it was not (yet).
@@ -59,6 +59,14 @@ never_revived() {
             fail "$name was fenced and later not"
         fi
     done
+}
+
+# start_slow_ensemble MILLISECONDS [TICKS]: servers zk1 to zk3 whose tick is half of that session timeout: the longest that they
+# allow, and so the worst for leases. They do without one another for so many ticks (5).
+start_slow_ensemble() {
+    zookeeper_configuration="tickTime=$(($1 / 2))"$'\ninitLimit=10\nsyncLimit='${2:-5}
+    start_ensemble 3
+    zookeeper_name=zk1
 }
 
 linked_tick=2000 # milliseconds

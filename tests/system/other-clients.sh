@@ -36,6 +36,8 @@ start_clients() {
     expect kazoo ready
 }
 
+more_configuration=() # lines that start_hosts puts behind its own
+
 # start_hosts: two of them, A and B, a server, and the clients. A folder of the mounts for each recipe; in jobs, the two locks of a
 # semaphore.
 start_hosts() {
@@ -55,6 +57,7 @@ keep = 1h
 [locks "jobs/*"]
 recipe = curator-mutex
 END
+    printf '%s\n' "${more_configuration[@]}" >>"$dir/config"
     for host in A B; do
         start_dlockfs "$host" --config "$dir/config" --session-timeout 10s
     done

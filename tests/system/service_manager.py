@@ -6,10 +6,13 @@ socket for sd_notify(3). Descriptors that come with FDSTORE=1 are kept, and give
 is started when the one before was killed or failed, as by Restart=on-failure. Each number in the file FOLDER/NAME.limits, if
 there is one, is the limit of open descriptors of one more process that is started.
 
+WATCHDOG_USEC in the environment is WatchdogSec=, with WatchdogSignal=SIGKILL: the command is killed when it has been ready and
+says nothing for so long. It may choose another limit for itself (WATCHDOG_USEC= in a message).
+
 SIGUSR1 is "systemctl restart" with RestartKillSignal=SIGUSR1; SIGTERM is "systemctl stop". When the service is down for good
 it prints what is still kept, and ends with the status of the last process. If it is killed the command is, too.
 
-Prints "started", "ready", "keeps NAME", "drops NAME", "ended STATUS" as it happens, and at last "left" with names.
+Prints "started", "ready", "keeps NAME", "drops NAME", "watchdog", "ended STATUS" as it happens, and at last "left" with names.
 """
 
 import contextlib
@@ -57,6 +60,8 @@ class Manager:
         self.child = 0
         self.asked = set()  # signals that came, and
         self.told = set()  # those of which the child has heard
+        self.limit = None  # the watchdog's, in seconds
+        self.due = None  # when the child is killed
         self.wake, end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(end)
         for number in signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM:
@@ -87,6 +92,8 @@ class Manager:
             finally:
                 os._exit(127)
         self.child = child
+        self.limit = int(os.environ.get("WATCHDOG_USEC", 0)) / 1e6
+        self.due = None
         self.record(child)
         say("started")
 
@@ -100,6 +107,8 @@ class Manager:
         os.dup2(log, 1)
         os.dup2(log, 2)
         environment = dict(os.environ, NOTIFY_SOCKET=self.socket.getsockname(), FDSTORE=str(MOST))
+        if "WATCHDOG_USEC" in environment:
+            environment["WATCHDOG_PID"] = str(os.getpid())
         if self.store:
             environment["LISTEN_PID"] = str(os.getpid())
             environment["LISTEN_FDS"] = str(len(self.store))
@@ -151,6 +160,23 @@ class Manager:
             self.drop(name)
         if "READY" in variables:
             say("ready")
+        if "WATCHDOG_USEC" in variables:
+            self.limit = int(variables["WATCHDOG_USEC"]) / 1e6
+        if self.limit and (self.due or "READY" in variables):
+            if variables.keys() & {"READY", "WATCHDOG", "WATCHDOG_USEC"}:
+                self.due = time.monotonic() + self.limit
+
+    def watch(self):
+        """Kills a child that hangs. Returns for how long there is nothing to do."""
+        if self.due is None:
+            return None
+        left = self.due - time.monotonic()
+        if left > 0:
+            return left
+        say("watchdog")
+        os.kill(self.child, signal.SIGKILL)
+        self.due = None
+        return None
 
     def reap(self):
         """The status of the child, if it has ended."""
@@ -166,7 +192,7 @@ class Manager:
     def run(self):
         self.start()
         while True:
-            select.select([self.socket, self.wake], [], [])
+            select.select([self.socket, self.wake], [], [], self.watch())
             with contextlib.suppress(BlockingIOError):
                 os.read(self.wake, 100)
             self.hear_all()

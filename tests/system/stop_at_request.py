@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """Stops a daemon when it has read a request of the kernel and done nothing else yet: stop_at_request.py PID.
 
-With "answer" behind that: when it is about to answer the next request for a lock, and all else is done.
-Prints "attached", "stopped" when it has come to that, and ends when the daemon was killed.
+With "answer" behind that: when it is about to answer the next request for a lock, and all else is done. With "notice": when
+it, or its writer, is about to tell the kernel something unasked.
+Prints "attached", "stopped" when it has come to that, and ends when the daemon was killed. The daemon goes on when it is killed itself.
 """
 
 import ctypes
@@ -20,7 +21,8 @@ SYSCALL_STOP = signal.SIGTRAP | 0x80
 ENTRY, EXIT = 1, 2
 INFORMATION = "=B7xQQ"  # struct ptrace_syscall_info, up to what depends on its first byte
 REQUEST = "=IIQ24x"  # struct fuse_in_header: length, operation, number
-ANSWER = "=IiQ"  # struct fuse_out_header: length, error, number
+ANSWER = "=IiQ"  # struct fuse_out_header: length, error, number;
+NOTICE = 0  # or this one
 LOCKS = 32, 33  # FUSE_SETLK, FUSE_SETLKW
 WRITE = {"x86_64": 1, "aarch64": 64}[os.uname().machine]
 
@@ -57,14 +59,14 @@ def wait(pid):
     return os.WSTOPSIG(status)
 
 
-def main(pid, at_answer):
+def main(pid, where):
     connection = [int(fd) for fd in os.listdir(f"/proc/{pid}/fd") if os.readlink(f"/proc/{pid}/fd/{fd}") == "/dev/fuse"]
     ptrace(PTRACE_SEIZE, pid, None, PTRACE_O_TRACESYSGOOD)
     ptrace(PTRACE_INTERRUPT, pid)
     wait(pid)
     print("attached", flush=True)
     call, used, address = -1, -1, 0
-    wanted = set()  # numbers of requests
+    wanted = {NOTICE} if where == "notice" else set()  # numbers of requests
     while True:
         ptrace(PTRACE_SYSCALL, pid)
         if wait(pid) != SYSCALL_STOP:
@@ -75,14 +77,14 @@ def main(pid, at_answer):
             if used in connection and call == WRITE and peek(pid, address, ANSWER)[2] in wanted:
                 break
         elif kind == EXIT and used in connection and call != WRITE and values[0] >= struct.calcsize(REQUEST):
-            if not at_answer:
+            if where == "request":
                 break
             _, operation, number = peek(pid, address, REQUEST)
-            if operation in LOCKS:
+            if where == "answer" and operation in LOCKS:
                 wanted.add(number)
     print("stopped", flush=True)
     while True:
         wait(pid)
 
 
-main(int(sys.argv[1]), sys.argv[2:] == ["answer"])
+main(int(sys.argv[1]), *(sys.argv[2:] or ["request"]))

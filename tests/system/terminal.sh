@@ -26,7 +26,7 @@ screen() {
 
 # shows PATTERN: whether a line of the screen matches.
 shows() {
-    screen | grep -qE -- "$1"
+    screen | finds -E -- "$1"
 }
 
 expect_screen() {

@@ -154,8 +154,8 @@ except OSError as error:
 as "$owner" touch "$dir/A/private"
 
 # The queues: those may see them who may open the lock, in the list of all as well.
-as "$owner" cat "$dir/B/.dlockfs/locks/private" | grep -q " uid=$owner "
-as "$member" cat "$dir/B/.dlockfs/locks/team/job" | grep -q " uid=$member "
+as "$owner" cat "$dir/B/.dlockfs/locks/private" | finds " uid=$owner "
+as "$member" cat "$dir/B/.dlockfs/locks/team/job" | finds " uid=$member "
 denied "$stranger" cat "$dir/B/.dlockfs/locks/private"
 denied "$member" cat "$dir/B/.dlockfs/locks/private"
 denied "$stranger" ls "$dir/B/.dlockfs/locks/team"

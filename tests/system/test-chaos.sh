@@ -92,7 +92,7 @@ duration=45
 duration=${DURATION:-$duration}
 echo "seed: $seed, $duration s of faults"
 
-linked_tick=1000
+linked_tick=1500 # half of the session: the servers hear of sessions as seldom as they may
 start_linked_ensemble
 zookeeper_name=zk1
 for host in A B C; do

@@ -28,7 +28,7 @@ grep -q '^pid=[0-9]' "$dir/data" || fail "pid: $(<"$dir/data")"
 
 release writer reader opened
 containers_gone() {
-    [ -z "$(zookeeper children /dlockfs/nightly)" ] && ! zookeeper children /dlockfs | grep -q 'shared\|space'
+    [ -z "$(zookeeper children /dlockfs/nightly)" ] && ! zookeeper children /dlockfs | finds 'shared\|space'
 }
 wait_until "$deadline" containers_gone
 flock -n "$dir/A/nightly/job" true

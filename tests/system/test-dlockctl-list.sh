@@ -40,13 +40,13 @@ expect_equal "show, first" "  1|held|exclusive|flock|web1|4711|root|backup.sh|1d
 grep -qF 'a-very-long-name-of-a-host.example.org  4194303  4242424  some \x1B[31mcommand\x0A' "$dir/show.out"
 grep -q '3  waiting  shared .* another client .* 1m[0-9]*s ' "$dir/show.out"
 expect_equal "show of a folder" 3 "$(ctl show cron/sub | wc -l)"
-ctl show "$(printf 'odd\nname \\\377')" | grep -q web3
+ctl show "$(printf 'odd\nname \\\377')" | finds web3
 
 # Colours: only where asked for, or on a terminal.
 if grep $'\033' "$dir/show.out" "$dir/ls.out"; then
     fail "colours or worse in a file"
 fi
-ctl --color=always ls | grep -q $'\033\\[32mheld'
+ctl --color=always ls | finds $'\033\\[32mheld'
 expect_status 64 ctl --color=red ls 2>"$dir/err"
 grep -q 'expected auto, always or never' "$dir/err"
 
@@ -60,7 +60,7 @@ screen >"$dir/screen"
 expect_equal "lines of show" 5 "$(grep -cE '^ *(POS|[1-4]) ' "$dir/screen")"
 grep -qE '^  2  waiting  exclusive  record  .*~  4194303 ' "$dir/screen" || fail "not cut: $(<"$dir/screen")"
 expect_equal "lines of ls" 4 "$(sed -n '/^NAME/,/^end/{/^end/!p}' "$dir/screen" | wc -l)"
-terminal capture-pane -p -e | grep -q $'\033\\[32m *held' || fail "no colours on a terminal"
+terminal capture-pane -p -e | finds $'\033\\[32m *held' || fail "no colours on a terminal"
 type_line "clear; NO_COLOR=1 ./dlockctl --mount \$M ls; echo e''nd-2"
 expect_screen '^end-2'
 if terminal capture-pane -p -e | grep $'\033\\[32m'; then

@@ -31,7 +31,7 @@ expect records "r:20-29 ok"
 
 expect_equal "ls" "cron/backup held exclusive 2,odd name held shared 0,records held exclusive 0" \
     "$(on_b ls --json | jq -r '.locks[] | "\(.name) \(.claims[0].state) \(.claims[0].mode) \(.waiters)"' | paste -sd,)"
-on_b ls 'odd*' | grep -qE "^odd name +held +shared +$(hostname):[0-9]+ flock \+1 more +[0-9]+s +0$"
+on_b ls 'odd*' | finds -E "^odd name +held +shared +$(hostname):[0-9]+ flock \+1 more +[0-9]+s +0$"
 expect_equal "show" "held $(pid backup) flock,waiting $(pid waiter) flock,waiting $(pid command) dlockctl" \
     "$(on_b show --json cron/backup | jq -r '.locks[0].claims[] | "\(.state) \(.pid) \(.command)"' | paste -sd,)"
 expect_equal "ranges" "record w0-9,record r20-29" \
@@ -47,12 +47,12 @@ expect parent held
 mkdir "$dir/B/parent"
 hold child "$dir/B/parent/child"
 expect child held
-on_b show parent | grep -q ' flock '
-on_b show parent/child | grep -q ' flock '
+on_b show parent | finds ' flock '
+on_b show parent/child | finds ' flock '
 # A lock of the name under which .dlockfs shows the queue of that one.
 hold queue "$dir/B/parent/.queue"
 expect queue held
-on_b ls | grep -q '^parent/\.queue '
+on_b ls | finds '^parent/\.queue '
 expect_status 64 on_b wait -w 0 parent/.queue 2>"$dir/err"
 expect_status 64 on_b break --yes parent/.queue 2>"$dir/err"
 wait_claims parent 1

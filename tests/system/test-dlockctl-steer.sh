@@ -51,6 +51,6 @@ expect waiter "ex ok"
 # One that waits.
 hold third "$dir/A/job"
 wait_claims job 2
-on_b break --position 2 --yes job | grep -q 'position 2 away (waiting'
+on_b break --position 2 --yes job | finds 'position 2 away (waiting'
 release third waiter
 wait_claims job 0

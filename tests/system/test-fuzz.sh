@@ -24,7 +24,7 @@ ninja -C "$folder" "${targets[@]}" >"$dir/build.log" 2>&1 || fail "$(tail -n 20 
 failed=
 for target in "${targets[@]}"; do
     name=${target##*/fuzz_}
-    effort="-runs=${runs[$name]:-1000}"
+    effort="-runs=${runs[$name]:-5000}"
     [ -z "${FUZZ_SECONDS:-}" ] || effort="-max_total_time=$FUZZ_SECONDS"
     requires test -d "$tests/fuzz/corpus/$name"
     mkdir "$dir/$name"

@@ -1,6 +1,7 @@
 #!/bin/bash
-# A waiter costs the daemon no thread. A daemon that has nothing to do uses no CPU time and does not wake up; one that
-# holds, or waits, only does for its heartbeats.
+# A waiter costs the daemon no thread. A daemon that has nothing to do uses no CPU time and wakes up only to read something
+# from the servers each quarter of the session timeout, in place of the client library's pings; one that holds, or waits,
+# only does for its heartbeats. On the embedded store it does not wake up at all.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
@@ -46,7 +47,7 @@ idle() {
 }
 
 wait_claims job 0
-idle "with nothing to do" 0
+idle "with nothing to do" 3 # to send one read, and for the answer
 before=$(threads)
 hold holder "$dir/A/job"
 expect holder held
@@ -76,7 +77,7 @@ expect_equal "threads after 100 waiters" "$before" "$(threads)"
 # Without its server, and on the embedded store.
 wait_until "$deadline" quiet # a request without an answer has a limit of its own
 pause zk
-idle "with a server that does not answer" 0
+idle "with a server that does not answer" 3
 resume zk
 flock "$dir/A/job" true
 stop_dlockfs A

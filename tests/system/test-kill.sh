@@ -23,7 +23,7 @@ numbers() {
 
 # begun_anew HOST TEXT: a daemon has begun anew, for that reason, and is ready.
 begun_anew() {
-    sed -n "/^dlockfs: error: .*$2.*; beginning anew: /,\$p" "$dir/$1.log" | grep -q ' is ready; '
+    sed -n "/^dlockfs: error: .*$2.*; beginning anew: /,\$p" "$dir/$1.log" | finds ' is ready; '
 }
 
 hold_all
@@ -43,7 +43,7 @@ for host in A B A; do
 done
 leave B
 # Those that fail before they can go on leave all as it is.
-echo 6 7 8 >"$dir/B.limits"
+echo 6 7 9 >"$dir/B.limits"
 crash B
 for what in 'opening the store' 'starting a process'; do
     grep -q "error: $what: Too many open files\$" "$dir/B.log"
@@ -63,7 +63,7 @@ wait_until "$deadline" asleep looking
 crash A
 resume zk
 # Who looks on is answered by the next one, if only with an error. What was opened before has nothing to show.
-finish looking || grep -q 'Connection timed out$' "$dir/looking.out"
+finish looking || finds 'Connection timed out$' "$dir/looking.out"
 expect_status 1 cat <&"$opened" 2>/dev/null
 exec {opened}<&-
 pause manager-A
@@ -151,7 +151,7 @@ wait_until "$deadline" begun_anew A '\[store\]: '
 stop_kept A
 release waits waits-B token last looks
 
-# A session that ends before there is another daemon: holders are told, waiting calls queue again.
+# A session that ends before there is another daemon, and without a guard: holders are told, waiting calls queue again.
 printf '%s\n' '[locks "told-too"]' 'on_lost = SIGTERM' >"$dir/C.ini"
 start_kept C --session-timeout 10s --config "$dir/C.ini"
 keep lost "$dir/C/lost" flock
@@ -169,6 +169,9 @@ go ask
 expect tracer stopped
 wait_claims untold 1
 pause manager-C
+guard=$(guards_of C)
+process_record "$dir" guard-C "$guard" # which would end the mount
+kill -STOP "$guard"
 send_signal C KILL
 finish tracer
 wait_claims lost 0
@@ -177,6 +180,7 @@ expect untold "ex EIO"
 finish untold
 wait_until "$deadline" fenced lost
 grep -q '^fenced EIO ' "$dir/lost.out"
+kill -CONT "$guard"
 wait_until "$deadline" grep -q '^watch .*ERR' "$dir/told.out"
 wait_until "$deadline" granted behind
 not_fenced behind
@@ -185,19 +189,30 @@ wait_until "$deadline" grep -q '^caught SIGTERM ' "$dir/told.out"
 session=$(sed -n '/^dlockfs: connected to .*, session /{s/.*, session \(0x[0-9a-f]*\),.*/\1/p;q}' "$dir/C.log")
 wait_until "$deadline" grep -q "ZooKeeper session $session has expired\$" "$dir/C.log"
 
-# A state that makes no sense.
+# One bit of what is kept is another one. Nothing of it is believed, and the lock is free when the session is over.
+start_dlockfs D --session-timeout 10s
+call next "$dir/D/lost" open ex hold
+wait_claims lost 2
+send_signal C STOP
 "$python" - "$(pid C)" <<'END'
-import os, sys
+import os, struct, sys
 folder = f"/proc/{sys.argv[1]}/fd"
 state = [name for name in os.listdir(folder) if "dlockfs journal" in os.readlink(f"{folder}/{name}")]
 with open(f"{folder}/{state[0]}", "r+b", buffering=0) as file:
-    start = os.lseek(file.fileno(), 1 << 25, os.SEEK_DATA)
-    end = os.lseek(file.fileno(), start, os.SEEK_HOLE)
-    file.seek(start)
-    file.write(b"no sense" * ((end - start) // 8))
+    # src/journal/form.h: which extent counts, and of that the last byte of the log
+    (current,) = struct.unpack("I", os.pread(file.fileno(), 4, 20))
+    _, _, end = struct.unpack("QQQ", os.pread(file.fileno(), 24, 24 + 56 * (current - 1)))
+    byte = os.pread(file.fileno(), 1, end - 1)[0]
+    os.pwrite(file.fileno(), bytes([byte ^ 4]), end - 1)
 END
+if said next "ex ok"; then
+    fail "two hosts hold the lock"
+fi
 send_signal C KILL
-wait_until "$deadline" begun_anew C 'what another process has '
+wait_until "$deadline" begun_anew C 'what another process has kept cannot be read: a checksum does not match'
+expect next "ex ok"
+release next
+stop_dlockfs D
 wait_until "$deadline" fenced behind
 grep -q '^fenced ENOTCONN \|^fenced ECONNABORTED ' "$dir/behind.out"
 # Others end again and again before they can go on.

@@ -6,8 +6,8 @@
 # shellcheck source=lease.sh
 . "$tests/system/lease.sh"
 
-start_zookeeper
-start_proxy link
+start_slow_ensemble 10000
+start_proxy link zk1
 start_dlockfs A --session-timeout 10s --store "$(proxied link)"
 start_dlockfs B --session-timeout 10s
 

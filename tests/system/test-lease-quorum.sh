@@ -6,7 +6,7 @@
 # shellcheck source=lease.sh
 . "$tests/system/lease.sh"
 
-start_ensemble 3
+start_slow_ensemble 10000 2
 servers=(zk1 zk2 zk3)
 leader=$(zookeeper_leader 3)
 read -r one two <<<"${servers[*]/$leader/}"

@@ -1,12 +1,13 @@
 #!/bin/bash
-# A daemon is stopped for longer than its session lives and another host gets its locks: when it goes on, not one call on a
-# handle that held succeeds, and its waiters queue again. A short stop changes nothing.
+# A daemon and its guard are stopped for longer than the session lives, as when a host is suspended, and another host gets
+# the locks: when they go on, not one call on a handle that held succeeds, and its waiters queue again. A short stop changes
+# nothing.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 # shellcheck source=lease.sh
 . "$tests/system/lease.sh"
 
-start_zookeeper
+start_slow_ensemble 10000
 start_dlockfs A --session-timeout 10s
 start_dlockfs B --session-timeout 2m
 
@@ -59,7 +60,7 @@ answered() { # the last two calls
     [ "$(grep -Ec '^(fsync|write|read|ex-nb|truncate) ' "$dir/$1.out")" -eq 2 ]
 }
 cut=$(lease now)
-pause A
+suspend A
 go stopped
 for name in {0,1,2,3,4}-{open,excl}; do
     wait_until "$deadline" asleep "during-$name"
@@ -68,7 +69,7 @@ wait_until "$deadline" granted rival
 for name in {during,after}-{0,1,2,3,4}-{open,excl}; do
     wait_until "$deadline" granted "rival-$name"
 done
-resume A
+awake A
 go resumed
 for name in {during,after}-{0,1,2,3,4}-{open,excl}; do
     wait_until "$deadline" answered "$name"

@@ -11,7 +11,8 @@ hold other "$dir/A/other"
 expect other held
 
 long=$(printf 'x%.0s' {1..1000})
-zookeeper crowd /dlockfs/job "$long-lock-" 1200
+start crowd "$python" "$tests/system/zookeeper.py" "$(zookeeper_address)" crowd /dlockfs/job "$long-lock-" 1200
+expect crowd crowded
 expect_status 1 flock -n "$dir/A/job" true
 hold waiter "$dir/A/job"
 wait_claims job 1201
@@ -26,7 +27,8 @@ release waiter
 
 claim=/dlockfs/big/_c_00000000-0000-8000-8000-000100000001-__WRIT__0000000000
 longest=$((0xfffff - ${#claim} - 20))
-zookeeper make "$claim"
+start owner "$python" "$tests/system/zookeeper.py" "$(zookeeper_address)" own "$claim"
+expect owner owned
 zookeeper fill "$claim" "$longest"
 expect_status 1 flock -n "$dir/A/big" true
 "$dlockctl" --mount "$dir/A" revoke big
@@ -34,6 +36,7 @@ expect_equal "data of the claim" __REVOKE__ "$(zookeeper data "$claim")"
 zookeeper fill "$claim" "$longest"
 "$dlockctl" --mount "$dir/A" break big --yes
 comes_free "$dir/A/big"
+release crowd owner
 
 if grep "lost" "$dir/A.log"; then
     fail "the connection broke"

@@ -19,7 +19,7 @@ mount -t fuse.dlockfs "$store" "$dir/A" -o idle=5s,session_timeout=30s,mode=0755
 process_record "$dir" daemon-a "$(daemons_of "$dir/A")"
 is_mounted "$dir/A"
 expect_equal "mode" 755 "$(stat -c %a "$dir/A")"
-grep " $dir/A fuse.dlockfs" /proc/self/mounts | grep -q noexec
+grep " $dir/A fuse.dlockfs" /proc/self/mounts | finds noexec
 
 mount -t fuse.dlockfs none "$dir/B" -o "url=$store,allow_other"
 process_record "$dir" daemon-b "$(daemons_of "$dir/B")"
@@ -28,7 +28,7 @@ is_mounted "$dir/B"
 # As in the README, for systems whose network comes later.
 echo "$store $dir/C fuse.dlockfs x-mount.mkdir,_netdev,nofail,nosuid,nodev,noexec,session_timeout=30s 0 0" >"$dir/fstab"
 mount --fstab "$dir/fstab" "$dir/C"
-grep " $dir/C fuse.dlockfs" /proc/self/mounts | grep -q noexec
+grep " $dir/C fuse.dlockfs" /proc/self/mounts | finds noexec
 process_record "$dir" daemon-c "$(daemons_of "$dir/C")"
 is_mounted "$dir/C"
 

@@ -24,37 +24,34 @@ compile() {
 export -f compile
 export source_dir
 
-# What the simulator is made of, as an object each.
+# What the simulator is made of, as an object each, named by its path: src+engine+queue.o.
 compile_sound() {
-    local sources=() file
-    for file in "$source_dir"/tests/sim/*.c "$source_dir"/src/{engine,claim}*.c \
-        "$source_dir"/src/*local*.c "$source_dir"/src/{lease,log_limit,range_set,state_journal,state_journal_read,state_text,timers}.c; do
-        sources+=("$file")
-    done
     mkdir "$dir/sound"
     # shellcheck disable=SC2016
-    printf '%s\n' "${sources[@]}" |
-        xargs -P "$at_once" -I{} bash -c 'set -e; name=${1##*/}; compile "$2/${name%.c}.o" "$1"' compile {} "$dir/sound"
+    (cd "$source_dir" && printf '%s\n' tests/sim/*.c src/{claim,engine,journal,stores/local}/*.c src/base/{log_limit,timers}.c) |
+        xargs -P "$at_once" -I{} bash -c 'set -e; name=${1//\//+}; compile "$2/${name%.c}.o" "$source_dir/$1"' \
+            compile {} "$dir/sound"
 }
 
 # Builds the simulator with a fault and runs it. The last line that is printed starts with PASS or FAIL.
 try() {
-    local name=$1 patch=$patches/$1.patch folder=$dir/$1 file seeds first status=0 found objects=()
-    mkdir -p "$folder/objects" "$folder/src"
-    cp "$source_dir"/src/*.[ch] "$folder/src"
+    local name=$1 patch=$patches/$1.patch folder=$dir/$1 file files object seeds first status=0 found objects=()
+    mkdir -p "$folder/objects"
+    mapfile -t files < <(sed -n 's|^+++ b/||p' "$patch")
+    (cd "$source_dir" && cp --parents "${files[@]}" "$folder")
     if ! patch --batch --fuzz=0 -p1 -d "$folder" <"$patch" >"$folder/patch.out" 2>&1; then
         cat "$folder/patch.out"
         echo "FAIL the patch does not apply"
         return
     fi
-    for file in "$folder"/src/*; do
-        ! cmp -s "$file" "$source_dir/src/${file##*/}" || continue
-        if [ "${file##*.}" != c ]; then
-            case $file in *.orig | *.rej) continue ;; esac
-            echo "FAIL it changes ${file##*/}: only source files can be"
+    for file in "${files[@]}"; do
+        object=${file//\//+}
+        object=${object%.c}.o
+        if [ ! -e "$dir/sound/$object" ]; then
+            echo "FAIL it changes $file: only source files of the simulator can be"
             return
         fi
-        if ! compile "$folder/objects/$(basename "$file" .c).o" "$file"; then
+        if ! compile "$folder/objects/$object" "$folder/$file"; then
             echo "FAIL it does not compile"
             return
         fi
@@ -62,7 +59,7 @@ try() {
     for file in "$dir"/sound/*.o; do
         [ -e "$folder/objects/${file##*/}" ] && objects+=("$folder/objects/${file##*/}") || objects+=("$file")
     done
-    cc -o "$folder/sim" "${objects[@]}"
+    cc -o "$folder/sim" "${objects[@]}" -lxxhash
     seeds=$(sed -n '/^---/q; s/^seeds: //p' "$patch")
     first=$(sed -n '/^---/q; s/^first seed: //p' "$patch")
     # Bounded by what it takes of a processor, of which others may leave it little.

@@ -169,14 +169,41 @@ expect_equal "children of the daemon" "" "$(pgrep -P "$(pid A)" || true)"
 
 wait_until "$deadline" process_is_gone "$former"
 
-# A name that is used again before the writer has begun with it stays.
+# Names that are used again before the writer has begun with them stay: the one that it was told of, and those that are to
+# follow; opened by what the kernel still remembers of them, or as new ones.
 writer=$(helpers A writer)
 order A "$writer"
-exec 9>"$dir/A/idle"
+for name in second third; do
+    flock -n "$dir/A/$name" true
+    wait_until "$deadline" not_listed "$dir/A" "$name"
+done
+exec 8<>"$dir/A/second" 9>"$dir/A/idle"
+call third "$dir/A/third" excl hold
+expect third "excl ok"
 flock -n "$dir/A/next" true
 kill -CONT "$writer"
-wait_until "$deadline" test ! -e "$dir/A/next" # not by a list, which would bring the name back
-test -e "$dir/A/idle" || fail "open, but not there"
+wait_until "$deadline" test ! -e "$dir/A/next" # not by a list, which would bring the names back
+for name in idle second third; do
+    test -e "$dir/A/$name" || fail "$name: open, but not there"
+done
+exec 8>&- 9>&-
+release third
+
+# One that is used again when the writer has begun with it may be hidden then, for as long as nobody opens it so that it could be
+# created. The lock is not affected.
+writer=$(helpers A writer)
+wait_until "$deadline" name_is_gone "$dir/A" third
+start begun "$python" "$tests/system/stop_at_request.py" "$writer" notice
+expect begun attached
+flock -n "$dir/A/begun" true
+expect begun stopped
+exec 9<>"$dir/A/begun"
+flock -n 9
+flock -n "$dir/A/next" true
+release begun
+wait_until "$deadline" test ! -e "$dir/A/next"
+expect_status 1 flock -n "$dir/A/begun" true
+test -e "$dir/A/begun" || fail "begun: opened again, but not there"
 exec 9>&-
 
 # What was to be told of a directory when another program goes on, that one tells.
@@ -193,7 +220,14 @@ wait_until "$deadline" test -d "$dir/A/configured"
 kill -CONT "$writer"
 wait_until "$deadline" process_is_gone "$writer"
 
-# Whichever of the two dies, names are forgotten again with the next one that is idle.
+# Whichever of the two dies, names are forgotten again with the next one that is idle, and not before there is one.
+no_files() {
+    [ -z "$(find "$dir/A" -type f)" ]
+}
+wait_until "$deadline" no_files
+for name in idle second third begun; do
+    wait_until "$deadline" name_is_gone "$dir/A" "$name"
+done
 for name in writer guard; do
     kill -KILL "$(helpers A "$name")"
     wait_until "$deadline" no_helpers A

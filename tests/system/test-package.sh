@@ -54,7 +54,7 @@ printf '%s\n' '[store]' "url = ${store/127.0.0.1/localhost}" '[locks]' 'on_lost 
     inside tee /etc/dlockfs.ini >/dev/null
 inside systemctl reload dlockfs
 journal_has() {
-    inside journalctl -q -u dlockfs -o cat "${@:2}" | grep -q "$1"
+    inside journalctl -q -u dlockfs -o cat "${@:2}" | finds "$1"
 }
 wait_until "$deadline" journal_has '\[store\] url: needs a restart to change'
 expect_equal "the service" active "$(inside systemctl is-active dlockfs)"
@@ -137,7 +137,7 @@ inside mount -f -t fuse.dlockfs "$store" /mnt
 ! mounted /mnt || fail "mount -f has mounted"
 inside mount -t fuse.dlockfs "$store" /mnt -o idle=5s,noexec,nosuid
 mounted /mnt
-inside grep ' /mnt fuse.dlockfs' /proc/self/mounts | grep -q noexec
+inside grep ' /mnt fuse.dlockfs' /proc/self/mounts | finds noexec
 inside pgrep -f '^/sbin/mount.fuse.dlockfs .* /mnt' >/dev/null
 inside flock -n /mnt/elsewhere sh -c '! flock -n /run/dlocks/elsewhere true'
 inside umount /mnt

@@ -52,7 +52,7 @@ launch_private B
 # Private: not even root gets in, and the kernel knows whose it is.
 refused ls "$dir/A" 2>"$dir/err"
 grep -q 'Permission denied' "$dir/err"
-grep " $dir/A fuse.dlockfs" /proc/self/mounts | grep -q "user_id=$user,"
+grep " $dir/A fuse.dlockfs" /proc/self/mounts | finds "user_id=$user,"
 
 # flock, over both mounts; also when another program has taken over.
 start holder "${as_user[@]}" flock "$dir/A/job" sh -c 'echo held; exec sleep infinity'

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Processes on three hosts lock random ranges of one file while links are cut, daemons stopped and killed, and servers of the
+# Processes on three hosts lock random ranges of one file while links are cut, hosts suspended, daemons killed, and servers of the
 # ensemble restarted: no two ever hold what conflicts, all get locks again afterwards, and nothing is left in the queue.
 #
 # From the environment: SEED; DURATION, for how many seconds there are faults.
@@ -40,9 +40,9 @@ until [ "$faults" -ge 6 ] && [ "$(now_ms)" -ge "$end" ]; do
             ;;
         1) restart_zookeeper "${servers[RANDOM % 3]}" ;;
         2 | 5)
-            pause "$host"
+            suspend "$host"
             sleep "$length"
-            resume "$host"
+            awake "$host"
             ;;
         4)
             kill_dlockfs "$host"

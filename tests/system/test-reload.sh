@@ -90,7 +90,7 @@ expect_equal "within the limit" "w-nb:10-11 ENOLCK" "$(tail -n 1 "$dir/backgroun
 : >"$dir/A.ini"
 kill -HUP "$(sed -n 's/^pid=//p' "$dir/A/.dlockfs/status")"
 two_ranges() {
-    "$python" "$tests/system/calls.py" "$dir/A/y" open w-nb:0-1 w-nb:10-11 | grep -q '10-11 ok'
+    "$python" "$tests/system/calls.py" "$dir/A/y" open w-nb:0-1 w-nb:10-11 | finds '10-11 ok'
 }
 wait_until "$deadline" two_ranges
 umount "$dir/A"
@@ -100,8 +100,8 @@ umount "$dir/A"
 declare -A changed=([mode]=0700 [idle]=2m [directories]=d [allow_other]=no [log_level]=error
     [user_waiters]=5 [user_files]=5 [user_names]=5 [user_ranges]=5
     [url]=zookeeper://127.0.0.1:1/x [session_timeout]=20s [digest_file]=$dir/secret [acl]=private
-    [wait_limit]=1h [try_limit]=1s [linger]=1ms [handoff]=3
-    [keep]=1s [process_ranges]=7 [file_ranges]=7 [on_lost]=SIGTERM [on_revoke]=SIGTERM
+    [wait_limit]=1h [try_limit]=1s [try_grace]=0ms [linger]=1ms [handoff]=3
+    [keep]=1s [lock_delay]=1s [process_ranges]=7 [file_ranges]=7 [on_lost]=SIGTERM [on_revoke]=SIGTERM
     [owner]=daemon [group]=1 [recipe]=kazoo)
 : >"$dir/A.ini"
 : >"$dir/A.log"

@@ -35,7 +35,7 @@ given_up() {
     local lines
     lines=$(wc -l <"$dir/A.log")
     send_signal A USR2
-    wait_until "$deadline" eval "tail -n +$((lines + 1)) '$dir/A.log' | grep -q 'this program goes on'"
+    wait_until "$deadline" eval "tail -n +$((lines + 1)) '$dir/A.log' | finds 'this program goes on'"
     tail -n +$((lines + 1)) "$dir/A.log" | grep "^dlockfs: error: .* does not take over: .*$1.*; this program goes on$" >/dev/null ||
         fail "not given up for '$1': $(tail -n 2 "$dir/A.log")"
 }

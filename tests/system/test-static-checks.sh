@@ -27,12 +27,12 @@ unknownEvaluationOrder:tests/unit/*
 // the loop ends by what it sets
 nullPointerRedundantCheck:tests/sim/world_model.c
 // DL_SORT looks whether the list is empty
-nullPointer:src/view.c
-nullPointer:fs/inode.c
+nullPointer:src/view/view.c
+nullPointer:fs/files/inode.c
 END
 cppcheck --quiet -j 2 --enable=warning,performance,portability --error-exitcode=1 --max-configs=1 --std=c11 \
     --suppressions-list="$dir/suppressions" --template='{file}:{line}: {severity}: {message} [{id}]' \
-    --template-location='' -D_GNU_SOURCE -I"$dir/include" -Isrc -Ifs -Isrc/dlockctl -Itests/unit -Itests/sim \
+    --template-location='' -D_GNU_SOURCE -I"$dir/include" -Isrc -Ifs -Itests/unit -Itests/sim \
     -Itests/fuzz src fs tests || failed+=" cppcheck"
 
 [ -z "$failed" ] || fail "not clean:$failed"

@@ -55,7 +55,7 @@ expect_equal "status of A" "connected 1 0 0 $(pid A) $dir/A $(hostname) yes" \
 $(status A mountpoint) $(status A host) $(status A exclusive_open_waits)"
 expect_equal "status of B" "connected 0 1 host-b" \
     "$(status B session) $(status B holders) $(status B waiters) $(status B host)"
-status A store | grep -qF "$store connected to $(zookeeper_address)"
+status A store | finds -F "$store connected to $(zookeeper_address)"
 [ "$(status A lease_left_ms)" -gt 0 ]
 expect_equal "version" "$("$dlockfs" --version)" "dlockfs $(status A version)"
 

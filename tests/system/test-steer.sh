@@ -101,10 +101,10 @@ call holder "$dir/A/job" open ex hold
 expect holder "ex ok"
 call waiter "$dir/B/job" open ex hold
 wait_claims job 2
-pause A
+suspend A
 expect_equal "breaking what a stopped daemon holds" ok "$(steer break "$dir/B" job 1)"
 expect waiter "ex ok"
-resume A
+awake A
 release holder waiter
 wait_claims job 0
 
@@ -126,7 +126,7 @@ zookeeper put "/dlockfs/job/$claim" __REVOKE__
 wait_until "$deadline" grep -q '^caught SIGUSR1' "$dir/waiter.out"
 wait_until "$deadline" logged A "job: another-client asks for the lock"
 restored() {
-    zookeeper data "/dlockfs/job/$claim" | grep -q '^host='
+    zookeeper data "/dlockfs/job/$claim" | finds '^host='
 }
 wait_until "$deadline" restored
 release waiter

@@ -84,7 +84,7 @@ comes_free "$dir/A/job"
 
 # Idle locks are removed all the same, and the path stays.
 removed() {
-    [ -z "$(as secret zookeeper children /dlockfs)" ]
+    [ "$(as secret zookeeper children /dlockfs)" = .dlockfs-probe ]
 }
 wait_until "$deadline" removed
 as nobody zookeeper data /dlockfs >"$dir/data"

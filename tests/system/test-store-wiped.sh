@@ -21,7 +21,8 @@ for kind in flock excl; do
 done
 flock "$dir/C/warm" true
 # The new store will take long to get as far as the old one.
-zookeeper write /dlockfs 5000
+zookeeper make /elsewhere
+zookeeper write /elsewhere 5000
 for host in A B C; do
     flock "$dir/$host/after" true
 done

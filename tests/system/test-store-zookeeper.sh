@@ -4,7 +4,7 @@
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
-nouns="queue pair watch look session proof"
+nouns="queue mark pair watch look session proof"
 for noun in $nouns; do
     requires test -x "$build/tests/system/zookeeper_${noun}_test"
 done

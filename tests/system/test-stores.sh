@@ -43,7 +43,7 @@ block() {
 
 # status HOST PREFIX LINE
 status() {
-    block "$1" "$2" | grep -qxF -- "$3"
+    block "$1" "$2" | finds -xF -- "$3"
 }
 
 # metric HOST NAME VALUE

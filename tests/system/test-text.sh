@@ -33,7 +33,7 @@ open-ro ok,read 'abcd',write EBADF" "$(paste -sd, "$dir/big.out")"
 head -c 4096 /dev/zero | tr '\0' x >"$file"
 expect_equal "full" 4096 "$(wc -c <"$file")"
 refused dd if=/dev/zero of="$file" bs=4097 count=1 status=none 2>"$dir/dd.err" ||
-    grep -q 'too large' "$dir/dd.err"
+    finds 'too large' "$dir/dd.err"
 
 # As a daemon does: lock, write the pid, and whoever is refused reads it.
 hold holder "$file"

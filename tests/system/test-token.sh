@@ -65,9 +65,24 @@ wait_until "$deadline" has_lines plain fsync 3
 expect_equal "without a lock" "fsync ok,token ENODATA,ex ok,fsync ok,un ok,token ENODATA,fsync ok" \
     "$(sed 1d "$dir/plain.out" | paste -sd,)"
 release plain
-call elsewhere "$dir/elsewhere" open token
-expect elsewhere "token ENOTTY"
+call elsewhere "$dir/elsewhere" open token lease
+expect elsewhere "lease ENOTTY"
+said elsewhere "token ENOTTY" || fail "$(<"$dir/elsewhere.out")"
 finish elsewhere
+
+# The end of the lease is told of what is held through the open file, and of nothing else, also while something else is.
+call other "$dir/A/other" open ex hold
+expect other "ex ok"
+call lease "$dir/A/plain" open lease ex lease un lease w:0-9 lease u:0- lease
+finish lease
+expect_equal "leases" "open ok,lease ENODATA,ex ok,lease N,un ok,lease ENODATA,w:0-9 ok,lease N,u:0- ok,lease ENODATA" \
+    "$(sed -E 's/^lease [0-9]+$/lease N/' "$dir/lease.out" | paste -sd,)"
+while read -r left; do
+    if [ "$left" -le 12 ] || [ "$left" -gt 30 ]; then
+        fail "a lease of $left s, of a session timeout of 30 s"
+    fi
+done < <(sed -n 's/^lease \([0-9]*\)$/\1/p' "$dir/lease.out")
+release other
 
 # The lock's znode is made anew, with numbers from 0.
 wait_claims job 0

@@ -52,7 +52,8 @@ understood dlockfs.service "Before: cron.service" "Before: atd.service" "After: 
 understood dlockfs.service "PrivateTmp: no" "PrivateDevices: no" "ProtectSystem: no" "ProtectHome: no" "ProtectControlGroups: no" \
     "ProtectKernelTunables: no" "ProtectKernelModules: no" "ProtectKernelLogs: no" "ProtectProc: default"
 understood run-dlocks.mount "Before: remote-fs.target" "After: network-online.target" "File System Type: fuse.dlockfs"
-grep -q 'when its loop hangs for 20 seconds' "$source_dir/README.md"
+grep -q 'when its loop hangs: for 20 seconds' "$source_dir/README.md"
+grep -qx 'WatchdogSignal=SIGKILL' "$unit" || fail "a daemon that is stopped is not ended by another signal"
 for key in RestartForceExitStatus SuccessExitStatus; do # which systemd does not tell
     grep -qx "$key=$("$python" -c 'import os; print(os.EX_TEMPFAIL)')" "$unit" || fail "$key is not what fs/main.c ends with"
 done

@@ -29,7 +29,7 @@ release waiter holder
 call record "$dir/A/job" open w:0-9 w:20-29 unlink open u:0-9 await="$dir/close" close hold
 expect record "u:0-9 ok"
 comes_free_for() { # RANGE
-    "$python" "$tests/system/calls.py" "$dir/B/job" open "w-nb:$1" | grep -qx "w-nb:$1 ok"
+    "$python" "$tests/system/calls.py" "$dir/B/job" open "w-nb:$1" | finds -x "w-nb:$1 ok"
 }
 wait_until "$deadline" comes_free_for 0-9
 if comes_free_for 9-20; then

@@ -16,8 +16,8 @@ mkdir "$dir/unit"
 under_valgrind() {
     "${valgrind[@]}" "${@:2}" >"$dir/unit/$1" 2>&1 || { failed+=" $1" && cp "$dir/unit/$1" "$dir/$1.out"; }
 }
-for name in claim_data config engine engine_record_calls metrics store_local store_url view; do
-    under_valgrind "$name" "$build/tests/unit/test_$name"
+for name in claim/data config/config config/url engine/engine engine/record_calls fs/metrics stores/local view/view; do
+    under_valgrind "${name/\//_}" "$build/tests/unit/${name%/*}/test_${name#*/}"
 done
 under_valgrind requests "$build/tests/fuzz/fuzz_requests" "$tests/fuzz/corpus/requests"
 

@@ -2,22 +2,27 @@
 """Looks at, and changes, what a ZooKeeper server holds: zookeeper.py HOST:PORT COMMAND ARGUMENT...
 
 children PATH                  the names below a znode, one a line, claims last and in their order
+below PATH                     all znodes below a znode, one a line, as paths below it
 claims PATH                    only the claims (names that end in ten digits), in their order
 wait-claims PATH N SECONDS     until exactly N claims are there; then prints them
 wait-text PATH TEXT SECONDS    prints "looking", and ends when a claim with that text in its data is there
 queue PATH                     the claims, each with the data that it has
 data PATH                      a znode's data
 set PATH DATA                  gives a znode other data
+next PATH                      the number of the next claim there
 owner PATH                     the session that a znode belongs to, 0 if it is not ephemeral
-make PATH                      an empty persistent znode, with its parents
+make PATH [DATA]               a persistent znode, with its parents, which are empty
 delete PATH                    with everything below
 delete-claims PATH...           all claims of these locks, in one transaction
 allow PATH read|all            what everybody may do with a znode; reading includes to change this again
 put PATH TEXT                  replaces a znode's data
 fill PATH BYTES                data of that length, which begins as that of dlockfs does
-crowd PATH PREFIX N            N sequential znodes PATH/PREFIX<digits>, which end with no session
+crowd PATH PREFIX N            N ephemeral sequential znodes PATH/PREFIX<digits>; prints "crowded", then
+                               keeps them until it is told to end
 write PATH N                   N changes of a znode's data, transactions that add nothing
 hold PATH PREFIX [DATA]        an ephemeral sequential znode PATH/PREFIX<digits>; prints its name, then
+                               keeps it until it is told to end
+own PATH                       an empty ephemeral znode of that name, with its parents; prints "owned", then
                                keeps it until it is told to end
 acl PATH                       who may do what with a znode, one a line: scheme, id, rights
 only PATH                      who says this, see below, may do everything with a znode from now on, and nobody else anything
@@ -37,7 +42,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, make_acl
 
-CLAIM = re.compile(r"-?[0-9]{10}$")
+CLAIM = re.compile(r"^(?!~held~).*-?[0-9]{10}$")
 
 
 def sequence(name):
@@ -50,6 +55,12 @@ def children(client, path):
         return sorted(client.get_children(path), key=sequence)
     except NoNodeError:
         return []
+
+
+def below(client, path, prefix=""):
+    for name in children(client, path):
+        yield prefix + name
+        yield from below(client, f"{path}/{name}", f"{prefix}{name}/")
 
 
 def claims(client, path):
@@ -91,6 +102,12 @@ def connect(address):
     return client
 
 
+def next_number(client, path):
+    """Of what the server tells, twice the counter less the children, in 32 bits."""
+    stat = client.exists(path)
+    return ((stat.cversion + stat.numChildren) & 0xFFFFFFFF) // 2 if stat else 0
+
+
 RIGHTS = (("c", 4), ("d", 8), ("r", 1), ("w", 2), ("a", 16))
 
 
@@ -98,6 +115,12 @@ def print_acl(client, path):
     for entry in client.get_acls(path)[0]:
         rights = "".join(letter for letter, bit in RIGHTS if entry.perms & bit)
         print(entry.id.scheme, entry.id.id.partition(":")[0], rights)
+
+
+def keep(line):
+    """Until the program is told to end."""
+    print(line, flush=True)
+    signal.sigwait({signal.SIGTERM, signal.SIGINT})
 
 
 def intrude(client, path):
@@ -130,6 +153,9 @@ def main():
     client = connect(address)
     if command == "children":
         print("\n".join(children(client, arguments[0])))
+    elif command == "below":
+        for name in below(client, arguments[0]):
+            print(name)
     elif command == "claims":
         print("\n".join(claims(client, arguments[0])))
     elif command == "queue":
@@ -145,7 +171,11 @@ def main():
         client.set(arguments[0], os.fsencode(arguments[1]))
     elif command == "owner":
         print(client.get(arguments[0])[1].ephemeralOwner)
+    elif command == "next":
+        print(next_number(client, arguments[0]))
     elif command == "make":
+        if len(arguments) > 1:
+            client.create(arguments[0], os.fsencode(arguments[1]), makepath=True)
         client.ensure_path(arguments[0])
     elif command == "delete":
         client.delete(arguments[0], recursive=True)
@@ -172,8 +202,9 @@ def main():
     elif command == "crowd":
         client.ensure_path(arguments[0])
         path = f"{arguments[0]}/{arguments[1]}"
-        for answer in [client.create_async(path, b"", sequence=True) for _ in range(int(arguments[2]))]:
+        for answer in [client.create_async(path, b"", ephemeral=True, sequence=True) for _ in range(int(arguments[2]))]:
             answer.get(timeout=90)
+        keep("crowded")
     elif command == "write":
         for answer in [client.set_async(arguments[0], b"") for _ in range(int(arguments[1]))]:
             answer.get(timeout=90)
@@ -181,8 +212,10 @@ def main():
         client.ensure_path(arguments[0])
         data = os.fsencode(arguments[2]) if len(arguments) > 2 else b""
         path = client.create(f"{arguments[0]}/{arguments[1]}", data, ephemeral=True, sequence=True)
-        print(path.rsplit("/", 1)[1], flush=True)
-        signal.sigwait({signal.SIGTERM, signal.SIGINT})
+        keep(path.rsplit("/", 1)[1])
+    elif command == "own":
+        client.create(arguments[0], b"", ephemeral=True, makepath=True)
+        keep("owned")
     elif command == "sessions":
         print(len(client.command(b"cons").strip().splitlines()) - 2)
     else:

@@ -31,6 +31,8 @@ static void on_session(void *context, enum store_session session, int64_t timeou
 	assert_int_not_equal(session, host->session);
 	host->session = session;
 	host->changes[session]++;
+	if (session == STORE_LOST)
+		host->store->ops->renew(host->store); /* as the engine does */
 }
 
 static void note(struct host *host, struct call *call, int error, const struct store_entry *entries,
@@ -41,9 +43,10 @@ static void note(struct host *host, struct call *call, int error, const struct s
 	call->error = error;
 	call->listed = entries != NULL;
 	call->count = count;
-	call->halves = 0;
+	call->halves = call->orphans = 0;
 	for (size_t i = 0; i < count; i++) {
 		call->halves += entries[i].half;
+		call->orphans += entries[i].orphan;
 		if (i < 4)
 			call->claims[i] = entries[i].claim;
 		if (i > 0)
@@ -77,7 +80,7 @@ static void on_changed(void *context, void *tag)
 	call->changes++;
 }
 
-static void on_read(void *context, void *tag, const char *text)
+static void on_read(void *context, void *tag, const char *text, uint32_t version)
 {
 	struct host *host = context;
 	struct call *call = tag;
@@ -119,6 +122,7 @@ static const struct store_events events = {
 	.on_read = on_read,
 	.on_watched = on_answered,
 	.on_amended = on_answered,
+	.on_marked = on_answered,
 	.on_withdrawn = on_answered,
 	.on_proved = on_proved,
 };
@@ -233,7 +237,7 @@ void send_amend(struct host *host, struct call *call, const char *path, const st
 		const char *text)
 {
 	memset(call, 0, sizeof(*call));
-	host->store->ops->amend(host->store, call, path, placed->name, text);
+	host->store->ops->amend(host->store, call, path, placed->name, text, STORE_ANY_VERSION);
 }
 
 int amend(struct host *host, const char *path, const struct call *placed, const char *text)
@@ -249,7 +253,7 @@ int withdraw(struct host *host, const char *path, const struct call *placed)
 {
 	struct call call = {0};
 
-	host->store->ops->withdraw(host->store, &call, path, placed->name, placed->sequence);
+	host->store->ops->withdraw(host->store, &call, path, placed->name, placed->sequence, false);
 	WAIT_FOR(call.times);
 	return call.error;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For programs that drive the ZooKeeper store, through the table of store.h, on a real server:
+ * For programs that drive the ZooKeeper store, through the table of stores/store.h, on a real
+ * server:
  *
  *     PROGRAM HOST:PORT
  *
@@ -21,8 +22,8 @@
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
-#include "store_zookeeper.h"
-#include "zookeeper_operation.h"
+#include "stores/zookeeper/operation.h"
+#include "stores/zookeeper/store.h"
 #include "zookeeper_proxy.h"
 
 #define DEADLINE_MS 90000
@@ -60,6 +61,7 @@ struct call {
 	size_t count;
 	struct claim_name claims[4]; /* of the first entries */
 	size_t halves;		     /* among all */
+	size_t orphans;		     /* likewise */
 	int changes;		     /* of a queue that is attended to */
 	int reads;		     /* of a watch, and the last of them */
 	bool changed;		     /* and is about to be read again */

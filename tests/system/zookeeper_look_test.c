@@ -159,12 +159,15 @@ static void test_look(void **state)
 	assert_int_equal(look(b, &asker, "look/plain"), 0);
 	assert_int_equal(asker.claims + asker.names_count, 0);
 
-	/* Above all locks nothing is a claim. */
+	/* Above all locks nothing is a claim. No lock is written as the first of these. */
 	make_raw("lock-0000000007");
+	make_raw("lock-000000000%38");
 	assert_int_equal(look(b, &asker, ""), 0);
 	assert_int_equal(asker.claims, 0);
-	assert_true(asker.names_count >= 2);
+	assert_true(saw(&asker, "look") && saw(&asker, "lock-0000000008"));
+	assert_false(saw(&asker, "lock-0000000007") || saw(&asker, ".dlockfs-probe"));
 	assert_int_equal(zoo_delete(raw, znode("lock-0000000007"), -1), ZOK);
+	assert_int_equal(zoo_delete(raw, znode("lock-000000000%38"), -1), ZOK);
 	assert_int_equal(zoo_delete(raw, znode("look/lock-0000000007"), -1), ZOK);
 	assert_int_equal(zoo_delete(raw, znode("look/plain"), -1), ZOK);
 }

@@ -53,7 +53,7 @@ static const char *companion_of(const char *path, const struct call *placed)
 
 static int prove_one(struct host *host, const char *path, const struct call *placed)
 {
-	struct store_proof proof = {path, placed->name, NULL};
+	struct store_proof proof = {path, placed->name, NULL, 0};
 	struct call call = {0};
 
 	host->store->ops->prove(host->store, &call, &proof, 1);
@@ -232,7 +232,7 @@ static void test_reconnect(void **state)
 
 	set_link(LINK_SILENT);
 	memset(&all, 0, sizeof(all));
-	b->store->ops->withdraw(b->store, &all, "broken", gone.name, gone.sequence);
+	b->store->ops->withdraw(b->store, &all, "broken", gone.name, gone.sequence, false);
 	run_for(50);
 	set_link(LINK_REFUSES);
 	WAIT_FOR(all.times);

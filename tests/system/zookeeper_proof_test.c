@@ -55,7 +55,7 @@ static void test_prove_claims(void **state)
 	for (int i = 0; i < STORE_PROOFS_MAX; i++) {
 		snprintf(names[i], sizeof(names[i]), "proof/%d", i);
 		place(a, &calls[i], names[i], 1);
-		proofs[i] = (struct store_proof){names[i], calls[i].name, NULL};
+		proofs[i] = (struct store_proof){names[i], calls[i].name, NULL, 0};
 	}
 	assert_int_equal(prove(a, &proof, proofs, STORE_PROOFS_MAX), 0);
 	assert_int_equal(proof.stamp, 0);
@@ -70,10 +70,14 @@ static void test_prove_claims(void **state)
 	WAIT_FOR(seen.reads == 2);
 	assert_string_equal(seen.text, "new");
 
+	/* It has been changed since it was version 0, by whomever. */
+	assert_int_equal(prove(a, &proof, proofs, STORE_PROOFS_MAX), -ESTALE);
+	proofs[0].version = 1;
+
 	/* Another claim's is greater, whoever makes it. */
 	stamp = proof.stamp;
 	place(b, &proof, names[0], 2);
-	struct store_proof others = {names[0], proof.name, "others"};
+	struct store_proof others = {names[0], proof.name, "others", STORE_ANY_VERSION};
 	char name[CLAIM_NAME_BYTES];
 	memcpy(name, proof.name, sizeof(name));
 	others.name = name;
@@ -86,7 +90,8 @@ static void test_prove_claims(void **state)
 	assert_int_equal(prove(a, &proof, proofs, STORE_PROOFS_MAX), -EACCES);
 
 	/* One that is gone: the lock is told, and nothing is changed. */
-	a->store->ops->withdraw(a->store, &withdrawn, names[3], calls[3].name, calls[3].sequence);
+	a->store->ops->withdraw(a->store, &withdrawn, names[3], calls[3].name, calls[3].sequence,
+				false);
 	proofs[0].text = "newer";
 	assert_int_equal(prove(a, &proof, proofs, 5), -ENOENT);
 	assert_string_equal(proof.text, names[3]);

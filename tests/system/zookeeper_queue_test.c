@@ -142,8 +142,8 @@ static void test_pipelined(void **state)
 		assert_true(!calls[i].listed || calls[i].count >= i + 2);
 	}
 	for (unsigned i = 0; i < MANY; i++)
-		a->store->ops->withdraw(a->store, &answer, "many", calls[i].name,
-					calls[i].sequence);
+		a->store->ops->withdraw(a->store, &answer, "many", calls[i].name, calls[i].sequence,
+					false);
 	WAIT_FOR(answer.times == MANY);
 	list(b, &all, "many", true);
 	assert_int_equal(all.count, 1);
@@ -297,6 +297,15 @@ static void test_counter(void **state)
 	assert_true(operation_wears_out_counter(INT32_MAX));
 	assert_true(operation_wears_out_counter(INT32_MIN));
 	assert_true(operation_wears_out_counter(-1));
+
+	/* What the server shows of the counter, which is twice of it less the children, in 32 bits.
+	 */
+	struct Stat stat = {0};
+	assert_int_equal(operation_next_number(&stat), 0);
+	stat = (struct Stat){.cversion = 2 * 5 - 3, .numChildren = 3};
+	assert_int_equal(operation_next_number(&stat), 5);
+	stat = (struct Stat){.cversion = -2 - 7, .numChildren = 7};
+	assert_int_equal(operation_next_number(&stat), INT32_MAX);
 
 	/* A store that is told of such a number takes the empty queue away, and no other. */
 	place(a, &call, "worn", 1);

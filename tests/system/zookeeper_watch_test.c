@@ -95,7 +95,7 @@ static void test_amend(void **state)
 	assert_int_equal(bytes, 4);
 
 	send_amend(a, &amends[0], "amend", &first, "last");
-	a->store->ops->withdraw(a->store, &withdrawn, "amend", first.name, first.sequence);
+	a->store->ops->withdraw(a->store, &withdrawn, "amend", first.name, first.sequence, false);
 	send_amend(a, &amends[1], "amend", &first, "late");
 	send_amend(a, &amends[2], "no/such/lock", &first, "late");
 	WAIT_FOR(amends[2].times);

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads /proc, which does not block. Loop thread only.
+ */
+#include "files/claim_text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/escape.h"
+
+/* Reads the beginning of a file in /proc/PID; nothing if there is no such process. */
+static void read_of_process(pid_t pid, const char *file, char *text, size_t bytes)
+{
+	char path[32];
+	ssize_t got = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	int fd = pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd >= 0) {
+		got = read(fd, text, bytes - 1);
+		close(fd);
+	}
+	text[got > 0 ? got : 0] = '\0';
+}
+
+/* A thread that is no process of its own is not in a group of its own number. This costs a tenth of
+ * reading a file in /proc. */
+static bool is_process(pid_t thread)
+{
+	return tgkill(thread, thread, 0) == 0 || errno != ESRCH;
+}
+
+pid_t claim_text_process(pid_t thread)
+{
+	static const char field[] = "\nTgid:\t"; /* a newline in the command is escaped */
+	char status[512];
+
+	if (is_process(thread))
+		return thread;
+	read_of_process(thread, "status", status, sizeof(status));
+	const char *found = strstr(status, field);
+	return found != NULL ? (pid_t)strtol(found + strlen(field), NULL, 10) : thread;
+}
+
+void claim_text_ask(fuse_req_t req, struct claim_asker *ret)
+{
+	const struct fuse_ctx *caller = fuse_req_ctx(req);
+
+	*ret = (struct claim_asker){
+		.uid = caller->uid,
+		.pid = claim_text_process(caller->pid),
+		.since_s = time(NULL),
+	};
+	read_of_process(ret->pid, "comm", ret->command, sizeof(ret->command));
+	ret->command[strcspn(ret->command, "\n")] = '\0';
+}
+
+void claim_text_format(const struct filesystem *filesystem, const struct claim_asker *asker,
+		       enum lock_kind kind, enum claim_mode mode, char text[ENGINE_TEXT_BYTES])
+{
+	static const char *const kinds[] = {
+		[LOCK_KIND_OPEN] = "open",
+		[LOCK_KIND_FLOCK] = "flock",
+		[LOCK_KIND_RECORD] = "record",
+	};
+	char command[sizeof(asker->command) * 3], host[sizeof(filesystem->host) * 3];
+
+	escape_format(command, sizeof(command), asker->command);
+	escape_format(host, sizeof(host), filesystem->host);
+	snprintf(text, ENGINE_TEXT_BYTES,
+		 "format=1\nhost=%s\npid=%d\nuid=%u\ncommand=%s\nkind=%s\nmode=%s\nsince=%lld\n",
+		 host, (int)asker->pid, (unsigned int)asker->uid, command, kinds[kind],
+		 mode == CLAIM_EXCLUSIVE ? "exclusive" : "shared", (long long)asker->since_s);
+}
+
+void claim_text_save(FILE *out, const struct claim_asker *asker)
+{
+	state_unsigned(out, "asker_uid", asker->uid);
+	state_number(out, "asker_pid", asker->pid);
+	state_number(out, "asker_since", asker->since_s);
+	state_text(out, "asker_command", asker->command);
+}
+
+void claim_text_restore(struct state_reader *in, struct claim_asker *ret)
+{
+	*ret = (struct claim_asker){
+		.uid = (uid_t)state_get_unsigned(in, "asker_uid", UINT32_MAX),
+		.pid = (pid_t)state_get_number(in, "asker_pid", INT32_MIN, INT32_MAX),
+		.since_s = state_get_number(in, "asker_since", INT64_MIN, INT64_MAX),
+	};
+	snprintf(ret->command, sizeof(ret->command), "%s", state_get_text(in, "asker_command"));
+}

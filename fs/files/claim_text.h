@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a claim says of its owner, for people who look into the queue: the claim's data, `key=value`
+ * lines.
+ */
+#ifndef DLOCKFS_FILES_CLAIM_TEXT_H
+#define DLOCKFS_FILES_CLAIM_TEXT_H
+
+#include "files/filesystem.h"
+#include "journal/text.h"
+
+/* Who asks for a lock. */
+struct claim_asker {
+	uid_t uid;
+	pid_t pid;	  /* the process, also if one of its threads asks */
+	int64_t since_s;  /* of the epoch on this host's clock; never compared */
+	char command[16]; /* as /proc/PID/comm has it, which is no longer, without its newline */
+};
+
+void claim_text_ask(fuse_req_t req, struct claim_asker *ret);
+
+/* Writes, each on a line of its own: format=1, host, pid, uid, command, kind (open, flock or
+ * record), mode (exclusive or shared), since. Bytes that are not printable ASCII, and '%', are
+ * written as %XX in host and command. */
+void claim_text_format(const struct filesystem *filesystem, const struct claim_asker *asker,
+		       enum lock_kind kind, enum claim_mode mode, char text[ENGINE_TEXT_BYTES]);
+
+/* The same as keys of a line, for another process (engine/transfer.h). */
+void claim_text_save(FILE *out, const struct claim_asker *asker);
+void claim_text_restore(struct state_reader *in, struct claim_asker *ret);
+
+/* The process that a thread of this host belongs to; `thread` itself if it has ended. Threads are
+ * what the kernel names as the callers of everything but record locks. */
+pid_t claim_text_process(pid_t thread);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names that come and go by themselves. Loop thread only.
+ */
+#include "files/filesystem.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "files/inode.h"
+#include "files/user.h"
+#include "kernel/notifier.h"
+
+/* So many idle names go for each new one, once three quarters of the limit are in use. */
+#define ROOM_NAMES 2
+
+/* But none while the kernel has not forgotten so many names: each takes memory until then. */
+#define BACKLOG_MAX 4096
+
+static int make_directory(struct filesystem *filesystem, struct inode *parent, const char *name,
+			  struct inode **ret)
+{
+	int error = inode_create(filesystem, parent, name, S_IFDIR | filesystem->config->mode,
+				 getuid(), getgid(), ret);
+	if (error == 0)
+		error = inode_attach(parent, *ret);
+	if (error == 0)
+		notifier_renew_name(filesystem->notifier, parent->node, name);
+	return error;
+}
+
+static int make_configured_directory(struct filesystem *filesystem, const char *path)
+{
+	char *copy = strdup(path);
+	struct inode *parent = filesystem->root;
+	char *rest = copy, *name;
+	int error = copy != NULL ? 0 : -ENOMEM;
+
+	while (error == 0 && (name = strsep(&rest, "/")) != NULL) {
+		struct inode *inode = name[0] != '\0' ? inode_child(parent, name) : parent;
+		if (inode == NULL)
+			error = make_directory(filesystem, parent, name, &inode);
+		if (error == 0 && !inode_is_directory(inode))
+			error = -ENOTDIR;
+		if (error == 0)
+			inode->configured = true;
+		parent = inode;
+	}
+	free(copy);
+	return error;
+}
+
+void filesystem_make_directories(struct filesystem *filesystem)
+{
+	char **path = filesystem->config->directories;
+	for (; path != NULL && *path != NULL; path++) {
+		int error = make_configured_directory(filesystem, *path);
+		if (error != 0)
+			log_error("directories: cannot make %s: %s", *path, strerror(-error));
+	}
+}
+
+void filesystem_handle(struct filesystem *filesystem, const struct fuse_buf *buffer)
+{
+	if ((buffer->flags & FUSE_BUF_IS_FD) == 0) {
+		filesystem->request = buffer->mem;
+		filesystem->request_bytes = buffer->size;
+	}
+	fuse_session_process_buf(filesystem->session, buffer);
+	filesystem->request = NULL;
+}
+
+void filesystem_reload(struct filesystem *filesystem)
+{
+	struct inode *inode, *next;
+	shards_reload(filesystem->shards, filesystem->shards_count, filesystem->config);
+	HASH_ITER (by_node, filesystem->inodes, inode, next) {
+		/* The attributes of files are not in the kernel's cache. */
+		if (inode_set_access(inode, filesystem->config) && inode_is_directory(inode))
+			notifier_forget_attributes(filesystem->notifier, inode->node);
+	}
+	filesystem_make_directories(filesystem);
+}
+
+void filesystem_drop_name(struct filesystem *filesystem, struct inode *inode)
+{
+	uint64_t parent = inode->parent->node;
+	if (inode_drop(filesystem, inode))
+		notifier_forget_name(filesystem->notifier, parent, inode->node, inode->name);
+}
+
+void filesystem_drop_idle(struct filesystem *filesystem)
+{
+	while (filesystem_idle_deadline(filesystem) <= filesystem->now_ms)
+		filesystem_drop_name(filesystem, filesystem->idle);
+}
+
+int64_t filesystem_idle_deadline(const struct filesystem *filesystem)
+{
+	const struct inode *inode = filesystem->idle;
+	return inode != NULL ? inode->idle_since_ms + filesystem->config->idle_ms : INT64_MAX;
+}
+
+void filesystem_make_room(struct filesystem *filesystem, uid_t uid)
+{
+	int64_t limit = user_limit(filesystem->config, USER_NAMES);
+
+	if (notifier_backlog(filesystem->notifier) >= BACKLOG_MAX)
+		return;
+	for (int i = 0; user_is_limited(uid) && i < ROOM_NAMES; i++) {
+		const struct user *user = user_find(filesystem, uid);
+		if (user == NULL || user->idle == NULL ||
+		    (int64_t)user->counts[USER_NAMES] < limit - limit / 4)
+			return;
+		filesystem_drop_name(filesystem, user->idle);
+	}
+}

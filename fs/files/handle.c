@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns open files. Loop thread only.
+ */
+#include "files/handle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/transfer.h"
+#include "files/inode.h"
+#include "files/kept_request.h"
+#include "files/parked.h"
+#include "files/user.h"
+
+/* The open files of one path that have an owner in the engine. */
+struct owning {
+	struct handle *handles;
+	struct holders holders;
+	UT_hash_handle by_path;
+	char path[];
+};
+
+static struct owning *find_owning(const struct handle *handle)
+{
+	struct owning *owning = handle->owning;
+	if (owning != NULL)
+		return owning;
+	const char *path = handle->inode->path;
+	HASH_FIND(by_path, handle->filesystem->owning, path, strlen(path), owning);
+	return owning;
+}
+
+static void free_owning_if_unused(struct filesystem *filesystem, struct owning *owning)
+{
+	if (owning->handles != NULL)
+		return;
+	HASH_DELETE(by_path, filesystem->owning, owning);
+	free(owning);
+}
+
+static struct owning *find_or_create_owning(const struct handle *handle)
+{
+	struct filesystem *filesystem = handle->filesystem;
+	const char *path = handle->inode->path;
+	struct owning *owning = find_owning(handle);
+	if (owning != NULL)
+		return owning;
+	owning = calloc(1, sizeof(*owning) + strlen(path) + 1);
+	if (owning == NULL)
+		return NULL;
+	memcpy(owning->path, path, strlen(path) + 1);
+	HASH_ADD(by_path, filesystem->owning, path, strlen(path), owning);
+	if (owning->by_path.tbl == NULL) {
+		free(owning);
+		return NULL;
+	}
+	return owning;
+}
+
+struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode, uint64_t number,
+			     uid_t uid)
+{
+	struct handle *handle = calloc(1, sizeof(*handle));
+	if (handle == NULL)
+		return NULL;
+	handle->user = user_add(filesystem, uid, USER_FILES, 1);
+	if (handle->user == NULL) {
+		free(handle);
+		return NULL;
+	}
+	handle->number = number;
+	HASH_ADD(by_number, filesystem->handles, number, sizeof(handle->number), handle);
+	if (handle->by_number.tbl == NULL) {
+		user_leave(filesystem, handle->user, USER_FILES, 1);
+		free(handle);
+		return NULL;
+	}
+	filesystem->handles_count++;
+	handle->filesystem = filesystem;
+	handle->inode = inode;
+	inode_use(filesystem, inode);
+	handle_mark(handle);
+	return handle;
+}
+
+struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, uid_t uid)
+{
+	return handle_reopen(filesystem, inode, ++filesystem->last_number, uid);
+}
+
+static struct state_place place(const struct state_item *item)
+{
+	const struct handle *handle = (const struct handle *)item;
+	return (struct state_place){{STATE_PLACE_HANDLE, handle->number}};
+}
+
+static void save(const struct state_item *item, FILE *out)
+{
+	handle_save((const struct handle *)item, out);
+}
+
+void handle_mark(struct handle *handle)
+{
+	static const struct state_kind kind = {place, save};
+	state_journal_mark(handle->filesystem->journal, &handle->item, &kind);
+}
+
+void handle_save(const struct handle *handle, FILE *out)
+{
+	state_begin(out, "handle");
+	state_unsigned(out, "number", handle->number);
+	state_unsigned(out, "node", handle->inode->node);
+	state_unsigned(out, "user", handle->user->uid);
+	state_flag(out, "fenced", handle->fenced);
+	state_flag(out, "unseen", handle->holder_unseen);
+	if (handle->owner != NULL)
+		engine_save_owner(handle->owner, out);
+	state_end(out);
+}
+
+static void forget_poll(struct handle *handle)
+{
+	if (handle->poll == NULL)
+		return;
+	fuse_pollhandle_destroy(handle->poll);
+	handle->poll = NULL;
+	kept_request_free(handle->filesystem, handle->polling);
+	handle->polling = NULL;
+}
+
+void handle_set_poll(struct handle *handle, struct fuse_pollhandle *poll)
+{
+	forget_poll(handle);
+	handle->poll = poll;
+	kept_request_create(handle->filesystem, &handle->polling);
+}
+
+void handle_close(struct handle *handle)
+{
+	struct filesystem *filesystem = handle->filesystem;
+
+	parked_refuse_all(handle, -EINTR);
+	holder_leave_all(handle);
+	if (handle->owner != NULL) {
+		engine_owner_close(handle->owner);
+		DL_DELETE2(handle->owning->handles, handle, owning_prev, owning_next);
+		free_owning_if_unused(filesystem, handle->owning);
+	}
+	forget_poll(handle);
+	state_journal_remove(filesystem->journal, &handle->item);
+	HASH_DELETE(by_number, filesystem->handles, handle);
+	filesystem->handles_count--;
+	handle->inode->shard->fenced -= handle->fenced;
+	user_leave(filesystem, handle->user, USER_FILES, 1);
+	inode_unuse(filesystem, handle->inode);
+	free(handle);
+}
+
+void handle_wake_poll(struct handle *handle)
+{
+	if (handle->poll == NULL)
+		return;
+	fuse_lowlevel_notify_poll(handle->poll); /* takes no lock of the file system */
+	forget_poll(handle);
+}
+
+void handle_set_fenced(struct handle *handle)
+{
+	handle->inode->shard->fenced += !handle->fenced;
+	handle->fenced = true;
+}
+
+void handle_fence(struct handle *handle)
+{
+	handle_set_fenced(handle);
+	handle_mark(handle);
+	handle->inode->shard->metrics.fenced_handles++;
+	holder_tell_lost(handle);
+	handle_wake_poll(handle);
+}
+
+void handle_revoke(struct handle *handle)
+{
+	holder_tell_revoked(handle);
+	handle_wake_poll(handle);
+}
+
+struct handle *handle_of_number(struct filesystem *filesystem, uint64_t number)
+{
+	struct handle *handle;
+	HASH_FIND(by_number, filesystem->handles, &number, sizeof(number), handle);
+	return handle;
+}
+
+struct handle *handle_find(struct filesystem *filesystem, fuse_ino_t node,
+			   const struct fuse_file_info *info)
+{
+	return node >= NODES_END ? NULL : handle_of_number(filesystem, info->fh);
+}
+
+/* The handle has its owner. As the engine, by the policy of who opened it first. */
+static void join(struct handle *handle, struct owning *owning, const struct lock_policy *policy)
+{
+	handle_mark(handle);
+	if (owning->handles == NULL) {
+		owning->holders.lost_signal = (int)policy->on_lost;
+		owning->holders.revoke_signal = (int)policy->on_revoke;
+	}
+	handle->owning = owning;
+	DL_APPEND2(owning->handles, handle, owning_prev, owning_next);
+}
+
+int handle_own(struct handle *handle)
+{
+	struct filesystem *filesystem = handle->filesystem;
+	if (handle->owner != NULL)
+		return 0;
+	struct owning *owning = find_or_create_owning(handle);
+	if (owning == NULL)
+		return -ENOMEM;
+	struct lock_policy policy = config_policy(filesystem->config, handle->inode->path);
+	handle->owner = engine_owner_open(handle->inode->shard->engine, handle->inode->path,
+					  &policy, handle);
+	if (handle->owner == NULL) {
+		free_owning_if_unused(filesystem, owning);
+		return -ENOMEM;
+	}
+	join(handle, owning, &policy);
+	return 0;
+}
+
+int handle_restore_owner(struct handle *handle, struct state_reader *in)
+{
+	struct filesystem *filesystem = handle->filesystem;
+	struct lock_policy policy = config_policy(filesystem->config, handle->inode->path);
+	struct owning *owning = find_or_create_owning(handle);
+	if (owning == NULL)
+		return state_starve(in);
+	handle->owner = engine_restore_owner(handle->inode->shard->engine, handle->inode->path,
+					     &policy, handle, in);
+	if (handle->owner == NULL) {
+		free_owning_if_unused(filesystem, owning);
+		return -EINVAL;
+	}
+	join(handle, owning, &policy);
+	return 0;
+}
+
+struct owner *handle_any_owner(const struct handle *handle)
+{
+	if (handle->owner != NULL)
+		return handle->owner;
+	const struct owning *owning = find_owning(handle);
+	return owning != NULL ? owning->handles->owner : NULL;
+}
+
+struct holders *handle_holders(const struct handle *handle)
+{
+	struct owning *owning = find_owning(handle);
+	return owning != NULL ? &owning->holders : NULL;
+}

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns inodes, their names and their text. Asks nobody: no engine, no network. Loop thread only.
+ */
+#include "files/inode.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "files/user.h"
+
+bool inode_is_directory(const struct inode *inode)
+{
+	return S_ISDIR(inode->mode);
+}
+
+struct timespec inode_time(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now;
+}
+
+static char *join_path(const struct inode *parent, const char *name)
+{
+	char *path;
+	if (parent == NULL || parent->path[0] == '\0')
+		return strdup(name);
+	return asprintf(&path, "%s/%s", parent->path, name) < 0 ? NULL : path;
+}
+
+int inode_create(struct filesystem *filesystem, const struct inode *parent, const char *name,
+		 mode_t mode, uid_t uid, gid_t gid, struct inode **ret)
+{
+	struct inode *inode;
+
+	/* The kernel sends no such name. Only the root has an empty one. */
+	if (strchr(name, '/') != NULL || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+	    (name[0] == '\0') != (parent == NULL))
+		return -EINVAL;
+	if (strlen(name) > NAME_BYTES_MAX ||
+	    (parent != NULL && strlen(parent->path) + 1 + strlen(name) > PATH_BYTES_MAX))
+		return -ENAMETOOLONG;
+	inode = calloc(1, sizeof(*inode));
+	if (inode == NULL)
+		return -ENOMEM;
+	inode->path = join_path(parent, name);
+	if (inode->path == NULL) {
+		free(inode);
+		return -ENOMEM;
+	}
+	inode->maker = uid;
+	inode->user = user_add(filesystem, uid, USER_NAMES, 1);
+	inode->name = inode->path + strlen(inode->path) - strlen(name);
+	inode->shard = shard_of(filesystem, inode->path);
+	inode->node = ++filesystem->last_node;
+	inode->mode = mode;
+	inode->uid = uid;
+	inode->gid = gid;
+	inode->access = access_of(filesystem->config, inode->path, S_ISDIR(mode));
+	inode->atime = inode->mtime = inode->ctime = inode_time();
+	HASH_ADD(by_node, filesystem->inodes, node, sizeof(inode->node), inode);
+	if (inode->user == NULL || inode->by_node.tbl == NULL) {
+		if (inode->by_node.tbl != NULL)
+			HASH_DELETE(by_node, filesystem->inodes, inode);
+		user_leave(filesystem, inode->user, USER_NAMES, 1);
+		free(inode->path);
+		free(inode);
+		return -ENOMEM;
+	}
+	inode_mark(inode);
+	*ret = inode;
+	return 0;
+}
+
+static void free_if_unused(struct filesystem *filesystem, struct inode *inode)
+{
+	if (inode->parent != NULL || inode == filesystem->root)
+		return;
+	/* Whoever has it open pays for that; or, with O_PATH, keeps it from being forgotten. */
+	user_leave(filesystem, inode->user, USER_NAMES, 1);
+	inode->user = NULL;
+	if (inode->handles > 0 || inode->lookups > 0)
+		return;
+	state_journal_remove(filesystem->journal, &inode->item);
+	HASH_DELETE(by_node, filesystem->inodes, inode);
+	free(inode->text);
+	free(inode->path);
+	free(inode);
+}
+
+int inode_attach(struct inode *parent, struct inode *inode)
+{
+	if (inode_child(parent, inode->name) != NULL)
+		return -EEXIST;
+	HASH_ADD_KEYPTR(by_name, parent->children, inode->name, strlen(inode->name), inode);
+	if (inode->by_name.tbl == NULL)
+		return -ENOMEM;
+	inode->parent = parent;
+	parent->directories += inode_is_directory(inode);
+	parent->mtime = parent->ctime = inode_time();
+	inode_mark(inode);
+	inode_mark(parent);
+	return 0;
+}
+
+static void leave_idle(struct filesystem *filesystem, struct inode *inode)
+{
+	if (!inode->idle)
+		return;
+	inode->idle = false;
+	DL_DELETE2(filesystem->idle, inode, idle_prev, idle_next);
+	DL_DELETE2(inode->user->idle, inode, user_idle_prev, user_idle_next);
+	inode_mark(inode);
+}
+
+void inode_detach(struct filesystem *filesystem, struct inode *inode)
+{
+	struct inode *parent = inode->parent;
+
+	leave_idle(filesystem, inode);
+	if (parent != NULL) {
+		HASH_DELETE(by_name, parent->children, inode);
+		parent->directories -= inode_is_directory(inode);
+		inode->parent = NULL;
+		inode->ctime = parent->mtime = parent->ctime = inode_time();
+		inode_mark(inode);
+		inode_mark(parent);
+	}
+	free_if_unused(filesystem, inode);
+}
+
+struct inode *inode_find(struct filesystem *filesystem, fuse_ino_t node)
+{
+	struct inode *inode;
+	uint64_t key = node;
+	HASH_FIND(by_node, filesystem->inodes, &key, sizeof(key), inode);
+	return inode;
+}
+
+struct inode *inode_child(struct inode *parent, const char *name)
+{
+	struct inode *inode;
+	HASH_FIND(by_name, parent->children, name, strlen(name), inode);
+	return inode;
+}
+
+void inode_set_idle(struct filesystem *filesystem, struct inode *inode)
+{
+	if (inode->idle || inode->handles > 0 || inode->parent == NULL || inode_is_directory(inode))
+		return;
+	inode->idle = true;
+	inode->idle_since_ms = filesystem->now_ms;
+	DL_APPEND2(filesystem->idle, inode, idle_prev, idle_next);
+	DL_APPEND2(inode->user->idle, inode, user_idle_prev, user_idle_next);
+	inode_mark(inode);
+}
+
+void inode_use(struct filesystem *filesystem, struct inode *inode)
+{
+	leave_idle(filesystem, inode);
+	inode->handles++;
+}
+
+void inode_unuse(struct filesystem *filesystem, struct inode *inode)
+{
+	inode->handles--;
+	inode_set_idle(filesystem, inode);
+	free_if_unused(filesystem, inode);
+}
+
+bool inode_drop(struct filesystem *filesystem, struct inode *inode)
+{
+	bool known = inode->lookups > 0;
+	inode->dropped = true; /* marked as the name goes */
+	free(inode->text);     /* which nobody opens any more */
+	inode->text = NULL;
+	inode->text_bytes = 0;
+	inode_detach(filesystem, inode);
+	return known;
+}
+
+void inode_forget(struct filesystem *filesystem, struct inode *inode, uint64_t lookups)
+{
+	inode->lookups -= lookups < inode->lookups ? lookups : inode->lookups;
+	inode_mark(inode);
+	free_if_unused(filesystem, inode);
+}
+
+void inode_free_tree(struct filesystem *filesystem, struct inode *inode)
+{
+	struct inode *child, *next;
+	HASH_ITER (by_name, inode->children, child, next) {
+		inode_free_tree(filesystem, child);
+	}
+	if (inode == filesystem->root)
+		filesystem->root = NULL;
+	inode->lookups = 0;
+	inode_detach(filesystem, inode);
+}
+
+/* FNV-1a: the same number on every host for the same path. */
+ino_t inode_number(const char *path)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+	for (; *path != '\0'; path++)
+		hash = (hash ^ (unsigned char)*path) * 0x100000001b3u;
+	return hash;
+}
+
+void inode_stat(const struct inode *inode, struct stat *attr)
+{
+	struct access access = inode_access(inode);
+
+	*attr = (struct stat){
+		.st_ino = inode_number(inode->path),
+		.st_mode = (inode->mode & S_IFMT) | access.mode,
+		.st_nlink = inode->parent != NULL,
+		.st_uid = access.uid,
+		.st_gid = access.gid,
+		.st_size = (off_t)inode->text_bytes,
+		.st_blksize = TEXT_BYTES_MAX,
+		.st_blocks = inode->text_bytes > 0 ? TEXT_BYTES_MAX / 512 : 0,
+		.st_atim = inode->atime,
+		.st_mtim = inode->mtime,
+		.st_ctim = inode->ctime,
+	};
+	if (inode_is_directory(inode))
+		attr->st_nlink = 2 + inode->directories;
+}
+
+double inode_attr_timeout(const struct inode *inode)
+{
+	return inode_is_directory(inode) ? FOREVER_SECONDS : 0;
+}
+
+void inode_entry(struct inode *inode, struct fuse_entry_param *entry)
+{
+	*entry = (struct fuse_entry_param){
+		.ino = inode->node,
+		.generation = 1,
+		.attr_timeout = inode_attr_timeout(inode),
+		.entry_timeout = FOREVER_SECONDS,
+	};
+	inode_stat(inode, &entry->attr);
+	inode->lookups++;
+	inode_mark(inode);
+}
+
+int inode_resize(struct inode *inode, off_t size)
+{
+	if (size < 0 || size > TEXT_BYTES_MAX)
+		return -EFBIG;
+	size_t bytes = (size_t)size;
+	if (bytes > 0 && inode->text == NULL) {
+		inode->text = calloc(1, TEXT_BYTES_MAX);
+		if (inode->text == NULL)
+			return -ENOMEM;
+	}
+	if (bytes == 0) {
+		free(inode->text);
+		inode->text = NULL;
+	} else if (bytes < inode->text_bytes) {
+		memset(inode->text + bytes, 0, inode->text_bytes - bytes);
+	}
+	inode->text_bytes = bytes;
+	inode->mtime = inode->ctime = inode_time();
+	inode_mark(inode);
+	return 0;
+}
+
+void inode_recreate(struct inode *inode, mode_t mode, uid_t uid, gid_t gid, bool keeps_text)
+{
+	if (!keeps_text)
+		inode_resize(inode, 0);
+	inode->mode = S_IFREG | (mode & 07777);
+	inode->uid = uid;
+	inode->gid = gid;
+	inode->atime = inode->mtime;
+	inode_mark(inode);
+}
+
+struct access inode_access(const struct inode *inode)
+{
+	if (inode->access.fixed)
+		return inode->access;
+	return (struct access){
+		.uid = inode->uid,
+		.gid = inode->gid,
+		.mode = inode->mode & 07777,
+	};
+}
+
+bool inode_set_access(struct inode *inode, const struct config *config)
+{
+	struct access before = inode_access(inode), after;
+
+	inode->access = access_of(config, inode->path, inode_is_directory(inode));
+	after = inode_access(inode);
+	return after.uid != before.uid || after.gid != before.gid || after.mode != before.mode;
+}
+
+/* What another process goes on with */
+
+static int64_t ns_of(struct timespec time)
+{
+	return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static struct timespec read_time(struct state_reader *in, const char *key)
+{
+	int64_t ns = state_get_number(in, key, INT64_MIN, INT64_MAX);
+	struct timespec time = {ns / 1000000000, ns % 1000000000};
+
+	if (time.tv_nsec < 0) {
+		time.tv_sec--;
+		time.tv_nsec += 1000000000;
+	}
+	return time;
+}
+
+void inode_save(const struct inode *inode, FILE *out)
+{
+	state_begin(out, "inode");
+	state_unsigned(out, "node", inode->node);
+	if (inode->parent != NULL)
+		state_unsigned(out, "parent", inode->parent->node);
+	state_text(out, "path", inode->path);
+	state_unsigned(out, "mode", inode->mode);
+	state_unsigned(out, "maker", inode->maker);
+	state_unsigned(out, "uid", inode->uid);
+	state_unsigned(out, "gid", inode->gid);
+	state_number(out, "atime", ns_of(inode->atime));
+	state_number(out, "mtime", ns_of(inode->mtime));
+	state_number(out, "ctime", ns_of(inode->ctime));
+	state_unsigned(out, "lookups", inode->lookups);
+	state_flag(out, "dropped", inode->dropped);
+	if (inode->idle)
+		state_number(out, "idle_since_ms", inode->idle_since_ms);
+	if (inode->text_bytes > 0)
+		state_bytes(out, "text", inode->text, inode->text_bytes);
+	state_end(out);
+}
+
+static struct state_place place(const struct state_item *item)
+{
+	const struct inode *inode = (const struct inode *)item;
+	return (struct state_place){{STATE_PLACE_INODE, inode->node}};
+}
+
+static void save(const struct state_item *item, FILE *out)
+{
+	inode_save((const struct inode *)item, out);
+}
+
+void inode_mark(struct inode *inode)
+{
+	static const struct state_kind kind = {place, save};
+	state_journal_mark(inode->shard->filesystem->journal, &inode->item, &kind);
+}
+
+/* A new inode of that path, without a name. NULL as inode_restore() says. */
+static struct inode *make_restored(struct filesystem *filesystem, const char *path, uint64_t node,
+				   mode_t mode, struct state_reader *in)
+{
+	struct inode *inode = NULL;
+	const char *slash = strrchr(path, '/');
+	const char *name = slash != NULL ? slash + 1 : path;
+
+	if (*name == '\0' || strlen(name) > NAME_BYTES_MAX || strlen(path) > PATH_BYTES_MAX) {
+		state_refuse(in, "path", "that of a file");
+		return NULL;
+	}
+	filesystem->last_node = node - 1; /* from which the next one follows */
+	uid_t maker = (uid_t)state_find_unsigned(in, "maker", UINT32_MAX);
+	int error = inode_create(filesystem, filesystem->root, name, mode, maker, 0, &inode);
+	if (error == -EINVAL) {
+		state_refuse(in, "path", "that of a file");
+		return NULL;
+	}
+	char *copy = error == 0 ? strdup(path) : NULL;
+	if (copy == NULL) {
+		state_starve(in);
+		if (inode != NULL)
+			free_if_unused(filesystem, inode);
+		return NULL;
+	}
+	free(inode->path);
+	inode->path = copy;
+	inode->name = copy + (name - path);
+	inode->shard = shard_of(filesystem, copy);
+	inode_set_access(inode, filesystem->config);
+	return inode;
+}
+
+/* Gives the inode the name that the line says. */
+static void restore_name(struct filesystem *filesystem, struct inode *inode,
+			 struct state_reader *in)
+{
+	struct inode *parent = inode_find(filesystem, state_get_unsigned(in, "parent", UINT64_MAX));
+	size_t length = strlen(inode->path) - strlen(inode->name);
+
+	if (parent == NULL || !inode_is_directory(parent) ||
+	    strlen(parent->path) != (length > 0 ? length - 1 : 0) ||
+	    strncmp(parent->path, inode->path, strlen(parent->path)) != 0) {
+		state_refuse(in, "parent", "the directory of the path");
+		return;
+	}
+	struct timespec mtime = parent->mtime, ctime = parent->ctime;
+	if (inode_attach(parent, inode) != 0)
+		state_refuse(in, "path", "a name that is free");
+	parent->mtime = mtime;
+	parent->ctime = ctime;
+}
+
+static void restore_text(struct inode *inode, struct state_reader *in)
+{
+	size_t bytes;
+	const void *text = state_get_bytes(in, "text", &bytes);
+
+	if (bytes > TEXT_BYTES_MAX || inode_is_directory(inode))
+		state_refuse(in, "text", "what fits into a file");
+	else if (inode_resize(inode, (off_t)bytes) != 0)
+		state_starve(in);
+	else if (bytes > 0)
+		memcpy(inode->text, text, bytes);
+}
+
+static void restore_idle(struct filesystem *filesystem, struct inode *inode,
+			 struct state_reader *in)
+{
+	inode_set_idle(filesystem, inode);
+	if (!inode->idle)
+		state_refuse(in, "idle_since_ms", "a file with a name");
+	inode->idle_since_ms = state_get_number(in, "idle_since_ms", 0, INT64_MAX);
+}
+
+static void restore_attributes(struct inode *inode, struct state_reader *in)
+{
+	inode->dropped = state_find_flag(in, "dropped");
+	inode->uid = (uid_t)state_get_unsigned(in, "uid", UINT32_MAX);
+	inode->gid = (gid_t)state_get_unsigned(in, "gid", UINT32_MAX);
+	inode->atime = read_time(in, "atime");
+	inode->mtime = read_time(in, "mtime");
+	inode->ctime = read_time(in, "ctime");
+}
+
+int inode_restore(struct filesystem *filesystem, struct state_reader *in)
+{
+	const char *path = state_get_text(in, "path");
+	uint64_t node = state_get_unsigned(in, "node", ((uint64_t)1 << 62) - 1);
+	mode_t mode = (mode_t)state_get_unsigned(in, "mode", UINT32_MAX);
+	bool is_root = node == FUSE_ROOT_ID;
+	struct inode *inode = filesystem->root;
+
+	if (!S_ISDIR(mode) && (is_root || !S_ISREG(mode)))
+		state_refuse(in, "mode", "that of a file or a directory");
+	else if (is_root != (*path == '\0'))
+		state_refuse(in, "path", "nothing for the root alone");
+	else if (node == 0 || (!is_root && inode_find(filesystem, node) != NULL))
+		state_refuse(in, "node", "a number, once");
+	if (state_failed(in))
+		return -EINVAL;
+	if (!is_root)
+		inode = make_restored(filesystem, path, node, mode, in);
+	if (inode == NULL)
+		return -EINVAL;
+	inode->mode = mode;
+	inode->lookups = state_find_unsigned(in, "lookups", UINT64_MAX);
+	if (state_has(in, "parent") && !is_root)
+		restore_name(filesystem, inode, in);
+	if (state_has(in, "idle_since_ms"))
+		restore_idle(filesystem, inode, in);
+	if (state_has(in, "text"))
+		restore_text(inode, in);
+	restore_attributes(inode, in);
+	return state_failed(in) ? -EINVAL : 0;
+}
+
+static int compare_idle(const struct inode *a, const struct inode *b)
+{
+	return (a->idle_since_ms > b->idle_since_ms) - (a->idle_since_ms < b->idle_since_ms);
+}
+
+void inode_restored_all(struct filesystem *filesystem)
+{
+	struct inode *inode, *next;
+
+	HASH_ITER (by_node, filesystem->inodes, inode, next) {
+		free_if_unused(filesystem, inode);
+	}
+	DL_SORT2(filesystem->idle, compare_idle, idle_prev, idle_next);
+}

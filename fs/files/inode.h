@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names, directories and files of the mount. There are four kinds of identifier:
+ *
+ *   path    of a lock, "a/b" below the mount: what excludes over all hosts
+ *   name    one component, known in its directory while the file is in use on this host
+ *   node    the kernel's number for an inode here, never used twice
+ *   st_ino  what stat(2) shows: a hash of the path, so the same on every host
+ *
+ * A file that was unlinked or dropped lives on without a name until its last handle is closed and
+ * the kernel has forgotten it; its path, and so its lock, stays what it was.
+ *
+ * Loop thread only; nothing here blocks.
+ */
+#ifndef DLOCKFS_FILES_INODE_H
+#define DLOCKFS_FILES_INODE_H
+
+#include <sys/stat.h>
+
+#include "files/access.h"
+#include "files/filesystem.h"
+#include "journal/journal.h"
+#include "journal/text.h"
+
+struct inode {
+	struct state_item item; /* first */
+	uint64_t node;
+	UT_hash_handle by_node;
+	struct inode *parent; /* NULL: it is the root, or has no name any more */
+	UT_hash_handle by_name;
+	struct inode *children; /* of a directory, by name */
+	nlink_t directories;	/* among them */
+	struct inode *idle_prev, *idle_next;
+	uid_t maker;	   /* on whose account it is */
+	struct user *user; /* that has a share of USER_NAMES for it; NULL once it has no name */
+	struct inode *user_idle_prev, *user_idle_next; /* in user->idle */
+	int64_t idle_since_ms;
+	bool idle;		 /* in filesystem->idle */
+	bool configured;	 /* one of the configuration's directories, or above one */
+	bool dropped;		 /* its name was taken away because it was idle for too long */
+	uint64_t lookups;	 /* references that the kernel has */
+	size_t handles;		 /* open files */
+	struct opening *opening; /* exclusive opens whose open(2) has not returned */
+	struct timespec atime, mtime, ctime;
+	mode_t mode; /* with the file type */
+	uid_t uid;
+	gid_t gid;
+	struct access access; /* what counts instead of these three, where that is fixed */
+	char *text;	      /* NULL while empty */
+	size_t text_bytes;
+	char *path;	     /* "" for the root */
+	struct shard *shard; /* who has the lock at that path */
+	const char *name;    /* the last component of path */
+};
+
+/* What it says in the journal has changed: whatever inode_save() writes. */
+void inode_mark(struct inode *inode);
+
+/* Writes the inode. Directories go before what is in them, as in the order of their nodes. */
+void inode_save(const struct inode *inode, FILE *out);
+
+/* Makes the inode that the present line says, or gives the root what it says. Returns 0; or
+ * -EINVAL, -ENOMEM, with a line in the reader's `why`. */
+int inode_restore(struct filesystem *filesystem, struct state_reader *in);
+
+/* All are restored, and what is open: brings those that are idle in their order, and ends the
+ * account of what has no name. */
+void inode_restored_all(struct filesystem *filesystem);
+
+/* Makes an inode without a parent or a name, on the account of `uid`, whatever that may have.
+ * Returns 0; -ENOMEM, -ENAMETOOLONG; -EINVAL for what is no name of a file. */
+int inode_create(struct filesystem *filesystem, const struct inode *parent, const char *name,
+		 mode_t mode, uid_t uid, gid_t gid, struct inode **ret);
+
+/* Gives an inode its name in the directory. Returns 0, -EEXIST or -ENOMEM. */
+int inode_attach(struct inode *parent, struct inode *inode);
+
+/* Takes the name away; frees the inode if nothing else needs it. */
+void inode_detach(struct filesystem *filesystem, struct inode *inode);
+
+/* The inode of a node id; NULL if there is none. */
+struct inode *inode_find(struct filesystem *filesystem, fuse_ino_t node);
+
+/* The child of a directory; NULL if there is none. */
+struct inode *inode_child(struct inode *parent, const char *name);
+
+bool inode_is_directory(const struct inode *inode);
+
+/* Counts an open file in or out; a named file that nobody has open is idle. */
+void inode_use(struct filesystem *filesystem, struct inode *inode);
+void inode_unuse(struct filesystem *filesystem, struct inode *inode);
+
+/* A file that exists but was never opened is idle from now on. */
+void inode_set_idle(struct filesystem *filesystem, struct inode *inode);
+
+/* Takes the name of a file away that was idle for too long. Returns whether the kernel has to be
+ * asked to forget it; otherwise the inode may be freed. */
+bool inode_drop(struct filesystem *filesystem, struct inode *inode);
+
+/* The kernel drops so many of its references. */
+void inode_forget(struct filesystem *filesystem, struct inode *inode, uint64_t lookups);
+
+/* Frees the inode and everything below it, whatever still refers to them. */
+void inode_free_tree(struct filesystem *filesystem, struct inode *inode);
+
+void inode_stat(const struct inode *inode, struct stat *attr);
+
+/* What the kernel is told with LOOKUP, CREATE and the like; counts a reference. Names live in the
+ * kernel's cache until they are taken away, attributes of files are asked for each time (exclusive
+ * open stands on that). */
+void inode_entry(struct inode *inode, struct fuse_entry_param *entry);
+
+/* How long the kernel may keep the attributes, in seconds. */
+double inode_attr_timeout(const struct inode *inode);
+
+/* The file is created anew under its name: its creator's, and empty unless it keeps its text. */
+void inode_recreate(struct inode *inode, mode_t mode, uid_t uid, gid_t gid, bool keeps_text);
+
+/* Cuts or extends the text with zeros. Returns 0, -EFBIG or -ENOMEM. */
+int inode_resize(struct inode *inode, off_t size);
+
+/* Whose it is, and who may: as stat(2) shows it. */
+struct access inode_access(const struct inode *inode);
+
+/* The configuration may have changed. Returns whether inode_access() has. */
+bool inode_set_access(struct inode *inode, const struct config *config);
+
+/* The number that stat(2) shows for a path. */
+ino_t inode_number(const char *path);
+
+/* Now, for time stamps. */
+struct timespec inode_time(void);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns copies of requests. Loop thread only.
+ */
+#include "files/kept_request.h"
+
+#include <errno.h>
+#include <linux/fuse.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dlockfs.h"
+
+_Static_assert(sizeof(struct fuse_in_header) + NAME_BYTES_MAX + 1 <= KEPT_REQUEST_BYTES,
+	       "a LOOKUP does not fit");
+_Static_assert(sizeof(struct fuse_in_header) + sizeof(struct fuse_ioctl_in) +
+			       sizeof(struct dlockfs_steer) <=
+		       KEPT_REQUEST_BYTES,
+	       "an ioctl(2) does not fit");
+
+struct kept_request {
+	struct state_item item;		  /* first */
+	struct kept_request *prev, *next; /* in filesystem->kept_requests */
+	uint64_t serial;
+	bool begun;
+	size_t bytes;
+	unsigned char text[]; /* as the kernel sent it */
+};
+
+static void write_line(const void *request, size_t bytes, bool begun, FILE *out)
+{
+	state_begin(out, "request");
+	state_bytes(out, "bytes", request, bytes);
+	state_flag(out, "begun", begun);
+	state_end(out);
+}
+
+void kept_request_write(const void *request, size_t bytes, FILE *out)
+{
+	write_line(request, bytes, false, out);
+}
+
+static struct state_place place(const struct state_item *item)
+{
+	const struct kept_request *request = (const struct kept_request *)item;
+	return (struct state_place){{STATE_PLACE_REQUEST, request->serial}};
+}
+
+static void save(const struct state_item *item, FILE *out)
+{
+	const struct kept_request *request = (const struct kept_request *)item;
+	write_line(request->text, request->bytes, request->begun, out);
+}
+
+static void mark(struct filesystem *filesystem, struct kept_request *request)
+{
+	static const struct state_kind kind = {place, save};
+	state_journal_mark(filesystem->journal, &request->item, &kind);
+}
+
+/* Returns NULL when out of memory. */
+static struct kept_request *create(struct filesystem *filesystem, const void *text, size_t bytes,
+				   bool begun)
+{
+	struct kept_request *request = calloc(1, sizeof(*request) + bytes);
+
+	if (request == NULL)
+		return NULL;
+	request->serial = ++filesystem->last_serial;
+	request->begun = begun;
+	request->bytes = bytes;
+	memcpy(request->text, text, bytes);
+	DL_APPEND(filesystem->kept_requests, request);
+	mark(filesystem, request);
+	return request;
+}
+
+int kept_request_create(struct filesystem *filesystem, struct kept_request **ret)
+{
+	*ret = NULL;
+	if (filesystem->journal == NULL || filesystem->request == NULL ||
+	    filesystem->request_bytes > KEPT_REQUEST_BYTES)
+		return 0;
+	*ret = create(filesystem, filesystem->request, filesystem->request_bytes,
+		      kept_request_has_begun(filesystem->resumed_request));
+	return *ret != NULL ? 0 : -ENOMEM;
+}
+
+void kept_request_begin(struct filesystem *filesystem, struct kept_request *request)
+{
+	if (request == NULL || request->begun)
+		return;
+	request->begun = true;
+	mark(filesystem, request);
+}
+
+bool kept_request_has_begun(const struct kept_request *request)
+{
+	return request != NULL && request->begun;
+}
+
+int kept_request_restore(struct filesystem *filesystem, struct state_reader *in)
+{
+	size_t bytes;
+	const void *text = state_get_bytes(in, "bytes", &bytes);
+
+	if (bytes < sizeof(struct fuse_in_header) || bytes > KEPT_REQUEST_BYTES)
+		return state_refuse(in, "bytes", "a request");
+	bool begun = state_find_flag(in, "begun");
+	return create(filesystem, text, bytes, begun) != NULL ? 0 : state_starve(in);
+}
+
+void kept_request_resume_all(struct filesystem *filesystem)
+{
+	const struct kept_request *request;
+	size_t count;
+
+	/* Handling one may keep it once more, at the end. */
+	DL_COUNT(filesystem->kept_requests, request, count);
+	for (; count > 0; count--) {
+		struct kept_request *first = filesystem->kept_requests;
+		struct fuse_buf buffer = {.mem = first->text, .size = first->bytes};
+		filesystem->resumed_request = first;
+		filesystem_handle(filesystem, &buffer);
+		filesystem->resumed_request = NULL;
+		kept_request_free(filesystem, first);
+	}
+}
+
+void kept_request_free(struct filesystem *filesystem, struct kept_request *request)
+{
+	if (request == NULL)
+		return;
+	state_journal_remove(filesystem->journal, &request->item);
+	DL_DELETE(filesystem->kept_requests, request);
+	free(request);
+}
+
+void kept_request_save_all(const struct filesystem *filesystem, FILE *out)
+{
+	const struct kept_request *request;
+
+	DL_FOREACH (filesystem->kept_requests, request) {
+		save(&request->item, out);
+	}
+}

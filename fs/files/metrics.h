@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the file system counts, and all metrics of the daemon as text for Prometheus. Counting takes
+ * constant time. Loop thread only; nothing blocks.
+ */
+#ifndef DLOCKFS_FILES_METRICS_H
+#define DLOCKFS_FILES_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/histogram.h"
+#include "engine/engine.h"
+
+struct filesystem;
+
+#define METRICS_KINDS	 (LOCK_KIND_RECORD + 1)
+#define METRICS_REQUESTS 64 /* more operation codes than FUSE has */
+
+/* How a call that asks for a lock ended. */
+enum metrics_outcome {
+	METRICS_GRANTED,
+	METRICS_REFUSED,     /* it was not to wait, and would have had to */
+	METRICS_INTERRUPTED, /* a signal ended it; if it is restarted, that is another call */
+	METRICS_DEADLOCK,
+	METRICS_UNAVAILABLE, /* ENOLCK */
+	METRICS_LOST,	     /* the open file has lost a lock, before the call or during it */
+	METRICS_FAILED,	     /* for want of memory */
+	METRICS_OUTCOMES
+};
+
+/* Of the locks in one store; zero at first. */
+struct shard_metrics {
+	uint64_t acquisitions[METRICS_KINDS][METRICS_OUTCOMES];
+	struct histogram waits[METRICS_KINDS]; /* of the calls that were granted */
+	struct histogram holds[METRICS_KINDS]; /* of claims, from the grant to the release */
+	uint64_t fenced_handles;
+};
+
+/* What users have a share of: user.h. */
+enum user_share { USER_WAITERS, USER_FILES, USER_NAMES, USER_RANGES, USER_SHARES };
+
+/* Of the mount. */
+struct metrics {
+	uint64_t limited[USER_SHARES];	     /* refusals of who had too many */
+	uint64_t requests[METRICS_REQUESTS]; /* by operation code; [0]: of all others */
+	uint64_t clock_jumps;		     /* clock_jump.h */
+	int64_t started_ms;		     /* since 1970 */
+};
+
+/* To be called when the daemon starts. */
+void metrics_init(struct metrics *metrics);
+
+/* A call that asks for a lock has ended: result is 0 or -errno. */
+void metrics_count_acquisition(struct shard_metrics *metrics, enum lock_kind kind, int result,
+			       int64_t waited_us);
+
+/* The kernel has sent a request, of so many bytes. */
+void metrics_count_request(struct metrics *metrics, const void *request, size_t bytes);
+
+/* Writes all metrics in Prometheus's text format, version 0.0.4. What is of one store has a sample
+ * for each, with the label store; that of [store] has none, which to Prometheus is store="". */
+void metrics_write(const struct filesystem *filesystem, FILE *file);
+
+#endif

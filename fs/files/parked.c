@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns parked requests. Loop thread only.
+ */
+#include "files/parked.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files/answers.h"
+#include "files/claim_text.h"
+#include "files/inode.h"
+#include "files/kept_request.h"
+#include "files/user.h"
+
+static bool begin(struct parked *parked, struct handle *handle, enum parked_kind kind, uid_t uid)
+{
+	if (kind != PARKED_FSYNC && kind != PARKED_TOKEN) {
+		parked->user = user_add(handle->filesystem, uid, USER_WAITERS, 1);
+		if (parked->user == NULL)
+			return false;
+	}
+	parked->handle = handle;
+	parked->kind = kind;
+	parked->since_us = histogram_now_us();
+	parked->number = ++handle->filesystem->last_number;
+	DL_APPEND(handle->parked, parked);
+	parked_mark(parked);
+	return true;
+}
+
+struct parked *parked_create(struct handle *handle, enum parked_kind kind, uid_t uid)
+{
+	struct parked *parked = calloc(1, sizeof(*parked));
+	if (parked == NULL || begin(parked, handle, kind, uid))
+		return parked;
+	free(parked);
+	return NULL;
+}
+
+struct opening *parked_create_opening(struct handle *handle, const struct fuse_ctx *caller,
+				      mode_t mode, bool keeps_text)
+{
+	struct opening *opening = calloc(1, sizeof(*opening));
+	if (opening == NULL || !begin(&opening->parked, handle, PARKED_OPEN, caller->uid)) {
+		free(opening);
+		return NULL;
+	}
+	opening->thread = caller->pid;
+	opening->uid = caller->uid;
+	opening->gid = caller->gid;
+	opening->mode = mode;
+	opening->keeps_text = keeps_text;
+	DL_APPEND(handle->inode->opening, opening);
+	return opening;
+}
+
+static struct opening *opening_of(struct parked *parked)
+{
+	return (struct opening *)parked; /* its first member */
+}
+
+/* A call that asks for a lock has ended. */
+static void count(const struct parked *parked)
+{
+	static const enum lock_kind kinds[] = {
+		[PARKED_FLOCK] = LOCK_KIND_FLOCK,
+		[PARKED_OPEN] = LOCK_KIND_OPEN,
+		[PARKED_RECORD] = LOCK_KIND_RECORD,
+	};
+	if (parked->kind <= PARKED_RECORD)
+		metrics_count_acquisition(&parked->handle->inode->shard->metrics,
+					  kinds[parked->kind],
+					  parked->decided ? parked->result : -EINTR,
+					  histogram_now_us() - parked->since_us);
+}
+
+void parked_free(struct parked *parked)
+{
+	struct handle *handle = parked->handle;
+	count(parked);
+	user_leave(handle->filesystem, parked->user, USER_WAITERS, 1);
+	state_journal_remove(handle->filesystem->journal, &parked->item);
+	DL_DELETE(handle->parked, parked);
+	if (parked->kind == PARKED_OPEN)
+		DL_DELETE(handle->inode->opening, opening_of(parked));
+	free(parked);
+}
+
+static void answer(const struct parked *parked, int result)
+{
+	struct inode *inode = parked->handle->inode;
+	struct stat attr;
+
+	if (result == -ENOMEM && (parked->kind == PARKED_RECORD || parked->kind == PARKED_TEST))
+		result = -ENOLCK; /* which fcntl(2) knows */
+	if (result == 0)
+		answers_tell_of(parked->handle->filesystem, parked->handle);
+	if (result != 0 || parked->kind != PARKED_OPEN) {
+		fuse_reply_err(parked->req, -result);
+		return;
+	}
+	inode_stat(inode, &attr);
+	fuse_reply_attr(parked->req, &attr, inode_attr_timeout(inode));
+}
+
+/* The engine is not to answer any more. */
+static void take_back(const struct parked *parked)
+{
+	if (parked->kind == PARKED_FSYNC || parked->kind == PARKED_TOKEN)
+		engine_cancel_proof(parked->proof);
+	else if (!parked->decided && parked->claim != NULL)
+		engine_cancel(parked->claim);
+}
+
+/* libfuse calls this from the loop, when it reads the FUSE_INTERRUPT. */
+static void on_interrupt(fuse_req_t req, void *data)
+{
+	struct parked *parked = data;
+	(void)req;
+	take_back(parked);
+	answer(parked, -EINTR);
+	parked_free(parked);
+}
+
+static void keep_request(struct parked *parked)
+{
+	const struct filesystem *filesystem = parked->handle->filesystem;
+
+	if (filesystem->request == NULL || filesystem->request_bytes > PARKED_REQUEST_BYTES)
+		return;
+	memcpy(parked->request, filesystem->request, filesystem->request_bytes);
+	parked->request_bytes = (uint8_t)filesystem->request_bytes;
+	parked_mark(parked);
+}
+
+bool parked_hold(struct parked *parked, fuse_req_t req)
+{
+	/* One thread reads all requests, so no interrupt comes between these two lines; and
+	 * libfuse must not find the request answered when fuse_req_interrupt_func() returns. */
+	if (fuse_req_interrupted(req))
+		return false;
+	parked->req = req;
+	keep_request(parked);
+	fuse_req_interrupt_func(req, on_interrupt, parked);
+	return true;
+}
+
+static uint64_t unique_of(const void *request)
+{
+	struct fuse_in_header header;
+	memcpy(&header, request, sizeof(header));
+	return header.unique;
+}
+
+bool parked_resume(struct handle *handle, fuse_req_t req)
+{
+	const struct filesystem *filesystem = handle->filesystem;
+	struct parked *parked;
+
+	if (filesystem->request == NULL)
+		return false;
+	DL_FOREACH (handle->parked, parked) {
+		if (parked->req == NULL && parked->request_bytes > 0 &&
+		    unique_of(parked->request) == unique_of(filesystem->request))
+			break;
+	}
+	if (parked == NULL)
+		return false;
+	if (!parked_hold(parked, req)) {
+		take_back(parked);
+		parked_free(parked);
+		fuse_reply_err(req, EINTR);
+	} else if (parked->decided) {
+		parked_decide(parked, parked->result);
+	}
+	return true;
+}
+
+static const char *const kind_words[] = {
+	[PARKED_FLOCK] = "flock",
+	[PARKED_OPEN] = "open",
+	[PARKED_RECORD] = "record",
+};
+
+/* Questions are asked again, by the same requests. */
+void parked_save(const struct parked *parked, FILE *out)
+{
+	if (parked->kind > PARKED_RECORD) {
+		kept_request_write(parked->request, parked->request_bytes, out);
+		return;
+	}
+	state_begin(out, "parked");
+	state_text(out, "kind", kind_words[parked->kind]);
+	state_unsigned(out, "number", parked->number);
+	state_unsigned(out, "handle", parked->handle->number);
+	state_flag(out, "decided", parked->decided);
+	state_number(out, "result", parked->result);
+	state_number(out, "since_us", parked->since_us);
+	state_unsigned(out, "process", parked->process);
+	state_number(out, "pid", parked->pid);
+	state_unsigned(out, "user", parked->user->uid);
+	state_bytes(out, "bytes", parked->request, parked->request_bytes);
+	if (parked->kind == PARKED_OPEN) {
+		const struct opening *opening = (const struct opening *)parked;
+		state_number(out, "thread", opening->thread);
+		state_unsigned(out, "uid", opening->uid);
+		state_unsigned(out, "gid", opening->gid);
+		state_unsigned(out, "mode", opening->mode);
+		state_flag(out, "keeps_text", opening->keeps_text);
+	}
+	state_end(out);
+}
+
+static struct state_place place(const struct state_item *item)
+{
+	const struct parked *parked = (const struct parked *)item;
+	return (struct state_place){{STATE_PLACE_HANDLE, parked->handle->number,
+				     STATE_OF_HANDLE_PARKED, parked->number}};
+}
+
+static void save(const struct state_item *item, FILE *out)
+{
+	parked_save((const struct parked *)item, out);
+}
+
+void parked_mark(struct parked *parked)
+{
+	static const struct state_kind kind = {place, save};
+	state_journal_mark(parked->handle->filesystem->journal, &parked->item, &kind);
+}
+
+/* The kind that the line says; one above PARKED_RECORD: none. */
+static enum parked_kind read_kind(struct state_reader *in)
+{
+	const char *word = state_get_text(in, "kind");
+	enum parked_kind kind = PARKED_FLOCK;
+
+	while (kind <= PARKED_RECORD && strcmp(kind_words[kind], word) != 0)
+		kind++;
+	if (kind > PARKED_RECORD)
+		state_refuse(in, "kind", "flock, open or record");
+	return kind;
+}
+
+static void restore_opening(struct opening *opening, struct state_reader *in)
+{
+	opening->thread = (pid_t)state_get_number(in, "thread", 0, INT32_MAX);
+	opening->uid = (uid_t)state_get_unsigned(in, "uid", UINT32_MAX);
+	opening->gid = (gid_t)state_get_unsigned(in, "gid", UINT32_MAX);
+	opening->mode = (mode_t)state_get_unsigned(in, "mode", UINT32_MAX);
+	opening->keeps_text = state_find_flag(in, "keeps_text");
+	DL_APPEND(opening->parked.handle->inode->opening, opening);
+}
+
+struct parked *parked_restore(struct handle *handle, struct state_reader *in)
+{
+	enum parked_kind kind = read_kind(in);
+	size_t bytes;
+	const void *request = state_get_bytes(in, "bytes", &bytes);
+
+	/* The request of an exclusive open comes later than its wish. */
+	if (bytes > PARKED_REQUEST_BYTES ||
+	    (bytes < sizeof(struct fuse_in_header) && (bytes > 0 || kind != PARKED_OPEN)))
+		state_refuse(in, "bytes", "a request");
+	if (state_failed(in))
+		return NULL;
+	uid_t user = (uid_t)state_find_unsigned(in, "user", UINT32_MAX);
+	struct opening *opening = calloc(1, sizeof(*opening));
+	if (opening == NULL || !begin(&opening->parked, handle, kind, user)) {
+		free(opening);
+		state_starve(in);
+		return NULL;
+	}
+	struct parked *parked = &opening->parked;
+	parked->number = state_get_unsigned(in, "number", UINT64_MAX);
+	parked->decided = state_find_flag(in, "decided");
+	parked->result = (int)state_find_number(in, "result", -4095, 0);
+	parked->since_us = state_get_number(in, "since_us", 0, INT64_MAX);
+	parked->process = state_find_unsigned(in, "process", UINT64_MAX);
+	parked->pid = (pid_t)state_find_number(in, "pid", INT32_MIN, INT32_MAX);
+	memcpy(parked->request, request, bytes);
+	parked->request_bytes = (uint8_t)bytes;
+	if (kind == PARKED_OPEN)
+		restore_opening(opening, in);
+	return parked;
+}
+
+void parked_decide(struct parked *parked, int result)
+{
+	struct handle *handle = parked->handle;
+
+	if (parked->kind == PARKED_OPEN && !parked->decided) {
+		const struct opening *opening = opening_of(parked);
+		if (result == -EWOULDBLOCK)
+			result = -EEXIST;
+		else if (result == 0)
+			inode_recreate(handle->inode, opening->mode, opening->uid, opening->gid,
+				       opening->keeps_text);
+	}
+	parked->decided = true;
+	parked->result = result;
+	parked_mark(parked);
+	if (parked->req == NULL)
+		return;
+	if (result == 0 && parked->kind == PARKED_RECORD)
+		holder_take_range(handle, parked->process, parked->pid);
+	else if (result == 0)
+		holder_take_file(handle, fuse_req_ctx(parked->req)->pid);
+	answer(parked, result);
+	parked_free(parked);
+}
+
+/* The kernel takes no more than the type of F_UNLCK, and leaves the rest as the caller gave it
+ * (fcntl_getlk()). It shows the pid as the caller's pid namespace has it; 0 if the process is of
+ * another host or has ended; and always -1 to F_OFD_GETLK. */
+void parked_reply_lock(fuse_req_t req, const struct engine_conflict *conflict)
+{
+	struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+
+	if (conflict != NULL) {
+		struct claim_span span = conflict->range.span;
+		lock.l_type = conflict->range.mode == CLAIM_EXCLUSIVE ? F_WRLCK : F_RDLCK;
+		lock.l_start = span.start;
+		lock.l_len = span.end == INT64_MAX ? 0 : span.end - span.start + 1;
+		lock.l_pid = claim_text_process(conflict->pid);
+	}
+	fuse_reply_lock(req, &lock);
+}
+
+void parked_tell(struct parked *parked, int error, const struct engine_conflict *conflict)
+{
+	if (error != 0)
+		answer(parked, error);
+	else
+		parked_reply_lock(parked->req, conflict);
+	parked_free(parked);
+}
+
+void parked_prove(struct parked *parked, int error, uint64_t token)
+{
+	if (error == 0 && parked->kind == PARKED_TOKEN) {
+		answers_tell_of(parked->handle->filesystem, parked->handle);
+		fuse_reply_ioctl(parked->req, 0, &token, sizeof(token));
+	} else {
+		answer(parked, error);
+	}
+	parked_free(parked);
+}
+
+void parked_refuse_all(struct handle *handle, int error)
+{
+	struct parked *parked, *next;
+	DL_FOREACH_SAFE (handle->parked, parked, next) {
+		take_back(parked);
+		if (!parked->decided)
+			parked->result = error;
+		parked->decided = true;
+		if (parked->req != NULL)
+			answer(parked, error);
+		parked_free(parked);
+	}
+}

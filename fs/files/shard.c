@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns engines and stores. Loop thread only.
+ */
+#include "files/shard.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/escape.h"
+#include "files/filesystem.h"
+#include "kernel/lease_board.h"
+#include "stores/local/store.h"
+#include "stores/zookeeper/store.h"
+
+enum { FENCINGS_IN_TIMEOUT = 80, FENCING_MAX_MS = 100 };
+
+/* How soon to look again for what lost holders have left, and if the store did not answer. */
+enum { SWEEP_MS = 24 * 60 * 60 * 1000, SWEEP_RETRY_MS = 10000 };
+
+/* In a label a backslash is written as two (Prometheus, "Exposition formats"); base/escape.h leaves
+ * no other byte that would need it. */
+static char *make_label(const char *prefix)
+{
+	char *text = NULL, *label = NULL;
+	size_t bytes;
+	FILE *out;
+
+	if (prefix[0] == '\0')
+		return strdup("");
+	text = malloc(3 * strlen(prefix) + 4);
+	out = text != NULL ? open_memstream(&label, &bytes) : NULL;
+	if (out != NULL) {
+		escape_format(text, 3 * strlen(prefix) + 4, prefix);
+		fputs("store=\"", out);
+		for (const char *at = text; *at != '\0'; at++)
+			fprintf(out, "%s%c", *at == '\\' ? "\\" : "", *at);
+		fputc('"', out);
+		fclose(out);
+	}
+	free(text);
+	return label;
+}
+
+/* Whether it looks for what lost holders have left. */
+static void plan_sweep(struct shard *shard, const struct config *config)
+{
+	bool sweeps = shard->sweep_ms != INT64_MAX;
+
+	if (config_has_lock_delay(config) != sweeps)
+		shard->sweep_ms = sweeps ? INT64_MAX : 0;
+}
+
+static int open_engine(struct shard *shard, const struct engine_events *events)
+{
+	uint64_t seed;
+
+	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+		return -errno;
+	shard->engine = engine_create(events, shard, seed);
+	return shard->engine != NULL ? 0 : -ENOMEM;
+}
+
+static int open_store(struct shard *shard, const struct config_store *store,
+		      int64_t session_timeout_ms, const struct shard_former *former)
+{
+	const struct store_url *url = &store->url;
+	struct store_zookeeper_options options = {
+		.servers = url->servers,
+		.root = url->root,
+		.access = &store->access,
+		.session_timeout_ms = session_timeout_ms,
+		.statistics = &shard->statistics,
+		.session = former != NULL && former->has_session ? &former->session : NULL,
+	};
+
+	shard->has_statistics = url->kind == STORE_KIND_ZOOKEEPER;
+	if (shard->has_statistics && former != NULL && former->rehearsal)
+		return 0;
+	if (shard->has_statistics)
+		return store_zookeeper_open(&options, &engine_store_events, shard->engine,
+					    &shard->store);
+	shard->service = local_service_create();
+	if (shard->service == NULL)
+		return -ENOMEM;
+	return store_local_open(shard->service, &engine_store_events, shard->engine, &shard->store);
+}
+
+static int open_shard(struct shard *shard, const struct config *config,
+		      const struct engine_events *events, size_t index,
+		      const struct shard_former *former)
+{
+	const struct config_store *store = &config->stores[index];
+	int error = open_engine(shard, events);
+
+	shard->prefix = store->prefix;
+	shard->sweep_ms = INT64_MAX;
+	plan_sweep(shard, config);
+	shard->label = make_label(store->prefix);
+	if (error == 0 && shard->label == NULL)
+		error = -ENOMEM;
+	if (error == 0)
+		engine_begin(shard->engine, clock_now_ms());
+	if (error == 0)
+		error = open_store(shard, store, config_session_timeout_ms(config, index), former);
+	if (error != 0 || shard->store == NULL)
+		return error;
+	engine_set_store(shard->engine, shard->store);
+	shard->viewer = viewer_create(shard->store, shard->engine);
+	return shard->viewer != NULL ? 0 : -ENOMEM;
+}
+
+/* ZooKeeper's client would trust the authorities of the system beside those of tls_ca, and does not
+ * look whose the certificate is that a server shows: OpenSSL finds none of them in these places. To
+ * be called before there are threads, which could be reading the environment. */
+static void trust_no_others(void)
+{
+	setenv("SSL_CERT_FILE", "/dev/null", true);
+	setenv("SSL_CERT_DIR", "/dev/null", true);
+}
+
+int shards_open(const struct config *config, const struct engine_events *events,
+		const struct shard_former *former, struct shard **ret, size_t *ret_count)
+{
+	struct shard *shards = calloc(config->store_count, sizeof(*shards));
+	int error = shards != NULL ? 0 : -ENOMEM;
+
+	trust_no_others();
+	for (size_t i = 0; error == 0 && i < config->store_count; i++)
+		error = open_shard(&shards[i], config, events, i,
+				   former != NULL ? &former[i] : NULL);
+	if (error != 0) {
+		shards_close(shards, shards != NULL ? config->store_count : 0);
+		return error;
+	}
+	*ret = shards;
+	*ret_count = config->store_count;
+	return 0;
+}
+
+static void *close_store(void *context)
+{
+	struct store *store = context;
+	store->ops->close(store);
+	return NULL;
+}
+
+/* The last one needs no thread. */
+static void close_stores(struct shard *shards, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct shard *shard = &shards[i];
+		if (shard->store == NULL)
+			continue;
+		shard->has_closer = i + 1 < count && pthread_create(&shard->closer, NULL,
+								    close_store, shard->store) == 0;
+		if (!shard->has_closer)
+			close_store(shard->store);
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (shards[i].has_closer)
+			pthread_join(shards[i].closer, NULL);
+	}
+}
+
+void shards_close(struct shard *shards, size_t count)
+{
+	close_stores(shards, count);
+	for (size_t i = 0; i < count; i++) {
+		viewer_destroy(shards[i].viewer);
+		if (shards[i].service != NULL)
+			local_service_destroy(shards[i].service);
+		engine_destroy(shards[i].engine);
+		free(shards[i].label);
+	}
+	free(shards);
+}
+
+/* What the daemon has from the end of the lease on, to fence what is held, before the guard acts:
+ * less than what lies between that end and another host's grant (engine/lease.h). */
+static int64_t fencing_ms(int64_t timeout_ms)
+{
+	int64_t limit_ms = timeout_ms / FENCINGS_IN_TIMEOUT;
+	return limit_ms < FENCING_MAX_MS ? limit_ms : FENCING_MAX_MS;
+}
+
+static void set_deadline(const struct shard *shard, int64_t deadline_ms)
+{
+	const struct filesystem *filesystem = shard->filesystem;
+	lease_board_set_deadline(filesystem->board, (size_t)(shard - filesystem->shards),
+				 deadline_ms);
+}
+
+void shard_tell_guard(const struct shard *shard)
+{
+	int64_t timeout_ms;
+	int64_t end_ms = engine_held_lease(shard->engine, &timeout_ms);
+
+	if (end_ms == INT64_MAX)
+		set_deadline(shard, INT64_MAX);
+	else if (end_ms != INT64_MIN)
+		set_deadline(shard, end_ms + fencing_ms(timeout_ms));
+}
+
+void shards_tell_guard(const struct shard *shards, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		shard_tell_guard(&shards[i]);
+}
+
+int64_t shards_held_timeout(const struct shard *shards, size_t count)
+{
+	int64_t first_ms = INT64_MAX;
+
+	for (size_t i = 0; i < count; i++) {
+		int64_t timeout_ms;
+		int64_t end_ms = engine_held_lease(shards[i].engine, &timeout_ms);
+		if (end_ms != INT64_MAX && timeout_ms < first_ms)
+			first_ms = timeout_ms;
+	}
+	return first_ms;
+}
+
+/* A daemon that fences is given the time for it from when it begins. */
+static void announce_fencing(const struct shard *shard, int64_t now_ms)
+{
+	int64_t timeout_ms;
+	int64_t end_ms = engine_held_lease(shard->engine, &timeout_ms);
+
+	if (end_ms != INT64_MIN && end_ms <= now_ms)
+		set_deadline(shard, now_ms + fencing_ms(timeout_ms));
+}
+
+/* A lock whose holder's daemon does not come back, and that nobody asks for again, has nobody who
+ * takes away what lock_delay has left there. So each daemon with a lock_delay in its configuration
+ * looks for that: after its start, or the reload that brought it, once the session of the daemon
+ * before it is over, and then once a day. */
+
+static void on_orphans(void *context, const char *path)
+{
+	const struct shard *shard = context;
+	const struct filesystem *filesystem = shard->filesystem;
+	const struct config *config = filesystem->config;
+	struct lock_policy policy = config_policy(config, path);
+
+	if (config_store_of(config, path) == (size_t)(shard - filesystem->shards))
+		(void)engine_clear(shard->engine, path, &policy); /* else the next time */
+}
+
+static void on_searched(void *context, int error)
+{
+	struct shard *shard = context;
+	int64_t now = clock_now_ms();
+
+	shard->sweep = NULL;
+	shard->sweep_ms = now + (error == 0 ? SWEEP_MS : SWEEP_RETRY_MS);
+}
+
+static bool can_sweep(const struct shard *shard)
+{
+	return shard->sweep == NULL && engine_status(shard->engine).session == STORE_CONNECTED;
+}
+
+static void sweep(struct shard *shard, int64_t now)
+{
+	static const struct view_events events = {
+		.on_orphans = on_orphans,
+		.on_searched = on_searched,
+	};
+	if (shard->sweep_ms > now || !can_sweep(shard))
+		return;
+	if (shard->sweep_ms == 0)
+		shard->sweep_ms = now + 2 * engine_status(shard->engine).timeout_ms;
+	else if (view_search_orphans(shard->viewer, shard->prefix, &events, shard, &shard->sweep) !=
+		 0)
+		shard->sweep_ms = now + SWEEP_RETRY_MS;
+}
+
+void shards_advance(struct shard *shards, size_t count, int64_t now_ms)
+{
+	for (size_t i = 0; i < count; i++) {
+		announce_fencing(&shards[i], now_ms);
+		engine_advance(shards[i].engine, now_ms);
+		sweep(&shards[i], now_ms);
+		shard_tell_guard(&shards[i]);
+	}
+}
+
+void shards_reload(struct shard *shards, size_t count, const struct config *config)
+{
+	for (size_t i = 0; i < count; i++)
+		plan_sweep(&shards[i], config);
+}
+
+bool shards_doubt(struct shard *shards, size_t count, int64_t now_ms)
+{
+	bool doubtful = false;
+
+	for (size_t i = 0; i < count; i++)
+		doubtful |= engine_doubt(shards[i].engine, now_ms);
+	return doubtful;
+}
+
+int64_t shards_deadline(const struct shard *shards, size_t count)
+{
+	int64_t first_ms = INT64_MAX;
+
+	for (size_t i = 0; i < count; i++) {
+		int64_t deadline_ms = engine_deadline(shards[i].engine);
+		if (deadline_ms < first_ms)
+			first_ms = deadline_ms;
+		if (shards[i].sweep_ms < first_ms && can_sweep(&shards[i]))
+			first_ms = shards[i].sweep_ms;
+	}
+	return first_ms;
+}

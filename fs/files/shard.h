@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shards: the locks of one section [store] or [store "prefix"], with the store that keeps them and
+ * all that stands on it. They know nothing of each other: one whose store cannot be reached, or
+ * whose session is lost, changes nothing for the locks of the others.
+ *
+ * Loop thread only; nothing here blocks but shards_close().
+ */
+#ifndef DLOCKFS_FILES_SHARD_H
+#define DLOCKFS_FILES_SHARD_H
+
+#include <pthread.h>
+
+#include "config/config.h"
+#include "engine/engine.h"
+#include "files/metrics.h"
+#include "journal/journal.h"
+#include "stores/statistics.h"
+#include "stores/zookeeper/store.h"
+#include "view/view.h"
+
+struct filesystem;
+
+/* What a shard goes on with that was another process's. */
+struct shard_former {
+	bool rehearsal; /* nobody is to be called: there is no store, unless it is a local one */
+	bool has_session;
+	struct store_zookeeper_session session;
+};
+
+struct shard {
+	struct state_item store_item, item; /* the lines `store` and `shard` */
+	struct shard_former marked;	    /* the session as of the last mark of `store_item` */
+	struct filesystem *filesystem;	    /* set by serving_init() */
+	const char *prefix;		    /* as in the configuration; "" for [store] */
+	char *label; /* of its metrics: store="prefix"; "" for [store], as Prometheus has it */
+	struct engine *engine;
+	struct store *store;
+	struct local_service *service; /* of a local store */
+	struct viewer *viewer;	       /* of the store, destroyed after it */
+	bool has_statistics;
+	struct store_statistics statistics; /* of ZooKeeper's */
+	struct shard_metrics metrics;
+	size_t fenced;	    /* open files that are */
+	struct view *sweep; /* looks for what lost holders have left; NULL: none does */
+	int64_t sweep_ms; /* when the next one is to: CLOCK_BOOTTIME; INT64_MAX: never; 0: to be set
+			     when the store is connected */
+	bool silent;	  /* somebody who looks on has waited for the store in vain, and no look was
+			     answered since, also none that had been given up: */
+	uint64_t silent_at; /* viewer_progress() then */
+	pthread_t closer;   /* the thread that ends the session, */
+	bool has_closer;    /* if it is not the loop's */
+};
+
+/* A shard for each store of the configuration, in its order; `former` has as many, or is NULL. The
+ * configuration stays the caller's, as do the events, whose context is the shard. To be called
+ * after the process went to the background, with the signals of the loop blocked: it starts
+ * threads. Returns 0 or -errno. */
+int shards_open(const struct config *config, const struct engine_events *events,
+		const struct shard_former *former, struct shard **ret, size_t *ret_count);
+
+/* Ends the sessions, all at the same time, so that one which cannot be reached does not keep the
+ * locks of another; then frees everything. May block for up to two seconds. */
+void shards_close(struct shard *shards, size_t count);
+
+/* The time of the engines (engine_advance(), engine_deadline()). */
+void shards_advance(struct shard *shards, size_t count, int64_t now_ms);
+int64_t shards_deadline(const struct shard *shards, size_t count);
+
+/* The configuration has been read anew. */
+void shards_reload(struct shard *shards, size_t count, const struct config *config);
+
+/* engine_doubt() of all. Returns whether there is a session to prove. */
+bool shards_doubt(struct shard *shards, size_t count, int64_t now_ms);
+
+/* Tells the guard (kernel/lease_board.h) when the shard's lease ends, if anything is held: before a
+ * caller learns of a grant, and whenever the session was proved. Costs a write to memory. */
+void shard_tell_guard(const struct shard *shard);
+void shards_tell_guard(const struct shard *shards, size_t count);
+
+/* The shortest session timeout of the stores that anything is held in; INT64_MAX: there is none. */
+int64_t shards_held_timeout(const struct shard *shards, size_t count);
+
+#endif

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns wishes on their way:
+ *
+ *   READING -> the claim is there -> BEGUN -> WRITING -> revoke: done
+ *                                                     -> break: WAITING -> READING -> gone: done
+ *                                                               ... until REMOVING -> done
+ *   a write that met another one: READING again
+ *   there is no connection: WAITING -> READING ... until CONNECTION_LIMIT_MS are over
+ *
+ * BEGUN lasts until the next turn of the loop: what another process has to know is kept by then.
+ * A store that is asked keeps the wish until it has answered. Loop thread only.
+ */
+#include "files/steer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "files/access.h"
+#include "files/claim_text.h"
+
+enum { LOOK_AGAIN_MS = 100, WRITES_MAX = 5 };
+
+enum steer_state { STEER_READING, STEER_BEGUN, STEER_WRITING, STEER_WAITING, STEER_REMOVING };
+
+struct steer {
+	/* The store's while it is asked; each first in its place. */
+	struct steer_read {
+		struct store_read store;
+		struct steer *steer;
+	} read;
+	struct steer_change {
+		struct store_change store;
+		struct steer *steer;
+	} change;
+	struct filesystem *filesystem;
+	struct shard *shard;	   /* who has the lock */
+	struct steer *prev, *next; /* in filesystem->steers */
+	enum steer_state state;
+	enum engine_order order;
+	bool asking;			   /* the store has not answered yet */
+	bool begun;			   /* the claim may have been changed */
+	bool told;			   /* its data says what is wanted */
+	char *text;			   /* BEGUN: what that is to be; NULL: the claim is to go */
+	uint32_t version;		   /* likewise: of which it is to take the place */
+	int writes;			   /* so far */
+	int64_t due_ms;			   /* BEGUN, WAITING: when to go on */
+	int64_t overrule_ms;		   /* when the grace is over */
+	int64_t connection_ms;		   /* when a connection is not waited for any more */
+	const struct steer_events *events; /* NULL: nobody wants to know */
+	void *context;
+	char *path, *claim;
+	struct steer_caller caller;
+	bool may_all; /* every claim of the lock is the caller's to steer */
+};
+
+static void free_steer(struct steer *steer)
+{
+	free(steer->path);
+	free(steer->claim);
+	free(steer->text);
+	free(steer);
+}
+
+static void finish(struct steer *steer, int error)
+{
+	const struct steer_events *events = steer->events;
+	void *context = steer->context;
+
+	if (error == 0)
+		log_lock_warning(steer->path, "%s has %s claim %s", steer->caller.who,
+				 steer->order == ENGINE_BREAK ? "broken" : "asked for",
+				 steer->claim);
+	DL_DELETE(steer->filesystem->steers, steer);
+	free_steer(steer);
+	if (events != NULL)
+		events->done(context, error);
+}
+
+/* What a question to the store returned when it was asked. */
+static void asked(struct steer *steer, enum steer_state state, int error)
+{
+	steer->state = state;
+	steer->asking = error == 0;
+	if (error != 0)
+		finish(steer, error);
+}
+
+static void look(struct steer *steer)
+{
+	struct store *store = steer->shard->store;
+	asked(steer, STEER_READING,
+	      store->ops->read(store, &steer->read.store, steer->path, steer->claim));
+}
+
+static void remove_claim(struct steer *steer)
+{
+	struct store *store = steer->shard->store;
+	asked(steer, STEER_REMOVING,
+	      store->ops->remove(store, &steer->change.store, steer->path, steer->claim));
+}
+
+/* A claim of dlockfs is its user's; whose those of other clients are, nobody knows. Its lock file
+ * says nothing, unless the configuration has fixed whose it is: it may be another user's, who made
+ * it first, or anew after an unlink. */
+static bool may_steer(const struct steer *steer, const char *data)
+{
+	uint32_t uid;
+	return steer->may_all || (claim_data_uid(data, &uid) && uid == steer->caller.uid);
+}
+
+static bool may_steer_own(const struct steer *steer, const struct claim_asker *asker)
+{
+	return steer->may_all || steer->caller.uid == asker->uid;
+}
+
+static bool owns_lock(const struct filesystem *filesystem, const char *path, uid_t uid)
+{
+	struct access access = access_of(filesystem->config, path, false);
+	return uid == 0 || (access.fixed && access.uid == uid);
+}
+
+static void change_claim(struct steer *steer)
+{
+	struct store *store = steer->shard->store;
+
+	if (steer->text != NULL)
+		asked(steer, STEER_WRITING,
+		      store->ops->write(store, &steer->change.store, steer->path, steer->claim,
+					steer->text, steer->version));
+	else
+		remove_claim(steer);
+}
+
+/* The claim's data is to be the text; NULL: it is to go. */
+static void begin(struct steer *steer, char *text, uint32_t version)
+{
+	free(steer->text);
+	steer->text = text;
+	steer->version = version;
+	steer->state = STEER_BEGUN;
+	steer->due_ms = steer->filesystem->now_ms;
+	steer->begun = true;
+	steer->events->begin(steer->context);
+}
+
+static void begin_with(struct steer *steer, const struct store_claim *claim)
+{
+	enum claim_order order =
+		steer->order == ENGINE_BREAK ? CLAIM_ORDER_BREAK : CLAIM_ORDER_REVOKE;
+	char *data = strndup(claim->data, claim->data_bytes);
+	bool may = data != NULL && may_steer(steer, data);
+	char *text = may ? claim_data_add_order(data, order, steer->caller.who) : NULL;
+
+	if (data != NULL && !may)
+		finish(steer, -EPERM);
+	else if (text != NULL)
+		begin(steer, text, claim->version);
+	else if (data != NULL && steer->order == ENGINE_BREAK)
+		begin(steer, NULL, 0); /* nobody would read it */
+	else
+		finish(steer, -ENOMEM);
+	free(data);
+}
+
+static void look_later(struct steer *steer)
+{
+	steer->state = STEER_WAITING;
+	steer->due_ms = steer->filesystem->now_ms + LOOK_AGAIN_MS;
+}
+
+static void on_read(struct store_read *base, int error, const struct store_claim *claim)
+{
+	struct steer *steer = ((struct steer_read *)base)->steer;
+
+	steer->asking = false;
+	if (steer->events == NULL)
+		finish(steer, -EINTR);
+	else if (error == -ENOENT && steer->begun)
+		finish(steer, 0); /* its host has taken it away */
+	else if (error == -ECONNRESET && steer->filesystem->now_ms < steer->connection_ms)
+		look_later(steer);
+	else if (error != 0)
+		finish(steer, error);
+	else if (claim->session == 0)
+		finish(steer, -ENOENT); /* it is none */
+	else if (!steer->told)
+		begin_with(steer, claim);
+	else if (steer->filesystem->now_ms < steer->overrule_ms)
+		look_later(steer);
+	else
+		remove_claim(steer);
+}
+
+static void written(struct steer *steer, int error)
+{
+	if (error == -ESTALE && ++steer->writes < WRITES_MAX) {
+		look(steer);
+	} else if (error != 0 || steer->order == ENGINE_REVOKE) {
+		finish(steer, error == -ESTALE ? -ECONNRESET : error);
+	} else {
+		steer->told = true;
+		steer->overrule_ms = steer->filesystem->now_ms + BREAK_GRACE_MS;
+		look_later(steer);
+	}
+}
+
+static void on_changed(struct store_change *base, int error)
+{
+	struct steer *steer = ((struct steer_change *)base)->steer;
+
+	steer->asking = false;
+	if (steer->events == NULL)
+		finish(steer, -EINTR);
+	else if (steer->state == STEER_WRITING)
+		written(steer, error);
+	else
+		finish(steer, error == -ENOENT && steer->told ? 0 : error);
+}
+
+int steer_start(struct filesystem *filesystem, const char *path, const char *claim,
+		enum engine_order order, const struct steer_caller *caller, bool begun,
+		const struct steer_events *events, void *context, struct steer **ret)
+{
+	struct steer *steer = calloc(1, sizeof(*steer));
+
+	*ret = NULL;
+	if (steer == NULL)
+		return -ENOMEM;
+	steer->read.store.done = on_read;
+	steer->read.steer = steer;
+	steer->change.store.done = on_changed;
+	steer->change.steer = steer;
+	steer->filesystem = filesystem;
+	steer->shard = shard_of(filesystem, path);
+	steer->order = order;
+	steer->begun = begun;
+	steer->connection_ms = filesystem->now_ms + CONNECTION_LIMIT_MS;
+	steer->events = events;
+	steer->context = context;
+	steer->path = strdup(path);
+	steer->claim = strdup(claim);
+	steer->caller = *caller;
+	steer->may_all = owns_lock(filesystem, path, caller->uid);
+	DL_APPEND(filesystem->steers, steer);
+	if (steer->path == NULL || steer->claim == NULL) {
+		steer->events = NULL;
+		finish(steer, -ENOMEM);
+		return -ENOMEM;
+	}
+	*ret = steer;
+	struct engine *engine = steer->shard->engine;
+	const struct claim_asker *asker = engine_claim_details(engine, path, claim);
+	if (asker == NULL)
+		look(steer);
+	else if (!may_steer_own(steer, asker))
+		finish(steer, -EPERM);
+	else
+		finish(steer, engine_steer(engine, path, claim, order, caller->who));
+	return 0;
+}
+
+void steer_cancel(struct steer *steer)
+{
+	steer->events = NULL;
+	if (!steer->asking)
+		finish(steer, -EINTR);
+}
+
+void steer_refuse_all(struct filesystem *filesystem, int error)
+{
+	struct steer *steer, *next;
+	DL_FOREACH_SAFE (filesystem->steers, steer, next) {
+		const struct steer_events *events = steer->events;
+		void *context = steer->context;
+		steer_cancel(steer);
+		if (events != NULL)
+			events->done(context, error);
+	}
+}
+
+void steer_finish(struct filesystem *filesystem)
+{
+	struct steer *steer, *next;
+	DL_FOREACH_SAFE (filesystem->steers, steer, next) {
+		DL_DELETE(filesystem->steers, steer);
+		free_steer(steer);
+	}
+}
+
+/* When to go on with it; INT64_MAX: when the store has answered. */
+static int64_t due(const struct steer *steer)
+{
+	return steer->state == STEER_BEGUN || steer->state == STEER_WAITING ? steer->due_ms
+									    : INT64_MAX;
+}
+
+void steer_advance(struct filesystem *filesystem)
+{
+	struct steer *steer, *next;
+	DL_FOREACH_SAFE (filesystem->steers, steer, next) {
+		if (due(steer) > filesystem->now_ms)
+			continue;
+		if (steer->state == STEER_BEGUN)
+			change_claim(steer);
+		else
+			look(steer);
+	}
+}
+
+int64_t steer_deadline(const struct filesystem *filesystem)
+{
+	const struct steer *steer;
+	int64_t deadline_ms = INT64_MAX;
+	DL_FOREACH (filesystem->steers, steer) {
+		if (due(steer) < deadline_ms)
+			deadline_ms = due(steer);
+	}
+	return deadline_ms;
+}

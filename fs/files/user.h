@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Users of the mount, by user id: what each has of that which costs memory here or claims in a
+ * store, and how much each may have, so that none can keep the others from their locks:
+ *
+ *   USER_WAITERS  calls that ask for a lock and are not answered yet (also tests, F_GETLK): each is
+ *                 a claim in a queue, as a rule
+ *   USER_FILES    open files, directories and files of .dlockfs among them; of who opened them;
+ *                 what is kept for those two counts too: user_shares_of()
+ *   USER_RANGES   byte ranges that are held through files that the user has opened; of a process
+ *                 that has locked through files of several users, of the first
+ *   USER_NAMES    names that the user has made, while they are there; the same user's after
+ *                 chown(2). Who has the file open after that has a share of USER_FILES for it; who
+ *                 pins it otherwise (O_PATH) holds nobody's share
+ *
+ * What is counted is taken back with what it stands for (struct parked, struct handle, struct inode
+ * and so on own their share), whatever becomes of that: so the counts are exact.
+ *
+ * User 0 and the one who runs the daemon are counted, and have no limits: they could end it anyway.
+ *
+ * Loop thread only; nothing blocks.
+ */
+#ifndef DLOCKFS_FILES_USER_H
+#define DLOCKFS_FILES_USER_H
+
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "files/filesystem.h"
+#include "files/metrics.h"
+
+struct user {
+	uid_t uid;
+	UT_hash_handle by_uid;
+	size_t counts[USER_SHARES];
+	int64_t told_ms[USER_SHARES]; /* when the log was last told of a refusal; -1: never */
+	struct inode *idle;	      /* those of its names, the longest idle first */
+};
+
+/* NULL: the user has nothing. */
+struct user *user_find(const struct filesystem *filesystem, uid_t uid);
+
+/* Whether the user has limits. */
+bool user_is_limited(uid_t uid);
+
+/* Whether the user may have `amount` more. Returns 0; or, counted and logged as a refusal, what the
+ * manual pages of the calls have for it: -ENOLCK, -ENFILE, -EDQUOT. */
+int user_check(struct filesystem *filesystem, uid_t uid, enum user_share share, size_t amount);
+
+/* The same of what becomes more because a part is released: twice the limit. */
+int user_check_release(struct filesystem *filesystem, uid_t uid, enum user_share share,
+		       size_t amount);
+
+/* How many shares of USER_FILES it takes to keep so many bytes while something is open. */
+size_t user_shares_of(size_t bytes);
+
+/* The user has `amount` more, at least 1, checked or not. Returns who is to be given to
+ * user_leave(); NULL when out of memory. */
+struct user *user_add(struct filesystem *filesystem, uid_t uid, enum user_share share,
+		      size_t amount);
+
+/* The user has `amount` less; with the last one *user is gone. NULL is fine. */
+void user_leave(struct filesystem *filesystem, struct user *user, enum user_share share,
+		size_t amount);
+
+/* The limit in the configuration. */
+int64_t user_limit(const struct config *config, enum user_share share);
+
+/* Writes a line for each user that has anything: uid, waiters, files, names, ranges. */
+void user_write_all(const struct filesystem *filesystem, FILE *out);
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the memory and the eventfd. Entries that are free are a list, in the memory itself.
+ */
+#include "kernel/lease_board.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAGIC UINT64_C(0x31647261756c6b64)
+
+/* `start` is 0 while the entry is free; `who` is then the next free one. */
+struct entry {
+	_Atomic uint64_t start;
+	_Atomic uint64_t who; /* the signal, and below 32 bits of the process id */
+};
+
+struct shared {
+	uint64_t magic;
+	uint64_t stores;
+	_Atomic int64_t sleeps_until_ms; /* the guard; INT64_MAX: until it is woken */
+	_Atomic uint64_t entries;	 /* that ever were in use */
+	atomic_bool handed_over;
+	struct entry entry[LEASE_BOARD_PROCESSES + 1];
+	_Atomic int64_t deadline_ms[];
+};
+
+struct lease_board {
+	struct shared *shared;
+	size_t bytes;
+	int memory, wake;
+	lease_board_entry free; /* the first free entry; 0: there is none */
+};
+
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "the other process has no lock of this one");
+
+static size_t bytes_for(size_t stores)
+{
+	return sizeof(struct shared) + stores * sizeof(_Atomic int64_t);
+}
+
+static struct shared *map(int memory, size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	return at != MAP_FAILED ? at : NULL;
+}
+
+int lease_board_create(size_t stores, struct lease_board **ret)
+{
+	struct lease_board *board = calloc(1, sizeof(*board));
+	int error = 0;
+
+	if (board == NULL)
+		return -ENOMEM;
+	board->bytes = bytes_for(stores);
+	board->memory = memfd_create("dlockfs leases", MFD_CLOEXEC);
+	board->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (board->memory < 0 || board->wake < 0 ||
+	    ftruncate(board->memory, (off_t)board->bytes) < 0)
+		error = -errno;
+	if (error == 0) {
+		board->shared = map(board->memory, board->bytes);
+		error = board->shared == NULL ? -errno : 0;
+	}
+	if (error != 0) {
+		lease_board_destroy(board);
+		return error;
+	}
+	board->shared->stores = stores;
+	/* The guard looks before it sleeps for the first time. */
+	atomic_init(&board->shared->sleeps_until_ms, INT64_MIN);
+	for (size_t i = 0; i < stores; i++)
+		atomic_init(&board->shared->deadline_ms[i], INT64_MAX);
+	board->shared->magic = MAGIC;
+	*ret = board;
+	return 0;
+}
+
+void lease_board_destroy(struct lease_board *board)
+{
+	if (board == NULL)
+		return;
+	if (board->shared != NULL)
+		munmap(board->shared, board->bytes);
+	if (board->memory >= 0)
+		close(board->memory);
+	if (board->wake >= 0)
+		close(board->wake);
+	free(board);
+}
+
+int lease_board_memory(const struct lease_board *board)
+{
+	return board->memory;
+}
+
+int lease_board_wake(const struct lease_board *board)
+{
+	return board->wake;
+}
+
+void lease_board_set_deadline(struct lease_board *board, size_t store, int64_t deadline_ms)
+{
+	const uint64_t one = 1;
+
+	if (board == NULL || atomic_load_explicit(&board->shared->deadline_ms[store],
+						  memory_order_relaxed) == deadline_ms)
+		return;
+	atomic_store(&board->shared->deadline_ms[store], deadline_ms);
+	if (deadline_ms >= atomic_load(&board->shared->sleeps_until_ms))
+		return;
+	/* Once is enough: the guard will look. */
+	atomic_store(&board->shared->sleeps_until_ms, INT64_MIN);
+	ssize_t written = write(board->wake, &one, sizeof(one));
+	(void)written;
+}
+
+int64_t lease_board_deadline(const struct lease_board *board)
+{
+	int64_t first_ms = INT64_MAX;
+
+	if (board == NULL)
+		return INT64_MAX;
+	for (size_t i = 0; i < board->shared->stores; i++) {
+		int64_t deadline_ms = atomic_load(&board->shared->deadline_ms[i]);
+		if (deadline_ms < first_ms)
+			first_ms = deadline_ms;
+	}
+	return first_ms;
+}
+
+lease_board_entry lease_board_add(struct lease_board *board, pid_t pid, uint64_t start, int signal)
+{
+	struct shared *shared = board != NULL ? board->shared : NULL;
+	lease_board_entry entry;
+
+	if (board == NULL)
+		return 0;
+	if (board->free != 0) {
+		entry = board->free;
+		board->free = (lease_board_entry)atomic_load(&shared->entry[entry].who);
+	} else {
+		entry = (lease_board_entry)atomic_load(&shared->entries) + 1;
+		if (entry > LEASE_BOARD_PROCESSES)
+			return 0;
+	}
+	atomic_store(&shared->entry[entry].who, (uint64_t)signal << 32 | (uint32_t)pid);
+	atomic_store(&shared->entry[entry].start, start);
+	if (entry > atomic_load(&shared->entries))
+		atomic_store(&shared->entries, entry);
+	return entry;
+}
+
+void lease_board_remove(struct lease_board *board, lease_board_entry entry)
+{
+	if (board == NULL || entry == 0)
+		return;
+	atomic_store(&board->shared->entry[entry].start, 0);
+	atomic_store(&board->shared->entry[entry].who, board->free);
+	board->free = entry;
+}
+
+void lease_board_hand_over(struct lease_board *board, bool hands_over)
+{
+	if (board != NULL)
+		atomic_store(&board->shared->handed_over, hands_over);
+}
+
+void lease_board_clear(struct lease_board *board)
+{
+	if (board == NULL)
+		return;
+	lease_board_hand_over(board, false);
+	for (size_t i = 0; i < board->shared->stores; i++)
+		lease_board_set_deadline(board, i, INT64_MAX);
+}
+
+struct lease_board *lease_board_open(int memory, int wake)
+{
+	struct lease_board *board = calloc(1, sizeof(*board));
+	struct stat attributes;
+
+	if (board == NULL)
+		return NULL;
+	board->memory = memory;
+	board->wake = wake;
+	if (fstat(memory, &attributes) == 0 && attributes.st_size >= (off_t)bytes_for(0)) {
+		board->bytes = (size_t)attributes.st_size;
+		board->shared = map(memory, board->bytes);
+	}
+	if (board->shared == NULL || board->shared->magic != MAGIC ||
+	    board->bytes != bytes_for(board->shared->stores)) {
+		lease_board_destroy(board);
+		return NULL;
+	}
+	return board;
+}
+
+int64_t lease_board_sleep_until(struct lease_board *board, int64_t time_ms)
+{
+	uint64_t times;
+	ssize_t got = read(board->wake, &times, sizeof(times));
+
+	(void)got;
+	atomic_store(&board->shared->sleeps_until_ms, time_ms);
+	return lease_board_deadline(board);
+}
+
+bool lease_board_is_handed_over(const struct lease_board *board)
+{
+	return atomic_load(&board->shared->handed_over);
+}
+
+bool lease_board_read(const struct lease_board *board, lease_board_entry entry, pid_t *pid,
+		      uint64_t *start, int *signal)
+{
+	const struct entry *at = &board->shared->entry[entry];
+
+	*start = atomic_load(&at->start);
+	uint64_t who = atomic_load(&at->who);
+	*pid = (pid_t)(who & UINT32_MAX);
+	*signal = (int)(who >> 32);
+	/* It may have become another one's meanwhile. */
+	return *start != 0 && atomic_load(&at->start) == *start;
+}
+
+lease_board_entry lease_board_entries(const struct lease_board *board)
+{
+	return (lease_board_entry)atomic_load(&board->shared->entries);
+}

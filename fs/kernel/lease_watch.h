@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The guard's watch over the leases of a daemon (lease_board.h): the last resort for a daemon that
+ * hangs. A lease ends; a daemon that runs fences at once what the lease protected, and clears the
+ * deadline:
+ *
+ *     lease ends      deadline                     others may be granted
+ *     |-- the daemon fences --|-- the guard acts --|
+ *
+ * To act is to abort the connection with the kernel, so that every descriptor fails and polls at
+ * once; to send the signals of on_lost; and to kill the daemon, which would find its mount dead.
+ *
+ * In the guard's process alone. Nothing here waits for the daemon or looks below the mount.
+ */
+#ifndef DLOCKFS_KERNEL_LEASE_WATCH_H
+#define DLOCKFS_KERNEL_LEASE_WATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lease_watch {
+	struct lease_board *board; /* NULL: there is nothing to watch, or no more */
+	const char *mountpoint;
+	int wake, timer;
+	int control;	     /* write here to abort the connection; -1: there is no such file */
+	int64_t late_for_ms; /* the deadline that the watch was late for; INT64_MIN: none */
+};
+
+/* Watches the board of the descriptors, which are the watch's from now on. `mountpoint` must live
+ * longer. Without a board nothing is watched. */
+void lease_watch_begin(struct lease_watch *watch, int memory, int wake, const char *mountpoint);
+
+/* Nobody is watched any more. */
+void lease_watch_end(struct lease_watch *watch);
+
+/* Whether a deadline is over; else sets the timer. To be called first, and whenever one of the
+ * descriptors `wake` and `timer` is readable. */
+bool lease_watch_is_over(struct lease_watch *watch);
+
+/* Whether anything is held. */
+bool lease_watch_is_needed(const struct lease_watch *watch);
+
+/* Whether the daemon said last that another one goes on with what is held. */
+bool lease_watch_is_handed_over(const struct lease_watch *watch);
+
+/* Acts, and ends the watch. `daemon` is a pidfd; `why` is for the log. */
+void lease_watch_act(struct lease_watch *watch, int daemon, const char *why);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The mount itself: the session with the kernel.
+ */
+#ifndef DLOCKFS_KERNEL_MOUNT_H
+#define DLOCKFS_KERNEL_MOUNT_H
+
+#include <fuse_lowlevel.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "config/config.h"
+
+/* What libfuse is told. */
+struct mount_plan {
+	const struct config *config;
+	const char *fuse_options; /* the command line's, or NULL */
+	const struct fuse_lowlevel_ops *ops;
+	void *userdata; /* of the handlers */
+};
+
+/* Whether libfuse takes the options; mounts nothing. Returns 0; or -errno and one line in `why`. */
+int mount_check(const struct mount_plan *plan, char *why, size_t why_bytes);
+
+/* Mounts. libfuse writes its own messages to stderr. Returns 0; or -errno and one line in `why`.
+ */
+int mount_begin(const struct mount_plan *plan, const char *mountpoint, struct fuse_session **ret,
+		char *why, size_t why_bytes);
+
+/* Goes on with a mount of another process by its descriptor; as mount_begin() otherwise. libfuse
+ * learns what the kernel can do from the greeting, so that is to be handled once more. Its answer
+ * meets no request, and the kernel drops it (fuse_dev_do_write(): ENOENT). */
+int mount_resume(const struct mount_plan *plan, int descriptor, struct fuse_session **ret,
+		 char *why, size_t why_bytes);
+
+/* Unmounts and cuts the kernel off: whoever still has a file open gets ENOTCONN from now on.
+ * `resumed`: another process has mounted. NULL is fine. */
+void mount_end(struct fuse_session *session, const char *mountpoint, bool resumed);
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernel/mount_point.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <mntent.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+#define MOUNT_TYPE	"fuse.dlockfs"
+#define ANSWER_LIMIT_MS 5000
+
+/* Follows symbolic links at the end of the path, by hand: what is mounted at the end may be dead.
+ * Returns a string that the caller frees, or NULL with errno. */
+static char *follow_links(const char *mountpoint)
+{
+	char *path = strdup(mountpoint);
+	char target[PATH_MAX];
+	ssize_t length;
+
+	for (int links = 0; path != NULL && links < 40; links++) {
+		for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
+			path[end - 1] = '\0'; /* or it would be what the link leads to */
+		length = readlink(path, target, sizeof(target) - 1);
+		if (length < 0)
+			return path;
+		target[length] = '\0';
+		char *next;
+		if (target[0] == '/')
+			next = strdup(target);
+		else if (asprintf(&next, "%s/%s", dirname(path), target) < 0)
+			next = NULL;
+		free(path);
+		path = next;
+	}
+	free(path);
+	errno = path != NULL ? ELOOP : ENOMEM;
+	return NULL;
+}
+
+/* The absolute path. Only the directory above is resolved by realpath(3), which would ask the file
+ * system that is mounted at the last component. */
+static char *resolve(const char *mountpoint)
+{
+	char directory[PATH_MAX];
+	char *path = follow_links(mountpoint);
+	char *copy = path != NULL ? strdup(path) : NULL;
+	char *result = NULL;
+
+	if (copy != NULL && realpath(dirname(copy), directory) != NULL) {
+		const char *name = basename(path);
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "/") == 0)
+			result = realpath(path, NULL);
+		else if (asprintf(&result, "%s/%s", strcmp(directory, "/") == 0 ? "" : directory,
+				  name) < 0)
+			result = NULL;
+	}
+	free(copy);
+	free(path);
+	return result;
+}
+
+/* The type of what is mounted at the path, the topmost, in `type`. Returns false if nothing is. */
+static bool find_mount(const char *path, char *type, size_t type_bytes)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "r");
+	const struct mntent *entry;
+	bool found = false;
+
+	while (mounts != NULL && (entry = getmntent(mounts)) != NULL) {
+		if (strcmp(entry->mnt_dir, path) != 0)
+			continue;
+		snprintf(type, type_bytes, "%s", entry->mnt_type);
+		found = true;
+	}
+	if (mounts != NULL)
+		endmntent(mounts);
+	return found;
+}
+
+bool mount_point_is_ours(const char *path)
+{
+	char type[64];
+
+	return find_mount(path, type, sizeof(type)) && strcmp(type, MOUNT_TYPE) == 0;
+}
+
+/* Undoes what proc(5) does with spaces, tabs, newlines and backslashes: \040 and so on. */
+static void decode(char *text)
+{
+	char *out = text;
+
+	for (const char *at = text; *at != '\0'; out++) {
+		unsigned int byte;
+		if (*at == '\\' && sscanf(at + 1, "%3o", &byte) == 1) {
+			*out = (char)byte;
+			at += 4;
+		} else {
+			*out = *at++;
+		}
+	}
+	*out = '\0';
+}
+
+/* The device of a line of mountinfo, if that is of a dlockfs at the path; 0 if it is of another
+ * mount there; else what it was. */
+static unsigned int read_device(char *line, const char *path, unsigned int device)
+{
+	const char *type = strstr(line, " - ");
+	unsigned int minor;
+	int begin = 0;
+
+	if (type == NULL || sscanf(line, "%*d %*d %*u:%u %*s %n", &minor, &begin) != 1 ||
+	    begin == 0)
+		return device;
+	type += 3;
+	bool ours = strncmp(type, MOUNT_TYPE " ", strlen(MOUNT_TYPE " ")) == 0;
+	char *point = line + begin;
+	point[strcspn(point, " ")] = '\0';
+	decode(point);
+	if (strcmp(point, path) != 0)
+		return device;
+	return ours ? minor : 0;
+}
+
+unsigned int mount_point_device(const char *path)
+{
+	FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	char *line = NULL;
+	size_t line_bytes = 0;
+	unsigned int device = 0;
+
+	while (mounts != NULL && getline(&line, &line_bytes, mounts) > 0)
+		device = read_device(line, path, device);
+	if (mounts != NULL)
+		fclose(mounts);
+	free(line);
+	return device;
+}
+
+int mount_point_unmount(const char *path)
+{
+	if (geteuid() == 0)
+		return umount2(path, MNT_FORCE | MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
+	char *arguments[] = {"fusermount3", "-uz", "--", (char *)path, NULL};
+	pid_t child;
+	int status;
+	int error = posix_spawnp(&child, arguments[0], NULL, NULL, arguments, environ);
+	if (error != 0)
+		return -error;
+	if (waitpid(child, &status, 0) < 0)
+		return -errno;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EBUSY;
+}
+
+enum mount_life { MOUNT_ALIVE, MOUNT_DEAD, MOUNT_SILENT };
+
+/* Whether a daemon answers behind the mount. statfs(2) always asks it, where stat(2) may be
+ * answered from the kernel's cache; in a process of its own, because a daemon that was stopped
+ * never answers. ECONNABORTED: it died while it was asked. */
+static enum mount_life find_life(const char *path)
+{
+	struct statfs answer;
+	int status;
+	pid_t child = fork();
+	if (child == 0)
+		_exit(statfs(path, &answer) < 0 && (errno == ENOTCONN || errno == ECONNABORTED));
+	int descriptor = child > 0 ? pidfd_open(child, 0) : -1;
+	struct pollfd end = {.fd = descriptor, .events = POLLIN};
+	bool ended = descriptor >= 0 && poll(&end, 1, ANSWER_LIMIT_MS) > 0;
+	if (descriptor >= 0)
+		close(descriptor);
+	if (child > 0 && !ended)
+		kill(child, SIGKILL); /* and do not wait for its end: it may be stuck until the
+					 daemon goes */
+	if (!ended || waitpid(child, &status, 0) < 0)
+		return MOUNT_SILENT;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 1 ? MOUNT_DEAD : MOUNT_ALIVE;
+}
+
+bool mount_point_is_alive(const char *path)
+{
+	return find_life(path) == MOUNT_ALIVE;
+}
+
+bool mount_point_is_dead(const char *path)
+{
+	return mount_point_is_ours(path) && find_life(path) == MOUNT_DEAD;
+}
+
+/* Takes away what is mounted at the path, if it is what a dead dlockfs left. */
+static int clear_mount(const char *path, const char *type, bool abandoned, char *why,
+		       size_t why_bytes)
+{
+	enum mount_life life = MOUNT_ALIVE;
+	if (strcmp(type, MOUNT_TYPE) == 0)
+		life = abandoned ? MOUNT_DEAD : find_life(path);
+	if (life != MOUNT_DEAD) {
+		snprintf(why, why_bytes, "%s: a mount of type %s is already there%s", path, type,
+			 life == MOUNT_SILENT ? ", and does not answer" : "");
+		return -EBUSY;
+	}
+	int error = mount_point_unmount(path);
+	if (error != 0)
+		snprintf(why, why_bytes, "%s: cannot take the mount of a dead dlockfs away: %s",
+			 path, strerror(-error));
+	else
+		log_warning("%s: took the mount of a dead dlockfs away", path);
+	return error;
+}
+
+static int make_free(const char *path, bool abandoned, char *why, size_t why_bytes)
+{
+	char type[64];
+	struct stat attr;
+	int error = 0;
+
+	/* Who mounts on first use has mounted autofs there, to be mounted upon. */
+	while (error == 0 && find_mount(path, type, sizeof(type)) && strcmp(type, "autofs") != 0)
+		error = clear_mount(path, type, abandoned, why, why_bytes);
+	if (error != 0)
+		return error;
+	if (mkdir(path, 0755) < 0 && errno != EEXIST)
+		error = -errno;
+	else if (stat(path, &attr) < 0)
+		error = -errno;
+	else if (!S_ISDIR(attr.st_mode))
+		error = -ENOTDIR;
+	if (error != 0)
+		snprintf(why, why_bytes, "%s: %s", path, strerror(-error));
+	return error;
+}
+
+int mount_point_find(const char *mountpoint, char **ret, char *why, size_t why_bytes)
+{
+	char *path = resolve(mountpoint);
+	if (path == NULL) {
+		int error = -errno;
+		snprintf(why, why_bytes, "%s: %s", mountpoint, strerror(-error));
+		return error;
+	}
+	*ret = path;
+	return 0;
+}
+
+int mount_point_prepare(const char *mountpoint, bool abandoned, char **ret, char *why,
+			size_t why_bytes)
+{
+	char *path = NULL;
+	int error = mount_point_find(mountpoint, &path, why, why_bytes);
+	if (error != 0)
+		return error;
+	error = make_free(path, abandoned, why, why_bytes);
+	if (error != 0) {
+		free(path);
+		return error;
+	}
+	*ret = path;
+	return 0;
+}

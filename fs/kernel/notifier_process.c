@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the descriptors of the guard and of the writer.
+ */
+#include "kernel/notifier_process.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "journal/journal.h"
+#include "kernel/lease_board.h"
+#include "kernel/lease_watch.h"
+#include "kernel/notifier.h"
+#include "kernel/request.h"
+#include "kernel/unmounter.h"
+
+#define NAME "dlockfs-notifier"
+
+/* argv[0], for `ps`; the descriptor of the journal, or -1; the mount point. */
+enum { ARGUMENT_NAME, ARGUMENT_JOURNAL, ARGUMENT_MOUNTPOINT, ARGUMENTS };
+
+/* Between looks whether somebody may still go on with the mount. */
+#define LOOK_MS 1000
+
+/* Open in the two processes, the last one with auto_unmount; and above that the journal, which only
+ * the guard uses. */
+enum { SOCKET, CONNECTION, SHARED, BOARD, WAKE, DESCRIPTORS, UNMOUNTER = DESCRIPTORS };
+
+/* A message is for the writer to begin with, or for the daemon to take back, whoever comes first.
+ */
+enum { TURN_ANYBODYS, TURN_WRITERS, TURN_DAEMONS };
+
+static bool take_turn(atomic_int *turn, int whose)
+{
+	int before = TURN_ANYBODYS;
+	return atomic_compare_exchange_strong(turn, &before, whose);
+}
+
+/* Returns NULL with errno. */
+static atomic_int *map_turn(int shared)
+{
+	void *memory =
+		mmap(NULL, sizeof(atomic_int), PROT_READ | PROT_WRITE, MAP_SHARED, shared, 0);
+	return memory != MAP_FAILED ? memory : NULL;
+}
+
+/* The processes */
+
+static _Noreturn void run_writer(pid_t guard)
+{
+	char message[NOTIFIER_MESSAGE_BYTES];
+	atomic_int *turn = map_turn(SHARED);
+	ssize_t length;
+
+	if (turn == NULL)
+		_exit(EXIT_FAILURE);
+	prctl(PR_SET_NAME, "dlockfs-writer");
+	/* Both or none, so that the daemon learns of the end of either. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (getppid() == guard && (length = recv(SOCKET, message, sizeof(message), 0)) > 0) {
+		if (take_turn(turn, TURN_WRITERS)) {
+			/* ENOENT: the kernel has forgotten it by itself. */
+			ssize_t written = write(CONNECTION, message, (size_t)length);
+			(void)written;
+		}
+		send(SOCKET, "", 1, MSG_NOSIGNAL);
+	}
+	_exit(EXIT_SUCCESS);
+}
+
+/* Reads a request, and refuses it as the kernel would without a connection. Returns false if there
+ * is none any more. */
+static bool refuse_request(void)
+{
+	static char buffer[REQUEST_BYTES_MAX];
+	struct fuse_in_header request;
+
+	ssize_t got = read(CONNECTION, buffer, sizeof(buffer));
+	if (got < (ssize_t)sizeof(request))
+		return got < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOENT);
+	memcpy(&request, buffer, sizeof(request));
+	struct fuse_out_header answer = {
+		.len = sizeof(answer),
+		.error = -ENOTCONN,
+		.unique = request.unique,
+	};
+	/* ENOENT: one that wants no answer. */
+	ssize_t written = write(CONNECTION, &answer, sizeof(answer));
+	(void)written;
+	return true;
+}
+
+/* The daemon has ended. */
+static bool is_abandoned(int journal)
+{
+	return journal < 0 || flock(journal, LOCK_SH | LOCK_NB) == 0;
+}
+
+struct guard {
+	pid_t writer;
+	int writer_end, daemon; /* pidfds; -1: it has ended */
+	int journal;		/* -1: nobody could go on with the mount */
+	int number;		/* among the guards of the journal */
+	bool orphaned;		/* nobody else may have taken over the watch yet */
+	bool abandoned;
+	struct lease_watch watch;
+};
+
+/* Whether the guard of a later daemon has begun to watch, though it may have ended since: what this
+ * one knows of leases is out of date. */
+static bool has_successor(const struct guard *guard)
+{
+	return guard->journal >= 0 && state_journal_guards(guard->journal) > guard->number;
+}
+
+/* The daemon's process has ended; or its notifier, which ends the writer: then it stops, or another
+ * program is to go on. */
+static void lose_daemon(struct guard *guard)
+{
+	if (guard->orphaned)
+		return;
+	guard->orphaned = true;
+	if (guard->daemon >= 0 &&
+	    (guard->journal < 0 || !lease_watch_is_handed_over(&guard->watch)))
+		lease_watch_end(&guard->watch);
+}
+
+static void end_writer(struct guard *guard)
+{
+	waitpid(guard->writer, NULL, 0);
+	close(guard->writer_end);
+	guard->writer_end = -1;
+	lose_daemon(guard);
+}
+
+static void end_daemon(struct guard *guard)
+{
+	close(guard->daemon);
+	guard->daemon = -1;
+	lose_daemon(guard);
+}
+
+static void watch_leases(struct guard *guard)
+{
+	if (!lease_watch_is_over(&guard->watch))
+		return;
+	if (guard->orphaned && has_successor(guard))
+		lease_watch_end(&guard->watch);
+	else
+		lease_watch_act(&guard->watch, guard->daemon,
+				guard->daemon >= 0 ? "the daemon hung when its lease ended"
+						   : "no daemon went on before the lease ended");
+}
+
+/* While a daemon may come that goes on. */
+static void look_for_successor(struct guard *guard)
+{
+	if (guard->daemon < 0 && !guard->abandoned && is_abandoned(guard->journal)) {
+		guard->abandoned = true;
+		if (lease_watch_is_needed(&guard->watch))
+			lease_watch_act(&guard->watch, -1, "the daemon has died");
+	}
+	if (guard->orphaned && (!lease_watch_is_needed(&guard->watch) || has_successor(guard)))
+		lease_watch_end(&guard->watch);
+}
+
+static void run_guard(struct guard *guard)
+{
+	int refused = -1;
+
+	while (guard->writer_end >= 0 || guard->watch.board != NULL) {
+		struct pollfd ends[] = {{.fd = guard->writer_end, .events = POLLIN},
+					{.fd = guard->daemon, .events = POLLIN},
+					{.fd = refused, .events = POLLIN},
+					{.fd = guard->watch.wake, .events = POLLIN},
+					{.fd = guard->watch.timer, .events = POLLIN}};
+		bool abandoned = guard->abandoned;
+		bool looks = guard->orphaned && !abandoned;
+		if (poll(ends, 5, looks ? LOOK_MS : -1) < 0)
+			continue;
+		if (ends[3].revents != 0 || ends[4].revents != 0)
+			watch_leases(guard);
+		if (ends[0].revents != 0)
+			end_writer(guard);
+		if (ends[1].revents != 0)
+			end_daemon(guard);
+		if (guard->orphaned)
+			look_for_successor(guard);
+		/* The daemon learns of the writer's end though the guard stays. */
+		if (ends[0].revents != 0 && guard->watch.board != NULL)
+			shutdown(SOCKET, SHUT_RDWR);
+		if (guard->abandoned && !abandoned)
+			refused = CONNECTION;
+		if (ends[2].revents != 0 && !refuse_request())
+			refused = -1;
+	}
+}
+
+static void guard(pid_t writer, int daemon, int journal, const char *mountpoint)
+{
+	struct guard guard = {
+		.writer = writer,
+		.writer_end = pidfd_open(writer, 0),
+		.daemon = daemon,
+		.journal = journal,
+	};
+
+	lease_watch_begin(&guard.watch, BOARD, WAKE, mountpoint);
+	if (journal >= 0)
+		guard.number = state_journal_count_guard(journal);
+	if (guard.writer_end < 0) {
+		kill(writer, SIGKILL);
+		waitpid(writer, NULL, 0);
+		return;
+	}
+	watch_leases(&guard);
+	run_guard(&guard);
+}
+
+bool notifier_process_is_meant(char *const *arguments)
+{
+	if (arguments[ARGUMENT_NAME] == NULL || strcmp(arguments[ARGUMENT_NAME], NAME) != 0)
+		return false;
+	return arguments[ARGUMENT_JOURNAL] != NULL && arguments[ARGUMENT_MOUNTPOINT] != NULL;
+}
+
+/* Closes what else is open. But with auto_unmount nobody must learn of the daemon's end while there
+ * is a connection, which would be found alive. Returns where the journal is from now on, or -1. */
+static int close_others(pid_t daemon, int journal)
+{
+	const struct dirent *entry;
+	DIR *folder = opendir("/proc/self/fd");
+	int kept = -1;
+
+	while (folder != NULL && kept < 0 && (entry = readdir(folder)) != NULL) {
+		int descriptor = atoi(entry->d_name);
+		if (descriptor >= DESCRIPTORS && unmounter_waits_for(descriptor, daemon))
+			kept = descriptor;
+	}
+	if (folder != NULL)
+		closedir(folder);
+	if (journal >= 0)
+		journal = fcntl(journal, F_DUPFD, DESCRIPTORS + 1);
+	if (kept > UNMOUNTER)
+		dup2(kept, UNMOUNTER);
+	int first = kept >= 0 ? DESCRIPTORS + 1 : DESCRIPTORS;
+	if (journal > first)
+		close_range((unsigned)first, (unsigned)journal - 1, 0);
+	close_range((unsigned)(journal >= first ? journal + 1 : first), ~0U, 0);
+	return journal;
+}
+
+_Noreturn void notifier_process_run(char *const *arguments)
+{
+	pid_t parent = getppid();
+	int given = atoi(arguments[ARGUMENT_JOURNAL]);
+	int journal = close_others(parent, given);
+	bool unmounts = unmounter_waits_for(UNMOUNTER, parent);
+
+	if (given >= 0 && journal < 0)
+		_exit(EXIT_FAILURE);
+	int daemon = pidfd_open(parent, 0);
+	/* Nobody's child, so that whichever program goes on in place of the daemon has none that it
+	 * does not know. */
+	pid_t own = daemon >= 0 && getppid() == parent ? fork() : -1;
+	if (own != 0)
+		_exit(own > 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+	setsid();
+	if (chdir("/") < 0)
+		_exit(EXIT_FAILURE);
+	prctl(PR_SET_NAME, "dlockfs-guard");
+	pid_t self = getpid();
+	pid_t writer = fork();
+	if (writer == 0)
+		run_writer(self);
+	if (writer > 0)
+		guard(writer, daemon, journal, arguments[ARGUMENT_MOUNTPOINT]);
+	close(CONNECTION); /* before the socket tells of the end */
+	if (unmounts) {
+		close(UNMOUNTER);
+		unmounter_stand_in(arguments[ARGUMENT_MOUNTPOINT]);
+	}
+	_exit(EXIT_SUCCESS);
+}
+
+/* The daemon */
+
+/* Another descriptor of the same connection, or -1. */
+static int clone_connection(int fuse)
+{
+	uint32_t source = (uint32_t)fuse;
+	int descriptor = open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);
+
+	if (descriptor < 0 || ioctl(descriptor, FUSE_DEV_IOC_CLONE, &source) == 0)
+		return descriptor;
+	close(descriptor);
+	return -1;
+}
+
+/* This program, not the one that an upgrade may have put in its place: then the path ends in
+ * " (deleted)". It is preferred for tools that run the program in themselves. */
+static int spawn_self(const posix_spawn_file_actions_t *actions, int journal,
+		      const char *mountpoint, pid_t *child)
+{
+	static const char self[] = "/proc/self/exe";
+	char number[16];
+	char *arguments[ARGUMENTS + 1] = {
+		[ARGUMENT_NAME] = NAME,
+		[ARGUMENT_JOURNAL] = number,
+		[ARGUMENT_MOUNTPOINT] = (char *)mountpoint,
+	};
+	char path[PATH_MAX];
+	ssize_t length = readlink(self, path, sizeof(path) - 1);
+	int error = ENOENT;
+
+	snprintf(number, sizeof(number), "%d", journal);
+	if (length > 0) {
+		path[length] = '\0';
+		error = posix_spawn(child, path, actions, NULL, arguments, environ);
+	}
+	if (error == ENOENT)
+		error = posix_spawn(child, self, actions, NULL, arguments, environ);
+	return -error;
+}
+
+/* Starts the guard with its descriptors. Returns 0 or -errno. */
+static int spawn_guard(const int descriptors[DESCRIPTORS], int journal, const char *mountpoint)
+{
+	posix_spawn_file_actions_t actions;
+	int copies[DESCRIPTORS + 1]; /* the last one of the journal */
+	int status = 0, error = 0;
+	pid_t child;
+
+	/* Above all numbers that they get, so that none takes the place of another one. */
+	for (int i = 0; i <= DESCRIPTORS; i++) {
+		int source = i < DESCRIPTORS ? descriptors[i] : journal;
+		copies[i] = source >= 0 ? fcntl(source, F_DUPFD_CLOEXEC, DESCRIPTORS + 1) : -1;
+		if (source >= 0 && copies[i] < 0)
+			error = -errno;
+	}
+	posix_spawn_file_actions_init(&actions);
+	for (int i = 0; i < DESCRIPTORS; i++)
+		posix_spawn_file_actions_adddup2(&actions, copies[i], i);
+	journal = copies[DESCRIPTORS];
+	if (journal >= 0) /* lets it pass */
+		posix_spawn_file_actions_adddup2(&actions, journal, journal);
+	if (error == 0)
+		error = spawn_self(&actions, journal, mountpoint, &child);
+	posix_spawn_file_actions_destroy(&actions);
+	for (int i = 0; i <= DESCRIPTORS; i++) {
+		if (copies[i] >= 0)
+			close(copies[i]);
+	}
+	if (error == 0 && waitpid(child, &status, 0) < 0)
+		error = -errno;
+	return error == 0 && status != 0 ? -EAGAIN : error;
+}
+
+static int make_shared(struct notifier_process *process)
+{
+	int shared = memfd_create("dlockfs turn", MFD_CLOEXEC);
+	int error = 0;
+
+	if (shared < 0 || ftruncate(shared, sizeof(atomic_int)) < 0)
+		error = -errno;
+	if (error == 0) {
+		process->turn = map_turn(shared);
+		error = process->turn == NULL ? -errno : 0;
+	}
+	if (error == 0)
+		return shared;
+	if (shared >= 0)
+		close(shared);
+	return error;
+}
+
+/* Starts them with the descriptors of both sides. Returns 0 or -errno. */
+static int start(struct notifier_process *process, int fuse, int journal, int shared,
+		 const struct lease_board *board, const char *mountpoint)
+{
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	int clone = clone_connection(fuse);
+	int descriptors[] = {
+		[SOCKET] = ends[1],
+		[CONNECTION] = clone >= 0 ? clone : fuse,
+		[SHARED] = shared,
+		[BOARD] = board != NULL ? lease_board_memory(board) : shared,
+		[WAKE] = board != NULL ? lease_board_wake(board) : shared,
+	};
+	int error = spawn_guard(descriptors, journal, mountpoint);
+	close(ends[1]);
+	if (clone >= 0)
+		close(clone);
+	process->socket = ends[0];
+	if (error == 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
+		error = -errno;
+	return error;
+}
+
+/* Another open file description of the journal, which is not locked through it. Returns -errno. */
+static int open_journal(int journal)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", journal);
+	int descriptor = open(path, O_RDWR | O_CLOEXEC);
+	return descriptor >= 0 ? descriptor : -errno;
+}
+
+int notifier_process_start(int fuse, const char *mountpoint, int journal,
+			   const struct lease_board *board, struct notifier_process *ret)
+{
+	struct notifier_process process = {.socket = -1};
+	int shared = make_shared(&process);
+	int anew = journal >= 0 ? open_journal(journal) : -1;
+	int error = shared < 0 ? shared : journal >= 0 && anew < 0 ? anew : 0;
+
+	if (error == 0)
+		error = start(&process, fuse, anew, shared, board, mountpoint);
+	if (anew >= 0)
+		close(anew);
+	if (shared >= 0)
+		close(shared);
+	if (error == 0)
+		*ret = process;
+	else
+		notifier_process_leave(&process);
+	return error;
+}
+
+void notifier_process_leave(struct notifier_process *process)
+{
+	if (process->socket >= 0)
+		close(process->socket);
+	if (process->turn != NULL)
+		munmap(process->turn, sizeof(atomic_int));
+	*process = (struct notifier_process){.socket = -1};
+}
+
+int notifier_process_send(const struct notifier_process *process, const void *message,
+			  size_t length)
+{
+	atomic_store(process->turn, TURN_ANYBODYS);
+	return send(process->socket, message, length, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+void notifier_process_take_back(const struct notifier_process *process)
+{
+	take_turn(process->turn, TURN_DAEMONS);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernel/process_start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+uint64_t process_start(pid_t pid)
+{
+	char path[64], text[1024];
+	uint64_t start = 0;
+	int spaces = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t bytes = file >= 0 ? read(file, text, sizeof(text) - 1) : 0;
+	if (file >= 0)
+		close(file);
+	text[bytes > 0 ? bytes : 0] = '\0';
+	/* The time is behind 19 other fields that follow the name, which may have spaces and
+	 * parentheses. */
+	const char *at = strrchr(text, ')');
+	for (; at != NULL && *at != '\0' && spaces < 20; at++)
+		spaces += *at == ' ';
+	if (at != NULL && spaces == 20)
+		start = strtoull(at, NULL, 10);
+	return start;
+}
+
+int process_open(pid_t pid, uint64_t start)
+{
+	int pidfd = pidfd_open(pid, 0);
+
+	if (pidfd < 0)
+		return -1;
+	/* The time is that of the process with the number now, which is that of the pidfd unless
+	 * the process of the pidfd has ended since. */
+	if (process_start(pid) == start && pidfd_send_signal(pidfd, 0, NULL, 0) == 0)
+		return pidfd;
+	close(pidfd);
+	errno = ESRCH;
+	return -1;
+}

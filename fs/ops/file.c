@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Attributes, and the small text that programs write into their lock files (their pid, as a rule).
+ * Both are this host's; what the hosts share is the lock. Loop thread only.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "files/inode.h"
+#include "files/parked.h"
+#include "ops/ops.h"
+#include "status/status.h"
+
+/* Answers EIO to whatever comes through a handle that lost its lock. */
+static bool refuse_fenced(fuse_req_t req, fuse_ino_t node, const struct fuse_file_info *info)
+{
+	struct handle *handle = info != NULL ? handle_find(filesystem_of(req), node, info) : NULL;
+	if (handle == NULL || !handle->fenced)
+		return false;
+	fuse_reply_err(req, EIO);
+	return true;
+}
+
+static void reply_attr(fuse_req_t req, const struct inode *inode)
+{
+	struct stat attr;
+	inode_stat(inode, &attr);
+	fuse_reply_attr(req, &attr, inode_attr_timeout(inode));
+}
+
+/* The exclusive open of this thread that has not returned yet; NULL if there is none. */
+static struct parked *find_opening(const struct inode *inode, pid_t thread)
+{
+	struct opening *opening;
+	DL_FOREACH (inode->opening, opening) {
+		if (opening->thread == thread && opening->parked.req == NULL)
+			return &opening->parked;
+	}
+	return NULL;
+}
+
+static void finish_exclusive_open(fuse_req_t req, struct parked *parked)
+{
+	bool held = parked_hold(parked, req);
+
+	if (parked->decided) {
+		/* A signal that came after the decision does not undo it. */
+		parked->req = req;
+		parked_decide(parked, parked->handle->fenced ? -EIO : parked->result);
+	} else if (!held) {
+		engine_cancel(parked->claim);
+		parked_free(parked);
+		fuse_reply_err(req, EINTR);
+	}
+}
+
+/* Valid replies: attr, err. */
+void op_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
+{
+	if (status_owns(node)) {
+		status_getattr(req, node);
+		return;
+	}
+	struct inode *inode = inode_find(filesystem_of(req), node);
+	(void)info;
+
+	if (inode == NULL) {
+		fuse_reply_err(req, ESTALE);
+		return;
+	}
+	struct parked *opening = find_opening(inode, fuse_req_ctx(req)->pid);
+	if (opening != NULL)
+		finish_exclusive_open(req, opening);
+	else
+		reply_attr(req, inode);
+}
+
+/* Whether the change would be one of what the configuration has fixed. What is so already may be
+ * set, as by programs that do so to be sure. */
+static bool is_fixed(const struct inode *inode, const struct stat *attr, int to_set)
+{
+	const struct access *access = &inode->access;
+
+	return access->fixed &&
+	       ((to_set & FUSE_SET_ATTR_MODE && (attr->st_mode & 07777) != access->mode) ||
+		(to_set & FUSE_SET_ATTR_UID && attr->st_uid != access->uid) ||
+		(to_set & FUSE_SET_ATTR_GID && attr->st_gid != access->gid));
+}
+
+/* Whether a directory would be one in which the kernel refuses open(O_CREAT) of other users' files
+ * (fs.protected_regular). */
+static bool makes_sticky(const struct inode *inode, const struct stat *attr, int to_set)
+{
+	return to_set & FUSE_SET_ATTR_MODE && inode_is_directory(inode) &&
+	       (attr->st_mode & S_ISVTX) != 0;
+}
+
+/* Valid replies: attr, err. The kernel has checked who may (default_permissions). */
+void op_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
+		struct fuse_file_info *info)
+{
+	struct inode *inode = inode_find(filesystem_of(req), node);
+
+	if (refuse_fenced(req, node, info))
+		return;
+	if (status_owns(node)) {
+		fuse_reply_err(req, EROFS);
+		return;
+	}
+	if (inode == NULL) {
+		fuse_reply_err(req, ESTALE);
+		return;
+	}
+	if (is_fixed(inode, attr, to_set) || makes_sticky(inode, attr, to_set)) {
+		fuse_reply_err(req, EPERM);
+		return;
+	}
+	if (to_set & FUSE_SET_ATTR_SIZE) {
+		int error =
+			inode_is_directory(inode) ? -EISDIR : inode_resize(inode, attr->st_size);
+		if (error != 0) {
+			fuse_reply_err(req, -error);
+			return;
+		}
+	}
+	if (to_set & FUSE_SET_ATTR_MODE && !inode->access.fixed)
+		inode->mode = (inode->mode & S_IFMT) | (attr->st_mode & 07777);
+	if (to_set & FUSE_SET_ATTR_UID && !inode->access.fixed)
+		inode->uid = attr->st_uid;
+	if (to_set & FUSE_SET_ATTR_GID && !inode->access.fixed)
+		inode->gid = attr->st_gid;
+	inode->ctime = inode_time();
+	if (to_set & FUSE_SET_ATTR_ATIME)
+		inode->atime = to_set & FUSE_SET_ATTR_ATIME_NOW ? inode->ctime : attr->st_atim;
+	if (to_set & FUSE_SET_ATTR_MTIME)
+		inode->mtime = to_set & FUSE_SET_ATTR_MTIME_NOW ? inode->ctime : attr->st_mtim;
+	inode_mark(inode);
+	reply_attr(req, inode);
+}
+
+/* Valid replies: buf, err. */
+void op_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
+	     struct fuse_file_info *info)
+{
+	if (status_owns(node)) {
+		status_read(req, size, offset, info);
+		return;
+	}
+	struct inode *inode = inode_find(filesystem_of(req), node);
+
+	if (refuse_fenced(req, node, info))
+		return;
+	if (inode == NULL) {
+		fuse_reply_err(req, ESTALE);
+		return;
+	}
+	if (offset < 0 || (uint64_t)offset >= inode->text_bytes) {
+		fuse_reply_buf(req, NULL, 0);
+		return;
+	}
+	size_t left = inode->text_bytes - (size_t)offset;
+	fuse_reply_buf(req, inode->text + offset, size < left ? size : left);
+}
+
+/* Valid replies: write, err. */
+void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, off_t offset,
+	      struct fuse_file_info *info)
+{
+	struct inode *inode = inode_find(filesystem_of(req), node);
+	int error = 0;
+
+	if (refuse_fenced(req, node, info))
+		return;
+	if (inode == NULL) {
+		fuse_reply_err(req, ESTALE);
+		return;
+	}
+	if (info->flags & O_APPEND)
+		offset = (off_t)inode->text_bytes;
+	if (offset < 0 || offset > TEXT_BYTES_MAX || size > (size_t)(TEXT_BYTES_MAX - offset))
+		error = -EFBIG;
+	else if ((size_t)offset + size > inode->text_bytes)
+		error = inode_resize(inode, offset + (off_t)size);
+	if (error != 0) {
+		fuse_reply_err(req, -error);
+		return;
+	}
+	if (size > 0)
+		memcpy(inode->text + offset, data, size);
+	inode->mtime = inode->ctime = inode_time();
+	inode_mark(inode);
+	fuse_reply_write(req, size);
+}
+
+/* Valid replies: poll, err. A file can always be read and written, until its lock is lost: then
+ * poll(2) and epoll wake with an error. They wake with POLLPRI when somebody asks for the lock. */
+void op_poll(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info,
+	     struct fuse_pollhandle *poll)
+{
+	struct handle *handle = handle_find(filesystem_of(req), node, info);
+
+	if (!status_owns(node) && (handle == NULL || handle->fenced)) {
+		if (poll != NULL)
+			fuse_pollhandle_destroy(poll);
+		fuse_reply_poll(req, POLLERR | POLLHUP | POLLPRI);
+		return;
+	}
+	if (poll != NULL && handle == NULL) {
+		fuse_pollhandle_destroy(poll);
+	} else if (poll != NULL) {
+		handle_set_poll(handle, poll);
+	}
+	bool revoked =
+		handle != NULL && handle->owner != NULL && engine_file_is_revoked(handle->owner);
+	fuse_reply_poll(req, POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM | (revoked ? POLLPRI : 0));
+}
+
+/* Valid replies: statfs, err. */
+void op_statfs(fuse_req_t req, fuse_ino_t node)
+{
+	struct statvfs answer = {
+		.f_bsize = TEXT_BYTES_MAX,
+		.f_frsize = TEXT_BYTES_MAX,
+		.f_files = HASH_CNT(by_node, filesystem_of(req)->inodes),
+		.f_namemax = NAME_BYTES_MAX,
+	};
+	(void)node;
+	fuse_reply_statfs(req, &answer);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names. A lookup never finds a lock file, though it finds directories: the kernel answers EEXIST
+ * by itself to an exclusive open of any name that lookup finds, so a name that was found could
+ * never be waited for. Names in use live in the kernel's cache instead, where CREATE put them for
+ * good; an exclusive open passes that cache by, is told that there is no such name, and reaches
+ * CREATE. Loop thread only.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "files/inode.h"
+#include "files/user.h"
+#include "kernel/notifier.h"
+#include "ops/ops.h"
+#include "status/status.h"
+
+static void reply_entry(fuse_req_t req, struct inode *inode)
+{
+	struct filesystem *filesystem = filesystem_of(req); /* the answer frees the request */
+	struct fuse_entry_param entry;
+	inode_entry(inode, &entry);
+	if (fuse_reply_entry(req, &entry) == -ENOENT)
+		inode_forget(filesystem, inode, 1); /* the caller was killed */
+}
+
+/* There is no such name, and the kernel may remember that: names come by itself only, but for those
+ * of the configuration (notifier_renew_name()). Else a stat(2) that looks anew while another thread
+ * creates the name would drop what that put into the cache: the kernel revalidates without locking
+ * the directory (fuse_dentry_revalidate()). */
+static void reply_no_entry(fuse_req_t req)
+{
+	struct fuse_entry_param entry = {.ino = 0, .entry_timeout = FOREVER_SECONDS};
+	fuse_reply_entry(req, &entry);
+}
+
+/* Valid replies: entry, err. */
+void op_lookup(fuse_req_t req, fuse_ino_t parent_node, const char *name)
+{
+	if (status_owns(parent_node)) {
+		status_lookup(req, parent_node, name);
+		return;
+	}
+	if (parent_node == FUSE_ROOT_ID && strcmp(name, STATUS_NAME) == 0) {
+		status_lookup_top(req);
+		return;
+	}
+	struct inode *parent = inode_find(filesystem_of(req), parent_node);
+	struct inode *inode = parent != NULL ? inode_child(parent, name) : NULL;
+
+	if (strlen(name) > NAME_BYTES_MAX)
+		fuse_reply_err(req, ENAMETOOLONG);
+	else if (inode != NULL && inode_is_directory(inode))
+		reply_entry(req, inode);
+	else if (inode == NULL && parent != NULL)
+		reply_no_entry(req);
+	else
+		fuse_reply_err(req, ENOENT);
+}
+
+static void forget(struct filesystem *filesystem, fuse_ino_t node, uint64_t lookups)
+{
+	struct status_node *status_node =
+		status_owns(node) ? status_node_find(filesystem->status, node) : NULL;
+	struct inode *inode = status_owns(node) ? NULL : inode_find(filesystem, node);
+
+	if (status_node != NULL)
+		status_node_forget(filesystem->status, status_node, lookups);
+	if (inode != NULL)
+		inode_forget(filesystem, inode, lookups);
+}
+
+/* Valid replies: none. */
+void op_forget(fuse_req_t req, fuse_ino_t node, uint64_t lookups)
+{
+	forget(filesystem_of(req), node, lookups);
+	fuse_reply_none(req);
+}
+
+/* Valid replies: none. */
+void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+{
+	for (size_t i = 0; i < count; i++)
+		forget(filesystem_of(req), forgets[i].ino, forgets[i].nlookup);
+	fuse_reply_none(req);
+}
+
+/* Whether a change of that name is refused because of .dlockfs: 0 or -errno. */
+static int check_reserved(fuse_ino_t parent, const char *name)
+{
+	if (status_owns(parent))
+		return -EROFS;
+	return parent == FUSE_ROOT_ID && strcmp(name, STATUS_NAME) == 0 ? -EPERM : 0;
+}
+
+/* Whether the caller may make the name, or take it away: 0 or -EACCES. The kernel has checked the
+ * directory. */
+static int may_change(fuse_req_t req, const struct inode *inode)
+{
+	return inode->access.fixed ? access_check(req, &inode->access, W_OK) : 0;
+}
+
+static void make(fuse_req_t req, fuse_ino_t parent_node, const char *name, mode_t mode)
+{
+	struct filesystem *filesystem = filesystem_of(req);
+	const struct fuse_ctx *caller = fuse_req_ctx(req);
+	struct inode *parent = inode_find(filesystem, parent_node);
+	struct inode *inode = NULL;
+	int error = check_reserved(parent_node, name);
+
+	if (error == 0 && parent == NULL)
+		error = -ESTALE;
+	else if (error == 0 && inode_child(parent, name) != NULL)
+		error = -EEXIST;
+	if (error == 0)
+		filesystem_make_room(filesystem, caller->uid);
+	if (error == 0)
+		error = user_check(filesystem, caller->uid, USER_NAMES, 1);
+	if (error == 0)
+		error = inode_create(filesystem, parent, name, mode, caller->uid, caller->gid,
+				     &inode);
+	if (error == 0) {
+		error = may_change(req, inode);
+		if (error == 0)
+			error = inode_attach(parent, inode);
+		if (error != 0)
+			inode_detach(filesystem, inode);
+	}
+	if (error != 0) {
+		fuse_reply_err(req, -error);
+		return;
+	}
+	notifier_keep_name(filesystem->notifier, parent->node, name);
+	inode_set_idle(filesystem, inode);
+	reply_entry(req, inode);
+}
+
+/* Valid replies: entry, err. */
+void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
+{
+	(void)device;
+	if (S_ISREG(mode))
+		make(req, parent, name, mode);
+	else
+		fuse_reply_err(req, EPERM);
+}
+
+/* Valid replies: entry, err. Directories are not sticky: see op_setattr(). */
+void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+	make(req, parent, name, S_IFDIR | (mode & 07777 & ~(mode_t)S_ISVTX));
+}
+
+/* The same of a name that is there. What the configuration has made is to be there, also where
+ * everybody may write. */
+static int may_remove(fuse_req_t req, const struct inode *inode)
+{
+	const struct fuse_ctx *caller = fuse_req_ctx(req);
+
+	if (inode->configured && caller->uid != 0 && caller->uid != inode->uid)
+		return -EACCES;
+	return may_change(req, inode);
+}
+
+static void take_away(fuse_req_t req, fuse_ino_t parent_node, const char *name, bool directory)
+{
+	struct filesystem *filesystem = filesystem_of(req);
+	struct inode *parent = inode_find(filesystem, parent_node);
+	struct inode *inode = parent != NULL ? inode_child(parent, name) : NULL;
+	int error = check_reserved(parent_node, name);
+
+	if (error != 0) {
+		fuse_reply_err(req, -error);
+	} else if (inode == NULL) {
+		fuse_reply_err(req, ENOENT);
+	} else if (inode_is_directory(inode) != directory) {
+		fuse_reply_err(req, directory ? ENOTDIR : EISDIR);
+	} else if (may_remove(req, inode) != 0) {
+		fuse_reply_err(req, EPERM); /* as in a sticky directory */
+	} else if (inode->children != NULL) {
+		fuse_reply_err(req, ENOTEMPTY);
+	} else {
+		inode_detach(filesystem, inode);
+		fuse_reply_err(req, 0);
+	}
+}
+
+/* Valid replies: err. */
+void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	take_away(req, parent, name, false);
+}
+
+/* Valid replies: err. */
+void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	take_away(req, parent, name, true);
+}
+
+/* Valid replies: err. */
+void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
+{
+	(void)target;
+	(void)parent;
+	(void)name;
+	fuse_reply_err(req, EPERM);
+}
+
+/* Valid replies: err. */
+void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
+	       const char *new_name, unsigned int flags)
+{
+	(void)parent;
+	(void)name;
+	(void)new_parent;
+	(void)new_name;
+	(void)flags;
+	fuse_reply_err(req, EPERM);
+}
+
+/* Valid replies: err. */
+void op_link(fuse_req_t req, fuse_ino_t node, fuse_ino_t new_parent, const char *new_name)
+{
+	(void)node;
+	(void)new_parent;
+	(void)new_name;
+	fuse_reply_err(req, EPERM);
+}

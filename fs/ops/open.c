@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opening and closing. open(O_CREAT|O_EXCL) waits for the lock without waiting in CREATE, which the
+ * kernel sends with the directory locked: CREATE is answered at once, and the wish goes to the
+ * engine; the kernel then asks for the attributes of the new file from the same thread, before
+ * open(2) returns (fuse_permission() with default_permissions, because the attributes have no time
+ * to live), and that GETATTR is parked until the engine has decided. Loop thread only.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "files/claim_text.h"
+#include "files/inode.h"
+#include "files/parked.h"
+#include "files/user.h"
+#include "kernel/notifier.h"
+#include "ops/ops.h"
+#include "status/status.h"
+
+static void fill_info(struct fuse_file_info *info, const struct handle *handle)
+{
+	info->fh = handle->number;
+	info->direct_io = 1; /* the text is ours alone to cache */
+	info->keep_cache = 0;
+	info->noflush = 0;
+}
+
+/* For the caller of the request, if it may have one more open file. */
+static int open_handle(fuse_req_t req, struct inode *inode, struct handle **ret)
+{
+	struct filesystem *filesystem = filesystem_of(req);
+	uid_t uid = fuse_req_ctx(req)->uid;
+	int error = user_check(filesystem, uid, USER_FILES, 1);
+
+	if (error != 0)
+		return error;
+	*ret = handle_open(filesystem, inode, uid);
+	return *ret != NULL ? 0 : -ENOMEM;
+}
+
+/* Valid replies: open, err. */
+void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
+{
+	struct filesystem *filesystem = filesystem_of(req);
+	struct inode *inode = inode_find(filesystem, node);
+
+	if (status_owns(node)) {
+		status_open(req, node, info);
+		return;
+	}
+	/* A name that was idle for too long and has just been dropped: at ESTALE the kernel looks
+	 * the name up again, and comes back with CREATE. */
+	if (inode == NULL || inode->dropped) {
+		fuse_reply_err(req, ESTALE);
+		return;
+	}
+	struct handle *handle;
+	int error = open_handle(req, inode, &handle);
+	if (error != 0) {
+		fuse_reply_err(req, -error);
+		return;
+	}
+	if (info->flags & O_TRUNC)
+		inode_resize(inode, 0);
+	fill_info(info, handle);
+	if (fuse_reply_open(req, info) == -ENOENT)
+		handle_close(handle); /* the caller was killed; no RELEASE will come */
+}
+
+/* For a file that the kernel believes to be new, and so does not check itself. */
+static int may_open(fuse_req_t req, const struct inode *inode, int flags)
+{
+	struct access access = inode_access(inode);
+	return access_check(req, &access, access_wanted(flags));
+}
+
+/* Whether to create it anew leaves its text alone: where the configuration says who may write. */
+static bool keeps_text(fuse_req_t req, const struct inode *inode)
+{
+	return inode->access.fixed && access_check(req, &inode->access, W_OK) != 0;
+}
+
+/* The file of that name for CREATE: the one in use on this host, or a new one. */
+static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *name, mode_t mode,
+			  int flags, struct inode **ret)
+{
+	struct filesystem *filesystem = filesystem_of(req);
+	struct inode *parent = inode_find(filesystem, parent_node);
+	if (status_owns(parent_node))
+		return -EROFS;
+	if (parent == NULL)
+		return -ESTALE;
+	if (parent == filesystem->root && strcmp(name, STATUS_NAME) == 0)
+		return -EPERM; /* reserved */
+	struct inode *inode = inode_child(parent, name);
+	if (inode != NULL) {
+		*ret = inode;
+		if (inode_is_directory(inode))
+			return -EISDIR;
+		/* An exclusive open creates the file anew, once the lock is its. */
+		return (flags & O_EXCL) != 0 && !inode->access.fixed ? 0
+								     : may_open(req, inode, flags);
+	}
+	const struct fuse_ctx *caller = fuse_req_ctx(req);
+	filesystem_make_room(filesystem, caller->uid);
+	int error = user_check(filesystem, caller->uid, USER_NAMES, 1);
+	if (error != 0)
+		return error;
+	error = inode_create(filesystem, parent, name, S_IFREG | (mode & 07777), caller->uid,
+			     caller->gid, &inode);
+	if (error != 0)
+		return error;
+	if (inode->access.fixed)
+		error = may_open(req, inode, flags);
+	if (error == 0)
+		error = inode_attach(parent, inode);
+	if (error != 0) {
+		inode_detach(filesystem, inode);
+		return error;
+	}
+	notifier_keep_name(filesystem->notifier, parent->node, name);
+	inode_set_idle(filesystem, inode);
+	*ret = inode;
+	return 0;
+}
+
+/* Asks the engine for the lock that open(O_EXCL) is to hold. */
+static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode, bool waits)
+{
+	struct claim_asker asker;
+	int error = user_check(handle->filesystem, fuse_req_ctx(req)->uid, USER_WAITERS, 1);
+	if (error != 0) {
+		metrics_count_acquisition(&handle->inode->shard->metrics, LOCK_KIND_OPEN, error, 0);
+		return error;
+	}
+	error = handle_own(handle);
+	if (error != 0)
+		return error;
+	struct opening *opening = parked_create_opening(handle, fuse_req_ctx(req), mode,
+							keeps_text(req, handle->inode));
+	if (opening == NULL)
+		return -ENOMEM;
+	struct engine_caller caller = {
+		.pid = opening->thread,
+		.uid = fuse_req_ctx(req)->uid,
+		.details = &asker,
+	};
+	struct parked *parked = &opening->parked;
+	claim_text_ask(req, &asker);
+	error = engine_lock(handle->owner, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE, waits, &caller, parked,
+			    &parked->claim);
+	if (error != 0)
+		parked_decide(parked, error);
+	return error;
+}
+
+static void refuse_exclusive(fuse_req_t req, fuse_ino_t parent_node, const char *name)
+{
+	struct filesystem *filesystem = filesystem_of(req);
+	const struct inode *parent = inode_find(filesystem, parent_node);
+	char path[PATH_BYTES_MAX + NAME_BYTES_MAX + 2];
+
+	snprintf(path, sizeof(path), "%s%s%s", parent != NULL ? parent->path : "",
+		 parent != NULL && parent != filesystem->root ? "/" : "", name);
+	metrics_count_acquisition(&shard_of(filesystem, path)->metrics, LOCK_KIND_OPEN, -EEXIST, 0);
+	fuse_reply_err(req, EEXIST);
+}
+
+/* Valid replies: create, err. */
+void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+	       struct fuse_file_info *info)
+{
+	struct filesystem *filesystem = filesystem_of(req);
+	bool exclusive = (info->flags & O_EXCL) != 0;
+	struct inode *inode;
+	struct fuse_entry_param entry;
+
+	/* Who cannot be told apart cannot be made to wait: a caller from a foreign pid namespace,
+	 * or a kernel that returns from open(2) without asking for the attributes. */
+	if (exclusive && (!filesystem->exclusive_open_waits || fuse_req_ctx(req)->pid == 0)) {
+		refuse_exclusive(req, parent, name);
+		return;
+	}
+	int error = find_or_create(req, parent, name, mode, info->flags, &inode);
+	if (error != 0) {
+		fuse_reply_err(req, -error);
+		return;
+	}
+	struct handle *handle;
+	error = open_handle(req, inode, &handle);
+	if (error != 0) {
+		fuse_reply_err(req, -error);
+		return;
+	}
+	if (exclusive)
+		error = wish_for_exclusive(req, handle, mode, (info->flags & O_NONBLOCK) == 0);
+	else if (info->flags & O_TRUNC)
+		inode_resize(inode, 0);
+	if (error != 0) {
+		handle_close(handle);
+		fuse_reply_err(req, -error);
+		return;
+	}
+	fill_info(info, handle);
+	inode_entry(inode, &entry);
+	if (fuse_reply_create(req, &entry, info) == -ENOENT) {
+		/* The caller was killed meanwhile; neither RELEASE nor FORGET will come. */
+		handle->inode->lookups--;
+		inode_mark(handle->inode);
+		handle_close(handle);
+	}
+}
+
+/* Valid replies: err. Sent by every close(2), of duplicates too, and in the name of who closes:
+ * releases the record locks of that process, which it may have taken through another open file
+ * (fcntl(2)). Those of other processes, a forked child's parent above all, and those of the open
+ * file description have other numbers and stay; so do flock(2) and open(O_EXCL). */
+void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
+{
+	struct handle *handle = handle_find(filesystem_of(req), node, info);
+	struct owner *owner = handle != NULL ? handle_any_owner(handle) : NULL;
+	(void)node;
+
+	if (owner != NULL) {
+		engine_flush(owner, info->lock_owner);
+		holder_leave_ranges(handle, info->lock_owner);
+	}
+	fuse_reply_err(req, 0);
+}
+
+/* Valid replies: err. The last duplicate is closed; applied as it is read, so that the next request
+ * finds the lock free. Record locks of the open file description end only here, without a FLUSH in
+ * their name; so do those of a process whose descriptor went elsewhere without a close(2). */
+void op_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
+{
+	struct handle *handle = handle_find(filesystem_of(req), node, info);
+
+	if (status_owns(node)) {
+		status_release(req, info);
+		return;
+	}
+	if (handle != NULL)
+		handle_close(handle);
+	fuse_reply_err(req, 0);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether what was locked is still held: fsync(2), and the ioctl(2) for the token and the
+ * lease. Loop thread only.
+ */
+#include <errno.h>
+
+#include "dlockfs.h"
+#include "files/inode.h"
+#include "files/parked.h"
+#include "ops/ops.h"
+#include "status/status.h"
+
+static void prove(fuse_req_t req, struct handle *handle, enum parked_kind kind)
+{
+	struct parked *parked = parked_create(handle, kind, fuse_req_ctx(req)->uid);
+
+	if (parked == NULL) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	if (!parked_hold(parked, req)) {
+		fuse_reply_err(req, EINTR);
+		parked_free(parked);
+		return;
+	}
+	int error = engine_prove(handle->owner, kind == PARKED_TOKEN, parked, &parked->proof);
+	if (error != 0)
+		parked_prove(parked, error, 0);
+}
+
+/* Valid replies: err. */
+void op_fsync(fuse_req_t req, fuse_ino_t node, int datasync, struct fuse_file_info *info)
+{
+	struct handle *handle = handle_find(filesystem_of(req), node, info);
+	(void)datasync;
+
+	if (status_owns(node))
+		fuse_reply_err(req, EINVAL);
+	else if (handle == NULL)
+		fuse_reply_err(req, EBADF);
+	else if (handle->fenced)
+		fuse_reply_err(req, EIO);
+	else if (handle->owner == NULL)
+		fuse_reply_err(req, 0);
+	else
+		prove(req, handle, PARKED_FSYNC);
+}
+
+static void tell_lease(fuse_req_t req, const struct handle *handle)
+{
+	const struct shard *shard = shard_of(handle->filesystem, handle->inode->path);
+	int64_t timeout_ms;
+	int64_t end_ms = engine_held_lease(shard->engine, &timeout_ms);
+
+	if (engine_file_holds(handle->owner))
+		fuse_reply_ioctl(req, 0, &end_ms, sizeof(end_ms));
+	else
+		fuse_reply_err(req, ENODATA);
+}
+
+/* Valid replies: ioctl, err. The kernel has checked that the caller's buffer is as large as the
+ * command says. */
+void op_ioctl(fuse_req_t req, fuse_ino_t node, unsigned int command, void *argument,
+	      struct fuse_file_info *info, unsigned int flags, const void *in, size_t in_bytes,
+	      size_t out_bytes)
+{
+	struct handle *handle = handle_find(filesystem_of(req), node, info);
+	(void)argument;
+
+	if (status_owns(node))
+		status_ioctl(req, node, command, in, in_bytes);
+	else if ((command != DLOCKFS_IOC_TOKEN && command != DLOCKFS_IOC_LEASE) ||
+		 (flags & FUSE_IOCTL_DIR) != 0)
+		fuse_reply_err(req, ENOTTY);
+	else if (handle == NULL || out_bytes < sizeof(uint64_t))
+		fuse_reply_err(req, handle == NULL ? EBADF : EINVAL);
+	else if (handle->fenced)
+		fuse_reply_err(req, EIO);
+	else if (handle->owner == NULL)
+		fuse_reply_err(req, ENODATA);
+	else if (command == DLOCKFS_IOC_LEASE)
+		tell_lease(req, handle);
+	else
+		prove(req, handle, PARKED_TOKEN);
+}

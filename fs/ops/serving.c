@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The file system as a whole: its parts in the order in which they begin, and in reverse. Loop
+ * thread only.
+ */
+#include "ops/serving.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/histogram.h"
+#include "base/log.h"
+#include "files/claim_text.h"
+#include "files/handle.h"
+#include "files/holder.h"
+#include "files/inode.h"
+#include "files/kept_request.h"
+#include "files/parked.h"
+#include "files/steer.h"
+#include "files/user.h"
+#include "ops/ops.h"
+#include "status/status.h"
+
+/* Requests that the kernel sends without a waiting caller, RELEASE above all: a low limit would
+ * hold releases back. The most that the protocol can say. */
+#define MAX_BACKGROUND 65535
+
+/* What libfuse has for all but the data of a write. */
+#define REQUEST_HEADERS_BYTES 4096
+
+/* Since Linux 5.7 the kernel checks attributes anew after CREATE; before, open(2) returns at once.
+ */
+static bool kernel_asks_before_open_returns(void)
+{
+	struct utsname name;
+	unsigned int major = 0, minor = 0;
+	if (uname(&name) < 0 || sscanf(name.release, "%u.%u", &major, &minor) != 2)
+		return false;
+	return major > 5 || (major == 5 && minor >= 7);
+}
+
+static void op_init(void *userdata, struct fuse_conn_info *connection)
+{
+	struct filesystem *filesystem = userdata;
+
+	connection->max_background = MAX_BACKGROUND;
+	connection->congestion_threshold = MAX_BACKGROUND;
+	connection->want &= ~(unsigned int)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
+					    FUSE_CAP_SPLICE_MOVE | FUSE_CAP_READDIRPLUS_AUTO);
+	if ((connection->capable & FUSE_CAP_FLOCK_LOCKS) == 0 ||
+	    (connection->capable & FUSE_CAP_POSIX_LOCKS) == 0)
+		log_error(
+			"the kernel does not pass file locks on: they would be local to this host");
+	/* A request has to fit where it is read; libfuse goes by the size of a page. */
+	if (connection->max_write > REQUEST_BYTES_MAX - REQUEST_HEADERS_BYTES)
+		connection->max_write = REQUEST_BYTES_MAX - REQUEST_HEADERS_BYTES;
+	/* Another version of libfuse might agree on something else. */
+	if (filesystem->max_write != 0)
+		connection->max_write = filesystem->max_write;
+	filesystem->max_write = connection->max_write;
+	if (filesystem->on_ready != NULL)
+		filesystem->on_ready(filesystem->context);
+}
+
+int serving_init(struct filesystem *filesystem, const struct config *config, struct shard *shards,
+		 size_t shards_count)
+{
+	*filesystem = (struct filesystem){
+		.config = config,
+		.shards = shards,
+		.shards_count = shards_count,
+		.last_node = FUSE_ROOT_ID - 1,
+		.exclusive_open_waits = kernel_asks_before_open_returns(),
+	};
+	for (size_t i = 0; i < shards_count; i++)
+		shards[i].filesystem = filesystem;
+	metrics_init(&filesystem->metrics);
+	if (gethostname(filesystem->host, sizeof(filesystem->host) - 1) < 0)
+		return -errno;
+	if (!filesystem->exclusive_open_waits)
+		log_warning("this kernel is older than 5.7: exclusive open does not wait here, it "
+			    "fails with EEXIST");
+	filesystem->now_ms = clock_now_ms();
+	filesystem->status = status_create(filesystem);
+	if (filesystem->status == NULL)
+		return -ENOMEM;
+	int error = inode_create(filesystem, NULL, "", S_IFDIR | config->mode, getuid(), getgid(),
+				 &filesystem->root);
+	if (error != 0)
+		serving_finish(filesystem);
+	return error;
+}
+
+void serving_prepare_handover(struct filesystem *filesystem)
+{
+	struct handle *handle;
+
+	status_refuse_all(filesystem, -ETIMEDOUT);
+	steer_refuse_all(filesystem, -EIO);
+	for (handle = filesystem->handles; handle != NULL; handle = handle->by_number.next) {
+		handle_wake_poll(handle);
+	}
+}
+
+void serving_stop(struct filesystem *filesystem)
+{
+	struct handle *handle;
+	for (size_t i = 0; i < filesystem->shards_count; i++)
+		engine_stop(filesystem->shards[i].engine);
+	for (handle = filesystem->handles; handle != NULL; handle = handle->by_number.next) {
+		parked_refuse_all(handle, -ENOLCK);
+		holder_tell_lost(handle);
+	}
+	status_refuse_all(filesystem, -EIO);
+	steer_refuse_all(filesystem, -EIO);
+}
+
+void serving_finish(struct filesystem *filesystem)
+{
+	struct handle *handle, *next;
+	HASH_ITER (by_number, filesystem->handles, handle, next) {
+		handle_close(handle);
+	}
+	if (filesystem->root != NULL)
+		inode_free_tree(filesystem, filesystem->root);
+	/* What has no name any more and the kernel did not get to forget. */
+	while (filesystem->inodes != NULL)
+		inode_free_tree(filesystem, filesystem->inodes);
+	op_dir_finish(filesystem);
+	status_close_all(filesystem);
+	status_destroy(filesystem->status);
+	filesystem->status = NULL;
+	while (filesystem->kept_requests != NULL)
+		kept_request_free(filesystem, filesystem->kept_requests);
+}
+
+void serving_advance(struct filesystem *filesystem, int64_t now_ms)
+{
+	filesystem->now_ms = now_ms;
+	filesystem_drop_idle(filesystem);
+	status_advance(filesystem);
+	steer_advance(filesystem);
+}
+
+int64_t serving_deadline(const struct filesystem *filesystem)
+{
+	int64_t deadlines_ms[] = {filesystem_idle_deadline(filesystem), status_deadline(filesystem),
+				  steer_deadline(filesystem)};
+	int64_t first_ms = INT64_MAX;
+	for (size_t i = 0; i < sizeof(deadlines_ms) / sizeof(*deadlines_ms); i++) {
+		if (deadlines_ms[i] < first_ms)
+			first_ms = deadlines_ms[i];
+	}
+	return first_ms;
+}
+
+static void describe(void *context, const void *details, enum lock_kind kind, enum claim_mode mode,
+		     char text[ENGINE_TEXT_BYTES])
+{
+	const struct shard *shard = context;
+	claim_text_format(shard->filesystem, details, kind, mode, text);
+}
+
+static void on_decided(void *context, void *cookie, int result)
+{
+	if (result == 0)
+		shard_tell_guard(context);
+	parked_decide(cookie, result);
+}
+
+static void on_tested(void *context, void *cookie, int error,
+		      const struct engine_conflict *conflict)
+{
+	(void)context;
+	parked_tell(cookie, error, conflict);
+}
+
+static void on_proved(void *context, void *cookie, int error, uint64_t token)
+{
+	(void)context;
+	parked_prove(cookie, error, token);
+}
+
+static void on_lost(void *context, void *owner_cookie)
+{
+	(void)context;
+	handle_fence(owner_cookie);
+}
+
+static void on_revoked(void *context, void *owner_cookie)
+{
+	(void)context;
+	handle_revoke(owner_cookie);
+}
+
+static int64_t on_held(void *context, enum lock_kind kind)
+{
+	(void)context;
+	(void)kind;
+	return histogram_now_us();
+}
+
+static void on_released(void *context, enum lock_kind kind, int64_t held_us)
+{
+	struct shard *shard = context;
+	histogram_observe(&shard->metrics.holds[kind], histogram_now_us() - held_us);
+}
+
+static bool may_hold(void *context, void *owner_cookie, size_t more, bool releases)
+{
+	const struct shard *shard = context;
+	const struct handle *handle = owner_cookie;
+	int (*check)(struct filesystem *, uid_t, enum user_share, size_t) =
+		releases ? user_check_release : user_check;
+	return check(shard->filesystem, handle->user->uid, USER_RANGES, more) == 0;
+}
+
+static void on_ranges(void *context, void *owner_cookie, ptrdiff_t more)
+{
+	const struct shard *shard = context;
+	const struct handle *handle = owner_cookie;
+
+	/* The user is there already: it has the open file. */
+	if (more > 0)
+		user_add(shard->filesystem, handle->user->uid, USER_RANGES, (size_t)more);
+	else
+		user_leave(shard->filesystem, handle->user, USER_RANGES, (size_t)-more);
+}
+
+const struct engine_events serving_engine_events = {
+	.details_bytes = sizeof(struct claim_asker),
+	.describe = describe,
+	.on_decided = on_decided,
+	.on_tested = on_tested,
+	.on_proved = on_proved,
+	.on_lost = on_lost,
+	.on_revoked = on_revoked,
+	.on_held = on_held,
+	.on_released = on_released,
+	.may_hold = may_hold,
+	.on_ranges = on_ranges,
+};
+
+const struct fuse_lowlevel_ops serving_ops = {
+	.init = op_init,
+	.lookup = op_lookup,
+	.forget = op_forget,
+	.forget_multi = op_forget_multi,
+	.getattr = op_getattr,
+	.setattr = op_setattr,
+	.mknod = op_mknod,
+	.mkdir = op_mkdir,
+	.unlink = op_unlink,
+	.rmdir = op_rmdir,
+	.symlink = op_symlink,
+	.rename = op_rename,
+	.link = op_link,
+	.open = op_open,
+	.read = op_read,
+	.write = op_write,
+	.flush = op_flush,
+	.release = op_release,
+	.fsync = op_fsync,
+	.poll = op_poll,
+	.opendir = op_opendir,
+	.readdir = op_readdir,
+	.readdirplus = op_readdirplus,
+	.releasedir = op_releasedir,
+	.statfs = op_statfs,
+	.create = op_create,
+	.getlk = op_getlk,
+	.setlk = op_setlk,
+	.flock = op_flock,
+	.ioctl = op_ioctl,
+};

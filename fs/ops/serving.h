@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The file system as a whole: its life and its time, with the tree .dlockfs and all requests. Loop
+ * thread only; nothing here blocks.
+ */
+#ifndef DLOCKFS_OPS_SERVING_H
+#define DLOCKFS_OPS_SERVING_H
+
+#include "files/filesystem.h"
+
+/* The handlers for fuse_session_new(); their userdata is the file system. */
+extern const struct fuse_lowlevel_ops serving_ops;
+
+/* What the file system wants to hear from the engines: for shards_open(). */
+extern const struct engine_events serving_engine_events;
+
+/* Makes the root. The configuration and the shards stay the caller's. Returns 0 or -errno. */
+int serving_init(struct filesystem *filesystem, const struct config *config, struct shard *shards,
+		 size_t shards_count);
+
+/* Another program is to go on in place of this one: answers those who look on (ETIMEDOUT) or steer
+ * (EIO), and lets those who poll ask again. */
+void serving_prepare_handover(struct filesystem *filesystem);
+
+/* The daemon stops: answers every call that waits with ENOLCK, and sends the signal of [locks]
+ * on_lost to holders. To be called while the sessions live. */
+void serving_stop(struct filesystem *filesystem);
+
+/* Ends every open file (what they hold is released in the engine) and frees everything. To be
+ * called after the session is gone. */
+void serving_finish(struct filesystem *filesystem);
+
+/* Tells the time and drops names that were idle too long. */
+void serving_advance(struct filesystem *filesystem, int64_t now_ms);
+
+/* When serving_advance() is needed at the latest; INT64_MAX if nothing is due. */
+int64_t serving_deadline(const struct filesystem *filesystem);
+
+#endif

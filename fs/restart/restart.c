@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the process that rehearses. Loop thread only.
+ */
+#include "restart/restart.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "files/handle.h"
+#include "files/holder.h"
+#include "kernel/lease_board.h"
+#include "kernel/unmounter.h"
+#include "ops/serving.h"
+#include "restart/supervisor.h"
+
+/* A program that starts takes milliseconds. */
+#define REHEARSAL_LIMIT_MS 10000
+
+/* For its end, once it has been killed. */
+#define KILL_LIMIT_MS 1000
+
+/* The same while nobody is answered. */
+#define FINAL_LIMIT_MS 2000
+
+/* Where the rehearsing process finds the state: the first descriptor that is free there. */
+#define REHEARSAL_DESCRIPTOR 3
+
+void restart_init(struct restart *restart, char **arguments)
+{
+	char path[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	*restart = (struct restart){
+		.arguments = arguments,
+		.child_descriptor = -1,
+		.answer = -1,
+		.complaint = -1,
+		.limit_ms = INT64_MAX,
+		.folder = get_current_dir_name(),
+	};
+	if (length > 0) {
+		path[length] = '\0';
+		restart->program = strdup(path);
+	}
+}
+
+void restart_set(struct restart *restart, struct filesystem *filesystem, bool background,
+		 const struct takeover *taken)
+{
+	restart->filesystem = filesystem;
+	restart->process = (struct takeover_process){
+		.folder = restart->folder != NULL ? restart->folder : "",
+		.mountpoint = filesystem->mountpoint,
+		.background = background,
+		.fuse = fuse_session_fd(filesystem->session),
+		.init = restart->init,
+	};
+	filesystem->process = &restart->process;
+	takeover_mark_process(filesystem);
+	if (taken->file == NULL || taken->process.init_bytes > sizeof(restart->init))
+		return;
+	memcpy(restart->init, taken->process.init, taken->process.init_bytes);
+	restart->process.init_bytes = taken->process.init_bytes;
+}
+
+/* Nobody rehearses any more. */
+static void end_rehearsal(struct restart *restart)
+{
+	int *descriptors[] = {&restart->child_descriptor, &restart->answer, &restart->complaint};
+
+	/* Its program may lie where reading hangs: then it is left to end when it can. */
+	if (restart->child != 0) {
+		struct pollfd end = {.fd = restart->child_descriptor, .events = POLLIN};
+		kill(restart->child, SIGKILL);
+		poll(&end, 1, KILL_LIMIT_MS);
+		waitpid(restart->child, NULL, WNOHANG);
+	}
+	restart->child = 0;
+	restart->limit_ms = INT64_MAX;
+	for (size_t i = 0; i < 3; i++) {
+		if (*descriptors[i] >= 0)
+			close(*descriptors[i]);
+		*descriptors[i] = -1;
+	}
+}
+
+void restart_finish(struct restart *restart)
+{
+	end_rehearsal(restart);
+	free(restart->program);
+	free(restart->folder);
+}
+
+void restart_note_request(struct restart *restart, const struct fuse_buf *request)
+{
+	if (restart->process.init_bytes > 0 || (request->flags & FUSE_BUF_IS_FD) != 0 ||
+	    request->size > sizeof(restart->init))
+		return;
+	memcpy(restart->init, request->mem, request->size);
+	restart->process.init_bytes = request->size;
+}
+
+void restart_give_up(struct restart *restart, const char *why)
+{
+	end_rehearsal(restart);
+	log_error("%s does not take over: %s; this program %s",
+		  restart->program != NULL ? restart->program : "the program", why,
+		  restart->leave ? "releases all locks and ends" : "goes on");
+	if (!restart->leave)
+		supervisor_ready("Serving the mount; a program that was to take over could not");
+}
+
+/* A file without a name, with all that is to be passed on. Returns its descriptor, or -errno. */
+static int write_state(struct restart *restart)
+{
+	int descriptor = memfd_create("dlockfs state", MFD_CLOEXEC);
+	int copy = descriptor >= 0 ? fcntl(descriptor, F_DUPFD_CLOEXEC, 3) : -1;
+	FILE *out = copy >= 0 ? fdopen(copy, "we") : NULL;
+	int error = out != NULL ? 0 : -errno;
+
+	if (error == 0) {
+		takeover_save(restart->filesystem, out);
+		if (ferror(out) != 0)
+			error = -EIO;
+		if (fclose(out) != 0)
+			error = -errno;
+	} else if (copy >= 0) {
+		close(copy);
+	}
+	if (error == 0 && lseek(descriptor, 0, SEEK_SET) < 0)
+		error = -errno;
+	if (error == 0)
+		return descriptor;
+	if (descriptor >= 0)
+		close(descriptor);
+	return error;
+}
+
+/* The environment with one more variable; NULL: out of memory. The strings are as they were. */
+static char **add_variable(char *variable)
+{
+	size_t count = 0;
+
+	while (environ[count] != NULL)
+		count++;
+	char **result = calloc(count + 2, sizeof(*result));
+	if (result == NULL)
+		return NULL;
+	memcpy(result, environ, count * sizeof(*result));
+	result[count] = variable;
+	return result;
+}
+
+static int spawn(struct restart *restart, int state)
+{
+	static char variable[] = TAKEOVER_ENVIRONMENT "=3" TAKEOVER_REHEARSAL;
+	char **environment = add_variable(variable);
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t blocked;
+
+	if (environment == NULL)
+		return -ENOMEM;
+	/* They may be sent to all processes of a service. */
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGHUP);
+	sigaddset(&blocked, SIGUSR1);
+	sigaddset(&blocked, SIGUSR2);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_adddup2(&actions, restart->answer, STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, restart->complaint, STDERR_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, state, REHEARSAL_DESCRIPTOR);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &blocked);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+	int error = posix_spawn(&restart->child, restart->program, &actions, &attributes,
+				restart->arguments, environment);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	free(environment);
+	if (error != 0) {
+		restart->child = 0;
+		return -error;
+	}
+	restart->child_descriptor = pidfd_open(restart->child, 0);
+	return restart->child_descriptor >= 0 ? 0 : -errno;
+}
+
+/* Starts a rehearsal of the state. Returns false if that fails, the reason logged. */
+static bool rehearse(struct restart *restart, int state)
+{
+	int error = state >= 0 ? 0 : state;
+
+	restart->answer = memfd_create("dlockfs answer", MFD_CLOEXEC);
+	restart->complaint = memfd_create("dlockfs complaint", MFD_CLOEXEC);
+	if (error == 0 && (restart->answer < 0 || restart->complaint < 0))
+		error = -errno;
+	if (error == 0)
+		error = spawn(restart, state);
+	if (error != 0)
+		restart_give_up(restart, strerror(-error));
+	return error == 0;
+}
+
+int restart_begin(struct restart *restart, bool leave, int64_t now_ms)
+{
+	restart->leave = restart->leave || leave;
+	if (restart->child != 0)
+		return -1;
+	if (restart->process.init_bytes == 0) {
+		log_error("there is no mount yet that another program could take over");
+		return -1;
+	}
+	if (!restart->leave)
+		supervisor_reloading();
+	if (restart->program == NULL) {
+		restart_give_up(restart, "it is not known where it is");
+		return -1;
+	}
+	int state = write_state(restart);
+	bool begun = rehearse(restart, state);
+	if (state >= 0)
+		close(state);
+	if (!begun)
+		return -1;
+	restart->limit_ms = now_ms + REHEARSAL_LIMIT_MS;
+	return restart->child_descriptor;
+}
+
+int restart_descriptor(const struct restart *restart)
+{
+	return restart->child_descriptor;
+}
+
+void restart_advance(struct restart *restart, int64_t now_ms)
+{
+	if (restart->limit_ms <= now_ms)
+		restart_give_up(restart, "it has not shown in time that it can");
+}
+
+int64_t restart_deadline(const struct restart *restart)
+{
+	return restart->limit_ms;
+}
+
+/* The beginning of what the child has written, as text. */
+static void read_text(int descriptor, char *text, size_t bytes)
+{
+	ssize_t got = pread(descriptor, text, bytes - 1, 0);
+	text[got > 0 ? got : 0] = '\0';
+}
+
+bool restart_is_understood(struct restart *restart)
+{
+	static const char prefix[] = "dlockfs: error: ";
+	char answer[64], complaint[512], ended[64];
+	int status = 0;
+
+	if (restart->child == 0 || waitpid(restart->child, &status, WNOHANG) != restart->child)
+		return false;
+	restart->child = 0;
+	read_text(restart->answer, answer, sizeof(answer));
+	read_text(restart->complaint, complaint, sizeof(complaint));
+	end_rehearsal(restart);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0 &&
+	    strcmp(answer, TAKEOVER_UNDERSTOOD) == 0)
+		return true;
+	const char *error = strstr(complaint, prefix);
+	error = error != NULL ? error + strlen(prefix) : complaint;
+	complaint[error - complaint + (ptrdiff_t)strcspn(error, "\n")] = '\0';
+	if (WIFSIGNALED(status))
+		snprintf(ended, sizeof(ended), "it was ended by SIG%s",
+			 sigabbrev_np(WTERMSIG(status)));
+	else
+		snprintf(ended, sizeof(ended), "it ended with status %d", WEXITSTATUS(status));
+	restart_give_up(restart, *error != '\0' ? error : ended);
+	return false;
+}
+
+/* Lets no descriptor live on but the usual three, and what has fusermount3 unmount. */
+static void close_on_exec(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	const struct dirent *entry;
+
+	while (folder != NULL && (entry = readdir(folder)) != NULL) {
+		int descriptor = atoi(entry->d_name);
+		if (descriptor > 2)
+			fcntl(descriptor, F_SETFD,
+			      unmounter_waits_for(descriptor, getpid()) ? 0 : FD_CLOEXEC);
+	}
+	if (folder != NULL)
+		closedir(folder);
+}
+
+static void execute(struct restart *restart, int state)
+{
+	const struct filesystem *filesystem = restart->filesystem;
+	const struct handle *handle;
+	char variable[64];
+
+	snprintf(variable, sizeof(variable), TAKEOVER_ENVIRONMENT "=%d", state);
+	char **environment = add_variable(variable);
+	if (environment == NULL) {
+		errno = ENOMEM;
+		return;
+	}
+	close_on_exec();
+	fcntl(state, F_SETFD, 0);
+	fcntl(restart->process.fuse, F_SETFD, 0);
+	if (filesystem->journal != NULL)
+		fcntl(state_journal_descriptor(filesystem->journal), F_SETFD, 0);
+	for (handle = filesystem->handles; handle != NULL; handle = handle->by_number.next) {
+		holder_keep_all(handle);
+	}
+	lease_board_hand_over(filesystem->board, true);
+	execve(restart->program, restart->arguments, environment);
+	int error = errno;
+	lease_board_hand_over(filesystem->board, false);
+	close_on_exec();
+	free(environment);
+	errno = error;
+}
+
+/* The last rehearsal, of what is going to be taken over. */
+static bool is_understood_at_last(struct restart *restart, int state)
+{
+	if (!rehearse(restart, state))
+		return false;
+	struct pollfd child = {.fd = restart->child_descriptor, .events = POLLIN};
+	if (poll(&child, 1, FINAL_LIMIT_MS) == 1)
+		return restart_is_understood(restart);
+	restart_give_up(restart, "it has not shown in time that it can");
+	return false;
+}
+
+void restart_execute(struct restart *restart)
+{
+	serving_prepare_handover(restart->filesystem);
+	takeover_commit(restart->filesystem, 0);
+	int state = write_state(restart);
+	if (is_understood_at_last(restart, state)) {
+		log_info("%s takes over", restart->program);
+		execute(restart, state);
+		restart_give_up(restart, strerror(errno));
+	}
+	if (state >= 0)
+		close(state);
+}

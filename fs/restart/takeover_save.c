@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is left to the program that goes on: all at once, or in the journal, where each thing is
+ * marked by whoever changes it. Owns the lines that are nobody else's. Loop thread only.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "files/answers.h"
+#include "files/handle.h"
+#include "files/inode.h"
+#include "files/kept_request.h"
+#include "files/parked.h"
+#include "kernel/notifier.h"
+#include "restart/takeover.h"
+#include "status/status.h"
+#include "stores/local/store.h"
+
+/* What the item is a member of. */
+#define PART_OF(item, type, member)                                                                \
+	((const type *)(const void *)((const char *)(item)-offsetof(type, member)))
+
+/* The process */
+
+static void save_process(const struct filesystem *filesystem, FILE *out)
+{
+	const struct takeover_process *process = filesystem->process;
+
+	state_begin(out, "dlockfs");
+	state_number(out, "format", TAKEOVER_FORMAT);
+	state_number(out, "reader", TAKEOVER_READER);
+	state_text(out, "version", DLOCKFS_VERSION);
+	state_text(out, "folder", process->folder);
+	state_text(out, "mountpoint", process->mountpoint);
+	state_flag(out, "background", process->background);
+	state_number(out, "fuse", process->fuse);
+	if (filesystem->journal != NULL)
+		state_number(out, "journal", state_journal_descriptor(filesystem->journal));
+	state_bytes(out, "init", process->init, process->init_bytes);
+	state_unsigned(out, "max_write", filesystem->max_write);
+	state_end(out);
+}
+
+static struct state_place place_process(const struct state_item *item)
+{
+	(void)item;
+	return (struct state_place){{STATE_PLACE_PROCESS}};
+}
+
+static void save_process_item(const struct state_item *item, FILE *out)
+{
+	const struct filesystem *filesystem = PART_OF(item, struct filesystem, process_item);
+
+	if (filesystem->process != NULL)
+		save_process(filesystem, out);
+}
+
+void takeover_mark_process(struct filesystem *filesystem)
+{
+	static const struct state_kind kind = {place_process, save_process_item};
+
+	filesystem->marked_max_write = filesystem->max_write;
+	state_journal_mark(filesystem->journal, &filesystem->process_item, &kind);
+}
+
+/* Stores and shards */
+
+static uint64_t index_of(const struct shard *shard)
+{
+	return (uint64_t)(shard - shard->filesystem->shards);
+}
+
+static void save_store(const struct shard *shard, FILE *out)
+{
+	const struct config *config = shard->filesystem->config;
+	const struct config_store *store = &config->stores[index_of(shard)];
+	struct store_zookeeper_session session;
+
+	state_begin(out, "store");
+	state_text(out, "prefix", store->prefix);
+	state_flag(out, "zookeeper", store->url.kind == STORE_KIND_ZOOKEEPER);
+	if (store->url.kind == STORE_KIND_ZOOKEEPER) {
+		state_text(out, "servers", store->url.servers);
+		state_text(out, "root", store->url.root);
+		state_unsigned(out, "acl", store_access_acl(&store->access));
+		state_number(out, "session_timeout_ms",
+			     config_session_timeout_ms(config, index_of(shard)));
+		if (store_zookeeper_keep_session(shard->store, &session)) {
+			state_number(out, "session", session.id);
+			state_bytes(out, "password", session.password, sizeof(session.password));
+		}
+	}
+	state_end(out);
+}
+
+static struct state_place place_store(const struct state_item *item)
+{
+	const struct shard *shard = PART_OF(item, struct shard, store_item);
+	return (struct state_place){{STATE_PLACE_STORE, index_of(shard)}};
+}
+
+static void save_store_item(const struct state_item *item, FILE *out)
+{
+	save_store(PART_OF(item, struct shard, store_item), out);
+}
+
+static void mark_store(struct shard *shard)
+{
+	static const struct state_kind kind = {place_store, save_store_item};
+	state_journal_mark(shard->filesystem->journal, &shard->store_item, &kind);
+}
+
+/* Nobody tells when there is a new session. */
+static void mark_session(struct shard *shard)
+{
+	struct shard_former *marked = &shard->marked;
+	struct store_zookeeper_session session = {0};
+	bool has_session =
+		shard->has_statistics && store_zookeeper_keep_session(shard->store, &session);
+
+	if (has_session == marked->has_session && session.id == marked->session.id &&
+	    memcmp(session.password, marked->session.password, sizeof(session.password)) == 0)
+		return;
+	marked->has_session = has_session;
+	marked->session = session;
+	mark_store(shard);
+}
+
+static void save_shard(const struct shard *shard, FILE *out)
+{
+	state_begin(out, "shard");
+	state_unsigned(out, "number", index_of(shard));
+	state_end(out);
+}
+
+static struct state_place place_shard(const struct state_item *item)
+{
+	const struct shard *shard = PART_OF(item, struct shard, item);
+	return (struct state_place){{STATE_PLACE_SHARD + index_of(shard)}};
+}
+
+static void save_shard_item(const struct state_item *item, FILE *out)
+{
+	save_shard(PART_OF(item, struct shard, item), out);
+}
+
+static void keep_shard(struct shard *shard)
+{
+	static const struct state_kind kind = {place_shard, save_shard_item};
+
+	state_journal_mark(shard->filesystem->journal, &shard->item, &kind);
+	mark_store(shard);
+	if (shard->service != NULL)
+		local_service_set_journal(shard->service, shard->filesystem->journal,
+					  STATE_PLACE_SHARD + index_of(shard));
+	engine_set_journal(shard->engine, shard->filesystem->journal, &takeover_transfer,
+			   STATE_PLACE_SHARD + index_of(shard));
+}
+
+/* Numbers */
+
+static void save_numbers(const struct filesystem *filesystem, FILE *out)
+{
+	state_begin(out, "numbers");
+	state_unsigned(out, "last_node", filesystem->last_node);
+	state_unsigned(out, "last_status", filesystem->status->last_number);
+	state_unsigned(out, "last_number", filesystem->last_number);
+	state_end(out);
+}
+
+static struct state_place place_numbers(const struct state_item *item)
+{
+	(void)item;
+	return (struct state_place){{STATE_PLACE_NUMBERS}};
+}
+
+static void save_numbers_item(const struct state_item *item, FILE *out)
+{
+	save_numbers(PART_OF(item, struct filesystem, numbers_item), out);
+}
+
+/* Too many give them out. */
+static void mark_numbers(struct filesystem *filesystem)
+{
+	static const struct state_kind kind = {place_numbers, save_numbers_item};
+	const uint64_t numbers[] = {filesystem->last_node, filesystem->status->last_number,
+				    filesystem->last_number};
+
+	if (memcmp(numbers, filesystem->marked_numbers, sizeof(numbers)) == 0)
+		return;
+	memcpy(filesystem->marked_numbers, numbers, sizeof(numbers));
+	state_journal_mark(filesystem->journal, &filesystem->numbers_item, &kind);
+}
+
+/* The journal */
+
+void takeover_keep(struct filesystem *filesystem, struct state_journal *journal)
+{
+	filesystem->journal = journal;
+	takeover_mark_process(filesystem);
+	inode_mark(filesystem->root);
+	for (size_t i = 0; i < filesystem->shards_count; i++)
+		keep_shard(&filesystem->shards[i]);
+}
+
+void takeover_mark_changed(struct filesystem *filesystem)
+{
+	if (filesystem->marked_max_write != filesystem->max_write)
+		takeover_mark_process(filesystem);
+	for (size_t i = 0; i < filesystem->shards_count; i++)
+		mark_session(&filesystem->shards[i]);
+	mark_numbers(filesystem);
+}
+
+void takeover_commit(struct filesystem *filesystem, uint64_t handled)
+{
+	if (filesystem->journal == NULL)
+		return;
+	takeover_mark_changed(filesystem);
+	answers_send(filesystem, handled);
+}
+
+/* All at once */
+
+static void save_handles(const struct filesystem *filesystem, FILE *out)
+{
+	const struct handle *handle;
+	const struct parked *parked;
+
+	for (handle = filesystem->handles; handle != NULL; handle = handle->by_number.next) {
+		handle_save(handle, out);
+		DL_FOREACH (handle->parked, parked) {
+			parked_save(parked, out);
+		}
+		holder_save_all(handle, out);
+	}
+}
+
+void takeover_save(const struct filesystem *filesystem, FILE *out)
+{
+	const struct inode *inode;
+	const struct status_node *node;
+
+	save_process(filesystem, out);
+	for (size_t i = 0; i < filesystem->shards_count; i++)
+		save_store(&filesystem->shards[i], out);
+	for (inode = filesystem->inodes; inode != NULL; inode = inode->by_node.next)
+		inode_save(inode, out);
+	for (node = filesystem->status->by_number; node != NULL; node = node->by_number.next)
+		status_node_save(node, out);
+	save_handles(filesystem, out);
+	save_numbers(filesystem, out);
+	if (filesystem->notifier != NULL)
+		notifier_save_orders(filesystem->notifier, out);
+	kept_request_save_all(filesystem, out);
+	for (size_t i = 0; i < filesystem->shards_count; i++) {
+		const struct shard *shard = &filesystem->shards[i];
+		save_shard(shard, out);
+		if (shard->service != NULL)
+			local_service_save(shard->service, out);
+		engine_save(shard->engine, &takeover_transfer, out);
+	}
+	state_begin(out, "end");
+	state_end(out);
+}

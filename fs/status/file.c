@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The files in .dlockfs, and what `status` says: lines of key=value. Loop thread only.
+ */
+#include <inttypes.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/escape.h"
+#include "files/inode.h"
+#include "files/user.h"
+#include "status/status.h"
+
+static void write_text(FILE *out, const char *key, const char *text)
+{
+	fprintf(out, "%s=", key);
+	escape_write(out, text);
+	fputc('\n', out);
+}
+
+static void write_session(const struct shard *shard, FILE *out)
+{
+	static const char *const names[] = {
+		[STORE_CONNECTED] = "connected",
+		[STORE_SUSPENDED] = "suspended",
+		[STORE_LOST] = "lost",
+	};
+	struct engine_status status = engine_status(shard->engine);
+
+	fprintf(out, "session=%s\n", names[status.session]);
+	if (status.timeout_ms > 0)
+		fprintf(out, "session_timeout_ms=%" PRId64 "\n", status.timeout_ms);
+	if (status.lease_left_ms >= 0)
+		fprintf(out, "lease_left_ms=%" PRId64 "\n", status.lease_left_ms);
+	if (status.doubtful)
+		fputs("doubtful=yes\n", out);
+}
+
+static void write_worn(void *context, const struct engine_worn *worn)
+{
+	static const char *const awaited[] = {
+		[ENGINE_AWAITS_CLAIMS] = "claims",
+		[ENGINE_AWAITS_DELAY] = "lock_delay",
+		[ENGINE_AWAITS_SERVERS] = "servers",
+	};
+	FILE *out = context;
+
+	fputs("numbers_end=", out);
+	escape_write(out, worn->path);
+	fprintf(out, " number=%" PRId32 " since=%" PRId64 " held_back=%zu awaits=%s\n",
+		worn->number, (int64_t)time(NULL) - worn->known_ms / 1000, worn->held_back,
+		awaited[worn->awaits]);
+}
+
+static void write_shard(const struct shard *shard, FILE *out)
+{
+	struct engine_counts counts = engine_counts(shard->engine);
+	const char *trouble = shard->store->ops->trouble(shard->store);
+	char where[1024];
+
+	shard->store->ops->describe(shard->store, where, sizeof(where));
+	fprintf(out, "store=%s\n", where);
+	if (trouble != NULL)
+		fprintf(out, "store_error=%s\n", trouble);
+	write_session(shard, out);
+	fprintf(out, "locks=%zu\nholders=%zu\nkept=%zu\nwaiters=%zu\nfenced=%zu\n", counts.locks,
+		counts.holders, counts.kept, counts.waiters, shard->fenced);
+	engine_each_worn(shard->engine, write_worn, out);
+}
+
+/* A block for each store, with an empty line between. */
+static void write_status(const struct filesystem *filesystem, FILE *out)
+{
+	fputs("version=" DLOCKFS_VERSION "\n", out);
+	write_text(out, "mountpoint", filesystem->mountpoint);
+	write_text(out, "host", filesystem->host);
+	fprintf(out, "pid=%d\n", (int)getpid());
+	fprintf(out, "uptime_s=%" PRId64 "\n",
+		(filesystem->now_ms - filesystem->status->started_ms) / 1000);
+	write_shard(&filesystem->shards[0], out);
+	fprintf(out, "exclusive_open_waits=%s\n", filesystem->exclusive_open_waits ? "yes" : "no");
+	fprintf(out, "survives_kill=%s\n",
+		filesystem->survives_kill && !state_journal_has_failed(filesystem->journal) ? "yes"
+											    : "no");
+	for (size_t i = 1; i < filesystem->shards_count; i++) {
+		fputc('\n', out);
+		write_text(out, "prefix", filesystem->shards[i].prefix);
+		write_shard(&filesystem->shards[i], out);
+	}
+}
+
+const struct status_file status_files[] = {
+	{"status", write_status},
+	{"users", user_write_all},
+	{"queues", NULL},
+	{"metrics", metrics_write},
+	{NULL, NULL},
+};

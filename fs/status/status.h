@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tree .dlockfs in the root of the mount, which shows what there is and changes nothing:
+ *
+ *   .dlockfs/status       this daemon                                   file.c
+ *   .dlockfs/users        what each user has of what it may have        files/user.c
+ *   .dlockfs/queues       the queues of all locks, of all hosts
+ *   .dlockfs/metrics      what was counted                              files/metrics.c
+ *   .dlockfs/locks/a/b    the queue of one lock: names as they are in the store
+ *
+ * A lock with others below it is a directory; its own queue, if it has claims, is the file .queue
+ * in there (a lock of that name is not shown). The prefix of a store is always one.
+ *
+ * What a file shows is made when it is opened, what a directory lists when that is. Where the store
+ * has to be asked, the request waits (wait.c): OPEN and OPENDIR, for which the kernel locks
+ * nothing, and LOOKUP below locks/, for which it locks a directory there. LOOKUP of the fixed names
+ * is answered at once, so who uses locks never waits for who looks on.
+ *
+ * OPEN and OPENDIR of who has limits (files/user.h) wait for their turn first: looker.h.
+ *
+ * Who may read a lock's file, where the configuration says who, may read its queue here; in the
+ * list of all queues those are left out that the reader may not read.
+ *
+ * Nodes here have numbers of their own, far above those of inodes; names live in the kernel's cache
+ * for no time, except the fixed ones. Loop thread only; nothing here blocks.
+ */
+#ifndef DLOCKFS_STATUS_STATUS_H
+#define DLOCKFS_STATUS_STATUS_H
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "files/filesystem.h"
+#include "journal/journal.h"
+#include "journal/text.h"
+#include "view/view.h"
+
+#define STATUS_NAME  ".dlockfs"
+#define STATUS_NODES NODES_END
+
+/* A file directly in .dlockfs. */
+struct status_file {
+	const char *name;
+	/* Writes its text; NULL: that is view_queues() of all locks. */
+	void (*produce)(const struct filesystem *filesystem, FILE *out);
+};
+
+extern const struct status_file status_files[]; /* up to one without a name */
+
+enum status_kind {
+	STATUS_TOP,   /* .dlockfs */
+	STATUS_FILE,  /* in there */
+	STATUS_LOCKS, /* locks, or a directory below */
+	STATUS_LOCK,  /* the file of a lock */
+};
+
+struct status_node {
+	struct state_item item; /* first */
+	uint64_t number;
+	UT_hash_handle by_number;
+	UT_hash_handle by_key;
+	enum status_kind kind;
+	const struct status_file *file; /* STATUS_FILE */
+	char *lock;			/* STATUS_LOCKS, STATUS_LOCK: its path, "" for locks/ */
+	uint64_t lookups;		/* references that the kernel has */
+	char key[];			/* a letter for the kind, and the path below the mount */
+};
+
+/* What an open file shows, or an open directory lists: then for each name a letter (d, f, or ? for
+ * either), the name and a NUL. */
+struct status_content {
+	UT_hash_handle hh; /* in status->contents, by number */
+	uint64_t number;   /* what the kernel is told */
+	struct user *user; /* has user_shares_of(bytes) of USER_FILES for it */
+	char *text;
+	size_t bytes;
+};
+
+struct looker;
+struct status_wait;
+
+struct status {
+	struct filesystem *filesystem;
+	struct status_node *by_number, *by_key;
+	uint64_t last_number;
+	struct status_content *contents;
+	struct status_wait *waits;
+	struct looker *lookers; /* by user id: looker.c */
+	int64_t started_ms;	/* CLOCK_BOOTTIME */
+};
+
+/* Whether a node is of this tree. */
+static inline bool status_owns(fuse_ino_t node)
+{
+	return node >= STATUS_NODES;
+}
+
+/* Returns NULL when out of memory. */
+struct status *status_create(struct filesystem *filesystem);
+
+/* Nothing may wait or be open any more. NULL is fine. */
+void status_destroy(struct status *status);
+
+/* node.c */
+
+/* Finds or makes the node: `path` is that below the mount, `lock` that of the lock or NULL. Returns
+ * NULL when out of memory. */
+struct status_node *status_node_get(struct status *status, enum status_kind kind, const char *path,
+				    const char *lock, const struct status_file *file);
+
+/* NULL: there is none. */
+struct status_node *status_node_find(struct status *status, fuse_ino_t number);
+
+static inline const char *status_node_path(const struct status_node *node)
+{
+	return node->key + 1;
+}
+
+void status_node_stat(const struct config *config, const struct status_node *node,
+		      struct stat *attr);
+
+/* Answers LOOKUP with the node; NULL: ENOMEM. */
+void status_node_reply(fuse_req_t req, struct status_node *node);
+
+void status_node_forget(struct status *status, struct status_node *node, uint64_t lookups);
+
+/* What it says in the journal has changed: whatever status_node_save() writes. */
+void status_node_mark(const struct status *status, struct status_node *node);
+
+/* Writes the node, for another process. */
+void status_node_save(const struct status_node *node, FILE *out);
+
+/* Makes the node that the present line says. Returns 0; or -EINVAL, -ENOMEM, with a line in the
+ * reader's `why`. */
+int status_node_restore(struct status *status, struct state_reader *in);
+
+/* requests.c: what ops/ passes on for nodes here */
+
+void status_lookup_top(fuse_req_t req);
+void status_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
+void status_getattr(fuse_req_t req, fuse_ino_t node);
+void status_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info);
+void status_read(fuse_req_t req, size_t size, off_t offset, const struct fuse_file_info *info);
+void status_ioctl(fuse_req_t req, fuse_ino_t number, unsigned int command, const void *in,
+		  size_t in_bytes); /* steer.c */
+void status_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info);
+void status_readdir(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
+		    const struct fuse_file_info *info, bool plus);
+void status_release(fuse_req_t req, const struct fuse_file_info *info);
+
+/* content.c */
+
+/* What the file shows, or the directory lists; NULL: it was opened before this process took over.
+ */
+struct status_content *status_content_find(const struct status *status,
+					   const struct fuse_file_info *info);
+
+void status_content_close(struct filesystem *filesystem, struct status_content *content);
+
+/* Frees the contents of all that is open. */
+void status_close_all(struct filesystem *filesystem);
+
+/* Answers OPEN or OPENDIR with the content, if the caller may have as many open files as that
+ * counts for; it is freed in any case in the end. */
+void status_content_reply(fuse_req_t req, struct fuse_file_info *info, char *text, size_t bytes);
+
+/* wait.c: requests that wait for the store */
+
+enum status_wait_kind { STATUS_WAIT_OPEN, STATUS_WAIT_OPENDIR, STATUS_WAIT_LOOKUP };
+
+/* Parks the request until the store has told what it needs: OPEN the text of the queue of `lock`
+ * (NULL: of all, for which each store is asked), the others what there is at the lock's path;
+ * LOOKUP answers with a node of the path below the mount. A signal ends it with EINTR, a store that
+ * does not answer for a while with ETIMEDOUT; where others have answered, the text has a line for
+ * the locks of that store, "lock=PREFIX/ error=ETIMEDOUT", instead. `info` is that of OPEN and
+ * OPENDIR. */
+void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, const char *lock,
+		 const struct fuse_file_info *info);
+
+void status_advance(struct filesystem *filesystem);
+int64_t status_deadline(const struct filesystem *filesystem);
+
+/* Answers all that wait with the error (-errno). */
+void status_refuse_all(struct filesystem *filesystem, int error);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * When the service manager is to hear that the loop runs, and how long it waits for that before it
+ * kills the daemon, so that another process goes on with all locks (restart/keeping.h).
+ *
+ *   nothing is held   as long as WatchdogSec= says
+ *   held              an eighth of the shortest session timeout of all stores, if that is less:
+ *                     early enough for the next process to prove the session before the lease ends
+ *
+ * The shorter limit stays for as long as WatchdogSec= after nothing is held any more, so that a
+ * lock that is taken often costs no message each time. Without a service manager that waits for
+ * pings there is never anything to do. Loop thread only; time comes from the caller.
+ */
+#ifndef DLOCKFS_WATCHDOG_H
+#define DLOCKFS_WATCHDOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct watchdog {
+	int64_t unit_ms;  /* WatchdogSec=; INT64_MAX: nobody waits */
+	int64_t limit_ms; /* what counts now */
+	int64_t ping_ms;  /* when the next ping is due; INT64_MAX: never */
+	int64_t held_ms;  /* when something was held last; INT64_MIN: never */
+};
+
+/* `unit_ms` is supervisor_watchdog_ms(). */
+void watchdog_begin(struct watchdog *watchdog, int64_t unit_ms);
+
+/* The loop runs: pings if that is due, and says what limit counts from now on if it is another one.
+ * `timeout_ms` is the shortest session timeout of what is held; INT64_MAX: nothing is held. */
+void watchdog_advance(struct watchdog *watchdog, int64_t timeout_ms, int64_t now_ms);
+
+/* The loop will not run for a while, as in a stop: WatchdogSec= counts. watchdog_advance() makes it
+ * shorter again. */
+void watchdog_relax(struct watchdog *watchdog, int64_t now_ms);
+
+/* When watchdog_advance() is needed. */
+int64_t watchdog_deadline(const struct watchdog *watchdog);
+
+#endif

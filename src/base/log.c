@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the level and the place that messages go to. Must not lock or touch errno, nor allocate but
+ * for what is held. Any thread; each message is one write(2), one syslog(3) or one datagram to the
+ * journal, so that lines never mix.
+ */
+#include "base/log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#if HAVE_LIBSYSTEMD
+#define SD_JOURNAL_SUPPRESS_LOCATION /* every message would be from the same line */
+#include <systemd/sd-journal.h>
+#endif
+
+#define TEXT_BYTES    2048 /* of a message before escaping; what is longer is cut */
+#define ESCAPED_BYTES 4	   /* of "\xNN" */
+#define PREFIX_BYTES  32
+#define CUT_MARK      "..."
+
+#define JOURNAL_SOCKET	 "/run/systemd/journal/socket"
+#define MOUNTPOINT_FIELD "DLOCKFS_MOUNTPOINT="
+#define LOCK_FIELD	 "DLOCKFS_LOCK="
+#define LOCK_BYTES_MAX	 4096
+
+static const struct {
+	int priority;
+	const char *prefix;
+} levels[] = {
+	[LOG_LEVEL_ERROR] = {LOG_ERR, "dlockfs: error: "},
+	[LOG_LEVEL_WARNING] = {LOG_WARNING, "dlockfs: warning: "},
+	[LOG_LEVEL_INFO] = {LOG_INFO, "dlockfs: "},
+	[LOG_LEVEL_DEBUG] = {LOG_DEBUG, "dlockfs: "},
+};
+
+struct held_message {
+	struct held_message *next;
+	enum log_level level;
+	bool has_lock;
+	size_t text_bytes; /* with its NUL; the lock stands behind it */
+	char text[];
+};
+
+static _Thread_local struct {
+	unsigned int depth;
+	struct held_message *first, *last;
+} held;
+
+static atomic_int level_limit = LOG_LEVEL_INFO;
+static atomic_bool use_syslog, use_journal;
+static char mountpoint_field[sizeof(MOUNTPOINT_FIELD) + PATH_MAX];
+
+void log_set_level(enum log_level most_detailed)
+{
+	level_limit = (int)most_detailed;
+}
+
+void log_set_mountpoint(const char *mountpoint)
+{
+	snprintf(mountpoint_field, sizeof(mountpoint_field), MOUNTPOINT_FIELD "%s", mountpoint);
+}
+
+bool log_stderr_is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM"); /* device:inode */
+	uintmax_t device, inode;
+	struct stat attr;
+
+	return stream != NULL && sscanf(stream, "%ju:%ju", &device, &inode) == 2 &&
+	       fstat(STDERR_FILENO, &attr) == 0 && attr.st_dev == device && attr.st_ino == inode;
+}
+
+bool log_to_journal(void)
+{
+#if HAVE_LIBSYSTEMD
+	use_journal = access(JOURNAL_SOCKET, W_OK) == 0;
+#endif
+	return use_journal;
+}
+
+void log_to_syslog(void)
+{
+	int saved_errno = errno;
+
+	openlog("dlockfs", LOG_PID | LOG_NDELAY, LOG_DAEMON);
+	use_syslog = true;
+	errno = saved_errno;
+}
+
+/* Appends `text` to `line` with its control characters escaped; returns the end. */
+static char *append_escaped(char *line, const char *text)
+{
+	static const char hex[] = "0123456789abcdef";
+
+	for (; *text; text++) {
+		unsigned char byte = (unsigned char)*text;
+
+		if (byte >= 0x20 && byte != 0x7f) {
+			*line++ = (char)byte;
+			continue;
+		}
+		*line++ = '\\';
+		*line++ = 'x';
+		*line++ = hex[byte >> 4];
+		*line++ = hex[byte & 15];
+	}
+	*line = '\0';
+	return line;
+}
+
+#if HAVE_LIBSYSTEMD
+static void send_to_journal(enum log_level level, const char *lock, char *line)
+{
+	char message[sizeof("MESSAGE=") + ESCAPED_BYTES * TEXT_BYTES];
+	char priority[] = {'P', 'R', 'I', 'O', 'R',
+			   'I', 'T', 'Y', '=', (char)('0' + levels[level].priority),
+			   '\0'};
+	char facility[] = "SYSLOG_FACILITY=3"; /* daemon */
+	char identifier[] = "SYSLOG_IDENTIFIER=dlockfs";
+	char lock_field[sizeof(LOCK_FIELD) + LOCK_BYTES_MAX];
+	struct iovec fields[6];
+	int count = 0;
+
+	strcpy(stpcpy(message, "MESSAGE="), line);
+	snprintf(lock_field, sizeof(lock_field), LOCK_FIELD "%s", lock != NULL ? lock : "");
+	char *texts[] = {message,    priority,	       facility,
+			 identifier, mountpoint_field, lock != NULL ? lock_field : ""};
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		if (texts[i][0] != '\0')
+			fields[count++] = (struct iovec){texts[i], strlen(texts[i])};
+	}
+	sd_journal_sendv(fields, count);
+}
+#endif
+
+/* Writes it where messages go to. */
+static void emit(enum log_level level, const char *lock, const char *text)
+{
+	char line[PREFIX_BYTES + ESCAPED_BYTES * TEXT_BYTES + 1];
+	char *end = line;
+
+	if (use_syslog) {
+		append_escaped(line, text);
+		syslog(levels[level].priority, "%s", line);
+#if HAVE_LIBSYSTEMD
+	} else if (use_journal) {
+		append_escaped(line, text);
+		send_to_journal(level, lock, line);
+#endif
+	} else {
+		end = stpcpy(end, levels[level].prefix);
+		end = append_escaped(end, text);
+		*end++ = '\n';
+		/* There is nobody to tell that stderr does not work. */
+		ssize_t ignored = write(STDERR_FILENO, line, (size_t)(end - line));
+
+		(void)ignored;
+	}
+}
+
+static bool hold(enum log_level level, const char *lock, const char *text)
+{
+	size_t text_bytes = strlen(text) + 1, lock_bytes = lock != NULL ? strlen(lock) + 1 : 0;
+	struct held_message *message = malloc(sizeof(*message) + text_bytes + lock_bytes);
+
+	if (message == NULL)
+		return false;
+	*message = (struct held_message){
+		.level = level, .has_lock = lock != NULL, .text_bytes = text_bytes};
+	memcpy(message->text, text, text_bytes);
+	if (lock != NULL)
+		memcpy(message->text + text_bytes, lock, lock_bytes);
+	if (held.last != NULL)
+		held.last->next = message;
+	else
+		held.first = message;
+	held.last = message;
+	return true;
+}
+
+void log_hold(void)
+{
+	held.depth++;
+}
+
+void log_resume(void)
+{
+	struct held_message *message, *next;
+	int saved_errno = errno;
+
+	if (--held.depth > 0)
+		return;
+	message = held.first;
+	held.first = held.last = NULL;
+	for (; message != NULL; message = next) {
+		next = message->next;
+		emit(message->level, message->has_lock ? message->text + message->text_bytes : NULL,
+		     message->text);
+		free(message);
+	}
+	errno = saved_errno;
+}
+
+static void write_message(enum log_level level, const char *lock, const char *format,
+			  va_list arguments)
+{
+	int saved_errno = errno, length = 0, rest = 0;
+	char text[TEXT_BYTES];
+
+	if ((int)level > level_limit)
+		return;
+
+	if (lock != NULL)
+		length = snprintf(text, sizeof(text), "%s: ", lock);
+	errno = saved_errno;
+	if ((size_t)length < sizeof(text))
+		rest = vsnprintf(text + length, sizeof(text) - (size_t)length, format, arguments);
+	if (rest < 0)
+		strcpy(text, "a message that could not be formatted");
+	else if ((size_t)length + (size_t)rest >= sizeof(text))
+		strcpy(text + sizeof(text) - sizeof(CUT_MARK), CUT_MARK);
+	if (held.depth == 0 || !hold(level, lock, text))
+		emit(level, lock, text);
+	errno = saved_errno;
+}
+
+void log_write(enum log_level level, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	write_message(level, NULL, format, arguments);
+	va_end(arguments);
+}
+
+void log_write_lock(enum log_level level, const char *lock, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	write_message(level, lock, format, arguments);
+	va_end(arguments);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Messages to the operator, one line each: to stderr in the foreground, to the journal with fields
+ * where that is what stderr leads to, and in the background to the journal or to syslog(3).
+ *
+ * Fields in the journal: MESSAGE, PRIORITY, SYSLOG_FACILITY, SYSLOG_IDENTIFIER, and our own
+ * DLOCKFS_MOUNTPOINT, and DLOCKFS_LOCK for a message about a lock.
+ *
+ * Every function here may be called from any thread and leaves errno as it was.
+ */
+#ifndef DLOCKFS_BASE_LOG_H
+#define DLOCKFS_BASE_LOG_H
+
+#include <stdbool.h>
+
+enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+
+/* Sets the most detailed level that is written; LOG_LEVEL_INFO until then. */
+void log_set_level(enum log_level most_detailed);
+
+/* The mount point, for the field; copied. Called once, before other threads exist. */
+void log_set_mountpoint(const char *mountpoint);
+
+/* Whether stderr is a stream to the journal (JOURNAL_STREAM, systemd.exec(5)), which knows no
+ * fields. */
+bool log_stderr_is_journal(void);
+
+/* From now on writes to the journal instead of stderr. Returns false, and changes nothing, where
+ * there is no journal or the program was built without libsystemd. Called once, before other
+ * threads exist. */
+bool log_to_journal(void);
+
+/* From now on writes to syslog(3) instead of stderr. Called once, before other threads exist. */
+void log_to_syslog(void);
+
+/* Writes one line; a longer one than 2 KiB is cut and ends in "...". `%m` stands for the message of
+ * errno, as in syslog(3). Control characters in the text (a lock's name may hold any byte) are
+ * written as \xNN. */
+void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same about a lock: the line is "LOCK: text". */
+void log_write_lock(enum log_level level, const char *lock, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* From now on the messages of this thread are kept, until log_resume() as often writes them, in
+ * their order: to write may block, and what is to be done first must not wait for that. One for
+ * which there is no memory is written at once. */
+void log_hold(void);
+void log_resume(void);
+
+/* __extension__: %m is not of ISO C, and -Wpedantic says so at every use. */
+#define log_error(...)	 (__extension__ log_write(LOG_LEVEL_ERROR, __VA_ARGS__))
+#define log_warning(...) (__extension__ log_write(LOG_LEVEL_WARNING, __VA_ARGS__))
+#define log_info(...)	 (__extension__ log_write(LOG_LEVEL_INFO, __VA_ARGS__))
+#define log_debug(...)	 (__extension__ log_write(LOG_LEVEL_DEBUG, __VA_ARGS__))
+
+#define log_lock_error(lock, ...) (__extension__ log_write_lock(LOG_LEVEL_ERROR, lock, __VA_ARGS__))
+#define log_lock_warning(lock, ...)                                                                \
+	(__extension__ log_write_lock(LOG_LEVEL_WARNING, lock, __VA_ARGS__))
+#define log_lock_info(lock, ...) (__extension__ log_write_lock(LOG_LEVEL_INFO, lock, __VA_ARGS__))
+
+#endif

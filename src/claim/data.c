@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the text form of a claim's data. Must not know what the asker's lines say. Any thread.
+ *
+ * Reads lines that end in a newline only: of text that was cut, the last one could say less than
+ * was written.
+ */
+#include "claim/data.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FORMAT_LINE "format=1\n"
+#define RANGES_KEY  "ranges="
+#define HOLDS_KEY   "holds="
+#define WAITS_KEY   "waits="
+#define EXACT_LINE  "exact=yes\n"
+#define KEEP_LINE   "keep=yes\n"
+#define REQUEUE_KEY "requeue="
+#define UID_KEY	    "uid="
+#define REVOKE_KEY  "revoke="
+#define BREAK_KEY   "break="
+
+static const char mode_letters[] = {[CLAIM_SHARED] = 'r', [CLAIM_EXCLUSIVE] = 'w'};
+
+void claim_data_finish(struct claim_data *data)
+{
+	range_set_finish(&data->ranges);
+	range_set_finish(&data->holds);
+}
+
+static void write_ranges(FILE *stream, const char *key, const struct range_set *set)
+{
+	fputs(key, stream);
+	for (size_t i = 0; i < set->count; i++) {
+		const struct range *range = &set->ranges[i];
+
+		fprintf(stream, "%s%c%" PRId64 "-%" PRId64, i > 0 ? "," : "",
+			mode_letters[range->mode], range->span.start, range->span.end);
+	}
+	fputc('\n', stream);
+}
+
+char *claim_data_format(const char *asker, const struct claim_data *data)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *stream = open_memstream(&text, &bytes);
+	bool failed;
+
+	if (!stream)
+		return NULL;
+	fputs(asker, stream);
+	if (data->has_ranges)
+		write_ranges(stream, RANGES_KEY, &data->ranges);
+	if (data->has_holds)
+		write_ranges(stream, HOLDS_KEY, &data->holds);
+	if (data->waits)
+		fprintf(stream, WAITS_KEY "%" PRId32 "\n", data->waits_for);
+	if (data->exact)
+		fputs(EXACT_LINE, stream);
+	if (data->keeps)
+		fputs(KEEP_LINE, stream);
+
+	failed = ferror(stream);
+	if (fclose(stream) != 0 || failed) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* Reads the decimal number that *text begins with, and moves on behind it. */
+static bool read_number(const char **text, int64_t *ret)
+{
+	const char *digits = **text == '-' ? *text + 1 : *text;
+	char *end;
+
+	if (!isdigit((unsigned char)*digits))
+		return false;
+	errno = 0;
+	*ret = strtoll(*text, &end, 10);
+	*text = end;
+	return errno == 0;
+}
+
+/* Reads "w0-63", and moves on behind it. The caller checks that it begins where it may. */
+static bool read_range(const char **text, struct range *ret)
+{
+	if (**text == mode_letters[CLAIM_SHARED])
+		ret->mode = CLAIM_SHARED;
+	else if (**text == mode_letters[CLAIM_EXCLUSIVE])
+		ret->mode = CLAIM_EXCLUSIVE;
+	else
+		return false;
+	++*text;
+	if (!read_number(text, &ret->span.start) || *(*text)++ != '-' ||
+	    !read_number(text, &ret->span.end))
+		return false;
+	return ret->span.start <= ret->span.end;
+}
+
+/* Returns 0, -EINVAL for a value that makes no sense, or -ENOMEM. */
+static int read_ranges(const char *value, struct range_set *ret)
+{
+	struct range_set set = {0};
+	int error = 0;
+
+	if (*value == '\n')
+		return -EINVAL; /* a claim covers something, or goes */
+	while (!error && *value != '\n') {
+		struct range range;
+
+		if (set.count > 0 && *value++ != ',')
+			error = -EINVAL;
+		/* An empty set ends at -1: so nothing begins below 0. */
+		else if (!read_range(&value, &range) ||
+			 range.span.start <= range_set_span(&set).end)
+			error = -EINVAL;
+		else
+			error = range_set_lock(&set, range.span, range.mode);
+	}
+	if (error)
+		range_set_finish(&set);
+	else
+		*ret = set;
+	return error;
+}
+
+static bool read_sequence(const char *value, int32_t *ret)
+{
+	int64_t number;
+
+	if (!read_number(&value, &number) || *value != '\n' || number < INT32_MIN ||
+	    number > INT32_MAX)
+		return false;
+	*ret = (int32_t)number;
+	return true;
+}
+
+/* Reads a line with a set, if it makes sense, in place of what was read before. */
+static int read_set(const char *value, struct range_set *set, bool *has)
+{
+	struct range_set read;
+	int error = read_ranges(value, &read);
+
+	if (error)
+		return error == -EINVAL ? 0 : error;
+	range_set_finish(set);
+	*set = read;
+	*has = true;
+	return 0;
+}
+
+static bool begins_with(const char *line, const char *key)
+{
+	return strncmp(line, key, strlen(key)) == 0;
+}
+
+/* Reads a line, which ends in a newline. A later one of the same key replaces an earlier one. */
+static int read_line(const char *line, struct claim_data *data)
+{
+	int32_t sequence;
+
+	if (begins_with(line, RANGES_KEY))
+		return read_set(line + strlen(RANGES_KEY), &data->ranges, &data->has_ranges);
+	if (begins_with(line, HOLDS_KEY))
+		return read_set(line + strlen(HOLDS_KEY), &data->holds, &data->has_holds);
+	if (begins_with(line, WAITS_KEY))
+		data->waits |= read_sequence(line + strlen(WAITS_KEY), &data->waits_for);
+	if (begins_with(line, REQUEUE_KEY))
+		data->requeue |= read_sequence(line + strlen(REQUEUE_KEY), &sequence);
+	data->exact |= begins_with(line, EXACT_LINE);
+	data->keeps |= begins_with(line, KEEP_LINE);
+	return 0;
+}
+
+int claim_data_parse(const char *text, struct claim_data *ret)
+{
+	struct claim_data data = {0};
+	int error = 0;
+
+	if (strncmp(text, FORMAT_LINE, strlen(FORMAT_LINE)) == 0) {
+		const char *line = text + strlen(FORMAT_LINE), *end;
+
+		data.valid = true;
+		for (; !error && (end = strchr(line, '\n')); line = end + 1)
+			error = read_line(line, &data);
+	}
+	if (error)
+		claim_data_finish(&data);
+	else
+		*ret = data;
+	return error;
+}
+
+/* Copies the value of the last line of that key, if there is one, with anything strange as '?'. */
+static bool read_who(const char *text, const char *key, char who[CLAIM_DATA_WHO_BYTES])
+{
+	const char *line = text, *end;
+	bool found = false;
+
+	for (; (end = strchr(line, '\n')); line = end + 1) {
+		size_t used = 0;
+
+		if (strncmp(line, key, strlen(key)) != 0)
+			continue;
+		for (const char *at = line + strlen(key); at < end; at++)
+			if (used < CLAIM_DATA_WHO_BYTES - 1)
+				who[used++] = (char)(*at > ' ' && *at < 0x7f ? *at : '?');
+		who[used] = '\0';
+		found = true;
+	}
+	return found;
+}
+
+enum claim_order claim_data_order(const char *text, char who[CLAIM_DATA_WHO_BYTES])
+{
+	if (strcmp(text, CLAIM_DATA_CURATOR_REVOKE) == 0) {
+		snprintf(who, CLAIM_DATA_WHO_BYTES, "another-client");
+		return CLAIM_ORDER_REVOKE;
+	}
+	if (strncmp(text, FORMAT_LINE, strlen(FORMAT_LINE)) != 0)
+		return CLAIM_ORDER_NONE;
+	if (read_who(text, BREAK_KEY, who))
+		return CLAIM_ORDER_BREAK;
+	return read_who(text, REVOKE_KEY, who) ? CLAIM_ORDER_REVOKE : CLAIM_ORDER_NONE;
+}
+
+bool claim_data_uid(const char *text, uint32_t *ret)
+{
+	char value[CLAIM_DATA_WHO_BYTES];
+	const char *at = value;
+	int64_t number;
+
+	if (strncmp(text, FORMAT_LINE, strlen(FORMAT_LINE)) != 0 ||
+	    !read_who(text, UID_KEY, value) || !read_number(&at, &number) || *at != '\0' ||
+	    number < 0 || number > UINT32_MAX)
+		return false;
+	*ret = (uint32_t)number;
+	return true;
+}
+
+char *claim_data_add_requeue(const char *text, int32_t sequence)
+{
+	char *result;
+
+	return asprintf(&result, "%s" REQUEUE_KEY "%" PRId32 "\n", text, sequence) < 0 ? NULL
+										       : result;
+}
+
+char *claim_data_add_order(const char *text, enum claim_order order, const char *who)
+{
+	char *result;
+
+	if (strncmp(text, FORMAT_LINE, strlen(FORMAT_LINE)) != 0 ||
+	    strlen(text) > CLAIM_DATA_BYTES_MAX)
+		return order == CLAIM_ORDER_REVOKE ? strdup(CLAIM_DATA_CURATOR_REVOKE) : NULL;
+	if (asprintf(&result, "%s%s%s\n", text, order == CLAIM_ORDER_BREAK ? BREAK_KEY : REVOKE_KEY,
+		     who) < 0)
+		return NULL;
+	return result;
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the text form of claims: written in one way, read in the ways of all known clients. Must not
+ * know of queues or holders. Pure functions, any thread.
+ */
+#include "claim/name.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UUID_CHARS	  36
+#define SPAN_PART_BYTES	  sizeof("r-9223372036854775808--9223372036854775808-")
+#define ANCHOR_PART_BYTES (SPAN_PART_BYTES + sizeof("-2147483648:"))
+
+/* The bits of a uuid, in its first and in its second half. */
+#define VERSION_MASK UINT64_C(0xf000)
+#define VERSION_8    UINT64_C(0x8000)
+#define VARIANT	     (UINT64_C(2) << 62)
+#define RECORD	     (UINT64_C(1) << 61)
+#define OWNER_SHIFT  32
+
+/* printf("%010d") pads to ten characters, the sign among them: below a billion a negative number
+ * has nine digits, from there on ten. */
+#define NUMBER_CHARS	    10
+#define FIRST_WIDE_NEGATIVE INT64_C(1000000000)
+
+const char *const claim_recipe_names[] = {
+	[CLAIM_CURATOR_RW] = "curator-rw",
+	[CLAIM_CURATOR_MUTEX] = "curator-mutex",
+	[CLAIM_KAZOO] = "kazoo",
+	[CLAIM_CURATOR_ANY] = "curator-any",
+};
+
+static const char *const markers[][2] = {
+	[CLAIM_CURATOR_RW] = {[CLAIM_SHARED] = "__READ__", [CLAIM_EXCLUSIVE] = "__WRIT__"},
+	[CLAIM_CURATOR_MUTEX] = {[CLAIM_SHARED] = "lock-", [CLAIM_EXCLUSIVE] = "lock-"},
+	[CLAIM_KAZOO] = {[CLAIM_SHARED] = "__rlock__", [CLAIM_EXCLUSIVE] = "__lock__"},
+	[CLAIM_CURATOR_ANY] = {[CLAIM_SHARED] = "any-__READ__", [CLAIM_EXCLUSIVE] = "any-__WRIT__"},
+};
+
+#define COMPANION_MARKER "any-lock-"
+
+/* What stands before the number, and what follows from that. Of two that fit the first one counts.
+ */
+static const struct marker {
+	const char *text;
+	enum claim_recipe recipe;
+	enum claim_mode mode;
+	bool companion;
+} read_markers[] = {
+	{"any-__WRIT__", CLAIM_CURATOR_ANY, CLAIM_EXCLUSIVE, false},
+	{"any-__READ__", CLAIM_CURATOR_ANY, CLAIM_SHARED, false},
+	{COMPANION_MARKER, CLAIM_CURATOR_ANY, CLAIM_EXCLUSIVE, true},
+	{"__WRIT__", CLAIM_CURATOR_RW, CLAIM_EXCLUSIVE, false},
+	{"__READ__", CLAIM_CURATOR_RW, CLAIM_SHARED, false},
+	{"lock-", CLAIM_CURATOR_MUTEX, CLAIM_EXCLUSIVE, false},
+	{"__lock__", CLAIM_KAZOO, CLAIM_EXCLUSIVE, false},
+	{"__rlock__", CLAIM_KAZOO, CLAIM_SHARED, false},
+	{"read-", CLAIM_CURATOR_RW, CLAIM_SHARED, false},
+};
+
+uint64_t claim_id_session(uint64_t random)
+{
+	return (random & ~VERSION_MASK) | VERSION_8;
+}
+
+static bool is_whole(struct claim_span span)
+{
+	return span.start == 0 && span.end == INT64_MAX;
+}
+
+static char *put_hex(char *to, uint64_t number, int digits)
+{
+	for (int shift = (digits - 1) * 4; shift >= 0; shift -= 4)
+		*to++ = "0123456789abcdef"[number >> shift & 0xf];
+	*to++ = '-';
+	return to;
+}
+
+/* Without the help of snprintf() where that would be most of the work: names are made all the time.
+ */
+void claim_name_format(char text[CLAIM_NAME_PREFIX_BYTES], const struct claim_name *name)
+{
+	uint64_t high = name->id.session;
+	uint64_t low = VARIANT | (name->record ? RECORD : 0) |
+		       (uint64_t)name->id.owner << OWNER_SHIFT | name->id.number;
+	char span[SPAN_PART_BYTES] = "", anchor[ANCHOR_PART_BYTES] = "";
+	char *end;
+
+	assert(name->id.owner < CLAIM_OWNERS);
+	if (name->sparse || !is_whole(name->span))
+		snprintf(span, sizeof(span), "%c%" PRId64 "-%" PRId64 "-", name->sparse ? 's' : 'r',
+			 name->span.start, name->span.end);
+	if (name->anchored)
+		snprintf(anchor, sizeof(anchor), "a%" PRId32 ":%" PRId64 "-%" PRId64 "-",
+			 name->anchor, name->anchor_span.start, name->anchor_span.end);
+	end = stpcpy(text, "_c_");
+	end = put_hex(end, high >> 32, 8);
+	end = put_hex(end, high >> 16, 4);
+	end = put_hex(end, high, 4);
+	end = put_hex(end, low >> 48, 4);
+	end = put_hex(end, low, 12);
+	end = stpcpy(end, span);
+	end = stpcpy(end, anchor);
+	stpcpy(end, name->companion ? COMPANION_MARKER : markers[name->recipe][name->mode]);
+}
+
+void claim_name_format_placed(char text[CLAIM_NAME_BYTES], const struct claim_name *name)
+{
+	claim_name_format(text, name);
+	sprintf(text + strlen(text), "%010" PRId32, name->sequence);
+}
+
+struct claim_name claim_name_companion(const struct claim_name *name)
+{
+	return (struct claim_name){
+		.id = name->id,
+		.span = CLAIM_SPAN_WHOLE,
+		.mode = CLAIM_EXCLUSIVE,
+		.recipe = CLAIM_CURATOR_ANY,
+		.companion = true,
+		.record = name->record,
+		.sequence = (int32_t)((uint32_t)name->sequence - 1),
+	};
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Whether the minus at name[at] is the sign of the ten digits behind it, `value`. "lock-1500000000"
+ * has a separator there, "lock--1500000000" and "__WRIT__-1500000000" have a sign. */
+static bool is_sign(const char *name, size_t at, int64_t value)
+{
+	if (value < FIRST_WIDE_NEGATIVE || -value < INT32_MIN)
+		return false;
+	return value > INT32_MAX || at == 0 || name[at - 1] == '-' || name[at - 1] == '_';
+}
+
+/* Finds the sequence number at the end of a name. Returns false if there is none. */
+static bool split_number(const char *name, size_t *ret_prefix_chars, int32_t *ret_sequence)
+{
+	size_t start = strlen(name), digits = 0;
+	int64_t value = 0, scale = 1;
+	bool minus;
+
+	for (; digits < NUMBER_CHARS && start > 0 && is_digit(name[start - 1]); digits++) {
+		value += scale * (name[--start] - '0');
+		scale *= 10;
+	}
+	minus = start > 0 && name[start - 1] == '-';
+	if (digits == NUMBER_CHARS)
+		minus = minus && is_sign(name, start - 1, value);
+	else if (digits != NUMBER_CHARS - 1 || !minus || value == 0)
+		return false;
+	if (!minus && value > INT32_MAX)
+		return false;
+
+	*ret_prefix_chars = minus ? start - 1 : start;
+	*ret_sequence = (int32_t)(minus ? -value : value);
+	return true;
+}
+
+/* The marker at the end of the prefix; without any the claim is exclusive. */
+static const struct marker *find_marker(const char *name, size_t prefix_chars)
+{
+	static const struct marker none = {"", CLAIM_CURATOR_RW, CLAIM_EXCLUSIVE, false};
+
+	for (size_t i = 0; i < sizeof(read_markers) / sizeof(read_markers[0]); i++) {
+		size_t chars = strlen(read_markers[i].text);
+
+		if (chars <= prefix_chars &&
+		    memcmp(name + prefix_chars - chars, read_markers[i].text, chars) == 0)
+			return &read_markers[i];
+	}
+	return &none;
+}
+
+/* The parts of a name are read liberally, wherever dashes stand, with or without zeros in front,
+ * and whatever the range of a number: read_own() compares the whole with what claim_name_format()
+ * would have written. Only what that takes for granted is checked. None reads past the final NUL.
+ */
+
+static const char *read_uuid(const char *text, struct claim_name *ret)
+{
+	uint64_t high = 0, low = 0;
+	size_t i;
+
+	for (i = 0; i < UUID_CHARS; i++) {
+		uint64_t nibble;
+
+		if (text[i] == '-')
+			continue;
+		if (is_digit(text[i]))
+			nibble = (uint64_t)(text[i] - '0');
+		else if (text[i] >= 'a' && text[i] <= 'f')
+			nibble = (uint64_t)(text[i] - 'a' + 10);
+		else
+			break;
+		high = high << 4 | low >> 60;
+		low = low << 4 | nibble;
+	}
+	ret->id.session = high;
+	ret->id.owner = low >> OWNER_SHIFT & (CLAIM_OWNERS - 1);
+	ret->id.number = (uint32_t)low;
+	ret->record = low & RECORD;
+	return text + i;
+}
+
+/* Returns what follows the span, or NULL if it is none. */
+static const char *read_span(const char *text, struct claim_span *ret)
+{
+	char *end;
+
+	ret->start = strtoll(text, &end, 10);
+	if (*end != '-')
+		return NULL;
+	ret->end = strtoll(end + 1, &end, 10);
+	return ret->start >= 0 && ret->start <= ret->end ? end : NULL;
+}
+
+static const char *read_anchor(const char *text, struct claim_name *ret)
+{
+	char *end;
+
+	ret->anchored = true;
+	ret->anchor = (int32_t)strtoll(text, &end, 10);
+	return *end == ':' ? read_span(end + 1, &ret->anchor_span) : NULL;
+}
+
+/* Reads a name whose prefix, with the marker at its end, claim_name_format() has written, to *name.
+ * Returns false, and leaves it untouched, if it is none. */
+static bool read_own(const char *text, size_t prefix_chars, const struct marker *marker,
+		     struct claim_name *name)
+{
+	struct claim_name own = {
+		.mode = marker->mode,
+		.recipe = marker->recipe,
+		.companion = marker->companion,
+		.span = CLAIM_SPAN_WHOLE,
+	};
+	char written[CLAIM_NAME_PREFIX_BYTES];
+
+	if (strncmp(text, "_c_", strlen("_c_")) != 0)
+		return false;
+	const char *part = read_uuid(text + strlen("_c_"), &own);
+	if (own.id.session != claim_id_session(own.id.session))
+		return false;
+	if (part[0] == '-' && (part[1] == 'r' || part[1] == 's')) {
+		own.sparse = part[1] == 's';
+		part = read_span(part + 2, &own.span);
+	}
+	if (part && part[0] == '-' && part[1] == 'a' && (is_digit(part[2]) || part[2] == '-'))
+		part = read_anchor(part + 2, &own);
+	if (!part || (own.companion && (own.sparse || own.anchored || !is_whole(own.span))))
+		return false;
+
+	claim_name_format(written, &own);
+	if (strlen(written) != prefix_chars || memcmp(text, written, prefix_chars) != 0)
+		return false;
+	own.sequence = name->sequence;
+	*name = own;
+	return true;
+}
+
+bool claim_name_parse(const char *text, struct claim_name *ret)
+{
+	struct claim_name name = {.span = CLAIM_SPAN_WHOLE};
+	size_t prefix_chars;
+
+	if (!split_number(text, &prefix_chars, &name.sequence))
+		return false;
+	const struct marker *marker = find_marker(text, prefix_chars);
+	name.mode = marker->mode;
+	name.recipe = marker->recipe;
+	read_own(text, prefix_chars, marker, &name);
+	*ret = name;
+	return true;
+}
+
+int claim_name_compare(int32_t sequence_a, const char *name_a, int32_t sequence_b,
+		       const char *name_b)
+{
+	if (sequence_a == sequence_b)
+		return strcmp(name_a, name_b);
+	return (uint32_t)sequence_a < (uint32_t)sequence_b ? -1 : 1;
+}

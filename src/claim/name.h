@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How a claim is named in the store, and in which order claims stand.
+ *
+ * A claim is a sequential ephemeral znode under the znode of its lock. It is named as other clients
+ * name theirs, so that both exclude each other on one path. They look at nothing but the text from
+ * their marker on, and count no name without it; so the marker is that of a recipe:
+ *
+ *                    exclusive       shared          of
+ *     curator-rw     __WRIT__        __READ__        Curator's InterProcessReadWriteLock
+ *     curator-mutex  lock-           none            its InterProcessMutex, ZooKeeper's WriteLock
+ *     kazoo          __lock__        __rlock__       kazoo's Lock and WriteLock, ReadLock
+ *     curator-any    any-__WRIT__    any-__READ__    both of Curator's
+ *
+ * What is in front of it is the same for all of them:
+ *
+ *     _c_<uuid>-__WRIT__<number>                              exclusive, the whole file
+ *     _c_<uuid>-__READ__<number>                              shared, the whole file
+ *     _c_<uuid>-r<start>-<end>-__WRIT__<number>               one range of it
+ *     _c_<uuid>-s<start>-<end>-__WRIT__<number>               ranges between start and end
+ *     _c_<uuid>-r<start>-<end>-a<number>:<start>-<end>-__WRIT__<number>
+ *
+ * A claim of curator-any is two znodes, which come and go together. In front of the claim, with the
+ * number before its own, stands its companion, exclusive, for Curator's mutexes:
+ *
+ *     _c_<uuid>-any-lock-<number>
+ *
+ * A range is of byte offsets, both inclusive, in decimal; the largest offset is 2^63-1, and
+ * 0-9223372036854775807 is the whole file, for which the part is left out. The ranges of a claim
+ * with "s" are in its data (data.h). "a" names the anchor: the earliest claim that the same process
+ * held when it asked for this one, or an earlier one that such a claim has as its own anchor, by
+ * its number, and the span of all that it held. The claim takes precedence over those that came
+ * after the anchor, wait for what is held, and are not held yet (engine/precedence.c).
+ *
+ * The uuid is one of version 8 (RFC 9562), whose bits are the application's own: 60 bits of
+ * session, one that tells whether the claim is of record locks, 29 bits of owner and 32 of number.
+ * Curator draws random ones, version 4.
+ *
+ * The number comes from ZooKeeper: a signed 32-bit counter of the parent znode (its cversion),
+ * printed with "%010d". So it has ten digits, or a minus and ten digits ("-2147483648" to
+ * "-1000000000"), or a minus and nine digits ("-999999999" to "-000000001").
+ *
+ * The counter stops at 2147483647. PrepRequestProcessor.pRequest2TxnCreate() names a claim after
+ * the counter as the requests before it will leave it, and adds one; DataTree.createNode() keeps
+ * the larger of the old and the new value, so that the addition to 2147483647, which gives
+ * -2147483648, is not kept. So every later claim is number 2147483647, but for those that are
+ * asked for while such a one is still under way: these are -2147483648, -2147483647 and so on.
+ * (Before ZooKeeper 3.6 the new value was kept whatever it was, and negative numbers went on.) Only
+ * the numbers before 2147483647 are given once, and tell the order. The counter is as old as its
+ * znode: it starts anew when the empty container is removed and created again.
+ *
+ * Pure functions: no I/O, no allocation, any thread.
+ */
+#ifndef DLOCKFS_CLAIM_NAME_H
+#define DLOCKFS_CLAIM_NAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum claim_mode { CLAIM_SHARED, CLAIM_EXCLUSIVE };
+
+/* Byte offsets, both inclusive; 0 <= start <= end. */
+struct claim_span {
+	int64_t start, end;
+};
+
+#define CLAIM_SPAN_WHOLE ((struct claim_span){0, INT64_MAX})
+
+static inline bool claim_span_overlaps(struct claim_span a, struct claim_span b)
+{
+	return a.start <= b.end && b.start <= a.end;
+}
+
+/* Whether `a` contains all of `b`. */
+static inline bool claim_span_contains(struct claim_span a, struct claim_span b)
+{
+	return a.start <= b.start && b.end <= a.end;
+}
+
+/* Tells a claim of dlockfs apart from every other. `session` is random and drawn anew for each
+ * session with the store, so a claim that carries it was created in that session; `owner` is whom
+ * the claim belongs to in that session, below CLAIM_OWNERS; `number` counts the claims placed in
+ * it. All zero: not a claim of dlockfs. */
+struct claim_id {
+	uint64_t session;
+	uint32_t owner;
+	uint32_t number;
+};
+
+#define CLAIM_OWNERS	 (UINT32_C(1) << 29)
+#define CLAIM_OWNER_NONE 0 /* of a claim that goes from one owner to the next */
+
+/* Whose clients a claim is to exclude (lock_policy.recipe). */
+enum claim_recipe {
+	CLAIM_CURATOR_RW,
+	CLAIM_CURATOR_MUTEX,
+	CLAIM_KAZOO,
+	CLAIM_CURATOR_ANY,
+	CLAIM_RECIPES
+};
+
+/* As above. */
+extern const char *const claim_recipe_names[CLAIM_RECIPES];
+
+/* Whether there are shared claims in it. */
+static inline bool claim_recipe_shares(enum claim_recipe recipe)
+{
+	return recipe != CLAIM_CURATOR_MUTEX;
+}
+
+/* How many znodes, and numbers, a claim is: with its companion two. */
+static inline uint32_t claim_recipe_znodes(enum claim_recipe recipe)
+{
+	return recipe == CLAIM_CURATOR_ANY ? 2 : 1;
+}
+
+/* A random number as the session of an id: with the bits that make the uuid one of version 8. */
+uint64_t claim_id_session(uint64_t random);
+
+/* What a name says. */
+struct claim_name {
+	struct claim_id id;
+	struct claim_span span;
+	enum claim_mode mode : 8;
+	enum claim_recipe recipe : 8;
+	bool companion; /* it is that of a claim of curator-any: exclusive, the whole file */
+	bool record;	/* of record locks: its data may say that it covers less than its span */
+	bool sparse;	/* it does cover less: only its data tells what */
+	bool anchored;
+	int32_t anchor;	  /* a sequence number */
+	int32_t sequence; /* not written, the store appends it */
+	struct claim_span anchor_span;
+};
+
+/* The longest name that claim_name_format() writes, without the digits, with the final NUL. */
+#define CLAIM_NAME_PREFIX_BYTES 160
+
+/* With the digits: a number has up to eleven characters. */
+#define CLAIM_NAME_BYTES (CLAIM_NAME_PREFIX_BYTES + 11)
+
+/* Writes the name of the claim up to the sequence number, which the store appends. Of a recipe
+ * without shared claims it is exclusive. */
+void claim_name_format(char text[CLAIM_NAME_PREFIX_BYTES], const struct claim_name *name);
+
+/* Writes the name as the store makes it of that. */
+void claim_name_format_placed(char text[CLAIM_NAME_BYTES], const struct claim_name *name);
+
+/* The companion of a claim of curator-any. */
+struct claim_name claim_name_companion(const struct claim_name *name);
+
+/* What a child of a lock's znode is. Reads liberally, so that claims of other clients count: every
+ * name that ends in a number as above is a claim, exclusive unless the text before the number ends
+ * in a marker of a shared one ("__READ__", "__rlock__", "read-"). Everything else is read only from
+ * the exact form that claim_name_format() writes: otherwise the id is zero, and the claim is one
+ * of the whole file, not of record locks, without an anchor, of the recipe that its marker tells.
+ *
+ * Some clients put a minus before the number as a separator ("lock-0000000012"). Before ten digits
+ * it is a sign only if they make at least 1000000000 and it stands alone, or after another minus or
+ * an underscore ("lock--1500000000", "__WRIT__-1500000000"), or the number would not fit without it
+ * ("-2147483648"). Before nine digits it is always a sign.
+ *
+ * Returns false, and leaves the output untouched, if the name is no claim. */
+bool claim_name_parse(const char *text, struct claim_name *ret);
+
+/* From this number on new claims are held back until the queue is empty and its numbers start anew
+ * (engine/numbers.c). Clients that do not know of that and place 5,000 a second need 15 hours for
+ * the 2^28 that are left. */
+#define CLAIM_NUMBER_LATE (INT32_MAX - (INT32_C(1) << 28) + 1)
+
+static inline bool claim_number_is_late(int32_t sequence)
+{
+	return (uint32_t)sequence >= CLAIM_NUMBER_LATE;
+}
+
+/* Whether several claims may have the number, whose order nobody knows: nothing is granted by it.
+ */
+static inline bool claim_number_is_unsure(int32_t sequence)
+{
+	return (uint32_t)sequence >= INT32_MAX;
+}
+
+/* Orders claims of one lock as they stand in its queue: by sequence number, where the negative ones
+ * are the last, as the counter gives them, then by name. Negative, zero or positive as for
+ * strcmp(3). */
+int claim_name_compare(int32_t sequence_a, const char *name_a, int32_t sequence_b,
+		       const char *name_b);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How the locks below the root of a store are named (znode_path.h): the version of that, which
+ * stands in the data of the root as a line
+ *
+ *     dlockfs-names=2
+ *
+ * among whatever else is there. Without such a line it is 1: the root was made by a dlockfs that
+ * knew of no version, by hand, or by another client. The line is written only together with the
+ * root, in one transaction; the data of a root that is there is never changed.
+ *
+ * Pure functions, any thread.
+ */
+#ifndef DLOCKFS_CLAIM_NAMES_VERSION_H
+#define DLOCKFS_CLAIM_NAMES_VERSION_H
+
+#include <stddef.h>
+
+/* The data of a root that is made here. */
+#define NAMES_VERSION_LINE "dlockfs-names=2\n"
+
+/* The version that the data says; 0 if that is no number from 1 on. */
+int names_version_parse(const void *data, size_t bytes);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the one-to-one mapping of lock paths to znode paths. Must not know what a znode holds, only
+ * how claims are named. Pure functions, any thread.
+ */
+#include "claim/znode_path.h"
+
+#include "claim/marker.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "claim/name.h"
+
+#define RESERVED_NAME "zookeeper" /* the server's own znode below its root */
+
+static bool is_continuation(unsigned char byte)
+{
+	return (byte & 0xc0) == 0x80;
+}
+
+/* How many bytes the character at `text` has, or 0 if ZooKeeper cannot store it or it would be read
+ * as an encoded one. Never looks past the final NUL, which is no continuation byte. */
+static size_t storable_bytes(const unsigned char *text)
+{
+	uint32_t character;
+
+	if (text[0] < 0x80)
+		return text[0] >= 0x20 && text[0] != 0x7f && text[0] != '%';
+	if (text[0] >= 0xc2 && text[0] <= 0xdf && is_continuation(text[1])) {
+		character = (text[0] & 0x1fu) << 6 | (text[1] & 0x3fu);
+		return character >= 0xa0 ? 2 : 0;
+	}
+	if ((text[0] & 0xf0) != 0xe0 || !is_continuation(text[1]) || !is_continuation(text[2]))
+		return 0;
+	character = (text[0] & 0x0fu) << 12 | (text[1] & 0x3fu) << 6 | (text[2] & 0x3fu);
+	if (character < 0x800 || (character >= 0xd800 && character <= 0xf8ff) ||
+	    character >= 0xfff0)
+		return 0;
+	return 3;
+}
+
+static char *append_encoded(char *out, unsigned char byte)
+{
+	static const char hex[] = "0123456789ABCDEF";
+
+	*out++ = '%';
+	*out++ = hex[byte >> 4];
+	*out++ = hex[byte & 15];
+	return out;
+}
+
+/* Whether a component of this length and text would mean something else to ZooKeeper. */
+static bool is_special(const char *component, size_t bytes, bool below_server_root)
+{
+	if (bytes == strlen(RESERVED_NAME) && below_server_root)
+		return memcmp(component, RESERVED_NAME, bytes) == 0;
+	return (bytes == 1 || bytes == 2) && memcmp(component, "..", bytes) == 0;
+}
+
+/* Whether a component would be read as a marker of the lock above. */
+static bool is_like_marker(const char *component, size_t bytes)
+{
+	return bytes >= strlen(CLAIM_MARKER_PREFIX) &&
+	       memcmp(component, CLAIM_MARKER_PREFIX, strlen(CLAIM_MARKER_PREFIX)) == 0;
+}
+
+static char *append_component(char *out, const char *component, size_t bytes, bool special)
+{
+	const char *end = component + bytes;
+
+	while (component < end) {
+		size_t count = storable_bytes((const unsigned char *)component);
+
+		if (special && (*component == '.' || *component == RESERVED_NAME[0]))
+			count = 0;
+		if (count == 0)
+			out = append_encoded(out, (unsigned char)*component++);
+		for (; count > 0; count--)
+			*out++ = *component++;
+	}
+	return out;
+}
+
+/* A component that reads as a claim ends in at least nine digits, none of them encoded. With the
+ * last one encoded it ends in "%3" and a digit, which is the end of no claim. Returns the new end.
+ */
+static char *hide_number(char *component, char *end)
+{
+	struct claim_name claim;
+
+	*end = '\0';
+	if (!claim_name_parse(component, &claim))
+		return end;
+	return append_encoded(end - 1, (unsigned char)end[-1]);
+}
+
+char *znode_path_encode(const char *root, const char *lock_path, enum znode_names names)
+{
+	char *encoded = malloc(strlen(root) + strlen("/") + 3 * strlen(lock_path) + 1);
+	bool below_server_root = *root == '\0';
+	bool special;
+	char *out, *component;
+
+	if (!encoded)
+		return NULL;
+	out = stpcpy(encoded, root);
+	for (;;) {
+		size_t bytes = strcspn(lock_path, "/");
+
+		*out++ = '/';
+		component = out;
+		special = is_special(lock_path, bytes, below_server_root);
+		if (names == ZNODE_NAMES_NO_CLAIMS && is_like_marker(lock_path, bytes)) {
+			out = append_encoded(out, (unsigned char)*lock_path++);
+			bytes--;
+		}
+		out = append_component(out, lock_path, bytes, special);
+		if (names == ZNODE_NAMES_NO_CLAIMS)
+			out = hide_number(component, out);
+		lock_path += bytes;
+		if (*lock_path == '\0')
+			break;
+		lock_path++;
+		below_server_root = false;
+	}
+	*out = '\0';
+	return encoded;
+}
+
+static int hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+/* Replaces every %XX, in any place. Returns 0, or -EINVAL where two digits are missing or make a
+ * NUL. */
+static int replace_encoded(const char *encoded, char *out)
+{
+	for (; *encoded; encoded++) {
+		int high, low;
+
+		if (*encoded != '%') {
+			*out++ = *encoded;
+			continue;
+		}
+		high = hex_value(*++encoded);
+		low = high < 0 ? -1 : hex_value(*++encoded);
+		if (low < 0 || (high == 0 && low == 0))
+			return -EINVAL;
+		*out++ = (char)(high << 4 | low);
+	}
+	*out = '\0';
+	return 0;
+}
+
+/* Returns 1 if encoding `lock_path` below `root` gives `encoded`, 0 if not, or -ENOMEM. */
+static int encodes_to(const char *root, const char *lock_path, enum znode_names names,
+		      const char *encoded)
+{
+	char *again = znode_path_encode(root, lock_path, names);
+	int same;
+
+	if (!again)
+		return -ENOMEM;
+	same = strcmp(again + strlen(root) + strlen("/"), encoded) == 0;
+	free(again);
+	return same;
+}
+
+static bool is_lock_path(const char *path)
+{
+	size_t bytes = strlen(path);
+
+	return bytes > 0 && path[0] != '/' && path[bytes - 1] != '/' && !strstr(path, "//");
+}
+
+int znode_path_decode(const char *encoded, enum znode_names names, char **ret_lock_path)
+{
+	char *path;
+	int result;
+
+	if (!is_lock_path(encoded))
+		return -EINVAL;
+	path = malloc(strlen(encoded) + 1);
+	if (!path)
+		return -ENOMEM;
+	result = replace_encoded(encoded, path);
+	/* What encodes to something else was never encoded so: "%41", "%2F", a bare control byte.
+	 */
+	if (result == 0)
+		result = encodes_to("/root", path, names, encoded);
+	if (result == 0)
+		result = encodes_to("", path, names, encoded);
+	if (result <= 0) {
+		free(path);
+		return result < 0 ? result : -EINVAL;
+	}
+	*ret_lock_path = path;
+	return 0;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How the servers of a store are approached: who the daemon says it is, and what others may do with
+ * what it creates there. The keys of [store] fill it in, the ZooKeeper store acts on it.
+ *
+ * A zeroed struct is nobody in particular, with everything open. No I/O; any thread.
+ */
+#ifndef DLOCKFS_CONFIG_ACCESS_H
+#define DLOCKFS_CONFIG_ACCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/secret.h"
+
+enum store_acl {
+	STORE_ACL_AUTO,	   /* STORE_ACL_CREATOR where the daemon says who it is, else open */
+	STORE_ACL_OPEN,	   /* anybody may do anything */
+	STORE_ACL_CREATOR, /* who is the same as the creator may do anything, others may read */
+	STORE_ACL_PRIVATE, /* who is the same as the creator, and nobody else */
+};
+
+/* A secret and the file that it was read from; both NULL: none. */
+struct secret_file {
+	char *file;
+	struct secret *secret;
+};
+
+struct store_access {
+	int64_t acl; /* enum store_acl */
+	struct secret_file digest;
+	/* Of all that follows NULL stands for nothing. Names of files: */
+	char *tls_ca; /* the connection is by TLS if there is one */
+	char *tls_certificate;
+	char *tls_key;
+	struct secret_file tls_password; /* of the key */
+	/* The connection begins with SASL if there is a mechanism. */
+	char *sasl_mechanism;
+	char *sasl_user;
+	struct secret_file sasl_password;
+	char *sasl_realm;
+	char *sasl_service;
+	char *sasl_host;
+};
+
+/* Whether this build's library for ZooKeeper can do that. */
+extern const bool store_access_has_tls, store_access_has_sasl;
+
+/* Copies into *ret, for store_access_finish(). Returns 0 or -ENOMEM. */
+int store_access_copy(struct store_access *ret, const struct store_access *access);
+
+/* Frees and wipes what it owns. */
+void store_access_finish(struct store_access *access);
+
+/* Whether the servers are told who the daemon is. */
+bool store_access_has_identity(const struct store_access *access);
+
+/* What is meant, never STORE_ACL_AUTO. */
+enum store_acl store_access_acl(const struct store_access *access);
+
+/* Whether its parts go together. Returns true; or false, and one line in `why` of what does not and
+ * what is expected. */
+bool store_access_check(const struct store_access *access, char *why, size_t why_bytes);
+
+/* Keeps the secrets from the swap in a child of fork(2) too: secret_lock(). */
+void store_access_lock(const struct store_access *access);
+
+#endif

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the table of configuration keys, and which of them count for a lock; and lets what was read
+ * anew take the place of what was there. Must not act on what is configured. Loop's thread.
+ */
+#include "config/internal.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Twice as many ranges of one process (engine/engine.h) must fit into the data of a znode, 1 MiB at
+ * most, with up to 41 bytes each (claim/data.h). */
+#define PROCESS_RANGES_MAX 8192
+#define FILE_RANGES_MAX	   65536
+#define USER_SHARE_MAX	   1000000
+#define ACCOUNT_MAX	   (UINT32_MAX - INT64_C(1)) /* the last one means none: chown(2) */
+
+#define IN_CONFIG(member) offsetof(struct config, member)
+#define IN_STORE(member)  offsetof(struct config_store, member)
+#define IN_POLICY(member) offsetof(struct lock_policy, member)
+
+const struct config_key config_keys[] = {
+	{"mount", "mode", MODE, IN_CONFIG(mode), 0, 0777, "0777", true,
+	 "permissions of the root directory and of directories, never sticky"},
+	{"mount", "idle", DURATION, IN_CONFIG(idle_ms), SECOND, 30 * DAY, "60s", false,
+	 "an unused name disappears from the mount after so long"},
+	{"mount", "directories", DIRECTORIES, IN_CONFIG(directories), 0, 0, "", false,
+	 "directories that are made in the mount"},
+	{"mount", "allow_other", YES_OR_NO, IN_CONFIG(allow_other), 0, 1, "yes", true,
+	 "other users than the one who mounts may use the locks"},
+	{"mount", "user_waiters", NUMBER, IN_CONFIG(user_waiters), 1, USER_SHARE_MAX, "4096", false,
+	 "a call that asks for a lock fails with ENOLCK if so many of its user wait already"},
+	{"mount", "user_files", NUMBER, IN_CONFIG(user_files), 1, USER_SHARE_MAX, "16384", false,
+	 "open fails with ENFILE if the user has so many open files of the mount"},
+	{"mount", "user_names", NUMBER, IN_CONFIG(user_names), 1, USER_SHARE_MAX, "16384", false,
+	 "open and mkdir fail with EDQUOT if the user has made so many names that are there"},
+	{"mount", "user_ranges", NUMBER, IN_CONFIG(user_ranges), 1, USER_SHARE_MAX, "65536", false,
+	 "fcntl and lockf fail with ENOLCK if files of the user hold so many byte ranges"},
+	{"mount", "log_level", LOG_LEVEL, IN_CONFIG(log_level), 0, 0, "info", false,
+	 "the most detailed messages that are written"},
+	{"store", "url", STORE_URL, IN_STORE(url), 0, 0, "local:", true,
+	 "where the locks are kept"},
+	{"store", "session_timeout", DURATION, IN_STORE(session_timeout_ms), SECOND, 10 * MINUTE,
+	 "15s", true, "the locks of a host that died are free after so long"},
+	{"store", "digest_file", DIGEST_FILE, IN_STORE(access.digest), 0, 0, "", true,
+	 "user:password for ZooKeeper's digest scheme, one a line, in a file of mode 0600"},
+	{"store", "acl", ACL, IN_STORE(access.acl), 0, 0, "auto", true,
+	 "what others may do with what is created in the store"},
+	{"store", "tls_ca", TLS_FILE, IN_STORE(access.tls_ca), 0, 0, "", true,
+	 "certificates of those who sign the servers'; with it the connection is by TLS"},
+	{"store", "tls_certificate", TLS_FILE, IN_STORE(access.tls_certificate), 0, 0, "", true,
+	 "certificate that this host shows to the servers"},
+	{"store", "tls_key", TLS_KEY_FILE, IN_STORE(access.tls_key), 0, 0, "", true,
+	 "key of that certificate, in a file of mode 0600"},
+	{"store", "tls_password_file", TLS_PASSWORD_FILE, IN_STORE(access.tls_password), 0, 0, "",
+	 true, "password of the key, in a file of mode 0600"},
+	{"store", "sasl_mechanism", SASL_TEXT, IN_STORE(access.sasl_mechanism), 0, 0, "", true,
+	 "such as DIGEST-MD5 or GSSAPI; with it the connection begins with SASL"},
+	{"store", "sasl_user", SASL_TEXT, IN_STORE(access.sasl_user), 0, 0, "", true,
+	 "who this host is to SASL"},
+	{"store", "sasl_password_file", SASL_PASSWORD_FILE, IN_STORE(access.sasl_password), 0, 0,
+	 "", true, "password of the SASL user, in a file of mode 0600"},
+	{"store", "sasl_realm", SASL_TEXT, IN_STORE(access.sasl_realm), 0, 0, "", true,
+	 "realm of the SASL user"},
+	{"store", "sasl_service", SASL_TEXT, IN_STORE(access.sasl_service), 0, 0, "", true,
+	 "service that the servers are to SASL; zookeeper unless given"},
+	{"store", "sasl_host", SASL_TEXT, IN_STORE(access.sasl_host), 0, 0, "", true,
+	 "host that the servers are to SASL; their address unless given"},
+	{"locks", "wait_limit", DURATION_OR_FOREVER, IN_POLICY(wait_limit_ms), SECOND,
+	 CONFIG_FOREVER - 1, "forever", false,
+	 "a waiting call fails with ENOLCK after so long without the store"},
+	{"locks", "try_limit", DURATION, IN_POLICY(try_limit_ms), 100, HOUR, "5s", false,
+	 "a call that does not wait fails with ENOLCK after so long without an answer"},
+	{"locks", "try_grace", DURATION_OR_AUTO, IN_POLICY(try_grace_ms), 0, 10 * SECOND, "auto",
+	 false, "a call that does not wait gives another host's release so long to arrive"},
+	{"locks", "linger", DURATION, IN_POLICY(linger_ms), 0, 10 * SECOND, "50ms", false,
+	 "an interrupted waiter keeps its place so long for the restarted call"},
+	{"locks", "handoff", NUMBER, IN_POLICY(handoff), 0, 1000000, "0", false,
+	 "a claim goes on to so many callers of this host in a row while another host waits"},
+	{"locks", "keep", DURATION, IN_POLICY(keep_ms), 0, DAY, "0ms", false,
+	 "an unused claim is kept so long, unless another host waits"},
+	{"locks", "lock_delay", DURATION, IN_POLICY(lock_delay_ms), 0, CONFIG_LOCK_DELAY_MAX_MS,
+	 "0ms", false,
+	 "nobody gets the lock for so long after its holder was lost without releasing it"},
+	{"locks", "process_ranges", NUMBER, IN_POLICY(process_ranges), 1, PROCESS_RANGES_MAX,
+	 "4096", false,
+	 "fcntl fails with ENOLCK if the process would hold more byte ranges, in all files"},
+	{"locks", "file_ranges", NUMBER, IN_POLICY(file_ranges), 1, FILE_RANGES_MAX, "16384", false,
+	 "fcntl fails with ENOLCK if this host would hold more byte ranges in the file"},
+	{"locks", "on_lost", EIO_OR_SIGNAL, IN_POLICY(on_lost), 0, 0, "eio", false,
+	 "what a process gets that has lost its lock: EIO alone, or this signal too"},
+	{"locks", "on_revoke", NONE_OR_SIGNAL, IN_POLICY(on_revoke), 0, 0, "none", false,
+	 "the signal for a process that is asked to release its lock, besides POLLPRI"},
+	{"locks", "recipe", RECIPE, IN_POLICY(recipe), 0, 0, "curator-rw", false,
+	 "which other clients of ZooKeeper share the lock: how its claims are named"},
+	{"locks", "owner", USER, IN_POLICY(owner), 0, ACCOUNT_MAX, "creator", false,
+	 "the user whose the file is, on all hosts"},
+	{"locks", "group", GROUP, IN_POLICY(group), 0, ACCOUNT_MAX, "creator", false,
+	 "the group whose the file is"},
+	{"locks", "mode", MODE_OR_CREATOR, IN_POLICY(mode), 0, 0777, "creator", false,
+	 "permissions of the file, whatever it is created with; to read is to lock"},
+};
+
+const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
+
+static bool is_of_locks(const struct config_key *key)
+{
+	return strcmp(key->section, CONFIG_LOCKS_SECTION) == 0;
+}
+
+static bool is_of_store(const struct config_key *key)
+{
+	return strcmp(key->section, CONFIG_STORE_SECTION) == 0;
+}
+
+int config_set_key(struct config *config, const struct config_key *key, size_t place,
+		   const char *text, char *why, size_t why_bytes)
+{
+	struct config_section *section;
+	int error;
+
+	if (is_of_store(key))
+		return config_value_set(key, &config->stores[place], text, why, why_bytes);
+	if (!is_of_locks(key))
+		return config_value_set(key, config, text, why, why_bytes);
+	section = &config->sections[place];
+	error = config_value_set(key, &section->policy, text, why, why_bytes);
+	if (!error)
+		section->set |= CONFIG_KEY_BIT(key);
+	return error;
+}
+
+const struct config_key *config_find_key(const char *section, const char *name)
+{
+	for (size_t i = 0; i < config_key_count; i++) {
+		if ((!section || strcmp(config_keys[i].section, section) == 0) &&
+		    strcmp(config_keys[i].name, name) == 0)
+			return &config_keys[i];
+	}
+	return NULL;
+}
+
+static size_t count_slashes(const char *path)
+{
+	size_t count = 0;
+
+	for (; *path != '\0'; path++)
+		count += *path == '/';
+	return count;
+}
+
+int config_add_section(struct config *config, const char *pattern, size_t pattern_bytes)
+{
+	struct config_section section = {0}, *grown;
+
+	if (pattern) {
+		section.pattern = strndup(pattern, pattern_bytes);
+		if (!section.pattern)
+			return -ENOMEM;
+		section.slashes = count_slashes(section.pattern);
+	}
+	grown = realloc(config->sections, (config->section_count + 1) * sizeof(*grown));
+	if (!grown) {
+		free(section.pattern);
+		return -ENOMEM;
+	}
+	config->sections = grown;
+	config->sections[config->section_count++] = section;
+	return 0;
+}
+
+int config_add_store(struct config *config, const char *prefix)
+{
+	struct config_store store = {.prefix = strdup(prefix)}, *grown;
+
+	if (!store.prefix)
+		return -ENOMEM;
+	grown = realloc(config->stores, (config->store_count + 1) * sizeof(*grown));
+	if (!grown) {
+		free(store.prefix);
+		return -ENOMEM;
+	}
+	config->stores = grown;
+	config->stores[config->store_count++] = store;
+	return 0;
+}
+
+int config_init(struct config *config)
+{
+	char why[CONFIG_EXPECTED_BYTES];
+	int error;
+
+	*config = (struct config){0};
+	error = config_add_store(config, "");
+	while (!error && config->section_count < CONFIG_FIRST_PATTERN)
+		error = config_add_section(config, NULL, 0);
+	for (size_t i = 0; !error && i < config_key_count; i++)
+		error = config_set_key(config, &config_keys[i], CONFIG_ALL_LOCKS,
+				       config_keys[i].fallback, why, sizeof(why));
+	if (error)
+		config_finish(config);
+	return error;
+}
+
+void config_finish(struct config *config)
+{
+	for (size_t i = 0; i < config->section_count; i++)
+		free(config->sections[i].pattern);
+	free(config->sections);
+	for (size_t i = 0; i < config->store_count; i++) {
+		free(config->stores[i].prefix);
+		store_url_finish(&config->stores[i].url);
+		store_access_finish(&config->stores[i].access);
+	}
+	free(config->stores);
+	config_value_free_strings(config->directories);
+	*config = (struct config){0};
+}
+
+int config_set(struct config *config, const char *key, const char *value, char *why,
+	       size_t why_bytes)
+{
+	const struct config_key *found = config_find_key(NULL, key);
+	char detail[CONFIG_WHY_BYTES];
+	int error;
+
+	if (!found) {
+		snprintf(why, why_bytes, "no such key");
+		return -ENOENT;
+	}
+	if (!value && found->type != YES_OR_NO) {
+		config_value_describe(found, detail, sizeof(detail));
+		snprintf(why, why_bytes, "no value, expected %s", detail);
+		return -EINVAL;
+	}
+	error = config_set_key(config, found, is_of_locks(found) ? CONFIG_OPTIONS : 0,
+			       value ? value : "yes", detail, sizeof(detail));
+	if (error)
+		snprintf(why, why_bytes, "%s", error == -ENOMEM ? "out of memory" : detail);
+	return error;
+}
+
+int config_check(const struct config *config, char *why, size_t why_bytes)
+{
+	char detail[CONFIG_WHY_BYTES];
+
+	for (size_t i = 0; i < config->store_count; i++) {
+		const struct config_store *store = &config->stores[i];
+
+		if (store_access_check(&store->access, detail, sizeof(detail)))
+			continue;
+		snprintf(why, why_bytes, "[" CONFIG_STORE_SECTION "%s%s%s]: %s",
+			 *store->prefix ? " \"" : "", store->prefix, *store->prefix ? "\"" : "",
+			 detail);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static const struct config_store *find_store(const struct config *config, const char *prefix)
+{
+	for (size_t i = 0; i < config->store_count; i++) {
+		if (strcmp(config->stores[i].prefix, prefix) == 0)
+			return &config->stores[i];
+	}
+	return NULL;
+}
+
+/* What is fixed of the store, as it is now or as it shall be, has another value in `others`. */
+static void compare_store(const struct config_store *store, const struct config *others,
+			  void (*on_fixed)(const char *section, const char *key))
+{
+	const struct config_store *other = find_store(others, store->prefix);
+	char section[CONFIG_WHY_BYTES];
+
+	if (*store->prefix)
+		snprintf(section, sizeof(section), CONFIG_STORE_SECTION " \"%s\"", store->prefix);
+	else
+		snprintf(section, sizeof(section), CONFIG_STORE_SECTION);
+	if (!other)
+		on_fixed(section, "url");
+	for (const struct config_key *key = config_keys;
+	     other && key < config_keys + config_key_count; key++) {
+		if (is_of_store(key) && !config_value_equal(key, store, other))
+			on_fixed(section, key->name);
+	}
+}
+
+static void swap(void *a, void *b, size_t bytes)
+{
+	char kept[bytes];
+
+	memcpy(kept, a, bytes);
+	memcpy(a, b, bytes);
+	memcpy(b, kept, bytes);
+}
+
+void config_reload(struct config *config, struct config *fresh,
+		   void (*on_fixed)(const char *section, const char *key))
+{
+	for (const struct config_key *key = config_keys; key < config_keys + config_key_count;
+	     key++) {
+		void *old = (char *)config + key->offset, *new = (char *)fresh + key->offset;
+
+		if (is_of_locks(key) || is_of_store(key))
+			continue;
+		if (!key->fixed)
+			swap(old, new, config_value_bytes(key));
+		else if (!config_value_equal(key, config, fresh))
+			on_fixed(key->section, key->name);
+	}
+	for (size_t i = 0; i < config->store_count; i++)
+		compare_store(&config->stores[i], fresh, on_fixed);
+	for (size_t i = 0; i < fresh->store_count; i++) {
+		if (!find_store(config, fresh->stores[i].prefix))
+			compare_store(&fresh->stores[i], config, on_fixed);
+	}
+	swap(&config->sections, &fresh->sections, sizeof(config->sections));
+	swap(&config->section_count, &fresh->section_count, sizeof(config->section_count));
+	config_finish(fresh);
+}
+
+/* Takes over into `policy` what the section sets. */
+static void apply_section(struct lock_policy *policy, const struct config_section *section)
+{
+	for (const struct config_key *key = config_keys; key < config_keys + config_key_count;
+	     key++) {
+		if (is_of_locks(key) && section->set & CONFIG_KEY_BIT(key))
+			memcpy((char *)policy + key->offset,
+			       (const char *)&section->policy + key->offset, sizeof(int64_t));
+	}
+}
+
+struct lock_policy config_policy(const struct config *config, const char *path)
+{
+	struct lock_policy policy = config->sections[CONFIG_ALL_LOCKS].policy;
+	size_t slashes = count_slashes(path);
+
+	for (size_t i = CONFIG_FIRST_PATTERN; i < config->section_count; i++) {
+		const struct config_section *section = &config->sections[i];
+
+		if (slashes <= section->slashes &&
+		    fnmatch(section->pattern, path, FNM_PATHNAME) == 0)
+			apply_section(&policy, section);
+	}
+	apply_section(&policy, &config->sections[CONFIG_OPTIONS]);
+	return policy;
+}
+
+size_t config_slashes_max(const struct config *config)
+{
+	size_t max = 0;
+
+	for (size_t i = CONFIG_FIRST_PATTERN; i < config->section_count; i++) {
+		if (config->sections[i].slashes > max)
+			max = config->sections[i].slashes;
+	}
+	return max;
+}
+
+bool config_has_access(const struct config *config)
+{
+	struct lock_policy policy;
+
+	for (size_t i = 0; i < config->section_count; i++) {
+		policy = (struct lock_policy){
+			.owner = CONFIG_CREATOR, .group = CONFIG_CREATOR, .mode = CONFIG_CREATOR};
+		apply_section(&policy, &config->sections[i]);
+		if (policy.owner != CONFIG_CREATOR || policy.group != CONFIG_CREATOR ||
+		    policy.mode != CONFIG_CREATOR)
+			return true;
+	}
+	return false;
+}
+
+bool config_has_lock_delay(const struct config *config)
+{
+	for (size_t i = 0; i < config->section_count; i++) {
+		struct lock_policy policy = {0};
+		apply_section(&policy, &config->sections[i]);
+		if (policy.lock_delay_ms > 0)
+			return true;
+	}
+	return false;
+}
+
+/* Whether `above` is `path` itself, or whole components of its beginning. */
+static bool is_at_or_above(const char *above, const char *path)
+{
+	size_t bytes = strlen(above);
+
+	return bytes == 0 ||
+	       (strncmp(above, path, bytes) == 0 && (path[bytes] == '/' || path[bytes] == '\0'));
+}
+
+size_t config_store_of(const struct config *config, const char *path)
+{
+	size_t found = 0;
+
+	for (size_t i = 1; i < config->store_count; i++) {
+		const char *prefix = config->stores[i].prefix;
+
+		if (is_at_or_above(prefix, path) &&
+		    strlen(prefix) > strlen(config->stores[found].prefix))
+			found = i;
+	}
+	return found;
+}
+
+bool config_leads_to_store(const struct config *config, const char *path)
+{
+	for (size_t i = 1; i < config->store_count; i++) {
+		if (is_at_or_above(path, config->stores[i].prefix))
+			return true;
+	}
+	return false;
+}
+
+int64_t config_session_timeout_ms(const struct config *config, size_t store)
+{
+	int64_t own_ms = config->stores[store].session_timeout_ms;
+
+	return own_ms > 0 ? own_ms : config->stores[0].session_timeout_ms;
+}
+
+void config_describe(FILE *out)
+{
+	char expected[CONFIG_EXPECTED_BYTES];
+
+	for (size_t i = 0; i < config_key_count; i++) {
+		config_value_describe(&config_keys[i], expected, sizeof(expected));
+		fprintf(out, "%s\t%s\t%s\t%s\t%s\n", config_keys[i].section, config_keys[i].name,
+			config_keys[i].fallback, expected, config_keys[i].meaning);
+	}
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The configuration: built-in defaults, then the INI file, then options of the command line.
+ *
+ * The table in config.c is the one list of keys: the parser, `-o key=value`, the check of
+ * etc/dlockfs.ini and the generated key list of the documentation all read it.
+ *
+ * Sections: [mount]; [store] for all locks and [store "prefix"] for the lock of that path and all
+ * below it, whole components only, of which the longest wins; [locks] for all locks and
+ * [locks "pattern"] for those whose path matches the fnmatch(3) pattern with FNM_PATHNAME: "*"
+ * stands for no slash, and a leading dot is like any other character. A pattern is more specific
+ * than plain [locks], wherever that stands in the file; of several patterns that match, the last
+ * one in the file that sets a key wins. An option of the command line wins over everything, for all
+ * locks.
+ *
+ * The file: `key = value`, one a line, blanks around ignored; comments begin a line with '#' or
+ * ';', or follow a value as " ; ...". Each section stands once, each key once in its section, a
+ * line with a key has at most 197 bytes (inih's limit). Values: durations are a whole number with a
+ * unit (ms, s, m, h, d): "15s"; numbers are decimal; switches are yes or no; signals have their
+ * full names: "SIGTERM"; users and groups are numbers, or names, which are looked up when they are
+ * read (getpwnam(3), getgrnam(3): that may block).
+ *
+ * Not thread-safe: the loop's thread, and before it starts.
+ */
+#ifndef DLOCKFS_CONFIG_CONFIG_H
+#define DLOCKFS_CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "config/access.h"
+#include "config/url.h"
+
+#define CONFIG_FOREVER INT64_MAX
+#define CONFIG_CREATOR INT64_C(-1)
+#define CONFIG_AUTO    INT64_C(-1)
+
+#define CONFIG_LOCK_DELAY_MAX_MS (60 * 60 * 1000)
+
+/* What may differ from lock to lock. */
+struct lock_policy {
+	int64_t wait_limit_ms; /* a blocking call fails with ENOLCK after so long without the store;
+				  CONFIG_FOREVER: it waits */
+	int64_t try_limit_ms;  /* a non-blocking call fails with ENOLCK after so long undecided */
+	int64_t try_grace_ms;  /* a non-blocking call is not refused because of another host's claim
+				  before so long; CONFIG_AUTO: two measured round trips */
+	int64_t linger_ms; /* an interrupted waiter's place is kept so long for a restarted call */
+	int64_t handoff;   /* a claim of flock or open goes on to so many callers of this host, one
+			      after the other, while another host waits; without limit while none
+			      does. 0: each caller gets a claim of its own */
+	int64_t keep_ms;   /* such a claim that nobody uses is kept so long, unless another host
+			      waits; 0: it goes at once */
+	int64_t lock_delay_ms; /* nobody is granted the lock for so long after a holder was lost
+				  without having released it; 0: no delay */
+	/* Record locks fail with ENOLCK beyond: */
+	int64_t process_ranges; /* so many ranges of one process, in all files of this host */
+	int64_t file_ranges;	/* so many ranges in one file, of all processes of this host */
+	int64_t on_lost;   /* the signal for a process that has lost its lock; 0: none, EIO alone */
+	int64_t on_revoke; /* the signal for a process that is asked to release it; 0: none */
+	int64_t recipe;	   /* enum claim_recipe: which other clients the lock is shared with */
+	/* Who may use the lock, as for a file. CONFIG_CREATOR: as who creates the file has it, or,
+	 * where one of the three says otherwise, as fs/files/access.h says. */
+	int64_t owner; /* a user id, */
+	int64_t group; /* a group id, */
+	int64_t mode;  /* permissions */
+};
+
+/* [store], or one [store "prefix"]. */
+struct config_store {
+	char *prefix;		    /* a path without slashes at its ends; "" for [store] */
+	struct store_url url;	    /* local: */
+	int64_t session_timeout_ms; /* asked of the store; 15s. 0: as that of [store] */
+	struct store_access access; /* nobody, auto. Of this store alone */
+};
+
+struct config_section; /* one [locks "pattern"] */
+
+struct config {
+	/* [mount] */
+	mode_t mode;	    /* of the root and of directories; 0777 */
+	int64_t idle_ms;    /* an unused name disappears after so long; 60s */
+	char **directories; /* made in the mount, NULL-terminated, may be NULL */
+	bool allow_other;   /* other users may use the mount; yes */
+	/* What one user may have (fs/files/user.h), other than root: */
+	int64_t user_waiters; /* calls that wait for a lock; 4096 */
+	int64_t user_files;   /* open files; 16384 */
+	int64_t user_names;   /* names that it made; 16384 */
+	int64_t user_ranges;  /* byte ranges that it holds; 65536 */
+	int64_t log_level;    /* enum log_level, the most detailed one that is written; info */
+	/* [store], which is the first, and [store "prefix"] in the file's order */
+	struct config_store *stores;
+	size_t store_count;
+	/* [locks] and [locks "pattern"], in the file's order */
+	struct config_section *sections;
+	size_t section_count;
+};
+
+/* Fills in the defaults. Returns 0 or -ENOMEM. */
+int config_init(struct config *config);
+
+/* Frees what the configuration owns. */
+void config_finish(struct config *config);
+
+/* Reads an INI file over what is there. Returns 0, or -errno (-EINVAL: what is written is wrong)
+ * and in `why` one line "file:line: what, expected what" about the first error, or "file: ..." if
+ * it cannot be opened. After an error it is undefined which keys were set. */
+int config_read(struct config *config, const char *file, char *why, size_t why_bytes);
+
+/* Sets one key as `-o key=value` does, after the files; the keys of [locks] then count for all
+ * locks and over every pattern, those of [store] for that alone. `mode` is that of [mount]. A NULL
+ * `value` (`-o key`) is "yes" where that is possible. Returns 0; or with one line in `why` -ENOENT
+ * if there is no such key, -EINVAL, -ENOMEM; the key is then as it was. */
+int config_set(struct config *config, const char *key, const char *value, char *why,
+	       size_t why_bytes);
+
+/* Whether what is set for each store goes together, after files and options. Returns 0, or -EINVAL
+ * and one line in `why`. */
+int config_check(const struct config *config, char *why, size_t why_bytes);
+
+/* Takes over from `fresh` what may change while the daemon runs: every key but those that are
+ * `fixed`; calls on_fixed for each of these that differs. Finishes *fresh. */
+void config_reload(struct config *config, struct config *fresh,
+		   void (*on_fixed)(const char *section, const char *key));
+
+/* What holds for the lock at `path`. */
+struct lock_policy config_policy(const struct config *config, const char *path);
+
+/* Whether any lock may have lock_policy.lock_delay_ms. */
+bool config_has_lock_delay(const struct config *config);
+
+/* With more slashes in its path a lock matches no pattern: config_policy() is the same for all of
+ * those. */
+size_t config_slashes_max(const struct config *config);
+
+/* Whether `owner`, `group` or `mode` is set for any lock. */
+bool config_has_access(const struct config *config);
+
+/* Which of the stores keeps the lock at `path`: an index of config->stores. */
+size_t config_store_of(const struct config *config, const char *path);
+
+/* Whether `path` ("": above all) is the prefix of a [store "prefix"], or above one. */
+bool config_leads_to_store(const struct config *config, const char *path);
+
+/* What the session with a store is to be asked for: its own, or that of [store]. */
+int64_t config_session_timeout_ms(const struct config *config, size_t store);
+
+/* Writes a line for every key: section, key, default, what it may be, and its meaning, with tabs
+ * between. `--help` and the tests print it. */
+void config_describe(FILE *out);
+
+#endif

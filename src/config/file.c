@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the reading of the INI file. Must not know what a key means. Loop's thread.
+ *
+ * inih splits the lines with keys. What it would pass over in silence is checked before it sees a
+ * line, in next_line(): it cuts long lines, stops at NUL bytes, takes an indented line as a second
+ * value, shortens section names, and does not tell of a section without keys. So section headers,
+ * which it would also end at the first ']' of a pattern, never reach it.
+ */
+#include "config/internal.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ini.h>
+
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+#define SECTIONS	"[mount], [store], [store \"prefix\"], [locks] or [locks \"pattern\"]"
+
+struct reading {
+	struct config *config;
+	const char *file;
+	FILE *stream;
+	char *text; /* the line, for getline(3) */
+	size_t text_bytes;
+	int line;
+	int error; /* the first one; what is to be told of it is in why */
+	char *why;
+	size_t why_bytes;
+	const char *section;  /* NULL before the first header */
+	int header;	      /* its line, */
+	size_t place;	      /* and which of that name it is, for config_set_key() */
+	size_t first_pattern; /* the first section with a pattern that this file made, */
+	size_t first_prefix;  /* and the first store with a prefix */
+	uint64_t keys_seen;   /* since the header, as CONFIG_KEY_BITs */
+	uint64_t opened;      /* [mount], [store], [locks]: CONFIG_KEY_BITs of their first keys */
+};
+
+static void __attribute__((format(printf, 4, 0)))
+tell(struct reading *reading, int line, int error, const char *format, va_list arguments)
+{
+	char what[1024];
+
+	vsnprintf(what, sizeof(what), format, arguments);
+	snprintf(reading->why, reading->why_bytes, "%s:%d: %s", reading->file, line, what);
+	reading->error = error;
+}
+
+static int __attribute__((format(printf, 3, 4)))
+fail(struct reading *reading, int error, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	tell(reading, reading->line, error, format, arguments);
+	va_end(arguments);
+	return error;
+}
+
+/* What is wrong with the section as a whole. */
+static int __attribute__((format(printf, 2, 3)))
+fail_section(struct reading *reading, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	tell(reading, reading->header, -EINVAL, format, arguments);
+	va_end(arguments);
+	return -EINVAL;
+}
+
+static int open_pattern(struct reading *reading, const char *pattern, size_t bytes)
+{
+	struct config *config = reading->config;
+
+	if (bytes == 0 || *pattern == '/')
+		return fail(reading, -EINVAL,
+			    "bad pattern \"%.*s\", expected a path like \"backup/*\"", (int)bytes,
+			    pattern);
+	for (size_t i = reading->first_pattern; i < config->section_count; i++) {
+		const char *other = config->sections[i].pattern;
+
+		if (strlen(other) == bytes && memcmp(other, pattern, bytes) == 0)
+			return fail(reading, -EINVAL,
+				    "section [locks \"%s\"] a second time, expected it once",
+				    other);
+	}
+	if (config_add_section(config, pattern, bytes))
+		return fail(reading, -ENOMEM, "out of memory");
+	reading->place = config->section_count - 1;
+	return 0;
+}
+
+static int add_prefix(struct reading *reading, const char *prefix)
+{
+	struct config *config = reading->config;
+
+	if (!config_is_path(prefix) || strpbrk(prefix, "*?["))
+		return fail(reading, -EINVAL,
+			    "bad prefix \"%s\", expected the path of a directory like \"backup\" "
+			    "or \"backup/daily\", without a slash at its ends and no pattern",
+			    prefix);
+	for (size_t i = reading->first_prefix; i < config->store_count; i++) {
+		if (strcmp(config->stores[i].prefix, prefix) == 0)
+			return fail(reading, -EINVAL,
+				    "section [store \"%s\"] a second time, expected it once",
+				    prefix);
+	}
+	if (config_add_store(config, prefix))
+		return fail(reading, -ENOMEM, "out of memory");
+	reading->place = config->store_count - 1;
+	return 0;
+}
+
+static int open_prefix(struct reading *reading, const char *text, size_t bytes)
+{
+	char *prefix = strndup(text, bytes);
+	int error = prefix ? add_prefix(reading, prefix) : fail(reading, -ENOMEM, "out of memory");
+
+	free(prefix);
+	return error;
+}
+
+/* The keys of a section are complete. A store below a prefix has no address unless one is given: it
+ * must not be left to a default that shares nothing. */
+static int end_section(struct reading *reading)
+{
+	const struct config_key *url = config_find_key(CONFIG_STORE_SECTION, "url");
+	const struct config_store *store;
+	char why[CONFIG_WHY_BYTES];
+
+	if (!reading->section || strcmp(reading->section, CONFIG_STORE_SECTION) != 0)
+		return 0;
+	store = &reading->config->stores[reading->place];
+	if (!store_access_check(&store->access, why, sizeof(why)))
+		return fail_section(reading, "%s", why);
+	if (reading->place == 0 || reading->keys_seen & CONFIG_KEY_BIT(url))
+		return 0;
+	return fail_section(reading,
+			    "section [store \"%s\"] without a url, expected url = zookeeper://...",
+			    store->prefix);
+}
+
+static int open_section(struct reading *reading, const char *name, size_t bytes, bool is_part)
+{
+	const struct config_key *key = config_keys, *end = config_keys + config_key_count;
+
+	while (key < end &&
+	       (strlen(key->section) != bytes || memcmp(key->section, name, bytes) != 0))
+		key++;
+	if (key == end)
+		return fail(reading, -EINVAL, "unknown section \"%.*s\", expected " SECTIONS,
+			    (int)bytes, name);
+	reading->section = key->section;
+	reading->header = reading->line;
+	reading->keys_seen = 0;
+	reading->place = 0;
+	if (is_part)
+		return 0;
+	if (reading->opened & CONFIG_KEY_BIT(key))
+		return fail(reading, -EINVAL, "section [%s] a second time, expected it once",
+			    key->section);
+	reading->opened |= CONFIG_KEY_BIT(key);
+	return 0;
+}
+
+static bool is_section(const char *name, size_t bytes, const char *section)
+{
+	return bytes == strlen(section) && memcmp(name, section, bytes) == 0;
+}
+
+/* Reads a line that begins with '['. */
+static int read_header(struct reading *reading, const char *header)
+{
+	const char *name = header + 1 + strspn(header + 1, CONFIG_BLANKS);
+	size_t name_bytes = strcspn(name, CONFIG_BLANKS "\"]"), part_bytes = 0;
+	const char *rest = name + name_bytes, *part = NULL;
+	bool is_store = is_section(name, name_bytes, CONFIG_STORE_SECTION);
+	bool valid = true;
+	int error = end_section(reading);
+
+	if (error)
+		return error;
+
+	rest += strspn(rest, CONFIG_BLANKS);
+	if (*rest == '"') {
+		part = rest + 1;
+		part_bytes = strcspn(part, "\"");
+		rest = part + part_bytes;
+		valid = *rest == '"' &&
+			(is_store || is_section(name, name_bytes, CONFIG_LOCKS_SECTION));
+		rest += valid;
+		rest += strspn(rest, CONFIG_BLANKS);
+	}
+	valid = valid && *rest++ == ']';
+	rest += valid ? strspn(rest, CONFIG_BLANKS) : 0;
+	if (!valid || (*rest != '\0' && *rest != ';'))
+		return fail(reading, -EINVAL, "bad section header %s, expected " SECTIONS, header);
+
+	error = open_section(reading, name, name_bytes, part);
+	if (!error && part && is_store)
+		error = open_prefix(reading, part, part_bytes);
+	else if (!error && part)
+		error = open_pattern(reading, part, part_bytes);
+	return error;
+}
+
+/* Reads a line without the blanks around it, or NULL at the end of the file or after an error. */
+static char *read_line(struct reading *reading)
+{
+	ssize_t bytes;
+	char *text;
+
+	reading->line++;
+	errno = 0;
+	bytes = getline(&reading->text, &reading->text_bytes, reading->stream);
+	if (bytes < 0) {
+		if (!feof(reading->stream))
+			fail(reading, errno ? -errno : -EIO, "cannot read it: %s", strerror(errno));
+		return NULL;
+	}
+	text = reading->text;
+	if (strlen(text) != (size_t)bytes) {
+		fail(reading, -EINVAL, "a NUL byte, expected text");
+		return NULL;
+	}
+	if (reading->line == 1 && strncmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
+		text += strlen(BYTE_ORDER_MARK);
+	text += strspn(text, CONFIG_BLANKS);
+	for (char *end = text + strlen(text); end > text && strchr(CONFIG_BLANKS, end[-1]); end--)
+		end[-1] = '\0';
+	return text;
+}
+
+/* inih's reader: puts the next line with a key into `line`, and an empty one for every other, so
+ * that inih counts them all. */
+static char *next_line(char *line, int line_bytes, void *user)
+{
+	struct reading *reading = user;
+	const char *text = reading->error ? NULL : read_line(reading);
+	size_t longest = (size_t)line_bytes - strlen("\r\n") - 1;
+
+	if (!text)
+		return NULL;
+	if (*text == '#' || *text == ';')
+		text = "";
+	if (*text == '[') {
+		if (read_header(reading, text))
+			return NULL;
+		text = "";
+	}
+	if (strlen(text) > longest) {
+		fail(reading, -EINVAL, "a line of %zu bytes, expected at most %zu", strlen(text),
+		     longest);
+		return NULL;
+	}
+	strcpy(stpcpy(line, text), "\n");
+	return line;
+}
+
+static int reject_unknown_key(struct reading *reading, const char *name)
+{
+	char known[256] = "";
+	const struct config_key *elsewhere = config_find_key(NULL, name);
+
+	if (elsewhere)
+		return fail(reading, -EINVAL, "key \"%s\" in section [%s], expected it in [%s]",
+			    name, reading->section, elsewhere->section);
+	for (size_t i = 0, used = 0; i < config_key_count && used < sizeof(known); i++) {
+		if (strcmp(config_keys[i].section, reading->section) == 0)
+			used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s",
+						 used ? ", " : "", config_keys[i].name);
+	}
+	return fail(reading, -EINVAL, "unknown key \"%s\" in section [%s], expected one of %s",
+		    name, reading->section, known);
+}
+
+/* inih's handler; its own idea of the section is not used. Returns 0 for an error. */
+static int on_key(void *user, const char *section, const char *name, const char *value)
+{
+	struct reading *reading = user;
+	const struct config_key *key;
+	char why[CONFIG_WHY_BYTES];
+	int error;
+
+	(void)section;
+	if (reading->error)
+		return 0;
+	if (!reading->section)
+		return !fail(reading, -EINVAL,
+			     "key \"%s\" before any section, expected " SECTIONS " first", name);
+	key = config_find_key(reading->section, name);
+	if (!key)
+		return !reject_unknown_key(reading, name);
+	if (reading->keys_seen & CONFIG_KEY_BIT(key))
+		return !fail(reading, -EINVAL,
+			     "key \"%s\" a second time in its section, expected it once", name);
+	reading->keys_seen |= CONFIG_KEY_BIT(key);
+
+	error = config_set_key(reading->config, key, reading->place, value, why, sizeof(why));
+	if (error == -ENOMEM)
+		fail(reading, error, "out of memory");
+	else if (error)
+		fail(reading, error, "%s: %s", name, why);
+	return !error;
+}
+
+static int compare_prefixes(const void *a, const void *b)
+{
+	const struct config_store *first = a, *second = b;
+
+	return strcmp(first->prefix, second->prefix);
+}
+
+int config_read(struct config *config, const char *file, char *why, size_t why_bytes)
+{
+	struct reading reading = {
+		.config = config,
+		.file = file,
+		.stream = fopen(file, "re"),
+		.why = why,
+		.why_bytes = why_bytes,
+		.first_pattern = config->section_count,
+		.first_prefix = config->store_count,
+	};
+	int result;
+
+	if (!reading.stream) {
+		result = -errno;
+		snprintf(why, why_bytes, "%s: %s", file, strerror(errno));
+		return result;
+	}
+	result = ini_parse_stream(next_line, &reading, on_key, &reading);
+	/* inih goes on after a line that it cannot split and returns the first one's number. */
+	if (result > 0 && (!reading.error || result < reading.line)) {
+		reading.line = result;
+		fail(&reading, -EINVAL, "a line without '=', expected key = value");
+	} else if (result < 0 && !reading.error) {
+		fail(&reading, -ENOMEM, "out of memory");
+	} else if (!reading.error) {
+		end_section(&reading);
+	}
+	/* In one order, whatever that in the file: another process, which may read another file,
+	 * goes on with the stores by their place. */
+	qsort(config->stores + 1, config->store_count - 1, sizeof(*config->stores),
+	      compare_prefixes);
+	fclose(reading.stream);
+	free(reading.text);
+	return reading.error;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the text form of a store's address. Must not resolve names or connect. Pure functions, any
+ * thread.
+ */
+#include "config/url.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "claim/znode_path.h"
+
+#define LOCAL_URL	 "local:"
+#define ZOOKEEPER_SCHEME "zookeeper://"
+#define DEFAULT_PORT	 "2181"
+#define DEFAULT_ROOT	 "/dlockfs"
+#define HOST_BYTES_MAX	 255
+
+/* What is being parsed, for the messages. */
+struct parse {
+	const char *text;
+	char *why;
+	size_t why_bytes;
+};
+
+/* Says that `bytes` of `what` are wrong. Always -EINVAL. */
+static int reject(const struct parse *parse, const char *kind, const char *what, size_t bytes,
+		  const char *expected)
+{
+	snprintf(parse->why, parse->why_bytes, "bad %s \"%.*s\" in store \"%s\", expected %s", kind,
+		 (int)bytes, what, parse->text, expected);
+	return -EINVAL;
+}
+
+static bool is_host_name(const char *host, size_t bytes)
+{
+	if (bytes == 0 || bytes > HOST_BYTES_MAX)
+		return false;
+	for (size_t i = 0; i < bytes; i++) {
+		if (!isalnum((unsigned char)host[i]) && !strchr(".-_", host[i]))
+			return false;
+	}
+	return true;
+}
+
+static bool is_ipv6(const char *host, size_t bytes)
+{
+	char text[INET6_ADDRSTRLEN];
+	struct in6_addr address;
+
+	if (bytes >= sizeof(text))
+		return false;
+	memcpy(text, host, bytes);
+	text[bytes] = '\0';
+	return inet_pton(AF_INET6, text, &address) == 1;
+}
+
+static bool is_port(const char *port, size_t bytes)
+{
+	unsigned value = 0;
+
+	if (bytes == 0 || bytes > strlen("65535"))
+		return false;
+	for (size_t i = 0; i < bytes; i++) {
+		if (!isdigit((unsigned char)port[i]))
+			return false;
+		value = value * 10 + (unsigned)(port[i] - '0');
+	}
+	return value >= 1 && value <= 65535;
+}
+
+/* Appends one "host[:port]" of `bytes` to *out as "host:port". */
+static int parse_server(const struct parse *parse, const char *server, size_t bytes, char **out)
+{
+	static const char expected_host[] =
+		"a name, an IPv4 address or an IPv6 address in brackets";
+	const char *host = server, *end = server + bytes, *colon;
+	size_t host_bytes;
+	bool valid;
+
+	if (bytes > 0 && *server == '[') {
+		const char *bracket = memchr(server, ']', bytes);
+
+		host++;
+		host_bytes = bracket ? (size_t)(bracket - host) : 0;
+		colon = bracket ? bracket + 1 : end;
+		valid = bracket && is_ipv6(host, host_bytes) && (colon == end || *colon == ':');
+	} else {
+		/* The last one, so that an IPv6 address without brackets is quoted as a whole. */
+		colon = memrchr(server, ':', bytes);
+		if (!colon)
+			colon = end;
+		host_bytes = (size_t)(colon - host);
+		valid = is_host_name(host, host_bytes);
+	}
+	if (!valid)
+		return reject(parse, "host", server, bytes, expected_host);
+	if (colon < end && !is_port(colon + 1, (size_t)(end - colon - 1)))
+		return reject(parse, "port", colon + 1, (size_t)(end - colon - 1),
+			      "a number from 1 to 65535");
+
+	*out = mempcpy(*out, host, host_bytes);
+	*out = colon < end ? mempcpy(*out, colon, (size_t)(end - colon))
+			   : stpcpy(*out, ":" DEFAULT_PORT);
+	return 0;
+}
+
+/* Parses the `bytes` of "host[:port][,host[:port]...]". */
+static int parse_servers(const struct parse *parse, const char *list, size_t bytes, char **ret)
+{
+	const char *end = list + bytes;
+	/* Even a host of one character grows by no more than a port. */
+	char *servers = malloc((bytes + 1) * (1 + strlen(":" DEFAULT_PORT)) + 1);
+	char *out = servers;
+	int error = servers ? 0 : -ENOMEM;
+
+	while (!error) {
+		const char *comma = memchr(list, ',', (size_t)(end - list));
+
+		error = parse_server(parse, list, (size_t)((comma ? comma : end) - list), &out);
+		if (!comma)
+			break;
+		*out++ = ',';
+		list = comma + 1;
+	}
+	if (error) {
+		free(servers);
+		return error;
+	}
+	*out = '\0';
+	*ret = servers;
+	return 0;
+}
+
+/* Parses what follows the servers: "", "/" or "/path" with or without a slash at its end. */
+static int parse_root(const struct parse *parse, const char *path, char **ret)
+{
+	char *root = strdup(*path ? path : DEFAULT_ROOT);
+	char *encoded;
+	size_t bytes;
+	bool valid;
+
+	if (!root)
+		return -ENOMEM;
+	bytes = strlen(root);
+	if (root[bytes - 1] == '/')
+		root[--bytes] = '\0';
+	if (bytes > 0) {
+		/* What needs no encoding is what ZooKeeper takes. Nothing reads a name there as a
+		 * claim. */
+		encoded = znode_path_encode("", root + 1, ZNODE_NAMES_PLAIN);
+		if (!encoded) {
+			free(root);
+			return -ENOMEM;
+		}
+		valid = strcmp(encoded, root) == 0 && !strstr(root, "//") && root[bytes - 1] != '/';
+		free(encoded);
+		if (!valid) {
+			free(root);
+			return reject(parse, "path", path, strlen(path),
+				      "printable names divided by single slashes, none of them "
+				      "\".\" or \"..\" or with a '%', the first not \"zookeeper\"");
+		}
+	}
+	*ret = root;
+	return 0;
+}
+
+static int parse_zookeeper(const struct parse *parse, struct store_url *ret)
+{
+	struct store_url url = {.kind = STORE_KIND_ZOOKEEPER};
+	const char *list = parse->text + strlen(ZOOKEEPER_SCHEME);
+	size_t bytes = strcspn(list, "/");
+	int error;
+
+	error = parse_servers(parse, list, bytes, &url.servers);
+	if (!error)
+		error = parse_root(parse, list + bytes, &url.root);
+	if (error) {
+		store_url_finish(&url);
+		return error;
+	}
+	*ret = url;
+	return 0;
+}
+
+int store_url_parse(const char *text, struct store_url *ret, char *why, size_t why_bytes)
+{
+	const struct parse parse = {text, why, why_bytes};
+	int error;
+
+	if (strcmp(text, LOCAL_URL) == 0) {
+		*ret = (struct store_url){.kind = STORE_KIND_LOCAL};
+		return 0;
+	}
+	if (strncmp(text, ZOOKEEPER_SCHEME, strlen(ZOOKEEPER_SCHEME)) != 0) {
+		snprintf(why, why_bytes,
+			 "bad store \"%s\", expected " LOCAL_URL " or " ZOOKEEPER_SCHEME
+			 "host[:port][,host[:port]...][/path]",
+			 text);
+		return -EINVAL;
+	}
+	error = parse_zookeeper(&parse, ret);
+	if (error == -ENOMEM)
+		snprintf(why, why_bytes, "out of memory");
+	return error;
+}
+
+bool store_url_equal(const struct store_url *a, const struct store_url *b)
+{
+	if (a->kind != b->kind)
+		return false;
+	return a->kind == STORE_KIND_LOCAL ||
+	       (strcmp(a->servers, b->servers) == 0 && strcmp(a->root, b->root) == 0);
+}
+
+void store_url_finish(struct store_url *url)
+{
+	free(url->servers);
+	free(url->root);
+	*url = (struct store_url){0};
+}

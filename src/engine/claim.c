@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The life of one claim of ours, as drawn in state.h: it is asked for, placed, decided, and
+ * withdrawn. What stands in front of it is queue.c's business. Loop thread only.
+ */
+#include "engine/claim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "claim/data.h"
+#include "engine/coverage.h"
+#include "engine/grace.h"
+#include "engine/lead.h"
+#include "engine/numbers.h"
+#include "engine/outbox.h"
+#include "engine/precedence.h"
+#include "engine/queue.h"
+#include "engine/record.h"
+#include "engine/save.h"
+#include "engine/test.h"
+
+static struct coverage *create_coverage(struct range range)
+{
+	struct coverage *coverage = calloc(1, sizeof(*coverage));
+	if (coverage == NULL)
+		return NULL;
+	coverage->asked = range;
+	if (range_set_lock(&coverage->ranges, range.span, range.mode) < 0) {
+		free(coverage);
+		return NULL;
+	}
+	return coverage;
+}
+
+static void free_coverage(struct coverage *coverage)
+{
+	if (coverage == NULL)
+		return;
+	range_set_finish(&coverage->ranges);
+	range_set_finish(&coverage->next);
+	free(coverage);
+}
+
+struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct range range,
+			   const struct engine_caller *caller)
+{
+	struct lock *lock = owner->lock;
+	struct engine *engine = lock->engine;
+	size_t details_bytes = engine->events->details_bytes;
+	bool record = kind == LOCK_KIND_RECORD;
+	if (timers_reserve(&engine->timers, engine->claims + 1) < 0)
+		return NULL;
+	struct claim *claim = calloc(1, sizeof(*claim) + details_bytes);
+	if (claim == NULL)
+		return NULL;
+	claim->coverage = record ? create_coverage(range) : NULL;
+	if (record && claim->coverage == NULL) {
+		free(claim);
+		return NULL;
+	}
+	if (caller->details != NULL)
+		memcpy(claim->details, caller->details, details_bytes);
+	claim->lock = lock;
+	claim->owner = owner;
+	claim->kind = kind;
+	claim->pid = caller->pid;
+	claim->uid = caller->uid;
+	claim->parts.record = record;
+	claim->parts.span = range.span;
+	claim->parts.mode = range.mode;
+	claim->parts.recipe = lock_recipe(lock);
+	DL_APPEND2(owner->claims, claim, owner_prev, owner_next);
+	engine->claims++;
+	claim_start_over(claim);
+	claim_append_unplaced(claim);
+	return claim;
+}
+
+void claim_append_unplaced(struct claim *claim)
+{
+	claim->serial = ++claim->lock->engine->serials;
+	claim_mark(claim);
+	DL_APPEND(claim->lock->unplaced, claim);
+}
+
+void claim_set_timer(struct claim *claim, int64_t due_ms)
+{
+	timers_set(&claim->lock->engine->timers, &claim->timer, due_ms);
+	claim_mark(claim);
+}
+
+void claim_clear_timer(struct claim *claim)
+{
+	if (claim->timer.place == 0)
+		return;
+	timers_clear(&claim->lock->engine->timers, &claim->timer);
+	claim_mark(claim);
+}
+
+const char *claim_name_of(const struct claim *claim, char text[CLAIM_NAME_BYTES])
+{
+	if (claim->named)
+		return claim->name;
+	claim_name_format_placed(text, &claim->parts);
+	return text;
+}
+
+static void detach_owner(struct claim *claim)
+{
+	struct owner *owner = claim->owner;
+	if (owner == NULL)
+		return;
+	DL_DELETE2(owner->claims, claim, owner_prev, owner_next);
+	claim->owner = NULL;
+	claim_mark(claim);
+}
+
+/* The claim is the owner's from now on. */
+static void change_owner(struct claim *claim, struct owner *owner)
+{
+	detach_owner(claim);
+	claim->owner = owner;
+	DL_APPEND2(owner->claims, claim, owner_prev, owner_next);
+	claim_mark(claim);
+}
+
+void claim_end_wish(struct claim *claim)
+{
+	claim_clear_timer(claim);
+	claim->grace = GRACE_NONE;
+	if (claim->asked) {
+		claim->asked = false;
+		claim->lock->engine->waiters--;
+		claim_mark(claim);
+	}
+}
+
+void claim_free(struct claim *claim)
+{
+	struct engine *engine = claim->lock->engine;
+	if (claim->state != CLAIM_FOREIGN) {
+		lead_forget(claim);
+		claim_end_wish(claim);
+		detach_owner(claim);
+		engine_unmark(engine, &claim->item);
+		engine->claims--;
+	}
+	free_coverage(claim->coverage);
+	claim_free_precedence(claim);
+	free(claim->wanted_by); /* or its text */
+	if (claim->named)
+		free(claim->name);
+	free(claim);
+}
+
+/* Turns a claim that is in no list but its owner's into one that leaves. */
+static void leave(struct claim *claim)
+{
+	detach_owner(claim);
+	claim->state = CLAIM_LEAVING;
+	claim->sent = claim->amended = false;
+	claim_mark(claim);
+	DL_APPEND(claim->lock->leaving, claim);
+	claim_withdraw(claim);
+	numbers_look(claim->lock);
+}
+
+void claim_end(struct claim *claim)
+{
+	const struct engine *engine = claim->lock->engine;
+
+	lead_disband(claim);
+	claim_end_wish(claim);
+	/* The answers come in the order of the calls. Of two znodes one may be left. */
+	if (claim->amending || claim->marking ||
+	    (claim_recipe_znodes(claim->parts.recipe) > 1 && engine->session != STORE_LOST))
+		leave(claim);
+	else
+		claim_free(claim);
+}
+
+void claim_ask(struct claim *claim, bool waits, void *cookie)
+{
+	struct lock *lock = claim->lock;
+	struct engine *engine = lock->engine;
+	int64_t limit_ms = CONFIG_FOREVER;
+
+	claim->asked = true;
+	claim->waits = waits;
+	claim->cookie = cookie;
+	claim->grace = GRACE_NONE;
+	engine->waiters++;
+	claim_mark(claim);
+	if (!waits)
+		limit_ms = lock->policy.try_limit_ms;
+	else if (engine->session != STORE_CONNECTED)
+		limit_ms = lock->policy.wait_limit_ms;
+	if (limit_ms == CONFIG_FOREVER)
+		claim_clear_timer(claim);
+	else
+		claim_set_timer(claim, engine->now_ms + limit_ms);
+}
+
+void claim_start_over(struct claim *claim)
+{
+	struct engine *engine = claim->lock->engine;
+	claim->state = CLAIM_WANTED;
+	claim->says_waits = claim->careful = claim->fresh = claim->amended = false;
+	grace_forget(claim);
+	if (claim->lead != NULL)
+		lead_start_over(claim->lead);
+	claim->overseen = claim->revoked = claim->stale = claim->requeue = false;
+	claim->version = 0;
+	free(claim->wanted_by);
+	claim->wanted_by = NULL;
+	claim->marker = MARKER_NONE;
+	claim->proof_round = 0;
+	claim->list_wanted = 0;
+	claim->exact = true;
+	if (claim->coverage != NULL) {
+		claim->coverage->cycle_list = 0;
+		claim->coverage->cycles = 0;
+	}
+	claim->parts.id.session = claim_id_session(engine->session_number);
+	claim->parts.id.owner = claim->owner != NULL ? claim->owner->number : 0;
+	claim->parts.id.number = ++engine->claim_number;
+	engine_mark(engine);
+	claim_mark(claim);
+}
+
+bool claim_requeue(struct claim *claim)
+{
+	struct lock *lock = claim->lock;
+	struct engine *engine = lock->engine;
+	struct claim *former = calloc(1, sizeof(*former));
+
+	if (former == NULL || timers_reserve(&engine->timers, engine->claims + 1) < 0) {
+		free(former);
+		return false;
+	}
+	former->lock = lock;
+	former->state = CLAIM_QUEUED;
+	former->parts = claim->parts;
+	former->marker = claim->marker;
+	former->serial = ++engine->serials;
+	engine->claims++;
+	queue_remove(claim);
+	leave(former);
+	claim_start_over(claim);
+	claim_append_unplaced(claim);
+	claim_place(claim);
+	return true;
+}
+
+void claim_describe(const struct claim *claim, char text[ENGINE_TEXT_BYTES])
+{
+	const struct engine *engine = claim->lock->engine;
+	enum claim_mode mode =
+		claim->coverage != NULL ? claim->coverage->asked.mode : claim->parts.mode;
+	engine->events->describe(engine->context, claim->details, claim->kind, mode, text);
+}
+
+char *claim_format_data(const struct claim *claim)
+{
+	struct claim_data data = {
+		.waits = claim->says_waits,
+		.waits_for = claim->waits_for,
+		.exact = claim->exact && (claim->says_waits || claim->holds != NULL),
+		.keeps = claim->says_keep,
+	};
+	char text[ENGINE_TEXT_BYTES];
+	if (claim->coverage != NULL) {
+		data.has_ranges = true;
+		data.ranges = claim->coverage->ranges;
+	}
+	if (claim->holds != NULL) {
+		data.has_holds = true;
+		data.holds = *claim->holds;
+	}
+	claim_describe(claim, text);
+	return claim_data_format(text, &data);
+}
+
+bool claim_needs_news(const struct claim *claim)
+{
+	return claim->lock->foreign_in_queue > 0 &&
+	       (claim->parts.anchored || (claim->asked && !claim->waits));
+}
+
+/* One list serves all claims that are placed together. A wish that does not wait is decided by what
+ * the queue is now, so it brings its own, unless the queue is known to have no claims but ours. So
+ * does one with an anchor, which has to see that those whom it goes before wait; and one that needs
+ * a new list in the end (queue.c). */
+static bool place_with_list(const struct claim *claim)
+{
+	const struct lock *lock = claim->lock;
+	if (!lock->known)
+		return !claim->waits || lock->placing_with_list == 0;
+	return lock->foreign_records_in_queue > 0 || claim_needs_news(claim);
+}
+
+void claim_place(struct claim *claim)
+{
+	struct lock *lock = claim->lock;
+	struct engine *engine = lock->engine;
+	if (claim->state != CLAIM_WANTED || claim->owner == NULL ||
+	    lock->placing == engine->placing_max || engine->session != STORE_CONNECTED)
+		return;
+	if (numbers_hold_back(claim))
+		return;
+	claim->list_wanted = 0;
+	claim->held_back_ms = 0;
+	claim_take_anchor(claim);
+	claim_mark(claim);
+	char *data = claim_format_data(claim);
+	if (data == NULL) {
+		engine_retry_in(engine, RETRY_MEMORY_MS);
+		return;
+	}
+	claim->state = CLAIM_PLACING;
+	claim->sent = place_with_list(claim);
+	claim->sent_ms = engine->now_ms;
+	/* As good as a heartbeat, while there is nothing else that one would show to stand. */
+	if (engine->claims == 1)
+		lease_beat(&engine->lease, engine->now_ms);
+	lock->placing++;
+	lock->placing_with_list += claim->sent;
+	engine_place(claim, data, claim->sent);
+	free(data);
+}
+
+void claim_amend(struct claim *claim)
+{
+	struct engine *engine = claim->lock->engine;
+	claim->amended = true;
+	claim_mark(claim);
+	/* What others have written is to be read first, and to be heeded if they pass the claim. */
+	if (claim->amending || claim->stale || claim->requeue || engine->session != STORE_CONNECTED)
+		return;
+	char *data = claim_format_data(claim);
+	if (data == NULL) {
+		engine_retry_in(engine, RETRY_MEMORY_MS);
+		return;
+	}
+	claim->amended = false;
+	claim->amending = true;
+	claim->amending_version = claim->version;
+	engine_amend(claim, data);
+	free(data);
+}
+
+static void send_withdraw(struct claim *claim)
+{
+	const struct engine *engine = claim->lock->engine;
+	if (claim->sent || engine->session != STORE_CONNECTED)
+		return;
+	claim->sent = true;
+	claim->sent_ms = engine->now_ms;
+	engine_withdraw(claim);
+}
+
+void claim_watch(struct claim *claim)
+{
+	if (claim->sent || claim->orphan || claim->lock->engine->session != STORE_CONNECTED)
+		return;
+	claim->sent = true;
+	engine_watch(claim);
+}
+
+static void leave_queue(struct claim *claim)
+{
+	queue_remove(claim);
+	leave(claim);
+}
+
+/* Counts a claim among those that are HELD, or out again. */
+static void count_held(struct claim *claim, bool in)
+{
+	struct lock *lock = claim->lock;
+	struct engine *engine = lock->engine;
+	const struct engine_events *events = engine->events;
+	size_t one = in ? 1 : (size_t)-1;
+	engine->holders += one;
+	if (claim->kind != LOCK_KIND_RECORD)
+		lock->held_flocks += one;
+	if (events->on_held == NULL)
+		return;
+	if (in)
+		claim->kept = events->on_held(engine->context, claim->kind);
+	else
+		events->on_released(engine->context, claim->kind, claim->kept);
+}
+
+/* It was HELD, by somebody or kept. */
+static void uncount_held(struct claim *claim, bool kept)
+{
+	if (kept)
+		claim->lock->engine->kept--;
+	else
+		count_held(claim, false);
+}
+
+void claim_withdraw(struct claim *claim)
+{
+	struct lock *lock = claim->lock;
+	bool kept = claim_is_kept(claim);
+	if (claim->state == CLAIM_FOLLOWING) {
+		lead_unfollow(claim);
+		return;
+	}
+	lead_disband(claim);
+	claim_end_wish(claim);
+	detach_owner(claim);
+	switch (claim->state) {
+	case CLAIM_WANTED:
+		/* In its former place it was being changed: that will be answered, and ends it. */
+		if (claim->amending || claim->marking)
+			break;
+		DL_DELETE(lock->unplaced, claim);
+		claim_free(claim);
+		break;
+	case CLAIM_PLACING:
+	case CLAIM_UNCERTAIN:
+		/* Abandoned: without an owner it is withdrawn as soon as its place is known. */
+		break;
+	case CLAIM_HELD:
+		uncount_held(claim, kept);
+		leave_queue(claim);
+		break;
+	case CLAIM_QUEUED:
+	case CLAIM_WAITING:
+		leave_queue(claim);
+		break;
+	case CLAIM_LEAVING:
+		send_withdraw(claim);
+		break;
+	case CLAIM_TESTING:
+		test_end(claim);
+		break;
+	case CLAIM_FOREIGN:
+	case CLAIM_FOLLOWING:
+		break;
+	}
+}
+
+/* What a flock is in the way of depends on who has locked under it. */
+static void unsettle_records(const struct lock *lock)
+{
+	struct claim *claim;
+	if (lock->records == NULL)
+		return;
+	DL_FOREACH (lock->queue, claim) {
+		if (claim->parts.record)
+			queue_unsettle(claim);
+	}
+}
+
+void claim_hand_over(struct claim *claim, struct owner *owner)
+{
+	struct claim *other;
+
+	change_owner(claim, owner);
+	owner_note_grant(owner);
+	DL_FOREACH (claim->lock->queue, other) {
+		queue_unsettle(other);
+	}
+}
+
+void claim_release(struct claim *claim)
+{
+	if (claim->state == CLAIM_HELD && lead_release(claim))
+		return;
+	struct owner *heir = claim->state == CLAIM_HELD ? coverage_heir(claim) : NULL;
+	if (heir == NULL) {
+		claim_withdraw(claim);
+		return;
+	}
+	claim_hand_over(claim, heir);
+	if (claim->says_keep) {
+		claim->says_keep = false;
+		claim_amend(claim);
+	}
+}
+
+static void hold_file(struct claim *claim)
+{
+	struct claim *former = owner_held_but(claim->owner, claim->kind, claim);
+
+	/* Two threads may ask through one open file at once: the later grant converts the lock. */
+	if (former != NULL) {
+		lead_disband(former); /* this one may stand behind it: it must not go on */
+		claim_release(former);
+	}
+	unsettle_records(claim->lock);
+}
+
+void claim_hold(struct claim *claim)
+{
+	const struct lock *lock = claim->lock;
+
+	claim->state = CLAIM_HELD;
+	claim_mark(claim);
+	owner_note_grant(claim->owner);
+	count_held(claim, true);
+	if (claim->kind != LOCK_KIND_RECORD)
+		hold_file(claim);
+	/* Wishes that do not wait may have looked on, to see whether this one gets the lock. Those
+	 * that wait may be marked. */
+	struct claim *next;
+	DL_FOREACH2 (claim->blocked, next, blocked_next) {
+		if (next->asked && (!next->waits || lock->policy.lock_delay_ms > 0))
+			queue_unsettle(next);
+	}
+}
+
+void claim_give(struct claim *claim, struct owner *owner)
+{
+	struct claim *behind;
+
+	claim->lock->engine->kept--;
+	change_owner(claim, owner);
+	claim_hold(claim);
+	/* Who is one with its holder need not wait for it. */
+	DL_FOREACH2 (claim->blocked, behind, blocked_next) {
+		if (behind->lead == NULL)
+			queue_unsettle(behind);
+	}
+}
+
+void claim_take_back(struct claim *claim)
+{
+	count_held(claim, false);
+	change_owner(claim, claim->lock->keeper);
+	claim->lock->engine->kept++;
+}
+
+void claim_decide(struct claim *claim, int result)
+{
+	struct engine *engine = claim->lock->engine;
+	void *cookie = claim->cookie;
+
+	if (claim->lead != NULL && claim->state != CLAIM_FOLLOWING) {
+		lead_decided(claim, result);
+		return;
+	}
+
+	if (claim->state == CLAIM_TESTING) {
+		test_answer(claim, result, NULL);
+		return;
+	}
+	claim_end_wish(claim);
+	if (result != 0)
+		claim_withdraw(claim);
+	else if (claim->kind == LOCK_KIND_RECORD)
+		result = records_grant(claim);
+	else
+		claim_hold(claim);
+	engine->events->on_decided(engine->context, cookie, result);
+}
+
+void claim_lose(struct claim *claim)
+{
+	struct owner *owner = claim->owner;
+
+	struct lock *lock = claim->lock;
+	bool flock = claim->kind != LOCK_KIND_RECORD;
+	bool kept = claim_is_kept(claim);
+
+	uncount_held(claim, kept);
+	claim_end(claim);
+	if (kept)
+		return;
+	owner_lose(owner);
+	if (flock)
+		coverage_lose_rest(lock);
+}

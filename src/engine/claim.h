@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The life of one claim: placing, deciding, withdrawing. For the engine's own files.
+ */
+#ifndef DLOCKFS_ENGINE_CLAIM_H
+#define DLOCKFS_ENGINE_CLAIM_H
+
+#include "engine/state.h"
+
+/* A new wish of the owner at the end of lock->unplaced. Returns NULL when out of memory. */
+struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct range range,
+			   const struct engine_caller *caller);
+
+/* The claim's name in the store: of one that stands there, or has stood. `text` may be used for it.
+ */
+const char *claim_name_of(const struct claim *claim, char text[CLAIM_NAME_BYTES]);
+
+/* Puts a claim at the end of lock->unplaced. */
+void claim_append_unplaced(struct claim *claim);
+
+/* Sets the claim's timer, for which there is room, or clears it. */
+void claim_set_timer(struct claim *claim, int64_t due_ms);
+void claim_clear_timer(struct claim *claim);
+
+/* Frees a claim that is in no list but its owner's. */
+void claim_free(struct claim *claim);
+
+/* Ends one that is in no list but its owner's: frees it, if the store need not answer first. */
+void claim_end(struct claim *claim);
+
+/* Marks the claim as somebody's wish, and sets its limit. */
+void claim_ask(struct claim *claim, bool waits, void *cookie);
+
+/* The claim is HELD from now on. */
+void claim_hold(struct claim *claim);
+
+/* The end of the wish: result 0 makes the claim HELD, another one withdraws it. */
+void claim_decide(struct claim *claim, int result);
+
+/* Takes the claim away, from whatever state, without a decision. It may be freed. */
+void claim_withdraw(struct claim *claim);
+
+/* Takes a flock or an open away, or hands it to a process whose record locks it covers. */
+void claim_release(struct claim *claim);
+
+/* The claim is another owner's from now on. */
+void claim_hand_over(struct claim *claim, struct owner *owner);
+
+/* Lets a WAITING claim go to the end of the queue, under a new name. Returns false without
+ * the memory for that: it stays. */
+bool claim_requeue(struct claim *claim);
+
+/* Back to WANTED with a new identity, out of any list; the caller puts it into lock->unplaced. */
+void claim_start_over(struct claim *claim);
+
+/* The owner of a HELD claim, already out of the queue, has lost it: tells, ends its other wishes
+ * with -EIO, ends the claim. */
+void claim_lose(struct claim *claim);
+
+/* The text of who asked for it. */
+void claim_describe(const struct claim *claim, char text[ENGINE_TEXT_BYTES]);
+
+/* The claim's data; NULL: out of memory. To be freed. */
+char *claim_format_data(const struct claim *claim);
+
+/* Whether the claim must not be decided by what was known of others before it was placed: to be
+ * refused, or with an anchor, to go before them. */
+bool claim_needs_news(const struct claim *claim);
+
+/* Sends what the claim wants sent, if the store is connected. */
+void claim_place(struct claim *claim);
+void claim_watch(struct claim *claim);
+void claim_amend(struct claim *claim);
+
+enum { RETRY_MEMORY_MS = 100 }; /* how soon to send again what there was no memory for */
+
+/* Notes that something has failed and is to be sent again after so long. */
+void engine_retry_in(struct engine *engine, int64_t delay_ms);
+
+/* The wish is over: nobody is to be told any more, and its limit is cleared. */
+void claim_end_wish(struct claim *claim);
+
+/* A lead is held with: somebody of this host holds by it from now on, or nobody any more. */
+void claim_give(struct claim *claim, struct owner *owner);
+void claim_take_back(struct claim *claim);
+
+/* For the ids of the claims of one more owner, or process: never CLAIM_OWNER_NONE. */
+uint32_t engine_next_owner(struct engine *engine);
+
+#endif

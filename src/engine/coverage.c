@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which claims stand for the record locks of a process: its own, each for what its coverage says,
+ * and the flocks of open files through which it has locked, each for all. What is held less makes
+ * claims cover less, or go. After a grant, older claims that it makes needless go, unless others
+ * stand between: they may wait for them. Loop thread only.
+ */
+#include "engine/coverage.h"
+
+#include <errno.h>
+
+#include "engine/claim.h"
+#include "engine/queue.h"
+#include "engine/record.h"
+
+static bool is_held_flock(const struct claim *claim)
+{
+	return claim->state == CLAIM_HELD && claim->kind != LOCK_KIND_RECORD;
+}
+
+/* Adds what the owner's claims, but for one, cover. Returns 0 or -ENOMEM. */
+static int add_coverage(const struct owner *owner, const struct claim *but, struct range_set *set)
+{
+	const struct claim *claim;
+	int error = 0;
+	DL_FOREACH2 (owner->claims, claim, owner_next) {
+		if (claim == but || claim->state != CLAIM_HELD || error != 0)
+			continue;
+		struct range whole = {claim->parts.span, claim->parts.mode};
+		struct range_set span = {&whole, 1, 1};
+		error = range_set_add(set,
+				      claim->coverage != NULL ? &claim->coverage->ranges : &span);
+	}
+	return error;
+}
+
+/* Whether something of what the process holds is covered by no other claim than this one; NULL: by
+ * none at all. Without memory to tell, it is. */
+static bool is_needed(const struct records *records, const struct claim *claim)
+{
+	struct range_set set = {0};
+	int error = add_coverage(&records->owner, claim, &set);
+	for (size_t i = 0; error == 0 && i < records->files_count; i++)
+		error = add_coverage(records->files[i], claim, &set);
+	bool needed = error != 0 || !range_set_contains(&set, &records->held);
+	range_set_finish(&set);
+	return needed;
+}
+
+void coverage_lose_rest(struct lock *lock)
+{
+	struct records *records, *next;
+	HASH_ITER (hh, lock->records, records, next) {
+		if (records->held.count > 0 && is_needed(records, NULL))
+			owner_lose(&records->owner);
+	}
+}
+
+/* Whether the process may have locked under the flock. Once that was handed over, nobody knows for
+ * whom. */
+static bool may_cover(const struct claim *flock, const struct records *records)
+{
+	return flock->owner->records != NULL || owners_are_one(&records->owner, flock->owner);
+}
+
+bool coverage_may_be_by(const struct claim *claim, const struct records *records)
+{
+	return is_held_flock(claim) && may_cover(claim, records);
+}
+
+struct owner *coverage_heir(const struct claim *flock)
+{
+	struct lock *lock = flock->lock;
+	struct records *records, *next;
+	HASH_ITER (hh, lock->records, records, next) {
+		if (&records->owner != flock->owner && may_cover(flock, records) &&
+		    is_needed(records, flock))
+			return &records->owner;
+	}
+	return NULL;
+}
+
+static bool covers_conflict(const struct claim *flock, const struct records *records,
+			    const struct owner *but, const struct range_set *ranges)
+{
+	return &records->owner != but && may_cover(flock, records) &&
+	       range_sets_conflict(&records->held, ranges);
+}
+
+bool coverage_is_by(const struct claim *flock, const struct records *records,
+		    const struct claim *claim)
+{
+	struct range whole = {claim->parts.span, claim->parts.mode};
+	const struct range_set span = {&whole, 1, 1};
+	return is_held_flock(flock) &&
+	       covers_conflict(flock, records, claim->owner,
+			       claim->coverage != NULL ? &claim->coverage->ranges : &span);
+}
+
+/* Whether another process than `but`, whose locks the flock may cover, holds what conflicts. */
+static bool flock_covers_others(const struct claim *flock, const struct owner *but,
+				const struct range_set *ranges)
+{
+	struct records *records, *next;
+	HASH_ITER (hh, flock->lock->records, records, next) {
+		if (covers_conflict(flock, records, but, ranges))
+			return true;
+	}
+	return false;
+}
+
+bool coverage_is_in_the_way(const struct claim *a, const struct claim *b)
+{
+	const struct claim *flock = is_held_flock(a) ? a : b;
+	const struct claim *record = is_held_flock(a) ? b : a;
+	return is_held_flock(flock) && record->coverage != NULL &&
+	       flock_covers_others(flock, record->owner, &record->coverage->ranges);
+}
+
+bool coverage_handed_over_is_in_the_way(const struct claim *flock, const struct claim *claim)
+{
+	struct range whole = {claim->parts.span, claim->parts.mode};
+	const struct range_set span = {&whole, 1, 1};
+	struct records *records, *next;
+
+	/* A process that has lost a lock holds nothing, but keeps its claims until it lets go. */
+	if (flock->owner->lost)
+		return true;
+	/* Its process may lock more under it at any time. */
+	if (claim->coverage == NULL && !owners_are_one(flock->owner, claim->owner))
+		return true;
+	HASH_ITER (hh, flock->lock->records, records, next) {
+		if (!owners_are_one(&records->owner, claim->owner) &&
+		    range_sets_conflict(&records->held,
+					claim->coverage != NULL ? &claim->coverage->ranges : &span))
+			return true;
+	}
+	return false;
+}
+
+/* One of the owner's flocks, or an open, that covers the range; unless somebody else who has locked
+ * under it is in the way, if there is a process. */
+static const struct claim *find_flock(const struct owner *owner, const struct owner *process,
+				      struct range range)
+{
+	const struct range_set ranges = {&range, 1, 1};
+	const struct claim *claim;
+	DL_FOREACH2 (owner->claims, claim, owner_next) {
+		if (is_held_flock(claim) && claim->parts.mode >= range.mode &&
+		    (process == NULL || !flock_covers_others(claim, process, &ranges)))
+			return claim;
+	}
+	return NULL;
+}
+
+const struct claim *coverage_flock_for(const struct claim *claim)
+{
+	const struct records *records = claim->owner != NULL ? claim->owner->records : NULL;
+	if (records == NULL || claim->coverage == NULL || claim->lock->held_flocks == 0)
+		return NULL;
+	const struct range range = claim->coverage->asked;
+	const struct claim *flock = find_flock(&records->owner, NULL, range);
+	for (size_t i = 0; flock == NULL && i < records->files_count; i++)
+		flock = find_flock(records->files[i], NULL, range);
+	return flock;
+}
+
+bool coverage_includes(const struct records *records, struct range range)
+{
+	if (range_set_covers(&records->held, range.span, range.mode))
+		return true;
+	if (records->owner.lock->held_flocks == 0)
+		return false;
+	if (find_flock(&records->owner, &records->owner, range) != NULL)
+		return true;
+	for (size_t i = 0; i < records->files_count; i++) {
+		if (find_flock(records->files[i], &records->owner, range) != NULL)
+			return true;
+	}
+	return false;
+}
+
+static void forget_next(struct owner *owner)
+{
+	struct claim *claim;
+	DL_FOREACH2 (owner->claims, claim, owner_next) {
+		if (claim->coverage != NULL)
+			range_set_finish(&claim->coverage->next);
+	}
+}
+
+/* Works out what each claim has to cover once the process holds that. Returns 0 or -ENOMEM. */
+static int prepare(struct owner *owner, const struct range_set *held)
+{
+	struct claim *claim;
+	DL_FOREACH2 (owner->claims, claim, owner_next) {
+		if (claim->state != CLAIM_HELD || claim->coverage == NULL)
+			continue;
+		if (range_set_intersect(&claim->coverage->ranges, held, &claim->coverage->next) <
+		    0) {
+			forget_next(owner);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* Whether an older claim of the owner covers all that this one has to. */
+static bool is_repeated(const struct claim *claim)
+{
+	const struct claim *other;
+	DL_FOREACH2 (claim->owner->claims, other, owner_next) {
+		if (other->state == CLAIM_HELD && other->coverage != NULL &&
+		    claims_compare(other, claim) < 0 &&
+		    range_set_contains(&other->coverage->next, &claim->coverage->next))
+			return true;
+	}
+	return false;
+}
+
+/* Makes the claims cover what was prepared. */
+static void commit(struct owner *owner)
+{
+	struct claim *claim, *next;
+	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
+		struct coverage *coverage = claim->coverage;
+		if (claim->state != CLAIM_HELD || coverage == NULL ||
+		    range_sets_equal(&coverage->next, &coverage->ranges))
+			continue;
+		if (coverage->next.count == 0 || is_repeated(claim))
+			claim_withdraw(claim);
+	}
+	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
+		struct coverage *coverage = claim->coverage;
+		if (claim->state != CLAIM_HELD)
+			continue;
+		if (coverage == NULL) {
+			if (!is_needed(owner->records, claim))
+				claim_release(claim);
+			continue;
+		}
+		bool changed = !range_sets_equal(&coverage->next, &coverage->ranges);
+		range_set_finish(&coverage->ranges);
+		coverage->ranges = coverage->next;
+		coverage->next = (struct range_set){0};
+		if (changed) {
+			queue_weaken(claim);
+			claim_amend(claim);
+		}
+	}
+}
+
+/* Who waits behind a flock may wait for the record locks that it covers. */
+static void weaken_flocks(const struct records *records)
+{
+	struct claim *claim;
+	bool found = false;
+
+	if (records->owner.lock->held_flocks == 0)
+		return;
+	DL_FOREACH (records->owner.lock->queue, claim) {
+		if (!is_held_flock(claim) || !may_cover(claim, records))
+			continue;
+		queue_weaken(claim);
+		found = true;
+	}
+	if (!found)
+		return;
+	/* Others who have locked through the file wait for that, behind whomever. */
+	DL_FOREACH (records->owner.lock->queue, claim) {
+		if (claim->parts.record)
+			queue_unsettle(claim);
+	}
+}
+
+/* Wishes of the same owner may have lost their anchor; those of others have none there. Each that
+ * is settled anew looks for cycles, which takes time. */
+static void unsettle_anchored(const struct owner *owner)
+{
+	struct claim *claim;
+	if (owner->lock->anchored_in_queue == 0)
+		return;
+	DL_FOREACH (owner->lock->queue, claim) {
+		if (claim->parts.anchored && claim->owner != NULL &&
+		    owners_are_one(claim->owner, owner))
+			queue_unsettle(claim);
+	}
+}
+
+void coverage_release(const struct records *records)
+{
+	weaken_flocks(records);
+	if (records->held.count == 0)
+		unsettle_anchored(&records->owner);
+}
+
+int coverage_change(struct records *records, struct range_set held)
+{
+	if (prepare(&records->owner, &held) < 0) {
+		range_set_finish(&held);
+		return -ENOMEM;
+	}
+	records_set_held(records, held);
+	commit(&records->owner);
+	coverage_release(records);
+	return 0;
+}
+
+/* Whether nobody stands between two claims of one owner, the older one first. */
+static bool are_neighbours(const struct claim *older, const struct claim *claim)
+{
+	const struct claim *between;
+	for (between = older->next; between != NULL && between != claim; between = between->next) {
+		if (between->owner != claim->owner &&
+		    claim_span_overlaps(between->parts.span, older->parts.span))
+			return false;
+	}
+	return between == claim;
+}
+
+void coverage_tidy(struct claim *claim)
+{
+	struct owner *owner = claim->owner;
+	struct range_set held;
+	struct claim *older, *next;
+	bool waits = false;
+
+	/* A part of what the claim covers may have been given up while it waited, and what was
+	 * exclusive may be shared now. Without memory, claims cover too much until the next change.
+	 */
+	if (range_set_copy(&owner->records->held, &held) == 0)
+		(void)coverage_change(owner->records, held);
+	DL_FOREACH_SAFE2 (owner->claims, older, next, owner_next) {
+		if (older == claim || older->state != CLAIM_HELD || older->coverage == NULL ||
+		    claims_compare(older, claim) > 0)
+			continue;
+		if (range_set_contains(&claim->coverage->ranges, &older->coverage->ranges) &&
+		    are_neighbours(older, claim))
+			claim_withdraw(older);
+	}
+	/* Other threads of the process may wait, and now for themselves; or those who wait for this
+	 * claim now do so for them. */
+	for (struct records *other = owner->records->process->records; other != NULL;
+	     other = other->process_next) {
+		DL_FOREACH2 (other->owner.claims, older, owner_next) {
+			queue_unsettle(older);
+			waits |= older->asked;
+		}
+	}
+	if (waits)
+		queue_look_for_cycles(owner->lock);
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who waits for whom in a cycle. A process that holds record locks and waits for more may wait for
+ * itself, by way of others. The one whose wish is the last to close the cycle looks for it, as its
+ * host sees all others in the queue in front of its claim.
+ *
+ * A wish waits for each claim that is in its way. That one is held, and its owner may have a wish
+ * of its own that waits, on this or another file of this host; or it waits itself, and is in the
+ * way only because it came first.
+ *
+ * A wish that its own flock covers waits for those only who have locked under that, too.
+ *
+ * - Each in the cycle waits for what the next one holds: that is a deadlock, and the wish which
+ *   closes it is refused. The last claim is the wish; or one with an anchor that another thread of
+ *   the process was granted, and which somebody in front has to wait for since then.
+ * - Otherwise, one that only waits is made to let the others pass: it is queued again, at the end.
+ *   That is the oldest one of those that are in somebody's way in the cycle. As a rule it waits for
+ *   something held, and so loses nothing by that: those in front of it are older. A claim that was
+ *   queued again is the youngest: so each of several gives way in turn, and none is sent back again
+ *   and again while another one could be.
+ *
+ * A claim of another host is sent back by a line in its data, written in place of the version that
+ * was read and says that it waits. To be granted, that claim must first replace this version, and
+ * then make a list (queue.c). So either its host finds the line there, and queues it again, and
+ * until then everybody passes it; or it was first, and nothing is written. Claims of other clients
+ * cannot be sent back: a cycle in which only these could be counts as a deadlock.
+ *
+ * Only what is certain counts: of other hosts, what has been read and stands in front in the same
+ * queue. What is known of them may be out of date. A deadlock that is real stays, so it has to be
+ * seen again in each of two new lists: the first brings the news of changed data, the second comes
+ * after that was read. Who is sent back for nothing has lost its place only.
+ *
+ * Loop thread only.
+ */
+#include "engine/deadlock.h"
+
+#include <stdlib.h>
+
+#include "engine/claim.h"
+#include "engine/coverage.h"
+#include "engine/precedence.h"
+#include "engine/queue.h"
+#include "engine/record.h"
+#include "engine/steer.h"
+#include "engine/store.h"
+
+enum { CONFIRMATIONS = 2 };
+
+enum edge {
+	EDGE_NONE,
+	EDGE_WAITER, /* waits for one that waits itself */
+	EDGE_HOLDER,
+};
+
+struct search {
+	const struct claim *claim;     /* whose cycle is looked for */
+	const struct claim *last;      /* which closes it: the same, or held */
+	const struct process *process; /* of the claim; NULL: all that it waits for is visited */
+	bool holders_only;	       /* follow no other edges */
+	uint32_t number;	       /* of this search: claims that have been visited bear it */
+	bool unknown;		       /* some are not known at the moment, */
+	bool unsure;		       /* or never were: that may change the result */
+	struct waiters *waiters;       /* those in somebody's way are added; NULL: they are not */
+};
+
+struct waiters {
+	struct claim **claims;
+	size_t count, capacity;
+};
+
+static bool reaches(struct search *search, struct claim *waiting);
+static bool may_wait(struct search *search, struct claim *claim);
+
+static bool is_foreign(const struct claim *claim)
+{
+	return claim->state == CLAIM_FOREIGN;
+}
+
+static bool comes_later(struct search *search, const struct claim *claim)
+{
+	return claim->lock == search->claim->lock && claims_compare(claim, search->last) > 0;
+}
+
+/* Whether two foreign claims may be one owner's: an open file and a process, on one host; unless
+ * the one behind says that it waits for the other. */
+static bool may_be_one(const struct claim *front, const struct claim *claim)
+{
+	if (front->parts.id.session != claim->parts.id.session || front->parts.id.session == 0)
+		return false;
+	if (front->parts.id.owner == claim->parts.id.owner &&
+	    front->parts.id.owner != CLAIM_OWNER_NONE)
+		return true;
+	return front->parts.record != claim->parts.record &&
+	       !(claim->says_waits && claim->waits_for == front->parts.sequence);
+}
+
+/* A foreign claim has been read; if not, it will be. */
+static bool is_known(struct search *search, struct claim *claim)
+{
+	if (!is_foreign(claim) || claim->read)
+		return true;
+	search->unknown = true;
+	search->unsure |= !claim->seen;
+	claim_watch(claim);
+	return false;
+}
+
+/* Whether one foreign claim stands in the way of another one behind it, as far as is known. */
+static bool stands_in_the_way(struct search *search, struct claim *front, struct claim *claim)
+{
+	if (front->requeue || !claims_cross(front, claim) ||
+	    (is_foreign(front) && may_be_one(front, claim)))
+		return false;
+	if (!claim_has_precedence(claim, front))
+		return true;
+	return is_foreign(front) ? !may_wait(search, front) : front->state == CLAIM_HELD;
+}
+
+/* Whether a foreign claim is blocked by one in front of it, or may be: then it says so, sooner or
+ * later, and who has precedence passes it. */
+static bool may_wait(struct search *search, struct claim *claim)
+{
+	struct claim *front;
+	if (!is_known(search, claim) || claim->says_waits)
+		return true;
+	if (claim->judged == search->number)
+		return claim->may_wait;
+	claim->judged = search->number;
+	claim->may_wait = false;
+	for (front = claim->lock->queue; front != claim && !claim->may_wait; front = front->next)
+		claim->may_wait = (claims_cross(front, claim) && !is_known(search, front)) ||
+				  stands_in_the_way(search, front, claim);
+	return claim->may_wait;
+}
+
+/* The edge to a claim that is in the way. An orphan only lets time pass. */
+static enum edge edge_to(struct search *search, struct claim *claim)
+{
+	if (claim->orphan)
+		return EDGE_NONE;
+	bool holds = is_foreign(claim) ? !may_wait(search, claim) : claim->state == CLAIM_HELD;
+	return holds ? EDGE_HOLDER : EDGE_WAITER;
+}
+
+/* The edge from a claim that waits, if it does, to one in front of it. */
+static enum edge edge_to_front(struct search *search, struct claim *waiting, struct claim *front)
+{
+	if (!claims_cross(front, waiting) || !is_known(search, front) || !is_known(search, waiting))
+		return EDGE_NONE;
+	if (!is_foreign(waiting) && !is_foreign(front)) {
+		if (!claims_conflict(front, waiting) || claim_passes(waiting, front))
+			return EDGE_NONE;
+	} else if (is_foreign(waiting)) {
+		/* One with an anchor may have passed the other, and be held. */
+		if (waiting->parts.anchored && !waiting->says_waits)
+			return EDGE_NONE;
+		if (!stands_in_the_way(search, front, waiting))
+			return EDGE_NONE;
+	} else if (front->requeue ||
+		   (claim_has_precedence(waiting, front) && may_wait(search, front))) {
+		return EDGE_NONE;
+	}
+	return edge_to(search, front);
+}
+
+/* The edge to one behind it, which has precedence or is held. */
+static enum edge edge_to_behind(struct search *search, struct claim *waiting, struct claim *behind)
+{
+	if (!is_foreign(waiting) && !is_foreign(behind))
+		return claim_is_behind(waiting, behind) ? edge_to(search, behind) : EDGE_NONE;
+	if (behind->requeue || !claims_conflict(behind, waiting) || !is_known(search, behind) ||
+	    !is_known(search, waiting) || (is_foreign(waiting) && !waiting->says_waits))
+		return EDGE_NONE;
+	enum edge edge = edge_to(search, behind);
+	/* Who has passed one that is to be queued again is in front of it then. */
+	return claim_has_precedence(behind, waiting) || (waiting->requeue && edge == EDGE_HOLDER)
+		       ? edge
+		       : EDGE_NONE;
+}
+
+/* Whether a claim of ours is a wish that waits. */
+static bool is_waiting(const struct claim *claim)
+{
+	return claim->state == CLAIM_WAITING && claim->asked && claim->waits;
+}
+
+/* Whether the process waits for the one that is looked for, or is that. */
+static bool process_reaches(struct search *search, const struct process *process,
+			    const struct claim *held)
+{
+	const struct records *records;
+	struct claim *claim;
+
+	if (process == search->process)
+		return search->last == search->claim || search->last == held;
+	DL_FOREACH2 (process->records, records, process_next) {
+		DL_FOREACH2 (records->owner.claims, claim, owner_next) {
+			if (is_waiting(claim) && !comes_later(search, claim) &&
+			    reaches(search, claim))
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool foreign_holder_reaches(struct search *search, const struct claim *held)
+{
+	struct claim *claim;
+	DL_FOREACH (held->lock->queue, claim) {
+		if (claim != held && is_foreign(claim) && claims_are_one_process(claim, held) &&
+		    !comes_later(search, claim) && reaches(search, claim))
+			return true;
+	}
+	return false;
+}
+
+/* Whether one of the processes whose record locks a flock covers waits for the process. */
+static bool covered_reach(struct search *search, const struct claim *flock,
+			  const struct claim *waiting)
+{
+	const struct records *records;
+	for (records = flock->lock->records; records != NULL; records = records->hh.next) {
+		if (coverage_is_by(flock, records, waiting) &&
+		    process_reaches(search, records->process, flock))
+			return true;
+	}
+	return false;
+}
+
+/* Whether the owner of a claim that is held waits for the process. */
+static bool holder_reaches(struct search *search, const struct claim *waiting,
+			   const struct claim *held)
+{
+	if (is_foreign(held))
+		return foreign_holder_reaches(search, held);
+	const struct records *records = held->owner->records;
+	if (records != NULL && process_reaches(search, records->process, held))
+		return true;
+	/* An open file may be somebody else's, too, who lets go: only what was locked under its
+	 * flock counts. */
+	return held->kind != LOCK_KIND_RECORD && covered_reach(search, held, waiting);
+}
+
+static void add_waiter(struct waiters *waiters, struct claim *claim)
+{
+	if (waiters->count == waiters->capacity) {
+		size_t capacity = waiters->capacity * 2 + 8;
+		struct claim **claims =
+			reallocarray(waiters->claims, capacity, sizeof(struct claim *));
+		if (claims == NULL)
+			return; /* another one may do */
+		waiters->claims = claims;
+		waiters->capacity = capacity;
+	}
+	waiters->claims[waiters->count++] = claim;
+}
+
+/* Whether an edge leads to the process, at whatever remove. */
+static bool leads_there(struct search *search, struct claim *waiting, enum edge edge,
+			struct claim *other)
+{
+	if (edge == EDGE_HOLDER)
+		return holder_reaches(search, waiting, other);
+	if (edge == EDGE_NONE || search->holders_only)
+		return false;
+	if (search->waiters != NULL)
+		add_waiter(search->waiters, other);
+	if (other == search->claim)
+		return search->process != NULL;
+	return (is_foreign(other) || is_waiting(other)) && reaches(search, other);
+}
+
+/* Whether a claim waits for the process, at whatever remove. */
+static bool reaches(struct search *search, struct claim *waiting)
+{
+	const struct lock *lock = waiting->lock;
+	const struct claim *flock;
+	struct claim *other;
+
+	if (waiting->visited == search->number)
+		return false;
+	waiting->visited = search->number;
+	flock = coverage_flock_for(waiting);
+	if (flock != NULL)
+		return covered_reach(search, flock, waiting);
+	for (other = lock->queue; other != waiting; other = other->next) {
+		if (lock != search->claim->lock && (is_foreign(other) || is_foreign(waiting)))
+			continue;
+		if (leads_there(search, waiting, edge_to_front(search, waiting, other), other))
+			return true;
+	}
+	for (other = waiting->next; other != NULL; other = other->next) {
+		if ((is_foreign(other) || other->state != CLAIM_HELD) && comes_later(search, other))
+			continue;
+		if (leads_there(search, waiting, edge_to_behind(search, waiting, other), other))
+			return true;
+	}
+	return false;
+}
+
+static struct search begin_search(const struct claim *claim, const struct claim *last,
+				  const struct process *process, bool holders_only)
+{
+	return (struct search){
+		.claim = claim,
+		.last = last,
+		.process = process,
+		.holders_only = holders_only,
+		.number = ++claim->lock->engine->searches,
+	};
+}
+
+enum cycle {
+	CYCLE_NONE,
+	CYCLE_UNSURE,
+	CYCLE,
+};
+
+static enum cycle close_cycle(struct claim *claim, const struct claim *last,
+			      const struct process *process, bool holders_only)
+{
+	struct search search = begin_search(claim, last, process, holders_only);
+	bool found = reaches(&search, claim);
+	claim->lock->cycle_expected |= found || search.unknown;
+	if (!found)
+		return CYCLE_NONE;
+	return search.unsure ? CYCLE_UNSURE : CYCLE;
+}
+
+/* Whether the claim waits for its own process, by whomever or by holders only, and which claim
+ * closes that cycle. */
+static enum cycle find_cycle(struct claim *claim, const struct process *process, bool holders_only,
+			     const struct claim **ret_last)
+{
+	const struct claim *held;
+	enum cycle cycle = close_cycle(claim, claim, process, holders_only);
+
+	*ret_last = claim;
+	DL_FOREACH2 (claim->owner->claims, held, owner_next) {
+		if (cycle != CYCLE_NONE || held->state != CLAIM_HELD || !held->parts.anchored ||
+		    claims_compare(held, claim) <= 0)
+			continue;
+		cycle = close_cycle(claim, held, process, holders_only);
+		*ret_last = held;
+	}
+	return cycle;
+}
+
+/* Whether a claim can be queued again, now or once it says that it waits: its host knows the rule.
+ */
+static bool knows_the_rule(const struct claim *claim)
+{
+	if (!is_foreign(claim))
+		return is_waiting(claim);
+	return claim->parts.id.session != 0 && (claim->exact || !claim->says_waits);
+}
+
+/* Whether it can be now. */
+static bool can_be_sent_back(const struct claim *claim)
+{
+	return !is_foreign(claim) || (claim->read && claim->says_waits && claim->text != NULL);
+}
+
+/* Whether one claim is to be sent back rather than another one: it is older. */
+static bool goes_first(const struct claim *claim, const struct claim *other)
+{
+	return other == NULL || (claim->lock == other->lock && claims_compare(claim, other) < 0);
+}
+
+/* The oldest of those that are in somebody's way in the cycle, and can be sent back. NULL: there is
+ * none. */
+static struct claim *find_oldest(struct claim *claim, const struct claim *last,
+				 const struct process *process)
+{
+	struct waiters waiters = {0};
+	struct search all = begin_search(claim, last, NULL, false);
+	struct claim *found = NULL;
+
+	all.waiters = &waiters;
+	(void)reaches(&all, claim);
+	for (size_t i = 0; i < waiters.count; i++) {
+		struct claim *waiter = waiters.claims[i];
+		struct search search = begin_search(claim, last, process, false);
+		if (waiter != found && knows_the_rule(waiter) && goes_first(waiter, found) &&
+		    reaches(&search, waiter))
+			found = waiter;
+	}
+	free(waiters.claims);
+	return found;
+}
+
+/* Lets the claim pass one that waits. There may be another cycle, to be looked for after that. */
+static void send_back(struct claim *waiter, struct claim *claim)
+{
+	if (is_foreign(waiter) && waiter->amending)
+		return; /* it is being sent back */
+	waiter->gave_way = !is_foreign(waiter);
+	bool sent = is_foreign(waiter) ? claim_send_back(waiter, claim->parts.sequence)
+				       : claim_requeue(waiter);
+	if (!sent)
+		engine_retry_in(claim->lock->engine, RETRY_MEMORY_MS);
+	else if (!is_foreign(waiter))
+		queue_unsettle(claim);
+}
+
+/* The same cycle is to be seen in new lists. Returns whether it was in enough of them. */
+static bool is_confirmed(const struct claim *claim)
+{
+	struct coverage *coverage = claim->coverage;
+
+	if (coverage == NULL)
+		return true;
+	if (coverage->cycle_list > claim->lock->lists_done)
+		return false; /* is about to be confirmed */
+	if (coverage->cycles == CONFIRMATIONS)
+		return true;
+	coverage->cycles++;
+	coverage->cycle_list = lock_list_anew(claim->lock);
+	return false;
+}
+
+static void forget_cycle(const struct claim *claim)
+{
+	if (claim->coverage != NULL)
+		claim->coverage->cycles = claim->coverage->cycle_list = 0;
+}
+
+/* Breaks a cycle with somebody in it who only waits. Returns whether nobody in it lets others pass:
+ * that is a deadlock as well. */
+static bool break_cycle(struct claim *claim, const struct claim *last,
+			const struct process *process)
+{
+	struct claim *waiter = find_oldest(claim, last, process);
+
+	if (waiter == NULL)
+		return is_confirmed(claim);
+	forget_cycle(claim);
+	if (can_be_sent_back(waiter))
+		send_back(waiter, claim);
+	return false;
+}
+
+/* Returns whether the wish is to be refused: it waits for its own process. */
+static bool look(struct claim *claim, const struct process *process)
+{
+	const struct claim *last, *last_holder;
+
+	if (!process_holds(process) || find_cycle(claim, process, false, &last) != CYCLE) {
+		forget_cycle(claim);
+		return false;
+	}
+	return find_cycle(claim, process, true, &last_holder) == CYCLE
+		       ? is_confirmed(claim)
+		       : break_cycle(claim, last, process);
+}
+
+bool claim_closes_cycle(struct claim *claim)
+{
+	const struct owner *owner = claim->owner;
+	const struct records *records;
+
+	if (owner->records != NULL)
+		return look(claim, owner->records->process);
+	for (records = claim->lock->records; records != NULL; records = records->hh.next) {
+		if (claim->state == CLAIM_WAITING && owners_are_one(&records->owner, owner))
+			(void)look(claim, records->process);
+	}
+	return false;
+}

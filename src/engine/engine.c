@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owners and their wishes, and the passing of time. See state.h for the engine's books and how its
+ * files divide the work. Loop thread only.
+ */
+#include "engine/engine.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/claim.h"
+#include "engine/delay.h"
+#include "engine/grace.h"
+#include "engine/lead.h"
+#include "engine/outbox.h"
+#include "engine/proof.h"
+#include "engine/queue.h"
+#include "engine/record.h"
+#include "engine/save.h"
+#include "engine/session.h"
+#include "engine/store.h"
+
+enum { PLACING_MAX = 500 };
+
+struct engine *engine_create(const struct engine_events *events, void *context,
+			     uint64_t session_seed)
+{
+	struct engine *engine = calloc(1, sizeof(*engine));
+	if (engine == NULL)
+		return NULL;
+	engine->events = events;
+	engine->context = context;
+	engine->session = STORE_SUSPENDED;
+	engine->session_number = session_seed;
+	lease_begin(&engine->lease, 0, INT64_MIN);
+	engine->nudged_ms = INT64_MIN;
+	engine->nudge_ms = INT64_MAX;
+	engine->proof_round = 1;
+	engine->retry_ms = INT64_MAX;
+	engine->placing_max = PLACING_MAX;
+	engine->proofs_max = STORE_PROOFS_MAX;
+	return engine;
+}
+
+void engine_begin(struct engine *engine, int64_t now_ms)
+{
+	engine->now_ms = now_ms;
+	lease_begin(&engine->lease, 0, now_ms);
+}
+
+void engine_set_placing_max(struct engine *engine, size_t claims)
+{
+	engine->placing_max = claims;
+}
+
+void engine_set_proofs_max(struct engine *engine, size_t znodes)
+{
+	engine->proofs_max = znodes;
+}
+
+void engine_set_store(struct engine *engine, struct store *store)
+{
+	engine->store = store;
+}
+
+void engine_stop(struct engine *engine)
+{
+	struct lock *lock;
+
+	engine->stopping = true;
+	for (lock = engine->locks; lock != NULL; lock = lock->hh.next)
+		delay_stop(lock);
+}
+
+static void free_list(struct claim *list)
+{
+	struct claim *claim, *next;
+	DL_FOREACH_SAFE (list, claim, next) {
+		DL_DELETE(list, claim);
+		claim_free(claim);
+	}
+}
+
+void engine_destroy(struct engine *engine)
+{
+	struct lock *lock, *next;
+	if (engine == NULL)
+		return;
+	HASH_ITER (hh, engine->locks, lock, next) {
+		assert(lock->owners == 0 && lock->records == NULL && lock->tests == NULL);
+		proofs_forget_sent(lock);
+		HASH_DEL(engine->locks, lock);
+		free_list(lock->unplaced);
+		free_list(lock->queue);
+		free_list(lock->leaving);
+		free_list(lock->watched);
+		free_list(lock->orders);
+		engine_unmark(engine, &lock->item);
+		free(lock->keeper);
+		free(lock);
+	}
+	engine_forget_outgoing(engine);
+	engine_unmark(engine, &engine->item);
+	timers_finish(&engine->timers);
+	free(engine);
+}
+
+void engine_retry_in(struct engine *engine, int64_t delay_ms)
+{
+	if (engine->now_ms + delay_ms < engine->retry_ms)
+		engine->retry_ms = engine->now_ms + delay_ms;
+}
+
+static void retry(struct engine *engine)
+{
+	struct lock *lock, *next;
+	engine->retry_ms = INT64_MAX;
+	HASH_ITER (hh, engine->locks, lock, next) {
+		lock_resume(lock);
+	}
+}
+
+/* A call that does not wait did so for a claim that might have been one that nobody uses. */
+static int result_of_time(const struct claim *wish)
+{
+	const struct claim *claim = wish->state == CLAIM_FOLLOWING ? wish->lead->claim : wish;
+	bool kept = wish->lock->policy.keep_ms > 0 && claim->blocker != NULL &&
+		    claim->blocker->state == CLAIM_FOREIGN;
+	return kept && !wish->waits && wish->lock->engine->session == STORE_CONNECTED ? -EWOULDBLOCK
+										      : -ENOLCK;
+}
+
+void engine_advance(struct engine *engine, int64_t now_ms)
+{
+	struct timer *timer;
+	engine->now_ms = now_ms;
+	if (engine->suspended_ms == INT64_MIN)
+		engine_begin_silence(engine);
+	engine_judge_lease(engine);
+	while ((timer = timers_first(&engine->timers)) != NULL && timer->due_ms <= now_ms) {
+		struct claim *claim = (struct claim *)timer; /* its first member */
+		struct lock *lock = claim->lock;
+		if (grace_expire(claim))
+			; /* looked at again below */
+		else if (claim->asked)
+			claim_decide(claim, result_of_time(claim));
+		else
+			claim_withdraw(claim);
+		engine_settle(engine);
+		lock_free_if_unused(lock);
+	}
+	if (engine->retry_ms <= now_ms) {
+		retry(engine);
+		engine_settle(engine);
+	}
+	engine_beat(engine);
+	engine_touch(engine);
+	engine_mind_silence(engine);
+}
+
+int64_t engine_deadline(const struct engine *engine)
+{
+	const struct timer *timer = timers_first(&engine->timers);
+	int64_t deadline_ms = engine_lease_deadline(engine);
+	int64_t silence_ms = engine_silence_deadline(engine);
+	if (silence_ms < deadline_ms)
+		deadline_ms = silence_ms;
+	if (engine->retry_ms < deadline_ms)
+		deadline_ms = engine->retry_ms;
+	if (timer != NULL && timer->due_ms < deadline_ms)
+		deadline_ms = timer->due_ms;
+	return deadline_ms;
+}
+
+/* Else only something that cannot be undone, or a delay, keeps it. */
+static bool is_in_use(const struct lock *lock)
+{
+	return lock->owners > 0 || lock->unplaced != NULL || lock->own_in_queue > 0;
+}
+
+struct lock *lock_open(struct engine *engine, const char *path, const struct lock_policy *policy)
+{
+	struct lock *lock;
+	size_t length = strlen(path);
+
+	HASH_FIND(hh, engine->locks, path, length, lock);
+	if (lock != NULL && !is_in_use(lock))
+		delay_change_policy(lock, policy);
+	if (lock != NULL)
+		return lock;
+	lock = calloc(1, sizeof(*lock) + length + 1);
+	if (lock == NULL)
+		return NULL;
+	lock->engine = engine;
+	lock->policy = *policy;
+	memcpy(lock->path, path, length + 1);
+	HASH_ADD(hh, engine->locks, path[0], length, lock);
+	if (lock->hh.tbl == NULL) {
+		free(lock);
+		return NULL;
+	}
+	lock->serial = ++engine->serials;
+	lock_mark(lock);
+	return lock;
+}
+
+struct owner *engine_owner_open(struct engine *engine, const char *path,
+				const struct lock_policy *policy, void *cookie)
+{
+	struct owner *owner = calloc(1, sizeof(*owner));
+	if (owner == NULL)
+		return NULL;
+	owner->lock = lock_open(engine, path, policy);
+	if (owner->lock == NULL) {
+		free(owner);
+		return NULL;
+	}
+	owner->lock->owners++;
+	owner->cookie = cookie;
+	owner->number = engine_next_owner(engine);
+	return owner;
+}
+
+void engine_owner_close(struct owner *owner)
+{
+	struct lock *lock = owner->lock;
+	struct claim *claim, *next;
+
+	/* Its wishes first: what it releases is not for them. */
+	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
+		if (claim->state != CLAIM_HELD)
+			claim_withdraw(claim);
+	}
+	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
+		claim_release(claim);
+	}
+	records_forget_file(owner);
+	proofs_forget_file(owner);
+	engine_unmark(lock->engine, &owner->item);
+	free(owner);
+	lock->owners--;
+	engine_settle(lock->engine);
+	lock_free_if_unused(lock);
+}
+
+uint32_t engine_next_owner(struct engine *engine)
+{
+	engine_mark(engine);
+	return 1 + (uint32_t)(engine->owner_number++ % (CLAIM_OWNERS - 1));
+}
+
+struct claim *owner_held_but(const struct owner *owner, enum lock_kind kind,
+			     const struct claim *claim)
+{
+	struct claim *held;
+	DL_FOREACH2 (owner->claims, held, owner_next) {
+		bool other = held != claim;
+		if (other && held->state == CLAIM_HELD && held->kind == kind)
+			return held;
+	}
+	return NULL;
+}
+
+void owner_note_grant(struct owner *owner)
+{
+	struct engine *engine = owner->lock->engine;
+
+	owner->granted = ++engine->grants;
+	engine_mark(engine);
+	owner_mark(owner);
+}
+
+void owner_lose(struct owner *owner)
+{
+	struct engine *engine = owner->lock->engine;
+	struct records *records = owner->records;
+	struct claim *claim, *next;
+
+	if (!owner->lost && records == NULL) {
+		owner->lost = true;
+		engine->events->on_lost(engine->context, owner->cookie);
+	}
+	owner->lost = true;
+	owner_mark(owner);
+	if (records != NULL) {
+		records_lose(records);
+	} else {
+		records_lose_file(owner);
+		proofs_lose_file(owner);
+	}
+	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
+		if (claim->asked)
+			claim_decide(claim, -EIO);
+		else if (claim->state != CLAIM_HELD)
+			claim_withdraw(claim);
+	}
+}
+
+/* Who waits may have to let somebody first who holds a part of the file. */
+static bool may_go_first(const struct owner *owner)
+{
+	const struct records *records = owner->records;
+	return owner->lock->records != NULL && (records == NULL || records->held.count > 0);
+}
+
+bool would_wait_here(const struct owner *owner, struct range range)
+{
+	const struct claim *lists[] = {owner->lock->queue, owner->lock->unplaced};
+	struct coverage coverage = {.ranges = {&range, 1, 1}};
+	const struct claim wish = {
+		.lock = owner->lock,
+		.owner = (struct owner *)owner,
+		.parts = {.mode = range.mode, .span = range.span},
+		.coverage = owner->records != NULL ? &coverage : NULL,
+	};
+	for (size_t i = 0; i < 2; i++) {
+		const struct claim *claim;
+		DL_FOREACH (lists[i], claim) {
+			if (claim->owner == NULL || claim_is_kept(claim) ||
+			    !claims_conflict(claim, &wish))
+				continue;
+			if (claim->state == CLAIM_HELD ||
+			    (claim->asked && claim->waits && !may_go_first(owner)))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Ends what interrupted calls of the owner left lingering, except a claim that a restarted call
+ * with these arguments can take up; that one is returned. It says whose it is, and another caller
+ * (NULL: none) makes one of its own. */
+static struct claim *take_up_lingering(struct owner *owner, enum lock_kind kind,
+				       enum claim_mode mode, bool waits,
+				       const struct engine_caller *caller)
+{
+	struct claim *claim, *next, *found = NULL;
+	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
+		if (claim->asked || claim->state == CLAIM_HELD)
+			continue;
+		if (found == NULL && waits && claim->kind == kind && claim->parts.mode == mode &&
+		    claim->pid == caller->pid && claim->uid == caller->uid)
+			found = claim;
+		else
+			claim_withdraw(claim);
+	}
+	return found;
+}
+
+void wish(struct claim *claim, bool waits, void *cookie)
+{
+	struct claim *next;
+	claim_ask(claim, waits, cookie);
+	if (claim->state == CLAIM_FOLLOWING) {
+		lead_follower_changed(claim);
+		return;
+	}
+	queue_unsettle(claim);
+	if (claim->state == CLAIM_WAITING) /* others may have counted on its end */
+		queue_look_for_cycles(claim->lock);
+	/* Wishes that do not wait may have been looking on, whether somebody takes this place up.
+	 */
+	DL_FOREACH2 (claim->blocked, next, blocked_next) {
+		if (next->asked && !next->waits)
+			queue_unsettle(next);
+	}
+	claim_place(claim);
+}
+
+int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bool waits,
+		const struct engine_caller *caller, void *cookie, struct claim **ret_claim)
+{
+	struct engine *engine = owner->lock->engine;
+	int error = 0;
+
+	mode = lock_mode(owner->lock, mode);
+	struct range whole = {CLAIM_SPAN_WHOLE, mode};
+	*ret_claim = NULL;
+	if (owner->lost)
+		return -EIO;
+	struct claim *claim = take_up_lingering(owner, kind, mode, waits, caller);
+	struct claim *flock = owner_held_but(owner, LOCK_KIND_FLOCK, NULL);
+	if (owner_held_but(owner, LOCK_KIND_OPEN, NULL) != NULL ||
+	    (flock != NULL && flock->parts.mode == mode)) {
+		engine->events->on_decided(engine->context, cookie, 0);
+	} else {
+		if (flock != NULL)
+			claim_release(flock);
+		if (!waits && would_wait_here(owner, whole)) {
+			engine->events->on_decided(engine->context, cookie, -EWOULDBLOCK);
+		} else if (claim == NULL && lock_uses_leads(owner->lock)) {
+			error = lead_wish(owner, kind, mode, waits, caller, cookie, ret_claim);
+		} else {
+			if (claim == NULL)
+				claim = claim_create(owner, kind, whole, caller);
+			if (claim == NULL) {
+				engine_settle(engine);
+				return -ENOMEM;
+			}
+			*ret_claim = claim;
+			wish(claim, waits, cookie);
+		}
+	}
+	engine_settle(engine);
+	return error;
+}
+
+/* Whether the place of an interrupted call is kept. Not if its process holds record locks: others
+ * could believe that it waits for them, in a cycle. */
+static bool may_linger(const struct claim *claim)
+{
+	const struct records *records = claim->owner->records;
+	return claim->state != CLAIM_TESTING && claim->kind != LOCK_KIND_OPEN && claim->waits &&
+	       claim->lock->policy.linger_ms > 0 &&
+	       (records == NULL || !process_holds(records->process));
+}
+
+void engine_cancel(struct claim *claim)
+{
+	struct lock *lock = claim->lock;
+	struct engine *engine = lock->engine;
+
+	assert(claim->asked);
+	if (may_linger(claim)) {
+		claim->asked = false;
+		engine->waiters--;
+		claim_set_timer(claim, engine->now_ms + lock->policy.linger_ms);
+		if (claim->state == CLAIM_FOLLOWING)
+			lead_follower_changed(claim);
+	} else {
+		claim_withdraw(claim);
+	}
+	engine_settle(engine);
+	lock_free_if_unused(lock);
+}
+
+int engine_unlock(struct owner *owner)
+{
+	if (owner->lost)
+		return -EIO;
+	take_up_lingering(owner, LOCK_KIND_FLOCK, CLAIM_SHARED, false, NULL);
+	struct claim *flock = owner_held_but(owner, LOCK_KIND_FLOCK, NULL);
+	if (flock != NULL)
+		claim_release(flock);
+	engine_settle(owner->lock->engine);
+	return 0;
+}
+
+bool engine_owner_holds(const struct owner *owner)
+{
+	return owner_held_but(owner, LOCK_KIND_OPEN, NULL) != NULL ||
+	       owner_held_but(owner, LOCK_KIND_FLOCK, NULL) != NULL;
+}
+
+struct engine_counts engine_counts(const struct engine *engine)
+{
+	return (struct engine_counts){
+		.locks = HASH_COUNT(engine->locks),
+		.holders = engine->holders,
+		.waiters = engine->waiters,
+		.kept = engine->kept,
+	};
+}

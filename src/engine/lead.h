@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Claims that serve several callers, one after the other. For the engine's own files.
+ */
+#ifndef DLOCKFS_ENGINE_LEAD_H
+#define DLOCKFS_ENGINE_LEAD_H
+
+#include "engine/state.h"
+
+/* Whether the claim is HELD, but by nobody of this host. */
+bool claim_is_kept(const struct claim *claim);
+
+/* The owner of a claim; of a lead that waits, that of the first follower who asks. */
+const struct owner *claim_asker(const struct claim *claim);
+
+/* Makes sure that the lock has a keeper. Returns false when out of memory. */
+bool lock_make_keeper(struct lock *lock);
+
+/* Whether wishes of flock and open follow leads. */
+bool lock_uses_leads(const struct lock *lock);
+
+/* A wish, as engine_lock() says. */
+int lead_wish(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bool waits,
+	      const struct engine_caller *caller, void *cookie, struct claim **ret_claim);
+
+/* The claim of a lead is placed anew. */
+void lead_start_over(struct lead *lead);
+
+/* The claim of a lead has been granted, or refused. */
+void lead_decided(struct claim *claim, int result);
+
+/* The holder releases the claim. Returns false if it is no lead, or not any more: then it is to be
+ * released as others are. */
+bool lead_release(struct claim *claim);
+
+/* A follower gives up: it is freed. */
+void lead_unfollow(struct claim *wish);
+
+/* A follower asks, again, or only lingers. */
+void lead_follower_changed(struct claim *wish);
+
+/* If the claim is a lead, it is none any more: its followers get a new one. */
+void lead_disband(struct claim *claim);
+
+/* If the claim is a lead, without followers, it is none any more. */
+void lead_forget(struct claim *claim);
+
+/* Looks at the lock's leads again: the queue is known better, or the session. */
+void leads_settle(struct lock *lock);
+
+/* As engine_each_user(), for one claim. */
+void lead_each_user(const struct lead *lead,
+		    void (*visit)(void *context, const char *claim, enum engine_use use,
+				  const char *text),
+		    void *context);
+
+/* Whether it is to be asked for on_changed(). */
+bool leads_want_attention(const struct lock *lock);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the arithmetic of the lease; lease.h has the reasons.
+ */
+#include "engine/lease.h"
+
+#include <stddef.h>
+
+/* In parts of the session's timeout. */
+enum {
+	MARGINS_IN_TIMEOUT = 40,
+	BEATS_IN_TIMEOUT = 8,
+	TOUCHES_IN_TIMEOUT = 4,
+	HALF_TICKS_IN_TIMEOUT = 4,
+	PING_DELAYS_IN_TIMEOUT = 20,
+	SIGNS_IN_TIMEOUT = 32, /* more are not kept apart */
+};
+
+/* Rounded up. */
+static int64_t part(const struct lease *lease, int parts)
+{
+	return (lease->timeout_ms + parts - 1) / parts;
+}
+
+static int64_t window_ms(const struct lease *lease)
+{
+	return part(lease, HALF_TICKS_IN_TIMEOUT) + part(lease, PING_DELAYS_IN_TIMEOUT);
+}
+
+/* From when on what is sent is a proof of the sign. */
+static int64_t proof_time(const struct lease *lease, const struct lease_sign *sign)
+{
+	return sign->answered_ms == INT64_MIN ? INT64_MIN : sign->answered_ms + window_ms(lease);
+}
+
+static void drop_first(struct lease *lease, int count)
+{
+	lease->signs_count -= count;
+	for (int i = 0; i < lease->signs_count; i++)
+		lease->signs[i] = lease->signs[i + count];
+}
+
+void lease_begin(struct lease *lease, int64_t timeout_ms, int64_t since_ms)
+{
+	*lease = (struct lease){
+		.timeout_ms = timeout_ms,
+		.heard_ms = INT64_MIN,
+		.beat_ms = INT64_MIN,
+		.touch_ms = INT64_MIN,
+		.doubt_ms = INT64_MIN,
+	};
+	if (since_ms != INT64_MIN)
+		lease->signs[lease->signs_count++] =
+			(struct lease_sign){.sent_ms = since_ms, .answered_ms = INT64_MIN};
+}
+
+/* How much older than a heartbeat among others the sign is that it proves. */
+static int64_t sign_age_ms(const struct lease *lease)
+{
+	return part(lease, BEATS_IN_TIMEOUT) * 3;
+}
+
+int64_t lease_tell(const struct lease *lease)
+{
+	return lease->heard_ms == INT64_MIN ? INT64_MIN : lease->heard_ms + sign_age_ms(lease);
+}
+
+void lease_resume(struct lease *lease, int64_t told_ms)
+{
+	lease->heard_ms = told_ms < 0 ? INT64_MIN : told_ms - sign_age_ms(lease);
+}
+
+/* All signs came before the connection: the latest says as much as all of them. */
+void lease_connect(struct lease *lease)
+{
+	lease->touch_ms = INT64_MIN;
+	if (lease->signs_count == 0)
+		return;
+	drop_first(lease, lease->signs_count - 1);
+	lease->signs[0].answered_ms = INT64_MIN;
+}
+
+/* Whether what was sent then says so little more than the latest sign that it is not kept. */
+static bool is_much_the_same(const struct lease *lease, int64_t sent_ms)
+{
+	if (lease->signs_count == 0)
+		return false;
+	int64_t latest_ms = lease->signs[lease->signs_count - 1].sent_ms;
+	if (latest_ms <= lease->doubt_ms && sent_ms > lease->doubt_ms)
+		return false;
+	return sent_ms < latest_ms + part(lease, SIGNS_IN_TIMEOUT);
+}
+
+void lease_note_answer(struct lease *lease, int64_t sent_ms, int64_t now_ms)
+{
+	if (sent_ms < lease->heard_ms || is_much_the_same(lease, sent_ms))
+		return;
+	/* The next write proves the second one, so the first is not needed. */
+	if (lease->signs_count == LEASE_SIGNS_MAX && proof_time(lease, &lease->signs[1]) <= now_ms)
+		drop_first(lease, 1);
+	if (lease->signs_count == LEASE_SIGNS_MAX)
+		return;
+	lease->signs[lease->signs_count++] =
+		(struct lease_sign){.sent_ms = sent_ms, .answered_ms = now_ms};
+}
+
+void lease_note_proof(struct lease *lease, int64_t sent_ms, int64_t now_ms)
+{
+	int proven = 0;
+
+	while (proven < lease->signs_count && proof_time(lease, &lease->signs[proven]) <= sent_ms)
+		proven++;
+	if (proven > 0) {
+		if (lease->signs[proven - 1].sent_ms > lease->heard_ms)
+			lease->heard_ms = lease->signs[proven - 1].sent_ms;
+		drop_first(lease, proven);
+	}
+	lease_note_answer(lease, sent_ms, now_ms);
+}
+
+void lease_doubt(struct lease *lease, int64_t now_ms)
+{
+	lease->doubt_ms = now_ms;
+}
+
+bool lease_is_doubtful(const struct lease *lease)
+{
+	return lease->timeout_ms != 0 && lease->doubt_ms != INT64_MIN &&
+	       lease->heard_ms <= lease->doubt_ms;
+}
+
+/* The first sign that was sent after the last doubt; NULL: there is none yet. */
+static const struct lease_sign *first_sound_sign(const struct lease *lease)
+{
+	for (int i = 0; i < lease->signs_count; i++) {
+		if (lease->signs[i].sent_ms > lease->doubt_ms)
+			return &lease->signs[i];
+	}
+	return NULL;
+}
+
+void lease_beat(struct lease *lease, int64_t now_ms)
+{
+	lease->beat_ms = now_ms;
+	if (now_ms > lease->touch_ms)
+		lease->touch_ms = now_ms;
+}
+
+void lease_touch(struct lease *lease, int64_t now_ms)
+{
+	lease->touch_ms = now_ms;
+}
+
+int64_t lease_end(const struct lease *lease)
+{
+	if (lease->timeout_ms == 0)
+		return INT64_MAX;
+	if (lease->heard_ms == INT64_MIN)
+		return INT64_MIN;
+	return lease->heard_ms + lease->timeout_ms - part(lease, MARGINS_IN_TIMEOUT);
+}
+
+bool lease_holds(const struct lease *lease, int64_t now_ms)
+{
+	return now_ms < lease_end(lease);
+}
+
+/* The first sign can be proven by a heartbeat that is sent, and answered, before the end. */
+bool lease_can_be_renewed(const struct lease *lease, int64_t now_ms)
+{
+	int64_t proof_ms;
+
+	if (!lease_holds(lease, now_ms))
+		return false;
+	if (lease->timeout_ms == 0)
+		return true;
+	if (lease->signs_count == 0)
+		return false;
+	proof_ms = proof_time(lease, &lease->signs[0]);
+	if (proof_ms < now_ms)
+		proof_ms = now_ms;
+	return proof_ms + part(lease, BEATS_IN_TIMEOUT) + part(lease, PING_DELAYS_IN_TIMEOUT) <=
+	       lease_end(lease);
+}
+
+/* What is sent in the millisecond of a doubt may have been sent before it. */
+static int64_t at_once(const struct lease *lease)
+{
+	return lease->doubt_ms == INT64_MIN ? INT64_MIN : lease->doubt_ms + 1;
+}
+
+/* Without a lease to speak of, as soon as it proves something. */
+int64_t lease_next_beat(const struct lease *lease, int64_t now_ms)
+{
+	const struct lease_sign *sign = first_sound_sign(lease);
+	int64_t next_ms, proof_ms;
+
+	if (lease->timeout_ms == 0)
+		return INT64_MAX;
+	if (lease->beat_ms <= lease->doubt_ms)
+		return at_once(lease);
+	next_ms = lease->beat_ms + lease->timeout_ms / BEATS_IN_TIMEOUT;
+	if (sign == NULL || (lease_can_be_renewed(lease, now_ms) && !lease_is_doubtful(lease)))
+		return next_ms;
+	proof_ms = proof_time(lease, sign);
+	return lease->beat_ms < proof_ms && proof_ms < next_ms ? proof_ms : next_ms;
+}
+
+int64_t lease_next_touch(const struct lease *lease)
+{
+	if (lease->timeout_ms == 0)
+		return INT64_MAX;
+	if (lease->touch_ms <= lease->doubt_ms)
+		return at_once(lease);
+	return lease->touch_ms + lease->timeout_ms / TOUCHES_IN_TIMEOUT;
+}

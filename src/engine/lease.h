@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How long this host may believe that its session, and so every lock it holds, is alive. A
+ * ZooKeeper client hears of the end of its session only after it has reconnected, and a server that
+ * is cut off from its leader goes on answering; so neither a connection nor an answered read proves
+ * anything by itself. A write that the quorum acknowledges proves that the session was alive, but
+ * not for how long it will be: the leader does not count from that write.
+ *
+ * What the leader counts from (ZooKeeper 3.8; the same in 3.9):
+ *
+ *  - It ends a session when it has heard nothing of it for the timeout T
+ *    (SessionTrackerImpl.touchSession and run), and never earlier: ExpiryQueue.roundToNextInterval
+ *    rounds the time up to the next tick.
+ *  - A request through a follower does not touch the session at the leader
+ *    (LearnerHandler.run, REQUEST). The follower notes it (LearnerSessionTracker.touchSession) and
+ *    tells the leader in its answer to the leader's ping (Learner.ping; LearnerHandler.run, PING).
+ *  - The leader pings each half tick (Leader.lead). A tick is at most T/2
+ *    (ZooKeeperServer.getMinSessionTimeout; a client is not told the tick). So what a follower
+ *    noted, the leader knows at most T/4 later.
+ *  - A follower that is lost takes what it noted along.
+ *  - A client that connects again is touched at the leader (Learner.validateSession,
+ *    Leader.revalidateSession), and so is a new session (LeaderSessionTracker.trackSession).
+ *  - A new leader gives all sessions their full timeout (the constructor of SessionTrackerImpl),
+ *    after a majority has left the former leader; who is connected to a server of a former leader
+ *    gets no write acknowledged there.
+ *  - The client library pings by itself when it has sent nothing for T/3 (zookeeper_interest), and
+ *    does not tell of it; not at all while its process or its host is stopped.
+ *
+ * So two things together are needed. A *sign*: a request, sent at x and answered by any server, so
+ * that this server has noted the session at x or later. And the *proof*: a request, sent at least
+ * a window after the answer to the sign had come, which the quorum acknowledged. In the window the
+ * follower answered a ping of the leader; the leader took that answer before the later request,
+ * which came on the same connection, and because it was still the leader then, it counts from x
+ * or later. A connection made anew proves, in place of the window, all signs before it. Therefore
+ *
+ *     the lease ends at x + T - T/40,   x being the latest sign that is proven,
+ *
+ * where the window is T/4 + T/20 (the half tick, and the time for which a ping may be delayed), and
+ * T/40 is for clocks that run at different speeds, and for who acts at the end of the lease.
+ *
+ *     sign x   its answer              proof y               end of lease   leader may end it
+ *     |--------|----- >= 0.3 T --------|-------------------------|----------|
+ *     0                                                          0.975 T    T
+ *
+ * While anything is held or waited for, a heartbeat each T/8 is a proof for those before it and a
+ * sign for those behind. The sign that one proves is then 3/8 T older than itself: the lease lasts
+ * 0.6 T from the latest heartbeat that is acknowledged. When nothing is claimed, a read each T/4 is
+ * the sign (in place of the client's ping each T/3), so that the first claim's own write is a
+ * proof: of a sign that is 0.55 T older at most. So the first lease lasts at least 0.42 T, and the
+ * next heartbeats make it longer. Who was stopped for so long that its signs are too old for a
+ * lease that could be renewed in time waits with its first grant until a later sign is proven, for
+ * about a third of T.
+ *
+ * One heartbeat is under way at a time: a round trip longer than about 0.19 x T, time after time,
+ * ends the lease of a session that lives, which is safe.
+ *
+ * All this rests on a clock that goes on. That of a virtual machine may have stood still, while the
+ * machine was paused or migrated, and nothing may show how long. Then signs are older than they
+ * seem to be, and a write that is acknowledged afterwards proves that the session is not over, but
+ * not until when: it rests on these signs. So from a *doubt* on (lease_doubt()) the lease counts as
+ * before for what is held, which a clock that was merely set must not end; but nothing is to be
+ * granted by it before it rests on a sign that was sent after the doubt.
+ *
+ *     doubt, sign x   its answer        proof y: granted again
+ *     |               |--- >= 0.3 T ----|--
+ *
+ * Not covered: observers that are fed by a follower (observerMasterPort) tell the leader through
+ * that follower, another half tick later; with them T has to be four ticks.
+ *
+ * Pure: times are milliseconds of a clock that nobody sets and that counts while the host sleeps.
+ */
+#ifndef DLOCKFS_ENGINE_LEASE_H
+#define DLOCKFS_ENGINE_LEASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { LEASE_SIGNS_MAX = 16 };
+
+/* A request that a server answered. */
+struct lease_sign {
+	int64_t sent_ms;
+	int64_t answered_ms; /* INT64_MIN: the next acknowledged write proves it, whenever sent */
+};
+
+struct lease {
+	int64_t timeout_ms; /* of the session; 0: it cannot end without our knowing, no lease is
+			       needed */
+	int64_t heard_ms;   /* the leader has heard of the session then, or later: the sending of
+			       the latest sign that is proven; INT64_MIN: none is */
+	int64_t beat_ms;    /* when the latest heartbeat, or a claim placed that served as one, was
+			       sent; INT64_MIN: none was */
+	int64_t touch_ms;   /* when the latest of those, or a read in idle time, was; likewise */
+	int64_t doubt_ms;   /* when there was a doubt last; INT64_MIN: there was none */
+	struct lease_sign signs[LEASE_SIGNS_MAX]; /* sent after heard_ms, oldest first */
+	int signs_count;
+};
+
+/* A session begins, at that time or later (INT64_MIN: nothing is known of when), with nothing
+ * proven yet. */
+void lease_begin(struct lease *lease, int64_t timeout_ms, int64_t since_ms);
+
+/* For another process that goes on with the session: the lease as the time at which a heartbeat,
+ * one of many, was sent that has this lease; INT64_MIN if nothing is proven. And the way back,
+ * which never makes it longer. */
+int64_t lease_tell(const struct lease *lease);
+void lease_resume(struct lease *lease, int64_t told_ms);
+
+/* The session is connected: its leader knows of it. */
+void lease_connect(struct lease *lease);
+
+/* A request that was sent at that time (or later) is answered now (or was before) by some server.
+ */
+void lease_note_answer(struct lease *lease, int64_t sent_ms, int64_t now_ms);
+
+/* The same, and the quorum has acknowledged it. */
+void lease_note_proof(struct lease *lease, int64_t sent_ms, int64_t now_ms);
+
+/* The clock may have stood still until now, while that of the servers went on. */
+void lease_doubt(struct lease *lease, int64_t now_ms);
+
+/* Whether the lease may rest on what was sent before the last doubt. */
+bool lease_is_doubtful(const struct lease *lease);
+
+/* A heartbeat, or a write that serves as one, is sent. INT64_MIN: another one is due now. */
+void lease_beat(struct lease *lease, int64_t now_ms);
+
+/* A read is sent, to be a sign in idle time. */
+void lease_touch(struct lease *lease, int64_t now_ms);
+
+/* Whether what is held is still held. */
+bool lease_holds(const struct lease *lease, int64_t now_ms);
+
+/* Whether a first lock may be granted: the lease holds, and there are signs with which heartbeats
+ * can renew it in time. */
+bool lease_can_be_renewed(const struct lease *lease, int64_t now_ms);
+
+/* When the next heartbeat is due; INT64_MAX if none is needed. */
+int64_t lease_next_beat(const struct lease *lease, int64_t now_ms);
+
+/* When the next read is due if there are no heartbeats; INT64_MAX if none is needed. */
+int64_t lease_next_touch(const struct lease *lease);
+
+/* When the lease ends unless it is renewed; INT64_MAX if it cannot end, INT64_MIN if nothing is
+ * proven. */
+int64_t lease_end(const struct lease *lease);
+
+#endif

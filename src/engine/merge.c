@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Brings the known queue of a lock in line with a list from the store: claims that have gone, that
+ * have come, and those of ours that were looked for. Loop thread only.
+ */
+#include "engine/merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "engine/claim.h"
+#include "engine/delay.h"
+#include "engine/lead.h"
+#include "engine/numbers.h"
+#include "engine/queue.h"
+#include "engine/save.h"
+#include "engine/store.h"
+
+/* A claim of the queue is not in the store's list. One of ours is put into *gone, for
+ * account_for_gone(): what follows from its end may reach into the queue. */
+static void vanish(struct claim *claim, struct claim **gone)
+{
+	struct lock *lock = claim->lock;
+	queue_remove(claim);
+	if (claim->state != CLAIM_FOREIGN)
+		DL_APPEND(*gone, claim);
+	else if (claim->sent || claim->amending) /* which will tell so too, and end it */
+		DL_APPEND(lock->watched, claim);
+	else
+		claim_free(claim);
+}
+
+static void lose_taken_away(struct claim *claim)
+{
+	char name[CLAIM_NAME_BYTES];
+	log_lock_error(claim->lock->path, "claim %s was taken away%s", claim_name_of(claim, name),
+		       claim_is_kept(claim) ? " while nobody used it"
+					    : ", its holder has lost the lock");
+	claim_lose(claim);
+}
+
+void queue_lose(struct claim *claim)
+{
+	delay_look(claim->lock);
+	queue_remove(claim);
+	lose_taken_away(claim);
+}
+
+/* Somebody took claims of ours away: wishes start over, holders have lost. */
+static void account_for_gone(struct lock *lock, struct claim *gone)
+{
+	struct claim *claim, *next;
+	char name[CLAIM_NAME_BYTES];
+	DL_FOREACH_SAFE (gone, claim, next) {
+		if (claim->state == CLAIM_HELD)
+			continue;
+		log_lock_warning(lock->path, "claim %s was taken away while it waited",
+				 claim_name_of(claim, name));
+		DL_DELETE(gone, claim);
+		if (claim->asked) {
+			claim_start_over(claim);
+			claim_append_unplaced(claim);
+			/* The order of leads is that of their claims. */
+			if (claim->lead != NULL) {
+				DL_DELETE(lock->leads, claim->lead);
+				DL_APPEND(lock->leads, claim->lead);
+			}
+			claim_place(claim);
+		} else {
+			claim_end(claim);
+		}
+	}
+	/* First, because one that is lost must not be given up by what follows from another. */
+	DL_FOREACH (gone, claim) {
+		lead_disband(claim);
+	}
+	DL_FOREACH_SAFE (gone, claim, next) {
+		DL_DELETE(gone, claim);
+		lose_taken_away(claim);
+	}
+}
+
+static struct claim *find_by_id(struct claim *list, struct claim_id id)
+{
+	struct claim *claim;
+	DL_FOREACH (list, claim) {
+		if (claim->parts.id.number == id.number && claim->parts.id.session == id.session)
+			return claim;
+	}
+	return NULL;
+}
+
+static struct claim *find_by_name(struct claim *list, const char *name)
+{
+	struct claim *claim;
+	DL_FOREACH (list, claim) {
+		if (strcmp(claim->name, name) == 0)
+			return claim;
+	}
+	return NULL;
+}
+
+/* A claim that the store lists and that the books do not have. NULL: out of memory. */
+static struct claim *create_listed(struct lock *lock, const struct store_entry *entry)
+{
+	struct claim *claim = calloc(1, sizeof(*claim));
+	if (claim == NULL)
+		return NULL;
+	claim->name = strdup(entry->name);
+	if (claim->name == NULL) {
+		free(claim);
+		return NULL;
+	}
+	claim->named = true;
+	claim->lock = lock;
+	claim->state = CLAIM_FOREIGN;
+	claim->parts = entry->claim;
+	return claim;
+}
+
+/* An orphan that nobody here waits for. Out of memory it is left to a later list. */
+static void set_aside(struct lock *lock, const struct store_entry *entry)
+{
+	struct claim *claim = find_by_name(lock->watched, entry->name);
+
+	if (claim == NULL) {
+		claim = create_listed(lock, entry);
+		if (claim == NULL)
+			return;
+		DL_APPEND(lock->watched, claim);
+	}
+	delay_note_orphan(claim);
+}
+
+/* Finds the answer to an ambiguous place(): the claim stands in the queue. */
+static struct claim *adopt(struct claim *claim, const struct store_entry *entry)
+{
+	DL_DELETE(claim->lock->unplaced, claim);
+	claim->parts.sequence = entry->claim.sequence;
+	claim->state = CLAIM_QUEUED;
+	claim_mark(claim);
+	return claim;
+}
+
+/* A claim in the name of this very session that nobody here knows: a place() that was answered
+ * ambiguously, was not found, and happened after all. It would block the lock for ever. */
+static void withdraw_ghost(struct lock *lock, const struct store_entry *entry)
+{
+	struct engine *engine = lock->engine;
+	struct claim *claim = create_listed(lock, entry);
+	if (claim == NULL || timers_reserve(&engine->timers, engine->claims + 1) < 0) {
+		free(claim != NULL ? claim->name : NULL);
+		free(claim);
+		return;
+	}
+	log_lock_warning(lock->path, "withdrawing the claim %s that was placed late", entry->name);
+	engine->claims++;
+	claim->state = CLAIM_LEAVING;
+	claim_mark(claim);
+	DL_APPEND(lock->leaving, claim);
+	claim_withdraw(claim);
+}
+
+static bool is_of_this_session(const struct lock *lock, const struct store_entry *entry)
+{
+	return entry->claim.id.session == claim_id_session(lock->engine->session_number);
+}
+
+/* As claims_compare(). */
+static int compare(const struct claim *claim, const struct store_entry *entry)
+{
+	char name[CLAIM_NAME_BYTES];
+	if (claim->parts.sequence != entry->claim.sequence)
+		return claim_name_compare(claim->parts.sequence, "", entry->claim.sequence, "");
+	return strcmp(claim_name_of(claim, name), entry->name);
+}
+
+/* Another host of dlockfs is configured otherwise. The two exclude each other all the same, but the
+ * clients that one of them is to exclude do not see the other's claims. Told once for a lock that
+ * stays in use. */
+static void warn_of_mixture(struct lock *lock, const struct store_entry *entry)
+{
+	struct engine *engine = lock->engine;
+	if (entry->claim.id.session == 0 || entry->claim.recipe == lock_recipe(lock) || lock->mixed)
+		return;
+	lock->mixed = true;
+	if (!log_limit_passes(&engine->refusals, engine->now_ms, "recipe", lock->path,
+			      strlen(lock->path), 0))
+		return;
+	log_lock_warning(lock->path,
+			 "claim %s of another host is of recipe %s, here it is %s: other clients "
+			 "may see only one of them; set recipe alike on all hosts",
+			 entry->name, claim_recipe_names[entry->claim.recipe],
+			 claim_recipe_names[lock_recipe(lock)]);
+}
+
+/* The claim that belongs into the queue for an entry that is not there yet; NULL for none. */
+static struct claim *admit(struct lock *lock, const struct store_entry *entry)
+{
+	if (is_of_this_session(lock, entry) && !entry->orphan) {
+		struct claim *claim = find_by_id(lock->unplaced, entry->claim.id);
+		if (claim != NULL && !entry->half)
+			return claim->state == CLAIM_UNCERTAIN ? adopt(claim, entry) : NULL;
+		if (find_by_id(lock->leaving, entry->claim.id) == NULL)
+			withdraw_ghost(lock, entry);
+		return NULL;
+	}
+	warn_of_mixture(lock, entry);
+	struct claim *claim = find_by_name(lock->watched, entry->name);
+	if (claim != NULL)
+		DL_DELETE(lock->watched, claim);
+	else
+		claim = create_listed(lock, entry);
+	return claim;
+}
+
+/* The claim stands. If it is ours, its place is known now. */
+static void confirm(struct claim *claim)
+{
+	if (claim->looked_ahead && claim->blocked != NULL)
+		queue_unsettle(claim->blocked);
+	claim->looked_ahead = false;
+	if (claim->state != CLAIM_QUEUED)
+		return;
+	claim->state = CLAIM_WAITING;
+	/* The list was made after the claim was placed; what another process had still to write may
+	 * not be there, and that it waits is still to be taken back. */
+	claim->fresh = !claim->says_waits && !claim->amended && !claim->amending;
+	queue_unsettle(claim);
+}
+
+/* Claims that were abandoned while they were looked for, and found. */
+static void withdraw_abandoned(struct lock *lock)
+{
+	struct claim *claim, *next;
+	DL_FOREACH_SAFE (lock->queue, claim, next) {
+		if (claim->state != CLAIM_FOREIGN && claim->owner == NULL)
+			claim_withdraw(claim);
+	}
+}
+
+/* Another host has record locks: those that wait are to say so. */
+static void begin_care(const struct lock *lock)
+{
+	struct claim *claim;
+	DL_FOREACH (lock->queue, claim) {
+		queue_unsettle(claim);
+	}
+}
+
+/* No other host has record locks: nobody can come who has precedence (queue.c). */
+static void end_care(const struct lock *lock)
+{
+	struct claim *claim;
+	DL_FOREACH (lock->queue, claim) {
+		if (!claim->careful || claim->says_waits || claim->amended || claim->amending)
+			continue;
+		claim->careful = false;
+		claim_mark(claim);
+		queue_unsettle(claim);
+	}
+}
+
+void queue_merge(struct lock *lock, const struct store_entry *entries, size_t count)
+{
+	struct claim *at = lock->queue;
+	struct claim *gone = NULL;
+	const struct claim *last_own = NULL;
+	bool complete = true, careful = lock->foreign_records_in_queue > 0;
+
+	numbers_note_queue(lock, entries, count);
+	lock->own_in_queue++; /* so that nothing is forgotten half-way */
+	for (size_t i = 0; i < count; i++) {
+		const struct store_entry *entry = &entries[i];
+		int order = 1;
+		/* Whoever sets no delay waits for none. */
+		if (entry->orphan && lock->policy.lock_delay_ms == 0) {
+			set_aside(lock, entry);
+			continue;
+		}
+		while (at != NULL && (order = compare(at, entry)) < 0) {
+			struct claim *missing = at;
+			at = at->next;
+			vanish(missing, &gone);
+		}
+		if (order == 0 && (entry->half || entry->orphan) && at->state != CLAIM_FOREIGN) {
+			/* Nobody is excluded by what is left of it, which goes as a ghost does; or
+			 * only its marker is left. */
+			struct claim *halved = at;
+			at = at->next;
+			order = 1;
+			vanish(halved, &gone);
+		}
+		struct claim *claim = at;
+		if (at != NULL && order == 0) {
+			at = at->next;
+		} else {
+			claim = admit(lock, entry);
+			if (claim != NULL)
+				queue_insert_before(lock, at, claim);
+			else if (entry->orphan || !is_of_this_session(lock, entry))
+				complete =
+					false; /* out of memory: what stands behind stays QUEUED */
+		}
+		if (claim != NULL && entry->orphan)
+			delay_note_orphan(claim);
+		if (claim != NULL && complete)
+			confirm(claim);
+		if (claim != NULL && claim->state != CLAIM_FOREIGN)
+			last_own = claim;
+	}
+	while (at != NULL) {
+		struct claim *missing = at;
+		at = at->next;
+		vanish(missing, &gone);
+	}
+	/* What others have put there under the name of a claim may have any number. */
+	if (last_own != NULL && complete) {
+		lock->known = true;
+		lock->known_to = last_own->parts.sequence;
+	}
+	if (lock->foreign_records_in_queue > 0 && !careful)
+		begin_care(lock);
+	if (complete && lock->foreign_records_in_queue == 0)
+		end_care(lock);
+	withdraw_abandoned(lock);
+	numbers_read_names(lock);
+	if (!complete)
+		lock->list_wanted = lock_list_anew(lock); /* nothing is granted before */
+	lock->own_in_queue--;
+	queue_release(lock);
+	account_for_gone(lock, gone);
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A lock whose numbers run out. They start anew only when the store has taken the empty queue away,
+ * and a lock that is in use all the time has no such moment by itself. So each host, as soon as it
+ * sees a late number (claim_number_is_late) among the claims that it places or lists, places no
+ * more until a list shows that none stands there. All hosts see the same numbers: those who have
+ * not seen a late one yet see one with their next claim, which then has its turn as the others that
+ * stand there. So the queue becomes empty; whoever lists it then lets the store take it away.
+ *
+ * What has to go on all the same:
+ *
+ * - What a holder asks for besides is placed: if it were held back, those would wait for it who
+ *   stand in the queue, and the queue would never become empty.
+ * - A claim that was held back for HOLD_BACK_MS is placed. Else a process could wait for ever for
+ *   one that waits for it, though what the two have does not conflict: those who hold something
+ *   for so long are waited for by nobody else. Where many hold for a short time, the queue becomes
+ *   empty before.
+ * - A claim with the last number (claim_number_is_unsure) is not granted: other claims may have
+ *   the same one. It is withdrawn and held back like a new one, for as long as it takes; or
+ * refused, if its owner holds.
+ * - A wish that does not wait is refused when a list that was made after it was asked for, and
+ *   after the grace of such calls, shows a claim that it would have to wait for; else it waits for
+ *   its time to end.
+ *
+ * Other clients place claims as before. Their numbers are greater than all that are granted here.
+ * A late number of theirs alone holds nobody back: it may be no claim but a name that reads as one.
+ * Once new claims are held back, such names are read: what is no claim is not waited for.
+ *
+ * Loop thread only.
+ */
+#include "engine/numbers.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "engine/claim.h"
+#include "engine/lead.h"
+#include "engine/queue.h"
+#include "engine/save.h"
+#include "engine/store.h"
+
+/* How soon to look again: while somebody waits for that, and else, only to know. And how long a
+ * claim is held back before it goes on all the same. */
+enum { LOOK_MS = 50, IDLE_LOOK_MS = 1000, HOLD_BACK_MS = 20000 };
+
+/* Whether the claim's owner, or who is one with it, holds something of the lock. */
+static bool is_of_holder(const struct claim *claim)
+{
+	const struct claim *held;
+	DL_FOREACH (claim->lock->queue, held) {
+		if (held->state == CLAIM_HELD && owners_are_one(held->owner, claim->owner))
+			return true;
+	}
+	return false;
+}
+
+static bool is_held_back_long(const struct claim *claim)
+{
+	int64_t now_ms = claim->lock->engine->now_ms;
+	return claim->held_back_ms != 0 && now_ms - claim->held_back_ms >= HOLD_BACK_MS &&
+	       !claim->lock->spent;
+}
+
+/* So many lists more, which take a round trip each, are another host's release given to arrive
+ * (grace.h). */
+static uint64_t lists_of_grace(const struct lock *lock)
+{
+	return lock->policy.try_grace_ms == 0 ? 0 : 2;
+}
+
+bool numbers_hold_back(struct claim *claim)
+{
+	struct lock *lock = claim->lock;
+	if (lock->put_off)
+		return true;
+	if (!lock->worn || is_of_holder(claim) || is_held_back_long(claim))
+		return false;
+	if (claim->held_back_ms == 0)
+		claim->held_back_ms = lock->engine->now_ms;
+	if (claim->asked && !claim->waits && claim->list_wanted == 0)
+		claim->list_wanted = lock_list_anew(lock) + lists_of_grace(lock);
+	engine_retry_in(lock->engine, LOOK_MS);
+	return true;
+}
+
+static bool may_log(const struct lock *lock, const char *what)
+{
+	struct engine *engine = lock->engine;
+	return log_limit_passes(&engine->refusals, engine->now_ms, what, lock->path,
+				strlen(lock->path), 0);
+}
+
+static void tell(const struct lock *lock, int32_t sequence)
+{
+	if (lock->spent && may_log(lock, "last number"))
+		log_lock_warning(lock->path,
+				 "there are no more numbers for its claims after %d: nobody is "
+				 "granted it until its queue is empty, and they start anew",
+				 sequence);
+	else if (!lock->spent && may_log(lock, "number"))
+		log_lock_warning(lock->path,
+				 "the numbers of its claims run out, this is %d: new claims are "
+				 "held back until its queue is empty, and they start anew",
+				 sequence);
+}
+
+static void change_worn(struct lock *lock, bool worn)
+{
+	if (lock->worn == worn)
+		return;
+	lock->worn = worn;
+	lock->late_number = 0;
+	lock->worn_since_ms = lock->engine->now_ms;
+	lock->engine->worn += worn ? 1 : (size_t)-1;
+}
+
+static void set_worn(struct lock *lock, bool worn, int32_t sequence)
+{
+	change_worn(lock, worn);
+	lock->spent = worn && claim_number_is_unsure(sequence);
+	if (!worn)
+		return;
+	lock->late_number = sequence;
+	tell(lock, sequence);
+	engine_retry_in(lock->engine, LOOK_MS);
+}
+
+void numbers_note(struct lock *lock, int32_t sequence)
+{
+	if (claim_number_is_late(sequence) && !lock->spent)
+		set_worn(lock, true, sequence);
+}
+
+void numbers_read_names(const struct lock *lock)
+{
+	struct claim *claim;
+	if (!lock->worn)
+		return;
+	DL_FOREACH (lock->queue, claim) {
+		if (claim_may_be_none(claim))
+			claim_watch(claim);
+	}
+}
+
+static bool is_seen(const struct claim *list, const char *name)
+{
+	const struct claim *claim;
+	DL_FOREACH (list, claim) {
+		if (claim->seen && strcmp(claim->name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* As claim_may_be_none(), of a queue that may be forgotten already. */
+static bool may_be_none(const struct lock *lock, const struct store_entry *entry)
+{
+	return entry->claim.id.session == 0 && !is_seen(lock->queue, entry->name) &&
+	       !is_seen(lock->watched, entry->name);
+}
+
+void numbers_note_queue(struct lock *lock, const struct store_entry *entries, size_t count)
+{
+	bool sure = true;
+	if (lock->late_number == 0)
+		change_worn(lock, false); /* was so only until a list came: numbers_restored() */
+	lock->listed = count;
+	lock->listed_orphans = 0;
+	for (size_t i = 0; i < count; i++)
+		lock->listed_orphans += entries[i].orphan;
+	for (size_t i = count; i > 0 && claim_number_is_late(entries[i - 1].claim.sequence); i--) {
+		const struct store_entry *entry = &entries[i - 1];
+		if (entry->claim.id.session != 0 || (lock->worn && !may_be_none(lock, entry))) {
+			set_worn(lock, true, entry->claim.sequence);
+			return;
+		}
+		sure = false;
+	}
+	if (lock->worn && sure)
+		set_worn(lock, false, 0);
+}
+
+/* Whether the wish would surely have to wait for a claim of another host. What covers less than its
+ * name says may not be in the way, and what its host keeps goes when it hears of the next claim. */
+static bool would_wait_for(const struct claim *wish, const struct store_entry *entry)
+{
+	const struct claim_name *parts = &entry->claim;
+	const struct lock *lock = wish->lock;
+	if (lock->policy.keep_ms > 0 || parts->sparse || entry->half ||
+	    parts->id.session == claim_id_session(lock->engine->session_number))
+		return false;
+	return claim_span_overlaps(wish->parts.span, parts->span) &&
+	       (wish->parts.mode == CLAIM_EXCLUSIVE || parts->mode == CLAIM_EXCLUSIVE) &&
+	       !may_be_none(lock, entry);
+}
+
+/* The same for claims of this host, of which more is known. */
+static bool would_wait_here_for(const struct claim *wish)
+{
+	const struct claim *claim;
+	DL_FOREACH (wish->lock->queue, claim) {
+		if (claim->state == CLAIM_HELD && !claim_is_kept(claim) &&
+		    claims_conflict(claim, wish))
+			return true;
+	}
+	return false;
+}
+
+/* A wish that does not wait, and sees in the latest list that it would have to; NULL: none. */
+static struct claim *find_refused(const struct lock *lock, const struct store_entry *entries,
+				  size_t count)
+{
+	struct claim *wish;
+	DL_FOREACH (lock->unplaced, wish) {
+		if (wish->state != CLAIM_WANTED || !wish->asked || wish->waits ||
+		    wish->list_wanted == 0 || wish->list_wanted > lock->lists_done)
+			continue;
+		bool refused = would_wait_here_for(wish);
+		for (size_t i = 0; i < count && !refused; i++)
+			refused = would_wait_for(wish, &entries[i]);
+		if (refused)
+			return wish;
+	}
+	return NULL;
+}
+
+void numbers_go_on(struct lock *lock, bool were_worn)
+{
+	struct claim *claim, *next;
+	if (lock->worn || !were_worn)
+		return;
+	DL_FOREACH_SAFE (lock->unplaced, claim, next) {
+		claim_place(claim);
+	}
+}
+
+void numbers_listed(struct lock *lock, bool were_worn, const struct store_entry *entries,
+		    size_t count)
+{
+	struct claim *wish;
+	numbers_go_on(lock, were_worn);
+	if (!lock->worn)
+		return;
+	while ((wish = find_refused(lock, entries, count)) != NULL)
+		claim_decide(wish, -EWOULDBLOCK);
+	engine_retry_in(lock->engine, lock->unplaced != NULL ? LOOK_MS : IDLE_LOOK_MS);
+}
+
+bool numbers_need_list(const struct lock *lock)
+{
+	const struct claim *claim;
+	if (!lock->worn)
+		return false;
+	DL_FOREACH (lock->unplaced, claim) {
+		if (claim->state == CLAIM_WANTED && claim->list_wanted > lock->lists_done)
+			return true;
+	}
+	return false;
+}
+
+void numbers_look(struct lock *lock)
+{
+	if (lock->worn && lock->own_in_queue == lock->tests_count && lock->unplaced != NULL)
+		lock_list(lock);
+}
+
+void numbers_resume(struct lock *lock)
+{
+	if (!lock->worn)
+		return;
+	if (lock->own_in_queue == lock->tests_count)
+		lock_list(lock);
+	engine_retry_in(lock->engine, lock->unplaced != NULL ? LOOK_MS : IDLE_LOOK_MS);
+}
+
+void numbers_put_off(struct lock *lock)
+{
+	lock->put_off = true;
+	engine_retry_in(lock->engine, LOOK_MS);
+}
+
+/* Puts a claim that was just appended to lock->unplaced where it was in the order of asking. */
+static void put_back(struct claim *claim, uint64_t serial)
+{
+	struct lock *lock = claim->lock;
+	struct claim *behind;
+
+	DL_DELETE(lock->unplaced, claim);
+	claim->serial = serial;
+	claim_mark(claim);
+	DL_FOREACH (lock->unplaced, behind) {
+		if (behind->serial > serial) {
+			DL_PREPEND_ELEM(lock->unplaced, behind, claim);
+			return;
+		}
+	}
+	DL_APPEND(lock->unplaced, claim);
+}
+
+bool numbers_refuse(struct claim *claim)
+{
+	uint64_t serial = claim->serial;
+
+	if (!claim_number_is_unsure(claim->parts.sequence))
+		return false;
+	if (!claim->asked)
+		claim_withdraw(claim);
+	else if (is_of_holder(claim))
+		claim_decide(claim, -ENOLCK);
+	else if (!claim_requeue(claim))
+		engine_retry_in(claim->lock->engine, LOOK_MS);
+	else
+		put_back(claim, serial);
+	return true;
+}
+
+void numbers_restored(struct lock *lock)
+{
+	change_worn(lock, true);
+}
+
+static enum engine_worn_wait what_is_awaited(const struct lock *lock)
+{
+	if (lock->listed == 0)
+		return ENGINE_AWAITS_SERVERS;
+	return lock->listed == lock->listed_orphans ? ENGINE_AWAITS_DELAY : ENGINE_AWAITS_CLAIMS;
+}
+
+static size_t count_held_back(const struct lock *lock)
+{
+	const struct claim *claim;
+	size_t count = 0;
+
+	DL_FOREACH (lock->unplaced, claim) {
+		count += claim->state == CLAIM_WANTED && claim->asked;
+	}
+	return count;
+}
+
+void engine_each_worn(const struct engine *engine,
+		      void (*visit)(void *context, const struct engine_worn *worn), void *context)
+{
+	const struct lock *lock = engine->worn > 0 ? engine->locks : NULL;
+
+	for (; lock != NULL; lock = lock->hh.next) {
+		struct engine_worn worn = {
+			.path = lock->path,
+			.number = lock->late_number,
+			.known_ms = engine->now_ms - lock->worn_since_ms,
+			.held_back = count_held_back(lock),
+			.awaits = what_is_awaited(lock),
+		};
+		if (lock->worn && lock->late_number != 0)
+			visit(context, &worn);
+	}
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the engine sends to its store. With a journal it waits until that has been committed: so the
+ * books that another process finds there know of everything that was sent, and what was not heard
+ * of is what a lost connection leaves.
+ *
+ * A store that has lost track of its session, having no memory, gives it up while the lease lasts.
+ * The service is told of that behind the commit, too: so the claims of a session stand as long as
+ * another process may find it in the books. What the engine itself gives up does not wait. It does
+ * so only when the lease has ended, which the next process knows as well.
+ *
+ * Loop thread only.
+ */
+#include "engine/outbox.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "engine/claim.h"
+
+enum operation {
+	OPERATION_PLACE,
+	OPERATION_LIST,
+	OPERATION_AMEND,
+	OPERATION_WATCH,
+	OPERATION_MARK,
+	OPERATION_WITHDRAW,
+	OPERATION_PROVE,
+	OPERATION_RENEW,
+};
+
+struct outgoing {
+	struct outgoing *prev, *next;
+	enum operation operation;
+	void *tag;
+	bool flag;		 /* PLACE: with a list; LIST: synced; WITHDRAW: with the marker */
+	bool attend;		 /* LIST */
+	struct claim_name parts; /* PLACE */
+	int32_t sequence;	 /* WITHDRAW */
+	const struct store_proof *targets; /* what it is about, which is one thing unless PROVE */
+	size_t count;
+};
+
+static void transmit(const struct engine *engine, const struct outgoing *outgoing)
+{
+	struct store *store = engine->store;
+	const struct store_ops *ops = store->ops;
+	const struct store_proof *target = outgoing->targets;
+	void *tag = outgoing->tag;
+
+	switch (outgoing->operation) {
+	case OPERATION_PLACE:
+		ops->place(store, tag, target->path, &outgoing->parts, target->text,
+			   outgoing->flag);
+		break;
+	case OPERATION_LIST:
+		ops->list(store, tag, target->path, outgoing->flag, outgoing->attend);
+		break;
+	case OPERATION_AMEND:
+		ops->amend(store, tag, target->path, target->name, target->text, target->version);
+		break;
+	case OPERATION_WATCH:
+		ops->watch(store, tag, target->path, target->name);
+		break;
+	case OPERATION_MARK:
+		ops->mark(store, tag, target->path, target->name, target->text);
+		break;
+	case OPERATION_WITHDRAW:
+		ops->withdraw(store, tag, target->path, target->name, outgoing->sequence,
+			      outgoing->flag);
+		break;
+	case OPERATION_PROVE:
+		ops->prove(store, tag, target, outgoing->count);
+		break;
+	case OPERATION_RENEW:
+		ops->renew(store);
+		break;
+	}
+}
+
+static size_t bytes_of(const char *text)
+{
+	return text != NULL ? strlen(text) + 1 : 0;
+}
+
+/* Copies the text to a place in a block, and moves that on. */
+static const char *put_text(char **at, const char *text)
+{
+	const char *copy = *at;
+	if (text == NULL)
+		return NULL;
+	*at = stpcpy(*at, text) + 1;
+	return copy;
+}
+
+/* In one block. NULL: out of memory. */
+static struct outgoing *copy(const struct outgoing *outgoing)
+{
+	size_t bytes = sizeof(*outgoing) + outgoing->count * sizeof(*outgoing->targets);
+	for (size_t i = 0; i < outgoing->count; i++) {
+		const struct store_proof *target = &outgoing->targets[i];
+		bytes += bytes_of(target->path) + bytes_of(target->name) + bytes_of(target->text);
+	}
+	struct outgoing *kept = malloc(bytes);
+	if (kept == NULL)
+		return NULL;
+	*kept = *outgoing;
+	struct store_proof *targets = (struct store_proof *)(kept + 1);
+	char *at = (char *)(targets + outgoing->count);
+	for (size_t i = 0; i < outgoing->count; i++) {
+		const struct store_proof *target = &outgoing->targets[i];
+		targets[i].path = put_text(&at, target->path);
+		targets[i].name = put_text(&at, target->name);
+		targets[i].text = put_text(&at, target->text);
+		targets[i].version = target->version;
+	}
+	kept->targets = targets;
+	return kept;
+}
+
+static bool is_kept(const struct engine *engine)
+{
+	return engine->journal != NULL && !state_journal_has_failed(engine->journal);
+}
+
+/* What is sent cannot wait for the books, so these must not be used any more. */
+static void end_keeping(struct engine *engine)
+{
+	state_journal_end(engine->journal);
+	log_error("the state is not kept any more: %s; a kill of this daemon would lose what is "
+		  "locked",
+		  strerror(ENOMEM));
+}
+
+static void send(struct engine *engine, const struct outgoing *outgoing)
+{
+	if (is_kept(engine)) {
+		struct outgoing *kept = copy(outgoing);
+		if (kept != NULL) {
+			DL_APPEND(engine->outgoing, kept);
+			return;
+		}
+		end_keeping(engine);
+	}
+	engine_send(engine); /* in the order of the calls */
+	transmit(engine, outgoing);
+}
+
+void engine_send(struct engine *engine)
+{
+	struct outgoing *outgoing;
+	while ((outgoing = engine->outgoing) != NULL) {
+		DL_DELETE(engine->outgoing, outgoing);
+		transmit(engine, outgoing);
+		free(outgoing);
+	}
+}
+
+void engine_forget_outgoing(struct engine *engine)
+{
+	struct outgoing *outgoing, *next;
+	DL_FOREACH_SAFE (engine->outgoing, outgoing, next) {
+		DL_DELETE(engine->outgoing, outgoing);
+		free(outgoing);
+	}
+}
+
+/* The operations */
+
+void engine_place(struct claim *claim, const char *data, bool list)
+{
+	const struct store_proof target = {.path = claim->lock->path, .text = data};
+	send(claim->lock->engine, &(struct outgoing){
+					  .operation = OPERATION_PLACE,
+					  .tag = claim,
+					  .flag = list,
+					  .parts = claim->parts,
+					  .targets = &target,
+					  .count = 1,
+				  });
+}
+
+void engine_list(struct lock *lock, bool sync, bool attend)
+{
+	const struct store_proof target = {.path = lock->path};
+	send(lock->engine, &(struct outgoing){
+				   .operation = OPERATION_LIST,
+				   .tag = lock,
+				   .flag = sync,
+				   .attend = attend,
+				   .targets = &target,
+				   .count = 1,
+			   });
+}
+
+/* About a claim that has a name. */
+static void send_about(struct claim *claim, enum operation operation, const char *data)
+{
+	char name[CLAIM_NAME_BYTES];
+	const struct store_proof target = {
+		.path = claim->lock->path,
+		.name = claim_name_of(claim, name),
+		.text = data,
+		.version = claim->version,
+	};
+	send(claim->lock->engine, &(struct outgoing){
+					  .operation = operation,
+					  .tag = claim,
+					  .flag = claim->marker != MARKER_NONE || claim->orphan,
+					  .sequence = claim->parts.sequence,
+					  .targets = &target,
+					  .count = 1,
+				  });
+}
+
+void engine_amend(struct claim *claim, const char *data)
+{
+	send_about(claim, OPERATION_AMEND, data);
+}
+
+void engine_watch(struct claim *claim)
+{
+	send_about(claim, OPERATION_WATCH, NULL);
+}
+
+void engine_mark_holder(struct claim *claim, const char *data)
+{
+	send_about(claim, OPERATION_MARK, data);
+}
+
+void engine_withdraw(struct claim *claim)
+{
+	send_about(claim, OPERATION_WITHDRAW, NULL);
+}
+
+void engine_send_proof(struct engine *engine, struct proof *proof, const struct store_proof *proofs,
+		       size_t count)
+{
+	send(engine, &(struct outgoing){
+			     .operation = OPERATION_PROVE,
+			     .tag = proof,
+			     .targets = proofs,
+			     .count = count,
+		     });
+}
+
+void engine_renew(struct engine *engine)
+{
+	send(engine, &(struct outgoing){.operation = OPERATION_RENEW});
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is sent to the store, behind the commit of the journal: the operations of stores/store.h.
+ * Everything is copied, where it has to wait. For the engine's own files.
+ */
+#ifndef DLOCKFS_ENGINE_OUTBOX_H
+#define DLOCKFS_ENGINE_OUTBOX_H
+
+#include "engine/state.h"
+
+void engine_place(struct claim *claim, const char *data, bool list);
+void engine_list(struct lock *lock, bool sync, bool attend);
+void engine_amend(struct claim *claim, const char *data);
+void engine_watch(struct claim *claim);
+void engine_mark_holder(struct claim *claim, const char *data);
+void engine_withdraw(struct claim *claim);
+void engine_send_proof(struct engine *engine, struct proof *proof, const struct store_proof *proofs,
+		       size_t count);
+
+/* The session is over, which the store has told. */
+void engine_renew(struct engine *engine);
+
+/* What waits to be sent is not. */
+void engine_forget_outgoing(struct engine *engine);
+
+#endif

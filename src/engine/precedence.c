@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Precedence: whom a claim with an anchor goes before. queue.c tells what follows from that, and
+ * how two hosts keep from both going first.
+ *
+ * A process that holds record locks and asks for more must not wait for those who wait for what it
+ * holds. Its new claim has precedence over each claim that came after its anchor (claim/name.h) and
+ * asks for bytes that the process held when the new claim was placed: exact ranges, in the data of
+ * the new claim. The set never changes, nor does what a waiting claim covers, so all hosts that
+ * have read both claims come to the same result. A sparse claim covers more than it asks for, so of
+ * that only what conflicts counts.
+ *
+ * A version of dlockfs before this one wrote no such set, and compared spans: that of all ranges
+ * held, in the name, and that of the claim in front. So does this one if either claim is of such
+ * a host: whether both are exact is the same for both hosts too, as the data of each claim tells.
+ *
+ * Of a claim with an anchor whose data is not known, or is not of dlockfs any more, everything
+ * after its anchor may have been passed. Loop thread only.
+ */
+#include "engine/precedence.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine/queue.h"
+
+/* A set of more ranges would make the data of a claim long: their span is taken instead. */
+enum { HOLDS_MAX = 512 };
+
+/* Whether a claim that waits, if it does, wants bytes of the set; for all that its name says. */
+static bool is_wanted(const struct range_set *set, const struct claim *claim)
+{
+	if (!claim->parts.sparse)
+		return range_set_conflict(set, claim->parts.span, CLAIM_EXCLUSIVE) != NULL;
+	if (claim->coverage != NULL)
+		return range_sets_conflict(set, &claim->coverage->ranges);
+	return range_set_conflict(set, claim->parts.span, claim->parts.mode) != NULL;
+}
+
+bool claim_precedence_is_unknown(const struct claim *claim)
+{
+	return claim->state == CLAIM_FOREIGN && claim->parts.anchored && !claim->told;
+}
+
+bool claim_has_precedence(const struct claim *claim, const struct claim *over)
+{
+	if (!claim->parts.anchored || over->parts.id.session == 0 ||
+	    claim_name_compare(claim->parts.anchor, "", over->parts.sequence, "") >= 0 ||
+	    claims_compare(over, claim) >= 0)
+		return false;
+	if (claim_precedence_is_unknown(claim))
+		return true;
+	if (claim->holds == NULL || !over->exact) {
+		if (claim_span_overlaps(claim->parts.anchor_span, over->parts.span))
+			return true;
+		/* Who has not been read yet may be exact. */
+		if (claim->holds == NULL || over->state != CLAIM_FOREIGN || over->read)
+			return false;
+	}
+	return is_wanted(claim->holds, over);
+}
+
+void claim_free_precedence(struct claim *claim)
+{
+	if (claim->holds != NULL)
+		range_set_finish(claim->holds);
+	free(claim->holds);
+	claim->holds = NULL;
+}
+
+int claim_set_precedence(struct claim *claim, struct range_set holds)
+{
+	struct range_set *set = malloc(sizeof(*set));
+
+	claim_free_precedence(claim);
+	if (set == NULL) {
+		range_set_finish(&holds);
+		return -ENOMEM;
+	}
+	*set = holds;
+	claim->holds = set;
+	return 0;
+}
+
+static bool is_anchor(const struct claim *claim)
+{
+	return claim->state == CLAIM_HELD && (claim->parts.record || claim_was_handed_over(claim));
+}
+
+/* Lets the claim go back to the earliest anchor of a process, and adds what this holds. Returns 0
+ * or -ENOMEM. */
+static int reach_back(struct claim *claim, const struct owner *process, struct range_set *holds)
+{
+	struct claim_name *parts = &claim->parts;
+	const struct claim *held;
+	bool found = false;
+
+	DL_FOREACH2 (process->claims, held, owner_next) {
+		if (!is_anchor(held))
+			continue;
+		int32_t first = held->parts.anchored ? held->parts.anchor : held->parts.sequence;
+		if (!parts->anchored || claim_name_compare(first, "", parts->anchor, "") < 0)
+			parts->anchor = first;
+		parts->anchored = found = true;
+		if (held->parts.span.start < parts->anchor_span.start)
+			parts->anchor_span.start = held->parts.span.start;
+		if (held->parts.span.end > parts->anchor_span.end)
+			parts->anchor_span.end = held->parts.span.end;
+	}
+	return found ? range_set_add(holds, &process->records->held) : 0;
+}
+
+/* The same for all who are one with the owner of the claim. */
+static int reach_back_all(struct claim *claim, struct range_set *holds)
+{
+	const struct owner *owner = claim->owner;
+	const struct records *records;
+	int error = 0;
+
+	if (owner->records != NULL)
+		return reach_back(claim, owner, holds);
+	for (records = claim->lock->records; records != NULL; records = records->hh.next) {
+		if (error == 0 && owners_are_one(&records->owner, owner))
+			error = reach_back(claim, &records->owner, holds);
+	}
+	return error;
+}
+
+/* Those who wait for what the owner, or who is one with it, holds may have come before this claim,
+ * and must not make it wait for itself. They may have come before what it holds, too, if that went
+ * before them by an anchor of its own: so the earliest of those anchors is this one's. One that
+ * gave way in a cycle has none, or it would be in the same way again. */
+void claim_take_anchor(struct claim *claim)
+{
+	struct range_set holds = {0};
+
+	claim->parts.anchored = false;
+	claim->parts.anchor_span = (struct claim_span){INT64_MAX, 0};
+	claim_free_precedence(claim);
+	if (claim->gave_way)
+		return;
+	int error = reach_back_all(claim, &holds);
+	if (holds.count > HOLDS_MAX)
+		error = range_set_lock(&holds, range_set_span(&holds), CLAIM_EXCLUSIVE);
+	if (holds.count == 0) {
+		if (error == 0)
+			claim->parts.anchored = false; /* what its claims cover was released */
+		return;
+	}
+	/* Without memory, the span in the name counts for everybody. */
+	if (error == 0)
+		(void)claim_set_precedence(claim, holds);
+	else
+		range_set_finish(&holds);
+}
+
+bool claim_is_adrift(const struct claim *claim)
+{
+	const struct claim *held;
+
+	if (!claim->parts.anchored)
+		return false;
+	DL_FOREACH (claim->lock->queue, held) {
+		if (is_anchor(held) && owners_are_one(held->owner, claim->owner))
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which claims go before others that came earlier. For the engine's own files.
+ */
+#ifndef DLOCKFS_ENGINE_PRECEDENCE_H
+#define DLOCKFS_ENGINE_PRECEDENCE_H
+
+#include "engine/state.h"
+
+/* Whether a claim, by its anchor, goes before one that stands in front of it and is not held. Of a
+ * foreign claim whose data is not known, it may, and so counts as if it did. */
+bool claim_has_precedence(const struct claim *claim, const struct claim *over);
+
+/* Whether the claim is a foreign one with an anchor, and what it has precedence over is not known,
+ * before its data is read. */
+bool claim_precedence_is_unknown(const struct claim *claim);
+
+/* A claim of ours is about to be placed: gives it the anchor, and the precedence, that follow from
+ * what its owner holds now, or who is one with the owner. */
+void claim_take_anchor(struct claim *claim);
+
+/* Whether a WAITING claim has lost its anchor: its owner, and who is one with it, holds nothing any
+ * more. Others would wait for it who owe it nothing, perhaps in a cycle. */
+bool claim_is_adrift(const struct claim *claim);
+
+/* Gives the claim precedence over those who wait for the ranges; the set is taken over. Returns 0
+ * or -ENOMEM: then the set is freed, and the claim has that of the span in its name. */
+int claim_set_precedence(struct claim *claim, struct range_set holds);
+
+void claim_free_precedence(struct claim *claim);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether what is held still is, and tokens. For the engine's own files.
+ */
+#ifndef DLOCKFS_ENGINE_PROOF_H
+#define DLOCKFS_ENGINE_PROOF_H
+
+#include "engine/state.h"
+
+/* Sends the lock's proofs that can be. */
+void proofs_resume(struct lock *lock);
+
+/* Whether one of them waits for a list. */
+bool proofs_need_list(const struct lock *lock);
+
+/* Nothing will be heard of those that were sent. */
+void proofs_forget_sent(struct lock *lock);
+
+/* The open file has lost a lock: answers its proofs. */
+void proofs_lose_file(const struct owner *file);
+
+/* The open file is closed: its proofs end without an answer. */
+void proofs_forget_file(const struct owner *file);
+
+/* Sends a heartbeat, which brings along some claims. */
+void engine_send_beat(struct engine *engine);
+
+void engine_on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The order of claims in one lock: who blocks whom, who is next. For the engine's own files.
+ */
+#ifndef DLOCKFS_ENGINE_QUEUE_H
+#define DLOCKFS_ENGINE_QUEUE_H
+
+#include "engine/state.h"
+
+/* Whether a and b are one when it comes to conflicts. */
+bool owners_are_one(const struct owner *a, const struct owner *b);
+
+/* Whether what two claims of one lock cover excludes each other, whosever they are. */
+bool claims_cross(const struct claim *a, const struct claim *b);
+
+/* Whether two claims of one lock exclude each other. */
+bool claims_conflict(const struct claim *a, const struct claim *b);
+
+/* Whether a claim is a flock that a process took over. */
+bool claim_was_handed_over(const struct claim *claim);
+
+/* Whether two foreign claims of record locks are of one process. */
+bool claims_are_one_process(const struct claim *a, const struct claim *b);
+
+/* Whether a foreign claim may turn out to be none when it is read: others than dlockfs may have put
+ * something else there under such a name. */
+bool claim_may_be_none(const struct claim *claim);
+
+/* Negative, zero or positive as the claims stand in the queue. */
+int claims_compare(const struct claim *a, const struct claim *b);
+
+/* Whether a claim is to wait for one that stands behind it: that has precedence, or is held: a
+ * flock through the same open file, which others have locked under, or which was handed over. */
+bool claim_is_behind(const struct claim *claim, const struct claim *behind);
+
+/* Whether a claim goes before one that stands in front of it, as far as is known. */
+bool claim_passes(const struct claim *claim, const struct claim *front);
+
+/* Puts a claim that has a sequence number where it belongs. */
+void queue_insert(struct claim *claim);
+
+/* Puts a claim in front of `at`; NULL: at the end. */
+void queue_insert_before(struct lock *lock, struct claim *at, struct claim *claim);
+
+/* The first claim of the queue that has this sequence number, or a later one; NULL: there is none.
+ * Begins at the one that was found last: who asks for claims in their order, as they end when a
+ * program does, finds each at once. */
+struct claim *queue_seek(struct lock *lock, int32_t sequence);
+
+/* A foreign claim is about to go, as a watch has told: who waits for the next one behind it looks
+ * further ahead, the first one for all. */
+void queue_end_look_ahead(const struct claim *claim);
+
+/* Takes a claim out of the queue; whom it blocked is looked at again. */
+void queue_remove(struct claim *claim);
+
+/* The claim covers less, or is known to: whom it blocked is looked at again. */
+void queue_weaken(struct claim *claim);
+
+/* A claim has come, or its data is not known any more: if it has an anchor, those who are not
+ * blocked, or by one behind, may be by this one, and are looked at again. */
+void queue_look_for_precedence(const struct claim *come);
+
+/* Whether a wish may wait for its own process: for record locks, or for a flock of a file that
+ * record locks were taken through. */
+bool claim_may_be_in_cycle(const struct claim *claim);
+
+/* What is known of the queue has changed: who looks for a cycle looks further than at what blocks
+ * it. */
+void queue_look_for_cycles(struct lock *lock);
+
+/* One claim of ours, or test, needs the queue no longer. */
+void queue_release(struct lock *lock);
+
+/* Notes that a WAITING claim's place is to be looked at, by engine_settle(). */
+void queue_unsettle(struct claim *claim);
+
+/* Grants, refuses or blocks every unsettled claim. Last thing in every entry to the engine. */
+void engine_settle(struct engine *engine);
+
+#endif

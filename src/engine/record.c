@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Record locks: what processes hold, by the rules of fcntl(2).
+ *
+ * `held` is the truth for the process: a set of ranges. What is held more takes a new claim, which
+ * is granted in its turn; a process with many claims asks for the next range with a sparse one that
+ * covers all it holds. Which claims stand for what is held is coverage.c's business.
+ *
+ * Loop thread only.
+ */
+#include "engine/record.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/claim.h"
+#include "engine/coverage.h"
+#include "engine/queue.h"
+#include "engine/save.h"
+
+/* A process that has so many claims on a file gathers them in one with its next. */
+enum { CLAIMS_MAX = 16 };
+
+/* The books of processes */
+
+struct records *records_find(const struct lock *lock, uint64_t process_id)
+{
+	struct records *records;
+	HASH_FIND(hh, lock->records, &process_id, sizeof(process_id), records);
+	return records;
+}
+
+static struct process *find_or_create_process(struct engine *engine, uint64_t id)
+{
+	struct process *process;
+	HASH_FIND(hh, engine->processes, &id, sizeof(id), process);
+	if (process != NULL)
+		return process;
+	process = calloc(1, sizeof(*process));
+	if (process == NULL)
+		return NULL;
+	process->id = id;
+	process->number = engine_next_owner(engine);
+	HASH_ADD(hh, engine->processes, id, sizeof(process->id), process);
+	if (process->hh.tbl == NULL) {
+		free(process);
+		return NULL;
+	}
+	return process;
+}
+
+static void free_process_if_unused(struct engine *engine, struct process *process)
+{
+	if (process->records != NULL)
+		return;
+	HASH_DEL(engine->processes, process);
+	free(process);
+}
+
+struct records *records_open(struct lock *lock, uint64_t process_id)
+{
+	struct records *records = records_find(lock, process_id);
+	if (records != NULL)
+		return records;
+	struct process *process = find_or_create_process(lock->engine, process_id);
+	if (process == NULL)
+		return NULL;
+	records = calloc(1, sizeof(*records));
+	if (records == NULL) {
+		free_process_if_unused(lock->engine, process);
+		return NULL;
+	}
+	records->process_id = process_id;
+	records->owner.lock = lock;
+	records->owner.number = process->number;
+	records->owner.records = records;
+	records->process = process;
+	HASH_ADD(hh, lock->records, process_id, sizeof(records->process_id), records);
+	if (records->hh.tbl == NULL) {
+		free_process_if_unused(lock->engine, process);
+		free(records);
+		return NULL;
+	}
+	DL_APPEND2(process->records, records, process_prev, process_next);
+	return records;
+}
+
+bool process_holds(const struct process *process)
+{
+	const struct records *records;
+	DL_FOREACH2 (process->records, records, process_next) {
+		if (records->held.count > 0)
+			return true;
+	}
+	return false;
+}
+
+/* So many more are on the account of the file that the process has locked through first. */
+static void account(const struct records *records, ptrdiff_t more)
+{
+	const struct engine *engine = records->owner.lock->engine;
+	if (engine->events->on_ranges != NULL && records->files_count > 0 && more != 0)
+		engine->events->on_ranges(engine->context, records->files[0]->cookie, more);
+}
+
+void records_set_held(struct records *records, struct range_set held)
+{
+	struct lock *lock = records->owner.lock;
+	account(records, (ptrdiff_t)held.count - (ptrdiff_t)records->held.count);
+	lock->ranges += held.count - records->held.count;
+	records->process->ranges += held.count - records->held.count;
+	range_set_finish(&records->held);
+	records->held = held;
+	owner_mark(&records->owner);
+}
+
+void records_free(struct records *records)
+{
+	struct lock *lock = records->owner.lock;
+	struct process *process = records->process;
+	records_set_held(records, (struct range_set){0});
+	HASH_DEL(lock->records, records);
+	DL_DELETE2(process->records, records, process_prev, process_next);
+	free_process_if_unused(lock->engine, process);
+	engine_unmark(lock->engine, &records->owner.item);
+	free(records->files);
+	free(records);
+}
+
+int records_add_file(struct records *records, struct owner *file)
+{
+	struct claim *claim;
+	if (owners_are_one(&records->owner, file))
+		return 0;
+	if (records->files_count == records->files_capacity) {
+		size_t capacity = records->files_capacity * 2 + 1;
+		struct owner **files =
+			reallocarray(records->files, capacity, sizeof(struct owner *));
+		if (files == NULL)
+			return -ENOMEM;
+		records->files = files;
+		records->files_capacity = capacity;
+	}
+	records->files[records->files_count++] = file;
+	owner_mark(&records->owner);
+	/* It matters to nobody, unless something was asked for through the file itself. */
+	if (file->claims == NULL)
+		return 0;
+	DL_FOREACH (file->lock->queue, claim) {
+		queue_unsettle(claim);
+	}
+	return 0;
+}
+
+void records_lose(struct records *records)
+{
+	struct claim *test, *next;
+
+	records_set_held(records, (struct range_set){0});
+	for (size_t i = 0; i < records->files_count; i++)
+		owner_lose(records->files[i]);
+	DL_FOREACH_SAFE (records->owner.lock->tests, test, next) {
+		if (test->coverage->process_id == records->process_id)
+			claim_decide(test, -EIO);
+	}
+}
+
+void records_lose_file(const struct owner *file)
+{
+	struct records *records, *next;
+	struct claim *claim, *next_claim;
+	HASH_ITER (hh, file->lock->records, records, next) {
+		DL_FOREACH_SAFE2 (records->owner.claims, claim, next_claim, owner_next) {
+			if (claim->state == CLAIM_HELD || claim->coverage->file != file)
+				continue;
+			if (claim->asked)
+				claim_decide(claim, -EIO);
+			else
+				claim_withdraw(claim);
+		}
+	}
+}
+
+const struct range_set *engine_ranges(const struct owner *file, uint64_t process)
+{
+	const struct records *records = records_find(file->lock, process);
+	return records != NULL && records->held.count > 0 ? &records->held : NULL;
+}
+
+bool records_cover(const struct claim *claim)
+{
+	return coverage_includes(claim->owner->records, claim->coverage->asked);
+}
+
+/* What the process holds, and the range. */
+static int add_range(const struct records *records, struct range range, struct range_set *ret)
+{
+	int error = range_set_copy(&records->held, ret);
+	if (error == 0) {
+		error = range_set_lock(ret, range.span, range.mode);
+		if (error != 0)
+			range_set_finish(ret);
+	}
+	return error;
+}
+
+/* The process holds this from now on, as its claims and flocks cover it. Returns 0 or -ENOMEM. */
+static int grant_covered(struct records *records, struct range_set held)
+{
+	owner_note_grant(&records->owner);
+	return coverage_change(records, held);
+}
+
+int records_grant(struct claim *claim)
+{
+	struct records *records = claim->owner->records;
+	bool covered = records_cover(claim);
+	struct range_set held;
+	int error = add_range(records, claim->coverage->asked, &held);
+
+	if (error == 0 && covered)
+		error = grant_covered(records, held);
+	if (error != 0 || covered) {
+		claim_withdraw(claim);
+		return error;
+	}
+	records_set_held(records, held);
+	claim_hold(claim);
+	coverage_tidy(claim);
+	return 0;
+}
+
+/* Calls */
+
+/* Whether the process may hold that instead of what it holds: not more ranges than it is allowed,
+ * or not more than now. To release a part may take it to twice as many. */
+static bool is_within_limits(const struct records *records, const struct range_set *held,
+			     bool releases)
+{
+	const struct lock *lock = records->owner.lock;
+	const struct engine *engine = lock->engine;
+	size_t times = releases ? 2 : 1;
+	if (held->count <= records->held.count)
+		return true;
+	size_t more = held->count - records->held.count;
+	return records->process->ranges + more <= times * (size_t)lock->policy.process_ranges &&
+	       lock->ranges + more <= times * (size_t)lock->policy.file_ranges &&
+	       (engine->events->may_hold == NULL ||
+		engine->events->may_hold(engine->context, records->files[0]->cookie, more,
+					 releases));
+}
+
+static struct claim *find_lingering(const struct owner *owner, struct range range)
+{
+	struct claim *claim;
+	DL_FOREACH2 (owner->claims, claim, owner_next) {
+		if (claim->asked || claim->state == CLAIM_HELD || claim->coverage == NULL)
+			continue;
+		const struct range *asked = &claim->coverage->asked;
+		if (asked->span.start == range.span.start && asked->span.end == range.span.end &&
+		    asked->mode == range.mode)
+			return claim;
+	}
+	return NULL;
+}
+
+/* Calls of the process that were interrupted are not restarted if it asks for something else: to
+ * other hosts it would seem to wait for that, too, and for itself. */
+static void end_lingering(const struct owner *owner)
+{
+	struct claim *claim, *next;
+	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
+		if (!claim->asked && claim->state != CLAIM_HELD && claim->coverage != NULL)
+			claim_withdraw(claim);
+	}
+}
+
+/* Makes the claim cover all that the process holds, too, so that it can replace the others. */
+static void gather(struct claim *claim)
+{
+	struct coverage *coverage = claim->coverage;
+	const struct records *records = claim->owner->records;
+	struct range_set all;
+	size_t held = 0;
+	const struct claim *other;
+
+	DL_FOREACH2 (claim->owner->claims, other, owner_next) {
+		held += other->state == CLAIM_HELD;
+	}
+	if (held < CLAIMS_MAX || add_range(records, coverage->asked, &all) < 0)
+		return;
+	range_set_finish(&coverage->ranges);
+	coverage->ranges = all;
+	claim->parts.span = range_set_span(&all);
+	claim->parts.mode = range_set_mode(&all);
+	claim->parts.sparse = true;
+}
+
+static int ask(struct records *records, struct owner *file, struct range range, bool waits,
+	       const struct engine_caller *caller, void *cookie, struct claim **ret_claim)
+{
+	struct owner *owner = &records->owner;
+	struct engine *engine = file->lock->engine;
+	struct claim *claim = waits ? find_lingering(owner, range) : NULL;
+
+	if (!waits && would_wait_here(owner, range)) {
+		engine->events->on_decided(engine->context, cookie, -EWOULDBLOCK);
+		return 0;
+	}
+	if (claim == NULL) {
+		end_lingering(owner);
+		claim = claim_create(owner, LOCK_KIND_RECORD, range, caller);
+		if (claim == NULL)
+			return -ENOMEM;
+		gather(claim);
+	}
+	claim->coverage->file = file;
+	*ret_claim = claim;
+	wish(claim, waits, cookie);
+	return 0;
+}
+
+/* Asks for a range in the name of a process that has the open file. */
+static int lock_range(struct records *records, struct owner *file, struct range range, bool waits,
+		      const struct engine_caller *caller, void *cookie, struct claim **ret_claim)
+{
+	struct engine *engine = file->lock->engine;
+	struct range_set held;
+
+	if (add_range(records, range, &held) < 0)
+		return -ENOMEM;
+	bool within = is_within_limits(records, &held, false);
+	if (!within || !coverage_includes(records, range)) {
+		range_set_finish(&held);
+		return within ? ask(records, file, range, waits, caller, cookie, ret_claim)
+			      : -ENOLCK;
+	}
+	if (grant_covered(records, held) < 0)
+		return -ENOMEM;
+	engine->events->on_decided(engine->context, cookie, 0);
+	return 0;
+}
+
+int engine_lock_range(struct owner *file, uint64_t process, struct range range, bool waits,
+		      const struct engine_caller *caller, void *cookie, struct claim **ret_claim)
+{
+	int error;
+
+	range.mode = lock_mode(file->lock, range.mode);
+	*ret_claim = NULL;
+	if (file->lost)
+		return -EIO;
+	struct records *records = records_open(file->lock, process);
+	if (records == NULL)
+		return -ENOMEM;
+	if (records->owner.lost)
+		error = -EIO;
+	else if (records_add_file(records, file) < 0)
+		error = -ENOMEM;
+	else
+		error = lock_range(records, file, range, waits, caller, cookie, ret_claim);
+	if (error == 0 && records->pid != caller->pid) {
+		records->pid = caller->pid;
+		owner_mark(&records->owner);
+	}
+	engine_settle(file->lock->engine);
+	return error;
+}
+
+static int unlock_range(struct records *records, struct claim_span span)
+{
+	struct range_set held;
+	int error = range_set_copy(&records->held, &held);
+
+	if (error != 0)
+		return error;
+	error = range_set_unlock(&held, span);
+	if (error == 0 && !is_within_limits(records, &held, true))
+		error = -ENOLCK;
+	if (error == 0)
+		return coverage_change(records, held);
+	range_set_finish(&held);
+	return error;
+}
+
+int engine_unlock_range(struct owner *file, uint64_t process, struct claim_span span)
+{
+	struct records *records = records_find(file->lock, process);
+
+	if (file->lost || (records != NULL && records->owner.lost))
+		return -EIO;
+	if (records == NULL)
+		return 0;
+	int error = unlock_range(records, span);
+	engine_settle(file->lock->engine);
+	return error;
+}
+
+/* Ends all claims of the process: those held, those that linger, and the wishes made through this
+ * open file. Frees what is left of it, if nothing is. */
+static void end_records(struct records *records, const struct owner *file)
+{
+	struct claim *claim, *next;
+
+	records_set_held(records, (struct range_set){0});
+	DL_FOREACH_SAFE2 (records->owner.claims, claim, next, owner_next) {
+		if (claim->coverage == NULL)
+			claim_release(claim);
+		else if (claim->state == CLAIM_HELD || !claim->asked ||
+			 claim->coverage->file == file)
+			claim_withdraw(claim);
+	}
+	coverage_release(records);
+}
+
+void engine_flush(struct owner *file, uint64_t process)
+{
+	struct records *records = records_find(file->lock, process);
+	if (records == NULL)
+		return;
+	end_records(records, NULL);
+	if (records->owner.claims == NULL)
+		records_free(records);
+	engine_settle(file->lock->engine);
+}
+
+static void forget_file(struct records *records, const struct owner *file)
+{
+	for (size_t i = 0; i < records->files_count; i++) {
+		if (records->files[i] != file)
+			continue;
+		account(records, -(ptrdiff_t)records->held.count);
+		records->files_count--;
+		memmove(&records->files[i], &records->files[i + 1],
+			(records->files_count - i) * sizeof(*records->files));
+		account(records, (ptrdiff_t)records->held.count);
+		owner_mark(&records->owner);
+		return;
+	}
+}
+
+void records_forget_file(struct owner *file)
+{
+	struct records *records, *next;
+	struct claim *claim, *next_claim;
+	HASH_ITER (hh, file->lock->records, records, next) {
+		DL_FOREACH_SAFE2 (records->owner.claims, claim, next_claim, owner_next) {
+			if (claim->coverage != NULL && claim->state != CLAIM_HELD &&
+			    claim->coverage->file == file)
+				claim_withdraw(claim);
+		}
+		forget_file(records, file);
+		if (records->files_count > 0)
+			continue;
+		end_records(records, file);
+		records_free(records);
+	}
+}

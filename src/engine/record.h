@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Record locks: what processes hold. For the engine's own files.
+ */
+#ifndef DLOCKFS_ENGINE_RECORD_H
+#define DLOCKFS_ENGINE_RECORD_H
+
+#include "engine/state.h"
+
+/* Whether the process can have what the claim asks for without it: by what it holds, or a flock. */
+bool records_cover(const struct claim *claim);
+
+/* Its owner holds what the claim asked for. It is HELD, if it is needed for that, and others that
+ * it makes needless go. Returns 0; or -ENOMEM, and the claim is withdrawn. */
+int records_grant(struct claim *claim);
+
+/* The open file is closed. */
+void records_forget_file(struct owner *file);
+
+/* The process has lost a lock: it holds nothing any more, and its open files are told. */
+void records_lose(struct records *records);
+
+/* The open file has lost a lock: ends what processes ask for through it. */
+void records_lose_file(const struct owner *file);
+
+/* Whether the process holds record locks on any file of this host. */
+bool process_holds(const struct process *process);
+
+/* Those of a process; NULL: it has none on that lock. */
+struct records *records_find(const struct lock *lock, uint64_t process_id);
+
+/* The same, made if there are none. NULL: out of memory. */
+struct records *records_open(struct lock *lock, uint64_t process_id);
+
+/* Frees what has no claims any more. */
+void records_free(struct records *records);
+
+/* From now on the process and the open file are one. Returns 0 or -ENOMEM. */
+int records_add_file(struct records *records, struct owner *file);
+
+/* The process holds this from now on; the set is taken over. */
+void records_set_held(struct records *records, struct range_set held);
+
+#endif

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The engine's books as text, all of them or, for the journal, what of them has changed. Lines:
+ *
+ *   engine
+ *   owner    what an open file has been granted, or lost
+ *   lock     its path; what follows is of it
+ *   process  with record locks, and `file`, for each other one through which it has locked
+ *   claim    ours, those not placed in their order; behind all others those that follow a lead
+ *
+ * Loop thread only.
+ */
+#include "engine/save.h"
+
+#include <stdlib.h>
+
+#include "engine/claim.h"
+
+const char *const engine_state_words[] = {
+	[CLAIM_WANTED] = "wanted",	 [CLAIM_PLACING] = "uncertain",
+	[CLAIM_UNCERTAIN] = "uncertain", [CLAIM_QUEUED] = "queued",
+	[CLAIM_WAITING] = "queued",	 [CLAIM_HELD] = "held",
+	[CLAIM_LEAVING] = "leaving",	 [CLAIM_FOLLOWING] = "following",
+};
+
+const char *const engine_kind_words[] = {
+	[LOCK_KIND_OPEN] = "open",
+	[LOCK_KIND_FLOCK] = "flock",
+	[LOCK_KIND_RECORD] = "record",
+};
+
+/* What each line says */
+
+void engine_save_owner(const struct owner *owner, FILE *out)
+{
+	state_unsigned(out, "owner", owner->number);
+}
+
+static void save_engine(const struct engine *engine, FILE *out)
+{
+	state_begin(out, "engine");
+	state_unsigned(out, "session_number", engine->session_number);
+	state_unsigned(out, "claim_number", engine->claim_number);
+	state_unsigned(out, "owner_number", engine->owner_number);
+	state_unsigned(out, "grants", engine->grants);
+	state_unsigned(out, "connections", engine->connections);
+	state_unsigned(out, "sessions_lost", engine->sessions_lost);
+	state_flag(out, "lost", engine->session == STORE_LOST);
+	if (engine->session == STORE_SUSPENDED && engine->suspended_ms != INT64_MIN)
+		state_number(out, "suspended_ms", engine->suspended_ms);
+	state_number(out, "timeout_ms", engine->lease.timeout_ms);
+	state_number(out, "proven_ms", lease_tell(&engine->lease));
+	state_flag(out, "doubtful", lease_is_doubtful(&engine->lease));
+	state_end(out);
+}
+
+static void save_lock(const struct lock *lock, FILE *out)
+{
+	state_begin(out, "lock");
+	state_text(out, "path", lock->path);
+	state_text(out, "recipe", claim_recipe_names[lock_recipe(lock)]);
+	state_end(out);
+}
+
+static void save_grants(const struct owner *owner, FILE *out)
+{
+	state_flag(out, "lost", owner->lost);
+	state_unsigned(out, "granted", owner->granted);
+	state_unsigned(out, "token_grant", owner->token_grant);
+	state_unsigned(out, "token", owner->token);
+}
+
+/* An open file that was granted nothing has none. */
+static void save_owner(const struct owner *owner, const struct engine_transfer *transfer, FILE *out)
+{
+	if (!owner->lost && owner->granted == 0 && owner->token_grant == 0)
+		return;
+	state_begin(out, "owner");
+	state_unsigned(out, "file", transfer->number_owner(owner->cookie));
+	save_grants(owner, out);
+	state_end(out);
+}
+
+static void save_process(const struct records *records, const struct engine_transfer *transfer,
+			 FILE *out)
+{
+	if (records->files_count == 0)
+		return; /* it was not let in */
+	state_begin(out, "process");
+	state_unsigned(out, "id", records->process_id);
+	state_number(out, "pid", records->pid);
+	state_ranges(out, "held", &records->held);
+	engine_save_owner(&records->owner, out);
+	save_grants(&records->owner, out);
+	state_unsigned(out, "file", transfer->number_owner(records->files[0]->cookie));
+	state_end(out);
+	for (size_t i = 1; i < records->files_count; i++) {
+		state_begin(out, "file");
+		state_unsigned(out, "file", transfer->number_owner(records->files[i]->cookie));
+		state_end(out);
+	}
+}
+
+/* Whose the claim is. */
+static void save_whose(const struct claim *claim, const struct engine_transfer *transfer, FILE *out)
+{
+	const struct owner *owner = claim->owner;
+
+	if (owner == NULL)
+		return;
+	if (owner->records != NULL)
+		state_unsigned(out, "process", owner->records->process_id);
+	else if (owner == claim->lock->keeper)
+		state_flag(out, "keeper", true);
+	else
+		state_unsigned(out, "file", transfer->number_owner(owner->cookie));
+}
+
+static void save_coverage(const struct claim *claim, const struct engine_transfer *transfer,
+			  FILE *out)
+{
+	const struct coverage *coverage = claim->coverage;
+	struct range asked = coverage->asked;
+	const struct range_set set = {&asked, 1, 1};
+
+	state_ranges(out, "covers", &coverage->ranges);
+	state_ranges(out, "asked_for", &set);
+	/* Through which file a range was asked for matters only while it is; that may be closed. */
+	if (claim->owner != NULL && claim->state != CLAIM_HELD)
+		state_unsigned(out, "through", transfer->number_owner(coverage->file->cookie));
+}
+
+static bool is_lead(const struct claim *claim)
+{
+	return claim->lead != NULL && claim->state != CLAIM_FOLLOWING;
+}
+
+static void save_lead(const struct lead *lead, FILE *out)
+{
+	state_unsigned(out, "lead", lead->number);
+	state_flag(out, "used", lead->used);
+	state_flag(out, "contended", lead->contended);
+	state_number(out, "passed", lead->passed);
+}
+
+/* Whether its data in the store may not be what it should be. */
+static bool is_to_be_amended(const struct claim *claim)
+{
+	bool stands = claim->state == CLAIM_QUEUED || claim->state == CLAIM_WAITING ||
+		      claim->state == CLAIM_HELD;
+	return stands && (claim->amended || claim->amending);
+}
+
+static void save_claim(const struct claim *claim, const struct engine_transfer *transfer, FILE *out)
+{
+	char name[CLAIM_NAME_BYTES];
+
+	/* Of one that stands nowhere and belongs to nobody nothing follows. */
+	if (claim->state == CLAIM_FOREIGN || claim->state == CLAIM_TESTING ||
+	    (claim->state == CLAIM_WANTED && claim->owner == NULL))
+		return;
+	state_begin(out, "claim");
+	state_text(out, "state", engine_state_words[claim->state]);
+	state_text(out, "kind", engine_kind_words[claim->kind]);
+	state_text(out, "name", claim_name_of(claim, name));
+	save_whose(claim, transfer, out);
+	if (claim->asked && !is_lead(claim))
+		state_unsigned(out, "wish", transfer->number_wish(claim->cookie));
+	state_flag(out, "asked", claim->asked);
+	state_flag(out, "waits", claim->waits);
+	if (claim->timer.place != 0)
+		state_number(out, "due_ms", claim->timer.due_ms);
+	state_flag(out, "grace", claim->grace == GRACE_RUNS);
+	if (claim->grace == GRACE_RUNS && claim->limit_ms != INT64_MAX)
+		state_number(out, "limit_ms", claim->limit_ms);
+	if (claim->state == CLAIM_HELD)
+		state_number(out, "kept", claim->kept);
+	state_flag(out, "says_waits", claim->says_waits);
+	state_flag(out, "says_keep", claim->says_keep);
+	state_number(out, "waits_for", claim->waits_for);
+	state_flag(out, "careful", claim->careful);
+	state_flag(out, "revoked", claim->revoked);
+	state_flag(out, "marked", claim->marker != MARKER_NONE);
+	state_flag(out, "amend", is_to_be_amended(claim));
+	state_number(out, "pid", claim->pid);
+	state_unsigned(out, "uid", claim->uid);
+	state_flag(out, "exact", claim->exact);
+	if (claim->holds != NULL)
+		state_ranges(out, "holds", claim->holds);
+	if (claim->coverage != NULL)
+		save_coverage(claim, transfer, out);
+	if (is_lead(claim))
+		save_lead(claim->lead, out);
+	else if (claim->lead != NULL)
+		state_unsigned(out, "behind", claim->lead->number);
+	if (claim->state != CLAIM_LEAVING) /* some of those have none */
+		transfer->save_details(out, claim->details);
+	state_end(out);
+}
+
+/* All of them */
+
+static void save_list(const struct claim *list, const struct engine_transfer *transfer, FILE *out)
+{
+	const struct claim *claim;
+
+	DL_FOREACH (list, claim) {
+		save_claim(claim, transfer, out);
+	}
+}
+
+static void save_followers(const struct lead *leads, const struct engine_transfer *transfer,
+			   FILE *out)
+{
+	const struct lead *lead;
+
+	DL_FOREACH (leads, lead) {
+		save_list(lead->followers, transfer, out);
+	}
+}
+
+struct saving {
+	const struct engine_transfer *transfer;
+	FILE *out;
+};
+
+static void save_visited(void *visitor, struct owner *owner)
+{
+	const struct saving *saving = visitor;
+	save_owner(owner, saving->transfer, saving->out);
+}
+
+void engine_save(const struct engine *engine, const struct engine_transfer *transfer, FILE *out)
+{
+	struct saving saving = {transfer, out};
+	const struct lock *lock;
+	const struct records *records;
+
+	save_engine(engine, out);
+	transfer->each_owner(engine->context, save_visited, &saving);
+	for (lock = engine->locks; lock != NULL; lock = lock->hh.next) {
+		save_lock(lock, out);
+		for (records = lock->records; records != NULL; records = records->hh.next)
+			save_process(records, transfer, out);
+		save_list(lock->queue, transfer, out);
+		save_list(lock->unplaced, transfer, out);
+		save_list(lock->leaving, transfer, out);
+		save_followers(lock->leads, transfer, out);
+		save_followers(lock->held_leads, transfer, out);
+	}
+}
+
+/* For the journal */
+
+enum { PART_ENGINE = 3, PART_OWNERS, PART_LOCKS };
+
+/* Of what is of a lock. */
+enum { GROUP_LOCK, GROUP_PROCESS, GROUP_CLAIM, GROUP_FOLLOWER };
+
+#define SERIAL_BITS 56
+
+static struct state_place place_in(const struct lock *lock, uint64_t group, uint64_t serial)
+{
+	return (struct state_place){
+		{lock->engine->place, PART_LOCKS, lock->serial, group << SERIAL_BITS | serial},
+	};
+}
+
+/* What the item is a part of. */
+#define WHOLE(type, part) ((type *)((char *)(part)-offsetof(type, item)))
+
+static struct state_place engine_place_of(const struct state_item *item)
+{
+	return (struct state_place){{WHOLE(const struct engine, item)->place, PART_ENGINE}};
+}
+
+static void engine_save_item(const struct state_item *item, FILE *out)
+{
+	save_engine(WHOLE(const struct engine, item), out);
+}
+
+static struct state_place lock_place_of(const struct state_item *item)
+{
+	return place_in(WHOLE(const struct lock, item), GROUP_LOCK, 0);
+}
+
+static void lock_save_item(const struct state_item *item, FILE *out)
+{
+	save_lock(WHOLE(const struct lock, item), out);
+}
+
+static struct state_place owner_place_of(const struct state_item *item)
+{
+	const struct owner *owner = WHOLE(const struct owner, item);
+	return (struct state_place){{owner->lock->engine->place, PART_OWNERS, owner->number}};
+}
+
+static void owner_save_item(const struct state_item *item, FILE *out)
+{
+	const struct owner *owner = WHOLE(const struct owner, item);
+	save_owner(owner, owner->lock->engine->transfer, out);
+}
+
+static struct state_place process_place_of(const struct state_item *item)
+{
+	const struct owner *owner = WHOLE(const struct owner, item);
+	return place_in(owner->lock, GROUP_PROCESS, owner->number);
+}
+
+static void process_save_item(const struct state_item *item, FILE *out)
+{
+	const struct owner *owner = WHOLE(const struct owner, item);
+	save_process(owner->records, owner->lock->engine->transfer, out);
+}
+
+static struct state_place claim_place_of(const struct state_item *item)
+{
+	const struct claim *claim = WHOLE(const struct claim, item);
+	uint64_t group = claim->state == CLAIM_FOLLOWING ? GROUP_FOLLOWER : GROUP_CLAIM;
+	return place_in(claim->lock, group, claim->serial);
+}
+
+static void claim_save_item(const struct state_item *item, FILE *out)
+{
+	const struct claim *claim = WHOLE(const struct claim, item);
+	save_claim(claim, claim->lock->engine->transfer, out);
+}
+
+static const struct state_kind engine_kind = {engine_place_of, engine_save_item};
+static const struct state_kind lock_kind = {lock_place_of, lock_save_item};
+static const struct state_kind owner_kind = {owner_place_of, owner_save_item};
+static const struct state_kind process_kind = {process_place_of, process_save_item};
+static const struct state_kind claim_kind = {claim_place_of, claim_save_item};
+
+void engine_mark(struct engine *engine)
+{
+	if (engine->journal != NULL)
+		state_journal_mark(engine->journal, &engine->item, &engine_kind);
+}
+
+void lock_mark(struct lock *lock)
+{
+	if (lock->engine->journal != NULL)
+		state_journal_mark(lock->engine->journal, &lock->item, &lock_kind);
+}
+
+void owner_mark(struct owner *owner)
+{
+	const struct lock *lock = owner->lock;
+	if (lock->engine->journal != NULL && owner != lock->keeper)
+		state_journal_mark(lock->engine->journal, &owner->item,
+				   owner->records != NULL ? &process_kind : &owner_kind);
+}
+
+void claim_mark(struct claim *claim)
+{
+	struct state_journal *journal = claim->lock->engine->journal;
+	if (journal != NULL && claim->state != CLAIM_FOREIGN && claim->state != CLAIM_TESTING)
+		state_journal_mark(journal, &claim->item, &claim_kind);
+}
+
+void engine_unmark(struct engine *engine, struct state_item *item)
+{
+	if (engine->journal != NULL)
+		state_journal_remove(engine->journal, item);
+}
+
+static void mark_list(struct claim *list)
+{
+	struct claim *claim;
+	DL_FOREACH (list, claim) {
+		claim_mark(claim);
+	}
+}
+
+static void mark_followers(struct lead *leads)
+{
+	struct lead *lead;
+	DL_FOREACH (leads, lead) {
+		mark_list(lead->followers);
+	}
+}
+
+static void mark_visited(void *visitor, struct owner *owner)
+{
+	owner_mark(owner);
+}
+
+static void mark_all(struct lock *lock)
+{
+	struct records *records;
+
+	lock_mark(lock);
+	for (records = lock->records; records != NULL; records = records->hh.next)
+		owner_mark(&records->owner);
+	mark_list(lock->queue);
+	mark_list(lock->unplaced);
+	mark_list(lock->leaving);
+	mark_followers(lock->leads);
+	mark_followers(lock->held_leads);
+}
+
+void engine_set_journal(struct engine *engine, struct state_journal *journal,
+			const struct engine_transfer *transfer, uint64_t place)
+{
+	struct lock *lock;
+
+	engine->journal = journal;
+	engine->transfer = transfer;
+	engine->place = place;
+	if (journal == NULL)
+		return;
+	engine_mark(engine);
+	transfer->each_owner(engine->context, mark_visited, NULL);
+	for (lock = engine->locks; lock != NULL; lock = lock->hh.next)
+		mark_all(lock);
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The session and its lease (lease.h): what is held while the session is known to live, fenced when
+ * that is not known any more, and queued anew in the next session.
+ *
+ *   SAFE      connected, lease holds     wishes are granted
+ *   JEOPARDY  lease holds, but is not    holders keep their locks, nothing is granted
+ *             connected, or in doubt
+ *   LOST      lease has ended, or the    holders are fenced, waiters queue anew
+ *             store says that the
+ *             session is over
+ *
+ * Loop thread only.
+ */
+#include "engine/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "engine/claim.h"
+#include "engine/delay.h"
+#include "engine/lead.h"
+#include "engine/outbox.h"
+#include "engine/proof.h"
+#include "engine/queue.h"
+#include "engine/save.h"
+#include "engine/steer.h"
+#include "engine/store.h"
+
+/* The store is nudged when nothing has come from it for a quarter of the timeout: early enough to
+ * renew the lease on another way. That way may be no better, or the same once more: so after a
+ * nudge that cost a connection the next one comes after a sixteenth, while the lease still lasts.
+ * A nudge loses the answer that is on its way, though: where round trips take longer than a
+ * sixteenth, none comes before the answer is late by them. But who was stopped finds the answers of
+ * that time only after a look, for which a fortieth is left. */
+enum { NUDGES_IN_TIMEOUT = 4, HURRIED_NUDGES_IN_TIMEOUT = 16, LOOKS_IN_TIMEOUT = 40 };
+
+/* A lease that is shorter than heartbeats make it, because they began just now or the connection
+ * did, is to be renewed on another way as well: nudges come so long before its end. */
+enum { RENEWALS_IN_TIMEOUT = 5 };
+
+static void free_all(struct claim **list)
+{
+	struct claim *claim, *next;
+	DL_FOREACH_SAFE (*list, claim, next) {
+		DL_DELETE(*list, claim);
+		claim_free(claim);
+	}
+}
+
+/* Nothing will be heard of what was sent. */
+static void forget_amendments(struct claim *list)
+{
+	struct claim *claim;
+	DL_FOREACH (list, claim) {
+		claim->amending = claim->amended = claim->marking = false;
+		claim_mark(claim);
+	}
+}
+
+/* The session of a lock's claims is over, and all that was sent in it is void. */
+static void lose_session(struct lock *lock)
+{
+	struct claim *unplaced = lock->unplaced;
+	struct claim *lost = NULL;
+	struct claim *claim, *next;
+
+	lock->unplaced = NULL;
+	lock->listing = lock->attended = false;
+	lock->placing = lock->placing_with_list = 0;
+	lock->missing = lock->taken_over = false;
+	lock->list_wanted = 0;
+	lock->broken = 0;
+	delay_lose_session(lock);
+	proofs_forget_sent(lock);
+	forget_amendments(lock->leaving);
+	forget_amendments(lock->queue);
+	forget_amendments(unplaced);
+	free_all(&lock->leaving);
+	/* In the queue's order first, then in the order of asking: that is how they will queue
+	 * anew. */
+	lock->own_in_queue++;
+	DL_FOREACH_SAFE (lock->queue, claim, next) {
+		if (claim->state == CLAIM_FOREIGN)
+			continue;
+		queue_remove(claim);
+		if (claim->state == CLAIM_HELD)
+			DL_APPEND(lost, claim);
+		else
+			DL_APPEND(lock->unplaced, claim);
+	}
+	lock->own_in_queue = lock->tests_count;
+	lock->foreign_in_queue = lock->foreign_records_in_queue = 0;
+	lock->records_in_queue = lock->anchored_in_queue = 0;
+	lock->found = NULL;
+	free_all(&lock->queue);
+	free_all(&lock->watched);
+	free_all(&lock->orders);
+	lock->known = false;
+	DL_CONCAT(lock->unplaced, unplaced);
+	DL_FOREACH_SAFE (lock->unplaced, claim, next) {
+		claim->serial = ++lock->engine->serials;
+		claim_start_over(claim);
+		if (!claim->asked)
+			claim_withdraw(claim);
+	}
+	/* First, because one that is lost must not be given up by what follows from another. */
+	DL_FOREACH (lost, claim) {
+		lead_disband(claim);
+	}
+	DL_FOREACH_SAFE (lost, claim, next) {
+		if (!claim_is_kept(claim))
+			log_lock_error(lock->path, "lock lost with the session");
+		DL_DELETE(lost, claim);
+		claim_lose(claim);
+	}
+	DL_FOREACH (lock->tests, claim) {
+		claim->list_wanted = lock->lists_sent + 1;
+	}
+}
+
+/* While the store cannot be reached, wishes that wait do so for a limited time. */
+static void limit_list(const struct lock *lock, struct claim *list)
+{
+	struct engine *engine = lock->engine;
+	struct claim *claim;
+	DL_FOREACH (list, claim) {
+		bool is_lead = claim->lead != NULL && claim->lead->claim == claim;
+		if (!claim->asked || !claim->waits || is_lead)
+			continue;
+		if (engine->session == STORE_CONNECTED)
+			claim_clear_timer(claim);
+		else if (lock->policy.wait_limit_ms != CONFIG_FOREVER && claim->timer.place == 0)
+			claim_set_timer(claim, engine->now_ms + lock->policy.wait_limit_ms);
+	}
+}
+
+static void limit_waits(const struct lock *lock)
+{
+	const struct lead *lead;
+
+	limit_list(lock, lock->unplaced);
+	limit_list(lock, lock->queue);
+	DL_FOREACH (lock->leads, lead) {
+		limit_list(lock, lead->followers);
+	}
+	DL_FOREACH (lock->held_leads, lead) {
+		limit_list(lock, lead->followers);
+	}
+}
+
+void engine_begin_silence(struct engine *engine)
+{
+	struct lock *lock;
+
+	engine->suspended_ms = engine->now_ms;
+	engine_mark(engine);
+	for (lock = engine->locks; lock != NULL; lock = lock->hh.next)
+		limit_waits(lock);
+}
+
+/* Session numbers follow each other as in splitmix64 (Steele, Lea, Flood 2014). */
+static uint64_t next_session_number(uint64_t number)
+{
+	number += 0x9e3779b97f4a7c15u;
+	number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9u;
+	number = (number ^ (number >> 27)) * 0x94d049bb133111ebu;
+	return number ^ (number >> 31);
+}
+
+bool engine_may_grant(const struct engine *engine)
+{
+	const struct lease *lease = &engine->lease;
+	if (engine->stopping || engine->session != STORE_CONNECTED || lease_is_doubtful(lease))
+		return false;
+	return engine->holders > 0 ? lease_holds(lease, engine->now_ms)
+				   : lease_can_be_renewed(lease, engine->now_ms);
+}
+
+static void lose_all(struct engine *engine)
+{
+	struct lock *lock, *next;
+	engine->beating = engine->touching = false;
+	engine_forget_outgoing(engine);
+	engine_renew(engine);
+	/* The next session is made from now on. */
+	lease_begin(&engine->lease, engine->lease.timeout_ms, engine->now_ms);
+	engine->session_number = next_session_number(engine->session_number);
+	HASH_ITER (hh, engine->locks, lock, next) {
+		lose_session(lock);
+	}
+}
+
+static void change_session(struct engine *engine, enum store_session session)
+{
+	struct lock *lock, *next;
+
+	engine_mark(engine);
+	engine->session = session;
+	engine->suspended_ms = engine->now_ms;
+	engine->connections += session == STORE_CONNECTED;
+	engine->sessions_lost += session == STORE_LOST;
+	if (session != STORE_SUSPENDED)
+		engine->hurried = false;
+	if (session == STORE_LOST)
+		lose_all(engine);
+	HASH_ITER (hh, engine->locks, lock, next) {
+		if (session == STORE_CONNECTED)
+			lock_resume(lock);
+		limit_waits(lock);
+	}
+	engine_settle(engine);
+	HASH_ITER (hh, engine->locks, lock, next) {
+		lock_free_if_unused(lock);
+	}
+}
+
+void engine_on_session(void *context, enum store_session session, int64_t timeout_ms)
+{
+	struct engine *engine = context;
+	if (session == STORE_CONNECTED) {
+		engine->lease.timeout_ms = timeout_ms;
+		lease_connect(&engine->lease);
+	}
+	change_session(engine, session);
+}
+
+/* What waited only because nothing could be granted. */
+static void resettle(struct engine *engine)
+{
+	struct lock *lock;
+	struct claim *claim;
+	for (lock = engine->locks; lock != NULL; lock = lock->hh.next) {
+		DL_FOREACH (lock->queue, claim) {
+			if (claim->state == CLAIM_WAITING && claim->blocker == NULL)
+				queue_unsettle(claim);
+		}
+		leads_settle(lock);
+	}
+}
+
+/* An answer to what was sent then has come, and something is known of the lease. */
+static void note_answer(struct engine *engine, int64_t sent_ms, bool is_proof)
+{
+	bool could = engine_may_grant(engine);
+	if (is_proof)
+		lease_note_proof(&engine->lease, sent_ms, engine->now_ms);
+	else
+		lease_note_answer(&engine->lease, sent_ms, engine->now_ms);
+	if (!could && engine_may_grant(engine))
+		resettle(engine);
+}
+
+void engine_proved_alive(struct engine *engine, int64_t sent_ms)
+{
+	round_trip_note(&engine->round_trip, engine->now_ms - sent_ms);
+	note_answer(engine, sent_ms, true);
+	engine_mark(engine);
+}
+
+bool engine_doubt(struct engine *engine, int64_t now_ms)
+{
+	lease_doubt(&engine->lease, now_ms);
+	engine->doubts++;
+	engine_mark(engine);
+	return lease_is_doubtful(&engine->lease);
+}
+
+void engine_judge_lease(struct engine *engine)
+{
+	if (engine->holders == 0 || lease_holds(&engine->lease, engine->now_ms))
+		return;
+	log_hold(); /* whoever holds is told first */
+	log_error("the store has not proved for %lld ms that the session lives: giving it up, "
+		  "%zu locks are lost",
+		  (long long)(engine->now_ms - engine->lease.heard_ms), engine->holders);
+	engine->store->ops->renew(engine->store);
+	change_session(engine, STORE_LOST);
+	log_resume();
+}
+
+/* Since when there is no answer to what is asked, or no connection; INT64_MAX: all is well. */
+static int64_t silent_since(const struct engine *engine)
+{
+	if (engine->lease.timeout_ms == 0)
+		return INT64_MAX;
+	if (engine->session == STORE_SUSPENDED)
+		return engine->suspended_ms;
+	return engine->session == STORE_CONNECTED && engine->beating ? engine->sent_ms : INT64_MAX;
+}
+
+/* How long a silence is at least before the store is nudged. */
+static int64_t patience_ms(const struct engine *engine)
+{
+	int64_t sixteenth_ms = engine->lease.timeout_ms / HURRIED_NUDGES_IN_TIMEOUT;
+	int64_t answer_ms = round_trip_one_ms(&engine->round_trip);
+	return answer_ms > sixteenth_ms ? answer_ms : sixteenth_ms;
+}
+
+/* When it will have been silent for too long. */
+static int64_t silent_too_long(const struct engine *engine)
+{
+	int64_t since_ms = silent_since(engine);
+	if (since_ms == INT64_MAX)
+		return INT64_MAX;
+	if (since_ms < engine->nudged_ms)
+		since_ms = engine->nudged_ms;
+	int64_t timeout_ms = engine->lease.timeout_ms;
+	int64_t soon_ms = since_ms + patience_ms(engine);
+	int64_t nudge_ms = since_ms + timeout_ms / NUDGES_IN_TIMEOUT;
+	if (engine->session == STORE_CONNECTED) {
+		int64_t urgent_ms = lease_end(&engine->lease) - timeout_ms / RENEWALS_IN_TIMEOUT;
+		if (engine->holders == 0)
+			return nudge_ms;
+		if (soon_ms < urgent_ms)
+			soon_ms = urgent_ms;
+	} else if (!engine->hurried) {
+		return nudge_ms;
+	}
+	return soon_ms < nudge_ms ? soon_ms : nudge_ms;
+}
+
+int64_t engine_silence_deadline(const struct engine *engine)
+{
+	return engine->nudge_ms != INT64_MAX ? engine->nudge_ms : silent_too_long(engine);
+}
+
+void engine_mind_silence(struct engine *engine)
+{
+	if (silent_too_long(engine) > engine->now_ms) {
+		engine->nudge_ms = INT64_MAX;
+	} else if (engine->nudge_ms == INT64_MAX) {
+		engine->nudge_ms = engine->now_ms + engine->lease.timeout_ms / LOOKS_IN_TIMEOUT;
+	} else if (engine->nudge_ms <= engine->now_ms) {
+		engine->nudge_ms = INT64_MAX;
+		engine->nudged_ms = engine->now_ms;
+		engine->hurried = engine->session == STORE_CONNECTED;
+		engine->store->ops->nudge(engine->store);
+	}
+}
+
+static bool needs_beat(const struct engine *engine)
+{
+	return engine->claims > 0 && engine->session == STORE_CONNECTED && !engine->beating;
+}
+
+void engine_beat(struct engine *engine)
+{
+	if (!needs_beat(engine) || lease_next_beat(&engine->lease, engine->now_ms) > engine->now_ms)
+		return;
+	engine->beating = true;
+	engine->sent_ms = engine->now_ms;
+	lease_beat(&engine->lease, engine->now_ms);
+	engine_oversee(engine);
+	engine_send_beat(engine);
+}
+
+static bool needs_touch(const struct engine *engine)
+{
+	return engine->claims == 0 && engine->session == STORE_CONNECTED && !engine->touching &&
+	       !engine->beating;
+}
+
+void engine_touch(struct engine *engine)
+{
+	if (!needs_touch(engine) || lease_next_touch(&engine->lease) > engine->now_ms)
+		return;
+	engine->touching = true;
+	engine->touched_ms = engine->now_ms;
+	lease_touch(&engine->lease, engine->now_ms);
+	engine->store->ops->touch(engine->store);
+}
+
+void engine_on_touched(void *context, int error)
+{
+	struct engine *engine = context;
+
+	engine->touching = false;
+	if (error == 0)
+		note_answer(engine, engine->touched_ms, false);
+	engine_settle(engine);
+}
+
+void engine_hurry_beat(struct engine *engine)
+{
+	lease_beat(&engine->lease, INT64_MIN);
+}
+
+void engine_beaten(struct engine *engine, int error, const char *missing)
+{
+	struct lock *lock = NULL;
+
+	engine->beating = false;
+	if (error == 0 || error == -ENOENT || error == -EACCES)
+		engine_proved_alive(engine, engine->sent_ms);
+	/* What was shown together with that was not shown. Where rights are missing it would be the
+	 * same again, and the others would never have their turn. */
+	if (error != 0 && error != -EACCES)
+		engine->proof_round++;
+	if (error == -ENOENT)
+		HASH_FIND(hh, engine->locks, missing, strlen(missing), lock);
+	if (lock != NULL) {
+		lock->missing = true;
+		lock_list(lock);
+	}
+}
+
+int64_t engine_lease_deadline(const struct engine *engine)
+{
+	int64_t deadline_ms = engine->holders > 0 ? lease_end(&engine->lease) : INT64_MAX;
+	int64_t beat_ms = INT64_MAX;
+	if (needs_beat(engine))
+		beat_ms = lease_next_beat(&engine->lease, engine->now_ms);
+	else if (needs_touch(engine))
+		beat_ms = lease_next_touch(&engine->lease);
+	return beat_ms < deadline_ms ? beat_ms : deadline_ms;
+}
+
+int64_t engine_lease_end(const struct engine *engine)
+{
+	return lease_end(&engine->lease);
+}
+
+int64_t engine_held_lease(const struct engine *engine, int64_t *ret_timeout_ms)
+{
+	*ret_timeout_ms = engine->lease.timeout_ms;
+	return engine->holders > 0 ? lease_end(&engine->lease) : INT64_MAX;
+}
+
+struct engine_status engine_status(const struct engine *engine)
+{
+	struct engine_status status = {
+		.session = engine->session,
+		.timeout_ms = engine->lease.timeout_ms,
+		.lease_left_ms = -1,
+		.doubtful = lease_is_doubtful(&engine->lease),
+		.sessions_lost = engine->sessions_lost,
+		.reconnects = engine->connections > 0 ? engine->connections - 1 : 0,
+	};
+	int64_t end_ms = lease_end(&engine->lease);
+
+	if (engine->claims > 0 && end_ms != INT64_MAX)
+		status.lease_left_ms = end_ms > engine->now_ms ? end_ms - engine->now_ms : 0;
+	return status;
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The engine's books, shared by the files of the engine and nobody else. What one of these files
+ * does for the others is in the header of its name.
+ *
+ *   engine.c      owners and their wishes, time
+ *   claim.c       the life of one claim: placing, deciding, withdrawing
+ *   lead.c        claims that serve several callers, one after the other
+ *   queue.c       the order of claims in one lock: who blocks whom, who is next
+ *   merge.c       bringing the queue in line with a list from the store
+ *   numbers.c     claims that are held back until the queue's numbers start anew
+ *   precedence.c  which of them go before others that came earlier
+ *   record.c      record locks: what processes hold
+ *   coverage.c    which claims stand for that
+ *   deadlock.c    who waits for whom in a cycle
+ *   delay.c       nobody is granted for a while after a holder was lost
+ *   grace.c       calls that do not wait, while another host's release is on its way
+ *   test.c        F_GETLK: what a wish would conflict with
+ *   proof.c       whether what is held still is, and tokens
+ *   steer.c       who asks holders for their locks, or takes them away
+ *   store.c       what the store tells: answers and lists
+ *   session.c     the session and its lease
+ *   outbox.c      what is sent to the store, behind the commit of the journal
+ *   save.c        all that as text, and what of it has changed
+ *   transfer.c    passed on to another process
+ *
+ * The life of one of our claims:
+ *
+ *   state      list it is in   event                      next
+ *   ---------  --------------  -------------------------  ------------------------------------
+ *   WANTED     lock->unplaced  store connected, and not   PLACING, place() sent
+ *                              held back
+ *   PLACING    lock->unplaced  placed, queue known        WAITING
+ *                              placed, queue not known    QUEUED, list() sent
+ *                              placed, but abandoned      LEAVING
+ *                              ambiguous                  UNCERTAIN, list() sent
+ *                              refused by the store       decided -ENOLCK, freed
+ *                              put off by the store       WANTED
+ *   UNCERTAIN  lock->unplaced  found in a later list      WAITING (abandoned: LEAVING)
+ *                              not found                  WANTED (abandoned: freed)
+ *   QUEUED     lock->queue     list has come              WAITING
+ *   WAITING    lock->queue     nobody in front conflicts  HELD, decided 0
+ *                              would have to wait, may not, LEAVING, decided -EWOULDBLOCK
+ *                              and has had its grace
+ *                              would wait for itself      LEAVING, decided -EDEADLK
+ *                              its anchor is gone         WANTED, under a new name
+ *                              its number is the last one WANTED, under a new name
+ *                              others of a cycle are to   WANTED, under a new name
+ *                              pass it
+ *   HELD       lock->queue     released                   LEAVING
+ *   FOLLOWING  lead->followers the lead is given to it    decided 0, freed
+ *   LEAVING    lock->leaving   withdrawn                  freed
+ *                              ambiguous or failed        LEAVING, withdraw() sent again
+ *   TESTING    lock->tests     list has come, all that    told, freed
+ *                              conflicts has been read
+ *   any        -               session lost               HELD: owner lost, freed; a wish: WANTED;
+ *                                                         else freed
+ *
+ * A claim that nobody asks for any more (its wish was cancelled) lingers in its state until its
+ * timer ends it or a restarted call adopts it. FOREIGN claims are those of everybody else; they are
+ * in lock->queue, or in lock->watched while only their watch or their delay keeps them.
+ */
+#ifndef DLOCKFS_ENGINE_STATE_H
+#define DLOCKFS_ENGINE_STATE_H
+
+/* Out of memory fails the request, not the daemon. */
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+#include <utlist.h>
+
+#include "base/log_limit.h"
+#include "base/timers.h"
+#include "engine/engine.h"
+#include "engine/lease.h"
+#include "engine/round_trip.h"
+#include "engine/transfer.h"
+#include "journal/journal.h"
+
+enum claim_state {
+	CLAIM_WANTED,
+	CLAIM_PLACING,
+	CLAIM_UNCERTAIN,
+	CLAIM_QUEUED,
+	CLAIM_WAITING,
+	CLAIM_HELD,
+	CLAIM_LEAVING,
+	CLAIM_FOREIGN,
+	CLAIM_TESTING,
+	CLAIM_FOLLOWING,
+};
+
+/* See grace.h. */
+enum grace {
+	GRACE_NONE, /* not yet */
+	GRACE_RUNS,
+	GRACE_OVER,
+};
+
+/* Whether the claim's marker is in the store (delay.h). */
+enum marker {
+	MARKER_NONE,
+	MARKER_ASKED, /* perhaps */
+	MARKER_STANDS,
+};
+
+/* What a claim of record locks is about. */
+struct coverage {
+	struct range_set ranges; /* all that the claim covers; only becomes less */
+	struct range_set next;	 /* what it will be, while a change is prepared */
+	struct range asked;	 /* ours: what is held from the grant on */
+	struct owner *file;	 /* ours: through which it was asked for */
+	uint64_t process_id;	 /* of a test: who asks */
+	uint64_t cycle_list;	 /* the list in which a cycle is to be seen again */
+	int cycles;		 /* in how many it was asked to be */
+};
+
+struct claim {
+	struct timer timer; /* the limit of a wish, or the end of lingering; first: see engine.c */
+	struct state_item item; /* ours, as save.c writes it: claim_mark() */
+	uint64_t serial;	/* ours: greater than of those before it in lock->unplaced */
+	struct lock *lock;
+	struct owner *owner; /* NULL: foreign, leaving, or abandoned while being placed */
+	struct claim *prev, *next;
+	struct claim *owner_prev, *owner_next;
+
+	enum claim_state state : 4;
+	enum lock_kind kind : 2;
+	enum grace grace : 2; /* of a wish that may not wait */
+	enum marker marker : 2;
+	bool named : 1; /* it has a name, else a cookie */
+	bool waits : 1; /* a wish that may wait */
+	bool asked : 1; /* a wish waits for its decision; cookie is set */
+	bool sent : 1;	/* LEAVING, orphan: withdraw() is; FOREIGN: watch(); PLACING: with a list */
+	bool unsettled : 1;  /* in engine->unsettled */
+	bool read : 1;	     /* FOREIGN: its data has been read, and is again when it changes */
+	bool seen : 1;	     /* FOREIGN: it was read once, or may not be: claim_may_be_none() */
+	bool amending : 1;   /* amend() is under way; FOREIGN: see claim_send_back() */
+	bool stale : 1;	     /* ours: others have changed its data, which is to be read */
+	bool amended : 1;    /* its data in the store is to be replaced (again) */
+	bool says_waits : 1; /* its data does, or is about to: see queue.c */
+	bool says_keep : 1;  /* its data does: perhaps nobody holds by it */
+	bool careful : 1;    /* ours: stood behind a foreign claim of record locks */
+	bool may_wait : 1;   /* see judged */
+	bool fresh : 1;	   /* ours, not blocked: no list is needed to be sure of that (any more) */
+	bool overseen : 1; /* ours: there is a watch for its orders */
+	bool orders : 1;   /* no claim, but that watch of one that is overseen; in lock->orders */
+	bool revoked : 1;  /* ours: somebody has asked for it, and its holder was told */
+	bool told : 1;	   /* FOREIGN: it has been read, and its data is of dlockfs */
+	bool exact : 1;	   /* its host compares with `holds`; FOREIGN: as far as is known */
+	bool gave_way : 1; /* ours: it was queued again because of a cycle, and goes before nobody
+			    */
+	bool marking : 1;  /* mark() is under way */
+	bool broken : 1;   /* LEAVING: it was held, and taken away */
+	bool orphan : 1;   /* FOREIGN: it has gone, and was not released */
+	bool requeue : 1;  /* it is to be queued again, and everybody passes it */
+	bool looked_ahead : 1; /* FOREIGN: since the last list the next one in front is watched */
+
+	int32_t waits_for; /* for the claim of that number */
+	union {
+		int64_t sent_ms; /* when place() or withdraw() was sent */
+		int64_t kept;	 /* HELD: what on_held() returned */
+		/* QUEUED, WAITING: when the timer is due once the grace that runs is over;
+		 * INT64_MAX: it is not set then */
+		int64_t limit_ms;
+		int64_t delay_end_ms; /* orphan */
+	};
+	uint64_t list_wanted; /* the list that will make it fresh, answer the test, or show whether
+				 it would wait where it is held back; 0: none */
+	int64_t held_back_ms; /* ours, WANTED: since when it is not placed; 0: it is not held back
+			       */
+	uint32_t visited;     /* by the search of deadlock.c of that number, */
+	uint32_t judged;      /* and whether it may wait found out by that one */
+	uint32_t version;     /* so often its data was changed, which is known and was read, */
+	uint32_t amending_version; /* and when the present amend() was sent */
+	uint32_t proof_round;	   /* in which a heartbeat has shown last that it stands */
+	int pid;		   /* of who asked */
+	uint32_t uid;
+	struct claim_name parts;
+	union {
+		char *wanted_by; /* ours: who asked for it while it waited; told when it is held */
+		char *text;	 /* FOREIGN, read, and waits: its data; else NULL */
+	};
+	struct lead *lead;	   /* that it is, or follows; NULL: it is on its own */
+	struct range_set *holds;   /* what its owner did when it was placed; NULL: see
+				      precedence.c */
+	struct coverage *coverage; /* NULL: the whole span of its name, in the mode of its name */
+	union {
+		char *name; /* FOREIGN; that of ours follows from its parts: claim_name_of() */
+		void *cookie;
+	};
+
+	/* The nearest claim in front that conflicts, and whom this one blocks in that way. */
+	struct claim *blocker;
+	struct claim *blocked;
+	struct claim *blocked_prev, *blocked_next;
+	struct claim *unsettled_prev, *unsettled_next;
+
+	char details[] __attribute__((aligned(8))); /* of who asked */
+};
+
+/* What makes a claim one that serves several wishes, one after the other: see lead.c. */
+struct lead {
+	struct claim *claim;	   /* its owner is who holds by it, or lock->keeper */
+	uint64_t number;	   /* by which its followers know it */
+	struct claim *followers;   /* in the order of asking; not in the store */
+	struct lead *prev, *next;  /* in lock->leads, or lock->held_leads */
+	int64_t passed;		   /* so often on from one to the next while another host waited */
+	const struct owner *asker; /* whose it was as long as it waited; only to be compared */
+	bool held;		   /* the lock is held with it */
+	bool used;		   /* it has been given to somebody */
+	bool contended; /* whoever has it now knows that another host waits, or was told */
+};
+
+struct owner {
+	struct state_item item; /* owner_mark() */
+	struct lock *lock;
+	void *cookie;
+	bool lost;
+	uint32_t number;	 /* in the ids of its claims */
+	struct claim *claims;	 /* all that it asks for, lingers for or holds */
+	struct records *records; /* of a process; NULL: this is an open file */
+	uint64_t granted;	 /* the number of the latest grant to it */
+	uint64_t token_grant; /* the latest grant that its token is younger than; 0: it has none */
+	uint64_t token;
+};
+
+/* A question whether what was locked through an open file is still held. */
+struct proof {
+	struct lock *lock;
+	struct proof *prev, *next; /* in lock->proofs */
+	struct owner *file;	   /* NULL: nobody wants to know any more */
+	void *cookie;
+	bool wants_token;
+	size_t under_way;     /* prove() is, so many times, */
+	int64_t sent_ms;      /* since then; */
+	int error;	      /* the first of their answers that was none of success, */
+	int64_t stamp;	      /* and the number of the change, if there was one */
+	uint64_t list_wanted; /* the list that comes before it is sent (again) */
+	uint64_t granted;     /* the latest grant when it was sent */
+	uint32_t doubts;      /* and how many doubts there were by then */
+	uint32_t changes;     /* the number of the claim that it changes, and its version then */
+	uint32_t version;
+};
+
+/* What makes an owner a process with record locks on a file. Its claims are those of its record
+ * locks, and those that it took over from a flock(2) which was released before the record locks
+ * that the flock covered. */
+struct records {
+	UT_hash_handle hh; /* in lock->records, by process_id */
+	uint64_t process_id;
+	struct owner owner;
+	struct process *process;
+	struct records *process_prev, *process_next;
+	struct range_set held;
+	struct owner **files; /* open files through which it has locked */
+	size_t files_count, files_capacity;
+	int pid;
+};
+
+/* A process, as the kernel's number says, on all files of this host. */
+struct process {
+	UT_hash_handle hh; /* in engine->processes, by id */
+	uint64_t id;
+	uint32_t number; /* in the ids of its claims */
+	struct records *records;
+	size_t ranges; /* that it holds */
+};
+
+struct lock {
+	UT_hash_handle hh;
+	struct state_item item;
+	uint64_t serial;
+	struct engine *engine;
+	struct lock_policy policy;
+	size_t owners; /* open files */
+
+	struct claim *unplaced; /* ours, in the order in which they were asked for */
+	struct claim *queue;	/* ours and foreign ones, in the store's order */
+	struct claim *leaving;	/* ours */
+	struct claim *watched;	/* foreign, out of the queue's books but with a watch, or orphans */
+	struct claim *orders;	/* watches of those that are overseen */
+	struct claim *tests;	/* ours, that never stand in a queue */
+	struct proof *proofs;	/* undecided, or with prove() under way */
+	struct claim *found; /* the last one that queue_seek() came to; NULL: none, or it is gone */
+	size_t own_in_queue; /* and tests: what the queue is kept for */
+	size_t tests_count;
+	size_t foreign_in_queue;
+	size_t foreign_records_in_queue; /* of record locks among them */
+	size_t records_in_queue;	 /* anybody's of record locks, or with an anchor */
+	size_t anchored_in_queue;	 /* anybody's with an anchor */
+	struct lead *leads;		 /* that wait, in the order of asking */
+	struct lead *held_leads;
+	struct owner *keeper; /* of leads that nobody holds by; NULL: there was none yet */
+	bool mixed;	      /* the log has told of claims of another recipe */
+	bool attended;	      /* on_changed() will tell of the next change of the queue */
+	struct records *records;
+	size_t ranges;	    /* held by processes of this host */
+	size_t held_flocks; /* claims of flock or open that are HELD */
+
+	/* Once it is known, `queue` has every claim numbered up to known_to that exists: claims in
+	 * front can go, but never come. It is known only while a claim of ours stands in it (an
+	 * empty queue's numbers may restart). */
+	bool known;
+	int32_t known_to;
+	size_t placing;		  /* place() under way, engine->placing_max at most */
+	size_t placing_with_list; /* those that will bring the queue along */
+
+	uint64_t list_wanted;	 /* nothing is granted before that list; 0: there was none */
+	size_t broken;		 /* claims; nor before these have left */
+	uint64_t orphans_list;	 /* the list that will show what lost holders have left, once */
+	uint64_t former_session; /* of claim ids: the latest that was lost with a claim of ours that
+				    may leave an orphan; 0: none was */
+
+	bool worn; /* a late number stands there, as far as is known: new claims are held back */
+	int32_t late_number;   /* the latest one that was seen, while it is worn; 0: none was yet */
+	int64_t worn_since_ms; /* since then it is */
+	size_t listed;	       /* in the latest list: claims and orphans, */
+	size_t listed_orphans; /* and how many of them were orphans */
+	bool spent;	       /* the last one does */
+	bool put_off;	       /* the store takes none for the moment */
+
+	/* There may be a cycle, but not all of it is known, or it could not be broken yet: it is
+	 * looked for again whenever a claim goes. */
+	bool cycle_expected;
+
+	bool missing;	 /* one of our claims is gone: which, the next list shows */
+	bool taken_over; /* from another process: a server may know less of it than we do */
+	bool listing;	 /* a list() is under way, */
+	bool attending;	 /* which asks for on_changed(), */
+	bool synced;	 /* which shows everything that happened before it was sent */
+	uint64_t lists_sent, lists_done;
+	bool read_since; /* the latest one was sent: data of a foreign claim */
+
+	char path[];
+};
+
+struct engine {
+	const struct engine_events *events;
+	void *context;
+	struct store *store;
+	struct state_journal *journal; /* NULL: nothing is kept there */
+	const struct engine_transfer *transfer;
+	uint64_t place; /* the first number of its items' places */
+	struct state_item item;
+	uint64_t serials;	   /* so far: of locks, claims and leads */
+	struct outgoing *outgoing; /* outbox.c */
+	bool stopping;		   /* grants nothing any more */
+	enum store_session session;
+	struct lease lease;
+	struct round_trip round_trip;
+	uint32_t doubts;      /* so far: see engine_doubt() */
+	bool beating;	      /* a heartbeat is under way, */
+	int64_t sent_ms;      /* sent at this time */
+	bool touching;	      /* touch() is under way, */
+	int64_t touched_ms;   /* sent at this time */
+	int64_t suspended_ms; /* since when the session is; INT64_MIN: since engine_advance() */
+	int64_t nudged_ms;    /* when the store was nudged last; INT64_MIN: never */
+	bool hurried;	      /* it was connected then, and is not again */
+	int64_t nudge_ms;     /* when it will be, unless it answers; INT64_MAX: it will not */
+	int64_t now_ms;
+	size_t placing_max;	   /* see engine_set_placing_max() */
+	size_t proofs_max;	   /* see engine_set_proofs_max() */
+	int64_t retry_ms;	   /* when to send again what failed; INT64_MAX: nothing did */
+	struct log_limit refusals; /* what the log says of them */
+	struct lock *locks;
+	struct claim *unsettled; /* WAITING claims whose place is to be looked at again */
+	struct timers timers;
+	size_t claims; /* ours: room is reserved for so many timers */
+	size_t holders;
+	size_t kept; /* claims: claim_is_kept() */
+	size_t waiters;
+	size_t worn;		 /* locks */
+	uint64_t session_number; /* of claim ids */
+	uint32_t claim_number;
+	uint32_t owner_number;
+	struct process *processes;
+	uint32_t searches;    /* for cycles, so far */
+	uint32_t proof_round; /* of heartbeats: each brings along claims that had no turn in it */
+	uint64_t grants;      /* so far */
+	uint64_t connections; /* to the store, so far */
+	uint64_t sessions_lost;
+};
+
+/* How the lock's claims are named. */
+static inline enum claim_recipe lock_recipe(const struct lock *lock)
+{
+	return (enum claim_recipe)lock->policy.recipe;
+}
+
+/* The mode in which the lock is taken by who asks for that one. */
+static inline enum claim_mode lock_mode(const struct lock *lock, enum claim_mode mode)
+{
+	return claim_recipe_shares(lock_recipe(lock)) ? mode : CLAIM_EXCLUSIVE;
+}
+
+/* Tells that the owner has lost a lock, unless that was told, and ends its wishes with -EIO. */
+void owner_lose(struct owner *owner);
+
+/* Whether somebody of this host, who is known without asking, is surely in the way of a wish. */
+bool would_wait_here(const struct owner *owner, struct range range);
+
+/* Finds or makes the lock, which gets the policy unless it is in use. NULL: out of memory. */
+struct lock *lock_open(struct engine *engine, const char *path, const struct lock_policy *policy);
+
+/* Makes the claim a wish and sends it on its way. */
+void wish(struct claim *claim, bool waits, void *cookie);
+
+/* The claim that an open file holds by open or flock, but for that one; NULL: there is none. */
+struct claim *owner_held_but(const struct owner *owner, enum lock_kind kind,
+			     const struct claim *claim);
+
+/* The owner has been granted something just now. */
+void owner_note_grant(struct owner *owner);
+
+#endif

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steering from outside: somebody asks a holder for its lock, or takes a claim away.
+ *
+ * What is wanted of a claim stands in its data (claim/data.h), as Curator's Revoker does it too. So
+ * a claim that is held when a heartbeat is due is watched by its own host: locks that are held for
+ * moments cost nothing, as a rule. Such a watch is an extra entry in lock->orders, by the name of
+ * the claim, which may end at any time. It also tells when somebody takes the claim away unasked.
+ *
+ * The claim's own host changes its data, too. It does so only in place of a version that it has
+ * written or read, so that it overwrites nothing unread: if others were first, the store refuses
+ * the change, and the claim is watched, whether it is held or waits. What was wanted of one that
+ * waits is done once it is held.
+ *
+ * Of two hosts whose claims wait for each other in a cycle, one sends the other's claim back in the
+ * same way (deadlock.c). So a claim that says that it waits is watched by its host, too.
+ *
+ * Loop thread only.
+ */
+#include "engine/steer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "claim/data.h"
+#include "engine/claim.h"
+#include "engine/coverage.h"
+#include "engine/delay.h"
+#include "engine/lead.h"
+#include "engine/merge.h"
+#include "engine/outbox.h"
+#include "engine/proof.h"
+#include "engine/queue.h"
+#include "engine/save.h"
+#include "engine/store.h"
+
+/* So many watches a heartbeat sets up, which comes behind them. */
+enum { OVERSEEN_AT_A_TIME = 500 };
+
+/* One of ours that stands in the queue. */
+static struct claim *find_standing(struct lock *lock, const char *name)
+{
+	char own[CLAIM_NAME_BYTES];
+	struct claim_name parts;
+	struct claim *claim;
+	if (!claim_name_parse(name, &parts))
+		return NULL;
+	for (claim = queue_seek(lock, parts.sequence);
+	     claim != NULL && claim->parts.sequence == parts.sequence; claim = claim->next) {
+		if (claim->state != CLAIM_FOREIGN && strcmp(claim_name_of(claim, own), name) == 0)
+			return claim;
+	}
+	return NULL;
+}
+
+/* The same, whose place is known. */
+static struct claim *find_own(struct lock *lock, const char *name)
+{
+	struct claim *claim = find_standing(lock, name);
+	return claim != NULL && claim->state != CLAIM_QUEUED ? claim : NULL;
+}
+
+static void oversee(struct claim *claim)
+{
+	struct lock *lock = claim->lock;
+	struct claim *orders = calloc(1, sizeof(*orders));
+	char name[CLAIM_NAME_BYTES];
+
+	if (orders != NULL)
+		orders->name = strdup(claim_name_of(claim, name));
+	if (orders == NULL || orders->name == NULL) {
+		free(orders);
+		return; /* at the next heartbeat */
+	}
+	orders->named = true;
+	orders->lock = lock;
+	orders->state = CLAIM_FOREIGN;
+	orders->orders = true;
+	orders->sent = true;
+	claim->overseen = true;
+	DL_APPEND(lock->orders, orders);
+	engine_watch(orders);
+}
+
+void claim_oversee(struct claim *claim)
+{
+	if (!claim->overseen && claim->lock->engine->session == STORE_CONNECTED)
+		oversee(claim);
+}
+
+void claim_read_orders(struct claim *claim)
+{
+	if (claim->stale)
+		claim_oversee(claim);
+}
+
+/* Without memory, or connection, it is read when things are tried again. */
+void claim_note_stale(struct claim *claim, uint32_t version)
+{
+	if (claim->version != version)
+		return; /* it has been read meanwhile */
+	claim->stale = true;
+	claim_read_orders(claim);
+	if (!claim->overseen)
+		lock_retry_after(claim->lock, "reading of a claim", -ECONNRESET);
+}
+
+static bool is_later(uint32_t version, uint32_t than)
+{
+	return (int32_t)(version - than) > 0;
+}
+
+void claim_note_change(struct claim *claim, uint32_t version)
+{
+	if (is_later(version + 1, claim->version))
+		claim->version = version + 1;
+}
+
+/* A server that is behind shows what is known already. */
+static void note_version(struct claim *claim, uint32_t version)
+{
+	if (!is_later(version, claim->version))
+		return;
+	claim->version = version;
+	claim->stale = false;
+}
+
+void orders_end(const struct claim *orders, int error)
+{
+	struct claim *claim = find_standing(orders->lock, orders->name);
+	if (claim == NULL) {
+		proofs_resume(orders->lock); /* which waited for it to be read */
+		return;
+	}
+	claim->overseen = false;
+	if (claim->stale && error != 0)
+		lock_retry_after(orders->lock, "reading of a claim", error);
+	/* Its holder is not to believe in it until a heartbeat shows that: others have it already.
+	 * What stands there under its name does not count. */
+	if ((error == 0 || error == -ENXIO) && claim->state == CLAIM_HELD)
+		queue_lose(claim);
+}
+
+/* The open files through which the claim's owner has locked are told. */
+static void tell_revoked(const struct claim *claim)
+{
+	struct engine *engine = claim->lock->engine;
+	const struct records *records = claim->owner->records;
+
+	if (records == NULL)
+		engine->events->on_revoked(engine->context, claim->owner->cookie);
+	for (size_t i = 0; records != NULL && i < records->files_count; i++)
+		engine->events->on_revoked(engine->context, records->files[i]->cookie);
+}
+
+/* The lock is held with the claim, but by nobody: whoever wants it can have it. */
+static void give_up_kept(struct claim *claim, const char *who)
+{
+	log_lock_info(claim->lock->path, "%s asks for the lock, which nobody uses", who);
+	claim_withdraw(claim);
+}
+
+static void revoke(struct claim *claim, const char *who)
+{
+	if (claim->revoked)
+		return;
+	claim->revoked = true;
+	claim_mark(claim);
+	log_lock_warning(claim->lock->path, "%s asks for the lock, which process %d holds", who,
+			 claim->pid);
+	tell_revoked(claim);
+}
+
+/* What was read while it waited. */
+static void do_wanted(struct claim *claim)
+{
+	char *who = claim->wanted_by;
+
+	claim->wanted_by = NULL;
+	if (claim_is_kept(claim))
+		give_up_kept(claim, who);
+	else
+		revoke(claim, who);
+	free(who);
+}
+
+/* Whether others may want something of it now. */
+static bool is_steered(const struct claim *claim)
+{
+	return claim->state == CLAIM_HELD || (claim->state == CLAIM_WAITING && claim->says_waits);
+}
+
+void engine_oversee(struct engine *engine)
+{
+	int left = OVERSEEN_AT_A_TIME;
+	for (struct lock *lock = engine->locks; lock != NULL; lock = lock->hh.next) {
+		struct claim *claim, *next;
+		if (lock->own_in_queue == 0)
+			continue;
+		DL_FOREACH_SAFE (lock->queue, claim, next) {
+			if (claim->state == CLAIM_HELD && claim->wanted_by != NULL)
+				do_wanted(claim); /* after which it may be LEAVING */
+			if (!is_steered(claim) || claim->overseen)
+				continue;
+			if (left-- == 0)
+				return;
+			oversee(claim);
+		}
+	}
+}
+
+/* One that waits loses its place. */
+static void requeue(struct claim *claim)
+{
+	if (!claim->asked)
+		claim_withdraw(claim);
+	else
+		(void)claim_requeue(claim);
+}
+
+static void take_away(struct claim *claim, const char *who)
+{
+	struct lock *lock = claim->lock;
+	struct owner *owner = claim->owner;
+	bool held = claim->state == CLAIM_HELD;
+	bool flock = claim->kind != LOCK_KIND_RECORD;
+
+	log_lock_error(lock->path, "%s has broken the %s of process %d", who,
+		       held ? "lock" : "wait", claim->pid);
+	if (!held) {
+		requeue(claim);
+		return;
+	}
+	delay_break(claim);
+	claim_withdraw(claim);
+	owner_lose(owner);
+	if (flock)
+		coverage_lose_rest(lock);
+}
+
+/* It is to be given up when it is held. */
+static void note_wanted(struct claim *claim, const char *who)
+{
+	free(claim->wanted_by);
+	claim->wanted_by = strdup(who);
+}
+
+static void obey(struct claim *claim, const char *text)
+{
+	char who[CLAIM_DATA_WHO_BYTES];
+	enum claim_order order = claim_data_order(text, who);
+
+	if (order == CLAIM_ORDER_NONE)
+		return;
+	if (claim->state != CLAIM_HELD) {
+		/* Whoever is about to take it away does so in a while. */
+		if (order == CLAIM_ORDER_REVOKE)
+			note_wanted(claim, who);
+		return;
+	}
+	if (claim_is_kept(claim)) {
+		give_up_kept(claim, who);
+		return;
+	}
+	if (order == CLAIM_ORDER_REVOKE)
+		revoke(claim, who);
+	else if (order == CLAIM_ORDER_BREAK)
+		take_away(claim, who);
+	/* Whoever looks at the queue wants to know whose it is. */
+	if (order == CLAIM_ORDER_REVOKE && strcmp(text, CLAIM_DATA_CURATOR_REVOKE) == 0)
+		claim_amend(claim);
+}
+
+bool claim_send_back(struct claim *claim, int32_t behind)
+{
+	char *text = claim_data_add_requeue(claim->text, behind);
+	if (text == NULL)
+		return false;
+	claim->amending = true;
+	engine_amend(claim, text);
+	free(text);
+	return true;
+}
+
+/* Notes whether others of a cycle go before the claim, and may have done so. */
+static void note_sent_back(struct claim *claim, const char *text)
+{
+	struct claim_data data = {.requeue = true}; /* without memory to tell */
+	if (claim->state == CLAIM_HELD)
+		return;
+	if (claim_data_parse(text, &data) == 0)
+		claim_data_finish(&data);
+	/* Other clients replace what they have not read: of one that says that it waits, this too.
+	 */
+	if (!data.requeue && (data.valid || !claim->careful))
+		return;
+	claim->requeue = claim->gave_way = true;
+	queue_weaken(claim);
+	queue_unsettle(claim);
+	queue_look_for_cycles(claim->lock); /* those who have passed it are held */
+}
+
+void orders_read(const struct claim *orders, const char *text, uint32_t version)
+{
+	struct lock *lock = orders->lock;
+	struct claim *claim = find_standing(lock, orders->name);
+	bool was_stale = claim != NULL && claim->stale;
+
+	if (claim == NULL) {
+		proofs_resume(lock);
+		return;
+	}
+	note_version(claim, version);
+	note_sent_back(claim, text);
+	if (was_stale && !claim->stale && claim->amended)
+		claim_amend(claim);
+	obey(claim, text);
+	if (was_stale)
+		proofs_resume(lock);
+}
+
+static const struct claim *find_named(const struct engine *engine, const char *path,
+				      const char *name)
+{
+	struct lock *lock;
+	HASH_FIND(hh, engine->locks, path, strlen(path), lock);
+	return lock != NULL ? find_own(lock, name) : NULL;
+}
+
+const void *engine_claim_details(const struct engine *engine, const char *path, const char *name)
+{
+	const struct claim *claim = find_named(engine, path, name);
+	return claim != NULL ? claim->details : NULL;
+}
+
+void engine_each_user(const struct engine *engine, const char *path,
+		      void (*visit)(void *context, const char *claim, enum engine_use use,
+				    const char *text),
+		      void *context)
+{
+	const struct lock *lock;
+	const struct claim *claim;
+
+	HASH_FIND(hh, engine->locks, path, strlen(path), lock);
+	if (lock == NULL || (lock->leads == NULL && lock->held_leads == NULL))
+		return;
+	DL_FOREACH (lock->queue, claim) {
+		if (claim->lead != NULL)
+			lead_each_user(claim->lead, visit, context);
+	}
+}
+
+int engine_steer(struct engine *engine, const char *path, const char *name, enum engine_order order,
+		 const char *who)
+{
+	struct lock *lock;
+	struct claim *claim;
+
+	HASH_FIND(hh, engine->locks, path, strlen(path), lock);
+	claim = lock != NULL ? find_own(lock, name) : NULL;
+	if (claim == NULL)
+		return -ENOENT;
+	if (order == ENGINE_REVOKE && claim->state != CLAIM_HELD)
+		return -EINVAL;
+	if (claim_is_kept(claim))
+		give_up_kept(claim, who);
+	else if (order == ENGINE_REVOKE)
+		revoke(claim, who);
+	else
+		take_away(claim, who);
+	engine_settle(engine);
+	lock_free_if_unused(lock);
+	return 0;
+}

@@ -1,0 +1,606 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the store tells the engine in answer to what was sent. An ambiguous answer
+ * (-ECONNRESET) is never taken as success or failure: a claim that may have been placed is looked
+ * for under its unique id in a list made after a sync, a withdrawal is sent again until it is done.
+ * Loop thread only.
+ */
+#include "engine/store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "claim/data.h"
+#include "engine/claim.h"
+#include "engine/delay.h"
+#include "engine/lead.h"
+#include "engine/merge.h"
+#include "engine/numbers.h"
+#include "engine/outbox.h"
+#include "engine/precedence.h"
+#include "engine/proof.h"
+#include "engine/queue.h"
+#include "engine/save.h"
+#include "engine/session.h"
+#include "engine/steer.h"
+#include "engine/test.h"
+
+/* How soon to send again what met a lost connection while the session seems well, and what the
+ * store refused. */
+enum { RETRY_SOON_MS = 100, RETRY_LATER_MS = 1000 };
+
+/* Whoever is refused may ask again at once. */
+static bool may_log(const struct lock *lock, const char *what, int error)
+{
+	return log_limit_passes(&lock->engine->refusals, lock->engine->now_ms, what, lock->path,
+				strlen(lock->path), error);
+}
+
+void lock_retry_after(struct lock *lock, const char *what, int error)
+{
+	if (error == -ECONNRESET) {
+		engine_retry_in(lock->engine, RETRY_SOON_MS);
+		return;
+	}
+	if (may_log(lock, what, error))
+		log_lock_error(lock->path, "%s: %s; trying again", what, strerror(-error));
+	engine_retry_in(lock->engine, RETRY_LATER_MS);
+}
+
+/* To look for a claim after the connection broke takes a server that is not behind. Everything else
+ * that a list is for comes after something that this session was told; but the client of a process
+ * that took over was told nothing yet. */
+static bool is_looking(const struct lock *lock)
+{
+	const struct claim *claim;
+	if (lock->taken_over)
+		return true;
+	DL_FOREACH (lock->unplaced, claim) {
+		if (claim->state == CLAIM_UNCERTAIN)
+			return true;
+	}
+	return false;
+}
+
+void lock_list(struct lock *lock)
+{
+	struct engine *engine = lock->engine;
+	if (lock->listing || engine->session != STORE_CONNECTED)
+		return;
+	lock->listing = true;
+	lock->read_since = false;
+	lock->synced = is_looking(lock) || lock->tests != NULL;
+	lock->lists_sent++;
+	lock->attending = leads_want_attention(lock);
+	lock->attended |= lock->attending;
+	engine_list(lock, lock->synced, lock->attending);
+}
+
+uint64_t lock_list_anew(struct lock *lock)
+{
+	uint64_t number = lock->lists_sent + 1;
+	lock_list(lock);
+	return number;
+}
+
+/* The list in which a claim's cycle is to be seen again; 0: it is not in one. */
+static uint64_t cycle_list(const struct claim *claim)
+{
+	return claim->coverage != NULL ? claim->coverage->cycle_list : 0;
+}
+
+bool lock_is_sure(const struct lock *lock)
+{
+	return lock->list_wanted <= lock->lists_done && lock->broken == 0;
+}
+
+static bool needs_list(const struct lock *lock)
+{
+	const struct claim *claim;
+	if (lock->list_wanted > lock->lists_done && lock->own_in_queue > 0)
+		return true;
+	DL_FOREACH (lock->unplaced, claim) {
+		if (claim->state == CLAIM_UNCERTAIN)
+			return true;
+	}
+	DL_FOREACH (lock->queue, claim) {
+		if (claim->state == CLAIM_QUEUED || claim->list_wanted > lock->lists_done ||
+		    cycle_list(claim) > lock->lists_done)
+			return true;
+	}
+	DL_FOREACH (lock->tests, claim) {
+		if (claim->list_wanted > lock->lists_done)
+			return true;
+	}
+	return lock->missing || proofs_need_list(lock) || leads_want_attention(lock) ||
+	       numbers_need_list(lock);
+}
+
+void lock_resume(struct lock *lock)
+{
+	struct claim *claim, *next;
+	lock->put_off = false;
+	DL_FOREACH_SAFE (lock->leaving, claim, next) {
+		claim_withdraw(claim);
+	}
+	DL_FOREACH (lock->unplaced, claim) {
+		claim_place(claim);
+	}
+	DL_FOREACH (lock->queue, claim) {
+		if (claim->state != CLAIM_FOREIGN)
+			claim_read_orders(claim);
+		if (claim->amended)
+			claim_amend(claim);
+		if (claim->state == CLAIM_FOREIGN && claim->blocked != NULL)
+			claim_watch(claim);
+		else if (claim->state == CLAIM_WAITING &&
+			 (claim->blocker == NULL || claim_may_be_in_cycle(claim)))
+			queue_unsettle(claim);
+	}
+	delay_resume(lock);
+	leads_settle(lock);
+	if (needs_list(lock))
+		lock_list(lock);
+	numbers_resume(lock);
+	tests_settle(lock);
+	proofs_resume(lock);
+}
+
+void lock_free_if_unused(struct lock *lock)
+{
+	if (lock->owners > 0 || lock->unplaced != NULL || lock->queue != NULL ||
+	    lock->leaving != NULL || lock->watched != NULL || lock->orders != NULL ||
+	    lock->tests != NULL || lock->proofs != NULL || lock->listing || lock->attended ||
+	    lock->worn || lock->orphans_list != 0)
+		return;
+	HASH_DEL(lock->engine->locks, lock);
+	engine_unmark(lock->engine, &lock->item);
+	free(lock->keeper);
+	free(lock);
+}
+
+/* The claim stands in the queue with this number; makes it QUEUED. */
+static void take_place(struct claim *claim, int32_t sequence)
+{
+	DL_DELETE(claim->lock->unplaced, claim);
+	claim->parts.sequence = sequence;
+	claim->state = CLAIM_QUEUED;
+	claim_mark(claim);
+	queue_insert(claim);
+}
+
+static void place_failed(struct claim *claim, int error)
+{
+	struct lock *lock = claim->lock;
+	if (error == -ECONNRESET) {
+		claim->state = CLAIM_UNCERTAIN;
+		lock_list(lock);
+		return;
+	}
+	if (error == -EAGAIN) {
+		claim->state = CLAIM_WANTED;
+		claim_mark(claim);
+		numbers_put_off(lock);
+		if (claim->owner == NULL)
+			claim_withdraw(claim);
+		return;
+	}
+	if (may_log(lock, "claim", error))
+		log_lock_error(lock->path, "the store refuses the claim: %s", strerror(-error));
+	claim->state = CLAIM_WANTED; /* it stands nowhere: nothing to withdraw */
+	claim_mark(claim);
+	if (claim->asked)
+		claim_decide(claim, error == -ENOMEM ? -ENOMEM : -ENOLCK);
+	else
+		claim_withdraw(claim);
+}
+
+/* Those that had to wait until fewer are under way. */
+static void place_next(struct lock *lock)
+{
+	struct claim *claim;
+	DL_FOREACH (lock->unplaced, claim) {
+		if (claim->state == CLAIM_WANTED && claim->owner != NULL) {
+			claim_place(claim);
+			return;
+		}
+	}
+}
+
+static void on_placed(void *context, void *tag, int error, const char *name, int32_t sequence,
+		      const struct store_entry *entries, size_t count)
+{
+	struct engine *engine = context;
+	struct claim *claim = tag;
+	struct lock *lock = claim->lock;
+	bool were_worn = lock->worn;
+
+	lock->placing_with_list -= claim->sent;
+	if (error != 0) {
+		place_failed(claim, error);
+	} else {
+		engine_proved_alive(engine, claim->sent_ms);
+		take_place(claim, sequence);
+		numbers_note(lock, sequence);
+		bool stale = entries == NULL && claim_needs_news(claim);
+		bool adjacent =
+			lock->known && !stale &&
+			(uint32_t)sequence ==
+				(uint32_t)lock->known_to + claim_recipe_znodes(claim->parts.recipe);
+		if (adjacent) {
+			lock->known_to = sequence;
+			claim->state = CLAIM_WAITING;
+			claim->fresh = entries != NULL;
+			queue_unsettle(claim);
+		}
+		if (claim->owner == NULL)
+			claim_withdraw(claim);
+		if (entries != NULL)
+			queue_merge(lock, entries, count);
+		else if (!adjacent)
+			lock_list(lock);
+		leads_settle(lock);
+	}
+	lock->placing--; /* not before: who asks meanwhile comes behind those that had to wait */
+	place_next(lock);
+	numbers_go_on(lock, were_worn);
+	engine_settle(engine);
+	lock_free_if_unused(lock);
+}
+
+/* A synced list tells of every claim whose place() was answered ambiguously: those that it does not
+ * show were not placed. Operations and their answers keep their order, so it took effect after each
+ * of them. */
+static void resolve_uncertain(struct lock *lock)
+{
+	struct claim *claim, *next;
+	DL_FOREACH_SAFE (lock->unplaced, claim, next) {
+		if (claim->state != CLAIM_UNCERTAIN)
+			continue;
+		if (claim->owner == NULL) {
+			DL_DELETE(lock->unplaced, claim);
+			claim_free(claim);
+		} else {
+			claim_start_over(claim);
+			claim_place(claim);
+		}
+	}
+}
+
+/* Claims that waited for the list, to be sure of what they see. What they wrote before it was sent
+ * is there, or has failed. */
+static void refresh(struct lock *lock)
+{
+	struct claim *claim;
+	DL_FOREACH (lock->queue, claim) {
+		if (cycle_list(claim) > 0 && cycle_list(claim) <= lock->lists_done)
+			queue_unsettle(claim);
+		/* What the lock was not sure of. */
+		if (claim->state == CLAIM_WAITING && claim->blocker == NULL)
+			queue_unsettle(claim);
+		if (claim->list_wanted == 0 || claim->list_wanted > lock->lists_done)
+			continue;
+		claim->list_wanted = 0;
+		claim->fresh = !claim->amended && !claim->amending;
+		queue_unsettle(claim);
+	}
+}
+
+static void on_listed(void *context, void *tag, int error, const struct store_entry *entries,
+		      size_t count)
+{
+	struct engine *engine = context;
+	struct lock *lock = tag;
+
+	lock->listing = false;
+	if (error != 0 && lock->attending)
+		lock->attended = false;
+	if (error != 0) {
+		if (needs_list(lock))
+			lock_retry_after(lock, "list of claims", error);
+	} else {
+		bool were_worn = lock->worn;
+		lock->lists_done = lock->lists_sent;
+		queue_merge(lock, entries, count);
+		if (lock->synced) {
+			lock->taken_over = false;
+			resolve_uncertain(lock);
+		}
+		refresh(lock);
+		numbers_listed(lock, were_worn, entries, count);
+		if (lock->missing)
+			engine_hurry_beat(engine); /* there may be more of them */
+		lock->missing = false;
+		leads_settle(lock);
+		if (needs_list(lock))
+			lock_list(lock);
+	}
+	delay_listed(lock, error, entries, count);
+	engine_settle(engine);
+	tests_settle(lock);
+	proofs_resume(lock);
+	lock_free_if_unused(lock);
+}
+
+static void on_changed(void *context, void *tag)
+{
+	struct engine *engine = context;
+	struct lock *lock = tag;
+
+	lock->attended = false;
+	if (leads_want_attention(lock))
+		lock_list(lock);
+	engine_settle(engine);
+	lock_free_if_unused(lock);
+}
+
+static void on_marked(void *context, void *tag, int error)
+{
+	struct engine *engine = context;
+	struct claim *claim = tag;
+	struct lock *lock = claim->lock;
+
+	delay_marked(claim, error);
+	/* This was about its former place, and kept it. */
+	if (claim->state == CLAIM_WANTED && claim->owner == NULL)
+		claim_withdraw(claim);
+	engine_settle(engine);
+	lock_free_if_unused(lock);
+}
+
+static bool is_in(const struct claim *list, const struct claim *wanted)
+{
+	const struct claim *claim;
+	DL_FOREACH (list, claim) {
+		if (claim == wanted)
+			return true;
+	}
+	return false;
+}
+
+/* What a foreign claim covers is known to be less than its name says. Returns 0 or -ENOMEM. */
+static int note_ranges(struct claim *claim, const struct range_set *told)
+{
+	struct range_set name = {0}, ranges = {0};
+	struct coverage *coverage = claim->coverage;
+	int error = range_set_lock(&name, claim->parts.span, claim->parts.mode);
+
+	if (error == 0)
+		error = range_set_intersect(&name, told, &ranges);
+	if (error == 0 && coverage == NULL)
+		coverage = calloc(1, sizeof(*coverage));
+	range_set_finish(&name);
+	if (error == 0 && ranges.count == 0) {
+		/* No claim covers nothing: whoever wrote that does not keep to the rules. */
+		if (coverage != claim->coverage)
+			free(coverage);
+		return 0;
+	}
+	if (error != 0 || coverage == NULL) {
+		range_set_finish(&ranges);
+		return -ENOMEM;
+	}
+	range_set_finish(&coverage->ranges);
+	coverage->ranges = ranges;
+	claim->coverage = coverage;
+	return 0;
+}
+
+/* What it says of itself. Its host is exact once it has said so: who does not wait need not. */
+static int note_data(struct claim *claim, const char *text)
+{
+	struct claim_data data;
+	int error = claim_data_parse(text, &data);
+	if (error != 0)
+		return error;
+	claim->says_waits = data.waits;
+	claim->says_keep = data.keeps;
+	claim->waits_for = data.waits_for;
+	claim->exact |= data.exact;
+	claim->told = data.valid;
+	if (data.has_ranges && claim->parts.record)
+		error = note_ranges(claim, &data.ranges);
+	claim->requeue = data.requeue;
+	free(claim->text);
+	claim->text = data.waits && data.valid ? strdup(text) : NULL;
+	if (error == 0 && data.has_holds && claim->holds == NULL) {
+		error = claim_set_precedence(claim, data.holds);
+		data.holds = (struct range_set){0};
+	}
+	claim_data_finish(&data);
+	return error;
+}
+
+static void on_read(void *context, void *tag, const char *text, uint32_t version)
+{
+	struct engine *engine = context;
+	struct claim *claim = tag;
+	struct lock *lock = claim->lock;
+
+	claim->read = claim->told = false;
+	if (text == NULL) {
+		if (!claim->orders && !is_in(lock->watched, claim))
+			queue_look_for_precedence(claim);
+		engine_settle(engine);
+		return;
+	}
+	if (claim->orders) {
+		orders_read(claim, text, version);
+		engine_settle(engine);
+		lock_free_if_unused(lock);
+		return;
+	}
+	if (note_data(claim, text) < 0) {
+		log_lock_error(lock->path, "out of memory to read claim %s", claim->name);
+		return; /* it covers what its name says, until it says something else */
+	}
+	claim->version = version;
+	claim->read = claim->seen = lock->read_since = true;
+	queue_weaken(claim);
+	queue_look_for_cycles(lock);
+	engine_settle(engine);
+	tests_settle(lock);
+	lock_free_if_unused(lock);
+}
+
+/* What was to make a foreign claim queue again is written, or is not. */
+static void on_sent_back(struct claim *claim, int error)
+{
+	struct lock *lock = claim->lock;
+	bool aside = is_in(lock->watched, claim);
+
+	claim->amending = false;
+	if (aside && !claim->sent && !claim->orphan) {
+		DL_DELETE(lock->watched, claim);
+		claim_free(claim);
+	} else if (!aside && error == 0) {
+		claim->requeue = true;
+		queue_weaken(claim);
+	} else if (!aside && error != -ESTALE) { /* else it will be read */
+		lock_retry_after(lock, "requeue of a claim in a cycle", error);
+	}
+	queue_look_for_cycles(lock); /* there may be another one */
+	engine_settle(lock->engine);
+	lock_free_if_unused(lock);
+}
+
+static void on_amended(void *context, void *tag, int error)
+{
+	struct engine *engine = context;
+	struct claim *claim = tag;
+	struct lock *lock = claim->lock;
+
+	if (claim->state == CLAIM_FOREIGN) {
+		on_sent_back(claim, error);
+		return;
+	}
+	claim->amending = false;
+	claim_mark(claim);
+	/* This may have been about its former place. */
+	bool stands = claim->state > CLAIM_UNCERTAIN && claim->state != CLAIM_LEAVING;
+	if (error == 0 && stands)
+		claim_note_change(claim, claim->amending_version);
+	if (claim->state == CLAIM_LEAVING)
+		return; /* its withdrawal may have been sent */
+	if (claim->state <= CLAIM_UNCERTAIN) {
+		/* This was about its former place. */
+		if (claim->state == CLAIM_WANTED && claim->owner == NULL)
+			claim_withdraw(claim);
+		lock_free_if_unused(lock);
+		return;
+	}
+	if (error == -ESTALE) {
+		claim->amended = true;
+		claim_note_stale(claim, claim->amending_version);
+		claim_amend(claim);
+	} else if (error != 0) {
+		claim->amended = true;
+		lock_retry_after(lock, "change of a claim", error);
+	} else if (claim->amended) {
+		claim_amend(claim);
+	}
+	queue_unsettle(claim);
+	engine_settle(engine);
+}
+
+/* Who has Curator's write lock can turn it into a read lock, from version 5.5 on: a claim that is
+ * made with the same number. So one may have come in front of claims of ours. It came before this
+ * one went, so a list from now on shows it. */
+static bool may_be_downgraded(const struct claim *claim)
+{
+	return claim->parts.id.session == 0 && claim->parts.recipe == CLAIM_CURATOR_RW &&
+	       claim->parts.mode == CLAIM_EXCLUSIVE;
+}
+
+/* It may not be read: whoever waited to know whether it is a claim goes on as if it were. */
+static void take_for_claim(struct claim *claim)
+{
+	if (claim->seen)
+		return;
+	claim->seen = true;
+	queue_weaken(claim);
+}
+
+/* A foreign claim has gone. */
+static void end_foreign(struct claim *claim)
+{
+	struct lock *lock = claim->lock;
+
+	queue_end_look_ahead(claim);
+	queue_remove(claim);
+	if (claim->amending)
+		DL_APPEND(lock->watched, claim);
+	else
+		claim_free(claim);
+	tests_look_anew(lock);
+}
+
+static void on_watched(void *context, void *tag, int error)
+{
+	struct engine *engine = context;
+	struct claim *claim = tag;
+	struct lock *lock = claim->lock;
+
+	claim->sent = claim->read = claim->told = false;
+	if (claim->orders) {
+		orders_end(claim, error);
+		DL_DELETE(lock->orders, claim);
+		claim_free(claim);
+	} else if (is_in(lock->watched, claim)) {
+		if (!claim->amending) {
+			DL_DELETE(lock->watched, claim);
+			claim_free(claim);
+		}
+	} else if (error == 0 || error == -ENXIO) {
+		if (error == 0 && may_be_downgraded(claim))
+			lock->list_wanted = lock_list_anew(lock);
+		delay_look(lock);
+		end_foreign(claim);
+	} else if (claim->blocked != NULL || claim->parts.record) {
+		if (error != -ECONNRESET)
+			take_for_claim(claim);
+		lock_retry_after(lock, "watch of the claim in front", error);
+	}
+	engine_settle(engine);
+	lock_free_if_unused(lock);
+}
+
+static void on_withdrawn(void *context, void *tag, int error)
+{
+	struct engine *engine = context;
+	struct claim *claim = tag;
+	struct lock *lock = claim->lock;
+
+	claim->sent = false;
+	if (error != 0) {
+		lock_retry_after(lock, "withdrawal of a claim", error);
+	} else if (claim->state == CLAIM_LEAVING) {
+		engine_proved_alive(engine, claim->sent_ms);
+		delay_broken(claim);
+		DL_DELETE(lock->leaving, claim);
+		claim_free(claim);
+	} else if (is_in(lock->watched, claim)) {
+		DL_DELETE(lock->watched, claim);
+		claim_free(claim);
+	} else {
+		end_foreign(claim);
+	}
+	engine_settle(engine);
+	lock_free_if_unused(lock);
+}
+
+const struct store_events engine_store_events = {
+	.on_session = engine_on_session,
+	.on_placed = on_placed,
+	.on_listed = on_listed,
+	.on_changed = on_changed,
+	.on_read = on_read,
+	.on_watched = on_watched,
+	.on_amended = on_amended,
+	.on_marked = on_marked,
+	.on_withdrawn = on_withdrawn,
+	.on_proved = engine_on_proved,
+	.on_touched = engine_on_touched,
+};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * F_GETLK: what a wish would conflict with. For the engine's own files.
+ */
+#ifndef DLOCKFS_ENGINE_TEST_H
+#define DLOCKFS_ENGINE_TEST_H
+
+#include "engine/state.h"
+
+/* Answers the tests that can be. */
+void tests_settle(struct lock *lock);
+
+/* A foreign claim has gone, and its owner may have another one for the same range: looks again. */
+void tests_look_anew(struct lock *lock);
+
+/* Ends a test without an answer. */
+void test_end(struct claim *claim);
+
+/* Ends a test with an answer. */
+void test_answer(struct claim *claim, int error, const struct engine_conflict *conflict);
+
+#endif

@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The engine's books as save.c has written them.
+ *
+ * Loop thread only.
+ */
+#include "engine/transfer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/claim.h"
+#include "engine/lead.h"
+#include "engine/numbers.h"
+#include "engine/precedence.h"
+#include "engine/queue.h"
+#include "engine/record.h"
+#include "engine/save.h"
+#include "engine/store.h"
+
+/* Owners */
+
+static void read_number(struct owner *owner, struct state_reader *in)
+{
+	owner->number = (uint32_t)state_get_unsigned(in, "owner", CLAIM_OWNERS - 1);
+}
+
+static void read_grants(struct owner *owner, struct state_reader *in)
+{
+	owner->lost = state_find_flag(in, "lost");
+	owner->granted = state_find_unsigned(in, "granted", UINT64_MAX);
+	owner->token_grant = state_find_unsigned(in, "token_grant", UINT64_MAX);
+	owner->token = state_find_unsigned(in, "token", UINT64_MAX);
+	owner_mark(owner);
+}
+
+struct owner *engine_restore_owner(struct engine *engine, const char *path,
+				   const struct lock_policy *policy, void *cookie,
+				   struct state_reader *in)
+{
+	struct owner *owner = engine_owner_open(engine, path, policy, cookie);
+
+	if (owner == NULL) {
+		state_starve(in);
+		return NULL;
+	}
+	read_number(owner, in);
+	if (!state_failed(in))
+		return owner;
+	engine_owner_close(owner);
+	return NULL;
+}
+
+/* Numbers that leave room for what is added to them. */
+#define TIME_MAX_MS (INT64_MAX / 2)
+#define LEADS_MAX   ((uint64_t)1 << 55)
+
+struct restoring {
+	struct engine *engine;
+	const struct engine_transfer *transfer;
+	struct state_reader *in;
+	struct lock *lock;	  /* NULL: there was none yet */
+	struct records *records;  /* whose files come next; NULL: nobody's */
+	enum claim_recipe recipe; /* of the lock's claims */
+	struct lead *lead;	  /* whose follower came last; NULL: there was none yet */
+	uint32_t owner_number;	  /* to be the engine's in the end: to restore owners takes some */
+};
+
+static int result_of(const struct restoring *restoring)
+{
+	return state_failed(restoring->in) ? -EINVAL : 0;
+}
+
+/* The word's first place among the words. */
+static size_t read_word(struct state_reader *in, const char *key, const char *const words[],
+			size_t count)
+{
+	const char *text = state_get_text(in, key);
+
+	for (size_t i = 0; i < count; i++) {
+		if (words[i] != NULL && strcmp(words[i], text) == 0)
+			return i;
+	}
+	state_refuse(in, key, "a word that is known");
+	return 0;
+}
+
+static int restore_engine(struct restoring *restoring)
+{
+	struct engine *engine = restoring->engine;
+	struct state_reader *in = restoring->in;
+
+	engine->session_number = state_get_unsigned(in, "session_number", UINT64_MAX);
+	engine->claim_number = (uint32_t)state_get_unsigned(in, "claim_number", UINT32_MAX);
+	restoring->owner_number = (uint32_t)state_get_unsigned(in, "owner_number", UINT32_MAX);
+	engine->grants = state_get_unsigned(in, "grants", UINT64_MAX);
+	engine->connections = state_get_unsigned(in, "connections", UINT64_MAX);
+	engine->sessions_lost = state_get_unsigned(in, "sessions_lost", UINT64_MAX);
+	engine->session = state_find_flag(in, "lost") ? STORE_LOST : STORE_SUSPENDED;
+	engine->suspended_ms = INT64_MIN;
+	if (state_has(in, "suspended_ms"))
+		engine->suspended_ms = state_get_number(in, "suspended_ms", 0, TIME_MAX_MS);
+	/* This process connects after engine_begin(). */
+	lease_begin(&engine->lease, state_get_number(in, "timeout_ms", 0, INT32_MAX),
+		    engine->now_ms);
+	lease_resume(&engine->lease, state_get_number(in, "proven_ms", INT64_MIN, TIME_MAX_MS));
+	if (state_find_flag(in, "doubtful"))
+		lease_doubt(&engine->lease, engine->now_ms);
+	engine_mark(engine);
+	return result_of(restoring);
+}
+
+/* The open file that the line names; NULL: the lock has none of that number. */
+static struct owner *find_file(struct restoring *restoring)
+{
+	uint64_t number = state_get_unsigned(restoring->in, "file", UINT64_MAX);
+	struct owner *file = restoring->transfer->find_owner(restoring->engine->context, number);
+
+	if (file != NULL && file->lock == restoring->lock)
+		return file;
+	state_refuse(restoring->in, "file", "an open file of the lock");
+	return NULL;
+}
+
+static int restore_lock(struct restoring *restoring)
+{
+	struct engine *engine = restoring->engine;
+	const char *path = state_get_text(restoring->in, "path");
+	struct lock_policy policy = restoring->transfer->policy(engine->context, path);
+
+	restoring->records = NULL;
+	restoring->lead = NULL;
+	restoring->lock = lock_open(engine, path, &policy);
+	if (restoring->lock == NULL)
+		return state_starve(restoring->in);
+	restoring->recipe = (enum claim_recipe)read_word(restoring->in, "recipe",
+							 claim_recipe_names, CLAIM_RECIPES);
+	return result_of(restoring);
+}
+
+static int restore_owner(struct restoring *restoring)
+{
+	struct state_reader *in = restoring->in;
+	uint64_t number = state_get_unsigned(in, "file", UINT64_MAX);
+	struct owner *owner = restoring->transfer->find_owner(restoring->engine->context, number);
+
+	if (owner == NULL || owner->lock->engine != restoring->engine)
+		return state_refuse(in, "file", "an open file of the store");
+	read_grants(owner, in);
+	return result_of(restoring);
+}
+
+/* The process of the latest line has locked through the file that this one names. */
+static int restore_file(struct restoring *restoring)
+{
+	struct owner *file;
+
+	if (restoring->records == NULL)
+		return state_refuse(restoring->in, NULL, "a process before");
+	file = find_file(restoring);
+	if (file == NULL)
+		return -EINVAL;
+	return records_add_file(restoring->records, file) == 0 ? 0 : state_starve(restoring->in);
+}
+
+static int restore_process(struct restoring *restoring)
+{
+	struct state_reader *in = restoring->in;
+	uint64_t id = state_get_unsigned(in, "id", UINT64_MAX);
+	struct range_set held;
+
+	if (records_find(restoring->lock, id) != NULL)
+		return state_refuse(in, "id", "another process");
+	restoring->records = records_open(restoring->lock, id);
+	if (restoring->records == NULL)
+		return state_starve(in);
+	struct records *records = restoring->records;
+	int error = restore_file(restoring);
+	read_number(&records->owner, in);
+	read_grants(&records->owner, in);
+	records->process->number = records->owner.number;
+	records->pid = (int)state_get_number(in, "pid", 0, INT32_MAX);
+	if (error == 0)
+		error = state_get_ranges(in, "held", &held);
+	if (error == 0)
+		records_set_held(records, held);
+	else if (records->files_count == 0)
+		records_free(records);
+	return error;
+}
+
+/* Whose the claim is; NULL: nobody's. */
+static struct owner *read_whose(struct restoring *restoring)
+{
+	struct state_reader *in = restoring->in;
+	struct lock *lock = restoring->lock;
+
+	if (state_has(in, "process")) {
+		uint64_t id = state_get_unsigned(in, "process", UINT64_MAX);
+		struct records *records = records_find(lock, id);
+		if (records == NULL)
+			state_refuse(in, "process", "a process of the lock");
+		return records != NULL ? &records->owner : NULL;
+	}
+	if (state_find_flag(in, "keeper")) {
+		if (!lock_make_keeper(lock))
+			state_starve(in);
+		return lock->keeper;
+	}
+	return state_has(in, "file") ? find_file(restoring) : NULL;
+}
+
+static void restore_coverage(struct restoring *restoring, struct claim *claim)
+{
+	struct state_reader *in = restoring->in;
+	struct coverage *coverage = calloc(1, sizeof(*coverage));
+	struct range_set asked;
+
+	if (coverage == NULL) {
+		state_starve(in);
+		return;
+	}
+	claim->coverage = coverage;
+	if (state_get_ranges(in, "covers", &coverage->ranges) < 0 ||
+	    state_get_ranges(in, "asked_for", &asked) < 0)
+		return;
+	if (asked.count == 1)
+		coverage->asked = asked.ranges[0];
+	else
+		state_refuse(in, "asked_for", "one range");
+	range_set_finish(&asked);
+	if (claim->owner == NULL || claim->state == CLAIM_HELD)
+		return;
+	uint64_t through = state_get_unsigned(in, "through", UINT64_MAX);
+	coverage->file = restoring->transfer->find_owner(restoring->engine->context, through);
+	if (coverage->file == NULL || !owners_are_one(claim->owner, coverage->file))
+		state_refuse(in, "through", "an open file of the process");
+}
+
+/* Without a limit its timer is set for nothing else. */
+static void restore_grace(struct claim *claim, struct state_reader *in)
+{
+	claim->grace = GRACE_RUNS;
+	claim->limit_ms = INT64_MAX;
+	if (state_has(in, "limit_ms"))
+		claim->limit_ms = state_get_number(in, "limit_ms", INT64_MIN, TIME_MAX_MS);
+}
+
+static void restore_precedence(struct restoring *restoring, struct claim *claim)
+{
+	struct range_set holds;
+
+	if (state_get_ranges(restoring->in, "holds", &holds) < 0)
+		return;
+	if (!claim->parts.anchored || holds.count == 0) {
+		range_set_finish(&holds);
+		state_refuse(restoring->in, "holds", "ranges, of a claim with an anchor");
+	} else if (claim_set_precedence(claim, holds) < 0) {
+		state_starve(restoring->in);
+	}
+}
+
+/* What of a claim is no more than what the line says. */
+static void read_claim(struct restoring *restoring, struct claim *claim)
+{
+	struct state_reader *in = restoring->in;
+	void *details = claim->details;
+
+	claim->lock = restoring->lock;
+	claim->state = (uint8_t)read_word(in, "state", engine_state_words,
+					  sizeof(engine_state_words) / sizeof(*engine_state_words));
+	if (claim->state == CLAIM_PLACING)
+		claim->state = CLAIM_UNCERTAIN;
+	claim->kind = (uint8_t)read_word(in, "kind", engine_kind_words,
+					 sizeof(engine_kind_words) / sizeof(*engine_kind_words));
+	if (!claim_name_parse(state_get_text(in, "name"), &claim->parts) ||
+	    claim->parts.id.session == 0)
+		state_refuse(in, "name", "that of a claim");
+	claim->waits = state_find_flag(in, "waits");
+	claim->says_waits = state_find_flag(in, "says_waits");
+	claim->says_keep = state_find_flag(in, "says_keep");
+	claim->waits_for = (int32_t)state_find_number(in, "waits_for", INT32_MIN, INT32_MAX);
+	claim->careful = state_find_flag(in, "careful");
+	claim->exact = state_find_flag(in, "exact");
+	claim->revoked = state_find_flag(in, "revoked");
+	if (state_find_flag(in, "marked"))
+		claim->marker = MARKER_ASKED; /* a claim that is held asks no more */
+	claim->amended = (claim->state == CLAIM_QUEUED || claim->state == CLAIM_HELD) &&
+			 state_find_flag(in, "amend");
+	claim->pid = (int)state_get_number(in, "pid", 0, INT32_MAX);
+	claim->uid = (uint32_t)state_get_unsigned(in, "uid", UINT32_MAX);
+	if (claim->state == CLAIM_HELD)
+		claim->kept = state_get_number(in, "kept", INT64_MIN, INT64_MAX);
+	else if (state_find_flag(in, "grace"))
+		restore_grace(claim, in);
+	if (claim->state != CLAIM_LEAVING)
+		restoring->transfer->restore_details(in, details);
+}
+
+static struct lead *search_lead(struct lead *list, uint64_t number)
+{
+	struct lead *lead;
+	DL_FOREACH (list, lead) {
+		if (lead->number == number)
+			return lead;
+	}
+	return NULL;
+}
+
+/* The lead that the claim follows: mostly that of the claim before, or the next one. */
+static void find_lead(struct restoring *restoring)
+{
+	uint64_t number = state_get_unsigned(restoring->in, "behind", LEADS_MAX);
+	struct lead *lead = restoring->lead;
+
+	if (lead != NULL && lead->number != number)
+		lead = lead->next;
+	if (lead == NULL || lead->number != number)
+		lead = search_lead(restoring->lock->leads, number);
+	if (lead == NULL)
+		lead = search_lead(restoring->lock->held_leads, number);
+	if (lead == NULL)
+		state_refuse(restoring->in, "behind", "the number of a lead before");
+	restoring->lead = lead;
+}
+
+/* Whether the parts of a claim go together. */
+static void check_claim(struct restoring *restoring, const struct claim *claim,
+			const struct owner *owner)
+{
+	struct state_reader *in = restoring->in;
+	const struct lock *lock = restoring->lock;
+	bool lead = state_has(in, "lead");
+	bool asked = state_find_flag(in, "asked");
+	bool record = claim->coverage != NULL;
+	bool leaves = claim->state == CLAIM_LEAVING;
+
+	if (leaves == (owner != NULL) && claim->state != CLAIM_UNCERTAIN)
+		state_refuse(in, NULL, leaves ? "no owner" : "an owner");
+	else if (record != (claim->kind == LOCK_KIND_RECORD) && claim->state != CLAIM_LEAVING)
+		state_refuse(in, "kind", "record for what covers ranges, and only that");
+	else if (record && owner != NULL && owner->records == NULL)
+		state_refuse(in, "process", "that of a record lock");
+	else if (asked && (claim->state == CLAIM_HELD || owner == NULL))
+		state_refuse(in, "asked", "a claim that waits");
+	else if (lead && (record || owner == NULL || claim->state == CLAIM_LEAVING ||
+			  claim->state == CLAIM_FOLLOWING ||
+			  (claim->state != CLAIM_HELD && owner != lock->keeper)))
+		state_refuse(in, "lead", "a claim that may be one");
+	else if (!lead && owner != NULL && owner == lock->keeper)
+		state_refuse(in, "keeper", "a lead");
+	else if (claim->state == CLAIM_FOLLOWING &&
+		 (restoring->lead == NULL || record || owner == lock->keeper ||
+		  claim->parts.mode != restoring->lead->claim->parts.mode))
+		state_refuse(in, "behind", "a lead that it may follow");
+}
+
+/* Who holds knows of it. */
+static void restore_held(struct restoring *restoring, struct claim *claim)
+{
+	struct owner *owner = claim->owner;
+
+	if (owner == claim->lock->keeper) {
+		restoring->engine->kept++;
+		return;
+	}
+	restoring->engine->holders++;
+	if (claim->kind == LOCK_KIND_RECORD)
+		return;
+	claim->lock->held_flocks++;
+	if (owner->records != NULL)
+		return;
+	if (owner_held_but(owner, claim->kind, claim) != NULL)
+		state_refuse(restoring->in, "file", "one that holds nothing of that kind yet");
+}
+
+static void restore_wish(struct restoring *restoring, struct claim *claim)
+{
+	struct engine *engine = restoring->engine;
+	uint64_t number = state_get_unsigned(restoring->in, "wish", UINT64_MAX);
+
+	const struct owner *file = claim->coverage != NULL ? claim->coverage->file : claim->owner;
+	claim->cookie = restoring->transfer->adopt_wish(engine->context, number, file, claim);
+	if (claim->cookie == NULL) {
+		state_refuse(restoring->in, "wish", "a call that waits");
+		return;
+	}
+	claim->asked = true;
+	engine->waiters++;
+}
+
+static int restore_lead(struct restoring *restoring, struct claim *claim)
+{
+	struct lead *lead = calloc(1, sizeof(*lead));
+	struct lock *lock = claim->lock;
+
+	if (lead == NULL || !lock_make_keeper(lock)) {
+		free(lead);
+		return state_starve(restoring->in);
+	}
+	lead->claim = claim;
+	lead->number = state_get_unsigned(restoring->in, "lead", LEADS_MAX);
+	if (lead->number > lock->engine->serials)
+		lock->engine->serials = lead->number;
+	lead->used = state_find_flag(restoring->in, "used");
+	lead->contended = state_find_flag(restoring->in, "contended");
+	lead->passed = state_find_number(restoring->in, "passed", 0, INT64_MAX);
+	lead->held = claim->state == CLAIM_HELD;
+	claim->lead = lead;
+	claim->asked = state_find_flag(restoring->in, "asked");
+	if (lead->held)
+		DL_APPEND(lock->held_leads, lead);
+	else
+		DL_APPEND(lock->leads, lead);
+	return 0;
+}
+
+static void put_into_list(struct restoring *restoring, struct claim *claim)
+{
+	struct lock *lock = restoring->lock;
+
+	switch (claim->state) {
+	case CLAIM_WANTED:
+		DL_APPEND(lock->unplaced, claim);
+		numbers_restored(lock);
+		break;
+	case CLAIM_UNCERTAIN:
+		DL_APPEND(lock->unplaced, claim);
+		break;
+	case CLAIM_QUEUED:
+	case CLAIM_HELD:
+		queue_insert(claim);
+		lock->missing = true; /* what others have is to be listed */
+		break;
+	case CLAIM_FOLLOWING:
+		claim->lead = restoring->lead;
+		DL_APPEND(restoring->lead->followers, claim);
+		break;
+	default:
+		DL_APPEND(lock->leaving, claim);
+	}
+	lock->taken_over = true;
+}
+
+static int restore_claim(struct restoring *restoring)
+{
+	struct engine *engine = restoring->engine;
+	struct state_reader *in = restoring->in;
+	struct claim *claim = calloc(1, sizeof(*claim) + engine->events->details_bytes);
+
+	if (claim == NULL || timers_reserve(&engine->timers, engine->claims + 1) < 0) {
+		free(claim);
+		return state_starve(in);
+	}
+	read_claim(restoring, claim);
+	struct owner *owner = read_whose(restoring);
+	claim->owner = owner;
+	if (claim->state == CLAIM_FOLLOWING)
+		find_lead(restoring);
+	if (state_has(in, "covers"))
+		restore_coverage(restoring, claim);
+	if (state_has(in, "holds"))
+		restore_precedence(restoring, claim);
+	check_claim(restoring, claim, owner);
+	engine->claims++;
+	if (state_failed(in)) {
+		claim->state = CLAIM_WANTED;
+		claim->owner = NULL; /* which does not know of it yet */
+		claim_free(claim);
+		return -EINVAL;
+	}
+	if (owner != NULL)
+		DL_APPEND2(owner->claims, claim, owner_prev, owner_next);
+	claim->serial = ++engine->serials;
+	claim->lock->policy.recipe = (int64_t)restoring->recipe; /* as it is named */
+	put_into_list(restoring, claim);
+	if (claim->state == CLAIM_HELD)
+		restore_held(restoring, claim);
+	if (state_has(in, "lead"))
+		restore_lead(restoring, claim);
+	else if (state_find_flag(in, "asked"))
+		restore_wish(restoring, claim);
+	if (state_has(in, "due_ms"))
+		timers_set(&engine->timers, &claim->timer,
+			   state_get_number(in, "due_ms", INT64_MIN, TIME_MAX_MS));
+	claim_mark(claim);
+	return result_of(restoring);
+}
+
+static int restore_line(struct restoring *restoring)
+{
+	const char *word = restoring->in->word;
+
+	if (strcmp(word, "engine") == 0)
+		return restore_engine(restoring);
+	if (strcmp(word, "lock") == 0)
+		return restore_lock(restoring);
+	if (strcmp(word, "owner") == 0)
+		return restore_owner(restoring);
+	if (restoring->lock == NULL)
+		return state_refuse(restoring->in, NULL, "a lock before");
+	if (strcmp(word, "process") == 0)
+		return restore_process(restoring);
+	return strcmp(word, "file") == 0 ? restore_file(restoring) : restore_claim(restoring);
+}
+
+static bool is_of_engine(const char *word)
+{
+	static const char *const words[] = {"engine", "lock", "owner", "process", "file", "claim"};
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		if (strcmp(words[i], word) == 0)
+			return true;
+	}
+	return false;
+}
+
+int engine_restore(struct engine *engine, const struct engine_transfer *transfer,
+		   struct state_reader *in)
+{
+	struct restoring restoring = {.engine = engine, .transfer = transfer, .in = in};
+	struct lock *lock, *next;
+	int more, error = 0;
+
+	while (error == 0 && (more = state_next(in)) != 0) {
+		if (more < 0)
+			return more;
+		if (!is_of_engine(in->word)) {
+			state_again(in);
+			break;
+		}
+		error = restore_line(&restoring);
+	}
+	HASH_ITER (hh, engine->locks, lock, next) {
+		lock_free_if_unused(lock);
+	}
+	engine->owner_number = restoring.owner_number;
+	return error;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Keeps what a daemon knows in a file without a name (memfd_create(2)) that outlives it, so that
+ * the next one goes on even if this one was killed between any two instructions.
+ *
+ * What is kept consists of items: parts of other things (a claim, an open file), each with some
+ * lines of text (text.h). Whoever changes something that those lines say marks its item. A commit
+ * writes all items that were marked, as one transaction, with the answers to the kernel that go out
+ * behind it: what was answered is always known to the next daemon, and an answer that was not sent
+ * is sent by that one. The request that is being handled lies in the file too, where it was read:
+ * unless a transaction says that it was handled, it is to be handled again.
+ *
+ * The file: a page with its head; the area for a request; and a log of records, of which the head
+ * says in one word what counts. A transaction is appended, and then that word changes. What counts
+ * begins with the oldest record that is the latest one of an item. When the log has grown to a
+ * multiple of what is worth keeping, each transaction writes the oldest items again, too, as many
+ * bytes as it has for what changed, so the log begins later: it does not grow further, and no
+ * commit takes long because there are many items. What is before its beginning gives its memory
+ * back.
+ *
+ * What is kept has checksums: what is not as it was written is not read, all of it.
+ *
+ * Without memory nothing is kept, which is logged, until all could be written in one transaction;
+ * or for good, if there is none even for a number of an item. The daemon goes on. One thread.
+ */
+#ifndef DLOCKFS_JOURNAL_JOURNAL_H
+#define DLOCKFS_JOURNAL_JOURNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/uio.h>
+
+struct state_journal;
+struct state_item;
+
+/* Where the lines of an item stand among those of all others, from the first number on. */
+struct state_place {
+	uint64_t at[4];
+};
+
+/* The first number. */
+enum {
+	STATE_PLACE_PROCESS = 1, /* of the daemon itself */
+	STATE_PLACE_STORE,
+	STATE_PLACE_INODE,
+	STATE_PLACE_STATUS,
+	STATE_PLACE_HANDLE, /* and what belongs to it */
+	STATE_PLACE_NUMBERS,
+	STATE_PLACE_ORDER,
+	STATE_PLACE_REQUEST,	/* that waits, and belongs to no open file */
+	STATE_PLACE_SHARD = 16, /* the first one; another for each */
+};
+
+struct state_kind {
+	struct state_place (*place)(const struct state_item *item);
+	/* May write nothing. */
+	void (*save)(const struct state_item *item, FILE *out);
+};
+
+/* A part of what it tells of. All zero: it has never been marked. */
+struct state_item {
+	uint32_t number;  /* in the journal, from 1; 0: it is not there */
+	uint32_t changed; /* its place among those that were marked, from 1; 0: it was not */
+};
+
+/* Keeps things in the file from now on, which is empty, one that state_journal_load() has read, or
+ * one that this process has written before: the next commit writes all items; what was kept there
+ * stays good until then. `handled` is the request that was handled last, as the content says
+ * (0: none). The descriptor becomes the journal's. Returns 0, or -errno of mmap(2) and the like,
+ * and the descriptor stays the caller's. */
+int state_journal_create(int descriptor, size_t request_bytes, uint64_t handled,
+			 struct state_journal **ret);
+
+/* The items must be gone, or never be marked again. */
+void state_journal_destroy(struct state_journal *journal);
+
+/* Where a request of the kernel is to be read. */
+void *state_journal_request_area(const struct state_journal *journal);
+
+int state_journal_descriptor(const struct state_journal *journal);
+
+/* What the item's lines say has changed, or it is new. The journal may be NULL: nothing is kept. */
+void state_journal_mark(struct state_journal *journal, struct state_item *item,
+			const struct state_kind *kind);
+
+/* The item is about to be freed. The journal may be NULL. */
+void state_journal_remove(struct state_journal *journal, struct state_item *item);
+
+/* Whether anything was marked or removed since the last commit. */
+bool state_journal_is_changed(const struct state_journal *journal);
+
+/* Whether an error has ended the keeping, for now or for good. */
+bool state_journal_has_failed(const struct state_journal *journal);
+
+/* Writes what has changed, and the answers, which the caller sends once this returns, whatever
+ * happened. `handled` is the number of the request that led to them; 0: it was none. Every item
+ * that was marked has to be whole. */
+void state_journal_commit(struct state_journal *journal, uint64_t handled,
+			  const struct iovec *answers, size_t count);
+
+/* Notes that the next daemon is to begin anew. */
+void state_journal_end(struct state_journal *journal);
+
+/* Reading */
+
+struct state_journal_content {
+	FILE *text;	       /* the lines of all items, in their order; and "end" */
+	void *request;	       /* the area: what the kernel sent last, if that is not `handled` */
+	size_t request_bytes;  /* of the area */
+	uint64_t handled;      /* the request that was handled last; 0: there was none */
+	struct iovec *answers; /* of the latest transaction: they may not have been sent */
+	size_t answer_count;
+};
+
+/* Reads what a daemon has kept, which stays. Returns 0; or -errno with one line in `why` and
+ * nothing to be freed: -ENODATA if there is nothing, -EINVAL if it is of another version,
+ * -EBADMSG if it is not as it was written. */
+int state_journal_load(int descriptor, struct state_journal_content *ret, char *why,
+		       size_t why_bytes);
+
+void state_journal_content_finish(struct state_journal_content *content);
+
+/* Guards (fs/kernel/notifier_process.h) of all processes that have used the file: counts one more,
+ * or not. Returns how many there were so far, or -errno. */
+int state_journal_count_guard(int descriptor);
+int state_journal_guards(int descriptor);
+
+/* Counts an attempt to go on with what was kept. Returns how many there were since somebody who
+ * did so called state_journal_settle(), or -errno. */
+int state_journal_count_attempt(int descriptor);
+void state_journal_settle(struct state_journal *journal);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * look(), read(), write() and remove(): for who looks on and steers from outside. Unlike the
+ * operations of the engine they are answered even if the session is lost. Loop thread only.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "claim/marker.h"
+#include "stores/local/service.h"
+
+/* Returns the answer, which lies in the session's list already, or NULL when out of memory. Its
+ * error is set if there is no session to ask in. */
+static struct answer *ask(struct store *base, enum answer_kind kind, void *asker)
+{
+	struct local_store *store = (struct local_store *)base;
+	struct answer *answer = calloc(1, sizeof(*answer));
+
+	if (answer == NULL)
+		return NULL;
+	answer->kind = kind;
+	answer->tag = asker;
+	answer->store = store;
+	answer->error = store->lost ? -ECONNRESET : 0;
+	answer_queue(answer);
+	return answer;
+}
+
+/* The last components of what is below. Returns 0 or -ENOMEM. */
+static int copy_names(const struct queue *queue, struct answer *answer)
+{
+	const struct queue *below;
+
+	answer->names = calloc(queue->below_count + 1, sizeof(*answer->names));
+	if (answer->names == NULL)
+		return -ENOMEM;
+	DL_FOREACH (queue->below, below) {
+		const char *slash = strrchr(below->path, '/');
+		char *name = strdup(slash != NULL ? slash + 1 : below->path);
+
+		if (name == NULL)
+			return -ENOMEM;
+		answer->names[answer->names_count++] = name;
+	}
+	return 0;
+}
+
+int local_look(struct store *base, struct store_look *look, const char *path)
+{
+	struct answer *answer = ask(base, ANSWER_LOOKED, look);
+	const struct queue *queue;
+
+	if (answer == NULL)
+		return -ENOMEM;
+	if (answer->error != 0)
+		return 0;
+	queue = queue_find(answer->store->service, path);
+	if (queue == NULL) {
+		answer->error = -ENOENT;
+		return 0;
+	}
+	answer->error = copy_names(queue, answer);
+	answer->snapshot = snapshot_create(queue);
+	if (!queue_is_empty(queue) && answer->snapshot == NULL)
+		answer->error = -ENOMEM;
+	return 0;
+}
+
+int local_read(struct store *base, struct store_read *read, const char *path, const char *name)
+{
+	const struct local_service *service = ((struct local_store *)base)->service;
+	struct answer *answer = ask(base, ANSWER_CLAIM, read);
+	char claim[CLAIM_NAME_BYTES];
+	const struct node *node;
+
+	if (answer == NULL)
+		return -ENOMEM;
+	if (answer->error != 0)
+		return 0;
+	node = claim_marker_parse(name, claim) ? node_find_orphan(service, path, claim)
+					       : node_find(service, path, name);
+	if (node == NULL) {
+		answer->error = -ENOENT;
+		return 0;
+	}
+	answer->text = strdup(node->text);
+	if (answer->text == NULL) {
+		answer->error = -ENOMEM;
+		return 0;
+	}
+	answer->claim = (struct store_claim){
+		.data = answer->text,
+		.data_bytes = strlen(answer->text),
+		.since_ms = node->since_ms,
+		.session = node->store != NULL ? node->store->session : 0,
+		.version = node->version,
+	};
+	return 0;
+}
+
+int local_write(struct store *base, struct store_change *change, const char *path, const char *name,
+		const char *text, uint32_t version)
+{
+	struct answer *answer = ask(base, ANSWER_CHANGED, change);
+	struct node *node;
+
+	if (answer == NULL)
+		return -ENOMEM;
+	if (answer->error != 0)
+		return 0;
+	node = node_find(answer->store->service, path, name);
+	if (node == NULL)
+		answer->error = -ENOENT;
+	else if (node->version != version)
+		answer->error = -ESTALE;
+	else
+		answer->error = node_amend(node, text);
+	return 0;
+}
+
+int local_remove(struct store *base, struct store_change *change, const char *path,
+		 const char *name)
+{
+	struct answer *answer = ask(base, ANSWER_CHANGED, change);
+	struct node *node;
+
+	if (answer == NULL)
+		return -ENOMEM;
+	if (answer->error != 0)
+		return 0;
+	node = node_find(answer->store->service, path, name);
+	if (node == NULL) {
+		answer->error = -ENOENT;
+	} else {
+		struct queue *queue = node->queue;
+
+		node_remove(node);
+		queue_remove_if_empty(queue);
+	}
+	return 0;
+}
+
+void local_deliver_outside(const struct answer *answer)
+{
+	const struct snapshot *snapshot = answer->snapshot;
+	struct store_look *look = answer->tag;
+	struct store_read *read = answer->tag;
+	struct store_change *change = answer->tag;
+
+	if (answer->kind == ANSWER_CHANGED)
+		change->done(change, answer->error);
+	else if (answer->kind == ANSWER_CLAIM)
+		read->done(read, answer->error, answer->error == 0 ? &answer->claim : NULL);
+	else if (answer->error != 0)
+		look->done(look, answer->error, NULL, 0, NULL, 0);
+	else
+		look->done(look, 0, (const char *const *)answer->names, answer->names_count,
+			   snapshot != NULL ? snapshot->entries : NULL,
+			   snapshot != NULL ? snapshot->count : 0);
+}

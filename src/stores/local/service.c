@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the queues of a service in this process, and tells who watches a claim what becomes of it,
+ * and who attends to a queue that it has changed.
+ *
+ * Must not know locks: who holds what is the engine's affair. Makes no thread; the loop's thread
+ * only.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "claim/name.h"
+#include "stores/local/service.h"
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+struct local_service *local_service_create(void)
+{
+	struct local_service *service = calloc(1, sizeof(*service));
+
+	/* Greater than what an earlier process could reach at one a nanosecond. */
+	if (service != NULL)
+		service->stamp = now_ms() * 1000000;
+	return service;
+}
+
+void local_service_set_first_sequence(struct local_service *service, int32_t sequence)
+{
+	service->first_sequence = sequence;
+}
+
+struct queue *queue_find(const struct local_service *service, const char *path)
+{
+	struct queue *queue;
+
+	HASH_FIND_STR(service->queues, path, queue);
+	return queue;
+}
+
+bool local_service_is_empty(const struct local_service *service, const char *path)
+{
+	const struct queue *queue = queue_find(service, path);
+
+	return queue == NULL || queue_is_empty(queue);
+}
+
+void local_service_each(const struct local_service *service,
+			void (*visit)(void *context, const char *path), void *context)
+{
+	const struct queue *queue;
+
+	for (queue = service->queues; queue != NULL; queue = queue->hh.next) {
+		if (!queue_is_empty(queue))
+			visit(context, queue->path);
+	}
+}
+
+static struct queue *queue_create(struct local_service *service, const char *path,
+				  size_t path_bytes)
+{
+	struct queue *queue = calloc(1, sizeof(*queue) + path_bytes + 1);
+
+	if (queue == NULL)
+		return NULL;
+	queue->service = service;
+	memcpy(queue->path, path, path_bytes);
+	HASH_ADD_STR(service->queues, path, queue);
+	if (queue->hh.tbl == NULL) {
+		free(queue);
+		return NULL;
+	}
+	queue->serial = ++service->serials;
+	return queue;
+}
+
+/* How long the path above is; that of "" is above all. */
+static size_t path_above(const char *path, size_t path_bytes)
+{
+	const char *slash = memrchr(path, '/', path_bytes);
+
+	return slash != NULL ? (size_t)(slash - path) : 0;
+}
+
+/* Goes upwards until there is a queue already. */
+struct queue *queue_open(struct local_service *service, const char *path)
+{
+	struct queue *first = NULL, *below = NULL, *queue;
+	size_t path_bytes = strlen(path);
+
+	for (;;) {
+		HASH_FIND(hh, service->queues, path, path_bytes, queue);
+		bool found = queue != NULL;
+		if (!found)
+			queue = queue_create(service, path, path_bytes);
+		if (queue == NULL)
+			break;
+		if (first == NULL)
+			first = queue;
+		if (below != NULL) {
+			below->above = queue;
+			DL_APPEND(queue->below, below);
+			queue->below_count++;
+		}
+		if (found || path_bytes == 0)
+			return first;
+		below = queue;
+		path_bytes = path_above(path, path_bytes);
+	}
+	if (first != NULL)
+		queue_remove_if_empty(first);
+	return NULL;
+}
+
+void queue_set_next(struct queue *queue, int32_t sequence)
+{
+	queue->next_sequence = sequence;
+	queue_mark(queue);
+}
+
+void queue_remove_if_empty(struct queue *queue)
+{
+	struct queue *above;
+
+	for (; queue != NULL && queue_is_empty(queue) && queue->below == NULL; queue = above) {
+		above = queue->above;
+		if (above != NULL) {
+			DL_DELETE(above->below, queue);
+			above->below_count--;
+		}
+		HASH_DEL(queue->service->queues, queue);
+		service_unmark(queue->service, &queue->item);
+		free(queue->room);
+		free(queue);
+	}
+}
+
+/* What to read at the next turn of the loop. The write cannot fail: the counter is at most 1. */
+void store_make_readable(struct local_store *store)
+{
+	if (store->readable)
+		return;
+	store->readable = true;
+	(void)!write(store->descriptor, &(uint64_t){1}, sizeof(uint64_t));
+}
+
+void store_make_unreadable(struct local_store *store)
+{
+	if (!store->readable)
+		return;
+	store->readable = false;
+	(void)!read(store->descriptor, &(uint64_t){0}, sizeof(uint64_t));
+}
+
+void answer_free(struct answer *answer)
+{
+	if (answer->kind == ANSWER_CONNECTED)
+		return; /* a part of its store */
+	free(answer->snapshot);
+	free(answer->text);
+	for (size_t i = 0; i < answer->names_count; i++)
+		free(answer->names[i]);
+	free(answer->names);
+	free(answer);
+}
+
+bool answer_is_for_outside(const struct answer *answer)
+{
+	return answer->kind == ANSWER_LOOKED || answer->kind == ANSWER_CLAIM ||
+	       answer->kind == ANSWER_CHANGED;
+}
+
+void answer_queue(struct answer *answer)
+{
+	DL_APPEND(answer->store->answers, answer);
+	store_make_readable(answer->store);
+}
+
+struct answer *answer_create_read(const struct answer *watch, const char *text, uint32_t version)
+{
+	struct answer *answer = calloc(1, sizeof(*answer));
+
+	if (answer == NULL)
+		return NULL;
+	answer->kind = ANSWER_READ;
+	answer->tag = watch->tag;
+	answer->store = watch->store;
+	answer->version = version;
+	answer->text = strdup(text);
+	if (answer->text == NULL) {
+		answer_free(answer);
+		return NULL;
+	}
+	return answer;
+}
+
+void watch_start(struct answer *watch, struct node *node)
+{
+	watch->watched = node;
+	DL_APPEND(node->watches, watch);
+	DL_APPEND2(watch->store->watches, watch, waiting_prev, waiting_next);
+}
+
+void attention_start(struct answer *attention, struct queue *queue)
+{
+	attention->attended = queue;
+	DL_APPEND(queue->attentions, attention);
+	DL_APPEND2(attention->store->watches, attention, waiting_prev, waiting_next);
+}
+
+void watch_stop(struct answer *watch)
+{
+	if (watch->attended != NULL)
+		DL_DELETE(watch->attended->attentions, watch);
+	else
+		DL_DELETE(watch->watched->watches, watch);
+	DL_DELETE2(watch->store->watches, watch, waiting_prev, waiting_next);
+	watch->watched = NULL;
+	watch->attended = NULL;
+}
+
+static void tell_attentions(struct queue *queue)
+{
+	while (queue->attentions != NULL) {
+		struct answer *attention = queue->attentions;
+
+		watch_stop(attention);
+		answer_queue(attention);
+	}
+}
+
+/* Makes room for one more claim at the end. Returns 0 or -ENOMEM. */
+static int queue_reserve(struct queue *queue)
+{
+	size_t before = (size_t)(queue->nodes - queue->room);
+
+	if (before + queue->count < queue->room_count)
+		return 0;
+	if (before <= queue->count / 2) {
+		size_t room_count = queue->room_count * 3 / 2 + 4;
+		struct node **room = reallocarray(queue->room, room_count, sizeof(struct node *));
+
+		if (room == NULL)
+			return -ENOMEM;
+		queue->room = room;
+		queue->room_count = room_count;
+		queue->nodes = room + before;
+	}
+	memmove(queue->room, queue->nodes, queue->count * sizeof(struct node *));
+	queue->nodes = queue->room;
+	return 0;
+}
+
+static bool is_before(const struct node *node, int32_t sequence, const char *name)
+{
+	return claim_name_compare(node->sequence, node->name, sequence, name) < 0;
+}
+
+/* Where the claim of that number and name stands, or would. */
+static size_t queue_place(const struct queue *queue, int32_t sequence, const char *name)
+{
+	size_t low = 0, high = queue->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (is_before(queue->nodes[middle], sequence, name))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* There is room for it. Nearly always it is the last one. */
+static void queue_put_in(struct queue *queue, struct node *node)
+{
+	size_t place = queue->count;
+
+	if (place > 0 && !is_before(queue->nodes[place - 1], node->sequence, node->name))
+		place = queue_place(queue, node->sequence, node->name);
+	memmove(&queue->nodes[place + 1], &queue->nodes[place],
+		(queue->count - place) * sizeof(struct node *));
+	queue->nodes[place] = node;
+	queue->count++;
+}
+
+static void queue_take_out(struct queue *queue, const struct node *node)
+{
+	size_t place = queue_place(queue, node->sequence, node->name);
+
+	assert(queue->nodes[place] == node);
+	queue->count--;
+	if (place == 0)
+		queue->nodes++;
+	else
+		memmove(&queue->nodes[place], &queue->nodes[place + 1],
+			(queue->count - place) * sizeof(struct node *));
+}
+
+static void node_free(struct node *node)
+{
+	service_unmark(node->queue->service, &node->item);
+	if (node->version > 0)
+		free(node->text);
+	free(node);
+}
+
+void node_remove_orphan(struct node *node)
+{
+	tell_attentions(node->queue);
+	queue_take_out(node->queue, node);
+	if (queue_is_empty(node->queue))
+		queue_mark(node->queue);
+	node_free(node);
+}
+
+void node_remove(struct node *node)
+{
+	while (node->watches != NULL) {
+		struct answer *watch = node->watches;
+
+		watch_stop(watch);
+		answer_queue(watch);
+	}
+	DL_DELETE2(node->store->nodes, node, store_prev, store_next);
+	node->store = NULL;
+	if (!node->marked) {
+		node_remove_orphan(node);
+		return;
+	}
+	tell_attentions(node->queue);
+	node_mark(node);
+}
+
+static struct node *find_last(const struct local_service *service)
+{
+	const struct queue *queue;
+
+	for (queue = service->queues; queue != NULL; queue = queue->hh.next) {
+		if (!queue_is_empty(queue))
+			return queue->nodes[queue->count - 1];
+	}
+	return NULL;
+}
+
+void local_service_destroy(struct local_service *service)
+{
+	struct node *orphan;
+
+	if (service == NULL)
+		return;
+	while ((orphan = find_last(service)) != NULL) {
+		struct queue *queue = orphan->queue;
+
+		node_remove_orphan(orphan);
+		queue_remove_if_empty(queue);
+	}
+	service_unmark(service, &service->item);
+	free(service);
+}
+
+/* A claim, or an orphan. */
+static struct node *find_any(const struct local_service *service, const char *path,
+			     const char *name)
+{
+	struct queue *queue = queue_find(service, path);
+	struct claim_name claim;
+
+	if (queue == NULL || !claim_name_parse(name, &claim))
+		return NULL;
+	size_t place = queue_place(queue, claim.sequence, name);
+	if (place == queue->count || strcmp(queue->nodes[place]->name, name) != 0)
+		return NULL;
+	return queue->nodes[place];
+}
+
+struct node *node_find(const struct local_service *service, const char *path, const char *name)
+{
+	struct node *node = find_any(service, path, name);
+
+	return node != NULL && node->store != NULL ? node : NULL;
+}
+
+struct node *node_find_orphan(const struct local_service *service, const char *path,
+			      const char *name)
+{
+	struct node *node = find_any(service, path, name);
+
+	return node != NULL && node->store == NULL ? node : NULL;
+}
+
+int node_amend(struct node *node, const char *text)
+{
+	struct answer *reads = NULL, *watch, *read = NULL, *next;
+	char *copy = strdup(text);
+
+	if (copy == NULL)
+		return -ENOMEM;
+	DL_FOREACH (node->watches, watch) {
+		read = answer_create_read(watch, text, node->version + 1);
+		if (read == NULL)
+			goto out_of_memory;
+		DL_APPEND(reads, read);
+	}
+	DL_FOREACH_SAFE (reads, read, next) {
+		DL_DELETE(reads, read);
+		answer_queue(read);
+	}
+	if (node->version > 0)
+		free(node->text);
+	node->text = copy;
+	node->version++;
+	node_mark(node);
+	return 0;
+
+out_of_memory:
+	DL_FOREACH_SAFE (reads, read, next) {
+		DL_DELETE(reads, read);
+		answer_free(read);
+	}
+	free(copy);
+	return -ENOMEM;
+}
+
+/* The counter stays at the last number, as ZooKeeper's does (claim/name.h). */
+static int32_t queue_add(int32_t sequence, uint32_t numbers)
+{
+	uint32_t sum = (uint32_t)sequence + numbers;
+
+	return sum < INT32_MAX ? (int32_t)sum : INT32_MAX;
+}
+
+struct node *node_restore(struct local_store *store, struct queue *queue, const char *name,
+			  const char *text, int32_t sequence)
+{
+	struct node *node;
+
+	if (queue_reserve(queue) < 0)
+		return NULL;
+	node = calloc(1, sizeof(*node) + strlen(name) + 1 + strlen(text) + 1);
+	if (node == NULL)
+		return NULL;
+	node->text = stpcpy(node->name, name) + 1;
+	strcpy(node->text, text);
+	node->sequence = sequence;
+	node->place = ++queue->places;
+	queue_set_next(queue, queue_add(sequence, 1));
+	node->queue = queue;
+	node->store = store;
+	node->since_ms = now_ms();
+	queue_put_in(queue, node);
+	DL_APPEND2(store->nodes, node, store_prev, store_next);
+	node_mark(node);
+	tell_attentions(queue);
+	return node;
+}
+
+struct node *node_create(struct local_store *store, struct queue *queue,
+			 const struct claim_name *name, const char *text)
+{
+	char full[CLAIM_NAME_BYTES];
+	struct claim_name claim = *name;
+
+	/* As the counter of a container znode, which goes when it is empty. */
+	if (queue_is_empty(queue))
+		queue_set_next(queue, queue->service->first_sequence);
+	/* Its companion would have one of them. */
+	claim.sequence = queue_add(queue->next_sequence, claim_recipe_znodes(name->recipe) - 1);
+	claim_name_format_placed(full, &claim);
+	return node_restore(store, queue, full, text, claim.sequence);
+}
+
+struct snapshot *snapshot_create(const struct queue *queue)
+{
+	size_t count = queue == NULL ? 0 : queue->count;
+	struct snapshot *snapshot;
+	char(*names)[CLAIM_NAME_BYTES];
+
+	if (count == 0)
+		return NULL;
+	snapshot =
+		malloc(sizeof(*snapshot) + count * (sizeof(struct store_entry) + sizeof(*names)));
+	if (snapshot == NULL)
+		return NULL;
+	snapshot->count = count;
+	names = (void *)&snapshot->entries[count];
+	for (size_t i = 0; i < count; i++) {
+		struct store_entry *entry = &snapshot->entries[i];
+
+		strcpy(names[i], queue->nodes[i]->name);
+		entry->name = names[i];
+		entry->half = false;
+		entry->orphan = queue->nodes[i]->store == NULL;
+		/* As another store would read it. */
+		bool named = claim_name_parse(entry->name, &entry->claim);
+		assert(named);
+		(void)named;
+	}
+	return snapshot;
+}

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the sessions (stores) that share a service, and the answers that lie there to be delivered.
+ * Reads no clock and makes no thread; the loop's thread only.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "stores/local/service.h"
+
+static struct local_store *local_store(struct store *store)
+{
+	return (struct local_store *)store;
+}
+
+/* Drops what the session has asked and placed. */
+static void session_end(struct local_store *store)
+{
+	struct answer *answer, *next;
+
+	while (store->watches != NULL) {
+		answer = store->watches;
+		watch_stop(answer);
+		answer_free(answer);
+	}
+	while (store->nodes != NULL) {
+		struct queue *queue = store->nodes->queue;
+
+		node_remove(store->nodes);
+		queue_remove_if_empty(queue);
+	}
+	DL_FOREACH_SAFE (store->answers, answer, next) {
+		if (answer_is_for_outside(answer)) {
+			answer->error = -ECONNRESET;
+			continue;
+		}
+		DL_DELETE(store->answers, answer);
+		answer_free(answer);
+	}
+	store->session = ++store->service->sessions;
+}
+
+void store_local_expire(struct store *base)
+{
+	struct local_store *store = local_store(base);
+
+	session_end(store);
+	store->lost = true;
+	store_make_readable(store);
+}
+
+/* Returns NULL if there is nobody to answer to: what is called after the session's end and before
+ * STORE_LOST has told of it has no effect. Without memory for an answer the session ends, because
+ * that is the one thing that can still be told. */
+static struct answer *answer_create(struct local_store *store, enum answer_kind kind, void *tag)
+{
+	struct answer *answer;
+
+	if (store->lost)
+		return NULL;
+	answer = calloc(1, sizeof(*answer));
+	if (answer == NULL) {
+		store_local_expire(&store->store);
+		return NULL;
+	}
+	answer->kind = kind;
+	answer->tag = tag;
+	answer->store = store;
+	return answer;
+}
+
+static void on_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
+		     const char *text, bool list)
+{
+	struct local_store *store = local_store(base);
+	struct answer *answer = answer_create(store, ANSWER_PLACED, tag);
+	struct queue *queue;
+	struct node *node = NULL;
+
+	if (answer == NULL)
+		return;
+	queue = queue_open(store->service, path);
+	if (queue != NULL)
+		node = node_create(store, queue, name, text);
+	if (node != NULL) {
+		strcpy(answer->name, node->name);
+		answer->sequence = node->sequence;
+		if (list)
+			answer->snapshot = snapshot_create(queue);
+	} else {
+		answer->error = -ENOMEM;
+		if (queue != NULL)
+			queue_remove_if_empty(queue);
+	}
+	answer_queue(answer);
+}
+
+static void on_list(struct store *base, void *tag, const char *path, bool sync, bool attend)
+{
+	struct local_store *store = local_store(base);
+	struct answer *answer = answer_create(store, ANSWER_LISTED, tag);
+	struct answer *attention;
+	struct queue *queue;
+
+	if (answer == NULL)
+		return;
+	queue = queue_find(store->service, path);
+	answer->snapshot = snapshot_create(queue);
+	if (queue != NULL && !queue_is_empty(queue) && answer->snapshot == NULL)
+		answer->error = -EIO;
+	answer_queue(answer);
+	if (!attend || answer->error < 0)
+		return;
+	attention = answer_create(store, ANSWER_ATTENDED, tag);
+	if (attention == NULL)
+		return;
+	if (queue != NULL && !queue_is_empty(queue))
+		attention_start(attention, queue);
+	else
+		answer_queue(attention);
+}
+
+static void on_watch(struct store *base, void *tag, const char *path, const char *name)
+{
+	struct local_store *store = local_store(base);
+	struct answer *answer = answer_create(store, ANSWER_WATCHED, tag);
+	struct answer *read;
+	struct node *node;
+
+	if (answer == NULL)
+		return;
+	node = node_find(store->service, path, name);
+	if (node == NULL) {
+		answer_queue(answer);
+		return;
+	}
+	read = answer_create_read(answer, node->text, node->version);
+	if (read == NULL) {
+		answer_free(answer);
+		store_local_expire(base);
+		return;
+	}
+	answer_queue(read);
+	watch_start(answer, node);
+}
+
+static bool is_of_version(const struct node *node, uint32_t version)
+{
+	return version == STORE_ANY_VERSION || node->version == version;
+}
+
+static void on_amend(struct store *base, void *tag, const char *path, const char *name,
+		     const char *text, uint32_t version)
+{
+	struct local_store *store = local_store(base);
+	struct answer *answer = answer_create(store, ANSWER_AMENDED, tag);
+	struct node *node;
+
+	if (answer == NULL)
+		return;
+	node = node_find(store->service, path, name);
+	if (node != NULL)
+		answer->error = is_of_version(node, version) ? node_amend(node, text) : -ESTALE;
+	answer_queue(answer);
+}
+
+static void on_mark(struct store *base, void *tag, const char *path, const char *name,
+		    const char *text)
+{
+	struct local_store *store = local_store(base);
+	struct answer *answer = answer_create(store, ANSWER_MARKED, tag);
+	struct node *node;
+
+	if (answer == NULL)
+		return;
+	node = node_find(store->service, path, name);
+	if (node != NULL)
+		node->marked = true;
+	else
+		answer->error = -ENOENT;
+	answer_queue(answer);
+}
+
+static void on_withdraw(struct store *base, void *tag, const char *path, const char *name,
+			int32_t sequence, bool marker)
+{
+	struct local_store *store = local_store(base);
+	struct answer *answer = answer_create(store, ANSWER_WITHDRAWN, tag);
+	struct node *node;
+
+	if (answer == NULL)
+		return;
+	node = node_find(store->service, path, name);
+	if (node != NULL) {
+		struct queue *queue = node->queue;
+
+		node->marked = node->marked && !marker;
+		node_remove(node);
+		queue_remove_if_empty(queue);
+	}
+	node = marker ? node_find_orphan(store->service, path, name) : NULL;
+	if (node != NULL) {
+		struct queue *queue = node->queue;
+
+		node_remove_orphan(node);
+		queue_remove_if_empty(queue);
+	}
+	answer_queue(answer);
+}
+
+static void deliver(const struct local_store *store, const struct answer *answer)
+{
+	const struct store_events *events = store->events;
+	const struct store_entry *entries =
+		answer->snapshot == NULL ? NULL : answer->snapshot->entries;
+	size_t count = answer->snapshot == NULL ? 0 : answer->snapshot->count;
+
+	switch (answer->kind) {
+	case ANSWER_CONNECTED:
+		answer->store->over = false;
+		events->on_session(store->context, STORE_CONNECTED, 0);
+		break;
+	case ANSWER_PLACED:
+		events->on_placed(store->context, answer->tag, answer->error,
+				  answer->error == 0 ? answer->name : NULL, answer->sequence,
+				  entries, count);
+		break;
+	case ANSWER_LISTED:
+		events->on_listed(store->context, answer->tag, answer->error, entries, count);
+		break;
+	case ANSWER_ATTENDED:
+		events->on_changed(store->context, answer->tag);
+		break;
+	case ANSWER_READ:
+		events->on_read(store->context, answer->tag, answer->text, answer->version);
+		break;
+	case ANSWER_WATCHED:
+		events->on_watched(store->context, answer->tag, answer->error);
+		break;
+	case ANSWER_AMENDED:
+		events->on_amended(store->context, answer->tag, answer->error);
+		break;
+	case ANSWER_MARKED:
+		events->on_marked(store->context, answer->tag, answer->error);
+		break;
+	case ANSWER_WITHDRAWN:
+		events->on_withdrawn(store->context, answer->tag, answer->error);
+		break;
+	case ANSWER_PROVED:
+		events->on_proved(store->context, answer->tag, answer->error, answer->text,
+				  answer->stamp);
+		break;
+	case ANSWER_LOOKED:
+	case ANSWER_CLAIM:
+	case ANSWER_CHANGED:
+		local_deliver_outside(answer);
+		break;
+	}
+}
+
+/* What the callbacks call is answered in the same run: the descriptor is quiet afterwards. */
+static void on_dispatch(struct store *base)
+{
+	struct local_store *store = local_store(base);
+
+	while (store->lost || store->answers != NULL) {
+		struct answer *answer = store->answers;
+
+		if (store->lost) {
+			store->lost = false;
+			store->over = true;
+			answer_queue(&store->connected);
+			store->events->on_session(store->context, STORE_LOST, 0);
+			continue;
+		}
+		DL_DELETE(store->answers, answer);
+		deliver(store, answer);
+		answer_free(answer);
+	}
+	store_make_unreadable(store);
+}
+
+static int on_descriptor(struct store *base)
+{
+	return local_store(base)->descriptor;
+}
+
+/* Looks for the claims. Returns 0; or -ENOENT, or -ENOMEM, and the first that is not there is
+ * noted in the answer; or -ESTALE. */
+static int find_all(const struct local_service *service, const struct store_proof *proofs,
+		    size_t count, struct answer *answer)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct node *node = node_find(service, proofs[i].path, proofs[i].name);
+
+		if (node != NULL && proofs[i].text != NULL &&
+		    !is_of_version(node, proofs[i].version))
+			return -ESTALE;
+		if (node != NULL)
+			continue;
+		answer->text = strdup(proofs[i].path);
+		return answer->text != NULL ? -ENOENT : -ENOMEM;
+	}
+	return 0;
+}
+
+static void on_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count)
+{
+	struct local_service *service = local_store(base)->service;
+	struct answer *answer = answer_create(local_store(base), ANSWER_PROVED, tag);
+
+	if (answer == NULL)
+		return;
+	answer->error = find_all(service, proofs, count, answer);
+	for (size_t i = 0; i < count && answer->error == 0; i++) {
+		if (proofs[i].text == NULL)
+			continue;
+		answer->error = node_amend(node_find(service, proofs[i].path, proofs[i].name),
+					   proofs[i].text);
+		answer->stamp = ++service->stamp;
+		service_mark(service);
+	}
+	answer_queue(answer);
+}
+
+static void on_nudge(struct store *base)
+{
+}
+
+static void on_renew(struct store *base)
+{
+	struct local_store *store = local_store(base);
+
+	if (store->over)
+		return;
+	session_end(store);
+	store->lost = false;
+	store->over = true;
+	answer_queue(&store->connected);
+}
+
+static void on_describe(struct store *base, char *text, size_t text_bytes)
+{
+	snprintf(text, text_bytes, "local: this host only (no server configured)");
+}
+
+static const char *on_trouble(struct store *base)
+{
+	(void)base;
+	return NULL;
+}
+
+static void on_close(struct store *base)
+{
+	struct local_store *store = local_store(base);
+
+	session_end(store);
+	while (store->answers != NULL) {
+		struct answer *answer = store->answers;
+
+		DL_DELETE(store->answers, answer);
+		answer_free(answer);
+	}
+	close(store->descriptor);
+	free(store);
+}
+
+static const struct store_ops local_ops = {
+	.descriptor = on_descriptor,
+	.dispatch = on_dispatch,
+	.place = on_place,
+	.list = on_list,
+	.amend = on_amend,
+	.watch = on_watch,
+	.mark = on_mark,
+	.withdraw = on_withdraw,
+	.prove = on_prove,
+	.nudge = on_nudge,
+	.look = local_look,
+	.read = local_read,
+	.write = local_write,
+	.remove = local_remove,
+	.renew = on_renew,
+	.describe = on_describe,
+	.trouble = on_trouble,
+	.close = on_close,
+};
+
+int store_local_open(struct local_service *service, const struct store_events *events,
+		     void *context, struct store **ret)
+{
+	struct local_store *store = calloc(1, sizeof(*store));
+
+	if (store == NULL)
+		return -ENOMEM;
+	store->descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (store->descriptor < 0) {
+		int error = -errno;
+
+		free(store);
+		return error;
+	}
+	store->store.ops = &local_ops;
+	store->service = service;
+	store->session = ++service->sessions;
+	store->events = events;
+	store->context = context;
+	store->connected.kind = ANSWER_CONNECTED;
+	store->connected.store = store;
+	answer_queue(&store->connected);
+	*ret = &store->store;
+	return 0;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * withdraw() and remove() of the ZooKeeper store. A claim and its companion go in one transaction,
+ * which fails if somebody has taken one of them away: then each is deleted by itself.
+ *
+ * The claim's marker is deleted before, by a request of its own that is not waited for: a claim
+ * that is on its way out was released, so it may stand without its marker, but a marker without its
+ * claim would tell of a loss.
+ *
+ * Everything runs on the loop's thread, except the callbacks, which run on ZooKeeper's.
+ */
+#include <errno.h>
+
+#include "stores/zookeeper/operation.h"
+
+static void on_deleted(int code, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->code = code;
+	operation_answered(operation);
+}
+
+static void on_companion_deleted(int code, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->pair->code = code;
+	operation_answered(operation);
+}
+
+static void on_marker_deleted(int code, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->marker_code = code;
+	operation_answered(operation);
+}
+
+static void on_parent_deleted(int code, const void *data)
+{
+}
+
+static void delete_claim(struct operation *operation)
+{
+	operation_made(
+		operation,
+		zoo_adelete(operation->store->handle, operation->path, -1, on_deleted, operation),
+		&operation->code);
+}
+
+static void delete_pair(struct operation *operation)
+{
+	struct pair *pair = operation->pair;
+
+	zoo_delete_op_init(&pair->ops[0], pair->companion, -1);
+	zoo_delete_op_init(&pair->ops[1], operation->path, -1);
+	operation_made(operation,
+		       zoo_amulti(operation->store->handle, 2, pair->ops, pair->results, on_deleted,
+				  operation),
+		       &operation->code);
+}
+
+static void delete_apart(struct operation *operation)
+{
+	struct pair *pair = operation->pair;
+
+	operation_made(operation,
+		       zoo_adelete(operation->store->handle, pair->companion, -1,
+				   on_companion_deleted, operation),
+		       &pair->code);
+	delete_claim(operation);
+}
+
+static void delete_marker(struct operation *operation)
+{
+	operation_made(operation,
+		       zoo_adelete(operation->store->handle, operation->marker, -1,
+				   on_marker_deleted, operation),
+		       &operation->marker_code);
+}
+
+static void send_delete(struct operation *operation)
+{
+	struct pair *pair = operation->pair;
+
+	operation->waited = (pair && pair->apart ? 2 : 1) + (operation->marker != NULL);
+	if (operation->marker)
+		delete_marker(operation);
+	if (!pair)
+		delete_claim(operation);
+	else if (!pair->apart)
+		delete_pair(operation);
+	else
+		delete_apart(operation);
+}
+
+/* One of the two is gone: deletes the other one. Returns false if there is nothing to send. */
+static bool delete_half(struct operation *operation)
+{
+	struct pair *pair = operation->pair;
+
+	if (!pair || pair->apart || operation->code != ZNONODE)
+		return false;
+	if (operation->generation != operation->store->generation) {
+		operation->code = ZCONNECTIONLOSS;
+		return false;
+	}
+	pair->apart = true;
+	operation->outside = operation->kind == STORE_REMOVE;
+	send_delete(operation);
+	return true;
+}
+
+/* What came of both: a failure, or that something was there. */
+static int both_codes(const struct operation *operation)
+{
+	const struct pair *pair = operation->pair;
+
+	if (!pair || !pair->apart || (operation->code != ZOK && operation->code != ZNONODE))
+		return operation->code;
+	return operation->code == ZOK && pair->code == ZNONODE ? ZOK : pair->code;
+}
+
+/* Returns false when out of memory. */
+static bool find_companion(struct operation *operation, const char *path, const char *name)
+{
+	char companion[CLAIM_NAME_BYTES];
+
+	return !operation_find_companion(name, companion) ||
+	       operation_add_companion(operation, path, companion);
+}
+
+static void conclude_withdraw(struct operation *operation)
+{
+	struct store_zookeeper *store = operation->store;
+	int error = 0;
+
+	if (delete_half(operation))
+		return;
+	int code = both_codes(operation);
+	if (operation->marker && (code == ZOK || code == ZNONODE) &&
+	    operation->marker_code != ZNONODE)
+		code = operation->marker_code;
+	if (code != ZNONODE)
+		error = operation_error(operation, code, "cannot delete");
+	if (!error && operation_wears_out_counter(operation->sequence)) {
+		/* Fails, harmlessly, as long as there are other claims. */
+		*operation_cut(operation->path, 1) = '\0';
+		zoo_adelete(store->handle, operation->path, -1, on_parent_deleted, NULL);
+	}
+	operation_count(operation, error);
+	store->events->on_withdrawn(store->context, operation->tag, error);
+	operation_release(operation);
+}
+
+void zookeeper_withdraw(struct store *base, void *tag, const char *path, const char *name,
+			int32_t sequence, bool marker)
+{
+	struct operation *operation = operation_create(
+		(struct store_zookeeper *)base, STORE_WITHDRAW, tag, conclude_withdraw, path, name);
+
+	if (!operation)
+		return;
+	operation->sequence = sequence;
+	if (find_companion(operation, path, name) &&
+	    (!marker || operation_add_marker(operation, path, name)))
+		operation_start(operation, send_delete);
+	else
+		operation_starve(operation);
+}
+
+static void conclude_remove(struct operation *operation)
+{
+	if (delete_half(operation))
+		return;
+	operation->code = both_codes(operation);
+	zookeeper_conclude_change(operation);
+}
+
+int zookeeper_remove(struct store *base, struct store_change *change, const char *path,
+		     const char *name)
+{
+	struct operation *operation =
+		zookeeper_ask(base, STORE_REMOVE, change, conclude_remove, path, name);
+
+	if (!operation)
+		return -ENOMEM;
+	if (!find_companion(operation, path, name)) {
+		operation_free(operation);
+		return -ENOMEM;
+	}
+	operation_start(operation, send_delete);
+	return 0;
+}

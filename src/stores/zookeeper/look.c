@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * look(), read() and write(): for who looks on and steers from outside. Unlike the operations of
+ * the engine they, and remove(), are answered even if their session is lost.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "claim/marker.h"
+#include "stores/zookeeper/operation.h"
+
+#include "claim/znode_path.h"
+
+/* ZooKeeper's own znodes, below its root. */
+#define RESERVED_NAME "zookeeper"
+
+struct operation *zookeeper_ask(struct store *base, enum store_operation kind, void *asker,
+				void (*conclude)(struct operation *), const char *path,
+				const char *name)
+{
+	struct operation *operation =
+		operation_new((struct store_zookeeper *)base, kind, asker, conclude, path, name);
+
+	if (operation)
+		operation->outside = true;
+	return operation;
+}
+
+/* Starts it, unless there is none. Returns 0 or -ENOMEM. */
+static int start(struct operation *operation, void (*send)(struct operation *))
+{
+	if (!operation)
+		return -ENOMEM;
+	operation_start(operation, send);
+	return 0;
+}
+
+static int outside_error(const struct operation *operation, int code, const char *doing)
+{
+	switch (code) {
+	case ZNONODE:
+		return -ENOENT;
+	case ZBADVERSION:
+		return -ESTALE;
+	case ZMARSHALLINGERROR:
+		return -ENOMEM;
+	default:
+		return operation_error(operation, code, doing);
+	}
+}
+
+/* look() */
+
+static void send_look(struct operation *operation)
+{
+	operation->waited = 1;
+	operation_made(operation,
+		       zoo_aget_children(operation->store->handle, operation->path, 0,
+					 operation_on_children, operation),
+		       &operation->list_code);
+}
+
+/* Whether the operation is on what is above all locks: that is none, so nothing below is a claim.
+ */
+static bool is_above_all(const struct operation *operation)
+{
+	const char *root = operation->store->root;
+
+	return !strcmp(operation->path, *root ? root : "/");
+}
+
+/* The names below the znode that are neither claims nor markers, as components of lock paths. The
+ * strings are the caller's to free. Returns NULL when out of memory. */
+static char **decode_names(const struct operation *operation, size_t *ret_count)
+{
+	const struct names *names = operation->names;
+	char **decoded = calloc(names->count + 1, sizeof(*decoded));
+	const char *name = names->text;
+	char marked[CLAIM_NAME_BYTES];
+	struct claim_name claim;
+
+	*ret_count = 0;
+	for (size_t i = 0; decoded && i < names->count; i++, name += strlen(name) + 1) {
+		if (is_above_all(operation) && !strcmp(name, ZOOKEEPER_FORMER_PROBE))
+			continue;
+		if ((!is_above_all(operation) &&
+		     (claim_name_parse(name, &claim) || claim_marker_parse(name, marked))) ||
+		    (!strcmp(operation->path, "/") && !strcmp(name, RESERVED_NAME)))
+			continue;
+		if (!znode_path_decode(name, operation->store->names, &decoded[*ret_count]))
+			++*ret_count;
+	}
+	return decoded;
+}
+
+static void conclude_look(struct operation *operation)
+{
+	struct store_look *look = operation->tag;
+	struct store_entry *entries = NULL;
+	char **names = NULL;
+	size_t entries_count = 0, names_count = 0;
+	int error = outside_error(operation, operation->list_code, "cannot list");
+
+	if (!error) {
+		entries = operation_parse_queue(operation->store, operation->path, operation->names,
+						&entries_count);
+		if (is_above_all(operation))
+			entries_count = 0;
+		names = decode_names(operation, &names_count);
+		if (!entries || !names)
+			error = -ENOMEM;
+	}
+	operation_count(operation, error);
+	if (error)
+		look->done(look, error, NULL, 0, NULL, 0);
+	else
+		look->done(look, 0, (const char *const *)names, names_count, entries,
+			   entries_count);
+	for (size_t i = 0; i < names_count; i++)
+		free(names[i]);
+	free(names);
+	free(entries);
+	operation_release(operation);
+}
+
+int zookeeper_look(struct store *base, struct store_look *look, const char *path)
+{
+	return start(zookeeper_ask(base, STORE_LOOK, look, conclude_look, path, NULL), send_look);
+}
+
+/* read() */
+
+static void on_got(int code, const char *value, int value_bytes, const struct Stat *stat,
+		   const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->code = code;
+	if (code == ZOK) {
+		operation->text_bytes = value_bytes > 0 ? (size_t)value_bytes : 0;
+		operation->text = malloc(operation->text_bytes + 1);
+		if (operation->text)
+			memcpy(operation->text, value_bytes > 0 ? value : "",
+			       operation->text_bytes);
+		else
+			operation->code = ZMARSHALLINGERROR;
+		operation->stat = *stat;
+	}
+	operation_answered(operation);
+}
+
+static void send_read(struct operation *operation)
+{
+	operation->waited = 1;
+	operation_made(operation,
+		       zoo_aget(operation->store->handle, operation->path, 0, on_got, operation),
+		       &operation->code);
+}
+
+static void conclude_read(struct operation *operation)
+{
+	struct store_read *read = operation->tag;
+	int error = outside_error(operation, operation->code, "cannot read");
+	struct store_claim claim = {
+		.data = operation->text,
+		.data_bytes = operation->text_bytes,
+		.since_ms = operation->stat.ctime,
+		.session = operation_is_ephemeral(&operation->stat)
+				   ? (uint64_t)operation->stat.ephemeralOwner
+				   : 0,
+		.version = (uint32_t)operation->stat.version,
+	};
+
+	operation_count(operation, error);
+	read->done(read, error, error ? NULL : &claim);
+	operation_release(operation);
+}
+
+int zookeeper_read(struct store *base, struct store_read *read, const char *path, const char *name)
+{
+	return start(zookeeper_ask(base, STORE_READ, read, conclude_read, path, name), send_read);
+}
+
+/* write() */
+
+static void on_written(int code, const struct Stat *stat, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->code = code;
+	operation_answered(operation);
+}
+
+static void send_write(struct operation *operation)
+{
+	operation->waited = 1;
+	operation_made(operation,
+		       zoo_aset(operation->store->handle, operation->path, operation->text,
+				(int)strlen(operation->text), operation->version, on_written,
+				operation),
+		       &operation->code);
+}
+
+void zookeeper_conclude_change(struct operation *operation)
+{
+	struct store_change *change = operation->tag;
+	int error = outside_error(operation, operation->code, "cannot change");
+
+	operation_count(operation, error);
+	change->done(change, error);
+	operation_release(operation);
+}
+
+int zookeeper_write(struct store *base, struct store_change *change, const char *path,
+		    const char *name, const char *text, uint32_t version)
+{
+	struct operation *operation =
+		zookeeper_ask(base, STORE_WRITE, change, zookeeper_conclude_change, path, name);
+
+	if (!operation)
+		return -ENOMEM;
+	operation->version = (int32_t)version;
+	operation->text = strdup(text);
+	if (!operation->text) {
+		operation_free(operation);
+		return -ENOMEM;
+	}
+	operation_start(operation, send_write);
+	return 0;
+}

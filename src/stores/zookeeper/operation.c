@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the operations of the ZooKeeper store have in common: their making, counting of their
+ * answers, their end, and the reading of a queue. Sends nothing.
+ */
+#include "stores/zookeeper/operation.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "base/log.h"
+#include "claim/marker.h"
+
+static void free_pair(struct pair *pair)
+{
+	if (!pair)
+		return;
+	free(pair->companion);
+	free(pair->created[0]);
+	free(pair->created[1]);
+	free(pair);
+}
+
+void operation_attach(struct operation *operation)
+{
+	operation->session = operation->store->session;
+	DL_APPEND(operation->session->operations, operation);
+}
+
+void operation_detach(struct operation *operation)
+{
+	DL_DELETE(operation->session->operations, operation);
+	operation->session = NULL;
+}
+
+void operation_free(struct operation *operation)
+{
+	if (operation->session)
+		operation_detach(operation);
+	zookeeper_prove_free(operation);
+	zookeeper_renewal_free(operation);
+	free(operation->memory);
+	free(operation->marker);
+	free_pair(operation->pair);
+	free(operation->names);
+	free(operation->text);
+	free(operation->path);
+	free(operation);
+}
+
+void operation_release(struct operation *operation)
+{
+	if (!operation->keep)
+		operation_free(operation);
+}
+
+char *operation_cut(char *path, unsigned components)
+{
+	char *slash = path + strlen(path);
+
+	while (components > 0)
+		if (*--slash == '/')
+			components--;
+	return slash;
+}
+
+char *operation_znode(const struct store_zookeeper *store, const char *path, const char *name)
+{
+	char *lock = *path ? znode_path_encode(store->root, path, store->names)
+			   : strdup(*store->root ? store->root : "/");
+	char *claim;
+
+	if (!lock || !name)
+		return lock;
+	if (asprintf(&claim, "%s/%s", lock, name) < 0)
+		claim = NULL;
+	free(lock);
+	return claim;
+}
+
+struct operation *operation_new(struct store_zookeeper *store, enum store_operation kind, void *tag,
+				void (*conclude)(struct operation *), const char *path,
+				const char *name)
+{
+	struct operation *operation = calloc(1, sizeof(*operation));
+	char *znode = path ? operation_znode(store, path, name) : strdup("/");
+
+	if (!operation || !znode) {
+		free(operation);
+		free(znode);
+		return NULL;
+	}
+	operation->message.kind = MESSAGE_OPERATION;
+	operation->store = store;
+	operation->generation = store->generation;
+	operation->kind = kind;
+	operation->tag = tag;
+	operation->conclude = conclude;
+	operation->code = operation->list_code = ZCONNECTIONLOSS;
+	operation->path = znode;
+	return operation;
+}
+
+struct operation *operation_create(struct store_zookeeper *store, enum store_operation kind,
+				   void *tag, void (*conclude)(struct operation *),
+				   const char *path, const char *name)
+{
+	struct operation *operation = operation_new(store, kind, tag, conclude, path, name);
+
+	if (!operation)
+		zookeeper_mailbox_starve(zookeeper_keeper_mailbox(store->keeper));
+	return operation;
+}
+
+bool operation_add_companion(struct operation *operation, const char *path, const char *name)
+{
+	struct pair *pair = calloc(1, sizeof(*pair));
+
+	if (!pair)
+		return false;
+	operation->pair = pair;
+	pair->companion = operation_znode(operation->store, path, name);
+	return pair->companion != NULL;
+}
+
+bool operation_find_companion(const char *name, char companion[CLAIM_NAME_BYTES])
+{
+	struct claim_name parts;
+
+	if (!claim_name_parse(name, &parts) || parts.recipe != CLAIM_CURATOR_ANY || parts.companion)
+		return false;
+	parts = claim_name_companion(&parts);
+	claim_name_format_placed(companion, &parts);
+	return true;
+}
+
+bool operation_add_marker(struct operation *operation, const char *path, const char *name)
+{
+	char marker[CLAIM_MARKER_BYTES];
+
+	if (!claim_marker_format(marker, name))
+		return true;
+	operation->marker = operation_znode(operation->store, path, marker);
+	return operation->marker != NULL;
+}
+
+void operation_starve(struct operation *operation)
+{
+	zookeeper_mailbox_starve(zookeeper_keeper_mailbox(operation->store->keeper));
+	operation_free(operation);
+}
+
+void operation_start(struct operation *operation, void (*send)(struct operation *operation))
+{
+	struct store_zookeeper *store = operation->store;
+
+	operation->sent_us = histogram_now_us();
+	/* What proves that the session lives is not about what is below the root. */
+	if (store->barred != ZOK && !operation->of_root && operation->kind != STORE_PROVE &&
+	    operation->kind != STORE_TOUCH) {
+		zookeeper_prepare_root(operation->store); /* the next one may have better luck */
+		operation->code = operation->list_code = store->barred;
+		zookeeper_mailbox_post(zookeeper_keeper_mailbox(store->keeper),
+				       &operation->message);
+		return;
+	}
+	if (!store->handle || (!store->names && store->barred == ZOK && !operation->of_root)) {
+		zookeeper_mailbox_post(zookeeper_keeper_mailbox(store->keeper),
+				       &operation->message);
+		return;
+	}
+	operation_attach(operation);
+	send(operation);
+}
+
+void operation_count(struct operation *operation, int error)
+{
+	struct store_statistics *statistics = operation->store->statistics;
+
+	if (statistics && operation->sent_us)
+		store_statistics_count(statistics, operation->kind,
+				       histogram_now_us() - operation->sent_us, error);
+	operation->sent_us = 0;
+}
+
+void operation_answered(struct operation *operation)
+{
+	if (atomic_fetch_sub(&operation->waited, 1) == 1)
+		zookeeper_mailbox_post(zookeeper_keeper_mailbox(operation->store->keeper),
+				       &operation->message);
+}
+
+/* No callback comes for a request that was refused, except perhaps after ZMARSHALLINGERROR: the
+ * client may have noted the callback before it ran out of memory. */
+void operation_made(struct operation *operation, int code, int *ret_code)
+{
+	if (code == ZOK)
+		return;
+	if (code == ZMARSHALLINGERROR)
+		operation->keep = true;
+	if (ret_code)
+		*ret_code = code;
+	operation_answered(operation);
+}
+
+/* On ZooKeeper's thread. */
+static void on_looked(int code, const struct Stat *stat, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->code = code;
+	if (code == ZOK)
+		operation->stat = *stat;
+	operation_answered(operation);
+}
+
+void operation_look(struct operation *operation)
+{
+	operation->waited = 1;
+	operation_made(
+		operation,
+		zoo_aexists(operation->store->handle, operation->path, 0, on_looked, operation),
+		&operation->code);
+}
+
+/* Claims are many; their lock counts. */
+static bool may_log(const struct operation *operation, int code, const char *doing)
+{
+	bool of_lock = operation->kind == STORE_LIST || operation->kind == STORE_LOOK;
+	size_t bytes = of_lock ? strlen(operation->path)
+			       : (size_t)(strrchr(operation->path, '/') - operation->path);
+
+	return log_limit_passes(&operation->store->refusals, histogram_now_us() / 1000, doing,
+				operation->path, bytes, code);
+}
+
+/* ZRUNTIMEINCONSISTENCY is what requests get when the client drops a connection whose answers do
+ * not fit them; ZSESSIONCLOSEDREQUIRESASLAUTH, from a server that asks for any scheme that the
+ * session has not used (enforce.auth.enabled): it closes the connection, though not the session. */
+int operation_error(const struct operation *operation, int code, const char *doing)
+{
+	switch (code) {
+	case ZOK:
+		return 0;
+	case ZCONNECTIONLOSS:
+	case ZOPERATIONTIMEOUT:
+	case ZRUNTIMEINCONSISTENCY:
+	case ZSESSIONEXPIRED:
+	case ZSESSIONMOVED:
+	case ZINVALIDSTATE:
+	case ZCLOSING:
+		return -ECONNRESET;
+	case ZSESSIONCLOSEDREQUIRESASLAUTH:
+		operation->store->refused |= operation->session == operation->store->session;
+		return -ECONNRESET;
+	default:
+		if (may_log(operation, code, doing))
+			log_error("ZooKeeper: %s %s: %s", doing, operation->path, zerror(code));
+		break;
+	}
+	switch (code) {
+	case ZNOAUTH:
+	case ZAUTHFAILED:
+	case ZINVALIDACL:
+		return -EACCES;
+	default:
+		return -EIO;
+	}
+}
+
+bool operation_wears_out_counter(int32_t sequence)
+{
+	return sequence < 0 || sequence > 1 << 30;
+}
+
+/* DataNode.copyStat() tells twice the counter of all that was created there, less the children. */
+int32_t operation_next_number(const struct Stat *stat)
+{
+	return (int32_t)(((uint32_t)stat->cversion + (uint32_t)stat->numChildren) / 2);
+}
+
+struct names *operation_copy_names(const struct String_vector *strings)
+{
+	struct names *names;
+	size_t bytes = 0;
+	char *end;
+
+	for (int32_t i = 0; i < strings->count; i++)
+		bytes += strlen(strings->data[i]) + 1;
+	names = malloc(sizeof(*names) + bytes);
+	if (!names)
+		return NULL;
+	names->count = strings->count;
+	end = names->text;
+	for (int32_t i = 0; i < strings->count; i++)
+		end = stpcpy(end, strings->data[i]) + 1;
+	return names;
+}
+
+void operation_on_children(int code, const struct String_vector *strings, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->list_code = code;
+	if (code == ZOK && !(operation->names = operation_copy_names(strings)))
+		operation->list_code = ZSYSTEMERROR;
+	operation_answered(operation);
+}
+
+/* Whether the child of that name is known to be no claim. */
+static bool is_unclaimed(const struct store_zookeeper *store, const char *path, const char *name)
+{
+	char *znode;
+	bool result;
+
+	if (store->unclaimed == 0 || asprintf(&znode, "%s/%s", path, name) < 0)
+		return false;
+	result = zookeeper_is_unclaimed(store, znode);
+	free(znode);
+	return result;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct store_entry *entry_a = a, *entry_b = b;
+
+	return claim_name_compare(entry_a->claim.sequence, entry_a->name, entry_b->claim.sequence,
+				  entry_b->name);
+}
+
+static bool is_companion_of(const struct claim_name *companion, const struct claim_name *claim)
+{
+	struct claim_name expected;
+
+	if (claim->recipe != CLAIM_CURATOR_ANY || claim->companion)
+		return false;
+	expected = claim_name_companion(claim);
+	return companion->sequence == expected.sequence && companion->record == expected.record &&
+	       companion->id.session == expected.id.session &&
+	       companion->id.owner == expected.id.owner &&
+	       companion->id.number == expected.id.number;
+}
+
+/* Finds the claim of the companion at entries[i]. Others may stand between only if they have one of
+ * the two numbers as well. */
+static struct store_entry *find_claim(struct store_entry *entries, size_t count, size_t i)
+{
+	const struct claim_name *companion = &entries[i].claim;
+	uint32_t number = (uint32_t)companion->sequence;
+
+	for (; i < count && (uint32_t)entries[i].claim.sequence - number <= 1; i++) {
+		if (!entries[i].orphan && is_companion_of(companion, &entries[i].claim))
+			return &entries[i];
+	}
+	return NULL;
+}
+
+/* Leaves one entry of each claim that has a companion; halves stay, and are marked. Returns how
+ * many entries are left. */
+static size_t join_pairs(struct store_entry *entries, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct store_entry *claim =
+			entries[i].claim.companion ? find_claim(entries, count, i) : NULL;
+
+		if (claim)
+			claim->half = false;
+		else
+			entries[kept++] = entries[i];
+	}
+	return kept;
+}
+
+bool operation_is_ephemeral(const struct Stat *stat)
+{
+	return stat->ephemeralOwner != 0 && stat->ephemeralOwner != INT64_MIN;
+}
+
+/* Leaves one entry of each name: a marker whose claim stands is no orphan. Returns how many entries
+ * are left. */
+static size_t drop_markers(struct store_entry *entries, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct store_entry *before = kept > 0 ? &entries[kept - 1] : NULL;
+
+		if (before && before->claim.sequence == entries[i].claim.sequence &&
+		    !strcmp(before->name, entries[i].name)) {
+			if (before->orphan)
+				*before = entries[i];
+		} else {
+			entries[kept++] = entries[i];
+		}
+	}
+	return kept;
+}
+
+static bool is_marker(const char *name)
+{
+	return !strncmp(name, CLAIM_MARKER_PREFIX, strlen(CLAIM_MARKER_PREFIX));
+}
+
+static size_t count_markers(const struct names *names)
+{
+	const char *name = names->text;
+	size_t count = 0;
+
+	for (size_t i = 0; i < names->count; i++, name += strlen(name) + 1)
+		count += is_marker(name);
+	return count;
+}
+
+struct store_entry *operation_parse_queue(const struct store_zookeeper *store, const char *path,
+					  const struct names *names, size_t *ret_count)
+{
+	size_t markers = count_markers(names);
+	/* Behind the entries: the names of the claims that markers are of. */
+	struct store_entry *entries =
+		calloc(1, (names->count + 1) * sizeof(*entries) + markers * CLAIM_NAME_BYTES);
+	const char *name = names->text;
+	size_t count = 0;
+
+	if (!entries)
+		return NULL;
+	char *marked = (char *)&entries[names->count + 1];
+	for (size_t i = 0; i < names->count; i++, name += strlen(name) + 1) {
+		struct store_entry *entry = &entries[count];
+
+		entry->orphan = markers > 0 && claim_marker_parse(name, marked);
+		entry->name = entry->orphan ? marked : name;
+		if (!claim_name_parse(entry->name, &entry->claim) ||
+		    (!entry->orphan && is_unclaimed(store, path, name)))
+			continue;
+		if (entry->orphan)
+			marked += CLAIM_NAME_BYTES;
+		entry->half = !entry->orphan && entry->claim.recipe == CLAIM_CURATOR_ANY;
+		count++;
+	}
+	qsort(entries, count, sizeof(*entries), compare_entries);
+	if (markers > 0)
+		count = drop_markers(entries, count);
+	*ret_count = join_pairs(entries, count);
+	return entries;
+}

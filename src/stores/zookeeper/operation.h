@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of the ZooKeeper store, for its own files: store.c (the table, the session and
+ * amend()), place.c, delete.c, list.c, watch.c, mark.c, prove.c and look.c (the others), root.c
+ * (the znode above all) and operation.c (what they share).
+ *
+ * An operation makes one or more requests at once. Until all of them are answered it belongs to
+ * ZooKeeper's completion thread, whose callbacks fill in the answers; the last of them posts the
+ * operation, and from then on it is the loop's thread's alone. It is freed when its event has been
+ * delivered, or, if its session was lost, when that session's handle is closed and nothing can call
+ * back any more.
+ */
+#ifndef DLOCKFS_STORES_ZOOKEEPER_OPERATION_H
+#define DLOCKFS_STORES_ZOOKEEPER_OPERATION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "base/log_limit.h"
+#include "claim/znode_path.h"
+#include "stores/statistics.h"
+#include "stores/store.h"
+#include "stores/zookeeper/session.h"
+
+/* Stands below the root, and is no lock: see root.c. */
+#define ZOOKEEPER_FORMER_PROBE ".dlockfs-probe"
+
+struct names {
+	size_t count;
+	char text[]; /* one after the other, each with its NUL */
+};
+
+struct prove;	/* prove.c */
+struct renewal; /* renew.c */
+struct above;	/* above.c */
+
+/* A claim and its companion, for requests that are about both; and what the client library writes
+ * to until they are answered. */
+struct pair {
+	zoo_op_t ops[2]; /* of the companion, of the claim */
+	zoo_op_result_t results[2];
+	char *companion;  /* its znode (place: without its number) */
+	char *created[2]; /* the znodes as the server has named them */
+	bool apart;	  /* each is asked for by itself, */
+	int code;	  /* and this is the answer about the companion */
+};
+
+struct operation {
+	struct zookeeper_message message;
+	struct operation *prev, *next; /* in its session */
+	struct store_zookeeper *store;
+	struct zookeeper_session *session; /* NULL: there was none, nothing was sent */
+	uint64_t generation;
+	void *tag;
+	enum store_operation kind;
+	int64_t sent_us; /* when it was started; 0: it is counted already */
+	/* Called when all requests are answered: delivers the event, or makes more requests. */
+	void (*conclude)(struct operation *operation);
+	char *path;   /* znode of the claim (place: without its number), or of the lock (list) */
+	bool outside; /* its asker is answered even if its session is lost; nobody else is */
+	bool keep;    /* the client library may still call back: freed with the session only */
+	atomic_int waited; /* for so many answers */
+
+	/* Answers: */
+	int code; /* of the request that matters; ZCONNECTIONLOSS if none was made */
+	int list_code;
+	struct names *names;
+
+	char *text; /* place(), amend() and write(): to be written; watch() and read(): what was */
+
+	struct Stat stat; /* of the znode: as read, listed, or looked at above a lock */
+
+	/* read(), watch(), amend() and write() */
+	size_t text_bytes;
+	int32_t version;
+
+	/* place() */
+	bool list;
+	unsigned retries;
+	unsigned containers;	   /* how many to create along, the lock's own and some above it */
+	int top_code;		   /* of the first of them */
+	atomic_int container_code; /* what keeps one of them from existing, or ZOK */
+	bool put_off;		   /* it is not placed, see above.c */
+	bool numbered;		   /* the claim was given the number: */
+
+	/* place() and withdraw() */
+	int32_t sequence;
+
+	/* place(), withdraw() and remove(), of a claim that has a companion; or NULL */
+	struct pair *pair;
+
+	/* mark(), and withdraw() of a claim that has a marker: its znode; or NULL */
+	char *marker;
+	int marker_code; /* withdraw() */
+
+	/* prove(): what is to stand; the client library writes here until it is answered */
+	struct prove *prove;
+
+	/* list() */
+	bool attend;
+	struct renewal *renewal; /* of its queue, which is empty; or NULL */
+
+	/* the root */
+	bool of_root; /* asks what has to be known before anything else is asked */
+	bool exposed; /* others may do more than read there, and should not */
+
+	void *memory; /* what else belongs to it, from malloc(3); or NULL */
+
+	/* watch() */
+	bool watched;	/* it was set up once */
+	bool unclaimed; /* what it watches is no claim, which was told */
+
+	/* watch(), once it is set up, and list() while its queue is attended to */
+	UT_hash_handle hh;
+	struct operation *same; /* more of the same path, or more watches that are lost */
+};
+
+struct store_zookeeper {
+	struct store store; /* first */
+	const struct store_events *events;
+	void *context;
+	struct store_statistics *statistics; /* NULL: nobody wants any */
+	struct zookeeper_keeper *keeper;
+	char *servers;
+	char *root;
+	struct ACL acl_entries[2];
+	struct ACL_vector acl;	/* of all that is created */
+	bool is_guarded;	/* it does not let others do everything */
+	enum znode_names names; /* how they are encoded in this session; 0: not known yet */
+	int barred;	    /* ZOK; or the code by which that cannot be known, and all is refused */
+	bool prepares_root; /* the root is being seen to, */
+	bool root_changed;  /* and has changed meanwhile; */
+	bool root_prepared; /* or it has been in this session */
+	bool told_exposed;  /* the log says that others may do too much */
+	const char *trouble; /* why nothing can be locked, or NULL; a constant */
+	const char *refusal; /* the trouble if the servers do not accept us */
+	bool refused;	     /* they did not: the session is to be given up */
+
+	enum store_session told; /* what the engine knows */
+	uint64_t generation; /* grows with each session lost; events of former ones are discarded */
+	struct zookeeper_session *session;  /* NULL until connected */
+	struct zookeeper_session *given_up; /* that renew() is to end; NULL: there is none */
+	zhandle_t *handle;		    /* its handle */
+	struct operation *watches;	    /* set up, by path */
+	struct operation *lost_watches;	    /* to be set up anew */
+	size_t watches_sent;		    /* so many of them are being set up */
+	struct operation *attentions;	    /* set up, by path */
+	size_t unclaimed;    /* watches: of what is named like a claim, and is none */
+	struct above *above; /* what is known of containers above locks, by path */
+
+	struct log_limit refusals; /* what the log says of them */
+
+	char server[64];
+	clientid_t id; /* of the session; client_id 0: there is none */
+	bool resuming; /* it was another process's or another handle's, and has not been connected
+			  by this one yet */
+	int64_t suspended_us; /* since when it has no connection, by histogram_now_us() */
+	bool abandoned;	      /* nor will it be: it was given up before */
+	int timeout_ms;
+};
+
+/* As operation_create(), but out of memory only the operation is not made. */
+struct operation *operation_new(struct store_zookeeper *store, enum store_operation kind, void *tag,
+				void (*conclude)(struct operation *), const char *path,
+				const char *name);
+
+/* Makes an operation on the claim `name` of the lock `path`, or on the lock itself if that is NULL,
+ * or on the server's root if both are. Out of memory, it returns NULL, and the session is given up:
+ * the only answer that needs no memory. */
+struct operation *operation_create(struct store_zookeeper *store, enum store_operation kind,
+				   void *tag, void (*conclude)(struct operation *),
+				   const char *path, const char *name);
+
+/* The znode of the claim `name` of the lock, or of the lock if that is NULL. To be freed; NULL: out
+ * of memory. */
+char *operation_znode(const struct store_zookeeper *store, const char *path, const char *name);
+
+/* The same ending, for an operation that was not started yet and lacks memory. */
+void operation_starve(struct operation *operation);
+
+/* Makes the first requests by send(), or answers -ECONNRESET if there is no session to make them
+ * in, or it has not been connected yet. */
+void operation_start(struct operation *operation, void (*send)(struct operation *));
+
+/* Makes the operation one of the store's session, where it was of none; and of none. */
+void operation_attach(struct operation *operation);
+void operation_detach(struct operation *operation);
+
+/* Counts how the operation has ended, once, and how long it took since it was started. */
+void operation_count(struct operation *operation, int error);
+
+/* Takes what a request returned when it was made. A refused one is answered by that, with the code
+ * in *ret_code unless that is NULL. */
+void operation_made(struct operation *operation, int code, int *ret_code);
+
+/* One answer less to wait for. To be called last by each callback. */
+void operation_answered(struct operation *operation);
+
+/* For operation_start(): asks whether the operation's path exists, and for its stat. */
+void operation_look(struct operation *operation);
+
+/* The end of an operation whose event has been delivered. */
+void operation_release(struct operation *operation);
+
+void operation_free(struct operation *operation);
+
+/* ZooKeeper's code as -errno; what is not a lost connection is logged: "cannot create /path: why",
+ * but not again and again for the same lock.
+ */
+int operation_error(const struct operation *operation, int code, const char *doing);
+
+/* Where the last `components` components of `path` begin: a slash, which the caller overwrites with
+ * NUL for the time of a call. */
+char *operation_cut(char *path, unsigned components);
+
+/* The completion of a get-children request, on ZooKeeper's thread. */
+void operation_on_children(int code, const struct String_vector *strings, const void *data);
+
+/* Whether a znode ends with a session: a claim does. Containers and what has a time to live are
+ * marked in the same place (EphemeralType): a container is told apart, the other is taken for what
+ * a server of number 255 has, to be on the safe side. */
+bool operation_is_ephemeral(const struct Stat *stat);
+
+/* The claims and orphans among the names of the lock at `path`, in the order of the queue, without
+ * what is known to be none; they point into `names`. Returns an array that the caller frees, or
+ * NULL when out of memory. */
+struct store_entry *operation_parse_queue(const struct store_zookeeper *store, const char *path,
+					  const struct names *names, size_t *ret_count);
+
+/* Whether a queue that reached this number is to start anew before its numbers run out. */
+bool operation_wears_out_counter(int32_t sequence);
+
+/* The number that the next claim of the lock's znode gets. */
+int32_t operation_next_number(const struct Stat *stat);
+
+/* On ZooKeeper's thread. Returns NULL when out of memory. */
+struct names *operation_copy_names(const struct String_vector *strings);
+
+/* Lets the operation be about the claim's companion, too, whose name is told (place: without its
+ * number). Returns false when out of memory. */
+bool operation_add_companion(struct operation *operation, const char *path, const char *name);
+
+/* Whether the claim has a companion, and how that is called. */
+bool operation_find_companion(const char *name, char companion[CLAIM_NAME_BYTES]);
+
+/* Lets the operation be about the claim's marker, too. Returns false when out of memory. */
+bool operation_add_marker(struct operation *operation, const char *path, const char *name);
+
+/* place() of the table. */
+void zookeeper_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
+		     const char *text, bool list);
+
+/* list() of the table. */
+void zookeeper_list(struct store *base, void *tag, const char *path, bool sync, bool attend);
+
+/* Makes the request of a list. */
+void zookeeper_send_list(struct operation *operation);
+
+/* renew.c: the list shows no claims. Lets the queue start anew, if its numbers are worn
+ * out and it can. Returns whether the list is to be made again after that, and is. */
+bool zookeeper_renew_queue(struct operation *operation);
+
+/* Frees what the operation has for that, if anything. */
+void zookeeper_renewal_free(struct operation *operation);
+
+/* above.c: whether the claim is not to be placed now, for the sake of a lock above. */
+bool zookeeper_puts_off(struct operation *operation);
+
+/* At the end of the store. */
+void zookeeper_above_free(struct store_zookeeper *store);
+
+/* Tells those who attend to a queue of what MESSAGE_QUEUE says. */
+void zookeeper_deliver_change(struct store_zookeeper *store, struct zookeeper_message *message);
+
+/* The connection is lost: takes the attentions from the client, and tells that there may be
+ * changes. */
+void zookeeper_lose_attentions(struct store_zookeeper *store);
+
+/* The session is connected, or the root has changed: creates it where it is missing, finds out how
+ * names are encoded below it, without which the session is not told as connected, and sees whether
+ * locks can be created there. What is wrong is logged. */
+void zookeeper_prepare_root(struct store_zookeeper *store);
+
+/* MESSAGE_ROOT. */
+void zookeeper_deliver_root(struct store_zookeeper *store, struct zookeeper_message *message);
+
+/* The data of a root that is created in this session. */
+const char *zookeeper_root_data(const struct store_zookeeper *store);
+
+/* A trouble. */
+extern const char zookeeper_unknown_names[];
+
+/* store.c: tells of the session, unless that was done, or of its end. */
+void zookeeper_tell_connected(struct store_zookeeper *store);
+void zookeeper_lose_session(struct store_zookeeper *store);
+
+/* Whether what stands at this path is named like a claim, and known to be none. */
+bool zookeeper_is_unclaimed(const struct store_zookeeper *store, const char *path);
+
+/* watch() of the table. */
+void zookeeper_watch(struct store *base, void *tag, const char *path, const char *name);
+
+/* MESSAGE_WATCH: tells those who watch the path. */
+void zookeeper_deliver_watch(struct store_zookeeper *store, struct zookeeper_message *message);
+
+/* The connection is lost: takes the watches from the client. */
+void zookeeper_lose_watches(struct store_zookeeper *store);
+
+/* Sets up what was lost. When the connection is back, before the engine is told. */
+void zookeeper_resume_watches(struct store_zookeeper *store);
+
+/* The session is over. */
+void zookeeper_forget_watches(struct store_zookeeper *store);
+
+/* mark() of the table. */
+void zookeeper_mark(struct store *base, void *tag, const char *path, const char *name,
+		    const char *text);
+
+/* delete.c: withdraw() and remove() of the table. */
+void zookeeper_withdraw(struct store *base, void *tag, const char *path, const char *name,
+			int32_t sequence, bool marker);
+int zookeeper_remove(struct store *base, struct store_change *change, const char *path,
+		     const char *name);
+
+/* prove() of the table. */
+void zookeeper_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count);
+
+/* touch() of the table. */
+void zookeeper_touch(struct store *base);
+
+/* look(), read() and write() of the table. */
+int zookeeper_look(struct store *base, struct store_look *look, const char *path);
+int zookeeper_read(struct store *base, struct store_read *read, const char *path, const char *name);
+int zookeeper_write(struct store *base, struct store_change *change, const char *path,
+		    const char *name, const char *text, uint32_t version);
+
+/* Makes an operation that is answered to the asker whatever happens. Returns NULL when out of
+ * memory. */
+struct operation *zookeeper_ask(struct store *base, enum store_operation kind, void *asker,
+				void (*conclude)(struct operation *), const char *path,
+				const char *name);
+
+/* The answer to store_change of zookeeper_ask(). */
+void zookeeper_conclude_change(struct operation *operation);
+
+/* Frees what the operation has for that, if anything. */
+void zookeeper_prove_free(struct operation *operation);
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * place() of the ZooKeeper store: creates a claim, and the znodes above it where they are missing.
+ * Runs on the loop's thread, but for the callbacks, which run on ZooKeeper's.
+ */
+#include "stores/zookeeper/operation.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+#define NUMBER_BYTES  (CLAIM_NAME_BYTES - CLAIM_NAME_PREFIX_BYTES + 1) /* with the final NUL */
+#define PLACE_RETRIES 100 /* when the lock's container disappears again and again */
+
+static bool read_number(const char *path, int32_t *ret)
+{
+	struct claim_name claim;
+
+	if (!claim_name_parse(strrchr(path, '/') + 1, &claim))
+		return false;
+	*ret = claim.sequence;
+	return true;
+}
+
+static void on_created(int code, const char *path, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->code = code;
+	operation->numbered = code == ZOK && read_number(path, &operation->sequence);
+	operation_answered(operation);
+}
+
+/* The name of the companion follows from that of the claim: it must have the number before. If not,
+ * an answer does not fit the request: both stand, and a list shows as what. */
+static void on_pair_created(int code, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+	const struct pair *pair = operation->pair;
+	int32_t before;
+
+	operation->code = code;
+	operation->numbered = code == ZOK && read_number(pair->created[0], &before) &&
+			      read_number(pair->created[1], &operation->sequence);
+	if (operation->numbered && (uint32_t)operation->sequence - (uint32_t)before != 1)
+		operation->code = ZRUNTIMEINCONSISTENCY;
+	operation_answered(operation);
+}
+
+static void on_container_created(int code, const char *path, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	if (code != ZOK && code != ZNODEEXISTS && code != ZNONODE)
+		operation->container_code = code;
+	operation_answered(operation);
+}
+
+static void on_top_created(int code, const char *path, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->top_code = code;
+	on_container_created(code, path, data);
+}
+
+static unsigned depth(const char *path)
+{
+	unsigned components = 0;
+
+	for (; *path; path++)
+		if (*path == '/')
+			components++;
+	return components;
+}
+
+static void create_claim(struct operation *operation)
+{
+	operation_made(operation,
+		       zoo_acreate(operation->store->handle, operation->path, operation->text,
+				   (int)strlen(operation->text), &operation->store->acl,
+				   ZOO_EPHEMERAL_SEQUENTIAL, on_created, operation),
+		       &operation->code);
+}
+
+/* In one transaction, so that nobody can come between. */
+static void create_pair(struct operation *operation)
+{
+	struct pair *pair = operation->pair;
+	const char *const znodes[] = {pair->companion, operation->path};
+
+	for (size_t i = 0; i < 2; i++) {
+		const char *text = i == 0 ? "" : operation->text; /* once: it may be long */
+		zoo_create_op_init(&pair->ops[i], znodes[i], text, (int)strlen(text),
+				   &operation->store->acl, ZOO_EPHEMERAL_SEQUENTIAL,
+				   pair->created[i], (int)(strlen(znodes[i]) + NUMBER_BYTES));
+	}
+	operation_made(operation,
+		       zoo_amulti(operation->store->handle, 2, pair->ops, pair->results,
+				  on_pair_created, operation),
+		       &operation->code);
+}
+
+static void send_place(struct operation *operation)
+{
+	zhandle_t *handle = operation->store->handle;
+	/* So many levels are below the root, which is no container (root.c). */
+	unsigned below = depth(operation->path) - depth(operation->store->root);
+	char *slash;
+
+	operation->top_code = ZOK;
+	operation->container_code = ZOK;
+	operation->list_code = ZOK;
+	operation->waited = (int)operation->containers + 1 + operation->list;
+	/* All at once: ZooKeeper carries them out in this order. */
+	for (unsigned level = operation->containers; level > 0; level--) {
+		bool top = level == operation->containers;
+
+		slash = operation_cut(operation->path, level);
+		*slash = '\0';
+		const char *data = level == below ? zookeeper_root_data(operation->store) : "";
+		operation_made(operation,
+			       zoo_acreate(handle, operation->path, data, (int)strlen(data),
+					   &operation->store->acl,
+					   level < below ? ZOO_CONTAINER : ZOO_PERSISTENT,
+					   top ? on_top_created : on_container_created, operation),
+			       NULL);
+		*slash = '/';
+	}
+	if (operation->pair)
+		create_pair(operation);
+	else
+		create_claim(operation);
+	if (!operation->list)
+		return;
+	slash = operation_cut(operation->path, 1);
+	*slash = '\0';
+	operation_made(
+		operation,
+		zoo_aget_children(handle, operation->path, 0, operation_on_children, operation),
+		&operation->list_code);
+	*slash = '/';
+}
+
+/* The lock's znode is missing: creates it, and what is missing above it, and places the claim
+ * again: twice as many levels each time, so that a deep path takes few rounds, and not many
+ * requests more than it has levels. The server may remove an idle container at any time, also
+ * between two of our requests. Returns false if that does not help.
+ *
+ * A claim placed here after this one was first sent can get in front of it, if another host created
+ * the znode in between: the order of the queue is what the numbers say. */
+static bool place_again(struct operation *operation)
+{
+	if (operation->keep)
+		return false;
+	if (operation->container_code != ZOK) {
+		operation->code = operation->container_code;
+		return false;
+	}
+	unsigned most = depth(operation->path) - 1;
+	if (operation->containers == 0)
+		operation->containers = 1;
+	else if (operation->top_code == ZNONODE && operation->containers < most)
+		operation->containers =
+			2 * operation->containers < most ? 2 * operation->containers : most;
+	else if (operation->retries++ == PLACE_RETRIES)
+		return false;
+	free(operation->names);
+	operation->names = NULL;
+	send_place(operation);
+	return true;
+}
+
+/* The queue of the lock that the claim is of. */
+static struct store_entry *parse_queue(struct operation *operation, size_t *ret_count)
+{
+	char *slash = operation_cut(operation->path, 1);
+	struct store_entry *entries;
+
+	*slash = '\0';
+	entries = operation_parse_queue(operation->store, operation->path, operation->names,
+					ret_count);
+	*slash = '/';
+	return entries;
+}
+
+static void conclude_place(struct operation *operation)
+{
+	const struct store_events *events = operation->store->events;
+	struct store_entry *entries = NULL;
+	char name[CLAIM_NAME_BYTES];
+	size_t count = 0;
+	int error;
+
+	if (operation->put_off) {
+		events->on_placed(operation->store->context, operation->tag, -EAGAIN, NULL, 0, NULL,
+				  0);
+		operation_release(operation);
+		return;
+	}
+	if (operation->code == ZNONODE && place_again(operation))
+		return;
+	if (operation->code == ZMARSHALLINGERROR)
+		error = -ENOMEM;
+	else
+		error = operation_error(operation, operation->code, "cannot create");
+	if (!error && !operation->numbered) {
+		log_error("ZooKeeper: it gave %s no number", operation->path);
+		error = -EIO;
+	}
+	snprintf(name, sizeof(name), "%s%010" PRId32, strrchr(operation->path, '/') + 1,
+		 operation->sequence);
+	if (!error && operation->list && operation->list_code == ZOK)
+		entries = parse_queue(operation, &count);
+	if (!error && operation->containers > 0)
+		operation->store->trouble = NULL;
+	operation_count(operation, error);
+	events->on_placed(operation->store->context, operation->tag, error, error ? NULL : name,
+			  operation->sequence, entries, count);
+	free(entries);
+	operation_release(operation);
+}
+
+/* Returns false when out of memory. */
+static bool add_companion(struct operation *operation, const char *path,
+			  const struct claim_name *name)
+{
+	char prefix[CLAIM_NAME_PREFIX_BYTES];
+	struct claim_name companion = claim_name_companion(name);
+	struct pair *pair;
+
+	claim_name_format(prefix, &companion);
+	if (!operation_add_companion(operation, path, prefix))
+		return false;
+	pair = operation->pair;
+	pair->created[0] = malloc(strlen(pair->companion) + NUMBER_BYTES);
+	pair->created[1] = malloc(strlen(operation->path) + NUMBER_BYTES);
+	return pair->created[0] && pair->created[1];
+}
+
+void zookeeper_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
+		     const char *text, bool list)
+{
+	struct store_zookeeper *store = (struct store_zookeeper *)base;
+	struct operation *operation;
+	char prefix[CLAIM_NAME_PREFIX_BYTES];
+
+	claim_name_format(prefix, name);
+	operation = operation_create(store, STORE_PLACE, tag, conclude_place, path, prefix);
+	if (!operation)
+		return;
+	operation->list = list;
+	operation->text = strdup(text);
+	if (!operation->text ||
+	    (name->recipe == CLAIM_CURATOR_ANY && !add_companion(operation, path, name))) {
+		operation_starve(operation);
+		return;
+	}
+	/* Who holds something there and asks for more is waited for. */
+	operation->put_off = !name->anchored && zookeeper_puts_off(operation);
+	if (operation->put_off)
+		zookeeper_mailbox_post(zookeeper_keeper_mailbox(store->keeper),
+				       &operation->message);
+	else
+		operation_start(operation, send_place);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * prove(): a transaction of checks. Unlike a read, and unlike a sync, which a leader that has
+ * lost its followers still answers (ZOOKEEPER-2136), it is answered only when a quorum has logged
+ * it. That is so as well if it fails because a check does: the failure is logged. So any
+ * answer about one of the claims shows that the session was alive.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stores/zookeeper/operation.h"
+
+struct prove {
+	size_t count;
+	struct Stat stat; /* of the claim that is changed */
+	zoo_op_result_t results[STORE_PROOFS_MAX];
+	zoo_op_t ops[STORE_PROOFS_MAX];
+	char *locks[STORE_PROOFS_MAX];	/* paths */
+	char *znodes[STORE_PROOFS_MAX]; /* of the claims */
+	char *text;
+};
+
+void zookeeper_prove_free(struct operation *operation)
+{
+	struct prove *prove = operation->prove;
+
+	if (!prove)
+		return;
+	for (size_t i = 0; i < prove->count; i++) {
+		free(prove->locks[i]);
+		free(prove->znodes[i]);
+	}
+	free(prove->text);
+	free(prove);
+}
+
+/* On ZooKeeper's thread. */
+static void on_proved(int code, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->code = code;
+	operation_answered(operation);
+}
+
+/* Without a claim there is the server's root to look for, whatever comes of that. */
+static void send_prove(struct operation *operation)
+{
+	struct prove *prove = operation->prove;
+	size_t count = prove->count;
+
+	if (count == 0)
+		zoo_check_op_init(&prove->ops[count++], operation->path, -1);
+	operation->waited = 1;
+	operation_made(operation,
+		       zoo_amulti(operation->store->handle, (int)count, prove->ops, prove->results,
+				  on_proved, operation),
+		       &operation->code);
+}
+
+/* Which claim the answer is about; NULL: about none. Of the others, those in front are answered
+ * with ZOK and those behind with ZRUNTIMEINCONSISTENCY. */
+static const char *find_failed(const struct operation *operation)
+{
+	const struct prove *prove = operation->prove;
+
+	if (operation->code != ZNONODE && operation->code != ZNOAUTH &&
+	    operation->code != ZBADVERSION)
+		return NULL;
+	for (size_t i = 0; i < prove->count; i++) {
+		if (prove->results[i].err == operation->code)
+			return prove->locks[i];
+	}
+	return NULL;
+}
+
+static void conclude_prove(struct operation *operation)
+{
+	struct store_zookeeper *store = operation->store;
+	const char *lock = find_failed(operation);
+	int error;
+
+	if (operation->prove->count == 0 && operation->code == ZNOAUTH)
+		error = 0;
+	else if (!lock)
+		error = operation_error(operation, operation->code, "cannot check");
+	else if (operation->code == ZBADVERSION)
+		error = -ESTALE;
+	else
+		error = operation->code == ZNONODE ? -ENOENT : -EACCES;
+	if (!lock && error == -EACCES)
+		error = -EIO;
+	operation_count(operation, error);
+	store->events->on_proved(store->context, operation->tag, error,
+				 error == -ENOENT ? lock : NULL, operation->prove->stat.mzxid);
+	operation_release(operation);
+}
+
+/* Returns false when out of memory. */
+static bool add_znode(struct operation *operation, const struct store_proof *proof,
+		      const char *name, const char *text)
+{
+	struct prove *prove = operation->prove;
+	size_t i = prove->count++;
+
+	prove->locks[i] = strdup(proof->path);
+	prove->znodes[i] = operation_znode(operation->store, proof->path, name);
+	if (!prove->locks[i] || !prove->znodes[i])
+		return false;
+	if (!text) {
+		zoo_check_op_init(&prove->ops[i], prove->znodes[i], -1);
+		return true;
+	}
+	prove->text = strdup(text);
+	if (!prove->text)
+		return false;
+	zoo_set_op_init(&prove->ops[i], prove->znodes[i], prove->text, (int)strlen(prove->text),
+			(int)proof->version, &prove->stat);
+	return true;
+}
+
+/* Returns false when out of memory. */
+static bool add_claim(struct operation *operation, const struct store_proof *proof)
+{
+	char companion[CLAIM_NAME_BYTES];
+
+	return add_znode(operation, proof, proof->name, proof->text) &&
+	       (!operation_find_companion(proof->name, companion) ||
+		add_znode(operation, proof, companion, NULL));
+}
+
+void zookeeper_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count)
+{
+	struct operation *operation = operation_create((struct store_zookeeper *)base, STORE_PROVE,
+						       tag, conclude_prove, NULL, NULL);
+	bool complete;
+
+	if (!operation)
+		return;
+	operation->prove = calloc(1, sizeof(*operation->prove));
+	complete = operation->prove != NULL;
+	for (size_t i = 0; i < count && complete; i++)
+		complete = add_claim(operation, &proofs[i]);
+	if (complete)
+		operation_start(operation, send_prove);
+	else
+		operation_starve(operation);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A queue starts anew: its numbers are the child version of the lock's container (claim/name.h),
+ * and start at 0 when that is removed and created again. It is removed when a list shows that no
+ * claim stands in it. If there are locks below, their containers go with it in one transaction, so
+ * that either all of them were empty at one moment, or nothing happens.
+ *
+ * Locks below that are never all idle at once are asked to pause: the container, which has no data,
+ * is given none once more, which makes its version grow, and hosts that place claims below see that
+ * (above.c). One that has data is left as it is, until all below are idle by themselves.
+ *
+ * What stands below and has data was made by somebody else, and stays. Containers cannot be told
+ * from persistent znodes (DataNode.copyStat() shows both with the owner 0), so what is empty may be
+ * one of those: whoever places a claim there next creates it again, as a container.
+ *
+ * Everything runs on the loop's thread, except the callbacks, which run on ZooKeeper's.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <utlist.h>
+
+#include "stores/zookeeper/operation.h"
+
+enum {
+	CONTAINERS_MAX = 256, /* below; of more it is unlikely that all are idle */
+	ASK_AGAIN_MS = 30000, /* who was asked to pause has gone on long before */
+};
+
+struct container {
+	struct container *prev, *next;
+	struct operation *operation;
+	struct names *names;
+	struct Stat stat;
+	int code;
+	char path[];
+};
+
+/* The walk through what is below. Each round lists what the round before has found. */
+struct renewal {
+	void (*then)(struct operation *operation);
+	struct container *containers; /* those above before those below */
+	struct container *round;      /* the first one of the round */
+	size_t count;
+	zoo_op_t *ops;
+	zoo_op_result_t *results;
+};
+
+static void on_renewed(int code, const void *data)
+{
+}
+
+static void on_asked(int code, const struct Stat *stat, const void *data)
+{
+}
+
+static void on_container_listed(int code, const struct String_vector *strings,
+				const struct Stat *stat, const void *data)
+{
+	struct container *container = (struct container *)data;
+
+	container->code = code;
+	if (code == ZOK) {
+		container->stat = *stat;
+		container->names = operation_copy_names(strings);
+		if (!container->names)
+			container->code = ZSYSTEMERROR;
+	}
+	operation_answered(container->operation);
+}
+
+static void on_removed(int code, const void *data)
+{
+	operation_answered((struct operation *)data);
+}
+
+void zookeeper_renewal_free(struct operation *operation)
+{
+	struct renewal *renewal = operation->renewal;
+	struct container *container, *next;
+
+	if (!renewal)
+		return;
+	DL_FOREACH_SAFE (renewal->containers, container, next) {
+		free(container->names);
+		free(container);
+	}
+	free(renewal->ops);
+	free(renewal->results);
+	free(renewal);
+}
+
+/* Returns false when out of memory, or if there are too many. */
+static bool add_containers(struct operation *operation, const char *above,
+			   const struct names *names)
+{
+	struct renewal *renewal = operation->renewal;
+	const char *name = names->text;
+
+	if (renewal->count + names->count > CONTAINERS_MAX)
+		return false;
+	for (size_t i = 0; i < names->count; i++, name += strlen(name) + 1) {
+		size_t bytes = strlen(above) + 1 + strlen(name) + 1;
+		struct container *container = calloc(1, sizeof(*container) + bytes);
+
+		if (!container)
+			return false;
+		stpcpy(stpcpy(stpcpy(container->path, above), "/"), name);
+		container->operation = operation;
+		DL_APPEND(renewal->containers, container);
+		renewal->count++;
+		if (!renewal->round)
+			renewal->round = container;
+	}
+	return true;
+}
+
+static void send_round(struct operation *operation)
+{
+	struct container *container;
+	int count = 0;
+
+	for (container = operation->renewal->round; container; container = container->next)
+		count++;
+	operation->waited = count;
+	for (container = operation->renewal->round; container; container = container->next)
+		operation_made(operation,
+			       zoo_aget_children2(operation->store->handle, container->path, 0,
+						  on_container_listed, container),
+			       &container->code);
+}
+
+/* Back to who wanted the list, which is made anew: it shows what came meanwhile. Not in a session
+ * whose handle is closed. */
+static void end_renewal(struct operation *operation)
+{
+	operation->conclude = operation->renewal->then;
+	free(operation->names);
+	operation->names = NULL;
+	if (!operation->session->over) {
+		zookeeper_send_list(operation);
+		return;
+	}
+	operation->code = operation->list_code = ZCONNECTIONLOSS;
+	operation->conclude(operation);
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Somebody uses a lock below. */
+static void ask_to_pause(struct operation *operation)
+{
+	int64_t since_ms = now_ms() - operation->stat.mtime;
+
+	if (operation->stat.dataLength != 0)
+		return; /* somebody else's */
+	if (operation->stat.version != 0 && since_ms >= 0 && since_ms < ASK_AGAIN_MS)
+		return;
+	zoo_aset(operation->store->handle, operation->path, "", 0, -1, on_asked, NULL);
+}
+
+/* Else it is a claim, or not ours, or has gone. */
+static bool is_container(const struct container *container)
+{
+	return container->code == ZOK && container->stat.ephemeralOwner == 0 &&
+	       container->stat.dataLength == 0;
+}
+
+static void conclude_removal(struct operation *operation)
+{
+	end_renewal(operation);
+}
+
+/* Those below before those above. Returns false when out of memory. */
+static bool remove_all(struct operation *operation)
+{
+	struct renewal *renewal = operation->renewal;
+	const struct container *container;
+	size_t i = renewal->count;
+
+	renewal->ops = calloc(renewal->count + 1, sizeof(*renewal->ops));
+	renewal->results = calloc(renewal->count + 1, sizeof(*renewal->results));
+	if (!renewal->ops || !renewal->results)
+		return false;
+	DL_FOREACH (renewal->containers, container)
+		zoo_delete_op_init(&renewal->ops[--i], container->path, -1);
+	zoo_delete_op_init(&renewal->ops[renewal->count], operation->path, -1);
+	operation->conclude = conclude_removal;
+	operation->waited = 1;
+	operation_made(operation,
+		       zoo_amulti(operation->store->handle, (int)renewal->count + 1, renewal->ops,
+				  renewal->results, on_removed, operation),
+		       NULL);
+	return true;
+}
+
+static void conclude_round(struct operation *operation)
+{
+	struct renewal *renewal = operation->renewal;
+	const struct container *container = renewal->round, *last = renewal->containers->prev;
+
+	if (operation->session->over) {
+		end_renewal(operation);
+		return;
+	}
+	renewal->round = NULL;
+	for (;; container = container->next) {
+		if (!is_container(container)) {
+			ask_to_pause(operation);
+			end_renewal(operation);
+			return;
+		}
+		if (!add_containers(operation, container->path, container->names)) {
+			end_renewal(operation);
+			return;
+		}
+		if (container == last)
+			break;
+	}
+	if (renewal->round)
+		send_round(operation);
+	else if (!remove_all(operation))
+		end_renewal(operation);
+}
+
+bool zookeeper_renew_queue(struct operation *operation)
+{
+	int32_t next = operation_next_number(&operation->stat);
+
+	if (operation->renewal || !operation_wears_out_counter(next))
+		return false;
+	if (operation->names->count == 0) {
+		zoo_adelete(operation->store->handle, operation->path, -1, on_renewed, NULL);
+		return false;
+	}
+	if (operation->attend || !claim_number_is_late(next))
+		return false;
+	operation->renewal = calloc(1, sizeof(*operation->renewal));
+	if (!operation->renewal)
+		return false;
+	operation->renewal->then = operation->conclude;
+	if (!add_containers(operation, operation->path, operation->names))
+		return false;
+	operation->conclude = conclude_round;
+	send_round(operation);
+	return true;
+}

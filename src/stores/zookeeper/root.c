@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The znode above all locks, when a session begins: creates it where it is missing, reads in which
+ * version names are encoded below it (claim/names_version.h), and looks whether locks can be
+ * created there, so that a mistake is told at once and not when the first lock is taken.
+ *
+ * The version is read before anything is locked in the session, and watched: hosts that encode
+ * names differently would not see each other's claims. A root that this host creates has
+ * ZNODE_NAMES_NO_CLAIMS; one that is there keeps what it says. Hosts of a dlockfs that knows of no
+ * version look at nothing there, but when they begin a session they create and delete
+ * FORMER_PROBE: where it stands, they say that no locks can be created. So it stands below each
+ * root whose version they do not know.
+ *
+ * Unlike the locks' own znodes the root is no container: while it stands, nobody else can take its
+ * place.
+ *
+ * Runs on the loop's thread, but for the callbacks, which run on ZooKeeper's.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "claim/names_version.h"
+#include "stores/zookeeper/operation.h"
+
+/* Created and deleted in one transaction: nobody ever sees it. */
+#define PROBE_NAME ".dlockfs-check"
+
+#define FORMER_PROBE ZOOKEEPER_FORMER_PROBE
+#define FORMER_NOTE                                                                                \
+	"keeps out hosts of a dlockfs that does not know the version of the names here\n"
+
+const char zookeeper_unknown_names[] =
+	"its names are of a version that this dlockfs does not know, so nothing is locked there";
+
+/* Must last until the requests are answered. */
+struct root {
+	zoo_op_result_t results[2], create_results[2];
+	zoo_op_t create_ops[2];
+	int read_code;
+	int version; /* 0: none that can be read */
+	char *former;
+	char path[]; /* of the probe */
+};
+
+struct root_event {
+	struct zookeeper_message message;
+	struct zookeeper_session *session;
+};
+
+static struct root *root_of(const struct operation *operation)
+{
+	return operation->memory;
+}
+
+/* Answers: on ZooKeeper's completion thread */
+
+static void note_created(struct operation *operation, int code)
+{
+	/* The first one that could not be created matters: what is below fails with it. That it may
+	 * not be created although it exists is no reason either; the probe tells. */
+	if (code != ZOK && code != ZNODEEXISTS && operation->container_code == ZOK)
+		operation->container_code = code;
+	operation_answered(operation);
+}
+
+static void on_created(int code, const char *path, const void *data)
+{
+	note_created((struct operation *)data, code);
+}
+
+static void on_root_created(int code, const void *data)
+{
+	note_created((struct operation *)data, code);
+}
+
+static void on_read(int code, const char *value, int value_bytes, const struct Stat *stat,
+		    const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+	struct root *root = root_of(operation);
+
+	root->read_code = code;
+	if (code == ZOK)
+		root->version = names_version_parse(value_bytes > 0 ? value : "",
+						    value_bytes > 0 ? (size_t)value_bytes : 0);
+	operation_answered(operation);
+}
+
+/* The root's data was written, or it was deleted, or made. */
+static void on_event(zhandle_t *handle, int type, int state, const char *path, void *context)
+{
+	struct zookeeper_session *session = context;
+	struct root_event *event;
+
+	if (type == ZOO_SESSION_EVENT)
+		return;
+	event = calloc(1, sizeof(*event));
+	if (!event) {
+		zookeeper_mailbox_starve(zookeeper_keeper_mailbox(session->keeper));
+		return;
+	}
+	event->message.kind = MESSAGE_ROOT;
+	event->session = session;
+	zookeeper_mailbox_post(zookeeper_keeper_mailbox(session->keeper), &event->message);
+}
+
+static void on_missing(int code, const struct Stat *stat, const void *data)
+{
+}
+
+static void on_former(int code, const char *path, const void *data)
+{
+}
+
+static void on_acl(int code, struct ACL_vector *acl, struct Stat *stat, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	for (int32_t i = 0; code == ZOK && i < acl->count; i++)
+		operation->exposed |= operation->store->is_guarded &&
+				      strcmp(acl->data[i].id.scheme, "world") == 0 &&
+				      (acl->data[i].perms & ~ZOO_PERM_READ) != 0;
+	operation_answered(operation);
+}
+
+static void on_probed(int code, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->code = code;
+	operation_answered(operation);
+}
+
+/* The loop's thread */
+
+const char *zookeeper_root_data(const struct store_zookeeper *store)
+{
+	return store->names == ZNODE_NAMES_PLAIN ? "" : NAMES_VERSION_LINE;
+}
+
+/* What is missing of the levels above the root. */
+static void create_level(struct operation *operation)
+{
+	const struct store_zookeeper *store = operation->store;
+
+	operation_made(operation,
+		       zoo_acreate(store->handle, root_of(operation)->path, "", 0, &store->acl,
+				   ZOO_PERSISTENT, on_created, operation),
+		       NULL);
+}
+
+/* The root, with its version; together with what keeps others out, if they do not know that. */
+static void create_root(struct operation *operation)
+{
+	const struct store_zookeeper *store = operation->store;
+	struct root *root = root_of(operation);
+	const char *data = zookeeper_root_data(store);
+	int count = *data ? 2 : 1;
+
+	zoo_create_op_init(&root->create_ops[0], store->root, data, (int)strlen(data), &store->acl,
+			   ZOO_PERSISTENT, NULL, 0);
+	zoo_create_op_init(&root->create_ops[1], root->former, FORMER_NOTE, strlen(FORMER_NOTE),
+			   &store->acl, ZOO_PERSISTENT, NULL, 0);
+	operation_made(operation,
+		       zoo_amulti(store->handle, count, root->create_ops, root->create_results,
+				  on_root_created, operation),
+		       NULL);
+}
+
+/* Answers come in the order of the requests; what fails is told by what follows. */
+static void send_prepare(struct operation *operation)
+{
+	const struct store_zookeeper *store = operation->store;
+	struct root *root = root_of(operation);
+	unsigned levels = 0;
+	zoo_op_t ops[2];
+
+	for (const char *at = store->root; *at; at++)
+		levels += *at == '/';
+	operation->container_code = ZOK;
+	operation->waited = (int)levels + 3;
+	for (unsigned below = levels; below > 1; below--) {
+		char *slash = operation_cut(root->path, below);
+
+		*slash = '\0';
+		create_level(operation);
+		*slash = '/';
+	}
+	if (levels > 0)
+		create_root(operation);
+	operation_made(operation,
+		       zoo_awget(store->handle, operation->path, on_event, operation->session,
+				 on_read, operation),
+		       &root->read_code);
+	operation_made(operation, zoo_aget_acl(store->handle, operation->path, on_acl, operation),
+		       NULL);
+	zoo_create_op_init(&ops[0], root->path, "", 0, &store->acl, ZOO_PERSISTENT, NULL, 0);
+	zoo_delete_op_init(&ops[1], root->path, -1);
+	operation_made(operation,
+		       zoo_amulti(store->handle, 2, ops, root->results, on_probed, operation),
+		       &operation->code);
+}
+
+/* Tells what is wrong with the root, but for the version of its names. Returns false if the
+ * connection was lost meanwhile. */
+static bool judge_rights(struct operation *operation)
+{
+	struct store_zookeeper *store = operation->store;
+	bool missing = operation->code == ZNONODE;
+	int error =
+		operation_error(operation, missing ? operation->container_code : operation->code,
+				missing ? "cannot create" : "cannot create locks below");
+
+	if (error == -ECONNRESET)
+		return false;
+	/* Else it looks again with the next connection. */
+	store->root_prepared = error == 0 && store->barred == ZOK;
+	store->trouble = error ? "no locks can be created there" : NULL;
+	if (operation->exposed && !store->told_exposed)
+		log_warning("ZooKeeper: others may do more than read in %s, expected an ACL that "
+			    "lets them only read, see setAcl in zkCli.sh",
+			    operation->path);
+	store->told_exposed |= operation->exposed;
+	return true;
+}
+
+/* The root is not there, and could not be created: whoever does that is to be heard of. What is
+ * created here then, in place(), is of this version. */
+static void await_root(const struct operation *operation)
+{
+	zoo_awexists(operation->store->handle, operation->path, on_event, operation->session,
+		     on_missing, NULL);
+}
+
+/* It may stand already. */
+static void keep_former_out(const struct operation *operation)
+{
+	const struct store_zookeeper *store = operation->store;
+
+	zoo_acreate(store->handle, root_of(operation)->former, FORMER_NOTE, strlen(FORMER_NOTE),
+		    &store->acl, ZOO_PERSISTENT, on_former, NULL);
+}
+
+/* In which version names are encoded. Returns 0; -ECONNRESET if it could not be asked; -EPROTO if
+ * the session cannot go on with it, which is told; another error if it is kept from this host. */
+static int find_names(struct operation *operation)
+{
+	struct store_zookeeper *store = operation->store;
+	const struct root *root = root_of(operation);
+	int version = root->version;
+
+	if (root->read_code == ZNONODE) {
+		version = store->names ? (int)store->names : ZNODE_NAMES_NO_CLAIMS;
+		await_root(operation);
+	} else if (root->read_code != ZOK) {
+		store->barred = root->read_code;
+		return operation_error(operation, root->read_code,
+				       "cannot read the version of the names in");
+	}
+	if (version != ZNODE_NAMES_PLAIN && version != ZNODE_NAMES_NO_CLAIMS) {
+		if (store->trouble != zookeeper_unknown_names)
+			log_error("ZooKeeper: the names in %s are of a version that this dlockfs "
+				  "does not know, expected 1 or 2: nothing is locked there",
+				  operation->path);
+		store->trouble = zookeeper_unknown_names;
+		return -EPROTO;
+	}
+	if (store->names && version != (int)store->names) {
+		log_error("ZooKeeper: the version of the names in %s was changed from %d to %d: "
+			  "the session is given up",
+			  operation->path, (int)store->names, version);
+		return -EPROTO;
+	}
+	store->barred = ZOK;
+	store->names = (enum znode_names)version;
+	if (version != ZNODE_NAMES_PLAIN)
+		keep_former_out(operation);
+	return 0;
+}
+
+static void conclude_prepare(struct operation *operation)
+{
+	struct store_zookeeper *store = operation->store;
+	int error;
+
+	store->prepares_root = false;
+	if (store->root_changed) {
+		operation_release(operation);
+		zookeeper_prepare_root(store);
+		return;
+	}
+	error = find_names(operation);
+	if (error == -ECONNRESET)
+		store->barred = ZOK; /* the next connection is another occasion */
+	else if (error != -EPROTO && judge_rights(operation))
+		zookeeper_tell_connected(store);
+	operation_release(operation);
+	if (error == -EPROTO)
+		zookeeper_lose_session(store);
+}
+
+/* Returns NULL when out of memory. */
+static struct root *make_root(const struct store_zookeeper *store)
+{
+	size_t bytes = strlen(store->root) + strlen("/" PROBE_NAME) + 1;
+	size_t former_bytes = strlen(store->root) + strlen("/" FORMER_PROBE) + 1;
+	struct root *root = calloc(1, sizeof(*root) + bytes + former_bytes);
+
+	if (!root)
+		return NULL;
+	root->read_code = ZCONNECTIONLOSS;
+	root->former = root->path + bytes;
+	stpcpy(stpcpy(root->path, store->root), "/" PROBE_NAME);
+	stpcpy(stpcpy(root->former, store->root), "/" FORMER_PROBE);
+	return root;
+}
+
+void zookeeper_prepare_root(struct store_zookeeper *store)
+{
+	struct operation *operation;
+	struct root *root;
+
+	if (store->prepares_root)
+		return;
+	store->root_changed = false;
+	operation = operation_create(store, STORE_LOOK, NULL, conclude_prepare, "", NULL);
+	if (!operation)
+		return;
+	root = make_root(store);
+	if (!root) {
+		operation_starve(operation);
+		return;
+	}
+	operation->memory = root;
+	operation->of_root = true;
+	store->prepares_root = true;
+	operation_start(operation, send_prepare);
+	operation->sent_us = 0; /* not what anybody asked for: it is not counted */
+}
+
+void zookeeper_deliver_root(struct store_zookeeper *store, struct zookeeper_message *message)
+{
+	const struct root_event *event = (struct root_event *)message;
+
+	if (event->session != store->session || event->session->over)
+		return;
+	store->root_prepared = false;
+	store->root_changed = true; /* after what is under way was read, perhaps */
+	zookeeper_prepare_root(store);
+}

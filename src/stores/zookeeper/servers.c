@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * After each failed attempt the client library goes two addresses further in its list: one step in
+ * handle_error(), another one in zookeeper_interest(). Of an even number it never comes to every
+ * other one, and does not pause at the end of the list, which it jumps over. So one address is
+ * listed twice then.
+ */
+#include "stores/zookeeper/servers.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An IPv6 address in text with its zone, a colon and a port. */
+#define ADDRESS_BYTES 80
+
+/* Writes it as the library reads it. */
+static void format_address(const struct addrinfo *address, char text[ADDRESS_BYTES])
+{
+	char host[64], port[8];
+
+	if (getnameinfo(address->ai_addr, address->ai_addrlen, host, sizeof(host), port,
+			sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) == 0)
+		snprintf(text, ADDRESS_BYTES, "%s:%s", host, port);
+}
+
+/* Looks the `bytes` of "host:port" up as the library does. Returns how many addresses it has. With
+ * the first one of all *first is filled in. */
+static size_t count_addresses(const char *server, size_t bytes, char first[ADDRESS_BYTES])
+{
+	const struct addrinfo hints = {
+		.ai_flags = AI_ADDRCONFIG,
+		.ai_family = AF_UNSPEC,
+		.ai_socktype = SOCK_STREAM,
+		.ai_protocol = IPPROTO_TCP,
+	};
+	struct addrinfo *found = NULL;
+	char *host = strndup(server, bytes);
+	char *port = host ? strrchr(host, ':') : NULL;
+	size_t count = 0;
+
+	if (port)
+		*port++ = '\0';
+	if (port && getaddrinfo(host, port, &hints, &found) == 0) {
+		for (const struct addrinfo *address = found; address; address = address->ai_next)
+			count++;
+		if (*first == '\0')
+			format_address(found, first);
+		freeaddrinfo(found);
+	}
+	free(host);
+	return count;
+}
+
+char *zookeeper_servers_list(const char *servers, bool *several)
+{
+	char first[ADDRESS_BYTES] = "", *list;
+	size_t count = 0;
+
+	for (const char *server = servers; *server != '\0';) {
+		size_t bytes = strcspn(server, ",");
+
+		count += count_addresses(server, bytes, first);
+		server += bytes + (server[bytes] == ',');
+	}
+	*several = count > 1;
+	if (count % 2 == 1 || *first == '\0')
+		return strdup(servers);
+	return asprintf(&list, "%s,%s", servers, first) < 0 ? NULL : list;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Keeps one session with ZooKeeper: makes it, makes the next one when it is over, ends it.
+ *
+ * Three kinds of thread meet here. The loop's thread takes messages and never blocks. The
+ * keeper's own thread makes and ends sessions, which may take seconds. ZooKeeper's threads (two per
+ * session) call back: a callback copies, posts a message and returns.
+ *
+ * A session ends in two steps. The loop's thread declares it over: from then on it makes no
+ * calls with its handle and discards its messages. The keeper then closes the handle, after which
+ * no callback comes any more, and posts MESSAGE_CLOSED: the last message of the session. Only then
+ * may what the session's callbacks know of be freed.
+ */
+#ifndef DLOCKFS_STORES_ZOOKEEPER_SESSION_H
+#define DLOCKFS_STORES_ZOOKEEPER_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <zookeeper/zookeeper.h>
+
+#include "config/access.h"
+#include "stores/zookeeper/mailbox.h"
+
+/* How long the end of a session waits for what is under way. */
+#define ZOOKEEPER_SETTLE_LIMIT_MS 400
+
+struct zookeeper_keeper;
+struct operation; /* of operation.h */
+
+struct zookeeper_state {
+	struct zookeeper_message message;
+	struct zookeeper_session *session;
+	zhandle_t *handle;
+	int state; /* ZOO_CONNECTED_STATE and so on */
+	clientid_t id;
+	/* With ZOO_CONNECTED_STATE: */
+	int timeout_ms;
+	char server[64];
+};
+
+struct zookeeper_session {
+	struct zookeeper_message closed; /* first, so that MESSAGE_CLOSED leads back here */
+	struct zookeeper_keeper *keeper;
+	/* The loop's thread: */
+	bool over;
+	struct operation *operations; /* freed with the session at the latest */
+	/* The keeper: */
+	zhandle_t *handle;
+	bool connected_once;
+	bool settled;
+	bool failure_told;
+	bool moved;   /* goes on with another handle; set by the loop's thread with `over` */
+	bool goes_on; /* is such another handle */
+	struct zookeeper_session *next;
+	/* ZooKeeper's thread: of the first change. It needs no memory, so that a session that is
+	 * connected is known, and can be given up when memory is short. */
+	struct zookeeper_state first_state;
+	bool first_used;
+	const char *introduced; /* the last line of the digest that the client has been given */
+	bool accepted;		/* by a server, once */
+	zoo_op_t check;		/* of one that has moved: see introduce() */
+	zoo_op_result_t result;
+	struct zookeeper_state *unanswered; /* to be posted when the server has taken them */
+};
+
+/* Starts the keeper's thread, with all signals blocked, which makes the first session, or goes on
+ * with the one of that id (NULL: none). All is copied. Of a session ZOO_CONNECTED_STATE is posted
+ * when a server has accepted who it is. Returns 0 or -errno. */
+int zookeeper_keeper_start(const char *servers, int timeout_ms, const struct store_access *access,
+			   const clientid_t *id, struct zookeeper_keeper **ret);
+
+/* In which all that its sessions have to say is posted. */
+struct zookeeper_mailbox *zookeeper_keeper_mailbox(struct zookeeper_keeper *keeper);
+
+/* The end of MESSAGE_STATE. */
+void zookeeper_state_free(struct zookeeper_state *message);
+
+/* Breaks the keeper's connection to a server, also one that is being made: the client goes on to
+ * another server at once, where it would wait for two thirds of the session timeout. Connections of
+ * other keepers stay. Does not block. */
+void zookeeper_keeper_break(struct zookeeper_keeper *keeper);
+
+/* Asks for a new session in place of one that is over, which is closed then; the new one is made
+ * after so long. Does not block. */
+void zookeeper_keeper_renew(struct zookeeper_keeper *keeper, struct zookeeper_session *over,
+			    int delay_ms);
+
+/* The session, which has no connection, goes on with a new handle, in a struct zookeeper_session of
+ * its own; `over` is the former one, whose handle is closed before that without ending the session.
+ * Of the new one ZOO_CONNECTED_STATE is posted once it knows no less than the former one was told.
+ * Does not block. */
+void zookeeper_keeper_move(struct zookeeper_keeper *keeper, struct zookeeper_session *over,
+			   const clientid_t *id);
+
+/* Ends the session and the keeper. Waits for that as long as `limit_ms`. When all sessions are
+ * closed and their MESSAGE_CLOSED posted, calls finish(context), which takes the last messages;
+ * then frees the keeper. That is done before this returns, or, when the limit is over, later by the
+ * keeper's thread. */
+void zookeeper_keeper_stop(struct zookeeper_keeper *keeper, int limit_ms, void (*finish)(void *),
+			   void *context);
+
+#endif

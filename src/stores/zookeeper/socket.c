@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the list of sockets, and guards it and all in it by one mutex.
+ */
+#include "stores/zookeeper/socket.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include <utlist.h>
+
+/* The library may come to a server that it lists twice three times in a row: from the first in its
+ * list to the second, back, and only then two further at a time. More often only if there is no
+ * other. */
+enum { AVOID_TIMES = 3 };
+
+static pthread_mutex_t sockets_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct zookeeper_socket *sockets;
+static unsigned sockets_made;
+
+void zookeeper_socket_add(struct zookeeper_socket *socket)
+{
+	memset(socket, 0, sizeof(*socket));
+	pthread_mutex_lock(&sockets_mutex);
+	snprintf(socket->thread, sizeof(socket->thread), "zookeeper-%u", sockets_made++ % 100000);
+	LL_PREPEND(sockets, socket);
+	pthread_mutex_unlock(&sockets_mutex);
+}
+
+void zookeeper_socket_remove(struct zookeeper_socket *socket)
+{
+	pthread_mutex_lock(&sockets_mutex);
+	LL_DELETE(sockets, socket);
+	pthread_mutex_unlock(&sockets_mutex);
+}
+
+void zookeeper_socket_name_thread(const struct zookeeper_socket *socket)
+{
+	prctl(PR_SET_NAME, socket->thread);
+}
+
+/* That of the calling thread; NULL: it has none. Called with the mutex held. */
+static struct zookeeper_socket *find_own(void)
+{
+	char thread[ZOOKEEPER_THREAD_BYTES] = "";
+	struct zookeeper_socket *socket;
+
+	prctl(PR_GET_NAME, thread);
+	LL_FOREACH (sockets, socket) {
+		if (strcmp(socket->thread, thread) == 0)
+			return socket;
+	}
+	return NULL;
+}
+
+/* Which socket a descriptor stands for now: no other one ever has the same number. 0: for none. */
+static uint64_t cookie_of(int descriptor)
+{
+	uint64_t cookie = 0;
+	socklen_t bytes = sizeof(cookie);
+
+	return getsockopt(descriptor, SOL_SOCKET, SO_COOKIE, &cookie, &bytes) == 0 ? cookie : 0;
+}
+
+/* Returns false if the attempt is to fail. */
+static bool note(int descriptor, const struct sockaddr *server, socklen_t server_bytes)
+{
+	struct sockaddr_storage former;
+	struct zookeeper_socket *socket;
+	bool avoid = false, refuse;
+
+	pthread_mutex_lock(&sockets_mutex);
+	socket = find_own();
+	refuse = socket && socket->refuse;
+	if (socket && server_bytes <= sizeof(socket->server)) {
+		former = socket->server;
+		memset(&socket->server, 0, sizeof(socket->server));
+		memcpy(&socket->server, server, server_bytes);
+		avoid = socket->avoid > 0 && memcmp(&former, &socket->server, sizeof(former)) == 0;
+		socket->avoid = avoid ? socket->avoid - 1 : 0;
+		socket->descriptor = descriptor;
+		socket->cookie = cookie_of(descriptor);
+	}
+	pthread_mutex_unlock(&sockets_mutex);
+	return !avoid && !refuse;
+}
+
+static bool is_stream(int descriptor)
+{
+	int type;
+	socklen_t bytes = sizeof(type);
+
+	return getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 &&
+	       type == SOCK_STREAM;
+}
+
+typedef int (*connect_fn)(int descriptor, __CONST_SOCKADDR_ARG server, socklen_t server_bytes);
+
+/* In place of the C library's, for all libraries of the process. */
+__attribute__((visibility("default"))) int connect(int descriptor, __CONST_SOCKADDR_ARG server,
+						   socklen_t server_bytes)
+{
+	connect_fn next;
+
+	*(void **)&next = dlsym(RTLD_NEXT, "connect");
+	if (!next) {
+		errno = ENOSYS;
+		return -1;
+	}
+	if (is_stream(descriptor) && !note(descriptor, server.__sockaddr__, server_bytes)) {
+		errno = ECONNREFUSED;
+		return -1;
+	}
+	return next(descriptor, server, server_bytes);
+}
+
+/* Through a duplicate, so that the descriptor can be closed, and stand for something else,
+ * meanwhile. To shut a socket down is safe while another thread uses it. */
+void zookeeper_socket_break(struct zookeeper_socket *socket, bool avoid)
+{
+	uint64_t cookie;
+	int duplicate;
+
+	pthread_mutex_lock(&sockets_mutex);
+	cookie = socket->cookie;
+	duplicate = cookie != 0 ? fcntl(socket->descriptor, F_DUPFD_CLOEXEC, 0) : -1;
+	socket->avoid = avoid ? AVOID_TIMES : 0;
+	pthread_mutex_unlock(&sockets_mutex);
+	if (duplicate < 0)
+		return;
+	if (cookie_of(duplicate) == cookie)
+		shutdown(duplicate, SHUT_RDWR);
+	close(duplicate);
+}
+
+void zookeeper_socket_refuse(struct zookeeper_socket *socket, bool refuse)
+{
+	pthread_mutex_lock(&sockets_mutex);
+	socket->refuse = refuse;
+	pthread_mutex_unlock(&sockets_mutex);
+	if (refuse)
+		zookeeper_socket_break(socket, false);
+}

@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Turns the operations of stores/store.h into requests to ZooKeeper and the answers into events.
+ * Owns the operations under way and the watches; sessions, threads and the mailbox are session.c's.
+ *
+ * Everything runs on the loop's thread, except the callbacks under "Answers", which run on
+ * ZooKeeper's.
+ *
+ * Facts about the client library (3.8) that this rests on:
+ * - Answers, watch events and session events come on one thread, in the order in which the
+ *   server sent them; the end of a connection comes before the answers that it cost.
+ * - Requests may be made in any state from any thread. Without a connection they are queued and
+ *   fail with the next failed attempt to connect. After an expiry they may never be answered.
+ * - A watch is known to the client only once the get that set it up is answered with ZOK.
+ */
+#include "stores/zookeeper/store.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "base/log.h"
+#include "stores/zookeeper/operation.h"
+
+#define CLOSE_LIMIT_MS 2000
+#define MOVE_TIMEOUTS  2    /* without a connection, until the session goes on with a new handle */
+#define REFUSED_MS     5000 /* until the next attempt when the servers do not accept who we are */
+
+static const char not_accepted[] = "the servers do not accept who we are";
+static const char not_told[] = "the servers ask who we are, expected digest_file, tls_certificate "
+			       "or sasl_mechanism";
+
+static struct store_zookeeper *from_store(struct store *store)
+{
+	return (struct store_zookeeper *)store;
+}
+
+/* Answers: on ZooKeeper's completion thread */
+
+static void on_set(int code, const struct Stat *stat, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->code = code;
+	operation_answered(operation);
+}
+
+/* amend() */
+
+static void send_amend(struct operation *operation)
+{
+	operation->waited = 1;
+	operation_made(operation,
+		       zoo_aset(operation->store->handle, operation->path, operation->text,
+				(int)strlen(operation->text), operation->version, on_set,
+				operation),
+		       &operation->code);
+}
+
+static void conclude_amend(struct operation *operation)
+{
+	struct store_zookeeper *store = operation->store;
+	int error = 0;
+
+	if (operation->code == ZMARSHALLINGERROR)
+		error = -ENOMEM;
+	else if (operation->code == ZBADVERSION)
+		error = -ESTALE;
+	else if (operation->code != ZNONODE)
+		error = operation_error(operation, operation->code, "cannot set");
+	operation_count(operation, error);
+	store->events->on_amended(store->context, operation->tag, error);
+	operation_release(operation);
+}
+
+static void store_zookeeper_amend(struct store *base, void *tag, const char *path, const char *name,
+				  const char *text, uint32_t version)
+{
+	struct operation *operation =
+		operation_create(from_store(base), STORE_AMEND, tag, conclude_amend, path, name);
+
+	if (!operation)
+		return;
+	operation->version = (int32_t)version;
+	operation->text = strdup(text);
+	if (!operation->text) {
+		operation_starve(operation);
+		return;
+	}
+	operation_start(operation, send_amend);
+}
+
+/* The session */
+
+static void tell_session(struct store_zookeeper *store, enum store_session session)
+{
+	store->told = session;
+	store->suspended_us = histogram_now_us();
+	store->events->on_session(store->context, session, store->timeout_ms);
+}
+
+static void end_session(struct store_zookeeper *store, struct zookeeper_session *session)
+{
+	session->over = true;
+	zookeeper_keeper_renew(store->keeper, session,
+			       store->trouble == store->refusal ||
+					       store->trouble == zookeeper_unknown_names
+				       ? REFUSED_MS
+				       : 0);
+}
+
+/* A server hangs up on a client that has seen more than the server knows, as when its data was
+ * lost, and then on the same one for ever; and likewise on any client while it takes no part, as
+ * during an election, which a session outlives: the next leader gives each a full timeout. A new
+ * handle has seen nothing: it is told that the session is over, or goes on with it. */
+static void move_session(struct store_zookeeper *store)
+{
+	struct zookeeper_session *session = store->session;
+
+	log_info("ZooKeeper session 0x%" PRIx64 ": no server goes on with it, asking anew",
+		 (uint64_t)store->id.client_id);
+	session->over = session->moved = true;
+	store->session = NULL;
+	store->handle = NULL;
+	store->resuming = true;
+	store->root_prepared = false; /* its watch was the former handle's */
+	zookeeper_keeper_move(store->keeper, session, &store->id);
+}
+
+/* Not at once: the former handle may still know a server that does. */
+static bool is_to_move(const struct store_zookeeper *store)
+{
+	return store->told == STORE_SUSPENDED && store->session && !store->resuming &&
+	       histogram_now_us() - store->suspended_us >=
+		       MOVE_TIMEOUTS * INT64_C(1000) * store->timeout_ms;
+}
+
+/* A connection that is silent, to the only server there is, may still be better than a new one. */
+static void store_zookeeper_nudge(struct store *base)
+{
+	struct store_zookeeper *store = from_store(base);
+
+	if (store->told == STORE_CONNECTED && !strchr(store->servers, ','))
+		return;
+	if (store->told == STORE_CONNECTED)
+		log_warning("ZooKeeper at %s does not answer: trying another server",
+			    store->server);
+	if (is_to_move(store))
+		move_session(store);
+	else
+		zookeeper_keeper_break(store->keeper);
+}
+
+/* Nothing more is made or heard of the session. Returns it; NULL: there is none yet. */
+static struct zookeeper_session *give_up(struct store_zookeeper *store)
+{
+	struct zookeeper_session *session = store->session;
+
+	store->generation++;
+	zookeeper_forget_watches(store);
+	HASH_CLEAR(hh, store->attentions);
+	if (session)
+		session->over = true;
+	store->abandoned |= store->resuming && !store->session;
+	store->resuming = false;
+	store->id = (clientid_t){0};
+	store->session = NULL;
+	store->handle = NULL;
+	store->told = STORE_LOST;
+	store->names = 0;
+	store->barred = ZOK;
+	store->prepares_root = store->root_prepared = store->root_changed = false;
+	return session;
+}
+
+static void store_zookeeper_renew(struct store *base)
+{
+	struct store_zookeeper *store = from_store(base);
+	struct zookeeper_session *session = store->given_up;
+
+	store->given_up = NULL;
+	if (store->told != STORE_LOST)
+		session = give_up(store);
+	if (session)
+		end_session(store, session);
+}
+
+/* What the engine has been told of stands until it calls renew(): the servers may not know yet that
+ * the session is over. */
+void zookeeper_lose_session(struct store_zookeeper *store)
+{
+	bool told = store->told == STORE_LOST;
+	struct zookeeper_session *session = give_up(store);
+
+	if (!told) {
+		store->given_up = session;
+		tell_session(store, STORE_LOST);
+	} else if (session) {
+		end_session(store, session);
+	}
+}
+
+static void on_connected(struct store_zookeeper *store, const struct zookeeper_state *state)
+{
+	/* The keeper knows it only now. */
+	if (store->abandoned) {
+		store->abandoned = false;
+		end_session(store, state->session);
+		return;
+	}
+	store->resuming = false;
+	store->session = state->session;
+	store->handle = state->handle;
+	store->id = state->id;
+	store->timeout_ms = state->timeout_ms;
+	memcpy(store->server, state->server, sizeof(store->server));
+	zookeeper_resume_watches(store);
+	if (store->trouble == store->refusal)
+		store->trouble = NULL;
+	if (!store->root_prepared)
+		zookeeper_prepare_root(store);
+	if (store->names || store->barred != ZOK)
+		zookeeper_tell_connected(store);
+}
+
+void zookeeper_tell_connected(struct store_zookeeper *store)
+{
+	if (store->told == STORE_CONNECTED)
+		return;
+	log_info("connected to ZooKeeper at %s, session 0x%" PRIx64 ", timeout %d ms",
+		 store->server, (uint64_t)store->id.client_id, store->timeout_ms);
+	tell_session(store, STORE_CONNECTED);
+}
+
+/* Tried again for ever: the servers may be told of us. Told once. */
+static void on_refused(struct store_zookeeper *store)
+{
+	if (store->trouble != store->refusal)
+		log_error("ZooKeeper at %s: %s; trying again every %d s", store->servers,
+			  store->refusal, REFUSED_MS / 1000);
+	store->trouble = store->refusal;
+}
+
+static void deliver_state(struct store_zookeeper *store, const struct zookeeper_state *state)
+{
+	struct zookeeper_session *session = state->session;
+
+	if (store->resuming)
+		store->session = session;
+	if (state->state == ZOO_CONNECTED_STATE) {
+		on_connected(store, state);
+	} else if (state->state == ZOO_EXPIRED_SESSION_STATE ||
+		   state->state == ZOO_AUTH_FAILED_STATE) {
+		store->resuming = store->abandoned = false;
+		if (state->state == ZOO_AUTH_FAILED_STATE)
+			on_refused(store);
+		else
+			log_error("ZooKeeper session 0x%" PRIx64 " has expired",
+				  (uint64_t)state->id.client_id);
+		if (session == store->session)
+			zookeeper_lose_session(store);
+		else
+			end_session(store, session);
+	} else if (session == store->session && store->told == STORE_CONNECTED) {
+		log_warning("connection to ZooKeeper at %s lost", store->server);
+		tell_session(store, STORE_SUSPENDED);
+		zookeeper_lose_watches(store);
+		zookeeper_lose_attentions(store);
+	}
+}
+
+static void free_session(struct zookeeper_session *session)
+{
+	while (session->operations)
+		operation_free(session->operations);
+	free(session);
+}
+
+/* Frees a message without telling anybody. */
+static void discard(struct zookeeper_message *message)
+{
+	switch (message->kind) {
+	case MESSAGE_OPERATION:
+		if (!((struct operation *)message)->session)
+			operation_free((struct operation *)message);
+		break;
+	case MESSAGE_STATE:
+		zookeeper_state_free((struct zookeeper_state *)message);
+		break;
+	case MESSAGE_WATCH:
+	case MESSAGE_ROOT:
+	case MESSAGE_QUEUE:
+		free(message);
+		break;
+	case MESSAGE_STARVED:
+		break;
+	case MESSAGE_CLOSED:
+		free_session((struct zookeeper_session *)message);
+		break;
+	}
+}
+
+/* Whether it is to be answered though its session's handle is closed. */
+static bool is_unanswered(const struct operation *operation)
+{
+	bool lives =
+		operation->session->moved && operation->generation == operation->store->generation;
+	return operation->outside || (lives && operation->sent_us);
+}
+
+/* The handle is closed: what was not answered will not be. */
+static void answer_rest(struct zookeeper_session *session)
+{
+	struct operation *operation, *next;
+
+	DL_FOREACH_SAFE (session->operations, operation, next) {
+		bool unanswered = is_unanswered(operation);
+
+		operation_count(operation, -ECONNRESET);
+		if (!unanswered)
+			continue;
+		operation->outside = false;
+		operation->code = operation->list_code = ZCONNECTIONLOSS;
+		operation->conclude(operation);
+	}
+}
+
+/* Watches that are to be set up anew are not of this handle any more. */
+static void keep_watches(struct zookeeper_session *session)
+{
+	struct operation *operation, *next;
+
+	DL_FOREACH_SAFE (session->operations, operation, next) {
+		if (operation->watched && operation->generation == operation->store->generation)
+			operation_detach(operation);
+	}
+}
+
+static void deliver(struct store_zookeeper *store, struct zookeeper_message *message)
+{
+	struct operation *operation = (struct operation *)message;
+	struct zookeeper_state *state = (struct zookeeper_state *)message;
+
+	switch (message->kind) {
+	case MESSAGE_OPERATION:
+		if (operation->generation == store->generation || operation->outside) {
+			operation->outside = false; /* it may be kept: not to be answered again */
+			operation->conclude(operation);
+			return;
+		}
+		operation_count(operation, -ECONNRESET);
+		break;
+	case MESSAGE_WATCH:
+		zookeeper_deliver_watch(store, message);
+		break;
+	case MESSAGE_ROOT:
+		zookeeper_deliver_root(store, message);
+		break;
+	case MESSAGE_QUEUE:
+		zookeeper_deliver_change(store, message);
+		break;
+	case MESSAGE_STATE:
+		if (!state->session->over)
+			deliver_state(store, state);
+		break;
+	case MESSAGE_STARVED:
+		zookeeper_mailbox_reset_starved(zookeeper_keeper_mailbox(store->keeper));
+		log_error("out of memory: the ZooKeeper session is given up");
+		zookeeper_lose_session(store);
+		break;
+	case MESSAGE_CLOSED:
+		answer_rest((struct zookeeper_session *)message);
+		if (((struct zookeeper_session *)message)->moved)
+			keep_watches((struct zookeeper_session *)message);
+		break;
+	}
+	discard(message);
+}
+
+static void store_zookeeper_dispatch(struct store *base)
+{
+	struct store_zookeeper *store = from_store(base);
+	struct zookeeper_message *messages =
+		zookeeper_mailbox_take(zookeeper_keeper_mailbox(store->keeper));
+	struct zookeeper_message *message;
+
+	while ((message = messages)) {
+		DL_DELETE(messages, message);
+		deliver(store, message);
+	}
+	if (store->refused && store->session) {
+		on_refused(store);
+		zookeeper_lose_session(store);
+	}
+	store->refused = false;
+}
+
+static int store_zookeeper_descriptor(struct store *base)
+{
+	return zookeeper_keeper_mailbox(from_store(base)->keeper)->descriptor;
+}
+
+static void store_zookeeper_describe(struct store *base, char *text, size_t text_bytes)
+{
+	struct store_zookeeper *store = from_store(base);
+	const char *root = *store->root ? store->root : "/";
+	const char *trouble = store->trouble ? store->trouble : "";
+	const char *but = store->trouble ? ": " : "";
+
+	if (store->told == STORE_CONNECTED)
+		snprintf(text, text_bytes,
+			 "zookeeper://%s%s connected to %s, session 0x%" PRIx64
+			 ", timeout %d ms%s%s",
+			 store->servers, root, store->server, (uint64_t)store->id.client_id,
+			 store->timeout_ms, but, trouble);
+	else
+		snprintf(text, text_bytes, "zookeeper://%s%s not connected%s%s%s", store->servers,
+			 root, store->id.client_id == 0 && !store->trouble ? " yet" : "", but,
+			 trouble);
+}
+
+static const char *store_zookeeper_trouble(struct store *base)
+{
+	return from_store(base)->trouble;
+}
+
+static void free_store(struct store_zookeeper *store)
+{
+	free(store->servers);
+	free(store->root);
+	free(store);
+}
+
+/* Called when all sessions are closed, possibly on the keeper's thread after close() has returned.
+ */
+static void finish_store(void *context)
+{
+	struct store_zookeeper *store = context;
+	struct zookeeper_message *messages =
+		zookeeper_mailbox_take(zookeeper_keeper_mailbox(store->keeper));
+	struct zookeeper_message *message;
+
+	zookeeper_forget_watches(store);
+	zookeeper_above_free(store);
+	HASH_CLEAR(hh, store->attentions);
+	while ((message = messages)) {
+		DL_DELETE(messages, message);
+		discard(message);
+	}
+	free_store(store);
+}
+
+static void store_zookeeper_close(struct store *base)
+{
+	struct store_zookeeper *store = from_store(base);
+
+	zookeeper_keeper_stop(store->keeper, CLOSE_LIMIT_MS, finish_store, store);
+}
+
+static const struct store_ops store_zookeeper_ops = {
+	.descriptor = store_zookeeper_descriptor,
+	.dispatch = store_zookeeper_dispatch,
+	.place = zookeeper_place,
+	.list = zookeeper_list,
+	.amend = store_zookeeper_amend,
+	.watch = zookeeper_watch,
+	.mark = zookeeper_mark,
+	.withdraw = zookeeper_withdraw,
+	.prove = zookeeper_prove,
+	.touch = zookeeper_touch,
+	.look = zookeeper_look,
+	.read = zookeeper_read,
+	.write = zookeeper_write,
+	.remove = zookeeper_remove,
+	.nudge = store_zookeeper_nudge,
+	.renew = store_zookeeper_renew,
+	.describe = store_zookeeper_describe,
+	.trouble = store_zookeeper_trouble,
+	.close = store_zookeeper_close,
+};
+
+static void set_acl(struct store_zookeeper *store, enum store_acl acl)
+{
+	/* "auth" is whoever the session has proved to be. */
+	const struct ACL all = {ZOO_PERM_ALL, ZOO_ANYONE_ID_UNSAFE};
+	const struct ACL creator = {ZOO_PERM_ALL, ZOO_AUTH_IDS};
+	const struct ACL readers = {ZOO_PERM_READ, ZOO_ANYONE_ID_UNSAFE};
+
+	store->acl.data = store->acl_entries;
+	store->acl.count = acl == STORE_ACL_CREATOR ? 2 : 1;
+	store->acl_entries[0] = acl == STORE_ACL_OPEN ? all : creator;
+	store->acl_entries[1] = readers;
+	store->is_guarded = acl != STORE_ACL_OPEN;
+}
+
+int store_zookeeper_open(const struct store_zookeeper_options *options,
+			 const struct store_events *events, void *context, struct store **ret)
+{
+	struct store_zookeeper *store = calloc(1, sizeof(*store));
+	int timeout_ms =
+		options->session_timeout_ms < INT_MAX ? (int)options->session_timeout_ms : INT_MAX;
+	int result = -ENOMEM;
+
+	if (!store)
+		return -ENOMEM;
+	store->store.ops = &store_zookeeper_ops;
+	store->events = events;
+	store->context = context;
+	store->statistics = options->statistics;
+	set_acl(store, store_access_acl(options->access));
+	store->refusal = store_access_has_identity(options->access) ? not_accepted : not_told;
+	store->told = STORE_SUSPENDED;
+	store->servers = strdup(options->servers);
+	store->root = strdup(options->root);
+	if (options->session) {
+		store->resuming = true;
+		store->id.client_id = options->session->id;
+		memcpy(store->id.passwd, options->session->password, sizeof(store->id.passwd));
+	}
+	if (store->servers && store->root)
+		result =
+			zookeeper_keeper_start(options->servers, timeout_ms, options->access,
+					       store->resuming ? &store->id : NULL, &store->keeper);
+	if (result < 0) {
+		free_store(store);
+		return result;
+	}
+	*ret = &store->store;
+	return 0;
+}
+
+bool store_zookeeper_keep_session(const struct store *base, struct store_zookeeper_session *ret)
+{
+	const struct store_zookeeper *store = (const struct store_zookeeper *)base;
+
+	if (store->id.client_id == 0)
+		return false;
+	ret->id = store->id.client_id;
+	memcpy(ret->password, store->id.passwd, sizeof(ret->password));
+	return true;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * watch() of the ZooKeeper store, by a get with a watch. The get is made again when the data has
+ * changed, and when the connection was lost.
+ *
+ * The client would bring its watches along by itself: with all their paths in one packet, sent as
+ * soon as it is connected again. Above 1 MB of that the server hangs up, and the client would
+ * connect for ever. So when the connection is lost the watches are taken from the client, and when
+ * it is back they are set up anew, some at a time, with other requests in between. The client may
+ * be back before they are all taken from it: then it is hung up on some more times, until few
+ * enough are left. What it still managed to set up does no harm: an event that it has nobody for is
+ * dropped, and the get that follows tells the same.
+ *
+ * What a watch reads may be no claim though it is named like one: it does not end with a session.
+ * That ends the watch, as far as its asker knows. The client's goes on, and as long as it does,
+ * lists leave that znode out: a claim of that name could come only after the znode has gone, of
+ * which the server tells before it shows anything that came later.
+ *
+ * A watch of a claim that was set up once is in one of three states:
+ *
+ *   set up (store->watches)     until the data changes or the connection is lost: lost, and told;
+ *                               or until the znode goes: over, and told
+ *   lost (store->lost_watches)  until there is a connection, and not too many are sent: sent
+ *   sent (store->watches_sent)  until the data comes: set up, and told; or until it is refused or
+ *                               there is no such znode: over, and told; or until the connection is
+ *                               lost: lost
+ *
+ * Everything runs on the loop's thread, except the callbacks under "Answers", which run on
+ * ZooKeeper's.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "base/log.h"
+
+#include "stores/zookeeper/operation.h"
+
+/* So many at a time are set up anew: what proves that the session lives is not to wait for long. */
+#define SENT_MAX 1000
+
+struct watch_event {
+	struct zookeeper_message message;
+	struct zookeeper_session *session;
+	int type;
+	char path[];
+};
+
+/* Answers: on ZooKeeper's completion thread */
+
+static void on_got(int code, const char *value, int value_bytes, const struct Stat *stat,
+		   const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->code = code;
+	if (code == ZOK) {
+		operation->stat = *stat;
+		/* A znode may have no data at all: then there is no value, of -1 bytes. */
+		operation->text =
+			value_bytes > 0 ? strndup(value, (size_t)value_bytes) : strdup("");
+		if (!operation->text)
+			zookeeper_mailbox_starve(
+				zookeeper_keeper_mailbox(operation->session->keeper));
+	}
+	operation_answered(operation);
+}
+
+/* One context for all watches of a session: then the client tells session events to it once and
+ * not to each watch, and an event that comes late finds no freed memory. */
+static void on_event(zhandle_t *handle, int type, int state, const char *path, void *context)
+{
+	struct zookeeper_session *session = context;
+	struct watch_event *event;
+
+	if (type != ZOO_DELETED_EVENT && type != ZOO_CHANGED_EVENT)
+		return;
+	event = calloc(1, sizeof(*event) + strlen(path) + 1);
+	if (!event) {
+		zookeeper_mailbox_starve(zookeeper_keeper_mailbox(session->keeper));
+		return;
+	}
+	event->message.kind = MESSAGE_WATCH;
+	event->session = session;
+	event->type = type;
+	stpcpy(event->path, path);
+	zookeeper_mailbox_post(zookeeper_keeper_mailbox(session->keeper), &event->message);
+}
+
+/* The loop's thread */
+
+static void send_watch(struct operation *operation)
+{
+	operation->waited = 1;
+	operation_made(operation,
+		       zoo_awget(operation->store->handle, operation->path, on_event,
+				 operation->session, on_got, operation),
+		       &operation->code);
+}
+
+static void add_watch(struct operation *operation)
+{
+	struct store_zookeeper *store = operation->store;
+	struct operation *first;
+
+	operation->watched = true;
+	HASH_FIND_STR(store->watches, operation->path, first);
+	if (first) {
+		LL_APPEND2(first->same, operation, same);
+		return;
+	}
+	HASH_ADD_KEYPTR(hh, store->watches, operation->path, strlen(operation->path), operation);
+	if (!operation->hh.tbl)
+		zookeeper_mailbox_starve(zookeeper_keeper_mailbox(store->keeper));
+}
+
+bool zookeeper_is_unclaimed(const struct store_zookeeper *store, const char *path)
+{
+	struct operation *operation;
+
+	HASH_FIND_STR(store->watches, path, operation);
+	return operation && operation->unclaimed;
+}
+
+static void tell_unclaimed(const struct operation *operation)
+{
+	const char *path = operation->path;
+	size_t lock_bytes = (size_t)(strrchr(path, '/') - path);
+
+	if (log_limit_passes(&operation->store->refusals, histogram_now_us() / 1000, "no claim",
+			     path, lock_bytes, 0))
+		log_warning("ZooKeeper: %s is named like a claim, but does not end with a session: "
+			    "it is not counted",
+			    path);
+}
+
+/* What is watched is no claim. The watch stays, so that it is known for as long as that is so:
+ * until it tells, or is lost. */
+static void conclude_unclaimed(struct operation *operation)
+{
+	struct store_zookeeper *store = operation->store;
+	void *tag = operation->tag;
+
+	if (zookeeper_is_unclaimed(store, operation->path)) {
+		operation_release(operation);
+	} else {
+		tell_unclaimed(operation);
+		free(operation->text);
+		operation->text = NULL;
+		operation->unclaimed = true;
+		store->unclaimed++;
+		add_watch(operation);
+	}
+	store->events->on_watched(store->context, tag, -ENXIO);
+}
+
+/* Nothing is known of it any more. */
+static void forget_unclaimed(struct operation *operation)
+{
+	operation->store->unclaimed--;
+	operation_release(operation);
+}
+
+void zookeeper_resume_watches(struct store_zookeeper *store)
+{
+	struct operation *operation;
+
+	while (store->handle && (operation = store->lost_watches) &&
+	       store->watches_sent < SENT_MAX) {
+		LL_DELETE2(store->lost_watches, operation, same);
+		operation->same = NULL;
+		if (!operation->session)
+			operation_attach(operation);
+		operation->sent_us = histogram_now_us();
+		store->watches_sent++;
+		send_watch(operation);
+	}
+}
+
+static void conclude_watch(struct operation *operation)
+{
+	struct store_zookeeper *store = operation->store;
+	int error = 0;
+
+	if (operation->watched)
+		store->watches_sent--;
+	if (operation->code != ZOK && operation->code != ZNONODE)
+		error = operation_error(operation, operation->code, "cannot watch");
+	operation_count(operation, error);
+	if (error == -ECONNRESET && operation->watched) {
+		LL_PREPEND2(store->lost_watches, operation, same);
+		return; /* it is sent once the client is connected, which is told after this */
+	}
+	if (operation->code == ZOK && !operation_is_ephemeral(&operation->stat)) {
+		conclude_unclaimed(operation);
+	} else if (operation->code == ZOK) {
+		char *text = operation->text;
+
+		operation->text = NULL;
+		add_watch(operation);
+		store->events->on_read(store->context, operation->tag, text,
+				       (uint32_t)operation->stat.version);
+		free(text);
+	} else {
+		store->events->on_watched(store->context, operation->tag, error);
+		operation_release(operation);
+	}
+	zookeeper_resume_watches(store);
+}
+
+void zookeeper_deliver_watch(struct store_zookeeper *store, struct zookeeper_message *message)
+{
+	struct watch_event *event = (struct watch_event *)message;
+	struct operation *operation, *same;
+
+	HASH_FIND_STR(store->watches, event->path, operation);
+	if (!operation || event->session->over)
+		return;
+	HASH_DEL(store->watches, operation);
+	for (; operation; operation = same) {
+		same = operation->same;
+		if (operation->unclaimed) {
+			forget_unclaimed(operation);
+		} else if (event->type == ZOO_DELETED_EVENT) {
+			store->events->on_watched(store->context, operation->tag, 0);
+			operation_release(operation);
+		} else {
+			LL_PREPEND2(store->lost_watches, operation, same);
+			store->events->on_read(store->context, operation->tag, NULL, 0);
+		}
+	}
+	zookeeper_resume_watches(store);
+}
+
+void zookeeper_lose_watches(struct store_zookeeper *store)
+{
+	struct operation *told = store->lost_watches; /* and those behind it */
+	struct operation *operation, *next, *same;
+
+	HASH_ITER (hh, store->watches, operation, next) {
+		/* With `local` this synchronous call waits for nothing. The asynchronous one would
+		 * take its argument for something else. */
+		zoo_remove_watches(store->handle, operation->path, ZWATCHTYPE_DATA, on_event,
+				   operation->session, 1);
+		HASH_DEL(store->watches, operation);
+		for (; operation; operation = same) {
+			same = operation->same;
+			if (operation->unclaimed)
+				forget_unclaimed(operation);
+			else
+				LL_PREPEND2(store->lost_watches, operation, same);
+		}
+	}
+	for (operation = store->lost_watches; operation != told; operation = operation->same)
+		store->events->on_read(store->context, operation->tag, NULL, 0);
+}
+
+/* Those of a session are freed with it. */
+void zookeeper_forget_watches(struct store_zookeeper *store)
+{
+	struct operation *operation, *next;
+
+	LL_FOREACH_SAFE2(store->lost_watches, operation, next, same)
+	{
+		if (!operation->session)
+			operation_free(operation);
+	}
+	HASH_CLEAR(hh, store->watches);
+	store->lost_watches = NULL;
+	store->watches_sent = 0;
+	store->unclaimed = 0;
+}
+
+void zookeeper_watch(struct store *base, void *tag, const char *path, const char *name)
+{
+	struct operation *operation = operation_create((struct store_zookeeper *)base, STORE_WATCH,
+						       tag, conclude_watch, path, name);
+
+	if (operation)
+		operation_start(operation, send_watch);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who holds, by the rules of engine/queue.c. A claim is compared only with those in front of it
+ * that cover a byte of its: what they cover is in a segment tree, into which each goes after its
+ * turn. So a queue of n ranges takes O(n log n), and O(log n) more for each range in front that
+ * overlaps and is not in the way: of the same owner, or passed. Pure but for memory.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "view/claim.h"
+
+/* A part of what a claim covers. */
+struct part {
+	struct range range;
+	const struct view_claim *claim;
+	size_t leaf;
+};
+
+struct tree {
+	struct part *parts;   /* claim by claim */
+	struct part **leaves; /* the same, by their first bytes */
+	size_t count;
+	size_t width; /* a power of two, count or more */
+	/* From 1 on, the children of i are 2i and 2i + 1, the leaves are the last `width`. Where
+	 * the exclusive ones below it end, of those that are in, and where all do; -1: there are
+	 * none. */
+	struct node {
+		int64_t exclusive_end, end;
+	} * nodes;
+};
+
+/* A process with record locks is also one with the open file that it locked through, which the
+ * queue does not tell: so it is taken for that of the same process. */
+static bool are_one(const struct view_claim *a, const struct view_claim *b)
+{
+	const struct claim_id *id_a = &a->parts.id, *id_b = &b->parts.id;
+
+	if (a->orphan || b->orphan || id_a->session == 0 || id_a->session != id_b->session)
+		return false;
+	if (a->parts.record != b->parts.record)
+		return a->pid >= 0 && a->pid == b->pid;
+	return id_a->owner == id_b->owner && id_a->owner != CLAIM_OWNER_NONE;
+}
+
+/* Whether a claim goes before an earlier one, which waits; as in engine/precedence.c. */
+static bool passes(const struct view_claim *view, const struct view_claim *front)
+{
+	if (!view->parts.anchored || front->held || front->orphan || front->parts.id.session == 0 ||
+	    claim_name_compare(view->parts.anchor, "", front->parts.sequence, "") >= 0)
+		return false;
+	if (!view->has_holds)
+		return claim_span_overlaps(view->parts.anchor_span, front->parts.span);
+	if (front->parts.sparse && front->has_ranges)
+		return range_sets_conflict(&view->holds, &front->ranges);
+	return range_set_conflict(&view->holds, front->parts.span,
+				  front->parts.sparse ? front->parts.mode : CLAIM_EXCLUSIVE) !=
+	       NULL;
+}
+
+/* What the claim covers: at least one range. */
+static size_t covered(const struct view_claim *view)
+{
+	return view->has_ranges ? view->ranges.count : 1;
+}
+
+static struct range covered_at(const struct view_claim *view, size_t i)
+{
+	return view->has_ranges ? view->ranges.ranges[i]
+				: (struct range){view->parts.span, view->parts.mode};
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+	const struct part *part_a = *(const struct part *const *)a;
+	const struct part *part_b = *(const struct part *const *)b;
+	int64_t start_a = part_a->range.span.start, start_b = part_b->range.span.start;
+
+	return (start_a > start_b) - (start_a < start_b);
+}
+
+static void tree_finish(struct tree *tree)
+{
+	free(tree->parts);
+	free(tree->leaves);
+	free(tree->nodes);
+}
+
+/* An empty tree with room for all that the claims cover. */
+static int tree_begin(struct tree *tree, const struct view_claim *claims, size_t count)
+{
+	*tree = (struct tree){.width = 1};
+	for (size_t i = 0; i < count; i++)
+		tree->count += covered(&claims[i]);
+	while (tree->width < tree->count)
+		tree->width *= 2;
+	tree->parts = calloc(tree->count, sizeof(*tree->parts));
+	tree->leaves = calloc(tree->count, sizeof(*tree->leaves));
+	tree->nodes = calloc(2 * tree->width, sizeof(*tree->nodes));
+	if (tree->parts == NULL || tree->leaves == NULL || tree->nodes == NULL) {
+		tree_finish(tree);
+		return -ENOMEM;
+	}
+	for (size_t i = 0, at = 0; i < count; i++) {
+		for (size_t j = 0; j < covered(&claims[i]); j++, at++) {
+			tree->parts[at].range = covered_at(&claims[i], j);
+			tree->parts[at].claim = &claims[i];
+			tree->leaves[at] = &tree->parts[at];
+		}
+	}
+	qsort(tree->leaves, tree->count, sizeof(*tree->leaves), compare_starts);
+	for (size_t i = 0; i < tree->count; i++)
+		tree->leaves[i]->leaf = i;
+	for (size_t i = 0; i < 2 * tree->width; i++)
+		tree->nodes[i] = (struct node){-1, -1};
+	return 0;
+}
+
+static void tree_add(struct tree *tree, const struct part *part)
+{
+	int64_t end = part->range.span.end;
+
+	for (size_t i = tree->width + part->leaf; i > 0; i /= 2) {
+		struct node *node = &tree->nodes[i];
+		if (part->range.mode == CLAIM_EXCLUSIVE && node->exclusive_end < end)
+			node->exclusive_end = end;
+		if (node->end < end)
+			node->end = end;
+	}
+}
+
+/* Whether something at the node, whose leaves are so many from `first` on, is in the way. */
+static bool is_blocked(const struct tree *tree, size_t node, size_t first, size_t leaves,
+		       const struct part *part)
+{
+	struct claim_span span = part->range.span;
+	int64_t end = part->range.mode == CLAIM_EXCLUSIVE ? tree->nodes[node].end
+							  : tree->nodes[node].exclusive_end;
+
+	if (end < span.start || tree->leaves[first]->range.span.start > span.end)
+		return false;
+	if (leaves == 1) {
+		const struct view_claim *front = tree->leaves[first]->claim;
+		return !are_one(front, part->claim) && !passes(part->claim, front);
+	}
+	leaves /= 2;
+	return is_blocked(tree, 2 * node, first, leaves, part) ||
+	       is_blocked(tree, 2 * node + 1, first + leaves, leaves, part);
+}
+
+/* The claim's own parts, the first of which is given. */
+static bool is_held(const struct tree *tree, const struct view_claim *view, const struct part *part)
+{
+	if (view->waits || view->orphan)
+		return false;
+	for (size_t i = 0; i < covered(view); i++) {
+		if (is_blocked(tree, 1, 0, tree->width, &part[i]))
+			return false;
+	}
+	return true;
+}
+
+static int judge_all(struct view_claim *claims, size_t count)
+{
+	struct tree tree;
+	const struct part *part;
+	int error = tree_begin(&tree, claims, count);
+
+	if (error != 0)
+		return error;
+	part = tree.parts;
+	for (size_t i = 0; i < count; part += covered(&claims[i++])) {
+		if (claims[i].gone || claims[i].passed)
+			continue;
+		claims[i].held = is_held(&tree, &claims[i], part);
+		for (size_t j = 0; j < covered(&claims[i]); j++)
+			tree_add(&tree, &part[j]);
+	}
+	tree_finish(&tree);
+	return 0;
+}
+
+int view_claims_judge(struct view_claim *claims, size_t count)
+{
+	size_t exclusive = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		exclusive += claims[i].parts.mode == CLAIM_EXCLUSIVE;
+		claims[i].held = !claims[i].waits && !claims[i].orphan;
+	}
+	/* As in most queues. */
+	return exclusive == 0 || count == 1 ? 0 : judge_all(claims, count);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What this host knows of its own claims that serve several callers: who uses them now, and who
+ * follows. The store knows only who has asked for the claim. And since when it knows of orphans,
+ * which no clock but its own tells. Pure but for memory and the time of day.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <utlist.h>
+
+#include "view/claim.h"
+
+struct visit {
+	struct view_claim *claims;
+	size_t count;
+	size_t at; /* the claim that was visited last: both come in the order of the queue */
+	int error;
+};
+
+static struct view_claim *find(struct visit *visit, const char *name)
+{
+	for (size_t i = visit->at; i < visit->count; i++) {
+		if (strcmp(visit->claims[i].name, name) == 0) {
+			visit->at = i;
+			return &visit->claims[i];
+		}
+	}
+	return NULL; /* younger than the look */
+}
+
+/* Who asked for the claim first may use it no more; its host stays. */
+static void set_kept(struct view_claim *view)
+{
+	char *host = view->host;
+
+	view->host = NULL;
+	view_claim_drop_asker(view);
+	view->host = host;
+	view->kept = true;
+}
+
+static int add_follower(struct view_claim *view, const char *text)
+{
+	struct view_claim *follower = calloc(1, sizeof(*follower));
+
+	if (follower == NULL)
+		return -ENOMEM;
+	DL_APPEND(view->followers, follower);
+	return view_claim_set_asker(follower, text);
+}
+
+static void on_user(void *context, const char *name, enum engine_use use, const char *text)
+{
+	struct visit *visit = context;
+	struct view_claim *view = visit->error == 0 ? find(visit, name) : NULL;
+
+	if (view == NULL)
+		return;
+	view->keeps = view->former = false;
+	if (use == ENGINE_KEPT)
+		set_kept(view);
+	else if (use == ENGINE_USES)
+		visit->error = view_claim_set_asker(view, text);
+	else
+		visit->error = add_follower(view, text);
+}
+
+int view_claims_add_users(struct view_claim *claims, size_t count, const struct engine *engine,
+			  const char *path)
+{
+	struct visit visit = {.claims = claims, .count = count};
+
+	engine_each_user(engine, path, on_user, &visit);
+	return visit.error;
+}
+
+static int64_t time_of_day_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void view_claims_add_orphans(struct view_claim *claims, size_t count, const struct engine *engine,
+			     const char *path)
+{
+	struct engine_orphan orphan;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!claims[i].orphan || !engine_find_orphan(engine, path, claims[i].name, &orphan))
+			continue;
+		claims[i].lost_ms = time_of_day_ms() - orphan.known_ms;
+		claims[i].passed = orphan.left_ms < 0;
+		if (!claims[i].passed)
+			claims[i].until_ms = time_of_day_ms() + orphan.left_ms;
+	}
+}

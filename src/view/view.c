@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Asks the store what a view is to show. Owns views on their way: each has locks to look at, which
+ * may lead to more of them, and claims to read. A view that has more to ask stands in the viewer's
+ * list, and gets its turn as answers come. It ends by being told, or cancelled, and is freed when
+ * the store owes it no answer any more. Loop thread only.
+ */
+#include "view/view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "base/escape.h"
+#include "claim/marker.h"
+#include "view/claim.h"
+
+/* In claims of one view, a few dozen megabytes: what more there is is taken for its span. */
+#define VIEW_RANGES_MAX (1 << 20)
+
+/* Of a lock; a longer one is not shown. */
+#define PATH_BYTES_MAX 4095
+
+enum view_kind { VIEW_QUEUE, VIEW_QUEUES, VIEW_NAMES, VIEW_ORPHANS };
+
+struct view_lock {
+	struct store_look look; /* first: see on_looked() */
+	struct view *view;
+	struct view_lock *prev, *next;		 /* in view->locks, or view->unseen */
+	struct view_lock *read_prev, *read_next; /* in view->unread */
+	struct view_claim *claims;
+	size_t count;
+	size_t asked; /* so many of them have been asked for */
+	int error;    /* it cannot be looked at */
+	char path[];
+};
+
+struct view {
+	struct viewer *viewer;
+	struct view *prev, *next;		/* in viewer->views */
+	struct view *asking_prev, *asking_next; /* in viewer->asking */
+	enum view_kind kind;
+	const struct view_events *events;
+	void *context;
+	bool asking;
+	bool over;	  /* told or cancelled */
+	size_t under_way; /* questions */
+	uint64_t progress;
+	size_t ranges_left;
+	struct view_lock *unseen; /* to be looked at */
+	struct view_lock *locks;
+	struct view_lock *unread; /* of them, those with claims to be read */
+};
+
+struct viewer {
+	struct store *store;
+	const struct engine *engine; /* NULL: none */
+	struct view *views;
+	struct view *asking; /* those that have more to ask */
+	size_t under_way;    /* questions of all views */
+	uint64_t progress;
+};
+
+/* Life */
+
+static void free_lock(struct view_lock *lock)
+{
+	for (size_t i = 0; i < lock->count; i++)
+		view_claim_finish(&lock->claims[i]);
+	free(lock->claims);
+	free(lock);
+}
+
+static void free_locks(struct view_lock *locks)
+{
+	struct view_lock *lock, *next;
+	DL_FOREACH_SAFE (locks, lock, next) {
+		free_lock(lock);
+	}
+}
+
+static void free_view(struct view *view)
+{
+	DL_DELETE(view->viewer->views, view);
+	free_locks(view->unseen);
+	free_locks(view->locks);
+	free(view);
+}
+
+/* Whether the view has more to ask decides whether it stands in the list of those. */
+static void update_asking(struct view *view)
+{
+	struct viewer *viewer = view->viewer;
+	bool patient = view->kind == VIEW_ORPHANS && view->under_way > 0;
+	bool asking = !view->over && !patient && (view->unseen != NULL || view->unread != NULL);
+
+	if (asking && !view->asking)
+		DL_APPEND2(viewer->asking, view, asking_prev, asking_next);
+	else if (!asking && view->asking)
+		DL_DELETE2(viewer->asking, view, asking_prev, asking_next);
+	view->asking = asking;
+}
+
+/* Nothing more is told, nor asked. */
+static void set_over(struct view *view)
+{
+	view->over = true;
+	update_asking(view);
+}
+
+static void end_view(struct view *view)
+{
+	set_over(view);
+	if (view->under_way == 0)
+		free_view(view);
+}
+
+static void fail(struct view *view, int error)
+{
+	const struct view_events *events = view->events;
+
+	if (view->over)
+		return;
+	set_over(view);
+	if (view->kind == VIEW_NAMES)
+		events->on_names(view->context, error, 0, NULL, 0);
+	else if (view->kind == VIEW_ORPHANS)
+		events->on_searched(view->context, error);
+	else
+		events->on_text(view->context, error, NULL, 0);
+}
+
+/* Asking */
+
+static struct view_lock *add_lock(struct view *view, const char *above, const char *name)
+{
+	size_t above_bytes = strlen(above), bytes = above_bytes + strlen(name) + 2;
+	struct view_lock *lock = calloc(1, sizeof(*lock) + bytes);
+
+	if (lock == NULL)
+		return NULL;
+	lock->view = view;
+	snprintf(lock->path, bytes, "%s%s%s", above, above_bytes > 0 ? "/" : "", name);
+	DL_APPEND(view->unseen, lock);
+	return lock;
+}
+
+static void on_looked(struct store_look *look, int error, const char *const *names,
+		      size_t names_count, const struct store_entry *entries, size_t entries_count);
+static void on_claim(struct store_read *read, int error, const struct store_claim *claim);
+
+static int ask_for_claim(struct view *view)
+{
+	struct store *store = view->viewer->store;
+	struct view_lock *lock = view->unread;
+	struct view_claim *claim = &lock->claims[lock->asked];
+	char marker[CLAIM_MARKER_BYTES];
+	const char *name = claim->name;
+	int error;
+
+	if (claim->orphan && claim_marker_format(marker, claim->name))
+		name = marker;
+	claim->read.done = on_claim;
+	error = store->ops->read(store, &claim->read, lock->path, name);
+	if (error == 0 && ++lock->asked == lock->count)
+		DL_DELETE2(view->unread, lock, read_prev, read_next);
+	return error;
+}
+
+static int ask_for_lock(struct view *view)
+{
+	struct store *store = view->viewer->store;
+	struct view_lock *lock = view->unseen;
+	int error;
+
+	lock->look.done = on_looked;
+	error = store->ops->look(store, &lock->look, lock->path);
+	if (error == 0) {
+		DL_DELETE(view->unseen, lock);
+		DL_APPEND(view->locks, lock);
+	}
+	return error;
+}
+
+/* Asks what may be asked; each view a question in turn. Out of memory it is asked when the next
+ * answer comes. */
+static void ask(struct viewer *viewer)
+{
+	while (viewer->under_way < VIEW_READS_MAX && viewer->asking != NULL) {
+		struct view *view = viewer->asking;
+		int error = view->unread != NULL ? ask_for_claim(view) : ask_for_lock(view);
+
+		if (error != 0)
+			return;
+		DL_DELETE2(viewer->asking, view, asking_prev, asking_next);
+		view->asking = false;
+		view->under_way++;
+		viewer->under_way++;
+		update_asking(view);
+	}
+}
+
+/* Answers */
+
+static int compare_locks(const struct view_lock *a, const struct view_lock *b)
+{
+	return strcmp(a->path, b->path);
+}
+
+/* Returns 0 or -ENOMEM. */
+static int write_lock(FILE *out, const struct view *view, const struct view_lock *lock)
+{
+	const struct engine *engine = view->viewer->engine;
+	bool any = view->kind == VIEW_QUEUE;
+	int error = 0;
+
+	for (size_t i = 0; i < lock->count && !any; i++)
+		any = !lock->claims[i].gone;
+	if (lock->error != 0) {
+		fputs("lock=", out);
+		escape_write(out, lock->path);
+		fprintf(out, " error=%s\n", strerrorname_np(-lock->error));
+	} else if (any) {
+		if (engine != NULL)
+			view_claims_add_orphans(lock->claims, lock->count, engine, lock->path);
+		if (engine != NULL)
+			error = view_claims_add_users(lock->claims, lock->count, engine,
+						      lock->path);
+		if (error == 0)
+			error = view_claims_judge(lock->claims, lock->count);
+		if (error == 0)
+			view_claims_write(out, lock->path, lock->claims, lock->count);
+	}
+	return error;
+}
+
+static void tell_text(struct view *view)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *out = open_memstream(&text, &bytes);
+	const struct view_lock *lock;
+	bool failed = out == NULL;
+
+	DL_SORT(view->locks, compare_locks);
+	if (out != NULL) {
+		DL_FOREACH (view->locks, lock) {
+			failed = write_lock(out, view, lock) != 0 || failed;
+		}
+		failed = ferror(out) != 0 || failed;
+		failed = fclose(out) != 0 || failed;
+	}
+	if (failed) {
+		fail(view, -ENOMEM);
+	} else {
+		set_over(view);
+		view->events->on_text(view->context, 0, text, bytes);
+	}
+	free(text);
+}
+
+static void tell_end(struct view *view)
+{
+	if (view->kind != VIEW_ORPHANS) {
+		tell_text(view);
+		return;
+	}
+	set_over(view);
+	view->events->on_searched(view->context, 0);
+}
+
+/* An answer has come, and the view has made of it what it could. */
+static void answered(struct view *view, int error)
+{
+	struct viewer *viewer = view->viewer;
+
+	view->under_way--;
+	viewer->under_way--;
+	view->progress++;
+	if (error != -ECONNRESET)
+		viewer->progress++;
+	if (error != 0)
+		fail(view, error);
+	if (!view->over && view->under_way == 0 && view->unseen == NULL && view->unread == NULL)
+		tell_end(view);
+	if (view->over)
+		end_view(view);
+	else
+		update_asking(view);
+	ask(viewer);
+	while (viewer->under_way == 0 && viewer->asking != NULL) {
+		view = viewer->asking;
+		fail(view, -ENOMEM);
+		end_view(view);
+	}
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int tell_names(struct view *view, const char *const *names, size_t names_count,
+		      size_t claims)
+{
+	const char **sorted = calloc(names_count + 1, sizeof(*sorted));
+
+	if (sorted == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < names_count; i++)
+		sorted[i] = names[i];
+	qsort(sorted, names_count, sizeof(*sorted), compare_names);
+	set_over(view);
+	view->events->on_names(view->context, 0, claims, sorted, names_count);
+	free(sorted);
+	return 0;
+}
+
+static int note_claims(struct view_lock *lock, const struct store_entry *entries, size_t count)
+{
+	struct view *view = lock->view;
+
+	if (count == 0)
+		return 0;
+	lock->claims = calloc(count, sizeof(*lock->claims));
+	if (lock->claims == NULL)
+		return -ENOMEM;
+	for (; lock->count < count; lock->count++) {
+		struct view_claim *claim = &lock->claims[lock->count];
+
+		claim->lock = lock;
+		claim->parts = entries[lock->count].claim;
+		claim->orphan = entries[lock->count].orphan;
+		claim->pid = claim->uid = -1;
+		claim->name = strdup(entries[lock->count].name);
+		if (claim->name == NULL)
+			return -ENOMEM;
+	}
+	DL_APPEND2(view->unread, lock, read_prev, read_next);
+	return 0;
+}
+
+static int note_below(const struct view_lock *lock, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strlen(lock->path) + 1 + strlen(names[i]) > PATH_BYTES_MAX)
+			continue;
+		if (add_lock(lock->view, lock->path, names[i]) == NULL)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* One lock that cannot be looked at is no reason not to show the others. */
+static int note_error(struct view_lock *lock, int error)
+{
+	if (lock->view->kind != VIEW_QUEUES && lock->view->kind != VIEW_ORPHANS)
+		return error;
+	if (error == -EACCES || error == -EIO)
+		lock->error = error;
+	return error == -EACCES || error == -EIO || error == -ENOENT ? 0 : error;
+}
+
+/* Of a lock that was looked at for orphans nothing more is wanted. */
+static int tell_orphans(struct view_lock *lock, const char *const *names, size_t names_count,
+			const struct store_entry *entries, size_t count)
+{
+	struct view *view = lock->view;
+	int error = note_below(lock, names, names_count);
+	size_t i = 0;
+
+	while (i < count && !entries[i].orphan)
+		i++;
+	if (i < count)
+		view->events->on_orphans(view->context, lock->path);
+	DL_DELETE(view->locks, lock);
+	free_lock(lock);
+	return error;
+}
+
+static void on_looked(struct store_look *look, int error, const char *const *names,
+		      size_t names_count, const struct store_entry *entries, size_t entries_count)
+{
+	struct view_lock *lock = (struct view_lock *)look;
+	struct view *view = lock->view;
+
+	if (error != 0) {
+		error = note_error(lock, error);
+	} else if (!view->over && view->kind == VIEW_NAMES) {
+		error = tell_names(view, names, names_count, entries_count);
+	} else if (!view->over && view->kind == VIEW_ORPHANS) {
+		error = tell_orphans(lock, names, names_count, entries, entries_count);
+	} else if (!view->over) {
+		error = note_claims(lock, entries, entries_count);
+		if (error == 0 && view->kind == VIEW_QUEUES)
+			error = note_below(lock, names, names_count);
+	}
+	answered(view, error);
+}
+
+static void on_claim(struct store_read *read, int error, const struct store_claim *data)
+{
+	struct view_claim *claim = (struct view_claim *)read;
+	struct view *view = claim->lock->view;
+
+	if (error == 0 && data->session == 0 && !claim->orphan)
+		claim->gone = true; /* it never was a claim */
+	else if (error == 0 && !view->over)
+		error = view_claim_read(claim, data, &view->ranges_left);
+	else if (error == -ENOENT)
+		claim->gone = true;
+	answered(view, error == -ECONNRESET || error == -ENOMEM ? error : 0);
+}
+
+/* What others call */
+
+struct viewer *viewer_create(struct store *store, const struct engine *engine)
+{
+	struct viewer *viewer = calloc(1, sizeof(*viewer));
+
+	if (viewer == NULL)
+		return NULL;
+	viewer->store = store;
+	viewer->engine = engine;
+	return viewer;
+}
+
+void viewer_destroy(struct viewer *viewer)
+{
+	if (viewer == NULL)
+		return;
+	while (viewer->views != NULL)
+		free_view(viewer->views);
+	free(viewer);
+}
+
+static int start(struct viewer *viewer, enum view_kind kind, const char *path,
+		 const struct view_events *events, void *context, struct view **ret)
+{
+	struct view *view = calloc(1, sizeof(*view));
+	struct view_lock *lock;
+
+	if (view == NULL)
+		return -ENOMEM;
+	view->viewer = viewer;
+	view->kind = kind;
+	view->events = events;
+	view->context = context;
+	view->ranges_left = VIEW_RANGES_MAX;
+	DL_APPEND(viewer->views, view);
+	lock = add_lock(view, "", path);
+	if (lock == NULL) {
+		free_view(view);
+		return -ENOMEM;
+	}
+	update_asking(view);
+	ask(viewer);
+	if (viewer->under_way == 0) {
+		end_view(view);
+		return -ENOMEM;
+	}
+	*ret = view;
+	return 0;
+}
+
+int view_queue(struct viewer *viewer, const char *path, const struct view_events *events,
+	       void *context, struct view **ret)
+{
+	return start(viewer, VIEW_QUEUE, path, events, context, ret);
+}
+
+int view_queues(struct viewer *viewer, const char *path, const struct view_events *events,
+		void *context, struct view **ret)
+{
+	return start(viewer, VIEW_QUEUES, path, events, context, ret);
+}
+
+int view_names(struct viewer *viewer, const char *path, const struct view_events *events,
+	       void *context, struct view **ret)
+{
+	return start(viewer, VIEW_NAMES, path, events, context, ret);
+}
+
+int view_search_orphans(struct viewer *viewer, const char *path, const struct view_events *events,
+			void *context, struct view **ret)
+{
+	return start(viewer, VIEW_ORPHANS, path, events, context, ret);
+}
+
+uint64_t viewer_progress(const struct viewer *viewer)
+{
+	return viewer->progress;
+}
+
+uint64_t view_progress(const struct view *view)
+{
+	return view->progress;
+}
+
+void view_cancel(struct view *view)
+{
+	end_view(view);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A view of queues as they are in the store, of all hosts and of clients of other kinds, as text;
+ * with what only this host knows of its own claims. Only looks: the engine knows nothing of it. At
+ * most VIEW_READS_MAX questions to the store are under way at a time, whatever the number of views,
+ * so that the requests of locks that come meanwhile wait for no more than those.
+ *
+ * The text has a line for the lock and one for each of its claims, in the order of the queue (here
+ * divided):
+ *
+ *     lock=cron/backup claims=2 holders=1
+ *     position=1 state=held mode=exclusive kind=flock host=web1 pid=4711 uid=0 command=flock
+ *         since=1795305254 client=dlockfs session=0x10000c19ba40000 claim=_c_...
+ *     position=2 state=waiting mode=shared kind=record ranges=r0-63 ...
+ *
+ * Keys come in this order; one whose value is not known is left out; later versions may add more.
+ * Values have no spaces: they are as base/escape.h says. What is not well-formed in the data of a
+ * claim, or longer than 1 KiB, is left out.
+ *
+ * A claim that goes from one caller of its host to the next (engine/lead.c) is shown, on that host,
+ * with whoever uses it now. Those who follow have a line each behind it, as no other host has them:
+ * position=1.1 and so on, and neither session nor claim.
+ *
+ * kept, lost, followers  in the line of the lock, where there are any: claims that nobody uses,
+ * which are no holders; claims of lost holders, and lines of those who follow, which are no claims
+ * state    follows from the queue: a claim waits if an earlier one of another owner conflicts with
+ *          it, or if its data says so. It may be a moment old. kept: nobody uses it. lost: it has
+ *          gone, and its holder had not released it; where lock_delay is set, it is in the way of
+ *          others for so long (engine/delay.h)
+ * maybe_kept  yes: this one of another host may be kept
+ * maybe_former  yes: this one may go from one caller of its host to the next: what it says is about
+ *          one who has used it, perhaps no more
+ * mode     exclusive or shared; the stronger one, of record locks in both
+ * kind     open, flock or record
+ * ranges   of record locks, as in claim/data.h. Where that would be longer than 1 KiB, or is not
+ *          known, span=START-END instead
+ * since    when the claim was placed, in seconds since 1970 by the clock of the service; of one
+ *          that goes on, and who follows: when the call was made, by the clock of this host
+ * lost_since, delay_until  of a lost one, if this host waits for the lock or takes it away: when
+ * the host learned of the loss, and when it will grant it next; by the clock of this host, in
+ *          seconds since 1970
+ * client   dlockfs, or other: then there is no more than mode, since, session and claim
+ * session  none: the claim is not ephemeral, somebody has to take it away
+ *
+ * In place of its claims, the line of a lock that cannot be looked at among others has error= and
+ * the name of the error (EACCES, EIO).
+ *
+ * Loop thread only; nothing here blocks.
+ */
+#ifndef DLOCKFS_VIEW_VIEW_H
+#define DLOCKFS_VIEW_VIEW_H
+
+#include "engine/engine.h"
+#include "stores/store.h"
+
+#define VIEW_READS_MAX 64
+
+struct viewer; /* who has the views of one store */
+struct view;   /* a look on its way */
+
+struct view_events {
+	/* error 0 and the text; or -ENOENT, -ECONNRESET, -EACCES, -ENOMEM, -EIO. The text is freed
+	 * afterwards. */
+	void (*on_text)(void *context, int error, const char *text, size_t text_bytes);
+
+	/* error 0: how many claims stand in the queue of the lock itself, and the last components
+	 * of the names below it, sorted. */
+	void (*on_names)(void *context, int error, size_t claims, const char *const *names,
+			 size_t names_count);
+
+	/* The lock has claims of lost holders (store_entry.orphan). */
+	void (*on_orphans)(void *context, const char *path);
+
+	/* error 0: all locks were looked at that could be. */
+	void (*on_searched)(void *context, int error);
+};
+
+/* Both stay the caller's. `engine` is that of this host, for what it knows better than the store;
+ * NULL: none. Returns NULL when out of memory. */
+struct viewer *viewer_create(struct store *store, const struct engine *engine);
+
+/* Frees the viewer and what is left of its views, of which nothing is told. To be called when the
+ * store has been closed: until then it may answer what was cancelled. NULL is fine. */
+void viewer_destroy(struct viewer *viewer);
+
+/* The queue of one lock. An empty queue is a line for the lock. Returns 0 and the view in *ret, or
+ * -ENOMEM. After 0, on_text() is called once, from within the store's dispatch(), and the view is
+ * gone. */
+int view_queue(struct viewer *viewer, const char *path, const struct view_events *events,
+	       void *context, struct view **ret);
+
+/* The queues of all locks that have claims, at and below `path` ("": all), sorted by path; a lock
+ * that comes or goes meanwhile may be there or not. As view_queue() otherwise, but that no such
+ * lock is no error. */
+int view_queues(struct viewer *viewer, const char *path, const struct view_events *events,
+		void *context, struct view **ret);
+
+/* What there is at the path; on_names() is called. As view_queue() otherwise. */
+int view_names(struct viewer *viewer, const char *path, const struct view_events *events,
+	       void *context, struct view **ret);
+
+/* Looks for claims of lost holders at and below `path`. It has one question under way at a time,
+ * for it may be about many locks, and nobody waits for it. After 0, on_orphans() is called for each
+ * lock that has some, and on_searched() once, when the view is gone. As view_queues() otherwise. */
+int view_search_orphans(struct viewer *viewer, const char *path, const struct view_events *events,
+			void *context, struct view **ret);
+
+/* How many answers of the store have come for the view so far; for all views, also cancelled ones.
+ */
+uint64_t view_progress(const struct view *view);
+uint64_t viewer_progress(const struct viewer *viewer);
+
+/* Nothing more is called. */
+void view_cancel(struct view *view);
+
+#endif

@@ -1,0 +1,269 @@
+#!/usr/bin/python3
+"""The order of the source: what each file includes, and which files call each other.
+
+    layers.py includes TREE         no include goes up, aside, or to what is unknown
+    layers.py circles TREE BUILD    no files call each other in a circle; by the symbols of the object files
+
+One line for each fault, with file and line; exit status 1 if there is one.
+"""
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+
+# The layers, from the ground up. A file includes those of its own folder and of the lines above it; folders in one line do not
+# know each other.
+FLOORS = [
+    ["src/base"],
+    ["src/claim"],
+    ["src/config"],
+    ["src/journal"],
+    ["src/stores"],
+    ["src/stores/local", "src/stores/zookeeper"],
+    ["src/engine"],
+    ["src/view"],
+    ["fs/kernel"],
+    ["fs/files"],
+    ["fs/status"],
+    ["fs/ops"],
+    ["fs/restart"],
+    ["fs"],
+]
+
+# Folders that know no layer, and that no layer knows.
+APART = ["src/dlockctl"]
+
+# What is installed for programs, and who else includes it.
+PUBLIC = {
+    "fs/dlockfs.h": ["fs", "src/dlockctl"],
+}
+
+# Headers of others that only one folder, with those below it, may include.
+OUTSIDE = {
+    "zookeeper/": "src/stores/zookeeper",
+    "fuse": "fs",
+}
+
+# Circles that there are, each with its reason. A file that is in no circle any more is to be taken from here.
+CIRCLES = [
+    ("to be taken apart", """
+        src/engine/claim.c src/engine/coverage.c src/engine/deadlock.c src/engine/delay.c src/engine/engine.c
+        src/engine/grace.c src/engine/lead.c src/engine/merge.c src/engine/numbers.c src/engine/outbox.c
+        src/engine/precedence.c src/engine/proof.c src/engine/queue.c src/engine/record.c src/engine/save.c
+        src/engine/session.c src/engine/steer.c src/engine/store.c src/engine/test.c"""),
+    ("an operation and what comes after it: to be taken apart", """
+        src/stores/zookeeper/above.c src/stores/zookeeper/delete.c src/stores/zookeeper/list.c
+        src/stores/zookeeper/look.c src/stores/zookeeper/mark.c src/stores/zookeeper/operation.c
+        src/stores/zookeeper/place.c src/stores/zookeeper/prove.c src/stores/zookeeper/renew.c
+        src/stores/zookeeper/root.c src/stores/zookeeper/store.c src/stores/zookeeper/touch.c
+        src/stores/zookeeper/watch.c"""),
+    ("service.c marks what it changes by transfer.c, which restores queues by service.c: to be taken apart", """
+        src/stores/local/service.c src/stores/local/transfer.c"""),
+    ("main.c has both the table of commands and what all of them use: to be taken apart", """
+        src/dlockctl/break.c src/dlockctl/check.c src/dlockctl/claim_words.c src/dlockctl/descriptor.c
+        src/dlockctl/doctor.c src/dlockctl/ls.c src/dlockctl/main.c src/dlockctl/mount.c src/dlockctl/output.c
+        src/dlockctl/probe.c src/dlockctl/revoke.c src/dlockctl/run.c src/dlockctl/show.c src/dlockctl/steer.c
+        src/dlockctl/supervise.c src/dlockctl/token.c src/dlockctl/top.c src/dlockctl/tree.c src/dlockctl/wait.c
+        src/dlockctl/waiting.c"""),
+    ("an open file, who holds through it, what waits there and what is answered: to be taken apart", """
+        fs/files/answers.c fs/files/handle.c fs/files/holder.c fs/files/parked.c"""),
+]
+
+
+def floor_of(folder):
+    for number, folders in enumerate(FLOORS):
+        if folder in folders:
+            return number
+    return None
+
+
+def is_below(path, folder):
+    return path.startswith(folder + "/")
+
+
+def read_lines(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read().split("\n")
+
+
+def source_files(tree):
+    """Those of src/ and fs/, as paths in the tree."""
+    for root in ("src", "fs"):
+        for folder, _, names in os.walk(os.path.join(tree, root)):
+            for name in names:
+                if name.endswith((".c", ".h")):
+                    yield os.path.relpath(os.path.join(folder, name), tree)
+
+
+def fault_of_include(path, name, files):
+    """What is wrong with `#include "name"` in the file; None: nothing."""
+    here = os.path.dirname(path)
+    found = [root + name for root in ("src/", "fs/") if root + name in files]
+    if not found:
+        return "is not in src/ or fs/ by this path"
+    if len(found) > 1:
+        return "is in src/ and in fs/"
+    there = os.path.dirname(found[0])
+    if there == here or any(is_below(path, folder) for folder in PUBLIC.get(found[0], [])):
+        return None
+    if here in APART:
+        return f"is of {there}: {here} stands apart"
+    if there in APART:
+        return f"is of {there}, which stands apart"
+    mine, its = floor_of(here), floor_of(there)
+    if its is None:
+        return f"is in {there}, which is no layer"
+    if its > mine:
+        return f"is above: {here} does not know {there}"
+    if its == mine:
+        return f"is beside: {here} does not know {there}"
+    return None
+
+
+def check_includes(tree):
+    faults = []
+    files = set(source_files(tree))
+    for path in sorted(files):
+        here = os.path.dirname(path)
+        if floor_of(here) is None and here not in APART:
+            faults.append(f"{path}:1: {here} is no layer")
+            continue
+        for number, line in enumerate(read_lines(os.path.join(tree, path)), 1):
+            match = re.match(r'\s*#\s*include\s*(?:"([^"]*)"|<([^>]*)>|(.*))', line)
+            if not match:
+                continue
+            own, other, neither = match.groups()
+            if own is not None:
+                fault = fault_of_include(path, own, files)
+            elif other is not None:
+                fault = next((f"is only for {folder}" for start, folder in OUTSIDE.items()
+                              if other.startswith(start) and not is_below(path, folder)), None)
+            else:
+                fault = "is neither a name in quotation marks nor in angle brackets"
+            if fault:
+                faults.append(f"{path}:{number}: {own or other or neither} {fault}")
+    return faults
+
+
+def objects(tree, build):
+    """The object file of each source file in src/ and fs/, as the programs have it."""
+    result = {}
+    with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
+        for command in json.load(file):
+            path = os.path.relpath(os.path.realpath(os.path.join(command["directory"], command["file"])),
+                                   os.path.realpath(tree))
+            if path.startswith(("src/", "fs/")) and not command["output"].startswith("tests/"):
+                result[path] = os.path.join(command["directory"], command["output"])
+    return result
+
+
+def calls(found):
+    """Which file refers to which other: {path: {other: symbol}}. What stands apart has symbols of its own."""
+    defined, wanted = {}, {}
+    for path, name in found.items():
+        program = os.path.dirname(path) if os.path.dirname(path) in APART else ""
+        lines = subprocess.run(["nm", "-g", name], check=True, text=True, stdout=subprocess.PIPE).stdout.splitlines()
+        for line in lines:
+            kind, symbol = line.split()[-2:]
+            if kind in "Uw":
+                wanted.setdefault(path, []).append((program, symbol))
+            else:
+                defined[program, symbol] = path
+    graph = {path: {} for path in found}
+    for path, symbols in wanted.items():
+        for program, symbol in sorted(symbols):
+            other = defined.get((program, symbol))
+            if other and other != path:
+                graph[path].setdefault(other, symbol)
+    return graph
+
+
+def circles(graph):
+    """The groups of files each of which reaches all others of its group (Tarjan)."""
+    index, low, stack, result = {}, {}, [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in graph[node]:
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            group = set()
+            while node not in group:
+                group.add(stack.pop())
+            if len(group) > 1:
+                result.append(group)
+
+    for node in sorted(graph):
+        if node not in index:
+            visit(node)
+    return result
+
+
+def shortest_circle(graph, group, start):
+    """The files of the shortest way from `start` back to it, in the group."""
+    before, queue = {}, collections.deque([start])
+    while queue:
+        node = queue.popleft()
+        for other in sorted(graph[node]):
+            if other == start:
+                way = [node]
+                while way[-1] != start:
+                    way.append(before[way[-1]])
+                return way[::-1]
+            if other in group and other not in before:
+                before[other] = node
+                queue.append(other)
+    raise AssertionError(start)
+
+
+def place_of(tree, path, symbol):
+    """Where the symbol is first in the file."""
+    for number, line in enumerate(read_lines(os.path.join(tree, path)), 1):
+        if re.search(rf"\b{re.escape(symbol)}\b", line):
+            return f"{path}:{number}"
+    return f"{path}:1"
+
+
+def check_circles(tree, build):
+    graph = calls(objects(tree, build))
+    known = [(reason, set(files.split())) for reason, files in CIRCLES]
+    there = set()
+    faults = []
+    for group in circles(graph):
+        there |= group
+        allowed = max((files for _, files in known), key=lambda files: len(files & group), default=set())
+        new = group - allowed
+        if not new:
+            continue
+        way = shortest_circle(graph, group, min(new))
+        steps = zip(way, way[1:] + way[:1])
+        text = ", ".join(f"{place_of(tree, path, graph[path][other])} {graph[path][other]}() of {other}"
+                         for path, other in steps)
+        faults.append(f"{place_of(tree, way[0], graph[way[0]][(way + way)[1]])}: a circle of {len(group)} files: {text}")
+    for reason, files in known:
+        for path in sorted(files - there):
+            faults.append(f"{path}:1: is in no circle any more, or not there: CIRCLES still has it ({reason})")
+    return faults
+
+
+def main():
+    if len(sys.argv) == 3 and sys.argv[1] == "includes":
+        faults = check_includes(sys.argv[2])
+    elif len(sys.argv) == 4 and sys.argv[1] == "circles":
+        faults = check_circles(sys.argv[2], sys.argv[3])
+    else:
+        sys.exit(__doc__)
+    for fault in faults:
+        print(fault)
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Markers in the ZooKeeper store: what outlives a claim, what does not, and what others see.
+ */
+#include "zookeeper_fixture.h"
+
+#include "claim/marker.h"
+
+static int mark(struct host *host, const char *path, const struct call *placed)
+{
+	struct call call = {0};
+
+	host->store->ops->mark(host->store, &call, path, placed->name, "host=test\n");
+	WAIT_FOR(call.times);
+	return call.error;
+}
+
+static int withdraw_marked(struct host *host, const char *path, const struct call *placed)
+{
+	struct call call = {0};
+
+	host->store->ops->withdraw(host->store, &call, path, placed->name, placed->sequence, true);
+	WAIT_FOR(call.times);
+	return call.error;
+}
+
+static int children(const char *path)
+{
+	struct String_vector names;
+	int count;
+
+	assert_int_equal(zoo_get_children(raw, znode(path), 0, &names), ZOK);
+	count = names.count;
+	deallocate_String_vector(&names);
+	return count;
+}
+
+static void delete_claim(const char *path, const struct call *placed)
+{
+	char claim[256];
+
+	snprintf(claim, sizeof(claim), "%s/%s", path, placed->name);
+	assert_int_equal(zoo_delete(raw, znode(claim), -1), ZOK);
+}
+
+static void test_released(void **state)
+{
+	struct host *a = open_host(0, server);
+	struct call claim, other, all;
+
+	place(a, &claim, "released", 1);
+	place(a, &other, "released", 2);
+	assert_int_equal(mark(a, "released", &claim), 0);
+	assert_int_equal(mark(a, "released", &claim), 0);
+	list(a, &all, "released", true);
+	assert_int_equal(all.count, 2);
+	assert_int_equal(all.orphans, 0);
+	assert_int_equal(children("released"), 3);
+	assert_int_equal(withdraw_marked(a, "released", &claim), 0);
+	assert_int_equal(children("released"), 1);
+	/* There is none. */
+	assert_int_equal(withdraw_marked(a, "released", &other), 0);
+}
+
+static void test_orphan(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct call claim, next, all;
+
+	place(a, &claim, "orphan", 1);
+	place(b, &next, "orphan", 2);
+	assert_int_equal(mark(a, "orphan", &claim), 0);
+	delete_claim("orphan", &claim);
+	assert_int_equal(mark(a, "orphan", &claim), -ENOENT);
+	list(b, &all, "orphan", true);
+	assert_int_equal(all.count, 2);
+	assert_int_equal(all.orphans, 1);
+	assert_int_equal(all.claims[0].sequence, claim.sequence);
+	assert_true(all.claims[0].id.session == claim_id_session(1));
+	assert_int_equal(withdraw_marked(b, "orphan", &claim), 0);
+	list(b, &all, "orphan", true);
+	assert_int_equal(all.count, 1);
+	assert_int_equal(all.orphans, 0);
+}
+
+/* The end of the session takes the claim, and not its marker. A later claim has a greater number,
+ * though the lock had no claim. */
+static void test_session(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct call claim, next;
+
+	place(a, &claim, "session", 1);
+	assert_int_equal(mark(a, "session", &claim), 0);
+	close_host(a);
+	send_place(b, &next, "session", 2, CLAIM_EXCLUSIVE, true);
+	WAIT_FOR(next.times);
+	assert_int_equal(next.count, 2);
+	assert_int_equal(next.orphans, 1);
+	assert_true(next.sequence > claim.sequence);
+	assert_int_equal(withdraw_marked(b, "session", &claim), 0);
+}
+
+/* A lock of such a name is no marker. */
+static void test_lock_name(void **state)
+{
+	char marker[CLAIM_MARKER_BYTES], below[512];
+	struct host *a = open_host(0, server);
+	struct call claim, all, other;
+
+	place(a, &claim, "name", 1);
+	assert_true(claim_marker_format(marker, claim.name));
+	snprintf(below, sizeof(below), "name/%s", marker);
+	assert_int_equal(withdraw(a, "name", &claim), 0);
+	place(a, &other, below, 2);
+	list(a, &all, "name", true);
+	assert_int_equal(all.count, 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_released, close_hosts),
+		cmocka_unit_test_teardown(test_orphan, close_hosts),
+		cmocka_unit_test_teardown(test_session, close_hosts),
+		cmocka_unit_test_teardown(test_lock_name, close_hosts),
+	};
+
+	begin_tests(argc, argv);
+	return end_tests(cmocka_run_group_tests(tests, NULL, NULL));
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Addresses of stores: what they come to, and what is said of wrong ones.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "config/url.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const struct {
+	const char *text, *servers, *root;
+} good[] = {
+	{"zookeeper://zk", "zk:2181", "/dlockfs"},
+	{"zookeeper://zk/", "zk:2181", ""},
+	{"zookeeper://zk/a", "zk:2181", "/a"},
+	{"zookeeper://zk/a/", "zk:2181", "/a"},
+	{"zookeeper://zk/a/b.c/zookeeper", "zk:2181", "/a/b.c/zookeeper"},
+	{"zookeeper://zk/\xc3\xa4", "zk:2181", "/\xc3\xa4"},
+	{"zookeeper://zk:1/a", "zk:1", "/a"},
+	{"zookeeper://zk:65535", "zk:65535", "/dlockfs"},
+	{"zookeeper://a,b:2,c-d.example.org/x", "a:2181,b:2,c-d.example.org:2181", "/x"},
+	{"zookeeper://192.0.2.1:2191,192.0.2.2/x", "192.0.2.1:2191,192.0.2.2:2181", "/x"},
+	/* The C client resolves the text before the last colon: brackets would not be found. */
+	{"zookeeper://[::1]", "::1:2181", "/dlockfs"},
+	{"zookeeper://[2001:db8::1]:2191,a/x", "2001:db8::1:2191,a:2181", "/x"},
+};
+
+static const struct {
+	const char *text, *part; /* of the message */
+} bad[] = {
+	{"", "bad store \"\", expected local: or zookeeper://"},
+	{"local", "bad store \"local\", expected local: or zookeeper://"},
+	{"local:x", "bad store \"local:x\""},
+	{"etcd://a", "bad store \"etcd://a\""},
+	{"zookeeper:/a", "bad store"},
+	{"ZOOKEEPER://a", "bad store"},
+	{" zookeeper://a", "bad store"},
+	{"zookeeper://", "bad host \"\" in store \"zookeeper://\", expected a name"},
+	{"zookeeper:///a", "bad host \"\""},
+	{"zookeeper://a,/x", "bad host \"\""},
+	{"zookeeper://,a/x", "bad host \"\""},
+	{"zookeeper://a,,b", "bad host \"\""},
+	{"zookeeper://a b/x", "bad host \"a b\""},
+	{"zookeeper://user@a/x", "bad host \"user@a\""},
+	{"zookeeper://:2181", "bad host \":2181\""},
+	{"zookeeper://::1:2181", "bad host \"::1:2181\""},
+	{"zookeeper://[::1", "bad host \"[::1\""},
+	{"zookeeper://[]", "bad host \"[]\""},
+	{"zookeeper://[zk]:1", "bad host \"[zk]:1\""},
+	{"zookeeper://[::1]2181", "bad host \"[::1]2181\""},
+	{"zookeeper://[fe80::1%eth0]", "bad host"},
+	{"zookeeper://a:",
+	 "bad port \"\" in store \"zookeeper://a:\", expected a number from 1 to 65535"},
+	{"zookeeper://a:0", "bad port \"0\""},
+	{"zookeeper://a:65536", "bad port \"65536\""},
+	{"zookeeper://a:99999999999999999999", "bad port"},
+	{"zookeeper://a:-1", "bad port \"-1\""},
+	{"zookeeper://a:+1", "bad port \"+1\""},
+	{"zookeeper://a:1x", "bad port \"1x\""},
+	{"zookeeper://a: 1", "bad port \" 1\""},
+	{"zookeeper://a,b:x,c/y", "bad port \"x\""},
+	{"zookeeper://a//", "bad path \"//\""},
+	{"zookeeper://a//b", "bad path \"//b\""},
+	{"zookeeper://a/b//", "bad path \"/b//\""},
+	{"zookeeper://a/b//c", "bad path \"/b//c\""},
+	{"zookeeper://a/.", "bad path \"/.\""},
+	{"zookeeper://a/b/../c", "bad path \"/b/../c\""},
+	{"zookeeper://a/b%20c", "bad path \"/b%20c\""},
+	{"zookeeper://a/b\x01", "bad path"},
+	{"zookeeper://a/\xff", "bad path"},
+	{"zookeeper://a/zookeeper/x", "bad path \"/zookeeper/x\""},
+};
+
+static void test_local(void **state)
+{
+	struct store_url url;
+	char why[256];
+
+	(void)state;
+	assert_int_equal(store_url_parse("local:", &url, why, sizeof(why)), 0);
+	assert_int_equal(url.kind, STORE_KIND_LOCAL);
+	assert_null(url.servers);
+	assert_null(url.root);
+	store_url_finish(&url);
+	store_url_finish(&url);
+}
+
+static void test_good(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(good); i++) {
+		struct store_url url;
+		char why[256] = "";
+		int error = store_url_parse(good[i].text, &url, why, sizeof(why));
+
+		print_message("%s %s\n", good[i].text, why);
+		assert_int_equal(error, 0);
+		assert_int_equal(url.kind, STORE_KIND_ZOOKEEPER);
+		assert_string_equal(url.servers, good[i].servers);
+		assert_string_equal(url.root, good[i].root);
+		store_url_finish(&url);
+		assert_null(url.servers);
+	}
+}
+
+static void test_bad(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct store_url url = {.root = (char *)"untouched"};
+		char why[512] = "";
+
+		assert_int_equal(store_url_parse(bad[i].text, &url, why, sizeof(why)), -EINVAL);
+		print_message("%s\n", why);
+		assert_non_null(strstr(why, bad[i].part));
+		assert_non_null(strstr(why, ", expected "));
+		assert_null(strchr(why, '\n'));
+		assert_string_equal(url.root, "untouched");
+	}
+}
+
+static void test_long_and_small(void **state)
+{
+	struct store_url url;
+	char text[4096] = "zookeeper://", why[16];
+
+	(void)state;
+	memset(text + strlen(text), 'a', 256);
+	assert_int_equal(store_url_parse(text, &url, why, sizeof(why)), -EINVAL);
+	assert_int_equal(strlen(why), sizeof(why) - 1);
+
+	strcpy(text, "zookeeper://");
+	for (int i = 0; i < 600; i++)
+		strcat(text, "a,");
+	strcat(text, "b");
+	assert_int_equal(store_url_parse(text, &url, why, sizeof(why)), 0);
+	assert_int_equal(strlen(url.servers), 600 * strlen("a:2181,") + strlen("b:2181"));
+	store_url_finish(&url);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_local),
+		cmocka_unit_test(test_good),
+		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_long_and_small),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

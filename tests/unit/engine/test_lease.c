@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The arithmetic of the lease; and, against servers as engine/lease.h describes them, in their
+ * worst phases, that no lease lasts longer than the session.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "engine/lease.h"
+
+/* A timeout of 4000 ms: a margin of 100, a window of 1000 + 200. */
+enum { T = 4000, MARGIN = T / 40, WINDOW = T / 4 + T / 20, BEAT = T / 8, TOUCH = T / 4 };
+
+static void test_nothing_is_proven_at_first(void **state)
+{
+	struct lease lease;
+
+	lease_begin(&lease, T, INT64_MIN);
+	assert_int_equal(lease_end(&lease), INT64_MIN);
+	assert_false(lease_holds(&lease, 0));
+	assert_false(lease_holds(&lease, INT64_MIN));
+	assert_int_equal(lease_next_beat(&lease, 0), INT64_MIN);
+	assert_int_equal(lease_next_touch(&lease), INT64_MIN);
+}
+
+static void test_a_sign_alone_proves_nothing(void **state)
+{
+	struct lease lease;
+
+	lease_begin(&lease, T, INT64_MIN);
+	for (int64_t ms = 0; ms < 10 * T; ms += T / 10)
+		lease_note_answer(&lease, ms, ms);
+	assert_int_equal(lease_end(&lease), INT64_MIN);
+}
+
+static void test_a_write_alone_proves_nothing(void **state)
+{
+	struct lease lease;
+
+	lease_begin(&lease, T, INT64_MIN);
+	lease_note_proof(&lease, 1000, 1000);
+	assert_int_equal(lease_end(&lease), INT64_MIN);
+}
+
+static void test_a_later_write_proves_a_sign(void **state)
+{
+	struct lease lease;
+
+	lease_begin(&lease, T, INT64_MIN);
+	lease_note_answer(&lease, 1000, 1300);
+	lease_note_proof(&lease, 1300 + WINDOW - 1, 3000);
+	assert_int_equal(lease_end(&lease), INT64_MIN);
+	lease_note_proof(&lease, 1300 + WINDOW, 3000);
+	assert_int_equal(lease_end(&lease), 1000 + T - MARGIN);
+	assert_true(lease_holds(&lease, 1000 + T - MARGIN - 1));
+	assert_false(lease_holds(&lease, 1000 + T - MARGIN));
+	assert_false(lease_holds(&lease, 1000000));
+}
+
+/* Answers may come in another order than the calls. */
+static void test_earlier_writes_prove_nothing_new(void **state)
+{
+	struct lease lease;
+
+	lease_begin(&lease, T, INT64_MIN);
+	lease_note_answer(&lease, 1000, 1000);
+	lease_note_answer(&lease, 1500, 1500);
+	lease_note_proof(&lease, 1500 + WINDOW, 3000);
+	assert_int_equal(lease_end(&lease), 1500 + T - MARGIN);
+	lease_note_proof(&lease, 1000 + WINDOW, 3000);
+	assert_int_equal(lease_end(&lease), 1500 + T - MARGIN);
+}
+
+/* The session's beginning is a sign, and needs no window: its creation reached the leader. */
+static void test_a_new_session_has_a_lease_at_once(void **state)
+{
+	struct lease lease;
+
+	lease_begin(&lease, T, 1000);
+	lease_connect(&lease);
+	assert_false(lease_holds(&lease, 1000));
+	lease_note_proof(&lease, 1010, 1020);
+	assert_int_equal(lease_end(&lease), 1000 + T - MARGIN);
+	assert_true(lease_can_be_renewed(&lease, 1020));
+}
+
+/* So does a connection made anew prove what was answered before it. */
+static void test_a_connection_proves(void **state)
+{
+	struct lease lease;
+
+	lease_begin(&lease, T, INT64_MIN);
+	lease_note_answer(&lease, 1000, 1000);
+	lease_note_answer(&lease, 1500, 1500);
+	lease_connect(&lease);
+	assert_int_equal(lease_end(&lease), INT64_MIN);
+	lease_note_proof(&lease, 1510, 1520);
+	assert_int_equal(lease_end(&lease), 1500 + T - MARGIN);
+}
+
+/* A lease that holds: signs are proven up to the latest window. */
+static void begin_well(struct lease *lease, int64_t now_ms)
+{
+	lease_begin(lease, T, now_ms - T);
+	lease_connect(lease);
+	for (int64_t ms = now_ms - T; ms <= now_ms; ms += BEAT) {
+		lease_beat(lease, ms);
+		lease_note_proof(lease, ms, ms);
+	}
+	assert_true(lease_can_be_renewed(lease, now_ms));
+	assert_false(lease_is_doubtful(lease));
+}
+
+/* What is held goes on as if nothing were; but it is doubtful until a sign from after the doubt is
+ * proven, by a write that is sent as soon as it can be. */
+static void test_a_doubt(void **state)
+{
+	struct lease lease;
+	int64_t end_ms;
+
+	begin_well(&lease, 10000);
+	end_ms = lease_end(&lease);
+	lease_doubt(&lease, 10100);
+	assert_true(lease_is_doubtful(&lease));
+	assert_int_equal(lease_end(&lease), end_ms);
+	assert_int_equal(lease_next_beat(&lease, 10100), 10101);
+	assert_int_equal(lease_next_touch(&lease), 10101);
+	lease_note_proof(&lease, 10100, 10150); /* was sent before it, for all we know */
+	lease_beat(&lease, 10151);
+	lease_note_proof(&lease, 10151, 10161); /* close to the former one, and yet kept */
+	assert_true(lease_is_doubtful(&lease));
+	for (int64_t ms = 10151 + BEAT; ms < 10161 + WINDOW; ms += BEAT) {
+		assert_int_equal(lease_next_beat(&lease, ms - 1), ms);
+		lease_beat(&lease, ms);
+		lease_note_proof(&lease, ms, ms);
+		assert_true(lease_is_doubtful(&lease));
+		assert_true(lease_end(&lease) > end_ms); /* by signs from before it */
+		end_ms = lease_end(&lease);
+	}
+	assert_int_equal(lease_next_beat(&lease, 10161 + WINDOW - 1), 10161 + WINDOW);
+	lease_note_proof(&lease, 10161 + WINDOW, 10161 + WINDOW);
+	assert_false(lease_is_doubtful(&lease));
+	assert_int_equal(lease_end(&lease), 10151 + T - MARGIN);
+}
+
+/* Neither a session that begins after it, nor one that cannot end unnoticed. */
+static void test_no_doubt(void **state)
+{
+	struct lease lease;
+
+	begin_well(&lease, 10000);
+	lease_doubt(&lease, 10100);
+	lease_begin(&lease, T, 10100);
+	lease_connect(&lease);
+	lease_note_proof(&lease, 10110, 10120);
+	assert_false(lease_is_doubtful(&lease));
+	lease_begin(&lease, 0, INT64_MIN);
+	lease_doubt(&lease, 10100);
+	assert_false(lease_is_doubtful(&lease));
+	assert_true(lease_holds(&lease, 10100));
+}
+
+static void test_another_process_goes_on(void **state)
+{
+	for (int64_t timeout_ms = 1; timeout_ms < 5000; timeout_ms++) {
+		struct lease lease, next;
+
+		lease_begin(&lease, timeout_ms, 10000);
+		assert_int_equal(lease_tell(&lease), INT64_MIN);
+		lease_note_proof(&lease, 10010, 10020);
+		lease_begin(&next, timeout_ms, 10030);
+		lease_resume(&next, lease_tell(&lease));
+		assert_int_equal(lease_end(&next), lease_end(&lease));
+		/* Told by a program that counts so long from a heartbeat. */
+		assert_true(lease_end(&next) <= lease_tell(&lease) + timeout_ms * 6 / 10 + 2);
+		lease_begin(&next, timeout_ms, 10030);
+		lease_resume(&next, INT64_MIN);
+		assert_int_equal(lease_end(&next), INT64_MIN);
+	}
+}
+
+static void test_beats(void **state)
+{
+	struct lease lease;
+
+	lease_begin(&lease, T, 1000);
+	lease_beat(&lease, 1000);
+	lease_note_proof(&lease, 1000, 1010);
+	assert_int_equal(lease_next_beat(&lease, 1010), 1000 + BEAT);
+	assert_int_equal(lease_next_touch(&lease), 1000 + TOUCH);
+	lease_beat(&lease, 1200);
+	assert_int_equal(lease_next_beat(&lease, 1210), 1200 + BEAT);
+	lease_touch(&lease, 1300);
+	assert_int_equal(lease_next_touch(&lease), 1300 + TOUCH);
+}
+
+/* Heartbeats as they are sent give 0.6 of the timeout from each of them. */
+static void test_beats_give_the_lease(void **state)
+{
+	struct lease lease;
+
+	lease_begin(&lease, T, 0);
+	for (int64_t ms = 0; ms < 10 * T; ms += BEAT) {
+		lease_beat(&lease, ms);
+		lease_note_proof(&lease, ms, ms + 20);
+		if (ms >= T)
+			assert_int_equal(lease_end(&lease), ms + T * 6 / 10);
+		assert_true(lease_holds(&lease, ms + BEAT));
+	}
+}
+
+/* Signs are too old: the next heartbeat comes as soon as it proves a later one. */
+static void test_waits_for_a_sign_that_is_young(void **state)
+{
+	struct lease lease;
+
+	lease_begin(&lease, T, 0);
+	lease_note_answer(&lease, 10, 20);
+	/* A while of silence. */
+	lease_beat(&lease, 3500);
+	lease_note_proof(&lease, 3500, 3510);
+	assert_true(lease_holds(&lease, 3510));
+	assert_false(lease_can_be_renewed(&lease, 3510));
+	for (int64_t ms = 3500 + BEAT; ms < 3510 + WINDOW; ms += BEAT) {
+		assert_int_equal(lease_next_beat(&lease, ms - 1), ms);
+		lease_beat(&lease, ms);
+		lease_note_proof(&lease, ms, ms + 10);
+		assert_false(lease_can_be_renewed(&lease, ms + 10));
+	}
+	assert_int_equal(lease_next_beat(&lease, 4510), 3510 + WINDOW);
+	lease_beat(&lease, 3510 + WINDOW);
+	lease_note_proof(&lease, 3510 + WINDOW, 3520 + WINDOW);
+	assert_int_equal(lease_end(&lease), 3500 + T - MARGIN);
+	assert_true(lease_can_be_renewed(&lease, 3520 + WINDOW));
+}
+
+/* However many answers come, the signs that are needed are kept. */
+static void test_many_answers(void **state)
+{
+	for (int step = 1; step < 300; step += 7) {
+		struct lease lease;
+		int64_t end_ms = INT64_MIN;
+
+		lease_begin(&lease, T, 0);
+		for (int64_t ms = 0; ms < 5 * T; ms += step) {
+			lease_note_proof(&lease, ms, ms + 300);
+			assert_true(lease.signs_count <= LEASE_SIGNS_MAX);
+			assert_true(lease_end(&lease) >= end_ms);
+			end_ms = lease_end(&lease);
+			if (ms >= T)
+				assert_true(end_ms >=
+					    ms - 300 - WINDOW - 2 * (step + T / 32) + T - MARGIN);
+		}
+	}
+	for (int step = 100; step < 5000; step += 300) {
+		struct lease lease;
+		int64_t ms;
+
+		lease_begin(&lease, T, INT64_MIN);
+		for (ms = 0; ms < 100 * T; ms += step)
+			lease_note_answer(&lease, ms, ms + 5);
+		lease_note_proof(&lease, ms, ms);
+		assert_true(lease_end(&lease) >= ms - 5 - WINDOW - step - T / 32 + T - MARGIN);
+	}
+}
+
+/* Servers in all phases: signs at the times of an idle client, then heartbeats; the follower tells
+ * the leader at each of its pings, half a tick apart; it is lost at the worst moment. */
+static void test_no_lease_outlasts_the_session(void **state)
+{
+	enum { HALF_TICK = T / 4 };
+
+	for (int ping = 0; ping < HALF_TICK; ping += 13) {
+		for (int first = 3 * T; first < 3 * T + TOUCH; first += 17) {
+			struct lease lease;
+			int64_t heard_ms = 0, noted_ms = INT64_MIN, next_ms = 0;
+
+			lease_begin(&lease, T, 0);
+			lease_connect(&lease);
+			for (int64_t ms = 0; ms < 6 * T; ms++) {
+				if (ms % HALF_TICK == ping && noted_ms != INT64_MIN) {
+					heard_ms = ms;
+					noted_ms = INT64_MIN;
+				}
+				if (ms == next_ms || ms == first) {
+					if (ms >= first)
+						lease_note_proof(&lease, ms, ms);
+					else
+						lease_note_answer(&lease, ms, ms);
+					noted_ms = ms;
+					next_ms = ms + (ms >= first ? BEAT : TOUCH);
+				}
+				/* Also by a clock that is 1 % slow. */
+				if (lease_end(&lease) != INT64_MIN)
+					assert_true((lease_end(&lease) - ms) * 101 / 100 <
+						    heard_ms + T - ms);
+				/* And the first lease is worth having. */
+				if (ms == first) {
+					assert_true(lease_end(&lease) >= ms + T * 42 / 100);
+					assert_true(lease_can_be_renewed(&lease, ms));
+				}
+				if (ms > first)
+					assert_true(lease_holds(&lease, ms));
+			}
+		}
+	}
+}
+
+static void test_a_new_session_begins_anew(void **state)
+{
+	struct lease lease;
+
+	lease_begin(&lease, T, 0);
+	lease_beat(&lease, 1000);
+	lease_note_proof(&lease, 1000, 1000);
+	lease_begin(&lease, T, 2000);
+	assert_false(lease_holds(&lease, 1000));
+	assert_int_equal(lease_next_beat(&lease, 2000), INT64_MIN);
+}
+
+static void test_a_session_that_cannot_end_unnoticed(void **state)
+{
+	struct lease lease;
+
+	lease_begin(&lease, 0, INT64_MIN);
+	assert_true(lease_holds(&lease, 0));
+	assert_true(lease_holds(&lease, INT64_MAX - 1));
+	assert_true(lease_can_be_renewed(&lease, 0));
+	assert_int_equal(lease_end(&lease), INT64_MAX);
+	assert_int_equal(lease_next_beat(&lease, 0), INT64_MAX);
+	assert_int_equal(lease_next_touch(&lease), INT64_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nothing_is_proven_at_first),
+		cmocka_unit_test(test_a_sign_alone_proves_nothing),
+		cmocka_unit_test(test_a_write_alone_proves_nothing),
+		cmocka_unit_test(test_a_later_write_proves_a_sign),
+		cmocka_unit_test(test_earlier_writes_prove_nothing_new),
+		cmocka_unit_test(test_a_new_session_has_a_lease_at_once),
+		cmocka_unit_test(test_a_connection_proves),
+		cmocka_unit_test(test_a_doubt),
+		cmocka_unit_test(test_no_doubt),
+		cmocka_unit_test(test_another_process_goes_on),
+		cmocka_unit_test(test_beats),
+		cmocka_unit_test(test_beats_give_the_lease),
+		cmocka_unit_test(test_waits_for_a_sign_that_is_young),
+		cmocka_unit_test(test_many_answers),
+		cmocka_unit_test(test_no_lease_outlasts_the_session),
+		cmocka_unit_test(test_a_new_session_begins_anew),
+		cmocka_unit_test(test_a_session_that_cannot_end_unnoticed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

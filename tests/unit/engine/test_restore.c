@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An engine whose process was killed, and the one that goes on with its books: what happened in
+ * between, and the order of what it does first. That the books are whole the simulator shows.
+ */
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "engine/transfer.h"
+#include "fixture.h"
+
+/* The only file of the host. */
+static struct file *survivor;
+
+static uint64_t number_of(const void *cookie)
+{
+	return 1;
+}
+
+static void save_details(FILE *out, const void *details)
+{
+}
+
+static void restore_details(struct state_reader *in, void *details)
+{
+}
+
+static struct lock_policy policy_of(void *context, const char *path)
+{
+	return ((struct host *)context)->world->policy;
+}
+
+static struct owner *find_owner(void *context, uint64_t number)
+{
+	return survivor->owner;
+}
+
+static void each_owner(void *context, void (*visit)(void *visitor, struct owner *owner),
+		       void *visitor)
+{
+	visit(visitor, survivor->owner);
+}
+
+static void *adopt_wish(void *context, uint64_t number, const struct owner *file,
+			struct claim *claim)
+{
+	survivor->claim = claim;
+	return survivor;
+}
+
+static const struct engine_transfer transfer = {
+	.number_owner = number_of,
+	.number_wish = number_of,
+	.save_details = save_details,
+	.restore_details = restore_details,
+	.policy = policy_of,
+	.find_owner = find_owner,
+	.each_owner = each_owner,
+	.adopt_wish = adopt_wish,
+};
+
+/* The daemon on the host of the file dies. What it knew, to be freed by restore(). */
+static char *kill_daemon(struct file *file)
+{
+	struct host *host = file->host;
+	struct state_journal *journal;
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_non_null(out);
+	survivor = file;
+	state_begin(out, "handle");
+	engine_save_owner(file->owner, out);
+	state_end(out);
+	engine_save(host->engine, &transfer, out);
+	assert_int_equal(fclose(out), 0);
+	/* With a journal it sends nothing by itself, so nothing comes of its end. */
+	assert_int_equal(state_journal_create(memfd_create("test", MFD_CLOEXEC), 4096, 0, &journal),
+			 0);
+	engine_set_journal(host->engine, journal, &transfer, STATE_PLACE_SHARD);
+	engine_owner_close(file->owner);
+	file->owner = NULL;
+	engine_destroy(host->engine);
+	state_journal_destroy(journal);
+	store_faulty_succeed(host->store);
+	host->engine = engine_create(&file_events, host, 77);
+	assert_non_null(host->engine);
+	engine_set_store(host->engine, host->store);
+	store_faulty_set_context(host->store, host->engine);
+	return text;
+}
+
+/* The next one has its books, and is about to connect. */
+static void restore(struct file *file, const char *path, char *text)
+{
+	struct host *host = file->host;
+	FILE *in = fmemopen(text, strlen(text), "r");
+	struct state_reader reader;
+
+	assert_non_null(in);
+	state_reader_init(&reader, in);
+	assert_int_equal(state_next(&reader), 1);
+	file->owner = engine_restore_owner(host->engine, path, &host->world->policy, file, &reader);
+	assert_non_null(file->owner);
+	assert_int_equal(engine_restore(host->engine, &transfer, &reader), 0);
+	state_reader_finish(&reader);
+	fclose(in);
+	free(text);
+	engine_advance(host->engine, host->world->now_ms);
+	engine_check_invariants(host->engine);
+	store_faulty_reconnect(host->store);
+}
+
+/* Who has told others that it waits, and was freed while nobody ran, takes that back before it
+ * holds: somebody with an anchor would go before it. */
+static void test_says_waits_until_it_was_taken_back(void **state)
+{
+	struct world *world = *state;
+	struct file first, second, third;
+	char *text;
+
+	file_open(&first, &world->one, "a");
+	file_open(&second, &world->two, "a");
+	file_open(&third, &world->three, "a");
+	record_lock(&first, SH, 0, 199, WAIT);
+	settle(world);
+	record_lock(&second, EX, 0, 9, WAIT);
+	settle(world);
+	record_lock(&third, SH, 0, 9, WAIT);
+	settle(world);
+	assert_queue(world, "a", "r0-199 | w0-9? | r0-9?");
+
+	text = kill_daemon(&third);
+	file_cancel(&second);
+	pass(world, LINGER_MS);
+	assert_queue(world, "a", "r0-199 | r0-9?");
+	restore(&third, "a", text);
+	while (file_waits(&third))
+		assert_true(store_faulty_step(world->three.store));
+	assert_granted(&third);
+	assert_queue(world, "a", "r0-199 | r0-9");
+
+	record_lock(&first, EX, 0, 199, WAIT);
+	settle(world);
+	assert_waits(&first);
+	assert_ranges(&third, "r0-9");
+	record_unlock(&third, 0, 9);
+	settle(world);
+	assert_granted(&first);
+	file_close(&first);
+	file_close(&second);
+	file_close(&third);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, world_setup, world_teardown)
+
+/* Claims that were held back are not placed before a list shows that they may be. */
+static void test_held_back(void **state)
+{
+	struct world *world = *state;
+	struct file holder, waiter;
+
+	local_service_set_first_sequence(world->service, CLAIM_NUMBER_LATE);
+	file_open(&holder, &world->two, "a");
+	file_lock(&holder, EX, WAIT);
+	file_open(&waiter, &world->one, "a");
+	settle(world);
+	assert_holds(&holder);
+	/* The list tells of the number first. */
+	record_test(&waiter, EX, 0, 0);
+	settle(world);
+	file_lock(&waiter, EX, WAIT);
+	settle(world);
+	assert_int_equal(queue_length(world, "a"), 1);
+	restore(&waiter, "a", kill_daemon(&waiter));
+	settle(world);
+	assert_waits(&waiter);
+	assert_int_equal(queue_length(world, "a"), 1);
+	local_service_set_first_sequence(world->service, 0);
+	file_close(&holder);
+	settle(world);
+	pass(world, 100);
+	assert_holds(&waiter);
+	assert_int_equal(queue_length(world, "a"), 1);
+	assert_int_equal(world->claims[0].sequence, 0);
+	file_close(&waiter);
+}
+
+/* Those that were on their way are placed, of a lock whose numbers last. */
+static void test_not_held_back(void **state)
+{
+	struct world *world = *state;
+	struct file holder, waiter;
+
+	file_open(&holder, &world->two, "a");
+	file_lock(&holder, SH, WAIT);
+	settle(world);
+	file_open(&waiter, &world->one, "a");
+	disconnect(&world->one);
+	settle(world);
+	file_lock(&waiter, SH, WAIT);
+	settle(world);
+	restore(&waiter, "a", kill_daemon(&waiter));
+	settle(world);
+	pass(world, 10);
+	assert_holds(&waiter);
+	assert_holds(&holder);
+	file_close(&waiter);
+	file_close(&holder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(says_waits_until_it_was_taken_back),
+		TEST(held_back),
+		TEST(not_held_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a daemon and its guard share: seen from both sides, and with the daemon stopped at any
+ * instruction.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernel/lease_board.h"
+
+enum { STORES = 2, KILLS = 300, BUSY = 40 };
+
+struct fixture {
+	struct lease_board *daemon, *guard;
+};
+
+static int begin(void **state)
+{
+	static struct fixture fixture;
+
+	assert_int_equal(lease_board_create(STORES, &fixture.daemon), 0);
+	fixture.guard = lease_board_open(dup(lease_board_memory(fixture.daemon)),
+					 dup(lease_board_wake(fixture.daemon)));
+	assert_non_null(fixture.guard);
+	*state = &fixture;
+	return 0;
+}
+
+static int end(void **state)
+{
+	struct fixture *fixture = *state;
+
+	lease_board_destroy(fixture->guard);
+	lease_board_destroy(fixture->daemon);
+	return 0;
+}
+
+static bool is_woken(const struct lease_board *guard)
+{
+	struct pollfd wake = {.fd = lease_board_wake(guard), .events = POLLIN};
+	return poll(&wake, 1, 0) == 1;
+}
+
+static void test_no_board(void **state)
+{
+	int file = memfd_create("no board", MFD_CLOEXEC);
+
+	(void)state;
+	lease_board_set_deadline(NULL, 0, 1);
+	assert_int_equal(lease_board_deadline(NULL), INT64_MAX);
+	assert_int_equal(lease_board_add(NULL, 1, 1, SIGTERM), 0);
+	lease_board_remove(NULL, 0);
+	lease_board_clear(NULL);
+	assert_null(lease_board_open(file, -1));
+}
+
+static void test_deadlines(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(lease_board_deadline(fixture->guard), INT64_MAX);
+	lease_board_set_deadline(fixture->daemon, 1, 3000);
+	assert_int_equal(lease_board_deadline(fixture->guard), 3000);
+	lease_board_set_deadline(fixture->daemon, 0, 2000);
+	assert_int_equal(lease_board_deadline(fixture->guard), 2000);
+	lease_board_set_deadline(fixture->daemon, 0, INT64_MAX);
+	assert_int_equal(lease_board_deadline(fixture->guard), 3000);
+	lease_board_clear(fixture->daemon);
+	assert_int_equal(lease_board_deadline(fixture->guard), INT64_MAX);
+}
+
+/* The guard is woken by a deadline that it does not expect, and by no other. */
+static void test_wake(void **state)
+{
+	struct fixture *fixture = *state;
+
+	/* It looks once before it sleeps. */
+	lease_board_set_deadline(fixture->daemon, 0, 1000);
+	assert_false(is_woken(fixture->guard));
+	assert_int_equal(lease_board_sleep_until(fixture->guard, INT64_MAX), 1000);
+	assert_int_equal(lease_board_sleep_until(fixture->guard, 1000), 1000);
+	for (int64_t deadline_ms = 1100; deadline_ms < 2000; deadline_ms += 100)
+		lease_board_set_deadline(fixture->daemon, 0, deadline_ms);
+	lease_board_set_deadline(fixture->daemon, 0, INT64_MAX);
+	lease_board_set_deadline(fixture->daemon, 1, 2000);
+	assert_false(is_woken(fixture->guard));
+	lease_board_set_deadline(fixture->daemon, 0, 900);
+	assert_true(is_woken(fixture->guard));
+	assert_int_equal(lease_board_sleep_until(fixture->guard, 900), 900);
+	assert_false(is_woken(fixture->guard));
+	/* Nothing is held, and then something. */
+	lease_board_clear(fixture->daemon);
+	assert_int_equal(lease_board_sleep_until(fixture->guard, INT64_MAX), INT64_MAX);
+	lease_board_set_deadline(fixture->daemon, 0, 5000);
+	assert_true(is_woken(fixture->guard));
+}
+
+static size_t count(const struct lease_board *guard)
+{
+	size_t found = 0;
+	uint64_t start;
+	pid_t pid;
+	int number;
+
+	for (lease_board_entry entry = 1; entry <= lease_board_entries(guard); entry++)
+		found += lease_board_read(guard, entry, &pid, &start, &number);
+	return found;
+}
+
+static void test_processes(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t start;
+	pid_t pid;
+	int number;
+
+	lease_board_entry first = lease_board_add(fixture->daemon, 11, 1000, SIGTERM);
+	lease_board_entry second = lease_board_add(fixture->daemon, 12, 2000, SIGRTMAX);
+	assert_true(first != 0 && second != 0 && first != second);
+	assert_int_equal(count(fixture->guard), 2);
+	assert_true(lease_board_read(fixture->guard, second, &pid, &start, &number));
+	assert_int_equal(pid, 12);
+	assert_int_equal(start, 2000);
+	assert_int_equal(number, SIGRTMAX);
+	lease_board_remove(fixture->daemon, first);
+	lease_board_remove(fixture->daemon, 0);
+	assert_false(lease_board_read(fixture->guard, first, &pid, &start, &number));
+	assert_int_equal(count(fixture->guard), 1);
+	assert_int_equal(lease_board_add(fixture->daemon, 13, 3000, SIGKILL), first);
+	assert_true(lease_board_read(fixture->guard, first, &pid, &start, &number));
+	assert_int_equal(pid, 13);
+}
+
+static void test_full(void **state)
+{
+	struct fixture *fixture = *state;
+	lease_board_entry entry = 0;
+
+	for (size_t i = 0; i < LEASE_BOARD_PROCESSES; i++) {
+		entry = lease_board_add(fixture->daemon, 1 + (pid_t)i, 7, SIGTERM);
+		assert_int_not_equal(entry, 0);
+	}
+	assert_int_equal(lease_board_add(fixture->daemon, 1, 7, SIGTERM), 0);
+	lease_board_remove(fixture->daemon, entry);
+	assert_int_equal(lease_board_add(fixture->daemon, 1, 7, SIGTERM), entry);
+	assert_int_equal(count(fixture->guard), LEASE_BOARD_PROCESSES);
+}
+
+/* Entries come and go; that of number i is always of process 100 + i, or 500 + i, which started at
+ * 10 times that and is to get the signal of the same number modulo 30. */
+static void be_busy(struct lease_board *daemon)
+{
+	lease_board_entry entries[BUSY] = {0};
+
+	for (unsigned int turn = 0;; turn++) {
+		unsigned int i = turn * 7 % BUSY;
+		pid_t pid = (turn & 1) != 0 ? 100 + (pid_t)i : 500 + (pid_t)i;
+		lease_board_remove(daemon, entries[i]);
+		entries[i] = 0;
+		if (turn % 3 == 0)
+			continue;
+		entries[i] = lease_board_add(daemon, pid, (uint64_t)pid * 10, 1 + pid % 30);
+		lease_board_set_deadline(daemon, 0, INT64_C(0x100000001) * (turn % 1000 + 1));
+	}
+}
+
+static void test_stopped_anywhere(void **state)
+{
+	for (int kill_number = 0; kill_number < KILLS; kill_number++) {
+		struct fixture *fixture = *state;
+		uint64_t start;
+		pid_t pid;
+		int number;
+		pid_t child = fork();
+		assert_true(child >= 0);
+		if (child == 0)
+			be_busy(fixture->daemon);
+		usleep((useconds_t)(kill_number * 37 % 900));
+		kill(child, SIGKILL);
+		assert_int_equal(waitpid(child, NULL, 0), child);
+		assert_true(lease_board_entries(fixture->guard) <= BUSY);
+		for (lease_board_entry entry = 1; entry <= lease_board_entries(fixture->guard);
+		     entry++) {
+			if (!lease_board_read(fixture->guard, entry, &pid, &start, &number))
+				continue;
+			assert_int_equal(start, (uint64_t)pid * 10);
+			assert_int_equal(number, 1 + pid % 30);
+		}
+		int64_t deadline_ms = lease_board_deadline(fixture->guard);
+		assert_true(deadline_ms == INT64_MAX || deadline_ms % INT64_C(0x100000001) == 0);
+		end(state);
+		begin(state);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_board),
+		cmocka_unit_test_setup_teardown(test_deadlines, begin, end),
+		cmocka_unit_test_setup_teardown(test_wake, begin, end),
+		cmocka_unit_test_setup_teardown(test_processes, begin, end),
+		cmocka_unit_test_setup_teardown(test_full, begin, end),
+		cmocka_unit_test_setup_teardown(test_stopped_anywhere, begin, end),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
