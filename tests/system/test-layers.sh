@@ -11,6 +11,22 @@ layers=("$python" "$tests/system/layers.py")
 "${layers[@]}" includes "$source_dir" >"$dir/includes" || fail "$(<"$dir/includes")"
 "${layers[@]}" circles "$source_dir" "$build" >"$dir/circles" || fail "$(<"$dir/circles")"
 
+# The page for developers names what is there: each path, and each function with its parentheses.
+page=$source_dir/etc/doc/hacking.md
+names() {
+    grep -oE "\`$1\`" "$page" | tr -d '`()' | sort -u
+}
+names '\.?[a-z]+/[a-zA-Z0-9_./-]+' | grep -v '[A-Z]\{3\}' >"$dir/paths"
+test -s "$dir/paths"
+while read -r path; do
+    test -e "$source_dir/$path" || test -e "$build/${path#build/}" || fail "hacking.md: there is no $path"
+done <"$dir/paths"
+names '[a-z0-9_]+\(\)' >"$dir/functions"
+test -s "$dir/functions"
+while read -r name; do
+    grep -rqE "\b$name\(" "$source_dir"/{src,fs} || fail "hacking.md: there is no $name()"
+done <"$dir/functions"
+
 # In a tree of its own, one include of each kind that is refused.
 mkdir "$dir/tree"
 cp -r --parents "$source_dir"/{src,fs} "$dir/tree"
