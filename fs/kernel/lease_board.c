@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the memory and the eventfd. Entries that are free are a list, in the memory itself.
+ * Owns the memory and the eventfd. Free entries form a list, in the memory itself.
  */
 #include "kernel/lease_board.h"
 
@@ -24,7 +24,7 @@ struct shared {
 	uint64_t magic;
 	uint64_t stores;
 	_Atomic int64_t sleeps_until_ms; /* the guard; INT64_MAX: until it is woken */
-	_Atomic uint64_t entries;	 /* that ever were in use */
+	_Atomic uint64_t entries;	 /* how many were ever in use */
 	atomic_bool handed_over;
 	struct entry entry[LEASE_BOARD_PROCESSES + 1];
 	_Atomic int64_t deadline_ms[];
@@ -72,7 +72,7 @@ int lease_board_create(size_t stores, struct lease_board **ret)
 		return error;
 	}
 	board->shared->stores = stores;
-	/* The guard looks before it sleeps for the first time. */
+	/* The guard reads the deadlines before it sleeps for the first time. */
 	atomic_init(&board->shared->sleeps_until_ms, INT64_MIN);
 	for (size_t i = 0; i < stores; i++)
 		atomic_init(&board->shared->deadline_ms[i], INT64_MAX);
@@ -114,7 +114,7 @@ void lease_board_set_deadline(struct lease_board *board, size_t store, int64_t d
 	atomic_store(&board->shared->deadline_ms[store], deadline_ms);
 	if (deadline_ms >= atomic_load(&board->shared->sleeps_until_ms))
 		return;
-	/* Once is enough: the guard will look. */
+	/* To wake the guard once is enough: it reads all deadlines. */
 	atomic_store(&board->shared->sleeps_until_ms, INT64_MIN);
 	ssize_t written = write(board->wake, &one, sizeof(one));
 	(void)written;
@@ -225,7 +225,7 @@ bool lease_board_read(const struct lease_board *board, lease_board_entry entry, 
 	uint64_t who = atomic_load(&at->who);
 	*pid = (pid_t)(who & UINT32_MAX);
 	*signal = (int)(who >> 32);
-	/* It may have become another one's meanwhile. */
+	/* The entry may have become that of another process meanwhile. */
 	return *start != 0 && atomic_load(&at->start) == *start;
 }
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the guard has to know when the daemon hangs, in memory that both share: for each store when
- * the guard has to act unless the daemon has renewed the lease or fenced what it protects, and the
- * processes that on_lost wants signalled.
+ * What the guard has to know when the daemon hangs, in memory that daemon and guard share: for each
+ * store the time at which the guard acts unless the daemon has renewed the lease, or fenced what
+ * the lease protects; and the processes that get the signal of on_lost.
  *
  *   daemon   sets the deadline of a store before a caller learns of its grant, moves it with each
  *            proof of the session, and clears it when nothing is held any more
  *   guard    sleeps until the first deadline that it has seen, and looks again; it is woken only
  *            for a deadline before that one, or for the first
  *
- * The daemon may be stopped at any instruction. Each value is one word that is written at once, and
- * an entry of a process counts from the write of its start time on, which is the last of its words:
- * so what the guard reads is what was so before a change or after it.
+ * The daemon may be stopped at any instruction. Each value is one word, written at once. The start
+ * time of a process is the last word of its entry to be written, and the entry counts from then on.
+ * So the guard reads the state before a change or after it, never half of a change.
  *
- * Nothing here blocks. The memory is bounded: of more than LEASE_BOARD_PROCESSES processes the
- * others are not noted. Every function of the daemon's side does nothing if the board is NULL.
+ * Nothing here blocks. The memory is bounded: no more than LEASE_BOARD_PROCESSES processes are
+ * noted. Every function of the daemon's side does nothing if the board is NULL.
  */
 #ifndef DLOCKFS_KERNEL_LEASE_BOARD_H
 #define DLOCKFS_KERNEL_LEASE_BOARD_H
@@ -28,7 +28,7 @@
 
 struct lease_board;
 
-/* Of a process that is to be signalled; 0: not noted. */
+/* A process that is to be signalled; 0: none. */
 typedef uint32_t lease_board_entry;
 
 /*
@@ -57,11 +57,12 @@ int64_t lease_board_deadline(const struct lease_board *board);
  * Returns 0 if the board is full. */
 lease_board_entry lease_board_add(struct lease_board *board, pid_t pid, uint64_t start, int signal);
 
-/* The process is not to be sent it any more. 0 is fine. */
+/* The process is not to be signalled any more. 0 is fine. */
 void lease_board_remove(struct lease_board *board, lease_board_entry entry);
 
-/* Another program is to go on in the daemon's process, or in another one, and has its own board:
- * until its guard watches that, this one goes on to. Or not, after all. */
+/* Another program is to go on, in the daemon's process or in another one, with a board of its own:
+ * this guard watches until the guard of that program does. With `hands_over` false no program is to
+ * go on after all. */
 void lease_board_hand_over(struct lease_board *board, bool hands_over);
 
 /* The daemon ends and tells holders itself: clears all. */
@@ -71,18 +72,19 @@ void lease_board_clear(struct lease_board *board);
  * The guard's side
  */
 
-/* Opens the board of a daemon. The descriptors are its own from now on. NULL: there is none. */
+/* Opens the board of a daemon, which owns the descriptors from now on. NULL: there is no board. */
 struct lease_board *lease_board_open(int memory, int wake);
 
-/* Announces that the guard sleeps until then unless it is woken, and returns the first deadline
- * that was set before that: if it is an earlier one nobody wakes the guard. */
+/* Announces that the guard sleeps until `time_ms` unless it is woken, and returns the first
+ * deadline that was set before the announcement. The guard has to look at that one: nobody wakes it
+ * for an earlier deadline that is set already. */
 int64_t lease_board_sleep_until(struct lease_board *board, int64_t time_ms);
 
-/* Whether the daemon said last that another one goes on. */
+/* Whether the latest word of the daemon is that another program goes on. */
 bool lease_board_is_handed_over(const struct lease_board *board);
 
-/* Reads the process of an entry, from 1 on. Returns false if it is none; lease_board_entries() is
- * the last one that ever was. */
+/* Reads the process of an entry, from 1 on. Returns false if the entry is free;
+ * lease_board_entries() is the largest number that was ever in use. */
 bool lease_board_read(const struct lease_board *board, lease_board_entry entry, pid_t *pid,
 		      uint64_t *start, int *signal);
 lease_board_entry lease_board_entries(const struct lease_board *board);

@@ -24,13 +24,13 @@
 
 #define CONTROL "/sys/fs/fuse/connections"
 
-/* Where the watch itself comes too late by more than the first of these, the host was suspended or
- * is too busy, and the daemon gets as long once more, but not longer than the second. */
+/* When the watch itself is late by more than LATE_MIN_MS, the host was suspended or is too busy.
+ * The daemon then gets as much time again as the watch was late, at most LATE_MAX_MS. */
 #define LATE_MIN_MS 20
 #define LATE_MAX_MS 1000
 
-/* The file of the connection in fusectl, which root and the user who has mounted may write. It is
- * the connection's also when the mount point has gone. */
+/* The connection's file in fusectl, which root and the user who has mounted may write to. It works
+ * even if the mount point has gone. */
 static int open_control(const char *mountpoint)
 {
 	char path[64];
@@ -40,14 +40,15 @@ static int open_control(const char *mountpoint)
 		return -1;
 	snprintf(path, sizeof(path), CONTROL "/%u/abort", device);
 	int descriptor = open(path, O_WRONLY | O_CLOEXEC);
-	/* As a service manager does at start; only root can. */
+	/* Mounts fusectl, as a service manager does at start; only root can. */
 	if (descriptor < 0 && errno == ENOENT &&
 	    mount("fusectl", CONTROL, "fusectl", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0)
 		descriptor = open(path, O_WRONLY | O_CLOEXEC);
 	return descriptor;
 }
 
-/* As far as the guard may: the guard runs and stays in memory also when little of either is left.
+/* As far as its rights allow: the guard runs, and stays in memory, even when processor and memory
+ * are scarce.
  */
 static void take_precedence(void)
 {

@@ -7,8 +7,9 @@
  *     lease ends      deadline                     others may be granted
  *     |-- the daemon fences --|-- the guard acts --|
  *
- * To act is to abort the connection with the kernel, so that every descriptor fails and polls at
- * once; to send the signals of on_lost; and to kill the daemon, which would find its mount dead.
+ * To act, the guard aborts the connection with the kernel, so that every descriptor fails and wakes
+ * poll(2) at once; sends the signals of on_lost; and kills the daemon, which would find its mount
+ * dead.
  *
  * In the guard's process alone. Nothing here waits for the daemon or looks below the mount.
  */
@@ -26,21 +27,21 @@ struct lease_watch {
 	int64_t late_for_ms; /* the deadline that the watch was late for; INT64_MIN: none */
 };
 
-/* Watches the board of the descriptors, which are the watch's from now on. `mountpoint` must live
+/* Watches the board of the descriptors, which the watch owns from now on. `mountpoint` must live
  * longer. Without a board nothing is watched. */
 void lease_watch_begin(struct lease_watch *watch, int memory, int wake, const char *mountpoint);
 
-/* Nobody is watched any more. */
+/* Stops watching. */
 void lease_watch_end(struct lease_watch *watch);
 
-/* Whether a deadline is over; else sets the timer. To be called first, and whenever one of the
+/* Whether a deadline has passed; else sets the timer. To be called first, and whenever one of the
  * descriptors `wake` and `timer` is readable. */
 bool lease_watch_is_over(struct lease_watch *watch);
 
 /* Whether anything is held. */
 bool lease_watch_is_needed(const struct lease_watch *watch);
 
-/* Whether the daemon said last that another one goes on with what is held. */
+/* Whether the latest word of the daemon is that another program goes on with what is held. */
 bool lease_watch_is_handed_over(const struct lease_watch *watch);
 
 /* Acts, and ends the watch. `daemon` is a pidfd; `why` is for the log. */

@@ -15,7 +15,8 @@ void memory_lock_used(void)
 
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) < 0)
 		return;
-	/* With a limit of 0 mlockall(2) is for those alone whom no limit concerns (CAP_IPC_LOCK).
+	/* With a limit of 0 mlockall(2) works only for processes with CAP_IPC_LOCK, for which no
+	 * limit counts.
 	 */
 	other = limit;
 	other.rlim_cur = limit.rlim_max == RLIM_INFINITY ? RLIM_INFINITY : 0;
@@ -26,15 +27,16 @@ void memory_lock_used(void)
 		setrlimit(RLIMIT_MEMLOCK, &limit);
 }
 
-/* Locks what may be written to, and what is small, as what was written to before; or all else, as
- * far as the limit goes: the text of libraries, which other processes use as well. */
+/* With `first` locks the mappings that are writable, and those that are small, as formerly writable
+ * ones are. Without, locks the rest, as far as the limit allows: the text of libraries, which other
+ * processes use as well. */
 static void lock_mapped(bool first)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	char line[512], *start, *end, write;
 
 	while (maps != NULL && fgets(line, sizeof(line), maps) != NULL) {
-		/* The rest of a line that is longer has no such beginning. */
+		/* The rest of a longer line does not match this format. */
 		if (sscanf(line, "%p-%p %*c%c", (void **)&start, (void **)&end, &write) == 3 &&
 		    (write == 'w' || end - start <= SMALL_BYTES) == first)
 			mlock(start, (size_t)(end - start));

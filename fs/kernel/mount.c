@@ -102,7 +102,7 @@ static int make_session(const struct mount_plan *plan, struct fuse_session **ret
 	if (config->allow_other && may_allow_other() &&
 	    fuse_opt_add_opt(&options, "allow_other") < 0)
 		goto cleanup;
-	/* Last, so that they hold whatever the command line says. */
+	/* Added last, so that they win over the command line. */
 	if ((fuse_options != NULL && fuse_opt_add_opt(&options, fuse_options) < 0) ||
 	    fuse_opt_add_opt(&options, "default_permissions,subtype=dlockfs") < 0 ||
 	    fuse_opt_add_arg(&args, "dlockfs") < 0 || fuse_opt_add_arg(&args, "-o") < 0 ||
@@ -166,8 +166,9 @@ static bool is_connected(struct fuse_session *session)
 	return poll(&connection, 1, 0) >= 0 && (connection.revents & POLLERR) == 0;
 }
 
-/* Others may still have the connection open: the service manager, and what a former daemon has left
- * in the kernel (notifier_process.h). Only root can end it all the same, and does so first. */
+/* Others may still have the connection open: the service manager, and the writer of a former daemon
+ * that waits in the kernel (notifier_process.h). Root ends the connection first, all the same;
+ * other users cannot. */
 void mount_end(struct fuse_session *session, const char *mountpoint, bool resumed)
 {
 	int error = 0;

@@ -28,13 +28,14 @@ int mount_begin(const struct mount_plan *plan, const char *mountpoint, struct fu
 		char *why, size_t why_bytes);
 
 /* Goes on with a mount of another process by its descriptor; as mount_begin() otherwise. libfuse
- * learns what the kernel can do from the greeting, so that is to be handled once more. Its answer
- * meets no request, and the kernel drops it (fuse_dev_do_write(): ENOENT). */
+ * learns what the kernel can do from the greeting (FUSE_INIT), so the caller has to handle the
+ * greeting once more. The kernel drops the answer, which belongs to no request
+ * (fuse_dev_do_write(): ENOENT). */
 int mount_resume(const struct mount_plan *plan, int descriptor, struct fuse_session **ret,
 		 char *why, size_t why_bytes);
 
-/* Unmounts and cuts the kernel off: whoever still has a file open gets ENOTCONN from now on.
- * `resumed`: another process has mounted. NULL is fine. */
+/* Unmounts, and ends the connection: every call on a file that is still open fails with ENOTCONN
+ * from now on. `resumed`: another process has mounted. NULL is fine. */
 void mount_end(struct fuse_session *session, const char *mountpoint, bool resumed);
 
 #endif

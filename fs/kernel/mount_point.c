@@ -23,8 +23,8 @@
 #define MOUNT_TYPE	"fuse.dlockfs"
 #define ANSWER_LIMIT_MS 5000
 
-/* Follows symbolic links at the end of the path, by hand: what is mounted at the end may be dead.
- * Returns a string that the caller frees, or NULL with errno. */
+/* Follows symbolic links at the end of the path, by hand: the file system that is mounted at the
+ * end may be dead. Returns a string that the caller frees, or NULL with errno. */
 static char *follow_links(const char *mountpoint)
 {
 	char *path = strdup(mountpoint);
@@ -33,7 +33,7 @@ static char *follow_links(const char *mountpoint)
 
 	for (int links = 0; path != NULL && links < 40; links++) {
 		for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
-			path[end - 1] = '\0'; /* or it would be what the link leads to */
+			path[end - 1] = '\0'; /* else readlink(2) would follow the link */
 		length = readlink(path, target, sizeof(target) - 1);
 		if (length < 0)
 			return path;
@@ -51,8 +51,8 @@ static char *follow_links(const char *mountpoint)
 	return NULL;
 }
 
-/* The absolute path. Only the directory above is resolved by realpath(3), which would ask the file
- * system that is mounted at the last component. */
+/* The absolute path. realpath(3) resolves only the directory above: for the last component it would
+ * ask the file system that is mounted there. */
 static char *resolve(const char *mountpoint)
 {
 	char directory[PATH_MAX];
@@ -73,7 +73,8 @@ static char *resolve(const char *mountpoint)
 	return result;
 }
 
-/* The type of what is mounted at the path, the topmost, in `type`. Returns false if nothing is. */
+/* The type of the topmost mount at the path, in `type`. Returns false if nothing is mounted there.
+ */
 static bool find_mount(const char *path, char *type, size_t type_bytes)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "r");
@@ -184,8 +185,8 @@ static enum mount_life find_life(const char *path)
 	if (descriptor >= 0)
 		close(descriptor);
 	if (child > 0 && !ended)
-		kill(child, SIGKILL); /* and do not wait for its end: it may be stuck until the
-					 daemon goes */
+		kill(child, SIGKILL); /* and do not wait for the child's end: it may be stuck until
+					 the daemon ends */
 	if (!ended || waitpid(child, &status, 0) < 0)
 		return MOUNT_SILENT;
 	return WIFEXITED(status) && WEXITSTATUS(status) == 1 ? MOUNT_DEAD : MOUNT_ALIVE;
@@ -201,7 +202,7 @@ bool mount_point_is_dead(const char *path)
 	return mount_point_is_ours(path) && find_life(path) == MOUNT_DEAD;
 }
 
-/* Takes away what is mounted at the path, if it is what a dead dlockfs left. */
+/* Unmounts what a dead dlockfs has left at the path. */
 static int clear_mount(const char *path, const char *type, bool abandoned, char *why,
 		       size_t why_bytes)
 {
@@ -228,7 +229,7 @@ static int make_free(const char *path, bool abandoned, char *why, size_t why_byt
 	struct stat attr;
 	int error = 0;
 
-	/* Who mounts on first use has mounted autofs there, to be mounted upon. */
+	/* A mount on first use (x-systemd.automount) has autofs there, to be mounted upon. */
 	while (error == 0 && find_mount(path, type, sizeof(type)) && strcmp(type, "autofs") != 0)
 		error = clear_mount(path, type, abandoned, why, why_bytes);
 	if (error != 0)

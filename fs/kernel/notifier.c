@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the orders to the process that writes to the kernel, which has one at a time: the others can
- * be taken back, and that too until it has begun. One that is kept in the journal stays there until
- * it was carried out.
+ * Owns the orders to the process that writes to the kernel. That process has one order at a time,
+ * which can be taken back until it has begun with it; the other orders can always be taken back. An
+ * order that is kept in the journal stays there until it was carried out.
  */
 #include "kernel/notifier.h"
 
@@ -27,7 +27,7 @@
 #include "kernel/notifier_process.h"
 #include "kernel/request.h"
 
-/* For the process to end. */
+/* How long the process is given to end. */
 #define END_LIMIT_MS 2000
 
 #define START_INTERVAL_MS 1000
@@ -48,7 +48,7 @@ _Static_assert(NOTIFIER_MESSAGE_BYTES > NAME_BYTES_MAX + sizeof(struct fuse_out_
 						sizeof(struct fuse_notify_delete_out),
 	       "a message has place for each name");
 
-/* The same to look for. */
+/* A key to look for in notifier->orders. */
 struct key {
 	fuse_ino_t parent;
 	char name[NAME_BYTES_MAX + 1];
@@ -59,7 +59,8 @@ struct notifier {
 	const char *mountpoint;
 	struct state_journal *journal;
 	const struct lease_board *board;
-	int64_t started_ms; /* anew, by notifier_advance(); INT64_MIN: never */
+	int64_t started_ms; /* when notifier_advance() last started the process anew; INT64_MIN:
+			       never */
 	uint64_t last_serial;
 	struct notifier_process process;
 	int events;	       /* epoll: the same for each process */
@@ -148,8 +149,8 @@ static size_t write_message(const struct order *order, char message[NOTIFIER_MES
 	struct fuse_notify_inval_inode_out attributes = {
 		.ino = order->parent, .off = -1, /* no content */
 	};
-	/* What the kernel has found meanwhile stays. Before Linux 6.2 it drops that, too, and finds
-	 * it again. */
+	/* A name that the kernel has found meanwhile stays. Before Linux 6.2 the kernel drops it,
+	 * too, and finds it again. */
 	struct fuse_notify_inval_entry_out renewed = {
 		.parent = order->parent,
 		.namelen = length,
@@ -188,7 +189,7 @@ static void save(const struct state_item *item, FILE *out)
 	state_end(out);
 }
 
-/* Attributes are forgotten by every next process. */
+/* Only names are kept: the next process has the kernel ask for attributes anew anyway. */
 static void keep(struct notifier *notifier, struct order *order)
 {
 	static const struct state_kind kind = {place, save};
@@ -233,7 +234,7 @@ static void send_next(struct notifier *notifier)
 	    notifier->stops)
 		return;
 	size_t length = write_message(order, message);
-	/* What does not go out because the process has ended stays for the next one. */
+	/* An order that cannot be sent because the process has ended stays for the next process. */
 	if (notifier_process_send(&notifier->process, message, length) != 0)
 		return;
 	HASH_DEL(notifier->orders, order);
@@ -298,7 +299,7 @@ void notifier_keep_name(struct notifier *notifier, fuse_ino_t parent, const char
 		HASH_DEL(notifier->orders, order);
 		free_order(notifier, order);
 	}
-	/* Whether it is too late for that or not, nobody is to do it again. */
+	/* Even if it is too late to take the order back, no process is to repeat it. */
 	if (current != NULL && current->parent == parent && strcmp(current->name, name) == 0) {
 		if (current->serial != 0)
 			state_journal_remove(notifier->journal, &current->item);
@@ -326,7 +327,8 @@ static void end_current(struct notifier *notifier)
 	notifier->current = NULL;
 }
 
-/* The process has ended. What it was doing is to be done again, unless that was ordered already. */
+/* The process has ended. The next process repeats the order that it was carrying out, unless the
+ * same was ordered again already. */
 static void on_end(struct notifier *notifier)
 {
 	struct order *current = notifier->current;

@@ -36,14 +36,14 @@
 /* argv[0], for `ps`; the descriptor of the journal, or -1; the mount point. */
 enum { ARGUMENT_NAME, ARGUMENT_JOURNAL, ARGUMENT_MOUNTPOINT, ARGUMENTS };
 
-/* Between looks whether somebody may still go on with the mount. */
+/* How often the guard looks whether another daemon may still go on with the mount. */
 #define LOOK_MS 1000
 
-/* Open in the two processes, the last one with auto_unmount; and above that the journal, which only
- * the guard uses. */
+/* The descriptors of writer and guard; UNMOUNTER is open with auto_unmount only. The journal, which
+ * only the guard uses, has a number above these. */
 enum { SOCKET, CONNECTION, SHARED, BOARD, WAKE, DESCRIPTORS, UNMOUNTER = DESCRIPTORS };
 
-/* A message is for the writer to begin with, or for the daemon to take back, whoever comes first.
+/* The writer begins with a message, or the daemon takes the message back: whichever comes first.
  */
 enum { TURN_ANYBODYS, TURN_WRITERS, TURN_DAEMONS };
 
@@ -72,11 +72,11 @@ static _Noreturn void run_writer(pid_t guard)
 	if (turn == NULL)
 		_exit(EXIT_FAILURE);
 	prctl(PR_SET_NAME, "dlockfs-writer");
-	/* Both or none, so that the daemon learns of the end of either. */
+	/* The writer ends with the guard, so that the daemon learns of the end of either. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	while (getppid() == guard && (length = recv(SOCKET, message, sizeof(message), 0)) > 0) {
 		if (take_turn(turn, TURN_WRITERS)) {
-			/* ENOENT: the kernel has forgotten it by itself. */
+			/* ENOENT: the kernel has forgotten the name by itself. */
 			ssize_t written = write(CONNECTION, message, (size_t)length);
 			(void)written;
 		}
@@ -85,8 +85,8 @@ static _Noreturn void run_writer(pid_t guard)
 	_exit(EXIT_SUCCESS);
 }
 
-/* Reads a request, and refuses it as the kernel would without a connection. Returns false if there
- * is none any more. */
+/* Reads a request, and refuses it as the kernel would without a connection. Returns false if the
+ * connection has ended. */
 static bool refuse_request(void)
 {
 	static char buffer[REQUEST_BYTES_MAX];
@@ -101,13 +101,13 @@ static bool refuse_request(void)
 		.error = -ENOTCONN,
 		.unique = request.unique,
 	};
-	/* ENOENT: one that wants no answer. */
+	/* ENOENT: the request wants no answer. */
 	ssize_t written = write(CONNECTION, &answer, sizeof(answer));
 	(void)written;
 	return true;
 }
 
-/* The daemon has ended. */
+/* The daemon has ended, and no other daemon can go on with the mount. */
 static bool is_abandoned(int journal)
 {
 	return journal < 0 || flock(journal, LOCK_SH | LOCK_NB) == 0;
@@ -116,22 +116,22 @@ static bool is_abandoned(int journal)
 struct guard {
 	pid_t writer;
 	int writer_end, daemon; /* pidfds; -1: it has ended */
-	int journal;		/* -1: nobody could go on with the mount */
+	int journal;		/* -1: no other daemon could go on with the mount */
 	int number;		/* among the guards of the journal */
-	bool orphaned;		/* nobody else may have taken over the watch yet */
+	bool orphaned;		/* the daemon has ended, and perhaps no other guard watches yet */
 	bool abandoned;
 	struct lease_watch watch;
 };
 
-/* Whether the guard of a later daemon has begun to watch, though it may have ended since: what this
- * one knows of leases is out of date. */
+/* Whether the guard of a later daemon has begun to watch, even if that guard has ended since: what
+ * this guard knows of leases is out of date. */
 static bool has_successor(const struct guard *guard)
 {
 	return guard->journal >= 0 && state_journal_guards(guard->journal) > guard->number;
 }
 
-/* The daemon's process has ended; or its notifier, which ends the writer: then it stops, or another
- * program is to go on. */
+/* The daemon's process has ended; or its notifier has, which ends the writer: then the daemon
+ * stops, or another program goes on. */
 static void lose_daemon(struct guard *guard)
 {
 	if (guard->orphaned)
@@ -169,7 +169,7 @@ static void watch_leases(struct guard *guard)
 						   : "no daemon went on before the lease ended");
 }
 
-/* While a daemon may come that goes on. */
+/* While another daemon may still go on with the mount. */
 static void look_for_successor(struct guard *guard)
 {
 	if (guard->daemon < 0 && !guard->abandoned && is_abandoned(guard->journal)) {
@@ -241,8 +241,9 @@ bool notifier_process_is_meant(char *const *arguments)
 	return arguments[ARGUMENT_JOURNAL] != NULL && arguments[ARGUMENT_MOUNTPOINT] != NULL;
 }
 
-/* Closes what else is open. But with auto_unmount nobody must learn of the daemon's end while there
- * is a connection, which would be found alive. Returns where the journal is from now on, or -1. */
+/* Closes all other descriptors. The socket of auto_unmount stays open: fusermount3 must not learn
+ * of the daemon's end while the connection is open, as it would find the mount alive. Returns where
+ * the journal is from now on, or -1. */
 static int close_others(pid_t daemon, int journal)
 {
 	const struct dirent *entry;
@@ -277,8 +278,8 @@ _Noreturn void notifier_process_run(char *const *arguments)
 	if (given >= 0 && journal < 0)
 		_exit(EXIT_FAILURE);
 	int daemon = pidfd_open(parent, 0);
-	/* Nobody's child, so that whichever program goes on in place of the daemon has none that it
-	 * does not know. */
+	/* The guard is not a child of the daemon: another program that goes on in the daemon's
+	 * process would have a child that it does not know. */
 	pid_t own = daemon >= 0 && getppid() == parent ? fork() : -1;
 	if (own != 0)
 		_exit(own > 0 ? EXIT_SUCCESS : EXIT_FAILURE);
@@ -314,8 +315,8 @@ static int clone_connection(int fuse)
 	return -1;
 }
 
-/* This program, not the one that an upgrade may have put in its place: then the path ends in
- * " (deleted)". It is preferred for tools that run the program in themselves. */
+/* This program, not the one that an upgrade may have put at its path: the link then ends in "
+ * (deleted)". The path is preferred, for tools that run the program inside themselves. */
 static int spawn_self(const posix_spawn_file_actions_t *actions, int journal,
 		      const char *mountpoint, pid_t *child)
 {
@@ -348,7 +349,8 @@ static int spawn_guard(const int descriptors[DESCRIPTORS], int journal, const ch
 	int status = 0, error = 0;
 	pid_t child;
 
-	/* Above all numbers that they get, so that none takes the place of another one. */
+	/* The copies have numbers above all that the child's descriptors get, so that no descriptor
+	 * takes the place of another. */
 	for (int i = 0; i <= DESCRIPTORS; i++) {
 		int source = i < DESCRIPTORS ? descriptors[i] : journal;
 		copies[i] = source >= 0 ? fcntl(source, F_DUPFD_CLOEXEC, DESCRIPTORS + 1) : -1;
@@ -391,7 +393,7 @@ static int make_shared(struct notifier_process *process)
 	return error;
 }
 
-/* Starts them with the descriptors of both sides. Returns 0 or -errno. */
+/* Starts guard and writer, with the descriptors of both sides. Returns 0 or -errno. */
 static int start(struct notifier_process *process, int fuse, int journal, int shared,
 		 const struct lease_board *board, const char *mountpoint)
 {

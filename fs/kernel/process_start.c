@@ -37,8 +37,8 @@ int process_open(pid_t pid, uint64_t start)
 
 	if (pidfd < 0)
 		return -1;
-	/* The time is that of the process with the number now, which is that of the pidfd unless
-	 * the process of the pidfd has ended since. */
+	/* process_start() reads the time of the process that has the number now. If the process of
+	 * the pidfd still lives after that, it is that process. */
 	if (process_start(pid) == start && pidfd_send_signal(pidfd, 0, NULL, 0) == 0)
 		return pidfd;
 	close(pidfd);

@@ -6,7 +6,7 @@
 
 #include "kernel/mount_point.h"
 
-/* What fusermount3 is given, and how often it is looked in the meantime. */
+/* How long fusermount3 is given, and how often the mount is checked in that time. */
 #define LOOKS	4
 #define LOOK_MS 500
 

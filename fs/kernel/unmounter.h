@@ -9,13 +9,13 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Whether the descriptor is the end of a pair of sockets through which it learns that. libfuse
- * tells nobody its number. Any thread. */
+/* Whether the descriptor is the socket through which fusermount3 learns of the daemon's end.
+ * libfuse does not tell its number. Any thread. */
 bool unmounter_waits_for(int descriptor, pid_t daemon);
 
-/* Unmounts what fusermount3 has not within two seconds, if it is a dead dlockfs. It may be dead
- * itself; and it compares two readings of the table of mounts by their lengths, so that it finds
- * nothing if somebody removes a folder with a mount upon it meanwhile (check_is_mount_child() in
+/* Unmounts a dead dlockfs that fusermount3 has not unmounted within two seconds. fusermount3 may be
+ * dead itself; and it compares two readings of the table of mounts by their lengths, so that it
+ * finds nothing if a folder with a mount upon it is removed meanwhile (check_is_mount_child() in
  * libfuse's util/fusermount.c). Blocks; for a process that has closed the connection. */
 void unmounter_stand_in(const char *mountpoint);
 
