@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides who may, and keeps nothing. Loop thread only.
+ * Decides who may use a lock, and keeps no state. Loop thread only.
  */
 #include "files/access.h"
 
@@ -32,7 +32,7 @@ struct access access_of(const struct config *config, const char *path, bool dire
 	return access;
 }
 
-/* As libfuse gives them; the caller is to be finished. */
+/* Reads the groups by libfuse. For access_caller_finish(). */
 static void read_groups(fuse_req_t req, struct access_caller *caller)
 {
 	int count = fuse_req_ctx(req)->pid != 0 ? fuse_req_getgroups(req, 0, NULL) : -ESRCH;
@@ -122,7 +122,7 @@ int access_check(fuse_req_t req, const struct access *access, int wanted)
 	const struct fuse_ctx *context = fuse_req_ctx(req);
 	struct access_caller caller = {.uid = context->uid, .gid = context->gid};
 
-	/* As a rule its further groups do not matter. */
+	/* The other groups are read only where they matter, as reading them costs most. */
 	if (caller.uid != 0 && caller.uid != access->uid && caller.gid != access->gid)
 		caller = access_caller_of(req);
 	bool allowed = access_allows(&caller, access, wanted);

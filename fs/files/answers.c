@@ -15,7 +15,7 @@
 #include "files/handle.h"
 #include "journal/journal.h"
 
-/* Of the open file that an answer tells of. */
+/* How many bytes the number of the open file takes that an answer tells of. */
 #define NUMBER_BYTES sizeof(uint64_t)
 
 struct answers {
@@ -28,7 +28,7 @@ struct answers {
 	size_t count, list_capacity;
 };
 
-/* The next answer is to be so long. Returns where it is to be put; NULL: out of memory. */
+/* Makes room for an answer of `length` bytes. Returns where to put it; NULL: out of memory. */
 static char *make_room(struct answers *answers, size_t length)
 {
 	if (answers->count == answers->list_capacity) {
@@ -138,7 +138,7 @@ static void send(struct filesystem *filesystem, const struct iovec *answer)
 			bytes = (const char *)&header;
 		}
 	}
-	/* ENOENT: nobody waits for it any more. */
+	/* ENOENT: nobody waits for the answer any more. */
 	if (write(fuse_session_fd(filesystem->session), bytes, length) < 0 && errno != ENOENT &&
 	    errno != ENODEV)
 		log_error("answering the kernel: %m");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Answers to the kernel that go out behind the state they belong to, where that is kept for the
- * next daemon (journal/journal.h): who was told of a lock holds it for that one, too.
+ * Answers to the kernel. Where the state is kept for the next daemon (journal/journal.h), an answer
+ * is sent after the state that it rests on is committed: a caller that was told of a lock holds it
+ * for the next daemon, too.
  *
  * Loop thread only, but for what libfuse writes as a notification.
  */
@@ -15,22 +16,22 @@
 int answers_begin(struct filesystem *filesystem);
 
 /* The next answer tells its caller that it has a lock through the handle. If the handle is fenced
- * by the time at which that is sent, be it by another daemon, it is the error EIO instead. */
+ * when the answer is sent, perhaps by another daemon, the answer is EIO instead. */
 void answers_tell_of(const struct filesystem *filesystem, const struct handle *handle);
 
 /* Commits the state, sends what was collected, and lets the engines send what they have for their
- * stores. `handled` is the number of the request that led to it; 0: it was none. Does nothing if
- * nothing is kept. For takeover_commit(), which marks what nobody tells of. */
+ * stores. `handled` is the number of the request that led to the answers; 0: no request did. Does
+ * nothing without a journal. For takeover_commit(), which first marks what changes without notice.
+ */
 void answers_send(struct filesystem *filesystem, uint64_t handled);
 
-/* Sends answers that another daemon may not have sent: of those that it has the kernel knows
- * nothing. */
+/* Sends answers of another daemon, which may have been sent before: the kernel ignores those. */
 void answers_send_again(struct filesystem *filesystem, const struct iovec *answers, size_t count);
 
 /* From now on answers go out at once; those that were collected have been sent. */
 void answers_end(struct filesystem *filesystem);
 
-/* Frees it. The session is gone. */
+/* Frees the answers. The session is gone. */
 void answers_finish(struct filesystem *filesystem);
 
 #endif

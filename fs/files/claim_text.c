@@ -30,8 +30,8 @@ static void read_of_process(pid_t pid, const char *file, char *text, size_t byte
 	text[got > 0 ? got : 0] = '\0';
 }
 
-/* A thread that is no process of its own is not in a group of its own number. This costs a tenth of
- * reading a file in /proc. */
+/* The first thread of a process is in the thread group of its own number; for any other thread
+ * tgkill(2) fails. This costs a tenth of reading a file in /proc. */
 static bool is_process(pid_t thread)
 {
 	return tgkill(thread, thread, 0) == 0 || errno != ESRCH;

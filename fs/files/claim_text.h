@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a claim says of its owner, for people who look into the queue: the claim's data, `key=value`
- * lines.
+ * What a claim's data says of the caller, for people who look at the queue: `key=value` lines.
  */
 #ifndef DLOCKFS_FILES_CLAIM_TEXT_H
 #define DLOCKFS_FILES_CLAIM_TEXT_H
@@ -9,7 +8,7 @@
 #include "files/filesystem.h"
 #include "journal/text.h"
 
-/* Who asks for a lock. */
+/* The caller who asks for a lock. */
 struct claim_asker {
 	uid_t uid;
 	pid_t pid;	  /* the process, also if one of its threads asks */
@@ -29,8 +28,8 @@ void claim_text_format(const struct filesystem *filesystem, const struct claim_a
 void claim_text_save(FILE *out, const struct claim_asker *asker);
 void claim_text_restore(struct state_reader *in, struct claim_asker *ret);
 
-/* The process that a thread of this host belongs to; `thread` itself if it has ended. Threads are
- * what the kernel names as the callers of everything but record locks. */
+/* The process that a thread of this host belongs to; `thread` itself if it has ended. The kernel
+ * gives the thread as the caller of every request but those for record locks. */
 pid_t claim_text_process(pid_t thread);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names that come and go by themselves. Loop thread only.
+ * Names that come and go without a request: configured directories, and idle files. Loop thread
+ * only.
  */
 #include "files/filesystem.h"
 
@@ -14,10 +15,10 @@
 #include "files/user.h"
 #include "kernel/notifier.h"
 
-/* So many idle names go for each new one, once three quarters of the limit are in use. */
+/* How many idle names go for each new one, once three quarters of the limit are in use. */
 #define ROOM_NAMES 2
 
-/* But none while the kernel has not forgotten so many names: each takes memory until then. */
+/* None goes while the kernel still has to forget this many names: each takes memory until then. */
 #define BACKLOG_MAX 4096
 
 static int make_directory(struct filesystem *filesystem, struct inode *parent, const char *name,

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The file system: what the kernel asks, and the books behind it.
+ * The file system: the state behind the kernel's requests.
  *
  *   kernel/   the mount (mount, mount_point, unmounter), the writer and the guard beside the daemon
- *             (notifier, notifier_process, lease_watch), what the guard knows of leases and holders
- *             (lease_board), when a process started, what has to stay in memory
- *   files/    names, directories and files (inode), open files (handle), who holds, to be sent a
- *             signal (holder), what each user has, and may have (user), who may (access), engines
- *             and stores (shard); requests that are answered later (parked), that another process
- *             would have to handle again (kept_request), and wishes on their way (steer); answers
- *             on their way, behind the state that they belong to (answers); what is counted
- *             (metrics)
- *   status/   the tree .dlockfs: its names (node), what its files say (file), what is open there
- *             (content), requests (requests, steer), those that wait for the store (wait), and
- *             whose turn it is (looker)
+ *             (notifier, notifier_process, lease_watch), the memory that both share (lease_board),
+ *             when a process started (process_start), locked memory (memory_lock)
+ *   files/    names, directories and files (inode), open files (handle), the processes that hold
+ *             locks, for signals (holder), what each user has, and may have (user), who may use a
+ *             lock (access), engines and stores (shard); requests that are answered later (parked),
+ *             or that the next process would handle again (kept_request); orders to release or
+ *             break a lock (steer); answers that wait for a commit (answers); counters (metrics)
+ *   status/   the tree .dlockfs: its names (node), the text of its files (file), what is open there
+ *             (content), requests (requests, steer), requests that wait for a store (wait), and the
+ *             turns of users who look (looker)
  *   ops/      lookup, mkdir, rmdir, unlink, and what a lock directory refuses (name), attributes
  *             and the small text (file), open, create, exclusive open, release (open), flock and
  *             record locks (lock), fsync and fencing tokens (proof), listing a directory (dir);
- *             the life of it all, what the engines tell it, time (serving)
- *   restart/  all of it, passed on to the program that goes on in its place (restart, keeping,
- *             takeover), and what the service manager is told (supervisor)
+ *             the file system as a whole, events of the engines, and time (serving)
+ *   restart/  passes all of it on to the next program or process (restart, keeping, takeover), and
+ *             tells the service manager (supervisor)
  *
- * Everything runs on the loop's thread. Nothing that the kernel asks while it locks a directory
- * (LOOKUP, CREATE, MKNOD, MKDIR, UNLINK, RMDIR, READDIR) waits for anything: it is answered from
- * memory at once. LOOKUP below .dlockfs/locks is the exception: only those who look on meet there.
+ * Everything runs on the loop's thread. Requests that the kernel sends while it has a directory
+ * locked (LOOKUP, CREATE, MKNOD, MKDIR, UNLINK, RMDIR, READDIR) wait for nothing: they are answered
+ * from memory at once. LOOKUP below .dlockfs/locks is the exception: it holds up only others who
+ * look there.
  */
 #ifndef DLOCKFS_FILES_FILESYSTEM_H
 #define DLOCKFS_FILES_FILESYSTEM_H
@@ -69,9 +69,9 @@ struct filesystem {
 	const char *mountpoint; /* set by the caller */
 	struct fuse_session *session;
 	struct notifier *notifier;
-	struct lease_board *board; /* what the guard knows; NULL: there is no guard */
-	void (*on_ready)(
-		void *context); /* the kernel has greeted: the mount is usable; may be NULL */
+	struct lease_board *board;	 /* what the guard knows; NULL: there is no guard */
+	void (*on_ready)(void *context); /* called when the kernel has sent its greeting
+					    (FUSE_INIT): the mount is usable; may be NULL */
 	void *context;
 
 	struct inode *inodes; /* by node id */
@@ -86,7 +86,7 @@ struct filesystem {
 	size_t request_bytes;	/* of that */
 	unsigned int max_write; /* as was agreed on with the kernel; 0: nothing was yet */
 	struct kept_request *kept_requests;	    /* kept_request.h, */
-	const struct kept_request *resumed_request; /* and which of them is being handled again */
+	const struct kept_request *resumed_request; /* and the one that is being handled again */
 	bool taken_over; /* the mount was made by another process, which this one goes on for */
 	struct takeover *takeover; /* while all this is restored */
 	struct owning *owning;	   /* by path: handle.c */
@@ -94,44 +94,45 @@ struct filesystem {
 	int64_t now_ms;		   /* CLOCK_BOOTTIME */
 	bool exclusive_open_waits; /* the kernel asks for attributes between CREATE and open(2)'s
 				      return */
-	char host[65];		   /* for claims: who we are */
+	char host[65];		   /* the host's name, for claims */
 	struct listing *listings;  /* open directories */
 	struct status *status;	   /* the tree .dlockfs */
 	struct steer *steers;	   /* wishes on their way */
 	struct metrics metrics;
 	struct state_journal
 		*journal;	 /* what the next daemon goes on with; NULL: nothing is kept */
-	bool survives_kill;	 /* the journal is kept by somebody, unless it has failed */
-	struct answers *answers; /* NULL: they go out at once */
+	bool survives_kill;	 /* the service manager keeps the journal, which has not failed */
+	struct answers *answers; /* NULL: answers are sent at once */
 	const struct takeover_process *process;	      /* set by the caller; NULL: not yet */
 	struct state_item process_item, numbers_item; /* of that, and of the numbers above, */
 	uint64_t marked_numbers[3];		      /* as of the last mark, */
 	unsigned int marked_max_write;		      /* as this is: restart/takeover_save.c */
-	uint64_t last_serial; /* of what has no number, for its place in the journal */
+	uint64_t last_serial; /* the last number given to an item that has none of its own, for its
+				 place in the journal */
 };
 
 /* Handles a request of the kernel. */
 void filesystem_handle(struct filesystem *filesystem, const struct fuse_buf *buffer);
 
-/* Makes the configured directories that are not there yet, and tells the kernel, so there has to be
- * a notifier; what stands in the way is logged. */
+/* Makes the configured directories that are missing, and tells the kernel, for which there has to
+ * be a notifier. A directory that cannot be made is logged. */
 void filesystem_make_directories(struct filesystem *filesystem);
 
-/* The configuration has been read anew: what it says of who may use a lock counts at once, also for
- * names in use; files that are open stay open. */
+/* The configuration has been read anew: `owner`, `group` and `mode` count at once, also for names
+ * in use; files that are open stay open. */
 void filesystem_reload(struct filesystem *filesystem);
 
 /* Takes away the name of a file that is idle. */
 void filesystem_drop_name(struct filesystem *filesystem, struct inode *inode);
 
-/* The same of all that have been idle too long, */
+/* The same for all files that have been idle too long, */
 void filesystem_drop_idle(struct filesystem *filesystem);
 
-/* and when the next one will have been; INT64_MAX: none is idle. */
+/* and when that is next the case; INT64_MAX: no file is idle. */
 int64_t filesystem_idle_deadline(const struct filesystem *filesystem);
 
-/* Before the user makes a name: takes a few away that are idle, if it has nearly as many as it may.
- * Else who locks one name after the other would be refused for want of patience (`idle`). */
+/* Before the user makes a name: takes a few idle names away, if the user is near its limit. Else a
+ * user who locks one name after the other would be refused until `idle` is over. */
 void filesystem_make_room(struct filesystem *filesystem, uid_t uid);
 
 /* The file system of a request. */
@@ -140,7 +141,7 @@ static inline struct filesystem *filesystem_of(fuse_req_t req)
 	return fuse_req_userdata(req);
 }
 
-/* Who has the lock at `path`. */
+/* The shard that has the lock at `path`. */
 static inline struct shard *shard_of(const struct filesystem *filesystem, const char *path)
 {
 	return &filesystem->shards[config_store_of(filesystem->config, path)];

@@ -200,7 +200,7 @@ struct handle *handle_find(struct filesystem *filesystem, fuse_ino_t node,
 	return node >= NODES_END ? NULL : handle_of_number(filesystem, info->fh);
 }
 
-/* The handle has its owner. As the engine, by the policy of who opened it first. */
+/* The handle has its owner. As in the engine, the policy of the first owner of the path counts. */
 static void join(struct handle *handle, struct owning *owning, const struct lock_policy *policy)
 {
 	handle_mark(handle);

@@ -13,8 +13,8 @@
 
 struct parked;
 
-/* Where the line of a handle stands in the journal, and what belongs to it: the third number of the
- * place. */
+/* The third number of a place in the journal: the line of a handle, and those that belong to the
+ * handle. */
 enum { STATE_OF_HANDLE, STATE_OF_HANDLE_PARKED, STATE_OF_HANDLE_HOLDER };
 
 struct handle {
@@ -25,22 +25,24 @@ struct handle {
 	struct user *user; /* who opened it: has a share of USER_FILES for it */
 	struct inode *inode;
 	struct owner *owner;   /* in the engine; NULL until the first lock is asked for */
-	struct owning *owning; /* what else of its path has an owner, once it has one itself */
+	struct owning *owning; /* the handles of its path that have an owner; NULL while this one
+				  has none */
 	struct handle *owning_prev, *owning_next;
 	struct parked *parked;	      /* its requests that are answered later */
 	struct holder *holders;	      /* who holds through it: holder.c */
-	struct fuse_pollhandle *poll; /* who polls the file; NULL: nobody asked to be woken */
-	struct kept_request *polling; /* the request that did; NULL: as that says */
-	bool holder_unseen;	      /* told that a holder cannot be sent a signal */
-	bool fenced;		      /* it held a lock and lost it: of no use any more */
+	struct fuse_pollhandle *poll; /* to wake poll(2) of the file; NULL: nobody asked for that */
+	struct kept_request
+		*polling;   /* the POLL that asked for it, for the next process (kept_request.h) */
+	bool holder_unseen; /* the log says that a holder cannot be sent a signal */
+	bool fenced;	    /* it held a lock and lost it: of no use any more */
 };
 
-/* Opens the inode, on the account of `uid`, whatever that may have. Returns NULL when out of
- * memory.
+/* Opens the inode, on the account of `uid`, whose limit the caller has checked. Returns NULL when
+ * out of memory.
  */
 struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, uid_t uid);
 
-/* The same of one that was opened in another process, under the number that it got there. */
+/* The same for a handle that was opened in another process, under the number that it got there. */
 struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode, uint64_t number,
 			     uid_t uid);
 
@@ -53,14 +55,15 @@ void handle_save(const struct handle *handle, FILE *out);
 /* Closes the file: what it holds is released, what it waits for withdrawn. */
 void handle_close(struct handle *handle);
 
-/* The handle has lost a lock: of no use from now on. Who holds through it gets the signal of the
- * configuration, whoever polls it is told. */
+/* The handle has lost a lock, and is of no use from now on. Processes that hold through it get the
+ * signal of on_lost; poll(2) of it wakes. */
 void handle_fence(struct handle *handle);
 
-/* The same of one that was fenced in another process: nobody is told any more. */
+/* The same for a handle that was fenced in another process: no process is told again. */
 void handle_set_fenced(struct handle *handle);
 
-/* Somebody asks for what the handle holds: whoever polls it is told. */
+/* Somebody asks for the lock that the handle holds: poll(2) of it wakes, and holders get the signal
+ * of on_revoke. */
 void handle_revoke(struct handle *handle);
 
 /* The handle that the kernel means by what it was told when the node was opened; NULL: there is
@@ -78,11 +81,11 @@ int handle_own(struct handle *handle);
  * -EINVAL, -ENOMEM, with a line in the reader's `why`. */
 int handle_restore_owner(struct handle *handle, struct state_reader *in);
 
-/* Lets the request that is being handled poll the file: it is woken by `poll`, which becomes the
- * handle's. Out of memory for the journal: who polls is not woken by another process. */
+/* The request that is being handled polls the file: `poll`, which becomes the handle's, wakes its
+ * caller. Out of memory for the journal, the next process does not wake it. */
 void handle_set_poll(struct handle *handle, struct fuse_pollhandle *poll);
 
-/* Whoever polls asks again. */
+/* Wakes poll(2) of the handle, so that its callers ask again. */
 void handle_wake_poll(struct handle *handle);
 
 /* The owner of the handle, or else any of its path, also where the name was taken away and made

@@ -30,26 +30,27 @@ struct recipient {
 	lease_board_entry entry;     /* for the guard, if on_lost is a signal; 0: it is not noted */
 };
 
-/* One of the ways. */
+/* One way in which a process holds: by flock or exclusive open, or by ranges, through one open
+ * file. */
 struct holder {
 	struct state_item item;	    /* first */
 	struct holder *prev, *next; /* in handle->holders */
 	uint64_t serial;	    /* in their order */
 	struct handle *handle;
 	struct recipient *recipient;
-	bool has_ranges;			  /* else by flock or exclusive open */
+	bool has_ranges;			  /* else it holds by flock or exclusive open */
 	uint64_t owner;				  /* of the ranges, */
 	struct holder *ranges_prev, *ranges_next; /* in holders->ranges */
 };
 
-/* A process that has ended and was not waited for counts as alive: its number is not free yet. */
+/* A zombie counts as alive: its number is not free yet. */
 static bool is_alive(const struct recipient *recipient)
 {
 	return pidfd_send_signal(recipient->pidfd, 0, NULL, 0) == 0 || errno != ESRCH;
 }
 
-/* While the process with that number waits, only one pidfd of somebody with that number can be of a
- * process that lives: its own. */
+/* While the process with that number waits, only its own pidfd can be of a living process with that
+ * number. */
 static struct recipient *find_recipient(const struct holders *holders, pid_t pid)
 {
 	struct recipient *recipient;
@@ -66,7 +67,7 @@ static void note_start(struct recipient *recipient)
 	if (recipient->start != 0)
 		return;
 	recipient->start = process_start(recipient->pid);
-	if (!is_alive(recipient)) /* it may be another one's */
+	if (!is_alive(recipient)) /* the start time may be another process's */
 		recipient->start = 0;
 }
 
@@ -109,7 +110,7 @@ static void note_for_guard(const struct handle *handle, struct recipient *recipi
 	if (board == NULL || holders->lost_signal == 0 || recipient->entry != 0)
 		return;
 	note_start(recipient);
-	if (recipient->start == 0) /* it has ended */
+	if (recipient->start == 0) /* the process has ended */
 		return;
 	recipient->entry =
 		lease_board_add(board, recipient->pid, recipient->start, holders->lost_signal);
@@ -154,7 +155,7 @@ static const struct holder *find_range(const struct handle *handle, uint64_t own
 	return NULL;
 }
 
-/* For messages: the one that matters more. */
+/* The signal to name in messages: that of on_lost, if there is one. */
 static const char *signal_name(const struct holders *holders)
 {
 	return sigabbrev_np(holders->lost_signal != 0 ? holders->lost_signal
@@ -166,7 +167,7 @@ static bool wants_none(const struct holders *holders)
 	return holders->lost_signal == 0 && holders->revoke_signal == 0;
 }
 
-/* The process, noted among those of the path; NULL if that cannot be, which is told. */
+/* Notes the process among those of the path. NULL: it cannot be noted, which is logged. */
 static struct recipient *note_recipient(struct handle *handle, pid_t pid)
 {
 	struct holders *holders = handle_holders(handle);
@@ -299,8 +300,8 @@ void holder_leave_all(struct handle *handle)
 		leave(handle->holders);
 }
 
-/* Once for all open files of the path: what concerns several comes in one turn of the loop, which
- * has one time. */
+/* Sends the signal once for all open files of the path: a loss that concerns several of them comes
+ * in one turn of the loop, in which the time stands still. */
 static void tell(const struct handle *handle, const struct recipient *recipient, int64_t *told_ms,
 		 int signal, const char *why)
 {
@@ -357,8 +358,8 @@ void holder_keep_all(const struct handle *handle)
 	}
 }
 
-/* The pidfd of a process that holds by what another process has noted; -1: it is gone, or why it
- * will get no signal was told. */
+/* The pidfd of a holder that another daemon has noted. -1: the holder is gone, or the log says why
+ * it will get no signal. */
 static int reopen(const struct handle *handle, pid_t pid, uint64_t start)
 {
 	int pidfd = start != 0 ? process_open(pid, start) : -1;
@@ -382,7 +383,7 @@ static struct recipient *find_restored(const struct holders *holders, pid_t pid,
 	return NULL;
 }
 
-/* The process of the present line; NULL: it is gone, or as holder_restore() says. */
+/* The process of the present line. NULL: it is gone, or an error, as holder_restore() says. */
 static struct recipient *restore_recipient(struct handle *handle, struct state_reader *in,
 					   enum holder_origin origin)
 {

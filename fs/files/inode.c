@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns inodes, their names and their text. Asks nobody: no engine, no network. Loop thread only.
+ * Owns inodes, their names and their text. Calls no engine and no store. Loop thread only.
  */
 #include "files/inode.h"
 
@@ -79,7 +79,8 @@ static void free_if_unused(struct filesystem *filesystem, struct inode *inode)
 {
 	if (inode->parent != NULL || inode == filesystem->root)
 		return;
-	/* Whoever has it open pays for that; or, with O_PATH, keeps it from being forgotten. */
+	/* From now on only open files count for the inode, on their users' accounts. With O_PATH it
+	 * stays, on nobody's account. */
 	user_leave(filesystem, inode->user, USER_NAMES, 1);
 	inode->user = NULL;
 	if (inode->handles > 0 || inode->lookups > 0)
@@ -174,7 +175,7 @@ void inode_unuse(struct filesystem *filesystem, struct inode *inode)
 bool inode_drop(struct filesystem *filesystem, struct inode *inode)
 {
 	bool known = inode->lookups > 0;
-	inode->dropped = true; /* marked as the name goes */
+	inode->dropped = true; /* marked in the journal when the name is taken away */
 	free(inode->text);     /* which nobody opens any more */
 	inode->text = NULL;
 	inode->text_bytes = 0;
@@ -361,7 +362,7 @@ void inode_mark(struct inode *inode)
 	state_journal_mark(inode->shard->filesystem->journal, &inode->item, &kind);
 }
 
-/* A new inode of that path, without a name. NULL as inode_restore() says. */
+/* A new inode of that path, without a name. NULL: an error, as inode_restore() says. */
 static struct inode *make_restored(struct filesystem *filesystem, const char *path, uint64_t node,
 				   mode_t mode, struct state_reader *in)
 {
@@ -373,7 +374,7 @@ static struct inode *make_restored(struct filesystem *filesystem, const char *pa
 		state_refuse(in, "path", "that of a file");
 		return NULL;
 	}
-	filesystem->last_node = node - 1; /* from which the next one follows */
+	filesystem->last_node = node - 1; /* the next inode gets the number after this */
 	uid_t maker = (uid_t)state_find_unsigned(in, "maker", UINT32_MAX);
 	int error = inode_create(filesystem, filesystem->root, name, mode, maker, 0, &inode);
 	if (error == -EINVAL) {

@@ -2,10 +2,10 @@
  *
  * Names, directories and files of the mount. There are four kinds of identifier:
  *
- *   path    of a lock, "a/b" below the mount: what excludes over all hosts
- *   name    one component, known in its directory while the file is in use on this host
- *   node    the kernel's number for an inode here, never used twice
- *   st_ino  what stat(2) shows: a hash of the path, so the same on every host
+ *   path of a lock, "a/b" below the mount: equal paths exclude each other over all hosts name
+ *   one component, known in its directory while the file is in use on this host node    the
+ *   kernel's number for an inode here, never used twice st_ino  what stat(2) shows: a hash of the
+ *   path, so the same on every host
  *
  * A file that was unlinked or dropped lives on without a name until its last handle is closed and
  * the kernel has forgotten it; its path, and so its lock, stays what it was.
@@ -31,8 +31,8 @@ struct inode {
 	struct inode *children; /* of a directory, by name */
 	nlink_t directories;	/* among them */
 	struct inode *idle_prev, *idle_next;
-	uid_t maker;	   /* on whose account it is */
-	struct user *user; /* that has a share of USER_NAMES for it; NULL once it has no name */
+	uid_t maker;	   /* the user on whose account it is */
+	struct user *user; /* with a share of USER_NAMES for it; NULL once it has no name */
 	struct inode *user_idle_prev, *user_idle_next; /* in user->idle */
 	int64_t idle_since_ms;
 	bool idle;		 /* in filesystem->idle */
@@ -63,12 +63,12 @@ void inode_save(const struct inode *inode, FILE *out);
  * -EINVAL, -ENOMEM, with a line in the reader's `why`. */
 int inode_restore(struct filesystem *filesystem, struct state_reader *in);
 
-/* All are restored, and what is open: brings those that are idle in their order, and ends the
- * account of what has no name. */
+/* All inodes and open files are restored: puts idle files in their order, and takes inodes without
+ * a name off their users' accounts. */
 void inode_restored_all(struct filesystem *filesystem);
 
-/* Makes an inode without a parent or a name, on the account of `uid`, whatever that may have.
- * Returns 0; -ENOMEM, -ENAMETOOLONG; -EINVAL for what is no name of a file. */
+/* Makes an inode without a parent or a name, on the account of `uid`, whose limit the caller has
+ * checked. Returns 0; -ENOMEM, -ENAMETOOLONG; -EINVAL if a file cannot have that name. */
 int inode_create(struct filesystem *filesystem, const struct inode *parent, const char *name,
 		 mode_t mode, uid_t uid, gid_t gid, struct inode **ret);
 
@@ -86,7 +86,7 @@ struct inode *inode_child(struct inode *parent, const char *name);
 
 bool inode_is_directory(const struct inode *inode);
 
-/* Counts an open file in or out; a named file that nobody has open is idle. */
+/* Counts an open file in or out. A named file that nobody has open is idle. */
 void inode_use(struct filesystem *filesystem, struct inode *inode);
 void inode_unuse(struct filesystem *filesystem, struct inode *inode);
 
@@ -94,32 +94,33 @@ void inode_unuse(struct filesystem *filesystem, struct inode *inode);
 void inode_set_idle(struct filesystem *filesystem, struct inode *inode);
 
 /* Takes the name of a file away that was idle for too long. Returns whether the kernel has to be
- * asked to forget it; otherwise the inode may be freed. */
+ * asked to forget the name; if not, the inode may be freed. */
 bool inode_drop(struct filesystem *filesystem, struct inode *inode);
 
 /* The kernel drops so many of its references. */
 void inode_forget(struct filesystem *filesystem, struct inode *inode, uint64_t lookups);
 
-/* Frees the inode and everything below it, whatever still refers to them. */
+/* Frees the inode and everything below it, even if something still refers to them. */
 void inode_free_tree(struct filesystem *filesystem, struct inode *inode);
 
 void inode_stat(const struct inode *inode, struct stat *attr);
 
-/* What the kernel is told with LOOKUP, CREATE and the like; counts a reference. Names live in the
- * kernel's cache until they are taken away, attributes of files are asked for each time (exclusive
- * open stands on that). */
+/* The answer to LOOKUP, CREATE and the like; counts a reference. The kernel caches names until they
+ * are taken away, and asks for the attributes of files each time (exclusive open relies on that).
+ */
 void inode_entry(struct inode *inode, struct fuse_entry_param *entry);
 
 /* How long the kernel may keep the attributes, in seconds. */
 double inode_attr_timeout(const struct inode *inode);
 
-/* The file is created anew under its name: its creator's, and empty unless it keeps its text. */
+/* The file is created anew under its name: it belongs to its creator, and is empty unless it keeps
+ * its text. */
 void inode_recreate(struct inode *inode, mode_t mode, uid_t uid, gid_t gid, bool keeps_text);
 
 /* Cuts or extends the text with zeros. Returns 0, -EFBIG or -ENOMEM. */
 int inode_resize(struct inode *inode, off_t size);
 
-/* Whose it is, and who may: as stat(2) shows it. */
+/* Owner, group and mode, as stat(2) shows them. */
 struct access inode_access(const struct inode *inode);
 
 /* The configuration may have changed. Returns whether inode_access() has. */

@@ -115,7 +115,7 @@ void kept_request_resume_all(struct filesystem *filesystem)
 	const struct kept_request *request;
 	size_t count;
 
-	/* Handling one may keep it once more, at the end. */
+	/* To handle a request may keep it once more, at the end of the list. */
 	DL_COUNT(filesystem->kept_requests, request, count);
 	for (; count > 0; count--) {
 		struct kept_request *first = filesystem->kept_requests;

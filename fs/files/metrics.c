@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The text follows "Exposition formats" and "Metric and label naming" of Prometheus's
- * documentation: base units, counters end in _total, and what can be counted is there from
- * the start, as 0. All names begin with dlockfs_, also that of the start time: what copies the text
- * to Prometheus has a process_start_time_seconds of its own. Loop thread only.
+ * documentation: base units, counters end in _total, and a counter is there from the start, as 0.
+ * All names begin with dlockfs_, even that of the start time: the program that copies the text to
+ * Prometheus has a process_start_time_seconds of its own. Loop thread only.
  */
 #include "files/metrics.h"
 

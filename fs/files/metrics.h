@@ -21,8 +21,8 @@ struct filesystem;
 /* How a call that asks for a lock ended. */
 enum metrics_outcome {
 	METRICS_GRANTED,
-	METRICS_REFUSED,     /* it was not to wait, and would have had to */
-	METRICS_INTERRUPTED, /* a signal ended it; if it is restarted, that is another call */
+	METRICS_REFUSED,     /* the call was not to wait, and would have had to */
+	METRICS_INTERRUPTED, /* a signal ended the call; a restart counts as another call */
 	METRICS_DEADLOCK,
 	METRICS_UNAVAILABLE, /* ENOLCK */
 	METRICS_LOST,	     /* the open file has lost a lock, before the call or during it */
@@ -33,7 +33,7 @@ enum metrics_outcome {
 /* Of the locks in one store; zero at first. */
 struct shard_metrics {
 	uint64_t acquisitions[METRICS_KINDS][METRICS_OUTCOMES];
-	struct histogram waits[METRICS_KINDS]; /* of the calls that were granted */
+	struct histogram waits[METRICS_KINDS]; /* of calls that were granted */
 	struct histogram holds[METRICS_KINDS]; /* of claims, from the grant to the release */
 	uint64_t fenced_handles;
 };
@@ -43,8 +43,8 @@ enum user_share { USER_WAITERS, USER_FILES, USER_NAMES, USER_RANGES, USER_SHARES
 
 /* Of the mount. */
 struct metrics {
-	uint64_t limited[USER_SHARES];	     /* refusals of who had too many */
-	uint64_t requests[METRICS_REQUESTS]; /* by operation code; [0]: of all others */
+	uint64_t limited[USER_SHARES];	     /* refusals of users who had too many */
+	uint64_t requests[METRICS_REQUESTS]; /* by operation code; [0]: all others */
 	uint64_t clock_jumps;		     /* clock_jump.h */
 	int64_t started_ms;		     /* since 1970 */
 };
@@ -59,8 +59,9 @@ void metrics_count_acquisition(struct shard_metrics *metrics, enum lock_kind kin
 /* The kernel has sent a request, of so many bytes. */
 void metrics_count_request(struct metrics *metrics, const void *request, size_t bytes);
 
-/* Writes all metrics in Prometheus's text format, version 0.0.4. What is of one store has a sample
- * for each, with the label store; that of [store] has none, which to Prometheus is store="". */
+/* Writes all metrics in Prometheus's text format, version 0.0.4. A metric of stores has a sample
+ * for each store, with the label store; the sample of [store] has no label, which to Prometheus is
+ * store="". */
 void metrics_write(const struct filesystem *filesystem, FILE *file);
 
 #endif

@@ -107,7 +107,7 @@ static void answer(const struct parked *parked, int result)
 	fuse_reply_attr(parked->req, &attr, inode_attr_timeout(inode));
 }
 
-/* The engine is not to answer any more. */
+/* Takes the wish or question back: the engine does not answer it any more. */
 static void take_back(const struct parked *parked)
 {
 	if (parked->kind == PARKED_FSYNC || parked->kind == PARKED_TOKEN)
@@ -186,7 +186,7 @@ static const char *const kind_words[] = {
 	[PARKED_RECORD] = "record",
 };
 
-/* Questions are asked again, by the same requests. */
+/* A test or a proof is not saved: its request is handled again, and asks the engine again. */
 void parked_save(const struct parked *parked, FILE *out)
 {
 	if (parked->kind > PARKED_RECORD) {
@@ -233,7 +233,7 @@ void parked_mark(struct parked *parked)
 	state_journal_mark(parked->handle->filesystem->journal, &parked->item, &kind);
 }
 
-/* The kind that the line says; one above PARKED_RECORD: none. */
+/* The kind that the line says; a value above PARKED_RECORD: no such kind. */
 static enum parked_kind read_kind(struct state_reader *in)
 {
 	const char *word = state_get_text(in, "kind");
@@ -315,8 +315,8 @@ void parked_decide(struct parked *parked, int result)
 }
 
 /* The kernel takes no more than the type of F_UNLCK, and leaves the rest as the caller gave it
- * (fcntl_getlk()). It shows the pid as the caller's pid namespace has it; 0 if the process is of
- * another host or has ended; and always -1 to F_OFD_GETLK. */
+ * (fcntl_getlk()). The kernel shows the pid as the caller's pid namespace has it, 0 if the process
+ * is on another host or has ended, and always -1 to F_OFD_GETLK. */
 void parked_reply_lock(fuse_req_t req, const struct engine_conflict *conflict)
 {
 	struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};

@@ -11,7 +11,7 @@
 
 #include "files/handle.h"
 
-/* As long as a request can be that is parked: the longest is that of a record lock. */
+/* The longest request that is parked is that of a record lock. */
 enum { PARKED_REQUEST_BYTES = 88 };
 
 enum parked_kind {
@@ -27,18 +27,20 @@ struct parked {
 	struct state_item item;	    /* first */
 	struct parked *prev, *next; /* in handle->parked */
 	struct handle *handle;
-	struct user *user; /* who called: has a share of USER_WAITERS for it; NULL: for none */
-	fuse_req_t req;	   /* NULL: an exclusive open whose GETATTR has not come yet */
-	union {		   /* in the engine: */
+	struct user
+		*user;	/* the caller's, with a share of USER_WAITERS; NULL: it counts for nobody */
+	fuse_req_t req; /* NULL: an exclusive open whose GETATTR has not come yet */
+	union {		/* in the engine: */
 		struct claim *claim;
 		struct proof *proof; /* for FSYNC and TOKEN */
 	};
 	int64_t since_us; /* the request, as histogram_now_us() */
-	uint64_t number;  /* of the wish, for engine/transfer.h */
-	uint64_t process; /* for RECORD: whose range, as the kernel calls the lock owner, */
-	pid_t pid;	  /* and who called */
-	int result;	  /* of the engine, 0 or -errno, */
-	bool decided;	  /* once it has; of an exclusive open, perhaps before the GETATTR came */
+	uint64_t number;  /* of this request, for engine/transfer.h */
+	uint64_t process; /* for RECORD: the kernel's lock owner, */
+	pid_t pid;	  /* and the caller */
+	int result;	  /* the engine's, 0 or -errno, */
+	bool decided; /* once it has decided; for an exclusive open, perhaps before the GETATTR has
+			 come */
 	enum parked_kind kind : 8;
 	uint8_t request_bytes;
 	unsigned char request[PARKED_REQUEST_BYTES]; /* as the kernel sent it, to be handled again
@@ -49,15 +51,15 @@ struct parked {
 struct opening {
 	struct parked parked;	     /* first */
 	struct opening *prev, *next; /* in inode->opening */
-	pid_t thread;		     /* that called open(2) */
-	uid_t uid;		     /* whose file it will be, */
+	pid_t thread;		     /* the thread that called open(2) */
+	uid_t uid;		     /* the owner of the new file, */
 	gid_t gid;
-	mode_t mode;	 /* and with which permissions; */
-	bool keeps_text; /* not empty, as its creator may not write to it */
+	mode_t mode;	 /* and its permissions; */
+	bool keeps_text; /* the file keeps its text, as its creator may not write to it */
 };
 
-/* On the account of the caller `uid`, whatever that may have; proofs (FSYNC, TOKEN) are on
- * nobody's. Returns NULL when out of memory. */
+/* On the account of the caller `uid`, whose limit the caller of this function has checked; proofs
+ * (FSYNC, TOKEN) count for nobody. Returns NULL when out of memory. */
 struct parked *parked_create(struct handle *handle, enum parked_kind kind, uid_t uid);
 struct opening *parked_create_opening(struct handle *handle, const struct fuse_ctx *caller,
 				      mode_t mode, bool keeps_text);
@@ -67,31 +69,31 @@ struct opening *parked_create_opening(struct handle *handle, const struct fuse_c
  */
 bool parked_hold(struct parked *parked, fuse_req_t req);
 
-/* Whether the request is one that was parked in another process; it is taken care of then. */
+/* Whether the request was parked in another process. If so, it is parked again, or answered. */
 bool parked_resume(struct handle *handle, fuse_req_t req);
 
-/* What it says in the journal has changed: whatever parked_save() writes. */
+/* Something that parked_save() writes has changed. */
 void parked_mark(struct parked *parked);
 
-/* Writes what is parked. */
+/* Writes the parked request. */
 void parked_save(const struct parked *parked, FILE *out);
 
-/* Parks what the present line says, without its request, which is to be handled again. Returns NULL
- * when out of memory, or when the line makes no sense; the reader then says which. */
+/* Parks what the present line describes, without its request, which is to be handled again. Returns
+ * NULL when out of memory, or when the line makes no sense; the reader says which. */
 struct parked *parked_restore(struct handle *handle, struct state_reader *in);
 
 /* The engine's decision, 0 or -errno. Answers the request, if it has come, and frees what was
  * parked. */
 void parked_decide(struct parked *parked, int result);
 
-/* The engine's answer to a test: an error (-errno), or what is in the way, NULL if nothing is. As
+/* The engine's answer to a test: an error (-errno), or the conflict, NULL if there is none. As
  * parked_decide() otherwise. */
 void parked_tell(struct parked *parked, int error, const struct engine_conflict *conflict);
 
 /* The engine's proof: an error (-errno), or 0 and the token. As parked_decide() otherwise. */
 void parked_prove(struct parked *parked, int error, uint64_t token);
 
-/* Frees what was parked, without an answer. The engine must not know it any more. */
+/* Frees what was parked, without an answer. The engine must have no pointer to it any more. */
 void parked_free(struct parked *parked);
 
 /* Takes back every wish of the handle that is parked, answers the requests with the error (-errno)

@@ -18,7 +18,8 @@
 
 enum { FENCINGS_IN_TIMEOUT = 80, FENCING_MAX_MS = 100 };
 
-/* How soon to look again for what lost holders have left, and if the store did not answer. */
+/* How soon to search again for markers of lost holders, and how soon if the store did not answer.
+ */
 enum { SWEEP_MS = 24 * 60 * 60 * 1000, SWEEP_RETRY_MS = 10000 };
 
 /* In a label a backslash is written as two (Prometheus, "Exposition formats"); base/escape.h leaves
@@ -45,7 +46,7 @@ static char *make_label(const char *prefix)
 	return label;
 }
 
-/* Whether it looks for what lost holders have left. */
+/* Begins or ends the search for markers of lost holders, by the configuration. */
 static void plan_sweep(struct shard *shard, const struct config *config)
 {
 	bool sweeps = shard->sweep_ms != INT64_MAX;
@@ -114,8 +115,8 @@ static int open_shard(struct shard *shard, const struct config *config,
 }
 
 /* ZooKeeper's client would trust the authorities of the system beside those of tls_ca, and does not
- * look whose the certificate is that a server shows: OpenSSL finds none of them in these places. To
- * be called before there are threads, which could be reading the environment. */
+ * check the name in a server's certificate. With these variables OpenSSL finds no authorities of
+ * the system. To be called before there are threads, which could be reading the environment. */
 static void trust_no_others(void)
 {
 	setenv("SSL_CERT_FILE", "/dev/null", true);
@@ -148,7 +149,7 @@ static void *close_store(void *context)
 	return NULL;
 }
 
-/* The last one needs no thread. */
+/* The last store is closed by this thread, the others by threads of their own. */
 static void close_stores(struct shard *shards, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -179,8 +180,8 @@ void shards_close(struct shard *shards, size_t count)
 	free(shards);
 }
 
-/* What the daemon has from the end of the lease on, to fence what is held, before the guard acts:
- * less than what lies between that end and another host's grant (engine/lease.h). */
+/* How long the daemon has, from the end of the lease on, to fence what is held before the guard
+ * acts: less than the time between that end and another host's grant (engine/lease.h). */
 static int64_t fencing_ms(int64_t timeout_ms)
 {
 	int64_t limit_ms = timeout_ms / FENCINGS_IN_TIMEOUT;
@@ -224,7 +225,7 @@ int64_t shards_held_timeout(const struct shard *shards, size_t count)
 	return first_ms;
 }
 
-/* A daemon that fences is given the time for it from when it begins. */
+/* A daemon that begins to fence gets the full time for it from now on. */
 static void announce_fencing(const struct shard *shard, int64_t now_ms)
 {
 	int64_t timeout_ms;
@@ -234,10 +235,10 @@ static void announce_fencing(const struct shard *shard, int64_t now_ms)
 		set_deadline(shard, now_ms + fencing_ms(timeout_ms));
 }
 
-/* A lock whose holder's daemon does not come back, and that nobody asks for again, has nobody who
- * takes away what lock_delay has left there. So each daemon with a lock_delay in its configuration
- * looks for that: after its start, or the reload that brought it, once the session of the daemon
- * before it is over, and then once a day. */
+/* With lock_delay a lost holder leaves a marker. If its daemon does not come back, and nobody asks
+ * for the lock again, no host in particular takes the marker away. So each daemon with a lock_delay
+ * in its configuration searches for markers: after its start, or the reload that brought the
+ * lock_delay, once the session of the daemon before it is over, and then once a day. */
 
 static void on_orphans(void *context, const char *path)
 {
@@ -247,7 +248,7 @@ static void on_orphans(void *context, const char *path)
 	struct lock_policy policy = config_policy(config, path);
 
 	if (config_store_of(config, path) == (size_t)(shard - filesystem->shards))
-		(void)engine_clear(shard->engine, path, &policy); /* else the next time */
+		(void)engine_clear(shard->engine, path, &policy); /* else the next search does it */
 }
 
 static void on_searched(void *context, int error)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shards: the locks of one section [store] or [store "prefix"], with the store that keeps them and
- * all that stands on it. They know nothing of each other: one whose store cannot be reached, or
- * whose session is lost, changes nothing for the locks of the others.
+ * Shards: the locks of one section [store] or [store "prefix"], with their store and their engine.
+ * Shards are independent: when the store of one cannot be reached, or its session is lost, nothing
+ * changes for the locks of the others.
  *
  * Loop thread only; nothing here blocks but shards_close().
  */
@@ -21,9 +21,10 @@
 
 struct filesystem;
 
-/* What a shard goes on with that was another process's. */
+/* What a shard takes over from another process. */
 struct shard_former {
-	bool rehearsal; /* nobody is to be called: there is no store, unless it is a local one */
+	bool rehearsal; /* no server is to be reached: there is no store, unless it is a local one
+			 */
 	bool has_session;
 	struct store_zookeeper_session session;
 };
@@ -33,21 +34,21 @@ struct shard {
 	struct shard_former marked;	    /* the session as of the last mark of `store_item` */
 	struct filesystem *filesystem;	    /* set by serving_init() */
 	const char *prefix;		    /* as in the configuration; "" for [store] */
-	char *label; /* of its metrics: store="prefix"; "" for [store], as Prometheus has it */
+	char *label;			    /* in metrics: store="prefix"; "" for [store] */
 	struct engine *engine;
 	struct store *store;
 	struct local_service *service; /* of a local store */
-	struct viewer *viewer;	       /* of the store, destroyed after it */
+	struct viewer *viewer;	       /* of the store; destroyed after the store */
 	bool has_statistics;
 	struct store_statistics statistics; /* of ZooKeeper's */
 	struct shard_metrics metrics;
-	size_t fenced;	    /* open files that are */
-	struct view *sweep; /* looks for what lost holders have left; NULL: none does */
-	int64_t sweep_ms; /* when the next one is to: CLOCK_BOOTTIME; INT64_MAX: never; 0: to be set
-			     when the store is connected */
-	bool silent;	  /* somebody who looks on has waited for the store in vain, and no look was
-			     answered since, also none that had been given up: */
-	uint64_t silent_at; /* viewer_progress() then */
+	size_t fenced;	    /* how many open files are fenced */
+	struct view *sweep; /* the search for markers of lost holders; NULL: none runs */
+	int64_t sweep_ms; /* when the next search begins: CLOCK_BOOTTIME; INT64_MAX: never; 0: to be
+			     set when the store is connected */
+	bool silent;	  /* a request in .dlockfs has waited for the store in vain, and no view was
+			     answered since, not even one that had been given up; */
+	uint64_t silent_at; /* viewer_progress() at that time */
 	pthread_t closer;   /* the thread that ends the session, */
 	bool has_closer;    /* if it is not the loop's */
 };
@@ -59,8 +60,8 @@ struct shard {
 int shards_open(const struct config *config, const struct engine_events *events,
 		const struct shard_former *former, struct shard **ret, size_t *ret_count);
 
-/* Ends the sessions, all at the same time, so that one which cannot be reached does not keep the
- * locks of another; then frees everything. May block for up to two seconds. */
+/* Ends the sessions, all at the same time, so that a store which cannot be reached does not delay
+ * the release of locks in another; then frees everything. May block for up to two seconds. */
 void shards_close(struct shard *shards, size_t count);
 
 /* The time of the engines (engine_advance(), engine_deadline()). */
@@ -73,12 +74,14 @@ void shards_reload(struct shard *shards, size_t count, const struct config *conf
 /* engine_doubt() of all. Returns whether there is a session to prove. */
 bool shards_doubt(struct shard *shards, size_t count, int64_t now_ms);
 
-/* Tells the guard (kernel/lease_board.h) when the shard's lease ends, if anything is held: before a
- * caller learns of a grant, and whenever the session was proved. Costs a write to memory. */
+/* Tells the guard (kernel/lease_board.h) when the shard's lease ends, if anything is held. To be
+ * called before a caller learns of a grant, and whenever the session was proved. Costs one write to
+ * memory. */
 void shard_tell_guard(const struct shard *shard);
 void shards_tell_guard(const struct shard *shards, size_t count);
 
-/* The shortest session timeout of the stores that anything is held in; INT64_MAX: there is none. */
+/* The shortest session timeout of the stores in which anything is held; INT64_MAX: nothing is held.
+ */
 int64_t shards_held_timeout(const struct shard *shards, size_t count);
 
 #endif

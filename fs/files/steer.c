@@ -8,8 +8,8 @@
  *   a write that met another one: READING again
  *   there is no connection: WAITING -> READING ... until CONNECTION_LIMIT_MS are over
  *
- * BEGUN lasts until the next turn of the loop: what another process has to know is kept by then.
- * A store that is asked keeps the wish until it has answered. Loop thread only.
+ * BEGUN lasts until the next turn of the loop: by then the journal says that the change has begun.
+ * The store keeps a pointer to the wish until it has answered. Loop thread only.
  */
 #include "files/steer.h"
 
@@ -26,7 +26,8 @@ enum { LOOK_AGAIN_MS = 100, WRITES_MAX = 5 };
 enum steer_state { STEER_READING, STEER_BEGUN, STEER_WRITING, STEER_WAITING, STEER_REMOVING };
 
 struct steer {
-	/* The store's while it is asked; each first in its place. */
+	/* The store has pointers to these while it is asked; so the member for the store is the
+	 * first of each. */
 	struct steer_read {
 		struct store_read store;
 		struct steer *steer;
@@ -36,20 +37,20 @@ struct steer {
 		struct steer *steer;
 	} change;
 	struct filesystem *filesystem;
-	struct shard *shard;	   /* who has the lock */
+	struct shard *shard;	   /* the shard that has the lock */
 	struct steer *prev, *next; /* in filesystem->steers */
 	enum steer_state state;
 	enum engine_order order;
-	bool asking;			   /* the store has not answered yet */
-	bool begun;			   /* the claim may have been changed */
-	bool told;			   /* its data says what is wanted */
-	char *text;			   /* BEGUN: what that is to be; NULL: the claim is to go */
-	uint32_t version;		   /* likewise: of which it is to take the place */
-	int writes;			   /* so far */
-	int64_t due_ms;			   /* BEGUN, WAITING: when to go on */
-	int64_t overrule_ms;		   /* when the grace is over */
-	int64_t connection_ms;		   /* when a connection is not waited for any more */
-	const struct steer_events *events; /* NULL: nobody wants to know */
+	bool asking;	       /* the store has not answered yet */
+	bool begun;	       /* the claim may have been changed */
+	bool told;	       /* the claim's data says what is wanted */
+	char *text;	       /* BEGUN: the new data; NULL: the claim is to be deleted */
+	uint32_t version;      /* BEGUN: the version of the data that is replaced */
+	int writes;	       /* so far */
+	int64_t due_ms;	       /* BEGUN, WAITING: when to go on */
+	int64_t overrule_ms;   /* when the grace is over */
+	int64_t connection_ms; /* until when a connection is waited for */
+	const struct steer_events *events; /* NULL: steer_cancel() was called */
 	void *context;
 	char *path, *claim;
 	struct steer_caller caller;
@@ -79,7 +80,7 @@ static void finish(struct steer *steer, int error)
 		events->done(context, error);
 }
 
-/* What a question to the store returned when it was asked. */
+/* A question was sent to the store, which returned `error`. */
 static void asked(struct steer *steer, enum steer_state state, int error)
 {
 	steer->state = state;
@@ -102,9 +103,9 @@ static void remove_claim(struct steer *steer)
 	      store->ops->remove(store, &steer->change.store, steer->path, steer->claim));
 }
 
-/* A claim of dlockfs is its user's; whose those of other clients are, nobody knows. Its lock file
- * says nothing, unless the configuration has fixed whose it is: it may be another user's, who made
- * it first, or anew after an unlink. */
+/* A claim of dlockfs belongs to the user in its data; to whom claims of other clients belong is not
+ * known. The owner of the lock file counts only if the configuration has fixed it: else it may be
+ * any user who made the file first, or anew after an unlink. */
 static bool may_steer(const struct steer *steer, const char *data)
 {
 	uint32_t uid;
@@ -134,7 +135,7 @@ static void change_claim(struct steer *steer)
 		remove_claim(steer);
 }
 
-/* The claim's data is to be the text; NULL: it is to go. */
+/* The claim gets the text as its data; NULL: it is to be deleted. */
 static void begin(struct steer *steer, char *text, uint32_t version)
 {
 	free(steer->text);
@@ -159,7 +160,7 @@ static void begin_with(struct steer *steer, const struct store_claim *claim)
 	else if (text != NULL)
 		begin(steer, text, claim->version);
 	else if (data != NULL && steer->order == ENGINE_BREAK)
-		begin(steer, NULL, 0); /* nobody would read it */
+		begin(steer, NULL, 0); /* no host would read the data */
 	else
 		finish(steer, -ENOMEM);
 	free(data);
@@ -179,13 +180,13 @@ static void on_read(struct store_read *base, int error, const struct store_claim
 	if (steer->events == NULL)
 		finish(steer, -EINTR);
 	else if (error == -ENOENT && steer->begun)
-		finish(steer, 0); /* its host has taken it away */
+		finish(steer, 0); /* the claim's host has taken the claim away */
 	else if (error == -ECONNRESET && steer->filesystem->now_ms < steer->connection_ms)
 		look_later(steer);
 	else if (error != 0)
 		finish(steer, error);
 	else if (claim->session == 0)
-		finish(steer, -ENOENT); /* it is none */
+		finish(steer, -ENOENT); /* what stands there is no claim */
 	else if (!steer->told)
 		begin_with(steer, claim);
 	else if (steer->filesystem->now_ms < steer->overrule_ms)
@@ -290,7 +291,7 @@ void steer_finish(struct filesystem *filesystem)
 	}
 }
 
-/* When to go on with it; INT64_MAX: when the store has answered. */
+/* When the wish has to go on; INT64_MAX: when the store has answered. */
 static int64_t due(const struct steer *steer)
 {
 	return steer->state == STEER_BEGUN || steer->state == STEER_WAITING ? steer->due_ms

@@ -11,10 +11,10 @@
 
 #include "base/log.h"
 
-/* A user that is refused again and again is told of so often. */
+/* How often the refusals of one user are logged. */
 #define TELL_MS 60000
 
-/* What a share of USER_FILES is good for. */
+/* How many kept bytes count as a share of USER_FILES. */
 #define SHARE_BYTES 4096
 
 static const struct {

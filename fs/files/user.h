@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Users of the mount, by user id: what each has of that which costs memory here or claims in a
- * store, and how much each may have, so that none can keep the others from their locks:
+ * Users of the mount, by user id: how much each has of what costs memory here or claims in a store,
+ * and how much each may have, so that no user can keep the others from their locks:
  *
  *   USER_WAITERS  calls that ask for a lock and are not answered yet (also tests, F_GETLK): each is
  *                 a claim in a queue, as a rule
@@ -13,10 +13,11 @@
  *                 chown(2). Who has the file open after that has a share of USER_FILES for it; who
  *                 pins it otherwise (O_PATH) holds nobody's share
  *
- * What is counted is taken back with what it stands for (struct parked, struct handle, struct inode
- * and so on own their share), whatever becomes of that: so the counts are exact.
+ * Each share is owned by what it stands for (struct parked, struct handle, struct inode and so on),
+ * and is taken back when that is freed: so the counts are exact.
  *
- * User 0 and the one who runs the daemon are counted, and have no limits: they could end it anyway.
+ * User 0 and the user who runs the daemon are counted, but have no limits: they could end the
+ * daemon anyway.
  *
  * Loop thread only; nothing blocks.
  */
@@ -33,8 +34,8 @@ struct user {
 	uid_t uid;
 	UT_hash_handle by_uid;
 	size_t counts[USER_SHARES];
-	int64_t told_ms[USER_SHARES]; /* when the log was last told of a refusal; -1: never */
-	struct inode *idle;	      /* those of its names, the longest idle first */
+	int64_t told_ms[USER_SHARES]; /* when a refusal was last logged; -1: never */
+	struct inode *idle;	      /* its idle files, the longest idle first */
 };
 
 /* NULL: the user has nothing. */
@@ -43,19 +44,19 @@ struct user *user_find(const struct filesystem *filesystem, uid_t uid);
 /* Whether the user has limits. */
 bool user_is_limited(uid_t uid);
 
-/* Whether the user may have `amount` more. Returns 0; or, counted and logged as a refusal, what the
- * manual pages of the calls have for it: -ENOLCK, -ENFILE, -EDQUOT. */
+/* Whether the user may have `amount` more. Returns 0; or -ENOLCK, -ENFILE, -EDQUOT, as the manual
+ * pages of the calls say, counted and logged as a refusal. */
 int user_check(struct filesystem *filesystem, uid_t uid, enum user_share share, size_t amount);
 
-/* The same of what becomes more because a part is released: twice the limit. */
+/* The same for ranges that are made by releasing a part of one: up to twice the limit. */
 int user_check_release(struct filesystem *filesystem, uid_t uid, enum user_share share,
 		       size_t amount);
 
-/* How many shares of USER_FILES it takes to keep so many bytes while something is open. */
+/* How many shares of USER_FILES `bytes` count for that are kept while something is open. */
 size_t user_shares_of(size_t bytes);
 
-/* The user has `amount` more, at least 1, checked or not. Returns who is to be given to
- * user_leave(); NULL when out of memory. */
+/* The user has `amount` more, at least 1, checked or not. Returns the user, for user_leave(); NULL
+ * when out of memory. */
 struct user *user_add(struct filesystem *filesystem, uid_t uid, enum user_share share,
 		      size_t amount);
 

@@ -2,8 +2,8 @@
  *
  * Listing a directory: the names in use on this host, as of opendir(3). Entries come with their
  * attributes (readdirplus), which puts them into the kernel's cache of names: a lookup would not
- * find them. .dlockfs is not among them, so that who lists, searches or clears the directory does
- * not meet it. Loop thread only.
+ * find them. .dlockfs is not among them, so that programs that list, search or clear the directory
+ * do not meet it. Loop thread only.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,12 +15,12 @@
 
 struct listing {
 	UT_hash_handle hh; /* in filesystem->listings, by number */
-	uint64_t number;   /* what the kernel is told */
-	struct user *user; /* has so many shares of USER_FILES for it: */
+	uint64_t number;   /* the file handle that the kernel knows */
+	struct user *user; /* of whose USER_FILES it takes this many shares: */
 	size_t shares;
 	size_t count;
 	const char **names;
-	char *text; /* where they are */
+	char *text; /* the bytes of the names */
 };
 
 static void listing_free(struct listing *listing)
@@ -182,7 +182,8 @@ static void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 	char *buffer = malloc(size);
 	size_t used = 0;
 
-	/* It was opened before this process took over: names come in the order of now. */
+	/* The directory was opened before this process took over: the names come in their present
+	 * order. */
 	if (listing == NULL && directory != NULL)
 		listing = open_listing(filesystem, directory, info->fh, fuse_req_ctx(req)->uid);
 	if (directory == NULL || buffer == NULL || listing == NULL) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Attributes, and the small text that programs write into their lock files (their pid, as a rule).
- * Both are this host's; what the hosts share is the lock. Loop thread only.
+ * Both belong to this host; the hosts share the lock only. Loop thread only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "ops/ops.h"
 #include "status/status.h"
 
-/* Answers EIO to whatever comes through a handle that lost its lock. */
+/* Answers EIO to every request through a handle that has lost its lock. */
 static bool refuse_fenced(fuse_req_t req, fuse_ino_t node, const struct fuse_file_info *info)
 {
 	struct handle *handle = info != NULL ? handle_find(filesystem_of(req), node, info) : NULL;
@@ -78,8 +78,8 @@ void op_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		reply_attr(req, inode);
 }
 
-/* Whether the change would be one of what the configuration has fixed. What is so already may be
- * set, as by programs that do so to be sure. */
+/* Whether the request would change an attribute that the configuration has fixed. To set an
+ * attribute to the value that it has is no change: some programs do that to be sure. */
 static bool is_fixed(const struct inode *inode, const struct stat *attr, int to_set)
 {
 	const struct access *access = &inode->access;
@@ -90,15 +90,15 @@ static bool is_fixed(const struct inode *inode, const struct stat *attr, int to_
 		(to_set & FUSE_SET_ATTR_GID && attr->st_gid != access->gid));
 }
 
-/* Whether a directory would be one in which the kernel refuses open(O_CREAT) of other users' files
- * (fs.protected_regular). */
+/* Whether the request makes a directory sticky: the kernel would refuse open(O_CREAT) of other
+ * users' files there (fs.protected_regular). */
 static bool makes_sticky(const struct inode *inode, const struct stat *attr, int to_set)
 {
 	return to_set & FUSE_SET_ATTR_MODE && inode_is_directory(inode) &&
 	       (attr->st_mode & S_ISVTX) != 0;
 }
 
-/* Valid replies: attr, err. The kernel has checked who may (default_permissions). */
+/* Valid replies: attr, err. The kernel has checked the permissions (default_permissions). */
 void op_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 		struct fuse_file_info *info)
 {
@@ -196,7 +196,8 @@ void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, of
 }
 
 /* Valid replies: poll, err. A file can always be read and written, until its lock is lost: then
- * poll(2) and epoll wake with an error. They wake with POLLPRI when somebody asks for the lock. */
+ * poll(2) and epoll report POLLERR and POLLHUP. When somebody asks for the lock they report
+ * POLLPRI. */
 void op_poll(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info,
 	     struct fuse_pollhandle *poll)
 {

@@ -2,8 +2,9 @@
  *
  * flock(2), and the record locks of fcntl(2) and lockf(3). Loop thread only.
  *
- * The kernel sends fcntl's requests with the number of a process in info->lock_owner, and for locks
- * of an open file description (F_OFD_SETLK) with one of that; nothing else tells the two apart.
+ * For record locks of a process the kernel puts a number of the process into info->lock_owner, for
+ * those of an open file description (F_OFD_SETLK) a number of that description. Nothing else tells
+ * the two kinds apart.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,8 @@
 #include "ops/ops.h"
 #include "status/status.h"
 
-/* Whether the caller may have one more request that waits. Returns false if it was answered. */
+/* Whether the caller may have one more request that waits. Returns false if the request was
+ * answered. */
 static bool may_wait(fuse_req_t req, const struct handle *handle, enum parked_kind kind)
 {
 	int error = user_check(handle->filesystem, fuse_req_ctx(req)->uid, USER_WAITERS, 1);
@@ -31,8 +33,8 @@ static bool may_wait(fuse_req_t req, const struct handle *handle, enum parked_ki
 	return false;
 }
 
-/* Parks the request, of a handle that has an owner from now on. Returns NULL if it was answered
- * instead. */
+/* Parks the request, and makes sure that the handle has an owner. Returns NULL if the request was
+ * answered instead. */
 static struct parked *park(fuse_req_t req, struct handle *handle, enum parked_kind kind)
 {
 	if (!may_wait(req, handle, kind))
@@ -42,7 +44,7 @@ static struct parked *park(fuse_req_t req, struct handle *handle, enum parked_ki
 		error == 0 ? parked_create(handle, kind, fuse_req_ctx(req)->uid) : NULL;
 
 	if (parked == NULL) {
-		/* What each manual page has for it. */
+		/* The error of each call's manual page. */
 		fuse_reply_err(req, kind == PARKED_FLOCK ? ENOMEM : ENOLCK);
 		return NULL;
 	}
@@ -76,8 +78,8 @@ static void lock_file(fuse_req_t req, struct handle *handle, enum claim_mode mod
 		parked_decide(parked, error);
 }
 
-/* The handle of a lock request; NULL if it was answered: there is no such handle, or it is of no
- * use any more, or it is not of a lock file. */
+/* The handle of a lock request. Returns NULL if the request was answered: there is no such handle,
+ * the handle is fenced, or it is not of a lock file. */
 static struct handle *find_usable(fuse_req_t req, fuse_ino_t node,
 				  const struct fuse_file_info *info)
 {
@@ -93,8 +95,8 @@ static struct handle *find_usable(fuse_req_t req, fuse_ino_t node,
 	return NULL;
 }
 
-/* Counts a call that asks for a lock and got no handle from find_usable(): it is an acquisition if
- * that is because of a loss. */
+/* Counts a call that asked for a lock and got no handle from find_usable(): as a lost acquisition,
+ * if the handle is fenced. */
 static void count_lost(struct filesystem *filesystem, fuse_ino_t node,
 		       const struct fuse_file_info *info, enum lock_kind kind)
 {
@@ -129,17 +131,17 @@ void op_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, int 
 	default:
 		fuse_reply_err(req, EINVAL);
 	}
-	/* Released, or given up for another mode that is not granted yet. */
+	/* The lock was released, or given up for another mode that is not granted yet. */
 	if (handle->owner != NULL && !engine_owner_holds(handle->owner))
 		holder_leave_file(handle);
 }
 
 /* Record locks */
 
-/* Where a range begins and ends. The kernel has made it absolute and within the offsets
- * (flock64_to_posix_lock()), libfuse has made a length of its end, 0 for the last offset. It has
- * also refused locks that the file is not open for, with EBADF (check_fmode_for_setlk()). Returns
- * false if it makes no sense all the same. */
+/* Reads where a range begins and ends. The kernel has made the range absolute and within the
+ * offsets (flock64_to_posix_lock()), and has refused locks for which the file is not open, with
+ * EBADF (check_fmode_for_setlk()). libfuse has turned the end into a length, 0 for the last offset.
+ * Returns false if the range makes no sense all the same. */
 static bool read_span(const struct flock *lock, struct claim_span *ret)
 {
 	int64_t end = INT64_MAX;
@@ -151,8 +153,8 @@ static bool read_span(const struct flock *lock, struct claim_span *ret)
 	return true;
 }
 
-/* The handle of a request about a range, and that range; NULL if it was answered: one of them makes
- * no sense. */
+/* The handle of a request about a range, and the range. Returns NULL if the request was answered,
+ * because one of the two makes no sense. */
 static struct handle *find_range(fuse_req_t req, fuse_ino_t node, const struct fuse_file_info *info,
 				 const struct flock *lock, struct range *ret)
 {
@@ -223,7 +225,8 @@ void op_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, stru
 	switch (lock->l_type) {
 	case F_RDLCK:
 	case F_WRLCK:
-		/* The pid is that of the process, where other requests have that of the thread. */
+		/* l_pid is the number of the process; the context of a request has that of the
+		 * thread. */
 		lock_range(req, handle, info->lock_owner, range, sleep != 0, lock->l_pid);
 		break;
 	case F_UNLCK:

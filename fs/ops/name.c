@@ -2,8 +2,8 @@
  *
  * Names. A lookup never finds a lock file, though it finds directories: the kernel answers EEXIST
  * by itself to an exclusive open of any name that lookup finds, so a name that was found could
- * never be waited for. Names in use live in the kernel's cache instead, where CREATE put them for
- * good; an exclusive open passes that cache by, is told that there is no such name, and reaches
+ * never be waited for. Names in use are in the kernel's cache instead, where CREATE has put them
+ * for good. An exclusive open does not use that cache: its lookup gets ENOENT, and the open reaches
  * CREATE. Loop thread only.
  */
 #include <errno.h>
@@ -25,10 +25,10 @@ static void reply_entry(fuse_req_t req, struct inode *inode)
 		inode_forget(filesystem, inode, 1); /* the caller was killed */
 }
 
-/* There is no such name, and the kernel may remember that: names come by itself only, but for those
- * of the configuration (notifier_renew_name()). Else a stat(2) that looks anew while another thread
- * creates the name would drop what that put into the cache: the kernel revalidates without locking
- * the directory (fuse_dentry_revalidate()). */
+/* Answers that there is no such name, which the kernel may remember: names come only by its own
+ * requests, but for configured directories (notifier_renew_name()). If the kernel did not remember
+ * it, a stat(2) that looks the name up while another thread creates it would drop the new name from
+ * the cache: the kernel revalidates without locking the directory (fuse_dentry_revalidate()). */
 static void reply_no_entry(fuse_req_t req)
 {
 	struct fuse_entry_param entry = {.ino = 0, .entry_timeout = FOREVER_SECONDS};
@@ -86,7 +86,7 @@ void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forg
 	fuse_reply_none(req);
 }
 
-/* Whether a change of that name is refused because of .dlockfs: 0 or -errno. */
+/* Checks whether the name may be changed, which .dlockfs may not: 0 or -errno. */
 static int check_reserved(fuse_ino_t parent, const char *name)
 {
 	if (status_owns(parent))
@@ -152,8 +152,7 @@ void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 	make(req, parent, name, S_IFDIR | (mode & 07777 & ~(mode_t)S_ISVTX));
 }
 
-/* The same of a name that is there. What the configuration has made is to be there, also where
- * everybody may write. */
+/* The same for a name that exists. A configured directory stays, even where everybody may write. */
 static int may_remove(fuse_req_t req, const struct inode *inode)
 {
 	const struct fuse_ctx *caller = fuse_req_ctx(req);

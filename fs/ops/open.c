@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening and closing. open(O_CREAT|O_EXCL) waits for the lock without waiting in CREATE, which the
- * kernel sends with the directory locked: CREATE is answered at once, and the wish goes to the
- * engine; the kernel then asks for the attributes of the new file from the same thread, before
- * open(2) returns (fuse_permission() with default_permissions, because the attributes have no time
- * to live), and that GETATTR is parked until the engine has decided. Loop thread only.
+ * Opening and closing. open(O_CREAT|O_EXCL) waits for the lock, but not in CREATE, which the kernel
+ * sends with the directory locked. CREATE is answered at once, and the wish goes to the engine.
+ * Before open(2) returns, the kernel asks for the attributes of the new file, from the same thread
+ * (fuse_permission() with default_permissions, because the attributes have no time to live). That
+ * GETATTR is parked until the engine has decided. Loop thread only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,12 +21,12 @@
 static void fill_info(struct fuse_file_info *info, const struct handle *handle)
 {
 	info->fh = handle->number;
-	info->direct_io = 1; /* the text is ours alone to cache */
+	info->direct_io = 1; /* the kernel must not cache the text */
 	info->keep_cache = 0;
 	info->noflush = 0;
 }
 
-/* For the caller of the request, if it may have one more open file. */
+/* Opens the inode for the caller of the request, if the caller may have one more open file. */
 static int open_handle(fuse_req_t req, struct inode *inode, struct handle **ret)
 {
 	struct filesystem *filesystem = filesystem_of(req);
@@ -49,8 +49,8 @@ void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		status_open(req, node, info);
 		return;
 	}
-	/* A name that was idle for too long and has just been dropped: at ESTALE the kernel looks
-	 * the name up again, and comes back with CREATE. */
+	/* The name was idle for too long and has just been dropped: after ESTALE the kernel looks
+	 * the name up again, and sends CREATE. */
 	if (inode == NULL || inode->dropped) {
 		fuse_reply_err(req, ESTALE);
 		return;
@@ -68,14 +68,15 @@ void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		handle_close(handle); /* the caller was killed; no RELEASE will come */
 }
 
-/* For a file that the kernel believes to be new, and so does not check itself. */
+/* Checks the permissions of a file that the kernel takes for new, and so does not check. */
 static int may_open(fuse_req_t req, const struct inode *inode, int flags)
 {
 	struct access access = inode_access(inode);
 	return access_check(req, &access, access_wanted(flags));
 }
 
-/* Whether to create it anew leaves its text alone: where the configuration says who may write. */
+/* Whether the file keeps its text when it is created anew: the configuration says who may write,
+ * and the caller may not. */
 static bool keeps_text(fuse_req_t req, const struct inode *inode)
 {
 	return inode->access.fixed && access_check(req, &inode->access, W_OK) != 0;
@@ -98,7 +99,8 @@ static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *na
 		*ret = inode;
 		if (inode_is_directory(inode))
 			return -EISDIR;
-		/* An exclusive open creates the file anew, once the lock is its. */
+		/* An exclusive open creates the file anew, once it has the lock: so the former
+		 * file's permissions do not count. */
 		return (flags & O_EXCL) != 0 && !inode->access.fixed ? 0
 								     : may_open(req, inode, flags);
 	}
@@ -176,8 +178,9 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	struct inode *inode;
 	struct fuse_entry_param entry;
 
-	/* Who cannot be told apart cannot be made to wait: a caller from a foreign pid namespace,
-	 * or a kernel that returns from open(2) without asking for the attributes. */
+	/* Two kinds of callers cannot be made to wait: those of a foreign pid namespace, whose
+	 * GETATTR cannot be told apart, and those on a kernel that returns from open(2) without
+	 * asking for the attributes. */
 	if (exclusive && (!filesystem->exclusive_open_waits || fuse_req_ctx(req)->pid == 0)) {
 		refuse_exclusive(req, parent, name);
 		return;
@@ -212,10 +215,11 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	}
 }
 
-/* Valid replies: err. Sent by every close(2), of duplicates too, and in the name of who closes:
- * releases the record locks of that process, which it may have taken through another open file
- * (fcntl(2)). Those of other processes, a forked child's parent above all, and those of the open
- * file description have other numbers and stay; so do flock(2) and open(O_EXCL). */
+/* Valid replies: err. Every close(2) sends FLUSH, even of a duplicate, with the lock owner of the
+ * process that closes. It releases the record locks of that process, even those taken through
+ * another open file (fcntl(2)). Record locks of other processes, such as the parent of a forked
+ * child, and those of the open file description have other owners, and stay; so do flock(2) and
+ * open(O_EXCL). */
 void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
 	struct handle *handle = handle_find(filesystem_of(req), node, info);
@@ -229,9 +233,10 @@ void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 	fuse_reply_err(req, 0);
 }
 
-/* Valid replies: err. The last duplicate is closed; applied as it is read, so that the next request
- * finds the lock free. Record locks of the open file description end only here, without a FLUSH in
- * their name; so do those of a process whose descriptor went elsewhere without a close(2). */
+/* Valid replies: err. The last duplicate is closed. RELEASE is applied as it is read, so that the
+ * next request finds the lock free. Record locks of the open file description end only here: no
+ * FLUSH has their owner. So do those of a process whose descriptor was passed on without a
+ * close(2). */
 void op_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
 	struct handle *handle = handle_find(filesystem_of(req), node, info);

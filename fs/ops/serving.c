@@ -24,11 +24,11 @@
 #include "ops/ops.h"
 #include "status/status.h"
 
-/* Requests that the kernel sends without a waiting caller, RELEASE above all: a low limit would
- * hold releases back. The most that the protocol can say. */
+/* How many requests without a waiting caller, RELEASE above all, the kernel may have under way. A
+ * low limit would hold releases back; this is the largest that the protocol allows. */
 #define MAX_BACKGROUND 65535
 
-/* What libfuse has for all but the data of a write. */
+/* How many bytes libfuse reserves for everything but the data of a write. */
 #define REQUEST_HEADERS_BYTES 4096
 
 /* Since Linux 5.7 the kernel checks attributes anew after CREATE; before, open(2) returns at once.
@@ -54,10 +54,12 @@ static void op_init(void *userdata, struct fuse_conn_info *connection)
 	    (connection->capable & FUSE_CAP_POSIX_LOCKS) == 0)
 		log_error(
 			"the kernel does not pass file locks on: they would be local to this host");
-	/* A request has to fit where it is read; libfuse goes by the size of a page. */
+	/* A request has to fit into the area where it is read, which libfuse, going by the page
+	 * size, does not ensure. */
 	if (connection->max_write > REQUEST_BYTES_MAX - REQUEST_HEADERS_BYTES)
 		connection->max_write = REQUEST_BYTES_MAX - REQUEST_HEADERS_BYTES;
-	/* Another version of libfuse might agree on something else. */
+	/* A program that takes over keeps the former value: its version of libfuse might agree on
+	 * another one. */
 	if (filesystem->max_write != 0)
 		connection->max_write = filesystem->max_write;
 	filesystem->max_write = connection->max_write;
@@ -126,7 +128,7 @@ void serving_finish(struct filesystem *filesystem)
 	}
 	if (filesystem->root != NULL)
 		inode_free_tree(filesystem, filesystem->root);
-	/* What has no name any more and the kernel did not get to forget. */
+	/* Inodes without a name that the kernel has not forgotten. */
 	while (filesystem->inodes != NULL)
 		inode_free_tree(filesystem, filesystem->inodes);
 	op_dir_finish(filesystem);
@@ -223,7 +225,7 @@ static void on_ranges(void *context, void *owner_cookie, ptrdiff_t more)
 	const struct shard *shard = context;
 	const struct handle *handle = owner_cookie;
 
-	/* The user is there already: it has the open file. */
+	/* The user exists already: it has the open file. */
 	if (more > 0)
 		user_add(shard->filesystem, handle->user->uid, USER_RANGES, (size_t)more);
 	else

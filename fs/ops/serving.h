@@ -11,15 +11,16 @@
 /* The handlers for fuse_session_new(); their userdata is the file system. */
 extern const struct fuse_lowlevel_ops serving_ops;
 
-/* What the file system wants to hear from the engines: for shards_open(). */
+/* The file system's handlers of the engines' events: for shards_open(). */
 extern const struct engine_events serving_engine_events;
 
 /* Makes the root. The configuration and the shards stay the caller's. Returns 0 or -errno. */
 int serving_init(struct filesystem *filesystem, const struct config *config, struct shard *shards,
 		 size_t shards_count);
 
-/* Another program is to go on in place of this one: answers those who look on (ETIMEDOUT) or steer
- * (EIO), and lets those who poll ask again. */
+/* Another program is to go on in place of this one: answers requests in .dlockfs that wait
+ * (ETIMEDOUT), orders to release or break (EIO), and wakes poll(2), so that its callers ask again.
+ */
 void serving_prepare_handover(struct filesystem *filesystem);
 
 /* The daemon stops: answers every call that waits with ENOLCK, and sends the signal of [locks]
