@@ -12,8 +12,8 @@
 
 #include "base/log.h"
 
-/* Less is the time between the two clocks' being read. A pause so short is nothing to a lease,
- * which ends a fortieth of the session timeout early (engine/lease.h). */
+/* A smaller difference may be the time between reading the two clocks. A pause so short does not
+ * matter to a lease, which ends a fortieth of the session timeout early (engine/lease.h). */
 enum { LEAST_MS = 10 };
 
 static int64_t read_ms(clockid_t clock)
@@ -60,7 +60,7 @@ bool clock_jump_seen(struct clock_jump *jump, int64_t *ret_ms)
 	int64_t by_ms = ahead_ms - jump->ahead_ms;
 	bool far = by_ms <= -LEAST_MS || by_ms >= LEAST_MS;
 
-	/* If it was set just after the timer was read, the next call is told. */
+	/* If the clock was set just after the timer was read, the next call sees it. */
 	if (set || !far)
 		jump->ahead_ms = ahead_ms;
 	if (set && far)

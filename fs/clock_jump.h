@@ -20,7 +20,7 @@
 
 struct clock_jump {
 	int timer;	  /* readable when the clock was set */
-	int64_t ahead_ms; /* so much CLOCK_REALTIME was ahead of CLOCK_BOOTTIME */
+	int64_t ahead_ms; /* how much CLOCK_REALTIME was ahead of CLOCK_BOOTTIME */
 };
 
 /* Returns 0 or -errno, with nothing left open. */
@@ -28,7 +28,7 @@ int clock_jump_init(struct clock_jump *jump);
 void clock_jump_finish(struct clock_jump *jump);
 
 /* Whether the clock was set since the last call, by more than clock_jump_init() or that call could
- * have been off by. *ret_ms is how far: forward, if it is positive. One system call. */
+ * have been off by. *ret_ms is by how much; positive: forward. One system call. */
 bool clock_jump_seen(struct clock_jump *jump, int64_t *ret_ms);
 
 #endif

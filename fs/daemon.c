@@ -60,7 +60,7 @@ void daemon_ready(void)
 {
 	if (ready_pipe < 0)
 		return;
-	/* Not before: autofs lets only the process group of systemd mount on its mounts. */
+	/* Not earlier: autofs lets only the process group of systemd mount upon its mounts. */
 	setsid();
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (chdir("/") < 0 || null < 0)

@@ -15,8 +15,8 @@ int daemon_begin(void);
  * the journal or to syslog(3) from now on. Does nothing without daemon_begin(). */
 void daemon_ready(void);
 
-/* The process went to the background in the life of another program, which this one goes on for:
- * messages go where its messages went. */
+/* This program goes on in the process of another one, which had gone to the background: messages go
+ * where that program's went. */
 void daemon_resume(void);
 
 #endif

@@ -24,13 +24,13 @@
 #include "ops/serving.h"
 #include "restart/supervisor.h"
 
-/* So many requests of the kernel are read before the stores get their turn. */
+/* How many requests of the kernel are read before the stores get their turn. */
 #define REQUESTS_AT_ONCE 64
 
-/* The log tells of a clock that is set again and again so often. */
+/* How often the log tells of a clock that is set again and again. */
 #define JUMPS_TOLD_MS 10000
 
-/* A stop waits for the writer so long (kernel/notifier_process.h): a user can keep it waiting for
+/* How long a stop waits for the writer (kernel/notifier_process.h), which a user can hold up for
  * ever. */
 #define STOP_LIMIT_MS 10000
 
@@ -59,7 +59,7 @@ static int watch(struct loop *loop, int descriptor)
 	return epoll_ctl(loop->epoll, EPOLL_CTL_ADD, descriptor, &event) < 0 ? -errno : 0;
 }
 
-/* Whose events a descriptor tells of; NULL: no store's. */
+/* The store whose events the descriptor reports; NULL: it is not a store's. */
 static struct store *find_store(const struct loop *loop, int descriptor)
 {
 	const struct filesystem *filesystem = loop->filesystem;
@@ -186,8 +186,8 @@ static void begin_restart(struct loop *loop, bool leave)
 		restart_give_up(loop->restart, strerror(-error));
 }
 
-/* The next process goes on if it understands what it will get; else this is an end as any other,
- * while there is time for one. */
+/* The next process goes on if it understands the state that it will get. If it does not, this
+ * daemon stops as on SIGTERM, while it can. */
 static void begin_leaving(struct loop *loop)
 {
 	if (!keeping_is_possible(loop->keeping)) {
@@ -199,7 +199,8 @@ static void begin_leaving(struct loop *loop)
 	begin_restart(loop, true);
 }
 
-/* Unless something else ends the loop until the notifier has ended. */
+/* Leaves everything to the next process, unless something else ends the loop before the notifier
+ * has ended. */
 static void leave(struct loop *loop)
 {
 	loop->left = true;
@@ -207,7 +208,7 @@ static void leave(struct loop *loop)
 	stop(loop);
 }
 
-/* The program has shown whether it can take over. Does not return if all is well. */
+/* The rehearsal has ended. Does not return if the new program can take over. */
 static void go_on_with_restart(struct loop *loop)
 {
 	if (!restart_is_understood(loop->restart) || loop->stopping)
@@ -221,7 +222,7 @@ static void go_on_with_restart(struct loop *loop)
 	restart_execute(loop->restart);
 }
 
-/* Nobody shows any more that the next process can go on. */
+/* The rehearsal is over without success: the next process cannot go on. */
 static bool has_to_stop(const struct loop *loop)
 {
 	return loop->leaving && !loop->ended && !loop->stopping &&
@@ -256,7 +257,8 @@ static void read_signals(struct loop *loop)
 	}
 }
 
-/* Here and nowhere else: a loop that is stuck must not be reported as running. */
+/* Pings the watchdog, here and nowhere else: a loop that is stuck must not be reported as running.
+ */
 static void ping(struct loop *loop, int64_t now_ms)
 {
 	const struct filesystem *filesystem = loop->filesystem;
@@ -291,8 +293,8 @@ static void set_timer(struct loop *loop)
 		log_error("setting the timer: %m");
 }
 
-/* First of all that a turn of the loop does: nothing is to be told that rests on a lease from
- * before the jump. */
+/* To be called first in a turn of the loop: no caller may be told anything that rests on a lease
+ * from before the jump. */
 static void mind_clock(struct loop *loop, int64_t now_ms)
 {
 	struct filesystem *filesystem = loop->filesystem;

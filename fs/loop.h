@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The one loop of the daemon: it waits for the kernel's requests, the stores' events, the time, and
- * signals, and hands each to whom it belongs. Everything that it calls runs on its thread.
+ * signals, and hands each to the part that it is for. Everything that the loop calls runs on its
+ * thread.
  */
 #ifndef DLOCKFS_LOOP_H
 #define DLOCKFS_LOOP_H
@@ -19,16 +20,16 @@ struct loop {
 	int signals;
 	int64_t timer_ms; /* when the timer fires; INT64_MAX: not set */
 	struct clock_jump jump;
-	int64_t jump_told_ms; /* when the log last told of one; INT64_MIN: never */
+	int64_t jump_told_ms; /* when the log last told of a jump; INT64_MIN: never */
 	struct watchdog watchdog;
 	void (*on_reload)(void *context); /* SIGHUP; set by the caller, may be NULL */
 	struct restart *restart;	  /* SIGUSR2; likewise */
 	struct keeping *keeping;	  /* SIGUSR1; likewise */
-	bool leaving;			  /* once it is known that the next process can go on */
-	bool left;			  /* for that: nothing is to be ended */
+	bool leaving; /* once SIGUSR1 has begun a rehearsal: the daemon ends in any case */
+	bool left;    /* the next process goes on: mount and sessions are not ended */
 	void *context;
 	bool stopping;
-	int64_t stop_ms; /* when it stops at the latest; INT64_MAX: it is not stopping */
+	int64_t stop_ms; /* when the loop ends at the latest; INT64_MAX: it is not stopping */
 	bool ended;
 	int result; /* 0 or -errno */
 };

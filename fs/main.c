@@ -38,13 +38,14 @@ struct daemon {
 	size_t shards_count;
 	struct filesystem filesystem;
 	struct loop loop;
-	struct takeover takeover; /* of another program, in whose place this one goes on */
+	struct takeover
+		takeover; /* the state of another program or process, for which this one goes on */
 	struct restart restart;
 	struct keeping keeping; /* for the process that goes on after this one */
 	char *mountpoint;
 };
 
-/* Each process that is to be sent a signal takes a descriptor (files/holder.h). */
+/* Each holder that is to be sent a signal takes a descriptor (files/holder.h). */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;
@@ -76,13 +77,14 @@ static void on_ready(void *context)
 
 static void on_fixed_key(const char *section, const char *key)
 {
-	if (strcmp(section, "mount") == 0) /* the kernel has been told, and what is there has it */
+	if (strcmp(section, "mount") ==
+	    0) /* the kernel knows the old value, and so do existing names */
 		log_warning("[%s] %s: needs stop and start to change", section, key);
 	else
 		log_warning("[%s] %s: needs a restart to change", section, key);
 }
 
-/* SIGHUP. What is wrong changes nothing. */
+/* SIGHUP. A configuration with an error changes nothing. */
 static void on_reload(void *context)
 {
 	struct daemon *daemon = context;
@@ -107,7 +109,7 @@ static void on_reload(void *context)
 				    : "Serving the mount; the new configuration has an error");
 }
 
-/* Returns in a child, which keeps the secrets from the swap itself. */
+/* Returns in a child, which has to lock the secrets in memory anew. */
 static int go_to_background(const struct config *config)
 {
 	int error = daemon_begin();
@@ -117,7 +119,7 @@ static int go_to_background(const struct config *config)
 	return error;
 }
 
-/* The mount point is made ready; or it is that of another program. Goes to the background. */
+/* Makes the mount point ready, or takes that of the former program over. Goes to the background. */
 static int prepare(struct daemon *daemon, const char **what, char *why, size_t why_bytes)
 {
 	struct takeover *takeover = &daemon->takeover;
@@ -148,7 +150,7 @@ static int prepare(struct daemon *daemon, const char **what, char *why, size_t w
 	return daemon->options.foreground ? 0 : go_to_background(&daemon->config);
 }
 
-/* Fills the file system with what there is to take over. */
+/* Restores the file system from the state that was taken over. */
 static int restore(struct daemon *daemon, char *why, size_t why_bytes)
 {
 	struct takeover *takeover = &daemon->takeover;
@@ -205,8 +207,9 @@ static void log_end(int error, const char *what, const char *why)
 		log_error("%s: %s", what, strerror(-error));
 }
 
-/* Whether there is an error, before the loop runs. Does not return if what this process was to go
- * on with is still there for another one, which may have more luck: it ends as if it was killed. */
+/* Whether an error has ended the start, before the loop runs. Does not return if the state that
+ * this process was to take over is still there for the next process, for which the error may have
+ * passed: this process then ends as if it was killed. */
 static bool has_failed(const struct daemon *daemon, int error, const char *what, const char *why)
 {
 	if (error == 0)
@@ -245,7 +248,8 @@ static int run_loop(struct daemon *daemon)
 	if (daemon->loop.left && keeping_is_possible(&daemon->keeping)) {
 		keeping_settle(&daemon->keeping);
 		log_info("%s is left to the next process", daemon->mountpoint);
-		_exit(EX_TEMPFAIL); /* whoever has sent the signal: the next one is to be started */
+		_exit(EX_TEMPFAIL); /* after any signal: the service manager starts the next process
+				     */
 	}
 	loop_finish(&daemon->loop);
 	return error;
@@ -290,7 +294,7 @@ static int run(struct daemon *daemon)
 	if (has_failed(daemon, error, what, why))
 		goto cleanup_filesystem;
 	memory_lock_used();
-	/* The guard of the process before leaves what was restored to the next guard. */
+	/* Before the new guard starts: the former guard leaves the restored leases to it. */
 	shards_tell_guard(daemon->shards, daemon->shards_count);
 	what = "starting a process";
 	error = notifier_create(fuse_session_fd(filesystem->session), daemon->mountpoint,
@@ -309,7 +313,8 @@ static int run(struct daemon *daemon)
 	notifier_destroy(filesystem->notifier);
 	serving_stop(filesystem);
 cleanup_mount:
-	/* The kernel is cut off before the claims are given back: nobody may go on believing. */
+	/* The connection ends before the claims are released: no holder may go on believing that it
+	 * has the lock. */
 	mount_end(filesystem->session, daemon->mountpoint, filesystem->taken_over);
 	filesystem->session = NULL;
 	answers_finish(filesystem);
@@ -329,7 +334,7 @@ cleanup:
 	return error;
 }
 
-/* The command line is of the folder in which the first program was started. */
+/* Names in the command line count from the folder in which the first program was started. */
 static int begin(struct daemon *daemon, char **argv, char *why, size_t why_bytes)
 {
 	struct takeover *takeover = &daemon->takeover;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the command line's grammar. What a key means is the configuration's business.
+ * Owns the command line's grammar. Must not know what a key means.
  */
 #include "options.h"
 
@@ -54,7 +54,7 @@ void options_help(FILE *out)
 	config_describe(out);
 }
 
-/* One setting of the command line, which comes after the file whenever that is read. */
+/* One setting of the command line, which is applied after the file each time the file is read. */
 struct setting {
 	const char *origin; /* "--store", "-o" */
 	char *key;
@@ -235,7 +235,8 @@ static int add_fuse_option(struct options *options, const struct setting *settin
 	return failed ? -ENOMEM : 0;
 }
 
-/* Where none is named, the usual file counts if it is there, and from then on has to be. */
+/* If no file is named, the usual one is read if it exists; if it did at the start, it has to exist
+ * when it is read anew. */
 static int read_file(struct options *options, struct config *config, char *why, size_t why_bytes)
 {
 	const char *file = NULL;
@@ -276,7 +277,8 @@ static int apply(struct options *options, struct config *config, bool starting, 
 	return config_check(config, why, why_bytes);
 }
 
-/* A relative name of the file is of the folder in which the program was started. */
+/* Makes the file's name absolute: a relative one counts from the folder in which the program was
+ * started. */
 static int keep_place(struct options *options)
 {
 	for (size_t i = 0; i < options->setting_count; i++) {

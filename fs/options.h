@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The command line, as a person writes it and as mount(8) does: through mount.fuse3 (SOURCE
- * MOUNTPOINT -o ...), or to a helper of its own, the same program under the name
- * mount.fuse.dlockfs, which also gets -n, -s, -t TYPE, and -f for "do not mount".
+ * The command line, as a person writes it, and as mount(8) does: by mount.fuse3 (SOURCE MOUNTPOINT
+ * -o ...), or by calling this program under the name mount.fuse.dlockfs, with -n, -s, -t TYPE, and
+ * -f for "do not mount".
  */
 #ifndef DLOCKFS_OPTIONS_H
 #define DLOCKFS_OPTIONS_H
@@ -21,12 +21,12 @@ struct options {
 	bool has_default_file; /* the usual configuration file was there */
 };
 
-/* What the command line asks for besides running. */
+/* What the command line asks for. */
 enum options_action {
 	OPTIONS_RUN,
 	OPTIONS_HELP,
 	OPTIONS_VERSION,
-	OPTIONS_CHECK /* everything is right, and nothing is to be mounted */
+	OPTIONS_CHECK /* the configuration is right; do not mount */
 };
 
 /* Reads the command line, then the configuration file, and puts both into *config (initialised):

@@ -22,7 +22,7 @@ static void set_limit(struct watchdog *watchdog, int64_t limit_ms, int64_t now_m
 	watchdog->ping_ms = now_ms; /* the limit counts from the latest ping */
 }
 
-/* What is to count now. */
+/* The limit that is to count now. */
 static int64_t find_limit(const struct watchdog *watchdog, int64_t timeout_ms, int64_t now_ms)
 {
 	int64_t short_ms = timeout_ms / LIMITS_IN_TIMEOUT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When the service manager is to hear that the loop runs, and how long it waits for that before it
+ * When the service manager gets a ping that the loop runs, and how long it waits for one before it
  * kills the daemon, so that another process goes on with all locks (restart/keeping.h).
  *
  *   nothing is held   as long as WatchdogSec= says
@@ -19,7 +19,7 @@
 
 struct watchdog {
 	int64_t unit_ms;  /* WatchdogSec=; INT64_MAX: nobody waits */
-	int64_t limit_ms; /* what counts now */
+	int64_t limit_ms; /* the limit that counts now */
 	int64_t ping_ms;  /* when the next ping is due; INT64_MAX: never */
 	int64_t held_ms;  /* when something was held last; INT64_MIN: never */
 };
@@ -27,8 +27,9 @@ struct watchdog {
 /* `unit_ms` is supervisor_watchdog_ms(). */
 void watchdog_begin(struct watchdog *watchdog, int64_t unit_ms);
 
-/* The loop runs: pings if that is due, and says what limit counts from now on if it is another one.
- * `timeout_ms` is the shortest session timeout of what is held; INT64_MAX: nothing is held. */
+/* The loop runs: pings if a ping is due, and tells the service manager if another limit counts from
+ * now on. `timeout_ms` is the shortest session timeout of what is held; INT64_MAX: nothing is held.
+ */
 void watchdog_advance(struct watchdog *watchdog, int64_t timeout_ms, int64_t now_ms);
 
 /* The loop will not run for a while, as in a stop: WatchdogSec= counts. watchdog_advance() makes it

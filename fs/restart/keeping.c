@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the descriptors that the service manager keeps, and the journal. Loop thread only, or before
+ * Owns the journal, and the descriptors that the service manager keeps. Loop thread only, or before
  * the loop begins.
  */
 #include "restart/keeping.h"
@@ -23,14 +23,15 @@
 #define NAME_FUSE  "fuse"
 #define NAME_STATE "state"
 
-/* The next process begins anew after so many that went on and were not settled. */
+/* After this many processes that went on and were not settled, the next one begins anew. */
 #define ATTEMPTS_MAX 8
 
-/* A process is settled when it has lived so long, or handled so many requests. */
+/* A process is settled when it has lived this long, or handled this many requests. */
 #define SETTLED_MS	 1000
 #define SETTLED_REQUESTS 16
 
-/* The service manager may have been gone for a moment (systemctl daemon-reexec). */
+/* How soon to publish again: the service manager may be gone for a moment (systemctl
+ * daemon-reexec). */
 #define PUBLISH_AGAIN_MS 1000
 
 static void close_descriptor(int *descriptor)
@@ -47,14 +48,15 @@ static bool is_gone(int fuse)
 	return poll(&connection, 1, 0) < 0 || (connection.revents & (POLLERR | POLLNVAL)) != 0;
 }
 
-/* What was kept is as good as before, for a process that has more luck. */
+/* Whether the error may pass: then the journal stays as it is, and the next process, which may not
+ * meet the error, tries again. */
 static bool may_pass(int error)
 {
 	return error == -ENOMEM || error == -EMFILE || error == -ENFILE || error == -EAGAIN ||
 	       error == -EINTR || error == -EIO;
 }
 
-/* Reads what was kept. Returns 0; or -errno and one line in `why`. */
+/* Reads the journal that was kept. Returns 0; or -errno and one line in `why`. */
 static int read_kept(struct keeping *keeping, struct takeover *takeover, char *why,
 		     size_t why_bytes)
 {
@@ -112,7 +114,7 @@ int keeping_begin(struct keeping *keeping, struct takeover *takeover, char *why,
 	return may_pass(error) ? error : 0;
 }
 
-/* Whether the mount of a process before, which nobody goes on with, is at this path. */
+/* Whether the mount of a former process, with which no process goes on, is at this path. */
 static bool is_abandoned(const struct keeping *keeping, const char *path)
 {
 	if (keeping->mountpoint != NULL)
@@ -184,7 +186,7 @@ bool keeping_gave_up(struct keeping *keeping)
 	return result;
 }
 
-/* A journal in the descriptor, which is -1 if there is none yet. */
+/* Creates a journal in the file of `state`; -1: in a new file. */
 static int create_journal(struct keeping *keeping)
 {
 	int state = keeping->state;
@@ -194,7 +196,8 @@ static int create_journal(struct keeping *keeping)
 	if (state < 0)
 		return -errno;
 	keeping->state = -1;
-	/* For those who have to know that somebody goes on (kernel/notifier_process.h). */
+	/* The lock tells the guards that a process goes on with the mount
+	 * (kernel/notifier_process.h). */
 	int error = flock(state, LOCK_EX | LOCK_NB) == 0 ? 0 : -errno;
 	if (error == 0)
 		error = state_journal_create(state, REQUEST_BYTES_MAX, keeping->content.handled,
@@ -210,7 +213,7 @@ static void log_failure(int error)
 		  strerror(-error));
 }
 
-/* The number of the latest request; all that this process has read before SIGUSR2 it has handled.
+/* The number of the latest request: before SIGUSR2 this process has handled all that it had read.
  */
 static uint64_t latest_request(const struct state_journal *journal)
 {
@@ -246,7 +249,7 @@ int keeping_open(struct keeping *keeping, struct filesystem *filesystem,
 
 void keeping_start(struct keeping *keeping)
 {
-	keeping->fuse = -1; /* the session's, if there was one */
+	keeping->fuse = -1; /* if there was one, it is the session's */
 	int error = keeping->journal != NULL ? answers_begin(keeping->filesystem) : 0;
 	if (error != 0) {
 		log_failure(error);
@@ -258,7 +261,7 @@ void keeping_publish(struct keeping *keeping)
 {
 	if (keeping->journal == NULL)
 		return;
-	takeover_commit(keeping->filesystem, 0); /* so that there is something in it */
+	takeover_commit(keeping->filesystem, 0); /* so that the journal is not empty */
 	int error = supervisor_keep(NAME_FUSE, fuse_session_fd(keeping->filesystem->session));
 	if (error == 0)
 		error = supervisor_keep(NAME_STATE, state_journal_descriptor(keeping->journal));
@@ -277,7 +280,7 @@ bool keeping_is_possible(const struct keeping *keeping)
 	       !state_journal_has_failed(keeping->journal);
 }
 
-/* The request that the process before has read and may not have handled. */
+/* Handles the request that the process before had read, and may not have handled. */
 static void handle_again(struct keeping *keeping)
 {
 	struct state_journal_content *content = &keeping->content;
@@ -302,13 +305,13 @@ void keeping_resume(struct keeping *keeping)
 	if (keeping->found) {
 		/* As the loop does: the lease may be over by now. */
 		shards_advance(filesystem->shards, filesystem->shards_count, clock_now_ms());
-		/* Before the commit: from then on the journal does not have them. */
+		/* Before the commit, from which on the journal does not have these answers. */
 		answers_send_again(filesystem, keeping->content.answers,
 				   keeping->content.answer_count);
 	}
 	takeover_commit(filesystem, keeping->handled);
 	if (!keeping->found) {
-		/* The process before may have done it in vain. */
+		/* The process before may have tried without success. */
 		keeping_publish(keeping);
 		keeping_settle(keeping);
 		return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the process that rehearses. Loop thread only.
+ * Owns the rehearsing process. Loop thread only.
  */
 #include "restart/restart.h"
 
@@ -27,16 +27,16 @@
 #include "ops/serving.h"
 #include "restart/supervisor.h"
 
-/* A program that starts takes milliseconds. */
+/* How long a rehearsal may take; the start of a program takes milliseconds. */
 #define REHEARSAL_LIMIT_MS 10000
 
-/* For its end, once it has been killed. */
+/* How long a killed rehearsal may take to end. */
 #define KILL_LIMIT_MS 1000
 
-/* The same while nobody is answered. */
+/* How long the last rehearsal may take, during which no request is answered. */
 #define FINAL_LIMIT_MS 2000
 
-/* Where the rehearsing process finds the state: the first descriptor that is free there. */
+/* Where the rehearsing process finds the state: the first free descriptor there. */
 #define REHEARSAL_DESCRIPTOR 3
 
 void restart_init(struct restart *restart, char **arguments)
@@ -77,12 +77,12 @@ void restart_set(struct restart *restart, struct filesystem *filesystem, bool ba
 	restart->process.init_bytes = taken->process.init_bytes;
 }
 
-/* Nobody rehearses any more. */
+/* Ends the rehearsal, if there is one. */
 static void end_rehearsal(struct restart *restart)
 {
 	int *descriptors[] = {&restart->child_descriptor, &restart->answer, &restart->complaint};
 
-	/* Its program may lie where reading hangs: then it is left to end when it can. */
+	/* The program's file may be where reads hang: then the process ends when it can. */
 	if (restart->child != 0) {
 		struct pollfd end = {.fd = restart->child_descriptor, .events = POLLIN};
 		kill(restart->child, SIGKILL);
@@ -124,7 +124,7 @@ void restart_give_up(struct restart *restart, const char *why)
 		supervisor_ready("Serving the mount; a program that was to take over could not");
 }
 
-/* A file without a name, with all that is to be passed on. Returns its descriptor, or -errno. */
+/* Writes the whole state to a file without a name. Returns its descriptor, or -errno. */
 static int write_state(struct restart *restart)
 {
 	int descriptor = memfd_create("dlockfs state", MFD_CLOEXEC);
@@ -175,7 +175,7 @@ static int spawn(struct restart *restart, int state)
 
 	if (environment == NULL)
 		return -ENOMEM;
-	/* They may be sent to all processes of a service. */
+	/* These signals may be sent to all processes of a service. */
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGHUP);
 	sigaddset(&blocked, SIGUSR1);
@@ -258,7 +258,7 @@ int64_t restart_deadline(const struct restart *restart)
 	return restart->limit_ms;
 }
 
-/* The beginning of what the child has written, as text. */
+/* Reads the beginning of the child's output, as text. */
 static void read_text(int descriptor, char *text, size_t bytes)
 {
 	ssize_t got = pread(descriptor, text, bytes - 1, 0);
@@ -292,7 +292,8 @@ bool restart_is_understood(struct restart *restart)
 	return false;
 }
 
-/* Lets no descriptor live on but the usual three, and what has fusermount3 unmount. */
+/* Lets no descriptor live through execve(2) but the usual three, and the one through which
+ * fusermount3 learns of the daemon's end. */
 static void close_on_exec(void)
 {
 	DIR *folder = opendir("/proc/self/fd");
@@ -337,7 +338,7 @@ static void execute(struct restart *restart, int state)
 	errno = error;
 }
 
-/* The last rehearsal, of what is going to be taken over. */
+/* The last rehearsal, of the very state that is taken over. */
 static bool is_understood_at_last(struct restart *restart, int state)
 {
 	if (!rehearse(restart, state))

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Another program goes on in place of this one, without anybody noticing: SIGUSR2. It is the one
- * that is found now where this one was started from, so the next version after an upgrade. It gets
- * the same process, by execve(2): whoever watches the process, and the mount, see no change.
+ * Another program goes on in place of this one, and no caller notices: SIGUSR2. It is the program
+ * that is now at the path from which this one was started: after an upgrade, the next version. It
+ * gets the same process, by execve(2): for those who watch the process, and for the mount, nothing
+ * changes.
  *
- *   SIGUSR2         the program is run with what it would get now, as another process: a rehearsal
- *   it has ended    understood: all is written down anew, rehearsed once more, and the program
- *                   executed
+ *   SIGUSR2             the program is run, as another process, with the state that it would get
+ *                       now: a rehearsal
+ *   the rehearsal has   the state is written anew, rehearsed once more, and the program executed
+ *   ended well
  *
- * Whatever goes wrong until then is logged in one line, and this program goes on.
+ * If anything goes wrong before that, one line is logged, and this program goes on.
  *
  * Loop thread only; nothing here blocks but restart_execute(), for as long as a program takes to
  * start, at most two seconds.
@@ -28,41 +30,43 @@ struct restart {
 	char *program;
 	char *folder;
 	char init[256]; /* the kernel's greeting */
-	pid_t child;	/* that rehearses; 0: none */
+	pid_t child;	/* the rehearsing process; 0: none */
 	int child_descriptor;
-	int answer;	  /* what it has printed, */
-	int complaint;	  /* and to stderr */
-	int64_t limit_ms; /* when it is not waited for any more; INT64_MAX: never */
+	int answer;	  /* its stdout, */
+	int complaint;	  /* and its stderr */
+	int64_t limit_ms; /* until when it is waited for; INT64_MAX: for ever */
 	bool leave;	  /* this program ends in any case */
 };
 
-/* Notes from where the program was started. Before the folder changes. What is missing is told when
- * it is needed. */
+/* Notes from where the program was started, before the folder changes. An error is reported when
+ * the path is needed. */
 void restart_init(struct restart *restart, char **arguments);
 
-/* The rest, before the loop begins. `taken` is what this process has taken over itself, or has no
- * file. */
+/* Sets the rest, before the loop begins. `taken` is the state that this process has taken over
+ * itself, or has no file. */
 void restart_set(struct restart *restart, struct filesystem *filesystem, bool background,
 		 const struct takeover *taken);
 
 void restart_finish(struct restart *restart);
 
-/* A request has come: the first is the greeting. */
+/* A request has come; the first one is the greeting (FUSE_INIT). */
 void restart_note_request(struct restart *restart, const struct fuse_buf *request);
 
-/* Lets the program rehearse; with `leave` this one is going to end, and the other would be started
- * by the service manager (keeping.h). Returns a descriptor that becomes readable when it has ended,
- * and is the struct's; or -1, the reason logged, or because one rehearses already. */
+/* Begins a rehearsal. With `leave` this program is going to end, and the service manager would
+ * start the other one (keeping.h). Returns a descriptor, owned by the struct, that becomes readable
+ * when the rehearsal has ended; or -1, with the reason logged, or because a rehearsal runs already.
+ */
 int restart_begin(struct restart *restart, bool leave, int64_t now_ms);
 
-/* The same descriptor; -1: nobody rehearses. */
+/* The same descriptor; -1: no rehearsal runs. */
 int restart_descriptor(const struct restart *restart);
 
-/* The child has ended. Returns whether it has understood; else the reason is logged. */
+/* The rehearsal has ended. Returns whether the program understood the state; if not, the reason is
+ * logged. */
 bool restart_is_understood(struct restart *restart);
 
-/* Ends a rehearsal that takes too long, by the time of restart_deadline(); INT64_MAX: nobody
- * rehearses. */
+/* Ends a rehearsal that takes too long, by the time of restart_deadline(); INT64_MAX: no rehearsal
+ * runs. */
 void restart_advance(struct restart *restart, int64_t now_ms);
 int64_t restart_deadline(const struct restart *restart);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the words of sd_notify(3). Loop's thread, and before it starts.
+ * Owns the messages of sd_notify(3). Loop thread only, or before the loop begins.
  */
 #include "restart/supervisor.h"
 
@@ -66,8 +66,9 @@ bool supervisor_keeps(void)
 	return most != NULL && strtol(most, NULL, 10) >= 2 && getenv("NOTIFY_SOCKET") != NULL;
 }
 
-/* Without FDPOLL=0 the service manager would wait for the end of the mount with epoll(7), and be
- * woken for every request of the kernel (fuse_dev_wake_and_unlock() says nothing of events). */
+/* Without FDPOLL=0 the service manager would watch the mount's descriptor with epoll(7) for its
+ * end, and be woken for every request of the kernel (fuse_dev_wake_and_unlock() wakes pollers of
+ * all events). */
 int supervisor_keep(const char *name, int descriptor)
 {
 	char message[128];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How one program goes on with what another has left: the order of that, and what has to fit. What
- * each line holds is the business of the file that owns it. Loop thread only.
+ * How one program restores the state of another: in which order, and which conditions have to hold.
+ * The content of each line is up to the file that owns it. Loop thread only.
  */
 #include "restart/takeover.h"
 
@@ -35,14 +35,14 @@ struct takeover_store {
 	struct shard_former former;
 };
 
-/* A call that waits: its request. */
+/* The request of a call that waits. */
 struct takeover_request {
 	struct takeover_request *prev, *next;
 	size_t bytes;
 	unsigned char text[PARKED_REQUEST_BYTES];
 };
 
-/* A wish that a claim is to be found for. */
+/* A wish for which the engine will find a claim. */
 struct takeover_wish {
 	UT_hash_handle hh; /* in takeover->wishes, by number */
 	uint64_t number;
@@ -133,7 +133,7 @@ const struct engine_transfer takeover_transfer = {
 
 /* Reading: up to the file system */
 
-/* What is wrong with what was read. */
+/* Says what is wrong with the state. */
 static int explain(const struct takeover *takeover, int error, char *why, size_t why_bytes)
 {
 	snprintf(why, why_bytes, "what another process has left cannot be taken over: %s",
@@ -141,7 +141,7 @@ static int explain(const struct takeover *takeover, int error, char *why, size_t
 	return takeover->in.starved ? -ENOMEM : error;
 }
 
-/* Those of the same process, before execve(2). */
+/* Reads the descriptors that this process had before execve(2). */
 static void read_descriptors(struct takeover *takeover)
 {
 	struct state_reader *in = &takeover->in;
@@ -379,7 +379,7 @@ static int restore_request(struct restoring *restoring)
 	return kept_request_restore(restoring->filesystem, restoring->in);
 }
 
-/* To be handled again. */
+/* Notes a request that is to be handled again. */
 static int note_request(struct restoring *restoring)
 {
 	struct takeover_request *request = calloc(1, sizeof(*request));
@@ -507,7 +507,7 @@ int takeover_restore(struct takeover *takeover, struct filesystem *filesystem, c
 	filesystem->max_write = takeover->max_write;
 	filesystem->taken_over = true;
 	filesystem->takeover = takeover;
-	/* What is asked before the loop runs is not to wait from the beginning of time. */
+	/* So that limits of what is asked before the loop runs count from now. */
 	shards_advance(filesystem->shards, filesystem->shards_count, filesystem->now_ms);
 	while (error == 0 && (more = state_next(&takeover->in)) != 0) {
 		if (more < 0)
@@ -526,7 +526,7 @@ int takeover_restore(struct takeover *takeover, struct filesystem *filesystem, c
 	return 0;
 }
 
-/* To be forgotten is no name that is in use again; to be looked up, no name but of a directory. */
+/* A name that is in use again is not forgotten, and only a directory's name is looked up again. */
 static void resume_order(struct filesystem *filesystem, const struct takeover_order *order)
 {
 	struct inode *parent = inode_find(filesystem, order->parent);
@@ -544,7 +544,7 @@ void takeover_resume(struct takeover *takeover, struct filesystem *filesystem)
 	struct takeover_request *request;
 	const struct inode *inode;
 
-	/* The configuration may say something else of who may. */
+	/* `owner`, `group` and `mode` may have changed in the configuration. */
 	for (inode = filesystem->inodes; inode != NULL; inode = inode->by_node.next) {
 		if (inode_is_directory(inode))
 			notifier_forget_attributes(filesystem->notifier, inode->node);

@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a process passes on to the program that goes on in its place (restart.h), and how that picks
- * it up: the mount, open files, calls that wait, and the books of the engines (engine/transfer.h),
- * as text in a file without a name. Its number is in the environment, with the word "rehearsal"
- * where the program is only to show that it understands all of it.
+ * The state that a process passes on to the program that goes on in its place (restart.h), and how
+ * that program restores it: the mount, open files, calls that wait, and the books of the engines
+ * (engine/transfer.h), as text in a file without a name. The number of its descriptor is in the
+ * environment, with the word "rehearsal" if the program is only to show that it understands all.
  *
  * Where there is a journal (journal/journal.h) the same lines are kept there all the time, so that
- * a process can go on with the mount of one that was killed. What lives in a process alone is not
- * there then: descriptors are void, and pidfds are opened anew (files/holder.h).
+ * a process can go on with the mount of one that was killed. What belongs to a process is gone
+ * then: descriptors are void, and pidfds are opened anew (files/holder.h).
  *
  * The first line has two numbers: the format, which is raised with each key or line that is added,
- * taken away or meant otherwise (tests/system/formats.txt has them all), and the least format of
- * which a program has to be that goes on with it. So after a kill, where nobody rehearses, a
- * program of another version never passes over what it would have to know, nor takes what is
- * missing for none:
+ * removed or given another meaning (tests/system/formats.txt lists them all), and the oldest format
+ * that a program has to know to go on. So after a kill, without a rehearsal, a program of another
+ * version never ignores a key that it would have to know, nor takes a missing one for zero. For a
+ * key or line that is added:
  *
- *   added, and who does not know it     TAKEOVER_FORMAT  TAKEOVER_READER  TAKEOVER_OLDEST
+ *   a program that does not know it     TAKEOVER_FORMAT  TAKEOVER_READER  TAKEOVER_OLDEST
  *   is right all the same               raised           stays            stays
- *   and would be wrong                  raised           the same         stays
- *   and without which the rest cannot   raised           the same         the same
- *   be understood
+ *   would be wrong                      raised           the same         stays
+ *   and this program cannot do without  raised           the same         the same
  *
- * A key that may be missing in an older format is read by what `format` says. What does not fit is
- * refused in one line, with both versions; a line whose word is not known always is.
+ * Whether a key may be missing is decided by `format`. A state of another format is refused in one
+ * line, with both versions, and so is any line whose word is not known.
  *
  *   dlockfs   the format, and the process: where it was started, what it has mounted
  *   store     one of the configuration, with its session
@@ -39,28 +38,28 @@
 #include "files/filesystem.h"
 #include "journal/text.h"
 
-#define TAKEOVER_FORMAT	     4 /* what this program writes, */
-#define TAKEOVER_READER	     3 /* who may read that, */
-#define TAKEOVER_OLDEST	     3 /* and what this program reads */
+#define TAKEOVER_FORMAT	     4 /* the format that this program writes, */
+#define TAKEOVER_READER	     3 /* the oldest that can read it, */
+#define TAKEOVER_OLDEST	     3 /* and the oldest that this program reads */
 #define TAKEOVER_ENVIRONMENT "DLOCKFS_TAKE_OVER"
 #define TAKEOVER_REHEARSAL   ",rehearsal"	    /* behind the number of the descriptor */
 #define TAKEOVER_UNDERSTOOD  "dlockfs takes over\n" /* what a rehearsal that succeeds prints */
 
-/* What the process says of itself. */
+/* What the state says of the process. */
 struct takeover_process {
-	const char *folder; /* in which it was started */
+	const char *folder; /* in which the program was started */
 	const char *mountpoint;
 	bool background;
 	int fuse;	  /* the descriptor of the mount, */
-	int journal;	  /* and of the journal, of what is taken over; -1: none */
+	int journal;	  /* and of the journal; -1: none */
 	const void *init; /* the kernel's greeting */
 	size_t init_bytes;
 };
 
 struct takeover {
-	int format; /* of what is taken over */
+	int format; /* of the state that is taken over */
 	bool rehearsal;
-	bool kept;  /* in a journal: its descriptors are not valid any more */
+	bool kept;  /* the state was in a journal: its descriptors are not valid any more */
 	FILE *file; /* NULL: there is nothing to take over */
 	struct state_reader in;
 	struct takeover_process process; /* its texts and bytes are the struct's */
@@ -73,7 +72,7 @@ struct takeover {
 	struct takeover_order *orders;
 };
 
-/* What engines know by numbers; their context is the shard. */
+/* How numbers in the saved state are turned into pointers of engines; the context is the shard. */
 extern const struct engine_transfer takeover_transfer;
 
 /* Writes everything, and filesystem->process. Errors stay with the stream. */
@@ -86,23 +85,24 @@ void takeover_keep(struct filesystem *filesystem, struct state_journal *journal)
 /* filesystem->process has changed. */
 void takeover_mark_process(struct filesystem *filesystem);
 
-/* Marks what nobody tells of: the numbers given out, the sessions of stores, what was agreed on
- * with the kernel. To be called before each commit, where there is a journal. */
+/* Marks what changes without a call of state_journal_mark(): the numbers given out, the sessions of
+ * stores, what was agreed on with the kernel. To be called before each commit, where there is a
+ * journal. */
 void takeover_mark_changed(struct filesystem *filesystem);
 
-/* Does that, and then answers_send(). */
+/* Calls takeover_mark_changed(), then answers_send(). */
 void takeover_commit(struct filesystem *filesystem, uint64_t handled);
 
-/* Finds what the environment says, takes it away from there, and reads all up to the file system.
- * Returns 0, also if there is nothing to take over; or -errno and one line in `why`. In any case
+/* Finds the state that the environment names, removes the variable, and reads the state up to the
+ * file system. Returns 0, also if there is none; or -errno and one line in `why`. In any case
  * takeover_finish() frees it. */
 int takeover_begin(struct takeover *takeover, char *why, size_t why_bytes);
 
-/* The same from a stream, which is the struct's from now on. */
+/* The same from a stream, which the struct owns from now on. */
 int takeover_read(struct takeover *takeover, FILE *file, char *why, size_t why_bytes);
 
-/* The same of what a journal says (state_journal_load()), of a process that has ended; `fuse` is
- * the descriptor of its mount. */
+/* The same from the content of a journal (state_journal_load()), of a process that has ended;
+ * `fuse` is the descriptor of its mount. */
 int takeover_read_kept(struct takeover *takeover, FILE *file, int fuse, char *why,
 		       size_t why_bytes);
 
@@ -112,7 +112,7 @@ int takeover_check(struct takeover *takeover, const struct config *config, char 
 		   size_t why_bytes);
 
 /* Reads the rest into the file system, which is new, as are its shards. Returns 0; or -errno and
- * one line in `why`: then the file system is good for nothing but serving_finish(). */
+ * one line in `why`: then only serving_finish() may be called for the file system. */
 int takeover_restore(struct takeover *takeover, struct filesystem *filesystem, char *why,
 		     size_t why_bytes);
 

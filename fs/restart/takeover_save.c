@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is left to the program that goes on: all at once, or in the journal, where each thing is
- * marked by whoever changes it. Owns the lines that are nobody else's. Loop thread only.
+ * Saves the state for the program that goes on: all at once, or in the journal, where the code that
+ * changes a thing marks it. Owns the lines that no other file owns. Loop thread only.
  */
 #include <stddef.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "status/status.h"
 #include "stores/local/store.h"
 
-/* What the item is a member of. */
+/* The struct of which the item is a member. */
 #define PART_OF(item, type, member)                                                                \
 	((const type *)(const void *)((const char *)(item)-offsetof(type, member)))
 
@@ -110,7 +110,7 @@ static void mark_store(struct shard *shard)
 	state_journal_mark(shard->filesystem->journal, &shard->store_item, &kind);
 }
 
-/* Nobody tells when there is a new session. */
+/* A new session is not announced: marks it if it is another than at the last mark. */
 static void mark_session(struct shard *shard)
 {
 	struct shard_former *marked = &shard->marked;
@@ -179,7 +179,7 @@ static void save_numbers_item(const struct state_item *item, FILE *out)
 	save_numbers(PART_OF(item, struct filesystem, numbers_item), out);
 }
 
-/* Too many give them out. */
+/* The numbers are given out in too many places to mark them there. */
 static void mark_numbers(struct filesystem *filesystem)
 {
 	static const struct state_kind kind = {place_numbers, save_numbers_item};

@@ -60,7 +60,7 @@ void status_content_reply(fuse_req_t req, struct fuse_file_info *info, char *tex
 		return;
 	}
 	info->fh = content->number;
-	info->direct_io = 1; /* the kernel does not know how long it is */
+	info->direct_io = 1; /* the kernel does not know the content's length */
 	if (fuse_reply_open(req, info) == -ENOENT)
 		status_content_close(filesystem,
 				     content); /* the caller was killed; no RELEASE will come */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns what is remembered of users who look at .dlockfs. Loop thread only.
+ * Owns the users who look at .dlockfs, and their turns. Loop thread only.
  */
 #include "status/looker.h"
 
@@ -14,7 +14,7 @@ static void free_looker(struct status *status, struct looker *looker)
 	free(looker);
 }
 
-/* Forgets those whose pauses are over. */
+/* Forgets the users whose pauses are over. */
 static void sweep(struct filesystem *filesystem)
 {
 	struct looker *looker, *next;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the nodes of the tree .dlockfs: those that the kernel knows. Loop thread only.
+ * Owns the nodes of the tree .dlockfs that the kernel knows. Loop thread only.
  */
 #include "status/status.h"
 
@@ -106,7 +106,8 @@ static bool is_directory(const struct status_node *node)
 	return node->kind == STATUS_TOP || node->kind == STATUS_LOCKS;
 }
 
-/* Its size is not known before it is opened, as in /proc; and it is always of now. */
+/* As in /proc, the size is not known before the file is opened, and the times are the present time.
+ */
 void status_node_stat(const struct config *config, const struct status_node *node,
 		      struct stat *attr)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the kernel asks about the tree .dlockfs. Everything that would change it is refused by the
- * handlers of the other files. Loop thread only.
+ * The kernel's requests for the tree .dlockfs. The handlers in ops/ refuse every request that would
+ * change the tree. Loop thread only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +54,7 @@ static void lookup_lock(fuse_req_t req, const struct status_node *parent, const 
 	snprintf(path, sizeof(path), "%s/%s", status_node_path(parent), name);
 	snprintf(lock, sizeof(lock), "%s%s%s", parent->lock, top || queue ? "" : "/",
 		 queue ? "" : name);
-	/* The way to the locks of a store is there, whatever that says. */
+	/* Directories that lead to the locks of a store exist, whatever the store answers. */
 	if (!queue && config_leads_to_store(filesystem_of(req)->config, lock)) {
 		status_node_reply(req, status_node_get(filesystem_of(req)->status, STATUS_LOCKS,
 						       path, lock, NULL));
@@ -93,7 +93,7 @@ void status_getattr(fuse_req_t req, fuse_ino_t number)
 	fuse_reply_attr(req, &attr, 0);
 }
 
-/* Whether the caller may have one more open file. Returns false if it was answered. */
+/* Whether the caller may have one more open file. Returns false if the request was answered. */
 static bool may_open(fuse_req_t req)
 {
 	int error = user_check(filesystem_of(req), fuse_req_ctx(req)->uid, USER_FILES, 1);
@@ -184,8 +184,8 @@ void status_opendir(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *in
 		status_wait(req, STATUS_WAIT_OPENDIR, status_node_path(node), node->lock, info);
 }
 
-/* Adds one entry, a letter and a name, to the buffer; returns its size. The kernel is not told more
- * than the type: a node is looked up when it is used. */
+/* Adds one entry, a letter and a name, to the buffer; returns its size. The kernel learns only the
+ * type: a node is looked up when it is used. */
 static size_t add_entry(fuse_req_t req, const struct status_node *node, const char *entry,
 			off_t next, bool plus, char *buffer, size_t left)
 {

@@ -41,11 +41,11 @@
 /* A file directly in .dlockfs. */
 struct status_file {
 	const char *name;
-	/* Writes its text; NULL: that is view_queues() of all locks. */
+	/* Writes the text; NULL: the text is made by view_queues(), of all locks. */
 	void (*produce)(const struct filesystem *filesystem, FILE *out);
 };
 
-extern const struct status_file status_files[]; /* up to one without a name */
+extern const struct status_file status_files[]; /* ends with one without a name */
 
 enum status_kind {
 	STATUS_TOP,   /* .dlockfs */
@@ -70,7 +70,7 @@ struct status_node {
  * either), the name and a NUL. */
 struct status_content {
 	UT_hash_handle hh; /* in status->contents, by number */
-	uint64_t number;   /* what the kernel is told */
+	uint64_t number;   /* the file handle that the kernel knows */
 	struct user *user; /* has user_shares_of(bytes) of USER_FILES for it */
 	char *text;
 	size_t bytes;
@@ -124,14 +124,14 @@ void status_node_reply(fuse_req_t req, struct status_node *node);
 
 void status_node_forget(struct status *status, struct status_node *node, uint64_t lookups);
 
-/* What it says in the journal has changed: whatever status_node_save() writes. */
+/* Something that status_node_save() writes has changed. */
 void status_node_mark(const struct status *status, struct status_node *node);
 
 /* Writes the node, for another process. */
 void status_node_save(const struct status_node *node, FILE *out);
 
-/* Makes the node that the present line says. Returns 0; or -EINVAL, -ENOMEM, with a line in the
- * reader's `why`. */
+/* Makes the node that the present line describes. Returns 0; or -EINVAL, -ENOMEM, with a line in
+ * the reader's `why`. */
 int status_node_restore(struct status *status, struct state_reader *in);
 
 /* requests.c: what ops/ passes on for nodes here */
@@ -150,7 +150,7 @@ void status_release(fuse_req_t req, const struct fuse_file_info *info);
 
 /* content.c */
 
-/* What the file shows, or the directory lists; NULL: it was opened before this process took over.
+/* The content of an open file or directory; NULL: it was opened before this process took over.
  */
 struct status_content *status_content_find(const struct status *status,
 					   const struct fuse_file_info *info);
@@ -160,19 +160,19 @@ void status_content_close(struct filesystem *filesystem, struct status_content *
 /* Frees the contents of all that is open. */
 void status_close_all(struct filesystem *filesystem);
 
-/* Answers OPEN or OPENDIR with the content, if the caller may have as many open files as that
- * counts for; it is freed in any case in the end. */
+/* Answers OPEN or OPENDIR with the content, if the caller may have as many open files as the
+ * content counts for. The content is freed in any case. */
 void status_content_reply(fuse_req_t req, struct fuse_file_info *info, char *text, size_t bytes);
 
 /* wait.c: requests that wait for the store */
 
 enum status_wait_kind { STATUS_WAIT_OPEN, STATUS_WAIT_OPENDIR, STATUS_WAIT_LOOKUP };
 
-/* Parks the request until the store has told what it needs: OPEN the text of the queue of `lock`
- * (NULL: of all, for which each store is asked), the others what there is at the lock's path;
- * LOOKUP answers with a node of the path below the mount. A signal ends it with EINTR, a store that
- * does not answer for a while with ETIMEDOUT; where others have answered, the text has a line for
- * the locks of that store, "lock=PREFIX/ error=ETIMEDOUT", instead. `info` is that of OPEN and
+/* Parks the request until the store has answered. OPEN needs the text of the queue of `lock` (NULL:
+ * of all locks, for which each store is asked), the other kinds what exists at the lock's path;
+ * LOOKUP is answered with a node of the path below the mount. A signal ends it with EINTR, a store
+ * that does not answer for a while with ETIMEDOUT; where others have answered, the text has a line
+ * for the locks of that store, "lock=PREFIX/ error=ETIMEDOUT", instead. `info` is that of OPEN and
  * OPENDIR. */
 void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, const char *lock,
 		 const struct fuse_file_info *info);
@@ -180,7 +180,7 @@ void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, c
 void status_advance(struct filesystem *filesystem);
 int64_t status_deadline(const struct filesystem *filesystem);
 
-/* Answers all that wait with the error (-errno). */
+/* Answers all requests that wait with the error (-errno). */
 void status_refuse_all(struct filesystem *filesystem, int error);
 
 #endif

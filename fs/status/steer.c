@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ioctl(2) on the file of a lock below .dlockfs/locks: asks for a claim, or takes it away. Loop
- * thread only.
+ * ioctl(2) on the file of a lock below .dlockfs/locks: asks the holder to release, or takes the
+ * claim away. Loop thread only.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "files/steer.h"
 #include "status/status.h"
 
-/* A request that waits for the wish to be done. */
+/* A request that waits until the order is carried out. */
 struct steering {
 	fuse_req_t req;
 	struct kept_request *kept;
@@ -79,7 +79,8 @@ void status_ioctl(fuse_req_t req, fuse_ino_t number, unsigned int command, const
 		return;
 	}
 	steering->req = req;
-	/* Before it can be answered; and no interrupt is read until this returns. */
+	/* To be noted before the request can be answered; and no interrupt is read until this
+	 * function returns. */
 	if (fuse_req_interrupted(req)) {
 		on_done(steering, -EINTR);
 		return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Owns the requests in the tree .dlockfs that wait for a store, or for all of them. For each store
- * a wait has a view on its way, or waits for its turn, or, while there is no connection, for the
- * time at which to try again; it ends when no answer has come for a while. Loop thread only.
+ * a wait has a view under way, or waits for its turn, or, while there is no connection, for the
+ * time of the next attempt. A wait ends when no answer has come for a while. Loop thread only.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,25 +16,25 @@
 #include "status/status.h"
 #include "view/merge.h"
 
-/* As long as nothing comes from the store; and how soon to ask again. A LOOKUP keeps others from
- * the directory, whom nothing can end meanwhile and who then wait themselves: so it waits less, and
- * hardly at all once the store is known to be silent. Nor does the view of all stores wait long for
- * such a one. */
+/* How long a wait lasts while nothing comes from the store, and how soon to ask again. While a
+ * LOOKUP waits, the kernel keeps other callers out of the directory, who cannot be interrupted: so
+ * a LOOKUP waits less, and hardly at all once the store is known to be silent. The view of all
+ * stores does not wait long for a silent one either. */
 enum { ANSWER_LIMIT_MS = 5000, LOOKUP_LIMIT_MS = 1000, SILENT_LIMIT_MS = 50, RETRY_MS = 100 };
 
-/* What one store is asked. */
+/* The part of a wait that concerns one store. */
 struct part {
 	struct status_wait *wait;
 	struct shard *shard;
-	struct turn *turn; /* to have a view; NULL: needs none */
+	struct turn *turn; /* the turn that a view needs; NULL: it needs none */
 	struct view *view;
-	uint64_t progress; /* of the view, when limit_ms was set */
+	uint64_t progress; /* view_progress() when limit_ms was set */
 	int64_t since_ms;  /* the request */
-	int64_t limit_ms;  /* INT64_MAX: it has not had a turn yet */
-	int64_t retry_ms;  /* when there is no view */
-	bool over;	   /* it has answered: */
+	int64_t limit_ms;  /* when the wait ends; INT64_MAX: it has not had a turn yet */
+	int64_t retry_ms;  /* when to try again, while there is no view */
+	bool over;	   /* the store has answered: */
 	int error;
-	char *text; /* of one of several */
+	char *text; /* the text of one store of several */
 	size_t text_bytes;
 };
 
@@ -48,7 +48,8 @@ struct status_wait {
 	char *lock; /* NULL: all */
 	struct fuse_file_info info;
 	struct looker *looker; /* NULL: needs no turn */
-	struct user *user;     /* has so many shares of USER_FILES for it, as what is opened will */
+	struct user *user; /* of whose USER_FILES it takes this many shares, as the opened content
+			      will */
 	size_t shares;
 	bool restricted; /* the reader may not see everything */
 	size_t parts_count;
@@ -61,7 +62,7 @@ static void leave_user(struct status_wait *wait)
 	wait->user = NULL;
 }
 
-/* The view has told all that it will, after so many questions. */
+/* The view is over; it cost this many questions. */
 static void end_view(struct part *part, uint64_t questions)
 {
 	if (part->turn != NULL)
@@ -75,7 +76,7 @@ static void cancel_view(struct part *part)
 
 	if (view == NULL)
 		return;
-	/* Some of them may not be answered yet. */
+	/* Some of its questions may not be answered yet. */
 	end_view(part, view_progress(view) + VIEW_READS_MAX);
 	view_cancel(view);
 }
@@ -101,7 +102,7 @@ static void refuse(struct status_wait *wait, int error)
 	free_wait(wait);
 }
 
-/* What is opened counts from now on, in place of the wait. */
+/* From now on the opened content counts for the user, in place of the wait. */
 static void reply_content(struct status_wait *wait, char *text, size_t bytes)
 {
 	leave_user(wait);
@@ -122,8 +123,8 @@ struct reader {
 	const struct access_caller *caller; /* NULL: may see everything */
 };
 
-/* Which text has the lock, as view_merge() wants to know; none, if the reader is not to see it. The
- * lines of note_error() are for all. */
+/* For view_merge(): the number of the text that has the lock; none, if the reader may not see the
+ * lock. Every reader may see the lines of note_error(). */
 static size_t keeper(const void *context, const char *path)
 {
 	const struct reader *reader = context;
@@ -134,7 +135,7 @@ static size_t keeper(const void *context, const char *path)
 	return config_store_of(reader->config, path);
 }
 
-/* In place of what a store did not tell: neither name can be that of a lock. */
+/* A line in place of a silent store's text: neither name can be that of a lock. */
 static int note_error(struct part *part)
 {
 	FILE *out;
@@ -177,7 +178,7 @@ static int merge(struct status_wait *wait, char **ret, size_t *ret_bytes)
 	return error;
 }
 
-/* All have answered. */
+/* All stores have answered. */
 static void reply_merged(struct status_wait *wait)
 {
 	char *text = NULL;
@@ -191,8 +192,8 @@ static void reply_merged(struct status_wait *wait)
 	free_wait(wait);
 }
 
-/* A store has answered, or will not; once all have, so is the request. Where none has told
- * anything, that is an error. Returns whether the wait is gone. */
+/* A store has answered, or is not waited for any more. After the last store the request is
+ * answered, with an error if no store has told anything. Returns whether the wait is gone. */
 static bool end_part(struct part *part, int error)
 {
 	struct status_wait *wait = part->wait;
@@ -215,14 +216,14 @@ static bool end_part(struct part *part, int error)
 
 /* Answers of a store */
 
-/* What names of the store can be shown: not all are names of a file. */
+/* Whether a name of the store can be shown: some cannot be names of a file. */
 static bool is_shown(const char *name)
 {
 	return name[0] != '\0' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
 	       strchr(name, '/') == NULL && strlen(name) <= NAME_BYTES_MAX;
 }
 
-/* Whether the name in the directory of a lock is that of a way to another store. */
+/* Whether the name, in the directory of a lock, leads to another store. */
 static bool leads_away(const struct status_wait *wait, const char *name)
 {
 	char path[PATH_BYTES_MAX + NAME_BYTES_MAX + 2];
@@ -244,7 +245,7 @@ static const char *next_component(const char *prefix, const char *directory, siz
 	return prefix;
 }
 
-/* Each once. */
+/* Lists the names that lead to other stores, each once. */
 static void list_ways(const struct status_wait *wait, FILE *out)
 {
 	const struct filesystem *filesystem = wait->filesystem;
@@ -301,7 +302,7 @@ static void reply_lookup(struct status_wait *wait, bool queue, size_t claims, si
 						  wait->path, wait->lock, NULL));
 }
 
-/* Tries again later where there was no connection. Returns whether there is an error. */
+/* Plans another attempt if there was no connection. Returns whether there is an error. */
 static bool handle_error(struct part *part, int error)
 {
 	end_view(part, view_progress(part->view));
@@ -332,7 +333,7 @@ static void on_names(void *context, int error, size_t claims, const char *const 
 	free_wait(wait);
 }
 
-/* The wait keeps so many bytes more. Returns 0 or -ENFILE. */
+/* The wait keeps this many more bytes. Returns 0 or -ENFILE. */
 static int charge(struct status_wait *wait, size_t bytes)
 {
 	size_t more = user_shares_of(bytes);
@@ -383,7 +384,7 @@ static int64_t limit_of(const struct status_wait *wait, const struct shard *shar
 	return wait->parts_count > 1 && is_silent(shard) ? LOOKUP_LIMIT_MS : ANSWER_LIMIT_MS;
 }
 
-/* It is its turn. */
+/* The part has its turn: asks the store. */
 static int begin_view(struct part *part)
 {
 	const struct status_wait *wait = part->wait;
@@ -404,7 +405,7 @@ static int begin_view(struct part *part)
 	return error;
 }
 
-/* A part for the store of the lock, or for each. */
+/* Adds a part for the store of the lock, or for each store. */
 static void add_parts(struct status_wait *wait, const char *lock)
 {
 	struct filesystem *filesystem = wait->filesystem;
@@ -444,19 +445,19 @@ void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, c
 		wait->info = *info;
 	wait->shares = 1;
 	wait->user = user_add(filesystem, fuse_req_ctx(req)->uid, USER_FILES, wait->shares);
-	/* LOOKUP keeps others from the directory. */
+	/* LOOKUP takes no turns: it keeps other callers out of the directory. */
 	bool takes_turns = kind != STATUS_WAIT_LOOKUP && user_is_limited(fuse_req_ctx(req)->uid);
 	if (takes_turns)
 		wait->looker = looker_join(filesystem, fuse_req_ctx(req)->uid);
 	add_parts(wait, lock);
 	DL_APPEND(filesystem->status->waits, wait);
-	/* As in parked_hold(): no interrupt comes between these. */
+	/* As in parked_hold(): no interrupt comes between these two steps. */
 	if (fuse_req_interrupted(req))
 		error = -EINTR;
 	else if (wait->user != NULL && wait->path != NULL && (lock == NULL || wait->lock != NULL) &&
 		 (!takes_turns || wait->looker != NULL))
 		error = kept_request_create(filesystem, &wait->kept);
-	/* Who takes turns may stand behind others: status_advance(). */
+	/* A request that takes turns may stand behind others: status_advance() begins it. */
 	for (size_t i = 0; error == 0 && !takes_turns && i < wait->parts_count; i++)
 		error = begin_view(&wait->parts[i]);
 	if (error != 0)
@@ -465,7 +466,7 @@ void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, c
 		fuse_req_interrupt_func(req, on_interrupt, wait);
 }
 
-/* Whether the store has not answered one that had its turn since this one came. */
+/* Whether another request, which had its turn after this one came, got no answer. */
 static bool has_stalled(const struct part *part)
 {
 	return part->turn != NULL && part->limit_ms == INT64_MAX &&
@@ -487,7 +488,7 @@ static int64_t deadline(const struct part *part)
 	return next_ms < part->limit_ms ? next_ms : part->limit_ms;
 }
 
-/* It is due. Returns whether the wait is gone. */
+/* The part is due. Returns whether the wait is gone. */
 static bool advance_part(struct part *part)
 {
 	int64_t now_ms = part->wait->filesystem->now_ms;
