@@ -12,8 +12,9 @@ struct bound {
 	const char *seconds;
 };
 
-/* Each about 2.5 times the one before. One series for all histograms: what the store takes in
- * milliseconds on a good day takes seconds on a bad one, and a lock may be held for any time. */
+/* Each bound is about 2.5 times the one before. All histograms have the same bounds: an answer of
+ * the store takes milliseconds on a good day and seconds on a bad one, and a lock may be held for
+ * any time. */
 static const struct bound bounds[HISTOGRAM_BOUNDS] = {
 	{100, "0.0001"},      {250, "0.00025"},	      {500, "0.0005"},	      {1000, "0.001"},
 	{2500, "0.0025"},     {5000, "0.005"},	      {10000, "0.01"},	      {25000, "0.025"},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How long things took: counts of durations, in buckets from 100 microseconds to a day, and their
- * sum. Also the clock to take them with.
+ * Histograms of durations: counts in buckets from 100 microseconds to a day, and the sum. Also the
+ * clock for measuring.
  *
  * One thread at a time; nothing blocks.
  */
@@ -23,7 +23,7 @@ struct histogram {
 /* Microseconds of CLOCK_BOOTTIME, which nobody sets and which counts while the host sleeps. */
 int64_t histogram_now_us(void);
 
-/* Constant time. What is below zero counts as zero. */
+/* Constant time. A duration below zero counts as zero. */
 void histogram_observe(struct histogram *histogram, int64_t duration_us);
 
 /* Writes the samples in the text format of Prometheus, in seconds: the buckets, _sum and _count, to

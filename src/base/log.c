@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the level and the place that messages go to. Must not lock or touch errno, nor allocate but
- * for what is held. Any thread; each message is one write(2), one syslog(3) or one datagram to the
- * journal, so that lines never mix.
+ * Owns the level and the destination of messages. Must not lock or touch errno, nor allocate but
+ * for messages that are held. Any thread; each message is one write(2), one syslog(3) or one
+ * datagram to the journal, so that lines never mix.
  */
 #include "base/log.h"
 
@@ -24,7 +24,7 @@
 #include <systemd/sd-journal.h>
 #endif
 
-#define TEXT_BYTES    2048 /* of a message before escaping; what is longer is cut */
+#define TEXT_BYTES    2048 /* of a message before escaping; a longer one is cut */
 #define ESCAPED_BYTES 4	   /* of "\xNN" */
 #define PREFIX_BYTES  32
 #define CUT_MARK      "..."
@@ -144,7 +144,7 @@ static void send_to_journal(enum log_level level, const char *lock, char *line)
 }
 #endif
 
-/* Writes it where messages go to. */
+/* Writes the message to the present destination. */
 static void emit(enum log_level level, const char *lock, const char *text)
 {
 	char line[PREFIX_BYTES + ESCAPED_BYTES * TEXT_BYTES + 1];

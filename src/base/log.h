@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Messages to the operator, one line each: to stderr in the foreground, to the journal with fields
- * where that is what stderr leads to, and in the background to the journal or to syslog(3).
+ * Messages to the operator, one line each: in the foreground to stderr, or, if stderr leads to the
+ * journal, to the journal with fields; in the background to the journal or to syslog(3).
  *
  * Fields in the journal: MESSAGE, PRIORITY, SYSLOG_FACILITY, SYSLOG_IDENTIFIER, and our own
  * DLOCKFS_MOUNTPOINT, and DLOCKFS_LOCK for a message about a lock.
@@ -42,9 +42,9 @@ void log_write(enum log_level level, const char *format, ...) __attribute__((for
 void log_write_lock(enum log_level level, const char *lock, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* From now on the messages of this thread are kept, until log_resume() as often writes them, in
- * their order: to write may block, and what is to be done first must not wait for that. One for
- * which there is no memory is written at once. */
+/* From now on the messages of this thread are held, until as many calls of log_resume(), the last
+ * of which writes them in their order. A write may block, and urgent work must not wait for it. A
+ * message for which there is no memory is written at once. */
 void log_hold(void);
 void log_resume(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns no state. Two lines with the same hash are taken for one.
+ * Owns no state. Two messages with the same hash count as the same.
  */
 #include "base/log_limit.h"
 
@@ -19,7 +19,7 @@ static uint64_t hash(uint64_t hash, const void *data, size_t bytes)
 	return hash;
 }
 
-/* Where the line stands, else where there is room for it; LOG_LIMIT_LINES: nowhere. */
+/* The index of the line, else that of a free one; LOG_LIMIT_LINES: there is no room. */
 static size_t find(const struct log_limit *limit, uint64_t line, int64_t now_ms)
 {
 	size_t room = LOG_LIMIT_LINES;
@@ -33,7 +33,7 @@ static size_t find(const struct log_limit *limit, uint64_t line, int64_t now_ms)
 	return room;
 }
 
-/* Whether it may be written; if so, that is noted. */
+/* Whether the line may be written; if so, notes that it is. */
 static bool note(struct log_limit *limit, uint64_t line, int64_t now_ms)
 {
 	size_t at = find(limit, line, now_ms);

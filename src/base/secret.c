@@ -17,7 +17,7 @@ struct secret {
 	char text[SECRET_BYTES_MAX + 2]; /* room for a byte too many, and for the last NUL */
 };
 
-/* What memory the kernel gives out is in whole pages. mlock(2) may be forbidden. */
+/* mmap(2) gives whole pages. mlock(2) may be forbidden. */
 static struct secret *create(void)
 {
 	struct secret *secret = mmap(NULL, sizeof(*secret), PROT_READ | PROT_WRITE,
@@ -113,7 +113,7 @@ static const char *judge(const char *line, size_t bytes, enum secret_form form)
 	return colon == line + bytes - 1 ? "no password" : NULL;
 }
 
-/* Checks the lines, and makes strings of them. */
+/* Checks the lines, and ends each with a NUL. */
 static int split(struct secret *secret, const char *file, enum secret_form form, char *why,
 		 size_t why_bytes)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Secrets that are kept in files of their own: what the "digest" scheme of ZooKeeper takes, and
- * passwords.
+ * Secrets that are kept in files of their own: users and passwords of ZooKeeper's "digest" scheme,
+ * and other passwords.
  *
- * A secret lives in pages that a core dump leaves out and, where that is allowed, that are not
- * written to the swap; it is wiped when it is destroyed. No message contains a part of it.
+ * A secret lives in pages that are left out of core dumps and, where that is allowed, never written
+ * to the swap; it is wiped when it is destroyed. No message contains a part of it.
  *
  * Any thread; one secret is not changed once it is read.
  */
@@ -24,9 +24,9 @@ enum secret_form {
 
 struct secret;
 
-/* Whether the file may hold a secret: a plain one of root or of the user who runs the program, whom
- * alone its mode gives anything. Blocks. Returns 0; or -errno and in `why` one line "file: what,
- * expected what". */
+/* Whether the file may hold a secret: a regular file that belongs to root or to the user who runs
+ * the program, with a mode that gives other users nothing. Blocks. Returns 0; or -errno and in
+ * `why` one line "file: what, expected what". */
 int secret_check_file(const char *file, char *why, size_t why_bytes);
 
 /* Reads a file that secret_check_file() accepts; each line must be as the form says, without
@@ -38,7 +38,8 @@ int secret_read(const char *file, enum secret_form form, struct secret **ret, ch
 /* Returns NULL when out of memory, or if `secret` is NULL. */
 struct secret *secret_copy(const struct secret *secret);
 
-/* Keeps it from the swap in a child of fork(2) too, which does not inherit that. NULL is fine. */
+/* Keeps the secret from the swap in a child of fork(2) too, which does not inherit locked memory.
+ * NULL is fine. */
 void secret_lock(const struct secret *secret);
 
 /* The line after `line`, the first one after NULL; NULL after the last. They live as long as the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the order of the timers, and nothing of what they are for. Single-threaded.
+ * Owns the order of the timers, but not what they are for. Single-threaded.
  */
 #include "base/timers.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Timers in a binary heap: the earliest one is found at once, setting and clearing cost O(log n).
- * The caller embeds struct timer in what the timer is for. Knows no clock.
+ * The caller embeds struct timer in the struct that the timer is for. Knows no clock.
  *
  * Single-threaded.
  */

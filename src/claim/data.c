@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the text form of a claim's data. Must not know what the asker's lines say. Any thread.
+ * Owns the text form of a claim's data. Must not know what the caller's lines say. Any thread.
  *
- * Reads lines that end in a newline only: of text that was cut, the last one could say less than
- * was written.
+ * Reads only lines that end in a newline: if the text was cut, the last line may not be whole.
  */
 #include "claim/data.h"
 
@@ -74,7 +73,7 @@ char *claim_data_format(const char *asker, const struct claim_data *data)
 	return text;
 }
 
-/* Reads the decimal number that *text begins with, and moves on behind it. */
+/* Reads the decimal number at *text, and moves *text behind it. */
 static bool read_number(const char **text, int64_t *ret)
 {
 	const char *digits = **text == '-' ? *text + 1 : *text;
@@ -88,7 +87,7 @@ static bool read_number(const char **text, int64_t *ret)
 	return errno == 0;
 }
 
-/* Reads "w0-63", and moves on behind it. The caller checks that it begins where it may. */
+/* Reads "w0-63" at *text, and moves *text behind it. The caller checks where the range begins. */
 static bool read_range(const char **text, struct range *ret)
 {
 	if (**text == mode_letters[CLAIM_SHARED])
@@ -111,13 +110,13 @@ static int read_ranges(const char *value, struct range_set *ret)
 	int error = 0;
 
 	if (*value == '\n')
-		return -EINVAL; /* a claim covers something, or goes */
+		return -EINVAL; /* a claim that covers nothing is withdrawn */
 	while (!error && *value != '\n') {
 		struct range range;
 
 		if (set.count > 0 && *value++ != ',')
 			error = -EINVAL;
-		/* An empty set ends at -1: so nothing begins below 0. */
+		/* An empty set ends at -1, so that no range may begin below 0. */
 		else if (!read_range(&value, &range) ||
 			 range.span.start <= range_set_span(&set).end)
 			error = -EINVAL;
@@ -142,7 +141,7 @@ static bool read_sequence(const char *value, int32_t *ret)
 	return true;
 }
 
-/* Reads a line with a set, if it makes sense, in place of what was read before. */
+/* Reads a line with a set, if it makes sense. It replaces a set that was read before. */
 static int read_set(const char *value, struct range_set *set, bool *has)
 {
 	struct range_set read;
@@ -198,7 +197,8 @@ int claim_data_parse(const char *text, struct claim_data *ret)
 	return error;
 }
 
-/* Copies the value of the last line of that key, if there is one, with anything strange as '?'. */
+/* Copies the value of the last line with the key, if there is one. Bytes that are not printable
+ * ASCII, and spaces, become '?'. */
 static bool read_who(const char *text, const char *key, char who[CLAIM_DATA_WHO_BYTES])
 {
 	const char *line = text, *end;

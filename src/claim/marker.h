@@ -4,9 +4,9 @@
  * marker outlives its claim, so a marker without its claim tells that the holder was lost
  * (stores/store.h: mark()).
  *
- * The name is that of the claim, so that it tells which one is meant; a tilde before each dash and
- * underscore takes the claim's own marker apart ("lock-", "__WRIT__"). To other clients it is one
- * that waits behind all others, and is in nobody's way:
+ * The name contains the claim's name, with a tilde before each dash and underscore, so that other
+ * clients do not find the claim's own marker in it ("lock-", "__WRIT__"). To other clients it is a
+ * claim that waits behind all others, and blocks none:
  *
  *     _c_<uuid>-__WRIT__0000000012   the claim
  *     ~held~~_c~_<uuid>~-~_~_WRIT~_~_0000000012~lock-2147483647
@@ -19,7 +19,7 @@
  *     go-zookeeper    reads a number behind the last "lock-", or dash; where there is none, Lock()
  *                     fails, and leaves its own claim there
  *
- * To dlockfs it is a marker, whatever else it reads as.
+ * To dlockfs such a name is always a marker, never a claim.
  *
  * Pure functions: no I/O, no allocation, any thread.
  */
@@ -43,7 +43,7 @@
 bool claim_marker_format(char text[CLAIM_MARKER_BYTES], const char *claim);
 
 /* Reads the name of the claim from that of its marker. Returns false, and leaves the output
- * undefined, if it is no marker. */
+ * undefined, if the name is no marker's. */
 bool claim_marker_parse(const char *text, char claim[CLAIM_NAME_BYTES]);
 
 #endif

@@ -43,7 +43,7 @@ static const char *const markers[][2] = {
 
 #define COMPANION_MARKER "any-lock-"
 
-/* What stands before the number, and what follows from that. Of two that fit the first one counts.
+/* The text before the number, and what it means. If two entries match, the first one counts.
  */
 static const struct marker {
 	const char *text;
@@ -80,7 +80,7 @@ static char *put_hex(char *to, uint64_t number, int digits)
 	return to;
 }
 
-/* Without the help of snprintf() where that would be most of the work: names are made all the time.
+/* Without snprintf() where it would take most of the time: names are made all the time.
  */
 void claim_name_format(char text[CLAIM_NAME_PREFIX_BYTES], const struct claim_name *name)
 {
@@ -180,9 +180,10 @@ static const struct marker *find_marker(const char *name, size_t prefix_chars)
 	return &none;
 }
 
-/* The parts of a name are read liberally, wherever dashes stand, with or without zeros in front,
- * and whatever the range of a number: read_own() compares the whole with what claim_name_format()
- * would have written. Only what that takes for granted is checked. None reads past the final NUL.
+/* The functions below read the parts of a name liberally: dashes anywhere, zeros in front, numbers
+ * of any range. read_own() then compares the whole name with what claim_name_format() writes for
+ * it. Only the preconditions of claim_name_format() are checked. No function reads past the final
+ * NUL.
  */
 
 static const char *read_uuid(const char *text, struct claim_name *ret)
@@ -211,7 +212,7 @@ static const char *read_uuid(const char *text, struct claim_name *ret)
 	return text + i;
 }
 
-/* Returns what follows the span, or NULL if it is none. */
+/* Returns the text behind the span, or NULL if there is no span. */
 static const char *read_span(const char *text, struct claim_span *ret)
 {
 	char *end;
@@ -233,7 +234,7 @@ static const char *read_anchor(const char *text, struct claim_name *ret)
 }
 
 /* Reads a name whose prefix, with the marker at its end, claim_name_format() has written, to *name.
- * Returns false, and leaves it untouched, if it is none. */
+ * Returns false, and leaves *name untouched, if claim_name_format() has not written it. */
 static bool read_own(const char *text, size_t prefix_chars, const struct marker *marker,
 		     struct claim_name *name)
 {

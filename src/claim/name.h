@@ -79,9 +79,9 @@ static inline bool claim_span_contains(struct claim_span a, struct claim_span b)
 }
 
 /* Tells a claim of dlockfs apart from every other. `session` is random and drawn anew for each
- * session with the store, so a claim that carries it was created in that session; `owner` is whom
- * the claim belongs to in that session, below CLAIM_OWNERS; `number` counts the claims placed in
- * it. All zero: not a claim of dlockfs. */
+ * session with the store, so a claim that carries it was created in that session; `owner`, below
+ * CLAIM_OWNERS, is the owner of the claim in that session; `number` counts the claims placed in it.
+ * All zero: not a claim of dlockfs. */
 struct claim_id {
 	uint64_t session;
 	uint32_t owner;
@@ -91,7 +91,7 @@ struct claim_id {
 #define CLAIM_OWNERS	 (UINT32_C(1) << 29)
 #define CLAIM_OWNER_NONE 0 /* of a claim that goes from one owner to the next */
 
-/* Whose clients a claim is to exclude (lock_policy.recipe). */
+/* The recipe that says which other clients a claim excludes (lock_policy.recipe). */
 enum claim_recipe {
 	CLAIM_CURATOR_RW,
 	CLAIM_CURATOR_MUTEX,
@@ -100,36 +100,37 @@ enum claim_recipe {
 	CLAIM_RECIPES
 };
 
-/* As above. */
+/* As in the table above. */
 extern const char *const claim_recipe_names[CLAIM_RECIPES];
 
-/* Whether there are shared claims in it. */
+/* Whether the recipe has shared claims. */
 static inline bool claim_recipe_shares(enum claim_recipe recipe)
 {
 	return recipe != CLAIM_CURATOR_MUTEX;
 }
 
-/* How many znodes, and numbers, a claim is: with its companion two. */
+/* How many znodes, and numbers, a claim takes: two with a companion. */
 static inline uint32_t claim_recipe_znodes(enum claim_recipe recipe)
 {
 	return recipe == CLAIM_CURATOR_ANY ? 2 : 1;
 }
 
-/* A random number as the session of an id: with the bits that make the uuid one of version 8. */
+/* Turns a random number into the session of an id: sets the bits that make the uuid one of version
+ * 8. */
 uint64_t claim_id_session(uint64_t random);
 
-/* What a name says. */
+/* The content of a name. */
 struct claim_name {
 	struct claim_id id;
 	struct claim_span span;
 	enum claim_mode mode : 8;
 	enum claim_recipe recipe : 8;
-	bool companion; /* it is that of a claim of curator-any: exclusive, the whole file */
-	bool record;	/* of record locks: its data may say that it covers less than its span */
-	bool sparse;	/* it does cover less: only its data tells what */
+	bool companion; /* the companion of a claim of curator-any: exclusive, the whole file */
+	bool record;	/* of record locks: its data may list less than its span */
+	bool sparse;	/* it covers less than its span: only the data tells what */
 	bool anchored;
 	int32_t anchor;	  /* a sequence number */
-	int32_t sequence; /* not written, the store appends it */
+	int32_t sequence; /* not written by claim_name_format(): the store appends it */
 	struct claim_span anchor_span;
 };
 
@@ -139,11 +140,11 @@ struct claim_name {
 /* With the digits: a number has up to eleven characters. */
 #define CLAIM_NAME_BYTES (CLAIM_NAME_PREFIX_BYTES + 11)
 
-/* Writes the name of the claim up to the sequence number, which the store appends. Of a recipe
- * without shared claims it is exclusive. */
+/* Writes the name of the claim up to the sequence number, which the store appends. In a recipe
+ * without shared claims the name is that of an exclusive one. */
 void claim_name_format(char text[CLAIM_NAME_PREFIX_BYTES], const struct claim_name *name);
 
-/* Writes the name as the store makes it of that. */
+/* Writes the name with its sequence number, as the store makes it. */
 void claim_name_format_placed(char text[CLAIM_NAME_BYTES], const struct claim_name *name);
 
 /* The companion of a claim of curator-any. */
@@ -155,17 +156,17 @@ struct claim_name claim_name_companion(const struct claim_name *name);
  * the exact form that claim_name_format() writes: otherwise the id is zero, and the claim is one
  * of the whole file, not of record locks, without an anchor, of the recipe that its marker tells.
  *
- * Some clients put a minus before the number as a separator ("lock-0000000012"). Before ten digits
- * it is a sign only if they make at least 1000000000 and it stands alone, or after another minus or
- * an underscore ("lock--1500000000", "__WRIT__-1500000000"), or the number would not fit without it
- * ("-2147483648"). Before nine digits it is always a sign.
+ * Some clients put a minus before the number as a separator ("lock-0000000012"). Before nine digits
+ * the minus is always a sign. Before ten digits it is a sign only if the number would not fit
+ * without it ("-2147483648"), or if the digits make at least 1000000000 and the minus stands alone,
+ * or after another minus or an underscore ("lock--1500000000", "__WRIT__-1500000000").
  *
  * Returns false, and leaves the output untouched, if the name is no claim. */
 bool claim_name_parse(const char *text, struct claim_name *ret);
 
 /* From this number on new claims are held back until the queue is empty and its numbers start anew
- * (engine/numbers.c). Clients that do not know of that and place 5,000 a second need 15 hours for
- * the 2^28 that are left. */
+ * (engine/numbers.c). Clients that do not hold back, and place 5,000 claims a second, need 15 hours
+ * for the 2^28 numbers that are left. */
 #define CLAIM_NUMBER_LATE (INT32_MAX - (INT32_C(1) << 28) + 1)
 
 static inline bool claim_number_is_late(int32_t sequence)
@@ -173,7 +174,7 @@ static inline bool claim_number_is_late(int32_t sequence)
 	return (uint32_t)sequence >= CLAIM_NUMBER_LATE;
 }
 
-/* Whether several claims may have the number, whose order nobody knows: nothing is granted by it.
+/* Whether several claims may have the number: their order is unknown, and nothing is granted by it.
  */
 static inline bool claim_number_is_unsure(int32_t sequence)
 {

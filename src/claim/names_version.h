@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the locks below the root of a store are named (znode_path.h): the version of that, which
- * stands in the data of the root as a line
+ * The version of the encoding of names below the root of a store (znode_path.h), which stands in
+ * the data of the root as a line
  *
  *     dlockfs-names=2
  *

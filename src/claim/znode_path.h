@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Between the path of a lock (bytes as the kernel hands them, components divided by '/') and the
- * path of its znode. One to one: bytes that ZooKeeper cannot store (PathUtils.validatePath) and
- * '%' itself are written as %XX with upper-case digits, everything else stays.
+ * Translates between the path of a lock (bytes as the kernel passes them, components divided by
+ * '/') and the path of its znode, one to one: bytes that ZooKeeper cannot store
+ * (PathUtils.validatePath) and '%' itself are written as %XX with upper-case digits, everything
+ * else stays.
  *
  * Encoded: '%'; control characters 0x01-0x1f and 0x7f; bytes that are not part of valid UTF-8; the
  * characters U+0080-U+009F, U+D800-U+F8FF, U+FFF0-U+FFFF and everything beyond U+FFFF (the server
@@ -28,10 +29,10 @@ enum znode_names {
  * is). Returns a string that the caller frees, or NULL when out of memory. */
 char *znode_path_encode(const char *root, const char *lock_path, enum znode_names names);
 
-/* The name or path that znode_path_encode() made `encoded` (without the root and the slash after
- * it) from, whatever the root was: both "zookeeper" and its encoded form are taken. Returns 0 and a
- * string that the caller frees in *ret_lock_path; -EINVAL if no name is ever encoded so in that
- * version; -ENOMEM. */
+/* The reverse of znode_path_encode(): `encoded` is a name or path without the root and the slash
+ * after it. As the root is not known, both "zookeeper" and its encoded form are accepted. Returns 0
+ * and a string that the caller frees in *ret_lock_path; -EINVAL if no name is ever encoded so in
+ * that version; -ENOMEM. */
 int znode_path_decode(const char *encoded, enum znode_names names, char **ret_lock_path);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the rules for what goes together. Any thread.
+ * Owns the rules for keys that go together. Any thread.
  */
 #include "config/access.h"
 
@@ -96,7 +96,7 @@ enum store_acl store_access_acl(const struct store_access *access)
 	return store_access_has_identity(access) ? STORE_ACL_CREATOR : STORE_ACL_OPEN;
 }
 
-/* What does not go together, or NULL. */
+/* Which keys do not go together, or NULL. */
 static const char *judge(const struct store_access *access)
 {
 	bool has_sasl = access->sasl_user || access->sasl_password.file || access->sasl_realm ||

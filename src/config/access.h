@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the servers of a store are approached: who the daemon says it is, and what others may do with
- * what it creates there. The keys of [store] fill it in, the ZooKeeper store acts on it.
+ * The identity that the daemon shows to the servers of a store, and what others may do with the
+ * znodes that it creates there. The keys of [store] fill it in, the ZooKeeper store acts on it.
  *
  * A zeroed struct is nobody in particular, with everything open. No I/O; any thread.
  */
@@ -15,10 +15,10 @@
 #include "base/secret.h"
 
 enum store_acl {
-	STORE_ACL_AUTO,	   /* STORE_ACL_CREATOR where the daemon says who it is, else open */
+	STORE_ACL_AUTO,	   /* STORE_ACL_CREATOR if the daemon shows an identity, else open */
 	STORE_ACL_OPEN,	   /* anybody may do anything */
-	STORE_ACL_CREATOR, /* who is the same as the creator may do anything, others may read */
-	STORE_ACL_PRIVATE, /* who is the same as the creator, and nobody else */
+	STORE_ACL_CREATOR, /* clients of the creator's identity may do anything, others may read */
+	STORE_ACL_PRIVATE, /* clients of the creator's identity may do anything, others nothing */
 };
 
 /* A secret and the file that it was read from; both NULL: none. */
@@ -30,7 +30,7 @@ struct secret_file {
 struct store_access {
 	int64_t acl; /* enum store_acl */
 	struct secret_file digest;
-	/* Of all that follows NULL stands for nothing. Names of files: */
+	/* NULL stands for nothing in all that follows. Names of files: */
 	char *tls_ca; /* the connection is by TLS if there is one */
 	char *tls_certificate;
 	char *tls_key;
@@ -56,10 +56,10 @@ void store_access_finish(struct store_access *access);
 /* Whether the servers are told who the daemon is. */
 bool store_access_has_identity(const struct store_access *access);
 
-/* What is meant, never STORE_ACL_AUTO. */
+/* The value that counts, never STORE_ACL_AUTO. */
 enum store_acl store_access_acl(const struct store_access *access);
 
-/* Whether its parts go together. Returns true; or false, and one line in `why` of what does not and
+/* Whether the keys go together. Returns true; or false, and one line in `why`: what does not, and
  * what is expected. */
 bool store_access_check(const struct store_access *access, char *why, size_t why_bytes);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the table of configuration keys, and which of them count for a lock; and lets what was read
- * anew take the place of what was there. Must not act on what is configured. Loop's thread.
+ * Owns the table of configuration keys, decides which values count for a lock, and replaces the
+ * configuration by one that was read anew. Must not act on what is configured. Loop thread only.
  */
 #include "config/internal.h"
 
@@ -268,7 +268,8 @@ static const struct config_store *find_store(const struct config *config, const 
 	return NULL;
 }
 
-/* What is fixed of the store, as it is now or as it shall be, has another value in `others`. */
+/* Calls on_fixed() for each fixed key of the store that has another value in `others`, or if the
+ * store is not there. */
 static void compare_store(const struct config_store *store, const struct config *others,
 			  void (*on_fixed)(const char *section, const char *key))
 {
@@ -322,7 +323,7 @@ void config_reload(struct config *config, struct config *fresh,
 	config_finish(fresh);
 }
 
-/* Takes over into `policy` what the section sets. */
+/* Copies the keys that the section sets into `policy`. */
 static void apply_section(struct lock_policy *policy, const struct config_section *section)
 {
 	for (const struct config_key *key = config_keys; key < config_keys + config_key_count;
@@ -386,7 +387,7 @@ bool config_has_lock_delay(const struct config *config)
 	return false;
 }
 
-/* Whether `above` is `path` itself, or whole components of its beginning. */
+/* Whether `above` is `path`, or a path above it. */
 static bool is_at_or_above(const char *above, const char *path)
 {
 	size_t bytes = strlen(above);

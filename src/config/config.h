@@ -40,7 +40,7 @@
 
 #define CONFIG_LOCK_DELAY_MAX_MS (60 * 60 * 1000)
 
-/* What may differ from lock to lock. */
+/* The keys that may differ from lock to lock. */
 struct lock_policy {
 	int64_t wait_limit_ms; /* a blocking call fails with ENOLCK after so long without the store;
 				  CONFIG_FOREVER: it waits */
@@ -61,8 +61,8 @@ struct lock_policy {
 	int64_t on_lost;   /* the signal for a process that has lost its lock; 0: none, EIO alone */
 	int64_t on_revoke; /* the signal for a process that is asked to release it; 0: none */
 	int64_t recipe;	   /* enum claim_recipe: which other clients the lock is shared with */
-	/* Who may use the lock, as for a file. CONFIG_CREATOR: as who creates the file has it, or,
-	 * where one of the three says otherwise, as fs/files/access.h says. */
+	/* Who may use the lock, as for a file. CONFIG_CREATOR: as the file is created; but if any
+	 * of the three is set, as fs/files/access.h says. */
 	int64_t owner; /* a user id, */
 	int64_t group; /* a group id, */
 	int64_t mode;  /* permissions */
@@ -84,7 +84,7 @@ struct config {
 	int64_t idle_ms;    /* an unused name disappears after so long; 60s */
 	char **directories; /* made in the mount, NULL-terminated, may be NULL */
 	bool allow_other;   /* other users may use the mount; yes */
-	/* What one user may have (fs/files/user.h), other than root: */
+	/* Limits for each user but root (fs/files/user.h): */
 	int64_t user_waiters; /* calls that wait for a lock; 4096 */
 	int64_t user_files;   /* open files; 16384 */
 	int64_t user_names;   /* names that it made; 16384 */
@@ -116,16 +116,16 @@ int config_read(struct config *config, const char *file, char *why, size_t why_b
 int config_set(struct config *config, const char *key, const char *value, char *why,
 	       size_t why_bytes);
 
-/* Whether what is set for each store goes together, after files and options. Returns 0, or -EINVAL
- * and one line in `why`. */
+/* Whether the keys of each store go together. To be called after files and options. Returns 0, or
+ * -EINVAL and one line in `why`. */
 int config_check(const struct config *config, char *why, size_t why_bytes);
 
-/* Takes over from `fresh` what may change while the daemon runs: every key but those that are
- * `fixed`; calls on_fixed for each of these that differs. Finishes *fresh. */
+/* Takes over from `fresh` every key that may change while the daemon runs; calls on_fixed() for
+ * each other key (`fixed`) that differs. Finishes *fresh. */
 void config_reload(struct config *config, struct config *fresh,
 		   void (*on_fixed)(const char *section, const char *key));
 
-/* What holds for the lock at `path`. */
+/* The policy of the lock at `path`. */
 struct lock_policy config_policy(const struct config *config, const char *path);
 
 /* Whether any lock may have lock_policy.lock_delay_ms. */
@@ -144,7 +144,7 @@ size_t config_store_of(const struct config *config, const char *path);
 /* Whether `path` ("": above all) is the prefix of a [store "prefix"], or above one. */
 bool config_leads_to_store(const struct config *config, const char *path);
 
-/* What the session with a store is to be asked for: its own, or that of [store]. */
+/* The session timeout to ask a store for: its own, or that of [store]. */
 int64_t config_session_timeout_ms(const struct config *config, size_t store);
 
 /* Writes a line for every key: section, key, default, what it may be, and its meaning, with tabs

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the reading of the INI file. Must not know what a key means. Loop's thread.
+ * Owns the reading of the INI file. Must not know what a key means. Loop thread only.
  *
- * inih splits the lines with keys. What it would pass over in silence is checked before it sees a
- * line, in next_line(): it cuts long lines, stops at NUL bytes, takes an indented line as a second
- * value, shortens section names, and does not tell of a section without keys. So section headers,
- * which it would also end at the first ']' of a pattern, never reach it.
+ * inih splits the lines with keys. next_line() first checks each line for faults that inih would
+ * pass over in silence: inih cuts long lines, stops at NUL bytes, takes an indented line as a
+ * second value, shortens section names, and does not report a section without keys. Section
+ * headers, which inih would also end at the first ']' of a pattern, never reach it.
  */
 #include "config/internal.h"
 

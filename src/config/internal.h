@@ -26,7 +26,8 @@ struct config_section {
 	struct lock_policy policy;
 };
 
-/* Finds a key of a section, or of any section where that is NULL. Returns NULL if there is none. */
+/* Finds a key of a section, or of any section if `section` is NULL. Returns NULL if there is no
+ * such key. */
 const struct config_key *config_find_key(const char *section, const char *name);
 
 /* Sets a key where it belongs; `place` is the index of the section that takes keys of [locks], or

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the text forms of the values of configuration keys. Must not know any key. Loop's thread.
+ * Owns the text forms of the values of configuration keys. Must not know any key. Loop thread only.
  */
 #include "config/value.h"
 #include "base/log.h"
@@ -148,7 +148,8 @@ static bool parse_plain(const char *text, int base, int64_t *ret)
 	return end && *end == '\0';
 }
 
-/* What on_lost and on_revoke may be: for programs that end at it, cannot but end, or act on it. */
+/* The signals that on_lost and on_revoke may be: those that end a program, that end it for certain,
+ * or that a program acts on. */
 static const struct {
 	const char *name;
 	int number;
@@ -158,7 +159,7 @@ static const struct {
 
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
 
-/* `none` is the word for none of them. */
+/* `none` is the word for no signal. */
 static bool parse_signal(const char *text, const char *none, int64_t *ret)
 {
 	*ret = 0;
@@ -238,7 +239,7 @@ void config_value_free_strings(char **strings)
 
 static int parse_directories(const char *text, char ***ret, char *why, size_t why_bytes)
 {
-	/* Each takes a byte and a blank at least, and there is the NULL. */
+	/* Each directory takes a byte and a blank at least; one more for the final NULL. */
 	char **list = calloc(strlen(text) / 2 + 2, sizeof(*list));
 	size_t count = 0;
 	int error = list ? 0 : -ENOMEM;
@@ -292,7 +293,8 @@ static int set_store(struct store_url *target, const char *text, char *why, size
 	return 0;
 }
 
-/* Looks the name of a user or group up. Returns 0, or the error of that; -ENOENT: there is none. */
+/* Looks the name of a user or group up. Returns 0, or the error of the look-up; -ENOENT: the name
+ * is unknown. */
 static int find_account(enum config_type type, const char *name, int64_t *ret)
 {
 	struct passwd user, *found_user = NULL;
@@ -316,7 +318,7 @@ static int find_account(enum config_type type, const char *name, int64_t *ret)
 		*ret = user.pw_uid;
 	else if (found_group)
 		*ret = group.gr_gid;
-	/* Some sources of names have an error of their own for one that there is not. */
+	/* Some sources of names report an unknown name by an error of their own. */
 	else if (error == 0 || error == ESRCH || error == EBADF || error == EPERM)
 		error = ENOENT;
 	free(buffer);
@@ -352,7 +354,7 @@ static int set_account(const struct config_key *key, int64_t *target, const char
 	return -EINVAL;
 }
 
-/* Whether the library can do what the key is for. */
+/* Whether ZooKeeper's library supports what the key is for. */
 static bool check_library(const struct config_key *key, char *why, size_t why_bytes)
 {
 	bool is_tls = strncmp(key->name, "tls_", 4) == 0;
@@ -377,8 +379,8 @@ static int set_text(char **target, const char *text)
 	return 0;
 }
 
-/* A file that the library reads. It takes several names with commas between, and from what it
- * cannot read it does not recover. */
+/* Sets a file that ZooKeeper's library reads. The library takes several names divided by commas,
+ * and does not recover from a file that it cannot read. */
 static int set_tls_file(char **target, bool is_key, const char *text, char *why, size_t why_bytes)
 {
 	struct stat found;
@@ -405,7 +407,8 @@ static int set_tls_file(char **target, bool is_key, const char *text, char *why,
 	return set_text(target, text);
 }
 
-/* The daemon leaves the folder in which it was started: what is relative would be of none. */
+/* Sets an absolute path: the daemon leaves the folder in which it was started, so a relative one
+ * would lead nowhere. */
 static int set_secret_file(struct secret_file *target, enum secret_form form, const char *text,
 			   char *why, size_t why_bytes)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The values of configuration keys: from text, and what they may be. For config.c and
+ * The values of configuration keys: how they are read, and which are allowed. For config.c and
  * file.c only; config.h is the manual for everybody else.
  */
 #ifndef DLOCKFS_CONFIG_VALUE_H
@@ -53,9 +53,9 @@ struct config_key {
 	enum config_type type;
 	size_t offset; /* in struct lock_policy for [locks], in struct config_store for [store], in
 			  struct config for others */
-	int64_t min, max; /* of what is a number in the end */
+	int64_t min, max; /* of types that are numbers */
 	const char *fallback;
-	bool fixed; /* what the daemon starts with stays: config_reload() */
+	bool fixed; /* config_reload() does not change it */
 	const char *meaning;
 };
 
@@ -64,7 +64,7 @@ struct config_key {
 int config_value_set(const struct config_key *key, void *target, const char *text, char *why,
 		     size_t why_bytes);
 
-/* Writes what the value of a key may be. */
+/* Writes which values a key may have. */
 void config_value_describe(const struct config_key *key, char *text, size_t text_bytes);
 
 /* Whether the value of the key is the same in both structs. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing the journal. Owns which items there are, and what of them is to be written.
+ * Writes the journal. Owns the list of items, and which of them are to be written.
  */
 #include "journal/journal.h"
 
@@ -20,7 +20,7 @@
 /* Of nearly all requests. */
 #define AREA_BYTES_TOUCHED ((size_t)1 << 14)
 
-/* What may lie in the log beside twice what is worth keeping. */
+/* How much longer the log may be than twice the latest records. */
 #define SLACK_BYTES ((uint64_t)1 << 17)
 
 /* The log gives its memory back in pieces, which are multiples of pages. */
@@ -32,8 +32,8 @@
 /* After a commit that has failed. */
 #define RETRY_MS 1000
 
-/* By an item's number. Number 0 is of none: it closes the ring that the others are in by the age of
- * their latest records, newer than the latest one and older than the oldest. */
+/* The entry of an item's number. The entries are a ring, by the age of their latest records. Number
+ * 0 is no item's: it closes the ring, newer than the newest and older than the oldest. */
 struct entry {
 	struct state_item *item; /* NULL: the number is free */
 	const struct state_kind *kind;
@@ -45,10 +45,10 @@ struct entry {
 struct state_journal {
 	int descriptor;
 	struct head *head;
-	size_t head_bytes; /* and the area */
+	size_t head_bytes; /* head and area */
 	uint64_t handled;
-	bool begun;	   /* what is in the file is this journal's */
-	bool paused;	   /* a commit has failed: nothing is kept until all is written anew, */
+	bool begun;  /* the file has content of this journal */
+	bool paused; /* a commit has failed: nothing is kept until everything is written anew, */
 	int64_t retry_ms;  /* not before this time */
 	bool failed;	   /* nothing is kept any more */
 	uint64_t end;	   /* of what was written */
@@ -70,7 +70,8 @@ struct state_journal {
 	size_t buffer_bytes;
 };
 
-/* Gives back the memory of the log up to there, in whole pieces; at worst it takes that for longer.
+/* Frees the memory of the log up to `end`, in whole pieces. If that fails, the memory is freed
+ * later.
  */
 static void release(struct state_journal *journal, uint64_t end)
 {
@@ -83,7 +84,7 @@ static void release(struct state_journal *journal, uint64_t end)
 		journal->released = end;
 }
 
-/* Nothing that is in the log is to be used. */
+/* Nothing in the log counts any more. */
 static void forget(struct state_journal *journal)
 {
 	atomic_store(&journal->head->current, 0);
@@ -109,7 +110,7 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* All items are known, so the next one that is written in full is complete. */
+/* All items stay known, so that the next commit can write them all. */
 static void pause_keeping(struct state_journal *journal, int error)
 {
 	if (!journal->paused)
@@ -136,8 +137,8 @@ static bool reserve(void **array, uint32_t count, uint32_t *capacity, size_t ele
 	return true;
 }
 
-/* Lets the beginning of the area have its pages, so that the kernel copies a request as a whole
- * also while the process is killed. What it says stays. */
+/* Makes sure that the beginning of the area has its pages, so that the kernel copies a whole
+ * request even if the process is killed meanwhile. Does not change the content. */
 static void touch_area(struct state_journal *journal)
 {
 	volatile char *area = state_journal_request_area(journal);
@@ -149,7 +150,7 @@ static void touch_area(struct state_journal *journal)
 	}
 }
 
-/* Goes on behind what is in the file, which counts until the first commit. */
+/* Begins behind the content of the file, which counts until the first commit. */
 static void begin_log(struct state_journal *journal)
 {
 	struct head *head = journal->head;
@@ -366,7 +367,7 @@ static bool begin_buffer(struct state_journal *journal)
 	return true;
 }
 
-/* The item's lines; how many bytes those have is filled in by seal(). */
+/* Writes the item's lines; seal() fills in their length. */
 static void put_item(struct state_journal *journal, struct state_item *item)
 {
 	struct entry *entry = &journal->entries[item->number];
@@ -411,9 +412,10 @@ static void put_answers(struct state_journal *journal, const struct iovec *answe
 	}
 }
 
-/* So that the log can begin later: while it is too long, as many bytes of the oldest items as the
- * transaction has without them, and up to one item more. When that has made as many as all items
- * have, no record counts that did before: so the log grows by no more than that meanwhile. */
+/* Writes old items again, so that the log can begin later. While the log is too long, each
+ * transaction gets as many bytes of the oldest items as it has otherwise, and up to one item more.
+ * Once these are as many bytes as all items have, no earlier record counts any more: so the log
+ * grows by no more than that meanwhile. */
 static void put_oldest(struct state_journal *journal)
 {
 	uint64_t bytes = (uint64_t)ftello(journal->out), moved = 0;
@@ -429,7 +431,7 @@ static void put_oldest(struct state_journal *journal)
 	}
 }
 
-/* Each record says how long it is, and has its checksum. Those of items are behind the start. */
+/* Fills in the length and the checksum of each record. Records of items begin at `items_start`. */
 static void seal(struct state_journal *journal, size_t items_start)
 {
 	struct record record;
@@ -446,7 +448,7 @@ static void seal(struct state_journal *journal, size_t items_start)
 	}
 }
 
-/* The transaction, in the buffer. */
+/* Writes the transaction into the buffer. */
 static int format(struct state_journal *journal, const struct iovec *answers, size_t count)
 {
 	size_t items_start = 0;
@@ -467,7 +469,7 @@ static int format(struct state_journal *journal, const struct iovec *answers, si
 	return 0;
 }
 
-/* Puts the buffer behind what was written. */
+/* Appends the buffer to the log. */
 static int append(struct state_journal *journal)
 {
 	for (size_t written = 0; written < journal->buffer_bytes;) {
@@ -482,7 +484,7 @@ static int append(struct state_journal *journal)
 	return 0;
 }
 
-/* What was appended counts. */
+/* Makes the appended transaction count. */
 static void publish(struct state_journal *journal)
 {
 	unsigned int next = atomic_load(&journal->head->current) % EXTENTS + 1;
@@ -499,7 +501,7 @@ static void publish(struct state_journal *journal)
 	extent->request_bytes = journal->head_bytes - HEAD_BYTES;
 	extent->checksum = state_journal_sum_extent(extent);
 	atomic_store(&journal->head->current, next);
-	/* Much at once would take long. It is always more than was written. */
+	/* To free much at once would take long. A piece is always more than was written. */
 	uint64_t piece_end = journal->released + RELEASE_BYTES + journal->buffer_bytes;
 	release(journal, extent->start < piece_end ? extent->start : piece_end);
 }

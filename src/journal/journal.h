@@ -4,7 +4,7 @@
  * the next one goes on even if this one was killed between any two instructions.
  *
  * What is kept consists of items: parts of other things (a claim, an open file), each with some
- * lines of text (text.h). Whoever changes something that those lines say marks its item. A commit
+ * lines of text (text.h). Code that changes something in those lines marks the item. A commit
  * writes all items that were marked, as one transaction, with the answers to the kernel that go out
  * behind it: what was answered is always known to the next daemon, and an answer that was not sent
  * is sent by that one. The request that is being handled lies in the file too, where it was read:
@@ -35,7 +35,8 @@
 struct state_journal;
 struct state_item;
 
-/* Where the lines of an item stand among those of all others, from the first number on. */
+/* Where the lines of an item stand among all lines: places are compared from the first number on.
+ */
 struct state_place {
 	uint64_t at[4];
 };
@@ -59,17 +60,17 @@ struct state_kind {
 	void (*save)(const struct state_item *item, FILE *out);
 };
 
-/* A part of what it tells of. All zero: it has never been marked. */
+/* A member of the struct that it describes. All zero: it has never been marked. */
 struct state_item {
 	uint32_t number;  /* in the journal, from 1; 0: it is not there */
 	uint32_t changed; /* its place among those that were marked, from 1; 0: it was not */
 };
 
-/* Keeps things in the file from now on, which is empty, one that state_journal_load() has read, or
- * one that this process has written before: the next commit writes all items; what was kept there
- * stays good until then. `handled` is the request that was handled last, as the content says
- * (0: none). The descriptor becomes the journal's. Returns 0, or -errno of mmap(2) and the like,
- * and the descriptor stays the caller's. */
+/* Begins to keep items in the file, which is empty, or was read by state_journal_load(), or was
+ * written by this process before. The next commit writes all items; until then the former content
+ * of the file counts. `handled` is the request that was handled last, as the content says (0:
+ * none). The descriptor becomes the journal's. Returns 0, or -errno of mmap(2) and the like, and
+ * the descriptor stays the caller's. */
 int state_journal_create(int descriptor, size_t request_bytes, uint64_t handled,
 			 struct state_journal **ret);
 
@@ -81,7 +82,8 @@ void *state_journal_request_area(const struct state_journal *journal);
 
 int state_journal_descriptor(const struct state_journal *journal);
 
-/* What the item's lines say has changed, or it is new. The journal may be NULL: nothing is kept. */
+/* Something in the item's lines has changed, or the item is new. The journal may be NULL: nothing
+ * is kept. */
 void state_journal_mark(struct state_journal *journal, struct state_item *item,
 			const struct state_kind *kind);
 
@@ -91,12 +93,12 @@ void state_journal_remove(struct state_journal *journal, struct state_item *item
 /* Whether anything was marked or removed since the last commit. */
 bool state_journal_is_changed(const struct state_journal *journal);
 
-/* Whether an error has ended the keeping, for now or for good. */
+/* Whether nothing is kept, after an error, for now or for good. */
 bool state_journal_has_failed(const struct state_journal *journal);
 
-/* Writes what has changed, and the answers, which the caller sends once this returns, whatever
- * happened. `handled` is the number of the request that led to them; 0: it was none. Every item
- * that was marked has to be whole. */
+/* Writes the marked items and the answers. The caller sends the answers once this returns, even
+ * after an error. `handled` is the number of the request that led to them; 0: no request did. Every
+ * marked item has to be in a consistent state. */
 void state_journal_commit(struct state_journal *journal, uint64_t handled,
 			  const struct iovec *answers, size_t count);
 
@@ -114,21 +116,21 @@ struct state_journal_content {
 	size_t answer_count;
 };
 
-/* Reads what a daemon has kept, which stays. Returns 0; or -errno with one line in `why` and
- * nothing to be freed: -ENODATA if there is nothing, -EINVAL if it is of another version,
- * -EBADMSG if it is not as it was written. */
+/* Reads what a daemon has kept, and leaves the file as it is. Returns 0; or -errno with one line in
+ * `why` and nothing to be freed: -ENODATA if nothing was kept, -EINVAL if another version wrote it,
+ * -EBADMSG if a checksum does not match. */
 int state_journal_load(int descriptor, struct state_journal_content *ret, char *why,
 		       size_t why_bytes);
 
 void state_journal_content_finish(struct state_journal_content *content);
 
-/* Guards (fs/kernel/notifier_process.h) of all processes that have used the file: counts one more,
- * or not. Returns how many there were so far, or -errno. */
+/* The guards (fs/kernel/notifier_process.h) of all processes that have used the file. The first
+ * function counts one more. Both return how many there have been, or -errno. */
 int state_journal_count_guard(int descriptor);
 int state_journal_guards(int descriptor);
 
-/* Counts an attempt to go on with what was kept. Returns how many there were since somebody who
- * did so called state_journal_settle(), or -errno. */
+/* Counts an attempt to go on with the journal. Returns how many attempts there were since the last
+ * call of state_journal_settle(), or -errno. */
 int state_journal_count_attempt(int descriptor);
 void state_journal_settle(struct state_journal *journal);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading the journal of a daemon that has ended. Whatever the file says, reading ends, with an
+ * Reads the journal of a daemon that has ended. Whatever the file contains, reading ends, with an
  * error or without.
  */
 #include <errno.h>
@@ -55,8 +55,8 @@ int state_journal_find_extent(const struct head *head)
 
 struct loading {
 	struct state_journal_content *content;
-	char *log;	/* what counts of it, */
-	uint64_t start; /* and from where in the file on */
+	char *log;	/* the part that counts, */
+	uint64_t start; /* and its offset in the file */
 	uint64_t bytes;
 	const char *latest;   /* transaction */
 	struct piece *pieces; /* in the order of writing; later the latest of each item */
@@ -100,7 +100,7 @@ static int read_head(int descriptor, struct head *head)
 	return 0;
 }
 
-/* The next record and its text, from the offset on, which goes on. Returns 1; 0 at the end;
+/* Reads the record at *offset, with its text, and moves *offset behind it. Returns 1; 0 at the end;
  * -EBADMSG.
  */
 static int next_record(const struct loading *loading, uint64_t *offset, struct record *record,
@@ -120,7 +120,7 @@ static int next_record(const struct loading *loading, uint64_t *offset, struct r
 	return 1;
 }
 
-/* Makes sure that everything is as it was written. Returns how many records of items there are, or
+/* Checks that everything is as it was written. Returns how many records of items there are, or
  * -EBADMSG. */
 static int64_t count_records(const struct loading *loading)
 {
@@ -164,7 +164,7 @@ static int compare_numbers(const void *a, const void *b)
 	return first->text < second->text ? -1 : 1;
 }
 
-/* Leaves the latest piece of each item. */
+/* Keeps only the latest piece of each item. */
 static void drop_former(struct loading *loading)
 {
 	struct piece *pieces = loading->pieces;
@@ -262,7 +262,7 @@ static int copy_answers(struct loading *loading)
 	return 0;
 }
 
-/* What of the log counts, as the head says. */
+/* The part of the log that counts, by the head. */
 static int find_extent(int descriptor, const struct head *head, struct extent *ret)
 {
 	int current = state_journal_find_extent(head);
@@ -271,7 +271,7 @@ static int find_extent(int descriptor, const struct head *head, struct extent *r
 	if (current <= 0)
 		return current < 0 ? current : -ENODATA;
 	const struct extent *extent = &head->extents[current - 1];
-	/* So much was written: the rest of the file takes no blocks. */
+	/* The file takes at least as many blocks as were written; the rest of it takes none. */
 	if (extent->start < LOG_START || extent->start > extent->end || extent->end > LOG_END ||
 	    extent->latest > extent->end || fstat(descriptor, &attr) < 0 ||
 	    (uint64_t)attr.st_blocks * 512 < extent->end - extent->start ||

@@ -9,7 +9,7 @@
 
 /* Writing */
 
-/* These lines are written with each change of a lock, so printf(3) would be too slow. */
+/* These lines are written with each change of a lock, for which printf(3) would be too slow. */
 
 enum { DIGITS_MAX = 20 };
 
@@ -146,7 +146,7 @@ static int hex_digit(char digit)
 	return digit >= 'A' && digit <= 'F' ? digit - 'A' + 10 : -1;
 }
 
-/* Takes the escapes of a value away, in its place. Returns false if one is none. */
+/* Replaces the escapes of a value, in place. Returns false if one is malformed. */
 static bool unescape(struct state_field *field)
 {
 	char *to = field->value;
@@ -168,7 +168,7 @@ static bool unescape(struct state_field *field)
 	return true;
 }
 
-/* Takes the line apart. */
+/* Splits the line into its word and fields. */
 static int split(struct state_reader *reader)
 {
 	char *rest = reader->line;

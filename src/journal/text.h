@@ -3,11 +3,11 @@
  * The form of what a daemon passes on to the program that goes on in its place
  * (fs/restart/takeover.h): text, a line for each thing, a word and then "key=value" pairs with a
  * space between. Values may have any bytes: those that are not printable ASCII, space and '%' are
- * written as %XX. Keys are in any order; one that is missing counts as zero, or as no, where the
- * reader says so; those that a reader does not ask for are passed over.
+ * written as %XX. Keys are in any order. A missing key counts as zero, or as no, where the reader
+ * says so; a key that the reader does not ask for is ignored.
  *
- * A reader may get anything: what is not well-formed gives one line that says where, what, and what
- * would be right. Any thread, one at a time for a stream or a reader.
+ * A reader may get any input: an error gives one line that says where, what, and what would be
+ * right. Any thread, one at a time for a stream or a reader.
  */
 #ifndef DLOCKFS_JOURNAL_TEXT_H
 #define DLOCKFS_JOURNAL_TEXT_H
@@ -51,7 +51,7 @@ struct state_reader {
 	const char *word; /* of the line */
 	struct state_field fields[STATE_FIELDS_MAX];
 	size_t field_count;
-	bool again;    /* the line is to be read once more */
+	bool again;    /* state_next() is to return the line once more */
 	bool starved;  /* there was no memory, and nothing was wrong before */
 	char why[512]; /* what is wrong, one line; "" while nothing is */
 };
