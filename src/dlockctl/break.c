@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dlockctl break: takes a claim away, by default that of the first holder.
+ * dlockctl break: takes a claim away, by default the first holder's.
  */
 #include <inttypes.h>
 #include <limits.h>

@@ -7,11 +7,13 @@
 
 #include "dlockctl/descriptor.h"
 
-/* The token proves as much as fsync(2) and, unlike that, fails where nothing is locked. */
+/* To ask for the token proves as much as fsync(2), which, however, succeeds where nothing is
+ * locked. */
 static int prove(int fd, uint64_t *ret_token)
 {
 	int error = descriptor_token(fd, ret_token);
-	if (error == -EACCES) /* the servers let nobody write to the claim */
+	if (error ==
+	    -EACCES) /* the servers do not let the host write to the claim, as the token needs */
 		error = fsync(fd) == 0 ? 0 : -errno;
 	return error;
 }

@@ -48,7 +48,7 @@ enum hue claim_hue(const struct claim *claim)
 	return claim->held || claim->kept ? HUE_GREEN : HUE_YELLOW;
 }
 
-/* None if it is of a foreign pid namespace. */
+/* Empty if the process is of a foreign pid namespace. */
 char *claim_pid(const struct claim *claim)
 {
 	if (claim->pid <= 0)
@@ -76,7 +76,8 @@ char *claim_user(const struct claim *claim)
 {
 	if (claim->uid < 0)
 		return must(strdup(""));
-	/* The number may be another one's on that host; hosts that share locks mostly share users.
+	/* The number may be another user's on that host; but hosts that share locks mostly share
+	 * users.
 	 */
 	const struct passwd *user =
 		claim->uid == (uid_t)claim->uid ? getpwuid((uid_t)claim->uid) : NULL;
@@ -184,7 +185,8 @@ json_t *queue_json(const struct queue *queue)
 
 int print_json(json_t *object)
 {
-	/* ASCII only: others choose what is in it, and some of Unicode steers terminals. */
+	/* ASCII only: others choose the content, and some characters of Unicode control terminals.
+	 */
 	bool written = json_dumpf(object, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII) == 0 &&
 		       putchar('\n') != EOF && fflush(stdout) == 0;
 	json_decref(object);

@@ -9,12 +9,12 @@
 
 #include "dlockctl/dlockctl.h"
 
-/* The token of what is locked through the descriptor. Returns 0 or -errno. Blocks. */
+/* The fencing token of the locks that are held through the descriptor. Returns 0 or -errno. Blocks.
+ */
 int descriptor_token(int fd, uint64_t *ret_token);
 
-/* Does what a command has to whose only word is a descriptor, but for its result: asks for the
- * token by ask(), which is descriptor_token() or like it. Returns -1 to go on, or the status to end
- * with.
+/* Does the work of a command whose only word is a descriptor, up to its result: calls ask(), which
+ * is descriptor_token() or the like, for the token. Returns -1 to go on, or the status to end with.
  */
 int descriptor_ask(struct context *context, int argc, char **argv,
 		   int (*ask)(int fd, uint64_t *ret_token), uint64_t *ret_token);

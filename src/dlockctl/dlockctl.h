@@ -36,9 +36,9 @@ struct context {
 
 struct command {
 	const char *name;
-	const char *usage; /* the words behind the name */
+	const char *usage; /* the words after the name */
 	const char *help;  /* one line */
-	const char *more;  /* what --help says besides, lines; or NULL */
+	const char *more;  /* further lines of --help, or NULL */
 	int (*run)(struct context *context, int argc, char **argv);
 };
 
@@ -65,12 +65,13 @@ enum { OPTION_MOUNT = 1000, OPTION_JSON, OPTION_WIDE, OPTION_COLOR, OPTION_OWN }
 		NULL, 0, NULL, 0                                                                   \
 	}
 
-/* What getopt_long(3) returned and the command itself does not know. Returns -1 to go on, or the
- * status to end with: the option is a common one and wrong, is -h, or is unknown. */
+/* Handles an option that the command itself does not know, as getopt_long(3) returned it. Returns
+ * -1 to go on, or the status to end with: a common option with a wrong value, -h, or an unknown
+ * option. */
 int common_option(struct context *context, int letter, char **argv);
 
-/* Parses the options of a command that has none but the common ones; then there must be from
- * least to most words left, from argv[optind] on. Returns -1, or the status to end with. */
+/* Parses the options of a command that has only the common ones. From least to most words must be
+ * left then, from argv[optind] on. Returns -1, or the status to end with. */
 int only_common_options(struct context *context, int argc, char **argv, int least, int most);
 
 /* Checks the number of words left. Returns -1 or EX_USAGE. */
@@ -82,7 +83,7 @@ int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3
 /* The status for an errno from a file of a mount. */
 int status_of_errno(int error);
 
-/* Returns what is not NULL; else memory is used up, and the program ends: with EX_OSERR. */
+/* Returns the pointer. If it is NULL, memory is used up, and the program ends with EX_OSERR. */
 void *must(void *pointer);
 char *must_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dlockctl doctor: what is wrong with the mount and with this machine.
+ * dlockctl doctor: finds what is wrong with the mount and with this machine.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -74,7 +74,8 @@ static int check_mount(struct doctor *doctor, const char *mount, const struct pr
 	return 0;
 }
 
-/* "cron: " before what is said of the store below that prefix; nothing for that of the mount. */
+/* "cron: " in front of lines about the store below that prefix; nothing for the store of the mount.
+ */
 static char *store_words(const char *status)
 {
 	char *prefix = tree_value(status, "prefix");
@@ -213,7 +214,7 @@ static void check_status(struct doctor *doctor, const struct probe *probe)
 	free(waits);
 }
 
-/* No lock rests on this clock, but what people are told of ages does. */
+/* No lock depends on this clock, but the ages that people see do. */
 static void check_clock(struct doctor *doctor)
 {
 	struct timex clock = {0};
@@ -282,8 +283,8 @@ static char *command_of(long pid)
 	return must(strdup(text));
 }
 
-/* "1: FLOCK  ADVISORY  WRITE 4711 00:2f:1 0 EOF". Locks on files of the mount are not in that list,
- * so any of its device is on a directory: the kernel keeps that to itself. */
+/* "1: FLOCK  ADVISORY  WRITE 4711 00:2f:1 0 EOF". Locks on files of the mount are not in that list.
+ * So a lock on the mount's device is on a directory, and of this host only. */
 static void check_directories(struct doctor *doctor, const struct probe *probe)
 {
 	char *line = NULL;
@@ -313,7 +314,7 @@ static void check_directories(struct doctor *doctor, const struct probe *probe)
 	free(line);
 }
 
-/* The lines of one store's status as an object. */
+/* Makes an object of one store's lines in the status. */
 static json_t *status_json(const char *text)
 {
 	json_t *object = must(json_object());
@@ -332,7 +333,7 @@ static json_t *status_json(const char *text)
 	return object;
 }
 
-/* Those of the stores below a prefix. */
+/* Makes an array of the stores below a prefix. */
 static json_t *stores_json(const char *text)
 {
 	json_t *stores = must(json_array());

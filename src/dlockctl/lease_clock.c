@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the thread. What the two threads share is one word.
+ * Owns the thread. The two threads share one word.
  */
 #include "dlockctl/lease_clock.h"
 
@@ -16,14 +16,14 @@
 
 #define ASKS_IN_LEASE 4
 #define PAUSE_MIN_MS  50
-#define MARGIN_MS     30 /* a daemon that runs tells of a loss itself */
+#define MARGIN_MS     30 /* so that a daemon that runs reports the loss first */
 #define LATE_MS	      200
 #define GRACE_MS      1000
 
 static int lock_descriptor;
 static _Atomic int64_t end_ms = INT64_MAX; /* by CLOCK_BOOTTIME */
-static int64_t grace_for_ms = INT64_MIN;   /* the end that the program was late for, */
-static int64_t grace_ms;		   /* and when the grace for that is over */
+static int64_t grace_for_ms = INT64_MIN;   /* the end for which the program was late, */
+static int64_t grace_ms;		   /* and the end of the grace for that */
 
 static int64_t boot_ms(void)
 {
@@ -45,7 +45,7 @@ static bool ask(void)
 		atomic_store(&end_ms, end != INT64_MAX ? end + MARGIN_MS : end);
 	else if (errno == ENOTTY)
 		atomic_store(&end_ms, INT64_MAX);
-	/* Other errors: the lock is lost, as the descriptor tells whoever polls it. */
+	/* After other errors the lock is lost, which poll(2) of the descriptor reports. */
 	return failed == 0 && end != INT64_MAX;
 }
 

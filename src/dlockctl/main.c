@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dlockctl: the table of commands, and what they share of the command line.
+ * dlockctl: the table of commands, and the part of the command line that they share.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -95,7 +95,7 @@ static const char common_help[] =
 	"  --color WHEN            auto (on a terminal, unless NO_COLOR is set), always or never\n"
 	"  -h, --help              print this; behind a command, its own options\n";
 
-/* One line whatever is in it: names of locks may have newlines. */
+/* Prints the text as one line: names of locks may have newlines. */
 static void print_line(const char *text)
 {
 	flockfile(stderr);

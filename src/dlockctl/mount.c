@@ -15,7 +15,8 @@
 
 struct mount {
 	char *folder;
-	bool trusted; /* of root or of the caller: others cannot decide which locks he uses */
+	bool trusted; /* mounted by root or by the caller: other users must not decide which locks
+			 the caller uses */
 };
 
 struct mounts {
@@ -50,7 +51,7 @@ static int mounts_read(struct mounts *mounts)
 	while (getmntent_r(file, &entry, line, sizeof(line)) != NULL) {
 		if (strcmp(entry.mnt_type, MOUNT_TYPE) != 0)
 			continue;
-		/* A mount on top of a dead one has the same folder. */
+		/* A mount upon a dead one has the same folder. */
 		struct mount *mount = mounts_get(mounts, entry.mnt_dir);
 		if (mount == NULL) {
 			mounts->list = must(reallocarray(mounts->list, mounts->count + 1,
@@ -88,7 +89,7 @@ static int several(const struct mounts *mounts, size_t count)
 	return status;
 }
 
-/* The only one of root and the caller. */
+/* Finds the only mount of root and the caller. */
 static int only_mount(const struct mounts *mounts, char **ret_folder)
 {
 	const struct mount *found = NULL;
@@ -119,8 +120,8 @@ static bool has_tree(const char *folder)
 	return found;
 }
 
-/* --mount: as it is written in the list of mounts, or another way to write it, or a folder that
- * looks like a mount. */
+/* Finds the mount of --mount: the folder as in the list of mounts, another name of it, or a folder
+ * that looks like a mount. */
 static int given_mount(const struct mounts *mounts, const char *given, char **ret_folder)
 {
 	char *folder = must(strdup(given));

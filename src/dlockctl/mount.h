@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which mount a command is about, and which lock of it. Reads /proc/self/mounts; the mount itself
- * is only touched if --mount names a folder that is not in there, so a dead mount is found as well.
+ * Finds the mount, and the lock, that a command is about. Reads /proc/self/mounts. The mount itself
+ * is only touched if --mount names a folder that is not listed there, so a dead mount is found as
+ * well.
  */
 #ifndef DLOCKCTL_MOUNT_H
 #define DLOCKCTL_MOUNT_H
@@ -22,7 +23,8 @@ int place_find(const struct context *context, const char *name, struct place *pl
  * ".queue": in a directory of .dlockfs/locks that is the queue of another lock. */
 bool place_has_queue(const struct place *place);
 
-/* As place_find(), for what looks at the queue: a lock without one is told, with EX_USAGE. */
+/* As place_find(), for commands that look at the queue: a lock without a queue is an error,
+ * EX_USAGE. */
 int place_find_queue(const struct context *context, const char *name, struct place *place);
 
 void place_finish(struct place *place);

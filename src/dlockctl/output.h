@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is written to stdout: tables that fit the terminal, colours, JSON. And how claims are
- * worded.
+ * Output to stdout: tables that fit the terminal, colours, JSON; and the wording of claims.
  */
 #ifndef DLOCKCTL_OUTPUT_H
 #define DLOCKCTL_OUTPUT_H
@@ -13,18 +12,18 @@
 
 enum hue { HUE_NONE, HUE_BOLD, HUE_GREEN, HUE_YELLOW, HUE_RED };
 
-/* Whether to colour what goes to the stream: --color; else on a terminal, unless NO_COLOR is set.
+/* Whether to use colours on the stream: by --color; else on a terminal, unless NO_COLOR is set.
  */
 bool output_colored(const struct context *context, int fd);
 const char *hue_begin(bool colored, enum hue hue);
 const char *hue_end(bool colored, enum hue hue);
 
-/* The columns of the terminal; 0, which is no limit, if it is none, or with --wide. */
+/* The columns of the terminal; 0, no limit, if the stream is no terminal, or with --wide. */
 size_t output_width(const struct context *context, int fd);
 
 struct column {
 	const char *title;
-	size_t least; /* may be cut to so many; 0: never cut */
+	size_t least; /* columns to which it may be cut; 0: never cut */
 	bool right;   /* numbers */
 	bool hidden;
 };

@@ -16,8 +16,8 @@
 #include "dlockctl/dlockctl.h"
 #include "dlockctl/tree.h"
 
-/* What the child writes: one of these as soon as it knows of the mount, then one for the status,
- * with the text behind it. */
+/* The child writes one report as soon as it knows about the mount, then one for the status,
+ * followed by the text. */
 struct report {
 	int error;
 	mode_t mode;
@@ -58,7 +58,7 @@ static void run_child(const char *mount, int fd)
 	_exit(0);
 }
 
-/* Reads as much until then. False: it did not come. */
+/* Reads `bytes` until `end_ms`. False: they did not come. */
 static bool read_all(int fd, void *to, size_t bytes, long long end_ms)
 {
 	char *next = to;
@@ -114,7 +114,8 @@ int probe_mount(const char *mount, struct probe *ret)
 	close(ends[1]);
 	if (child > 0) {
 		read_reports(ends[0], ret);
-		/* It is not waited for if it cannot end: whoever inherits it will. */
+		/* If the child cannot end, it is not waited for here, but by the process that
+		 * inherits it. */
 		kill(child, SIGKILL);
 		if (ret->status_answered)
 			waitpid(child, NULL, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the operations of a store (store.h) took and how they ended, for people to watch. The store
- * counts on the loop's thread, whoever opened it reads there.
+ * How long the operations of a store (store.h) took and how they ended, for metrics. The store
+ * counts on the loop's thread, where its opener reads the counts.
  */
 #ifndef DLOCKFS_STORES_STATISTICS_H
 #define DLOCKFS_STORES_STATISTICS_H
@@ -33,18 +33,19 @@ enum store_failure {
 
 /* Zero at first. */
 struct store_statistics {
-	struct histogram durations[STORE_OPERATIONS]; /* until the answer, of those that had one */
+	struct histogram
+		durations[STORE_OPERATIONS]; /* until the answer, of operations that had one */
 	uint64_t failures[STORE_OPERATIONS][STORE_FAILURES];
 };
 
-/* An operation has ended with the error of its event. What tells that something does not exist, or
- * was changed, is an answer like any other. */
+/* An operation has ended with the error of its event. That something does not exist, or was
+ * changed, is an answer like any other. */
 void store_statistics_count(struct store_statistics *statistics, enum store_operation operation,
 			    int64_t duration_us, int error);
 
 /* Write the samples of dlockfs_store_operation_seconds and dlockfs_store_errors_total in the text
- * format of Prometheus, without the head of the family. `label` is one more for each: name="value",
- * or "". */
+ * format of Prometheus, without the head of the family. `label` is a further label of each sample:
+ * name="value", or "". */
 void store_statistics_write_durations(const struct store_statistics *statistics, const char *label,
 				      FILE *file);
 void store_statistics_write_failures(const struct store_statistics *statistics, const char *label,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A store keeps, for each lock, a queue of claims: ordered by a number that it hands out, and
- * ephemeral, that is gone when the session that placed them is over. This table of functions is all
- * that the lock engine knows of it.
+ * A store keeps, for each lock, a queue of claims: ordered by a number that the store gives out,
+ * and ephemeral, that is gone when the session that placed them is over. This table of functions is
+ * all that the lock engine knows of a store.
  *
  * stores/zookeeper/store.c is the real one, stores/local/store.c keeps the queues in this process.
- * A store whose behaviour is bent on purpose (tests/sim) wraps another one with the same table.
+ * The store that injects faults (tests/sim) wraps another one with the same table.
  *
  * Rules that hold for every store:
  *
@@ -29,31 +29,32 @@
 
 #include "claim/name.h"
 
-/* Of one transaction: so many claims, one of CLAIM_CURATOR_ANY as two, and so many bytes of paths,
- * where each may become three, names and text. It stays below the 1 MB that ZooKeeper takes
- * (jute.maxbuffer): the server answers what is longer by closing the connection. */
+/* The most in one transaction: claims, of which one of CLAIM_CURATOR_ANY counts as two; and bytes
+ * of paths (each byte may become three), names and text. So a transaction stays below the 1 MB that
+ * ZooKeeper takes (jute.maxbuffer): the server answers a longer one by closing the connection. */
 #define STORE_PROOFS_MAX      64
 #define STORE_PROOF_BYTES_MAX (800 * 1024)
 
 enum store_session {
 	STORE_CONNECTED, /* a session lives and answers: a new one, or the former one again */
-	STORE_SUSPENDED, /* nothing is known: the session may live or not; operations are not
+	STORE_SUSPENDED, /* the session may live or not, which is not known; operations are not
 			    answered */
-	STORE_LOST,	 /* the session is over, and its claims are or will be gone; a new one is
-			    being made, and STORE_CONNECTED will tell of it */
+	STORE_LOST, /* the session is over, and its claims are or will be gone; a new one is being
+		       made, and STORE_CONNECTED follows */
 };
 
-/* One claim of a queue, as the store lists it. What another client, or a person, has put there
- * under the name of a claim may be listed too, though it does not end with a session: watch()
- * tells. */
+/* One claim of a queue, as the store lists it. A znode that another client, or a person, has made
+ * under the name of a claim may be listed too, though it does not end with a session: watch() finds
+ * that out. */
 struct store_entry {
 	const char *name;
-	struct claim_name claim; /* what the name says */
-	/* A claim of CLAIM_CURATOR_ANY without its companion, or the other way round: somebody has
-	 * taken the other half away. A whole one is one entry, without the companion. */
+	struct claim_name claim; /* the content of the name */
+	/* A claim of CLAIM_CURATOR_ANY without its companion, or a companion without its claim:
+	 * somebody has deleted the other half. A whole claim is one entry, without the companion.
+	 */
 	bool half;
-	/* The claim has gone while its marker stood (mark()): its holder was lost. The entry is in
-	 * the place of the claim, and carries its name. */
+	/* The claim has gone while its marker stood (mark()): its holder was lost. The entry has
+	 * the claim's place and name. */
 	bool orphan;
 };
 
@@ -64,23 +65,24 @@ struct store_entry {
 struct store_proof {
 	const char *path;
 	const char *name;
-	const char
-		*text; /* replaces its data, if that was changed `version` times; NULL: it stays */
+	const char *text; /* replaces the data, if that was changed `version` times; NULL: the data
+			     stays */
 	uint32_t version;
 };
 
 /* Where events go. Pointers in arguments are valid during the call only. */
 struct store_events {
-	/* The session changed. Starts as STORE_SUSPENDED, untold. With STORE_CONNECTED comes the
-	 * session's timeout: without a sign of life for so long it is over, and its claims are
-	 * gone. 0: it cannot end without STORE_LOST being told first. */
+	/* The session changed. It begins as STORE_SUSPENDED, without an event. With STORE_CONNECTED
+	 * comes the session's timeout: after so long without a sign of life the session is over,
+	 * and its claims are gone. 0: it cannot end without STORE_LOST first. */
 	void (*on_session)(void *context, enum store_session session, int64_t timeout_ms);
 
 	/* place() is done. error 0: the claim stands in the queue as `name` with `sequence`;
-	 * entries is the whole queue at a moment after that (the claim itself included), or NULL
-	 * where it was not asked for or could not be had. -ECONNRESET: ambiguous. -EACCES,
-	 * -ENAMETOOLONG, -ENOMEM, -EIO: it was not placed. -EAGAIN: likewise, and none of the lock
-	 * is for a few seconds, so that the numbers of one above it can start anew. */
+	 * entries is the whole queue at a moment after that (the claim itself included), or NULL if
+	 * the queue was not asked for or could not be read. -ECONNRESET: ambiguous. -EACCES,
+	 * -ENAMETOOLONG, -ENOMEM, -EIO: it was not placed. -EAGAIN: likewise, and no claim of the
+	 * lock is placed for a few seconds, so that the numbers of a lock above it can start anew.
+	 */
 	void (*on_placed)(void *context, void *tag, int error, const char *name, int32_t sequence,
 			  const struct store_entry *entries, size_t count);
 
@@ -93,22 +95,23 @@ struct store_events {
 	 * come, or gone. */
 	void (*on_changed)(void *context, void *tag);
 
-	/* The data of a claim that watch() was called for, as text up to its first NUL: once the
-	 * watch is set up, and each time the data has changed since, or may have while there was no
-	 * connection. NULL: that is so, and what it is now comes later. Not the answer:
-	 * on_watched() still comes. In order with other events: without NULL before a list, the
-	 * data was as told when that list was made. `version`: how often it was changed. */
+	/* The data of a claim for which watch() was called, as text up to its first NUL: once when
+	 * the watch is set up, and each time after the data has changed, or may have changed while
+	 * there was no connection. NULL: the data has changed, or may have, and the text comes
+	 * later. This is not the answer to watch(): on_watched() still comes. Events are in order:
+	 * if no NULL came before a list, the data was as last reported when that list was made.
+	 * `version`: how often it was changed. */
 	void (*on_read)(void *context, void *tag, const char *text, uint32_t version);
 
-	/* watch() is over. error 0: the claim is gone. -ENXIO: what stands there is no claim, for
-	 * it does not end with a session; lists leave it out from now on, until that has changed or
-	 * the connection is lost. -ECONNRESET: the watch could not be set up and nothing is known
-	 * of the claim. Other errors as for on_listed. */
+	/* watch() is over. error 0: the claim is gone. -ENXIO: the znode is no claim, for it does
+	 * not end with a session; lists leave it out from now on, until that has changed or the
+	 * connection is lost. -ECONNRESET: the watch could not be set up and nothing is known of
+	 * the claim. Other errors as for on_listed. */
 	void (*on_watched)(void *context, void *tag, int error);
 
 	/* amend() is done: 0, the claim has the new data, or is gone; -ESTALE: it was changed more
-	 * often than that, and has the data of whoever did; -ECONNRESET: ambiguous; -EACCES,
-	 * -ENOMEM, -EIO: it has the old data. */
+	 * often than that, and keeps that data; -ECONNRESET: ambiguous; -EACCES, -ENOMEM, -EIO: it
+	 * has the old data. */
 	void (*on_amended)(void *context, void *tag, int error);
 
 	/* mark() is done: 0, the marker stands; -ENOENT the claim is gone, and nothing was written;
@@ -122,22 +125,22 @@ struct store_events {
 	/* prove() is done. error 0: the session was alive after the call, and all the claims stood;
 	 * if data was replaced, `stamp` is a number above 0 that is greater than that of every
 	 * earlier change of any claim by any session. -ENOENT: the session was alive, but a claim
-	 * of the lock `missing` was gone, and nothing was replaced. -EACCES: likewise, but
-	 * of a claim it may not be known whether it stands. -ESTALE: likewise, but one whose data
-	 * was to be replaced was changed more often than that. -ECONNRESET or another error:
-	 * nothing is known. */
+	 * of the lock `missing` was gone, and nothing was replaced. -EACCES: likewise, but the host
+	 * may not know whether the claim stands. -ESTALE: likewise, but a claim whose data was to
+	 * be replaced was changed more often than that. -ECONNRESET or another error: nothing is
+	 * known. */
 	void (*on_proved)(void *context, void *tag, int error, const char *missing, int64_t stamp);
 
 	/* touch() is done: 0, or -ECONNRESET. */
 	void (*on_touched)(void *context, int error);
 };
 
-/* What somebody asks who only looks on, or steers from outside: it concerns no claim of this
- * session, but anybody's. The functions return 0, or -ENOMEM and nothing follows. After 0 done() is
- * called once, from within dispatch(), also if the session is lost meanwhile (-ECONNRESET); until
- * then the asker's struct, which begins with one of these, has to stay. After close() it is not
- * called. Errors: -ENOENT there is no such lock, or claim; -ECONNRESET it cannot be known now, or
- * whether it happened; -EACCES, -ENOMEM, -EIO. */
+/* Questions of views, and steering from outside: about claims of any session. The functions return
+ * 0, or -ENOMEM and nothing follows. After 0 done() is called once, from within dispatch(), also if
+ * the session is lost meanwhile (-ECONNRESET); until then the asker's struct, which begins with one
+ * of these, has to stay. After close() it is not called. Errors: -ENOENT there is no such lock, or
+ * claim; -ECONNRESET it cannot be found out now, or it is not known whether the change was made;
+ * -EACCES, -ENOMEM, -EIO. */
 struct store_look {
 	/* The queue, and the last components of the paths of locks below, in no order. */
 	void (*done)(struct store_look *look, int error, const char *const *names,
@@ -145,11 +148,11 @@ struct store_look {
 };
 
 struct store_claim {
-	const void *data; /* anything: whoever wrote it */
+	const void *data; /* any bytes: anybody may have written them */
 	size_t data_bytes;
 	int64_t since_ms; /* when it was placed, by the clock of the service, since 1970; 0: unknown
 			   */
-	uint64_t session; /* of whom; 0: of none, it is not ephemeral */
+	uint64_t session; /* the session that it ends with; 0: none, it is not ephemeral */
 	uint32_t version; /* how often its data was changed */
 };
 
@@ -164,8 +167,8 @@ struct store_change {
 struct store; /* every store's own struct begins with `const struct store_ops *ops` */
 
 struct store_ops {
-	/* A file descriptor that becomes readable when dispatch() has something to do. It stays
-	 * the same, and the store's own. */
+	/* A file descriptor that becomes readable when dispatch() has something to do. The
+	 * descriptor stays the same, and belongs to the store. */
 	int (*descriptor)(struct store *store);
 
 	/* Delivers the events that have come. */
@@ -173,28 +176,28 @@ struct store_ops {
 
 	/* Puts a claim at the end of the queue of `path`, with `text` (claim/data.h) as its data.
 	 * It takes as many numbers as claim_recipe_znodes() says, one after the other, and
-	 * `sequence` is the last of them. Where other clients can see it, a claim of
-	 * CLAIM_CURATOR_ANY has a companion, which comes and goes with it: here and for prove(),
-	 * withdraw() and remove() both are one. The strings are copied; the name's sequence is not
-	 * looked at. With `list` the event brings the queue along; that costs no further round
+	 * `sequence` is the last of them. In a store that other clients can see, a claim of
+	 * CLAIM_CURATOR_ANY has a companion, which comes and goes with it: place(), prove(),
+	 * withdraw() and remove() treat the two as one. The strings are copied; the name's sequence
+	 * is not looked at. With `list` the event has the queue, too, which costs no further round
 	 * trip. */
 	void (*place)(struct store *store, void *tag, const char *path,
 		      const struct claim_name *name, const char *text, bool list);
 
-	/* Asks for the queue of `path`. With `sync` it shows everything that happened
-	 * anywhere before the call; without, everything that this session did and has heard of.
-	 * A queue that is seen to be empty, and whose numbers are used up for the greater part,
-	 * starts anew before what is called after the answer, if it can.
-	 * With `attend`, and unless the answer is an error, on_changed() follows once: at the next
-	 * change of that queue, or sooner, as when the connection is lost. Cannot be undone. */
+	/* Asks for the queue of `path`. With `sync` it shows everything that happened anywhere
+	 * before the call; without, everything that this session did and was told. If the queue is
+	 * found empty, and most of its numbers are used up, its numbers start anew, if possible,
+	 * before any operation that is called after the answer. With `attend`, and unless the
+	 * answer is an error, on_changed() follows once: at the next change of that queue, or
+	 * sooner, as when the connection is lost. Cannot be undone. */
 	void (*list)(struct store *store, void *tag, const char *path, bool sync, bool attend);
 
-	/* Replaces the data of a claim, if it was changed `version` times: what others have written
-	 * there, who ask for the lock, is to be read before it is replaced. The text is copied. */
+	/* Replaces the data of a claim, if it was changed `version` times: an order that others
+	 * have written there has to be read before it is replaced. The text is copied. */
 	void (*amend)(struct store *store, void *tag, const char *path, const char *name,
 		      const char *text, uint32_t version);
 
-	/* Reads somebody's claim and waits for its end. Survives a lost connection. Cannot be
+	/* Reads any session's claim, and waits for its end. Survives a lost connection. Cannot be
 	 * undone. */
 	void (*watch)(struct store *store, void *tag, const char *path, const char *name);
 
@@ -215,8 +218,8 @@ struct store_ops {
 	void (*prove)(struct store *store, void *tag, const struct store_proof *proofs,
 		      size_t count);
 
-	/* Shows a server that this session is used, which costs no write: some server answers, and
-	 * that alone proves nothing (engine/lease.h). NULL in a store whose sessions have no
+	/* Shows a server that this session is in use, without a write. A single server answers,
+	 * which by itself proves nothing (engine/lease.h). NULL in a store whose sessions have no
 	 * timeout. */
 	void (*touch)(struct store *store);
 
@@ -237,19 +240,19 @@ struct store_ops {
 	int (*remove)(struct store *store, struct store_change *change, const char *path,
 		      const char *name);
 
-	/* It has not answered for suspiciously long: another way to the service is looked for, if
-	 * there is one. What is under way may be answered -ECONNRESET. Called again and again while
-	 * there is no connection: a store whose session may be over without any server that says
-	 * so has to find that out by then. */
+	/* The store has not answered for suspiciously long: it looks for another way to the
+	 * service, if there is one. Operations under way may be answered -ECONNRESET. Called again
+	 * and again while there is no connection: a store whose session may be over without any
+	 * server reporting it has to find that out on these calls. */
 	void (*nudge)(struct store *store);
 
-	/* Gives the session up, as if STORE_LOST had just been told (it is not told), and makes a
-	 * new one. What the old one placed goes as soon as the service can be told, or when the
-	 * session times out.
+	/* Gives the session up, as if after STORE_LOST (which does not come), and makes a new one.
+	 * The claims of the old session go as soon as the service can be told, or when the session
+	 * times out.
 	 *
-	 * To be called after STORE_LOST, too: a store that gives a session up by itself, though the
-	 * service may keep it, tells the service of that and makes a new one only then. Else it has
-	 * no effect there. */
+	 * To be called after STORE_LOST, too: a store that has given a session up by itself, which
+	 * the service may still keep, only then tells the service and makes a new one. For other
+	 * stores the call has no effect there. */
 	void (*renew)(struct store *store);
 
 	/* One line for people about where the claims are kept and how the connection is. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a claim says of itself, and a queue of them as text. Trusts nothing that a claim says: its
- * data may be anybody's. Pure but for memory.
+ * Reads the data of claims, and writes a queue of claims as text. Trusts nothing in the data, which
+ * anybody may have written. Pure but for memory.
  */
 #include "view/claim.h"
 
@@ -15,8 +15,8 @@
 
 #define FORMAT_LINE	"format=1\n"
 #define VALUE_BYTES_MAX 1024
-#define RANGE_BYTES_MAX 42  /* ",w", two offsets and what divides them */
-#define HOLDS_MAX	512 /* as dlockfs writes at most */
+#define RANGE_BYTES_MAX 42  /* ",w", two offsets and the dash between them */
+#define HOLDS_MAX	512 /* the most that dlockfs writes */
 
 /* Reading */
 
@@ -43,7 +43,7 @@ static const char *read_kind(const char *value, size_t bytes)
 	return NULL;
 }
 
-/* Returns 0 or -ENOMEM; what is not well-formed is left out. */
+/* Returns 0 or -ENOMEM; a value that is not well-formed is left out. */
 static int read_text(const char *value, size_t bytes, char **text)
 {
 	if (*text != NULL || bytes > VALUE_BYTES_MAX || !escape_is_valid(value, bytes))
@@ -84,7 +84,7 @@ static int read_lines(struct view_claim *view, const char *text)
 	return error;
 }
 
-/* Nothing beyond what the name says counts. */
+/* Only ranges within the span of the name count. */
 static int read_ranges(struct view_claim *view, const struct range_set *said, size_t *ranges_left)
 {
 	struct range whole = {view->parts.span, view->parts.mode};
@@ -218,7 +218,7 @@ static const char *mode_name(const struct view_claim *view)
 	return view->parts.mode == CLAIM_EXCLUSIVE ? "exclusive" : "shared";
 }
 
-/* Returns false if it would be too long; then nothing was written. */
+/* Returns false if the text would be too long; then nothing was written. */
 static bool write_ranges(FILE *out, const struct range *ranges, size_t count)
 {
 	char text[VALUE_BYTES_MAX + RANGE_BYTES_MAX];
@@ -253,7 +253,7 @@ static void write_coverage(FILE *out, const struct view_claim *view)
 	fprintf(out, " span=%" PRId64 "-%" PRId64, span.start, span.end);
 }
 
-/* What dlockfs says in its claims. */
+/* The lines of dlockfs about the caller. */
 static void write_asker(FILE *out, const struct view_claim *view)
 {
 	if (view->kind != NULL)
@@ -282,7 +282,7 @@ static const char *state_of(const struct view_claim *view)
 	return is_kept(view) ? "kept" : view->held ? "held" : "waiting";
 }
 
-/* Nobody is granted the lock too early for who reads that: the last second is whole. */
+/* delay_until is rounded up to a whole second: the lock is not granted later than it says. */
 static void write_delay(FILE *out, const struct view_claim *view)
 {
 	if (view->lost_ms > 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of views, for their own files: view.c (asks the store), claim.c (what a claim says,
- * and how it is written down), holders.c (who holds) and user.c (what this host knows better).
+ * The inside of views, for their own files: view.c (asks the store), claim.c (reads and writes
+ * claims), holders.c (finds the holders) and user.c (adds what only this host knows).
  */
 #ifndef DLOCKFS_VIEW_CLAIM_H
 #define DLOCKFS_VIEW_CLAIM_H
@@ -12,40 +12,43 @@
 #include "engine/engine.h"
 #include "stores/store.h"
 
-/* A claim, or one who follows on it: then only what is said of the asker counts. */
+/* A claim, or a caller who follows on a claim: then only the members about the caller count. */
 struct view_claim {
 	struct store_read read; /* first: see view.c */
 	struct view_lock *lock;
 	char *name;
 	struct claim_name parts;
 	bool gone;	  /* between the look and the reading */
-	bool orphan;	  /* of a holder that was lost: the lock has its marker only */
-	bool passed;	  /* an orphan that this host does not wait for */
+	bool orphan;	  /* of a lost holder: only its marker is left */
+	bool passed;	  /* an orphan for which this host does not wait */
 	int64_t lost_ms;  /* an orphan: when this host learned of it, since 1970; 0: unknown */
-	int64_t until_ms; /* and until when it grants nobody for its sake; 0: unknown, or it does */
+	int64_t until_ms; /* and until when it grants the lock to nobody because of it; 0: unknown,
+			     or it does not wait */
 	bool known;	  /* it has been read: */
 	int64_t since_ms; /* 0: unknown */
 	uint64_t session; /* 0: of none */
 	bool waits;	  /* its data says so */
 	bool has_ranges;
-	struct range_set ranges; /* what it covers, if it has_ranges */
+	struct range_set ranges; /* the exact ranges, if has_ranges */
 	bool has_holds;
-	struct range_set holds; /* and what it goes before others by */
-	const char *kind;	/* NULL: unknown; so are the next four */
+	struct range_set
+		holds;	  /* ranges that its owner held before, by which it takes precedence */
+	const char *kind; /* NULL: unknown; so are the next four */
 	char *host;
 	char *command;
-	int64_t pid;			/* -1 */
-	int64_t uid;			/* -1 */
-	bool held;			/* view_claims_judge() */
-	bool keeps;			/* its data says so, and this host does not know better */
-	bool former;			/* it may go on to others, and this host does not know */
-	bool kept;			/* this host knows that nobody uses it */
-	struct view_claim *followers;	/* in the order in which they will have it */
+	int64_t pid; /* -1 */
+	int64_t uid; /* -1 */
+	bool held;   /* view_claims_judge() */
+	bool keeps;  /* its data says so, and this host does not know better */
+	bool former; /* it may have gone on to another caller of its host, which this host cannot
+			know */
+	bool kept;   /* this host knows that nobody uses it */
+	struct view_claim *followers;	/* in the order in which they will get the claim */
 	struct view_claim *prev, *next; /* in there */
 };
 
-/* Takes in what the claim says. More than *ranges_left ranges are taken for their span; they are
- * deducted. Returns 0 or -ENOMEM. */
+/* Reads the data of the claim. Its ranges are deducted from *ranges_left; if they are more than
+ * that, only their span is kept. Returns 0 or -ENOMEM. */
 int view_claim_read(struct view_claim *view, const struct store_claim *claim, size_t *ranges_left);
 
 void view_claim_finish(struct view_claim *view);
@@ -53,20 +56,20 @@ void view_claim_finish(struct view_claim *view);
 /* Forgets who asked for the claim. */
 void view_claim_drop_asker(struct view_claim *view);
 
-/* Takes in who asks now: text of this host. Returns 0 or -ENOMEM. */
+/* Sets the caller who asks now, from a text of this host. Returns 0 or -ENOMEM. */
 int view_claim_set_asker(struct view_claim *view, const char *text);
 
-/* Puts in what the engine of this host knows of those who use the claims of one lock, which are in
- * the order of the queue. Returns 0 or -ENOMEM. user.c. */
+/* Adds what the engine of this host knows of the users of a lock's claims, which are in the order
+ * of the queue. Returns 0 or -ENOMEM. user.c. */
 int view_claims_add_users(struct view_claim *claims, size_t count, const struct engine *engine,
 			  const char *path);
 
-/* Puts in what the engine of this host knows of orphans. user.c. */
+/* Adds what the engine of this host knows of orphans. user.c. */
 void view_claims_add_orphans(struct view_claim *claims, size_t count, const struct engine *engine,
 			     const char *path);
 
-/* Finds out who holds, of the claims of one lock, which are in the order of the queue. Those that
- * are gone do not count. Returns 0 or -ENOMEM. holders.c. */
+/* Finds out which claims of one lock, in the order of the queue, are held. Claims that are gone do
+ * not count. Returns 0 or -ENOMEM. holders.c. */
 int view_claims_judge(struct view_claim *claims, size_t count);
 
 /* Writes the lines of a lock and its claims, those that are not gone. */

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who holds, by the rules of engine/queue.c. A claim is compared only with those in front of it
- * that cover a byte of its: what they cover is in a segment tree, into which each goes after its
- * turn. So a queue of n ranges takes O(n log n), and O(log n) more for each range in front that
- * overlaps and is not in the way: of the same owner, or passed. Pure but for memory.
+ * Finds the holders, by the rules of engine/queue.c. A claim is compared only with claims in front
+ * of it whose ranges overlap its own: these are in a segment tree, to which each claim's ranges are
+ * added after its turn. So a queue of n ranges takes O(n log n), and O(log n) more for each range
+ * in front that overlaps and does not block, as it is of the same owner, or passed. Pure but for
+ * memory.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "view/claim.h"
 
-/* A part of what a claim covers. */
+/* One range of a claim. */
 struct part {
 	struct range range;
 	const struct view_claim *claim;
@@ -23,15 +24,15 @@ struct tree {
 	size_t count;
 	size_t width; /* a power of two, count or more */
 	/* From 1 on, the children of i are 2i and 2i + 1, the leaves are the last `width`. Where
-	 * the exclusive ones below it end, of those that are in, and where all do; -1: there are
-	 * none. */
+	 * the exclusive ranges below the node end, of those that were added, and where all end; -1:
+	 * there are none. */
 	struct node {
 		int64_t exclusive_end, end;
 	} * nodes;
 };
 
-/* A process with record locks is also one with the open file that it locked through, which the
- * queue does not tell: so it is taken for that of the same process. */
+/* A process with record locks is one owner with the open file through which it locked. The queue
+ * does not show which open file that is: so any of the same process counts. */
 static bool are_one(const struct view_claim *a, const struct view_claim *b)
 {
 	const struct claim_id *id_a = &a->parts.id, *id_b = &b->parts.id;
@@ -58,7 +59,7 @@ static bool passes(const struct view_claim *view, const struct view_claim *front
 	       NULL;
 }
 
-/* What the claim covers: at least one range. */
+/* How many ranges the claim covers: at least one. */
 static size_t covered(const struct view_claim *view)
 {
 	return view->has_ranges ? view->ranges.count : 1;
@@ -86,7 +87,7 @@ static void tree_finish(struct tree *tree)
 	free(tree->nodes);
 }
 
-/* An empty tree with room for all that the claims cover. */
+/* Makes an empty tree with room for all ranges of the claims. */
 static int tree_begin(struct tree *tree, const struct view_claim *claims, size_t count)
 {
 	*tree = (struct tree){.width = 1};
@@ -129,7 +130,7 @@ static void tree_add(struct tree *tree, const struct part *part)
 	}
 }
 
-/* Whether something at the node, whose leaves are so many from `first` on, is in the way. */
+/* Whether a range below the node blocks the part; the node has `leaves` leaves, from `first` on. */
 static bool is_blocked(const struct tree *tree, size_t node, size_t first, size_t leaves,
 		       const struct part *part)
 {
@@ -148,7 +149,7 @@ static bool is_blocked(const struct tree *tree, size_t node, size_t first, size_
 	       is_blocked(tree, 2 * node + 1, first + leaves, leaves, part);
 }
 
-/* The claim's own parts, the first of which is given. */
+/* Whether the claim is held, whose first part is given. */
 static bool is_held(const struct tree *tree, const struct view_claim *view, const struct part *part)
 {
 	if (view->waits || view->orphan)
@@ -188,6 +189,6 @@ int view_claims_judge(struct view_claim *claims, size_t count)
 		exclusive += claims[i].parts.mode == CLAIM_EXCLUSIVE;
 		claims[i].held = !claims[i].waits && !claims[i].orphan;
 	}
-	/* As in most queues. */
+	/* The usual case: no claims conflict. */
 	return exclusive == 0 || count == 1 ? 0 : judge_all(claims, count);
 }

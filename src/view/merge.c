@@ -7,12 +7,12 @@
 
 #define LOCK_KEY "lock="
 
-/* Where a text has got to: the lines of one lock, which begin with one that names it. */
+/* A position in a text: the lines of one lock, the first of which names it. */
 struct cursor {
 	const char *lock;
 	const char *end;      /* of these lines */
 	const char *text_end; /* of all */
-	char *path;	      /* of the lock; NULL: there is none any more */
+	char *path;	      /* of the lock; NULL: at the end of the text */
 };
 
 static int hex_value(char digit)
@@ -45,7 +45,7 @@ static const char *find_next_lock(const char *lock, const char *end)
 	return found != NULL ? found + 1 : end;
 }
 
-/* Goes on to the lines that begin where the former ones end. */
+/* Moves on to the lines of the next lock. */
 static int go_on(struct cursor *cursor)
 {
 	free(cursor->path);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What this host knows of its own claims that serve several callers: who uses them now, and who
- * follows. The store knows only who has asked for the claim. And since when it knows of orphans,
- * which no clock but its own tells. Pure but for memory and the time of day.
+ * Adds what only this host knows: of its own claims that serve several callers, which caller uses
+ * them now, and which follow (the store knows only the caller that the claim's data names); and
+ * since when it knows of orphans, by its own clock. Pure but for memory and the time of day.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,10 +27,10 @@ static struct view_claim *find(struct visit *visit, const char *name)
 			return &visit->claims[i];
 		}
 	}
-	return NULL; /* younger than the look */
+	return NULL; /* placed after the look */
 }
 
-/* Who asked for the claim first may use it no more; its host stays. */
+/* Drops the caller in the claim's data, who may not use the claim any more, but not the host. */
 static void set_kept(struct view_claim *view)
 {
 	char *host = view->host;

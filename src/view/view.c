@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asks the store what a view is to show. Owns views on their way: each has locks to look at, which
- * may lead to more of them, and claims to read. A view that has more to ask stands in the viewer's
- * list, and gets its turn as answers come. It ends by being told, or cancelled, and is freed when
- * the store owes it no answer any more. Loop thread only.
+ * Asks the store for the content of views. Owns views under way: each has locks to look at, which
+ * may lead to further ones, and claims to read. A view that has more to ask is in the viewer's
+ * list, and gets its turn as answers come. A view is over when its result is delivered, or it is
+ * cancelled, and is freed when no answer of the store is outstanding. Loop thread only.
  */
 #include "view/view.h"
 
@@ -16,10 +16,11 @@
 #include "claim/marker.h"
 #include "view/claim.h"
 
-/* In claims of one view, a few dozen megabytes: what more there is is taken for its span. */
+/* How many ranges a view keeps, a few dozen megabytes. Of claims beyond that only the span is kept.
+ */
 #define VIEW_RANGES_MAX (1 << 20)
 
-/* Of a lock; a longer one is not shown. */
+/* The longest path of a lock that is shown. */
 #define PATH_BYTES_MAX 4095
 
 enum view_kind { VIEW_QUEUE, VIEW_QUEUES, VIEW_NAMES, VIEW_ORPHANS };
@@ -31,8 +32,8 @@ struct view_lock {
 	struct view_lock *read_prev, *read_next; /* in view->unread */
 	struct view_claim *claims;
 	size_t count;
-	size_t asked; /* so many of them have been asked for */
-	int error;    /* it cannot be looked at */
+	size_t asked; /* how many of the claims have been asked for */
+	int error;    /* why the lock cannot be looked at, or 0 */
 	char path[];
 };
 
@@ -44,20 +45,20 @@ struct view {
 	const struct view_events *events;
 	void *context;
 	bool asking;
-	bool over;	  /* told or cancelled */
+	bool over;	  /* its result was delivered, or it was cancelled */
 	size_t under_way; /* questions */
 	uint64_t progress;
 	size_t ranges_left;
 	struct view_lock *unseen; /* to be looked at */
 	struct view_lock *locks;
-	struct view_lock *unread; /* of them, those with claims to be read */
+	struct view_lock *unread; /* locks with claims to be read */
 };
 
 struct viewer {
 	struct store *store;
 	const struct engine *engine; /* NULL: none */
 	struct view *views;
-	struct view *asking; /* those that have more to ask */
+	struct view *asking; /* views that have more to ask */
 	size_t under_way;    /* questions of all views */
 	uint64_t progress;
 };
@@ -88,7 +89,7 @@ static void free_view(struct view *view)
 	free(view);
 }
 
-/* Whether the view has more to ask decides whether it stands in the list of those. */
+/* Puts the view into the list of those that have more to ask, or takes it out. */
 static void update_asking(struct view *view)
 {
 	struct viewer *viewer = view->viewer;
@@ -102,7 +103,7 @@ static void update_asking(struct view *view)
 	view->asking = asking;
 }
 
-/* Nothing more is told, nor asked. */
+/* The view is over: it asks and delivers nothing any more. */
 static void set_over(struct view *view)
 {
 	view->over = true;
@@ -183,8 +184,8 @@ static int ask_for_lock(struct view *view)
 	return error;
 }
 
-/* Asks what may be asked; each view a question in turn. Out of memory it is asked when the next
- * answer comes. */
+/* Asks as many questions as may be under way, one for each view in turn. Out of memory, the rest is
+ * asked when the next answer comes. */
 static void ask(struct viewer *viewer)
 {
 	while (viewer->under_way < VIEW_READS_MAX && viewer->asking != NULL) {
@@ -270,7 +271,7 @@ static void tell_end(struct view *view)
 	view->events->on_searched(view->context, 0);
 }
 
-/* An answer has come, and the view has made of it what it could. */
+/* An answer has come, and was taken in. */
 static void answered(struct view *view, int error)
 {
 	struct viewer *viewer = view->viewer;
@@ -352,7 +353,7 @@ static int note_below(const struct view_lock *lock, const char *const *names, si
 	return 0;
 }
 
-/* One lock that cannot be looked at is no reason not to show the others. */
+/* Notes an error of one lock: the others are shown all the same. */
 static int note_error(struct view_lock *lock, int error)
 {
 	if (lock->view->kind != VIEW_QUEUES && lock->view->kind != VIEW_ORPHANS)
@@ -362,7 +363,7 @@ static int note_error(struct view_lock *lock, int error)
 	return error == -EACCES || error == -EIO || error == -ENOENT ? 0 : error;
 }
 
-/* Of a lock that was looked at for orphans nothing more is wanted. */
+/* Reports the orphans of a lock, about which nothing more is asked. */
 static int tell_orphans(struct view_lock *lock, const char *const *names, size_t names_count,
 			const struct store_entry *entries, size_t count)
 {

@@ -55,8 +55,8 @@
 
 #define VIEW_READS_MAX 64
 
-struct viewer; /* who has the views of one store */
-struct view;   /* a look on its way */
+struct viewer; /* makes the views of one store */
+struct view;   /* a view under way */
 
 struct view_events {
 	/* error 0 and the text; or -ENOENT, -ECONNRESET, -EACCES, -ENOMEM, -EIO. The text is freed
@@ -71,16 +71,16 @@ struct view_events {
 	/* The lock has claims of lost holders (store_entry.orphan). */
 	void (*on_orphans)(void *context, const char *path);
 
-	/* error 0: all locks were looked at that could be. */
+	/* error 0: all locks were looked at, but for those with an error of their own. */
 	void (*on_searched)(void *context, int error);
 };
 
-/* Both stay the caller's. `engine` is that of this host, for what it knows better than the store;
- * NULL: none. Returns NULL when out of memory. */
+/* Both stay the caller's. `engine` is that of this host, for what only this host knows; NULL: none.
+ * Returns NULL when out of memory. */
 struct viewer *viewer_create(struct store *store, const struct engine *engine);
 
-/* Frees the viewer and what is left of its views, of which nothing is told. To be called when the
- * store has been closed: until then it may answer what was cancelled. NULL is fine. */
+/* Frees the viewer and the rest of its views, without calling their events. To be called after the
+ * store was closed: until then it may still answer cancelled views. NULL is fine. */
 void viewer_destroy(struct viewer *viewer);
 
 /* The queue of one lock. An empty queue is a line for the lock. Returns 0 and the view in *ret, or
@@ -95,22 +95,23 @@ int view_queue(struct viewer *viewer, const char *path, const struct view_events
 int view_queues(struct viewer *viewer, const char *path, const struct view_events *events,
 		void *context, struct view **ret);
 
-/* What there is at the path; on_names() is called. As view_queue() otherwise. */
+/* Asks what exists at the path; on_names() is called. As view_queue() otherwise. */
 int view_names(struct viewer *viewer, const char *path, const struct view_events *events,
 	       void *context, struct view **ret);
 
-/* Looks for claims of lost holders at and below `path`. It has one question under way at a time,
- * for it may be about many locks, and nobody waits for it. After 0, on_orphans() is called for each
- * lock that has some, and on_searched() once, when the view is gone. As view_queues() otherwise. */
+/* Looks for claims of lost holders at and below `path`. It has one question under way at a time:
+ * there may be many locks, and nobody waits for the result. After 0, on_orphans() is called for
+ * each lock that has some, and on_searched() once, when the view is gone. As view_queues()
+ * otherwise. */
 int view_search_orphans(struct viewer *viewer, const char *path, const struct view_events *events,
 			void *context, struct view **ret);
 
-/* How many answers of the store have come for the view so far; for all views, also cancelled ones.
+/* How many answers of the store have come so far: for the view; for all views, also cancelled ones.
  */
 uint64_t view_progress(const struct view *view);
 uint64_t viewer_progress(const struct viewer *viewer);
 
-/* Nothing more is called. */
+/* Cancels the view: none of its events is called any more. */
 void view_cancel(struct view *view);
 
 #endif

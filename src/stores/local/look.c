@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * look(), read(), write() and remove(): for who looks on and steers from outside. Unlike the
- * operations of the engine they are answered even if the session is lost. Loop thread only.
+ * look(), read(), write() and remove(): for views, and for steering from outside. Unlike the
+ * engine's operations they are answered even if the session is lost. Loop thread only.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "claim/marker.h"
 #include "stores/local/service.h"
 
-/* Returns the answer, which lies in the session's list already, or NULL when out of memory. Its
- * error is set if there is no session to ask in. */
+/* Returns the answer, which is in the session's list already, or NULL when out of memory. Its error
+ * is set if there is no session. */
 static struct answer *ask(struct store *base, enum answer_kind kind, void *asker)
 {
 	struct local_store *store = (struct local_store *)base;
@@ -27,7 +27,7 @@ static struct answer *ask(struct store *base, enum answer_kind kind, void *asker
 	return answer;
 }
 
-/* The last components of what is below. Returns 0 or -ENOMEM. */
+/* Copies the last components of the paths below. Returns 0 or -ENOMEM. */
 static int copy_names(const struct queue *queue, struct answer *answer)
 {
 	const struct queue *below;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the queues of a service in this process, and tells who watches a claim what becomes of it,
- * and who attends to a queue that it has changed.
+ * Owns the queues of a service in this process. Reports changes of a claim to its watches, and
+ * changes of a queue to those who attend to it.
  *
- * Must not know locks: who holds what is the engine's affair. Makes no thread; the loop's thread
- * only.
+ * Must not know who holds what: that is up to the engine. Starts no thread; loop thread only.
  */
 #include <assert.h>
 #include <errno.h>
@@ -30,7 +29,7 @@ struct local_service *local_service_create(void)
 {
 	struct local_service *service = calloc(1, sizeof(*service));
 
-	/* Greater than what an earlier process could reach at one a nanosecond. */
+	/* Greater than any stamp of an earlier process, which could not reach one a nanosecond. */
 	if (service != NULL)
 		service->stamp = now_ms() * 1000000;
 	return service;
@@ -85,7 +84,7 @@ static struct queue *queue_create(struct local_service *service, const char *pat
 	return queue;
 }
 
-/* How long the path above is; that of "" is above all. */
+/* The length of the path above. "" is above all. */
 static size_t path_above(const char *path, size_t path_bytes)
 {
 	const char *slash = memrchr(path, '/', path_bytes);
@@ -146,7 +145,7 @@ void queue_remove_if_empty(struct queue *queue)
 	}
 }
 
-/* What to read at the next turn of the loop. The write cannot fail: the counter is at most 1. */
+/* Wakes the loop in its next turn. The write cannot fail: the counter is at most 1. */
 void store_make_readable(struct local_store *store)
 {
 	if (store->readable)
@@ -166,7 +165,7 @@ void store_make_unreadable(struct local_store *store)
 void answer_free(struct answer *answer)
 {
 	if (answer->kind == ANSWER_CONNECTED)
-		return; /* a part of its store */
+		return; /* the session's own answer, a member of its store */
 	free(answer->snapshot);
 	free(answer->text);
 	for (size_t i = 0; i < answer->names_count; i++)
@@ -267,7 +266,7 @@ static bool is_before(const struct node *node, int32_t sequence, const char *nam
 	return claim_name_compare(node->sequence, node->name, sequence, name) < 0;
 }
 
-/* Where the claim of that number and name stands, or would. */
+/* The place of the claim of that number and name, or where it would stand. */
 static size_t queue_place(const struct queue *queue, int32_t sequence, const char *name)
 {
 	size_t low = 0, high = queue->count;
@@ -283,7 +282,7 @@ static size_t queue_place(const struct queue *queue, int32_t sequence, const cha
 	return low;
 }
 
-/* There is room for it. Nearly always it is the last one. */
+/* Puts a claim into the queue, which has room for it. Nearly always the claim is the last one. */
 static void queue_put_in(struct queue *queue, struct node *node)
 {
 	size_t place = queue->count;
@@ -473,10 +472,10 @@ struct node *node_create(struct local_store *store, struct queue *queue,
 	char full[CLAIM_NAME_BYTES];
 	struct claim_name claim = *name;
 
-	/* As the counter of a container znode, which goes when it is empty. */
+	/* As the counter of a container znode, which is removed when it is empty. */
 	if (queue_is_empty(queue))
 		queue_set_next(queue, queue->service->first_sequence);
-	/* Its companion would have one of them. */
+	/* With a companion a claim takes two numbers. */
 	claim.sequence = queue_add(queue->next_sequence, claim_recipe_znodes(name->recipe) - 1);
 	claim_name_format_placed(full, &claim);
 	return node_restore(store, queue, full, text, claim.sequence);
@@ -503,7 +502,7 @@ struct snapshot *snapshot_create(const struct queue *queue)
 		entry->name = names[i];
 		entry->half = false;
 		entry->orphan = queue->nodes[i]->store == NULL;
-		/* As another store would read it. */
+		/* The name is read as another store would read it. */
 		bool named = claim_name_parse(entry->name, &entry->claim);
 		assert(named);
 		(void)named;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of the store that keeps claims in this process, for its own files: store.c (the table
- * and the sessions), look.c (what is asked from outside), transfer.c (what is passed on to another
- * process) and service.c (the queues, and what lies there for others to hear).
+ * and the sessions), look.c (questions from outside), transfer.c (saves the queues for another
+ * process) and service.c (the queues, and the watches on them).
  *
- * An operation takes effect when it is called; its answer is made then and there and lies in the
- * session's list until dispatch() delivers it. So an answer shows the queue of the moment of its
- * call, and the answers of a session come in the order of its calls. A watch is an answer
- * that lies at the claim it waits for until that claim goes; what it reads of the claim's data
- * meanwhile are answers of their own. An attention is one that lies at a queue until that changes.
+ * An operation takes effect when it is called. Its answer is made at that moment, and waits in the
+ * session's list until dispatch() delivers it. So an answer shows the queue at the moment of its
+ * call, and the answers of a session come in the order of its calls. A watch is an answer that
+ * waits in the list of its claim until the claim goes; when the claim's data is read meanwhile,
+ * that is an answer of its own. An attention is an answer that waits in the list of its queue until
+ * the queue changes.
  *
  * Single-threaded.
  */
@@ -24,7 +25,7 @@
 #include "stores/local/store.h"
 
 enum answer_kind {
-	ANSWER_CONNECTED, /* not to an operation: a session lives */
+	ANSWER_CONNECTED, /* of no operation: a session lives */
 	ANSWER_PLACED,
 	ANSWER_LISTED,
 	ANSWER_ATTENDED,
@@ -39,7 +40,7 @@ enum answer_kind {
 	ANSWER_CHANGED,
 };
 
-/* A queue as it was at some moment. The names lie behind the entries. */
+/* A queue as it was at some moment. The names are in the same block, behind the entries. */
 struct snapshot {
 	size_t count;
 	struct store_entry entries[];
@@ -66,16 +67,17 @@ struct answer {
 	struct answer *waiting_prev, *waiting_next; /* in local_store.watches */
 };
 
-/* A claim in its queue. There may be very many, so it has nothing that can be told otherwise. */
+/* A claim in its queue. There may be very many, so the struct has no member that can be computed.
+ */
 struct node {
 	char *text;	  /* behind the name, until it is replaced */
 	int64_t since_ms; /* since 1970 */
 	uint32_t version; /* how often its text was replaced */
 	int32_t sequence;
-	uint64_t place; /* in the journal, in the order of coming */
+	uint64_t place; /* in the journal, in the order of placing */
 	struct state_item item;
 	struct queue *queue;
-	struct local_store *store; /* whose session placed it: the present one; NULL: an orphan */
+	struct local_store *store; /* of the session that placed it; NULL: an orphan */
 	bool marked;		   /* its marker stands, with the text of the claim */
 	struct answer *watches;
 	struct node *store_prev, *store_next; /* in local_store.nodes */
@@ -88,9 +90,9 @@ struct queue {
 	struct local_service *service;
 	struct state_item item;
 	uint64_t serial;
-	struct node **nodes; /* the first of them: */
+	struct node **nodes; /* the first claim: */
 	size_t count;
-	struct node **room; /* where they lie */
+	struct node **room; /* the array that they are in */
 	size_t room_count;
 	struct answer *attentions; /* none without a claim */
 	int32_t next_sequence;
@@ -121,9 +123,9 @@ struct local_store {
 	const struct store_events *events;
 	void *context;
 	int descriptor;
-	bool readable; /* the descriptor is */
-	bool lost;     /* the session is over and the next dispatch will say so */
-	bool over;     /* the same, and that it is connected again has not been said */
+	bool readable; /* the descriptor is readable */
+	bool lost;     /* the session is over, and the next dispatch() reports it */
+	bool over;     /* the session is over, and a new one has not been reported yet */
 	struct answer connected;
 	struct answer *answers;
 	struct answer *watches; /* and attentions */
@@ -145,30 +147,31 @@ struct queue *queue_open(struct local_service *service, const char *path);
 /* The next claim gets that number. */
 void queue_set_next(struct queue *queue, int32_t sequence);
 
-/* Frees the queue, and those above it, unless there are claims. */
+/* Frees the queue, and those above it, unless they have claims. */
 void queue_remove_if_empty(struct queue *queue);
 
-/* Puts a claim at the end of the queue, and tells those who attend to it. Returns NULL when out of
- * memory; the queue may then be empty. */
+/* Puts a claim at the end of the queue, and reports the change to those who attend to the queue.
+ * Returns NULL when out of memory; the queue may then be empty. */
 struct node *node_create(struct local_store *store, struct queue *queue,
 			 const struct claim_name *name, const char *text);
 
-/* The same with this number, which the counter then stands behind. */
+/* The same with this number; the counter goes on behind it. */
 struct node *node_restore(struct local_store *store, struct queue *queue, const char *name,
 			  const char *text, int32_t sequence);
 
-/* The claim; NULL if none of that name stands. */
+/* The claim of that name; NULL: there is none. */
 struct node *node_find(const struct local_service *service, const char *path, const char *name);
 
 /* The same for an orphan. */
 struct node *node_find_orphan(const struct local_service *service, const char *path,
 			      const char *name);
 
-/* Replaces the data and tells the watchers. Returns 0, or -ENOMEM and nothing has happened. */
+/* Replaces the data, and reports that to the claim's watches. Returns 0, or -ENOMEM with nothing
+ * changed. */
 int node_amend(struct node *node, const char *text);
 
-/* Ends the claim and tells its watchers, and those who attend to the queue. With a marker it stays
- * in the queue as an orphan. The queue stays, even if empty. */
+/* Ends the claim, and reports that to its watches, and to those who attend to the queue. A claim
+ * with a marker stays in the queue as an orphan. The queue stays, even if empty. */
 void node_remove(struct node *node);
 
 /* Takes the orphan out of its queue, which stays. */
@@ -177,37 +180,37 @@ void node_remove_orphan(struct node *node);
 /* The queue as it is. Returns NULL when out of memory, or if it is NULL or has no claims. */
 struct snapshot *snapshot_create(const struct queue *queue);
 
-/* The answer is to be delivered by the next dispatch(), after those that lie there. */
+/* Puts the answer at the end of the session's list: the next dispatch() delivers it. */
 void answer_queue(struct answer *answer);
 
 void answer_free(struct answer *answer);
 
-/* Whether its asker is answered even if the session is lost. */
+/* Whether the answer is delivered even if the session is lost. */
 bool answer_is_for_outside(const struct answer *answer);
 
-/* What a watch reads of its claim's data. Returns NULL when out of memory. */
+/* The answer by which a watch reports its claim's data. Returns NULL when out of memory. */
 struct answer *answer_create_read(const struct answer *watch, const char *text, uint32_t version);
 
-/* Lets a watch lie at the claim, or an attention at a queue that has claims; takes either away from
- * there. */
+/* Puts a watch into the list of the claim, or an attention into that of a queue that has claims;
+ * takes either out. */
 void watch_start(struct answer *watch, struct node *node);
 void attention_start(struct answer *attention, struct queue *queue);
 void watch_stop(struct answer *watch);
 
-/* transfer.c: what is written of it has changed, for the journal; a queue's next number and
- * its claims are told apart. */
+/* transfer.c: marks for the journal what has changed: the service, a queue's next number, or a
+ * claim. */
 void service_mark(struct local_service *service);
 void queue_mark(struct queue *queue);
 void node_mark(struct node *node);
 
-/* It is about to be freed. */
+/* The item is about to be freed. */
 void service_unmark(struct local_service *service, struct state_item *item);
 
 /* Lets the descriptor be readable, or not. */
 void store_make_readable(struct local_store *store);
 void store_make_unreadable(struct local_store *store);
 
-/* look.c: what answers for the outside deliver, and the functions of the table that ask. */
+/* look.c: delivers answers to questions from outside; and the table's functions that ask. */
 void local_deliver_outside(const struct answer *answer);
 int local_look(struct store *base, struct store_look *look, const char *path);
 int local_read(struct store *base, struct store_read *read, const char *path, const char *name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the sessions (stores) that share a service, and the answers that lie there to be delivered.
- * Reads no clock and makes no thread; the loop's thread only.
+ * Owns the sessions (stores) that share a service, and the answers that wait to be delivered. Reads
+ * no clock and starts no thread; loop thread only.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@ static struct local_store *local_store(struct store *store)
 	return (struct local_store *)store;
 }
 
-/* Drops what the session has asked and placed. */
+/* Drops all answers and claims of the session. */
 static void session_end(struct local_store *store)
 {
 	struct answer *answer, *next;
@@ -54,9 +54,9 @@ void store_local_expire(struct store *base)
 	store_make_readable(store);
 }
 
-/* Returns NULL if there is nobody to answer to: what is called after the session's end and before
- * STORE_LOST has told of it has no effect. Without memory for an answer the session ends, because
- * that is the one thing that can still be told. */
+/* Returns NULL if no answer is to be given: an operation after the session's end and before
+ * STORE_LOST is delivered has no effect. Without memory for an answer the session ends: that can
+ * still be reported. */
 static struct answer *answer_create(struct local_store *store, enum answer_kind kind, void *tag)
 {
 	struct answer *answer;
@@ -263,7 +263,8 @@ static void deliver(const struct local_store *store, const struct answer *answer
 	}
 }
 
-/* What the callbacks call is answered in the same run: the descriptor is quiet afterwards. */
+/* Operations that callbacks start are answered in the same run: afterwards the descriptor is not
+ * readable. */
 static void on_dispatch(struct store *base)
 {
 	struct local_store *store = local_store(base);
@@ -290,8 +291,8 @@ static int on_descriptor(struct store *base)
 	return local_store(base)->descriptor;
 }
 
-/* Looks for the claims. Returns 0; or -ENOENT, or -ENOMEM, and the first that is not there is
- * noted in the answer; or -ESTALE. */
+/* Looks for the claims. Returns 0; or -ENOENT, with the first missing one noted in the answer; or
+ * -ENOMEM if it could not be noted; or -ESTALE. */
 static int find_all(const struct local_service *service, const struct store_proof *proofs,
 		    size_t count, struct answer *answer)
 {

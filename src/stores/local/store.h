@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The store that keeps claims in this process: see stores/store.h for what a store does. It is what
- * the daemon uses when no server is configured, and the ground the simulator stands on: several
- * stores share the queues of one service there, each with a session of its own.
+ * The store that keeps claims in this process: see stores/store.h for what a store does. The daemon
+ * uses it when no server is configured, and the simulator runs on it: there several stores share
+ * the queues of one service, each with a session of its own.
  *
  * Single-threaded, no clock.
  */
@@ -18,7 +18,7 @@ struct local_service; /* the queues of all locks */
 /* Returns NULL when out of memory. */
 struct local_service *local_service_create(void);
 
-/* Its stores must have been closed before. */
+/* The stores must have been closed before. */
 void local_service_destroy(struct local_service *service);
 
 /* For tests: the number the next claim of a queue that does not exist yet will get. */
@@ -39,8 +39,8 @@ int store_local_open(struct local_service *service, const struct store_events *e
 /* Writes the queues of the service, for a process that goes on in place of this one. */
 void local_service_save(const struct local_service *service, FILE *out);
 
-/* Keeps the queues in the journal from now on, and what is in them already. Their items' places
- * begin with that number. The journal stays the caller's; it may be NULL: then nothing is kept. */
+/* Keeps the queues in the journal from now on, with their present claims. The places of their items
+ * begin with that number. The journal stays the caller's; NULL: nothing is kept. */
 void local_service_set_journal(struct local_service *service, struct state_journal *journal,
 			       uint64_t place);
 

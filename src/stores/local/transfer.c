@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The queues of a service in this process as text. Lines: `service`, and for each queue with claims
+ * Saves the queues of a service in this process as text, and restores them. Lines: `service`, and
+ * for each queue with claims
  *
  *   queue  its path, and the number that the next claim gets; what follows is of it
  *   node   a claim, in the order of the queue
@@ -29,7 +30,7 @@ static void save_queue(const struct queue *queue, FILE *out)
 	state_end(out);
 }
 
-/* An orphan is not saved: a delay for its sake ends with the process. */
+/* An orphan is not saved: its lock_delay ends with the process. */
 static void save_node(const struct node *node, FILE *out)
 {
 	if (node->store == NULL)
@@ -57,7 +58,7 @@ void local_service_save(const struct local_service *service, FILE *out)
 
 enum { PART_SERVICE = 1, PART_QUEUES };
 
-/* What the item is a part of. */
+/* The struct of which the item is a member. */
 #define WHOLE(type, part) ((type *)((char *)(part)-offsetof(type, item)))
 
 static struct state_place service_place_of(const struct state_item *item)
@@ -81,7 +82,7 @@ static void queue_save_item(const struct state_item *item, FILE *out)
 	save_queue(WHOLE(const struct queue, item), out);
 }
 
-/* Behind the queue's own line. */
+/* The place behind the queue's own line. */
 static struct state_place node_place_of(const struct state_item *item)
 {
 	const struct node *node = WHOLE(const struct node, item);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What stands above the locks that claims are placed in. A lock with locks below starts anew only
- * when all of them are empty at one moment (renew.c). If they never are, the one who wants that
- * changes its container's version. Every host that places claims below looks at that version at
- * least every LOOK_US, and when it has grown places none there for PAUSE_US: so long that all hosts
- * pause together for a while. If somebody holds a lock below for longer, the others there go on,
- * and the next try comes later.
+ * The locks above the locks in which claims are placed. The numbers of a lock with locks below
+ * start anew only when all of these are empty at one moment (renew.c). If they never are, the host
+ * that wants it raises the version of the upper lock's container. Every host that places claims
+ * below looks at that version at least every LOOK_US, and when it has grown places none there for
+ * PAUSE_US: long enough for all hosts to pause together for a while. If a lock below is held for
+ * longer, the others there go on, and the next attempt comes later.
  *
- * A pause is not needed for correctness, and so is judged by clocks: whoever looks at a container
- * for the first time takes a change of the last seconds for a new one.
+ * A pause is not needed for correctness, so clocks may decide about it: a host that looks at a
+ * container for the first time takes a change of the last seconds for a new one.
  *
  * Everything runs on the loop's thread, except the callback, which runs on ZooKeeper's.
  */
@@ -23,18 +23,18 @@ enum {
 	LOOK_US = 2000000,
 	LOOK_IN_PAUSE_US = 100000,
 	PAUSE_US = 5000000,
-	UNUSED_US = 60000000, /* after which it is forgotten, when there are */
-	ABOVE_MAX = 10000,    /* so many */
+	UNUSED_US = 60000000, /* an unused entry is forgotten after this time, */
+	ABOVE_MAX = 10000,    /* if there are so many entries */
 };
 
 struct above {
 	UT_hash_handle hh;
-	uint64_t generation; /* of the session in which it was looked at */
+	uint64_t generation; /* of the session in which the container was read */
 	int64_t looked_us;
-	int64_t pause_us; /* until then */
+	int64_t pause_us; /* no claim is placed below until this time */
 	bool looking;
-	bool known;	 /* what follows is */
-	int64_t created; /* the zxid of that */
+	bool known;	 /* the next two members are known */
+	int64_t created; /* the zxid of the container's creation */
 	int32_t version;
 	char path[];
 };
@@ -59,7 +59,7 @@ static void note(struct above *above, const struct Stat *stat)
 			    "moment without claims below: new ones pause there",
 			    above->path);
 	} else if (!same) {
-		above->pause_us = 0; /* it has started anew */
+		above->pause_us = 0; /* the lock has started anew */
 	}
 	above->known = true;
 	above->created = stat->czxid;
@@ -161,7 +161,8 @@ bool zookeeper_puts_off(struct operation *operation)
 	struct store_zookeeper *store = operation->store;
 	const char *path = operation->path;
 	const char *root = path + strlen(store->root);
-	const char *end = memrchr(path, '/', strlen(path)); /* of the lock's own container */
+	const char *end =
+		memrchr(path, '/', strlen(path)); /* the end of the lock's own container */
 	bool put_off = false;
 
 	while ((end = memrchr(path, '/', (size_t)(end - path))) != NULL && end > root)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns what the client library needs as long as a handle lives, and must not know what becomes of a
- * session. Its callbacks for SASL run on ZooKeeper's threads and only read.
+ * Owns the data that the client library needs as long as a handle lives. Must not know about
+ * sessions. Its callbacks for SASL run on ZooKeeper's threads and only read.
  */
 #ifdef HAVE_ZOOKEEPER_TLS
 #define HAVE_OPENSSL_H 1 /* zookeeper.h declares zookeeper_init_ssl() */
@@ -29,7 +29,7 @@
 struct zookeeper_client {
 	const struct store_access *access;
 #ifdef HAVE_ZOOKEEPER_TLS
-	const char *unusable; /* the file that the log tells of, or NULL */
+	const char *unusable; /* the file that the log has named, or NULL */
 #endif
 #ifdef HAVE_ZOOKEEPER_SASL
 	sasl_callback_t callbacks[5];
@@ -44,7 +44,7 @@ static void on_client_log(const char *message)
 }
 
 #ifdef HAVE_ZOOKEEPER_TLS
-/* A password that a key does not need is not asked for. */
+/* OpenSSL asks only for a password that the key needs. */
 static const char *key_password(const struct store_access *access)
 {
 	const struct secret *password = access->tls_password.secret;
@@ -72,7 +72,8 @@ static const char *find_unusable(const struct store_access *access)
 	return file;
 }
 
-/* ZooKeeper's client would try without a pause what cannot be used. */
+/* Checked here, because ZooKeeper's client would try an unusable file again and again without a
+ * pause. */
 static bool check_files(struct zookeeper_client *client)
 {
 	const char *file = find_unusable(client->access);
@@ -145,7 +146,7 @@ static int on_password(sasl_conn_t *connection, void *context, int id, sasl_secr
 	return client->password ? SASL_OK : SASL_FAIL;
 }
 
-/* By way of the type that may be cast to any of a function. */
+/* Casts by way of the function type that may be cast to any other. */
 #define CALLBACK(function) ((int (*)(void))(void (*)(void))(function))
 
 static int begin_sasl(struct zookeeper_client *client)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes the handles of ZooKeeper's client library, which has a function for each way to talk to the
- * servers, and not all of them in every build: Debian 12 has neither TLS nor SASL
+ * Makes the handles of ZooKeeper's client library. The library has a function for each kind of
+ * connection, but not all of them in every build: Debian 12's has neither TLS nor SASL
  * (HAVE_ZOOKEEPER_TLS, HAVE_ZOOKEEPER_SASL). The functions may block; any thread, one at a time for
  * each struct zookeeper_client.
  */
@@ -25,7 +25,7 @@ zhandle_t *zookeeper_client_open(struct zookeeper_client *client, const char *se
 				 watcher_fn watcher, int timeout_ms, const clientid_t *id,
 				 void *context);
 
-/* Wipes what is secret. NULL is fine. */
+/* Wipes the secrets. NULL is fine. */
 void zookeeper_client_destroy(struct zookeeper_client *client);
 
 #endif

@@ -3,9 +3,9 @@
  * withdraw() and remove() of the ZooKeeper store. A claim and its companion go in one transaction,
  * which fails if somebody has taken one of them away: then each is deleted by itself.
  *
- * The claim's marker is deleted before, by a request of its own that is not waited for: a claim
- * that is on its way out was released, so it may stand without its marker, but a marker without its
- * claim would tell of a loss.
+ * The claim's marker is deleted before the claim, by a request of its own, without waiting for the
+ * answer. A claim that is being withdrawn was released, so it may stand without its marker; but a
+ * marker without its claim would mean that the holder was lost.
  *
  * Everything runs on the loop's thread, except the callbacks, which run on ZooKeeper's.
  */
@@ -112,7 +112,7 @@ static bool delete_half(struct operation *operation)
 	return true;
 }
 
-/* What came of both: a failure, or that something was there. */
+/* The result for both: a failure, or ZOK if one of them was there. */
 static int both_codes(const struct operation *operation)
 {
 	const struct pair *pair = operation->pair;

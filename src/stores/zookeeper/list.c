@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * list() of the ZooKeeper store, and the attention to what was listed: a watch on the children of
- * the lock's znode. These, too, are taken from the client when the connection is lost (see
+ * list() of the ZooKeeper store, and the attention to a listed queue: a watch on the children of
+ * the lock's znode. These watches, too, are taken from the client when the connection is lost (see
  * watch.c), which counts as a change.
  *
  * Everything runs on the loop's thread, except the callbacks under "Answers", which run on
@@ -23,7 +23,7 @@ struct queue_event {
 
 /* Answers: on ZooKeeper's completion thread */
 
-/* Of sync: the path does not matter. */
+/* The answer to sync; the path does not matter. */
 static void on_synced(int code, const char *path, const void *data)
 {
 	struct operation *operation = (struct operation *)data;
@@ -42,8 +42,8 @@ static void on_children(int code, const struct String_vector *strings, const str
 	operation_on_children(code, strings, data);
 }
 
-/* One context for all watches of a session, as for those on claims. Queues are many, and what
- * happened to one is found by its path. */
+/* All watches of a session have one context, as those on claims do. The queue is found by the path
+ * in the event. */
 static void on_event(zhandle_t *handle, int type, int state, const char *path, void *context)
 {
 	struct zookeeper_session *session = context;
@@ -139,7 +139,7 @@ static void conclude_list(struct operation *operation)
 	operation_release(operation);
 }
 
-/* What is left when the engine gives the session up is freed with that. */
+/* Operations that are left when the engine gives the session up are freed with the session. */
 static void tell_changed(const struct store_zookeeper *store, struct operation *operation)
 {
 	struct operation *same;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * look(), read() and write(): for who looks on and steers from outside. Unlike the operations of
- * the engine they, and remove(), are answered even if their session is lost.
+ * look(), read() and write(): for views, and for steering from outside. Unlike the engine's
+ * operations they, and remove(), are answered even if their session is lost.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ struct operation *zookeeper_ask(struct store *base, enum store_operation kind, v
 	return operation;
 }
 
-/* Starts it, unless there is none. Returns 0 or -ENOMEM. */
+/* Starts the operation, unless it is NULL. Returns 0 or -ENOMEM. */
 static int start(struct operation *operation, void (*send)(struct operation *))
 {
 	if (!operation)
@@ -61,7 +61,7 @@ static void send_look(struct operation *operation)
 		       &operation->list_code);
 }
 
-/* Whether the operation is on what is above all locks: that is none, so nothing below is a claim.
+/* Whether the operation is on the root, above all locks: the root is no lock, so it has no claims.
  */
 static bool is_above_all(const struct operation *operation)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the list of messages and the descriptor that tells of them. Everything but the descriptor is
- * guarded by the mutex, which is held for a moment only.
+ * Owns the list of messages, and the descriptor that is readable while there are any. Everything
+ * but the descriptor is guarded by the mutex, which is held for a moment only.
  */
 #include "stores/zookeeper/mailbox.h"
 

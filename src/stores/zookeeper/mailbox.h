@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The mailbox in which everything that ZooKeeper has to say is brought to the loop's thread. Any
- * thread, unless it says otherwise; nothing here blocks.
+ * The mailbox by which ZooKeeper's answers and events reach the loop's thread. Any thread, unless a
+ * function says otherwise; nothing here blocks.
  */
 #ifndef DLOCKFS_STORES_ZOOKEEPER_MAILBOX_H
 #define DLOCKFS_STORES_ZOOKEEPER_MAILBOX_H
@@ -14,12 +14,12 @@ enum zookeeper_message_kind {
 	MESSAGE_OPERATION, /* a request is answered; the struct is the store's */
 	MESSAGE_WATCH,	   /* a watched znode changed; the struct is the store's */
 	MESSAGE_ROOT,	   /* the znode above all locks; likewise */
-	MESSAGE_QUEUE,	   /* one whose children are attended to; likewise */
+	MESSAGE_QUEUE,	   /* a znode whose children are attended to; likewise */
 	MESSAGE_STARVED,   /* a message could not be allocated: the session cannot be relied on */
 	MESSAGE_CLOSED,	   /* struct zookeeper_session: to be freed now */
 };
 
-/* The first member of everything that is posted. */
+/* The first member of every struct that is posted. */
 struct zookeeper_message {
 	struct zookeeper_message *prev, *next;
 	enum zookeeper_message_kind kind;
@@ -30,7 +30,7 @@ struct zookeeper_mailbox {
 	pthread_mutex_t mutex;
 	struct zookeeper_message *messages;
 	struct zookeeper_message starved;
-	bool starved_posted; /* and perhaps taken: it is in a list */
+	bool starved_posted; /* the message is in the list, or was taken and not yet reset */
 };
 
 /* Returns 0, or -errno with nothing to finish. Before there are other threads, and after. */
@@ -43,8 +43,8 @@ void zookeeper_mailbox_post(struct zookeeper_mailbox *mailbox, struct zookeeper_
 /* Posts MESSAGE_STARVED, unless one is waiting already. Does not fail. */
 void zookeeper_mailbox_starve(struct zookeeper_mailbox *mailbox);
 
-/* MESSAGE_STARVED has been taken, and is in no list any more. Before it is acted on, so that what
- * is starved from then on is told again. */
+/* MESSAGE_STARVED has been taken, and is in no list any more. To be called before acting on it, so
+ * that memory that runs out after that is reported again. */
 void zookeeper_mailbox_reset_starved(struct zookeeper_mailbox *mailbox);
 
 /* Takes all messages, in the order in which they were posted: a list for utlist.h's DL macros. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * mark() of the ZooKeeper store. The marker is a persistent child of the lock's znode, beside the
- * claim: so the list of claims shows the markers too, and the server does not remove the container,
- * with which the numbers of claims would start anew, while an orphan is in it. The claim is checked
+ * claim. So the list of claims shows the markers too; and while an orphan is there, the server does
+ * not remove the container, with which the numbers of claims would start anew. The claim is checked
  * in the transaction that creates the marker: a claim that has gone gets none.
  *
  * Runs on the loop's thread, but for the callback, which runs on ZooKeeper's.
@@ -13,7 +13,7 @@
 
 #include "stores/zookeeper/operation.h"
 
-/* What the client library writes to until the transaction is answered. */
+/* The client library writes here until the transaction is answered. */
 struct mark {
 	zoo_op_t ops[2];
 	zoo_op_result_t results[2];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the operations of the ZooKeeper store have in common: their making, counting of their
+ * The parts that all operations of the ZooKeeper store share: their creation, the counting of their
  * answers, their end, and the reading of a queue. Sends nothing.
  */
 #include "stores/zookeeper/operation.h"
@@ -158,10 +158,10 @@ void operation_start(struct operation *operation, void (*send)(struct operation 
 	struct store_zookeeper *store = operation->store;
 
 	operation->sent_us = histogram_now_us();
-	/* What proves that the session lives is not about what is below the root. */
+	/* The operations that prove that the session lives do not concern znodes below the root. */
 	if (store->barred != ZOK && !operation->of_root && operation->kind != STORE_PROVE &&
 	    operation->kind != STORE_TOUCH) {
-		zookeeper_prepare_root(operation->store); /* the next one may have better luck */
+		zookeeper_prepare_root(operation->store); /* for the next operation */
 		operation->code = operation->list_code = store->barred;
 		zookeeper_mailbox_post(zookeeper_keeper_mailbox(store->keeper),
 				       &operation->message);
@@ -226,7 +226,7 @@ void operation_look(struct operation *operation)
 		&operation->code);
 }
 
-/* Claims are many; their lock counts. */
+/* A message about a claim is limited by its lock: claims are many. */
 static bool may_log(const struct operation *operation, int code, const char *doing)
 {
 	bool of_lock = operation->kind == STORE_LIST || operation->kind == STORE_LOOK;
@@ -237,9 +237,10 @@ static bool may_log(const struct operation *operation, int code, const char *doi
 				operation->path, bytes, code);
 }
 
-/* ZRUNTIMEINCONSISTENCY is what requests get when the client drops a connection whose answers do
- * not fit them; ZSESSIONCLOSEDREQUIRESASLAUTH, from a server that asks for any scheme that the
- * session has not used (enforce.auth.enabled): it closes the connection, though not the session. */
+/* Requests get ZRUNTIMEINCONSISTENCY when the client drops a connection whose answers do not fit
+ * the requests; and ZSESSIONCLOSEDREQUIRESASLAUTH from a server that requires an authentication
+ * scheme which the session has not used (enforce.auth.enabled): that server closes the connection,
+ * though not the session. */
 int operation_error(const struct operation *operation, int code, const char *doing)
 {
 	switch (code) {
@@ -276,7 +277,8 @@ bool operation_wears_out_counter(int32_t sequence)
 	return sequence < 0 || sequence > 1 << 30;
 }
 
-/* DataNode.copyStat() tells twice the counter of all that was created there, less the children. */
+/* The cversion that DataNode.copyStat() reports is twice the counter of created children, less the
+ * number of children. */
 int32_t operation_next_number(const struct Stat *stat)
 {
 	return (int32_t)(((uint32_t)stat->cversion + (uint32_t)stat->numChildren) / 2);
@@ -344,8 +346,8 @@ static bool is_companion_of(const struct claim_name *companion, const struct cla
 	       companion->id.number == expected.id.number;
 }
 
-/* Finds the claim of the companion at entries[i]. Others may stand between only if they have one of
- * the two numbers as well. */
+/* Finds the claim of the companion at entries[i]. Other claims can stand between the two only if
+ * they have one of their numbers as well. */
 static struct store_entry *find_claim(struct store_entry *entries, size_t count, size_t i)
 {
 	const struct claim_name *companion = &entries[i].claim;
@@ -358,7 +360,7 @@ static struct store_entry *find_claim(struct store_entry *entries, size_t count,
 	return NULL;
 }
 
-/* Leaves one entry of each claim that has a companion; halves stay, and are marked. Returns how
+/* Leaves one entry of each claim that has a companion; halves stay, marked as such. Returns how
  * many entries are left. */
 static size_t join_pairs(struct store_entry *entries, size_t count)
 {
@@ -381,8 +383,8 @@ bool operation_is_ephemeral(const struct Stat *stat)
 	return stat->ephemeralOwner != 0 && stat->ephemeralOwner != INT64_MIN;
 }
 
-/* Leaves one entry of each name: a marker whose claim stands is no orphan. Returns how many entries
- * are left. */
+/* Leaves one entry of each name: a marker whose claim stands is dropped, as it is no orphan.
+ * Returns how many entries are left. */
 static size_t drop_markers(struct store_entry *entries, size_t count)
 {
 	size_t kept = 0;
@@ -420,7 +422,7 @@ struct store_entry *operation_parse_queue(const struct store_zookeeper *store, c
 					  const struct names *names, size_t *ret_count)
 {
 	size_t markers = count_markers(names);
-	/* Behind the entries: the names of the claims that markers are of. */
+	/* The names of the markers' claims are in the same block, behind the entries. */
 	struct store_entry *entries =
 		calloc(1, (names->count + 1) * sizeof(*entries) + markers * CLAIM_NAME_BYTES);
 	const char *name = names->text;

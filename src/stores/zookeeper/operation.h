@@ -59,19 +59,20 @@ struct operation {
 	void *tag;
 	enum store_operation kind;
 	int64_t sent_us; /* when it was started; 0: it is counted already */
-	/* Called when all requests are answered: delivers the event, or makes more requests. */
+	/* Called when all requests are answered: delivers the event, or makes further requests. */
 	void (*conclude)(struct operation *operation);
 	char *path;   /* znode of the claim (place: without its number), or of the lock (list) */
-	bool outside; /* its asker is answered even if its session is lost; nobody else is */
+	bool outside; /* it is answered even if its session is lost, which others are not */
 	bool keep;    /* the client library may still call back: freed with the session only */
-	atomic_int waited; /* for so many answers */
+	atomic_int waited; /* the number of answers that are outstanding */
 
 	/* Answers: */
-	int code; /* of the request that matters; ZCONNECTIONLOSS if none was made */
+	int code; /* of the main request; ZCONNECTIONLOSS if none was made */
 	int list_code;
 	struct names *names;
 
-	char *text; /* place(), amend() and write(): to be written; watch() and read(): what was */
+	char *text; /* place(), amend() and write(): the data to write; watch() and read(): the data
+		       that was read */
 
 	struct Stat stat; /* of the znode: as read, listed, or looked at above a lock */
 
@@ -82,9 +83,10 @@ struct operation {
 	/* place() */
 	bool list;
 	unsigned retries;
-	unsigned containers;	   /* how many to create along, the lock's own and some above it */
-	int top_code;		   /* of the first of them */
-	atomic_int container_code; /* what keeps one of them from existing, or ZOK */
+	unsigned containers; /* how many containers to create with it: the lock's own, and some
+				above it */
+	int top_code;	     /* of the first of them */
+	atomic_int container_code; /* why one of them could not be created, or ZOK */
 	bool put_off;		   /* it is not placed, see above.c */
 	bool numbered;		   /* the claim was given the number: */
 
@@ -98,7 +100,7 @@ struct operation {
 	char *marker;
 	int marker_code; /* withdraw() */
 
-	/* prove(): what is to stand; the client library writes here until it is answered */
+	/* prove(): the claims to check; the client library writes here until it is answered */
 	struct prove *prove;
 
 	/* list() */
@@ -106,14 +108,14 @@ struct operation {
 	struct renewal *renewal; /* of its queue, which is empty; or NULL */
 
 	/* the root */
-	bool of_root; /* asks what has to be known before anything else is asked */
-	bool exposed; /* others may do more than read there, and should not */
+	bool of_root; /* prepares the root, before which nothing else may be asked */
+	bool exposed; /* the root's ACL lets others do more than it should */
 
-	void *memory; /* what else belongs to it, from malloc(3); or NULL */
+	void *memory; /* a further block that is freed with it, from malloc(3); or NULL */
 
 	/* watch() */
-	bool watched;	/* it was set up once */
-	bool unclaimed; /* what it watches is no claim, which was told */
+	bool watched;	/* it was set up at least once */
+	bool unclaimed; /* the watched znode is no claim, which was reported */
 
 	/* watch(), once it is set up, and list() while its queue is attended to */
 	UT_hash_handle hh;
@@ -124,34 +126,36 @@ struct store_zookeeper {
 	struct store store; /* first */
 	const struct store_events *events;
 	void *context;
-	struct store_statistics *statistics; /* NULL: nobody wants any */
+	struct store_statistics *statistics; /* NULL: none are kept */
 	struct zookeeper_keeper *keeper;
 	char *servers;
 	char *root;
 	struct ACL acl_entries[2];
 	struct ACL_vector acl;	/* of all that is created */
-	bool is_guarded;	/* it does not let others do everything */
+	bool is_guarded;	/* the ACL does not let others do everything */
 	enum znode_names names; /* how they are encoded in this session; 0: not known yet */
-	int barred;	    /* ZOK; or the code by which that cannot be known, and all is refused */
-	bool prepares_root; /* the root is being seen to, */
-	bool root_changed;  /* and has changed meanwhile; */
-	bool root_prepared; /* or it has been in this session */
-	bool told_exposed;  /* the log says that others may do too much */
+	int barred; /* ZOK; or why the encoding cannot be found out: every operation is answered
+		       with this code */
+	bool prepares_root;  /* the root is being prepared, */
+	bool root_changed;   /* and has changed since the preparation began; */
+	bool root_prepared;  /* the root was prepared in this session */
+	bool told_exposed;   /* the log says that others may do too much */
 	const char *trouble; /* why nothing can be locked, or NULL; a constant */
-	const char *refusal; /* the trouble if the servers do not accept us */
-	bool refused;	     /* they did not: the session is to be given up */
+	const char *refusal; /* the trouble if the servers do not accept this host's identity */
+	bool refused;	     /* they did not accept it: the session is to be given up */
 
-	enum store_session told; /* what the engine knows */
+	enum store_session told; /* the state of the session as reported to the engine */
 	uint64_t generation; /* grows with each session lost; events of former ones are discarded */
-	struct zookeeper_session *session;  /* NULL until connected */
-	struct zookeeper_session *given_up; /* that renew() is to end; NULL: there is none */
-	zhandle_t *handle;		    /* its handle */
-	struct operation *watches;	    /* set up, by path */
-	struct operation *lost_watches;	    /* to be set up anew */
-	size_t watches_sent;		    /* so many of them are being set up */
-	struct operation *attentions;	    /* set up, by path */
-	size_t unclaimed;    /* watches: of what is named like a claim, and is none */
-	struct above *above; /* what is known of containers above locks, by path */
+	struct zookeeper_session *session; /* NULL until connected */
+	struct zookeeper_session
+		*given_up;	   /* the session that renew() is to end; NULL: there is none */
+	zhandle_t *handle;	   /* its handle */
+	struct operation *watches; /* set up, by path */
+	struct operation *lost_watches; /* to be set up anew */
+	size_t watches_sent;		/* how many of them are being set up */
+	struct operation *attentions;	/* set up, by path */
+	size_t unclaimed;		/* watches: of what is named like a claim, and is none */
+	struct above *above;		/* what is known of containers above locks, by path */
 
 	struct log_limit refusals; /* what the log says of them */
 
@@ -164,14 +168,14 @@ struct store_zookeeper {
 	int timeout_ms;
 };
 
-/* As operation_create(), but out of memory only the operation is not made. */
+/* As operation_create(), but out of memory it only returns NULL. */
 struct operation *operation_new(struct store_zookeeper *store, enum store_operation kind, void *tag,
 				void (*conclude)(struct operation *), const char *path,
 				const char *name);
 
 /* Makes an operation on the claim `name` of the lock `path`, or on the lock itself if that is NULL,
- * or on the server's root if both are. Out of memory, it returns NULL, and the session is given up:
- * the only answer that needs no memory. */
+ * or on the server's root if both are. Out of memory, it returns NULL, and the session is given up,
+ * which is the only answer that needs no memory. */
 struct operation *operation_create(struct store_zookeeper *store, enum store_operation kind,
 				   void *tag, void (*conclude)(struct operation *),
 				   const char *path, const char *name);
@@ -180,22 +184,22 @@ struct operation *operation_create(struct store_zookeeper *store, enum store_ope
  * of memory. */
 char *operation_znode(const struct store_zookeeper *store, const char *path, const char *name);
 
-/* The same ending, for an operation that was not started yet and lacks memory. */
+/* Gives the session up, out of memory, and frees an operation that was not started yet. */
 void operation_starve(struct operation *operation);
 
 /* Makes the first requests by send(), or answers -ECONNRESET if there is no session to make them
  * in, or it has not been connected yet. */
 void operation_start(struct operation *operation, void (*send)(struct operation *));
 
-/* Makes the operation one of the store's session, where it was of none; and of none. */
+/* Puts the operation into the list of the store's session; and takes it out. */
 void operation_attach(struct operation *operation);
 void operation_detach(struct operation *operation);
 
-/* Counts how the operation has ended, once, and how long it took since it was started. */
+/* Counts the end of the operation in the statistics, once, with the time since it was started. */
 void operation_count(struct operation *operation, int error);
 
-/* Takes what a request returned when it was made. A refused one is answered by that, with the code
- * in *ret_code unless that is NULL. */
+/* Takes the return value of the call that made a request. If the client library has refused the
+ * request, that counts as its answer, with the code in *ret_code unless that is NULL. */
 void operation_made(struct operation *operation, int code, int *ret_code);
 
 /* One answer less to wait for. To be called last by each callback. */
@@ -209,26 +213,26 @@ void operation_release(struct operation *operation);
 
 void operation_free(struct operation *operation);
 
-/* ZooKeeper's code as -errno; what is not a lost connection is logged: "cannot create /path: why",
- * but not again and again for the same lock.
+/* ZooKeeper's code as -errno. Any error but a lost connection is logged: "cannot create /path:
+ * why", but not again and again for the same lock.
  */
 int operation_error(const struct operation *operation, int code, const char *doing);
 
-/* Where the last `components` components of `path` begin: a slash, which the caller overwrites with
- * NUL for the time of a call. */
+/* The slash before the last `components` components of `path`, which the caller overwrites with NUL
+ * for the time of a call. */
 char *operation_cut(char *path, unsigned components);
 
 /* The completion of a get-children request, on ZooKeeper's thread. */
 void operation_on_children(int code, const struct String_vector *strings, const void *data);
 
-/* Whether a znode ends with a session: a claim does. Containers and what has a time to live are
- * marked in the same place (EphemeralType): a container is told apart, the other is taken for what
- * a server of number 255 has, to be on the safe side. */
+/* Whether a znode ends with a session, as a claim does. The owner of containers and of znodes with
+ * a time to live has special values (EphemeralType): a container is told apart; a znode with a time
+ * to live is taken for one of a session of server 255, to be on the safe side. */
 bool operation_is_ephemeral(const struct Stat *stat);
 
 /* The claims and orphans among the names of the lock at `path`, in the order of the queue, without
- * what is known to be none; they point into `names`. Returns an array that the caller frees, or
- * NULL when out of memory. */
+ * names that are known to be no claims. The entries point into `names`. Returns an array that the
+ * caller frees, or NULL when out of memory. */
 struct store_entry *operation_parse_queue(const struct store_zookeeper *store, const char *path,
 					  const struct names *names, size_t *ret_count);
 
@@ -241,14 +245,14 @@ int32_t operation_next_number(const struct Stat *stat);
 /* On ZooKeeper's thread. Returns NULL when out of memory. */
 struct names *operation_copy_names(const struct String_vector *strings);
 
-/* Lets the operation be about the claim's companion, too, whose name is told (place: without its
- * number). Returns false when out of memory. */
+/* Adds the claim's companion to the operation, by its name (place: without its number). Returns
+ * false when out of memory. */
 bool operation_add_companion(struct operation *operation, const char *path, const char *name);
 
-/* Whether the claim has a companion, and how that is called. */
+/* Whether the claim has a companion, and the companion's name. */
 bool operation_find_companion(const char *name, char companion[CLAIM_NAME_BYTES]);
 
-/* Lets the operation be about the claim's marker, too. Returns false when out of memory. */
+/* Adds the claim's marker to the operation. Returns false when out of memory. */
 bool operation_add_marker(struct operation *operation, const char *path, const char *name);
 
 /* place() of the table. */
@@ -261,57 +265,59 @@ void zookeeper_list(struct store *base, void *tag, const char *path, bool sync, 
 /* Makes the request of a list. */
 void zookeeper_send_list(struct operation *operation);
 
-/* renew.c: the list shows no claims. Lets the queue start anew, if its numbers are worn
- * out and it can. Returns whether the list is to be made again after that, and is. */
+/* renew.c: the list shows no claims. Starts the queue's numbers anew, if most of them are used up
+ * and it is possible. Returns whether the list is made again after that. */
 bool zookeeper_renew_queue(struct operation *operation);
 
 /* Frees what the operation has for that, if anything. */
 void zookeeper_renewal_free(struct operation *operation);
 
-/* above.c: whether the claim is not to be placed now, for the sake of a lock above. */
+/* above.c: whether the claim must not be placed now, so that the numbers of a lock above can start
+ * anew. */
 bool zookeeper_puts_off(struct operation *operation);
 
 /* At the end of the store. */
 void zookeeper_above_free(struct store_zookeeper *store);
 
-/* Tells those who attend to a queue of what MESSAGE_QUEUE says. */
+/* MESSAGE_QUEUE: reports the change to those who attend to the queue. */
 void zookeeper_deliver_change(struct store_zookeeper *store, struct zookeeper_message *message);
 
-/* The connection is lost: takes the attentions from the client, and tells that there may be
- * changes. */
+/* The connection is lost: takes the attentions from the client, and reports that the queues may
+ * have changed. */
 void zookeeper_lose_attentions(struct store_zookeeper *store);
 
-/* The session is connected, or the root has changed: creates it where it is missing, finds out how
- * names are encoded below it, without which the session is not told as connected, and sees whether
- * locks can be created there. What is wrong is logged. */
+/* The session is connected, or the root has changed: creates the root where it is missing, finds
+ * out how names are encoded below it (before that the session is not reported as connected), and
+ * checks whether locks can be created there. Faults are logged. */
 void zookeeper_prepare_root(struct store_zookeeper *store);
 
 /* MESSAGE_ROOT. */
 void zookeeper_deliver_root(struct store_zookeeper *store, struct zookeeper_message *message);
 
-/* The data of a root that is created in this session. */
+/* The data for a root that is created in this session. */
 const char *zookeeper_root_data(const struct store_zookeeper *store);
 
-/* A trouble. */
+/* The trouble that the root has an unknown version of names. */
 extern const char zookeeper_unknown_names[];
 
-/* store.c: tells of the session, unless that was done, or of its end. */
+/* store.c: report that the session is connected, unless that was done; and its end. */
 void zookeeper_tell_connected(struct store_zookeeper *store);
 void zookeeper_lose_session(struct store_zookeeper *store);
 
-/* Whether what stands at this path is named like a claim, and known to be none. */
+/* Whether the znode at this path is named like a claim, and known to be none. */
 bool zookeeper_is_unclaimed(const struct store_zookeeper *store, const char *path);
 
 /* watch() of the table. */
 void zookeeper_watch(struct store *base, void *tag, const char *path, const char *name);
 
-/* MESSAGE_WATCH: tells those who watch the path. */
+/* MESSAGE_WATCH: reports the event to those who watch the path. */
 void zookeeper_deliver_watch(struct store_zookeeper *store, struct zookeeper_message *message);
 
 /* The connection is lost: takes the watches from the client. */
 void zookeeper_lose_watches(struct store_zookeeper *store);
 
-/* Sets up what was lost. When the connection is back, before the engine is told. */
+/* Sets the lost watches up again. To be called when the connection is back, before that is reported
+ * to the engine. */
 void zookeeper_resume_watches(struct store_zookeeper *store);
 
 /* The session is over. */
@@ -339,8 +345,8 @@ int zookeeper_read(struct store *base, struct store_read *read, const char *path
 int zookeeper_write(struct store *base, struct store_change *change, const char *path,
 		    const char *name, const char *text, uint32_t version);
 
-/* Makes an operation that is answered to the asker whatever happens. Returns NULL when out of
- * memory. */
+/* Makes an operation that is answered even if the session is lost. Returns NULL when out of memory.
+ */
 struct operation *zookeeper_ask(struct store *base, enum store_operation kind, void *asker,
 				void (*conclude)(struct operation *), const char *path,
 				const char *name);
