@@ -38,8 +38,7 @@ struct daemon {
 	size_t shards_count;
 	struct filesystem filesystem;
 	struct loop loop;
-	struct takeover
-		takeover; /* the state of another program or process, for which this one goes on */
+	struct takeover takeover; /* the state that this process goes on with */
 	struct restart restart;
 	struct keeping keeping; /* for the process that goes on after this one */
 	char *mountpoint;
@@ -77,8 +76,7 @@ static void on_ready(void *context)
 
 static void on_fixed_key(const char *section, const char *key)
 {
-	if (strcmp(section, "mount") ==
-	    0) /* the kernel knows the old value, and so do existing names */
+	if (strcmp(section, "mount") == 0) /* the kernel and existing names have the old value */
 		log_warning("[%s] %s: needs stop and start to change", section, key);
 	else
 		log_warning("[%s] %s: needs a restart to change", section, key);

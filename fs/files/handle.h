@@ -31,10 +31,9 @@ struct handle {
 	struct parked *parked;	      /* its requests that are answered later */
 	struct holder *holders;	      /* who holds through it: holder.c */
 	struct fuse_pollhandle *poll; /* to wake poll(2) of the file; NULL: nobody asked for that */
-	struct kept_request
-		*polling;   /* the POLL that asked for it, for the next process (kept_request.h) */
-	bool holder_unseen; /* the log says that a holder cannot be sent a signal */
-	bool fenced;	    /* it held a lock and lost it: of no use any more */
+	struct kept_request *polling; /* the POLL that asked for it (kept_request.h), or NULL */
+	bool holder_unseen;	      /* the log says that a holder cannot be sent a signal */
+	bool fenced;		      /* it held a lock and lost it: of no use any more */
 };
 
 /* Opens the inode, on the account of `uid`, whose limit the caller has checked. Returns NULL when

@@ -27,10 +27,9 @@ struct parked {
 	struct state_item item;	    /* first */
 	struct parked *prev, *next; /* in handle->parked */
 	struct handle *handle;
-	struct user
-		*user;	/* the caller's, with a share of USER_WAITERS; NULL: it counts for nobody */
-	fuse_req_t req; /* NULL: an exclusive open whose GETATTR has not come yet */
-	union {		/* in the engine: */
+	struct user *user; /* with a share of USER_WAITERS; NULL: it counts for nobody */
+	fuse_req_t req;	   /* NULL: an exclusive open whose GETATTR has not come yet */
+	union {		   /* in the engine: */
 		struct claim *claim;
 		struct proof *proof; /* for FSYNC and TOKEN */
 	};

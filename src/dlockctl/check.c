@@ -12,8 +12,7 @@
 static int prove(int fd, uint64_t *ret_token)
 {
 	int error = descriptor_token(fd, ret_token);
-	if (error ==
-	    -EACCES) /* the servers do not let the host write to the claim, as the token needs */
+	if (error == -EACCES) /* the host may not write to the claim, as the token needs */
 		error = fsync(fd) == 0 ? 0 : -errno;
 	return error;
 }

@@ -33,8 +33,7 @@ enum store_failure {
 
 /* Zero at first. */
 struct store_statistics {
-	struct histogram
-		durations[STORE_OPERATIONS]; /* until the answer, of operations that had one */
+	struct histogram durations[STORE_OPERATIONS]; /* of operations that were answered */
 	uint64_t failures[STORE_OPERATIONS][STORE_FAILURES];
 };
 

@@ -31,9 +31,8 @@ struct view_claim {
 	bool has_ranges;
 	struct range_set ranges; /* the exact ranges, if has_ranges */
 	bool has_holds;
-	struct range_set
-		holds;	  /* ranges that its owner held before, by which it takes precedence */
-	const char *kind; /* NULL: unknown; so are the next four */
+	struct range_set holds; /* held by its owner before: by these it takes precedence */
+	const char *kind;	/* NULL: unknown; so are the next four */
 	char *host;
 	char *command;
 	int64_t pid; /* -1 */

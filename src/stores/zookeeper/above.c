@@ -161,8 +161,7 @@ bool zookeeper_puts_off(struct operation *operation)
 	struct store_zookeeper *store = operation->store;
 	const char *path = operation->path;
 	const char *root = path + strlen(store->root);
-	const char *end =
-		memrchr(path, '/', strlen(path)); /* the end of the lock's own container */
+	const char *end = memrchr(path, '/', strlen(path)); /* of the lock's own container */
 	bool put_off = false;
 
 	while ((end = memrchr(path, '/', (size_t)(end - path))) != NULL && end > root)

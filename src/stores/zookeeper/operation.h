@@ -146,16 +146,15 @@ struct store_zookeeper {
 
 	enum store_session told; /* the state of the session as reported to the engine */
 	uint64_t generation; /* grows with each session lost; events of former ones are discarded */
-	struct zookeeper_session *session; /* NULL until connected */
-	struct zookeeper_session
-		*given_up;	   /* the session that renew() is to end; NULL: there is none */
-	zhandle_t *handle;	   /* its handle */
-	struct operation *watches; /* set up, by path */
-	struct operation *lost_watches; /* to be set up anew */
-	size_t watches_sent;		/* how many of them are being set up */
-	struct operation *attentions;	/* set up, by path */
-	size_t unclaimed;		/* watches: of what is named like a claim, and is none */
-	struct above *above;		/* what is known of containers above locks, by path */
+	struct zookeeper_session *session;  /* NULL until connected */
+	struct zookeeper_session *given_up; /* that renew() is to end; NULL: there is none */
+	zhandle_t *handle;		    /* its handle */
+	struct operation *watches;	    /* set up, by path */
+	struct operation *lost_watches;	    /* to be set up anew */
+	size_t watches_sent;		    /* how many of them are being set up */
+	struct operation *attentions;	    /* set up, by path */
+	size_t unclaimed;    /* watches: of what is named like a claim, and is none */
+	struct above *above; /* what is known of containers above locks, by path */
 
 	struct log_limit refusals; /* what the log says of them */
 
@@ -269,7 +268,7 @@ void zookeeper_send_list(struct operation *operation);
  * and it is possible. Returns whether the list is made again after that. */
 bool zookeeper_renew_queue(struct operation *operation);
 
-/* Frees what the operation has for that, if anything. */
+/* Frees the renewal of the operation, if there is one. */
 void zookeeper_renewal_free(struct operation *operation);
 
 /* above.c: whether the claim must not be placed now, so that the numbers of a lock above can start
@@ -354,7 +353,7 @@ struct operation *zookeeper_ask(struct store *base, enum store_operation kind, v
 /* The answer to store_change of zookeeper_ask(). */
 void zookeeper_conclude_change(struct operation *operation);
 
-/* Frees what the operation has for that, if anything. */
+/* Frees the data of prove(), if there is any. */
 void zookeeper_prove_free(struct operation *operation);
 
 #endif

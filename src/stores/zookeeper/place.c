@@ -14,7 +14,7 @@
 #include "base/log.h"
 
 #define NUMBER_BYTES  (CLAIM_NAME_BYTES - CLAIM_NAME_PREFIX_BYTES + 1) /* with the final NUL */
-#define PLACE_RETRIES 100 /* when the lock's container disappears again and again */
+#define PLACE_RETRIES 100 /* for a lock whose container disappears again and again */
 
 static bool read_number(const char *path, int32_t *ret)
 {
@@ -35,8 +35,9 @@ static void on_created(int code, const char *path, const void *data)
 	operation_answered(operation);
 }
 
-/* The name of the companion follows from that of the claim: it must have the number before. If not,
- * an answer does not fit the request: both stand, and a list shows as what. */
+/* Other functions derive the name of the companion from that of the claim: the companion must have
+ * the number before the claim's. If it has not, the answer does not fit the request; both znodes
+ * stand, and a list shows them as halves. */
 static void on_pair_created(int code, const void *data)
 {
 	struct operation *operation = (struct operation *)data;
@@ -87,14 +88,15 @@ static void create_claim(struct operation *operation)
 		       &operation->code);
 }
 
-/* In one transaction, so that nobody can come between. */
+/* In one transaction, so that no other claim can come between the two. */
 static void create_pair(struct operation *operation)
 {
 	struct pair *pair = operation->pair;
 	const char *const znodes[] = {pair->companion, operation->path};
 
 	for (size_t i = 0; i < 2; i++) {
-		const char *text = i == 0 ? "" : operation->text; /* once: it may be long */
+		const char *text = i == 0 ? "" : operation->text; /* only one of the two has the
+								     text, which may be long */
 		zoo_create_op_init(&pair->ops[i], znodes[i], text, (int)strlen(text),
 				   &operation->store->acl, ZOO_EPHEMERAL_SEQUENTIAL,
 				   pair->created[i], (int)(strlen(znodes[i]) + NUMBER_BYTES));
@@ -108,7 +110,7 @@ static void create_pair(struct operation *operation)
 static void send_place(struct operation *operation)
 {
 	zhandle_t *handle = operation->store->handle;
-	/* So many levels are below the root, which is no container (root.c). */
+	/* How many levels are below the root, which is no container (root.c). */
 	unsigned below = depth(operation->path) - depth(operation->store->root);
 	char *slash;
 
@@ -116,7 +118,7 @@ static void send_place(struct operation *operation)
 	operation->container_code = ZOK;
 	operation->list_code = ZOK;
 	operation->waited = (int)operation->containers + 1 + operation->list;
-	/* All at once: ZooKeeper carries them out in this order. */
+	/* All requests are sent at once: ZooKeeper carries them out in this order. */
 	for (unsigned level = operation->containers; level > 0; level--) {
 		bool top = level == operation->containers;
 
@@ -146,13 +148,13 @@ static void send_place(struct operation *operation)
 	*slash = '/';
 }
 
-/* The lock's znode is missing: creates it, and what is missing above it, and places the claim
- * again: twice as many levels each time, so that a deep path takes few rounds, and not many
- * requests more than it has levels. The server may remove an idle container at any time, also
- * between two of our requests. Returns false if that does not help.
+/* The lock's znode is missing: creates it, and missing ones above it, and places the claim again.
+ * Each round creates twice as many levels as the one before, so that a deep path takes few rounds,
+ * and not many more requests than it has levels. The server may remove an idle container at any
+ * time, also between two of our requests. Returns false if that does not help.
  *
- * A claim placed here after this one was first sent can get in front of it, if another host created
- * the znode in between: the order of the queue is what the numbers say. */
+ * A later claim of this host can get in front of this one, if another host creates the znode in
+ * between: the order of the queue is that of the numbers. */
 static bool place_again(struct operation *operation)
 {
 	if (operation->keep)
@@ -175,7 +177,7 @@ static bool place_again(struct operation *operation)
 	return true;
 }
 
-/* The queue of the lock that the claim is of. */
+/* The queue of the claim's lock. */
 static struct store_entry *parse_queue(struct operation *operation, size_t *ret_count)
 {
 	char *slash = operation_cut(operation->path, 1);
@@ -260,7 +262,8 @@ void zookeeper_place(struct store *base, void *tag, const char *path, const stru
 		operation_starve(operation);
 		return;
 	}
-	/* Who holds something there and asks for more is waited for. */
+	/* A claim with an anchor is never put off: the queue cannot become empty before its owner,
+	 * who holds a part, has got the rest. */
 	operation->put_off = !name->anchored && zookeeper_puts_off(operation);
 	if (operation->put_off)
 		zookeeper_mailbox_post(zookeeper_keeper_mailbox(store->keeper),

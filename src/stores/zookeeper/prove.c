@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * prove(): a transaction of checks. Unlike a read, and unlike a sync, which a leader that has
- * lost its followers still answers (ZOOKEEPER-2136), it is answered only when a quorum has logged
- * it. That is so as well if it fails because a check does: the failure is logged. So any
- * answer about one of the claims shows that the session was alive.
+ * prove(): a transaction of checks. A leader that has lost its followers still answers a read, and
+ * a sync (ZOOKEEPER-2136); a transaction is answered only when a quorum has logged it. That holds
+ * for a failed check, too: the failure is logged. So any answer about one of the claims shows that
+ * the session was alive.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 struct prove {
 	size_t count;
-	struct Stat stat; /* of the claim that is changed */
+	struct Stat stat; /* of the claim whose data is replaced */
 	zoo_op_result_t results[STORE_PROOFS_MAX];
 	zoo_op_t ops[STORE_PROOFS_MAX];
 	char *locks[STORE_PROOFS_MAX];	/* paths */
@@ -44,7 +44,7 @@ static void on_proved(int code, const void *data)
 	operation_answered(operation);
 }
 
-/* Without a claim there is the server's root to look for, whatever comes of that. */
+/* Without claims the transaction checks the server's root: any answer proves the session. */
 static void send_prove(struct operation *operation)
 {
 	struct prove *prove = operation->prove;
@@ -59,8 +59,8 @@ static void send_prove(struct operation *operation)
 		       &operation->code);
 }
 
-/* Which claim the answer is about; NULL: about none. Of the others, those in front are answered
- * with ZOK and those behind with ZRUNTIMEINCONSISTENCY. */
+/* The lock of the claim whose check failed; NULL: none did. Checks in front of the failed one have
+ * ZOK, those behind it ZRUNTIMEINCONSISTENCY. */
 static const char *find_failed(const struct operation *operation)
 {
 	const struct prove *prove = operation->prove;

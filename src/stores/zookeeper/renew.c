@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A queue starts anew: its numbers are the child version of the lock's container (claim/name.h),
- * and start at 0 when that is removed and created again. It is removed when a list shows that no
- * claim stands in it. If there are locks below, their containers go with it in one transaction, so
- * that either all of them were empty at one moment, or nothing happens.
+ * Starts a queue's numbers anew. The numbers are the child version of the lock's container
+ * (claim/name.h), and start at 0 when the container is removed and created again. It is removed
+ * when a list shows no claim in it. If there are locks below, their containers go with it in one
+ * transaction, so that either all of them were empty at one moment, or nothing happens.
  *
- * Locks below that are never all idle at once are asked to pause: the container, which has no data,
- * is given none once more, which makes its version grow, and hosts that place claims below see that
- * (above.c). One that has data is left as it is, until all below are idle by themselves.
+ * Locks below that are never all idle at once are asked to pause: the empty data of the upper
+ * container is set to empty once more, which raises its version; hosts that place claims below see
+ * that (above.c). A container with data is left as it is, until all locks below are idle by
+ * themselves.
  *
- * What stands below and has data was made by somebody else, and stays. Containers cannot be told
- * from persistent znodes (DataNode.copyStat() shows both with the owner 0), so what is empty may be
- * one of those: whoever places a claim there next creates it again, as a container.
+ * A znode below that has data was made by another client, and stays. Containers cannot be told from
+ * persistent znodes (DataNode.copyStat() shows both with the owner 0), so an empty persistent znode
+ * may be removed, too: the host that places the next claim there creates it again, as a container.
  *
  * Everything runs on the loop's thread, except the callbacks, which run on ZooKeeper's.
  */
@@ -24,8 +25,8 @@
 #include "stores/zookeeper/operation.h"
 
 enum {
-	CONTAINERS_MAX = 256, /* below; of more it is unlikely that all are idle */
-	ASK_AGAIN_MS = 30000, /* who was asked to pause has gone on long before */
+	CONTAINERS_MAX = 256, /* below; if there are more, it is unlikely that all are idle */
+	ASK_AGAIN_MS = 30000, /* hosts that were asked to pause have gone on long before */
 };
 
 struct container {
@@ -37,11 +38,12 @@ struct container {
 	char path[];
 };
 
-/* The walk through what is below. Each round lists what the round before has found. */
+/* The walk through the containers below. Each round lists the containers that the round before has
+ * found. */
 struct renewal {
 	void (*then)(struct operation *operation);
-	struct container *containers; /* those above before those below */
-	struct container *round;      /* the first one of the round */
+	struct container *containers; /* upper ones before lower ones */
+	struct container *round;      /* the first container of the present round */
 	size_t count;
 	zoo_op_t *ops;
 	zoo_op_result_t *results;
@@ -131,8 +133,8 @@ static void send_round(struct operation *operation)
 			       &container->code);
 }
 
-/* Back to who wanted the list, which is made anew: it shows what came meanwhile. Not in a session
- * whose handle is closed. */
+/* Makes the list anew, for the original operation: it shows the claims that came meanwhile. Not in
+ * a session whose handle is closed. */
 static void end_renewal(struct operation *operation)
 {
 	operation->conclude = operation->renewal->then;
@@ -154,19 +156,19 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Somebody uses a lock below. */
+/* A lock below is in use: asks the hosts that place claims there to pause. */
 static void ask_to_pause(struct operation *operation)
 {
 	int64_t since_ms = now_ms() - operation->stat.mtime;
 
 	if (operation->stat.dataLength != 0)
-		return; /* somebody else's */
+		return; /* it has data: another client's */
 	if (operation->stat.version != 0 && since_ms >= 0 && since_ms < ASK_AGAIN_MS)
 		return;
 	zoo_aset(operation->store->handle, operation->path, "", 0, -1, on_asked, NULL);
 }
 
-/* Else it is a claim, or not ours, or has gone. */
+/* Whether the znode is a container that may go: not a claim, without data, and not gone. */
 static bool is_container(const struct container *container)
 {
 	return container->code == ZOK && container->stat.ephemeralOwner == 0 &&
@@ -178,7 +180,7 @@ static void conclude_removal(struct operation *operation)
 	end_renewal(operation);
 }
 
-/* Those below before those above. Returns false when out of memory. */
+/* Removes the containers, lower ones before upper ones. Returns false when out of memory. */
 static bool remove_all(struct operation *operation)
 {
 	struct renewal *renewal = operation->renewal;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The znode above all locks, when a session begins: creates it where it is missing, reads in which
- * version names are encoded below it (claim/names_version.h), and looks whether locks can be
- * created there, so that a mistake is told at once and not when the first lock is taken.
+ * version names are encoded below it (claim/names_version.h), and checks whether locks can be
+ * created there, so that a mistake is reported at once and not when the first lock is taken.
  *
  * The version is read before anything is locked in the session, and watched: hosts that encode
  * names differently would not see each other's claims. A root that this host creates has
- * ZNODE_NAMES_NO_CLAIMS; one that is there keeps what it says. Hosts of a dlockfs that knows of no
- * version look at nothing there, but when they begin a session they create and delete
- * FORMER_PROBE: where it stands, they say that no locks can be created. So it stands below each
- * root whose version they do not know.
+ * ZNODE_NAMES_NO_CLAIMS; an existing root keeps its version. Older versions of dlockfs know no
+ * version of names and do not read it. But when they begin a session they create and delete
+ * FORMER_PROBE, and if it stands there already, they report that no locks can be created. So
+ * FORMER_PROBE stands below each root whose version they do not know.
  *
- * Unlike the locks' own znodes the root is no container: while it stands, nobody else can take its
- * place.
+ * Unlike the locks' own znodes the root is no container: while the root stands, no other client can
+ * create it with another owner or version.
  *
  * Runs on the loop's thread, but for the callbacks, which run on ZooKeeper's.
  */
@@ -25,7 +25,7 @@
 #include "claim/names_version.h"
 #include "stores/zookeeper/operation.h"
 
-/* Created and deleted in one transaction: nobody ever sees it. */
+/* Created and deleted in one transaction, so that no client ever sees it. */
 #define PROBE_NAME ".dlockfs-check"
 
 #define FORMER_PROBE ZOOKEEPER_FORMER_PROBE
@@ -40,7 +40,7 @@ struct root {
 	zoo_op_result_t results[2], create_results[2];
 	zoo_op_t create_ops[2];
 	int read_code;
-	int version; /* 0: none that can be read */
+	int version; /* 0: no version that this program can read */
 	char *former;
 	char path[]; /* of the probe */
 };
@@ -59,8 +59,8 @@ static struct root *root_of(const struct operation *operation)
 
 static void note_created(struct operation *operation, int code)
 {
-	/* The first one that could not be created matters: what is below fails with it. That it may
-	 * not be created although it exists is no reason either; the probe tells. */
+	/* Only the first failure counts: everything below fails with it. A level that exists may
+	 * fail with ZNOAUTH, too: the code counts only if the probe finds the root missing. */
 	if (code != ZOK && code != ZNODEEXISTS && operation->container_code == ZOK)
 		operation->container_code = code;
 	operation_answered(operation);
@@ -89,7 +89,7 @@ static void on_read(int code, const char *value, int value_bytes, const struct S
 	operation_answered(operation);
 }
 
-/* The root's data was written, or it was deleted, or made. */
+/* The root's data was written, or the root was deleted, or created. */
 static void on_event(zhandle_t *handle, int type, int state, const char *path, void *context)
 {
 	struct zookeeper_session *session = context;
@@ -141,7 +141,7 @@ const char *zookeeper_root_data(const struct store_zookeeper *store)
 	return store->names == ZNODE_NAMES_PLAIN ? "" : NAMES_VERSION_LINE;
 }
 
-/* What is missing of the levels above the root. */
+/* Creates a missing level above the root. */
 static void create_level(struct operation *operation)
 {
 	const struct store_zookeeper *store = operation->store;
@@ -152,7 +152,8 @@ static void create_level(struct operation *operation)
 		       NULL);
 }
 
-/* The root, with its version; together with what keeps others out, if they do not know that. */
+/* Creates the root with its version; and FORMER_PROBE with it, if older versions of dlockfs do not
+ * know that version. */
 static void create_root(struct operation *operation)
 {
 	const struct store_zookeeper *store = operation->store;
@@ -170,7 +171,7 @@ static void create_root(struct operation *operation)
 		       NULL);
 }
 
-/* Answers come in the order of the requests; what fails is told by what follows. */
+/* Answers come in the order of the requests; if one fails, the later ones show that. */
 static void send_prepare(struct operation *operation)
 {
 	const struct store_zookeeper *store = operation->store;
@@ -204,7 +205,7 @@ static void send_prepare(struct operation *operation)
 		       &operation->code);
 }
 
-/* Tells what is wrong with the root, but for the version of its names. Returns false if the
+/* Logs what is wrong with the root, but for the version of its names. Returns false if the
  * connection was lost meanwhile. */
 static bool judge_rights(struct operation *operation)
 {
@@ -216,7 +217,7 @@ static bool judge_rights(struct operation *operation)
 
 	if (error == -ECONNRESET)
 		return false;
-	/* Else it looks again with the next connection. */
+	/* If not, the root is prepared again with the next connection. */
 	store->root_prepared = error == 0 && store->barred == ZOK;
 	store->trouble = error ? "no locks can be created there" : NULL;
 	if (operation->exposed && !store->told_exposed)
@@ -227,15 +228,15 @@ static bool judge_rights(struct operation *operation)
 	return true;
 }
 
-/* The root is not there, and could not be created: whoever does that is to be heard of. What is
- * created here then, in place(), is of this version. */
+/* The root is missing, and could not be created: watches for its creation by another client. A root
+ * that this host then creates in place() has this version. */
 static void await_root(const struct operation *operation)
 {
 	zoo_awexists(operation->store->handle, operation->path, on_event, operation->session,
 		     on_missing, NULL);
 }
 
-/* It may stand already. */
+/* Creates FORMER_PROBE, which may stand already. */
 static void keep_former_out(const struct operation *operation)
 {
 	const struct store_zookeeper *store = operation->store;
@@ -244,8 +245,9 @@ static void keep_former_out(const struct operation *operation)
 		    &store->acl, ZOO_PERSISTENT, on_former, NULL);
 }
 
-/* In which version names are encoded. Returns 0; -ECONNRESET if it could not be asked; -EPROTO if
- * the session cannot go on with it, which is told; another error if it is kept from this host. */
+/* Finds the version in which names are encoded. Returns 0; -ECONNRESET if the root could not be
+ * read; -EPROTO if the session cannot go on with that version, which is logged; another error if
+ * this host may not read the root. */
 static int find_names(struct operation *operation)
 {
 	struct store_zookeeper *store = operation->store;
@@ -294,7 +296,7 @@ static void conclude_prepare(struct operation *operation)
 	}
 	error = find_names(operation);
 	if (error == -ECONNRESET)
-		store->barred = ZOK; /* the next connection is another occasion */
+		store->barred = ZOK; /* the root is prepared again with the next connection */
 	else if (error != -EPROTO && judge_rights(operation))
 		zookeeper_tell_connected(store);
 	operation_release(operation);
@@ -338,7 +340,7 @@ void zookeeper_prepare_root(struct store_zookeeper *store)
 	operation->of_root = true;
 	store->prepares_root = true;
 	operation_start(operation, send_prepare);
-	operation->sent_us = 0; /* not what anybody asked for: it is not counted */
+	operation->sent_us = 0; /* no caller asked for it: it is not counted */
 }
 
 void zookeeper_deliver_root(struct store_zookeeper *store, struct zookeeper_message *message)
@@ -348,6 +350,6 @@ void zookeeper_deliver_root(struct store_zookeeper *store, struct zookeeper_mess
 	if (event->session != store->session || event->session->over)
 		return;
 	store->root_prepared = false;
-	store->root_changed = true; /* after what is under way was read, perhaps */
+	store->root_changed = true; /* perhaps after the preparation under way has read the root */
 	zookeeper_prepare_root(store);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * After each failed attempt the client library goes two addresses further in its list: one step in
- * handle_error(), another one in zookeeper_interest(). Of an even number it never comes to every
- * other one, and does not pause at the end of the list, which it jumps over. So one address is
- * listed twice then.
+ * handle_error(), another one in zookeeper_interest(). If their number is even, the library never
+ * tries every other address, and jumps over the end of the list, where it would pause. So one
+ * address is then listed twice.
  */
 #include "stores/zookeeper/servers.h"
 
@@ -17,7 +17,7 @@
 /* An IPv6 address in text with its zone, a colon and a port. */
 #define ADDRESS_BYTES 80
 
-/* Writes it as the library reads it. */
+/* Writes the address as the library reads it. */
 static void format_address(const struct addrinfo *address, char text[ADDRESS_BYTES])
 {
 	char host[64], port[8];
@@ -27,8 +27,8 @@ static void format_address(const struct addrinfo *address, char text[ADDRESS_BYT
 		snprintf(text, ADDRESS_BYTES, "%s:%s", host, port);
 }
 
-/* Looks the `bytes` of "host:port" up as the library does. Returns how many addresses it has. With
- * the first one of all *first is filled in. */
+/* Looks the `bytes` of "host:port" up as the library does. Returns how many addresses the name has.
+ * If `first` is empty, fills in the first address. */
 static size_t count_addresses(const char *server, size_t bytes, char first[ADDRESS_BYTES])
 {
 	const struct addrinfo hints = {

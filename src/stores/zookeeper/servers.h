@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The list of servers that ZooKeeper's client library is given. May block, for names.
+ * The list of servers for ZooKeeper's client library. May block, for names.
  */
 #ifndef DLOCKFS_STORES_ZOOKEEPER_SERVERS_H
 #define DLOCKFS_STORES_ZOOKEEPER_SERVERS_H
 
 #include <stdbool.h>
 
-/* `servers`, "host:port[,host:port...]", so that the library comes to each of their addresses, also
- * where a name has several. *several: whether there is more than one. Returns NULL when out of
+/* `servers`, "host:port[,host:port...]", changed so that the library tries each of their addresses,
+ * even if a name has several. *several: whether there is more than one. Returns NULL when out of
  * memory; else it is to be freed. */
 char *zookeeper_servers_list(const char *servers, bool *several);
 

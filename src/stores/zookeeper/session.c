@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the handles of ZooKeeper's client library, and the thread that makes and closes them. Knows
- * nothing of locks; never calls into the store but for finish().
+ * Owns the handles of ZooKeeper's client library, and the thread that makes and closes them. Must
+ * not know locks, nor call the store, but for finish().
  *
- * Everything in struct zookeeper_keeper below `mutex` is guarded by it. No call into the client
- * library is made while it is held, and the callbacks hold it only for a moment.
+ * `mutex` guards everything below it in struct zookeeper_keeper. While it is held, the client
+ * library is not called; callbacks hold it only for a moment.
  */
 #include "stores/zookeeper/session.h"
 
@@ -26,15 +26,15 @@
 
 #define RETRY_MS       1000 /* between attempts to make a handle */
 #define UNREACHABLE_MS 5000 /* until a session that never connected is worth a warning */
-#define SASL_LOOK_MS   1000 /* between looks whether it has failed */
+#define SASL_LOOK_MS   1000 /* how often to check whether SASL has failed */
 
 struct zookeeper_keeper {
 	struct zookeeper_socket socket;
 	char *servers;
 	int timeout_ms;
-	clientid_t former; /* the session that the next one is to go on with: */
+	clientid_t former; /* the session with which the next handle goes on: */
 	bool has_former;
-	bool moves; /* it is that of a handle of this process, which is to be closed first */
+	bool moves; /* the session of a handle of this process, which is to be closed first */
 	struct store_access access;
 	struct zookeeper_client *client;
 	struct zookeeper_mailbox mailbox;
@@ -47,12 +47,13 @@ struct zookeeper_keeper {
 	bool wanted;			  /* a new session is to be made */
 	int64_t retry_at_ms;
 	int64_t warn_at_ms;
-	int last_error; /* of making a handle */
-	bool several;	/* addresses are known to the handle */
+	int last_error; /* of the latest attempt to make a handle */
+	bool several;	/* the handle knows several addresses */
 
 	bool stopping;
 	bool stopped;
-	bool abandoned; /* nobody waits for the thread: it frees everything */
+	bool abandoned; /* zookeeper_keeper_stop() does not wait any more: the thread frees
+			   everything */
 	void (*finish)(void *context);
 	void *finish_context;
 };
@@ -81,8 +82,8 @@ struct zookeeper_mailbox *zookeeper_keeper_mailbox(struct zookeeper_keeper *keep
 	return &keeper->mailbox;
 }
 
-/* Asks the socket for the server's address: what zoo_get_current_server() returns is one static
- * buffer for all threads. */
+/* Asks the socket for the server's address: zoo_get_current_server() returns one static buffer for
+ * all threads. */
 static void get_server(zhandle_t *handle, char *server, size_t server_bytes)
 {
 	struct sockaddr_storage address;
@@ -120,9 +121,10 @@ static void post_state(struct zookeeper_keeper *keeper, struct zookeeper_state *
 	pthread_mutex_unlock(&keeper->mutex);
 }
 
-/* On ZooKeeper's completion thread, or on that which closes the handle. The server has accepted who
- * we are, for it answers; or it asks for more than that (enforce.auth.enabled), and closes the
- * connection; or nothing is known, and a change of the session's state follows. */
+/* On ZooKeeper's completion thread, or on the thread that closes the handle. With an answer the
+ * server has accepted this host's identity; or it requires another scheme (enforce.auth.enabled),
+ * and closes the connection; or the connection is lost, and a change of the session's state
+ * follows. */
 static void on_introduced(int code, const void *context)
 {
 	struct zookeeper_session *session = (struct zookeeper_session *)context;
@@ -144,15 +146,16 @@ static void on_looked(int code, const struct Stat *stat, const void *context)
 	on_introduced(code, context);
 }
 
-/* Whoever may not look at the root is answered, too. */
+/* ZNOAUTH is an answer, too: the host may not read the root. */
 static void on_checked(int code, const void *context)
 {
 	on_introduced(code == ZNOAUTH ? ZOK : code, context);
 }
 
-/* Asks something that shows that the server has accepted who we are. The server that a session goes
- * on at by a new handle may be behind what the session was told: it answers a transaction, as of
- * prove.c, once it knows all that happened before. */
+/* Sends a request whose answer shows that the server has accepted this host's identity. When a
+ * session goes on with a new handle, the server may be behind what the session has seen: then the
+ * request is a transaction, as in prove.c, which the server answers only once it knows everything
+ * before it. */
 static int ask(struct zookeeper_session *session, zhandle_t *handle)
 {
 	if (!session->goes_on)
@@ -161,12 +164,12 @@ static int ask(struct zookeeper_session *session, zhandle_t *handle)
 	return zoo_amulti(handle, 1, &session->check, &session->result, on_checked, session);
 }
 
-/* Tells the server who we are, if anybody, when the session is connected for the first time; at
- * each connection that follows the client does that again by itself, before anything else. It could
- * not be done sooner: between two attempts to connect the client takes nothing. The request behind
- * it is what makes the client send it at once, and shows that a server has accepted it. Returns
- * false if the message is to be posted when that is answered, or is freed, because the connection
- * is lost already. */
+/* Sends the identity of this host, if it has one, when the session is connected for the first time;
+ * at each later connection the client repeats that by itself, before anything else. It cannot be
+ * done earlier: between two attempts to connect the client does not accept it. The request that
+ * follows makes the client send it at once, and its answer shows that a server has accepted it.
+ * Returns false if the message is to be posted with that answer, or was freed, because the
+ * connection is lost already. */
 static bool introduce(struct zookeeper_session *session, zhandle_t *handle,
 		      struct zookeeper_state *message)
 {
@@ -196,7 +199,7 @@ static bool introduce(struct zookeeper_session *session, zhandle_t *handle,
 }
 
 /* The handle's watcher, on ZooKeeper's completion thread, possibly before zookeeper_init2() has
- * returned. That is why the state message brings the handle along. */
+ * returned: so the state message contains the handle. */
 static void on_session_event(zhandle_t *handle, int type, int state, const char *path,
 			     void *context)
 {
@@ -258,8 +261,8 @@ static void make_session(struct zookeeper_keeper *keeper)
 	session->closed.kind = MESSAGE_CLOSED;
 	session->keeper = keeper;
 	session->goes_on = keeper->moves;
-	/* Set before the handle exists, because the session may be declared over before
-	 * zookeeper_init2() has returned. */
+	/* Set before the handle exists: the session may be declared over before zookeeper_init2()
+	 * has returned. */
 	keeper->newest = session;
 	keeper->wanted = false;
 	pthread_mutex_unlock(&keeper->mutex);
@@ -272,8 +275,8 @@ static void make_session(struct zookeeper_keeper *keeper)
 		error = errno;
 	}
 	free(servers);
-	/* Without this it looks up the names in each turn of its own loop, and when an answer
-	 * differs it drops the connection without answering what is under way. */
+	/* Without this the client looks the names up in each turn of its own loop, and when a
+	 * result differs it drops the connection without answering requests under way. */
 	if (handle)
 		zoo_set_servers_resolution_delay(handle, -1);
 
@@ -340,8 +343,8 @@ static void close_session(struct zookeeper_keeper *keeper, struct zookeeper_sess
 	zookeeper_mailbox_post(&keeper->mailbox, &session->closed);
 }
 
-/* When SASL fails, the client ends its threads and tells nobody. Called with the mutex held; to ask
- * for the handle's state is a mere look at it. */
+/* When SASL fails, the client ends its threads without any callback. Called with the mutex held, as
+ * zoo_state() only reads a member of the handle. */
 static void look_for_failed_sasl(struct zookeeper_keeper *keeper)
 {
 	struct zookeeper_session *session = keeper->newest;
@@ -352,7 +355,7 @@ static void look_for_failed_sasl(struct zookeeper_keeper *keeper)
 		return;
 	message = calloc(1, sizeof(*message));
 	if (!message)
-		return; /* until the next look */
+		return; /* until the next check */
 	message->message.kind = MESSAGE_STATE;
 	message->session = session;
 	message->handle = session->handle;
@@ -361,7 +364,7 @@ static void look_for_failed_sasl(struct zookeeper_keeper *keeper)
 	zookeeper_mailbox_post(&keeper->mailbox, &message->message);
 }
 
-/* Waits for something to do; warns of a session that does not come about. */
+/* Waits for something to do; warns if a session is not connected for long. */
 static void wait_for_work(struct zookeeper_keeper *keeper)
 {
 	bool unreached = keeper->newest && !keeper->newest->connected_once;

@@ -22,7 +22,7 @@
 #include "config/access.h"
 #include "stores/zookeeper/mailbox.h"
 
-/* How long the end of a session waits for what is under way. */
+/* How long the end of a session waits for requests under way. */
 #define ZOOKEEPER_SETTLE_LIMIT_MS 400
 
 struct zookeeper_keeper;
@@ -51,52 +51,52 @@ struct zookeeper_session {
 	bool settled;
 	bool failure_told;
 	bool moved;   /* goes on with another handle; set by the loop's thread with `over` */
-	bool goes_on; /* is such another handle */
+	bool goes_on; /* it is such another handle */
 	struct zookeeper_session *next;
-	/* ZooKeeper's thread: of the first change. It needs no memory, so that a session that is
-	 * connected is known, and can be given up when memory is short. */
+	/* ZooKeeper's thread: the message of the first change. It needs no allocation, so that a
+	 * connected session is known, and can be given up when memory is short. */
 	struct zookeeper_state first_state;
 	bool first_used;
 	const char *introduced; /* the last line of the digest that the client has been given */
-	bool accepted;		/* by a server, once */
-	zoo_op_t check;		/* of one that has moved: see introduce() */
+	bool accepted;		/* a server has accepted the identity at least once */
+	zoo_op_t check;		/* of a session that has moved: see introduce() */
 	zoo_op_result_t result;
-	struct zookeeper_state *unanswered; /* to be posted when the server has taken them */
+	struct zookeeper_state *unanswered; /* to be posted when the server has answered */
 };
 
-/* Starts the keeper's thread, with all signals blocked, which makes the first session, or goes on
- * with the one of that id (NULL: none). All is copied. Of a session ZOO_CONNECTED_STATE is posted
- * when a server has accepted who it is. Returns 0 or -errno. */
+/* Starts the keeper's thread, with all signals blocked. The thread makes the first session, or goes
+ * on with that of the given id (NULL: none). Everything is copied. ZOO_CONNECTED_STATE of a session
+ * is posted when a server has accepted this host's identity. Returns 0 or -errno. */
 int zookeeper_keeper_start(const char *servers, int timeout_ms, const struct store_access *access,
 			   const clientid_t *id, struct zookeeper_keeper **ret);
 
-/* In which all that its sessions have to say is posted. */
+/* The mailbox to which everything of its sessions is posted. */
 struct zookeeper_mailbox *zookeeper_keeper_mailbox(struct zookeeper_keeper *keeper);
 
-/* The end of MESSAGE_STATE. */
+/* Frees a MESSAGE_STATE. */
 void zookeeper_state_free(struct zookeeper_state *message);
 
-/* Breaks the keeper's connection to a server, also one that is being made: the client goes on to
- * another server at once, where it would wait for two thirds of the session timeout. Connections of
+/* Breaks the keeper's connection to a server, or the attempt to make one: the client turns to
+ * another server at once, instead of waiting for two thirds of the session timeout. Connections of
  * other keepers stay. Does not block. */
 void zookeeper_keeper_break(struct zookeeper_keeper *keeper);
 
-/* Asks for a new session in place of one that is over, which is closed then; the new one is made
- * after so long. Does not block. */
+/* Asks for a new session in place of one that is over, whose handle is then closed; the new one is
+ * made after that delay. Does not block. */
 void zookeeper_keeper_renew(struct zookeeper_keeper *keeper, struct zookeeper_session *over,
 			    int delay_ms);
 
 /* The session, which has no connection, goes on with a new handle, in a struct zookeeper_session of
  * its own; `over` is the former one, whose handle is closed before that without ending the session.
- * Of the new one ZOO_CONNECTED_STATE is posted once it knows no less than the former one was told.
- * Does not block. */
+ * ZOO_CONNECTED_STATE of the new one is posted once its server knows everything that the former one
+ * has seen. Does not block. */
 void zookeeper_keeper_move(struct zookeeper_keeper *keeper, struct zookeeper_session *over,
 			   const clientid_t *id);
 
-/* Ends the session and the keeper. Waits for that as long as `limit_ms`. When all sessions are
- * closed and their MESSAGE_CLOSED posted, calls finish(context), which takes the last messages;
- * then frees the keeper. That is done before this returns, or, when the limit is over, later by the
- * keeper's thread. */
+/* Ends the session and the keeper, and waits for that up to `limit_ms`. When all sessions are
+ * closed and their MESSAGE_CLOSED posted, finish(context) is called, which takes the last messages;
+ * then the keeper is freed. Both happen before this function returns or, when the limit is over,
+ * later on the keeper's thread. */
 void zookeeper_keeper_stop(struct zookeeper_keeper *keeper, int limit_ms, void (*finish)(void *),
 			   void *context);
 

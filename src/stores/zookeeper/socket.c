@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the list of sockets, and guards it and all in it by one mutex.
+ * Owns the list of sockets. One mutex guards the list and all its members.
  */
 #include "stores/zookeeper/socket.h"
 
@@ -14,9 +14,9 @@
 #include <unistd.h>
 #include <utlist.h>
 
-/* The library may come to a server that it lists twice three times in a row: from the first in its
- * list to the second, back, and only then two further at a time. More often only if there is no
- * other. */
+/* The library may try a server that is listed twice three times in a row: from the first in its
+ * list to the second, back, and only then two further at a time. It tries it more often only if
+ * there is no other. */
 enum { AVOID_TIMES = 3 };
 
 static pthread_mutex_t sockets_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -44,7 +44,7 @@ void zookeeper_socket_name_thread(const struct zookeeper_socket *socket)
 	prctl(PR_SET_NAME, socket->thread);
 }
 
-/* That of the calling thread; NULL: it has none. Called with the mutex held. */
+/* The socket of the calling thread; NULL: it has none. Called with the mutex held. */
 static struct zookeeper_socket *find_own(void)
 {
 	char thread[ZOOKEEPER_THREAD_BYTES] = "";
@@ -58,7 +58,8 @@ static struct zookeeper_socket *find_own(void)
 	return NULL;
 }
 
-/* Which socket a descriptor stands for now: no other one ever has the same number. 0: for none. */
+/* The cookie of the socket that the descriptor stands for now: no other socket ever has the same.
+ * 0: it is no socket. */
 static uint64_t cookie_of(int descriptor)
 {
 	uint64_t cookie = 0;
@@ -101,7 +102,7 @@ static bool is_stream(int descriptor)
 
 typedef int (*connect_fn)(int descriptor, __CONST_SOCKADDR_ARG server, socklen_t server_bytes);
 
-/* In place of the C library's, for all libraries of the process. */
+/* Replaces the C library's function for all libraries of the process. */
 __attribute__((visibility("default"))) int connect(int descriptor, __CONST_SOCKADDR_ARG server,
 						   socklen_t server_bytes)
 {
@@ -119,8 +120,8 @@ __attribute__((visibility("default"))) int connect(int descriptor, __CONST_SOCKA
 	return next(descriptor, server, server_bytes);
 }
 
-/* Through a duplicate, so that the descriptor can be closed, and stand for something else,
- * meanwhile. To shut a socket down is safe while another thread uses it. */
+/* Uses a duplicate, because another thread may close the descriptor meanwhile, and the number may
+ * then stand for something else. To shut a socket down is safe while another thread uses it. */
 void zookeeper_socket_break(struct zookeeper_socket *socket, bool avoid)
 {
 	uint64_t cookie;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sockets through which ZooKeeper's client library talks: which one is whose, so that the
- * connection of one session can be broken and those of other sessions stay, whatever servers they
- * are at. The library neither tells its socket nor breaks a connection that hangs. So this program
- * has a connect(2) of its own, which the library calls, as malloc(3) is replaced; it passes on to
- * the C library's. It knows the caller by the name of its thread: a thread begins with the name of
- * the one that made it, so the library's threads have the name of the thread that made the handle.
+ * The sockets of ZooKeeper's client library, by session: so that the connection of one session can
+ * be broken while those of other sessions stay, even to the same server. The library neither
+ * reports its socket nor breaks a connection that hangs. So this program has a connect(2) of its
+ * own, which the library calls instead of the C library's, in the way that malloc(3) can be
+ * replaced; it then calls the C library's. It knows the session by the name of the calling thread:
+ * a thread begins with the name of its creator, so the library's threads have the name of the
+ * thread that made the handle.
  *
  * Any thread; but for connect(2) nothing blocks.
  */
@@ -25,11 +26,11 @@ struct zookeeper_socket {
 	int descriptor;
 	uint64_t cookie; /* of the socket, SO_COOKIE; 0: there was none yet */
 	struct sockaddr_storage server;
-	int avoid;   /* so many attempts at the server are to fail, until another one is tried */
-	bool refuse; /* any server */
+	int avoid; /* how many attempts at that server are to fail, until another server is tried */
+	bool refuse; /* attempts at any server fail */
 };
 
-/* From the first to the second it is known to connect(2). Zeroed by the first; belongs to the
+/* Between the two calls connect(2) knows the socket. The first one zeroes it; it belongs to the
  * caller. */
 void zookeeper_socket_add(struct zookeeper_socket *socket);
 void zookeeper_socket_remove(struct zookeeper_socket *socket);
@@ -41,7 +42,7 @@ void zookeeper_socket_name_thread(const struct zookeeper_socket *socket);
  * same server fail at once, until another one is tried. */
 void zookeeper_socket_break(struct zookeeper_socket *socket, bool avoid);
 
-/* The same, and from now on each attempt fails at once; or not any more. */
+/* The same, and with `refuse` each attempt fails at once from now on; without, no longer. */
 void zookeeper_socket_refuse(struct zookeeper_socket *socket, bool refuse);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Turns the operations of stores/store.h into requests to ZooKeeper and the answers into events.
- * Owns the operations under way and the watches; sessions, threads and the mailbox are session.c's.
+ * Owns the operations under way and the watches; session.c owns sessions, threads and the mailbox.
  *
  * Everything runs on the loop's thread, except the callbacks under "Answers", which run on
  * ZooKeeper's.
  *
  * Facts about the client library (3.8) that this rests on:
- * - Answers, watch events and session events come on one thread, in the order in which the
- *   server sent them; the end of a connection comes before the answers that it cost.
+ * - Answers, watch events and session events come on one thread, in the order in which the server
+ *   sent them; the end of a connection comes before the answers of requests that failed by it.
  * - Requests may be made in any state from any thread. Without a connection they are queued and
  *   fail with the next failed attempt to connect. After an expiry they may never be answered.
  * - A watch is known to the client only once the get that set it up is answered with ZOK.
@@ -28,8 +28,8 @@
 #include "stores/zookeeper/operation.h"
 
 #define CLOSE_LIMIT_MS 2000
-#define MOVE_TIMEOUTS  2    /* without a connection, until the session goes on with a new handle */
-#define REFUSED_MS     5000 /* until the next attempt when the servers do not accept who we are */
+#define MOVE_TIMEOUTS  2    /* without a connection, before the session goes on with a new handle */
+#define REFUSED_MS     5000 /* until the next attempt when the servers reject the identity */
 
 static const char not_accepted[] = "the servers do not accept who we are";
 static const char not_told[] = "the servers ask who we are, expected digest_file, tls_certificate "
@@ -114,10 +114,11 @@ static void end_session(struct store_zookeeper *store, struct zookeeper_session 
 				       : 0);
 }
 
-/* A server hangs up on a client that has seen more than the server knows, as when its data was
- * lost, and then on the same one for ever; and likewise on any client while it takes no part, as
- * during an election, which a session outlives: the next leader gives each a full timeout. A new
- * handle has seen nothing: it is told that the session is over, or goes on with it. */
+/* A server closes the connection of a client that has seen more than the server knows, as after a
+ * loss of the server's data: then it does so for ever. It also closes that of any client while the
+ * server takes no part, as during an election, which the session outlives: the next leader gives
+ * each session a full timeout. A new handle has seen nothing, so the server answers it: the session
+ * is over, or goes on. */
 static void move_session(struct store_zookeeper *store)
 {
 	struct zookeeper_session *session = store->session;
@@ -128,11 +129,11 @@ static void move_session(struct store_zookeeper *store)
 	store->session = NULL;
 	store->handle = NULL;
 	store->resuming = true;
-	store->root_prepared = false; /* its watch was the former handle's */
+	store->root_prepared = false; /* its watch belonged to the former handle */
 	zookeeper_keeper_move(store->keeper, session, &store->id);
 }
 
-/* Not at once: the former handle may still know a server that does. */
+/* Not at once: the former handle may still find a server that accepts it. */
 static bool is_to_move(const struct store_zookeeper *store)
 {
 	return store->told == STORE_SUSPENDED && store->session && !store->resuming &&
@@ -140,7 +141,7 @@ static bool is_to_move(const struct store_zookeeper *store)
 		       MOVE_TIMEOUTS * INT64_C(1000) * store->timeout_ms;
 }
 
-/* A connection that is silent, to the only server there is, may still be better than a new one. */
+/* If there is only one server, a silent connection to it may still be better than a new one. */
 static void store_zookeeper_nudge(struct store *base)
 {
 	struct store_zookeeper *store = from_store(base);
@@ -156,7 +157,8 @@ static void store_zookeeper_nudge(struct store *base)
 		zookeeper_keeper_break(store->keeper);
 }
 
-/* Nothing more is made or heard of the session. Returns it; NULL: there is none yet. */
+/* Gives the session up: no more requests are made in it, and its messages are discarded. Returns
+ * it; NULL: there is none yet. */
 static struct zookeeper_session *give_up(struct store_zookeeper *store)
 {
 	struct zookeeper_session *session = store->session;
@@ -190,8 +192,8 @@ static void store_zookeeper_renew(struct store *base)
 		end_session(store, session);
 }
 
-/* What the engine has been told of stands until it calls renew(): the servers may not know yet that
- * the session is over. */
+/* The claims that the engine knows may stand until it calls renew(): the servers may not know yet
+ * that the session is over. */
 void zookeeper_lose_session(struct store_zookeeper *store)
 {
 	bool told = store->told == STORE_LOST;
@@ -207,7 +209,7 @@ void zookeeper_lose_session(struct store_zookeeper *store)
 
 static void on_connected(struct store_zookeeper *store, const struct zookeeper_state *state)
 {
-	/* The keeper knows it only now. */
+	/* The session was given up before it was connected: the keeper can be told only now. */
 	if (store->abandoned) {
 		store->abandoned = false;
 		end_session(store, state->session);
@@ -237,7 +239,8 @@ void zookeeper_tell_connected(struct store_zookeeper *store)
 	tell_session(store, STORE_CONNECTED);
 }
 
-/* Tried again for ever: the servers may be told of us. Told once. */
+/* The servers do not accept this host's identity, which is logged once. The store tries again for
+ * ever: the servers may be configured to accept it. */
 static void on_refused(struct store_zookeeper *store)
 {
 	if (store->trouble != store->refusal)
@@ -281,7 +284,7 @@ static void free_session(struct zookeeper_session *session)
 	free(session);
 }
 
-/* Frees a message without telling anybody. */
+/* Frees a message without delivering it. */
 static void discard(struct zookeeper_message *message)
 {
 	switch (message->kind) {
@@ -305,7 +308,7 @@ static void discard(struct zookeeper_message *message)
 	}
 }
 
-/* Whether it is to be answered though its session's handle is closed. */
+/* Whether the operation is to be answered even though its session's handle is closed. */
 static bool is_unanswered(const struct operation *operation)
 {
 	bool lives =
@@ -313,7 +316,7 @@ static bool is_unanswered(const struct operation *operation)
 	return operation->outside || (lives && operation->sent_us);
 }
 
-/* The handle is closed: what was not answered will not be. */
+/* The handle is closed: answers the operations that ZooKeeper will not answer any more. */
 static void answer_rest(struct zookeeper_session *session)
 {
 	struct operation *operation, *next;
@@ -330,7 +333,7 @@ static void answer_rest(struct zookeeper_session *session)
 	}
 }
 
-/* Watches that are to be set up anew are not of this handle any more. */
+/* Takes watches that are to be set up anew out of the session whose handle is closed. */
 static void keep_watches(struct zookeeper_session *session)
 {
 	struct operation *operation, *next;
@@ -486,7 +489,7 @@ static const struct store_ops store_zookeeper_ops = {
 
 static void set_acl(struct store_zookeeper *store, enum store_acl acl)
 {
-	/* "auth" is whoever the session has proved to be. */
+	/* "auth" stands for the identity that the session has proved. */
 	const struct ACL all = {ZOO_PERM_ALL, ZOO_ANYONE_ID_UNSAFE};
 	const struct ACL creator = {ZOO_PERM_ALL, ZOO_AUTH_IDS};
 	const struct ACL readers = {ZOO_PERM_READ, ZOO_ANYONE_ID_UNSAFE};

@@ -3,18 +3,19 @@
  * watch() of the ZooKeeper store, by a get with a watch. The get is made again when the data has
  * changed, and when the connection was lost.
  *
- * The client would bring its watches along by itself: with all their paths in one packet, sent as
- * soon as it is connected again. Above 1 MB of that the server hangs up, and the client would
- * connect for ever. So when the connection is lost the watches are taken from the client, and when
- * it is back they are set up anew, some at a time, with other requests in between. The client may
- * be back before they are all taken from it: then it is hung up on some more times, until few
- * enough are left. What it still managed to set up does no harm: an event that it has nobody for is
- * dropped, and the get that follows tells the same.
+ * The client would set its watches up again by itself, with all their paths in one packet, sent as
+ * soon as it is connected again. If that is longer than 1 MB the server closes the connection, and
+ * the client would connect for ever. So when the connection is lost the watches are taken from the
+ * client, and when it is back they are set up anew, some at a time, with other requests in between.
+ * The client may be back before all of them are taken from it: then the server closes its
+ * connection some more times, until few enough are left. Watches that the client still managed to
+ * set up do no harm: an event without a watcher is dropped, and the get that follows shows the
+ * same.
  *
- * What a watch reads may be no claim though it is named like one: it does not end with a session.
- * That ends the watch, as far as its asker knows. The client's goes on, and as long as it does,
- * lists leave that znode out: a claim of that name could come only after the znode has gone, of
- * which the server tells before it shows anything that came later.
+ * A watched znode may be no claim though it is named like one: it does not end with a session. For
+ * the caller of watch() that ends the watch. The client's watch goes on, and as long as it does,
+ * lists leave that znode out: a claim of that name could come only after the znode has gone, and
+ * the server reports that before it shows anything later.
  *
  * A watch of a claim that was set up once is in one of three states:
  *
@@ -38,7 +39,8 @@
 
 #include "stores/zookeeper/operation.h"
 
-/* So many at a time are set up anew: what proves that the session lives is not to wait for long. */
+/* How many are set up again at a time: proofs that the session lives must not wait long behind
+ * them. */
 #define SENT_MAX 1000
 
 struct watch_event {
@@ -58,7 +60,7 @@ static void on_got(int code, const char *value, int value_bytes, const struct St
 	operation->code = code;
 	if (code == ZOK) {
 		operation->stat = *stat;
-		/* A znode may have no data at all: then there is no value, of -1 bytes. */
+		/* A znode may have no data at all: then value is NULL and its length -1. */
 		operation->text =
 			value_bytes > 0 ? strndup(value, (size_t)value_bytes) : strdup("");
 		if (!operation->text)
@@ -68,8 +70,8 @@ static void on_got(int code, const char *value, int value_bytes, const struct St
 	operation_answered(operation);
 }
 
-/* One context for all watches of a session: then the client tells session events to it once and
- * not to each watch, and an event that comes late finds no freed memory. */
+/* All watches of a session have one context: so the client reports session events once and not for
+ * each watch, and a late event finds no freed memory. */
 static void on_event(zhandle_t *handle, int type, int state, const char *path, void *context)
 {
 	struct zookeeper_session *session = context;
@@ -136,8 +138,8 @@ static void tell_unclaimed(const struct operation *operation)
 			    path);
 }
 
-/* What is watched is no claim. The watch stays, so that it is known for as long as that is so:
- * until it tells, or is lost. */
+/* The watched znode is no claim. The watch stays until it reports an event, or is lost: as long as
+ * it stands, the znode is known to be no claim. */
 static void conclude_unclaimed(struct operation *operation)
 {
 	struct store_zookeeper *store = operation->store;
@@ -156,7 +158,7 @@ static void conclude_unclaimed(struct operation *operation)
 	store->events->on_watched(store->context, tag, -ENXIO);
 }
 
-/* Nothing is known of it any more. */
+/* It is not known any more whether the znode is a claim. */
 static void forget_unclaimed(struct operation *operation)
 {
 	operation->store->unclaimed--;
@@ -191,7 +193,7 @@ static void conclude_watch(struct operation *operation)
 	operation_count(operation, error);
 	if (error == -ECONNRESET && operation->watched) {
 		LL_PREPEND2(store->lost_watches, operation, same);
-		return; /* it is sent once the client is connected, which is told after this */
+		return; /* it is sent once the client is connected, which is reported later */
 	}
 	if (operation->code == ZOK && !operation_is_ephemeral(&operation->stat)) {
 		conclude_unclaimed(operation);
@@ -240,8 +242,8 @@ void zookeeper_lose_watches(struct store_zookeeper *store)
 	struct operation *operation, *next, *same;
 
 	HASH_ITER (hh, store->watches, operation, next) {
-		/* With `local` this synchronous call waits for nothing. The asynchronous one would
-		 * take its argument for something else. */
+		/* With `local` this synchronous call waits for nothing. The asynchronous call would
+		 * misinterpret its argument. */
 		zoo_remove_watches(store->handle, operation->path, ZWATCHTYPE_DATA, on_event,
 				   operation->session, 1);
 		HASH_DEL(store->watches, operation);
@@ -257,7 +259,7 @@ void zookeeper_lose_watches(struct store_zookeeper *store)
 		store->events->on_read(store->context, operation->tag, NULL, 0);
 }
 
-/* Those of a session are freed with it. */
+/* Watches of a session are freed with the session. */
 void zookeeper_forget_watches(struct store_zookeeper *store)
 {
 	struct operation *operation, *next;
