@@ -48,7 +48,7 @@ static bool piece_number(struct piece piece, int64_t *ret)
 	return true;
 }
 
-/* "key=value". The first of two with the same key counts. */
+/* "key=value". If a key comes twice, the first one counts. */
 static bool word_split(struct piece word, struct piece *key, struct piece *value)
 {
 	*value = word;
@@ -67,7 +67,7 @@ static void claim_finish(struct claim *claim)
 	free(claim->claim);
 }
 
-/* What a line for a claim must have. */
+/* The keys that a line for a claim must have. */
 struct claim_seen {
 	bool position, state, mode;
 };
@@ -78,7 +78,7 @@ static void set_number(int64_t *number, struct piece value)
 		piece_number(value, number);
 }
 
-/* "1", or "1.2" for the second who follows on that claim. */
+/* "1", or "1.2" for the second caller who follows on that claim. */
 static void set_position(struct claim *claim, struct piece value)
 {
 	struct piece first;
@@ -156,8 +156,8 @@ static int grow(void **list, size_t count, size_t bytes)
 	return 0;
 }
 
-/* *open: the lines belong to the last queue of the list. Not so after a line that nobody
- * understands: it may have been that of a lock. */
+/* *open: the line belongs to the last queue of the list. It does not after a line that was not
+ * understood, which may have been that of a lock. */
 static int add_claim(struct queues *queues, const bool *open, struct piece line)
 {
 	struct claim claim = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Queues of locks, read from the text that is described in src/view/view.h. The text may come from
- * a newer dlockfs, and what is in it from anybody who can write to the store: unknown keys are
+ * a newer dlockfs, and its values from anybody who can write to the store: unknown keys are
  * skipped, lines that make no sense are counted. No I/O.
  */
 #ifndef DLOCKCTL_QUEUE_H
@@ -14,12 +14,13 @@
 /* Texts are decoded, and NULL if not known; numbers are -1 then. */
 struct claim {
 	int64_t position;
-	int64_t follower; /* 1 and up: waits for that claim on its host, as the first, second... */
+	int64_t follower; /* from 1 on: the caller waits on its host for that claim, as the first,
+			     second... */
 	bool held;
-	bool kept;	   /* nobody uses it; then it is not held */
-	bool lost;	   /* it is gone, and its holder had not released it */
-	bool maybe_kept;   /* it is held, or kept by another host */
-	bool maybe_former; /* what it says may be about one who uses it no more */
+	bool kept;	   /* no caller uses it; then it is not held */
+	bool lost;	   /* the claim is gone, and its holder had not released it */
+	bool maybe_kept;   /* it is held, or kept unused by another host */
+	bool maybe_former; /* the caller in its data may not use it any more */
 	bool shared;
 	char *kind;
 	char *ranges;
@@ -29,7 +30,7 @@ struct claim {
 	char *command;
 	int64_t since;	     /* seconds since 1970 */
 	int64_t lost_since;  /* likewise: when this host learned of the loss, */
-	int64_t delay_until; /* and until when it grants nobody for its sake */
+	int64_t delay_until; /* and until when it grants the lock to nobody because of it */
 	char *client;
 	char *session;
 	char *claim; /* its name in the store */
@@ -43,15 +44,15 @@ struct queue {
 	size_t holders;
 	size_t kept;
 	size_t lost;
-	size_t waiters;	 /* all others */
-	bool unreadable; /* it could not be looked at */
+	size_t waiters;	 /* all other claims */
+	bool unreadable; /* the queue could not be read */
 };
 
 struct queues {
 	struct queue *list;
 	size_t count;
 	size_t bad_lines;
-	size_t unreadable; /* so many of them */
+	size_t unreadable; /* how many of them are unreadable */
 };
 
 /* Reads text of any content. Returns 0 or -ENOMEM; then *queues is as queues_finish() leaves it. */
@@ -59,8 +60,8 @@ int queues_parse(const char *text, size_t bytes, struct queues *queues);
 
 void queues_finish(struct queues *queues);
 
-/* Whether this stands for all locks of a store that did not answer: "cron/", below that prefix, or
- * "/", those that no other store has. */
+/* Whether the entry stands for all locks of a store that did not answer: "cron/" for those below
+ * that prefix, "/" for those that no other store has. */
 bool queue_is_silent_store(const struct queue *queue);
 
 /* The first claim that is held, else the first that is lost, else the first that is kept, or NULL.

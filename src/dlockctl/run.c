@@ -20,7 +20,8 @@
 #include "dlockctl/text.h"
 #include "dlockctl/waiting.h"
 
-/* The timer goes on, in case the first signal comes right before flock(2) is called. */
+/* The interval of the timer, which repeats in case the first signal comes right before flock(2) is
+ * called. */
 #define TICK_US 20000
 
 struct run {
@@ -105,7 +106,8 @@ static int parse_option(struct run *run, struct context *context, int letter, ch
 	}
 }
 
-/* Directories of the mount are of this host only, so one that others use may be missing here. */
+/* Makes missing directories: they are of this host only, so one that other hosts use may be missing
+ * here. */
 static void make_parents(const char *mount, char *path)
 {
 	for (char *slash = path + strlen(mount) + 1; (slash = strchr(slash, '/')) != NULL;
@@ -171,7 +173,7 @@ static void stop_timer(void)
 	signal(SIGALRM, SIG_DFL);
 }
 
-/* Returns 0 or an errno; EWOULDBLOCK also if the time is over. */
+/* Returns 0 or an errno; EWOULDBLOCK also after the time limit. */
 static int lock(int fd, const struct run *run)
 {
 	int operation = (run->shared ? LOCK_SH : LOCK_EX) | (run->wait_ms == 0 ? LOCK_NB : 0);
@@ -204,7 +206,7 @@ static int lock_failed(const struct place *place, const struct run *run, int err
 		    "%s: cannot be locked: %s; see: dlockctl doctor", place->name, strerror(error));
 }
 
-/* Returns -1: it is locked; or the status to end with, which may be 0 with -E 0. */
+/* Returns -1 if the lock is taken; or the status to end with, which may be 0 with -E 0. */
 static int take_lock(const struct place *place, const struct run *run, int fd,
 		     struct waiting *waiting)
 {
@@ -238,7 +240,7 @@ static int set_environment(const struct place *place, int fd)
 
 static int run_locked(const struct place *place, const struct run *run, char **command)
 {
-	static struct waiting waiting; /* its thread may be there until the program ends */
+	static struct waiting waiting; /* static: its thread may run until the program ends */
 	int fd = -1;
 
 	int status = open_lock(place, &fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Orders to the holders of a lock, through the file of its queue.
+ * Sends orders to the holders of a lock, through the file of its queue.
  */
 #ifndef DLOCKCTL_STEER_H
 #define DLOCKCTL_STEER_H

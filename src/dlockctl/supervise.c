@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One thread, one epoll: the lock's descriptor and a signalfd, which also tells that the command
- * has ended or stopped; and the clock of lease_clock.h. Not poll(2): that would ask the daemon
- * about the lock each time anything happens, and hang if the daemon hangs; epoll asks once, and
- * then again only if the daemon says so.
+ * One thread, one epoll: the lock's descriptor, a signalfd, which also reports that the command has
+ * ended or stopped, and the clock of lease_clock.h. poll(2) would not do: it asks the daemon about
+ * the lock each time anything happens, and hangs if the daemon hangs. epoll asks once, and again
+ * only when the daemon reports a change.
  */
 #include "dlockctl/supervise.h"
 
@@ -34,11 +34,11 @@ struct state {
 	sigset_t mask;	       /* as it was */
 	int epoll, signals;
 	int terminal; /* the controlling terminal, or -1 */
-	bool lends;   /* the command's group may have it */
+	bool lends;   /* the command's group may have the terminal */
 	bool ended;
 	int status;	/* of waitpid(2), once ended */
 	bool signalled; /* a signal was passed on */
-	bool lost;	/* the lock is, as was told */
+	bool lost;	/* the lock is lost, which was reported */
 	bool ending;	/* the lock is lost, and the group has been told to end */
 	long long kill_ms;
 };
@@ -67,7 +67,7 @@ static bool terminal_is_of(const struct state *state, pid_t group)
 	return state->terminal >= 0 && tcgetpgrp(state->terminal) == group;
 }
 
-/* In a pipeline the other commands, in dlockctl's own group, need it. */
+/* In a pipeline the other commands, which are in dlockctl's own group, need the terminal. */
 static bool is_pipe(int fd)
 {
 	struct stat buffer;
@@ -112,7 +112,7 @@ static void on_lost(struct state *state, const char *how)
 
 static void on_revoke(struct state *state)
 {
-	/* It is asked once; the answer "ready" would come again and again. */
+	/* The descriptor is asked once: the answer "ready" would come again and again. */
 	struct epoll_event event = {.events = 0, .data.fd = state->what->lock};
 	epoll_ctl(state->epoll, EPOLL_CTL_MOD, state->what->lock, &event);
 	fail(0, "%s: somebody asks for the lock; %s", state->what->name,
@@ -142,8 +142,8 @@ static bool is_lost(const struct state *state)
 	return false;
 }
 
-/* It stopped for the terminal's sake: then so does the job that dlockctl is a part of. The shell
- * continues that with SIGCONT; in a group that no shell looks after, SIGTSTP has no effect. */
+/* The command has stopped because of the terminal: then the whole job, with dlockctl, stops, too.
+ * The shell continues it with SIGCONT; in a group that no shell controls, SIGTSTP has no effect. */
 static void stop_with_command(struct state *state)
 {
 	sigset_t stop;
@@ -166,7 +166,7 @@ static void on_child(struct state *state)
 	int status;
 	pid_t process;
 
-	/* Others are what the command left behind: dlockctl is their reaper. */
+	/* Other children are those that the command left behind: dlockctl is their reaper. */
 	while ((process = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
 		if (process != state->command)
 			continue;
@@ -187,7 +187,7 @@ static void on_signals(struct state *state)
 		if (number == SIGCHLD) {
 			on_child(state);
 		} else if (state->ended) {
-			continue; /* its number may be another one's */
+			continue; /* its number may be another process's */
 		} else if (number == SIGCONT) {
 			give_terminal(state, getpgrp(), state->command);
 			signal_group(state, SIGCONT);
@@ -208,7 +208,8 @@ static void run_command(const struct state *state)
 {
 	setpgid(0, 0);
 	give_terminal(state, getpgid(state->parent), getpid());
-	/* Without dlockctl nobody watches the lock, and it is released. */
+	/* When dlockctl ends, the lock is released and nobody watches it: the kernel then kills the
+	 * command. */
 	if (state->what->on_lost != ACTION_IGNORE)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != state->parent)
@@ -229,7 +230,7 @@ static int start(struct state *state)
 		return -errno;
 	if (state->command == 0)
 		run_command(state);
-	/* Both do this, as neither knows who is first. */
+	/* Parent and child both do this, as neither knows which is first. */
 	setpgid(state->command, state->command);
 	give_terminal(state, getpgrp(), state->command);
 	return 0;
@@ -262,11 +263,12 @@ static int prepare(struct state *state)
 		return -errno;
 	sigaddset(&set, SIGTTOU);
 	sigprocmask(SIG_BLOCK, &set, &state->mask);
-	signal(SIGCHLD, SIG_DFL); /* if it was ignored, nobody would tell of the command's end */
+	signal(SIGCHLD, SIG_DFL); /* if it were ignored, the command's end would not be reported */
 	state->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (state->epoll < 0)
 		return -errno;
-	/* What the command leaves behind stays below this process, so that its end is seen. */
+	/* Processes that the command leaves behind stay below this process, which so learns of
+	 * their end. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	state->terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
 	state->lends = !is_pipe(STDIN_FILENO) && !is_pipe(STDOUT_FILENO);
@@ -291,7 +293,7 @@ static void on_lock(struct state *state, uint32_t events)
 		on_revoke(state);
 }
 
-/* Whether anything is left of the group. */
+/* Whether any process of the group is left. */
 static bool group_lives(const struct state *state)
 {
 	return kill(-state->command, 0) == 0 || errno != ESRCH;
@@ -299,7 +301,7 @@ static bool group_lives(const struct state *state)
 
 static bool is_over(const struct state *state)
 {
-	/* A member that was killed may stay, as long as its parent takes no notice. */
+	/* A member that was killed stays as long as its parent does not wait for it. */
 	bool waits = state->ending && group_lives(state) && now_ms() < state->kill_ms + LINGER_MS;
 	return state->ended && !waits;
 }
@@ -323,7 +325,8 @@ static void loop(struct state *state)
 		if (state->ending && left_ms <= 0)
 			signal_group(state, SIGKILL);
 		int count = epoll_wait(state->epoll, events, 2, timeout_ms);
-		/* The lock first: what ended while it was lost counts as ended by that. */
+		/* The lock comes first: a command that ended while the lock was lost counts as
+		 * ended by the loss. */
 		for (int i = 0; i < count; i++) {
 			if (events[i].data.fd == state->what->lock)
 				on_lock(state, events[i].events);
@@ -336,8 +339,8 @@ static void loop(struct state *state)
 }
 
 /* Ctrl-C is for the whole job, but only the command's group got it. If it ended the command, the
- * rest of the job gets it, and dlockctl itself ends by it, as a shell that runs a script goes by
- * that. */
+ * rest of the job gets it, and dlockctl itself ends by it: a shell that runs a script expects that.
+ */
 static void pass_on_interrupt(const struct state *state, bool had_terminal)
 {
 	int number = WIFSIGNALED(state->status) ? WTERMSIG(state->status) : 0;
@@ -352,8 +355,8 @@ static void pass_on_interrupt(const struct state *state, bool had_terminal)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* Whether the command ended because the lock is lost: by on_lost of the daemon, which sends its
- * signal a moment before the descriptor tells. */
+/* Whether the command ended because the lock is lost: by the daemon's on_lost, whose signal comes a
+ * moment before the descriptor reports the loss. */
 static bool was_lost(const struct state *state)
 {
 	if (!state->signalled)

@@ -25,7 +25,7 @@ struct supervised {
 	char **command; /* its words, the last one NULL */
 };
 
-/* Returns the exit status. Errors are told. */
+/* Returns the exit status. Errors are reported. */
 int supervise(const struct supervised *supervised);
 
 #endif

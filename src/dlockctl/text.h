@@ -9,18 +9,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Undoes the %XX of src/view/view.h; what is no such thing, and %00, stays as it is. To be freed;
- * NULL: out of memory. */
+/* Decodes the %XX of src/view/view.h; anything else, and %00, stays as it is. To be freed; NULL:
+ * out of memory. */
 char *text_decode(const char *text, size_t bytes);
 
-/* What can be printed as it is; other bytes as \xNN, a backslash doubled. To be freed; NULL: out of
- * memory. */
+/* Keeps printable characters; writes other bytes as \xNN, and a backslash as two. To be freed;
+ * NULL: out of memory. */
 char *text_printable(const char *text);
 
 /* The columns that printable text takes. */
 size_t text_width(const char *text);
 
-/* Cuts printable text in place to so many columns; "~" stands for what is left out. */
+/* Cuts printable text, in place, to that many columns; "~" stands for the rest. */
 void text_cut(char *text, size_t columns);
 
 /* "45s", "3m12s", "2h05m", "3d04h". */

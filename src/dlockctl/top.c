@@ -22,7 +22,7 @@ static const struct column columns[] = {
 	{.title = "SINCE", .right = true},
 };
 
-/* What was read last. */
+/* The result of the latest reading. */
 struct view {
 	struct queues queues;
 	char *status; /* the text of .dlockfs/status, or NULL */
@@ -37,7 +37,7 @@ static int64_t queue_seconds(const struct queue *queue)
 	return holder != NULL ? claim_seconds(holder) : -1;
 }
 
-/* Those with most waiters first, of these the oldest. */
+/* Queues with most waiters first; of equal ones the oldest. */
 static int compare(const void *left, const void *right)
 {
 	const struct queue *a = left, *b = right;
@@ -86,7 +86,7 @@ static char *status_value(const char *status, const char *key)
 	return shown;
 }
 
-/* Of one store: of the mount, or below a prefix. */
+/* The line of one store: of the mount, or below a prefix. */
 static char *status_line(const char *status, const char *where)
 {
 	char *session = status_value(status, "session");
@@ -113,7 +113,7 @@ static int draw_status(const struct view *view, const char *mount)
 	return row;
 }
 
-/* Takes both. */
+/* Takes both texts. */
 static char *append(char *line, char *more)
 {
 	char *longer = must_format("%s%s", line, more);

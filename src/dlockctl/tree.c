@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #define READ_BYTES     65536
-#define TEXT_BYTES_MAX (256 * 1024 * 1024) /* no queue is as long as that */
-#define ROUNDS_MAX     10 /* what makes one more necessary has to come right between two calls */
+#define TEXT_BYTES_MAX (256 * 1024 * 1024) /* longer than any queue */
+#define ROUNDS_MAX     10 /* one more only if the tree changes right between two calls */
 
 static int read_all(int fd, char **ret_text, size_t *ret_bytes)
 {
@@ -56,8 +56,9 @@ static int open_file(const char *path)
 	return fd >= 0 ? fd : -errno;
 }
 
-/* Opens a file by open_anew(), which returns a descriptor or -errno, and reads all of it. Another
- * process of dlockfs that has gone on with the mount since it was opened does not know it. */
+/* Opens a file by open_anew(), which returns a descriptor or -errno, and reads all of it. After
+ * ESTALE it opens the file again: another process of dlockfs has gone on with the mount, and does
+ * not know the open file. */
 static int read_opened(int (*open_anew)(const void *what), const void *what, char **ret_text,
 		       size_t *ret_bytes)
 {
@@ -98,9 +99,8 @@ static bool is_directory(int fd)
 	return fd >= 0 && fstat(fd, &buffer) == 0 && S_ISDIR(buffer.st_mode);
 }
 
-/* A lock that has others below it is a directory, and its own queue a file in there. The first of
- * those others may come, or the last one go, between two looks: a directory then tells nothing of
- * the lock itself. */
+/* A lock with others below it is a directory, and its own queue a file in that directory. The first
+ * lock below may come, or the last one go, between two attempts. */
 int tree_open_queue(const struct place *place)
 {
 	for (int round = 0; round < ROUNDS_MAX; round++) {

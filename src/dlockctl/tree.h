@@ -14,36 +14,38 @@
 int tree_read(const char *mount, const char *file, char **ret_text, size_t *ret_bytes);
 
 /* Opens the file of one queue for reading. Returns the descriptor or -errno: -ENOENT or -ENOTDIR if
- * nobody wants the lock or the mount shows no queues, -EAGAIN if others below it came and went all
- * the time. */
+ * nobody holds or wants the lock, or the mount shows no queues; -EAGAIN if locks below it came and
+ * went all the time. */
 int tree_open_queue(const struct place *place);
 
-/* The queue of one lock; one that nobody wants may have no entry in *queues. Returns 0 or -errno.
+/* The queue of one lock; a lock that nobody holds or wants may have no entry in *queues. Returns 0
+ * or -errno.
  */
 int tree_queue(const struct place *place, struct queues *queues);
 
 /* The queues of all. Returns 0 or -errno. */
 int tree_queues(const char *mount, struct queues *queues);
 
-/* Finds the lock of a name, as place_find_queue() does, which is to have a claim, and acts on its
- * queue: queues->list[0]. Returns what act() does, or tells the error and returns the status. */
+/* Finds the lock of a name, as place_find_queue() does, which must have a claim, and calls act()
+ * with its queue, queues->list[0]. Returns the result of act(), or reports the error and returns
+ * the status. */
 int tree_act(const struct context *context, const char *name,
 	     int (*act)(const struct place *place, const struct queues *queues, void *data),
 	     void *data);
 
-/* Tells of lines that were not understood, of locks that could not be looked at, and of stores that
- * did not answer. Returns EXIT_NO_ANSWER if there are such stores, else 0. */
+/* Warns of lines that were not understood, of locks that could not be read, and of stores that did
+ * not answer. Returns EXIT_NO_ANSWER if there are such stores, else 0. */
 int warn_of_bad_lines(const struct queues *queues);
 
 /* Tells why a file could not be read. Returns the status. */
 int tree_fail(const char *mount, const char *what, int error);
 
-/* The value of a key in lines of "key=value", up to an empty one; to be freed. NULL: it is not
- * there.
+/* The value of a key in lines of "key=value", up to an empty one; to be freed. NULL: there is no
+ * such key.
  */
 char *tree_value(const char *text, const char *key);
 
-/* What follows the next empty line, as the status of the next store does; NULL: nothing. */
+/* The text after the next empty line, such as the status of the next store; NULL: there is none. */
 const char *tree_next_block(const char *text);
 
 #endif

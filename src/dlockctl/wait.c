@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dlockctl wait: looks at the queue again and again, and takes no place in it.
+ * dlockctl wait: reads the queue again and again, and takes no place in it.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -17,15 +17,15 @@ struct wait {
 	long long limit_ms; /* -1: none */
 };
 
-/* What this host keeps is free. */
+/* A lock that this host keeps unused is free. */
 static bool is_free(const struct queues *queues)
 {
 	bool known = queues->bad_lines == 0 && queues->unreadable == 0;
 	return known && (queues->count == 0 || queues->list[0].count == queues->list[0].kept);
 }
 
-/* One look. Returns 0, -1 to look again, or a status whose error has been told. That the store does
- * not answer may change; it is told once. */
+/* Reads the queue once. Returns 0, -1 to read again, or a status whose error has been reported.
+ * That the store does not answer may pass, and is reported once. */
 static int look(const struct place *place, const struct wait *wait, struct waiting *waiting,
 		int *last_error)
 {
@@ -46,7 +46,7 @@ static int look(const struct place *place, const struct wait *wait, struct waiti
 	return status;
 }
 
-/* Returns 0, EXIT_NO, or a status whose error has been told. */
+/* Returns 0, EXIT_NO, or a status whose error has been reported. */
 static int wait_free(const struct place *place, const struct wait *wait)
 {
 	long long end_ms = now_ms() + wait->limit_ms, interval_ms = INTERVAL_FIRST_MS;

@@ -14,7 +14,7 @@
 #include "dlockctl/text.h"
 #include "dlockctl/tree.h"
 
-#define FIRST_MS    300 /* who gets the lock sooner need not be told */
+#define FIRST_MS    300 /* a lock that is granted sooner needs no message */
 #define INTERVAL_MS 1000
 
 void waiting_init(struct waiting *waiting, const struct place *place, pid_t process)
