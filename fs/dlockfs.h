@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What programs can ask a lock file of dlockfs for, besides the calls that every file has.
+ * The ioctl(2) calls of dlockfs's lock files, which programs can use besides the usual calls.
  */
 #ifndef DLOCKFS_H
 #define DLOCKFS_H
@@ -9,51 +9,51 @@
 #include <sys/ioctl.h>
 
 /* The fencing token of the lock that was taken through this open file, by flock(2), exclusive open
- * or record locks, of whichever process:
+ * or record locks, by any process:
  *
  *     uint64_t token;
  *     if (ioctl(fd, DLOCKFS_IOC_TOKEN, &token) < 0)
  *             err(1, "the lock is lost");
  *
  * A token is greater than every token of a lock of the same name that conflicts and was granted
- * before, on any host. Hand it to the service that the lock protects with each request; that
- * service refuses a request whose token is smaller than one it has seen. Then a holder that was
- * stopped, and lost its lock without knowing, can do no harm.
+ * before, on any host. Send the token with each request to the service that the lock protects; the
+ * service has to refuse a request whose token is smaller than one it has seen. Then a holder that
+ * was stopped, and lost its lock without knowing, can do no harm.
  *
  * Tokens of the store local: begin with the time of day at which the daemon was started, in
- * nanoseconds: one that is started after the clock was set back may begin below the former ones.
+ * nanoseconds: a daemon that is started after the clock was set back may begin below former tokens.
  *
- * It stays the same until something new is granted through the open file. Each call writes to, or
- * asks, a majority of the servers: an answer shows that the lock is held. Where another thread
- * releases it and locks anew during the call, the token is of a lock that was held at some moment
- * of the call, never of one that was released before: the former one's is smaller, and refused as
- * soon as somebody else has come in between.
+ * The token stays the same until something new is granted through the open file. Each call writes
+ * to, or asks, a majority of the servers: an answer shows that the lock is held. If another thread
+ * releases the lock and locks anew during the call, the token is of a lock that was held at some
+ * moment of the call, never of one that was released before the call. The token of the lock before
+ * is smaller, and is refused once another holder has come in between.
  *
  * Fails with EIO: the lock is lost, close the file; ENODATA: nothing is locked through this open
  * file; EINTR: a signal; EACCES: the servers do not let the claim be read or changed; ENOTTY: this
  * is no file of dlockfs. */
 #define DLOCKFS_IOC_TOKEN _IOR(0xDF, 1, uint64_t)
 
-/* When the lease ends that protects what is locked through this open file, unless it is renewed
- * until then, in milliseconds of CLOCK_BOOTTIME; INT64_MAX if it cannot end. A program that hears
- * nothing later until then has to stop using what the lock protects, whether the descriptor says
- * that the lock is lost or not: the daemon hangs.
+/* When the lease ends that protects the locks of this open file, unless it is renewed until then,
+ * in milliseconds of CLOCK_BOOTTIME; INT64_MAX if it cannot end. A program that is told of no later
+ * end until then has to stop using what the lock protects, even if the descriptor does not report a
+ * loss: the daemon hangs.
  *
  * The answer comes from the daemon's memory. Fails as DLOCKFS_IOC_TOKEN, but for EACCES. */
 #define DLOCKFS_IOC_LEASE _IOR(0xDF, 4, int64_t)
 
-/* Steering from outside: for descriptors of MOUNT/.dlockfs/locks/NAME, open for reading, which need
- * hold nothing. `claim` is the value of "claim=" on a line of that file, with the %XX of it undone,
- * and a zero behind it.
+/* Steering from outside: for descriptors of MOUNT/.dlockfs/locks/NAME, open for reading; the caller
+ * need not hold anything. `claim` is the value of "claim=" on a line of that file, with its %XX
+ * decoded, and a zero behind it.
  *
- * REVOKE asks the holder, on whichever host, to release the lock: its descriptor reports POLLPRI.
- * BREAK takes the claim away: a holder has lost the lock, as if with its session; who waits, waits
- * anew, at the end of the queue. Root may do both, and the user whose claim it is, on any host, and
- * the `owner` that dlockfs.ini(5) gives the lock. dlockctl(1) does.
+ * REVOKE asks the holder, on any host, to release the lock: the holder's descriptor reports
+ * POLLPRI. BREAK takes the claim away: a holder has lost the lock, as if with its session; a
+ * waiting call waits anew, at the end of the queue. Root may do both, and the user whose claim it
+ * is, on any host, and the `owner` that dlockfs.ini(5) gives the lock. dlockctl(1) does.
  *
  * Fail with ENOENT: the claim is gone; EACCES or EPERM: not allowed, to this user or by the
- * servers; EINVAL: the claim cannot be asked, as it waits; EIO or ETIMEDOUT: the store does not
- * answer; EINTR: a signal; ENOTTY: this is no such file. */
+ * servers; EINVAL: the claim waits, and so cannot be asked; EIO or ETIMEDOUT: the store does not
+ * answer; EINTR: a signal; ENOTTY: this is no file of .dlockfs/locks. */
 struct dlockfs_steer {
 	char claim[256];
 };

@@ -5,13 +5,13 @@
  *
  *   USER_WAITERS  calls that ask for a lock and are not answered yet (also tests, F_GETLK): each is
  *                 a claim in a queue, as a rule
- *   USER_FILES    open files, directories and files of .dlockfs among them; of who opened them;
- *                 what is kept for those two counts too: user_shares_of()
- *   USER_RANGES   byte ranges that are held through files that the user has opened; of a process
- *                 that has locked through files of several users, of the first
- *   USER_NAMES    names that the user has made, while they are there; the same user's after
- *                 chown(2). Who has the file open after that has a share of USER_FILES for it; who
- *                 pins it otherwise (O_PATH) holds nobody's share
+ *   USER_FILES    open files, including directories and files of .dlockfs, for the user who opened
+ *                 them; bytes that are kept for these two count, too: user_shares_of()
+ *   USER_RANGES   byte ranges that are held through files that the user has opened; if a process
+ *                 has locked through files of several users, they count for the first
+ *   USER_NAMES    existing names that the user has made, even after chown(2). Once a name is gone,
+ *                 only open files count, as USER_FILES; an inode that is held without being open
+ *                 (O_PATH) counts for nobody
  *
  * Each share is owned by what it stands for (struct parked, struct handle, struct inode and so on),
  * and is taken back when that is freed: so the counts are exact.

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tree .dlockfs in the root of the mount, which shows what there is and changes nothing:
+ * The tree .dlockfs in the root of the mount, which shows the state and cannot be changed:
  *
  *   .dlockfs/status       this daemon                                   file.c
- *   .dlockfs/users        what each user has of what it may have        files/user.c
+ *   .dlockfs/users        what each user has, of its limits             files/user.c
  *   .dlockfs/queues       the queues of all locks, of all hosts
- *   .dlockfs/metrics      what was counted                              files/metrics.c
+ *   .dlockfs/metrics      counters and histograms                       files/metrics.c
  *   .dlockfs/locks/a/b    the queue of one lock: names as they are in the store
  *
  * A lock with others below it is a directory; its own queue, if it has claims, is the file .queue
- * in there (a lock of that name is not shown). The prefix of a store is always one.
+ * in there (a lock of that name is not shown). The prefix of a store is always a directory.
  *
- * What a file shows is made when it is opened, what a directory lists when that is. Where the store
- * has to be asked, the request waits (wait.c): OPEN and OPENDIR, for which the kernel locks
+ * The content of a file is made when the file is opened, and so is that of a directory. If the
+ * store has to be asked, the request waits (wait.c): OPEN and OPENDIR, for which the kernel locks
  * nothing, and LOOKUP below locks/, for which it locks a directory there. LOOKUP of the fixed names
- * is answered at once, so who uses locks never waits for who looks on.
+ * is answered at once, so callers that use locks never wait for callers that look.
  *
- * OPEN and OPENDIR of who has limits (files/user.h) wait for their turn first: looker.h.
+ * OPEN and OPENDIR of users with limits (files/user.h) wait for their turn first: looker.h.
  *
- * Who may read a lock's file, where the configuration says who, may read its queue here; in the
- * list of all queues those are left out that the reader may not read.
+ * Where the configuration says who may read a lock's file, the same users may read its queue here;
+ * the list of all queues leaves out the locks that the reader may not read.
  *
- * Nodes here have numbers of their own, far above those of inodes; names live in the kernel's cache
- * for no time, except the fixed ones. Loop thread only; nothing here blocks.
+ * Nodes here have numbers of their own, far above those of inodes. The kernel does not cache their
+ * names, except the fixed ones. Loop thread only; nothing here blocks.
  */
 #ifndef DLOCKFS_STATUS_STATUS_H
 #define DLOCKFS_STATUS_STATUS_H

@@ -5,9 +5,9 @@
  *
  *     dlockfs-names=2
  *
- * among whatever else is there. Without such a line it is 1: the root was made by a dlockfs that
- * knew of no version, by hand, or by another client. The line is written only together with the
- * root, in one transaction; the data of a root that is there is never changed.
+ * among whatever else is there. Without such a line the version is 1: the root was made by a
+ * dlockfs that knew no versions, by hand, or by another client. The line is written only together
+ * with the root, in one transaction; the data of a root that is there is never changed.
  *
  * Pure functions, any thread.
  */
@@ -19,7 +19,7 @@
 /* The data of a root that is made here. */
 #define NAMES_VERSION_LINE "dlockfs-names=2\n"
 
-/* The version that the data says; 0 if that is no number from 1 on. */
+/* The version in the data; 0 if that is not a number from 1 on. */
 int names_version_parse(const void *data, size_t bytes);
 
 #endif

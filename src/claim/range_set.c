@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the arithmetic of byte ranges. Must not know whose they are. Any thread, one at a time for a
+ * Owns the arithmetic of byte ranges. Must not know their owners. Any thread, one at a time for a
  * set.
  *
- * Offsets reach INT64_MAX: one is added or subtracted only where something is known to lie beyond.
+ * Offsets reach INT64_MAX: 1 is added or subtracted only where a greater or smaller offset is known
+ * to exist.
  */
 #include "claim/range_set.h"
 
@@ -57,7 +58,7 @@ static size_t find_end_from(const struct range_set *set, int64_t offset)
 	return low;
 }
 
-/* Puts `count` others in the place of the ranges from `first` up to, and without, `end`. */
+/* Replaces the ranges from `first` up to, but without, `end` by `count` others. */
 static int replace(struct range_set *set, size_t first, size_t end, const struct range *others,
 		   size_t count)
 {
@@ -72,8 +73,8 @@ static int replace(struct range_set *set, size_t first, size_t end, const struct
 	return 0;
 }
 
-/* Puts a range behind `count` others, all of which it lies behind: as one more, or as a part of the
- * last one. There must be room. Returns how many there are now. */
+/* Appends a range to `count` others that end before it: as a further one, or merged with the last
+ * one. There must be room. Returns the new count. */
 static size_t append(struct range *ranges, size_t count, struct range range)
 {
 	struct range *last = count > 0 ? &ranges[count - 1] : NULL;
@@ -86,9 +87,9 @@ static size_t append(struct range *ranges, size_t count, struct range range)
 	return count + 1;
 }
 
-/* The whole span has the mode from now on, or is not in the set, if `mode` is NULL. All ranges that
- * overlap or touch it give way to at most three: what is left of the first one, the span, what is
- * left of the last one. */
+/* Gives the whole span the mode, or removes it from the set if `mode` is NULL. All ranges that
+ * overlap or touch the span are replaced by at most three: the rest of the first one, the span, the
+ * rest of the last one. */
 static int set_mode(struct range_set *set, struct claim_span span, const enum claim_mode *mode)
 {
 	int64_t touching_start = span.start > 0 ? span.start - 1 : 0;
@@ -145,17 +146,17 @@ int range_set_copy(const struct range_set *set, struct range_set *ret)
 	return error;
 }
 
-/* Goes through two sets at once, in pieces that are as long as none of their ranges begins or ends
- * inside. To begin with, everything but `sets` is zero. */
+/* Walks through two sets at once, in pieces inside which no range of either begins or ends. At the
+ * beginning all but `sets` is zero. */
 struct walk {
 	const struct range_set *sets[2];
 	struct claim_span span;	   /* of the piece */
-	const struct range *in[2]; /* the range of each set that it lies in, or NULL */
-	size_t next[2];		   /* the first range of each set that goes on behind it */
+	const struct range *in[2]; /* the range of each set that contains the piece, or NULL */
+	size_t next[2];		   /* the first range of each set that extends beyond the piece */
 	int64_t next_start;	   /* where the next piece may begin */
 };
 
-/* Goes to the next piece that lies in any of the sets. Returns false after the last one. */
+/* Moves to the next piece that is in any of the sets. Returns false after the last one. */
 static bool walk_next(struct walk *walk)
 {
 	const struct range *ahead[2];
@@ -193,7 +194,7 @@ static bool walk_next(struct walk *walk)
 	return true;
 }
 
-/* Appends the walk's piece to the set that it makes. */
+/* Appends the piece to the set that the walk produces. */
 static int append_piece(struct range_set *set, const struct walk *walk, enum claim_mode mode)
 {
 	int error = reserve(set, set->count + 1);

@@ -22,7 +22,7 @@ struct range_set {
 	size_t count, capacity;
 };
 
-/* Frees what the set has; it is empty afterwards. */
+/* Frees the ranges of the set; it is empty afterwards. */
 void range_set_finish(struct range_set *set);
 
 /* The whole span is in `mode` from now on. */
@@ -34,12 +34,12 @@ int range_set_unlock(struct range_set *set, struct claim_span span);
 /* *ret, which must be an uninitialised or empty set, becomes a copy. */
 int range_set_copy(const struct range_set *set, struct range_set *ret);
 
-/* *ret, which must be an uninitialised or empty set, becomes what is in both, in the weaker of both
- * modes (shared, unless it is exclusive in both). */
+/* *ret, which must be an uninitialised or empty set, becomes the intersection, in the weaker of
+ * both modes (shared, unless exclusive in both). */
 int range_set_intersect(const struct range_set *a, const struct range_set *b,
 			struct range_set *ret);
 
-/* Adds what is in `other`, in the stronger of both modes. */
+/* Adds the ranges of `other`, in the stronger of both modes. */
 int range_set_add(struct range_set *set, const struct range_set *other);
 
 /* Whether all of `inner` is in `outer`, in the same mode or a stronger one. */

@@ -23,8 +23,8 @@ static bool is_continuation(unsigned char byte)
 	return (byte & 0xc0) == 0x80;
 }
 
-/* How many bytes the character at `text` has, or 0 if ZooKeeper cannot store it or it would be read
- * as an encoded one. Never looks past the final NUL, which is no continuation byte. */
+/* How many bytes the character at `text` has, or 0 if it has to be encoded: ZooKeeper cannot store
+ * it, or it is '%'. Never reads past the final NUL, which is no continuation byte. */
 static size_t storable_bytes(const unsigned char *text)
 {
 	uint32_t character;
@@ -194,7 +194,8 @@ int znode_path_decode(const char *encoded, enum znode_names names, char **ret_lo
 	if (!path)
 		return -ENOMEM;
 	result = replace_encoded(encoded, path);
-	/* What encodes to something else was never encoded so: "%41", "%2F", a bare control byte.
+	/* Text that encodes to something else is not an encoded path: "%41", "%2F", a bare control
+	 * byte.
 	 */
 	if (result == 0)
 		result = encodes_to("/root", path, names, encoded);

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps what a daemon knows in a file without a name (memfd_create(2)) that outlives it, so that
- * the next one goes on even if this one was killed between any two instructions.
+ * Keeps the state of a daemon in a file without a name (memfd_create(2)) that outlives the daemon,
+ * so that the next one goes on even if this one was killed between any two instructions.
  *
- * What is kept consists of items: parts of other things (a claim, an open file), each with some
+ * The state consists of items: members of other structs (a claim, an open file), each with some
  * lines of text (text.h). Code that changes something in those lines marks the item. A commit
- * writes all items that were marked, as one transaction, with the answers to the kernel that go out
- * behind it: what was answered is always known to the next daemon, and an answer that was not sent
- * is sent by that one. The request that is being handled lies in the file too, where it was read:
- * unless a transaction says that it was handled, it is to be handled again.
+ * writes all marked items as one transaction, with the answers to the kernel that are sent after
+ * it: so the next daemon knows the state behind every answer, and sends an answer that was not
+ * sent. The request that is being handled is in the file, too, where it was read: unless a
+ * transaction says that it was handled, the next daemon handles it again.
  *
- * The file: a page with its head; the area for a request; and a log of records, of which the head
- * says in one word what counts. A transaction is appended, and then that word changes. What counts
- * begins with the oldest record that is the latest one of an item. When the log has grown to a
- * multiple of what is worth keeping, each transaction writes the oldest items again, too, as many
- * bytes as it has for what changed, so the log begins later: it does not grow further, and no
- * commit takes long because there are many items. What is before its beginning gives its memory
- * back.
+ * The file: a page with its head; the area for a request; and a log of records; one word in the
+ * head says which part of the log counts. A transaction is appended, and then that word changes.
+ * The part that counts begins with the oldest record that is the latest of its item. When the log
+ * has grown to a multiple of the size of the state, each transaction also writes the oldest items
+ * again, as many bytes as it has for changes, so that the log begins later: it does not grow
+ * further, and no commit takes long because there are many items. The memory before the beginning
+ * of the log is freed.
  *
- * What is kept has checksums: what is not as it was written is not read, all of it.
+ * All of it has checksums: if one does not match, nothing is read.
  *
- * Without memory nothing is kept, which is logged, until all could be written in one transaction;
- * or for good, if there is none even for a number of an item. The daemon goes on. One thread.
+ * Out of memory nothing is kept, which is logged, until everything could be written in one
+ * transaction; or for good, if there is no memory even for the number of an item. The daemon goes
+ * on. One thread.
  */
 #ifndef DLOCKFS_JOURNAL_JOURNAL_H
 #define DLOCKFS_JOURNAL_JOURNAL_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A view of queues as they are in the store, of all hosts and of clients of other kinds, as text;
- * with what only this host knows of its own claims. Only looks: the engine knows nothing of it. At
- * most VIEW_READS_MAX questions to the store are under way at a time, whatever the number of views,
- * so that the requests of locks that come meanwhile wait for no more than those.
+ * A view of queues as they are in the store, of all hosts and of other clients, as text, with what
+ * only this host knows of its own claims. Views change nothing, and the engine does not know them.
+ * At most VIEW_READS_MAX questions to the store are under way at a time, in all views together, so
+ * that requests of locks wait for no more than those.
  *
  * The text has a line for the lock and one for each of its claims, in the order of the queue (here
  * divided):
@@ -13,37 +13,44 @@
  *         since=1795305254 client=dlockfs session=0x10000c19ba40000 claim=_c_...
  *     position=2 state=waiting mode=shared kind=record ranges=r0-63 ...
  *
- * Keys come in this order; one whose value is not known is left out; later versions may add more.
- * Values have no spaces: they are as base/escape.h says. What is not well-formed in the data of a
- * claim, or longer than 1 KiB, is left out.
+ * Keys come in this order. A key whose value is not known is left out; later versions may add more.
+ * Values have no spaces: they are encoded as base/escape.h says. A value in the data of a claim
+ * that is not well-formed, or longer than 1 KiB, is left out.
  *
- * A claim that goes from one caller of its host to the next (engine/lead.c) is shown, on that host,
- * with whoever uses it now. Those who follow have a line each behind it, as no other host has them:
- * position=1.1 and so on, and neither session nor claim.
+ * A claim that passes from one caller of its host to the next (engine/lead.c) is shown, on that
+ * host, with the caller that uses it now. Callers that follow have a line each behind it, as no
+ * other host knows them: position=1.1 and so on, without session and claim.
  *
- * kept, lost, followers  in the line of the lock, where there are any: claims that nobody uses,
- * which are no holders; claims of lost holders, and lines of those who follow, which are no claims
- * state    follows from the queue: a claim waits if an earlier one of another owner conflicts with
- *          it, or if its data says so. It may be a moment old. kept: nobody uses it. lost: it has
- *          gone, and its holder had not released it; where lock_delay is set, it is in the way of
- *          others for so long (engine/delay.h)
- * maybe_kept  yes: this one of another host may be kept
- * maybe_former  yes: this one may go from one caller of its host to the next: what it says is about
- *          one who has used it, perhaps no more
- * mode     exclusive or shared; the stronger one, of record locks in both
- * kind     open, flock or record
- * ranges   of record locks, as in claim/data.h. Where that would be longer than 1 KiB, or is not
- *          known, span=START-END instead
- * since    when the claim was placed, in seconds since 1970 by the clock of the service; of one
- *          that goes on, and who follows: when the call was made, by the clock of this host
- * lost_since, delay_until  of a lost one, if this host waits for the lock or takes it away: when
- * the host learned of the loss, and when it will grant it next; by the clock of this host, in
- *          seconds since 1970
- * client   dlockfs, or other: then there is no more than mode, since, session and claim
- * session  none: the claim is not ephemeral, somebody has to take it away
+ * In the line of the lock, where there are any:
  *
- * In place of its claims, the line of a lock that cannot be looked at among others has error= and
- * the name of the error (EACCES, EIO).
+ *   kept         claims that nobody uses, which are no holders
+ *   lost         claims of lost holders, which count as no claims
+ *   followers    lines of callers that follow, which are no claims
+ *
+ * In the line of a claim:
+ *
+ *   state        follows from the queue: a claim waits if an earlier one of another owner
+ *                conflicts with it, or if its data says so. It may be a moment old. kept: nobody
+ *                uses the claim. lost: the claim has gone, and its holder had not released it;
+ *                where lock_delay is set, it blocks others for that time (engine/delay.h)
+ *   maybe_kept   yes: this claim of another host may be kept unused
+ *   maybe_former yes: this claim may pass from one caller of its host to the next: its data is of
+ *                a caller that has used it, and may not use it any more
+ *   mode         exclusive or shared; the stronger one, of record locks in both modes
+ *   kind         open, flock or record
+ *   ranges       of record locks, as in claim/data.h. If that is longer than 1 KiB, or not known,
+ *                span=START-END instead
+ *   since        when the claim was placed, in seconds since 1970 by the clock of the service; of
+ *                a claim that is passed on, and of a follower: when the call was made, by the
+ *                clock of this host
+ *   lost_since   of a lost claim, if this host waits for the lock or removes the marker: when
+ *                this host learned of the loss, in seconds since 1970 by its clock
+ *   delay_until  likewise: when this host will grant the lock again
+ *   client       dlockfs, or other: then there are only mode, since, session and claim
+ *   session      none: the claim is not ephemeral, somebody has to delete it
+ *
+ * If a lock among others cannot be read, its line has error= and the name of the error (EACCES,
+ * EIO) in place of its claims.
  *
  * Loop thread only; nothing here blocks.
  */
