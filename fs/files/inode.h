@@ -2,10 +2,10 @@
  *
  * Names, directories and files of the mount. There are four kinds of identifier:
  *
- *   path of a lock, "a/b" below the mount: equal paths exclude each other over all hosts name
- *   one component, known in its directory while the file is in use on this host node    the
- *   kernel's number for an inode here, never used twice st_ino  what stat(2) shows: a hash of the
- *   path, so the same on every host
+ *   path    of a lock, "a/b" below the mount: equal paths exclude each other over all hosts
+ *   name    one component, known in its directory while the file is in use on this host
+ *   node    the kernel's number for an inode here, never used twice
+ *   st_ino  what stat(2) shows: a hash of the path, so the same on every host
  *
  * A file that was unlinked or dropped lives on without a name until its last handle is closed and
  * the kernel has forgotten it; its path, and so its lock, stays what it was.
