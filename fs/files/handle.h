@@ -19,17 +19,17 @@ enum { STATE_OF_HANDLE, STATE_OF_HANDLE_PARKED, STATE_OF_HANDLE_HOLDER };
 
 struct handle {
 	struct state_item item;	  /* first */
-	uint64_t number;	  /* what the kernel is told */
+	uint64_t number;	  /* the file handle that the kernel knows */
 	UT_hash_handle by_number; /* in filesystem->handles */
 	struct filesystem *filesystem;
-	struct user *user; /* who opened it: has a share of USER_FILES for it */
+	struct user *user; /* the user who opened it, with a share of USER_FILES */
 	struct inode *inode;
 	struct owner *owner;   /* in the engine; NULL until the first lock is asked for */
 	struct owning *owning; /* the handles of its path that have an owner; NULL while this one
 				  has none */
 	struct handle *owning_prev, *owning_next;
 	struct parked *parked;	      /* its requests that are answered later */
-	struct holder *holders;	      /* who holds through it: holder.c */
+	struct holder *holders;	      /* the processes that hold through it: holder.c */
 	struct fuse_pollhandle *poll; /* to wake poll(2) of the file; NULL: nobody asked for that */
 	struct kept_request *polling; /* the POLL that asked for it (kept_request.h), or NULL */
 	bool holder_unseen;	      /* the log says that a holder cannot be sent a signal */
@@ -45,13 +45,13 @@ struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, u
 struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode, uint64_t number,
 			     uid_t uid);
 
-/* What it says in the journal has changed: whatever handle_save() writes. */
+/* Something that handle_save() writes has changed. */
 void handle_mark(struct handle *handle);
 
-/* Writes the handle, without what it waits for and who holds through it. */
+/* Writes the handle, without its parked requests and its holders. */
 void handle_save(const struct handle *handle, FILE *out);
 
-/* Closes the file: what it holds is released, what it waits for withdrawn. */
+/* Closes the file: its locks are released, and its waiting calls withdrawn. */
 void handle_close(struct handle *handle);
 
 /* The handle has lost a lock, and is of no use from now on. Processes that hold through it get the
@@ -65,8 +65,8 @@ void handle_set_fenced(struct handle *handle);
  * of on_revoke. */
 void handle_revoke(struct handle *handle);
 
-/* The handle that the kernel means by what it was told when the node was opened; NULL: there is
- * none of that number, or it is a file of .dlockfs, which has none. */
+/* The handle of the kernel's file handle in `info`; NULL: there is none of that number, or the node
+ * is in .dlockfs, where files have no handles. */
 struct handle *handle_find(struct filesystem *filesystem, fuse_ino_t node,
 			   const struct fuse_file_info *info);
 
@@ -76,7 +76,7 @@ struct handle *handle_of_number(struct filesystem *filesystem, uint64_t number);
 /* Makes sure that the handle has an owner in the engine. Returns 0 or -ENOMEM. */
 int handle_own(struct handle *handle);
 
-/* Gives the handle the owner that the present line is about (engine/transfer.h). Returns 0; or
+/* Gives the handle the owner that the present line describes (engine/transfer.h). Returns 0; or
  * -EINVAL, -ENOMEM, with a line in the reader's `why`. */
 int handle_restore_owner(struct handle *handle, struct state_reader *in);
 
@@ -87,11 +87,11 @@ void handle_set_poll(struct handle *handle, struct fuse_pollhandle *poll);
 /* Wakes poll(2) of the handle, so that its callers ask again. */
 void handle_wake_poll(struct handle *handle);
 
-/* The owner of the handle, or else any of its path, also where the name was taken away and made
- * anew: that is the same lock. NULL: nobody has asked for a lock through one. */
+/* The owner of the handle, or else any owner of the same path. After unlink and a new open the path
+ * is still the same lock. NULL: nobody has asked for that lock. */
 struct owner *handle_any_owner(const struct handle *handle);
 
-/* Who holds the lock at the path of the handle, for holder.c; NULL: as above. */
+/* The holders of the lock at the handle's path, for holder.c; NULL: as above. */
 struct holders *handle_holders(const struct handle *handle);
 
 #endif

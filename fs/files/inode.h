@@ -45,22 +45,22 @@ struct inode {
 	mode_t mode; /* with the file type */
 	uid_t uid;
 	gid_t gid;
-	struct access access; /* what counts instead of these three, where that is fixed */
+	struct access access; /* counts instead of these three, if it is fixed */
 	char *text;	      /* NULL while empty */
 	size_t text_bytes;
 	char *path;	     /* "" for the root */
-	struct shard *shard; /* who has the lock at that path */
+	struct shard *shard; /* the shard that has the lock at that path */
 	const char *name;    /* the last component of path */
 };
 
-/* What it says in the journal has changed: whatever inode_save() writes. */
+/* Something that inode_save() writes has changed. */
 void inode_mark(struct inode *inode);
 
 /* Writes the inode. Directories go before what is in them, as in the order of their nodes. */
 void inode_save(const struct inode *inode, FILE *out);
 
-/* Makes the inode that the present line says, or gives the root what it says. Returns 0; or
- * -EINVAL, -ENOMEM, with a line in the reader's `why`. */
+/* Makes the inode that the present line describes, or sets the root's members from it. Returns 0;
+ * or -EINVAL, -ENOMEM, with a line in the reader's `why`. */
 int inode_restore(struct filesystem *filesystem, struct state_reader *in);
 
 /* All inodes and open files are restored: puts idle files in their order, and takes inodes without
@@ -97,7 +97,7 @@ void inode_set_idle(struct filesystem *filesystem, struct inode *inode);
  * asked to forget the name; if not, the inode may be freed. */
 bool inode_drop(struct filesystem *filesystem, struct inode *inode);
 
-/* The kernel drops so many of its references. */
+/* The kernel drops this many of its references. */
 void inode_forget(struct filesystem *filesystem, struct inode *inode, uint64_t lookups);
 
 /* Frees the inode and everything below it, even if something still refers to them. */

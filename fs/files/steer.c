@@ -50,7 +50,7 @@ struct steer {
 	int64_t due_ms;	       /* BEGUN, WAITING: when to go on */
 	int64_t overrule_ms;   /* when the grace is over */
 	int64_t connection_ms; /* until when a connection is waited for */
-	const struct steer_events *events; /* NULL: steer_cancel() was called */
+	const struct steer_events *events; /* NULL: none is called any more */
 	void *context;
 	char *path, *claim;
 	struct steer_caller caller;

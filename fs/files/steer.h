@@ -28,7 +28,7 @@ struct steer_caller {
 	char who[CLAIM_DATA_WHO_BYTES]; /* for logs: printable ASCII without spaces */
 };
 
-/* What the caller of steer_start() is told. */
+/* Events for the caller of steer_start(). */
 struct steer_events {
 	/* The claim is going to be changed, in the loop's next turn and so after the next commit.
 	 */

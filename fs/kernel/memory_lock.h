@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Keeps this process in memory: a process that has to act before a lease ends must not wait for a
- * page to come back from the disk. Locked is what the limit of locked memory (RLIMIT_MEMLOCK)
- * allows; a program that is executed, and a child, begin without it (mlockall(2)). Nothing here
+ * page to come back from the disk. It locks as much as the limit of locked memory (RLIMIT_MEMLOCK)
+ * allows. An executed program, and a child, begin without locked memory (mlockall(2)). Nothing here
  * fails: a process that is not locked works, too, but later on a host that swaps.
  */
 #ifndef DLOCKFS_KERNEL_MEMORY_LOCK_H

@@ -11,7 +11,7 @@
 
 #include "config/config.h"
 
-/* What libfuse is told. */
+/* The arguments for libfuse. */
 struct mount_plan {
 	const struct config *config;
 	const char *fuse_options; /* the command line's, or NULL */

@@ -116,8 +116,8 @@ static void decode(char *text)
 	*out = '\0';
 }
 
-/* The device of a line of mountinfo, if that is of a dlockfs at the path; 0 if it is of another
- * mount there; else what it was. */
+/* The device in a line of mountinfo, if the line is of a dlockfs at the path; 0 if it is of another
+ * mount there; else `device` unchanged. */
 static unsigned int read_device(char *line, const char *path, unsigned int device)
 {
 	const char *type = strstr(line, " - ");
@@ -169,9 +169,9 @@ int mount_point_unmount(const char *path)
 
 enum mount_life { MOUNT_ALIVE, MOUNT_DEAD, MOUNT_SILENT };
 
-/* Whether a daemon answers behind the mount. statfs(2) always asks it, where stat(2) may be
- * answered from the kernel's cache; in a process of its own, because a daemon that was stopped
- * never answers. ECONNABORTED: it died while it was asked. */
+/* Whether the daemon of the mount answers. statfs(2) always asks it, while stat(2) may be answered
+ * from the kernel's cache. In a process of its own, because a daemon that was stopped never
+ * answers. ECONNABORTED: the daemon died while it was asked. */
 static enum mount_life find_life(const char *path)
 {
 	struct statfs answer;

@@ -26,7 +26,7 @@ struct reading {
 	char *text; /* the line, for getline(3) */
 	size_t text_bytes;
 	int line;
-	int error; /* the first one; what is to be told of it is in why */
+	int error; /* the first error; its message is in why */
 	char *why;
 	size_t why_bytes;
 	const char *section;  /* NULL before the first header */

@@ -137,7 +137,7 @@ static int parse_servers(const struct parse *parse, const char *list, size_t byt
 	return 0;
 }
 
-/* Parses what follows the servers: "", "/" or "/path" with or without a slash at its end. */
+/* Parses the text after the servers: "", "/" or "/path" with or without a slash at its end. */
 static int parse_root(const struct parse *parse, const char *path, char **ret)
 {
 	char *root = strdup(*path ? path : DEFAULT_ROOT);
@@ -151,8 +151,8 @@ static int parse_root(const struct parse *parse, const char *path, char **ret)
 	if (root[bytes - 1] == '/')
 		root[--bytes] = '\0';
 	if (bytes > 0) {
-		/* What needs no encoding is what ZooKeeper takes. Nothing reads a name there as a
-		 * claim. */
+		/* ZooKeeper accepts exactly the names that need no encoding. A name there is never
+		 * read as a claim. */
 		encoded = znode_path_encode("", root + 1, ZNODE_NAMES_PLAIN);
 		if (!encoded) {
 			free(root);

@@ -449,7 +449,7 @@ static int set_for_library(const struct config_key *key, void *member, const cha
 	}
 }
 
-/* Reads what is a number in the end, within its limits. */
+/* Reads a value of a type that is stored as a number, within its limits. */
 static bool parse_number_value(const struct config_key *key, const char *text, int64_t *ret)
 {
 	bool valid;

@@ -110,7 +110,7 @@ void state_journal_end(struct state_journal *journal);
 
 struct state_journal_content {
 	FILE *text;	       /* the lines of all items, in their order; and "end" */
-	void *request;	       /* the area: what the kernel sent last, if that is not `handled` */
+	void *request;	       /* the area: the kernel's latest request, unless that is `handled` */
 	size_t request_bytes;  /* of the area */
 	uint64_t handled;      /* the request that was handled last; 0: there was none */
 	struct iovec *answers; /* of the latest transaction: they may not have been sent */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The form of what a daemon passes on to the program that goes on in its place
+ * The form of the state that a daemon passes on to the program that goes on in its place
  * (fs/restart/takeover.h): text, a line for each thing, a word and then "key=value" pairs with a
  * space between. Values may have any bytes: those that are not printable ASCII, space and '%' are
  * written as %XX. Keys are in any order. A missing key counts as zero, or as no, where the reader
@@ -69,14 +69,14 @@ void state_again(struct state_reader *reader);
 
 bool state_has(const struct state_reader *reader, const char *key);
 
-/* The value of a key of the present line. Where it is missing or not what it has to be, the result
- * is the least that is allowed ("" of text, no bytes), and state_failed() says so. */
+/* The value of a key of the present line. If the key is missing or its value not allowed, the
+ * result is the smallest allowed value ("" for text, no bytes), and state_failed() is true. */
 int64_t state_get_number(struct state_reader *reader, const char *key, int64_t least, int64_t most);
 uint64_t state_get_unsigned(struct state_reader *reader, const char *key, uint64_t most);
 const char *state_get_text(struct state_reader *reader, const char *key);
 const void *state_get_bytes(struct state_reader *reader, const char *key, size_t *ret_count);
 
-/* The same of a key that may be missing: it is 0 then, or no. */
+/* The same for a key that may be missing: the result is then 0, or no. */
 int64_t state_find_number(struct state_reader *reader, const char *key, int64_t least,
 			  int64_t most);
 uint64_t state_find_unsigned(struct state_reader *reader, const char *key, uint64_t most);

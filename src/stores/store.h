@@ -223,8 +223,8 @@ struct store_ops {
 	 * timeout. */
 	void (*touch)(struct store *store);
 
-	/* Looks at the queue of `path` and at what is below; "" is above all locks and has no
-	 * queue. May show what was a moment ago. */
+	/* Reads the queue of `path`, and the names below; "" is above all locks and has no queue.
+	 * The answer may be a moment old. */
 	int (*look)(struct store *store, struct store_look *look, const char *path);
 
 	/* Reads anybody's claim, or marker (claim/marker.h), once. */

@@ -50,8 +50,8 @@ void local_service_set_journal(struct local_service *service, struct state_journ
 int store_local_restore(struct store *store, struct state_reader *in);
 
 /* For the simulator: ends the store's session as an expiry at the service does. Its claims are
- * gone and whoever watches them hears of it at once; STORE_LOST is delivered to it by the next
- * dispatch(), and nothing else of the old session after that. A new session starts right behind it.
+ * gone, which is reported to those who watch them at once; the next dispatch() delivers STORE_LOST
+ * to the store, and nothing else of the old session after that. A new session starts at once.
  */
 void store_local_expire(struct store *store);
 

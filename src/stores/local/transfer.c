@@ -6,7 +6,7 @@
  *   queue  its path, and the number that the next claim gets; what follows is of it
  *   node   a claim, in the order of the queue
  *
- * The loop's thread only.
+ * Loop thread only.
  */
 #include <errno.h>
 #include <string.h>

@@ -39,8 +39,8 @@ struct prove;	/* prove.c */
 struct renewal; /* renew.c */
 struct above;	/* above.c */
 
-/* A claim and its companion, for requests that are about both; and what the client library writes
- * to until they are answered. */
+/* A claim and its companion, for requests about both; and the memory to which the client library
+ * writes until they are answered. */
 struct pair {
 	zoo_op_t ops[2]; /* of the companion, of the claim */
 	zoo_op_result_t results[2];
@@ -148,15 +148,15 @@ struct store_zookeeper {
 	uint64_t generation; /* grows with each session lost; events of former ones are discarded */
 	struct zookeeper_session *session;  /* NULL until connected */
 	struct zookeeper_session *given_up; /* that renew() is to end; NULL: there is none */
-	zhandle_t *handle;		    /* its handle */
+	zhandle_t *handle;		    /* of `session` */
 	struct operation *watches;	    /* set up, by path */
 	struct operation *lost_watches;	    /* to be set up anew */
 	size_t watches_sent;		    /* how many of them are being set up */
 	struct operation *attentions;	    /* set up, by path */
-	size_t unclaimed;    /* watches: of what is named like a claim, and is none */
-	struct above *above; /* what is known of containers above locks, by path */
+	size_t unclaimed;    /* watches on znodes that are named like claims and are none */
+	struct above *above; /* the containers above locks, by path */
 
-	struct log_limit refusals; /* what the log says of them */
+	struct log_limit refusals; /* limits their messages in the log */
 
 	char server[64];
 	clientid_t id; /* of the session; client_id 0: there is none */

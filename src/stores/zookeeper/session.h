@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps one session with ZooKeeper: makes it, makes the next one when it is over, ends it.
+ * Keeps one session with ZooKeeper: makes a session, makes the next one when the former is over,
+ * and ends it.
  *
  * Three kinds of thread meet here. The loop's thread takes messages and never blocks. The
  * keeper's own thread makes and ends sessions, which may take seconds. ZooKeeper's threads (two per
  * session) call back: a callback copies, posts a message and returns.
  *
- * A session ends in two steps. The loop's thread declares it over: from then on it makes no
- * calls with its handle and discards its messages. The keeper then closes the handle, after which
- * no callback comes any more, and posts MESSAGE_CLOSED: the last message of the session. Only then
- * may what the session's callbacks know of be freed.
+ * A session ends in two steps. The loop's thread declares it over: from then on it makes no calls
+ * with its handle and discards its messages. The keeper then closes the handle, after which no
+ * callback comes any more, and posts MESSAGE_CLOSED: the last message of the session. Only then may
+ * memory be freed that the session's callbacks use.
  */
 #ifndef DLOCKFS_STORES_ZOOKEEPER_SESSION_H
 #define DLOCKFS_STORES_ZOOKEEPER_SESSION_H
