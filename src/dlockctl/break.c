@@ -100,6 +100,6 @@ int command_break(struct context *context, int argc, char **argv)
 				      optarg);
 	}
 	if (status < 0)
-		status = check_words(argc, argv, 1, 1);
+		status = check_words(context, argc, argv, 1, 1);
 	return status >= 0 ? status : tree_act(context, argv[optind], break_claim, &choice);
 }

@@ -3,9 +3,9 @@
  * dlockctl: the tool for people and scripts. It talks to a mount through its files and ioctls only,
  * and knows nothing of the store or of the daemon.
  *
- * main.c has the table of commands; each is a file of its own. A command gets its own words in
- * argv, its name first, and returns the exit status. Every error is one line on stderr:
- * "dlockctl: what: why; what would be right".
+ * main.c has the table of commands; each is a file of its own. They share common.c and options.c,
+ * which know none of them. A command gets its own words in argv, its name first, and returns the
+ * exit status. Every error is one line on stderr: "dlockctl: what: why; what would be right".
  */
 #ifndef DLOCKCTL_H
 #define DLOCKCTL_H
@@ -28,7 +28,8 @@ enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 /* The options that every command has. */
 struct context {
-	const char *mount; /* --mount, or NULL */
+	const struct command *command; /* NULL in front of it */
+	const char *mount;	       /* --mount, or NULL */
 	enum color color;
 	bool json;
 	bool wide;
@@ -65,6 +66,9 @@ enum { OPTION_MOUNT = 1000, OPTION_JSON, OPTION_WIDE, OPTION_COLOR, OPTION_OWN }
 		NULL, 0, NULL, 0                                                                   \
 	}
 
+/* What is printed about them by --help. */
+extern const char common_help[];
+
 /* Handles an option that the command itself does not know, as getopt_long(3) returned it. Returns
  * -1 to go on, or the status to end with: a common option with a wrong value, -h, or an unknown
  * option. */
@@ -75,7 +79,7 @@ int common_option(struct context *context, int letter, char **argv);
 int only_common_options(struct context *context, int argc, char **argv, int least, int most);
 
 /* Checks the number of words left. Returns -1 or EX_USAGE. */
-int check_words(int argc, char **argv, int least, int most);
+int check_words(const struct context *context, int argc, char **argv, int least, int most);
 
 /* Writes the line of an error, and returns the status. */
 int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dlockctl: the table of commands, and the part of the command line that they share.
+ * dlockctl: the table of commands.
  */
-#include <ctype.h>
-#include <errno.h>
 #include <locale.h>
-#include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "dlockctl/dlockctl.h"
 
@@ -88,119 +82,6 @@ static const char statuses[] =
 	"  78  there are several mounts, and none was chosen\n"
 	"For run, any other status is that of the command.\n";
 
-static const char common_help[] =
-	"  --mount DIR             the mount, if there are several\n"
-	"  --json                  JSON instead of text, where anything is listed\n"
-	"  --wide                  full values, also where the terminal is narrower\n"
-	"  --color WHEN            auto (on a terminal, unless NO_COLOR is set), always or never\n"
-	"  -h, --help              print this; behind a command, its own options\n";
-
-/* Prints the text as one line: names of locks may have newlines. */
-static void print_line(const char *text)
-{
-	flockfile(stderr);
-	fputs("dlockctl: ", stderr);
-	for (; *text != '\0'; text++) {
-		if (iscntrl((unsigned char)*text))
-			fprintf(stderr, "\\x%02X", (unsigned char)*text);
-		else
-			fputc(*text, stderr);
-	}
-	fputc('\n', stderr);
-	funlockfile(stderr);
-}
-
-int fail(int status, const char *format, ...)
-{
-	char *text;
-	va_list arguments;
-	va_start(arguments, format);
-	int length = vasprintf(&text, format, arguments);
-	va_end(arguments);
-	print_line(length >= 0 ? text : "out of memory");
-	if (length >= 0)
-		free(text);
-	return status;
-}
-
-int status_of_errno(int error)
-{
-	switch (error < 0 ? -error : error) {
-	case ENOTCONN:
-	case ECONNABORTED:
-	case ENODEV:
-	case ESHUTDOWN:
-		return EXIT_NO_MOUNT;
-	case ENOENT:
-		return EX_NOINPUT;
-	case EACCES:
-	case EPERM:
-		return EX_NOPERM;
-	case EIO:
-	case ETIMEDOUT:
-	case EAGAIN:
-	case ECONNRESET:
-		return EXIT_NO_ANSWER;
-	case ENOMEM:
-	case EMFILE:
-	case ENFILE:
-	case ENOLCK:
-		return EX_OSERR;
-	default:
-		return EX_DATAERR;
-	}
-}
-
-void *must(void *pointer)
-{
-	if (pointer == NULL)
-		exit(fail(EX_OSERR, "out of memory; end other programs"));
-	return pointer;
-}
-
-char *must_format(const char *format, ...)
-{
-	char *text;
-	va_list arguments;
-	va_start(arguments, format);
-	int length = vasprintf(&text, format, arguments);
-	va_end(arguments);
-	return must(length < 0 ? NULL : text);
-}
-
-bool parse_seconds(const char *text, long long *ret_ms)
-{
-	char *end;
-	if (!isdigit((unsigned char)text[0]) && text[0] != '.')
-		return false;
-	errno = 0;
-	double seconds = strtod(text, &end);
-	if (end == text || *end != '\0' || errno != 0 || !isfinite(seconds) || seconds > 1e9)
-		return false;
-	*ret_ms = (long long)ceil(seconds * 1000);
-	return true;
-}
-
-bool parse_number(const char *text, long long least, long long most, long long *ret)
-{
-	char *end;
-	if (!isdigit((unsigned char)text[0]))
-		return false;
-	errno = 0;
-	long long number = strtoll(text, &end, 10);
-	if (*end != '\0' || errno != 0 || number < least || number > most)
-		return false;
-	*ret = number;
-	return true;
-}
-
-long long now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
-}
-
 static const struct command *find_command(const char *name)
 {
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
@@ -224,84 +105,6 @@ static void help(void)
 	       common_help, statuses);
 }
 
-static void help_command(const struct command *command)
-{
-	printf("Usage: dlockctl %s %s\n\n%s.\n", command->name, command->usage, command->help);
-	if (command->more != NULL)
-		printf("\n%s", command->more);
-	printf("\nOptions of all commands:\n%s", common_help);
-}
-
-static int set_color(struct context *context, const char *when)
-{
-	static const char *const words[] = {
-		[COLOR_AUTO] = "auto", [COLOR_ALWAYS] = "always", [COLOR_NEVER] = "never"};
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-		if (strcmp(words[i], when) == 0) {
-			context->color = (enum color)i;
-			return -1;
-		}
-	}
-	return fail(EX_USAGE, "--color %s: no such word; expected auto, always or never", when);
-}
-
-static int bad_option(int letter, char **argv)
-{
-	const char *word = argv[optind - 1];
-	char short_option[] = {'-', (char)optopt, '\0'};
-	bool is_short = optopt > 0 && optopt < 256 && strncmp(word, "--", 2) != 0;
-	return fail(EX_USAGE, "%s: %s; see --help", is_short ? short_option : word,
-		    letter == ':' ? "has no argument" : "is no option");
-}
-
-int common_option(struct context *context, int letter, char **argv)
-{
-	switch (letter) {
-	case OPTION_MOUNT:
-		context->mount = optarg;
-		return -1;
-	case OPTION_JSON:
-		context->json = true;
-		return -1;
-	case OPTION_WIDE:
-		context->wide = true;
-		return -1;
-	case OPTION_COLOR:
-		return set_color(context, optarg);
-	case 'h': {
-		const struct command *command = find_command(argv[0]);
-		if (command != NULL)
-			help_command(command);
-		else
-			help();
-		return 0;
-	}
-	default:
-		return bad_option(letter, argv);
-	}
-}
-
-int check_words(int argc, char **argv, int least, int most)
-{
-	int words = argc - optind;
-	if (words < least)
-		return fail(EX_USAGE, "%s: a word is missing; expected: dlockctl %s %s", argv[0],
-			    argv[0], find_command(argv[0])->usage);
-	if (words > most)
-		return fail(EX_USAGE, "%s: one word too many: %s; expected: dlockctl %s %s",
-			    argv[0], argv[optind + most], argv[0], find_command(argv[0])->usage);
-	return -1;
-}
-
-int only_common_options(struct context *context, int argc, char **argv, int least, int most)
-{
-	static const struct option options[] = {COMMON_OPTIONS};
-	int letter, status = -1;
-	while (status < 0 && (letter = getopt_long(argc, argv, ":h", options, NULL)) != -1)
-		status = common_option(context, letter, argv);
-	return status >= 0 ? status : check_words(argc, argv, least, most);
-}
-
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {{"version", no_argument, NULL, OPTION_OWN},
@@ -316,6 +119,10 @@ int main(int argc, char **argv)
 			puts("dlockctl " DLOCKFS_VERSION);
 			return 0;
 		}
+		if (letter == 'h') {
+			help();
+			return 0;
+		}
 		status = common_option(&context, letter, argv);
 	}
 	if (status >= 0)
@@ -324,9 +131,9 @@ int main(int argc, char **argv)
 		return fail(EX_USAGE, "command: is missing; see dlockctl --help");
 	argc -= optind;
 	argv += optind;
-	const struct command *command = find_command(argv[0]);
-	if (command == NULL)
+	context.command = find_command(argv[0]);
+	if (context.command == NULL)
 		return fail(EX_USAGE, "%s: is no command; see dlockctl --help", argv[0]);
 	optind = 0; /* getopt(3) begins anew */
-	return command->run(&context, argc, argv);
+	return context.command->run(&context, argc, argv);
 }

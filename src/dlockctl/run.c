@@ -276,7 +276,7 @@ int command_run(struct context *context, int argc, char **argv)
 	       (letter = getopt_long(argc, argv, "+:xesnw:E:vh", long_options, NULL)) != -1)
 		status = parse_option(&run, context, letter, argv);
 	if (status < 0)
-		status = check_words(argc, argv, 2, argc);
+		status = check_words(context, argc, argv, 2, argc);
 	if (status >= 0)
 		return status;
 	char **command = argv + optind + 1;

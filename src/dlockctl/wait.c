@@ -90,7 +90,7 @@ int command_wait(struct context *context, int argc, char **argv)
 			status = common_option(context, letter, argv);
 	}
 	if (status < 0)
-		status = check_words(argc, argv, 1, 1);
+		status = check_words(context, argc, argv, 1, 1);
 	if (status >= 0)
 		return status;
 	long long begin_ms = now_ms();

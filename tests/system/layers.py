@@ -61,12 +61,6 @@ CIRCLES = [
         src/stores/zookeeper/watch.c"""),
     ("service.c marks what it changes by transfer.c, which restores queues by service.c: to be taken apart", """
         src/stores/local/service.c src/stores/local/transfer.c"""),
-    ("main.c has both the table of commands and what all of them use: to be taken apart", """
-        src/dlockctl/break.c src/dlockctl/check.c src/dlockctl/claim_words.c src/dlockctl/descriptor.c
-        src/dlockctl/doctor.c src/dlockctl/ls.c src/dlockctl/main.c src/dlockctl/mount.c src/dlockctl/output.c
-        src/dlockctl/probe.c src/dlockctl/revoke.c src/dlockctl/run.c src/dlockctl/show.c src/dlockctl/steer.c
-        src/dlockctl/supervise.c src/dlockctl/token.c src/dlockctl/top.c src/dlockctl/tree.c src/dlockctl/wait.c
-        src/dlockctl/waiting.c"""),
     ("an open file, who holds through it, what waits there and what is answered: to be taken apart", """
         fs/files/answers.c fs/files/handle.c fs/files/holder.c fs/files/parked.c"""),
 ]

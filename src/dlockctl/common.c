@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "dlockctl/dlockctl.h"
+
+/* Prints the text as one line: names of locks may have newlines. */
+static void print_line(const char *text)
+{
+	flockfile(stderr);
+	fputs("dlockctl: ", stderr);
+	for (; *text != '\0'; text++) {
+		if (iscntrl((unsigned char)*text))
+			fprintf(stderr, "\\x%02X", (unsigned char)*text);
+		else
+			fputc(*text, stderr);
+	}
+	fputc('\n', stderr);
+	funlockfile(stderr);
+}
+
+int fail(int status, const char *format, ...)
+{
+	char *text;
+	va_list arguments;
+	va_start(arguments, format);
+	int length = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	print_line(length >= 0 ? text : "out of memory");
+	if (length >= 0)
+		free(text);
+	return status;
+}
+
+int status_of_errno(int error)
+{
+	switch (error < 0 ? -error : error) {
+	case ENOTCONN:
+	case ECONNABORTED:
+	case ENODEV:
+	case ESHUTDOWN:
+		return EXIT_NO_MOUNT;
+	case ENOENT:
+		return EX_NOINPUT;
+	case EACCES:
+	case EPERM:
+		return EX_NOPERM;
+	case EIO:
+	case ETIMEDOUT:
+	case EAGAIN:
+	case ECONNRESET:
+		return EXIT_NO_ANSWER;
+	case ENOMEM:
+	case EMFILE:
+	case ENFILE:
+	case ENOLCK:
+		return EX_OSERR;
+	default:
+		return EX_DATAERR;
+	}
+}
+
+void *must(void *pointer)
+{
+	if (pointer == NULL)
+		exit(fail(EX_OSERR, "out of memory; end other programs"));
+	return pointer;
+}
+
+char *must_format(const char *format, ...)
+{
+	char *text;
+	va_list arguments;
+	va_start(arguments, format);
+	int length = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	return must(length < 0 ? NULL : text);
+}
+
+bool parse_seconds(const char *text, long long *ret_ms)
+{
+	char *end;
+	if (!isdigit((unsigned char)text[0]) && text[0] != '.')
+		return false;
+	errno = 0;
+	double seconds = strtod(text, &end);
+	if (end == text || *end != '\0' || errno != 0 || !isfinite(seconds) || seconds > 1e9)
+		return false;
+	*ret_ms = (long long)ceil(seconds * 1000);
+	return true;
+}
+
+bool parse_number(const char *text, long long least, long long most, long long *ret)
+{
+	char *end;
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	errno = 0;
+	long long number = strtoll(text, &end, 10);
+	if (*end != '\0' || errno != 0 || number < least || number > most)
+		return false;
+	*ret = number;
+	return true;
+}
+
+long long now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
