@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of the store that keeps claims in this process, for its own files: store.c (the table
- * and the sessions), look.c (questions from outside), transfer.c (saves the queues for another
+ * and the sessions), look.c (questions from outside), restore.c and save.c (the queues, for another
  * process) and service.c (the queues, and the watches on them).
  *
  * An operation takes effect when it is called. Its answer is made at that moment, and waits in the
@@ -197,7 +197,7 @@ void watch_start(struct answer *watch, struct node *node);
 void attention_start(struct answer *attention, struct queue *queue);
 void watch_stop(struct answer *watch);
 
-/* transfer.c: marks for the journal what has changed: the service, a queue's next number, or a
+/* save.c: marks for the journal what has changed: the service, a queue's next number, or a
  * claim. */
 void service_mark(struct local_service *service);
 void queue_mark(struct queue *queue);

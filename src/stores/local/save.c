@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Saves the queues of a service in this process as text, and restores them. Lines: `service`, and
+ * Saves the queues of a service in this process as text, for the journal too. Lines: `service`, and
  * for each queue with claims
  *
  *   queue  its path, and the number that the next claim gets; what follows is of it
@@ -8,9 +8,6 @@
  *
  * Loop thread only.
  */
-#include <errno.h>
-#include <string.h>
-
 #include "stores/local/service.h"
 
 static void save_service(const struct local_service *service, FILE *out)
@@ -138,89 +135,4 @@ void local_service_set_journal(struct local_service *service, struct state_journ
 		for (size_t i = 0; i < queue->count; i++)
 			node_mark(queue->nodes[i]);
 	}
-}
-
-/* Reading */
-
-struct restoring {
-	struct local_store *store;
-	struct state_reader *in;
-	struct queue *queue; /* NULL: there was none yet */
-	int32_t next;	     /* the number that its next claim gets */
-};
-
-static int restore_service(struct restoring *restoring)
-{
-	restoring->store->service->stamp =
-		state_get_number(restoring->in, "stamp", 0, INT64_MAX - 1);
-	service_mark(restoring->store->service);
-	return state_failed(restoring->in) ? -EINVAL : 0;
-}
-
-static int restore_queue(struct restoring *restoring)
-{
-	struct state_reader *in = restoring->in;
-	const char *path = state_get_text(in, "path");
-
-	if (restoring->queue != NULL)
-		queue_remove_if_empty(restoring->queue);
-	restoring->queue = NULL;
-	restoring->next = (int32_t)state_get_number(in, "next", 0, INT32_MAX);
-	if (*path == '\0' || *path == '/' || path[strlen(path) - 1] == '/')
-		return state_refuse(in, "path", "that of a lock");
-	restoring->queue = queue_open(restoring->store->service, path);
-	return restoring->queue != NULL ? 0 : state_starve(in);
-}
-
-static int restore_node(struct restoring *restoring)
-{
-	struct state_reader *in = restoring->in;
-	struct queue *queue = restoring->queue;
-	const char *name = state_get_text(in, "name");
-	struct claim_name parts;
-	char placed[CLAIM_NAME_BYTES];
-
-	if (queue == NULL)
-		return state_refuse(in, NULL, "a queue before");
-	if (!claim_name_parse(name, &parts) || parts.id.session == 0)
-		return state_refuse(in, "name", "that of a claim");
-	claim_name_format_placed(placed, &parts);
-	if (strcmp(placed, name) != 0 ||
-	    node_find(restoring->store->service, queue->path, name) != NULL)
-		return state_refuse(in, "name", "that of a claim, once");
-	if (queue->count > 0 && !claim_number_is_unsure(parts.sequence) &&
-	    queue->nodes[queue->count - 1]->sequence >= parts.sequence)
-		return state_refuse(in, "name", "that of a claim behind the one before");
-	struct node *node = node_restore(restoring->store, queue, name, state_get_text(in, "text"),
-					 parts.sequence);
-	if (node == NULL)
-		return state_starve(in);
-	node->since_ms = state_get_number(in, "since_ms", 0, INT64_MAX);
-	node_mark(node);
-	queue_set_next(queue, restoring->next);
-	return state_failed(in) ? -EINVAL : 0;
-}
-
-int store_local_restore(struct store *base, struct state_reader *in)
-{
-	struct restoring restoring = {.store = (struct local_store *)base, .in = in};
-	int more, error = 0;
-
-	while (error == 0 && (more = state_next(in)) != 0) {
-		if (more < 0) {
-			error = more;
-		} else if (strcmp(in->word, "service") == 0) {
-			error = restore_service(&restoring);
-		} else if (strcmp(in->word, "queue") == 0) {
-			error = restore_queue(&restoring);
-		} else if (strcmp(in->word, "node") == 0) {
-			error = restore_node(&restoring);
-		} else {
-			state_again(in);
-			break;
-		}
-	}
-	if (restoring.queue != NULL)
-		queue_remove_if_empty(restoring.queue);
-	return error;
 }
