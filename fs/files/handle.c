@@ -11,7 +11,6 @@
 #include "engine/transfer.h"
 #include "files/inode.h"
 #include "files/kept_request.h"
-#include "files/parked.h"
 #include "files/user.h"
 
 /* The open files of one path that have an owner in the engine. */
@@ -137,12 +136,10 @@ void handle_set_poll(struct handle *handle, struct fuse_pollhandle *poll)
 	kept_request_create(handle->filesystem, &handle->polling);
 }
 
-void handle_close(struct handle *handle)
+void handle_free(struct handle *handle)
 {
 	struct filesystem *filesystem = handle->filesystem;
 
-	parked_refuse_all(handle, -EINTR);
-	holder_leave_all(handle);
 	if (handle->owner != NULL) {
 		engine_owner_close(handle->owner);
 		DL_DELETE2(handle->owning->handles, handle, owning_prev, owning_next);
@@ -170,21 +167,6 @@ void handle_set_fenced(struct handle *handle)
 {
 	handle->inode->shard->fenced += !handle->fenced;
 	handle->fenced = true;
-}
-
-void handle_fence(struct handle *handle)
-{
-	handle_set_fenced(handle);
-	handle_mark(handle);
-	handle->inode->shard->metrics.fenced_handles++;
-	holder_tell_lost(handle);
-	handle_wake_poll(handle);
-}
-
-void handle_revoke(struct handle *handle)
-{
-	holder_tell_revoked(handle);
-	handle_wake_poll(handle);
 }
 
 struct handle *handle_of_number(struct filesystem *filesystem, uint64_t number)

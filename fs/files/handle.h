@@ -51,19 +51,12 @@ void handle_mark(struct handle *handle);
 /* Writes the handle, without its parked requests and its holders. */
 void handle_save(const struct handle *handle, FILE *out);
 
-/* Closes the file: its locks are released, and its waiting calls withdrawn. */
-void handle_close(struct handle *handle);
+/* For handle_close(), once nothing waits there and no holder is noted: what is left of the handle,
+ * its owner included. */
+void handle_free(struct handle *handle);
 
-/* The handle has lost a lock, and is of no use from now on. Processes that hold through it get the
- * signal of on_lost; poll(2) of it wakes. */
-void handle_fence(struct handle *handle);
-
-/* The same for a handle that was fenced in another process: no process is told again. */
+/* The handle is of no use from now on. Tells nobody: see handle_fence(). */
 void handle_set_fenced(struct handle *handle);
-
-/* Somebody asks for the lock that the handle holds: poll(2) of it wakes, and holders get the signal
- * of on_revoke. */
-void handle_revoke(struct handle *handle);
 
 /* The handle of the kernel's file handle in `info`; NULL: there is none of that number, or the node
  * is in .dlockfs, where files have no handles. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "files/claim_text.h"
+#include "files/handle_end.h"
 #include "files/inode.h"
 #include "files/parked.h"
 #include "files/user.h"

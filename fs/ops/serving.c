@@ -14,7 +14,7 @@
 #include "base/histogram.h"
 #include "base/log.h"
 #include "files/claim_text.h"
-#include "files/handle.h"
+#include "files/handle_end.h"
 #include "files/holder.h"
 #include "files/inode.h"
 #include "files/kept_request.h"

@@ -59,10 +59,6 @@ CIRCLES = [
         src/stores/zookeeper/place.c src/stores/zookeeper/prove.c src/stores/zookeeper/renew.c
         src/stores/zookeeper/root.c src/stores/zookeeper/store.c src/stores/zookeeper/touch.c
         src/stores/zookeeper/watch.c"""),
-    ("service.c marks what it changes by transfer.c, which restores queues by service.c: to be taken apart", """
-        src/stores/local/service.c src/stores/local/transfer.c"""),
-    ("an open file, who holds through it, what waits there and what is answered: to be taken apart", """
-        fs/files/answers.c fs/files/handle.c fs/files/holder.c fs/files/parked.c"""),
 ]
 
 

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "files/handle.h"
+#include "files/handle_end.h"
 #include "files/inode.h"
 #include "ops/serving.h"
 #include "restart/takeover.h"

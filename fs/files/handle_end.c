@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/handle_end.h"
+
+#include <errno.h>
+
+#include "files/inode.h"
+#include "files/parked.h"
+#include "files/shard.h"
+
+void handle_close(struct handle *handle)
+{
+	parked_refuse_all(handle, -EINTR);
+	holder_leave_all(handle);
+	handle_free(handle);
+}
+
+void handle_fence(struct handle *handle)
+{
+	handle_set_fenced(handle);
+	handle_mark(handle);
+	handle->inode->shard->metrics.fenced_handles++;
+	holder_tell_lost(handle);
+	handle_wake_poll(handle);
+}
+
+void handle_revoke(struct handle *handle)
+{
+	holder_tell_revoked(handle);
+	handle_wake_poll(handle);
+}
