@@ -53,12 +53,6 @@ CIRCLES = [
         src/engine/grace.c src/engine/lead.c src/engine/merge.c src/engine/numbers.c src/engine/outbox.c
         src/engine/precedence.c src/engine/proof.c src/engine/queue.c src/engine/record.c src/engine/save.c
         src/engine/session.c src/engine/steer.c src/engine/store.c src/engine/test.c"""),
-    ("an operation and what comes after it: to be taken apart", """
-        src/stores/zookeeper/above.c src/stores/zookeeper/delete.c src/stores/zookeeper/list.c
-        src/stores/zookeeper/look.c src/stores/zookeeper/mark.c src/stores/zookeeper/operation.c
-        src/stores/zookeeper/place.c src/stores/zookeeper/prove.c src/stores/zookeeper/renew.c
-        src/stores/zookeeper/root.c src/stores/zookeeper/store.c src/stores/zookeeper/touch.c
-        src/stores/zookeeper/watch.c"""),
 ]
 
 

@@ -73,7 +73,7 @@ static void request_list(struct operation *operation)
 		       &operation->list_code);
 }
 
-void zookeeper_send_list(struct operation *operation)
+static void send_list(struct operation *operation)
 {
 	operation->code = ZOK;
 	operation->waited = 1;
@@ -122,7 +122,7 @@ static void conclude_list(struct operation *operation)
 	if (code == ZOK &&
 	    !(entries = operation_parse_queue(store, operation->path, operation->names, &count)))
 		error = -EIO;
-	if (code == ZOK && !error && count == 0 && zookeeper_renew_queue(operation)) {
+	if (code == ZOK && !error && count == 0 && zookeeper_renew_queue(operation, send_list)) {
 		free(entries);
 		return;
 	}
@@ -185,5 +185,5 @@ void zookeeper_list(struct store *base, void *tag, const char *path, bool sync, 
 	if (!operation)
 		return;
 	operation->attend = attend;
-	operation_start(operation, sync ? send_synced_list : zookeeper_send_list);
+	operation_start(operation, sync ? send_synced_list : send_list);
 }

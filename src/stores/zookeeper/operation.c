@@ -40,8 +40,8 @@ void operation_free(struct operation *operation)
 {
 	if (operation->session)
 		operation_detach(operation);
-	zookeeper_prove_free(operation);
-	zookeeper_renewal_free(operation);
+	if (operation->finish)
+		operation->finish(operation);
 	free(operation->memory);
 	free(operation->marker);
 	free_pair(operation->pair);
@@ -161,7 +161,7 @@ void operation_start(struct operation *operation, void (*send)(struct operation 
 	/* The operations that prove that the session lives do not concern znodes below the root. */
 	if (store->barred != ZOK && !operation->of_root && operation->kind != STORE_PROVE &&
 	    operation->kind != STORE_TOUCH) {
-		zookeeper_prepare_root(operation->store); /* for the next operation */
+		store->root_wanted = true; /* for the next operation */
 		operation->code = operation->list_code = store->barred;
 		zookeeper_mailbox_post(zookeeper_keeper_mailbox(store->keeper),
 				       &operation->message);
@@ -312,6 +312,14 @@ void operation_on_children(int code, const struct String_vector *strings, const 
 	operation_answered(operation);
 }
 
+bool operation_is_unclaimed(const struct store_zookeeper *store, const char *path)
+{
+	struct operation *operation;
+
+	HASH_FIND_STR(store->watches, path, operation);
+	return operation && operation->unclaimed;
+}
+
 /* Whether the child of that name is known to be no claim. */
 static bool is_unclaimed(const struct store_zookeeper *store, const char *path, const char *name)
 {
@@ -320,7 +328,7 @@ static bool is_unclaimed(const struct store_zookeeper *store, const char *path, 
 
 	if (store->unclaimed == 0 || asprintf(&znode, "%s/%s", path, name) < 0)
 		return false;
-	result = zookeeper_is_unclaimed(store, znode);
+	result = operation_is_unclaimed(store, znode);
 	free(znode);
 	return result;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of the ZooKeeper store, for its own files: store.c (the table, the session and
- * amend()), place.c, delete.c, list.c, watch.c, mark.c, prove.c and look.c (the others), root.c
- * (the znode above all) and operation.c (what they share).
+ * The inside of the ZooKeeper store, for its own files: store.c (the table and amend()),
+ * connection.c (what is told of the session), place.c, delete.c, list.c, watch.c, mark.c, prove.c
+ * and look.c (the others), root.c (the znode above all) and operation.c (what they share).
  *
  * An operation makes one or more requests at once. Until all of them are answered it belongs to
  * ZooKeeper's completion thread, whose callbacks fill in the answers; the last of them posts the
@@ -26,6 +26,8 @@
 #include "stores/statistics.h"
 #include "stores/store.h"
 #include "stores/zookeeper/session.h"
+
+#define REFUSED_MS 5000 /* until the next attempt when the servers reject the identity */
 
 /* Stands below the root, and is no lock: see root.c. */
 #define ZOOKEEPER_FORMER_PROBE ".dlockfs-probe"
@@ -111,7 +113,9 @@ struct operation {
 	bool of_root; /* prepares the root, before which nothing else may be asked */
 	bool exposed; /* the root's ACL lets others do more than it should */
 
-	void *memory; /* a further block that is freed with it, from malloc(3); or NULL */
+	/* What is freed with it: a block from malloc(3), and what finish() frees; or NULL */
+	void *memory;
+	void (*finish)(struct operation *operation);
 
 	/* watch() */
 	bool watched;	/* it was set up at least once */
@@ -138,6 +142,7 @@ struct store_zookeeper {
 		       with this code */
 	bool prepares_root;  /* the root is being prepared, */
 	bool root_changed;   /* and has changed since the preparation began; */
+	bool root_wanted;    /* it is to be prepared again; */
 	bool root_prepared;  /* the root was prepared in this session */
 	bool told_exposed;   /* the log says that others may do too much */
 	const char *trouble; /* why nothing can be locked, or NULL; a constant */
@@ -229,6 +234,9 @@ void operation_on_children(int code, const struct String_vector *strings, const 
  * to live is taken for one of a session of server 255, to be on the safe side. */
 bool operation_is_ephemeral(const struct Stat *stat);
 
+/* Whether the znode at this path is named like a claim, and known to be none. */
+bool operation_is_unclaimed(const struct store_zookeeper *store, const char *path);
+
 /* The claims and orphans among the names of the lock at `path`, in the order of the queue, without
  * names that are known to be no claims. The entries point into `names`. Returns an array that the
  * caller frees, or NULL when out of memory. */
@@ -261,15 +269,9 @@ void zookeeper_place(struct store *base, void *tag, const char *path, const stru
 /* list() of the table. */
 void zookeeper_list(struct store *base, void *tag, const char *path, bool sync, bool attend);
 
-/* Makes the request of a list. */
-void zookeeper_send_list(struct operation *operation);
-
 /* renew.c: the list shows no claims. Starts the queue's numbers anew, if most of them are used up
- * and it is possible. Returns whether the list is made again after that. */
-bool zookeeper_renew_queue(struct operation *operation);
-
-/* Frees the renewal of the operation, if there is one. */
-void zookeeper_renewal_free(struct operation *operation);
+ * and it is possible. Returns whether the list is made again after that, by `send`. */
+bool zookeeper_renew_queue(struct operation *operation, void (*send)(struct operation *));
 
 /* above.c: whether the claim must not be placed now, so that the numbers of a lock above can start
  * anew. */
@@ -299,12 +301,23 @@ const char *zookeeper_root_data(const struct store_zookeeper *store);
 /* The trouble that the root has an unknown version of names. */
 extern const char zookeeper_unknown_names[];
 
-/* store.c: report that the session is connected, unless that was done; and its end. */
+/* connection.c: reports that the session is connected, unless that was done. */
 void zookeeper_tell_connected(struct store_zookeeper *store);
+
+/* Gives the session up, and reports its loss. The claims that the engine knows may stand until it
+ * calls renew(): the servers may not know yet that the session is over. */
 void zookeeper_lose_session(struct store_zookeeper *store);
 
-/* Whether the znode at this path is named like a claim, and known to be none. */
-bool zookeeper_is_unclaimed(const struct store_zookeeper *store, const char *path);
+/* The connection of the session is lost. */
+void zookeeper_tell_suspended(struct store_zookeeper *store);
+
+/* No more requests are made in the session, which has ended or was given up. The keeper begins
+ * another one. */
+void zookeeper_end_session(struct store_zookeeper *store, struct zookeeper_session *session);
+
+/* nudge() and renew() of the table. */
+void zookeeper_nudge(struct store *base);
+void zookeeper_renew(struct store *base);
 
 /* watch() of the table. */
 void zookeeper_watch(struct store *base, void *tag, const char *path, const char *name);
@@ -352,8 +365,5 @@ struct operation *zookeeper_ask(struct store *base, enum store_operation kind, v
 
 /* The answer to store_change of zookeeper_ask(). */
 void zookeeper_conclude_change(struct operation *operation);
-
-/* Frees the data of prove(), if there is any. */
-void zookeeper_prove_free(struct operation *operation);
 
 #endif

@@ -21,12 +21,10 @@ struct prove {
 	char *text;
 };
 
-void zookeeper_prove_free(struct operation *operation)
+static void finish(struct operation *operation)
 {
 	struct prove *prove = operation->prove;
 
-	if (!prove)
-		return;
 	for (size_t i = 0; i < prove->count; i++) {
 		free(prove->locks[i]);
 		free(prove->znodes[i]);
@@ -140,6 +138,7 @@ void zookeeper_prove(struct store *base, void *tag, const struct store_proof *pr
 		return;
 	operation->prove = calloc(1, sizeof(*operation->prove));
 	complete = operation->prove != NULL;
+	operation->finish = complete ? finish : NULL;
 	for (size_t i = 0; i < count && complete; i++)
 		complete = add_claim(operation, &proofs[i]);
 	if (complete)

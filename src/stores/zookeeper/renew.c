@@ -41,6 +41,7 @@ struct container {
 /* The walk through the containers below. Each round lists the containers that the round before has
  * found. */
 struct renewal {
+	void (*send)(struct operation *operation); /* makes the list again */
 	void (*then)(struct operation *operation);
 	struct container *containers; /* upper ones before lower ones */
 	struct container *round;      /* the first container of the present round */
@@ -77,13 +78,11 @@ static void on_removed(int code, const void *data)
 	operation_answered((struct operation *)data);
 }
 
-void zookeeper_renewal_free(struct operation *operation)
+static void finish(struct operation *operation)
 {
 	struct renewal *renewal = operation->renewal;
 	struct container *container, *next;
 
-	if (!renewal)
-		return;
 	DL_FOREACH_SAFE (renewal->containers, container, next) {
 		free(container->names);
 		free(container);
@@ -141,7 +140,7 @@ static void end_renewal(struct operation *operation)
 	free(operation->names);
 	operation->names = NULL;
 	if (!operation->session->over) {
-		zookeeper_send_list(operation);
+		operation->renewal->send(operation);
 		return;
 	}
 	operation->code = operation->list_code = ZCONNECTIONLOSS;
@@ -232,7 +231,7 @@ static void conclude_round(struct operation *operation)
 		end_renewal(operation);
 }
 
-bool zookeeper_renew_queue(struct operation *operation)
+bool zookeeper_renew_queue(struct operation *operation, void (*send)(struct operation *))
 {
 	int32_t next = operation_next_number(&operation->stat);
 
@@ -247,6 +246,8 @@ bool zookeeper_renew_queue(struct operation *operation)
 	operation->renewal = calloc(1, sizeof(*operation->renewal));
 	if (!operation->renewal)
 		return false;
+	operation->finish = finish;
+	operation->renewal->send = send;
 	operation->renewal->then = operation->conclude;
 	if (!add_containers(operation, operation->path, operation->names))
 		return false;

@@ -32,9 +32,6 @@
 #define FORMER_NOTE                                                                                \
 	"keeps out hosts of a dlockfs that does not know the version of the names here\n"
 
-const char zookeeper_unknown_names[] =
-	"its names are of a version that this dlockfs does not know, so nothing is locked there";
-
 /* Must last until the requests are answered. */
 struct root {
 	zoo_op_result_t results[2], create_results[2];
@@ -325,6 +322,7 @@ void zookeeper_prepare_root(struct store_zookeeper *store)
 	struct operation *operation;
 	struct root *root;
 
+	store->root_wanted = false;
 	if (store->prepares_root)
 		return;
 	store->root_changed = false;

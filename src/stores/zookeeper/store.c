@@ -28,8 +28,6 @@
 #include "stores/zookeeper/operation.h"
 
 #define CLOSE_LIMIT_MS 2000
-#define MOVE_TIMEOUTS  2    /* without a connection, before the session goes on with a new handle */
-#define REFUSED_MS     5000 /* until the next attempt when the servers reject the identity */
 
 static const char not_accepted[] = "the servers do not accept who we are";
 static const char not_told[] = "the servers ask who we are, expected digest_file, tls_certificate "
@@ -97,122 +95,12 @@ static void store_zookeeper_amend(struct store *base, void *tag, const char *pat
 
 /* The session */
 
-static void tell_session(struct store_zookeeper *store, enum store_session session)
-{
-	store->told = session;
-	store->suspended_us = histogram_now_us();
-	store->events->on_session(store->context, session, store->timeout_ms);
-}
-
-static void end_session(struct store_zookeeper *store, struct zookeeper_session *session)
-{
-	session->over = true;
-	zookeeper_keeper_renew(store->keeper, session,
-			       store->trouble == store->refusal ||
-					       store->trouble == zookeeper_unknown_names
-				       ? REFUSED_MS
-				       : 0);
-}
-
-/* A server closes the connection of a client that has seen more than the server knows, as after a
- * loss of the server's data: then it does so for ever. It also closes that of any client while the
- * server takes no part, as during an election, which the session outlives: the next leader gives
- * each session a full timeout. A new handle has seen nothing, so the server answers it: the session
- * is over, or goes on. */
-static void move_session(struct store_zookeeper *store)
-{
-	struct zookeeper_session *session = store->session;
-
-	log_info("ZooKeeper session 0x%" PRIx64 ": no server goes on with it, asking anew",
-		 (uint64_t)store->id.client_id);
-	session->over = session->moved = true;
-	store->session = NULL;
-	store->handle = NULL;
-	store->resuming = true;
-	store->root_prepared = false; /* its watch belonged to the former handle */
-	zookeeper_keeper_move(store->keeper, session, &store->id);
-}
-
-/* Not at once: the former handle may still find a server that accepts it. */
-static bool is_to_move(const struct store_zookeeper *store)
-{
-	return store->told == STORE_SUSPENDED && store->session && !store->resuming &&
-	       histogram_now_us() - store->suspended_us >=
-		       MOVE_TIMEOUTS * INT64_C(1000) * store->timeout_ms;
-}
-
-/* If there is only one server, a silent connection to it may still be better than a new one. */
-static void store_zookeeper_nudge(struct store *base)
-{
-	struct store_zookeeper *store = from_store(base);
-
-	if (store->told == STORE_CONNECTED && !strchr(store->servers, ','))
-		return;
-	if (store->told == STORE_CONNECTED)
-		log_warning("ZooKeeper at %s does not answer: trying another server",
-			    store->server);
-	if (is_to_move(store))
-		move_session(store);
-	else
-		zookeeper_keeper_break(store->keeper);
-}
-
-/* Gives the session up: no more requests are made in it, and its messages are discarded. Returns
- * it; NULL: there is none yet. */
-static struct zookeeper_session *give_up(struct store_zookeeper *store)
-{
-	struct zookeeper_session *session = store->session;
-
-	store->generation++;
-	zookeeper_forget_watches(store);
-	HASH_CLEAR(hh, store->attentions);
-	if (session)
-		session->over = true;
-	store->abandoned |= store->resuming && !store->session;
-	store->resuming = false;
-	store->id = (clientid_t){0};
-	store->session = NULL;
-	store->handle = NULL;
-	store->told = STORE_LOST;
-	store->names = 0;
-	store->barred = ZOK;
-	store->prepares_root = store->root_prepared = store->root_changed = false;
-	return session;
-}
-
-static void store_zookeeper_renew(struct store *base)
-{
-	struct store_zookeeper *store = from_store(base);
-	struct zookeeper_session *session = store->given_up;
-
-	store->given_up = NULL;
-	if (store->told != STORE_LOST)
-		session = give_up(store);
-	if (session)
-		end_session(store, session);
-}
-
-/* The claims that the engine knows may stand until it calls renew(): the servers may not know yet
- * that the session is over. */
-void zookeeper_lose_session(struct store_zookeeper *store)
-{
-	bool told = store->told == STORE_LOST;
-	struct zookeeper_session *session = give_up(store);
-
-	if (!told) {
-		store->given_up = session;
-		tell_session(store, STORE_LOST);
-	} else if (session) {
-		end_session(store, session);
-	}
-}
-
 static void on_connected(struct store_zookeeper *store, const struct zookeeper_state *state)
 {
 	/* The session was given up before it was connected: the keeper can be told only now. */
 	if (store->abandoned) {
 		store->abandoned = false;
-		end_session(store, state->session);
+		zookeeper_end_session(store, state->session);
 		return;
 	}
 	store->resuming = false;
@@ -228,15 +116,6 @@ static void on_connected(struct store_zookeeper *store, const struct zookeeper_s
 		zookeeper_prepare_root(store);
 	if (store->names || store->barred != ZOK)
 		zookeeper_tell_connected(store);
-}
-
-void zookeeper_tell_connected(struct store_zookeeper *store)
-{
-	if (store->told == STORE_CONNECTED)
-		return;
-	log_info("connected to ZooKeeper at %s, session 0x%" PRIx64 ", timeout %d ms",
-		 store->server, (uint64_t)store->id.client_id, store->timeout_ms);
-	tell_session(store, STORE_CONNECTED);
 }
 
 /* The servers do not accept this host's identity, which is logged once. The store tries again for
@@ -268,10 +147,9 @@ static void deliver_state(struct store_zookeeper *store, const struct zookeeper_
 		if (session == store->session)
 			zookeeper_lose_session(store);
 		else
-			end_session(store, session);
+			zookeeper_end_session(store, session);
 	} else if (session == store->session && store->told == STORE_CONNECTED) {
-		log_warning("connection to ZooKeeper at %s lost", store->server);
-		tell_session(store, STORE_SUSPENDED);
+		zookeeper_tell_suspended(store);
 		zookeeper_lose_watches(store);
 		zookeeper_lose_attentions(store);
 	}
@@ -401,6 +279,8 @@ static void store_zookeeper_dispatch(struct store *base)
 		zookeeper_lose_session(store);
 	}
 	store->refused = false;
+	if (store->root_wanted)
+		zookeeper_prepare_root(store);
 }
 
 static int store_zookeeper_descriptor(struct store *base)
@@ -480,8 +360,8 @@ static const struct store_ops store_zookeeper_ops = {
 	.read = zookeeper_read,
 	.write = zookeeper_write,
 	.remove = zookeeper_remove,
-	.nudge = store_zookeeper_nudge,
-	.renew = store_zookeeper_renew,
+	.nudge = zookeeper_nudge,
+	.renew = zookeeper_renew,
 	.describe = store_zookeeper_describe,
 	.trouble = store_zookeeper_trouble,
 	.close = store_zookeeper_close,

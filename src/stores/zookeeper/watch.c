@@ -118,14 +118,6 @@ static void add_watch(struct operation *operation)
 		zookeeper_mailbox_starve(zookeeper_keeper_mailbox(store->keeper));
 }
 
-bool zookeeper_is_unclaimed(const struct store_zookeeper *store, const char *path)
-{
-	struct operation *operation;
-
-	HASH_FIND_STR(store->watches, path, operation);
-	return operation && operation->unclaimed;
-}
-
 static void tell_unclaimed(const struct operation *operation)
 {
 	const char *path = operation->path;
@@ -145,7 +137,7 @@ static void conclude_unclaimed(struct operation *operation)
 	struct store_zookeeper *store = operation->store;
 	void *tag = operation->tag;
 
-	if (zookeeper_is_unclaimed(store, operation->path)) {
+	if (operation_is_unclaimed(store, operation->path)) {
 		operation_release(operation);
 	} else {
 		tell_unclaimed(operation);

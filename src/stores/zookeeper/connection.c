@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the engine is told of the session, and how the store gives a session up or goes on with it
+ * by another handle. The loop's thread only.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "stores/zookeeper/operation.h"
+
+#define MOVE_TIMEOUTS 2 /* without a connection, before the session goes on with a new handle */
+
+const char zookeeper_unknown_names[] =
+	"its names are of a version that this dlockfs does not know, so nothing is locked there";
+
+static void tell_session(struct store_zookeeper *store, enum store_session session)
+{
+	store->told = session;
+	store->suspended_us = histogram_now_us();
+	store->events->on_session(store->context, session, store->timeout_ms);
+}
+
+void zookeeper_end_session(struct store_zookeeper *store, struct zookeeper_session *session)
+{
+	session->over = true;
+	zookeeper_keeper_renew(store->keeper, session,
+			       store->trouble == store->refusal ||
+					       store->trouble == zookeeper_unknown_names
+				       ? REFUSED_MS
+				       : 0);
+}
+
+/* A server closes the connection of a client that has seen more than the server knows, as after a
+ * loss of the server's data: then it does so for ever. It also closes that of any client while the
+ * server takes no part, as during an election, which the session outlives: the next leader gives
+ * each session a full timeout. A new handle has seen nothing, so the server answers it: the session
+ * is over, or goes on. */
+static void move_session(struct store_zookeeper *store)
+{
+	struct zookeeper_session *session = store->session;
+
+	log_info("ZooKeeper session 0x%" PRIx64 ": no server goes on with it, asking anew",
+		 (uint64_t)store->id.client_id);
+	session->over = session->moved = true;
+	store->session = NULL;
+	store->handle = NULL;
+	store->resuming = true;
+	store->root_prepared = false; /* its watch belonged to the former handle */
+	zookeeper_keeper_move(store->keeper, session, &store->id);
+}
+
+/* Not at once: the former handle may still find a server that accepts it. */
+static bool is_to_move(const struct store_zookeeper *store)
+{
+	return store->told == STORE_SUSPENDED && store->session && !store->resuming &&
+	       histogram_now_us() - store->suspended_us >=
+		       MOVE_TIMEOUTS * INT64_C(1000) * store->timeout_ms;
+}
+
+/* If there is only one server, a silent connection to it may still be better than a new one. */
+void zookeeper_nudge(struct store *base)
+{
+	struct store_zookeeper *store = (struct store_zookeeper *)base;
+
+	if (store->told == STORE_CONNECTED && !strchr(store->servers, ','))
+		return;
+	if (store->told == STORE_CONNECTED)
+		log_warning("ZooKeeper at %s does not answer: trying another server",
+			    store->server);
+	if (is_to_move(store))
+		move_session(store);
+	else
+		zookeeper_keeper_break(store->keeper);
+}
+
+/* Gives the session up: no more requests are made in it, and its messages are discarded. Returns
+ * it; NULL: there is none yet. */
+static struct zookeeper_session *give_up(struct store_zookeeper *store)
+{
+	struct zookeeper_session *session = store->session;
+
+	store->generation++;
+	zookeeper_forget_watches(store);
+	HASH_CLEAR(hh, store->attentions);
+	if (session)
+		session->over = true;
+	store->abandoned |= store->resuming && !store->session;
+	store->resuming = false;
+	store->id = (clientid_t){0};
+	store->session = NULL;
+	store->handle = NULL;
+	store->told = STORE_LOST;
+	store->names = 0;
+	store->barred = ZOK;
+	store->prepares_root = store->root_prepared = false;
+	store->root_changed = store->root_wanted = false;
+	return session;
+}
+
+void zookeeper_renew(struct store *base)
+{
+	struct store_zookeeper *store = (struct store_zookeeper *)base;
+	struct zookeeper_session *session = store->given_up;
+
+	store->given_up = NULL;
+	if (store->told != STORE_LOST)
+		session = give_up(store);
+	if (session)
+		zookeeper_end_session(store, session);
+}
+
+void zookeeper_lose_session(struct store_zookeeper *store)
+{
+	bool told = store->told == STORE_LOST;
+	struct zookeeper_session *session = give_up(store);
+
+	if (!told) {
+		store->given_up = session;
+		tell_session(store, STORE_LOST);
+	} else if (session) {
+		zookeeper_end_session(store, session);
+	}
+}
+
+void zookeeper_tell_connected(struct store_zookeeper *store)
+{
+	if (store->told == STORE_CONNECTED)
+		return;
+	log_info("connected to ZooKeeper at %s, session 0x%" PRIx64 ", timeout %d ms",
+		 store->server, (uint64_t)store->id.client_id, store->timeout_ms);
+	tell_session(store, STORE_CONNECTED);
+}
+
+void zookeeper_tell_suspended(struct store_zookeeper *store)
+{
+	log_warning("connection to ZooKeeper at %s lost", store->server);
+	tell_session(store, STORE_SUSPENDED);
+}
