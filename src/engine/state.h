@@ -208,7 +208,7 @@ struct lead {
 	const struct owner *asker; /* whose it was as long as it waited; only to be compared */
 	bool held;		   /* the lock is held with it */
 	bool used;		   /* it has been given to somebody */
-	bool contended; /* whoever has it now knows that another host waits, or was told */
+	bool contended;		   /* another host waits for it, as far as is known */
 };
 
 struct owner {

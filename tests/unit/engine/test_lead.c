@@ -95,6 +95,37 @@ static void test_limit(void **state)
 	}
 }
 
+/* Another host's turn comes also if a former one has waited in vain while the same caller held. */
+static void test_limit_after_contention(void **state)
+{
+	struct world *world = *state;
+	struct file files[CALLERS], other, reader;
+
+	set_policy(world, 1, 0);
+	for (int i = 0; i < CALLERS; i++)
+		open_and_lock(&files[i], &world->one, EX);
+	open_and_lock(&other, &world->two, EX);
+	open_and_lock(&reader, &world->one, SH);
+	file_cancel(&other);
+	pass(world, LINGER_MS);
+	file_cancel(&reader);
+	pass(world, LINGER_MS);
+	assert_queue(world, "a", "W");
+	file_lock(&reader, SH, WAIT); /* its list shows that the other host has gone */
+	settle(world);
+	file_cancel(&reader);
+	pass(world, LINGER_MS);
+	file_lock(&other, EX, WAIT);
+	settle(world);
+	unlock(&files[0]);
+	assert_holds(&files[1]);
+	unlock(&files[1]);
+	assert_holds(&other);
+	file_close(&other);
+	file_close(&reader);
+	close_files(files, CALLERS);
+}
+
 /* The first to queue behind others is not one of those. */
 static void test_limit_begins_with_the_turn(void **state)
 {
@@ -1058,6 +1089,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(goes_on),
 		TEST(limit),
+		TEST(limit_after_contention),
 		TEST(limit_begins_with_the_turn),
 		TEST(keep),
 		TEST(keep_is_no_handoff),
