@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The life of one claim of ours, as drawn in state.h: it is asked for, placed, decided, and
- * withdrawn. What stands in front of it is queue.c's business. Loop thread only.
+ * withdrawn. What stands in front of it is settle.c's business. Loop thread only.
  */
 #include "engine/claim.h"
 
@@ -9,15 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "claim/data.h"
+#include "engine/conflict.h"
 #include "engine/coverage.h"
 #include "engine/grace.h"
 #include "engine/lead.h"
+#include "engine/lock.h"
 #include "engine/numbers.h"
 #include "engine/outbox.h"
 #include "engine/precedence.h"
 #include "engine/queue.h"
 #include "engine/record.h"
+#include "engine/rival.h"
 #include "engine/save.h"
 #include "engine/test.h"
 
@@ -32,15 +34,6 @@ static struct coverage *create_coverage(struct range range)
 		return NULL;
 	}
 	return coverage;
-}
-
-static void free_coverage(struct coverage *coverage)
-{
-	if (coverage == NULL)
-		return;
-	range_set_finish(&coverage->ranges);
-	range_set_finish(&coverage->next);
-	free(coverage);
 }
 
 struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct range range,
@@ -85,28 +78,6 @@ void claim_append_unplaced(struct claim *claim)
 	DL_APPEND(claim->lock->unplaced, claim);
 }
 
-void claim_set_timer(struct claim *claim, int64_t due_ms)
-{
-	timers_set(&claim->lock->engine->timers, &claim->timer, due_ms);
-	claim_mark(claim);
-}
-
-void claim_clear_timer(struct claim *claim)
-{
-	if (claim->timer.place == 0)
-		return;
-	timers_clear(&claim->lock->engine->timers, &claim->timer);
-	claim_mark(claim);
-}
-
-const char *claim_name_of(const struct claim *claim, char text[CLAIM_NAME_BYTES])
-{
-	if (claim->named)
-		return claim->name;
-	claim_name_format_placed(text, &claim->parts);
-	return text;
-}
-
 static void detach_owner(struct claim *claim)
 {
 	struct owner *owner = claim->owner;
@@ -147,12 +118,7 @@ void claim_free(struct claim *claim)
 		engine_unmark(engine, &claim->item);
 		engine->claims--;
 	}
-	free_coverage(claim->coverage);
-	claim_free_precedence(claim);
-	free(claim->wanted_by); /* or its text */
-	if (claim->named)
-		free(claim->name);
-	free(claim);
+	rival_free(claim);
 }
 
 /* Turns a claim that is in no list but its owner's into one that leaves. */
@@ -254,35 +220,6 @@ bool claim_requeue(struct claim *claim)
 	return true;
 }
 
-void claim_describe(const struct claim *claim, char text[ENGINE_TEXT_BYTES])
-{
-	const struct engine *engine = claim->lock->engine;
-	enum claim_mode mode =
-		claim->coverage != NULL ? claim->coverage->asked.mode : claim->parts.mode;
-	engine->events->describe(engine->context, claim->details, claim->kind, mode, text);
-}
-
-char *claim_format_data(const struct claim *claim)
-{
-	struct claim_data data = {
-		.waits = claim->says_waits,
-		.waits_for = claim->waits_for,
-		.exact = claim->exact && (claim->says_waits || claim->holds != NULL),
-		.keeps = claim->says_keep,
-	};
-	char text[ENGINE_TEXT_BYTES];
-	if (claim->coverage != NULL) {
-		data.has_ranges = true;
-		data.ranges = claim->coverage->ranges;
-	}
-	if (claim->holds != NULL) {
-		data.has_holds = true;
-		data.holds = *claim->holds;
-	}
-	claim_describe(claim, text);
-	return claim_data_format(text, &data);
-}
-
 bool claim_needs_news(const struct claim *claim)
 {
 	return claim->lock->foreign_in_queue > 0 &&
@@ -292,7 +229,7 @@ bool claim_needs_news(const struct claim *claim)
 /* One list serves all claims that are placed together. A wish that does not wait is decided by what
  * the queue is now, so it brings its own, unless the queue is known to have no claims but ours. So
  * does one with an anchor, which has to see that those whom it goes before wait; and one that needs
- * a new list in the end (queue.c). */
+ * a new list in the end (settle.c). */
 static bool place_with_list(const struct claim *claim)
 {
 	const struct lock *lock = claim->lock;
@@ -359,14 +296,6 @@ static void send_withdraw(struct claim *claim)
 	claim->sent = true;
 	claim->sent_ms = engine->now_ms;
 	engine_withdraw(claim);
-}
-
-void claim_watch(struct claim *claim)
-{
-	if (claim->sent || claim->orphan || claim->lock->engine->session != STORE_CONNECTED)
-		return;
-	claim->sent = true;
-	engine_watch(claim);
 }
 
 static void leave_queue(struct claim *claim)
@@ -541,7 +470,7 @@ void claim_decide(struct claim *claim, int result)
 	struct engine *engine = claim->lock->engine;
 	void *cookie = claim->cookie;
 
-	if (claim->lead != NULL && claim->state != CLAIM_FOLLOWING) {
+	if (claim_is_lead(claim)) {
 		lead_decided(claim, result);
 		return;
 	}
@@ -575,4 +504,77 @@ void claim_lose(struct claim *claim)
 	owner_lose(owner);
 	if (flock)
 		coverage_lose_rest(lock);
+}
+
+uint32_t engine_next_owner(struct engine *engine)
+{
+	engine_mark(engine);
+	return 1 + (uint32_t)(engine->owner_number++ % (CLAIM_OWNERS - 1));
+}
+
+struct claim *owner_held_but(const struct owner *owner, enum lock_kind kind,
+			     const struct claim *claim)
+{
+	struct claim *held;
+	DL_FOREACH2 (owner->claims, held, owner_next) {
+		bool other = held != claim;
+		if (other && held->state == CLAIM_HELD && held->kind == kind)
+			return held;
+	}
+	return NULL;
+}
+
+void owner_note_grant(struct owner *owner)
+{
+	struct engine *engine = owner->lock->engine;
+
+	owner->granted = ++engine->grants;
+	engine_mark(engine);
+	owner_mark(owner);
+}
+
+void owner_lose(struct owner *owner)
+{
+	struct engine *engine = owner->lock->engine;
+	struct records *records = owner->records;
+	struct claim *claim, *next;
+
+	if (!owner->lost && records == NULL) {
+		owner->lost = true;
+		engine->events->on_lost(engine->context, owner->cookie);
+	}
+	owner->lost = true;
+	owner_mark(owner);
+	if (records != NULL) {
+		records_lose(records);
+	} else {
+		records_lose_file(owner);
+		proofs_lose_file(owner);
+	}
+	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
+		if (claim->asked)
+			claim_decide(claim, -EIO);
+		else if (claim->state != CLAIM_HELD)
+			claim_withdraw(claim);
+	}
+}
+
+void claim_wish(struct claim *claim, bool waits, void *cookie)
+{
+	struct claim *next;
+	claim_ask(claim, waits, cookie);
+	if (claim->state == CLAIM_FOLLOWING) {
+		lead_follower_changed(claim);
+		return;
+	}
+	queue_unsettle(claim);
+	if (claim->state == CLAIM_WAITING) /* others may have counted on its end */
+		queue_look_for_cycles(claim->lock);
+	/* Wishes that do not wait may have been looking on, whether somebody takes this place up.
+	 */
+	DL_FOREACH2 (claim->blocked, next, blocked_next) {
+		if (next->asked && !next->waits)
+			queue_unsettle(next);
+	}
+	claim_place(claim);
 }

@@ -11,16 +11,8 @@
 struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct range range,
 			   const struct engine_caller *caller);
 
-/* The claim's name in the store: of one that stands there, or has stood. `text` may be used for it.
- */
-const char *claim_name_of(const struct claim *claim, char text[CLAIM_NAME_BYTES]);
-
 /* Puts a claim at the end of lock->unplaced. */
 void claim_append_unplaced(struct claim *claim);
-
-/* Sets the claim's timer, for which there is room, or clears it. */
-void claim_set_timer(struct claim *claim, int64_t due_ms);
-void claim_clear_timer(struct claim *claim);
 
 /* Frees a claim that is in no list but its owner's. */
 void claim_free(struct claim *claim);
@@ -57,25 +49,13 @@ void claim_start_over(struct claim *claim);
  * with -EIO, ends the claim. */
 void claim_lose(struct claim *claim);
 
-/* The text of who asked for it. */
-void claim_describe(const struct claim *claim, char text[ENGINE_TEXT_BYTES]);
-
-/* The claim's data; NULL: out of memory. To be freed. */
-char *claim_format_data(const struct claim *claim);
-
 /* Whether the claim must not be decided by what was known of others before it was placed: to be
  * refused, or with an anchor, to go before them. */
 bool claim_needs_news(const struct claim *claim);
 
 /* Sends what the claim wants sent, if the store is connected. */
 void claim_place(struct claim *claim);
-void claim_watch(struct claim *claim);
 void claim_amend(struct claim *claim);
-
-enum { RETRY_MEMORY_MS = 100 }; /* how soon to send again what there was no memory for */
-
-/* Notes that something has failed and is to be sent again after so long. */
-void engine_retry_in(struct engine *engine, int64_t delay_ms);
 
 /* The wish is over: nobody is to be told any more, and its limit is cleared. */
 void claim_end_wish(struct claim *claim);
@@ -86,5 +66,18 @@ void claim_take_back(struct claim *claim);
 
 /* For the ids of the claims of one more owner, or process: never CLAIM_OWNER_NONE. */
 uint32_t engine_next_owner(struct engine *engine);
+
+/* The claim that an open file holds by open or flock, but for that one; NULL: there is none. */
+struct claim *owner_held_but(const struct owner *owner, enum lock_kind kind,
+			     const struct claim *claim);
+
+/* The owner has been granted something just now. */
+void owner_note_grant(struct owner *owner);
+
+/* Tells that the owner has lost a lock, unless that was told, and ends its wishes with -EIO. */
+void owner_lose(struct owner *owner);
+
+/* Makes the claim a wish and sends it on its way. */
+void claim_wish(struct claim *claim, bool waits, void *cookie);
 
 #endif

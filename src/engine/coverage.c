@@ -10,13 +10,9 @@
 #include <errno.h>
 
 #include "engine/claim.h"
+#include "engine/conflict.h"
 #include "engine/queue.h"
 #include "engine/record.h"
-
-static bool is_held_flock(const struct claim *claim)
-{
-	return claim->state == CLAIM_HELD && claim->kind != LOCK_KIND_RECORD;
-}
 
 /* Adds what the owner's claims, but for one, cover. Returns 0 or -ENOMEM. */
 static int add_coverage(const struct owner *owner, const struct claim *but, struct range_set *set)
@@ -56,128 +52,16 @@ void coverage_lose_rest(struct lock *lock)
 	}
 }
 
-/* Whether the process may have locked under the flock. Once that was handed over, nobody knows for
- * whom. */
-static bool may_cover(const struct claim *flock, const struct records *records)
-{
-	return flock->owner->records != NULL || owners_are_one(&records->owner, flock->owner);
-}
-
-bool coverage_may_be_by(const struct claim *claim, const struct records *records)
-{
-	return is_held_flock(claim) && may_cover(claim, records);
-}
-
 struct owner *coverage_heir(const struct claim *flock)
 {
 	struct lock *lock = flock->lock;
 	struct records *records, *next;
 	HASH_ITER (hh, lock->records, records, next) {
-		if (&records->owner != flock->owner && may_cover(flock, records) &&
+		if (&records->owner != flock->owner && coverage_may_be_by(flock, records) &&
 		    is_needed(records, flock))
 			return &records->owner;
 	}
 	return NULL;
-}
-
-static bool covers_conflict(const struct claim *flock, const struct records *records,
-			    const struct owner *but, const struct range_set *ranges)
-{
-	return &records->owner != but && may_cover(flock, records) &&
-	       range_sets_conflict(&records->held, ranges);
-}
-
-bool coverage_is_by(const struct claim *flock, const struct records *records,
-		    const struct claim *claim)
-{
-	struct range whole = {claim->parts.span, claim->parts.mode};
-	const struct range_set span = {&whole, 1, 1};
-	return is_held_flock(flock) &&
-	       covers_conflict(flock, records, claim->owner,
-			       claim->coverage != NULL ? &claim->coverage->ranges : &span);
-}
-
-/* Whether another process than `but`, whose locks the flock may cover, holds what conflicts. */
-static bool flock_covers_others(const struct claim *flock, const struct owner *but,
-				const struct range_set *ranges)
-{
-	struct records *records, *next;
-	HASH_ITER (hh, flock->lock->records, records, next) {
-		if (covers_conflict(flock, records, but, ranges))
-			return true;
-	}
-	return false;
-}
-
-bool coverage_is_in_the_way(const struct claim *a, const struct claim *b)
-{
-	const struct claim *flock = is_held_flock(a) ? a : b;
-	const struct claim *record = is_held_flock(a) ? b : a;
-	return is_held_flock(flock) && record->coverage != NULL &&
-	       flock_covers_others(flock, record->owner, &record->coverage->ranges);
-}
-
-bool coverage_handed_over_is_in_the_way(const struct claim *flock, const struct claim *claim)
-{
-	struct range whole = {claim->parts.span, claim->parts.mode};
-	const struct range_set span = {&whole, 1, 1};
-	struct records *records, *next;
-
-	/* A process that has lost a lock holds nothing, but keeps its claims until it lets go. */
-	if (flock->owner->lost)
-		return true;
-	/* Its process may lock more under it at any time. */
-	if (claim->coverage == NULL && !owners_are_one(flock->owner, claim->owner))
-		return true;
-	HASH_ITER (hh, flock->lock->records, records, next) {
-		if (!owners_are_one(&records->owner, claim->owner) &&
-		    range_sets_conflict(&records->held,
-					claim->coverage != NULL ? &claim->coverage->ranges : &span))
-			return true;
-	}
-	return false;
-}
-
-/* One of the owner's flocks, or an open, that covers the range; unless somebody else who has locked
- * under it is in the way, if there is a process. */
-static const struct claim *find_flock(const struct owner *owner, const struct owner *process,
-				      struct range range)
-{
-	const struct range_set ranges = {&range, 1, 1};
-	const struct claim *claim;
-	DL_FOREACH2 (owner->claims, claim, owner_next) {
-		if (is_held_flock(claim) && claim->parts.mode >= range.mode &&
-		    (process == NULL || !flock_covers_others(claim, process, &ranges)))
-			return claim;
-	}
-	return NULL;
-}
-
-const struct claim *coverage_flock_for(const struct claim *claim)
-{
-	const struct records *records = claim->owner != NULL ? claim->owner->records : NULL;
-	if (records == NULL || claim->coverage == NULL || claim->lock->held_flocks == 0)
-		return NULL;
-	const struct range range = claim->coverage->asked;
-	const struct claim *flock = find_flock(&records->owner, NULL, range);
-	for (size_t i = 0; flock == NULL && i < records->files_count; i++)
-		flock = find_flock(records->files[i], NULL, range);
-	return flock;
-}
-
-bool coverage_includes(const struct records *records, struct range range)
-{
-	if (range_set_covers(&records->held, range.span, range.mode))
-		return true;
-	if (records->owner.lock->held_flocks == 0)
-		return false;
-	if (find_flock(&records->owner, &records->owner, range) != NULL)
-		return true;
-	for (size_t i = 0; i < records->files_count; i++) {
-		if (find_flock(records->files[i], &records->owner, range) != NULL)
-			return true;
-	}
-	return false;
 }
 
 static void forget_next(struct owner *owner)
@@ -259,7 +143,7 @@ static void weaken_flocks(const struct records *records)
 	if (records->owner.lock->held_flocks == 0)
 		return;
 	DL_FOREACH (records->owner.lock->queue, claim) {
-		if (!is_held_flock(claim) || !may_cover(claim, records))
+		if (!coverage_may_be_by(claim, records))
 			continue;
 		queue_weaken(claim);
 		found = true;

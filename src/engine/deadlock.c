@@ -21,7 +21,7 @@
  *
  * A claim of another host is sent back by a line in its data, written in place of the version that
  * was read and says that it waits. To be granted, that claim must first replace this version, and
- * then make a list (queue.c). So either its host finds the line there, and queues it again, and
+ * then make a list (settle.c). So either its host finds the line there, and queues it again, and
  * until then everybody passes it; or it was first, and nothing is written. Claims of other clients
  * cannot be sent back: a cycle in which only these could be counts as a deadlock.
  *
@@ -37,12 +37,12 @@
 #include <stdlib.h>
 
 #include "engine/claim.h"
-#include "engine/coverage.h"
+#include "engine/conflict.h"
+#include "engine/lock.h"
 #include "engine/precedence.h"
 #include "engine/queue.h"
 #include "engine/record.h"
-#include "engine/steer.h"
-#include "engine/store.h"
+#include "engine/rival.h"
 
 enum { CONFIRMATIONS = 2 };
 

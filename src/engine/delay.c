@@ -9,12 +9,11 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "engine/claim.h"
-#include "engine/lead.h"
+#include "engine/conflict.h"
+#include "engine/lock.h"
 #include "engine/outbox.h"
 #include "engine/queue.h"
 #include "engine/save.h"
-#include "engine/store.h"
 
 enum { LOOK_MS = 1000 }; /* how soon to look again whether a former session's claims stand */
 
@@ -258,14 +257,4 @@ bool engine_find_orphan(const struct engine *engine, const char *path, const cha
 	ret->known_ms = stay_ms(lock) - left_ms;
 	ret->left_ms = !is_used(lock) ? -1 : left_ms > 0 ? left_ms : 0;
 	return true;
-}
-
-int engine_clear(struct engine *engine, const char *path, const struct lock_policy *policy)
-{
-	struct lock *lock = lock_open(engine, path, policy);
-
-	if (lock == NULL)
-		return -ENOMEM;
-	lock->orphans_list = lock_list_anew(lock);
-	return 0;
 }

@@ -11,16 +11,18 @@
 #include <string.h>
 
 #include "engine/claim.h"
+#include "engine/conflict.h"
 #include "engine/delay.h"
 #include "engine/grace.h"
 #include "engine/lead.h"
+#include "engine/lock.h"
 #include "engine/outbox.h"
 #include "engine/proof.h"
-#include "engine/queue.h"
 #include "engine/record.h"
 #include "engine/save.h"
 #include "engine/session.h"
-#include "engine/store.h"
+#include "engine/settle.h"
+#include "engine/test.h"
 
 enum { PLACING_MAX = 500 };
 
@@ -105,12 +107,6 @@ void engine_destroy(struct engine *engine)
 	engine_unmark(engine, &engine->item);
 	timers_finish(&engine->timers);
 	free(engine);
-}
-
-void engine_retry_in(struct engine *engine, int64_t delay_ms)
-{
-	if (engine->now_ms + delay_ms < engine->retry_ms)
-		engine->retry_ms = engine->now_ms + delay_ms;
 }
 
 static void retry(struct engine *engine)
@@ -245,90 +241,6 @@ void engine_owner_close(struct owner *owner)
 	lock_free_if_unused(lock);
 }
 
-uint32_t engine_next_owner(struct engine *engine)
-{
-	engine_mark(engine);
-	return 1 + (uint32_t)(engine->owner_number++ % (CLAIM_OWNERS - 1));
-}
-
-struct claim *owner_held_but(const struct owner *owner, enum lock_kind kind,
-			     const struct claim *claim)
-{
-	struct claim *held;
-	DL_FOREACH2 (owner->claims, held, owner_next) {
-		bool other = held != claim;
-		if (other && held->state == CLAIM_HELD && held->kind == kind)
-			return held;
-	}
-	return NULL;
-}
-
-void owner_note_grant(struct owner *owner)
-{
-	struct engine *engine = owner->lock->engine;
-
-	owner->granted = ++engine->grants;
-	engine_mark(engine);
-	owner_mark(owner);
-}
-
-void owner_lose(struct owner *owner)
-{
-	struct engine *engine = owner->lock->engine;
-	struct records *records = owner->records;
-	struct claim *claim, *next;
-
-	if (!owner->lost && records == NULL) {
-		owner->lost = true;
-		engine->events->on_lost(engine->context, owner->cookie);
-	}
-	owner->lost = true;
-	owner_mark(owner);
-	if (records != NULL) {
-		records_lose(records);
-	} else {
-		records_lose_file(owner);
-		proofs_lose_file(owner);
-	}
-	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
-		if (claim->asked)
-			claim_decide(claim, -EIO);
-		else if (claim->state != CLAIM_HELD)
-			claim_withdraw(claim);
-	}
-}
-
-/* Who waits may have to let somebody first who holds a part of the file. */
-static bool may_go_first(const struct owner *owner)
-{
-	const struct records *records = owner->records;
-	return owner->lock->records != NULL && (records == NULL || records->held.count > 0);
-}
-
-bool would_wait_here(const struct owner *owner, struct range range)
-{
-	const struct claim *lists[] = {owner->lock->queue, owner->lock->unplaced};
-	struct coverage coverage = {.ranges = {&range, 1, 1}};
-	const struct claim wish = {
-		.lock = owner->lock,
-		.owner = (struct owner *)owner,
-		.parts = {.mode = range.mode, .span = range.span},
-		.coverage = owner->records != NULL ? &coverage : NULL,
-	};
-	for (size_t i = 0; i < 2; i++) {
-		const struct claim *claim;
-		DL_FOREACH (lists[i], claim) {
-			if (claim->owner == NULL || claim_is_kept(claim) ||
-			    !claims_conflict(claim, &wish))
-				continue;
-			if (claim->state == CLAIM_HELD ||
-			    (claim->asked && claim->waits && !may_go_first(owner)))
-				return true;
-		}
-	}
-	return false;
-}
-
 /* Ends what interrupted calls of the owner left lingering, except a claim that a restarted call
  * with these arguments can take up; that one is returned. It says whose it is, and another caller
  * (NULL: none) makes one of its own. */
@@ -347,26 +259,6 @@ static struct claim *take_up_lingering(struct owner *owner, enum lock_kind kind,
 			claim_withdraw(claim);
 	}
 	return found;
-}
-
-void wish(struct claim *claim, bool waits, void *cookie)
-{
-	struct claim *next;
-	claim_ask(claim, waits, cookie);
-	if (claim->state == CLAIM_FOLLOWING) {
-		lead_follower_changed(claim);
-		return;
-	}
-	queue_unsettle(claim);
-	if (claim->state == CLAIM_WAITING) /* others may have counted on its end */
-		queue_look_for_cycles(claim->lock);
-	/* Wishes that do not wait may have been looking on, whether somebody takes this place up.
-	 */
-	DL_FOREACH2 (claim->blocked, next, blocked_next) {
-		if (next->asked && !next->waits)
-			queue_unsettle(next);
-	}
-	claim_place(claim);
 }
 
 int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bool waits,
@@ -400,7 +292,7 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 				return -ENOMEM;
 			}
 			*ret_claim = claim;
-			wish(claim, waits, cookie);
+			claim_wish(claim, waits, cookie);
 		}
 	}
 	engine_settle(engine);
@@ -462,4 +354,74 @@ struct engine_counts engine_counts(const struct engine *engine)
 		.waiters = engine->waiters,
 		.kept = engine->kept,
 	};
+}
+
+int engine_clear(struct engine *engine, const char *path, const struct lock_policy *policy)
+{
+	struct lock *lock = lock_open(engine, path, policy);
+
+	if (lock == NULL)
+		return -ENOMEM;
+	lock->orphans_list = lock_list_anew(lock);
+	return 0;
+}
+
+int engine_lock_range(struct owner *file, uint64_t process, struct range range, bool waits,
+		      const struct engine_caller *caller, void *cookie, struct claim **ret_claim)
+{
+	int error;
+
+	range.mode = lock_mode(file->lock, range.mode);
+	*ret_claim = NULL;
+	if (file->lost)
+		return -EIO;
+	struct records *records = records_open(file->lock, process);
+	if (records == NULL)
+		return -ENOMEM;
+	if (records->owner.lost)
+		error = -EIO;
+	else if (records_add_file(records, file) < 0)
+		error = -ENOMEM;
+	else
+		error = records_lock_range(records, file, range, waits, caller, cookie, ret_claim);
+	if (error == 0 && records->pid != caller->pid) {
+		records->pid = caller->pid;
+		owner_mark(&records->owner);
+	}
+	engine_settle(file->lock->engine);
+	return error;
+}
+
+int engine_unlock_range(struct owner *file, uint64_t process, struct claim_span span)
+{
+	struct records *records = records_find(file->lock, process);
+
+	if (file->lost || (records != NULL && records->owner.lost))
+		return -EIO;
+	if (records == NULL)
+		return 0;
+	int error = records_unlock_range(records, span);
+	engine_settle(file->lock->engine);
+	return error;
+}
+
+void engine_flush(struct owner *file, uint64_t process)
+{
+	struct records *records = records_find(file->lock, process);
+	if (records == NULL)
+		return;
+	records_end(records, NULL);
+	if (records->owner.claims == NULL)
+		records_free(records);
+	engine_settle(file->lock->engine);
+}
+
+int engine_test_range(struct owner *file, uint64_t process, struct range range, void *cookie,
+		      struct claim **ret_claim)
+{
+	int error = test_begin(file, process, range, cookie, ret_claim);
+
+	if (error == 0)
+		engine_settle(file->lock->engine);
+	return error;
 }

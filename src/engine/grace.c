@@ -4,8 +4,8 @@
  */
 #include "engine/grace.h"
 
-#include "engine/claim.h"
 #include "engine/queue.h"
+#include "engine/save.h"
 
 static int64_t length_ms(const struct lock *lock)
 {
@@ -57,4 +57,18 @@ void grace_forget(struct claim *claim)
 	if (claim->grace == GRACE_RUNS)
 		give_timer_back(claim);
 	claim->grace = GRACE_NONE;
+}
+
+void claim_set_timer(struct claim *claim, int64_t due_ms)
+{
+	timers_set(&claim->lock->engine->timers, &claim->timer, due_ms);
+	claim_mark(claim);
+}
+
+void claim_clear_timer(struct claim *claim)
+{
+	if (claim->timer.place == 0)
+		return;
+	timers_clear(&claim->lock->engine->timers, &claim->timer);
+	claim_mark(claim);
 }

@@ -7,11 +7,10 @@
 #include <stdlib.h>
 
 #include "engine/claim.h"
-#include "engine/lead.h"
+#include "engine/conflict.h"
+#include "engine/lock.h"
 #include "engine/precedence.h"
 #include "engine/queue.h"
-#include "engine/session.h"
-#include "engine/store.h"
 
 static void require(bool condition, const struct claim *claim, const char *rule)
 {

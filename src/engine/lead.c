@@ -35,21 +35,12 @@
 #include <string.h>
 
 #include "engine/claim.h"
+#include "engine/conflict.h"
 #include "engine/grace.h"
+#include "engine/lock.h"
+#include "engine/outbox.h"
 #include "engine/queue.h"
 #include "engine/save.h"
-#include "engine/session.h"
-#include "engine/store.h"
-
-bool claim_is_kept(const struct claim *claim)
-{
-	return claim->state == CLAIM_HELD && claim->owner == claim->lock->keeper;
-}
-
-static bool is_lead(const struct claim *claim)
-{
-	return claim->lead != NULL && claim->state != CLAIM_FOLLOWING;
-}
 
 bool lock_uses_leads(const struct lock *lock)
 {
@@ -88,23 +79,6 @@ static bool is_awaited(const struct claim *claim)
 static bool is_spent(const struct lead *lead, bool wanted)
 {
 	return lead->used && wanted && lead->passed >= lead->claim->lock->policy.handoff;
-}
-
-static struct claim *first_asked(const struct lead *lead)
-{
-	struct claim *wish;
-	DL_FOREACH (lead->followers, wish) {
-		if (wish->asked)
-			return wish;
-	}
-	return NULL;
-}
-
-const struct owner *claim_asker(const struct claim *claim)
-{
-	const struct claim *wish =
-		is_lead(claim) && claim->state != CLAIM_HELD ? first_asked(claim->lead) : NULL;
-	return wish != NULL ? wish->owner : claim->owner;
 }
 
 bool lock_make_keeper(struct lock *lock)
@@ -169,7 +143,7 @@ static struct claim *end_lead(struct claim *claim)
 
 void lead_forget(struct claim *claim)
 {
-	if (is_lead(claim))
+	if (claim_is_lead(claim))
 		(void)end_lead(claim);
 }
 
@@ -220,7 +194,7 @@ static void regroup(struct lock *lock, struct claim *followers)
 void lead_disband(struct claim *claim)
 {
 	struct claim *followers;
-	if (!is_lead(claim))
+	if (!claim_is_lead(claim))
 		return;
 	followers = end_lead(claim);
 	if (followers != NULL)
@@ -299,7 +273,7 @@ static void settle_idle(struct lead *lead)
 	struct claim *claim = lead->claim;
 	struct lock *lock = claim->lock;
 	struct engine *engine = lock->engine;
-	struct claim *wish = first_asked(lead);
+	struct claim *wish = lead_first_asked(lead);
 	bool wanted = is_wanted(claim);
 	bool usable = !lead->used || (lock_uses_leads(lock) && !is_spent(lead, wanted));
 	int64_t keep_ms = lock->policy.keep_ms;
@@ -343,7 +317,7 @@ static void change_asker(struct lead *lead)
 static void settle_waiting(struct lead *lead)
 {
 	struct claim *claim = lead->claim, *next;
-	bool asked = first_asked(lead) != NULL;
+	bool asked = lead_first_asked(lead) != NULL;
 
 	if (lead->followers == NULL) {
 		claim_withdraw(claim);
@@ -381,20 +355,6 @@ static void settle_lead(struct lead *lead)
 			claim_amend(claim);
 		}
 	}
-}
-
-bool leads_want_attention(const struct lock *lock)
-{
-	const struct lead *lead;
-	if (lock->attended)
-		return false;
-	DL_FOREACH (lock->held_leads, lead) {
-		/* With others of this host behind it, it will not be kept. */
-		bool may_be_kept = lock->policy.keep_ms > 0 && lead->claim->blocked == NULL;
-		if (!lead->contended && (may_be_kept || lead->followers != NULL))
-			return true;
-	}
-	return false;
 }
 
 /* Asks to be told when another host queues, if that matters and was not done. */
@@ -440,7 +400,7 @@ bool lead_release(struct claim *claim)
 {
 	struct lock *lock = claim->lock;
 
-	if (!is_lead(claim))
+	if (!claim_is_lead(claim))
 		return false;
 	if (!lock_uses_leads(lock) || claim->revoked) {
 		lead_disband(claim);

@@ -7,12 +7,6 @@
 
 #include "engine/state.h"
 
-/* Whether the claim is HELD, but by nobody of this host. */
-bool claim_is_kept(const struct claim *claim);
-
-/* The owner of a claim; of a lead that waits, that of the first follower who asks. */
-const struct owner *claim_asker(const struct claim *claim);
-
 /* Makes sure that the lock has a keeper. Returns false when out of memory. */
 bool lock_make_keeper(struct lock *lock);
 
@@ -53,8 +47,5 @@ void lead_each_user(const struct lead *lead,
 		    void (*visit)(void *context, const char *claim, enum engine_use use,
 				  const char *text),
 		    void *context);
-
-/* Whether it is to be asked for on_changed(). */
-bool leads_want_attention(const struct lock *lock);
 
 #endif

@@ -5,17 +5,18 @@
  */
 #include "engine/merge.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "engine/claim.h"
+#include "engine/conflict.h"
 #include "engine/delay.h"
 #include "engine/lead.h"
+#include "engine/lock.h"
 #include "engine/numbers.h"
 #include "engine/queue.h"
+#include "engine/rival.h"
 #include "engine/save.h"
-#include "engine/store.h"
 
 /* A claim of the queue is not in the store's list. One of ours is put into *gone, for
  * account_for_gone(): what follows from its end may reach into the queue. */
@@ -28,7 +29,7 @@ static void vanish(struct claim *claim, struct claim **gone)
 	else if (claim->sent || claim->amending) /* which will tell so too, and end it */
 		DL_APPEND(lock->watched, claim);
 	else
-		claim_free(claim);
+		rival_free(claim);
 }
 
 static void lose_taken_away(struct claim *claim)
@@ -101,31 +102,13 @@ static struct claim *find_by_name(struct claim *list, const char *name)
 	return NULL;
 }
 
-/* A claim that the store lists and that the books do not have. NULL: out of memory. */
-static struct claim *create_listed(struct lock *lock, const struct store_entry *entry)
-{
-	struct claim *claim = calloc(1, sizeof(*claim));
-	if (claim == NULL)
-		return NULL;
-	claim->name = strdup(entry->name);
-	if (claim->name == NULL) {
-		free(claim);
-		return NULL;
-	}
-	claim->named = true;
-	claim->lock = lock;
-	claim->state = CLAIM_FOREIGN;
-	claim->parts = entry->claim;
-	return claim;
-}
-
 /* An orphan that nobody here waits for. Out of memory it is left to a later list. */
 static void set_aside(struct lock *lock, const struct store_entry *entry)
 {
 	struct claim *claim = find_by_name(lock->watched, entry->name);
 
 	if (claim == NULL) {
-		claim = create_listed(lock, entry);
+		claim = rival_create(lock, entry->name, &entry->claim);
 		if (claim == NULL)
 			return;
 		DL_APPEND(lock->watched, claim);
@@ -148,10 +131,10 @@ static struct claim *adopt(struct claim *claim, const struct store_entry *entry)
 static void withdraw_ghost(struct lock *lock, const struct store_entry *entry)
 {
 	struct engine *engine = lock->engine;
-	struct claim *claim = create_listed(lock, entry);
+	struct claim *claim = rival_create(lock, entry->name, &entry->claim);
 	if (claim == NULL || timers_reserve(&engine->timers, engine->claims + 1) < 0) {
-		free(claim != NULL ? claim->name : NULL);
-		free(claim);
+		if (claim != NULL)
+			rival_free(claim);
 		return;
 	}
 	log_lock_warning(lock->path, "withdrawing the claim %s that was placed late", entry->name);
@@ -211,7 +194,7 @@ static struct claim *admit(struct lock *lock, const struct store_entry *entry)
 	if (claim != NULL)
 		DL_DELETE(lock->watched, claim);
 	else
-		claim = create_listed(lock, entry);
+		claim = rival_create(lock, entry->name, &entry->claim);
 	return claim;
 }
 
@@ -249,7 +232,7 @@ static void begin_care(const struct lock *lock)
 	}
 }
 
-/* No other host has record locks: nobody can come who has precedence (queue.c). */
+/* No other host has record locks: nobody can come who has precedence (settle.c). */
 static void end_care(const struct lock *lock)
 {
 	struct claim *claim;

@@ -35,10 +35,10 @@
 
 #include "base/log.h"
 #include "engine/claim.h"
-#include "engine/lead.h"
-#include "engine/queue.h"
+#include "engine/conflict.h"
+#include "engine/lock.h"
+#include "engine/rival.h"
 #include "engine/save.h"
-#include "engine/store.h"
 
 /* How soon to look again: while somebody waits for that, and else, only to know. And how long a
  * claim is held back before it goes on all the same. */

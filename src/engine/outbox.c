@@ -18,7 +18,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "engine/claim.h"
+#include "claim/data.h"
+#include "engine/conflict.h"
 
 enum operation {
 	OPERATION_PLACE,
@@ -249,4 +250,33 @@ void engine_send_proof(struct engine *engine, struct proof *proof, const struct 
 void engine_renew(struct engine *engine)
 {
 	send(engine, &(struct outgoing){.operation = OPERATION_RENEW});
+}
+
+void claim_describe(const struct claim *claim, char text[ENGINE_TEXT_BYTES])
+{
+	const struct engine *engine = claim->lock->engine;
+	enum claim_mode mode =
+		claim->coverage != NULL ? claim->coverage->asked.mode : claim->parts.mode;
+	engine->events->describe(engine->context, claim->details, claim->kind, mode, text);
+}
+
+char *claim_format_data(const struct claim *claim)
+{
+	struct claim_data data = {
+		.waits = claim->says_waits,
+		.waits_for = claim->waits_for,
+		.exact = claim->exact && (claim->says_waits || claim->holds != NULL),
+		.keeps = claim->says_keep,
+	};
+	char text[ENGINE_TEXT_BYTES];
+	if (claim->coverage != NULL) {
+		data.has_ranges = true;
+		data.ranges = claim->coverage->ranges;
+	}
+	if (claim->holds != NULL) {
+		data.has_holds = true;
+		data.holds = *claim->holds;
+	}
+	claim_describe(claim, text);
+	return claim_data_format(text, &data);
 }

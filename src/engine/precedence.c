@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Precedence: whom a claim with an anchor goes before. queue.c tells what follows from that, and
+ * Precedence: whom a claim with an anchor goes before. settle.c tells what follows from that, and
  * how two hosts keep from both going first.
  *
  * A process that holds record locks and asks for more must not wait for those who wait for what it
@@ -22,7 +22,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/queue.h"
+#include "engine/conflict.h"
 
 /* A set of more ranges would make the data of a claim long: their span is taken instead. */
 enum { HOLDS_MAX = 512 };

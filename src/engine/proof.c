@@ -32,14 +32,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/claim.h"
-#include "engine/coverage.h"
+#include "engine/conflict.h"
+#include "engine/lock.h"
 #include "engine/outbox.h"
-#include "engine/queue.h"
+#include "engine/rival.h"
 #include "engine/save.h"
-#include "engine/session.h"
-#include "engine/steer.h"
-#include "engine/store.h"
 
 /* The number of the latest grant to the open file, or to a process that has locked through it. */
 static uint64_t latest_grant(const struct owner *file)
@@ -51,25 +48,6 @@ static uint64_t latest_grant(const struct owner *file)
 			latest = records->owner.granted;
 	}
 	return latest;
-}
-
-static void end(struct proof *proof)
-{
-	struct lock *lock = proof->lock;
-	DL_DELETE(lock->proofs, proof);
-	free(proof);
-}
-
-/* Answers whoever asked. If the store has not answered yet, the proof goes when it does. */
-static void answer(struct proof *proof, int error, uint64_t token)
-{
-	struct engine *engine = proof->lock->engine;
-	void *cookie = proof->cookie;
-
-	proof->file = NULL;
-	if (proof->under_way == 0)
-		end(proof);
-	engine->events->on_proved(engine->context, cookie, error, token);
 }
 
 /* Whether something that was locked through the open file is held by the claim: by one of its own,
@@ -187,7 +165,7 @@ static void send(struct proof *proof)
 	char *text = NULL;
 
 	if (claim == NULL) {
-		answer(proof, proof->wants_token ? -ENODATA : 0, 0);
+		proof_answer(proof, proof->wants_token ? -ENODATA : 0, 0);
 		return;
 	}
 	if (engine->session != STORE_CONNECTED || claim->stale)
@@ -197,7 +175,7 @@ static void send(struct proof *proof)
 	if (proof->wants_token && proof->file->token_grant < proof->granted) {
 		text = claim_format_data(claim);
 		if (text == NULL) {
-			answer(proof, -ENOMEM, 0);
+			proof_answer(proof, -ENOMEM, 0);
 			return;
 		}
 		proof->changes = claim->parts.id.number;
@@ -234,7 +212,7 @@ void engine_cancel_proof(struct proof *proof)
 {
 	proof->file = NULL;
 	if (proof->under_way == 0)
-		end(proof);
+		proof_end(proof);
 }
 
 /* Two that asked at the same time are told one token: the smaller one, which came first. */
@@ -247,7 +225,7 @@ static void tell_token(struct proof *proof)
 		file->token = (uint64_t)proof->stamp;
 		owner_mark(file);
 	}
-	answer(proof, 0, file->token);
+	proof_answer(proof, 0, file->token);
 }
 
 /* The claim that was to be changed; NULL: none was, or it is gone. */
@@ -279,15 +257,15 @@ static void conclude(struct proof *proof)
 	int error = proof->error;
 
 	if (proof->file == NULL)
-		end(proof);
+		proof_end(proof);
 	else if (error == 0 && proof->doubts != lock->engine->doubts)
 		send(proof);
 	else if (error == 0 && proof->wants_token)
 		tell_token(proof);
 	else if (error == 0)
-		answer(proof, 0, 0);
+		proof_answer(proof, 0, 0);
 	else if (error == -EACCES)
-		answer(proof, error, 0);
+		proof_answer(proof, error, 0);
 	else if (error == -ESTALE)
 		prove_again(proof);
 	else if (error == -ENOENT)
@@ -296,19 +274,8 @@ static void conclude(struct proof *proof)
 		lock_retry_after(lock, "proof of a claim", error);
 }
 
-void engine_on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp)
+void proof_note_answer(struct proof *proof, int error, int64_t stamp)
 {
-	struct engine *engine = context;
-	struct proof *proof = tag;
-
-	if (proof == NULL) {
-		engine_beaten(engine, error, missing);
-		engine_settle(engine);
-		return;
-	}
-	struct lock *lock = proof->lock;
-	if (error == 0 || error == -ENOENT || error == -EACCES || error == -ESTALE)
-		engine_proved_alive(engine, proof->sent_ms);
 	if (proof->error == 0)
 		proof->error = error;
 	if (stamp > 0) {
@@ -319,8 +286,6 @@ void engine_on_proved(void *context, void *tag, int error, const char *missing, 
 	}
 	if (--proof->under_way == 0)
 		conclude(proof);
-	engine_settle(engine);
-	lock_free_if_unused(lock);
 }
 
 void proofs_resume(struct lock *lock)
@@ -349,16 +314,7 @@ void proofs_forget_sent(struct lock *lock)
 		proof->under_way = 0;
 		proof->list_wanted = 0;
 		if (proof->file == NULL)
-			end(proof);
-	}
-}
-
-void proofs_lose_file(const struct owner *file)
-{
-	struct proof *proof, *next;
-	DL_FOREACH_SAFE (file->lock->proofs, proof, next) {
-		if (proof->file == file)
-			answer(proof, -EIO, 0);
+			proof_end(proof);
 	}
 }
 

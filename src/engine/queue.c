@@ -1,129 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order of claims in one lock. Each waiting claim is tied to its blocker, the nearest claim in
- * front that conflicts with it; when a claim goes, only those tied to it are looked at again, and
- * walk the known queue further to the front. So a hand-over costs the same however long the queue
- * is. The nearest foreign claim is watched, and the next one in front of it, to know early of the
- * others there; record locks may have to know more of those in front. Loop thread only.
+ * The order of claims in one lock: a list, what is counted of it, and which claim is tied to which
+ * blocker. When a claim goes or covers less, those tied to it are put on the engine's list of
+ * claims that settle.c looks at again. Loop thread only.
  *
  * What a claim covers is known from its name, and exactly, for claims of record locks, from its
  * data. It only ever becomes less: what is known of a foreign claim may be too much, but never too
  * little. More is always another claim, at the end of the queue.
- *
- * Precedence. A process that holds a part of the file and asks for more, or for the same part in a
- * stronger mode, must not wait for those who wait for what it holds. Its new claim carries an
- * anchor (claim/name.h), and goes before claims that came between, ask for what the process holds
- * (precedence.c), and are not held. Whether one is, its host alone knows; for claims that stand
- * behind a foreign claim of record locks, which may be an anchor, it says so in their data:
- *
- * - Such a claim that is blocked writes that it waits. To be granted after that, it takes this
- *   back, and then makes a list, in the order of the session. If that shows a claim with an anchor
- *   that has precedence, or whose data has still to be read to know that, it is blocked by that
- *   one. One that never was blocked is granted by the
- *   list that was made after it was placed.
- * - A claim with an anchor goes before a foreign one that stands in front of it if it reads there,
- *   after it was placed, that it waits. Else it waits for that one.
- *
- * A list without any foreign claim of record locks ends that, but for claims that say that they
- * wait: who has no claim now has no anchor in front of anybody who stands in the list. So a claim
- * whose data says that it waits is never held.
- *
- * So of two such claims, either the second one reads that the first one waits, and then stands in
- * the list that the first one needs; or it waits for the first one, which may hold.
- *
- * Claims of other clients say nothing, and are waited for.
  */
 #include "engine/queue.h"
 
-#include <errno.h>
-#include <string.h>
-
-#include "engine/claim.h"
-#include "engine/coverage.h"
-#include "engine/deadlock.h"
-#include "engine/delay.h"
-#include "engine/grace.h"
-#include "engine/lead.h"
-#include "engine/numbers.h"
+#include "engine/conflict.h"
 #include "engine/precedence.h"
-#include "engine/record.h"
-#include "engine/save.h"
-#include "engine/session.h"
-#include "engine/steer.h"
-#include "engine/store.h"
-
-bool owners_are_one(const struct owner *a, const struct owner *b)
-{
-	const struct records *records = a->records != NULL ? a->records : b->records;
-	const struct owner *file = a->records != NULL ? b : a;
-	if (a == b)
-		return a != a->lock->keeper;
-	if (records == NULL || file->records != NULL)
-		return false;
-	for (size_t i = 0; i < records->files_count; i++) {
-		if (records->files[i] == file)
-			return true;
-	}
-	return false;
-}
-
-bool claims_cross(const struct claim *a, const struct claim *b)
-{
-	if (!claim_span_overlaps(a->parts.span, b->parts.span))
-		return false;
-	if (a->coverage != NULL && b->coverage != NULL)
-		return range_sets_conflict(&a->coverage->ranges, &b->coverage->ranges);
-	if (a->coverage != NULL)
-		return range_set_conflict(&a->coverage->ranges, b->parts.span, b->parts.mode) !=
-		       NULL;
-	if (b->coverage != NULL)
-		return range_set_conflict(&b->coverage->ranges, a->parts.span, a->parts.mode) !=
-		       NULL;
-	return a->parts.mode == CLAIM_EXCLUSIVE || b->parts.mode == CLAIM_EXCLUSIVE;
-}
-
-bool claim_was_handed_over(const struct claim *claim)
-{
-	return claim->owner->records != NULL && claim->coverage == NULL;
-}
-
-/* Whose a claim is when it comes to the other one. */
-static const struct owner *side_of(const struct claim *claim, const struct claim *other)
-{
-	return other->coverage != NULL ? claim_asker(claim) : claim->owner;
-}
-
-bool claims_conflict(const struct claim *a, const struct claim *b)
-{
-	if (!claims_cross(a, b))
-		return false;
-	if (a->owner == NULL || b->owner == NULL)
-		return true;
-	if (a->owner != b->owner && claim_was_handed_over(a))
-		return coverage_handed_over_is_in_the_way(a, b);
-	if (a->owner != b->owner && claim_was_handed_over(b))
-		return coverage_handed_over_is_in_the_way(b, a);
-	return !owners_are_one(side_of(a, b), side_of(b, a)) || coverage_is_in_the_way(a, b);
-}
-
-bool claims_are_one_process(const struct claim *a, const struct claim *b)
-{
-	return a->parts.record && b->parts.record && a->parts.id.session == b->parts.id.session &&
-	       a->parts.id.owner == b->parts.id.owner;
-}
-
-bool claim_may_be_none(const struct claim *claim)
-{
-	return claim->state == CLAIM_FOREIGN && claim->parts.id.session == 0 && !claim->seen;
-}
-
-int claims_compare(const struct claim *a, const struct claim *b)
-{
-	char name_a[CLAIM_NAME_BYTES], name_b[CLAIM_NAME_BYTES];
-	if (a->parts.sequence != b->parts.sequence)
-		return claim_name_compare(a->parts.sequence, "", b->parts.sequence, "");
-	return strcmp(claim_name_of(a, name_a), claim_name_of(b, name_b));
-}
+#include "engine/rival.h"
 
 bool claim_is_behind(const struct claim *claim, const struct claim *behind)
 {
@@ -145,62 +34,12 @@ bool claim_passes(const struct claim *claim, const struct claim *front)
 	return front->read && front->says_waits;
 }
 
-/* The claim in front of this one; NULL at the head. */
-static struct claim *in_front(const struct claim *claim)
+struct claim *queue_in_front(const struct claim *claim)
 {
 	return claim == claim->lock->queue ? NULL : claim->prev;
 }
 
-/* Whether the owner has this one claim only, so that it tells itself from all others of the queue.
- */
-static bool is_only_claim(const struct claim *claim)
-{
-	const struct owner *owner = claim->owner;
-	return owner != NULL && (owner == claim->lock->keeper ||
-				 (claim->owner_next == NULL && owner->claims == claim));
-}
-
-/* A claim with an anchor is blocked. Reads all that it may go before if they wait. */
-static void read_fronts(const struct claim *claim, struct claim *blocker)
-{
-	struct claim *front;
-	for (front = blocker; front != NULL; front = in_front(front)) {
-		if (front->state == CLAIM_FOREIGN && !front->read &&
-		    claim_has_precedence(claim, front) && claims_cross(front, claim))
-			claim_watch(front);
-	}
-}
-
-static struct claim *find_blocker(const struct claim *claim)
-{
-	const struct lock *lock = claim->lock;
-	bool only = lock->records == NULL && lock->records_in_queue == 0 && is_only_claim(claim);
-
-	for (struct claim *front = in_front(claim); front != NULL; front = in_front(front)) {
-		if (claims_conflict(front, claim) && !claim_passes(claim, front)) {
-			if (claim->parts.anchored)
-				read_fronts(claim, front);
-			return front;
-		}
-		/* A reader that has looked at everything in front of it has looked for us too. */
-		if (only && front->parts.mode == claim->parts.mode && is_only_claim(front)) {
-			if (front->state == CLAIM_HELD)
-				return NULL;
-			if (front->state == CLAIM_WAITING && !front->unsettled)
-				return front->blocker;
-		}
-	}
-	/* As claim_is_behind() has it: nobody behind has precedence, or is held by flock. */
-	if (lock->anchored_in_queue == 0 && lock->held_flocks == 0)
-		return NULL;
-	for (struct claim *behind = claim->next; behind != NULL; behind = behind->next) {
-		if (claim_is_behind(claim, behind))
-			return behind;
-	}
-	return NULL;
-}
-
-static void set_blocker(struct claim *claim, struct claim *blocker)
+void queue_set_blocker(struct claim *claim, struct claim *blocker)
 {
 	if (claim->blocker == blocker)
 		return;
@@ -220,193 +59,13 @@ void queue_unsettle(struct claim *claim)
 	DL_APPEND2(engine->unsettled, claim, unsettled_prev, unsettled_next);
 }
 
-static void drop_from_unsettled(struct claim *claim)
+void queue_drop_from_unsettled(struct claim *claim)
 {
 	struct engine *engine = claim->lock->engine;
 	if (!claim->unsettled)
 		return;
 	claim->unsettled = false;
 	DL_DELETE2(engine->unsettled, claim, unsettled_prev, unsettled_next);
-}
-
-/* A wish that does not wait is refused once it is certain that it would wait: behind a foreign
- * claim, a holder, or one that waits itself. Behind another that does not wait, or a place that
- * only lingers, it stays until that is decided. */
-static bool would_wait_for(const struct claim *blocker)
-{
-	return blocker->state == CLAIM_FOREIGN || blocker->state == CLAIM_HELD ||
-	       (blocker->asked && blocker->waits);
-}
-
-/* Whether a foreign claim may be one that nobody holds by: its host gives it up when it hears of
- * this one (lead.c). Not if it is behind another one, that the lock is held with. */
-static bool may_be_kept(const struct claim *blocker, const struct claim *claim)
-{
-	const struct claim *front;
-	if (claim->lock->policy.keep_ms == 0 || blocker->parts.record ||
-	    blocker->parts.id.session == 0 || (blocker->read && !blocker->says_keep))
-		return false;
-	for (front = in_front(blocker); front != NULL; front = in_front(front)) {
-		if (claims_conflict(front, claim))
-			return false;
-	}
-	return true;
-}
-
-/* Whether reading the blocker may tell that it is not in the way, and has not been done. */
-static bool may_let_pass(const struct claim *blocker, const struct claim *claim)
-{
-	if (blocker->state != CLAIM_FOREIGN)
-		return false;
-	return claim_may_be_none(blocker) || may_be_kept(blocker, claim) ||
-	       (!blocker->read && (blocker->parts.record || blocker->parts.anchored ||
-				   claim_has_precedence(claim, blocker)));
-}
-
-/* Whether a claim that is not blocked can be granted: nobody can be there who has precedence, and
- * its marker stands. Asks for what is needed. */
-static bool is_sure(struct claim *claim)
-{
-	if (claim->says_waits) {
-		claim->says_waits = false;
-		claim_amend(claim);
-	}
-	if (!claim->careful)
-		return delay_lets_hold(claim);
-	if (!claim->fresh && !claim->amended && claim->list_wanted == 0)
-		claim->list_wanted = lock_list_anew(claim->lock);
-	return claim->fresh && delay_lets_hold(claim);
-}
-
-/* Says for whom, too: whether a flock and record locks of one host are in each other's way, others
- * cannot know. */
-static void say_waits(struct claim *claim, const struct claim *blocker)
-{
-	bool unclear = blocker->state != CLAIM_FOREIGN &&
-		       blocker->parts.record != claim->parts.record &&
-		       claim->waits_for != blocker->parts.sequence;
-	if (!claim->careful || (claim->says_waits && !unclear))
-		return;
-	claim->says_waits = true;
-	claim->waits_for = blocker->parts.sequence;
-	claim_amend(claim);
-	claim_oversee(claim); /* from now on others may send it back */
-}
-
-/* The nearest claim in front of `front` that the claim waits for, too. */
-static struct claim *next_blocker(const struct claim *claim, const struct claim *front)
-{
-	struct claim *next = in_front(front);
-	while (next != NULL && (!claims_conflict(next, claim) || claim_passes(claim, next)))
-		next = in_front(next);
-	return next;
-}
-
-/* Learns early of what stands in front of the claim's blocker, a foreign one, so that nothing is
- * left to ask for when that goes. The next one in front of it is watched too; once that has gone,
- * a list tells which of those in front of it still stand. */
-static void look_ahead(const struct claim *claim, struct claim *blocker)
-{
-	struct claim *ahead, *further;
-
-	/* The first one that waits for the blocker does it for the others. */
-	if (claim->parts.record || blocker->blocked != claim)
-		return;
-	ahead = next_blocker(claim, blocker);
-	if (ahead == NULL || ahead->state != CLAIM_FOREIGN)
-		return;
-	further = ahead->sent || !blocker->looked_ahead ? NULL : next_blocker(claim, ahead);
-	if (further != NULL && further->state == CLAIM_FOREIGN) {
-		lock_list(claim->lock);
-		return;
-	}
-	blocker->looked_ahead = true;
-	claim_watch(ahead);
-}
-
-/* Whether a call that does not wait has to wait, and not only until another host's release arrives.
- */
-static bool is_refused(struct claim *claim, const struct claim *blocker)
-{
-	if (!claim->asked || claim->waits)
-		return false;
-	grace_begin(claim);
-	return would_wait_for(blocker) && !may_let_pass(blocker, claim) &&
-	       !(blocker->state == CLAIM_FOREIGN && grace_runs(claim));
-}
-
-static void settle_blocked(struct claim *claim, struct claim *blocker)
-{
-	claim->fresh = false;
-	claim->list_wanted = 0;
-	if (claim_is_kept(blocker)) {
-		claim_withdraw(blocker); /* after which this one is looked at again */
-		return;
-	}
-	if (is_refused(claim, blocker)) {
-		claim_decide(claim, -EWOULDBLOCK);
-		return;
-	}
-	/* A write for one that is to leave so soon would be in vain. */
-	if (!grace_runs(claim))
-		say_waits(claim, blocker);
-	delay_prepare(claim);
-	if (blocker->state == CLAIM_FOREIGN) {
-		claim_watch(blocker);
-		look_ahead(claim, blocker);
-	}
-	if (claim->asked && claim->waits && claim_closes_cycle(claim))
-		claim_decide(claim, -EDEADLK);
-}
-
-/* Whether the claim leaves its place, or has to: others may have passed it by now. */
-static bool is_queued_again(struct claim *claim)
-{
-	if (claim->requeue && !claim->asked) {
-		claim_withdraw(claim);
-		return true;
-	}
-	if (!claim->requeue && !claim_is_adrift(claim))
-		return false;
-	if (!claim_requeue(claim) && claim->requeue)
-		engine_retry_in(claim->lock->engine, RETRY_MEMORY_MS);
-	return claim->state != CLAIM_WAITING || claim->requeue;
-}
-
-static void settle(struct claim *claim)
-{
-	struct engine *engine = claim->lock->engine;
-	struct claim *blocker;
-
-	/* What a flock covers now need not wait for those who wait for that flock. */
-	if (claim->asked && claim->kind == LOCK_KIND_RECORD && records_cover(claim)) {
-		claim_decide(claim, 0);
-		return;
-	}
-	if (numbers_refuse(claim) || is_queued_again(claim))
-		return;
-	blocker = find_blocker(claim);
-	if (!claim->careful && claim->lock->foreign_records_in_queue > 0) {
-		claim->careful = true;
-		claim_mark(claim);
-	}
-	set_blocker(claim, blocker);
-	if (blocker != NULL && claim_precedence_is_unknown(blocker) && !blocker->read)
-		claim_watch(blocker); /* after which this one is looked at again */
-	else if (blocker != NULL)
-		settle_blocked(claim, blocker);
-	else if (claim->asked && engine_may_grant(engine) && lock_is_sure(claim->lock) &&
-		 is_sure(claim))
-		claim_decide(claim, 0);
-}
-
-void engine_settle(struct engine *engine)
-{
-	while (engine->unsettled != NULL) {
-		struct claim *claim = engine->unsettled;
-		drop_from_unsettled(claim);
-		settle(claim);
-	}
 }
 
 /* No claim of ours is left in the queue: what is known of it grows stale. A watch cannot be undone,
@@ -421,7 +80,7 @@ static void forget(struct lock *lock)
 		if (claim->sent || claim->amending || claim->orphan)
 			DL_APPEND(lock->watched, claim);
 		else
-			claim_free(claim);
+			rival_free(claim);
 	}
 	lock->known = false;
 	lock->list_wanted = 0;
@@ -497,7 +156,7 @@ void queue_insert(struct claim *claim)
 	struct lock *lock = claim->lock;
 	struct claim *front = lock->queue == NULL ? NULL : lock->queue->prev;
 	while (front != NULL && claims_compare(front, claim) > 0)
-		front = in_front(front);
+		front = queue_in_front(front);
 	if (front == NULL)
 		DL_PREPEND(lock->queue, claim);
 	else
@@ -537,11 +196,11 @@ void queue_remove(struct claim *claim)
 {
 	struct lock *lock = claim->lock;
 
-	drop_from_unsettled(claim);
-	set_blocker(claim, NULL);
+	queue_drop_from_unsettled(claim);
+	queue_set_blocker(claim, NULL);
 	queue_weaken(claim);
 	if (lock->found == claim)
-		lock->found = claim->next != NULL ? claim->next : in_front(claim);
+		lock->found = claim->next != NULL ? claim->next : queue_in_front(claim);
 	DL_DELETE(lock->queue, claim);
 	count(claim, false);
 	if (lock->cycle_expected)
@@ -554,7 +213,7 @@ void queue_weaken(struct claim *claim)
 {
 	struct claim *waiter, *next;
 	DL_FOREACH_SAFE2 (claim->blocked, waiter, next, blocked_next) {
-		set_blocker(waiter, NULL);
+		queue_set_blocker(waiter, NULL);
 		queue_unsettle(waiter);
 	}
 }

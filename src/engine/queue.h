@@ -7,28 +7,6 @@
 
 #include "engine/state.h"
 
-/* Whether a and b are one when it comes to conflicts. */
-bool owners_are_one(const struct owner *a, const struct owner *b);
-
-/* Whether what two claims of one lock cover excludes each other, whosever they are. */
-bool claims_cross(const struct claim *a, const struct claim *b);
-
-/* Whether two claims of one lock exclude each other. */
-bool claims_conflict(const struct claim *a, const struct claim *b);
-
-/* Whether a claim is a flock that a process took over. */
-bool claim_was_handed_over(const struct claim *claim);
-
-/* Whether two foreign claims of record locks are of one process. */
-bool claims_are_one_process(const struct claim *a, const struct claim *b);
-
-/* Whether a foreign claim may turn out to be none when it is read: others than dlockfs may have put
- * something else there under such a name. */
-bool claim_may_be_none(const struct claim *claim);
-
-/* Negative, zero or positive as the claims stand in the queue. */
-int claims_compare(const struct claim *a, const struct claim *b);
-
 /* Whether a claim is to wait for one that stands behind it: that has precedence, or is held: a
  * flock through the same open file, which others have locked under, or which was handed over. */
 bool claim_is_behind(const struct claim *claim, const struct claim *behind);
@@ -72,10 +50,14 @@ void queue_look_for_cycles(struct lock *lock);
 /* One claim of ours, or test, needs the queue no longer. */
 void queue_release(struct lock *lock);
 
-/* Notes that a WAITING claim's place is to be looked at, by engine_settle(). */
-void queue_unsettle(struct claim *claim);
+/* The claim in front of this one; NULL at the head. */
+struct claim *queue_in_front(const struct claim *claim);
 
-/* Grants, refuses or blocks every unsettled claim. Last thing in every entry to the engine. */
-void engine_settle(struct engine *engine);
+/* Ties a claim to its blocker; NULL: it has none. */
+void queue_set_blocker(struct claim *claim, struct claim *blocker);
+
+/* Notes that a WAITING claim's place is to be looked at, by engine_settle(); or not any more. */
+void queue_unsettle(struct claim *claim);
+void queue_drop_from_unsettled(struct claim *claim);
 
 #endif

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "engine/claim.h"
+#include "engine/conflict.h"
 #include "engine/coverage.h"
 #include "engine/queue.h"
 #include "engine/save.h"
@@ -317,13 +318,12 @@ static int ask(struct records *records, struct owner *file, struct range range, 
 	}
 	claim->coverage->file = file;
 	*ret_claim = claim;
-	wish(claim, waits, cookie);
+	claim_wish(claim, waits, cookie);
 	return 0;
 }
 
-/* Asks for a range in the name of a process that has the open file. */
-static int lock_range(struct records *records, struct owner *file, struct range range, bool waits,
-		      const struct engine_caller *caller, void *cookie, struct claim **ret_claim)
+int records_lock_range(struct records *records, struct owner *file, struct range range, bool waits,
+		       const struct engine_caller *caller, void *cookie, struct claim **ret_claim)
 {
 	struct engine *engine = file->lock->engine;
 	struct range_set held;
@@ -342,33 +342,7 @@ static int lock_range(struct records *records, struct owner *file, struct range 
 	return 0;
 }
 
-int engine_lock_range(struct owner *file, uint64_t process, struct range range, bool waits,
-		      const struct engine_caller *caller, void *cookie, struct claim **ret_claim)
-{
-	int error;
-
-	range.mode = lock_mode(file->lock, range.mode);
-	*ret_claim = NULL;
-	if (file->lost)
-		return -EIO;
-	struct records *records = records_open(file->lock, process);
-	if (records == NULL)
-		return -ENOMEM;
-	if (records->owner.lost)
-		error = -EIO;
-	else if (records_add_file(records, file) < 0)
-		error = -ENOMEM;
-	else
-		error = lock_range(records, file, range, waits, caller, cookie, ret_claim);
-	if (error == 0 && records->pid != caller->pid) {
-		records->pid = caller->pid;
-		owner_mark(&records->owner);
-	}
-	engine_settle(file->lock->engine);
-	return error;
-}
-
-static int unlock_range(struct records *records, struct claim_span span)
+int records_unlock_range(struct records *records, struct claim_span span)
 {
 	struct range_set held;
 	int error = range_set_copy(&records->held, &held);
@@ -384,22 +358,7 @@ static int unlock_range(struct records *records, struct claim_span span)
 	return error;
 }
 
-int engine_unlock_range(struct owner *file, uint64_t process, struct claim_span span)
-{
-	struct records *records = records_find(file->lock, process);
-
-	if (file->lost || (records != NULL && records->owner.lost))
-		return -EIO;
-	if (records == NULL)
-		return 0;
-	int error = unlock_range(records, span);
-	engine_settle(file->lock->engine);
-	return error;
-}
-
-/* Ends all claims of the process: those held, those that linger, and the wishes made through this
- * open file. Frees what is left of it, if nothing is. */
-static void end_records(struct records *records, const struct owner *file)
+void records_end(struct records *records, const struct owner *file)
 {
 	struct claim *claim, *next;
 
@@ -412,17 +371,6 @@ static void end_records(struct records *records, const struct owner *file)
 			claim_withdraw(claim);
 	}
 	coverage_release(records);
-}
-
-void engine_flush(struct owner *file, uint64_t process)
-{
-	struct records *records = records_find(file->lock, process);
-	if (records == NULL)
-		return;
-	end_records(records, NULL);
-	if (records->owner.claims == NULL)
-		records_free(records);
-	engine_settle(file->lock->engine);
 }
 
 static void forget_file(struct records *records, const struct owner *file)
@@ -453,7 +401,7 @@ void records_forget_file(struct owner *file)
 		forget_file(records, file);
 		if (records->files_count > 0)
 			continue;
-		end_records(records, file);
+		records_end(records, file);
 		records_free(records);
 	}
 }

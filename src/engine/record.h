@@ -35,6 +35,17 @@ struct records *records_open(struct lock *lock, uint64_t process_id);
 /* Frees what has no claims any more. */
 void records_free(struct records *records);
 
+/* Asks for a range in the name of a process that has the open file, as engine_lock_range() does. */
+int records_lock_range(struct records *records, struct owner *file, struct range range, bool waits,
+		       const struct engine_caller *caller, void *cookie, struct claim **ret_claim);
+
+/* The process gives up what it holds of the span. Returns 0, -ENOMEM or -ENOLCK. */
+int records_unlock_range(struct records *records, struct claim_span span);
+
+/* Ends all claims of the process: those held, those that linger, and the wishes made through this
+ * open file. */
+void records_end(struct records *records, const struct owner *file);
+
 /* From now on the process and the open file are one. Returns 0 or -ENOMEM. */
 int records_add_file(struct records *records, struct owner *file);
 

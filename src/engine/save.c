@@ -12,9 +12,8 @@
  */
 #include "engine/save.h"
 
-#include <stdlib.h>
-
 #include "engine/claim.h"
+#include "engine/conflict.h"
 
 const char *const engine_state_words[] = {
 	[CLAIM_WANTED] = "wanted",	 [CLAIM_PLACING] = "uncertain",
@@ -130,11 +129,6 @@ static void save_coverage(const struct claim *claim, const struct engine_transfe
 		state_unsigned(out, "through", transfer->number_owner(coverage->file->cookie));
 }
 
-static bool is_lead(const struct claim *claim)
-{
-	return claim->lead != NULL && claim->state != CLAIM_FOLLOWING;
-}
-
 static void save_lead(const struct lead *lead, FILE *out)
 {
 	state_unsigned(out, "lead", lead->number);
@@ -164,7 +158,7 @@ static void save_claim(const struct claim *claim, const struct engine_transfer *
 	state_text(out, "kind", engine_kind_words[claim->kind]);
 	state_text(out, "name", claim_name_of(claim, name));
 	save_whose(claim, transfer, out);
-	if (claim->asked && !is_lead(claim))
+	if (claim->asked && !claim_is_lead(claim))
 		state_unsigned(out, "wish", transfer->number_wish(claim->cookie));
 	state_flag(out, "asked", claim->asked);
 	state_flag(out, "waits", claim->waits);
@@ -189,7 +183,7 @@ static void save_claim(const struct claim *claim, const struct engine_transfer *
 		state_ranges(out, "holds", claim->holds);
 	if (claim->coverage != NULL)
 		save_coverage(claim, transfer, out);
-	if (is_lead(claim))
+	if (claim_is_lead(claim))
 		save_lead(claim->lead, out);
 	else if (claim->lead != NULL)
 		state_unsigned(out, "behind", claim->lead->number);

@@ -15,19 +15,24 @@
 #include "engine/session.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "engine/claim.h"
+#include "engine/conflict.h"
 #include "engine/delay.h"
+#include "engine/grace.h"
 #include "engine/lead.h"
+#include "engine/lock.h"
+#include "engine/numbers.h"
 #include "engine/outbox.h"
 #include "engine/proof.h"
 #include "engine/queue.h"
+#include "engine/rival.h"
 #include "engine/save.h"
+#include "engine/settle.h"
 #include "engine/steer.h"
-#include "engine/store.h"
+#include "engine/test.h"
 
 /* The store is nudged when nothing has come from it for a quarter of the timeout: early enough to
  * renew the lease on another way. That way may be no better, or the same once more: so after a
@@ -168,15 +173,6 @@ static uint64_t next_session_number(uint64_t number)
 	number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9u;
 	number = (number ^ (number >> 27)) * 0x94d049bb133111ebu;
 	return number ^ (number >> 31);
-}
-
-bool engine_may_grant(const struct engine *engine)
-{
-	const struct lease *lease = &engine->lease;
-	if (engine->stopping || engine->session != STORE_CONNECTED || lease_is_doubtful(lease))
-		return false;
-	return engine->holders > 0 ? lease_holds(lease, engine->now_ms)
-				   : lease_can_be_renewed(lease, engine->now_ms);
 }
 
 static void lose_all(struct engine *engine)
@@ -444,4 +440,61 @@ struct engine_status engine_status(const struct engine *engine)
 	if (engine->claims > 0 && end_ms != INT64_MAX)
 		status.lease_left_ms = end_ms > engine->now_ms ? end_ms - engine->now_ms : 0;
 	return status;
+}
+
+uint64_t claim_cycle_list(const struct claim *claim)
+{
+	return claim->coverage != NULL ? claim->coverage->cycle_list : 0;
+}
+
+bool lock_needs_list(const struct lock *lock)
+{
+	const struct claim *claim;
+	if (lock->list_wanted > lock->lists_done && lock->own_in_queue > 0)
+		return true;
+	DL_FOREACH (lock->unplaced, claim) {
+		if (claim->state == CLAIM_UNCERTAIN)
+			return true;
+	}
+	DL_FOREACH (lock->queue, claim) {
+		if (claim->state == CLAIM_QUEUED || claim->list_wanted > lock->lists_done ||
+		    claim_cycle_list(claim) > lock->lists_done)
+			return true;
+	}
+	DL_FOREACH (lock->tests, claim) {
+		if (claim->list_wanted > lock->lists_done)
+			return true;
+	}
+	return lock->missing || proofs_need_list(lock) || leads_want_attention(lock) ||
+	       numbers_need_list(lock);
+}
+
+void lock_resume(struct lock *lock)
+{
+	struct claim *claim, *next;
+	lock->put_off = false;
+	DL_FOREACH_SAFE (lock->leaving, claim, next) {
+		claim_withdraw(claim);
+	}
+	DL_FOREACH (lock->unplaced, claim) {
+		claim_place(claim);
+	}
+	DL_FOREACH (lock->queue, claim) {
+		if (claim->state != CLAIM_FOREIGN)
+			claim_read_orders(claim);
+		if (claim->amended)
+			claim_amend(claim);
+		if (claim->state == CLAIM_FOREIGN && claim->blocked != NULL)
+			claim_watch(claim);
+		else if (claim->state == CLAIM_WAITING &&
+			 (claim->blocker == NULL || claim_may_be_in_cycle(claim)))
+			queue_unsettle(claim);
+	}
+	delay_resume(lock);
+	leads_settle(lock);
+	if (lock_needs_list(lock))
+		lock_list(lock);
+	numbers_resume(lock);
+	tests_settle(lock);
+	proofs_resume(lock);
 }

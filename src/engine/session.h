@@ -7,9 +7,6 @@
 
 #include "engine/state.h"
 
-/* Whether locks may be granted now: the session is known to live and the store answers. */
-bool engine_may_grant(const struct engine *engine);
-
 /* Nothing is known of the store yet. */
 void engine_begin_silence(struct engine *engine);
 
@@ -37,6 +34,12 @@ void engine_hurry_beat(struct engine *engine);
 /* When the lease or the next heartbeat needs engine_advance(); INT64_MAX if neither does. */
 int64_t engine_lease_deadline(const struct engine *engine);
 
+/* Whether a list would tell something that is waited for. */
+bool lock_needs_list(const struct lock *lock);
+
+/* The list in which a claim's cycle is to be seen again; 0: it is not in one. */
+uint64_t claim_cycle_list(const struct claim *claim);
+
 void engine_on_session(void *context, enum store_session session, int64_t timeout_ms);
 
 /* As on_touched(). */
@@ -44,5 +47,8 @@ void engine_on_touched(void *context, int error);
 
 /* A heartbeat is answered: as on_proved() says. */
 void engine_beaten(struct engine *engine, int error, const char *missing);
+
+/* Sends everything that the lock's claims want sent and that is not under way. */
+void lock_resume(struct lock *lock);
 
 #endif

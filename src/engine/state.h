@@ -3,10 +3,13 @@
  * The engine's books, shared by the files of the engine and nobody else. What one of these files
  * does for the others is in the header of its name.
  *
- *   engine.c      owners and their wishes, time
- *   claim.c       the life of one claim: placing, deciding, withdrawing
+ *   engine.c      calls, and time
+ *   claim.c       the life of one claim: placing, deciding, withdrawing; what its owner loses
+ *   rival.c       claims of others, and watches
  *   lead.c        claims that serve several callers, one after the other
- *   queue.c       the order of claims in one lock: who blocks whom, who is next
+ *   conflict.c    which claims exclude each other, and whose they are
+ *   queue.c       the order of claims in one lock, each tied to what blocks it
+ *   settle.c      what becomes of claims that wait: granted, refused, or blocked
  *   merge.c       bringing the queue in line with a list from the store
  *   numbers.c     claims that are held back until the queue's numbers start anew
  *   precedence.c  which of them go before others that came earlier
@@ -19,6 +22,7 @@
  *   proof.c       whether what is held still is, and tokens
  *   steer.c       who asks holders for their locks, or takes them away
  *   store.c       what the store tells: answers and lists
+ *   lock.c        lists that are asked for, and what is to be tried again
  *   session.c     the session and its lease
  *   outbox.c      what is sent to the store, behind the commit of the journal
  *   save.c        all that as text, and what of it has changed
@@ -137,7 +141,7 @@ struct claim {
 	bool amending : 1;   /* amend() is under way; FOREIGN: see claim_send_back() */
 	bool stale : 1;	     /* ours: others have changed its data, which is to be read */
 	bool amended : 1;    /* its data in the store is to be replaced (again) */
-	bool says_waits : 1; /* its data does, or is about to: see queue.c */
+	bool says_waits : 1; /* its data does, or is about to: see settle.c */
 	bool says_keep : 1;  /* its data does: perhaps nobody holds by it */
 	bool careful : 1;    /* ours: stood behind a foreign claim of record locks */
 	bool may_wait : 1;   /* see judged */
@@ -393,23 +397,7 @@ static inline enum claim_mode lock_mode(const struct lock *lock, enum claim_mode
 	return claim_recipe_shares(lock_recipe(lock)) ? mode : CLAIM_EXCLUSIVE;
 }
 
-/* Tells that the owner has lost a lock, unless that was told, and ends its wishes with -EIO. */
-void owner_lose(struct owner *owner);
-
-/* Whether somebody of this host, who is known without asking, is surely in the way of a wish. */
-bool would_wait_here(const struct owner *owner, struct range range);
-
 /* Finds or makes the lock, which gets the policy unless it is in use. NULL: out of memory. */
 struct lock *lock_open(struct engine *engine, const char *path, const struct lock_policy *policy);
-
-/* Makes the claim a wish and sends it on its way. */
-void wish(struct claim *claim, bool waits, void *cookie);
-
-/* The claim that an open file holds by open or flock, but for that one; NULL: there is none. */
-struct claim *owner_held_but(const struct owner *owner, enum lock_kind kind,
-			     const struct claim *claim);
-
-/* The owner has been granted something just now. */
-void owner_note_grant(struct owner *owner);
 
 #endif

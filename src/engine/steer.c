@@ -26,15 +26,17 @@
 #include "base/log.h"
 #include "claim/data.h"
 #include "engine/claim.h"
+#include "engine/conflict.h"
 #include "engine/coverage.h"
 #include "engine/delay.h"
 #include "engine/lead.h"
+#include "engine/lock.h"
 #include "engine/merge.h"
-#include "engine/outbox.h"
 #include "engine/proof.h"
 #include "engine/queue.h"
+#include "engine/rival.h"
 #include "engine/save.h"
-#include "engine/store.h"
+#include "engine/settle.h"
 
 /* So many watches a heartbeat sets up, which comes behind them. */
 enum { OVERSEEN_AT_A_TIME = 500 };
@@ -60,71 +62,6 @@ static struct claim *find_own(struct lock *lock, const char *name)
 {
 	struct claim *claim = find_standing(lock, name);
 	return claim != NULL && claim->state != CLAIM_QUEUED ? claim : NULL;
-}
-
-static void oversee(struct claim *claim)
-{
-	struct lock *lock = claim->lock;
-	struct claim *orders = calloc(1, sizeof(*orders));
-	char name[CLAIM_NAME_BYTES];
-
-	if (orders != NULL)
-		orders->name = strdup(claim_name_of(claim, name));
-	if (orders == NULL || orders->name == NULL) {
-		free(orders);
-		return; /* at the next heartbeat */
-	}
-	orders->named = true;
-	orders->lock = lock;
-	orders->state = CLAIM_FOREIGN;
-	orders->orders = true;
-	orders->sent = true;
-	claim->overseen = true;
-	DL_APPEND(lock->orders, orders);
-	engine_watch(orders);
-}
-
-void claim_oversee(struct claim *claim)
-{
-	if (!claim->overseen && claim->lock->engine->session == STORE_CONNECTED)
-		oversee(claim);
-}
-
-void claim_read_orders(struct claim *claim)
-{
-	if (claim->stale)
-		claim_oversee(claim);
-}
-
-/* Without memory, or connection, it is read when things are tried again. */
-void claim_note_stale(struct claim *claim, uint32_t version)
-{
-	if (claim->version != version)
-		return; /* it has been read meanwhile */
-	claim->stale = true;
-	claim_read_orders(claim);
-	if (!claim->overseen)
-		lock_retry_after(claim->lock, "reading of a claim", -ECONNRESET);
-}
-
-static bool is_later(uint32_t version, uint32_t than)
-{
-	return (int32_t)(version - than) > 0;
-}
-
-void claim_note_change(struct claim *claim, uint32_t version)
-{
-	if (is_later(version + 1, claim->version))
-		claim->version = version + 1;
-}
-
-/* A server that is behind shows what is known already. */
-static void note_version(struct claim *claim, uint32_t version)
-{
-	if (!is_later(version, claim->version))
-		return;
-	claim->version = version;
-	claim->stale = false;
 }
 
 void orders_end(const struct claim *orders, int error)
@@ -206,7 +143,7 @@ void engine_oversee(struct engine *engine)
 				continue;
 			if (left-- == 0)
 				return;
-			oversee(claim);
+			claim_oversee(claim);
 		}
 	}
 }
@@ -273,17 +210,6 @@ static void obey(struct claim *claim, const char *text)
 		claim_amend(claim);
 }
 
-bool claim_send_back(struct claim *claim, int32_t behind)
-{
-	char *text = claim_data_add_requeue(claim->text, behind);
-	if (text == NULL)
-		return false;
-	claim->amending = true;
-	engine_amend(claim, text);
-	free(text);
-	return true;
-}
-
 /* Notes whether others of a cycle go before the claim, and may have done so. */
 static void note_sent_back(struct claim *claim, const char *text)
 {
@@ -312,7 +238,7 @@ void orders_read(const struct claim *orders, const char *text, uint32_t version)
 		proofs_resume(lock);
 		return;
 	}
-	note_version(claim, version);
+	claim_note_version(claim, version);
 	note_sent_back(claim, text);
 	if (was_stale && !claim->stale && claim->amended)
 		claim_amend(claim);

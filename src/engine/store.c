@@ -5,161 +5,24 @@
  * for under its unique id in a list made after a sync, a withdrawal is sent again until it is done.
  * Loop thread only.
  */
-#include "engine/store.h"
-
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "claim/data.h"
 #include "engine/claim.h"
 #include "engine/delay.h"
 #include "engine/lead.h"
+#include "engine/lock.h"
 #include "engine/merge.h"
 #include "engine/numbers.h"
-#include "engine/outbox.h"
-#include "engine/precedence.h"
 #include "engine/proof.h"
 #include "engine/queue.h"
+#include "engine/rival.h"
 #include "engine/save.h"
 #include "engine/session.h"
+#include "engine/settle.h"
 #include "engine/steer.h"
 #include "engine/test.h"
-
-/* How soon to send again what met a lost connection while the session seems well, and what the
- * store refused. */
-enum { RETRY_SOON_MS = 100, RETRY_LATER_MS = 1000 };
-
-/* Whoever is refused may ask again at once. */
-static bool may_log(const struct lock *lock, const char *what, int error)
-{
-	return log_limit_passes(&lock->engine->refusals, lock->engine->now_ms, what, lock->path,
-				strlen(lock->path), error);
-}
-
-void lock_retry_after(struct lock *lock, const char *what, int error)
-{
-	if (error == -ECONNRESET) {
-		engine_retry_in(lock->engine, RETRY_SOON_MS);
-		return;
-	}
-	if (may_log(lock, what, error))
-		log_lock_error(lock->path, "%s: %s; trying again", what, strerror(-error));
-	engine_retry_in(lock->engine, RETRY_LATER_MS);
-}
-
-/* To look for a claim after the connection broke takes a server that is not behind. Everything else
- * that a list is for comes after something that this session was told; but the client of a process
- * that took over was told nothing yet. */
-static bool is_looking(const struct lock *lock)
-{
-	const struct claim *claim;
-	if (lock->taken_over)
-		return true;
-	DL_FOREACH (lock->unplaced, claim) {
-		if (claim->state == CLAIM_UNCERTAIN)
-			return true;
-	}
-	return false;
-}
-
-void lock_list(struct lock *lock)
-{
-	struct engine *engine = lock->engine;
-	if (lock->listing || engine->session != STORE_CONNECTED)
-		return;
-	lock->listing = true;
-	lock->read_since = false;
-	lock->synced = is_looking(lock) || lock->tests != NULL;
-	lock->lists_sent++;
-	lock->attending = leads_want_attention(lock);
-	lock->attended |= lock->attending;
-	engine_list(lock, lock->synced, lock->attending);
-}
-
-uint64_t lock_list_anew(struct lock *lock)
-{
-	uint64_t number = lock->lists_sent + 1;
-	lock_list(lock);
-	return number;
-}
-
-/* The list in which a claim's cycle is to be seen again; 0: it is not in one. */
-static uint64_t cycle_list(const struct claim *claim)
-{
-	return claim->coverage != NULL ? claim->coverage->cycle_list : 0;
-}
-
-bool lock_is_sure(const struct lock *lock)
-{
-	return lock->list_wanted <= lock->lists_done && lock->broken == 0;
-}
-
-static bool needs_list(const struct lock *lock)
-{
-	const struct claim *claim;
-	if (lock->list_wanted > lock->lists_done && lock->own_in_queue > 0)
-		return true;
-	DL_FOREACH (lock->unplaced, claim) {
-		if (claim->state == CLAIM_UNCERTAIN)
-			return true;
-	}
-	DL_FOREACH (lock->queue, claim) {
-		if (claim->state == CLAIM_QUEUED || claim->list_wanted > lock->lists_done ||
-		    cycle_list(claim) > lock->lists_done)
-			return true;
-	}
-	DL_FOREACH (lock->tests, claim) {
-		if (claim->list_wanted > lock->lists_done)
-			return true;
-	}
-	return lock->missing || proofs_need_list(lock) || leads_want_attention(lock) ||
-	       numbers_need_list(lock);
-}
-
-void lock_resume(struct lock *lock)
-{
-	struct claim *claim, *next;
-	lock->put_off = false;
-	DL_FOREACH_SAFE (lock->leaving, claim, next) {
-		claim_withdraw(claim);
-	}
-	DL_FOREACH (lock->unplaced, claim) {
-		claim_place(claim);
-	}
-	DL_FOREACH (lock->queue, claim) {
-		if (claim->state != CLAIM_FOREIGN)
-			claim_read_orders(claim);
-		if (claim->amended)
-			claim_amend(claim);
-		if (claim->state == CLAIM_FOREIGN && claim->blocked != NULL)
-			claim_watch(claim);
-		else if (claim->state == CLAIM_WAITING &&
-			 (claim->blocker == NULL || claim_may_be_in_cycle(claim)))
-			queue_unsettle(claim);
-	}
-	delay_resume(lock);
-	leads_settle(lock);
-	if (needs_list(lock))
-		lock_list(lock);
-	numbers_resume(lock);
-	tests_settle(lock);
-	proofs_resume(lock);
-}
-
-void lock_free_if_unused(struct lock *lock)
-{
-	if (lock->owners > 0 || lock->unplaced != NULL || lock->queue != NULL ||
-	    lock->leaving != NULL || lock->watched != NULL || lock->orders != NULL ||
-	    lock->tests != NULL || lock->proofs != NULL || lock->listing || lock->attended ||
-	    lock->worn || lock->orphans_list != 0)
-		return;
-	HASH_DEL(lock->engine->locks, lock);
-	engine_unmark(lock->engine, &lock->item);
-	free(lock->keeper);
-	free(lock);
-}
 
 /* The claim stands in the queue with this number; makes it QUEUED. */
 static void take_place(struct claim *claim, int32_t sequence)
@@ -187,7 +50,7 @@ static void place_failed(struct claim *claim, int error)
 			claim_withdraw(claim);
 		return;
 	}
-	if (may_log(lock, "claim", error))
+	if (lock_may_log(lock, "claim", error))
 		log_lock_error(lock->path, "the store refuses the claim: %s", strerror(-error));
 	claim->state = CLAIM_WANTED; /* it stands nowhere: nothing to withdraw */
 	claim_mark(claim);
@@ -275,7 +138,7 @@ static void refresh(struct lock *lock)
 {
 	struct claim *claim;
 	DL_FOREACH (lock->queue, claim) {
-		if (cycle_list(claim) > 0 && cycle_list(claim) <= lock->lists_done)
+		if (claim_cycle_list(claim) > 0 && claim_cycle_list(claim) <= lock->lists_done)
 			queue_unsettle(claim);
 		/* What the lock was not sure of. */
 		if (claim->state == CLAIM_WAITING && claim->blocker == NULL)
@@ -298,7 +161,7 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 	if (error != 0 && lock->attending)
 		lock->attended = false;
 	if (error != 0) {
-		if (needs_list(lock))
+		if (lock_needs_list(lock))
 			lock_retry_after(lock, "list of claims", error);
 	} else {
 		bool were_worn = lock->worn;
@@ -314,7 +177,7 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 			engine_hurry_beat(engine); /* there may be more of them */
 		lock->missing = false;
 		leads_settle(lock);
-		if (needs_list(lock))
+		if (lock_needs_list(lock))
 			lock_list(lock);
 	}
 	delay_listed(lock, error, entries, count);
@@ -360,59 +223,6 @@ static bool is_in(const struct claim *list, const struct claim *wanted)
 	return false;
 }
 
-/* What a foreign claim covers is known to be less than its name says. Returns 0 or -ENOMEM. */
-static int note_ranges(struct claim *claim, const struct range_set *told)
-{
-	struct range_set name = {0}, ranges = {0};
-	struct coverage *coverage = claim->coverage;
-	int error = range_set_lock(&name, claim->parts.span, claim->parts.mode);
-
-	if (error == 0)
-		error = range_set_intersect(&name, told, &ranges);
-	if (error == 0 && coverage == NULL)
-		coverage = calloc(1, sizeof(*coverage));
-	range_set_finish(&name);
-	if (error == 0 && ranges.count == 0) {
-		/* No claim covers nothing: whoever wrote that does not keep to the rules. */
-		if (coverage != claim->coverage)
-			free(coverage);
-		return 0;
-	}
-	if (error != 0 || coverage == NULL) {
-		range_set_finish(&ranges);
-		return -ENOMEM;
-	}
-	range_set_finish(&coverage->ranges);
-	coverage->ranges = ranges;
-	claim->coverage = coverage;
-	return 0;
-}
-
-/* What it says of itself. Its host is exact once it has said so: who does not wait need not. */
-static int note_data(struct claim *claim, const char *text)
-{
-	struct claim_data data;
-	int error = claim_data_parse(text, &data);
-	if (error != 0)
-		return error;
-	claim->says_waits = data.waits;
-	claim->says_keep = data.keeps;
-	claim->waits_for = data.waits_for;
-	claim->exact |= data.exact;
-	claim->told = data.valid;
-	if (data.has_ranges && claim->parts.record)
-		error = note_ranges(claim, &data.ranges);
-	claim->requeue = data.requeue;
-	free(claim->text);
-	claim->text = data.waits && data.valid ? strdup(text) : NULL;
-	if (error == 0 && data.has_holds && claim->holds == NULL) {
-		error = claim_set_precedence(claim, data.holds);
-		data.holds = (struct range_set){0};
-	}
-	claim_data_finish(&data);
-	return error;
-}
-
 static void on_read(void *context, void *tag, const char *text, uint32_t version)
 {
 	struct engine *engine = context;
@@ -432,7 +242,7 @@ static void on_read(void *context, void *tag, const char *text, uint32_t version
 		lock_free_if_unused(lock);
 		return;
 	}
-	if (note_data(claim, text) < 0) {
+	if (rival_note_data(claim, text) < 0) {
 		log_lock_error(lock->path, "out of memory to read claim %s", claim->name);
 		return; /* it covers what its name says, until it says something else */
 	}
@@ -591,6 +401,24 @@ static void on_withdrawn(void *context, void *tag, int error)
 	lock_free_if_unused(lock);
 }
 
+static void on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp)
+{
+	struct engine *engine = context;
+	struct proof *proof = tag;
+
+	if (proof == NULL) {
+		engine_beaten(engine, error, missing);
+		engine_settle(engine);
+		return;
+	}
+	struct lock *lock = proof->lock;
+	if (error == 0 || error == -ENOENT || error == -EACCES || error == -ESTALE)
+		engine_proved_alive(engine, proof->sent_ms);
+	proof_note_answer(proof, error, stamp);
+	engine_settle(engine);
+	lock_free_if_unused(lock);
+}
+
 const struct store_events engine_store_events = {
 	.on_session = engine_on_session,
 	.on_placed = on_placed,
@@ -601,6 +429,6 @@ const struct store_events engine_store_events = {
 	.on_amended = on_amended,
 	.on_marked = on_marked,
 	.on_withdrawn = on_withdrawn,
-	.on_proved = engine_on_proved,
+	.on_proved = on_proved,
 	.on_touched = engine_on_touched,
 };

@@ -7,13 +7,13 @@
 #include "engine/test.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "engine/claim.h"
-#include "engine/lead.h"
+#include "engine/conflict.h"
+#include "engine/lock.h"
 #include "engine/queue.h"
 #include "engine/record.h"
-#include "engine/store.h"
+#include "engine/rival.h"
 
 void test_end(struct claim *claim)
 {
@@ -196,12 +196,11 @@ static bool tell_own(const struct claim *test, struct engine_conflict *ret)
 	return false;
 }
 
-int engine_test_range(struct owner *file, uint64_t process, struct range range, void *cookie,
-		      struct claim **ret_claim)
+int test_begin(struct owner *file, uint64_t process, struct range range, void *cookie,
+	       struct claim **ret_claim)
 {
 	static const struct engine_caller nobody = {.pid = 0};
 	struct lock *lock = file->lock;
-	struct engine *engine = lock->engine;
 	struct records *records = records_find(lock, process);
 	struct engine_conflict conflict;
 
@@ -225,6 +224,5 @@ int engine_test_range(struct owner *file, uint64_t process, struct range range, 
 		test_answer(test, 0, &conflict);
 	else
 		test->list_wanted = lock_list_anew(lock);
-	engine_settle(engine);
 	return 0;
 }

@@ -7,6 +7,10 @@
 
 #include "engine/state.h"
 
+/* Begins a test, as engine_test_range() says. */
+int test_begin(struct owner *file, uint64_t process, struct range range, void *cookie,
+	       struct claim **ret_claim);
+
 /* Answers the tests that can be. */
 void tests_settle(struct lock *lock);
 

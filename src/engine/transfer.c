@@ -11,13 +11,14 @@
 #include <string.h>
 
 #include "engine/claim.h"
+#include "engine/conflict.h"
 #include "engine/lead.h"
+#include "engine/lock.h"
 #include "engine/numbers.h"
 #include "engine/precedence.h"
 #include "engine/queue.h"
 #include "engine/record.h"
 #include "engine/save.h"
-#include "engine/store.h"
 
 /* Owners */
 

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which claims of one lock exclude each other, whose they are, and in which order they stand. These
+ * functions only look: they change nothing. Loop thread only.
+ */
+#include "engine/conflict.h"
+
+#include <string.h>
+
+const char *claim_name_of(const struct claim *claim, char text[CLAIM_NAME_BYTES])
+{
+	if (claim->named)
+		return claim->name;
+	claim_name_format_placed(text, &claim->parts);
+	return text;
+}
+
+int claims_compare(const struct claim *a, const struct claim *b)
+{
+	char name_a[CLAIM_NAME_BYTES], name_b[CLAIM_NAME_BYTES];
+	if (a->parts.sequence != b->parts.sequence)
+		return claim_name_compare(a->parts.sequence, "", b->parts.sequence, "");
+	return strcmp(claim_name_of(a, name_a), claim_name_of(b, name_b));
+}
+
+bool claim_is_lead(const struct claim *claim)
+{
+	return claim->lead != NULL && claim->state != CLAIM_FOLLOWING;
+}
+
+struct claim *lead_first_asked(const struct lead *lead)
+{
+	struct claim *wish;
+	DL_FOREACH (lead->followers, wish) {
+		if (wish->asked)
+			return wish;
+	}
+	return NULL;
+}
+
+bool claim_is_kept(const struct claim *claim)
+{
+	return claim->state == CLAIM_HELD && claim->owner == claim->lock->keeper;
+}
+
+const struct owner *claim_asker(const struct claim *claim)
+{
+	const struct claim *wish = claim_is_lead(claim) && claim->state != CLAIM_HELD
+					   ? lead_first_asked(claim->lead)
+					   : NULL;
+	return wish != NULL ? wish->owner : claim->owner;
+}
+
+bool owners_are_one(const struct owner *a, const struct owner *b)
+{
+	const struct records *records = a->records != NULL ? a->records : b->records;
+	const struct owner *file = a->records != NULL ? b : a;
+	if (a == b)
+		return a != a->lock->keeper;
+	if (records == NULL || file->records != NULL)
+		return false;
+	for (size_t i = 0; i < records->files_count; i++) {
+		if (records->files[i] == file)
+			return true;
+	}
+	return false;
+}
+
+bool claim_was_handed_over(const struct claim *claim)
+{
+	return claim->owner->records != NULL && claim->coverage == NULL;
+}
+
+bool claim_may_be_none(const struct claim *claim)
+{
+	return claim->state == CLAIM_FOREIGN && claim->parts.id.session == 0 && !claim->seen;
+}
+
+bool claims_are_one_process(const struct claim *a, const struct claim *b)
+{
+	return a->parts.record && b->parts.record && a->parts.id.session == b->parts.id.session &&
+	       a->parts.id.owner == b->parts.id.owner;
+}
+
+bool claims_cross(const struct claim *a, const struct claim *b)
+{
+	if (!claim_span_overlaps(a->parts.span, b->parts.span))
+		return false;
+	if (a->coverage != NULL && b->coverage != NULL)
+		return range_sets_conflict(&a->coverage->ranges, &b->coverage->ranges);
+	if (a->coverage != NULL)
+		return range_set_conflict(&a->coverage->ranges, b->parts.span, b->parts.mode) !=
+		       NULL;
+	if (b->coverage != NULL)
+		return range_set_conflict(&b->coverage->ranges, a->parts.span, a->parts.mode) !=
+		       NULL;
+	return a->parts.mode == CLAIM_EXCLUSIVE || b->parts.mode == CLAIM_EXCLUSIVE;
+}
+
+static bool is_held_flock(const struct claim *claim)
+{
+	return claim->state == CLAIM_HELD && claim->kind != LOCK_KIND_RECORD;
+}
+
+/* Whether the process may have locked under the flock. Once that was handed over, nobody knows for
+ * whom. */
+static bool may_cover(const struct claim *flock, const struct records *records)
+{
+	return flock->owner->records != NULL || owners_are_one(&records->owner, flock->owner);
+}
+
+bool coverage_may_be_by(const struct claim *claim, const struct records *records)
+{
+	return is_held_flock(claim) && may_cover(claim, records);
+}
+
+static bool covers_conflict(const struct claim *flock, const struct records *records,
+			    const struct owner *but, const struct range_set *ranges)
+{
+	return &records->owner != but && may_cover(flock, records) &&
+	       range_sets_conflict(&records->held, ranges);
+}
+
+bool coverage_is_by(const struct claim *flock, const struct records *records,
+		    const struct claim *claim)
+{
+	struct range whole = {claim->parts.span, claim->parts.mode};
+	const struct range_set span = {&whole, 1, 1};
+	return is_held_flock(flock) &&
+	       covers_conflict(flock, records, claim->owner,
+			       claim->coverage != NULL ? &claim->coverage->ranges : &span);
+}
+
+/* Whether another process than `but`, whose locks the flock may cover, holds what conflicts. */
+static bool flock_covers_others(const struct claim *flock, const struct owner *but,
+				const struct range_set *ranges)
+{
+	struct records *records, *next;
+	HASH_ITER (hh, flock->lock->records, records, next) {
+		if (covers_conflict(flock, records, but, ranges))
+			return true;
+	}
+	return false;
+}
+
+/* Whether a flock covers record locks that are in the way of a claim of record locks. */
+static bool covers_in_the_way(const struct claim *a, const struct claim *b)
+{
+	const struct claim *flock = is_held_flock(a) ? a : b;
+	const struct claim *record = is_held_flock(a) ? b : a;
+	return is_held_flock(flock) && record->coverage != NULL &&
+	       flock_covers_others(flock, record->owner, &record->coverage->ranges);
+}
+
+/* Whether a flock that was handed over to a process, whose record locks need it, is in the way of
+ * somebody else's claim: of record locks, if those that are held conflict with them; of a flock, if
+ * the process has not locked through that open file, or another one that has not holds what
+ * conflicts. */
+static bool handed_over_is_in_the_way(const struct claim *flock, const struct claim *claim)
+{
+	struct range whole = {claim->parts.span, claim->parts.mode};
+	const struct range_set span = {&whole, 1, 1};
+	struct records *records, *next;
+
+	/* A process that has lost a lock holds nothing, but keeps its claims until it lets go. */
+	if (flock->owner->lost)
+		return true;
+	/* Its process may lock more under it at any time. */
+	if (claim->coverage == NULL && !owners_are_one(flock->owner, claim->owner))
+		return true;
+	HASH_ITER (hh, flock->lock->records, records, next) {
+		if (!owners_are_one(&records->owner, claim->owner) &&
+		    range_sets_conflict(&records->held,
+					claim->coverage != NULL ? &claim->coverage->ranges : &span))
+			return true;
+	}
+	return false;
+}
+
+/* One of the owner's flocks, or an open, that covers the range; unless somebody else who has locked
+ * under it is in the way, if there is a process. */
+static const struct claim *find_flock(const struct owner *owner, const struct owner *process,
+				      struct range range)
+{
+	const struct range_set ranges = {&range, 1, 1};
+	const struct claim *claim;
+	DL_FOREACH2 (owner->claims, claim, owner_next) {
+		if (is_held_flock(claim) && claim->parts.mode >= range.mode &&
+		    (process == NULL || !flock_covers_others(claim, process, &ranges)))
+			return claim;
+	}
+	return NULL;
+}
+
+const struct claim *coverage_flock_for(const struct claim *claim)
+{
+	const struct records *records = claim->owner != NULL ? claim->owner->records : NULL;
+	if (records == NULL || claim->coverage == NULL || claim->lock->held_flocks == 0)
+		return NULL;
+	const struct range range = claim->coverage->asked;
+	const struct claim *flock = find_flock(&records->owner, NULL, range);
+	for (size_t i = 0; flock == NULL && i < records->files_count; i++)
+		flock = find_flock(records->files[i], NULL, range);
+	return flock;
+}
+
+bool coverage_includes(const struct records *records, struct range range)
+{
+	if (range_set_covers(&records->held, range.span, range.mode))
+		return true;
+	if (records->owner.lock->held_flocks == 0)
+		return false;
+	if (find_flock(&records->owner, &records->owner, range) != NULL)
+		return true;
+	for (size_t i = 0; i < records->files_count; i++) {
+		if (find_flock(records->files[i], &records->owner, range) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* Whose a claim is when it comes to the other one. */
+static const struct owner *side_of(const struct claim *claim, const struct claim *other)
+{
+	return other->coverage != NULL ? claim_asker(claim) : claim->owner;
+}
+
+bool claims_conflict(const struct claim *a, const struct claim *b)
+{
+	if (!claims_cross(a, b))
+		return false;
+	if (a->owner == NULL || b->owner == NULL)
+		return true;
+	if (a->owner != b->owner && claim_was_handed_over(a))
+		return handed_over_is_in_the_way(a, b);
+	if (a->owner != b->owner && claim_was_handed_over(b))
+		return handed_over_is_in_the_way(b, a);
+	return !owners_are_one(side_of(a, b), side_of(b, a)) || covers_in_the_way(a, b);
+}
+
+/* Who waits may have to let somebody first who holds a part of the file. */
+static bool may_go_first(const struct owner *owner)
+{
+	const struct records *records = owner->records;
+	return owner->lock->records != NULL && (records == NULL || records->held.count > 0);
+}
+
+bool would_wait_here(const struct owner *owner, struct range range)
+{
+	const struct claim *lists[] = {owner->lock->queue, owner->lock->unplaced};
+	struct coverage coverage = {.ranges = {&range, 1, 1}};
+	const struct claim wish = {
+		.lock = owner->lock,
+		.owner = (struct owner *)owner,
+		.parts = {.mode = range.mode, .span = range.span},
+		.coverage = owner->records != NULL ? &coverage : NULL,
+	};
+	for (size_t i = 0; i < 2; i++) {
+		const struct claim *claim;
+		DL_FOREACH (lists[i], claim) {
+			if (claim->owner == NULL || claim_is_kept(claim) ||
+			    !claims_conflict(claim, &wish))
+				continue;
+			if (claim->state == CLAIM_HELD ||
+			    (claim->asked && claim->waits && !may_go_first(owner)))
+				return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which claims exclude each other, and whose they are. For the engine's own files.
+ */
+#ifndef DLOCKFS_ENGINE_CONFLICT_H
+#define DLOCKFS_ENGINE_CONFLICT_H
+
+#include "engine/state.h"
+
+/* The claim's name in the store: of one that stands there, or has stood. `text` may be used for it.
+ */
+const char *claim_name_of(const struct claim *claim, char text[CLAIM_NAME_BYTES]);
+
+/* Negative, zero or positive as the claims stand in the queue. */
+int claims_compare(const struct claim *a, const struct claim *b);
+
+/* Whether the claim is HELD, but by nobody of this host. */
+bool claim_is_kept(const struct claim *claim);
+
+/* Whether the claim is a lead, not one that follows. */
+bool claim_is_lead(const struct claim *claim);
+
+/* The first wish that follows the lead and asks; NULL: there is none. */
+struct claim *lead_first_asked(const struct lead *lead);
+
+/* The owner of a claim; of a lead that waits, that of the first follower who asks. */
+const struct owner *claim_asker(const struct claim *claim);
+
+/* Whether a and b are one when it comes to conflicts. */
+bool owners_are_one(const struct owner *a, const struct owner *b);
+
+/* Whether a claim is a flock that a process took over. */
+bool claim_was_handed_over(const struct claim *claim);
+
+/* Whether a foreign claim may turn out to be none when it is read: others than dlockfs may have put
+ * something else there under such a name. */
+bool claim_may_be_none(const struct claim *claim);
+
+/* Whether two foreign claims of record locks are of one process. */
+bool claims_are_one_process(const struct claim *a, const struct claim *b);
+
+/* Whether what two claims of one lock cover excludes each other, whosever they are. */
+bool claims_cross(const struct claim *a, const struct claim *b);
+
+/* Whether the claim is a flock that may cover record locks of the process. */
+bool coverage_may_be_by(const struct claim *claim, const struct records *records);
+
+/* Whether a flock that is held, which it need not be, covers record locks of the process that are
+ * in the way of somebody else's claim. */
+bool coverage_is_by(const struct claim *flock, const struct records *records,
+		    const struct claim *claim);
+
+/* A flock by which a claim of record locks, which waits, is granted as soon as nobody else who has
+ * locked under it is in the way; NULL: there is none, or the claim is not of that kind. */
+const struct claim *coverage_flock_for(const struct claim *claim);
+
+/* Whether the process can have the range at once: by what it holds, or by a flock of its, if nobody
+ * else who has locked under that is in the way. */
+bool coverage_includes(const struct records *records, struct range range);
+
+/* Whether two claims of one lock exclude each other. */
+bool claims_conflict(const struct claim *a, const struct claim *b);
+
+/* Whether somebody of this host, who is known without asking, is surely in the way of a wish. */
+bool would_wait_here(const struct owner *owner, struct range range);
+
+#endif

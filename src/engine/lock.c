@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lists that a lock asks the store for, what is to be tried again, and answers to proofs. Loop
+ * thread only.
+ */
+#include "engine/lock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "engine/outbox.h"
+#include "engine/save.h"
+
+/* How soon to send again what met a lost connection while the session seems well, and what the
+ * store refused. */
+enum { RETRY_SOON_MS = 100, RETRY_LATER_MS = 1000 };
+
+void engine_retry_in(struct engine *engine, int64_t delay_ms)
+{
+	if (engine->now_ms + delay_ms < engine->retry_ms)
+		engine->retry_ms = engine->now_ms + delay_ms;
+}
+
+bool engine_may_grant(const struct engine *engine)
+{
+	const struct lease *lease = &engine->lease;
+	if (engine->stopping || engine->session != STORE_CONNECTED || lease_is_doubtful(lease))
+		return false;
+	return engine->holders > 0 ? lease_holds(lease, engine->now_ms)
+				   : lease_can_be_renewed(lease, engine->now_ms);
+}
+
+bool lock_may_log(const struct lock *lock, const char *what, int error)
+{
+	return log_limit_passes(&lock->engine->refusals, lock->engine->now_ms, what, lock->path,
+				strlen(lock->path), error);
+}
+
+void lock_retry_after(struct lock *lock, const char *what, int error)
+{
+	if (error == -ECONNRESET) {
+		engine_retry_in(lock->engine, RETRY_SOON_MS);
+		return;
+	}
+	if (lock_may_log(lock, what, error))
+		log_lock_error(lock->path, "%s: %s; trying again", what, strerror(-error));
+	engine_retry_in(lock->engine, RETRY_LATER_MS);
+}
+
+bool leads_want_attention(const struct lock *lock)
+{
+	const struct lead *lead;
+	if (lock->attended)
+		return false;
+	DL_FOREACH (lock->held_leads, lead) {
+		/* With others of this host behind it, it will not be kept. */
+		bool may_be_kept = lock->policy.keep_ms > 0 && lead->claim->blocked == NULL;
+		if (!lead->contended && (may_be_kept || lead->followers != NULL))
+			return true;
+	}
+	return false;
+}
+
+/* To look for a claim after the connection broke takes a server that is not behind. Everything else
+ * that a list is for comes after something that this session was told; but the client of a process
+ * that took over was told nothing yet. */
+static bool is_looking(const struct lock *lock)
+{
+	const struct claim *claim;
+	if (lock->taken_over)
+		return true;
+	DL_FOREACH (lock->unplaced, claim) {
+		if (claim->state == CLAIM_UNCERTAIN)
+			return true;
+	}
+	return false;
+}
+
+void lock_list(struct lock *lock)
+{
+	struct engine *engine = lock->engine;
+	if (lock->listing || engine->session != STORE_CONNECTED)
+		return;
+	lock->listing = true;
+	lock->read_since = false;
+	lock->synced = is_looking(lock) || lock->tests != NULL;
+	lock->lists_sent++;
+	lock->attending = leads_want_attention(lock);
+	lock->attended |= lock->attending;
+	engine_list(lock, lock->synced, lock->attending);
+}
+
+uint64_t lock_list_anew(struct lock *lock)
+{
+	uint64_t number = lock->lists_sent + 1;
+	lock_list(lock);
+	return number;
+}
+
+bool lock_is_sure(const struct lock *lock)
+{
+	return lock->list_wanted <= lock->lists_done && lock->broken == 0;
+}
+
+void lock_free_if_unused(struct lock *lock)
+{
+	if (lock->owners > 0 || lock->unplaced != NULL || lock->queue != NULL ||
+	    lock->leaving != NULL || lock->watched != NULL || lock->orders != NULL ||
+	    lock->tests != NULL || lock->proofs != NULL || lock->listing || lock->attended ||
+	    lock->worn || lock->orphans_list != 0)
+		return;
+	HASH_DEL(lock->engine->locks, lock);
+	engine_unmark(lock->engine, &lock->item);
+	free(lock->keeper);
+	free(lock);
+}
+
+void proof_end(struct proof *proof)
+{
+	struct lock *lock = proof->lock;
+	DL_DELETE(lock->proofs, proof);
+	free(proof);
+}
+
+void proof_answer(struct proof *proof, int error, uint64_t token)
+{
+	struct engine *engine = proof->lock->engine;
+	void *cookie = proof->cookie;
+
+	proof->file = NULL;
+	if (proof->under_way == 0)
+		proof_end(proof);
+	engine->events->on_proved(engine->context, cookie, error, token);
+}
+
+void proofs_lose_file(const struct owner *file)
+{
+	struct proof *proof, *next;
+	DL_FOREACH_SAFE (file->lock->proofs, proof, next) {
+		if (proof->file == file)
+			proof_answer(proof, -EIO, 0);
+	}
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a lock asks the store for. For the engine's own files.
+ */
+#ifndef DLOCKFS_ENGINE_LOCK_H
+#define DLOCKFS_ENGINE_LOCK_H
+
+#include "engine/state.h"
+
+enum { RETRY_MEMORY_MS = 100 }; /* how soon to send again what there was no memory for */
+
+/* Notes that something has failed and is to be sent again after so long. */
+void engine_retry_in(struct engine *engine, int64_t delay_ms);
+
+/* Whether locks may be granted now: the session is known to live and the store answers. */
+bool engine_may_grant(const struct engine *engine);
+
+/* Whether the log may tell that the store refused something: whoever is refused may ask again at
+ * once. */
+bool lock_may_log(const struct lock *lock, const char *what, int error);
+
+/* Notes that something failed and is to be tried again, and tells so unless it was a lost
+ * connection: "PATH: WHAT: why; trying again". */
+void lock_retry_after(struct lock *lock, const char *what, int error);
+
+/* Whether it is to be asked for on_changed(). */
+bool leads_want_attention(const struct lock *lock);
+
+/* Asks the store for the queue of the lock, unless that is under way. */
+void lock_list(struct lock *lock);
+
+/* The number of the first list that will be sent from now on, which is asked for. */
+uint64_t lock_list_anew(struct lock *lock);
+
+/* Whether what is known of the queue is enough to grant anything. */
+bool lock_is_sure(const struct lock *lock);
+
+/* Frees the lock if nothing needs it. */
+void lock_free_if_unused(struct lock *lock);
+
+/* The open file has lost a lock: answers its proofs. */
+void proofs_lose_file(const struct owner *file);
+
+/* Ends a proof that is not under way. */
+void proof_end(struct proof *proof);
+
+/* Answers whoever asked. If the store has not answered yet, the proof goes when it does. */
+void proof_answer(struct proof *proof, int error, uint64_t token);
+
+#endif
