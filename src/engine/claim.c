@@ -23,7 +23,7 @@
 #include "engine/save.h"
 #include "engine/test.h"
 
-static struct coverage *create_coverage(struct range range)
+static struct range_set *create_ranges(struct range range)
 {
 	struct coverage *coverage = calloc(1, sizeof(*coverage));
 	if (coverage == NULL)
@@ -33,7 +33,7 @@ static struct coverage *create_coverage(struct range range)
 		free(coverage);
 		return NULL;
 	}
-	return coverage;
+	return &coverage->ranges;
 }
 
 struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct range range,
@@ -48,8 +48,8 @@ struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct rang
 	struct claim *claim = calloc(1, sizeof(*claim) + details_bytes);
 	if (claim == NULL)
 		return NULL;
-	claim->coverage = record ? create_coverage(range) : NULL;
-	if (record && claim->coverage == NULL) {
+	claim->place.ranges = record ? create_ranges(range) : NULL;
+	if (record && claim->place.ranges == NULL) {
 		free(claim);
 		return NULL;
 	}
@@ -60,10 +60,10 @@ struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct rang
 	claim->kind = kind;
 	claim->pid = caller->pid;
 	claim->uid = caller->uid;
-	claim->parts.record = record;
-	claim->parts.span = range.span;
-	claim->parts.mode = range.mode;
-	claim->parts.recipe = lock_recipe(lock);
+	claim->place.parts.record = record;
+	claim->place.parts.span = range.span;
+	claim->place.parts.mode = range.mode;
+	claim->place.parts.recipe = lock_recipe(lock);
 	DL_APPEND2(owner->claims, claim, owner_prev, owner_next);
 	engine->claims++;
 	claim_start_over(claim);
@@ -75,7 +75,7 @@ void claim_append_unplaced(struct claim *claim)
 {
 	claim->serial = ++claim->lock->engine->serials;
 	claim_mark(claim);
-	DL_APPEND(claim->lock->unplaced, claim);
+	DL_APPEND(claim->lock->unplaced, &claim->place);
 }
 
 static void detach_owner(struct claim *claim)
@@ -128,7 +128,7 @@ static void leave(struct claim *claim)
 	claim->state = CLAIM_LEAVING;
 	claim->sent = claim->amended = false;
 	claim_mark(claim);
-	DL_APPEND(claim->lock->leaving, claim);
+	DL_APPEND(claim->lock->leaving, &claim->place);
 	claim_withdraw(claim);
 	numbers_look(claim->lock);
 }
@@ -141,7 +141,7 @@ void claim_end(struct claim *claim)
 	claim_end_wish(claim);
 	/* The answers come in the order of the calls. Of two znodes one may be left. */
 	if (claim->amending || claim->marking ||
-	    (claim_recipe_znodes(claim->parts.recipe) > 1 && engine->session != STORE_LOST))
+	    (claim_recipe_znodes(claim->place.parts.recipe) > 1 && engine->session != STORE_LOST))
 		leave(claim);
 	else
 		claim_free(claim);
@@ -185,13 +185,13 @@ void claim_start_over(struct claim *claim)
 	claim->proof_round = 0;
 	claim->list_wanted = 0;
 	claim->exact = true;
-	if (claim->coverage != NULL) {
-		claim->coverage->cycle_list = 0;
-		claim->coverage->cycles = 0;
+	if (claim_coverage(claim) != NULL) {
+		claim_coverage(claim)->cycle_list = 0;
+		claim_coverage(claim)->cycles = 0;
 	}
-	claim->parts.id.session = claim_id_session(engine->session_number);
-	claim->parts.id.owner = claim->owner != NULL ? claim->owner->number : 0;
-	claim->parts.id.number = ++engine->claim_number;
+	claim->place.parts.id.session = claim_id_session(engine->session_number);
+	claim->place.parts.id.owner = claim->owner != NULL ? claim->owner->number : 0;
+	claim->place.parts.id.number = ++engine->claim_number;
 	engine_mark(engine);
 	claim_mark(claim);
 }
@@ -208,7 +208,7 @@ bool claim_requeue(struct claim *claim)
 	}
 	former->lock = lock;
 	former->state = CLAIM_QUEUED;
-	former->parts = claim->parts;
+	former->place.parts = claim->place.parts;
 	former->marker = claim->marker;
 	former->serial = ++engine->serials;
 	engine->claims++;
@@ -223,7 +223,7 @@ bool claim_requeue(struct claim *claim)
 bool claim_needs_news(const struct claim *claim)
 {
 	return claim->lock->foreign_in_queue > 0 &&
-	       (claim->parts.anchored || (claim->asked && !claim->waits));
+	       (claim->place.parts.anchored || (claim->asked && !claim->waits));
 }
 
 /* One list serves all claims that are placed together. A wish that does not wait is decided by what
@@ -347,7 +347,7 @@ void claim_withdraw(struct claim *claim)
 		/* In its former place it was being changed: that will be answered, and ends it. */
 		if (claim->amending || claim->marking)
 			break;
-		DL_DELETE(lock->unplaced, claim);
+		DL_DELETE(lock->unplaced, &claim->place);
 		claim_free(claim);
 		break;
 	case CLAIM_PLACING:
@@ -380,8 +380,8 @@ static void unsettle_records(const struct lock *lock)
 	struct claim *claim;
 	if (lock->records == NULL)
 		return;
-	DL_FOREACH (lock->queue, claim) {
-		if (claim->parts.record)
+	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+		if (claim->place.parts.record)
 			queue_unsettle(claim);
 	}
 }
@@ -392,7 +392,7 @@ void claim_hand_over(struct claim *claim, struct owner *owner)
 
 	change_owner(claim, owner);
 	owner_note_grant(owner);
-	DL_FOREACH (claim->lock->queue, other) {
+	for (other = claim_of(claim->lock->queue.first); other != NULL; other = claim_next(other)) {
 		queue_unsettle(other);
 	}
 }
@@ -438,7 +438,7 @@ void claim_hold(struct claim *claim)
 	/* Wishes that do not wait may have looked on, to see whether this one gets the lock. Those
 	 * that wait may be marked. */
 	struct claim *next;
-	DL_FOREACH2 (claim->blocked, next, blocked_next) {
+	for (next = claim_blocked(claim); next != NULL; next = claim_blocked_next(next)) {
 		if (next->asked && (!next->waits || lock->policy.lock_delay_ms > 0))
 			queue_unsettle(next);
 	}
@@ -452,7 +452,7 @@ void claim_give(struct claim *claim, struct owner *owner)
 	change_owner(claim, owner);
 	claim_hold(claim);
 	/* Who is one with its holder need not wait for it. */
-	DL_FOREACH2 (claim->blocked, behind, blocked_next) {
+	for (behind = claim_blocked(claim); behind != NULL; behind = claim_blocked_next(behind)) {
 		if (behind->lead == NULL)
 			queue_unsettle(behind);
 	}
@@ -572,7 +572,7 @@ void claim_wish(struct claim *claim, bool waits, void *cookie)
 		queue_look_for_cycles(claim->lock);
 	/* Wishes that do not wait may have been looking on, whether somebody takes this place up.
 	 */
-	DL_FOREACH2 (claim->blocked, next, blocked_next) {
+	for (next = claim_blocked(claim); next != NULL; next = claim_blocked_next(next)) {
 		if (next->asked && !next->waits)
 			queue_unsettle(next);
 	}

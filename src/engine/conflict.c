@@ -7,22 +7,6 @@
 
 #include <string.h>
 
-const char *claim_name_of(const struct claim *claim, char text[CLAIM_NAME_BYTES])
-{
-	if (claim->named)
-		return claim->name;
-	claim_name_format_placed(text, &claim->parts);
-	return text;
-}
-
-int claims_compare(const struct claim *a, const struct claim *b)
-{
-	char name_a[CLAIM_NAME_BYTES], name_b[CLAIM_NAME_BYTES];
-	if (a->parts.sequence != b->parts.sequence)
-		return claim_name_compare(a->parts.sequence, "", b->parts.sequence, "");
-	return strcmp(claim_name_of(a, name_a), claim_name_of(b, name_b));
-}
-
 bool claim_is_lead(const struct claim *claim)
 {
 	return claim->lead != NULL && claim->state != CLAIM_FOLLOWING;
@@ -31,7 +15,7 @@ bool claim_is_lead(const struct claim *claim)
 struct claim *lead_first_asked(const struct lead *lead)
 {
 	struct claim *wish;
-	DL_FOREACH (lead->followers, wish) {
+	for (wish = claim_of(lead->followers); wish != NULL; wish = claim_next(wish)) {
 		if (wish->asked)
 			return wish;
 	}
@@ -68,33 +52,19 @@ bool owners_are_one(const struct owner *a, const struct owner *b)
 
 bool claim_was_handed_over(const struct claim *claim)
 {
-	return claim->owner->records != NULL && claim->coverage == NULL;
+	return claim->owner->records != NULL && claim_coverage(claim) == NULL;
 }
 
 bool claim_may_be_none(const struct claim *claim)
 {
-	return claim->state == CLAIM_FOREIGN && claim->parts.id.session == 0 && !claim->seen;
+	return claim->state == CLAIM_FOREIGN && claim->place.parts.id.session == 0 && !claim->seen;
 }
 
 bool claims_are_one_process(const struct claim *a, const struct claim *b)
 {
-	return a->parts.record && b->parts.record && a->parts.id.session == b->parts.id.session &&
-	       a->parts.id.owner == b->parts.id.owner;
-}
-
-bool claims_cross(const struct claim *a, const struct claim *b)
-{
-	if (!claim_span_overlaps(a->parts.span, b->parts.span))
-		return false;
-	if (a->coverage != NULL && b->coverage != NULL)
-		return range_sets_conflict(&a->coverage->ranges, &b->coverage->ranges);
-	if (a->coverage != NULL)
-		return range_set_conflict(&a->coverage->ranges, b->parts.span, b->parts.mode) !=
-		       NULL;
-	if (b->coverage != NULL)
-		return range_set_conflict(&b->coverage->ranges, a->parts.span, a->parts.mode) !=
-		       NULL;
-	return a->parts.mode == CLAIM_EXCLUSIVE || b->parts.mode == CLAIM_EXCLUSIVE;
+	return a->place.parts.record && b->place.parts.record &&
+	       a->place.parts.id.session == b->place.parts.id.session &&
+	       a->place.parts.id.owner == b->place.parts.id.owner;
 }
 
 static bool is_held_flock(const struct claim *claim)
@@ -124,11 +94,12 @@ static bool covers_conflict(const struct claim *flock, const struct records *rec
 bool coverage_is_by(const struct claim *flock, const struct records *records,
 		    const struct claim *claim)
 {
-	struct range whole = {claim->parts.span, claim->parts.mode};
+	struct range whole = {claim->place.parts.span, claim->place.parts.mode};
 	const struct range_set span = {&whole, 1, 1};
 	return is_held_flock(flock) &&
 	       covers_conflict(flock, records, claim->owner,
-			       claim->coverage != NULL ? &claim->coverage->ranges : &span);
+			       claim_coverage(claim) != NULL ? &claim_coverage(claim)->ranges
+							     : &span);
 }
 
 /* Whether another process than `but`, whose locks the flock may cover, holds what conflicts. */
@@ -148,8 +119,8 @@ static bool covers_in_the_way(const struct claim *a, const struct claim *b)
 {
 	const struct claim *flock = is_held_flock(a) ? a : b;
 	const struct claim *record = is_held_flock(a) ? b : a;
-	return is_held_flock(flock) && record->coverage != NULL &&
-	       flock_covers_others(flock, record->owner, &record->coverage->ranges);
+	return is_held_flock(flock) && claim_coverage(record) != NULL &&
+	       flock_covers_others(flock, record->owner, &claim_coverage(record)->ranges);
 }
 
 /* Whether a flock that was handed over to a process, whose record locks need it, is in the way of
@@ -158,7 +129,7 @@ static bool covers_in_the_way(const struct claim *a, const struct claim *b)
  * conflicts. */
 static bool handed_over_is_in_the_way(const struct claim *flock, const struct claim *claim)
 {
-	struct range whole = {claim->parts.span, claim->parts.mode};
+	struct range whole = {claim->place.parts.span, claim->place.parts.mode};
 	const struct range_set span = {&whole, 1, 1};
 	struct records *records, *next;
 
@@ -166,12 +137,13 @@ static bool handed_over_is_in_the_way(const struct claim *flock, const struct cl
 	if (flock->owner->lost)
 		return true;
 	/* Its process may lock more under it at any time. */
-	if (claim->coverage == NULL && !owners_are_one(flock->owner, claim->owner))
+	if (claim_coverage(claim) == NULL && !owners_are_one(flock->owner, claim->owner))
 		return true;
 	HASH_ITER (hh, flock->lock->records, records, next) {
 		if (!owners_are_one(&records->owner, claim->owner) &&
-		    range_sets_conflict(&records->held,
-					claim->coverage != NULL ? &claim->coverage->ranges : &span))
+		    range_sets_conflict(&records->held, claim_coverage(claim) != NULL
+								? &claim_coverage(claim)->ranges
+								: &span))
 			return true;
 	}
 	return false;
@@ -185,7 +157,7 @@ static const struct claim *find_flock(const struct owner *owner, const struct ow
 	const struct range_set ranges = {&range, 1, 1};
 	const struct claim *claim;
 	DL_FOREACH2 (owner->claims, claim, owner_next) {
-		if (is_held_flock(claim) && claim->parts.mode >= range.mode &&
+		if (is_held_flock(claim) && claim->place.parts.mode >= range.mode &&
 		    (process == NULL || !flock_covers_others(claim, process, &ranges)))
 			return claim;
 	}
@@ -195,9 +167,9 @@ static const struct claim *find_flock(const struct owner *owner, const struct ow
 const struct claim *coverage_flock_for(const struct claim *claim)
 {
 	const struct records *records = claim->owner != NULL ? claim->owner->records : NULL;
-	if (records == NULL || claim->coverage == NULL || claim->lock->held_flocks == 0)
+	if (records == NULL || claim_coverage(claim) == NULL || claim->lock->held_flocks == 0)
 		return NULL;
-	const struct range range = claim->coverage->asked;
+	const struct range range = claim_coverage(claim)->asked;
 	const struct claim *flock = find_flock(&records->owner, NULL, range);
 	for (size_t i = 0; flock == NULL && i < records->files_count; i++)
 		flock = find_flock(records->files[i], NULL, range);
@@ -222,12 +194,12 @@ bool coverage_includes(const struct records *records, struct range range)
 /* Whose a claim is when it comes to the other one. */
 static const struct owner *side_of(const struct claim *claim, const struct claim *other)
 {
-	return other->coverage != NULL ? claim_asker(claim) : claim->owner;
+	return claim_coverage(other) != NULL ? claim_asker(claim) : claim->owner;
 }
 
 bool claims_conflict(const struct claim *a, const struct claim *b)
 {
-	if (!claims_cross(a, b))
+	if (!places_cross(&a->place, &b->place))
 		return false;
 	if (a->owner == NULL || b->owner == NULL)
 		return true;
@@ -247,17 +219,17 @@ static bool may_go_first(const struct owner *owner)
 
 bool would_wait_here(const struct owner *owner, struct range range)
 {
-	const struct claim *lists[] = {owner->lock->queue, owner->lock->unplaced};
+	const struct place *lists[] = {owner->lock->queue.first, owner->lock->unplaced};
 	struct coverage coverage = {.ranges = {&range, 1, 1}};
 	const struct claim wish = {
 		.lock = owner->lock,
 		.owner = (struct owner *)owner,
-		.parts = {.mode = range.mode, .span = range.span},
-		.coverage = owner->records != NULL ? &coverage : NULL,
+		.place = {.parts = {.mode = range.mode, .span = range.span},
+			  .ranges = owner->records != NULL ? &coverage.ranges : NULL},
 	};
 	for (size_t i = 0; i < 2; i++) {
 		const struct claim *claim;
-		DL_FOREACH (lists[i], claim) {
+		for (claim = claim_of(lists[i]); claim != NULL; claim = claim_next(claim)) {
 			if (claim->owner == NULL || claim_is_kept(claim) ||
 			    !claims_conflict(claim, &wish))
 				continue;

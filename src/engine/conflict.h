@@ -7,13 +7,6 @@
 
 #include "engine/state.h"
 
-/* The claim's name in the store: of one that stands there, or has stood. `text` may be used for it.
- */
-const char *claim_name_of(const struct claim *claim, char text[CLAIM_NAME_BYTES]);
-
-/* Negative, zero or positive as the claims stand in the queue. */
-int claims_compare(const struct claim *a, const struct claim *b);
-
 /* Whether the claim is HELD, but by nobody of this host. */
 bool claim_is_kept(const struct claim *claim);
 
@@ -38,9 +31,6 @@ bool claim_may_be_none(const struct claim *claim);
 
 /* Whether two foreign claims of record locks are of one process. */
 bool claims_are_one_process(const struct claim *a, const struct claim *b);
-
-/* Whether what two claims of one lock cover excludes each other, whosever they are. */
-bool claims_cross(const struct claim *a, const struct claim *b);
 
 /* Whether the claim is a flock that may cover record locks of the process. */
 bool coverage_may_be_by(const struct claim *claim, const struct records *records);

@@ -22,10 +22,11 @@ static int add_coverage(const struct owner *owner, const struct claim *but, stru
 	DL_FOREACH2 (owner->claims, claim, owner_next) {
 		if (claim == but || claim->state != CLAIM_HELD || error != 0)
 			continue;
-		struct range whole = {claim->parts.span, claim->parts.mode};
+		struct range whole = {claim->place.parts.span, claim->place.parts.mode};
 		struct range_set span = {&whole, 1, 1};
-		error = range_set_add(set,
-				      claim->coverage != NULL ? &claim->coverage->ranges : &span);
+		error = range_set_add(set, claim_coverage(claim) != NULL
+						   ? &claim_coverage(claim)->ranges
+						   : &span);
 	}
 	return error;
 }
@@ -68,8 +69,8 @@ static void forget_next(struct owner *owner)
 {
 	struct claim *claim;
 	DL_FOREACH2 (owner->claims, claim, owner_next) {
-		if (claim->coverage != NULL)
-			range_set_finish(&claim->coverage->next);
+		if (claim_coverage(claim) != NULL)
+			range_set_finish(&claim_coverage(claim)->next);
 	}
 }
 
@@ -78,10 +79,10 @@ static int prepare(struct owner *owner, const struct range_set *held)
 {
 	struct claim *claim;
 	DL_FOREACH2 (owner->claims, claim, owner_next) {
-		if (claim->state != CLAIM_HELD || claim->coverage == NULL)
+		if (claim->state != CLAIM_HELD || claim_coverage(claim) == NULL)
 			continue;
-		if (range_set_intersect(&claim->coverage->ranges, held, &claim->coverage->next) <
-		    0) {
+		if (range_set_intersect(&claim_coverage(claim)->ranges, held,
+					&claim_coverage(claim)->next) < 0) {
 			forget_next(owner);
 			return -ENOMEM;
 		}
@@ -94,9 +95,9 @@ static bool is_repeated(const struct claim *claim)
 {
 	const struct claim *other;
 	DL_FOREACH2 (claim->owner->claims, other, owner_next) {
-		if (other->state == CLAIM_HELD && other->coverage != NULL &&
-		    claims_compare(other, claim) < 0 &&
-		    range_set_contains(&other->coverage->next, &claim->coverage->next))
+		if (other->state == CLAIM_HELD && claim_coverage(other) != NULL &&
+		    place_compare(&other->place, &claim->place) < 0 &&
+		    range_set_contains(&claim_coverage(other)->next, &claim_coverage(claim)->next))
 			return true;
 	}
 	return false;
@@ -107,7 +108,7 @@ static void commit(struct owner *owner)
 {
 	struct claim *claim, *next;
 	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
-		struct coverage *coverage = claim->coverage;
+		struct coverage *coverage = claim_coverage(claim);
 		if (claim->state != CLAIM_HELD || coverage == NULL ||
 		    range_sets_equal(&coverage->next, &coverage->ranges))
 			continue;
@@ -115,7 +116,7 @@ static void commit(struct owner *owner)
 			claim_withdraw(claim);
 	}
 	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
-		struct coverage *coverage = claim->coverage;
+		struct coverage *coverage = claim_coverage(claim);
 		if (claim->state != CLAIM_HELD)
 			continue;
 		if (coverage == NULL) {
@@ -142,7 +143,8 @@ static void weaken_flocks(const struct records *records)
 
 	if (records->owner.lock->held_flocks == 0)
 		return;
-	DL_FOREACH (records->owner.lock->queue, claim) {
+	for (claim = claim_of(records->owner.lock->queue.first); claim != NULL;
+	     claim = claim_next(claim)) {
 		if (!coverage_may_be_by(claim, records))
 			continue;
 		queue_weaken(claim);
@@ -151,8 +153,9 @@ static void weaken_flocks(const struct records *records)
 	if (!found)
 		return;
 	/* Others who have locked through the file wait for that, behind whomever. */
-	DL_FOREACH (records->owner.lock->queue, claim) {
-		if (claim->parts.record)
+	for (claim = claim_of(records->owner.lock->queue.first); claim != NULL;
+	     claim = claim_next(claim)) {
+		if (claim->place.parts.record)
 			queue_unsettle(claim);
 	}
 }
@@ -164,8 +167,8 @@ static void unsettle_anchored(const struct owner *owner)
 	struct claim *claim;
 	if (owner->lock->anchored_in_queue == 0)
 		return;
-	DL_FOREACH (owner->lock->queue, claim) {
-		if (claim->parts.anchored && claim->owner != NULL &&
+	for (claim = claim_of(owner->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+		if (claim->place.parts.anchored && claim->owner != NULL &&
 		    owners_are_one(claim->owner, owner))
 			queue_unsettle(claim);
 	}
@@ -194,9 +197,10 @@ int coverage_change(struct records *records, struct range_set held)
 static bool are_neighbours(const struct claim *older, const struct claim *claim)
 {
 	const struct claim *between;
-	for (between = older->next; between != NULL && between != claim; between = between->next) {
+	for (between = claim_next(older); between != NULL && between != claim;
+	     between = claim_next(between)) {
 		if (between->owner != claim->owner &&
-		    claim_span_overlaps(between->parts.span, older->parts.span))
+		    claim_span_overlaps(between->place.parts.span, older->place.parts.span))
 			return false;
 	}
 	return between == claim;
@@ -215,10 +219,11 @@ void coverage_tidy(struct claim *claim)
 	if (range_set_copy(&owner->records->held, &held) == 0)
 		(void)coverage_change(owner->records, held);
 	DL_FOREACH_SAFE2 (owner->claims, older, next, owner_next) {
-		if (older == claim || older->state != CLAIM_HELD || older->coverage == NULL ||
-		    claims_compare(older, claim) > 0)
+		if (older == claim || older->state != CLAIM_HELD || claim_coverage(older) == NULL ||
+		    place_compare(&older->place, &claim->place) > 0)
 			continue;
-		if (range_set_contains(&claim->coverage->ranges, &older->coverage->ranges) &&
+		if (range_set_contains(&claim_coverage(claim)->ranges,
+				       &claim_coverage(older)->ranges) &&
 		    are_neighbours(older, claim))
 			claim_withdraw(older);
 	}

@@ -78,20 +78,22 @@ static bool is_foreign(const struct claim *claim)
 
 static bool comes_later(struct search *search, const struct claim *claim)
 {
-	return claim->lock == search->claim->lock && claims_compare(claim, search->last) > 0;
+	return claim->lock == search->claim->lock &&
+	       place_compare(&claim->place, &search->last->place) > 0;
 }
 
 /* Whether two foreign claims may be one owner's: an open file and a process, on one host; unless
  * the one behind says that it waits for the other. */
 static bool may_be_one(const struct claim *front, const struct claim *claim)
 {
-	if (front->parts.id.session != claim->parts.id.session || front->parts.id.session == 0)
+	if (front->place.parts.id.session != claim->place.parts.id.session ||
+	    front->place.parts.id.session == 0)
 		return false;
-	if (front->parts.id.owner == claim->parts.id.owner &&
-	    front->parts.id.owner != CLAIM_OWNER_NONE)
+	if (front->place.parts.id.owner == claim->place.parts.id.owner &&
+	    front->place.parts.id.owner != CLAIM_OWNER_NONE)
 		return true;
-	return front->parts.record != claim->parts.record &&
-	       !(claim->says_waits && claim->waits_for == front->parts.sequence);
+	return front->place.parts.record != claim->place.parts.record &&
+	       !(claim->says_waits && claim->waits_for == front->place.parts.sequence);
 }
 
 /* A foreign claim has been read; if not, it will be. */
@@ -108,7 +110,7 @@ static bool is_known(struct search *search, struct claim *claim)
 /* Whether one foreign claim stands in the way of another one behind it, as far as is known. */
 static bool stands_in_the_way(struct search *search, struct claim *front, struct claim *claim)
 {
-	if (front->requeue || !claims_cross(front, claim) ||
+	if (front->requeue || !places_cross(&front->place, &claim->place) ||
 	    (is_foreign(front) && may_be_one(front, claim)))
 		return false;
 	if (!claim_has_precedence(claim, front))
@@ -127,9 +129,11 @@ static bool may_wait(struct search *search, struct claim *claim)
 		return claim->may_wait;
 	claim->judged = search->number;
 	claim->may_wait = false;
-	for (front = claim->lock->queue; front != claim && !claim->may_wait; front = front->next)
-		claim->may_wait = (claims_cross(front, claim) && !is_known(search, front)) ||
-				  stands_in_the_way(search, front, claim);
+	for (front = claim_of(claim->lock->queue.first); front != claim && !claim->may_wait;
+	     front = claim_next(front))
+		claim->may_wait =
+			(places_cross(&front->place, &claim->place) && !is_known(search, front)) ||
+			stands_in_the_way(search, front, claim);
 	return claim->may_wait;
 }
 
@@ -145,14 +149,15 @@ static enum edge edge_to(struct search *search, struct claim *claim)
 /* The edge from a claim that waits, if it does, to one in front of it. */
 static enum edge edge_to_front(struct search *search, struct claim *waiting, struct claim *front)
 {
-	if (!claims_cross(front, waiting) || !is_known(search, front) || !is_known(search, waiting))
+	if (!places_cross(&front->place, &waiting->place) || !is_known(search, front) ||
+	    !is_known(search, waiting))
 		return EDGE_NONE;
 	if (!is_foreign(waiting) && !is_foreign(front)) {
 		if (!claims_conflict(front, waiting) || claim_passes(waiting, front))
 			return EDGE_NONE;
 	} else if (is_foreign(waiting)) {
 		/* One with an anchor may have passed the other, and be held. */
-		if (waiting->parts.anchored && !waiting->says_waits)
+		if (waiting->place.parts.anchored && !waiting->says_waits)
 			return EDGE_NONE;
 		if (!stands_in_the_way(search, front, waiting))
 			return EDGE_NONE;
@@ -206,7 +211,7 @@ static bool process_reaches(struct search *search, const struct process *process
 static bool foreign_holder_reaches(struct search *search, const struct claim *held)
 {
 	struct claim *claim;
-	DL_FOREACH (held->lock->queue, claim) {
+	for (claim = claim_of(held->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (claim != held && is_foreign(claim) && claims_are_one_process(claim, held) &&
 		    !comes_later(search, claim) && reaches(search, claim))
 			return true;
@@ -283,13 +288,13 @@ static bool reaches(struct search *search, struct claim *waiting)
 	flock = coverage_flock_for(waiting);
 	if (flock != NULL)
 		return covered_reach(search, flock, waiting);
-	for (other = lock->queue; other != waiting; other = other->next) {
+	for (other = claim_of(lock->queue.first); other != waiting; other = claim_next(other)) {
 		if (lock != search->claim->lock && (is_foreign(other) || is_foreign(waiting)))
 			continue;
 		if (leads_there(search, waiting, edge_to_front(search, waiting, other), other))
 			return true;
 	}
-	for (other = waiting->next; other != NULL; other = other->next) {
+	for (other = claim_next(waiting); other != NULL; other = claim_next(other)) {
 		if ((is_foreign(other) || other->state != CLAIM_HELD) && comes_later(search, other))
 			continue;
 		if (leads_there(search, waiting, edge_to_behind(search, waiting, other), other))
@@ -337,8 +342,8 @@ static enum cycle find_cycle(struct claim *claim, const struct process *process,
 
 	*ret_last = claim;
 	DL_FOREACH2 (claim->owner->claims, held, owner_next) {
-		if (cycle != CYCLE_NONE || held->state != CLAIM_HELD || !held->parts.anchored ||
-		    claims_compare(held, claim) <= 0)
+		if (cycle != CYCLE_NONE || held->state != CLAIM_HELD ||
+		    !held->place.parts.anchored || place_compare(&held->place, &claim->place) <= 0)
 			continue;
 		cycle = close_cycle(claim, held, process, holders_only);
 		*ret_last = held;
@@ -352,7 +357,7 @@ static bool knows_the_rule(const struct claim *claim)
 {
 	if (!is_foreign(claim))
 		return is_waiting(claim);
-	return claim->parts.id.session != 0 && (claim->exact || !claim->says_waits);
+	return claim->place.parts.id.session != 0 && (claim->exact || !claim->says_waits);
 }
 
 /* Whether it can be now. */
@@ -364,7 +369,8 @@ static bool can_be_sent_back(const struct claim *claim)
 /* Whether one claim is to be sent back rather than another one: it is older. */
 static bool goes_first(const struct claim *claim, const struct claim *other)
 {
-	return other == NULL || (claim->lock == other->lock && claims_compare(claim, other) < 0);
+	return other == NULL ||
+	       (claim->lock == other->lock && place_compare(&claim->place, &other->place) < 0);
 }
 
 /* The oldest of those that are in somebody's way in the cycle, and can be sent back. NULL: there is
@@ -395,7 +401,7 @@ static void send_back(struct claim *waiter, struct claim *claim)
 	if (is_foreign(waiter) && waiter->amending)
 		return; /* it is being sent back */
 	waiter->gave_way = !is_foreign(waiter);
-	bool sent = is_foreign(waiter) ? claim_send_back(waiter, claim->parts.sequence)
+	bool sent = is_foreign(waiter) ? claim_send_back(waiter, claim->place.parts.sequence)
 				       : claim_requeue(waiter);
 	if (!sent)
 		engine_retry_in(claim->lock->engine, RETRY_MEMORY_MS);
@@ -406,7 +412,7 @@ static void send_back(struct claim *waiter, struct claim *claim)
 /* The same cycle is to be seen in new lists. Returns whether it was in enough of them. */
 static bool is_confirmed(const struct claim *claim)
 {
-	struct coverage *coverage = claim->coverage;
+	struct coverage *coverage = claim_coverage(claim);
 
 	if (coverage == NULL)
 		return true;
@@ -421,8 +427,8 @@ static bool is_confirmed(const struct claim *claim)
 
 static void forget_cycle(const struct claim *claim)
 {
-	if (claim->coverage != NULL)
-		claim->coverage->cycles = claim->coverage->cycle_list = 0;
+	if (claim_coverage(claim) != NULL)
+		claim_coverage(claim)->cycles = claim_coverage(claim)->cycle_list = 0;
 }
 
 /* Breaks a cycle with somebody in it who only waits. Returns whether nobody in it lets others pass:

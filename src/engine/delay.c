@@ -51,7 +51,7 @@ bool delay_lets_hold(struct claim *claim)
 
 void delay_prepare(struct claim *claim)
 {
-	if (is_used(claim->lock) && claim->blocker->state == CLAIM_HELD && claim->asked)
+	if (is_used(claim->lock) && claim_blocker(claim)->state == CLAIM_HELD && claim->asked)
 		ask_for_marker(claim);
 }
 
@@ -90,16 +90,17 @@ void delay_note_orphan(struct claim *claim)
 	claim->orphan = claim->seen = true;
 	claim->read = true; /* it covers what its name says, or was read before */
 	claim->says_waits = claim->says_keep = false;
-	claim->parts.id = (struct claim_id){0}; /* of nobody who could be asked for anything */
+	claim->place.parts.id =
+		(struct claim_id){0}; /* of nobody who could be asked for anything */
 	claim->delay_end_ms = lock->engine->now_ms + stay_ms(lock);
 	engine_retry_in(lock->engine, stay_ms(lock));
 	if (!is_used(lock))
 		return;
 	log_lock_warning(lock->path,
 			 "the holder of claim %s was lost: nobody gets the lock for %lld ms",
-			 claim->name, (long long)lock->policy.lock_delay_ms);
+			 claim->place.name, (long long)lock->policy.lock_delay_ms);
 	/* Who went before it, because it waited, or was to ask for it, does not any more. */
-	DL_FOREACH (lock->queue, other) {
+	for (other = claim_of(lock->queue.first); other != NULL; other = claim_next(other)) {
 		queue_unsettle(other);
 	}
 }
@@ -112,7 +113,7 @@ void delay_change_policy(struct lock *lock, const struct lock_policy *policy)
 	lock->policy = *policy;
 	if (stay_ms(lock) == former_ms)
 		return;
-	DL_FOREACH (lock->watched, claim) {
+	for (claim = claim_of(lock->watched); claim != NULL; claim = claim_next(claim)) {
 		if (claim->orphan)
 			claim->delay_end_ms += stay_ms(lock) - former_ms;
 	}
@@ -145,11 +146,11 @@ void delay_broken(struct claim *claim)
 	delay_look(claim->lock);
 }
 
-static void take_away(struct claim *list)
+static void take_away(struct place *list)
 {
 	struct claim *claim;
 
-	DL_FOREACH (list, claim) {
+	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
 		struct engine *engine = claim->lock->engine;
 
 		if (!claim->orphan || claim->sent)
@@ -165,7 +166,7 @@ static void take_away(struct claim *list)
 
 void delay_resume(struct lock *lock)
 {
-	take_away(lock->queue);
+	take_away(lock->queue.first);
 	take_away(lock->watched);
 	if (lock->orphans_list > lock->lists_done)
 		lock_list(lock);
@@ -178,17 +179,17 @@ static bool may_leave_orphan(const struct claim *claim)
 
 void delay_lose_session(struct lock *lock)
 {
-	const struct claim *lists[] = {lock->watched, lock->leaving, lock->queue};
+	const struct place *lists[] = {lock->watched, lock->leaving, lock->queue.first};
 	const struct claim *claim;
 	bool looks = lock->orphans_list != 0;
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
-		DL_FOREACH (lists[i], claim) {
+		for (claim = claim_of(lists[i]); claim != NULL; claim = claim_next(claim)) {
 			if (!may_leave_orphan(claim))
 				continue;
 			looks = true;
 			if (!claim->orphan)
-				lock->former_session = claim->parts.id.session;
+				lock->former_session = claim->place.parts.id.session;
 		}
 	}
 	if (looks)
@@ -223,18 +224,18 @@ void delay_stop(struct lock *lock)
 {
 	struct claim *claim;
 
-	DL_FOREACH (lock->queue, claim) {
+	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (claim->state == CLAIM_HELD && !claim_is_kept(claim))
 			claim->marker = MARKER_NONE; /* it stays */
 	}
 }
 
-static const struct claim *find_orphan(const struct claim *list, const char *name)
+static const struct claim *find_orphan(const struct place *list, const char *name)
 {
 	const struct claim *claim;
 
-	DL_FOREACH (list, claim) {
-		if (claim->orphan && strcmp(claim->name, name) == 0)
+	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
+		if (claim->orphan && strcmp(claim->place.name, name) == 0)
 			return claim;
 	}
 	return NULL;
@@ -248,7 +249,7 @@ bool engine_find_orphan(const struct engine *engine, const char *path, const cha
 
 	HASH_FIND(hh, engine->locks, path, strlen(path), lock);
 	if (lock != NULL)
-		orphan = find_orphan(lock->queue, name);
+		orphan = find_orphan(lock->queue.first, name);
 	if (lock != NULL && orphan == NULL)
 		orphan = find_orphan(lock->watched, name);
 	if (orphan == NULL)

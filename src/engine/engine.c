@@ -76,11 +76,12 @@ void engine_stop(struct engine *engine)
 		delay_stop(lock);
 }
 
-static void free_list(struct claim *list)
+static void free_list(struct place *list)
 {
 	struct claim *claim, *next;
-	DL_FOREACH_SAFE (list, claim, next) {
-		DL_DELETE(list, claim);
+	for (claim = claim_of(list); claim != NULL; claim = next) {
+		next = claim_next(claim);
+		DL_DELETE(list, &claim->place);
 		claim_free(claim);
 	}
 }
@@ -95,7 +96,7 @@ void engine_destroy(struct engine *engine)
 		proofs_forget_sent(lock);
 		HASH_DEL(engine->locks, lock);
 		free_list(lock->unplaced);
-		free_list(lock->queue);
+		free_list(lock->queue.first);
 		free_list(lock->leaving);
 		free_list(lock->watched);
 		free_list(lock->orders);
@@ -122,8 +123,8 @@ static void retry(struct engine *engine)
 static int result_of_time(const struct claim *wish)
 {
 	const struct claim *claim = wish->state == CLAIM_FOLLOWING ? wish->lead->claim : wish;
-	bool kept = wish->lock->policy.keep_ms > 0 && claim->blocker != NULL &&
-		    claim->blocker->state == CLAIM_FOREIGN;
+	bool kept = wish->lock->policy.keep_ms > 0 && claim->place.blocker != NULL &&
+		    claim_blocker(claim)->state == CLAIM_FOREIGN;
 	return kept && !wish->waits && wish->lock->engine->session == STORE_CONNECTED ? -EWOULDBLOCK
 										      : -ENOLCK;
 }
@@ -136,7 +137,8 @@ void engine_advance(struct engine *engine, int64_t now_ms)
 		engine_begin_silence(engine);
 	engine_judge_lease(engine);
 	while ((timer = timers_first(&engine->timers)) != NULL && timer->due_ms <= now_ms) {
-		struct claim *claim = (struct claim *)timer; /* its first member */
+		struct claim *claim =
+			(struct claim *)((char *)timer - offsetof(struct claim, timer));
 		struct lock *lock = claim->lock;
 		if (grace_expire(claim))
 			; /* looked at again below */
@@ -252,8 +254,9 @@ static struct claim *take_up_lingering(struct owner *owner, enum lock_kind kind,
 	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
 		if (claim->asked || claim->state == CLAIM_HELD)
 			continue;
-		if (found == NULL && waits && claim->kind == kind && claim->parts.mode == mode &&
-		    claim->pid == caller->pid && claim->uid == caller->uid)
+		if (found == NULL && waits && claim->kind == kind &&
+		    claim->place.parts.mode == mode && claim->pid == caller->pid &&
+		    claim->uid == caller->uid)
 			found = claim;
 		else
 			claim_withdraw(claim);
@@ -275,7 +278,7 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 	struct claim *claim = take_up_lingering(owner, kind, mode, waits, caller);
 	struct claim *flock = owner_held_but(owner, LOCK_KIND_FLOCK, NULL);
 	if (owner_held_but(owner, LOCK_KIND_OPEN, NULL) != NULL ||
-	    (flock != NULL && flock->parts.mode == mode)) {
+	    (flock != NULL && flock->place.parts.mode == mode)) {
 		engine->events->on_decided(engine->context, cookie, 0);
 	} else {
 		if (flock != NULL)

@@ -18,7 +18,7 @@ static void require(bool condition, const struct claim *claim, const char *rule)
 	if (condition)
 		return;
 	fprintf(stderr, "engine: %s: claim %s, state %d: %s\n", claim->lock->path,
-		claim_name_of(claim, name), (int)claim->state, rule);
+		place_name(&claim->place, name), (int)claim->state, rule);
 	abort();
 }
 
@@ -31,7 +31,7 @@ static bool goes_before(const struct claim *claim, const struct claim *front)
 	if (claim->state == CLAIM_HELD && front->state == CLAIM_FOREIGN)
 		return claim_has_precedence(claim, front) || front->requeue ||
 		       (front->lock->records_in_queue > 0 && (!front->read || front->orphan));
-	if (claim->state == CLAIM_HELD && claim->coverage == NULL && front->owner != NULL &&
+	if (claim->state == CLAIM_HELD && claim_coverage(claim) == NULL && front->owner != NULL &&
 	    owners_are_one(claim->owner, front->owner))
 		return true;
 	if (claim->state == CLAIM_HELD && front->owner != NULL && claim_was_handed_over(claim))
@@ -45,14 +45,14 @@ static bool goes_before(const struct claim *claim, const struct claim *front)
  * looks at the queue again. */
 static bool may_have_come(const struct claim *claim, const struct claim *front)
 {
-	return claim_may_be_none(front) && claim->blocker != front;
+	return claim_may_be_none(front) && claim_blocker(claim) != front;
 }
 
 /* The nearest claim behind that has precedence. */
 static const struct claim *find_precedent(const struct claim *claim)
 {
 	const struct claim *behind;
-	for (behind = claim->next; behind != NULL; behind = behind->next) {
+	for (behind = claim_next(claim); behind != NULL; behind = claim_next(behind)) {
 		if (claim_is_behind(claim, behind))
 			return behind;
 	}
@@ -62,12 +62,12 @@ static const struct claim *find_precedent(const struct claim *claim)
 static void check_queue_claim(const struct claim *claim, const struct claim *head)
 {
 	const struct claim *blocker = NULL, *front;
-	for (front = head; front != claim; front = front->next) {
+	for (front = head; front != claim; front = claim_next(front)) {
 		if (claims_conflict(front, claim) && !goes_before(claim, front) &&
 		    !may_have_come(claim, front))
 			blocker = front;
-		if (front->next == claim)
-			require(claims_compare(front, claim) < 0, claim,
+		if (claim_next(front) == claim)
+			require(place_compare(&front->place, &claim->place) < 0, claim,
 				"stands in the queue's order");
 	}
 	if (blocker == NULL && claim->state == CLAIM_WAITING)
@@ -82,7 +82,8 @@ static void check_queue_claim(const struct claim *claim, const struct claim *hea
 		break;
 	case CLAIM_WAITING:
 		/* What one with an anchor was seen to go before may be less sure by now. */
-		require(claim->unsettled || claim->blocker == blocker || claim->parts.anchored,
+		require(claim->unsettled || claim_blocker(claim) == blocker ||
+				claim->place.parts.anchored,
 			claim, "a waiter knows the nearest claim in front that conflicts");
 		require(claim->unsettled || blocker != NULL || !claim->asked ||
 				(claim->careful && !claim->fresh) || !lock_is_sure(claim->lock) ||
@@ -94,7 +95,7 @@ static void check_queue_claim(const struct claim *claim, const struct claim *hea
 		break;
 	case CLAIM_FOREIGN:
 		require(claim->owner == NULL, claim, "a foreign claim has no owner");
-		require(claim->blocked == NULL || claim->sent ||
+		require(claim->place.blocked == NULL || claim->sent ||
 				claim->lock->engine->session != STORE_CONNECTED ||
 				claim->lock->engine->retry_ms != INT64_MAX,
 			claim, "a foreign claim that blocks is watched");
@@ -124,11 +125,11 @@ static void check_lead(const struct lead *lead, bool held, struct books *books)
 		"a lead is in the list of its state");
 	require(held || claim->owner == lock->keeper, claim,
 		"a lead that is not held is the keeper's");
-	DL_FOREACH (lead->followers, wish) {
+	for (wish = claim_of(lead->followers); wish != NULL; wish = claim_next(wish)) {
 		require(wish->state == CLAIM_FOLLOWING && wish->lead == lead &&
 				wish->owner != NULL && wish->owner != lock->keeper,
 			wish, "a follower knows its lead");
-		require(wish->parts.mode == claim->parts.mode, wish,
+		require(wish->place.parts.mode == claim->place.parts.mode, wish,
 			"a follower asks for what the lead has");
 		asked += wish->asked;
 		books->claims += 1;
@@ -156,18 +157,18 @@ static void check_lock(const struct lock *lock, struct books *books)
 {
 	const struct claim *claim;
 	size_t own = 0, placing = 0;
-	DL_FOREACH (lock->queue, claim) {
-		check_queue_claim(claim, lock->queue);
+	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+		check_queue_claim(claim, claim_of(lock->queue.first));
 		own += claim->state != CLAIM_FOREIGN;
 		books->holders += claim->state == CLAIM_HELD && !claim_is_kept(claim);
 		books->kept += claim_is_kept(claim);
 		books->waiters += claim->asked && claim->lead == NULL;
 	}
 	books->claims += own;
-	if (lock->queue != NULL)
-		require(own + lock->tests_count == lock->own_in_queue, lock->queue,
+	if (lock->queue.first != NULL)
+		require(own + lock->tests_count == lock->own_in_queue, claim_of(lock->queue.first),
 			"own claims are counted");
-	DL_FOREACH (lock->unplaced, claim) {
+	for (claim = claim_of(lock->unplaced); claim != NULL; claim = claim_next(claim)) {
 		placing += claim->state == CLAIM_PLACING;
 		require(claim->state == CLAIM_WANTED || claim->state == CLAIM_PLACING ||
 				claim->state == CLAIM_UNCERTAIN,
@@ -181,9 +182,10 @@ static void check_lock(const struct lock *lock, struct books *books)
 		books->claims += 1;
 	}
 	if (lock->unplaced != NULL)
-		require(placing == lock->placing, lock->unplaced, "those under way are counted");
+		require(placing == lock->placing, claim_of(lock->unplaced),
+			"those under way are counted");
 	check_leads(lock, books);
-	DL_FOREACH (lock->leaving, claim) {
+	for (claim = claim_of(lock->leaving); claim != NULL; claim = claim_next(claim)) {
 		require(claim->state == CLAIM_LEAVING && claim->owner == NULL && !claim->asked,
 			claim, "nobody waits for a claim that leaves");
 		require(claim->sent || lock->engine->session != STORE_CONNECTED ||
@@ -191,24 +193,24 @@ static void check_lock(const struct lock *lock, struct books *books)
 			claim, "a withdrawal is under way or will be");
 		books->claims += 1;
 	}
-	DL_FOREACH (lock->tests, claim) {
+	for (claim = claim_of(lock->tests); claim != NULL; claim = claim_next(claim)) {
 		require(claim->state == CLAIM_TESTING && claim->asked, claim,
 			"a test waits for its answer");
 		books->waiters += 1;
 		books->claims += 1;
 	}
-	DL_FOREACH (lock->watched, claim) {
+	for (claim = claim_of(lock->watched); claim != NULL; claim = claim_next(claim)) {
 		require(claim->state == CLAIM_FOREIGN &&
 				(claim->sent || claim->amending || claim->orphan) && !claim->orders,
 			claim,
 			"only its watch or its delay keeps a foreign claim outside the queue");
 	}
-	DL_FOREACH (lock->orders, claim) {
+	for (claim = claim_of(lock->orders); claim != NULL; claim = claim_next(claim)) {
 		require(claim->orders && claim->sent, claim, "orders are a watch");
 	}
-	if (lock->found != NULL)
-		require(lock->found->lock == lock && lock->queue != NULL, lock->found,
-			"what was found is still in the queue");
+	claim = claim_of(lock->queue.found);
+	require(claim == NULL || (claim->lock == lock && lock->queue.first != NULL), claim,
+		"what was found is still in the queue");
 }
 
 void engine_check_invariants(const struct engine *engine)

@@ -57,7 +57,7 @@ static bool is_wanted(const struct claim *claim)
 		return true;
 	if (claim->lock->foreign_in_queue == 0)
 		return false;
-	for (behind = claim->next; behind != NULL; behind = behind->next) {
+	for (behind = claim_next(claim); behind != NULL; behind = claim_next(behind)) {
 		if (behind->state == CLAIM_FOREIGN && claims_conflict(behind, claim))
 			return true;
 	}
@@ -72,7 +72,7 @@ static bool is_awaited(const struct claim *claim)
 		if (claims_conflict(lead->claim, claim))
 			return true;
 	}
-	return claim->blocked != NULL;
+	return claim->place.blocked != NULL;
 }
 
 /* Whether it has been given to as many in a row as it may be while another host waits. */
@@ -125,10 +125,10 @@ void lead_start_over(struct lead *lead)
 }
 
 /* The claim is no lead any more. Returns its followers. */
-static struct claim *end_lead(struct claim *claim)
+static struct place *end_lead(struct claim *claim)
 {
 	struct lead *lead = claim->lead;
-	struct claim *followers = lead->followers;
+	struct place *followers = lead->followers;
 
 	if (lead->held)
 		DL_DELETE(claim->lock->held_leads, lead);
@@ -148,10 +148,11 @@ void lead_forget(struct claim *claim)
 }
 
 /* Ends the wishes of a list. */
-static void decide_all(struct engine *engine, struct claim *followers, int result)
+static void decide_all(struct engine *engine, struct place *followers, int result)
 {
 	struct claim *wish, *next;
-	DL_FOREACH_SAFE (followers, wish, next) {
+	for (wish = claim_of(followers); wish != NULL; wish = next) {
+		next = claim_next(wish);
 		void *cookie = wish->cookie;
 		bool asked = wish->asked;
 		claim_free(wish);
@@ -162,27 +163,27 @@ static void decide_all(struct engine *engine, struct claim *followers, int resul
 
 /* Those who have followed a lead that is no more get a new one; those who only linger are dropped.
  */
-static void regroup(struct lock *lock, struct claim *followers)
+static void regroup(struct lock *lock, struct place *followers)
 {
 	struct lead *lead = NULL;
-	struct claim *wish, *first = followers;
+	struct claim *wish, *first = claim_of(followers);
 
 	while (first != NULL && !first->asked)
-		first = first->next;
+		first = claim_next(first);
 	if (first != NULL) {
 		const struct engine_caller caller = {
 			.pid = first->pid,
 			.uid = first->uid,
 			.details = first->details,
 		};
-		lead = create_lead(lock, first->parts.mode, first->waits, &caller);
+		lead = create_lead(lock, first->place.parts.mode, first->waits, &caller);
 	}
 	if (lead == NULL) {
 		decide_all(lock->engine, followers, -ENOMEM);
 		return;
 	}
 	lead->followers = followers;
-	DL_FOREACH (followers, wish) {
+	for (wish = claim_of(followers); wish != NULL; wish = claim_next(wish)) {
 		wish->lead = lead;
 		claim_mark(wish);
 	}
@@ -193,7 +194,7 @@ static void regroup(struct lock *lock, struct claim *followers)
 
 void lead_disband(struct claim *claim)
 {
-	struct claim *followers;
+	struct place *followers;
 	if (!claim_is_lead(claim))
 		return;
 	followers = end_lead(claim);
@@ -204,7 +205,7 @@ void lead_disband(struct claim *claim)
 /* The wish is no follower any more. */
 static void unfollow(struct claim *wish)
 {
-	DL_DELETE(wish->lead->followers, wish);
+	DL_DELETE(wish->lead->followers, &wish->place);
 	wish->lead = NULL;
 }
 
@@ -244,7 +245,7 @@ static void give(struct lead *lead, struct claim *wish, bool wanted)
 	engine->events->on_decided(engine->context, cookie, 0);
 	grant_alike(lead, owner);
 	if (lead->followers != NULL && is_spent(lead, wanted)) {
-		struct claim *followers = lead->followers;
+		struct place *followers = lead->followers;
 		lead->followers = NULL;
 		regroup(claim->lock, followers);
 	}
@@ -302,13 +303,13 @@ static void change_asker(struct lead *lead)
 	lead->asker = claim_asker(claim);
 	if (claim->lock->records == NULL || claim->state != CLAIM_WAITING)
 		return;
-	for (other = claim->next; other != NULL; other = other->next) {
+	for (other = claim_next(claim); other != NULL; other = claim_next(other)) {
 		if (other->state == CLAIM_HELD && claims_conflict(other, claim)) {
 			(void)claim_requeue(claim);
 			return;
 		}
 	}
-	DL_FOREACH (claim->lock->queue, other) {
+	for (other = claim_of(claim->lock->queue.first); other != NULL; other = claim_next(other)) {
 		queue_unsettle(other);
 	}
 }
@@ -327,7 +328,7 @@ static void settle_waiting(struct lead *lead)
 		change_asker(lead);
 	if (asked && !claim->asked) {
 		/* Wishes that do not wait may have been looking on. */
-		DL_FOREACH2 (claim->blocked, next, blocked_next) {
+		for (next = claim_blocked(claim); next != NULL; next = claim_blocked_next(next)) {
 			if (next->asked && !next->waits)
 				queue_unsettle(next);
 		}
@@ -376,7 +377,7 @@ void leads_settle(struct lock *lock)
 void lead_decided(struct claim *claim, int result)
 {
 	struct lock *lock = claim->lock;
-	struct claim *followers;
+	struct place *followers;
 
 	if (result == 0) {
 		grace_forget(claim);
@@ -434,11 +435,11 @@ void lead_follower_changed(struct claim *wish)
 static bool has_others_behind(const struct lead *lead)
 {
 	const struct claim *claim;
-	DL_FOREACH2 (lead->claim->blocked, claim, blocked_next) {
+	for (claim = claim_blocked(lead->claim); claim != NULL; claim = claim_blocked_next(claim)) {
 		if (claim->lead == NULL && claim->asked)
 			return true;
 	}
-	return lead->followers != NULL && !lead->followers->waits;
+	return lead->followers != NULL && !claim_of(lead->followers)->waits;
 }
 
 /* The lead for a wish: an idle one that fits, or the newest, if it may be followed. */
@@ -448,14 +449,14 @@ static struct lead *find_lead(const struct lock *lock, enum claim_mode mode, boo
 	struct lead *lead, *newest = lock->leads != NULL ? lock->leads : lock->held_leads;
 	DL_FOREACH (lock->held_leads, lead) {
 		if (claim_is_kept(lead->claim) && lead->followers == NULL &&
-		    !is_awaited(lead->claim) && lead->claim->parts.mode == mode &&
+		    !is_awaited(lead->claim) && lead->claim->place.parts.mode == mode &&
 		    lead->claim->uid == caller->uid)
 			return lead;
 	}
 	lead = newest != NULL ? newest->prev : NULL;
 	if (lead == NULL || has_others_behind(lead) || !waits || lead->claim->uid != caller->uid ||
 	    !lead->claim->waits || lock->policy.handoff == 0 || mode != CLAIM_EXCLUSIVE ||
-	    lead->claim->parts.mode != mode || lead->claim->revoked ||
+	    lead->claim->place.parts.mode != mode || lead->claim->revoked ||
 	    is_spent(lead, is_wanted(lead->claim)))
 		return NULL;
 	return lead;
@@ -472,7 +473,7 @@ int lead_wish(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bo
 
 	if (wish == NULL)
 		return -ENOMEM;
-	DL_DELETE(lock->unplaced, wish);
+	DL_DELETE(lock->unplaced, &wish->place);
 	if (fresh)
 		lead = create_lead(lock, mode, waits, caller);
 	if (lead == NULL) {
@@ -481,7 +482,7 @@ int lead_wish(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bo
 	}
 	wish->state = CLAIM_FOLLOWING;
 	wish->lead = lead;
-	DL_APPEND(lead->followers, wish);
+	DL_APPEND(lead->followers, &wish->place);
 	*ret_claim = wish;
 	claim_ask(wish, waits, cookie);
 	lead_follower_changed(wish);
@@ -498,14 +499,14 @@ void lead_each_user(const struct lead *lead,
 	const struct claim *claim = lead->claim, *wish;
 	bool first = claim->state != CLAIM_HELD;
 	char name_text[CLAIM_NAME_BYTES], text[ENGINE_TEXT_BYTES];
-	const char *name = claim_name_of(claim, name_text);
+	const char *name = place_name(&claim->place, name_text);
 
 	claim_describe(claim, text);
 	if (claim_is_kept(claim))
 		visit(context, name, ENGINE_KEPT, NULL);
 	else if (claim->state == CLAIM_HELD)
 		visit(context, name, ENGINE_USES, text);
-	DL_FOREACH (lead->followers, wish) {
+	for (wish = claim_of(lead->followers); wish != NULL; wish = claim_next(wish)) {
 		if (!wish->asked)
 			continue;
 		claim_describe(wish, text);

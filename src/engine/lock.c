@@ -56,7 +56,7 @@ bool leads_want_attention(const struct lock *lock)
 		return false;
 	DL_FOREACH (lock->held_leads, lead) {
 		/* With others of this host behind it, it will not be kept. */
-		bool may_be_kept = lock->policy.keep_ms > 0 && lead->claim->blocked == NULL;
+		bool may_be_kept = lock->policy.keep_ms > 0 && lead->claim->place.blocked == NULL;
 		if (!lead->contended && (may_be_kept || lead->followers != NULL))
 			return true;
 	}
@@ -71,7 +71,7 @@ static bool is_looking(const struct lock *lock)
 	const struct claim *claim;
 	if (lock->taken_over)
 		return true;
-	DL_FOREACH (lock->unplaced, claim) {
+	for (claim = claim_of(lock->unplaced); claim != NULL; claim = claim_next(claim)) {
 		if (claim->state == CLAIM_UNCERTAIN)
 			return true;
 	}
@@ -106,7 +106,7 @@ bool lock_is_sure(const struct lock *lock)
 
 void lock_free_if_unused(struct lock *lock)
 {
-	if (lock->owners > 0 || lock->unplaced != NULL || lock->queue != NULL ||
+	if (lock->owners > 0 || lock->unplaced != NULL || lock->queue.first != NULL ||
 	    lock->leaving != NULL || lock->watched != NULL || lock->orders != NULL ||
 	    lock->tests != NULL || lock->proofs != NULL || lock->listing || lock->attended ||
 	    lock->worn || lock->orphans_list != 0)

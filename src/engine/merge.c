@@ -20,14 +20,14 @@
 
 /* A claim of the queue is not in the store's list. One of ours is put into *gone, for
  * account_for_gone(): what follows from its end may reach into the queue. */
-static void vanish(struct claim *claim, struct claim **gone)
+static void vanish(struct claim *claim, struct place **gone)
 {
 	struct lock *lock = claim->lock;
 	queue_remove(claim);
 	if (claim->state != CLAIM_FOREIGN)
-		DL_APPEND(*gone, claim);
+		DL_APPEND(*gone, &claim->place);
 	else if (claim->sent || claim->amending) /* which will tell so too, and end it */
-		DL_APPEND(lock->watched, claim);
+		DL_APPEND(lock->watched, &claim->place);
 	else
 		rival_free(claim);
 }
@@ -35,9 +35,9 @@ static void vanish(struct claim *claim, struct claim **gone)
 static void lose_taken_away(struct claim *claim)
 {
 	char name[CLAIM_NAME_BYTES];
-	log_lock_error(claim->lock->path, "claim %s was taken away%s", claim_name_of(claim, name),
-		       claim_is_kept(claim) ? " while nobody used it"
-					    : ", its holder has lost the lock");
+	log_lock_error(
+		claim->lock->path, "claim %s was taken away%s", place_name(&claim->place, name),
+		claim_is_kept(claim) ? " while nobody used it" : ", its holder has lost the lock");
 	claim_lose(claim);
 }
 
@@ -49,16 +49,17 @@ void queue_lose(struct claim *claim)
 }
 
 /* Somebody took claims of ours away: wishes start over, holders have lost. */
-static void account_for_gone(struct lock *lock, struct claim *gone)
+static void account_for_gone(struct lock *lock, struct place *gone)
 {
 	struct claim *claim, *next;
 	char name[CLAIM_NAME_BYTES];
-	DL_FOREACH_SAFE (gone, claim, next) {
+	for (claim = claim_of(gone); claim != NULL; claim = next) {
+		next = claim_next(claim);
 		if (claim->state == CLAIM_HELD)
 			continue;
 		log_lock_warning(lock->path, "claim %s was taken away while it waited",
-				 claim_name_of(claim, name));
-		DL_DELETE(gone, claim);
+				 place_name(&claim->place, name));
+		DL_DELETE(gone, &claim->place);
 		if (claim->asked) {
 			claim_start_over(claim);
 			claim_append_unplaced(claim);
@@ -73,30 +74,32 @@ static void account_for_gone(struct lock *lock, struct claim *gone)
 		}
 	}
 	/* First, because one that is lost must not be given up by what follows from another. */
-	DL_FOREACH (gone, claim) {
+	for (claim = claim_of(gone); claim != NULL; claim = claim_next(claim)) {
 		lead_disband(claim);
 	}
-	DL_FOREACH_SAFE (gone, claim, next) {
-		DL_DELETE(gone, claim);
+	for (claim = claim_of(gone); claim != NULL; claim = next) {
+		next = claim_next(claim);
+		DL_DELETE(gone, &claim->place);
 		lose_taken_away(claim);
 	}
 }
 
-static struct claim *find_by_id(struct claim *list, struct claim_id id)
+static struct claim *find_by_id(struct place *list, struct claim_id id)
 {
 	struct claim *claim;
-	DL_FOREACH (list, claim) {
-		if (claim->parts.id.number == id.number && claim->parts.id.session == id.session)
+	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
+		if (claim->place.parts.id.number == id.number &&
+		    claim->place.parts.id.session == id.session)
 			return claim;
 	}
 	return NULL;
 }
 
-static struct claim *find_by_name(struct claim *list, const char *name)
+static struct claim *find_by_name(struct place *list, const char *name)
 {
 	struct claim *claim;
-	DL_FOREACH (list, claim) {
-		if (strcmp(claim->name, name) == 0)
+	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
+		if (strcmp(claim->place.name, name) == 0)
 			return claim;
 	}
 	return NULL;
@@ -111,7 +114,7 @@ static void set_aside(struct lock *lock, const struct store_entry *entry)
 		claim = rival_create(lock, entry->name, &entry->claim);
 		if (claim == NULL)
 			return;
-		DL_APPEND(lock->watched, claim);
+		DL_APPEND(lock->watched, &claim->place);
 	}
 	delay_note_orphan(claim);
 }
@@ -119,8 +122,8 @@ static void set_aside(struct lock *lock, const struct store_entry *entry)
 /* Finds the answer to an ambiguous place(): the claim stands in the queue. */
 static struct claim *adopt(struct claim *claim, const struct store_entry *entry)
 {
-	DL_DELETE(claim->lock->unplaced, claim);
-	claim->parts.sequence = entry->claim.sequence;
+	DL_DELETE(claim->lock->unplaced, &claim->place);
+	claim->place.parts.sequence = entry->claim.sequence;
 	claim->state = CLAIM_QUEUED;
 	claim_mark(claim);
 	return claim;
@@ -141,7 +144,7 @@ static void withdraw_ghost(struct lock *lock, const struct store_entry *entry)
 	engine->claims++;
 	claim->state = CLAIM_LEAVING;
 	claim_mark(claim);
-	DL_APPEND(lock->leaving, claim);
+	DL_APPEND(lock->leaving, &claim->place);
 	claim_withdraw(claim);
 }
 
@@ -150,13 +153,14 @@ static bool is_of_this_session(const struct lock *lock, const struct store_entry
 	return entry->claim.id.session == claim_id_session(lock->engine->session_number);
 }
 
-/* As claims_compare(). */
+/* As place_compare(). */
 static int compare(const struct claim *claim, const struct store_entry *entry)
 {
 	char name[CLAIM_NAME_BYTES];
-	if (claim->parts.sequence != entry->claim.sequence)
-		return claim_name_compare(claim->parts.sequence, "", entry->claim.sequence, "");
-	return strcmp(claim_name_of(claim, name), entry->name);
+	if (claim->place.parts.sequence != entry->claim.sequence)
+		return claim_name_compare(claim->place.parts.sequence, "", entry->claim.sequence,
+					  "");
+	return strcmp(place_name(&claim->place, name), entry->name);
 }
 
 /* Another host of dlockfs is configured otherwise. The two exclude each other all the same, but the
@@ -192,7 +196,7 @@ static struct claim *admit(struct lock *lock, const struct store_entry *entry)
 	warn_of_mixture(lock, entry);
 	struct claim *claim = find_by_name(lock->watched, entry->name);
 	if (claim != NULL)
-		DL_DELETE(lock->watched, claim);
+		DL_DELETE(lock->watched, &claim->place);
 	else
 		claim = rival_create(lock, entry->name, &entry->claim);
 	return claim;
@@ -201,8 +205,8 @@ static struct claim *admit(struct lock *lock, const struct store_entry *entry)
 /* The claim stands. If it is ours, its place is known now. */
 static void confirm(struct claim *claim)
 {
-	if (claim->looked_ahead && claim->blocked != NULL)
-		queue_unsettle(claim->blocked);
+	if (claim->looked_ahead && claim->place.blocked != NULL)
+		queue_unsettle(claim_blocked(claim));
 	claim->looked_ahead = false;
 	if (claim->state != CLAIM_QUEUED)
 		return;
@@ -217,7 +221,8 @@ static void confirm(struct claim *claim)
 static void withdraw_abandoned(struct lock *lock)
 {
 	struct claim *claim, *next;
-	DL_FOREACH_SAFE (lock->queue, claim, next) {
+	for (claim = claim_of(lock->queue.first); claim != NULL; claim = next) {
+		next = claim_next(claim);
 		if (claim->state != CLAIM_FOREIGN && claim->owner == NULL)
 			claim_withdraw(claim);
 	}
@@ -227,7 +232,7 @@ static void withdraw_abandoned(struct lock *lock)
 static void begin_care(const struct lock *lock)
 {
 	struct claim *claim;
-	DL_FOREACH (lock->queue, claim) {
+	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		queue_unsettle(claim);
 	}
 }
@@ -236,7 +241,7 @@ static void begin_care(const struct lock *lock)
 static void end_care(const struct lock *lock)
 {
 	struct claim *claim;
-	DL_FOREACH (lock->queue, claim) {
+	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (!claim->careful || claim->says_waits || claim->amended || claim->amending)
 			continue;
 		claim->careful = false;
@@ -247,8 +252,8 @@ static void end_care(const struct lock *lock)
 
 void queue_merge(struct lock *lock, const struct store_entry *entries, size_t count)
 {
-	struct claim *at = lock->queue;
-	struct claim *gone = NULL;
+	struct claim *at = claim_of(lock->queue.first);
+	struct place *gone = NULL;
 	const struct claim *last_own = NULL;
 	bool complete = true, careful = lock->foreign_records_in_queue > 0;
 
@@ -264,20 +269,20 @@ void queue_merge(struct lock *lock, const struct store_entry *entries, size_t co
 		}
 		while (at != NULL && (order = compare(at, entry)) < 0) {
 			struct claim *missing = at;
-			at = at->next;
+			at = claim_next(at);
 			vanish(missing, &gone);
 		}
 		if (order == 0 && (entry->half || entry->orphan) && at->state != CLAIM_FOREIGN) {
 			/* Nobody is excluded by what is left of it, which goes as a ghost does; or
 			 * only its marker is left. */
 			struct claim *halved = at;
-			at = at->next;
+			at = claim_next(at);
 			order = 1;
 			vanish(halved, &gone);
 		}
 		struct claim *claim = at;
 		if (at != NULL && order == 0) {
-			at = at->next;
+			at = claim_next(at);
 		} else {
 			claim = admit(lock, entry);
 			if (claim != NULL)
@@ -295,13 +300,13 @@ void queue_merge(struct lock *lock, const struct store_entry *entries, size_t co
 	}
 	while (at != NULL) {
 		struct claim *missing = at;
-		at = at->next;
+		at = claim_next(at);
 		vanish(missing, &gone);
 	}
 	/* What others have put there under the name of a claim may have any number. */
 	if (last_own != NULL && complete) {
 		lock->known = true;
-		lock->known_to = last_own->parts.sequence;
+		lock->known_to = last_own->place.parts.sequence;
 	}
 	if (lock->foreign_records_in_queue > 0 && !careful)
 		begin_care(lock);

@@ -48,7 +48,7 @@ enum { LOOK_MS = 50, IDLE_LOOK_MS = 1000, HOLD_BACK_MS = 20000 };
 static bool is_of_holder(const struct claim *claim)
 {
 	const struct claim *held;
-	DL_FOREACH (claim->lock->queue, held) {
+	for (held = claim_of(claim->lock->queue.first); held != NULL; held = claim_next(held)) {
 		if (held->state == CLAIM_HELD && owners_are_one(held->owner, claim->owner))
 			return true;
 	}
@@ -137,17 +137,17 @@ void numbers_read_names(const struct lock *lock)
 	struct claim *claim;
 	if (!lock->worn)
 		return;
-	DL_FOREACH (lock->queue, claim) {
+	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (claim_may_be_none(claim))
 			claim_watch(claim);
 	}
 }
 
-static bool is_seen(const struct claim *list, const char *name)
+static bool is_seen(const struct place *list, const char *name)
 {
 	const struct claim *claim;
-	DL_FOREACH (list, claim) {
-		if (claim->seen && strcmp(claim->name, name) == 0)
+	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
+		if (claim->seen && strcmp(claim->place.name, name) == 0)
 			return true;
 	}
 	return false;
@@ -156,7 +156,7 @@ static bool is_seen(const struct claim *list, const char *name)
 /* As claim_may_be_none(), of a queue that may be forgotten already. */
 static bool may_be_none(const struct lock *lock, const struct store_entry *entry)
 {
-	return entry->claim.id.session == 0 && !is_seen(lock->queue, entry->name) &&
+	return entry->claim.id.session == 0 && !is_seen(lock->queue.first, entry->name) &&
 	       !is_seen(lock->watched, entry->name);
 }
 
@@ -190,8 +190,8 @@ static bool would_wait_for(const struct claim *wish, const struct store_entry *e
 	if (lock->policy.keep_ms > 0 || parts->sparse || entry->half ||
 	    parts->id.session == claim_id_session(lock->engine->session_number))
 		return false;
-	return claim_span_overlaps(wish->parts.span, parts->span) &&
-	       (wish->parts.mode == CLAIM_EXCLUSIVE || parts->mode == CLAIM_EXCLUSIVE) &&
+	return claim_span_overlaps(wish->place.parts.span, parts->span) &&
+	       (wish->place.parts.mode == CLAIM_EXCLUSIVE || parts->mode == CLAIM_EXCLUSIVE) &&
 	       !may_be_none(lock, entry);
 }
 
@@ -199,7 +199,7 @@ static bool would_wait_for(const struct claim *wish, const struct store_entry *e
 static bool would_wait_here_for(const struct claim *wish)
 {
 	const struct claim *claim;
-	DL_FOREACH (wish->lock->queue, claim) {
+	for (claim = claim_of(wish->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (claim->state == CLAIM_HELD && !claim_is_kept(claim) &&
 		    claims_conflict(claim, wish))
 			return true;
@@ -212,7 +212,7 @@ static struct claim *find_refused(const struct lock *lock, const struct store_en
 				  size_t count)
 {
 	struct claim *wish;
-	DL_FOREACH (lock->unplaced, wish) {
+	for (wish = claim_of(lock->unplaced); wish != NULL; wish = claim_next(wish)) {
 		if (wish->state != CLAIM_WANTED || !wish->asked || wish->waits ||
 		    wish->list_wanted == 0 || wish->list_wanted > lock->lists_done)
 			continue;
@@ -230,7 +230,8 @@ void numbers_go_on(struct lock *lock, bool were_worn)
 	struct claim *claim, *next;
 	if (lock->worn || !were_worn)
 		return;
-	DL_FOREACH_SAFE (lock->unplaced, claim, next) {
+	for (claim = claim_of(lock->unplaced); claim != NULL; claim = next) {
+		next = claim_next(claim);
 		claim_place(claim);
 	}
 }
@@ -252,7 +253,7 @@ bool numbers_need_list(const struct lock *lock)
 	const struct claim *claim;
 	if (!lock->worn)
 		return false;
-	DL_FOREACH (lock->unplaced, claim) {
+	for (claim = claim_of(lock->unplaced); claim != NULL; claim = claim_next(claim)) {
 		if (claim->state == CLAIM_WANTED && claim->list_wanted > lock->lists_done)
 			return true;
 	}
@@ -286,23 +287,23 @@ static void put_back(struct claim *claim, uint64_t serial)
 	struct lock *lock = claim->lock;
 	struct claim *behind;
 
-	DL_DELETE(lock->unplaced, claim);
+	DL_DELETE(lock->unplaced, &claim->place);
 	claim->serial = serial;
 	claim_mark(claim);
-	DL_FOREACH (lock->unplaced, behind) {
+	for (behind = claim_of(lock->unplaced); behind != NULL; behind = claim_next(behind)) {
 		if (behind->serial > serial) {
-			DL_PREPEND_ELEM(lock->unplaced, behind, claim);
+			DL_PREPEND_ELEM(lock->unplaced, &behind->place, &claim->place);
 			return;
 		}
 	}
-	DL_APPEND(lock->unplaced, claim);
+	DL_APPEND(lock->unplaced, &claim->place);
 }
 
 bool numbers_refuse(struct claim *claim)
 {
 	uint64_t serial = claim->serial;
 
-	if (!claim_number_is_unsure(claim->parts.sequence))
+	if (!claim_number_is_unsure(claim->place.parts.sequence))
 		return false;
 	if (!claim->asked)
 		claim_withdraw(claim);
@@ -332,7 +333,7 @@ static size_t count_held_back(const struct lock *lock)
 	const struct claim *claim;
 	size_t count = 0;
 
-	DL_FOREACH (lock->unplaced, claim) {
+	for (claim = claim_of(lock->unplaced); claim != NULL; claim = claim_next(claim)) {
 		count += claim->state == CLAIM_WANTED && claim->asked;
 	}
 	return count;

@@ -177,7 +177,7 @@ void engine_place(struct claim *claim, const char *data, bool list)
 					  .operation = OPERATION_PLACE,
 					  .tag = claim,
 					  .flag = list,
-					  .parts = claim->parts,
+					  .parts = claim->place.parts,
 					  .targets = &target,
 					  .count = 1,
 				  });
@@ -202,7 +202,7 @@ static void send_about(struct claim *claim, enum operation operation, const char
 	char name[CLAIM_NAME_BYTES];
 	const struct store_proof target = {
 		.path = claim->lock->path,
-		.name = claim_name_of(claim, name),
+		.name = place_name(&claim->place, name),
 		.text = data,
 		.version = claim->version,
 	};
@@ -210,7 +210,7 @@ static void send_about(struct claim *claim, enum operation operation, const char
 					  .operation = operation,
 					  .tag = claim,
 					  .flag = claim->marker != MARKER_NONE || claim->orphan,
-					  .sequence = claim->parts.sequence,
+					  .sequence = claim->place.parts.sequence,
 					  .targets = &target,
 					  .count = 1,
 				  });
@@ -255,8 +255,8 @@ void engine_renew(struct engine *engine)
 void claim_describe(const struct claim *claim, char text[ENGINE_TEXT_BYTES])
 {
 	const struct engine *engine = claim->lock->engine;
-	enum claim_mode mode =
-		claim->coverage != NULL ? claim->coverage->asked.mode : claim->parts.mode;
+	enum claim_mode mode = claim_coverage(claim) != NULL ? claim_coverage(claim)->asked.mode
+							     : claim->place.parts.mode;
 	engine->events->describe(engine->context, claim->details, claim->kind, mode, text);
 }
 
@@ -269,9 +269,9 @@ char *claim_format_data(const struct claim *claim)
 		.keeps = claim->says_keep,
 	};
 	char text[ENGINE_TEXT_BYTES];
-	if (claim->coverage != NULL) {
+	if (claim_coverage(claim) != NULL) {
 		data.has_ranges = true;
-		data.ranges = claim->coverage->ranges;
+		data.ranges = claim_coverage(claim)->ranges;
 	}
 	if (claim->holds != NULL) {
 		data.has_holds = true;

@@ -30,28 +30,29 @@ enum { HOLDS_MAX = 512 };
 /* Whether a claim that waits, if it does, wants bytes of the set; for all that its name says. */
 static bool is_wanted(const struct range_set *set, const struct claim *claim)
 {
-	if (!claim->parts.sparse)
-		return range_set_conflict(set, claim->parts.span, CLAIM_EXCLUSIVE) != NULL;
-	if (claim->coverage != NULL)
-		return range_sets_conflict(set, &claim->coverage->ranges);
-	return range_set_conflict(set, claim->parts.span, claim->parts.mode) != NULL;
+	if (!claim->place.parts.sparse)
+		return range_set_conflict(set, claim->place.parts.span, CLAIM_EXCLUSIVE) != NULL;
+	if (claim_coverage(claim) != NULL)
+		return range_sets_conflict(set, &claim_coverage(claim)->ranges);
+	return range_set_conflict(set, claim->place.parts.span, claim->place.parts.mode) != NULL;
 }
 
 bool claim_precedence_is_unknown(const struct claim *claim)
 {
-	return claim->state == CLAIM_FOREIGN && claim->parts.anchored && !claim->told;
+	return claim->state == CLAIM_FOREIGN && claim->place.parts.anchored && !claim->told;
 }
 
 bool claim_has_precedence(const struct claim *claim, const struct claim *over)
 {
-	if (!claim->parts.anchored || over->parts.id.session == 0 ||
-	    claim_name_compare(claim->parts.anchor, "", over->parts.sequence, "") >= 0 ||
-	    claims_compare(over, claim) >= 0)
+	if (!claim->place.parts.anchored || over->place.parts.id.session == 0 ||
+	    claim_name_compare(claim->place.parts.anchor, "", over->place.parts.sequence, "") >=
+		    0 ||
+	    place_compare(&over->place, &claim->place) >= 0)
 		return false;
 	if (claim_precedence_is_unknown(claim))
 		return true;
 	if (claim->holds == NULL || !over->exact) {
-		if (claim_span_overlaps(claim->parts.anchor_span, over->parts.span))
+		if (claim_span_overlaps(claim->place.parts.anchor_span, over->place.parts.span))
 			return true;
 		/* Who has not been read yet may be exact. */
 		if (claim->holds == NULL || over->state != CLAIM_FOREIGN || over->read)
@@ -84,28 +85,30 @@ int claim_set_precedence(struct claim *claim, struct range_set holds)
 
 static bool is_anchor(const struct claim *claim)
 {
-	return claim->state == CLAIM_HELD && (claim->parts.record || claim_was_handed_over(claim));
+	return claim->state == CLAIM_HELD &&
+	       (claim->place.parts.record || claim_was_handed_over(claim));
 }
 
 /* Lets the claim go back to the earliest anchor of a process, and adds what this holds. Returns 0
  * or -ENOMEM. */
 static int reach_back(struct claim *claim, const struct owner *process, struct range_set *holds)
 {
-	struct claim_name *parts = &claim->parts;
+	struct claim_name *parts = &claim->place.parts;
 	const struct claim *held;
 	bool found = false;
 
 	DL_FOREACH2 (process->claims, held, owner_next) {
 		if (!is_anchor(held))
 			continue;
-		int32_t first = held->parts.anchored ? held->parts.anchor : held->parts.sequence;
+		int32_t first = held->place.parts.anchored ? held->place.parts.anchor
+							   : held->place.parts.sequence;
 		if (!parts->anchored || claim_name_compare(first, "", parts->anchor, "") < 0)
 			parts->anchor = first;
 		parts->anchored = found = true;
-		if (held->parts.span.start < parts->anchor_span.start)
-			parts->anchor_span.start = held->parts.span.start;
-		if (held->parts.span.end > parts->anchor_span.end)
-			parts->anchor_span.end = held->parts.span.end;
+		if (held->place.parts.span.start < parts->anchor_span.start)
+			parts->anchor_span.start = held->place.parts.span.start;
+		if (held->place.parts.span.end > parts->anchor_span.end)
+			parts->anchor_span.end = held->place.parts.span.end;
 	}
 	return found ? range_set_add(holds, &process->records->held) : 0;
 }
@@ -134,8 +137,8 @@ void claim_take_anchor(struct claim *claim)
 {
 	struct range_set holds = {0};
 
-	claim->parts.anchored = false;
-	claim->parts.anchor_span = (struct claim_span){INT64_MAX, 0};
+	claim->place.parts.anchored = false;
+	claim->place.parts.anchor_span = (struct claim_span){INT64_MAX, 0};
 	claim_free_precedence(claim);
 	if (claim->gave_way)
 		return;
@@ -144,7 +147,8 @@ void claim_take_anchor(struct claim *claim)
 		error = range_set_lock(&holds, range_set_span(&holds), CLAIM_EXCLUSIVE);
 	if (holds.count == 0) {
 		if (error == 0)
-			claim->parts.anchored = false; /* what its claims cover was released */
+			claim->place.parts.anchored =
+				false; /* what its claims cover was released */
 		return;
 	}
 	/* Without memory, the span in the name counts for everybody. */
@@ -158,9 +162,9 @@ bool claim_is_adrift(const struct claim *claim)
 {
 	const struct claim *held;
 
-	if (!claim->parts.anchored)
+	if (!claim->place.parts.anchored)
 		return false;
-	DL_FOREACH (claim->lock->queue, held) {
+	for (held = claim_of(claim->lock->queue.first); held != NULL; held = claim_next(held)) {
 		if (is_anchor(held) && owners_are_one(held->owner, claim->owner))
 			return false;
 	}

@@ -82,13 +82,13 @@ struct collection {
 static size_t bytes_of(const struct claim *claim)
 {
 	return (3 * strlen(claim->lock->path) + CLAIM_NAME_BYTES) *
-	       claim_recipe_znodes(claim->parts.recipe);
+	       claim_recipe_znodes(claim->place.parts.recipe);
 }
 
 static bool has_room(const struct collection *collection, const struct claim *claim)
 {
 	return collection->count == 0 ||
-	       (collection->znodes + claim_recipe_znodes(claim->parts.recipe) <=
+	       (collection->znodes + claim_recipe_znodes(claim->place.parts.recipe) <=
 			claim->lock->engine->proofs_max &&
 		collection->bytes + bytes_of(claim) <= STORE_PROOF_BYTES_MAX);
 }
@@ -96,11 +96,11 @@ static bool has_room(const struct collection *collection, const struct claim *cl
 static void collect(struct collection *collection, const struct claim *claim, const char *text)
 {
 	size_t count = collection->count++;
-	collection->znodes += claim_recipe_znodes(claim->parts.recipe);
+	collection->znodes += claim_recipe_znodes(claim->place.parts.recipe);
 	collection->bytes += bytes_of(claim) + (text != NULL ? strlen(text) : 0);
 	collection->proofs[count] = (struct store_proof){
 		.path = claim->lock->path,
-		.name = claim_name_of(claim, collection->names[count]),
+		.name = place_name(&claim->place, collection->names[count]),
 		.text = text,
 		.version = claim->version,
 	};
@@ -121,7 +121,7 @@ static void send_held(struct proof *proof, const char *text)
 	const struct claim *claim;
 
 	collection.count = collection.znodes = collection.bytes = 0;
-	DL_FOREACH (proof->lock->queue, claim) {
+	for (claim = claim_of(proof->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (!is_held_by(proof->file, claim))
 			continue;
 		if (!has_room(&collection, claim))
@@ -136,7 +136,7 @@ static void send_held(struct proof *proof, const char *text)
 static const struct claim *first_held(const struct owner *file)
 {
 	const struct claim *claim;
-	DL_FOREACH (file->lock->queue, claim) {
+	for (claim = claim_of(file->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (is_held_by(file, claim))
 			return claim;
 	}
@@ -151,7 +151,7 @@ bool engine_file_holds(const struct owner *file)
 bool engine_file_is_revoked(const struct owner *file)
 {
 	const struct claim *claim;
-	DL_FOREACH (file->lock->queue, claim) {
+	for (claim = claim_of(file->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (claim->revoked && is_held_by(file, claim))
 			return true;
 	}
@@ -178,7 +178,7 @@ static void send(struct proof *proof)
 			proof_answer(proof, -ENOMEM, 0);
 			return;
 		}
-		proof->changes = claim->parts.id.number;
+		proof->changes = claim->place.parts.id.number;
 		proof->version = claim->version;
 	}
 	proof->sent_ms = engine->now_ms;
@@ -232,9 +232,9 @@ static void tell_token(struct proof *proof)
 static struct claim *find_changed(const struct proof *proof)
 {
 	struct claim *claim;
-	DL_FOREACH (proof->lock->queue, claim) {
+	for (claim = claim_of(proof->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (claim->state != CLAIM_FOREIGN && proof->changes != 0 &&
-		    claim->parts.id.number == proof->changes)
+		    claim->place.parts.id.number == proof->changes)
 			return claim;
 	}
 	return NULL;
@@ -338,7 +338,8 @@ static void collect_next(struct engine *engine, struct collection *collection)
 {
 	for (struct lock *lock = engine->locks; lock != NULL; lock = lock->hh.next) {
 		struct claim *claim;
-		DL_FOREACH (lock->queue, claim) {
+		for (claim = claim_of(lock->queue.first); claim != NULL;
+		     claim = claim_next(claim)) {
 			if (!may_be_proved(claim) || claim->proof_round == engine->proof_round)
 				continue;
 			if (!has_room(collection, claim))

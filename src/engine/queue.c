@@ -34,22 +34,6 @@ bool claim_passes(const struct claim *claim, const struct claim *front)
 	return front->read && front->says_waits;
 }
 
-struct claim *queue_in_front(const struct claim *claim)
-{
-	return claim == claim->lock->queue ? NULL : claim->prev;
-}
-
-void queue_set_blocker(struct claim *claim, struct claim *blocker)
-{
-	if (claim->blocker == blocker)
-		return;
-	if (claim->blocker != NULL)
-		DL_DELETE2(claim->blocker->blocked, claim, blocked_prev, blocked_next);
-	claim->blocker = blocker;
-	if (blocker != NULL)
-		DL_APPEND2(blocker->blocked, claim, blocked_prev, blocked_next);
-}
-
 void queue_unsettle(struct claim *claim)
 {
 	struct engine *engine = claim->lock->engine;
@@ -74,11 +58,12 @@ void queue_drop_from_unsettled(struct claim *claim)
 static void forget(struct lock *lock)
 {
 	struct claim *claim, *next;
-	lock->found = NULL;
-	DL_FOREACH_SAFE (lock->queue, claim, next) {
-		DL_DELETE(lock->queue, claim);
+	lock->queue.found = NULL;
+	for (claim = claim_of(lock->queue.first); claim != NULL; claim = next) {
+		next = claim_next(claim);
+		DL_DELETE(lock->queue.first, &claim->place);
 		if (claim->sent || claim->amending || claim->orphan)
-			DL_APPEND(lock->watched, claim);
+			DL_APPEND(lock->watched, &claim->place);
 		else
 			rival_free(claim);
 	}
@@ -94,39 +79,40 @@ static void count(const struct claim *claim, bool in)
 	struct lock *lock = claim->lock;
 	bool foreign = claim->state == CLAIM_FOREIGN;
 	size_t one = in ? 1 : (size_t)-1;
-	if (claim->parts.record || claim->parts.anchored)
+	if (claim->place.parts.record || claim->place.parts.anchored)
 		lock->records_in_queue += one;
-	if (claim->parts.anchored)
+	if (claim->place.parts.anchored)
 		lock->anchored_in_queue += one;
 	if (!foreign)
 		lock->own_in_queue += one;
 	else
 		lock->foreign_in_queue += one;
-	if (foreign && claim->parts.record)
+	if (foreign && claim->place.parts.record)
 		lock->foreign_records_in_queue += one;
 }
 
 void queue_look_for_precedence(const struct claim *come)
 {
 	struct claim *claim;
-	if (!come->parts.anchored)
+	if (!come->place.parts.anchored)
 		return;
-	DL_FOREACH (come->lock->queue, claim) {
-		if (claim->blocker == NULL || claims_compare(claim->blocker, claim) > 0)
+	for (claim = claim_of(come->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+		if (claim->place.blocker == NULL ||
+		    place_compare(&claim_blocker(claim)->place, &claim->place) > 0)
 			queue_unsettle(claim);
 	}
 }
 
 bool claim_may_be_in_cycle(const struct claim *claim)
 {
-	return claim->parts.record || claim->lock->records != NULL;
+	return claim->place.parts.record || claim->lock->records != NULL;
 }
 
 void queue_look_for_cycles(struct lock *lock)
 {
 	struct claim *claim;
 	lock->cycle_expected = false;
-	DL_FOREACH (lock->queue, claim) {
+	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (claim->asked && claim_may_be_in_cycle(claim))
 			queue_unsettle(claim);
 	}
@@ -143,53 +129,25 @@ void queue_release(struct lock *lock)
 
 void queue_insert_before(struct lock *lock, struct claim *at, struct claim *claim)
 {
-	if (at == NULL)
-		DL_APPEND(lock->queue, claim);
-	else
-		DL_PREPEND_ELEM(lock->queue, at, claim);
+	place_insert_before(&lock->queue, at != NULL ? &at->place : NULL, &claim->place);
 	count(claim, true);
 	queue_look_for_precedence(claim);
 }
 
 void queue_insert(struct claim *claim)
 {
-	struct lock *lock = claim->lock;
-	struct claim *front = lock->queue == NULL ? NULL : lock->queue->prev;
-	while (front != NULL && claims_compare(front, claim) > 0)
-		front = queue_in_front(front);
-	if (front == NULL)
-		DL_PREPEND(lock->queue, claim);
-	else
-		DL_APPEND_ELEM(lock->queue, front, claim);
+	place_insert(&claim->lock->queue, &claim->place);
 	count(claim, true);
 	queue_look_for_precedence(claim);
 }
 
-static bool is_before(const struct claim *claim, int32_t sequence)
-{
-	return claim_name_compare(claim->parts.sequence, "", sequence, "") < 0;
-}
-
-struct claim *queue_seek(struct lock *lock, int32_t sequence)
-{
-	struct claim *claim = lock->found != NULL ? lock->found : lock->queue;
-	if (claim == NULL)
-		return NULL;
-	while (!is_before(claim, sequence) && claim != lock->queue)
-		claim = claim->prev;
-	while (claim->next != NULL && is_before(claim, sequence))
-		claim = claim->next;
-	lock->found = claim;
-	return is_before(claim, sequence) ? NULL : claim;
-}
-
 void queue_end_look_ahead(const struct claim *claim)
 {
-	const struct claim *behind = claim->next;
-	while (behind != NULL && behind->state == CLAIM_FOREIGN && behind->blocked == NULL)
-		behind = behind->next;
+	const struct claim *behind = claim_next(claim);
+	while (behind != NULL && behind->state == CLAIM_FOREIGN && behind->place.blocked == NULL)
+		behind = claim_next(behind);
 	if (behind != NULL && behind->state == CLAIM_FOREIGN && behind->looked_ahead)
-		queue_unsettle(behind->blocked);
+		queue_unsettle(claim_blocked(behind));
 }
 
 void queue_remove(struct claim *claim)
@@ -197,11 +155,9 @@ void queue_remove(struct claim *claim)
 	struct lock *lock = claim->lock;
 
 	queue_drop_from_unsettled(claim);
-	queue_set_blocker(claim, NULL);
+	place_set_blocker(&claim->place, NULL);
 	queue_weaken(claim);
-	if (lock->found == claim)
-		lock->found = claim->next != NULL ? claim->next : queue_in_front(claim);
-	DL_DELETE(lock->queue, claim);
+	place_remove(&lock->queue, &claim->place);
 	count(claim, false);
 	if (lock->cycle_expected)
 		queue_look_for_cycles(lock);
@@ -211,9 +167,9 @@ void queue_remove(struct claim *claim)
 
 void queue_weaken(struct claim *claim)
 {
-	struct claim *waiter, *next;
-	DL_FOREACH_SAFE2 (claim->blocked, waiter, next, blocked_next) {
-		queue_set_blocker(waiter, NULL);
+	while (claim->place.blocked != NULL) {
+		struct claim *waiter = claim_blocked(claim);
+		place_set_blocker(&waiter->place, NULL);
 		queue_unsettle(waiter);
 	}
 }

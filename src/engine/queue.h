@@ -20,11 +20,6 @@ void queue_insert(struct claim *claim);
 /* Puts a claim in front of `at`; NULL: at the end. */
 void queue_insert_before(struct lock *lock, struct claim *at, struct claim *claim);
 
-/* The first claim of the queue that has this sequence number, or a later one; NULL: there is none.
- * Begins at the one that was found last: who asks for claims in their order, as they end when a
- * program does, finds each at once. */
-struct claim *queue_seek(struct lock *lock, int32_t sequence);
-
 /* A foreign claim is about to go, as a watch has told: who waits for the next one behind it looks
  * further ahead, the first one for all. */
 void queue_end_look_ahead(const struct claim *claim);
@@ -49,12 +44,6 @@ void queue_look_for_cycles(struct lock *lock);
 
 /* One claim of ours, or test, needs the queue no longer. */
 void queue_release(struct lock *lock);
-
-/* The claim in front of this one; NULL at the head. */
-struct claim *queue_in_front(const struct claim *claim);
-
-/* Ties a claim to its blocker; NULL: it has none. */
-void queue_set_blocker(struct claim *claim, struct claim *blocker);
 
 /* Notes that a WAITING claim's place is to be looked at, by engine_settle(); or not any more. */
 void queue_unsettle(struct claim *claim);

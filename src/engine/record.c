@@ -148,7 +148,7 @@ int records_add_file(struct records *records, struct owner *file)
 	/* It matters to nobody, unless something was asked for through the file itself. */
 	if (file->claims == NULL)
 		return 0;
-	DL_FOREACH (file->lock->queue, claim) {
+	for (claim = claim_of(file->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		queue_unsettle(claim);
 	}
 	return 0;
@@ -161,8 +161,9 @@ void records_lose(struct records *records)
 	records_set_held(records, (struct range_set){0});
 	for (size_t i = 0; i < records->files_count; i++)
 		owner_lose(records->files[i]);
-	DL_FOREACH_SAFE (records->owner.lock->tests, test, next) {
-		if (test->coverage->process_id == records->process_id)
+	for (test = claim_of(records->owner.lock->tests); test != NULL; test = next) {
+		next = claim_next(test);
+		if (claim_coverage(test)->process_id == records->process_id)
 			claim_decide(test, -EIO);
 	}
 }
@@ -173,7 +174,7 @@ void records_lose_file(const struct owner *file)
 	struct claim *claim, *next_claim;
 	HASH_ITER (hh, file->lock->records, records, next) {
 		DL_FOREACH_SAFE2 (records->owner.claims, claim, next_claim, owner_next) {
-			if (claim->state == CLAIM_HELD || claim->coverage->file != file)
+			if (claim->state == CLAIM_HELD || claim_coverage(claim)->file != file)
 				continue;
 			if (claim->asked)
 				claim_decide(claim, -EIO);
@@ -191,7 +192,7 @@ const struct range_set *engine_ranges(const struct owner *file, uint64_t process
 
 bool records_cover(const struct claim *claim)
 {
-	return coverage_includes(claim->owner->records, claim->coverage->asked);
+	return coverage_includes(claim->owner->records, claim_coverage(claim)->asked);
 }
 
 /* What the process holds, and the range. */
@@ -218,7 +219,7 @@ int records_grant(struct claim *claim)
 	struct records *records = claim->owner->records;
 	bool covered = records_cover(claim);
 	struct range_set held;
-	int error = add_range(records, claim->coverage->asked, &held);
+	int error = add_range(records, claim_coverage(claim)->asked, &held);
 
 	if (error == 0 && covered)
 		error = grant_covered(records, held);
@@ -256,9 +257,9 @@ static struct claim *find_lingering(const struct owner *owner, struct range rang
 {
 	struct claim *claim;
 	DL_FOREACH2 (owner->claims, claim, owner_next) {
-		if (claim->asked || claim->state == CLAIM_HELD || claim->coverage == NULL)
+		if (claim->asked || claim->state == CLAIM_HELD || claim_coverage(claim) == NULL)
 			continue;
-		const struct range *asked = &claim->coverage->asked;
+		const struct range *asked = &claim_coverage(claim)->asked;
 		if (asked->span.start == range.span.start && asked->span.end == range.span.end &&
 		    asked->mode == range.mode)
 			return claim;
@@ -272,7 +273,7 @@ static void end_lingering(const struct owner *owner)
 {
 	struct claim *claim, *next;
 	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
-		if (!claim->asked && claim->state != CLAIM_HELD && claim->coverage != NULL)
+		if (!claim->asked && claim->state != CLAIM_HELD && claim_coverage(claim) != NULL)
 			claim_withdraw(claim);
 	}
 }
@@ -280,7 +281,7 @@ static void end_lingering(const struct owner *owner)
 /* Makes the claim cover all that the process holds, too, so that it can replace the others. */
 static void gather(struct claim *claim)
 {
-	struct coverage *coverage = claim->coverage;
+	struct coverage *coverage = claim_coverage(claim);
 	const struct records *records = claim->owner->records;
 	struct range_set all;
 	size_t held = 0;
@@ -293,9 +294,9 @@ static void gather(struct claim *claim)
 		return;
 	range_set_finish(&coverage->ranges);
 	coverage->ranges = all;
-	claim->parts.span = range_set_span(&all);
-	claim->parts.mode = range_set_mode(&all);
-	claim->parts.sparse = true;
+	claim->place.parts.span = range_set_span(&all);
+	claim->place.parts.mode = range_set_mode(&all);
+	claim->place.parts.sparse = true;
 }
 
 static int ask(struct records *records, struct owner *file, struct range range, bool waits,
@@ -316,7 +317,7 @@ static int ask(struct records *records, struct owner *file, struct range range, 
 			return -ENOMEM;
 		gather(claim);
 	}
-	claim->coverage->file = file;
+	claim_coverage(claim)->file = file;
 	*ret_claim = claim;
 	claim_wish(claim, waits, cookie);
 	return 0;
@@ -364,10 +365,10 @@ void records_end(struct records *records, const struct owner *file)
 
 	records_set_held(records, (struct range_set){0});
 	DL_FOREACH_SAFE2 (records->owner.claims, claim, next, owner_next) {
-		if (claim->coverage == NULL)
+		if (claim_coverage(claim) == NULL)
 			claim_release(claim);
 		else if (claim->state == CLAIM_HELD || !claim->asked ||
-			 claim->coverage->file == file)
+			 claim_coverage(claim)->file == file)
 			claim_withdraw(claim);
 	}
 	coverage_release(records);
@@ -394,8 +395,8 @@ void records_forget_file(struct owner *file)
 	struct claim *claim, *next_claim;
 	HASH_ITER (hh, file->lock->records, records, next) {
 		DL_FOREACH_SAFE2 (records->owner.claims, claim, next_claim, owner_next) {
-			if (claim->coverage != NULL && claim->state != CLAIM_HELD &&
-			    claim->coverage->file == file)
+			if (claim_coverage(claim) != NULL && claim->state != CLAIM_HELD &&
+			    claim_coverage(claim)->file == file)
 				claim_withdraw(claim);
 		}
 		forget_file(records, file);

@@ -20,29 +20,27 @@ struct claim *rival_create(struct lock *lock, const char *name, const struct cla
 	struct claim *claim = calloc(1, sizeof(*claim));
 	if (claim == NULL)
 		return NULL;
-	claim->name = strdup(name);
-	if (claim->name == NULL) {
+	claim->place.name = strdup(name);
+	if (claim->place.name == NULL) {
 		free(claim);
 		return NULL;
 	}
-	claim->named = true;
 	claim->lock = lock;
 	claim->state = CLAIM_FOREIGN;
-	claim->parts = *parts;
+	claim->place.parts = *parts;
 	return claim;
 }
 
 void rival_free(struct claim *claim)
 {
-	if (claim->coverage != NULL) {
-		range_set_finish(&claim->coverage->ranges);
-		range_set_finish(&claim->coverage->next);
+	if (claim_coverage(claim) != NULL) {
+		range_set_finish(&claim_coverage(claim)->ranges);
+		range_set_finish(&claim_coverage(claim)->next);
 	}
-	free(claim->coverage);
+	free(claim_coverage(claim));
 	claim_free_precedence(claim);
 	free(claim->text); /* or wanted_by */
-	if (claim->named)
-		free(claim->name);
+	free(claim->place.name);
 	free(claim);
 }
 
@@ -58,8 +56,8 @@ void claim_watch(struct claim *claim)
 static int note_ranges(struct claim *claim, const struct range_set *told)
 {
 	struct range_set name = {0}, ranges = {0};
-	struct coverage *coverage = claim->coverage;
-	int error = range_set_lock(&name, claim->parts.span, claim->parts.mode);
+	struct coverage *coverage = claim_coverage(claim);
+	int error = range_set_lock(&name, claim->place.parts.span, claim->place.parts.mode);
 
 	if (error == 0)
 		error = range_set_intersect(&name, told, &ranges);
@@ -68,7 +66,7 @@ static int note_ranges(struct claim *claim, const struct range_set *told)
 	range_set_finish(&name);
 	if (error == 0 && ranges.count == 0) {
 		/* No claim covers nothing: whoever wrote that does not keep to the rules. */
-		if (coverage != claim->coverage)
+		if (coverage != claim_coverage(claim))
 			free(coverage);
 		return 0;
 	}
@@ -78,7 +76,7 @@ static int note_ranges(struct claim *claim, const struct range_set *told)
 	}
 	range_set_finish(&coverage->ranges);
 	coverage->ranges = ranges;
-	claim->coverage = coverage;
+	claim->place.ranges = &coverage->ranges;
 	return 0;
 }
 
@@ -94,7 +92,7 @@ int rival_note_data(struct claim *claim, const char *text)
 	claim->waits_for = data.waits_for;
 	claim->exact |= data.exact;
 	claim->told = data.valid;
-	if (data.has_ranges && claim->parts.record)
+	if (data.has_ranges && claim->place.parts.record)
 		error = note_ranges(claim, &data.ranges);
 	claim->requeue = data.requeue;
 	free(claim->text);
@@ -126,13 +124,13 @@ void claim_oversee(struct claim *claim)
 
 	if (claim->overseen || lock->engine->session != STORE_CONNECTED)
 		return;
-	struct claim *orders = rival_create(lock, claim_name_of(claim, name), &none);
+	struct claim *orders = rival_create(lock, place_name(&claim->place, name), &none);
 	if (orders == NULL)
 		return; /* at the next heartbeat */
 	orders->orders = true;
 	orders->sent = true;
 	claim->overseen = true;
-	DL_APPEND(lock->orders, orders);
+	DL_APPEND(lock->orders, &orders->place);
 	engine_watch(orders);
 }
 

@@ -118,7 +118,7 @@ static void save_whose(const struct claim *claim, const struct engine_transfer *
 static void save_coverage(const struct claim *claim, const struct engine_transfer *transfer,
 			  FILE *out)
 {
-	const struct coverage *coverage = claim->coverage;
+	const struct coverage *coverage = claim_coverage(claim);
 	struct range asked = coverage->asked;
 	const struct range_set set = {&asked, 1, 1};
 
@@ -156,7 +156,7 @@ static void save_claim(const struct claim *claim, const struct engine_transfer *
 	state_begin(out, "claim");
 	state_text(out, "state", engine_state_words[claim->state]);
 	state_text(out, "kind", engine_kind_words[claim->kind]);
-	state_text(out, "name", claim_name_of(claim, name));
+	state_text(out, "name", place_name(&claim->place, name));
 	save_whose(claim, transfer, out);
 	if (claim->asked && !claim_is_lead(claim))
 		state_unsigned(out, "wish", transfer->number_wish(claim->cookie));
@@ -181,7 +181,7 @@ static void save_claim(const struct claim *claim, const struct engine_transfer *
 	state_flag(out, "exact", claim->exact);
 	if (claim->holds != NULL)
 		state_ranges(out, "holds", claim->holds);
-	if (claim->coverage != NULL)
+	if (claim_coverage(claim) != NULL)
 		save_coverage(claim, transfer, out);
 	if (claim_is_lead(claim))
 		save_lead(claim->lead, out);
@@ -194,11 +194,11 @@ static void save_claim(const struct claim *claim, const struct engine_transfer *
 
 /* All of them */
 
-static void save_list(const struct claim *list, const struct engine_transfer *transfer, FILE *out)
+static void save_list(const struct place *list, const struct engine_transfer *transfer, FILE *out)
 {
 	const struct claim *claim;
 
-	DL_FOREACH (list, claim) {
+	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
 		save_claim(claim, transfer, out);
 	}
 }
@@ -236,7 +236,7 @@ void engine_save(const struct engine *engine, const struct engine_transfer *tran
 		save_lock(lock, out);
 		for (records = lock->records; records != NULL; records = records->hh.next)
 			save_process(records, transfer, out);
-		save_list(lock->queue, transfer, out);
+		save_list(lock->queue.first, transfer, out);
 		save_list(lock->unplaced, transfer, out);
 		save_list(lock->leaving, transfer, out);
 		save_followers(lock->leads, transfer, out);
@@ -359,10 +359,10 @@ void engine_unmark(struct engine *engine, struct state_item *item)
 		state_journal_remove(engine->journal, item);
 }
 
-static void mark_list(struct claim *list)
+static void mark_list(struct place *list)
 {
 	struct claim *claim;
-	DL_FOREACH (list, claim) {
+	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
 		claim_mark(claim);
 	}
 }
@@ -387,7 +387,7 @@ static void mark_all(struct lock *lock)
 	lock_mark(lock);
 	for (records = lock->records; records != NULL; records = records->hh.next)
 		owner_mark(&records->owner);
-	mark_list(lock->queue);
+	mark_list(lock->queue.first);
 	mark_list(lock->unplaced);
 	mark_list(lock->leaving);
 	mark_followers(lock->leads);

@@ -46,20 +46,21 @@ enum { NUDGES_IN_TIMEOUT = 4, HURRIED_NUDGES_IN_TIMEOUT = 16, LOOKS_IN_TIMEOUT =
  * did, is to be renewed on another way as well: nudges come so long before its end. */
 enum { RENEWALS_IN_TIMEOUT = 5 };
 
-static void free_all(struct claim **list)
+static void free_all(struct place **list)
 {
 	struct claim *claim, *next;
-	DL_FOREACH_SAFE (*list, claim, next) {
-		DL_DELETE(*list, claim);
+	for (claim = claim_of(*list); claim != NULL; claim = next) {
+		next = claim_next(claim);
+		DL_DELETE(*list, &claim->place);
 		claim_free(claim);
 	}
 }
 
 /* Nothing will be heard of what was sent. */
-static void forget_amendments(struct claim *list)
+static void forget_amendments(struct place *list)
 {
 	struct claim *claim;
-	DL_FOREACH (list, claim) {
+	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
 		claim->amending = claim->amended = claim->marking = false;
 		claim_mark(claim);
 	}
@@ -68,8 +69,8 @@ static void forget_amendments(struct claim *list)
 /* The session of a lock's claims is over, and all that was sent in it is void. */
 static void lose_session(struct lock *lock)
 {
-	struct claim *unplaced = lock->unplaced;
-	struct claim *lost = NULL;
+	struct place *unplaced = lock->unplaced;
+	struct place *lost = NULL;
 	struct claim *claim, *next;
 
 	lock->unplaced = NULL;
@@ -81,57 +82,60 @@ static void lose_session(struct lock *lock)
 	delay_lose_session(lock);
 	proofs_forget_sent(lock);
 	forget_amendments(lock->leaving);
-	forget_amendments(lock->queue);
+	forget_amendments(lock->queue.first);
 	forget_amendments(unplaced);
 	free_all(&lock->leaving);
 	/* In the queue's order first, then in the order of asking: that is how they will queue
 	 * anew. */
 	lock->own_in_queue++;
-	DL_FOREACH_SAFE (lock->queue, claim, next) {
+	for (claim = claim_of(lock->queue.first); claim != NULL; claim = next) {
+		next = claim_next(claim);
 		if (claim->state == CLAIM_FOREIGN)
 			continue;
 		queue_remove(claim);
 		if (claim->state == CLAIM_HELD)
-			DL_APPEND(lost, claim);
+			DL_APPEND(lost, &claim->place);
 		else
-			DL_APPEND(lock->unplaced, claim);
+			DL_APPEND(lock->unplaced, &claim->place);
 	}
 	lock->own_in_queue = lock->tests_count;
 	lock->foreign_in_queue = lock->foreign_records_in_queue = 0;
 	lock->records_in_queue = lock->anchored_in_queue = 0;
-	lock->found = NULL;
-	free_all(&lock->queue);
+	lock->queue.found = NULL;
+	free_all(&lock->queue.first);
 	free_all(&lock->watched);
 	free_all(&lock->orders);
 	lock->known = false;
 	DL_CONCAT(lock->unplaced, unplaced);
-	DL_FOREACH_SAFE (lock->unplaced, claim, next) {
+	for (claim = claim_of(lock->unplaced); claim != NULL; claim = next) {
+		next = claim_next(claim);
 		claim->serial = ++lock->engine->serials;
 		claim_start_over(claim);
 		if (!claim->asked)
 			claim_withdraw(claim);
 	}
 	/* First, because one that is lost must not be given up by what follows from another. */
-	DL_FOREACH (lost, claim) {
+	for (claim = claim_of(lost); claim != NULL; claim = claim_next(claim)) {
 		lead_disband(claim);
 	}
-	DL_FOREACH_SAFE (lost, claim, next) {
+	for (claim = claim_of(lost); claim != NULL; claim = next) {
+		next = claim_next(claim);
 		if (!claim_is_kept(claim))
 			log_lock_error(lock->path, "lock lost with the session");
-		DL_DELETE(lost, claim);
+		DL_DELETE(lost, &claim->place);
 		claim_lose(claim);
 	}
-	DL_FOREACH (lock->tests, claim) {
+	for (claim = claim_of(lock->tests); claim != NULL; claim = claim_next(claim)) {
 		claim->list_wanted = lock->lists_sent + 1;
 	}
 }
 
 /* While the store cannot be reached, wishes that wait do so for a limited time. */
-static void limit_list(const struct lock *lock, struct claim *list)
+static void limit_list(const struct lock *lock, struct place *list)
 {
 	struct engine *engine = lock->engine;
 	struct claim *claim;
-	DL_FOREACH (list, claim) {
+	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
 		bool is_lead = claim->lead != NULL && claim->lead->claim == claim;
 		if (!claim->asked || !claim->waits || is_lead)
 			continue;
@@ -147,7 +151,7 @@ static void limit_waits(const struct lock *lock)
 	const struct lead *lead;
 
 	limit_list(lock, lock->unplaced);
-	limit_list(lock, lock->queue);
+	limit_list(lock, lock->queue.first);
 	DL_FOREACH (lock->leads, lead) {
 		limit_list(lock, lead->followers);
 	}
@@ -229,8 +233,9 @@ static void resettle(struct engine *engine)
 	struct lock *lock;
 	struct claim *claim;
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next) {
-		DL_FOREACH (lock->queue, claim) {
-			if (claim->state == CLAIM_WAITING && claim->blocker == NULL)
+		for (claim = claim_of(lock->queue.first); claim != NULL;
+		     claim = claim_next(claim)) {
+			if (claim->state == CLAIM_WAITING && claim->place.blocker == NULL)
 				queue_unsettle(claim);
 		}
 		leads_settle(lock);
@@ -444,7 +449,7 @@ struct engine_status engine_status(const struct engine *engine)
 
 uint64_t claim_cycle_list(const struct claim *claim)
 {
-	return claim->coverage != NULL ? claim->coverage->cycle_list : 0;
+	return claim_coverage(claim) != NULL ? claim_coverage(claim)->cycle_list : 0;
 }
 
 bool lock_needs_list(const struct lock *lock)
@@ -452,16 +457,16 @@ bool lock_needs_list(const struct lock *lock)
 	const struct claim *claim;
 	if (lock->list_wanted > lock->lists_done && lock->own_in_queue > 0)
 		return true;
-	DL_FOREACH (lock->unplaced, claim) {
+	for (claim = claim_of(lock->unplaced); claim != NULL; claim = claim_next(claim)) {
 		if (claim->state == CLAIM_UNCERTAIN)
 			return true;
 	}
-	DL_FOREACH (lock->queue, claim) {
+	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (claim->state == CLAIM_QUEUED || claim->list_wanted > lock->lists_done ||
 		    claim_cycle_list(claim) > lock->lists_done)
 			return true;
 	}
-	DL_FOREACH (lock->tests, claim) {
+	for (claim = claim_of(lock->tests); claim != NULL; claim = claim_next(claim)) {
 		if (claim->list_wanted > lock->lists_done)
 			return true;
 	}
@@ -473,21 +478,22 @@ void lock_resume(struct lock *lock)
 {
 	struct claim *claim, *next;
 	lock->put_off = false;
-	DL_FOREACH_SAFE (lock->leaving, claim, next) {
+	for (claim = claim_of(lock->leaving); claim != NULL; claim = next) {
+		next = claim_next(claim);
 		claim_withdraw(claim);
 	}
-	DL_FOREACH (lock->unplaced, claim) {
+	for (claim = claim_of(lock->unplaced); claim != NULL; claim = claim_next(claim)) {
 		claim_place(claim);
 	}
-	DL_FOREACH (lock->queue, claim) {
+	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (claim->state != CLAIM_FOREIGN)
 			claim_read_orders(claim);
 		if (claim->amended)
 			claim_amend(claim);
-		if (claim->state == CLAIM_FOREIGN && claim->blocked != NULL)
+		if (claim->state == CLAIM_FOREIGN && claim->place.blocked != NULL)
 			claim_watch(claim);
 		else if (claim->state == CLAIM_WAITING &&
-			 (claim->blocker == NULL || claim_may_be_in_cycle(claim)))
+			 (claim->place.blocker == NULL || claim_may_be_in_cycle(claim)))
 			queue_unsettle(claim);
 	}
 	delay_resume(lock);

@@ -59,9 +59,10 @@ static bool is_only_claim(const struct claim *claim)
 static void read_fronts(const struct claim *claim, struct claim *blocker)
 {
 	struct claim *front;
-	for (front = blocker; front != NULL; front = queue_in_front(front)) {
+	for (front = blocker; front != NULL; front = claim_in_front(front)) {
 		if (front->state == CLAIM_FOREIGN && !front->read &&
-		    claim_has_precedence(claim, front) && claims_cross(front, claim))
+		    claim_has_precedence(claim, front) &&
+		    places_cross(&front->place, &claim->place))
 			claim_watch(front);
 	}
 }
@@ -71,25 +72,27 @@ static struct claim *find_blocker(const struct claim *claim)
 	const struct lock *lock = claim->lock;
 	bool only = lock->records == NULL && lock->records_in_queue == 0 && is_only_claim(claim);
 
-	for (struct claim *front = queue_in_front(claim); front != NULL;
-	     front = queue_in_front(front)) {
+	for (struct claim *front = claim_in_front(claim); front != NULL;
+	     front = claim_in_front(front)) {
 		if (claims_conflict(front, claim) && !claim_passes(claim, front)) {
-			if (claim->parts.anchored)
+			if (claim->place.parts.anchored)
 				read_fronts(claim, front);
 			return front;
 		}
 		/* A reader that has looked at everything in front of it has looked for us too. */
-		if (only && front->parts.mode == claim->parts.mode && is_only_claim(front)) {
+		if (only && front->place.parts.mode == claim->place.parts.mode &&
+		    is_only_claim(front)) {
 			if (front->state == CLAIM_HELD)
 				return NULL;
 			if (front->state == CLAIM_WAITING && !front->unsettled)
-				return front->blocker;
+				return claim_blocker(front);
 		}
 	}
 	/* As claim_is_behind() has it: nobody behind has precedence, or is held by flock. */
 	if (lock->anchored_in_queue == 0 && lock->held_flocks == 0)
 		return NULL;
-	for (struct claim *behind = claim->next; behind != NULL; behind = behind->next) {
+	for (struct claim *behind = claim_next(claim); behind != NULL;
+	     behind = claim_next(behind)) {
 		if (claim_is_behind(claim, behind))
 			return behind;
 	}
@@ -110,10 +113,10 @@ static bool would_wait_for(const struct claim *blocker)
 static bool may_be_kept(const struct claim *blocker, const struct claim *claim)
 {
 	const struct claim *front;
-	if (claim->lock->policy.keep_ms == 0 || blocker->parts.record ||
-	    blocker->parts.id.session == 0 || (blocker->read && !blocker->says_keep))
+	if (claim->lock->policy.keep_ms == 0 || blocker->place.parts.record ||
+	    blocker->place.parts.id.session == 0 || (blocker->read && !blocker->says_keep))
 		return false;
-	for (front = queue_in_front(blocker); front != NULL; front = queue_in_front(front)) {
+	for (front = claim_in_front(blocker); front != NULL; front = claim_in_front(front)) {
 		if (claims_conflict(front, claim))
 			return false;
 	}
@@ -126,7 +129,7 @@ static bool may_let_pass(const struct claim *blocker, const struct claim *claim)
 	if (blocker->state != CLAIM_FOREIGN)
 		return false;
 	return claim_may_be_none(blocker) || may_be_kept(blocker, claim) ||
-	       (!blocker->read && (blocker->parts.record || blocker->parts.anchored ||
+	       (!blocker->read && (blocker->place.parts.record || blocker->place.parts.anchored ||
 				   claim_has_precedence(claim, blocker)));
 }
 
@@ -150,12 +153,12 @@ static bool is_sure(struct claim *claim)
 static void say_waits(struct claim *claim, const struct claim *blocker)
 {
 	bool unclear = blocker->state != CLAIM_FOREIGN &&
-		       blocker->parts.record != claim->parts.record &&
-		       claim->waits_for != blocker->parts.sequence;
+		       blocker->place.parts.record != claim->place.parts.record &&
+		       claim->waits_for != blocker->place.parts.sequence;
 	if (!claim->careful || (claim->says_waits && !unclear))
 		return;
 	claim->says_waits = true;
-	claim->waits_for = blocker->parts.sequence;
+	claim->waits_for = blocker->place.parts.sequence;
 	claim_amend(claim);
 	claim_oversee(claim); /* from now on others may send it back */
 }
@@ -163,9 +166,9 @@ static void say_waits(struct claim *claim, const struct claim *blocker)
 /* The nearest claim in front of `front` that the claim waits for, too. */
 static struct claim *next_blocker(const struct claim *claim, const struct claim *front)
 {
-	struct claim *next = queue_in_front(front);
+	struct claim *next = claim_in_front(front);
 	while (next != NULL && (!claims_conflict(next, claim) || claim_passes(claim, next)))
-		next = queue_in_front(next);
+		next = claim_in_front(next);
 	return next;
 }
 
@@ -177,7 +180,7 @@ static void look_ahead(const struct claim *claim, struct claim *blocker)
 	struct claim *ahead, *further;
 
 	/* The first one that waits for the blocker does it for the others. */
-	if (claim->parts.record || blocker->blocked != claim)
+	if (claim->place.parts.record || claim_blocked(blocker) != claim)
 		return;
 	ahead = next_blocker(claim, blocker);
 	if (ahead == NULL || ahead->state != CLAIM_FOREIGN)
@@ -257,7 +260,7 @@ static void settle(struct claim *claim)
 		claim->careful = true;
 		claim_mark(claim);
 	}
-	queue_set_blocker(claim, blocker);
+	place_set_blocker(&claim->place, blocker != NULL ? &blocker->place : NULL);
 	if (blocker != NULL && claim_precedence_is_unknown(blocker) && !blocker->read)
 		claim_watch(blocker); /* after which this one is looked at again */
 	else if (blocker != NULL)

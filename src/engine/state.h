@@ -8,7 +8,8 @@
  *   rival.c       claims of others, and watches
  *   lead.c        claims that serve several callers, one after the other
  *   conflict.c    which claims exclude each other, and whose they are
- *   queue.c       the order of claims in one lock, each tied to what blocks it
+ *   place.c       places in a queue: order, and what they exclude
+ *   queue.c       the queue of one lock, and whom a change of it concerns
  *   settle.c      what becomes of claims that wait: granted, refused, or blocked
  *   merge.c       bringing the queue in line with a list from the store
  *   numbers.c     claims that are held back until the queue's numbers start anew
@@ -76,6 +77,7 @@
 #include "base/timers.h"
 #include "engine/engine.h"
 #include "engine/lease.h"
+#include "engine/place.h"
 #include "engine/round_trip.h"
 #include "engine/transfer.h"
 #include "journal/journal.h"
@@ -109,7 +111,7 @@ enum marker {
 
 /* What a claim of record locks is about. */
 struct coverage {
-	struct range_set ranges; /* all that the claim covers; only becomes less */
+	struct range_set ranges; /* place.ranges: all that it covers; only becomes less */
 	struct range_set next;	 /* what it will be, while a change is prepared */
 	struct range asked;	 /* ours: what is held from the grant on */
 	struct owner *file;	 /* ours: through which it was asked for */
@@ -119,19 +121,18 @@ struct coverage {
 };
 
 struct claim {
-	struct timer timer; /* the limit of a wish, or the end of lingering; first: see engine.c */
+	struct place place;	/* first: see claim_of() */
+	struct timer timer;	/* the limit of a wish, or the end of lingering */
 	struct state_item item; /* ours, as save.c writes it: claim_mark() */
 	uint64_t serial;	/* ours: greater than of those before it in lock->unplaced */
 	struct lock *lock;
 	struct owner *owner; /* NULL: foreign, leaving, or abandoned while being placed */
-	struct claim *prev, *next;
 	struct claim *owner_prev, *owner_next;
 
 	enum claim_state state : 4;
 	enum lock_kind kind : 2;
 	enum grace grace : 2; /* of a wish that may not wait */
 	enum marker marker : 2;
-	bool named : 1; /* it has a name, else a cookie */
 	bool waits : 1; /* a wish that may wait */
 	bool asked : 1; /* a wish waits for its decision; cookie is set */
 	bool sent : 1;	/* LEAVING, orphan: withdraw() is; FOREIGN: watch(); PLACING: with a list */
@@ -179,34 +180,61 @@ struct claim {
 	uint32_t proof_round;	   /* in which a heartbeat has shown last that it stands */
 	int pid;		   /* of who asked */
 	uint32_t uid;
-	struct claim_name parts;
 	union {
 		char *wanted_by; /* ours: who asked for it while it waited; told when it is held */
 		char *text;	 /* FOREIGN, read, and waits: its data; else NULL */
 	};
-	struct lead *lead;	   /* that it is, or follows; NULL: it is on its own */
-	struct range_set *holds;   /* what its owner did when it was placed; NULL: see
-				      precedence.c */
-	struct coverage *coverage; /* NULL: the whole span of its name, in the mode of its name */
-	union {
-		char *name; /* FOREIGN; that of ours follows from its parts: claim_name_of() */
-		void *cookie;
-	};
-
-	/* The nearest claim in front that conflicts, and whom this one blocks in that way. */
-	struct claim *blocker;
-	struct claim *blocked;
-	struct claim *blocked_prev, *blocked_next;
+	struct lead *lead;	 /* that it is, or follows; NULL: it is on its own */
+	struct range_set *holds; /* what its owner did when it was placed; NULL: see
+				    precedence.c */
+	void *cookie;		 /* ours: of the wish */
 	struct claim *unsettled_prev, *unsettled_next;
 
 	char details[] __attribute__((aligned(8))); /* of who asked */
 };
 
+/* The claim that has the place; NULL for NULL. */
+static inline struct claim *claim_of(const struct place *place)
+{
+	_Static_assert(offsetof(struct claim, place) == 0, "a claim begins with its place");
+	return (struct claim *)place;
+}
+
+/* The next one of the list that the claim is in, in which it is the last for NULL. */
+static inline struct claim *claim_next(const struct claim *claim)
+{
+	return claim_of(claim->place.next);
+}
+
+/* The claim that it waits for, as far as is known; the first one that waits for it, and the next
+ * one that waits for the same. */
+static inline struct claim *claim_blocker(const struct claim *claim)
+{
+	return claim_of(claim->place.blocker);
+}
+
+static inline struct claim *claim_blocked(const struct claim *claim)
+{
+	return claim_of(claim->place.blocked);
+}
+
+static inline struct claim *claim_blocked_next(const struct claim *claim)
+{
+	return claim_of(claim->place.blocked_next);
+}
+
+/* What a claim of record locks is about; NULL: it covers the whole span, in the mode, of its name.
+ */
+static inline struct coverage *claim_coverage(const struct claim *claim)
+{
+	return (struct coverage *)claim->place.ranges;
+}
+
 /* What makes a claim one that serves several wishes, one after the other: see lead.c. */
 struct lead {
 	struct claim *claim;	   /* its owner is who holds by it, or lock->keeper */
 	uint64_t number;	   /* by which its followers know it */
-	struct claim *followers;   /* in the order of asking; not in the store */
+	struct place *followers;   /* in the order of asking; not in the store */
 	struct lead *prev, *next;  /* in lock->leads, or lock->held_leads */
 	int64_t passed;		   /* so often on from one to the next while another host waited */
 	const struct owner *asker; /* whose it was as long as it waited; only to be compared */
@@ -278,15 +306,14 @@ struct lock {
 	struct lock_policy policy;
 	size_t owners; /* open files */
 
-	struct claim *unplaced; /* ours, in the order in which they were asked for */
-	struct claim *queue;	/* ours and foreign ones, in the store's order */
-	struct claim *leaving;	/* ours */
-	struct claim *watched;	/* foreign, out of the queue's books but with a watch, or orphans */
-	struct claim *orders;	/* watches of those that are overseen */
-	struct claim *tests;	/* ours, that never stand in a queue */
-	struct proof *proofs;	/* undecided, or with prove() under way */
-	struct claim *found; /* the last one that queue_seek() came to; NULL: none, or it is gone */
-	size_t own_in_queue; /* and tests: what the queue is kept for */
+	struct place *unplaced;	  /* ours, in the order in which they were asked for */
+	struct place_queue queue; /* ours and foreign ones, in the store's order */
+	struct place *leaving;	  /* ours */
+	struct place *watched; /* foreign, out of the queue's books but with a watch, or orphans */
+	struct place *orders;  /* watches of those that are overseen */
+	struct place *tests;   /* ours, that never stand in a queue */
+	struct proof *proofs;  /* undecided, or with prove() under way */
+	size_t own_in_queue;   /* and tests: what the queue is kept for */
 	size_t tests_count;
 	size_t foreign_in_queue;
 	size_t foreign_records_in_queue; /* of record locks among them */
@@ -384,6 +411,12 @@ struct engine {
 	uint64_t connections; /* to the store, so far */
 	uint64_t sessions_lost;
 };
+
+/* The claim in front of one that stands in the queue; NULL at the head. */
+static inline struct claim *claim_in_front(const struct claim *claim)
+{
+	return claim_of(place_in_front(&claim->lock->queue, &claim->place));
+}
 
 /* How the lock's claims are named. */
 static inline enum claim_recipe lock_recipe(const struct lock *lock)

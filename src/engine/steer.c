@@ -49,9 +49,11 @@ static struct claim *find_standing(struct lock *lock, const char *name)
 	struct claim *claim;
 	if (!claim_name_parse(name, &parts))
 		return NULL;
-	for (claim = queue_seek(lock, parts.sequence);
-	     claim != NULL && claim->parts.sequence == parts.sequence; claim = claim->next) {
-		if (claim->state != CLAIM_FOREIGN && strcmp(claim_name_of(claim, own), name) == 0)
+	for (claim = claim_of(place_seek(&lock->queue, parts.sequence));
+	     claim != NULL && claim->place.parts.sequence == parts.sequence;
+	     claim = claim_next(claim)) {
+		if (claim->state != CLAIM_FOREIGN &&
+		    strcmp(place_name(&claim->place, own), name) == 0)
 			return claim;
 	}
 	return NULL;
@@ -66,7 +68,7 @@ static struct claim *find_own(struct lock *lock, const char *name)
 
 void orders_end(const struct claim *orders, int error)
 {
-	struct claim *claim = find_standing(orders->lock, orders->name);
+	struct claim *claim = find_standing(orders->lock, orders->place.name);
 	if (claim == NULL) {
 		proofs_resume(orders->lock); /* which waited for it to be read */
 		return;
@@ -136,7 +138,8 @@ void engine_oversee(struct engine *engine)
 		struct claim *claim, *next;
 		if (lock->own_in_queue == 0)
 			continue;
-		DL_FOREACH_SAFE (lock->queue, claim, next) {
+		for (claim = claim_of(lock->queue.first); claim != NULL; claim = next) {
+			next = claim_next(claim);
 			if (claim->state == CLAIM_HELD && claim->wanted_by != NULL)
 				do_wanted(claim); /* after which it may be LEAVING */
 			if (!is_steered(claim) || claim->overseen)
@@ -231,7 +234,7 @@ static void note_sent_back(struct claim *claim, const char *text)
 void orders_read(const struct claim *orders, const char *text, uint32_t version)
 {
 	struct lock *lock = orders->lock;
-	struct claim *claim = find_standing(lock, orders->name);
+	struct claim *claim = find_standing(lock, orders->place.name);
 	bool was_stale = claim != NULL && claim->stale;
 
 	if (claim == NULL) {
@@ -272,7 +275,7 @@ void engine_each_user(const struct engine *engine, const char *path,
 	HASH_FIND(hh, engine->locks, path, strlen(path), lock);
 	if (lock == NULL || (lock->leads == NULL && lock->held_leads == NULL))
 		return;
-	DL_FOREACH (lock->queue, claim) {
+	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (claim->lead != NULL)
 			lead_each_user(claim->lead, visit, context);
 	}

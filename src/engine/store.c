@@ -27,8 +27,8 @@
 /* The claim stands in the queue with this number; makes it QUEUED. */
 static void take_place(struct claim *claim, int32_t sequence)
 {
-	DL_DELETE(claim->lock->unplaced, claim);
-	claim->parts.sequence = sequence;
+	DL_DELETE(claim->lock->unplaced, &claim->place);
+	claim->place.parts.sequence = sequence;
 	claim->state = CLAIM_QUEUED;
 	claim_mark(claim);
 	queue_insert(claim);
@@ -64,7 +64,7 @@ static void place_failed(struct claim *claim, int error)
 static void place_next(struct lock *lock)
 {
 	struct claim *claim;
-	DL_FOREACH (lock->unplaced, claim) {
+	for (claim = claim_of(lock->unplaced); claim != NULL; claim = claim_next(claim)) {
 		if (claim->state == CLAIM_WANTED && claim->owner != NULL) {
 			claim_place(claim);
 			return;
@@ -88,10 +88,10 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 		take_place(claim, sequence);
 		numbers_note(lock, sequence);
 		bool stale = entries == NULL && claim_needs_news(claim);
-		bool adjacent =
-			lock->known && !stale &&
-			(uint32_t)sequence ==
-				(uint32_t)lock->known_to + claim_recipe_znodes(claim->parts.recipe);
+		bool adjacent = lock->known && !stale &&
+				(uint32_t)sequence ==
+					(uint32_t)lock->known_to +
+						claim_recipe_znodes(claim->place.parts.recipe);
 		if (adjacent) {
 			lock->known_to = sequence;
 			claim->state = CLAIM_WAITING;
@@ -119,11 +119,12 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 static void resolve_uncertain(struct lock *lock)
 {
 	struct claim *claim, *next;
-	DL_FOREACH_SAFE (lock->unplaced, claim, next) {
+	for (claim = claim_of(lock->unplaced); claim != NULL; claim = next) {
+		next = claim_next(claim);
 		if (claim->state != CLAIM_UNCERTAIN)
 			continue;
 		if (claim->owner == NULL) {
-			DL_DELETE(lock->unplaced, claim);
+			DL_DELETE(lock->unplaced, &claim->place);
 			claim_free(claim);
 		} else {
 			claim_start_over(claim);
@@ -137,11 +138,11 @@ static void resolve_uncertain(struct lock *lock)
 static void refresh(struct lock *lock)
 {
 	struct claim *claim;
-	DL_FOREACH (lock->queue, claim) {
+	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (claim_cycle_list(claim) > 0 && claim_cycle_list(claim) <= lock->lists_done)
 			queue_unsettle(claim);
 		/* What the lock was not sure of. */
-		if (claim->state == CLAIM_WAITING && claim->blocker == NULL)
+		if (claim->state == CLAIM_WAITING && claim->place.blocker == NULL)
 			queue_unsettle(claim);
 		if (claim->list_wanted == 0 || claim->list_wanted > lock->lists_done)
 			continue;
@@ -213,10 +214,10 @@ static void on_marked(void *context, void *tag, int error)
 	lock_free_if_unused(lock);
 }
 
-static bool is_in(const struct claim *list, const struct claim *wanted)
+static bool is_in(const struct place *list, const struct claim *wanted)
 {
 	const struct claim *claim;
-	DL_FOREACH (list, claim) {
+	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
 		if (claim == wanted)
 			return true;
 	}
@@ -243,7 +244,7 @@ static void on_read(void *context, void *tag, const char *text, uint32_t version
 		return;
 	}
 	if (rival_note_data(claim, text) < 0) {
-		log_lock_error(lock->path, "out of memory to read claim %s", claim->name);
+		log_lock_error(lock->path, "out of memory to read claim %s", claim->place.name);
 		return; /* it covers what its name says, until it says something else */
 	}
 	claim->version = version;
@@ -263,7 +264,7 @@ static void on_sent_back(struct claim *claim, int error)
 
 	claim->amending = false;
 	if (aside && !claim->sent && !claim->orphan) {
-		DL_DELETE(lock->watched, claim);
+		DL_DELETE(lock->watched, &claim->place);
 		claim_free(claim);
 	} else if (!aside && error == 0) {
 		claim->requeue = true;
@@ -320,8 +321,9 @@ static void on_amended(void *context, void *tag, int error)
  * one went, so a list from now on shows it. */
 static bool may_be_downgraded(const struct claim *claim)
 {
-	return claim->parts.id.session == 0 && claim->parts.recipe == CLAIM_CURATOR_RW &&
-	       claim->parts.mode == CLAIM_EXCLUSIVE;
+	return claim->place.parts.id.session == 0 &&
+	       claim->place.parts.recipe == CLAIM_CURATOR_RW &&
+	       claim->place.parts.mode == CLAIM_EXCLUSIVE;
 }
 
 /* It may not be read: whoever waited to know whether it is a claim goes on as if it were. */
@@ -341,7 +343,7 @@ static void end_foreign(struct claim *claim)
 	queue_end_look_ahead(claim);
 	queue_remove(claim);
 	if (claim->amending)
-		DL_APPEND(lock->watched, claim);
+		DL_APPEND(lock->watched, &claim->place);
 	else
 		claim_free(claim);
 	tests_look_anew(lock);
@@ -356,11 +358,11 @@ static void on_watched(void *context, void *tag, int error)
 	claim->sent = claim->read = claim->told = false;
 	if (claim->orders) {
 		orders_end(claim, error);
-		DL_DELETE(lock->orders, claim);
+		DL_DELETE(lock->orders, &claim->place);
 		claim_free(claim);
 	} else if (is_in(lock->watched, claim)) {
 		if (!claim->amending) {
-			DL_DELETE(lock->watched, claim);
+			DL_DELETE(lock->watched, &claim->place);
 			claim_free(claim);
 		}
 	} else if (error == 0 || error == -ENXIO) {
@@ -368,7 +370,7 @@ static void on_watched(void *context, void *tag, int error)
 			lock->list_wanted = lock_list_anew(lock);
 		delay_look(lock);
 		end_foreign(claim);
-	} else if (claim->blocked != NULL || claim->parts.record) {
+	} else if (claim->place.blocked != NULL || claim->place.parts.record) {
 		if (error != -ECONNRESET)
 			take_for_claim(claim);
 		lock_retry_after(lock, "watch of the claim in front", error);
@@ -389,10 +391,10 @@ static void on_withdrawn(void *context, void *tag, int error)
 	} else if (claim->state == CLAIM_LEAVING) {
 		engine_proved_alive(engine, claim->sent_ms);
 		delay_broken(claim);
-		DL_DELETE(lock->leaving, claim);
+		DL_DELETE(lock->leaving, &claim->place);
 		claim_free(claim);
 	} else if (is_in(lock->watched, claim)) {
-		DL_DELETE(lock->watched, claim);
+		DL_DELETE(lock->watched, &claim->place);
 		claim_free(claim);
 	} else {
 		end_foreign(claim);

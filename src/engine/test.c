@@ -18,7 +18,7 @@
 void test_end(struct claim *claim)
 {
 	struct lock *lock = claim->lock;
-	DL_DELETE(lock->tests, claim);
+	DL_DELETE(lock->tests, &claim->place);
 	lock->tests_count--;
 	lock->own_in_queue--;
 	claim_free(claim);
@@ -43,17 +43,17 @@ static struct engine_conflict tell_range(const struct records *records, const st
 static struct engine_conflict tell_records(const struct claim *test, const struct claim *claim)
 {
 	const struct records *records = claim->owner->records;
-	struct range asked = test->coverage->asked;
+	struct range asked = claim_coverage(test)->asked;
 	const struct range *held = range_set_conflict(&records->held, asked.span, asked.mode);
 	if (held == NULL)
-		held = range_set_conflict(&claim->coverage->ranges, asked.span, asked.mode);
+		held = range_set_conflict(&claim_coverage(claim)->ranges, asked.span, asked.mode);
 	return tell_range(records, held);
 }
 
 /* The records of the process that asks; NULL: it has none. */
 static const struct records *records_of(const struct claim *test)
 {
-	return records_find(test->lock, test->coverage->process_id);
+	return records_find(test->lock, claim_coverage(test)->process_id);
 }
 
 /* Whether the process that asks, or an open file of its, is the one that has the claim. */
@@ -72,7 +72,7 @@ static bool is_own(const struct claim *test, const struct claim *claim)
 static bool tell_covered(const struct claim *test, struct engine_conflict *ret)
 {
 	struct records *records, *next;
-	struct range range = test->coverage->asked;
+	struct range range = claim_coverage(test)->asked;
 	HASH_ITER (hh, test->lock->records, records, next) {
 		const struct range *held =
 			range_set_conflict(&records->held, range.span, range.mode);
@@ -88,13 +88,13 @@ static bool tell_covered(const struct claim *test, struct engine_conflict *ret)
 static bool tell_held(const struct claim *test, const struct claim *claim,
 		      struct engine_conflict *ret)
 {
-	if (claim->coverage == NULL && claim_was_handed_over(claim) && !claim->owner->lost)
+	if (claim_coverage(claim) == NULL && claim_was_handed_over(claim) && !claim->owner->lost)
 		return tell_covered(test, ret);
-	if (claim->coverage != NULL)
+	if (claim_coverage(claim) != NULL)
 		*ret = tell_records(test, claim);
 	else
 		*ret = (struct engine_conflict){
-			.range = {claim->parts.span, claim->parts.mode},
+			.range = {claim->place.parts.span, claim->place.parts.mode},
 			.pid = claim->pid,
 		};
 	return true;
@@ -104,20 +104,20 @@ static bool tell_held(const struct claim *test, const struct claim *claim,
 static bool tell_foreign(const struct claim *test, struct claim *found,
 			 struct engine_conflict *conflict)
 {
-	struct range range = test->coverage->asked;
+	struct range range = claim_coverage(test)->asked;
 	struct range_set held = {0};
 	struct claim *claim;
 	bool known = true;
 
-	conflict->range = (struct range){found->parts.span, found->parts.mode};
-	DL_FOREACH (test->lock->queue, claim) {
+	conflict->range = (struct range){found->place.parts.span, found->place.parts.mode};
+	for (claim = claim_of(test->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (claim->state != CLAIM_FOREIGN || !claims_are_one_process(claim, found))
 			continue;
 		if (!claim->read) {
 			claim_watch(claim);
 			known = false;
-		} else if (claim->coverage != NULL) {
-			(void)range_set_add(&held, &claim->coverage->ranges);
+		} else if (claim_coverage(claim) != NULL) {
+			(void)range_set_add(&held, &claim_coverage(claim)->ranges);
 		}
 	}
 	const struct range *first = range_set_conflict(&held, range.span, range.mode);
@@ -133,12 +133,13 @@ static void settle(struct claim *test)
 	struct engine_conflict conflict = {0};
 	struct claim *claim;
 
-	DL_FOREACH (test->lock->queue, claim) {
+	for (claim = claim_of(test->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if ((claim->state != CLAIM_FOREIGN && claim->state != CLAIM_HELD) ||
-		    claim_is_kept(claim) || !claims_cross(claim, test) || is_own(test, claim))
+		    claim_is_kept(claim) || !places_cross(&claim->place, &test->place) ||
+		    is_own(test, claim))
 			continue;
 		if (claim->state == CLAIM_FOREIGN &&
-		    (claim_may_be_none(claim) || (claim->parts.record && !claim->read))) {
+		    (claim_may_be_none(claim) || (claim->place.parts.record && !claim->read))) {
 			claim_watch(claim);
 			return;
 		}
@@ -164,7 +165,7 @@ static void settle(struct claim *test)
 void tests_look_anew(struct lock *lock)
 {
 	struct claim *test;
-	DL_FOREACH (lock->tests, test) {
+	for (test = claim_of(lock->tests); test != NULL; test = claim_next(test)) {
 		test->list_wanted = lock_list_anew(lock);
 	}
 }
@@ -174,7 +175,8 @@ void tests_settle(struct lock *lock)
 	struct claim *test, *next;
 	if (lock->engine->session != STORE_CONNECTED)
 		return;
-	DL_FOREACH_SAFE (lock->tests, test, next) {
+	for (test = claim_of(lock->tests); test != NULL; test = next) {
+		next = claim_next(test);
 		if (test->list_wanted <= lock->lists_done)
 			settle(test);
 	}
@@ -184,11 +186,11 @@ void tests_settle(struct lock *lock)
 static bool tell_own(const struct claim *test, struct engine_conflict *ret)
 {
 	const struct claim *claim;
-	DL_FOREACH (test->lock->queue, claim) {
-		if (claim->state == CLAIM_FOREIGN && claims_cross(claim, test))
+	for (claim = claim_of(test->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+		if (claim->state == CLAIM_FOREIGN && places_cross(&claim->place, &test->place))
 			return false; /* perhaps this is the first */
 		if (claim->state != CLAIM_HELD || claim_is_kept(claim) ||
-		    !claims_cross(claim, test) || is_own(test, claim))
+		    !places_cross(&claim->place, &test->place) || is_own(test, claim))
 			continue;
 		if (tell_held(test, claim, ret))
 			return true;
@@ -211,11 +213,11 @@ int test_begin(struct owner *file, uint64_t process, struct range range, void *c
 	struct claim *test = claim_create(file, LOCK_KIND_RECORD, range, &nobody);
 	if (test == NULL)
 		return -ENOMEM;
-	DL_DELETE(lock->unplaced, test);
-	test->coverage->file = file;
-	test->coverage->process_id = process;
+	DL_DELETE(lock->unplaced, &test->place);
+	claim_coverage(test)->file = file;
+	claim_coverage(test)->process_id = process;
 	test->state = CLAIM_TESTING;
-	DL_APPEND(lock->tests, test);
+	DL_APPEND(lock->tests, &test->place);
 	lock->tests_count++;
 	lock->own_in_queue++;
 	*ret_claim = test;

@@ -222,7 +222,7 @@ static void restore_coverage(struct restoring *restoring, struct claim *claim)
 		state_starve(in);
 		return;
 	}
-	claim->coverage = coverage;
+	claim->place.ranges = &coverage->ranges;
 	if (state_get_ranges(in, "covers", &coverage->ranges) < 0 ||
 	    state_get_ranges(in, "asked_for", &asked) < 0)
 		return;
@@ -254,7 +254,7 @@ static void restore_precedence(struct restoring *restoring, struct claim *claim)
 
 	if (state_get_ranges(restoring->in, "holds", &holds) < 0)
 		return;
-	if (!claim->parts.anchored || holds.count == 0) {
+	if (!claim->place.parts.anchored || holds.count == 0) {
 		range_set_finish(&holds);
 		state_refuse(restoring->in, "holds", "ranges, of a claim with an anchor");
 	} else if (claim_set_precedence(claim, holds) < 0) {
@@ -275,8 +275,8 @@ static void read_claim(struct restoring *restoring, struct claim *claim)
 		claim->state = CLAIM_UNCERTAIN;
 	claim->kind = (uint8_t)read_word(in, "kind", engine_kind_words,
 					 sizeof(engine_kind_words) / sizeof(*engine_kind_words));
-	if (!claim_name_parse(state_get_text(in, "name"), &claim->parts) ||
-	    claim->parts.id.session == 0)
+	if (!claim_name_parse(state_get_text(in, "name"), &claim->place.parts) ||
+	    claim->place.parts.id.session == 0)
 		state_refuse(in, "name", "that of a claim");
 	claim->waits = state_find_flag(in, "waits");
 	claim->says_waits = state_find_flag(in, "says_waits");
@@ -334,7 +334,7 @@ static void check_claim(struct restoring *restoring, const struct claim *claim,
 	const struct lock *lock = restoring->lock;
 	bool lead = state_has(in, "lead");
 	bool asked = state_find_flag(in, "asked");
-	bool record = claim->coverage != NULL;
+	bool record = claim_coverage(claim) != NULL;
 	bool leaves = claim->state == CLAIM_LEAVING;
 
 	if (leaves == (owner != NULL) && claim->state != CLAIM_UNCERTAIN)
@@ -353,7 +353,7 @@ static void check_claim(struct restoring *restoring, const struct claim *claim,
 		state_refuse(in, "keeper", "a lead");
 	else if (claim->state == CLAIM_FOLLOWING &&
 		 (restoring->lead == NULL || record || owner == lock->keeper ||
-		  claim->parts.mode != restoring->lead->claim->parts.mode))
+		  claim->place.parts.mode != restoring->lead->claim->place.parts.mode))
 		state_refuse(in, "behind", "a lead that it may follow");
 }
 
@@ -381,7 +381,8 @@ static void restore_wish(struct restoring *restoring, struct claim *claim)
 	struct engine *engine = restoring->engine;
 	uint64_t number = state_get_unsigned(restoring->in, "wish", UINT64_MAX);
 
-	const struct owner *file = claim->coverage != NULL ? claim->coverage->file : claim->owner;
+	const struct owner *file =
+		claim_coverage(claim) != NULL ? claim_coverage(claim)->file : claim->owner;
 	claim->cookie = restoring->transfer->adopt_wish(engine->context, number, file, claim);
 	if (claim->cookie == NULL) {
 		state_refuse(restoring->in, "wish", "a call that waits");
@@ -423,11 +424,11 @@ static void put_into_list(struct restoring *restoring, struct claim *claim)
 
 	switch (claim->state) {
 	case CLAIM_WANTED:
-		DL_APPEND(lock->unplaced, claim);
+		DL_APPEND(lock->unplaced, &claim->place);
 		numbers_restored(lock);
 		break;
 	case CLAIM_UNCERTAIN:
-		DL_APPEND(lock->unplaced, claim);
+		DL_APPEND(lock->unplaced, &claim->place);
 		break;
 	case CLAIM_QUEUED:
 	case CLAIM_HELD:
@@ -436,10 +437,10 @@ static void put_into_list(struct restoring *restoring, struct claim *claim)
 		break;
 	case CLAIM_FOLLOWING:
 		claim->lead = restoring->lead;
-		DL_APPEND(restoring->lead->followers, claim);
+		DL_APPEND(restoring->lead->followers, &claim->place);
 		break;
 	default:
-		DL_APPEND(lock->leaving, claim);
+		DL_APPEND(lock->leaving, &claim->place);
 	}
 	lock->taken_over = true;
 }

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See place.h.
+ */
+#include "engine/place.h"
+
+#include <string.h>
+#include <utlist.h>
+
+const char *place_name(const struct place *place, char text[CLAIM_NAME_BYTES])
+{
+	if (place->name != NULL)
+		return place->name;
+	claim_name_format_placed(text, &place->parts);
+	return text;
+}
+
+int place_compare(const struct place *a, const struct place *b)
+{
+	char name_a[CLAIM_NAME_BYTES], name_b[CLAIM_NAME_BYTES];
+	if (a->parts.sequence != b->parts.sequence)
+		return claim_name_compare(a->parts.sequence, "", b->parts.sequence, "");
+	return strcmp(place_name(a, name_a), place_name(b, name_b));
+}
+
+bool places_cross(const struct place *a, const struct place *b)
+{
+	if (!claim_span_overlaps(a->parts.span, b->parts.span))
+		return false;
+	if (a->ranges != NULL && b->ranges != NULL)
+		return range_sets_conflict(a->ranges, b->ranges);
+	if (a->ranges != NULL)
+		return range_set_conflict(a->ranges, b->parts.span, b->parts.mode) != NULL;
+	if (b->ranges != NULL)
+		return range_set_conflict(b->ranges, a->parts.span, a->parts.mode) != NULL;
+	return a->parts.mode == CLAIM_EXCLUSIVE || b->parts.mode == CLAIM_EXCLUSIVE;
+}
+
+struct place *place_in_front(const struct place_queue *queue, const struct place *place)
+{
+	return place == queue->first ? NULL : place->prev;
+}
+
+void place_insert(struct place_queue *queue, struct place *place)
+{
+	struct place *front = queue->first == NULL ? NULL : queue->first->prev;
+	while (front != NULL && place_compare(front, place) > 0)
+		front = place_in_front(queue, front);
+	if (front == NULL)
+		DL_PREPEND(queue->first, place);
+	else
+		DL_APPEND_ELEM(queue->first, front, place);
+}
+
+void place_insert_before(struct place_queue *queue, struct place *at, struct place *place)
+{
+	if (at == NULL)
+		DL_APPEND(queue->first, place);
+	else
+		DL_PREPEND_ELEM(queue->first, at, place);
+}
+
+void place_remove(struct place_queue *queue, struct place *place)
+{
+	if (queue->found == place)
+		queue->found = place->next != NULL ? place->next : place_in_front(queue, place);
+	DL_DELETE(queue->first, place);
+}
+
+static bool is_before(const struct place *place, int32_t sequence)
+{
+	return claim_name_compare(place->parts.sequence, "", sequence, "") < 0;
+}
+
+struct place *place_seek(struct place_queue *queue, int32_t sequence)
+{
+	struct place *place = queue->found != NULL ? queue->found : queue->first;
+	if (place == NULL)
+		return NULL;
+	while (!is_before(place, sequence) && place != queue->first)
+		place = place->prev;
+	while (place->next != NULL && is_before(place, sequence))
+		place = place->next;
+	queue->found = place;
+	return is_before(place, sequence) ? NULL : place;
+}
+
+void place_set_blocker(struct place *place, struct place *blocker)
+{
+	if (place->blocker == blocker)
+		return;
+	if (place->blocker != NULL)
+		DL_DELETE2(place->blocker->blocked, place, blocked_prev, blocked_next);
+	place->blocker = blocker;
+	if (blocker != NULL)
+		DL_APPEND2(blocker->blocked, place, blocked_prev, blocked_next);
+}

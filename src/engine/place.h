@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Places in the queue of one lock, whosever they are: their order, what they exclude, and which
+ * place is tied to which blocker. Knows nothing of who stands there. For the engine's own files;
+ * pure functions, loop thread only.
+ */
+#ifndef DLOCKFS_ENGINE_PLACE_H
+#define DLOCKFS_ENGINE_PLACE_H
+
+#include "claim/name.h"
+#include "claim/range_set.h"
+
+struct place {
+	struct place *prev, *next; /* in a list: head->prev is the last, as <utlist.h> has it */
+	struct place *blocker; /* the nearest place in front that conflicts; NULL: none is known */
+	struct place *blocked; /* whose blocker this one is */
+	struct place *blocked_prev, *blocked_next;
+	struct claim_name parts;  /* number, span and mode, and whose it is */
+	char *name;		  /* as the store lists it; NULL: it follows from `parts` */
+	struct range_set *ranges; /* what it covers exactly; NULL: the span, in the mode */
+};
+
+struct place_queue {
+	struct place *first;
+	struct place *found; /* by the latest place_seek(); NULL: none, or it has gone */
+};
+
+/* The name in the store, of a place that has a number. `text` may be used for it. */
+const char *place_name(const struct place *place, char text[CLAIM_NAME_BYTES]);
+
+/* Negative, zero or positive as the places stand in the queue. */
+int place_compare(const struct place *a, const struct place *b);
+
+/* Whether what the two places cover excludes each other. */
+bool places_cross(const struct place *a, const struct place *b);
+
+/* The place in front of this one; NULL at the head. */
+struct place *place_in_front(const struct place_queue *queue, const struct place *place);
+
+/* Puts a place where its number and name belong. */
+void place_insert(struct place_queue *queue, struct place *place);
+
+/* Puts a place in front of `at`; NULL: at the end. */
+void place_insert_before(struct place_queue *queue, struct place *at, struct place *place);
+
+/* Takes a place out of the queue. It must have no blocker, and be nobody's. */
+void place_remove(struct place_queue *queue, struct place *place);
+
+/* The first place that has this sequence number, or a later one; NULL: there is none. Begins at the
+ * one that was found last: who asks for places in their order finds each at once. */
+struct place *place_seek(struct place_queue *queue, int32_t sequence);
+
+/* Ties a place to its blocker; NULL: it has none. */
+void place_set_blocker(struct place *place, struct place *blocker);
+
+#endif
