@@ -21,7 +21,6 @@
 #include "engine/record.h"
 #include "engine/rival.h"
 #include "engine/save.h"
-#include "engine/test.h"
 
 static struct range_set *create_ranges(struct range range)
 {
@@ -119,6 +118,16 @@ void claim_free(struct claim *claim)
 		engine->claims--;
 	}
 	rival_free(claim);
+}
+
+void claims_free(struct place **list)
+{
+	struct claim *claim, *next;
+	for (claim = claim_of(*list); claim != NULL; claim = next) {
+		next = claim_next(claim);
+		DL_DELETE(*list, &claim->place);
+		claim_free(claim);
+	}
 }
 
 /* Turns a claim that is in no list but its owner's into one that leaves. */
@@ -331,6 +340,24 @@ static void uncount_held(struct claim *claim, bool kept)
 		count_held(claim, false);
 }
 
+void test_end(struct claim *claim)
+{
+	struct lock *lock = claim->lock;
+	DL_DELETE(lock->tests, &claim->place);
+	lock->tests_count--;
+	lock->own_in_queue--;
+	claim_free(claim);
+	queue_release(lock);
+}
+
+void test_answer(struct claim *claim, int error, const struct engine_conflict *conflict)
+{
+	struct engine *engine = claim->lock->engine;
+	void *cookie = claim->cookie;
+	test_end(claim);
+	engine->events->on_tested(engine->context, cookie, error, conflict);
+}
+
 void claim_withdraw(struct claim *claim)
 {
 	struct lock *lock = claim->lock;
@@ -374,27 +401,11 @@ void claim_withdraw(struct claim *claim)
 	}
 }
 
-/* What a flock is in the way of depends on who has locked under it. */
-static void unsettle_records(const struct lock *lock)
-{
-	struct claim *claim;
-	if (lock->records == NULL)
-		return;
-	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
-		if (claim->place.parts.record)
-			queue_unsettle(claim);
-	}
-}
-
 void claim_hand_over(struct claim *claim, struct owner *owner)
 {
-	struct claim *other;
-
 	change_owner(claim, owner);
 	owner_note_grant(owner);
-	for (other = claim_of(claim->lock->queue.first); other != NULL; other = claim_next(other)) {
-		queue_unsettle(other);
-	}
+	queue_unsettle_all(claim->lock);
 }
 
 void claim_release(struct claim *claim)
@@ -422,7 +433,9 @@ static void hold_file(struct claim *claim)
 		lead_disband(former); /* this one may stand behind it: it must not go on */
 		claim_release(former);
 	}
-	unsettle_records(claim->lock);
+	/* What a flock is in the way of depends on who has locked under it. */
+	if (claim->lock->records != NULL)
+		queue_unsettle_records(claim->lock);
 }
 
 void claim_hold(struct claim *claim)
@@ -561,7 +574,6 @@ void owner_lose(struct owner *owner)
 
 void claim_wish(struct claim *claim, bool waits, void *cookie)
 {
-	struct claim *next;
 	claim_ask(claim, waits, cookie);
 	if (claim->state == CLAIM_FOLLOWING) {
 		lead_follower_changed(claim);
@@ -572,9 +584,6 @@ void claim_wish(struct claim *claim, bool waits, void *cookie)
 		queue_look_for_cycles(claim->lock);
 	/* Wishes that do not wait may have been looking on, whether somebody takes this place up.
 	 */
-	for (next = claim_blocked(claim); next != NULL; next = claim_blocked_next(next)) {
-		if (next->asked && !next->waits)
-			queue_unsettle(next);
-	}
+	queue_unsettle_onlookers(claim);
 	claim_place(claim);
 }

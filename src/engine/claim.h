@@ -17,6 +17,9 @@ void claim_append_unplaced(struct claim *claim);
 /* Frees a claim that is in no list but its owner's. */
 void claim_free(struct claim *claim);
 
+/* Frees all of a list. */
+void claims_free(struct place **list);
+
 /* Ends one that is in no list but its owner's: frees it, if the store need not answer first. */
 void claim_end(struct claim *claim);
 
@@ -79,5 +82,11 @@ void owner_lose(struct owner *owner);
 
 /* Makes the claim a wish and sends it on its way. */
 void claim_wish(struct claim *claim, bool waits, void *cookie);
+
+/* Ends a test without an answer. */
+void test_end(struct claim *claim);
+
+/* Ends a test with an answer. */
+void test_answer(struct claim *claim, int error, const struct engine_conflict *conflict);
 
 #endif

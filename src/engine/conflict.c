@@ -85,30 +85,25 @@ bool coverage_may_be_by(const struct claim *claim, const struct records *records
 }
 
 static bool covers_conflict(const struct claim *flock, const struct records *records,
-			    const struct owner *but, const struct range_set *ranges)
+			    const struct owner *but, const struct place *place)
 {
 	return &records->owner != but && may_cover(flock, records) &&
-	       range_sets_conflict(&records->held, ranges);
+	       place_conflicts(place, &records->held);
 }
 
 bool coverage_is_by(const struct claim *flock, const struct records *records,
 		    const struct claim *claim)
 {
-	struct range whole = {claim->place.parts.span, claim->place.parts.mode};
-	const struct range_set span = {&whole, 1, 1};
-	return is_held_flock(flock) &&
-	       covers_conflict(flock, records, claim->owner,
-			       claim_coverage(claim) != NULL ? &claim_coverage(claim)->ranges
-							     : &span);
+	return is_held_flock(flock) && covers_conflict(flock, records, claim->owner, &claim->place);
 }
 
 /* Whether another process than `but`, whose locks the flock may cover, holds what conflicts. */
 static bool flock_covers_others(const struct claim *flock, const struct owner *but,
-				const struct range_set *ranges)
+				const struct place *place)
 {
 	struct records *records, *next;
 	HASH_ITER (hh, flock->lock->records, records, next) {
-		if (covers_conflict(flock, records, but, ranges))
+		if (covers_conflict(flock, records, but, place))
 			return true;
 	}
 	return false;
@@ -120,7 +115,7 @@ static bool covers_in_the_way(const struct claim *a, const struct claim *b)
 	const struct claim *flock = is_held_flock(a) ? a : b;
 	const struct claim *record = is_held_flock(a) ? b : a;
 	return is_held_flock(flock) && claim_coverage(record) != NULL &&
-	       flock_covers_others(flock, record->owner, &claim_coverage(record)->ranges);
+	       flock_covers_others(flock, record->owner, &record->place);
 }
 
 /* Whether a flock that was handed over to a process, whose record locks need it, is in the way of
@@ -129,8 +124,6 @@ static bool covers_in_the_way(const struct claim *a, const struct claim *b)
  * conflicts. */
 static bool handed_over_is_in_the_way(const struct claim *flock, const struct claim *claim)
 {
-	struct range whole = {claim->place.parts.span, claim->place.parts.mode};
-	const struct range_set span = {&whole, 1, 1};
 	struct records *records, *next;
 
 	/* A process that has lost a lock holds nothing, but keeps its claims until it lets go. */
@@ -141,9 +134,7 @@ static bool handed_over_is_in_the_way(const struct claim *flock, const struct cl
 		return true;
 	HASH_ITER (hh, flock->lock->records, records, next) {
 		if (!owners_are_one(&records->owner, claim->owner) &&
-		    range_sets_conflict(&records->held, claim_coverage(claim) != NULL
-								? &claim_coverage(claim)->ranges
-								: &span))
+		    place_conflicts(&claim->place, &records->held))
 			return true;
 	}
 	return false;
@@ -154,11 +145,11 @@ static bool handed_over_is_in_the_way(const struct claim *flock, const struct cl
 static const struct claim *find_flock(const struct owner *owner, const struct owner *process,
 				      struct range range)
 {
-	const struct range_set ranges = {&range, 1, 1};
+	const struct place place = {.parts = {.span = range.span, .mode = range.mode}};
 	const struct claim *claim;
 	DL_FOREACH2 (owner->claims, claim, owner_next) {
 		if (is_held_flock(claim) && claim->place.parts.mode >= range.mode &&
-		    (process == NULL || !flock_covers_others(claim, process, &ranges)))
+		    (process == NULL || !flock_covers_others(claim, process, &place)))
 			return claim;
 	}
 	return NULL;

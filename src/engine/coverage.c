@@ -150,14 +150,9 @@ static void weaken_flocks(const struct records *records)
 		queue_weaken(claim);
 		found = true;
 	}
-	if (!found)
-		return;
 	/* Others who have locked through the file wait for that, behind whomever. */
-	for (claim = claim_of(records->owner.lock->queue.first); claim != NULL;
-	     claim = claim_next(claim)) {
-		if (claim->place.parts.record)
-			queue_unsettle(claim);
-	}
+	if (found)
+		queue_unsettle_records(records->owner.lock);
 }
 
 /* Wishes of the same owner may have lost their anchor; those of others have none there. Each that

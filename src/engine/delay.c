@@ -13,6 +13,7 @@
 #include "engine/lock.h"
 #include "engine/outbox.h"
 #include "engine/queue.h"
+#include "engine/rival.h"
 #include "engine/save.h"
 
 enum { LOOK_MS = 1000 }; /* how soon to look again whether a former session's claims stand */
@@ -83,7 +84,6 @@ static int64_t stay_ms(const struct lock *lock)
 void delay_note_orphan(struct claim *claim)
 {
 	struct lock *lock = claim->lock;
-	struct claim *other;
 
 	if (claim->orphan)
 		return;
@@ -100,9 +100,7 @@ void delay_note_orphan(struct claim *claim)
 			 "the holder of claim %s was lost: nobody gets the lock for %lld ms",
 			 claim->place.name, (long long)lock->policy.lock_delay_ms);
 	/* Who went before it, because it waited, or was to ask for it, does not any more. */
-	for (other = claim_of(lock->queue.first); other != NULL; other = claim_next(other)) {
-		queue_unsettle(other);
-	}
+	queue_unsettle_all(lock);
 }
 
 void delay_change_policy(struct lock *lock, const struct lock_policy *policy)
@@ -230,29 +228,16 @@ void delay_stop(struct lock *lock)
 	}
 }
 
-static const struct claim *find_orphan(const struct place *list, const char *name)
-{
-	const struct claim *claim;
-
-	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
-		if (claim->orphan && strcmp(claim->place.name, name) == 0)
-			return claim;
-	}
-	return NULL;
-}
-
 bool engine_find_orphan(const struct engine *engine, const char *path, const char *name,
 			struct engine_orphan *ret)
 {
 	const struct claim *orphan = NULL;
-	const struct lock *lock;
-
-	HASH_FIND(hh, engine->locks, path, strlen(path), lock);
+	const struct lock *lock = lock_find(engine, path);
 	if (lock != NULL)
-		orphan = find_orphan(lock->queue.first, name);
-	if (lock != NULL && orphan == NULL)
-		orphan = find_orphan(lock->watched, name);
-	if (orphan == NULL)
+		orphan = rival_find(lock->queue.first, name);
+	if (lock != NULL && (orphan == NULL || !orphan->orphan))
+		orphan = rival_find(lock->watched, name);
+	if (orphan == NULL || !orphan->orphan)
 		return false;
 	int64_t left_ms = orphan->delay_end_ms - engine->now_ms;
 	ret->known_ms = stay_ms(lock) - left_ms;

@@ -76,16 +76,6 @@ void engine_stop(struct engine *engine)
 		delay_stop(lock);
 }
 
-static void free_list(struct place *list)
-{
-	struct claim *claim, *next;
-	for (claim = claim_of(list); claim != NULL; claim = next) {
-		next = claim_next(claim);
-		DL_DELETE(list, &claim->place);
-		claim_free(claim);
-	}
-}
-
 void engine_destroy(struct engine *engine)
 {
 	struct lock *lock, *next;
@@ -95,11 +85,11 @@ void engine_destroy(struct engine *engine)
 		assert(lock->owners == 0 && lock->records == NULL && lock->tests == NULL);
 		proofs_forget_sent(lock);
 		HASH_DEL(engine->locks, lock);
-		free_list(lock->unplaced);
-		free_list(lock->queue.first);
-		free_list(lock->leaving);
-		free_list(lock->watched);
-		free_list(lock->orders);
+		claims_free(&lock->unplaced);
+		claims_free(&lock->queue.first);
+		claims_free(&lock->leaving);
+		claims_free(&lock->watched);
+		claims_free(&lock->orders);
 		engine_unmark(engine, &lock->item);
 		free(lock->keeper);
 		free(lock);
@@ -146,8 +136,7 @@ void engine_advance(struct engine *engine, int64_t now_ms)
 			claim_decide(claim, result_of_time(claim));
 		else
 			claim_withdraw(claim);
-		engine_settle(engine);
-		lock_free_if_unused(lock);
+		lock_settle(lock);
 	}
 	if (engine->retry_ms <= now_ms) {
 		retry(engine);
@@ -180,10 +169,9 @@ static bool is_in_use(const struct lock *lock)
 
 struct lock *lock_open(struct engine *engine, const char *path, const struct lock_policy *policy)
 {
-	struct lock *lock;
+	struct lock *lock = lock_find(engine, path);
 	size_t length = strlen(path);
 
-	HASH_FIND(hh, engine->locks, path, length, lock);
 	if (lock != NULL && !is_in_use(lock))
 		delay_change_policy(lock, policy);
 	if (lock != NULL)
@@ -239,8 +227,7 @@ void engine_owner_close(struct owner *owner)
 	engine_unmark(lock->engine, &owner->item);
 	free(owner);
 	lock->owners--;
-	engine_settle(lock->engine);
-	lock_free_if_unused(lock);
+	lock_settle(lock);
 }
 
 /* Ends what interrupted calls of the owner left lingering, except a claim that a restarted call
@@ -327,8 +314,7 @@ void engine_cancel(struct claim *claim)
 	} else {
 		claim_withdraw(claim);
 	}
-	engine_settle(engine);
-	lock_free_if_unused(lock);
+	lock_settle(lock);
 }
 
 int engine_unlock(struct owner *owner)

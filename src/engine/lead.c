@@ -309,15 +309,13 @@ static void change_asker(struct lead *lead)
 			return;
 		}
 	}
-	for (other = claim_of(claim->lock->queue.first); other != NULL; other = claim_next(other)) {
-		queue_unsettle(other);
-	}
+	queue_unsettle_all(claim->lock);
 }
 
 /* Whether it waits for its turn depends on whether anybody follows, and asks. */
 static void settle_waiting(struct lead *lead)
 {
-	struct claim *claim = lead->claim, *next;
+	struct claim *claim = lead->claim;
 	bool asked = lead_first_asked(lead) != NULL;
 
 	if (lead->followers == NULL) {
@@ -328,10 +326,7 @@ static void settle_waiting(struct lead *lead)
 		change_asker(lead);
 	if (asked && !claim->asked) {
 		/* Wishes that do not wait may have been looking on. */
-		for (next = claim_blocked(claim); next != NULL; next = claim_blocked_next(next)) {
-			if (next->asked && !next->waits)
-				queue_unsettle(next);
-		}
+		queue_unsettle_onlookers(claim);
 		queue_unsettle(claim);
 		queue_look_for_cycles(claim->lock);
 	}

@@ -63,14 +63,9 @@ bool leads_want_attention(const struct lock *lock)
 	return false;
 }
 
-/* To look for a claim after the connection broke takes a server that is not behind. Everything else
- * that a list is for comes after something that this session was told; but the client of a process
- * that took over was told nothing yet. */
-static bool is_looking(const struct lock *lock)
+bool lock_has_uncertain(const struct lock *lock)
 {
 	const struct claim *claim;
-	if (lock->taken_over)
-		return true;
 	for (claim = claim_of(lock->unplaced); claim != NULL; claim = claim_next(claim)) {
 		if (claim->state == CLAIM_UNCERTAIN)
 			return true;
@@ -85,7 +80,10 @@ void lock_list(struct lock *lock)
 		return;
 	lock->listing = true;
 	lock->read_since = false;
-	lock->synced = is_looking(lock) || lock->tests != NULL;
+	/* To look for a claim after the connection broke takes a server that is not behind.
+	 * Everything else that a list is for comes after something that this session was told; but
+	 * the client of a process that took over was told nothing yet. */
+	lock->synced = lock->taken_over || lock_has_uncertain(lock) || lock->tests != NULL;
 	lock->lists_sent++;
 	lock->attending = leads_want_attention(lock);
 	lock->attended |= lock->attending;
@@ -102,6 +100,13 @@ uint64_t lock_list_anew(struct lock *lock)
 bool lock_is_sure(const struct lock *lock)
 {
 	return lock->list_wanted <= lock->lists_done && lock->broken == 0;
+}
+
+struct lock *lock_find(const struct engine *engine, const char *path)
+{
+	struct lock *lock;
+	HASH_FIND(hh, engine->locks, path, strlen(path), lock);
+	return lock;
 }
 
 void lock_free_if_unused(struct lock *lock)

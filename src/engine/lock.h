@@ -26,6 +26,9 @@ void lock_retry_after(struct lock *lock, const char *what, int error);
 /* Whether it is to be asked for on_changed(). */
 bool leads_want_attention(const struct lock *lock);
 
+/* Whether one of its claims is looked for in the next list. */
+bool lock_has_uncertain(const struct lock *lock);
+
 /* Asks the store for the queue of the lock, unless that is under way. */
 void lock_list(struct lock *lock);
 
@@ -34,6 +37,9 @@ uint64_t lock_list_anew(struct lock *lock);
 
 /* Whether what is known of the queue is enough to grant anything. */
 bool lock_is_sure(const struct lock *lock);
+
+/* The lock of that path; NULL: it is not in use. */
+struct lock *lock_find(const struct engine *engine, const char *path);
 
 /* Frees the lock if nothing needs it. */
 void lock_free_if_unused(struct lock *lock);

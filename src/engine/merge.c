@@ -95,20 +95,10 @@ static struct claim *find_by_id(struct place *list, struct claim_id id)
 	return NULL;
 }
 
-static struct claim *find_by_name(struct place *list, const char *name)
-{
-	struct claim *claim;
-	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
-		if (strcmp(claim->place.name, name) == 0)
-			return claim;
-	}
-	return NULL;
-}
-
 /* An orphan that nobody here waits for. Out of memory it is left to a later list. */
 static void set_aside(struct lock *lock, const struct store_entry *entry)
 {
-	struct claim *claim = find_by_name(lock->watched, entry->name);
+	struct claim *claim = rival_find(lock->watched, entry->name);
 
 	if (claim == NULL) {
 		claim = rival_create(lock, entry->name, &entry->claim);
@@ -168,12 +158,10 @@ static int compare(const struct claim *claim, const struct store_entry *entry)
  * stays in use. */
 static void warn_of_mixture(struct lock *lock, const struct store_entry *entry)
 {
-	struct engine *engine = lock->engine;
 	if (entry->claim.id.session == 0 || entry->claim.recipe == lock_recipe(lock) || lock->mixed)
 		return;
 	lock->mixed = true;
-	if (!log_limit_passes(&engine->refusals, engine->now_ms, "recipe", lock->path,
-			      strlen(lock->path), 0))
+	if (!lock_may_log(lock, "recipe", 0))
 		return;
 	log_lock_warning(lock->path,
 			 "claim %s of another host is of recipe %s, here it is %s: other clients "
@@ -194,7 +182,7 @@ static struct claim *admit(struct lock *lock, const struct store_entry *entry)
 		return NULL;
 	}
 	warn_of_mixture(lock, entry);
-	struct claim *claim = find_by_name(lock->watched, entry->name);
+	struct claim *claim = rival_find(lock->watched, entry->name);
 	if (claim != NULL)
 		DL_DELETE(lock->watched, &claim->place);
 	else
@@ -225,15 +213,6 @@ static void withdraw_abandoned(struct lock *lock)
 		next = claim_next(claim);
 		if (claim->state != CLAIM_FOREIGN && claim->owner == NULL)
 			claim_withdraw(claim);
-	}
-}
-
-/* Another host has record locks: those that wait are to say so. */
-static void begin_care(const struct lock *lock)
-{
-	struct claim *claim;
-	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
-		queue_unsettle(claim);
 	}
 }
 
@@ -308,8 +287,9 @@ void queue_merge(struct lock *lock, const struct store_entry *entries, size_t co
 		lock->known = true;
 		lock->known_to = last_own->place.parts.sequence;
 	}
+	/* Another host has record locks: those that wait are to say so. */
 	if (lock->foreign_records_in_queue > 0 && !careful)
-		begin_care(lock);
+		queue_unsettle_all(lock);
 	if (complete && lock->foreign_records_in_queue == 0)
 		end_care(lock);
 	withdraw_abandoned(lock);

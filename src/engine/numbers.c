@@ -84,21 +84,14 @@ bool numbers_hold_back(struct claim *claim)
 	return true;
 }
 
-static bool may_log(const struct lock *lock, const char *what)
-{
-	struct engine *engine = lock->engine;
-	return log_limit_passes(&engine->refusals, engine->now_ms, what, lock->path,
-				strlen(lock->path), 0);
-}
-
 static void tell(const struct lock *lock, int32_t sequence)
 {
-	if (lock->spent && may_log(lock, "last number"))
+	if (lock->spent && lock_may_log(lock, "last number", 0))
 		log_lock_warning(lock->path,
 				 "there are no more numbers for its claims after %d: nobody is "
 				 "granted it until its queue is empty, and they start anew",
 				 sequence);
-	else if (!lock->spent && may_log(lock, "number"))
+	else if (!lock->spent && lock_may_log(lock, "number", 0))
 		log_lock_warning(lock->path,
 				 "the numbers of its claims run out, this is %d: new claims are "
 				 "held back until its queue is empty, and they start anew",
@@ -145,12 +138,8 @@ void numbers_read_names(const struct lock *lock)
 
 static bool is_seen(const struct place *list, const char *name)
 {
-	const struct claim *claim;
-	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
-		if (claim->seen && strcmp(claim->place.name, name) == 0)
-			return true;
-	}
-	return false;
+	const struct claim *claim = rival_find(list, name);
+	return claim != NULL && claim->seen;
 }
 
 /* As claim_may_be_none(), of a queue that may be forgotten already. */

@@ -19,7 +19,6 @@
 
 #include "base/log.h"
 #include "claim/data.h"
-#include "engine/conflict.h"
 
 enum operation {
 	OPERATION_PLACE,

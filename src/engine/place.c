@@ -23,16 +23,21 @@ int place_compare(const struct place *a, const struct place *b)
 	return strcmp(place_name(a, name_a), place_name(b, name_b));
 }
 
+bool place_conflicts(const struct place *place, const struct range_set *set)
+{
+	if (place->ranges != NULL)
+		return range_sets_conflict(place->ranges, set);
+	return range_set_conflict(set, place->parts.span, place->parts.mode) != NULL;
+}
+
 bool places_cross(const struct place *a, const struct place *b)
 {
 	if (!claim_span_overlaps(a->parts.span, b->parts.span))
 		return false;
-	if (a->ranges != NULL && b->ranges != NULL)
-		return range_sets_conflict(a->ranges, b->ranges);
-	if (a->ranges != NULL)
-		return range_set_conflict(a->ranges, b->parts.span, b->parts.mode) != NULL;
 	if (b->ranges != NULL)
-		return range_set_conflict(b->ranges, a->parts.span, a->parts.mode) != NULL;
+		return place_conflicts(a, b->ranges);
+	if (a->ranges != NULL)
+		return place_conflicts(b, a->ranges);
 	return a->parts.mode == CLAIM_EXCLUSIVE || b->parts.mode == CLAIM_EXCLUSIVE;
 }
 

@@ -31,6 +31,9 @@ const char *place_name(const struct place *place, char text[CLAIM_NAME_BYTES]);
 /* Negative, zero or positive as the places stand in the queue. */
 int place_compare(const struct place *a, const struct place *b);
 
+/* Whether what the place covers conflicts with a range of the set. */
+bool place_conflicts(const struct place *place, const struct range_set *set);
+
 /* Whether what the two places cover excludes each other. */
 bool places_cross(const struct place *a, const struct place *b);
 

@@ -32,9 +32,7 @@ static bool is_wanted(const struct range_set *set, const struct claim *claim)
 {
 	if (!claim->place.parts.sparse)
 		return range_set_conflict(set, claim->place.parts.span, CLAIM_EXCLUSIVE) != NULL;
-	if (claim_coverage(claim) != NULL)
-		return range_sets_conflict(set, &claim_coverage(claim)->ranges);
-	return range_set_conflict(set, claim->place.parts.span, claim->place.parts.mode) != NULL;
+	return place_conflicts(&claim->place, set);
 }
 
 bool claim_precedence_is_unknown(const struct claim *claim)

@@ -43,6 +43,32 @@ void queue_unsettle(struct claim *claim)
 	DL_APPEND2(engine->unsettled, claim, unsettled_prev, unsettled_next);
 }
 
+void queue_unsettle_all(const struct lock *lock)
+{
+	struct claim *claim;
+	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+		queue_unsettle(claim);
+	}
+}
+
+void queue_unsettle_records(const struct lock *lock)
+{
+	struct claim *claim;
+	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+		if (claim->place.parts.record)
+			queue_unsettle(claim);
+	}
+}
+
+void queue_unsettle_onlookers(const struct claim *claim)
+{
+	struct claim *next;
+	for (next = claim_blocked(claim); next != NULL; next = claim_blocked_next(next)) {
+		if (next->asked && !next->waits)
+			queue_unsettle(next);
+	}
+}
+
 void queue_drop_from_unsettled(struct claim *claim)
 {
 	struct engine *engine = claim->lock->engine;

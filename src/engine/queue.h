@@ -49,4 +49,10 @@ void queue_release(struct lock *lock);
 void queue_unsettle(struct claim *claim);
 void queue_drop_from_unsettled(struct claim *claim);
 
+/* The same for all of the queue, for its record locks, and for those calls that do not wait and are
+ * blocked by the claim. */
+void queue_unsettle_all(const struct lock *lock);
+void queue_unsettle_records(const struct lock *lock);
+void queue_unsettle_onlookers(const struct claim *claim);
+
 #endif

@@ -131,7 +131,6 @@ void records_free(struct records *records)
 
 int records_add_file(struct records *records, struct owner *file)
 {
-	struct claim *claim;
 	if (owners_are_one(&records->owner, file))
 		return 0;
 	if (records->files_count == records->files_capacity) {
@@ -146,11 +145,8 @@ int records_add_file(struct records *records, struct owner *file)
 	records->files[records->files_count++] = file;
 	owner_mark(&records->owner);
 	/* It matters to nobody, unless something was asked for through the file itself. */
-	if (file->claims == NULL)
-		return 0;
-	for (claim = claim_of(file->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
-		queue_unsettle(claim);
-	}
+	if (file->claims != NULL)
+		queue_unsettle_all(file->lock);
 	return 0;
 }
 

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "claim/data.h"
-#include "engine/conflict.h"
 #include "engine/lock.h"
 #include "engine/outbox.h"
 #include "engine/precedence.h"
@@ -29,6 +28,16 @@ struct claim *rival_create(struct lock *lock, const char *name, const struct cla
 	claim->state = CLAIM_FOREIGN;
 	claim->place.parts = *parts;
 	return claim;
+}
+
+struct claim *rival_find(const struct place *list, const char *name)
+{
+	struct claim *claim;
+	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
+		if (claim->state == CLAIM_FOREIGN && strcmp(claim->place.name, name) == 0)
+			return claim;
+	}
+	return NULL;
 }
 
 void rival_free(struct claim *claim)

@@ -10,6 +10,9 @@
 /* A claim of somebody else, in no list. NULL: out of memory. */
 struct claim *rival_create(struct lock *lock, const char *name, const struct claim_name *parts);
 
+/* The claim of somebody else that has the name, in a list; NULL: there is none. */
+struct claim *rival_find(const struct place *list, const char *name);
+
 /* Frees a claim of somebody else that is in no list. */
 void rival_free(struct claim *claim);
 

@@ -12,7 +12,6 @@
  */
 #include "engine/save.h"
 
-#include "engine/claim.h"
 #include "engine/conflict.h"
 
 const char *const engine_state_words[] = {

@@ -46,16 +46,6 @@ enum { NUDGES_IN_TIMEOUT = 4, HURRIED_NUDGES_IN_TIMEOUT = 16, LOOKS_IN_TIMEOUT =
  * did, is to be renewed on another way as well: nudges come so long before its end. */
 enum { RENEWALS_IN_TIMEOUT = 5 };
 
-static void free_all(struct place **list)
-{
-	struct claim *claim, *next;
-	for (claim = claim_of(*list); claim != NULL; claim = next) {
-		next = claim_next(claim);
-		DL_DELETE(*list, &claim->place);
-		claim_free(claim);
-	}
-}
-
 /* Nothing will be heard of what was sent. */
 static void forget_amendments(struct place *list)
 {
@@ -84,7 +74,7 @@ static void lose_session(struct lock *lock)
 	forget_amendments(lock->leaving);
 	forget_amendments(lock->queue.first);
 	forget_amendments(unplaced);
-	free_all(&lock->leaving);
+	claims_free(&lock->leaving);
 	/* In the queue's order first, then in the order of asking: that is how they will queue
 	 * anew. */
 	lock->own_in_queue++;
@@ -102,9 +92,9 @@ static void lose_session(struct lock *lock)
 	lock->foreign_in_queue = lock->foreign_records_in_queue = 0;
 	lock->records_in_queue = lock->anchored_in_queue = 0;
 	lock->queue.found = NULL;
-	free_all(&lock->queue.first);
-	free_all(&lock->watched);
-	free_all(&lock->orders);
+	claims_free(&lock->queue.first);
+	claims_free(&lock->watched);
+	claims_free(&lock->orders);
 	lock->known = false;
 	DL_CONCAT(lock->unplaced, unplaced);
 	for (claim = claim_of(lock->unplaced); claim != NULL; claim = next) {
@@ -136,8 +126,7 @@ static void limit_list(const struct lock *lock, struct place *list)
 	struct engine *engine = lock->engine;
 	struct claim *claim;
 	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
-		bool is_lead = claim->lead != NULL && claim->lead->claim == claim;
-		if (!claim->asked || !claim->waits || is_lead)
+		if (!claim->asked || !claim->waits || claim_is_lead(claim))
 			continue;
 		if (engine->session == STORE_CONNECTED)
 			claim_clear_timer(claim);
@@ -401,7 +390,7 @@ void engine_beaten(struct engine *engine, int error, const char *missing)
 	if (error != 0 && error != -EACCES)
 		engine->proof_round++;
 	if (error == -ENOENT)
-		HASH_FIND(hh, engine->locks, missing, strlen(missing), lock);
+		lock = lock_find(engine, missing);
 	if (lock != NULL) {
 		lock->missing = true;
 		lock_list(lock);
@@ -457,10 +446,8 @@ bool lock_needs_list(const struct lock *lock)
 	const struct claim *claim;
 	if (lock->list_wanted > lock->lists_done && lock->own_in_queue > 0)
 		return true;
-	for (claim = claim_of(lock->unplaced); claim != NULL; claim = claim_next(claim)) {
-		if (claim->state == CLAIM_UNCERTAIN)
-			return true;
-	}
+	if (lock_has_uncertain(lock))
+		return true;
 	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (claim->state == CLAIM_QUEUED || claim->list_wanted > lock->lists_done ||
 		    claim_cycle_list(claim) > lock->lists_done)

@@ -278,3 +278,9 @@ void engine_settle(struct engine *engine)
 		settle(claim);
 	}
 }
+
+void lock_settle(struct lock *lock)
+{
+	engine_settle(lock->engine);
+	lock_free_if_unused(lock);
+}

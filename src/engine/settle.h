@@ -10,4 +10,7 @@
 /* Grants, refuses or blocks every unsettled claim. Last thing in every entry to the engine. */
 void engine_settle(struct engine *engine);
 
+/* The same at the end of an entry that is about one lock, which is freed if nothing needs it. */
+void lock_settle(struct lock *lock);
+
 #endif

@@ -253,8 +253,7 @@ void orders_read(const struct claim *orders, const char *text, uint32_t version)
 static const struct claim *find_named(const struct engine *engine, const char *path,
 				      const char *name)
 {
-	struct lock *lock;
-	HASH_FIND(hh, engine->locks, path, strlen(path), lock);
+	struct lock *lock = lock_find(engine, path);
 	return lock != NULL ? find_own(lock, name) : NULL;
 }
 
@@ -269,10 +268,9 @@ void engine_each_user(const struct engine *engine, const char *path,
 				    const char *text),
 		      void *context)
 {
-	const struct lock *lock;
+	const struct lock *lock = lock_find(engine, path);
 	const struct claim *claim;
 
-	HASH_FIND(hh, engine->locks, path, strlen(path), lock);
 	if (lock == NULL || (lock->leads == NULL && lock->held_leads == NULL))
 		return;
 	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
@@ -284,10 +282,9 @@ void engine_each_user(const struct engine *engine, const char *path,
 int engine_steer(struct engine *engine, const char *path, const char *name, enum engine_order order,
 		 const char *who)
 {
-	struct lock *lock;
+	struct lock *lock = lock_find(engine, path);
 	struct claim *claim;
 
-	HASH_FIND(hh, engine->locks, path, strlen(path), lock);
 	claim = lock != NULL ? find_own(lock, name) : NULL;
 	if (claim == NULL)
 		return -ENOENT;
@@ -299,7 +296,6 @@ int engine_steer(struct engine *engine, const char *path, const char *name, enum
 		revoke(claim, who);
 	else
 		take_away(claim, who);
-	engine_settle(engine);
-	lock_free_if_unused(lock);
+	lock_settle(lock);
 	return 0;
 }

@@ -109,8 +109,7 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 	lock->placing--; /* not before: who asks meanwhile comes behind those that had to wait */
 	place_next(lock);
 	numbers_go_on(lock, were_worn);
-	engine_settle(engine);
-	lock_free_if_unused(lock);
+	lock_settle(lock);
 }
 
 /* A synced list tells of every claim whose place() was answered ambiguously: those that it does not
@@ -190,28 +189,26 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 
 static void on_changed(void *context, void *tag)
 {
-	struct engine *engine = context;
 	struct lock *lock = tag;
 
+	(void)context;
 	lock->attended = false;
 	if (leads_want_attention(lock))
 		lock_list(lock);
-	engine_settle(engine);
-	lock_free_if_unused(lock);
+	lock_settle(lock);
 }
 
 static void on_marked(void *context, void *tag, int error)
 {
-	struct engine *engine = context;
 	struct claim *claim = tag;
 	struct lock *lock = claim->lock;
 
+	(void)context;
 	delay_marked(claim, error);
 	/* This was about its former place, and kept it. */
 	if (claim->state == CLAIM_WANTED && claim->owner == NULL)
 		claim_withdraw(claim);
-	engine_settle(engine);
-	lock_free_if_unused(lock);
+	lock_settle(lock);
 }
 
 static bool is_in(const struct place *list, const struct claim *wanted)
@@ -239,8 +236,7 @@ static void on_read(void *context, void *tag, const char *text, uint32_t version
 	}
 	if (claim->orders) {
 		orders_read(claim, text, version);
-		engine_settle(engine);
-		lock_free_if_unused(lock);
+		lock_settle(lock);
 		return;
 	}
 	if (rival_note_data(claim, text) < 0) {
@@ -273,8 +269,7 @@ static void on_sent_back(struct claim *claim, int error)
 		lock_retry_after(lock, "requeue of a claim in a cycle", error);
 	}
 	queue_look_for_cycles(lock); /* there may be another one */
-	engine_settle(lock->engine);
-	lock_free_if_unused(lock);
+	lock_settle(lock);
 }
 
 static void on_amended(void *context, void *tag, int error)
@@ -351,10 +346,10 @@ static void end_foreign(struct claim *claim)
 
 static void on_watched(void *context, void *tag, int error)
 {
-	struct engine *engine = context;
 	struct claim *claim = tag;
 	struct lock *lock = claim->lock;
 
+	(void)context;
 	claim->sent = claim->read = claim->told = false;
 	if (claim->orders) {
 		orders_end(claim, error);
@@ -375,8 +370,7 @@ static void on_watched(void *context, void *tag, int error)
 			take_for_claim(claim);
 		lock_retry_after(lock, "watch of the claim in front", error);
 	}
-	engine_settle(engine);
-	lock_free_if_unused(lock);
+	lock_settle(lock);
 }
 
 static void on_withdrawn(void *context, void *tag, int error)
@@ -399,8 +393,7 @@ static void on_withdrawn(void *context, void *tag, int error)
 	} else {
 		end_foreign(claim);
 	}
-	engine_settle(engine);
-	lock_free_if_unused(lock);
+	lock_settle(lock);
 }
 
 static void on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp)
@@ -417,8 +410,7 @@ static void on_proved(void *context, void *tag, int error, const char *missing, 
 	if (error == 0 || error == -ENOENT || error == -EACCES || error == -ESTALE)
 		engine_proved_alive(engine, proof->sent_ms);
 	proof_note_answer(proof, error, stamp);
-	engine_settle(engine);
-	lock_free_if_unused(lock);
+	lock_settle(lock);
 }
 
 const struct store_events engine_store_events = {

@@ -11,27 +11,8 @@
 #include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/lock.h"
-#include "engine/queue.h"
 #include "engine/record.h"
 #include "engine/rival.h"
-
-void test_end(struct claim *claim)
-{
-	struct lock *lock = claim->lock;
-	DL_DELETE(lock->tests, &claim->place);
-	lock->tests_count--;
-	lock->own_in_queue--;
-	claim_free(claim);
-	queue_release(lock);
-}
-
-void test_answer(struct claim *claim, int error, const struct engine_conflict *conflict)
-{
-	struct engine *engine = claim->lock->engine;
-	void *cookie = claim->cookie;
-	test_end(claim);
-	engine->events->on_tested(engine->context, cookie, error, conflict);
-}
 
 static struct engine_conflict tell_range(const struct records *records, const struct range *range)
 {

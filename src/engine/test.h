@@ -17,10 +17,4 @@ void tests_settle(struct lock *lock);
 /* A foreign claim has gone, and its owner may have another one for the same range: looks again. */
 void tests_look_anew(struct lock *lock);
 
-/* Ends a test without an answer. */
-void test_end(struct claim *claim);
-
-/* Ends a test with an answer. */
-void test_answer(struct claim *claim, int error, const struct engine_conflict *conflict);
-
 #endif
