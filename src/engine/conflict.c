@@ -5,8 +5,6 @@
  */
 #include "engine/conflict.h"
 
-#include <string.h>
-
 bool claim_is_lead(const struct claim *claim)
 {
 	return claim->lead != NULL && claim->state != CLAIM_FOLLOWING;
@@ -228,6 +226,16 @@ bool would_wait_here(const struct owner *owner, struct range range)
 			    (claim->asked && claim->waits && !may_go_first(owner)))
 				return true;
 		}
+	}
+	return false;
+}
+
+bool claim_is_of_holder(const struct claim *claim)
+{
+	const struct claim *held;
+	for (held = claim_of(claim->lock->queue.first); held != NULL; held = claim_next(held)) {
+		if (held->state == CLAIM_HELD && owners_are_one(held->owner, claim->owner))
+			return true;
 	}
 	return false;
 }

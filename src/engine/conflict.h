@@ -54,4 +54,7 @@ bool claims_conflict(const struct claim *a, const struct claim *b);
 /* Whether somebody of this host, who is known without asking, is surely in the way of a wish. */
 bool would_wait_here(const struct owner *owner, struct range range);
 
+/* Whether the claim's owner, or who is one with it, holds something of the lock. */
+bool claim_is_of_holder(const struct claim *claim);
+
 #endif

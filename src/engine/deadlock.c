@@ -103,7 +103,7 @@ static bool is_known(struct search *search, struct claim *claim)
 		return true;
 	search->unknown = true;
 	search->unsure |= !claim->seen;
-	claim_watch(claim);
+	rival_watch(claim);
 	return false;
 }
 
@@ -401,7 +401,7 @@ static void send_back(struct claim *waiter, struct claim *claim)
 	if (is_foreign(waiter) && waiter->amending)
 		return; /* it is being sent back */
 	waiter->gave_way = !is_foreign(waiter);
-	bool sent = is_foreign(waiter) ? claim_send_back(waiter, claim->place.parts.sequence)
+	bool sent = is_foreign(waiter) ? rival_send_back(waiter, claim->place.parts.sequence)
 				       : claim_requeue(waiter);
 	if (!sent)
 		engine_retry_in(claim->lock->engine, RETRY_MEMORY_MS);

@@ -30,30 +30,14 @@
  */
 #include "engine/numbers.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "base/log.h"
-#include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/lock.h"
 #include "engine/rival.h"
-#include "engine/save.h"
 
-/* How soon to look again: while somebody waits for that, and else, only to know. And how long a
- * claim is held back before it goes on all the same. */
-enum { LOOK_MS = 50, IDLE_LOOK_MS = 1000, HOLD_BACK_MS = 20000 };
-
-/* Whether the claim's owner, or who is one with it, holds something of the lock. */
-static bool is_of_holder(const struct claim *claim)
-{
-	const struct claim *held;
-	for (held = claim_of(claim->lock->queue.first); held != NULL; held = claim_next(held)) {
-		if (held->state == CLAIM_HELD && owners_are_one(held->owner, claim->owner))
-			return true;
-	}
-	return false;
-}
+/* How soon to look again while nobody waits for that, only to know. And how long a claim is held
+ * back before it goes on all the same. */
+enum { IDLE_LOOK_MS = 1000, HOLD_BACK_MS = 20000 };
 
 static bool is_held_back_long(const struct claim *claim)
 {
@@ -74,13 +58,13 @@ bool numbers_hold_back(struct claim *claim)
 	struct lock *lock = claim->lock;
 	if (lock->put_off)
 		return true;
-	if (!lock->worn || is_of_holder(claim) || is_held_back_long(claim))
+	if (!lock->worn || claim_is_of_holder(claim) || is_held_back_long(claim))
 		return false;
 	if (claim->held_back_ms == 0)
 		claim->held_back_ms = lock->engine->now_ms;
 	if (claim->asked && !claim->waits && claim->list_wanted == 0)
 		claim->list_wanted = lock_list_anew(lock) + lists_of_grace(lock);
-	engine_retry_in(lock->engine, LOOK_MS);
+	engine_retry_in(lock->engine, NUMBERS_LOOK_MS);
 	return true;
 }
 
@@ -116,7 +100,7 @@ static void set_worn(struct lock *lock, bool worn, int32_t sequence)
 		return;
 	lock->late_number = sequence;
 	tell(lock, sequence);
-	engine_retry_in(lock->engine, LOOK_MS);
+	engine_retry_in(lock->engine, NUMBERS_LOOK_MS);
 }
 
 void numbers_note(struct lock *lock, int32_t sequence)
@@ -132,7 +116,7 @@ void numbers_read_names(const struct lock *lock)
 		return;
 	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (claim_may_be_none(claim))
-			claim_watch(claim);
+			rival_watch(claim);
 	}
 }
 
@@ -196,9 +180,8 @@ static bool would_wait_here_for(const struct claim *wish)
 	return false;
 }
 
-/* A wish that does not wait, and sees in the latest list that it would have to; NULL: none. */
-static struct claim *find_refused(const struct lock *lock, const struct store_entry *entries,
-				  size_t count)
+struct claim *numbers_find_refused(const struct lock *lock, const struct store_entry *entries,
+				   size_t count)
 {
 	struct claim *wish;
 	for (wish = claim_of(lock->unplaced); wish != NULL; wish = claim_next(wish)) {
@@ -212,29 +195,6 @@ static struct claim *find_refused(const struct lock *lock, const struct store_en
 			return wish;
 	}
 	return NULL;
-}
-
-void numbers_go_on(struct lock *lock, bool were_worn)
-{
-	struct claim *claim, *next;
-	if (lock->worn || !were_worn)
-		return;
-	for (claim = claim_of(lock->unplaced); claim != NULL; claim = next) {
-		next = claim_next(claim);
-		claim_place(claim);
-	}
-}
-
-void numbers_listed(struct lock *lock, bool were_worn, const struct store_entry *entries,
-		    size_t count)
-{
-	struct claim *wish;
-	numbers_go_on(lock, were_worn);
-	if (!lock->worn)
-		return;
-	while ((wish = find_refused(lock, entries, count)) != NULL)
-		claim_decide(wish, -EWOULDBLOCK);
-	engine_retry_in(lock->engine, lock->unplaced != NULL ? LOOK_MS : IDLE_LOOK_MS);
 }
 
 bool numbers_need_list(const struct lock *lock)
@@ -255,54 +215,24 @@ void numbers_look(struct lock *lock)
 		lock_list(lock);
 }
 
+void numbers_look_later(const struct lock *lock)
+{
+	engine_retry_in(lock->engine, lock->unplaced != NULL ? NUMBERS_LOOK_MS : IDLE_LOOK_MS);
+}
+
 void numbers_resume(struct lock *lock)
 {
 	if (!lock->worn)
 		return;
 	if (lock->own_in_queue == lock->tests_count)
 		lock_list(lock);
-	engine_retry_in(lock->engine, lock->unplaced != NULL ? LOOK_MS : IDLE_LOOK_MS);
+	numbers_look_later(lock);
 }
 
 void numbers_put_off(struct lock *lock)
 {
 	lock->put_off = true;
-	engine_retry_in(lock->engine, LOOK_MS);
-}
-
-/* Puts a claim that was just appended to lock->unplaced where it was in the order of asking. */
-static void put_back(struct claim *claim, uint64_t serial)
-{
-	struct lock *lock = claim->lock;
-	struct claim *behind;
-
-	DL_DELETE(lock->unplaced, &claim->place);
-	claim->serial = serial;
-	claim_mark(claim);
-	for (behind = claim_of(lock->unplaced); behind != NULL; behind = claim_next(behind)) {
-		if (behind->serial > serial) {
-			DL_PREPEND_ELEM(lock->unplaced, &behind->place, &claim->place);
-			return;
-		}
-	}
-	DL_APPEND(lock->unplaced, &claim->place);
-}
-
-bool numbers_refuse(struct claim *claim)
-{
-	uint64_t serial = claim->serial;
-
-	if (!claim_number_is_unsure(claim->place.parts.sequence))
-		return false;
-	if (!claim->asked)
-		claim_withdraw(claim);
-	else if (is_of_holder(claim))
-		claim_decide(claim, -ENOLCK);
-	else if (!claim_requeue(claim))
-		engine_retry_in(claim->lock->engine, LOOK_MS);
-	else
-		put_back(claim, serial);
-	return true;
+	engine_retry_in(lock->engine, NUMBERS_LOOK_MS);
 }
 
 void numbers_restored(struct lock *lock)

@@ -53,7 +53,7 @@ void rival_free(struct claim *claim)
 	free(claim);
 }
 
-void claim_watch(struct claim *claim)
+void rival_watch(struct claim *claim)
 {
 	if (claim->sent || claim->orphan || claim->lock->engine->session != STORE_CONNECTED)
 		return;
@@ -114,7 +114,7 @@ int rival_note_data(struct claim *claim, const char *text)
 	return error;
 }
 
-bool claim_send_back(struct claim *claim, int32_t behind)
+bool rival_send_back(struct claim *claim, int32_t behind)
 {
 	char *text = claim_data_add_requeue(claim->text, behind);
 	if (text == NULL)

@@ -17,14 +17,14 @@ struct claim *rival_find(const struct place *list, const char *name);
 void rival_free(struct claim *claim);
 
 /* Asks the store for the data of a foreign claim and for its end, unless that is done already. */
-void claim_watch(struct claim *claim);
+void rival_watch(struct claim *claim);
 
 /* Notes what the data of a foreign claim say. Returns 0 or -ENOMEM. */
 int rival_note_data(struct claim *claim, const char *text);
 
 /* Writes into the data of a foreign claim that waits and was read, `text`, that it is to be queued
  * again behind the claim of that number. Returns false when out of memory. */
-bool claim_send_back(struct claim *claim, int32_t behind);
+bool rival_send_back(struct claim *claim, int32_t behind);
 
 /* Watches a claim for what others write into its data, unless that is done already or there is no
  * connection. */

@@ -15,7 +15,6 @@
 #include "engine/session.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "engine/claim.h"
@@ -478,7 +477,7 @@ void lock_resume(struct lock *lock)
 		if (claim->amended)
 			claim_amend(claim);
 		if (claim->state == CLAIM_FOREIGN && claim->place.blocked != NULL)
-			claim_watch(claim);
+			rival_watch(claim);
 		else if (claim->state == CLAIM_WAITING &&
 			 (claim->place.blocker == NULL || claim_may_be_in_cycle(claim)))
 			queue_unsettle(claim);

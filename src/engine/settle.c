@@ -63,7 +63,7 @@ static void read_fronts(const struct claim *claim, struct claim *blocker)
 		if (front->state == CLAIM_FOREIGN && !front->read &&
 		    claim_has_precedence(claim, front) &&
 		    places_cross(&front->place, &claim->place))
-			claim_watch(front);
+			rival_watch(front);
 	}
 }
 
@@ -191,7 +191,7 @@ static void look_ahead(const struct claim *claim, struct claim *blocker)
 		return;
 	}
 	blocker->looked_ahead = true;
-	claim_watch(ahead);
+	rival_watch(ahead);
 }
 
 /* Whether a call that does not wait has to wait, and not only until another host's release arrives.
@@ -222,7 +222,7 @@ static void settle_blocked(struct claim *claim, struct claim *blocker)
 		say_waits(claim, blocker);
 	delay_prepare(claim);
 	if (blocker->state == CLAIM_FOREIGN) {
-		claim_watch(blocker);
+		rival_watch(blocker);
 		look_ahead(claim, blocker);
 	}
 	if (claim->asked && claim->waits && claim_closes_cycle(claim))
@@ -243,6 +243,43 @@ static bool is_queued_again(struct claim *claim)
 	return claim->state != CLAIM_WAITING || claim->requeue;
 }
 
+/* Puts a claim that was just appended to lock->unplaced where it was in the order of asking. */
+static void put_back(struct claim *claim, uint64_t serial)
+{
+	struct lock *lock = claim->lock;
+	struct claim *behind;
+
+	DL_DELETE(lock->unplaced, &claim->place);
+	claim->serial = serial;
+	claim_mark(claim);
+	for (behind = claim_of(lock->unplaced); behind != NULL; behind = claim_next(behind)) {
+		if (behind->serial > serial) {
+			DL_PREPEND_ELEM(lock->unplaced, &behind->place, &claim->place);
+			return;
+		}
+	}
+	DL_APPEND(lock->unplaced, &claim->place);
+}
+
+/* Nothing is granted by a number that is not sure: the claim is withdrawn, and wanted again; or
+ * refused, where it would wait for what its owner holds. */
+static bool is_refused_by_number(struct claim *claim)
+{
+	uint64_t serial = claim->serial;
+
+	if (!claim_number_is_unsure(claim->place.parts.sequence))
+		return false;
+	if (!claim->asked)
+		claim_withdraw(claim);
+	else if (claim_is_of_holder(claim))
+		claim_decide(claim, -ENOLCK);
+	else if (!claim_requeue(claim))
+		engine_retry_in(claim->lock->engine, NUMBERS_LOOK_MS);
+	else
+		put_back(claim, serial);
+	return true;
+}
+
 static void settle(struct claim *claim)
 {
 	struct engine *engine = claim->lock->engine;
@@ -253,7 +290,7 @@ static void settle(struct claim *claim)
 		claim_decide(claim, 0);
 		return;
 	}
-	if (numbers_refuse(claim) || is_queued_again(claim))
+	if (is_refused_by_number(claim) || is_queued_again(claim))
 		return;
 	blocker = find_blocker(claim);
 	if (!claim->careful && claim->lock->foreign_records_in_queue > 0) {
@@ -262,7 +299,7 @@ static void settle(struct claim *claim)
 	}
 	place_set_blocker(&claim->place, blocker != NULL ? &blocker->place : NULL);
 	if (blocker != NULL && claim_precedence_is_unknown(blocker) && !blocker->read)
-		claim_watch(blocker); /* after which this one is looked at again */
+		rival_watch(blocker); /* after which this one is looked at again */
 	else if (blocker != NULL)
 		settle_blocked(claim, blocker);
 	else if (claim->asked && engine_may_grant(engine) && lock_is_sure(claim->lock) &&

@@ -139,7 +139,7 @@ struct claim {
 	bool unsettled : 1;  /* in engine->unsettled */
 	bool read : 1;	     /* FOREIGN: its data has been read, and is again when it changes */
 	bool seen : 1;	     /* FOREIGN: it was read once, or may not be: claim_may_be_none() */
-	bool amending : 1;   /* amend() is under way; FOREIGN: see claim_send_back() */
+	bool amending : 1;   /* amend() is under way; FOREIGN: see rival_send_back() */
 	bool stale : 1;	     /* ours: others have changed its data, which is to be read */
 	bool amended : 1;    /* its data in the store is to be replaced (again) */
 	bool says_waits : 1; /* its data does, or is about to: see settle.c */

@@ -72,6 +72,19 @@ static void place_next(struct lock *lock)
 	}
 }
 
+/* The answer that the queue was noted from is dealt with: places what was held back, if nothing is
+ * any more. */
+static void place_held_back(struct lock *lock, bool were_worn)
+{
+	struct claim *claim, *next;
+	if (lock->worn || !were_worn)
+		return;
+	for (claim = claim_of(lock->unplaced); claim != NULL; claim = next) {
+		next = claim_next(claim);
+		claim_place(claim);
+	}
+}
+
 static void on_placed(void *context, void *tag, int error, const char *name, int32_t sequence,
 		      const struct store_entry *entries, size_t count)
 {
@@ -108,7 +121,7 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 	}
 	lock->placing--; /* not before: who asks meanwhile comes behind those that had to wait */
 	place_next(lock);
-	numbers_go_on(lock, were_worn);
+	place_held_back(lock, were_worn);
 	lock_settle(lock);
 }
 
@@ -151,6 +164,15 @@ static void refresh(struct lock *lock)
 	}
 }
 
+/* Wishes that do not wait, are held back, and see in the list that they would have to wait. */
+static void refuse_held_back(struct lock *lock, const struct store_entry *entries, size_t count)
+{
+	struct claim *wish;
+	while ((wish = numbers_find_refused(lock, entries, count)) != NULL)
+		claim_decide(wish, -EWOULDBLOCK);
+	numbers_look_later(lock);
+}
+
 static void on_listed(void *context, void *tag, int error, const struct store_entry *entries,
 		      size_t count)
 {
@@ -172,7 +194,9 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 			resolve_uncertain(lock);
 		}
 		refresh(lock);
-		numbers_listed(lock, were_worn, entries, count);
+		place_held_back(lock, were_worn);
+		if (lock->worn)
+			refuse_held_back(lock, entries, count);
 		if (lock->missing)
 			engine_hurry_beat(engine); /* there may be more of them */
 		lock->missing = false;

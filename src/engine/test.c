@@ -95,7 +95,7 @@ static bool tell_foreign(const struct claim *test, struct claim *found,
 		if (claim->state != CLAIM_FOREIGN || !claims_are_one_process(claim, found))
 			continue;
 		if (!claim->read) {
-			claim_watch(claim);
+			rival_watch(claim);
 			known = false;
 		} else if (claim_coverage(claim) != NULL) {
 			(void)range_set_add(&held, &claim_coverage(claim)->ranges);
@@ -121,7 +121,7 @@ static void settle(struct claim *test)
 			continue;
 		if (claim->state == CLAIM_FOREIGN &&
 		    (claim_may_be_none(claim) || (claim->place.parts.record && !claim->read))) {
-			claim_watch(claim);
+			rival_watch(claim);
 			return;
 		}
 		if (claim->state == CLAIM_FOREIGN) {
