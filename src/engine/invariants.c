@@ -82,10 +82,10 @@ static void check_queue_claim(const struct claim *claim, const struct claim *hea
 		break;
 	case CLAIM_WAITING:
 		/* What one with an anchor was seen to go before may be less sure by now. */
-		require(claim->unsettled || claim_blocker(claim) == blocker ||
+		require(claim->unsettled_prev != NULL || claim_blocker(claim) == blocker ||
 				claim->place.parts.anchored,
 			claim, "a waiter knows the nearest claim in front that conflicts");
-		require(claim->unsettled || blocker != NULL || !claim->asked ||
+		require(claim->unsettled_prev != NULL || blocker != NULL || !claim->asked ||
 				(claim->careful && !claim->fresh) || !lock_is_sure(claim->lock) ||
 				claim->marking || claim->lock->engine->retry_ms != INT64_MAX ||
 				!engine_may_grant(claim->lock->engine),

@@ -264,7 +264,7 @@ char *claim_format_data(const struct claim *claim)
 	struct claim_data data = {
 		.waits = claim->says_waits,
 		.waits_for = claim->waits_for,
-		.exact = claim->exact && (claim->says_waits || claim->holds != NULL),
+		.exact = claim->exact && (claim->says_waits || claim->place.holds != NULL),
 		.keeps = claim->says_keep,
 	};
 	char text[ENGINE_TEXT_BYTES];
@@ -272,9 +272,9 @@ char *claim_format_data(const struct claim *claim)
 		data.has_ranges = true;
 		data.ranges = claim_coverage(claim)->ranges;
 	}
-	if (claim->holds != NULL) {
+	if (claim->place.holds != NULL) {
 		data.has_holds = true;
-		data.holds = *claim->holds;
+		data.holds = *claim->place.holds;
 	}
 	claim_describe(claim, text);
 	return claim_data_format(text, &data);

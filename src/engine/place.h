@@ -18,6 +18,7 @@ struct place {
 	struct claim_name parts;  /* number, span and mode, and whose it is */
 	char *name;		  /* as the store lists it; NULL: it follows from `parts` */
 	struct range_set *ranges; /* what it covers exactly; NULL: the span, in the mode */
+	struct range_set *holds;  /* what its owner did when it asked; NULL: see precedence.c */
 };
 
 struct place_queue {

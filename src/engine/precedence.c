@@ -49,22 +49,22 @@ bool claim_has_precedence(const struct claim *claim, const struct claim *over)
 		return false;
 	if (claim_precedence_is_unknown(claim))
 		return true;
-	if (claim->holds == NULL || !over->exact) {
+	if (claim->place.holds == NULL || !over->exact) {
 		if (claim_span_overlaps(claim->place.parts.anchor_span, over->place.parts.span))
 			return true;
 		/* Who has not been read yet may be exact. */
-		if (claim->holds == NULL || over->state != CLAIM_FOREIGN || over->read)
+		if (claim->place.holds == NULL || over->state != CLAIM_FOREIGN || over->read)
 			return false;
 	}
-	return is_wanted(claim->holds, over);
+	return is_wanted(claim->place.holds, over);
 }
 
 void claim_free_precedence(struct claim *claim)
 {
-	if (claim->holds != NULL)
-		range_set_finish(claim->holds);
-	free(claim->holds);
-	claim->holds = NULL;
+	if (claim->place.holds != NULL)
+		range_set_finish(claim->place.holds);
+	free(claim->place.holds);
+	claim->place.holds = NULL;
 }
 
 int claim_set_precedence(struct claim *claim, struct range_set holds)
@@ -77,7 +77,7 @@ int claim_set_precedence(struct claim *claim, struct range_set holds)
 		return -ENOMEM;
 	}
 	*set = holds;
-	claim->holds = set;
+	claim->place.holds = set;
 	return 0;
 }
 

@@ -37,9 +37,8 @@ bool claim_passes(const struct claim *claim, const struct claim *front)
 void queue_unsettle(struct claim *claim)
 {
 	struct engine *engine = claim->lock->engine;
-	if (claim->state != CLAIM_WAITING || claim->unsettled)
+	if (claim->state != CLAIM_WAITING || claim->unsettled_prev != NULL)
 		return;
-	claim->unsettled = true;
 	DL_APPEND2(engine->unsettled, claim, unsettled_prev, unsettled_next);
 }
 
@@ -72,10 +71,10 @@ void queue_unsettle_onlookers(const struct claim *claim)
 void queue_drop_from_unsettled(struct claim *claim)
 {
 	struct engine *engine = claim->lock->engine;
-	if (!claim->unsettled)
+	if (claim->unsettled_prev == NULL)
 		return;
-	claim->unsettled = false;
 	DL_DELETE2(engine->unsettled, claim, unsettled_prev, unsettled_next);
+	claim->unsettled_prev = NULL;
 }
 
 /* No claim of ours is left in the queue: what is known of it grows stale. A watch cannot be undone,

@@ -106,7 +106,7 @@ int rival_note_data(struct claim *claim, const char *text)
 	claim->requeue = data.requeue;
 	free(claim->text);
 	claim->text = data.waits && data.valid ? strdup(text) : NULL;
-	if (error == 0 && data.has_holds && claim->holds == NULL) {
+	if (error == 0 && data.has_holds && claim->place.holds == NULL) {
 		error = claim_set_precedence(claim, data.holds);
 		data.holds = (struct range_set){0};
 	}

@@ -178,8 +178,8 @@ static void save_claim(const struct claim *claim, const struct engine_transfer *
 	state_number(out, "pid", claim->pid);
 	state_unsigned(out, "uid", claim->uid);
 	state_flag(out, "exact", claim->exact);
-	if (claim->holds != NULL)
-		state_ranges(out, "holds", claim->holds);
+	if (claim->place.holds != NULL)
+		state_ranges(out, "holds", claim->place.holds);
 	if (claim_coverage(claim) != NULL)
 		save_coverage(claim, transfer, out);
 	if (claim_is_lead(claim))

@@ -84,7 +84,7 @@ static struct claim *find_blocker(const struct claim *claim)
 		    is_only_claim(front)) {
 			if (front->state == CLAIM_HELD)
 				return NULL;
-			if (front->state == CLAIM_WAITING && !front->unsettled)
+			if (front->state == CLAIM_WAITING && front->unsettled_prev == NULL)
 				return claim_blocker(front);
 		}
 	}

@@ -136,9 +136,8 @@ struct claim {
 	bool waits : 1; /* a wish that may wait */
 	bool asked : 1; /* a wish waits for its decision; cookie is set */
 	bool sent : 1;	/* LEAVING, orphan: withdraw() is; FOREIGN: watch(); PLACING: with a list */
-	bool unsettled : 1;  /* in engine->unsettled */
-	bool read : 1;	     /* FOREIGN: its data has been read, and is again when it changes */
-	bool seen : 1;	     /* FOREIGN: it was read once, or may not be: claim_may_be_none() */
+	bool read : 1;	/* FOREIGN: its data has been read, and is again when it changes */
+	bool seen : 1;	/* FOREIGN: it was read once, or may not be: claim_may_be_none() */
 	bool amending : 1;   /* amend() is under way; FOREIGN: see rival_send_back() */
 	bool stale : 1;	     /* ours: others have changed its data, which is to be read */
 	bool amended : 1;    /* its data in the store is to be replaced (again) */
@@ -184,11 +183,9 @@ struct claim {
 		char *wanted_by; /* ours: who asked for it while it waited; told when it is held */
 		char *text;	 /* FOREIGN, read, and waits: its data; else NULL */
 	};
-	struct lead *lead;	 /* that it is, or follows; NULL: it is on its own */
-	struct range_set *holds; /* what its owner did when it was placed; NULL: see
-				    precedence.c */
-	void *cookie;		 /* ours: of the wish */
-	struct claim *unsettled_prev, *unsettled_next;
+	struct lead *lead; /* that it is, or follows; NULL: it is on its own */
+	void *cookie;	   /* ours: of the wish */
+	struct claim *unsettled_prev, *unsettled_next; /* in engine->unsettled; NULL: it is not */
 
 	char details[] __attribute__((aligned(8))); /* of who asked */
 };
