@@ -159,7 +159,6 @@ struct claim {
 	bool requeue : 1;  /* it is to be queued again, and everybody passes it */
 	bool looked_ahead : 1; /* FOREIGN: since the last list the next one in front is watched */
 
-	int32_t waits_for; /* for the claim of that number */
 	union {
 		int64_t sent_ms; /* when place() or withdraw() was sent */
 		int64_t kept;	 /* HELD: what on_held() returned */
@@ -179,6 +178,7 @@ struct claim {
 	uint32_t proof_round;	   /* in which a heartbeat has shown last that it stands */
 	int pid;		   /* of who asked */
 	uint32_t uid;
+	int32_t waits_for; /* for the claim of that number */
 	union {
 		char *wanted_by; /* ours: who asked for it while it waited; told when it is held */
 		char *text;	 /* FOREIGN, read, and waits: its data; else NULL */
