@@ -8,7 +8,6 @@
 #define DLOCKFS_LOOP_H
 
 #include "clock_jump.h"
-#include "files/filesystem.h"
 #include "restart/keeping.h"
 #include "restart/restart.h"
 #include "watchdog.h"

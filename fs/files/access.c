@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "files/filesystem.h"
+#include "files/inode.h"
 
 #define MODE_UNLESS_SET 0660
 

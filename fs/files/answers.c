@@ -12,8 +12,10 @@
 
 #include "base/log.h"
 #include "engine/transfer.h"
+#include "files/filesystem.h"
 #include "files/handle.h"
 #include "journal/journal.h"
+#include "kernel/request.h"
 
 /* How many bytes the number of the open file takes that an answer tells of. */
 #define NUMBER_BYTES sizeof(uint64_t)
@@ -118,7 +120,7 @@ static bool is_fenced(struct filesystem *filesystem, const void *number_bytes)
 {
 	uint64_t number;
 	memcpy(&number, number_bytes, NUMBER_BYTES);
-	const struct handle *handle = handle_of_number(filesystem, number);
+	const struct handle *handle = handle_of_number(&filesystem->handles, number);
 	return handle != NULL && handle->fenced;
 }
 

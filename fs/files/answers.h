@@ -9,7 +9,12 @@
 #ifndef DLOCKFS_FILES_ANSWERS_H
 #define DLOCKFS_FILES_ANSWERS_H
 
-#include "files/filesystem.h"
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+struct filesystem;
+struct handle;
 
 /* From now on answers are collected; the session has its descriptor, and the file system a journal.
  * Returns 0 or -errno. */

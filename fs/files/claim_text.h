@@ -5,8 +5,15 @@
 #ifndef DLOCKFS_FILES_CLAIM_TEXT_H
 #define DLOCKFS_FILES_CLAIM_TEXT_H
 
-#include "files/filesystem.h"
+#include <fuse_lowlevel.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "engine/engine.h"
 #include "journal/text.h"
+
+struct filesystem;
 
 /* The caller who asks for a lock. */
 struct claim_asker {

@@ -36,7 +36,7 @@ static int make_directory(struct filesystem *filesystem, struct inode *parent, c
 static int make_configured_directory(struct filesystem *filesystem, const char *path)
 {
 	char *copy = strdup(path);
-	struct inode *parent = filesystem->root;
+	struct inode *parent = filesystem->inodes.root;
 	char *rest = copy, *name;
 	int error = copy != NULL ? 0 : -ENOMEM;
 
@@ -67,18 +67,18 @@ void filesystem_make_directories(struct filesystem *filesystem)
 void filesystem_handle(struct filesystem *filesystem, const struct fuse_buf *buffer)
 {
 	if ((buffer->flags & FUSE_BUF_IS_FD) == 0) {
-		filesystem->request = buffer->mem;
-		filesystem->request_bytes = buffer->size;
+		filesystem->requests.handled = buffer->mem;
+		filesystem->requests.handled_bytes = buffer->size;
 	}
 	fuse_session_process_buf(filesystem->session, buffer);
-	filesystem->request = NULL;
+	filesystem->requests.handled = NULL;
 }
 
 void filesystem_reload(struct filesystem *filesystem)
 {
 	struct inode *inode, *next;
 	shards_reload(filesystem->shards, filesystem->shards_count, filesystem->config);
-	HASH_ITER (by_node, filesystem->inodes, inode, next) {
+	HASH_ITER (by_node, filesystem->inodes.by_node, inode, next) {
 		/* The attributes of files are not in the kernel's cache. */
 		if (inode_set_access(inode, filesystem->config) && inode_is_directory(inode))
 			notifier_forget_attributes(filesystem->notifier, inode->node);
@@ -96,12 +96,12 @@ void filesystem_drop_name(struct filesystem *filesystem, struct inode *inode)
 void filesystem_drop_idle(struct filesystem *filesystem)
 {
 	while (filesystem_idle_deadline(filesystem) <= filesystem->now_ms)
-		filesystem_drop_name(filesystem, filesystem->idle);
+		filesystem_drop_name(filesystem, filesystem->inodes.idle);
 }
 
 int64_t filesystem_idle_deadline(const struct filesystem *filesystem)
 {
-	const struct inode *inode = filesystem->idle;
+	const struct inode *inode = filesystem->inodes.idle;
 	return inode != NULL ? inode->idle_since_ms + filesystem->config->idle_ms : INT64_MAX;
 }
 
@@ -112,7 +112,7 @@ void filesystem_make_room(struct filesystem *filesystem, uid_t uid)
 	if (notifier_backlog(filesystem->notifier) >= BACKLOG_MAX)
 		return;
 	for (int i = 0; user_is_limited(uid) && i < ROOM_NAMES; i++) {
-		const struct user *user = user_find(filesystem, uid);
+		const struct user *user = user_find(&filesystem->users, uid);
 		if (user == NULL || user->idle == NULL ||
 		    (int64_t)user->counts[USER_NAMES] < limit - limit / 4)
 			return;

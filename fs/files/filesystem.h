@@ -32,35 +32,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-#include <utlist.h>
-
 #include "config/config.h"
-#include "engine/engine.h"
+#include "files/handle.h"
+#include "files/inode.h"
+#include "files/kept_request.h"
 #include "files/metrics.h"
 #include "files/shard.h"
+#include "files/user.h"
 #include "journal/journal.h"
-#include "kernel/request.h"
-
-#define PATH_BYTES_MAX 4095 /* of a lock's path below the mount */
-#define TEXT_BYTES_MAX 4096 /* of the text in a lock file */
-
-#define NODES_END ((uint64_t)1 << 62) /* of inodes: from here on those of .dlockfs */
-
-#define FOREVER_SECONDS (365.0 * 24 * 3600) /* of what the kernel may remember for good */
 
 struct answers;
-struct handle;
-struct kept_request;
 struct lease_board;
 struct listing;
 struct notifier;
-struct state_journal;
 struct status;
 struct takeover;
 struct takeover_process;
-struct user;
 
 struct filesystem {
 	const struct config *config;
@@ -74,23 +61,13 @@ struct filesystem {
 					    (FUSE_INIT): the mount is usable; may be NULL */
 	void *context;
 
-	struct inode *inodes; /* by node id */
-	struct inode *root;
-	struct inode *idle; /* named files that nobody has open, the longest idle first */
-	uint64_t last_node;
-	struct handle *handles; /* by number, in the order in which they were opened */
-	size_t handles_count;
-	uint64_t last_number; /* of what is open */
-	const void
-		*request; /* of the kernel that is being handled, as it was read; NULL: unknown */
-	size_t request_bytes;	/* of that */
+	struct inodes inodes;
+	struct handles handles;
+	struct users users;
+	struct requests requests;
 	unsigned int max_write; /* as was agreed on with the kernel; 0: nothing was yet */
-	struct kept_request *kept_requests;	    /* kept_request.h, */
-	const struct kept_request *resumed_request; /* and the one that is being handled again */
 	bool taken_over; /* the mount was made by another process, which this one goes on for */
 	struct takeover *takeover; /* while all this is restored */
-	struct owning *owning;	   /* by path: handle.c */
-	struct user *users;	   /* by user id: user.c */
 	int64_t now_ms;		   /* CLOCK_BOOTTIME */
 	bool exclusive_open_waits; /* the kernel asks for attributes between CREATE and open(2)'s
 				      return */

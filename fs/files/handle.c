@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "engine/transfer.h"
+#include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/kept_request.h"
 #include "files/user.h"
@@ -27,7 +29,7 @@ static struct owning *find_owning(const struct handle *handle)
 	if (owning != NULL)
 		return owning;
 	const char *path = handle->inode->path;
-	HASH_FIND(by_path, handle->filesystem->owning, path, strlen(path), owning);
+	HASH_FIND(by_path, handle->filesystem->handles.owning, path, strlen(path), owning);
 	return owning;
 }
 
@@ -35,7 +37,7 @@ static void free_owning_if_unused(struct filesystem *filesystem, struct owning *
 {
 	if (owning->handles != NULL)
 		return;
-	HASH_DELETE(by_path, filesystem->owning, owning);
+	HASH_DELETE(by_path, filesystem->handles.owning, owning);
 	free(owning);
 }
 
@@ -50,7 +52,7 @@ static struct owning *find_or_create_owning(const struct handle *handle)
 	if (owning == NULL)
 		return NULL;
 	memcpy(owning->path, path, strlen(path) + 1);
-	HASH_ADD(by_path, filesystem->owning, path, strlen(path), owning);
+	HASH_ADD(by_path, filesystem->handles.owning, path, strlen(path), owning);
 	if (owning->by_path.tbl == NULL) {
 		free(owning);
 		return NULL;
@@ -64,19 +66,19 @@ struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode,
 	struct handle *handle = calloc(1, sizeof(*handle));
 	if (handle == NULL)
 		return NULL;
-	handle->user = user_add(filesystem, uid, USER_FILES, 1);
+	handle->user = user_add(&filesystem->users, uid, USER_FILES, 1);
 	if (handle->user == NULL) {
 		free(handle);
 		return NULL;
 	}
 	handle->number = number;
-	HASH_ADD(by_number, filesystem->handles, number, sizeof(handle->number), handle);
+	HASH_ADD(by_number, filesystem->handles.by_number, number, sizeof(handle->number), handle);
 	if (handle->by_number.tbl == NULL) {
-		user_leave(filesystem, handle->user, USER_FILES, 1);
+		user_leave(&filesystem->users, handle->user, USER_FILES, 1);
 		free(handle);
 		return NULL;
 	}
-	filesystem->handles_count++;
+	filesystem->handles.count++;
 	handle->filesystem = filesystem;
 	handle->inode = inode;
 	inode_use(filesystem, inode);
@@ -86,7 +88,7 @@ struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode,
 
 struct handle *handle_open(struct filesystem *filesystem, struct inode *inode, uid_t uid)
 {
-	return handle_reopen(filesystem, inode, ++filesystem->last_number, uid);
+	return handle_reopen(filesystem, inode, ++filesystem->handles.last_number, uid);
 }
 
 static struct state_place place(const struct state_item *item)
@@ -147,10 +149,10 @@ void handle_free(struct handle *handle)
 	}
 	forget_poll(handle);
 	state_journal_remove(filesystem->journal, &handle->item);
-	HASH_DELETE(by_number, filesystem->handles, handle);
-	filesystem->handles_count--;
+	HASH_DELETE(by_number, filesystem->handles.by_number, handle);
+	filesystem->handles.count--;
 	handle->inode->shard->fenced -= handle->fenced;
-	user_leave(filesystem, handle->user, USER_FILES, 1);
+	user_leave(&filesystem->users, handle->user, USER_FILES, 1);
 	inode_unuse(filesystem, handle->inode);
 	free(handle);
 }
@@ -169,17 +171,17 @@ void handle_set_fenced(struct handle *handle)
 	handle->fenced = true;
 }
 
-struct handle *handle_of_number(struct filesystem *filesystem, uint64_t number)
+struct handle *handle_of_number(const struct handles *handles, uint64_t number)
 {
 	struct handle *handle;
-	HASH_FIND(by_number, filesystem->handles, &number, sizeof(number), handle);
+	HASH_FIND(by_number, handles->by_number, &number, sizeof(number), handle);
 	return handle;
 }
 
-struct handle *handle_find(struct filesystem *filesystem, fuse_ino_t node,
+struct handle *handle_find(const struct handles *handles, fuse_ino_t node,
 			   const struct fuse_file_info *info)
 {
-	return node >= NODES_END ? NULL : handle_of_number(filesystem, info->fh);
+	return node >= NODES_END ? NULL : handle_of_number(handles, info->fh);
 }
 
 /* The handle has its owner. As in the engine, the policy of the first owner of the path counts. */

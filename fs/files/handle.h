@@ -6,21 +6,32 @@
 #ifndef DLOCKFS_FILES_HANDLE_H
 #define DLOCKFS_FILES_HANDLE_H
 
-#include "files/filesystem.h"
+#include <fuse_lowlevel.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
 #include "files/holder.h"
 #include "journal/journal.h"
 #include "journal/text.h"
 
+struct filesystem;
+struct inode;
+struct kept_request;
+struct owning;
 struct parked;
+struct user;
 
 /* The third number of a place in the journal: the line of a handle, and those that belong to the
  * handle. */
 enum { STATE_OF_HANDLE, STATE_OF_HANDLE_PARKED, STATE_OF_HANDLE_HOLDER };
 
 struct handle {
-	struct state_item item;	  /* first */
-	uint64_t number;	  /* the file handle that the kernel knows */
-	UT_hash_handle by_number; /* in filesystem->handles */
+	struct state_item item; /* first */
+	uint64_t number;	/* the file handle that the kernel knows */
+	UT_hash_handle by_number;
 	struct filesystem *filesystem;
 	struct user *user; /* the user who opened it, with a share of USER_FILES */
 	struct inode *inode;
@@ -34,6 +45,13 @@ struct handle {
 	struct kept_request *polling; /* the POLL that asked for it (kept_request.h), or NULL */
 	bool holder_unseen;	      /* the log says that a holder cannot be sent a signal */
 	bool fenced;		      /* it held a lock and lost it: of no use any more */
+};
+
+struct handles {
+	struct handle *by_number; /* in the order in which they were opened */
+	size_t count;
+	uint64_t last_number;  /* of what is open */
+	struct owning *owning; /* by path */
 };
 
 /* Opens the inode, on the account of `uid`, whose limit the caller has checked. Returns NULL when
@@ -60,11 +78,11 @@ void handle_set_fenced(struct handle *handle);
 
 /* The handle of the kernel's file handle in `info`; NULL: there is none of that number, or the node
  * is in .dlockfs, where files have no handles. */
-struct handle *handle_find(struct filesystem *filesystem, fuse_ino_t node,
+struct handle *handle_find(const struct handles *handles, fuse_ino_t node,
 			   const struct fuse_file_info *info);
 
 /* The handle of that number; NULL: there is none. */
-struct handle *handle_of_number(struct filesystem *filesystem, uint64_t number);
+struct handle *handle_of_number(const struct handles *handles, uint64_t number);
 
 /* Makes sure that the handle has an owner in the engine. Returns 0 or -ENOMEM. */
 int handle_own(struct handle *handle);

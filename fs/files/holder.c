@@ -11,9 +11,11 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "base/log.h"
 #include "files/claim_text.h"
+#include "files/filesystem.h"
 #include "files/handle.h"
 #include "files/inode.h"
 #include "kernel/lease_board.h"

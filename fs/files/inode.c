@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <utlist.h>
 
+#include "files/filesystem.h"
 #include "files/user.h"
+#include "kernel/request.h"
 
 bool inode_is_directory(const struct inode *inode)
 {
@@ -52,20 +55,20 @@ int inode_create(struct filesystem *filesystem, const struct inode *parent, cons
 		return -ENOMEM;
 	}
 	inode->maker = uid;
-	inode->user = user_add(filesystem, uid, USER_NAMES, 1);
+	inode->user = user_add(&filesystem->users, uid, USER_NAMES, 1);
 	inode->name = inode->path + strlen(inode->path) - strlen(name);
 	inode->shard = shard_of(filesystem, inode->path);
-	inode->node = ++filesystem->last_node;
+	inode->node = ++filesystem->inodes.last_node;
 	inode->mode = mode;
 	inode->uid = uid;
 	inode->gid = gid;
 	inode->access = access_of(filesystem->config, inode->path, S_ISDIR(mode));
 	inode->atime = inode->mtime = inode->ctime = inode_time();
-	HASH_ADD(by_node, filesystem->inodes, node, sizeof(inode->node), inode);
+	HASH_ADD(by_node, filesystem->inodes.by_node, node, sizeof(inode->node), inode);
 	if (inode->user == NULL || inode->by_node.tbl == NULL) {
 		if (inode->by_node.tbl != NULL)
-			HASH_DELETE(by_node, filesystem->inodes, inode);
-		user_leave(filesystem, inode->user, USER_NAMES, 1);
+			HASH_DELETE(by_node, filesystem->inodes.by_node, inode);
+		user_leave(&filesystem->users, inode->user, USER_NAMES, 1);
 		free(inode->path);
 		free(inode);
 		return -ENOMEM;
@@ -77,16 +80,16 @@ int inode_create(struct filesystem *filesystem, const struct inode *parent, cons
 
 static void free_if_unused(struct filesystem *filesystem, struct inode *inode)
 {
-	if (inode->parent != NULL || inode == filesystem->root)
+	if (inode->parent != NULL || inode == filesystem->inodes.root)
 		return;
 	/* From now on only open files count for the inode, on their users' accounts. With O_PATH it
 	 * stays, on nobody's account. */
-	user_leave(filesystem, inode->user, USER_NAMES, 1);
+	user_leave(&filesystem->users, inode->user, USER_NAMES, 1);
 	inode->user = NULL;
 	if (inode->handles > 0 || inode->lookups > 0)
 		return;
 	state_journal_remove(filesystem->journal, &inode->item);
-	HASH_DELETE(by_node, filesystem->inodes, inode);
+	HASH_DELETE(by_node, filesystem->inodes.by_node, inode);
 	free(inode->text);
 	free(inode->path);
 	free(inode);
@@ -112,7 +115,7 @@ static void leave_idle(struct filesystem *filesystem, struct inode *inode)
 	if (!inode->idle)
 		return;
 	inode->idle = false;
-	DL_DELETE2(filesystem->idle, inode, idle_prev, idle_next);
+	DL_DELETE2(filesystem->inodes.idle, inode, idle_prev, idle_next);
 	DL_DELETE2(inode->user->idle, inode, user_idle_prev, user_idle_next);
 	inode_mark(inode);
 }
@@ -133,11 +136,11 @@ void inode_detach(struct filesystem *filesystem, struct inode *inode)
 	free_if_unused(filesystem, inode);
 }
 
-struct inode *inode_find(struct filesystem *filesystem, fuse_ino_t node)
+struct inode *inode_find(const struct inodes *inodes, fuse_ino_t node)
 {
 	struct inode *inode;
 	uint64_t key = node;
-	HASH_FIND(by_node, filesystem->inodes, &key, sizeof(key), inode);
+	HASH_FIND(by_node, inodes->by_node, &key, sizeof(key), inode);
 	return inode;
 }
 
@@ -154,7 +157,7 @@ void inode_set_idle(struct filesystem *filesystem, struct inode *inode)
 		return;
 	inode->idle = true;
 	inode->idle_since_ms = filesystem->now_ms;
-	DL_APPEND2(filesystem->idle, inode, idle_prev, idle_next);
+	DL_APPEND2(filesystem->inodes.idle, inode, idle_prev, idle_next);
 	DL_APPEND2(inode->user->idle, inode, user_idle_prev, user_idle_next);
 	inode_mark(inode);
 }
@@ -196,8 +199,8 @@ void inode_free_tree(struct filesystem *filesystem, struct inode *inode)
 	HASH_ITER (by_name, inode->children, child, next) {
 		inode_free_tree(filesystem, child);
 	}
-	if (inode == filesystem->root)
-		filesystem->root = NULL;
+	if (inode == filesystem->inodes.root)
+		filesystem->inodes.root = NULL;
 	inode->lookups = 0;
 	inode_detach(filesystem, inode);
 }
@@ -374,9 +377,9 @@ static struct inode *make_restored(struct filesystem *filesystem, const char *pa
 		state_refuse(in, "path", "that of a file");
 		return NULL;
 	}
-	filesystem->last_node = node - 1; /* the next inode gets the number after this */
+	filesystem->inodes.last_node = node - 1; /* the next inode gets the number after this */
 	uid_t maker = (uid_t)state_find_unsigned(in, "maker", UINT32_MAX);
-	int error = inode_create(filesystem, filesystem->root, name, mode, maker, 0, &inode);
+	int error = inode_create(filesystem, filesystem->inodes.root, name, mode, maker, 0, &inode);
 	if (error == -EINVAL) {
 		state_refuse(in, "path", "that of a file");
 		return NULL;
@@ -400,7 +403,8 @@ static struct inode *make_restored(struct filesystem *filesystem, const char *pa
 static void restore_name(struct filesystem *filesystem, struct inode *inode,
 			 struct state_reader *in)
 {
-	struct inode *parent = inode_find(filesystem, state_get_unsigned(in, "parent", UINT64_MAX));
+	struct inode *parent =
+		inode_find(&filesystem->inodes, state_get_unsigned(in, "parent", UINT64_MAX));
 	size_t length = strlen(inode->path) - strlen(inode->name);
 
 	if (parent == NULL || !inode_is_directory(parent) ||
@@ -454,13 +458,13 @@ int inode_restore(struct filesystem *filesystem, struct state_reader *in)
 	uint64_t node = state_get_unsigned(in, "node", ((uint64_t)1 << 62) - 1);
 	mode_t mode = (mode_t)state_get_unsigned(in, "mode", UINT32_MAX);
 	bool is_root = node == FUSE_ROOT_ID;
-	struct inode *inode = filesystem->root;
+	struct inode *inode = filesystem->inodes.root;
 
 	if (!S_ISDIR(mode) && (is_root || !S_ISREG(mode)))
 		state_refuse(in, "mode", "that of a file or a directory");
 	else if (is_root != (*path == '\0'))
 		state_refuse(in, "path", "nothing for the root alone");
-	else if (node == 0 || (!is_root && inode_find(filesystem, node) != NULL))
+	else if (node == 0 || (!is_root && inode_find(&filesystem->inodes, node) != NULL))
 		state_refuse(in, "node", "a number, once");
 	if (state_failed(in))
 		return -EINVAL;
@@ -489,8 +493,8 @@ void inode_restored_all(struct filesystem *filesystem)
 {
 	struct inode *inode, *next;
 
-	HASH_ITER (by_node, filesystem->inodes, inode, next) {
+	HASH_ITER (by_node, filesystem->inodes.by_node, inode, next) {
 		free_if_unused(filesystem, inode);
 	}
-	DL_SORT2(filesystem->idle, compare_idle, idle_prev, idle_next);
+	DL_SORT2(filesystem->inodes.idle, compare_idle, idle_prev, idle_next);
 }

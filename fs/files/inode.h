@@ -15,12 +15,26 @@
 #ifndef DLOCKFS_FILES_INODE_H
 #define DLOCKFS_FILES_INODE_H
 
+#include <fuse_lowlevel.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
 #include "files/access.h"
-#include "files/filesystem.h"
 #include "journal/journal.h"
 #include "journal/text.h"
+
+#define PATH_BYTES_MAX 4095 /* of a lock's path below the mount */
+#define TEXT_BYTES_MAX 4096 /* of the text in a lock file */
+
+#define NODES_END ((uint64_t)1 << 62) /* of inodes: from here on those of .dlockfs */
+
+#define FOREVER_SECONDS (365.0 * 24 * 3600) /* of what the kernel may remember for good */
+
+struct filesystem;
 
 struct inode {
 	struct state_item item; /* first */
@@ -35,7 +49,7 @@ struct inode {
 	struct user *user; /* with a share of USER_NAMES for it; NULL once it has no name */
 	struct inode *user_idle_prev, *user_idle_next; /* in user->idle */
 	int64_t idle_since_ms;
-	bool idle;		 /* in filesystem->idle */
+	bool idle;		 /* in inodes->idle */
 	bool configured;	 /* one of the configuration's directories, or above one */
 	bool dropped;		 /* its name was taken away because it was idle for too long */
 	uint64_t lookups;	 /* references that the kernel has */
@@ -51,6 +65,13 @@ struct inode {
 	char *path;	     /* "" for the root */
 	struct shard *shard; /* the shard that has the lock at that path */
 	const char *name;    /* the last component of path */
+};
+
+struct inodes {
+	struct inode *by_node;
+	struct inode *root;
+	struct inode *idle; /* named files that nobody has open, the longest idle first */
+	uint64_t last_node;
 };
 
 /* Something that inode_save() writes has changed. */
@@ -79,7 +100,7 @@ int inode_attach(struct inode *parent, struct inode *inode);
 void inode_detach(struct filesystem *filesystem, struct inode *inode);
 
 /* The inode of a node id; NULL if there is none. */
-struct inode *inode_find(struct filesystem *filesystem, fuse_ino_t node);
+struct inode *inode_find(const struct inodes *inodes, fuse_ino_t node);
 
 /* The child of a directory; NULL if there is none. */
 struct inode *inode_child(struct inode *parent, const char *name);

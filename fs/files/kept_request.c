@@ -8,8 +8,11 @@
 #include <linux/fuse.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "dlockfs.h"
+#include "files/filesystem.h"
+#include "kernel/request.h"
 
 _Static_assert(sizeof(struct fuse_in_header) + NAME_BYTES_MAX + 1 <= KEPT_REQUEST_BYTES,
 	       "a LOOKUP does not fit");
@@ -20,7 +23,7 @@ _Static_assert(sizeof(struct fuse_in_header) + sizeof(struct fuse_ioctl_in) +
 
 struct kept_request {
 	struct state_item item;		  /* first */
-	struct kept_request *prev, *next; /* in filesystem->kept_requests */
+	struct kept_request *prev, *next; /* in requests->kept */
 	uint64_t serial;
 	bool begun;
 	size_t bytes;
@@ -70,19 +73,21 @@ static struct kept_request *create(struct filesystem *filesystem, const void *te
 	request->begun = begun;
 	request->bytes = bytes;
 	memcpy(request->text, text, bytes);
-	DL_APPEND(filesystem->kept_requests, request);
+	DL_APPEND(filesystem->requests.kept, request);
 	mark(filesystem, request);
 	return request;
 }
 
 int kept_request_create(struct filesystem *filesystem, struct kept_request **ret)
 {
+	const struct requests *requests = &filesystem->requests;
+
 	*ret = NULL;
-	if (filesystem->journal == NULL || filesystem->request == NULL ||
-	    filesystem->request_bytes > KEPT_REQUEST_BYTES)
+	if (filesystem->journal == NULL || requests->handled == NULL ||
+	    requests->handled_bytes > KEPT_REQUEST_BYTES)
 		return 0;
-	*ret = create(filesystem, filesystem->request, filesystem->request_bytes,
-		      kept_request_has_begun(filesystem->resumed_request));
+	*ret = create(filesystem, requests->handled, requests->handled_bytes,
+		      kept_request_has_begun(requests->resumed));
 	return *ret != NULL ? 0 : -ENOMEM;
 }
 
@@ -112,17 +117,18 @@ int kept_request_restore(struct filesystem *filesystem, struct state_reader *in)
 
 void kept_request_resume_all(struct filesystem *filesystem)
 {
+	struct requests *requests = &filesystem->requests;
 	const struct kept_request *request;
 	size_t count;
 
 	/* To handle a request may keep it once more, at the end of the list. */
-	DL_COUNT(filesystem->kept_requests, request, count);
+	DL_COUNT(requests->kept, request, count);
 	for (; count > 0; count--) {
-		struct kept_request *first = filesystem->kept_requests;
+		struct kept_request *first = requests->kept;
 		struct fuse_buf buffer = {.mem = first->text, .size = first->bytes};
-		filesystem->resumed_request = first;
+		requests->resumed = first;
 		filesystem_handle(filesystem, &buffer);
-		filesystem->resumed_request = NULL;
+		requests->resumed = NULL;
 		kept_request_free(filesystem, first);
 	}
 }
@@ -132,15 +138,15 @@ void kept_request_free(struct filesystem *filesystem, struct kept_request *reque
 	if (request == NULL)
 		return;
 	state_journal_remove(filesystem->journal, &request->item);
-	DL_DELETE(filesystem->kept_requests, request);
+	DL_DELETE(filesystem->requests.kept, request);
 	free(request);
 }
 
-void kept_request_save_all(const struct filesystem *filesystem, FILE *out)
+void kept_request_save_all(const struct requests *requests, FILE *out)
 {
 	const struct kept_request *request;
 
-	DL_FOREACH (filesystem->kept_requests, request) {
+	DL_FOREACH (requests->kept, request) {
 		save(&request->item, out);
 	}
 }

@@ -10,15 +10,25 @@
 #ifndef DLOCKFS_FILES_KEPT_REQUEST_H
 #define DLOCKFS_FILES_KEPT_REQUEST_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
-#include "files/filesystem.h"
 #include "journal/text.h"
+
+struct filesystem;
 
 /* The longest such request is an ioctl(2) (struct dlockfs_steer) or a LOOKUP. */
 enum { KEPT_REQUEST_BYTES = 512 };
 
 struct kept_request;
+
+struct requests {
+	const void *handled;  /* the one that is being handled, as it was read; NULL: unknown */
+	size_t handled_bytes; /* of that */
+	struct kept_request *kept;
+	const struct kept_request *resumed; /* the one that is being handled again */
+};
 
 /* Keeps the request that is being handled. *ret is NULL if no journal is kept. Returns 0 or
  * -ENOMEM. */
@@ -45,6 +55,6 @@ void kept_request_free(struct filesystem *filesystem, struct kept_request *reque
 void kept_request_write(const void *request, size_t bytes, FILE *out);
 
 /* Writes all that are kept. */
-void kept_request_save_all(const struct filesystem *filesystem, FILE *out);
+void kept_request_save_all(const struct requests *requests, FILE *out);
 
 #endif

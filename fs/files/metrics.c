@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "files/filesystem.h"
 #include "files/handle.h"
 
 static const char *const kind_names[METRICS_KINDS] = {
@@ -285,13 +286,13 @@ static void write_locks(const struct filesystem *filesystem, FILE *file)
 		      "Calls on this host that wait for the numbers of such a lock to start anew.");
 	write_numbers(filesystem, file, "dlockfs_locks", "gauge", count_locks,
 		      "Names that this host holds, waits for, or has open after that.");
-	write_number(file, "dlockfs_open_files", "gauge", filesystem->handles_count,
+	write_number(file, "dlockfs_open_files", "gauge", filesystem->handles.count,
 		     "Open files of the mount.");
 	write_head(file, "dlockfs_limit_refusals_total", "counter",
 		   "Calls that failed because their user had as many as it may.");
 	for (int share = 0; share < USER_SHARES; share++)
 		fprintf(file, "dlockfs_limit_refusals_total{limit=\"%s\"} %" PRIu64 "\n",
-			limit_names[share], filesystem->metrics.limited[share]);
+			limit_names[share], filesystem->users.limited[share]);
 	write_numbers(filesystem, file, "dlockfs_fenced_handles_total", "counter", count_fenced,
 		      "Open files that held a lock and lost it.");
 }

@@ -38,12 +38,8 @@ struct shard_metrics {
 	uint64_t fenced_handles;
 };
 
-/* What users have a share of: user.h. */
-enum user_share { USER_WAITERS, USER_FILES, USER_NAMES, USER_RANGES, USER_SHARES };
-
 /* Of the mount. */
 struct metrics {
-	uint64_t limited[USER_SHARES];	     /* refusals of users who had too many */
 	uint64_t requests[METRICS_REQUESTS]; /* by operation code; [0]: all others */
 	uint64_t clock_jumps;		     /* clock_jump.h */
 	int64_t started_ms;		     /* since 1970 */

@@ -9,9 +9,11 @@
 #include <linux/fuse.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "files/answers.h"
 #include "files/claim_text.h"
+#include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/kept_request.h"
 #include "files/user.h"
@@ -19,14 +21,14 @@
 static bool begin(struct parked *parked, struct handle *handle, enum parked_kind kind, uid_t uid)
 {
 	if (kind != PARKED_FSYNC && kind != PARKED_TOKEN) {
-		parked->user = user_add(handle->filesystem, uid, USER_WAITERS, 1);
+		parked->user = user_add(&handle->filesystem->users, uid, USER_WAITERS, 1);
 		if (parked->user == NULL)
 			return false;
 	}
 	parked->handle = handle;
 	parked->kind = kind;
 	parked->since_us = histogram_now_us();
-	parked->number = ++handle->filesystem->last_number;
+	parked->number = ++handle->filesystem->handles.last_number;
 	DL_APPEND(handle->parked, parked);
 	parked_mark(parked);
 	return true;
@@ -82,7 +84,7 @@ void parked_free(struct parked *parked)
 {
 	struct handle *handle = parked->handle;
 	count(parked);
-	user_leave(handle->filesystem, parked->user, USER_WAITERS, 1);
+	user_leave(&handle->filesystem->users, parked->user, USER_WAITERS, 1);
 	state_journal_remove(handle->filesystem->journal, &parked->item);
 	DL_DELETE(handle->parked, parked);
 	if (parked->kind == PARKED_OPEN)
@@ -128,12 +130,12 @@ static void on_interrupt(fuse_req_t req, void *data)
 
 static void keep_request(struct parked *parked)
 {
-	const struct filesystem *filesystem = parked->handle->filesystem;
+	const struct requests *requests = &parked->handle->filesystem->requests;
 
-	if (filesystem->request == NULL || filesystem->request_bytes > PARKED_REQUEST_BYTES)
+	if (requests->handled == NULL || requests->handled_bytes > PARKED_REQUEST_BYTES)
 		return;
-	memcpy(parked->request, filesystem->request, filesystem->request_bytes);
-	parked->request_bytes = (uint8_t)filesystem->request_bytes;
+	memcpy(parked->request, requests->handled, requests->handled_bytes);
+	parked->request_bytes = (uint8_t)requests->handled_bytes;
 	parked_mark(parked);
 }
 
@@ -158,14 +160,14 @@ static uint64_t unique_of(const void *request)
 
 bool parked_resume(struct handle *handle, fuse_req_t req)
 {
-	const struct filesystem *filesystem = handle->filesystem;
+	const void *request = handle->filesystem->requests.handled;
 	struct parked *parked;
 
-	if (filesystem->request == NULL)
+	if (request == NULL)
 		return false;
 	DL_FOREACH (handle->parked, parked) {
 		if (parked->req == NULL && parked->request_bytes > 0 &&
-		    unique_of(parked->request) == unique_of(filesystem->request))
+		    unique_of(parked->request) == unique_of(request))
 			break;
 	}
 	if (parked == NULL)

@@ -9,6 +9,7 @@
 #ifndef DLOCKFS_FILES_PARKED_H
 #define DLOCKFS_FILES_PARKED_H
 
+#include "engine/engine.h"
 #include "files/handle.h"
 
 /* The longest request that is parked is that of a record lock. */

@@ -16,10 +16,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/log.h"
 #include "files/access.h"
 #include "files/claim_text.h"
+#include "files/filesystem.h"
 
 enum { LOOK_AGAIN_MS = 100, WRITES_MAX = 5 };
 

@@ -14,8 +14,14 @@
 #ifndef DLOCKFS_FILES_STEER_H
 #define DLOCKFS_FILES_STEER_H
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
 #include "claim/data.h"
-#include "files/filesystem.h"
+#include "engine/engine.h"
+
+struct filesystem;
 
 #define BREAK_GRACE_MS	    2000
 #define CONNECTION_LIMIT_MS 5000

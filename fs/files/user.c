@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "files/filesystem.h"
 
 /* How often the refusals of one user are logged. */
 #define TELL_MS 60000
@@ -27,14 +28,14 @@ static const struct {
 	[USER_RANGES] = {"user_ranges", "ranges", -ENOLCK},
 };
 
-struct user *user_find(const struct filesystem *filesystem, uid_t uid)
+struct user *user_find(const struct users *users, uid_t uid)
 {
 	struct user *user;
-	HASH_FIND(by_uid, filesystem->users, &uid, sizeof(uid), user);
+	HASH_FIND(by_uid, users->by_uid, &uid, sizeof(uid), user);
 	return user;
 }
 
-static struct user *create(struct filesystem *filesystem, uid_t uid)
+static struct user *create(struct users *users, uid_t uid)
 {
 	struct user *user = calloc(1, sizeof(*user));
 
@@ -43,7 +44,7 @@ static struct user *create(struct filesystem *filesystem, uid_t uid)
 	user->uid = uid;
 	for (int share = 0; share < USER_SHARES; share++)
 		user->told_ms[share] = -1;
-	HASH_ADD(by_uid, filesystem->users, uid, sizeof(user->uid), user);
+	HASH_ADD(by_uid, users->by_uid, uid, sizeof(user->uid), user);
 	if (user->by_uid.tbl != NULL)
 		return user;
 	free(user);
@@ -81,12 +82,12 @@ static void tell(const struct filesystem *filesystem, struct user *user, enum us
 static int check(struct filesystem *filesystem, uid_t uid, enum user_share share, size_t amount,
 		 size_t limit)
 {
-	struct user *user = user_find(filesystem, uid);
+	struct user *user = user_find(&filesystem->users, uid);
 	size_t count = user != NULL ? user->counts[share] : 0;
 
 	if (!user_is_limited(uid) || (count < limit && amount <= limit - count))
 		return 0;
-	filesystem->metrics.limited[share]++;
+	filesystem->users.limited[share]++;
 	if (user != NULL)
 		tell(filesystem, user, share);
 	return shares[share].error;
@@ -109,20 +110,18 @@ size_t user_shares_of(size_t bytes)
 	return 1 + bytes / SHARE_BYTES;
 }
 
-struct user *user_add(struct filesystem *filesystem, uid_t uid, enum user_share share,
-		      size_t amount)
+struct user *user_add(struct users *users, uid_t uid, enum user_share share, size_t amount)
 {
-	struct user *user = user_find(filesystem, uid);
+	struct user *user = user_find(users, uid);
 
 	if (user == NULL)
-		user = create(filesystem, uid);
+		user = create(users, uid);
 	if (user != NULL)
 		user->counts[share] += amount;
 	return user;
 }
 
-void user_leave(struct filesystem *filesystem, struct user *user, enum user_share share,
-		size_t amount)
+void user_leave(struct users *users, struct user *user, enum user_share share, size_t amount)
 {
 	if (user == NULL)
 		return;
@@ -131,7 +130,7 @@ void user_leave(struct filesystem *filesystem, struct user *user, enum user_shar
 		if (user->counts[other] > 0)
 			return;
 	}
-	HASH_DELETE(by_uid, filesystem->users, user);
+	HASH_DELETE(by_uid, users->by_uid, user);
 	free(user);
 }
 
@@ -139,7 +138,7 @@ void user_write_all(const struct filesystem *filesystem, FILE *out)
 {
 	const struct user *user;
 
-	for (user = filesystem->users; user != NULL; user = user->by_uid.next) {
+	for (user = filesystem->users.by_uid; user != NULL; user = user->by_uid.next) {
 		fprintf(out, "uid=%u", user->uid);
 		for (int share = 0; share < USER_SHARES; share++)
 			fprintf(out, " %s=%zu", shares[share].key, user->counts[share]);

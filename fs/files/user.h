@@ -24,11 +24,19 @@
 #ifndef DLOCKFS_FILES_USER_H
 #define DLOCKFS_FILES_USER_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "files/filesystem.h"
-#include "files/metrics.h"
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+struct config;
+struct filesystem;
+
+enum user_share { USER_WAITERS, USER_FILES, USER_NAMES, USER_RANGES, USER_SHARES };
 
 struct user {
 	uid_t uid;
@@ -38,8 +46,13 @@ struct user {
 	struct inode *idle;	      /* its idle files, the longest idle first */
 };
 
+struct users {
+	struct user *by_uid;
+	uint64_t limited[USER_SHARES]; /* refusals of users who had too many */
+};
+
 /* NULL: the user has nothing. */
-struct user *user_find(const struct filesystem *filesystem, uid_t uid);
+struct user *user_find(const struct users *users, uid_t uid);
 
 /* Whether the user has limits. */
 bool user_is_limited(uid_t uid);
@@ -57,12 +70,10 @@ size_t user_shares_of(size_t bytes);
 
 /* The user has `amount` more, at least 1, checked or not. Returns the user, for user_leave(); NULL
  * when out of memory. */
-struct user *user_add(struct filesystem *filesystem, uid_t uid, enum user_share share,
-		      size_t amount);
+struct user *user_add(struct users *users, uid_t uid, enum user_share share, size_t amount);
 
 /* The user has `amount` less; with the last one *user is gone. NULL is fine. */
-void user_leave(struct filesystem *filesystem, struct user *user, enum user_share share,
-		size_t amount);
+void user_leave(struct users *users, struct user *user, enum user_share share, size_t amount);
 
 /* The limit in the configuration. */
 int64_t user_limit(const struct config *config, enum user_share share);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/user.h"
 #include "ops/ops.h"
@@ -81,7 +82,7 @@ static struct listing *listing_create(const struct inode *directory)
 static void close_listing(struct filesystem *filesystem, struct listing *listing)
 {
 	HASH_DEL(filesystem->listings, listing);
-	user_leave(filesystem, listing->user, USER_FILES, listing->shares);
+	user_leave(&filesystem->users, listing->user, USER_FILES, listing->shares);
 	listing_free(listing);
 }
 
@@ -101,12 +102,12 @@ static struct listing *open_listing(struct filesystem *filesystem, const struct 
 		return NULL;
 	listing->number = number;
 	listing->shares = shares_of(directory);
-	listing->user = user_add(filesystem, uid, USER_FILES, listing->shares);
+	listing->user = user_add(&filesystem->users, uid, USER_FILES, listing->shares);
 	if (listing->user != NULL)
 		HASH_ADD(hh, filesystem->listings, number, sizeof(listing->number), listing);
 	if (listing->hh.tbl != NULL)
 		return listing;
-	user_leave(filesystem, listing->user, USER_FILES, listing->shares);
+	user_leave(&filesystem->users, listing->user, USER_FILES, listing->shares);
 	listing_free(listing);
 	return NULL;
 }
@@ -126,14 +127,14 @@ void op_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		return;
 	}
 	struct filesystem *filesystem = filesystem_of(req);
-	struct inode *directory = inode_find(filesystem, node);
+	struct inode *directory = inode_find(&filesystem->inodes, node);
 	uid_t uid = fuse_req_ctx(req)->uid;
 	int error = directory != NULL
 			    ? user_check(filesystem, uid, USER_FILES, shares_of(directory))
 			    : -ESTALE;
-	struct listing *listing =
-		error == 0 ? open_listing(filesystem, directory, ++filesystem->last_number, uid)
-			   : NULL;
+	struct listing *listing = error == 0 ? open_listing(filesystem, directory,
+							    ++filesystem->handles.last_number, uid)
+					     : NULL;
 
 	if (listing == NULL) {
 		fuse_reply_err(req, error != 0 ? -error : ENOMEM);
@@ -178,7 +179,7 @@ static void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 	}
 	struct filesystem *filesystem = filesystem_of(req);
 	const struct listing *listing = find_listing(filesystem, info->fh);
-	struct inode *directory = inode_find(filesystem, node);
+	struct inode *directory = inode_find(&filesystem->inodes, node);
 	char *buffer = malloc(size);
 	size_t used = 0;
 

@@ -8,16 +8,20 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <utlist.h>
 
+#include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/parked.h"
+#include "kernel/request.h"
 #include "ops/ops.h"
 #include "status/status.h"
 
 /* Answers EIO to every request through a handle that has lost its lock. */
 static bool refuse_fenced(fuse_req_t req, fuse_ino_t node, const struct fuse_file_info *info)
 {
-	struct handle *handle = info != NULL ? handle_find(filesystem_of(req), node, info) : NULL;
+	struct handle *handle =
+		info != NULL ? handle_find(&filesystem_of(req)->handles, node, info) : NULL;
 	if (handle == NULL || !handle->fenced)
 		return false;
 	fuse_reply_err(req, EIO);
@@ -64,7 +68,7 @@ void op_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		status_getattr(req, node);
 		return;
 	}
-	struct inode *inode = inode_find(filesystem_of(req), node);
+	struct inode *inode = inode_find(&filesystem_of(req)->inodes, node);
 	(void)info;
 
 	if (inode == NULL) {
@@ -102,7 +106,7 @@ static bool makes_sticky(const struct inode *inode, const struct stat *attr, int
 void op_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 		struct fuse_file_info *info)
 {
-	struct inode *inode = inode_find(filesystem_of(req), node);
+	struct inode *inode = inode_find(&filesystem_of(req)->inodes, node);
 
 	if (refuse_fenced(req, node, info))
 		return;
@@ -149,7 +153,7 @@ void op_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 		status_read(req, size, offset, info);
 		return;
 	}
-	struct inode *inode = inode_find(filesystem_of(req), node);
+	struct inode *inode = inode_find(&filesystem_of(req)->inodes, node);
 
 	if (refuse_fenced(req, node, info))
 		return;
@@ -169,7 +173,7 @@ void op_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, off_t offset,
 	      struct fuse_file_info *info)
 {
-	struct inode *inode = inode_find(filesystem_of(req), node);
+	struct inode *inode = inode_find(&filesystem_of(req)->inodes, node);
 	int error = 0;
 
 	if (refuse_fenced(req, node, info))
@@ -201,7 +205,7 @@ void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, of
 void op_poll(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info,
 	     struct fuse_pollhandle *poll)
 {
-	struct handle *handle = handle_find(filesystem_of(req), node, info);
+	struct handle *handle = handle_find(&filesystem_of(req)->handles, node, info);
 
 	if (!status_owns(node) && (handle == NULL || handle->fenced)) {
 		if (poll != NULL)
@@ -225,7 +229,7 @@ void op_statfs(fuse_req_t req, fuse_ino_t node)
 	struct statvfs answer = {
 		.f_bsize = TEXT_BYTES_MAX,
 		.f_frsize = TEXT_BYTES_MAX,
-		.f_files = HASH_CNT(by_node, filesystem_of(req)->inodes),
+		.f_files = HASH_CNT(by_node, filesystem_of(req)->inodes.by_node),
 		.f_namemax = NAME_BYTES_MAX,
 	};
 	(void)node;

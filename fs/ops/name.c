@@ -10,9 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/user.h"
 #include "kernel/notifier.h"
+#include "kernel/request.h"
 #include "ops/ops.h"
 #include "status/status.h"
 
@@ -46,7 +48,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent_node, const char *name)
 		status_lookup_top(req);
 		return;
 	}
-	struct inode *parent = inode_find(filesystem_of(req), parent_node);
+	struct inode *parent = inode_find(&filesystem_of(req)->inodes, parent_node);
 	struct inode *inode = parent != NULL ? inode_child(parent, name) : NULL;
 
 	if (strlen(name) > NAME_BYTES_MAX)
@@ -63,7 +65,7 @@ static void forget(struct filesystem *filesystem, fuse_ino_t node, uint64_t look
 {
 	struct status_node *status_node =
 		status_owns(node) ? status_node_find(filesystem->status, node) : NULL;
-	struct inode *inode = status_owns(node) ? NULL : inode_find(filesystem, node);
+	struct inode *inode = status_owns(node) ? NULL : inode_find(&filesystem->inodes, node);
 
 	if (status_node != NULL)
 		status_node_forget(filesystem->status, status_node, lookups);
@@ -105,7 +107,7 @@ static void make(fuse_req_t req, fuse_ino_t parent_node, const char *name, mode_
 {
 	struct filesystem *filesystem = filesystem_of(req);
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
-	struct inode *parent = inode_find(filesystem, parent_node);
+	struct inode *parent = inode_find(&filesystem->inodes, parent_node);
 	struct inode *inode = NULL;
 	int error = check_reserved(parent_node, name);
 
@@ -165,7 +167,7 @@ static int may_remove(fuse_req_t req, const struct inode *inode)
 static void take_away(fuse_req_t req, fuse_ino_t parent_node, const char *name, bool directory)
 {
 	struct filesystem *filesystem = filesystem_of(req);
-	struct inode *parent = inode_find(filesystem, parent_node);
+	struct inode *parent = inode_find(&filesystem->inodes, parent_node);
 	struct inode *inode = parent != NULL ? inode_child(parent, name) : NULL;
 	int error = check_reserved(parent_node, name);
 

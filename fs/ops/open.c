@@ -11,11 +11,13 @@
 #include <unistd.h>
 
 #include "files/claim_text.h"
+#include "files/filesystem.h"
 #include "files/handle_end.h"
 #include "files/inode.h"
 #include "files/parked.h"
 #include "files/user.h"
 #include "kernel/notifier.h"
+#include "kernel/request.h"
 #include "ops/ops.h"
 #include "status/status.h"
 
@@ -44,7 +46,7 @@ static int open_handle(fuse_req_t req, struct inode *inode, struct handle **ret)
 void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
 	struct filesystem *filesystem = filesystem_of(req);
-	struct inode *inode = inode_find(filesystem, node);
+	struct inode *inode = inode_find(&filesystem->inodes, node);
 
 	if (status_owns(node)) {
 		status_open(req, node, info);
@@ -88,12 +90,12 @@ static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *na
 			  int flags, struct inode **ret)
 {
 	struct filesystem *filesystem = filesystem_of(req);
-	struct inode *parent = inode_find(filesystem, parent_node);
+	struct inode *parent = inode_find(&filesystem->inodes, parent_node);
 	if (status_owns(parent_node))
 		return -EROFS;
 	if (parent == NULL)
 		return -ESTALE;
-	if (parent == filesystem->root && strcmp(name, STATUS_NAME) == 0)
+	if (parent == filesystem->inodes.root && strcmp(name, STATUS_NAME) == 0)
 		return -EPERM; /* reserved */
 	struct inode *inode = inode_child(parent, name);
 	if (inode != NULL) {
@@ -161,11 +163,11 @@ static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode
 static void refuse_exclusive(fuse_req_t req, fuse_ino_t parent_node, const char *name)
 {
 	struct filesystem *filesystem = filesystem_of(req);
-	const struct inode *parent = inode_find(filesystem, parent_node);
+	const struct inode *parent = inode_find(&filesystem->inodes, parent_node);
 	char path[PATH_BYTES_MAX + NAME_BYTES_MAX + 2];
 
 	snprintf(path, sizeof(path), "%s%s%s", parent != NULL ? parent->path : "",
-		 parent != NULL && parent != filesystem->root ? "/" : "", name);
+		 parent != NULL && parent != filesystem->inodes.root ? "/" : "", name);
 	metrics_count_acquisition(&shard_of(filesystem, path)->metrics, LOCK_KIND_OPEN, -EEXIST, 0);
 	fuse_reply_err(req, EEXIST);
 }
@@ -223,7 +225,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
  * open(O_EXCL). */
 void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
-	struct handle *handle = handle_find(filesystem_of(req), node, info);
+	struct handle *handle = handle_find(&filesystem_of(req)->handles, node, info);
 	struct owner *owner = handle != NULL ? handle_any_owner(handle) : NULL;
 	(void)node;
 
@@ -240,7 +242,7 @@ void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
  * close(2). */
 void op_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
-	struct handle *handle = handle_find(filesystem_of(req), node, info);
+	struct handle *handle = handle_find(&filesystem_of(req)->handles, node, info);
 
 	if (status_owns(node)) {
 		status_release(req, info);

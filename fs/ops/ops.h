@@ -5,7 +5,9 @@
 #ifndef DLOCKFS_OPS_OPS_H
 #define DLOCKFS_OPS_OPS_H
 
-#include "files/filesystem.h"
+#include <fuse_lowlevel.h>
+
+struct filesystem;
 
 /* name.c */
 void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "dlockfs.h"
+#include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/parked.h"
 #include "ops/ops.h"
@@ -32,7 +33,7 @@ static void prove(fuse_req_t req, struct handle *handle, enum parked_kind kind)
 /* Valid replies: err. */
 void op_fsync(fuse_req_t req, fuse_ino_t node, int datasync, struct fuse_file_info *info)
 {
-	struct handle *handle = handle_find(filesystem_of(req), node, info);
+	struct handle *handle = handle_find(&filesystem_of(req)->handles, node, info);
 	(void)datasync;
 
 	if (status_owns(node))
@@ -65,7 +66,7 @@ void op_ioctl(fuse_req_t req, fuse_ino_t node, unsigned int command, void *argum
 	      struct fuse_file_info *info, unsigned int flags, const void *in, size_t in_bytes,
 	      size_t out_bytes)
 {
-	struct handle *handle = handle_find(filesystem_of(req), node, info);
+	struct handle *handle = handle_find(&filesystem_of(req)->handles, node, info);
 	(void)argument;
 
 	if (status_owns(node))

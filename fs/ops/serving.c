@@ -14,6 +14,7 @@
 #include "base/histogram.h"
 #include "base/log.h"
 #include "files/claim_text.h"
+#include "files/filesystem.h"
 #include "files/handle_end.h"
 #include "files/holder.h"
 #include "files/inode.h"
@@ -21,6 +22,7 @@
 #include "files/parked.h"
 #include "files/steer.h"
 #include "files/user.h"
+#include "kernel/request.h"
 #include "ops/ops.h"
 #include "status/status.h"
 
@@ -74,7 +76,7 @@ int serving_init(struct filesystem *filesystem, const struct config *config, str
 		.config = config,
 		.shards = shards,
 		.shards_count = shards_count,
-		.last_node = FUSE_ROOT_ID - 1,
+		.inodes.last_node = FUSE_ROOT_ID - 1,
 		.exclusive_open_waits = kernel_asks_before_open_returns(),
 	};
 	for (size_t i = 0; i < shards_count; i++)
@@ -90,7 +92,7 @@ int serving_init(struct filesystem *filesystem, const struct config *config, str
 	if (filesystem->status == NULL)
 		return -ENOMEM;
 	int error = inode_create(filesystem, NULL, "", S_IFDIR | config->mode, getuid(), getgid(),
-				 &filesystem->root);
+				 &filesystem->inodes.root);
 	if (error != 0)
 		serving_finish(filesystem);
 	return error;
@@ -102,7 +104,8 @@ void serving_prepare_handover(struct filesystem *filesystem)
 
 	status_refuse_all(filesystem, -ETIMEDOUT);
 	steer_refuse_all(filesystem, -EIO);
-	for (handle = filesystem->handles; handle != NULL; handle = handle->by_number.next) {
+	for (handle = filesystem->handles.by_number; handle != NULL;
+	     handle = handle->by_number.next) {
 		handle_wake_poll(handle);
 	}
 }
@@ -112,7 +115,8 @@ void serving_stop(struct filesystem *filesystem)
 	struct handle *handle;
 	for (size_t i = 0; i < filesystem->shards_count; i++)
 		engine_stop(filesystem->shards[i].engine);
-	for (handle = filesystem->handles; handle != NULL; handle = handle->by_number.next) {
+	for (handle = filesystem->handles.by_number; handle != NULL;
+	     handle = handle->by_number.next) {
 		parked_refuse_all(handle, -ENOLCK);
 		holder_tell_lost(handle);
 	}
@@ -123,20 +127,20 @@ void serving_stop(struct filesystem *filesystem)
 void serving_finish(struct filesystem *filesystem)
 {
 	struct handle *handle, *next;
-	HASH_ITER (by_number, filesystem->handles, handle, next) {
+	HASH_ITER (by_number, filesystem->handles.by_number, handle, next) {
 		handle_close(handle);
 	}
-	if (filesystem->root != NULL)
-		inode_free_tree(filesystem, filesystem->root);
+	if (filesystem->inodes.root != NULL)
+		inode_free_tree(filesystem, filesystem->inodes.root);
 	/* Inodes without a name that the kernel has not forgotten. */
-	while (filesystem->inodes != NULL)
-		inode_free_tree(filesystem, filesystem->inodes);
+	while (filesystem->inodes.by_node != NULL)
+		inode_free_tree(filesystem, filesystem->inodes.by_node);
 	op_dir_finish(filesystem);
 	status_close_all(filesystem);
 	status_destroy(filesystem->status);
 	filesystem->status = NULL;
-	while (filesystem->kept_requests != NULL)
-		kept_request_free(filesystem, filesystem->kept_requests);
+	while (filesystem->requests.kept != NULL)
+		kept_request_free(filesystem, filesystem->requests.kept);
 }
 
 void serving_advance(struct filesystem *filesystem, int64_t now_ms)
@@ -227,9 +231,9 @@ static void on_ranges(void *context, void *owner_cookie, ptrdiff_t more)
 
 	/* The user exists already: it has the open file. */
 	if (more > 0)
-		user_add(shard->filesystem, handle->user->uid, USER_RANGES, (size_t)more);
+		user_add(&shard->filesystem->users, handle->user->uid, USER_RANGES, (size_t)more);
 	else
-		user_leave(shard->filesystem, handle->user, USER_RANGES, (size_t)-more);
+		user_leave(&shard->filesystem->users, handle->user, USER_RANGES, (size_t)-more);
 }
 
 const struct engine_events serving_engine_events = {

@@ -6,7 +6,13 @@
 #ifndef DLOCKFS_OPS_SERVING_H
 #define DLOCKFS_OPS_SERVING_H
 
-#include "files/filesystem.h"
+#include <fuse_lowlevel.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct config;
+struct filesystem;
+struct shard;
 
 /* The handlers for fuse_session_new(); their userdata is the file system. */
 extern const struct fuse_lowlevel_ops serving_ops;

@@ -17,7 +17,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "files/answers.h"
+#include "files/filesystem.h"
 #include "kernel/mount_point.h"
+#include "kernel/request.h"
 #include "restart/supervisor.h"
 
 #define NAME_FUSE  "fuse"

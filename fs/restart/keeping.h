@@ -21,7 +21,6 @@
 #ifndef DLOCKFS_RESTART_KEEPING_H
 #define DLOCKFS_RESTART_KEEPING_H
 
-#include "files/filesystem.h"
 #include "journal/journal.h"
 #include "restart/takeover.h"
 

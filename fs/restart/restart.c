@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "files/filesystem.h"
 #include "files/handle.h"
 #include "files/holder.h"
 #include "kernel/lease_board.h"
@@ -326,7 +327,8 @@ static void execute(struct restart *restart, int state)
 	fcntl(restart->process.fuse, F_SETFD, 0);
 	if (filesystem->journal != NULL)
 		fcntl(state_journal_descriptor(filesystem->journal), F_SETFD, 0);
-	for (handle = filesystem->handles; handle != NULL; handle = handle->by_number.next) {
+	for (handle = filesystem->handles.by_number; handle != NULL;
+	     handle = handle->by_number.next) {
 		holder_keep_all(handle);
 	}
 	lease_board_hand_over(filesystem->board, true);

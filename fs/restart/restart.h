@@ -18,9 +18,9 @@
 #ifndef DLOCKFS_RESTART_RESTART_H
 #define DLOCKFS_RESTART_RESTART_H
 
+#include <fuse_lowlevel.h>
 #include <sys/types.h>
 
-#include "files/filesystem.h"
 #include "restart/takeover.h"
 
 struct restart {

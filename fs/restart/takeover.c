@@ -11,16 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "base/log.h"
 #include "engine/transfer.h"
 #include "files/claim_text.h"
+#include "files/filesystem.h"
 #include "files/handle.h"
 #include "files/inode.h"
 #include "files/kept_request.h"
 #include "files/parked.h"
 #include "files/user.h"
 #include "kernel/notifier.h"
+#include "kernel/request.h"
 #include "status/status.h"
 #include "stores/local/store.h"
 
@@ -89,7 +92,7 @@ static struct lock_policy policy(void *context, const char *path)
 static struct owner *find_owner(void *context, uint64_t number)
 {
 	const struct shard *shard = context;
-	const struct handle *handle = handle_of_number(shard->filesystem, number);
+	const struct handle *handle = handle_of_number(&shard->filesystem->handles, number);
 	return handle != NULL ? handle->owner : NULL;
 }
 
@@ -99,7 +102,8 @@ static void each_owner(void *context, void (*visit)(void *visitor, struct owner 
 	const struct shard *shard = context;
 	const struct handle *handle;
 
-	for (handle = shard->filesystem->handles; handle != NULL; handle = handle->by_number.next) {
+	for (handle = shard->filesystem->handles.by_number; handle != NULL;
+	     handle = handle->by_number.next) {
 		if (handle->owner != NULL && handle->inode->shard == shard)
 			visit(visitor, handle->owner);
 	}
@@ -334,7 +338,7 @@ struct restoring {
 static struct handle *find_handle(const struct restoring *restoring)
 {
 	uint64_t number = state_get_unsigned(restoring->in, "handle", UINT64_MAX);
-	struct handle *handle = handle_of_number(restoring->filesystem, number);
+	struct handle *handle = handle_of_number(&restoring->filesystem->handles, number);
 
 	if (handle == NULL)
 		state_refuse(restoring->in, "handle", "an open file");
@@ -356,11 +360,12 @@ static int restore_handle(struct restoring *restoring)
 	struct filesystem *filesystem = restoring->filesystem;
 	struct state_reader *in = restoring->in;
 	uint64_t number = state_get_unsigned(in, "number", UINT64_MAX);
-	struct inode *inode = inode_find(filesystem, state_get_unsigned(in, "node", NODES_MAX));
+	struct inode *inode =
+		inode_find(&filesystem->inodes, state_get_unsigned(in, "node", NODES_MAX));
 
 	if (inode == NULL || inode_is_directory(inode))
 		state_refuse(in, "node", "a file");
-	if (number == 0 || handle_of_number(filesystem, number) != NULL)
+	if (number == 0 || handle_of_number(&filesystem->handles, number) != NULL)
 		state_refuse(in, "number", "one, once");
 	if (state_failed(in))
 		return -EINVAL;
@@ -441,9 +446,9 @@ static int restore_numbers(struct restoring *restoring)
 	struct filesystem *filesystem = restoring->filesystem;
 	struct state_reader *in = restoring->in;
 
-	filesystem->last_node = state_get_unsigned(in, "last_node", NODES_MAX);
+	filesystem->inodes.last_node = state_get_unsigned(in, "last_node", NODES_MAX);
 	filesystem->status->last_number = state_get_unsigned(in, "last_status", UINT64_MAX);
-	filesystem->last_number = state_get_unsigned(in, "last_number", UINT64_MAX);
+	filesystem->handles.last_number = state_get_unsigned(in, "last_number", UINT64_MAX);
 	return state_failed(in) ? -EINVAL : 0;
 }
 
@@ -529,7 +534,7 @@ int takeover_restore(struct takeover *takeover, struct filesystem *filesystem, c
 /* A name that is in use again is not forgotten, and only a directory's name is looked up again. */
 static void resume_order(struct filesystem *filesystem, const struct takeover_order *order)
 {
-	struct inode *parent = inode_find(filesystem, order->parent);
+	struct inode *parent = inode_find(&filesystem->inodes, order->parent);
 	const struct inode *inode = parent != NULL ? inode_child(parent, order->name) : NULL;
 
 	if (order->node != 0 && inode == NULL)
@@ -545,7 +550,7 @@ void takeover_resume(struct takeover *takeover, struct filesystem *filesystem)
 	const struct inode *inode;
 
 	/* `owner`, `group` and `mode` may have changed in the configuration. */
-	for (inode = filesystem->inodes; inode != NULL; inode = inode->by_node.next) {
+	for (inode = filesystem->inodes.by_node; inode != NULL; inode = inode->by_node.next) {
 		if (inode_is_directory(inode))
 			notifier_forget_attributes(filesystem->notifier, inode->node);
 	}

@@ -35,7 +35,7 @@
 #define DLOCKFS_RESTART_TAKEOVER_H
 
 #include "engine/transfer.h"
-#include "files/filesystem.h"
+#include "files/shard.h"
 #include "journal/text.h"
 
 #define TAKEOVER_FORMAT	     4 /* the format that this program writes, */

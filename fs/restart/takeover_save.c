@@ -5,8 +5,10 @@
  */
 #include <stddef.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "files/answers.h"
+#include "files/filesystem.h"
 #include "files/handle.h"
 #include "files/inode.h"
 #include "files/kept_request.h"
@@ -162,9 +164,9 @@ static void keep_shard(struct shard *shard)
 static void save_numbers(const struct filesystem *filesystem, FILE *out)
 {
 	state_begin(out, "numbers");
-	state_unsigned(out, "last_node", filesystem->last_node);
+	state_unsigned(out, "last_node", filesystem->inodes.last_node);
 	state_unsigned(out, "last_status", filesystem->status->last_number);
-	state_unsigned(out, "last_number", filesystem->last_number);
+	state_unsigned(out, "last_number", filesystem->handles.last_number);
 	state_end(out);
 }
 
@@ -183,8 +185,8 @@ static void save_numbers_item(const struct state_item *item, FILE *out)
 static void mark_numbers(struct filesystem *filesystem)
 {
 	static const struct state_kind kind = {place_numbers, save_numbers_item};
-	const uint64_t numbers[] = {filesystem->last_node, filesystem->status->last_number,
-				    filesystem->last_number};
+	const uint64_t numbers[] = {filesystem->inodes.last_node, filesystem->status->last_number,
+				    filesystem->handles.last_number};
 
 	if (memcmp(numbers, filesystem->marked_numbers, sizeof(numbers)) == 0)
 		return;
@@ -198,7 +200,7 @@ void takeover_keep(struct filesystem *filesystem, struct state_journal *journal)
 {
 	filesystem->journal = journal;
 	takeover_mark_process(filesystem);
-	inode_mark(filesystem->root);
+	inode_mark(filesystem->inodes.root);
 	for (size_t i = 0; i < filesystem->shards_count; i++)
 		keep_shard(&filesystem->shards[i]);
 }
@@ -227,7 +229,8 @@ static void save_handles(const struct filesystem *filesystem, FILE *out)
 	const struct handle *handle;
 	const struct parked *parked;
 
-	for (handle = filesystem->handles; handle != NULL; handle = handle->by_number.next) {
+	for (handle = filesystem->handles.by_number; handle != NULL;
+	     handle = handle->by_number.next) {
 		handle_save(handle, out);
 		DL_FOREACH (handle->parked, parked) {
 			parked_save(parked, out);
@@ -244,7 +247,7 @@ void takeover_save(const struct filesystem *filesystem, FILE *out)
 	save_process(filesystem, out);
 	for (size_t i = 0; i < filesystem->shards_count; i++)
 		save_store(&filesystem->shards[i], out);
-	for (inode = filesystem->inodes; inode != NULL; inode = inode->by_node.next)
+	for (inode = filesystem->inodes.by_node; inode != NULL; inode = inode->by_node.next)
 		inode_save(inode, out);
 	for (node = filesystem->status->by_number; node != NULL; node = node->by_number.next)
 		status_node_save(node, out);
@@ -252,7 +255,7 @@ void takeover_save(const struct filesystem *filesystem, FILE *out)
 	save_numbers(filesystem, out);
 	if (filesystem->notifier != NULL)
 		notifier_save_orders(filesystem->notifier, out);
-	kept_request_save_all(filesystem, out);
+	kept_request_save_all(&filesystem->requests, out);
 	for (size_t i = 0; i < filesystem->shards_count; i++) {
 		const struct shard *shard = &filesystem->shards[i];
 		save_shard(shard, out);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "files/filesystem.h"
 #include "files/user.h"
 #include "status/status.h"
 
@@ -20,7 +21,7 @@ struct status_content *status_content_find(const struct status *status,
 void status_content_close(struct filesystem *filesystem, struct status_content *content)
 {
 	HASH_DEL(filesystem->status->contents, content);
-	user_leave(filesystem, content->user, USER_FILES, user_shares_of(content->bytes));
+	user_leave(&filesystem->users, content->user, USER_FILES, user_shares_of(content->bytes));
 	free(content->text);
 	free(content);
 }
@@ -41,7 +42,7 @@ void status_content_reply(fuse_req_t req, struct fuse_file_info *info, char *tex
 	}
 	content = calloc(1, sizeof(*content));
 	if (content != NULL)
-		content->user = user_add(filesystem, uid, USER_FILES, shares);
+		content->user = user_add(&filesystem->users, uid, USER_FILES, shares);
 	if (content == NULL || content->user == NULL) {
 		free(text);
 		free(content);
@@ -50,10 +51,11 @@ void status_content_reply(fuse_req_t req, struct fuse_file_info *info, char *tex
 	}
 	content->text = text;
 	content->bytes = bytes;
-	content->number = ++filesystem->last_number;
+	content->number = ++filesystem->handles.last_number;
 	HASH_ADD(hh, status->contents, number, sizeof(content->number), content);
 	if (content->hh.tbl == NULL) {
-		user_leave(filesystem, content->user, USER_FILES, user_shares_of(content->bytes));
+		user_leave(&filesystem->users, content->user, USER_FILES,
+			   user_shares_of(content->bytes));
 		free(text);
 		free(content);
 		fuse_reply_err(req, ENOMEM);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/escape.h"
+#include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/user.h"
 #include "status/status.h"

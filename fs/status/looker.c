@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "files/filesystem.h"
 #include "status/status.h"
 
 static void free_looker(struct status *status, struct looker *looker)

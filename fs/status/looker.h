@@ -10,7 +10,14 @@
 #ifndef DLOCKFS_STATUS_LOOKER_H
 #define DLOCKFS_STATUS_LOOKER_H
 
-#include "files/filesystem.h"
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+struct filesystem;
 
 enum { LOOKER_PAUSE_MS_MAX = 5000 };
 

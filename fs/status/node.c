@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "files/filesystem.h"
 #include "files/inode.h"
 #include "status/looker.h"
 

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/user.h"
+#include "kernel/request.h"
 #include "status/status.h"
 
 #define LOCKS_NAME "locks"

@@ -30,7 +30,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "files/filesystem.h"
+#include "files/inode.h"
 #include "journal/journal.h"
 #include "journal/text.h"
 #include "view/view.h"

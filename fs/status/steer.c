@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "dlockfs.h"
+#include "files/filesystem.h"
 #include "files/kept_request.h"
 #include "files/steer.h"
 #include "status/status.h"

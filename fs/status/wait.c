@@ -7,11 +7,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/escape.h"
 #include "files/access.h"
+#include "files/filesystem.h"
 #include "files/kept_request.h"
 #include "files/user.h"
+#include "kernel/request.h"
 #include "status/looker.h"
 #include "status/status.h"
 #include "view/merge.h"
@@ -58,7 +61,7 @@ struct status_wait {
 
 static void leave_user(struct status_wait *wait)
 {
-	user_leave(wait->filesystem, wait->user, USER_FILES, wait->shares);
+	user_leave(&wait->filesystem->users, wait->user, USER_FILES, wait->shares);
 	wait->user = NULL;
 }
 
@@ -339,7 +342,8 @@ static int charge(struct status_wait *wait, size_t bytes)
 	size_t more = user_shares_of(bytes);
 	int error = user_check(wait->filesystem, wait->user->uid, USER_FILES, more);
 
-	if (error == 0 && user_add(wait->filesystem, wait->user->uid, USER_FILES, more) != NULL)
+	if (error == 0 &&
+	    user_add(&wait->filesystem->users, wait->user->uid, USER_FILES, more) != NULL)
 		wait->shares += more;
 	return error;
 }
@@ -444,7 +448,7 @@ void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, c
 	if (info != NULL)
 		wait->info = *info;
 	wait->shares = 1;
-	wait->user = user_add(filesystem, fuse_req_ctx(req)->uid, USER_FILES, wait->shares);
+	wait->user = user_add(&filesystem->users, fuse_req_ctx(req)->uid, USER_FILES, wait->shares);
 	/* LOOKUP takes no turns: it keeps other callers out of the directory. */
 	bool takes_turns = kind != STATUS_WAIT_LOOKUP && user_is_limited(fuse_req_ctx(req)->uid);
 	if (takes_turns)

@@ -26,6 +26,7 @@
 #include "files/steer.h"
 #include "files/user.h"
 #include "kernel.h"
+#include "kernel/request.h"
 #include "notifier_double.h"
 #include "ops/serving.h"
 #include "rehearsal.h"
@@ -121,7 +122,7 @@ static bool is_directory(struct world *world, uint64_t number)
 {
 	const struct status_node *shown =
 		status_owns(number) ? status_node_find(world->filesystem.status, number) : NULL;
-	const struct inode *inode = inode_find(&world->filesystem, number);
+	const struct inode *inode = inode_find(&world->filesystem.inodes, number);
 
 	if (shown)
 		return shown->kind == STATUS_TOP || shown->kind == STATUS_LOCKS;
@@ -133,9 +134,9 @@ static bool is_directory(struct world *world, uint64_t number)
 static uint64_t take_parent(struct world *world)
 {
 	uint64_t node = take_node(world);
-	const struct inode *inode = inode_find(&world->filesystem, node);
+	const struct inode *inode = inode_find(&world->filesystem.inodes, node);
 	bool known = status_node_find(world->filesystem.status, node) || inode;
-	bool removed = inode && !inode->parent && inode != world->filesystem.root;
+	bool removed = inode && !inode->parent && inode != world->filesystem.inodes.root;
 
 	return (known && !is_directory(world, node)) || removed ? FUSE_ROOT_ID : node;
 }
@@ -602,7 +603,8 @@ static size_t count_waiters(const struct filesystem *filesystem, const struct us
 	const struct parked *parked;
 	size_t count = 0;
 
-	for (handle = filesystem->handles; handle != NULL; handle = handle->by_number.next) {
+	for (handle = filesystem->handles.by_number; handle != NULL;
+	     handle = handle->by_number.next) {
 		DL_FOREACH (handle->parked, parked) {
 			count += parked->user == user;
 		}
@@ -626,7 +628,7 @@ static size_t count_names(const struct filesystem *filesystem, const struct user
 	const struct inode *inode;
 	size_t count = 0;
 
-	for (inode = filesystem->inodes; inode; inode = inode->by_node.next)
+	for (inode = filesystem->inodes.by_node; inode; inode = inode->by_node.next)
 		count += inode->user == user;
 	return count;
 }
@@ -677,7 +679,7 @@ static void check_users(const struct world *world)
 	       lookups = count_lookers(kernel, true) - count_lookers(kernel, false);
 	const struct user *user;
 
-	for (user = filesystem->users; user; user = user->by_uid.next) {
+	for (user = filesystem->users.by_uid; user; user = user->by_uid.next) {
 		REQUIRE(user->counts[USER_WAITERS] == count_waiters(filesystem, user));
 		REQUIRE(user->counts[USER_NAMES] == count_names(filesystem, user));
 		files += user->counts[USER_FILES];
@@ -700,7 +702,8 @@ static void check_polls(struct world *world)
 {
 	for (size_t i = 0; i < world->kernel.file_count; i++) {
 		const struct kernel_file *file = &world->kernel.files[i];
-		const struct handle *handle = handle_of_number(&world->filesystem, file->fh);
+		const struct handle *handle =
+			handle_of_number(&world->filesystem.handles, file->fh);
 
 		REQUIRE(!handle || !handle->fenced || !file->polls);
 	}
@@ -711,7 +714,7 @@ static void check_fenced(const struct filesystem *filesystem)
 {
 	for (size_t i = 0; i < filesystem->shards_count; i++) {
 		const struct shard *shard = &filesystem->shards[i];
-		const struct handle *handle = filesystem->handles;
+		const struct handle *handle = filesystem->handles.by_number;
 		size_t count = 0;
 
 		for (; handle; handle = handle->by_number.next)
@@ -725,10 +728,10 @@ static void check_names(const struct filesystem *filesystem)
 {
 	const struct inode *inode;
 
-	for (inode = filesystem->inodes; inode; inode = inode->by_node.next) {
+	for (inode = filesystem->inodes.by_node; inode; inode = inode->by_node.next) {
 		size_t bytes = strlen(inode->path);
 
-		if (inode == filesystem->root)
+		if (inode == filesystem->inodes.root)
 			continue;
 		REQUIRE(bytes > 0 && bytes <= PATH_BYTES_MAX);
 		REQUIRE(strlen(inode->name) <= NAME_BYTES_MAX && !strchr(inode->name, '/'));
@@ -807,7 +810,7 @@ static void end_filesystem(struct world *world)
 
 	fuse_session_destroy(filesystem->session);
 	serving_finish(filesystem);
-	REQUIRE(!filesystem->users);
+	REQUIRE(!filesystem->users.by_uid);
 	world->rival->ops->close(world->rival);
 	shards_close(world->shards, world->shards_count);
 	steer_finish(filesystem);
@@ -997,14 +1000,16 @@ static void check_released(struct world *world)
 	}
 	counts = engine_counts(world->engine);
 	REQUIRE(counts.holders == 0 && counts.waiters == 0 && counts.locks == 0);
-	REQUIRE(!filesystem->handles && !filesystem->owning && !filesystem->idle);
+	REQUIRE(!filesystem->handles.by_number && !filesystem->handles.owning &&
+		!filesystem->inodes.idle);
 	check_users(world);
 	check_fenced(filesystem);
 	REQUIRE(!filesystem->status->waits && !filesystem->status->contents);
 	REQUIRE(!filesystem->status->by_number && !filesystem->status->by_key);
 	REQUIRE(!filesystem->steers);
-	for (inode = filesystem->inodes; inode; inode = inode->by_node.next)
-		REQUIRE(inode_is_directory(inode) && (inode->parent || inode == filesystem->root));
+	for (inode = filesystem->inodes.by_node; inode; inode = inode->by_node.next)
+		REQUIRE(inode_is_directory(inode) &&
+			(inode->parent || inode == filesystem->inodes.root));
 }
 
 static void end(struct world *world)

@@ -7,7 +7,6 @@
 #include "fuzz.h"
 
 #include "base/log.h"
-#include "files/filesystem.h"
 #include "notifier_double.h"
 #include "rehearsal.h"
 

@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "files/filesystem.h"
 #include "fuzz.h"
 
 static struct kernel *current; /* libfuse hands the file system's data over to on_write() */

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "files/filesystem.h"
+struct filesystem;
 
 enum { KERNEL_NODES = 4096, KERNEL_FILES = 24, KERNEL_REQUESTS = 48 };
 

@@ -2,6 +2,7 @@
 #include "rehearsal.h"
 
 #include "base/log.h"
+#include "files/filesystem.h"
 #include "fuzz.h"
 #include "ops/serving.h"
 #include "restart/takeover.h"

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "files/filesystem.h"
+struct filesystem;
 
 /* Reads a text. It is understood; or there is one line that says where and why it is not. */
 void rehearsal_read(const char *text, size_t bytes);

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "files/filesystem.h"
 #include "files/handle_end.h"
 #include "files/inode.h"
 #include "ops/serving.h"
@@ -119,9 +120,10 @@ static uint64_t let_hold(void)
 {
 	struct inode *inode;
 
-	assert_int_equal(
-		inode_create(&filesystem, filesystem.root, "a", S_IFREG | 0644, 0, 0, &inode), 0);
-	assert_int_equal(inode_attach(filesystem.root, inode), 0);
+	assert_int_equal(inode_create(&filesystem, filesystem.inodes.root, "a", S_IFREG | 0644, 0,
+				      0, &inode),
+			 0);
+	assert_int_equal(inode_attach(filesystem.inodes.root, inode), 0);
 	struct handle *handle = handle_open(&filesystem, inode, 0);
 	assert_non_null(handle);
 	assert_int_equal(handle_own(handle), 0);
@@ -171,7 +173,7 @@ static struct handle *go_on(uint64_t number, FILE *text)
 	begin_filesystem();
 	takeover_restore(&takeover, &filesystem, why, sizeof(why));
 	assert_string_equal(why, "");
-	struct handle *handle = handle_of_number(&filesystem, number);
+	struct handle *handle = handle_of_number(&filesystem.handles, number);
 	assert_non_null(handle);
 	takeover_finish(&takeover);
 	return handle;
@@ -223,14 +225,14 @@ static void test_gone(void **state)
 
 	assert_int_equal(end_child(), SIGRTMIN);
 	go_on_and_lose(number, read_journal(0));
-	assert_null(handle_of_number(&filesystem, number)->holders);
+	assert_null(handle_of_number(&filesystem.handles, number)->holders);
 }
 
 /* `status` says how many open files of a store are fenced: each once, until it is closed. */
 static void test_fenced_are_counted(void **state)
 {
 	uint64_t number = let_hold();
-	struct handle *handle = handle_of_number(&filesystem, number);
+	struct handle *handle = handle_of_number(&filesystem.handles, number);
 
 	assert_int_equal(shards[0].fenced, 0);
 	handle_fence(handle);

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <linux/fuse.h>
 
+#include "files/filesystem.h"
 #include "files/handle.h"
 #include "files/metrics.h"
 #include "stores/local/store.h"
