@@ -41,6 +41,7 @@ struct daemon {
 	struct takeover takeover; /* the state that this process goes on with */
 	struct restart restart;
 	struct keeping keeping; /* for the process that goes on after this one */
+	bool taken_over;	/* the mount was made by another process */
 	char *mountpoint;
 };
 
@@ -177,7 +178,8 @@ static int begin_mount(struct daemon *daemon, char *why, size_t why_bytes)
 	const struct takeover_process *process = &daemon->takeover.process;
 	struct mount_plan plan = plan_mount(daemon);
 
-	if (daemon->takeover.file != NULL) {
+	daemon->taken_over = daemon->takeover.file != NULL;
+	if (daemon->taken_over) {
 		struct fuse_buf greeting = {.mem = (void *)process->init,
 					    .size = process->init_bytes};
 		int error =
@@ -313,7 +315,7 @@ static int run(struct daemon *daemon)
 cleanup_mount:
 	/* The connection ends before the claims are released: no holder may go on believing that it
 	 * has the lock. */
-	mount_end(filesystem->session, daemon->mountpoint, filesystem->taken_over);
+	mount_end(filesystem->session, daemon->mountpoint, daemon->taken_over);
 	filesystem->session = NULL;
 	answers_finish(filesystem);
 cleanup_filesystem:

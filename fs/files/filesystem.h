@@ -47,7 +47,7 @@ struct listing;
 struct notifier;
 struct status;
 struct takeover;
-struct takeover_process;
+struct takeover_marks;
 
 struct filesystem {
 	const struct config *config;
@@ -65,8 +65,6 @@ struct filesystem {
 	struct handles handles;
 	struct users users;
 	struct requests requests;
-	unsigned int max_write; /* as was agreed on with the kernel; 0: nothing was yet */
-	bool taken_over; /* the mount was made by another process, which this one goes on for */
 	struct takeover *takeover; /* while all this is restored */
 	int64_t now_ms;		   /* CLOCK_BOOTTIME */
 	bool exclusive_open_waits; /* the kernel asks for attributes between CREATE and open(2)'s
@@ -76,16 +74,11 @@ struct filesystem {
 	struct status *status;	   /* the tree .dlockfs */
 	struct steer *steers;	   /* wishes on their way */
 	struct metrics metrics;
-	struct state_journal
-		*journal;	 /* what the next daemon goes on with; NULL: nothing is kept */
+	struct state_journal *journal; /* what the next daemon goes on with; NULL: nothing is kept
+					*/
+	struct takeover_marks *marks;  /* lines of restart/ in the journal; NULL: as above */
 	bool survives_kill;	 /* the service manager keeps the journal, which has not failed */
 	struct answers *answers; /* NULL: answers are sent at once */
-	const struct takeover_process *process;	      /* set by the caller; NULL: not yet */
-	struct state_item process_item, numbers_item; /* of that, and of the numbers above, */
-	uint64_t marked_numbers[3];		      /* as of the last mark, */
-	unsigned int marked_max_write;		      /* as this is: restart/takeover_save.c */
-	uint64_t last_serial; /* the last number given to an item that has none of its own, for its
-				 place in the journal */
 };
 
 /* Handles a request of the kernel. */

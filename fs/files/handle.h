@@ -52,6 +52,7 @@ struct handles {
 	size_t count;
 	uint64_t last_number;  /* of what is open */
 	struct owning *owning; /* by path */
+	uint64_t last_holder;  /* of holders, for their places in the journal */
 };
 
 /* Opens the inode, on the account of `uid`, whose limit the caller has checked. Returns NULL when

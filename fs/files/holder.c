@@ -237,7 +237,7 @@ static struct holder *create(struct handle *handle, struct recipient *recipient)
 	recipient->uses++;
 	holder->handle = handle;
 	holder->recipient = recipient;
-	holder->serial = ++handle->filesystem->last_serial;
+	holder->serial = ++handle->filesystem->handles.last_holder;
 	DL_APPEND(handle->holders, holder);
 	note_for_guard(handle, recipient);
 	mark(holder);

@@ -69,7 +69,7 @@ static struct kept_request *create(struct filesystem *filesystem, const void *te
 
 	if (request == NULL)
 		return NULL;
-	request->serial = ++filesystem->last_serial;
+	request->serial = ++filesystem->requests.last_serial;
 	request->begun = begun;
 	request->bytes = bytes;
 	memcpy(request->text, text, bytes);

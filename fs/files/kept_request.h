@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "journal/text.h"
@@ -27,7 +28,9 @@ struct requests {
 	const void *handled;  /* the one that is being handled, as it was read; NULL: unknown */
 	size_t handled_bytes; /* of that */
 	struct kept_request *kept;
+	uint64_t last_serial;		    /* of these, for their places in the journal */
 	const struct kept_request *resumed; /* the one that is being handled again */
+	unsigned int max_write; /* as was agreed on with the kernel; 0: nothing was yet */
 };
 
 /* Keeps the request that is being handled. *ret is NULL if no journal is kept. Returns 0 or

@@ -62,9 +62,9 @@ static void op_init(void *userdata, struct fuse_conn_info *connection)
 		connection->max_write = REQUEST_BYTES_MAX - REQUEST_HEADERS_BYTES;
 	/* A program that takes over keeps the former value: its version of libfuse might agree on
 	 * another one. */
-	if (filesystem->max_write != 0)
-		connection->max_write = filesystem->max_write;
-	filesystem->max_write = connection->max_write;
+	if (filesystem->requests.max_write != 0)
+		connection->max_write = filesystem->requests.max_write;
+	filesystem->requests.max_write = connection->max_write;
 	if (filesystem->on_ready != NULL)
 		filesystem->on_ready(filesystem->context);
 }

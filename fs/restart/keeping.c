@@ -245,7 +245,7 @@ int keeping_open(struct keeping *keeping, struct filesystem *filesystem,
 	filesystem->survives_kill = is_left;
 	if (same_process)
 		keeping->handled = latest_request(keeping->journal);
-	takeover_keep(filesystem, keeping->journal);
+	takeover_keep(filesystem, keeping->journal, &keeping->marks);
 	return 0;
 }
 

@@ -34,6 +34,7 @@ struct keeping {
 	char *mountpoint; /* and this is its path; NULL: it is not known */
 	struct state_journal_content content;
 	struct state_journal *journal; /* NULL: nothing is kept */
+	struct takeover_marks marks;   /* for that */
 	int64_t publish_ms; /* when the descriptors are given to the service manager again, after a
 			       failure; INT64_MAX: it has both, or is not to get them yet */
 	uint64_t handled;   /* the latest request before SIGUSR2; 0: none */

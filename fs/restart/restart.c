@@ -70,8 +70,7 @@ void restart_set(struct restart *restart, struct filesystem *filesystem, bool ba
 		.fuse = fuse_session_fd(filesystem->session),
 		.init = restart->init,
 	};
-	filesystem->process = &restart->process;
-	takeover_mark_process(filesystem);
+	takeover_keep_process(filesystem, &restart->process);
 	if (taken->file == NULL || taken->process.init_bytes > sizeof(restart->init))
 		return;
 	memcpy(restart->init, taken->process.init, taken->process.init_bytes);
@@ -134,7 +133,7 @@ static int write_state(struct restart *restart)
 	int error = out != NULL ? 0 : -errno;
 
 	if (error == 0) {
-		takeover_save(restart->filesystem, out);
+		takeover_save(restart->filesystem, &restart->process, out);
 		if (ferror(out) != 0)
 			error = -EIO;
 		if (fclose(out) != 0)

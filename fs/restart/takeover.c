@@ -509,8 +509,7 @@ int takeover_restore(struct takeover *takeover, struct filesystem *filesystem, c
 	struct restoring restoring = {takeover, filesystem, &takeover->in};
 	int more, error = 0;
 
-	filesystem->max_write = takeover->max_write;
-	filesystem->taken_over = true;
+	filesystem->requests.max_write = takeover->max_write;
 	filesystem->takeover = takeover;
 	/* So that limits of what is asked before the loop runs count from now. */
 	shards_advance(filesystem->shards, filesystem->shards_count, filesystem->now_ms);

@@ -72,18 +72,31 @@ struct takeover {
 	struct takeover_order *orders;
 };
 
+/* The lines of the journal that no other file owns. */
+struct takeover_marks {
+	struct filesystem *filesystem;
+	const struct takeover_process *process; /* NULL: not yet */
+	struct state_item process_item, numbers_item;
+	/* As of the last mark: */
+	uint64_t numbers[3];
+	unsigned int max_write;
+};
+
 /* How numbers in the saved state are turned into pointers of engines; the context is the shard. */
 extern const struct engine_transfer takeover_transfer;
 
-/* Writes everything, and filesystem->process. Errors stay with the stream. */
-void takeover_save(const struct filesystem *filesystem, FILE *out);
+/* Writes everything, and the process. Errors stay with the stream. */
+void takeover_save(const struct filesystem *filesystem, const struct takeover_process *process,
+		   FILE *out);
 
 /* Keeps the file system in the journal, from its next commit on. To be called once, while the file
- * system and its shards are new; the journal must live longer than both and the notifier. */
-void takeover_keep(struct filesystem *filesystem, struct state_journal *journal);
+ * system and its shards are new; the journal and the marks, which are filled in, must live longer
+ * than both and the notifier. */
+void takeover_keep(struct filesystem *filesystem, struct state_journal *journal,
+		   struct takeover_marks *marks);
 
-/* filesystem->process has changed. */
-void takeover_mark_process(struct filesystem *filesystem);
+/* Keeps the process, which stays the caller's, if there is a journal. */
+void takeover_keep_process(struct filesystem *filesystem, const struct takeover_process *process);
 
 /* Marks what changes without a call of state_journal_mark(): the numbers given out, the sessions of
  * stores, what was agreed on with the kernel. To be called before each commit, where there is a

@@ -24,10 +24,9 @@
 
 /* The process */
 
-static void save_process(const struct filesystem *filesystem, FILE *out)
+static void save_process(const struct filesystem *filesystem,
+			 const struct takeover_process *process, FILE *out)
 {
-	const struct takeover_process *process = filesystem->process;
-
 	state_begin(out, "dlockfs");
 	state_number(out, "format", TAKEOVER_FORMAT);
 	state_number(out, "reader", TAKEOVER_READER);
@@ -39,7 +38,7 @@ static void save_process(const struct filesystem *filesystem, FILE *out)
 	if (filesystem->journal != NULL)
 		state_number(out, "journal", state_journal_descriptor(filesystem->journal));
 	state_bytes(out, "init", process->init, process->init_bytes);
-	state_unsigned(out, "max_write", filesystem->max_write);
+	state_unsigned(out, "max_write", filesystem->requests.max_write);
 	state_end(out);
 }
 
@@ -51,18 +50,26 @@ static struct state_place place_process(const struct state_item *item)
 
 static void save_process_item(const struct state_item *item, FILE *out)
 {
-	const struct filesystem *filesystem = PART_OF(item, struct filesystem, process_item);
+	const struct takeover_marks *marks = PART_OF(item, struct takeover_marks, process_item);
 
-	if (filesystem->process != NULL)
-		save_process(filesystem, out);
+	if (marks->process != NULL)
+		save_process(marks->filesystem, marks->process, out);
 }
 
-void takeover_mark_process(struct filesystem *filesystem)
+static void mark_process(struct takeover_marks *marks)
 {
 	static const struct state_kind kind = {place_process, save_process_item};
 
-	filesystem->marked_max_write = filesystem->max_write;
-	state_journal_mark(filesystem->journal, &filesystem->process_item, &kind);
+	marks->max_write = marks->filesystem->requests.max_write;
+	state_journal_mark(marks->filesystem->journal, &marks->process_item, &kind);
+}
+
+void takeover_keep_process(struct filesystem *filesystem, const struct takeover_process *process)
+{
+	if (filesystem->marks == NULL)
+		return;
+	filesystem->marks->process = process;
+	mark_process(filesystem->marks);
 }
 
 /* Stores and shards */
@@ -178,28 +185,32 @@ static struct state_place place_numbers(const struct state_item *item)
 
 static void save_numbers_item(const struct state_item *item, FILE *out)
 {
-	save_numbers(PART_OF(item, struct filesystem, numbers_item), out);
+	save_numbers(PART_OF(item, struct takeover_marks, numbers_item)->filesystem, out);
 }
 
 /* The numbers are given out in too many places to mark them there. */
-static void mark_numbers(struct filesystem *filesystem)
+static void mark_numbers(struct takeover_marks *marks)
 {
 	static const struct state_kind kind = {place_numbers, save_numbers_item};
+	const struct filesystem *filesystem = marks->filesystem;
 	const uint64_t numbers[] = {filesystem->inodes.last_node, filesystem->status->last_number,
 				    filesystem->handles.last_number};
 
-	if (memcmp(numbers, filesystem->marked_numbers, sizeof(numbers)) == 0)
+	if (memcmp(numbers, marks->numbers, sizeof(numbers)) == 0)
 		return;
-	memcpy(filesystem->marked_numbers, numbers, sizeof(numbers));
-	state_journal_mark(filesystem->journal, &filesystem->numbers_item, &kind);
+	memcpy(marks->numbers, numbers, sizeof(numbers));
+	state_journal_mark(filesystem->journal, &marks->numbers_item, &kind);
 }
 
 /* The journal */
 
-void takeover_keep(struct filesystem *filesystem, struct state_journal *journal)
+void takeover_keep(struct filesystem *filesystem, struct state_journal *journal,
+		   struct takeover_marks *marks)
 {
+	*marks = (struct takeover_marks){.filesystem = filesystem};
 	filesystem->journal = journal;
-	takeover_mark_process(filesystem);
+	filesystem->marks = marks;
+	mark_process(marks);
 	inode_mark(filesystem->inodes.root);
 	for (size_t i = 0; i < filesystem->shards_count; i++)
 		keep_shard(&filesystem->shards[i]);
@@ -207,11 +218,11 @@ void takeover_keep(struct filesystem *filesystem, struct state_journal *journal)
 
 void takeover_mark_changed(struct filesystem *filesystem)
 {
-	if (filesystem->marked_max_write != filesystem->max_write)
-		takeover_mark_process(filesystem);
+	if (filesystem->marks->max_write != filesystem->requests.max_write)
+		mark_process(filesystem->marks);
 	for (size_t i = 0; i < filesystem->shards_count; i++)
 		mark_session(&filesystem->shards[i]);
-	mark_numbers(filesystem);
+	mark_numbers(filesystem->marks);
 }
 
 void takeover_commit(struct filesystem *filesystem, uint64_t handled)
@@ -239,12 +250,13 @@ static void save_handles(const struct filesystem *filesystem, FILE *out)
 	}
 }
 
-void takeover_save(const struct filesystem *filesystem, FILE *out)
+void takeover_save(const struct filesystem *filesystem, const struct takeover_process *process,
+		   FILE *out)
 {
 	const struct inode *inode;
 	const struct status_node *node;
 
-	save_process(filesystem, out);
+	save_process(filesystem, process, out);
 	for (size_t i = 0; i < filesystem->shards_count; i++)
 		save_store(&filesystem->shards[i], out);
 	for (inode = filesystem->inodes.by_node; inode != NULL; inode = inode->by_node.next)

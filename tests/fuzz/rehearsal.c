@@ -75,8 +75,7 @@ static char *save(struct filesystem *filesystem, size_t *ret_bytes)
 	FILE *out = open_memstream(&text, ret_bytes);
 
 	REQUIRE(out);
-	filesystem->process = &process;
-	takeover_save(filesystem, out);
+	takeover_save(filesystem, &process, out);
 	REQUIRE(fclose(out) == 0);
 	return text;
 }
@@ -153,11 +152,12 @@ void rehearsal_of(struct filesystem *filesystem)
 
 void rehearsal_keep(struct filesystem *filesystem, int descriptor)
 {
+	static struct takeover_marks marks;
 	struct state_journal *journal;
 
 	REQUIRE(descriptor >= 0 && state_journal_create(descriptor, 0, 0, &journal) == 0);
-	filesystem->process = &process;
-	takeover_keep(filesystem, journal);
+	takeover_keep(filesystem, journal, &marks);
+	takeover_keep_process(filesystem, &process);
 }
 
 void rehearsal_forget(struct filesystem *filesystem)

@@ -39,6 +39,7 @@ static struct config config;
 static struct shard *shards;
 static size_t shards_count;
 static struct filesystem filesystem;
+static struct takeover_marks marks;
 static int journal;
 static pid_t child;
 
@@ -49,9 +50,9 @@ static void begin_filesystem(void)
 	assert_int_equal(shards_open(&config, &serving_engine_events, NULL, &shards, &shards_count),
 			 0);
 	assert_int_equal(serving_init(&filesystem, &config, shards, shards_count), 0);
-	filesystem.process = &process;
 	assert_int_equal(state_journal_create(dup(journal), 0, 0, &created), 0);
-	takeover_keep(&filesystem, created);
+	takeover_keep(&filesystem, created, &marks);
+	takeover_keep_process(&filesystem, &process);
 }
 
 static void end_filesystem(void)
