@@ -64,8 +64,8 @@ static int watch(struct loop *loop, int descriptor)
 static struct store *find_store(const struct loop *loop, int descriptor)
 {
 	const struct filesystem *filesystem = loop->filesystem;
-	for (size_t i = 0; i < filesystem->shards_count; i++) {
-		struct store *store = filesystem->shards[i].store;
+	for (size_t i = 0; i < filesystem->shards.count; i++) {
+		struct store *store = filesystem->shards.list[i].store;
 		if (store->ops->descriptor(store) == descriptor)
 			return store;
 	}
@@ -76,8 +76,8 @@ static int watch_stores(struct loop *loop)
 {
 	const struct filesystem *filesystem = loop->filesystem;
 	int error = 0;
-	for (size_t i = 0; error == 0 && i < filesystem->shards_count; i++) {
-		struct store *store = filesystem->shards[i].store;
+	for (size_t i = 0; error == 0 && i < filesystem->shards.count; i++) {
+		struct store *store = filesystem->shards.list[i].store;
 		error = watch(loop, store->ops->descriptor(store));
 	}
 	return error;
@@ -145,7 +145,7 @@ static void handle_request(struct loop *loop, const struct fuse_buf *buffer)
 	if ((buffer->flags & FUSE_BUF_IS_FD) == 0)
 		metrics_count_request(&filesystem->metrics, buffer->mem, buffer->size);
 	/* Leases are judged before each request: the process may have been stopped here. */
-	shards_advance(filesystem->shards, filesystem->shards_count, clock_now_ms());
+	shards_advance(&filesystem->shards, clock_now_ms());
 	filesystem_handle(filesystem, buffer);
 	takeover_commit(filesystem, header.unique);
 }
@@ -263,14 +263,13 @@ static void read_signals(struct loop *loop)
 static void ping(struct loop *loop, int64_t now_ms)
 {
 	const struct filesystem *filesystem = loop->filesystem;
-	watchdog_advance(&loop->watchdog,
-			 shards_held_timeout(filesystem->shards, filesystem->shards_count), now_ms);
+	watchdog_advance(&loop->watchdog, shards_held_timeout(&filesystem->shards), now_ms);
 }
 
 static void set_timer(struct loop *loop)
 {
 	const struct filesystem *filesystem = loop->filesystem;
-	int64_t locks_ms = shards_deadline(filesystem->shards, filesystem->shards_count);
+	int64_t locks_ms = shards_deadline(&filesystem->shards);
 	int64_t names_ms = serving_deadline(filesystem);
 	int64_t due_ms = locks_ms < names_ms ? locks_ms : names_ms;
 	struct itimerspec due = {0};
@@ -304,7 +303,7 @@ static void mind_clock(struct loop *loop, int64_t now_ms)
 	if (!clock_jump_seen(&loop->jump, &by_ms))
 		return;
 	filesystem->metrics.clock_jumps++;
-	if (!shards_doubt(filesystem->shards, filesystem->shards_count, now_ms) ||
+	if (!shards_doubt(&filesystem->shards, now_ms) ||
 	    (loop->jump_told_ms != INT64_MIN && now_ms - loop->jump_told_ms < JUMPS_TOLD_MS))
 		return;
 	loop->jump_told_ms = now_ms;
@@ -331,8 +330,7 @@ static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 		go_on_with_restart(loop);
 	} else if (store != NULL) {
 		/* The lease counts from when answers are known to have come. */
-		shards_advance(loop->filesystem->shards, loop->filesystem->shards_count,
-			       clock_now_ms());
+		shards_advance(&loop->filesystem->shards, clock_now_ms());
 		store->ops->dispatch(store);
 	}
 }
@@ -355,7 +353,7 @@ int loop_run(struct loop *loop)
 		}
 		int64_t now_ms = clock_now_ms();
 		mind_clock(loop, now_ms);
-		shards_advance(filesystem->shards, filesystem->shards_count, now_ms);
+		shards_advance(&filesystem->shards, now_ms);
 		serving_advance(filesystem, now_ms);
 		notifier_advance(filesystem->notifier, now_ms);
 		if (loop->restart != NULL)
@@ -367,7 +365,7 @@ int loop_run(struct loop *loop)
 			takeover_commit(filesystem, 0);
 		}
 		takeover_commit(filesystem, 0);
-		shards_tell_guard(filesystem->shards, filesystem->shards_count);
+		shards_tell_guard(&filesystem->shards);
 		ping(loop, now_ms); /* what has been granted just now needs a shorter limit */
 		if (has_to_stop(loop))
 			stop(loop);

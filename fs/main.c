@@ -34,8 +34,7 @@
 struct daemon {
 	struct config config;
 	struct options options;
-	struct shard *shards;
-	size_t shards_count;
+	struct shards shards;
 	struct filesystem filesystem;
 	struct loop loop;
 	struct takeover takeover; /* the state that this process goes on with */
@@ -59,13 +58,13 @@ static void raise_descriptor_limit(void)
 static void on_ready(void *context)
 {
 	struct daemon *daemon = context;
-	const struct shard *shard = daemon->shards;
+	const struct shard *shard = daemon->shards.list;
 	char where[512];
 
 	shard->store->ops->describe(shard->store, where, sizeof(where));
 	log_info("%s is ready; %s", daemon->mountpoint, where);
-	for (size_t i = 1; i < daemon->shards_count; i++) {
-		shard = &daemon->shards[i];
+	for (size_t i = 1; i < daemon->shards.count; i++) {
+		shard = &daemon->shards.list[i];
 		shard->store->ops->describe(shard->store, where, sizeof(where));
 		log_info("%s/%s is in a store of its own; %s", daemon->mountpoint, shard->prefix,
 			 where);
@@ -268,16 +267,16 @@ static int run(struct daemon *daemon)
 	raise_descriptor_limit();
 	what = "opening the store";
 	error = shards_open(&daemon->config, &serving_engine_events, daemon->takeover.former,
-			    &daemon->shards, &daemon->shards_count);
+			    &daemon->shards);
 	if (has_failed(daemon, error, what, why))
 		goto cleanup;
 	what = "starting";
-	error = serving_init(filesystem, &daemon->config, daemon->shards, daemon->shards_count);
+	error = serving_init(filesystem, &daemon->config, &daemon->shards);
 	if (has_failed(daemon, error, what, why))
 		goto cleanup_shards;
 	filesystem->mountpoint = daemon->mountpoint;
 	if (!daemon->takeover.rehearsal)
-		error = lease_board_create(daemon->shards_count, &filesystem->board);
+		error = lease_board_create(daemon->shards.count, &filesystem->board);
 	if (has_failed(daemon, error, what, why))
 		goto cleanup_filesystem;
 	error = keeping_open(&daemon->keeping, filesystem, &daemon->takeover);
@@ -295,7 +294,7 @@ static int run(struct daemon *daemon)
 		goto cleanup_filesystem;
 	memory_lock_used();
 	/* Before the new guard starts: the former guard leaves the restored leases to it. */
-	shards_tell_guard(daemon->shards, daemon->shards_count);
+	shards_tell_guard(&daemon->shards);
 	what = "starting a process";
 	error = notifier_create(fuse_session_fd(filesystem->session), daemon->mountpoint,
 				filesystem->journal, filesystem->board, &filesystem->notifier);
@@ -323,7 +322,7 @@ cleanup_filesystem:
 	lease_board_destroy(filesystem->board);
 	filesystem->board = NULL;
 cleanup_shards:
-	shards_close(daemon->shards, daemon->shards_count);
+	shards_close(&daemon->shards);
 	steer_finish(filesystem);
 cleanup:
 	keeping_finish(&daemon->keeping);

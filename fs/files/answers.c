@@ -173,8 +173,8 @@ void answers_send(struct filesystem *filesystem, uint64_t handled)
 		return;
 	if (filesystem->answers != NULL && filesystem->answers->collects)
 		send_collected(filesystem, handled);
-	for (size_t i = 0; i < filesystem->shards_count; i++)
-		engine_send(filesystem->shards[i].engine);
+	for (size_t i = 0; i < filesystem->shards.count; i++)
+		engine_send(filesystem->shards.list[i].engine);
 }
 
 void answers_send_again(struct filesystem *filesystem, const struct iovec *answers, size_t count)

@@ -77,7 +77,7 @@ void filesystem_handle(struct filesystem *filesystem, const struct fuse_buf *buf
 void filesystem_reload(struct filesystem *filesystem)
 {
 	struct inode *inode, *next;
-	shards_reload(filesystem->shards, filesystem->shards_count, filesystem->config);
+	shards_reload(&filesystem->shards, filesystem->config);
 	HASH_ITER (by_node, filesystem->inodes.by_node, inode, next) {
 		/* The attributes of files are not in the kernel's cache. */
 		if (inode_set_access(inode, filesystem->config) && inode_is_directory(inode))

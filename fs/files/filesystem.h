@@ -51,8 +51,7 @@ struct takeover_marks;
 
 struct filesystem {
 	const struct config *config;
-	struct shard *shards; /* as config->stores */
-	size_t shards_count;
+	struct shards shards;
 	const char *mountpoint; /* set by the caller */
 	struct fuse_session *session;
 	struct notifier *notifier;
@@ -114,7 +113,7 @@ static inline struct filesystem *filesystem_of(fuse_req_t req)
 /* The shard that has the lock at `path`. */
 static inline struct shard *shard_of(const struct filesystem *filesystem, const char *path)
 {
-	return &filesystem->shards[config_store_of(filesystem->config, path)];
+	return &filesystem->shards.list[config_store_of(filesystem->config, path)];
 }
 
 #endif

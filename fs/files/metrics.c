@@ -157,9 +157,9 @@ static void write_numbers(const struct filesystem *filesystem, FILE *file, const
 			  const char *help)
 {
 	write_head(file, name, type, help);
-	for (size_t i = 0; i < filesystem->shards_count; i++) {
-		write_name(file, name, &filesystem->shards[i]);
-		fprintf(file, "%" PRIu64 "\n", number(&filesystem->shards[i]));
+	for (size_t i = 0; i < filesystem->shards.count; i++) {
+		write_name(file, name, &filesystem->shards.list[i]);
+		fprintf(file, "%" PRIu64 "\n", number(&filesystem->shards.list[i]));
 	}
 }
 
@@ -169,14 +169,14 @@ static void write_times(const struct filesystem *filesystem, FILE *file, const c
 {
 	bool headed = false;
 
-	for (size_t i = 0; i < filesystem->shards_count; i++) {
-		int64_t ms = time_ms(&filesystem->shards[i]);
+	for (size_t i = 0; i < filesystem->shards.count; i++) {
+		int64_t ms = time_ms(&filesystem->shards.list[i]);
 		if (ms < 0)
 			continue;
 		if (!headed)
 			write_head(file, name, "gauge", help);
 		headed = true;
-		write_name(file, name, &filesystem->shards[i]);
+		write_name(file, name, &filesystem->shards.list[i]);
 		fprintf(file, "%" PRId64 ".%03" PRId64 "\n", ms / 1000, ms % 1000);
 	}
 }
@@ -258,21 +258,22 @@ static uint64_t count_fenced(const struct shard *shard)
 
 static void write_locks(const struct filesystem *filesystem, FILE *file)
 {
-	const struct shard *shards = filesystem->shards;
-	size_t count = filesystem->shards_count;
+	const struct shards *shards = &filesystem->shards;
 
 	write_head(file, "dlockfs_acquisitions_total", "counter",
 		   "Calls that asked for a lock, by how it was asked for and what came of it.");
-	for (size_t i = 0; i < count; i++)
-		write_acquisitions(&shards[i], file);
+	for (size_t i = 0; i < shards->count; i++)
+		write_acquisitions(&shards->list[i], file);
 	write_head(file, "dlockfs_wait_seconds", "histogram",
 		   "Time from the call to the grant, also where that came at once.");
-	for (size_t i = 0; i < count; i++)
-		write_histograms(&shards[i], file, "dlockfs_wait_seconds", shards[i].metrics.waits);
+	for (size_t i = 0; i < shards->count; i++)
+		write_histograms(&shards->list[i], file, "dlockfs_wait_seconds",
+				 shards->list[i].metrics.waits);
 	write_head(file, "dlockfs_hold_seconds", "histogram",
 		   "Time from the grant of a claim to its release, or loss.");
-	for (size_t i = 0; i < count; i++)
-		write_histograms(&shards[i], file, "dlockfs_hold_seconds", shards[i].metrics.holds);
+	for (size_t i = 0; i < shards->count; i++)
+		write_histograms(&shards->list[i], file, "dlockfs_hold_seconds",
+				 shards->list[i].metrics.holds);
 	write_numbers(filesystem, file, "dlockfs_waiters", "gauge", count_waiters,
 		      "Calls on this host that wait for a lock.");
 	write_numbers(filesystem, file, "dlockfs_holders", "gauge", count_holders,
@@ -349,8 +350,8 @@ static void write_statistics(const struct filesystem *filesystem, FILE *file, co
 {
 	bool headed = false;
 
-	for (size_t i = 0; i < filesystem->shards_count; i++) {
-		const struct shard *shard = &filesystem->shards[i];
+	for (size_t i = 0; i < filesystem->shards.count; i++) {
+		const struct shard *shard = &filesystem->shards.list[i];
 		if (!shard->has_statistics)
 			continue;
 		if (!headed)

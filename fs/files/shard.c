@@ -124,22 +124,23 @@ static void trust_no_others(void)
 }
 
 int shards_open(const struct config *config, const struct engine_events *events,
-		const struct shard_former *former, struct shard **ret, size_t *ret_count)
+		const struct shard_former *former, struct shards *ret)
 {
-	struct shard *shards = calloc(config->store_count, sizeof(*shards));
-	int error = shards != NULL ? 0 : -ENOMEM;
+	struct shards shards = {.list = calloc(config->store_count, sizeof(*shards.list))};
+	int error = shards.list != NULL ? 0 : -ENOMEM;
+
+	if (error == 0)
+		shards.count = config->store_count;
 
 	trust_no_others();
-	for (size_t i = 0; error == 0 && i < config->store_count; i++)
-		error = open_shard(&shards[i], config, events, i,
+	for (size_t i = 0; error == 0 && i < shards.count; i++)
+		error = open_shard(&shards.list[i], config, events, i,
 				   former != NULL ? &former[i] : NULL);
-	if (error != 0) {
-		shards_close(shards, shards != NULL ? config->store_count : 0);
-		return error;
-	}
-	*ret = shards;
-	*ret_count = config->store_count;
-	return 0;
+	if (error == 0)
+		*ret = shards;
+	else
+		shards_close(&shards);
+	return error;
 }
 
 static void *close_store(void *context)
@@ -150,34 +151,35 @@ static void *close_store(void *context)
 }
 
 /* The last store is closed by this thread, the others by threads of their own. */
-static void close_stores(struct shard *shards, size_t count)
+static void close_stores(struct shards *shards)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct shard *shard = &shards[i];
+	for (size_t i = 0; i < shards->count; i++) {
+		struct shard *shard = &shards->list[i];
 		if (shard->store == NULL)
 			continue;
-		shard->has_closer = i + 1 < count && pthread_create(&shard->closer, NULL,
-								    close_store, shard->store) == 0;
+		shard->has_closer =
+			i + 1 < shards->count &&
+			pthread_create(&shard->closer, NULL, close_store, shard->store) == 0;
 		if (!shard->has_closer)
 			close_store(shard->store);
 	}
-	for (size_t i = 0; i < count; i++) {
-		if (shards[i].has_closer)
-			pthread_join(shards[i].closer, NULL);
+	for (size_t i = 0; i < shards->count; i++) {
+		if (shards->list[i].has_closer)
+			pthread_join(shards->list[i].closer, NULL);
 	}
 }
 
-void shards_close(struct shard *shards, size_t count)
+void shards_close(struct shards *shards)
 {
-	close_stores(shards, count);
-	for (size_t i = 0; i < count; i++) {
-		viewer_destroy(shards[i].viewer);
-		if (shards[i].service != NULL)
-			local_service_destroy(shards[i].service);
-		engine_destroy(shards[i].engine);
-		free(shards[i].label);
+	close_stores(shards);
+	for (size_t i = 0; i < shards->count; i++) {
+		viewer_destroy(shards->list[i].viewer);
+		if (shards->list[i].service != NULL)
+			local_service_destroy(shards->list[i].service);
+		engine_destroy(shards->list[i].engine);
+		free(shards->list[i].label);
 	}
-	free(shards);
+	free(shards->list);
 }
 
 /* How long the daemon has, from the end of the lease on, to fence what is held before the guard
@@ -191,7 +193,7 @@ static int64_t fencing_ms(int64_t timeout_ms)
 static void set_deadline(const struct shard *shard, int64_t deadline_ms)
 {
 	const struct filesystem *filesystem = shard->filesystem;
-	lease_board_set_deadline(filesystem->board, (size_t)(shard - filesystem->shards),
+	lease_board_set_deadline(filesystem->board, (size_t)(shard - filesystem->shards.list),
 				 deadline_ms);
 }
 
@@ -206,19 +208,19 @@ void shard_tell_guard(const struct shard *shard)
 		set_deadline(shard, end_ms + fencing_ms(timeout_ms));
 }
 
-void shards_tell_guard(const struct shard *shards, size_t count)
+void shards_tell_guard(const struct shards *shards)
 {
-	for (size_t i = 0; i < count; i++)
-		shard_tell_guard(&shards[i]);
+	for (size_t i = 0; i < shards->count; i++)
+		shard_tell_guard(&shards->list[i]);
 }
 
-int64_t shards_held_timeout(const struct shard *shards, size_t count)
+int64_t shards_held_timeout(const struct shards *shards)
 {
 	int64_t first_ms = INT64_MAX;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < shards->count; i++) {
 		int64_t timeout_ms;
-		int64_t end_ms = engine_held_lease(shards[i].engine, &timeout_ms);
+		int64_t end_ms = engine_held_lease(shards->list[i].engine, &timeout_ms);
 		if (end_ms != INT64_MAX && timeout_ms < first_ms)
 			first_ms = timeout_ms;
 	}
@@ -247,7 +249,7 @@ static void on_orphans(void *context, const char *path)
 	const struct config *config = filesystem->config;
 	struct lock_policy policy = config_policy(config, path);
 
-	if (config_store_of(config, path) == (size_t)(shard - filesystem->shards))
+	if (config_store_of(config, path) == (size_t)(shard - filesystem->shards.list))
 		(void)engine_clear(shard->engine, path, &policy); /* else the next search does it */
 }
 
@@ -280,41 +282,41 @@ static void sweep(struct shard *shard, int64_t now)
 		shard->sweep_ms = now + SWEEP_RETRY_MS;
 }
 
-void shards_advance(struct shard *shards, size_t count, int64_t now_ms)
+void shards_advance(struct shards *shards, int64_t now_ms)
 {
-	for (size_t i = 0; i < count; i++) {
-		announce_fencing(&shards[i], now_ms);
-		engine_advance(shards[i].engine, now_ms);
-		sweep(&shards[i], now_ms);
-		shard_tell_guard(&shards[i]);
+	for (size_t i = 0; i < shards->count; i++) {
+		announce_fencing(&shards->list[i], now_ms);
+		engine_advance(shards->list[i].engine, now_ms);
+		sweep(&shards->list[i], now_ms);
+		shard_tell_guard(&shards->list[i]);
 	}
 }
 
-void shards_reload(struct shard *shards, size_t count, const struct config *config)
+void shards_reload(struct shards *shards, const struct config *config)
 {
-	for (size_t i = 0; i < count; i++)
-		plan_sweep(&shards[i], config);
+	for (size_t i = 0; i < shards->count; i++)
+		plan_sweep(&shards->list[i], config);
 }
 
-bool shards_doubt(struct shard *shards, size_t count, int64_t now_ms)
+bool shards_doubt(struct shards *shards, int64_t now_ms)
 {
 	bool doubtful = false;
 
-	for (size_t i = 0; i < count; i++)
-		doubtful |= engine_doubt(shards[i].engine, now_ms);
+	for (size_t i = 0; i < shards->count; i++)
+		doubtful |= engine_doubt(shards->list[i].engine, now_ms);
 	return doubtful;
 }
 
-int64_t shards_deadline(const struct shard *shards, size_t count)
+int64_t shards_deadline(const struct shards *shards)
 {
 	int64_t first_ms = INT64_MAX;
 
-	for (size_t i = 0; i < count; i++) {
-		int64_t deadline_ms = engine_deadline(shards[i].engine);
+	for (size_t i = 0; i < shards->count; i++) {
+		int64_t deadline_ms = engine_deadline(shards->list[i].engine);
 		if (deadline_ms < first_ms)
 			first_ms = deadline_ms;
-		if (shards[i].sweep_ms < first_ms && can_sweep(&shards[i]))
-			first_ms = shards[i].sweep_ms;
+		if (shards->list[i].sweep_ms < first_ms && can_sweep(&shards->list[i]))
+			first_ms = shards->list[i].sweep_ms;
 	}
 	return first_ms;
 }

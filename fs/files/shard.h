@@ -53,35 +53,40 @@ struct shard {
 	bool has_closer;    /* if it is not the loop's */
 };
 
-/* A shard for each store of the configuration, in its order; `former` has as many, or is NULL. The
+struct shards {
+	struct shard *list; /* in the order of the configuration's stores */
+	size_t count;
+};
+
+/* Opens a shard for each store of the configuration; `former` has as many, or is NULL. The
  * configuration stays the caller's, as do the events, whose context is the shard. To be called
  * after the process went to the background, with the signals of the loop blocked: it starts
  * threads. Returns 0 or -errno. */
 int shards_open(const struct config *config, const struct engine_events *events,
-		const struct shard_former *former, struct shard **ret, size_t *ret_count);
+		const struct shard_former *former, struct shards *ret);
 
 /* Ends the sessions, all at the same time, so that a store which cannot be reached does not delay
  * the release of locks in another; then frees everything. May block for up to two seconds. */
-void shards_close(struct shard *shards, size_t count);
+void shards_close(struct shards *shards);
 
 /* The time of the engines (engine_advance(), engine_deadline()). */
-void shards_advance(struct shard *shards, size_t count, int64_t now_ms);
-int64_t shards_deadline(const struct shard *shards, size_t count);
+void shards_advance(struct shards *shards, int64_t now_ms);
+int64_t shards_deadline(const struct shards *shards);
 
 /* The configuration has been read anew. */
-void shards_reload(struct shard *shards, size_t count, const struct config *config);
+void shards_reload(struct shards *shards, const struct config *config);
 
 /* engine_doubt() of all. Returns whether there is a session to prove. */
-bool shards_doubt(struct shard *shards, size_t count, int64_t now_ms);
+bool shards_doubt(struct shards *shards, int64_t now_ms);
 
 /* Tells the guard (kernel/lease_board.h) when the shard's lease ends, if anything is held. To be
  * called before a caller learns of a grant, and whenever the session was proved. Costs one write to
  * memory. */
 void shard_tell_guard(const struct shard *shard);
-void shards_tell_guard(const struct shard *shards, size_t count);
+void shards_tell_guard(const struct shards *shards);
 
 /* The shortest session timeout of the stores in which anything is held; INT64_MAX: nothing is held.
  */
-int64_t shards_held_timeout(const struct shard *shards, size_t count);
+int64_t shards_held_timeout(const struct shards *shards);
 
 #endif

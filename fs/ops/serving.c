@@ -69,18 +69,17 @@ static void op_init(void *userdata, struct fuse_conn_info *connection)
 		filesystem->on_ready(filesystem->context);
 }
 
-int serving_init(struct filesystem *filesystem, const struct config *config, struct shard *shards,
-		 size_t shards_count)
+int serving_init(struct filesystem *filesystem, const struct config *config,
+		 const struct shards *shards)
 {
 	*filesystem = (struct filesystem){
 		.config = config,
-		.shards = shards,
-		.shards_count = shards_count,
+		.shards = *shards,
 		.inodes.last_node = FUSE_ROOT_ID - 1,
 		.exclusive_open_waits = kernel_asks_before_open_returns(),
 	};
-	for (size_t i = 0; i < shards_count; i++)
-		shards[i].filesystem = filesystem;
+	for (size_t i = 0; i < shards->count; i++)
+		shards->list[i].filesystem = filesystem;
 	metrics_init(&filesystem->metrics);
 	if (gethostname(filesystem->host, sizeof(filesystem->host) - 1) < 0)
 		return -errno;
@@ -113,8 +112,8 @@ void serving_prepare_handover(struct filesystem *filesystem)
 void serving_stop(struct filesystem *filesystem)
 {
 	struct handle *handle;
-	for (size_t i = 0; i < filesystem->shards_count; i++)
-		engine_stop(filesystem->shards[i].engine);
+	for (size_t i = 0; i < filesystem->shards.count; i++)
+		engine_stop(filesystem->shards.list[i].engine);
 	for (handle = filesystem->handles.by_number; handle != NULL;
 	     handle = handle->by_number.next) {
 		parked_refuse_all(handle, -ENOLCK);

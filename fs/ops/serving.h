@@ -12,7 +12,7 @@
 
 struct config;
 struct filesystem;
-struct shard;
+struct shards;
 
 /* The handlers for fuse_session_new(); their userdata is the file system. */
 extern const struct fuse_lowlevel_ops serving_ops;
@@ -21,8 +21,8 @@ extern const struct fuse_lowlevel_ops serving_ops;
 extern const struct engine_events serving_engine_events;
 
 /* Makes the root. The configuration and the shards stay the caller's. Returns 0 or -errno. */
-int serving_init(struct filesystem *filesystem, const struct config *config, struct shard *shards,
-		 size_t shards_count);
+int serving_init(struct filesystem *filesystem, const struct config *config,
+		 const struct shards *shards);
 
 /* Another program is to go on in place of this one: answers requests in .dlockfs that wait
  * (ETIMEDOUT), orders to release or break (EIO), and wakes poll(2), so that its callers ask again.

@@ -306,7 +306,7 @@ void keeping_resume(struct keeping *keeping)
 
 	if (keeping->found) {
 		/* As the loop does: the lease may be over by now. */
-		shards_advance(filesystem->shards, filesystem->shards_count, clock_now_ms());
+		shards_advance(&filesystem->shards, clock_now_ms());
 		/* Before the commit, from which on the journal does not have these answers. */
 		answers_send_again(filesystem, keeping->content.answers,
 				   keeping->content.answer_count);

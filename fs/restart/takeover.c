@@ -474,8 +474,8 @@ static int restore_shard(struct restoring *restoring)
 {
 	const struct filesystem *filesystem = restoring->filesystem;
 	struct state_reader *in = restoring->in;
-	uint64_t number = state_get_unsigned(in, "number", filesystem->shards_count - 1);
-	struct shard *shard = &filesystem->shards[number];
+	uint64_t number = state_get_unsigned(in, "number", filesystem->shards.count - 1);
+	struct shard *shard = &filesystem->shards.list[number];
 	int error = 0;
 
 	if (state_failed(in))
@@ -512,7 +512,7 @@ int takeover_restore(struct takeover *takeover, struct filesystem *filesystem, c
 	filesystem->requests.max_write = takeover->max_write;
 	filesystem->takeover = takeover;
 	/* So that limits of what is asked before the loop runs count from now. */
-	shards_advance(filesystem->shards, filesystem->shards_count, filesystem->now_ms);
+	shards_advance(&filesystem->shards, filesystem->now_ms);
 	while (error == 0 && (more = state_next(&takeover->in)) != 0) {
 		if (more < 0)
 			error = more;

@@ -76,7 +76,7 @@ void takeover_keep_process(struct filesystem *filesystem, const struct takeover_
 
 static uint64_t index_of(const struct shard *shard)
 {
-	return (uint64_t)(shard - shard->filesystem->shards);
+	return (uint64_t)(shard - shard->filesystem->shards.list);
 }
 
 static void save_store(const struct shard *shard, FILE *out)
@@ -212,16 +212,16 @@ void takeover_keep(struct filesystem *filesystem, struct state_journal *journal,
 	filesystem->marks = marks;
 	mark_process(marks);
 	inode_mark(filesystem->inodes.root);
-	for (size_t i = 0; i < filesystem->shards_count; i++)
-		keep_shard(&filesystem->shards[i]);
+	for (size_t i = 0; i < filesystem->shards.count; i++)
+		keep_shard(&filesystem->shards.list[i]);
 }
 
 void takeover_mark_changed(struct filesystem *filesystem)
 {
 	if (filesystem->marks->max_write != filesystem->requests.max_write)
 		mark_process(filesystem->marks);
-	for (size_t i = 0; i < filesystem->shards_count; i++)
-		mark_session(&filesystem->shards[i]);
+	for (size_t i = 0; i < filesystem->shards.count; i++)
+		mark_session(&filesystem->shards.list[i]);
 	mark_numbers(filesystem->marks);
 }
 
@@ -257,8 +257,8 @@ void takeover_save(const struct filesystem *filesystem, const struct takeover_pr
 	const struct status_node *node;
 
 	save_process(filesystem, process, out);
-	for (size_t i = 0; i < filesystem->shards_count; i++)
-		save_store(&filesystem->shards[i], out);
+	for (size_t i = 0; i < filesystem->shards.count; i++)
+		save_store(&filesystem->shards.list[i], out);
 	for (inode = filesystem->inodes.by_node; inode != NULL; inode = inode->by_node.next)
 		inode_save(inode, out);
 	for (node = filesystem->status->by_number; node != NULL; node = node->by_number.next)
@@ -268,8 +268,8 @@ void takeover_save(const struct filesystem *filesystem, const struct takeover_pr
 	if (filesystem->notifier != NULL)
 		notifier_save_orders(filesystem->notifier, out);
 	kept_request_save_all(&filesystem->requests, out);
-	for (size_t i = 0; i < filesystem->shards_count; i++) {
-		const struct shard *shard = &filesystem->shards[i];
+	for (size_t i = 0; i < filesystem->shards.count; i++) {
+		const struct shard *shard = &filesystem->shards.list[i];
 		save_shard(shard, out);
 		if (shard->service != NULL)
 			local_service_save(shard->service, out);

@@ -78,15 +78,15 @@ static void write_status(const struct filesystem *filesystem, FILE *out)
 	fprintf(out, "pid=%d\n", (int)getpid());
 	fprintf(out, "uptime_s=%" PRId64 "\n",
 		(filesystem->now_ms - filesystem->status->started_ms) / 1000);
-	write_shard(&filesystem->shards[0], out);
+	write_shard(&filesystem->shards.list[0], out);
 	fprintf(out, "exclusive_open_waits=%s\n", filesystem->exclusive_open_waits ? "yes" : "no");
 	fprintf(out, "survives_kill=%s\n",
 		filesystem->survives_kill && !state_journal_has_failed(filesystem->journal) ? "yes"
 											    : "no");
-	for (size_t i = 1; i < filesystem->shards_count; i++) {
+	for (size_t i = 1; i < filesystem->shards.count; i++) {
 		fputc('\n', out);
-		write_text(out, "prefix", filesystem->shards[i].prefix);
-		write_shard(&filesystem->shards[i], out);
+		write_text(out, "prefix", filesystem->shards.list[i].prefix);
+		write_shard(&filesystem->shards.list[i], out);
 	}
 }
 

@@ -22,7 +22,7 @@ static void sweep(struct filesystem *filesystem)
 
 	HASH_ITER (by_uid, filesystem->status->lookers, looker, next) {
 		bool needed = looker->requests > 0;
-		for (size_t i = 0; i < filesystem->shards_count; i++)
+		for (size_t i = 0; i < filesystem->shards.count; i++)
 			needed = needed || looker->turns[i].ready_ms > filesystem->now_ms;
 		if (!needed)
 			free_looker(filesystem->status, looker);
@@ -32,12 +32,12 @@ static void sweep(struct filesystem *filesystem)
 static struct looker *create(struct filesystem *filesystem, uid_t uid)
 {
 	struct looker *looker =
-		calloc(1, sizeof(*looker) + filesystem->shards_count * sizeof(struct turn));
+		calloc(1, sizeof(*looker) + filesystem->shards.count * sizeof(struct turn));
 
 	if (looker == NULL)
 		return NULL;
 	looker->uid = uid;
-	for (size_t i = 0; i < filesystem->shards_count; i++)
+	for (size_t i = 0; i < filesystem->shards.count; i++)
 		looker->turns[i].stalled_ms = INT64_MIN;
 	HASH_ADD(by_uid, filesystem->status->lookers, uid, sizeof(looker->uid), looker);
 	if (looker->by_uid.tbl != NULL)

@@ -253,13 +253,14 @@ static void list_ways(const struct status_wait *wait, FILE *out)
 {
 	const struct filesystem *filesystem = wait->filesystem;
 
-	for (size_t i = 1; i < filesystem->shards_count; i++) {
+	for (size_t i = 1; i < filesystem->shards.count; i++) {
 		size_t bytes, other_bytes;
-		const char *name = next_component(filesystem->shards[i].prefix, wait->lock, &bytes);
+		const char *name =
+			next_component(filesystem->shards.list[i].prefix, wait->lock, &bytes);
 		bool listed = name == NULL;
 		for (size_t j = 1; j < i && !listed; j++) {
-			const char *other = next_component(filesystem->shards[j].prefix, wait->lock,
-							   &other_bytes);
+			const char *other = next_component(filesystem->shards.list[j].prefix,
+							   wait->lock, &other_bytes);
 			listed = other != NULL && other_bytes == bytes &&
 				 memcmp(other, name, bytes) == 0;
 		}
@@ -414,15 +415,16 @@ static void add_parts(struct status_wait *wait, const char *lock)
 {
 	struct filesystem *filesystem = wait->filesystem;
 
-	wait->parts_count = lock != NULL ? 1 : filesystem->shards_count;
+	wait->parts_count = lock != NULL ? 1 : filesystem->shards.count;
 	for (size_t i = 0; i < wait->parts_count; i++) {
 		struct part *part = &wait->parts[i];
 		part->wait = wait;
-		part->shard = lock != NULL ? shard_of(filesystem, lock) : &filesystem->shards[i];
+		part->shard =
+			lock != NULL ? shard_of(filesystem, lock) : &filesystem->shards.list[i];
 		part->since_ms = filesystem->now_ms;
 		part->limit_ms = INT64_MAX;
 		if (wait->looker != NULL)
-			part->turn = &wait->looker->turns[part->shard - filesystem->shards];
+			part->turn = &wait->looker->turns[part->shard - filesystem->shards.list];
 	}
 }
 
@@ -431,7 +433,7 @@ void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, c
 {
 	struct filesystem *filesystem = filesystem_of(req);
 	struct status_wait *wait =
-		calloc(1, sizeof(*wait) + filesystem->shards_count * sizeof(struct part));
+		calloc(1, sizeof(*wait) + filesystem->shards.count * sizeof(struct part));
 	int error = -ENOMEM;
 
 	if (wait == NULL) {

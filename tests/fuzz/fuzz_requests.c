@@ -51,8 +51,7 @@ struct rival_claim {
 
 struct world {
 	struct config config;
-	struct shard *shards; /* one */
-	size_t shards_count;
+	struct shards shards;  /* one */
 	struct engine *engine; /* of the shard, as the next two */
 	struct local_service *service;
 	struct store *store;
@@ -712,8 +711,8 @@ static void check_polls(struct world *world)
 /* Each shard has counted its open files that are fenced. */
 static void check_fenced(const struct filesystem *filesystem)
 {
-	for (size_t i = 0; i < filesystem->shards_count; i++) {
-		const struct shard *shard = &filesystem->shards[i];
+	for (size_t i = 0; i < filesystem->shards.count; i++) {
+		const struct shard *shard = &filesystem->shards.list[i];
 		const struct handle *handle = filesystem->handles.by_number;
 		size_t count = 0;
 
@@ -794,13 +793,12 @@ static void begin_filesystem(struct world *world, int journal)
 {
 	struct filesystem *filesystem = &world->filesystem;
 
-	REQUIRE(shards_open(&world->config, &serving_engine_events, NULL, &world->shards,
-			    &world->shards_count) == 0);
-	world->engine = world->shards->engine;
-	world->service = world->shards->service;
-	world->store = world->shards->store;
+	REQUIRE(shards_open(&world->config, &serving_engine_events, NULL, &world->shards) == 0);
+	world->engine = world->shards.list->engine;
+	world->service = world->shards.list->service;
+	world->store = world->shards.list->store;
 	REQUIRE(store_local_open(world->service, &rival_events, world, &world->rival) == 0);
-	REQUIRE(serving_init(filesystem, &world->config, world->shards, world->shards_count) == 0);
+	REQUIRE(serving_init(filesystem, &world->config, &world->shards) == 0);
 	rehearsal_keep(filesystem, journal);
 }
 
@@ -812,7 +810,7 @@ static void end_filesystem(struct world *world)
 	serving_finish(filesystem);
 	REQUIRE(!filesystem->users.by_uid);
 	world->rival->ops->close(world->rival);
-	shards_close(world->shards, world->shards_count);
+	shards_close(&world->shards);
 	steer_finish(filesystem);
 	rehearsal_forget(filesystem);
 }

@@ -11,8 +11,7 @@
 struct heir {
 	struct config config;
 	struct takeover takeover;
-	struct shard *shards;
-	size_t shards_count;
+	struct shards shards;
 	struct filesystem filesystem;
 	bool begun;
 	int error;
@@ -30,10 +29,8 @@ static void heir_begin(struct heir *heir, const char *text, size_t bytes)
 	heir->error = takeover_read(&heir->takeover, file, heir->why, sizeof(heir->why));
 	if (heir->error != 0)
 		return;
-	REQUIRE(shards_open(&heir->config, &serving_engine_events, &former, &heir->shards,
-			    &heir->shards_count) == 0);
-	REQUIRE(serving_init(&heir->filesystem, &heir->config, heir->shards, heir->shards_count) ==
-		0);
+	REQUIRE(shards_open(&heir->config, &serving_engine_events, &former, &heir->shards) == 0);
+	REQUIRE(serving_init(&heir->filesystem, &heir->config, &heir->shards) == 0);
 	heir->begun = true;
 	heir->error =
 		takeover_restore(&heir->takeover, &heir->filesystem, heir->why, sizeof(heir->why));
@@ -43,7 +40,7 @@ static void heir_end(struct heir *heir)
 {
 	if (heir->begun) {
 		serving_finish(&heir->filesystem);
-		shards_close(heir->shards, heir->shards_count);
+		shards_close(&heir->shards);
 	}
 	takeover_finish(&heir->takeover);
 	config_finish(&heir->config);
@@ -143,8 +140,8 @@ void rehearsal_of(struct filesystem *filesystem)
 	if (heir.error != 0)
 		fprintf(stderr, "%s\n%s", heir.why, text);
 	REQUIRE(heir.error == 0);
-	engine_check_invariants(heir.shards->engine);
-	REQUIRE(heir.shards->fenced == filesystem->shards->fenced);
+	engine_check_invariants(heir.shards.list->engine);
+	REQUIRE(heir.shards.list->fenced == filesystem->shards.list->fenced);
 	compare_texts("passed on", text, "taken over", save(&heir.filesystem, &other_bytes),
 		      without);
 	heir_end(&heir);

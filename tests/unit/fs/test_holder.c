@@ -36,8 +36,7 @@ static const struct takeover_process process = {
 };
 
 static struct config config;
-static struct shard *shards;
-static size_t shards_count;
+static struct shards shards;
 static struct filesystem filesystem;
 static struct takeover_marks marks;
 static int journal;
@@ -47,9 +46,8 @@ static void begin_filesystem(void)
 {
 	struct state_journal *created;
 
-	assert_int_equal(shards_open(&config, &serving_engine_events, NULL, &shards, &shards_count),
-			 0);
-	assert_int_equal(serving_init(&filesystem, &config, shards, shards_count), 0);
+	assert_int_equal(shards_open(&config, &serving_engine_events, NULL, &shards), 0);
+	assert_int_equal(serving_init(&filesystem, &config, &shards), 0);
 	assert_int_equal(state_journal_create(dup(journal), 0, 0, &created), 0);
 	takeover_keep(&filesystem, created, &marks);
 	takeover_keep_process(&filesystem, &process);
@@ -58,7 +56,7 @@ static void begin_filesystem(void)
 static void end_filesystem(void)
 {
 	serving_finish(&filesystem);
-	shards_close(shards, shards_count);
+	shards_close(&shards);
 	state_journal_destroy(filesystem.journal);
 }
 
@@ -235,15 +233,15 @@ static void test_fenced_are_counted(void **state)
 	uint64_t number = let_hold();
 	struct handle *handle = handle_of_number(&filesystem.handles, number);
 
-	assert_int_equal(shards[0].fenced, 0);
+	assert_int_equal(shards.list[0].fenced, 0);
 	handle_fence(handle);
 	handle_fence(handle);
-	assert_int_equal(shards[0].fenced, 1);
+	assert_int_equal(shards.list[0].fenced, 1);
 	state_journal_commit(filesystem.journal, 0, NULL, 0);
 	handle = go_on(number, read_journal(0));
-	assert_int_equal(shards[0].fenced, 1);
+	assert_int_equal(shards.list[0].fenced, 1);
 	handle_close(handle);
-	assert_int_equal(shards[0].fenced, 0);
+	assert_int_equal(shards.list[0].fenced, 0);
 }
 
 #define HOLDER_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)

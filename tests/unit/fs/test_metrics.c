@@ -69,8 +69,7 @@ static int begin(void **state)
 	engine_set_store(engine, fixture->store);
 	fixture->shards[0] = (struct shard){.label = "", .engine = engine};
 	fixture->shards[1] = (struct shard){.label = "store=\"cron\"", .engine = engine};
-	fixture->filesystem.shards = fixture->shards;
-	fixture->filesystem.shards_count = 1;
+	fixture->filesystem.shards = (struct shards){fixture->shards, 1};
 	metrics_init(&fixture->filesystem.metrics);
 	*state = fixture;
 	return 0;
@@ -339,7 +338,7 @@ static void test_two_stores(void **state)
 {
 	struct fixture *fixture = *state;
 
-	fixture->filesystem.shards_count = 2;
+	fixture->filesystem.shards.count = 2;
 	fixture->shards[1].has_statistics = true;
 	fixture->shards[1].metrics.fenced_handles = 3;
 	store_statistics_count(&fixture->shards[1].statistics, STORE_PLACE, 700, 0);
