@@ -110,10 +110,12 @@ int answers_begin(struct filesystem *filesystem)
 	return error;
 }
 
-void answers_tell_of(const struct filesystem *filesystem, const struct handle *handle)
+void answers_tell_of(const struct handle *handle)
 {
-	if (filesystem->answers != NULL)
-		filesystem->answers->number = handle->number;
+	struct answers *answers = handle->filesystem->answers;
+
+	if (answers != NULL)
+		answers->number = handle->number;
 }
 
 static bool is_fenced(struct filesystem *filesystem, const void *number_bytes)

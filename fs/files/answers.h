@@ -22,7 +22,7 @@ int answers_begin(struct filesystem *filesystem);
 
 /* The next answer tells its caller that it has a lock through the handle. If the handle is fenced
  * when the answer is sent, perhaps by another daemon, the answer is EIO instead. */
-void answers_tell_of(const struct filesystem *filesystem, const struct handle *handle);
+void answers_tell_of(const struct handle *handle);
 
 /* Commits the state, sends what was collected, and lets the engines send what they have for their
  * stores. `handled` is the number of the request that led to the answers; 0: no request did. Does

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/escape.h"
-#include "files/filesystem.h"
 
 /* Reads the beginning of a file in /proc/PID; nothing if there is no such process. */
 static void read_of_process(pid_t pid, const char *file, char *text, size_t bytes)
@@ -63,21 +63,21 @@ void claim_text_ask(fuse_req_t req, struct claim_asker *ret)
 	ret->command[strcspn(ret->command, "\n")] = '\0';
 }
 
-void claim_text_format(const struct filesystem *filesystem, const struct claim_asker *asker,
-		       enum lock_kind kind, enum claim_mode mode, char text[ENGINE_TEXT_BYTES])
+void claim_text_format(const char *host, const struct claim_asker *asker, enum lock_kind kind,
+		       enum claim_mode mode, char text[ENGINE_TEXT_BYTES])
 {
 	static const char *const kinds[] = {
 		[LOCK_KIND_OPEN] = "open",
 		[LOCK_KIND_FLOCK] = "flock",
 		[LOCK_KIND_RECORD] = "record",
 	};
-	char command[sizeof(asker->command) * 3], host[sizeof(filesystem->host) * 3];
+	char command[sizeof(asker->command) * 3], shown_host[HOST_NAME_MAX * 3 + 1];
 
 	escape_format(command, sizeof(command), asker->command);
-	escape_format(host, sizeof(host), filesystem->host);
+	escape_format(shown_host, sizeof(shown_host), host);
 	snprintf(text, ENGINE_TEXT_BYTES,
 		 "format=1\nhost=%s\npid=%d\nuid=%u\ncommand=%s\nkind=%s\nmode=%s\nsince=%lld\n",
-		 host, (int)asker->pid, (unsigned int)asker->uid, command, kinds[kind],
+		 shown_host, (int)asker->pid, (unsigned int)asker->uid, command, kinds[kind],
 		 mode == CLAIM_EXCLUSIVE ? "exclusive" : "shared", (long long)asker->since_s);
 }
 

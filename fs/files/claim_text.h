@@ -13,8 +13,6 @@
 #include "engine/engine.h"
 #include "journal/text.h"
 
-struct filesystem;
-
 /* The caller who asks for a lock. */
 struct claim_asker {
 	uid_t uid;
@@ -28,8 +26,8 @@ void claim_text_ask(fuse_req_t req, struct claim_asker *ret);
 /* Writes, each on a line of its own: format=1, host, pid, uid, command, kind (open, flock or
  * record), mode (exclusive or shared), since. Bytes that are not printable ASCII, and '%', are
  * written as %XX in host and command. */
-void claim_text_format(const struct filesystem *filesystem, const struct claim_asker *asker,
-		       enum lock_kind kind, enum claim_mode mode, char text[ENGINE_TEXT_BYTES]);
+void claim_text_format(const char *host, const struct claim_asker *asker, enum lock_kind kind,
+		       enum claim_mode mode, char text[ENGINE_TEXT_BYTES]);
 
 /* The same as keys of a line, for another process (engine/transfer.h). */
 void claim_text_save(FILE *out, const struct claim_asker *asker);

@@ -29,6 +29,7 @@
 #define DLOCKFS_FILES_FILESYSTEM_H
 
 #include <fuse_lowlevel.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -59,22 +60,20 @@ struct filesystem {
 	void (*on_ready)(void *context); /* called when the kernel has sent its greeting
 					    (FUSE_INIT): the mount is usable; may be NULL */
 	void *context;
-
 	struct inodes inodes;
 	struct handles handles;
 	struct users users;
 	struct requests requests;
-	struct takeover *takeover; /* while all this is restored */
-	int64_t now_ms;		   /* CLOCK_BOOTTIME */
-	bool exclusive_open_waits; /* the kernel asks for attributes between CREATE and open(2)'s
-				      return */
-	char host[65];		   /* the host's name, for claims */
-	struct listing *listings;  /* open directories */
-	struct status *status;	   /* the tree .dlockfs */
-	struct steer *steers;	   /* wishes on their way */
+	struct takeover *takeover;    /* while all this is restored */
+	int64_t now_ms;		      /* CLOCK_BOOTTIME */
+	bool exclusive_open_waits;    /* the kernel asks for attributes between CREATE and open(2)'s
+					 return */
+	char host[HOST_NAME_MAX + 1]; /* the host's name, for claims */
+	struct listing *listings;     /* open directories */
+	struct status *status;	      /* the tree .dlockfs */
+	struct steer *steers;	      /* wishes on their way */
 	struct metrics metrics;
-	struct state_journal *journal; /* what the next daemon goes on with; NULL: nothing is kept
-					*/
+	struct state_journal *journal; /* for the next daemon; NULL: nothing is kept */
 	struct takeover_marks *marks;  /* lines of restart/ in the journal; NULL: as above */
 	bool survives_kill;	 /* the service manager keeps the journal, which has not failed */
 	struct answers *answers; /* NULL: answers are sent at once */

@@ -100,7 +100,7 @@ static void answer(const struct parked *parked, int result)
 	if (result == -ENOMEM && (parked->kind == PARKED_RECORD || parked->kind == PARKED_TEST))
 		result = -ENOLCK; /* which fcntl(2) knows */
 	if (result == 0)
-		answers_tell_of(parked->handle->filesystem, parked->handle);
+		answers_tell_of(parked->handle);
 	if (result != 0 || parked->kind != PARKED_OPEN) {
 		fuse_reply_err(parked->req, -result);
 		return;
@@ -345,7 +345,7 @@ void parked_tell(struct parked *parked, int error, const struct engine_conflict 
 void parked_prove(struct parked *parked, int error, uint64_t token)
 {
 	if (error == 0 && parked->kind == PARKED_TOKEN) {
-		answers_tell_of(parked->handle->filesystem, parked->handle);
+		answers_tell_of(parked->handle);
 		fuse_reply_ioctl(parked->req, 0, &token, sizeof(token));
 	} else {
 		answer(parked, error);

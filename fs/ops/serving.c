@@ -166,7 +166,7 @@ static void describe(void *context, const void *details, enum lock_kind kind, en
 		     char text[ENGINE_TEXT_BYTES])
 {
 	const struct shard *shard = context;
-	claim_text_format(shard->filesystem, details, kind, mode, text);
+	claim_text_format(shard->filesystem->host, details, kind, mode, text);
 }
 
 static void on_decided(void *context, void *cookie, int result)
