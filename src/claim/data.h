@@ -17,7 +17,7 @@
  * inclusive. They are within the span in the claim's name, and only ever shrink.
  *
  * `waits`: the claim is not held, and the claim of that number blocks it, or did. A claim that may
- * block others writes this (engine/queue.c). Without the line the claim may be held or wait.
+ * block others writes this (engine/settle.c). Without the line the claim may be held or wait.
  *
  * `holds`, of a claim with an anchor (name.h): the ranges that its owner held when the claim was
  * placed; never changes. The claim takes precedence over claims that wait for one of these ranges.

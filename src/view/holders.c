@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the holders, by the rules of engine/queue.c. A claim is compared only with claims in front
+ * Finds the holders, by the rules of engine/settle.c. A claim is compared only with claims in front
  * of it whose ranges overlap its own: these are in a segment tree, to which each claim's ranges are
  * added after its turn. So a queue of n ranges takes O(n log n), and O(log n) more for each range
  * in front that overlaps and does not block, as it is of the same owner, or passed. Pure but for
