@@ -133,7 +133,9 @@ for name in timed-rival timed-flock; do
     gone flock || fail "flock -F lives on while $name has its lock"
 done
 expect_status 143 finish flock
+forking=$(pid forking)
 expect_status 143 finish forking 2>"$dir/forking.err"
+kill -- "-$forking" # the command, which outlives its flock
 expect_status 137 finish killed 2>"$dir/killed.err"
 join_link link
 
