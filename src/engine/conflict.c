@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which claims of one lock exclude each other, whose they are, and in which order they stand. These
- * functions only look: they change nothing. Loop thread only.
+ * Which claims of one lock exclude each other, and whose they are. These functions only look: they
+ * change nothing. Loop thread only.
  */
 #include "engine/conflict.h"
 

@@ -343,10 +343,10 @@ static void settle_lead(struct lead *lead)
 		settle_waiting(lead);
 	} else if (claim_is_kept(claim)) {
 		settle_idle(lead);
-	} else if (lead->contended != is_wanted(claim)) {
-		lead->contended = !lead->contended;
+	} else if (!lead->contended && is_wanted(claim)) {
+		lead->contended = true;
 		claim_mark(claim);
-		if (lead->contended && claim->says_keep) {
+		if (claim->says_keep) {
 			claim->says_keep = false;
 			claim_amend(claim);
 		}

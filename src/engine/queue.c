@@ -13,6 +13,7 @@
 #include "engine/conflict.h"
 #include "engine/precedence.h"
 #include "engine/rival.h"
+#include "engine/save.h"
 
 bool claim_is_behind(const struct claim *claim, const struct claim *behind)
 {
@@ -175,6 +176,18 @@ void queue_end_look_ahead(const struct claim *claim)
 		queue_unsettle(claim_blocked(behind));
 }
 
+/* A claim of another host has gone: leads_settle() finds out whether one still waits. */
+static void forget_contention(const struct lock *lock)
+{
+	struct lead *lead;
+	DL_FOREACH (lock->held_leads, lead) {
+		if (!lead->contended)
+			continue;
+		lead->contended = false;
+		claim_mark(lead->claim);
+	}
+}
+
 void queue_remove(struct claim *claim)
 {
 	struct lock *lock = claim->lock;
@@ -188,6 +201,8 @@ void queue_remove(struct claim *claim)
 		queue_look_for_cycles(lock);
 	if (claim->state != CLAIM_FOREIGN)
 		queue_release(lock);
+	else
+		forget_contention(lock);
 }
 
 void queue_weaken(struct claim *claim)

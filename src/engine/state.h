@@ -224,6 +224,7 @@ static inline struct claim *claim_blocked_next(const struct claim *claim)
  */
 static inline struct coverage *claim_coverage(const struct claim *claim)
 {
+	_Static_assert(offsetof(struct coverage, ranges) == 0, "a coverage begins with its ranges");
 	return (struct coverage *)claim->place.ranges;
 }
 
