@@ -72,7 +72,7 @@ plain_only=${plain_only//$'\n'/ }
 
 # System tests that use the processors all the time. One of them runs besides those that wait most of theirs, for servers and
 # clocks, and takes what these leave; two when no more of those are to come.
-busy_tests="mutants ${heavy_tests[*]}"
+busy_tests="mutants record-model record-model-hosts ${heavy_tests[*]}"
 
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
     libjansson-dev libncurses-dev libsystemd-dev libxxhash-dev libcmocka-dev libssl-dev libsasl2-dev

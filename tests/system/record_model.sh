@@ -7,7 +7,7 @@ mount -t tmpfs tmpfs "$dir/tmpfs"
 
 # play NAME SEEDS RULES FOLDER...: makes the sequences; COUNT is another number of seeds, SEED the first one.
 play() {
-    start "$1" timeout 280 "$python" "$tests/system/record_player.py" "$3" "${SEED:-1}" "${COUNT:-$2}" \
+    start "$1" timeout 1000 "$python" "$tests/system/record_player.py" "$3" "${SEED:-1}" "${COUNT:-$2}" \
         "$build/tests/system/record_actor" "${@:4}"
 }
 

@@ -41,21 +41,16 @@ class Wrong(Exception):
 
 
 class Mount:
-    """A mount of dlockfs; `remote`: on servers, which tell it of other hosts."""
+    """A mount of dlockfs."""
 
-    def __init__(self, folder, remote):
-        self.folder, self.remote = folder, remote
-        if remote:
-            self.held = os.open(f"{folder}/steps-{os.getpid()}", os.O_RDWR | os.O_CREAT)
-            fcntl.flock(self.held, fcntl.LOCK_SH)
-
-    def answers(self):
-        """What the daemon has read before the second call of statvfs() it has answered by then."""
-        os.statvfs(self.folder)
-        os.statvfs(self.folder)
+    def __init__(self, folder):
+        self.folder = folder
+        self.held = os.open(f"{folder}/steps-{os.getpid()}", os.O_RDWR | os.O_CREAT)
+        fcntl.flock(self.held, fcntl.LOCK_SH)
 
     def step(self):
-        """A round trip to the servers: what was sent before is done, and what is told of it has come."""
+        """A round trip to the store: what was called before is read and sent, and what the store says of it has come.
+        Nothing less will do: a daemon that always has a next request to read comes late to the answers of its store."""
         os.fsync(self.held)
 
 
@@ -64,9 +59,7 @@ class Player:
 
     def __init__(self, actor, folders):
         self.folders = folders
-        remote = [self.is_remote(folder) for folder in folders]
-        self.mounts = [Mount(folder, far) for folder, far in zip(folders, remote) if far is not None]
-        self.remote = any(remote)
+        self.mounts = [Mount(folder) for folder in folders if os.path.exists(f"{folder}/.dlockfs/status")]
         self.processes = [None] * SLOTS  # by slot: (number, host, pidfd)
         self.pids = {}  # by number of a process
         self.alive = set()  # their numbers
@@ -76,15 +69,6 @@ class Player:
         self.maker = subprocess.Popen([actor, *ends], pass_fds=[int(fd) for fd in ends], stdin=subprocess.DEVNULL)
         for fd in ends:
             os.close(int(fd))
-
-    @staticmethod
-    def is_remote(folder):
-        """None: it is no mount of dlockfs."""
-        try:
-            with open(f"{folder}/.dlockfs/status", encoding="utf-8") as status:
-                return "store=local:" not in status.read()
-        except FileNotFoundError:
-            return None
 
     #
     # Processes
@@ -128,14 +112,9 @@ class Player:
 
     def steps(self, number):
         """Lets what was called come to its end on all hosts, which takes some questions and answers."""
-        for mount in self.mounts:
-            mount.answers()
-        if self.remote:
-            for _ in range(number):
-                for mount in self.mounts:
-                    mount.step()
+        for _ in range(number):
             for mount in self.mounts:
-                mount.answers()
+                mount.step()
 
     def wait_on(self, slots, steps, requests=1):
         """Until the calls of the slots wait, all of them, whatever was called before."""
@@ -264,8 +243,7 @@ class Player:
                 if self.mounts:
                     for file, slots in order.items():
                         self.wait_for_order(file, slots)
-                if waiting or self.remote:
-                    self.steps(1)
+                self.steps(1)
                 self.wait_on(sorted(waiting), 1)
             self.wait_on(sorted(waiting), 8)
             for slot in range(SLOTS):
