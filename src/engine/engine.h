@@ -286,6 +286,11 @@ void engine_cancel_proof(struct proof *proof);
  * or waits. Valid until the engine is called again. */
 const void *engine_claim_details(const struct engine *engine, const char *path, const char *name);
 
+/* Visits the claims of this host in the queue of the lock, in its order, and tells whether the lock
+ * is held with each. visit() must not call the engine. O(queue). */
+void engine_each_own(const struct engine *engine, const char *path,
+		     void (*visit)(void *context, const char *claim, bool held), void *context);
+
 /* What somebody of this host has to do with a claim that serves several callers. */
 enum engine_use {
 	ENGINE_KEPT,	/* nobody holds by it, though the lock is held with it: text is NULL */

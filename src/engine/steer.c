@@ -263,6 +263,21 @@ const void *engine_claim_details(const struct engine *engine, const char *path, 
 	return claim != NULL ? claim->details : NULL;
 }
 
+void engine_each_own(const struct engine *engine, const char *path,
+		     void (*visit)(void *context, const char *claim, bool held), void *context)
+{
+	const struct lock *lock = lock_find(engine, path);
+	const struct claim *claim;
+	char text[CLAIM_NAME_BYTES];
+
+	if (lock == NULL || lock->own_in_queue == 0)
+		return;
+	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+		if (claim->state != CLAIM_FOREIGN)
+			visit(context, place_name(&claim->place, text), claim->state == CLAIM_HELD);
+	}
+}
+
 void engine_each_user(const struct engine *engine, const char *path,
 		      void (*visit)(void *context, const char *claim, enum engine_use use,
 				    const char *text),

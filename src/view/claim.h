@@ -27,7 +27,8 @@ struct view_claim {
 	bool known;	  /* it has been read: */
 	int64_t since_ms; /* 0: unknown */
 	uint64_t session; /* 0: of none */
-	bool waits;	  /* its data says so */
+	bool own;	  /* this host's, which knows whether it is held */
+	bool waits;	  /* that, or its data, says so */
 	bool has_ranges;
 	struct range_set ranges; /* the exact ranges, if has_ranges */
 	bool has_holds;
@@ -58,8 +59,8 @@ void view_claim_drop_asker(struct view_claim *view);
 /* Sets the caller who asks now, from a text of this host. Returns 0 or -ENOMEM. */
 int view_claim_set_asker(struct view_claim *view, const char *text);
 
-/* Adds what the engine of this host knows of the users of a lock's claims, which are in the order
- * of the queue. Returns 0 or -ENOMEM. user.c. */
+/* Adds what the engine of this host knows of its own claims among those of a lock, which are in the
+ * order of the queue: whether they are held, and who uses them. Returns 0 or -ENOMEM. user.c. */
 int view_claims_add_users(struct view_claim *claims, size_t count, const struct engine *engine,
 			  const char *path);
 

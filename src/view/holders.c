@@ -3,8 +3,8 @@
  * Finds the holders, by the rules of engine/settle.c. A claim is compared only with claims in front
  * of it whose ranges overlap its own: these are in a segment tree, to which each claim's ranges are
  * added after its turn. So a queue of n ranges takes O(n log n), and O(log n) more for each range
- * in front that overlaps and does not block, as it is of the same owner, or passed. Pure but for
- * memory.
+ * in front that overlaps and does not block, as it is of the same owner, or behind an anchor. Pure
+ * but for memory.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 /* One range of a claim. */
 struct part {
 	struct range range;
-	const struct view_claim *claim;
+	struct view_claim *claim;
 	size_t leaf;
 };
 
@@ -44,10 +44,10 @@ static bool are_one(const struct view_claim *a, const struct view_claim *b)
 	return id_a->owner == id_b->owner && id_a->owner != CLAIM_OWNER_NONE;
 }
 
-/* Whether a claim goes before an earlier one, which waits; as in engine/precedence.c. */
-static bool passes(const struct view_claim *view, const struct view_claim *front)
+/* Whether the claim may go before an earlier one, if that waits; as in engine/precedence.c. */
+static bool has_precedence(const struct view_claim *view, const struct view_claim *front)
 {
-	if (!view->parts.anchored || front->held || front->orphan || front->parts.id.session == 0 ||
+	if (!view->parts.anchored || front->orphan || front->parts.id.session == 0 ||
 	    claim_name_compare(view->parts.anchor, "", front->parts.sequence, "") >= 0)
 		return false;
 	if (!view->has_holds)
@@ -57,6 +57,28 @@ static bool passes(const struct view_claim *view, const struct view_claim *front
 	return range_set_conflict(&view->holds, front->parts.span,
 				  front->parts.sparse ? front->parts.mode : CLAIM_EXCLUSIVE) !=
 	       NULL;
+}
+
+/* Whether the earlier claim conflicts with what the claim's owner held when the claim was placed:
+ * it waited then, and waits for this claim since. */
+static bool waited(const struct view_claim *front, const struct view_claim *view)
+{
+	if (!view->has_holds)
+		return false;
+	if (front->has_ranges)
+		return range_sets_conflict(&view->holds, &front->ranges);
+	return range_set_conflict(&view->holds, front->parts.span, front->parts.mode) != NULL;
+}
+
+/* Whether the claim goes before an earlier one that conflicts with it. That one is not held then,
+ * though nothing in front of it may be in its way. */
+static bool passes(const struct view_claim *view, struct view_claim *front)
+{
+	if (!has_precedence(view, front))
+		return false;
+	if (waited(front, view))
+		front->held = false;
+	return !front->held;
 }
 
 /* How many ranges the claim covers: at least one. */
@@ -88,7 +110,7 @@ static void tree_finish(struct tree *tree)
 }
 
 /* Makes an empty tree with room for all ranges of the claims. */
-static int tree_begin(struct tree *tree, const struct view_claim *claims, size_t count)
+static int tree_begin(struct tree *tree, struct view_claim *claims, size_t count)
 {
 	*tree = (struct tree){.width = 1};
 	for (size_t i = 0; i < count; i++)
@@ -130,7 +152,8 @@ static void tree_add(struct tree *tree, const struct part *part)
 	}
 }
 
-/* Whether a range below the node blocks the part; the node has `leaves` leaves, from `first` on. */
+/* Whether a range below the node blocks the part; the node has `leaves` leaves, from `first` on. A
+ * claim with an anchor is compared with all of them: it may go before any. */
 static bool is_blocked(const struct tree *tree, size_t node, size_t first, size_t leaves,
 		       const struct part *part)
 {
@@ -141,24 +164,24 @@ static bool is_blocked(const struct tree *tree, size_t node, size_t first, size_
 	if (end < span.start || tree->leaves[first]->range.span.start > span.end)
 		return false;
 	if (leaves == 1) {
-		const struct view_claim *front = tree->leaves[first]->claim;
+		struct view_claim *front = tree->leaves[first]->claim;
 		return !are_one(front, part->claim) && !passes(part->claim, front);
 	}
 	leaves /= 2;
-	return is_blocked(tree, 2 * node, first, leaves, part) ||
-	       is_blocked(tree, 2 * node + 1, first + leaves, leaves, part);
+	bool blocked = is_blocked(tree, 2 * node, first, leaves, part);
+	if (blocked && !part->claim->parts.anchored)
+		return true;
+	return is_blocked(tree, 2 * node + 1, first + leaves, leaves, part) || blocked;
 }
 
 /* Whether the claim is held, whose first part is given. */
 static bool is_held(const struct tree *tree, const struct view_claim *view, const struct part *part)
 {
-	if (view->waits || view->orphan)
-		return false;
-	for (size_t i = 0; i < covered(view); i++) {
-		if (is_blocked(tree, 1, 0, tree->width, &part[i]))
-			return false;
-	}
-	return true;
+	bool held = !view->waits && !view->orphan;
+
+	for (size_t i = 0; i < covered(view) && (held || view->parts.anchored); i++)
+		held = (!is_blocked(tree, 1, 0, tree->width, &part[i]) || view->own) && held;
+	return held;
 }
 
 static int judge_all(struct view_claim *claims, size_t count)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Adds what only this host knows: of its own claims that serve several callers, which caller uses
- * them now, and which follow (the store knows only the caller that the claim's data names); and
- * since when it knows of orphans, by its own clock. Pure but for memory and the time of day.
+ * Adds what only this host knows: whether its own claims are held; of those that serve several
+ * callers, which caller uses them now, and which follow (the store knows only the caller that the
+ * claim's data names); and since when it knows of orphans, by its own clock. Pure but for memory
+ * and the time of day.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -67,11 +68,23 @@ static void on_user(void *context, const char *name, enum engine_use use, const 
 		visit->error = add_follower(view, text);
 }
 
+static void on_own(void *context, const char *name, bool held)
+{
+	struct view_claim *view = find(context, name);
+
+	if (view == NULL)
+		return;
+	view->own = true;
+	view->waits = !held;
+}
+
 int view_claims_add_users(struct view_claim *claims, size_t count, const struct engine *engine,
 			  const char *path)
 {
 	struct visit visit = {.claims = claims, .count = count};
 
+	engine_each_own(engine, path, on_own, &visit);
+	visit.at = 0;
 	engine_each_user(engine, path, on_user, &visit);
 	return visit.error;
 }

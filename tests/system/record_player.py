@@ -129,15 +129,28 @@ class Player:
             if time.monotonic() > end:
                 raise Wrong(f"neither waits nor ends: one of {slots}")
 
-    def order(self, file, slots):
-        """Those who wait for a file, as its queue has them: what a process waits for is the last of its claims."""
+    def queue(self, file, host=0):
+        """The lines of a file's queue, as the host shows it, each as its words."""
         try:
-            with open(f"{self.folders[0]}/.dlockfs/locks/{file}-{self.name}", encoding="utf-8") as queue:
-                lines = queue.read().splitlines()
+            with open(f"{self.folders[host]}/.dlockfs/locks/{file}-{self.name}", encoding="utf-8") as queue:
+                return [set(line.split()) for line in queue]
         except FileNotFoundError:
             return []
-        places = {word: place for place, line in enumerate(lines) for word in line.split() if word.startswith("pid=")}
-        pids = {slot: f"pid={self.pids[self.processes[slot][0]]}" for slot in slots}
+
+    def pid_word(self, slot):
+        return f"pid={self.pids[self.processes[slot][0]]}"
+
+    def check_shown(self, slots):
+        """Of each that waits a queue has a line that says so, on its host."""
+        for slot in slots:
+            lines = [line for file in NAMES for line in self.queue(file, self.processes[slot][1])]
+            if not any({"state=waiting", self.pid_word(slot)} <= line for line in lines):
+                raise Wrong(f"process {slot} waits, and no queue shows it: {lines}")
+
+    def order(self, file, slots):
+        """Those who wait for a file, as its queue has them: what a process waits for is the last of its claims."""
+        places = {word: place for place, line in enumerate(self.queue(file)) for word in line}
+        pids = {slot: self.pid_word(slot) for slot in slots}
         return sorted((slot for slot in slots if pids[slot] in places), key=lambda slot: places[pids[slot]])
 
     def wait_for_order(self, file, slots):
@@ -245,6 +258,8 @@ class Player:
                         self.wait_for_order(file, slots)
                 self.steps(1)
                 self.wait_on(sorted(waiting), 1)
+                if self.mounts and granted:
+                    self.check_shown(waiting)
             self.wait_on(sorted(waiting), 8)
             for slot in range(SLOTS):
                 if self.processes[slot]:
