@@ -20,7 +20,7 @@ dlockfs=$build/dlockfs
 # shellcheck disable=SC2034 # for the tests
 dlockctl=$build/src/dlockctl/dlockctl
 python=/usr/bin/python3
-deadline=90 # seconds that anything which must happen is given: an election alone may take ZooKeeper half a minute
+deadline=180 # seconds that anything which must happen is given: an election alone may take ZooKeeper half a minute
 prompt=4    # seconds for what must wait for no answer of the servers: less than try_limit and what sessions live there
 
 # shellcheck source=processes.sh
@@ -155,14 +155,19 @@ now_ms() {
     echo "${now%???}"
 }
 
-# wait_until SECONDS COMMAND...: until the command succeeds; after so long the test has failed.
+# A pipe in which nothing ever is: to wait for it is to sleep, without a process.
+exec {nothing}<> <(:)
+
+# wait_until SECONDS COMMAND...: until the command succeeds; after so long the test has failed. Looks often at first, ten times
+# a second later on: tests that wait leave the processors to others.
 wait_until() {
-    local seconds=$1 end
+    local seconds=$1 end=$((${EPOCHREALTIME/[^0-9]/} + $1 * 1000000)) pause pause_ms=10
     shift
-    end=$(($(now_ms) + seconds * 1000))
     until "$@" 2>/dev/null; do
-        [ "$(now_ms)" -lt "$end" ] || fail "not within $seconds s: $*"
-        sleep 0.02
+        [ "${EPOCHREALTIME/[^0-9]/}" -lt "$end" ] || fail "not within $seconds s: $*"
+        printf -v pause '0.%03d' "$pause_ms"
+        read -r -t "$pause" -u "$nothing" || true
+        pause_ms=$((pause_ms < 80 ? pause_ms * 5 / 4 : 100))
     done
 }
 
@@ -215,7 +220,9 @@ start() {
 }
 
 pid() {
-    cut -d' ' -f1 "$dir/pids/$1"
+    local number=
+    { read -r number _ <"$dir/pids/$1"; } 2>/dev/null || true
+    [ -n "$number" ] && echo "$number"
 }
 
 alive() {
@@ -251,15 +258,17 @@ release() {
         send_signal "$name" KILL
     done
     for name; do
-        number=$(pid "$name" 2>/dev/null) || continue
-        finish "$name" 2>/dev/null || true
+        number=$(pid "$name") || continue
+        finish "$name" || true
         wait_until "$deadline" group_gone "$number"
-    done
+    done 2>/dev/null # the shell's own words on who was killed
 }
 
 # said NAME TEXT: whether the program has written the line.
 said() {
-    grep -qxF -- "$2" "$dir/$1.out"
+    local output IFS=$'\n'
+    mapfile -t output 2>/dev/null <"$dir/$1.out" || return 1
+    [[ $'\n'"${output[*]}"$'\n' == *$'\n'"$2"$'\n'* ]]
 }
 
 # expect NAME TEXT [SECONDS]: waits until the program has written the line.

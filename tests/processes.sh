@@ -5,39 +5,44 @@
 # A process that is started here leads a session of its own, so that it and its children can be ended
 # together. DIR/pids/NAME holds its id and its start time: an id alone may be recycled.
 
-# process_started PID: the start time of a living process, in clock ticks since boot; fails if there is none.
-process_started() {
-    local stat
-    { stat=$(<"/proc/$1/stat"); } 2>/dev/null || return 1
+# process_find_start PID: sets the variable process_start to the start time of a living process, in clock ticks since boot;
+# fails, and sets it to nothing, if there is none. Starts no process itself: tests ask all the time.
+process_find_start() {
+    local stat=
+    process_start=
+    { read -r -d '' stat <"/proc/$1/stat" || true; } 2>/dev/null
+    [ -n "$stat" ] || return 1
     stat=${stat##*) }
     [ "${stat%% *}" != Z ] || return 1
     # shellcheck disable=SC2086
     set -- $stat
-    echo "${20}"
+    process_start=${20}
 }
 
 # process_record DIR NAME PID: remembers a process that was just started.
 process_record() {
+    local process_start
     mkdir -p "$1/pids"
-    echo "$3 $(process_started "$3" || true)" >"$1/pids/$2"
+    process_find_start "$3" || true
+    echo "$3 $process_start" >"$1/pids/$2"
 }
 
 # process_alive DIR NAME: whether the process that was recorded still runs.
 process_alive() {
-    local pid started
+    local pid="" started="" process_start
     [ -e "$1/pids/$2" ] || return 1
     read -r pid started <"$1/pids/$2"
-    [ -n "$started" ] && [ "$(process_started "$pid")" = "$started" ]
+    [ -n "$started" ] && process_find_start "$pid" && [ "$process_start" = "$started" ]
 }
 
 # process_signal DIR NAME SIGNAL: to the process and its children. The number of a process group is not
 # used again while a member of it lives, so it is enough that the leader, if there is one, is the recorded one.
 process_signal() {
-    local pid started now
+    local pid="" started="" process_start
     [ -e "$1/pids/$2" ] || return 0
     read -r pid started <"$1/pids/$2"
-    now=$(process_started "$pid") || now=
-    if [ -n "$started" ] && [ -n "$now" ] && [ "$now" != "$started" ]; then
+    process_find_start "$pid" || true
+    if [ -n "$started" ] && [ -n "$process_start" ] && [ "$process_start" != "$started" ]; then
         return 0
     fi
     # Right after the start it may not lead its group yet.

@@ -9,4 +9,4 @@ export CC=clang-14
 [ -e "$folder/build.ninja" ] || meson setup "$folder" "$source_dir" -Dtests=enabled -Doptimization=0 -Ddebug=false --werror \
     >"$dir/build.log" 2>&1 || fail "$(tail -n 20 "$dir/build.log")"
 ninja -C "$folder" >"$dir/build.log" 2>&1 || fail "$(tail -n 20 "$dir/build.log")"
-meson test -C "$folder" --no-rebuild --suite unit --suite fuzz --print-errorlogs >"$dir/unit.out" 2>&1
+meson test -C "$folder" --no-rebuild --timeout-multiplier 5 --suite unit --suite fuzz --print-errorlogs >"$dir/unit.out" 2>&1

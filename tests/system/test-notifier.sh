@@ -42,7 +42,7 @@ begin() {
 }
 
 process_is_gone() {
-    [ -z "$(process_started "$1")" ]
+    ! process_find_start "$1"
 }
 
 is_listed() {

@@ -20,8 +20,8 @@ on_lost = SIGKILL
 [locks "eio/*"]
 on_lost = eio
 ENDINI
-start_dlockfs A --config "$dir/A.ini" --session-timeout 10s --store "$(proxied link)"
-start_dlockfs B --session-timeout 10s -o directories="term kill eio"
+start_dlockfs A --config "$dir/A.ini" --session-timeout 20s --store "$(proxied link)"
+start_dlockfs B --session-timeout 20s -o directories="term kill eio"
 
 # pidfds HOST: how many the daemon has open.
 pidfds() {
