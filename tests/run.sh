@@ -150,7 +150,7 @@ for test in json.load(sys.stdin):
 run_meson_tests() {
     local result name seconds reason
     rm -f "$build/meson-logs/testlog.json"
-    meson test -C "$build" --no-rebuild "$@" >"$build/meson-test.log" 2>&1 || true
+    meson test -C "$build" --no-rebuild --timeout-multiplier 5 "$@" >"$build/meson-test.log" 2>&1 || true
     [ -e "$build/meson-logs/testlog.json" ] || tail "$build/meson-test.log"
     while IFS=$'\t' read -r result name seconds reason; do
         report "$result" "$name" "$seconds" "$reason"
@@ -194,6 +194,18 @@ sweep() {
     [ ! -e "$folder/$1" ] || folder_remove "$folder/$1"
 }
 
+# end_left NAME: ends the processes that a test left behind, by the folder in their environment; fails if there are any.
+end_left() {
+    local file process left=0
+    while read -r file; do
+        process=${file//[^0-9]/}
+        echo "failed: left behind: process $process, $(tr '\0' ' ' <"/proc/$process/cmdline")"
+        kill -KILL "$process" 2>/dev/null || true
+        left=1
+    done < <(grep -lsxzF "DLOCKFS_TEST_DIR=$folder/$1" /proc/[0-9]*/environ)
+    return "$left"
+}
+
 # shellcheck disable=SC2317
 on_exit() {
     local process
@@ -235,6 +247,7 @@ end_system_test() {
     done
     running=("${left[@]}")
     [[ " $busy_tests " != *" $name "* ]] || busy=$((busy - 1))
+    end_left "$name" >>"$logs/$name.log" || status=1
     sweep "$name" >>"$logs/$name.log" 2>&1 || status=1
     case $status in
         0) report PASS "$name" "$seconds" "$(cpu_seconds "$name")" ;;
