@@ -16,7 +16,7 @@
 #include "stores/local/store.h"
 #include "stores/zookeeper/store.h"
 
-enum { FENCINGS_IN_TIMEOUT = 80, FENCING_MAX_MS = 100 };
+enum { FENCINGS_IN_TIMEOUT = 80 };
 
 /* How soon to search again for markers of lost holders, and how soon if the store did not answer.
  */
@@ -183,11 +183,11 @@ void shards_close(struct shards *shards)
 }
 
 /* How long the daemon has, from the end of the lease on, to fence what is held before the guard
- * acts: less than the time between that end and another host's grant (engine/lease.h). */
+ * acts: half the time between that end and the first moment at which another host can be granted
+ * (engine/lease.h). */
 static int64_t fencing_ms(int64_t timeout_ms)
 {
-	int64_t limit_ms = timeout_ms / FENCINGS_IN_TIMEOUT;
-	return limit_ms < FENCING_MAX_MS ? limit_ms : FENCING_MAX_MS;
+	return timeout_ms / FENCINGS_IN_TIMEOUT;
 }
 
 static void set_deadline(const struct shard *shard, int64_t deadline_ms)
