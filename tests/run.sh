@@ -81,7 +81,9 @@ packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeepe
 heavy_packages=(shellcheck build-essential debhelper lintian systemd-container dbus
     clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck valgrind)
 for name in "${names[@]}" ${heavy:+"${heavy_tests[@]}"}; do
-    [[ " ${heavy_tests[*]} " != *" $name "* ]] || packages+=("${heavy_packages[@]}")
+    [[ " ${heavy_tests[*]} " == *" $name "* ]] || continue
+    packages+=("${heavy_packages[@]}")
+    break
 done
 
 install_packages() {
