@@ -196,16 +196,24 @@ sweep() {
     [ ! -e "$folder/$1" ] || folder_remove "$folder/$1"
 }
 
-# end_left NAME: ends the processes that a test left behind, by the folder in their environment; fails if there are any.
+# left_of NAME: the processes of a test that run, by the folder in their environment.
+left_of() {
+    grep -lsxzF "DLOCKFS_TEST_DIR=$folder/$1" /proc/[0-9]*/environ | tr -cd '0-9\n'
+}
+
+# end_left NAME: ends the processes that a test left behind; fails if there are any that do not end by themselves in 20 s.
 end_left() {
-    local file process left=0
-    while read -r file; do
-        process=${file//[^0-9]/}
+    local attempt process left
+    for ((attempt = 0; attempt < 200; attempt++)); do
+        mapfile -t left < <(left_of "$1")
+        [ ${#left[@]} -gt 0 ] || return 0
+        sleep 0.1
+    done
+    for process in "${left[@]}"; do
         echo "failed: left behind: process $process, $(tr '\0' ' ' <"/proc/$process/cmdline")"
         kill -KILL "$process" 2>/dev/null || true
-        left=1
-    done < <(grep -lsxzF "DLOCKFS_TEST_DIR=$folder/$1" /proc/[0-9]*/environ)
-    return "$left"
+    done
+    return 1
 }
 
 # shellcheck disable=SC2317
