@@ -69,13 +69,17 @@ static const char *const request_names[METRICS_REQUESTS] = {
 	[FUSE_READDIRPLUS] = "readdirplus",
 };
 
-void metrics_init(struct metrics *metrics)
+/* Milliseconds since 1970. */
+static int64_t wall_clock_ms(void)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME, &now);
-	*metrics = (struct metrics){
-		.started_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000,
-	};
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void metrics_init(struct metrics *metrics)
+{
+	*metrics = (struct metrics){.started_ms = wall_clock_ms()};
 }
 
 static enum metrics_outcome outcome_of(int result)
@@ -389,6 +393,9 @@ void metrics_write(const struct filesystem *filesystem, FILE *file)
 	fputs("dlockfs_build_info{version=\"" DLOCKFS_VERSION "\"} 1\n", file);
 	write_seconds(file, "dlockfs_start_time_seconds", filesystem->metrics.started_ms,
 		      "When the daemon started, in seconds since 1970.");
+	write_number(file, "dlockfs_up", "gauge", 1, "Whether the daemon answers.");
+	write_seconds(file, "dlockfs_sample_time_seconds", wall_clock_ms(),
+		      "When these numbers were read, in seconds since 1970.");
 	write_locks(filesystem, file);
 	write_sessions(filesystem, file);
 	write_operations(filesystem, file);

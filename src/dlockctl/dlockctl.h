@@ -53,6 +53,7 @@ int command_revoke(struct context *context, int argc, char **argv);
 int command_break(struct context *context, int argc, char **argv);
 int command_top(struct context *context, int argc, char **argv);
 int command_doctor(struct context *context, int argc, char **argv);
+int command_metrics(struct context *context, int argc, char **argv);
 
 /* For the table of long options of a command. */
 enum { OPTION_MOUNT = 1000, OPTION_JSON, OPTION_WIDE, OPTION_COLOR, OPTION_OWN };

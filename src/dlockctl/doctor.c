@@ -23,6 +23,8 @@
 
 enum result { RESULT_OK, RESULT_WARNING, RESULT_ERROR };
 
+static const char *const result_words[] = {"ok", "warning", "error"};
+
 struct doctor {
 	const struct context *context;
 	json_t *checks;
@@ -32,7 +34,6 @@ struct doctor {
 __attribute__((format(printf, 4, 5))) static void say(struct doctor *doctor, enum result result,
 						      const char *check, const char *format, ...)
 {
-	static const char *const words[] = {"ok", "warning", "error"};
 	static const enum hue hues[] = {HUE_GREEN, HUE_YELLOW, HUE_RED};
 	bool colored = output_colored(doctor->context, STDOUT_FILENO);
 	char *text;
@@ -45,15 +46,23 @@ __attribute__((format(printf, 4, 5))) static void say(struct doctor *doctor, enu
 	doctor->counts[result]++;
 	if (doctor->context->json) {
 		json_t *object = must(json_pack("{s:s, s:s, s:o}", "check", check, "result",
-						words[result], "message", text_json(text)));
+						result_words[result], "message", text_json(text)));
 		json_array_append_new(doctor->checks, object);
 	} else {
 		char *shown = must(text_printable(text));
-		printf("%s%s%s: %s: %s\n", hue_begin(colored, hues[result]), words[result],
+		printf("%s%s%s: %s: %s\n", hue_begin(colored, hues[result]), result_words[result],
 		       hue_end(colored, hues[result]), check, shown);
 		free(shown);
 	}
 	free(text);
+}
+
+/* The worst that was found. */
+static enum result worst(const struct doctor *doctor)
+{
+	return doctor->counts[RESULT_ERROR] > 0	    ? RESULT_ERROR
+	       : doctor->counts[RESULT_WARNING] > 0 ? RESULT_WARNING
+						    : RESULT_OK;
 }
 
 /* Returns the status if the mount cannot be used, else 0. */
@@ -189,24 +198,24 @@ static void check_numbers(struct doctor *doctor, const char *status)
 
 static void check_status(struct doctor *doctor, const struct probe *probe)
 {
-	if (!probe->status_answered) {
+	if (!probe->file_answered) {
 		say(doctor, RESULT_ERROR, "status", "no answer within %d s; start dlockfs again",
 		    PROBE_LIMIT_MS / 1000);
 		return;
 	}
-	if (probe->status_error != 0) {
+	if (probe->file_error != 0) {
 		say(doctor, RESULT_ERROR, "status",
 		    ".dlockfs/status: %s; expected a mount of this version of dlockfs",
-		    strerror(-probe->status_error));
+		    strerror(-probe->file_error));
 		return;
 	}
-	for (const char *status = probe->status; status != NULL; status = tree_next_block(status)) {
+	for (const char *status = probe->text; status != NULL; status = tree_next_block(status)) {
 		check_store(doctor, status);
 		check_session(doctor, status);
 		check_fenced(doctor, status);
 		check_numbers(doctor, status);
 	}
-	char *waits = tree_value(probe->status, "exclusive_open_waits");
+	char *waits = tree_value(probe->text, "exclusive_open_waits");
 	if (waits != NULL && strcmp(waits, "no") == 0)
 		say(doctor, RESULT_WARNING, "kernel",
 		    "exclusive open does not wait here, it fails with EEXIST; use Linux 5.7 or "
@@ -345,7 +354,7 @@ static json_t *stores_json(const char *text)
 static int examine(struct doctor *doctor, const char *mount)
 {
 	struct probe probe;
-	int error = probe_mount(mount, &probe);
+	int error = probe_mount(mount, "status", &probe);
 	if (error != 0)
 		return fail(EX_OSERR, "doctor: no process can be started: %s; end other programs",
 			    strerror(-error));
@@ -356,16 +365,17 @@ static int examine(struct doctor *doctor, const char *mount)
 	}
 	check_kernel(doctor, &probe);
 	check_clock(doctor);
-	if (status == 0 && doctor->counts[RESULT_ERROR] > 0)
+	if (status == 0 && worst(doctor) == RESULT_ERROR)
 		status = EXIT_NO;
 	if (doctor->context->json) {
 		json_t *checks = json_incref(doctor->checks);
-		int failed = print_json(must(json_pack(
-			"{s:o, s:o, s:o, s:o}", "mount", text_json(mount), "checks", checks,
-			"status", status_json(probe.status), "stores", stores_json(probe.status))));
+		int failed = print_json(must(
+			json_pack("{s:o, s:s, s:o, s:o, s:o}", "mount", text_json(mount), "result",
+				  result_words[worst(doctor)], "checks", checks, "status",
+				  status_json(probe.text), "stores", stores_json(probe.text))));
 		status = failed != 0 ? failed : status;
 	}
-	free(probe.status);
+	free(probe.text);
 	return status;
 }
 

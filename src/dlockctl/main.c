@@ -62,6 +62,11 @@ static const struct command commands[] = {
 	{"top", "", "the locks, live; q quits", NULL, command_top},
 	{"doctor", "", "look for what is wrong with the mount and the machine", NULL,
 	 command_doctor},
+	{"metrics", "", "what this host counts, for Prometheus",
+	 "Prints .dlockfs/metrics; or, where no daemon answers within 5 s, that dlockfs_up is 0: "
+	 "the\n"
+	 "exit status is 0 as well then.\n",
+	 command_metrics},
 };
 
 static const char statuses[] =

@@ -16,8 +16,8 @@
 #include "dlockctl/dlockctl.h"
 #include "dlockctl/tree.h"
 
-/* The child writes one report as soon as it knows about the mount, then one for the status,
- * followed by the text. */
+/* The child writes one report as soon as it knows about the mount, then one for the file,
+ * followed by its text. */
 struct report {
 	int error;
 	mode_t mode;
@@ -37,7 +37,7 @@ static void write_all(int fd, const void *from, size_t bytes)
 	}
 }
 
-static void run_child(const char *mount, int fd)
+static void run_child(const char *mount, const char *file, int fd)
 {
 	struct report report = {0};
 	struct statfs statfs_buffer;
@@ -50,7 +50,7 @@ static void run_child(const char *mount, int fd)
 	report.device = stat_buffer.st_dev;
 	write_all(fd, &report, sizeof(report));
 	report = (struct report){0};
-	report.error = tree_read(mount, "status", &text, &report.bytes);
+	report.error = tree_read(mount, file, &text, &report.bytes);
 	if (report.error != 0)
 		report.bytes = 0;
 	write_all(fd, &report, sizeof(report));
@@ -94,12 +94,12 @@ static void read_reports(int fd, struct probe *probe)
 		free(text);
 		return;
 	}
-	probe->status_answered = true;
-	probe->status_error = report.error;
-	probe->status = text;
+	probe->file_answered = true;
+	probe->file_error = report.error;
+	probe->text = text;
 }
 
-int probe_mount(const char *mount, struct probe *ret)
+int probe_mount(const char *mount, const char *file, struct probe *ret)
 {
 	int ends[2];
 
@@ -109,7 +109,7 @@ int probe_mount(const char *mount, struct probe *ret)
 	fflush(NULL);
 	pid_t child = fork();
 	if (child == 0)
-		run_child(mount, ends[1]);
+		run_child(mount, file, ends[1]);
 	int error = child < 0 ? -errno : 0;
 	close(ends[1]);
 	if (child > 0) {
@@ -117,7 +117,7 @@ int probe_mount(const char *mount, struct probe *ret)
 		/* If the child cannot end, it is not waited for here, but by the process that
 		 * inherits it. */
 		kill(child, SIGKILL);
-		if (ret->status_answered)
+		if (ret->file_answered)
 			waitpid(child, NULL, 0);
 	}
 	close(ends[0]);

@@ -16,12 +16,13 @@ struct probe {
 	int mount_error;     /* of statfs(2) and stat(2), 0 or -errno */
 	mode_t mode;	     /* of the root directory */
 	dev_t device;
-	bool status_answered; /* in time; then: */
-	int status_error;     /* 0 or -errno */
-	char *status;	      /* the text of .dlockfs/status; to be freed */
+	bool file_answered; /* in time; then: */
+	int file_error;	    /* 0 or -errno */
+	char *text;	    /* of the file; to be freed */
 };
 
-/* Returns 0, or -errno if nothing could be found out. Blocks for up to PROBE_LIMIT_MS. */
-int probe_mount(const char *mount, struct probe *ret);
+/* Looks at the mount, and reads a file below .dlockfs. Returns 0, or -errno if nothing could be
+ * found out. Blocks for up to PROBE_LIMIT_MS. */
+int probe_mount(const char *mount, const char *file, struct probe *ret);
 
 #endif

@@ -40,6 +40,7 @@ examine 0 "warning: store: the locks are of this host only" "warning: fenced: 2 
     "warning: kernel: exclusive open does not wait"
 expect_equal JSON "local: this host only" \
     "$("$dlockctl" --mount "$dir/static" --json doctor | jq -r .status.store)"
+expect_equal "JSON, result" warning "$("$dlockctl" --mount "$dir/static" --json doctor | jq -r .result)"
 expect_equal "JSON, warnings" true \
     "$("$dlockctl" --mount "$dir/static" --json doctor | jq '[.checks[] | select(.result == "warning")] | length >= 3')"
 expect_equal "JSON, stores" 0 "$("$dlockctl" --mount "$dir/static" --json doctor | jq '.stores | length')"

@@ -20,6 +20,8 @@ expect_equal "installed" "./etc/dlockfs.ini
 .$prefix/share/bash-completion/completions/dlockfs
 .$prefix/share/dlockfs/dlockctl.schema.json
 .$prefix/share/doc/dlockfs/README.md
+.$prefix/share/doc/dlockfs/prometheus/dlockfs-dashboard.json
+.$prefix/share/doc/dlockfs/prometheus/dlockfs.rules.yml
 .$prefix/share/man/man1/dlockctl.1
 .$prefix/share/man/man5/dlockfs.ini.5
 .$prefix/share/man/man8/dlockfs.8

@@ -210,19 +210,67 @@ expect_metrics C dlockfs_reconnects_total=1 dlockfs_sessions_lost_total=0 dlockf
 check C
 
 #
-# The README: it has all of them, and its alerts are raised by what they are for
+# dlockctl metrics: the same, and also when there is nobody who answers
 #
+
+# up MOUNT: what it says of that.
+up() {
+    "$dlockctl" --mount "$1" metrics >"$dir/up.metrics"
+    "$promtool" check metrics <"$dir/up.metrics" >"$dir/promtool.out" 2>&1 || fail "promtool: $(<"$dir/promtool.out")"
+    [ "$(awk '$1 == "dlockfs_sample_time_seconds" { print int($2) }' "$dir/up.metrics")" -ge "$begin" ]
+    awk '$1 == "dlockfs_up" { print $2 }' "$dir/up.metrics"
+}
+
+expect_equal "a daemon that answers" 1 "$(up "$dir/C")"
+expect_equal "names" "$(sed -n 's/^# TYPE //p' "$dir/C.metrics")" "$(sed -n 's/^# TYPE //p' "$dir/up.metrics")"
+pause C
+expect_equal "a daemon that hangs" 0 "$(up "$dir/C")"
+resume C
+mkdir "$dir/none"
+expect_equal "no mount" 0 "$(up "$dir/none" 2>"$dir/err")"
+grep -q "$dir/none: is no mount of dlockfs" "$dir/err"
+expect_status 74 "$dlockctl" --mount "$dir/C" metrics >/dev/full 2>"$dir/err"
+grep -q 'metrics: cannot be written: No space left on device' "$dir/err"
+
+#
+# The README has all of them, and its alerts; these are raised by what they are for; the dashboard asks for nothing else
+#
+
+etc=$source_dir/etc/prometheus
+sed -n 's/.*alert: //p' "$etc/dlockfs.rules.yml" | while read -r name; do
+    grep -q "^| \`$name\` |" "$source_dir/README.md" || fail "not in the README: $name"
+done
+cp "$etc/dlockfs.rules.yml" "$dir/rules.yml"
+jq -r '.panels[].targets[].expr' "$etc/dlockfs-dashboard.json" | sed 's/\$__rate_interval/5m/g' |
+    jq -R '{record: "dashboard", expr: .}' | jq -s '{groups: [{name: "dashboard", rules: .}]}' >"$dir/dashboard.yml"
+"$promtool" check rules --lint=none "$dir/dashboard.yml" >"$dir/promtool.out" 2>&1 || fail "the dashboard: $(<"$dir/promtool.out")"
+grep -oh 'dlockfs_[a-z_]*' "$dir/dashboard.yml" "$dir/rules.yml" | sort -u | sed 's/_bucket$//' | while read -r name; do
+    grep -q "^# TYPE $name " "$dir/C.metrics" || fail "there is no such number: $name"
+done
 
 while read -r name; do
     grep -q "\`$name\`" "$source_dir/README.md" || fail "not in the README: $name"
 done < <(sed -n 's/^# TYPE \([^ ]*\).*/\1/p' "$dir/C.metrics")
-sed -n '/^```yaml$/,/^```$/{/^```/!p}' "$source_dir/README.md" >"$dir/rules.yml"
 cat >"$dir/alerts.yml" <<'END'
 rule_files: [rules.yml]
 evaluation_interval: 1m
 tests:
   - interval: 1m
     input_series:
+      - {series: 'dlockfs_up{instance="dead"}', values: '1x20 0x40'}
+      - {series: 'dlockfs_up{instance="well"}', values: '1x60'}
+      - {series: 'dlockfs_sample_time_seconds{instance="stale"}', values: '0+60x10 600x50'}
+      - {series: 'dlockfs_sample_time_seconds{instance="well"}', values: '0+60x60'}
+      - {series: 'dlockfs_session_connected{instance="cut",store="cron"}', values: '1x20 0x40'}
+      - {series: 'dlockfs_session_connected{instance="well"}', values: '1x60'}
+      - {series: 'dlockfs_session_timeout_seconds{instance="cut",store="cron"}', values: '15x60'}
+      - {series: 'dlockfs_session_timeout_seconds{instance="well"}', values: '15x60'}
+      - {series: 'dlockfs_lease_left_seconds{instance="cut",store="cron"}', values: '8x20 3x40'}
+      - {series: 'dlockfs_lease_left_seconds{instance="well"}', values: '7.2x60'}
+      - {series: 'dlockfs_fenced_handles_total{instance="lost"}', values: '0x30 4x30'}
+      - {series: 'dlockfs_fenced_handles_total{instance="well"}', values: '2x60'}
+      - {series: 'dlockfs_waiters{instance="crowd"}', values: '200x60'}
+      - {series: 'dlockfs_acquisitions_total{instance="crowd",kind="flock",outcome="granted"}', values: '5+1x60'}
       - {series: 'dlockfs_sessions_lost_total{instance="lost"}', values: '0x30 1x30'}
       - {series: 'dlockfs_sessions_lost_total{instance="well"}', values: '0x60'}
       - {series: 'dlockfs_waiters{instance="stuck"}', values: '0x10 1x50'}
@@ -236,6 +284,38 @@ tests:
       - {series: 'dlockfs_acquisitions_total{instance="half",kind="open",outcome="granted"}', values: '5+1x60'}
       - {series: 'dlockfs_acquisitions_total{instance="half",kind="open",outcome="granted",store="cron"}', values: '5x60'}
     alert_rule_test:
+      - eval_time: 35m
+        alertname: DlockfsDown
+        exp_alerts:
+          - exp_labels: {instance: dead}
+            exp_annotations: {summary: "no dlockfs answers on dead: whoever asks for a lock there gets an error"}
+      - {eval_time: 12m, alertname: DlockfsStale, exp_alerts: []}
+      - eval_time: 35m
+        alertname: DlockfsStale
+        exp_alerts:
+          - exp_labels: {instance: stale}
+            exp_annotations: {summary: "the metrics of dlockfs on stale are more than five minutes old: nobody reads them any more"}
+      - eval_time: 35m
+        alertname: DlockfsDisconnected
+        exp_alerts:
+          - exp_labels: {instance: cut, store: cron}
+            exp_annotations: {summary: "cut is not connected to its store, and grants no lock of it"}
+      - {eval_time: 12m, alertname: DlockfsJeopardy, exp_alerts: []}
+      - eval_time: 35m
+        alertname: DlockfsJeopardy
+        exp_alerts:
+          - exp_labels: {instance: cut, store: cron}
+            exp_annotations: {summary: "cut will lose its locks in 3s unless the servers answer"}
+      - eval_time: 35m
+        alertname: DlockfsFenced
+        exp_alerts:
+          - exp_labels: {instance: lost}
+            exp_annotations: {summary: "on lost programs have lost locks that they held"}
+      - eval_time: 35m
+        alertname: DlockfsLongQueue
+        exp_alerts:
+          - exp_labels: {instance: crowd}
+            exp_annotations: {summary: "more than 100 calls on crowd have waited for 10 minutes"}
       - {eval_time: 20m, alertname: DlockfsSessionLost, exp_alerts: []}
       - eval_time: 35m
         alertname: DlockfsSessionLost
