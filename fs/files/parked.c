@@ -114,6 +114,8 @@ static void take_back(const struct parked *parked)
 {
 	if (parked->kind == PARKED_FSYNC || parked->kind == PARKED_TOKEN)
 		engine_cancel_proof(parked->proof);
+	else if (parked->kind == PARKED_TEST)
+		engine_cancel_test(parked->test);
 	else if (!parked->decided && parked->claim != NULL)
 		engine_cancel(parked->claim);
 }

@@ -32,6 +32,7 @@ struct parked {
 	fuse_req_t req;	   /* NULL: an exclusive open whose GETATTR has not come yet */
 	union {		   /* in the engine: */
 		struct claim *claim;
+		struct test *test;   /* for TEST */
 		struct proof *proof; /* for FSYNC and TOKEN */
 	};
 	int64_t since_us; /* the request, as histogram_now_us() */

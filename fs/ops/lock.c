@@ -244,7 +244,7 @@ static void test_range(fuse_req_t req, struct handle *handle, uint64_t process, 
 
 	if (parked == NULL)
 		return;
-	int error = engine_test_range(handle->owner, process, range, parked, &parked->claim);
+	int error = engine_test_range(handle->owner, process, range, parked, &parked->test);
 	if (error != 0)
 		parked_tell(parked, error, NULL);
 }

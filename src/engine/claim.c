@@ -21,6 +21,7 @@
 #include "engine/record.h"
 #include "engine/rival.h"
 #include "engine/save.h"
+#include "engine/test.h"
 
 static struct range_set *create_ranges(struct range range)
 {
@@ -340,24 +341,6 @@ static void uncount_held(struct claim *claim, bool kept)
 		count_held(claim, false);
 }
 
-void test_end(struct claim *claim)
-{
-	struct lock *lock = claim->lock;
-	DL_DELETE(lock->tests, &claim->place);
-	lock->tests_count--;
-	lock->own_in_queue--;
-	claim_free(claim);
-	queue_release(lock);
-}
-
-void test_answer(struct claim *claim, int error, const struct engine_conflict *conflict)
-{
-	struct engine *engine = claim->lock->engine;
-	void *cookie = claim->cookie;
-	test_end(claim);
-	engine->events->on_tested(engine->context, cookie, error, conflict);
-}
-
 void claim_withdraw(struct claim *claim)
 {
 	struct lock *lock = claim->lock;
@@ -391,9 +374,6 @@ void claim_withdraw(struct claim *claim)
 		break;
 	case CLAIM_LEAVING:
 		send_withdraw(claim);
-		break;
-	case CLAIM_TESTING:
-		test_end(claim);
 		break;
 	case CLAIM_FOREIGN:
 	case CLAIM_FOLLOWING:
@@ -487,11 +467,6 @@ void claim_decide(struct claim *claim, int result)
 		lead_decided(claim, result);
 		return;
 	}
-
-	if (claim->state == CLAIM_TESTING) {
-		test_answer(claim, result, NULL);
-		return;
-	}
 	claim_end_wish(claim);
 	if (result != 0)
 		claim_withdraw(claim);
@@ -563,6 +538,7 @@ void owner_lose(struct owner *owner)
 	} else {
 		records_lose_file(owner);
 		proofs_lose_file(owner);
+		tests_lose_file(owner);
 	}
 	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
 		if (claim->asked)

@@ -83,10 +83,4 @@ void owner_lose(struct owner *owner);
 /* Makes the claim a wish and sends it on its way. */
 void claim_wish(struct claim *claim, bool waits, void *cookie);
 
-/* Ends a test without an answer. */
-void test_end(struct claim *claim);
-
-/* Ends a test with an answer. */
-void test_answer(struct claim *claim, int error, const struct engine_conflict *conflict);
-
 #endif

@@ -33,6 +33,13 @@ const struct owner *claim_asker(const struct claim *claim)
 	return wish != NULL ? wish->owner : claim->owner;
 }
 
+struct records *records_find(const struct lock *lock, uint64_t process_id)
+{
+	struct records *records;
+	HASH_FIND(hh, lock->records, &process_id, sizeof(process_id), records);
+	return records;
+}
+
 bool owners_are_one(const struct owner *a, const struct owner *b)
 {
 	const struct records *records = a->records != NULL ? a->records : b->records;

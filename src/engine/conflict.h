@@ -19,6 +19,9 @@ struct claim *lead_first_asked(const struct lead *lead);
 /* The owner of a claim; of a lead that waits, that of the first follower who asks. */
 const struct owner *claim_asker(const struct claim *claim);
 
+/* The record locks of a process; NULL: it has none on that lock. */
+struct records *records_find(const struct lock *lock, uint64_t process_id);
+
 /* Whether a and b are one when it comes to conflicts. */
 bool owners_are_one(const struct owner *a, const struct owner *b);
 

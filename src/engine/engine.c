@@ -97,6 +97,7 @@ void engine_destroy(struct engine *engine)
 	engine_forget_outgoing(engine);
 	engine_unmark(engine, &engine->item);
 	timers_finish(&engine->timers);
+	timers_finish(&engine->test_timers);
 	free(engine);
 }
 
@@ -119,6 +120,19 @@ static int result_of_time(const struct claim *wish)
 										      : -ENOLCK;
 }
 
+/* The store has not answered these in time. */
+static void end_tests(struct engine *engine)
+{
+	struct timer *timer;
+	while ((timer = timers_first(&engine->test_timers)) != NULL &&
+	       timer->due_ms <= engine->now_ms) {
+		struct test *test = (struct test *)((char *)timer - offsetof(struct test, timer));
+		struct lock *lock = test->lock;
+		test_answer(test, -ENOLCK, NULL);
+		lock_settle(lock);
+	}
+}
+
 void engine_advance(struct engine *engine, int64_t now_ms)
 {
 	struct timer *timer;
@@ -138,6 +152,7 @@ void engine_advance(struct engine *engine, int64_t now_ms)
 			claim_withdraw(claim);
 		lock_settle(lock);
 	}
+	end_tests(engine);
 	if (engine->retry_ms <= now_ms) {
 		retry(engine);
 		engine_settle(engine);
@@ -150,6 +165,7 @@ void engine_advance(struct engine *engine, int64_t now_ms)
 int64_t engine_deadline(const struct engine *engine)
 {
 	const struct timer *timer = timers_first(&engine->timers);
+	const struct timer *test = timers_first(&engine->test_timers);
 	int64_t deadline_ms = engine_lease_deadline(engine);
 	int64_t silence_ms = engine_silence_deadline(engine);
 	if (silence_ms < deadline_ms)
@@ -158,6 +174,8 @@ int64_t engine_deadline(const struct engine *engine)
 		deadline_ms = engine->retry_ms;
 	if (timer != NULL && timer->due_ms < deadline_ms)
 		deadline_ms = timer->due_ms;
+	if (test != NULL && test->due_ms < deadline_ms)
+		deadline_ms = test->due_ms;
 	return deadline_ms;
 }
 
@@ -224,6 +242,7 @@ void engine_owner_close(struct owner *owner)
 	}
 	records_forget_file(owner);
 	proofs_forget_file(owner);
+	tests_forget_file(owner);
 	engine_unmark(lock->engine, &owner->item);
 	free(owner);
 	lock->owners--;
@@ -294,8 +313,7 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 static bool may_linger(const struct claim *claim)
 {
 	const struct records *records = claim->owner->records;
-	return claim->state != CLAIM_TESTING && claim->kind != LOCK_KIND_OPEN && claim->waits &&
-	       claim->lock->policy.linger_ms > 0 &&
+	return claim->kind != LOCK_KIND_OPEN && claim->waits && claim->lock->policy.linger_ms > 0 &&
 	       (records == NULL || !process_holds(records->process));
 }
 
@@ -406,11 +424,19 @@ void engine_flush(struct owner *file, uint64_t process)
 }
 
 int engine_test_range(struct owner *file, uint64_t process, struct range range, void *cookie,
-		      struct claim **ret_claim)
+		      struct test **ret_test)
 {
-	int error = test_begin(file, process, range, cookie, ret_claim);
+	int error = test_begin(file, process, range, cookie, ret_test);
 
 	if (error == 0)
 		engine_settle(file->lock->engine);
 	return error;
+}
+
+void engine_cancel_test(struct test *test)
+{
+	struct lock *lock = test->lock;
+
+	test_end(test);
+	lock_settle(lock);
 }

@@ -33,6 +33,7 @@
 struct engine;
 struct owner; /* an open file, or a process with record locks: what locks belong to */
 struct claim; /* a wish on its way, or what came of it */
+struct test;  /* a question on its way: what a record lock would conflict with */
 struct proof; /* a question on its way: whether something is still held */
 
 /* The ways to take a lock through an open file. */
@@ -251,15 +252,18 @@ int engine_lock_range(struct owner *file, uint64_t process, struct range range, 
 int engine_unlock_range(struct owner *file, uint64_t process, struct claim_span span);
 
 /* Asks for the first lock, in the order of the queue, that such a wish would conflict with. The
- * answer comes by on_tested(cookie), perhaps before this returns; until then engine_cancel() takes
- * *ret_claim. Returns 0; or -ENOMEM, -EIO: then no answer follows. */
+ * answer comes by on_tested(cookie), perhaps before this returns; until then engine_cancel_test()
+ * takes *ret_test. Returns 0; or -ENOMEM, -EIO: then no answer follows. */
 int engine_test_range(struct owner *file, uint64_t process, struct range range, void *cookie,
-		      struct claim **ret_claim);
+		      struct test **ret_test);
+
+/* Takes the question back: no answer follows. */
+void engine_cancel_test(struct test *test);
 
 /* The process closes the file, through whichever open file: its record locks are released. */
 void engine_flush(struct owner *file, uint64_t process);
 
-/* Takes back an undecided wish, or test, after a signal: no decision follows. The place in the
+/* Takes back an undecided wish after a signal: no decision follows. The place in the
  * queue is kept for lock_policy.linger_ms, for the same call of the same owner that is restarted.
  */
 void engine_cancel(struct claim *claim);

@@ -19,18 +19,12 @@
 #include "engine/coverage.h"
 #include "engine/queue.h"
 #include "engine/save.h"
+#include "engine/test.h"
 
 /* A process that has so many claims on a file gathers them in one with its next. */
 enum { CLAIMS_MAX = 16 };
 
 /* The books of processes */
-
-struct records *records_find(const struct lock *lock, uint64_t process_id)
-{
-	struct records *records;
-	HASH_FIND(hh, lock->records, &process_id, sizeof(process_id), records);
-	return records;
-}
 
 static struct process *find_or_create_process(struct engine *engine, uint64_t id)
 {
@@ -152,16 +146,10 @@ int records_add_file(struct records *records, struct owner *file)
 
 void records_lose(struct records *records)
 {
-	struct claim *test, *next;
-
 	records_set_held(records, (struct range_set){0});
 	for (size_t i = 0; i < records->files_count; i++)
 		owner_lose(records->files[i]);
-	for (test = claim_of(records->owner.lock->tests); test != NULL; test = next) {
-		next = claim_next(test);
-		if (claim_coverage(test)->process_id == records->process_id)
-			claim_decide(test, -EIO);
-	}
+	tests_lose_process(records);
 }
 
 void records_lose_file(const struct owner *file)

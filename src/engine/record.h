@@ -26,10 +26,7 @@ void records_lose_file(const struct owner *file);
 /* Whether the process holds record locks on any file of this host. */
 bool process_holds(const struct process *process);
 
-/* Those of a process; NULL: it has none on that lock. */
-struct records *records_find(const struct lock *lock, uint64_t process_id);
-
-/* The same, made if there are none. NULL: out of memory. */
+/* Those of a process on the lock, made if there are none. NULL: out of memory. */
 struct records *records_open(struct lock *lock, uint64_t process_id);
 
 /* Frees what has no claims any more. */

@@ -149,8 +149,7 @@ static void save_claim(const struct claim *claim, const struct engine_transfer *
 	char name[CLAIM_NAME_BYTES];
 
 	/* Of one that stands nowhere and belongs to nobody nothing follows. */
-	if (claim->state == CLAIM_FOREIGN || claim->state == CLAIM_TESTING ||
-	    (claim->state == CLAIM_WANTED && claim->owner == NULL))
+	if (claim->state == CLAIM_FOREIGN || (claim->state == CLAIM_WANTED && claim->owner == NULL))
 		return;
 	state_begin(out, "claim");
 	state_text(out, "state", engine_state_words[claim->state]);
@@ -348,7 +347,7 @@ void owner_mark(struct owner *owner)
 void claim_mark(struct claim *claim)
 {
 	struct state_journal *journal = claim->lock->engine->journal;
-	if (journal != NULL && claim->state != CLAIM_FOREIGN && claim->state != CLAIM_TESTING)
+	if (journal != NULL && claim->state != CLAIM_FOREIGN)
 		state_journal_mark(journal, &claim->item, &claim_kind);
 }
 

@@ -114,9 +114,7 @@ static void lose_session(struct lock *lock)
 		DL_DELETE(lost, &claim->place);
 		claim_lose(claim);
 	}
-	for (claim = claim_of(lock->tests); claim != NULL; claim = claim_next(claim)) {
-		claim->list_wanted = lock->lists_sent + 1;
-	}
+	tests_forget_lists(lock);
 }
 
 /* While the store cannot be reached, wishes that wait do so for a limited time. */
@@ -330,9 +328,15 @@ void engine_mind_silence(struct engine *engine)
 	}
 }
 
+/* Whether anybody counts on the store. */
+static bool is_in_use(const struct engine *engine)
+{
+	return engine->claims > 0 || engine->tests > 0;
+}
+
 static bool needs_beat(const struct engine *engine)
 {
-	return engine->claims > 0 && engine->session == STORE_CONNECTED && !engine->beating;
+	return is_in_use(engine) && engine->session == STORE_CONNECTED && !engine->beating;
 }
 
 void engine_beat(struct engine *engine)
@@ -348,7 +352,7 @@ void engine_beat(struct engine *engine)
 
 static bool needs_touch(const struct engine *engine)
 {
-	return engine->claims == 0 && engine->session == STORE_CONNECTED && !engine->touching &&
+	return !is_in_use(engine) && engine->session == STORE_CONNECTED && !engine->touching &&
 	       !engine->beating;
 }
 
@@ -430,7 +434,7 @@ struct engine_status engine_status(const struct engine *engine)
 	};
 	int64_t end_ms = lease_end(&engine->lease);
 
-	if (engine->claims > 0 && end_ms != INT64_MAX)
+	if (is_in_use(engine) && end_ms != INT64_MAX)
 		status.lease_left_ms = end_ms > engine->now_ms ? end_ms - engine->now_ms : 0;
 	return status;
 }
@@ -452,12 +456,8 @@ bool lock_needs_list(const struct lock *lock)
 		    claim_cycle_list(claim) > lock->lists_done)
 			return true;
 	}
-	for (claim = claim_of(lock->tests); claim != NULL; claim = claim_next(claim)) {
-		if (claim->list_wanted > lock->lists_done)
-			return true;
-	}
-	return lock->missing || proofs_need_list(lock) || leads_want_attention(lock) ||
-	       numbers_need_list(lock);
+	return lock->missing || tests_need_list(lock) || proofs_need_list(lock) ||
+	       leads_want_attention(lock) || numbers_need_list(lock);
 }
 
 void lock_resume(struct lock *lock)

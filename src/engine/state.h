@@ -56,8 +56,6 @@
  *   FOLLOWING  lead->followers the lead is given to it    decided 0, freed
  *   LEAVING    lock->leaving   withdrawn                  freed
  *                              ambiguous or failed        LEAVING, withdraw() sent again
- *   TESTING    lock->tests     list has come, all that    told, freed
- *                              conflicts has been read
  *   any        -               session lost               HELD: owner lost, freed; a wish: WANTED;
  *                                                         else freed
  *
@@ -91,7 +89,6 @@ enum claim_state {
 	CLAIM_HELD,
 	CLAIM_LEAVING,
 	CLAIM_FOREIGN,
-	CLAIM_TESTING,
 	CLAIM_FOLLOWING,
 };
 
@@ -115,7 +112,6 @@ struct coverage {
 	struct range_set next;	 /* what it will be, while a change is prepared */
 	struct range asked;	 /* ours: what is held from the grant on */
 	struct owner *file;	 /* ours: through which it was asked for */
-	uint64_t process_id;	 /* of a test: who asks */
 	uint64_t cycle_list;	 /* the list in which a cycle is to be seen again */
 	int cycles;		 /* in how many it was asked to be */
 };
@@ -167,8 +163,8 @@ struct claim {
 		int64_t limit_ms;
 		int64_t delay_end_ms; /* orphan */
 	};
-	uint64_t list_wanted; /* the list that will make it fresh, answer the test, or show whether
-				 it would wait where it is held back; 0: none */
+	uint64_t list_wanted; /* the list that will make it fresh, or show whether it would wait
+				 where it is held back; 0: none */
 	int64_t held_back_ms; /* ours, WANTED: since when it is not placed; 0: it is not held back
 			       */
 	uint32_t visited;     /* by the search of deadlock.c of that number, */
@@ -272,6 +268,18 @@ struct proof {
 	uint32_t version;
 };
 
+/* A question what a wish for a record lock would conflict with. */
+struct test {
+	struct test *prev, *next; /* in lock->tests */
+	struct timer timer;	  /* its limit */
+	struct lock *lock;
+	struct owner *file;
+	uint64_t process;
+	struct range range;
+	uint64_t list_wanted; /* the list that will answer it */
+	void *cookie;
+};
+
 /* What makes an owner a process with record locks on a file. Its claims are those of its record
  * locks, and those that it took over from a flock(2) which was released before the record locks
  * that the flock covered. */
@@ -309,9 +317,9 @@ struct lock {
 	struct place *leaving;	  /* ours */
 	struct place *watched; /* foreign, out of the queue's books but with a watch, or orphans */
 	struct place *orders;  /* watches of those that are overseen */
-	struct place *tests;   /* ours, that never stand in a queue */
-	struct proof *proofs;  /* undecided, or with prove() under way */
-	size_t own_in_queue;   /* and tests: what the queue is kept for */
+	struct test *tests;
+	struct proof *proofs; /* undecided, or with prove() under way */
+	size_t own_in_queue;  /* claims of ours and tests: what the queue is kept for */
 	size_t tests_count;
 	size_t foreign_in_queue;
 	size_t foreign_records_in_queue; /* of record locks among them */
@@ -395,6 +403,8 @@ struct engine {
 	struct claim *unsettled; /* WAITING claims whose place is to be looked at again */
 	struct timers timers;
 	size_t claims; /* ours: room is reserved for so many timers */
+	struct timers test_timers;
+	size_t tests; /* for which there is room in that */
 	size_t holders;
 	size_t kept; /* claims: claim_is_kept() */
 	size_t waiters;

@@ -1,18 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * F_GETLK: a test is a claim that never stands in a queue. It asks for a list, reads foreign claims
- * as far as it has to, and tells the first lock in the order of the queue that conflicts. Of this
- * host, only what is held counts. Loop thread only.
+ * F_GETLK: a test asks for a list, reads foreign claims as far as it has to, and tells the first
+ * lock in the order of the queue that conflicts. Of this host, only what is held counts. Loop
+ * thread only.
  */
 #include "engine/test.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
-#include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/lock.h"
-#include "engine/record.h"
+#include "engine/queue.h"
 #include "engine/rival.h"
+
+void test_end(struct test *test)
+{
+	struct lock *lock = test->lock;
+	struct engine *engine = lock->engine;
+
+	DL_DELETE(lock->tests, test);
+	timers_clear(&engine->test_timers, &test->timer);
+	free(test);
+	engine->tests--;
+	engine->waiters--;
+	lock->tests_count--;
+	lock->own_in_queue--;
+	queue_release(lock);
+}
+
+void test_answer(struct test *test, int error, const struct engine_conflict *conflict)
+{
+	const struct engine *engine = test->lock->engine;
+	void *cookie = test->cookie;
+
+	test_end(test);
+	engine->events->on_tested(engine->context, cookie, error, conflict);
+}
+
+/* Whether a claim is of what the test asks for. */
+static bool crosses(const struct test *test, const struct claim *claim)
+{
+	struct range range = test->range;
+	const struct range_set set = {&range, 1, 1};
+	return place_conflicts(&claim->place, &set);
+}
 
 static struct engine_conflict tell_range(const struct records *records, const struct range *range)
 {
@@ -21,10 +53,10 @@ static struct engine_conflict tell_range(const struct records *records, const st
 
 /* What a process holds may be in several claims, but is told as one range. One that has lost a lock
  * holds nothing any more, but its other claims stand until it lets go. */
-static struct engine_conflict tell_records(const struct claim *test, const struct claim *claim)
+static struct engine_conflict tell_records(const struct test *test, const struct claim *claim)
 {
 	const struct records *records = claim->owner->records;
-	struct range asked = claim_coverage(test)->asked;
+	struct range asked = test->range;
 	const struct range *held = range_set_conflict(&records->held, asked.span, asked.mode);
 	if (held == NULL)
 		held = range_set_conflict(&claim_coverage(claim)->ranges, asked.span, asked.mode);
@@ -32,13 +64,13 @@ static struct engine_conflict tell_records(const struct claim *test, const struc
 }
 
 /* The records of the process that asks; NULL: it has none. */
-static const struct records *records_of(const struct claim *test)
+static const struct records *records_of(const struct test *test)
 {
-	return records_find(test->lock, claim_coverage(test)->process_id);
+	return records_find(test->lock, test->process);
 }
 
 /* Whether the process that asks, or an open file of its, is the one that has the claim. */
-static bool is_own(const struct claim *test, const struct claim *claim)
+static bool is_own(const struct test *test, const struct claim *claim)
 {
 	const struct records *records = records_of(test);
 	const struct owner *owner = claim->owner;
@@ -46,14 +78,14 @@ static bool is_own(const struct claim *test, const struct claim *claim)
 		return false;
 	if (owner->records != NULL)
 		return owner->records == records;
-	return owner == test->owner || (records != NULL && owners_are_one(owner, &records->owner));
+	return owner == test->file || (records != NULL && owners_are_one(owner, &records->owner));
 }
 
 /* What another process has locked under a flock of the same open file. */
-static bool tell_covered(const struct claim *test, struct engine_conflict *ret)
+static bool tell_covered(const struct test *test, struct engine_conflict *ret)
 {
 	struct records *records, *next;
-	struct range range = claim_coverage(test)->asked;
+	struct range range = test->range;
 	HASH_ITER (hh, test->lock->records, records, next) {
 		const struct range *held =
 			range_set_conflict(&records->held, range.span, range.mode);
@@ -66,7 +98,7 @@ static bool tell_covered(const struct claim *test, struct engine_conflict *ret)
 }
 
 /* What is held by a claim of this host and conflicts. Returns false if nothing is. */
-static bool tell_held(const struct claim *test, const struct claim *claim,
+static bool tell_held(const struct test *test, const struct claim *claim,
 		      struct engine_conflict *ret)
 {
 	if (claim_coverage(claim) == NULL && claim_was_handed_over(claim) && !claim->owner->lost)
@@ -82,10 +114,10 @@ static bool tell_held(const struct claim *test, const struct claim *claim,
 }
 
 /* The range of another host's process that conflicts. Returns false if more has to be read. */
-static bool tell_foreign(const struct claim *test, struct claim *found,
+static bool tell_foreign(const struct test *test, struct claim *found,
 			 struct engine_conflict *conflict)
 {
-	struct range range = claim_coverage(test)->asked;
+	struct range range = test->range;
 	struct range_set held = {0};
 	struct claim *claim;
 	bool known = true;
@@ -109,15 +141,14 @@ static bool tell_foreign(const struct claim *test, struct claim *found,
 }
 
 /* Answers the test if its answer is known. */
-static void settle(struct claim *test)
+static void settle(struct test *test)
 {
 	struct engine_conflict conflict = {0};
 	struct claim *claim;
 
 	for (claim = claim_of(test->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if ((claim->state != CLAIM_FOREIGN && claim->state != CLAIM_HELD) ||
-		    claim_is_kept(claim) || !places_cross(&claim->place, &test->place) ||
-		    is_own(test, claim))
+		    claim_is_kept(claim) || !crosses(test, claim) || is_own(test, claim))
 			continue;
 		if (claim->state == CLAIM_FOREIGN &&
 		    (claim_may_be_none(claim) || (claim->place.parts.record && !claim->read))) {
@@ -145,33 +176,77 @@ static void settle(struct claim *test)
 
 void tests_look_anew(struct lock *lock)
 {
-	struct claim *test;
-	for (test = claim_of(lock->tests); test != NULL; test = claim_next(test)) {
+	struct test *test;
+	DL_FOREACH (lock->tests, test) {
 		test->list_wanted = lock_list_anew(lock);
 	}
 }
 
+void tests_forget_lists(struct lock *lock)
+{
+	struct test *test;
+	DL_FOREACH (lock->tests, test) {
+		test->list_wanted = lock->lists_sent + 1;
+	}
+}
+
+bool tests_need_list(const struct lock *lock)
+{
+	const struct test *test;
+	DL_FOREACH (lock->tests, test) {
+		if (test->list_wanted > lock->lists_done)
+			return true;
+	}
+	return false;
+}
+
 void tests_settle(struct lock *lock)
 {
-	struct claim *test, *next;
+	struct test *test, *next;
 	if (lock->engine->session != STORE_CONNECTED)
 		return;
-	for (test = claim_of(lock->tests); test != NULL; test = next) {
-		next = claim_next(test);
+	DL_FOREACH_SAFE (lock->tests, test, next) {
 		if (test->list_wanted <= lock->lists_done)
 			settle(test);
 	}
 }
 
+void tests_forget_file(const struct owner *file)
+{
+	struct test *test, *next;
+	DL_FOREACH_SAFE (file->lock->tests, test, next) {
+		if (test->file == file)
+			test_end(test);
+	}
+}
+
+void tests_lose_file(const struct owner *file)
+{
+	struct test *test, *next;
+	DL_FOREACH_SAFE (file->lock->tests, test, next) {
+		if (test->file == file)
+			test_answer(test, -EIO, NULL);
+	}
+}
+
+void tests_lose_process(const struct records *records)
+{
+	struct test *test, *next;
+	DL_FOREACH_SAFE (records->owner.lock->tests, test, next) {
+		if (test->process == records->process_id)
+			test_answer(test, -EIO, NULL);
+	}
+}
+
 /* What this host holds is known without asking. */
-static bool tell_own(const struct claim *test, struct engine_conflict *ret)
+static bool tell_own(const struct test *test, struct engine_conflict *ret)
 {
 	const struct claim *claim;
 	for (claim = claim_of(test->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
-		if (claim->state == CLAIM_FOREIGN && places_cross(&claim->place, &test->place))
+		if (claim->state == CLAIM_FOREIGN && crosses(test, claim))
 			return false; /* perhaps this is the first */
-		if (claim->state != CLAIM_HELD || claim_is_kept(claim) ||
-		    !places_cross(&claim->place, &test->place) || is_own(test, claim))
+		if (claim->state != CLAIM_HELD || claim_is_kept(claim) || !crosses(test, claim) ||
+		    is_own(test, claim))
 			continue;
 		if (tell_held(test, claim, ret))
 			return true;
@@ -179,33 +254,49 @@ static bool tell_own(const struct claim *test, struct engine_conflict *ret)
 	return false;
 }
 
-int test_begin(struct owner *file, uint64_t process, struct range range, void *cookie,
-	       struct claim **ret_claim)
+static struct test *create(struct owner *file, uint64_t process, struct range range, void *cookie)
 {
-	static const struct engine_caller nobody = {.pid = 0};
 	struct lock *lock = file->lock;
-	struct records *records = records_find(lock, process);
-	struct engine_conflict conflict;
+	struct engine *engine = lock->engine;
 
-	range.mode = lock_mode(lock, range.mode);
-	*ret_claim = NULL;
-	if (file->lost || (records != NULL && records->owner.lost))
-		return -EIO;
-	struct claim *test = claim_create(file, LOCK_KIND_RECORD, range, &nobody);
+	if (timers_reserve(&engine->test_timers, engine->tests + 1) < 0)
+		return NULL;
+	struct test *test = calloc(1, sizeof(*test));
 	if (test == NULL)
-		return -ENOMEM;
-	DL_DELETE(lock->unplaced, &test->place);
-	claim_coverage(test)->file = file;
-	claim_coverage(test)->process_id = process;
-	test->state = CLAIM_TESTING;
-	DL_APPEND(lock->tests, &test->place);
+		return NULL;
+	test->lock = lock;
+	test->file = file;
+	test->process = process;
+	test->range = range;
+	test->cookie = cookie;
+	DL_APPEND(lock->tests, test);
+	engine->tests++;
+	engine->waiters++;
 	lock->tests_count++;
 	lock->own_in_queue++;
-	*ret_claim = test;
-	claim_ask(test, false, cookie);
+	if (lock->policy.try_limit_ms != CONFIG_FOREVER)
+		timers_set(&engine->test_timers, &test->timer,
+			   engine->now_ms + lock->policy.try_limit_ms);
+	return test;
+}
+
+int test_begin(struct owner *file, uint64_t process, struct range range, void *cookie,
+	       struct test **ret_test)
+{
+	const struct records *records = records_find(file->lock, process);
+	struct engine_conflict conflict;
+
+	range.mode = lock_mode(file->lock, range.mode);
+	*ret_test = NULL;
+	if (file->lost || (records != NULL && records->owner.lost))
+		return -EIO;
+	struct test *test = create(file, process, range, cookie);
+	if (test == NULL)
+		return -ENOMEM;
+	*ret_test = test;
 	if (tell_own(test, &conflict))
 		test_answer(test, 0, &conflict);
 	else
-		test->list_wanted = lock_list_anew(lock);
+		test->list_wanted = lock_list_anew(file->lock);
 	return 0;
 }

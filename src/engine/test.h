@@ -9,12 +9,29 @@
 
 /* Begins a test, as engine_test_range() says. */
 int test_begin(struct owner *file, uint64_t process, struct range range, void *cookie,
-	       struct claim **ret_claim);
+	       struct test **ret_test);
+
+/* Ends a test without an answer, or with one. */
+void test_end(struct test *test);
+void test_answer(struct test *test, int error, const struct engine_conflict *conflict);
 
 /* Answers the tests that can be. */
 void tests_settle(struct lock *lock);
 
 /* A foreign claim has gone, and its owner may have another one for the same range: looks again. */
 void tests_look_anew(struct lock *lock);
+
+/* What was listed was of the former session: the next list answers the tests. */
+void tests_forget_lists(struct lock *lock);
+
+/* Whether one of them waits for a list. */
+bool tests_need_list(const struct lock *lock);
+
+/* The open file is closed: its tests end without an answer. */
+void tests_forget_file(const struct owner *file);
+
+/* The open file, or the process, has lost a lock: answers the tests. */
+void tests_lose_file(const struct owner *file);
+void tests_lose_process(const struct records *records);
 
 #endif

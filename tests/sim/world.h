@@ -53,6 +53,7 @@ struct call {
 	bool waits;
 
 	struct claim *wish; /* NULL: none is under way */
+	struct test *test;
 	bool waiting;
 	bool interrupted;  /* it was; it may be restarted */
 	bool excused;	   /* there was a reason to refuse it, if it does not wait; or to tell a

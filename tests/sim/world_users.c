@@ -350,7 +350,7 @@ static void user_test_range(struct call *call, struct claim_span span, enum clai
 		  host->number, user->number, call->process, slots_show(call->slots).text,
 		  world_lock(user->lock), call->number);
 	call_enter(call);
-	error = engine_test_range(user->owner, call->process, range, call, &call->wish);
+	error = engine_test_range(user->owner, call->process, range, call, &call->test);
 	call_leave(call, error);
 	if (error != (lost ? -EIO : 0))
 		world_fail(host->world, "testing a range gives user %u %d", user->number, error);
@@ -366,7 +366,7 @@ void user_test_again(struct user *user)
 			continue;
 		call->since_ms = user->host->world->now_ms; /* its limit begins anew */
 		call_leave(call,
-			   engine_test_range(user->owner, call->process, range, call, &call->wish));
+			   engine_test_range(user->owner, call->process, range, call, &call->test));
 	}
 }
 
@@ -423,7 +423,10 @@ static void user_interrupt(struct call *call)
 		  user->number, call->number);
 	call->waiting = false;
 	call->interrupted = call->waits && call->kind != CALL_OPEN;
-	engine_cancel(call->wish);
+	if (call->kind == CALL_TEST)
+		engine_cancel_test(call->test);
+	else
+		engine_cancel(call->wish);
 	call->wish = NULL;
 }
 

@@ -505,7 +505,10 @@ void file_cancel(struct file *file)
 {
 	assert_int_equal(file->decisions, 0);
 	engine_advance(file->host->engine, host_clock(file->host));
-	engine_cancel(file->claim);
+	if (file->claim != NULL)
+		engine_cancel(file->claim);
+	else
+		engine_cancel_test(file->test);
 	engine_check_invariants(file->host->engine);
 	file->decisions = 1; /* another one would be a mistake */
 	file->result = -EINTR;
@@ -582,9 +585,10 @@ void record_test(struct file *file, enum claim_mode mode, int64_t start, int64_t
 	struct range range = {{start, end}, mode};
 
 	file->decisions = 0;
+	file->claim = NULL;
 	file->in_the_way = false;
 	engine_advance(file->host->engine, host_clock(file->host));
-	assert_int_equal(engine_test_range(file->owner, file->process, range, file, &file->claim),
+	assert_int_equal(engine_test_range(file->owner, file->process, range, file, &file->test),
 			 0);
 	engine_check_invariants(file->host->engine);
 }

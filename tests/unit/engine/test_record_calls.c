@@ -143,7 +143,7 @@ static void test_test_by_who_has_lost(void **state)
 {
 	struct world *world = *state;
 	struct file file, too;
-	struct claim *claim;
+	struct test *test;
 	struct range range = {{0, 9}, EX};
 
 	file_open(&file, &world->one, "a");
@@ -156,7 +156,7 @@ static void test_test_by_who_has_lost(void **state)
 	pass(world, 200);
 	assert_denied(&too, -EIO);
 	assert_int_equal(file.lost, 1);
-	assert_int_equal(engine_test_range(file.owner, file.process, range, &file, &claim), -EIO);
+	assert_int_equal(engine_test_range(file.owner, file.process, range, &file, &test), -EIO);
 	file_close(&file);
 	file_close(&too);
 }
@@ -307,6 +307,7 @@ static void test_session_lost(void **state)
 	struct world *world = *state;
 	struct file file, too, waits, unused, other, elsewhere;
 	struct claim *claim;
+	struct test *test;
 	struct range range = {{0, 9}, EX};
 	const struct engine_caller nobody = {0};
 
@@ -343,7 +344,7 @@ static void test_session_lost(void **state)
 		assert_int_equal(
 			engine_unlock_range(files[i]->owner, file.process, CLAIM_SPAN_WHOLE), -EIO);
 		assert_int_equal(
-			engine_test_range(files[i]->owner, file.process, range, files[i], &claim),
+			engine_test_range(files[i]->owner, file.process, range, files[i], &test),
 			-EIO);
 	}
 	assert_int_equal(engine_lock(file.owner, LOCK_KIND_FLOCK, EX, WAIT, &nobody, &file, &claim),
