@@ -55,7 +55,7 @@ struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct rang
 	}
 	if (caller->details != NULL)
 		memcpy(claim->details, caller->details, details_bytes);
-	claim->lock = lock;
+	claim->place.lock = lock;
 	claim->owner = owner;
 	claim->kind = kind;
 	claim->pid = caller->pid;
@@ -73,9 +73,9 @@ struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct rang
 
 void claim_append_unplaced(struct claim *claim)
 {
-	claim->serial = ++claim->lock->engine->serials;
+	claim->serial = ++claim->place.lock->engine->serials;
 	claim_mark(claim);
-	DL_APPEND(claim->lock->unplaced, &claim->place);
+	DL_APPEND(claim->place.lock->unplaced, &claim->place);
 }
 
 static void detach_owner(struct claim *claim)
@@ -103,63 +103,82 @@ void claim_end_wish(struct claim *claim)
 	claim->grace = GRACE_NONE;
 	if (claim->asked) {
 		claim->asked = false;
-		claim->lock->engine->waiters--;
+		claim->place.lock->engine->waiters--;
 		claim_mark(claim);
 	}
 }
 
 void claim_free(struct claim *claim)
 {
-	struct engine *engine = claim->lock->engine;
-	if (claim->state != CLAIM_FOREIGN) {
-		lead_forget(claim);
-		claim_end_wish(claim);
-		detach_owner(claim);
-		engine_unmark(engine, &claim->item);
-		engine->claims--;
-	}
-	rival_free(claim);
+	struct engine *engine = claim->place.lock->engine;
+	lead_forget(claim);
+	claim_end_wish(claim);
+	detach_owner(claim);
+	engine_unmark(engine, &claim->item);
+	engine->claims--;
+	if (claim_coverage(claim) != NULL)
+		range_set_finish(&claim_coverage(claim)->next);
+	place_finish(&claim->place);
+	free(claim->wanted_by);
+	free(claim);
 }
 
-void claims_free(struct place **list)
+void places_free(struct place **list)
 {
-	struct claim *claim, *next;
-	for (claim = claim_of(*list); claim != NULL; claim = next) {
-		next = claim_next(claim);
-		DL_DELETE(*list, &claim->place);
-		claim_free(claim);
+	struct place *place, *next;
+	DL_FOREACH_SAFE (*list, place, next) {
+		DL_DELETE(*list, place);
+		if (place->foreign)
+			rival_free(rival_of(place));
+		else
+			claim_free(claim_of(place));
 	}
 }
 
-/* Turns a claim that is in no list but its owner's into one that leaves. */
-static void leave(struct claim *claim)
+struct claim *claim_create_leaving(struct lock *lock, const struct claim_name *parts)
+{
+	struct engine *engine = lock->engine;
+	if (timers_reserve(&engine->timers, engine->claims + 1) < 0)
+		return NULL;
+	struct claim *claim = calloc(1, sizeof(*claim));
+	if (claim == NULL)
+		return NULL;
+	claim->place.lock = lock;
+	claim->state = CLAIM_QUEUED;
+	claim->place.parts = *parts;
+	claim->serial = ++engine->serials;
+	engine->claims++;
+	return claim;
+}
+
+void claim_leave(struct claim *claim)
 {
 	detach_owner(claim);
 	claim->state = CLAIM_LEAVING;
 	claim->sent = claim->amended = false;
 	claim_mark(claim);
-	DL_APPEND(claim->lock->leaving, &claim->place);
+	DL_APPEND(claim->place.lock->leaving, &claim->place);
 	claim_withdraw(claim);
-	numbers_look(claim->lock);
+	numbers_look(claim->place.lock);
 }
 
 void claim_end(struct claim *claim)
 {
-	const struct engine *engine = claim->lock->engine;
+	const struct engine *engine = claim->place.lock->engine;
 
 	lead_disband(claim);
 	claim_end_wish(claim);
 	/* The answers come in the order of the calls. Of two znodes one may be left. */
 	if (claim->amending || claim->marking ||
 	    (claim_recipe_znodes(claim->place.parts.recipe) > 1 && engine->session != STORE_LOST))
-		leave(claim);
+		claim_leave(claim);
 	else
 		claim_free(claim);
 }
 
 void claim_ask(struct claim *claim, bool waits, void *cookie)
 {
-	struct lock *lock = claim->lock;
+	struct lock *lock = claim->place.lock;
 	struct engine *engine = lock->engine;
 	int64_t limit_ms = CONFIG_FOREVER;
 
@@ -181,20 +200,20 @@ void claim_ask(struct claim *claim, bool waits, void *cookie)
 
 void claim_start_over(struct claim *claim)
 {
-	struct engine *engine = claim->lock->engine;
+	struct engine *engine = claim->place.lock->engine;
 	claim->state = CLAIM_WANTED;
-	claim->says_waits = claim->careful = claim->fresh = claim->amended = false;
+	claim->place.says_waits = claim->careful = claim->fresh = claim->amended = false;
 	grace_forget(claim);
 	if (claim->lead != NULL)
 		lead_start_over(claim->lead);
-	claim->overseen = claim->revoked = claim->stale = claim->requeue = false;
-	claim->version = 0;
+	claim->overseen = claim->revoked = claim->stale = claim->place.requeue = false;
+	claim->place.version = 0;
 	free(claim->wanted_by);
 	claim->wanted_by = NULL;
 	claim->marker = MARKER_NONE;
 	claim->proof_round = 0;
 	claim->list_wanted = 0;
-	claim->exact = true;
+	claim->place.exact = true;
 	if (claim_coverage(claim) != NULL) {
 		claim_coverage(claim)->cycle_list = 0;
 		claim_coverage(claim)->cycles = 0;
@@ -208,22 +227,13 @@ void claim_start_over(struct claim *claim)
 
 bool claim_requeue(struct claim *claim)
 {
-	struct lock *lock = claim->lock;
-	struct engine *engine = lock->engine;
-	struct claim *former = calloc(1, sizeof(*former));
+	struct claim *former = claim_create_leaving(claim->place.lock, &claim->place.parts);
 
-	if (former == NULL || timers_reserve(&engine->timers, engine->claims + 1) < 0) {
-		free(former);
+	if (former == NULL)
 		return false;
-	}
-	former->lock = lock;
-	former->state = CLAIM_QUEUED;
-	former->place.parts = claim->place.parts;
 	former->marker = claim->marker;
-	former->serial = ++engine->serials;
-	engine->claims++;
-	queue_remove(claim);
-	leave(former);
+	queue_remove(&claim->place);
+	claim_leave(former);
 	claim_start_over(claim);
 	claim_append_unplaced(claim);
 	claim_place(claim);
@@ -232,7 +242,7 @@ bool claim_requeue(struct claim *claim)
 
 bool claim_needs_news(const struct claim *claim)
 {
-	return claim->lock->foreign_in_queue > 0 &&
+	return claim->place.lock->foreign_in_queue > 0 &&
 	       (claim->place.parts.anchored || (claim->asked && !claim->waits));
 }
 
@@ -242,7 +252,7 @@ bool claim_needs_news(const struct claim *claim)
  * a new list in the end (settle.c). */
 static bool place_with_list(const struct claim *claim)
 {
-	const struct lock *lock = claim->lock;
+	const struct lock *lock = claim->place.lock;
 	if (!lock->known)
 		return !claim->waits || lock->placing_with_list == 0;
 	return lock->foreign_records_in_queue > 0 || claim_needs_news(claim);
@@ -250,7 +260,7 @@ static bool place_with_list(const struct claim *claim)
 
 void claim_place(struct claim *claim)
 {
-	struct lock *lock = claim->lock;
+	struct lock *lock = claim->place.lock;
 	struct engine *engine = lock->engine;
 	if (claim->state != CLAIM_WANTED || claim->owner == NULL ||
 	    lock->placing == engine->placing_max || engine->session != STORE_CONNECTED)
@@ -280,11 +290,12 @@ void claim_place(struct claim *claim)
 
 void claim_amend(struct claim *claim)
 {
-	struct engine *engine = claim->lock->engine;
+	struct engine *engine = claim->place.lock->engine;
 	claim->amended = true;
 	claim_mark(claim);
 	/* What others have written is to be read first, and to be heeded if they pass the claim. */
-	if (claim->amending || claim->stale || claim->requeue || engine->session != STORE_CONNECTED)
+	if (claim->amending || claim->stale || claim->place.requeue ||
+	    engine->session != STORE_CONNECTED)
 		return;
 	char *data = claim_format_data(claim);
 	if (data == NULL) {
@@ -293,31 +304,31 @@ void claim_amend(struct claim *claim)
 	}
 	claim->amended = false;
 	claim->amending = true;
-	claim->amending_version = claim->version;
-	engine_amend(claim, data);
+	claim->amending_version = claim->place.version;
+	engine_amend(&claim->place, data);
 	free(data);
 }
 
 static void send_withdraw(struct claim *claim)
 {
-	const struct engine *engine = claim->lock->engine;
+	const struct engine *engine = claim->place.lock->engine;
 	if (claim->sent || engine->session != STORE_CONNECTED)
 		return;
 	claim->sent = true;
 	claim->sent_ms = engine->now_ms;
-	engine_withdraw(claim);
+	engine_withdraw(&claim->place, claim->marker != MARKER_NONE);
 }
 
 static void leave_queue(struct claim *claim)
 {
-	queue_remove(claim);
-	leave(claim);
+	queue_remove(&claim->place);
+	claim_leave(claim);
 }
 
 /* Counts a claim among those that are HELD, or out again. */
 static void count_held(struct claim *claim, bool in)
 {
-	struct lock *lock = claim->lock;
+	struct lock *lock = claim->place.lock;
 	struct engine *engine = lock->engine;
 	const struct engine_events *events = engine->events;
 	size_t one = in ? 1 : (size_t)-1;
@@ -336,14 +347,14 @@ static void count_held(struct claim *claim, bool in)
 static void uncount_held(struct claim *claim, bool kept)
 {
 	if (kept)
-		claim->lock->engine->kept--;
+		claim->place.lock->engine->kept--;
 	else
 		count_held(claim, false);
 }
 
 void claim_withdraw(struct claim *claim)
 {
-	struct lock *lock = claim->lock;
+	struct lock *lock = claim->place.lock;
 	bool kept = claim_is_kept(claim);
 	if (claim->state == CLAIM_FOLLOWING) {
 		lead_unfollow(claim);
@@ -375,7 +386,6 @@ void claim_withdraw(struct claim *claim)
 	case CLAIM_LEAVING:
 		send_withdraw(claim);
 		break;
-	case CLAIM_FOREIGN:
 	case CLAIM_FOLLOWING:
 		break;
 	}
@@ -385,7 +395,7 @@ void claim_hand_over(struct claim *claim, struct owner *owner)
 {
 	change_owner(claim, owner);
 	owner_note_grant(owner);
-	queue_unsettle_all(claim->lock);
+	queue_unsettle_all(claim->place.lock);
 }
 
 void claim_release(struct claim *claim)
@@ -398,8 +408,8 @@ void claim_release(struct claim *claim)
 		return;
 	}
 	claim_hand_over(claim, heir);
-	if (claim->says_keep) {
-		claim->says_keep = false;
+	if (claim->place.says_keep) {
+		claim->place.says_keep = false;
 		claim_amend(claim);
 	}
 }
@@ -414,13 +424,13 @@ static void hold_file(struct claim *claim)
 		claim_release(former);
 	}
 	/* What a flock is in the way of depends on who has locked under it. */
-	if (claim->lock->records != NULL)
-		queue_unsettle_records(claim->lock);
+	if (claim->place.lock->records != NULL)
+		queue_unsettle_records(claim->place.lock);
 }
 
 void claim_hold(struct claim *claim)
 {
-	const struct lock *lock = claim->lock;
+	const struct lock *lock = claim->place.lock;
 
 	claim->state = CLAIM_HELD;
 	claim_mark(claim);
@@ -431,7 +441,7 @@ void claim_hold(struct claim *claim)
 	/* Wishes that do not wait may have looked on, to see whether this one gets the lock. Those
 	 * that wait may be marked. */
 	struct claim *next;
-	for (next = claim_blocked(claim); next != NULL; next = claim_blocked_next(next)) {
+	for (next = claim_blocked(&claim->place); next != NULL; next = claim_blocked_next(next)) {
 		if (next->asked && (!next->waits || lock->policy.lock_delay_ms > 0))
 			queue_unsettle(next);
 	}
@@ -441,11 +451,12 @@ void claim_give(struct claim *claim, struct owner *owner)
 {
 	struct claim *behind;
 
-	claim->lock->engine->kept--;
+	claim->place.lock->engine->kept--;
 	change_owner(claim, owner);
 	claim_hold(claim);
 	/* Who is one with its holder need not wait for it. */
-	for (behind = claim_blocked(claim); behind != NULL; behind = claim_blocked_next(behind)) {
+	for (behind = claim_blocked(&claim->place); behind != NULL;
+	     behind = claim_blocked_next(behind)) {
 		if (behind->lead == NULL)
 			queue_unsettle(behind);
 	}
@@ -454,13 +465,13 @@ void claim_give(struct claim *claim, struct owner *owner)
 void claim_take_back(struct claim *claim)
 {
 	count_held(claim, false);
-	change_owner(claim, claim->lock->keeper);
-	claim->lock->engine->kept++;
+	change_owner(claim, claim->place.lock->keeper);
+	claim->place.lock->engine->kept++;
 }
 
 void claim_decide(struct claim *claim, int result)
 {
-	struct engine *engine = claim->lock->engine;
+	struct engine *engine = claim->place.lock->engine;
 	void *cookie = claim->cookie;
 
 	if (claim_is_lead(claim)) {
@@ -481,7 +492,7 @@ void claim_lose(struct claim *claim)
 {
 	struct owner *owner = claim->owner;
 
-	struct lock *lock = claim->lock;
+	struct lock *lock = claim->place.lock;
 	bool flock = claim->kind != LOCK_KIND_RECORD;
 	bool kept = claim_is_kept(claim);
 
@@ -557,7 +568,7 @@ void claim_wish(struct claim *claim, bool waits, void *cookie)
 	}
 	queue_unsettle(claim);
 	if (claim->state == CLAIM_WAITING) /* others may have counted on its end */
-		queue_look_for_cycles(claim->lock);
+		queue_look_for_cycles(claim->place.lock);
 	/* Wishes that do not wait may have been looking on, whether somebody takes this place up.
 	 */
 	queue_unsettle_onlookers(claim);

@@ -17,8 +17,15 @@ void claim_append_unplaced(struct claim *claim);
 /* Frees a claim that is in no list but its owner's. */
 void claim_free(struct claim *claim);
 
-/* Frees all of a list. */
-void claims_free(struct place **list);
+/* Frees all of a list, rivals too. */
+void places_free(struct place **list);
+
+/* A claim of nobody, in no list, which may stand under that name, for claim_leave(). NULL: out of
+ * memory. */
+struct claim *claim_create_leaving(struct lock *lock, const struct claim_name *parts);
+
+/* Turns a claim that is in no list but its owner's into one that leaves. */
+void claim_leave(struct claim *claim);
 
 /* Ends one that is in no list but its owner's: frees it, if the store need not answer first. */
 void claim_end(struct claim *claim);

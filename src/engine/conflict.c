@@ -22,7 +22,7 @@ struct claim *lead_first_asked(const struct lead *lead)
 
 bool claim_is_kept(const struct claim *claim)
 {
-	return claim->state == CLAIM_HELD && claim->owner == claim->lock->keeper;
+	return claim->state == CLAIM_HELD && claim->owner == claim->place.lock->keeper;
 }
 
 const struct owner *claim_asker(const struct claim *claim)
@@ -60,12 +60,7 @@ bool claim_was_handed_over(const struct claim *claim)
 	return claim->owner->records != NULL && claim_coverage(claim) == NULL;
 }
 
-bool claim_may_be_none(const struct claim *claim)
-{
-	return claim->state == CLAIM_FOREIGN && claim->place.parts.id.session == 0 && !claim->seen;
-}
-
-bool claims_are_one_process(const struct claim *a, const struct claim *b)
+bool rivals_are_one_process(const struct rival *a, const struct rival *b)
 {
 	return a->place.parts.record && b->place.parts.record &&
 	       a->place.parts.id.session == b->place.parts.id.session &&
@@ -97,9 +92,11 @@ static bool covers_conflict(const struct claim *flock, const struct records *rec
 }
 
 bool coverage_is_by(const struct claim *flock, const struct records *records,
-		    const struct claim *claim)
+		    const struct place *place)
 {
-	return is_held_flock(flock) && covers_conflict(flock, records, claim->owner, &claim->place);
+	const struct claim *claim = claim_of(place);
+	return is_held_flock(flock) &&
+	       covers_conflict(flock, records, claim != NULL ? claim->owner : NULL, place);
 }
 
 /* Whether another process than `but`, whose locks the flock may cover, holds what conflicts. */
@@ -107,7 +104,7 @@ static bool flock_covers_others(const struct claim *flock, const struct owner *b
 				const struct place *place)
 {
 	struct records *records, *next;
-	HASH_ITER (hh, flock->lock->records, records, next) {
+	HASH_ITER (hh, flock->place.lock->records, records, next) {
 		if (covers_conflict(flock, records, but, place))
 			return true;
 	}
@@ -137,7 +134,7 @@ static bool handed_over_is_in_the_way(const struct claim *flock, const struct cl
 	/* Its process may lock more under it at any time. */
 	if (claim_coverage(claim) == NULL && !owners_are_one(flock->owner, claim->owner))
 		return true;
-	HASH_ITER (hh, flock->lock->records, records, next) {
+	HASH_ITER (hh, flock->place.lock->records, records, next) {
 		if (!owners_are_one(&records->owner, claim->owner) &&
 		    place_conflicts(&claim->place, &records->held))
 			return true;
@@ -163,7 +160,7 @@ static const struct claim *find_flock(const struct owner *owner, const struct ow
 const struct claim *coverage_flock_for(const struct claim *claim)
 {
 	const struct records *records = claim->owner != NULL ? claim->owner->records : NULL;
-	if (records == NULL || claim_coverage(claim) == NULL || claim->lock->held_flocks == 0)
+	if (records == NULL || claim_coverage(claim) == NULL || claim->place.lock->held_flocks == 0)
 		return NULL;
 	const struct range range = claim_coverage(claim)->asked;
 	const struct claim *flock = find_flock(&records->owner, NULL, range);
@@ -193,11 +190,13 @@ static const struct owner *side_of(const struct claim *claim, const struct claim
 	return claim_coverage(other) != NULL ? claim_asker(claim) : claim->owner;
 }
 
-bool claims_conflict(const struct claim *a, const struct claim *b)
+bool claims_conflict(const struct place *place, const struct place *other)
 {
-	if (!places_cross(&a->place, &b->place))
+	const struct claim *a = claim_of(place), *b = claim_of(other);
+
+	if (!places_cross(place, other))
 		return false;
-	if (a->owner == NULL || b->owner == NULL)
+	if (a == NULL || b == NULL || a->owner == NULL || b->owner == NULL)
 		return true;
 	if (a->owner != b->owner && claim_was_handed_over(a))
 		return handed_over_is_in_the_way(a, b);
@@ -218,16 +217,16 @@ bool would_wait_here(const struct owner *owner, struct range range)
 	const struct place *lists[] = {owner->lock->queue.first, owner->lock->unplaced};
 	struct coverage coverage = {.ranges = {&range, 1, 1}};
 	const struct claim wish = {
-		.lock = owner->lock,
 		.owner = (struct owner *)owner,
-		.place = {.parts = {.mode = range.mode, .span = range.span},
+		.place = {.lock = owner->lock,
+			  .parts = {.mode = range.mode, .span = range.span},
 			  .ranges = owner->records != NULL ? &coverage.ranges : NULL},
 	};
 	for (size_t i = 0; i < 2; i++) {
 		const struct claim *claim;
-		for (claim = claim_of(lists[i]); claim != NULL; claim = claim_next(claim)) {
+		for (claim = claim_from(lists[i]); claim != NULL; claim = claim_next(claim)) {
 			if (claim->owner == NULL || claim_is_kept(claim) ||
-			    !claims_conflict(claim, &wish))
+			    !claims_conflict(&claim->place, &wish.place))
 				continue;
 			if (claim->state == CLAIM_HELD ||
 			    (claim->asked && claim->waits && !may_go_first(owner)))
@@ -240,7 +239,8 @@ bool would_wait_here(const struct owner *owner, struct range range)
 bool claim_is_of_holder(const struct claim *claim)
 {
 	const struct claim *held;
-	for (held = claim_of(claim->lock->queue.first); held != NULL; held = claim_next(held)) {
+	for (held = claim_from(claim->place.lock->queue.first); held != NULL;
+	     held = claim_next(held)) {
 		if (held->state == CLAIM_HELD && owners_are_one(held->owner, claim->owner))
 			return true;
 	}

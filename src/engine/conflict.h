@@ -28,12 +28,8 @@ bool owners_are_one(const struct owner *a, const struct owner *b);
 /* Whether a claim is a flock that a process took over. */
 bool claim_was_handed_over(const struct claim *claim);
 
-/* Whether a foreign claim may turn out to be none when it is read: others than dlockfs may have put
- * something else there under such a name. */
-bool claim_may_be_none(const struct claim *claim);
-
-/* Whether two foreign claims of record locks are of one process. */
-bool claims_are_one_process(const struct claim *a, const struct claim *b);
+/* Whether two rivals are record locks of one process. */
+bool rivals_are_one_process(const struct rival *a, const struct rival *b);
 
 /* Whether the claim is a flock that may cover record locks of the process. */
 bool coverage_may_be_by(const struct claim *claim, const struct records *records);
@@ -41,7 +37,7 @@ bool coverage_may_be_by(const struct claim *claim, const struct records *records
 /* Whether a flock that is held, which it need not be, covers record locks of the process that are
  * in the way of somebody else's claim. */
 bool coverage_is_by(const struct claim *flock, const struct records *records,
-		    const struct claim *claim);
+		    const struct place *place);
 
 /* A flock by which a claim of record locks, which waits, is granted as soon as nobody else who has
  * locked under it is in the way; NULL: there is none, or the claim is not of that kind. */
@@ -51,8 +47,8 @@ const struct claim *coverage_flock_for(const struct claim *claim);
  * else who has locked under that is in the way. */
 bool coverage_includes(const struct records *records, struct range range);
 
-/* Whether two claims of one lock exclude each other. */
-bool claims_conflict(const struct claim *a, const struct claim *b);
+/* Whether two claims of one lock, whosever they are, exclude each other. */
+bool claims_conflict(const struct place *a, const struct place *b);
 
 /* Whether somebody of this host, who is known without asking, is surely in the way of a wish. */
 bool would_wait_here(const struct owner *owner, struct range range);

@@ -55,7 +55,7 @@ void coverage_lose_rest(struct lock *lock)
 
 struct owner *coverage_heir(const struct claim *flock)
 {
-	struct lock *lock = flock->lock;
+	struct lock *lock = flock->place.lock;
 	struct records *records, *next;
 	HASH_ITER (hh, lock->records, records, next) {
 		if (&records->owner != flock->owner && coverage_may_be_by(flock, records) &&
@@ -129,7 +129,7 @@ static void commit(struct owner *owner)
 		coverage->ranges = coverage->next;
 		coverage->next = (struct range_set){0};
 		if (changed) {
-			queue_weaken(claim);
+			queue_weaken(&claim->place);
 			claim_amend(claim);
 		}
 	}
@@ -143,11 +143,11 @@ static void weaken_flocks(const struct records *records)
 
 	if (records->owner.lock->held_flocks == 0)
 		return;
-	for (claim = claim_of(records->owner.lock->queue.first); claim != NULL;
+	for (claim = claim_from(records->owner.lock->queue.first); claim != NULL;
 	     claim = claim_next(claim)) {
 		if (!coverage_may_be_by(claim, records))
 			continue;
-		queue_weaken(claim);
+		queue_weaken(&claim->place);
 		found = true;
 	}
 	/* Others who have locked through the file wait for that, behind whomever. */
@@ -162,7 +162,8 @@ static void unsettle_anchored(const struct owner *owner)
 	struct claim *claim;
 	if (owner->lock->anchored_in_queue == 0)
 		return;
-	for (claim = claim_of(owner->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+	for (claim = claim_from(owner->lock->queue.first); claim != NULL;
+	     claim = claim_next(claim)) {
 		if (claim->place.parts.anchored && claim->owner != NULL &&
 		    owners_are_one(claim->owner, owner))
 			queue_unsettle(claim);
@@ -191,14 +192,14 @@ int coverage_change(struct records *records, struct range_set held)
 /* Whether nobody stands between two claims of one owner, the older one first. */
 static bool are_neighbours(const struct claim *older, const struct claim *claim)
 {
-	const struct claim *between;
-	for (between = claim_next(older); between != NULL && between != claim;
-	     between = claim_next(between)) {
-		if (between->owner != claim->owner &&
-		    claim_span_overlaps(between->place.parts.span, older->place.parts.span))
+	const struct place *between;
+	for (between = older->place.next; between != NULL && between != &claim->place;
+	     between = between->next) {
+		if ((between->foreign || claim_of(between)->owner != claim->owner) &&
+		    claim_span_overlaps(between->parts.span, older->place.parts.span))
 			return false;
 	}
-	return between == claim;
+	return between == &claim->place;
 }
 
 void coverage_tidy(struct claim *claim)

@@ -64,129 +64,129 @@ struct search {
 };
 
 struct waiters {
-	struct claim **claims;
+	struct place **places;
 	size_t count, capacity;
 };
 
-static bool reaches(struct search *search, struct claim *waiting);
-static bool may_wait(struct search *search, struct claim *claim);
+static bool reaches(struct search *search, struct place *waiting);
+static bool may_wait(struct search *search, struct rival *rival);
 
-static bool is_foreign(const struct claim *claim)
+static bool comes_later(const struct search *search, const struct place *place)
 {
-	return claim->state == CLAIM_FOREIGN;
+	return place->lock == search->claim->place.lock &&
+	       place_compare(place, &search->last->place) > 0;
 }
 
-static bool comes_later(struct search *search, const struct claim *claim)
+/* Whether two rivals may be one owner's: an open file and a process, on one host; unless the one
+ * behind says that it waits for the other. */
+static bool may_be_one(const struct place *front, const struct place *place)
 {
-	return claim->lock == search->claim->lock &&
-	       place_compare(&claim->place, &search->last->place) > 0;
-}
-
-/* Whether two foreign claims may be one owner's: an open file and a process, on one host; unless
- * the one behind says that it waits for the other. */
-static bool may_be_one(const struct claim *front, const struct claim *claim)
-{
-	if (front->place.parts.id.session != claim->place.parts.id.session ||
-	    front->place.parts.id.session == 0)
+	if (front->parts.id.session != place->parts.id.session || front->parts.id.session == 0)
 		return false;
-	if (front->place.parts.id.owner == claim->place.parts.id.owner &&
-	    front->place.parts.id.owner != CLAIM_OWNER_NONE)
+	if (front->parts.id.owner == place->parts.id.owner &&
+	    front->parts.id.owner != CLAIM_OWNER_NONE)
 		return true;
-	return front->place.parts.record != claim->place.parts.record &&
-	       !(claim->says_waits && claim->waits_for == front->place.parts.sequence);
+	return front->parts.record != place->parts.record &&
+	       !(place->says_waits && place->waits_for == front->parts.sequence);
 }
 
-/* A foreign claim has been read; if not, it will be. */
-static bool is_known(struct search *search, struct claim *claim)
+/* A rival has been read; if not, it will be. */
+static bool is_known(struct search *search, struct place *place)
 {
-	if (!is_foreign(claim) || claim->read)
+	struct rival *rival = rival_of(place);
+	if (rival == NULL || rival->known >= KNOWN)
 		return true;
 	search->unknown = true;
-	search->unsure |= !claim->seen;
-	rival_watch(claim);
+	search->unsure |= rival->known == KNOWN_NOT;
+	rival_watch(rival);
 	return false;
 }
 
-/* Whether one foreign claim stands in the way of another one behind it, as far as is known. */
-static bool stands_in_the_way(struct search *search, struct claim *front, struct claim *claim)
+/* Whether a claim is held, as far as is known. */
+static bool holds(struct search *search, struct place *place)
 {
-	if (front->requeue || !places_cross(&front->place, &claim->place) ||
-	    (is_foreign(front) && may_be_one(front, claim)))
-		return false;
-	if (!claim_has_precedence(claim, front))
-		return true;
-	return is_foreign(front) ? !may_wait(search, front) : front->state == CLAIM_HELD;
+	return place->foreign ? !may_wait(search, rival_of(place))
+			      : claim_of(place)->state == CLAIM_HELD;
 }
 
-/* Whether a foreign claim is blocked by one in front of it, or may be: then it says so, sooner or
- * later, and who has precedence passes it. */
-static bool may_wait(struct search *search, struct claim *claim)
+/* Whether a claim stands in the way of a rival behind it, as far as is known. */
+static bool stands_in_the_way(struct search *search, struct place *front,
+			      const struct place *waiting)
 {
-	struct claim *front;
-	if (!is_known(search, claim) || claim->says_waits)
+	if (front->requeue || !places_cross(front, waiting) ||
+	    (front->foreign && may_be_one(front, waiting)))
+		return false;
+	return !place_has_precedence(waiting, front) || holds(search, front);
+}
+
+/* Whether a rival is blocked by a claim in front of it, or may be: then it says so, sooner or
+ * later, and who has precedence passes it. */
+static bool may_wait(struct search *search, struct rival *rival)
+{
+	struct place *place = &rival->place, *front;
+	if (!is_known(search, place) || place->says_waits)
 		return true;
-	if (claim->judged == search->number)
-		return claim->may_wait;
-	claim->judged = search->number;
-	claim->may_wait = false;
-	for (front = claim_of(claim->lock->queue.first); front != claim && !claim->may_wait;
-	     front = claim_next(front))
-		claim->may_wait =
-			(places_cross(&front->place, &claim->place) && !is_known(search, front)) ||
-			stands_in_the_way(search, front, claim);
-	return claim->may_wait;
+	if (rival->judged == search->number)
+		return rival->may_wait;
+	rival->judged = search->number;
+	rival->may_wait = false;
+	for (front = place->lock->queue.first; front != place && !rival->may_wait;
+	     front = front->next)
+		rival->may_wait = (places_cross(front, place) && !is_known(search, front)) ||
+				  stands_in_the_way(search, front, place);
+	return rival->may_wait;
 }
 
 /* The edge to a claim that is in the way. An orphan only lets time pass. */
-static enum edge edge_to(struct search *search, struct claim *claim)
+static enum edge edge_to(struct search *search, struct place *place)
 {
-	if (claim->orphan)
+	if (place->foreign && rival_of(place)->orphan)
 		return EDGE_NONE;
-	bool holds = is_foreign(claim) ? !may_wait(search, claim) : claim->state == CLAIM_HELD;
-	return holds ? EDGE_HOLDER : EDGE_WAITER;
+	return holds(search, place) ? EDGE_HOLDER : EDGE_WAITER;
 }
 
 /* The edge from a claim that waits, if it does, to one in front of it. */
-static enum edge edge_to_front(struct search *search, struct claim *waiting, struct claim *front)
+static enum edge edge_to_front(struct search *search, struct place *waiting, struct place *front)
 {
-	if (!places_cross(&front->place, &waiting->place) || !is_known(search, front) ||
-	    !is_known(search, waiting))
+	if (!places_cross(front, waiting) || !is_known(search, front) || !is_known(search, waiting))
 		return EDGE_NONE;
-	if (!is_foreign(waiting) && !is_foreign(front)) {
-		if (!claims_conflict(front, waiting) || claim_passes(waiting, front))
+	if (!waiting->foreign && !front->foreign) {
+		if (!claims_conflict(front, waiting) || claim_passes(claim_of(waiting), front))
 			return EDGE_NONE;
-	} else if (is_foreign(waiting)) {
+	} else if (waiting->foreign) {
 		/* One with an anchor may have passed the other, and be held. */
-		if (waiting->place.parts.anchored && !waiting->says_waits)
+		if (waiting->parts.anchored && !waiting->says_waits)
 			return EDGE_NONE;
 		if (!stands_in_the_way(search, front, waiting))
 			return EDGE_NONE;
 	} else if (front->requeue ||
-		   (claim_has_precedence(waiting, front) && may_wait(search, front))) {
+		   (place_has_precedence(waiting, front) && may_wait(search, rival_of(front)))) {
 		return EDGE_NONE;
 	}
 	return edge_to(search, front);
 }
 
 /* The edge to one behind it, which has precedence or is held. */
-static enum edge edge_to_behind(struct search *search, struct claim *waiting, struct claim *behind)
+static enum edge edge_to_behind(struct search *search, struct place *waiting, struct place *behind)
 {
-	if (!is_foreign(waiting) && !is_foreign(behind))
-		return claim_is_behind(waiting, behind) ? edge_to(search, behind) : EDGE_NONE;
+	if (!waiting->foreign && !behind->foreign)
+		return claim_is_behind(claim_of(waiting), behind) ? edge_to(search, behind)
+								  : EDGE_NONE;
 	if (behind->requeue || !claims_conflict(behind, waiting) || !is_known(search, behind) ||
-	    !is_known(search, waiting) || (is_foreign(waiting) && !waiting->says_waits))
+	    !is_known(search, waiting) || (waiting->foreign && !waiting->says_waits))
 		return EDGE_NONE;
 	enum edge edge = edge_to(search, behind);
 	/* Who has passed one that is to be queued again is in front of it then. */
-	return claim_has_precedence(behind, waiting) || (waiting->requeue && edge == EDGE_HOLDER)
+	return place_has_precedence(behind, waiting) || (waiting->requeue && edge == EDGE_HOLDER)
 		       ? edge
 		       : EDGE_NONE;
 }
 
-/* Whether a claim of ours is a wish that waits. */
-static bool is_waiting(const struct claim *claim)
+/* Whether a claim is a wish that waits; a rival may be. */
+static bool is_waiting(const struct place *place)
 {
-	return claim->state == CLAIM_WAITING && claim->asked && claim->waits;
+	const struct claim *claim = claim_of(place);
+	return claim == NULL || (claim->state == CLAIM_WAITING && claim->asked && claim->waits);
 }
 
 /* Whether the process waits for the one that is looked for, or is that. */
@@ -200,20 +200,21 @@ static bool process_reaches(struct search *search, const struct process *process
 		return search->last == search->claim || search->last == held;
 	DL_FOREACH2 (process->records, records, process_next) {
 		DL_FOREACH2 (records->owner.claims, claim, owner_next) {
-			if (is_waiting(claim) && !comes_later(search, claim) &&
-			    reaches(search, claim))
+			if (is_waiting(&claim->place) && !comes_later(search, &claim->place) &&
+			    reaches(search, &claim->place))
 				return true;
 		}
 	}
 	return false;
 }
 
-static bool foreign_holder_reaches(struct search *search, const struct claim *held)
+static bool rival_reaches(struct search *search, const struct rival *held)
 {
-	struct claim *claim;
-	for (claim = claim_of(held->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
-		if (claim != held && is_foreign(claim) && claims_are_one_process(claim, held) &&
-		    !comes_later(search, claim) && reaches(search, claim))
+	struct rival *rival;
+	for (rival = rival_from(held->place.lock->queue.first); rival != NULL;
+	     rival = rival_next(rival)) {
+		if (rival != held && rivals_are_one_process(rival, held) &&
+		    !comes_later(search, &rival->place) && reaches(search, &rival->place))
 			return true;
 	}
 	return false;
@@ -221,10 +222,10 @@ static bool foreign_holder_reaches(struct search *search, const struct claim *he
 
 /* Whether one of the processes whose record locks a flock covers waits for the process. */
 static bool covered_reach(struct search *search, const struct claim *flock,
-			  const struct claim *waiting)
+			  const struct place *waiting)
 {
 	const struct records *records;
-	for (records = flock->lock->records; records != NULL; records = records->hh.next) {
+	for (records = flock->place.lock->records; records != NULL; records = records->hh.next) {
 		if (coverage_is_by(flock, records, waiting) &&
 		    process_reaches(search, records->process, flock))
 			return true;
@@ -233,11 +234,12 @@ static bool covered_reach(struct search *search, const struct claim *flock,
 }
 
 /* Whether the owner of a claim that is held waits for the process. */
-static bool holder_reaches(struct search *search, const struct claim *waiting,
-			   const struct claim *held)
+static bool holder_reaches(struct search *search, const struct place *waiting,
+			   const struct place *holder)
 {
-	if (is_foreign(held))
-		return foreign_holder_reaches(search, held);
+	const struct claim *held = claim_of(holder);
+	if (held == NULL)
+		return rival_reaches(search, rival_of(holder));
 	const struct records *records = held->owner->records;
 	if (records != NULL && process_reaches(search, records->process, held))
 		return true;
@@ -246,23 +248,23 @@ static bool holder_reaches(struct search *search, const struct claim *waiting,
 	return held->kind != LOCK_KIND_RECORD && covered_reach(search, held, waiting);
 }
 
-static void add_waiter(struct waiters *waiters, struct claim *claim)
+static void add_waiter(struct waiters *waiters, struct place *place)
 {
 	if (waiters->count == waiters->capacity) {
 		size_t capacity = waiters->capacity * 2 + 8;
-		struct claim **claims =
-			reallocarray(waiters->claims, capacity, sizeof(struct claim *));
-		if (claims == NULL)
+		struct place **places =
+			reallocarray(waiters->places, capacity, sizeof(struct place *));
+		if (places == NULL)
 			return; /* another one may do */
-		waiters->claims = claims;
+		waiters->places = places;
 		waiters->capacity = capacity;
 	}
-	waiters->claims[waiters->count++] = claim;
+	waiters->places[waiters->count++] = place;
 }
 
 /* Whether an edge leads to the process, at whatever remove. */
-static bool leads_there(struct search *search, struct claim *waiting, enum edge edge,
-			struct claim *other)
+static bool leads_there(struct search *search, const struct place *waiting, enum edge edge,
+			struct place *other)
 {
 	if (edge == EDGE_HOLDER)
 		return holder_reaches(search, waiting, other);
@@ -270,32 +272,34 @@ static bool leads_there(struct search *search, struct claim *waiting, enum edge 
 		return false;
 	if (search->waiters != NULL)
 		add_waiter(search->waiters, other);
-	if (other == search->claim)
+	if (other == &search->claim->place)
 		return search->process != NULL;
-	return (is_foreign(other) || is_waiting(other)) && reaches(search, other);
+	return is_waiting(other) && reaches(search, other);
 }
 
 /* Whether a claim waits for the process, at whatever remove. */
-static bool reaches(struct search *search, struct claim *waiting)
+static bool reaches(struct search *search, struct place *waiting)
 {
 	const struct lock *lock = waiting->lock;
-	const struct claim *flock;
-	struct claim *other;
+	const struct claim *flock = NULL;
+	struct place *other;
 
 	if (waiting->visited == search->number)
 		return false;
 	waiting->visited = search->number;
-	flock = coverage_flock_for(waiting);
+	if (!waiting->foreign)
+		flock = coverage_flock_for(claim_of(waiting));
 	if (flock != NULL)
 		return covered_reach(search, flock, waiting);
-	for (other = claim_of(lock->queue.first); other != waiting; other = claim_next(other)) {
-		if (lock != search->claim->lock && (is_foreign(other) || is_foreign(waiting)))
+	for (other = lock->queue.first; other != waiting; other = other->next) {
+		if (lock != search->claim->place.lock && (other->foreign || waiting->foreign))
 			continue;
 		if (leads_there(search, waiting, edge_to_front(search, waiting, other), other))
 			return true;
 	}
-	for (other = claim_next(waiting); other != NULL; other = claim_next(other)) {
-		if ((is_foreign(other) || other->state != CLAIM_HELD) && comes_later(search, other))
+	for (other = waiting->next; other != NULL; other = other->next) {
+		bool held = !other->foreign && claim_of(other)->state == CLAIM_HELD;
+		if (!held && comes_later(search, other))
 			continue;
 		if (leads_there(search, waiting, edge_to_behind(search, waiting, other), other))
 			return true;
@@ -311,7 +315,7 @@ static struct search begin_search(const struct claim *claim, const struct claim 
 		.last = last,
 		.process = process,
 		.holders_only = holders_only,
-		.number = ++claim->lock->engine->searches,
+		.number = ++claim->place.lock->engine->searches,
 	};
 }
 
@@ -325,8 +329,8 @@ static enum cycle close_cycle(struct claim *claim, const struct claim *last,
 			      const struct process *process, bool holders_only)
 {
 	struct search search = begin_search(claim, last, process, holders_only);
-	bool found = reaches(&search, claim);
-	claim->lock->cycle_expected |= found || search.unknown;
+	bool found = reaches(&search, &claim->place);
+	claim->place.lock->cycle_expected |= found || search.unknown;
 	if (!found)
 		return CYCLE_NONE;
 	return search.unsure ? CYCLE_UNSURE : CYCLE;
@@ -353,60 +357,59 @@ static enum cycle find_cycle(struct claim *claim, const struct process *process,
 
 /* Whether a claim can be queued again, now or once it says that it waits: its host knows the rule.
  */
-static bool knows_the_rule(const struct claim *claim)
+static bool knows_the_rule(const struct place *place)
 {
-	if (!is_foreign(claim))
-		return is_waiting(claim);
-	return claim->place.parts.id.session != 0 && (claim->exact || !claim->says_waits);
-}
-
-/* Whether it can be now. */
-static bool can_be_sent_back(const struct claim *claim)
-{
-	return !is_foreign(claim) || (claim->read && claim->says_waits && claim->text != NULL);
+	if (!place->foreign)
+		return is_waiting(place);
+	return place->parts.id.session != 0 && (place->exact || !place->says_waits);
 }
 
 /* Whether one claim is to be sent back rather than another one: it is older. */
-static bool goes_first(const struct claim *claim, const struct claim *other)
+static bool goes_first(const struct place *place, const struct place *other)
 {
-	return other == NULL ||
-	       (claim->lock == other->lock && place_compare(&claim->place, &other->place) < 0);
+	return other == NULL || (place->lock == other->lock && place_compare(place, other) < 0);
 }
 
 /* The oldest of those that are in somebody's way in the cycle, and can be sent back. NULL: there is
  * none. */
-static struct claim *find_oldest(struct claim *claim, const struct claim *last,
+static struct place *find_oldest(struct claim *claim, const struct claim *last,
 				 const struct process *process)
 {
 	struct waiters waiters = {0};
 	struct search all = begin_search(claim, last, NULL, false);
-	struct claim *found = NULL;
+	struct place *found = NULL;
 
 	all.waiters = &waiters;
-	(void)reaches(&all, claim);
+	(void)reaches(&all, &claim->place);
 	for (size_t i = 0; i < waiters.count; i++) {
-		struct claim *waiter = waiters.claims[i];
+		struct place *waiter = waiters.places[i];
 		struct search search = begin_search(claim, last, process, false);
 		if (waiter != found && knows_the_rule(waiter) && goes_first(waiter, found) &&
 		    reaches(&search, waiter))
 			found = waiter;
 	}
-	free(waiters.claims);
+	free(waiters.places);
 	return found;
 }
 
 /* Lets the claim pass one that waits. There may be another cycle, to be looked for after that. */
 static void send_back(struct claim *waiter, struct claim *claim)
 {
-	if (is_foreign(waiter) && waiter->amending)
-		return; /* it is being sent back */
-	waiter->gave_way = !is_foreign(waiter);
-	bool sent = is_foreign(waiter) ? rival_send_back(waiter, claim->place.parts.sequence)
-				       : claim_requeue(waiter);
-	if (!sent)
-		engine_retry_in(claim->lock->engine, RETRY_MEMORY_MS);
-	else if (!is_foreign(waiter))
+	waiter->gave_way = true;
+	if (claim_requeue(waiter))
 		queue_unsettle(claim);
+	else
+		engine_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
+}
+
+/* The same by its host; unless that cannot be now, or is on its way. */
+static void send_rival_back(struct rival *rival, const struct claim *claim)
+{
+	if (rival->amending || rival->known < KNOWN || !rival->place.says_waits ||
+	    rival->text == NULL)
+		return;
+	if (!rival_send_back(rival, claim->place.parts.sequence))
+		engine_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
 }
 
 /* The same cycle is to be seen in new lists. Returns whether it was in enough of them. */
@@ -416,12 +419,12 @@ static bool is_confirmed(const struct claim *claim)
 
 	if (coverage == NULL)
 		return true;
-	if (coverage->cycle_list > claim->lock->lists_done)
+	if (coverage->cycle_list > claim->place.lock->lists_done)
 		return false; /* is about to be confirmed */
 	if (coverage->cycles == CONFIRMATIONS)
 		return true;
 	coverage->cycles++;
-	coverage->cycle_list = lock_list_anew(claim->lock);
+	coverage->cycle_list = lock_list_anew(claim->place.lock);
 	return false;
 }
 
@@ -436,13 +439,15 @@ static void forget_cycle(const struct claim *claim)
 static bool break_cycle(struct claim *claim, const struct claim *last,
 			const struct process *process)
 {
-	struct claim *waiter = find_oldest(claim, last, process);
+	struct place *waiter = find_oldest(claim, last, process);
 
 	if (waiter == NULL)
 		return is_confirmed(claim);
 	forget_cycle(claim);
-	if (can_be_sent_back(waiter))
-		send_back(waiter, claim);
+	if (waiter->foreign)
+		send_rival_back(rival_of(waiter), claim);
+	else
+		send_back(claim_of(waiter), claim);
 	return false;
 }
 
@@ -467,7 +472,7 @@ bool claim_closes_cycle(struct claim *claim)
 
 	if (owner->records != NULL)
 		return look(claim, owner->records->process);
-	for (records = claim->lock->records; records != NULL; records = records->hh.next) {
+	for (records = claim->place.lock->records; records != NULL; records = records->hh.next) {
 		if (claim->state == CLAIM_WAITING && owners_are_one(&records->owner, owner))
 			(void)look(claim, records->process);
 	}

@@ -25,7 +25,7 @@ static bool is_used(const struct lock *lock)
 /* The text of a marker is that of its claim, so that people see who was lost. */
 static void ask_for_marker(struct claim *claim)
 {
-	struct engine *engine = claim->lock->engine;
+	struct engine *engine = claim->place.lock->engine;
 
 	if (claim->marking || claim->marker == MARKER_STANDS || engine->session != STORE_CONNECTED)
 		return;
@@ -43,7 +43,7 @@ static void ask_for_marker(struct claim *claim)
 
 bool delay_lets_hold(struct claim *claim)
 {
-	if (!is_used(claim->lock) || claim->marker == MARKER_STANDS)
+	if (!is_used(claim->place.lock) || claim->marker == MARKER_STANDS)
 		return true;
 	ask_for_marker(claim);
 	return false;
@@ -51,13 +51,15 @@ bool delay_lets_hold(struct claim *claim)
 
 void delay_prepare(struct claim *claim)
 {
-	if (is_used(claim->lock) && claim_blocker(claim)->state == CLAIM_HELD && claim->asked)
+	const struct claim *blocker = claim_of(claim->place.blocker);
+	if (is_used(claim->place.lock) && blocker != NULL && blocker->state == CLAIM_HELD &&
+	    claim->asked)
 		ask_for_marker(claim);
 }
 
 void delay_marked(struct claim *claim, int error)
 {
-	struct lock *lock = claim->lock;
+	struct lock *lock = claim->place.lock;
 
 	claim->marking = false;
 	claim_mark(claim);
@@ -80,24 +82,25 @@ static int64_t stay_ms(const struct lock *lock)
 	return is_used(lock) ? lock->policy.lock_delay_ms : CONFIG_LOCK_DELAY_MAX_MS;
 }
 
-void delay_note_orphan(struct claim *claim)
+void delay_note_orphan(struct rival *rival)
 {
-	struct lock *lock = claim->lock;
+	struct place *place = &rival->place;
+	struct lock *lock = place->lock;
 
-	if (claim->orphan)
+	if (rival->orphan)
 		return;
-	claim->orphan = claim->seen = true;
-	claim->read = true; /* it covers what its name says, or was read before */
-	claim->says_waits = claim->says_keep = false;
-	claim->place.parts.id =
-		(struct claim_id){0}; /* of nobody who could be asked for anything */
-	claim->delay_end_ms = lock->engine->now_ms + stay_ms(lock);
+	rival->orphan = true;
+	if (rival->known < KNOWN) /* it covers what its name says */
+		rival->known = KNOWN;
+	place->says_waits = place->says_keep = false;
+	place->parts.id = (struct claim_id){0}; /* of nobody who could be asked for anything */
+	rival->delay_end_ms = lock->engine->now_ms + stay_ms(lock);
 	engine_retry_in(lock->engine, stay_ms(lock));
 	if (!is_used(lock))
 		return;
 	log_lock_warning(lock->path,
 			 "the holder of claim %s was lost: nobody gets the lock for %lld ms",
-			 claim->place.name, (long long)lock->policy.lock_delay_ms);
+			 place->name, (long long)lock->policy.lock_delay_ms);
 	/* Who went before it, because it waited, or was to ask for it, does not any more. */
 	queue_unsettle_all(lock);
 }
@@ -105,14 +108,14 @@ void delay_note_orphan(struct claim *claim)
 void delay_change_policy(struct lock *lock, const struct lock_policy *policy)
 {
 	int64_t former_ms = stay_ms(lock);
-	struct claim *claim;
+	struct rival *rival;
 
 	lock->policy = *policy;
 	if (stay_ms(lock) == former_ms)
 		return;
-	for (claim = claim_of(lock->watched); claim != NULL; claim = claim_next(claim)) {
-		if (claim->orphan)
-			claim->delay_end_ms += stay_ms(lock) - former_ms;
+	for (rival = rival_from(lock->watched); rival != NULL; rival = rival_next(rival)) {
+		if (rival->orphan)
+			rival->delay_end_ms += stay_ms(lock) - former_ms;
 	}
 	engine_retry_in(lock->engine, 0);
 }
@@ -131,7 +134,7 @@ void delay_break(struct claim *claim)
 		return;
 	claim->marker = MARKER_NONE; /* it stays */
 	claim->broken = true;
-	claim->lock->broken++;
+	claim->place.lock->broken++;
 }
 
 void delay_broken(struct claim *claim)
@@ -139,24 +142,24 @@ void delay_broken(struct claim *claim)
 	if (!claim->broken)
 		return;
 	claim->broken = false;
-	claim->lock->broken--;
-	delay_look(claim->lock);
+	claim->place.lock->broken--;
+	delay_look(claim->place.lock);
 }
 
 static void take_away(struct place *list)
 {
-	struct claim *claim;
+	struct rival *rival;
 
-	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
-		struct engine *engine = claim->lock->engine;
+	for (rival = rival_from(list); rival != NULL; rival = rival_next(rival)) {
+		struct engine *engine = rival->place.lock->engine;
 
-		if (!claim->orphan || claim->sent)
+		if (!rival->orphan || rival->sent)
 			continue;
-		if (claim->delay_end_ms > engine->now_ms) {
-			engine_retry_in(engine, claim->delay_end_ms - engine->now_ms);
+		if (rival->delay_end_ms > engine->now_ms) {
+			engine_retry_in(engine, rival->delay_end_ms - engine->now_ms);
 		} else if (engine->session == STORE_CONNECTED) {
-			claim->sent = true;
-			engine_withdraw(claim);
+			rival->sent = true;
+			engine_withdraw(&rival->place, true);
 		}
 	}
 }
@@ -169,26 +172,36 @@ void delay_resume(struct lock *lock)
 		lock_list(lock);
 }
 
-static bool may_leave_orphan(const struct claim *claim)
+static bool has_orphan(const struct place *list)
 {
-	return claim->orphan || claim->broken || claim->marker != MARKER_NONE;
+	const struct rival *rival = rival_from(list);
+	while (rival != NULL && !rival->orphan)
+		rival = rival_next(rival);
+	return rival != NULL;
+}
+
+/* Whether one of ours may leave an orphan. */
+static bool note_former(struct lock *lock, const struct place *list)
+{
+	const struct claim *claim;
+	bool found = false;
+
+	for (claim = claim_from(list); claim != NULL; claim = claim_next(claim)) {
+		if (!claim->broken && claim->marker == MARKER_NONE)
+			continue;
+		found = true;
+		lock->former_session = claim->place.parts.id.session;
+	}
+	return found;
 }
 
 void delay_lose_session(struct lock *lock)
 {
-	const struct place *lists[] = {lock->watched, lock->leaving, lock->queue.first};
-	const struct claim *claim;
-	bool looks = lock->orphans_list != 0;
+	bool looks = lock->orphans_list != 0 || has_orphan(lock->watched) ||
+		     has_orphan(lock->queue.first);
 
-	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
-		for (claim = claim_of(lists[i]); claim != NULL; claim = claim_next(claim)) {
-			if (!may_leave_orphan(claim))
-				continue;
-			looks = true;
-			if (!claim->orphan)
-				lock->former_session = claim->place.parts.id.session;
-		}
-	}
+	looks |= note_former(lock, lock->leaving);
+	looks |= note_former(lock, lock->queue.first);
 	if (looks)
 		lock->orphans_list = lock->lists_sent + 1;
 }
@@ -221,7 +234,7 @@ void delay_stop(struct lock *lock)
 {
 	struct claim *claim;
 
-	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+	for (claim = claim_from(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (claim->state == CLAIM_HELD && !claim_is_kept(claim))
 			claim->marker = MARKER_NONE; /* it stays */
 	}
@@ -230,7 +243,7 @@ void delay_stop(struct lock *lock)
 bool engine_find_orphan(const struct engine *engine, const char *path, const char *name,
 			struct engine_orphan *ret)
 {
-	const struct claim *orphan = NULL;
+	const struct rival *orphan = NULL;
 	const struct lock *lock = lock_find(engine, path);
 	if (lock != NULL)
 		orphan = rival_find(lock->queue.first, name);

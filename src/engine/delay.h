@@ -44,7 +44,7 @@ void delay_prepare(struct claim *claim);
 void delay_marked(struct claim *claim, int error);
 
 /* The store lists the claim, somebody else's, as an orphan. */
-void delay_note_orphan(struct claim *claim);
+void delay_note_orphan(struct rival *rival);
 
 /* Another policy is that of a lock that is not in use. Orphans count from when they were seen. */
 void delay_change_policy(struct lock *lock, const struct lock_policy *policy);

@@ -85,11 +85,11 @@ void engine_destroy(struct engine *engine)
 		assert(lock->owners == 0 && lock->records == NULL && lock->tests == NULL);
 		proofs_forget_sent(lock);
 		HASH_DEL(engine->locks, lock);
-		claims_free(&lock->unplaced);
-		claims_free(&lock->queue.first);
-		claims_free(&lock->leaving);
-		claims_free(&lock->watched);
-		claims_free(&lock->orders);
+		places_free(&lock->unplaced);
+		places_free(&lock->queue.first);
+		places_free(&lock->leaving);
+		places_free(&lock->watched);
+		places_free(&lock->overseers);
 		engine_unmark(engine, &lock->item);
 		free(lock->keeper);
 		free(lock);
@@ -114,10 +114,10 @@ static void retry(struct engine *engine)
 static int result_of_time(const struct claim *wish)
 {
 	const struct claim *claim = wish->state == CLAIM_FOLLOWING ? wish->lead->claim : wish;
-	bool kept = wish->lock->policy.keep_ms > 0 && claim->place.blocker != NULL &&
-		    claim_blocker(claim)->state == CLAIM_FOREIGN;
-	return kept && !wish->waits && wish->lock->engine->session == STORE_CONNECTED ? -EWOULDBLOCK
-										      : -ENOLCK;
+	bool kept = wish->place.lock->policy.keep_ms > 0 && rival_of(claim->place.blocker) != NULL;
+	return kept && !wish->waits && wish->place.lock->engine->session == STORE_CONNECTED
+		       ? -EWOULDBLOCK
+		       : -ENOLCK;
 }
 
 /* The store has not answered these in time. */
@@ -143,7 +143,7 @@ void engine_advance(struct engine *engine, int64_t now_ms)
 	while ((timer = timers_first(&engine->timers)) != NULL && timer->due_ms <= now_ms) {
 		struct claim *claim =
 			(struct claim *)((char *)timer - offsetof(struct claim, timer));
-		struct lock *lock = claim->lock;
+		struct lock *lock = claim->place.lock;
 		if (grace_expire(claim))
 			; /* looked at again below */
 		else if (claim->asked)
@@ -313,13 +313,14 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 static bool may_linger(const struct claim *claim)
 {
 	const struct records *records = claim->owner->records;
-	return claim->kind != LOCK_KIND_OPEN && claim->waits && claim->lock->policy.linger_ms > 0 &&
+	return claim->kind != LOCK_KIND_OPEN && claim->waits &&
+	       claim->place.lock->policy.linger_ms > 0 &&
 	       (records == NULL || !process_holds(records->process));
 }
 
 void engine_cancel(struct claim *claim)
 {
-	struct lock *lock = claim->lock;
+	struct lock *lock = claim->place.lock;
 	struct engine *engine = lock->engine;
 
 	assert(claim->asked);

@@ -16,8 +16,8 @@ static int64_t length_ms(const struct lock *lock)
 
 void grace_begin(struct claim *claim)
 {
-	int64_t grace_ms = length_ms(claim->lock);
-	int64_t end_ms = claim->lock->engine->now_ms + grace_ms;
+	int64_t grace_ms = length_ms(claim->place.lock);
+	int64_t end_ms = claim->place.lock->engine->now_ms + grace_ms;
 
 	if (claim->grace != GRACE_NONE)
 		return;
@@ -61,7 +61,7 @@ void grace_forget(struct claim *claim)
 
 void claim_set_timer(struct claim *claim, int64_t due_ms)
 {
-	timers_set(&claim->lock->engine->timers, &claim->timer, due_ms);
+	timers_set(&claim->place.lock->engine->timers, &claim->timer, due_ms);
 	claim_mark(claim);
 }
 
@@ -69,6 +69,6 @@ void claim_clear_timer(struct claim *claim)
 {
 	if (claim->timer.place == 0)
 		return;
-	timers_clear(&claim->lock->engine->timers, &claim->timer);
+	timers_clear(&claim->place.lock->engine->timers, &claim->timer);
 	claim_mark(claim);
 }

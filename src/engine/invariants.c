@@ -11,26 +11,36 @@
 #include "engine/lock.h"
 #include "engine/precedence.h"
 #include "engine/queue.h"
+#include "engine/rival.h"
+
+static void require_place(bool condition, const struct place *place, const char *rule)
+{
+	char name[CLAIM_NAME_BYTES];
+	const struct claim *claim = claim_of(place);
+	if (condition)
+		return;
+	fprintf(stderr, "engine: %s: claim %s, state %d: %s\n", place->lock->path,
+		place_name(place, name), claim != NULL ? (int)claim->state : -1, rule);
+	abort();
+}
 
 static void require(bool condition, const struct claim *claim, const char *rule)
 {
-	char name[CLAIM_NAME_BYTES];
-	if (condition)
-		return;
-	fprintf(stderr, "engine: %s: claim %s, state %d: %s\n", claim->lock->path,
-		place_name(&claim->place, name), (int)claim->state, rule);
-	abort();
+	require_place(condition, &claim->place, rule);
 }
 
 /* Claims of others that a holder was granted before were waiting then, and are passed by, or were
  * to be queued again; or they covered less. A process that went on with that has not read it again.
  * A flock that a process took over is in nobody's way who had locked under it; nor are those record
  * locks in a flock's way. */
-static bool goes_before(const struct claim *claim, const struct claim *front)
+static bool goes_before(const struct claim *claim, const struct place *place)
 {
-	if (claim->state == CLAIM_HELD && front->state == CLAIM_FOREIGN)
-		return claim_has_precedence(claim, front) || front->requeue ||
-		       (front->lock->records_in_queue > 0 && (!front->read || front->orphan));
+	const struct claim *front = claim_of(place);
+	const struct rival *rival = rival_of(place);
+	if (claim->state == CLAIM_HELD && rival != NULL)
+		return place_has_precedence(&claim->place, place) || place->requeue ||
+		       (place->lock->records_in_queue > 0 &&
+			(rival->known < KNOWN || rival->orphan));
 	if (claim->state == CLAIM_HELD && claim_coverage(claim) == NULL && front->owner != NULL &&
 	    owners_are_one(claim->owner, front->owner))
 		return true;
@@ -38,37 +48,41 @@ static bool goes_before(const struct claim *claim, const struct claim *front)
 		return true;
 	if (claim->state == CLAIM_HELD && front->state == CLAIM_HELD)
 		return claim_was_handed_over(front);
-	return claim_passes(claim, front);
+	return claim_passes(claim, place);
 }
 
 /* What may be no claim can come with any number; whoever stands behind it then looks at it when it
  * looks at the queue again. */
-static bool may_have_come(const struct claim *claim, const struct claim *front)
+static bool may_have_come(const struct claim *claim, const struct place *front)
 {
-	return claim_may_be_none(front) && claim_blocker(claim) != front;
+	return front->foreign && rival_may_be_none(rival_of(front)) &&
+	       claim->place.blocker != front;
 }
 
 /* The nearest claim behind that has precedence. */
-static const struct claim *find_precedent(const struct claim *claim)
+static const struct place *find_precedent(const struct claim *claim)
 {
-	const struct claim *behind;
-	for (behind = claim_next(claim); behind != NULL; behind = claim_next(behind)) {
-		if (claim_is_behind(claim, behind))
-			return behind;
-	}
-	return NULL;
+	const struct place *behind = claim->place.next;
+	while (behind != NULL && !claim_is_behind(claim, behind))
+		behind = behind->next;
+	return behind;
 }
 
-static void check_queue_claim(const struct claim *claim, const struct claim *head)
+static void check_rival(const struct rival *rival)
 {
-	const struct claim *blocker = NULL, *front;
-	for (front = head; front != claim; front = claim_next(front)) {
-		if (claims_conflict(front, claim) && !goes_before(claim, front) &&
+	const struct engine *engine = rival->place.lock->engine;
+	require_place(rival->place.blocked == NULL || rival->sent ||
+			      engine->session != STORE_CONNECTED || engine->retry_ms != INT64_MAX,
+		      &rival->place, "a rival that blocks is watched");
+}
+
+static void check_queue_claim(const struct claim *claim)
+{
+	const struct place *blocker = NULL, *front;
+	for (front = claim->place.lock->queue.first; front != &claim->place; front = front->next) {
+		if (claims_conflict(front, &claim->place) && !goes_before(claim, front) &&
 		    !may_have_come(claim, front))
 			blocker = front;
-		if (claim_next(front) == claim)
-			require(place_compare(&front->place, &claim->place) < 0, claim,
-				"stands in the queue's order");
 	}
 	if (blocker == NULL && claim->state == CLAIM_WAITING)
 		blocker = find_precedent(claim);
@@ -82,23 +96,17 @@ static void check_queue_claim(const struct claim *claim, const struct claim *hea
 		break;
 	case CLAIM_WAITING:
 		/* What one with an anchor was seen to go before may be less sure by now. */
-		require(claim->unsettled_prev != NULL || claim_blocker(claim) == blocker ||
+		require(claim->unsettled_prev != NULL || claim->place.blocker == blocker ||
 				claim->place.parts.anchored,
 			claim, "a waiter knows the nearest claim in front that conflicts");
 		require(claim->unsettled_prev != NULL || blocker != NULL || !claim->asked ||
-				(claim->careful && !claim->fresh) || !lock_is_sure(claim->lock) ||
-				claim->marking || claim->lock->engine->retry_ms != INT64_MAX ||
-				!engine_may_grant(claim->lock->engine),
+				(claim->careful && !claim->fresh) ||
+				!lock_is_sure(claim->place.lock) || claim->marking ||
+				claim->place.lock->engine->retry_ms != INT64_MAX ||
+				!engine_may_grant(claim->place.lock->engine),
 			claim, "nobody who could be granted waits");
 		require(claim->owner != NULL, claim, "a waiter has an owner");
-		require(claim->lock->known, claim, "the queue in front of a waiter is known");
-		break;
-	case CLAIM_FOREIGN:
-		require(claim->owner == NULL, claim, "a foreign claim has no owner");
-		require(claim->place.blocked == NULL || claim->sent ||
-				claim->lock->engine->session != STORE_CONNECTED ||
-				claim->lock->engine->retry_ms != INT64_MAX,
-			claim, "a foreign claim that blocks is watched");
+		require(claim->place.lock->known, claim, "the queue in front of a waiter is known");
 		break;
 	default:
 		require(claim->state == CLAIM_QUEUED, claim, "is in the list of its state");
@@ -118,7 +126,7 @@ struct books {
 static void check_lead(const struct lead *lead, bool held, struct books *books)
 {
 	const struct claim *claim = lead->claim, *wish;
-	const struct lock *lock = claim->lock;
+	const struct lock *lock = claim->place.lock;
 	size_t asked = 0;
 
 	require(claim->lead == lead && claim->owner != NULL, claim, "a lead is its claim's");
@@ -157,18 +165,28 @@ static void check_leads(const struct lock *lock, struct books *books)
 static void check_lock(const struct lock *lock, struct books *books)
 {
 	const struct claim *claim;
+	const struct rival *rival;
+	const struct place *place;
 	size_t own = 0, placing = 0;
-	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
-		check_queue_claim(claim, claim_of(lock->queue.first));
-		own += claim->state != CLAIM_FOREIGN;
+	for (place = lock->queue.first; place != NULL; place = place->next) {
+		require_place(place->lock == lock, place, "is in the queue of its lock");
+		require_place(place->next == NULL || place_compare(place, place->next) < 0, place,
+			      "stands in the queue's order");
+	}
+	for (rival = rival_from(lock->queue.first); rival != NULL; rival = rival_next(rival)) {
+		check_rival(rival);
+	}
+	for (claim = claim_from(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+		check_queue_claim(claim);
+		own++;
 		books->holders += claim->state == CLAIM_HELD && !claim_is_kept(claim);
 		books->kept += claim_is_kept(claim);
 		books->waiters += claim->asked && claim->lead == NULL;
 	}
 	books->claims += own;
 	if (lock->queue.first != NULL)
-		require(own + lock->tests_count == lock->own_in_queue, claim_of(lock->queue.first),
-			"own claims are counted");
+		require_place(own + lock->tests_count == lock->own_in_queue, lock->queue.first,
+			      "own claims are counted");
 	for (claim = claim_of(lock->unplaced); claim != NULL; claim = claim_next(claim)) {
 		placing += claim->state == CLAIM_PLACING;
 		require(claim->state == CLAIM_WANTED || claim->state == CLAIM_PLACING ||
@@ -196,18 +214,18 @@ static void check_lock(const struct lock *lock, struct books *books)
 	}
 	books->waiters += lock->tests_count;
 	books->tests += lock->tests_count;
-	for (claim = claim_of(lock->watched); claim != NULL; claim = claim_next(claim)) {
-		require(claim->state == CLAIM_FOREIGN &&
-				(claim->sent || claim->amending || claim->orphan) && !claim->orders,
-			claim,
-			"only its watch or its delay keeps a foreign claim outside the queue");
+	for (rival = rival_from(lock->watched); rival != NULL; rival = rival_next(rival)) {
+		require_place((rival->sent || rival->amending || rival->orphan) && !rival->overseer,
+			      &rival->place,
+			      "only its watch or its delay keeps a rival outside the queue");
 	}
-	for (claim = claim_of(lock->orders); claim != NULL; claim = claim_next(claim)) {
-		require(claim->orders && claim->sent, claim, "orders are a watch");
+	for (rival = rival_from(lock->overseers); rival != NULL; rival = rival_next(rival)) {
+		require_place(rival->overseer && rival->sent, &rival->place,
+			      "an overseer is a watch");
 	}
-	claim = claim_of(lock->queue.found);
-	require(claim == NULL || (claim->lock == lock && lock->queue.first != NULL), claim,
-		"what was found is still in the queue");
+	place = lock->queue.found;
+	require_place(place == NULL || (place->lock == lock && lock->queue.first != NULL), place,
+		      "what was found is still in the queue");
 }
 
 void engine_check_invariants(const struct engine *engine)

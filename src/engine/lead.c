@@ -52,13 +52,13 @@ bool lock_uses_leads(const struct lock *lock)
  * held back, one may wait for it out of the queue. */
 static bool is_wanted(const struct claim *claim)
 {
-	const struct claim *behind;
-	if (claim->lock->worn)
+	const struct rival *behind;
+	if (claim->place.lock->worn)
 		return true;
-	if (claim->lock->foreign_in_queue == 0)
+	if (claim->place.lock->foreign_in_queue == 0)
 		return false;
-	for (behind = claim_next(claim); behind != NULL; behind = claim_next(behind)) {
-		if (behind->state == CLAIM_FOREIGN && claims_conflict(behind, claim))
+	for (behind = rival_from(claim->place.next); behind != NULL; behind = rival_next(behind)) {
+		if (claims_conflict(&behind->place, &claim->place))
 			return true;
 	}
 	return false;
@@ -68,8 +68,8 @@ static bool is_wanted(const struct claim *claim)
 static bool is_awaited(const struct claim *claim)
 {
 	const struct lead *lead;
-	DL_FOREACH (claim->lock->leads, lead) {
-		if (claims_conflict(lead->claim, claim))
+	DL_FOREACH (claim->place.lock->leads, lead) {
+		if (claims_conflict(&lead->claim->place, &claim->place))
 			return true;
 	}
 	return claim->place.blocked != NULL;
@@ -78,7 +78,7 @@ static bool is_awaited(const struct claim *claim)
 /* Whether it has been given to as many in a row as it may be while another host waits. */
 static bool is_spent(const struct lead *lead, bool wanted)
 {
-	return lead->used && wanted && lead->passed >= lead->claim->lock->policy.handoff;
+	return lead->used && wanted && lead->passed >= lead->claim->place.lock->policy.handoff;
 }
 
 bool lock_make_keeper(struct lock *lock)
@@ -120,7 +120,7 @@ void lead_start_over(struct lead *lead)
 {
 	lead->used = lead->contended = false;
 	lead->passed = 0;
-	lead->claim->says_keep = lead->claim->lock->policy.keep_ms > 0;
+	lead->claim->place.says_keep = lead->claim->place.lock->policy.keep_ms > 0;
 	claim_mark(lead->claim);
 }
 
@@ -131,9 +131,9 @@ static struct place *end_lead(struct claim *claim)
 	struct place *followers = lead->followers;
 
 	if (lead->held)
-		DL_DELETE(claim->lock->held_leads, lead);
+		DL_DELETE(claim->place.lock->held_leads, lead);
 	else
-		DL_DELETE(claim->lock->leads, lead);
+		DL_DELETE(claim->place.lock->leads, lead);
 	claim->lead = NULL;
 	claim->asked = false; /* that was for its followers */
 	claim_mark(claim);
@@ -199,7 +199,7 @@ void lead_disband(struct claim *claim)
 		return;
 	followers = end_lead(claim);
 	if (followers != NULL)
-		regroup(claim->lock, followers);
+		regroup(claim->place.lock, followers);
 }
 
 /* The wish is no follower any more. */
@@ -228,7 +228,7 @@ static void grant_alike(const struct lead *lead, struct owner *owner)
 static void give(struct lead *lead, struct claim *wish, bool wanted)
 {
 	struct claim *claim = lead->claim;
-	struct engine *engine = claim->lock->engine;
+	struct engine *engine = claim->place.lock->engine;
 	struct owner *owner = wish->owner;
 	void *cookie = wish->cookie;
 
@@ -247,7 +247,7 @@ static void give(struct lead *lead, struct claim *wish, bool wanted)
 	if (lead->followers != NULL && is_spent(lead, wanted)) {
 		struct place *followers = lead->followers;
 		lead->followers = NULL;
-		regroup(claim->lock, followers);
+		regroup(claim->place.lock, followers);
 	}
 }
 
@@ -255,14 +255,14 @@ static void give(struct lead *lead, struct claim *wish, bool wanted)
 static void keep(struct lead *lead, int64_t keep_ms)
 {
 	struct claim *claim = lead->claim;
-	struct engine *engine = claim->lock->engine;
+	struct engine *engine = claim->place.lock->engine;
 
 	if (claim->timer.place == 0)
 		claim_set_timer(claim, engine->now_ms + keep_ms);
 	lead->contended = false;
 	claim_mark(claim);
-	if (!claim->says_keep && claim->lock->policy.keep_ms > 0) {
-		claim->says_keep = true;
+	if (!claim->place.says_keep && claim->place.lock->policy.keep_ms > 0) {
+		claim->place.says_keep = true;
 		claim_amend(claim);
 	}
 }
@@ -272,7 +272,7 @@ static void keep(struct lead *lead, int64_t keep_ms)
 static void settle_idle(struct lead *lead)
 {
 	struct claim *claim = lead->claim;
-	struct lock *lock = claim->lock;
+	struct lock *lock = claim->place.lock;
 	struct engine *engine = lock->engine;
 	struct claim *wish = lead_first_asked(lead);
 	bool wanted = is_wanted(claim);
@@ -301,15 +301,15 @@ static void change_asker(struct lead *lead)
 	struct claim *claim = lead->claim, *other;
 
 	lead->asker = claim_asker(claim);
-	if (claim->lock->records == NULL || claim->state != CLAIM_WAITING)
+	if (claim->place.lock->records == NULL || claim->state != CLAIM_WAITING)
 		return;
 	for (other = claim_next(claim); other != NULL; other = claim_next(other)) {
-		if (other->state == CLAIM_HELD && claims_conflict(other, claim)) {
+		if (other->state == CLAIM_HELD && claims_conflict(&other->place, &claim->place)) {
 			(void)claim_requeue(claim);
 			return;
 		}
 	}
-	queue_unsettle_all(claim->lock);
+	queue_unsettle_all(claim->place.lock);
 }
 
 /* Whether it waits for its turn depends on whether anybody follows, and asks. */
@@ -328,7 +328,7 @@ static void settle_waiting(struct lead *lead)
 		/* Wishes that do not wait may have been looking on. */
 		queue_unsettle_onlookers(claim);
 		queue_unsettle(claim);
-		queue_look_for_cycles(claim->lock);
+		queue_look_for_cycles(claim->place.lock);
 	}
 	if (claim->asked != asked)
 		claim_mark(claim);
@@ -346,8 +346,8 @@ static void settle_lead(struct lead *lead)
 	} else if (!lead->contended && is_wanted(claim)) {
 		lead->contended = true;
 		claim_mark(claim);
-		if (claim->says_keep) {
-			claim->says_keep = false;
+		if (claim->place.says_keep) {
+			claim->place.says_keep = false;
 			claim_amend(claim);
 		}
 	}
@@ -371,7 +371,7 @@ void leads_settle(struct lock *lock)
 
 void lead_decided(struct claim *claim, int result)
 {
-	struct lock *lock = claim->lock;
+	struct lock *lock = claim->place.lock;
 	struct place *followers;
 
 	if (result == 0) {
@@ -394,7 +394,7 @@ void lead_decided(struct claim *claim, int result)
 
 bool lead_release(struct claim *claim)
 {
-	struct lock *lock = claim->lock;
+	struct lock *lock = claim->place.lock;
 
 	if (!claim_is_lead(claim))
 		return false;
@@ -411,7 +411,7 @@ bool lead_release(struct claim *claim)
 void lead_unfollow(struct claim *wish)
 {
 	struct lead *lead = wish->lead;
-	struct lock *lock = wish->lock;
+	struct lock *lock = wish->place.lock;
 	unfollow(wish);
 	claim_free(wish);
 	settle_lead(lead);
@@ -420,7 +420,7 @@ void lead_unfollow(struct claim *wish)
 
 void lead_follower_changed(struct claim *wish)
 {
-	struct lock *lock = wish->lock;
+	struct lock *lock = wish->place.lock;
 	settle_lead(wish->lead);
 	attend(lock);
 }
@@ -430,7 +430,8 @@ void lead_follower_changed(struct claim *wish)
 static bool has_others_behind(const struct lead *lead)
 {
 	const struct claim *claim;
-	for (claim = claim_blocked(lead->claim); claim != NULL; claim = claim_blocked_next(claim)) {
+	for (claim = claim_blocked(&lead->claim->place); claim != NULL;
+	     claim = claim_blocked_next(claim)) {
 		if (claim->lead == NULL && claim->asked)
 			return true;
 	}

@@ -112,7 +112,7 @@ struct lock *lock_find(const struct engine *engine, const char *path)
 void lock_free_if_unused(struct lock *lock)
 {
 	if (lock->owners > 0 || lock->unplaced != NULL || lock->queue.first != NULL ||
-	    lock->leaving != NULL || lock->watched != NULL || lock->orders != NULL ||
+	    lock->leaving != NULL || lock->watched != NULL || lock->overseers != NULL ||
 	    lock->tests != NULL || lock->proofs != NULL || lock->listing || lock->attended ||
 	    lock->worn || lock->orphans_list != 0)
 		return;

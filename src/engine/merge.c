@@ -18,33 +18,34 @@
 #include "engine/rival.h"
 #include "engine/save.h"
 
-/* A claim of the queue is not in the store's list. One of ours is put into *gone, for
+/* What stands in the queue is not in the store's list. A claim of ours is put into *gone, for
  * account_for_gone(): what follows from its end may reach into the queue. */
-static void vanish(struct claim *claim, struct place **gone)
+static void vanish(struct place *place, struct place **gone)
 {
-	struct lock *lock = claim->lock;
-	queue_remove(claim);
-	if (claim->state != CLAIM_FOREIGN)
-		DL_APPEND(*gone, &claim->place);
-	else if (claim->sent || claim->amending) /* which will tell so too, and end it */
-		DL_APPEND(lock->watched, &claim->place);
+	struct rival *rival = rival_of(place);
+	queue_remove(place);
+	if (rival == NULL)
+		DL_APPEND(*gone, place);
+	else if (rival->sent || rival->amending) /* which will tell so too, and end it */
+		DL_APPEND(place->lock->watched, place);
 	else
-		rival_free(claim);
+		rival_free(rival);
 }
 
 static void lose_taken_away(struct claim *claim)
 {
 	char name[CLAIM_NAME_BYTES];
-	log_lock_error(
-		claim->lock->path, "claim %s was taken away%s", place_name(&claim->place, name),
-		claim_is_kept(claim) ? " while nobody used it" : ", its holder has lost the lock");
+	log_lock_error(claim->place.lock->path, "claim %s was taken away%s",
+		       place_name(&claim->place, name),
+		       claim_is_kept(claim) ? " while nobody used it"
+					    : ", its holder has lost the lock");
 	claim_lose(claim);
 }
 
 void queue_lose(struct claim *claim)
 {
-	delay_look(claim->lock);
-	queue_remove(claim);
+	delay_look(claim->place.lock);
+	queue_remove(&claim->place);
 	lose_taken_away(claim);
 }
 
@@ -95,47 +96,47 @@ static struct claim *find_by_id(struct place *list, struct claim_id id)
 	return NULL;
 }
 
+/* The rival that the store lists, in no list of ours. NULL: out of memory. */
+static struct rival *find_or_create_rival(struct lock *lock, const struct store_entry *entry)
+{
+	struct rival *rival = rival_find(lock->watched, entry->name);
+
+	if (rival == NULL)
+		return rival_create(lock, entry->name, &entry->claim);
+	DL_DELETE(lock->watched, &rival->place);
+	return rival;
+}
+
 /* An orphan that nobody here waits for. Out of memory it is left to a later list. */
 static void set_aside(struct lock *lock, const struct store_entry *entry)
 {
-	struct claim *claim = rival_find(lock->watched, entry->name);
+	struct rival *rival = find_or_create_rival(lock, entry);
 
-	if (claim == NULL) {
-		claim = rival_create(lock, entry->name, &entry->claim);
-		if (claim == NULL)
-			return;
-		DL_APPEND(lock->watched, &claim->place);
-	}
-	delay_note_orphan(claim);
+	if (rival == NULL)
+		return;
+	DL_APPEND(lock->watched, &rival->place);
+	delay_note_orphan(rival);
 }
 
 /* Finds the answer to an ambiguous place(): the claim stands in the queue. */
-static struct claim *adopt(struct claim *claim, const struct store_entry *entry)
+static struct place *adopt(struct claim *claim, const struct store_entry *entry)
 {
-	DL_DELETE(claim->lock->unplaced, &claim->place);
+	DL_DELETE(claim->place.lock->unplaced, &claim->place);
 	claim->place.parts.sequence = entry->claim.sequence;
 	claim->state = CLAIM_QUEUED;
 	claim_mark(claim);
-	return claim;
+	return &claim->place;
 }
 
 /* A claim in the name of this very session that nobody here knows: a place() that was answered
  * ambiguously, was not found, and happened after all. It would block the lock for ever. */
 static void withdraw_ghost(struct lock *lock, const struct store_entry *entry)
 {
-	struct engine *engine = lock->engine;
-	struct claim *claim = rival_create(lock, entry->name, &entry->claim);
-	if (claim == NULL || timers_reserve(&engine->timers, engine->claims + 1) < 0) {
-		if (claim != NULL)
-			rival_free(claim);
+	struct claim *claim = claim_create_leaving(lock, &entry->claim);
+	if (claim == NULL)
 		return;
-	}
 	log_lock_warning(lock->path, "withdrawing the claim %s that was placed late", entry->name);
-	engine->claims++;
-	claim->state = CLAIM_LEAVING;
-	claim_mark(claim);
-	DL_APPEND(lock->leaving, &claim->place);
-	claim_withdraw(claim);
+	claim_leave(claim);
 }
 
 static bool is_of_this_session(const struct lock *lock, const struct store_entry *entry)
@@ -144,13 +145,12 @@ static bool is_of_this_session(const struct lock *lock, const struct store_entry
 }
 
 /* As place_compare(). */
-static int compare(const struct claim *claim, const struct store_entry *entry)
+static int compare(const struct place *place, const struct store_entry *entry)
 {
 	char name[CLAIM_NAME_BYTES];
-	if (claim->place.parts.sequence != entry->claim.sequence)
-		return claim_name_compare(claim->place.parts.sequence, "", entry->claim.sequence,
-					  "");
-	return strcmp(place_name(&claim->place, name), entry->name);
+	if (place->parts.sequence != entry->claim.sequence)
+		return claim_name_compare(place->parts.sequence, "", entry->claim.sequence, "");
+	return strcmp(place_name(place, name), entry->name);
 }
 
 /* Another host of dlockfs is configured otherwise. The two exclude each other all the same, but the
@@ -170,8 +170,8 @@ static void warn_of_mixture(struct lock *lock, const struct store_entry *entry)
 			 claim_recipe_names[lock_recipe(lock)]);
 }
 
-/* The claim that belongs into the queue for an entry that is not there yet; NULL for none. */
-static struct claim *admit(struct lock *lock, const struct store_entry *entry)
+/* What belongs into the queue for an entry that is not there yet; NULL for nothing. */
+static struct place *admit(struct lock *lock, const struct store_entry *entry)
 {
 	if (is_of_this_session(lock, entry) && !entry->orphan) {
 		struct claim *claim = find_by_id(lock->unplaced, entry->claim.id);
@@ -182,26 +182,26 @@ static struct claim *admit(struct lock *lock, const struct store_entry *entry)
 		return NULL;
 	}
 	warn_of_mixture(lock, entry);
-	struct claim *claim = rival_find(lock->watched, entry->name);
-	if (claim != NULL)
-		DL_DELETE(lock->watched, &claim->place);
-	else
-		claim = rival_create(lock, entry->name, &entry->claim);
-	return claim;
+	struct rival *rival = find_or_create_rival(lock, entry);
+	return rival != NULL ? &rival->place : NULL;
 }
 
-/* The claim stands. If it is ours, its place is known now. */
+static void confirm_rival(struct rival *rival)
+{
+	if (rival->looked_ahead && rival->place.blocked != NULL)
+		queue_unsettle(claim_blocked(&rival->place));
+	rival->looked_ahead = false;
+}
+
+/* The claim stands, and its place is known. */
 static void confirm(struct claim *claim)
 {
-	if (claim->looked_ahead && claim->place.blocked != NULL)
-		queue_unsettle(claim_blocked(claim));
-	claim->looked_ahead = false;
 	if (claim->state != CLAIM_QUEUED)
 		return;
 	claim->state = CLAIM_WAITING;
 	/* The list was made after the claim was placed; what another process had still to write may
 	 * not be there, and that it waits is still to be taken back. */
-	claim->fresh = !claim->says_waits && !claim->amended && !claim->amending;
+	claim->fresh = !claim->place.says_waits && !claim->amended && !claim->amending;
 	queue_unsettle(claim);
 }
 
@@ -209,9 +209,9 @@ static void confirm(struct claim *claim)
 static void withdraw_abandoned(struct lock *lock)
 {
 	struct claim *claim, *next;
-	for (claim = claim_of(lock->queue.first); claim != NULL; claim = next) {
+	for (claim = claim_from(lock->queue.first); claim != NULL; claim = next) {
 		next = claim_next(claim);
-		if (claim->state != CLAIM_FOREIGN && claim->owner == NULL)
+		if (claim->owner == NULL)
 			claim_withdraw(claim);
 	}
 }
@@ -220,8 +220,8 @@ static void withdraw_abandoned(struct lock *lock)
 static void end_care(const struct lock *lock)
 {
 	struct claim *claim;
-	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
-		if (!claim->careful || claim->says_waits || claim->amended || claim->amending)
+	for (claim = claim_from(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+		if (!claim->careful || claim->place.says_waits || claim->amended || claim->amending)
 			continue;
 		claim->careful = false;
 		claim_mark(claim);
@@ -231,9 +231,9 @@ static void end_care(const struct lock *lock)
 
 void queue_merge(struct lock *lock, const struct store_entry *entries, size_t count)
 {
-	struct claim *at = claim_of(lock->queue.first);
+	struct place *at = lock->queue.first;
 	struct place *gone = NULL;
-	const struct claim *last_own = NULL;
+	const struct place *last_own = NULL;
 	bool complete = true, careful = lock->foreign_records_in_queue > 0;
 
 	numbers_note_queue(lock, entries, count);
@@ -247,45 +247,47 @@ void queue_merge(struct lock *lock, const struct store_entry *entries, size_t co
 			continue;
 		}
 		while (at != NULL && (order = compare(at, entry)) < 0) {
-			struct claim *missing = at;
-			at = claim_next(at);
+			struct place *missing = at;
+			at = at->next;
 			vanish(missing, &gone);
 		}
-		if (order == 0 && (entry->half || entry->orphan) && at->state != CLAIM_FOREIGN) {
+		if (order == 0 && (entry->half || entry->orphan) && !at->foreign) {
 			/* Nobody is excluded by what is left of it, which goes as a ghost does; or
 			 * only its marker is left. */
-			struct claim *halved = at;
-			at = claim_next(at);
+			struct place *halved = at;
+			at = at->next;
 			order = 1;
 			vanish(halved, &gone);
 		}
-		struct claim *claim = at;
+		struct place *place = at;
 		if (at != NULL && order == 0) {
-			at = claim_next(at);
+			at = at->next;
 		} else {
-			claim = admit(lock, entry);
-			if (claim != NULL)
-				queue_insert_before(lock, at, claim);
+			place = admit(lock, entry);
+			if (place != NULL)
+				queue_insert_before(at, place);
 			else if (entry->orphan || !is_of_this_session(lock, entry))
 				complete =
 					false; /* out of memory: what stands behind stays QUEUED */
 		}
-		if (claim != NULL && entry->orphan)
-			delay_note_orphan(claim);
-		if (claim != NULL && complete)
-			confirm(claim);
-		if (claim != NULL && claim->state != CLAIM_FOREIGN)
-			last_own = claim;
+		if (place != NULL && entry->orphan)
+			delay_note_orphan(rival_of(place));
+		if (place != NULL && !place->foreign)
+			last_own = place;
+		if (place != NULL && complete && place->foreign)
+			confirm_rival(rival_of(place));
+		else if (place != NULL && complete)
+			confirm(claim_of(place));
 	}
 	while (at != NULL) {
-		struct claim *missing = at;
-		at = claim_next(at);
+		struct place *missing = at;
+		at = at->next;
 		vanish(missing, &gone);
 	}
 	/* What others have put there under the name of a claim may have any number. */
 	if (last_own != NULL && complete) {
 		lock->known = true;
-		lock->known_to = last_own->place.parts.sequence;
+		lock->known_to = last_own->parts.sequence;
 	}
 	/* Another host has record locks: those that wait are to say so. */
 	if (lock->foreign_records_in_queue > 0 && !careful)

@@ -41,9 +41,9 @@ enum { IDLE_LOOK_MS = 1000, HOLD_BACK_MS = 20000 };
 
 static bool is_held_back_long(const struct claim *claim)
 {
-	int64_t now_ms = claim->lock->engine->now_ms;
+	int64_t now_ms = claim->place.lock->engine->now_ms;
 	return claim->held_back_ms != 0 && now_ms - claim->held_back_ms >= HOLD_BACK_MS &&
-	       !claim->lock->spent;
+	       !claim->place.lock->spent;
 }
 
 /* So many lists more, which take a round trip each, are another host's release given to arrive
@@ -55,7 +55,7 @@ static uint64_t lists_of_grace(const struct lock *lock)
 
 bool numbers_hold_back(struct claim *claim)
 {
-	struct lock *lock = claim->lock;
+	struct lock *lock = claim->place.lock;
 	if (lock->put_off)
 		return true;
 	if (!lock->worn || claim_is_of_holder(claim) || is_held_back_long(claim))
@@ -111,22 +111,22 @@ void numbers_note(struct lock *lock, int32_t sequence)
 
 void numbers_read_names(const struct lock *lock)
 {
-	struct claim *claim;
+	struct rival *rival;
 	if (!lock->worn)
 		return;
-	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
-		if (claim_may_be_none(claim))
-			rival_watch(claim);
+	for (rival = rival_from(lock->queue.first); rival != NULL; rival = rival_next(rival)) {
+		if (rival_may_be_none(rival))
+			rival_watch(rival);
 	}
 }
 
 static bool is_seen(const struct place *list, const char *name)
 {
-	const struct claim *claim = rival_find(list, name);
-	return claim != NULL && claim->seen;
+	const struct rival *rival = rival_find(list, name);
+	return rival != NULL && rival->known != KNOWN_NOT;
 }
 
-/* As claim_may_be_none(), of a queue that may be forgotten already. */
+/* As rival_may_be_none(), of a queue that may be forgotten already. */
 static bool may_be_none(const struct lock *lock, const struct store_entry *entry)
 {
 	return entry->claim.id.session == 0 && !is_seen(lock->queue.first, entry->name) &&
@@ -159,7 +159,7 @@ void numbers_note_queue(struct lock *lock, const struct store_entry *entries, si
 static bool would_wait_for(const struct claim *wish, const struct store_entry *entry)
 {
 	const struct claim_name *parts = &entry->claim;
-	const struct lock *lock = wish->lock;
+	const struct lock *lock = wish->place.lock;
 	if (lock->policy.keep_ms > 0 || parts->sparse || entry->half ||
 	    parts->id.session == claim_id_session(lock->engine->session_number))
 		return false;
@@ -172,9 +172,10 @@ static bool would_wait_for(const struct claim *wish, const struct store_entry *e
 static bool would_wait_here_for(const struct claim *wish)
 {
 	const struct claim *claim;
-	for (claim = claim_of(wish->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+	for (claim = claim_from(wish->place.lock->queue.first); claim != NULL;
+	     claim = claim_next(claim)) {
 		if (claim->state == CLAIM_HELD && !claim_is_kept(claim) &&
-		    claims_conflict(claim, wish))
+		    claims_conflict(&claim->place, &wish->place))
 			return true;
 	}
 	return false;

@@ -171,15 +171,15 @@ void engine_forget_outgoing(struct engine *engine)
 
 void engine_place(struct claim *claim, const char *data, bool list)
 {
-	const struct store_proof target = {.path = claim->lock->path, .text = data};
-	send(claim->lock->engine, &(struct outgoing){
-					  .operation = OPERATION_PLACE,
-					  .tag = claim,
-					  .flag = list,
-					  .parts = claim->place.parts,
-					  .targets = &target,
-					  .count = 1,
-				  });
+	const struct store_proof target = {.path = claim->place.lock->path, .text = data};
+	send(claim->place.lock->engine, &(struct outgoing){
+						.operation = OPERATION_PLACE,
+						.tag = claim,
+						.flag = list,
+						.parts = claim->place.parts,
+						.targets = &target,
+						.count = 1,
+					});
 }
 
 void engine_list(struct lock *lock, bool sync, bool attend)
@@ -195,44 +195,44 @@ void engine_list(struct lock *lock, bool sync, bool attend)
 			   });
 }
 
-/* About a claim that has a name. */
-static void send_about(struct claim *claim, enum operation operation, const char *data)
+/* About a place that has a name. `marked`: it may have a marker. */
+static void send_about(struct place *place, enum operation operation, bool marked, const char *data)
 {
 	char name[CLAIM_NAME_BYTES];
 	const struct store_proof target = {
-		.path = claim->lock->path,
-		.name = place_name(&claim->place, name),
+		.path = place->lock->path,
+		.name = place_name(place, name),
 		.text = data,
-		.version = claim->version,
+		.version = place->version,
 	};
-	send(claim->lock->engine, &(struct outgoing){
+	send(place->lock->engine, &(struct outgoing){
 					  .operation = operation,
-					  .tag = claim,
-					  .flag = claim->marker != MARKER_NONE || claim->orphan,
-					  .sequence = claim->place.parts.sequence,
+					  .tag = place,
+					  .flag = marked,
+					  .sequence = place->parts.sequence,
 					  .targets = &target,
 					  .count = 1,
 				  });
 }
 
-void engine_amend(struct claim *claim, const char *data)
+void engine_amend(struct place *place, const char *data)
 {
-	send_about(claim, OPERATION_AMEND, data);
+	send_about(place, OPERATION_AMEND, false, data);
 }
 
-void engine_watch(struct claim *claim)
+void engine_watch(struct rival *rival)
 {
-	send_about(claim, OPERATION_WATCH, NULL);
+	send_about(&rival->place, OPERATION_WATCH, false, NULL);
 }
 
 void engine_mark_holder(struct claim *claim, const char *data)
 {
-	send_about(claim, OPERATION_MARK, data);
+	send_about(&claim->place, OPERATION_MARK, false, data);
 }
 
-void engine_withdraw(struct claim *claim)
+void engine_withdraw(struct place *place, bool marked)
 {
-	send_about(claim, OPERATION_WITHDRAW, NULL);
+	send_about(place, OPERATION_WITHDRAW, marked, NULL);
 }
 
 void engine_send_proof(struct engine *engine, struct proof *proof, const struct store_proof *proofs,
@@ -253,7 +253,7 @@ void engine_renew(struct engine *engine)
 
 void claim_describe(const struct claim *claim, char text[ENGINE_TEXT_BYTES])
 {
-	const struct engine *engine = claim->lock->engine;
+	const struct engine *engine = claim->place.lock->engine;
 	enum claim_mode mode = claim_coverage(claim) != NULL ? claim_coverage(claim)->asked.mode
 							     : claim->place.parts.mode;
 	engine->events->describe(engine->context, claim->details, claim->kind, mode, text);
@@ -262,10 +262,11 @@ void claim_describe(const struct claim *claim, char text[ENGINE_TEXT_BYTES])
 char *claim_format_data(const struct claim *claim)
 {
 	struct claim_data data = {
-		.waits = claim->says_waits,
-		.waits_for = claim->waits_for,
-		.exact = claim->exact && (claim->says_waits || claim->place.holds != NULL),
-		.keeps = claim->says_keep,
+		.waits = claim->place.says_waits,
+		.waits_for = claim->place.waits_for,
+		.exact = claim->place.exact &&
+			 (claim->place.says_waits || claim->place.holds != NULL),
+		.keeps = claim->place.says_keep,
 	};
 	char text[ENGINE_TEXT_BYTES];
 	if (claim_coverage(claim) != NULL) {

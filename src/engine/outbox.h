@@ -10,12 +10,14 @@
 
 void engine_place(struct claim *claim, const char *data, bool list);
 void engine_list(struct lock *lock, bool sync, bool attend);
-void engine_amend(struct claim *claim, const char *data);
-void engine_watch(struct claim *claim);
+void engine_amend(struct place *place, const char *data);
+void engine_watch(struct rival *rival);
 void engine_mark_holder(struct claim *claim, const char *data);
-void engine_withdraw(struct claim *claim);
 void engine_send_proof(struct engine *engine, struct proof *proof, const struct store_proof *proofs,
 		       size_t count);
+
+/* With the marker of its holder (delay.h), if it may have one. */
+void engine_withdraw(struct place *place, bool marked);
 
 /* The session is over, which the store has told. */
 void engine_renew(struct engine *engine);

@@ -4,6 +4,8 @@
  */
 #include "engine/place.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
@@ -99,4 +101,35 @@ void place_set_blocker(struct place *place, struct place *blocker)
 	place->blocker = blocker;
 	if (blocker != NULL)
 		DL_APPEND2(blocker->blocked, place, blocked_prev, blocked_next);
+}
+
+void place_forget_holds(struct place *place)
+{
+	if (place->holds != NULL)
+		range_set_finish(place->holds);
+	free(place->holds);
+	place->holds = NULL;
+}
+
+int place_set_holds(struct place *place, struct range_set holds)
+{
+	struct range_set *set = malloc(sizeof(*set));
+
+	place_forget_holds(place);
+	if (set == NULL) {
+		range_set_finish(&holds);
+		return -ENOMEM;
+	}
+	*set = holds;
+	place->holds = set;
+	return 0;
+}
+
+void place_finish(struct place *place)
+{
+	place_forget_holds(place);
+	if (place->ranges != NULL)
+		range_set_finish(place->ranges);
+	free(place->ranges);
+	free(place->name);
 }

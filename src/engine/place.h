@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Places in the queue of one lock, whosever they are: their order, what they exclude, and which
- * place is tied to which blocker. Knows nothing of who stands there. For the engine's own files;
- * pure functions, loop thread only.
+ * Places in the queue of one lock: what a claim of ours and a rival, a claim of somebody else, have
+ * in common. Their order, what they exclude, and which place is tied to which blocker. Knows
+ * nothing of who stands there. For the engine's own files; pure functions, loop thread only.
  */
 #ifndef DLOCKFS_ENGINE_PLACE_H
 #define DLOCKFS_ENGINE_PLACE_H
@@ -15,10 +15,19 @@ struct place {
 	struct place *blocker; /* the nearest place in front that conflicts; NULL: none is known */
 	struct place *blocked; /* whose blocker this one is */
 	struct place *blocked_prev, *blocked_next;
+	struct lock *lock;
 	struct claim_name parts;  /* number, span and mode, and whose it is */
 	char *name;		  /* as the store lists it; NULL: it follows from `parts` */
 	struct range_set *ranges; /* what it covers exactly; NULL: the span, in the mode */
 	struct range_set *holds;  /* what its owner did when it asked; NULL: see precedence.c */
+	bool foreign : 1;	  /* it is a rival's */
+	bool exact : 1;	     /* its host compares with `holds`; a rival's: as far as is known */
+	bool says_waits : 1; /* its data does; ours: or is about to, see settle.c */
+	bool says_keep : 1;  /* its data does: perhaps nobody holds by it */
+	bool requeue : 1;    /* it is to be queued again, and everybody passes it */
+	int32_t waits_for;   /* for the claim of that number */
+	uint32_t version;    /* so often its data was changed, which is known and was read */
+	uint32_t visited;    /* by the search of deadlock.c of that number */
 };
 
 struct place_queue {
@@ -56,5 +65,13 @@ struct place *place_seek(struct place_queue *queue, int32_t sequence);
 
 /* Ties a place to its blocker; NULL: it has none. */
 void place_set_blocker(struct place *place, struct place *blocker);
+
+/* What the owner held when it asked, from now on; the set is taken over. Returns 0 or -ENOMEM: then
+ * the set is freed, and nothing is known of that, as after place_forget_holds(). */
+int place_set_holds(struct place *place, struct range_set holds);
+void place_forget_holds(struct place *place);
+
+/* Frees what a place that is in no list has. */
+void place_finish(struct place *place);
 
 #endif

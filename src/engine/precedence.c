@@ -19,66 +19,43 @@
  */
 #include "engine/precedence.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "engine/conflict.h"
 
 /* A set of more ranges would make the data of a claim long: their span is taken instead. */
 enum { HOLDS_MAX = 512 };
 
 /* Whether a claim that waits, if it does, wants bytes of the set; for all that its name says. */
-static bool is_wanted(const struct range_set *set, const struct claim *claim)
+static bool is_wanted(const struct range_set *set, const struct place *place)
 {
-	if (!claim->place.parts.sparse)
-		return range_set_conflict(set, claim->place.parts.span, CLAIM_EXCLUSIVE) != NULL;
-	return place_conflicts(&claim->place, set);
+	if (!place->parts.sparse)
+		return range_set_conflict(set, place->parts.span, CLAIM_EXCLUSIVE) != NULL;
+	return place_conflicts(place, set);
 }
 
-bool claim_precedence_is_unknown(const struct claim *claim)
+bool place_precedence_is_unknown(const struct place *place)
 {
-	return claim->state == CLAIM_FOREIGN && claim->place.parts.anchored && !claim->told;
+	const struct rival *rival = rival_of(place);
+	return rival != NULL && place->parts.anchored && rival->known != KNOWN_OURS;
 }
 
-bool claim_has_precedence(const struct claim *claim, const struct claim *over)
+bool place_has_precedence(const struct place *place, const struct place *over)
 {
-	if (!claim->place.parts.anchored || over->place.parts.id.session == 0 ||
-	    claim_name_compare(claim->place.parts.anchor, "", over->place.parts.sequence, "") >=
-		    0 ||
-	    place_compare(&over->place, &claim->place) >= 0)
+	const struct rival *rival = rival_of(over);
+
+	if (!place->parts.anchored || over->parts.id.session == 0 ||
+	    claim_name_compare(place->parts.anchor, "", over->parts.sequence, "") >= 0 ||
+	    place_compare(over, place) >= 0)
 		return false;
-	if (claim_precedence_is_unknown(claim))
+	if (place_precedence_is_unknown(place))
 		return true;
-	if (claim->place.holds == NULL || !over->exact) {
-		if (claim_span_overlaps(claim->place.parts.anchor_span, over->place.parts.span))
+	if (place->holds == NULL || !over->exact) {
+		if (claim_span_overlaps(place->parts.anchor_span, over->parts.span))
 			return true;
 		/* Who has not been read yet may be exact. */
-		if (claim->place.holds == NULL || over->state != CLAIM_FOREIGN || over->read)
+		if (place->holds == NULL || rival == NULL || rival->known >= KNOWN)
 			return false;
 	}
-	return is_wanted(claim->place.holds, over);
-}
-
-void claim_free_precedence(struct claim *claim)
-{
-	if (claim->place.holds != NULL)
-		range_set_finish(claim->place.holds);
-	free(claim->place.holds);
-	claim->place.holds = NULL;
-}
-
-int claim_set_precedence(struct claim *claim, struct range_set holds)
-{
-	struct range_set *set = malloc(sizeof(*set));
-
-	claim_free_precedence(claim);
-	if (set == NULL) {
-		range_set_finish(&holds);
-		return -ENOMEM;
-	}
-	*set = holds;
-	claim->place.holds = set;
-	return 0;
+	return is_wanted(place->holds, over);
 }
 
 static bool is_anchor(const struct claim *claim)
@@ -120,7 +97,7 @@ static int reach_back_all(struct claim *claim, struct range_set *holds)
 
 	if (owner->records != NULL)
 		return reach_back(claim, owner, holds);
-	for (records = claim->lock->records; records != NULL; records = records->hh.next) {
+	for (records = claim->place.lock->records; records != NULL; records = records->hh.next) {
 		if (error == 0 && owners_are_one(&records->owner, owner))
 			error = reach_back(claim, &records->owner, holds);
 	}
@@ -137,7 +114,7 @@ void claim_take_anchor(struct claim *claim)
 
 	claim->place.parts.anchored = false;
 	claim->place.parts.anchor_span = (struct claim_span){INT64_MAX, 0};
-	claim_free_precedence(claim);
+	place_forget_holds(&claim->place);
 	if (claim->gave_way)
 		return;
 	int error = reach_back_all(claim, &holds);
@@ -151,7 +128,7 @@ void claim_take_anchor(struct claim *claim)
 	}
 	/* Without memory, the span in the name counts for everybody. */
 	if (error == 0)
-		(void)claim_set_precedence(claim, holds);
+		(void)place_set_holds(&claim->place, holds);
 	else
 		range_set_finish(&holds);
 }
@@ -162,7 +139,8 @@ bool claim_is_adrift(const struct claim *claim)
 
 	if (!claim->place.parts.anchored)
 		return false;
-	for (held = claim_of(claim->lock->queue.first); held != NULL; held = claim_next(held)) {
+	for (held = claim_from(claim->place.lock->queue.first); held != NULL;
+	     held = claim_next(held)) {
 		if (is_anchor(held) && owners_are_one(held->owner, claim->owner))
 			return false;
 	}

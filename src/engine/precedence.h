@@ -7,13 +7,13 @@
 
 #include "engine/state.h"
 
-/* Whether a claim, by its anchor, goes before one that stands in front of it and is not held. Of a
- * foreign claim whose data is not known, it may, and so counts as if it did. */
-bool claim_has_precedence(const struct claim *claim, const struct claim *over);
+/* Whether a claim, by its anchor, goes before one that stands in front of it and is not held. A
+ * rival whose data is not known may, and so counts as if it did. */
+bool place_has_precedence(const struct place *place, const struct place *over);
 
-/* Whether the claim is a foreign one with an anchor, and what it has precedence over is not known,
- * before its data is read. */
-bool claim_precedence_is_unknown(const struct claim *claim);
+/* Whether it is a rival's with an anchor, and what it has precedence over is not known, before its
+ * data is read. */
+bool place_precedence_is_unknown(const struct place *place);
 
 /* A claim of ours is about to be placed: gives it the anchor, and the precedence, that follow from
  * what its owner holds now, or who is one with the owner. */
@@ -22,11 +22,5 @@ void claim_take_anchor(struct claim *claim);
 /* Whether a WAITING claim has lost its anchor: its owner, and who is one with it, holds nothing any
  * more. Others would wait for it who owe it nothing, perhaps in a cycle. */
 bool claim_is_adrift(const struct claim *claim);
-
-/* Gives the claim precedence over those who wait for the ranges; the set is taken over. Returns 0
- * or -ENOMEM: then the set is freed, and the claim has that of the span in its name. */
-int claim_set_precedence(struct claim *claim, struct range_set holds);
-
-void claim_free_precedence(struct claim *claim);
 
 #endif

@@ -81,7 +81,7 @@ struct collection {
 /* What of a transaction the claim takes, at most: paths are encoded. */
 static size_t bytes_of(const struct claim *claim)
 {
-	return (3 * strlen(claim->lock->path) + CLAIM_NAME_BYTES) *
+	return (3 * strlen(claim->place.lock->path) + CLAIM_NAME_BYTES) *
 	       claim_recipe_znodes(claim->place.parts.recipe);
 }
 
@@ -89,7 +89,7 @@ static bool has_room(const struct collection *collection, const struct claim *cl
 {
 	return collection->count == 0 ||
 	       (collection->znodes + claim_recipe_znodes(claim->place.parts.recipe) <=
-			claim->lock->engine->proofs_max &&
+			claim->place.lock->engine->proofs_max &&
 		collection->bytes + bytes_of(claim) <= STORE_PROOF_BYTES_MAX);
 }
 
@@ -99,10 +99,10 @@ static void collect(struct collection *collection, const struct claim *claim, co
 	collection->znodes += claim_recipe_znodes(claim->place.parts.recipe);
 	collection->bytes += bytes_of(claim) + (text != NULL ? strlen(text) : 0);
 	collection->proofs[count] = (struct store_proof){
-		.path = claim->lock->path,
+		.path = claim->place.lock->path,
 		.name = place_name(&claim->place, collection->names[count]),
 		.text = text,
-		.version = claim->version,
+		.version = claim->place.version,
 	};
 }
 
@@ -121,7 +121,8 @@ static void send_held(struct proof *proof, const char *text)
 	const struct claim *claim;
 
 	collection.count = collection.znodes = collection.bytes = 0;
-	for (claim = claim_of(proof->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+	for (claim = claim_from(proof->lock->queue.first); claim != NULL;
+	     claim = claim_next(claim)) {
 		if (!is_held_by(proof->file, claim))
 			continue;
 		if (!has_room(&collection, claim))
@@ -136,7 +137,8 @@ static void send_held(struct proof *proof, const char *text)
 static const struct claim *first_held(const struct owner *file)
 {
 	const struct claim *claim;
-	for (claim = claim_of(file->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+	for (claim = claim_from(file->lock->queue.first); claim != NULL;
+	     claim = claim_next(claim)) {
 		if (is_held_by(file, claim))
 			return claim;
 	}
@@ -151,7 +153,8 @@ bool engine_file_holds(const struct owner *file)
 bool engine_file_is_revoked(const struct owner *file)
 {
 	const struct claim *claim;
-	for (claim = claim_of(file->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+	for (claim = claim_from(file->lock->queue.first); claim != NULL;
+	     claim = claim_next(claim)) {
 		if (claim->revoked && is_held_by(file, claim))
 			return true;
 	}
@@ -179,7 +182,7 @@ static void send(struct proof *proof)
 			return;
 		}
 		proof->changes = claim->place.parts.id.number;
-		proof->version = claim->version;
+		proof->version = claim->place.version;
 	}
 	proof->sent_ms = engine->now_ms;
 	proof->error = 0;
@@ -232,9 +235,9 @@ static void tell_token(struct proof *proof)
 static struct claim *find_changed(const struct proof *proof)
 {
 	struct claim *claim;
-	for (claim = claim_of(proof->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
-		if (claim->state != CLAIM_FOREIGN && proof->changes != 0 &&
-		    claim->place.parts.id.number == proof->changes)
+	for (claim = claim_from(proof->lock->queue.first); claim != NULL;
+	     claim = claim_next(claim)) {
+		if (proof->changes != 0 && claim->place.parts.id.number == proof->changes)
 			return claim;
 	}
 	return NULL;
@@ -338,7 +341,7 @@ static void collect_next(struct engine *engine, struct collection *collection)
 {
 	for (struct lock *lock = engine->locks; lock != NULL; lock = lock->hh.next) {
 		struct claim *claim;
-		for (claim = claim_of(lock->queue.first); claim != NULL;
+		for (claim = claim_from(lock->queue.first); claim != NULL;
 		     claim = claim_next(claim)) {
 			if (!may_be_proved(claim) || claim->proof_round == engine->proof_round)
 				continue;

@@ -15,29 +15,32 @@
 #include "engine/rival.h"
 #include "engine/save.h"
 
-bool claim_is_behind(const struct claim *claim, const struct claim *behind)
+static bool is_held(const struct place *place)
 {
-	if (behind->requeue)
-		return false;
-	if (claim_has_precedence(behind, claim))
-		return claims_conflict(behind, claim);
-	return behind->state == CLAIM_HELD && claims_conflict(behind, claim);
+	const struct claim *claim = claim_of(place);
+	return claim != NULL && claim->state == CLAIM_HELD;
 }
 
-bool claim_passes(const struct claim *claim, const struct claim *front)
+bool claim_is_behind(const struct claim *claim, const struct place *behind)
 {
+	return !behind->requeue &&
+	       (place_has_precedence(behind, &claim->place) || is_held(behind)) &&
+	       claims_conflict(behind, &claim->place);
+}
+
+bool claim_passes(const struct claim *claim, const struct place *front)
+{
+	const struct rival *rival = rival_of(front);
 	if (front->requeue)
 		return true;
-	if (!claim_has_precedence(claim, front))
+	if (!place_has_precedence(&claim->place, front))
 		return false;
-	if (front->state != CLAIM_FOREIGN)
-		return front->state != CLAIM_HELD;
-	return front->read && front->says_waits;
+	return rival != NULL ? rival->known >= KNOWN && front->says_waits : !is_held(front);
 }
 
 void queue_unsettle(struct claim *claim)
 {
-	struct engine *engine = claim->lock->engine;
+	struct engine *engine = claim->place.lock->engine;
 	if (claim->state != CLAIM_WAITING || claim->unsettled_prev != NULL)
 		return;
 	DL_APPEND2(engine->unsettled, claim, unsettled_prev, unsettled_next);
@@ -46,7 +49,7 @@ void queue_unsettle(struct claim *claim)
 void queue_unsettle_all(const struct lock *lock)
 {
 	struct claim *claim;
-	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+	for (claim = claim_from(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		queue_unsettle(claim);
 	}
 }
@@ -54,7 +57,7 @@ void queue_unsettle_all(const struct lock *lock)
 void queue_unsettle_records(const struct lock *lock)
 {
 	struct claim *claim;
-	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+	for (claim = claim_from(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (claim->place.parts.record)
 			queue_unsettle(claim);
 	}
@@ -63,7 +66,7 @@ void queue_unsettle_records(const struct lock *lock)
 void queue_unsettle_onlookers(const struct claim *claim)
 {
 	struct claim *next;
-	for (next = claim_blocked(claim); next != NULL; next = claim_blocked_next(next)) {
+	for (next = claim_blocked(&claim->place); next != NULL; next = claim_blocked_next(next)) {
 		if (next->asked && !next->waits)
 			queue_unsettle(next);
 	}
@@ -71,7 +74,7 @@ void queue_unsettle_onlookers(const struct claim *claim)
 
 void queue_drop_from_unsettled(struct claim *claim)
 {
-	struct engine *engine = claim->lock->engine;
+	struct engine *engine = claim->place.lock->engine;
 	if (claim->unsettled_prev == NULL)
 		return;
 	DL_DELETE2(engine->unsettled, claim, unsettled_prev, unsettled_next);
@@ -79,19 +82,19 @@ void queue_drop_from_unsettled(struct claim *claim)
 }
 
 /* No claim of ours is left in the queue: what is known of it grows stale. A watch cannot be undone,
- * so a watched claim is kept aside, for the next wish that finds it in its way. So is an orphan:
+ * so a watched rival is kept aside, for the next wish that finds it in its way. So is an orphan:
  * its delay goes on. */
 static void forget(struct lock *lock)
 {
-	struct claim *claim, *next;
+	struct rival *rival, *next;
 	lock->queue.found = NULL;
-	for (claim = claim_of(lock->queue.first); claim != NULL; claim = next) {
-		next = claim_next(claim);
-		DL_DELETE(lock->queue.first, &claim->place);
-		if (claim->sent || claim->amending || claim->orphan)
-			DL_APPEND(lock->watched, &claim->place);
+	for (rival = rival_from(lock->queue.first); rival != NULL; rival = next) {
+		next = rival_next(rival);
+		DL_DELETE(lock->queue.first, &rival->place);
+		if (rival->sent || rival->amending || rival->orphan)
+			DL_APPEND(lock->watched, &rival->place);
 		else
-			rival_free(claim);
+			rival_free(rival);
 	}
 	lock->known = false;
 	lock->list_wanted = 0;
@@ -99,46 +102,47 @@ static void forget(struct lock *lock)
 	lock->records_in_queue = lock->anchored_in_queue = 0;
 }
 
-/* Counts a claim into the queue or out of it. */
-static void count(const struct claim *claim, bool in)
+/* Counts a place into the queue or out of it. */
+static void count(const struct place *place, bool in)
 {
-	struct lock *lock = claim->lock;
-	bool foreign = claim->state == CLAIM_FOREIGN;
+	struct lock *lock = place->lock;
+	const struct claim_name *parts = &place->parts;
 	size_t one = in ? 1 : (size_t)-1;
-	if (claim->place.parts.record || claim->place.parts.anchored)
+	if (parts->record || parts->anchored)
 		lock->records_in_queue += one;
-	if (claim->place.parts.anchored)
+	if (parts->anchored)
 		lock->anchored_in_queue += one;
-	if (!foreign)
+	if (!place->foreign)
 		lock->own_in_queue += one;
 	else
 		lock->foreign_in_queue += one;
-	if (foreign && claim->place.parts.record)
+	if (place->foreign && parts->record)
 		lock->foreign_records_in_queue += one;
 }
 
-void queue_look_for_precedence(const struct claim *come)
+void queue_look_for_precedence(const struct place *come)
 {
 	struct claim *claim;
-	if (!come->place.parts.anchored)
+	if (!come->parts.anchored)
 		return;
-	for (claim = claim_of(come->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+	for (claim = claim_from(come->lock->queue.first); claim != NULL;
+	     claim = claim_next(claim)) {
 		if (claim->place.blocker == NULL ||
-		    place_compare(&claim_blocker(claim)->place, &claim->place) > 0)
+		    place_compare(claim->place.blocker, &claim->place) > 0)
 			queue_unsettle(claim);
 	}
 }
 
 bool claim_may_be_in_cycle(const struct claim *claim)
 {
-	return claim->place.parts.record || claim->lock->records != NULL;
+	return claim->place.parts.record || claim->place.lock->records != NULL;
 }
 
 void queue_look_for_cycles(struct lock *lock)
 {
 	struct claim *claim;
 	lock->cycle_expected = false;
-	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+	for (claim = claim_from(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (claim->asked && claim_may_be_in_cycle(claim))
 			queue_unsettle(claim);
 	}
@@ -153,26 +157,26 @@ void queue_release(struct lock *lock)
 		forget(lock);
 }
 
-void queue_insert_before(struct lock *lock, struct claim *at, struct claim *claim)
+void queue_insert_before(struct place *at, struct place *place)
 {
-	place_insert_before(&lock->queue, at != NULL ? &at->place : NULL, &claim->place);
-	count(claim, true);
-	queue_look_for_precedence(claim);
+	place_insert_before(&place->lock->queue, at, place);
+	count(place, true);
+	queue_look_for_precedence(place);
 }
 
-void queue_insert(struct claim *claim)
+void queue_insert(struct place *place)
 {
-	place_insert(&claim->lock->queue, &claim->place);
-	count(claim, true);
-	queue_look_for_precedence(claim);
+	place_insert(&place->lock->queue, place);
+	count(place, true);
+	queue_look_for_precedence(place);
 }
 
-void queue_end_look_ahead(const struct claim *claim)
+void queue_end_look_ahead(const struct rival *rival)
 {
-	const struct claim *behind = claim_next(claim);
-	while (behind != NULL && behind->state == CLAIM_FOREIGN && behind->place.blocked == NULL)
-		behind = claim_next(behind);
-	if (behind != NULL && behind->state == CLAIM_FOREIGN && behind->looked_ahead)
+	const struct place *behind = rival->place.next;
+	while (behind != NULL && behind->foreign && behind->blocked == NULL)
+		behind = behind->next;
+	if (behind != NULL && behind->foreign && rival_of(behind)->looked_ahead)
 		queue_unsettle(claim_blocked(behind));
 }
 
@@ -188,27 +192,28 @@ static void forget_contention(const struct lock *lock)
 	}
 }
 
-void queue_remove(struct claim *claim)
+void queue_remove(struct place *place)
 {
-	struct lock *lock = claim->lock;
+	struct lock *lock = place->lock;
 
-	queue_drop_from_unsettled(claim);
-	place_set_blocker(&claim->place, NULL);
-	queue_weaken(claim);
-	place_remove(&lock->queue, &claim->place);
-	count(claim, false);
+	if (!place->foreign)
+		queue_drop_from_unsettled(claim_of(place));
+	place_set_blocker(place, NULL);
+	queue_weaken(place);
+	place_remove(&lock->queue, place);
+	count(place, false);
 	if (lock->cycle_expected)
 		queue_look_for_cycles(lock);
-	if (claim->state != CLAIM_FOREIGN)
-		queue_release(lock);
-	else
+	if (place->foreign)
 		forget_contention(lock);
+	else
+		queue_release(lock);
 }
 
-void queue_weaken(struct claim *claim)
+void queue_weaken(struct place *place)
 {
-	while (claim->place.blocked != NULL) {
-		struct claim *waiter = claim_blocked(claim);
+	while (place->blocked != NULL) {
+		struct claim *waiter = claim_blocked(place);
 		place_set_blocker(&waiter->place, NULL);
 		queue_unsettle(waiter);
 	}

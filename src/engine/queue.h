@@ -9,30 +9,30 @@
 
 /* Whether a claim is to wait for one that stands behind it: that has precedence, or is held: a
  * flock through the same open file, which others have locked under, or which was handed over. */
-bool claim_is_behind(const struct claim *claim, const struct claim *behind);
+bool claim_is_behind(const struct claim *claim, const struct place *behind);
 
 /* Whether a claim goes before one that stands in front of it, as far as is known. */
-bool claim_passes(const struct claim *claim, const struct claim *front);
+bool claim_passes(const struct claim *claim, const struct place *front);
 
-/* Puts a claim that has a sequence number where it belongs. */
-void queue_insert(struct claim *claim);
+/* Puts a place that has a sequence number where it belongs. */
+void queue_insert(struct place *place);
 
-/* Puts a claim in front of `at`; NULL: at the end. */
-void queue_insert_before(struct lock *lock, struct claim *at, struct claim *claim);
+/* Puts a place in front of `at`; NULL: at the end. */
+void queue_insert_before(struct place *at, struct place *place);
 
-/* A foreign claim is about to go, as a watch has told: who waits for the next one behind it looks
- * further ahead, the first one for all. */
-void queue_end_look_ahead(const struct claim *claim);
+/* A rival is about to go, as a watch has told: who waits for the next one behind it looks further
+ * ahead, the first one for all. */
+void queue_end_look_ahead(const struct rival *rival);
 
-/* Takes a claim out of the queue; whom it blocked is looked at again. */
-void queue_remove(struct claim *claim);
+/* Takes a place out of the queue; whom it blocked is looked at again. */
+void queue_remove(struct place *place);
 
-/* The claim covers less, or is known to: whom it blocked is looked at again. */
-void queue_weaken(struct claim *claim);
+/* A place covers less, or is known to: whom it blocked is looked at again. */
+void queue_weaken(struct place *place);
 
 /* A claim has come, or its data is not known any more: if it has an anchor, those who are not
  * blocked, or by one behind, may be by this one, and are looked at again. */
-void queue_look_for_precedence(const struct claim *come);
+void queue_look_for_precedence(const struct place *come);
 
 /* Whether a wish may wait for its own process: for record locks, or for a flock of a file that
  * record locks were taken through. */

@@ -12,115 +12,120 @@
 #include "claim/data.h"
 #include "engine/lock.h"
 #include "engine/outbox.h"
-#include "engine/precedence.h"
 
-struct claim *rival_create(struct lock *lock, const char *name, const struct claim_name *parts)
+struct rival *rival_create(struct lock *lock, const char *name, const struct claim_name *parts)
 {
-	struct claim *claim = calloc(1, sizeof(*claim));
-	if (claim == NULL)
+	struct rival *rival = calloc(1, sizeof(*rival));
+	if (rival == NULL)
 		return NULL;
-	claim->place.name = strdup(name);
-	if (claim->place.name == NULL) {
-		free(claim);
+	rival->place.name = strdup(name);
+	if (rival->place.name == NULL) {
+		free(rival);
 		return NULL;
 	}
-	claim->lock = lock;
-	claim->state = CLAIM_FOREIGN;
-	claim->place.parts = *parts;
-	return claim;
+	rival->place.lock = lock;
+	rival->place.foreign = true;
+	rival->place.parts = *parts;
+	return rival;
 }
 
-struct claim *rival_find(const struct place *list, const char *name)
+struct rival *rival_find(const struct place *list, const char *name)
 {
-	struct claim *claim;
-	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
-		if (claim->state == CLAIM_FOREIGN && strcmp(claim->place.name, name) == 0)
-			return claim;
+	struct rival *rival;
+	for (rival = rival_from(list); rival != NULL; rival = rival_next(rival)) {
+		if (strcmp(rival->place.name, name) == 0)
+			return rival;
 	}
 	return NULL;
 }
 
-void rival_free(struct claim *claim)
+void rival_free(struct rival *rival)
 {
-	if (claim_coverage(claim) != NULL) {
-		range_set_finish(&claim_coverage(claim)->ranges);
-		range_set_finish(&claim_coverage(claim)->next);
-	}
-	free(claim_coverage(claim));
-	claim_free_precedence(claim);
-	free(claim->text); /* or wanted_by */
-	free(claim->place.name);
-	free(claim);
+	place_finish(&rival->place);
+	free(rival->text);
+	free(rival);
 }
 
-void rival_watch(struct claim *claim)
+bool rival_may_be_none(const struct rival *rival)
 {
-	if (claim->sent || claim->orphan || claim->lock->engine->session != STORE_CONNECTED)
+	return rival->place.parts.id.session == 0 && rival->known == KNOWN_NOT;
+}
+
+void rival_forget_data(struct rival *rival)
+{
+	if (rival->known > KNOWN_ONCE)
+		rival->known = KNOWN_ONCE;
+}
+
+void rival_watch(struct rival *rival)
+{
+	if (rival->sent || rival->orphan || rival->place.lock->engine->session != STORE_CONNECTED)
 		return;
-	claim->sent = true;
-	engine_watch(claim);
+	rival->sent = true;
+	engine_watch(rival);
 }
 
-/* What a foreign claim covers is known to be less than its name says. Returns 0 or -ENOMEM. */
-static int note_ranges(struct claim *claim, const struct range_set *told)
+/* What a rival covers is known to be less than its name says. Returns 0 or -ENOMEM. */
+static int note_ranges(struct place *place, const struct range_set *told)
 {
 	struct range_set name = {0}, ranges = {0};
-	struct coverage *coverage = claim_coverage(claim);
-	int error = range_set_lock(&name, claim->place.parts.span, claim->place.parts.mode);
+	int error = range_set_lock(&name, place->parts.span, place->parts.mode);
 
 	if (error == 0)
 		error = range_set_intersect(&name, told, &ranges);
-	if (error == 0 && coverage == NULL)
-		coverage = calloc(1, sizeof(*coverage));
 	range_set_finish(&name);
-	if (error == 0 && ranges.count == 0) {
-		/* No claim covers nothing: whoever wrote that does not keep to the rules. */
-		if (coverage != claim_coverage(claim))
-			free(coverage);
-		return 0;
+	/* No claim covers nothing: whoever wrote that does not keep to the rules. */
+	if (error != 0 || ranges.count == 0) {
+		range_set_finish(&ranges);
+		return error;
 	}
-	if (error != 0 || coverage == NULL) {
+	if (place->ranges == NULL)
+		place->ranges = calloc(1, sizeof(*place->ranges));
+	if (place->ranges == NULL) {
 		range_set_finish(&ranges);
 		return -ENOMEM;
 	}
-	range_set_finish(&coverage->ranges);
-	coverage->ranges = ranges;
-	claim->place.ranges = &coverage->ranges;
+	range_set_finish(place->ranges);
+	*place->ranges = ranges;
 	return 0;
 }
 
 /* Its host is exact once it has said so: who does not wait need not. */
-int rival_note_data(struct claim *claim, const char *text)
+int rival_note_data(struct rival *rival, const char *text, uint32_t version)
 {
+	struct place *place = &rival->place;
 	struct claim_data data;
 	int error = claim_data_parse(text, &data);
 	if (error != 0)
 		return error;
-	claim->says_waits = data.waits;
-	claim->says_keep = data.keeps;
-	claim->waits_for = data.waits_for;
-	claim->exact |= data.exact;
-	claim->told = data.valid;
-	if (data.has_ranges && claim->place.parts.record)
-		error = note_ranges(claim, &data.ranges);
-	claim->requeue = data.requeue;
-	free(claim->text);
-	claim->text = data.waits && data.valid ? strdup(text) : NULL;
-	if (error == 0 && data.has_holds && claim->place.holds == NULL) {
-		error = claim_set_precedence(claim, data.holds);
+	place->says_waits = data.waits;
+	place->says_keep = data.keeps;
+	place->waits_for = data.waits_for;
+	place->exact |= data.exact;
+	place->requeue = data.requeue;
+	if (data.has_ranges && place->parts.record)
+		error = note_ranges(place, &data.ranges);
+	free(rival->text);
+	rival->text = data.waits && data.valid ? strdup(text) : NULL;
+	if (error == 0 && data.has_holds && place->holds == NULL) {
+		error = place_set_holds(place, data.holds);
 		data.holds = (struct range_set){0};
+	}
+	if (error == 0) {
+		place->version = version;
+		rival->known = data.valid ? KNOWN_OURS : KNOWN;
 	}
 	claim_data_finish(&data);
 	return error;
 }
 
-bool rival_send_back(struct claim *claim, int32_t behind)
+bool rival_send_back(struct rival *rival, int32_t behind)
 {
-	char *text = claim_data_add_requeue(claim->text, behind);
+	char *text = claim_data_add_requeue(rival->text, behind);
 	if (text == NULL)
 		return false;
-	claim->amending = true;
-	engine_amend(claim, text);
+	rival->amending = true;
+	engine_amend(&rival->place, text);
 	free(text);
 	return true;
 }
@@ -128,22 +133,21 @@ bool rival_send_back(struct claim *claim, int32_t behind)
 void claim_oversee(struct claim *claim)
 {
 	static const struct claim_name none = {.sequence = 0};
-	struct lock *lock = claim->lock;
+	struct lock *lock = claim->place.lock;
 	char name[CLAIM_NAME_BYTES];
 
 	if (claim->overseen || lock->engine->session != STORE_CONNECTED)
 		return;
-	struct claim *orders = rival_create(lock, place_name(&claim->place, name), &none);
-	if (orders == NULL)
+	struct rival *overseer = rival_create(lock, place_name(&claim->place, name), &none);
+	if (overseer == NULL)
 		return; /* at the next heartbeat */
-	orders->orders = true;
-	orders->sent = true;
+	overseer->overseer = true;
 	claim->overseen = true;
-	DL_APPEND(lock->orders, &orders->place);
-	engine_watch(orders);
+	DL_APPEND(lock->overseers, &overseer->place);
+	rival_watch(overseer);
 }
 
-void claim_read_orders(struct claim *claim)
+void claim_read(struct claim *claim)
 {
 	if (claim->stale)
 		claim_oversee(claim);
@@ -157,24 +161,24 @@ static bool is_later(uint32_t version, uint32_t than)
 /* Without memory, or connection, it is read when things are tried again. */
 void claim_note_stale(struct claim *claim, uint32_t version)
 {
-	if (claim->version != version)
+	if (claim->place.version != version)
 		return; /* it has been read meanwhile */
 	claim->stale = true;
-	claim_read_orders(claim);
+	claim_read(claim);
 	if (!claim->overseen)
-		lock_retry_after(claim->lock, "reading of a claim", -ECONNRESET);
+		lock_retry_after(claim->place.lock, "reading of a claim", -ECONNRESET);
 }
 
 void claim_note_change(struct claim *claim, uint32_t version)
 {
-	if (is_later(version + 1, claim->version))
-		claim->version = version + 1;
+	if (is_later(version + 1, claim->place.version))
+		claim->place.version = version + 1;
 }
 
 void claim_note_version(struct claim *claim, uint32_t version)
 {
-	if (!is_later(version, claim->version))
+	if (!is_later(version, claim->place.version))
 		return;
-	claim->version = version;
+	claim->place.version = version;
 	claim->stale = false;
 }

@@ -7,31 +7,39 @@
 
 #include "engine/state.h"
 
-/* A claim of somebody else, in no list. NULL: out of memory. */
-struct claim *rival_create(struct lock *lock, const char *name, const struct claim_name *parts);
+/* A rival in no list. NULL: out of memory. */
+struct rival *rival_create(struct lock *lock, const char *name, const struct claim_name *parts);
 
-/* The claim of somebody else that has the name, in a list; NULL: there is none. */
-struct claim *rival_find(const struct place *list, const char *name);
+/* The rival in the list that has the name; NULL: there is none. */
+struct rival *rival_find(const struct place *list, const char *name);
 
-/* Frees a claim of somebody else that is in no list. */
-void rival_free(struct claim *claim);
+/* Frees a rival that is in no list. */
+void rival_free(struct rival *rival);
 
-/* Asks the store for the data of a foreign claim and for its end, unless that is done already. */
-void rival_watch(struct claim *claim);
+/* Whether a rival may turn out to be no claim when it is read: others than dlockfs may have put
+ * something else there under such a name. */
+bool rival_may_be_none(const struct rival *rival);
 
-/* Notes what the data of a foreign claim say. Returns 0 or -ENOMEM. */
-int rival_note_data(struct claim *claim, const char *text);
+/* Asks the store for the data of a rival and for its end, unless that is done already. */
+void rival_watch(struct rival *rival);
 
-/* Writes into the data of a foreign claim that waits and was read, `text`, that it is to be queued
- * again behind the claim of that number. Returns false when out of memory. */
-bool rival_send_back(struct claim *claim, int32_t behind);
+/* Notes what the data of a rival say, in that version. Returns 0 or -ENOMEM: then they are not
+ * known. */
+int rival_note_data(struct rival *rival, const char *text, uint32_t version);
+
+/* The data may have changed since they were read. */
+void rival_forget_data(struct rival *rival);
+
+/* Writes into the data of a rival that waits and was read, `text`, that it is to be queued again
+ * behind the claim of that number. Returns false when out of memory. */
+bool rival_send_back(struct rival *rival, int32_t behind);
 
 /* Watches a claim for what others write into its data, unless that is done already or there is no
  * connection. */
 void claim_oversee(struct claim *claim);
 
 /* Reads the data of a claim that is to be read, unless that is under way. */
-void claim_read_orders(struct claim *claim);
+void claim_read(struct claim *claim);
 
 /* Our own change of the claim's data, which was to take the place of `version`, has been made; or
  * has not, because others had changed it before: it is not changed again until that was read. */

@@ -108,7 +108,7 @@ static void save_whose(const struct claim *claim, const struct engine_transfer *
 		return;
 	if (owner->records != NULL)
 		state_unsigned(out, "process", owner->records->process_id);
-	else if (owner == claim->lock->keeper)
+	else if (owner == claim->place.lock->keeper)
 		state_flag(out, "keeper", true);
 	else
 		state_unsigned(out, "file", transfer->number_owner(owner->cookie));
@@ -149,7 +149,7 @@ static void save_claim(const struct claim *claim, const struct engine_transfer *
 	char name[CLAIM_NAME_BYTES];
 
 	/* Of one that stands nowhere and belongs to nobody nothing follows. */
-	if (claim->state == CLAIM_FOREIGN || (claim->state == CLAIM_WANTED && claim->owner == NULL))
+	if (claim->state == CLAIM_WANTED && claim->owner == NULL)
 		return;
 	state_begin(out, "claim");
 	state_text(out, "state", engine_state_words[claim->state]);
@@ -167,16 +167,16 @@ static void save_claim(const struct claim *claim, const struct engine_transfer *
 		state_number(out, "limit_ms", claim->limit_ms);
 	if (claim->state == CLAIM_HELD)
 		state_number(out, "kept", claim->kept);
-	state_flag(out, "says_waits", claim->says_waits);
-	state_flag(out, "says_keep", claim->says_keep);
-	state_number(out, "waits_for", claim->waits_for);
+	state_flag(out, "says_waits", claim->place.says_waits);
+	state_flag(out, "says_keep", claim->place.says_keep);
+	state_number(out, "waits_for", claim->place.waits_for);
 	state_flag(out, "careful", claim->careful);
 	state_flag(out, "revoked", claim->revoked);
 	state_flag(out, "marked", claim->marker != MARKER_NONE);
 	state_flag(out, "amend", is_to_be_amended(claim));
 	state_number(out, "pid", claim->pid);
 	state_unsigned(out, "uid", claim->uid);
-	state_flag(out, "exact", claim->exact);
+	state_flag(out, "exact", claim->place.exact);
 	if (claim->place.holds != NULL)
 		state_ranges(out, "holds", claim->place.holds);
 	if (claim_coverage(claim) != NULL)
@@ -196,7 +196,7 @@ static void save_list(const struct place *list, const struct engine_transfer *tr
 {
 	const struct claim *claim;
 
-	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
+	for (claim = claim_from(list); claim != NULL; claim = claim_next(claim)) {
 		save_claim(claim, transfer, out);
 	}
 }
@@ -309,13 +309,13 @@ static struct state_place claim_place_of(const struct state_item *item)
 {
 	const struct claim *claim = WHOLE(const struct claim, item);
 	uint64_t group = claim->state == CLAIM_FOLLOWING ? GROUP_FOLLOWER : GROUP_CLAIM;
-	return place_in(claim->lock, group, claim->serial);
+	return place_in(claim->place.lock, group, claim->serial);
 }
 
 static void claim_save_item(const struct state_item *item, FILE *out)
 {
 	const struct claim *claim = WHOLE(const struct claim, item);
-	save_claim(claim, claim->lock->engine->transfer, out);
+	save_claim(claim, claim->place.lock->engine->transfer, out);
 }
 
 static const struct state_kind engine_kind = {engine_place_of, engine_save_item};
@@ -346,8 +346,8 @@ void owner_mark(struct owner *owner)
 
 void claim_mark(struct claim *claim)
 {
-	struct state_journal *journal = claim->lock->engine->journal;
-	if (journal != NULL && claim->state != CLAIM_FOREIGN)
+	struct state_journal *journal = claim->place.lock->engine->journal;
+	if (journal != NULL)
 		state_journal_mark(journal, &claim->item, &claim_kind);
 }
 
@@ -360,7 +360,7 @@ void engine_unmark(struct engine *engine, struct state_item *item)
 static void mark_list(struct place *list)
 {
 	struct claim *claim;
-	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
+	for (claim = claim_from(list); claim != NULL; claim = claim_next(claim)) {
 		claim_mark(claim);
 	}
 }

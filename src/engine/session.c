@@ -49,7 +49,7 @@ enum { RENEWALS_IN_TIMEOUT = 5 };
 static void forget_amendments(struct place *list)
 {
 	struct claim *claim;
-	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
+	for (claim = claim_from(list); claim != NULL; claim = claim_next(claim)) {
 		claim->amending = claim->amended = claim->marking = false;
 		claim_mark(claim);
 	}
@@ -73,15 +73,13 @@ static void lose_session(struct lock *lock)
 	forget_amendments(lock->leaving);
 	forget_amendments(lock->queue.first);
 	forget_amendments(unplaced);
-	claims_free(&lock->leaving);
+	places_free(&lock->leaving);
 	/* In the queue's order first, then in the order of asking: that is how they will queue
 	 * anew. */
 	lock->own_in_queue++;
-	for (claim = claim_of(lock->queue.first); claim != NULL; claim = next) {
+	for (claim = claim_from(lock->queue.first); claim != NULL; claim = next) {
 		next = claim_next(claim);
-		if (claim->state == CLAIM_FOREIGN)
-			continue;
-		queue_remove(claim);
+		queue_remove(&claim->place);
 		if (claim->state == CLAIM_HELD)
 			DL_APPEND(lost, &claim->place);
 		else
@@ -91,9 +89,9 @@ static void lose_session(struct lock *lock)
 	lock->foreign_in_queue = lock->foreign_records_in_queue = 0;
 	lock->records_in_queue = lock->anchored_in_queue = 0;
 	lock->queue.found = NULL;
-	claims_free(&lock->queue.first);
-	claims_free(&lock->watched);
-	claims_free(&lock->orders);
+	places_free(&lock->queue.first);
+	places_free(&lock->watched);
+	places_free(&lock->overseers);
 	lock->known = false;
 	DL_CONCAT(lock->unplaced, unplaced);
 	for (claim = claim_of(lock->unplaced); claim != NULL; claim = next) {
@@ -122,7 +120,7 @@ static void limit_list(const struct lock *lock, struct place *list)
 {
 	struct engine *engine = lock->engine;
 	struct claim *claim;
-	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
+	for (claim = claim_from(list); claim != NULL; claim = claim_next(claim)) {
 		if (!claim->asked || !claim->waits || claim_is_lead(claim))
 			continue;
 		if (engine->session == STORE_CONNECTED)
@@ -219,7 +217,7 @@ static void resettle(struct engine *engine)
 	struct lock *lock;
 	struct claim *claim;
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next) {
-		for (claim = claim_of(lock->queue.first); claim != NULL;
+		for (claim = claim_from(lock->queue.first); claim != NULL;
 		     claim = claim_next(claim)) {
 			if (claim->state == CLAIM_WAITING && claim->place.blocker == NULL)
 				queue_unsettle(claim);
@@ -451,7 +449,7 @@ bool lock_needs_list(const struct lock *lock)
 		return true;
 	if (lock_has_uncertain(lock))
 		return true;
-	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+	for (claim = claim_from(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (claim->state == CLAIM_QUEUED || claim->list_wanted > lock->lists_done ||
 		    claim_cycle_list(claim) > lock->lists_done)
 			return true;
@@ -460,9 +458,21 @@ bool lock_needs_list(const struct lock *lock)
 	       leads_want_attention(lock) || numbers_need_list(lock);
 }
 
+/* Sends what a claim that stands in the queue wants sent. */
+static void resume(struct claim *claim)
+{
+	claim_read(claim);
+	if (claim->amended)
+		claim_amend(claim);
+	if (claim->state == CLAIM_WAITING &&
+	    (claim->place.blocker == NULL || claim_may_be_in_cycle(claim)))
+		queue_unsettle(claim);
+}
+
 void lock_resume(struct lock *lock)
 {
 	struct claim *claim, *next;
+	struct place *place;
 	lock->put_off = false;
 	for (claim = claim_of(lock->leaving); claim != NULL; claim = next) {
 		next = claim_next(claim);
@@ -471,16 +481,11 @@ void lock_resume(struct lock *lock)
 	for (claim = claim_of(lock->unplaced); claim != NULL; claim = claim_next(claim)) {
 		claim_place(claim);
 	}
-	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
-		if (claim->state != CLAIM_FOREIGN)
-			claim_read_orders(claim);
-		if (claim->amended)
-			claim_amend(claim);
-		if (claim->state == CLAIM_FOREIGN && claim->place.blocked != NULL)
-			rival_watch(claim);
-		else if (claim->state == CLAIM_WAITING &&
-			 (claim->place.blocker == NULL || claim_may_be_in_cycle(claim)))
-			queue_unsettle(claim);
+	for (place = lock->queue.first; place != NULL; place = place->next) {
+		if (!place->foreign)
+			resume(claim_of(place));
+		else if (place->blocked != NULL)
+			rival_watch(rival_of(place));
 	}
 	delay_resume(lock);
 	leads_settle(lock);

@@ -51,143 +51,149 @@
 static bool is_only_claim(const struct claim *claim)
 {
 	const struct owner *owner = claim->owner;
-	return owner != NULL && (owner == claim->lock->keeper ||
+	return owner != NULL && (owner == claim->place.lock->keeper ||
 				 (claim->owner_next == NULL && owner->claims == claim));
 }
 
-/* A claim with an anchor is blocked. Reads all that it may go before if they wait. */
-static void read_fronts(const struct claim *claim, struct claim *blocker)
+static struct place *in_front(const struct place *place)
 {
-	struct claim *front;
-	for (front = blocker; front != NULL; front = claim_in_front(front)) {
-		if (front->state == CLAIM_FOREIGN && !front->read &&
-		    claim_has_precedence(claim, front) &&
-		    places_cross(&front->place, &claim->place))
-			rival_watch(front);
+	return place_in_front(&place->lock->queue, place);
+}
+
+/* A claim with an anchor is blocked. Reads all that it may go before if they wait. */
+static void read_fronts(const struct claim *claim, struct place *blocker)
+{
+	struct place *front;
+	for (front = blocker; front != NULL; front = in_front(front)) {
+		struct rival *rival = rival_of(front);
+		if (rival != NULL && rival->known < KNOWN &&
+		    place_has_precedence(&claim->place, front) &&
+		    places_cross(front, &claim->place))
+			rival_watch(rival);
 	}
 }
 
-static struct claim *find_blocker(const struct claim *claim)
+/* Whether a reader in front has looked at everything in front of it for the claim, too. */
+static bool has_looked(const struct claim *reader)
 {
-	const struct lock *lock = claim->lock;
-	bool only = lock->records == NULL && lock->records_in_queue == 0 && is_only_claim(claim);
+	return reader->state == CLAIM_HELD ||
+	       (reader->state == CLAIM_WAITING && reader->unsettled_prev == NULL);
+}
 
-	for (struct claim *front = claim_in_front(claim); front != NULL;
-	     front = claim_in_front(front)) {
-		if (claims_conflict(front, claim) && !claim_passes(claim, front)) {
+static struct place *find_blocker(const struct claim *claim)
+{
+	const struct lock *lock = claim->place.lock;
+	bool only = lock->records == NULL && lock->records_in_queue == 0 && is_only_claim(claim);
+	struct place *front, *behind;
+
+	for (front = in_front(&claim->place); front != NULL; front = in_front(front)) {
+		const struct claim *own = claim_of(front);
+		if (claims_conflict(front, &claim->place) && !claim_passes(claim, front)) {
 			if (claim->place.parts.anchored)
 				read_fronts(claim, front);
 			return front;
 		}
-		/* A reader that has looked at everything in front of it has looked for us too. */
-		if (only && front->place.parts.mode == claim->place.parts.mode &&
-		    is_only_claim(front)) {
-			if (front->state == CLAIM_HELD)
-				return NULL;
-			if (front->state == CLAIM_WAITING && front->unsettled_prev == NULL)
-				return claim_blocker(front);
-		}
+		if (only && own != NULL && front->parts.mode == claim->place.parts.mode &&
+		    is_only_claim(own) && has_looked(own))
+			return own->state == CLAIM_HELD ? NULL : front->blocker;
 	}
 	/* As claim_is_behind() has it: nobody behind has precedence, or is held by flock. */
 	if (lock->anchored_in_queue == 0 && lock->held_flocks == 0)
 		return NULL;
-	for (struct claim *behind = claim_next(claim); behind != NULL;
-	     behind = claim_next(behind)) {
-		if (claim_is_behind(claim, behind))
-			return behind;
-	}
-	return NULL;
+	behind = claim->place.next;
+	while (behind != NULL && !claim_is_behind(claim, behind))
+		behind = behind->next;
+	return behind;
 }
 
 /* A wish that does not wait is refused once it is certain that it would wait: behind a foreign
  * claim, a holder, or one that waits itself. Behind another that does not wait, or a place that
  * only lingers, it stays until that is decided. */
-static bool would_wait_for(const struct claim *blocker)
+static bool would_wait_for(const struct place *blocker)
 {
-	return blocker->state == CLAIM_FOREIGN || blocker->state == CLAIM_HELD ||
-	       (blocker->asked && blocker->waits);
+	const struct claim *claim = claim_of(blocker);
+	return claim == NULL || claim->state == CLAIM_HELD || (claim->asked && claim->waits);
 }
 
-/* Whether a foreign claim may be one that nobody holds by: its host gives it up when it hears of
- * this one (lead.c). Not if it is behind another one, that the lock is held with. */
-static bool may_be_kept(const struct claim *blocker, const struct claim *claim)
+/* Whether a rival may be one that nobody holds by: its host gives it up when it hears of this one
+ * (lead.c). Not if it is behind another one, that the lock is held with. */
+static bool may_be_kept(const struct rival *rival, const struct claim *claim)
 {
-	const struct claim *front;
-	if (claim->lock->policy.keep_ms == 0 || blocker->place.parts.record ||
-	    blocker->place.parts.id.session == 0 || (blocker->read && !blocker->says_keep))
+	const struct place *blocker = &rival->place, *front;
+	if (claim->place.lock->policy.keep_ms == 0 || blocker->parts.record ||
+	    blocker->parts.id.session == 0 || (rival->known >= KNOWN && !blocker->says_keep))
 		return false;
-	for (front = claim_in_front(blocker); front != NULL; front = claim_in_front(front)) {
-		if (claims_conflict(front, claim))
+	for (front = in_front(blocker); front != NULL; front = in_front(front)) {
+		if (claims_conflict(front, &claim->place))
 			return false;
 	}
 	return true;
 }
 
 /* Whether reading the blocker may tell that it is not in the way, and has not been done. */
-static bool may_let_pass(const struct claim *blocker, const struct claim *claim)
+static bool may_let_pass(const struct rival *rival, const struct claim *claim)
 {
-	if (blocker->state != CLAIM_FOREIGN)
-		return false;
-	return claim_may_be_none(blocker) || may_be_kept(blocker, claim) ||
-	       (!blocker->read && (blocker->place.parts.record || blocker->place.parts.anchored ||
-				   claim_has_precedence(claim, blocker)));
+	const struct place *blocker = &rival->place;
+	return rival_may_be_none(rival) || may_be_kept(rival, claim) ||
+	       (rival->known < KNOWN && (blocker->parts.record || blocker->parts.anchored ||
+					 place_has_precedence(&claim->place, blocker)));
 }
 
 /* Whether a claim that is not blocked can be granted: nobody can be there who has precedence, and
  * its marker stands. Asks for what is needed. */
 static bool is_sure(struct claim *claim)
 {
-	if (claim->says_waits) {
-		claim->says_waits = false;
+	if (claim->place.says_waits) {
+		claim->place.says_waits = false;
 		claim_amend(claim);
 	}
 	if (!claim->careful)
 		return delay_lets_hold(claim);
 	if (!claim->fresh && !claim->amended && claim->list_wanted == 0)
-		claim->list_wanted = lock_list_anew(claim->lock);
+		claim->list_wanted = lock_list_anew(claim->place.lock);
 	return claim->fresh && delay_lets_hold(claim);
 }
 
 /* Says for whom, too: whether a flock and record locks of one host are in each other's way, others
  * cannot know. */
-static void say_waits(struct claim *claim, const struct claim *blocker)
+static void say_waits(struct claim *claim, const struct place *blocker)
 {
-	bool unclear = blocker->state != CLAIM_FOREIGN &&
-		       blocker->place.parts.record != claim->place.parts.record &&
-		       claim->waits_for != blocker->place.parts.sequence;
-	if (!claim->careful || (claim->says_waits && !unclear))
+	bool unclear = !blocker->foreign && blocker->parts.record != claim->place.parts.record &&
+		       claim->place.waits_for != blocker->parts.sequence;
+	if (!claim->careful || (claim->place.says_waits && !unclear))
 		return;
-	claim->says_waits = true;
-	claim->waits_for = blocker->place.parts.sequence;
+	claim->place.says_waits = true;
+	claim->place.waits_for = blocker->parts.sequence;
 	claim_amend(claim);
 	claim_oversee(claim); /* from now on others may send it back */
 }
 
-/* The nearest claim in front of `front` that the claim waits for, too. */
-static struct claim *next_blocker(const struct claim *claim, const struct claim *front)
+/* The nearest one in front of `front` that the claim waits for, too. */
+static struct place *next_blocker(const struct claim *claim, const struct place *front)
 {
-	struct claim *next = claim_in_front(front);
-	while (next != NULL && (!claims_conflict(next, claim) || claim_passes(claim, next)))
-		next = claim_in_front(next);
+	struct place *next = in_front(front);
+	while (next != NULL && (!claims_conflict(next, &claim->place) || claim_passes(claim, next)))
+		next = in_front(next);
 	return next;
 }
 
-/* Learns early of what stands in front of the claim's blocker, a foreign one, so that nothing is
- * left to ask for when that goes. The next one in front of it is watched too; once that has gone,
- * a list tells which of those in front of it still stand. */
-static void look_ahead(const struct claim *claim, struct claim *blocker)
+/* Learns early of what stands in front of the claim's blocker, a rival, so that nothing is left to
+ * ask for when that goes. The next one in front of it is watched too; once that has gone, a list
+ * tells which of those in front of it still stand. */
+static void look_ahead(const struct claim *claim, struct rival *blocker)
 {
-	struct claim *ahead, *further;
+	const struct place *further;
+	struct rival *ahead;
 
 	/* The first one that waits for the blocker does it for the others. */
-	if (claim->place.parts.record || claim_blocked(blocker) != claim)
+	if (claim->place.parts.record || claim_blocked(&blocker->place) != claim)
 		return;
-	ahead = next_blocker(claim, blocker);
-	if (ahead == NULL || ahead->state != CLAIM_FOREIGN)
+	ahead = rival_of(next_blocker(claim, &blocker->place));
+	if (ahead == NULL)
 		return;
-	further = ahead->sent || !blocker->looked_ahead ? NULL : next_blocker(claim, ahead);
-	if (further != NULL && further->state == CLAIM_FOREIGN) {
-		lock_list(claim->lock);
+	further = ahead->sent || !blocker->looked_ahead ? NULL : next_blocker(claim, &ahead->place);
+	if (further != NULL && further->foreign) {
+		lock_list(claim->place.lock);
 		return;
 	}
 	blocker->looked_ahead = true;
@@ -196,21 +202,24 @@ static void look_ahead(const struct claim *claim, struct claim *blocker)
 
 /* Whether a call that does not wait has to wait, and not only until another host's release arrives.
  */
-static bool is_refused(struct claim *claim, const struct claim *blocker)
+static bool is_refused(struct claim *claim, const struct place *blocker)
 {
+	const struct rival *rival = rival_of(blocker);
 	if (!claim->asked || claim->waits)
 		return false;
 	grace_begin(claim);
-	return would_wait_for(blocker) && !may_let_pass(blocker, claim) &&
-	       !(blocker->state == CLAIM_FOREIGN && grace_runs(claim));
+	return would_wait_for(blocker) &&
+	       (rival == NULL || (!may_let_pass(rival, claim) && !grace_runs(claim)));
 }
 
-static void settle_blocked(struct claim *claim, struct claim *blocker)
+static void settle_blocked(struct claim *claim, struct place *blocker)
 {
+	struct rival *rival = rival_of(blocker);
+
 	claim->fresh = false;
 	claim->list_wanted = 0;
-	if (claim_is_kept(blocker)) {
-		claim_withdraw(blocker); /* after which this one is looked at again */
+	if (rival == NULL && claim_is_kept(claim_of(blocker))) {
+		claim_withdraw(claim_of(blocker)); /* after which this one is looked at again */
 		return;
 	}
 	if (is_refused(claim, blocker)) {
@@ -221,9 +230,9 @@ static void settle_blocked(struct claim *claim, struct claim *blocker)
 	if (!grace_runs(claim))
 		say_waits(claim, blocker);
 	delay_prepare(claim);
-	if (blocker->state == CLAIM_FOREIGN) {
-		rival_watch(blocker);
-		look_ahead(claim, blocker);
+	if (rival != NULL) {
+		rival_watch(rival);
+		look_ahead(claim, rival);
 	}
 	if (claim->asked && claim->waits && claim_closes_cycle(claim))
 		claim_decide(claim, -EDEADLK);
@@ -232,21 +241,21 @@ static void settle_blocked(struct claim *claim, struct claim *blocker)
 /* Whether the claim leaves its place, or has to: others may have passed it by now. */
 static bool is_queued_again(struct claim *claim)
 {
-	if (claim->requeue && !claim->asked) {
+	if (claim->place.requeue && !claim->asked) {
 		claim_withdraw(claim);
 		return true;
 	}
-	if (!claim->requeue && !claim_is_adrift(claim))
+	if (!claim->place.requeue && !claim_is_adrift(claim))
 		return false;
-	if (!claim_requeue(claim) && claim->requeue)
-		engine_retry_in(claim->lock->engine, RETRY_MEMORY_MS);
-	return claim->state != CLAIM_WAITING || claim->requeue;
+	if (!claim_requeue(claim) && claim->place.requeue)
+		engine_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
+	return claim->state != CLAIM_WAITING || claim->place.requeue;
 }
 
 /* Puts a claim that was just appended to lock->unplaced where it was in the order of asking. */
 static void put_back(struct claim *claim, uint64_t serial)
 {
-	struct lock *lock = claim->lock;
+	struct lock *lock = claim->place.lock;
 	struct claim *behind;
 
 	DL_DELETE(lock->unplaced, &claim->place);
@@ -274,7 +283,7 @@ static bool is_refused_by_number(struct claim *claim)
 	else if (claim_is_of_holder(claim))
 		claim_decide(claim, -ENOLCK);
 	else if (!claim_requeue(claim))
-		engine_retry_in(claim->lock->engine, NUMBERS_LOOK_MS);
+		engine_retry_in(claim->place.lock->engine, NUMBERS_LOOK_MS);
 	else
 		put_back(claim, serial);
 	return true;
@@ -282,8 +291,8 @@ static bool is_refused_by_number(struct claim *claim)
 
 static void settle(struct claim *claim)
 {
-	struct engine *engine = claim->lock->engine;
-	struct claim *blocker;
+	struct engine *engine = claim->place.lock->engine;
+	struct place *blocker;
 
 	/* What a flock covers now need not wait for those who wait for that flock. */
 	if (claim->asked && claim->kind == LOCK_KIND_RECORD && records_cover(claim)) {
@@ -293,16 +302,17 @@ static void settle(struct claim *claim)
 	if (is_refused_by_number(claim) || is_queued_again(claim))
 		return;
 	blocker = find_blocker(claim);
-	if (!claim->careful && claim->lock->foreign_records_in_queue > 0) {
+	if (!claim->careful && claim->place.lock->foreign_records_in_queue > 0) {
 		claim->careful = true;
 		claim_mark(claim);
 	}
-	place_set_blocker(&claim->place, blocker != NULL ? &blocker->place : NULL);
-	if (blocker != NULL && claim_precedence_is_unknown(blocker) && !blocker->read)
-		rival_watch(blocker); /* after which this one is looked at again */
+	place_set_blocker(&claim->place, blocker);
+	if (blocker != NULL && place_precedence_is_unknown(blocker) &&
+	    rival_of(blocker)->known < KNOWN)
+		rival_watch(rival_of(blocker)); /* after which this one is looked at again */
 	else if (blocker != NULL)
 		settle_blocked(claim, blocker);
-	else if (claim->asked && engine_may_grant(engine) && lock_is_sure(claim->lock) &&
+	else if (claim->asked && engine_may_grant(engine) && lock_is_sure(claim->place.lock) &&
 		 is_sure(claim))
 		claim_decide(claim, 0);
 }

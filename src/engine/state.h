@@ -60,8 +60,8 @@
  *                                                         else freed
  *
  * A claim that nobody asks for any more (its wish was cancelled) lingers in its state until its
- * timer ends it or a restarted call adopts it. FOREIGN claims are those of everybody else; they are
- * in lock->queue, or in lock->watched while only their watch or their delay keeps them.
+ * timer ends it or a restarted call adopts it. Rivals are the claims of everybody else; they are in
+ * lock->queue, or in lock->watched while only their watch or their delay keeps them.
  */
 #ifndef DLOCKFS_ENGINE_STATE_H
 #define DLOCKFS_ENGINE_STATE_H
@@ -88,7 +88,6 @@ enum claim_state {
 	CLAIM_WAITING,
 	CLAIM_HELD,
 	CLAIM_LEAVING,
-	CLAIM_FOREIGN,
 	CLAIM_FOLLOWING,
 };
 
@@ -110,50 +109,38 @@ enum marker {
 struct coverage {
 	struct range_set ranges; /* place.ranges: all that it covers; only becomes less */
 	struct range_set next;	 /* what it will be, while a change is prepared */
-	struct range asked;	 /* ours: what is held from the grant on */
-	struct owner *file;	 /* ours: through which it was asked for */
+	struct range asked;	 /* what is held from the grant on */
+	struct owner *file;	 /* through which it was asked for */
 	uint64_t cycle_list;	 /* the list in which a cycle is to be seen again */
 	int cycles;		 /* in how many it was asked to be */
 };
 
+/* A claim of ours. */
 struct claim {
 	struct place place;	/* first: see claim_of() */
 	struct timer timer;	/* the limit of a wish, or the end of lingering */
-	struct state_item item; /* ours, as save.c writes it: claim_mark() */
-	uint64_t serial;	/* ours: greater than of those before it in lock->unplaced */
-	struct lock *lock;
-	struct owner *owner; /* NULL: foreign, leaving, or abandoned while being placed */
+	struct state_item item; /* as save.c writes it: claim_mark() */
+	uint64_t serial;	/* greater than of those before it in lock->unplaced */
+	struct owner *owner;	/* NULL: leaving, or abandoned while being placed */
 	struct claim *owner_prev, *owner_next;
 
 	enum claim_state state : 4;
 	enum lock_kind kind : 2;
 	enum grace grace : 2; /* of a wish that may not wait */
 	enum marker marker : 2;
-	bool waits : 1; /* a wish that may wait */
-	bool asked : 1; /* a wish waits for its decision; cookie is set */
-	bool sent : 1;	/* LEAVING, orphan: withdraw() is; FOREIGN: watch(); PLACING: with a list */
-	bool read : 1;	/* FOREIGN: its data has been read, and is again when it changes */
-	bool seen : 1;	/* FOREIGN: it was read once, or may not be: claim_may_be_none() */
-	bool amending : 1;   /* amend() is under way; FOREIGN: see rival_send_back() */
-	bool stale : 1;	     /* ours: others have changed its data, which is to be read */
-	bool amended : 1;    /* its data in the store is to be replaced (again) */
-	bool says_waits : 1; /* its data does, or is about to: see settle.c */
-	bool says_keep : 1;  /* its data does: perhaps nobody holds by it */
-	bool careful : 1;    /* ours: stood behind a foreign claim of record locks */
-	bool may_wait : 1;   /* see judged */
-	bool fresh : 1;	   /* ours, not blocked: no list is needed to be sure of that (any more) */
-	bool overseen : 1; /* ours: there is a watch for its orders */
-	bool orders : 1;   /* no claim, but that watch of one that is overseen; in lock->orders */
-	bool revoked : 1;  /* ours: somebody has asked for it, and its holder was told */
-	bool told : 1;	   /* FOREIGN: it has been read, and its data is of dlockfs */
-	bool exact : 1;	   /* its host compares with `holds`; FOREIGN: as far as is known */
-	bool gave_way : 1; /* ours: it was queued again because of a cycle, and goes before nobody
-			    */
+	bool waits : 1;	   /* a wish that may wait */
+	bool asked : 1;	   /* a wish waits for its decision; cookie is set */
+	bool sent : 1;	   /* LEAVING: withdraw() is; PLACING: with a list */
+	bool amending : 1; /* amend() is under way */
+	bool stale : 1;	   /* others have changed its data, which is to be read */
+	bool amended : 1;  /* its data in the store is to be replaced (again) */
+	bool careful : 1;  /* stood behind a rival of record locks */
+	bool fresh : 1;	   /* not blocked: no list is needed to be sure of that (any more) */
+	bool overseen : 1; /* there is a watch in lock->overseers */
+	bool revoked : 1;  /* somebody has asked for it, and its holder was told */
+	bool gave_way : 1; /* it was queued again because of a cycle, and goes before nobody */
 	bool marking : 1;  /* mark() is under way */
 	bool broken : 1;   /* LEAVING: it was held, and taken away */
-	bool orphan : 1;   /* FOREIGN: it has gone, and was not released */
-	bool requeue : 1;  /* it is to be queued again, and everybody passes it */
-	bool looked_ahead : 1; /* FOREIGN: since the last list the next one in front is watched */
 
 	union {
 		int64_t sent_ms; /* when place() or withdraw() was sent */
@@ -161,54 +148,91 @@ struct claim {
 		/* QUEUED, WAITING: when the timer is due once the grace that runs is over;
 		 * INT64_MAX: it is not set then */
 		int64_t limit_ms;
-		int64_t delay_end_ms; /* orphan */
 	};
 	uint64_t list_wanted; /* the list that will make it fresh, or show whether it would wait
 				 where it is held back; 0: none */
-	int64_t held_back_ms; /* ours, WANTED: since when it is not placed; 0: it is not held back
-			       */
-	uint32_t visited;     /* by the search of deadlock.c of that number, */
-	uint32_t judged;      /* and whether it may wait found out by that one */
-	uint32_t version;     /* so often its data was changed, which is known and was read, */
-	uint32_t amending_version; /* and when the present amend() was sent */
+	int64_t held_back_ms; /* WANTED: since when it is not placed; 0: it is not held back */
+	uint32_t amending_version; /* of its data, when the present amend() was sent */
 	uint32_t proof_round;	   /* in which a heartbeat has shown last that it stands */
 	int pid;		   /* of who asked */
 	uint32_t uid;
-	int32_t waits_for; /* for the claim of that number */
-	union {
-		char *wanted_by; /* ours: who asked for it while it waited; told when it is held */
-		char *text;	 /* FOREIGN, read, and waits: its data; else NULL */
-	};
+	char *wanted_by;   /* who asked for it while it waited; told when it is held */
 	struct lead *lead; /* that it is, or follows; NULL: it is on its own */
-	void *cookie;	   /* ours: of the wish */
+	void *cookie;	   /* of the wish */
 	struct claim *unsettled_prev, *unsettled_next; /* in engine->unsettled; NULL: it is not */
 
 	char details[] __attribute__((aligned(8))); /* of who asked */
 };
 
-/* The claim that has the place; NULL for NULL. */
+/* What is known of a rival's data. */
+enum knowledge {
+	KNOWN_NOT,
+	KNOWN_ONCE, /* they were read, or may not be: rival_may_be_none() */
+	KNOWN,	    /* they have been read, and are again when they change */
+	KNOWN_OURS, /* the same, and they are of dlockfs */
+};
+
+/* A claim of somebody else. */
+struct rival {
+	struct place place; /* first: see rival_of() */
+	enum knowledge known : 2;
+	bool sent : 1;	       /* watch() is under way; or withdraw(), of an orphan */
+	bool amending : 1;     /* amend() is: rival_send_back() */
+	bool orphan : 1;       /* it has gone, and was not released */
+	bool looked_ahead : 1; /* since the last list the next one in front is watched */
+	bool overseer : 1;     /* no claim, but the watch of one of ours; in lock->overseers */
+	bool may_wait : 1;     /* as found out by */
+	uint32_t judged;       /* the search of deadlock.c of that number */
+	int64_t delay_end_ms;  /* of an orphan */
+	char *text;	       /* its data, if they were read, and say that it waits; else NULL */
+};
+
+/* The claim of ours that has the place; NULL for a rival's, and for NULL. */
 static inline struct claim *claim_of(const struct place *place)
 {
 	_Static_assert(offsetof(struct claim, place) == 0, "a claim begins with its place");
-	return (struct claim *)place;
+	return place != NULL && !place->foreign ? (struct claim *)place : NULL;
 }
 
-/* The next one of the list that the claim is in, in which it is the last for NULL. */
+/* The rival that has the place; NULL for a claim of ours, and for NULL. */
+static inline struct rival *rival_of(const struct place *place)
+{
+	_Static_assert(offsetof(struct rival, place) == 0, "a rival begins with its place");
+	return place != NULL && place->foreign ? (struct rival *)place : NULL;
+}
+
+/* The first claim of ours from that place on, in its list; NULL: there is none. */
+static inline struct claim *claim_from(const struct place *place)
+{
+	while (place != NULL && place->foreign)
+		place = place->next;
+	return claim_of(place);
+}
+
+/* The next claim of ours in the list that the claim is in. */
 static inline struct claim *claim_next(const struct claim *claim)
 {
-	return claim_of(claim->place.next);
+	return claim_from(claim->place.next);
 }
 
-/* The claim that it waits for, as far as is known; the first one that waits for it, and the next
- * one that waits for the same. */
-static inline struct claim *claim_blocker(const struct claim *claim)
+/* The same for rivals. */
+static inline struct rival *rival_from(const struct place *place)
 {
-	return claim_of(claim->place.blocker);
+	while (place != NULL && !place->foreign)
+		place = place->next;
+	return rival_of(place);
 }
 
-static inline struct claim *claim_blocked(const struct claim *claim)
+static inline struct rival *rival_next(const struct rival *rival)
 {
-	return claim_of(claim->place.blocked);
+	return rival_from(rival->place.next);
+}
+
+/* The first claim that waits for what stands in the place, and the next one that waits for the
+ * same. */
+static inline struct claim *claim_blocked(const struct place *place)
+{
+	return claim_of(place->blocked);
 }
 
 static inline struct claim *claim_blocked_next(const struct claim *claim)
@@ -315,8 +339,8 @@ struct lock {
 	struct place *unplaced;	  /* ours, in the order in which they were asked for */
 	struct place_queue queue; /* ours and foreign ones, in the store's order */
 	struct place *leaving;	  /* ours */
-	struct place *watched; /* foreign, out of the queue's books but with a watch, or orphans */
-	struct place *orders;  /* watches of those that are overseen */
+	struct place *watched;	 /* rivals, out of the queue's books but with a watch, or orphans */
+	struct place *overseers; /* watches of claims of ours */
 	struct test *tests;
 	struct proof *proofs; /* undecided, or with prove() under way */
 	size_t own_in_queue;  /* claims of ours and tests: what the queue is kept for */
@@ -366,7 +390,7 @@ struct lock {
 	bool attending;	 /* which asks for on_changed(), */
 	bool synced;	 /* which shows everything that happened before it was sent */
 	uint64_t lists_sent, lists_done;
-	bool read_since; /* the latest one was sent: data of a foreign claim */
+	bool read_since; /* the latest one was sent: data of a rival */
 
 	char path[];
 };
@@ -419,12 +443,6 @@ struct engine {
 	uint64_t connections; /* to the store, so far */
 	uint64_t sessions_lost;
 };
-
-/* The claim in front of one that stands in the queue; NULL at the head. */
-static inline struct claim *claim_in_front(const struct claim *claim)
-{
-	return claim_of(place_in_front(&claim->lock->queue, &claim->place));
-}
 
 /* How the lock's claims are named. */
 static inline enum claim_recipe lock_recipe(const struct lock *lock)

@@ -4,8 +4,9 @@
  *
  * What is wanted of a claim stands in its data (claim/data.h), as Curator's Revoker does it too. So
  * a claim that is held when a heartbeat is due is watched by its own host: locks that are held for
- * moments cost nothing, as a rule. Such a watch is an extra entry in lock->orders, by the name of
- * the claim, which may end at any time. It also tells when somebody takes the claim away unasked.
+ * moments cost nothing, as a rule. Such a watch is an extra entry in lock->overseers, by the name
+ * of the claim, which may end at any time. It also tells when somebody takes the claim away
+ * unasked.
  *
  * The claim's own host changes its data, too. It does so only in place of a version that it has
  * written or read, so that it overwrites nothing unread: if others were first, the store refuses
@@ -49,11 +50,10 @@ static struct claim *find_standing(struct lock *lock, const char *name)
 	struct claim *claim;
 	if (!claim_name_parse(name, &parts))
 		return NULL;
-	for (claim = claim_of(place_seek(&lock->queue, parts.sequence));
+	for (claim = claim_from(place_seek(&lock->queue, parts.sequence));
 	     claim != NULL && claim->place.parts.sequence == parts.sequence;
 	     claim = claim_next(claim)) {
-		if (claim->state != CLAIM_FOREIGN &&
-		    strcmp(place_name(&claim->place, own), name) == 0)
+		if (strcmp(place_name(&claim->place, own), name) == 0)
 			return claim;
 	}
 	return NULL;
@@ -66,26 +66,35 @@ static struct claim *find_own(struct lock *lock, const char *name)
 	return claim != NULL && claim->state != CLAIM_QUEUED ? claim : NULL;
 }
 
-void orders_end(const struct claim *orders, int error)
+/* The watch of a claim of ours, which may have gone since, is over. */
+static void end_oversight(struct lock *lock, struct claim *claim, int error)
 {
-	struct claim *claim = find_standing(orders->lock, orders->place.name);
 	if (claim == NULL) {
-		proofs_resume(orders->lock); /* which waited for it to be read */
+		proofs_resume(lock); /* which waited for it to be read */
 		return;
 	}
 	claim->overseen = false;
 	if (claim->stale && error != 0)
-		lock_retry_after(orders->lock, "reading of a claim", error);
+		lock_retry_after(lock, "reading of a claim", error);
 	/* Its holder is not to believe in it until a heartbeat shows that: others have it already.
 	 * What stands there under its name does not count. */
 	if ((error == 0 || error == -ENXIO) && claim->state == CLAIM_HELD)
 		queue_lose(claim);
 }
 
+void overseer_end(struct rival *overseer, int error)
+{
+	struct lock *lock = overseer->place.lock;
+
+	end_oversight(lock, find_standing(lock, overseer->place.name), error);
+	DL_DELETE(lock->overseers, &overseer->place);
+	rival_free(overseer);
+}
+
 /* The open files through which the claim's owner has locked are told. */
 static void tell_revoked(const struct claim *claim)
 {
-	struct engine *engine = claim->lock->engine;
+	struct engine *engine = claim->place.lock->engine;
 	const struct records *records = claim->owner->records;
 
 	if (records == NULL)
@@ -97,7 +106,7 @@ static void tell_revoked(const struct claim *claim)
 /* The lock is held with the claim, but by nobody: whoever wants it can have it. */
 static void give_up_kept(struct claim *claim, const char *who)
 {
-	log_lock_info(claim->lock->path, "%s asks for the lock, which nobody uses", who);
+	log_lock_info(claim->place.lock->path, "%s asks for the lock, which nobody uses", who);
 	claim_withdraw(claim);
 }
 
@@ -107,8 +116,8 @@ static void revoke(struct claim *claim, const char *who)
 		return;
 	claim->revoked = true;
 	claim_mark(claim);
-	log_lock_warning(claim->lock->path, "%s asks for the lock, which process %d holds", who,
-			 claim->pid);
+	log_lock_warning(claim->place.lock->path, "%s asks for the lock, which process %d holds",
+			 who, claim->pid);
 	tell_revoked(claim);
 }
 
@@ -128,7 +137,8 @@ static void do_wanted(struct claim *claim)
 /* Whether others may want something of it now. */
 static bool is_steered(const struct claim *claim)
 {
-	return claim->state == CLAIM_HELD || (claim->state == CLAIM_WAITING && claim->says_waits);
+	return claim->state == CLAIM_HELD ||
+	       (claim->state == CLAIM_WAITING && claim->place.says_waits);
 }
 
 void engine_oversee(struct engine *engine)
@@ -138,7 +148,7 @@ void engine_oversee(struct engine *engine)
 		struct claim *claim, *next;
 		if (lock->own_in_queue == 0)
 			continue;
-		for (claim = claim_of(lock->queue.first); claim != NULL; claim = next) {
+		for (claim = claim_from(lock->queue.first); claim != NULL; claim = next) {
 			next = claim_next(claim);
 			if (claim->state == CLAIM_HELD && claim->wanted_by != NULL)
 				do_wanted(claim); /* after which it may be LEAVING */
@@ -162,7 +172,7 @@ static void requeue(struct claim *claim)
 
 static void take_away(struct claim *claim, const char *who)
 {
-	struct lock *lock = claim->lock;
+	struct lock *lock = claim->place.lock;
 	struct owner *owner = claim->owner;
 	bool held = claim->state == CLAIM_HELD;
 	bool flock = claim->kind != LOCK_KIND_RECORD;
@@ -225,16 +235,16 @@ static void note_sent_back(struct claim *claim, const char *text)
 	 */
 	if (!data.requeue && (data.valid || !claim->careful))
 		return;
-	claim->requeue = claim->gave_way = true;
-	queue_weaken(claim);
+	claim->place.requeue = claim->gave_way = true;
+	queue_weaken(&claim->place);
 	queue_unsettle(claim);
-	queue_look_for_cycles(claim->lock); /* those who have passed it are held */
+	queue_look_for_cycles(claim->place.lock); /* those who have passed it are held */
 }
 
-void orders_read(const struct claim *orders, const char *text, uint32_t version)
+void overseer_read(const struct rival *overseer, const char *text, uint32_t version)
 {
-	struct lock *lock = orders->lock;
-	struct claim *claim = find_standing(lock, orders->place.name);
+	struct lock *lock = overseer->place.lock;
+	struct claim *claim = find_standing(lock, overseer->place.name);
 	bool was_stale = claim != NULL && claim->stale;
 
 	if (claim == NULL) {
@@ -272,9 +282,8 @@ void engine_each_own(const struct engine *engine, const char *path,
 
 	if (lock == NULL || lock->own_in_queue == 0)
 		return;
-	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
-		if (claim->state != CLAIM_FOREIGN)
-			visit(context, place_name(&claim->place, text), claim->state == CLAIM_HELD);
+	for (claim = claim_from(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+		visit(context, place_name(&claim->place, text), claim->state == CLAIM_HELD);
 	}
 }
 
@@ -288,7 +297,7 @@ void engine_each_user(const struct engine *engine, const char *path,
 
 	if (lock == NULL || (lock->leads == NULL && lock->held_leads == NULL))
 		return;
-	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+	for (claim = claim_from(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (claim->lead != NULL)
 			lead_each_user(claim->lead, visit, context);
 	}

@@ -11,9 +11,9 @@
 void engine_oversee(struct engine *engine);
 
 /* The data of a claim that is overseen has been read, which was changed so often. */
-void orders_read(const struct claim *orders, const char *text, uint32_t version);
+void overseer_read(const struct rival *overseer, const char *text, uint32_t version);
 
 /* Such a watch is over; error 0: because the claim is gone. */
-void orders_end(const struct claim *orders, int error);
+void overseer_end(struct rival *overseer, int error);
 
 #endif

@@ -27,16 +27,16 @@
 /* The claim stands in the queue with this number; makes it QUEUED. */
 static void take_place(struct claim *claim, int32_t sequence)
 {
-	DL_DELETE(claim->lock->unplaced, &claim->place);
+	DL_DELETE(claim->place.lock->unplaced, &claim->place);
 	claim->place.parts.sequence = sequence;
 	claim->state = CLAIM_QUEUED;
 	claim_mark(claim);
-	queue_insert(claim);
+	queue_insert(&claim->place);
 }
 
 static void place_failed(struct claim *claim, int error)
 {
-	struct lock *lock = claim->lock;
+	struct lock *lock = claim->place.lock;
 	if (error == -ECONNRESET) {
 		claim->state = CLAIM_UNCERTAIN;
 		lock_list(lock);
@@ -90,7 +90,7 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 {
 	struct engine *engine = context;
 	struct claim *claim = tag;
-	struct lock *lock = claim->lock;
+	struct lock *lock = claim->place.lock;
 	bool were_worn = lock->worn;
 
 	lock->placing_with_list -= claim->sent;
@@ -150,7 +150,7 @@ static void resolve_uncertain(struct lock *lock)
 static void refresh(struct lock *lock)
 {
 	struct claim *claim;
-	for (claim = claim_of(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+	for (claim = claim_from(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
 		if (claim_cycle_list(claim) > 0 && claim_cycle_list(claim) <= lock->lists_done)
 			queue_unsettle(claim);
 		/* What the lock was not sure of. */
@@ -225,7 +225,7 @@ static void on_changed(void *context, void *tag)
 static void on_marked(void *context, void *tag, int error)
 {
 	struct claim *claim = tag;
-	struct lock *lock = claim->lock;
+	struct lock *lock = claim->place.lock;
 
 	(void)context;
 	delay_marked(claim, error);
@@ -235,60 +235,63 @@ static void on_marked(void *context, void *tag, int error)
 	lock_settle(lock);
 }
 
-static bool is_in(const struct place *list, const struct claim *wanted)
+/* Whether a rival stands in no queue. */
+static bool is_aside(const struct rival *rival)
 {
-	const struct claim *claim;
-	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
-		if (claim == wanted)
-			return true;
-	}
-	return false;
+	const struct place *place = rival->place.lock->watched;
+	while (place != NULL && place != &rival->place)
+		place = place->next;
+	return place != NULL;
+}
+
+static void free_aside(struct rival *rival)
+{
+	DL_DELETE(rival->place.lock->watched, &rival->place);
+	rival_free(rival);
 }
 
 static void on_read(void *context, void *tag, const char *text, uint32_t version)
 {
 	struct engine *engine = context;
-	struct claim *claim = tag;
-	struct lock *lock = claim->lock;
+	struct rival *rival = tag;
+	struct lock *lock = rival->place.lock;
 
-	claim->read = claim->told = false;
+	rival_forget_data(rival);
 	if (text == NULL) {
-		if (!claim->orders && !is_in(lock->watched, claim))
-			queue_look_for_precedence(claim);
+		if (!rival->overseer && !is_aside(rival))
+			queue_look_for_precedence(&rival->place);
 		engine_settle(engine);
 		return;
 	}
-	if (claim->orders) {
-		orders_read(claim, text, version);
+	if (rival->overseer) {
+		overseer_read(rival, text, version);
 		lock_settle(lock);
 		return;
 	}
-	if (rival_note_data(claim, text) < 0) {
-		log_lock_error(lock->path, "out of memory to read claim %s", claim->place.name);
+	if (rival_note_data(rival, text, version) < 0) {
+		log_lock_error(lock->path, "out of memory to read claim %s", rival->place.name);
 		return; /* it covers what its name says, until it says something else */
 	}
-	claim->version = version;
-	claim->read = claim->seen = lock->read_since = true;
-	queue_weaken(claim);
+	lock->read_since = true;
+	queue_weaken(&rival->place);
 	queue_look_for_cycles(lock);
 	engine_settle(engine);
 	tests_settle(lock);
 	lock_free_if_unused(lock);
 }
 
-/* What was to make a foreign claim queue again is written, or is not. */
-static void on_sent_back(struct claim *claim, int error)
+/* What was to make a rival queue again is written, or is not. */
+static void on_sent_back(struct rival *rival, int error)
 {
-	struct lock *lock = claim->lock;
-	bool aside = is_in(lock->watched, claim);
+	struct lock *lock = rival->place.lock;
+	bool aside = is_aside(rival);
 
-	claim->amending = false;
-	if (aside && !claim->sent && !claim->orphan) {
-		DL_DELETE(lock->watched, &claim->place);
-		claim_free(claim);
+	rival->amending = false;
+	if (aside && !rival->sent && !rival->orphan) {
+		free_aside(rival);
 	} else if (!aside && error == 0) {
-		claim->requeue = true;
-		queue_weaken(claim);
+		rival->place.requeue = true;
+		queue_weaken(&rival->place);
 	} else if (!aside && error != -ESTALE) { /* else it will be read */
 		lock_retry_after(lock, "requeue of a claim in a cycle", error);
 	}
@@ -299,13 +302,13 @@ static void on_sent_back(struct claim *claim, int error)
 static void on_amended(void *context, void *tag, int error)
 {
 	struct engine *engine = context;
-	struct claim *claim = tag;
-	struct lock *lock = claim->lock;
+	struct claim *claim = claim_of(tag);
 
-	if (claim->state == CLAIM_FOREIGN) {
-		on_sent_back(claim, error);
+	if (claim == NULL) {
+		on_sent_back(rival_of(tag), error);
 		return;
 	}
+	struct lock *lock = claim->place.lock;
 	claim->amending = false;
 	claim_mark(claim);
 	/* This may have been about its former place. */
@@ -338,84 +341,93 @@ static void on_amended(void *context, void *tag, int error)
 /* Who has Curator's write lock can turn it into a read lock, from version 5.5 on: a claim that is
  * made with the same number. So one may have come in front of claims of ours. It came before this
  * one went, so a list from now on shows it. */
-static bool may_be_downgraded(const struct claim *claim)
+static bool may_be_downgraded(const struct rival *rival)
 {
-	return claim->place.parts.id.session == 0 &&
-	       claim->place.parts.recipe == CLAIM_CURATOR_RW &&
-	       claim->place.parts.mode == CLAIM_EXCLUSIVE;
+	const struct claim_name *parts = &rival->place.parts;
+	return parts->id.session == 0 && parts->recipe == CLAIM_CURATOR_RW &&
+	       parts->mode == CLAIM_EXCLUSIVE;
 }
 
 /* It may not be read: whoever waited to know whether it is a claim goes on as if it were. */
-static void take_for_claim(struct claim *claim)
+static void take_for_claim(struct rival *rival)
 {
-	if (claim->seen)
+	if (rival->known != KNOWN_NOT)
 		return;
-	claim->seen = true;
-	queue_weaken(claim);
+	rival->known = KNOWN_ONCE;
+	queue_weaken(&rival->place);
 }
 
-/* A foreign claim has gone. */
-static void end_foreign(struct claim *claim)
+/* A rival has gone. */
+static void end_rival(struct rival *rival)
 {
-	struct lock *lock = claim->lock;
+	struct lock *lock = rival->place.lock;
 
-	queue_end_look_ahead(claim);
-	queue_remove(claim);
-	if (claim->amending)
-		DL_APPEND(lock->watched, &claim->place);
+	queue_end_look_ahead(rival);
+	queue_remove(&rival->place);
+	if (rival->amending)
+		DL_APPEND(lock->watched, &rival->place);
 	else
-		claim_free(claim);
+		rival_free(rival);
 	tests_look_anew(lock);
 }
 
 static void on_watched(void *context, void *tag, int error)
 {
-	struct claim *claim = tag;
-	struct lock *lock = claim->lock;
+	struct rival *rival = tag;
+	struct lock *lock = rival->place.lock;
 
 	(void)context;
-	claim->sent = claim->read = claim->told = false;
-	if (claim->orders) {
-		orders_end(claim, error);
-		DL_DELETE(lock->orders, &claim->place);
-		claim_free(claim);
-	} else if (is_in(lock->watched, claim)) {
-		if (!claim->amending) {
-			DL_DELETE(lock->watched, &claim->place);
-			claim_free(claim);
-		}
+	rival->sent = false;
+	rival_forget_data(rival);
+	if (rival->overseer) {
+		overseer_end(rival, error);
+	} else if (is_aside(rival)) {
+		if (!rival->amending)
+			free_aside(rival);
 	} else if (error == 0 || error == -ENXIO) {
-		if (error == 0 && may_be_downgraded(claim))
+		if (error == 0 && may_be_downgraded(rival))
 			lock->list_wanted = lock_list_anew(lock);
 		delay_look(lock);
-		end_foreign(claim);
-	} else if (claim->place.blocked != NULL || claim->place.parts.record) {
+		end_rival(rival);
+	} else if (rival->place.blocked != NULL || rival->place.parts.record) {
 		if (error != -ECONNRESET)
-			take_for_claim(claim);
+			take_for_claim(rival);
 		lock_retry_after(lock, "watch of the claim in front", error);
 	}
 	lock_settle(lock);
 }
 
+/* An orphan is taken away, or not yet. */
+static void on_orphan_withdrawn(struct rival *rival, int error)
+{
+	rival->sent = false;
+	if (error != 0)
+		lock_retry_after(rival->place.lock, "withdrawal of a claim", error);
+	else if (is_aside(rival))
+		free_aside(rival);
+	else
+		end_rival(rival);
+}
+
 static void on_withdrawn(void *context, void *tag, int error)
 {
 	struct engine *engine = context;
-	struct claim *claim = tag;
-	struct lock *lock = claim->lock;
+	struct claim *claim = claim_of(tag);
+	struct lock *lock = ((struct place *)tag)->lock;
 
+	if (claim == NULL) {
+		on_orphan_withdrawn(rival_of(tag), error);
+		lock_settle(lock);
+		return;
+	}
 	claim->sent = false;
 	if (error != 0) {
 		lock_retry_after(lock, "withdrawal of a claim", error);
-	} else if (claim->state == CLAIM_LEAVING) {
+	} else {
 		engine_proved_alive(engine, claim->sent_ms);
 		delay_broken(claim);
 		DL_DELETE(lock->leaving, &claim->place);
 		claim_free(claim);
-	} else if (is_in(lock->watched, claim)) {
-		DL_DELETE(lock->watched, &claim->place);
-		claim_free(claim);
-	} else {
-		end_foreign(claim);
 	}
 	lock_settle(lock);
 }

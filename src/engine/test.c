@@ -39,11 +39,11 @@ void test_answer(struct test *test, int error, const struct engine_conflict *con
 }
 
 /* Whether a claim is of what the test asks for. */
-static bool crosses(const struct test *test, const struct claim *claim)
+static bool crosses(const struct test *test, const struct place *place)
 {
 	struct range range = test->range;
 	const struct range_set set = {&range, 1, 1};
-	return place_conflicts(&claim->place, &set);
+	return place_conflicts(place, &set);
 }
 
 static struct engine_conflict tell_range(const struct records *records, const struct range *range)
@@ -114,23 +114,24 @@ static bool tell_held(const struct test *test, const struct claim *claim,
 }
 
 /* The range of another host's process that conflicts. Returns false if more has to be read. */
-static bool tell_foreign(const struct test *test, struct claim *found,
+static bool tell_foreign(const struct test *test, const struct rival *found,
 			 struct engine_conflict *conflict)
 {
 	struct range range = test->range;
 	struct range_set held = {0};
-	struct claim *claim;
+	struct rival *rival;
 	bool known = true;
 
 	conflict->range = (struct range){found->place.parts.span, found->place.parts.mode};
-	for (claim = claim_of(test->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
-		if (claim->state != CLAIM_FOREIGN || !claims_are_one_process(claim, found))
+	for (rival = rival_from(test->lock->queue.first); rival != NULL;
+	     rival = rival_next(rival)) {
+		if (!rivals_are_one_process(rival, found))
 			continue;
-		if (!claim->read) {
-			rival_watch(claim);
+		if (rival->known < KNOWN) {
+			rival_watch(rival);
 			known = false;
-		} else if (claim_coverage(claim) != NULL) {
-			(void)range_set_add(&held, &claim_coverage(claim)->ranges);
+		} else if (rival->place.ranges != NULL) {
+			(void)range_set_add(&held, rival->place.ranges);
 		}
 	}
 	const struct range *first = range_set_conflict(&held, range.span, range.mode);
@@ -140,29 +141,34 @@ static bool tell_foreign(const struct test *test, struct claim *found,
 	return known;
 }
 
+/* Whether the claim is held by somebody else of this host, and conflicts. */
+static bool is_in_the_way(const struct test *test, const struct claim *claim)
+{
+	return claim->state == CLAIM_HELD && !claim_is_kept(claim) &&
+	       crosses(test, &claim->place) && !is_own(test, claim);
+}
+
 /* Answers the test if its answer is known. */
 static void settle(struct test *test)
 {
 	struct engine_conflict conflict = {0};
-	struct claim *claim;
+	struct place *place;
 
-	for (claim = claim_of(test->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
-		if ((claim->state != CLAIM_FOREIGN && claim->state != CLAIM_HELD) ||
-		    claim_is_kept(claim) || !crosses(test, claim) || is_own(test, claim))
-			continue;
-		if (claim->state == CLAIM_FOREIGN &&
-		    (claim_may_be_none(claim) || (claim->place.parts.record && !claim->read))) {
-			rival_watch(claim);
+	for (place = test->lock->queue.first; place != NULL; place = place->next) {
+		struct rival *rival = rival_of(place);
+		if (rival == NULL) {
+			if (!is_in_the_way(test, claim_of(place)) ||
+			    !tell_held(test, claim_of(place), &conflict))
+				continue;
+			test_answer(test, 0, &conflict);
 			return;
 		}
-		if (claim->state == CLAIM_FOREIGN) {
-			if (tell_foreign(test, claim, &conflict))
-				test_answer(test, 0, &conflict);
-			return;
-		}
-		if (!tell_held(test, claim, &conflict))
+		if (!crosses(test, place))
 			continue;
-		test_answer(test, 0, &conflict);
+		if (rival_may_be_none(rival) || (place->parts.record && rival->known < KNOWN))
+			rival_watch(rival);
+		else if (tell_foreign(test, rival, &conflict))
+			test_answer(test, 0, &conflict);
 		return;
 	}
 	/* What was read is newer than the list, and others may have come before it was so. */
@@ -241,14 +247,12 @@ void tests_lose_process(const struct records *records)
 /* What this host holds is known without asking. */
 static bool tell_own(const struct test *test, struct engine_conflict *ret)
 {
-	const struct claim *claim;
-	for (claim = claim_of(test->lock->queue.first); claim != NULL; claim = claim_next(claim)) {
-		if (claim->state == CLAIM_FOREIGN && crosses(test, claim))
+	const struct place *place;
+	for (place = test->lock->queue.first; place != NULL; place = place->next) {
+		const struct claim *claim = claim_of(place);
+		if (claim == NULL && crosses(test, place))
 			return false; /* perhaps this is the first */
-		if (claim->state != CLAIM_HELD || claim_is_kept(claim) || !crosses(test, claim) ||
-		    is_own(test, claim))
-			continue;
-		if (tell_held(test, claim, ret))
+		if (claim != NULL && is_in_the_way(test, claim) && tell_held(test, claim, ret))
 			return true;
 	}
 	return false;

@@ -257,7 +257,7 @@ static void restore_precedence(struct restoring *restoring, struct claim *claim)
 	if (!claim->place.parts.anchored || holds.count == 0) {
 		range_set_finish(&holds);
 		state_refuse(restoring->in, "holds", "ranges, of a claim with an anchor");
-	} else if (claim_set_precedence(claim, holds) < 0) {
+	} else if (place_set_holds(&claim->place, holds) < 0) {
 		state_starve(restoring->in);
 	}
 }
@@ -268,7 +268,7 @@ static void read_claim(struct restoring *restoring, struct claim *claim)
 	struct state_reader *in = restoring->in;
 	void *details = claim->details;
 
-	claim->lock = restoring->lock;
+	claim->place.lock = restoring->lock;
 	claim->state = (uint8_t)read_word(in, "state", engine_state_words,
 					  sizeof(engine_state_words) / sizeof(*engine_state_words));
 	if (claim->state == CLAIM_PLACING)
@@ -279,11 +279,11 @@ static void read_claim(struct restoring *restoring, struct claim *claim)
 	    claim->place.parts.id.session == 0)
 		state_refuse(in, "name", "that of a claim");
 	claim->waits = state_find_flag(in, "waits");
-	claim->says_waits = state_find_flag(in, "says_waits");
-	claim->says_keep = state_find_flag(in, "says_keep");
-	claim->waits_for = (int32_t)state_find_number(in, "waits_for", INT32_MIN, INT32_MAX);
+	claim->place.says_waits = state_find_flag(in, "says_waits");
+	claim->place.says_keep = state_find_flag(in, "says_keep");
+	claim->place.waits_for = (int32_t)state_find_number(in, "waits_for", INT32_MIN, INT32_MAX);
 	claim->careful = state_find_flag(in, "careful");
-	claim->exact = state_find_flag(in, "exact");
+	claim->place.exact = state_find_flag(in, "exact");
 	claim->revoked = state_find_flag(in, "revoked");
 	if (state_find_flag(in, "marked"))
 		claim->marker = MARKER_ASKED; /* a claim that is held asks no more */
@@ -362,14 +362,14 @@ static void restore_held(struct restoring *restoring, struct claim *claim)
 {
 	struct owner *owner = claim->owner;
 
-	if (owner == claim->lock->keeper) {
+	if (owner == claim->place.lock->keeper) {
 		restoring->engine->kept++;
 		return;
 	}
 	restoring->engine->holders++;
 	if (claim->kind == LOCK_KIND_RECORD)
 		return;
-	claim->lock->held_flocks++;
+	claim->place.lock->held_flocks++;
 	if (owner->records != NULL)
 		return;
 	if (owner_held_but(owner, claim->kind, claim) != NULL)
@@ -395,7 +395,7 @@ static void restore_wish(struct restoring *restoring, struct claim *claim)
 static int restore_lead(struct restoring *restoring, struct claim *claim)
 {
 	struct lead *lead = calloc(1, sizeof(*lead));
-	struct lock *lock = claim->lock;
+	struct lock *lock = claim->place.lock;
 
 	if (lead == NULL || !lock_make_keeper(lock)) {
 		free(lead);
@@ -432,7 +432,7 @@ static void put_into_list(struct restoring *restoring, struct claim *claim)
 		break;
 	case CLAIM_QUEUED:
 	case CLAIM_HELD:
-		queue_insert(claim);
+		queue_insert(&claim->place);
 		lock->missing = true; /* what others have is to be listed */
 		break;
 	case CLAIM_FOLLOWING:
@@ -475,7 +475,7 @@ static int restore_claim(struct restoring *restoring)
 	if (owner != NULL)
 		DL_APPEND2(owner->claims, claim, owner_prev, owner_next);
 	claim->serial = ++engine->serials;
-	claim->lock->policy.recipe = (int64_t)restoring->recipe; /* as it is named */
+	claim->place.lock->policy.recipe = (int64_t)restoring->recipe; /* as it is named */
 	put_into_list(restoring, claim);
 	if (claim->state == CLAIM_HELD)
 		restore_held(restoring, claim);
