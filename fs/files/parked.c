@@ -116,8 +116,8 @@ static void take_back(const struct parked *parked)
 		engine_cancel_proof(parked->proof);
 	else if (parked->kind == PARKED_TEST)
 		engine_cancel_test(parked->test);
-	else if (!parked->decided && parked->claim != NULL)
-		engine_cancel(parked->claim);
+	else if (!parked->decided && parked->wish != NULL)
+		engine_cancel(parked->wish);
 }
 
 /* libfuse calls this from the loop, when it reads the FUSE_INTERRUPT. */

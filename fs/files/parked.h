@@ -31,7 +31,7 @@ struct parked {
 	struct user *user; /* with a share of USER_WAITERS; NULL: it counts for nobody */
 	fuse_req_t req;	   /* NULL: an exclusive open whose GETATTR has not come yet */
 	union {		   /* in the engine: */
-		struct claim *claim;
+		struct wish *wish;
 		struct test *test;   /* for TEST */
 		struct proof *proof; /* for FSYNC and TOKEN */
 	};

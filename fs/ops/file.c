@@ -55,7 +55,7 @@ static void finish_exclusive_open(fuse_req_t req, struct parked *parked)
 		parked->req = req;
 		parked_decide(parked, parked->handle->fenced ? -EIO : parked->result);
 	} else if (!held) {
-		engine_cancel(parked->claim);
+		engine_cancel(parked->wish);
 		parked_free(parked);
 		fuse_reply_err(req, EINTR);
 	}

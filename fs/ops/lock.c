@@ -74,7 +74,7 @@ static void lock_file(fuse_req_t req, struct handle *handle, enum claim_mode mod
 		return;
 	claim_text_ask(req, &asker);
 	int error = engine_lock(handle->owner, LOCK_KIND_FLOCK, mode, waits, &caller, parked,
-				&parked->claim);
+				&parked->wish);
 	if (error != 0)
 		parked_decide(parked, error);
 }
@@ -190,7 +190,7 @@ static void lock_range(fuse_req_t req, struct handle *handle, uint64_t process, 
 	parked->pid = pid;
 	claim_text_ask(req, &asker);
 	int error = engine_lock_range(handle->owner, process, range, waits, &caller, parked,
-				      &parked->claim);
+				      &parked->wish);
 	if (error != 0)
 		parked_decide(parked, error);
 }

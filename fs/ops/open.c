@@ -154,7 +154,7 @@ static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode
 	struct parked *parked = &opening->parked;
 	claim_text_ask(req, &asker);
 	error = engine_lock(handle->owner, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE, waits, &caller, parked,
-			    &parked->claim);
+			    &parked->wish);
 	if (error != 0)
 		parked_decide(parked, error);
 	return error;

@@ -109,19 +109,18 @@ static void each_owner(void *context, void (*visit)(void *visitor, struct owner 
 	}
 }
 
-static void *adopt_wish(void *context, uint64_t number, const struct owner *file,
-			struct claim *claim)
+static void *adopt_wish(void *context, uint64_t number, const struct owner *file, struct wish *wish)
 {
 	const struct shard *shard = context;
 	struct takeover *takeover = shard->filesystem->takeover;
-	struct takeover_wish *wish;
+	struct takeover_wish *known;
 
-	HASH_FIND(hh, takeover->wishes, &number, sizeof(number), wish);
-	if (wish == NULL || wish->parked->handle->owner != file || wish->parked->claim != NULL ||
-	    wish->parked->decided)
+	HASH_FIND(hh, takeover->wishes, &number, sizeof(number), known);
+	if (known == NULL || known->parked->handle->owner != file || known->parked->wish != NULL ||
+	    known->parked->decided)
 		return NULL;
-	wish->parked->claim = claim;
-	return wish->parked;
+	known->parked->wish = wish;
+	return known->parked;
 }
 
 const struct engine_transfer takeover_transfer = {

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "engine/conflict.h"
 #include "engine/coverage.h"
@@ -22,6 +21,7 @@
 #include "engine/rival.h"
 #include "engine/save.h"
 #include "engine/test.h"
+#include "engine/wish.h"
 
 static struct range_set *create_ranges(struct range range)
 {
@@ -41,11 +41,10 @@ struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct rang
 {
 	struct lock *lock = owner->lock;
 	struct engine *engine = lock->engine;
-	size_t details_bytes = engine->events->details_bytes;
 	bool record = kind == LOCK_KIND_RECORD;
 	if (timers_reserve(&engine->timers, engine->claims + 1) < 0)
 		return NULL;
-	struct claim *claim = calloc(1, sizeof(*claim) + details_bytes);
+	struct claim *claim = calloc(1, sizeof(*claim) + engine->events->details_bytes);
 	if (claim == NULL)
 		return NULL;
 	claim->place.ranges = record ? create_ranges(range) : NULL;
@@ -53,18 +52,14 @@ struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct rang
 		free(claim);
 		return NULL;
 	}
-	if (caller->details != NULL)
-		memcpy(claim->details, caller->details, details_bytes);
+	wish_note_caller(&claim->wish, engine, kind, caller);
 	claim->place.lock = lock;
 	claim->owner = owner;
-	claim->kind = kind;
-	claim->pid = caller->pid;
-	claim->uid = caller->uid;
 	claim->place.parts.record = record;
 	claim->place.parts.span = range.span;
 	claim->place.parts.mode = range.mode;
 	claim->place.parts.recipe = lock_recipe(lock);
-	DL_APPEND2(owner->claims, claim, owner_prev, owner_next);
+	DL_APPEND2(owner->wishes, &claim->wish, owner_prev, owner_next);
 	engine->claims++;
 	claim_start_over(claim);
 	claim_append_unplaced(claim);
@@ -73,7 +68,7 @@ struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct rang
 
 void claim_append_unplaced(struct claim *claim)
 {
-	claim->serial = ++claim->place.lock->engine->serials;
+	claim->wish.serial = ++claim->place.lock->engine->serials;
 	claim_mark(claim);
 	DL_APPEND(claim->place.lock->unplaced, &claim->place);
 }
@@ -83,7 +78,7 @@ static void detach_owner(struct claim *claim)
 	struct owner *owner = claim->owner;
 	if (owner == NULL)
 		return;
-	DL_DELETE2(owner->claims, claim, owner_prev, owner_next);
+	DL_DELETE2(owner->wishes, &claim->wish, owner_prev, owner_next);
 	claim->owner = NULL;
 	claim_mark(claim);
 }
@@ -93,28 +88,17 @@ static void change_owner(struct claim *claim, struct owner *owner)
 {
 	detach_owner(claim);
 	claim->owner = owner;
-	DL_APPEND2(owner->claims, claim, owner_prev, owner_next);
+	DL_APPEND2(owner->wishes, &claim->wish, owner_prev, owner_next);
 	claim_mark(claim);
-}
-
-void claim_end_wish(struct claim *claim)
-{
-	claim_clear_timer(claim);
-	claim->grace = GRACE_NONE;
-	if (claim->asked) {
-		claim->asked = false;
-		claim->place.lock->engine->waiters--;
-		claim_mark(claim);
-	}
 }
 
 void claim_free(struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
 	lead_forget(claim);
-	claim_end_wish(claim);
+	wish_end(&claim->wish);
 	detach_owner(claim);
-	engine_unmark(engine, &claim->item);
+	engine_unmark(engine, &claim->wish.item);
 	engine->claims--;
 	if (claim_coverage(claim) != NULL)
 		range_set_finish(&claim_coverage(claim)->next);
@@ -146,7 +130,7 @@ struct claim *claim_create_leaving(struct lock *lock, const struct claim_name *p
 	claim->place.lock = lock;
 	claim->state = CLAIM_QUEUED;
 	claim->place.parts = *parts;
-	claim->serial = ++engine->serials;
+	claim->wish.serial = ++engine->serials;
 	engine->claims++;
 	return claim;
 }
@@ -155,7 +139,7 @@ void claim_leave(struct claim *claim)
 {
 	detach_owner(claim);
 	claim->state = CLAIM_LEAVING;
-	claim->sent = claim->amended = false;
+	claim->sent = claim->data.amended = false;
 	claim_mark(claim);
 	DL_APPEND(claim->place.lock->leaving, &claim->place);
 	claim_withdraw(claim);
@@ -167,50 +151,31 @@ void claim_end(struct claim *claim)
 	const struct engine *engine = claim->place.lock->engine;
 
 	lead_disband(claim);
-	claim_end_wish(claim);
+	wish_end(&claim->wish);
 	/* The answers come in the order of the calls. Of two znodes one may be left. */
-	if (claim->amending || claim->marking ||
+	if (claim->data.amending || claim->marker.marking ||
 	    (claim_recipe_znodes(claim->place.parts.recipe) > 1 && engine->session != STORE_LOST))
 		claim_leave(claim);
 	else
 		claim_free(claim);
 }
 
-void claim_ask(struct claim *claim, bool waits, void *cookie)
-{
-	struct lock *lock = claim->place.lock;
-	struct engine *engine = lock->engine;
-	int64_t limit_ms = CONFIG_FOREVER;
-
-	claim->asked = true;
-	claim->waits = waits;
-	claim->cookie = cookie;
-	claim->grace = GRACE_NONE;
-	engine->waiters++;
-	claim_mark(claim);
-	if (!waits)
-		limit_ms = lock->policy.try_limit_ms;
-	else if (engine->session != STORE_CONNECTED)
-		limit_ms = lock->policy.wait_limit_ms;
-	if (limit_ms == CONFIG_FOREVER)
-		claim_clear_timer(claim);
-	else
-		claim_set_timer(claim, engine->now_ms + limit_ms);
-}
-
 void claim_start_over(struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
+	bool held_back = claim->state == CLAIM_WANTED;
 	claim->state = CLAIM_WANTED;
-	claim->place.says_waits = claim->careful = claim->fresh = claim->amended = false;
+	claim->place.says_waits = claim->careful = claim->fresh = claim->data.amended = false;
 	grace_forget(claim);
+	if (!held_back)
+		claim->held_back_ms = 0;
 	if (claim->lead != NULL)
 		lead_start_over(claim->lead);
-	claim->overseen = claim->revoked = claim->stale = claim->place.requeue = false;
+	claim->overseen = claim->revoked = claim->data.stale = claim->place.requeue = false;
 	claim->place.version = 0;
 	free(claim->wanted_by);
 	claim->wanted_by = NULL;
-	claim->marker = MARKER_NONE;
+	claim->marker.asked = claim->marker.stands = false;
 	claim->proof_round = 0;
 	claim->list_wanted = 0;
 	claim->place.exact = true;
@@ -231,7 +196,7 @@ bool claim_requeue(struct claim *claim)
 
 	if (former == NULL)
 		return false;
-	former->marker = claim->marker;
+	former->marker.asked = claim->marker.asked;
 	queue_remove(&claim->place);
 	claim_leave(former);
 	claim_start_over(claim);
@@ -243,7 +208,7 @@ bool claim_requeue(struct claim *claim)
 bool claim_needs_news(const struct claim *claim)
 {
 	return claim->place.lock->foreign_in_queue > 0 &&
-	       (claim->place.parts.anchored || (claim->asked && !claim->waits));
+	       (claim->place.parts.anchored || (claim->wish.asked && !claim->wish.waits));
 }
 
 /* One list serves all claims that are placed together. A wish that does not wait is decided by what
@@ -254,7 +219,7 @@ static bool place_with_list(const struct claim *claim)
 {
 	const struct lock *lock = claim->place.lock;
 	if (!lock->known)
-		return !claim->waits || lock->placing_with_list == 0;
+		return !claim->wish.waits || lock->placing_with_list == 0;
 	return lock->foreign_records_in_queue > 0 || claim_needs_news(claim);
 }
 
@@ -291,10 +256,10 @@ void claim_place(struct claim *claim)
 void claim_amend(struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
-	claim->amended = true;
+	claim->data.amended = true;
 	claim_mark(claim);
 	/* What others have written is to be read first, and to be heeded if they pass the claim. */
-	if (claim->amending || claim->stale || claim->place.requeue ||
+	if (claim->data.amending || claim->data.stale || claim->place.requeue ||
 	    engine->session != STORE_CONNECTED)
 		return;
 	char *data = claim_format_data(claim);
@@ -302,9 +267,9 @@ void claim_amend(struct claim *claim)
 		engine_retry_in(engine, RETRY_MEMORY_MS);
 		return;
 	}
-	claim->amended = false;
-	claim->amending = true;
-	claim->amending_version = claim->place.version;
+	claim->data.amended = false;
+	claim->data.amending = true;
+	claim->data.version = claim->place.version;
 	engine_amend(&claim->place, data);
 	free(data);
 }
@@ -316,7 +281,7 @@ static void send_withdraw(struct claim *claim)
 		return;
 	claim->sent = true;
 	claim->sent_ms = engine->now_ms;
-	engine_withdraw(&claim->place, claim->marker != MARKER_NONE);
+	engine_withdraw(&claim->place, claim->marker.asked);
 }
 
 static void leave_queue(struct claim *claim)
@@ -333,14 +298,14 @@ static void count_held(struct claim *claim, bool in)
 	const struct engine_events *events = engine->events;
 	size_t one = in ? 1 : (size_t)-1;
 	engine->holders += one;
-	if (claim->kind != LOCK_KIND_RECORD)
+	if (claim->wish.kind != LOCK_KIND_RECORD)
 		lock->held_flocks += one;
 	if (events->on_held == NULL)
 		return;
 	if (in)
-		claim->kept = events->on_held(engine->context, claim->kind);
+		claim->kept = events->on_held(engine->context, claim->wish.kind);
 	else
-		events->on_released(engine->context, claim->kind, claim->kept);
+		events->on_released(engine->context, claim->wish.kind, claim->kept);
 }
 
 /* It was HELD, by somebody or kept. */
@@ -356,17 +321,13 @@ void claim_withdraw(struct claim *claim)
 {
 	struct lock *lock = claim->place.lock;
 	bool kept = claim_is_kept(claim);
-	if (claim->state == CLAIM_FOLLOWING) {
-		lead_unfollow(claim);
-		return;
-	}
 	lead_disband(claim);
-	claim_end_wish(claim);
+	wish_end(&claim->wish);
 	detach_owner(claim);
 	switch (claim->state) {
 	case CLAIM_WANTED:
 		/* In its former place it was being changed: that will be answered, and ends it. */
-		if (claim->amending || claim->marking)
+		if (claim->data.amending || claim->marker.marking)
 			break;
 		DL_DELETE(lock->unplaced, &claim->place);
 		claim_free(claim);
@@ -385,8 +346,6 @@ void claim_withdraw(struct claim *claim)
 		break;
 	case CLAIM_LEAVING:
 		send_withdraw(claim);
-		break;
-	case CLAIM_FOLLOWING:
 		break;
 	}
 }
@@ -416,7 +375,7 @@ void claim_release(struct claim *claim)
 
 static void hold_file(struct claim *claim)
 {
-	struct claim *former = owner_held_but(claim->owner, claim->kind, claim);
+	struct claim *former = owner_held_but(claim->owner, claim->wish.kind, claim);
 
 	/* Two threads may ask through one open file at once: the later grant converts the lock. */
 	if (former != NULL) {
@@ -436,13 +395,13 @@ void claim_hold(struct claim *claim)
 	claim_mark(claim);
 	owner_note_grant(claim->owner);
 	count_held(claim, true);
-	if (claim->kind != LOCK_KIND_RECORD)
+	if (claim->wish.kind != LOCK_KIND_RECORD)
 		hold_file(claim);
 	/* Wishes that do not wait may have looked on, to see whether this one gets the lock. Those
 	 * that wait may be marked. */
 	struct claim *next;
 	for (next = claim_blocked(&claim->place); next != NULL; next = claim_blocked_next(next)) {
-		if (next->asked && (!next->waits || lock->policy.lock_delay_ms > 0))
+		if (next->wish.asked && (!next->wish.waits || lock->policy.lock_delay_ms > 0))
 			queue_unsettle(next);
 	}
 }
@@ -472,16 +431,16 @@ void claim_take_back(struct claim *claim)
 void claim_decide(struct claim *claim, int result)
 {
 	struct engine *engine = claim->place.lock->engine;
-	void *cookie = claim->cookie;
+	void *cookie = claim->wish.cookie;
 
-	if (claim_is_lead(claim)) {
+	if (claim->lead != NULL) {
 		lead_decided(claim, result);
 		return;
 	}
-	claim_end_wish(claim);
+	wish_end(&claim->wish);
 	if (result != 0)
 		claim_withdraw(claim);
-	else if (claim->kind == LOCK_KIND_RECORD)
+	else if (claim->wish.kind == LOCK_KIND_RECORD)
 		result = records_grant(claim);
 	else
 		claim_hold(claim);
@@ -493,7 +452,7 @@ void claim_lose(struct claim *claim)
 	struct owner *owner = claim->owner;
 
 	struct lock *lock = claim->place.lock;
-	bool flock = claim->kind != LOCK_KIND_RECORD;
+	bool flock = claim->wish.kind != LOCK_KIND_RECORD;
 	bool kept = claim_is_kept(claim);
 
 	uncount_held(claim, kept);
@@ -515,9 +474,9 @@ struct claim *owner_held_but(const struct owner *owner, enum lock_kind kind,
 			     const struct claim *claim)
 {
 	struct claim *held;
-	DL_FOREACH2 (owner->claims, held, owner_next) {
+	OWNER_FOREACH (owner, held) {
 		bool other = held != claim;
-		if (other && held->state == CLAIM_HELD && held->kind == kind)
+		if (other && held->state == CLAIM_HELD && held->wish.kind == kind)
 			return held;
 	}
 	return NULL;
@@ -536,7 +495,7 @@ void owner_lose(struct owner *owner)
 {
 	struct engine *engine = owner->lock->engine;
 	struct records *records = owner->records;
-	struct claim *claim, *next;
+	struct wish *wish, *next;
 
 	if (!owner->lost && records == NULL) {
 		owner->lost = true;
@@ -551,21 +510,33 @@ void owner_lose(struct owner *owner)
 		proofs_lose_file(owner);
 		tests_lose_file(owner);
 	}
-	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
-		if (claim->asked)
-			claim_decide(claim, -EIO);
-		else if (claim->state != CLAIM_HELD)
-			claim_withdraw(claim);
+	DL_FOREACH_SAFE2 (owner->wishes, wish, next, owner_next) {
+		if (wish->asked)
+			wish_refuse(wish, -EIO);
+		else if (!wish_is_held(wish))
+			wish_withdraw(wish);
 	}
+}
+
+void wish_withdraw(struct wish *wish)
+{
+	if (wish->follows)
+		lead_unfollow(follower_of(wish));
+	else
+		claim_withdraw(wish_claim(wish));
+}
+
+void wish_refuse(struct wish *wish, int result)
+{
+	if (wish->follows)
+		lead_refuse(follower_of(wish), result);
+	else
+		claim_decide(wish_claim(wish), result);
 }
 
 void claim_wish(struct claim *claim, bool waits, void *cookie)
 {
-	claim_ask(claim, waits, cookie);
-	if (claim->state == CLAIM_FOLLOWING) {
-		lead_follower_changed(claim);
-		return;
-	}
+	wish_ask(&claim->wish, waits, cookie);
 	queue_unsettle(claim);
 	if (claim->state == CLAIM_WAITING) /* others may have counted on its end */
 		queue_look_for_cycles(claim->place.lock);

@@ -30,9 +30,6 @@ void claim_leave(struct claim *claim);
 /* Ends one that is in no list but its owner's: frees it, if the store need not answer first. */
 void claim_end(struct claim *claim);
 
-/* Marks the claim as somebody's wish, and sets its limit. */
-void claim_ask(struct claim *claim, bool waits, void *cookie);
-
 /* The claim is HELD from now on. */
 void claim_hold(struct claim *claim);
 
@@ -41,6 +38,10 @@ void claim_decide(struct claim *claim, int result);
 
 /* Takes the claim away, from whatever state, without a decision. It may be freed. */
 void claim_withdraw(struct claim *claim);
+
+/* The same for a wish, that of a follower too; or with a decision, which is not to grant it. */
+void wish_withdraw(struct wish *wish);
+void wish_refuse(struct wish *wish, int result);
 
 /* Takes a flock or an open away, or hands it to a process whose record locks it covers. */
 void claim_release(struct claim *claim);
@@ -66,9 +67,6 @@ bool claim_needs_news(const struct claim *claim);
 /* Sends what the claim wants sent, if the store is connected. */
 void claim_place(struct claim *claim);
 void claim_amend(struct claim *claim);
-
-/* The wish is over: nobody is to be told any more, and its limit is cleared. */
-void claim_end_wish(struct claim *claim);
 
 /* A lead is held with: somebody of this host holds by it from now on, or nobody any more. */
 void claim_give(struct claim *claim, struct owner *owner);

@@ -5,19 +5,12 @@
  */
 #include "engine/conflict.h"
 
-bool claim_is_lead(const struct claim *claim)
+struct follower *lead_first_asked(const struct lead *lead)
 {
-	return claim->lead != NULL && claim->state != CLAIM_FOLLOWING;
-}
-
-struct claim *lead_first_asked(const struct lead *lead)
-{
-	struct claim *wish;
-	for (wish = claim_of(lead->followers); wish != NULL; wish = claim_next(wish)) {
-		if (wish->asked)
-			return wish;
-	}
-	return NULL;
+	struct follower *follower = lead->followers;
+	while (follower != NULL && !follower->wish.asked)
+		follower = follower->next;
+	return follower;
 }
 
 bool claim_is_kept(const struct claim *claim)
@@ -27,10 +20,10 @@ bool claim_is_kept(const struct claim *claim)
 
 const struct owner *claim_asker(const struct claim *claim)
 {
-	const struct claim *wish = claim_is_lead(claim) && claim->state != CLAIM_HELD
-					   ? lead_first_asked(claim->lead)
-					   : NULL;
-	return wish != NULL ? wish->owner : claim->owner;
+	const struct follower *follower = NULL;
+	if (claim->lead != NULL && claim->state != CLAIM_HELD)
+		follower = lead_first_asked(claim->lead);
+	return follower != NULL ? follower->owner : claim->owner;
 }
 
 struct records *records_find(const struct lock *lock, uint64_t process_id)
@@ -69,7 +62,7 @@ bool rivals_are_one_process(const struct rival *a, const struct rival *b)
 
 static bool is_held_flock(const struct claim *claim)
 {
-	return claim->state == CLAIM_HELD && claim->kind != LOCK_KIND_RECORD;
+	return claim->state == CLAIM_HELD && claim->wish.kind != LOCK_KIND_RECORD;
 }
 
 /* Whether the process may have locked under the flock. Once that was handed over, nobody knows for
@@ -149,7 +142,7 @@ static const struct claim *find_flock(const struct owner *owner, const struct ow
 {
 	const struct place place = {.parts = {.span = range.span, .mode = range.mode}};
 	const struct claim *claim;
-	DL_FOREACH2 (owner->claims, claim, owner_next) {
+	OWNER_FOREACH (owner, claim) {
 		if (is_held_flock(claim) && claim->place.parts.mode >= range.mode &&
 		    (process == NULL || !flock_covers_others(claim, process, &place)))
 			return claim;
@@ -224,12 +217,12 @@ bool would_wait_here(const struct owner *owner, struct range range)
 	};
 	for (size_t i = 0; i < 2; i++) {
 		const struct claim *claim;
-		for (claim = claim_from(lists[i]); claim != NULL; claim = claim_next(claim)) {
+		CLAIMS_FOREACH (lists[i], claim) {
 			if (claim->owner == NULL || claim_is_kept(claim) ||
 			    !claims_conflict(&claim->place, &wish.place))
 				continue;
 			if (claim->state == CLAIM_HELD ||
-			    (claim->asked && claim->waits && !may_go_first(owner)))
+			    (claim->wish.asked && claim->wish.waits && !may_go_first(owner)))
 				return true;
 		}
 	}
@@ -239,8 +232,7 @@ bool would_wait_here(const struct owner *owner, struct range range)
 bool claim_is_of_holder(const struct claim *claim)
 {
 	const struct claim *held;
-	for (held = claim_from(claim->place.lock->queue.first); held != NULL;
-	     held = claim_next(held)) {
+	CLAIMS_FOREACH (claim->place.lock->queue.first, held) {
 		if (held->state == CLAIM_HELD && owners_are_one(held->owner, claim->owner))
 			return true;
 	}

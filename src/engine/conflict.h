@@ -10,11 +10,8 @@
 /* Whether the claim is HELD, but by nobody of this host. */
 bool claim_is_kept(const struct claim *claim);
 
-/* Whether the claim is a lead, not one that follows. */
-bool claim_is_lead(const struct claim *claim);
-
 /* The first wish that follows the lead and asks; NULL: there is none. */
-struct claim *lead_first_asked(const struct lead *lead);
+struct follower *lead_first_asked(const struct lead *lead);
 
 /* The owner of a claim; of a lead that waits, that of the first follower who asks. */
 const struct owner *claim_asker(const struct claim *claim);

@@ -19,7 +19,7 @@ static int add_coverage(const struct owner *owner, const struct claim *but, stru
 {
 	const struct claim *claim;
 	int error = 0;
-	DL_FOREACH2 (owner->claims, claim, owner_next) {
+	OWNER_FOREACH (owner, claim) {
 		if (claim == but || claim->state != CLAIM_HELD || error != 0)
 			continue;
 		struct range whole = {claim->place.parts.span, claim->place.parts.mode};
@@ -68,7 +68,7 @@ struct owner *coverage_heir(const struct claim *flock)
 static void forget_next(struct owner *owner)
 {
 	struct claim *claim;
-	DL_FOREACH2 (owner->claims, claim, owner_next) {
+	OWNER_FOREACH (owner, claim) {
 		if (claim_coverage(claim) != NULL)
 			range_set_finish(&claim_coverage(claim)->next);
 	}
@@ -78,7 +78,7 @@ static void forget_next(struct owner *owner)
 static int prepare(struct owner *owner, const struct range_set *held)
 {
 	struct claim *claim;
-	DL_FOREACH2 (owner->claims, claim, owner_next) {
+	OWNER_FOREACH (owner, claim) {
 		if (claim->state != CLAIM_HELD || claim_coverage(claim) == NULL)
 			continue;
 		if (range_set_intersect(&claim_coverage(claim)->ranges, held,
@@ -94,7 +94,7 @@ static int prepare(struct owner *owner, const struct range_set *held)
 static bool is_repeated(const struct claim *claim)
 {
 	const struct claim *other;
-	DL_FOREACH2 (claim->owner->claims, other, owner_next) {
+	OWNER_FOREACH (claim->owner, other) {
 		if (other->state == CLAIM_HELD && claim_coverage(other) != NULL &&
 		    place_compare(&other->place, &claim->place) < 0 &&
 		    range_set_contains(&claim_coverage(other)->next, &claim_coverage(claim)->next))
@@ -107,7 +107,7 @@ static bool is_repeated(const struct claim *claim)
 static void commit(struct owner *owner)
 {
 	struct claim *claim, *next;
-	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
+	OWNER_FOREACH_SAFE (owner, claim, next) {
 		struct coverage *coverage = claim_coverage(claim);
 		if (claim->state != CLAIM_HELD || coverage == NULL ||
 		    range_sets_equal(&coverage->next, &coverage->ranges))
@@ -115,7 +115,7 @@ static void commit(struct owner *owner)
 		if (coverage->next.count == 0 || is_repeated(claim))
 			claim_withdraw(claim);
 	}
-	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
+	OWNER_FOREACH_SAFE (owner, claim, next) {
 		struct coverage *coverage = claim_coverage(claim);
 		if (claim->state != CLAIM_HELD)
 			continue;
@@ -143,8 +143,7 @@ static void weaken_flocks(const struct records *records)
 
 	if (records->owner.lock->held_flocks == 0)
 		return;
-	for (claim = claim_from(records->owner.lock->queue.first); claim != NULL;
-	     claim = claim_next(claim)) {
+	CLAIMS_FOREACH (records->owner.lock->queue.first, claim) {
 		if (!coverage_may_be_by(claim, records))
 			continue;
 		queue_weaken(&claim->place);
@@ -162,8 +161,7 @@ static void unsettle_anchored(const struct owner *owner)
 	struct claim *claim;
 	if (owner->lock->anchored_in_queue == 0)
 		return;
-	for (claim = claim_from(owner->lock->queue.first); claim != NULL;
-	     claim = claim_next(claim)) {
+	CLAIMS_FOREACH (owner->lock->queue.first, claim) {
 		if (claim->place.parts.anchored && claim->owner != NULL &&
 		    owners_are_one(claim->owner, owner))
 			queue_unsettle(claim);
@@ -214,7 +212,7 @@ void coverage_tidy(struct claim *claim)
 	 */
 	if (range_set_copy(&owner->records->held, &held) == 0)
 		(void)coverage_change(owner->records, held);
-	DL_FOREACH_SAFE2 (owner->claims, older, next, owner_next) {
+	OWNER_FOREACH_SAFE (owner, older, next) {
 		if (older == claim || older->state != CLAIM_HELD || claim_coverage(older) == NULL ||
 		    place_compare(&older->place, &claim->place) > 0)
 			continue;
@@ -227,9 +225,9 @@ void coverage_tidy(struct claim *claim)
 	 * claim now do so for them. */
 	for (struct records *other = owner->records->process->records; other != NULL;
 	     other = other->process_next) {
-		DL_FOREACH2 (other->owner.claims, older, owner_next) {
+		OWNER_FOREACH (&other->owner, older) {
 			queue_unsettle(older);
-			waits |= older->asked;
+			waits |= older->wish.asked;
 		}
 	}
 	if (waits)

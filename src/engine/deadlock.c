@@ -186,7 +186,8 @@ static enum edge edge_to_behind(struct search *search, struct place *waiting, st
 static bool is_waiting(const struct place *place)
 {
 	const struct claim *claim = claim_of(place);
-	return claim == NULL || (claim->state == CLAIM_WAITING && claim->asked && claim->waits);
+	return claim == NULL ||
+	       (claim->state == CLAIM_WAITING && claim->wish.asked && claim->wish.waits);
 }
 
 /* Whether the process waits for the one that is looked for, or is that. */
@@ -199,7 +200,7 @@ static bool process_reaches(struct search *search, const struct process *process
 	if (process == search->process)
 		return search->last == search->claim || search->last == held;
 	DL_FOREACH2 (process->records, records, process_next) {
-		DL_FOREACH2 (records->owner.claims, claim, owner_next) {
+		OWNER_FOREACH (&records->owner, claim) {
 			if (is_waiting(&claim->place) && !comes_later(search, &claim->place) &&
 			    reaches(search, &claim->place))
 				return true;
@@ -211,8 +212,7 @@ static bool process_reaches(struct search *search, const struct process *process
 static bool rival_reaches(struct search *search, const struct rival *held)
 {
 	struct rival *rival;
-	for (rival = rival_from(held->place.lock->queue.first); rival != NULL;
-	     rival = rival_next(rival)) {
+	RIVALS_FOREACH (held->place.lock->queue.first, rival) {
 		if (rival != held && rivals_are_one_process(rival, held) &&
 		    !comes_later(search, &rival->place) && reaches(search, &rival->place))
 			return true;
@@ -245,7 +245,7 @@ static bool holder_reaches(struct search *search, const struct place *waiting,
 		return true;
 	/* An open file may be somebody else's, too, who lets go: only what was locked under its
 	 * flock counts. */
-	return held->kind != LOCK_KIND_RECORD && covered_reach(search, held, waiting);
+	return held->wish.kind != LOCK_KIND_RECORD && covered_reach(search, held, waiting);
 }
 
 static void add_waiter(struct waiters *waiters, struct place *place)
@@ -345,7 +345,7 @@ static enum cycle find_cycle(struct claim *claim, const struct process *process,
 	enum cycle cycle = close_cycle(claim, claim, process, holders_only);
 
 	*ret_last = claim;
-	DL_FOREACH2 (claim->owner->claims, held, owner_next) {
+	OWNER_FOREACH (claim->owner, held) {
 		if (cycle != CYCLE_NONE || held->state != CLAIM_HELD ||
 		    !held->place.parts.anchored || place_compare(&held->place, &claim->place) <= 0)
 			continue;

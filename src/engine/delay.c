@@ -27,15 +27,15 @@ static void ask_for_marker(struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
 
-	if (claim->marking || claim->marker == MARKER_STANDS || engine->session != STORE_CONNECTED)
+	if (claim->marker.marking || claim->marker.stands || engine->session != STORE_CONNECTED)
 		return;
 	char *text = claim_format_data(claim);
 	if (text == NULL) {
 		engine_retry_in(engine, RETRY_MEMORY_MS);
 		return;
 	}
-	claim->marker = MARKER_ASKED;
-	claim->marking = true;
+	claim->marker.asked = true;
+	claim->marker.marking = true;
 	claim_mark(claim);
 	engine_mark_holder(claim, text);
 	free(text);
@@ -43,7 +43,7 @@ static void ask_for_marker(struct claim *claim)
 
 bool delay_lets_hold(struct claim *claim)
 {
-	if (!is_used(claim->place.lock) || claim->marker == MARKER_STANDS)
+	if (!is_used(claim->place.lock) || claim->marker.stands)
 		return true;
 	ask_for_marker(claim);
 	return false;
@@ -53,7 +53,7 @@ void delay_prepare(struct claim *claim)
 {
 	const struct claim *blocker = claim_of(claim->place.blocker);
 	if (is_used(claim->place.lock) && blocker != NULL && blocker->state == CLAIM_HELD &&
-	    claim->asked)
+	    claim->wish.asked)
 		ask_for_marker(claim);
 }
 
@@ -61,12 +61,12 @@ void delay_marked(struct claim *claim, int error)
 {
 	struct lock *lock = claim->place.lock;
 
-	claim->marking = false;
+	claim->marker.marking = false;
 	claim_mark(claim);
-	if (claim->marker != MARKER_ASKED || claim->state == CLAIM_LEAVING)
+	if (!claim->marker.asked || claim->marker.stands || claim->state == CLAIM_LEAVING)
 		return; /* this was about its former place, or it is on its way out */
 	if (error == 0) {
-		claim->marker = MARKER_STANDS;
+		claim->marker.stands = true;
 	} else if (error == -ENOENT) {
 		lock->missing = true;
 		lock_list(lock);
@@ -113,7 +113,7 @@ void delay_change_policy(struct lock *lock, const struct lock_policy *policy)
 	lock->policy = *policy;
 	if (stay_ms(lock) == former_ms)
 		return;
-	for (rival = rival_from(lock->watched); rival != NULL; rival = rival_next(rival)) {
+	RIVALS_FOREACH (lock->watched, rival) {
 		if (rival->orphan)
 			rival->delay_end_ms += stay_ms(lock) - former_ms;
 	}
@@ -130,18 +130,18 @@ void delay_look(struct lock *lock)
 
 void delay_break(struct claim *claim)
 {
-	if (claim->marker == MARKER_NONE)
+	if (!claim->marker.asked)
 		return;
-	claim->marker = MARKER_NONE; /* it stays */
-	claim->broken = true;
+	claim->marker.asked = claim->marker.stands = false; /* it stays */
+	claim->marker.broken = true;
 	claim->place.lock->broken++;
 }
 
 void delay_broken(struct claim *claim)
 {
-	if (!claim->broken)
+	if (!claim->marker.broken)
 		return;
-	claim->broken = false;
+	claim->marker.broken = false;
 	claim->place.lock->broken--;
 	delay_look(claim->place.lock);
 }
@@ -150,7 +150,7 @@ static void take_away(struct place *list)
 {
 	struct rival *rival;
 
-	for (rival = rival_from(list); rival != NULL; rival = rival_next(rival)) {
+	RIVALS_FOREACH (list, rival) {
 		struct engine *engine = rival->place.lock->engine;
 
 		if (!rival->orphan || rival->sent)
@@ -186,8 +186,8 @@ static bool note_former(struct lock *lock, const struct place *list)
 	const struct claim *claim;
 	bool found = false;
 
-	for (claim = claim_from(list); claim != NULL; claim = claim_next(claim)) {
-		if (!claim->broken && claim->marker == MARKER_NONE)
+	CLAIMS_FOREACH (list, claim) {
+		if (!claim->marker.broken && !claim->marker.asked)
 			continue;
 		found = true;
 		lock->former_session = claim->place.parts.id.session;
@@ -234,9 +234,9 @@ void delay_stop(struct lock *lock)
 {
 	struct claim *claim;
 
-	for (claim = claim_from(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+	CLAIMS_FOREACH (lock->queue.first, claim) {
 		if (claim->state == CLAIM_HELD && !claim_is_kept(claim))
-			claim->marker = MARKER_NONE; /* it stays */
+			claim->marker.asked = claim->marker.stands = false; /* it stays */
 	}
 }
 

@@ -23,6 +23,7 @@
 #include "engine/session.h"
 #include "engine/settle.h"
 #include "engine/test.h"
+#include "engine/wish.h"
 
 enum { PLACING_MAX = 500 };
 
@@ -111,13 +112,13 @@ static void retry(struct engine *engine)
 }
 
 /* A call that does not wait did so for a claim that might have been one that nobody uses. */
-static int result_of_time(const struct claim *wish)
+static int result_of_time(const struct wish *wish)
 {
-	const struct claim *claim = wish->state == CLAIM_FOLLOWING ? wish->lead->claim : wish;
-	bool kept = wish->place.lock->policy.keep_ms > 0 && rival_of(claim->place.blocker) != NULL;
-	return kept && !wish->waits && wish->place.lock->engine->session == STORE_CONNECTED
-		       ? -EWOULDBLOCK
-		       : -ENOLCK;
+	const struct claim *claim = wish_claim(wish);
+	const struct lock *lock = claim->place.lock;
+	bool kept = lock->policy.keep_ms > 0 && rival_of(claim->place.blocker) != NULL;
+	return kept && !wish->waits && lock->engine->session == STORE_CONNECTED ? -EWOULDBLOCK
+										: -ENOLCK;
 }
 
 /* The store has not answered these in time. */
@@ -133,6 +134,17 @@ static void end_tests(struct engine *engine)
 	}
 }
 
+/* The timer of a wish is due. */
+static void end_time(struct wish *wish)
+{
+	if (!wish->follows && grace_expire(wish_claim(wish)))
+		return;
+	if (wish->asked)
+		wish_refuse(wish, result_of_time(wish));
+	else
+		wish_withdraw(wish);
+}
+
 void engine_advance(struct engine *engine, int64_t now_ms)
 {
 	struct timer *timer;
@@ -141,15 +153,9 @@ void engine_advance(struct engine *engine, int64_t now_ms)
 		engine_begin_silence(engine);
 	engine_judge_lease(engine);
 	while ((timer = timers_first(&engine->timers)) != NULL && timer->due_ms <= now_ms) {
-		struct claim *claim =
-			(struct claim *)((char *)timer - offsetof(struct claim, timer));
-		struct lock *lock = claim->place.lock;
-		if (grace_expire(claim))
-			; /* looked at again below */
-		else if (claim->asked)
-			claim_decide(claim, result_of_time(claim));
-		else
-			claim_withdraw(claim);
+		struct wish *wish = (struct wish *)((char *)timer - offsetof(struct wish, timer));
+		struct lock *lock = wish_lock(wish);
+		end_time(wish);
 		lock_settle(lock);
 	}
 	end_tests(engine);
@@ -230,14 +236,15 @@ struct owner *engine_owner_open(struct engine *engine, const char *path,
 void engine_owner_close(struct owner *owner)
 {
 	struct lock *lock = owner->lock;
-	struct claim *claim, *next;
+	struct wish *wish, *next;
+	struct claim *claim, *next_claim;
 
 	/* Its wishes first: what it releases is not for them. */
-	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
-		if (claim->state != CLAIM_HELD)
-			claim_withdraw(claim);
+	DL_FOREACH_SAFE2 (owner->wishes, wish, next, owner_next) {
+		if (!wish_is_held(wish))
+			wish_withdraw(wish);
 	}
-	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
+	OWNER_FOREACH_SAFE (owner, claim, next_claim) {
 		claim_release(claim);
 	}
 	records_forget_file(owner);
@@ -249,39 +256,49 @@ void engine_owner_close(struct owner *owner)
 	lock_settle(lock);
 }
 
-/* Ends what interrupted calls of the owner left lingering, except a claim that a restarted call
- * with these arguments can take up; that one is returned. It says whose it is, and another caller
- * (NULL: none) makes one of its own. */
-static struct claim *take_up_lingering(struct owner *owner, enum lock_kind kind,
-				       enum claim_mode mode, bool waits,
-				       const struct engine_caller *caller)
+/* Ends what interrupted calls of the owner left lingering, except a wish that a restarted call with
+ * these arguments can take up; that one is returned. It says whose it is, and another caller (NULL:
+ * none) makes one of its own. */
+static struct wish *take_up_lingering(struct owner *owner, enum lock_kind kind,
+				      enum claim_mode mode, bool waits,
+				      const struct engine_caller *caller)
 {
-	struct claim *claim, *next, *found = NULL;
-	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
-		if (claim->asked || claim->state == CLAIM_HELD)
+	struct wish *wish, *next, *found = NULL;
+	DL_FOREACH_SAFE2 (owner->wishes, wish, next, owner_next) {
+		if (wish->asked || wish_is_held(wish))
 			continue;
-		if (found == NULL && waits && claim->kind == kind &&
-		    claim->place.parts.mode == mode && claim->pid == caller->pid &&
-		    claim->uid == caller->uid)
-			found = claim;
+		if (found == NULL && waits && wish->kind == kind &&
+		    wish_claim(wish)->place.parts.mode == mode && wish->pid == caller->pid &&
+		    wish->uid == caller->uid)
+			found = wish;
 		else
-			claim_withdraw(claim);
+			wish_withdraw(wish);
 	}
 	return found;
 }
 
+static void ask_again(struct wish *wish, void *cookie)
+{
+	if (!wish->follows) {
+		claim_wish(wish_claim(wish), true, cookie);
+		return;
+	}
+	wish_ask(wish, true, cookie);
+	lead_follower_changed(follower_of(wish));
+}
+
 int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bool waits,
-		const struct engine_caller *caller, void *cookie, struct claim **ret_claim)
+		const struct engine_caller *caller, void *cookie, struct wish **ret_wish)
 {
 	struct engine *engine = owner->lock->engine;
 	int error = 0;
 
 	mode = lock_mode(owner->lock, mode);
 	struct range whole = {CLAIM_SPAN_WHOLE, mode};
-	*ret_claim = NULL;
+	*ret_wish = NULL;
 	if (owner->lost)
 		return -EIO;
-	struct claim *claim = take_up_lingering(owner, kind, mode, waits, caller);
+	struct wish *wish = take_up_lingering(owner, kind, mode, waits, caller);
 	struct claim *flock = owner_held_but(owner, LOCK_KIND_FLOCK, NULL);
 	if (owner_held_but(owner, LOCK_KIND_OPEN, NULL) != NULL ||
 	    (flock != NULL && flock->place.parts.mode == mode)) {
@@ -291,17 +308,19 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 			claim_release(flock);
 		if (!waits && would_wait_here(owner, whole)) {
 			engine->events->on_decided(engine->context, cookie, -EWOULDBLOCK);
-		} else if (claim == NULL && lock_uses_leads(owner->lock)) {
-			error = lead_wish(owner, kind, mode, waits, caller, cookie, ret_claim);
+		} else if (wish != NULL) {
+			*ret_wish = wish;
+			ask_again(wish, cookie);
+		} else if (lock_uses_leads(owner->lock)) {
+			error = lead_wish(owner, kind, mode, waits, caller, cookie, ret_wish);
 		} else {
-			if (claim == NULL)
-				claim = claim_create(owner, kind, whole, caller);
-			if (claim == NULL) {
-				engine_settle(engine);
-				return -ENOMEM;
+			struct claim *claim = claim_create(owner, kind, whole, caller);
+			if (claim != NULL) {
+				*ret_wish = &claim->wish;
+				claim_wish(claim, waits, cookie);
+			} else {
+				error = -ENOMEM;
 			}
-			*ret_claim = claim;
-			claim_wish(claim, waits, cookie);
 		}
 	}
 	engine_settle(engine);
@@ -310,28 +329,28 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 
 /* Whether the place of an interrupted call is kept. Not if its process holds record locks: others
  * could believe that it waits for them, in a cycle. */
-static bool may_linger(const struct claim *claim)
+static bool may_linger(const struct wish *wish)
 {
-	const struct records *records = claim->owner->records;
-	return claim->kind != LOCK_KIND_OPEN && claim->waits &&
-	       claim->place.lock->policy.linger_ms > 0 &&
+	const struct records *records = wish->follows ? NULL : wish_claim(wish)->owner->records;
+	return wish->kind != LOCK_KIND_OPEN && wish->waits &&
+	       wish_lock(wish)->policy.linger_ms > 0 &&
 	       (records == NULL || !process_holds(records->process));
 }
 
-void engine_cancel(struct claim *claim)
+void engine_cancel(struct wish *wish)
 {
-	struct lock *lock = claim->place.lock;
+	struct lock *lock = wish_lock(wish);
 	struct engine *engine = lock->engine;
 
-	assert(claim->asked);
-	if (may_linger(claim)) {
-		claim->asked = false;
+	assert(wish->asked);
+	if (may_linger(wish)) {
+		wish->asked = false;
 		engine->waiters--;
-		claim_set_timer(claim, engine->now_ms + lock->policy.linger_ms);
-		if (claim->state == CLAIM_FOLLOWING)
-			lead_follower_changed(claim);
+		wish_set_timer(wish, engine->now_ms + lock->policy.linger_ms);
+		if (wish->follows)
+			lead_follower_changed(follower_of(wish));
 	} else {
-		claim_withdraw(claim);
+		wish_withdraw(wish);
 	}
 	lock_settle(lock);
 }
@@ -375,12 +394,12 @@ int engine_clear(struct engine *engine, const char *path, const struct lock_poli
 }
 
 int engine_lock_range(struct owner *file, uint64_t process, struct range range, bool waits,
-		      const struct engine_caller *caller, void *cookie, struct claim **ret_claim)
+		      const struct engine_caller *caller, void *cookie, struct wish **ret_wish)
 {
 	int error;
 
 	range.mode = lock_mode(file->lock, range.mode);
-	*ret_claim = NULL;
+	*ret_wish = NULL;
 	if (file->lost)
 		return -EIO;
 	struct records *records = records_open(file->lock, process);
@@ -391,7 +410,7 @@ int engine_lock_range(struct owner *file, uint64_t process, struct range range, 
 	else if (records_add_file(records, file) < 0)
 		error = -ENOMEM;
 	else
-		error = records_lock_range(records, file, range, waits, caller, cookie, ret_claim);
+		error = records_lock_range(records, file, range, waits, caller, cookie, ret_wish);
 	if (error == 0 && records->pid != caller->pid) {
 		records->pid = caller->pid;
 		owner_mark(&records->owner);
@@ -419,7 +438,7 @@ void engine_flush(struct owner *file, uint64_t process)
 	if (records == NULL)
 		return;
 	records_end(records, NULL);
-	if (records->owner.claims == NULL)
+	if (records->owner.wishes == NULL)
 		records_free(records);
 	engine_settle(file->lock->engine);
 }

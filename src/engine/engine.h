@@ -32,7 +32,7 @@
 
 struct engine;
 struct owner; /* an open file, or a process with record locks: what locks belong to */
-struct claim; /* a wish on its way, or what came of it */
+struct wish;  /* a call on its way */
 struct test;  /* a question on its way: what a record lock would conflict with */
 struct proof; /* a question on its way: whether something is still held */
 
@@ -226,11 +226,11 @@ void engine_owner_close(struct owner *owner);
  * Where lock_policy has `handoff` or `keep_ms`, the claim may be one that another owner of this
  * host has used, and which goes on to a third one.
  *
- * The decision comes by on_decided(cookie). *ret_claim is what engine_cancel() takes until then,
+ * The decision comes by on_decided(cookie). *ret_wish is what engine_cancel() takes until then,
  * and is set before on_decided() is called. Returns 0; or -ENOMEM, -EIO (the owner has lost a
  * lock): then no decision follows. */
 int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bool waits,
-		const struct engine_caller *caller, void *cookie, struct claim **ret_claim);
+		const struct engine_caller *caller, void *cookie, struct wish **ret_wish);
 
 /* Wishes for a record lock on a span of the file, in the name of a process: `process` is what the
  * kernel calls the lock owner, a number for each process or, for locks of an open file description,
@@ -244,7 +244,7 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
  * A wish of a process that holds a part of the file goes before those that wait for that part.
  * As engine_lock() otherwise; also returns -ENOLCK (limits of lock_policy). */
 int engine_lock_range(struct owner *file, uint64_t process, struct range range, bool waits,
-		      const struct engine_caller *caller, void *cookie, struct claim **ret_claim);
+		      const struct engine_caller *caller, void *cookie, struct wish **ret_wish);
 
 /* Releases what the process holds in the span. Returns 0 (also if there was nothing); -EIO the
  * process or the file has lost a lock; -ENOMEM, -ENOLCK (it would be left with more than twice as
@@ -266,7 +266,7 @@ void engine_flush(struct owner *file, uint64_t process);
 /* Takes back an undecided wish after a signal: no decision follows. The place in the
  * queue is kept for lock_policy.linger_ms, for the same call of the same owner that is restarted.
  */
-void engine_cancel(struct claim *claim);
+void engine_cancel(struct wish *wish);
 
 /* Asks whether what was locked through the open file is still held: by flock, open, and the record
  * locks of all processes that have locked through it. The answer is that of the service as a

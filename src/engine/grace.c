@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns claim->grace, and the claim's timer while that says so.
+ * Owns the grace of wishes, and their timers while that says so.
  */
 #include "engine/grace.h"
 
 #include "engine/queue.h"
-#include "engine/save.h"
+#include "engine/wish.h"
 
 static int64_t length_ms(const struct lock *lock)
 {
@@ -19,34 +19,34 @@ void grace_begin(struct claim *claim)
 	int64_t grace_ms = length_ms(claim->place.lock);
 	int64_t end_ms = claim->place.lock->engine->now_ms + grace_ms;
 
-	if (claim->grace != GRACE_NONE)
+	if (claim->wish.grace != GRACE_NONE)
 		return;
-	claim->grace = grace_ms > 0 ? GRACE_RUNS : GRACE_OVER;
+	claim->wish.grace = grace_ms > 0 ? GRACE_RUNS : GRACE_OVER;
 	if (grace_ms == 0)
 		return;
-	claim->limit_ms = claim->timer.place != 0 ? claim->timer.due_ms : INT64_MAX;
-	claim_set_timer(claim, end_ms < claim->limit_ms ? end_ms : claim->limit_ms);
+	claim->limit_ms = claim->wish.timer.place != 0 ? claim->wish.timer.due_ms : INT64_MAX;
+	wish_set_timer(&claim->wish, end_ms < claim->limit_ms ? end_ms : claim->limit_ms);
 }
 
 bool grace_runs(const struct claim *claim)
 {
-	return claim->grace == GRACE_RUNS;
+	return claim->wish.grace == GRACE_RUNS;
 }
 
 /* The timer is that of the call again. */
 static void give_timer_back(struct claim *claim)
 {
 	if (claim->limit_ms == INT64_MAX)
-		claim_clear_timer(claim);
+		wish_clear_timer(&claim->wish);
 	else
-		claim_set_timer(claim, claim->limit_ms);
+		wish_set_timer(&claim->wish, claim->limit_ms);
 }
 
 bool grace_expire(struct claim *claim)
 {
-	if (claim->grace != GRACE_RUNS)
+	if (claim->wish.grace != GRACE_RUNS)
 		return false;
-	claim->grace = GRACE_OVER;
+	claim->wish.grace = GRACE_OVER;
 	give_timer_back(claim);
 	queue_unsettle(claim);
 	return true;
@@ -54,21 +54,7 @@ bool grace_expire(struct claim *claim)
 
 void grace_forget(struct claim *claim)
 {
-	if (claim->grace == GRACE_RUNS)
+	if (claim->wish.grace == GRACE_RUNS)
 		give_timer_back(claim);
-	claim->grace = GRACE_NONE;
-}
-
-void claim_set_timer(struct claim *claim, int64_t due_ms)
-{
-	timers_set(&claim->place.lock->engine->timers, &claim->timer, due_ms);
-	claim_mark(claim);
-}
-
-void claim_clear_timer(struct claim *claim)
-{
-	if (claim->timer.place == 0)
-		return;
-	timers_clear(&claim->place.lock->engine->timers, &claim->timer);
-	claim_mark(claim);
+	claim->wish.grace = GRACE_NONE;
 }

@@ -29,8 +29,4 @@ bool grace_expire(struct claim *claim);
 /* The claim is placed anew: as if it had had none. */
 void grace_forget(struct claim *claim);
 
-/* Sets the claim's timer, for which there is room, or clears it. */
-void claim_set_timer(struct claim *claim, int64_t due_ms);
-void claim_clear_timer(struct claim *claim);
-
 #endif

@@ -90,18 +90,18 @@ static void check_queue_claim(const struct claim *claim)
 	case CLAIM_HELD:
 		require(blocker == NULL, claim, "a holder has nobody in front who conflicts");
 		require(claim->owner->records != NULL || claim_is_kept(claim) ||
-				owner_held_but(claim->owner, claim->kind, claim) == NULL,
+				owner_held_but(claim->owner, claim->wish.kind, claim) == NULL,
 			claim, "an open file holds once by each kind");
-		require(!claim->asked, claim, "a holder asks for nothing");
+		require(!claim->wish.asked, claim, "a holder asks for nothing");
 		break;
 	case CLAIM_WAITING:
 		/* What one with an anchor was seen to go before may be less sure by now. */
 		require(claim->unsettled_prev != NULL || claim->place.blocker == blocker ||
 				claim->place.parts.anchored,
 			claim, "a waiter knows the nearest claim in front that conflicts");
-		require(claim->unsettled_prev != NULL || blocker != NULL || !claim->asked ||
+		require(claim->unsettled_prev != NULL || blocker != NULL || !claim->wish.asked ||
 				(claim->careful && !claim->fresh) ||
-				!lock_is_sure(claim->place.lock) || claim->marking ||
+				!lock_is_sure(claim->place.lock) || claim->marker.marking ||
 				claim->place.lock->engine->retry_ms != INT64_MAX ||
 				!engine_may_grant(claim->place.lock->engine),
 			claim, "nobody who could be granted waits");
@@ -125,7 +125,8 @@ struct books {
 /* A lead, and those who follow it. */
 static void check_lead(const struct lead *lead, bool held, struct books *books)
 {
-	const struct claim *claim = lead->claim, *wish;
+	const struct claim *claim = lead->claim;
+	const struct follower *follower;
 	const struct lock *lock = claim->place.lock;
 	size_t asked = 0;
 
@@ -134,20 +135,18 @@ static void check_lead(const struct lead *lead, bool held, struct books *books)
 		"a lead is in the list of its state");
 	require(held || claim->owner == lock->keeper, claim,
 		"a lead that is not held is the keeper's");
-	for (wish = claim_of(lead->followers); wish != NULL; wish = claim_next(wish)) {
-		require(wish->state == CLAIM_FOLLOWING && wish->lead == lead &&
-				wish->owner != NULL && wish->owner != lock->keeper,
-			wish, "a follower knows its lead");
-		require(wish->place.parts.mode == claim->place.parts.mode, wish,
-			"a follower asks for what the lead has");
-		asked += wish->asked;
+	DL_FOREACH (lead->followers, follower) {
+		require(follower->wish.follows && follower->lead == lead &&
+				follower->owner->lock == lock && follower->owner != lock->keeper,
+			claim, "a follower knows its lead");
+		asked += follower->wish.asked;
 		books->claims += 1;
 	}
 	books->waiters += asked;
-	require(held || claim->asked == (asked > 0), claim, "a lead asks for its followers");
+	require(held || claim->wish.asked == (asked > 0), claim, "a lead asks for its followers");
 	require(!claim_is_kept(claim) || asked == 0 || !engine_may_grant(lock->engine), claim,
 		"nobody waits for what nobody uses");
-	require(!claim_is_kept(claim) || claim->timer.place != 0 || asked > 0, claim,
+	require(!claim_is_kept(claim) || claim->wish.timer.place != 0 || asked > 0, claim,
 		"what nobody uses is kept for a time");
 }
 
@@ -173,21 +172,21 @@ static void check_lock(const struct lock *lock, struct books *books)
 		require_place(place->next == NULL || place_compare(place, place->next) < 0, place,
 			      "stands in the queue's order");
 	}
-	for (rival = rival_from(lock->queue.first); rival != NULL; rival = rival_next(rival)) {
+	RIVALS_FOREACH (lock->queue.first, rival) {
 		check_rival(rival);
 	}
-	for (claim = claim_from(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+	CLAIMS_FOREACH (lock->queue.first, claim) {
 		check_queue_claim(claim);
 		own++;
 		books->holders += claim->state == CLAIM_HELD && !claim_is_kept(claim);
 		books->kept += claim_is_kept(claim);
-		books->waiters += claim->asked && claim->lead == NULL;
+		books->waiters += claim->wish.asked && claim->lead == NULL;
 	}
 	books->claims += own;
 	if (lock->queue.first != NULL)
 		require_place(own + lock->tests_count == lock->own_in_queue, lock->queue.first,
 			      "own claims are counted");
-	for (claim = claim_of(lock->unplaced); claim != NULL; claim = claim_next(claim)) {
+	CLAIMS_FOREACH (lock->unplaced, claim) {
 		placing += claim->state == CLAIM_PLACING;
 		require(claim->state == CLAIM_WANTED || claim->state == CLAIM_PLACING ||
 				claim->state == CLAIM_UNCERTAIN,
@@ -197,15 +196,15 @@ static void check_lock(const struct lock *lock, struct books *books)
 				lock->placing == lock->engine->placing_max || lock->put_off ||
 				lock->worn,
 			claim, "is sent as soon as it may be");
-		books->waiters += claim->asked && claim->lead == NULL;
+		books->waiters += claim->wish.asked && claim->lead == NULL;
 		books->claims += 1;
 	}
 	if (lock->unplaced != NULL)
 		require(placing == lock->placing, claim_of(lock->unplaced),
 			"those under way are counted");
 	check_leads(lock, books);
-	for (claim = claim_of(lock->leaving); claim != NULL; claim = claim_next(claim)) {
-		require(claim->state == CLAIM_LEAVING && claim->owner == NULL && !claim->asked,
+	CLAIMS_FOREACH (lock->leaving, claim) {
+		require(claim->state == CLAIM_LEAVING && claim->owner == NULL && !claim->wish.asked,
 			claim, "nobody waits for a claim that leaves");
 		require(claim->sent || lock->engine->session != STORE_CONNECTED ||
 				lock->engine->retry_ms != INT64_MAX,
@@ -214,12 +213,12 @@ static void check_lock(const struct lock *lock, struct books *books)
 	}
 	books->waiters += lock->tests_count;
 	books->tests += lock->tests_count;
-	for (rival = rival_from(lock->watched); rival != NULL; rival = rival_next(rival)) {
+	RIVALS_FOREACH (lock->watched, rival) {
 		require_place((rival->sent || rival->amending || rival->orphan) && !rival->overseer,
 			      &rival->place,
 			      "only its watch or its delay keeps a rival outside the queue");
 	}
-	for (rival = rival_from(lock->overseers); rival != NULL; rival = rival_next(rival)) {
+	RIVALS_FOREACH (lock->overseers, rival) {
 		require_place(rival->overseer && rival->sent, &rival->place,
 			      "an overseer is a watch");
 	}

@@ -41,6 +41,7 @@
 #include "engine/outbox.h"
 #include "engine/queue.h"
 #include "engine/save.h"
+#include "engine/wish.h"
 
 bool lock_uses_leads(const struct lock *lock)
 {
@@ -57,7 +58,7 @@ static bool is_wanted(const struct claim *claim)
 		return true;
 	if (claim->place.lock->foreign_in_queue == 0)
 		return false;
-	for (behind = rival_from(claim->place.next); behind != NULL; behind = rival_next(behind)) {
+	RIVALS_FOREACH (claim->place.next, behind) {
 		if (claims_conflict(&behind->place, &claim->place))
 			return true;
 	}
@@ -109,7 +110,7 @@ static struct lead *create_lead(struct lock *lock, enum claim_mode mode, bool wa
 		return NULL;
 	}
 	lead->claim->lead = lead;
-	lead->claim->waits = waits;
+	lead->claim->wish.waits = waits;
 	lead->number = ++lock->engine->serials;
 	lead_start_over(lead);
 	DL_APPEND(lock->leads, lead);
@@ -125,17 +126,17 @@ void lead_start_over(struct lead *lead)
 }
 
 /* The claim is no lead any more. Returns its followers. */
-static struct place *end_lead(struct claim *claim)
+static struct follower *end_lead(struct claim *claim)
 {
 	struct lead *lead = claim->lead;
-	struct place *followers = lead->followers;
+	struct follower *followers = lead->followers;
 
 	if (lead->held)
 		DL_DELETE(claim->place.lock->held_leads, lead);
 	else
 		DL_DELETE(claim->place.lock->leads, lead);
 	claim->lead = NULL;
-	claim->asked = false; /* that was for its followers */
+	claim->wish.asked = false; /* that was for its followers */
 	claim_mark(claim);
 	free(lead);
 	return followers;
@@ -143,111 +144,119 @@ static struct place *end_lead(struct claim *claim)
 
 void lead_forget(struct claim *claim)
 {
-	if (claim_is_lead(claim))
+	if (claim->lead != NULL)
 		(void)end_lead(claim);
 }
 
-/* Ends the wishes of a list. */
-static void decide_all(struct engine *engine, struct place *followers, int result)
+/* A follower that is in its owner's list alone. */
+static void free_follower(struct follower *follower)
 {
-	struct claim *wish, *next;
-	for (wish = claim_of(followers); wish != NULL; wish = next) {
-		next = claim_next(wish);
-		void *cookie = wish->cookie;
-		bool asked = wish->asked;
-		claim_free(wish);
-		if (asked)
-			engine->events->on_decided(engine->context, cookie, result);
+	struct engine *engine = follower->owner->lock->engine;
+
+	wish_end(&follower->wish);
+	DL_DELETE2(follower->owner->wishes, &follower->wish, owner_prev, owner_next);
+	engine_unmark(engine, &follower->wish.item);
+	engine->claims--;
+	free(follower);
+}
+
+/* The same, and tells what became of its wish. */
+static void decide(struct follower *follower, int result)
+{
+	const struct engine *engine = follower->owner->lock->engine;
+	void *cookie = follower->wish.cookie;
+	bool asked = follower->wish.asked;
+
+	free_follower(follower);
+	if (asked)
+		engine->events->on_decided(engine->context, cookie, result);
+}
+
+static void decide_all(struct follower *followers, int result)
+{
+	struct follower *follower, *next;
+	DL_FOREACH_SAFE (followers, follower, next) {
+		decide(follower, result);
 	}
 }
 
-/* Those who have followed a lead that is no more get a new one; those who only linger are dropped.
- */
-static void regroup(struct lock *lock, struct place *followers)
+/* Those who have followed the claim, a lead that is no more or has been given to enough of them,
+ * get a new one; those who only linger are dropped. */
+static void regroup(const struct claim *former, struct follower *followers)
 {
 	struct lead *lead = NULL;
-	struct claim *wish, *first = claim_of(followers);
+	struct follower *follower, *first = followers;
 
-	while (first != NULL && !first->asked)
-		first = claim_next(first);
+	while (first != NULL && !first->wish.asked)
+		first = first->next;
 	if (first != NULL) {
 		const struct engine_caller caller = {
-			.pid = first->pid,
-			.uid = first->uid,
-			.details = first->details,
+			.pid = first->wish.pid,
+			.uid = first->wish.uid,
+			.details = wish_details(&first->wish),
 		};
-		lead = create_lead(lock, first->place.parts.mode, first->waits, &caller);
+		lead = create_lead(former->place.lock, former->place.parts.mode, first->wish.waits,
+				   &caller);
 	}
 	if (lead == NULL) {
-		decide_all(lock->engine, followers, -ENOMEM);
+		decide_all(followers, -ENOMEM);
 		return;
 	}
 	lead->followers = followers;
-	for (wish = claim_of(followers); wish != NULL; wish = claim_next(wish)) {
-		wish->lead = lead;
-		claim_mark(wish);
+	DL_FOREACH (followers, follower) {
+		follower->lead = lead;
+		wish_mark(&follower->wish);
 	}
-	lead->claim->asked = true;
+	lead->claim->wish.asked = true;
 	claim_mark(lead->claim);
 	claim_place(lead->claim);
 }
 
 void lead_disband(struct claim *claim)
 {
-	struct place *followers;
-	if (!claim_is_lead(claim))
+	struct follower *followers;
+	if (claim->lead == NULL)
 		return;
 	followers = end_lead(claim);
 	if (followers != NULL)
-		regroup(claim->place.lock, followers);
-}
-
-/* The wish is no follower any more. */
-static void unfollow(struct claim *wish)
-{
-	DL_DELETE(wish->lead->followers, &wish->place);
-	wish->lead = NULL;
+		regroup(claim, followers);
 }
 
 /* Threads that have asked through the same open file have the lock with it. */
-static void grant_alike(const struct lead *lead, struct owner *owner)
+static void grant_alike(struct lead *lead, const struct owner *owner)
 {
-	struct engine *engine = owner->lock->engine;
-	struct claim *wish, *next;
-	DL_FOREACH_SAFE2 (owner->claims, wish, next, owner_next) {
-		void *cookie = wish->cookie;
-		if (wish->state != CLAIM_FOLLOWING || wish->lead != lead || !wish->asked)
+	struct wish *wish, *next;
+	DL_FOREACH_SAFE2 (owner->wishes, wish, next, owner_next) {
+		if (!wish->follows || !wish->asked || follower_of(wish)->lead != lead)
 			continue;
-		unfollow(wish);
-		claim_free(wish);
-		engine->events->on_decided(engine->context, cookie, 0);
+		DL_DELETE(lead->followers, follower_of(wish));
+		decide(follower_of(wish), 0);
 	}
 }
 
 /* Gives the lead, by which nobody holds, to a follower. */
-static void give(struct lead *lead, struct claim *wish, bool wanted)
+static void give(struct lead *lead, struct follower *follower, bool wanted)
 {
 	struct claim *claim = lead->claim;
+	const struct wish *wish = &follower->wish;
 	struct engine *engine = claim->place.lock->engine;
-	struct owner *owner = wish->owner;
-	void *cookie = wish->cookie;
+	struct owner *owner = follower->owner;
 
 	lead->passed += lead->used && wanted;
 	lead->used = true;
 	lead->contended = wanted;
-	claim->kind = wish->kind;
-	claim->pid = wish->pid;
-	memcpy(claim->details, wish->details, engine->events->details_bytes);
-	unfollow(wish);
-	claim_free(wish);
-	claim_clear_timer(claim);
+	claim->wish.kind = wish->kind;
+	claim->wish.pid = wish->pid;
+	memcpy(wish_details(&claim->wish), wish_details(wish), engine->events->details_bytes);
+	wish_clear_timer(&claim->wish);
 	claim_give(claim, owner);
-	engine->events->on_decided(engine->context, cookie, 0);
+	DL_DELETE(lead->followers, follower);
+	decide(follower, 0);
 	grant_alike(lead, owner);
 	if (lead->followers != NULL && is_spent(lead, wanted)) {
-		struct place *followers = lead->followers;
+		struct follower *followers = lead->followers;
 		lead->followers = NULL;
-		regroup(claim->place.lock, followers);
+		regroup(claim, followers);
 	}
 }
 
@@ -257,8 +266,8 @@ static void keep(struct lead *lead, int64_t keep_ms)
 	struct claim *claim = lead->claim;
 	struct engine *engine = claim->place.lock->engine;
 
-	if (claim->timer.place == 0)
-		claim_set_timer(claim, engine->now_ms + keep_ms);
+	if (claim->wish.timer.place == 0)
+		wish_set_timer(&claim->wish, engine->now_ms + keep_ms);
 	lead->contended = false;
 	claim_mark(claim);
 	if (!claim->place.says_keep && claim->place.lock->policy.keep_ms > 0) {
@@ -274,19 +283,19 @@ static void settle_idle(struct lead *lead)
 	struct claim *claim = lead->claim;
 	struct lock *lock = claim->place.lock;
 	struct engine *engine = lock->engine;
-	struct claim *wish = lead_first_asked(lead);
+	struct follower *next = lead_first_asked(lead);
 	bool wanted = is_wanted(claim);
 	bool usable = !lead->used || (lock_uses_leads(lock) && !is_spent(lead, wanted));
 	int64_t keep_ms = lock->policy.keep_ms;
 
 	if (lead->followers != NULL && keep_ms < lock->policy.linger_ms)
 		keep_ms = lock->policy.linger_ms;
-	if (wish != NULL && usable) {
+	if (next != NULL && usable) {
 		/* Until it may be given to the caller, it does not go when its time is over. */
-		claim_clear_timer(claim);
+		wish_clear_timer(&claim->wish);
 		if (engine_may_grant(engine))
-			give(lead, wish, wanted);
-	} else if (wish == NULL && usable && !wanted && !is_awaited(claim) && keep_ms > 0 &&
+			give(lead, next, wanted);
+	} else if (next == NULL && usable && !wanted && !is_awaited(claim) && keep_ms > 0 &&
 		   !engine->stopping) {
 		keep(lead, keep_ms);
 	} else {
@@ -303,7 +312,7 @@ static void change_asker(struct lead *lead)
 	lead->asker = claim_asker(claim);
 	if (claim->place.lock->records == NULL || claim->state != CLAIM_WAITING)
 		return;
-	for (other = claim_next(claim); other != NULL; other = claim_next(other)) {
+	CLAIMS_FOREACH (claim->place.next, other) {
 		if (other->state == CLAIM_HELD && claims_conflict(&other->place, &claim->place)) {
 			(void)claim_requeue(claim);
 			return;
@@ -324,15 +333,15 @@ static void settle_waiting(struct lead *lead)
 	}
 	if (lead->asker != claim_asker(claim))
 		change_asker(lead);
-	if (asked && !claim->asked) {
+	if (asked && !claim->wish.asked) {
 		/* Wishes that do not wait may have been looking on. */
 		queue_unsettle_onlookers(claim);
 		queue_unsettle(claim);
 		queue_look_for_cycles(claim->place.lock);
 	}
-	if (claim->asked != asked)
+	if (claim->wish.asked != asked)
 		claim_mark(claim);
-	claim->asked = asked;
+	claim->wish.asked = asked;
 }
 
 static void settle_lead(struct lead *lead)
@@ -372,12 +381,12 @@ void leads_settle(struct lock *lock)
 void lead_decided(struct claim *claim, int result)
 {
 	struct lock *lock = claim->place.lock;
-	struct place *followers;
+	struct follower *followers;
 
 	if (result == 0) {
 		grace_forget(claim);
 		claim->state = CLAIM_HELD;
-		claim->asked = false;
+		claim->wish.asked = false;
 		lock->engine->kept++;
 		claim_mark(claim);
 		claim->lead->held = true;
@@ -389,14 +398,14 @@ void lead_decided(struct claim *claim, int result)
 	}
 	followers = end_lead(claim);
 	claim_withdraw(claim);
-	decide_all(lock->engine, followers, result);
+	decide_all(followers, result);
 }
 
 bool lead_release(struct claim *claim)
 {
 	struct lock *lock = claim->place.lock;
 
-	if (!claim_is_lead(claim))
+	if (claim->lead == NULL)
 		return false;
 	if (!lock_uses_leads(lock) || claim->revoked) {
 		lead_disband(claim);
@@ -408,20 +417,32 @@ bool lead_release(struct claim *claim)
 	return true;
 }
 
-void lead_unfollow(struct claim *wish)
+void lead_unfollow(struct follower *follower)
 {
-	struct lead *lead = wish->lead;
-	struct lock *lock = wish->place.lock;
-	unfollow(wish);
-	claim_free(wish);
+	struct lead *lead = follower->lead;
+	struct lock *lock = follower->owner->lock;
+
+	DL_DELETE(lead->followers, follower);
+	free_follower(follower);
 	settle_lead(lead);
 	attend(lock);
 }
 
-void lead_follower_changed(struct claim *wish)
+void lead_refuse(struct follower *follower, int result)
 {
-	struct lock *lock = wish->place.lock;
-	settle_lead(wish->lead);
+	const struct engine *engine = follower->owner->lock->engine;
+	void *cookie = follower->wish.cookie;
+	bool asked = follower->wish.asked;
+
+	lead_unfollow(follower);
+	if (asked)
+		engine->events->on_decided(engine->context, cookie, result);
+}
+
+void lead_follower_changed(struct follower *follower)
+{
+	struct lock *lock = follower->owner->lock;
+	settle_lead(follower->lead);
 	attend(lock);
 }
 
@@ -432,10 +453,10 @@ static bool has_others_behind(const struct lead *lead)
 	const struct claim *claim;
 	for (claim = claim_blocked(&lead->claim->place); claim != NULL;
 	     claim = claim_blocked_next(claim)) {
-		if (claim->lead == NULL && claim->asked)
+		if (claim->lead == NULL && claim->wish.asked)
 			return true;
 	}
-	return lead->followers != NULL && !claim_of(lead->followers)->waits;
+	return lead->followers != NULL && !lead->followers->wish.waits;
 }
 
 /* The lead for a wish: an idle one that fits, or the newest, if it may be followed. */
@@ -446,42 +467,70 @@ static struct lead *find_lead(const struct lock *lock, enum claim_mode mode, boo
 	DL_FOREACH (lock->held_leads, lead) {
 		if (claim_is_kept(lead->claim) && lead->followers == NULL &&
 		    !is_awaited(lead->claim) && lead->claim->place.parts.mode == mode &&
-		    lead->claim->uid == caller->uid)
+		    lead->claim->wish.uid == caller->uid)
 			return lead;
 	}
 	lead = newest != NULL ? newest->prev : NULL;
-	if (lead == NULL || has_others_behind(lead) || !waits || lead->claim->uid != caller->uid ||
-	    !lead->claim->waits || lock->policy.handoff == 0 || mode != CLAIM_EXCLUSIVE ||
+	if (lead == NULL || has_others_behind(lead) || !waits ||
+	    lead->claim->wish.uid != caller->uid || !lead->claim->wish.waits ||
+	    lock->policy.handoff == 0 || mode != CLAIM_EXCLUSIVE ||
 	    lead->claim->place.parts.mode != mode || lead->claim->revoked ||
 	    is_spent(lead, is_wanted(lead->claim)))
 		return NULL;
 	return lead;
 }
 
+static struct follower *create_follower(struct owner *owner)
+{
+	struct engine *engine = owner->lock->engine;
+	if (timers_reserve(&engine->timers, engine->claims + 1) < 0)
+		return NULL;
+	struct follower *follower = calloc(1, sizeof(*follower) + engine->events->details_bytes);
+	if (follower == NULL)
+		return NULL;
+	follower->owner = owner;
+	follower->wish.follows = true;
+	follower->wish.serial = ++engine->serials;
+	DL_APPEND2(owner->wishes, &follower->wish, owner_prev, owner_next);
+	engine->claims++;
+	return follower;
+}
+
+static void follow(struct follower *follower, struct lead *lead)
+{
+	follower->lead = lead;
+	DL_APPEND(lead->followers, follower);
+}
+
+struct follower *lead_create_follower(struct lead *lead, struct owner *owner)
+{
+	struct follower *follower = create_follower(owner);
+	if (follower != NULL)
+		follow(follower, lead);
+	return follower;
+}
+
 int lead_wish(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bool waits,
-	      const struct engine_caller *caller, void *cookie, struct claim **ret_claim)
+	      const struct engine_caller *caller, void *cookie, struct wish **ret_wish)
 {
 	struct lock *lock = owner->lock;
 	struct lead *lead = find_lead(lock, mode, waits, caller);
 	bool fresh = lead == NULL;
-	struct claim *wish =
-		claim_create(owner, kind, (struct range){CLAIM_SPAN_WHOLE, mode}, caller);
+	struct follower *follower = create_follower(owner);
 
-	if (wish == NULL)
+	if (follower == NULL)
 		return -ENOMEM;
-	DL_DELETE(lock->unplaced, &wish->place);
 	if (fresh)
 		lead = create_lead(lock, mode, waits, caller);
 	if (lead == NULL) {
-		claim_free(wish);
+		free_follower(follower);
 		return -ENOMEM;
 	}
-	wish->state = CLAIM_FOLLOWING;
-	wish->lead = lead;
-	DL_APPEND(lead->followers, &wish->place);
-	*ret_claim = wish;
-	claim_ask(wish, waits, cookie);
-	lead_follower_changed(wish);
+	follow(follower, lead);
+	wish_note_caller(&follower->wish, lock->engine, kind, caller);
+	*ret_wish = &follower->wish;
+	wish_ask(&follower->wish, waits, cookie);
+	lead_follower_changed(follower);
 	if (fresh)
 		claim_place(lead->claim);
 	return 0;
@@ -492,20 +541,21 @@ void lead_each_user(const struct lead *lead,
 				  const char *text),
 		    void *context)
 {
-	const struct claim *claim = lead->claim, *wish;
+	const struct claim *claim = lead->claim;
+	const struct follower *follower;
 	bool first = claim->state != CLAIM_HELD;
 	char name_text[CLAIM_NAME_BYTES], text[ENGINE_TEXT_BYTES];
 	const char *name = place_name(&claim->place, name_text);
 
-	claim_describe(claim, text);
+	wish_describe(&claim->wish, text);
 	if (claim_is_kept(claim))
 		visit(context, name, ENGINE_KEPT, NULL);
 	else if (claim->state == CLAIM_HELD)
 		visit(context, name, ENGINE_USES, text);
-	for (wish = claim_of(lead->followers); wish != NULL; wish = claim_next(wish)) {
-		if (!wish->asked)
+	DL_FOREACH (lead->followers, follower) {
+		if (!follower->wish.asked)
 			continue;
-		claim_describe(wish, text);
+		wish_describe(&follower->wish, text);
 		visit(context, name, first ? ENGINE_USES : ENGINE_FOLLOWS, text);
 		first = false;
 	}

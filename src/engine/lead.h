@@ -15,7 +15,7 @@ bool lock_uses_leads(const struct lock *lock);
 
 /* A wish, as engine_lock() says. */
 int lead_wish(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bool waits,
-	      const struct engine_caller *caller, void *cookie, struct claim **ret_claim);
+	      const struct engine_caller *caller, void *cookie, struct wish **ret_wish);
 
 /* The claim of a lead is placed anew. */
 void lead_start_over(struct lead *lead);
@@ -27,11 +27,15 @@ void lead_decided(struct claim *claim, int result);
  * released as others are. */
 bool lead_release(struct claim *claim);
 
-/* A follower gives up: it is freed. */
-void lead_unfollow(struct claim *wish);
+/* A follower of the lead whose wish is still empty. NULL: out of memory. */
+struct follower *lead_create_follower(struct lead *lead, struct owner *owner);
+
+/* A follower gives up, or its wish is refused, if it still asks: it is freed. */
+void lead_unfollow(struct follower *follower);
+void lead_refuse(struct follower *follower, int result);
 
 /* A follower asks, again, or only lingers. */
-void lead_follower_changed(struct claim *wish);
+void lead_follower_changed(struct follower *follower);
 
 /* If the claim is a lead, it is none any more: its followers get a new one. */
 void lead_disband(struct claim *claim);

@@ -66,7 +66,7 @@ bool leads_want_attention(const struct lock *lock)
 bool lock_has_uncertain(const struct lock *lock)
 {
 	const struct claim *claim;
-	for (claim = claim_of(lock->unplaced); claim != NULL; claim = claim_next(claim)) {
+	CLAIMS_FOREACH (lock->unplaced, claim) {
 		if (claim->state == CLAIM_UNCERTAIN)
 			return true;
 	}

@@ -54,14 +54,13 @@ static void account_for_gone(struct lock *lock, struct place *gone)
 {
 	struct claim *claim, *next;
 	char name[CLAIM_NAME_BYTES];
-	for (claim = claim_of(gone); claim != NULL; claim = next) {
-		next = claim_next(claim);
+	CLAIMS_FOREACH_SAFE (gone, claim, next) {
 		if (claim->state == CLAIM_HELD)
 			continue;
 		log_lock_warning(lock->path, "claim %s was taken away while it waited",
 				 place_name(&claim->place, name));
 		DL_DELETE(gone, &claim->place);
-		if (claim->asked) {
+		if (claim->wish.asked) {
 			claim_start_over(claim);
 			claim_append_unplaced(claim);
 			/* The order of leads is that of their claims. */
@@ -75,11 +74,10 @@ static void account_for_gone(struct lock *lock, struct place *gone)
 		}
 	}
 	/* First, because one that is lost must not be given up by what follows from another. */
-	for (claim = claim_of(gone); claim != NULL; claim = claim_next(claim)) {
+	CLAIMS_FOREACH (gone, claim) {
 		lead_disband(claim);
 	}
-	for (claim = claim_of(gone); claim != NULL; claim = next) {
-		next = claim_next(claim);
+	CLAIMS_FOREACH_SAFE (gone, claim, next) {
 		DL_DELETE(gone, &claim->place);
 		lose_taken_away(claim);
 	}
@@ -88,7 +86,7 @@ static void account_for_gone(struct lock *lock, struct place *gone)
 static struct claim *find_by_id(struct place *list, struct claim_id id)
 {
 	struct claim *claim;
-	for (claim = claim_of(list); claim != NULL; claim = claim_next(claim)) {
+	CLAIMS_FOREACH (list, claim) {
 		if (claim->place.parts.id.number == id.number &&
 		    claim->place.parts.id.session == id.session)
 			return claim;
@@ -201,7 +199,7 @@ static void confirm(struct claim *claim)
 	claim->state = CLAIM_WAITING;
 	/* The list was made after the claim was placed; what another process had still to write may
 	 * not be there, and that it waits is still to be taken back. */
-	claim->fresh = !claim->place.says_waits && !claim->amended && !claim->amending;
+	claim->fresh = !claim->place.says_waits && !claim->data.amended && !claim->data.amending;
 	queue_unsettle(claim);
 }
 
@@ -209,8 +207,7 @@ static void confirm(struct claim *claim)
 static void withdraw_abandoned(struct lock *lock)
 {
 	struct claim *claim, *next;
-	for (claim = claim_from(lock->queue.first); claim != NULL; claim = next) {
-		next = claim_next(claim);
+	CLAIMS_FOREACH_SAFE (lock->queue.first, claim, next) {
 		if (claim->owner == NULL)
 			claim_withdraw(claim);
 	}
@@ -220,8 +217,9 @@ static void withdraw_abandoned(struct lock *lock)
 static void end_care(const struct lock *lock)
 {
 	struct claim *claim;
-	for (claim = claim_from(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
-		if (!claim->careful || claim->place.says_waits || claim->amended || claim->amending)
+	CLAIMS_FOREACH (lock->queue.first, claim) {
+		if (!claim->careful || claim->place.says_waits || claim->data.amended ||
+		    claim->data.amending)
 			continue;
 		claim->careful = false;
 		claim_mark(claim);

@@ -62,7 +62,7 @@ bool numbers_hold_back(struct claim *claim)
 		return false;
 	if (claim->held_back_ms == 0)
 		claim->held_back_ms = lock->engine->now_ms;
-	if (claim->asked && !claim->waits && claim->list_wanted == 0)
+	if (claim->wish.asked && !claim->wish.waits && claim->list_wanted == 0)
 		claim->list_wanted = lock_list_anew(lock) + lists_of_grace(lock);
 	engine_retry_in(lock->engine, NUMBERS_LOOK_MS);
 	return true;
@@ -114,7 +114,7 @@ void numbers_read_names(const struct lock *lock)
 	struct rival *rival;
 	if (!lock->worn)
 		return;
-	for (rival = rival_from(lock->queue.first); rival != NULL; rival = rival_next(rival)) {
+	RIVALS_FOREACH (lock->queue.first, rival) {
 		if (rival_may_be_none(rival))
 			rival_watch(rival);
 	}
@@ -172,8 +172,7 @@ static bool would_wait_for(const struct claim *wish, const struct store_entry *e
 static bool would_wait_here_for(const struct claim *wish)
 {
 	const struct claim *claim;
-	for (claim = claim_from(wish->place.lock->queue.first); claim != NULL;
-	     claim = claim_next(claim)) {
+	CLAIMS_FOREACH (wish->place.lock->queue.first, claim) {
 		if (claim->state == CLAIM_HELD && !claim_is_kept(claim) &&
 		    claims_conflict(&claim->place, &wish->place))
 			return true;
@@ -185,8 +184,8 @@ struct claim *numbers_find_refused(const struct lock *lock, const struct store_e
 				   size_t count)
 {
 	struct claim *wish;
-	for (wish = claim_of(lock->unplaced); wish != NULL; wish = claim_next(wish)) {
-		if (wish->state != CLAIM_WANTED || !wish->asked || wish->waits ||
+	CLAIMS_FOREACH (lock->unplaced, wish) {
+		if (wish->state != CLAIM_WANTED || !wish->wish.asked || wish->wish.waits ||
 		    wish->list_wanted == 0 || wish->list_wanted > lock->lists_done)
 			continue;
 		bool refused = would_wait_here_for(wish);
@@ -203,7 +202,7 @@ bool numbers_need_list(const struct lock *lock)
 	const struct claim *claim;
 	if (!lock->worn)
 		return false;
-	for (claim = claim_of(lock->unplaced); claim != NULL; claim = claim_next(claim)) {
+	CLAIMS_FOREACH (lock->unplaced, claim) {
 		if (claim->state == CLAIM_WANTED && claim->list_wanted > lock->lists_done)
 			return true;
 	}
@@ -253,8 +252,8 @@ static size_t count_held_back(const struct lock *lock)
 	const struct claim *claim;
 	size_t count = 0;
 
-	for (claim = claim_of(lock->unplaced); claim != NULL; claim = claim_next(claim)) {
-		count += claim->state == CLAIM_WANTED && claim->asked;
+	CLAIMS_FOREACH (lock->unplaced, claim) {
+		count += claim->state == CLAIM_WANTED && claim->wish.asked;
 	}
 	return count;
 }

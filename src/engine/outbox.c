@@ -251,12 +251,13 @@ void engine_renew(struct engine *engine)
 	send(engine, &(struct outgoing){.operation = OPERATION_RENEW});
 }
 
-void claim_describe(const struct claim *claim, char text[ENGINE_TEXT_BYTES])
+void wish_describe(const struct wish *wish, char text[ENGINE_TEXT_BYTES])
 {
+	const struct claim *claim = wish_claim(wish);
 	const struct engine *engine = claim->place.lock->engine;
 	enum claim_mode mode = claim_coverage(claim) != NULL ? claim_coverage(claim)->asked.mode
 							     : claim->place.parts.mode;
-	engine->events->describe(engine->context, claim->details, claim->kind, mode, text);
+	engine->events->describe(engine->context, wish_details(wish), wish->kind, mode, text);
 }
 
 char *claim_format_data(const struct claim *claim)
@@ -277,6 +278,6 @@ char *claim_format_data(const struct claim *claim)
 		data.has_holds = true;
 		data.holds = *claim->place.holds;
 	}
-	claim_describe(claim, text);
+	wish_describe(&claim->wish, text);
 	return claim_data_format(text, &data);
 }

@@ -26,7 +26,7 @@ void engine_renew(struct engine *engine);
 void engine_forget_outgoing(struct engine *engine);
 
 /* The text of who asked for it. */
-void claim_describe(const struct claim *claim, char text[ENGINE_TEXT_BYTES]);
+void wish_describe(const struct wish *wish, char text[ENGINE_TEXT_BYTES]);
 
 /* The claim's data; NULL: out of memory. To be freed. */
 char *claim_format_data(const struct claim *claim);

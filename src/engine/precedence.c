@@ -72,7 +72,7 @@ static int reach_back(struct claim *claim, const struct owner *process, struct r
 	const struct claim *held;
 	bool found = false;
 
-	DL_FOREACH2 (process->claims, held, owner_next) {
+	OWNER_FOREACH (process, held) {
 		if (!is_anchor(held))
 			continue;
 		int32_t first = held->place.parts.anchored ? held->place.parts.anchor
@@ -139,8 +139,7 @@ bool claim_is_adrift(const struct claim *claim)
 
 	if (!claim->place.parts.anchored)
 		return false;
-	for (held = claim_from(claim->place.lock->queue.first); held != NULL;
-	     held = claim_next(held)) {
+	CLAIMS_FOREACH (claim->place.lock->queue.first, held) {
 		if (is_anchor(held) && owners_are_one(held->owner, claim->owner))
 			return false;
 	}

@@ -61,7 +61,7 @@ static bool is_held_by(const struct owner *file, const struct claim *claim)
 		return false;
 	if (owners_are_one(claim->owner, file))
 		return true;
-	if (claim->kind == LOCK_KIND_RECORD)
+	if (claim->wish.kind == LOCK_KIND_RECORD)
 		return false;
 	for (records = file->lock->records; records != NULL; records = records->hh.next) {
 		if (records->held.count > 0 && owners_are_one(&records->owner, file) &&
@@ -121,8 +121,7 @@ static void send_held(struct proof *proof, const char *text)
 	const struct claim *claim;
 
 	collection.count = collection.znodes = collection.bytes = 0;
-	for (claim = claim_from(proof->lock->queue.first); claim != NULL;
-	     claim = claim_next(claim)) {
+	CLAIMS_FOREACH (proof->lock->queue.first, claim) {
 		if (!is_held_by(proof->file, claim))
 			continue;
 		if (!has_room(&collection, claim))
@@ -137,8 +136,7 @@ static void send_held(struct proof *proof, const char *text)
 static const struct claim *first_held(const struct owner *file)
 {
 	const struct claim *claim;
-	for (claim = claim_from(file->lock->queue.first); claim != NULL;
-	     claim = claim_next(claim)) {
+	CLAIMS_FOREACH (file->lock->queue.first, claim) {
 		if (is_held_by(file, claim))
 			return claim;
 	}
@@ -153,8 +151,7 @@ bool engine_file_holds(const struct owner *file)
 bool engine_file_is_revoked(const struct owner *file)
 {
 	const struct claim *claim;
-	for (claim = claim_from(file->lock->queue.first); claim != NULL;
-	     claim = claim_next(claim)) {
+	CLAIMS_FOREACH (file->lock->queue.first, claim) {
 		if (claim->revoked && is_held_by(file, claim))
 			return true;
 	}
@@ -171,7 +168,7 @@ static void send(struct proof *proof)
 		proof_answer(proof, proof->wants_token ? -ENODATA : 0, 0);
 		return;
 	}
-	if (engine->session != STORE_CONNECTED || claim->stale)
+	if (engine->session != STORE_CONNECTED || claim->data.stale)
 		return;
 	proof->granted = latest_grant(proof->file);
 	proof->doubts = engine->doubts;
@@ -235,8 +232,7 @@ static void tell_token(struct proof *proof)
 static struct claim *find_changed(const struct proof *proof)
 {
 	struct claim *claim;
-	for (claim = claim_from(proof->lock->queue.first); claim != NULL;
-	     claim = claim_next(claim)) {
+	CLAIMS_FOREACH (proof->lock->queue.first, claim) {
 		if (proof->changes != 0 && claim->place.parts.id.number == proof->changes)
 			return claim;
 	}
@@ -341,8 +337,7 @@ static void collect_next(struct engine *engine, struct collection *collection)
 {
 	for (struct lock *lock = engine->locks; lock != NULL; lock = lock->hh.next) {
 		struct claim *claim;
-		for (claim = claim_from(lock->queue.first); claim != NULL;
-		     claim = claim_next(claim)) {
+		CLAIMS_FOREACH (lock->queue.first, claim) {
 			if (!may_be_proved(claim) || claim->proof_round == engine->proof_round)
 				continue;
 			if (!has_room(collection, claim))

@@ -49,7 +49,7 @@ void queue_unsettle(struct claim *claim)
 void queue_unsettle_all(const struct lock *lock)
 {
 	struct claim *claim;
-	for (claim = claim_from(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+	CLAIMS_FOREACH (lock->queue.first, claim) {
 		queue_unsettle(claim);
 	}
 }
@@ -57,7 +57,7 @@ void queue_unsettle_all(const struct lock *lock)
 void queue_unsettle_records(const struct lock *lock)
 {
 	struct claim *claim;
-	for (claim = claim_from(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+	CLAIMS_FOREACH (lock->queue.first, claim) {
 		if (claim->place.parts.record)
 			queue_unsettle(claim);
 	}
@@ -67,7 +67,7 @@ void queue_unsettle_onlookers(const struct claim *claim)
 {
 	struct claim *next;
 	for (next = claim_blocked(&claim->place); next != NULL; next = claim_blocked_next(next)) {
-		if (next->asked && !next->waits)
+		if (next->wish.asked && !next->wish.waits)
 			queue_unsettle(next);
 	}
 }
@@ -125,8 +125,7 @@ void queue_look_for_precedence(const struct place *come)
 	struct claim *claim;
 	if (!come->parts.anchored)
 		return;
-	for (claim = claim_from(come->lock->queue.first); claim != NULL;
-	     claim = claim_next(claim)) {
+	CLAIMS_FOREACH (come->lock->queue.first, claim) {
 		if (claim->place.blocker == NULL ||
 		    place_compare(claim->place.blocker, &claim->place) > 0)
 			queue_unsettle(claim);
@@ -142,8 +141,8 @@ void queue_look_for_cycles(struct lock *lock)
 {
 	struct claim *claim;
 	lock->cycle_expected = false;
-	for (claim = claim_from(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
-		if (claim->asked && claim_may_be_in_cycle(claim))
+	CLAIMS_FOREACH (lock->queue.first, claim) {
+		if (claim->wish.asked && claim_may_be_in_cycle(claim))
 			queue_unsettle(claim);
 	}
 }

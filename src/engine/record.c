@@ -139,7 +139,7 @@ int records_add_file(struct records *records, struct owner *file)
 	records->files[records->files_count++] = file;
 	owner_mark(&records->owner);
 	/* It matters to nobody, unless something was asked for through the file itself. */
-	if (file->claims != NULL)
+	if (file->wishes != NULL)
 		queue_unsettle_all(file->lock);
 	return 0;
 }
@@ -157,10 +157,10 @@ void records_lose_file(const struct owner *file)
 	struct records *records, *next;
 	struct claim *claim, *next_claim;
 	HASH_ITER (hh, file->lock->records, records, next) {
-		DL_FOREACH_SAFE2 (records->owner.claims, claim, next_claim, owner_next) {
+		OWNER_FOREACH_SAFE (&records->owner, claim, next_claim) {
 			if (claim->state == CLAIM_HELD || claim_coverage(claim)->file != file)
 				continue;
-			if (claim->asked)
+			if (claim->wish.asked)
 				claim_decide(claim, -EIO);
 			else
 				claim_withdraw(claim);
@@ -240,8 +240,9 @@ static bool is_within_limits(const struct records *records, const struct range_s
 static struct claim *find_lingering(const struct owner *owner, struct range range)
 {
 	struct claim *claim;
-	DL_FOREACH2 (owner->claims, claim, owner_next) {
-		if (claim->asked || claim->state == CLAIM_HELD || claim_coverage(claim) == NULL)
+	OWNER_FOREACH (owner, claim) {
+		if (claim->wish.asked || claim->state == CLAIM_HELD ||
+		    claim_coverage(claim) == NULL)
 			continue;
 		const struct range *asked = &claim_coverage(claim)->asked;
 		if (asked->span.start == range.span.start && asked->span.end == range.span.end &&
@@ -256,8 +257,9 @@ static struct claim *find_lingering(const struct owner *owner, struct range rang
 static void end_lingering(const struct owner *owner)
 {
 	struct claim *claim, *next;
-	DL_FOREACH_SAFE2 (owner->claims, claim, next, owner_next) {
-		if (!claim->asked && claim->state != CLAIM_HELD && claim_coverage(claim) != NULL)
+	OWNER_FOREACH_SAFE (owner, claim, next) {
+		if (!claim->wish.asked && claim->state != CLAIM_HELD &&
+		    claim_coverage(claim) != NULL)
 			claim_withdraw(claim);
 	}
 }
@@ -271,7 +273,7 @@ static void gather(struct claim *claim)
 	size_t held = 0;
 	const struct claim *other;
 
-	DL_FOREACH2 (claim->owner->claims, other, owner_next) {
+	OWNER_FOREACH (claim->owner, other) {
 		held += other->state == CLAIM_HELD;
 	}
 	if (held < CLAIMS_MAX || add_range(records, coverage->asked, &all) < 0)
@@ -284,7 +286,7 @@ static void gather(struct claim *claim)
 }
 
 static int ask(struct records *records, struct owner *file, struct range range, bool waits,
-	       const struct engine_caller *caller, void *cookie, struct claim **ret_claim)
+	       const struct engine_caller *caller, void *cookie, struct wish **ret_wish)
 {
 	struct owner *owner = &records->owner;
 	struct engine *engine = file->lock->engine;
@@ -302,13 +304,13 @@ static int ask(struct records *records, struct owner *file, struct range range, 
 		gather(claim);
 	}
 	claim_coverage(claim)->file = file;
-	*ret_claim = claim;
+	*ret_wish = &claim->wish;
 	claim_wish(claim, waits, cookie);
 	return 0;
 }
 
 int records_lock_range(struct records *records, struct owner *file, struct range range, bool waits,
-		       const struct engine_caller *caller, void *cookie, struct claim **ret_claim)
+		       const struct engine_caller *caller, void *cookie, struct wish **ret_wish)
 {
 	struct engine *engine = file->lock->engine;
 	struct range_set held;
@@ -318,7 +320,7 @@ int records_lock_range(struct records *records, struct owner *file, struct range
 	bool within = is_within_limits(records, &held, false);
 	if (!within || !coverage_includes(records, range)) {
 		range_set_finish(&held);
-		return within ? ask(records, file, range, waits, caller, cookie, ret_claim)
+		return within ? ask(records, file, range, waits, caller, cookie, ret_wish)
 			      : -ENOLCK;
 	}
 	if (grant_covered(records, held) < 0)
@@ -348,10 +350,10 @@ void records_end(struct records *records, const struct owner *file)
 	struct claim *claim, *next;
 
 	records_set_held(records, (struct range_set){0});
-	DL_FOREACH_SAFE2 (records->owner.claims, claim, next, owner_next) {
+	OWNER_FOREACH_SAFE (&records->owner, claim, next) {
 		if (claim_coverage(claim) == NULL)
 			claim_release(claim);
-		else if (claim->state == CLAIM_HELD || !claim->asked ||
+		else if (claim->state == CLAIM_HELD || !claim->wish.asked ||
 			 claim_coverage(claim)->file == file)
 			claim_withdraw(claim);
 	}
@@ -378,7 +380,7 @@ void records_forget_file(struct owner *file)
 	struct records *records, *next;
 	struct claim *claim, *next_claim;
 	HASH_ITER (hh, file->lock->records, records, next) {
-		DL_FOREACH_SAFE2 (records->owner.claims, claim, next_claim, owner_next) {
+		OWNER_FOREACH_SAFE (&records->owner, claim, next_claim) {
 			if (claim_coverage(claim) != NULL && claim->state != CLAIM_HELD &&
 			    claim_coverage(claim)->file == file)
 				claim_withdraw(claim);

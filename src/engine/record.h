@@ -34,7 +34,7 @@ void records_free(struct records *records);
 
 /* Asks for a range in the name of a process that has the open file, as engine_lock_range() does. */
 int records_lock_range(struct records *records, struct owner *file, struct range range, bool waits,
-		       const struct engine_caller *caller, void *cookie, struct claim **ret_claim);
+		       const struct engine_caller *caller, void *cookie, struct wish **ret_wish);
 
 /* The process gives up what it holds of the span. Returns 0, -ENOMEM or -ENOLCK. */
 int records_unlock_range(struct records *records, struct claim_span span);

@@ -32,7 +32,7 @@ struct rival *rival_create(struct lock *lock, const char *name, const struct cla
 struct rival *rival_find(const struct place *list, const char *name)
 {
 	struct rival *rival;
-	for (rival = rival_from(list); rival != NULL; rival = rival_next(rival)) {
+	RIVALS_FOREACH (list, rival) {
 		if (strcmp(rival->place.name, name) == 0)
 			return rival;
 	}
@@ -149,7 +149,7 @@ void claim_oversee(struct claim *claim)
 
 void claim_read(struct claim *claim)
 {
-	if (claim->stale)
+	if (claim->data.stale)
 		claim_oversee(claim);
 }
 
@@ -163,7 +163,7 @@ void claim_note_stale(struct claim *claim, uint32_t version)
 {
 	if (claim->place.version != version)
 		return; /* it has been read meanwhile */
-	claim->stale = true;
+	claim->data.stale = true;
 	claim_read(claim);
 	if (!claim->overseen)
 		lock_retry_after(claim->place.lock, "reading of a claim", -ECONNRESET);
@@ -180,5 +180,5 @@ void claim_note_version(struct claim *claim, uint32_t version)
 	if (!is_later(version, claim->place.version))
 		return;
 	claim->place.version = version;
-	claim->stale = false;
+	claim->data.stale = false;
 }

@@ -6,7 +6,7 @@
  *   owner    what an open file has been granted, or lost
  *   lock     its path; what follows is of it
  *   process  with record locks, and `file`, for each other one through which it has locked
- *   claim    ours, those not placed in their order; behind all others those that follow a lead
+ *   claim    ours, those not placed in their order; behind all others the wishes that follow a lead
  *
  * Loop thread only.
  */
@@ -15,10 +15,9 @@
 #include "engine/conflict.h"
 
 const char *const engine_state_words[] = {
-	[CLAIM_WANTED] = "wanted",	 [CLAIM_PLACING] = "uncertain",
-	[CLAIM_UNCERTAIN] = "uncertain", [CLAIM_QUEUED] = "queued",
-	[CLAIM_WAITING] = "queued",	 [CLAIM_HELD] = "held",
-	[CLAIM_LEAVING] = "leaving",	 [CLAIM_FOLLOWING] = "following",
+	[CLAIM_WANTED] = "wanted",   [CLAIM_PLACING] = "uncertain", [CLAIM_UNCERTAIN] = "uncertain",
+	[CLAIM_QUEUED] = "queued",   [CLAIM_WAITING] = "queued",    [CLAIM_HELD] = "held",
+	[CLAIM_LEAVING] = "leaving",
 };
 
 const char *const engine_kind_words[] = {
@@ -99,19 +98,28 @@ static void save_process(const struct records *records, const struct engine_tran
 	}
 }
 
-/* Whose the claim is. */
-static void save_whose(const struct claim *claim, const struct engine_transfer *transfer, FILE *out)
+/* Whose the claim or the wish is. */
+static void save_whose(const struct owner *owner, const struct engine_transfer *transfer, FILE *out)
 {
-	const struct owner *owner = claim->owner;
-
 	if (owner == NULL)
 		return;
 	if (owner->records != NULL)
 		state_unsigned(out, "process", owner->records->process_id);
-	else if (owner == claim->place.lock->keeper)
+	else if (owner == owner->lock->keeper)
 		state_flag(out, "keeper", true);
 	else
 		state_unsigned(out, "file", transfer->number_owner(owner->cookie));
+}
+
+static void save_wish(const struct wish *wish, FILE *out)
+{
+	state_text(out, "kind", engine_kind_words[wish->kind]);
+	state_flag(out, "asked", wish->asked);
+	state_flag(out, "waits", wish->waits);
+	if (wish->timer.place != 0)
+		state_number(out, "due_ms", wish->timer.due_ms);
+	state_number(out, "pid", wish->pid);
+	state_unsigned(out, "uid", wish->uid);
 }
 
 static void save_coverage(const struct claim *claim, const struct engine_transfer *transfer,
@@ -141,7 +149,7 @@ static bool is_to_be_amended(const struct claim *claim)
 {
 	bool stands = claim->state == CLAIM_QUEUED || claim->state == CLAIM_WAITING ||
 		      claim->state == CLAIM_HELD;
-	return stands && (claim->amended || claim->amending);
+	return stands && (claim->data.amended || claim->data.amending);
 }
 
 static void save_claim(const struct claim *claim, const struct engine_transfer *transfer, FILE *out)
@@ -153,17 +161,13 @@ static void save_claim(const struct claim *claim, const struct engine_transfer *
 		return;
 	state_begin(out, "claim");
 	state_text(out, "state", engine_state_words[claim->state]);
-	state_text(out, "kind", engine_kind_words[claim->kind]);
 	state_text(out, "name", place_name(&claim->place, name));
-	save_whose(claim, transfer, out);
-	if (claim->asked && !claim_is_lead(claim))
-		state_unsigned(out, "wish", transfer->number_wish(claim->cookie));
-	state_flag(out, "asked", claim->asked);
-	state_flag(out, "waits", claim->waits);
-	if (claim->timer.place != 0)
-		state_number(out, "due_ms", claim->timer.due_ms);
-	state_flag(out, "grace", claim->grace == GRACE_RUNS);
-	if (claim->grace == GRACE_RUNS && claim->limit_ms != INT64_MAX)
+	save_whose(claim->owner, transfer, out);
+	save_wish(&claim->wish, out);
+	if (claim->wish.asked && claim->lead == NULL)
+		state_unsigned(out, "wish", transfer->number_wish(claim->wish.cookie));
+	state_flag(out, "grace", claim->wish.grace == GRACE_RUNS);
+	if (claim->wish.grace == GRACE_RUNS && claim->limit_ms != INT64_MAX)
 		state_number(out, "limit_ms", claim->limit_ms);
 	if (claim->state == CLAIM_HELD)
 		state_number(out, "kept", claim->kept);
@@ -172,21 +176,43 @@ static void save_claim(const struct claim *claim, const struct engine_transfer *
 	state_number(out, "waits_for", claim->place.waits_for);
 	state_flag(out, "careful", claim->careful);
 	state_flag(out, "revoked", claim->revoked);
-	state_flag(out, "marked", claim->marker != MARKER_NONE);
+	state_flag(out, "marked", claim->marker.asked);
 	state_flag(out, "amend", is_to_be_amended(claim));
-	state_number(out, "pid", claim->pid);
-	state_unsigned(out, "uid", claim->uid);
 	state_flag(out, "exact", claim->place.exact);
 	if (claim->place.holds != NULL)
 		state_ranges(out, "holds", claim->place.holds);
 	if (claim_coverage(claim) != NULL)
 		save_coverage(claim, transfer, out);
-	if (claim_is_lead(claim))
+	if (claim->lead != NULL)
 		save_lead(claim->lead, out);
-	else if (claim->lead != NULL)
-		state_unsigned(out, "behind", claim->lead->number);
 	if (claim->state != CLAIM_LEAVING) /* some of those have none */
-		transfer->save_details(out, claim->details);
+		transfer->save_details(out, wish_details(&claim->wish));
+	state_end(out);
+}
+
+/* As a claim, with a name, which other versions of this program read: that of no claim, but of its
+ * mode. */
+static void save_follower(const struct follower *follower, const struct engine_transfer *transfer,
+			  FILE *out)
+{
+	const struct lead *lead = follower->lead;
+	const struct claim_name name = {
+		.id = {.session = claim_id_session(0)},
+		.span = CLAIM_SPAN_WHOLE,
+		.mode = lead->claim->place.parts.mode,
+	};
+	char text[CLAIM_NAME_BYTES];
+
+	claim_name_format_placed(text, &name);
+	state_begin(out, "claim");
+	state_text(out, "state", "following");
+	state_text(out, "name", text);
+	save_whose(follower->owner, transfer, out);
+	save_wish(&follower->wish, out);
+	if (follower->wish.asked)
+		state_unsigned(out, "wish", transfer->number_wish(follower->wish.cookie));
+	state_unsigned(out, "behind", lead->number);
+	transfer->save_details(out, wish_details(&follower->wish));
 	state_end(out);
 }
 
@@ -196,7 +222,7 @@ static void save_list(const struct place *list, const struct engine_transfer *tr
 {
 	const struct claim *claim;
 
-	for (claim = claim_from(list); claim != NULL; claim = claim_next(claim)) {
+	CLAIMS_FOREACH (list, claim) {
 		save_claim(claim, transfer, out);
 	}
 }
@@ -206,8 +232,12 @@ static void save_followers(const struct lead *leads, const struct engine_transfe
 {
 	const struct lead *lead;
 
+	const struct follower *follower;
+
 	DL_FOREACH (leads, lead) {
-		save_list(lead->followers, transfer, out);
+		DL_FOREACH (lead->followers, follower) {
+			save_follower(follower, transfer, out);
+		}
 	}
 }
 
@@ -305,24 +335,28 @@ static void process_save_item(const struct state_item *item, FILE *out)
 	save_process(owner->records, owner->lock->engine->transfer, out);
 }
 
-static struct state_place claim_place_of(const struct state_item *item)
+static struct state_place wish_place_of(const struct state_item *item)
 {
-	const struct claim *claim = WHOLE(const struct claim, item);
-	uint64_t group = claim->state == CLAIM_FOLLOWING ? GROUP_FOLLOWER : GROUP_CLAIM;
-	return place_in(claim->place.lock, group, claim->serial);
+	const struct wish *wish = WHOLE(const struct wish, item);
+	return place_in(wish_lock(wish), wish->follows ? GROUP_FOLLOWER : GROUP_CLAIM,
+			wish->serial);
 }
 
-static void claim_save_item(const struct state_item *item, FILE *out)
+static void wish_save_item(const struct state_item *item, FILE *out)
 {
-	const struct claim *claim = WHOLE(const struct claim, item);
-	save_claim(claim, claim->place.lock->engine->transfer, out);
+	const struct wish *wish = WHOLE(const struct wish, item);
+	const struct engine_transfer *transfer = wish_lock(wish)->engine->transfer;
+	if (wish->follows)
+		save_follower(follower_of(wish), transfer, out);
+	else
+		save_claim(wish_claim(wish), transfer, out);
 }
 
 static const struct state_kind engine_kind = {engine_place_of, engine_save_item};
 static const struct state_kind lock_kind = {lock_place_of, lock_save_item};
 static const struct state_kind owner_kind = {owner_place_of, owner_save_item};
 static const struct state_kind process_kind = {process_place_of, process_save_item};
-static const struct state_kind claim_kind = {claim_place_of, claim_save_item};
+static const struct state_kind wish_kind = {wish_place_of, wish_save_item};
 
 void engine_mark(struct engine *engine)
 {
@@ -344,11 +378,16 @@ void owner_mark(struct owner *owner)
 				   owner->records != NULL ? &process_kind : &owner_kind);
 }
 
+void wish_mark(struct wish *wish)
+{
+	struct state_journal *journal = wish_lock(wish)->engine->journal;
+	if (journal != NULL)
+		state_journal_mark(journal, &wish->item, &wish_kind);
+}
+
 void claim_mark(struct claim *claim)
 {
-	struct state_journal *journal = claim->place.lock->engine->journal;
-	if (journal != NULL)
-		state_journal_mark(journal, &claim->item, &claim_kind);
+	wish_mark(&claim->wish);
 }
 
 void engine_unmark(struct engine *engine, struct state_item *item)
@@ -360,7 +399,7 @@ void engine_unmark(struct engine *engine, struct state_item *item)
 static void mark_list(struct place *list)
 {
 	struct claim *claim;
-	for (claim = claim_from(list); claim != NULL; claim = claim_next(claim)) {
+	CLAIMS_FOREACH (list, claim) {
 		claim_mark(claim);
 	}
 }
@@ -368,8 +407,11 @@ static void mark_list(struct place *list)
 static void mark_followers(struct lead *leads)
 {
 	struct lead *lead;
+	struct follower *follower;
 	DL_FOREACH (leads, lead) {
-		mark_list(lead->followers);
+		DL_FOREACH (lead->followers, follower) {
+			wish_mark(&follower->wish);
+		}
 	}
 }
 

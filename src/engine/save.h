@@ -9,7 +9,7 @@
 
 /* The words for states and kinds, by their numbers; of states, what they are once the connection is
  * lost. */
-extern const char *const engine_state_words[CLAIM_FOLLOWING + 1];
+extern const char *const engine_state_words[CLAIM_LEAVING + 1];
 extern const char *const engine_kind_words[LOCK_KIND_RECORD + 1];
 
 /* What is written of it has changed: for the journal. */
@@ -17,6 +17,7 @@ void engine_mark(struct engine *engine);
 void lock_mark(struct lock *lock);
 void owner_mark(struct owner *owner);
 void claim_mark(struct claim *claim);
+void wish_mark(struct wish *wish);
 
 /* It is about to be freed. */
 void engine_unmark(struct engine *engine, struct state_item *item);

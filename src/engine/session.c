@@ -32,6 +32,7 @@
 #include "engine/settle.h"
 #include "engine/steer.h"
 #include "engine/test.h"
+#include "engine/wish.h"
 
 /* The store is nudged when nothing has come from it for a quarter of the timeout: early enough to
  * renew the lease on another way. That way may be no better, or the same once more: so after a
@@ -49,8 +50,8 @@ enum { RENEWALS_IN_TIMEOUT = 5 };
 static void forget_amendments(struct place *list)
 {
 	struct claim *claim;
-	for (claim = claim_from(list); claim != NULL; claim = claim_next(claim)) {
-		claim->amending = claim->amended = claim->marking = false;
+	CLAIMS_FOREACH (list, claim) {
+		claim->data.amending = claim->data.amended = claim->marker.marking = false;
 		claim_mark(claim);
 	}
 }
@@ -77,8 +78,7 @@ static void lose_session(struct lock *lock)
 	/* In the queue's order first, then in the order of asking: that is how they will queue
 	 * anew. */
 	lock->own_in_queue++;
-	for (claim = claim_from(lock->queue.first); claim != NULL; claim = next) {
-		next = claim_next(claim);
+	CLAIMS_FOREACH_SAFE (lock->queue.first, claim, next) {
 		queue_remove(&claim->place);
 		if (claim->state == CLAIM_HELD)
 			DL_APPEND(lost, &claim->place);
@@ -94,19 +94,17 @@ static void lose_session(struct lock *lock)
 	places_free(&lock->overseers);
 	lock->known = false;
 	DL_CONCAT(lock->unplaced, unplaced);
-	for (claim = claim_of(lock->unplaced); claim != NULL; claim = next) {
-		next = claim_next(claim);
-		claim->serial = ++lock->engine->serials;
+	CLAIMS_FOREACH_SAFE (lock->unplaced, claim, next) {
+		claim->wish.serial = ++lock->engine->serials;
 		claim_start_over(claim);
-		if (!claim->asked)
+		if (!claim->wish.asked)
 			claim_withdraw(claim);
 	}
 	/* First, because one that is lost must not be given up by what follows from another. */
-	for (claim = claim_of(lost); claim != NULL; claim = claim_next(claim)) {
+	CLAIMS_FOREACH (lost, claim) {
 		lead_disband(claim);
 	}
-	for (claim = claim_of(lost); claim != NULL; claim = next) {
-		next = claim_next(claim);
+	CLAIMS_FOREACH_SAFE (lost, claim, next) {
 		if (!claim_is_kept(claim))
 			log_lock_error(lock->path, "lock lost with the session");
 		DL_DELETE(lost, &claim->place);
@@ -115,33 +113,32 @@ static void lose_session(struct lock *lock)
 	tests_forget_lists(lock);
 }
 
-/* While the store cannot be reached, wishes that wait do so for a limited time. */
-static void limit_list(const struct lock *lock, struct place *list)
+static void limit_list(struct place *list)
 {
-	struct engine *engine = lock->engine;
 	struct claim *claim;
-	for (claim = claim_from(list); claim != NULL; claim = claim_next(claim)) {
-		if (!claim->asked || !claim->waits || claim_is_lead(claim))
-			continue;
-		if (engine->session == STORE_CONNECTED)
-			claim_clear_timer(claim);
-		else if (lock->policy.wait_limit_ms != CONFIG_FOREVER && claim->timer.place == 0)
-			claim_set_timer(claim, engine->now_ms + lock->policy.wait_limit_ms);
+	CLAIMS_FOREACH (list, claim) {
+		if (claim->lead == NULL)
+			wish_limit(&claim->wish);
+	}
+}
+
+static void limit_followers(struct lead *leads)
+{
+	struct lead *lead;
+	struct follower *follower;
+	DL_FOREACH (leads, lead) {
+		DL_FOREACH (lead->followers, follower) {
+			wish_limit(&follower->wish);
+		}
 	}
 }
 
 static void limit_waits(const struct lock *lock)
 {
-	const struct lead *lead;
-
-	limit_list(lock, lock->unplaced);
-	limit_list(lock, lock->queue.first);
-	DL_FOREACH (lock->leads, lead) {
-		limit_list(lock, lead->followers);
-	}
-	DL_FOREACH (lock->held_leads, lead) {
-		limit_list(lock, lead->followers);
-	}
+	limit_list(lock->unplaced);
+	limit_list(lock->queue.first);
+	limit_followers(lock->leads);
+	limit_followers(lock->held_leads);
 }
 
 void engine_begin_silence(struct engine *engine)
@@ -217,8 +214,7 @@ static void resettle(struct engine *engine)
 	struct lock *lock;
 	struct claim *claim;
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next) {
-		for (claim = claim_from(lock->queue.first); claim != NULL;
-		     claim = claim_next(claim)) {
+		CLAIMS_FOREACH (lock->queue.first, claim) {
 			if (claim->state == CLAIM_WAITING && claim->place.blocker == NULL)
 				queue_unsettle(claim);
 		}
@@ -449,7 +445,7 @@ bool lock_needs_list(const struct lock *lock)
 		return true;
 	if (lock_has_uncertain(lock))
 		return true;
-	for (claim = claim_from(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+	CLAIMS_FOREACH (lock->queue.first, claim) {
 		if (claim->state == CLAIM_QUEUED || claim->list_wanted > lock->lists_done ||
 		    claim_cycle_list(claim) > lock->lists_done)
 			return true;
@@ -462,7 +458,7 @@ bool lock_needs_list(const struct lock *lock)
 static void resume(struct claim *claim)
 {
 	claim_read(claim);
-	if (claim->amended)
+	if (claim->data.amended)
 		claim_amend(claim);
 	if (claim->state == CLAIM_WAITING &&
 	    (claim->place.blocker == NULL || claim_may_be_in_cycle(claim)))
@@ -474,11 +470,10 @@ void lock_resume(struct lock *lock)
 	struct claim *claim, *next;
 	struct place *place;
 	lock->put_off = false;
-	for (claim = claim_of(lock->leaving); claim != NULL; claim = next) {
-		next = claim_next(claim);
+	CLAIMS_FOREACH_SAFE (lock->leaving, claim, next) {
 		claim_withdraw(claim);
 	}
-	for (claim = claim_of(lock->unplaced); claim != NULL; claim = claim_next(claim)) {
+	CLAIMS_FOREACH (lock->unplaced, claim) {
 		claim_place(claim);
 	}
 	for (place = lock->queue.first; place != NULL; place = place->next) {

@@ -52,7 +52,7 @@ static bool is_only_claim(const struct claim *claim)
 {
 	const struct owner *owner = claim->owner;
 	return owner != NULL && (owner == claim->place.lock->keeper ||
-				 (claim->owner_next == NULL && owner->claims == claim));
+				 (claim->wish.owner_next == NULL && owner->wishes == &claim->wish));
 }
 
 static struct place *in_front(const struct place *place)
@@ -112,7 +112,8 @@ static struct place *find_blocker(const struct claim *claim)
 static bool would_wait_for(const struct place *blocker)
 {
 	const struct claim *claim = claim_of(blocker);
-	return claim == NULL || claim->state == CLAIM_HELD || (claim->asked && claim->waits);
+	return claim == NULL || claim->state == CLAIM_HELD ||
+	       (claim->wish.asked && claim->wish.waits);
 }
 
 /* Whether a rival may be one that nobody holds by: its host gives it up when it hears of this one
@@ -149,7 +150,7 @@ static bool is_sure(struct claim *claim)
 	}
 	if (!claim->careful)
 		return delay_lets_hold(claim);
-	if (!claim->fresh && !claim->amended && claim->list_wanted == 0)
+	if (!claim->fresh && !claim->data.amended && claim->list_wanted == 0)
 		claim->list_wanted = lock_list_anew(claim->place.lock);
 	return claim->fresh && delay_lets_hold(claim);
 }
@@ -205,7 +206,7 @@ static void look_ahead(const struct claim *claim, struct rival *blocker)
 static bool is_refused(struct claim *claim, const struct place *blocker)
 {
 	const struct rival *rival = rival_of(blocker);
-	if (!claim->asked || claim->waits)
+	if (!claim->wish.asked || claim->wish.waits)
 		return false;
 	grace_begin(claim);
 	return would_wait_for(blocker) &&
@@ -234,14 +235,14 @@ static void settle_blocked(struct claim *claim, struct place *blocker)
 		rival_watch(rival);
 		look_ahead(claim, rival);
 	}
-	if (claim->asked && claim->waits && claim_closes_cycle(claim))
+	if (claim->wish.asked && claim->wish.waits && claim_closes_cycle(claim))
 		claim_decide(claim, -EDEADLK);
 }
 
 /* Whether the claim leaves its place, or has to: others may have passed it by now. */
 static bool is_queued_again(struct claim *claim)
 {
-	if (claim->place.requeue && !claim->asked) {
+	if (claim->place.requeue && !claim->wish.asked) {
 		claim_withdraw(claim);
 		return true;
 	}
@@ -259,10 +260,10 @@ static void put_back(struct claim *claim, uint64_t serial)
 	struct claim *behind;
 
 	DL_DELETE(lock->unplaced, &claim->place);
-	claim->serial = serial;
+	claim->wish.serial = serial;
 	claim_mark(claim);
-	for (behind = claim_of(lock->unplaced); behind != NULL; behind = claim_next(behind)) {
-		if (behind->serial > serial) {
+	CLAIMS_FOREACH (lock->unplaced, behind) {
+		if (behind->wish.serial > serial) {
 			DL_PREPEND_ELEM(lock->unplaced, &behind->place, &claim->place);
 			return;
 		}
@@ -274,11 +275,11 @@ static void put_back(struct claim *claim, uint64_t serial)
  * refused, where it would wait for what its owner holds. */
 static bool is_refused_by_number(struct claim *claim)
 {
-	uint64_t serial = claim->serial;
+	uint64_t serial = claim->wish.serial;
 
 	if (!claim_number_is_unsure(claim->place.parts.sequence))
 		return false;
-	if (!claim->asked)
+	if (!claim->wish.asked)
 		claim_withdraw(claim);
 	else if (claim_is_of_holder(claim))
 		claim_decide(claim, -ENOLCK);
@@ -295,7 +296,7 @@ static void settle(struct claim *claim)
 	struct place *blocker;
 
 	/* What a flock covers now need not wait for those who wait for that flock. */
-	if (claim->asked && claim->kind == LOCK_KIND_RECORD && records_cover(claim)) {
+	if (claim->wish.asked && claim->wish.kind == LOCK_KIND_RECORD && records_cover(claim)) {
 		claim_decide(claim, 0);
 		return;
 	}
@@ -312,7 +313,7 @@ static void settle(struct claim *claim)
 		rival_watch(rival_of(blocker)); /* after which this one is looked at again */
 	else if (blocker != NULL)
 		settle_blocked(claim, blocker);
-	else if (claim->asked && engine_may_grant(engine) && lock_is_sure(claim->place.lock) &&
+	else if (claim->wish.asked && engine_may_grant(engine) && lock_is_sure(claim->place.lock) &&
 		 is_sure(claim))
 		claim_decide(claim, 0);
 }

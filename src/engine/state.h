@@ -4,6 +4,7 @@
  * does for the others is in the header of its name.
  *
  *   engine.c      calls, and time
+ *   wish.c        what callers ask for: limits
  *   claim.c       the life of one claim: placing, deciding, withdrawing; what its owner loses
  *   rival.c       claims of others, and watches
  *   lead.c        claims that serve several callers, one after the other
@@ -53,7 +54,6 @@
  *                              others of a cycle are to   WANTED, under a new name
  *                              pass it
  *   HELD       lock->queue     released                   LEAVING
- *   FOLLOWING  lead->followers the lead is given to it    decided 0, freed
  *   LEAVING    lock->leaving   withdrawn                  freed
  *                              ambiguous or failed        LEAVING, withdraw() sent again
  *   any        -               session lost               HELD: owner lost, freed; a wish: WANTED;
@@ -88,7 +88,6 @@ enum claim_state {
 	CLAIM_WAITING,
 	CLAIM_HELD,
 	CLAIM_LEAVING,
-	CLAIM_FOLLOWING,
 };
 
 /* See grace.h. */
@@ -98,11 +97,20 @@ enum grace {
 	GRACE_OVER,
 };
 
-/* Whether the claim's marker is in the store (delay.h). */
-enum marker {
-	MARKER_NONE,
-	MARKER_ASKED, /* perhaps */
-	MARKER_STANDS,
+/* The marker of a claim in the store (delay.h). */
+struct marker {
+	bool asked : 1;	  /* perhaps it stands */
+	bool stands : 1;  /* it does */
+	bool marking : 1; /* mark() is under way */
+	bool broken : 1;  /* the claim is LEAVING: it was held, and taken away */
+};
+
+/* What is written into the data of a claim. */
+struct writing {
+	uint32_t version;  /* of the data when the present amend() was sent */
+	bool amending : 1; /* amend() is under way */
+	bool amended : 1;  /* the data in the store is to be replaced (again) */
+	bool stale : 1;	   /* others have changed it, and it is to be read */
 };
 
 /* What a claim of record locks is about. */
@@ -115,54 +123,73 @@ struct coverage {
 	int cycles;		 /* in how many it was asked to be */
 };
 
+/* What a caller asks for, as long as that is not decided, and who called. That of a claim which is
+ * held stays with it. */
+struct wish {
+	struct timer timer;	/* its limit, or the end of lingering; of a claim, or of keeping */
+	struct state_item item; /* as save.c writes it: wish_mark() */
+	uint64_t serial;	/* greater than of those before it in lock->unplaced */
+	void *cookie;
+	struct wish *owner_prev, *owner_next; /* in owner->wishes */
+	int pid;			      /* of who asked */
+	uint32_t uid;
+	enum lock_kind kind : 2;
+	enum grace grace : 2; /* of one that may not wait */
+	bool waits : 1;	      /* it may wait */
+	bool asked : 1;	      /* it waits for its decision; cookie is set */
+	bool follows : 1;     /* it is a follower's */
+};
+
+/* The details of who asked, which stand behind the wish. */
+static inline void *wish_details(const struct wish *wish)
+{
+	return (void *)(wish + 1);
+}
+
 /* A claim of ours. */
 struct claim {
-	struct place place;	/* first: see claim_of() */
-	struct timer timer;	/* the limit of a wish, or the end of lingering */
-	struct state_item item; /* as save.c writes it: claim_mark() */
-	uint64_t serial;	/* greater than of those before it in lock->unplaced */
-	struct owner *owner;	/* NULL: leaving, or abandoned while being placed */
-	struct claim *owner_prev, *owner_next;
+	struct place place;  /* first: see claim_of() */
+	struct owner *owner; /* NULL: leaving, or abandoned while being placed */
 
+	struct writing data;
+	uint32_t proof_round; /* in which a heartbeat has shown last that it stands */
 	enum claim_state state : 4;
-	enum lock_kind kind : 2;
-	enum grace grace : 2; /* of a wish that may not wait */
-	enum marker marker : 2;
-	bool waits : 1;	   /* a wish that may wait */
-	bool asked : 1;	   /* a wish waits for its decision; cookie is set */
 	bool sent : 1;	   /* LEAVING: withdraw() is; PLACING: with a list */
-	bool amending : 1; /* amend() is under way */
-	bool stale : 1;	   /* others have changed its data, which is to be read */
-	bool amended : 1;  /* its data in the store is to be replaced (again) */
 	bool careful : 1;  /* stood behind a rival of record locks */
 	bool fresh : 1;	   /* not blocked: no list is needed to be sure of that (any more) */
 	bool overseen : 1; /* there is a watch in lock->overseers */
 	bool revoked : 1;  /* somebody has asked for it, and its holder was told */
 	bool gave_way : 1; /* it was queued again because of a cycle, and goes before nobody */
-	bool marking : 1;  /* mark() is under way */
-	bool broken : 1;   /* LEAVING: it was held, and taken away */
+	struct marker marker;
 
 	union {
-		int64_t sent_ms; /* when place() or withdraw() was sent */
-		int64_t kept;	 /* HELD: what on_held() returned */
+		int64_t held_back_ms; /* WANTED: since when it is not placed; 0: it may be */
+		int64_t sent_ms;      /* PLACING, LEAVING: when place() or withdraw() was sent */
 		/* QUEUED, WAITING: when the timer is due once the grace that runs is over;
 		 * INT64_MAX: it is not set then */
 		int64_t limit_ms;
+		int64_t kept; /* HELD: what on_held() returned */
 	};
 	uint64_t list_wanted; /* the list that will make it fresh, or show whether it would wait
 				 where it is held back; 0: none */
-	int64_t held_back_ms; /* WANTED: since when it is not placed; 0: it is not held back */
-	uint32_t amending_version; /* of its data, when the present amend() was sent */
-	uint32_t proof_round;	   /* in which a heartbeat has shown last that it stands */
-	int pid;		   /* of who asked */
-	uint32_t uid;
-	char *wanted_by;   /* who asked for it while it waited; told when it is held */
-	struct lead *lead; /* that it is, or follows; NULL: it is on its own */
-	void *cookie;	   /* of the wish */
+	char *wanted_by;      /* who asked for it while it waited; told when it is held */
+	struct lead *lead;    /* that it is; NULL: it is on its own */
 	struct claim *unsettled_prev, *unsettled_next; /* in engine->unsettled; NULL: it is not */
-
-	char details[] __attribute__((aligned(8))); /* of who asked */
+	struct wish wish;			       /* last; of a lead, for all that follow */
 };
+
+/* A wish that waits for a lead to be given to it. */
+struct follower {
+	struct follower *prev, *next; /* in lead->followers, in the order of asking */
+	struct lead *lead;
+	struct owner *owner;
+	struct wish wish; /* last */
+};
+
+static inline struct follower *follower_of(const struct wish *wish)
+{
+	return (struct follower *)((char *)wish - offsetof(struct follower, wish));
+}
 
 /* What is known of a rival's data. */
 enum knowledge {
@@ -240,6 +267,23 @@ static inline struct claim *claim_blocked_next(const struct claim *claim)
 	return claim_of(claim->place.blocked_next);
 }
 
+/* Visit the claims of ours, or the rivals, in a list of places; or the claims of an owner. The
+ * visited one may leave the list where _SAFE says so. */
+#define CLAIMS_FOREACH(list, claim)                                                                \
+	for ((claim) = claim_from(list); (claim) != NULL; (claim) = claim_next(claim))
+#define CLAIMS_FOREACH_SAFE(list, claim, following)                                                \
+	for ((claim) = claim_from(list);                                                           \
+	     (claim) != NULL && ((following) = claim_next(claim), true); (claim) = (following))
+#define RIVALS_FOREACH(list, rival)                                                                \
+	for ((rival) = rival_from(list); (rival) != NULL; (rival) = rival_next(rival))
+#define OWNER_FOREACH(owner, claim)                                                                \
+	for ((claim) = claim_from_wish((owner)->wishes); (claim) != NULL;                          \
+	     (claim) = claim_from_wish((claim)->wish.owner_next))
+#define OWNER_FOREACH_SAFE(owner, claim, following)                                                \
+	for ((claim) = claim_from_wish((owner)->wishes);                                           \
+	     (claim) != NULL && ((following) = claim_from_wish((claim)->wish.owner_next), true);   \
+	     (claim) = (following))
+
 /* What a claim of record locks is about; NULL: it covers the whole span, in the mode, of its name.
  */
 static inline struct coverage *claim_coverage(const struct claim *claim)
@@ -250,16 +294,37 @@ static inline struct coverage *claim_coverage(const struct claim *claim)
 
 /* What makes a claim one that serves several wishes, one after the other: see lead.c. */
 struct lead {
-	struct claim *claim;	   /* its owner is who holds by it, or lock->keeper */
-	uint64_t number;	   /* by which its followers know it */
-	struct place *followers;   /* in the order of asking; not in the store */
-	struct lead *prev, *next;  /* in lock->leads, or lock->held_leads */
-	int64_t passed;		   /* so often on from one to the next while another host waited */
-	const struct owner *asker; /* whose it was as long as it waited; only to be compared */
-	bool held;		   /* the lock is held with it */
-	bool used;		   /* it has been given to somebody */
-	bool contended;		   /* another host waits for it, as far as is known */
+	struct claim *claim;	    /* its owner is who holds by it, or lock->keeper */
+	uint64_t number;	    /* by which its followers know it */
+	struct follower *followers; /* in the order of asking */
+	struct lead *prev, *next;   /* in lock->leads, or lock->held_leads */
+	int64_t passed;		    /* so often on from one to the next while another host waited */
+	const struct owner *asker;  /* whose it was as long as it waited; only to be compared */
+	bool held;		    /* the lock is held with it */
+	bool used;		    /* it has been given to somebody */
+	bool contended;		    /* another host waits for it, as far as is known */
 };
+
+/* The claim that the wish is for. */
+static inline struct claim *wish_claim(const struct wish *wish)
+{
+	return wish->follows ? follower_of(wish)->lead->claim
+			     : (struct claim *)((char *)wish - offsetof(struct claim, wish));
+}
+
+/* Whether the lock is held with it. */
+static inline bool wish_is_held(const struct wish *wish)
+{
+	return !wish->follows && wish_claim(wish)->state == CLAIM_HELD;
+}
+
+/* The first claim from that wish of an owner on; NULL: there is none. */
+static inline struct claim *claim_from_wish(const struct wish *wish)
+{
+	while (wish != NULL && wish->follows)
+		wish = wish->owner_next;
+	return wish != NULL ? wish_claim(wish) : NULL;
+}
 
 struct owner {
 	struct state_item item; /* owner_mark() */
@@ -267,7 +332,7 @@ struct owner {
 	void *cookie;
 	bool lost;
 	uint32_t number;	 /* in the ids of its claims */
-	struct claim *claims;	 /* all that it asks for, lingers for or holds */
+	struct wish *wishes;	 /* all that it asks for, lingers for or holds */
 	struct records *records; /* of a process; NULL: this is an open file */
 	uint64_t granted;	 /* the number of the latest grant to it */
 	uint64_t token_grant; /* the latest grant that its token is younger than; 0: it has none */
@@ -426,7 +491,7 @@ struct engine {
 	struct lock *locks;
 	struct claim *unsettled; /* WAITING claims whose place is to be looked at again */
 	struct timers timers;
-	size_t claims; /* ours: room is reserved for so many timers */
+	size_t claims; /* of ours, and followers: room is reserved for so many timers */
 	struct timers test_timers;
 	size_t tests; /* for which there is room in that */
 	size_t holders;
@@ -443,6 +508,11 @@ struct engine {
 	uint64_t connections; /* to the store, so far */
 	uint64_t sessions_lost;
 };
+
+static inline struct lock *wish_lock(const struct wish *wish)
+{
+	return wish->follows ? follower_of(wish)->owner->lock : wish_claim(wish)->place.lock;
+}
 
 /* How the lock's claims are named. */
 static inline enum claim_recipe lock_recipe(const struct lock *lock)

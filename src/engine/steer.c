@@ -74,7 +74,7 @@ static void end_oversight(struct lock *lock, struct claim *claim, int error)
 		return;
 	}
 	claim->overseen = false;
-	if (claim->stale && error != 0)
+	if (claim->data.stale && error != 0)
 		lock_retry_after(lock, "reading of a claim", error);
 	/* Its holder is not to believe in it until a heartbeat shows that: others have it already.
 	 * What stands there under its name does not count. */
@@ -117,7 +117,7 @@ static void revoke(struct claim *claim, const char *who)
 	claim->revoked = true;
 	claim_mark(claim);
 	log_lock_warning(claim->place.lock->path, "%s asks for the lock, which process %d holds",
-			 who, claim->pid);
+			 who, claim->wish.pid);
 	tell_revoked(claim);
 }
 
@@ -148,8 +148,7 @@ void engine_oversee(struct engine *engine)
 		struct claim *claim, *next;
 		if (lock->own_in_queue == 0)
 			continue;
-		for (claim = claim_from(lock->queue.first); claim != NULL; claim = next) {
-			next = claim_next(claim);
+		CLAIMS_FOREACH_SAFE (lock->queue.first, claim, next) {
 			if (claim->state == CLAIM_HELD && claim->wanted_by != NULL)
 				do_wanted(claim); /* after which it may be LEAVING */
 			if (!is_steered(claim) || claim->overseen)
@@ -164,7 +163,7 @@ void engine_oversee(struct engine *engine)
 /* One that waits loses its place. */
 static void requeue(struct claim *claim)
 {
-	if (!claim->asked)
+	if (!claim->wish.asked)
 		claim_withdraw(claim);
 	else
 		(void)claim_requeue(claim);
@@ -175,10 +174,10 @@ static void take_away(struct claim *claim, const char *who)
 	struct lock *lock = claim->place.lock;
 	struct owner *owner = claim->owner;
 	bool held = claim->state == CLAIM_HELD;
-	bool flock = claim->kind != LOCK_KIND_RECORD;
+	bool flock = claim->wish.kind != LOCK_KIND_RECORD;
 
 	log_lock_error(lock->path, "%s has broken the %s of process %d", who,
-		       held ? "lock" : "wait", claim->pid);
+		       held ? "lock" : "wait", claim->wish.pid);
 	if (!held) {
 		requeue(claim);
 		return;
@@ -245,7 +244,7 @@ void overseer_read(const struct rival *overseer, const char *text, uint32_t vers
 {
 	struct lock *lock = overseer->place.lock;
 	struct claim *claim = find_standing(lock, overseer->place.name);
-	bool was_stale = claim != NULL && claim->stale;
+	bool was_stale = claim != NULL && claim->data.stale;
 
 	if (claim == NULL) {
 		proofs_resume(lock);
@@ -253,7 +252,7 @@ void overseer_read(const struct rival *overseer, const char *text, uint32_t vers
 	}
 	claim_note_version(claim, version);
 	note_sent_back(claim, text);
-	if (was_stale && !claim->stale && claim->amended)
+	if (was_stale && !claim->data.stale && claim->data.amended)
 		claim_amend(claim);
 	obey(claim, text);
 	if (was_stale)
@@ -270,7 +269,7 @@ static const struct claim *find_named(const struct engine *engine, const char *p
 const void *engine_claim_details(const struct engine *engine, const char *path, const char *name)
 {
 	const struct claim *claim = find_named(engine, path, name);
-	return claim != NULL ? claim->details : NULL;
+	return claim != NULL ? wish_details(&claim->wish) : NULL;
 }
 
 void engine_each_own(const struct engine *engine, const char *path,
@@ -282,7 +281,7 @@ void engine_each_own(const struct engine *engine, const char *path,
 
 	if (lock == NULL || lock->own_in_queue == 0)
 		return;
-	for (claim = claim_from(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+	CLAIMS_FOREACH (lock->queue.first, claim) {
 		visit(context, place_name(&claim->place, text), claim->state == CLAIM_HELD);
 	}
 }
@@ -297,7 +296,7 @@ void engine_each_user(const struct engine *engine, const char *path,
 
 	if (lock == NULL || (lock->leads == NULL && lock->held_leads == NULL))
 		return;
-	for (claim = claim_from(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+	CLAIMS_FOREACH (lock->queue.first, claim) {
 		if (claim->lead != NULL)
 			lead_each_user(claim->lead, visit, context);
 	}

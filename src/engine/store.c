@@ -44,6 +44,7 @@ static void place_failed(struct claim *claim, int error)
 	}
 	if (error == -EAGAIN) {
 		claim->state = CLAIM_WANTED;
+		claim->held_back_ms = 0;
 		claim_mark(claim);
 		numbers_put_off(lock);
 		if (claim->owner == NULL)
@@ -54,7 +55,7 @@ static void place_failed(struct claim *claim, int error)
 		log_lock_error(lock->path, "the store refuses the claim: %s", strerror(-error));
 	claim->state = CLAIM_WANTED; /* it stands nowhere: nothing to withdraw */
 	claim_mark(claim);
-	if (claim->asked)
+	if (claim->wish.asked)
 		claim_decide(claim, error == -ENOMEM ? -ENOMEM : -ENOLCK);
 	else
 		claim_withdraw(claim);
@@ -64,7 +65,7 @@ static void place_failed(struct claim *claim, int error)
 static void place_next(struct lock *lock)
 {
 	struct claim *claim;
-	for (claim = claim_of(lock->unplaced); claim != NULL; claim = claim_next(claim)) {
+	CLAIMS_FOREACH (lock->unplaced, claim) {
 		if (claim->state == CLAIM_WANTED && claim->owner != NULL) {
 			claim_place(claim);
 			return;
@@ -79,8 +80,7 @@ static void place_held_back(struct lock *lock, bool were_worn)
 	struct claim *claim, *next;
 	if (lock->worn || !were_worn)
 		return;
-	for (claim = claim_of(lock->unplaced); claim != NULL; claim = next) {
-		next = claim_next(claim);
+	CLAIMS_FOREACH_SAFE (lock->unplaced, claim, next) {
 		claim_place(claim);
 	}
 }
@@ -131,8 +131,7 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 static void resolve_uncertain(struct lock *lock)
 {
 	struct claim *claim, *next;
-	for (claim = claim_of(lock->unplaced); claim != NULL; claim = next) {
-		next = claim_next(claim);
+	CLAIMS_FOREACH_SAFE (lock->unplaced, claim, next) {
 		if (claim->state != CLAIM_UNCERTAIN)
 			continue;
 		if (claim->owner == NULL) {
@@ -150,7 +149,7 @@ static void resolve_uncertain(struct lock *lock)
 static void refresh(struct lock *lock)
 {
 	struct claim *claim;
-	for (claim = claim_from(lock->queue.first); claim != NULL; claim = claim_next(claim)) {
+	CLAIMS_FOREACH (lock->queue.first, claim) {
 		if (claim_cycle_list(claim) > 0 && claim_cycle_list(claim) <= lock->lists_done)
 			queue_unsettle(claim);
 		/* What the lock was not sure of. */
@@ -159,7 +158,7 @@ static void refresh(struct lock *lock)
 		if (claim->list_wanted == 0 || claim->list_wanted > lock->lists_done)
 			continue;
 		claim->list_wanted = 0;
-		claim->fresh = !claim->amended && !claim->amending;
+		claim->fresh = !claim->data.amended && !claim->data.amending;
 		queue_unsettle(claim);
 	}
 }
@@ -309,12 +308,12 @@ static void on_amended(void *context, void *tag, int error)
 		return;
 	}
 	struct lock *lock = claim->place.lock;
-	claim->amending = false;
+	claim->data.amending = false;
 	claim_mark(claim);
 	/* This may have been about its former place. */
 	bool stands = claim->state > CLAIM_UNCERTAIN && claim->state != CLAIM_LEAVING;
 	if (error == 0 && stands)
-		claim_note_change(claim, claim->amending_version);
+		claim_note_change(claim, claim->data.version);
 	if (claim->state == CLAIM_LEAVING)
 		return; /* its withdrawal may have been sent */
 	if (claim->state <= CLAIM_UNCERTAIN) {
@@ -325,13 +324,13 @@ static void on_amended(void *context, void *tag, int error)
 		return;
 	}
 	if (error == -ESTALE) {
-		claim->amended = true;
-		claim_note_stale(claim, claim->amending_version);
+		claim->data.amended = true;
+		claim_note_stale(claim, claim->data.version);
 		claim_amend(claim);
 	} else if (error != 0) {
-		claim->amended = true;
+		claim->data.amended = true;
 		lock_retry_after(lock, "change of a claim", error);
-	} else if (claim->amended) {
+	} else if (claim->data.amended) {
 		claim_amend(claim);
 	}
 	queue_unsettle(claim);

@@ -108,7 +108,7 @@ static bool tell_held(const struct test *test, const struct claim *claim,
 	else
 		*ret = (struct engine_conflict){
 			.range = {claim->place.parts.span, claim->place.parts.mode},
-			.pid = claim->pid,
+			.pid = claim->wish.pid,
 		};
 	return true;
 }
@@ -123,8 +123,7 @@ static bool tell_foreign(const struct test *test, const struct rival *found,
 	bool known = true;
 
 	conflict->range = (struct range){found->place.parts.span, found->place.parts.mode};
-	for (rival = rival_from(test->lock->queue.first); rival != NULL;
-	     rival = rival_next(rival)) {
+	RIVALS_FOREACH (test->lock->queue.first, rival) {
 		if (!rivals_are_one_process(rival, found))
 			continue;
 		if (rival->known < KNOWN) {

@@ -242,7 +242,7 @@ static void restore_coverage(struct restoring *restoring, struct claim *claim)
 /* Without a limit its timer is set for nothing else. */
 static void restore_grace(struct claim *claim, struct state_reader *in)
 {
-	claim->grace = GRACE_RUNS;
+	claim->wish.grace = GRACE_RUNS;
 	claim->limit_ms = INT64_MAX;
 	if (state_has(in, "limit_ms"))
 		claim->limit_ms = state_get_number(in, "limit_ms", INT64_MIN, TIME_MAX_MS);
@@ -262,23 +262,29 @@ static void restore_precedence(struct restoring *restoring, struct claim *claim)
 	}
 }
 
+static void read_wish(struct wish *wish, struct state_reader *in)
+{
+	wish->kind = (uint8_t)read_word(in, "kind", engine_kind_words,
+					sizeof(engine_kind_words) / sizeof(*engine_kind_words));
+	wish->waits = state_find_flag(in, "waits");
+	wish->pid = (int)state_get_number(in, "pid", 0, INT32_MAX);
+	wish->uid = (uint32_t)state_get_unsigned(in, "uid", UINT32_MAX);
+}
+
 /* What of a claim is no more than what the line says. */
 static void read_claim(struct restoring *restoring, struct claim *claim)
 {
 	struct state_reader *in = restoring->in;
-	void *details = claim->details;
 
 	claim->place.lock = restoring->lock;
 	claim->state = (uint8_t)read_word(in, "state", engine_state_words,
 					  sizeof(engine_state_words) / sizeof(*engine_state_words));
 	if (claim->state == CLAIM_PLACING)
 		claim->state = CLAIM_UNCERTAIN;
-	claim->kind = (uint8_t)read_word(in, "kind", engine_kind_words,
-					 sizeof(engine_kind_words) / sizeof(*engine_kind_words));
+	read_wish(&claim->wish, in);
 	if (!claim_name_parse(state_get_text(in, "name"), &claim->place.parts) ||
 	    claim->place.parts.id.session == 0)
 		state_refuse(in, "name", "that of a claim");
-	claim->waits = state_find_flag(in, "waits");
 	claim->place.says_waits = state_find_flag(in, "says_waits");
 	claim->place.says_keep = state_find_flag(in, "says_keep");
 	claim->place.waits_for = (int32_t)state_find_number(in, "waits_for", INT32_MIN, INT32_MAX);
@@ -286,17 +292,15 @@ static void read_claim(struct restoring *restoring, struct claim *claim)
 	claim->place.exact = state_find_flag(in, "exact");
 	claim->revoked = state_find_flag(in, "revoked");
 	if (state_find_flag(in, "marked"))
-		claim->marker = MARKER_ASKED; /* a claim that is held asks no more */
-	claim->amended = (claim->state == CLAIM_QUEUED || claim->state == CLAIM_HELD) &&
-			 state_find_flag(in, "amend");
-	claim->pid = (int)state_get_number(in, "pid", 0, INT32_MAX);
-	claim->uid = (uint32_t)state_get_unsigned(in, "uid", UINT32_MAX);
+		claim->marker.asked = true; /* a claim that is held asks no more */
+	claim->data.amended = (claim->state == CLAIM_QUEUED || claim->state == CLAIM_HELD) &&
+			      state_find_flag(in, "amend");
 	if (claim->state == CLAIM_HELD)
 		claim->kept = state_get_number(in, "kept", INT64_MIN, INT64_MAX);
 	else if (state_find_flag(in, "grace"))
 		restore_grace(claim, in);
 	if (claim->state != CLAIM_LEAVING)
-		restoring->transfer->restore_details(in, details);
+		restoring->transfer->restore_details(in, wish_details(&claim->wish));
 }
 
 static struct lead *search_lead(struct lead *list, uint64_t number)
@@ -339,22 +343,17 @@ static void check_claim(struct restoring *restoring, const struct claim *claim,
 
 	if (leaves == (owner != NULL) && claim->state != CLAIM_UNCERTAIN)
 		state_refuse(in, NULL, leaves ? "no owner" : "an owner");
-	else if (record != (claim->kind == LOCK_KIND_RECORD) && claim->state != CLAIM_LEAVING)
+	else if (record != (claim->wish.kind == LOCK_KIND_RECORD) && claim->state != CLAIM_LEAVING)
 		state_refuse(in, "kind", "record for what covers ranges, and only that");
 	else if (record && owner != NULL && owner->records == NULL)
 		state_refuse(in, "process", "that of a record lock");
 	else if (asked && (claim->state == CLAIM_HELD || owner == NULL))
 		state_refuse(in, "asked", "a claim that waits");
 	else if (lead && (record || owner == NULL || claim->state == CLAIM_LEAVING ||
-			  claim->state == CLAIM_FOLLOWING ||
 			  (claim->state != CLAIM_HELD && owner != lock->keeper)))
 		state_refuse(in, "lead", "a claim that may be one");
 	else if (!lead && owner != NULL && owner == lock->keeper)
 		state_refuse(in, "keeper", "a lead");
-	else if (claim->state == CLAIM_FOLLOWING &&
-		 (restoring->lead == NULL || record || owner == lock->keeper ||
-		  claim->place.parts.mode != restoring->lead->claim->place.parts.mode))
-		state_refuse(in, "behind", "a lead that it may follow");
 }
 
 /* Who holds knows of it. */
@@ -367,29 +366,35 @@ static void restore_held(struct restoring *restoring, struct claim *claim)
 		return;
 	}
 	restoring->engine->holders++;
-	if (claim->kind == LOCK_KIND_RECORD)
+	if (claim->wish.kind == LOCK_KIND_RECORD)
 		return;
 	claim->place.lock->held_flocks++;
 	if (owner->records != NULL)
 		return;
-	if (owner_held_but(owner, claim->kind, claim) != NULL)
+	if (owner_held_but(owner, claim->wish.kind, claim) != NULL)
 		state_refuse(restoring->in, "file", "one that holds nothing of that kind yet");
 }
 
-static void restore_wish(struct restoring *restoring, struct claim *claim)
+static void restore_asked(struct restoring *restoring, struct wish *wish, const struct owner *file)
 {
 	struct engine *engine = restoring->engine;
 	uint64_t number = state_get_unsigned(restoring->in, "wish", UINT64_MAX);
 
-	const struct owner *file =
-		claim_coverage(claim) != NULL ? claim_coverage(claim)->file : claim->owner;
-	claim->cookie = restoring->transfer->adopt_wish(engine->context, number, file, claim);
-	if (claim->cookie == NULL) {
+	wish->cookie = restoring->transfer->adopt_wish(engine->context, number, file, wish);
+	if (wish->cookie == NULL) {
 		state_refuse(restoring->in, "wish", "a call that waits");
 		return;
 	}
-	claim->asked = true;
+	wish->asked = true;
 	engine->waiters++;
+}
+
+static void restore_timer(struct restoring *restoring, struct wish *wish)
+{
+	if (state_has(restoring->in, "due_ms"))
+		timers_set(&restoring->engine->timers, &wish->timer,
+			   state_get_number(restoring->in, "due_ms", INT64_MIN, TIME_MAX_MS));
+	wish_mark(wish);
 }
 
 static int restore_lead(struct restoring *restoring, struct claim *claim)
@@ -410,7 +415,7 @@ static int restore_lead(struct restoring *restoring, struct claim *claim)
 	lead->passed = state_find_number(restoring->in, "passed", 0, INT64_MAX);
 	lead->held = claim->state == CLAIM_HELD;
 	claim->lead = lead;
-	claim->asked = state_find_flag(restoring->in, "asked");
+	claim->wish.asked = state_find_flag(restoring->in, "asked");
 	if (lead->held)
 		DL_APPEND(lock->held_leads, lead);
 	else
@@ -435,10 +440,6 @@ static void put_into_list(struct restoring *restoring, struct claim *claim)
 		queue_insert(&claim->place);
 		lock->missing = true; /* what others have is to be listed */
 		break;
-	case CLAIM_FOLLOWING:
-		claim->lead = restoring->lead;
-		DL_APPEND(restoring->lead->followers, &claim->place);
-		break;
 	default:
 		DL_APPEND(lock->leaving, &claim->place);
 	}
@@ -458,8 +459,6 @@ static int restore_claim(struct restoring *restoring)
 	read_claim(restoring, claim);
 	struct owner *owner = read_whose(restoring);
 	claim->owner = owner;
-	if (claim->state == CLAIM_FOLLOWING)
-		find_lead(restoring);
 	if (state_has(in, "covers"))
 		restore_coverage(restoring, claim);
 	if (state_has(in, "holds"))
@@ -473,8 +472,8 @@ static int restore_claim(struct restoring *restoring)
 		return -EINVAL;
 	}
 	if (owner != NULL)
-		DL_APPEND2(owner->claims, claim, owner_prev, owner_next);
-	claim->serial = ++engine->serials;
+		DL_APPEND2(owner->wishes, &claim->wish, owner_prev, owner_next);
+	claim->wish.serial = ++engine->serials;
 	claim->place.lock->policy.recipe = (int64_t)restoring->recipe; /* as it is named */
 	put_into_list(restoring, claim);
 	if (claim->state == CLAIM_HELD)
@@ -482,11 +481,34 @@ static int restore_claim(struct restoring *restoring)
 	if (state_has(in, "lead"))
 		restore_lead(restoring, claim);
 	else if (state_find_flag(in, "asked"))
-		restore_wish(restoring, claim);
-	if (state_has(in, "due_ms"))
-		timers_set(&engine->timers, &claim->timer,
-			   state_get_number(in, "due_ms", INT64_MIN, TIME_MAX_MS));
-	claim_mark(claim);
+		restore_asked(restoring, &claim->wish,
+			      claim_coverage(claim) != NULL ? claim_coverage(claim)->file
+							    : claim->owner);
+	restore_timer(restoring, &claim->wish);
+	return result_of(restoring);
+}
+
+static int restore_follower(struct restoring *restoring)
+{
+	struct state_reader *in = restoring->in;
+	struct owner *owner = read_whose(restoring);
+	struct follower *follower = NULL;
+
+	find_lead(restoring);
+	if (owner == NULL || owner->records != NULL || owner == owner->lock->keeper)
+		state_refuse(in, "file", "an open file");
+	if (!state_failed(in))
+		follower = lead_create_follower(restoring->lead, owner);
+	if (follower == NULL)
+		return state_failed(in) ? -EINVAL : state_starve(in);
+	read_wish(&follower->wish, in);
+	if (follower->wish.kind == LOCK_KIND_RECORD)
+		state_refuse(in, "kind", "open or flock");
+	restoring->transfer->restore_details(in, wish_details(&follower->wish));
+	if (state_find_flag(in, "asked"))
+		restore_asked(restoring, &follower->wish, owner);
+	restore_timer(restoring, &follower->wish);
+	owner->lock->taken_over = true;
 	return result_of(restoring);
 }
 
@@ -504,7 +526,11 @@ static int restore_line(struct restoring *restoring)
 		return state_refuse(restoring->in, NULL, "a lock before");
 	if (strcmp(word, "process") == 0)
 		return restore_process(restoring);
-	return strcmp(word, "file") == 0 ? restore_file(restoring) : restore_claim(restoring);
+	if (strcmp(word, "file") == 0)
+		return restore_file(restoring);
+	return strcmp(state_get_text(restoring->in, "state"), "following") == 0
+		       ? restore_follower(restoring)
+		       : restore_claim(restoring);
 }
 
 static bool is_of_engine(const char *word)

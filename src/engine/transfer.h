@@ -42,10 +42,10 @@ struct engine_transfer {
 	void (*each_owner)(void *context, void (*visit)(void *visitor, struct owner *owner),
 			   void *visitor);
 
-	/* Takes the wish of that number, which is the claim, and returns its cookie; NULL: there is
-	 * none that was asked for through the file, or it has a claim already. */
+	/* Takes the wish of that number, and returns its cookie; NULL: there is
+	 * none that was asked for through the file, or it was taken. */
 	void *(*adopt_wish)(void *context, uint64_t number, const struct owner *file,
-			    struct claim *claim);
+			    struct wish *wish);
 };
 
 /* Writes what the owner is known by, as keys of a line. */

@@ -52,7 +52,7 @@ struct call {
 	struct slots slots; /* the same */
 	bool waits;
 
-	struct claim *wish; /* NULL: none is under way */
+	struct wish *wish; /* NULL: none is under way */
 	struct test *test;
 	bool waiting;
 	bool interrupted;  /* it was; it may be restarted */

@@ -83,8 +83,7 @@ static bool is_wish(const struct call *call)
 	return call->waiting && call->kind != CALL_TEST;
 }
 
-static void *adopt_wish(void *context, uint64_t number, const struct owner *file,
-			struct claim *claim)
+static void *adopt_wish(void *context, uint64_t number, const struct owner *file, struct wish *wish)
 {
 	struct host *host = context;
 
@@ -97,7 +96,7 @@ static void *adopt_wish(void *context, uint64_t number, const struct owner *file
 			if (call->number != number || !is_wish(call) || call->wish != NULL ||
 			    user->owner != file)
 				continue;
-			call->wish = claim;
+			call->wish = wish;
 			return call;
 		}
 	}

@@ -479,7 +479,7 @@ static void lock(struct file *file, enum lock_kind kind, enum claim_mode mode, b
 
 	file->decisions = 0;
 	engine_advance(file->host->engine, host_clock(file->host));
-	assert_int_equal(engine_lock(file->owner, kind, mode, waits, &caller, file, &file->claim),
+	assert_int_equal(engine_lock(file->owner, kind, mode, waits, &caller, file, &file->wish),
 			 0);
 	engine_check_invariants(file->host->engine);
 }
@@ -505,8 +505,8 @@ void file_cancel(struct file *file)
 {
 	assert_int_equal(file->decisions, 0);
 	engine_advance(file->host->engine, host_clock(file->host));
-	if (file->claim != NULL)
-		engine_cancel(file->claim);
+	if (file->wish != NULL)
+		engine_cancel(file->wish);
 	else
 		engine_cancel_test(file->test);
 	engine_check_invariants(file->host->engine);
@@ -551,7 +551,7 @@ int record_try(struct file *file, enum claim_mode mode, int64_t start, int64_t e
 	file->decisions = 0;
 	engine_advance(file->host->engine, host_clock(file->host));
 	error = engine_lock_range(file->owner, file->process, range, false, &caller, file,
-				  &file->claim);
+				  &file->wish);
 	engine_check_invariants(file->host->engine);
 	if (error < 0)
 		file->decisions = 1; /* another one would be a mistake */
@@ -566,7 +566,7 @@ void record_lock(struct file *file, enum claim_mode mode, int64_t start, int64_t
 	file->decisions = 0;
 	engine_advance(file->host->engine, host_clock(file->host));
 	assert_int_equal(engine_lock_range(file->owner, file->process, range, waits, &caller, file,
-					   &file->claim),
+					   &file->wish),
 			 0);
 	engine_check_invariants(file->host->engine);
 }
@@ -585,7 +585,7 @@ void record_test(struct file *file, enum claim_mode mode, int64_t start, int64_t
 	struct range range = {{start, end}, mode};
 
 	file->decisions = 0;
-	file->claim = NULL;
+	file->wish = NULL;
 	file->in_the_way = false;
 	engine_advance(file->host->engine, host_clock(file->host));
 	assert_int_equal(engine_test_range(file->owner, file->process, range, file, &file->test),

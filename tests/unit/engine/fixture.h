@@ -69,7 +69,7 @@ struct file {
 	struct owner *owner;
 	uint64_t process; /* of its host, by the kernel's number for record locks */
 	unsigned uid;
-	struct claim *claim; /* NULL: it was a test */
+	struct wish *wish; /* NULL: it was a test */
 	struct test *test;
 	struct proof *proof;
 	uint64_t token; /* by the last proof */

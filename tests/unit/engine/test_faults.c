@@ -127,7 +127,7 @@ static void test_session_lost(void **state)
 	struct world *world = *state;
 	const struct engine_caller nobody = {0};
 	struct file holder, first, second, other, idle;
-	struct claim *claim;
+	struct wish *wish;
 
 	file_open(&holder, &world->one, "a");
 	file_open(&first, &world->one, "a");
@@ -151,7 +151,7 @@ static void test_session_lost(void **state)
 	assert_idle(&holder);
 	assert_int_equal(engine_unlock(holder.owner), -EIO);
 	assert_int_equal(
-		engine_lock(holder.owner, LOCK_KIND_FLOCK, EX, WAIT, &nobody, &holder, &claim),
+		engine_lock(holder.owner, LOCK_KIND_FLOCK, EX, WAIT, &nobody, &holder, &wish),
 		-EIO);
 	assert_waits(&first);
 	assert_waits(&second);

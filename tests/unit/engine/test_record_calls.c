@@ -306,7 +306,7 @@ static void test_session_lost(void **state)
 {
 	struct world *world = *state;
 	struct file file, too, waits, unused, other, elsewhere;
-	struct claim *claim;
+	struct wish *wish;
 	struct test *test;
 	struct range range = {{0, 9}, EX};
 	const struct engine_caller nobody = {0};
@@ -347,7 +347,7 @@ static void test_session_lost(void **state)
 			engine_test_range(files[i]->owner, file.process, range, files[i], &test),
 			-EIO);
 	}
-	assert_int_equal(engine_lock(file.owner, LOCK_KIND_FLOCK, EX, WAIT, &nobody, &file, &claim),
+	assert_int_equal(engine_lock(file.owner, LOCK_KIND_FLOCK, EX, WAIT, &nobody, &file, &wish),
 			 -EIO);
 	record_lock(&elsewhere, EX, 0, 9, WAIT);
 	settle(world);

@@ -41,10 +41,9 @@ static void each_owner(void *context, void (*visit)(void *visitor, struct owner 
 	visit(visitor, survivor->owner);
 }
 
-static void *adopt_wish(void *context, uint64_t number, const struct owner *file,
-			struct claim *claim)
+static void *adopt_wish(void *context, uint64_t number, const struct owner *file, struct wish *wish)
 {
-	survivor->claim = claim;
+	survivor->wish = wish;
 	return survivor;
 }
 

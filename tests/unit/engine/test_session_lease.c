@@ -98,7 +98,7 @@ static void test_fenced_at_the_end_of_the_lease(void **state)
 	struct world *world = *state;
 	const struct engine_caller nobody = {0};
 	struct file holder, twin, other;
-	struct claim *claim;
+	struct wish *wish;
 
 	for (int cut_off = 0; cut_off < 2; cut_off++) {
 		file_open(&holder, &world->one, "a");
@@ -122,7 +122,7 @@ static void test_fenced_at_the_end_of_the_lease(void **state)
 		assert_idle(&holder);
 		assert_waits(&other); /* nobody may have it sooner */
 		assert_int_equal(engine_lock(holder.owner, LOCK_KIND_FLOCK, EX, WAIT, &nobody,
-					     &holder, &claim),
+					     &holder, &wish),
 				 -EIO);
 		assert_int_equal(engine_unlock(holder.owner), -EIO);
 		pass(world, TIMEOUT_MS);

@@ -256,15 +256,14 @@ static void test_engine(void **state)
 	struct lock_policy policy = {.try_limit_ms = 1000, .wait_limit_ms = 1000};
 	struct owner *owner = engine_owner_open(engine, "a", &policy, NULL);
 	struct owner *reader = engine_owner_open(engine, "b", &policy, NULL);
-	struct claim *claim;
+	struct wish *wish;
 
 	assert_int_equal(
-		engine_lock(owner, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE, true, &caller, NULL, &claim),
-		0);
+		engine_lock(owner, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE, true, &caller, NULL, &wish), 0);
 	write_text(fixture);
 	assert_has(fixture, "dlockfs_waiters 1");
 	assert_int_equal(
-		engine_lock(reader, LOCK_KIND_FLOCK, CLAIM_SHARED, true, &caller, NULL, &claim), 0);
+		engine_lock(reader, LOCK_KIND_FLOCK, CLAIM_SHARED, true, &caller, NULL, &wish), 0);
 	for (int i = 0; i < 4; i++)
 		fixture->store->ops->dispatch(fixture->store);
 	write_text(fixture);
@@ -275,7 +274,7 @@ static void test_engine(void **state)
 	engine_owner_close(owner);
 	/* A conversion lets the old lock go. */
 	assert_int_equal(
-		engine_lock(reader, LOCK_KIND_FLOCK, CLAIM_EXCLUSIVE, true, &caller, NULL, &claim),
+		engine_lock(reader, LOCK_KIND_FLOCK, CLAIM_EXCLUSIVE, true, &caller, NULL, &wish),
 		0);
 	for (int i = 0; i < 4; i++)
 		fixture->store->ops->dispatch(fixture->store);
@@ -291,7 +290,7 @@ static void test_engine(void **state)
 	policy.keep_ms = 1000;
 	owner = engine_owner_open(engine, "c", &policy, NULL);
 	assert_int_equal(
-		engine_lock(owner, LOCK_KIND_FLOCK, CLAIM_EXCLUSIVE, true, &caller, NULL, &claim),
+		engine_lock(owner, LOCK_KIND_FLOCK, CLAIM_EXCLUSIVE, true, &caller, NULL, &wish),
 		0);
 	for (int i = 0; i < 4; i++)
 		fixture->store->ops->dispatch(fixture->store);

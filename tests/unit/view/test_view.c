@@ -800,11 +800,11 @@ static void callers_begin(struct callers *callers, struct fixture *f)
 static void callers_lock(struct callers *callers, int number)
 {
 	struct engine_caller caller = {.pid = number + 1, .uid = 7, .details = &number};
-	struct claim *claim;
+	struct wish *wish;
 
 	callers->granted[number] = 0;
 	assert_int_equal(engine_lock(callers->files[number], LOCK_KIND_FLOCK, CLAIM_EXCLUSIVE, true,
-				     &caller, &callers->granted[number], &claim),
+				     &caller, &callers->granted[number], &wish),
 			 0);
 	for (int i = 0; i < 10; i++)
 		callers->store->ops->dispatch(callers->store);
