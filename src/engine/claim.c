@@ -1,26 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The life of one claim of ours, as drawn in state.h: it is asked for, placed, decided, and
- * withdrawn. What stands in front of it is settle.c's business. Loop thread only.
+ * The life of one claim of ours, as drawn in state.h: it is placed, held, and withdrawn. What
+ * stands in front of it is settle.c's business, what callers are told decide.c's. Loop thread only.
  */
 #include "engine/claim.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <stdlib.h>
 
 #include "engine/conflict.h"
-#include "engine/coverage.h"
 #include "engine/grace.h"
-#include "engine/lead.h"
 #include "engine/lock.h"
 #include "engine/numbers.h"
 #include "engine/outbox.h"
 #include "engine/precedence.h"
 #include "engine/queue.h"
-#include "engine/record.h"
 #include "engine/rival.h"
 #include "engine/save.h"
-#include "engine/test.h"
 #include "engine/wish.h"
 
 static struct range_set *create_ranges(struct range range)
@@ -83,8 +79,7 @@ static void detach_owner(struct claim *claim)
 	claim_mark(claim);
 }
 
-/* The claim is the owner's from now on. */
-static void change_owner(struct claim *claim, struct owner *owner)
+void claim_change_owner(struct claim *claim, struct owner *owner)
 {
 	detach_owner(claim);
 	claim->owner = owner;
@@ -95,7 +90,8 @@ static void change_owner(struct claim *claim, struct owner *owner)
 void claim_free(struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
-	lead_forget(claim);
+	if (claim->lead != NULL)
+		(void)claim_end_lead(claim);
 	wish_end(&claim->wish);
 	detach_owner(claim);
 	engine_unmark(engine, &claim->wish.item);
@@ -150,7 +146,6 @@ void claim_end(struct claim *claim)
 {
 	const struct engine *engine = claim->place.lock->engine;
 
-	lead_disband(claim);
 	wish_end(&claim->wish);
 	/* The answers come in the order of the calls. Of two znodes one may be left. */
 	if (claim->data.amending || claim->marker.marking ||
@@ -158,6 +153,29 @@ void claim_end(struct claim *claim)
 		claim_leave(claim);
 	else
 		claim_free(claim);
+}
+
+static void start_lead_over(struct lead *lead)
+{
+	lead->used = lead->contended = false;
+	lead->passed = 0;
+	lead->claim->place.says_keep = lead->claim->place.lock->policy.keep_ms > 0;
+}
+
+struct follower *claim_end_lead(struct claim *claim)
+{
+	struct lead *lead = claim->lead;
+	struct follower *followers = lead->followers;
+
+	if (lead->held)
+		DL_DELETE(claim->place.lock->held_leads, lead);
+	else
+		DL_DELETE(claim->place.lock->leads, lead);
+	claim->lead = NULL;
+	claim->wish.asked = false; /* that was for its followers */
+	claim_mark(claim);
+	free(lead);
+	return followers;
 }
 
 void claim_start_over(struct claim *claim)
@@ -170,7 +188,7 @@ void claim_start_over(struct claim *claim)
 	if (!held_back)
 		claim->held_back_ms = 0;
 	if (claim->lead != NULL)
-		lead_start_over(claim->lead);
+		start_lead_over(claim->lead);
 	claim->overseen = claim->revoked = claim->data.stale = claim->place.requeue = false;
 	claim->place.version = 0;
 	free(claim->wanted_by);
@@ -290,8 +308,7 @@ static void leave_queue(struct claim *claim)
 	claim_leave(claim);
 }
 
-/* Counts a claim among those that are HELD, or out again. */
-static void count_held(struct claim *claim, bool in)
+void claim_count_held(struct claim *claim, bool in)
 {
 	struct lock *lock = claim->place.lock;
 	struct engine *engine = lock->engine;
@@ -308,20 +325,19 @@ static void count_held(struct claim *claim, bool in)
 		events->on_released(engine->context, claim->wish.kind, claim->kept);
 }
 
-/* It was HELD, by somebody or kept. */
-static void uncount_held(struct claim *claim, bool kept)
+void claim_uncount_held(struct claim *claim, bool kept)
 {
 	if (kept)
 		claim->place.lock->engine->kept--;
 	else
-		count_held(claim, false);
+		claim_count_held(claim, false);
 }
 
 void claim_withdraw(struct claim *claim)
 {
 	struct lock *lock = claim->place.lock;
 	bool kept = claim_is_kept(claim);
-	lead_disband(claim);
+	assert(claim->lead == NULL);
 	wish_end(&claim->wish);
 	detach_owner(claim);
 	switch (claim->state) {
@@ -337,7 +353,7 @@ void claim_withdraw(struct claim *claim)
 		/* Abandoned: without an owner it is withdrawn as soon as its place is known. */
 		break;
 	case CLAIM_HELD:
-		uncount_held(claim, kept);
+		claim_uncount_held(claim, kept);
 		leave_queue(claim);
 		break;
 	case CLAIM_QUEUED:
@@ -352,116 +368,27 @@ void claim_withdraw(struct claim *claim)
 
 void claim_hand_over(struct claim *claim, struct owner *owner)
 {
-	change_owner(claim, owner);
+	claim_change_owner(claim, owner);
 	owner_note_grant(owner);
 	queue_unsettle_all(claim->place.lock);
 }
 
-void claim_release(struct claim *claim)
-{
-	if (claim->state == CLAIM_HELD && lead_release(claim))
-		return;
-	struct owner *heir = claim->state == CLAIM_HELD ? coverage_heir(claim) : NULL;
-	if (heir == NULL) {
-		claim_withdraw(claim);
-		return;
-	}
-	claim_hand_over(claim, heir);
-	if (claim->place.says_keep) {
-		claim->place.says_keep = false;
-		claim_amend(claim);
-	}
-}
-
-static void hold_file(struct claim *claim)
-{
-	struct claim *former = owner_held_but(claim->owner, claim->wish.kind, claim);
-
-	/* Two threads may ask through one open file at once: the later grant converts the lock. */
-	if (former != NULL) {
-		lead_disband(former); /* this one may stand behind it: it must not go on */
-		claim_release(former);
-	}
-	/* What a flock is in the way of depends on who has locked under it. */
-	if (claim->place.lock->records != NULL)
-		queue_unsettle_records(claim->place.lock);
-}
-
 void claim_hold(struct claim *claim)
 {
-	const struct lock *lock = claim->place.lock;
-
 	claim->state = CLAIM_HELD;
 	claim_mark(claim);
 	owner_note_grant(claim->owner);
-	count_held(claim, true);
-	if (claim->wish.kind != LOCK_KIND_RECORD)
-		hold_file(claim);
-	/* Wishes that do not wait may have looked on, to see whether this one gets the lock. Those
-	 * that wait may be marked. */
+	claim_count_held(claim, true);
+}
+
+void claim_wake_onlookers(const struct claim *claim)
+{
+	const struct lock *lock = claim->place.lock;
 	struct claim *next;
 	for (next = claim_blocked(&claim->place); next != NULL; next = claim_blocked_next(next)) {
 		if (next->wish.asked && (!next->wish.waits || lock->policy.lock_delay_ms > 0))
 			queue_unsettle(next);
 	}
-}
-
-void claim_give(struct claim *claim, struct owner *owner)
-{
-	struct claim *behind;
-
-	claim->place.lock->engine->kept--;
-	change_owner(claim, owner);
-	claim_hold(claim);
-	/* Who is one with its holder need not wait for it. */
-	for (behind = claim_blocked(&claim->place); behind != NULL;
-	     behind = claim_blocked_next(behind)) {
-		if (behind->lead == NULL)
-			queue_unsettle(behind);
-	}
-}
-
-void claim_take_back(struct claim *claim)
-{
-	count_held(claim, false);
-	change_owner(claim, claim->place.lock->keeper);
-	claim->place.lock->engine->kept++;
-}
-
-void claim_decide(struct claim *claim, int result)
-{
-	struct engine *engine = claim->place.lock->engine;
-	void *cookie = claim->wish.cookie;
-
-	if (claim->lead != NULL) {
-		lead_decided(claim, result);
-		return;
-	}
-	wish_end(&claim->wish);
-	if (result != 0)
-		claim_withdraw(claim);
-	else if (claim->wish.kind == LOCK_KIND_RECORD)
-		result = records_grant(claim);
-	else
-		claim_hold(claim);
-	engine->events->on_decided(engine->context, cookie, result);
-}
-
-void claim_lose(struct claim *claim)
-{
-	struct owner *owner = claim->owner;
-
-	struct lock *lock = claim->place.lock;
-	bool flock = claim->wish.kind != LOCK_KIND_RECORD;
-	bool kept = claim_is_kept(claim);
-
-	uncount_held(claim, kept);
-	claim_end(claim);
-	if (kept)
-		return;
-	owner_lose(owner);
-	if (flock)
-		coverage_lose_rest(lock);
 }
 
 uint32_t engine_next_owner(struct engine *engine)
@@ -489,49 +416,6 @@ void owner_note_grant(struct owner *owner)
 	owner->granted = ++engine->grants;
 	engine_mark(engine);
 	owner_mark(owner);
-}
-
-void owner_lose(struct owner *owner)
-{
-	struct engine *engine = owner->lock->engine;
-	struct records *records = owner->records;
-	struct wish *wish, *next;
-
-	if (!owner->lost && records == NULL) {
-		owner->lost = true;
-		engine->events->on_lost(engine->context, owner->cookie);
-	}
-	owner->lost = true;
-	owner_mark(owner);
-	if (records != NULL) {
-		records_lose(records);
-	} else {
-		records_lose_file(owner);
-		proofs_lose_file(owner);
-		tests_lose_file(owner);
-	}
-	DL_FOREACH_SAFE2 (owner->wishes, wish, next, owner_next) {
-		if (wish->asked)
-			wish_refuse(wish, -EIO);
-		else if (!wish_is_held(wish))
-			wish_withdraw(wish);
-	}
-}
-
-void wish_withdraw(struct wish *wish)
-{
-	if (wish->follows)
-		lead_unfollow(follower_of(wish));
-	else
-		claim_withdraw(wish_claim(wish));
-}
-
-void wish_refuse(struct wish *wish, int result)
-{
-	if (wish->follows)
-		lead_refuse(follower_of(wish), result);
-	else
-		claim_decide(wish_claim(wish), result);
 }
 
 void claim_wish(struct claim *claim, bool waits, void *cookie)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The life of one claim: placing, deciding, withdrawing. For the engine's own files.
+ * The life of one claim: placing, holding, withdrawing. For the engine's own files.
  */
 #ifndef DLOCKFS_ENGINE_CLAIM_H
 #define DLOCKFS_ENGINE_CLAIM_H
@@ -27,26 +27,31 @@ struct claim *claim_create_leaving(struct lock *lock, const struct claim_name *p
 /* Turns a claim that is in no list but its owner's into one that leaves. */
 void claim_leave(struct claim *claim);
 
-/* Ends one that is in no list but its owner's: frees it, if the store need not answer first. */
+/* Ends one, no lead, that is in no list but its owner's: frees it, if the store need not answer
+ * first. */
 void claim_end(struct claim *claim);
 
-/* The claim is HELD from now on. */
+/* The claim is HELD by its owner from now on; and when what follows from that is done, those are
+ * looked at again who do not wait and have looked on, to see whether this one gets the lock, and
+ * those who wait and may be marked now. */
 void claim_hold(struct claim *claim);
+void claim_wake_onlookers(const struct claim *claim);
 
-/* The end of the wish: result 0 makes the claim HELD, another one withdraws it. */
-void claim_decide(struct claim *claim, int result);
+/* Counts a claim among those that are HELD by somebody, or out again; or one that was held, or only
+ * kept. */
+void claim_count_held(struct claim *claim, bool in);
+void claim_uncount_held(struct claim *claim, bool kept);
 
-/* Takes the claim away, from whatever state, without a decision. It may be freed. */
+/* The claim is the owner's from now on. */
+void claim_change_owner(struct claim *claim, struct owner *owner);
+
+/* The claim is no lead any more. Returns its followers. */
+struct follower *claim_end_lead(struct claim *claim);
+
+/* Takes a claim that is no lead away, from whatever state, without a decision. It may be freed. */
 void claim_withdraw(struct claim *claim);
 
-/* The same for a wish, that of a follower too; or with a decision, which is not to grant it. */
-void wish_withdraw(struct wish *wish);
-void wish_refuse(struct wish *wish, int result);
-
-/* Takes a flock or an open away, or hands it to a process whose record locks it covers. */
-void claim_release(struct claim *claim);
-
-/* The claim is another owner's from now on. */
+/* The same, which is a grant to that owner. */
 void claim_hand_over(struct claim *claim, struct owner *owner);
 
 /* Lets a WAITING claim go to the end of the queue, under a new name. Returns false without
@@ -56,10 +61,6 @@ bool claim_requeue(struct claim *claim);
 /* Back to WANTED with a new identity, out of any list; the caller puts it into lock->unplaced. */
 void claim_start_over(struct claim *claim);
 
-/* The owner of a HELD claim, already out of the queue, has lost it: tells, ends its other wishes
- * with -EIO, ends the claim. */
-void claim_lose(struct claim *claim);
-
 /* Whether the claim must not be decided by what was known of others before it was placed: to be
  * refused, or with an anchor, to go before them. */
 bool claim_needs_news(const struct claim *claim);
@@ -67,10 +68,6 @@ bool claim_needs_news(const struct claim *claim);
 /* Sends what the claim wants sent, if the store is connected. */
 void claim_place(struct claim *claim);
 void claim_amend(struct claim *claim);
-
-/* A lead is held with: somebody of this host holds by it from now on, or nobody any more. */
-void claim_give(struct claim *claim, struct owner *owner);
-void claim_take_back(struct claim *claim);
 
 /* For the ids of the claims of one more owner, or process: never CLAIM_OWNER_NONE. */
 uint32_t engine_next_owner(struct engine *engine);
@@ -81,9 +78,6 @@ struct claim *owner_held_but(const struct owner *owner, enum lock_kind kind,
 
 /* The owner has been granted something just now. */
 void owner_note_grant(struct owner *owner);
-
-/* Tells that the owner has lost a lock, unless that was told, and ends its wishes with -EIO. */
-void owner_lose(struct owner *owner);
 
 /* Makes the claim a wish and sends it on its way. */
 void claim_wish(struct claim *claim, bool waits, void *cookie);

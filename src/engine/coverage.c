@@ -12,7 +12,25 @@
 #include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/queue.h"
-#include "engine/record.h"
+#include "engine/save.h"
+
+void coverage_account(const struct records *records, ptrdiff_t more)
+{
+	const struct engine *engine = records->owner.lock->engine;
+	if (engine->events->on_ranges != NULL && records->files_count > 0 && more != 0)
+		engine->events->on_ranges(engine->context, records->files[0]->cookie, more);
+}
+
+void coverage_set_held(struct records *records, struct range_set held)
+{
+	struct lock *lock = records->owner.lock;
+	coverage_account(records, (ptrdiff_t)held.count - (ptrdiff_t)records->held.count);
+	lock->ranges += held.count - records->held.count;
+	records->process->ranges += held.count - records->held.count;
+	range_set_finish(&records->held);
+	records->held = held;
+	owner_mark(&records->owner);
+}
 
 /* Adds what the owner's claims, but for one, cover. Returns 0 or -ENOMEM. */
 static int add_coverage(const struct owner *owner, const struct claim *but, struct range_set *set)
@@ -44,16 +62,13 @@ static bool is_needed(const struct records *records, const struct claim *claim)
 	return needed;
 }
 
-void coverage_lose_rest(struct lock *lock)
+bool coverage_is_complete(const struct records *records)
 {
-	struct records *records, *next;
-	HASH_ITER (hh, lock->records, records, next) {
-		if (records->held.count > 0 && is_needed(records, NULL))
-			owner_lose(&records->owner);
-	}
+	return !is_needed(records, NULL);
 }
 
-struct owner *coverage_heir(const struct claim *flock)
+/* A process whose record locks need the flock's claim; NULL: nobody does. */
+static struct owner *find_heir(const struct claim *flock)
 {
 	struct lock *lock = flock->place.lock;
 	struct records *records, *next;
@@ -63,6 +78,20 @@ struct owner *coverage_heir(const struct claim *flock)
 			return &records->owner;
 	}
 	return NULL;
+}
+
+void coverage_pass_on(struct claim *flock)
+{
+	struct owner *heir = flock->state == CLAIM_HELD ? find_heir(flock) : NULL;
+	if (heir == NULL) {
+		claim_withdraw(flock);
+		return;
+	}
+	claim_hand_over(flock, heir);
+	if (flock->place.says_keep) {
+		flock->place.says_keep = false;
+		claim_amend(flock);
+	}
 }
 
 static void forget_next(struct owner *owner)
@@ -121,7 +150,7 @@ static void commit(struct owner *owner)
 			continue;
 		if (coverage == NULL) {
 			if (!is_needed(owner->records, claim))
-				claim_release(claim);
+				coverage_pass_on(claim);
 			continue;
 		}
 		bool changed = !range_sets_equal(&coverage->next, &coverage->ranges);
@@ -181,7 +210,7 @@ int coverage_change(struct records *records, struct range_set held)
 		range_set_finish(&held);
 		return -ENOMEM;
 	}
-	records_set_held(records, held);
+	coverage_set_held(records, held);
 	commit(&records->owner);
 	coverage_release(records);
 	return 0;

@@ -7,11 +7,18 @@
 
 #include "engine/state.h"
 
-/* A process whose record locks need the flock's claim; NULL: nobody does. */
-struct owner *coverage_heir(const struct claim *flock);
+/* So many more ranges are on the account of the file that the process has locked through first. */
+void coverage_account(const struct records *records, ptrdiff_t more);
 
-/* A flock was lost: so is what only that covered. */
-void coverage_lose_rest(struct lock *lock);
+/* The process holds this from now on, whatever its claims cover; the set is taken over. */
+void coverage_set_held(struct records *records, struct range_set held);
+
+/* Whether all that the process holds is covered. Without memory to tell, it is not. */
+bool coverage_is_complete(const struct records *records);
+
+/* Takes a flock or an open, which is no lead, away, or hands it to a process whose record locks
+ * need it. */
+void coverage_pass_on(struct claim *flock);
 
 /* The process holds this from now on, and nothing more; the set is taken over. Its claims cover
  * that. Returns 0 or -ENOMEM: then nothing has changed, and the set is freed. */

@@ -12,6 +12,7 @@
 
 #include "engine/claim.h"
 #include "engine/conflict.h"
+#include "engine/decide.h"
 #include "engine/delay.h"
 #include "engine/grace.h"
 #include "engine/lead.h"

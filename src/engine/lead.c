@@ -36,12 +36,16 @@
 
 #include "engine/claim.h"
 #include "engine/conflict.h"
+#include "engine/coverage.h"
 #include "engine/grace.h"
 #include "engine/lock.h"
 #include "engine/outbox.h"
 #include "engine/queue.h"
 #include "engine/save.h"
 #include "engine/wish.h"
+
+/* Who is given a lead may hold by another one, which then goes on, too. */
+static bool release(struct claim *claim);
 
 bool lock_uses_leads(const struct lock *lock)
 {
@@ -112,40 +116,10 @@ static struct lead *create_lead(struct lock *lock, enum claim_mode mode, bool wa
 	lead->claim->lead = lead;
 	lead->claim->wish.waits = waits;
 	lead->number = ++lock->engine->serials;
-	lead_start_over(lead);
+	lead->claim->place.says_keep = lock->policy.keep_ms > 0;
+	claim_mark(lead->claim);
 	DL_APPEND(lock->leads, lead);
 	return lead;
-}
-
-void lead_start_over(struct lead *lead)
-{
-	lead->used = lead->contended = false;
-	lead->passed = 0;
-	lead->claim->place.says_keep = lead->claim->place.lock->policy.keep_ms > 0;
-	claim_mark(lead->claim);
-}
-
-/* The claim is no lead any more. Returns its followers. */
-static struct follower *end_lead(struct claim *claim)
-{
-	struct lead *lead = claim->lead;
-	struct follower *followers = lead->followers;
-
-	if (lead->held)
-		DL_DELETE(claim->place.lock->held_leads, lead);
-	else
-		DL_DELETE(claim->place.lock->leads, lead);
-	claim->lead = NULL;
-	claim->wish.asked = false; /* that was for its followers */
-	claim_mark(claim);
-	free(lead);
-	return followers;
-}
-
-void lead_forget(struct claim *claim)
-{
-	if (claim->lead != NULL)
-		(void)end_lead(claim);
 }
 
 /* A follower that is in its owner's list alone. */
@@ -217,9 +191,38 @@ void lead_disband(struct claim *claim)
 	struct follower *followers;
 	if (claim->lead == NULL)
 		return;
-	followers = end_lead(claim);
+	followers = claim_end_lead(claim);
 	if (followers != NULL)
 		regroup(claim, followers);
+}
+
+void lead_withdraw(struct claim *claim)
+{
+	lead_disband(claim);
+	claim_withdraw(claim);
+}
+
+void claim_release(struct claim *claim)
+{
+	if (claim->state != CLAIM_HELD || !release(claim))
+		coverage_pass_on(claim);
+}
+
+void claim_hold_file(struct claim *claim)
+{
+	struct claim *former;
+
+	claim_hold(claim);
+	former = owner_held_but(claim->owner, claim->wish.kind, claim);
+	/* Two threads may ask through one open file at once: the later grant converts the lock. */
+	if (former != NULL) {
+		lead_disband(former); /* this one may stand behind it: it must not go on */
+		claim_release(former);
+	}
+	/* What a flock is in the way of depends on who has locked under it. */
+	if (claim->place.lock->records != NULL)
+		queue_unsettle_records(claim->place.lock);
+	claim_wake_onlookers(claim);
 }
 
 /* Threads that have asked through the same open file have the lock with it. */
@@ -239,6 +242,7 @@ static void give(struct lead *lead, struct follower *follower, bool wanted)
 {
 	struct claim *claim = lead->claim;
 	const struct wish *wish = &follower->wish;
+	struct claim *behind;
 	struct engine *engine = claim->place.lock->engine;
 	struct owner *owner = follower->owner;
 
@@ -249,7 +253,15 @@ static void give(struct lead *lead, struct follower *follower, bool wanted)
 	claim->wish.pid = wish->pid;
 	memcpy(wish_details(&claim->wish), wish_details(wish), engine->events->details_bytes);
 	wish_clear_timer(&claim->wish);
-	claim_give(claim, owner);
+	engine->kept--;
+	claim_change_owner(claim, owner);
+	claim_hold_file(claim);
+	/* Who is one with its holder need not wait for it. */
+	for (behind = claim_blocked(&claim->place); behind != NULL;
+	     behind = claim_blocked_next(behind)) {
+		if (behind->lead == NULL)
+			queue_unsettle(behind);
+	}
 	DL_DELETE(lead->followers, follower);
 	decide(follower, 0);
 	grant_alike(lead, owner);
@@ -299,7 +311,7 @@ static void settle_idle(struct lead *lead)
 		   !engine->stopping) {
 		keep(lead, keep_ms);
 	} else {
-		claim_withdraw(claim);
+		lead_withdraw(claim);
 	}
 }
 
@@ -328,7 +340,7 @@ static void settle_waiting(struct lead *lead)
 	bool asked = lead_first_asked(lead) != NULL;
 
 	if (lead->followers == NULL) {
-		claim_withdraw(claim);
+		lead_withdraw(claim);
 		return;
 	}
 	if (lead->asker != claim_asker(claim))
@@ -396,12 +408,14 @@ void lead_decided(struct claim *claim, int result)
 		attend(lock);
 		return;
 	}
-	followers = end_lead(claim);
+	followers = claim_end_lead(claim);
 	claim_withdraw(claim);
 	decide_all(followers, result);
 }
 
-bool lead_release(struct claim *claim)
+/* The holder releases the claim. Returns false if it is no lead, or not any more: then it is to be
+ * released as others are. */
+static bool release(struct claim *claim)
 {
 	struct lock *lock = claim->place.lock;
 
@@ -411,7 +425,9 @@ bool lead_release(struct claim *claim)
 		lead_disband(claim);
 		return false;
 	}
-	claim_take_back(claim);
+	claim_count_held(claim, false);
+	claim_change_owner(claim, lock->keeper);
+	lock->engine->kept++;
 	settle_idle(claim->lead);
 	attend(lock);
 	return true;

@@ -17,15 +17,18 @@ bool lock_uses_leads(const struct lock *lock);
 int lead_wish(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bool waits,
 	      const struct engine_caller *caller, void *cookie, struct wish **ret_wish);
 
-/* The claim of a lead is placed anew. */
-void lead_start_over(struct lead *lead);
-
 /* The claim of a lead has been granted, or refused. */
 void lead_decided(struct claim *claim, int result);
 
-/* The holder releases the claim. Returns false if it is no lead, or not any more: then it is to be
- * released as others are. */
-bool lead_release(struct claim *claim);
+/* The claim, of flock or open, is HELD from now on. */
+void claim_hold_file(struct claim *claim);
+
+/* The holder of a flock or an open releases it: a lead is given to the next one, or kept; another
+ * claim goes, or is a process's whose record locks it covers. */
+void claim_release(struct claim *claim);
+
+/* Takes a claim away that may be a lead: as claim_withdraw(). */
+void lead_withdraw(struct claim *claim);
 
 /* A follower of the lead whose wish is still empty. NULL: out of memory. */
 struct follower *lead_create_follower(struct lead *lead, struct owner *owner);
@@ -39,9 +42,6 @@ void lead_follower_changed(struct follower *follower);
 
 /* If the claim is a lead, it is none any more: its followers get a new one. */
 void lead_disband(struct claim *claim);
-
-/* If the claim is a lead, without followers, it is none any more. */
-void lead_forget(struct claim *claim);
 
 /* Looks at the lock's leads again: the queue is known better, or the session. */
 void leads_settle(struct lock *lock);

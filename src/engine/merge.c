@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "engine/claim.h"
 #include "engine/conflict.h"
+#include "engine/decide.h"
 #include "engine/delay.h"
 #include "engine/lead.h"
 #include "engine/lock.h"
@@ -70,6 +71,7 @@ static void account_for_gone(struct lock *lock, struct place *gone)
 			}
 			claim_place(claim);
 		} else {
+			lead_disband(claim);
 			claim_end(claim);
 		}
 	}

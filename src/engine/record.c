@@ -19,7 +19,6 @@
 #include "engine/coverage.h"
 #include "engine/queue.h"
 #include "engine/save.h"
-#include "engine/test.h"
 
 /* A process that has so many claims on a file gathers them in one with its next. */
 enum { CLAIMS_MAX = 16 };
@@ -91,30 +90,11 @@ bool process_holds(const struct process *process)
 	return false;
 }
 
-/* So many more are on the account of the file that the process has locked through first. */
-static void account(const struct records *records, ptrdiff_t more)
-{
-	const struct engine *engine = records->owner.lock->engine;
-	if (engine->events->on_ranges != NULL && records->files_count > 0 && more != 0)
-		engine->events->on_ranges(engine->context, records->files[0]->cookie, more);
-}
-
-void records_set_held(struct records *records, struct range_set held)
-{
-	struct lock *lock = records->owner.lock;
-	account(records, (ptrdiff_t)held.count - (ptrdiff_t)records->held.count);
-	lock->ranges += held.count - records->held.count;
-	records->process->ranges += held.count - records->held.count;
-	range_set_finish(&records->held);
-	records->held = held;
-	owner_mark(&records->owner);
-}
-
 void records_free(struct records *records)
 {
 	struct lock *lock = records->owner.lock;
 	struct process *process = records->process;
-	records_set_held(records, (struct range_set){0});
+	coverage_set_held(records, (struct range_set){0});
 	HASH_DEL(lock->records, records);
 	DL_DELETE2(process->records, records, process_prev, process_next);
 	free_process_if_unused(lock->engine, process);
@@ -142,30 +122,6 @@ int records_add_file(struct records *records, struct owner *file)
 	if (file->wishes != NULL)
 		queue_unsettle_all(file->lock);
 	return 0;
-}
-
-void records_lose(struct records *records)
-{
-	records_set_held(records, (struct range_set){0});
-	for (size_t i = 0; i < records->files_count; i++)
-		owner_lose(records->files[i]);
-	tests_lose_process(records);
-}
-
-void records_lose_file(const struct owner *file)
-{
-	struct records *records, *next;
-	struct claim *claim, *next_claim;
-	HASH_ITER (hh, file->lock->records, records, next) {
-		OWNER_FOREACH_SAFE (&records->owner, claim, next_claim) {
-			if (claim->state == CLAIM_HELD || claim_coverage(claim)->file != file)
-				continue;
-			if (claim->wish.asked)
-				claim_decide(claim, -EIO);
-			else
-				claim_withdraw(claim);
-		}
-	}
 }
 
 const struct range_set *engine_ranges(const struct owner *file, uint64_t process)
@@ -211,8 +167,9 @@ int records_grant(struct claim *claim)
 		claim_withdraw(claim);
 		return error;
 	}
-	records_set_held(records, held);
+	coverage_set_held(records, held);
 	claim_hold(claim);
+	claim_wake_onlookers(claim);
 	coverage_tidy(claim);
 	return 0;
 }
@@ -349,10 +306,10 @@ void records_end(struct records *records, const struct owner *file)
 {
 	struct claim *claim, *next;
 
-	records_set_held(records, (struct range_set){0});
+	coverage_set_held(records, (struct range_set){0});
 	OWNER_FOREACH_SAFE (&records->owner, claim, next) {
 		if (claim_coverage(claim) == NULL)
-			claim_release(claim);
+			coverage_pass_on(claim);
 		else if (claim->state == CLAIM_HELD || !claim->wish.asked ||
 			 claim_coverage(claim)->file == file)
 			claim_withdraw(claim);
@@ -365,11 +322,11 @@ static void forget_file(struct records *records, const struct owner *file)
 	for (size_t i = 0; i < records->files_count; i++) {
 		if (records->files[i] != file)
 			continue;
-		account(records, -(ptrdiff_t)records->held.count);
+		coverage_account(records, -(ptrdiff_t)records->held.count);
 		records->files_count--;
 		memmove(&records->files[i], &records->files[i + 1],
 			(records->files_count - i) * sizeof(*records->files));
-		account(records, (ptrdiff_t)records->held.count);
+		coverage_account(records, (ptrdiff_t)records->held.count);
 		owner_mark(&records->owner);
 		return;
 	}

@@ -17,12 +17,6 @@ int records_grant(struct claim *claim);
 /* The open file is closed. */
 void records_forget_file(struct owner *file);
 
-/* The process has lost a lock: it holds nothing any more, and its open files are told. */
-void records_lose(struct records *records);
-
-/* The open file has lost a lock: ends what processes ask for through it. */
-void records_lose_file(const struct owner *file);
-
 /* Whether the process holds record locks on any file of this host. */
 bool process_holds(const struct process *process);
 
@@ -45,8 +39,5 @@ void records_end(struct records *records, const struct owner *file);
 
 /* From now on the process and the open file are one. Returns 0 or -ENOMEM. */
 int records_add_file(struct records *records, struct owner *file);
-
-/* The process holds this from now on; the set is taken over. */
-void records_set_held(struct records *records, struct range_set held);
 
 #endif

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "engine/claim.h"
 #include "engine/conflict.h"
+#include "engine/decide.h"
 #include "engine/delay.h"
 #include "engine/grace.h"
 #include "engine/lead.h"
@@ -98,7 +99,7 @@ static void lose_session(struct lock *lock)
 		claim->wish.serial = ++lock->engine->serials;
 		claim_start_over(claim);
 		if (!claim->wish.asked)
-			claim_withdraw(claim);
+			lead_withdraw(claim);
 	}
 	/* First, because one that is lost must not be given up by what follows from another. */
 	CLAIMS_FOREACH (lost, claim) {

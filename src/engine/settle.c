@@ -36,8 +36,10 @@
 #include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/deadlock.h"
+#include "engine/decide.h"
 #include "engine/delay.h"
 #include "engine/grace.h"
+#include "engine/lead.h"
 #include "engine/lock.h"
 #include "engine/numbers.h"
 #include "engine/precedence.h"
@@ -220,7 +222,7 @@ static void settle_blocked(struct claim *claim, struct place *blocker)
 	claim->fresh = false;
 	claim->list_wanted = 0;
 	if (rival == NULL && claim_is_kept(claim_of(blocker))) {
-		claim_withdraw(claim_of(blocker)); /* after which this one is looked at again */
+		lead_withdraw(claim_of(blocker)); /* after which this one is looked at again */
 		return;
 	}
 	if (is_refused(claim, blocker)) {
@@ -243,7 +245,7 @@ static void settle_blocked(struct claim *claim, struct place *blocker)
 static bool is_queued_again(struct claim *claim)
 {
 	if (claim->place.requeue && !claim->wish.asked) {
-		claim_withdraw(claim);
+		lead_withdraw(claim);
 		return true;
 	}
 	if (!claim->place.requeue && !claim_is_adrift(claim))
@@ -280,7 +282,7 @@ static bool is_refused_by_number(struct claim *claim)
 	if (!claim_number_is_unsure(claim->place.parts.sequence))
 		return false;
 	if (!claim->wish.asked)
-		claim_withdraw(claim);
+		lead_withdraw(claim);
 	else if (claim_is_of_holder(claim))
 		claim_decide(claim, -ENOLCK);
 	else if (!claim_requeue(claim))

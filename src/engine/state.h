@@ -5,7 +5,8 @@
  *
  *   engine.c      calls, and time
  *   wish.c        what callers ask for: limits
- *   claim.c       the life of one claim: placing, deciding, withdrawing; what its owner loses
+ *   claim.c       the life of one claim: placing, holding, withdrawing
+ *   decide.c      what becomes of wishes and of what is held: granted, refused, lost
  *   rival.c       claims of others, and watches
  *   lead.c        claims that serve several callers, one after the other
  *   conflict.c    which claims exclude each other, and whose they are

@@ -28,7 +28,7 @@
 #include "claim/data.h"
 #include "engine/claim.h"
 #include "engine/conflict.h"
-#include "engine/coverage.h"
+#include "engine/decide.h"
 #include "engine/delay.h"
 #include "engine/lead.h"
 #include "engine/lock.h"
@@ -107,7 +107,7 @@ static void tell_revoked(const struct claim *claim)
 static void give_up_kept(struct claim *claim, const char *who)
 {
 	log_lock_info(claim->place.lock->path, "%s asks for the lock, which nobody uses", who);
-	claim_withdraw(claim);
+	lead_withdraw(claim);
 }
 
 static void revoke(struct claim *claim, const char *who)
@@ -164,7 +164,7 @@ void engine_oversee(struct engine *engine)
 static void requeue(struct claim *claim)
 {
 	if (!claim->wish.asked)
-		claim_withdraw(claim);
+		lead_withdraw(claim);
 	else
 		(void)claim_requeue(claim);
 }
@@ -183,10 +183,10 @@ static void take_away(struct claim *claim, const char *who)
 		return;
 	}
 	delay_break(claim);
-	claim_withdraw(claim);
+	lead_withdraw(claim);
 	owner_lose(owner);
 	if (flock)
-		coverage_lose_rest(lock);
+		lock_lose_uncovered(lock);
 }
 
 /* It is to be given up when it is held. */

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "engine/claim.h"
+#include "engine/decide.h"
 #include "engine/delay.h"
 #include "engine/lead.h"
 #include "engine/lock.h"
@@ -58,7 +59,7 @@ static void place_failed(struct claim *claim, int error)
 	if (claim->wish.asked)
 		claim_decide(claim, error == -ENOMEM ? -ENOMEM : -ENOLCK);
 	else
-		claim_withdraw(claim);
+		lead_withdraw(claim);
 }
 
 /* Those that had to wait until fewer are under way. */

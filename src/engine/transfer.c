@@ -12,6 +12,7 @@
 
 #include "engine/claim.h"
 #include "engine/conflict.h"
+#include "engine/coverage.h"
 #include "engine/lead.h"
 #include "engine/lock.h"
 #include "engine/numbers.h"
@@ -185,7 +186,7 @@ static int restore_process(struct restoring *restoring)
 	if (error == 0)
 		error = state_get_ranges(in, "held", &held);
 	if (error == 0)
-		records_set_held(records, held);
+		coverage_set_held(records, held);
 	else if (records->files_count == 0)
 		records_free(records);
 	return error;

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What becomes of wishes and of what is held. For the engine's own files.
+ */
+#ifndef DLOCKFS_ENGINE_DECIDE_H
+#define DLOCKFS_ENGINE_DECIDE_H
+
+#include "engine/state.h"
+
+/* The end of the wish: result 0 makes the claim HELD, another one withdraws it. */
+void claim_decide(struct claim *claim, int result);
+
+/* The end of a wish, that of a follower too: without a decision; or with one, which is not to grant
+ * it. */
+void wish_withdraw(struct wish *wish);
+void wish_refuse(struct wish *wish, int result);
+
+/* The owner of a HELD claim, already out of the queue, has lost it: tells, ends its other wishes
+ * with -EIO, ends the claim. */
+void claim_lose(struct claim *claim);
+
+/* Tells that the owner has lost a lock, unless that was told, and ends its wishes with -EIO. */
+void owner_lose(struct owner *owner);
+
+/* A flock was lost: so is what only that covered. */
+void lock_lose_uncovered(struct lock *lock);
+
+#endif
