@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/off_limits.h"
 #include "config/config.h"
 #include "daemon.h"
 #include "files/answers.h"
@@ -333,7 +334,24 @@ cleanup:
 	return error;
 }
 
-/* Names in the command line count from the folder in which the first program was started. */
+/* Names in the command line count from the folder in which the first program was started. That must
+ * not be below the mount by now, which nobody answers for yet. */
+static int enter_folder(const struct takeover_process *process, char *why, size_t why_bytes)
+{
+	int error = off_limits_set(process->mountpoint);
+
+	if (error == 0 && off_limits_has(process->folder))
+		error = -EBUSY;
+	else if (error == 0 && chdir(process->folder) < 0)
+		error = -errno;
+	if (error != 0)
+		snprintf(why, why_bytes, "%s, where it was started: %s", process->folder,
+			 error == -EBUSY ? "is below the mount point itself, expected a start in "
+					   "another folder"
+					 : strerror(-error));
+	return error;
+}
+
 static int begin(struct daemon *daemon, char **argv, char *why, size_t why_bytes)
 {
 	struct takeover *takeover = &daemon->takeover;
@@ -341,12 +359,8 @@ static int begin(struct daemon *daemon, char **argv, char *why, size_t why_bytes
 
 	if (error == 0)
 		error = keeping_begin(&daemon->keeping, takeover, why, why_bytes);
-	if (error == 0 && takeover->file != NULL && !daemon->keeping.found &&
-	    chdir(takeover->process.folder) < 0) {
-		error = -errno;
-		snprintf(why, why_bytes, "%s, where it was started: %s", takeover->process.folder,
-			 strerror(-error));
-	}
+	if (error == 0 && takeover->file != NULL && !daemon->keeping.found)
+		error = enter_folder(&takeover->process, why, why_bytes);
 	restart_init(&daemon->restart, argv);
 	return error;
 }

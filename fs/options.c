@@ -10,6 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/off_limits.h"
+#include "kernel/mount_point.h"
+
 #define DEFAULT_CONFIG_FILE DLOCKFS_SYSCONFDIR "/dlockfs.ini"
 #define HELPER_PREFIX	    "mount."
 
@@ -285,7 +288,7 @@ static int keep_place(struct options *options)
 		struct setting *setting = &options->settings[i];
 		if (!is_config_file(setting) || setting->value == NULL || setting->value[0] == '/')
 			continue;
-		char *folder = get_current_dir_name(), *path;
+		char *folder = getcwd(NULL, 0), *path;
 		int length = folder != NULL ? asprintf(&path, "%s/%s", folder, setting->value) : -1;
 		free(folder);
 		if (length < 0)
@@ -294,6 +297,21 @@ static int keep_place(struct options *options)
 		setting->value = path;
 	}
 	return 0;
+}
+
+/* Nothing is read from below the mount point, which the process before may have mounted already. A
+ * mount point that is not there is an error later. */
+static int keep_off(const char *mountpoint, char *why, size_t why_bytes)
+{
+	char *path;
+
+	if (mount_point_find(mountpoint, &path, why, why_bytes) != 0)
+		return 0;
+	int error = off_limits_set(path);
+	if (error != 0)
+		snprintf(why, why_bytes, "out of memory");
+	free(path);
+	return error;
 }
 
 int options_parse(struct options *options, struct config *config, int argc, char **argv,
@@ -305,6 +323,8 @@ int options_parse(struct options *options, struct config *config, int argc, char
 	if (error != 0 || *ret_action == OPTIONS_HELP || *ret_action == OPTIONS_VERSION)
 		return error;
 	error = read_places(options, argc - optind, argv + optind, why, why_bytes);
+	if (error == 0)
+		error = keep_off(options->mountpoint, why, why_bytes);
 	if (error == 0)
 		error = read_file(options, config, why, why_bytes);
 	if (error == 0)

@@ -51,7 +51,7 @@ void restart_init(struct restart *restart, char **arguments)
 		.answer = -1,
 		.complaint = -1,
 		.limit_ms = INT64_MAX,
-		.folder = get_current_dir_name(),
+		.folder = getcwd(NULL, 0),
 	};
 	if (length > 0) {
 		path[length] = '\0';

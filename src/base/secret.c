@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/off_limits.h"
+
 struct secret {
 	size_t bytes;			 /* of the lines, each with its NUL */
 	char text[SECRET_BYTES_MAX + 2]; /* room for a byte too many, and for the last NUL */
@@ -141,8 +143,11 @@ static int split(struct secret *secret, const char *file, enum secret_form form,
 /* Returns a descriptor or -errno. Nothing waits for the writer of a FIFO. */
 static int open_file(const char *file, char *why, size_t why_bytes)
 {
-	int descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), error;
+	int descriptor, error;
 
+	if (off_limits_refuses(file, why, why_bytes))
+		return -EINVAL;
+	descriptor = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (descriptor < 0)
 		return fail(file, errno, why, why_bytes);
 	error = check_file(file, descriptor, why, why_bytes);

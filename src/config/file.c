@@ -16,6 +16,8 @@
 
 #include <ini.h>
 
+#include "base/off_limits.h"
+
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 #define SECTIONS	"[mount], [store], [store \"prefix\"], [locks] or [locks \"pattern\"]"
 
@@ -319,7 +321,6 @@ int config_read(struct config *config, const char *file, char *why, size_t why_b
 	struct reading reading = {
 		.config = config,
 		.file = file,
-		.stream = fopen(file, "re"),
 		.why = why,
 		.why_bytes = why_bytes,
 		.first_pattern = config->section_count,
@@ -327,6 +328,9 @@ int config_read(struct config *config, const char *file, char *why, size_t why_b
 	};
 	int result;
 
+	if (off_limits_refuses(file, why, why_bytes))
+		return -EINVAL;
+	reading.stream = fopen(file, "re");
 	if (!reading.stream) {
 		result = -errno;
 		snprintf(why, why_bytes, "%s: %s", file, strerror(errno));

@@ -4,6 +4,7 @@
  */
 #include "config/value.h"
 #include "base/log.h"
+#include "base/off_limits.h"
 #include "claim/name.h"
 
 #include <errno.h>
@@ -388,6 +389,8 @@ static int set_tls_file(char **target, bool is_key, const char *text, char *why,
 
 	if (!*text)
 		return set_text(target, text);
+	if (off_limits_refuses(text, why, why_bytes))
+		return -EINVAL;
 	if (*text != '/')
 		wrong = "it is relative";
 	else if (strchr(text, ','))

@@ -130,3 +130,41 @@ set_mark
 reload_silently $'[mount]\nlog_level = error\ndirectories = last'
 wait_until "$deadline" test -d "$dir/A/last"
 expect_equal "messages below the level" 0 "$(($(wc -l <"$dir/A.log") - mark))"
+stop_dlockfs A
+
+# Nothing is read from below the daemon's own mount, for which it would wait itself: neither the configuration nor what it
+# names, by whatever way the path leads there.
+: >"$dir/A.log"
+reloads=0
+: >"$dir/A.ini"
+launch
+hold inside "$dir/A/inside.ini"
+expect inside held
+ln -s A/inside.ini "$dir/link.ini"
+ln -sf link.ini "$dir/A.ini.new"
+mv "$dir/A.ini.new" "$dir/A.ini"
+send_signal A HUP
+reloads=$((reloads + 1))
+wait_until "$prompt" reloaded
+line="dlockfs: error: $dir/A.ini: is below the mount point $dir/A itself, expected a file elsewhere; the configuration stays as it was"
+expect_equal "a configuration below the mount" "$line" "$(tail -n 1 "$dir/A.log")"
+soon stat "$dir/A/inside.ini" >/dev/null
+rm "$dir/A.ini"
+reload $'[store]\ndigest_file = '"$dir"$'/./A//secret\n'
+line="dlockfs: error: $dir/A.ini:2: digest_file: $dir/./A//secret: is below the mount point $dir/A itself, expected a file elsewhere; the configuration stays as it was"
+expect_equal "a secret below the mount" "$line" "$(tail -n 1 "$dir/A.log")"
+soon stat "$dir/A/inside.ini" >/dev/null
+# A start refuses the same.
+refused timeout "$deadline" "$dlockfs" --config "$dir/A/inside.ini" "$dir/A" 2>"$dir/err"
+grep -qxF "dlockfs: error: $dir/A/inside.ini: is below the mount point $dir/A itself, expected a file elsewhere" "$dir/err" || fail "$(<"$dir/err")"
+
+# A program that is to take over must not go back to the folder in which the first one was started, if the mount is upon it.
+: >"$dir/B.log"
+mkdir "$dir/B"
+(cd "$dir/B" && exec setsid "$dlockfs" --foreground . >>"$dir/B.log" 2>&1 </dev/null) &
+process_record "$dir" B $!
+hosts+=(B)
+wait_until "$deadline" mount_settled B
+send_signal B USR2
+wait_until "$deadline" grep -qF "$dir/B, where it was started: is below the mount point itself, expected a start in another folder; this program goes on" "$dir/B.log"
+soon flock "$dir/B/job" true
