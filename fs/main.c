@@ -141,7 +141,7 @@ static int prepare(struct daemon *daemon, const char **what, char *why, size_t w
 	}
 	*what = "preparing the mount";
 	error = mount_point_prepare(daemon->options.mountpoint, daemon->keeping.abandoned,
-				    &daemon->mountpoint, why, why_bytes);
+				    daemon->options.nonempty, &daemon->mountpoint, why, why_bytes);
 	if (error != 0)
 		return error;
 	log_set_mountpoint(daemon->mountpoint);

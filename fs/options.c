@@ -227,9 +227,14 @@ static int read_places(struct options *options, int count, char **places, char *
 	return 0;
 }
 
-static int add_fuse_option(struct options *options, const struct setting *setting)
+/* nonempty is none of libfuse's, from its third version on, and none of the kernel's. */
+static int add_mount_option(struct options *options, const struct setting *setting)
 {
 	char *text;
+	if (strcmp(setting->key, "nonempty") == 0 && setting->value == NULL) {
+		options->nonempty = true;
+		return 0;
+	}
 	if (asprintf(&text, "%s%s%s", setting->key, setting->value != NULL ? "=" : "",
 		     setting->value != NULL ? setting->value : "") < 0)
 		return -ENOMEM;
@@ -268,7 +273,7 @@ static int apply(struct options *options, struct config *config, bool starting, 
 		int error =
 			config_set(config, setting->key, setting->value, reason, sizeof(reason));
 		if (error == -ENOENT)
-			error = starting ? add_fuse_option(options, setting) : 0;
+			error = starting ? add_mount_option(options, setting) : 0;
 		if (error != 0) {
 			bool listed = strcmp(setting->origin, "-o") == 0;
 			snprintf(why, why_bytes, "%s%s%s: %s", setting->origin, listed ? " " : "",

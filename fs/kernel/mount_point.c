@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "kernel/folder_below.h"
 
 #define MOUNT_TYPE	"fuse.dlockfs"
 #define ANSWER_LIMIT_MS 5000
@@ -223,14 +224,16 @@ static int clear_mount(const char *path, const char *type, bool abandoned, char 
 	return error;
 }
 
-static int make_free(const char *path, bool abandoned, char *why, size_t why_bytes)
+static int make_free(const char *path, bool abandoned, bool nonempty, char *why, size_t why_bytes)
 {
 	char type[64];
 	struct stat attr;
+	bool mounted = false;
 	int error = 0;
 
 	/* A mount on first use (x-systemd.automount) has autofs there, to be mounted upon. */
-	while (error == 0 && find_mount(path, type, sizeof(type)) && strcmp(type, "autofs") != 0)
+	while (error == 0 && (mounted = find_mount(path, type, sizeof(type))) &&
+	       strcmp(type, "autofs") != 0)
 		error = clear_mount(path, type, abandoned, why, why_bytes);
 	if (error != 0)
 		return error;
@@ -242,6 +245,8 @@ static int make_free(const char *path, bool abandoned, char *why, size_t why_byt
 		error = -ENOTDIR;
 	if (error != 0)
 		snprintf(why, why_bytes, "%s: %s", path, strerror(-error));
+	else if (!mounted)
+		error = folder_below_check(path, nonempty, why, why_bytes);
 	return error;
 }
 
@@ -257,14 +262,14 @@ int mount_point_find(const char *mountpoint, char **ret, char *why, size_t why_b
 	return 0;
 }
 
-int mount_point_prepare(const char *mountpoint, bool abandoned, char **ret, char *why,
-			size_t why_bytes)
+int mount_point_prepare(const char *mountpoint, bool abandoned, bool nonempty, char **ret,
+			char *why, size_t why_bytes)
 {
 	char *path = NULL;
 	int error = mount_point_find(mountpoint, &path, why, why_bytes);
 	if (error != 0)
 		return error;
-	error = make_free(path, abandoned, why, why_bytes);
+	error = make_free(path, abandoned, nonempty, why, why_bytes);
 	if (error != 0) {
 		free(path);
 		return error;

@@ -1,0 +1,64 @@
+#!/bin/bash
+# The folder that is mounted upon: none that dlockfs needs itself, and none that has something in it, unless that is asked for.
+
+# In a mount namespace that ends with the test.
+if [ "${IN_NAMESPACE:-}" != yes ]; then
+    IN_NAMESPACE=yes exec unshare --mount -- "$0"
+fi
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+
+program=("$dlockfs") # which refused_with runs
+
+# refused_with LINE ARGUMENT...: in the foreground and in the background, and nothing is mounted.
+refused_with() {
+    local line=$1 mode
+    shift
+    for mode in --foreground ""; do
+        # shellcheck disable=SC2086
+        refused timeout --kill-after=1 "$deadline" "${program[@]}" $mode --store local: "$@" 2>"$dir/err"
+        expect_equal "what $* says" "dlockfs: error: $line" "$(<"$dir/err")"
+        ! grep -q "${*: -1} fuse.dlockfs " /proc/self/mounts || fail "${*: -1} is mounted"
+    done
+}
+
+# What dlockfs needs is refused with nonempty, too: by its path, by another one, and as the folder of a library.
+# A root directory of its own, whose /etc is a copy, so that no other process is in the way.
+mkdir -p "$dir/root"/{dev,proc,usr,etc,work}
+cp -P /bin /sbin /lib /lib64 "$dir/root" 2>/dev/null || true # symbolic links into /usr
+[ -L "$dir/root/lib" ] || skip "requires: /lib is a symbolic link"
+cp /etc/passwd /etc/group /etc/nsswitch.conf /etc/ld.so.cache "$dir/root/etc"
+for folder in dev proc usr; do
+    mount --rbind "/$folder" "$dir/root/$folder"
+done
+cp "$dlockfs" "$dir/root/work/dlockfs"
+program=(chroot "$dir/root" /work/dlockfs)
+behind="which would be behind its own mount, expected an empty folder such as /run/dlocks"
+for options in "" "-o nonempty"; do
+    # shellcheck disable=SC2086
+    refused_with "/etc: dlockfs itself needs /etc, $behind" $options /etc
+done
+refused_with "/work: dlockfs itself needs /work/dlockfs, $behind" -o nonempty /work
+refused_with "/work: dlockfs itself needs /work/dlockfs, $behind" -o nonempty /work/../work/.
+# The same folder has two names.
+mkdir -p "$dir/root/above/etc"
+cp -r "$dir/root/etc" "$dir/root/above"
+mount --bind "$dir/root/above/etc" "$dir/root/etc"
+refused_with "/above/etc: dlockfs itself needs /etc, $behind" -o nonempty /above/etc
+program=("$dlockfs")
+
+# Something in the folder.
+mkdir "$dir/full"
+touch "$dir/full/.job"
+refused_with "$dir/full: is not empty, and the mount would hide what is in there, such as .job; expected an empty folder, or -o nonempty" "$dir/full"
+start_dlockfs full -o nonempty,idle=5s
+grep -qxF "dlockfs: warning: $dir/full: is not empty, and the mount hides what is in there, such as .job" "$dir/full.log"
+test ! -e "$dir/full/.job"
+flock "$dir/full/.job" true
+# Another program goes on with it.
+send_signal full USR2
+wait_until "$deadline" grep -q ' goes on with version ' "$dir/full.log"
+stop_dlockfs full
+rm "$dir/full/.job"
+start_dlockfs full
+stop_dlockfs full
