@@ -79,6 +79,7 @@ static unsigned key_bytes(const char *name)
 
 static int start_process(struct notifier *notifier)
 {
+	struct notifier_process *process = &notifier->process;
 	struct epoll_event event = {.events = EPOLLIN};
 	int journal = notifier->journal != NULL ? state_journal_descriptor(notifier->journal) : -1;
 	int error = notifier_process_start(notifier->fuse, notifier->mountpoint, journal,
@@ -86,9 +87,10 @@ static int start_process(struct notifier *notifier)
 
 	if (error != 0)
 		return error;
-	if (epoll_ctl(notifier->events, EPOLL_CTL_ADD, notifier->process.socket, &event) < 0) {
+	if (epoll_ctl(notifier->events, EPOLL_CTL_ADD, process->socket, &event) < 0 ||
+	    epoll_ctl(notifier->events, EPOLL_CTL_ADD, process->starter_end, &event) < 0) {
 		error = -errno;
-		notifier_process_leave(&notifier->process);
+		notifier_process_leave(process);
 	}
 	return error;
 }
@@ -116,7 +118,7 @@ int notifier_create(int fuse, const char *mountpoint, struct state_journal *jour
 	notifier->journal = journal;
 	notifier->board = board;
 	notifier->started_ms = INT64_MIN;
-	notifier->process.socket = -1;
+	notifier->process = (struct notifier_process){.socket = -1, .starter_end = -1};
 	notifier->events = epoll_create1(EPOLL_CLOEXEC);
 	error = notifier->events < 0 ? -errno : start_process(notifier);
 	if (error != 0)
@@ -355,6 +357,7 @@ void notifier_dispatch(struct notifier *notifier)
 
 	if (notifier->process.socket < 0)
 		return;
+	notifier_process_reap(&notifier->process, 0);
 	ssize_t got = recv(notifier->process.socket, &done, 1, 0);
 	if (got == 1)
 		end_current(notifier);

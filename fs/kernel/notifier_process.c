@@ -39,6 +39,9 @@ enum { ARGUMENT_NAME, ARGUMENT_JOURNAL, ARGUMENT_MOUNTPOINT, ARGUMENTS };
 /* How often the guard looks whether another daemon may still go on with the mount. */
 #define LOOK_MS 1000
 
+/* How long the daemon waits for a process that is about to end. */
+#define REAP_LIMIT_MS 100
+
 /* The descriptors of writer and guard; UNMOUNTER is open with auto_unmount only. The journal, which
  * only the guard uses, has a number above these. */
 enum { SOCKET, CONNECTION, SHARED, BOARD, WAKE, DESCRIPTORS, UNMOUNTER = DESCRIPTORS };
@@ -341,13 +344,14 @@ static int spawn_self(const posix_spawn_file_actions_t *actions, int journal,
 	return -error;
 }
 
-/* Starts the guard with its descriptors. Returns 0 or -errno. */
-static int spawn_guard(const int descriptors[DESCRIPTORS], int journal, const char *mountpoint)
+/* Starts the program that forks the guard, with the guard's descriptors. Does not wait for it:
+ * while it is loaded it may ask for files of the mount. Returns 0 or -errno. */
+static int spawn_starter(const int descriptors[DESCRIPTORS], int journal, const char *mountpoint,
+			 pid_t *ret)
 {
 	posix_spawn_file_actions_t actions;
 	int copies[DESCRIPTORS + 1]; /* the last one of the journal */
-	int status = 0, error = 0;
-	pid_t child;
+	int error = 0;
 
 	/* The copies have numbers above all that the child's descriptors get, so that no descriptor
 	 * takes the place of another. */
@@ -364,15 +368,13 @@ static int spawn_guard(const int descriptors[DESCRIPTORS], int journal, const ch
 	if (journal >= 0) /* lets it pass */
 		posix_spawn_file_actions_adddup2(&actions, journal, journal);
 	if (error == 0)
-		error = spawn_self(&actions, journal, mountpoint, &child);
+		error = spawn_self(&actions, journal, mountpoint, ret);
 	posix_spawn_file_actions_destroy(&actions);
 	for (int i = 0; i <= DESCRIPTORS; i++) {
 		if (copies[i] >= 0)
 			close(copies[i]);
 	}
-	if (error == 0 && waitpid(child, &status, 0) < 0)
-		error = -errno;
-	return error == 0 && status != 0 ? -EAGAIN : error;
+	return error;
 }
 
 static int make_shared(struct notifier_process *process)
@@ -409,11 +411,13 @@ static int start(struct notifier_process *process, int fuse, int journal, int sh
 		[BOARD] = board != NULL ? lease_board_memory(board) : shared,
 		[WAKE] = board != NULL ? lease_board_wake(board) : shared,
 	};
-	int error = spawn_guard(descriptors, journal, mountpoint);
+	int error = spawn_starter(descriptors, journal, mountpoint, &process->starter);
 	close(ends[1]);
 	if (clone >= 0)
 		close(clone);
 	process->socket = ends[0];
+	if (error == 0)
+		process->starter_end = pidfd_open(process->starter, 0);
 	if (error == 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
 		error = -errno;
 	return error;
@@ -432,7 +436,7 @@ static int open_journal(int journal)
 int notifier_process_start(int fuse, const char *mountpoint, int journal,
 			   const struct lease_board *board, struct notifier_process *ret)
 {
-	struct notifier_process process = {.socket = -1};
+	struct notifier_process process = {.socket = -1, .starter_end = -1};
 	int shared = make_shared(&process);
 	int anew = journal >= 0 ? open_journal(journal) : -1;
 	int error = shared < 0 ? shared : journal >= 0 && anew < 0 ? anew : 0;
@@ -450,13 +454,27 @@ int notifier_process_start(int fuse, const char *mountpoint, int journal,
 	return error;
 }
 
+void notifier_process_reap(struct notifier_process *process, int limit_ms)
+{
+	struct pollfd end = {.fd = process->starter_end, .events = POLLIN};
+
+	if (process->starter_end < 0 || poll(&end, 1, limit_ms) != 1)
+		return;
+	waitpid(process->starter, NULL, 0);
+	close(process->starter_end);
+	process->starter_end = -1;
+}
+
 void notifier_process_leave(struct notifier_process *process)
 {
+	notifier_process_reap(process, REAP_LIMIT_MS);
+	if (process->starter_end >= 0)
+		close(process->starter_end);
 	if (process->socket >= 0)
 		close(process->socket);
 	if (process->turn != NULL)
 		munmap(process->turn, sizeof(atomic_int));
-	*process = (struct notifier_process){.socket = -1};
+	*process = (struct notifier_process){.socket = -1, .starter_end = -1};
 }
 
 int notifier_process_send(const struct notifier_process *process, const void *message,

@@ -30,6 +30,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct lease_board;
 
@@ -37,18 +38,26 @@ struct notifier_process {
 	int socket;	  /* the daemon's end; at its end of file writer and guard have closed the
 			     connection; -1: none */
 	atomic_int *turn; /* whose turn it is with the latest message: in shared memory */
+	pid_t starter;	  /* the child that forks the guard and ends */
+	int starter_end;  /* its pidfd; -1: it was waited for */
 };
 
 /* Starts writer and guard: this program under other names. They have nothing open but their end of
  * the socket, the kernel's connection `fuse`, the file of `journal` (-1: no other daemon goes on
  * with the mount), the board (NULL: there is none), and the sockets of fusermount3 (unmounter.h),
- * in whose place the guard unmounts. Nobody needs to wait for their end. Signals that the caller
- * has blocked are blocked in both. Waits for a program to start. Returns 0 and *ret, for
- * notifier_process_leave(); or -errno. */
+ * in whose place the guard unmounts. Nobody needs to wait for their end, but for that of the child
+ * that forks them. Signals that the caller has blocked are blocked in all. Does not wait until they
+ * run, as that may take an answer of the caller to the kernel; messages can be sent at once. If
+ * they cannot begin, the socket ends. Returns 0 and *ret, for notifier_process_leave(); or -errno.
+ */
 int notifier_process_start(int fuse, const char *mountpoint, int journal,
 			   const struct lease_board *board, struct notifier_process *ret);
 
-/* Closes the socket. */
+/* Reaps the child if it ends within the time. To be called when process->starter_end becomes
+ * readable. */
+void notifier_process_reap(struct notifier_process *process, int limit_ms);
+
+/* Closes the socket. May block for a tenth of a second. */
 void notifier_process_leave(struct notifier_process *process);
 
 /* Sends a message; the message before has to be answered. Does not block. Returns 0 or -errno. */

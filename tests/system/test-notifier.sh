@@ -238,6 +238,19 @@ done
 stop_dlockfs A
 no_helpers A || fail "left: $(helpers A writer) $(helpers A guard)"
 
+# While their program is loaded it may ask for files of the mount: the daemon, which has started it, answers.
+printf '#!/bin/sh\nexec env LD_LIBRARY_PATH="%s" "%s" "$@"\n' "$dir/L" "$dlockfs" >"$dir/wrapped"
+chmod +x "$dir/wrapped"
+dlockfs=$dir/wrapped begin L
+for name in writer guard; do
+    kill -KILL "$(helpers L "$name")"
+    wait_until "$deadline" no_helpers L
+    touch "$dir/L/$name"
+    wait_until "$deadline" name_is_gone "$dir/L" "$name"
+done
+expect_equal "children that the daemon has not waited for" "" "$(pgrep -P "$(pid L)" || true)"
+stop_dlockfs L
+
 # Under a service manager the next daemon gives the answer.
 requires grep -q HAVE_LIBSYSTEMD "$build/compile_commands.json"
 printf '%s\n' '[store "other"]' 'url = local:' >"$dir/B.ini"
