@@ -43,6 +43,7 @@ struct daemon {
 	struct keeping keeping; /* for the process that goes on after this one */
 	bool taken_over;	/* the mount was made by another process */
 	char *mountpoint;
+	bool made; /* the folder: by this process */
 };
 
 /* Each holder that is to be sent a signal takes a descriptor (files/holder.h). */
@@ -141,7 +142,8 @@ static int prepare(struct daemon *daemon, const char **what, char *why, size_t w
 	}
 	*what = "preparing the mount";
 	error = mount_point_prepare(daemon->options.mountpoint, daemon->keeping.abandoned,
-				    daemon->options.nonempty, &daemon->mountpoint, why, why_bytes);
+				    daemon->options.nonempty, &daemon->mountpoint, &daemon->made,
+				    why, why_bytes);
 	if (error != 0)
 		return error;
 	log_set_mountpoint(daemon->mountpoint);
@@ -255,6 +257,18 @@ static int run_loop(struct daemon *daemon)
 	return error;
 }
 
+/* Whoever has unmounted it may have mounted anew by now, on the same folder. */
+static void end_mount(struct daemon *daemon)
+{
+	bool was_there =
+		mount_end(daemon->filesystem.session, daemon->mountpoint, daemon->taken_over);
+
+	daemon->filesystem.session = NULL;
+	if (daemon->made && was_there)
+		mount_point_remove(daemon->mountpoint);
+	daemon->made = false;
+}
+
 /* Runs the daemon from the mount to its end. Returns 0 or -errno, the error told. */
 static int run(struct daemon *daemon)
 {
@@ -315,8 +329,7 @@ static int run(struct daemon *daemon)
 cleanup_mount:
 	/* The connection ends before the claims are released: no holder may go on believing that it
 	 * has the lock. */
-	mount_end(filesystem->session, daemon->mountpoint, daemon->taken_over);
-	filesystem->session = NULL;
+	end_mount(daemon);
 	answers_finish(filesystem);
 cleanup_filesystem:
 	serving_finish(filesystem);
@@ -326,6 +339,9 @@ cleanup_shards:
 	shards_close(&daemon->shards);
 	steer_finish(filesystem);
 cleanup:
+	if (daemon->made)
+		mount_point_remove(daemon->mountpoint);
+	daemon->made = false;
 	keeping_finish(&daemon->keeping);
 	if (error != 0 && !daemon->keeping.gave_up)
 		log_end(error, what, why);

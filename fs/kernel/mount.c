@@ -169,12 +169,12 @@ static bool is_connected(struct fuse_session *session)
 /* Others may still have the connection open: the service manager, and the writer of a former daemon
  * that waits in the kernel (notifier_process.h). Root ends the connection first, all the same;
  * other users cannot. */
-void mount_end(struct fuse_session *session, const char *mountpoint, bool resumed)
+bool mount_end(struct fuse_session *session, const char *mountpoint, bool resumed)
 {
 	int error = 0;
 
 	if (session == NULL)
-		return;
+		return false;
 	bool connected = is_connected(session);
 	bool here = connected && mount_point_is_ours(mountpoint);
 	if (here && geteuid() == 0)
@@ -186,4 +186,5 @@ void mount_end(struct fuse_session *session, const char *mountpoint, bool resume
 		error = mount_point_unmount(mountpoint);
 	if (error != 0)
 		log_error("%s: cannot unmount: %s", mountpoint, strerror(-error));
+	return here;
 }

@@ -35,7 +35,8 @@ int mount_resume(const struct mount_plan *plan, int descriptor, struct fuse_sess
 		 char *why, size_t why_bytes);
 
 /* Unmounts, and ends the connection: every call on a file that is still open fails with ENOTCONN
- * from now on. `resumed`: another process has mounted. NULL is fine. */
-void mount_end(struct fuse_session *session, const char *mountpoint, bool resumed);
+ * from now on. `resumed`: another process has mounted. NULL is fine. Returns whether the mount was
+ * there, so that nobody else can have mounted at its place yet. */
+bool mount_end(struct fuse_session *session, const char *mountpoint, bool resumed);
 
 #endif

@@ -224,20 +224,31 @@ static int clear_mount(const char *path, const char *type, bool abandoned, char 
 	return error;
 }
 
-static int make_free(const char *path, bool abandoned, bool nonempty, char *why, size_t why_bytes)
+void mount_point_remove(const char *path)
+{
+	if (rmdir(path) < 0 && errno != ENOENT)
+		log_warning("%s: cannot remove the folder: %m; files that are locked in it are "
+			    "locked on this host only",
+			    path);
+}
+
+static int make_free(const char *path, bool abandoned, bool nonempty, bool *ret_made, char *why,
+		     size_t why_bytes)
 {
 	char type[64];
 	struct stat attr;
 	bool mounted = false;
 	int error = 0;
 
+	*ret_made = false;
 	/* A mount on first use (x-systemd.automount) has autofs there, to be mounted upon. */
 	while (error == 0 && (mounted = find_mount(path, type, sizeof(type))) &&
 	       strcmp(type, "autofs") != 0)
 		error = clear_mount(path, type, abandoned, why, why_bytes);
 	if (error != 0)
 		return error;
-	if (mkdir(path, 0755) < 0 && errno != EEXIST)
+	*ret_made = mkdir(path, 0755) == 0;
+	if (!*ret_made && errno != EEXIST)
 		error = -errno;
 	else if (stat(path, &attr) < 0)
 		error = -errno;
@@ -263,17 +274,20 @@ int mount_point_find(const char *mountpoint, char **ret, char *why, size_t why_b
 }
 
 int mount_point_prepare(const char *mountpoint, bool abandoned, bool nonempty, char **ret,
-			char *why, size_t why_bytes)
+			bool *ret_made, char *why, size_t why_bytes)
 {
 	char *path = NULL;
 	int error = mount_point_find(mountpoint, &path, why, why_bytes);
 	if (error != 0)
 		return error;
-	error = make_free(path, abandoned, nonempty, why, why_bytes);
-	if (error != 0) {
-		free(path);
-		return error;
+	error = make_free(path, abandoned, nonempty, ret_made, why, why_bytes);
+	if (error == 0) {
+		*ret = path;
+		return 0;
 	}
-	*ret = path;
-	return 0;
+	if (*ret_made)
+		mount_point_remove(path);
+	*ret_made = false;
+	free(path);
+	return error;
 }

@@ -15,10 +15,15 @@ int mount_point_find(const char *mountpoint, char **ret, char *why, size_t why_b
 /* Makes the mount point ready: creates its last component if that is missing, unmounts what a dead
  * dlockfs has left there, and refuses a mount of another file system or of a living dlockfs, and a
  * folder that folder_below_check() refuses. With `abandoned` a dlockfs there is known to be dead,
- * though its connection may still be open, and calls may wait for it. Returns 0 and the absolute
- * path in *ret, which the caller frees; or -errno and one line in `why`. */
+ * though its connection may still be open, and calls may wait for it. Returns 0, the absolute path
+ * in *ret, which the caller frees, and in *ret_made whether the folder was missing, for
+ * mount_point_remove(); or -errno and one line in `why`. */
 int mount_point_prepare(const char *mountpoint, bool abandoned, bool nonempty, char **ret,
-			char *why, size_t why_bytes);
+			bool *ret_made, char *why, size_t why_bytes);
+
+/* Removes a folder that mount_point_prepare() has made, once nothing is mounted there: whoever
+ * locks in it excludes nobody on other hosts. A failure is logged. */
+void mount_point_remove(const char *path);
 
 /* Whether the file system that is mounted at the path answers, or nothing is mounted there. Blocks
  * for up to five seconds. */

@@ -62,3 +62,28 @@ stop_dlockfs full
 rm "$dir/full/.job"
 start_dlockfs full
 stop_dlockfs full
+
+# A folder that was missing is made, and taken away: when the mount fails, and when it ends.
+absent() {
+    [ ! -e "$dir/$1" ]
+}
+refused_with "-o no_such: expected a key of the configuration or a mount option" -o no_such "$dir/new"
+absent new || fail "a mount that failed has left its folder"
+# Without a device, as in a container.
+for mode in --foreground ""; do
+    # shellcheck disable=SC2086
+    refused timeout "$deadline" unshare --mount sh -c 'mount --bind /dev/null /dev/fuse && exec "$@"' - "$dlockfs" $mode "$dir/new" 2>"$dir/err"
+    grep -qF "$dir/new: cannot mount here: " "$dir/err" || fail "$(<"$dir/err")"
+    absent new || fail "a mount that failed has left its folder"
+done
+start new "$dlockfs" --foreground "$dir/new"
+wait_until "$deadline" is_mounted "$dir/new"
+send_signal new TERM
+finish new
+absent new || fail "a daemon that ended has left its folder"
+# Who unmounts may mount there again at once.
+start new "$dlockfs" --foreground "$dir/new"
+wait_until "$deadline" is_mounted "$dir/new"
+umount "$dir/new"
+finish new
+rmdir "$dir/new"
