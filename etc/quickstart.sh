@@ -146,8 +146,7 @@ mount_locks() {
         die "$mountpoint exists and is not empty; move it away first"
     fi
     if [ -z "$type" ] && [ ! -d "$mountpoint" ]; then
-        mkdir "$mountpoint"
-        touch "$state/$1.made"
+        touch "$state/$1.made" # by dlockfs
     fi
     setsid "$build/dlockfs" --foreground --store "$2" "$mountpoint" >"$state/$1.log" 2>&1 </dev/null &
     record "$1" $!
@@ -164,7 +163,10 @@ unmount_locks() {
     if [ "$(mounted_type "$mountpoint")" = fuse.dlockfs ] && ! usable "$mountpoint"; then
         umount -l "$mountpoint" || true
     fi
-    [ ! -e "$state/$1.made" ] || rmdir "$mountpoint" 2>/dev/null || true
+    if [ -e "$state/$1.made" ] && [ -z "$(mounted_type "$mountpoint")" ]; then
+        chattr -i "$mountpoint" 2>/dev/null || true # a dlockfs that was killed has left it
+        rmdir "$mountpoint" 2>/dev/null || true
+    fi
     rm -f "$state/$1.made"
     say "Stopped $mountpoint"
 }

@@ -18,6 +18,7 @@
 #include "files/filesystem.h"
 #include "files/shard.h"
 #include "files/steer.h"
+#include "kernel/folder_below.h"
 #include "kernel/lease_board.h"
 #include "kernel/memory_lock.h"
 #include "kernel/mount.h"
@@ -179,6 +180,7 @@ static int begin_mount(struct daemon *daemon, char *why, size_t why_bytes)
 	struct filesystem *filesystem = &daemon->filesystem;
 	const struct takeover_process *process = &daemon->takeover.process;
 	struct mount_plan plan = plan_mount(daemon);
+	struct folder_below folder = {.descriptor = -1};
 
 	daemon->taken_over = daemon->takeover.file != NULL;
 	if (daemon->taken_over) {
@@ -192,7 +194,11 @@ static int begin_mount(struct daemon *daemon, char *why, size_t why_bytes)
 	}
 	filesystem->on_ready = on_ready;
 	filesystem->context = daemon;
-	return mount_begin(&plan, daemon->mountpoint, &filesystem->session, why, why_bytes);
+	if (!daemon->options.nonempty)
+		folder_below_begin(&folder, daemon->mountpoint);
+	int error = mount_begin(&plan, daemon->mountpoint, &filesystem->session, why, why_bytes);
+	folder_below_end(&folder, error == 0);
+	return error;
 }
 
 static int check_mount(struct daemon *daemon, char *why, size_t why_bytes)

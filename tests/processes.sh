@@ -82,5 +82,7 @@ folder_remove() {
         echo "$1 is kept: something is still mounted below it" >&2
         return 1
     fi
+    # What a daemon has mounted upon.
+    find "$1" -xdev -type d -exec chattr -f -i {} + || true
     rm -rf --one-file-system -- "$1"
 }

@@ -3,11 +3,18 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
 #include "base/log.h"
 
@@ -104,44 +111,137 @@ static int check_needed(const char *path, char *why, size_t why_bytes)
 	return found != NULL ? -EBUSY : 0;
 }
 
-/* Puts the name of anything that is in the folder into `name`, or "". Returns 0 or -errno. */
-static int find_entry(const char *path, char name[NAME_MAX + 1])
+/* A lock in a file system of this host. */
+struct local_lock {
+	unsigned long long inode;
+	long holder; /* 0: a process of another pid namespace */
+};
+
+struct local_locks {
+	struct local_lock *list;
+	size_t count;
+};
+
+/* Reads a line of proc_locks(5), "1: FLOCK ADVISORY WRITE 4711 00:2f:17 0 EOF". Returns whether it
+ * is of a lock on that device that is held, not waited for. */
+static bool read_lock(const char *line, dev_t device, struct local_lock *ret)
+{
+	unsigned int found_major, found_minor;
+
+	return sscanf(line, "%*d: %*[A-Z] %*s %*s %ld %x:%x:%llu", &ret->holder, &found_major,
+		      &found_minor, &ret->inode) == 4 &&
+	       found_major == major(device) && found_minor == minor(device);
+}
+
+/* Out of memory: those that were read. */
+static struct local_locks read_locks(dev_t device)
+{
+	FILE *file = fopen("/proc/locks", "re");
+	struct local_locks locks = {0};
+	struct local_lock lock, *grown;
+	char line[256];
+
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+		if (!read_lock(line, device, &lock))
+			continue;
+		grown = reallocarray(locks.list, locks.count + 1, sizeof(*grown));
+		if (grown == NULL)
+			break;
+		locks.list = grown;
+		locks.list[locks.count++] = lock;
+	}
+	if (file != NULL)
+		fclose(file);
+	return locks;
+}
+
+/* "process 4711 flock" */
+static void describe_process(long pid, char *text, size_t bytes)
+{
+	char path[32], command[32] = "";
+
+	snprintf(path, sizeof(path), "/proc/%ld/comm", pid);
+	FILE *file = pid > 0 ? fopen(path, "re") : NULL;
+	if (file != NULL && fgets(command, sizeof(command), file) != NULL)
+		command[strcspn(command, "\n")] = '\0';
+	if (file != NULL)
+		fclose(file);
+	if (pid > 0)
+		snprintf(text, bytes, "process %ld %s", pid, command);
+	else
+		snprintf(text, bytes, "a process of another pid namespace");
+}
+
+/* Describes a lock on the file, if there is one and `text` is empty. */
+static void find_lock(const struct local_locks *locks, const char *name, ino_t inode, char *text,
+		      size_t bytes)
+{
+	char process[80];
+
+	for (size_t i = 0; text[0] == '\0' && i < locks->count; i++) {
+		if (locks->list[i].inode != inode)
+			continue;
+		describe_process(locks->list[i].holder, process, sizeof(process));
+		snprintf(text, bytes, "%s has locked %s there, and excludes nobody in the mount",
+			 process, name);
+	}
+}
+
+/* What is in a folder: the name of anything; "": nothing is. And one who has locked something. */
+struct content {
+	char name[NAME_MAX + 1];
+	char lock[2 * NAME_MAX];
+};
+
+/* Returns 0 or -errno. */
+static int find_content(const char *path, struct content *ret)
 {
 	DIR *folder = opendir(path);
+	struct local_locks locks = {0};
 	const struct dirent *entry;
+	struct stat attr;
 
-	name[0] = '\0';
+	*ret = (struct content){0};
 	if (folder == NULL)
 		return -errno;
-	while (name[0] == '\0' && (entry = readdir(folder)) != NULL) {
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			snprintf(name, NAME_MAX + 1, "%s", entry->d_name);
+	if (fstat(dirfd(folder), &attr) == 0)
+		locks = read_locks(attr.st_dev);
+	while ((entry = readdir(folder)) != NULL) {
+		bool is_folder = strcmp(entry->d_name, ".") == 0;
+		if (strcmp(entry->d_name, "..") == 0)
+			continue;
+		if (!is_folder && ret->name[0] == '\0')
+			snprintf(ret->name, sizeof(ret->name), "%s", entry->d_name);
+		find_lock(&locks, is_folder ? "the folder itself" : entry->d_name, entry->d_ino,
+			  ret->lock, sizeof(ret->lock));
 	}
+	free(locks.list);
 	closedir(folder);
 	return 0;
 }
 
 static int check_empty(const char *path, bool nonempty, char *why, size_t why_bytes)
 {
-	char name[NAME_MAX + 1];
-	int error = find_entry(path, name);
+	struct content content;
+	int error = find_content(path, &content);
+	bool empty = error == 0 && content.name[0] == '\0';
 
-	if (nonempty) {
-		if (error == 0 && name[0] != '\0')
-			log_warning("%s: is not empty, and the mount hides what is in there, such "
-				    "as %s",
-				    path, name);
+	if ((empty || nonempty) && content.lock[0] != '\0')
+		log_warning("%s: %s", path, content.lock);
+	if (nonempty && error == 0 && !empty)
+		log_warning("%s: is not empty, and the mount hides what is in there, such as %s",
+			    path, content.name);
+	if (empty || nonempty)
 		return 0;
-	}
 	if (error != 0)
 		snprintf(why, why_bytes, "%s: cannot see whether it is empty: %s", path,
 			 strerror(-error));
-	else if (name[0] != '\0')
+	else
 		snprintf(why, why_bytes,
-			 "%s: is not empty, and the mount would hide what is in there, such as %s; "
-			 "expected an empty folder, or -o nonempty",
-			 path, name);
-	return error != 0 ? error : name[0] != '\0' ? -ENOTEMPTY : 0;
+			 "%s: is not empty, and the mount would hide what is in there, such as "
+			 "%s%s%s; expected an empty folder, or -o nonempty",
+			 path, content.name, content.lock[0] != '\0' ? "; " : "", content.lock);
+	return error != 0 ? error : -ENOTEMPTY;
 }
 
 int folder_below_check(const char *path, bool nonempty, char *why, size_t why_bytes)
@@ -149,4 +249,103 @@ int folder_below_check(const char *path, bool nonempty, char *why, size_t why_by
 	int error = check_needed(path, why, why_bytes);
 
 	return error != 0 ? error : check_empty(path, nonempty, why, why_bytes);
+}
+
+/* Makes the folder immutable, or no more so. Returns whether that is done. */
+static bool set_immutable(int descriptor, bool immutable)
+{
+	int flags;
+
+	if (ioctl(descriptor, FS_IOC_GETFLAGS, &flags) < 0)
+		return false;
+	if (((flags & FS_IMMUTABLE_FL) != 0) == immutable)
+		return true;
+	flags ^= FS_IMMUTABLE_FL;
+	return ioctl(descriptor, FS_IOC_SETFLAGS, &flags) == 0;
+}
+
+static bool is_immutable(int descriptor)
+{
+	int flags;
+
+	return ioctl(descriptor, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_IMMUTABLE_FL) != 0;
+}
+
+/* fusermount3 refuses a folder to which the user has no write access: as an earlier mount has left
+ * it. */
+static void make_fit(struct folder_below *folder)
+{
+	if (geteuid() == 0 || (folder->mode & S_IWUSR) != 0)
+		return;
+	folder->made_fit = fchmod(folder->descriptor, folder->mode | S_IWUSR) == 0;
+}
+
+void folder_below_begin(struct folder_below *folder, const char *path)
+{
+	struct statfs type;
+	struct stat attr;
+
+	*folder = (struct folder_below){
+		.path = path,
+		.descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+	};
+	if (folder->descriptor < 0)
+		return;
+	if (fstatfs(folder->descriptor, &type) < 0 || type.f_type == AUTOFS_SUPER_MAGIC ||
+	    fstat(folder->descriptor, &attr) < 0) {
+		close(folder->descriptor);
+		folder->descriptor = -1;
+		return;
+	}
+	folder->mode = attr.st_mode & 07777;
+	folder->immutable = is_immutable(folder->descriptor);
+	folder->changed = !folder->immutable && set_immutable(folder->descriptor, true);
+	folder->immutable = folder->immutable || folder->changed;
+	make_fit(folder);
+}
+
+/* The second best: whoever is not root cannot lock there. */
+static void take_permission(struct folder_below *folder)
+{
+	unsigned int mode = folder->mode & ~(unsigned int)(S_IWUSR | S_IWGRP | S_IWOTH);
+
+	if (mode == folder->mode && !folder->made_fit)
+		return;
+	if (fchmod(folder->descriptor, mode) < 0)
+		log_warning("%s: the folder below the mount cannot be made read-only: %m; without "
+			    "the mount, files in it are locked on this host only",
+			    folder->path);
+	else if (mode != folder->mode)
+		log_info("%s: the folder below the mount has the mode %04o from now on, so that "
+			 "without the mount nobody but root can lock there",
+			 folder->path, mode);
+}
+
+void folder_below_end(struct folder_below *folder, bool mounted)
+{
+	if (folder->descriptor < 0)
+		return;
+	if (mounted && !folder->immutable)
+		take_permission(folder);
+	else if (mounted && folder->changed)
+		log_info("%s: the folder below the mount is immutable from now on, so that without "
+			 "the mount nobody can lock there; chattr -i undoes that",
+			 folder->path);
+	if (!mounted && folder->changed)
+		set_immutable(folder->descriptor, false);
+	if (!mounted && folder->made_fit)
+		fchmod(folder->descriptor, folder->mode);
+	close(folder->descriptor);
+	folder->descriptor = -1;
+}
+
+int folder_below_remove(const char *path)
+{
+	int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (descriptor >= 0) {
+		set_immutable(descriptor, false);
+		close(descriptor);
+	}
+	return rmdir(path) < 0 ? -errno : 0;
 }

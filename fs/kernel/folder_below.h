@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The folder that is mounted upon, and that is seen again when the mount has gone. To be called
- * before the mount: afterwards its path leads into the mount. All of it may block.
+ * The folder that is mounted upon, and that is seen again when the mount has gone. Whoever locks in
+ * there excludes nobody on other hosts, so nobody is to be able to.
+ *
+ * To be used before the mount: afterwards the folder's path leads into the mount. Blocks.
  */
 #ifndef DLOCKFS_KERNEL_FOLDER_BELOW_H
 #define DLOCKFS_KERNEL_FOLDER_BELOW_H
@@ -11,7 +13,29 @@
 
 /* Refuses a folder that dlockfs has to reach itself while it is mounted, such as /etc or that of
  * its libraries: it would wait for its own answers. Refuses one that is not empty, too, unless
- * `nonempty`: then that is logged. Returns 0; or -errno and one line in `why`. */
+ * `nonempty`: then that is logged. The line also says who has locked something there. Returns 0; or
+ * -errno and one line in `why`. */
 int folder_below_check(const char *path, bool nonempty, char *why, size_t why_bytes);
+
+/* The folder while it is mounted upon. */
+struct folder_below {
+	const char *path;
+	int descriptor;	   /* -1: it is left as it is */
+	bool immutable;	   /* it is */
+	bool changed;	   /* that was done here */
+	bool made_fit;	   /* fusermount3 wants the user to have write access, */
+	unsigned int mode; /* and this was the mode before */
+};
+
+/* Makes the folder immutable, as "chattr +i" does, where the file system and the rights allow that.
+ * Not if another mount is there (autofs). */
+void folder_below_begin(struct folder_below *folder, const char *path);
+
+/* The mount was made: what is not immutable loses the permission to write. Logs what is new. Else:
+ * the folder is as it was. */
+void folder_below_end(struct folder_below *folder, bool mounted);
+
+/* Removes an empty folder, even if it is immutable. Returns 0 or -errno. */
+int folder_below_remove(const char *path);
 
 #endif

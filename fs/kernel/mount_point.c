@@ -226,10 +226,12 @@ static int clear_mount(const char *path, const char *type, bool abandoned, char 
 
 void mount_point_remove(const char *path)
 {
-	if (rmdir(path) < 0 && errno != ENOENT)
-		log_warning("%s: cannot remove the folder: %m; files that are locked in it are "
+	int error = folder_below_remove(path);
+
+	if (error != 0 && error != -ENOENT)
+		log_warning("%s: cannot remove the folder: %s; files that are locked in it are "
 			    "locked on this host only",
-			    path);
+			    path, strerror(-error));
 }
 
 static int make_free(const char *path, bool abandoned, bool nonempty, bool *ret_made, char *why,

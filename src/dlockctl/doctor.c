@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dlockctl/below.h"
 #include "dlockctl/output.h"
 #include "dlockctl/probe.h"
 #include "dlockctl/text.h"
@@ -292,35 +293,96 @@ static char *command_of(long pid)
 	return must(strdup(text));
 }
 
-/* "1: FLOCK  ADVISORY  WRITE 4711 00:2f:1 0 EOF". Locks on files of the mount are not in that list.
- * So a lock on the mount's device is on a directory, and of this host only. */
+/* A lock of proc_locks(5), of this host. */
+struct local_lock {
+	long pid;
+	ino_t inode;
+};
+
+/* Reads the next lock on the device that is held: "1: FLOCK  ADVISORY  WRITE 4711 00:2f:1 0 EOF".
+ * Returns false at the end of the list. */
+static bool next_lock(FILE *locks, dev_t device, struct local_lock *ret)
+{
+	unsigned int device_major, device_minor;
+	unsigned long long inode;
+	char *line = NULL;
+	size_t room = 0;
+	bool found = false;
+
+	while (locks != NULL && !found && getline(&line, &room, locks) > 0) {
+		found = sscanf(line, "%*d: %*[A-Z] %*s %*s %ld %x:%x:%llu", &ret->pid,
+			       &device_major, &device_minor, &inode) == 4 &&
+			device_major == major(device) && device_minor == minor(device);
+		ret->inode = found ? (ino_t)inode : 0;
+	}
+	free(line);
+	return found;
+}
+
+/* Locks on files of the mount are not in that list. So a lock on the mount's device is on a
+ * directory, and of this host only. */
 static void check_directories(struct doctor *doctor, const struct probe *probe)
 {
-	char *line = NULL;
-	size_t room = 0, found = 0;
-	FILE *file = fopen("/proc/locks", "re");
+	FILE *locks = fopen("/proc/locks", "re");
+	struct local_lock lock;
+	size_t found = 0;
 
-	while (file != NULL && getline(&line, &room, file) > 0) {
-		unsigned int device_major, device_minor;
-		char kind[16];
-		long pid;
-		if (sscanf(line, "%*d: %15s %*s %*s %ld %x:%x:", kind, &pid, &device_major,
-			   &device_minor) != 4 ||
-		    device_major != major(probe->device) || device_minor != minor(probe->device))
-			continue;
-		char *command = command_of(pid);
+	for (; next_lock(locks, probe->device, &lock); found++) {
+		char *command = command_of(lock.pid);
 		say(doctor, RESULT_WARNING, "directories",
 		    "process %ld %s has locked a directory of the mount: that lock is of this host "
 		    "only; lock a file",
-		    pid, command);
+		    lock.pid, command);
+		free(command);
+	}
+	if (locks != NULL && found == 0)
+		say(doctor, RESULT_OK, "directories", "none is locked");
+	if (locks != NULL)
+		fclose(locks);
+}
+
+/* Those who have locked something below the mount. */
+static size_t check_locks_below(struct doctor *doctor, const struct below *below)
+{
+	FILE *locks = fopen("/proc/locks", "re");
+	struct local_lock lock;
+	size_t found = 0;
+
+	while (next_lock(locks, below->device, &lock)) {
+		const char *name = below_name(below, lock.inode);
+		if (name == NULL)
+			continue;
+		char *command = command_of(lock.pid);
+		say(doctor, RESULT_ERROR, "below",
+		    "process %ld %s has locked %s in the folder below the mount, and excludes "
+		    "nobody in the mount; end it",
+		    lock.pid, command, strcmp(name, ".") == 0 ? "a directory" : name);
 		free(command);
 		found++;
 	}
-	if (file != NULL && found == 0)
-		say(doctor, RESULT_OK, "directories", "none is locked");
-	if (file != NULL)
-		fclose(file);
-	free(line);
+	if (locks != NULL)
+		fclose(locks);
+	return found;
+}
+
+/* Without the mount, programs get to the folder below it. */
+static void check_below(struct doctor *doctor, const char *mount)
+{
+	struct below below;
+
+	if (!below_read(mount, &below))
+		return;
+	size_t locks = check_locks_below(doctor, &below);
+	if (below.protection == BELOW_WRITABLE)
+		say(doctor, RESULT_WARNING, "below",
+		    "without the mount programs can lock files in %s, on this host only; "
+		    "unmount it, and chattr +i it",
+		    mount);
+	else if (locks == 0)
+		say(doctor, RESULT_OK, "below",
+		    "without the mount nobody%s can lock files in its folder",
+		    below.protection == BELOW_READ_ONLY ? " but root" : "");
+	below_finish(&below);
 }
 
 /* Makes an object of one store's lines in the status. */
@@ -362,6 +424,7 @@ static int examine(struct doctor *doctor, const char *mount)
 	if (status == 0) {
 		check_status(doctor, &probe);
 		check_directories(doctor, &probe);
+		check_below(doctor, mount);
 	}
 	check_kernel(doctor, &probe);
 	check_clock(doctor);

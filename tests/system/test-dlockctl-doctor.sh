@@ -72,6 +72,30 @@ expect directory held
 grep -q "warning: directories: process [0-9]* flock has locked a directory" "$dir/doctor.out" || fail "$(<"$dir/doctor.out")"
 release directory
 
+# The folder below the mount, and who has locked something in there.
+if lsattr -d / >"$dir/out" 2>&1; then
+    grep -qx "ok: below: without the mount nobody can lock files in its folder" "$dir/doctor.out" || fail "$(<"$dir/doctor.out")"
+fi
+mkdir "$dir/C"
+hold below "$dir/C/job"
+expect below held
+start_dlockfs C -o nonempty
+expect_status 1 "$dlockctl" --mount "$dir/C" doctor >"$dir/doctor.out"
+for line in "error: below: process [0-9]* flock has locked job in the folder below the mount, and excludes nobody in the mount; end it" \
+    "warning: below: without the mount programs can lock files in $dir/C, on this host only; unmount it, and chattr +i it"; do
+    grep -qx "$line" "$dir/doctor.out" || fail "$(<"$dir/doctor.out")"
+done
+release below
+stop_dlockfs C
+rm "$dir/C/job"
+chmod 555 "$dir/C"
+start_dlockfs C -o nonempty
+"$dlockctl" --mount "$dir/C" doctor >"$dir/doctor.out" || expect_equal status 1 $?
+grep -qx "ok: below: without the mount nobody but root can lock files in its folder" "$dir/doctor.out" || fail "$(<"$dir/doctor.out")"
+stop_dlockfs C
+# Only root can look there.
+! setpriv --reuid=65534 --clear-groups "$dlockctl" --mount "$dir/A" doctor | finds below
+
 pause A
 expect_status 72 timeout "$deadline" "$dlockctl" --mount "$dir/A" doctor >"$dir/doctor.out"
 grep -q "error: mount: $dir/A does not answer" "$dir/doctor.out"

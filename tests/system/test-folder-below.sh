@@ -60,8 +60,6 @@ send_signal full USR2
 wait_until "$deadline" grep -q ' goes on with version ' "$dir/full.log"
 stop_dlockfs full
 rm "$dir/full/.job"
-start_dlockfs full
-stop_dlockfs full
 
 # A folder that was missing is made, and taken away: when the mount fails, and when it ends.
 absent() {
@@ -86,4 +84,65 @@ start new "$dlockfs" --foreground "$dir/new"
 wait_until "$deadline" is_mounted "$dir/new"
 umount "$dir/new"
 finish new
+
+# Without the mount nobody can lock there: not after its end, nor when it was made anew, and unmounted by somebody else.
+requires command -v chattr
+immutable() {
+    lsattr -d "$1" | finds '^[^ ]*i'
+}
+immutable "$dir/new" || skip "requires: a file system that knows immutable folders"
+refused flock "$dir/new/job" true 2>"$dir/err"
+chattr -i "$dir/new"
 rmdir "$dir/new"
+start_dlockfs found
+grep -qxF "dlockfs: $dir/found: the folder below the mount is immutable from now on, so that without the mount nobody can lock there; chattr -i undoes that" "$dir/found.log"
+send_signal found USR2
+wait_until "$deadline" grep -q ' goes on with version ' "$dir/found.log"
+stop_dlockfs found
+immutable "$dir/found"
+refused flock "$dir/found/job" true 2>"$dir/err"
+start_dlockfs found
+flock "$dir/found/job" true
+stop_dlockfs found
+expect_equal "how often that is said" 1 "$(grep -c immutable "$dir/found.log")"
+# A mount that fails changes nothing, and nor does one with nonempty.
+chattr -i "$dir/found"
+refused_with "-o no_such: expected a key of the configuration or a mount option" -o no_such "$dir/found"
+! immutable "$dir/found" || fail "immutable though the mount failed"
+start_dlockfs found -o nonempty
+stop_dlockfs found
+! immutable "$dir/found" || fail "immutable though with nonempty"
+# A user, who has no such right: nobody can write there.
+user=65534
+mkdir "$dir/private"
+chown "$user" "$dir/private"
+mknod -m 666 "$dir/fuse" c 10 229
+mount --bind "$dir/fuse" /dev/fuse
+for mode in 0775 0555; do
+    chmod "$mode" "$dir/private"
+    : >"$dir/private.out"
+    start private setpriv --reuid=$user --regid=$user --clear-groups "$dlockfs" --foreground "$dir/private"
+    wait_until "$deadline" is_mounted "$dir/private"
+    send_signal private TERM
+    finish private
+    expect_equal "mode after that of $mode" 555 "$(stat -c %a "$dir/private")"
+done
+refused setpriv --reuid=$user --regid=$user --clear-groups flock "$dir/private/job" true 2>"$dir/err"
+
+# Who has locked something in the folder is named.
+mkdir "$dir/locked"
+hold one "$dir/locked/job"
+expect one held
+process=$(awk '$2 == "FLOCK" { print $5, $6 }' /proc/locks | awk -F'[ :]' -v inode="$(stat -c %i "$dir/locked/job")" '$4 == inode { print $1 }')
+refused_with "$dir/locked: is not empty, and the mount would hide what is in there, such as job; process $process flock has locked job there, and excludes nobody in the mount; expected an empty folder, or -o nonempty" "$dir/locked"
+start_dlockfs locked -o nonempty
+grep -qxF "dlockfs: warning: $dir/locked: process $process flock has locked job there, and excludes nobody in the mount" "$dir/locked.log"
+stop_dlockfs locked
+release one
+rm "$dir/locked/job"
+hold one "$dir/locked"
+expect one held
+start_dlockfs locked
+grep -q "^dlockfs: warning: $dir/locked: process [0-9]* flock has locked the folder itself there, and excludes nobody in the mount$" "$dir/locked.log" ||
+    fail "$(<"$dir/locked.log")"
+stop_dlockfs locked
