@@ -94,7 +94,9 @@ start_dlockfs C -o nonempty
 grep -qx "ok: below: without the mount nobody but root can lock files in its folder" "$dir/doctor.out" || fail "$(<"$dir/doctor.out")"
 stop_dlockfs C
 # Only root can look there.
-! setpriv --reuid=65534 --clear-groups "$dlockctl" --mount "$dir/A" doctor | finds below
+if setpriv --reuid=65534 --clear-groups "$dlockctl" --mount "$dir/A" doctor | finds below; then
+    fail "a user has looked below the mount"
+fi
 
 pause A
 expect_status 72 timeout "$deadline" "$dlockctl" --mount "$dir/A" doctor >"$dir/doctor.out"
