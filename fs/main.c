@@ -33,6 +33,8 @@
 #include "restart/supervisor.h"
 #include "restart/takeover.h"
 
+#define STATUS_OLD_CONFIG "Serving the mount; the new configuration has an error"
+
 struct daemon {
 	struct config config;
 	struct options options;
@@ -44,7 +46,8 @@ struct daemon {
 	struct keeping keeping; /* for the process that goes on after this one */
 	bool taken_over;	/* the mount was made by another process */
 	char *mountpoint;
-	bool made; /* the folder: by this process */
+	bool made;     /* the folder: by this process */
+	bool stood_in; /* the configuration of the process before, for one with an error */
 };
 
 /* Each holder that is to be sent a signal takes a descriptor (files/holder.h). */
@@ -99,15 +102,16 @@ static void on_reload(void *context)
 	if (error == 0) {
 		config_reload(&daemon->config, &fresh, on_fixed_key);
 		log_set_level((enum log_level)daemon->config.log_level);
+		restart_note_config(&daemon->restart);
 		filesystem_reload(&daemon->filesystem);
+		daemon->stood_in = false;
 		log_info("the configuration has been read anew; a lock that is in use keeps what "
 			 "was said of it");
 	} else {
 		log_error("%s; the configuration stays as it was", why);
 		config_finish(&fresh);
 	}
-	supervisor_ready(error == 0 ? "Serving the mount"
-				    : "Serving the mount; the new configuration has an error");
+	supervisor_ready(error == 0 ? "Serving the mount" : STATUS_OLD_CONFIG);
 }
 
 /* Returns in a child, which has to lock the secrets in memory anew. */
@@ -248,7 +252,7 @@ static int run_loop(struct daemon *daemon)
 		takeover_resume(&daemon->takeover, filesystem);
 		keeping_resume(&daemon->keeping);
 		log_info("%s goes on with version " DLOCKFS_VERSION, daemon->mountpoint);
-		supervisor_ready("Serving the mount");
+		supervisor_ready(daemon->stood_in ? STATUS_OLD_CONFIG : "Serving the mount");
 	}
 	takeover_finish(&daemon->takeover);
 	error = loop_run(&daemon->loop);
@@ -387,6 +391,20 @@ static int begin(struct daemon *daemon, char **argv, char *why, size_t why_bytes
 	return error;
 }
 
+/* A process that goes on with locks does not end for want of a configuration: that of the process
+ * before stands in for one with the error `why`. Returns the error, if there was no such one. */
+static int stand_in(struct daemon *daemon, int error, const char *why)
+{
+	const struct takeover_process *process = &daemon->takeover.process;
+
+	if (process->config == NULL || options_use(&daemon->options, &daemon->config,
+						   process->config, process->config_bytes) != 0)
+		return error;
+	log_error("%s; the configuration of the process before is in use", why);
+	daemon->stood_in = true;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct daemon daemon = {0};
@@ -401,9 +419,12 @@ int main(int argc, char **argv)
 		log_to_journal();
 	if (error == 0)
 		error = begin(&daemon, argv, why, sizeof(why));
-	if (error == 0)
+	if (error == 0) {
 		error = options_parse(&daemon.options, &daemon.config, argc, argv, &action, why,
 				      sizeof(why));
+		if (error != 0)
+			error = stand_in(&daemon, error, why);
+	}
 	if (error == 0 && action == OPTIONS_CHECK)
 		error = check_mount(&daemon, why, sizeof(why));
 	if (error != 0)

@@ -16,12 +16,13 @@
 #define DEFAULT_CONFIG_FILE DLOCKFS_SYSCONFDIR "/dlockfs.ini"
 #define HELPER_PREFIX	    "mount."
 
-enum { OPTION_STORE = 256, OPTION_CONFIG, OPTION_SESSION_TIMEOUT, OPTION_VERSION };
+enum { OPTION_STORE = 256, OPTION_CONFIG, OPTION_SESSION_TIMEOUT, OPTION_CHECK, OPTION_VERSION };
 
 static const struct option long_options[] = {
 	{"store", required_argument, NULL, OPTION_STORE},
 	{"config", required_argument, NULL, OPTION_CONFIG},
 	{"session-timeout", required_argument, NULL, OPTION_SESSION_TIMEOUT},
+	{"check", no_argument, NULL, OPTION_CHECK},
 	{"foreground", no_argument, NULL, 'f'},
 	{"verbose", no_argument, NULL, 'v'},
 	{"version", no_argument, NULL, OPTION_VERSION},
@@ -44,6 +45,7 @@ void options_help(FILE *out)
 		"  --config FILE            configuration (default " DEFAULT_CONFIG_FILE
 		", if there)\n"
 		"  --session-timeout TIME   such as 15s: when a dead host's locks are freed\n"
+		"  --check                  look for errors in all this, and do not mount\n"
 		"  -f, --foreground         stay in the foreground, messages to stderr\n"
 		"  -v, --verbose            more messages\n"
 		"  -o KEY[=VALUE],...       a key of the configuration, below, or a mount option;\n"
@@ -193,6 +195,9 @@ static int read_arguments(struct options *options, int argc, char **argv,
 		case 's': /* be lenient with options that others know: none is ours */
 		case 't':
 			break;
+		case OPTION_CHECK:
+			*action = OPTIONS_CHECK;
+			break;
 		case OPTION_VERSION:
 			*action = OPTIONS_VERSION;
 			return 0;
@@ -330,16 +335,37 @@ int options_parse(struct options *options, struct config *config, int argc, char
 	error = read_places(options, argc - optind, argv + optind, why, why_bytes);
 	if (error == 0)
 		error = keep_off(options->mountpoint, why, why_bytes);
-	if (error == 0)
-		error = read_file(options, config, why, why_bytes);
-	if (error == 0)
-		error = apply(options, config, true, why, why_bytes);
 	if (error == 0) {
 		error = keep_place(options);
 		if (error != 0)
 			snprintf(why, why_bytes, "the current folder: %s", strerror(-error));
 	}
-	return error;
+	if (error == 0)
+		error = read_file(options, config, why, why_bytes);
+	return error == 0 ? apply(options, config, true, why, why_bytes) : error;
+}
+
+int options_use(struct options *options, struct config *config, const char *text, size_t bytes)
+{
+	struct config fresh;
+	char why[1024];
+
+	if (options->mountpoint == NULL)
+		return -EINVAL;
+	free(options->fuse);
+	options->fuse = NULL;
+	int error = config_init(&fresh);
+	if (error == 0)
+		error = config_read_text(&fresh, "", text, bytes, why, sizeof(why));
+	if (error == 0)
+		error = apply(options, &fresh, true, why, sizeof(why));
+	if (error != 0) {
+		config_finish(&fresh);
+		return error;
+	}
+	config_finish(config);
+	*config = fresh;
+	return 0;
 }
 
 int options_configure(struct options *options, struct config *config, char *why, size_t why_bytes)

@@ -70,7 +70,7 @@ void restart_set(struct restart *restart, struct filesystem *filesystem, bool ba
 		.fuse = fuse_session_fd(filesystem->session),
 		.init = restart->init,
 	};
-	takeover_keep_process(filesystem, &restart->process);
+	restart_note_config(restart);
 	if (taken->file == NULL || taken->process.init_bytes > sizeof(restart->init))
 		return;
 	memcpy(restart->init, taken->process.init, taken->process.init_bytes);
@@ -96,6 +96,15 @@ static void end_rehearsal(struct restart *restart)
 			close(*descriptors[i]);
 		*descriptors[i] = -1;
 	}
+}
+
+void restart_note_config(struct restart *restart)
+{
+	const struct config *config = restart->filesystem->config;
+
+	restart->process.config = config->text;
+	restart->process.config_bytes = config->text_bytes;
+	takeover_keep_process(restart->filesystem, &restart->process);
 }
 
 void restart_finish(struct restart *restart)
@@ -124,16 +133,20 @@ void restart_give_up(struct restart *restart, const char *why)
 		supervisor_ready("Serving the mount; a program that was to take over could not");
 }
 
-/* Writes the whole state to a file without a name. Returns its descriptor, or -errno. */
+/* Writes the whole state to a file without a name. If the configuration has an error now, this
+ * program can go on, unless it leaves. Returns the descriptor, or -errno. */
 static int write_state(struct restart *restart)
 {
+	struct takeover_process process = restart->process;
 	int descriptor = memfd_create("dlockfs state", MFD_CLOEXEC);
 	int copy = descriptor >= 0 ? fcntl(descriptor, F_DUPFD_CLOEXEC, 3) : -1;
 	FILE *out = copy >= 0 ? fdopen(copy, "we") : NULL;
 	int error = out != NULL ? 0 : -errno;
 
+	if (!restart->leave)
+		process.config = NULL;
 	if (error == 0) {
-		takeover_save(restart->filesystem, &restart->process, out);
+		takeover_save(restart->filesystem, &process, out);
 		if (ferror(out) != 0)
 			error = -EIO;
 		if (fclose(out) != 0)

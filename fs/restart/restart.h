@@ -47,6 +47,9 @@ void restart_init(struct restart *restart, char **arguments);
 void restart_set(struct restart *restart, struct filesystem *filesystem, bool background,
 		 const struct takeover *taken);
 
+/* The configuration has been read anew. */
+void restart_note_config(struct restart *restart);
+
 void restart_finish(struct restart *restart);
 
 /* A request has come; the first one is the greeting (FUSE_INIT). */

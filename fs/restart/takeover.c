@@ -171,6 +171,14 @@ static int read_process(struct takeover *takeover)
 	process->folder = strdup(state_get_text(in, "folder"));
 	process->mountpoint = strdup(state_get_text(in, "mountpoint"));
 	process->background = state_find_flag(in, "background");
+	if (state_has(in, "config")) {
+		const void *config = state_get_bytes(in, "config", &process->config_bytes);
+		char *text = malloc(process->config_bytes + 1);
+		if (text == NULL)
+			return state_starve(in);
+		memcpy(text, config, process->config_bytes);
+		process->config = text;
+	}
 	if (!takeover->kept)
 		read_descriptors(takeover);
 	takeover->max_write = (unsigned int)state_get_unsigned(in, "max_write", UINT32_MAX);
@@ -586,6 +594,7 @@ void takeover_finish(struct takeover *takeover)
 	free(takeover->former);
 	free((char *)takeover->process.folder);
 	free((char *)takeover->process.mountpoint);
+	free((char *)takeover->process.config);
 	free((void *)takeover->process.init);
 	state_reader_finish(&takeover->in);
 	if (takeover->file != NULL)

@@ -38,7 +38,7 @@
 #include "files/shard.h"
 #include "journal/text.h"
 
-#define TAKEOVER_FORMAT	     4 /* the format that this program writes, */
+#define TAKEOVER_FORMAT	     5 /* the format that this program writes, */
 #define TAKEOVER_READER	     3 /* the oldest that can read it, */
 #define TAKEOVER_OLDEST	     3 /* and the oldest that this program reads */
 #define TAKEOVER_ENVIRONMENT "DLOCKFS_TAKE_OVER"
@@ -50,6 +50,10 @@ struct takeover_process {
 	const char *folder; /* in which the program was started */
 	const char *mountpoint;
 	bool background;
+	/* The INI file as it was read last without an error, for a program that finds an error in
+	 * it now; NULL: there was none, or the former program goes on in that case. */
+	const char *config;
+	size_t config_bytes;
 	int fuse;	  /* the descriptor of the mount, */
 	int journal;	  /* and of the journal; -1: none */
 	const void *init; /* the kernel's greeting */

@@ -34,6 +34,8 @@ static void save_process(const struct filesystem *filesystem,
 	state_text(out, "folder", process->folder);
 	state_text(out, "mountpoint", process->mountpoint);
 	state_flag(out, "background", process->background);
+	if (process->config != NULL)
+		state_bytes(out, "config", process->config, process->config_bytes);
 	state_number(out, "fuse", process->fuse);
 	if (filesystem->journal != NULL)
 		state_number(out, "journal", state_journal_descriptor(filesystem->journal));

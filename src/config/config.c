@@ -216,6 +216,7 @@ void config_finish(struct config *config)
 	}
 	free(config->stores);
 	config_value_free_strings(config->directories);
+	free(config->text);
 	*config = (struct config){0};
 }
 
@@ -320,6 +321,8 @@ void config_reload(struct config *config, struct config *fresh,
 	}
 	swap(&config->sections, &fresh->sections, sizeof(config->sections));
 	swap(&config->section_count, &fresh->section_count, sizeof(config->section_count));
+	swap(&config->text, &fresh->text, sizeof(config->text));
+	swap(&config->text_bytes, &fresh->text_bytes, sizeof(config->text_bytes));
 	config_finish(fresh);
 }
 

@@ -96,6 +96,9 @@ struct config {
 	/* [locks] and [locks "pattern"], in the file's order */
 	struct config_section *sections;
 	size_t section_count;
+	/* What the file had; NULL: none was read */
+	char *text;
+	size_t text_bytes;
 };
 
 /* Fills in the defaults. Returns 0 or -ENOMEM. */
@@ -108,6 +111,10 @@ void config_finish(struct config *config);
  * and in `why` one line "file:line: what, expected what" about the first error, or "file: ..." if
  * it cannot be opened. After an error it is undefined which keys were set. */
 int config_read(struct config *config, const char *file, char *why, size_t why_bytes);
+
+/* The same with the text that another file had. */
+int config_read_text(struct config *config, const char *file, const char *text, size_t bytes,
+		     char *why, size_t why_bytes);
 
 /* Sets one key as `-o key=value` does, after the files; the keys of [locks] then count for all
  * locks and over every pattern, those of [store] for that alone. `mode` is that of [mount]. A NULL

@@ -216,11 +216,10 @@ static char *read_line(struct reading *reading)
 	char *text;
 
 	reading->line++;
-	errno = 0;
 	bytes = getline(&reading->text, &reading->text_bytes, reading->stream);
 	if (bytes < 0) {
 		if (!feof(reading->stream))
-			fail(reading, errno ? -errno : -EIO, "cannot read it: %s", strerror(errno));
+			fail(reading, -ENOMEM, "out of memory");
 		return NULL;
 	}
 	text = reading->text;
@@ -316,27 +315,20 @@ static int compare_prefixes(const void *a, const void *b)
 	return strcmp(first->prefix, second->prefix);
 }
 
-int config_read(struct config *config, const char *file, char *why, size_t why_bytes)
+/* Reads the stream over the configuration. */
+static int parse(struct config *config, const char *file, FILE *stream, char *why, size_t why_bytes)
 {
 	struct reading reading = {
 		.config = config,
 		.file = file,
+		.stream = stream,
 		.why = why,
 		.why_bytes = why_bytes,
 		.first_pattern = config->section_count,
 		.first_prefix = config->store_count,
 	};
-	int result;
+	int result = ini_parse_stream(next_line, &reading, on_key, &reading);
 
-	if (off_limits_refuses(file, why, why_bytes))
-		return -EINVAL;
-	reading.stream = fopen(file, "re");
-	if (!reading.stream) {
-		result = -errno;
-		snprintf(why, why_bytes, "%s: %s", file, strerror(errno));
-		return result;
-	}
-	result = ini_parse_stream(next_line, &reading, on_key, &reading);
 	/* inih goes on after a line that it cannot split and returns the first one's number. */
 	if (result > 0 && (!reading.error || result < reading.line)) {
 		reading.line = result;
@@ -350,7 +342,86 @@ int config_read(struct config *config, const char *file, char *why, size_t why_b
 	 * goes on with the stores by their place. */
 	qsort(config->stores + 1, config->store_count - 1, sizeof(*config->stores),
 	      compare_prefixes);
-	fclose(reading.stream);
 	free(reading.text);
 	return reading.error;
+}
+
+/* Takes over the text, which was allocated, and reads it. */
+static int read_owned(struct config *config, const char *file, char *text, size_t bytes, char *why,
+		      size_t why_bytes)
+{
+	FILE *stream = fmemopen(text, bytes, "r");
+	int error;
+
+	free(config->text);
+	config->text = text;
+	config->text_bytes = bytes;
+	if (!stream) {
+		snprintf(why, why_bytes, "%s: out of memory", file);
+		return -ENOMEM;
+	}
+	error = parse(config, file, stream, why, why_bytes);
+	fclose(stream);
+	return error;
+}
+
+int config_read_text(struct config *config, const char *file, const char *text, size_t bytes,
+		     char *why, size_t why_bytes)
+{
+	char *copy = malloc(bytes + 1);
+
+	if (!copy) {
+		snprintf(why, why_bytes, "%s: out of memory", file);
+		return -ENOMEM;
+	}
+	memcpy(copy, text, bytes);
+	copy[bytes] = '\0';
+	return read_owned(config, file, copy, bytes, why, why_bytes);
+}
+
+/* Reads the whole file. Returns 0, and *ret for free(3); or -errno. */
+static int load(FILE *stream, char **ret, size_t *ret_bytes)
+{
+	FILE *copy = open_memstream(ret, ret_bytes);
+	char part[4096];
+	size_t got;
+	int error = 0;
+
+	if (!copy)
+		return -ENOMEM;
+	errno = 0;
+	while ((got = fread(part, 1, sizeof(part), stream)) > 0) {
+		if (fwrite(part, 1, got, copy) != got)
+			error = -ENOMEM;
+	}
+	if (ferror(stream))
+		error = errno ? -errno : -EIO;
+	if (fclose(copy) && !error)
+		error = -ENOMEM;
+	if (error)
+		free(*ret);
+	return error;
+}
+
+int config_read(struct config *config, const char *file, char *why, size_t why_bytes)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *stream;
+	int error;
+
+	if (off_limits_refuses(file, why, why_bytes))
+		return -EINVAL;
+	stream = fopen(file, "re");
+	if (!stream) {
+		error = -errno;
+		snprintf(why, why_bytes, "%s: %s", file, strerror(-error));
+		return error;
+	}
+	error = load(stream, &text, &bytes);
+	fclose(stream);
+	if (!error)
+		return read_owned(config, file, text, bytes, why, why_bytes);
+	snprintf(why, why_bytes, "%s: cannot read it: %s", file, strerror(-error));
+	return error;
 }

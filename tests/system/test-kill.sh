@@ -152,7 +152,8 @@ stop_kept A
 release waits waits-B token last looks
 
 # A session that ends before there is another daemon, and without a guard: holders are told, waiting calls queue again.
-printf '%s\n' '[locks "told-too"]' 'on_lost = SIGTERM' >"$dir/C.ini"
+(umask 077 && echo hosts:secret >"$dir/secret")
+printf '%s\n' '[store]' "digest_file = $dir/secret" 'acl = open' '[locks "told-too"]' 'on_lost = SIGTERM' >"$dir/C.ini"
 start_kept C --session-timeout 10s --config "$dir/C.ini"
 keep lost "$dir/C/lost" flock
 wait_until "$deadline" granted lost
@@ -215,10 +216,10 @@ release next
 stop_dlockfs D
 wait_until "$deadline" fenced behind
 grep -q '^fenced ENOTCONN \|^fenced ECONNABORTED ' "$dir/behind.out"
-# Others end again and again before they can go on.
+# Others end again and again before they can go on: their secret is not there.
 hold again "$dir/C/again"
 expect again held
-echo 'no line' >>"$dir/C.ini"
+rm "$dir/secret"
 send_signal C KILL
 wait_until "$deadline" grep -q 'error: 8 processes have failed to go on with the mount; beginning anew: ' "$dir/C.log"
 printf '%s\n' '[store]' 'session_timeout = 3s' >"$dir/C.ini"

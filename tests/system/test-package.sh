@@ -58,6 +58,12 @@ journal_has() {
 }
 wait_until "$deadline" journal_has '\[store\] url: needs a restart to change'
 expect_equal "the service" active "$(inside systemctl is-active dlockfs)"
+# One with an error is refused, and the service goes on as it was.
+inside cp /etc/dlockfs.ini /etc/dlockfs.good
+echo '[lock]' | inside tee -a /etc/dlockfs.ini >/dev/null
+refused inside systemctl reload dlockfs 2>"$dir/reload.err"
+journal_has '/etc/dlockfs.ini:5: unknown section'
+inside mv /etc/dlockfs.good /etc/dlockfs.ini
 # What the session hangs on has changed: the restart releases all locks.
 inside systemctl restart dlockfs
 journal_has ' does not take over: \[store\]: .*; this program releases all locks and ends'
@@ -104,6 +110,13 @@ wait_claims held 2
 claims=$(zookeeper claims /dlockfs/held | paste -sd' ')
 expect_equal "what systemd keeps" 2 "$(property NFileDescriptorStore)"
 expect_gone_on inside systemctl restart dlockfs
+# Also with an error in the configuration: that of the process before stands in.
+inside cp /etc/dlockfs.ini /etc/dlockfs.good
+echo '[lock]' | inside tee -a /etc/dlockfs.ini >/dev/null
+expect_gone_on inside systemctl restart dlockfs
+journal_has '/etc/dlockfs.ini:5: unknown section .*; the configuration of the process before is in use'
+inside mv /etc/dlockfs.good /etc/dlockfs.ini
+inside systemctl reload dlockfs
 expect_gone_on inside systemctl kill --kill-who=main -s KILL dlockfs
 expect_gone_on inside systemctl kill --kill-who=main -s USR1 dlockfs
 expect_gone_on inside systemctl kill --kill-who=main -s USR2 dlockfs
@@ -133,14 +146,15 @@ inside systemctl start dlockfs
 expect_equal "the service" active "$(inside systemctl is-active dlockfs)"
 
 # mount(8), with the program as its helper; a line of fstab.
-inside mount -f -t fuse.dlockfs "$store" /mnt
-! mounted /mnt || fail "mount -f has mounted"
-inside mount -t fuse.dlockfs "$store" /mnt -o idle=5s,noexec,nosuid
-mounted /mnt
-inside grep ' /mnt fuse.dlockfs' /proc/self/mounts | finds noexec
-inside pgrep -f '^/sbin/mount.fuse.dlockfs .* /mnt' >/dev/null
-inside flock -n /mnt/elsewhere sh -c '! flock -n /run/dlocks/elsewhere true'
-inside umount /mnt
+inside mkdir /mnt/empty
+inside mount -f -t fuse.dlockfs "$store" /mnt/empty
+! mounted /mnt/empty || fail "mount -f has mounted"
+inside mount -t fuse.dlockfs "$store" /mnt/empty -o idle=5s,noexec,nosuid
+mounted /mnt/empty
+inside grep ' /mnt/empty fuse.dlockfs' /proc/self/mounts | finds noexec
+inside pgrep -f '^/sbin/mount.fuse.dlockfs .* /mnt/empty' >/dev/null
+inside flock -n /mnt/empty/elsewhere sh -c '! flock -n /run/dlocks/elsewhere true'
+inside umount /mnt/empty
 echo "$store /run/batch fuse.dlockfs noauto,x-systemd.automount,x-mount.mkdir,_netdev,nofail 0 0" | inside tee /etc/fstab >/dev/null
 inside systemctl daemon-reload
 inside systemctl start run-batch.automount

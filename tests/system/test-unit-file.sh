@@ -14,7 +14,7 @@ unit=$(find "$dir/root" -name dlockfs.service)
 mkdir "$dir/units"
 
 # What systemd has against it; the program is looked for where it was installed.
-sed "s|^ExecStart=|&$dir/root|" "$unit" >"$dir/units/dlockfs.service"
+sed -E "s|^Exec(Start\|Reload)=(/[^ ]*/dlockfs)|Exec\1=$dir/root\2|" "$unit" >"$dir/units/dlockfs.service"
 systemd-analyze verify --man=no "$dir/units/dlockfs.service" >"$dir/verify.out" 2>&1
 expect_equal "what systemd says of the unit" "" "$(<"$dir/verify.out")"
 exposure=$(sed -n 's/.*exposure of \([0-9.]*\) by `systemd-analyze security.*/\1/p' "$source_dir/README.md")
@@ -54,6 +54,11 @@ understood dlockfs.service "PrivateTmp: no" "PrivateDevices: no" "ProtectSystem:
 understood run-dlocks.mount "Before: remote-fs.target" "After: network-online.target" "File System Type: fuse.dlockfs"
 grep -q 'when its loop hangs: for 20 seconds' "$source_dir/README.md"
 grep -qx 'WatchdogSignal=SIGKILL' "$unit" || fail "a daemon that is stopped is not ended by another signal"
+# A reload first looks for errors in the very configuration that the service has.
+start=$(sed -n 's/^ExecStart=//p' "$dir/units/dlockfs.service")
+check=$(sed -n 's/^ExecReload=//p' "$dir/units/dlockfs.service" | head -n 1)
+expect_equal "what a reload does first" "${start/ --foreground / --check }" "$check"
+expect_equal "what a reload does then" "/bin/kill -HUP \$MAINPID" "$(sed -n 's/^ExecReload=//p' "$unit" | tail -n +2)"
 for key in RestartForceExitStatus SuccessExitStatus; do # which systemd does not tell
     grep -qx "$key=$("$python" -c 'import os; print(os.EX_TEMPFAIL)')" "$unit" || fail "$key is not what fs/main.c ends with"
 done
