@@ -23,7 +23,6 @@ static void lose_records(struct records *records)
 	coverage_set_held(records, (struct range_set){0});
 	for (size_t i = 0; i < records->files_count; i++)
 		owner_lose(records->files[i]);
-	tests_lose_process(records);
 }
 
 /* The open file has lost a lock: ends what processes ask for through it. */
@@ -60,8 +59,8 @@ void owner_lose(struct owner *owner)
 	} else {
 		lose_asked_through(owner);
 		proofs_lose_file(owner);
-		tests_lose_file(owner);
 	}
+	tests_lose(owner);
 	DL_FOREACH_SAFE2 (owner->wishes, wish, next, owner_next) {
 		if (wish->asked)
 			wish_refuse(wish, -EIO);

@@ -172,36 +172,28 @@ void delay_resume(struct lock *lock)
 		lock_list(lock);
 }
 
-static bool has_orphan(const struct place *list)
+static bool may_leave_orphan(const struct place *place)
 {
-	const struct rival *rival = rival_from(list);
-	while (rival != NULL && !rival->orphan)
-		rival = rival_next(rival);
-	return rival != NULL;
-}
-
-/* Whether one of ours may leave an orphan. */
-static bool note_former(struct lock *lock, const struct place *list)
-{
-	const struct claim *claim;
-	bool found = false;
-
-	CLAIMS_FOREACH (list, claim) {
-		if (!claim->marker.broken && !claim->marker.asked)
-			continue;
-		found = true;
-		lock->former_session = claim->place.parts.id.session;
-	}
-	return found;
+	const struct claim *claim = claim_of(place);
+	return claim != NULL ? claim->marker.broken || claim->marker.asked
+			     : rival_of(place)->orphan;
 }
 
 void delay_lose_session(struct lock *lock)
 {
-	bool looks = lock->orphans_list != 0 || has_orphan(lock->watched) ||
-		     has_orphan(lock->queue.first);
+	const struct place *lists[] = {lock->watched, lock->leaving, lock->queue.first};
+	const struct place *place;
+	bool looks = lock->orphans_list != 0;
 
-	looks |= note_former(lock, lock->leaving);
-	looks |= note_former(lock, lock->queue.first);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+		for (place = lists[i]; place != NULL; place = place->next) {
+			if (!may_leave_orphan(place))
+				continue;
+			looks = true;
+			if (!place->foreign)
+				lock->former_session = place->parts.id.session;
+		}
+	}
 	if (looks)
 		lock->orphans_list = lock->lists_sent + 1;
 }

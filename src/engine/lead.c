@@ -496,7 +496,7 @@ static struct lead *find_lead(const struct lock *lock, enum claim_mode mode, boo
 	return lead;
 }
 
-static struct follower *create_follower(struct owner *owner)
+struct follower *lead_create_follower(struct lead *lead, struct owner *owner)
 {
 	struct engine *engine = owner->lock->engine;
 	if (timers_reserve(&engine->timers, engine->claims + 1) < 0)
@@ -504,25 +504,13 @@ static struct follower *create_follower(struct owner *owner)
 	struct follower *follower = calloc(1, sizeof(*follower) + engine->events->details_bytes);
 	if (follower == NULL)
 		return NULL;
+	follower->lead = lead;
 	follower->owner = owner;
 	follower->wish.follows = true;
 	follower->wish.serial = ++engine->serials;
+	DL_APPEND(lead->followers, follower);
 	DL_APPEND2(owner->wishes, &follower->wish, owner_prev, owner_next);
 	engine->claims++;
-	return follower;
-}
-
-static void follow(struct follower *follower, struct lead *lead)
-{
-	follower->lead = lead;
-	DL_APPEND(lead->followers, follower);
-}
-
-struct follower *lead_create_follower(struct lead *lead, struct owner *owner)
-{
-	struct follower *follower = create_follower(owner);
-	if (follower != NULL)
-		follow(follower, lead);
 	return follower;
 }
 
@@ -531,18 +519,18 @@ int lead_wish(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bo
 {
 	struct lock *lock = owner->lock;
 	struct lead *lead = find_lead(lock, mode, waits, caller);
+	struct follower *follower = NULL;
 	bool fresh = lead == NULL;
-	struct follower *follower = create_follower(owner);
 
-	if (follower == NULL)
-		return -ENOMEM;
 	if (fresh)
 		lead = create_lead(lock, mode, waits, caller);
-	if (lead == NULL) {
-		free_follower(follower);
+	if (lead != NULL)
+		follower = lead_create_follower(lead, owner);
+	if (follower == NULL) {
+		if (fresh && lead != NULL)
+			lead_withdraw(lead->claim);
 		return -ENOMEM;
 	}
-	follow(follower, lead);
 	wish_note_caller(&follower->wish, lock->engine, kind, caller);
 	*ret_wish = &follower->wish;
 	wish_ask(&follower->wish, waits, cookie);

@@ -5,7 +5,7 @@
  * claims that settle.c looks at again. Loop thread only.
  *
  * What a claim covers is known from its name, and exactly, for claims of record locks, from its
- * data. It only ever becomes less: what is known of a foreign claim may be too much, but never too
+ * data. It only ever becomes less: what is known of a rival may be too much, but never too
  * little. More is always another claim, at the end of the queue.
  */
 #include "engine/queue.h"

@@ -3,14 +3,14 @@
  * What becomes of claims that wait. Each is tied to its blocker, the nearest claim in front that
  * conflicts with it; when a claim goes, only those tied to it are looked at again, and walk the
  * known queue further to the front. So a hand-over costs the same however long the queue is. The
- * nearest foreign claim is watched, and the next one in front of it, to know early of the others
+ * nearest rival is watched, and the next one in front of it, to know early of the others
  * there; record locks may have to know more of those in front. Loop thread only.
  *
  * Precedence. A process that holds a part of the file and asks for more, or for the same part in a
  * stronger mode, must not wait for those who wait for what it holds. Its new claim carries an
  * anchor (claim/name.h), and goes before claims that came between, ask for what the process holds
  * (precedence.c), and are not held. Whether one is, its host alone knows; for claims that stand
- * behind a foreign claim of record locks, which may be an anchor, it says so in their data:
+ * behind a rival of record locks, which may be an anchor, it says so in their data:
  *
  * - Such a claim that is blocked writes that it waits. To be granted after that, it takes this
  *   back, and then makes a list, in the order of the session. If that shows a claim with an anchor
@@ -20,7 +20,7 @@
  * - A claim with an anchor goes before a foreign one that stands in front of it if it reads there,
  *   after it was placed, that it waits. Else it waits for that one.
  *
- * A list without any foreign claim of record locks ends that, but for claims that say that they
+ * A list without any rival of record locks ends that, but for claims that say that they
  * wait: who has no claim now has no anchor in front of anybody who stands in the list. So a claim
  * whose data says that it waits is never held.
  *

@@ -62,7 +62,9 @@
  *
  * A claim that nobody asks for any more (its wish was cancelled) lingers in its state until its
  * timer ends it or a restarted call adopts it. Rivals are the claims of everybody else; they are in
- * lock->queue, or in lock->watched while only their watch or their delay keeps them.
+ * lock->queue, or in lock->watched while only their watch or their delay keeps them. A claim that
+ * is a lead serves the wishes of its followers, one after the other (lead.c); any other has one
+ * wish.
  */
 #ifndef DLOCKFS_ENGINE_STATE_H
 #define DLOCKFS_ENGINE_STATE_H

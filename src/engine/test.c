@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * F_GETLK: a test asks for a list, reads foreign claims as far as it has to, and tells the first
+ * F_GETLK: a test asks for a list, reads rivals as far as it has to, and tells the first
  * lock in the order of the queue that conflicts. Of this host, only what is held counts. Loop
  * thread only.
  */
@@ -225,20 +225,12 @@ void tests_forget_file(const struct owner *file)
 	}
 }
 
-void tests_lose_file(const struct owner *file)
+void tests_lose(const struct owner *owner)
 {
+	const struct records *records = owner->records;
 	struct test *test, *next;
-	DL_FOREACH_SAFE (file->lock->tests, test, next) {
-		if (test->file == file)
-			test_answer(test, -EIO, NULL);
-	}
-}
-
-void tests_lose_process(const struct records *records)
-{
-	struct test *test, *next;
-	DL_FOREACH_SAFE (records->owner.lock->tests, test, next) {
-		if (test->process == records->process_id)
+	DL_FOREACH_SAFE (owner->lock->tests, test, next) {
+		if (records != NULL ? test->process == records->process_id : test->file == owner)
 			test_answer(test, -EIO, NULL);
 	}
 }

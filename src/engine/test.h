@@ -18,7 +18,7 @@ void test_answer(struct test *test, int error, const struct engine_conflict *con
 /* Answers the tests that can be. */
 void tests_settle(struct lock *lock);
 
-/* A foreign claim has gone, and its owner may have another one for the same range: looks again. */
+/* A rival has gone, and its owner may have another one for the same range: looks again. */
 void tests_look_anew(struct lock *lock);
 
 /* What was listed was of the former session: the next list answers the tests. */
@@ -31,7 +31,6 @@ bool tests_need_list(const struct lock *lock);
 void tests_forget_file(const struct owner *file);
 
 /* The open file, or the process, has lost a lock: answers the tests. */
-void tests_lose_file(const struct owner *file);
-void tests_lose_process(const struct records *records);
+void tests_lose(const struct owner *owner);
 
 #endif
