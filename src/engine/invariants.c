@@ -223,8 +223,9 @@ static void check_lock(const struct lock *lock, struct books *books)
 			      "an overseer is a watch");
 	}
 	place = lock->queue.found;
-	require_place(place == NULL || (place->lock == lock && lock->queue.first != NULL), place,
-		      "what was found is still in the queue");
+	if (place != NULL)
+		require_place(place->lock == lock && lock->queue.first != NULL, place,
+			      "what was found is still in the queue");
 }
 
 void engine_check_invariants(const struct engine *engine)
