@@ -3,112 +3,98 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MOUNT_TYPE "fuse.dlockfs"
-#define QUEUE_PART "/.queue"
+#include "dlockctl/mounts.h"
 
-struct mount {
-	char *folder;
-	bool trusted; /* mounted by root or by the caller: other users must not decide which locks
-			 the caller uses */
-};
+#define DEFAULT_FOLDER "/run/dlocks" /* of dlockfs.service */
+#define VARIABLE       "DLOCKFS_MOUNT"
+#define QUEUE_PART     "/.queue"
 
-struct mounts {
-	struct mount *list;
+/* The mounts among which one is chosen if none is named: of each file system one, the first, or
+ * that at DEFAULT_FOLDER. */
+struct candidates {
+	const struct mount **list;
 	size_t count;
 };
 
-static struct mount *mounts_get(const struct mounts *mounts, const char *folder)
+static void add_candidate(struct candidates *candidates, const struct mount *mount)
 {
-	for (size_t i = 0; i < mounts->count; i++) {
-		if (strcmp(mounts->list[i].folder, folder) == 0)
-			return &mounts->list[i];
-	}
-	return NULL;
-}
+	bool preferred = strcmp(mount->folder, DEFAULT_FOLDER) == 0;
 
-static bool is_trusted(const struct mntent *entry)
-{
-	const char *owner = hasmntopt(entry, "user_id");
-	unsigned long uid = owner != NULL && owner[7] == '=' ? strtoul(owner + 8, NULL, 10) : 0;
-	return uid == 0 || uid == geteuid();
-}
-
-static int mounts_read(struct mounts *mounts)
-{
-	struct mntent entry;
-	char line[2 * PATH_MAX];
-	FILE *file = setmntent("/proc/self/mounts", "re");
-	if (file == NULL)
-		return fail(EX_OSERR, "/proc/self/mounts: %s; /proc must be mounted",
-			    strerror(errno));
-	while (getmntent_r(file, &entry, line, sizeof(line)) != NULL) {
-		if (strcmp(entry.mnt_type, MOUNT_TYPE) != 0)
+	for (size_t i = 0; i < candidates->count; i++) {
+		if (strcmp(candidates->list[i]->device, mount->device) != 0)
 			continue;
-		/* A mount upon a dead one has the same folder. */
-		struct mount *mount = mounts_get(mounts, entry.mnt_dir);
-		if (mount == NULL) {
-			mounts->list = must(reallocarray(mounts->list, mounts->count + 1,
-							 sizeof(*mounts->list)));
-			mount = &mounts->list[mounts->count++];
-			mount->folder = must(strdup(entry.mnt_dir));
-		}
-		mount->trusted = is_trusted(&entry);
+		if (preferred)
+			candidates->list[i] = mount;
+		return;
 	}
-	endmntent(file);
-	return 0;
+	candidates->list = must(
+		reallocarray(candidates->list, candidates->count + 1, sizeof(*candidates->list)));
+	candidates->list[candidates->count++] = mount;
 }
 
-static void mounts_finish(struct mounts *mounts)
+/* Those of root and the caller. A mount of a directory has no .dlockfs: only if there is no other.
+ */
+static struct candidates find_candidates(const struct mounts *mounts)
 {
-	for (size_t i = 0; i < mounts->count; i++)
-		free(mounts->list[i].folder);
-	free(mounts->list);
+	struct candidates candidates = {0};
+
+	for (size_t i = 0; i < mounts->count; i++) {
+		if (mounts->list[i].trusted && mount_is_whole(&mounts->list[i]))
+			add_candidate(&candidates, &mounts->list[i]);
+	}
+	for (size_t i = 0; candidates.count == 0 && i < mounts->count; i++) {
+		if (mounts->list[i].trusted)
+			add_candidate(&candidates, &mounts->list[i]);
+	}
+	return candidates;
 }
 
-static int several(const struct mounts *mounts, size_t count)
+static int several(const struct candidates *candidates)
 {
 	char *list = must(strdup(""));
-	for (size_t i = 0; i < mounts->count; i++) {
-		if (!mounts->list[i].trusted)
-			continue;
+
+	for (size_t i = 0; i < candidates->count; i++) {
 		char *longer = must_format("%s%s%s", list, list[0] != '\0' ? " or " : "",
-					   mounts->list[i].folder);
+					   candidates->list[i]->folder);
 		free(list);
 		list = longer;
 	}
-	int status = fail(EXIT_AMBIGUOUS,
-			  "mount: there are %zu of dlockfs; choose with --mount: %s", count, list);
+	int status =
+		fail(EXIT_AMBIGUOUS,
+		     "mount: there are %zu of dlockfs; choose with --mount or " VARIABLE ": %s",
+		     candidates->count, list);
 	free(list);
 	return status;
 }
 
-/* Finds the only mount of root and the caller. */
-static int only_mount(const struct mounts *mounts, char **ret_folder)
+/* Finds the mount that is meant if none is named. */
+static int default_mount(const struct mounts *mounts, char **ret_folder)
 {
-	const struct mount *found = NULL;
-	size_t count = 0;
-	for (size_t i = 0; i < mounts->count; i++) {
-		if (!mounts->list[i].trusted)
-			continue;
-		found = &mounts->list[i];
-		count++;
+	struct candidates candidates = find_candidates(mounts);
+	const struct mount *found = candidates.count == 1 ? candidates.list[0] : NULL;
+	int status = 0;
+
+	for (size_t i = 0; found == NULL && i < candidates.count; i++) {
+		if (strcmp(candidates.list[i]->folder, DEFAULT_FOLDER) == 0)
+			found = candidates.list[i];
 	}
-	if (count > 1)
-		return several(mounts, count);
-	if (found == NULL)
-		return fail(EXIT_NO_MOUNT,
-			    "mount: no dlockfs is mounted%s; mount one, or name "
-			    "its folder with --mount",
-			    mounts->count > 0 ? " but those of other users" : "");
-	*ret_folder = must(strdup(found->folder));
-	return 0;
+	if (found != NULL)
+		*ret_folder = must(strdup(found->folder));
+	else if (candidates.count > 0)
+		status = several(&candidates);
+	else
+		status = fail(EXIT_NO_MOUNT,
+			      "mount: no dlockfs is mounted%s; mount one, or name "
+			      "its folder with --mount",
+			      mounts->count > 0 ? " but those of other users" : "");
+	free(candidates.list);
+	return status;
 }
 
 static bool has_tree(const char *folder)
@@ -120,75 +106,60 @@ static bool has_tree(const char *folder)
 	return found;
 }
 
-/* Finds the mount of --mount: the folder as in the list of mounts, another name of it, or a folder
- * that looks like a mount. */
-static int given_mount(const struct mounts *mounts, const char *given, char **ret_folder)
+/* Finds the mount that `option` names: the folder as in the list of mounts, another name of it, or
+ * a folder that looks like a mount. */
+static int given_mount(const struct mounts *mounts, const char *option, const char *given,
+		       char **ret_folder)
 {
 	char *folder = must(strdup(given));
 	size_t length = strlen(folder);
 	while (length > 1 && folder[length - 1] == '/')
 		folder[--length] = '\0';
-	if (mounts_get(mounts, folder) == NULL) {
+	if (mounts_at(mounts, folder) == NULL) {
 		char *real = realpath(folder, NULL);
 		if (real == NULL) {
 			int error = errno;
 			free(folder);
 			return fail(error == ENOENT ? EXIT_NO_MOUNT : status_of_errno(error),
-				    "--mount %s: %s; expected the folder of a mount of dlockfs",
+				    "%s %s: %s; expected the folder of a mount of dlockfs", option,
 				    given, strerror(error));
 		}
 		free(folder);
 		folder = real;
 	}
-	if (mounts_get(mounts, folder) == NULL && !has_tree(folder)) {
+	if (mounts_at(mounts, folder) == NULL && !has_tree(folder)) {
 		free(folder);
 		return fail(EXIT_NO_MOUNT,
-			    "--mount %s: is no mount of dlockfs; see: findmnt -t " MOUNT_TYPE,
+			    "%s %s: is no mount of dlockfs; see: findmnt -t fuse.dlockfs", option,
 			    given);
 	}
 	*ret_folder = folder;
 	return 0;
 }
 
-/* The part of a path that is below the folder, or NULL. */
-static const char *below(const char *path, const char *folder)
-{
-	size_t length = strlen(folder);
-	if (strncmp(path, folder, length) != 0 || path[length] != '/')
-		return NULL;
-	for (path += length; *path == '/'; path++)
-		;
-	return path;
-}
-
-/* The mount of an absolute path: the innermost. */
-static const char *mount_of_path(const struct mounts *mounts, const char *path)
-{
-	const char *best = NULL;
-	for (size_t i = 0; i < mounts->count; i++) {
-		const char *folder = mounts->list[i].folder;
-		if (below(path, folder) != NULL && (best == NULL || strlen(folder) > strlen(best)))
-			best = folder;
-	}
-	return best;
-}
-
+/* The mount of an absolute path decides, unless --mount does. */
 static int choose(const struct context *context, const struct mounts *mounts, const char *name,
 		  char **ret_folder)
 {
-	const char *of_path = name != NULL && name[0] == '/' ? mount_of_path(mounts, name) : NULL;
+	const char *variable = getenv(VARIABLE);
+	bool is_path = name != NULL && name[0] == '/';
+	const struct mount *above = is_path ? mounts_above(mounts, name) : NULL;
 
 	if (context->mount != NULL)
-		return given_mount(mounts, context->mount, ret_folder);
-	if (of_path == NULL && name != NULL && name[0] == '/')
+		return given_mount(mounts, "--mount", context->mount, ret_folder);
+	if (above != NULL) {
+		const struct mount *whole = mounts_whole(mounts, above);
+		*ret_folder = must(strdup(whole != NULL ? whole->folder : above->folder));
+		return 0;
+	}
+	if (variable != NULL && variable[0] != '\0')
+		return given_mount(mounts, VARIABLE, variable, ret_folder);
+	if (is_path)
 		return fail(EX_USAGE,
 			    "%s: is not below a mount of dlockfs; expected the name of a lock, "
 			    "without the mount",
 			    name);
-	if (of_path == NULL)
-		return only_mount(mounts, ret_folder);
-	*ret_folder = must(strdup(of_path));
-	return 0;
+	return default_mount(mounts, ret_folder);
 }
 
 /* Why a name cannot be that of a lock, or NULL. */
@@ -212,32 +183,44 @@ static const char *wrong_name(const char *name)
 	}
 }
 
-static int take_name(const char *name, struct place *place)
+/* The name of a lock in the mount at `folder`, from its path in that or in another mount of the
+ * same file system. NULL: it is in neither. */
+static char *name_of_path(const struct mounts *mounts, const char *path, const char *folder)
 {
-	const char *rest = name;
-	if (name[0] == '/') {
-		rest = below(name, place->mount);
-		if (rest == NULL)
-			return fail(EX_USAGE, "%s: is not below %s; expected the name of a lock",
-				    name, place->mount);
-	}
-	const char *why = wrong_name(rest);
+	const struct mount *above = mounts_above(mounts, path), *in = mounts_at(mounts, folder);
+	const char *rest = path_below(path, folder);
+
+	if (above == NULL || in == NULL || above == in || strcmp(above->device, in->device) != 0)
+		return rest != NULL ? must(strdup(rest)) : NULL;
+	rest = path_below(path, above->folder);
+	if (strcmp(above->root, in->root) == 0)
+		return must(strdup(rest));
+	return mount_is_whole(in) ? must_format("%s/%s", above->root + 1, rest) : NULL;
+}
+
+static int take_name(const struct mounts *mounts, const char *name, struct place *place)
+{
+	place->name =
+		name[0] == '/' ? name_of_path(mounts, name, place->mount) : must(strdup(name));
+	if (place->name == NULL)
+		return fail(EX_USAGE, "%s: is not below %s; expected the name of a lock", name,
+			    place->mount);
+	const char *why = wrong_name(place->name);
 	if (why != NULL)
 		return fail(EX_USAGE, "%s: the name %s; expected one like cron/backup", name, why);
-	place->name = must(strdup(rest));
 	return 0;
 }
 
 int place_find(const struct context *context, const char *name, struct place *place)
 {
-	struct mounts mounts = {0};
+	struct mounts mounts;
 
 	*place = (struct place){0};
 	int status = mounts_read(&mounts);
 	if (status == 0)
 		status = choose(context, &mounts, name, &place->mount);
 	if (status == 0 && name != NULL)
-		status = take_name(name, place);
+		status = take_name(&mounts, name, place);
 	mounts_finish(&mounts);
 	return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the mount, and the lock, that a command is about. Reads /proc/self/mounts. The mount itself
+ * Finds the mount, and the lock, that a command is about, in the list of mounts. The mount itself
  * is only touched if --mount names a folder that is not listed there, so a dead mount is found as
  * well.
  */
@@ -14,9 +14,10 @@ struct place {
 	char *name;  /* of the lock, relative to it; NULL if none was asked for */
 };
 
-/* The mount of --mount, else the only one there is. A name is relative to the mount, or the
- * absolute path of a file below one, which then says which mount. Returns 0, or tells the error and
- * returns the status to end with. place_finish() frees *place in any case. */
+/* The mount of --mount; else that of the name, if it is the absolute path of a file below one; else
+ * that of DLOCKFS_MOUNT; else one of the only file system of dlockfs there is, or that at
+ * /run/dlocks. Other names are relative to the mount. Returns 0, or tells the error and returns the
+ * status to end with. place_finish() frees *place in any case. */
 int place_find(const struct context *context, const char *name, struct place *place);
 
 /* Whether .dlockfs shows the queue of the lock. Not if a component of its name but the first is

@@ -106,7 +106,7 @@ resume A
 # Several mounts: the name says which, or --mount.
 start_dlockfs B
 expect_status 78 "$dlockctl" ls 2>"$dir/err"
-grep -q "choose with --mount: .*$dir/A.*$dir/B" "$dir/err"
+grep -q "choose with --mount or DLOCKFS_MOUNT: .*$dir/A.*$dir/B" "$dir/err"
 expect_equal "lines" 1 "$(wc -l <"$dir/err")"
 expect_equal "by the name" hello "$("$dlockctl" run "$dir/B/job" echo hello)"
 ln -s B "$dir/link"

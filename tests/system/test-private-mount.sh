@@ -104,7 +104,7 @@ release loser
 expect_status 72 "$dlockctl" run job true 2>"$dir/err"
 grep -q 'no dlockfs is mounted but those of other users' "$dir/err"
 expect_status 78 "${as_user[@]}" "$dlockctl" ls 2>"$dir/err"
-grep -qF "there are 2 of dlockfs; choose with --mount: $dir/A or $dir/B" "$dir/err"
+grep -qF "there are 2 of dlockfs; choose with --mount or DLOCKFS_MOUNT: $dir/A or $dir/B" "$dir/err"
 start_dlockfs R -o mode=0755
 "$dlockctl" run job sh -c 'test -e "$1/R/job"' - "$dir"
 end_private B
