@@ -44,9 +44,6 @@
 #include "engine/save.h"
 #include "engine/wish.h"
 
-/* Who is given a lead may hold by another one, which then goes on, too. */
-static bool release(struct claim *claim);
-
 bool lock_uses_leads(const struct lock *lock)
 {
 	return (lock->policy.handoff > 0 || lock->policy.keep_ms > 0) && lock->records == NULL &&
@@ -202,12 +199,6 @@ void lead_withdraw(struct claim *claim)
 	claim_withdraw(claim);
 }
 
-void claim_release(struct claim *claim)
-{
-	if (claim->state != CLAIM_HELD || !release(claim))
-		coverage_pass_on(claim);
-}
-
 void claim_hold_file(struct claim *claim)
 {
 	struct claim *former;
@@ -217,7 +208,7 @@ void claim_hold_file(struct claim *claim)
 	/* Two threads may ask through one open file at once: the later grant converts the lock. */
 	if (former != NULL) {
 		lead_disband(former); /* this one may stand behind it: it must not go on */
-		claim_release(former);
+		coverage_pass_on(former);
 	}
 	/* What a flock is in the way of depends on who has locked under it. */
 	if (claim->place.lock->records != NULL)
@@ -413,24 +404,20 @@ void lead_decided(struct claim *claim, int result)
 	decide_all(followers, result);
 }
 
-/* The holder releases the claim. Returns false if it is no lead, or not any more: then it is to be
- * released as others are. */
-static bool release(struct claim *claim)
+void claim_release(struct claim *claim)
 {
 	struct lock *lock = claim->place.lock;
 
-	if (claim->lead == NULL)
-		return false;
-	if (!lock_uses_leads(lock) || claim->revoked) {
+	if (claim->lead == NULL || !lock_uses_leads(lock) || claim->revoked) {
 		lead_disband(claim);
-		return false;
+		coverage_pass_on(claim);
+		return;
 	}
 	claim_count_held(claim, false);
 	claim_change_owner(claim, lock->keeper);
 	lock->engine->kept++;
 	settle_idle(claim->lead);
 	attend(lock);
-	return true;
 }
 
 void lead_unfollow(struct follower *follower)
