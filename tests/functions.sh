@@ -546,7 +546,8 @@ daemons_of() {
 }
 
 mount_settled() {
-    gone "$1" || { is_mounted "$dir/$1" && timeout 5 stat -f "$dir/$1" >/dev/null; }
+    # The folder below may be seen for a moment, between the mount of a dead daemon and the new one.
+    gone "$1" || { is_mounted "$dir/$1" && [ "$(timeout 5 stat -f -c %T "$dir/$1")" = fuseblk ]; }
 }
 
 # launch_dlockfs HOST [ARGUMENT...]: starts a daemon without waiting for it, with its messages in $dir/HOST.log.
