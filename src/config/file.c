@@ -316,52 +316,53 @@ static int compare_prefixes(const void *a, const void *b)
 }
 
 /* Reads the stream over the configuration. */
-static int parse(struct config *config, const char *file, FILE *stream, char *why, size_t why_bytes)
+static int parse(struct reading *reading)
 {
-	struct reading reading = {
-		.config = config,
-		.file = file,
-		.stream = stream,
-		.why = why,
-		.why_bytes = why_bytes,
-		.first_pattern = config->section_count,
-		.first_prefix = config->store_count,
-	};
-	int result = ini_parse_stream(next_line, &reading, on_key, &reading);
+	struct config *config = reading->config;
+	int result;
 
+	reading->first_pattern = config->section_count;
+	reading->first_prefix = config->store_count;
+	result = ini_parse_stream(next_line, reading, on_key, reading);
 	/* inih goes on after a line that it cannot split and returns the first one's number. */
-	if (result > 0 && (!reading.error || result < reading.line)) {
-		reading.line = result;
-		fail(&reading, -EINVAL, "a line without '=', expected key = value");
-	} else if (result < 0 && !reading.error) {
-		fail(&reading, -ENOMEM, "out of memory");
-	} else if (!reading.error) {
-		end_section(&reading);
+	if (result > 0 && (!reading->error || result < reading->line)) {
+		reading->line = result;
+		fail(reading, -EINVAL, "a line without '=', expected key = value");
+	} else if (result < 0 && !reading->error) {
+		fail(reading, -ENOMEM, "out of memory");
+	} else if (!reading->error) {
+		end_section(reading);
 	}
 	/* In one order, whatever that in the file: another process, which may read another file,
 	 * goes on with the stores by their place. */
 	qsort(config->stores + 1, config->store_count - 1, sizeof(*config->stores),
 	      compare_prefixes);
-	free(reading.text);
-	return reading.error;
+	free(reading->text);
+	return reading->error;
 }
 
 /* Takes over the text, which was allocated, and reads it. */
 static int read_owned(struct config *config, const char *file, char *text, size_t bytes, char *why,
 		      size_t why_bytes)
 {
-	FILE *stream = fmemopen(text, bytes, "r");
+	struct reading reading = {
+		.config = config,
+		.file = file,
+		.stream = fmemopen(text, bytes, "r"),
+		.why = why,
+		.why_bytes = why_bytes,
+	};
 	int error;
 
 	free(config->text);
 	config->text = text;
 	config->text_bytes = bytes;
-	if (!stream) {
+	if (!reading.stream) {
 		snprintf(why, why_bytes, "%s: out of memory", file);
 		return -ENOMEM;
 	}
-	error = parse(config, file, stream, why, why_bytes);
-	fclose(stream);
+	error = parse(&reading);
+	fclose(reading.stream);
 	return error;
 }
 

@@ -592,6 +592,34 @@ static void test_unreadable_files(void **state)
 	assert_string_equal(why, "/: cannot read it: Is a directory");
 }
 
+/* The text of a file is kept, and can be read again without the file. */
+static void test_text(void **state)
+{
+	static const char text[] = "[mount]\nidle = 7s\n[locks \"a/*\"]\nlinger = 9ms";
+	struct config copy;
+
+	(void)state;
+	assert_null(config.text);
+	read_good(text);
+	assert_int_equal(config.text_bytes, strlen(text));
+	assert_memory_equal(config.text, text, strlen(text));
+	assert_int_equal(config_init(&copy), 0);
+	assert_int_equal(
+		config_read_text(&copy, "copy", config.text, config.text_bytes, why, sizeof(why)),
+		0);
+	assert_int_equal(copy.idle_ms, 7000);
+	assert_int_equal(config_policy(&copy, "a/b").linger_ms, 9);
+	assert_memory_equal(copy.text, text, strlen(text));
+	/* It goes with the rest at a reload. */
+	config_reload(&config, &copy, NULL);
+	assert_memory_equal(config.text, text, strlen(text));
+	assert_int_equal(config_read_text(&config, "other", "[lock]", 6, why, sizeof(why)),
+			 -EINVAL);
+	assert_memory_equal(why, "other:1: ", 9);
+	read_good("");
+	assert_int_equal(config.text_bytes, 0);
+}
+
 static void test_patterns(void **state)
 {
 	struct lock_policy policy;
@@ -1030,6 +1058,7 @@ int main(void)
 		CONFIG_TEST(test_longest_line),
 		CONFIG_TEST(test_nul_bytes),
 		CONFIG_TEST(test_unreadable_files),
+		CONFIG_TEST(test_text),
 		CONFIG_TEST(test_patterns),
 		CONFIG_TEST(test_random_patterns),
 		CONFIG_TEST(test_slashes_max),
