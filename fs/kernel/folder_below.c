@@ -35,8 +35,11 @@ static const char *const needed[] = {
 	"/etc/resolv.conf",
 	"/proc",
 	"/run/systemd/journal",
+	"/run/systemd/userdb",
 	"/sys/fs/fuse",
 	"/usr/bin/fusermount3",
+	"/var/lib/sss",
+	"/var/run/nscd",
 };
 
 static bool is_same(const char *path, const struct stat *folder)
@@ -47,13 +50,12 @@ static bool is_same(const char *path, const struct stat *folder)
 	       found.st_ino == folder->st_ino;
 }
 
-/* Whether the file is the folder, or below it. What is not there is not. */
-static bool is_below(const char *file, const struct stat *folder)
+/* Whether the folder is on the way of the absolute path, which need not lead to anything. */
+static bool is_on_way(const char *file, const struct stat *folder)
 {
 	char path[PATH_MAX];
 
-	if (realpath(file, path) == NULL)
-		return false;
+	snprintf(path, sizeof(path), "%s", file);
 	while (strcmp(path, "/") != 0) {
 		if (is_same(path, folder))
 			return true;
@@ -61,6 +63,14 @@ static bool is_below(const char *file, const struct stat *folder)
 		slash[slash == path ? 1 : 0] = '\0';
 	}
 	return is_same(path, folder);
+}
+
+/* Whether the file is the folder, or is reached through it. */
+static bool is_below(const char *file, const struct stat *folder)
+{
+	char path[PATH_MAX];
+
+	return is_on_way(file, folder) || (realpath(file, path) != NULL && is_on_way(path, folder));
 }
 
 /* A file that this process has mapped, its program or a library, and that is below the folder: in

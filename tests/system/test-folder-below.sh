@@ -24,7 +24,8 @@ refused_with() {
 
 # What dlockfs needs is refused with nonempty, too: by its path, by another one, and as the folder of a library.
 # A root directory of its own, whose /etc is a copy, so that no other process is in the way.
-mkdir -p "$dir/root"/{dev,proc,usr,etc,work}
+mkdir -p "$dir/root"/{dev,proc,usr,etc,work,var,run}
+ln -s ../run "$dir/root/var/run"
 cp -P /bin /sbin /lib /lib64 "$dir/root" 2>/dev/null || true # symbolic links into /usr
 [ -L "$dir/root/lib" ] || skip "requires: /lib is a symbolic link"
 cp /etc/passwd /etc/group /etc/nsswitch.conf /etc/ld.so.cache "$dir/root/etc"
@@ -39,6 +40,8 @@ for options in "" "-o nonempty"; do
     refused_with "/etc: dlockfs itself needs /etc, $behind" $options /etc
 done
 refused_with "/work: dlockfs itself needs /work/dlockfs, $behind" -o nonempty /work
+refused_with "/var: dlockfs itself needs /var/lib/sss, $behind" -o nonempty /var
+refused_with "/run: dlockfs itself needs /run/systemd/journal, $behind" -o nonempty /run
 refused_with "/work: dlockfs itself needs /work/dlockfs, $behind" -o nonempty /work/../work/.
 # The same folder has two names.
 mkdir -p "$dir/root/above/etc"
