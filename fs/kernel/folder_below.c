@@ -321,11 +321,12 @@ static void take_permission(struct folder_below *folder)
 
 	if (mode == folder->mode && !folder->made_fit)
 		return;
-	if (fchmod(folder->descriptor, mode) < 0)
+	int error = fchmod(folder->descriptor, mode) < 0 ? errno : 0;
+	if (error != 0 && error != EROFS)
 		log_warning("%s: the folder below the mount cannot be made read-only: %m; without "
 			    "the mount, files in it are locked on this host only",
 			    folder->path);
-	else if (mode != folder->mode)
+	else if (error == 0 && mode != folder->mode)
 		log_info("%s: the folder below the mount has the mode %04o from now on, so that "
 			 "without the mount nobody but root can lock there",
 			 folder->path, mode);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -81,6 +82,7 @@ static void read_folder(struct below *below, int folder)
 
 bool below_read(const char *mount, struct below *ret)
 {
+	struct statvfs system;
 	struct stat attr;
 	int flags = 0;
 
@@ -88,12 +90,13 @@ bool below_read(const char *mount, struct below *ret)
 	int folder = is_only_ours(mount) ? open_below(mount) : -1;
 	if (folder < 0)
 		return false;
-	if (fstat(folder, &attr) < 0) {
+	if (fstat(folder, &attr) < 0 || fstatvfs(folder, &system) < 0) {
 		close(folder);
 		return false;
 	}
 	ret->device = attr.st_dev;
-	if (ioctl(folder, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_IMMUTABLE_FL) != 0)
+	if ((system.f_flag & ST_RDONLY) != 0 ||
+	    (ioctl(folder, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_IMMUTABLE_FL) != 0))
 		ret->protection = BELOW_IMMUTABLE;
 	else if ((attr.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0)
 		ret->protection = BELOW_READ_ONLY;

@@ -13,7 +13,7 @@
 enum below_protection {
 	BELOW_WRITABLE,
 	BELOW_READ_ONLY, /* but for root */
-	BELOW_IMMUTABLE
+	BELOW_IMMUTABLE	 /* or in a file system that is mounted read-only */
 };
 
 struct below_file {

@@ -115,6 +115,17 @@ refused_with "-o no_such: expected a key of the configuration or a mount option"
 start_dlockfs found -o nonempty
 stop_dlockfs found
 ! immutable "$dir/found" || fail "immutable though with nonempty"
+# A file system that nobody can write to needs nothing of that.
+mkdir -p "$dir/readonly"
+mount -t tmpfs none "$dir/readonly"
+mkdir "$dir/readonly/locks"
+mount -o remount,ro "$dir/readonly"
+start reader "$dlockfs" --foreground "$dir/readonly/locks"
+expect reader "dlockfs: $dir/readonly/locks is ready; local: this host only (no server configured)"
+expect_equal "lines" 1 "$(wc -l <"$dir/reader.out")"
+"$dlockctl" --mount "$dir/readonly/locks" doctor | finds -x "ok: below: without the mount nobody can lock files in its folder"
+send_signal reader TERM
+finish reader
 # A user, who has no such right: nobody can write there.
 user=65534
 mkdir "$dir/private"
