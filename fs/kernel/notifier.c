@@ -32,6 +32,10 @@
 
 #define START_INTERVAL_MS 1000
 
+/* How long the first process may take to begin before the loop runs. Only a program whose loader
+ * asks for files of the mount takes longer, as it waits for the loop. */
+#define BEGIN_LIMIT_MS 2000
+
 struct order {
 	struct state_item item; /* first */
 	uint64_t serial;	/* 0: it is not kept */
@@ -121,11 +125,15 @@ int notifier_create(int fuse, const char *mountpoint, struct state_journal *jour
 	notifier->process = (struct notifier_process){.socket = -1, .starter_end = -1};
 	notifier->events = epoll_create1(EPOLL_CLOEXEC);
 	error = notifier->events < 0 ? -errno : start_process(notifier);
-	if (error != 0)
+	if (error != 0) {
 		notifier_destroy(notifier);
-	else
-		*ret = notifier;
-	return error;
+		return error;
+	}
+	/* What was taken over is held already: the guard is to know before anybody kills this
+	 * process. */
+	notifier_process_reap(&notifier->process, BEGIN_LIMIT_MS);
+	*ret = notifier;
+	return 0;
 }
 
 /* Orders */

@@ -6,7 +6,8 @@
  * the other. If that process dies, another one is started with the next order, and begins with the
  * orders that were not carried out; to carry one out twice does no harm.
  *
- * All functions are called on the loop's thread; none blocks but notifier_destroy().
+ * All functions are called on the loop's thread; none blocks but notifier_create() and
+ * notifier_destroy().
  */
 #ifndef DLOCKFS_KERNEL_NOTIFIER_H
 #define DLOCKFS_KERNEL_NOTIFIER_H
@@ -27,8 +28,8 @@ struct state_journal;
 
 /* Starts the process. `fuse` is the session's descriptor, which must live longer, as must the mount
  * point's path and the journal: names that the kernel has not forgotten yet are kept there; NULL:
- * there is none. The same holds for the board of the leases, which the guard watches. Returns 0 or
- * -errno. */
+ * there is none. The same holds for the board of the leases, which the guard watches. Waits for the
+ * process to begin, two seconds at most. Returns 0 or -errno. */
 int notifier_create(int fuse, const char *mountpoint, struct state_journal *journal,
 		    const struct lease_board *board, struct notifier **ret);
 

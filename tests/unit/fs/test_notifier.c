@@ -33,19 +33,6 @@ struct fixture {
 	size_t filled;	    /* messages that hold up the process */
 };
 
-static void wait_for(int descriptor)
-{
-	struct pollfd polled = {.fd = descriptor, .events = POLLIN};
-	assert_int_equal(poll(&polled, 1, LIMIT_MS), 1);
-}
-
-/* The process tells of something that it has done. */
-static void dispatch(struct fixture *fixture)
-{
-	wait_for(notifier_descriptor(fixture->notifier));
-	notifier_dispatch(fixture->notifier);
-}
-
 static int begin(void **state)
 {
 	static struct fixture fixture;
@@ -60,7 +47,6 @@ static int begin(void **state)
 	assert_int_equal(state_journal_create(journal, 4096, 0, &fixture.journal), 0);
 	assert_int_equal(notifier_create(ends[0], "/", fixture.journal, NULL, &fixture.notifier),
 			 0);
-	dispatch(&fixture); /* the child that forks the process has ended */
 	*state = &fixture;
 	return 0;
 }
@@ -91,6 +77,19 @@ static void let_go(struct fixture *fixture)
 
 	for (; fixture->filled > 0; fixture->filled--)
 		assert_int_equal(recv(fixture->kernel, &byte, 1, 0), 1);
+}
+
+static void wait_for(int descriptor)
+{
+	struct pollfd polled = {.fd = descriptor, .events = POLLIN};
+	assert_int_equal(poll(&polled, 1, LIMIT_MS), 1);
+}
+
+/* The process tells of something that it has done. */
+static void dispatch(struct fixture *fixture)
+{
+	wait_for(notifier_descriptor(fixture->notifier));
+	notifier_dispatch(fixture->notifier);
 }
 
 static void expect_name(struct fixture *fixture, uint64_t parent, uint64_t node, const char *name)
