@@ -39,6 +39,9 @@ enum { ARGUMENT_NAME, ARGUMENT_JOURNAL, ARGUMENT_MOUNTPOINT, ARGUMENTS };
 /* How often the guard looks whether another daemon may still go on with the mount. */
 #define LOOK_MS 1000
 
+/* How long a daemon that was killed may take from the end of its descriptors to its own. */
+#define DYING_LIMIT_MS 1000
+
 /* How long the daemon waits for a process that is about to end. */
 #define REAP_LIMIT_MS 100
 
@@ -133,6 +136,14 @@ static bool has_successor(const struct guard *guard)
 	return guard->journal >= 0 && state_journal_guards(guard->journal) > guard->number;
 }
 
+/* The daemon lives, and has not handed its leases over: it tells holders itself, or starts another
+ * guard. */
+static bool is_left_to_daemon(const struct guard *guard)
+{
+	return guard->daemon >= 0 &&
+	       (guard->journal < 0 || !lease_watch_is_handed_over(&guard->watch));
+}
+
 /* The daemon's process has ended; or its notifier has, which ends the writer: then the daemon
  * stops, or another program goes on. */
 static void lose_daemon(struct guard *guard)
@@ -140,9 +151,28 @@ static void lose_daemon(struct guard *guard)
 	if (guard->orphaned)
 		return;
 	guard->orphaned = true;
-	if (guard->daemon >= 0 &&
-	    (guard->journal < 0 || !lease_watch_is_handed_over(&guard->watch)))
+	if (is_left_to_daemon(guard))
 		lease_watch_end(&guard->watch);
+}
+
+static void end_daemon(struct guard *guard)
+{
+	close(guard->daemon);
+	guard->daemon = -1;
+	lose_daemon(guard);
+}
+
+/* Whether the daemon, whose writer has ended while leases count, is dying: the kernel closes its
+ * descriptors, which ends the writer, before its end can be seen. A daemon that goes on learns of
+ * the writer's end meanwhile. */
+static bool is_dying(const struct guard *guard)
+{
+	struct pollfd end = {.fd = guard->daemon, .events = POLLIN};
+
+	if (!is_left_to_daemon(guard) || !lease_watch_is_needed(&guard->watch))
+		return false;
+	shutdown(SOCKET, SHUT_RDWR);
+	return poll(&end, 1, DYING_LIMIT_MS) == 1;
 }
 
 static void end_writer(struct guard *guard)
@@ -150,13 +180,8 @@ static void end_writer(struct guard *guard)
 	waitpid(guard->writer, NULL, 0);
 	close(guard->writer_end);
 	guard->writer_end = -1;
-	lose_daemon(guard);
-}
-
-static void end_daemon(struct guard *guard)
-{
-	close(guard->daemon);
-	guard->daemon = -1;
+	if (is_dying(guard))
+		end_daemon(guard);
 	lose_daemon(guard);
 }
 
@@ -202,7 +227,7 @@ static void run_guard(struct guard *guard)
 			watch_leases(guard);
 		if (ends[0].revents != 0)
 			end_writer(guard);
-		if (ends[1].revents != 0)
+		if (ends[1].revents != 0 && guard->daemon >= 0)
 			end_daemon(guard);
 		if (guard->orphaned)
 			look_for_successor(guard);
