@@ -92,7 +92,8 @@ static int start_process(struct notifier *notifier)
 	if (error != 0)
 		return error;
 	if (epoll_ctl(notifier->events, EPOLL_CTL_ADD, process->socket, &event) < 0 ||
-	    epoll_ctl(notifier->events, EPOLL_CTL_ADD, process->starter_end, &event) < 0) {
+	    (process->starter_end >= 0 &&
+	     epoll_ctl(notifier->events, EPOLL_CTL_ADD, process->starter_end, &event) < 0)) {
 		error = -errno;
 		notifier_process_leave(process);
 	}

@@ -33,8 +33,10 @@
 
 #define NAME "dlockfs-notifier"
 
-/* argv[0], for `ps`; the descriptor of the journal, or -1; the mount point. */
-enum { ARGUMENT_NAME, ARGUMENT_JOURNAL, ARGUMENT_MOUNTPOINT, ARGUMENTS };
+/* argv[0], for `ps`; the descriptor of the journal, or -1; the daemon's process id; the mount
+ * point.
+ */
+enum { ARGUMENT_NAME, ARGUMENT_JOURNAL, ARGUMENT_DAEMON, ARGUMENT_MOUNTPOINT, ARGUMENTS };
 
 /* How often the guard looks whether another daemon may still go on with the mount. */
 #define LOOK_MS 1000
@@ -253,6 +255,8 @@ static void guard(pid_t writer, int daemon, int journal, const char *mountpoint)
 	lease_watch_begin(&guard.watch, BOARD, WAKE, mountpoint);
 	if (journal >= 0)
 		guard.number = state_journal_count_guard(journal);
+	if (daemon < 0)
+		lose_daemon(&guard);
 	if (guard.writer_end < 0) {
 		kill(writer, SIGKILL);
 		waitpid(writer, NULL, 0);
@@ -266,7 +270,8 @@ bool notifier_process_is_meant(char *const *arguments)
 {
 	if (arguments[ARGUMENT_NAME] == NULL || strcmp(arguments[ARGUMENT_NAME], NAME) != 0)
 		return false;
-	return arguments[ARGUMENT_JOURNAL] != NULL && arguments[ARGUMENT_MOUNTPOINT] != NULL;
+	return arguments[ARGUMENT_JOURNAL] != NULL && arguments[ARGUMENT_DAEMON] != NULL &&
+	       arguments[ARGUMENT_MOUNTPOINT] != NULL;
 }
 
 /* Closes all other descriptors. The socket of auto_unmount stays open: fusermount3 must not learn
@@ -298,7 +303,7 @@ static int close_others(pid_t daemon, int journal)
 
 _Noreturn void notifier_process_run(char *const *arguments)
 {
-	pid_t parent = getppid();
+	pid_t parent = atoi(arguments[ARGUMENT_DAEMON]);
 	int given = atoi(arguments[ARGUMENT_JOURNAL]);
 	int journal = close_others(parent, given);
 	bool unmounts = unmounter_waits_for(UNMOUNTER, parent);
@@ -306,9 +311,16 @@ _Noreturn void notifier_process_run(char *const *arguments)
 	if (given >= 0 && journal < 0)
 		_exit(EXIT_FAILURE);
 	int daemon = pidfd_open(parent, 0);
+	bool lives = getppid() == parent;
+	if (daemon < 0 && lives)
+		_exit(EXIT_FAILURE);
+	if (daemon >= 0 && !lives) { /* another process has its number by now, perhaps */
+		close(daemon);
+		daemon = -1;
+	}
 	/* The guard is not a child of the daemon: another program that goes on in the daemon's
 	 * process would have a child that it does not know. */
-	pid_t own = daemon >= 0 && getppid() == parent ? fork() : -1;
+	pid_t own = fork();
 	if (own != 0)
 		_exit(own > 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 	setsid();
@@ -349,10 +361,11 @@ static int spawn_self(const posix_spawn_file_actions_t *actions, int journal,
 		      const char *mountpoint, pid_t *child)
 {
 	static const char self[] = "/proc/self/exe";
-	char number[16];
+	char number[16], daemon[16];
 	char *arguments[ARGUMENTS + 1] = {
 		[ARGUMENT_NAME] = NAME,
 		[ARGUMENT_JOURNAL] = number,
+		[ARGUMENT_DAEMON] = daemon,
 		[ARGUMENT_MOUNTPOINT] = (char *)mountpoint,
 	};
 	char path[PATH_MAX];
@@ -360,6 +373,7 @@ static int spawn_self(const posix_spawn_file_actions_t *actions, int journal,
 	int error = ENOENT;
 
 	snprintf(number, sizeof(number), "%d", journal);
+	snprintf(daemon, sizeof(daemon), "%d", (int)getpid());
 	if (length > 0) {
 		path[length] = '\0';
 		error = posix_spawn(child, path, actions, NULL, arguments, environ);
@@ -488,6 +502,7 @@ void notifier_process_reap(struct notifier_process *process, int limit_ms)
 	waitpid(process->starter, NULL, 0);
 	close(process->starter_end);
 	process->starter_end = -1;
+	process->starter = 0;
 }
 
 void notifier_process_leave(struct notifier_process *process)
@@ -495,6 +510,8 @@ void notifier_process_leave(struct notifier_process *process)
 	notifier_process_reap(process, REAP_LIMIT_MS);
 	if (process->starter_end >= 0)
 		close(process->starter_end);
+	else if (process->starter > 0)
+		waitpid(process->starter, NULL, WNOHANG);
 	if (process->socket >= 0)
 		close(process->socket);
 	if (process->turn != NULL)

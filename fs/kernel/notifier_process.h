@@ -38,8 +38,8 @@ struct notifier_process {
 	int socket;	  /* the daemon's end; at its end of file writer and guard have closed the
 			     connection; -1: none */
 	atomic_int *turn; /* whose turn it is with the latest message: in shared memory */
-	pid_t starter;	  /* the child that forks the guard and ends */
-	int starter_end;  /* its pidfd; -1: it was waited for */
+	pid_t starter;	  /* the child that forks the guard and ends; 0: it was waited for */
+	int starter_end;  /* its pidfd; -1: there is none (valgrind has no pidfd_open(2)) */
 };
 
 /* Starts writer and guard: this program under other names. They have nothing open but their end of
