@@ -91,7 +91,7 @@ cleanup_fn() {
 on_exit() {
     local status=$? command host file
     trap - EXIT ERR
-    trap '' INT TERM HUP
+    trap '' INT TERM HUP PIPE # nobody may read what is said of a failure
     set +e
     for command in "${cleanups[@]}"; do
         eval "$command"
