@@ -9,7 +9,7 @@ make_package() {
     mkdir "$dir/package"
     DEB_BUILD_OPTIONS="noopt nocheck parallel=2" "$source_dir/etc/debian/build.sh" "$dir/package" >"$dir/build.out" 2>&1
     package=$(echo "$dir"/package/dlockfs_*.deb)
-    lintian --fail-on error "$package"
+    TMPDIR=$dir lintian --fail-on error "$package" # it leaves files there
 }
 
 # make_root: $dir/root. With CLEAN_ROOT=1 a new Debian by debootstrap, which takes half a minute and Debian's mirror.
