@@ -83,6 +83,10 @@ void claim_text_format(const char *host, const struct claim_asker *asker, enum l
 
 void claim_text_save(FILE *out, const struct claim_asker *asker)
 {
+	static const struct claim_asker nobody;
+
+	if (asker == NULL)
+		asker = &nobody;
 	state_unsigned(out, "asker_uid", asker->uid);
 	state_number(out, "asker_pid", asker->pid);
 	state_number(out, "asker_since", asker->since_s);

@@ -29,7 +29,7 @@ void claim_text_ask(fuse_req_t req, struct claim_asker *ret);
 void claim_text_format(const char *host, const struct claim_asker *asker, enum lock_kind kind,
 		       enum claim_mode mode, char text[ENGINE_TEXT_BYTES]);
 
-/* The same as keys of a line, for another process (engine/transfer.h). */
+/* The same, NULL of nobody, as keys of a line, for another process (engine/transfer.h). */
 void claim_text_save(FILE *out, const struct claim_asker *asker);
 void claim_text_restore(struct state_reader *in, struct claim_asker *ret);
 

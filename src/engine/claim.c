@@ -6,9 +6,11 @@
 #include "engine/claim.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 
 #include "engine/conflict.h"
+#include "engine/decisions.h"
 #include "engine/grace.h"
 #include "engine/lock.h"
 #include "engine/numbers.h"
@@ -32,69 +34,123 @@ static struct range_set *create_ranges(struct range range)
 	return &coverage->ranges;
 }
 
-struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct range range,
-			   const struct engine_caller *caller)
+bool claim_hand_on(struct claim *claim)
 {
-	struct lock *lock = owner->lock;
-	struct engine *engine = lock->engine;
-	bool record = kind == LOCK_KIND_RECORD;
-	if (timers_reserve(&engine->timers, engine->claims + 1) < 0)
-		return NULL;
-	struct claim *claim = calloc(1, sizeof(*claim) + engine->events->details_bytes);
+	struct lock *lock = claim->place.lock;
+	struct handoff *handoff = calloc(1, sizeof(*handoff));
+
+	if (handoff == NULL)
+		return false;
+	handoff->claim = claim;
+	handoff->number = ++lock->engine->serials;
+	claim->handoff = handoff;
+	if (claim->state == CLAIM_HELD)
+		DL_APPEND(lock->held_handoffs, handoff);
+	else
+		DL_APPEND(lock->handoffs, handoff);
+	return true;
+}
+
+static void end_handoff(struct claim *claim)
+{
+	struct lock *lock = claim->place.lock;
+	if (claim->handoff == NULL)
+		return;
+	if (claim->state == CLAIM_HELD)
+		DL_DELETE(lock->held_handoffs, claim->handoff);
+	else
+		DL_DELETE(lock->handoffs, claim->handoff);
+	free(claim->handoff);
+	claim->handoff = NULL;
+	claim_mark(claim);
+}
+
+struct claim *claim_create(struct lock *lock, struct range range, bool record, bool handed_on)
+{
+	struct claim *claim = calloc(1, sizeof(*claim));
 	if (claim == NULL)
 		return NULL;
+	claim->place.lock = lock;
 	claim->place.ranges = record ? create_ranges(range) : NULL;
-	if (record && claim->place.ranges == NULL) {
-		free(claim);
+	lock->engine->claims++;
+	if ((record && claim->place.ranges == NULL) || (handed_on && !claim_hand_on(claim))) {
+		claim_free(claim);
 		return NULL;
 	}
-	wish_note_caller(&claim->wish, engine, kind, caller);
-	claim->place.lock = lock;
-	claim->owner = owner;
 	claim->place.parts.record = record;
 	claim->place.parts.span = range.span;
 	claim->place.parts.mode = range.mode;
 	claim->place.parts.recipe = lock_recipe(lock);
-	DL_APPEND2(owner->wishes, &claim->wish, owner_prev, owner_next);
-	engine->claims++;
+	return claim;
+}
+
+struct claim *claim_create_for(struct owner *owner, enum lock_kind kind, struct range range,
+			       bool handed_on, const struct engine_caller *caller)
+{
+	struct claim *claim = claim_create(owner->lock, range, kind == LOCK_KIND_RECORD, handed_on);
+
+	if (claim == NULL)
+		return NULL;
+	if (wish_create(claim, owner, kind, caller) == NULL) {
+		claim_free(claim);
+		return NULL;
+	}
 	claim_start_over(claim);
 	claim_append_unplaced(claim);
 	return claim;
 }
 
+/* Which states may follow each. */
+static const uint8_t next_states[] = {
+	[CLAIM_WANTED] = 1 << CLAIM_PLACING | 1 << CLAIM_WANTED | 1 << CLAIM_LEAVING,
+	[CLAIM_PLACING] = 1 << CLAIM_QUEUED | 1 << CLAIM_UNCERTAIN | 1 << CLAIM_WANTED,
+	[CLAIM_UNCERTAIN] = 1 << CLAIM_QUEUED | 1 << CLAIM_WANTED,
+	[CLAIM_QUEUED] = 1 << CLAIM_WAITING | 1 << CLAIM_WANTED | 1 << CLAIM_LEAVING,
+	[CLAIM_WAITING] = 1 << CLAIM_HELD | 1 << CLAIM_WANTED | 1 << CLAIM_LEAVING,
+	[CLAIM_HELD] = 1 << CLAIM_HELD | 1 << CLAIM_LEAVING,
+	[CLAIM_LEAVING] = 0,
+};
+
+void claim_set_state(struct claim *claim, enum claim_state state)
+{
+	struct lock *lock = claim->place.lock;
+
+	assert(next_states[claim->state] & 1 << state);
+	if (claim->handoff != NULL && state == CLAIM_HELD && claim->state != CLAIM_HELD) {
+		DL_DELETE(lock->handoffs, claim->handoff);
+		DL_APPEND(lock->held_handoffs, claim->handoff);
+	}
+	if (claim->handoff != NULL && state == CLAIM_WAITING)
+		claim->handoff->asker = claim_owner(claim);
+	claim->state = state;
+	claim_mark(claim);
+}
+
 void claim_append_unplaced(struct claim *claim)
 {
-	claim->wish.serial = ++claim->place.lock->engine->serials;
-	claim_mark(claim);
-	DL_APPEND(claim->place.lock->unplaced, &claim->place);
-}
+	struct lock *lock = claim->place.lock;
 
-static void detach_owner(struct claim *claim)
-{
-	struct owner *owner = claim->owner;
-	if (owner == NULL)
+	claim->serial = ++lock->engine->serials;
+	claim_mark(claim);
+	DL_APPEND(lock->unplaced, &claim->place);
+	if (claim->handoff == NULL)
 		return;
-	DL_DELETE2(owner->wishes, &claim->wish, owner_prev, owner_next);
-	claim->owner = NULL;
-	claim_mark(claim);
+	DL_DELETE(lock->handoffs, claim->handoff);
+	DL_APPEND(lock->handoffs, claim->handoff);
 }
 
-void claim_change_owner(struct claim *claim, struct owner *owner)
+static void free_wishes(struct claim *claim)
 {
-	detach_owner(claim);
-	claim->owner = owner;
-	DL_APPEND2(owner->wishes, &claim->wish, owner_prev, owner_next);
-	claim_mark(claim);
+	while (claim->wishes != NULL)
+		wish_free(claim->wishes);
 }
 
 void claim_free(struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
-	if (claim->lead != NULL)
-		(void)claim_end_lead(claim);
-	wish_end(&claim->wish);
-	detach_owner(claim);
-	engine_unmark(engine, &claim->wish.item);
+	end_handoff(claim);
+	free_wishes(claim);
+	engine_unmark(engine, &claim->item);
 	engine->claims--;
 	if (claim_coverage(claim) != NULL)
 		range_set_finish(&claim_coverage(claim)->next);
@@ -118,27 +174,34 @@ void places_free(struct place **list)
 struct claim *claim_create_leaving(struct lock *lock, const struct claim_name *parts)
 {
 	struct engine *engine = lock->engine;
-	if (timers_reserve(&engine->timers, engine->claims + 1) < 0)
-		return NULL;
 	struct claim *claim = calloc(1, sizeof(*claim));
 	if (claim == NULL)
 		return NULL;
 	claim->place.lock = lock;
-	claim->state = CLAIM_QUEUED;
 	claim->place.parts = *parts;
-	claim->wish.serial = ++engine->serials;
+	claim->serial = ++engine->serials;
 	engine->claims++;
 	return claim;
 }
 
+static void send_withdraw(struct claim *claim)
+{
+	const struct engine *engine = claim->place.lock->engine;
+	if (claim->sent || engine->session != STORE_CONNECTED)
+		return;
+	claim->sent = true;
+	claim->sent_ms = engine->now_ms;
+	engine_withdraw(&claim->place, claim->marker.asked);
+}
+
 void claim_leave(struct claim *claim)
 {
-	detach_owner(claim);
-	claim->state = CLAIM_LEAVING;
+	end_handoff(claim);
+	claim_set_state(claim, CLAIM_LEAVING);
+	free_wishes(claim);
 	claim->sent = claim->data.amended = false;
-	claim_mark(claim);
 	DL_APPEND(claim->place.lock->leaving, &claim->place);
-	claim_withdraw(claim);
+	send_withdraw(claim);
 	numbers_look(claim->place.lock);
 }
 
@@ -146,7 +209,6 @@ void claim_end(struct claim *claim)
 {
 	const struct engine *engine = claim->place.lock->engine;
 
-	wish_end(&claim->wish);
 	/* The answers come in the order of the calls. Of two znodes one may be left. */
 	if (claim->data.amending || claim->marker.marking ||
 	    (claim_recipe_znodes(claim->place.parts.recipe) > 1 && engine->session != STORE_LOST))
@@ -155,40 +217,22 @@ void claim_end(struct claim *claim)
 		claim_free(claim);
 }
 
-static void start_lead_over(struct lead *lead)
-{
-	lead->used = lead->contended = false;
-	lead->passed = 0;
-	lead->claim->place.says_keep = lead->claim->place.lock->policy.keep_ms > 0;
-}
-
-struct follower *claim_end_lead(struct claim *claim)
-{
-	struct lead *lead = claim->lead;
-	struct follower *followers = lead->followers;
-
-	if (lead->held)
-		DL_DELETE(claim->place.lock->held_leads, lead);
-	else
-		DL_DELETE(claim->place.lock->leads, lead);
-	claim->lead = NULL;
-	claim->wish.asked = false; /* that was for its followers */
-	claim_mark(claim);
-	free(lead);
-	return followers;
-}
-
 void claim_start_over(struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
+	struct handoff *handoff = claim->handoff;
+	const struct wish *wish = claim->wishes;
 	bool held_back = claim->state == CLAIM_WANTED;
-	claim->state = CLAIM_WANTED;
-	claim->place.says_waits = claim->careful = claim->fresh = claim->data.amended = false;
+
 	grace_forget(claim);
+	claim_set_state(claim, CLAIM_WANTED);
+	claim->place.says_waits = claim->careful = claim->fresh = claim->data.amended = false;
 	if (!held_back)
 		claim->held_back_ms = 0;
-	if (claim->lead != NULL)
-		start_lead_over(claim->lead);
+	if (handoff != NULL) {
+		handoff->contended = false;
+		claim->place.says_keep = claim->place.lock->policy.keep_ms > 0;
+	}
 	claim->overseen = claim->revoked = claim->data.stale = claim->place.requeue = false;
 	claim->place.version = 0;
 	free(claim->wanted_by);
@@ -202,10 +246,11 @@ void claim_start_over(struct claim *claim)
 		claim_coverage(claim)->cycles = 0;
 	}
 	claim->place.parts.id.session = claim_id_session(engine->session_number);
-	claim->place.parts.id.owner = claim->owner != NULL ? claim->owner->number : 0;
+	claim->place.parts.id.owner = handoff != NULL ? CLAIM_OWNER_NONE
+				      : wish != NULL  ? wish->owner->number
+						      : 0;
 	claim->place.parts.id.number = ++engine->claim_number;
 	engine_mark(engine);
-	claim_mark(claim);
 }
 
 bool claim_requeue(struct claim *claim)
@@ -225,8 +270,9 @@ bool claim_requeue(struct claim *claim)
 
 bool claim_needs_news(const struct claim *claim)
 {
+	const struct wish *asked = claim_first_asked(claim);
 	return claim->place.lock->foreign_in_queue > 0 &&
-	       (claim->place.parts.anchored || (claim->wish.asked && !claim->wish.waits));
+	       (claim->place.parts.anchored || (asked != NULL && !asked->waits));
 }
 
 /* One list serves all claims that are placed together. A wish that does not wait is decided by what
@@ -237,7 +283,7 @@ static bool place_with_list(const struct claim *claim)
 {
 	const struct lock *lock = claim->place.lock;
 	if (!lock->known)
-		return !claim->wish.waits || lock->placing_with_list == 0;
+		return !claim->wishes->waits || lock->placing_with_list == 0;
 	return lock->foreign_records_in_queue > 0 || claim_needs_news(claim);
 }
 
@@ -245,7 +291,7 @@ void claim_place(struct claim *claim)
 {
 	struct lock *lock = claim->place.lock;
 	struct engine *engine = lock->engine;
-	if (claim->state != CLAIM_WANTED || claim->owner == NULL ||
+	if (claim->state != CLAIM_WANTED || claim->wishes == NULL ||
 	    lock->placing == engine->placing_max || engine->session != STORE_CONNECTED)
 		return;
 	if (numbers_hold_back(claim))
@@ -253,17 +299,16 @@ void claim_place(struct claim *claim)
 	claim->list_wanted = 0;
 	claim->held_back_ms = 0;
 	claim_take_anchor(claim);
-	claim_mark(claim);
 	char *data = claim_format_data(claim);
 	if (data == NULL) {
 		engine_retry_in(engine, RETRY_MEMORY_MS);
 		return;
 	}
-	claim->state = CLAIM_PLACING;
+	claim_set_state(claim, CLAIM_PLACING);
 	claim->sent = place_with_list(claim);
 	claim->sent_ms = engine->now_ms;
 	/* As good as a heartbeat, while there is nothing else that one would show to stand. */
-	if (engine->claims == 1)
+	if (engine->claims == 1 && claim->handoff == NULL)
 		lease_beat(&engine->lease, engine->now_ms);
 	lock->placing++;
 	lock->placing_with_list += claim->sent;
@@ -292,14 +337,95 @@ void claim_amend(struct claim *claim)
 	free(data);
 }
 
-static void send_withdraw(struct claim *claim)
+/* Counts a claim among those that are HELD by somebody, or out again. */
+static void count_held(struct claim *claim, bool in)
 {
-	const struct engine *engine = claim->place.lock->engine;
-	if (claim->sent || engine->session != STORE_CONNECTED)
+	struct lock *lock = claim->place.lock;
+	struct engine *engine = lock->engine;
+	const struct engine_events *events = engine->events;
+	enum lock_kind kind = claim->wishes->kind;
+	size_t one = in ? 1 : (size_t)-1;
+	engine->holders += one;
+	if (kind != LOCK_KIND_RECORD)
+		lock->held_flocks += one;
+	if (events->on_held == NULL)
 		return;
-	claim->sent = true;
-	claim->sent_ms = engine->now_ms;
-	engine_withdraw(&claim->place, claim->marker.asked);
+	if (in)
+		claim->kept = events->on_held(engine->context, kind);
+	else
+		events->on_released(engine->context, kind, claim->kept);
+}
+
+void claim_uncount_held(struct claim *claim, bool kept)
+{
+	if (kept)
+		claim->place.lock->engine->kept--;
+	else
+		count_held(claim, false);
+}
+
+void claim_keep(struct claim *claim)
+{
+	count_held(claim, false);
+	claim->place.lock->engine->kept++;
+	wish_set_owner(claim->wishes, NULL);
+}
+
+void claim_hold(struct claim *claim)
+{
+	claim_set_state(claim, CLAIM_HELD);
+	owner_note_grant(claim->wishes->owner);
+	count_held(claim, true);
+}
+
+void claim_hand_over(struct claim *claim, struct owner *owner)
+{
+	wish_set_owner(claim->wishes, owner);
+	owner_note_grant(owner);
+	queue_judge_all(claim->place.lock);
+}
+
+/* A claim for the wishes of a former one. NULL: none of them asks, or out of memory. */
+static struct claim *create_successor(const struct claim *former, const struct wish *first)
+{
+	while (first != NULL && !first->asked)
+		first = first->next;
+	if (first == NULL)
+		return NULL;
+	assert(former->handoff != NULL);
+	return claim_create(former->place.lock,
+			    (struct range){CLAIM_SPAN_WHOLE, former->place.parts.mode}, false,
+			    true);
+}
+
+void claim_pass_wishes_on(struct claim *former)
+{
+	struct engine *engine = former->place.lock->engine;
+	struct wish *wish = former->wishes, *next;
+	if (wish != NULL && wish_is_held(wish))
+		wish = wish->next;
+	struct claim *claim = create_successor(former, wish);
+	for (; wish != NULL; wish = next) {
+		next = wish->next;
+		if (claim != NULL) {
+			wish_move(wish, claim);
+			continue;
+		}
+		if (wish->asked)
+			decisions_add(engine, DECIDED, wish->cookie, -ENOMEM);
+		wish_free(wish);
+	}
+	if (claim == NULL)
+		return;
+	claim_start_over(claim);
+	claim_append_unplaced(claim);
+	claim_place(claim);
+}
+
+void claim_disband(struct claim *claim)
+{
+	claim_pass_wishes_on(claim);
+	end_handoff(claim);
 }
 
 static void leave_queue(struct claim *claim)
@@ -308,38 +434,11 @@ static void leave_queue(struct claim *claim)
 	claim_leave(claim);
 }
 
-void claim_count_held(struct claim *claim, bool in)
-{
-	struct lock *lock = claim->place.lock;
-	struct engine *engine = lock->engine;
-	const struct engine_events *events = engine->events;
-	size_t one = in ? 1 : (size_t)-1;
-	engine->holders += one;
-	if (claim->wish.kind != LOCK_KIND_RECORD)
-		lock->held_flocks += one;
-	if (events->on_held == NULL)
-		return;
-	if (in)
-		claim->kept = events->on_held(engine->context, claim->wish.kind);
-	else
-		events->on_released(engine->context, claim->wish.kind, claim->kept);
-}
-
-void claim_uncount_held(struct claim *claim, bool kept)
-{
-	if (kept)
-		claim->place.lock->engine->kept--;
-	else
-		claim_count_held(claim, false);
-}
-
 void claim_withdraw(struct claim *claim)
 {
 	struct lock *lock = claim->place.lock;
-	bool kept = claim_is_kept(claim);
-	assert(claim->lead == NULL);
-	wish_end(&claim->wish);
-	detach_owner(claim);
+
+	claim_disband(claim);
 	switch (claim->state) {
 	case CLAIM_WANTED:
 		/* In its former place it was being changed: that will be answered, and ends it. */
@@ -350,10 +449,10 @@ void claim_withdraw(struct claim *claim)
 		break;
 	case CLAIM_PLACING:
 	case CLAIM_UNCERTAIN:
-		/* Abandoned: without an owner it is withdrawn as soon as its place is known. */
+		/* Abandoned: without a wish it is withdrawn as soon as its place is known. */
 		break;
 	case CLAIM_HELD:
-		claim_uncount_held(claim, kept);
+		claim_uncount_held(claim, claim_is_kept(claim));
 		leave_queue(claim);
 		break;
 	case CLAIM_QUEUED:
@@ -366,28 +465,14 @@ void claim_withdraw(struct claim *claim)
 	}
 }
 
-void claim_hand_over(struct claim *claim, struct owner *owner)
-{
-	claim_change_owner(claim, owner);
-	owner_note_grant(owner);
-	queue_unsettle_all(claim->place.lock);
-}
-
-void claim_hold(struct claim *claim)
-{
-	claim->state = CLAIM_HELD;
-	claim_mark(claim);
-	owner_note_grant(claim->owner);
-	claim_count_held(claim, true);
-}
-
 void claim_wake_onlookers(const struct claim *claim)
 {
 	const struct lock *lock = claim->place.lock;
 	struct claim *next;
 	for (next = claim_blocked(&claim->place); next != NULL; next = claim_blocked_next(next)) {
-		if (next->wish.asked && (!next->wish.waits || lock->policy.lock_delay_ms > 0))
-			queue_unsettle(next);
+		const struct wish *asked = claim_first_asked(next);
+		if (asked != NULL && (!asked->waits || lock->policy.lock_delay_ms > 0))
+			queue_judge(next);
 	}
 }
 
@@ -400,11 +485,11 @@ uint32_t engine_next_owner(struct engine *engine)
 struct claim *owner_held_but(const struct owner *owner, enum lock_kind kind,
 			     const struct claim *claim)
 {
-	struct claim *held;
-	OWNER_FOREACH (owner, held) {
-		bool other = held != claim;
-		if (other && held->state == CLAIM_HELD && held->wish.kind == kind)
-			return held;
+	struct wish *wish;
+	OWNER_FOREACH (owner, wish) {
+		bool other = wish->claim != claim;
+		if (other && wish_is_held(wish) && wish->kind == kind)
+			return wish->claim;
 	}
 	return NULL;
 }
@@ -418,14 +503,19 @@ void owner_note_grant(struct owner *owner)
 	owner_mark(owner);
 }
 
-void claim_wish(struct claim *claim, bool waits, void *cookie)
+void claim_ask(struct wish *wish, bool waits, void *cookie)
 {
-	wish_ask(&claim->wish, waits, cookie);
-	queue_unsettle(claim);
-	if (claim->state == CLAIM_WAITING) /* others may have counted on its end */
-		queue_look_for_cycles(claim->place.lock);
-	/* Wishes that do not wait may have been looking on, whether somebody takes this place up.
-	 */
-	queue_unsettle_onlookers(claim);
+	struct claim *claim = wish->claim;
+	bool first = claim_first_asked(claim) == NULL;
+
+	wish_ask(wish, waits, cookie);
+	if (first) {
+		queue_judge(claim);
+		if (claim->state == CLAIM_WAITING) /* others may have counted on its end */
+			queue_look_for_cycles(claim->place.lock);
+		/* Wishes that do not wait may have looked on, whether somebody takes this place up.
+		 */
+		queue_judge_onlookers(claim);
+	}
 	claim_place(claim);
 }

@@ -7,14 +7,24 @@
 
 #include "engine/state.h"
 
-/* A new wish of the owner at the end of lock->unplaced. Returns NULL when out of memory. */
-struct claim *claim_create(struct owner *owner, enum lock_kind kind, struct range range,
-			   const struct engine_caller *caller);
+/* A new claim on the lock, in no list, without wishes; handed on from one to the next where
+ * `handed_on` says so, of record locks where `record` does. NULL: out of memory. */
+struct claim *claim_create(struct lock *lock, struct range range, bool record, bool handed_on);
+
+/* The same with a first wish of the owner, which does not ask yet, at the end of lock->unplaced. */
+struct claim *claim_create_for(struct owner *owner, enum lock_kind kind, struct range range,
+			       bool handed_on, const struct engine_caller *caller);
+
+/* The claim, which has no wishes yet, is handed on. Returns false when out of memory. */
+bool claim_hand_on(struct claim *claim);
+
+/* Every change of state; see the table in state.h. */
+void claim_set_state(struct claim *claim, enum claim_state state);
 
 /* Puts a claim at the end of lock->unplaced. */
 void claim_append_unplaced(struct claim *claim);
 
-/* Frees a claim that is in no list but its owner's. */
+/* Frees a claim that is in no list, with its wishes, which are not decided. */
 void claim_free(struct claim *claim);
 
 /* Frees all of a list, rivals too. */
@@ -24,34 +34,35 @@ void places_free(struct place **list);
  * memory. */
 struct claim *claim_create_leaving(struct lock *lock, const struct claim_name *parts);
 
-/* Turns a claim that is in no list but its owner's into one that leaves. */
+/* Turns a claim that is in no list into one that leaves. */
 void claim_leave(struct claim *claim);
 
-/* Ends one, no lead, that is in no list but its owner's: frees it, if the store need not answer
- * first. */
+/* Ends one that is in no list: frees it, if the store need not answer first. */
 void claim_end(struct claim *claim);
 
-/* The claim is HELD by its owner from now on; and when what follows from that is done, those are
- * looked at again who do not wait and have looked on, to see whether this one gets the lock, and
- * those who wait and may be marked now. */
+/* The claim is HELD by the owner of its first wish from now on; and when what follows from that is
+ * done, those are looked at again who do not wait and have looked on, to see whether this one gets
+ * the lock, and those who wait and may be marked now. */
 void claim_hold(struct claim *claim);
 void claim_wake_onlookers(const struct claim *claim);
 
-/* Counts a claim among those that are HELD by somebody, or out again; or one that was held, or only
- * kept. */
-void claim_count_held(struct claim *claim, bool in);
+/* A HELD claim is held by somebody, or kept, no more; `kept` says which. */
 void claim_uncount_held(struct claim *claim, bool kept);
 
-/* The claim is the owner's from now on. */
-void claim_change_owner(struct claim *claim, struct owner *owner);
+/* The holder's wish is its owner's no more: the claim is kept. */
+void claim_keep(struct claim *claim);
 
-/* The claim is no lead any more. Returns its followers. */
-struct follower *claim_end_lead(struct claim *claim);
+/* The wishes that the claim will not be granted to, which are all but its holder's, go to a new
+ * claim at the end of the queue; if none of them asks, they are dropped. */
+void claim_pass_wishes_on(struct claim *former);
 
-/* Takes a claim that is no lead away, from whatever state, without a decision. It may be freed. */
+/* The same, and it is handed on no more. */
+void claim_disband(struct claim *claim);
+
+/* Takes the claim away, from whatever state; wishes that ask get another one. It may be freed. */
 void claim_withdraw(struct claim *claim);
 
-/* The same, which is a grant to that owner. */
+/* The flock is held by that owner, which is a grant. */
 void claim_hand_over(struct claim *claim, struct owner *owner);
 
 /* Lets a WAITING claim go to the end of the queue, under a new name. Returns false without
@@ -72,14 +83,14 @@ void claim_amend(struct claim *claim);
 /* For the ids of the claims of one more owner, or process: never CLAIM_OWNER_NONE. */
 uint32_t engine_next_owner(struct engine *engine);
 
-/* The claim that an open file holds by open or flock, but for that one; NULL: there is none. */
+/* The claim that the owner holds by open or flock, but for that one; NULL: there is none. */
 struct claim *owner_held_but(const struct owner *owner, enum lock_kind kind,
 			     const struct claim *claim);
 
 /* The owner has been granted something just now. */
 void owner_note_grant(struct owner *owner);
 
-/* Makes the claim a wish and sends it on its way. */
-void claim_wish(struct claim *claim, bool waits, void *cookie);
+/* The wish asks from now on, and its claim is sent on its way. */
+void claim_ask(struct wish *wish, bool waits, void *cookie);
 
 #endif

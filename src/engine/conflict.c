@@ -5,25 +5,23 @@
  */
 #include "engine/conflict.h"
 
-struct follower *lead_first_asked(const struct lead *lead)
+struct owner *claim_owner(const struct claim *claim)
 {
-	struct follower *follower = lead->followers;
-	while (follower != NULL && !follower->wish.asked)
-		follower = follower->next;
-	return follower;
+	const struct wish *wish = claim->wishes;
+	if (claim->handoff != NULL && claim->state != CLAIM_HELD)
+		wish = claim_first_asked(claim);
+	return wish != NULL ? wish->owner : NULL;
 }
 
-bool claim_is_kept(const struct claim *claim)
+struct owner *claim_side(const struct claim *claim)
 {
-	return claim->state == CLAIM_HELD && claim->owner == claim->place.lock->keeper;
+	return claim->handoff != NULL && claim->state != CLAIM_HELD ? NULL : claim_owner(claim);
 }
 
-const struct owner *claim_asker(const struct claim *claim)
+bool claim_asks_and_waits(const struct claim *claim)
 {
-	const struct follower *follower = NULL;
-	if (claim->lead != NULL && claim->state != CLAIM_HELD)
-		follower = lead_first_asked(claim->lead);
-	return follower != NULL ? follower->owner : claim->owner;
+	const struct wish *wish = claim_first_asked(claim);
+	return wish != NULL && wish->waits;
 }
 
 struct records *records_find(const struct lock *lock, uint64_t process_id)
@@ -35,10 +33,12 @@ struct records *records_find(const struct lock *lock, uint64_t process_id)
 
 bool owners_are_one(const struct owner *a, const struct owner *b)
 {
+	if (a == NULL || b == NULL)
+		return false;
+	if (a == b)
+		return true;
 	const struct records *records = a->records != NULL ? a->records : b->records;
 	const struct owner *file = a->records != NULL ? b : a;
-	if (a == b)
-		return a != a->lock->keeper;
 	if (records == NULL || file->records != NULL)
 		return false;
 	for (size_t i = 0; i < records->files_count; i++) {
@@ -50,7 +50,8 @@ bool owners_are_one(const struct owner *a, const struct owner *b)
 
 bool claim_was_handed_over(const struct claim *claim)
 {
-	return claim->owner->records != NULL && claim_coverage(claim) == NULL;
+	const struct owner *owner = claim_owner(claim);
+	return owner != NULL && owner->records != NULL && claim_coverage(claim) == NULL;
 }
 
 bool rivals_are_one_process(const struct rival *a, const struct rival *b)
@@ -62,14 +63,14 @@ bool rivals_are_one_process(const struct rival *a, const struct rival *b)
 
 static bool is_held_flock(const struct claim *claim)
 {
-	return claim->state == CLAIM_HELD && claim->wish.kind != LOCK_KIND_RECORD;
+	return claim->state == CLAIM_HELD && !claim->place.parts.record;
 }
 
 /* Whether the process may have locked under the flock. Once that was handed over, nobody knows for
  * whom. */
 static bool may_cover(const struct claim *flock, const struct records *records)
 {
-	return flock->owner->records != NULL || owners_are_one(&records->owner, flock->owner);
+	return claim_was_handed_over(flock) || owners_are_one(&records->owner, claim_owner(flock));
 }
 
 bool coverage_may_be_by(const struct claim *claim, const struct records *records)
@@ -89,7 +90,7 @@ bool coverage_is_by(const struct claim *flock, const struct records *records,
 {
 	const struct claim *claim = claim_of(place);
 	return is_held_flock(flock) &&
-	       covers_conflict(flock, records, claim != NULL ? claim->owner : NULL, place);
+	       covers_conflict(flock, records, claim != NULL ? claim_owner(claim) : NULL, place);
 }
 
 /* Whether another process than `but`, whose locks the flock may cover, holds what conflicts. */
@@ -110,7 +111,7 @@ static bool covers_in_the_way(const struct claim *a, const struct claim *b)
 	const struct claim *flock = is_held_flock(a) ? a : b;
 	const struct claim *record = is_held_flock(a) ? b : a;
 	return is_held_flock(flock) && claim_coverage(record) != NULL &&
-	       flock_covers_others(flock, record->owner, &record->place);
+	       flock_covers_others(flock, claim_owner(record), &record->place);
 }
 
 /* Whether a flock that was handed over to a process, whose record locks need it, is in the way of
@@ -119,16 +120,17 @@ static bool covers_in_the_way(const struct claim *a, const struct claim *b)
  * conflicts. */
 static bool handed_over_is_in_the_way(const struct claim *flock, const struct claim *claim)
 {
+	const struct owner *process = claim_owner(flock), *owner = claim_owner(claim);
 	struct records *records, *next;
 
 	/* A process that has lost a lock holds nothing, but keeps its claims until it lets go. */
-	if (flock->owner->lost)
+	if (process->lost)
 		return true;
 	/* Its process may lock more under it at any time. */
-	if (claim_coverage(claim) == NULL && !owners_are_one(flock->owner, claim->owner))
+	if (claim_coverage(claim) == NULL && !owners_are_one(process, owner))
 		return true;
 	HASH_ITER (hh, flock->place.lock->records, records, next) {
-		if (!owners_are_one(&records->owner, claim->owner) &&
+		if (!owners_are_one(&records->owner, owner) &&
 		    place_conflicts(&claim->place, &records->held))
 			return true;
 	}
@@ -141,9 +143,11 @@ static const struct claim *find_flock(const struct owner *owner, const struct ow
 				      struct range range)
 {
 	const struct place place = {.parts = {.span = range.span, .mode = range.mode}};
-	const struct claim *claim;
-	OWNER_FOREACH (owner, claim) {
-		if (is_held_flock(claim) && claim->place.parts.mode >= range.mode &&
+	const struct wish *wish;
+	OWNER_FOREACH (owner, wish) {
+		const struct claim *claim = wish->claim;
+		if (wish_is_held(wish) && !claim->place.parts.record &&
+		    claim->place.parts.mode >= range.mode &&
 		    (process == NULL || !flock_covers_others(claim, process, &place)))
 			return claim;
 	}
@@ -152,9 +156,10 @@ static const struct claim *find_flock(const struct owner *owner, const struct ow
 
 const struct claim *coverage_flock_for(const struct claim *claim)
 {
-	const struct records *records = claim->owner != NULL ? claim->owner->records : NULL;
-	if (records == NULL || claim_coverage(claim) == NULL || claim->place.lock->held_flocks == 0)
+	if (claim_coverage(claim) == NULL || claim->wishes == NULL ||
+	    claim->place.lock->held_flocks == 0)
 		return NULL;
+	const struct records *records = claim->wishes->owner->records;
 	const struct range range = claim_coverage(claim)->asked;
 	const struct claim *flock = find_flock(&records->owner, NULL, range);
 	for (size_t i = 0; flock == NULL && i < records->files_count; i++)
@@ -180,7 +185,7 @@ bool coverage_includes(const struct records *records, struct range range)
 /* Whose a claim is when it comes to the other one. */
 static const struct owner *side_of(const struct claim *claim, const struct claim *other)
 {
-	return claim_coverage(other) != NULL ? claim_asker(claim) : claim->owner;
+	return claim_coverage(other) != NULL ? claim_owner(claim) : claim_side(claim);
 }
 
 bool claims_conflict(const struct place *place, const struct place *other)
@@ -189,13 +194,16 @@ bool claims_conflict(const struct place *place, const struct place *other)
 
 	if (!places_cross(place, other))
 		return false;
-	if (a == NULL || b == NULL || a->owner == NULL || b->owner == NULL)
+	if (a == NULL || b == NULL)
 		return true;
-	if (a->owner != b->owner && claim_was_handed_over(a))
+	const struct owner *owner_a = side_of(a, b), *owner_b = side_of(b, a);
+	if (owner_a == NULL || owner_b == NULL)
+		return true;
+	if (owner_a != owner_b && claim_was_handed_over(a))
 		return handed_over_is_in_the_way(a, b);
-	if (a->owner != b->owner && claim_was_handed_over(b))
+	if (owner_a != owner_b && claim_was_handed_over(b))
 		return handed_over_is_in_the_way(b, a);
-	return !owners_are_one(side_of(a, b), side_of(b, a)) || covers_in_the_way(a, b);
+	return !owners_are_one(owner_a, owner_b) || covers_in_the_way(a, b);
 }
 
 /* Who waits may have to let somebody first who holds a part of the file. */
@@ -209,8 +217,9 @@ bool would_wait_here(const struct owner *owner, struct range range)
 {
 	const struct place *lists[] = {owner->lock->queue.first, owner->lock->unplaced};
 	struct coverage coverage = {.ranges = {&range, 1, 1}};
-	const struct claim wish = {
-		.owner = (struct owner *)owner,
+	struct wish wish = {.owner = (struct owner *)owner};
+	const struct claim asked = {
+		.wishes = &wish,
 		.place = {.lock = owner->lock,
 			  .parts = {.mode = range.mode, .span = range.span},
 			  .ranges = owner->records != NULL ? &coverage.ranges : NULL},
@@ -218,11 +227,11 @@ bool would_wait_here(const struct owner *owner, struct range range)
 	for (size_t i = 0; i < 2; i++) {
 		const struct claim *claim;
 		CLAIMS_FOREACH (lists[i], claim) {
-			if (claim->owner == NULL || claim_is_kept(claim) ||
-			    !claims_conflict(&claim->place, &wish.place))
+			if (claim->wishes == NULL || claim_is_kept(claim) ||
+			    !claims_conflict(&claim->place, &asked.place))
 				continue;
 			if (claim->state == CLAIM_HELD ||
-			    (claim->wish.asked && claim->wish.waits && !may_go_first(owner)))
+			    (claim_asks_and_waits(claim) && !may_go_first(owner)))
 				return true;
 		}
 	}
@@ -233,7 +242,8 @@ bool claim_is_of_holder(const struct claim *claim)
 {
 	const struct claim *held;
 	CLAIMS_FOREACH (claim->place.lock->queue.first, held) {
-		if (held->state == CLAIM_HELD && owners_are_one(held->owner, claim->owner))
+		if (held->state == CLAIM_HELD &&
+		    owners_are_one(claim_owner(held), claim_side(claim)))
 			return true;
 	}
 	return false;

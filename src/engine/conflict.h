@@ -7,19 +7,21 @@
 
 #include "engine/state.h"
 
-/* Whether the claim is HELD, but by nobody of this host. */
-bool claim_is_kept(const struct claim *claim);
+/* Whose the claim is: its holder's; while it waits, the one's who asks by its first wish. NULL:
+ * nobody's. */
+struct owner *claim_owner(const struct claim *claim);
 
-/* The first wish that follows the lead and asks; NULL: there is none. */
-struct follower *lead_first_asked(const struct lead *lead);
+/* The same where it comes to claims other than of record locks: one that is handed on is nobody's
+ * while it waits. */
+struct owner *claim_side(const struct claim *claim);
 
-/* The owner of a claim; of a lead that waits, that of the first follower who asks. */
-const struct owner *claim_asker(const struct claim *claim);
+/* Whether somebody waits for the claim to be granted, and may. */
+bool claim_asks_and_waits(const struct claim *claim);
 
 /* The record locks of a process; NULL: it has none on that lock. */
 struct records *records_find(const struct lock *lock, uint64_t process_id);
 
-/* Whether a and b are one when it comes to conflicts. */
+/* Whether a and b are one when it comes to conflicts; NULL, nobody, is one with nobody. */
 bool owners_are_one(const struct owner *a, const struct owner *b);
 
 /* Whether a claim is a flock that a process took over. */

@@ -35,10 +35,11 @@ void coverage_set_held(struct records *records, struct range_set held)
 /* Adds what the owner's claims, but for one, cover. Returns 0 or -ENOMEM. */
 static int add_coverage(const struct owner *owner, const struct claim *but, struct range_set *set)
 {
-	const struct claim *claim;
+	const struct wish *wish;
 	int error = 0;
-	OWNER_FOREACH (owner, claim) {
-		if (claim == but || claim->state != CLAIM_HELD || error != 0)
+	OWNER_FOREACH (owner, wish) {
+		const struct claim *claim = wish->claim;
+		if (claim == but || !wish_is_held(wish) || error != 0)
 			continue;
 		struct range whole = {claim->place.parts.span, claim->place.parts.mode};
 		struct range_set span = {&whole, 1, 1};
@@ -73,7 +74,7 @@ static struct owner *find_heir(const struct claim *flock)
 	struct lock *lock = flock->place.lock;
 	struct records *records, *next;
 	HASH_ITER (hh, lock->records, records, next) {
-		if (&records->owner != flock->owner && coverage_may_be_by(flock, records) &&
+		if (&records->owner != claim_owner(flock) && coverage_may_be_by(flock, records) &&
 		    is_needed(records, flock))
 			return &records->owner;
 	}
@@ -96,22 +97,22 @@ void coverage_pass_on(struct claim *flock)
 
 static void forget_next(struct owner *owner)
 {
-	struct claim *claim;
-	OWNER_FOREACH (owner, claim) {
-		if (claim_coverage(claim) != NULL)
-			range_set_finish(&claim_coverage(claim)->next);
+	const struct wish *wish;
+	OWNER_FOREACH (owner, wish) {
+		if (claim_coverage(wish->claim) != NULL)
+			range_set_finish(&claim_coverage(wish->claim)->next);
 	}
 }
 
 /* Works out what each claim has to cover once the process holds that. Returns 0 or -ENOMEM. */
 static int prepare(struct owner *owner, const struct range_set *held)
 {
-	struct claim *claim;
-	OWNER_FOREACH (owner, claim) {
-		if (claim->state != CLAIM_HELD || claim_coverage(claim) == NULL)
+	const struct wish *wish;
+	OWNER_FOREACH (owner, wish) {
+		struct coverage *coverage = claim_coverage(wish->claim);
+		if (!wish_is_held(wish) || coverage == NULL)
 			continue;
-		if (range_set_intersect(&claim_coverage(claim)->ranges, held,
-					&claim_coverage(claim)->next) < 0) {
+		if (range_set_intersect(&coverage->ranges, held, &coverage->next) < 0) {
 			forget_next(owner);
 			return -ENOMEM;
 		}
@@ -122,9 +123,10 @@ static int prepare(struct owner *owner, const struct range_set *held)
 /* Whether an older claim of the owner covers all that this one has to. */
 static bool is_repeated(const struct claim *claim)
 {
-	const struct claim *other;
-	OWNER_FOREACH (claim->owner, other) {
-		if (other->state == CLAIM_HELD && claim_coverage(other) != NULL &&
+	const struct wish *wish;
+	OWNER_FOREACH (claim->wishes->owner, wish) {
+		const struct claim *other = wish->claim;
+		if (wish_is_held(wish) && claim_coverage(other) != NULL &&
 		    place_compare(&other->place, &claim->place) < 0 &&
 		    range_set_contains(&claim_coverage(other)->next, &claim_coverage(claim)->next))
 			return true;
@@ -135,18 +137,19 @@ static bool is_repeated(const struct claim *claim)
 /* Makes the claims cover what was prepared. */
 static void commit(struct owner *owner)
 {
-	struct claim *claim, *next;
-	OWNER_FOREACH_SAFE (owner, claim, next) {
-		struct coverage *coverage = claim_coverage(claim);
-		if (claim->state != CLAIM_HELD || coverage == NULL ||
+	struct wish *wish, *next;
+	OWNER_FOREACH_SAFE (owner, wish, next) {
+		const struct coverage *coverage = claim_coverage(wish->claim);
+		if (!wish_is_held(wish) || coverage == NULL ||
 		    range_sets_equal(&coverage->next, &coverage->ranges))
 			continue;
-		if (coverage->next.count == 0 || is_repeated(claim))
-			claim_withdraw(claim);
+		if (coverage->next.count == 0 || is_repeated(wish->claim))
+			claim_withdraw(wish->claim);
 	}
-	OWNER_FOREACH_SAFE (owner, claim, next) {
+	OWNER_FOREACH_SAFE (owner, wish, next) {
+		struct claim *claim = wish->claim;
 		struct coverage *coverage = claim_coverage(claim);
-		if (claim->state != CLAIM_HELD)
+		if (!wish_is_held(wish))
 			continue;
 		if (coverage == NULL) {
 			if (!is_needed(owner->records, claim))
@@ -180,20 +183,19 @@ static void weaken_flocks(const struct records *records)
 	}
 	/* Others who have locked through the file wait for that, behind whomever. */
 	if (found)
-		queue_unsettle_records(records->owner.lock);
+		queue_judge_records(records->owner.lock);
 }
 
 /* Wishes of the same owner may have lost their anchor; those of others have none there. Each that
  * is settled anew looks for cycles, which takes time. */
-static void unsettle_anchored(const struct owner *owner)
+static void judge_anchored(const struct owner *owner)
 {
 	struct claim *claim;
 	if (owner->lock->anchored_in_queue == 0)
 		return;
 	CLAIMS_FOREACH (owner->lock->queue.first, claim) {
-		if (claim->place.parts.anchored && claim->owner != NULL &&
-		    owners_are_one(claim->owner, owner))
-			queue_unsettle(claim);
+		if (claim->place.parts.anchored && owners_are_one(claim_owner(claim), owner))
+			queue_judge(claim);
 	}
 }
 
@@ -201,7 +203,7 @@ void coverage_release(const struct records *records)
 {
 	weaken_flocks(records);
 	if (records->held.count == 0)
-		unsettle_anchored(&records->owner);
+		judge_anchored(&records->owner);
 }
 
 int coverage_change(struct records *records, struct range_set held)
@@ -222,7 +224,7 @@ static bool are_neighbours(const struct claim *older, const struct claim *claim)
 	const struct place *between;
 	for (between = older->place.next; between != NULL && between != &claim->place;
 	     between = between->next) {
-		if ((between->foreign || claim_of(between)->owner != claim->owner) &&
+		if ((between->foreign || claim_side(claim_of(between)) != claim_owner(claim)) &&
 		    claim_span_overlaps(between->parts.span, older->place.parts.span))
 			return false;
 	}
@@ -231,9 +233,9 @@ static bool are_neighbours(const struct claim *older, const struct claim *claim)
 
 void coverage_tidy(struct claim *claim)
 {
-	struct owner *owner = claim->owner;
+	struct owner *owner = claim_owner(claim);
 	struct range_set held;
-	struct claim *older, *next;
+	struct wish *wish, *next;
 	bool waits = false;
 
 	/* A part of what the claim covers may have been given up while it waited, and what was
@@ -241,8 +243,9 @@ void coverage_tidy(struct claim *claim)
 	 */
 	if (range_set_copy(&owner->records->held, &held) == 0)
 		(void)coverage_change(owner->records, held);
-	OWNER_FOREACH_SAFE (owner, older, next) {
-		if (older == claim || older->state != CLAIM_HELD || claim_coverage(older) == NULL ||
+	OWNER_FOREACH_SAFE (owner, wish, next) {
+		struct claim *older = wish->claim;
+		if (older == claim || !wish_is_held(wish) || claim_coverage(older) == NULL ||
 		    place_compare(&older->place, &claim->place) > 0)
 			continue;
 		if (range_set_contains(&claim_coverage(claim)->ranges,
@@ -254,9 +257,9 @@ void coverage_tidy(struct claim *claim)
 	 * claim now do so for them. */
 	for (struct records *other = owner->records->process->records; other != NULL;
 	     other = other->process_next) {
-		OWNER_FOREACH (&other->owner, older) {
-			queue_unsettle(older);
-			waits |= older->wish.asked;
+		OWNER_FOREACH (&other->owner, wish) {
+			queue_judge(wish->claim);
+			waits |= wish->asked;
 		}
 	}
 	if (waits)

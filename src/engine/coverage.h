@@ -16,8 +16,8 @@ void coverage_set_held(struct records *records, struct range_set held);
 /* Whether all that the process holds is covered. Without memory to tell, it is not. */
 bool coverage_is_complete(const struct records *records);
 
-/* Takes a flock or an open, which is no lead, away, or hands it to a process whose record locks
- * need it. */
+/* Takes a flock or an open, which is not handed on, away, or gives it to a process whose record
+ * locks need it. */
 void coverage_pass_on(struct claim *flock);
 
 /* The process holds this from now on, and nothing more; the set is taken over. Its claims cover

@@ -186,8 +186,7 @@ static enum edge edge_to_behind(struct search *search, struct place *waiting, st
 static bool is_waiting(const struct place *place)
 {
 	const struct claim *claim = claim_of(place);
-	return claim == NULL ||
-	       (claim->state == CLAIM_WAITING && claim->wish.asked && claim->wish.waits);
+	return claim == NULL || (claim->state == CLAIM_WAITING && claim_asks_and_waits(claim));
 }
 
 /* Whether the process waits for the one that is looked for, or is that. */
@@ -195,14 +194,15 @@ static bool process_reaches(struct search *search, const struct process *process
 			    const struct claim *held)
 {
 	const struct records *records;
-	struct claim *claim;
+	struct wish *wish;
 
 	if (process == search->process)
 		return search->last == search->claim || search->last == held;
 	DL_FOREACH2 (process->records, records, process_next) {
-		OWNER_FOREACH (&records->owner, claim) {
-			if (is_waiting(&claim->place) && !comes_later(search, &claim->place) &&
-			    reaches(search, &claim->place))
+		OWNER_FOREACH (&records->owner, wish) {
+			struct place *place = &wish->claim->place;
+			if (is_waiting(place) && !comes_later(search, place) &&
+			    reaches(search, place))
 				return true;
 		}
 	}
@@ -240,12 +240,13 @@ static bool holder_reaches(struct search *search, const struct place *waiting,
 	const struct claim *held = claim_of(holder);
 	if (held == NULL)
 		return rival_reaches(search, rival_of(holder));
-	const struct records *records = held->owner->records;
+	const struct owner *owner = claim_owner(held);
+	const struct records *records = owner != NULL ? owner->records : NULL;
 	if (records != NULL && process_reaches(search, records->process, held))
 		return true;
 	/* An open file may be somebody else's, too, who lets go: only what was locked under its
 	 * flock counts. */
-	return held->wish.kind != LOCK_KIND_RECORD && covered_reach(search, held, waiting);
+	return !held->place.parts.record && covered_reach(search, held, waiting);
 }
 
 static void add_waiter(struct waiters *waiters, struct place *place)
@@ -341,11 +342,12 @@ static enum cycle close_cycle(struct claim *claim, const struct claim *last,
 static enum cycle find_cycle(struct claim *claim, const struct process *process, bool holders_only,
 			     const struct claim **ret_last)
 {
-	const struct claim *held;
+	const struct wish *wish;
 	enum cycle cycle = close_cycle(claim, claim, process, holders_only);
 
 	*ret_last = claim;
-	OWNER_FOREACH (claim->owner, held) {
+	OWNER_FOREACH (claim_owner(claim), wish) {
+		const struct claim *held = wish->claim;
 		if (cycle != CYCLE_NONE || held->state != CLAIM_HELD ||
 		    !held->place.parts.anchored || place_compare(&held->place, &claim->place) <= 0)
 			continue;
@@ -397,7 +399,7 @@ static void send_back(struct claim *waiter, struct claim *claim)
 {
 	waiter->gave_way = true;
 	if (claim_requeue(waiter))
-		queue_unsettle(claim);
+		queue_judge(claim);
 	else
 		engine_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
 }
@@ -467,9 +469,11 @@ static bool look(struct claim *claim, const struct process *process)
 
 bool claim_closes_cycle(struct claim *claim)
 {
-	const struct owner *owner = claim->owner;
+	const struct owner *owner = claim_side(claim);
 	const struct records *records;
 
+	if (owner == NULL)
+		return false;
 	if (owner->records != NULL)
 		return look(claim, owner->records->process);
 	for (records = claim->place.lock->records; records != NULL; records = records->hh.next) {

@@ -8,7 +8,7 @@
 #include "engine/state.h"
 
 /* Whether the claim's owner waits for itself, by others who came earlier. Reads rivals that
- * have to be known first: then the claim is unsettled again. */
+ * have to be known first: then the claim is judged again. */
 bool claim_closes_cycle(struct claim *claim);
 
 #endif

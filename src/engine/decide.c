@@ -10,7 +10,8 @@
 #include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/coverage.h"
-#include "engine/lead.h"
+#include "engine/decisions.h"
+#include "engine/handoff.h"
 #include "engine/lock.h"
 #include "engine/record.h"
 #include "engine/save.h"
@@ -29,15 +30,11 @@ static void lose_records(struct records *records)
 static void lose_asked_through(const struct owner *file)
 {
 	struct records *records, *next;
-	struct claim *claim, *next_claim;
+	struct wish *wish, *next_wish;
 	HASH_ITER (hh, file->lock->records, records, next) {
-		OWNER_FOREACH_SAFE (&records->owner, claim, next_claim) {
-			if (claim->state == CLAIM_HELD || claim_coverage(claim)->file != file)
-				continue;
-			if (claim->wish.asked)
-				claim_decide(claim, -EIO);
-			else
-				claim_withdraw(claim);
+		OWNER_FOREACH_SAFE (&records->owner, wish, next_wish) {
+			if (!wish_is_held(wish) && claim_coverage(wish->claim)->file == file)
+				wish_refuse(wish, -EIO);
 		}
 	}
 }
@@ -49,8 +46,7 @@ void owner_lose(struct owner *owner)
 	struct wish *wish, *next;
 
 	if (!owner->lost && records == NULL) {
-		owner->lost = true;
-		engine->events->on_lost(engine->context, owner->cookie);
+		decisions_add(engine, LOST, owner->cookie, 0);
 	}
 	owner->lost = true;
 	owner_mark(owner);
@@ -62,10 +58,8 @@ void owner_lose(struct owner *owner)
 	}
 	tests_lose(owner);
 	DL_FOREACH_SAFE2 (owner->wishes, wish, next, owner_next) {
-		if (wish->asked)
+		if (!wish_is_held(wish))
 			wish_refuse(wish, -EIO);
-		else if (!wish_is_held(wish))
-			wish_withdraw(wish);
 	}
 }
 
@@ -78,36 +72,46 @@ void lock_lose_uncovered(struct lock *lock)
 	}
 }
 
-void claim_decide(struct claim *claim, int result)
+void claim_grant(struct claim *claim)
 {
+	struct wish *wish = claim_first_asked(claim);
 	struct engine *engine = claim->place.lock->engine;
-	void *cookie = claim->wish.cookie;
+	void *cookie = wish->cookie;
 
-	if (claim->lead != NULL) {
-		lead_decided(claim, result);
+	if (!claim->place.parts.record) {
+		claim_give(claim, wish);
+		claim_go_on(claim);
 		return;
 	}
-	wish_end(&claim->wish);
-	if (result != 0)
-		claim_withdraw(claim);
-	else if (claim->wish.kind == LOCK_KIND_RECORD)
-		result = records_grant(claim);
-	else
-		claim_hold_file(claim);
-	engine->events->on_decided(engine->context, cookie, result);
+	wish_end(wish);
+	decisions_add(engine, DECIDED, cookie, records_grant(claim));
+}
+
+static void tell_refused(const struct wish *wish, int result)
+{
+	if (wish->asked)
+		decisions_add(wish_lock(wish)->engine, DECIDED, wish->cookie, result);
+}
+
+void claim_refuse(struct claim *claim, int result)
+{
+	while (claim->wishes != NULL) {
+		tell_refused(claim->wishes, result);
+		wish_free(claim->wishes);
+	}
+	claim_withdraw(claim);
 }
 
 void claim_lose(struct claim *claim)
 {
-	struct owner *owner = claim->owner;
+	struct owner *owner = claim_owner(claim);
 	struct lock *lock = claim->place.lock;
-	bool flock = claim->wish.kind != LOCK_KIND_RECORD;
-	bool kept = claim_is_kept(claim);
+	bool flock = !claim->place.parts.record;
 
-	claim_uncount_held(claim, kept);
-	lead_disband(claim);
+	claim_uncount_held(claim, owner == NULL);
+	claim_disband(claim);
 	claim_end(claim);
-	if (kept)
+	if (owner == NULL)
 		return;
 	owner_lose(owner);
 	if (flock)
@@ -116,16 +120,18 @@ void claim_lose(struct claim *claim)
 
 void wish_withdraw(struct wish *wish)
 {
-	if (wish->follows)
-		lead_unfollow(follower_of(wish));
-	else
-		lead_withdraw(wish_claim(wish));
+	struct claim *claim = wish->claim;
+
+	if (wish_is_held(wish)) {
+		claim_withdraw(claim);
+		return;
+	}
+	wish_free(wish);
+	claim_go_on(claim);
 }
 
 void wish_refuse(struct wish *wish, int result)
 {
-	if (wish->follows)
-		lead_refuse(follower_of(wish), result);
-	else
-		claim_decide(wish_claim(wish), result);
+	tell_refused(wish, result);
+	wish_withdraw(wish);
 }

@@ -7,11 +7,13 @@
 
 #include "engine/state.h"
 
-/* The end of the wish: result 0 makes the claim HELD, another one withdraws it. */
-void claim_decide(struct claim *claim, int result);
+/* The claim, whose first wish asks, is granted to that; or refused to all its wishes, and
+ * withdrawn.
+ */
+void claim_grant(struct claim *claim);
+void claim_refuse(struct claim *claim, int result);
 
-/* The end of a wish, that of a follower too: without a decision; or with one, which is not to grant
- * it. */
+/* The end of one wish: without a decision, or refused if it asks. */
 void wish_withdraw(struct wish *wish);
 void wish_refuse(struct wish *wish, int result);
 

@@ -53,7 +53,7 @@ void delay_prepare(struct claim *claim)
 {
 	const struct claim *blocker = claim_of(claim->place.blocker);
 	if (is_used(claim->place.lock) && blocker != NULL && blocker->state == CLAIM_HELD &&
-	    claim->wish.asked)
+	    claim_first_asked(claim) != NULL)
 		ask_for_marker(claim);
 }
 
@@ -73,7 +73,7 @@ void delay_marked(struct claim *claim, int error)
 	} else {
 		lock_retry_after(lock, "marker of a claim", error);
 	}
-	queue_unsettle(claim);
+	queue_judge(claim);
 }
 
 /* How long an orphan stays. Whoever sets no delay does not wait for it, but others may. */
@@ -102,7 +102,7 @@ void delay_note_orphan(struct rival *rival)
 			 "the holder of claim %s was lost: nobody gets the lock for %lld ms",
 			 place->name, (long long)lock->policy.lock_delay_ms);
 	/* Who went before it, because it waited, or was to ask for it, does not any more. */
-	queue_unsettle_all(lock);
+	queue_judge_all(lock);
 }
 
 void delay_change_policy(struct lock *lock, const struct lock_policy *policy)

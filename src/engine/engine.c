@@ -10,12 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/decide.h"
+#include "engine/decisions.h"
 #include "engine/delay.h"
 #include "engine/grace.h"
-#include "engine/lead.h"
+#include "engine/handoff.h"
 #include "engine/lock.h"
 #include "engine/outbox.h"
 #include "engine/proof.h"
@@ -23,6 +25,7 @@
 #include "engine/save.h"
 #include "engine/session.h"
 #include "engine/settle.h"
+#include "engine/steer.h"
 #include "engine/test.h"
 #include "engine/wish.h"
 
@@ -93,11 +96,11 @@ void engine_destroy(struct engine *engine)
 		places_free(&lock->watched);
 		places_free(&lock->overseers);
 		engine_unmark(engine, &lock->item);
-		free(lock->keeper);
 		free(lock);
 	}
 	engine_forget_outgoing(engine);
 	engine_unmark(engine, &engine->item);
+	free(engine->decisions.list);
 	timers_finish(&engine->timers);
 	timers_finish(&engine->test_timers);
 	free(engine);
@@ -115,9 +118,8 @@ static void retry(struct engine *engine)
 /* A call that does not wait did so for a claim that might have been one that nobody uses. */
 static int result_of_time(const struct wish *wish)
 {
-	const struct claim *claim = wish_claim(wish);
-	const struct lock *lock = claim->place.lock;
-	bool kept = lock->policy.keep_ms > 0 && rival_of(claim->place.blocker) != NULL;
+	const struct lock *lock = wish_lock(wish);
+	bool kept = lock->policy.keep_ms > 0 && rival_of(wish->claim->place.blocker) != NULL;
 	return kept && !wish->waits && lock->engine->session == STORE_CONNECTED ? -EWOULDBLOCK
 										: -ENOLCK;
 }
@@ -131,19 +133,24 @@ static void end_tests(struct engine *engine)
 		struct test *test = (struct test *)((char *)timer - offsetof(struct test, timer));
 		struct lock *lock = test->lock;
 		test_answer(test, -ENOLCK, NULL);
-		lock_settle(lock);
+		lock_finish(lock);
 	}
 }
 
 /* The timer of a wish is due. */
 static void end_time(struct wish *wish)
 {
-	if (!wish->follows && grace_expire(wish_claim(wish)))
-		return;
-	if (wish->asked)
+	if (!grace_expire(wish))
 		wish_refuse(wish, result_of_time(wish));
-	else
-		wish_withdraw(wish);
+}
+
+/* Whoever holds is told before the log is written, which may take its time. */
+static void give_up_session(struct engine *engine)
+{
+	log_hold();
+	engine_end_session(engine);
+	engine_finish_all(engine);
+	log_resume();
 }
 
 void engine_advance(struct engine *engine, int64_t now_ms)
@@ -152,21 +159,23 @@ void engine_advance(struct engine *engine, int64_t now_ms)
 	engine->now_ms = now_ms;
 	if (engine->suspended_ms == INT64_MIN)
 		engine_begin_silence(engine);
-	engine_judge_lease(engine);
+	if (engine_lease_is_over(engine))
+		give_up_session(engine);
 	while ((timer = timers_first(&engine->timers)) != NULL && timer->due_ms <= now_ms) {
 		struct wish *wish = (struct wish *)((char *)timer - offsetof(struct wish, timer));
 		struct lock *lock = wish_lock(wish);
 		end_time(wish);
-		lock_settle(lock);
+		lock_finish(lock);
 	}
 	end_tests(engine);
 	if (engine->retry_ms <= now_ms) {
 		retry(engine);
-		engine_settle(engine);
+		engine_finish(engine);
 	}
 	engine_beat(engine);
 	engine_touch(engine);
 	engine_mind_silence(engine);
+	decisions_tell(engine);
 }
 
 int64_t engine_deadline(const struct engine *engine)
@@ -238,15 +247,14 @@ void engine_owner_close(struct owner *owner)
 {
 	struct lock *lock = owner->lock;
 	struct wish *wish, *next;
-	struct claim *claim, *next_claim;
 
 	/* Its wishes first: what it releases is not for them. */
-	DL_FOREACH_SAFE2 (owner->wishes, wish, next, owner_next) {
+	OWNER_FOREACH_SAFE (owner, wish, next) {
 		if (!wish_is_held(wish))
 			wish_withdraw(wish);
 	}
-	OWNER_FOREACH_SAFE (owner, claim, next_claim) {
-		claim_release(claim);
+	OWNER_FOREACH_SAFE (owner, wish, next) {
+		claim_release(wish->claim);
 	}
 	records_forget_file(owner);
 	proofs_forget_file(owner);
@@ -254,7 +262,7 @@ void engine_owner_close(struct owner *owner)
 	engine_unmark(lock->engine, &owner->item);
 	free(owner);
 	lock->owners--;
-	lock_settle(lock);
+	lock_finish(lock);
 }
 
 /* Ends what interrupted calls of the owner left lingering, except a wish that a restarted call with
@@ -265,11 +273,11 @@ static struct wish *take_up_lingering(struct owner *owner, enum lock_kind kind,
 				      const struct engine_caller *caller)
 {
 	struct wish *wish, *next, *found = NULL;
-	DL_FOREACH_SAFE2 (owner->wishes, wish, next, owner_next) {
+	OWNER_FOREACH_SAFE (owner, wish, next) {
 		if (wish->asked || wish_is_held(wish))
 			continue;
 		if (found == NULL && waits && wish->kind == kind &&
-		    wish_claim(wish)->place.parts.mode == mode && wish->pid == caller->pid &&
+		    wish->claim->place.parts.mode == mode && wish->pid == caller->pid &&
 		    wish->uid == caller->uid)
 			found = wish;
 		else
@@ -278,14 +286,14 @@ static struct wish *take_up_lingering(struct owner *owner, enum lock_kind kind,
 	return found;
 }
 
-static void ask_again(struct wish *wish, void *cookie)
+/* A new wish for a lock. NULL: out of memory. */
+static struct wish *create_wish(struct owner *owner, enum lock_kind kind, struct range range,
+				bool waits, const struct engine_caller *caller)
 {
-	if (!wish->follows) {
-		claim_wish(wish_claim(wish), true, cookie);
-		return;
-	}
-	wish_ask(wish, true, cookie);
-	lead_follower_changed(follower_of(wish));
+	if (lock_hands_on(owner->lock))
+		return handoff_join(owner, kind, range.mode, waits, caller);
+	struct claim *claim = claim_create_for(owner, kind, range, false, caller);
+	return claim != NULL ? claim->wishes : NULL;
 }
 
 int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bool waits,
@@ -301,30 +309,23 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 		return -EIO;
 	struct wish *wish = take_up_lingering(owner, kind, mode, waits, caller);
 	struct claim *flock = owner_held_but(owner, LOCK_KIND_FLOCK, NULL);
-	if (owner_held_but(owner, LOCK_KIND_OPEN, NULL) != NULL ||
-	    (flock != NULL && flock->place.parts.mode == mode)) {
-		engine->events->on_decided(engine->context, cookie, 0);
+	bool has = owner_held_but(owner, LOCK_KIND_OPEN, NULL) != NULL ||
+		   (flock != NULL && flock->place.parts.mode == mode);
+	if (!has && flock != NULL)
+		claim_release(flock);
+	if (has || (!waits && would_wait_here(owner, whole))) {
+		decisions_add(engine, DECIDED, cookie, has ? 0 : -EWOULDBLOCK);
 	} else {
-		if (flock != NULL)
-			claim_release(flock);
-		if (!waits && would_wait_here(owner, whole)) {
-			engine->events->on_decided(engine->context, cookie, -EWOULDBLOCK);
-		} else if (wish != NULL) {
-			*ret_wish = wish;
-			ask_again(wish, cookie);
-		} else if (lock_uses_leads(owner->lock)) {
-			error = lead_wish(owner, kind, mode, waits, caller, cookie, ret_wish);
-		} else {
-			struct claim *claim = claim_create(owner, kind, whole, caller);
-			if (claim != NULL) {
-				*ret_wish = &claim->wish;
-				claim_wish(claim, waits, cookie);
-			} else {
-				error = -ENOMEM;
-			}
+		if (wish == NULL)
+			wish = create_wish(owner, kind, whole, waits, caller);
+		error = wish != NULL ? 0 : -ENOMEM;
+		*ret_wish = wish;
+		if (wish != NULL) {
+			claim_ask(wish, waits, cookie);
+			claim_go_on(wish->claim);
 		}
 	}
-	engine_settle(engine);
+	engine_finish(engine);
 	return error;
 }
 
@@ -332,7 +333,7 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
  * could believe that it waits for them, in a cycle. */
 static bool may_linger(const struct wish *wish)
 {
-	const struct records *records = wish->follows ? NULL : wish_claim(wish)->owner->records;
+	const struct records *records = wish->owner->records;
 	return wish->kind != LOCK_KIND_OPEN && wish->waits &&
 	       wish_lock(wish)->policy.linger_ms > 0 &&
 	       (records == NULL || !process_holds(records->process));
@@ -348,12 +349,11 @@ void engine_cancel(struct wish *wish)
 		wish->asked = false;
 		engine->waiters--;
 		wish_set_timer(wish, engine->now_ms + lock->policy.linger_ms);
-		if (wish->follows)
-			lead_follower_changed(follower_of(wish));
+		claim_go_on(wish->claim);
 	} else {
 		wish_withdraw(wish);
 	}
-	lock_settle(lock);
+	lock_finish(lock);
 }
 
 int engine_unlock(struct owner *owner)
@@ -364,7 +364,7 @@ int engine_unlock(struct owner *owner)
 	struct claim *flock = owner_held_but(owner, LOCK_KIND_FLOCK, NULL);
 	if (flock != NULL)
 		claim_release(flock);
-	engine_settle(owner->lock->engine);
+	engine_finish(owner->lock->engine);
 	return 0;
 }
 
@@ -416,7 +416,7 @@ int engine_lock_range(struct owner *file, uint64_t process, struct range range, 
 		records->pid = caller->pid;
 		owner_mark(&records->owner);
 	}
-	engine_settle(file->lock->engine);
+	engine_finish(file->lock->engine);
 	return error;
 }
 
@@ -429,7 +429,7 @@ int engine_unlock_range(struct owner *file, uint64_t process, struct claim_span 
 	if (records == NULL)
 		return 0;
 	int error = records_unlock_range(records, span);
-	engine_settle(file->lock->engine);
+	engine_finish(file->lock->engine);
 	return error;
 }
 
@@ -441,7 +441,7 @@ void engine_flush(struct owner *file, uint64_t process)
 	records_end(records, NULL);
 	if (records->owner.wishes == NULL)
 		records_free(records);
-	engine_settle(file->lock->engine);
+	engine_finish(file->lock->engine);
 }
 
 int engine_test_range(struct owner *file, uint64_t process, struct range range, void *cookie,
@@ -450,7 +450,7 @@ int engine_test_range(struct owner *file, uint64_t process, struct range range, 
 	int error = test_begin(file, process, range, cookie, ret_test);
 
 	if (error == 0)
-		engine_settle(file->lock->engine);
+		engine_finish(file->lock->engine);
 	return error;
 }
 
@@ -459,5 +459,22 @@ void engine_cancel_test(struct test *test)
 	struct lock *lock = test->lock;
 
 	test_end(test);
-	lock_settle(lock);
+	lock_finish(lock);
+}
+
+int engine_prove(struct owner *file, bool token, void *cookie, struct proof **ret_proof)
+{
+	int error = proof_begin(file, token, cookie, ret_proof);
+
+	decisions_tell(file->lock->engine);
+	return error;
+}
+
+int engine_steer(struct engine *engine, const char *path, const char *name, enum engine_order order,
+		 const char *who)
+{
+	int error = steer_claim(engine, path, name, order, who);
+
+	engine_finish_all(engine);
+	return error;
 }

@@ -8,8 +8,8 @@
  *
  * A grace begins when the claim is blocked for the first time, whatever blocks it, and there is one
  * only: who stands behind others that do not wait is refused when they are. While it runs the
- * claim's timer is set for its end, instead of the limit of the call. For the engine's own files;
- * loop thread only.
+ * timer of the wish is set for its end, instead of the limit of the call. For the engine's own
+ * files; loop thread only.
  */
 #ifndef DLOCKFS_ENGINE_GRACE_H
 #define DLOCKFS_ENGINE_GRACE_H
@@ -22,9 +22,9 @@ void grace_begin(struct claim *claim);
 /* Whether the claim's grace runs. */
 bool grace_runs(const struct claim *claim);
 
-/* The claim's timer is due. Returns false if that is not for a grace; else the grace is over, the
- * timer is set for the limit of the call again, and the claim is looked at anew. */
-bool grace_expire(struct claim *claim);
+/* The timer of the wish is due. Returns false if that is not for a grace; else the grace is over,
+ * the timer is set for the limit of the call again, and the claim is looked at anew. */
+bool grace_expire(struct wish *wish);
 
 /* The claim is placed anew: as if it had had none. */
 void grace_forget(struct claim *claim);

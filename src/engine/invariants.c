@@ -41,10 +41,10 @@ static bool goes_before(const struct claim *claim, const struct place *place)
 		return place_has_precedence(&claim->place, place) || place->requeue ||
 		       (place->lock->records_in_queue > 0 &&
 			(rival->known < KNOWN || rival->orphan));
-	if (claim->state == CLAIM_HELD && claim_coverage(claim) == NULL && front->owner != NULL &&
-	    owners_are_one(claim->owner, front->owner))
+	if (claim->state == CLAIM_HELD && claim_coverage(claim) == NULL &&
+	    owners_are_one(claim_owner(claim), claim_side(front)))
 		return true;
-	if (claim->state == CLAIM_HELD && front->owner != NULL && claim_was_handed_over(claim))
+	if (claim->state == CLAIM_HELD && front->wishes != NULL && claim_was_handed_over(claim))
 		return true;
 	if (claim->state == CLAIM_HELD && front->state == CLAIM_HELD)
 		return claim_was_handed_over(front);
@@ -89,23 +89,24 @@ static void check_queue_claim(const struct claim *claim)
 	switch (claim->state) {
 	case CLAIM_HELD:
 		require(blocker == NULL, claim, "a holder has nobody in front who conflicts");
-		require(claim->owner->records != NULL || claim_is_kept(claim) ||
-				owner_held_but(claim->owner, claim->wish.kind, claim) == NULL,
+		require(claim_is_kept(claim) || claim->wishes->owner->records != NULL ||
+				owner_held_but(claim->wishes->owner, claim->wishes->kind, claim) ==
+					NULL,
 			claim, "an open file holds once by each kind");
-		require(!claim->wish.asked, claim, "a holder asks for nothing");
 		break;
 	case CLAIM_WAITING:
 		/* What one with an anchor was seen to go before may be less sure by now. */
-		require(claim->unsettled_prev != NULL || claim->place.blocker == blocker ||
+		require(claim->changed_prev != NULL || claim->place.blocker == blocker ||
 				claim->place.parts.anchored,
 			claim, "a waiter knows the nearest claim in front that conflicts");
-		require(claim->unsettled_prev != NULL || blocker != NULL || !claim->wish.asked ||
+		require(claim->changed_prev != NULL || blocker != NULL ||
+				claim_first_asked(claim) == NULL ||
 				(claim->careful && !claim->fresh) ||
 				!lock_is_sure(claim->place.lock) || claim->marker.marking ||
 				claim->place.lock->engine->retry_ms != INT64_MAX ||
 				!engine_may_grant(claim->place.lock->engine),
 			claim, "nobody who could be granted waits");
-		require(claim->owner != NULL, claim, "a waiter has an owner");
+		require(claim->wishes != NULL, claim, "a waiter has a wish");
 		require(claim->place.lock->known, claim, "the queue in front of a waiter is known");
 		break;
 	default:
@@ -119,45 +120,49 @@ struct books {
 	size_t kept;
 	size_t waiters;
 	size_t claims;
+	size_t wishes;
 	size_t tests;
 };
 
-/* A lead, and those who follow it. */
-static void check_lead(const struct lead *lead, bool held, struct books *books)
+/* The wishes of a claim that has them. */
+static void check_wishes(const struct claim *claim, struct books *books)
 {
-	const struct claim *claim = lead->claim;
-	const struct follower *follower;
 	const struct lock *lock = claim->place.lock;
+	const struct wish *wish;
 	size_t asked = 0;
 
-	require(claim->lead == lead && claim->owner != NULL, claim, "a lead is its claim's");
-	require(lead->held == held && held == (claim->state == CLAIM_HELD), claim,
-		"a lead is in the list of its state");
-	require(held || claim->owner == lock->keeper, claim,
-		"a lead that is not held is the keeper's");
-	DL_FOREACH (lead->followers, follower) {
-		require(follower->wish.follows && follower->lead == lead &&
-				follower->owner->lock == lock && follower->owner != lock->keeper,
-			claim, "a follower knows its lead");
-		asked += follower->wish.asked;
-		books->claims += 1;
+	DL_FOREACH (claim->wishes, wish) {
+		bool held = wish_is_held(wish);
+		require(wish->claim == claim, claim, "a wish knows its claim");
+		require(held || (wish->owner != NULL && wish->owner->lock == lock), claim,
+			"who asks, or lingers, is an owner of the lock");
+		require(!held || !wish->asked, claim, "a holder asks for nothing");
+		asked += wish->asked;
+		books->wishes++;
 	}
 	books->waiters += asked;
-	require(held || claim->wish.asked == (asked > 0), claim, "a lead asks for its followers");
-	require(!claim_is_kept(claim) || asked == 0 || !engine_may_grant(lock->engine), claim,
+	require(claim->handoff != NULL || claim->wishes == NULL || claim->wishes->next == NULL,
+		claim, "a claim that is not handed on has one wish");
+	if (claim->state != CLAIM_HELD || !claim_is_kept(claim))
+		return;
+	require(claim->handoff != NULL, claim, "what is kept is handed on");
+	require(asked == 0 || !engine_may_grant(lock->engine), claim,
 		"nobody waits for what nobody uses");
-	require(!claim_is_kept(claim) || claim->wish.timer.place != 0 || asked > 0, claim,
+	require(claim->wishes->timer.place != 0 || asked > 0, claim,
 		"what nobody uses is kept for a time");
 }
 
-static void check_leads(const struct lock *lock, struct books *books)
+static void check_handoffs(const struct lock *lock)
 {
-	const struct lead *lead;
-	DL_FOREACH (lock->leads, lead) {
-		check_lead(lead, false, books);
+	const struct handoff *handoff;
+	DL_FOREACH (lock->handoffs, handoff) {
+		require(handoff->claim->handoff == handoff && handoff->claim->state != CLAIM_HELD &&
+				handoff->claim->wishes != NULL,
+			handoff->claim, "a claim that is handed on is in the list of its state");
 	}
-	DL_FOREACH (lock->held_leads, lead) {
-		check_lead(lead, true, books);
+	DL_FOREACH (lock->held_handoffs, handoff) {
+		require(handoff->claim->handoff == handoff && handoff->claim->state == CLAIM_HELD,
+			handoff->claim, "a claim that is handed on is in the list of its state");
 	}
 }
 
@@ -180,7 +185,7 @@ static void check_lock(const struct lock *lock, struct books *books)
 		own++;
 		books->holders += claim->state == CLAIM_HELD && !claim_is_kept(claim);
 		books->kept += claim_is_kept(claim);
-		books->waiters += claim->wish.asked && claim->lead == NULL;
+		check_wishes(claim, books);
 	}
 	books->claims += own;
 	if (lock->queue.first != NULL)
@@ -191,20 +196,21 @@ static void check_lock(const struct lock *lock, struct books *books)
 		require(claim->state == CLAIM_WANTED || claim->state == CLAIM_PLACING ||
 				claim->state == CLAIM_UNCERTAIN,
 			claim, "is in the list of its state");
-		require(claim->state != CLAIM_WANTED || claim->owner == NULL ||
+		require(claim->state != CLAIM_WANTED || claim->wishes == NULL ||
 				lock->engine->session != STORE_CONNECTED ||
 				lock->placing == lock->engine->placing_max || lock->put_off ||
 				lock->worn,
 			claim, "is sent as soon as it may be");
-		books->waiters += claim->wish.asked && claim->lead == NULL;
+		check_wishes(claim, books);
 		books->claims += 1;
 	}
 	if (lock->unplaced != NULL)
 		require(placing == lock->placing, claim_of(lock->unplaced),
 			"those under way are counted");
-	check_leads(lock, books);
+	check_handoffs(lock);
 	CLAIMS_FOREACH (lock->leaving, claim) {
-		require(claim->state == CLAIM_LEAVING && claim->owner == NULL && !claim->wish.asked,
+		require(claim->state == CLAIM_LEAVING && claim->wishes == NULL &&
+				claim->handoff == NULL,
 			claim, "nobody waits for a claim that leaves");
 		require(claim->sent || lock->engine->session != STORE_CONNECTED ||
 				lock->engine->retry_ms != INT64_MAX,
@@ -236,13 +242,14 @@ void engine_check_invariants(const struct engine *engine)
 		check_lock(lock, &books);
 	if (books.holders != engine->holders || books.kept != engine->kept ||
 	    books.waiters != engine->waiters || books.claims != engine->claims ||
-	    books.tests != engine->tests || engine->unsettled != NULL) {
+	    books.wishes != engine->wishes || books.tests != engine->tests ||
+	    engine->changed != NULL) {
 		fprintf(stderr,
 			"engine: counts %zu/%zu holders, %zu/%zu kept, %zu/%zu waiters, %zu/%zu "
-			"claims, %zu/%zu tests, settled %d\n",
+			"claims, %zu/%zu wishes, %zu/%zu tests, settled %d\n",
 			books.holders, engine->holders, books.kept, engine->kept, books.waiters,
-			engine->waiters, books.claims, engine->claims, books.tests, engine->tests,
-			engine->unsettled == NULL);
+			engine->waiters, books.claims, engine->claims, books.wishes, engine->wishes,
+			books.tests, engine->tests, engine->changed == NULL);
 		abort();
 	}
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "engine/decisions.h"
 #include "engine/outbox.h"
 #include "engine/save.h"
 
@@ -49,15 +50,16 @@ void lock_retry_after(struct lock *lock, const char *what, int error)
 	engine_retry_in(lock->engine, RETRY_LATER_MS);
 }
 
-bool leads_want_attention(const struct lock *lock)
+bool handoffs_want_attention(const struct lock *lock)
 {
-	const struct lead *lead;
+	const struct handoff *handoff;
 	if (lock->attended)
 		return false;
-	DL_FOREACH (lock->held_leads, lead) {
+	DL_FOREACH (lock->held_handoffs, handoff) {
+		const struct claim *claim = handoff->claim;
 		/* With others of this host behind it, it will not be kept. */
-		bool may_be_kept = lock->policy.keep_ms > 0 && lead->claim->place.blocked == NULL;
-		if (!lead->contended && (may_be_kept || lead->followers != NULL))
+		bool may_be_kept = lock->policy.keep_ms > 0 && claim->place.blocked == NULL;
+		if (!handoff->contended && (may_be_kept || claim->wishes->next != NULL))
 			return true;
 	}
 	return false;
@@ -85,7 +87,7 @@ void lock_list(struct lock *lock)
 	 * the client of a process that took over was told nothing yet. */
 	lock->synced = lock->taken_over || lock_has_uncertain(lock) || lock->tests != NULL;
 	lock->lists_sent++;
-	lock->attending = leads_want_attention(lock);
+	lock->attending = handoffs_want_attention(lock);
 	lock->attended |= lock->attending;
 	engine_list(lock, lock->synced, lock->attending);
 }
@@ -118,7 +120,6 @@ void lock_free_if_unused(struct lock *lock)
 		return;
 	HASH_DEL(lock->engine->locks, lock);
 	engine_unmark(lock->engine, &lock->item);
-	free(lock->keeper);
 	free(lock);
 }
 
@@ -131,13 +132,10 @@ void proof_end(struct proof *proof)
 
 void proof_answer(struct proof *proof, int error, uint64_t token)
 {
-	struct engine *engine = proof->lock->engine;
-	void *cookie = proof->cookie;
-
+	decisions_add_proof(proof->lock->engine, proof->cookie, error, token);
 	proof->file = NULL;
 	if (proof->under_way == 0)
 		proof_end(proof);
-	engine->events->on_proved(engine->context, cookie, error, token);
 }
 
 void proofs_lose_file(const struct owner *file)

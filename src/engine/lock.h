@@ -24,7 +24,7 @@ bool lock_may_log(const struct lock *lock, const char *what, int error);
 void lock_retry_after(struct lock *lock, const char *what, int error);
 
 /* Whether it is to be asked for on_changed(). */
-bool leads_want_attention(const struct lock *lock);
+bool handoffs_want_attention(const struct lock *lock);
 
 /* Whether one of its claims is looked for in the next list. */
 bool lock_has_uncertain(const struct lock *lock);

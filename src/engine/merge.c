@@ -12,7 +12,6 @@
 #include "engine/conflict.h"
 #include "engine/decide.h"
 #include "engine/delay.h"
-#include "engine/lead.h"
 #include "engine/lock.h"
 #include "engine/numbers.h"
 #include "engine/queue.h"
@@ -61,23 +60,17 @@ static void account_for_gone(struct lock *lock, struct place *gone)
 		log_lock_warning(lock->path, "claim %s was taken away while it waited",
 				 place_name(&claim->place, name));
 		DL_DELETE(gone, &claim->place);
-		if (claim->wish.asked) {
+		if (claim_first_asked(claim) != NULL) {
 			claim_start_over(claim);
 			claim_append_unplaced(claim);
-			/* The order of leads is that of their claims. */
-			if (claim->lead != NULL) {
-				DL_DELETE(lock->leads, claim->lead);
-				DL_APPEND(lock->leads, claim->lead);
-			}
 			claim_place(claim);
 		} else {
-			lead_disband(claim);
 			claim_end(claim);
 		}
 	}
 	/* First, because one that is lost must not be given up by what follows from another. */
 	CLAIMS_FOREACH (gone, claim) {
-		lead_disband(claim);
+		claim_disband(claim);
 	}
 	CLAIMS_FOREACH_SAFE (gone, claim, next) {
 		DL_DELETE(gone, &claim->place);
@@ -123,8 +116,7 @@ static struct place *adopt(struct claim *claim, const struct store_entry *entry)
 {
 	DL_DELETE(claim->place.lock->unplaced, &claim->place);
 	claim->place.parts.sequence = entry->claim.sequence;
-	claim->state = CLAIM_QUEUED;
-	claim_mark(claim);
+	claim_set_state(claim, CLAIM_QUEUED);
 	return &claim->place;
 }
 
@@ -189,7 +181,7 @@ static struct place *admit(struct lock *lock, const struct store_entry *entry)
 static void confirm_rival(struct rival *rival)
 {
 	if (rival->looked_ahead && rival->place.blocked != NULL)
-		queue_unsettle(claim_blocked(&rival->place));
+		queue_judge(claim_blocked(&rival->place));
 	rival->looked_ahead = false;
 }
 
@@ -198,11 +190,11 @@ static void confirm(struct claim *claim)
 {
 	if (claim->state != CLAIM_QUEUED)
 		return;
-	claim->state = CLAIM_WAITING;
+	claim_set_state(claim, CLAIM_WAITING);
 	/* The list was made after the claim was placed; what another process had still to write may
 	 * not be there, and that it waits is still to be taken back. */
 	claim->fresh = !claim->place.says_waits && !claim->data.amended && !claim->data.amending;
-	queue_unsettle(claim);
+	queue_judge(claim);
 }
 
 /* Claims that were abandoned while they were looked for, and found. */
@@ -210,7 +202,7 @@ static void withdraw_abandoned(struct lock *lock)
 {
 	struct claim *claim, *next;
 	CLAIMS_FOREACH_SAFE (lock->queue.first, claim, next) {
-		if (claim->owner == NULL)
+		if (claim->wishes == NULL)
 			claim_withdraw(claim);
 	}
 }
@@ -225,7 +217,7 @@ static void end_care(const struct lock *lock)
 			continue;
 		claim->careful = false;
 		claim_mark(claim);
-		queue_unsettle(claim);
+		queue_judge(claim);
 	}
 }
 
@@ -291,7 +283,7 @@ void queue_merge(struct lock *lock, const struct store_entry *entries, size_t co
 	}
 	/* Another host has record locks: those that wait are to say so. */
 	if (lock->foreign_records_in_queue > 0 && !careful)
-		queue_unsettle_all(lock);
+		queue_judge_all(lock);
 	if (complete && lock->foreign_records_in_queue == 0)
 		end_care(lock);
 	withdraw_abandoned(lock);

@@ -62,7 +62,8 @@ bool numbers_hold_back(struct claim *claim)
 		return false;
 	if (claim->held_back_ms == 0)
 		claim->held_back_ms = lock->engine->now_ms;
-	if (claim->wish.asked && !claim->wish.waits && claim->list_wanted == 0)
+	const struct wish *asked = claim_first_asked(claim);
+	if (asked != NULL && !asked->waits && claim->list_wanted == 0)
 		claim->list_wanted = lock_list_anew(lock) + lists_of_grace(lock);
 	engine_retry_in(lock->engine, NUMBERS_LOOK_MS);
 	return true;
@@ -154,27 +155,28 @@ void numbers_note_queue(struct lock *lock, const struct store_entry *entries, si
 		set_worn(lock, false, 0);
 }
 
-/* Whether the wish would surely have to wait for a claim of another host. What covers less than its
- * name says may not be in the way, and what its host keeps goes when it hears of the next claim. */
-static bool would_wait_for(const struct claim *wish, const struct store_entry *entry)
+/* Whether the claim would surely have to wait for a claim of another host. What covers less than
+ * its name says may not be in the way, and what its host keeps goes when it hears of the next
+ * claim. */
+static bool would_wait_for(const struct claim *claim, const struct store_entry *entry)
 {
 	const struct claim_name *parts = &entry->claim;
-	const struct lock *lock = wish->place.lock;
+	const struct lock *lock = claim->place.lock;
 	if (lock->policy.keep_ms > 0 || parts->sparse || entry->half ||
 	    parts->id.session == claim_id_session(lock->engine->session_number))
 		return false;
-	return claim_span_overlaps(wish->place.parts.span, parts->span) &&
-	       (wish->place.parts.mode == CLAIM_EXCLUSIVE || parts->mode == CLAIM_EXCLUSIVE) &&
+	return claim_span_overlaps(claim->place.parts.span, parts->span) &&
+	       (claim->place.parts.mode == CLAIM_EXCLUSIVE || parts->mode == CLAIM_EXCLUSIVE) &&
 	       !may_be_none(lock, entry);
 }
 
 /* The same for claims of this host, of which more is known. */
-static bool would_wait_here_for(const struct claim *wish)
+static bool would_wait_here_for(const struct claim *claim)
 {
-	const struct claim *claim;
-	CLAIMS_FOREACH (wish->place.lock->queue.first, claim) {
-		if (claim->state == CLAIM_HELD && !claim_is_kept(claim) &&
-		    claims_conflict(&claim->place, &wish->place))
+	const struct claim *held;
+	CLAIMS_FOREACH (claim->place.lock->queue.first, held) {
+		if (held->state == CLAIM_HELD && !claim_is_kept(held) &&
+		    claims_conflict(&held->place, &claim->place))
 			return true;
 	}
 	return false;
@@ -183,16 +185,17 @@ static bool would_wait_here_for(const struct claim *wish)
 struct claim *numbers_find_refused(const struct lock *lock, const struct store_entry *entries,
 				   size_t count)
 {
-	struct claim *wish;
-	CLAIMS_FOREACH (lock->unplaced, wish) {
-		if (wish->state != CLAIM_WANTED || !wish->wish.asked || wish->wish.waits ||
-		    wish->list_wanted == 0 || wish->list_wanted > lock->lists_done)
+	struct claim *claim;
+	CLAIMS_FOREACH (lock->unplaced, claim) {
+		const struct wish *asked = claim_first_asked(claim);
+		if (claim->state != CLAIM_WANTED || asked == NULL || asked->waits ||
+		    claim->list_wanted == 0 || claim->list_wanted > lock->lists_done)
 			continue;
-		bool refused = would_wait_here_for(wish);
+		bool refused = would_wait_here_for(claim);
 		for (size_t i = 0; i < count && !refused; i++)
-			refused = would_wait_for(wish, &entries[i]);
+			refused = would_wait_for(claim, &entries[i]);
 		if (refused)
-			return wish;
+			return claim;
 	}
 	return NULL;
 }
@@ -253,7 +256,7 @@ static size_t count_held_back(const struct lock *lock)
 	size_t count = 0;
 
 	CLAIMS_FOREACH (lock->unplaced, claim) {
-		count += claim->state == CLAIM_WANTED && claim->wish.asked;
+		count += claim->state == CLAIM_WANTED && claim_first_asked(claim) != NULL;
 	}
 	return count;
 }

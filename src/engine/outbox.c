@@ -253,7 +253,7 @@ void engine_renew(struct engine *engine)
 
 void wish_describe(const struct wish *wish, char text[ENGINE_TEXT_BYTES])
 {
-	const struct claim *claim = wish_claim(wish);
+	const struct claim *claim = wish->claim;
 	const struct engine *engine = claim->place.lock->engine;
 	enum claim_mode mode = claim_coverage(claim) != NULL ? claim_coverage(claim)->asked.mode
 							     : claim->place.parts.mode;
@@ -278,6 +278,6 @@ char *claim_format_data(const struct claim *claim)
 		data.has_holds = true;
 		data.holds = *claim->place.holds;
 	}
-	wish_describe(&claim->wish, text);
+	wish_describe(claim->wishes, text);
 	return claim_data_format(text, &data);
 }

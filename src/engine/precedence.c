@@ -69,10 +69,11 @@ static bool is_anchor(const struct claim *claim)
 static int reach_back(struct claim *claim, const struct owner *process, struct range_set *holds)
 {
 	struct claim_name *parts = &claim->place.parts;
-	const struct claim *held;
+	const struct wish *wish;
 	bool found = false;
 
-	OWNER_FOREACH (process, held) {
+	OWNER_FOREACH (process, wish) {
+		const struct claim *held = wish->claim;
 		if (!is_anchor(held))
 			continue;
 		int32_t first = held->place.parts.anchored ? held->place.parts.anchor
@@ -91,11 +92,11 @@ static int reach_back(struct claim *claim, const struct owner *process, struct r
 /* The same for all who are one with the owner of the claim. */
 static int reach_back_all(struct claim *claim, struct range_set *holds)
 {
-	const struct owner *owner = claim->owner;
+	const struct owner *owner = claim_side(claim);
 	const struct records *records;
 	int error = 0;
 
-	if (owner->records != NULL)
+	if (owner != NULL && owner->records != NULL)
 		return reach_back(claim, owner, holds);
 	for (records = claim->place.lock->records; records != NULL; records = records->hh.next) {
 		if (error == 0 && owners_are_one(&records->owner, owner))
@@ -140,7 +141,7 @@ bool claim_is_adrift(const struct claim *claim)
 	if (!claim->place.parts.anchored)
 		return false;
 	CLAIMS_FOREACH (claim->place.lock->queue.first, held) {
-		if (is_anchor(held) && owners_are_one(held->owner, claim->owner))
+		if (is_anchor(held) && owners_are_one(claim_owner(held), claim_owner(claim)))
 			return false;
 	}
 	return true;

@@ -59,9 +59,9 @@ static bool is_held_by(const struct owner *file, const struct claim *claim)
 
 	if (claim->state != CLAIM_HELD)
 		return false;
-	if (owners_are_one(claim->owner, file))
+	if (owners_are_one(claim_owner(claim), file))
 		return true;
-	if (claim->wish.kind == LOCK_KIND_RECORD)
+	if (claim->place.parts.record)
 		return false;
 	for (records = file->lock->records; records != NULL; records = records->hh.next) {
 		if (records->held.count > 0 && owners_are_one(&records->owner, file) &&
@@ -188,7 +188,7 @@ static void send(struct proof *proof)
 	free(text);
 }
 
-int engine_prove(struct owner *file, bool token, void *cookie, struct proof **ret_proof)
+int proof_begin(struct owner *file, bool token, void *cookie, struct proof **ret_proof)
 {
 	struct proof *proof;
 

@@ -7,6 +7,9 @@
 
 #include "engine/state.h"
 
+/* As engine_prove(). */
+int proof_begin(struct owner *file, bool token, void *cookie, struct proof **ret_proof);
+
 /* Sends the lock's proofs that can be. */
 void proofs_resume(struct lock *lock);
 

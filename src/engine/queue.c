@@ -38,47 +38,48 @@ bool claim_passes(const struct claim *claim, const struct place *front)
 	return rival != NULL ? rival->known >= KNOWN && front->says_waits : !is_held(front);
 }
 
-void queue_unsettle(struct claim *claim)
+void queue_judge(struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
-	if (claim->state != CLAIM_WAITING || claim->unsettled_prev != NULL)
+	if (claim->state != CLAIM_WAITING || claim->changed_prev != NULL)
 		return;
-	DL_APPEND2(engine->unsettled, claim, unsettled_prev, unsettled_next);
+	DL_APPEND2(engine->changed, claim, changed_prev, changed_next);
 }
 
-void queue_unsettle_all(const struct lock *lock)
+void queue_judge_all(const struct lock *lock)
 {
 	struct claim *claim;
 	CLAIMS_FOREACH (lock->queue.first, claim) {
-		queue_unsettle(claim);
+		queue_judge(claim);
 	}
 }
 
-void queue_unsettle_records(const struct lock *lock)
+void queue_judge_records(const struct lock *lock)
 {
 	struct claim *claim;
 	CLAIMS_FOREACH (lock->queue.first, claim) {
 		if (claim->place.parts.record)
-			queue_unsettle(claim);
+			queue_judge(claim);
 	}
 }
 
-void queue_unsettle_onlookers(const struct claim *claim)
+void queue_judge_onlookers(const struct claim *claim)
 {
 	struct claim *next;
 	for (next = claim_blocked(&claim->place); next != NULL; next = claim_blocked_next(next)) {
-		if (next->wish.asked && !next->wish.waits)
-			queue_unsettle(next);
+		const struct wish *asked = claim_first_asked(next);
+		if (asked != NULL && !asked->waits)
+			queue_judge(next);
 	}
 }
 
-void queue_drop_from_unsettled(struct claim *claim)
+void queue_drop_from_changed(struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
-	if (claim->unsettled_prev == NULL)
+	if (claim->changed_prev == NULL)
 		return;
-	DL_DELETE2(engine->unsettled, claim, unsettled_prev, unsettled_next);
-	claim->unsettled_prev = NULL;
+	DL_DELETE2(engine->changed, claim, changed_prev, changed_next);
+	claim->changed_prev = NULL;
 }
 
 /* No claim of ours is left in the queue: what is known of it grows stale. A watch cannot be undone,
@@ -128,7 +129,7 @@ void queue_look_for_precedence(const struct place *come)
 	CLAIMS_FOREACH (come->lock->queue.first, claim) {
 		if (claim->place.blocker == NULL ||
 		    place_compare(claim->place.blocker, &claim->place) > 0)
-			queue_unsettle(claim);
+			queue_judge(claim);
 	}
 }
 
@@ -142,8 +143,8 @@ void queue_look_for_cycles(struct lock *lock)
 	struct claim *claim;
 	lock->cycle_expected = false;
 	CLAIMS_FOREACH (lock->queue.first, claim) {
-		if (claim->wish.asked && claim_may_be_in_cycle(claim))
-			queue_unsettle(claim);
+		if (claim_may_be_in_cycle(claim) && claim_first_asked(claim) != NULL)
+			queue_judge(claim);
 	}
 }
 
@@ -176,18 +177,18 @@ void queue_end_look_ahead(const struct rival *rival)
 	while (behind != NULL && behind->foreign && behind->blocked == NULL)
 		behind = behind->next;
 	if (behind != NULL && behind->foreign && rival_of(behind)->looked_ahead)
-		queue_unsettle(claim_blocked(behind));
+		queue_judge(claim_blocked(behind));
 }
 
-/* A claim of another host has gone: leads_settle() finds out whether one still waits. */
+/* A claim of another host has gone: handoffs_settle() finds out whether one still waits. */
 static void forget_contention(const struct lock *lock)
 {
-	struct lead *lead;
-	DL_FOREACH (lock->held_leads, lead) {
-		if (!lead->contended)
+	struct handoff *handoff;
+	DL_FOREACH (lock->held_handoffs, handoff) {
+		if (!handoff->contended)
 			continue;
-		lead->contended = false;
-		claim_mark(lead->claim);
+		handoff->contended = false;
+		claim_mark(handoff->claim);
 	}
 }
 
@@ -196,7 +197,7 @@ void queue_remove(struct place *place)
 	struct lock *lock = place->lock;
 
 	if (!place->foreign)
-		queue_drop_from_unsettled(claim_of(place));
+		queue_drop_from_changed(claim_of(place));
 	place_set_blocker(place, NULL);
 	queue_weaken(place);
 	place_remove(&lock->queue, place);
@@ -214,6 +215,6 @@ void queue_weaken(struct place *place)
 	while (place->blocked != NULL) {
 		struct claim *waiter = claim_blocked(place);
 		place_set_blocker(&waiter->place, NULL);
-		queue_unsettle(waiter);
+		queue_judge(waiter);
 	}
 }

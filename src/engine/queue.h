@@ -46,13 +46,13 @@ void queue_look_for_cycles(struct lock *lock);
 void queue_release(struct lock *lock);
 
 /* Notes that a WAITING claim's place is to be looked at, by engine_settle(); or not any more. */
-void queue_unsettle(struct claim *claim);
-void queue_drop_from_unsettled(struct claim *claim);
+void queue_judge(struct claim *claim);
+void queue_drop_from_changed(struct claim *claim);
 
 /* The same for all of the queue, for its record locks, and for those calls that do not wait and are
  * blocked by the claim. */
-void queue_unsettle_all(const struct lock *lock);
-void queue_unsettle_records(const struct lock *lock);
-void queue_unsettle_onlookers(const struct claim *claim);
+void queue_judge_all(const struct lock *lock);
+void queue_judge_records(const struct lock *lock);
+void queue_judge_onlookers(const struct claim *claim);
 
 #endif

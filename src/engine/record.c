@@ -17,8 +17,10 @@
 #include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/coverage.h"
+#include "engine/decisions.h"
 #include "engine/queue.h"
 #include "engine/save.h"
+#include "engine/wish.h"
 
 /* A process that has so many claims on a file gathers them in one with its next. */
 enum { CLAIMS_MAX = 16 };
@@ -120,7 +122,7 @@ int records_add_file(struct records *records, struct owner *file)
 	owner_mark(&records->owner);
 	/* It matters to nobody, unless something was asked for through the file itself. */
 	if (file->wishes != NULL)
-		queue_unsettle_all(file->lock);
+		queue_judge_all(file->lock);
 	return 0;
 }
 
@@ -132,7 +134,7 @@ const struct range_set *engine_ranges(const struct owner *file, uint64_t process
 
 bool records_cover(const struct claim *claim)
 {
-	return coverage_includes(claim->owner->records, claim_coverage(claim)->asked);
+	return coverage_includes(claim_owner(claim)->records, claim_coverage(claim)->asked);
 }
 
 /* What the process holds, and the range. */
@@ -156,7 +158,7 @@ static int grant_covered(struct records *records, struct range_set held)
 
 int records_grant(struct claim *claim)
 {
-	struct records *records = claim->owner->records;
+	struct records *records = claim_owner(claim)->records;
 	bool covered = records_cover(claim);
 	struct range_set held;
 	int error = add_range(records, claim_coverage(claim)->asked, &held);
@@ -196,28 +198,34 @@ static bool is_within_limits(const struct records *records, const struct range_s
 
 static struct claim *find_lingering(const struct owner *owner, struct range range)
 {
-	struct claim *claim;
-	OWNER_FOREACH (owner, claim) {
-		if (claim->wish.asked || claim->state == CLAIM_HELD ||
-		    claim_coverage(claim) == NULL)
+	const struct wish *wish;
+	OWNER_FOREACH (owner, wish) {
+		const struct coverage *coverage = claim_coverage(wish->claim);
+		if (wish->asked || wish_is_held(wish) || coverage == NULL)
 			continue;
-		const struct range *asked = &claim_coverage(claim)->asked;
+		const struct range *asked = &coverage->asked;
 		if (asked->span.start == range.span.start && asked->span.end == range.span.end &&
 		    asked->mode == range.mode)
-			return claim;
+			return wish->claim;
 	}
 	return NULL;
+}
+
+/* Ends a wish for record locks, or what it was granted, without a decision. */
+static void drop(struct wish *wish)
+{
+	wish_end(wish);
+	claim_withdraw(wish->claim);
 }
 
 /* Calls of the process that were interrupted are not restarted if it asks for something else: to
  * other hosts it would seem to wait for that, too, and for itself. */
 static void end_lingering(const struct owner *owner)
 {
-	struct claim *claim, *next;
-	OWNER_FOREACH_SAFE (owner, claim, next) {
-		if (!claim->wish.asked && claim->state != CLAIM_HELD &&
-		    claim_coverage(claim) != NULL)
-			claim_withdraw(claim);
+	struct wish *wish, *next;
+	OWNER_FOREACH_SAFE (owner, wish, next) {
+		if (!wish->asked && !wish_is_held(wish) && claim_coverage(wish->claim) != NULL)
+			drop(wish);
 	}
 }
 
@@ -225,13 +233,13 @@ static void end_lingering(const struct owner *owner)
 static void gather(struct claim *claim)
 {
 	struct coverage *coverage = claim_coverage(claim);
-	const struct records *records = claim->owner->records;
+	const struct records *records = claim_owner(claim)->records;
 	struct range_set all;
 	size_t held = 0;
-	const struct claim *other;
+	const struct wish *wish;
 
-	OWNER_FOREACH (claim->owner, other) {
-		held += other->state == CLAIM_HELD;
+	OWNER_FOREACH (&records->owner, wish) {
+		held += wish_is_held(wish);
 	}
 	if (held < CLAIMS_MAX || add_range(records, coverage->asked, &all) < 0)
 		return;
@@ -246,30 +254,28 @@ static int ask(struct records *records, struct owner *file, struct range range, 
 	       const struct engine_caller *caller, void *cookie, struct wish **ret_wish)
 {
 	struct owner *owner = &records->owner;
-	struct engine *engine = file->lock->engine;
 	struct claim *claim = waits ? find_lingering(owner, range) : NULL;
 
 	if (!waits && would_wait_here(owner, range)) {
-		engine->events->on_decided(engine->context, cookie, -EWOULDBLOCK);
+		decisions_add(file->lock->engine, DECIDED, cookie, -EWOULDBLOCK);
 		return 0;
 	}
 	if (claim == NULL) {
 		end_lingering(owner);
-		claim = claim_create(owner, LOCK_KIND_RECORD, range, caller);
+		claim = claim_create_for(owner, LOCK_KIND_RECORD, range, false, caller);
 		if (claim == NULL)
 			return -ENOMEM;
 		gather(claim);
 	}
 	claim_coverage(claim)->file = file;
-	*ret_wish = &claim->wish;
-	claim_wish(claim, waits, cookie);
+	*ret_wish = claim->wishes;
+	claim_ask(claim->wishes, waits, cookie);
 	return 0;
 }
 
 int records_lock_range(struct records *records, struct owner *file, struct range range, bool waits,
 		       const struct engine_caller *caller, void *cookie, struct wish **ret_wish)
 {
-	struct engine *engine = file->lock->engine;
 	struct range_set held;
 
 	if (add_range(records, range, &held) < 0)
@@ -282,7 +288,7 @@ int records_lock_range(struct records *records, struct owner *file, struct range
 	}
 	if (grant_covered(records, held) < 0)
 		return -ENOMEM;
-	engine->events->on_decided(engine->context, cookie, 0);
+	decisions_add(file->lock->engine, DECIDED, cookie, 0);
 	return 0;
 }
 
@@ -304,15 +310,14 @@ int records_unlock_range(struct records *records, struct claim_span span)
 
 void records_end(struct records *records, const struct owner *file)
 {
-	struct claim *claim, *next;
+	struct wish *wish, *next;
 
 	coverage_set_held(records, (struct range_set){0});
-	OWNER_FOREACH_SAFE (&records->owner, claim, next) {
-		if (claim_coverage(claim) == NULL)
-			coverage_pass_on(claim);
-		else if (claim->state == CLAIM_HELD || !claim->wish.asked ||
-			 claim_coverage(claim)->file == file)
-			claim_withdraw(claim);
+	OWNER_FOREACH_SAFE (&records->owner, wish, next) {
+		if (claim_coverage(wish->claim) == NULL)
+			coverage_pass_on(wish->claim);
+		else if (!wish->asked || claim_coverage(wish->claim)->file == file)
+			drop(wish);
 	}
 	coverage_release(records);
 }
@@ -335,12 +340,12 @@ static void forget_file(struct records *records, const struct owner *file)
 void records_forget_file(struct owner *file)
 {
 	struct records *records, *next;
-	struct claim *claim, *next_claim;
+	struct wish *wish, *next_wish;
 	HASH_ITER (hh, file->lock->records, records, next) {
-		OWNER_FOREACH_SAFE (&records->owner, claim, next_claim) {
-			if (claim_coverage(claim) != NULL && claim->state != CLAIM_HELD &&
-			    claim_coverage(claim)->file == file)
-				claim_withdraw(claim);
+		OWNER_FOREACH_SAFE (&records->owner, wish, next_wish) {
+			if (claim_coverage(wish->claim) != NULL && !wish_is_held(wish) &&
+			    claim_coverage(wish->claim)->file == file)
+				drop(wish);
 		}
 		forget_file(records, file);
 		if (records->files_count > 0)

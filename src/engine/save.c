@@ -6,7 +6,8 @@
  *   owner    what an open file has been granted, or lost
  *   lock     its path; what follows is of it
  *   process  with record locks, and `file`, for each other one through which it has locked
- *   claim    ours, those not placed in their order; behind all others the wishes that follow a lead
+ *   claim    ours, those not placed in their order, each with its wish; behind all others, one by
+ *            one, the wishes of those that are handed on
  *
  * Loop thread only.
  */
@@ -98,20 +99,24 @@ static void save_process(const struct records *records, const struct engine_tran
 	}
 }
 
-/* Whose the claim or the wish is. */
+/* Whose a wish is. */
 static void save_whose(const struct owner *owner, const struct engine_transfer *transfer, FILE *out)
 {
 	if (owner == NULL)
 		return;
 	if (owner->records != NULL)
 		state_unsigned(out, "process", owner->records->process_id);
-	else if (owner == owner->lock->keeper)
-		state_flag(out, "keeper", true);
 	else
 		state_unsigned(out, "file", transfer->number_owner(owner->cookie));
 }
 
-static void save_wish(const struct wish *wish, FILE *out)
+/* Whether the wish is saved in the line of its claim: the only one, or the holder's. */
+static bool is_of_line(const struct wish *wish)
+{
+	return wish->claim->handoff == NULL || wish_is_held(wish);
+}
+
+static void save_wish(const struct wish *wish, const struct engine_transfer *transfer, FILE *out)
 {
 	state_text(out, "kind", engine_kind_words[wish->kind]);
 	state_flag(out, "asked", wish->asked);
@@ -120,6 +125,30 @@ static void save_wish(const struct wish *wish, FILE *out)
 		state_number(out, "due_ms", wish->timer.due_ms);
 	state_number(out, "pid", wish->pid);
 	state_unsigned(out, "uid", wish->uid);
+	if (wish->asked)
+		state_unsigned(out, "wish", transfer->number_wish(wish->cookie));
+	state_flag(out, "grace", wish->grace == GRACE_RUNS);
+	if (wish->grace == GRACE_RUNS && wish->claim->limit_ms != INT64_MAX)
+		state_number(out, "limit_ms", wish->claim->limit_ms);
+	save_whose(wish->owner, transfer, out);
+	transfer->save_details(out, wish_details(wish));
+}
+
+/* What versions of dlockfs before this one expect of a claim whose wishes are in lines of their
+ * own, all of one user, or that nobody wants. */
+static void save_no_wish(const struct claim *claim, const struct engine_transfer *transfer,
+			 FILE *out)
+{
+	const struct wish *any = claim->wishes;
+	enum lock_kind kind = claim->place.parts.record ? LOCK_KIND_RECORD : LOCK_KIND_FLOCK;
+
+	state_text(out, "kind", engine_kind_words[kind]);
+	state_flag(out, "asked", any != NULL);
+	state_flag(out, "waits", any != NULL && any->waits);
+	state_number(out, "pid", 0);
+	state_unsigned(out, "uid", any != NULL ? any->uid : 0);
+	if (claim->state != CLAIM_LEAVING)
+		transfer->save_details(out, NULL);
 }
 
 static void save_coverage(const struct claim *claim, const struct engine_transfer *transfer,
@@ -132,16 +161,20 @@ static void save_coverage(const struct claim *claim, const struct engine_transfe
 	state_ranges(out, "covers", &coverage->ranges);
 	state_ranges(out, "asked_for", &set);
 	/* Through which file a range was asked for matters only while it is; that may be closed. */
-	if (claim->owner != NULL && claim->state != CLAIM_HELD)
+	if (claim->wishes != NULL && claim->state != CLAIM_HELD)
 		state_unsigned(out, "through", transfer->number_owner(coverage->file->cookie));
 }
 
-static void save_lead(const struct lead *lead, FILE *out)
+/* `lead`, `keeper`, `behind`, `following` and `used` are the words of the format. */
+static void save_handoff(const struct claim *claim, FILE *out)
 {
-	state_unsigned(out, "lead", lead->number);
-	state_flag(out, "used", lead->used);
-	state_flag(out, "contended", lead->contended);
-	state_number(out, "passed", lead->passed);
+	bool held = claim->state == CLAIM_HELD;
+
+	state_unsigned(out, "lead", claim->handoff->number);
+	state_flag(out, "keeper", !held || claim_is_kept(claim));
+	state_flag(out, "used", held);
+	state_flag(out, "contended", claim->handoff->contended);
+	state_number(out, "passed", claim->handoff->passed);
 }
 
 /* Whether its data in the store may not be what it should be. */
@@ -155,20 +188,18 @@ static bool is_to_be_amended(const struct claim *claim)
 static void save_claim(const struct claim *claim, const struct engine_transfer *transfer, FILE *out)
 {
 	char name[CLAIM_NAME_BYTES];
+	const struct wish *wish = claim->wishes;
 
-	/* Of one that stands nowhere and belongs to nobody nothing follows. */
-	if (claim->state == CLAIM_WANTED && claim->owner == NULL)
+	/* Of one that stands nowhere and that nobody wants nothing follows. */
+	if (claim->state == CLAIM_WANTED && wish == NULL)
 		return;
 	state_begin(out, "claim");
 	state_text(out, "state", engine_state_words[claim->state]);
 	state_text(out, "name", place_name(&claim->place, name));
-	save_whose(claim->owner, transfer, out);
-	save_wish(&claim->wish, out);
-	if (claim->wish.asked && claim->lead == NULL)
-		state_unsigned(out, "wish", transfer->number_wish(claim->wish.cookie));
-	state_flag(out, "grace", claim->wish.grace == GRACE_RUNS);
-	if (claim->wish.grace == GRACE_RUNS && claim->limit_ms != INT64_MAX)
-		state_number(out, "limit_ms", claim->limit_ms);
+	if (wish != NULL && is_of_line(wish))
+		save_wish(wish, transfer, out);
+	else
+		save_no_wish(claim, transfer, out);
 	if (claim->state == CLAIM_HELD)
 		state_number(out, "kept", claim->kept);
 	state_flag(out, "says_waits", claim->place.says_waits);
@@ -183,23 +214,19 @@ static void save_claim(const struct claim *claim, const struct engine_transfer *
 		state_ranges(out, "holds", claim->place.holds);
 	if (claim_coverage(claim) != NULL)
 		save_coverage(claim, transfer, out);
-	if (claim->lead != NULL)
-		save_lead(claim->lead, out);
-	if (claim->state != CLAIM_LEAVING) /* some of those have none */
-		transfer->save_details(out, wish_details(&claim->wish));
+	if (claim->handoff != NULL)
+		save_handoff(claim, out);
 	state_end(out);
 }
 
 /* As a claim, with a name, which other versions of this program read: that of no claim, but of its
  * mode. */
-static void save_follower(const struct follower *follower, const struct engine_transfer *transfer,
-			  FILE *out)
+static void save_waiting(const struct wish *wish, const struct engine_transfer *transfer, FILE *out)
 {
-	const struct lead *lead = follower->lead;
 	const struct claim_name name = {
 		.id = {.session = claim_id_session(0)},
 		.span = CLAIM_SPAN_WHOLE,
-		.mode = lead->claim->place.parts.mode,
+		.mode = wish->claim->place.parts.mode,
 	};
 	char text[CLAIM_NAME_BYTES];
 
@@ -207,12 +234,8 @@ static void save_follower(const struct follower *follower, const struct engine_t
 	state_begin(out, "claim");
 	state_text(out, "state", "following");
 	state_text(out, "name", text);
-	save_whose(follower->owner, transfer, out);
-	save_wish(&follower->wish, out);
-	if (follower->wish.asked)
-		state_unsigned(out, "wish", transfer->number_wish(follower->wish.cookie));
-	state_unsigned(out, "behind", lead->number);
-	transfer->save_details(out, wish_details(&follower->wish));
+	save_wish(wish, transfer, out);
+	state_unsigned(out, "behind", wish->claim->handoff->number);
 	state_end(out);
 }
 
@@ -227,16 +250,16 @@ static void save_list(const struct place *list, const struct engine_transfer *tr
 	}
 }
 
-static void save_followers(const struct lead *leads, const struct engine_transfer *transfer,
-			   FILE *out)
+static void save_wishes(const struct handoff *list, const struct engine_transfer *transfer,
+			FILE *out)
 {
-	const struct lead *lead;
+	const struct handoff *handoff;
+	const struct wish *wish;
 
-	const struct follower *follower;
-
-	DL_FOREACH (leads, lead) {
-		DL_FOREACH (lead->followers, follower) {
-			save_follower(follower, transfer, out);
+	DL_FOREACH (list, handoff) {
+		DL_FOREACH (handoff->claim->wishes, wish) {
+			if (!is_of_line(wish))
+				save_waiting(wish, transfer, out);
 		}
 	}
 }
@@ -267,8 +290,8 @@ void engine_save(const struct engine *engine, const struct engine_transfer *tran
 		save_list(lock->queue.first, transfer, out);
 		save_list(lock->unplaced, transfer, out);
 		save_list(lock->leaving, transfer, out);
-		save_followers(lock->leads, transfer, out);
-		save_followers(lock->held_leads, transfer, out);
+		save_wishes(lock->handoffs, transfer, out);
+		save_wishes(lock->held_handoffs, transfer, out);
 	}
 }
 
@@ -277,7 +300,7 @@ void engine_save(const struct engine *engine, const struct engine_transfer *tran
 enum { PART_ENGINE = 3, PART_OWNERS, PART_LOCKS };
 
 /* Of what is of a lock. */
-enum { GROUP_LOCK, GROUP_PROCESS, GROUP_CLAIM, GROUP_FOLLOWER };
+enum { GROUP_LOCK, GROUP_PROCESS, GROUP_CLAIM, GROUP_WISH };
 
 #define SERIAL_BITS 56
 
@@ -335,27 +358,35 @@ static void process_save_item(const struct state_item *item, FILE *out)
 	save_process(owner->records, owner->lock->engine->transfer, out);
 }
 
+static struct state_place claim_place_of(const struct state_item *item)
+{
+	const struct claim *claim = WHOLE(const struct claim, item);
+	return place_in(claim->place.lock, GROUP_CLAIM, claim->serial);
+}
+
+static void claim_save_item(const struct state_item *item, FILE *out)
+{
+	const struct claim *claim = WHOLE(const struct claim, item);
+	save_claim(claim, claim->place.lock->engine->transfer, out);
+}
+
 static struct state_place wish_place_of(const struct state_item *item)
 {
 	const struct wish *wish = WHOLE(const struct wish, item);
-	return place_in(wish_lock(wish), wish->follows ? GROUP_FOLLOWER : GROUP_CLAIM,
-			wish->serial);
+	return place_in(wish_lock(wish), GROUP_WISH, wish->serial);
 }
 
 static void wish_save_item(const struct state_item *item, FILE *out)
 {
 	const struct wish *wish = WHOLE(const struct wish, item);
-	const struct engine_transfer *transfer = wish_lock(wish)->engine->transfer;
-	if (wish->follows)
-		save_follower(follower_of(wish), transfer, out);
-	else
-		save_claim(wish_claim(wish), transfer, out);
+	save_waiting(wish, wish_lock(wish)->engine->transfer, out);
 }
 
 static const struct state_kind engine_kind = {engine_place_of, engine_save_item};
 static const struct state_kind lock_kind = {lock_place_of, lock_save_item};
 static const struct state_kind owner_kind = {owner_place_of, owner_save_item};
 static const struct state_kind process_kind = {process_place_of, process_save_item};
+static const struct state_kind claim_kind = {claim_place_of, claim_save_item};
 static const struct state_kind wish_kind = {wish_place_of, wish_save_item};
 
 void engine_mark(struct engine *engine)
@@ -373,21 +404,25 @@ void lock_mark(struct lock *lock)
 void owner_mark(struct owner *owner)
 {
 	const struct lock *lock = owner->lock;
-	if (lock->engine->journal != NULL && owner != lock->keeper)
+	if (lock->engine->journal != NULL)
 		state_journal_mark(lock->engine->journal, &owner->item,
 				   owner->records != NULL ? &process_kind : &owner_kind);
+}
+
+void claim_mark(struct claim *claim)
+{
+	struct state_journal *journal = claim->place.lock->engine->journal;
+	if (journal != NULL)
+		state_journal_mark(journal, &claim->item, &claim_kind);
 }
 
 void wish_mark(struct wish *wish)
 {
 	struct state_journal *journal = wish_lock(wish)->engine->journal;
-	if (journal != NULL)
+	if (is_of_line(wish))
+		claim_mark(wish->claim);
+	else if (journal != NULL)
 		state_journal_mark(journal, &wish->item, &wish_kind);
-}
-
-void claim_mark(struct claim *claim)
-{
-	wish_mark(&claim->wish);
 }
 
 void engine_unmark(struct engine *engine, struct state_item *item)
@@ -399,18 +434,11 @@ void engine_unmark(struct engine *engine, struct state_item *item)
 static void mark_list(struct place *list)
 {
 	struct claim *claim;
+	struct wish *wish;
 	CLAIMS_FOREACH (list, claim) {
 		claim_mark(claim);
-	}
-}
-
-static void mark_followers(struct lead *leads)
-{
-	struct lead *lead;
-	struct follower *follower;
-	DL_FOREACH (leads, lead) {
-		DL_FOREACH (lead->followers, follower) {
-			wish_mark(&follower->wish);
+		DL_FOREACH (claim->wishes, wish) {
+			wish_mark(wish);
 		}
 	}
 }
@@ -430,8 +458,6 @@ static void mark_all(struct lock *lock)
 	mark_list(lock->queue.first);
 	mark_list(lock->unplaced);
 	mark_list(lock->leaving);
-	mark_followers(lock->leads);
-	mark_followers(lock->held_leads);
 }
 
 void engine_set_journal(struct engine *engine, struct state_journal *journal,

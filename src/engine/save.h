@@ -12,7 +12,7 @@
 extern const char *const engine_state_words[CLAIM_LEAVING + 1];
 extern const char *const engine_kind_words[LOCK_KIND_RECORD + 1];
 
-/* What is written of it has changed: for the journal. */
+/* What is written of it has changed: for the journal. Called by who sets a member. */
 void engine_mark(struct engine *engine);
 void lock_mark(struct lock *lock);
 void owner_mark(struct owner *owner);

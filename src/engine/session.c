@@ -22,7 +22,7 @@
 #include "engine/decide.h"
 #include "engine/delay.h"
 #include "engine/grace.h"
-#include "engine/lead.h"
+#include "engine/handoff.h"
 #include "engine/lock.h"
 #include "engine/numbers.h"
 #include "engine/outbox.h"
@@ -30,7 +30,6 @@
 #include "engine/queue.h"
 #include "engine/rival.h"
 #include "engine/save.h"
-#include "engine/settle.h"
 #include "engine/steer.h"
 #include "engine/test.h"
 #include "engine/wish.h"
@@ -96,14 +95,14 @@ static void lose_session(struct lock *lock)
 	lock->known = false;
 	DL_CONCAT(lock->unplaced, unplaced);
 	CLAIMS_FOREACH_SAFE (lock->unplaced, claim, next) {
-		claim->wish.serial = ++lock->engine->serials;
+		claim->serial = ++lock->engine->serials;
 		claim_start_over(claim);
-		if (!claim->wish.asked)
-			lead_withdraw(claim);
+		if (claim_first_asked(claim) == NULL)
+			claim_withdraw(claim);
 	}
 	/* First, because one that is lost must not be given up by what follows from another. */
 	CLAIMS_FOREACH (lost, claim) {
-		lead_disband(claim);
+		claim_disband(claim);
 	}
 	CLAIMS_FOREACH_SAFE (lost, claim, next) {
 		if (!claim_is_kept(claim))
@@ -117,19 +116,10 @@ static void lose_session(struct lock *lock)
 static void limit_list(struct place *list)
 {
 	struct claim *claim;
+	struct wish *wish;
 	CLAIMS_FOREACH (list, claim) {
-		if (claim->lead == NULL)
-			wish_limit(&claim->wish);
-	}
-}
-
-static void limit_followers(struct lead *leads)
-{
-	struct lead *lead;
-	struct follower *follower;
-	DL_FOREACH (leads, lead) {
-		DL_FOREACH (lead->followers, follower) {
-			wish_limit(&follower->wish);
+		DL_FOREACH (claim->wishes, wish) {
+			wish_limit(wish);
 		}
 	}
 }
@@ -138,8 +128,6 @@ static void limit_waits(const struct lock *lock)
 {
 	limit_list(lock->unplaced);
 	limit_list(lock->queue.first);
-	limit_followers(lock->leads);
-	limit_followers(lock->held_leads);
 }
 
 void engine_begin_silence(struct engine *engine)
@@ -193,15 +181,10 @@ static void change_session(struct engine *engine, enum store_session session)
 			lock_resume(lock);
 		limit_waits(lock);
 	}
-	engine_settle(engine);
-	HASH_ITER (hh, engine->locks, lock, next) {
-		lock_free_if_unused(lock);
-	}
 }
 
-void engine_on_session(void *context, enum store_session session, int64_t timeout_ms)
+void session_changed(struct engine *engine, enum store_session session, int64_t timeout_ms)
 {
-	struct engine *engine = context;
 	if (session == STORE_CONNECTED) {
 		engine->lease.timeout_ms = timeout_ms;
 		lease_connect(&engine->lease);
@@ -217,9 +200,9 @@ static void resettle(struct engine *engine)
 	for (lock = engine->locks; lock != NULL; lock = lock->hh.next) {
 		CLAIMS_FOREACH (lock->queue.first, claim) {
 			if (claim->state == CLAIM_WAITING && claim->place.blocker == NULL)
-				queue_unsettle(claim);
+				queue_judge(claim);
 		}
-		leads_settle(lock);
+		handoffs_settle(lock);
 	}
 }
 
@@ -250,17 +233,18 @@ bool engine_doubt(struct engine *engine, int64_t now_ms)
 	return lease_is_doubtful(&engine->lease);
 }
 
-void engine_judge_lease(struct engine *engine)
+bool engine_lease_is_over(const struct engine *engine)
 {
-	if (engine->holders == 0 || lease_holds(&engine->lease, engine->now_ms))
-		return;
-	log_hold(); /* whoever holds is told first */
+	return engine->holders > 0 && !lease_holds(&engine->lease, engine->now_ms);
+}
+
+void engine_end_session(struct engine *engine)
+{
 	log_error("the store has not proved for %lld ms that the session lives: giving it up, "
 		  "%zu locks are lost",
 		  (long long)(engine->now_ms - engine->lease.heard_ms), engine->holders);
 	engine->store->ops->renew(engine->store);
 	change_session(engine, STORE_LOST);
-	log_resume();
 }
 
 /* Since when there is no answer to what is asked, or no connection; INT64_MAX: all is well. */
@@ -361,14 +345,11 @@ void engine_touch(struct engine *engine)
 	engine->store->ops->touch(engine->store);
 }
 
-void engine_on_touched(void *context, int error)
+void session_touched(struct engine *engine, int error)
 {
-	struct engine *engine = context;
-
 	engine->touching = false;
 	if (error == 0)
 		note_answer(engine, engine->touched_ms, false);
-	engine_settle(engine);
 }
 
 void engine_hurry_beat(struct engine *engine)
@@ -452,7 +433,7 @@ bool lock_needs_list(const struct lock *lock)
 			return true;
 	}
 	return lock->missing || tests_need_list(lock) || proofs_need_list(lock) ||
-	       leads_want_attention(lock) || numbers_need_list(lock);
+	       handoffs_want_attention(lock) || numbers_need_list(lock);
 }
 
 /* Sends what a claim that stands in the queue wants sent. */
@@ -463,7 +444,7 @@ static void resume(struct claim *claim)
 		claim_amend(claim);
 	if (claim->state == CLAIM_WAITING &&
 	    (claim->place.blocker == NULL || claim_may_be_in_cycle(claim)))
-		queue_unsettle(claim);
+		queue_judge(claim);
 }
 
 void lock_resume(struct lock *lock)
@@ -484,7 +465,7 @@ void lock_resume(struct lock *lock)
 			rival_watch(rival_of(place));
 	}
 	delay_resume(lock);
-	leads_settle(lock);
+	handoffs_settle(lock);
 	if (lock_needs_list(lock))
 		lock_list(lock);
 	numbers_resume(lock);

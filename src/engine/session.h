@@ -13,8 +13,10 @@ void engine_begin_silence(struct engine *engine);
 /* A write that was sent at that time is acknowledged. */
 void engine_proved_alive(struct engine *engine, int64_t sent_ms);
 
-/* Judges the lease: fences what is held if it has ended. */
-void engine_judge_lease(struct engine *engine);
+/* Whether something is held, and its lease has ended; and what follows: the session is given up,
+ * and what is held is lost. */
+bool engine_lease_is_over(const struct engine *engine);
+void engine_end_session(struct engine *engine);
 
 /* Sends a heartbeat if one is due. */
 void engine_beat(struct engine *engine);
@@ -40,10 +42,9 @@ bool lock_needs_list(const struct lock *lock);
 /* The list in which a claim's cycle is to be seen again; 0: it is not in one. */
 uint64_t claim_cycle_list(const struct claim *claim);
 
-void engine_on_session(void *context, enum store_session session, int64_t timeout_ms);
-
-/* As on_touched(). */
-void engine_on_touched(void *context, int error);
+/* As on_session() and on_touched() of the store. */
+void session_changed(struct engine *engine, enum store_session session, int64_t timeout_ms);
+void session_touched(struct engine *engine, int error);
 
 /* A heartbeat is answered: as on_proved() says. */
 void engine_beaten(struct engine *engine, int error, const char *missing);

@@ -37,9 +37,9 @@
 #include "engine/conflict.h"
 #include "engine/deadlock.h"
 #include "engine/decide.h"
+#include "engine/decisions.h"
 #include "engine/delay.h"
 #include "engine/grace.h"
-#include "engine/lead.h"
 #include "engine/lock.h"
 #include "engine/numbers.h"
 #include "engine/precedence.h"
@@ -47,14 +47,16 @@
 #include "engine/record.h"
 #include "engine/rival.h"
 #include "engine/save.h"
+#include "engine/test.h"
 
 /* Whether the owner has this one claim only, so that it tells itself from all others of the queue.
  */
 static bool is_only_claim(const struct claim *claim)
 {
-	const struct owner *owner = claim->owner;
-	return owner != NULL && (owner == claim->place.lock->keeper ||
-				 (claim->wish.owner_next == NULL && owner->wishes == &claim->wish));
+	const struct owner *owner = claim_side(claim);
+	if (owner == NULL)
+		return claim->wishes != NULL; /* it is waited for by nobody, or kept */
+	return owner->wishes->owner_next == NULL;
 }
 
 static struct place *in_front(const struct place *place)
@@ -79,7 +81,7 @@ static void read_fronts(const struct claim *claim, struct place *blocker)
 static bool has_looked(const struct claim *reader)
 {
 	return reader->state == CLAIM_HELD ||
-	       (reader->state == CLAIM_WAITING && reader->unsettled_prev == NULL);
+	       (reader->state == CLAIM_WAITING && reader->changed_prev == NULL);
 }
 
 static struct place *find_blocker(const struct claim *claim)
@@ -114,12 +116,11 @@ static struct place *find_blocker(const struct claim *claim)
 static bool would_wait_for(const struct place *blocker)
 {
 	const struct claim *claim = claim_of(blocker);
-	return claim == NULL || claim->state == CLAIM_HELD ||
-	       (claim->wish.asked && claim->wish.waits);
+	return claim == NULL || claim->state == CLAIM_HELD || claim_asks_and_waits(claim);
 }
 
 /* Whether a rival may be one that nobody holds by: its host gives it up when it hears of this one
- * (lead.c). Not if it is behind another one, that the lock is held with. */
+ * (handoff.c). Not if it is behind another one, that the lock is held with. */
 static bool may_be_kept(const struct rival *rival, const struct claim *claim)
 {
 	const struct place *blocker = &rival->place, *front;
@@ -208,7 +209,8 @@ static void look_ahead(const struct claim *claim, struct rival *blocker)
 static bool is_refused(struct claim *claim, const struct place *blocker)
 {
 	const struct rival *rival = rival_of(blocker);
-	if (!claim->wish.asked || claim->wish.waits)
+	const struct wish *asked = claim_first_asked(claim);
+	if (asked == NULL || asked->waits)
 		return false;
 	grace_begin(claim);
 	return would_wait_for(blocker) &&
@@ -222,11 +224,11 @@ static void settle_blocked(struct claim *claim, struct place *blocker)
 	claim->fresh = false;
 	claim->list_wanted = 0;
 	if (rival == NULL && claim_is_kept(claim_of(blocker))) {
-		lead_withdraw(claim_of(blocker)); /* after which this one is looked at again */
+		claim_withdraw(claim_of(blocker)); /* after which this one is looked at again */
 		return;
 	}
 	if (is_refused(claim, blocker)) {
-		claim_decide(claim, -EWOULDBLOCK);
+		claim_refuse(claim, -EWOULDBLOCK);
 		return;
 	}
 	/* A write for one that is to leave so soon would be in vain. */
@@ -237,15 +239,15 @@ static void settle_blocked(struct claim *claim, struct place *blocker)
 		rival_watch(rival);
 		look_ahead(claim, rival);
 	}
-	if (claim->wish.asked && claim->wish.waits && claim_closes_cycle(claim))
-		claim_decide(claim, -EDEADLK);
+	if (claim_asks_and_waits(claim) && claim_closes_cycle(claim))
+		claim_refuse(claim, -EDEADLK);
 }
 
 /* Whether the claim leaves its place, or has to: others may have passed it by now. */
 static bool is_queued_again(struct claim *claim)
 {
-	if (claim->place.requeue && !claim->wish.asked) {
-		lead_withdraw(claim);
+	if (claim->place.requeue && claim_first_asked(claim) == NULL) {
+		claim_withdraw(claim);
 		return true;
 	}
 	if (!claim->place.requeue && !claim_is_adrift(claim))
@@ -262,10 +264,10 @@ static void put_back(struct claim *claim, uint64_t serial)
 	struct claim *behind;
 
 	DL_DELETE(lock->unplaced, &claim->place);
-	claim->wish.serial = serial;
+	claim->serial = serial;
 	claim_mark(claim);
 	CLAIMS_FOREACH (lock->unplaced, behind) {
-		if (behind->wish.serial > serial) {
+		if (behind->serial > serial) {
 			DL_PREPEND_ELEM(lock->unplaced, &behind->place, &claim->place);
 			return;
 		}
@@ -277,14 +279,14 @@ static void put_back(struct claim *claim, uint64_t serial)
  * refused, where it would wait for what its owner holds. */
 static bool is_refused_by_number(struct claim *claim)
 {
-	uint64_t serial = claim->wish.serial;
+	uint64_t serial = claim->serial;
 
 	if (!claim_number_is_unsure(claim->place.parts.sequence))
 		return false;
-	if (!claim->wish.asked)
-		lead_withdraw(claim);
+	if (claim_first_asked(claim) == NULL)
+		claim_withdraw(claim);
 	else if (claim_is_of_holder(claim))
-		claim_decide(claim, -ENOLCK);
+		claim_refuse(claim, -ENOLCK);
 	else if (!claim_requeue(claim))
 		engine_retry_in(claim->place.lock->engine, NUMBERS_LOOK_MS);
 	else
@@ -292,14 +294,15 @@ static bool is_refused_by_number(struct claim *claim)
 	return true;
 }
 
-static void settle(struct claim *claim)
+static void judge(struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
+	bool asked = claim_first_asked(claim) != NULL;
 	struct place *blocker;
 
 	/* What a flock covers now need not wait for those who wait for that flock. */
-	if (claim->wish.asked && claim->wish.kind == LOCK_KIND_RECORD && records_cover(claim)) {
-		claim_decide(claim, 0);
+	if (asked && claim->place.parts.record && records_cover(claim)) {
+		claim_grant(claim);
 		return;
 	}
 	if (is_refused_by_number(claim) || is_queued_again(claim))
@@ -315,22 +318,37 @@ static void settle(struct claim *claim)
 		rival_watch(rival_of(blocker)); /* after which this one is looked at again */
 	else if (blocker != NULL)
 		settle_blocked(claim, blocker);
-	else if (claim->wish.asked && engine_may_grant(engine) && lock_is_sure(claim->place.lock) &&
+	else if (asked && engine_may_grant(engine) && lock_is_sure(claim->place.lock) &&
 		 is_sure(claim))
-		claim_decide(claim, 0);
+		claim_grant(claim);
 }
 
-void engine_settle(struct engine *engine)
+void engine_finish(struct engine *engine)
 {
-	while (engine->unsettled != NULL) {
-		struct claim *claim = engine->unsettled;
-		queue_drop_from_unsettled(claim);
-		settle(claim);
+	struct claim *claim;
+
+	decisions_tell(engine);
+	while ((claim = engine->changed) != NULL) {
+		queue_drop_from_changed(claim);
+		judge(claim);
+		decisions_tell(engine);
 	}
 }
 
-void lock_settle(struct lock *lock)
+void lock_finish(struct lock *lock)
 {
-	engine_settle(lock->engine);
+	engine_finish(lock->engine);
+	tests_settle(lock);
+	decisions_tell(lock->engine);
 	lock_free_if_unused(lock);
+}
+
+void engine_finish_all(struct engine *engine)
+{
+	struct lock *lock, *next;
+
+	engine_finish(engine);
+	HASH_ITER (hh, engine->locks, lock, next) {
+		lock_free_if_unused(lock);
+	}
 }

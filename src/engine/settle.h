@@ -7,10 +7,13 @@
 
 #include "engine/state.h"
 
-/* Grants, refuses or blocks every unsettled claim. Last thing in every entry to the engine. */
-void engine_settle(struct engine *engine);
+/* The last thing in every entry to the engine: judges the claims whose blocker may be another one
+ * now (engine->changed), one after the other, and tells who is concerned as soon as one is dealt
+ * with. */
+void engine_finish(struct engine *engine);
 
-/* The same at the end of an entry that is about one lock, which is freed if nothing needs it. */
-void lock_settle(struct lock *lock);
+/* The same where the entry was about one lock, or about all: those that nothing needs are freed. */
+void lock_finish(struct lock *lock);
+void engine_finish_all(struct engine *engine);
 
 #endif

@@ -6,9 +6,10 @@
  *   engine.c      calls, and time
  *   wish.c        what callers ask for: limits
  *   claim.c       the life of one claim: placing, holding, withdrawing
+ *   handoff.c     whom a claim goes to next
  *   decide.c      what becomes of wishes and of what is held: granted, refused, lost
+ *   decisions.c   what callers are to be told of that, once the books are in order
  *   rival.c       claims of others, and watches
- *   lead.c        claims that serve several callers, one after the other
  *   conflict.c    which claims exclude each other, and whose they are
  *   place.c       places in a queue: order, and what they exclude
  *   queue.c       the queue of one lock, and whom a change of it concerns
@@ -60,11 +61,15 @@
  *   any        -               session lost               HELD: owner lost, freed; a wish: WANTED;
  *                                                         else freed
  *
- * A claim that nobody asks for any more (its wish was cancelled) lingers in its state until its
- * timer ends it or a restarted call adopts it. Rivals are the claims of everybody else; they are in
- * lock->queue, or in lock->watched while only their watch or their delay keeps them. A claim that
- * is a lead serves the wishes of its followers, one after the other (lead.c); any other has one
- * wish.
+ * A claim serves its wishes in the order of asking: one, or several where the lock's policy hands
+ * claims on (handoff.c). The wish that it was granted to stays at the head of its list: the claim's
+ * holder is the owner of that wish. A claim is *kept* when it is HELD and the wish at its head has
+ * no owner any more. A wish that was taken back *lingers*: it does not ask, but stays in the list
+ * until its timer is due or a restarted call takes it up. A claim without wishes is abandoned: it
+ * is withdrawn as soon as its place is known.
+ *
+ * Rivals are the claims of everybody else; they are in lock->queue, or in lock->watched while only
+ * their watch or their delay keeps them.
  */
 #ifndef DLOCKFS_ENGINE_STATE_H
 #define DLOCKFS_ENGINE_STATE_H
@@ -126,34 +131,48 @@ struct coverage {
 	int cycles;		 /* in how many it was asked to be */
 };
 
-/* What a caller asks for, as long as that is not decided, and who called. That of a claim which is
- * held stays with it. */
+/* A call that is not decided; the wish that a claim was granted to stays with that. */
 struct wish {
-	struct timer timer;	/* its limit, or the end of lingering; of a claim, or of keeping */
-	struct state_item item; /* as save.c writes it: wish_mark() */
-	uint64_t serial;	/* greater than of those before it in lock->unplaced */
-	void *cookie;
+	struct timer timer;  /* its limit; of one that lingers, or is kept: the end of that */
+	struct owner *owner; /* NULL: the owner has released the claim, which is kept */
+	struct claim *claim;
+	struct wish *prev, *next;	      /* in claim->wishes */
 	struct wish *owner_prev, *owner_next; /* in owner->wishes */
-	int pid;			      /* of who asked */
+	void *cookie;
+	struct state_item item; /* wish_mark() */
+	uint64_t serial;	/* the order of asking */
+	int pid;		/* of the caller */
 	uint32_t uid;
 	enum lock_kind kind : 2;
 	enum grace grace : 2; /* of one that may not wait */
 	bool waits : 1;	      /* it may wait */
 	bool asked : 1;	      /* it waits for its decision; cookie is set */
-	bool follows : 1;     /* it is a follower's */
 };
 
-/* The details of who asked, which stand behind the wish. */
+/* The details of the caller, which stand behind the wish. */
 static inline void *wish_details(const struct wish *wish)
 {
 	return (void *)(wish + 1);
 }
 
+/* What a claim that is handed on from wish to wish needs for that. */
+struct handoff {
+	struct claim *claim;
+	struct handoff *prev, *next; /* in lock->handoffs, or lock->held_handoffs */
+	uint64_t number;	     /* by which saved wishes name their claim */
+	int64_t passed;		     /* how often it was handed on while another host waited */
+	const struct owner *asker;   /* whose it is while it is WAITING; only to be compared */
+	bool contended;		     /* another host waits for it, as far as is known */
+};
+
 /* A claim of ours. */
 struct claim {
-	struct place place;  /* first: see claim_of() */
-	struct owner *owner; /* NULL: leaving, or abandoned while being placed */
+	struct place place;	 /* first: see claim_of() */
+	struct wish *wishes;	 /* of one that is HELD, the first is the holder's */
+	struct handoff *handoff; /* NULL: the claim serves one wish only */
 
+	struct state_item item; /* claim_mark() */
+	uint64_t serial;	/* greater than of those before it in lock->unplaced */
 	struct writing data;
 	uint32_t proof_round; /* in which a heartbeat has shown last that it stands */
 	enum claim_state state : 4;
@@ -168,31 +187,16 @@ struct claim {
 	union {
 		int64_t held_back_ms; /* WANTED: since when it is not placed; 0: it may be */
 		int64_t sent_ms;      /* PLACING, LEAVING: when place() or withdraw() was sent */
-		/* QUEUED, WAITING: when the timer is due once the grace that runs is over;
-		 * INT64_MAX: it is not set then */
+		/* QUEUED, WAITING: when the timer of the wish is due once the grace that runs is
+		 * over; INT64_MAX: it is not set then */
 		int64_t limit_ms;
 		int64_t kept; /* HELD: what on_held() returned */
 	};
 	uint64_t list_wanted; /* the list that will make it fresh, or show whether it would wait
 				 where it is held back; 0: none */
 	char *wanted_by;      /* who asked for it while it waited; told when it is held */
-	struct lead *lead;    /* that it is; NULL: it is on its own */
-	struct claim *unsettled_prev, *unsettled_next; /* in engine->unsettled; NULL: it is not */
-	struct wish wish;			       /* last; of a lead, for all that follow */
+	struct claim *changed_prev, *changed_next; /* in engine->changed; NULL: it is not */
 };
-
-/* A wish that waits for a lead to be given to it. */
-struct follower {
-	struct follower *prev, *next; /* in lead->followers, in the order of asking */
-	struct lead *lead;
-	struct owner *owner;
-	struct wish wish; /* last */
-};
-
-static inline struct follower *follower_of(const struct wish *wish)
-{
-	return (struct follower *)((char *)wish - offsetof(struct follower, wish));
-}
 
 /* What is known of a rival's data. */
 enum knowledge {
@@ -270,8 +274,8 @@ static inline struct claim *claim_blocked_next(const struct claim *claim)
 	return claim_of(claim->place.blocked_next);
 }
 
-/* Visit the claims of ours, or the rivals, in a list of places; or the claims of an owner. The
- * visited one may leave the list where _SAFE says so. */
+/* Visit the claims of ours, or the rivals, in a list of places. The visited one may leave the list
+ * where _SAFE says so. */
 #define CLAIMS_FOREACH(list, claim)                                                                \
 	for ((claim) = claim_from(list); (claim) != NULL; (claim) = claim_next(claim))
 #define CLAIMS_FOREACH_SAFE(list, claim, following)                                                \
@@ -279,13 +283,6 @@ static inline struct claim *claim_blocked_next(const struct claim *claim)
 	     (claim) != NULL && ((following) = claim_next(claim), true); (claim) = (following))
 #define RIVALS_FOREACH(list, rival)                                                                \
 	for ((rival) = rival_from(list); (rival) != NULL; (rival) = rival_next(rival))
-#define OWNER_FOREACH(owner, claim)                                                                \
-	for ((claim) = claim_from_wish((owner)->wishes); (claim) != NULL;                          \
-	     (claim) = claim_from_wish((claim)->wish.owner_next))
-#define OWNER_FOREACH_SAFE(owner, claim, following)                                                \
-	for ((claim) = claim_from_wish((owner)->wishes);                                           \
-	     (claim) != NULL && ((following) = claim_from_wish((claim)->wish.owner_next), true);   \
-	     (claim) = (following))
 
 /* What a claim of record locks is about; NULL: it covers the whole span, in the mode, of its name.
  */
@@ -295,39 +292,31 @@ static inline struct coverage *claim_coverage(const struct claim *claim)
 	return (struct coverage *)claim->place.ranges;
 }
 
-/* What makes a claim one that serves several wishes, one after the other: see lead.c. */
-struct lead {
-	struct claim *claim;	    /* its owner is who holds by it, or lock->keeper */
-	uint64_t number;	    /* by which its followers know it */
-	struct follower *followers; /* in the order of asking */
-	struct lead *prev, *next;   /* in lock->leads, or lock->held_leads */
-	int64_t passed;		    /* so often on from one to the next while another host waited */
-	const struct owner *asker;  /* whose it was as long as it waited; only to be compared */
-	bool held;		    /* the lock is held with it */
-	bool used;		    /* it has been given to somebody */
-	bool contended;		    /* another host waits for it, as far as is known */
-};
-
-/* The claim that the wish is for. */
-static inline struct claim *wish_claim(const struct wish *wish)
+/* Whether the lock is held with the claim, but by nobody of this host. */
+static inline bool claim_is_kept(const struct claim *claim)
 {
-	return wish->follows ? follower_of(wish)->lead->claim
-			     : (struct claim *)((char *)wish - offsetof(struct claim, wish));
+	return claim->state == CLAIM_HELD && claim->wishes->owner == NULL;
 }
 
-/* Whether the lock is held with it. */
+/* Whether the lock is held with the claim that was granted to the wish. */
 static inline bool wish_is_held(const struct wish *wish)
 {
-	return !wish->follows && wish_claim(wish)->state == CLAIM_HELD;
+	return wish->claim->state == CLAIM_HELD && wish->claim->wishes == wish;
 }
 
-/* The first claim from that wish of an owner on; NULL: there is none. */
-static inline struct claim *claim_from_wish(const struct wish *wish)
+/* The first wish of the claim that waits for its decision; NULL: there is none. */
+static inline struct wish *claim_first_asked(const struct claim *claim)
 {
-	while (wish != NULL && wish->follows)
-		wish = wish->owner_next;
-	return wish != NULL ? wish_claim(wish) : NULL;
+	struct wish *wish = claim->wishes;
+	while (wish != NULL && !wish->asked)
+		wish = wish->next;
+	return wish;
 }
+
+/* Visit the wishes of an owner; the visited one may leave the list where _SAFE says so. */
+#define OWNER_FOREACH(owner, wish) DL_FOREACH2 ((owner)->wishes, wish, owner_next)
+#define OWNER_FOREACH_SAFE(owner, wish, following)                                                 \
+	DL_FOREACH_SAFE2 ((owner)->wishes, wish, following, owner_next)
 
 struct owner {
 	struct state_item item; /* owner_mark() */
@@ -335,7 +324,7 @@ struct owner {
 	void *cookie;
 	bool lost;
 	uint32_t number;	 /* in the ids of its claims */
-	struct wish *wishes;	 /* all that it asks for, lingers for or holds */
+	struct wish *wishes;	 /* that ask, linger, or were granted what it holds */
 	struct records *records; /* of a process; NULL: this is an open file */
 	uint64_t granted;	 /* the number of the latest grant to it */
 	uint64_t token_grant; /* the latest grant that its token is younger than; 0: it has none */
@@ -417,11 +406,10 @@ struct lock {
 	size_t foreign_records_in_queue; /* of record locks among them */
 	size_t records_in_queue;	 /* anybody's of record locks, or with an anchor */
 	size_t anchored_in_queue;	 /* anybody's with an anchor */
-	struct lead *leads;		 /* that wait, in the order of asking */
-	struct lead *held_leads;
-	struct owner *keeper; /* of leads that nobody holds by; NULL: there was none yet */
-	bool mixed;	      /* the log has told of claims of another recipe */
-	bool attended;	      /* on_changed() will tell of the next change of the queue */
+	struct handoff *handoffs;	 /* of claims not HELD, in the order of asking */
+	struct handoff *held_handoffs;
+	bool mixed;    /* the log has told of claims of another recipe */
+	bool attended; /* on_changed() will tell of the next change of the queue */
 	struct records *records;
 	size_t ranges;	    /* held by processes of this host */
 	size_t held_flocks; /* claims of flock or open that are HELD */
@@ -463,6 +451,12 @@ struct lock {
 	char path[];
 };
 
+/* What callers are to be told (decisions.h). */
+struct decisions {
+	struct decision *list;
+	size_t count, capacity;
+};
+
 struct engine {
 	const struct engine_events *events;
 	void *context;
@@ -471,7 +465,7 @@ struct engine {
 	const struct engine_transfer *transfer;
 	uint64_t place; /* the first number of its items' places */
 	struct state_item item;
-	uint64_t serials;	   /* so far: of locks, claims and leads */
+	uint64_t serials;	   /* so far: of locks, claims and wishes */
 	struct outgoing *outgoing; /* outbox.c */
 	bool stopping;		   /* grants nothing any more */
 	enum store_session session;
@@ -492,9 +486,11 @@ struct engine {
 	int64_t retry_ms;	   /* when to send again what failed; INT64_MAX: nothing did */
 	struct log_limit refusals; /* what the log says of them */
 	struct lock *locks;
-	struct claim *unsettled; /* WAITING claims whose place is to be looked at again */
+	struct decisions decisions;
+	struct claim *changed; /* WAITING claims whose place is to be looked at again */
 	struct timers timers;
-	size_t claims; /* of ours, and followers: room is reserved for so many timers */
+	size_t claims;
+	size_t wishes; /* for which there is room in timers */
 	struct timers test_timers;
 	size_t tests; /* for which there is room in that */
 	size_t holders;
@@ -514,7 +510,7 @@ struct engine {
 
 static inline struct lock *wish_lock(const struct wish *wish)
 {
-	return wish->follows ? follower_of(wish)->owner->lock : wish_claim(wish)->place.lock;
+	return wish->claim->place.lock;
 }
 
 /* How the lock's claims are named. */

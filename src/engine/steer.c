@@ -29,15 +29,15 @@
 #include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/decide.h"
+#include "engine/decisions.h"
 #include "engine/delay.h"
-#include "engine/lead.h"
+#include "engine/handoff.h"
 #include "engine/lock.h"
 #include "engine/merge.h"
 #include "engine/proof.h"
 #include "engine/queue.h"
 #include "engine/rival.h"
 #include "engine/save.h"
-#include "engine/settle.h"
 
 /* So many watches a heartbeat sets up, which comes behind them. */
 enum { OVERSEEN_AT_A_TIME = 500 };
@@ -95,19 +95,20 @@ void overseer_end(struct rival *overseer, int error)
 static void tell_revoked(const struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
-	const struct records *records = claim->owner->records;
+	const struct owner *owner = claim_owner(claim);
+	const struct records *records = owner->records;
 
 	if (records == NULL)
-		engine->events->on_revoked(engine->context, claim->owner->cookie);
+		decisions_add(engine, REVOKED, owner->cookie, 0);
 	for (size_t i = 0; records != NULL && i < records->files_count; i++)
-		engine->events->on_revoked(engine->context, records->files[i]->cookie);
+		decisions_add(engine, REVOKED, records->files[i]->cookie, 0);
 }
 
 /* The lock is held with the claim, but by nobody: whoever wants it can have it. */
 static void give_up_kept(struct claim *claim, const char *who)
 {
 	log_lock_info(claim->place.lock->path, "%s asks for the lock, which nobody uses", who);
-	lead_withdraw(claim);
+	claim_withdraw(claim);
 }
 
 static void revoke(struct claim *claim, const char *who)
@@ -117,7 +118,7 @@ static void revoke(struct claim *claim, const char *who)
 	claim->revoked = true;
 	claim_mark(claim);
 	log_lock_warning(claim->place.lock->path, "%s asks for the lock, which process %d holds",
-			 who, claim->wish.pid);
+			 who, claim->wishes->pid);
 	tell_revoked(claim);
 }
 
@@ -163,8 +164,8 @@ void engine_oversee(struct engine *engine)
 /* One that waits loses its place. */
 static void requeue(struct claim *claim)
 {
-	if (!claim->wish.asked)
-		lead_withdraw(claim);
+	if (claim_first_asked(claim) == NULL)
+		claim_withdraw(claim);
 	else
 		(void)claim_requeue(claim);
 }
@@ -172,18 +173,18 @@ static void requeue(struct claim *claim)
 static void take_away(struct claim *claim, const char *who)
 {
 	struct lock *lock = claim->place.lock;
-	struct owner *owner = claim->owner;
+	struct owner *owner = claim_owner(claim);
 	bool held = claim->state == CLAIM_HELD;
-	bool flock = claim->wish.kind != LOCK_KIND_RECORD;
+	bool flock = !claim->place.parts.record;
 
 	log_lock_error(lock->path, "%s has broken the %s of process %d", who,
-		       held ? "lock" : "wait", claim->wish.pid);
+		       held ? "lock" : "wait", claim->wishes->pid);
 	if (!held) {
 		requeue(claim);
 		return;
 	}
 	delay_break(claim);
-	lead_withdraw(claim);
+	claim_withdraw(claim);
 	owner_lose(owner);
 	if (flock)
 		lock_lose_uncovered(lock);
@@ -236,7 +237,7 @@ static void note_sent_back(struct claim *claim, const char *text)
 		return;
 	claim->place.requeue = claim->gave_way = true;
 	queue_weaken(&claim->place);
-	queue_unsettle(claim);
+	queue_judge(claim);
 	queue_look_for_cycles(claim->place.lock); /* those who have passed it are held */
 }
 
@@ -269,7 +270,7 @@ static const struct claim *find_named(const struct engine *engine, const char *p
 const void *engine_claim_details(const struct engine *engine, const char *path, const char *name)
 {
 	const struct claim *claim = find_named(engine, path, name);
-	return claim != NULL ? wish_details(&claim->wish) : NULL;
+	return claim != NULL ? wish_details(claim->wishes) : NULL;
 }
 
 void engine_each_own(const struct engine *engine, const char *path,
@@ -294,16 +295,16 @@ void engine_each_user(const struct engine *engine, const char *path,
 	const struct lock *lock = lock_find(engine, path);
 	const struct claim *claim;
 
-	if (lock == NULL || (lock->leads == NULL && lock->held_leads == NULL))
+	if (lock == NULL || (lock->handoffs == NULL && lock->held_handoffs == NULL))
 		return;
 	CLAIMS_FOREACH (lock->queue.first, claim) {
-		if (claim->lead != NULL)
-			lead_each_user(claim->lead, visit, context);
+		if (claim->handoff != NULL)
+			handoff_each_user(claim, visit, context);
 	}
 }
 
-int engine_steer(struct engine *engine, const char *path, const char *name, enum engine_order order,
-		 const char *who)
+int steer_claim(struct engine *engine, const char *path, const char *name, enum engine_order order,
+		const char *who)
 {
 	struct lock *lock = lock_find(engine, path);
 	struct claim *claim;
@@ -319,6 +320,5 @@ int engine_steer(struct engine *engine, const char *path, const char *name, enum
 		revoke(claim, who);
 	else
 		take_away(claim, who);
-	lock_settle(lock);
 	return 0;
 }

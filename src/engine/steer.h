@@ -16,4 +16,8 @@ void overseer_read(const struct rival *overseer, const char *text, uint32_t vers
 /* Such a watch is over; error 0: because the claim is gone. */
 void overseer_end(struct rival *overseer, int error);
 
+/* As engine_steer(). */
+int steer_claim(struct engine *engine, const char *path, const char *name, enum engine_order order,
+		const char *who);
+
 #endif

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "engine/conflict.h"
+#include "engine/decisions.h"
 #include "engine/lock.h"
 #include "engine/queue.h"
 #include "engine/rival.h"
@@ -31,11 +32,8 @@ void test_end(struct test *test)
 
 void test_answer(struct test *test, int error, const struct engine_conflict *conflict)
 {
-	const struct engine *engine = test->lock->engine;
-	void *cookie = test->cookie;
-
+	decisions_add_test(test->lock->engine, test->cookie, error, conflict);
 	test_end(test);
-	engine->events->on_tested(engine->context, cookie, error, conflict);
 }
 
 /* Whether a claim is of what the test asks for. */
@@ -55,7 +53,7 @@ static struct engine_conflict tell_range(const struct records *records, const st
  * holds nothing any more, but its other claims stand until it lets go. */
 static struct engine_conflict tell_records(const struct test *test, const struct claim *claim)
 {
-	const struct records *records = claim->owner->records;
+	const struct records *records = claim_owner(claim)->records;
 	struct range asked = test->range;
 	const struct range *held = range_set_conflict(&records->held, asked.span, asked.mode);
 	if (held == NULL)
@@ -73,7 +71,7 @@ static const struct records *records_of(const struct test *test)
 static bool is_own(const struct test *test, const struct claim *claim)
 {
 	const struct records *records = records_of(test);
-	const struct owner *owner = claim->owner;
+	const struct owner *owner = claim_owner(claim);
 	if (owner == NULL)
 		return false;
 	if (owner->records != NULL)
@@ -101,14 +99,15 @@ static bool tell_covered(const struct test *test, struct engine_conflict *ret)
 static bool tell_held(const struct test *test, const struct claim *claim,
 		      struct engine_conflict *ret)
 {
-	if (claim_coverage(claim) == NULL && claim_was_handed_over(claim) && !claim->owner->lost)
+	if (claim_coverage(claim) == NULL && claim_was_handed_over(claim) &&
+	    !claim_owner(claim)->lost)
 		return tell_covered(test, ret);
 	if (claim_coverage(claim) != NULL)
 		*ret = tell_records(test, claim);
 	else
 		*ret = (struct engine_conflict){
 			.range = {claim->place.parts.span, claim->place.parts.mode},
-			.pid = claim->wish.pid,
+			.pid = claim->wishes->pid,
 		};
 	return true;
 }

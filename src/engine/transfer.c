@@ -13,13 +13,13 @@
 #include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/coverage.h"
-#include "engine/lead.h"
 #include "engine/lock.h"
 #include "engine/numbers.h"
 #include "engine/precedence.h"
 #include "engine/queue.h"
 #include "engine/record.h"
 #include "engine/save.h"
+#include "engine/wish.h"
 
 /* Owners */
 
@@ -55,8 +55,8 @@ struct owner *engine_restore_owner(struct engine *engine, const char *path,
 }
 
 /* Numbers that leave room for what is added to them. */
-#define TIME_MAX_MS (INT64_MAX / 2)
-#define LEADS_MAX   ((uint64_t)1 << 55)
+#define TIME_MAX_MS  (INT64_MAX / 2)
+#define HANDOFFS_MAX ((uint64_t)1 << 55)
 
 struct restoring {
 	struct engine *engine;
@@ -65,7 +65,7 @@ struct restoring {
 	struct lock *lock;	  /* NULL: there was none yet */
 	struct records *records;  /* whose files come next; NULL: nobody's */
 	enum claim_recipe recipe; /* of the lock's claims */
-	struct lead *lead;	  /* whose follower came last; NULL: there was none yet */
+	struct handoff *handoff;  /* whose wish came last; NULL: there was none yet */
 	uint32_t owner_number;	  /* to be the engine's in the end: to restore owners takes some */
 };
 
@@ -132,7 +132,7 @@ static int restore_lock(struct restoring *restoring)
 	struct lock_policy policy = restoring->transfer->policy(engine->context, path);
 
 	restoring->records = NULL;
-	restoring->lead = NULL;
+	restoring->handoff = NULL;
 	restoring->lock = lock_open(engine, path, &policy);
 	if (restoring->lock == NULL)
 		return state_starve(restoring->in);
@@ -192,28 +192,23 @@ static int restore_process(struct restoring *restoring)
 	return error;
 }
 
-/* Whose the claim is; NULL: nobody's. */
+/* Whose the wish is; NULL: nobody's. */
 static struct owner *read_whose(struct restoring *restoring)
 {
 	struct state_reader *in = restoring->in;
-	struct lock *lock = restoring->lock;
 
 	if (state_has(in, "process")) {
 		uint64_t id = state_get_unsigned(in, "process", UINT64_MAX);
-		struct records *records = records_find(lock, id);
+		struct records *records = records_find(restoring->lock, id);
 		if (records == NULL)
 			state_refuse(in, "process", "a process of the lock");
 		return records != NULL ? &records->owner : NULL;
 	}
-	if (state_find_flag(in, "keeper")) {
-		if (!lock_make_keeper(lock))
-			state_starve(in);
-		return lock->keeper;
-	}
 	return state_has(in, "file") ? find_file(restoring) : NULL;
 }
 
-static void restore_coverage(struct restoring *restoring, struct claim *claim)
+static void restore_coverage(struct restoring *restoring, struct claim *claim,
+			     const struct owner *owner)
 {
 	struct state_reader *in = restoring->in;
 	struct coverage *coverage = calloc(1, sizeof(*coverage));
@@ -232,18 +227,22 @@ static void restore_coverage(struct restoring *restoring, struct claim *claim)
 	else
 		state_refuse(in, "asked_for", "one range");
 	range_set_finish(&asked);
-	if (claim->owner == NULL || claim->state == CLAIM_HELD)
+	if (owner == NULL || claim->state == CLAIM_HELD)
 		return;
 	uint64_t through = state_get_unsigned(in, "through", UINT64_MAX);
 	coverage->file = restoring->transfer->find_owner(restoring->engine->context, through);
-	if (coverage->file == NULL || !owners_are_one(claim->owner, coverage->file))
+	if (coverage->file == NULL || !owners_are_one(owner, coverage->file))
 		state_refuse(in, "through", "an open file of the process");
 }
 
-/* Without a limit its timer is set for nothing else. */
-static void restore_grace(struct claim *claim, struct state_reader *in)
+/* Without a limit the timer is set for nothing else. */
+static void restore_grace(struct wish *wish, struct state_reader *in)
 {
-	claim->wish.grace = GRACE_RUNS;
+	struct claim *claim = wish->claim;
+
+	if (!state_find_flag(in, "grace") || claim->state == CLAIM_HELD)
+		return;
+	wish->grace = GRACE_RUNS;
 	claim->limit_ms = INT64_MAX;
 	if (state_has(in, "limit_ms"))
 		claim->limit_ms = state_get_number(in, "limit_ms", INT64_MIN, TIME_MAX_MS);
@@ -263,13 +262,48 @@ static void restore_precedence(struct restoring *restoring, struct claim *claim)
 	}
 }
 
-static void read_wish(struct wish *wish, struct state_reader *in)
+static enum lock_kind read_kind(struct state_reader *in)
 {
-	wish->kind = (uint8_t)read_word(in, "kind", engine_kind_words,
-					sizeof(engine_kind_words) / sizeof(*engine_kind_words));
+	return (enum lock_kind)read_word(in, "kind", engine_kind_words,
+					 sizeof(engine_kind_words) / sizeof(*engine_kind_words));
+}
+
+/* The call whose wish this was: it waits in this process, too. */
+static void restore_asked(struct restoring *restoring, struct wish *wish, const struct owner *file)
+{
+	struct engine *engine = restoring->engine;
+	uint64_t number = state_get_unsigned(restoring->in, "wish", UINT64_MAX);
+
+	wish->cookie = restoring->transfer->adopt_wish(engine->context, number, file, wish);
+	if (wish->cookie == NULL) {
+		state_refuse(restoring->in, "wish", "a call that waits");
+		return;
+	}
+	wish->asked = true;
+	engine->waiters++;
+}
+
+/* The wish that the line tells of. Returns 0; or -EINVAL, -ENOMEM. */
+static int restore_wish(struct restoring *restoring, struct claim *claim, struct owner *owner)
+{
+	struct state_reader *in = restoring->in;
+	struct coverage *coverage = claim_coverage(claim);
+	struct wish *wish = wish_create(claim, owner, read_kind(in), NULL);
+
+	if (wish == NULL)
+		return state_starve(in);
 	wish->waits = state_find_flag(in, "waits");
 	wish->pid = (int)state_get_number(in, "pid", 0, INT32_MAX);
 	wish->uid = (uint32_t)state_get_unsigned(in, "uid", UINT32_MAX);
+	restoring->transfer->restore_details(in, wish_details(wish));
+	if (state_find_flag(in, "asked"))
+		restore_asked(restoring, wish, coverage != NULL ? coverage->file : owner);
+	restore_grace(wish, in);
+	if (state_has(in, "due_ms"))
+		timers_set(&restoring->engine->timers, &wish->timer,
+			   state_get_number(in, "due_ms", INT64_MIN, TIME_MAX_MS));
+	wish_mark(wish);
+	return state_failed(in) ? -EINVAL : 0;
 }
 
 /* What of a claim is no more than what the line says. */
@@ -282,7 +316,6 @@ static void read_claim(struct restoring *restoring, struct claim *claim)
 					  sizeof(engine_state_words) / sizeof(*engine_state_words));
 	if (claim->state == CLAIM_PLACING)
 		claim->state = CLAIM_UNCERTAIN;
-	read_wish(&claim->wish, in);
 	if (!claim_name_parse(state_get_text(in, "name"), &claim->place.parts) ||
 	    claim->place.parts.id.session == 0)
 		state_refuse(in, "name", "that of a claim");
@@ -298,37 +331,33 @@ static void read_claim(struct restoring *restoring, struct claim *claim)
 			      state_find_flag(in, "amend");
 	if (claim->state == CLAIM_HELD)
 		claim->kept = state_get_number(in, "kept", INT64_MIN, INT64_MAX);
-	else if (state_find_flag(in, "grace"))
-		restore_grace(claim, in);
-	if (claim->state != CLAIM_LEAVING)
-		restoring->transfer->restore_details(in, wish_details(&claim->wish));
 }
 
-static struct lead *search_lead(struct lead *list, uint64_t number)
+static struct handoff *search(struct handoff *list, uint64_t number)
 {
-	struct lead *lead;
-	DL_FOREACH (list, lead) {
-		if (lead->number == number)
-			return lead;
+	struct handoff *handoff;
+	DL_FOREACH (list, handoff) {
+		if (handoff->number == number)
+			return handoff;
 	}
 	return NULL;
 }
 
-/* The lead that the claim follows: mostly that of the claim before, or the next one. */
-static void find_lead(struct restoring *restoring)
+/* What the wish waits for: mostly the same as the wish before, or the next one. */
+static void find_handoff(struct restoring *restoring)
 {
-	uint64_t number = state_get_unsigned(restoring->in, "behind", LEADS_MAX);
-	struct lead *lead = restoring->lead;
+	uint64_t number = state_get_unsigned(restoring->in, "behind", HANDOFFS_MAX);
+	struct handoff *handoff = restoring->handoff;
 
-	if (lead != NULL && lead->number != number)
-		lead = lead->next;
-	if (lead == NULL || lead->number != number)
-		lead = search_lead(restoring->lock->leads, number);
-	if (lead == NULL)
-		lead = search_lead(restoring->lock->held_leads, number);
-	if (lead == NULL)
+	if (handoff != NULL && handoff->number != number)
+		handoff = handoff->next;
+	if (handoff == NULL || handoff->number != number)
+		handoff = search(restoring->lock->handoffs, number);
+	if (handoff == NULL)
+		handoff = search(restoring->lock->held_handoffs, number);
+	if (handoff == NULL)
 		state_refuse(restoring->in, "behind", "the number of a lead before");
-	restoring->lead = lead;
+	restoring->handoff = handoff;
 }
 
 /* Whether the parts of a claim go together. */
@@ -336,91 +365,57 @@ static void check_claim(struct restoring *restoring, const struct claim *claim,
 			const struct owner *owner)
 {
 	struct state_reader *in = restoring->in;
-	const struct lock *lock = restoring->lock;
 	bool lead = state_has(in, "lead");
+	bool keeper = state_find_flag(in, "keeper");
 	bool asked = state_find_flag(in, "asked");
 	bool record = claim_coverage(claim) != NULL;
 	bool leaves = claim->state == CLAIM_LEAVING;
+	bool owned = owner != NULL || keeper;
 
-	if (leaves == (owner != NULL) && claim->state != CLAIM_UNCERTAIN)
+	if (leaves == owned && claim->state != CLAIM_UNCERTAIN)
 		state_refuse(in, NULL, leaves ? "no owner" : "an owner");
-	else if (record != (claim->wish.kind == LOCK_KIND_RECORD) && claim->state != CLAIM_LEAVING)
+	else if (record != (read_kind(in) == LOCK_KIND_RECORD) && !leaves)
 		state_refuse(in, "kind", "record for what covers ranges, and only that");
-	else if (record && owner != NULL && owner->records == NULL)
+	else if (record && owned && (owner == NULL || owner->records == NULL))
 		state_refuse(in, "process", "that of a record lock");
-	else if (asked && (claim->state == CLAIM_HELD || owner == NULL))
+	else if (asked && (claim->state == CLAIM_HELD || !owned))
 		state_refuse(in, "asked", "a claim that waits");
-	else if (lead && (record || owner == NULL || claim->state == CLAIM_LEAVING ||
-			  (claim->state != CLAIM_HELD && owner != lock->keeper)))
+	else if (lead && (record || !owned || leaves || (claim->state != CLAIM_HELD && !keeper)))
 		state_refuse(in, "lead", "a claim that may be one");
-	else if (!lead && owner != NULL && owner == lock->keeper)
+	else if (!lead && keeper)
 		state_refuse(in, "keeper", "a lead");
 }
 
 /* Who holds knows of it. */
 static void restore_held(struct restoring *restoring, struct claim *claim)
 {
-	struct owner *owner = claim->owner;
+	const struct wish *wish = claim->wishes;
 
-	if (owner == claim->place.lock->keeper) {
+	if (wish->owner == NULL) {
 		restoring->engine->kept++;
 		return;
 	}
 	restoring->engine->holders++;
-	if (claim->wish.kind == LOCK_KIND_RECORD)
+	if (wish->kind == LOCK_KIND_RECORD)
 		return;
 	claim->place.lock->held_flocks++;
-	if (owner->records != NULL)
+	if (wish->owner->records != NULL)
 		return;
-	if (owner_held_but(owner, claim->wish.kind, claim) != NULL)
+	if (owner_held_but(wish->owner, wish->kind, claim) != NULL)
 		state_refuse(restoring->in, "file", "one that holds nothing of that kind yet");
 }
 
-static void restore_asked(struct restoring *restoring, struct wish *wish, const struct owner *file)
+static int restore_handoff(struct restoring *restoring, struct claim *claim)
 {
-	struct engine *engine = restoring->engine;
-	uint64_t number = state_get_unsigned(restoring->in, "wish", UINT64_MAX);
-
-	wish->cookie = restoring->transfer->adopt_wish(engine->context, number, file, wish);
-	if (wish->cookie == NULL) {
-		state_refuse(restoring->in, "wish", "a call that waits");
-		return;
-	}
-	wish->asked = true;
-	engine->waiters++;
-}
-
-static void restore_timer(struct restoring *restoring, struct wish *wish)
-{
-	if (state_has(restoring->in, "due_ms"))
-		timers_set(&restoring->engine->timers, &wish->timer,
-			   state_get_number(restoring->in, "due_ms", INT64_MIN, TIME_MAX_MS));
-	wish_mark(wish);
-}
-
-static int restore_lead(struct restoring *restoring, struct claim *claim)
-{
-	struct lead *lead = calloc(1, sizeof(*lead));
-	struct lock *lock = claim->place.lock;
-
-	if (lead == NULL || !lock_make_keeper(lock)) {
-		free(lead);
+	if (!claim_hand_on(claim))
 		return state_starve(restoring->in);
-	}
-	lead->claim = claim;
-	lead->number = state_get_unsigned(restoring->in, "lead", LEADS_MAX);
-	if (lead->number > lock->engine->serials)
-		lock->engine->serials = lead->number;
-	lead->used = state_find_flag(restoring->in, "used");
-	lead->contended = state_find_flag(restoring->in, "contended");
-	lead->passed = state_find_number(restoring->in, "passed", 0, INT64_MAX);
-	lead->held = claim->state == CLAIM_HELD;
-	claim->lead = lead;
-	claim->wish.asked = state_find_flag(restoring->in, "asked");
-	if (lead->held)
-		DL_APPEND(lock->held_leads, lead);
-	else
-		DL_APPEND(lock->leads, lead);
+	struct handoff *handoff = claim->handoff;
+	struct engine *engine = restoring->engine;
+	handoff->number = state_get_unsigned(restoring->in, "lead", HANDOFFS_MAX);
+	if (handoff->number > engine->serials)
+		engine->serials = handoff->number;
+	handoff->contended = state_find_flag(restoring->in, "contended");
+	handoff->passed = state_find_number(restoring->in, "passed", 0, INT64_MAX);
 	return 0;
 }
 
@@ -447,70 +442,57 @@ static void put_into_list(struct restoring *restoring, struct claim *claim)
 	lock->taken_over = true;
 }
 
+/* A claim that is handed on and waits has its wishes in lines of their own. */
 static int restore_claim(struct restoring *restoring)
 {
 	struct engine *engine = restoring->engine;
 	struct state_reader *in = restoring->in;
-	struct claim *claim = calloc(1, sizeof(*claim) + engine->events->details_bytes);
+	struct claim *claim = calloc(1, sizeof(*claim));
+	bool lead = state_has(in, "lead");
+	int error = 0;
 
-	if (claim == NULL || timers_reserve(&engine->timers, engine->claims + 1) < 0) {
-		free(claim);
+	if (claim == NULL)
 		return state_starve(in);
-	}
 	read_claim(restoring, claim);
+	engine->claims++;
 	struct owner *owner = read_whose(restoring);
-	claim->owner = owner;
 	if (state_has(in, "covers"))
-		restore_coverage(restoring, claim);
+		restore_coverage(restoring, claim, owner);
 	if (state_has(in, "holds"))
 		restore_precedence(restoring, claim);
 	check_claim(restoring, claim, owner);
-	engine->claims++;
-	if (state_failed(in)) {
-		claim->state = CLAIM_WANTED;
-		claim->owner = NULL; /* which does not know of it yet */
+	if (!state_failed(in) && lead)
+		error = restore_handoff(restoring, claim);
+	if (!state_failed(in) && (lead ? claim->state == CLAIM_HELD : owner != NULL))
+		error = restore_wish(restoring, claim, owner);
+	if (error != 0 || state_failed(in)) {
 		claim_free(claim);
-		return -EINVAL;
+		return error != 0 ? error : -EINVAL;
 	}
-	if (owner != NULL)
-		DL_APPEND2(owner->wishes, &claim->wish, owner_prev, owner_next);
-	claim->wish.serial = ++engine->serials;
+	claim->serial = ++engine->serials;
 	claim->place.lock->policy.recipe = (int64_t)restoring->recipe; /* as it is named */
 	put_into_list(restoring, claim);
 	if (claim->state == CLAIM_HELD)
 		restore_held(restoring, claim);
-	if (state_has(in, "lead"))
-		restore_lead(restoring, claim);
-	else if (state_find_flag(in, "asked"))
-		restore_asked(restoring, &claim->wish,
-			      claim_coverage(claim) != NULL ? claim_coverage(claim)->file
-							    : claim->owner);
-	restore_timer(restoring, &claim->wish);
+	claim_mark(claim);
 	return result_of(restoring);
 }
 
-static int restore_follower(struct restoring *restoring)
+/* A wish of a claim that is handed on. */
+static int restore_waiting(struct restoring *restoring)
 {
 	struct state_reader *in = restoring->in;
 	struct owner *owner = read_whose(restoring);
-	struct follower *follower = NULL;
 
-	find_lead(restoring);
-	if (owner == NULL || owner->records != NULL || owner == owner->lock->keeper)
+	find_handoff(restoring);
+	if (owner == NULL || owner->records != NULL)
 		state_refuse(in, "file", "an open file");
-	if (!state_failed(in))
-		follower = lead_create_follower(restoring->lead, owner);
-	if (follower == NULL)
-		return state_failed(in) ? -EINVAL : state_starve(in);
-	read_wish(&follower->wish, in);
-	if (follower->wish.kind == LOCK_KIND_RECORD)
+	if (read_kind(in) == LOCK_KIND_RECORD)
 		state_refuse(in, "kind", "open or flock");
-	restoring->transfer->restore_details(in, wish_details(&follower->wish));
-	if (state_find_flag(in, "asked"))
-		restore_asked(restoring, &follower->wish, owner);
-	restore_timer(restoring, &follower->wish);
+	if (state_failed(in))
+		return -EINVAL;
 	owner->lock->taken_over = true;
-	return result_of(restoring);
+	return restore_wish(restoring, restoring->handoff->claim, owner);
 }
 
 static int restore_line(struct restoring *restoring)
@@ -530,7 +512,7 @@ static int restore_line(struct restoring *restoring)
 	if (strcmp(word, "file") == 0)
 		return restore_file(restoring);
 	return strcmp(state_get_text(restoring->in, "state"), "following") == 0
-		       ? restore_follower(restoring)
+		       ? restore_waiting(restoring)
 		       : restore_claim(restoring);
 }
 

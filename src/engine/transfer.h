@@ -29,7 +29,8 @@ struct engine_transfer {
 	uint64_t (*number_owner)(const void *owner_cookie);
 	uint64_t (*number_wish)(const void *cookie);
 
-	/* The details of a caller, as keys of a line. Reading notes what is wrong in the reader. */
+	/* The details of a caller, NULL of nobody, as keys of a line. Reading notes what is wrong
+	 * in the reader. */
 	void (*save_details)(FILE *out, const void *details);
 	void (*restore_details)(struct state_reader *in, void *details);
 

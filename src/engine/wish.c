@@ -4,18 +4,77 @@
  */
 #include "engine/wish.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/save.h"
 
-void wish_note_caller(struct wish *wish, const struct engine *engine, enum lock_kind kind,
-		      const struct engine_caller *caller)
+struct wish *wish_create(struct claim *claim, struct owner *owner, enum lock_kind kind,
+			 const struct engine_caller *caller)
 {
+	struct engine *engine = claim->place.lock->engine;
+	size_t details_bytes = engine->events->details_bytes;
+	if (timers_reserve(&engine->timers, engine->wishes + 1) < 0)
+		return NULL;
+	struct wish *wish = calloc(1, sizeof(*wish) + details_bytes);
+	if (wish == NULL)
+		return NULL;
+	wish->claim = claim;
+	wish->serial = ++engine->serials;
 	wish->kind = kind;
-	wish->pid = caller->pid;
-	wish->uid = caller->uid;
-	if (caller->details != NULL)
-		memcpy(wish_details(wish), caller->details, engine->events->details_bytes);
+	if (caller != NULL) {
+		wish->pid = caller->pid;
+		wish->uid = caller->uid;
+		if (caller->details != NULL)
+			memcpy(wish_details(wish), caller->details, details_bytes);
+	}
+	DL_APPEND(claim->wishes, wish);
+	engine->wishes++;
+	wish_set_owner(wish, owner);
+	return wish;
+}
+
+void wish_free(struct wish *wish)
+{
+	struct claim *claim = wish->claim;
+	struct engine *engine = claim->place.lock->engine;
+
+	wish_end(wish);
+	wish_set_owner(wish, NULL);
+	DL_DELETE(claim->wishes, wish);
+	engine_unmark(engine, &wish->item);
+	engine->wishes--;
+	free(wish);
+}
+
+void wish_move(struct wish *wish, struct claim *claim)
+{
+	DL_DELETE(wish->claim->wishes, wish);
+	wish->claim = claim;
+	DL_APPEND(claim->wishes, wish);
+	wish_mark(wish);
+}
+
+void wish_lead(struct wish *wish)
+{
+	struct claim *claim = wish->claim;
+
+	wish_end(wish);
+	DL_DELETE(claim->wishes, wish);
+	DL_PREPEND(claim->wishes, wish);
+	engine_unmark(claim->place.lock->engine,
+		      &wish->item); /* saved with the claim from now on */
+	claim_mark(claim);
+}
+
+void wish_set_owner(struct wish *wish, struct owner *owner)
+{
+	if (wish->owner != NULL)
+		DL_DELETE2(wish->owner->wishes, wish, owner_prev, owner_next);
+	wish->owner = owner;
+	if (owner != NULL)
+		DL_APPEND2(owner->wishes, wish, owner_prev, owner_next);
+	wish_mark(wish);
 }
 
 void wish_ask(struct wish *wish, bool waits, void *cookie)

@@ -35,7 +35,7 @@ static uint64_t number_wish(const void *cookie)
 
 static void save_details(FILE *out, const void *details)
 {
-	state_text(out, "text", details);
+	state_text(out, "text", details != NULL ? details : "");
 }
 
 static void restore_details(struct state_reader *in, void *details)

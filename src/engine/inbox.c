@@ -12,7 +12,7 @@
 #include "engine/claim.h"
 #include "engine/decide.h"
 #include "engine/delay.h"
-#include "engine/lead.h"
+#include "engine/handoff.h"
 #include "engine/lock.h"
 #include "engine/merge.h"
 #include "engine/numbers.h"
@@ -30,8 +30,7 @@ static void take_place(struct claim *claim, int32_t sequence)
 {
 	DL_DELETE(claim->place.lock->unplaced, &claim->place);
 	claim->place.parts.sequence = sequence;
-	claim->state = CLAIM_QUEUED;
-	claim_mark(claim);
+	claim_set_state(claim, CLAIM_QUEUED);
 	queue_insert(&claim->place);
 }
 
@@ -39,27 +38,22 @@ static void place_failed(struct claim *claim, int error)
 {
 	struct lock *lock = claim->place.lock;
 	if (error == -ECONNRESET) {
-		claim->state = CLAIM_UNCERTAIN;
+		claim_set_state(claim, CLAIM_UNCERTAIN);
 		lock_list(lock);
 		return;
 	}
 	if (error == -EAGAIN) {
-		claim->state = CLAIM_WANTED;
+		claim_set_state(claim, CLAIM_WANTED);
 		claim->held_back_ms = 0;
-		claim_mark(claim);
 		numbers_put_off(lock);
-		if (claim->owner == NULL)
+		if (claim->wishes == NULL)
 			claim_withdraw(claim);
 		return;
 	}
 	if (lock_may_log(lock, "claim", error))
 		log_lock_error(lock->path, "the store refuses the claim: %s", strerror(-error));
-	claim->state = CLAIM_WANTED; /* it stands nowhere: nothing to withdraw */
-	claim_mark(claim);
-	if (claim->wish.asked)
-		claim_decide(claim, error == -ENOMEM ? -ENOMEM : -ENOLCK);
-	else
-		lead_withdraw(claim);
+	claim_set_state(claim, CLAIM_WANTED); /* it stands nowhere: nothing to withdraw */
+	claim_refuse(claim, error == -ENOMEM ? -ENOMEM : -ENOLCK);
 }
 
 /* Those that had to wait until fewer are under way. */
@@ -67,7 +61,7 @@ static void place_next(struct lock *lock)
 {
 	struct claim *claim;
 	CLAIMS_FOREACH (lock->unplaced, claim) {
-		if (claim->state == CLAIM_WANTED && claim->owner != NULL) {
+		if (claim->state == CLAIM_WANTED && claim->wishes != NULL) {
 			claim_place(claim);
 			return;
 		}
@@ -108,22 +102,22 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 						claim_recipe_znodes(claim->place.parts.recipe);
 		if (adjacent) {
 			lock->known_to = sequence;
-			claim->state = CLAIM_WAITING;
+			claim_set_state(claim, CLAIM_WAITING);
 			claim->fresh = entries != NULL;
-			queue_unsettle(claim);
+			queue_judge(claim);
 		}
-		if (claim->owner == NULL)
+		if (claim->wishes == NULL)
 			claim_withdraw(claim);
 		if (entries != NULL)
 			queue_merge(lock, entries, count);
 		else if (!adjacent)
 			lock_list(lock);
-		leads_settle(lock);
+		handoffs_settle(lock);
 	}
 	lock->placing--; /* not before: who asks meanwhile comes behind those that had to wait */
 	place_next(lock);
 	place_held_back(lock, were_worn);
-	lock_settle(lock);
+	lock_finish(lock);
 }
 
 /* A synced list tells of every claim whose place() was answered ambiguously: those that it does not
@@ -135,7 +129,7 @@ static void resolve_uncertain(struct lock *lock)
 	CLAIMS_FOREACH_SAFE (lock->unplaced, claim, next) {
 		if (claim->state != CLAIM_UNCERTAIN)
 			continue;
-		if (claim->owner == NULL) {
+		if (claim->wishes == NULL) {
 			DL_DELETE(lock->unplaced, &claim->place);
 			claim_free(claim);
 		} else {
@@ -152,24 +146,24 @@ static void refresh(struct lock *lock)
 	struct claim *claim;
 	CLAIMS_FOREACH (lock->queue.first, claim) {
 		if (claim_cycle_list(claim) > 0 && claim_cycle_list(claim) <= lock->lists_done)
-			queue_unsettle(claim);
+			queue_judge(claim);
 		/* What the lock was not sure of. */
 		if (claim->state == CLAIM_WAITING && claim->place.blocker == NULL)
-			queue_unsettle(claim);
+			queue_judge(claim);
 		if (claim->list_wanted == 0 || claim->list_wanted > lock->lists_done)
 			continue;
 		claim->list_wanted = 0;
 		claim->fresh = !claim->data.amended && !claim->data.amending;
-		queue_unsettle(claim);
+		queue_judge(claim);
 	}
 }
 
 /* Wishes that do not wait, are held back, and see in the list that they would have to wait. */
 static void refuse_held_back(struct lock *lock, const struct store_entry *entries, size_t count)
 {
-	struct claim *wish;
-	while ((wish = numbers_find_refused(lock, entries, count)) != NULL)
-		claim_decide(wish, -EWOULDBLOCK);
+	struct claim *claim;
+	while ((claim = numbers_find_refused(lock, entries, count)) != NULL)
+		claim_refuse(claim, -EWOULDBLOCK);
 	numbers_look_later(lock);
 }
 
@@ -200,26 +194,23 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 		if (lock->missing)
 			engine_hurry_beat(engine); /* there may be more of them */
 		lock->missing = false;
-		leads_settle(lock);
+		handoffs_settle(lock);
 		if (lock_needs_list(lock))
 			lock_list(lock);
 	}
 	delay_listed(lock, error, entries, count);
-	engine_settle(engine);
-	tests_settle(lock);
 	proofs_resume(lock);
-	lock_free_if_unused(lock);
+	lock_finish(lock);
 }
 
 static void on_changed(void *context, void *tag)
 {
 	struct lock *lock = tag;
 
-	(void)context;
 	lock->attended = false;
-	if (leads_want_attention(lock))
+	if (handoffs_want_attention(lock))
 		lock_list(lock);
-	lock_settle(lock);
+	lock_finish(lock);
 }
 
 static void on_marked(void *context, void *tag, int error)
@@ -227,12 +218,11 @@ static void on_marked(void *context, void *tag, int error)
 	struct claim *claim = tag;
 	struct lock *lock = claim->place.lock;
 
-	(void)context;
 	delay_marked(claim, error);
 	/* This was about its former place, and kept it. */
-	if (claim->state == CLAIM_WANTED && claim->owner == NULL)
+	if (claim->state == CLAIM_WANTED && claim->wishes == NULL)
 		claim_withdraw(claim);
-	lock_settle(lock);
+	lock_finish(lock);
 }
 
 /* Whether a rival stands in no queue. */
@@ -250,22 +240,18 @@ static void free_aside(struct rival *rival)
 	rival_free(rival);
 }
 
-static void on_read(void *context, void *tag, const char *text, uint32_t version)
+static void note_read(struct rival *rival, const char *text, uint32_t version)
 {
-	struct engine *engine = context;
-	struct rival *rival = tag;
 	struct lock *lock = rival->place.lock;
 
 	rival_forget_data(rival);
 	if (text == NULL) {
 		if (!rival->overseer && !is_aside(rival))
 			queue_look_for_precedence(&rival->place);
-		engine_settle(engine);
 		return;
 	}
 	if (rival->overseer) {
 		overseer_read(rival, text, version);
-		lock_settle(lock);
 		return;
 	}
 	if (rival_note_data(rival, text, version) < 0) {
@@ -275,13 +261,19 @@ static void on_read(void *context, void *tag, const char *text, uint32_t version
 	lock->read_since = true;
 	queue_weaken(&rival->place);
 	queue_look_for_cycles(lock);
-	engine_settle(engine);
-	tests_settle(lock);
-	lock_free_if_unused(lock);
+}
+
+static void on_read(void *context, void *tag, const char *text, uint32_t version)
+{
+	struct rival *rival = tag;
+	struct lock *lock = rival->place.lock;
+
+	note_read(rival, text, version);
+	lock_finish(lock);
 }
 
 /* What was to make a rival queue again is written, or is not. */
-static void on_sent_back(struct rival *rival, int error)
+static void sent_back(struct rival *rival, int error)
 {
 	struct lock *lock = rival->place.lock;
 	bool aside = is_aside(rival);
@@ -296,19 +288,10 @@ static void on_sent_back(struct rival *rival, int error)
 		lock_retry_after(lock, "requeue of a claim in a cycle", error);
 	}
 	queue_look_for_cycles(lock); /* there may be another one */
-	lock_settle(lock);
 }
 
-static void on_amended(void *context, void *tag, int error)
+static void note_amended(struct claim *claim, int error)
 {
-	struct engine *engine = context;
-	struct claim *claim = claim_of(tag);
-
-	if (claim == NULL) {
-		on_sent_back(rival_of(tag), error);
-		return;
-	}
-	struct lock *lock = claim->place.lock;
 	claim->data.amending = false;
 	claim_mark(claim);
 	/* This may have been about its former place. */
@@ -319,9 +302,8 @@ static void on_amended(void *context, void *tag, int error)
 		return; /* its withdrawal may have been sent */
 	if (claim->state <= CLAIM_UNCERTAIN) {
 		/* This was about its former place. */
-		if (claim->state == CLAIM_WANTED && claim->owner == NULL)
+		if (claim->state == CLAIM_WANTED && claim->wishes == NULL)
 			claim_withdraw(claim);
-		lock_free_if_unused(lock);
 		return;
 	}
 	if (error == -ESTALE) {
@@ -330,12 +312,23 @@ static void on_amended(void *context, void *tag, int error)
 		claim_amend(claim);
 	} else if (error != 0) {
 		claim->data.amended = true;
-		lock_retry_after(lock, "change of a claim", error);
+		lock_retry_after(claim->place.lock, "change of a claim", error);
 	} else if (claim->data.amended) {
 		claim_amend(claim);
 	}
-	queue_unsettle(claim);
-	engine_settle(engine);
+	queue_judge(claim);
+}
+
+static void on_amended(void *context, void *tag, int error)
+{
+	struct place *place = tag;
+	struct lock *lock = place->lock;
+
+	if (place->foreign)
+		sent_back(rival_of(place), error);
+	else
+		note_amended(claim_of(place), error);
+	lock_finish(lock);
 }
 
 /* Who has Curator's write lock can turn it into a read lock, from version 5.5 on: a claim that is
@@ -376,7 +369,6 @@ static void on_watched(void *context, void *tag, int error)
 	struct rival *rival = tag;
 	struct lock *lock = rival->place.lock;
 
-	(void)context;
 	rival->sent = false;
 	rival_forget_data(rival);
 	if (rival->overseer) {
@@ -394,11 +386,11 @@ static void on_watched(void *context, void *tag, int error)
 			take_for_claim(rival);
 		lock_retry_after(lock, "watch of the claim in front", error);
 	}
-	lock_settle(lock);
+	lock_finish(lock);
 }
 
 /* An orphan is taken away, or not yet. */
-static void on_orphan_withdrawn(struct rival *rival, int error)
+static void orphan_withdrawn(struct rival *rival, int error)
 {
 	rival->sent = false;
 	if (error != 0)
@@ -409,27 +401,31 @@ static void on_orphan_withdrawn(struct rival *rival, int error)
 		end_rival(rival);
 }
 
-static void on_withdrawn(void *context, void *tag, int error)
+static void note_withdrawn(struct claim *claim, int error)
 {
-	struct engine *engine = context;
-	struct claim *claim = claim_of(tag);
-	struct lock *lock = ((struct place *)tag)->lock;
+	struct lock *lock = claim->place.lock;
 
-	if (claim == NULL) {
-		on_orphan_withdrawn(rival_of(tag), error);
-		lock_settle(lock);
-		return;
-	}
 	claim->sent = false;
 	if (error != 0) {
 		lock_retry_after(lock, "withdrawal of a claim", error);
-	} else {
-		engine_proved_alive(engine, claim->sent_ms);
-		delay_broken(claim);
-		DL_DELETE(lock->leaving, &claim->place);
-		claim_free(claim);
+		return;
 	}
-	lock_settle(lock);
+	engine_proved_alive(lock->engine, claim->sent_ms);
+	delay_broken(claim);
+	DL_DELETE(lock->leaving, &claim->place);
+	claim_free(claim);
+}
+
+static void on_withdrawn(void *context, void *tag, int error)
+{
+	struct place *place = tag;
+	struct lock *lock = place->lock;
+
+	if (place->foreign)
+		orphan_withdrawn(rival_of(place), error);
+	else
+		note_withdrawn(claim_of(place), error);
+	lock_finish(lock);
 }
 
 static void on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp)
@@ -439,18 +435,33 @@ static void on_proved(void *context, void *tag, int error, const char *missing, 
 
 	if (proof == NULL) {
 		engine_beaten(engine, error, missing);
-		engine_settle(engine);
+		engine_finish(engine);
 		return;
 	}
 	struct lock *lock = proof->lock;
 	if (error == 0 || error == -ENOENT || error == -EACCES || error == -ESTALE)
 		engine_proved_alive(engine, proof->sent_ms);
 	proof_note_answer(proof, error, stamp);
-	lock_settle(lock);
+	lock_finish(lock);
+}
+
+/* Whoever holds is told of a loss before the log is written, which may take its time. */
+static void on_session(void *context, enum store_session session, int64_t timeout_ms)
+{
+	log_hold();
+	session_changed(context, session, timeout_ms);
+	engine_finish_all(context);
+	log_resume();
+}
+
+static void on_touched(void *context, int error)
+{
+	session_touched(context, error);
+	engine_finish(context);
 }
 
 const struct store_events engine_store_events = {
-	.on_session = engine_on_session,
+	.on_session = on_session,
 	.on_placed = on_placed,
 	.on_listed = on_listed,
 	.on_changed = on_changed,
@@ -460,5 +471,5 @@ const struct store_events engine_store_events = {
 	.on_marked = on_marked,
 	.on_withdrawn = on_withdrawn,
 	.on_proved = on_proved,
-	.on_touched = engine_on_touched,
+	.on_touched = on_touched,
 };
