@@ -50,20 +50,17 @@ pid_t claim_text_process(pid_t thread)
 	return found != NULL ? (pid_t)strtol(found + strlen(field), NULL, 10) : thread;
 }
 
-void claim_text_ask(fuse_req_t req, struct claim_asker *ret)
+void claim_text_ask(fuse_req_t req, struct claim_details *ret)
 {
-	const struct fuse_ctx *caller = fuse_req_ctx(req);
-
-	*ret = (struct claim_asker){
-		.uid = caller->uid,
-		.pid = claim_text_process(caller->pid),
-		.since_s = time(NULL),
+	*ret = (struct claim_details){
+		.since_s = (uint32_t)time(NULL),
+		.pid = claim_text_process(fuse_req_ctx(req)->pid),
 	};
 	read_of_process(ret->pid, "comm", ret->command, sizeof(ret->command));
 	ret->command[strcspn(ret->command, "\n")] = '\0';
 }
 
-void claim_text_format(const char *host, const struct claim_asker *asker, enum lock_kind kind,
+void claim_text_format(const char *host, const struct engine_caller *caller, enum lock_kind kind,
 		       enum claim_mode mode, char text[ENGINE_TEXT_BYTES])
 {
 	static const char *const kinds[] = {
@@ -71,34 +68,34 @@ void claim_text_format(const char *host, const struct claim_asker *asker, enum l
 		[LOCK_KIND_FLOCK] = "flock",
 		[LOCK_KIND_RECORD] = "record",
 	};
-	char command[sizeof(asker->command) * 3], shown_host[HOST_NAME_MAX * 3 + 1];
+	const struct claim_details *details = caller->details;
+	char command[sizeof(details->command) * 3], shown_host[HOST_NAME_MAX * 3 + 1];
 
-	escape_format(command, sizeof(command), asker->command);
+	escape_format(command, sizeof(command), details->command);
 	escape_format(shown_host, sizeof(shown_host), host);
 	snprintf(text, ENGINE_TEXT_BYTES,
 		 "format=1\nhost=%s\npid=%d\nuid=%u\ncommand=%s\nkind=%s\nmode=%s\nsince=%lld\n",
-		 shown_host, (int)asker->pid, (unsigned int)asker->uid, command, kinds[kind],
-		 mode == CLAIM_EXCLUSIVE ? "exclusive" : "shared", (long long)asker->since_s);
+		 shown_host, (int)details->pid, (unsigned int)caller->uid, command, kinds[kind],
+		 mode == CLAIM_EXCLUSIVE ? "exclusive" : "shared", (long long)details->since_s);
 }
 
-void claim_text_save(FILE *out, const struct claim_asker *asker)
+/* Versions of dlockfs before this one expect the user once more. */
+void claim_text_save(FILE *out, const struct engine_caller *caller)
 {
-	static const struct claim_asker nobody;
+	static const struct claim_details none;
+	const struct claim_details *details = caller->details != NULL ? caller->details : &none;
 
-	if (asker == NULL)
-		asker = &nobody;
-	state_unsigned(out, "asker_uid", asker->uid);
-	state_number(out, "asker_pid", asker->pid);
-	state_number(out, "asker_since", asker->since_s);
-	state_text(out, "asker_command", asker->command);
+	state_unsigned(out, "asker_uid", caller->uid);
+	state_number(out, "asker_pid", details->pid);
+	state_number(out, "asker_since", details->since_s);
+	state_text(out, "asker_command", details->command);
 }
 
-void claim_text_restore(struct state_reader *in, struct claim_asker *ret)
+void claim_text_restore(struct state_reader *in, struct claim_details *ret)
 {
-	*ret = (struct claim_asker){
-		.uid = (uid_t)state_get_unsigned(in, "asker_uid", UINT32_MAX),
+	*ret = (struct claim_details){
+		.since_s = (uint32_t)state_get_number(in, "asker_since", 0, UINT32_MAX),
 		.pid = (pid_t)state_get_number(in, "asker_pid", INT32_MIN, INT32_MAX),
-		.since_s = state_get_number(in, "asker_since", INT64_MIN, INT64_MAX),
 	};
 	snprintf(ret->command, sizeof(ret->command), "%s", state_get_text(in, "asker_command"));
 }

@@ -13,25 +13,24 @@
 #include "engine/engine.h"
 #include "journal/text.h"
 
-/* The caller who asks for a lock. */
-struct claim_asker {
-	uid_t uid;
+/* What the engine keeps of a caller who asks for a lock, beside its thread and user. */
+struct claim_details {
+	uint32_t since_s; /* of the epoch on this host's clock, until 2106; never compared */
 	pid_t pid;	  /* the process, also if one of its threads asks */
-	int64_t since_s;  /* of the epoch on this host's clock; never compared */
 	char command[16]; /* as /proc/PID/comm has it, which is no longer, without its newline */
 };
 
-void claim_text_ask(fuse_req_t req, struct claim_asker *ret);
+void claim_text_ask(fuse_req_t req, struct claim_details *ret);
 
 /* Writes, each on a line of its own: format=1, host, pid, uid, command, kind (open, flock or
  * record), mode (exclusive or shared), since. Bytes that are not printable ASCII, and '%', are
  * written as %XX in host and command. */
-void claim_text_format(const char *host, const struct claim_asker *asker, enum lock_kind kind,
+void claim_text_format(const char *host, const struct engine_caller *caller, enum lock_kind kind,
 		       enum claim_mode mode, char text[ENGINE_TEXT_BYTES]);
 
-/* The same, NULL of nobody, as keys of a line, for another process (engine/transfer.h). */
-void claim_text_save(FILE *out, const struct claim_asker *asker);
-void claim_text_restore(struct state_reader *in, struct claim_asker *ret);
+/* The same as keys of a line, for another process (engine/transfer.h). */
+void claim_text_save(FILE *out, const struct engine_caller *caller);
+void claim_text_restore(struct state_reader *in, struct claim_details *ret);
 
 /* The process that a thread of this host belongs to; `thread` itself if it has ended. The kernel
  * gives the thread as the caller of every request but those for record locks. */

@@ -114,11 +114,6 @@ static bool may_steer(const struct steer *steer, const char *data)
 	return steer->may_all || (claim_data_uid(data, &uid) && uid == steer->caller.uid);
 }
 
-static bool may_steer_own(const struct steer *steer, const struct claim_asker *asker)
-{
-	return steer->may_all || steer->caller.uid == asker->uid;
-}
-
 static bool owns_lock(const struct filesystem *filesystem, const char *path, uid_t uid)
 {
 	struct access access = access_of(filesystem->config, path, false);
@@ -255,10 +250,10 @@ int steer_start(struct filesystem *filesystem, const char *path, const char *cla
 	}
 	*ret = steer;
 	struct engine *engine = steer->shard->engine;
-	const struct claim_asker *asker = engine_claim_details(engine, path, claim);
-	if (asker == NULL)
+	struct engine_caller asker;
+	if (!engine_claim_caller(engine, path, claim, &asker))
 		look(steer);
-	else if (!may_steer_own(steer, asker))
+	else if (!steer->may_all && steer->caller.uid != asker.uid)
 		finish(steer, -EPERM);
 	else
 		finish(steer, engine_steer(engine, path, claim, order, caller->who));

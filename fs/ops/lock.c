@@ -59,11 +59,11 @@ static struct parked *park(fuse_req_t req, struct handle *handle, enum parked_ki
 
 static void lock_file(fuse_req_t req, struct handle *handle, enum claim_mode mode, bool waits)
 {
-	struct claim_asker asker;
+	struct claim_details details;
 	struct engine_caller caller = {
 		.pid = fuse_req_ctx(req)->pid,
 		.uid = fuse_req_ctx(req)->uid,
-		.details = &asker,
+		.details = &details,
 	};
 	struct parked *parked;
 
@@ -72,7 +72,7 @@ static void lock_file(fuse_req_t req, struct handle *handle, enum claim_mode mod
 	parked = park(req, handle, PARKED_FLOCK);
 	if (parked == NULL)
 		return;
-	claim_text_ask(req, &asker);
+	claim_text_ask(req, &details);
 	int error = engine_lock(handle->owner, LOCK_KIND_FLOCK, mode, waits, &caller, parked,
 				&parked->wish);
 	if (error != 0)
@@ -173,11 +173,11 @@ static struct handle *find_range(fuse_req_t req, fuse_ino_t node, const struct f
 static void lock_range(fuse_req_t req, struct handle *handle, uint64_t process, struct range range,
 		       bool waits, pid_t pid)
 {
-	struct claim_asker asker;
+	struct claim_details details;
 	struct engine_caller caller = {
 		.pid = pid,
 		.uid = fuse_req_ctx(req)->uid,
-		.details = &asker,
+		.details = &details,
 	};
 	struct parked *parked;
 
@@ -188,7 +188,7 @@ static void lock_range(fuse_req_t req, struct handle *handle, uint64_t process, 
 		return;
 	parked->process = process;
 	parked->pid = pid;
-	claim_text_ask(req, &asker);
+	claim_text_ask(req, &details);
 	int error = engine_lock_range(handle->owner, process, range, waits, &caller, parked,
 				      &parked->wish);
 	if (error != 0)

@@ -162,11 +162,11 @@ int64_t serving_deadline(const struct filesystem *filesystem)
 	return first_ms;
 }
 
-static void describe(void *context, const void *details, enum lock_kind kind, enum claim_mode mode,
-		     char text[ENGINE_TEXT_BYTES])
+static void describe(void *context, const struct engine_caller *caller, enum lock_kind kind,
+		     enum claim_mode mode, char text[ENGINE_TEXT_BYTES])
 {
 	const struct shard *shard = context;
-	claim_text_format(shard->filesystem->host, details, kind, mode, text);
+	claim_text_format(shard->filesystem->host, caller, kind, mode, text);
 }
 
 static void on_decided(void *context, void *cookie, int result)
@@ -236,7 +236,7 @@ static void on_ranges(void *context, void *owner_cookie, ptrdiff_t more)
 }
 
 const struct engine_events serving_engine_events = {
-	.details_bytes = sizeof(struct claim_asker),
+	.details_bytes = sizeof(struct claim_details),
 	.describe = describe,
 	.on_decided = on_decided,
 	.on_tested = on_tested,

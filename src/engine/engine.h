@@ -43,7 +43,7 @@ enum lock_kind {
 	LOCK_KIND_RECORD, /* fcntl(2): a range of bytes, of a process or an open file description */
 };
 
-/* Who asks, for others to see. */
+/* The caller, as other hosts see it in the claim's data. */
 struct engine_caller {
 	int pid;
 	uint32_t uid; /* claims go on among callers of one user (lock_policy: handoff, keep_ms) */
@@ -62,9 +62,9 @@ struct engine_conflict {
 struct engine_events {
 	size_t details_bytes; /* of a caller */
 
-	/* What a caller's details say to others, as text: "format=1" and more lines, with which the
-	 * data of its claim begins. Asked for whenever the data is written. */
-	void (*describe)(void *context, const void *details, enum lock_kind kind,
+	/* What a caller says of itself to others, as text: "format=1" and more lines, with which
+	 * the data of its claim begins. Asked for whenever the data is written. */
+	void (*describe)(void *context, const struct engine_caller *caller, enum lock_kind kind,
 			 enum claim_mode mode, char text[ENGINE_TEXT_BYTES]);
 
 	/* A wish is decided: 0 it is granted; -EWOULDBLOCK it was not to wait and would have had
@@ -286,9 +286,10 @@ int engine_prove(struct owner *file, bool token, void *cookie, struct proof **re
 /* Takes the question back: no answer follows. */
 void engine_cancel_proof(struct proof *proof);
 
-/* The details of the caller who asked for a claim of this host; NULL: no such claim that is held,
- * or waits. Valid until the engine is called again. */
-const void *engine_claim_details(const struct engine *engine, const char *path, const char *name);
+/* The caller who asked for a claim of this host. Returns false if no such claim is held, or waits.
+ * The details are valid until the engine is called again. */
+bool engine_claim_caller(const struct engine *engine, const char *path, const char *name,
+			 struct engine_caller *ret);
 
 /* Visits the claims of this host in the queue of the lock, in its order, and tells whether the lock
  * is held with each. visit() must not call the engine. O(queue). */

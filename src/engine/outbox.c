@@ -257,7 +257,8 @@ void wish_describe(const struct wish *wish, char text[ENGINE_TEXT_BYTES])
 	const struct engine *engine = claim->place.lock->engine;
 	enum claim_mode mode = claim_coverage(claim) != NULL ? claim_coverage(claim)->asked.mode
 							     : claim->place.parts.mode;
-	engine->events->describe(engine->context, wish_details(wish), wish->kind, mode, text);
+	const struct engine_caller caller = wish_caller(wish);
+	engine->events->describe(engine->context, &caller, (enum lock_kind)wish->kind, mode, text);
 }
 
 char *claim_format_data(const struct claim *claim)

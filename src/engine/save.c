@@ -118,6 +118,8 @@ static bool is_of_line(const struct wish *wish)
 
 static void save_wish(const struct wish *wish, const struct engine_transfer *transfer, FILE *out)
 {
+	const struct engine_caller caller = wish_caller(wish);
+
 	state_text(out, "kind", engine_kind_words[wish->kind]);
 	state_flag(out, "asked", wish->asked);
 	state_flag(out, "waits", wish->waits);
@@ -131,7 +133,7 @@ static void save_wish(const struct wish *wish, const struct engine_transfer *tra
 	if (wish->grace == GRACE_RUNS && wish->claim->limit_ms != INT64_MAX)
 		state_number(out, "limit_ms", wish->claim->limit_ms);
 	save_whose(wish->owner, transfer, out);
-	transfer->save_details(out, wish_details(wish));
+	transfer->save_caller(out, &caller);
 }
 
 /* What versions of dlockfs before this one expect of a claim whose wishes are in lines of their
@@ -148,7 +150,7 @@ static void save_no_wish(const struct claim *claim, const struct engine_transfer
 	state_number(out, "pid", 0);
 	state_unsigned(out, "uid", any != NULL ? any->uid : 0);
 	if (claim->state != CLAIM_LEAVING)
-		transfer->save_details(out, NULL);
+		transfer->save_caller(out, &(struct engine_caller){0});
 }
 
 static void save_coverage(const struct claim *claim, const struct engine_transfer *transfer,

@@ -140,19 +140,28 @@ struct wish {
 	struct wish *owner_prev, *owner_next; /* in owner->wishes */
 	void *cookie;
 	struct state_item item; /* wish_mark() */
-	uint64_t serial;	/* the order of asking */
 	int pid;		/* of the caller */
 	uint32_t uid;
-	enum lock_kind kind : 2;
-	enum grace grace : 2; /* of one that may not wait */
-	bool waits : 1;	      /* it may wait */
-	bool asked : 1;	      /* it waits for its decision; cookie is set */
+	uint64_t serial : 56; /* the order of asking */
+	uint64_t kind : 2;    /* enum lock_kind */
+	uint64_t grace : 2;   /* enum grace, of one that may not wait */
+	uint64_t waits : 1;   /* it may wait */
+	uint64_t asked : 1;   /* it waits for its decision; cookie is set */
 };
 
 /* The details of the caller, which stand behind the wish. */
 static inline void *wish_details(const struct wish *wish)
 {
 	return (void *)(wish + 1);
+}
+
+static inline struct engine_caller wish_caller(const struct wish *wish)
+{
+	return (struct engine_caller){
+		.pid = wish->pid,
+		.uid = wish->uid,
+		.details = wish_details(wish),
+	};
 }
 
 /* What a claim that is handed on from wish to wish needs for that. */

@@ -267,10 +267,13 @@ static const struct claim *find_named(const struct engine *engine, const char *p
 	return lock != NULL ? find_own(lock, name) : NULL;
 }
 
-const void *engine_claim_details(const struct engine *engine, const char *path, const char *name)
+bool engine_claim_caller(const struct engine *engine, const char *path, const char *name,
+			 struct engine_caller *ret)
 {
 	const struct claim *claim = find_named(engine, path, name);
-	return claim != NULL ? wish_details(claim->wishes) : NULL;
+	if (claim != NULL)
+		*ret = wish_caller(claim->wishes);
+	return claim != NULL;
 }
 
 void engine_each_own(const struct engine *engine, const char *path,

@@ -63,11 +63,10 @@ static bool is_kept(const struct host *host, const struct standing *standing)
 /* Whoever holds or held by the claim last, or has asked for it. */
 static void refresh(const struct host *host, struct standing *standing)
 {
-	const char *text =
-		engine_claim_details(host->engine, world_lock(standing->lock), standing->name);
+	struct engine_caller caller;
 
-	if (text != NULL)
-		view_parse(text, standing);
+	if (engine_claim_caller(host->engine, world_lock(standing->lock), standing->name, &caller))
+		view_parse(caller.details, standing);
 }
 
 /* Whether a call that was made before is this one, restarted, or is this one itself. */

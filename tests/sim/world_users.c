@@ -135,10 +135,10 @@ struct caller_text {
 	char text[160];
 };
 
-static void describe(void *context, const void *details, enum lock_kind kind, enum claim_mode mode,
-		     char text[ENGINE_TEXT_BYTES])
+static void describe(void *context, const struct engine_caller *caller, enum lock_kind kind,
+		     enum claim_mode mode, char text[ENGINE_TEXT_BYTES])
 {
-	strcpy(text, details);
+	strcpy(text, caller->details);
 }
 
 const struct engine_events user_events = {

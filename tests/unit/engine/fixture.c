@@ -77,10 +77,10 @@ struct asker {
 	uint32_t uid;
 };
 
-static void describe(void *context, const void *details, enum lock_kind kind, enum claim_mode mode,
-		     char text[ENGINE_TEXT_BYTES])
+static void describe(void *context, const struct engine_caller *caller, enum lock_kind kind,
+		     enum claim_mode mode, char text[ENGINE_TEXT_BYTES])
 {
-	const struct asker *asker = details;
+	const struct asker *asker = caller->details;
 
 	snprintf(text, ENGINE_TEXT_BYTES, "format=1\nhost=here\npid=%d\nuid=%u\n", asker->pid,
 		 asker->uid);

@@ -44,8 +44,8 @@ static void on_released(void *context, enum lock_kind kind, int64_t kept)
 	histogram_observe(&fixture->shards[0].metrics.holds[kind], 2000);
 }
 
-static void describe(void *context, const void *details, enum lock_kind kind, enum claim_mode mode,
-		     char text[ENGINE_TEXT_BYTES])
+static void describe(void *context, const struct engine_caller *caller, enum lock_kind kind,
+		     enum claim_mode mode, char text[ENGINE_TEXT_BYTES])
 {
 	strcpy(text, "format=1\n");
 }

@@ -762,10 +762,10 @@ static void on_owner(void *context, void *owner_cookie)
 }
 
 /* A caller's details are its number. */
-static void describe(void *context, const void *details, enum lock_kind kind, enum claim_mode mode,
-		     char text[ENGINE_TEXT_BYTES])
+static void describe(void *context, const struct engine_caller *caller, enum lock_kind kind,
+		     enum claim_mode mode, char text[ENGINE_TEXT_BYTES])
 {
-	int number = *(const int *)details;
+	int number = *(const int *)caller->details;
 
 	snprintf(text, ENGINE_TEXT_BYTES,
 		 "format=1\nhost=here\npid=%d\nuid=7\ncommand=job%%20%d\nkind=flock\nsince=%d\n",
