@@ -100,7 +100,7 @@ void delay_note_orphan(struct rival *rival)
 		return;
 	log_lock_warning(lock->path,
 			 "the holder of claim %s was lost: nobody gets the lock for %lld ms",
-			 place->name, (long long)lock->policy.lock_delay_ms);
+			 rival->name, (long long)lock->policy.lock_delay_ms);
 	/* Who went before it, because it waited, or was to ask for it, does not any more. */
 	queue_judge_all(lock);
 }

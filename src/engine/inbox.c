@@ -255,7 +255,7 @@ static void note_read(struct rival *rival, const char *text, uint32_t version)
 		return;
 	}
 	if (rival_note_data(rival, text, version) < 0) {
-		log_lock_error(lock->path, "out of memory to read claim %s", rival->place.name);
+		log_lock_error(lock->path, "out of memory to read claim %s", rival->name);
 		return; /* it covers what its name says, until it says something else */
 	}
 	lock->read_since = true;

@@ -96,10 +96,10 @@ static void check_queue_claim(const struct claim *claim)
 		break;
 	case CLAIM_WAITING:
 		/* What one with an anchor was seen to go before may be less sure by now. */
-		require(claim->changed_prev != NULL || claim->place.blocker == blocker ||
+		require(claim->changed_next != NULL || claim->place.blocker == blocker ||
 				claim->place.parts.anchored,
 			claim, "a waiter knows the nearest claim in front that conflicts");
-		require(claim->changed_prev != NULL || blocker != NULL ||
+		require(claim->changed_next != NULL || blocker != NULL ||
 				claim_first_asked(claim) == NULL ||
 				(claim->careful && !claim->fresh) ||
 				!lock_is_sure(claim->place.lock) || claim->marker.marking ||

@@ -11,8 +11,8 @@
 
 const char *place_name(const struct place *place, char text[CLAIM_NAME_BYTES])
 {
-	if (place->name != NULL)
-		return place->name;
+	if (place->foreign)
+		return ((const struct named_place *)place)->name;
 	claim_name_format_placed(text, &place->parts);
 	return text;
 }
@@ -131,5 +131,4 @@ void place_finish(struct place *place)
 	if (place->ranges != NULL)
 		range_set_finish(place->ranges);
 	free(place->ranges);
-	free(place->name);
 }

@@ -17,7 +17,6 @@ struct place {
 	struct place *blocked_prev, *blocked_next;
 	struct lock *lock;
 	struct claim_name parts;  /* number, span and mode, and whose it is */
-	char *name;		  /* as the store lists it; NULL: it follows from `parts` */
 	struct range_set *ranges; /* what it covers exactly; NULL: the span, in the mode */
 	struct range_set *holds;  /* what its owner did when it asked; NULL: see precedence.c */
 	bool foreign : 1;	  /* it is a rival's */
@@ -28,6 +27,12 @@ struct place {
 	int32_t waits_for;   /* for the claim of that number */
 	uint32_t version;    /* so often its data was changed, which is known and was read */
 	uint32_t visited;    /* by the search of deadlock.c of that number */
+};
+
+/* A foreign place, whose name need not follow from `parts`. */
+struct named_place {
+	struct place place;
+	char *name; /* as the store lists it */
 };
 
 struct place_queue {

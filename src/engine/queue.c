@@ -41,9 +41,13 @@ bool claim_passes(const struct claim *claim, const struct place *front)
 void queue_judge(struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
-	if (claim->state != CLAIM_WAITING || claim->changed_prev != NULL)
+	struct claim *last = engine->changed;
+	if (claim->state != CLAIM_WAITING || claim->changed_next != NULL)
 		return;
-	DL_APPEND2(engine->changed, claim, changed_prev, changed_next);
+	claim->changed_next = last != NULL ? last->changed_next : claim;
+	if (last != NULL)
+		last->changed_next = claim;
+	engine->changed = claim;
 }
 
 void queue_judge_all(const struct lock *lock)
@@ -76,10 +80,15 @@ void queue_judge_onlookers(const struct claim *claim)
 void queue_drop_from_changed(struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
-	if (claim->changed_prev == NULL)
+	struct claim *before = engine->changed;
+	if (claim->changed_next == NULL)
 		return;
-	DL_DELETE2(engine->changed, claim, changed_prev, changed_next);
-	claim->changed_prev = NULL;
+	while (before->changed_next != claim)
+		before = before->changed_next;
+	before->changed_next = claim->changed_next;
+	if (engine->changed == claim)
+		engine->changed = before != claim ? before : NULL;
+	claim->changed_next = NULL;
 }
 
 /* No claim of ours is left in the queue: what is known of it grows stale. A watch cannot be undone,

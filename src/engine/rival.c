@@ -18,8 +18,8 @@ struct rival *rival_create(struct lock *lock, const char *name, const struct cla
 	struct rival *rival = calloc(1, sizeof(*rival));
 	if (rival == NULL)
 		return NULL;
-	rival->place.name = strdup(name);
-	if (rival->place.name == NULL) {
+	rival->name = strdup(name);
+	if (rival->name == NULL) {
 		free(rival);
 		return NULL;
 	}
@@ -33,7 +33,7 @@ struct rival *rival_find(const struct place *list, const char *name)
 {
 	struct rival *rival;
 	RIVALS_FOREACH (list, rival) {
-		if (strcmp(rival->place.name, name) == 0)
+		if (strcmp(rival->name, name) == 0)
 			return rival;
 	}
 	return NULL;
@@ -43,6 +43,7 @@ void rival_free(struct rival *rival)
 {
 	place_finish(&rival->place);
 	free(rival->text);
+	free(rival->name);
 	free(rival);
 }
 

@@ -81,7 +81,7 @@ static void read_fronts(const struct claim *claim, struct place *blocker)
 static bool has_looked(const struct claim *reader)
 {
 	return reader->state == CLAIM_HELD ||
-	       (reader->state == CLAIM_WAITING && reader->changed_prev == NULL);
+	       (reader->state == CLAIM_WAITING && reader->changed_next == NULL);
 }
 
 static struct place *find_blocker(const struct claim *claim)
@@ -325,10 +325,9 @@ static void judge(struct claim *claim)
 
 void engine_finish(struct engine *engine)
 {
-	struct claim *claim;
-
 	decisions_tell(engine);
-	while ((claim = engine->changed) != NULL) {
+	while (engine->changed != NULL) {
+		struct claim *claim = engine->changed->changed_next; /* the first */
 		queue_drop_from_changed(claim);
 		judge(claim);
 		decisions_tell(engine);

@@ -204,7 +204,7 @@ struct claim {
 	uint64_t list_wanted; /* the list that will make it fresh, or show whether it would wait
 				 where it is held back; 0: none */
 	char *wanted_by;      /* who asked for it while it waited; told when it is held */
-	struct claim *changed_prev, *changed_next; /* in engine->changed; NULL: it is not */
+	struct claim *changed_next; /* in engine->changed; NULL: it is not */
 };
 
 /* What is known of a rival's data. */
@@ -218,6 +218,7 @@ enum knowledge {
 /* A claim of somebody else. */
 struct rival {
 	struct place place; /* first: see rival_of() */
+	char *name;	    /* next: see struct named_place */
 	enum knowledge known : 2;
 	bool sent : 1;	       /* watch() is under way; or withdraw(), of an orphan */
 	bool amending : 1;     /* amend() is: rival_send_back() */
@@ -240,7 +241,9 @@ static inline struct claim *claim_of(const struct place *place)
 /* The rival that has the place; NULL for a claim of ours, and for NULL. */
 static inline struct rival *rival_of(const struct place *place)
 {
-	_Static_assert(offsetof(struct rival, place) == 0, "a rival begins with its place");
+	_Static_assert(offsetof(struct rival, place) == offsetof(struct named_place, place) &&
+			       offsetof(struct rival, name) == offsetof(struct named_place, name),
+		       "a rival begins with its place, and has a name");
 	return place != NULL && place->foreign ? (struct rival *)place : NULL;
 }
 
@@ -496,7 +499,7 @@ struct engine {
 	struct log_limit refusals; /* what the log says of them */
 	struct lock *locks;
 	struct decisions decisions;
-	struct claim *changed; /* WAITING claims whose place is to be looked at again */
+	struct claim *changed; /* the last of a ring of WAITING claims, to be judged again */
 	struct timers timers;
 	size_t claims;
 	size_t wishes; /* for which there is room in timers */

@@ -86,7 +86,7 @@ void overseer_end(struct rival *overseer, int error)
 {
 	struct lock *lock = overseer->place.lock;
 
-	end_oversight(lock, find_standing(lock, overseer->place.name), error);
+	end_oversight(lock, find_standing(lock, overseer->name), error);
 	DL_DELETE(lock->overseers, &overseer->place);
 	rival_free(overseer);
 }
@@ -244,7 +244,7 @@ static void note_sent_back(struct claim *claim, const char *text)
 void overseer_read(const struct rival *overseer, const char *text, uint32_t version)
 {
 	struct lock *lock = overseer->place.lock;
-	struct claim *claim = find_standing(lock, overseer->place.name);
+	struct claim *claim = find_standing(lock, overseer->name);
 	bool was_stale = claim != NULL && claim->data.stale;
 
 	if (claim == NULL) {

@@ -25,6 +25,7 @@ enum cover { COVER_NONE, COVER_SHARED, COVER_EXCLUSIVE };
 /* What the model knows of a place. */
 struct stand {
 	struct place place;
+	char *listed_name; /* next, as struct named_place has it */
 	enum cover covers[BYTES];
 	char name[CLAIM_NAME_BYTES];
 };
@@ -140,7 +141,8 @@ static struct stand *create_stand(uint32_t id)
 	if (draw(3) == 0) {
 		snprintf(stand->name, sizeof(stand->name), "%u-lock-%d", draw(10) * 100000 + id,
 			 place->parts.sequence);
-		place->name = stand->name;
+		place->foreign = true;
+		stand->listed_name = stand->name;
 	}
 	note_covers(stand);
 	return stand;
