@@ -27,7 +27,7 @@
  * (engine/precedence.c).
  *
  * `keep`: perhaps nobody uses the claim, and its host keeps it until another claim waits behind it
- * (engine/lead.c). The lines about the caller are of one that has used it.
+ * (engine/handoff.c). The lines about the caller are of one that has used it.
  *
  * `requeue` is added to a claim that waits, by the host of the claim of that number, which waits
  * for it in a cycle (engine/deadlock.c). The claim is to be queued again; until its host has done

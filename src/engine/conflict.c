@@ -31,7 +31,7 @@ struct records *records_find(const struct lock *lock, uint64_t process_id)
 	return records;
 }
 
-bool owners_are_one(const struct owner *a, const struct owner *b)
+bool owners_same_side(const struct owner *a, const struct owner *b)
 {
 	if (a == NULL || b == NULL)
 		return false;
@@ -54,7 +54,7 @@ bool claim_was_handed_over(const struct claim *claim)
 	return owner != NULL && owner->records != NULL && claim_coverage(claim) == NULL;
 }
 
-bool rivals_are_one_process(const struct rival *a, const struct rival *b)
+bool rivals_same_process(const struct rival *a, const struct rival *b)
 {
 	return a->place.parts.record && b->place.parts.record &&
 	       a->place.parts.id.session == b->place.parts.id.session &&
@@ -70,7 +70,8 @@ static bool is_held_flock(const struct claim *claim)
  * whom. */
 static bool may_cover(const struct claim *flock, const struct records *records)
 {
-	return claim_was_handed_over(flock) || owners_are_one(&records->owner, claim_owner(flock));
+	return claim_was_handed_over(flock) ||
+	       owners_same_side(&records->owner, claim_owner(flock));
 }
 
 bool coverage_may_be_by(const struct claim *claim, const struct records *records)
@@ -127,10 +128,10 @@ static bool handed_over_is_in_the_way(const struct claim *flock, const struct cl
 	if (process->lost)
 		return true;
 	/* Its process may lock more under it at any time. */
-	if (claim_coverage(claim) == NULL && !owners_are_one(process, owner))
+	if (claim_coverage(claim) == NULL && !owners_same_side(process, owner))
 		return true;
 	HASH_ITER (hh, flock->place.lock->records, records, next) {
-		if (!owners_are_one(&records->owner, owner) &&
+		if (!owners_same_side(&records->owner, owner) &&
 		    place_conflicts(&claim->place, &records->held))
 			return true;
 	}
@@ -203,7 +204,7 @@ bool claims_conflict(const struct place *place, const struct place *other)
 		return handed_over_is_in_the_way(a, b);
 	if (owner_a != owner_b && claim_was_handed_over(b))
 		return handed_over_is_in_the_way(b, a);
-	return !owners_are_one(owner_a, owner_b) || covers_in_the_way(a, b);
+	return !owners_same_side(owner_a, owner_b) || covers_in_the_way(a, b);
 }
 
 /* Who waits may have to let somebody first who holds a part of the file. */
@@ -243,7 +244,7 @@ bool claim_is_of_holder(const struct claim *claim)
 	const struct claim *held;
 	CLAIMS_FOREACH (claim->place.lock->queue.first, held) {
 		if (held->state == CLAIM_HELD &&
-		    owners_are_one(claim_owner(held), claim_side(claim)))
+		    owners_same_side(claim_owner(held), claim_side(claim)))
 			return true;
 	}
 	return false;

@@ -22,13 +22,13 @@ bool claim_asks_and_waits(const struct claim *claim);
 struct records *records_find(const struct lock *lock, uint64_t process_id);
 
 /* Whether a and b are one when it comes to conflicts; NULL, nobody, is one with nobody. */
-bool owners_are_one(const struct owner *a, const struct owner *b);
+bool owners_same_side(const struct owner *a, const struct owner *b);
 
 /* Whether a claim is a flock that a process took over. */
 bool claim_was_handed_over(const struct claim *claim);
 
 /* Whether two rivals are record locks of one process. */
-bool rivals_are_one_process(const struct rival *a, const struct rival *b);
+bool rivals_same_process(const struct rival *a, const struct rival *b);
 
 /* Whether the claim is a flock that may cover record locks of the process. */
 bool coverage_may_be_by(const struct claim *claim, const struct records *records);

@@ -194,7 +194,7 @@ static void judge_anchored(const struct owner *owner)
 	if (owner->lock->anchored_in_queue == 0)
 		return;
 	CLAIMS_FOREACH (owner->lock->queue.first, claim) {
-		if (claim->place.parts.anchored && owners_are_one(claim_owner(claim), owner))
+		if (claim->place.parts.anchored && owners_same_side(claim_owner(claim), owner))
 			queue_judge(claim);
 	}
 }

@@ -213,7 +213,7 @@ static bool rival_reaches(struct search *search, const struct rival *held)
 {
 	struct rival *rival;
 	RIVALS_FOREACH (held->place.lock->queue.first, rival) {
-		if (rival != held && rivals_are_one_process(rival, held) &&
+		if (rival != held && rivals_same_process(rival, held) &&
 		    !comes_later(search, &rival->place) && reaches(search, &rival->place))
 			return true;
 	}
@@ -477,7 +477,7 @@ bool claim_closes_cycle(struct claim *claim)
 	if (owner->records != NULL)
 		return look(claim, owner->records->process);
 	for (records = claim->place.lock->records; records != NULL; records = records->hh.next) {
-		if (claim->state == CLAIM_WAITING && owners_are_one(&records->owner, owner))
+		if (claim->state == CLAIM_WAITING && owners_same_side(&records->owner, owner))
 			(void)look(claim, records->process);
 	}
 	return false;

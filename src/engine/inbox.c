@@ -355,7 +355,7 @@ static void end_rival(struct rival *rival)
 {
 	struct lock *lock = rival->place.lock;
 
-	queue_end_look_ahead(rival);
+	queue_look_further(rival);
 	queue_remove(&rival->place);
 	if (rival->amending)
 		DL_APPEND(lock->watched, &rival->place);

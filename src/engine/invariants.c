@@ -42,7 +42,7 @@ static bool goes_before(const struct claim *claim, const struct place *place)
 		       (place->lock->records_in_queue > 0 &&
 			(rival->known < KNOWN || rival->orphan));
 	if (claim->state == CLAIM_HELD && claim_coverage(claim) == NULL &&
-	    owners_are_one(claim_owner(claim), claim_side(front)))
+	    owners_same_side(claim_owner(claim), claim_side(front)))
 		return true;
 	if (claim->state == CLAIM_HELD && front->wishes != NULL && claim_was_handed_over(claim))
 		return true;

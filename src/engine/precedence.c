@@ -66,7 +66,7 @@ static bool is_anchor(const struct claim *claim)
 
 /* Lets the claim go back to the earliest anchor of a process, and adds what this holds. Returns 0
  * or -ENOMEM. */
-static int reach_back(struct claim *claim, const struct owner *process, struct range_set *holds)
+static int take_anchor(struct claim *claim, const struct owner *process, struct range_set *holds)
 {
 	struct claim_name *parts = &claim->place.parts;
 	const struct wish *wish;
@@ -90,17 +90,17 @@ static int reach_back(struct claim *claim, const struct owner *process, struct r
 }
 
 /* The same for all who are one with the owner of the claim. */
-static int reach_back_all(struct claim *claim, struct range_set *holds)
+static int take_anchors(struct claim *claim, struct range_set *holds)
 {
 	const struct owner *owner = claim_side(claim);
 	const struct records *records;
 	int error = 0;
 
 	if (owner != NULL && owner->records != NULL)
-		return reach_back(claim, owner, holds);
+		return take_anchor(claim, owner, holds);
 	for (records = claim->place.lock->records; records != NULL; records = records->hh.next) {
-		if (error == 0 && owners_are_one(&records->owner, owner))
-			error = reach_back(claim, &records->owner, holds);
+		if (error == 0 && owners_same_side(&records->owner, owner))
+			error = take_anchor(claim, &records->owner, holds);
 	}
 	return error;
 }
@@ -118,7 +118,7 @@ void claim_take_anchor(struct claim *claim)
 	place_forget_holds(&claim->place);
 	if (claim->gave_way)
 		return;
-	int error = reach_back_all(claim, &holds);
+	int error = take_anchors(claim, &holds);
 	if (holds.count > HOLDS_MAX)
 		error = range_set_lock(&holds, range_set_span(&holds), CLAIM_EXCLUSIVE);
 	if (holds.count == 0) {
@@ -134,14 +134,14 @@ void claim_take_anchor(struct claim *claim)
 		range_set_finish(&holds);
 }
 
-bool claim_is_adrift(const struct claim *claim)
+bool claim_lost_anchor(const struct claim *claim)
 {
 	const struct claim *held;
 
 	if (!claim->place.parts.anchored)
 		return false;
 	CLAIMS_FOREACH (claim->place.lock->queue.first, held) {
-		if (is_anchor(held) && owners_are_one(claim_owner(held), claim_owner(claim)))
+		if (is_anchor(held) && owners_same_side(claim_owner(held), claim_owner(claim)))
 			return false;
 	}
 	return true;

@@ -21,6 +21,6 @@ void claim_take_anchor(struct claim *claim);
 
 /* Whether a WAITING claim has lost its anchor: its owner, and who is one with it, holds nothing any
  * more. Others would wait for it who owe it nothing, perhaps in a cycle. */
-bool claim_is_adrift(const struct claim *claim);
+bool claim_lost_anchor(const struct claim *claim);
 
 #endif

@@ -44,7 +44,7 @@ static uint64_t latest_grant(const struct owner *file)
 	const struct records *records;
 	uint64_t latest = file->granted;
 	for (records = file->lock->records; records != NULL; records = records->hh.next) {
-		if (records->owner.granted > latest && owners_are_one(&records->owner, file))
+		if (records->owner.granted > latest && owners_same_side(&records->owner, file))
 			latest = records->owner.granted;
 	}
 	return latest;
@@ -59,12 +59,12 @@ static bool is_held_by(const struct owner *file, const struct claim *claim)
 
 	if (claim->state != CLAIM_HELD)
 		return false;
-	if (owners_are_one(claim_owner(claim), file))
+	if (owners_same_side(claim_owner(claim), file))
 		return true;
 	if (claim->place.parts.record)
 		return false;
 	for (records = file->lock->records; records != NULL; records = records->hh.next) {
-		if (records->held.count > 0 && owners_are_one(&records->owner, file) &&
+		if (records->held.count > 0 && owners_same_side(&records->owner, file) &&
 		    coverage_may_be_by(claim, records))
 			return true;
 	}

@@ -180,7 +180,7 @@ void queue_insert(struct place *place)
 	queue_look_for_precedence(place);
 }
 
-void queue_end_look_ahead(const struct rival *rival)
+void queue_look_further(const struct rival *rival)
 {
 	const struct place *behind = rival->place.next;
 	while (behind != NULL && behind->foreign && behind->blocked == NULL)

@@ -22,7 +22,7 @@ void queue_insert_before(struct place *at, struct place *place);
 
 /* A rival is about to go, as a watch has told: who waits for the next one behind it looks further
  * ahead, the first one for all. */
-void queue_end_look_ahead(const struct rival *rival);
+void queue_look_further(const struct rival *rival);
 
 /* Takes a place out of the queue; whom it blocked is looked at again. */
 void queue_remove(struct place *place);
@@ -45,7 +45,7 @@ void queue_look_for_cycles(struct lock *lock);
 /* One claim of ours, or test, needs the queue no longer. */
 void queue_release(struct lock *lock);
 
-/* Notes that a WAITING claim's place is to be looked at, by engine_settle(); or not any more. */
+/* Notes that a WAITING claim's place is to be looked at, by engine_finish(); or not any more. */
 void queue_judge(struct claim *claim);
 void queue_drop_from_changed(struct claim *claim);
 

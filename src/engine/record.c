@@ -107,7 +107,7 @@ void records_free(struct records *records)
 
 int records_add_file(struct records *records, struct owner *file)
 {
-	if (owners_are_one(&records->owner, file))
+	if (owners_same_side(&records->owner, file))
 		return 0;
 	if (records->files_count == records->files_capacity) {
 		size_t capacity = records->files_capacity * 2 + 1;

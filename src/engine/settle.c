@@ -250,7 +250,7 @@ static bool is_queued_again(struct claim *claim)
 		claim_withdraw(claim);
 		return true;
 	}
-	if (!claim->place.requeue && !claim_is_adrift(claim))
+	if (!claim->place.requeue && !claim_lost_anchor(claim))
 		return false;
 	if (!claim_requeue(claim) && claim->place.requeue)
 		engine_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);

@@ -25,7 +25,7 @@
  *   test.c        F_GETLK: what a wish would conflict with
  *   proof.c       whether what is held still is, and tokens
  *   steer.c       who asks holders for their locks, or takes them away
- *   store.c       what the store tells: answers and lists
+ *   inbox.c       what the store tells: answers and lists
  *   lock.c        lists that are asked for, and what is to be tried again
  *   session.c     the session and its lease
  *   outbox.c      what is sent to the store, behind the commit of the journal

@@ -76,7 +76,7 @@ static bool is_own(const struct test *test, const struct claim *claim)
 		return false;
 	if (owner->records != NULL)
 		return owner->records == records;
-	return owner == test->file || (records != NULL && owners_are_one(owner, &records->owner));
+	return owner == test->file || (records != NULL && owners_same_side(owner, &records->owner));
 }
 
 /* What another process has locked under a flock of the same open file. */
@@ -123,7 +123,7 @@ static bool tell_foreign(const struct test *test, const struct rival *found,
 
 	conflict->range = (struct range){found->place.parts.span, found->place.parts.mode};
 	RIVALS_FOREACH (test->lock->queue.first, rival) {
-		if (!rivals_are_one_process(rival, found))
+		if (!rivals_same_process(rival, found))
 			continue;
 		if (rival->known < KNOWN) {
 			rival_watch(rival);

@@ -231,7 +231,7 @@ static void restore_coverage(struct restoring *restoring, struct claim *claim,
 		return;
 	uint64_t through = state_get_unsigned(in, "through", UINT64_MAX);
 	coverage->file = restoring->transfer->find_owner(restoring->engine->context, through);
-	if (coverage->file == NULL || !owners_are_one(owner, coverage->file))
+	if (coverage->file == NULL || !owners_same_side(owner, coverage->file))
 		state_refuse(in, "through", "an open file of the process");
 }
 
@@ -365,7 +365,7 @@ static void check_claim(struct restoring *restoring, const struct claim *claim,
 			const struct owner *owner)
 {
 	struct state_reader *in = restoring->in;
-	bool lead = state_has(in, "lead");
+	bool handed_on = state_has(in, "lead");
 	bool keeper = state_find_flag(in, "keeper");
 	bool asked = state_find_flag(in, "asked");
 	bool record = claim_coverage(claim) != NULL;
@@ -380,9 +380,10 @@ static void check_claim(struct restoring *restoring, const struct claim *claim,
 		state_refuse(in, "process", "that of a record lock");
 	else if (asked && (claim->state == CLAIM_HELD || !owned))
 		state_refuse(in, "asked", "a claim that waits");
-	else if (lead && (record || !owned || leaves || (claim->state != CLAIM_HELD && !keeper)))
+	else if (handed_on &&
+		 (record || !owned || leaves || (claim->state != CLAIM_HELD && !keeper)))
 		state_refuse(in, "lead", "a claim that may be one");
-	else if (!lead && keeper)
+	else if (!handed_on && keeper)
 		state_refuse(in, "keeper", "a lead");
 }
 
@@ -448,7 +449,7 @@ static int restore_claim(struct restoring *restoring)
 	struct engine *engine = restoring->engine;
 	struct state_reader *in = restoring->in;
 	struct claim *claim = calloc(1, sizeof(*claim));
-	bool lead = state_has(in, "lead");
+	bool handed_on = state_has(in, "lead");
 	int error = 0;
 
 	if (claim == NULL)
@@ -461,9 +462,9 @@ static int restore_claim(struct restoring *restoring)
 	if (state_has(in, "holds"))
 		restore_precedence(restoring, claim);
 	check_claim(restoring, claim, owner);
-	if (!state_failed(in) && lead)
+	if (!state_failed(in) && handed_on)
 		error = restore_handoff(restoring, claim);
-	if (!state_failed(in) && (lead ? claim->state == CLAIM_HELD : owner != NULL))
+	if (!state_failed(in) && (handed_on ? claim->state == CLAIM_HELD : owner != NULL))
 		error = restore_wish(restoring, claim, owner);
 	if (error != 0 || state_failed(in)) {
 		claim_free(claim);

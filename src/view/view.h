@@ -17,7 +17,7 @@
  * Values have no spaces: they are encoded as base/escape.h says. A value in the data of a claim
  * that is not well-formed, or longer than 1 KiB, is left out.
  *
- * A claim that passes from one caller of its host to the next (engine/lead.c) is shown, on that
+ * A claim that passes from one caller of its host to the next (engine/handoff.c) is shown, on that
  * host, with the caller that uses it now. Callers that follow have a line each behind it, as no
  * other host knows them: position=1.1 and so on, without session and claim.
  *
