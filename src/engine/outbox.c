@@ -251,6 +251,21 @@ void engine_renew(struct engine *engine)
 	send(engine, &(struct outgoing){.operation = OPERATION_RENEW});
 }
 
+void engine_renew_now(struct engine *engine)
+{
+	engine->store->ops->renew(engine->store);
+}
+
+void engine_nudge(struct engine *engine)
+{
+	engine->store->ops->nudge(engine->store);
+}
+
+void engine_send_touch(struct engine *engine)
+{
+	engine->store->ops->touch(engine->store);
+}
+
 void wish_describe(const struct wish *wish, char text[ENGINE_TEXT_BYTES])
 {
 	const struct claim *claim = wish->claim;

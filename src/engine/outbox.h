@@ -22,6 +22,12 @@ void engine_withdraw(struct place *place, bool marked);
 /* The session is over, which the store has told. */
 void engine_renew(struct engine *engine);
 
+/* These wait for nothing: the books say nothing of them. The session is over, which the engine
+ * found; the store does not answer; a read in idle time. */
+void engine_renew_now(struct engine *engine);
+void engine_nudge(struct engine *engine);
+void engine_send_touch(struct engine *engine);
+
 /* What waits to be sent is not. */
 void engine_forget_outgoing(struct engine *engine);
 

@@ -243,7 +243,7 @@ void engine_end_session(struct engine *engine)
 	log_error("the store has not proved for %lld ms that the session lives: giving it up, "
 		  "%zu locks are lost",
 		  (long long)(engine->now_ms - engine->lease.heard_ms), engine->holders);
-	engine->store->ops->renew(engine->store);
+	engine_renew_now(engine);
 	change_session(engine, STORE_LOST);
 }
 
@@ -303,7 +303,7 @@ void engine_mind_silence(struct engine *engine)
 		engine->nudge_ms = INT64_MAX;
 		engine->nudged_ms = engine->now_ms;
 		engine->hurried = engine->session == STORE_CONNECTED;
-		engine->store->ops->nudge(engine->store);
+		engine_nudge(engine);
 	}
 }
 
@@ -342,7 +342,7 @@ void engine_touch(struct engine *engine)
 	engine->touching = true;
 	engine->touched_ms = engine->now_ms;
 	lease_touch(&engine->lease, engine->now_ms);
-	engine->store->ops->touch(engine->store);
+	engine_send_touch(engine);
 }
 
 void session_touched(struct engine *engine, int error)

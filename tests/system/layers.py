@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The order of the source: what each file includes, and which files call each other.
 
-    layers.py includes TREE         no include goes up, aside, or to what is unknown
+    layers.py includes TREE         no include goes up, aside, or to what is unknown; and nobody does what another file is there for
     layers.py circles TREE BUILD    no files call each other in a circle; by the symbols of the object files
 
 One line for each fault, with file and line; exit status 1 if there is one.
@@ -45,6 +45,12 @@ OUTSIDE = {
     "zookeeper/": "src/stores/zookeeper",
     "fuse": "fs",
 }
+
+# What only one file of a folder does: (folder, pattern, file, what it is).
+DOORS = [
+    ("src/engine", r"ops->\w+\(", "src/engine/outbox.c", "a call of the store"),
+    ("src/engine", r"events->on_(decided|tested|proved|lost|revoked)\(", "src/engine/decisions.c", "news for a caller"),
+]
 
 # Circles that there are: (reason, files). A file that is in no circle any more is to be taken from here.
 CIRCLES = []
@@ -109,6 +115,8 @@ def check_includes(tree):
             faults.append(f"{path}:1: {here} is no layer")
             continue
         for number, line in enumerate(read_lines(os.path.join(tree, path)), 1):
+            faults += [f"{path}:{number}: {what} is only for {door}" for folder, pattern, door, what in DOORS
+                       if here == folder and path != door and re.search(pattern, line)]
             match = re.match(r'\s*#\s*include\s*(?:"([^"]*)"|<([^>]*)>|(.*))', line)
             if not match:
                 continue

@@ -52,6 +52,13 @@ not_included src/dlockctl/ls.c '"base/escape.h"' "base/escape.h is of src/base: 
 not_included fs/loop.c '"dlockctl/text.h"' "dlockctl/text.h is of src/dlockctl, which stands apart"
 not_included src/engine/engine.c '<fuse_lowlevel.h>' "fuse_lowlevel.h is only for fs"
 not_included src/engine/engine.c '<zookeeper/zookeeper.h>' "zookeeper/zookeeper.h is only for src/stores/zookeeper"
+echo 'engine->store->ops->nudge(engine->store);' >>"$tree/src/engine/queue.c"
+echo 'events->on_lost(context, cookie);' >>"$tree/src/engine/queue.c"
+! "${layers[@]}" includes "$tree" >"$dir/refused" || fail "any file of the engine may call the store, and callers"
+line=$(wc -l <"$tree/src/engine/queue.c")
+expect_equal "what is said of calls from elsewhere" "src/engine/queue.c:$((line - 1)): a call of the store is only for \
+src/engine/outbox.c src/engine/queue.c:$line: news for a caller is only for src/engine/decisions.c" "$(paste -sd' ' "$dir/refused")"
+cp "$source_dir/src/engine/queue.c" "$tree/src/engine/queue.c"
 mkdir "$tree/src/new"
 cp "$source_dir/src/base/log.c" "$tree/src/new"
 ! "${layers[@]}" includes "$tree" >"$dir/refused" || fail "any folder may be new"
