@@ -6,6 +6,7 @@
 #include "files/filesystem.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "files/inode.h"
 #include "files/user.h"
 #include "kernel/notifier.h"
+#include "kernel/request.h"
 
 /* How many idle names go for each new one, once three quarters of the limit are in use. */
 #define ROOM_NAMES 2
@@ -88,9 +90,12 @@ void filesystem_reload(struct filesystem *filesystem)
 
 void filesystem_drop_name(struct filesystem *filesystem, struct inode *inode)
 {
-	uint64_t parent = inode->parent->node;
+	uint64_t parent = inode->parent->node, node = inode->node;
+	char name[NAME_BYTES_MAX + 1];
+
+	snprintf(name, sizeof(name), "%s", inode->name);
 	if (inode_drop(filesystem, inode))
-		notifier_forget_name(filesystem->notifier, parent, inode->node, inode->name);
+		notifier_forget_name(filesystem->notifier, parent, node, name);
 }
 
 void filesystem_drop_idle(struct filesystem *filesystem)

@@ -136,6 +136,57 @@ void inode_detach(struct filesystem *filesystem, struct inode *inode)
 	free_if_unused(filesystem, inode);
 }
 
+/* The directory in which the name of the inode's path is, or would be; NULL if it is gone. */
+static struct inode *find_directory(const struct inodes *inodes, const struct inode *inode)
+{
+	struct inode *directory = inodes->root;
+	const char *name = inode->path;
+
+	while (directory != NULL && name != inode->name) {
+		size_t length = (size_t)(strchr(name, '/') - name);
+		struct inode *child;
+		HASH_FIND(by_name, directory->children, name, length, child);
+		directory = child != NULL && inode_is_directory(child) ? child : NULL;
+		name += length + 1;
+	}
+	return directory;
+}
+
+void inode_take_name(struct filesystem *filesystem, struct inode *inode, bool with_text)
+{
+	struct inode *parent = find_directory(&filesystem->inodes, inode);
+	struct inode *former = parent != NULL ? inode_child(parent, inode->name) : NULL;
+
+	if (parent == NULL || (former != NULL && inode_is_directory(former)))
+		return;
+	/* A file without a name that another process has left is on nobody's account. */
+	if (inode->user == NULL)
+		inode->user = user_add(&filesystem->users, inode->maker, USER_NAMES, 1);
+	if (inode->user == NULL)
+		return;
+	if (former != NULL && with_text) {
+		inode->text = former->text;
+		inode->text_bytes = former->text_bytes;
+		former->text = NULL;
+		former->text_bytes = 0;
+	}
+	if (former != NULL)
+		inode_detach(filesystem, former);
+	if (inode_attach(parent, inode) != 0)
+		free_if_unused(filesystem, inode); /* it is in use, but on nobody's account */
+}
+
+void inode_leave_name(struct filesystem *filesystem, struct inode *inode)
+{
+	struct inode *parent = find_directory(&filesystem->inodes, inode);
+	struct inode *named = parent != NULL ? inode_child(parent, inode->name) : NULL;
+
+	if (named == NULL)
+		inode_take_name(filesystem, inode, false);
+	else
+		named->covered = true;
+}
+
 struct inode *inode_find(const struct inodes *inodes, fuse_ino_t node)
 {
 	struct inode *inode;
@@ -177,7 +228,7 @@ void inode_unuse(struct filesystem *filesystem, struct inode *inode)
 
 bool inode_drop(struct filesystem *filesystem, struct inode *inode)
 {
-	bool known = inode->lookups > 0;
+	bool known = inode->lookups > 0 || inode->covered;
 	inode->dropped = true; /* marked in the journal when the name is taken away */
 	free(inode->text);     /* which nobody opens any more */
 	inode->text = NULL;

@@ -52,6 +52,7 @@ struct inode {
 	bool idle;		 /* in inodes->idle */
 	bool configured;	 /* one of the configuration's directories, or above one */
 	bool dropped;		 /* its name was taken away because it was idle for too long */
+	bool covered;		 /* the kernel may know the name for a file that never got it */
 	uint64_t lookups;	 /* references that the kernel has */
 	size_t handles;		 /* open files */
 	struct opening *opening; /* exclusive opens whose open(2) has not returned */
@@ -96,6 +97,15 @@ int inode_create(struct filesystem *filesystem, const struct inode *parent, cons
 /* Gives an inode its name in the directory. Returns 0, -EEXIST or -ENOMEM. */
 int inode_attach(struct inode *parent, struct inode *inode);
 
+/* Gives a file that never had a name the name of its path. A file that has the name loses it, but
+ * keeps what it is; its text goes over if `with_text` says so. Nothing happens if the directory is
+ * gone, or the name is one of a directory, or when out of memory. */
+void inode_take_name(struct filesystem *filesystem, struct inode *inode, bool with_text);
+
+/* The file never gets the name of its path, for which the kernel knows it: if the name is free, the
+ * file takes it after all, and loses it when it has been idle. */
+void inode_leave_name(struct filesystem *filesystem, struct inode *inode);
+
 /* Takes the name away; frees the inode if nothing else needs it. */
 void inode_detach(struct filesystem *filesystem, struct inode *inode);
 
@@ -115,7 +125,7 @@ void inode_unuse(struct filesystem *filesystem, struct inode *inode);
 void inode_set_idle(struct filesystem *filesystem, struct inode *inode);
 
 /* Takes the name of a file away that was idle for too long. Returns whether the kernel has to be
- * asked to forget the name; if not, the inode may be freed. */
+ * asked to forget the name. The inode may be freed. */
 bool inode_drop(struct filesystem *filesystem, struct inode *inode);
 
 /* The kernel drops this many of its references. */

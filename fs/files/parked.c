@@ -20,7 +20,7 @@
 
 static bool begin(struct parked *parked, struct handle *handle, enum parked_kind kind, uid_t uid)
 {
-	if (kind != PARKED_FSYNC && kind != PARKED_TOKEN) {
+	if (kind <= PARKED_TEST) {
 		parked->user = user_add(&handle->filesystem->users, uid, USER_WAITERS, 1);
 		if (parked->user == NULL)
 			return false;
@@ -101,7 +101,7 @@ static void answer(const struct parked *parked, int result)
 		result = -ENOLCK; /* which fcntl(2) knows */
 	if (result == 0)
 		answers_tell_of(parked->handle);
-	if (result != 0 || parked->kind != PARKED_OPEN) {
+	if (result != 0 || (parked->kind != PARKED_OPEN && parked->kind != PARKED_BESIDE)) {
 		fuse_reply_err(parked->req, -result);
 		return;
 	}
@@ -116,18 +116,68 @@ static void take_back(const struct parked *parked)
 		engine_cancel_proof(parked->proof);
 	else if (parked->kind == PARKED_TEST)
 		engine_cancel_test(parked->test);
+	else if (parked->kind == PARKED_BESIDE)
+		return;
 	else if (!parked->decided && parked->wish != NULL)
 		engine_cancel(parked->wish);
+}
+
+static bool is_foreign(const struct parked *parked)
+{
+	return parked->kind == PARKED_OPEN && ((const struct opening *)parked)->thread == 0;
+}
+
+/* The request has been answered. That of a foreign exclusive open may have been another process's:
+ * so those beside it get the same answer; and if the open has failed, whoever asks next, too. */
+static void conclude(struct parked *parked, int result)
+{
+	struct parked *beside, *next;
+
+	if (!is_foreign(parked)) {
+		parked_free(parked);
+		return;
+	}
+	DL_FOREACH_SAFE (parked->handle->parked, beside, next) {
+		if (beside->kind != PARKED_BESIDE)
+			continue;
+		answer(beside, result);
+		parked_free(beside);
+	}
+	if (result == 0) {
+		parked_free(parked);
+		return;
+	}
+	parked->req = NULL;
+	parked->request_bytes = 0; /* not to be handled again */
+	parked->wish = NULL;
+	parked->decided = true;
+	parked->result = result;
+	parked_mark(parked);
+}
+
+void parked_interrupt(struct parked *parked, fuse_req_t req)
+{
+	take_back(parked);
+	fuse_reply_err(req, EINTR);
+	/* Whoever else asks was not interrupted: stat(2) looks again, and open(2) begins anew. */
+	conclude(parked, is_foreign(parked) ? -ESTALE : -EINTR);
 }
 
 /* libfuse calls this from the loop, when it reads the FUSE_INTERRUPT. */
 static void on_interrupt(fuse_req_t req, void *data)
 {
-	struct parked *parked = data;
-	(void)req;
-	take_back(parked);
-	answer(parked, -EINTR);
-	parked_free(parked);
+	parked_interrupt(data, req);
+}
+
+bool parked_lacks_lock(const struct handle *handle)
+{
+	const struct parked *parked;
+
+	DL_FOREACH (handle->parked, parked) {
+		if (is_foreign(parked) && !(parked->decided && parked->result == 0))
+			return true;
+	}
+	return false;
 }
 
 static void keep_request(struct parked *parked)
@@ -301,7 +351,9 @@ void parked_decide(struct parked *parked, int result)
 		const struct opening *opening = opening_of(parked);
 		if (result == -EWOULDBLOCK)
 			result = -EEXIST;
-		else if (result == 0)
+		else if (result == 0 && is_foreign(parked))
+			inode_take_name(handle->filesystem, handle->inode, opening->keeps_text);
+		if (result == 0)
 			inode_recreate(handle->inode, opening->mode, opening->uid, opening->gid,
 				       opening->keeps_text);
 	}
@@ -315,7 +367,7 @@ void parked_decide(struct parked *parked, int result)
 	else if (result == 0)
 		holder_take_file(handle, fuse_req_ctx(parked->req)->pid);
 	answer(parked, result);
-	parked_free(parked);
+	conclude(parked, result);
 }
 
 /* The kernel takes no more than the type of F_UNLCK, and leaves the rest as the caller gave it

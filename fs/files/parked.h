@@ -21,7 +21,8 @@ enum parked_kind {
 	PARKED_RECORD, /* F_SETLK, F_SETLKW */
 	PARKED_TEST,   /* F_GETLK */
 	PARKED_FSYNC,
-	PARKED_TOKEN, /* ioctl(2) */
+	PARKED_TOKEN,  /* ioctl(2) */
+	PARKED_BESIDE, /* another GETATTR while that of a foreign exclusive open is parked */
 };
 
 struct parked {
@@ -48,11 +49,13 @@ struct parked {
 							by another process */
 };
 
-/* An exclusive open whose open(2) has not returned. */
+/* An exclusive open whose open(2) has not returned. One of a foreign pid namespace (thread 0),
+ * whose GETATTR looks like that of any other foreign process, is the only one of its inode; see
+ * fs/ops/open.c. If it has failed it stays, with its result, until the open file is closed. */
 struct opening {
 	struct parked parked;	     /* first */
 	struct opening *prev, *next; /* in inode->opening */
-	pid_t thread;		     /* the thread that called open(2) */
+	pid_t thread;		     /* the thread that called open(2); 0: a foreign one */
 	uid_t uid;		     /* the owner of the new file, */
 	gid_t gid;
 	mode_t mode;	 /* and its permissions; */
@@ -60,7 +63,7 @@ struct opening {
 };
 
 /* On the account of the caller `uid`, whose limit the caller of this function has checked; proofs
- * (FSYNC, TOKEN) count for nobody. Returns NULL when out of memory. */
+ * (FSYNC, TOKEN) and BESIDE count for nobody. Returns NULL when out of memory. */
 struct parked *parked_create(struct handle *handle, enum parked_kind kind, uid_t uid);
 struct opening *parked_create_opening(struct handle *handle, const struct fuse_ctx *caller,
 				      mode_t mode, bool keeps_text);
@@ -93,6 +96,12 @@ void parked_tell(struct parked *parked, int error, const struct engine_conflict 
 
 /* The engine's proof: an error (-errno), or 0 and the token. As parked_decide() otherwise. */
 void parked_prove(struct parked *parked, int error, uint64_t token);
+
+/* The wish was taken back, because a signal has come: answers the request with EINTR. */
+void parked_interrupt(struct parked *parked, fuse_req_t req);
+
+/* Whether the open file is that of a foreign exclusive open that has not got the lock. */
+bool parked_lacks_lock(const struct handle *handle);
 
 /* Frees what was parked, without an answer. The engine must have no pointer to it any more. */
 void parked_free(struct parked *parked);

@@ -40,14 +40,32 @@ static struct parked *find_opening(const struct inode *inode, pid_t thread)
 {
 	struct opening *opening;
 	DL_FOREACH (inode->opening, opening) {
-		if (opening->thread == thread && opening->parked.req == NULL)
+		if (opening->thread == thread && (thread == 0 || opening->parked.req == NULL))
 			return &opening->parked;
 	}
 	return NULL;
 }
 
+/* Waits for the same answer. */
+static void wait_beside(fuse_req_t req, const struct parked *opening)
+{
+	struct parked *parked =
+		parked_create(opening->handle, PARKED_BESIDE, fuse_req_ctx(req)->uid);
+
+	if (parked == NULL) {
+		fuse_reply_err(req, ENOMEM);
+	} else if (!parked_hold(parked, req)) {
+		parked_free(parked);
+		fuse_reply_err(req, EINTR);
+	}
+}
+
 static void finish_exclusive_open(fuse_req_t req, struct parked *parked)
 {
+	if (parked->req != NULL) {
+		wait_beside(req, parked);
+		return;
+	}
 	bool held = parked_hold(parked, req);
 
 	if (parked->decided) {
@@ -55,9 +73,7 @@ static void finish_exclusive_open(fuse_req_t req, struct parked *parked)
 		parked->req = req;
 		parked_decide(parked, parked->handle->fenced ? -EIO : parked->result);
 	} else if (!held) {
-		engine_cancel(parked->wish);
-		parked_free(parked);
-		fuse_reply_err(req, EINTR);
+		parked_interrupt(parked, req);
 	}
 }
 

@@ -71,6 +71,28 @@ void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		handle_close(handle); /* the caller was killed; no RELEASE will come */
 }
 
+/* Whether it is an exclusive open of a foreign process: one that the daemon cannot see, in a pid
+ * namespace that is not below the daemon's. The kernel gives 0 for its thread.
+ *
+ * All foreign processes look alike, so the GETATTR of such an open cannot be told by its thread,
+ * but by its node: each gets a new one, which has no name here before the lock is granted. The
+ * kernel knows the node by the name that CREATE has instantiated, and is told to look that name up
+ * before it is used again. Lookups do not find it (op_lookup()): so nobody but the open itself gets
+ * at the node. (But for the moment between d_instantiate() and fuse_change_entry_timeout() in
+ * fuse_create_open(), while the answer to an earlier lookup still counts, and for who watches with
+ * fanotify(7) or opens by handle.) Should another foreign process ask all the same, nobody gets in
+ * by that: who asks is answered when the lock is granted, or gets the error that the open is to
+ * get, and so does whoever asks later, until the open file is closed.
+ *
+ * When the lock is granted the file takes its name. The kernel still looks it up each time, and
+ * does not find it, until the directory is listed. Only if the lock is granted before CREATE is
+ * answered, which takes a kept claim, the kernel may keep the name as it does for others.
+ */
+static bool is_foreign_exclusive(fuse_req_t req, int flags)
+{
+	return (flags & O_EXCL) != 0 && fuse_req_ctx(req)->pid == 0;
+}
+
 /* Checks the permissions of a file that the kernel takes for new, and so does not check. */
 static int may_open(fuse_req_t req, const struct inode *inode, int flags)
 {
@@ -85,10 +107,12 @@ static bool keeps_text(fuse_req_t req, const struct inode *inode)
 	return inode->access.fixed && access_check(req, &inode->access, W_OK) != 0;
 }
 
-/* The file of that name for CREATE: the one in use on this host, or a new one. */
+/* The file of that name for CREATE: the one in use on this host, or a new one. For a foreign
+ * exclusive open it is always new, and has no name before the lock is granted. */
 static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *name, mode_t mode,
 			  int flags, struct inode **ret)
 {
+	bool foreign = is_foreign_exclusive(req, flags);
 	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *parent = inode_find(&filesystem->inodes, parent_node);
 	if (status_owns(parent_node))
@@ -98,10 +122,10 @@ static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *na
 	if (parent == filesystem->inodes.root && strcmp(name, STATUS_NAME) == 0)
 		return -EPERM; /* reserved */
 	struct inode *inode = inode_child(parent, name);
-	if (inode != NULL) {
+	if (inode != NULL && inode_is_directory(inode))
+		return -EISDIR;
+	if (inode != NULL && !foreign) {
 		*ret = inode;
-		if (inode_is_directory(inode))
-			return -EISDIR;
 		/* An exclusive open creates the file anew, once it has the lock: so the former
 		 * file's permissions do not count. */
 		return (flags & O_EXCL) != 0 && !inode->access.fixed ? 0
@@ -118,7 +142,7 @@ static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *na
 		return error;
 	if (inode->access.fixed)
 		error = may_open(req, inode, flags);
-	if (error == 0)
+	if (error == 0 && !foreign)
 		error = inode_attach(parent, inode);
 	if (error != 0) {
 		inode_detach(filesystem, inode);
@@ -181,10 +205,9 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	struct inode *inode;
 	struct fuse_entry_param entry;
 
-	/* Two kinds of callers cannot be made to wait: those of a foreign pid namespace, whose
-	 * GETATTR cannot be told apart, and those on a kernel that returns from open(2) without
-	 * asking for the attributes. */
-	if (exclusive && (!filesystem->exclusive_open_waits || fuse_req_ctx(req)->pid == 0)) {
+	/* On a kernel that returns from open(2) without asking for the attributes nobody can be
+	 * made to wait. */
+	if (exclusive && !filesystem->exclusive_open_waits) {
 		refuse_exclusive(req, parent, name);
 		return;
 	}
@@ -210,6 +233,8 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	}
 	fill_info(info, handle);
 	inode_entry(inode, &entry);
+	if (parked_lacks_lock(handle))
+		entry.entry_timeout = 0;
 	if (fuse_reply_create(req, &entry, info) == -ENOENT) {
 		/* The caller was killed meanwhile; neither RELEASE nor FORGET will come. */
 		handle->inode->lookups--;
@@ -242,12 +267,15 @@ void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
  * close(2). */
 void op_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 {
-	struct handle *handle = handle_find(&filesystem_of(req)->handles, node, info);
+	struct filesystem *filesystem = filesystem_of(req);
+	struct handle *handle = handle_find(&filesystem->handles, node, info);
 
 	if (status_owns(node)) {
 		status_release(req, info);
 		return;
 	}
+	if (handle != NULL && parked_lacks_lock(handle))
+		inode_leave_name(filesystem, handle->inode);
 	if (handle != NULL)
 		handle_close(handle);
 	fuse_reply_err(req, 0);

@@ -423,7 +423,7 @@ void kernel_send(struct kernel *kernel, const struct kernel_caller *caller, uint
 		.nodeid = node,
 		.uid = caller->uid,
 		.gid = caller->uid,
-		.pid = caller->pid,
+		.pid = caller->pid % 2 == 0 ? caller->pid : 0,
 	};
 	struct kernel_request request = {
 		.unique = header.unique,

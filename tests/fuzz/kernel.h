@@ -71,7 +71,8 @@ struct kernel {
 	bool steered; /* claims may be taken away at any time: who holds is not checked any more */
 };
 
-/* Who asks, and how. */
+/* Who asks, and how. A thread of an odd number is in a foreign pid namespace: the file system is
+ * told 0. */
 struct kernel_caller {
 	uint32_t pid, uid;
 	bool killed;		/* before the answer comes */
