@@ -65,7 +65,7 @@ done
 # those that take their time for what the servers and clocks do, with faults that chaos and record-faults inject as well; and
 # those that mount by fusermount3, for which libfuse forks beside the store's threads and allocates in the child: a sanitizer's
 # allocator does not always survive that.
-plain_only="layers mutants quickstart manual unit-file bench idle-cost flat-cost many-watches many-locks many-waiters long-queue
+plain_only="layers completion mutants quickstart manual unit-file bench idle-cost flat-cost many-watches many-locks many-waiters long-queue
     lease-cut lease-follower lease-idle lease-leader lease-quorum lease-stopped lease-heartbeat hang guard-late disk-stall wall-clock
     hang-kernel rolling-restart restart-chaos kill-chaos other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped
     record-programs record-fairness record-model record-model-hosts flock-n-hosts even-servers long-election stat-race
@@ -79,7 +79,7 @@ busy_tests="mutants record-model record-model-hosts ${heavy_tests[*]}"
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
     libjansson-dev libncurses-dev libsystemd-dev libxxhash-dev libcmocka-dev libssl-dev libsasl2-dev
     zookeeper libcurator-recipes-java openjdk-17-jdk-headless patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount jq tmux
-    ctdb e2fsprogs stress-ng mandoc systemd)
+    ctdb e2fsprogs stress-ng mandoc systemd zsh fish)
 heavy_packages=(shellcheck build-essential debhelper lintian systemd-container dbus
     clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck valgrind)
 for name in "${names[@]}" ${heavy:+"${heavy_tests[@]}"}; do

@@ -22,10 +22,14 @@ expect_equal "installed" "./etc/dlockfs.ini
 .$prefix/share/doc/dlockfs/README.md
 .$prefix/share/doc/dlockfs/prometheus/dlockfs-dashboard.json
 .$prefix/share/doc/dlockfs/prometheus/dlockfs.rules.yml
+.$prefix/share/fish/vendor_completions.d/dlockctl.fish
+.$prefix/share/fish/vendor_completions.d/dlockfs.fish
 .$prefix/share/man/man1/dlockctl.1
 .$prefix/share/man/man5/dlockfs.ini.5
 .$prefix/share/man/man8/dlockfs.8
-.$prefix/share/man/man8/mount.fuse.dlockfs.8" "$(find . ! -type d | LC_ALL=C sort)"
+.$prefix/share/man/man8/mount.fuse.dlockfs.8
+.$prefix/share/zsh/site-functions/_dlockctl
+.$prefix/share/zsh/site-functions/_dlockfs" "$(find . ! -type d | LC_ALL=C sort)"
 for program in ".$prefix/bin/dlockctl" ".$prefix/sbin/mount.fuse.dlockfs"; do
     test -x "$program"
 done

@@ -13,5 +13,5 @@ shellcheck tests/{functions,run}.sh
     echo 'set -Eeuo pipefail'
     grep -hoP '(?<![\w${])[a-z]\w*(?=\+?=)' "$tests"/{functions,processes}.sh | sort -u | sed 's/.*/&=$(date); : "$&"/'
 } >tests/functions.sh
-printf '%s\0' .ci/run etc/*.sh etc/debian/*.sh etc/completion/* tests/{packages,processes}.sh tests/system/*.sh tests/bench/*.sh |
+printf '%s\0' .ci/run etc/*.sh etc/debian/*.sh etc/completion/dlock* tests/{packages,processes}.sh tests/system/*.sh tests/bench/*.sh |
     xargs -0 -P 2 -n 4 shellcheck
