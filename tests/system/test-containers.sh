@@ -183,6 +183,19 @@ release mapped
 expect_status 66 "${as_root_of_their_own[@]}" flock -n "$share/A/ours" true 2>"$dir/err"
 grep -q 'Permission denied' "$dir/err"
 
+# A container may have one directory alone. dlockctl works in any that has the mount.
+mkdir "$share/A/team" "$dir/team"
+start team "${pod[@]}" sh -c 'mount --bind "$1" "$2" && exec flock "$2/job" sh -c "echo held; exec sleep infinity"' - \
+    "$share/A/team" "$dir/team"
+expect team held
+mkdir "$dir/B/team"
+expect_status 1 flock -n "$dir/B/team/job" true
+release team
+start run "${pod[@]}" "$dlockctl" --mount "$share/A" run -n job sh -c 'echo "$DLOCK_NAME"; exec sleep infinity'
+expect run job
+"$dlockctl" --mount "$dir/B" break job --yes >"$dir/break"
+expect_status 75 finish run
+
 # The daemon ends, and another one mounts: that reaches the volume; a bind mount of the mount point stays dead.
 pod_call holder "$share/A/job" excl hold
 expect holder "excl ok"
@@ -193,5 +206,15 @@ start late "${pod[@]}" flock -n "$share/A/job" true
 finish late
 nsenter --mount --target "$(pgrep -P "$(pid early)")" -- flock -n "$share/A/job" true
 refused fixed_sees test -e "$dir/fixed/.dlockfs/status"
-release holder early fixed
+release holder
+
+# The death of its process 1 takes all of a container with it, the guard too. What the host has in place of the mount is dead; the
+# next daemon replaces it.
+kill -KILL "$(daemon)"
+finish A 2>/dev/null || true
+refused test -e "$share/A/.dlockfs/status"
+start_contained
+wait_until "$deadline" test -e "$share/A/.dlockfs/status"
+nsenter --mount --target "$(pgrep -P "$(pid early)")" -- flock -n "$share/A/job" true
+release early fixed
 end_contained
