@@ -6,12 +6,12 @@
 
 requires command -v shellcheck
 cd "$source_dir"
-cp -a --parents .shellcheckrc .ci etc/*.sh etc/debian/*.sh etc/completion tests/*.sh tests/system/*.sh tests/bench/*.sh "$dir"
+cp -a --parents .shellcheckrc .ci etc/*.sh etc/debian/*.sh etc/completion etc/arch tests/*.sh tests/system/*.sh tests/bench/*.sh "$dir"
 cd "$dir"
 shellcheck tests/{functions,run}.sh
 {
     echo 'set -Eeuo pipefail'
     grep -hoP '(?<![\w${])[a-z]\w*(?=\+?=)' "$tests"/{functions,processes}.sh | sort -u | sed 's/.*/&=$(date); : "$&"/'
 } >tests/functions.sh
-printf '%s\0' .ci/run etc/*.sh etc/debian/*.sh etc/completion/dlock* tests/{packages,processes}.sh tests/system/*.sh tests/bench/*.sh |
+printf '%s\0' .ci/run etc/*.sh etc/debian/*.sh etc/completion/dlock* etc/arch/* tests/{packages,processes}.sh tests/system/*.sh tests/bench/*.sh |
     xargs -0 -P 2 -n 4 shellcheck
