@@ -20,6 +20,7 @@ expect_equal "installed" "./etc/dlockfs.ini
 .$prefix/share/bash-completion/completions/dlockfs
 .$prefix/share/dlockfs/dlockctl.schema.json
 .$prefix/share/doc/dlockfs/README.md
+.$prefix/share/doc/dlockfs/kubernetes/dlockfs.yaml
 .$prefix/share/doc/dlockfs/prometheus/dlockfs-dashboard.json
 .$prefix/share/doc/dlockfs/prometheus/dlockfs.rules.yml
 .$prefix/share/fish/vendor_completions.d/dlockctl.fish
