@@ -1,14 +1,15 @@
 #!/usr/bin/python3
 """documents.py TREE DLOCKFS DLOCKCTL PAGE...: prints what the pages show and what does not exist, a line each.
 
-Links (with their #anchors), options and commands of dlockfs and dlockctl, keys of the configuration, paths and tests of the tree. TREE is
-the source tree, or - to look at nothing but links. By convention a piece of code that begins with a dash is an option of dlockfs or
-dlockctl; an option of another program is shown behind its name.
+What it looks at: links with their #anchors; options and commands of dlockfs and dlockctl; keys of the configuration, and blocks of it,
+which dlockfs --check reads; paths and tests of the tree. TREE is the source tree, or - to look at nothing but links. A piece of code
+that begins with a dash is an option of dlockfs or dlockctl, unless FOREIGN_OPTIONS has it.
 """
 import os
 import re
 import subprocess
 import sys
+import tempfile
 
 FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`]+)`")
@@ -17,7 +18,9 @@ OPTION = re.compile(r"(?<![\w-])(--?[a-z][a-z-]*)", re.IGNORECASE)
 KEY_VALUE = re.compile(r"^#?([a-z_]+) = ")
 # Names with an underscore that are of other programs, of the kernel, or of files that dlockfs only uses.
 FOREIGN = {"user_allow_other", "extra_lock_patterns", "default_permissions", "protected_regular", "max_request_timeout",
-           "default_request_timeout", "rule_files", "zkr_lock_lock", "memfd_create", "plain_only"}
+           "default_request_timeout", "recover_lost_locks", "retry_count", "retry_delay", "rule_files", "zkr_lock_lock", "memfd_create", "plain_only"}
+# Options of other programs that stand alone.
+FOREIGN_OPTIONS = {"--bind", "--network", "--pid", "--ttl", "--uidmap", "--userns", "-child-exit-code", "-try"}
 MOUNT_OPTIONS = {"nonempty", "noexec", "nosuid", "nodev", "auto_unmount", "config"}
 
 
@@ -60,6 +63,7 @@ class Programs:
 
     def __init__(self, tree, dlockfs, dlockctl):
         self.tree = tree
+        self.dlockfs = dlockfs
         text = self.help(dlockfs)
         self.options = {"dlockfs": set(OPTION.findall(text.partition("\nKeys ")[0]))}
         keys = text.partition("\nKeys ")[2]
@@ -115,8 +119,9 @@ class Programs:
         """A line of shell, or a piece of code."""
         for match in re.finditer(r"(?:^|[\s(;|/])(dlockfs|dlockctl)(?= [^:])", line):
             rest = re.split(r"[;|>&#)]|\s\s", line[match.end(1):])[0]
-            if match.group(1) == "dlockfs" and not rest.strip().startswith("-"):
-                continue # the service of that name
+            before = line[:match.start(1)].split()
+            if match.group(1) == "dlockfs" and (not rest.strip().startswith("-") or before and before[-1].startswith("-")):
+                continue # the service of that name, or a name that an option gives
             yield from self.check_call(match.group(1), rest.replace("'", "").split())
 
     def check_code(self, code):
@@ -124,7 +129,7 @@ class Programs:
         yield from self.check_line(code)
         if re.match("--?[a-z]", code, re.IGNORECASE):
             word = re.split("[ =]", code)[0]
-            if word not in self.all_options:
+            if word not in self.all_options | FOREIGN_OPTIONS:
                 yield f"neither dlockfs nor dlockctl has an option {word}"
             if word == "-o":
                 yield from self.check_mount_options(code[2:].strip())
@@ -158,6 +163,18 @@ class Programs:
             yield f"there is no test {name}"
 
     def check_ini(self, block):
+        wrong = list(self.check_ini_names(block))
+        if not wrong and "/etc/dlockfs" not in block: # else it names files that may not be there
+            with tempfile.NamedTemporaryFile("w", suffix=".ini") as file:
+                file.write(block)
+                file.flush()
+                command = [self.dlockfs, "--config", file.name, "--check", "/run/dlocks"]
+                result = subprocess.run(command, check=False, capture_output=True, text=True)
+                if result.returncode != 0:
+                    wrong.append(result.stderr.strip().replace(file.name, "the configuration"))
+        return wrong
+
+    def check_ini_names(self, block):
         for line in block.splitlines():
             key, equals, _ = line.partition("=")
             section = re.match(r'\[(\w+)(?: "[^"]+")?\]$', line)

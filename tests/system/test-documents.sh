@@ -51,6 +51,8 @@ wrong '`-o idel=1s`' "there is no key idel"
 wrong '`dlockfs -o idel=1s /run/dlocks`' "there is no key idel"
 wrong $'```ini\nhandof = 1\n```' "there is no key handof"
 wrong $'```ini\n[lock "a"]\n```' 'there is no section [lock "a"]'
+wrong $'```ini\n[locks]\nhandoff = many\n```' \
+    'dlockfs: error: the configuration:2: handoff: bad value "many", expected a number from 0 to 1000000'
 wrong $'```sh\nx=$(dlockctl tokn 9)\n```' "dlockctl has no command tokn"
 wrong '`src/engine/none.h`' "there is no src/engine/none.h"
 wrong '`LIMIT=9 tests/run.sh sim none`' "there is no test none"
