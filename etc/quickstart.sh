@@ -293,7 +293,7 @@ Both mounts stand for hosts that share locks through ZooKeeper. To try next:
   flock $run/dlocks-b/backup echo mine     waits for it
   $dlockctl --mount $run/dlocks-b ls    who holds what
   kill -9 %1                               the holder dies: "host b" gets the lock
-For hosts and servers of your own see "Several hosts" in README.md.
+For hosts and servers of your own see etc/doc/several-hosts.md.
   $(printf %-40s "$0 --stop") undo all this
 END
 }

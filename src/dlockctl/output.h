@@ -74,7 +74,7 @@ enum hue claim_hue(const struct claim *claim);
 /* Seconds since the claim was placed; -1 if not known. */
 int64_t claim_seconds(const struct claim *claim);
 
-/* The object for one lock, see the README. */
+/* The object for one lock, see etc/dlockctl.schema.json. */
 json_t *queue_json(const struct queue *queue);
 
 /* A string, also of bytes that are no UTF-8. */

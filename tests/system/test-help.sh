@@ -1,5 +1,5 @@
 #!/bin/bash
-# --help lists every option and key, --version says the version, and the README knows each of them as well.
+# --help lists every option and key, --version says the version, and mounting.md has each of them as well.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
@@ -21,9 +21,10 @@ expect_equal "lines of --version" 1 "$(wc -l <"$dir/version")"
 version=$(sed -n "/ version: '/{s/.*version: '\([0-9.]*\)'.*/\1/p;q}" "$source_dir/meson.build")
 grep -qF "$version" "$dir/version" || fail "--version says $(<"$dir/version")"
 
-if [ -e "$source_dir/README.md" ]; then
+page=$source_dir/etc/doc/mounting.md
+if [ -e "$page" ]; then
     for word in "${options[@]}" "${keys[@]}"; do
-        grep -qF -- "$word" "$source_dir/README.md" || fail "README.md does not have $word"
+        grep -qF -- "$word" "$page" || fail "mounting.md does not have $word"
     done
 fi
 if [ -e "$source_dir/etc/dlockfs.ini" ]; then

@@ -1,5 +1,5 @@
 #!/bin/bash
-# "meson install" installs what README.md says and nothing else, and never another configuration over one that is there.
+# "meson install" installs what mounting.md says and nothing else, and never another configuration over one that is there.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
@@ -20,9 +20,27 @@ expect_equal "installed" "./etc/dlockfs.ini
 .$prefix/share/bash-completion/completions/dlockfs
 .$prefix/share/dlockfs/dlockctl.schema.json
 .$prefix/share/doc/dlockfs/README.md
+.$prefix/share/doc/dlockfs/access.md
+.$prefix/share/doc/dlockfs/coming-from.md
+.$prefix/share/doc/dlockfs/containers.md
+.$prefix/share/doc/dlockfs/hacking.md
+.$prefix/share/doc/dlockfs/how-it-works.md
 .$prefix/share/doc/dlockfs/kubernetes/dlockfs.yaml
+.$prefix/share/doc/dlockfs/lease-time-line.svg
+.$prefix/share/doc/dlockfs/life-of-a-lock.svg
+.$prefix/share/doc/dlockfs/mounting.md
+.$prefix/share/doc/dlockfs/other-clients.md
+.$prefix/share/doc/dlockfs/programs.md
 .$prefix/share/doc/dlockfs/prometheus/dlockfs-dashboard.json
 .$prefix/share/doc/dlockfs/prometheus/dlockfs.rules.yml
+.$prefix/share/doc/dlockfs/restarts.md
+.$prefix/share/doc/dlockfs/safety.md
+.$prefix/share/doc/dlockfs/scale.md
+.$prefix/share/doc/dlockfs/semantics.md
+.$prefix/share/doc/dlockfs/several-hosts.md
+.$prefix/share/doc/dlockfs/speed.md
+.$prefix/share/doc/dlockfs/stores.md
+.$prefix/share/doc/dlockfs/watching.md
 .$prefix/share/fish/vendor_completions.d/dlockctl.fish
 .$prefix/share/fish/vendor_completions.d/dlockfs.fish
 .$prefix/share/man/man1/dlockctl.1

@@ -34,8 +34,16 @@ diff -u "$dir/options" <(text dlockfs.8 | sed -n '/^OPTIONS/,/^SIGNALS/p' | opti
 
 # What is logged, and what it means.
 mapfile -t sources < <(find "$source_dir"/{fs,src} -name '*.c' ! -path '*/dlockctl/*')
-"$python" "$tests/system/messages.py" "$man/dlockfs.8" "${sources[@]}" >"$dir/unknown-messages"
-expect_equal "messages that dlockfs.8 does not have" "" "$(<"$dir/unknown-messages")"
+# messages_known PAGE KIND SOURCE...: the page has all messages of that kind.
+messages_known() {
+    "$python" "$tests/system/messages.py" "$man/$1" "${@:2}" >"$dir/unknown-messages"
+    expect_equal "messages that $1 does not have" "" "$(<"$dir/unknown-messages")"
+}
+messages_known dlockfs.8 log "${sources[@]}"
+messages_known dlockctl.1 fail "$source_dir"/src/dlockctl/*.c
+messages_known dlockfs.ini.5 fail "$source_dir"/src/config/*.c
+messages_known dlockfs.ini.5 why "$source_dir"/src/{base,config}/*.c
+messages_known dlockfs.8 why "$source_dir"/fs/{*.c,kernel/*.c}
 
 # dlockctl: commands and the options of all of them, exit statuses.
 "$dlockctl" --help >"$dir/help"

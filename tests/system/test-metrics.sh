@@ -233,12 +233,12 @@ expect_status 74 "$dlockctl" --mount "$dir/C" metrics >/dev/full 2>"$dir/err"
 grep -q 'metrics: cannot be written: No space left on device' "$dir/err"
 
 #
-# The README has all of them, and its alerts; these are raised by what they are for; the dashboard asks for nothing else
+# watching.md has all of them, and the alerts; these are raised by what they are for; the dashboard asks for nothing else
 #
 
 etc=$source_dir/etc/prometheus
 sed -n 's/.*alert: //p' "$etc/dlockfs.rules.yml" | while read -r name; do
-    grep -q "^| \`$name\` |" "$source_dir/README.md" || fail "not in the README: $name"
+    grep -q "^| \`$name\` |" "$source_dir/etc/doc/watching.md" || fail "not in watching.md: $name"
 done
 cp "$etc/dlockfs.rules.yml" "$dir/rules.yml"
 jq -r '.panels[].targets[].expr' "$etc/dlockfs-dashboard.json" | sed 's/\$__rate_interval/5m/g' |
@@ -249,7 +249,7 @@ grep -oh 'dlockfs_[a-z_]*' "$dir/dashboard.yml" "$dir/rules.yml" | sort -u | sed
 done
 
 while read -r name; do
-    grep -q "\`$name\`" "$source_dir/README.md" || fail "not in the README: $name"
+    grep -q "\`$name\`" "$source_dir/etc/doc/watching.md" || fail "not in watching.md: $name"
 done < <(sed -n 's/^# TYPE \([^ ]*\).*/\1/p' "$dir/C.metrics")
 cat >"$dir/alerts.yml" <<'END'
 rule_files: [rules.yml]

@@ -25,7 +25,7 @@ mount -t fuse.dlockfs none "$dir/B" -o "url=$store,allow_other"
 process_record "$dir" daemon-b "$(daemons_of "$dir/B")"
 is_mounted "$dir/B"
 
-# As in the README, for systems whose network comes later.
+# As in mounting.md, for systems whose network comes later.
 echo "$store $dir/C fuse.dlockfs x-mount.mkdir,_netdev,nofail,nosuid,nodev,noexec,session_timeout=30s 0 0" >"$dir/fstab"
 mount --fstab "$dir/fstab" "$dir/C"
 grep " $dir/C fuse.dlockfs" /proc/self/mounts | finds noexec

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The Debian package, in a machine with a systemd of its own: built, without errors for lintian, installed and used as the README
+# The Debian package, in a machine with a systemd of its own: built, without errors for lintian, installed and used as the documentation
 # and the manual say, upgraded, removed. With CLEAN_ROOT=1 in a new Debian (see machine.sh), in which
 # apt finds and installs what it depends on.
 # shellcheck source=../functions.sh

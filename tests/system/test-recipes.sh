@@ -1,6 +1,5 @@
 #!/bin/bash
-# What a recipe cannot do, what other clients do wrong, and what is peculiar to claims of two znodes: see "Other clients on the same
-# lock" in the README.
+# What a recipe cannot do, what other clients do wrong, and what is peculiar to claims of two znodes: see etc/doc/other-clients.md.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 # shellcheck source=other-clients.sh

@@ -113,9 +113,9 @@ wait_until "$deadline" grep -q '^token [0-9]' "$dir/holder.out"
 grows holder
 release holder
 
-# The README's last example in C, as it stands there.
+# The last example in C of programs.md, as it stands there.
 awk '/^```c$/ { text = ""; inside = 1; next } /^```/ { inside = 0 } inside { text = text $0 "\n" } END { printf "%s", text }' \
-    "$source_dir/README.md" >"$dir/example.c"
+    "$source_dir/etc/doc/programs.md" >"$dir/example.c"
 DESTDIR=$dir/installed meson install -C "$build" --no-rebuild >"$dir/install.log"
 header=$(find "$dir/installed" -name dlockfs.h)
 cc -Wall -Werror -I "${header%/*}" -o "$dir/example" "$dir/example.c"

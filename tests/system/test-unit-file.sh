@@ -1,10 +1,11 @@
 #!/bin/bash
-# The service that is installed is what README.md says: systemd understands all of it, has it run before and after what it should,
+# The service that is installed is what mounting.md says: systemd understands all of it, has it run before and after what it should,
 # and gives it that exposure.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
 systemd=/lib/systemd/systemd
+page=$source_dir/etc/doc/mounting.md
 generator=/lib/systemd/system-generators/systemd-fstab-generator
 requires command -v systemd-analyze
 requires test -x $systemd -a -x $generator
@@ -17,17 +18,17 @@ mkdir "$dir/units"
 sed -E "s|^Exec(Start\|Reload)=(/[^ ]*/dlockfs)|Exec\1=$dir/root\2|" "$unit" >"$dir/units/dlockfs.service"
 systemd-analyze verify --man=no "$dir/units/dlockfs.service" >"$dir/verify.out" 2>&1
 expect_equal "what systemd says of the unit" "" "$(<"$dir/verify.out")"
-exposure=$(sed -n 's/.*exposure of \([0-9.]*\) by `systemd-analyze security.*/\1/p' "$source_dir/README.md")
+exposure=$(sed -n 's/.*exposure of \([0-9.]*\) by `systemd-analyze security.*/\1/p' "$page")
 systemd-analyze security --offline=true "$dir/units/dlockfs.service" >"$dir/security.out"
 grep -q "exposure level for dlockfs.service: $exposure " "$dir/security.out" ||
-    fail "README.md says $exposure, systemd: $(tail -n 1 "$dir/security.out")"
+    fail "mounting.md says $exposure, systemd: $(tail -n 1 "$dir/security.out")"
 
-# What a systemd that starts nothing makes of it, beside the line of README.md for fstab and others. It does not do that as root.
+# What a systemd that starts nothing makes of it, beside the line of mounting.md for fstab and others. It does not do that as root.
 for other in cron atd; do
     printf '%s\n' '[Service]' 'ExecStart=/bin/true' >"$dir/units/$other.service"
 done
 printf '%s\n' '[Unit]' 'Wants=dlockfs.service cron.service atd.service run-dlocks.mount' >"$dir/units/all.target"
-grep '^zookeeper://.* fuse\.dlockfs ' "$source_dir/README.md" >"$dir/fstab"
+grep '^zookeeper://.* fuse\.dlockfs ' "$page" >"$dir/fstab"
 mkdir "$dir/generated"
 SYSTEMD_FSTAB=$dir/fstab $generator "$dir/generated" "$dir/generated" "$dir/generated"
 SYSTEMD_UNIT_PATH=$dir/units:$dir/generated: timeout "$deadline" setpriv --reuid=65534 --regid=65534 --clear-groups \
@@ -52,7 +53,7 @@ understood dlockfs.service "Before: cron.service" "Before: atd.service" "After: 
 understood dlockfs.service "PrivateTmp: no" "PrivateDevices: no" "ProtectSystem: no" "ProtectHome: no" "ProtectControlGroups: no" \
     "ProtectKernelTunables: no" "ProtectKernelModules: no" "ProtectKernelLogs: no" "ProtectProc: default"
 understood run-dlocks.mount "Before: remote-fs.target" "After: network-online.target" "File System Type: fuse.dlockfs"
-grep -q 'when its loop hangs: for 20 seconds' "$source_dir/README.md"
+grep -q 'when its loop hangs: for 20 seconds' "$page"
 grep -qx 'WatchdogSignal=SIGKILL' "$unit" || fail "a daemon that is stopped is not ended by another signal"
 # A reload first looks for errors in the very configuration that the service has.
 start=$(sed -n 's/^ExecStart=//p' "$dir/units/dlockfs.service")
