@@ -72,8 +72,7 @@ struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode,
 		return NULL;
 	}
 	handle->number = number;
-	HASH_ADD(by_number, filesystem->handles.by_number, number, sizeof(handle->number), handle);
-	if (handle->by_number.tbl == NULL) {
+	if (handle_table_add(&filesystem->handles.by_number, number, handle) < 0) {
 		user_leave(&filesystem->users, handle->user, USER_FILES, 1);
 		free(handle);
 		return NULL;
@@ -149,7 +148,7 @@ void handle_free(struct handle *handle)
 	}
 	forget_poll(handle);
 	state_journal_remove(filesystem->journal, &handle->item);
-	HASH_DELETE(by_number, filesystem->handles.by_number, handle);
+	handle_table_remove(&filesystem->handles.by_number, handle->number);
 	filesystem->handles.count--;
 	handle->inode->shard->fenced -= handle->fenced;
 	user_leave(&filesystem->users, handle->user, USER_FILES, 1);
@@ -173,9 +172,7 @@ void handle_set_fenced(struct handle *handle)
 
 struct handle *handle_of_number(const struct handles *handles, uint64_t number)
 {
-	struct handle *handle;
-	HASH_FIND(by_number, handles->by_number, &number, sizeof(number), handle);
-	return handle;
+	return handle_table_find(&handles->by_number, number);
 }
 
 struct handle *handle_find(const struct handles *handles, fuse_ino_t node,

@@ -13,6 +13,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "files/handle_table.h"
 #include "files/holder.h"
 #include "journal/journal.h"
 #include "journal/text.h"
@@ -31,7 +32,6 @@ enum { STATE_OF_HANDLE, STATE_OF_HANDLE_PARKED, STATE_OF_HANDLE_HOLDER };
 struct handle {
 	struct state_item item; /* first */
 	uint64_t number;	/* the file handle that the kernel knows */
-	UT_hash_handle by_number;
 	struct filesystem *filesystem;
 	struct user *user; /* the user who opened it, with a share of USER_FILES */
 	struct inode *inode;
@@ -48,12 +48,17 @@ struct handle {
 };
 
 struct handles {
-	struct handle *by_number; /* in the order in which they were opened */
+	struct handle_table by_number;
 	size_t count;
 	uint64_t last_number;  /* of what is open */
 	struct owning *owning; /* by path */
 	uint64_t last_holder;  /* of holders, for their places in the journal */
 };
+
+/* Visits the handles in the order in which they were opened; not for who closes them. */
+#define HANDLES_FOREACH(handles, handle)                                                           \
+	for ((handle) = handle_table_next(&(handles)->by_number, 0); (handle) != NULL;             \
+	     (handle) = handle_table_next(&(handles)->by_number, (handle)->number))
 
 /* Opens the inode, on the account of `uid`, whose limit the caller has checked. Returns NULL when
  * out of memory.

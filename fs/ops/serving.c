@@ -103,8 +103,7 @@ void serving_prepare_handover(struct filesystem *filesystem)
 
 	status_refuse_all(filesystem, -ETIMEDOUT);
 	steer_refuse_all(filesystem, -EIO);
-	for (handle = filesystem->handles.by_number; handle != NULL;
-	     handle = handle->by_number.next) {
+	HANDLES_FOREACH (&filesystem->handles, handle) {
 		handle_wake_poll(handle);
 	}
 }
@@ -114,8 +113,7 @@ void serving_stop(struct filesystem *filesystem)
 	struct handle *handle;
 	for (size_t i = 0; i < filesystem->shards.count; i++)
 		engine_stop(filesystem->shards.list[i].engine);
-	for (handle = filesystem->handles.by_number; handle != NULL;
-	     handle = handle->by_number.next) {
+	HANDLES_FOREACH (&filesystem->handles, handle) {
 		parked_refuse_all(handle, -ENOLCK);
 		holder_tell_lost(handle);
 	}
@@ -125,10 +123,10 @@ void serving_stop(struct filesystem *filesystem)
 
 void serving_finish(struct filesystem *filesystem)
 {
-	struct handle *handle, *next;
-	HASH_ITER (by_number, filesystem->handles.by_number, handle, next) {
+	struct handle *handle;
+	while ((handle = handle_table_next(&filesystem->handles.by_number, 0)) != NULL)
 		handle_close(handle);
-	}
+	handle_table_finish(&filesystem->handles.by_number);
 	if (filesystem->inodes.root != NULL)
 		inode_free_tree(filesystem, filesystem->inodes.root);
 	/* Inodes without a name that the kernel has not forgotten. */

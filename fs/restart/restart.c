@@ -339,8 +339,7 @@ static void execute(struct restart *restart, int state)
 	fcntl(restart->process.fuse, F_SETFD, 0);
 	if (filesystem->journal != NULL)
 		fcntl(state_journal_descriptor(filesystem->journal), F_SETFD, 0);
-	for (handle = filesystem->handles.by_number; handle != NULL;
-	     handle = handle->by_number.next) {
+	HANDLES_FOREACH (&filesystem->handles, handle) {
 		holder_keep_all(handle);
 	}
 	lease_board_hand_over(filesystem->board, true);

@@ -102,8 +102,7 @@ static void each_owner(void *context, void (*visit)(void *visitor, struct owner 
 	const struct shard *shard = context;
 	const struct handle *handle;
 
-	for (handle = shard->filesystem->handles.by_number; handle != NULL;
-	     handle = handle->by_number.next) {
+	HANDLES_FOREACH (&shard->filesystem->handles, handle) {
 		if (handle->owner != NULL && handle->inode->shard == shard)
 			visit(visitor, handle->owner);
 	}

@@ -242,8 +242,7 @@ static void save_handles(const struct filesystem *filesystem, FILE *out)
 	const struct handle *handle;
 	const struct parked *parked;
 
-	for (handle = filesystem->handles.by_number; handle != NULL;
-	     handle = handle->by_number.next) {
+	HANDLES_FOREACH (&filesystem->handles, handle) {
 		handle_save(handle, out);
 		DL_FOREACH (handle->parked, parked) {
 			parked_save(parked, out);

@@ -602,8 +602,7 @@ static size_t count_waiters(const struct filesystem *filesystem, const struct us
 	const struct parked *parked;
 	size_t count = 0;
 
-	for (handle = filesystem->handles.by_number; handle != NULL;
-	     handle = handle->by_number.next) {
+	HANDLES_FOREACH (&filesystem->handles, handle) {
 		DL_FOREACH (handle->parked, parked) {
 			count += parked->user == user;
 		}
@@ -713,10 +712,10 @@ static void check_fenced(const struct filesystem *filesystem)
 {
 	for (size_t i = 0; i < filesystem->shards.count; i++) {
 		const struct shard *shard = &filesystem->shards.list[i];
-		const struct handle *handle = filesystem->handles.by_number;
+		const struct handle *handle;
 		size_t count = 0;
 
-		for (; handle; handle = handle->by_number.next)
+		HANDLES_FOREACH (&filesystem->handles, handle)
 			count += handle->fenced && handle->inode->shard == shard;
 		REQUIRE(shard->fenced == count);
 	}
@@ -998,7 +997,7 @@ static void check_released(struct world *world)
 	}
 	counts = engine_counts(world->engine);
 	REQUIRE(counts.holders == 0 && counts.waiters == 0 && counts.locks == 0);
-	REQUIRE(!filesystem->handles.by_number && !filesystem->handles.owning &&
+	REQUIRE(!filesystem->handles.by_number.used && !filesystem->handles.owning &&
 		!filesystem->inodes.idle);
 	check_users(world);
 	check_fenced(filesystem);
