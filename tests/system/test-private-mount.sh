@@ -121,3 +121,18 @@ end_private C
 launch_private D -o allow_other=no
 refused ls "$dir/D" 2>"$dir/err"
 end_private D
+
+# libfuse forks fusermount3, and allocates memory in the child, before the daemon has a second thread. auto_unmount: root, too,
+# mounts by fusermount3.
+real=$(command -v fusermount3)
+cp "$real" "$dir/real"
+cat >"$dir/stand-in" <<END
+#!/bin/sh
+ls /proc/\$PPID/task >"$dir/threads"
+exec "$dir/real" "\$@"
+END
+chmod +x "$dir/stand-in"
+mount --bind "$dir/stand-in" "$real"
+start_dlockfs E -o auto_unmount
+expect_equal "threads of the daemon that mounts" 1 "$(wc -l <"$dir/threads")"
+stop_dlockfs E
