@@ -14,7 +14,7 @@
 
 static char *printable(const char *text)
 {
-	return must(text_printable(text != NULL ? text : ""));
+	return text_printable(text != NULL ? text : "");
 }
 
 char *claim_host(const struct claim *claim)
@@ -132,7 +132,7 @@ json_t *text_json(const char *text)
 		return json_null();
 	string = json_string(text); /* NULL if it is no UTF-8 */
 	if (string == NULL) {
-		char *shown = must(text_printable(text));
+		char *shown = text_printable(text);
 		string = json_string(shown);
 		if (string == NULL) /* the locale is no UTF-8 */
 			string = json_string("?");

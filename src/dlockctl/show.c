@@ -13,7 +13,7 @@
 
 static char *printable(const char *text)
 {
-	return must(text_printable(text != NULL ? text : ""));
+	return text_printable(text != NULL ? text : "");
 }
 
 static void print_table(const struct queue *queue, const struct context *context)
