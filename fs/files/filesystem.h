@@ -12,7 +12,7 @@
  *             break a lock (steer); answers that wait for a commit (answers); counters (metrics)
  *   status/   the tree .dlockfs: its names (node), the text of its files (file), what is open there
  *             (content), requests (requests, steer), requests that wait for a store (wait), and the
- *             turns of users who look (looker)
+ *             turns of users at the stores (turn)
  *   ops/      lookup, mkdir, rmdir, unlink, and what a lock directory refuses (name), attributes
  *             and the small text (file), open, create, exclusive open, release (open), flock and
  *             record locks (lock), fsync and fencing tokens (proof), listing a directory (dir);
