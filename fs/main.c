@@ -305,8 +305,13 @@ static int serve(struct daemon *daemon, const char **what)
 	/* Before the new guard starts: the former guard leaves the restored leases to it. */
 	shards_tell_guard(&daemon->shards);
 	*what = "starting a process";
-	int error = notifier_create(fuse_session_fd(daemon->session), daemon->mountpoint,
-				    filesystem->journal, filesystem->board, &filesystem->notifier);
+	const struct notifier_mount mount = {
+		.fuse = fuse_session_fd(daemon->session),
+		.mountpoint = daemon->mountpoint,
+		.unmounts = daemon->options.auto_unmount,
+	};
+	int error = notifier_create(&mount, filesystem->journal, filesystem->board,
+				    &filesystem->notifier);
 	if (has_failed(daemon, error, *what, ""))
 		return error;
 	filesystem_make_directories(filesystem);

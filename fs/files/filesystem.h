@@ -2,7 +2,7 @@
  *
  * The file system: the state behind the kernel's requests.
  *
- *   kernel/   the mount (mount, mount_point, unmounter), the writer and the guard beside the daemon
+ *   kernel/   the mount (mount, mount_point), the writer and the guard beside the daemon
  *             (notifier, notifier_process, lease_watch), the memory that both share (lease_board),
  *             when a process started (process_start), locked memory (memory_lock)
  *   files/    names, directories and files (inode), open files (handle), the processes that hold

@@ -45,8 +45,8 @@ static int begin(void **state)
 	fixture.kernel = ends[1];
 	int journal = memfd_create("journal", MFD_CLOEXEC);
 	assert_int_equal(state_journal_create(journal, 4096, 0, &fixture.journal), 0);
-	assert_int_equal(notifier_create(ends[0], "/", fixture.journal, NULL, &fixture.notifier),
-			 0);
+	const struct notifier_mount mount = {.fuse = ends[0], .mountpoint = "/"};
+	assert_int_equal(notifier_create(&mount, fixture.journal, NULL, &fixture.notifier), 0);
 	*state = &fixture;
 	return 0;
 }
