@@ -221,30 +221,18 @@ bool queue_is_silent_store(const struct queue *queue)
 	return queue->unreadable && length > 0 && queue->name[length - 1] == '/';
 }
 
-static bool is_held(const struct claim *claim)
-{
-	return claim->held;
-}
-
-static bool is_lost(const struct claim *claim)
-{
-	return claim->lost;
-}
-
-static bool is_kept(const struct claim *claim)
-{
-	return claim->kept;
-}
-
 const struct claim *queue_holder(const struct queue *queue)
 {
-	static bool (*const order[])(const struct claim *) = {is_held, is_lost, is_kept};
+	const struct claim *lost = NULL, *kept = NULL;
 
-	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
-		for (size_t j = 0; j < queue->count; j++) {
-			if (order[i](&queue->claims[j]))
-				return &queue->claims[j];
-		}
+	for (size_t i = 0; i < queue->count; i++) {
+		const struct claim *claim = &queue->claims[i];
+		if (claim->held)
+			return claim;
+		if (claim->lost && lost == NULL)
+			lost = claim;
+		if (claim->kept && kept == NULL)
+			kept = claim;
 	}
-	return NULL;
+	return lost != NULL ? lost : kept;
 }
