@@ -71,7 +71,7 @@ struct filesystem {
 	char host[HOST_NAME_MAX + 1]; /* the host's name, for claims */
 	struct listing *listings;     /* open directories */
 	struct status *status;	      /* the tree .dlockfs */
-	struct steer *steers;	      /* wishes on their way */
+	struct steer *steers;	      /* orders on their way */
 	struct metrics metrics;
 	struct state_journal *journal; /* for the next daemon; NULL: nothing is kept */
 	struct takeover_marks *marks;  /* lines of restart/ in the journal; NULL: as above */
