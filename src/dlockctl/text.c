@@ -52,7 +52,7 @@ static size_t printable_bytes(const char *text, size_t bytes, int *ret_columns)
 
 char *text_printable(const char *text)
 {
-	size_t left = strlen(text);
+	size_t left = text != NULL ? strlen(text) : 0;
 	char *printable = must(malloc(left * 4 + 1)), *to = printable;
 	while (left > 0) {
 		int columns;
