@@ -140,8 +140,7 @@ static void handle_request(struct loop *loop, const struct fuse_buf *buffer)
 
 	if ((buffer->flags & FUSE_BUF_IS_FD) == 0)
 		memcpy(&header, buffer->mem, sizeof(header));
-	if (loop->restart != NULL)
-		restart_note_request(loop->restart, buffer);
+	restart_note_request(loop->restart, buffer);
 	if ((buffer->flags & FUSE_BUF_IS_FD) == 0)
 		metrics_count_request(&filesystem->metrics, buffer->mem, buffer->size);
 	/* Leases are judged before each request: the process may have been stopped here. */
@@ -230,7 +229,6 @@ static bool has_to_stop(const struct loop *loop)
 	       restart_descriptor(loop->restart) < 0;
 }
 
-/* The name of a signal in a message, without the thread-unsafe strsignal(3). */
 static void read_signals(struct loop *loop)
 {
 	struct signalfd_siginfo info;
@@ -240,8 +238,7 @@ static void read_signals(struct loop *loop)
 		if (loop->stopping)
 			continue;
 		if (info.ssi_signo == SIGHUP) {
-			if (loop->on_reload != NULL)
-				loop->on_reload(loop->context);
+			loop->on_reload(loop->context);
 			continue;
 		}
 		if (info.ssi_signo == SIGUSR1 || info.ssi_signo == SIGUSR2) {
@@ -276,9 +273,9 @@ static void set_timer(struct loop *loop)
 
 	if (watchdog_deadline(&loop->watchdog) < due_ms)
 		due_ms = watchdog_deadline(&loop->watchdog);
-	if (loop->restart != NULL && restart_deadline(loop->restart) < due_ms)
+	if (restart_deadline(loop->restart) < due_ms)
 		due_ms = restart_deadline(loop->restart);
-	if (loop->keeping != NULL && keeping_deadline(loop->keeping) < due_ms)
+	if (keeping_deadline(loop->keeping) < due_ms)
 		due_ms = keeping_deadline(loop->keeping);
 	due_ms = loop->stop_ms < due_ms ? loop->stop_ms : due_ms;
 	if (due_ms == loop->timer_ms)
@@ -326,7 +323,7 @@ static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 		read_signals(loop);
 	} else if (descriptor == notifier_descriptor(loop->filesystem->notifier)) {
 		notifier_dispatch(loop->filesystem->notifier);
-	} else if (loop->restart != NULL && descriptor == restart_descriptor(loop->restart)) {
+	} else if (descriptor == restart_descriptor(loop->restart)) {
 		go_on_with_restart(loop);
 	} else if (store != NULL) {
 		/* The lease counts from when answers are known to have come. */
@@ -356,10 +353,8 @@ int loop_run(struct loop *loop)
 		shards_advance(&filesystem->shards, now_ms);
 		serving_advance(filesystem, now_ms);
 		notifier_advance(filesystem->notifier, now_ms);
-		if (loop->restart != NULL)
-			restart_advance(loop->restart, now_ms);
-		if (loop->keeping != NULL)
-			keeping_advance(loop->keeping, now_ms);
+		restart_advance(loop->restart, now_ms);
+		keeping_advance(loop->keeping, now_ms);
 		for (int i = 0; i < count && !loop->ended; i++) {
 			dispatch(loop, events[i].data.fd, &buffer);
 			takeover_commit(filesystem, 0);

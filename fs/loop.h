@@ -21,12 +21,13 @@ struct loop {
 	struct clock_jump jump;
 	int64_t jump_told_ms; /* when the log last told of a jump; INT64_MIN: never */
 	struct watchdog watchdog;
-	void (*on_reload)(void *context); /* SIGHUP; set by the caller, may be NULL */
-	struct restart *restart;	  /* SIGUSR2; likewise */
-	struct keeping *keeping;	  /* SIGUSR1; likewise */
+	/* Set by the caller: */
+	void (*on_reload)(void *context); /* SIGHUP */
+	void *context;			  /* for that */
+	struct restart *restart;	  /* SIGUSR2 */
+	struct keeping *keeping;	  /* SIGUSR1 */
 	bool leaving; /* once SIGUSR1 has begun a rehearsal: the daemon ends in any case */
 	bool left;    /* the next process goes on: mount and sessions are not ended */
-	void *context;
 	bool stopping;
 	int64_t stop_ms; /* when the loop ends at the latest; INT64_MAX: it is not stopping */
 	bool ended;

@@ -39,6 +39,7 @@ struct daemon {
 	struct config config;
 	struct options options;
 	struct shards shards;
+	struct fuse_session *session; /* NULL: nothing is mounted */
 	struct filesystem filesystem;
 	struct loop loop;
 	struct takeover takeover; /* the state that this process goes on with */
@@ -156,19 +157,6 @@ static int prepare(struct daemon *daemon, const char **what, char *why, size_t w
 	return daemon->options.foreground ? 0 : go_to_background(&daemon->config);
 }
 
-/* Restores the file system from the state that was taken over. */
-static int restore(struct daemon *daemon, char *why, size_t why_bytes)
-{
-	struct takeover *takeover = &daemon->takeover;
-
-	if (takeover->file == NULL)
-		return 0;
-	int error = takeover_restore(takeover, &daemon->filesystem, why, why_bytes);
-	if (error != 0 && daemon->keeping.found)
-		keeping_refuse(&daemon->keeping, takeover, error, why);
-	return error;
-}
-
 static struct mount_plan plan_mount(struct daemon *daemon)
 {
 	return (struct mount_plan){
@@ -181,27 +169,55 @@ static struct mount_plan plan_mount(struct daemon *daemon)
 
 static int begin_mount(struct daemon *daemon, char *why, size_t why_bytes)
 {
-	struct filesystem *filesystem = &daemon->filesystem;
-	const struct takeover_process *process = &daemon->takeover.process;
 	struct mount_plan plan = plan_mount(daemon);
 	struct folder_below folder = {.descriptor = -1};
 
-	daemon->taken_over = daemon->takeover.file != NULL;
-	if (daemon->taken_over) {
-		struct fuse_buf greeting = {.mem = (void *)process->init,
-					    .size = process->init_bytes};
-		int error =
-			mount_resume(&plan, process->fuse, &filesystem->session, why, why_bytes);
-		if (error == 0)
-			filesystem_handle(filesystem, &greeting);
-		return error;
-	}
-	filesystem->on_ready = on_ready;
-	filesystem->context = daemon;
 	if (!daemon->options.nonempty)
 		folder_below_begin(&folder, daemon->mountpoint);
-	int error = mount_begin(&plan, daemon->mountpoint, &filesystem->session, why, why_bytes);
+	int error = mount_begin(&plan, daemon->mountpoint, &daemon->session, why, why_bytes);
 	folder_below_end(&folder, error == 0);
+	return error;
+}
+
+/* Goes on with the mount of the process that was taken over. */
+static int resume_mount(struct daemon *daemon, char *why, size_t why_bytes)
+{
+	const struct takeover_process *process = &daemon->takeover.process;
+	struct fuse_buf greeting = {.mem = (void *)process->init, .size = process->init_bytes};
+	struct mount_plan plan = plan_mount(daemon);
+	int error = mount_resume(&plan, process->fuse, &daemon->session, why, why_bytes);
+
+	if (error != 0)
+		return error;
+	daemon->filesystem.session = daemon->session;
+	filesystem_handle(&daemon->filesystem, &greeting);
+	return 0;
+}
+
+/* Makes the file system: a new one, or that of the state that was taken over. */
+static int begin_filesystem(struct daemon *daemon, char *why, size_t why_bytes)
+{
+	struct filesystem *filesystem = &daemon->filesystem;
+	struct takeover *takeover = &daemon->takeover;
+	int error = serving_init(filesystem, &daemon->config, &daemon->shards);
+
+	if (error != 0)
+		return error;
+	filesystem->mountpoint = daemon->mountpoint;
+	filesystem->session = daemon->session;
+	if (!daemon->taken_over) {
+		filesystem->on_ready = on_ready;
+		filesystem->context = daemon;
+	}
+	if (!takeover->rehearsal)
+		error = lease_board_create(daemon->shards.count, &filesystem->board);
+	if (error == 0)
+		error = keeping_open(&daemon->keeping, filesystem, takeover);
+	if (error != 0 || !daemon->taken_over)
+		return error;
+	error = takeover_restore(takeover, filesystem, why, why_bytes);
+	if (error != 0 && daemon->keeping.found)
+		keeping_refuse(&daemon->keeping, takeover, error, why);
 	return error;
 }
 
@@ -236,8 +252,8 @@ static bool has_failed(const struct daemon *daemon, int error, const char *what,
 static int run_loop(struct daemon *daemon)
 {
 	struct filesystem *filesystem = &daemon->filesystem;
-	bool background = daemon->takeover.file != NULL ? daemon->takeover.process.background
-							: !daemon->options.foreground;
+	bool background = daemon->taken_over ? daemon->takeover.process.background
+					     : !daemon->options.foreground;
 	int error = loop_init(&daemon->loop, filesystem);
 
 	if (has_failed(daemon, error, "running", ""))
@@ -248,7 +264,7 @@ static int run_loop(struct daemon *daemon)
 	daemon->loop.keeping = &daemon->keeping;
 	daemon->loop.on_reload = on_reload;
 	daemon->loop.context = daemon;
-	if (daemon->takeover.file != NULL) {
+	if (daemon->taken_over) {
 		takeover_resume(&daemon->takeover, filesystem);
 		keeping_resume(&daemon->keeping);
 		log_info("%s goes on with version " DLOCKFS_VERSION, daemon->mountpoint);
@@ -267,16 +283,49 @@ static int run_loop(struct daemon *daemon)
 	return error;
 }
 
-/* Whoever has unmounted it may have mounted anew by now, on the same folder. */
+/* Unmounts, if anything is mounted, and removes the folder that this process made, unless somebody
+ * else may have mounted there by now. */
 static void end_mount(struct daemon *daemon)
 {
-	bool was_there =
-		mount_end(daemon->filesystem.session, daemon->mountpoint, daemon->taken_over);
+	bool is_free = daemon->session == NULL ||
+		       mount_end(daemon->session, daemon->mountpoint, daemon->taken_over);
 
-	daemon->filesystem.session = NULL;
-	if (daemon->made && was_there)
+	daemon->session = daemon->filesystem.session = NULL;
+	if (daemon->made && is_free)
 		mount_point_remove(daemon->mountpoint);
 	daemon->made = false;
+}
+
+/* Serves the mount until its end. */
+static int serve(struct daemon *daemon, const char **what)
+{
+	struct filesystem *filesystem = &daemon->filesystem;
+
+	memory_lock_used();
+	/* Before the new guard starts: the former guard leaves the restored leases to it. */
+	shards_tell_guard(&daemon->shards);
+	*what = "starting a process";
+	const struct notifier_mount mount = {
+		.fuse = fuse_session_fd(daemon->session),
+		.mountpoint = daemon->mountpoint,
+		.unmounts = daemon->options.auto_unmount,
+	};
+	int error = notifier_create(&mount, filesystem->journal, filesystem->board,
+				    &filesystem->notifier);
+	if (has_failed(daemon, error, *what, ""))
+		return error;
+	filesystem_make_directories(filesystem);
+	*what = "running";
+	error = run_loop(daemon);
+	takeover_commit(filesystem, 0);
+	answers_end(filesystem);
+	keeping_end(&daemon->keeping);
+	/* The guard has the connection with the kernel open, too. From now on the daemon tells
+	 * holders itself. */
+	lease_board_clear(filesystem->board);
+	notifier_destroy(filesystem->notifier);
+	serving_stop(filesystem);
+	return error;
 }
 
 /* Runs the daemon from the mount to its end. Returns 0 or -errno, the error told. */
@@ -288,25 +337,21 @@ static int run(struct daemon *daemon)
 	int error = prepare(daemon, &what, why, sizeof(why));
 	if (has_failed(daemon, error, what, why))
 		goto cleanup;
+	daemon->taken_over = daemon->takeover.file != NULL;
 	loop_block_signals();
 	raise_descriptor_limit();
+	what = "mounting"; /* before the stores begin their threads: see mount_begin() */
+	if (!daemon->taken_over)
+		error = begin_mount(daemon, why, sizeof(why));
+	if (has_failed(daemon, error, what, why))
+		goto cleanup;
 	what = "opening the store";
 	error = shards_open(&daemon->config, &serving_engine_events, daemon->takeover.former,
 			    &daemon->shards);
 	if (has_failed(daemon, error, what, why))
 		goto cleanup;
 	what = "starting";
-	error = serving_init(filesystem, &daemon->config, &daemon->shards);
-	if (has_failed(daemon, error, what, why))
-		goto cleanup_shards;
-	filesystem->mountpoint = daemon->mountpoint;
-	if (!daemon->takeover.rehearsal)
-		error = lease_board_create(daemon->shards.count, &filesystem->board);
-	if (has_failed(daemon, error, what, why))
-		goto cleanup_filesystem;
-	error = keeping_open(&daemon->keeping, filesystem, &daemon->takeover);
-	if (error == 0)
-		error = restore(daemon, why, sizeof(why));
+	error = begin_filesystem(daemon, why, sizeof(why));
 	if (has_failed(daemon, error, what, why))
 		goto cleanup_filesystem;
 	if (daemon->takeover.rehearsal) {
@@ -314,44 +359,23 @@ static int run(struct daemon *daemon)
 		goto cleanup_filesystem;
 	}
 	what = "mounting";
-	error = begin_mount(daemon, why, sizeof(why));
+	if (daemon->taken_over)
+		error = resume_mount(daemon, why, sizeof(why));
 	if (has_failed(daemon, error, what, why))
 		goto cleanup_filesystem;
-	memory_lock_used();
-	/* Before the new guard starts: the former guard leaves the restored leases to it. */
-	shards_tell_guard(&daemon->shards);
-	what = "starting a process";
-	error = notifier_create(fuse_session_fd(filesystem->session), daemon->mountpoint,
-				filesystem->journal, filesystem->board, &filesystem->notifier);
-	if (has_failed(daemon, error, what, why))
-		goto cleanup_mount;
-	filesystem_make_directories(filesystem);
-	what = "running";
-	error = run_loop(daemon);
-	takeover_commit(filesystem, 0);
-	answers_end(filesystem);
-	keeping_end(&daemon->keeping);
-	/* The guard has the connection with the kernel open, too. From now on the daemon tells
-	 * holders itself. */
-	lease_board_clear(filesystem->board);
-	notifier_destroy(filesystem->notifier);
-	serving_stop(filesystem);
-cleanup_mount:
+	error = serve(daemon, &what);
+cleanup_filesystem:
 	/* The connection ends before the claims are released: no holder may go on believing that it
 	 * has the lock. */
 	end_mount(daemon);
 	answers_finish(filesystem);
-cleanup_filesystem:
 	serving_finish(filesystem);
 	lease_board_destroy(filesystem->board);
 	filesystem->board = NULL;
-cleanup_shards:
 	shards_close(&daemon->shards);
 	steer_finish(filesystem);
 cleanup:
-	if (daemon->made)
-		mount_point_remove(daemon->mountpoint);
-	daemon->made = false;
+	end_mount(daemon);
 	keeping_finish(&daemon->keeping);
 	if (error != 0 && !daemon->keeping.gave_up)
 		log_end(error, what, why);

@@ -232,12 +232,14 @@ static int read_places(struct options *options, int count, char **places, char *
 	return 0;
 }
 
-/* nonempty is none of libfuse's, from its third version on, and none of the kernel's. */
 static int add_mount_option(struct options *options, const struct setting *setting)
 {
+	bool *ours = strcmp(setting->key, "nonempty") == 0	 ? &options->nonempty
+		     : strcmp(setting->key, "auto_unmount") == 0 ? &options->auto_unmount
+								 : NULL;
 	char *text;
-	if (strcmp(setting->key, "nonempty") == 0 && setting->value == NULL) {
-		options->nonempty = true;
+	if (ours != NULL && setting->value == NULL) {
+		*ours = true;
 		return 0;
 	}
 	if (asprintf(&text, "%s%s%s", setting->key, setting->value != NULL ? "=" : "",

@@ -15,8 +15,9 @@
 struct options {
 	char *mountpoint;
 	bool foreground;
-	bool nonempty; /* the mount point may have something in it */
-	char *fuse;    /* options for FUSE and the kernel, "a,b=c", commas escaped; NULL for none */
+	bool nonempty;	   /* the mount point may have something in it */
+	bool auto_unmount; /* nothing stays mounted when the daemon dies */
+	char *fuse; /* options for FUSE and the kernel, "a,b=c", commas escaped; NULL for none */
 	struct setting *settings; /* what is said of keys and mount options */
 	size_t setting_count;
 	bool has_default_file; /* the usual configuration file was there */

@@ -62,14 +62,12 @@ for argument; do
 done
 
 # System tests that a sanitized run leaves out: those that run nothing of the build, those that measure or need its speed, and
-# those that take their time for what the servers and clocks do, with faults that chaos and record-faults inject as well; and
-# those that mount by fusermount3, for which libfuse forks beside the store's threads and allocates in the child: a sanitizer's
-# allocator does not always survive that.
+# those that take their time for what the servers and clocks do, with faults that chaos and record-faults inject as well.
 plain_only="layers completion mutants quickstart manual documents unit-file bench idle-cost flat-cost many-watches many-locks many-waiters long-queue
     lease-cut lease-follower lease-idle lease-leader lease-quorum lease-stopped lease-heartbeat hang guard-late disk-stall wall-clock
     hang-kernel rolling-restart restart-chaos kill-chaos other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped
     record-programs record-fairness record-model record-model-hosts flock-n-hosts even-servers long-election stat-race
-    background status-pause private-mount auto-unmount"
+    background status-pause"
 plain_only=${plain_only//$'\n'/ }
 
 # System tests that use the processors all the time. One of them runs besides those that wait most of theirs, for servers and

@@ -2,7 +2,7 @@
  *
  * The file system: the state behind the kernel's requests.
  *
- *   kernel/   the mount (mount, mount_point, unmounter), the writer and the guard beside the daemon
+ *   kernel/   the mount (mount, mount_point), the writer and the guard beside the daemon
  *             (notifier, notifier_process, lease_watch), the memory that both share (lease_board),
  *             when a process started (process_start), locked memory (memory_lock)
  *   files/    names, directories and files (inode), open files (handle), the processes that hold
@@ -12,7 +12,7 @@
  *             break a lock (steer); answers that wait for a commit (answers); counters (metrics)
  *   status/   the tree .dlockfs: its names (node), the text of its files (file), what is open there
  *             (content), requests (requests, steer), requests that wait for a store (wait), and the
- *             turns of users who look (looker)
+ *             turns of users at the stores (turn)
  *   ops/      lookup, mkdir, rmdir, unlink, and what a lock directory refuses (name), attributes
  *             and the small text (file), open, create, exclusive open, release (open), flock and
  *             record locks (lock), fsync and fencing tokens (proof), listing a directory (dir);
@@ -71,7 +71,7 @@ struct filesystem {
 	char host[HOST_NAME_MAX + 1]; /* the host's name, for claims */
 	struct listing *listings;     /* open directories */
 	struct status *status;	      /* the tree .dlockfs */
-	struct steer *steers;	      /* wishes on their way */
+	struct steer *steers;	      /* orders on their way */
 	struct metrics metrics;
 	struct state_journal *journal; /* for the next daemon; NULL: nothing is kept */
 	struct takeover_marks *marks;  /* lines of restart/ in the journal; NULL: as above */

@@ -60,8 +60,8 @@ struct shards {
 
 /* Opens a shard for each store of the configuration; `former` has as many, or is NULL. The
  * configuration stays the caller's, as do the events, whose context is the shard. To be called
- * after the process went to the background, with the signals of the loop blocked: it starts
- * threads. Returns 0 or -errno. */
+ * after the process went to the background and has mounted, with the signals of the loop blocked:
+ * it starts threads. Returns 0 or -errno. */
 int shards_open(const struct config *config, const struct engine_events *events,
 		const struct shard_former *former, struct shards *ret);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns wishes on their way:
+ * Owns orders to release or break a lock, on their way:
  *
  *   READING -> the claim is there -> BEGUN -> WRITING -> revoke: done
  *                                                     -> break: WAITING -> READING -> gone: done
@@ -9,7 +9,7 @@
  *   there is no connection: WAITING -> READING ... until CONNECTION_LIMIT_MS are over
  *
  * BEGUN lasts until the next turn of the loop: by then the journal says that the change has begun.
- * The store keeps a pointer to the wish until it has answered. Loop thread only.
+ * The store keeps a pointer to the order until it has answered. Loop thread only.
  */
 #include "files/steer.h"
 
@@ -23,7 +23,7 @@
 #include "files/claim_text.h"
 #include "files/filesystem.h"
 
-enum { LOOK_AGAIN_MS = 100, WRITES_MAX = 5 };
+enum { READ_AGAIN_MS = 100, WRITES_MAX = 5 };
 
 enum steer_state { STEER_READING, STEER_BEGUN, STEER_WRITING, STEER_WAITING, STEER_REMOVING };
 
@@ -91,7 +91,7 @@ static void asked(struct steer *steer, enum steer_state state, int error)
 		finish(steer, error);
 }
 
-static void look(struct steer *steer)
+static void read_claim(struct steer *steer)
 {
 	struct store *store = steer->shard->store;
 	asked(steer, STEER_READING,
@@ -163,10 +163,10 @@ static void begin_with(struct steer *steer, const struct store_claim *claim)
 	free(data);
 }
 
-static void look_later(struct steer *steer)
+static void read_later(struct steer *steer)
 {
 	steer->state = STEER_WAITING;
-	steer->due_ms = steer->filesystem->now_ms + LOOK_AGAIN_MS;
+	steer->due_ms = steer->filesystem->now_ms + READ_AGAIN_MS;
 }
 
 static void on_read(struct store_read *base, int error, const struct store_claim *claim)
@@ -179,7 +179,7 @@ static void on_read(struct store_read *base, int error, const struct store_claim
 	else if (error == -ENOENT && steer->begun)
 		finish(steer, 0); /* the claim's host has taken the claim away */
 	else if (error == -ECONNRESET && steer->filesystem->now_ms < steer->connection_ms)
-		look_later(steer);
+		read_later(steer);
 	else if (error != 0)
 		finish(steer, error);
 	else if (claim->session == 0)
@@ -187,7 +187,7 @@ static void on_read(struct store_read *base, int error, const struct store_claim
 	else if (!steer->told)
 		begin_with(steer, claim);
 	else if (steer->filesystem->now_ms < steer->overrule_ms)
-		look_later(steer);
+		read_later(steer);
 	else
 		remove_claim(steer);
 }
@@ -195,13 +195,13 @@ static void on_read(struct store_read *base, int error, const struct store_claim
 static void written(struct steer *steer, int error)
 {
 	if (error == -ESTALE && ++steer->writes < WRITES_MAX) {
-		look(steer);
+		read_claim(steer);
 	} else if (error != 0 || steer->order == ENGINE_REVOKE) {
 		finish(steer, error == -ESTALE ? -ECONNRESET : error);
 	} else {
 		steer->told = true;
 		steer->overrule_ms = steer->filesystem->now_ms + BREAK_GRACE_MS;
-		look_later(steer);
+		read_later(steer);
 	}
 }
 
@@ -252,7 +252,7 @@ int steer_start(struct filesystem *filesystem, const char *path, const char *cla
 	struct engine *engine = steer->shard->engine;
 	struct engine_caller asker;
 	if (!engine_claim_caller(engine, path, claim, &asker))
-		look(steer);
+		read_claim(steer);
 	else if (!steer->may_all && steer->caller.uid != asker.uid)
 		finish(steer, -EPERM);
 	else
@@ -288,7 +288,7 @@ void steer_finish(struct filesystem *filesystem)
 	}
 }
 
-/* When the wish has to go on; INT64_MAX: when the store has answered. */
+/* When the order has to go on; INT64_MAX: when the store has answered. */
 static int64_t due(const struct steer *steer)
 {
 	return steer->state == STEER_BEGUN || steer->state == STEER_WAITING ? steer->due_ms
@@ -304,7 +304,7 @@ void steer_advance(struct filesystem *filesystem)
 		if (steer->state == STEER_BEGUN)
 			change_claim(steer);
 		else
-			look(steer);
+			read_claim(steer);
 	}
 }
 

@@ -6,8 +6,8 @@
  * The engine deals with a claim of this host. For a claim of another host the order is written into
  * the claim's data; that host's daemon reads the order, logs it, and carries it out. A claim that
  * is to be broken, and whose host does not take it away (the host is gone, or of another kind), is
- * deleted after BREAK_GRACE_MS. While there is no connection to the store a wish waits for
- * CONNECTION_LIMIT_MS.
+ * deleted after BREAK_GRACE_MS. While there is no connection to the store an order waits
+ * for CONNECTION_LIMIT_MS.
  *
  * Loop thread only; nothing here blocks.
  */
@@ -26,7 +26,7 @@ struct filesystem;
 #define BREAK_GRACE_MS	    2000
 #define CONNECTION_LIMIT_MS 5000
 
-struct steer; /* a wish on its way */
+struct steer; /* an order on its way */
 
 struct steer_caller {
 	uid_t uid; /* 0 and the `owner` of the lock may do everything; others, with claims whose
@@ -44,10 +44,11 @@ struct steer_events {
 };
 
 /* Everything is copied but the events. With `begun` another process has called begin() for the same
- * wish: if the claim is gone, the wish was carried out. done() is given 0; -ENOENT there is no such
- * claim (any more); -EINVAL the claim waits, and so cannot be revoked; -ECONNRESET the store cannot
- * be reached, or did not tell whether the change was made; -EPERM the caller may not do that;
- * -EACCES, -EIO, -ENOMEM. Returns 0, with the wish in *ret until done() is called, or -ENOMEM. */
+ * order: if the claim is gone, the order was carried out. done() is given 0; -ENOENT there is no
+ * such claim (any more); -EINVAL the claim waits, and so cannot be revoked; -ECONNRESET the store
+ * cannot be reached, or did not tell whether the change was made; -EPERM the caller may not do
+ * that; -EACCES, -EIO, -ENOMEM. Returns 0, with the order in *ret until done() is called, or
+ * -ENOMEM. */
 int steer_start(struct filesystem *filesystem, const char *path, const char *claim,
 		enum engine_order order, const struct steer_caller *caller, bool begun,
 		const struct steer_events *events, void *context, struct steer **ret);
@@ -55,10 +56,10 @@ int steer_start(struct filesystem *filesystem, const char *path, const char *cla
 /* done() is not called; a change that was sent may still be made. */
 void steer_cancel(struct steer *steer);
 
-/* Ends all wishes with the error: the daemon stops. */
+/* Ends all orders with the error: the daemon stops. */
 void steer_refuse_all(struct filesystem *filesystem, int error);
 
-/* Frees the wishes that the store had not answered. To be called when the store is closed. */
+/* Frees the orders that the store had not answered. To be called when the store is closed. */
 void steer_finish(struct filesystem *filesystem);
 
 /* Does what is due. */

@@ -22,8 +22,9 @@ struct mount_plan {
 /* Whether libfuse takes the options; mounts nothing. Returns 0; or -errno and one line in `why`. */
 int mount_check(const struct mount_plan *plan, char *why, size_t why_bytes);
 
-/* Mounts. libfuse writes its own messages to stderr. Returns 0; or -errno and one line in `why`.
- */
+/* Mounts. libfuse writes its own messages to stderr. To be called before threads exist: libfuse may
+ * start fusermount3, by fork(2), and it allocates memory in the child, which could find the
+ * allocator locked for ever. Returns 0; or -errno and one line in `why`. */
 int mount_begin(const struct mount_plan *plan, const char *mountpoint, struct fuse_session **ret,
 		char *why, size_t why_bytes);
 

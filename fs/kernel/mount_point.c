@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -23,6 +24,7 @@
 
 #define MOUNT_TYPE	"fuse.dlockfs"
 #define ANSWER_LIMIT_MS 5000
+#define UNMOUNTING_MS	100 /* from the end of a connection to that of its mount */
 
 /* Follows symbolic links at the end of the path, by hand: the file system that is mounted at the
  * end may be dead. Returns a string that the caller frees, or NULL with errno. */
@@ -198,9 +200,20 @@ bool mount_point_is_alive(const char *path)
 	return find_life(path) == MOUNT_ALIVE;
 }
 
-bool mount_point_is_dead(const char *path)
+static bool is_dead(const char *path)
 {
 	return mount_point_is_ours(path) && find_life(path) == MOUNT_DEAD;
+}
+
+void mount_point_unmount_dead(const char *path)
+{
+	const struct timespec pause = {.tv_nsec = UNMOUNTING_MS * 1000000L};
+
+	if (!is_dead(path))
+		return;
+	nanosleep(&pause, NULL);
+	if (is_dead(path))
+		mount_point_unmount(path);
 }
 
 /* Unmounts what a dead dlockfs has left at the path. */

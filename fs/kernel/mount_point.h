@@ -32,9 +32,6 @@ bool mount_point_is_alive(const char *path);
 /* Whether the topmost mount there is a dlockfs, alive or dead. */
 bool mount_point_is_ours(const char *path);
 
-/* Whether it is a dlockfs that has ended. Blocks for up to five seconds. */
-bool mount_point_is_dead(const char *path);
-
 /* The device number of the topmost mount there, if that is a dlockfs: its name in fusectl. Does not
  * call the file system. 0: there is none. */
 unsigned int mount_point_device(const char *path);
@@ -42,5 +39,9 @@ unsigned int mount_point_device(const char *path);
 /* Unmounts what is there, even if it is in use. As root also ends the connection, even if other
  * processes have it open. Returns 0 or -errno. */
 int mount_point_unmount(const char *path);
+
+/* The same if it is a dlockfs that has ended, and stays there: the end of a mount that is being
+ * unmounted looks alike for a moment. Blocks for up to ten seconds. */
+void mount_point_unmount_dead(const char *path);
 
 #endif

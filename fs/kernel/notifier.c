@@ -18,6 +18,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "base/clock.h"
 #include "base/histogram.h"
 #include "base/log.h"
 #include "base/log_limit.h"
@@ -59,8 +60,7 @@ struct key {
 };
 
 struct notifier {
-	int fuse; /* the session's descriptor */
-	const char *mountpoint;
+	struct notifier_mount mount;
 	struct state_journal *journal;
 	const struct lease_board *board;
 	int64_t started_ms; /* when notifier_advance() last started the process anew; INT64_MIN:
@@ -86,8 +86,8 @@ static int start_process(struct notifier *notifier)
 	struct notifier_process *process = &notifier->process;
 	struct epoll_event event = {.events = EPOLLIN};
 	int journal = notifier->journal != NULL ? state_journal_descriptor(notifier->journal) : -1;
-	int error = notifier_process_start(notifier->fuse, notifier->mountpoint, journal,
-					   notifier->board, &notifier->process);
+	int error = notifier_process_start(&notifier->mount, journal, notifier->board,
+					   &notifier->process);
 
 	if (error != 0)
 		return error;
@@ -110,7 +110,7 @@ static void restart_process(struct notifier *notifier)
 			    strerror(-error));
 }
 
-int notifier_create(int fuse, const char *mountpoint, struct state_journal *journal,
+int notifier_create(const struct notifier_mount *mount, struct state_journal *journal,
 		    const struct lease_board *board, struct notifier **ret)
 {
 	struct notifier *notifier = calloc(1, sizeof(*notifier));
@@ -118,8 +118,7 @@ int notifier_create(int fuse, const char *mountpoint, struct state_journal *jour
 
 	if (notifier == NULL)
 		return -ENOMEM;
-	notifier->fuse = fuse;
-	notifier->mountpoint = mountpoint;
+	notifier->mount = *mount;
 	notifier->journal = journal;
 	notifier->board = board;
 	notifier->started_ms = INT64_MIN;
@@ -254,8 +253,10 @@ static void send_next(struct notifier *notifier)
 
 void notifier_advance(struct notifier *notifier, int64_t now_ms)
 {
-	if (notifier->process.socket >= 0 || notifier->stops ||
-	    lease_board_deadline(notifier->board) == INT64_MAX ||
+	bool guards =
+		notifier->mount.unmounts || lease_board_deadline(notifier->board) != INT64_MAX;
+
+	if (notifier->process.socket >= 0 || notifier->stops || !guards ||
 	    (notifier->started_ms != INT64_MIN &&
 	     now_ms < notifier->started_ms + START_INTERVAL_MS))
 		return;
@@ -370,8 +371,10 @@ void notifier_dispatch(struct notifier *notifier)
 	ssize_t got = recv(notifier->process.socket, &done, 1, 0);
 	if (got == 1)
 		end_current(notifier);
-	else if (got == 0 || (errno != EAGAIN && errno != EINTR))
+	else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
 		on_end(notifier);
+		notifier_advance(notifier, clock_now_ms());
+	}
 	send_next(notifier);
 }
 

@@ -20,21 +20,22 @@
 
 struct lease_board;
 struct notifier;
+struct notifier_mount; /* notifier_process.h */
 struct state_journal;
 
 /* Of what is written to the kernel, at most: a name has 255. */
 #define NOTIFIER_MESSAGE_BYTES                                                                     \
 	(sizeof(struct fuse_out_header) + sizeof(struct fuse_notify_delete_out) + 255 + 1)
 
-/* Starts the process. `fuse` is the session's descriptor, which must live longer, as must the mount
- * point's path and the journal: names that the kernel has not forgotten yet are kept there; NULL:
- * there is none. The same holds for the board of the leases, which the guard watches. Waits for the
- * process to begin, two seconds at most. Returns 0 or -errno. */
-int notifier_create(int fuse, const char *mountpoint, struct state_journal *journal,
+/* Starts the process. What `mount` names must live longer, as must the journal: names that the
+ * kernel has not forgotten yet are kept there; NULL: there is none. The same holds for the board of
+ * the leases, which the guard watches. Waits for the process to begin, two seconds at most. Returns
+ * 0 or -errno. */
+int notifier_create(const struct notifier_mount *mount, struct state_journal *journal,
 		    const struct lease_board *board, struct notifier **ret);
 
-/* Starts the process anew if it has ended while locks are held, which would have no guard. Tries
- * once a second. */
+/* Starts the process anew if it has ended while there is something to guard: locks that are held,
+ * or a mount that must not stay. Tries once a second. */
 void notifier_advance(struct notifier *notifier, int64_t now_ms);
 
 /* Lets the kernel forget `name` in the directory, if the name still means that node: it may be in

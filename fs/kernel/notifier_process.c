@@ -4,7 +4,6 @@
  */
 #include "kernel/notifier_process.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -27,16 +26,25 @@
 #include "journal/journal.h"
 #include "kernel/lease_board.h"
 #include "kernel/lease_watch.h"
+#include "kernel/mount_point.h"
 #include "kernel/notifier.h"
 #include "kernel/request.h"
-#include "kernel/unmounter.h"
 
 #define NAME "dlockfs-notifier"
 
-/* argv[0], for `ps`; the descriptor of the journal, or -1; the daemon's process id; the mount
- * point.
+/* argv[0], for `ps`; the descriptor of the journal, or -1; the daemon's process id; whether the
+ * guard unmounts, or leaves that to others; the mount point.
  */
-enum { ARGUMENT_NAME, ARGUMENT_JOURNAL, ARGUMENT_DAEMON, ARGUMENT_MOUNTPOINT, ARGUMENTS };
+enum {
+	ARGUMENT_NAME,
+	ARGUMENT_JOURNAL,
+	ARGUMENT_DAEMON,
+	ARGUMENT_UNMOUNTS,
+	ARGUMENT_MOUNTPOINT,
+	ARGUMENTS
+};
+
+#define UNMOUNTS "unmounts"
 
 /* How often the guard looks whether another daemon may still go on with the mount. */
 #define LOOK_MS 1000
@@ -47,9 +55,9 @@ enum { ARGUMENT_NAME, ARGUMENT_JOURNAL, ARGUMENT_DAEMON, ARGUMENT_MOUNTPOINT, AR
 /* How long the daemon waits for a process that is about to end. */
 #define REAP_LIMIT_MS 100
 
-/* The descriptors of writer and guard; UNMOUNTER is open with auto_unmount only. The journal, which
- * only the guard uses, has a number above these. */
-enum { SOCKET, CONNECTION, SHARED, BOARD, WAKE, DESCRIPTORS, UNMOUNTER = DESCRIPTORS };
+/* The descriptors of writer and guard. The journal, which only the guard uses, has a number above
+ * these. */
+enum { SOCKET, CONNECTION, SHARED, BOARD, WAKE, DESCRIPTORS };
 
 /* The writer begins with a message, or the daemon takes the message back: whichever comes first.
  */
@@ -268,45 +276,27 @@ static void guard(pid_t writer, int daemon, int journal, const char *mountpoint)
 
 bool notifier_process_is_meant(char *const *arguments)
 {
-	if (arguments[ARGUMENT_NAME] == NULL || strcmp(arguments[ARGUMENT_NAME], NAME) != 0)
-		return false;
-	return arguments[ARGUMENT_JOURNAL] != NULL && arguments[ARGUMENT_DAEMON] != NULL &&
-	       arguments[ARGUMENT_MOUNTPOINT] != NULL;
+	int count = 0;
+
+	while (arguments[count] != NULL)
+		count++;
+	return count == ARGUMENTS && strcmp(arguments[ARGUMENT_NAME], NAME) == 0;
 }
 
-/* Closes all other descriptors. The socket of auto_unmount stays open: fusermount3 must not learn
- * of the daemon's end while the connection is open, as it would find the mount alive. Returns where
- * the journal is from now on, or -1. */
-static int close_others(pid_t daemon, int journal)
+/* Closes all other descriptors. Returns where the journal is from now on, or -1. */
+static int close_others(int journal)
 {
-	const struct dirent *entry;
-	DIR *folder = opendir("/proc/self/fd");
-	int kept = -1;
+	int kept = journal >= 0 ? dup2(journal, DESCRIPTORS) : -1;
 
-	while (folder != NULL && kept < 0 && (entry = readdir(folder)) != NULL) {
-		int descriptor = atoi(entry->d_name);
-		if (descriptor >= DESCRIPTORS && unmounter_waits_for(descriptor, daemon))
-			kept = descriptor;
-	}
-	if (folder != NULL)
-		closedir(folder);
-	if (journal >= 0)
-		journal = fcntl(journal, F_DUPFD, DESCRIPTORS + 1);
-	if (kept > UNMOUNTER)
-		dup2(kept, UNMOUNTER);
-	int first = kept >= 0 ? DESCRIPTORS + 1 : DESCRIPTORS;
-	if (journal > first)
-		close_range((unsigned)first, (unsigned)journal - 1, 0);
-	close_range((unsigned)(journal >= first ? journal + 1 : first), ~0U, 0);
-	return journal;
+	close_range(kept >= 0 ? DESCRIPTORS + 1 : DESCRIPTORS, ~0U, 0);
+	return kept;
 }
 
 _Noreturn void notifier_process_run(char *const *arguments)
 {
 	pid_t parent = atoi(arguments[ARGUMENT_DAEMON]);
 	int given = atoi(arguments[ARGUMENT_JOURNAL]);
-	int journal = close_others(parent, given);
-	bool unmounts = unmounter_waits_for(UNMOUNTER, parent);
+	int journal = close_others(given);
 
 	if (given >= 0 && journal < 0)
 		_exit(EXIT_FAILURE);
@@ -334,10 +324,8 @@ _Noreturn void notifier_process_run(char *const *arguments)
 	if (writer > 0)
 		guard(writer, daemon, journal, arguments[ARGUMENT_MOUNTPOINT]);
 	close(CONNECTION); /* before the socket tells of the end */
-	if (unmounts) {
-		close(UNMOUNTER);
-		unmounter_stand_in(arguments[ARGUMENT_MOUNTPOINT]);
-	}
+	if (strcmp(arguments[ARGUMENT_UNMOUNTS], UNMOUNTS) == 0)
+		mount_point_unmount_dead(arguments[ARGUMENT_MOUNTPOINT]);
 	_exit(EXIT_SUCCESS);
 }
 
@@ -358,7 +346,7 @@ static int clone_connection(int fuse)
 /* This program, not the one that an upgrade may have put at its path: the link then ends in "
  * (deleted)". The path is preferred, for tools that run the program inside themselves. */
 static int spawn_self(const posix_spawn_file_actions_t *actions, int journal,
-		      const char *mountpoint, pid_t *child)
+		      const struct notifier_mount *mount, pid_t *child)
 {
 	static const char self[] = "/proc/self/exe";
 	char number[16], daemon[16];
@@ -366,7 +354,8 @@ static int spawn_self(const posix_spawn_file_actions_t *actions, int journal,
 		[ARGUMENT_NAME] = NAME,
 		[ARGUMENT_JOURNAL] = number,
 		[ARGUMENT_DAEMON] = daemon,
-		[ARGUMENT_MOUNTPOINT] = (char *)mountpoint,
+		[ARGUMENT_UNMOUNTS] = mount->unmounts ? UNMOUNTS : "leaves",
+		[ARGUMENT_MOUNTPOINT] = (char *)mount->mountpoint,
 	};
 	char path[PATH_MAX];
 	ssize_t length = readlink(self, path, sizeof(path) - 1);
@@ -385,8 +374,8 @@ static int spawn_self(const posix_spawn_file_actions_t *actions, int journal,
 
 /* Starts the program that forks the guard, with the guard's descriptors. Does not wait for it:
  * while it is loaded it may ask for files of the mount. Returns 0 or -errno. */
-static int spawn_starter(const int descriptors[DESCRIPTORS], int journal, const char *mountpoint,
-			 pid_t *ret)
+static int spawn_starter(const int descriptors[DESCRIPTORS], int journal,
+			 const struct notifier_mount *mount, pid_t *ret)
 {
 	posix_spawn_file_actions_t actions;
 	int copies[DESCRIPTORS + 1]; /* the last one of the journal */
@@ -407,7 +396,7 @@ static int spawn_starter(const int descriptors[DESCRIPTORS], int journal, const 
 	if (journal >= 0) /* lets it pass */
 		posix_spawn_file_actions_adddup2(&actions, journal, journal);
 	if (error == 0)
-		error = spawn_self(&actions, journal, mountpoint, ret);
+		error = spawn_self(&actions, journal, mount, ret);
 	posix_spawn_file_actions_destroy(&actions);
 	for (int i = 0; i <= DESCRIPTORS; i++) {
 		if (copies[i] >= 0)
@@ -435,22 +424,22 @@ static int make_shared(struct notifier_process *process)
 }
 
 /* Starts guard and writer, with the descriptors of both sides. Returns 0 or -errno. */
-static int start(struct notifier_process *process, int fuse, int journal, int shared,
-		 const struct lease_board *board, const char *mountpoint)
+static int start(struct notifier_process *process, const struct notifier_mount *mount, int journal,
+		 int shared, const struct lease_board *board)
 {
 	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
-	int clone = clone_connection(fuse);
+	int clone = clone_connection(mount->fuse);
 	int descriptors[] = {
 		[SOCKET] = ends[1],
-		[CONNECTION] = clone >= 0 ? clone : fuse,
+		[CONNECTION] = clone >= 0 ? clone : mount->fuse,
 		[SHARED] = shared,
 		[BOARD] = board != NULL ? lease_board_memory(board) : shared,
 		[WAKE] = board != NULL ? lease_board_wake(board) : shared,
 	};
-	int error = spawn_starter(descriptors, journal, mountpoint, &process->starter);
+	int error = spawn_starter(descriptors, journal, mount, &process->starter);
 	close(ends[1]);
 	if (clone >= 0)
 		close(clone);
@@ -472,7 +461,7 @@ static int open_journal(int journal)
 	return descriptor >= 0 ? descriptor : -errno;
 }
 
-int notifier_process_start(int fuse, const char *mountpoint, int journal,
+int notifier_process_start(const struct notifier_mount *mount, int journal,
 			   const struct lease_board *board, struct notifier_process *ret)
 {
 	struct notifier_process process = {.socket = -1, .starter_end = -1};
@@ -481,7 +470,7 @@ int notifier_process_start(int fuse, const char *mountpoint, int journal,
 	int error = shared < 0 ? shared : journal >= 0 && anew < 0 ? anew : 0;
 
 	if (error == 0)
-		error = start(&process, fuse, anew, shared, board, mountpoint);
+		error = start(&process, mount, anew, shared, board);
 	if (anew >= 0)
 		close(anew);
 	if (shared >= 0)

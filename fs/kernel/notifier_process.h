@@ -34,6 +34,12 @@
 
 struct lease_board;
 
+struct notifier_mount {
+	int fuse; /* the session's descriptor */
+	const char *mountpoint;
+	bool unmounts; /* when the daemon has died, the guard unmounts what is left of the mount */
+};
+
 struct notifier_process {
 	int socket;	  /* the daemon's end; at its end of file writer and guard have closed the
 			     connection; -1: none */
@@ -43,14 +49,14 @@ struct notifier_process {
 };
 
 /* Starts writer and guard: this program under other names. They have nothing open but their end of
- * the socket, the kernel's connection `fuse`, the file of `journal` (-1: no other daemon goes on
- * with the mount), the board (NULL: there is none), and the sockets of fusermount3 (unmounter.h),
- * in whose place the guard unmounts. Nobody needs to wait for their end, but for that of the child
- * that forks them. Signals that the caller has blocked are blocked in all. Does not wait until they
- * run, as that may take an answer of the caller to the kernel; messages can be sent at once. If
- * they cannot begin, the socket ends. Returns 0 and *ret, for notifier_process_leave(); or -errno.
+ * the socket, the kernel's connection, the file of `journal` (-1: no other daemon goes on with the
+ * mount), and the board (NULL: there is none). Nobody needs to wait for their end, but for that of
+ * the child that forks them. Signals that the caller has blocked are blocked in all. Does not wait
+ * until they run, as that may take an answer of the caller to the kernel; messages can be sent at
+ * once. If they cannot begin, the socket ends. Returns 0 and *ret, for notifier_process_leave(); or
+ * -errno.
  */
-int notifier_process_start(int fuse, const char *mountpoint, int journal,
+int notifier_process_start(const struct notifier_mount *mount, int journal,
 			   const struct lease_board *board, struct notifier_process *ret);
 
 /* Reaps the child if it ends within the time. To be called when process->starter_end becomes

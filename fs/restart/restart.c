@@ -24,7 +24,6 @@
 #include "files/handle.h"
 #include "files/holder.h"
 #include "kernel/lease_board.h"
-#include "kernel/unmounter.h"
 #include "ops/serving.h"
 #include "restart/supervisor.h"
 
@@ -305,8 +304,7 @@ bool restart_is_understood(struct restart *restart)
 	return false;
 }
 
-/* Lets no descriptor live through execve(2) but the usual three, and the one through which
- * fusermount3 learns of the daemon's end. */
+/* Lets no descriptor live through execve(2) but the usual three. */
 static void close_on_exec(void)
 {
 	DIR *folder = opendir("/proc/self/fd");
@@ -315,8 +313,7 @@ static void close_on_exec(void)
 	while (folder != NULL && (entry = readdir(folder)) != NULL) {
 		int descriptor = atoi(entry->d_name);
 		if (descriptor > 2)
-			fcntl(descriptor, F_SETFD,
-			      unmounter_waits_for(descriptor, getpid()) ? 0 : FD_CLOEXEC);
+			fcntl(descriptor, F_SETFD, FD_CLOEXEC);
 	}
 	if (folder != NULL)
 		closedir(folder);

@@ -11,7 +11,7 @@
 
 #include "files/filesystem.h"
 #include "files/inode.h"
-#include "status/looker.h"
+#include "status/turn.h"
 
 struct status *status_create(struct filesystem *filesystem)
 {
@@ -43,7 +43,7 @@ void status_destroy(struct status *status)
 	HASH_ITER (by_number, status->by_number, node, next) {
 		free_node(status, node);
 	}
-	lookers_free(status->filesystem);
+	turns_free_all(status);
 	free(status);
 }
 

@@ -105,7 +105,8 @@ static bool may_open(fuse_req_t req)
 	return error == 0;
 }
 
-static void open_produced(fuse_req_t req, const struct status_file *file,
+static void open_produced(fuse_req_t req,
+			  void (*produce)(const struct filesystem *filesystem, FILE *out),
 			  struct fuse_file_info *info)
 {
 	char *text = NULL;
@@ -113,7 +114,7 @@ static void open_produced(fuse_req_t req, const struct status_file *file,
 	FILE *out = open_memstream(&text, &bytes);
 
 	if (out != NULL) {
-		file->produce(filesystem_of(req), out);
+		produce(filesystem_of(req), out);
 		fclose(out);
 	}
 	status_content_reply(req, info, text, bytes);
@@ -131,7 +132,7 @@ void status_open(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *info)
 	else if (!may_open(req))
 		return;
 	else if (node->kind == STATUS_FILE && node->file->produce != NULL)
-		open_produced(req, node->file, info);
+		open_produced(req, node->file->produce, info);
 	else
 		status_wait(req, STATUS_WAIT_OPEN, status_node_path(node), node->lock, info);
 }
@@ -155,20 +156,13 @@ void status_read(fuse_req_t req, size_t size, off_t offset, const struct fuse_fi
 	fuse_reply_buf(req, content->text + offset, size < left ? size : left);
 }
 
-static void open_top(fuse_req_t req, struct fuse_file_info *info)
+static void list_top(const struct filesystem *filesystem, FILE *out)
 {
-	char *text = NULL;
-	size_t bytes = 0;
-	FILE *out = open_memstream(&text, &bytes);
-
-	if (out != NULL) {
-		fwrite("d.\0d..", 1, 7, out);
-		for (const struct status_file *file = status_files; file->name != NULL; file++)
-			fprintf(out, "f%s%c", file->name, '\0');
-		fprintf(out, "d" LOCKS_NAME "%c", '\0');
-		fclose(out);
-	}
-	status_content_reply(req, info, text, bytes);
+	(void)filesystem;
+	fwrite("d.\0d..", 1, 7, out);
+	for (const struct status_file *file = status_files; file->name != NULL; file++)
+		fprintf(out, "f%s%c", file->name, '\0');
+	fprintf(out, "d" LOCKS_NAME "%c", '\0');
 }
 
 /* Valid replies: open, err. */
@@ -181,7 +175,7 @@ void status_opendir(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *in
 	else if (!may_open(req))
 		return;
 	else if (node->kind == STATUS_TOP)
-		open_top(req, info);
+		open_produced(req, list_top, info);
 	else
 		status_wait(req, STATUS_WAIT_OPENDIR, status_node_path(node), node->lock, info);
 }

@@ -16,7 +16,7 @@
  * nothing, and LOOKUP below locks/, for which it locks a directory there. LOOKUP of the fixed names
  * is answered at once, so callers that use locks never wait for callers that look.
  *
- * OPEN and OPENDIR of users with limits (files/user.h) wait for their turn first: looker.h.
+ * OPEN and OPENDIR of users with limits (files/user.h) wait for their turn first: turn.h.
  *
  * Where the configuration says who may read a lock's file, the same users may read its queue here;
  * the list of all queues leaves out the locks that the reader may not read.
@@ -76,8 +76,8 @@ struct status_content {
 	size_t bytes;
 };
 
-struct looker;
 struct status_wait;
+struct turns;
 
 struct status {
 	struct filesystem *filesystem;
@@ -85,8 +85,8 @@ struct status {
 	uint64_t last_number;
 	struct status_content *contents;
 	struct status_wait *waits;
-	struct looker *lookers; /* by user id: looker.c */
-	int64_t started_ms;	/* CLOCK_BOOTTIME */
+	struct turns *turns; /* by user id: turn.c */
+	int64_t started_ms;  /* CLOCK_BOOTTIME */
 };
 
 /* Whether a node is of this tree. */

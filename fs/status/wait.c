@@ -15,8 +15,8 @@
 #include "files/kept_request.h"
 #include "files/user.h"
 #include "kernel/request.h"
-#include "status/looker.h"
 #include "status/status.h"
+#include "status/turn.h"
 #include "view/merge.h"
 
 /* How long a wait lasts while nothing comes from the store, and how soon to ask again. While a
@@ -50,9 +50,9 @@ struct status_wait {
 	char *path; /* below the mount */
 	char *lock; /* NULL: all */
 	struct fuse_file_info info;
-	struct looker *looker; /* NULL: needs no turn */
-	struct user *user; /* of whose USER_FILES it takes this many shares, as the opened content
-			      will */
+	struct turns *turns; /* NULL: needs no turn */
+	struct user *user;   /* of whose USER_FILES it takes this many shares, as the opened content
+				will */
 	size_t shares;
 	bool restricted; /* the reader may not see everything */
 	size_t parts_count;
@@ -93,7 +93,7 @@ static void free_wait(struct status_wait *wait)
 		cancel_view(&wait->parts[i]);
 		free(wait->parts[i].text);
 	}
-	looker_leave(wait->looker);
+	turns_leave(wait->turns);
 	free(wait->path);
 	free(wait->lock);
 	free(wait);
@@ -128,7 +128,7 @@ struct reader {
 
 /* For view_merge(): the number of the text that has the lock; none, if the reader may not see the
  * lock. Every reader may see the lines of note_error(). */
-static size_t keeper(const void *context, const char *path)
+static size_t find_text(const void *context, const char *path)
 {
 	const struct reader *reader = context;
 	bool lock = path[0] != '\0' && path[strlen(path) - 1] != '/';
@@ -173,7 +173,7 @@ static int merge(struct status_wait *wait, char **ret, size_t *ret_bytes)
 		texts[i] = (struct view_text){part->text, part->text_bytes};
 	}
 	if (error == 0)
-		error = view_merge(texts, wait->parts_count, keeper, &reader, out);
+		error = view_merge(texts, wait->parts_count, find_text, &reader, out);
 	if (out != NULL)
 		fclose(out);
 	access_caller_finish(&caller);
@@ -423,8 +423,8 @@ static void add_parts(struct status_wait *wait, const char *lock)
 			lock != NULL ? shard_of(filesystem, lock) : &filesystem->shards.list[i];
 		part->since_ms = filesystem->now_ms;
 		part->limit_ms = INT64_MAX;
-		if (wait->looker != NULL)
-			part->turn = &wait->looker->turns[part->shard - filesystem->shards.list];
+		if (wait->turns != NULL)
+			part->turn = &wait->turns->list[part->shard - filesystem->shards.list];
 	}
 }
 
@@ -454,14 +454,14 @@ void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, c
 	/* LOOKUP takes no turns: it keeps other callers out of the directory. */
 	bool takes_turns = kind != STATUS_WAIT_LOOKUP && user_is_limited(fuse_req_ctx(req)->uid);
 	if (takes_turns)
-		wait->looker = looker_join(filesystem, fuse_req_ctx(req)->uid);
+		wait->turns = turns_join(filesystem, fuse_req_ctx(req)->uid);
 	add_parts(wait, lock);
 	DL_APPEND(filesystem->status->waits, wait);
 	/* As in parked_hold(): no interrupt comes between these two steps. */
 	if (fuse_req_interrupted(req))
 		error = -EINTR;
 	else if (wait->user != NULL && wait->path != NULL && (lock == NULL || wait->lock != NULL) &&
-		 (!takes_turns || wait->looker != NULL))
+		 (!takes_turns || wait->turns != NULL))
 		error = kept_request_create(filesystem, &wait->kept);
 	/* A request that takes turns may stand behind others: status_advance() begins it. */
 	for (size_t i = 0; error == 0 && !takes_turns && i < wait->parts_count; i++)

@@ -12,16 +12,11 @@
 #include "dlockctl/output.h"
 #include "dlockctl/text.h"
 
-static char *printable(const char *text)
-{
-	return must(text_printable(text != NULL ? text : ""));
-}
-
 char *claim_host(const struct claim *claim)
 {
 	bool other = claim->client != NULL && strcmp(claim->client, "other") == 0;
 	if (claim->host != NULL)
-		return printable(claim->host);
+		return text_printable(claim->host);
 	return must(strdup(other ? "another client" : "unknown host"));
 }
 
@@ -58,7 +53,7 @@ char *claim_pid(const struct claim *claim)
 
 char *claim_command(const struct claim *claim)
 {
-	return printable(claim->command);
+	return text_printable(claim->command);
 }
 
 char *claim_holder(const struct claim *claim)
@@ -81,7 +76,7 @@ char *claim_user(const struct claim *claim)
 	 */
 	const struct passwd *user =
 		claim->uid == (uid_t)claim->uid ? getpwuid((uid_t)claim->uid) : NULL;
-	return user != NULL ? printable(user->pw_name) : must_format("%" PRId64, claim->uid);
+	return user != NULL ? text_printable(user->pw_name) : must_format("%" PRId64, claim->uid);
 }
 
 int64_t claim_seconds(const struct claim *claim)
@@ -132,7 +127,7 @@ json_t *text_json(const char *text)
 		return json_null();
 	string = json_string(text); /* NULL if it is no UTF-8 */
 	if (string == NULL) {
-		char *shown = must(text_printable(text));
+		char *shown = text_printable(text);
 		string = json_string(shown);
 		if (string == NULL) /* the locale is no UTF-8 */
 			string = json_string("?");

@@ -50,7 +50,7 @@ __attribute__((format(printf, 4, 5))) static void say(struct doctor *doctor, enu
 						result_words[result], "message", text_json(text)));
 		json_array_append_new(doctor->checks, object);
 	} else {
-		char *shown = must(text_printable(text));
+		char *shown = text_printable(text);
 		printf("%s%s%s: %s: %s\n", hue_begin(colored, hues[result]), result_words[result],
 		       hue_end(colored, hues[result]), check, shown);
 		free(shown);
@@ -159,7 +159,7 @@ static char *word_value(const char *line, const char *key)
 
 static void say_numbers_end(struct doctor *doctor, const char *where, const char *line)
 {
-	char *name = must(text_decode(line, strcspn(line, " ")));
+	char *name = text_decode(line, strcspn(line, " "));
 	char *number = word_value(line, "number"), *calls = word_value(line, "held_back");
 	char *awaits = word_value(line, "awaits"), *since = word_value(line, "since");
 	char age[TEXT_AGE_BYTES] = "";

@@ -1,59 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dlockctl/queue.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "dlockctl/dlockctl.h"
 #include "dlockctl/text.h"
 
-/* A part of the text: a line, a word, a value. */
-struct piece {
-	const char *text;
-	size_t bytes;
-};
-
-/* Cuts the next piece off, up to the separator or the end. False: nothing is left. */
-static bool piece_next(struct piece *rest, char separator, struct piece *ret)
+/* "key=value", cut in two in place. False: the word is something else. */
+static bool split_word(char *word, const char **key, char **value)
 {
-	if (rest->bytes == 0)
+	char *equals = strchr(word, '=');
+
+	if (equals == NULL || equals == word)
 		return false;
-	const char *end = memchr(rest->text, separator, rest->bytes);
-	size_t bytes = end != NULL ? (size_t)(end - rest->text) : rest->bytes;
-	*ret = (struct piece){rest->text, bytes};
-	bytes += end != NULL;
-	rest->text += bytes;
-	rest->bytes -= bytes;
+	*equals = '\0';
+	*key = word;
+	*value = equals + 1;
 	return true;
-}
-
-static bool piece_is(struct piece piece, const char *word)
-{
-	return piece.bytes == strlen(word) && memcmp(piece.text, word, piece.bytes) == 0;
-}
-
-/* A number that is not negative, in decimal. */
-static bool piece_number(struct piece piece, int64_t *ret)
-{
-	int64_t number = 0;
-	if (piece.bytes == 0)
-		return false;
-	for (size_t i = 0; i < piece.bytes; i++) {
-		int digit = piece.text[i] - '0';
-		if (digit < 0 || digit > 9 || number > (INT64_MAX - digit) / 10)
-			return false;
-		number = number * 10 + digit;
-	}
-	*ret = number;
-	return true;
-}
-
-/* "key=value". If a key comes twice, the first one counts. */
-static bool word_split(struct piece word, struct piece *key, struct piece *value)
-{
-	*value = word;
-	return memchr(word.text, '=', word.bytes) != NULL && piece_next(value, '=', key) &&
-	       key->bytes > 0;
 }
 
 static void claim_finish(struct claim *claim)
@@ -67,35 +31,35 @@ static void claim_finish(struct claim *claim)
 	free(claim->claim);
 }
 
-/* The keys that a line for a claim must have. */
-struct claim_seen {
-	bool position, state, mode;
-};
-
-static void set_number(int64_t *number, struct piece value)
+static void set_number(int64_t *number, const char *value)
 {
-	if (*number == -1)
-		piece_number(value, number);
+	long long parsed;
+
+	if (*number == -1 && parse_number(value, 0, INT64_MAX, &parsed))
+		*number = parsed;
 }
 
 /* "1", or "1.2" for the second caller who follows on that claim. */
-static void set_position(struct claim *claim, struct piece value)
+static void set_position(struct claim *claim, char *value)
 {
-	struct piece first;
-	int64_t position, follower = 0;
+	char *rest = value;
+	const char *first = strsep(&rest, ".");
+	long long position, follower = 0;
 
-	if (claim->position != -1 || !piece_next(&value, '.', &first) ||
-	    !piece_number(first, &position))
-		return;
-	bool whole = first.text + first.bytes == value.text; /* no dot */
-	if (!whole && (!piece_number(value, &follower) || follower == 0))
+	if (claim->position != -1 || !parse_number(first, 0, INT64_MAX, &position) ||
+	    (rest != NULL && !parse_number(rest, 1, INT64_MAX, &follower)))
 		return;
 	claim->position = position;
 	claim->follower = follower;
 }
 
-static int claim_set(struct claim *claim, struct claim_seen *seen, struct piece key,
-		     struct piece value)
+/* Which keys that a line must have came with a value that is known. */
+struct claim_seen {
+	bool state, mode;
+};
+
+/* If a key comes twice, the first one counts. */
+static void set(struct claim *claim, struct claim_seen *seen, const char *key, char *value)
 {
 	const struct {
 		const char *key;
@@ -106,59 +70,54 @@ static int claim_set(struct claim *claim, struct claim_seen *seen, struct piece 
 		{"client", &claim->client}, {"session", &claim->session},
 		{"claim", &claim->claim},
 	};
+	const struct {
+		const char *key;
+		int64_t *number;
+	} numbers[] = {
+		{"pid", &claim->pid},
+		{"uid", &claim->uid},
+		{"since", &claim->since},
+		{"lost_since", &claim->lost_since},
+		{"delay_until", &claim->delay_until},
+	};
 
-	if (piece_is(key, "position")) {
+	if (strcmp(key, "position") == 0) {
 		set_position(claim, value);
-		seen->position = claim->position >= 0;
-	} else if (piece_is(key, "state") && !seen->state) {
-		claim->held = piece_is(value, "held");
-		claim->kept = piece_is(value, "kept");
-		claim->lost = piece_is(value, "lost");
+	} else if (strcmp(key, "state") == 0 && !seen->state) {
+		claim->held = strcmp(value, "held") == 0;
+		claim->kept = strcmp(value, "kept") == 0;
+		claim->lost = strcmp(value, "lost") == 0;
 		seen->state =
-			claim->held || claim->kept || claim->lost || piece_is(value, "waiting");
-	} else if (piece_is(key, "maybe_kept")) {
-		claim->maybe_kept = piece_is(value, "yes");
-	} else if (piece_is(key, "maybe_former")) {
-		claim->maybe_former = piece_is(value, "yes");
-	} else if (piece_is(key, "mode") && !seen->mode) {
-		claim->shared = piece_is(value, "shared");
-		seen->mode = claim->shared || piece_is(value, "exclusive");
-	} else if (piece_is(key, "pid")) {
-		set_number(&claim->pid, value);
-	} else if (piece_is(key, "uid")) {
-		set_number(&claim->uid, value);
-	} else if (piece_is(key, "since")) {
-		set_number(&claim->since, value);
-	} else if (piece_is(key, "lost_since")) {
-		set_number(&claim->lost_since, value);
-	} else if (piece_is(key, "delay_until")) {
-		set_number(&claim->delay_until, value);
+			claim->held || claim->kept || claim->lost || strcmp(value, "waiting") == 0;
+	} else if (strcmp(key, "mode") == 0 && !seen->mode) {
+		claim->shared = strcmp(value, "shared") == 0;
+		seen->mode = claim->shared || strcmp(value, "exclusive") == 0;
+	} else if (strcmp(key, "maybe_kept") == 0) {
+		claim->maybe_kept = strcmp(value, "yes") == 0;
+	} else if (strcmp(key, "maybe_former") == 0) {
+		claim->maybe_former = strcmp(value, "yes") == 0;
+	}
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		if (strcmp(key, numbers[i].key) == 0)
+			set_number(numbers[i].number, value);
 	}
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-		if (piece_is(key, texts[i].key) && *texts[i].text == NULL) {
-			*texts[i].text = text_decode(value.text, value.bytes);
-			if (*texts[i].text == NULL)
-				return -ENOMEM;
-		}
+		if (strcmp(key, texts[i].key) == 0 && *texts[i].text == NULL)
+			*texts[i].text = text_decode(value, strlen(value));
 	}
-	return 0;
 }
 
 /* Makes room for one more; the list grows to the next power of two. */
-static int grow(void **list, size_t count, size_t bytes)
+static void *grow(void *list, size_t count, size_t bytes)
 {
 	if (count != 0 && (count & (count - 1)) != 0)
-		return 0;
-	void *larger = reallocarray(*list, count == 0 ? 1 : count * 2, bytes);
-	if (larger == NULL)
-		return -ENOMEM;
-	*list = larger;
-	return 0;
+		return list;
+	return must(reallocarray(list, count == 0 ? 1 : count * 2, bytes));
 }
 
-/* *open: the line belongs to the last queue of the list. It does not after a line that was not
- * understood, which may have been that of a lock. */
-static int add_claim(struct queues *queues, const bool *open, struct piece line)
+/* `queue` is NULL behind a line that was not understood, which may have been that of a lock.
+ * Returns false if this line is not understood. */
+static bool add_claim(struct queue *queue, char *line)
 {
 	struct claim claim = {
 		.position = -1,
@@ -169,88 +128,77 @@ static int add_claim(struct queues *queues, const bool *open, struct piece line)
 		.delay_until = -1,
 	};
 	struct claim_seen seen = {0};
-	struct piece word, key, value;
-	int error = 0;
+	const char *key;
+	char *word, *value;
 
-	while (error == 0 && piece_next(&line, ' ', &word)) {
-		if (word_split(word, &key, &value))
-			error = claim_set(&claim, &seen, key, value);
+	while ((word = strsep(&line, " ")) != NULL) {
+		if (split_word(word, &key, &value))
+			set(&claim, &seen, key, value);
 	}
-	struct queue *queue = *open ? &queues->list[queues->count - 1] : NULL;
-	if (error == 0 && (queue == NULL || !seen.position || !seen.state || !seen.mode)) {
-		queues->bad_lines++;
+	if (queue == NULL || claim.position < 0 || !seen.state || !seen.mode) {
 		claim_finish(&claim);
-		return 0;
+		return false;
 	}
-	if (error == 0)
-		error = grow((void **)&queue->claims, queue->count, sizeof(claim));
-	if (error != 0) {
-		claim_finish(&claim);
-		return error;
-	}
+	queue->claims = grow(queue->claims, queue->count, sizeof(claim));
 	queue->claims[queue->count++] = claim;
 	queue->holders += claim.held;
 	queue->kept += claim.kept;
 	queue->lost += claim.lost;
 	queue->waiters += !claim.held && !claim.kept && !claim.lost;
-	return 0;
+	return true;
 }
 
-static bool starts_with(struct piece line, const char *word)
+static bool starts_with(const char *text, const char *beginning)
 {
-	return line.bytes >= strlen(word) && memcmp(line.text, word, strlen(word)) == 0;
+	return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
-static int add_queue(struct queues *queues, bool *open, struct piece line)
+/* Returns NULL if the line has no name. */
+static struct queue *add_queue(struct queues *queues, char *line)
 {
-	struct piece word, key, name = {0};
-	*open = false;
-	if (!piece_next(&line, ' ', &word) || !word_split(word, &key, &name) || name.bytes == 0) {
-		queues->bad_lines++;
-		return 0;
-	}
-	int error = grow((void **)&queues->list, queues->count, sizeof(*queues->list));
-	if (error != 0)
-		return error;
-	struct queue queue = {
-		.name = text_decode(name.text, name.bytes),
-		.name_encoded = strndup(name.text, name.bytes),
+	const char *key;
+	char *word = strsep(&line, " "), *name;
+
+	if (!split_word(word, &key, &name) || *name == '\0')
+		return NULL;
+	queues->list = grow(queues->list, queues->count, sizeof(*queues->list));
+	struct queue *queue = &queues->list[queues->count++];
+	*queue = (struct queue){
+		.name = text_decode(name, strlen(name)),
+		.name_encoded = must(strdup(name)),
 	};
-	if (queue.name == NULL || queue.name_encoded == NULL) {
-		free(queue.name);
-		free(queue.name_encoded);
-		return -ENOMEM;
-	}
-	while (piece_next(&line, ' ', &word))
-		queue.unreadable = queue.unreadable || starts_with(word, "error=");
-	queues->unreadable += queue.unreadable;
-	queues->list[queues->count++] = queue;
-	*open = true;
-	return 0;
+	while ((word = strsep(&line, " ")) != NULL)
+		queue->unreadable = queue->unreadable || starts_with(word, "error=");
+	queues->unreadable += queue->unreadable;
+	return queue;
 }
 
-int queues_parse(const char *text, size_t bytes, struct queues *queues)
+/* *queue: that the next claim is of. Returns false if the line is not understood. */
+static bool add_line(struct queues *queues, struct queue **queue, char *line, size_t bytes)
 {
-	struct piece rest = {text, bytes}, line;
-	bool open = false;
-	int error = 0;
+	/* A line has no zeros; what comes after one would be lost in a C string. */
+	bool binary = strlen(line) != bytes;
+
+	if (!binary && starts_with(line, "position="))
+		return add_claim(*queue, line);
+	*queue = !binary && starts_with(line, "lock=") ? add_queue(queues, line) : NULL;
+	return *queue != NULL;
+}
+
+void queues_parse(char *text, size_t bytes, struct queues *queues)
+{
+	struct queue *queue = NULL;
+	char *end;
 
 	*queues = (struct queues){0};
-	while (error == 0 && piece_next(&rest, '\n', &line)) {
-		/* A line has no zeros; what comes after one would be lost in a C string. */
-		bool binary = memchr(line.text, '\0', line.bytes) != NULL;
-		if (!binary && starts_with(line, "lock="))
-			error = add_queue(queues, &open, line);
-		else if (!binary && starts_with(line, "position="))
-			error = add_claim(queues, &open, line);
-		else if (line.bytes > 0) {
+	for (char *line = text; line < text + bytes; line = end + 1) {
+		size_t left = (size_t)(text + bytes - line);
+		end = memchr(line, '\n', left);
+		end = end != NULL ? end : line + left;
+		*end = '\0';
+		if (end > line && !add_line(queues, &queue, line, (size_t)(end - line)))
 			queues->bad_lines++;
-			open = false;
-		}
 	}
-	if (error != 0)
-		queues_finish(queues);
-	return error;
 }
 
 void queues_finish(struct queues *queues)
@@ -273,30 +221,18 @@ bool queue_is_silent_store(const struct queue *queue)
 	return queue->unreadable && length > 0 && queue->name[length - 1] == '/';
 }
 
-static bool is_held(const struct claim *claim)
-{
-	return claim->held;
-}
-
-static bool is_lost(const struct claim *claim)
-{
-	return claim->lost;
-}
-
-static bool is_kept(const struct claim *claim)
-{
-	return claim->kept;
-}
-
 const struct claim *queue_holder(const struct queue *queue)
 {
-	static bool (*const order[])(const struct claim *) = {is_held, is_lost, is_kept};
+	const struct claim *lost = NULL, *kept = NULL;
 
-	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
-		for (size_t j = 0; j < queue->count; j++) {
-			if (order[i](&queue->claims[j]))
-				return &queue->claims[j];
-		}
+	for (size_t i = 0; i < queue->count; i++) {
+		const struct claim *claim = &queue->claims[i];
+		if (claim->held)
+			return claim;
+		if (claim->lost && lost == NULL)
+			lost = claim;
+		if (claim->kept && kept == NULL)
+			kept = claim;
 	}
-	return NULL;
+	return lost != NULL ? lost : kept;
 }

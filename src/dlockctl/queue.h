@@ -55,8 +55,8 @@ struct queues {
 	size_t unreadable; /* how many of them are unreadable */
 };
 
-/* Reads text of any content. Returns 0 or -ENOMEM; then *queues is as queues_finish() leaves it. */
-int queues_parse(const char *text, size_t bytes, struct queues *queues);
+/* Reads text of any content, which it cuts in pieces; text[bytes] is writable, too. */
+void queues_parse(char *text, size_t bytes, struct queues *queues);
 
 void queues_finish(struct queues *queues);
 

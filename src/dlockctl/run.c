@@ -251,7 +251,7 @@ static int run_locked(const struct place *place, const struct run *run, char **c
 	if (locked)
 		status = set_environment(place, fd);
 	if (locked && status == 0) {
-		char *name = must(text_printable(place->name));
+		char *name = text_printable(place->name);
 		const struct supervised supervised = {
 			.lock = fd,
 			.name = name,

@@ -11,11 +11,6 @@
 #include "dlockctl/text.h"
 #include "dlockctl/tree.h"
 
-static char *printable(const char *text)
-{
-	return must(text_printable(text != NULL ? text : ""));
-}
-
 static void print_table(const struct queue *queue, const struct context *context)
 {
 	bool narrow = output_width(context, STDOUT_FILENO) > 0, ranges = false, delays = false;
@@ -47,17 +42,17 @@ static void print_table(const struct queue *queue, const struct context *context
 		table_add(&table, claim_position(claim), HUE_NONE);
 		table_add(&table, must(strdup(claim_state(claim))), claim_hue(claim));
 		table_add(&table, must(strdup(claim->shared ? "shared" : "exclusive")), HUE_NONE);
-		table_add(&table, printable(claim->kind), HUE_NONE);
+		table_add(&table, text_printable(claim->kind), HUE_NONE);
 		table_add(&table, claim_host(claim), HUE_NONE);
 		table_add(&table, claim_pid(claim), HUE_NONE);
 		table_add(&table, claim_user(claim), HUE_NONE);
 		table_add(&table, claim_command(claim), HUE_NONE);
 		table_add(&table, claim_age(claim), HUE_NONE);
 		table_add(&table, claim_delay(claim), HUE_NONE);
-		table_add(&table, printable(claim->ranges), HUE_NONE);
-		table_add(&table, printable(claim->client), HUE_NONE);
-		table_add(&table, printable(claim->session), HUE_NONE);
-		table_add(&table, printable(claim->claim), HUE_NONE);
+		table_add(&table, text_printable(claim->ranges), HUE_NONE);
+		table_add(&table, text_printable(claim->client), HUE_NONE);
+		table_add(&table, text_printable(claim->session), HUE_NONE);
+		table_add(&table, text_printable(claim->claim), HUE_NONE);
 	}
 	table_print(&table, context);
 	table_finish(&table);

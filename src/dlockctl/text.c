@@ -8,6 +8,8 @@
 #include <wchar.h>
 #include <wctype.h>
 
+#include "dlockctl/dlockctl.h"
+
 static int hex_digit(char letter)
 {
 	if (letter >= '0' && letter <= '9')
@@ -21,9 +23,7 @@ static int hex_digit(char letter)
 
 char *text_decode(const char *text, size_t bytes)
 {
-	char *decoded = malloc(bytes + 1), *to = decoded;
-	if (decoded == NULL)
-		return NULL;
+	char *decoded = must(malloc(bytes + 1)), *to = decoded;
 	for (size_t i = 0; i < bytes; i++) {
 		int high = text[i] == '%' && bytes - i > 2 ? hex_digit(text[i + 1]) : -1;
 		int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
@@ -52,10 +52,8 @@ static size_t printable_bytes(const char *text, size_t bytes, int *ret_columns)
 
 char *text_printable(const char *text)
 {
-	size_t left = strlen(text);
-	char *printable = malloc(left * 4 + 1), *to = printable;
-	if (printable == NULL)
-		return NULL;
+	size_t left = text != NULL ? strlen(text) : 0;
+	char *printable = must(malloc(left * 4 + 1)), *to = printable;
 	while (left > 0) {
 		int columns;
 		size_t length = printable_bytes(text, left, &columns);

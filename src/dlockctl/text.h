@@ -9,12 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Decodes the %XX of src/view/view.h; anything else, and %00, stays as it is. To be freed; NULL:
- * out of memory. */
+/* Decodes the %XX of src/view/view.h; anything else, and %00, stays as it is. To be freed. */
 char *text_decode(const char *text, size_t bytes);
 
-/* Keeps printable characters; writes other bytes as \xNN, and a backslash as two. To be freed;
- * NULL: out of memory. */
+/* Keeps printable characters; writes other bytes as \xNN, and a backslash as two. NULL is an empty
+ * text. To be freed. */
 char *text_printable(const char *text);
 
 /* The columns that printable text takes. */

@@ -81,7 +81,7 @@ static void put_line(int row, char *text, attr_t attributes)
 static char *status_value(const char *status, const char *key)
 {
 	char *value = status != NULL ? tree_value(status, key) : NULL;
-	char *shown = must(text_printable(value != NULL ? value : "-"));
+	char *shown = text_printable(value != NULL ? value : "-");
 	free(value);
 	return shown;
 }
@@ -154,7 +154,7 @@ static void fill_table(struct table *table, const struct view *view, size_t rows
 			continue;
 		const struct claim *holder = queue_holder(queue);
 		const struct claim *first = holder != NULL ? holder : &queue->claims[0];
-		table_add(table, must(text_printable(queue->name)), HUE_NONE);
+		table_add(table, text_printable(queue->name), HUE_NONE);
 		table_add(table, must_format("%zu", queue->waiters), HUE_NONE);
 		table_add(table, must(strdup(claim_state(first))), HUE_NONE);
 		table_add(table, must(strdup(first->shared ? "shared" : "exclusive")), HUE_NONE);

@@ -140,9 +140,9 @@ int tree_queue(const struct place *place, struct queues *queues)
 		return 0;
 	if (error != 0)
 		return error;
-	error = queues_parse(text, bytes, queues);
+	queues_parse(text, bytes, queues);
 	free(text);
-	return error;
+	return 0;
 }
 
 int tree_queues(const char *mount, struct queues *queues)
@@ -154,9 +154,9 @@ int tree_queues(const char *mount, struct queues *queues)
 	int error = tree_read(mount, "queues", &text, &bytes);
 	if (error != 0)
 		return error;
-	error = queues_parse(text, bytes, queues);
+	queues_parse(text, bytes, queues);
 	free(text);
-	return error;
+	return 0;
 }
 
 int tree_fail(const char *mount, const char *what, int error)

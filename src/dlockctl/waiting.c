@@ -88,7 +88,7 @@ static void show_over(const struct waiting *waiting, const char *name, const cha
 
 void waiting_show(struct waiting *waiting, const struct queues *queues)
 {
-	char *name = must(text_printable(waiting->place->name));
+	char *name = text_printable(waiting->place->name);
 	char *text = describe(waiting, queues, waiting->width > 0);
 
 	if (waiting->width > 0)

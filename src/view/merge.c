@@ -71,7 +71,7 @@ static struct cursor *find_first(struct cursor *cursors, size_t count)
 }
 
 int view_merge(const struct view_text *texts, size_t count,
-	       size_t (*keeper)(const void *context, const char *path), const void *context,
+	       size_t (*find)(const void *context, const char *path), const void *context,
 	       FILE *out)
 {
 	struct cursor *cursors = calloc(count, sizeof(*cursors)), *first;
@@ -83,7 +83,7 @@ int view_merge(const struct view_text *texts, size_t count,
 		error = go_on(&cursors[i]);
 	}
 	while (error == 0 && (first = find_first(cursors, count)) != NULL) {
-		if (keeper(context, first->path) == (size_t)(first - cursors))
+		if (find(context, first->path) == (size_t)(first - cursors))
 			fwrite(first->lock, 1, (size_t)(first->end - first->lock), out);
 		error = go_on(first);
 	}

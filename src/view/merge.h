@@ -14,11 +14,11 @@ struct view_text {
 	size_t bytes;
 };
 
-/* Writes the locks of all texts, sorted by path as they are in each. keeper() returns the number of
- * the text that has the lock at a path. A lock of that path in another text is left out: users of
- * the mount do not get that one. Returns 0 or -ENOMEM. */
+/* Writes the locks of all texts, sorted by path as they are in each. find() returns the number of
+ * the text that is to show the lock at a path. A lock of that path in another text is left out:
+ * users of the mount do not get that one. Returns 0 or -ENOMEM. */
 int view_merge(const struct view_text *texts, size_t count,
-	       size_t (*keeper)(const void *context, const char *path), const void *context,
+	       size_t (*find)(const void *context, const char *path), const void *context,
 	       FILE *out);
 
 #endif

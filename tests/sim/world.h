@@ -3,19 +3,19 @@
  * The simulated world: a few hosts, each an engine on a bad network, share one service of claims;
  * their users lock and unlock at random.
  *
- *   sim.c          the command line, time, the order of things
- *   world.c        hosts and what befalls them
- *   world_users.c  what users do
- *   world_model.c  what users hold, by the rules of flock(2) and fcntl(2)
- *   world_view.c   what stands in the service's queues
- *   world_lead.c   claims that go on from call to call, and are kept
- *   world_wait.c   who waits for whom in a circle
- *   world_proof.c  questions whether what was locked is still held, tokens, claims taken away by
- *                  hand
- *   world_lease.c  the clocks of the servers, and what a lease may be
+ *   sim.c            the command line, time, the order of things
+ *   world.c          hosts and what befalls them
+ *   world_users.c    what users do
+ *   world_model.c    what users hold, by the rules of flock(2) and fcntl(2)
+ *   world_view.c     what stands in the service's queues
+ *   world_handoff.c  claims that pass from call to call, and are kept
+ *   world_wait.c     who waits for whom in a circle
+ *   world_proof.c    questions whether what was locked is still held, tokens, claims taken away by
+ *                    hand
+ *   world_lease.c    the clocks of the servers, and what a lease may be
  *   world_machine.c  hosts whose clocks stand still, and that are told so
  *   world_restart.c  daemons that are killed, and those that go on after them
- *   world_check.c  what must be true after every step
+ *   world_check.c    what must be true after every step
  *
  * The world knows the truth: what stands in the service's queues and whose it is. An engine only
  * knows what its store tells it.
@@ -169,11 +169,11 @@ struct standing {
 	bool requeue;	 /* its data says that it is to be queued again */
 	int64_t since_ms;
 
-	/* One that goes on, see world_lead.c: */
-	unsigned uid;	  /* of who had it placed */
+	/* Of a claim that may pass from call to call, see world_handoff.c: */
+	unsigned uid;	  /* of the user for whom it was placed */
 	int64_t first_ms; /* when it was granted to a call for the first time; 0: it was not */
 	int64_t idle_ms;  /* since when nobody uses it; 0: somebody does, or waits for it */
-	int passes;	  /* it has gone on while another host waited */
+	int passes;	  /* how often it has passed on while another host waited */
 
 	unsigned user, call; /* who has it now, or had it last */
 	uint64_t process;
@@ -482,33 +482,34 @@ bool call_is_under_way(const struct host *host, unsigned number);
 void view_standing(void *context, bool over, const char *path, const char *name, const char *text);
 void view_withdrawing(void *context, const char *path, const char *name);
 
-/* world_lead.c */
+/* world_handoff.c */
 
-/* Whether claims of flock and open go on there, or are kept. */
-bool lock_is_led(const struct world *world, int lock);
+/* Whether claims of flock and open pass from call to call at that lock, or are kept. */
+bool lock_has_handoff(const struct world *world, int lock);
 
-/* Whether the call waits for the claim to go on to it. */
-bool lead_is_followed(const struct standing *standing, const struct call *call);
+/* Whether the call waits for the claim to pass to it. */
+bool handoff_is_followed(const struct standing *standing, const struct call *call);
 
-/* Whether such a claim of the call's own host may be the one that it waits for, or was just granted
- * by. Brings up to date whose it is. */
-bool lead_may_be_of(struct standing *standing, const struct call *call);
+/* Whether the call, of the claim's own host, may wait for that claim, or just have been granted by
+ * it. Brings the claim's user up to date. */
+bool handoff_may_be_of(struct standing *standing, const struct call *call);
 
-/* Whether nobody has used it for so long that others know, and its host could give it up. */
-bool lead_is_idle(const struct world *world, const struct standing *standing);
+/* Whether nobody has used the claim for so long that other hosts know, and its host could give it
+ * up. */
+bool handoff_is_idle(const struct world *world, const struct standing *standing);
 
-/* Whether it is such a one that has never gone to anybody. */
-bool lead_waits(const struct world *world, const struct standing *standing);
+/* Whether the claim may pass from call to call, and was granted to none yet. */
+bool handoff_waits(const struct world *world, const struct standing *standing);
 
-/* The number of the user whose it is: who has it, or is to have it next. */
-unsigned lead_user(const struct host *host, const struct standing *standing);
+/* The number of the user who has the claim, or is to have it next. */
+unsigned handoff_user(const struct host *host, const struct standing *standing);
 
 /* The call is granted by the claim. */
-void lead_note_grant(struct call *call, const struct view_claim *own);
-void lead_note_user(struct standing *standing, const struct call *call);
+void handoff_note_grant(struct call *call, const struct view_claim *own);
+void handoff_note_user(struct standing *standing, const struct call *call);
 
 /* After every step. */
-void check_leads(struct world *world);
+void check_handoffs(struct world *world);
 
 /* world_wait.c */
 

@@ -228,14 +228,14 @@ void check_grant(struct call *call, bool claimed)
 			   world_lock(user->lock), front->name, own->name);
 	check_delay(call);
 	own->standing->granted = true;
-	lead_note_grant(call, own);
+	handoff_note_grant(call, own);
 }
 
 /* One that waits to go on is in the way of others of its kind, whoever they are. */
 static bool is_surely_own(const struct standing *standing, const struct call *call)
 {
 	return standing_is_own(standing, call) &&
-	       (is_record(call->kind) || !lead_waits(call->user->host->world, standing));
+	       (is_record(call->kind) || !handoff_waits(call->user->host->world, standing));
 }
 
 /* Whether a claim is a reason for the call to wait, wherever it stands. It counts with all that its
@@ -251,7 +251,7 @@ static bool is_reason(const struct call *call, const struct view_claim *claim)
 	    (standing->withdrawing || is_surely_own(standing, call)))
 		return false;
 	/* Who only looks is not told more than that somebody has it. */
-	if (lead_is_idle(call->user->host->world, standing) &&
+	if (handoff_is_idle(call->user->host->world, standing) &&
 	    (call->kind != CALL_TEST || standing->life == call->user->host->life))
 		return false;
 	if (standing != NULL && call->kind == CALL_TEST)
@@ -613,7 +613,7 @@ void check_step(struct world *world)
 	}
 	for (int lock = 0; lock < world->locks_count; lock++)
 		check_exclusion(world, lock);
-	check_leads(world);
+	check_handoffs(world);
 }
 
 /* Whether a claim is a reason for one of a call to wait when all is quiet: one that is not held and
@@ -633,7 +633,7 @@ static bool is_in_front(const struct call *call, const struct view_claim *own,
 		return false;
 	if (!slots_conflict(slots_of(claim->parts.span, claim->parts.mode), call->slots))
 		return false;
-	if (lead_is_idle(call->user->host->world, standing))
+	if (handoff_is_idle(call->user->host->world, standing))
 		return false;
 	if (standing == NULL || standing->released)
 		return true;

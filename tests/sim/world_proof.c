@@ -284,7 +284,7 @@ void world_break(struct world *world)
 	claim = &view->claims[prng_below(&world->prng, (int64_t)view->count)];
 	if (claim->standing == NULL)
 		return;
-	if (lock_is_led(world, lock) && prng_chance(&world->prng, 40)) {
+	if (lock_has_handoff(world, lock) && prng_chance(&world->prng, 40)) {
 		revoke(world, lock, claim->name);
 		return;
 	}
@@ -321,10 +321,10 @@ bool user_note_broken(const struct call *call)
 		if (!standing->broken || standing->withdrawing ||
 		    standing->life != user->host->life || standing->lock != user->lock)
 			continue;
-		if (lock_is_led(world, user->lock) && !is_record(call->kind)
-			    ? !is_record(standing->kind) && lead_may_be_of(standing, call)
+		if (lock_has_handoff(world, user->lock) && !is_record(call->kind)
+			    ? !is_record(standing->kind) && handoff_may_be_of(standing, call)
 			    : !standing->granted && standing->user == user->number) {
-			lead_note_user(standing, call);
+			handoff_note_user(standing, call);
 			user->broken_ms = world->now_ms;
 			return true;
 		}

@@ -225,8 +225,8 @@ static bool may_be_of(struct standing *standing, const struct call *call)
 	    (standing->withdrawing && !call->refused) ||
 	    is_record(standing->kind) != is_record(call->kind))
 		return false;
-	if (!is_record(call->kind) && lock_is_led(host->world, standing->lock))
-		return lead_may_be_of(standing, call);
+	if (!is_record(call->kind) && lock_has_handoff(host->world, standing->lock))
+		return handoff_may_be_of(standing, call);
 	if (standing->granted || standing->kind != call->kind ||
 	    !slots_equal(standing->asked, call->slots))
 		return false;
@@ -255,7 +255,7 @@ const struct view_claim *view_find(const struct view *view, const struct call *c
 	while ((claim = view_find_next(view, call, claim)) != NULL) {
 		found = claim;
 		if (claim->standing->call == call->number ||
-		    (call->waiting && lead_is_followed(claim->standing, call)))
+		    (call->waiting && handoff_is_followed(claim->standing, call)))
 			break;
 	}
 	return found;
@@ -301,7 +301,7 @@ void view_release(const struct user *user)
 bool standing_is_own(const struct standing *standing, const struct call *call)
 {
 	const struct host *host = call->user->host;
-	const struct user *user = user_of(host, lead_user(host, standing));
+	const struct user *user = user_of(host, handoff_user(host, standing));
 
 	if (is_record(standing->kind) && is_record(call->kind))
 		return standing->process == call->process;

@@ -270,7 +270,7 @@ static bool traces_askers(const struct trace *trace, struct host *host,
 		struct call *call = &user->calls[i % CALLS_MAX];
 
 		if (user->owner == NULL || !call->waiting || is_record(call->kind) ||
-		    !lead_is_followed(standing, call))
+		    !handoff_is_followed(standing, call))
 			continue;
 		followed = true;
 		if (call->number < before && traces_file(trace, user))
@@ -334,7 +334,7 @@ static bool traces(const struct trace *trace, struct call *call)
 	for (size_t i = 0; i < view->count; i++)
 		if (traces_claim(trace, view, i, call, own))
 			return true;
-	if (own != NULL && !is_record(call->kind) && lead_is_followed(own->standing, call) &&
+	if (own != NULL && !is_record(call->kind) && handoff_is_followed(own->standing, call) &&
 	    traces_askers(trace, call->user->host, own->standing, call->number))
 		return true;
 	for (int i = 0; i < world->hosts_count; i++)

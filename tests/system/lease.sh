@@ -36,6 +36,17 @@ not_fenced() {
     fi
 }
 
+# keep_contended: for each kind, holder-KIND on host A has the lock KIND, and rival-KIND on host B waits for it.
+keep_contended() {
+    local kind
+    for kind in flock excl; do
+        keep "holder-$kind" "$dir/A/$kind" "$kind"
+        wait_until "$deadline" granted "holder-$kind"
+        keep "rival-$kind" "$dir/B/$kind" "$kind"
+        wait_claims "$kind" 2
+    done
+}
+
 # fenced_first CUT HOLDER RIVAL: waits until the holder is told with EIO that it lost the lock which the rival gets, and
 # fails if a call of its succeeded that began later than the rival's lock. (When it was told may be later: it may not have
 # been run meanwhile.)

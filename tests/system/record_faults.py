@@ -42,9 +42,9 @@ def name_of(number):
 
 
 class Worker:
-    def __init__(self, path, keeper, seed):
+    def __init__(self, path, holds_long, seed):
         self.path = path
-        self.keeper = keeper  # keeps its locks so long that the session may end and a rival be granted meanwhile
+        self.holds_long = holds_long  # keeps its locks so long that the session may end and a rival be granted meanwhile
         self.random = random.Random(seed)
         # A file on the device that the mount hides is one of the folder below it, while there is no mount.
         self.hidden_device = os.stat(os.path.dirname(os.path.dirname(path))).st_dev
@@ -130,12 +130,12 @@ class Worker:
 
     def hold_some(self):
         wishes = []
-        for _ in range(1 if self.keeper else self.random.choice([1, 2, 3])):
+        for _ in range(1 if self.holds_long else self.random.choice([1, 2, 3])):
             start = self.random.randrange(BYTES)
             end = min(BYTES - 1, start + self.random.randrange(5))
             patience = self.random.choice([0.01, 0.05, 0.1, 0.5]) if self.random.random() < 0.8 else None
             wishes.append((self.random.choice("rww"), start, end, patience))
-        self.hold(wishes, self.random.uniform(2, 8) if self.keeper else self.random.uniform(0, 0.05))
+        self.hold(wishes, self.random.uniform(2, 8) if self.holds_long else self.random.uniform(0, 0.05))
 
     def outlive(self, step, *arguments):
         """Returns the result of the step, or False if the locks were lost in it."""
@@ -168,13 +168,13 @@ def conflicts(intervals):
             current.append(interval)
 
 
-def start_worker(path, keeper, seed, calm):
+def start_worker(path, holds_long, seed, calm):
     """Returns its process id and a file that it writes its counts and intervals to at its end."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reader)
-        worker = Worker(path, keeper, seed)
+        worker = Worker(path, holds_long, seed)
         worker.work(calm)
         with os.fdopen(writer, "w") as file:
             json.dump([worker.counts, worker.intervals], file)
@@ -189,8 +189,8 @@ def main():
     seed, number, calm, paths = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4:]
     running = {}  # the file of each process: its number and its id
     for process in range(number):
-        path, keeper = paths[process % len(paths)], process < len(paths)  # one for each name
-        child, file = start_worker(path, keeper, f"{seed} {process}", calm)
+        path, holds_long = paths[process % len(paths)], process < len(paths)  # one for each name
+        child, file = start_worker(path, holds_long, f"{seed} {process}", calm)
         running[file] = process, child
 
     total, intervals, failures = collections.Counter(), [], []

@@ -478,7 +478,7 @@ class Rules:
             granted = None if more is None else granted + more + self.grant_free()
         return granted
 
-    def is_adrift(self, request):
+    def has_lost_anchor(self, request):
         """Whether nothing is held any more that the request had its anchor by."""
         return request.anchor is not None and not any(
             (request.file, owner) in self.since for owner in self.owners_of(request)
@@ -487,7 +487,7 @@ class Rules:
     def grant_free(self):
         granted = []
         while True:
-            for request in [request for request in self.waiting if self.queues and self.is_adrift(request)]:
+            for request in [request for request in self.waiting if self.queues and self.has_lost_anchor(request)]:
                 self.waiting.remove(request)
                 self.queue_again(request)
             free = [request for request in self.waiting if request not in self.passed and self.free(request)]

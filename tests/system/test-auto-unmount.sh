@@ -22,22 +22,35 @@ flock "$dir/A/job" true
 kill_dlockfs A
 wait_until "$deadline" not_mounted "$dir/A"
 
-# The process of libfuse's that does it may fail: the daemon's guard stands in.
-processes() { # NAME: those that see to it that A is unmounted
-    ps -e -o pid=,comm=,args= | awk -v "name=$1" -v "point=$dir/A" '$2 == name && $NF == point { print $1 }'
+# The daemon's guard does it. If the guard is killed, the daemon starts another one, though nothing is held.
+guards() { # the guards of A
+    ps -e -o pid=,comm=,args= | awk -v "point=$dir/A" '$2 == "dlockfs-guard" && $NF == point { print $1 }'
 }
-are() { # NUMBER NAME
-    [ "$(processes "$2" | wc -l)" -eq "$1" ]
+is_replaced() { # GUARD: by another one
+    [ -n "$(guards)" ] && [ "$(guards)" != "$1" ]
 }
-wait_until "$deadline" are 0 fusermount3
+no_guards() {
+    [ -z "$(guards)" ]
+}
+wait_until "$deadline" no_guards
 start_dlockfs A -o auto_unmount
-wait_until "$deadline" are 1 fusermount3
-wait_until "$deadline" are 1 dlockfs-guard
-kill -KILL "$(processes fusermount3)"
+guard=$(guards)
+kill -KILL "$guard"
+wait_until "$deadline" is_replaced "$guard"
 kill_dlockfs A
 wait_until "$deadline" not_mounted "$dir/A"
 
+# A mount that lives is left alone, and a clean stop takes no longer.
+wait_until "$deadline" no_guards
 start_dlockfs A -o auto_unmount
 send_signal A USR2
 wait_until "$deadline" restarted 3
 stop_dlockfs A
+
+# Without the option the mount stays, so that calls fail: they would lock files in the folder below it.
+wait_until "$deadline" no_guards
+start_dlockfs A
+kill_dlockfs A
+wait_until "$deadline" no_guards
+grep -q " $dir/A fuse.dlockfs" /proc/self/mounts || fail "unmounted without auto_unmount"
+umount "$dir/A"

@@ -11,11 +11,8 @@ start_proxy link zk1
 start_dlockfs A --session-timeout 10s --store "$(proxied link)"
 start_dlockfs B --session-timeout 10s
 
+keep_contended
 for kind in flock excl; do
-    keep "holder-$kind" "$dir/A/$kind" "$kind"
-    wait_until "$deadline" granted "holder-$kind"
-    keep "rival-$kind" "$dir/B/$kind" "$kind"
-    wait_claims "$kind" 2
     keep "waiter-$kind" "$dir/A/$kind" "$kind"
     wait_claims "$kind" 3
 done

@@ -15,12 +15,7 @@ start_dlockfs A --session-timeout 4s --store "zookeeper://$(zookeeper_address "$
 start_dlockfs B --session-timeout 20s --store "zookeeper://$(zookeeper_address "$other")/dlockfs"
 zookeeper_name=$leader
 
-for kind in flock excl; do
-    keep "holder-$kind" "$dir/A/$kind" "$kind"
-    wait_until "$deadline" granted "holder-$kind"
-    keep "rival-$kind" "$dir/B/$kind" "$kind"
-    wait_claims "$kind" 2
-done
+keep_contended
 keep waiter "$dir/A/flock" flock
 wait_claims flock 3
 start reader "$python" -u "$tests/system/lease.py" reads "$(zookeeper_address "$follower")" /dlockfs/flock "$dir/read"

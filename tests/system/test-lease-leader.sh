@@ -16,12 +16,7 @@ start_dlockfs B --session-timeout 20s \
     --store "zookeeper://$(zookeeper_address "$follower"),$(zookeeper_address "$other")/dlockfs"
 zookeeper_name=$follower
 
-for kind in flock excl; do
-    keep "holder-$kind" "$dir/A/$kind" "$kind"
-    wait_until "$deadline" granted "holder-$kind"
-    keep "rival-$kind" "$dir/B/$kind" "$kind"
-    wait_claims "$kind" 2
-done
+keep_contended
 
 cut=$(lease now)
 for link in $(links_of "$leader"); do

@@ -12,12 +12,7 @@ start_dlockfs A --session-timeout 10s
 start_dlockfs B --session-timeout 2m
 
 # Short: the lease lasts at least 4.7 s after the stop (0.6 x 10 s, less a heartbeat of 1.25 s).
-for kind in flock excl; do
-    keep "holder-$kind" "$dir/A/$kind" "$kind"
-    wait_until "$deadline" granted "holder-$kind"
-    keep "rival-$kind" "$dir/B/$kind" "$kind"
-    wait_claims "$kind" 2
-done
+keep_contended
 before=$(zookeeper claims /dlockfs/flock; zookeeper claims /dlockfs/excl)
 pause A
 sleep 1

@@ -121,3 +121,26 @@ end_private C
 launch_private D -o allow_other=no
 refused ls "$dir/D" 2>"$dir/err"
 end_private D
+
+# With auto_unmount nothing stays mounted when the daemon is killed.
+launch_private E -o auto_unmount
+kill_dlockfs E
+wait_until "$deadline" not_mounted "$dir/E"
+
+# libfuse forks fusermount3, and allocates memory in the child, before the daemon has a second thread.
+real=$(command -v fusermount3)
+touch "$dir/real"
+mount --bind "$real" "$dir/real"
+cat >"$dir/stand-in" <<END
+#!/bin/sh
+ls /proc/\$PPID/task >"$dir/F.threads"
+exec "$dir/real" "\$@"
+END
+chmod +x "$dir/stand-in"
+touch "$dir/F.threads"
+chown "$user" "$dir/F.threads"
+mount --bind "$dir/stand-in" "$real"
+launch_private F
+expect_equal "threads of the daemon that mounts" 1 "$(wc -l <"$dir/F.threads")"
+umount "$real"
+end_private F

@@ -24,11 +24,11 @@ static void tell_session(struct store_zookeeper *store, enum store_session sessi
 void zookeeper_end_session(struct store_zookeeper *store, struct zookeeper_session *session)
 {
 	session->over = true;
-	zookeeper_keeper_renew(store->keeper, session,
-			       store->trouble == store->refusal ||
-					       store->trouble == zookeeper_unknown_names
-				       ? REFUSED_MS
-				       : 0);
+	zookeeper_connector_renew(store->connector, session,
+				  store->trouble == store->refusal ||
+						  store->trouble == zookeeper_unknown_names
+					  ? REFUSED_MS
+					  : 0);
 }
 
 /* A server closes the connection of a client that has seen more than the server knows, as after a
@@ -47,7 +47,7 @@ static void move_session(struct store_zookeeper *store)
 	store->handle = NULL;
 	store->resuming = true;
 	store->root_prepared = false; /* its watch belonged to the former handle */
-	zookeeper_keeper_move(store->keeper, session, &store->id);
+	zookeeper_connector_move(store->connector, session, &store->id);
 }
 
 /* Not at once: the former handle may still find a server that accepts it. */
@@ -71,7 +71,7 @@ void zookeeper_nudge(struct store *base)
 	if (is_to_move(store))
 		move_session(store);
 	else
-		zookeeper_keeper_break(store->keeper);
+		zookeeper_connector_break(store->connector);
 }
 
 /* Gives the session up: no more requests are made in it, and its messages are discarded. Returns

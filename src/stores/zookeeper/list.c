@@ -53,13 +53,13 @@ static void on_event(zhandle_t *handle, int type, int state, const char *path, v
 		return;
 	event = calloc(1, sizeof(*event) + strlen(path) + 1);
 	if (!event) {
-		zookeeper_mailbox_starve(zookeeper_keeper_mailbox(session->keeper));
+		zookeeper_mailbox_starve(zookeeper_connector_mailbox(session->connector));
 		return;
 	}
 	event->message.kind = MESSAGE_QUEUE;
 	event->session = session;
 	stpcpy(event->path, path);
-	zookeeper_mailbox_post(zookeeper_keeper_mailbox(session->keeper), &event->message);
+	zookeeper_mailbox_post(zookeeper_connector_mailbox(session->connector), &event->message);
 }
 
 /* The loop's thread */
@@ -103,7 +103,7 @@ static void add_attention(struct operation *operation)
 	}
 	HASH_ADD_KEYPTR(hh, store->attentions, operation->path, strlen(operation->path), operation);
 	if (!operation->hh.tbl)
-		zookeeper_mailbox_starve(zookeeper_keeper_mailbox(store->keeper));
+		zookeeper_mailbox_starve(zookeeper_connector_mailbox(store->connector));
 }
 
 /* The client has no watch on a znode that does not exist. */

@@ -111,7 +111,7 @@ struct operation *operation_create(struct store_zookeeper *store, enum store_ope
 	struct operation *operation = operation_new(store, kind, tag, conclude, path, name);
 
 	if (!operation)
-		zookeeper_mailbox_starve(zookeeper_keeper_mailbox(store->keeper));
+		zookeeper_mailbox_starve(zookeeper_connector_mailbox(store->connector));
 	return operation;
 }
 
@@ -149,7 +149,7 @@ bool operation_add_marker(struct operation *operation, const char *path, const c
 
 void operation_starve(struct operation *operation)
 {
-	zookeeper_mailbox_starve(zookeeper_keeper_mailbox(operation->store->keeper));
+	zookeeper_mailbox_starve(zookeeper_connector_mailbox(operation->store->connector));
 	operation_free(operation);
 }
 
@@ -163,12 +163,12 @@ void operation_start(struct operation *operation, void (*send)(struct operation 
 	    operation->kind != STORE_TOUCH) {
 		store->root_wanted = true; /* for the next operation */
 		operation->code = operation->list_code = store->barred;
-		zookeeper_mailbox_post(zookeeper_keeper_mailbox(store->keeper),
+		zookeeper_mailbox_post(zookeeper_connector_mailbox(store->connector),
 				       &operation->message);
 		return;
 	}
 	if (!store->handle || (!store->names && store->barred == ZOK && !operation->of_root)) {
-		zookeeper_mailbox_post(zookeeper_keeper_mailbox(store->keeper),
+		zookeeper_mailbox_post(zookeeper_connector_mailbox(store->connector),
 				       &operation->message);
 		return;
 	}
@@ -189,7 +189,7 @@ void operation_count(struct operation *operation, int error)
 void operation_answered(struct operation *operation)
 {
 	if (atomic_fetch_sub(&operation->waited, 1) == 1)
-		zookeeper_mailbox_post(zookeeper_keeper_mailbox(operation->store->keeper),
+		zookeeper_mailbox_post(zookeeper_connector_mailbox(operation->store->connector),
 				       &operation->message);
 }
 

@@ -131,7 +131,7 @@ struct store_zookeeper {
 	const struct store_events *events;
 	void *context;
 	struct store_statistics *statistics; /* NULL: none are kept */
-	struct zookeeper_keeper *keeper;
+	struct zookeeper_connector *connector;
 	char *servers;
 	char *root;
 	struct ACL acl_entries[2];
@@ -311,7 +311,7 @@ void zookeeper_lose_session(struct store_zookeeper *store);
 /* The connection of the session is lost. */
 void zookeeper_tell_suspended(struct store_zookeeper *store);
 
-/* No more requests are made in the session, which has ended or was given up. The keeper begins
+/* No more requests are made in the session, which has ended or was given up. The connector begins
  * another one. */
 void zookeeper_end_session(struct store_zookeeper *store, struct zookeeper_session *session);
 

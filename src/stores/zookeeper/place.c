@@ -266,7 +266,7 @@ void zookeeper_place(struct store *base, void *tag, const char *path, const stru
 	 * who holds a part, has got the rest. */
 	operation->put_off = !name->anchored && zookeeper_puts_off(operation);
 	if (operation->put_off)
-		zookeeper_mailbox_post(zookeeper_keeper_mailbox(store->keeper),
+		zookeeper_mailbox_post(zookeeper_connector_mailbox(store->connector),
 				       &operation->message);
 	else
 		operation_start(operation, send_place);

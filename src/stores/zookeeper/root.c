@@ -96,12 +96,12 @@ static void on_event(zhandle_t *handle, int type, int state, const char *path, v
 		return;
 	event = calloc(1, sizeof(*event));
 	if (!event) {
-		zookeeper_mailbox_starve(zookeeper_keeper_mailbox(session->keeper));
+		zookeeper_mailbox_starve(zookeeper_connector_mailbox(session->connector));
 		return;
 	}
 	event->message.kind = MESSAGE_ROOT;
 	event->session = session;
-	zookeeper_mailbox_post(zookeeper_keeper_mailbox(session->keeper), &event->message);
+	zookeeper_mailbox_post(zookeeper_connector_mailbox(session->connector), &event->message);
 }
 
 static void on_missing(int code, const struct Stat *stat, const void *data)

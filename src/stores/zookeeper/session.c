@@ -3,7 +3,7 @@
  * Owns the handles of ZooKeeper's client library, and the thread that makes and closes them. Must
  * not know locks, nor call the store, but for finish().
  *
- * `mutex` guards everything below it in struct zookeeper_keeper. While it is held, the client
+ * `mutex` guards everything below it in struct zookeeper_connector. While it is held, the client
  * library is not called; callbacks hold it only for a moment.
  */
 #include "stores/zookeeper/session.h"
@@ -28,7 +28,7 @@
 #define UNREACHABLE_MS 5000 /* until a session that never connected is worth a warning */
 #define SASL_LOOK_MS   1000 /* how often to check whether SASL has failed */
 
-struct zookeeper_keeper {
+struct zookeeper_connector {
 	struct zookeeper_socket socket;
 	char *servers;
 	int timeout_ms;
@@ -52,7 +52,7 @@ struct zookeeper_keeper {
 
 	bool stopping;
 	bool stopped;
-	bool abandoned; /* zookeeper_keeper_stop() does not wait any more: the thread frees
+	bool abandoned; /* zookeeper_connector_stop() does not wait any more: the thread frees
 			   everything */
 	void (*finish)(void *context);
 	void *finish_context;
@@ -67,19 +67,19 @@ static int64_t now_ms(void)
 }
 
 /* Waits for a change. Returns at the latest at the given time; INT64_MAX: only for a change. */
-static void wait_until(struct zookeeper_keeper *keeper, int64_t until_ms)
+static void wait_until(struct zookeeper_connector *connector, int64_t until_ms)
 {
 	struct timespec until = {until_ms / 1000, until_ms % 1000 * 1000000};
 
 	if (until_ms == INT64_MAX)
-		pthread_cond_wait(&keeper->changed, &keeper->mutex);
+		pthread_cond_wait(&connector->changed, &connector->mutex);
 	else
-		pthread_cond_timedwait(&keeper->changed, &keeper->mutex, &until);
+		pthread_cond_timedwait(&connector->changed, &connector->mutex, &until);
 }
 
-struct zookeeper_mailbox *zookeeper_keeper_mailbox(struct zookeeper_keeper *keeper)
+struct zookeeper_mailbox *zookeeper_connector_mailbox(struct zookeeper_connector *connector)
 {
-	return &keeper->mailbox;
+	return &connector->mailbox;
 }
 
 /* Asks the socket for the server's address: zoo_get_current_server() returns one static buffer for
@@ -112,13 +112,13 @@ void zookeeper_state_free(struct zookeeper_state *message)
 		free(message);
 }
 
-static void post_state(struct zookeeper_keeper *keeper, struct zookeeper_state *message)
+static void post_state(struct zookeeper_connector *connector, struct zookeeper_state *message)
 {
-	pthread_mutex_lock(&keeper->mutex);
+	pthread_mutex_lock(&connector->mutex);
 	if (message->state == ZOO_CONNECTED_STATE)
 		message->session->connected_once = true;
-	zookeeper_mailbox_post(&keeper->mailbox, &message->message);
-	pthread_mutex_unlock(&keeper->mutex);
+	zookeeper_mailbox_post(&connector->mailbox, &message->message);
+	pthread_mutex_unlock(&connector->mutex);
 }
 
 /* On ZooKeeper's completion thread, or on the thread that closes the handle. With an answer the
@@ -136,7 +136,7 @@ static void on_introduced(int code, const void *context)
 	if (message && refused)
 		message->state = ZOO_AUTH_FAILED_STATE;
 	if (message && (code == ZOK || refused))
-		post_state(session->keeper, message);
+		post_state(session->connector, message);
 	else if (message)
 		zookeeper_state_free(message);
 }
@@ -173,7 +173,7 @@ static int ask(struct zookeeper_session *session, zhandle_t *handle)
 static bool introduce(struct zookeeper_session *session, zhandle_t *handle,
 		      struct zookeeper_state *message)
 {
-	const struct secret *digest = session->keeper->access.digest.secret;
+	const struct secret *digest = session->connector->access.digest.secret;
 	int code = ZOK;
 
 	if (session->accepted)
@@ -204,14 +204,14 @@ static void on_session_event(zhandle_t *handle, int type, int state, const char 
 			     void *context)
 {
 	struct zookeeper_session *session = context;
-	struct zookeeper_keeper *keeper = session->keeper;
+	struct zookeeper_connector *connector = session->connector;
 	struct zookeeper_state *message;
 
 	if (type != ZOO_SESSION_EVENT)
 		return;
 	message = make_state(session);
 	if (!message) {
-		zookeeper_mailbox_starve(&keeper->mailbox);
+		zookeeper_mailbox_starve(&connector->mailbox);
 		return;
 	}
 	message->message.kind = MESSAGE_STATE;
@@ -224,29 +224,29 @@ static void on_session_event(zhandle_t *handle, int type, int state, const char 
 		get_server(handle, message->server, sizeof(message->server));
 	}
 	if (state != ZOO_CONNECTED_STATE || introduce(session, handle, message))
-		post_state(keeper, message);
+		post_state(connector, message);
 }
 
-static void on_handle_failed(struct zookeeper_keeper *keeper, int error)
+static void on_handle_failed(struct zookeeper_connector *connector, int error)
 {
-	keeper->newest = NULL;
-	keeper->retry_at_ms = now_ms() + RETRY_MS;
-	if (error == keeper->last_error)
+	connector->newest = NULL;
+	connector->retry_at_ms = now_ms() + RETRY_MS;
+	if (error == connector->last_error)
 		return;
-	keeper->last_error = error;
+	connector->last_error = error;
 	errno = error;
 	if (error == ENOENT)
 		log_warning("no ZooKeeper server of %s is known by that name; trying again every "
 			    "%d s",
-			    keeper->servers, RETRY_MS / 1000);
+			    connector->servers, RETRY_MS / 1000);
 	else
 		log_warning("cannot begin a session with ZooKeeper at %s: %m; trying again every "
 			    "%d s",
-			    keeper->servers, RETRY_MS / 1000);
+			    connector->servers, RETRY_MS / 1000);
 }
 
 /* Called and left with the mutex held. */
-static void make_session(struct zookeeper_keeper *keeper)
+static void make_session(struct zookeeper_connector *connector)
 {
 	struct zookeeper_session *session = calloc(1, sizeof(*session));
 	zhandle_t *handle = NULL;
@@ -255,23 +255,23 @@ static void make_session(struct zookeeper_keeper *keeper)
 	int error = ENOMEM;
 
 	if (!session) {
-		on_handle_failed(keeper, ENOMEM);
+		on_handle_failed(connector, ENOMEM);
 		return;
 	}
 	session->closed.kind = MESSAGE_CLOSED;
-	session->keeper = keeper;
-	session->goes_on = keeper->moves;
+	session->connector = connector;
+	session->goes_on = connector->moves;
 	/* Set before the handle exists: the session may be declared over before zookeeper_init2()
 	 * has returned. */
-	keeper->newest = session;
-	keeper->wanted = false;
-	pthread_mutex_unlock(&keeper->mutex);
+	connector->newest = session;
+	connector->wanted = false;
+	pthread_mutex_unlock(&connector->mutex);
 
-	servers = zookeeper_servers_list(keeper->servers, &several);
+	servers = zookeeper_servers_list(connector->servers, &several);
 	if (servers) {
 		handle = zookeeper_client_open(
-			keeper->client, servers, on_session_event, keeper->timeout_ms,
-			keeper->has_former ? &keeper->former : NULL, session);
+			connector->client, servers, on_session_event, connector->timeout_ms,
+			connector->has_former ? &connector->former : NULL, session);
 		error = errno;
 	}
 	free(servers);
@@ -280,36 +280,36 @@ static void make_session(struct zookeeper_keeper *keeper)
 	if (handle)
 		zoo_set_servers_resolution_delay(handle, -1);
 
-	pthread_mutex_lock(&keeper->mutex);
+	pthread_mutex_lock(&connector->mutex);
 	session->handle = handle;
 	if (!handle) {
 		free(session);
-		keeper->wanted = true;
-		on_handle_failed(keeper, error ? error : EIO);
+		connector->wanted = true;
+		on_handle_failed(connector, error ? error : EIO);
 		return;
 	}
-	keeper->several = several;
-	keeper->has_former = keeper->moves = false;
-	keeper->last_error = 0;
-	keeper->warn_at_ms = now_ms() + UNREACHABLE_MS;
+	connector->several = several;
+	connector->has_former = connector->moves = false;
+	connector->last_error = 0;
+	connector->warn_at_ms = now_ms() + UNREACHABLE_MS;
 }
 
 static void on_settled(int code, const struct Stat *stat, const void *context)
 {
 	struct zookeeper_session *session = (struct zookeeper_session *)context;
-	struct zookeeper_keeper *keeper = session->keeper;
+	struct zookeeper_connector *connector = session->connector;
 
-	pthread_mutex_lock(&keeper->mutex);
+	pthread_mutex_lock(&connector->mutex);
 	session->settled = true;
-	pthread_cond_broadcast(&keeper->changed);
-	pthread_mutex_unlock(&keeper->mutex);
+	pthread_cond_broadcast(&connector->changed);
+	pthread_mutex_unlock(&connector->mutex);
 }
 
 /* Waits until everything sent before is answered. zookeeper_close() shuts the socket as soon as any
  * answer can be read; the kernel then resets the connection if there are more, and the server may
  * see the reset before it has read the request to close: claims would last until the session
  * expires. */
-static bool settle(struct zookeeper_keeper *keeper, struct zookeeper_session *session)
+static bool settle(struct zookeeper_connector *connector, struct zookeeper_session *session)
 {
 	int64_t limit_ms = now_ms() + ZOOKEEPER_SETTLE_LIMIT_MS;
 	bool settled;
@@ -317,37 +317,37 @@ static bool settle(struct zookeeper_keeper *keeper, struct zookeeper_session *se
 	if (zoo_state(session->handle) != ZOO_CONNECTED_STATE ||
 	    zoo_aexists(session->handle, "/", 0, on_settled, session) != ZOK)
 		return false;
-	pthread_mutex_lock(&keeper->mutex);
+	pthread_mutex_lock(&connector->mutex);
 	while (!session->settled && now_ms() < limit_ms)
-		wait_until(keeper, limit_ms);
+		wait_until(connector, limit_ms);
 	settled = session->settled;
-	pthread_mutex_unlock(&keeper->mutex);
+	pthread_mutex_unlock(&connector->mutex);
 	return settled;
 }
 
 /* Called and left with the mutex held. */
-static void close_session(struct zookeeper_keeper *keeper, struct zookeeper_session *session)
+static void close_session(struct zookeeper_connector *connector, struct zookeeper_session *session)
 {
-	bool leaves_claims = keeper->stopping && session->connected_once;
+	bool leaves_claims = connector->stopping && session->connected_once;
 
-	pthread_mutex_unlock(&keeper->mutex);
+	pthread_mutex_unlock(&connector->mutex);
 	if (session->moved)
-		zookeeper_socket_refuse(&keeper->socket, true); /* or it would end the session */
-	else if (!is_unrecoverable(session->handle) && !settle(keeper, session) && leaves_claims)
+		zookeeper_socket_refuse(&connector->socket, true); /* or it would end the session */
+	else if (!is_unrecoverable(session->handle) && !settle(connector, session) && leaves_claims)
 		log_warning("ZooKeeper does not answer: locks held here may stay taken until the "
 			    "session expires");
 	zookeeper_close(session->handle);
 	if (session->moved)
-		zookeeper_socket_refuse(&keeper->socket, false);
-	pthread_mutex_lock(&keeper->mutex);
-	zookeeper_mailbox_post(&keeper->mailbox, &session->closed);
+		zookeeper_socket_refuse(&connector->socket, false);
+	pthread_mutex_lock(&connector->mutex);
+	zookeeper_mailbox_post(&connector->mailbox, &session->closed);
 }
 
 /* When SASL fails, the client ends its threads without any callback. Called with the mutex held, as
  * zoo_state() only reads a member of the handle. */
-static void look_for_failed_sasl(struct zookeeper_keeper *keeper)
+static void look_for_failed_sasl(struct zookeeper_connector *connector)
 {
-	struct zookeeper_session *session = keeper->newest;
+	struct zookeeper_session *session = connector->newest;
 	struct zookeeper_state *message;
 
 	if (!session || !session->handle || session->failure_told ||
@@ -361,202 +361,204 @@ static void look_for_failed_sasl(struct zookeeper_keeper *keeper)
 	message->handle = session->handle;
 	message->state = ZOO_AUTH_FAILED_STATE;
 	session->failure_told = true;
-	zookeeper_mailbox_post(&keeper->mailbox, &message->message);
+	zookeeper_mailbox_post(&connector->mailbox, &message->message);
 }
 
 /* Waits for something to do; warns if a session is not connected for long. */
-static void wait_for_work(struct zookeeper_keeper *keeper)
+static void wait_for_work(struct zookeeper_connector *connector)
 {
-	bool unreached = keeper->newest && !keeper->newest->connected_once;
+	bool unreached = connector->newest && !connector->newest->connected_once;
 	int64_t until_ms = INT64_MAX;
 
-	if (unreached && keeper->warn_at_ms <= now_ms()) {
-		keeper->warn_at_ms = INT64_MAX;
-		log_warning("cannot reach ZooKeeper at %s yet; trying on", keeper->servers);
+	if (unreached && connector->warn_at_ms <= now_ms()) {
+		connector->warn_at_ms = INT64_MAX;
+		log_warning("cannot reach ZooKeeper at %s yet; trying on", connector->servers);
 	}
 	if (unreached)
-		until_ms = keeper->warn_at_ms;
-	if (keeper->wanted)
-		until_ms = keeper->retry_at_ms;
-	if (keeper->access.sasl_mechanism) {
-		look_for_failed_sasl(keeper);
+		until_ms = connector->warn_at_ms;
+	if (connector->wanted)
+		until_ms = connector->retry_at_ms;
+	if (connector->access.sasl_mechanism) {
+		look_for_failed_sasl(connector);
 		if (until_ms > now_ms() + SASL_LOOK_MS)
 			until_ms = now_ms() + SASL_LOOK_MS;
 	}
-	wait_until(keeper, until_ms);
+	wait_until(connector, until_ms);
 }
 
-static void finish_keeper(struct zookeeper_keeper *keeper)
+static void finish_connector(struct zookeeper_connector *connector)
 {
-	zookeeper_socket_remove(&keeper->socket);
-	keeper->finish(keeper->finish_context);
-	zookeeper_mailbox_finish(&keeper->mailbox);
-	pthread_cond_destroy(&keeper->changed);
-	pthread_mutex_destroy(&keeper->mutex);
-	zookeeper_client_destroy(keeper->client);
-	store_access_finish(&keeper->access);
-	free(keeper->servers);
-	free(keeper);
+	zookeeper_socket_remove(&connector->socket);
+	connector->finish(connector->finish_context);
+	zookeeper_mailbox_finish(&connector->mailbox);
+	pthread_cond_destroy(&connector->changed);
+	pthread_mutex_destroy(&connector->mutex);
+	zookeeper_client_destroy(connector->client);
+	store_access_finish(&connector->access);
+	free(connector->servers);
+	free(connector);
 }
 
 static void *run(void *context)
 {
-	struct zookeeper_keeper *keeper = context;
+	struct zookeeper_connector *connector = context;
 	struct zookeeper_session *session;
 	bool abandoned;
 
-	zookeeper_socket_name_thread(&keeper->socket);
-	pthread_mutex_lock(&keeper->mutex);
-	while (!keeper->stopping) {
-		bool closes_first = keeper->moves && keeper->over;
+	zookeeper_socket_name_thread(&connector->socket);
+	pthread_mutex_lock(&connector->mutex);
+	while (!connector->stopping) {
+		bool closes_first = connector->moves && connector->over;
 
-		if (keeper->wanted && !closes_first && keeper->retry_at_ms <= now_ms()) {
-			make_session(keeper);
-		} else if (keeper->over) {
-			session = keeper->over;
-			LL_DELETE(keeper->over, session);
-			close_session(keeper, session);
+		if (connector->wanted && !closes_first && connector->retry_at_ms <= now_ms()) {
+			make_session(connector);
+		} else if (connector->over) {
+			session = connector->over;
+			LL_DELETE(connector->over, session);
+			close_session(connector, session);
 		} else {
-			wait_for_work(keeper);
+			wait_for_work(connector);
 		}
 	}
 	/* The one in use first: others wait for its locks. */
-	if (keeper->newest)
-		LL_PREPEND(keeper->over, keeper->newest);
-	while ((session = keeper->over)) {
-		LL_DELETE(keeper->over, session);
-		close_session(keeper, session);
+	if (connector->newest)
+		LL_PREPEND(connector->over, connector->newest);
+	while ((session = connector->over)) {
+		LL_DELETE(connector->over, session);
+		close_session(connector, session);
 	}
-	keeper->stopped = true;
-	abandoned = keeper->abandoned;
-	pthread_cond_broadcast(&keeper->changed);
-	pthread_mutex_unlock(&keeper->mutex);
+	connector->stopped = true;
+	abandoned = connector->abandoned;
+	pthread_cond_broadcast(&connector->changed);
+	pthread_mutex_unlock(&connector->mutex);
 	if (abandoned)
-		finish_keeper(keeper);
+		finish_connector(connector);
 	return NULL;
 }
 
-void zookeeper_keeper_break(struct zookeeper_keeper *keeper)
+void zookeeper_connector_break(struct zookeeper_connector *connector)
 {
 	bool several;
 
-	pthread_mutex_lock(&keeper->mutex);
-	several = keeper->several;
-	pthread_mutex_unlock(&keeper->mutex);
-	zookeeper_socket_break(&keeper->socket, several);
+	pthread_mutex_lock(&connector->mutex);
+	several = connector->several;
+	pthread_mutex_unlock(&connector->mutex);
+	zookeeper_socket_break(&connector->socket, several);
 }
 
-void zookeeper_keeper_renew(struct zookeeper_keeper *keeper, struct zookeeper_session *over,
-			    int delay_ms)
+void zookeeper_connector_renew(struct zookeeper_connector *connector,
+			       struct zookeeper_session *over, int delay_ms)
 {
-	pthread_mutex_lock(&keeper->mutex);
-	LL_APPEND(keeper->over, over);
-	keeper->newest = NULL;
-	keeper->has_former = keeper->moves = false;
-	keeper->wanted = true;
-	keeper->retry_at_ms = now_ms() + delay_ms;
-	pthread_cond_broadcast(&keeper->changed);
-	pthread_mutex_unlock(&keeper->mutex);
+	pthread_mutex_lock(&connector->mutex);
+	LL_APPEND(connector->over, over);
+	connector->newest = NULL;
+	connector->has_former = connector->moves = false;
+	connector->wanted = true;
+	connector->retry_at_ms = now_ms() + delay_ms;
+	pthread_cond_broadcast(&connector->changed);
+	pthread_mutex_unlock(&connector->mutex);
 }
 
-void zookeeper_keeper_move(struct zookeeper_keeper *keeper, struct zookeeper_session *over,
-			   const clientid_t *id)
+void zookeeper_connector_move(struct zookeeper_connector *connector, struct zookeeper_session *over,
+			      const clientid_t *id)
 {
-	pthread_mutex_lock(&keeper->mutex);
-	LL_APPEND(keeper->over, over);
-	keeper->newest = NULL;
-	keeper->former = *id;
-	keeper->has_former = keeper->moves = true;
-	keeper->wanted = true;
-	keeper->retry_at_ms = now_ms();
-	pthread_cond_broadcast(&keeper->changed);
-	pthread_mutex_unlock(&keeper->mutex);
+	pthread_mutex_lock(&connector->mutex);
+	LL_APPEND(connector->over, over);
+	connector->newest = NULL;
+	connector->former = *id;
+	connector->has_former = connector->moves = true;
+	connector->wanted = true;
+	connector->retry_at_ms = now_ms();
+	pthread_cond_broadcast(&connector->changed);
+	pthread_mutex_unlock(&connector->mutex);
 }
 
-static int start_thread(struct zookeeper_keeper *keeper)
+static int start_thread(struct zookeeper_connector *connector)
 {
 	pthread_condattr_t attributes;
 	sigset_t all, former;
 	int error;
 
-	pthread_mutex_init(&keeper->mutex, NULL);
+	pthread_mutex_init(&connector->mutex, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&keeper->changed, &attributes);
+	pthread_cond_init(&connector->changed, &attributes);
 	pthread_condattr_destroy(&attributes);
 
 	/* The client's threads inherit the mask from the thread that makes the handle. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &former);
-	error = pthread_create(&keeper->thread, NULL, run, keeper);
+	error = pthread_create(&connector->thread, NULL, run, connector);
 	pthread_sigmask(SIG_SETMASK, &former, NULL);
 	return -error;
 }
 
-int zookeeper_keeper_start(const char *servers, int timeout_ms, const struct store_access *access,
-			   const clientid_t *id, struct zookeeper_keeper **ret)
+int zookeeper_connector_start(const char *servers, int timeout_ms,
+			      const struct store_access *access, const clientid_t *id,
+			      struct zookeeper_connector **ret)
 {
-	struct zookeeper_keeper *keeper = calloc(1, sizeof(*keeper));
+	struct zookeeper_connector *connector = calloc(1, sizeof(*connector));
 	int result = -ENOMEM;
 
-	if (!keeper)
+	if (!connector)
 		return -ENOMEM;
-	keeper->timeout_ms = timeout_ms;
-	keeper->wanted = true;
+	connector->timeout_ms = timeout_ms;
+	connector->wanted = true;
 	if (id) {
-		keeper->former = *id;
-		keeper->has_former = true;
+		connector->former = *id;
+		connector->has_former = true;
 	}
-	keeper->servers = strdup(servers);
-	if (!keeper->servers || store_access_copy(&keeper->access, access) < 0)
+	connector->servers = strdup(servers);
+	if (!connector->servers || store_access_copy(&connector->access, access) < 0)
 		goto free_servers;
-	result = zookeeper_client_create(&keeper->access, &keeper->client);
+	result = zookeeper_client_create(&connector->access, &connector->client);
 	if (result < 0)
 		goto free_servers;
-	result = zookeeper_mailbox_init(&keeper->mailbox);
+	result = zookeeper_mailbox_init(&connector->mailbox);
 	if (result < 0)
 		goto free_servers;
 	zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);
-	zookeeper_socket_add(&keeper->socket);
-	result = start_thread(keeper);
+	zookeeper_socket_add(&connector->socket);
+	result = start_thread(connector);
 	if (result < 0)
 		goto remove_socket;
-	*ret = keeper;
+	*ret = connector;
 	return 0;
 
 remove_socket:
-	zookeeper_socket_remove(&keeper->socket);
-	zookeeper_mailbox_finish(&keeper->mailbox);
+	zookeeper_socket_remove(&connector->socket);
+	zookeeper_mailbox_finish(&connector->mailbox);
 free_servers:
-	zookeeper_client_destroy(keeper->client);
-	store_access_finish(&keeper->access);
-	free(keeper->servers);
-	free(keeper);
+	zookeeper_client_destroy(connector->client);
+	store_access_finish(&connector->access);
+	free(connector->servers);
+	free(connector);
 	return result;
 }
 
-void zookeeper_keeper_stop(struct zookeeper_keeper *keeper, int limit_ms, void (*finish)(void *),
-			   void *context)
+void zookeeper_connector_stop(struct zookeeper_connector *connector, int limit_ms,
+			      void (*finish)(void *), void *context)
 {
 	int64_t until_ms = now_ms() + limit_ms;
-	pthread_t thread = keeper->thread;
+	pthread_t thread = connector->thread;
 	bool stopped;
 
-	pthread_mutex_lock(&keeper->mutex);
-	keeper->finish = finish;
-	keeper->finish_context = context;
-	keeper->stopping = true;
-	pthread_cond_broadcast(&keeper->changed);
-	while (!keeper->stopped && now_ms() < until_ms)
-		wait_until(keeper, until_ms);
-	stopped = keeper->stopped;
-	keeper->abandoned = !stopped;
-	pthread_mutex_unlock(&keeper->mutex);
+	pthread_mutex_lock(&connector->mutex);
+	connector->finish = finish;
+	connector->finish_context = context;
+	connector->stopping = true;
+	pthread_cond_broadcast(&connector->changed);
+	while (!connector->stopped && now_ms() < until_ms)
+		wait_until(connector, until_ms);
+	stopped = connector->stopped;
+	connector->abandoned = !stopped;
+	pthread_mutex_unlock(&connector->mutex);
 
-	/* From here on, unless it stopped in time, the thread may free the keeper at any moment. */
+	/* From here on, unless it stopped in time, the thread may free the connector at any moment.
+	 */
 	if (stopped) {
 		pthread_join(thread, NULL);
-		finish_keeper(keeper);
+		finish_connector(connector);
 	} else {
 		pthread_detach(thread);
 		log_warning("ending the ZooKeeper session takes too long: not waited for");

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps one session with ZooKeeper: makes a session, makes the next one when the former is over,
- * and ends it.
+ * The connector makes a session with ZooKeeper, makes the next one when that is over, and ends it.
  *
  * Three kinds of thread meet here. The loop's thread takes messages and never blocks. The
- * keeper's own thread makes and ends sessions, which may take seconds. ZooKeeper's threads (two per
- * session) call back: a callback copies, posts a message and returns.
+ * connector's own thread makes and ends sessions, which may take seconds. ZooKeeper's threads (two
+ * per session) call back: a callback copies, posts a message and returns.
  *
  * A session ends in two steps. The loop's thread declares it over: from then on it makes no calls
- * with its handle and discards its messages. The keeper then closes the handle, after which no
+ * with its handle and discards its messages. The connector then closes the handle, after which no
  * callback comes any more, and posts MESSAGE_CLOSED: the last message of the session. Only then may
  * memory be freed that the session's callbacks use.
  */
@@ -26,7 +25,7 @@
 /* How long the end of a session waits for requests under way. */
 #define ZOOKEEPER_SETTLE_LIMIT_MS 400
 
-struct zookeeper_keeper;
+struct zookeeper_connector;
 struct operation; /* of operation.h */
 
 struct zookeeper_state {
@@ -42,11 +41,11 @@ struct zookeeper_state {
 
 struct zookeeper_session {
 	struct zookeeper_message closed; /* first, so that MESSAGE_CLOSED leads back here */
-	struct zookeeper_keeper *keeper;
+	struct zookeeper_connector *connector;
 	/* The loop's thread: */
 	bool over;
 	struct operation *operations; /* freed with the session at the latest */
-	/* The keeper: */
+	/* The connector: */
 	zhandle_t *handle;
 	bool connected_once;
 	bool settled;
@@ -65,40 +64,41 @@ struct zookeeper_session {
 	struct zookeeper_state *unanswered; /* to be posted when the server has answered */
 };
 
-/* Starts the keeper's thread, with all signals blocked. The thread makes the first session, or goes
- * on with that of the given id (NULL: none). Everything is copied. ZOO_CONNECTED_STATE of a session
- * is posted when a server has accepted this host's identity. Returns 0 or -errno. */
-int zookeeper_keeper_start(const char *servers, int timeout_ms, const struct store_access *access,
-			   const clientid_t *id, struct zookeeper_keeper **ret);
+/* Starts the connector's thread, with all signals blocked. The thread makes the first session, or
+ * goes on with that of the given id (NULL: none). Everything is copied. ZOO_CONNECTED_STATE of a
+ * session is posted when a server has accepted this host's identity. Returns 0 or -errno. */
+int zookeeper_connector_start(const char *servers, int timeout_ms,
+			      const struct store_access *access, const clientid_t *id,
+			      struct zookeeper_connector **ret);
 
 /* The mailbox to which everything of its sessions is posted. */
-struct zookeeper_mailbox *zookeeper_keeper_mailbox(struct zookeeper_keeper *keeper);
+struct zookeeper_mailbox *zookeeper_connector_mailbox(struct zookeeper_connector *connector);
 
 /* Frees a MESSAGE_STATE. */
 void zookeeper_state_free(struct zookeeper_state *message);
 
-/* Breaks the keeper's connection to a server, or the attempt to make one: the client turns to
+/* Breaks the connector's connection to a server, or the attempt to make one: the client turns to
  * another server at once, instead of waiting for two thirds of the session timeout. Connections of
- * other keepers stay. Does not block. */
-void zookeeper_keeper_break(struct zookeeper_keeper *keeper);
+ * other connectors stay. Does not block. */
+void zookeeper_connector_break(struct zookeeper_connector *connector);
 
 /* Asks for a new session in place of one that is over, whose handle is then closed; the new one is
  * made after that delay. Does not block. */
-void zookeeper_keeper_renew(struct zookeeper_keeper *keeper, struct zookeeper_session *over,
-			    int delay_ms);
+void zookeeper_connector_renew(struct zookeeper_connector *connector,
+			       struct zookeeper_session *over, int delay_ms);
 
 /* The session, which has no connection, goes on with a new handle, in a struct zookeeper_session of
  * its own; `over` is the former one, whose handle is closed before that without ending the session.
  * ZOO_CONNECTED_STATE of the new one is posted once its server knows everything that the former one
  * has seen. Does not block. */
-void zookeeper_keeper_move(struct zookeeper_keeper *keeper, struct zookeeper_session *over,
-			   const clientid_t *id);
+void zookeeper_connector_move(struct zookeeper_connector *connector, struct zookeeper_session *over,
+			      const clientid_t *id);
 
-/* Ends the session and the keeper, and waits for that up to `limit_ms`. When all sessions are
+/* Ends the session and the connector, and waits for that up to `limit_ms`. When all sessions are
  * closed and their MESSAGE_CLOSED posted, finish(context) is called, which takes the last messages;
- * then the keeper is freed. Both happen before this function returns or, when the limit is over,
- * later on the keeper's thread. */
-void zookeeper_keeper_stop(struct zookeeper_keeper *keeper, int limit_ms, void (*finish)(void *),
-			   void *context);
+ * then the connector is freed. Both happen before this function returns or, when the limit is over,
+ * later on the connector's thread. */
+void zookeeper_connector_stop(struct zookeeper_connector *connector, int limit_ms,
+			      void (*finish)(void *), void *context);
 
 #endif

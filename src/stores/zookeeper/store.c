@@ -97,7 +97,7 @@ static void store_zookeeper_amend(struct store *base, void *tag, const char *pat
 
 static void on_connected(struct store_zookeeper *store, const struct zookeeper_state *state)
 {
-	/* The session was given up before it was connected: the keeper can be told only now. */
+	/* The session was given up before it was connected: the connector can be told only now. */
 	if (store->abandoned) {
 		store->abandoned = false;
 		zookeeper_end_session(store, state->session);
@@ -250,7 +250,7 @@ static void deliver(struct store_zookeeper *store, struct zookeeper_message *mes
 			deliver_state(store, state);
 		break;
 	case MESSAGE_STARVED:
-		zookeeper_mailbox_reset_starved(zookeeper_keeper_mailbox(store->keeper));
+		zookeeper_mailbox_reset_starved(zookeeper_connector_mailbox(store->connector));
 		log_error("out of memory: the ZooKeeper session is given up");
 		zookeeper_lose_session(store);
 		break;
@@ -267,7 +267,7 @@ static void store_zookeeper_dispatch(struct store *base)
 {
 	struct store_zookeeper *store = from_store(base);
 	struct zookeeper_message *messages =
-		zookeeper_mailbox_take(zookeeper_keeper_mailbox(store->keeper));
+		zookeeper_mailbox_take(zookeeper_connector_mailbox(store->connector));
 	struct zookeeper_message *message;
 
 	while ((message = messages)) {
@@ -285,7 +285,7 @@ static void store_zookeeper_dispatch(struct store *base)
 
 static int store_zookeeper_descriptor(struct store *base)
 {
-	return zookeeper_keeper_mailbox(from_store(base)->keeper)->descriptor;
+	return zookeeper_connector_mailbox(from_store(base)->connector)->descriptor;
 }
 
 static void store_zookeeper_describe(struct store *base, char *text, size_t text_bytes)
@@ -319,13 +319,14 @@ static void free_store(struct store_zookeeper *store)
 	free(store);
 }
 
-/* Called when all sessions are closed, possibly on the keeper's thread after close() has returned.
+/* Called when all sessions are closed, possibly on the connector's thread after close() has
+ * returned.
  */
 static void finish_store(void *context)
 {
 	struct store_zookeeper *store = context;
 	struct zookeeper_message *messages =
-		zookeeper_mailbox_take(zookeeper_keeper_mailbox(store->keeper));
+		zookeeper_mailbox_take(zookeeper_connector_mailbox(store->connector));
 	struct zookeeper_message *message;
 
 	zookeeper_forget_watches(store);
@@ -342,7 +343,7 @@ static void store_zookeeper_close(struct store *base)
 {
 	struct store_zookeeper *store = from_store(base);
 
-	zookeeper_keeper_stop(store->keeper, CLOSE_LIMIT_MS, finish_store, store);
+	zookeeper_connector_stop(store->connector, CLOSE_LIMIT_MS, finish_store, store);
 }
 
 static const struct store_ops store_zookeeper_ops = {
@@ -406,9 +407,9 @@ int store_zookeeper_open(const struct store_zookeeper_options *options,
 		memcpy(store->id.passwd, options->session->password, sizeof(store->id.passwd));
 	}
 	if (store->servers && store->root)
-		result =
-			zookeeper_keeper_start(options->servers, timeout_ms, options->access,
-					       store->resuming ? &store->id : NULL, &store->keeper);
+		result = zookeeper_connector_start(options->servers, timeout_ms, options->access,
+						   store->resuming ? &store->id : NULL,
+						   &store->connector);
 	if (result < 0) {
 		free_store(store);
 		return result;

@@ -65,7 +65,7 @@ static void on_got(int code, const char *value, int value_bytes, const struct St
 			value_bytes > 0 ? strndup(value, (size_t)value_bytes) : strdup("");
 		if (!operation->text)
 			zookeeper_mailbox_starve(
-				zookeeper_keeper_mailbox(operation->session->keeper));
+				zookeeper_connector_mailbox(operation->session->connector));
 	}
 	operation_answered(operation);
 }
@@ -81,14 +81,14 @@ static void on_event(zhandle_t *handle, int type, int state, const char *path, v
 		return;
 	event = calloc(1, sizeof(*event) + strlen(path) + 1);
 	if (!event) {
-		zookeeper_mailbox_starve(zookeeper_keeper_mailbox(session->keeper));
+		zookeeper_mailbox_starve(zookeeper_connector_mailbox(session->connector));
 		return;
 	}
 	event->message.kind = MESSAGE_WATCH;
 	event->session = session;
 	event->type = type;
 	stpcpy(event->path, path);
-	zookeeper_mailbox_post(zookeeper_keeper_mailbox(session->keeper), &event->message);
+	zookeeper_mailbox_post(zookeeper_connector_mailbox(session->connector), &event->message);
 }
 
 /* The loop's thread */
@@ -115,7 +115,7 @@ static void add_watch(struct operation *operation)
 	}
 	HASH_ADD_KEYPTR(hh, store->watches, operation->path, strlen(operation->path), operation);
 	if (!operation->hh.tbl)
-		zookeeper_mailbox_starve(zookeeper_keeper_mailbox(store->keeper));
+		zookeeper_mailbox_starve(zookeeper_connector_mailbox(store->connector));
 }
 
 static void tell_unclaimed(const struct operation *operation)

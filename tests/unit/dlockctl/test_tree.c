@@ -13,14 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dlockctl/tree.h"
-
-/* Of main.c, as the three below; cmocka.h has a macro of this name. */
-int fail(int status, const char *format, ...)
-{
-	(void)format;
-	return status;
-}
+#include "dlockctl/tree.h" /* before cmocka.h, which has a macro fail() */
 
 #include <setjmp.h>
 #include <stddef.h>
@@ -36,27 +29,6 @@ static struct place place = {.mount = folder, .name = "cron"};
 static unsigned opens, reads;
 static unsigned stale_from, stale_to;  /* read(2) does not know the descriptor, from and to */
 static void (*change)(unsigned opens); /* before a file is opened */
-
-void *must(void *pointer)
-{
-	assert_non_null(pointer);
-	return pointer;
-}
-
-char *must_format(const char *format, ...)
-{
-	char *text;
-	va_list arguments;
-	va_start(arguments, format);
-	int length = vasprintf(&text, format, arguments);
-	va_end(arguments);
-	return must(length < 0 ? NULL : text);
-}
-
-int status_of_errno(int error)
-{
-	return error;
-}
 
 int __real_open64(const char *path, int flags, ...);
 int __wrap_open64(const char *path, int flags, ...);

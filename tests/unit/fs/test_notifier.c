@@ -45,8 +45,8 @@ static int begin(void **state)
 	fixture.kernel = ends[1];
 	int journal = memfd_create("journal", MFD_CLOEXEC);
 	assert_int_equal(state_journal_create(journal, 4096, 0, &fixture.journal), 0);
-	assert_int_equal(notifier_create(ends[0], "/", fixture.journal, NULL, &fixture.notifier),
-			 0);
+	const struct notifier_mount mount = {.fuse = ends[0], .mountpoint = "/"};
+	assert_int_equal(notifier_create(&mount, fixture.journal, NULL, &fixture.notifier), 0);
 	*state = &fixture;
 	return 0;
 }
@@ -92,24 +92,32 @@ static void dispatch(struct fixture *fixture)
 	notifier_dispatch(fixture->notifier);
 }
 
-static void expect_name(struct fixture *fixture, uint64_t parent, uint64_t node, const char *name)
+/* The next message: a header with that code, a body, which is copied, and the name. */
+static void expect_message(struct fixture *fixture, int code, void *body, size_t body_bytes,
+			   const char *name)
 {
 	char message[NOTIFIER_MESSAGE_BYTES];
 	struct fuse_out_header header;
-	struct fuse_notify_delete_out body;
 
 	wait_for(fixture->kernel);
 	ssize_t got = recv(fixture->kernel, message, sizeof(message), 0);
+	assert_int_equal(got, sizeof(header) + body_bytes + strlen(name) + 1);
 	memcpy(&header, message, sizeof(header));
-	memcpy(&body, message + sizeof(header), sizeof(body));
-	assert_int_equal(got, sizeof(header) + sizeof(body) + strlen(name) + 1);
+	memcpy(body, message + sizeof(header), body_bytes);
 	assert_int_equal(header.len, got);
-	assert_int_equal(header.error, FUSE_NOTIFY_DELETE);
+	assert_int_equal(header.error, code);
 	assert_int_equal(header.unique, 0);
+	assert_string_equal(message + sizeof(header) + body_bytes, name);
+}
+
+static void expect_name(struct fixture *fixture, uint64_t parent, uint64_t node, const char *name)
+{
+	struct fuse_notify_delete_out body;
+
+	expect_message(fixture, FUSE_NOTIFY_DELETE, &body, sizeof(body), name);
 	assert_int_equal(body.parent, parent);
 	assert_int_equal(body.child, node);
 	assert_int_equal(body.namelen, strlen(name));
-	assert_string_equal(message + sizeof(header) + sizeof(body), name);
 }
 
 /* What another daemon would do: the names, each with a space behind it. */
@@ -144,22 +152,12 @@ static void expect_orders(struct fixture *fixture, const char *expected)
 
 static void expect_renewal(struct fixture *fixture, uint64_t parent, const char *name)
 {
-	char message[NOTIFIER_MESSAGE_BYTES];
-	struct fuse_out_header header;
 	struct fuse_notify_inval_entry_out body;
 
-	wait_for(fixture->kernel);
-	ssize_t got = recv(fixture->kernel, message, sizeof(message), 0);
-	memcpy(&header, message, sizeof(header));
-	memcpy(&body, message + sizeof(header), sizeof(body));
-	assert_int_equal(got, sizeof(header) + sizeof(body) + strlen(name) + 1);
-	assert_int_equal(header.len, got);
-	assert_int_equal(header.error, FUSE_NOTIFY_INVAL_ENTRY);
-	assert_int_equal(header.unique, 0);
+	expect_message(fixture, FUSE_NOTIFY_INVAL_ENTRY, &body, sizeof(body), name);
 	assert_int_equal(body.parent, parent);
 	assert_int_equal(body.namelen, strlen(name));
 	assert_int_equal(body.flags, FUSE_EXPIRE_ONLY);
-	assert_string_equal(message + sizeof(header) + sizeof(body), name);
 }
 
 static void test_messages(void **state)

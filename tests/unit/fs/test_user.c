@@ -21,8 +21,8 @@
 #include "files/user.h"
 #include "notifier_double.h"
 #include "ops/serving.h"
-#include "status/looker.h"
 #include "status/status.h"
+#include "status/turn.h"
 
 enum { ALICE = 54321, BOB = 54322 };
 
@@ -179,27 +179,27 @@ static void test_releases(void **state)
 static void test_turns(void **state)
 {
 	int64_t now_ms = filesystem->now_ms;
-	struct looker *alice = looker_join(filesystem, ALICE);
-	struct turn *turn = &alice->turns[0];
+	struct turns *alice = turns_join(filesystem, ALICE);
+	struct turn *turn = &alice->list[0];
 
-	assert_ptr_equal(looker_join(filesystem, ALICE), alice);
+	assert_ptr_equal(turns_join(filesystem, ALICE), alice);
 	assert_true(turn_next_ms(turn) <= now_ms);
 	turn->part = alice;
 	assert_int_equal(turn_next_ms(turn), INT64_MAX);
 	turn_end(turn, now_ms, 300);
 	assert_int_equal(turn_next_ms(turn), now_ms + 300);
 	turn_end(turn, now_ms, 1000000);
-	assert_int_equal(turn_next_ms(turn), now_ms + LOOKER_PAUSE_MS_MAX);
-	looker_leave(alice);
-	looker_leave(alice);
+	assert_int_equal(turn_next_ms(turn), now_ms + TURN_PAUSE_MS_MAX);
+	turns_leave(alice);
+	turns_leave(alice);
 
 	/* The pause outlives the requests. */
-	looker_leave(looker_join(filesystem, BOB));
-	assert_int_equal(HASH_CNT(by_uid, filesystem->status->lookers), 2);
-	filesystem->now_ms = now_ms + LOOKER_PAUSE_MS_MAX;
-	looker_leave(looker_join(filesystem, BOB));
-	assert_int_equal(HASH_CNT(by_uid, filesystem->status->lookers), 1);
-	assert_int_equal(filesystem->status->lookers->uid, BOB);
+	turns_leave(turns_join(filesystem, BOB));
+	assert_int_equal(HASH_CNT(by_uid, filesystem->status->turns), 2);
+	filesystem->now_ms = now_ms + TURN_PAUSE_MS_MAX;
+	turns_leave(turns_join(filesystem, BOB));
+	assert_int_equal(HASH_CNT(by_uid, filesystem->status->turns), 1);
+	assert_int_equal(filesystem->status->turns->uid, BOB);
 }
 
 static struct inode *make(const char *name, uid_t uid)

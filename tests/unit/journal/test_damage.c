@@ -10,54 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "journal/journal.h"
-
-#define AREA_BYTES 8192
-
-struct thing {
-	struct state_item item;
-	uint64_t place;
-	uint64_t value;
-};
-
-static const struct thing *thing_of(const struct state_item *item)
-{
-	return (const struct thing *)((const char *)item - offsetof(struct thing, item));
-}
-
-static struct state_place place(const struct state_item *item)
-{
-	return (struct state_place){{STATE_PLACE_INODE, thing_of(item)->place}};
-}
-
-static void save(const struct state_item *item, FILE *out)
-{
-	const struct thing *thing = thing_of(item);
-
-	fprintf(out, "%llu=%llu\n", (unsigned long long)thing->place,
-		(unsigned long long)thing->value);
-}
-
-static const struct state_kind kind = {.place = place, .save = save};
-
-static int new_file(void)
-{
-	int descriptor = memfd_create("test", MFD_CLOEXEC);
-	assert_true(descriptor >= 0);
-	return descriptor;
-}
-
-static struct state_journal *create(int descriptor, uint64_t handled)
-{
-	struct state_journal *journal;
-	assert_true(state_journal_create(dup(descriptor), AREA_BYTES, handled, &journal) == 0);
-	return journal;
-}
+#include "journal/things.h"
 
 static void expect_refused(int descriptor, int error, const char *part)
 {

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -21,59 +20,13 @@
 #include <cmocka.h>
 
 #include "failing_memory.h"
-#include "journal/journal.h"
+#include "journal/things.h"
 
-#define AREA_BYTES 8192
-#define THINGS	   20
-#define KILLS	   40
+#define THINGS 20
+#define KILLS  40
 
 /* What the file takes beside the items: its head, the area, and what the log has too much. */
 #define FILE_BYTES (400 << 10)
-
-struct thing {
-	struct state_item item;
-	uint64_t place;
-	uint64_t value;
-	size_t padding; /* so many more bytes */
-};
-
-static unsigned long saves;
-
-static const struct thing *thing_of(const struct state_item *item)
-{
-	return (const struct thing *)((const char *)item - offsetof(struct thing, item));
-}
-
-static struct state_place place(const struct state_item *item)
-{
-	return (struct state_place){{STATE_PLACE_INODE, thing_of(item)->place}};
-}
-
-static void save(const struct state_item *item, FILE *out)
-{
-	const struct thing *thing = thing_of(item);
-
-	saves++;
-	if (thing->value != 0)
-		fprintf(out, "%llu=%llu%*s\n", (unsigned long long)thing->place,
-			(unsigned long long)thing->value, (int)thing->padding, "");
-}
-
-static const struct state_kind kind = {.place = place, .save = save};
-
-static int new_file(void)
-{
-	int descriptor = memfd_create("test", MFD_CLOEXEC);
-	assert_true(descriptor >= 0);
-	return descriptor;
-}
-
-static struct state_journal *create(int descriptor, uint64_t handled)
-{
-	struct state_journal *journal;
-	assert_true(state_journal_create(dup(descriptor), AREA_BYTES, handled, &journal) == 0);
-	return journal;
-}
 
 static struct state_journal_content load(int descriptor)
 {

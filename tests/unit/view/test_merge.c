@@ -15,7 +15,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* "1/..." is of the second text, and so on; all else of the first. */
-static size_t keeper(const void *context, const char *path)
+static size_t find_text(const void *context, const char *path)
 {
 	assert_string_equal(context, "context");
 	return path[0] >= '1' && path[0] <= '9' && path[1] == '/' ? (size_t)(path[0] - '0') : 0;
@@ -32,7 +32,7 @@ static void check(const char *const *texts, size_t count, const char *expected)
 		if (texts[i] != NULL)
 			list[i] = (struct view_text){texts[i], strlen(texts[i])};
 	}
-	assert_int_equal(view_merge(list, count, keeper, "context", out), 0);
+	assert_int_equal(view_merge(list, count, find_text, "context", out), 0);
 	fclose(out);
 	assert_string_equal(merged, expected);
 	free(merged);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Locks whose policy lets a claim of flock or open go on from call to call on one host, and be kept
+ * Locks whose policy lets a claim of flock or open pass from call to call on one host, and be kept
  * while nobody uses it: for which call a claim stands now, and what other hosts may expect.
  *
  * Which claim it is that a call waits or holds by is known to its engine alone, and asked there;
@@ -17,16 +17,16 @@ static int64_t hearing_ms(const struct world *world)
 	return 5 * world->delay_ms + 10;
 }
 
-bool lock_is_led(const struct world *world, int lock)
+bool lock_has_handoff(const struct world *world, int lock)
 {
 	const struct lock_policy *policy = &world->policies[lock];
 
 	return policy->handoff > 0 || policy->keep_ms > 0;
 }
 
-static bool is_led(const struct world *world, const struct standing *standing)
+static bool has_handoff(const struct world *world, const struct standing *standing)
 {
-	return !is_record(standing->kind) && lock_is_led(world, standing->lock);
+	return !is_record(standing->kind) && lock_has_handoff(world, standing->lock);
 }
 
 /* The host of that life; NULL: it is not there any more, or cannot be asked. */
@@ -60,7 +60,7 @@ static bool is_kept(const struct host *host, const struct standing *standing)
 	return kept.found;
 }
 
-/* Whoever holds or held by the claim last, or has asked for it. */
+/* Reads from the engine who holds or last held by the claim, or who has asked for it. */
 static void refresh(const struct host *host, struct standing *standing)
 {
 	struct engine_caller caller;
@@ -108,27 +108,27 @@ static struct search search(const struct call *call, const struct standing *stan
 	return search;
 }
 
-bool lead_is_followed(const struct standing *standing, const struct call *call)
+bool handoff_is_followed(const struct standing *standing, const struct call *call)
 {
 	return search(call, standing, 0).found;
 }
 
-bool lead_may_be_of(struct standing *standing, const struct call *call)
+bool handoff_may_be_of(struct standing *standing, const struct call *call)
 {
 	const struct host *host = call->user->host;
 
 	if ((standing->granted && !standing->released) ||
 	    !slots_equal(standing->asked, call->slots))
 		return false;
-	if (call->waiting && lead_is_followed(standing, call))
+	if (call->waiting && handoff_is_followed(standing, call))
 		return true;
 	refresh(host, standing);
 	return !is_kept(host, standing) && may_be(host, standing, call);
 }
 
-bool lead_waits(const struct world *world, const struct standing *standing)
+bool handoff_waits(const struct world *world, const struct standing *standing)
 {
-	return is_led(world, standing) && !standing->granted;
+	return has_handoff(world, standing) && !standing->granted;
 }
 
 struct first {
@@ -147,22 +147,22 @@ static void note_first(void *context, const char *claim, enum engine_use use, co
 	first->user = said.user;
 }
 
-unsigned lead_user(const struct host *host, const struct standing *standing)
+unsigned handoff_user(const struct host *host, const struct standing *standing)
 {
 	struct first first = {.claim = standing->name};
 
-	if (lead_waits(host->world, standing))
+	if (handoff_waits(host->world, standing))
 		engine_each_user(host->engine, world_lock(standing->lock), note_first, &first);
 	return first.user != 0 ? first.user : standing->user;
 }
 
-/* Whether nothing has been wrong with the host for so long. */
+/* Whether nothing has been wrong with the host for as long as it takes to hear. */
 static bool is_well(const struct host *host)
 {
 	return host_runs(host) && host->world->now_ms - host->well_ms > hearing_ms(host->world);
 }
 
-/* Whether it has surely had the time to know of what has been so long, too. */
+/* Whether the host has surely heard, too, of what has been so for that long. */
 static bool has_heard(const struct host *host)
 {
 	const struct world *world = host->world;
@@ -175,14 +175,13 @@ static bool is_idle(const struct world *world, const struct standing *standing)
 {
 	const struct host *host;
 
-	if (!is_led(world, standing) || standing->withdrawing)
+	if (!has_handoff(world, standing) || standing->withdrawing)
 		return false;
 	host = host_of(world, standing);
 	return host != NULL && is_kept(host, standing);
 }
 
-/* So long that others have been told. */
-bool lead_is_idle(const struct world *world, const struct standing *standing)
+bool handoff_is_idle(const struct world *world, const struct standing *standing)
 {
 	return standing != NULL && is_idle(world, standing) && standing->idle_ms != 0 &&
 	       world->now_ms - standing->idle_ms > hearing_ms(world) &&
@@ -206,7 +205,7 @@ static bool is_wanted(struct world *world, const struct view_claim *claim)
 	return false;
 }
 
-/* It goes on in the order of asking. */
+/* The claim passes on in the order of asking. */
 static void check_order(const struct call *call, const struct view_claim *own)
 {
 	const struct search found = search(call, own->standing, own->standing->call);
@@ -218,7 +217,7 @@ static void check_order(const struct call *call, const struct view_claim *own)
 			   own->name, found.first);
 }
 
-/* Others get their turn. */
+/* Other hosts get their turn. */
 static void check_handoff(const struct call *call, const struct view_claim *own)
 {
 	struct host *host = call->user->host;
@@ -239,21 +238,21 @@ static void check_handoff(const struct call *call, const struct view_claim *own)
 			   standing->passes);
 }
 
-void lead_note_grant(struct call *call, const struct view_claim *own)
+void handoff_note_grant(struct call *call, const struct view_claim *own)
 {
 	struct standing *standing = own->standing;
 
-	if (!is_led(call->user->host->world, standing))
+	if (!has_handoff(call->user->host->world, standing))
 		return;
 	if (user_uid(call->user->number) != standing->uid)
 		world_fail(call->user->host->world, "user %u has %s by a claim of another one",
 			   call->user->number, world_lock(call->user->lock));
 	check_order(call, own);
 	check_handoff(call, own);
-	lead_note_user(standing, call);
+	handoff_note_user(standing, call);
 }
 
-void lead_note_user(struct standing *standing, const struct call *call)
+void handoff_note_user(struct standing *standing, const struct call *call)
 {
 	standing->granted = true;
 	standing->released = false;
@@ -261,7 +260,8 @@ void lead_note_user(struct standing *standing, const struct call *call)
 	standing->kind = call->kind;
 }
 
-/* What nobody uses goes when somebody else wants it, or when it is time. */
+/* A claim that nobody uses goes when another host wants the lock, or when it was kept long enough.
+ */
 static void check_idle(struct world *world, const struct view_claim *claim)
 {
 	struct standing *standing = claim->standing;
@@ -277,7 +277,7 @@ static void check_idle(struct world *world, const struct view_claim *claim)
 	if (standing->idle_ms == 0)
 		standing->idle_ms = world->now_ms;
 	idle_ms = world->now_ms - standing->idle_ms;
-	/* In bad times who waits for it does not get it. */
+	/* A host that is not well may not be able to give the claim up. */
 	if (idle_ms > limit_ms + limit_ms / 50 + 2 && is_well(host_of(world, standing)))
 		world_fail(world, "%s of %s is kept for %lld ms", claim->name,
 			   world_lock(standing->lock), (long long)idle_ms);
@@ -287,12 +287,12 @@ static void check_idle(struct world *world, const struct view_claim *claim)
 			   world_lock(standing->lock));
 }
 
-void check_leads(struct world *world)
+void check_handoffs(struct world *world)
 {
 	for (int lock = 0; lock < world->locks_count; lock++) {
 		const struct view *view = view_of(world, lock);
 
-		for (size_t i = 0; lock_is_led(world, lock) && i < view->count; i++)
+		for (size_t i = 0; lock_has_handoff(world, lock) && i < view->count; i++)
 			if (view->claims[i].standing != NULL)
 				check_idle(world, &view->claims[i]);
 	}
