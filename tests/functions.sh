@@ -93,6 +93,7 @@ on_exit() {
     trap - EXIT ERR
     trap '' INT TERM HUP PIPE # nobody may read what is said of a failure
     set +e
+    exec 2>&$stderr
     for command in "${cleanups[@]}"; do
         eval "$command"
     done
@@ -143,8 +144,8 @@ show_state() {
 }
 
 trap on_exit EXIT
-trap 'echo "$0:$LINENO: failed: $BASH_COMMAND" >&2' ERR
-trap 'echo "$0:$LINENO: interrupted in: $BASH_COMMAND" >&2; exit 1' INT TERM HUP
+trap 'echo "$0:$LINENO: failed: $BASH_COMMAND" >&$stderr' ERR
+trap 'echo "$0:$LINENO: interrupted in: $BASH_COMMAND" >&$stderr; exit 1' INT TERM HUP
 
 #
 # Waiting and asserting
