@@ -3,7 +3,7 @@
 #
 #     tests/run.sh                 all but the heavy ones: unit tests, simulation and system tests
 #     tests/run.sh --heavy         the heavy ones, which look at the sources, take other compilers, or a machine of their own
-#     tests/run.sh --all           both, but for the package's service (package), which takes a minute and a half
+#     tests/run.sh --all           both, but for the package's service on one of two releases (package-bookworm)
 #     tests/run.sh NAME...         only these: a unit test ("engine/delay"), "unit", "sim", or a system test ("flock-tool")
 #     tests/run.sh --sanitize ...  the same with a build that has AddressSanitizer and UndefinedBehaviorSanitizer; without
 #                                  names it leaves out those that it would tell nothing new of
@@ -25,9 +25,9 @@ setup=()
 limit=${LIMIT:-300}
 sanitize=
 heavy=
-other_libraries=(store-tls) # only by name: what Debian's libraries cannot do
-own_machine=(package)       # only by name and with --heavy
-heavy_tests=(package package-files valgrind clang threads shellcheck fuzz static-checks)
+other_libraries=(store-tls)   # only by name: what Debian's libraries cannot do
+one_of_two=(package-bookworm) # only by name and with --heavy: what the other release tells as well
+heavy_tests=(package-bookworm package-trixie package-files valgrind clang threads shellcheck fuzz static-checks)
 
 # shellcheck source=processes.sh
 . "$tests/processes.sh"
@@ -78,7 +78,7 @@ packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeepe
     libjansson-dev libncurses-dev libsystemd-dev libxxhash-dev libcmocka-dev libssl-dev libsasl2-dev
     zookeeper libcurator-recipes-java openjdk-17-jdk-headless patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount jq tmux
     ctdb e2fsprogs stress-ng mandoc systemd zsh fish)
-heavy_packages=(shellcheck build-essential debhelper lintian systemd-container dbus
+heavy_packages=(shellcheck build-essential debhelper lintian systemd-container mmdebstrap
     clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck valgrind)
 for name in "${names[@]}" ${heavy:+"${heavy_tests[@]}"}; do
     [[ " ${heavy_tests[*]} " == *" $name "* ]] || continue
@@ -308,7 +308,7 @@ if [ ${#names[@]} -eq 0 ]; then
         name=${file##*/test-}
         name=${name%.sh}
         [ -n "$heavy" ] || [[ " ${heavy_tests[*]} " != *" $name "* ]] || continue
-        [[ " ${other_libraries[*]} ${own_machine[*]} " != *" $name "* ]] || continue
+        [[ " ${other_libraries[*]} ${one_of_two[*]} " != *" $name "* ]] || continue
         [ -n "$sanitize" ] && [[ " $plain_only " == *" $name "* ]] || system_names+=("$name")
     done
 fi

@@ -1,36 +1,47 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # what functions.sh sets
-# A machine of its own, in which systemd runs: a container whose root is this machine's as it is, and whatever is written there
-# is gone with the test. It has the network of this machine. Sourced after functions.sh.
+# A machine of its own, in which systemd runs: a container of a new Debian, with the network of this machine. Sourced after
+# functions.sh.
 
-# make_package: builds the Debian package, in the variable package. lintian may find no error in it.
-make_package() {
-    requires command -v dpkg-buildpackage dh lintian
-    mkdir "$dir/package"
-    DEB_BUILD_OPTIONS="noopt nocheck parallel=2" "$source_dir/etc/debian/build.sh" "$dir/package" >"$dir/build.out" 2>&1
-    package=$(echo "$dir"/package/dlockfs_*.deb)
-    TMPDIR=$dir lintian --fail-on error "$package" # it leaves files there
+# mirror: where this machine has its own Debian from.
+mirror() {
+    apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 'Label: Debian' | sort -u | head -n 1
 }
 
-# make_root: $dir/root. With CLEAN_ROOT=1 a new Debian by debootstrap, which takes half a minute and Debian's mirror.
-make_root() {
-    mkdir "$dir/root" "$dir/over"
-    mount -t tmpfs none "$dir/over" # dpkg waits for the disk after each file
-    if [ -n "${CLEAN_ROOT:-}" ]; then
-        requires command -v debootstrap
-        mount --bind "$dir/over" "$dir/root"
-        debootstrap --variant=minbase --include=systemd-sysv,dbus,cron,procps bookworm "$dir/root" \
-            "$(apt-get indextargets --format '$(SITE)' 'Suite: bookworm' | head -n 1)" >"$dir/debootstrap.log" 2>&1
-        rm "$dir/root/etc/apt/sources.list"
-        cp -a /etc/apt/. "$dir/root/etc/apt"
-        echo 127.0.0.1 localhost >"$dir/root/etc/hosts"
-        return
-    fi
+# make_debian RELEASE: $dir/root, in memory, as dpkg waits for the disk after each file.
+make_debian() {
+    mkdir "$dir/root"
+    mount -t tmpfs none "$dir/root"
+    TMPDIR=$dir mmdebstrap --variant=minbase --skip=cleanup/apt --include=systemd-sysv,dbus,cron,procps "$1" "$dir/root" \
+        "$(mirror)" >"$dir/debian.log" 2>&1
+    echo 127.0.0.1 localhost >"$dir/root/etc/hosts"
+}
+
+# within COMMAND...: runs it in $dir/root, without a system.
+within() {
+    DEBIAN_FRONTEND=noninteractive TMPDIR=/tmp chroot "$dir/root" "$@"
+}
+
+# build_there: /root/dlockfs.deb, built and examined in $dir/root with what its Build-Depends name; nothing of that stays there but
+# what the package depends on.
+build_there() {
+    mkdir "$dir/built" "$dir/over"
+    mount -t tmpfs none "$dir/over"
     mkdir "$dir/over/changes" "$dir/over/work"
-    mount -t overlay -o "lowerdir=/,upperdir=$dir/over/changes,workdir=$dir/over/work" none "$dir/root"
-    # Nothing that this machine starts by itself, or forbids packages to start.
-    rm -rf "$dir/root/etc/fstab" "$dir"/root/etc/systemd/system/*.wants "$dir/root/usr/sbin/policy-rc.d" \
-        "$dir/root/etc/dlockfs.ini"
+    mount -t overlay -o "lowerdir=$dir/root,upperdir=$dir/over/changes,workdir=$dir/over/work" none "$dir/root"
+    mkdir -p "$dir/root/root/dlockfs" "$dir/root/root/built"
+    cp -a "$source_dir"/{LICENSE,README.md,etc,fs,meson.build,meson_options.txt,src,tests} "$dir/root/root/dlockfs"
+    ln -s etc/debian "$dir/root/root/dlockfs/debian"
+    {
+        within apt-get -qq build-dep -y --no-install-recommends /root/dlockfs
+        within apt-get -qq install -y --no-install-recommends lintian
+        DEB_BUILD_OPTIONS="noopt nocheck parallel=2" within /root/dlockfs/etc/debian/build.sh /root/built
+        within sh -c 'lintian --fail-on error /root/built/*.deb'
+    } >"$dir/build.log" 2>&1
+    cp "$dir"/root/root/built/*.deb "$dir/built/dlockfs.deb"
+    umount "$dir/root" "$dir/over"
+    cp "$dir/built/dlockfs.deb" "$dir/root/root"
+    within sh -c 'apt-get -qq install -y /root/dlockfs.deb && dpkg --purge dlockfs' >"$dir/apt.log" 2>&1
 }
 
 # inside COMMAND...: runs it in the machine.

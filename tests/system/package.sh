@@ -1,22 +1,17 @@
-#!/bin/bash
-# The Debian package, in a machine with a systemd of its own: built, without errors for lintian, installed and used as the documentation
-# and the manual say, upgraded, removed. With CLEAN_ROOT=1 in a new Debian (see machine.sh), in which
-# apt finds and installs what it depends on.
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # what functions.sh sets
+# The Debian package, in a machine with a systemd of its own: built in a new Debian of the release $release, without errors for
+# its lintian, installed with what apt finds that it depends on, used as the documentation and the manual say, upgraded, removed.
+# Sourced by a test for each release, which says how it is called.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 # shellcheck source=machine.sh
 . "$tests/system/machine.sh"
 
-requires command -v systemd-nspawn
-make_package
+requires command -v systemd-nspawn mmdebstrap
+make_debian "$release"
+build_there
 start_zookeeper
-make_root
-cp "$package" "$dir/root/root/dlockfs.deb"
-if [ -n "${CLEAN_ROOT:-}" ]; then
-    # What it depends on.
-    chroot "$dir/root" sh -c 'apt-get -qq update && apt-get -qq install -y /root/dlockfs.deb && dpkg --purge dlockfs' \
-        >"$dir/apt.log" 2>&1
-fi
 start_machine
 
 main_pid() {
