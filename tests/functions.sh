@@ -31,6 +31,7 @@ if [ -n "${DLOCKFS_TEST_DIR:-}" ]; then
 else
     dir=$(mktemp -d "${TMPDIR:-/tmp}/dlockfs-test.XXXXXX")
 fi
+umask 022 # the programs of other users read what is made here
 chmod 755 "$dir"
 mkdir -p "$dir/pids"
 
@@ -272,9 +273,43 @@ said() {
     [[ $'\n'"${output[*]}"$'\n' == *$'\n'"$2"$'\n'* ]]
 }
 
-# expect NAME TEXT [SECONDS]: waits until the program has written the line.
+# ended NAME: a program that was started has ended with all its children.
+ended() {
+    [ -e "$dir/pids/$1" ] && gone "$1" && group_gone "$(pid "$1")"
+}
+
+# said_or_ended NAME TEXT
+said_or_ended() {
+    said "$1" "$2" || ended "$1"
+}
+
+# expect NAME TEXT [SECONDS]: waits until the program has written the line, which it must before it ends.
 expect() {
-    wait_until "${3:-$deadline}" said "$1" "$2"
+    wait_until "${3:-$deadline}" said_or_ended "$1" "$2"
+    said "$1" "$2" || fail "$1 has ended, and has not written: $2"
+}
+
+# for_others FILE: the path of a copy that all users can read and run: the source tree may be in a folder that is their owner's
+# alone, such as a home.
+for_others() {
+    local copy=$dir/for-others/${1##*/}
+    mkdir -p "${copy%/*}"
+    [ -e "$copy" ] || install -m 755 "$1" "$copy"
+    echo "$copy"
+}
+
+# others_may_open FILE: for reading and writing.
+others_may_open() {
+    setpriv --reuid=65534 --regid=65534 --clear-groups sh -c ': <>"$1"' - "$1"
+}
+
+# fuse_for_others: /dev/fuse is for all users, as udev makes it; in a mount namespace of the test's own.
+fuse_for_others() {
+    ! others_may_open /dev/fuse 2>/dev/null || return 0
+    mkdir "$dir/device"
+    mount -t tmpfs -o mode=755 none "$dir/device"
+    ! mknod -m 666 "$dir/device/fuse" c 10 229 || mount --bind "$dir/device/fuse" /dev/fuse
+    requires others_may_open /dev/fuse
 }
 
 # hold NAME FLOCK-ARGUMENTS...: a program that takes the lock with flock(1), says "held" and keeps it until release.

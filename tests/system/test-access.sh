@@ -20,7 +20,7 @@ as() {
 calls() {
     local user=$1
     shift
-    as "$user" timeout "$deadline" "$python" -u "$dir/calls.py" "$@" | paste -sd' '
+    as "$user" timeout "$deadline" "$python" -u "$(for_others "$tests/system/calls.py")" "$@" | paste -sd' '
 }
 
 # hold_as USER-ID NAME FILE STEP...: in the background, to the end of the steps.
@@ -28,7 +28,7 @@ hold_as() {
     local user=$1 name=$2 groups=--clear-groups
     shift 2
     [ "$user" != "$member" ] || groups=--groups=$group
-    start "$name" setpriv "--reuid=$user" "--regid=$user" "$groups" -- "$python" -u "$dir/calls.py" "$@" hold
+    start "$name" setpriv "--reuid=$user" "--regid=$user" "$groups" -- "$python" -u "$(for_others "$tests/system/calls.py")" "$@" hold
 }
 
 denied() { # USER-ID COMMAND...: for want of permission, and for no other reason
@@ -42,7 +42,6 @@ show_names() {
 }
 
 requires as 12345 true
-cp "$tests/system/calls.py" "$tests/system/steer.py" "$dir/"
 as "$stranger" test -x "$dir" || fail "$dir cannot be entered by other users"
 start_zookeeper
 cat >"$dir/locks.ini" <<END
@@ -175,7 +174,7 @@ done
 
 # Steering: strangers do not come so far, members may steer what is their own, the owner all claims.
 steer() { # USER-ID ARGUMENT...
-    as "$1" timeout "$deadline" "$python" "$dir/steer.py" "${@:2}"
+    as "$1" timeout "$deadline" "$python" "$(for_others "$tests/system/steer.py")" "${@:2}"
 }
 expect_equal "a stranger" EACCES "$(steer "$stranger" break "$dir/A" team/job 1)"
 hold_as "$owner" fourth "$dir/A/team/job" open ex

@@ -130,13 +130,13 @@ finish reader
 user=65534
 mkdir "$dir/private"
 chown "$user" "$dir/private"
-mknod -m 666 "$dir/fuse" c 10 229
-mount --bind "$dir/fuse" /dev/fuse
+fuse_for_others
+of_user=$(for_others "$dlockfs")
 for mode in 0775 0555; do
     chmod "$mode" "$dir/private"
     : >"$dir/private.out"
-    start private setpriv --reuid=$user --regid=$user --clear-groups "$dlockfs" --foreground "$dir/private"
-    wait_until "$deadline" is_mounted "$dir/private"
+    start private setpriv --reuid=$user --regid=$user --clear-groups "$of_user" --foreground "$dir/private"
+    expect private "dlockfs: $dir/private is ready; local: this host only (no server configured)"
     send_signal private TERM
     finish private
     expect_equal "mode after that of $mode" 555 "$(stat -c %a "$dir/private")"

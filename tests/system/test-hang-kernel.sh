@@ -182,7 +182,7 @@ stop_dlockfs B
 echo "$device 0" >"$reading"
 
 # A daemon that may not lock so much of it, as that of a user. Its guard may.
-confine prlimit --memlock=8388608:8388608 setpriv --bounding-set=-ipc_lock
+confine prlimit --memlock=8388608:8388608 setpriv --inh-caps=-ipc_lock --bounding-set=-ipc_lock
 begin
 cut=$(lease now)
 reclaim A

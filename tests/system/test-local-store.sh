@@ -49,9 +49,9 @@ done
 if [ "$(id -u)" = 0 ]; then
     call keeper "$dir/A/root" open mode=644 hold
     expect keeper "open ok"
-    start holder setpriv --reuid=1234 --clear-groups "$python" -u "$tests/system/calls.py" "$dir/A/root" catch=SIGUSR1 open-ro ex watch hold
+    start holder setpriv --reuid=1234 --clear-groups "$python" -u "$(for_others "$tests/system/calls.py")" "$dir/A/root" catch=SIGUSR1 open-ro ex watch hold
     expect holder "ex ok"
     expect_equal "its user, who may not write the file" ok \
-        "$(setpriv --reuid=1234 --clear-groups "$python" "$tests/system/steer.py" break "$dir/A" root 1)"
+        "$(setpriv --reuid=1234 --clear-groups "$python" "$(for_others "$tests/system/steer.py")" break "$dir/A" root 1)"
     wait_until "$deadline" grep -q '^watch ERR' "$dir/holder.out"
 fi

@@ -216,11 +216,11 @@ release again pair ranges
 # Who has the number of a process that held gets nothing
 #
 
-# A process takes the lock and ends, its child has the descriptor; then another process gets its number, which
-# /proc/sys/kernel/ns_last_pid decides, unless somebody else is quicker. Nobody else may be called by that number: a
-# leader of a process group would be.
+# A process takes the lock and ends, its child has the descriptor; then another process gets its number, by clone3(2). In a
+# container /proc/sys/kernel/ns_last_pid, the other way to that, may not be written.
 cat >"$dir/recycle.py" <<'PYTHON'
-import fcntl, os, signal, sys
+import ctypes, fcntl, os, signal, struct, sys
+CLONE3 = 435
 taker = os.fork()
 if taker == 0:
     fcntl.flock(os.open(sys.argv[1], os.O_RDWR | os.O_CREAT), fcntl.LOCK_EX)
@@ -228,21 +228,17 @@ if taker == 0:
         signal.pause()
     os._exit(0)
 os.waitpid(taker, 0)
-for _ in range(10000):
-    with open("/proc/sys/kernel/ns_last_pid", "w") as last:
-        last.write(str(taker - 1))
-    child = os.fork()
-    if child == 0:
-        if os.getpid() != taker:
-            os._exit(0)
-        signal.signal(signal.SIGUSR1, lambda *_: os.write(1, b"signalled\n"))
-        os.write(1, b"ready\n")
-        while True:
-            signal.pause()
-    if child == taker:
-        signal.pause()
-    os.waitpid(child, 0)
-print("number", taker, "does not come again")
+libc = ctypes.CDLL(None, use_errno=True)
+number = ctypes.c_int(taker)
+arguments = struct.pack("=11Q", 0, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, ctypes.addressof(number), 1, 0)
+child = libc.syscall(CLONE3, arguments, len(arguments))
+if child < 0:
+    sys.exit(f"clone3 with the number {taker}: {os.strerror(ctypes.get_errno())}")
+if child == 0:
+    signal.signal(signal.SIGUSR1, lambda *_: os.write(1, b"signalled\n"))
+    os.write(1, b"ready\n")
+while True:
+    signal.pause()
 PYTHON
 start recycled "$python" -u "$dir/recycle.py" "$dir/C/recycled"
 expect recycled ready
@@ -290,13 +286,13 @@ release full after
 
 # A daemon that may not signal processes of other users.
 real=$dlockfs
-printf '#!/bin/sh\nexec setpriv --bounding-set=-kill "%s" "$@"\n' "$real" >"$dir/unprivileged"
+printf '#!/bin/sh\nexec setpriv --inh-caps=-kill --bounding-set=-kill "%s" "$@"\n' "$real" >"$dir/unprivileged"
 # A daemon in a pid namespace of its own does not see who calls.
 printf '#!/bin/sh\nexec unshare --pid --fork --kill-child=KILL "%s" "$@"\n' "$real" >"$dir/apart"
 chmod +x "$dir/unprivileged" "$dir/apart"
 dlockfs=$dir/unprivileged
 start_dlockfs D --session-timeout 10s -o on_lost=SIGTERM
-start stranger setpriv --reuid=65534 --clear-groups "$python" -u "$tests/system/calls.py" "$dir/D/stranger" open sh open sh "$ready" hold
+start stranger setpriv --reuid=65534 --clear-groups "$python" -u "$(for_others "$tests/system/calls.py")" "$dir/D/stranger" open sh open sh "$ready" hold
 wait_claims stranger 2
 take_away stranger 1
 wait_until "$deadline" logged D \

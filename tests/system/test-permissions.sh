@@ -20,7 +20,6 @@ start_as() {
 }
 
 requires as 12345 true
-cp "$tests/system/calls.py" "$dir/" # the source may be in a folder that other users cannot enter
 as 12345 test -x "$dir" || fail "$dir cannot be entered by other users"
 start_zookeeper
 start_dlockfs A
@@ -71,12 +70,12 @@ os.path.exists(sys.argv[1]) or os.mkdir(sys.argv[1], 0o1777)' "$sticky"
 done
 
 # Exclusive open by other users waits and holds as well.
-start_as 12345 third "$python" -u "$dir/calls.py" "$dir/A/excl" excl hold
+start_as 12345 third "$python" -u "$(for_others "$tests/system/calls.py")" "$dir/A/excl" excl hold
 expect third "excl ok"
 expect_status 1 as 23456 flock -n "$dir/B/excl" true
-as 23456 "$python" -u "$dir/calls.py" "$dir/A/excl" excl-nb >"$dir/fourth.out"
+as 23456 "$python" -u "$(for_others "$tests/system/calls.py")" "$dir/A/excl" excl-nb >"$dir/fourth.out"
 expect_equal "of another user" "excl-nb EEXIST" "$(<"$dir/fourth.out")"
-start_as 23456 fifth "$python" -u "$dir/calls.py" "$dir/B/excl" excl hold
+start_as 23456 fifth "$python" -u "$(for_others "$tests/system/calls.py")" "$dir/B/excl" excl hold
 wait_claims excl 2
 release third
 expect fifth "excl ok"

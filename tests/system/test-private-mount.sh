@@ -2,7 +2,7 @@
 # A user who is not root mounts with fusermount3 and has the locks for himself; everything works as on root's mount. With
 # user_allow_other in /etc/fuse.conf others may use the mount, too.
 
-# /etc/fuse.conf and /dev/fuse are replaced: in a mount namespace of its own, that ends with the test.
+# /etc/fuse.conf is replaced, and /dev/fuse may be: in a mount namespace of its own, that ends with the test.
 if [ "${IN_NAMESPACE:-}" != yes ]; then
     IN_NAMESPACE=yes exec unshare --mount -- "$0"
 fi
@@ -15,6 +15,8 @@ awk '$3 == "fuse.dlockfs" { print $2 }' /proc/self/mounts | xargs -r -n 1 umount
 user=65534 # nobody: fusermount3 wants a name
 as_user=(setpriv --reuid="$user" --regid="$user" --clear-groups)
 requires command -v fusermount3
+fuse_for_others
+dlockfs=$(for_others "$dlockfs") # it starts itself anew, as that user, and in that folder
 start_zookeeper
 
 # launch_private HOST [ARGUMENT...]: like launch_dlockfs, but the user's daemon. Root cannot look into the mount.
@@ -23,8 +25,13 @@ launch_private() {
     shift
     mkdir "$dir/$host"
     chown "$user" "$dir/$host"
-    start "$host" "${as_user[@]}" "$dlockfs" --foreground --store "$store" "$@" "$dir/$host"
-    wait_until "$deadline" "${as_user[@]}" test -e "$dir/$host/.dlockfs/status"
+    start "$host" env --chdir "$dir" "${as_user[@]}" "$dlockfs" --foreground --store "$store" "$@" "$dir/$host"
+    wait_until "$deadline" private_settled "$host"
+    alive "$host" || fail "the daemon of $host ended: $(tail -n 1 "$dir/$host.out")"
+}
+
+private_settled() {
+    gone "$1" || "${as_user[@]}" test -e "$dir/$1/.dlockfs/status"
 }
 
 # end_private HOST: as the user ends it.
@@ -38,15 +45,12 @@ end_private() {
 user_call() {
     local name=$1
     shift
-    start "$name" "${as_user[@]}" "$python" -u "$tests/system/calls.py" "$@"
+    start "$name" "${as_user[@]}" "$python" -u "$(for_others "$tests/system/calls.py")" "$@"
 }
 
 printf '%s\n' '[locks "signal*"]' 'on_lost = SIGTERM' 'on_revoke = SIGUSR1' >"$dir/A.ini"
 echo "#user_allow_other" >"$dir/fuse.conf"
 mount --bind "$dir/fuse.conf" /etc/fuse.conf
-# As udev makes it, which not every machine has.
-mknod -m 666 "$dir/fuse" c 10 229
-mount --bind "$dir/fuse" /dev/fuse
 launch_private A --config "$dir/A.ini"
 launch_private B
 # Private: not even root gets in, and the kernel knows whose it is.

@@ -134,19 +134,19 @@ wait_claims job 0
 
 # Who may: root, and the user whose claim it is. The lock file says nothing: anybody can make it, also anew.
 as_user() {
-    setpriv --reuid="$1" --clear-groups timeout "$deadline" "$python" "$tests/system/steer.py" "${@:2}"
+    setpriv --reuid="$1" --clear-groups timeout "$deadline" "$python" "$(for_others "$tests/system/steer.py")" "${@:2}"
 }
-start holder setpriv --reuid=1234 --clear-groups "$python" -u "$tests/system/calls.py" "$dir/A/users" catch=SIGUSR1 open mode=644 ex hold
+start holder setpriv --reuid=1234 --clear-groups "$python" -u "$(for_others "$tests/system/calls.py")" "$dir/A/users" catch=SIGUSR1 open mode=644 ex hold
 expect holder "ex ok"
 wait_claims users 1
 expect_equal "a stranger on this host" EPERM "$(as_user 4321 break "$dir/A" users 1)"
 expect_equal "a stranger on another host" EPERM "$(as_user 4321 break "$dir/B" users 1)"
-start toucher setpriv --reuid=4321 --clear-groups "$python" -u "$tests/system/calls.py" "$dir/B/users" open hold
+start toucher setpriv --reuid=4321 --clear-groups "$python" -u "$(for_others "$tests/system/calls.py")" "$dir/B/users" open hold
 expect toucher "open ok"
 expect_equal "a stranger who has made the file on another host" EPERM "$(as_user 4321 revoke "$dir/B" users 1)"
 expect_equal "its user on another host" ok "$(as_user 1234 revoke "$dir/B" users 1)"
 rm "$dir/A/users"
-start remaker setpriv --reuid=4321 --clear-groups "$python" -u "$tests/system/calls.py" "$dir/A/users" open hold
+start remaker setpriv --reuid=4321 --clear-groups "$python" -u "$(for_others "$tests/system/calls.py")" "$dir/A/users" open hold
 expect remaker "open ok"
 expect_equal "a stranger who has made the file anew" EPERM "$(as_user 4321 break "$dir/A" users 1)"
 expect_equal "its user on this host" ok "$(as_user 1234 break "$dir/A" users 1)"

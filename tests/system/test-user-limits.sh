@@ -14,12 +14,12 @@ as() { # USER-ID COMMAND...
 
 # start_as USER-ID NAME FILE STEP...: see system/calls.py.
 start_as() {
-    start "$2" setpriv "--reuid=$1" "--regid=$1" --clear-groups -- "$python" -u "$dir/calls.py" "${@:3}" hold
+    start "$2" setpriv "--reuid=$1" "--regid=$1" --clear-groups -- "$python" -u "$(for_others "$tests/system/calls.py")" "${@:3}" hold
 }
 
 # calls USER-ID FILE STEP...: what they print, on one line.
 calls() {
-    as "$1" timeout "$deadline" "$python" -u "$dir/calls.py" "${@:2}" | paste -sd' '
+    as "$1" timeout "$deadline" "$python" -u "$(for_others "$tests/system/calls.py")" "${@:2}" | paste -sd' '
 }
 
 # has HOST USER-ID [COUNTS]: whether that is what the user has; without: nothing but names.
@@ -38,7 +38,6 @@ refusals() { # HOST LIMIT
 }
 
 requires as "$flooder" true
-cp "$tests/system/calls.py" "$tests/system/flood.py" "$tests/system/steer.py" "$dir/"
 start_zookeeper
 printf '%s\n' '[mount]' 'user_waiters = 3' 'user_files = 8' 'user_names = 12' 'user_ranges = 5' >"$dir/limits.ini"
 start_dlockfs A --config "$dir/limits.ini"
@@ -49,7 +48,7 @@ start_dlockfs B --config "$dir/limits.ini" -o handoff=8
 # A flood of calls, while root holds the lock: so many wait, the rest is refused at once, and others wait their turn.
 hold holder "$dir/A/job"
 expect holder held
-start flood setpriv "--reuid=$flooder" "--regid=$flooder" --clear-groups -- "$python" "$dir/flood.py" "$dir/A/job" 40 3
+start flood setpriv "--reuid=$flooder" "--regid=$flooder" --clear-groups -- "$python" "$(for_others "$tests/system/flood.py")" "$dir/A/job" 40 3
 wait_until "$deadline" grep -qx 'ENFILE 32 ENOLCK 5' "$dir/flood.out"
 wait_claims job 4
 has A "$flooder" "waiters=3 files=8 names=0"
@@ -126,7 +125,7 @@ for kind in "open ex" "excl" "open w:0-9"; do
     start_as "$flooder" waiter3 "$dir/A/kind" $kind
     wait_claims kind 4
     has A "$flooder" "waiters=3"
-    expect_equal "breaking a wait" ok "$("$python" "$dir/steer.py" break "$dir/A" kind 2)"
+    expect_equal "breaking a wait" ok "$("$python" "$(for_others "$tests/system/steer.py")" break "$dir/A" kind 2)"
     wait_claims kind 4
     has A "$flooder" "waiters=3"
     release waiter2
