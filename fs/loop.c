@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/platform.h"
 #include "files/filesystem.h"
 #include "journal/journal.h"
 #include "kernel/lease_board.h"

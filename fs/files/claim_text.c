@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/escape.h"
+#include "base/platform.h"
 
 /* Reads the beginning of a file in /proc/PID; nothing if there is no such process. */
 static void read_of_process(pid_t pid, const char *file, char *text, size_t bytes)

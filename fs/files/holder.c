@@ -9,11 +9,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <unistd.h>
 #include <utlist.h>
 
 #include "base/log.h"
+#include "base/platform.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
 #include "files/handle.h"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/platform.h"
 #include "files/filesystem.h"
 
 /* How often the refusals of one user are logged. */

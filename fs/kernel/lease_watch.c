@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/pidfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/platform.h"
 #include "kernel/lease_board.h"
 #include "kernel/memory_lock.h"
 #include "kernel/mount_point.h"

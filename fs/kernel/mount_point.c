@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/platform.h"
 #include "kernel/folder_below.h"
 
 #define MOUNT_TYPE	"fuse.dlockfs"

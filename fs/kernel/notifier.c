@@ -37,6 +37,16 @@
  * asks for files of the mount takes longer, as it waits for the loop. */
 #define BEGIN_LIMIT_MS 2000
 
+/* The kernel's struct fuse_notify_inval_entry_out as it is from Linux 6.2 on: in older headers its
+ * last member has another name, and there is no FUSE_EXPIRE_ONLY. */
+struct expire_entry {
+	uint64_t parent;
+	uint32_t namelen;
+	uint32_t flags;
+};
+
+#define EXPIRE_ONLY 1
+
 struct order {
 	struct state_item item; /* first */
 	uint64_t serial;	/* 0: it is not kept */
@@ -161,10 +171,10 @@ static size_t write_message(const struct order *order, char message[NOTIFIER_MES
 	};
 	/* A name that the kernel has found meanwhile stays. Before Linux 6.2 the kernel drops it,
 	 * too, and finds it again. */
-	struct fuse_notify_inval_entry_out renewed = {
+	struct expire_entry renewed = {
 		.parent = order->parent,
 		.namelen = length,
-		.flags = FUSE_EXPIRE_ONLY,
+		.flags = EXPIRE_ONLY,
 	};
 	struct fuse_notify_delete_out forgotten = {
 		.parent = order->parent,

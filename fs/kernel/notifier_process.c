@@ -17,12 +17,12 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/platform.h"
 #include "journal/journal.h"
 #include "kernel/lease_board.h"
 #include "kernel/lease_watch.h"

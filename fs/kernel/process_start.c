@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <unistd.h>
+
+#include "base/platform.h"
 
 uint64_t process_start(pid_t pid)
 {

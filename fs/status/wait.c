@@ -10,6 +10,7 @@
 #include <utlist.h>
 
 #include "base/escape.h"
+#include "base/platform.h"
 #include "files/access.h"
 #include "files/filesystem.h"
 #include "files/kept_request.h"

@@ -13,6 +13,7 @@
 #include <utlist.h>
 
 #include "base/escape.h"
+#include "base/platform.h"
 #include "claim/marker.h"
 #include "view/claim.h"
 

@@ -100,10 +100,19 @@ static bool is_stream(int descriptor)
 	       type == SOCK_STREAM;
 }
 
-typedef int (*connect_fn)(int descriptor, __CONST_SOCKADDR_ARG server, socklen_t server_bytes);
+/* glibc has a union of pointers to all kinds of addresses here. */
+#ifdef __GLIBC__
+#define SERVER_ARG	       __CONST_SOCKADDR_ARG
+#define SERVER_ADDRESS(server) ((server).__sockaddr__)
+#else
+#define SERVER_ARG	       const struct sockaddr *
+#define SERVER_ADDRESS(server) (server)
+#endif
+
+typedef int (*connect_fn)(int descriptor, SERVER_ARG server, socklen_t server_bytes);
 
 /* Replaces the C library's function for all libraries of the process. */
-__attribute__((visibility("default"))) int connect(int descriptor, __CONST_SOCKADDR_ARG server,
+__attribute__((visibility("default"))) int connect(int descriptor, SERVER_ARG server,
 						   socklen_t server_bytes)
 {
 	connect_fn next;
@@ -113,7 +122,7 @@ __attribute__((visibility("default"))) int connect(int descriptor, __CONST_SOCKA
 		errno = ENOSYS;
 		return -1;
 	}
-	if (is_stream(descriptor) && !note(descriptor, server.__sockaddr__, server_bytes)) {
+	if (is_stream(descriptor) && !note(descriptor, SERVER_ADDRESS(server), server_bytes)) {
 		errno = ECONNREFUSED;
 		return -1;
 	}
