@@ -27,7 +27,7 @@ sanitize=
 heavy=
 other_libraries=(store-tls)   # only by name: what Debian's libraries cannot do
 one_of_two=(package-bookworm) # only by name and with --heavy: what the other release tells as well
-heavy_tests=(package-bookworm package-trixie package-files valgrind clang threads shellcheck fuzz static-checks)
+heavy_tests=(package-bookworm package-trixie package-files requirements valgrind clang threads shellcheck fuzz static-checks)
 
 # shellcheck source=processes.sh
 . "$tests/processes.sh"
@@ -78,7 +78,7 @@ packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeepe
     libjansson-dev libncurses-dev libsystemd-dev libxxhash-dev libcmocka-dev libssl-dev libsasl2-dev
     zookeeper libcurator-recipes-java openjdk-17-jdk-headless patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount jq tmux
     ctdb e2fsprogs stress-ng mandoc systemd zsh fish)
-heavy_packages=(shellcheck build-essential debhelper lintian systemd-container mmdebstrap
+heavy_packages=(shellcheck build-essential debhelper lintian systemd-container mmdebstrap musl-tools
     clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck valgrind)
 for name in "${names[@]}" ${heavy:+"${heavy_tests[@]}"}; do
     [[ " ${heavy_tests[*]} " == *" $name "* ]] || continue
