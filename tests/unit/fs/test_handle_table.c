@@ -13,7 +13,8 @@
 #include "../failing_memory.h"
 #include "files/handle_table.h"
 
-enum { NUMBERS = 3000, STEPS = 20000 };
+enum { STEPS = 20000 };
+#define NUMBERS 3000u
 
 struct handle {
 	uint64_t number;
@@ -59,7 +60,7 @@ static void begin(struct handle_table *table)
 {
 	*table = (struct handle_table){0};
 	allocations_to_failure = 0;
-	for (int i = 0; i < NUMBERS; i++)
+	for (uint32_t i = 0; i < NUMBERS; i++)
 		handles[i] = (struct handle){0};
 }
 
@@ -74,7 +75,7 @@ static void test_opens_and_closes(void **state)
 		random_state = seed;
 		for (int step = 0; step < STEPS; step++) {
 			uint64_t number = 1 + draw(NUMBERS - 1);
-			bool opens = draw(1000) < 400 + 300 * (step / 2000 % 2);
+			bool opens = draw(1000) < (step / 2000 % 2 == 0 ? 400u : 700u);
 			if (opens && draw(50) > 0 && last < NUMBERS - 1) {
 				add(&table, ++last);
 			} else if (opens && !handles[number].open) {
