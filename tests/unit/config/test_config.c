@@ -140,7 +140,7 @@ static void test_every_key(void **state)
 		  "[mount]\n"
 		  "mode = 0750\n"
 		  "idle=2m\n"
-		  "   directories =  a  b/c\t.d/..e ; but not this\n"
+		  "   directories =  a  b/c#\t.d/..e ; but # not this\n"
 		  "allow_other = no\r\n"
 		  "log_level = debug\n"
 		  "[ store ] ; comment\n"
@@ -162,7 +162,7 @@ static void test_every_key(void **state)
 	assert_int_equal(config.mode, 0750);
 	assert_int_equal(config.idle_ms, 120000);
 	assert_string_equal(config.directories[0], "a");
-	assert_string_equal(config.directories[1], "b/c");
+	assert_string_equal(config.directories[1], "b/c#");
 	assert_string_equal(config.directories[2], ".d/..e");
 	assert_null(config.directories[3]);
 	assert_false(config.allow_other);
@@ -331,7 +331,7 @@ static const struct {
 	{"[mount]\nmode = -1\n", "2: mode: bad value \"-1\""},
 	{"[mount]\nmode = rwx\n", "2: mode: bad value \"rwx\""},
 	{"[mount]\nmode =\n", "2: mode: bad value \"\""},
-	{"[mount]\nmode = 0700 # x\n", "2: mode: bad value \"0700 # x\""},
+	{"[mount]\nmode = 0700 # x\n", "2: \"# x\" is no comment here"},
 	{"[mount]\nmode = 77777777777777777777777777\n", "2: mode: bad value"},
 	{"[mount]\nidle = 999ms\n", "2: idle: bad value \"999ms\", " DURATION("1s", "30d")},
 	{"[mount]\nidle = 31d\n", "2: idle: bad value \"31d\""},
@@ -362,6 +362,15 @@ static const struct {
 	{"[mount]\ndirectories = .\n", "2: directories: bad directory \".\""},
 	{"[mount]\ndirectories = a/../b\n", "2: directories: bad directory \"a/../b\""},
 	{"[mount]\ndirectories = .dlockfs/x\n", "2: directories: bad directory \".dlockfs/x\""},
+	{"[mount]\ndirectories = a, b\n",
+	 "2: directories: a comma in \"a,\", expected paths divided by blanks alone"},
+	{"[mount]\ndirectories = a,b\n", "2: directories: a comma in \"a,b\""},
+	{"[mount]\ndirectories = a b # those of cron\n",
+	 "2: \"# those of cron\" is no comment here, expected one behind \";\", or \"#\" in a "
+	 "line of its own"},
+	{"[mount]\nidle = 60s\t# short\n", "2: \"# short\" is no comment here"},
+	{"[store]\nsasl_realm = # none\n", "2: \"# none\" is no comment here"},
+	{"[locks \"a#b\"] # cron\n", "1: \"# cron\" is no comment here"},
 	{"[store]\nurl = etcd:\n", "2: url: bad store \"etcd:\", expected local: or"},
 	{"[store]\nurl = zookeeper://a:x\n", "2: url: bad port \"x\" in store"},
 	{"[store]\nsession_timeout = 11m\n",
