@@ -431,11 +431,16 @@ int64_t config_session_timeout_ms(const struct config *config, size_t store)
 
 void config_describe(FILE *out)
 {
-	char expected[CONFIG_EXPECTED_BYTES];
+	char setting[CONFIG_EXPECTED_BYTES], expected[CONFIG_EXPECTED_BYTES];
+	const char *section = "";
 
-	for (size_t i = 0; i < config_key_count; i++) {
-		config_value_describe(&config_keys[i], expected, sizeof(expected));
-		fprintf(out, "%s\t%s\t%s\t%s\t%s\n", config_keys[i].section, config_keys[i].name,
-			config_keys[i].fallback, expected, config_keys[i].meaning);
+	for (const struct config_key *key = config_keys; key < config_keys + config_key_count;
+	     key++) {
+		if (strcmp(key->section, section) != 0)
+			fprintf(out, "[%s]\n", key->section);
+		section = key->section;
+		snprintf(setting, sizeof(setting), "%s = %s", key->name, key->fallback);
+		config_value_describe(key, expected, sizeof(expected));
+		fprintf(out, "  %-24s  %s\n      %s\n", setting, expected, key->meaning);
 	}
 }

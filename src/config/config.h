@@ -154,8 +154,10 @@ bool config_leads_to_store(const struct config *config, const char *path);
 /* The session timeout to ask a store for: its own, or that of [store]. */
 int64_t config_session_timeout_ms(const struct config *config, size_t store);
 
-/* Writes a line for every key: section, key, default, what it may be, and its meaning, with tabs
- * between. `--help` and the tests print it. */
+/* Writes all keys for `--help`, section by section: "[section]", and for each key
+ * "  key = default    what it may be" and a line with its meaning. Tests and the completion read
+ * it.
+ */
 void config_describe(FILE *out);
 
 #endif

@@ -108,12 +108,13 @@ declare -A changed=([mode]=0700 [idle]=2m [directories]=d [allow_other]=no [log_
 reloads=0
 launch
 text=
-section=
-while IFS=$'\t' read -r in key _; do
-    [ "$in" = "$section" ] || text+=${text:+$'\n'}[$in]
-    section=$in
-    text+=$'\n'"$key = ${changed[$key]?no other value here for $key}"
-done < <("$dlockfs" --help | grep $'\t' | grep -v $'\t\(tls\|sasl\)_')
+while read -r key _; do
+    case $key in
+        \[*) text+=${text:+$'\n'}$key ;;
+        tls_* | sasl_*) ;;
+        *) text+=$'\n'"$key = ${changed[$key]?no other value here for $key}" ;;
+    esac
+done < <("$dlockfs" --help | grep -E '^(\[|  [a-z_]+ =)')
 printf '%s\n' "$text" | grep -v '^log_level' >"$dir/A.ini"
 reload "$(<"$dir/A.ini")"
 sed -n 's/^dlockfs: warning: \[.*\] \(.*\): needs \(.*\) to change$/\1 \2/p' "$dir/A.log" | sort >"$dir/named"

@@ -1021,7 +1021,7 @@ static bool example_has(const char *section, const char *wanted)
 
 static void test_example_has_every_key(void **state)
 {
-	char *text = NULL, *line, *rest, *names[64];
+	char *text = NULL, *line, *rest, *names[64], section[32] = "", wanted[256];
 	size_t bytes, count = 0;
 	FILE *stream = open_memstream(&text, &bytes);
 
@@ -1030,12 +1030,19 @@ static void test_example_has_every_key(void **state)
 	fclose(stream);
 	rest = text;
 	while ((line = strsep(&rest, "\n")) && *line) {
-		char *section = strsep(&line, "\t"), *key = strsep(&line, "\t");
-		char *fallback = strsep(&line, "\t"), *range = strsep(&line, "\t"), *meaning = line;
-		char wanted[256];
+		char key[32], fallback[32] = "", *values, *meaning;
 
+		if (sscanf(line, "[%31[^]]]", section) == 1)
+			continue;
+		values = strstr(line + 2, "  ");
+		meaning = strsep(&rest, "\n");
+		assert_non_null(values);
 		assert_non_null(meaning);
-		assert_true(*range && *meaning && !strchr(meaning, '\t'));
+		*values = '\0';
+		assert_true(values[strspn(values + 1, " ") + 1]);
+		assert_int_equal(strspn(meaning, " "), 6);
+		assert_true(meaning[6]);
+		assert_true(sscanf(line, "  %31[a-z_] = %31s", key, fallback) >= 1);
 		snprintf(wanted, sizeof(wanted), "#%s =%s%s", key, *fallback ? " " : "", fallback);
 		print_message("[%s] %s\n", section, wanted);
 		assert_true(example_has(section, wanted));
@@ -1043,9 +1050,12 @@ static void test_example_has_every_key(void **state)
 		 * is that of [mount]. */
 		for (size_t i = 0; i < count; i++)
 			assert_true(strcmp(names[i], key) != 0 || strcmp(key, "mode") == 0);
-		names[count++] = key;
+		names[count] = strdup(key);
+		assert_non_null(names[count++]);
 	}
 	assert_int_equal(count, 38);
+	while (count > 0)
+		free(names[--count]);
 	free(text);
 }
 
