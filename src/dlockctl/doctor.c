@@ -97,7 +97,7 @@ static char *store_words(const char *status)
 static void check_session(struct doctor *doctor, const char *status)
 {
 	char *session = tree_value(status, "session"), *lease = tree_value(status, "lease_left_ms");
-	char *where = store_words(status);
+	char *where = store_words(status), *store = tree_value(status, "store");
 
 	if (session == NULL)
 		say(doctor, RESULT_WARNING, "session",
@@ -110,27 +110,31 @@ static void check_session(struct doctor *doctor, const char *status)
 		    lease != NULL ? " ms" : "");
 	else
 		say(doctor, RESULT_ERROR, "session",
-		    "%s%s: nothing is granted; see whether the servers can be reached", where,
-		    session);
+		    "%s%s: nothing is granted; see whether the servers can be reached: %s", where,
+		    session, store != NULL ? store : "those of the url");
 	free(session);
 	free(lease);
 	free(where);
+	free(store);
 }
 
 static void check_store(struct doctor *doctor, const char *status)
 {
 	char *store = tree_value(status, "store"), *where = store_words(status);
-	char *error = tree_value(status, "store_error");
+	char *error = tree_value(status, "store_error"), *session = tree_value(status, "session");
+	bool connected = session == NULL || strcmp(session, "connected") == 0;
 	if (store != NULL && strncmp(store, "local", 5) == 0)
 		say(doctor, RESULT_WARNING, "store",
-		    "%sthe locks are of this host only; to share them, mount with %s "
-		    "zookeeper://...",
-		    where, where[0] != '\0' ? "url =" : "--store");
+		    "%sthe locks are of this host only; to share them, set url = zookeeper://... "
+		    "in [store%s] of the configuration%s",
+		    where, where[0] != '\0' ? " \"prefix\"" : "",
+		    where[0] != '\0' ? "" : ", or mount with --store zookeeper://...");
 	else if (store != NULL && error != NULL)
 		say(doctor, RESULT_ERROR, "store", "%s%s; see the log of dlockfs", where, store);
-	else if (store != NULL)
+	else if (store != NULL && connected) /* else check_session() names it */
 		say(doctor, RESULT_OK, "store", "%s%s", where, store);
 	free(error);
+	free(session);
 	free(store);
 	free(where);
 }
