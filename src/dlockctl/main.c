@@ -21,6 +21,9 @@ static const char run_more[] =
 	"                          ignore (only a message)\n"
 	"      --on-revoke ACTION  if somebody asks for it with dlockctl revoke: term (the\n"
 	"                          default) or ignore\n"
+	"  -c, --command TEXT      behind NAME, instead of COMMAND: one text, which the shell "
+	"($SHELL,\n"
+	"                          else /bin/sh) runs\n"
 	"\n"
 	"COMMAND finds DLOCK_NAME and DLOCK_TOKEN, the fencing token, in its environment. It is a\n"
 	"process group of its own; INT, TERM, HUP and QUIT are passed on to the group, USR1 and "
@@ -38,7 +41,7 @@ static const struct command commands[] = {
 	 "for no slash.\n",
 	 command_ls},
 	{"show", "NAME", "who holds a lock and who waits for it, in order", NULL, command_show},
-	{"run", "[OPTION...] NAME [--] COMMAND [ARGUMENT...]",
+	{"run", "[OPTION...] NAME [--] COMMAND [ARGUMENT...] | -c TEXT",
 	 "run a command while holding a lock, as flock(1) does", run_more, command_run},
 	{"token", "FD", "the fencing token of what is locked through an inherited descriptor", NULL,
 	 command_token},
