@@ -40,6 +40,8 @@ const struct config_key config_keys[] = {
 	 "fcntl and lockf fail with ENOLCK if files of the user hold so many byte ranges"},
 	{"mount", "log_level", LOG_LEVEL, IN_CONFIG(log_level), 0, 0, "info", false,
 	 "the most detailed messages that are written"},
+	{"mount", "audit", YES_OR_NO, IN_CONFIG(audit), 0, 1, "no", false,
+	 "a line in the log for each lock that is granted, refused, released or lost"},
 	{"store", "url", STORE_URL, IN_STORE(url), 0, 0, "local:", true,
 	 "where the locks are kept"},
 	{"store", "session_timeout", DURATION, IN_STORE(session_timeout_ms), SECOND, 10 * MINUTE,

@@ -80,6 +80,7 @@ static void check_defaults(void)
 	assert_int_equal(config.idle_ms, 60000);
 	assert_true(!config.directories || !config.directories[0]);
 	assert_true(config.allow_other);
+	assert_false(config.audit);
 	assert_int_equal(config.log_level, LOG_LEVEL_INFO);
 	assert_int_equal(config.user_waiters, 4096);
 	assert_int_equal(config.user_files, 16384);
@@ -142,7 +143,7 @@ static void test_every_key(void **state)
 		  "idle=2m\n"
 		  "   directories =  a  b/c#\t.d/..e ; but # not this\n"
 		  "allow_other = no\r\n"
-		  "log_level = debug\n"
+		  "log_level = debug\naudit = yes\n"
 		  "[ store ] ; comment\n"
 		  "url: zookeeper://zk:2191/x;y\n"
 		  "session_timeout = 10m\n"
@@ -167,6 +168,7 @@ static void test_every_key(void **state)
 	assert_null(config.directories[3]);
 	assert_false(config.allow_other);
 	assert_int_equal(config.log_level, LOG_LEVEL_DEBUG);
+	assert_true(config.audit);
 	assert_int_equal(config.stores[0].url.kind, STORE_KIND_ZOOKEEPER);
 	assert_string_equal(config.stores[0].url.servers, "zk:2191");
 	assert_string_equal(config.stores[0].url.root, "/x;y");
@@ -239,7 +241,7 @@ static const struct {
 	{"[mount]\n\nspeed = 1\n",
 	 "3: unknown key \"speed\" in section [mount], expected one of "
 	 "mode, idle, directories, allow_other, user_waiters, user_files, "
-	 "user_names, user_ranges, log_level"},
+	 "user_names, user_ranges, log_level, audit"},
 	{"[mount]\nMode = 0700\n", "2: unknown key \"Mode\""},
 	{"[mount]\n= 0700\n", "2: unknown key \"\""},
 	{"[mount]\nurl = local:\n", "2: key \"url\" in section [mount], expected it in [store]"},
@@ -1053,7 +1055,7 @@ static void test_example_has_every_key(void **state)
 		names[count] = strdup(key);
 		assert_non_null(names[count++]);
 	}
-	assert_int_equal(count, 38);
+	assert_int_equal(count, 39);
 	while (count > 0)
 		free(names[--count]);
 	free(text);
