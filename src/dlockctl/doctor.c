@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "dlockctl/below.h"
+#include "dlockctl/look.h"
 #include "dlockctl/output.h"
 #include "dlockctl/probe.h"
 #include "dlockctl/text.h"
@@ -72,7 +73,7 @@ static int check_mount(struct doctor *doctor, const char *mount, const struct pr
 	if (!probe->mount_answered) {
 		say(doctor, RESULT_ERROR, "mount",
 		    "%s does not answer within %d s; end its dlockfs and start it again", mount,
-		    PROBE_LIMIT_MS / 1000);
+		    LOOK_LIMIT_MS / 1000);
 		return EXIT_NO_MOUNT;
 	}
 	if (probe->mount_error != 0) {
@@ -205,7 +206,7 @@ static void check_status(struct doctor *doctor, const struct probe *probe)
 {
 	if (!probe->file_answered) {
 		say(doctor, RESULT_ERROR, "status", "no answer within %d s; start dlockfs again",
-		    PROBE_LIMIT_MS / 1000);
+		    LOOK_LIMIT_MS / 1000);
 		return;
 	}
 	if (probe->file_error != 0) {

@@ -82,7 +82,7 @@ static const char statuses[] =
 	"  66  nobody holds or waits for a lock of that name; run: its file cannot be opened\n"
 	"  69  run: the command cannot be executed\n"
 	"  71  out of memory or processes; run: the store could not be reached in time\n"
-	"  72  there is no mount, or it is dead\n"
+	"  72  there is no mount, or it is dead or does not answer\n"
 	"  73  run: the file cannot be created\n"
 	"  74  the store does not answer, or the output cannot be written\n"
 	"  75  the lock was lost (run, check, token)\n"

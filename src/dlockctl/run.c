@@ -16,9 +16,11 @@
 #include <unistd.h>
 
 #include "dlockctl/descriptor.h"
+#include "dlockctl/look.h"
 #include "dlockctl/mount.h"
 #include "dlockctl/supervise.h"
 #include "dlockctl/text.h"
+#include "dlockctl/tree.h"
 #include "dlockctl/waiting.h"
 
 /* The interval of the timer, which repeats in case the first signal comes right before flock(2) is
@@ -265,6 +267,8 @@ static int run_locked(const struct place *place, const struct run *run, char **c
 	static struct waiting waiting; /* static: its thread may run until the program ends */
 	int fd = -1;
 
+	if (!look_answers(place->mount))
+		return tree_fail(place->mount, place->name, LOOK_NO_ANSWER);
 	int status = open_lock(place, &fd);
 	if (status != 0)
 		return status;

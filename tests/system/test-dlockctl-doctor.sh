@@ -102,6 +102,23 @@ if setpriv --reuid=65534 --clear-groups "$dlockctl" --mount "$dir/A" doctor | fi
 fi
 
 pause A
+# hung NAME COMMAND...: dlockctl, at the same time as the others.
+hung() {
+    local name=$1
+    shift
+    start "$name" "$dlockctl" --mount "$dir/A" "$@"
+}
+hung hung-ls ls
+hung hung-show show job
+hung hung-revoke revoke job
+hung hung-wait wait job
+hung hung-limited wait -w 0.5 job
+hung hung-run run -n job true
+expect_status 1 finish hung-limited "$prompt"
+for name in ls show revoke wait run; do
+    expect_status 72 finish "hung-$name" 60
+    expect_equal "hung-$name" "dlockctl: $dir/A: the mount does not answer within 5 s; see: dlockctl doctor" "$(<"$dir/hung-$name.out")"
+done
 expect_status 72 timeout "$deadline" "$dlockctl" --mount "$dir/A" doctor >"$dir/doctor.out"
 grep -q "error: mount: $dir/A does not answer" "$dir/doctor.out"
 resume A
