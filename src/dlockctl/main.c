@@ -41,6 +41,14 @@ static const struct command commands[] = {
 	 "for no slash.\n",
 	 command_ls},
 	{"show", "NAME", "who holds a lock and who waits for it, in order", NULL, command_show},
+	{"graph", "[--dot]", "who waits for whom, as a tree, on all hosts",
+	 "      --dot               for Graphviz: dlockctl graph --dot | dot -Tsvg\n"
+	 "\n"
+	 "Below each process stand those who wait for it, and for what. An exclusive claim waits "
+	 "for\n"
+	 "all who hold the lock; one whom no holder is in the way of, for the next in front of "
+	 "it.\n",
+	 command_graph},
 	{"run", "[OPTION...] NAME [--] COMMAND [ARGUMENT...] | -c TEXT",
 	 "run a command while holding a lock, as flock(1) does", run_more, command_run},
 	{"token", "FD", "the fencing token of what is locked through an inherited descriptor", NULL,
