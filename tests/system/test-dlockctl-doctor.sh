@@ -101,6 +101,16 @@ if setpriv --reuid=65534 --clear-groups "$dlockctl" --mount "$dir/A" doctor | fi
     fail "a user has looked below the mount"
 fi
 
+# A user who stalls while the kernel has a directory locked keeps everybody out of it.
+grep -qx "ok: names: can be made" "$dir/doctor.out" || fail "$(<"$dir/doctor.out")"
+expect_equal "names that are left" folder "$(find "$dir/A" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | paste -sd' ')"
+start stalls "$python" -u "$tests/system/stall.py" "$dir/A/folder"
+expect stalls stalls
+wait_until "$deadline" grep -q handle_userfault "/proc/$(pid stalls)/stack"
+expect_status 1 "$dlockctl" --mount "$dir/A" doctor >"$dir/doctor.out"
+grep -q "^error: names: nobody can make a name in $dir/A/folder: " "$dir/doctor.out" || fail "$(<"$dir/doctor.out")"
+release stalls
+
 pause A
 # hung NAME COMMAND...: dlockctl, at the same time as the others.
 hung() {
