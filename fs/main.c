@@ -11,10 +11,12 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/log_queue.h"
 #include "base/off_limits.h"
 #include "config/config.h"
 #include "daemon.h"
 #include "files/answers.h"
+#include "files/audit.h"
 #include "files/filesystem.h"
 #include "files/shard.h"
 #include "files/steer.h"
@@ -105,6 +107,7 @@ static void on_reload(void *context)
 		log_set_level((enum log_level)daemon->config.log_level);
 		restart_note_config(&daemon->restart);
 		filesystem_reload(&daemon->filesystem);
+		audit_reload(&daemon->filesystem);
 		daemon->stood_in = false;
 		log_info("the configuration has been read anew; a lock that is in use keeps what "
 			 "was said of it");
@@ -276,6 +279,7 @@ static int run_loop(struct daemon *daemon)
 	if (daemon->loop.left && keeping_is_possible(&daemon->keeping)) {
 		keeping_settle(&daemon->keeping);
 		log_info("%s is left to the next process", daemon->mountpoint);
+		log_queue_flush();
 		_exit(EX_TEMPFAIL); /* after any signal: the service manager starts the next process
 				     */
 	}
@@ -470,5 +474,6 @@ int main(int argc, char **argv)
 	takeover_finish(&daemon.takeover);
 	options_finish(&daemon.options);
 	config_finish(&daemon.config);
+	log_queue_flush();
 	return error == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

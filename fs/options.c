@@ -55,7 +55,7 @@ void options_help(FILE *out)
 		"\n"
 		"SOURCE is a store URL, or any word without a colon to leave the store as it is.\n"
 		"\n"
-		"Keys (section, key, default, values, meaning):\n");
+		"Keys of the configuration, with their defaults:\n");
 	config_describe(out);
 }
 

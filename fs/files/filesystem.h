@@ -9,7 +9,8 @@
  *             locks, for signals (holder), what each user has, and may have (user), who may use a
  *             lock (access), engines and stores (shard); requests that are answered later (parked),
  *             or that the next process would handle again (kept_request); orders to release or
- *             break a lock (steer); answers that wait for a commit (answers); counters (metrics)
+ *             break a lock (steer); who got which lock, for the log (audit, audit_note); answers
+ *             that wait for a commit (answers); counters (metrics)
  *   status/   the tree .dlockfs: its names (node), the text of its files (file), what is open there
  *             (content), requests (requests, steer), requests that wait for a store (wait), and the
  *             turns of users at the stores (turn)
@@ -73,6 +74,7 @@ struct filesystem {
 	struct status *status;	      /* the tree .dlockfs */
 	struct steer *steers;	      /* orders on their way */
 	struct metrics metrics;
+	struct audit_note *audited;    /* who holds by flock or exclusive open: audit_note.h */
 	struct state_journal *journal; /* for the next daemon; NULL: nothing is kept */
 	struct takeover_marks *marks;  /* lines of restart/ in the journal; NULL: as above */
 	bool survives_kill;	 /* the service manager keeps the journal, which has not failed */

@@ -10,6 +10,7 @@
 #include <utlist.h>
 
 #include "engine/transfer.h"
+#include "files/audit_note.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/kept_request.h"
@@ -117,6 +118,8 @@ void handle_save(const struct handle *handle, FILE *out)
 	state_flag(out, "unseen", handle->holder_unseen);
 	if (handle->owner != NULL)
 		engine_save_owner(handle->owner, out);
+	if (handle->owning != NULL)
+		audit_notes_save(handle, &handle->owning->holders, out);
 	state_end(out);
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "files/audit.h"
 #include "files/inode.h"
 #include "files/parked.h"
 #include "files/shard.h"
@@ -11,6 +12,7 @@ void handle_close(struct handle *handle)
 {
 	parked_refuse_all(handle, -EINTR);
 	holder_leave_all(handle);
+	audit_closed(handle);
 	handle_free(handle);
 }
 
@@ -20,6 +22,7 @@ void handle_fence(struct handle *handle)
 	handle_mark(handle);
 	handle->inode->shard->metrics.fenced_handles++;
 	holder_tell_lost(handle);
+	audit_lost(handle);
 	handle_wake_poll(handle);
 }
 

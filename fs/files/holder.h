@@ -33,6 +33,7 @@ struct holders {
 	int lost_signal, revoke_signal; /* 0: none */
 	struct recipient *recipients;	/* the processes, once each */
 	struct holder *ranges;		/* those by record locks */
+	struct audit_note *audited;	/* the same, for the log: audit_note.h */
 };
 
 /* The lock was granted to the thread by flock or exclusive open. To be called before the answer,

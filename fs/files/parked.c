@@ -12,6 +12,7 @@
 #include <utlist.h>
 
 #include "files/answers.h"
+#include "files/audit.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
@@ -158,6 +159,7 @@ static void conclude(struct parked *parked, int result)
 void parked_interrupt(struct parked *parked, fuse_req_t req)
 {
 	take_back(parked);
+	audit_decided(parked, -EINTR);
 	fuse_reply_err(req, EINTR);
 	/* Whoever else asks was not interrupted: stat(2) looks again, and open(2) begins anew. */
 	conclude(parked, is_foreign(parked) ? -ESTALE : -EINTR);
@@ -366,6 +368,7 @@ void parked_decide(struct parked *parked, int result)
 		holder_take_range(handle, parked->process, parked->pid);
 	else if (result == 0)
 		holder_take_file(handle, fuse_req_ctx(parked->req)->pid);
+	audit_decided(parked, result);
 	answer(parked, result);
 	conclude(parked, result);
 }
@@ -400,6 +403,7 @@ void parked_prove(struct parked *parked, int error, uint64_t token)
 {
 	if (error == 0 && parked->kind == PARKED_TOKEN) {
 		answers_tell_of(parked->handle);
+		audit_told(parked->req, parked->handle, token);
 		fuse_reply_ioctl(parked->req, 0, &token, sizeof(token));
 	} else {
 		answer(parked, error);
@@ -412,6 +416,8 @@ void parked_refuse_all(struct handle *handle, int error)
 	struct parked *parked, *next;
 	DL_FOREACH_SAFE (handle->parked, parked, next) {
 		take_back(parked);
+		if (!parked->decided)
+			audit_decided(parked, error);
 		if (!parked->decided)
 			parked->result = error;
 		parked->decided = true;

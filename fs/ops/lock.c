@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include "files/audit.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
@@ -26,10 +27,11 @@ static bool may_wait(fuse_req_t req, const struct handle *handle, enum parked_ki
 
 	if (error == 0)
 		return true;
-	if (kind != PARKED_TEST)
-		metrics_count_acquisition(&handle->inode->shard->metrics,
-					  kind == PARKED_FLOCK ? LOCK_KIND_FLOCK : LOCK_KIND_RECORD,
-					  error, 0);
+	enum lock_kind lock = kind == PARKED_FLOCK ? LOCK_KIND_FLOCK : LOCK_KIND_RECORD;
+	if (kind != PARKED_TEST) {
+		metrics_count_acquisition(&handle->inode->shard->metrics, lock, error, 0);
+		audit_refused(req, handle->inode->path, lock, error);
+	}
 	fuse_reply_err(req, -error);
 	return false;
 }
@@ -133,8 +135,10 @@ void op_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, int 
 		fuse_reply_err(req, EINVAL);
 	}
 	/* The lock was released, or given up for another mode that is not granted yet. */
-	if (handle->owner != NULL && !engine_owner_holds(handle->owner))
+	if (handle->owner != NULL && !engine_owner_holds(handle->owner)) {
 		holder_leave_file(handle);
+		audit_released_file(handle);
+	}
 }
 
 /* Record locks */
@@ -195,6 +199,16 @@ static void lock_range(fuse_req_t req, struct handle *handle, uint64_t process, 
 		parked_decide(parked, error);
 }
 
+/* Whether the audit is to say that the process has released something in the span. */
+static bool holds_any(const struct handle *handle, uint64_t process, struct claim_span span)
+{
+	const struct range_set *held = NULL;
+
+	if (audit_is_on(handle->filesystem) && handle->owner != NULL)
+		held = engine_ranges(handle->owner, process);
+	return held != NULL && range_set_conflict(held, span, CLAIM_EXCLUSIVE) != NULL;
+}
+
 /* The process may have locked through another open file of the same name. */
 static void unlock_range(fuse_req_t req, struct handle *handle, uint64_t process,
 			 struct claim_span span)
@@ -203,9 +217,13 @@ static void unlock_range(fuse_req_t req, struct handle *handle, uint64_t process
 
 	if (handle_any_owner(handle) != NULL)
 		error = handle_own(handle);
+	bool held = error == 0 && holds_any(handle, process, span);
 	if (error == 0 && handle->owner != NULL)
 		error = engine_unlock_range(handle->owner, process, span);
-	if (handle->owner != NULL && engine_ranges(handle->owner, process) == NULL)
+	bool none = handle->owner != NULL && engine_ranges(handle->owner, process) == NULL;
+	if (error == 0 && held)
+		audit_released_range(handle, process, span, none);
+	if (none)
 		holder_leave_ranges(handle, process);
 	fuse_reply_err(req, error == -ENOMEM ? ENOLCK : -error);
 }

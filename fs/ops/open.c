@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "files/audit.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
 #include "files/handle_end.h"
@@ -161,6 +162,7 @@ static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode
 	int error = user_check(handle->filesystem, fuse_req_ctx(req)->uid, USER_WAITERS, 1);
 	if (error != 0) {
 		metrics_count_acquisition(&handle->inode->shard->metrics, LOCK_KIND_OPEN, error, 0);
+		audit_refused(req, handle->inode->path, LOCK_KIND_OPEN, error);
 		return error;
 	}
 	error = handle_own(handle);
@@ -193,6 +195,7 @@ static void refuse_exclusive(fuse_req_t req, fuse_ino_t parent_node, const char 
 	snprintf(path, sizeof(path), "%s%s%s", parent != NULL ? parent->path : "",
 		 parent != NULL && parent != filesystem->inodes.root ? "/" : "", name);
 	metrics_count_acquisition(&shard_of(filesystem, path)->metrics, LOCK_KIND_OPEN, -EEXIST, 0);
+	audit_refused(req, path, LOCK_KIND_OPEN, -EEXIST);
 	fuse_reply_err(req, EEXIST);
 }
 
@@ -257,6 +260,7 @@ void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 	if (owner != NULL) {
 		engine_flush(owner, info->lock_owner);
 		holder_leave_ranges(handle, info->lock_owner);
+		audit_released_ranges(handle, info->lock_owner);
 	}
 	fuse_reply_err(req, 0);
 }

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/histogram.h"
 #include "base/log.h"
+#include "files/audit.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
 #include "files/handle_end.h"
@@ -116,6 +117,7 @@ void serving_stop(struct filesystem *filesystem)
 	HANDLES_FOREACH (&filesystem->handles, handle) {
 		parked_refuse_all(handle, -ENOLCK);
 		holder_tell_lost(handle);
+		audit_lost(handle);
 	}
 	status_refuse_all(filesystem, -EIO);
 	steer_refuse_all(filesystem, -EIO);

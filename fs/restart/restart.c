@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/log_queue.h"
 #include "base/platform.h"
 #include "files/filesystem.h"
 #include "files/handle.h"
@@ -340,6 +341,7 @@ static void execute(struct restart *restart, int state)
 		holder_keep_all(handle);
 	}
 	lease_board_hand_over(filesystem->board, true);
+	log_queue_flush();
 	execve(restart->program, restart->arguments, environment);
 	int error = errno;
 	lease_board_hand_over(filesystem->board, false);

@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "engine/transfer.h"
+#include "files/audit.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
 #include "files/handle.h"
@@ -382,7 +383,11 @@ static int restore_handle(struct restoring *restoring)
 	if (state_find_flag(in, "fenced"))
 		handle_set_fenced(handle);
 	handle->holder_unseen = state_find_flag(in, "unseen");
-	return state_has(in, "owner") ? handle_restore_owner(handle, in) : 0;
+	int error = state_has(in, "owner") ? handle_restore_owner(handle, in) : 0;
+	/* A rehearsal ends without having released anything. */
+	if (error == 0 && !restoring->takeover->rehearsal)
+		audit_restore(handle, in);
+	return error;
 }
 
 static int restore_request(struct restoring *restoring)

@@ -120,7 +120,8 @@ static char *append_escaped(char *line, const char *text)
 }
 
 #if HAVE_LIBSYSTEMD
-static void send_to_journal(enum log_level level, const char *lock, char *line)
+static void send_to_journal(enum log_level level, const char *lock, char *line,
+			    const char *const *more, size_t more_count)
 {
 	char message[sizeof("MESSAGE=") + ESCAPED_BYTES * TEXT_BYTES];
 	char priority[] = {'P', 'R', 'I', 'O', 'R',
@@ -129,7 +130,7 @@ static void send_to_journal(enum log_level level, const char *lock, char *line)
 	char facility[] = "SYSLOG_FACILITY=3"; /* daemon */
 	char identifier[] = "SYSLOG_IDENTIFIER=dlockfs";
 	char lock_field[sizeof(LOCK_FIELD) + LOCK_BYTES_MAX];
-	struct iovec fields[6];
+	struct iovec fields[6 + LOG_FIELDS_MAX];
 	int count = 0;
 
 	strcpy(stpcpy(message, "MESSAGE="), line);
@@ -140,23 +141,29 @@ static void send_to_journal(enum log_level level, const char *lock, char *line)
 		if (texts[i][0] != '\0')
 			fields[count++] = (struct iovec){texts[i], strlen(texts[i])};
 	}
+	for (size_t i = 0; i < more_count && i < LOG_FIELDS_MAX; i++)
+		fields[count++] = (struct iovec){(char *)more[i], strlen(more[i])};
 	sd_journal_sendv(fields, count);
 }
 #endif
 
-/* Writes the message to the present destination. */
-static void emit(enum log_level level, const char *lock, const char *text)
+/* Writes the message to the present destination, with more fields for the journal. */
+static void emit_fields(enum log_level level, const char *lock, const char *text,
+			const char *const *fields, size_t count)
 {
 	char line[PREFIX_BYTES + ESCAPED_BYTES * TEXT_BYTES + 1];
 	char *end = line;
 
+	(void)lock; /* for the journal alone, as are the fields */
+	(void)fields;
+	(void)count;
 	if (use_syslog) {
 		append_escaped(line, text);
 		syslog(levels[level].priority, "%s", line);
 #if HAVE_LIBSYSTEMD
 	} else if (use_journal) {
 		append_escaped(line, text);
-		send_to_journal(level, lock, line);
+		send_to_journal(level, lock, line, fields, count);
 #endif
 	} else {
 		end = stpcpy(end, levels[level].prefix);
@@ -167,6 +174,11 @@ static void emit(enum log_level level, const char *lock, const char *text)
 
 		(void)ignored;
 	}
+}
+
+static void emit(enum log_level level, const char *lock, const char *text)
+{
+	emit_fields(level, lock, text, NULL, 0);
 }
 
 static bool hold(enum log_level level, const char *lock, const char *text)
@@ -251,4 +263,16 @@ void log_write_lock(enum log_level level, const char *lock, const char *format, 
 	va_start(arguments, format);
 	write_message(level, lock, format, arguments);
 	va_end(arguments);
+}
+
+void log_write_fields(enum log_level level, const char *text, const char *const *fields,
+		      size_t count)
+{
+	int saved_errno = errno;
+	char cut[TEXT_BYTES];
+
+	if ((size_t)snprintf(cut, sizeof(cut), "%s", text) >= sizeof(cut))
+		strcpy(cut + sizeof(cut) - sizeof(CUT_MARK), CUT_MARK);
+	emit_fields(level, NULL, cut, fields, count);
+	errno = saved_errno;
 }

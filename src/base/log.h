@@ -12,6 +12,7 @@
 #define DLOCKFS_BASE_LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
@@ -41,6 +42,12 @@ void log_write(enum log_level level, const char *format, ...) __attribute__((for
 /* The same about a lock: the line is "LOCK: text". */
 void log_write_lock(enum log_level level, const char *lock, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* Writes one line at once, whatever the level is and whoever holds messages; with more fields in
+ * the journal, each "NAME=value". May block, as where the log leads to may. For log_queue.h. */
+enum { LOG_FIELDS_MAX = 16 };
+void log_write_fields(enum log_level level, const char *text, const char *const *fields,
+		      size_t count);
 
 /* From now on the messages of this thread are held, until as many calls of log_resume(), the last
  * of which writes them in their order. A write may block, and urgent work must not wait for it. A

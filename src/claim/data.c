@@ -21,6 +21,8 @@
 #define KEEP_LINE   "keep=yes\n"
 #define REQUEUE_KEY "requeue="
 #define UID_KEY	    "uid="
+#define PID_KEY	    "pid="
+#define COMMAND_KEY "command="
 #define REVOKE_KEY  "revoke="
 #define BREAK_KEY   "break="
 
@@ -243,6 +245,18 @@ bool claim_data_uid(const char *text, uint32_t *ret)
 		return false;
 	*ret = (uint32_t)number;
 	return true;
+}
+
+void claim_data_words(const char *text, char words[CLAIM_DATA_WHO_BYTES])
+{
+	char pid[CLAIM_DATA_WHO_BYTES] = "", command[CLAIM_DATA_WHO_BYTES] = "";
+
+	read_who(text, PID_KEY, pid);
+	read_who(text, COMMAND_KEY, command);
+	bool known = pid[0] != '\0' && strcmp(pid, "0") != 0;
+	snprintf(words, CLAIM_DATA_WHO_BYTES, "%s%.20s%s%.64s%s", known ? "process " : "a process",
+		 known ? pid : "", command[0] != '\0' ? " (" : "", command,
+		 command[0] != '\0' ? ")" : "");
 }
 
 char *claim_data_add_requeue(const char *text, int32_t sequence)

@@ -89,6 +89,9 @@ enum claim_order claim_data_order(const char *text, char who[CLAIM_DATA_WHO_BYTE
 /* The user of the caller. Returns false if the data does not name one. */
 bool claim_data_uid(const char *text, uint32_t *ret);
 
+/* The caller in words for logs, "process 4711 (backup)"; "a process" if the data says no more. */
+void claim_data_words(const char *text, char words[CLAIM_DATA_WHO_BYTES]);
+
 /* The data of a claim with a line added that asks its host to queue it again, because of the claim
  * of that number. To be freed; NULL: out of memory. */
 char *claim_data_add_requeue(const char *text, int32_t sequence);

@@ -40,6 +40,8 @@ const struct config_key config_keys[] = {
 	 "fcntl and lockf fail with ENOLCK if files of the user hold so many byte ranges"},
 	{"mount", "log_level", LOG_LEVEL, IN_CONFIG(log_level), 0, 0, "info", false,
 	 "the most detailed messages that are written"},
+	{"mount", "audit", YES_OR_NO, IN_CONFIG(audit), 0, 1, "no", false,
+	 "a line in the log for each lock that is granted, refused, released or lost"},
 	{"store", "url", STORE_URL, IN_STORE(url), 0, 0, "local:", true,
 	 "where the locks are kept"},
 	{"store", "session_timeout", DURATION, IN_STORE(session_timeout_ms), SECOND, 10 * MINUTE,
@@ -431,11 +433,16 @@ int64_t config_session_timeout_ms(const struct config *config, size_t store)
 
 void config_describe(FILE *out)
 {
-	char expected[CONFIG_EXPECTED_BYTES];
+	char setting[CONFIG_EXPECTED_BYTES], expected[CONFIG_EXPECTED_BYTES];
+	const char *section = "";
 
-	for (size_t i = 0; i < config_key_count; i++) {
-		config_value_describe(&config_keys[i], expected, sizeof(expected));
-		fprintf(out, "%s\t%s\t%s\t%s\t%s\n", config_keys[i].section, config_keys[i].name,
-			config_keys[i].fallback, expected, config_keys[i].meaning);
+	for (const struct config_key *key = config_keys; key < config_keys + config_key_count;
+	     key++) {
+		if (strcmp(key->section, section) != 0)
+			fprintf(out, "[%s]\n", key->section);
+		section = key->section;
+		snprintf(setting, sizeof(setting), "%s = %s", key->name, key->fallback);
+		config_value_describe(key, expected, sizeof(expected));
+		fprintf(out, "  %-24s  %s\n      %s\n", setting, expected, key->meaning);
 	}
 }

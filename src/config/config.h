@@ -90,6 +90,7 @@ struct config {
 	int64_t user_names;   /* names that it made; 16384 */
 	int64_t user_ranges;  /* byte ranges that it holds; 65536 */
 	int64_t log_level;    /* enum log_level, the most detailed one that is written; info */
+	bool audit;	      /* a line in the log for each grant, release, refusal and loss; no */
 	/* [store], which is the first, and [store "prefix"] in the file's order */
 	struct config_store *stores;
 	size_t store_count;
@@ -154,8 +155,10 @@ bool config_leads_to_store(const struct config *config, const char *path);
 /* The session timeout to ask a store for: its own, or that of [store]. */
 int64_t config_session_timeout_ms(const struct config *config, size_t store);
 
-/* Writes a line for every key: section, key, default, what it may be, and its meaning, with tabs
- * between. `--help` and the tests print it. */
+/* Writes all keys for `--help`, section by section: "[section]", and for each key
+ * "  key = default    what it may be" and a line with its meaning. Tests and the completion read
+ * it.
+ */
 void config_describe(FILE *out);
 
 #endif

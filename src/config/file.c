@@ -19,7 +19,9 @@
 #include "base/off_limits.h"
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
-#define SECTIONS	"[mount], [store], [store \"prefix\"], [locks] or [locks \"pattern\"]"
+#define COMMENT_BEHIND                                                                             \
+	"\"%s\" is no comment here, expected one behind \";\", or \"#\" in a line of its own"
+#define SECTIONS "[mount], [store], [store \"prefix\"], [locks] or [locks \"pattern\"]"
 
 struct reading {
 	struct config *config;
@@ -198,6 +200,8 @@ static int read_header(struct reading *reading, const char *header)
 	}
 	valid = valid && *rest++ == ']';
 	rest += valid ? strspn(rest, CONFIG_BLANKS) : 0;
+	if (valid && *rest == '#')
+		return fail(reading, -EINVAL, COMMENT_BEHIND, rest);
 	if (!valid || (*rest != '\0' && *rest != ';'))
 		return fail(reading, -EINVAL, "bad section header %s, expected " SECTIONS, header);
 
@@ -278,11 +282,23 @@ static int reject_unknown_key(struct reading *reading, const char *name)
 		    name, reading->section, known);
 }
 
+/* What looks like a comment behind the value, or instead of it, and would be a part of it; NULL:
+ * nothing does. */
+static const char *find_comment(const char *value)
+{
+	const char *found = value;
+
+	while ((found = strchr(found, '#')) && found > value && !strchr(CONFIG_BLANKS, found[-1]))
+		found++;
+	return found;
+}
+
 /* inih's handler; its own idea of the section is not used. Returns 0 for an error. */
 static int on_key(void *user, const char *section, const char *name, const char *value)
 {
 	struct reading *reading = user;
 	const struct config_key *key;
+	const char *comment;
 	char why[CONFIG_WHY_BYTES];
 	int error;
 
@@ -299,6 +315,9 @@ static int on_key(void *user, const char *section, const char *name, const char 
 		return !fail(reading, -EINVAL,
 			     "key \"%s\" a second time in its section, expected it once", name);
 	reading->keys_seen |= CONFIG_KEY_BIT(key);
+	comment = find_comment(value);
+	if (comment)
+		return !fail(reading, -EINVAL, COMMENT_BEHIND, comment);
 
 	error = config_set_key(reading->config, key, reading->place, value, why, sizeof(why));
 	if (error == -ENOMEM)

@@ -252,6 +252,11 @@ static int parse_directories(const char *text, char ***ret, char *why, size_t wh
 		list[count] = strndup(text, bytes);
 		if (!list[count]) {
 			error = -ENOMEM;
+		} else if (strchr(list[count], ',')) {
+			snprintf(why, why_bytes,
+				 "a comma in \"%s\", expected paths divided by blanks alone",
+				 list[count]);
+			error = -EINVAL;
 		} else if (!config_is_path(list[count])) {
 			snprintf(why, why_bytes,
 				 "bad directory \"%s\", expected a path like \"backup/daily\", not "

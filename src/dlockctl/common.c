@@ -45,6 +45,7 @@ int status_of_errno(int error)
 	case ECONNABORTED:
 	case ENODEV:
 	case ESHUTDOWN:
+	case EHOSTDOWN: /* LOOK_NO_ANSWER */
 		return EXIT_NO_MOUNT;
 	case ENOENT:
 		return EX_NOINPUT;
@@ -53,6 +54,7 @@ int status_of_errno(int error)
 		return EX_NOPERM;
 	case EIO:
 	case ETIMEDOUT:
+	case ETIME: /* LOOK_TOO_LATE */
 	case EAGAIN:
 	case ECONNRESET:
 		return EXIT_NO_ANSWER;

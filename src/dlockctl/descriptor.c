@@ -7,7 +7,39 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dlockctl/look.h"
 #include "dlockfs.h"
+
+/* The question of a token, or another one, that a child asks. */
+struct question {
+	int fd;
+	int (*ask)(int fd, uint64_t *ret_token);
+};
+
+static int ask_question(const void *what, char **ret_text, size_t *ret_bytes)
+{
+	const struct question *question = what;
+	uint64_t *token = must(calloc(1, sizeof(*token)));
+
+	*ret_text = (char *)token;
+	*ret_bytes = sizeof(*token);
+	return question->ask(question->fd, token);
+}
+
+/* Asks in a child: the daemon may hang. */
+static int ask_in_time(int fd, int (*ask)(int fd, uint64_t *ret_token), uint64_t *ret_token)
+{
+	const struct question question = {fd, ask};
+	char *path = must_format("/proc/self/fd/%d", fd), *text = NULL;
+	size_t bytes;
+	int error = look(path, ask_question, &question, &text, &bytes);
+
+	if (error == 0)
+		memcpy(ret_token, text, sizeof(*ret_token));
+	free(text);
+	free(path);
+	return error;
+}
 
 int descriptor_token(int fd, uint64_t *ret_token)
 {
@@ -49,7 +81,7 @@ int descriptor_fail(const char *what, int error)
 			    what);
 	default:
 		return fail(status_of_errno(error), "%s: %s; see: dlockctl doctor", what,
-			    strerror(-error));
+			    look_words(error));
 	}
 }
 
@@ -64,7 +96,7 @@ int descriptor_ask(struct context *context, int argc, char **argv,
 	status = parse(argv[optind], &fd);
 	if (status != 0)
 		return status;
-	int error = ask(fd, ret_token);
+	int error = ask_in_time(fd, ask, ret_token);
 	if (error == 0)
 		return -1;
 	char *what = must_format("descriptor %d", fd);

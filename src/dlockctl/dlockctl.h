@@ -45,6 +45,7 @@ struct command {
 
 int command_ls(struct context *context, int argc, char **argv);
 int command_show(struct context *context, int argc, char **argv);
+int command_graph(struct context *context, int argc, char **argv);
 int command_run(struct context *context, int argc, char **argv);
 int command_token(struct context *context, int argc, char **argv);
 int command_check(struct context *context, int argc, char **argv);

@@ -2,7 +2,9 @@
  *
  * dlockctl doctor: finds what is wrong with the mount and with this machine.
  */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,12 +17,14 @@
 #include <unistd.h>
 
 #include "dlockctl/below.h"
+#include "dlockctl/look.h"
 #include "dlockctl/output.h"
 #include "dlockctl/probe.h"
 #include "dlockctl/text.h"
 #include "dlockctl/tree.h"
 
-#define YEAR_2024 1704067200
+#define YEAR_2024	1704067200
+#define DIRECTORIES_MAX 100 /* that are looked at */
 
 enum result { RESULT_OK, RESULT_WARNING, RESULT_ERROR };
 
@@ -72,7 +76,7 @@ static int check_mount(struct doctor *doctor, const char *mount, const struct pr
 	if (!probe->mount_answered) {
 		say(doctor, RESULT_ERROR, "mount",
 		    "%s does not answer within %d s; end its dlockfs and start it again", mount,
-		    PROBE_LIMIT_MS / 1000);
+		    LOOK_LIMIT_MS / 1000);
 		return EXIT_NO_MOUNT;
 	}
 	if (probe->mount_error != 0) {
@@ -97,7 +101,7 @@ static char *store_words(const char *status)
 static void check_session(struct doctor *doctor, const char *status)
 {
 	char *session = tree_value(status, "session"), *lease = tree_value(status, "lease_left_ms");
-	char *where = store_words(status);
+	char *where = store_words(status), *store = tree_value(status, "store");
 
 	if (session == NULL)
 		say(doctor, RESULT_WARNING, "session",
@@ -110,27 +114,31 @@ static void check_session(struct doctor *doctor, const char *status)
 		    lease != NULL ? " ms" : "");
 	else
 		say(doctor, RESULT_ERROR, "session",
-		    "%s%s: nothing is granted; see whether the servers can be reached", where,
-		    session);
+		    "%s%s: nothing is granted; see whether the servers can be reached: %s", where,
+		    session, store != NULL ? store : "those of the url");
 	free(session);
 	free(lease);
 	free(where);
+	free(store);
 }
 
 static void check_store(struct doctor *doctor, const char *status)
 {
 	char *store = tree_value(status, "store"), *where = store_words(status);
-	char *error = tree_value(status, "store_error");
+	char *error = tree_value(status, "store_error"), *session = tree_value(status, "session");
+	bool connected = session == NULL || strcmp(session, "connected") == 0;
 	if (store != NULL && strncmp(store, "local", 5) == 0)
 		say(doctor, RESULT_WARNING, "store",
-		    "%sthe locks are of this host only; to share them, mount with %s "
-		    "zookeeper://...",
-		    where, where[0] != '\0' ? "url =" : "--store");
+		    "%sthe locks are of this host only; to share them, set url = zookeeper://... "
+		    "in [store%s] of the configuration%s",
+		    where, where[0] != '\0' ? " \"prefix\"" : "",
+		    where[0] != '\0' ? "" : ", or mount with --store zookeeper://...");
 	else if (store != NULL && error != NULL)
 		say(doctor, RESULT_ERROR, "store", "%s%s; see the log of dlockfs", where, store);
-	else if (store != NULL)
+	else if (store != NULL && connected) /* else check_session() names it */
 		say(doctor, RESULT_OK, "store", "%s%s", where, store);
 	free(error);
+	free(session);
 	free(store);
 	free(where);
 }
@@ -201,7 +209,7 @@ static void check_status(struct doctor *doctor, const struct probe *probe)
 {
 	if (!probe->file_answered) {
 		say(doctor, RESULT_ERROR, "status", "no answer within %d s; start dlockfs again",
-		    PROBE_LIMIT_MS / 1000);
+		    LOOK_LIMIT_MS / 1000);
 		return;
 	}
 	if (probe->file_error != 0) {
@@ -385,6 +393,73 @@ static void check_below(struct doctor *doctor, const char *mount)
 	below_finish(&below);
 }
 
+/* Makes a name in a directory and takes it away: no lock is taken with it. The text is the
+ * directories in there, each with a zero. */
+static int ask_names(const void *directory, char **ret_text, size_t *ret_bytes)
+{
+	const struct dirent *entry;
+	char *path = must_format("%s/.doctor.%d", (const char *)directory, (int)getpid());
+	int error = 0, fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+
+	if (fd < 0)
+		error = -errno;
+	else if (close(fd) < 0 || unlink(path) < 0)
+		error = -errno;
+	free(path);
+	DIR *stream = error == 0 ? opendir(directory) : NULL;
+	FILE *out = must(open_memstream(ret_text, ret_bytes));
+	while (stream != NULL && (entry = readdir(stream)) != NULL) {
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+			fwrite(entry->d_name, 1, strlen(entry->d_name) + 1, out);
+	}
+	if (stream != NULL)
+		closedir(stream);
+	fclose(out);
+	return error;
+}
+
+/* The kernel locks a directory while a name is made, and while the directory is read: a process
+ * that stalls in there keeps everybody out, also those who would open a lock for the first time.
+ * Returns whether the directory was reached; *ret_text is what ask_names() says, or NULL. */
+static bool check_names_in(struct doctor *doctor, const char *directory, char **ret_text,
+			   size_t *ret_bytes)
+{
+	int error = look(NULL, ask_names, directory, ret_text, ret_bytes);
+
+	if (error == LOOK_NO_ANSWER)
+		say(doctor, RESULT_ERROR, "names",
+		    "nobody can make a name in %s: a process that stalls there keeps the kernel's "
+		    "lock of "
+		    "the directory; find it with ps -eo pid,stat,wchan:30,args, and end what it "
+		    "waits for",
+		    directory);
+	else if (error != 0 && error != -EACCES && error != -EROFS)
+		say(doctor, RESULT_WARNING, "names", "no name can be made in %s: %s", directory,
+		    look_words(error));
+	return error == 0;
+}
+
+/* Of directories of directories, only the names count that are in use: they are not looked at. */
+static void check_names(struct doctor *doctor, const char *mount)
+{
+	size_t before = doctor->counts[RESULT_WARNING] + doctor->counts[RESULT_ERROR], bytes = 0;
+	char *names = NULL;
+	bool may = check_names_in(doctor, mount, &names, &bytes);
+	const char *name = names;
+
+	for (size_t i = 0; may && i < DIRECTORIES_MAX && name < names + bytes; i++) {
+		char *path = must_format("%s/%s", mount, name), *text = NULL;
+		size_t more;
+		check_names_in(doctor, path, &text, &more);
+		free(text);
+		free(path);
+		name += strlen(name) + 1;
+	}
+	if (may && before == doctor->counts[RESULT_WARNING] + doctor->counts[RESULT_ERROR])
+		say(doctor, RESULT_OK, "names", "can be made");
+	free(names);
+}
+
 /* Makes an object of one store's lines in the status. */
 static json_t *status_json(const char *text)
 {
@@ -424,6 +499,7 @@ static int examine(struct doctor *doctor, const char *mount)
 	if (status == 0) {
 		check_status(doctor, &probe);
 		check_directories(doctor, &probe);
+		check_names(doctor, mount);
 		check_below(doctor, mount);
 	}
 	check_kernel(doctor, &probe);

@@ -21,6 +21,9 @@ static const char run_more[] =
 	"                          ignore (only a message)\n"
 	"      --on-revoke ACTION  if somebody asks for it with dlockctl revoke: term (the\n"
 	"                          default) or ignore\n"
+	"  -c, --command TEXT      behind NAME, instead of COMMAND: one text, which the shell "
+	"($SHELL,\n"
+	"                          else /bin/sh) runs\n"
 	"\n"
 	"COMMAND finds DLOCK_NAME and DLOCK_TOKEN, the fencing token, in its environment. It is a\n"
 	"process group of its own; INT, TERM, HUP and QUIT are passed on to the group, USR1 and "
@@ -38,7 +41,15 @@ static const struct command commands[] = {
 	 "for no slash.\n",
 	 command_ls},
 	{"show", "NAME", "who holds a lock and who waits for it, in order", NULL, command_show},
-	{"run", "[OPTION...] NAME [--] COMMAND [ARGUMENT...]",
+	{"graph", "[--dot]", "who waits for whom, as a tree, on all hosts",
+	 "      --dot               for Graphviz: dlockctl graph --dot | dot -Tsvg\n"
+	 "\n"
+	 "Below each process stand those who wait for it, and for what. An exclusive claim waits "
+	 "for\n"
+	 "all who hold the lock; one whom no holder is in the way of, for the next in front of "
+	 "it.\n",
+	 command_graph},
+	{"run", "[OPTION...] NAME [--] COMMAND [ARGUMENT...] | -c TEXT",
 	 "run a command while holding a lock, as flock(1) does", run_more, command_run},
 	{"token", "FD", "the fencing token of what is locked through an inherited descriptor", NULL,
 	 command_token},
@@ -79,7 +90,7 @@ static const char statuses[] =
 	"  66  nobody holds or waits for a lock of that name; run: its file cannot be opened\n"
 	"  69  run: the command cannot be executed\n"
 	"  71  out of memory or processes; run: the store could not be reached in time\n"
-	"  72  there is no mount, or it is dead\n"
+	"  72  there is no mount, or it is dead or does not answer\n"
 	"  73  run: the file cannot be created\n"
 	"  74  the store does not answer, or the output cannot be written\n"
 	"  75  the lock was lost (run, check, token)\n"

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "dlockctl/look.h"
 #include "dlockctl/mounts.h"
 
 #define DEFAULT_FOLDER "/run/dlocks" /* of dlockfs.service */
@@ -97,13 +98,22 @@ static int default_mount(const struct mounts *mounts, char **ret_folder)
 	return status;
 }
 
-static bool has_tree(const char *folder)
+/* The real path of a folder, and behind it another zero if there is a tree. In the child of a look.
+ */
+static int ask_folder(const void *folder, char **ret_text, size_t *ret_bytes)
 {
-	struct stat stat_buffer;
-	char *tree = must_format("%s/.dlockfs", folder);
-	bool found = stat(tree, &stat_buffer) == 0 && S_ISDIR(stat_buffer.st_mode);
+	struct stat attr;
+	char *real = realpath(folder, NULL);
+
+	if (real == NULL)
+		return -errno;
+	char *tree = must_format("%s/.dlockfs", real);
+	bool found = stat(tree, &attr) == 0 && S_ISDIR(attr.st_mode);
 	free(tree);
-	return found;
+	*ret_text = must_format("%s", real); /* with its zero */
+	*ret_bytes = strlen(real) + (found ? 1 : 0);
+	free(real);
+	return 0;
 }
 
 /* Finds the mount that `option` names: the folder as in the list of mounts, another name of it, or
@@ -115,19 +125,20 @@ static int given_mount(const struct mounts *mounts, const char *option, const ch
 	size_t length = strlen(folder);
 	while (length > 1 && folder[length - 1] == '/')
 		folder[--length] = '\0';
+	bool has_tree = true;
 	if (mounts_at(mounts, folder) == NULL) {
-		char *real = realpath(folder, NULL);
-		if (real == NULL) {
-			int error = errno;
-			free(folder);
-			return fail(error == ENOENT ? EXIT_NO_MOUNT : status_of_errno(error),
-				    "%s %s: %s; expected the folder of a mount of dlockfs", option,
-				    given, strerror(error));
-		}
+		char *real = NULL;
+		size_t bytes = 0;
+		int error = look(NULL, ask_folder, folder, &real, &bytes);
 		free(folder);
+		if (error != 0)
+			return fail(error == -ENOENT ? EXIT_NO_MOUNT : status_of_errno(error),
+				    "%s %s: %s; expected the folder of a mount of dlockfs", option,
+				    given, look_words(error));
 		folder = real;
+		has_tree = bytes > strlen(real);
 	}
-	if (mounts_at(mounts, folder) == NULL && !has_tree(folder)) {
+	if (mounts_at(mounts, folder) == NULL && !has_tree) {
 		free(folder);
 		return fail(EXIT_NO_MOUNT,
 			    "%s %s: is no mount of dlockfs; see: findmnt -t fuse.dlockfs", option,

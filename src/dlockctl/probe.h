@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looks at a mount from a child process, because a mount whose daemon hangs makes its callers hang,
- * and they cannot even be killed.
+ * Whether a mount answers at all, and what one of its files says.
  */
 #ifndef DLOCKCTL_PROBE_H
 #define DLOCKCTL_PROBE_H
 
 #include <stdbool.h>
 #include <sys/types.h>
-
-#define PROBE_LIMIT_MS 5000
 
 struct probe {
 	bool mount_answered; /* in time; then: */
@@ -22,7 +19,7 @@ struct probe {
 };
 
 /* Looks at the mount, and reads a file below .dlockfs. Returns 0, or -errno if nothing could be
- * found out. Blocks for up to PROBE_LIMIT_MS. */
+ * found out. */
 int probe_mount(const char *mount, const char *file, struct probe *ret);
 
 #endif

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <paths.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +16,11 @@
 #include <unistd.h>
 
 #include "dlockctl/descriptor.h"
+#include "dlockctl/look.h"
 #include "dlockctl/mount.h"
 #include "dlockctl/supervise.h"
 #include "dlockctl/text.h"
+#include "dlockctl/tree.h"
 #include "dlockctl/waiting.h"
 
 /* The interval of the timer, which repeats in case the first signal comes right before flock(2) is
@@ -118,9 +121,30 @@ static void make_parents(const char *mount, char *path)
 	}
 }
 
+/* A lock in use on this host is a file of the mount, and has nothing below it. */
+static int fail_below_file(const struct place *place)
+{
+	struct stat attr;
+	char *path = NULL;
+	size_t bytes = 0;
+
+	do {
+		free(path);
+		bytes += strcspn(place->name + bytes + 1, "/") + 1;
+		path = must_format("%s/%.*s", place->mount, (int)bytes, place->name);
+	} while (place->name[bytes] != '\0' && stat(path, &attr) == 0 && S_ISDIR(attr.st_mode));
+	free(path);
+	return fail(EX_NOINPUT,
+		    "%s: %.*s is a lock in use on this host, and nothing can be below it; expected "
+		    "another name",
+		    place->name, (int)bytes, place->name);
+}
+
 static int open_failed(const struct place *place, int error)
 {
 	int status = status_of_errno(error);
+	if (error == ENOTDIR)
+		return fail_below_file(place);
 	if (error == EISDIR)
 		return fail(EX_NOINPUT,
 			    "%s: is a directory, whose lock would be of this host only; expected "
@@ -243,6 +267,8 @@ static int run_locked(const struct place *place, const struct run *run, char **c
 	static struct waiting waiting; /* static: its thread may run until the program ends */
 	int fd = -1;
 
+	if (!look_answers(place->mount))
+		return tree_fail(place->mount, place->name, LOOK_NO_ANSWER);
 	int status = open_lock(place, &fd);
 	if (status != 0)
 		return status;
@@ -266,6 +292,38 @@ static int run_locked(const struct place *place, const struct run *run, char **c
 	return status;
 }
 
+/* The command behind the name: as it stands there, or one line for the shell, as flock(1) has it,
+ * then in `shell`. NULL: neither, which has been reported. */
+static char **find_command(char **words, char *shell[4])
+{
+	const char *name = words[0], *program = getenv("SHELL");
+	char **command = words + 1;
+
+	if (strcmp(command[0], "-c") == 0 || strcmp(command[0], "--command") == 0) {
+		if (command[1] == NULL || command[2] != NULL) {
+			fail(EX_USAGE,
+			     "run: %s: has %s; expected one, as in: dlockctl run %s -c \"COMMAND "
+			     "ARGUMENT...\"",
+			     command[0], command[1] == NULL ? "no argument" : "several arguments",
+			     name);
+			return NULL;
+		}
+		shell[0] = program != NULL && program[0] != '\0' ? (char *)program : _PATH_BSHELL;
+		shell[1] = "-c";
+		shell[2] = command[1];
+		shell[3] = NULL;
+		return shell;
+	}
+	if (strcmp(command[0], "--") == 0)
+		command++;
+	if (command[0] == NULL) {
+		fail(EX_USAGE, "run: a command is missing; expected: dlockctl run %s COMMAND",
+		     name);
+		return NULL;
+	}
+	return command;
+}
+
 int command_run(struct context *context, int argc, char **argv)
 {
 	static struct place place; /* for the thread, too */
@@ -279,13 +337,10 @@ int command_run(struct context *context, int argc, char **argv)
 		status = check_words(context, argc, argv, 2, argc);
 	if (status >= 0)
 		return status;
-	char **command = argv + optind + 1;
-	if (strcmp(command[0], "--") == 0)
-		command++;
-	if (command[0] == NULL)
-		return fail(EX_USAGE,
-			    "run: a command is missing; expected: dlockctl run %s COMMAND",
-			    argv[optind]);
+	char *shell[4];
+	char **command = find_command(argv + optind, shell);
+	if (command == NULL)
+		return EX_USAGE;
 	status = place_find(context, argv[optind], &place);
 	if (status == 0)
 		status = run_locked(&place, &run, command);

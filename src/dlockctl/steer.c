@@ -6,28 +6,47 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dlockctl/look.h"
 #include "dlockctl/output.h"
 #include "dlockctl/tree.h"
 #include "dlockfs.h"
 
-static int send_order(const struct place *place, const struct claim *claim, unsigned long request)
-{
-	struct dlockfs_steer order = {0};
-	int failed;
+struct order {
+	const struct place *place;
+	unsigned long request;
+	struct dlockfs_steer steer;
+};
 
-	if (claim->claim == NULL)
-		return -EINVAL;
-	if (strlen(claim->claim) >= sizeof(order.claim))
-		return -ENAMETOOLONG;
-	strcpy(order.claim, claim->claim);
-	int fd = tree_open_queue(place);
+static int ask(const void *what, char **ret_text, size_t *ret_bytes)
+{
+	const struct order *order = what;
+	int failed, fd = tree_open_queue(order->place);
+
+	*ret_text = NULL;
+	*ret_bytes = 0;
 	if (fd < 0)
 		return fd;
 	do
-		failed = ioctl(fd, request, &order);
+		failed = ioctl(fd, order->request, &order->steer);
 	while (failed < 0 && errno == EINTR);
 	int error = failed < 0 ? -errno : 0;
 	close(fd);
+	return error;
+}
+
+static int send_order(const struct place *place, const struct claim *claim, unsigned long request)
+{
+	struct order order = {.place = place, .request = request};
+	char *text = NULL;
+	size_t bytes;
+
+	if (claim->claim == NULL)
+		return -EINVAL;
+	if (strlen(claim->claim) >= sizeof(order.steer.claim))
+		return -ENAMETOOLONG;
+	strcpy(order.steer.claim, claim->claim);
+	int error = look(place->mount, ask, &order, &text, &bytes);
+	free(text);
 	return error;
 }
 
@@ -50,7 +69,7 @@ int steer(const struct place *place, const struct claim *claim, unsigned long re
 			      place->name, holder, strerror(-error));
 	else
 		status = fail(status_of_errno(error), "%s: claim of %s: %s; see: dlockctl show %s",
-			      place->name, holder, strerror(-error), place->name);
+			      place->name, holder, look_words(error), place->name);
 	free(holder);
 	return status;
 }

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "dlockctl/look.h"
+
 #define READ_BYTES     65536
 #define TEXT_BYTES_MAX (256 * 1024 * 1024) /* longer than any queue */
 #define ROUNDS_MAX     10 /* one more only if the tree changes right between two calls */
@@ -58,7 +60,7 @@ static int open_file(const char *path)
 
 /* Opens a file by open_anew(), which returns a descriptor or -errno, and reads all of it. After
  * ESTALE it opens the file again: another process of dlockfs has gone on with the mount, and does
- * not know the open file. */
+ * not know the open file. In the child of a look, as all that follows up to tree_read(). */
 static int read_opened(int (*open_anew)(const void *what), const void *what, char **ret_text,
 		       size_t *ret_bytes)
 {
@@ -77,12 +79,9 @@ static int open_path(const void *path)
 	return open_file(path);
 }
 
-int tree_read(const char *mount, const char *file, char **ret_text, size_t *ret_bytes)
+static int ask_path(const void *path, char **ret_text, size_t *ret_bytes)
 {
-	char *path = must_format("%s/.dlockfs/%s", mount, file);
-	int error = read_opened(open_path, path, ret_text, ret_bytes);
-	free(path);
-	return error;
+	return read_opened(open_path, path, ret_text, ret_bytes);
 }
 
 static int open_below(const struct place *place, const char *suffix)
@@ -129,15 +128,33 @@ static bool has_locks(const struct place *place)
 	return found;
 }
 
+/* A lock that nobody holds or wants has no file: the text is empty then. */
+static int ask_queue(const void *what, char **ret_text, size_t *ret_bytes)
+{
+	int error = read_opened(open_queue, what, ret_text, ret_bytes);
+
+	if ((error != -ENOENT && error != -ENOTDIR) || !has_locks(what))
+		return error;
+	*ret_text = NULL;
+	*ret_bytes = 0;
+	return 0;
+}
+
+int tree_read(const char *mount, const char *file, char **ret_text, size_t *ret_bytes)
+{
+	char *path = must_format("%s/.dlockfs/%s", mount, file);
+	int error = look(mount, ask_path, path, ret_text, ret_bytes);
+	free(path);
+	return error;
+}
+
 int tree_queue(const struct place *place, struct queues *queues)
 {
 	char *text;
 	size_t bytes;
 
 	*queues = (struct queues){0};
-	int error = read_opened(open_queue, place, &text, &bytes);
-	if ((error == -ENOENT || error == -ENOTDIR) && has_locks(place))
-		return 0;
+	int error = look(place->mount, ask_queue, place, &text, &bytes);
 	if (error != 0)
 		return error;
 	queues_parse(text, bytes, queues);
@@ -167,6 +184,10 @@ int tree_fail(const char *mount, const char *what, int error)
 			EXIT_NO_MOUNT,
 			"%s: there is no .dlockfs/%s; expected a mount of this version of dlockfs",
 			mount, what);
+	if (error == LOOK_NO_ANSWER)
+		return fail(status,
+			    "%s: the mount does not answer within %d s; see: dlockctl doctor",
+			    mount, LOOK_LIMIT_MS / 1000);
 	if (status == EXIT_NO_MOUNT)
 		return fail(status, "%s: the mount is dead: %s; start dlockfs again", mount,
 			    strerror(-error));

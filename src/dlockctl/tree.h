@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reads the files below MOUNT/.dlockfs. They block until the store has answered, in a time that the
- * daemon bounds.
+ * daemon bounds; a daemon that does not answer is given up, with LOOK_NO_ANSWER (look.h).
  */
 #ifndef DLOCKCTL_TREE_H
 #define DLOCKCTL_TREE_H
@@ -13,9 +13,9 @@
  * -errno. */
 int tree_read(const char *mount, const char *file, char **ret_text, size_t *ret_bytes);
 
-/* Opens the file of one queue for reading. Returns the descriptor or -errno: -ENOENT or -ENOTDIR if
- * nobody holds or wants the lock, or the mount shows no queues; -EAGAIN if locks below it came and
- * went all the time. */
+/* Opens the file of one queue for reading, in the child of a look. Returns the descriptor or
+ * -errno: -ENOENT or -ENOTDIR if nobody holds or wants the lock, or the mount shows no queues;
+ * -EAGAIN if locks below it came and went all the time. */
 int tree_open_queue(const struct place *place);
 
 /* The queue of one lock; a lock that nobody holds or wants may have no entry in *queues. Returns 0

@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "dlockctl/look.h"
 #include "dlockctl/output.h"
 #include "dlockctl/tree.h"
 #include "dlockctl/waiting.h"
 
 #define INTERVAL_FIRST_MS 200
 #define INTERVAL_LAST_MS  1000
+#define GRACE_MS	  200 /* for the last look, which begins when the time is over */
 
 struct wait {
 	bool verbose;
@@ -26,13 +28,15 @@ static bool is_free(const struct queues *queues)
 
 /* Reads the queue once. Returns 0, -1 to read again, or a status whose error has been reported.
  * That the store does not answer may pass, and is reported once. */
-static int look(const struct place *place, const struct wait *wait, struct waiting *waiting,
-		int *last_error)
+static int read_once(const struct place *place, const struct wait *wait, struct waiting *waiting,
+		     int *last_error)
 {
 	struct queues queues;
 	int status = -1, error = tree_queue(place, &queues);
 	bool passes = status_of_errno(error) == EXIT_NO_ANSWER;
 
+	if (error == LOOK_TOO_LATE)
+		return EXIT_NO;
 	if (error == 0 && is_free(&queues))
 		status = 0;
 	else if (error == 0 && wait->verbose)
@@ -54,7 +58,9 @@ static int wait_free(const struct place *place, const struct wait *wait)
 	int status, last_error = 0;
 
 	waiting_init(&waiting, place, 0);
-	while ((status = look(place, wait, &waiting, &last_error)) < 0) {
+	if (wait->limit_ms >= 0)
+		look_until(end_ms + GRACE_MS);
+	while ((status = read_once(place, wait, &waiting, &last_error)) < 0) {
 		long long left_ms = end_ms - now_ms();
 		if (wait->limit_ms >= 0 && left_ms <= 0) {
 			status = EXIT_NO;

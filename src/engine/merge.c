@@ -14,6 +14,7 @@
 #include "engine/delay.h"
 #include "engine/lock.h"
 #include "engine/numbers.h"
+#include "engine/outbox.h"
 #include "engine/queue.h"
 #include "engine/rival.h"
 #include "engine/save.h"
@@ -34,11 +35,15 @@ static void vanish(struct place *place, struct place **gone)
 
 static void lose_taken_away(struct claim *claim)
 {
-	char name[CLAIM_NAME_BYTES];
-	log_lock_error(claim->place.lock->path, "claim %s was taken away%s",
-		       place_name(&claim->place, name),
-		       claim_is_kept(claim) ? " while nobody used it"
-					    : ", its holder has lost the lock");
+	const char *path = claim->place.lock->path;
+	char name[CLAIM_NAME_BYTES], words[CLAIM_DATA_WHO_BYTES];
+
+	place_name(&claim->place, name);
+	if (claim_is_kept(claim))
+		log_lock_error(path, "claim %s was taken away while nobody used it", name);
+	else
+		log_lock_error(path, "claim %s was taken away, its holder has lost the lock: %s",
+			       name, wish_words(claim->wishes, words));
 	claim_lose(claim);
 }
 

@@ -276,6 +276,15 @@ void wish_describe(const struct wish *wish, char text[ENGINE_TEXT_BYTES])
 	engine->events->describe(engine->context, &caller, (enum lock_kind)wish->kind, mode, text);
 }
 
+const char *wish_words(const struct wish *wish, char words[CLAIM_DATA_WHO_BYTES])
+{
+	char text[ENGINE_TEXT_BYTES];
+
+	wish_describe(wish, text);
+	claim_data_words(text, words);
+	return words;
+}
+
 char *claim_format_data(const struct claim *claim)
 {
 	struct claim_data data = {

@@ -6,6 +6,7 @@
 #ifndef DLOCKFS_ENGINE_OUTBOX_H
 #define DLOCKFS_ENGINE_OUTBOX_H
 
+#include "claim/data.h"
 #include "engine/state.h"
 
 void engine_place(struct claim *claim, const char *data, bool list);
@@ -33,6 +34,9 @@ void engine_forget_outgoing(struct engine *engine);
 
 /* The text of who asked for it. */
 void wish_describe(const struct wish *wish, char text[ENGINE_TEXT_BYTES]);
+
+/* The caller in words, for logs: claim_data_words(). Returns `words`. */
+const char *wish_words(const struct wish *wish, char words[CLAIM_DATA_WHO_BYTES]);
 
 /* The claim's data; NULL: out of memory. To be freed. */
 char *claim_format_data(const struct claim *claim);

@@ -62,6 +62,7 @@ static void lose_session(struct lock *lock)
 	struct place *unplaced = lock->unplaced;
 	struct place *lost = NULL;
 	struct claim *claim, *next;
+	char words[CLAIM_DATA_WHO_BYTES];
 
 	lock->unplaced = NULL;
 	lock->listing = lock->attended = false;
@@ -106,7 +107,8 @@ static void lose_session(struct lock *lock)
 	}
 	CLAIMS_FOREACH_SAFE (lost, claim, next) {
 		if (!claim_is_kept(claim))
-			log_lock_error(lock->path, "lock lost with the session");
+			log_lock_error(lock->path, "lock lost with the session by %s",
+				       wish_words(claim->wishes, words));
 		DL_DELETE(lost, &claim->place);
 		claim_lose(claim);
 	}

@@ -19,6 +19,8 @@ import contextlib
 import ctypes
 import fcntl
 import os
+import pathlib
+import re
 import resource
 import select
 import signal
@@ -27,7 +29,9 @@ import sys
 import time
 
 FIRST = 3  # SD_LISTEN_FDS_START
-MOST = 2  # FileDescriptorStoreMax=
+UNIT = pathlib.Path(__file__).parents[2] / "etc/systemd/dlockfs.service.in"
+MOST = int(re.search(r"^FileDescriptorStoreMax=(\d+)", UNIT.read_text(encoding="utf-8"), re.MULTILINE)[1])
+TOLD = int(re.search(r"^Environment=FDSTORE=(\d+)", UNIT.read_text(encoding="utf-8"), re.MULTILINE)[1])
 PAUSE = 0.05  # RestartSec=
 PR_SET_PDEATHSIG = 1
 SYS_KCMP = {"x86_64": 312, "aarch64": 272}[os.uname().machine]
@@ -106,7 +110,7 @@ class Manager:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(log, 1)
         os.dup2(log, 2)
-        environment = dict(os.environ, NOTIFY_SOCKET=self.socket.getsockname(), FDSTORE=str(MOST))
+        environment = dict(os.environ, NOTIFY_SOCKET=self.socket.getsockname(), FDSTORE=str(TOLD))
         if "WATCHDOG_USEC" in environment:
             environment["WATCHDOG_PID"] = str(os.getpid())
         if self.store:
@@ -136,7 +140,10 @@ class Manager:
 
     def keep(self, name, descriptors):
         for descriptor in descriptors:
-            if any(same(descriptor, kept) for _, kept in self.store) or len(self.store) == MOST:
+            # In this order; systemd writes a warning to its journal.
+            if len(self.store) == MOST:
+                sys.exit(f"Cannot store more fds than FileDescriptorStoreMax={MOST}, closing {name}.")
+            if any(same(descriptor, kept) for _, kept in self.store):
                 os.close(descriptor)
                 continue
             say("keeps", name)

@@ -78,7 +78,7 @@ for shell in zsh fish; do
         "${shell}_offers" dlockctl run "$action" "" | finds -x ignore
     done
     offers "$shell" "$(options_of dlockfs)" dlockfs --
-    expect_equal "$shell: keys" "$("$dlockfs" --help | awk -F'\t' '!seen[$2]++ && NF > 1 { print $2 }' | sort)" \
+    expect_equal "$shell: keys" "$("$dlockfs" --help | awk '/^  [a-z_]+ =/ && !seen[$1]++ { print $1 }' | sort)" \
         "$("${shell}_offers" dlockfs -o "" | tr -d = | sort)"
 done
 # Behind the name: as for the command itself.

@@ -29,14 +29,16 @@ examine() {
 examine 0 "ok: mount: $dir/static answers" "ok: session: connected, the lease lasts 8400 ms" \
     "ok: store: zookeeper://127.0.0.1:2181/dlockfs" "ok: directories: none is locked" ": clock: "
 sed -i 's/^session=.*/session=suspended/' "$static/status"
-examine 1 "error: session: suspended"
+examine 1 "error: session: suspended: nothing is granted; see whether the servers can be reached: zookeeper://127.0.0.1:2181/dlockfs"
+refused grep "ok: store" "$dir/doctor.out"
 sed -i 's|^session=.*|session=connected|; s|^store=.*|& connected to 127.0.0.1:2181, session 0x1, timeout 15000 ms|' "$static/status"
 examine 0 "ok: store: "
 sed -i 's/^store=.*/&: no locks can be created there\nstore_error=no locks can be created there/' "$static/status"
 examine 1 "error: store: zookeeper://127.0.0.1:2181/dlockfs connected to " ": no locks can be created there; see the log"
 sed -i 's/^session=.*/session=connected/; s/^store=.*/store=local: this host only/; /^store_error=/d; s/^fenced=.*/fenced=2/
     s/^exclusive_open_waits=.*/exclusive_open_waits=no/' "$static/status"
-examine 0 "warning: store: the locks are of this host only" "warning: fenced: 2 open files" \
+examine 0 "warning: store: the locks are of this host only; to share them, set url = zookeeper://... in [store] of the configuration" \
+    "warning: fenced: 2 open files" \
     "warning: kernel: exclusive open does not wait"
 expect_equal JSON "local: this host only" \
     "$("$dlockctl" --mount "$dir/static" --json doctor | jq -r .status.store)"
@@ -49,8 +51,9 @@ expect_equal "JSON, stores" 0 "$("$dlockctl" --mount "$dir/static" --json doctor
 cp "$static/status" "$dir/status"
 printf '\n%s\n' "prefix=cron" >>"$static/status"
 printf '%s\n' "store=zookeeper://zk9:2181/jobs not connected" session=lost holders=0 fenced=3 >>"$static/status"
-examine 1 "ok: session: connected" "warning: fenced: 2 open files" "error: session: cron: lost: nothing is granted" \
-    "ok: store: cron: zookeeper://zk9:2181/jobs" "warning: fenced: cron: 3 open files"
+examine 1 "ok: session: connected" "warning: fenced: 2 open files" \
+    "error: session: cron: lost: nothing is granted; see whether the servers can be reached: zookeeper://zk9:2181/jobs not connected" \
+    "warning: fenced: cron: 3 open files"
 expect_status 1 "$dlockctl" --mount "$dir/static" --json doctor >"$dir/json"
 expect_equal "JSON, stores" '["connected","cron","lost"]' \
     "$(jq -c '[.status.session, .stores[0].prefix, .stores[0].session]' "$dir/json")"
@@ -98,7 +101,34 @@ if setpriv --reuid=65534 --clear-groups "$dlockctl" --mount "$dir/A" doctor | fi
     fail "a user has looked below the mount"
 fi
 
+# A user who stalls while the kernel has a directory locked keeps everybody out of it.
+grep -qx "ok: names: can be made" "$dir/doctor.out" || fail "$(<"$dir/doctor.out")"
+expect_equal "names that are left" folder "$(find "$dir/A" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | paste -sd' ')"
+start stalls "$python" -u "$tests/system/stall.py" "$dir/A/folder"
+expect stalls stalls
+wait_until "$deadline" grep -q handle_userfault "/proc/$(pid stalls)/stack"
+expect_status 1 "$dlockctl" --mount "$dir/A" doctor >"$dir/doctor.out"
+grep -q "^error: names: nobody can make a name in $dir/A/folder: " "$dir/doctor.out" || fail "$(<"$dir/doctor.out")"
+release stalls
+
 pause A
+# hung NAME COMMAND...: dlockctl, at the same time as the others.
+hung() {
+    local name=$1
+    shift
+    start "$name" "$dlockctl" --mount "$dir/A" "$@"
+}
+hung hung-ls ls
+hung hung-show show job
+hung hung-revoke revoke job
+hung hung-wait wait job
+hung hung-limited wait -w 0.5 job
+hung hung-run run -n job true
+expect_status 1 finish hung-limited "$prompt"
+for name in ls show revoke wait run; do
+    expect_status 72 finish "hung-$name" 60
+    expect_equal "hung-$name" "dlockctl: $dir/A: the mount does not answer within 5 s; see: dlockctl doctor" "$(<"$dir/hung-$name.out")"
+done
 expect_status 72 timeout "$deadline" "$dlockctl" --mount "$dir/A" doctor >"$dir/doctor.out"
 grep -q "error: mount: $dir/A does not answer" "$dir/doctor.out"
 resume A

@@ -50,6 +50,13 @@ expect_status 64 on_a run -w -1 job true 2>"$dir/err"
 same 64 -E 300 NAME true 2>"$dir/err"
 same 64 --nonsense NAME true 2>"$dir/err"
 same 64 2>"$dir/err"
+export SHELL=/bin/bash
+same 6 NAME -c 'test "$0 $#" = "$SHELL 0" && exit 6'
+same 7 -n NAME --command 'exit 7'
+expect_status 4 env -u SHELL "$dlockctl" run "$a" -c 'exit 4'
+same 64 NAME -c 2>"$dir/err"
+same 64 NAME -c 'true' true 2>"$dir/err"
+grep -q "run: -c: has several arguments; expected one, as in: dlockctl run $b -c" "$dir/err" || fail "$(<"$dir/err")"
 
 # Who excludes whom, on the own host and on the other, and with flock(1).
 start writer "$dlockctl" --mount "$dir/A" run job sh -c 'echo held; exec sleep infinity'
@@ -107,6 +114,11 @@ expect_equal "in a directory" deep "$(on_a run deep/er/job echo deep)"
 on_b run deep/er/job true
 expect_status 66 on_a run deep/er true 2>"$dir/err"
 grep -q 'is a directory' "$dir/err"
+exec 9>"$dir/A/deep/file"
+expect_status 66 on_a run deep/file/er/job true 2>"$dir/err"
+grep -qx 'dlockctl: deep/file/er/job: deep/file is a lock in use on this host, and nothing can be below it; expected another name' \
+    "$dir/err" || fail "$(<"$dir/err")"
+exec 9>&-
 
 # Signals are passed on, INT, TERM, HUP and QUIT to the whole group, and the status is that of the command.
 for signal in INT TERM HUP QUIT USR1 USR2; do

@@ -52,6 +52,22 @@ release holder
 stop_dlockfs A
 expect_equal "what went to stderr" "" "$(<"$dir/A.log")"
 
+# The audit has a field for each value, as it is.
+: >"$dir/D.log"
+JOURNAL_STREAM=$(stat -c %d:%i "$dir/D.log") start_dlockfs D -o audit
+"$dlockctl" --mount "$dir/D" run "$name" true
+wait_until "$deadline" has_message '.DLOCKFS_AUDIT == "released"'
+granted=$(message '.DLOCKFS_AUDIT == "granted"')
+released=$(message '.DLOCKFS_AUDIT == "released"')
+expect_equal granted "6 $name flock exclusive 0 dlockctl null null" "$(field "$granted" 'PRIORITY + " " + .DLOCKFS_LOCK + " " + .DLOCKFS_KIND + " " +
+    .DLOCKFS_MODE + " " + .DLOCKFS_UID + " " + .DLOCKFS_COMMAND + " " + (.DLOCKFS_HELD | tostring) + " " + (.DLOCKFS_TOKEN | tostring)')"
+[[ $(field "$granted" DLOCKFS_WAITED) =~ ^[0-9]+\.[0-9]{6}$ ]] || fail "$granted"
+[[ $(field "$released" DLOCKFS_HELD) =~ ^[0-9]+\.[0-9]{6}$ ]] || fail "$released"
+expect_equal pid "$(field "$granted" DLOCKFS_PID)" "$(field "$released" DLOCKFS_PID)"
+expect_equal token "$(message '.DLOCKFS_AUDIT == "token"' | jq -r .DLOCKFS_TOKEN)" "$(field "$released" DLOCKFS_TOKEN)"
+expect_equal host "$(hostname)" "$(field "$granted" DLOCKFS_HOST)"
+stop_dlockfs D
+
 # A daemon in the background, whose stderr was something else.
 mkdir "$dir/B"
 "$dlockfs" --store local: "$dir/B" 2>"$dir/B.log"

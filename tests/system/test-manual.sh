@@ -10,8 +10,9 @@ for page in dlockfs.8 dlockctl.1 dlockfs.ini.5; do
     mandoc -T lint -W warning "$man/$page" || fail "$page is not well-formed"
 done
 
-# Keys: section, key, default and values, in the same order.
-"$dlockfs" --help | sed -n 's/^\([a-z]*\t[^\t]*\t[^\t]*\t[^\t]*\)\t.*/\1/p' >"$dir/keys"
+# Keys: section, key, default and values, in the same order. --help has them in lines like "  key = default    values".
+"$dlockfs" --help | awk '/^\[/ { section = substr($1, 2, length($1) - 2) }
+    match($0, /^  [a-z_]+ = [^ ]*  +/) { print section "\t" $1 "\t" ($0 ~ / =  / ? "" : $3) "\t" substr($0, RLENGTH + 1) }' >"$dir/keys"
 test "$(wc -l <"$dir/keys")" -ge 24
 awk '/^\.Ss \[/ { section = substr($2, 2, length($2) - 2) }
     values { print section "\t" key "\t" fallback "\t" $0; values = 0 }

@@ -244,7 +244,7 @@ start recycled "$python" -u "$dir/recycle.py" "$dir/C/recycled"
 expect recycled ready
 wait_claims recycled 1
 take_away recycled 1
-wait_until "$deadline" logged C "recycled: claim .* was taken away, its holder has lost the lock"
+wait_until "$deadline" logged C "recycled: claim .* was taken away, its holder has lost the lock: process [0-9]+ \\(.+\\)"
 # Another number of the same lock: its holder gets the signal, so all were sent that are to be.
 call after "$dir/C/recycled" catch=SIGUSR1 open ex hold
 wait_claims recycled 1
@@ -275,7 +275,7 @@ logged C "full: process $(pid full) will get no SIGUSR1: Too many open files" ||
     fail "not told: $(tail -n 1 "$dir/C.log")"
 wait_claims full 1
 take_away full 1
-wait_until "$deadline" logged C "full: claim .* was taken away, its holder has lost the lock"
+wait_until "$deadline" logged C "full: claim .* was taken away, its holder has lost the lock: process [0-9]+"
 prlimit --pid "$(pid C)" --nofile=1024:
 call after "$dir/C/after" catch=SIGUSR1 open ex hold
 wait_claims after 1

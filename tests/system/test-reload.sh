@@ -97,7 +97,7 @@ umount "$dir/A"
 
 (umask 077 && echo hosts:secret >"$dir/secret")
 # Every key that does not depend on ZooKeeper's library, changed: those that the manual says need a restart are named, one a line, and no others.
-declare -A changed=([mode]=0700 [idle]=2m [directories]=d [allow_other]=no [log_level]=error
+declare -A changed=([mode]=0700 [idle]=2m [directories]=d [allow_other]=no [log_level]=error [audit]=yes
     [user_waiters]=5 [user_files]=5 [user_names]=5 [user_ranges]=5
     [url]=zookeeper://127.0.0.1:1/x [session_timeout]=20s [digest_file]=$dir/secret [acl]=private
     [wait_limit]=1h [try_limit]=1s [try_grace]=0ms [linger]=1ms [handoff]=3
@@ -108,12 +108,13 @@ declare -A changed=([mode]=0700 [idle]=2m [directories]=d [allow_other]=no [log_
 reloads=0
 launch
 text=
-section=
-while IFS=$'\t' read -r in key _; do
-    [ "$in" = "$section" ] || text+=${text:+$'\n'}[$in]
-    section=$in
-    text+=$'\n'"$key = ${changed[$key]?no other value here for $key}"
-done < <("$dlockfs" --help | grep $'\t' | grep -v $'\t\(tls\|sasl\)_')
+while read -r key _; do
+    case $key in
+        \[*) text+=${text:+$'\n'}$key ;;
+        tls_* | sasl_*) ;;
+        *) text+=$'\n'"$key = ${changed[$key]?no other value here for $key}" ;;
+    esac
+done < <("$dlockfs" --help | grep -E '^(\[|  [a-z_]+ =)')
 printf '%s\n' "$text" | grep -v '^log_level' >"$dir/A.ini"
 reload "$(<"$dir/A.ini")"
 sed -n 's/^dlockfs: warning: \[.*\] \(.*\): needs \(.*\) to change$/\1 \2/p' "$dir/A.log" | sort >"$dir/named"

@@ -21,6 +21,16 @@ is_mounted "$dir/C"
 [ $(($(now_ms) - begin)) -lt 15000 ] || fail "the start took too long"
 umount "$dir/C"
 
+# Nor is a host without a network, whose servers have names: the message says what is wrong.
+mkdir "$dir/D"
+requires unshare -n true
+start nowhere unshare -n "$dlockfs" --foreground --store zookeeper://zk.example.org/locks "$dir/D"
+wait_until "$deadline" grep -q "no address of a ZooKeeper server of zk.example.org:2181 can be found: .*; trying again every 1 s" \
+    "$dir/nowhere.out"
+wait_until "$deadline" is_mounted "$dir/D"
+send_signal nowhere TERM
+finish nowhere
+
 begin=$(now_ms)
 call try "$dir/A/job" open ex-nb sh-nb excl-nb
 finish try

@@ -48,7 +48,7 @@ understood() {
 }
 understood dlockfs.service "Before: cron.service" "Before: atd.service" "After: network-online.target" \
     "Wants: network-online.target" "Type: notify" "WatchdogSec: 20s" "Restart: on-failure" "RestartKillSignal: SIGUSR1" \
-    "KillMode: process" "OOMPolicy: continue" "File Descriptor Store Max: 2" "Environment: FDSTORE=2"
+    "KillMode: process" "OOMPolicy: continue" "File Descriptor Store Max: 3" "Environment: FDSTORE=2"
 # A mount namespace of its own would hide the mount from everybody.
 understood dlockfs.service "PrivateTmp: no" "PrivateDevices: no" "ProtectSystem: no" "ProtectHome: no" "ProtectControlGroups: no" \
     "ProtectKernelTunables: no" "ProtectKernelModules: no" "ProtectKernelLogs: no" "ProtectProc: default"

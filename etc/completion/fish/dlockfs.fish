@@ -11,7 +11,8 @@ function __dlockfs_words
             printf '%s\n' local: zookeeper://
         case -o
             set -l list (string match -r '^.*,' -- $word)
-            dlockfs --help 2>/dev/null | awk -F'\t' -v "list=$list" 'NF > 1 && !seen[$2]++ { print list $2 "=\t" $NF }'
+            dlockfs --help 2>/dev/null | awk -v "list=$list" '/^  [a-z_]+ =/ { key = $1; next }
+                key { sub(/^ +/, ""); if (!seen[key]++) print list key "=\t" $0; key = "" }'
         case '*'
             if string match -q -- '-*' $word
                 dlockfs --help 2>/dev/null |

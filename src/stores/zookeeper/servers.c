@@ -27,9 +27,10 @@ static void format_address(const struct addrinfo *address, char text[ADDRESS_BYT
 		snprintf(text, ADDRESS_BYTES, "%s:%s", host, port);
 }
 
-/* Looks the `bytes` of "host:port" up as the library does. Returns how many addresses the name has.
- * If `first` is empty, fills in the first address. */
-static size_t count_addresses(const char *server, size_t bytes, char first[ADDRESS_BYTES])
+/* Looks the `bytes` of "host:port" up as the library does. Returns how many addresses the name has,
+ * or 0 and the error in *ret_error. If `first` is empty, fills in the first address. */
+static size_t count_addresses(const char *server, size_t bytes, char first[ADDRESS_BYTES],
+			      int *ret_error)
 {
 	const struct addrinfo hints = {
 		.ai_flags = AI_ADDRCONFIG,
@@ -41,32 +42,39 @@ static size_t count_addresses(const char *server, size_t bytes, char first[ADDRE
 	char *host = strndup(server, bytes);
 	char *port = host ? strrchr(host, ':') : NULL;
 	size_t count = 0;
+	int error = EAI_NONAME;
 
 	if (port)
 		*port++ = '\0';
-	if (port && getaddrinfo(host, port, &hints, &found) == 0) {
+	if (port)
+		error = getaddrinfo(host, port, &hints, &found);
+	if (error == 0) {
 		for (const struct addrinfo *address = found; address; address = address->ai_next)
 			count++;
 		if (*first == '\0')
 			format_address(found, first);
 		freeaddrinfo(found);
+	} else {
+		*ret_error = error;
 	}
 	free(host);
 	return count;
 }
 
-char *zookeeper_servers_list(const char *servers, bool *several)
+char *zookeeper_servers_list(const char *servers, bool *several, int *ret_error)
 {
 	char first[ADDRESS_BYTES] = "", *list;
 	size_t count = 0;
+	int error = 0;
 
 	for (const char *server = servers; *server != '\0';) {
 		size_t bytes = strcspn(server, ",");
 
-		count += count_addresses(server, bytes, first);
+		count += count_addresses(server, bytes, first, &error);
 		server += bytes + (server[bytes] == ',');
 	}
 	*several = count > 1;
+	*ret_error = count == 0 ? error : 0;
 	if (count % 2 == 1 || *first == '\0')
 		return strdup(servers);
 	return asprintf(&list, "%s,%s", servers, first) < 0 ? NULL : list;

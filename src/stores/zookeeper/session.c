@@ -227,6 +227,7 @@ static void on_session_event(zhandle_t *handle, int type, int state, const char 
 		post_state(connector, message);
 }
 
+/* `error` is an errno, or one of getaddrinfo(3), which are negative: no address is known. */
 static void on_handle_failed(struct zookeeper_connector *connector, int error)
 {
 	connector->newest = NULL;
@@ -235,10 +236,10 @@ static void on_handle_failed(struct zookeeper_connector *connector, int error)
 		return;
 	connector->last_error = error;
 	errno = error;
-	if (error == ENOENT)
-		log_warning("no ZooKeeper server of %s is known by that name; trying again every "
-			    "%d s",
-			    connector->servers, RETRY_MS / 1000);
+	if (error < 0)
+		log_warning("no address of a ZooKeeper server of %s can be found: %s; trying again "
+			    "every %d s",
+			    connector->servers, gai_strerror(error), RETRY_MS / 1000);
 	else
 		log_warning("cannot begin a session with ZooKeeper at %s: %m; trying again every "
 			    "%d s",
@@ -252,7 +253,7 @@ static void make_session(struct zookeeper_connector *connector)
 	zhandle_t *handle = NULL;
 	char *servers;
 	bool several = false;
-	int error = ENOMEM;
+	int error = ENOMEM, unknown = 0;
 
 	if (!session) {
 		on_handle_failed(connector, ENOMEM);
@@ -267,7 +268,7 @@ static void make_session(struct zookeeper_connector *connector)
 	connector->wanted = false;
 	pthread_mutex_unlock(&connector->mutex);
 
-	servers = zookeeper_servers_list(connector->servers, &several);
+	servers = zookeeper_servers_list(connector->servers, &several, &unknown);
 	if (servers) {
 		handle = zookeeper_client_open(
 			connector->client, servers, on_session_event, connector->timeout_ms,
@@ -285,7 +286,7 @@ static void make_session(struct zookeeper_connector *connector)
 	if (!handle) {
 		free(session);
 		connector->wanted = true;
-		on_handle_failed(connector, error ? error : EIO);
+		on_handle_failed(connector, unknown ? unknown : error ? error : EIO);
 		return;
 	}
 	connector->several = several;

@@ -422,6 +422,7 @@ static void test_uid(void **state)
 					  "format=1\nuid=5 \n",
 					  "format=1\nuid=5"};
 	uint32_t uid = 7;
+	char words[CLAIM_DATA_WHO_BYTES];
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		assert_false(claim_data_uid(bad[i], &uid));
@@ -429,6 +430,12 @@ static void test_uid(void **state)
 	assert_true(claim_data_uid("format=1\nhost=a\nuid=0\n", &uid));
 	assert_int_equal(uid, 0);
 	assert_true(claim_data_uid("format=1\nuid=4294967295\n", &uid));
+	claim_data_words("format=1\nhost=a\npid=4711\nuid=0\ncommand=my%20job\n", words);
+	assert_string_equal(words, "process 4711 (my%20job)");
+	claim_data_words("format=1\npid=0\ncommand=job\n", words);
+	assert_string_equal(words, "a process (job)");
+	claim_data_words("", words);
+	assert_string_equal(words, "a process");
 	assert_int_equal(uid, 4294967295u);
 }
 

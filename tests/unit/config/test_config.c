@@ -80,6 +80,7 @@ static void check_defaults(void)
 	assert_int_equal(config.idle_ms, 60000);
 	assert_true(!config.directories || !config.directories[0]);
 	assert_true(config.allow_other);
+	assert_false(config.audit);
 	assert_int_equal(config.log_level, LOG_LEVEL_INFO);
 	assert_int_equal(config.user_waiters, 4096);
 	assert_int_equal(config.user_files, 16384);
@@ -140,9 +141,9 @@ static void test_every_key(void **state)
 		  "[mount]\n"
 		  "mode = 0750\n"
 		  "idle=2m\n"
-		  "   directories =  a  b/c\t.d/..e ; but not this\n"
+		  "   directories =  a  b/c#\t.d/..e ; but # not this\n"
 		  "allow_other = no\r\n"
-		  "log_level = debug\n"
+		  "log_level = debug\naudit = yes\n"
 		  "[ store ] ; comment\n"
 		  "url: zookeeper://zk:2191/x;y\n"
 		  "session_timeout = 10m\n"
@@ -162,11 +163,12 @@ static void test_every_key(void **state)
 	assert_int_equal(config.mode, 0750);
 	assert_int_equal(config.idle_ms, 120000);
 	assert_string_equal(config.directories[0], "a");
-	assert_string_equal(config.directories[1], "b/c");
+	assert_string_equal(config.directories[1], "b/c#");
 	assert_string_equal(config.directories[2], ".d/..e");
 	assert_null(config.directories[3]);
 	assert_false(config.allow_other);
 	assert_int_equal(config.log_level, LOG_LEVEL_DEBUG);
+	assert_true(config.audit);
 	assert_int_equal(config.stores[0].url.kind, STORE_KIND_ZOOKEEPER);
 	assert_string_equal(config.stores[0].url.servers, "zk:2191");
 	assert_string_equal(config.stores[0].url.root, "/x;y");
@@ -239,7 +241,7 @@ static const struct {
 	{"[mount]\n\nspeed = 1\n",
 	 "3: unknown key \"speed\" in section [mount], expected one of "
 	 "mode, idle, directories, allow_other, user_waiters, user_files, "
-	 "user_names, user_ranges, log_level"},
+	 "user_names, user_ranges, log_level, audit"},
 	{"[mount]\nMode = 0700\n", "2: unknown key \"Mode\""},
 	{"[mount]\n= 0700\n", "2: unknown key \"\""},
 	{"[mount]\nurl = local:\n", "2: key \"url\" in section [mount], expected it in [store]"},
@@ -331,7 +333,7 @@ static const struct {
 	{"[mount]\nmode = -1\n", "2: mode: bad value \"-1\""},
 	{"[mount]\nmode = rwx\n", "2: mode: bad value \"rwx\""},
 	{"[mount]\nmode =\n", "2: mode: bad value \"\""},
-	{"[mount]\nmode = 0700 # x\n", "2: mode: bad value \"0700 # x\""},
+	{"[mount]\nmode = 0700 # x\n", "2: \"# x\" is no comment here"},
 	{"[mount]\nmode = 77777777777777777777777777\n", "2: mode: bad value"},
 	{"[mount]\nidle = 999ms\n", "2: idle: bad value \"999ms\", " DURATION("1s", "30d")},
 	{"[mount]\nidle = 31d\n", "2: idle: bad value \"31d\""},
@@ -362,6 +364,15 @@ static const struct {
 	{"[mount]\ndirectories = .\n", "2: directories: bad directory \".\""},
 	{"[mount]\ndirectories = a/../b\n", "2: directories: bad directory \"a/../b\""},
 	{"[mount]\ndirectories = .dlockfs/x\n", "2: directories: bad directory \".dlockfs/x\""},
+	{"[mount]\ndirectories = a, b\n",
+	 "2: directories: a comma in \"a,\", expected paths divided by blanks alone"},
+	{"[mount]\ndirectories = a,b\n", "2: directories: a comma in \"a,b\""},
+	{"[mount]\ndirectories = a b # those of cron\n",
+	 "2: \"# those of cron\" is no comment here, expected one behind \";\", or \"#\" in a "
+	 "line of its own"},
+	{"[mount]\nidle = 60s\t# short\n", "2: \"# short\" is no comment here"},
+	{"[store]\nsasl_realm = # none\n", "2: \"# none\" is no comment here"},
+	{"[locks \"a#b\"] # cron\n", "1: \"# cron\" is no comment here"},
 	{"[store]\nurl = etcd:\n", "2: url: bad store \"etcd:\", expected local: or"},
 	{"[store]\nurl = zookeeper://a:x\n", "2: url: bad port \"x\" in store"},
 	{"[store]\nsession_timeout = 11m\n",
@@ -1012,7 +1023,7 @@ static bool example_has(const char *section, const char *wanted)
 
 static void test_example_has_every_key(void **state)
 {
-	char *text = NULL, *line, *rest, *names[64];
+	char *text = NULL, *line, *rest, *names[64], section[32] = "", wanted[256];
 	size_t bytes, count = 0;
 	FILE *stream = open_memstream(&text, &bytes);
 
@@ -1021,12 +1032,19 @@ static void test_example_has_every_key(void **state)
 	fclose(stream);
 	rest = text;
 	while ((line = strsep(&rest, "\n")) && *line) {
-		char *section = strsep(&line, "\t"), *key = strsep(&line, "\t");
-		char *fallback = strsep(&line, "\t"), *range = strsep(&line, "\t"), *meaning = line;
-		char wanted[256];
+		char key[32], fallback[32] = "", *values, *meaning;
 
+		if (sscanf(line, "[%31[^]]]", section) == 1)
+			continue;
+		values = strstr(line + 2, "  ");
+		meaning = strsep(&rest, "\n");
+		assert_non_null(values);
 		assert_non_null(meaning);
-		assert_true(*range && *meaning && !strchr(meaning, '\t'));
+		*values = '\0';
+		assert_true(values[strspn(values + 1, " ") + 1]);
+		assert_int_equal(strspn(meaning, " "), 6);
+		assert_true(meaning[6]);
+		assert_true(sscanf(line, "  %31[a-z_] = %31s", key, fallback) >= 1);
 		snprintf(wanted, sizeof(wanted), "#%s =%s%s", key, *fallback ? " " : "", fallback);
 		print_message("[%s] %s\n", section, wanted);
 		assert_true(example_has(section, wanted));
@@ -1034,9 +1052,12 @@ static void test_example_has_every_key(void **state)
 		 * is that of [mount]. */
 		for (size_t i = 0; i < count; i++)
 			assert_true(strcmp(names[i], key) != 0 || strcmp(key, "mode") == 0);
-		names[count++] = key;
+		names[count] = strdup(key);
+		assert_non_null(names[count++]);
 	}
-	assert_int_equal(count, 38);
+	assert_int_equal(count, 39);
+	while (count > 0)
+		free(names[--count]);
 	free(text);
 }
 

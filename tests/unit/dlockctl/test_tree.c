@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "dlockctl/look.h"
 #include "dlockctl/tree.h" /* before cmocka.h, which has a macro fail() */
 
 #include <setjmp.h>
@@ -29,6 +30,22 @@ static struct place place = {.mount = folder, .name = "cron"};
 static unsigned opens, reads;
 static unsigned stale_from, stale_to;  /* read(2) does not know the descriptor, from and to */
 static void (*change)(unsigned opens); /* before a file is opened */
+
+/* Of look.c: in this process, whose calls are counted. */
+int look(const char *mount, look_ask *ask, const void *what, char **ret_text, size_t *ret_bytes)
+{
+	int error = ask(what, ret_text, ret_bytes);
+
+	(void)mount;
+	if (error == 0 && *ret_text == NULL)
+		*ret_text = must(strdup(""));
+	return error;
+}
+
+const char *look_words(int error)
+{
+	return strerror(-error);
+}
 
 int __real_open64(const char *path, int flags, ...);
 int __wrap_open64(const char *path, int flags, ...);

@@ -210,25 +210,28 @@ static void test_list(void **state)
 	static const struct {
 		const char *servers, *list;
 		bool several;
+		int error;
 	} cases[] = {
-		{"127.0.0.1:7", "127.0.0.1:7", false},
-		{"127.0.0.1:7,127.0.0.2:8", "127.0.0.1:7,127.0.0.2:8,127.0.0.1:7", true},
-		{"127.0.0.1:7,127.0.0.2:8,127.0.0.3:9", "127.0.0.1:7,127.0.0.2:8,127.0.0.3:9",
-		 true},
-		{"two:7", "two:7,127.0.0.2:7", true},
-		{"127.0.0.1:7,two:8", "127.0.0.1:7,two:8", true},
-		{"nowhere:7", "nowhere:7", false},
-		{"nowhere:7,127.0.0.1:8", "nowhere:7,127.0.0.1:8", false},
+		{"127.0.0.1:7", "127.0.0.1:7", false, 0},
+		{"127.0.0.1:7,127.0.0.2:8", "127.0.0.1:7,127.0.0.2:8,127.0.0.1:7", true, 0},
+		{"127.0.0.1:7,127.0.0.2:8,127.0.0.3:9", "127.0.0.1:7,127.0.0.2:8,127.0.0.3:9", true,
+		 0},
+		{"two:7", "two:7,127.0.0.2:7", true, 0},
+		{"127.0.0.1:7,two:8", "127.0.0.1:7,two:8", true, 0},
+		{"nowhere:7", "nowhere:7", false, EAI_NONAME},
+		{"nowhere:7,127.0.0.1:8", "nowhere:7,127.0.0.1:8", false, 0},
 		{"nowhere:7,127.0.0.1:8,127.0.0.2:9",
-		 "nowhere:7,127.0.0.1:8,127.0.0.2:9,127.0.0.1:8", true},
+		 "nowhere:7,127.0.0.1:8,127.0.0.2:9,127.0.0.1:8", true, 0},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		bool several;
-		char *list = zookeeper_servers_list(cases[i].servers, &several);
+		int error;
+		char *list = zookeeper_servers_list(cases[i].servers, &several, &error);
 
 		assert_string_equal(list, cases[i].list);
 		assert_int_equal(several, cases[i].several);
+		assert_int_equal(error, cases[i].error);
 		free(list);
 	}
 }

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the audit (audit.h) remembers of each lock that it has said to be granted, until it is said
+ * to be released or lost: by flock or exclusive open, one for each open file; by record locks, one
+ * for each process (or open file description) and path. Where `audit` is off there is none.
+ *
+ * Notes are kept for the next process in the line of their open file, as one text that a program
+ * which does not know them ignores. Loop thread only.
+ */
+#ifndef DLOCKFS_FILES_AUDIT_NOTE_H
+#define DLOCKFS_FILES_AUDIT_NOTE_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "engine/engine.h"
+#include "journal/text.h"
+
+struct filesystem;
+struct handle;
+struct holders;
+
+struct audit_note {
+	UT_hash_handle by_handle;	/* in filesystem->audited, unless it is of record locks, */
+	struct audit_note *prev, *next; /* and else in holders->audited */
+	uint64_t handle;		/* the number of the open file */
+	uint64_t owner;			/* of record locks: the kernel's number */
+	enum lock_kind kind;
+	enum claim_mode mode; /* not of record locks, which may be of both */
+	pid_t pid;	      /* 0: of another pid namespace */
+	uid_t uid;
+	char command[16];
+	int64_t since_us; /* histogram_now_us(), which goes on in the next process */
+	uint64_t token;	  /* told to the holder; 0: none was */
+};
+
+/* The note of flock or exclusive open through the open file; NULL: there is none. */
+struct audit_note *audit_note_of_file(const struct filesystem *filesystem,
+				      const struct handle *handle);
+
+/* The note of the owner's record locks; NULL: likewise, or there are no holders of the path. */
+struct audit_note *audit_note_of_owner(const struct holders *holders, uint64_t owner);
+
+/* Adds a copy of the note, where there is none. Returns NULL when out of memory. */
+struct audit_note *audit_note_add(struct filesystem *filesystem, struct holders *holders,
+				  const struct audit_note *note);
+
+void audit_note_remove(struct filesystem *filesystem, struct holders *holders,
+		       struct audit_note *note);
+
+/* Writes the notes of the open file into its line; `holders` are those of its path. */
+void audit_notes_save(const struct handle *handle, const struct holders *holders, FILE *out);
+
+/* Reads the next note from such a text, which goes on behind it. Returns false at the end, or where
+ * the text makes no sense. */
+bool audit_note_read(const char **text, struct audit_note *ret);
+
+#endif
