@@ -6,7 +6,6 @@
 #include "files/filesystem.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,10 +14,10 @@
 #include "files/inode.h"
 #include "files/user.h"
 #include "kernel/notifier.h"
-#include "kernel/request.h"
 
-/* How many idle names go for each new one, once three quarters of the limit are in use. */
-#define ROOM_NAMES 2
+/* How many shares of idle names go for each new one, once three quarters of the limit are in use.
+ */
+#define ROOM_SHARES 2
 
 /* None goes while the kernel still has to forget this many names: each takes memory until then. */
 #define BACKLOG_MAX 4096
@@ -90,12 +89,8 @@ void filesystem_reload(struct filesystem *filesystem)
 
 void filesystem_drop_name(struct filesystem *filesystem, struct inode *inode)
 {
-	uint64_t parent = inode->parent->node, node = inode->node;
-	char name[NAME_BYTES_MAX + 1];
-
-	snprintf(name, sizeof(name), "%s", inode->name);
-	if (inode_drop(filesystem, inode))
-		notifier_forget_name(filesystem->notifier, parent, node, name);
+	notifier_forget_name(filesystem->notifier, inode->parent->node, inode->node, inode->name);
+	inode_detach(filesystem, inode); /* and free it, as nobody has it open */
 }
 
 void filesystem_drop_idle(struct filesystem *filesystem)
@@ -110,17 +105,19 @@ int64_t filesystem_idle_deadline(const struct filesystem *filesystem)
 	return inode != NULL ? inode->idle_since_ms + filesystem->config->idle_ms : INT64_MAX;
 }
 
-void filesystem_make_room(struct filesystem *filesystem, uid_t uid)
+void filesystem_make_room(struct filesystem *filesystem, uid_t uid, size_t shares)
 {
 	int64_t limit = user_limit(filesystem->config, USER_NAMES);
+	size_t room = 0;
 
 	if (notifier_backlog(filesystem->notifier) >= BACKLOG_MAX)
 		return;
-	for (int i = 0; user_is_limited(uid) && i < ROOM_NAMES; i++) {
+	while (user_is_limited(uid) && room < shares * ROOM_SHARES) {
 		const struct user *user = user_find(&filesystem->users, uid);
 		if (user == NULL || user->idle == NULL ||
 		    (int64_t)user->counts[USER_NAMES] < limit - limit / 4)
 			return;
+		room += user_shares_of_path(strlen(user->idle->path));
 		filesystem_drop_name(filesystem, user->idle);
 	}
 }

@@ -92,7 +92,7 @@ void filesystem_make_directories(struct filesystem *filesystem);
  * in use; files that are open stay open. */
 void filesystem_reload(struct filesystem *filesystem);
 
-/* Takes away the name of a file that is idle. */
+/* Takes away the name of a file that is idle, and frees it. */
 void filesystem_drop_name(struct filesystem *filesystem, struct inode *inode);
 
 /* The same for all files that have been idle too long, */
@@ -101,9 +101,10 @@ void filesystem_drop_idle(struct filesystem *filesystem);
 /* and when that is next the case; INT64_MAX: no file is idle. */
 int64_t filesystem_idle_deadline(const struct filesystem *filesystem);
 
-/* Before the user makes a name: takes a few idle names away, if the user is near its limit. Else a
- * user who locks one name after the other would be refused until `idle` is over. */
-void filesystem_make_room(struct filesystem *filesystem, uid_t uid);
+/* Before the user makes a name, which takes so many shares: takes a few idle names away, if the
+ * user is near its limit. Else a user who locks one name after the other would be refused until
+ * `idle` is over. */
+void filesystem_make_room(struct filesystem *filesystem, uid_t uid, size_t shares);
 
 /* The file system of a request. */
 static inline struct filesystem *filesystem_of(fuse_req_t req)

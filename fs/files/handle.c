@@ -61,20 +61,26 @@ static struct owning *find_or_create_owning(const struct handle *handle)
 	return owning;
 }
 
+size_t handle_shares(const struct inode *inode)
+{
+	return user_shares_of_path(strlen(inode->path));
+}
+
 struct handle *handle_reopen(struct filesystem *filesystem, struct inode *inode, uint64_t number,
 			     uid_t uid)
 {
 	struct handle *handle = calloc(1, sizeof(*handle));
 	if (handle == NULL)
 		return NULL;
-	handle->user = user_add(&filesystem->users, uid, USER_FILES, 1);
+	size_t shares = handle_shares(inode);
+	handle->user = user_add(&filesystem->users, uid, USER_FILES, shares);
 	if (handle->user == NULL) {
 		free(handle);
 		return NULL;
 	}
 	handle->number = number;
 	if (handle_table_add(&filesystem->handles.by_number, number, handle) < 0) {
-		user_leave(&filesystem->users, handle->user, USER_FILES, 1);
+		user_leave(&filesystem->users, handle->user, USER_FILES, shares);
 		free(handle);
 		return NULL;
 	}
@@ -154,7 +160,7 @@ void handle_free(struct handle *handle)
 	handle_table_remove(&filesystem->handles.by_number, handle->number);
 	filesystem->handles.count--;
 	handle->inode->shard->fenced -= handle->fenced;
-	user_leave(&filesystem->users, handle->user, USER_FILES, 1);
+	user_leave(&filesystem->users, handle->user, USER_FILES, handle_shares(handle->inode));
 	inode_unuse(filesystem, handle->inode);
 	free(handle);
 }

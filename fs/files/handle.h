@@ -33,7 +33,7 @@ struct handle {
 	struct state_item item; /* first */
 	uint64_t number;	/* the file handle that the kernel knows */
 	struct filesystem *filesystem;
-	struct user *user; /* the user who opened it, with a share of USER_FILES */
+	struct user *user; /* the user who opened it, with handle_shares() of USER_FILES */
 	struct inode *inode;
 	struct owner *owner;   /* in the engine; NULL until the first lock is asked for */
 	struct owning *owning; /* the handles of its path that have an owner; NULL while this one
@@ -59,6 +59,9 @@ struct handles {
 #define HANDLES_FOREACH(handles, handle)                                                           \
 	for ((handle) = handle_table_next(&(handles)->by_number, 0); (handle) != NULL;             \
 	     (handle) = handle_table_next(&(handles)->by_number, (handle)->number))
+
+/* How many shares of USER_FILES an open file of that inode counts for. */
+size_t handle_shares(const struct inode *inode);
 
 /* Opens the inode, on the account of `uid`, whose limit the caller has checked. Returns NULL when
  * out of memory.

@@ -34,29 +34,47 @@ static char *join_path(const struct inode *parent, const char *name)
 	return asprintf(&path, "%s/%s", parent->path, name) < 0 ? NULL : path;
 }
 
-int inode_create(struct filesystem *filesystem, const struct inode *parent, const char *name,
-		 mode_t mode, uid_t uid, gid_t gid, struct inode **ret)
+static size_t path_bytes(const struct inode *parent, const char *name)
 {
-	struct inode *inode;
+	size_t before = parent != NULL ? strlen(parent->path) : 0;
+	return before + (before > 0) + strlen(name);
+}
 
-	/* The kernel sends no such name. Only the root has an empty one. */
-	if (strchr(name, '/') != NULL || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-	    (name[0] == '\0') != (parent == NULL))
-		return -EINVAL;
-	if (strlen(name) > NAME_BYTES_MAX ||
-	    (parent != NULL && strlen(parent->path) + 1 + strlen(name) > PATH_BYTES_MAX))
-		return -ENAMETOOLONG;
-	inode = calloc(1, sizeof(*inode));
-	if (inode == NULL)
-		return -ENOMEM;
-	inode->path = join_path(parent, name);
-	if (inode->path == NULL) {
-		free(inode);
+size_t inode_name_shares(const struct inode *parent, const char *name)
+{
+	return user_shares_of_path(path_bytes(parent, name));
+}
+
+/* Whether a file or a directory can have that name. The kernel sends no other one. */
+static bool is_name(const char *name)
+{
+	return name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
+	       strcmp(name, "..") != 0;
+}
+
+static void leave_name(struct filesystem *filesystem, struct inode *inode)
+{
+	user_leave(&filesystem->users, inode->user, USER_NAMES,
+		   user_shares_of_path(strlen(inode->path)));
+	inode->user = NULL;
+}
+
+/* The path becomes the inode's, also after an error. */
+static int create(struct filesystem *filesystem, char *path, mode_t mode, uid_t uid, gid_t gid,
+		  struct inode **ret)
+{
+	struct inode *inode = path != NULL ? calloc(1, sizeof(*inode)) : NULL;
+
+	if (inode == NULL) {
+		free(path);
 		return -ENOMEM;
 	}
+	const char *slash = strrchr(path, '/');
+	inode->path = path;
+	inode->name = slash != NULL ? slash + 1 : path;
 	inode->maker = uid;
-	inode->user = user_add(&filesystem->users, uid, USER_NAMES, 1);
-	inode->name = inode->path + strlen(inode->path) - strlen(name);
+	inode->user =
+		user_add(&filesystem->users, uid, USER_NAMES, user_shares_of_path(strlen(path)));
 	inode->shard = shard_of(filesystem, inode->path);
 	inode->node = ++filesystem->inodes.last_node;
 	inode->mode = mode;
@@ -68,7 +86,7 @@ int inode_create(struct filesystem *filesystem, const struct inode *parent, cons
 	if (inode->user == NULL || inode->by_node.tbl == NULL) {
 		if (inode->by_node.tbl != NULL)
 			HASH_DELETE(by_node, filesystem->inodes.by_node, inode);
-		user_leave(&filesystem->users, inode->user, USER_NAMES, 1);
+		leave_name(filesystem, inode);
 		free(inode->path);
 		free(inode);
 		return -ENOMEM;
@@ -78,16 +96,42 @@ int inode_create(struct filesystem *filesystem, const struct inode *parent, cons
 	return 0;
 }
 
+int inode_create(struct filesystem *filesystem, const struct inode *parent, const char *name,
+		 mode_t mode, uid_t uid, gid_t gid, struct inode **ret)
+{
+	/* Only the root has an empty one. */
+	if (parent != NULL ? !is_name(name) : name[0] != '\0')
+		return -EINVAL;
+	if (strlen(name) > NAME_BYTES_MAX || path_bytes(parent, name) > PATH_BYTES_MAX)
+		return -ENAMETOOLONG;
+	return create(filesystem, join_path(parent, name), mode, uid, gid, ret);
+}
+
+/* Puts the text, which is going to be as long as that, on the account of the user. Returns false
+ * when out of memory. */
+static bool charge_text(struct inode *inode, size_t bytes, uid_t uid)
+{
+	struct users *users = &inode->shard->filesystem->users;
+	size_t shares = user_shares_of_text(bytes);
+	struct user *user = shares > 0 ? user_add(users, uid, USER_NAMES, shares) : NULL;
+
+	if (user == NULL && shares > 0)
+		return false;
+	user_leave(users, inode->writer, USER_NAMES, user_shares_of_text(inode->text_bytes));
+	inode->writer = user;
+	return true;
+}
+
 static void free_if_unused(struct filesystem *filesystem, struct inode *inode)
 {
 	if (inode->parent != NULL || inode == filesystem->inodes.root)
 		return;
-	/* From now on only open files count for the inode, on their users' accounts. With O_PATH it
-	 * stays, on nobody's account. */
-	user_leave(&filesystem->users, inode->user, USER_NAMES, 1);
-	inode->user = NULL;
-	if (inode->handles > 0 || inode->lookups > 0)
+	/* From now on only open files count for the inode, on their users' accounts, and its text.
+	 */
+	leave_name(filesystem, inode);
+	if (inode->handles > 0)
 		return;
+	charge_text(inode, 0, inode->maker);
 	state_journal_remove(filesystem->journal, &inode->item);
 	HASH_DELETE(by_node, filesystem->inodes.by_node, inode);
 	free(inode->text);
@@ -161,14 +205,17 @@ void inode_take_name(struct filesystem *filesystem, struct inode *inode, bool wi
 		return;
 	/* A file without a name that another process has left is on nobody's account. */
 	if (inode->user == NULL)
-		inode->user = user_add(&filesystem->users, inode->maker, USER_NAMES, 1);
+		inode->user = user_add(&filesystem->users, inode->maker, USER_NAMES,
+				       user_shares_of_path(strlen(inode->path)));
 	if (inode->user == NULL)
 		return;
 	if (former != NULL && with_text) {
 		inode->text = former->text;
 		inode->text_bytes = former->text_bytes;
+		inode->writer = former->writer;
 		former->text = NULL;
 		former->text_bytes = 0;
+		former->writer = NULL;
 	}
 	if (former != NULL)
 		inode_detach(filesystem, former);
@@ -179,12 +226,9 @@ void inode_take_name(struct filesystem *filesystem, struct inode *inode, bool wi
 void inode_leave_name(struct filesystem *filesystem, struct inode *inode)
 {
 	struct inode *parent = find_directory(&filesystem->inodes, inode);
-	struct inode *named = parent != NULL ? inode_child(parent, inode->name) : NULL;
 
-	if (named == NULL)
+	if (parent != NULL && inode_child(parent, inode->name) == NULL)
 		inode_take_name(filesystem, inode, false);
-	else
-		named->covered = true;
 }
 
 struct inode *inode_find(const struct inodes *inodes, fuse_ino_t node)
@@ -226,24 +270,6 @@ void inode_unuse(struct filesystem *filesystem, struct inode *inode)
 	free_if_unused(filesystem, inode);
 }
 
-bool inode_drop(struct filesystem *filesystem, struct inode *inode)
-{
-	bool known = inode->lookups > 0 || inode->covered;
-	inode->dropped = true; /* marked in the journal when the name is taken away */
-	free(inode->text);     /* which nobody opens any more */
-	inode->text = NULL;
-	inode->text_bytes = 0;
-	inode_detach(filesystem, inode);
-	return known;
-}
-
-void inode_forget(struct filesystem *filesystem, struct inode *inode, uint64_t lookups)
-{
-	inode->lookups -= lookups < inode->lookups ? lookups : inode->lookups;
-	inode_mark(inode);
-	free_if_unused(filesystem, inode);
-}
-
 void inode_free_tree(struct filesystem *filesystem, struct inode *inode)
 {
 	struct inode *child, *next;
@@ -252,7 +278,6 @@ void inode_free_tree(struct filesystem *filesystem, struct inode *inode)
 	}
 	if (inode == filesystem->inodes.root)
 		filesystem->inodes.root = NULL;
-	inode->lookups = 0;
 	inode_detach(filesystem, inode);
 }
 
@@ -291,7 +316,7 @@ double inode_attr_timeout(const struct inode *inode)
 	return inode_is_directory(inode) ? FOREVER_SECONDS : 0;
 }
 
-void inode_entry(struct inode *inode, struct fuse_entry_param *entry)
+void inode_entry(const struct inode *inode, struct fuse_entry_param *entry)
 {
 	*entry = (struct fuse_entry_param){
 		.ino = inode->node,
@@ -300,27 +325,52 @@ void inode_entry(struct inode *inode, struct fuse_entry_param *entry)
 		.entry_timeout = FOREVER_SECONDS,
 	};
 	inode_stat(inode, &entry->attr);
-	inode->lookups++;
-	inode_mark(inode);
 }
 
-int inode_resize(struct inode *inode, off_t size)
+/* Cuts the text, or extends it with zeros, whatever the user may have. Returns 0 or -ENOMEM. */
+static int resize(struct inode *inode, size_t bytes, uid_t uid)
 {
-	if (size < 0 || size > TEXT_BYTES_MAX)
-		return -EFBIG;
-	size_t bytes = (size_t)size;
-	if (bytes > 0 && inode->text == NULL) {
-		inode->text = calloc(1, TEXT_BYTES_MAX);
-		if (inode->text == NULL)
+	size_t former = inode->text_bytes;
+
+	if (bytes > former) {
+		char *grown = realloc(inode->text, bytes);
+		if (grown == NULL)
 			return -ENOMEM;
+		inode->text = grown;
+		memset(grown + former, 0, bytes - former);
 	}
+	if (!charge_text(inode, bytes, uid))
+		return -ENOMEM;
 	if (bytes == 0) {
 		free(inode->text);
 		inode->text = NULL;
-	} else if (bytes < inode->text_bytes) {
-		memset(inode->text + bytes, 0, inode->text_bytes - bytes);
+	} else if (bytes < former) {
+		char *smaller = realloc(inode->text, bytes);
+		if (smaller != NULL)
+			inode->text = smaller;
 	}
 	inode->text_bytes = bytes;
+	return 0;
+}
+
+int inode_resize(struct inode *inode, off_t size, uid_t uid)
+{
+	const struct user *writer = inode->writer;
+	size_t former = user_shares_of_text(inode->text_bytes);
+	int error = 0;
+
+	if (size < 0 || size > TEXT_BYTES_MAX)
+		return -EFBIG;
+	size_t shares = user_shares_of_text((size_t)size);
+	if (shares > former)
+		error = user_check(inode->shard->filesystem, uid, USER_NAMES,
+				   writer != NULL && writer->uid == uid ? shares - former : shares);
+	else if (writer != NULL)
+		uid = writer->uid;
+	if (error == 0)
+		error = resize(inode, (size_t)size, uid);
+	if (error != 0)
+		return error;
 	inode->mtime = inode->ctime = inode_time();
 	inode_mark(inode);
 	return 0;
@@ -329,7 +379,7 @@ int inode_resize(struct inode *inode, off_t size)
 void inode_recreate(struct inode *inode, mode_t mode, uid_t uid, gid_t gid, bool keeps_text)
 {
 	if (!keeps_text)
-		inode_resize(inode, 0);
+		inode_resize(inode, 0, uid);
 	inode->mode = S_IFREG | (mode & 07777);
 	inode->uid = uid;
 	inode->gid = gid;
@@ -390,12 +440,12 @@ void inode_save(const struct inode *inode, FILE *out)
 	state_number(out, "atime", ns_of(inode->atime));
 	state_number(out, "mtime", ns_of(inode->mtime));
 	state_number(out, "ctime", ns_of(inode->ctime));
-	state_unsigned(out, "lookups", inode->lookups);
-	state_flag(out, "dropped", inode->dropped);
 	if (inode->idle)
 		state_number(out, "idle_since_ms", inode->idle_since_ms);
 	if (inode->text_bytes > 0)
 		state_bytes(out, "text", inode->text, inode->text_bytes);
+	if (inode->writer != NULL)
+		state_unsigned(out, "writer", inode->writer->uid);
 	state_end(out);
 }
 
@@ -424,29 +474,14 @@ static struct inode *make_restored(struct filesystem *filesystem, const char *pa
 	const char *slash = strrchr(path, '/');
 	const char *name = slash != NULL ? slash + 1 : path;
 
-	if (*name == '\0' || strlen(name) > NAME_BYTES_MAX || strlen(path) > PATH_BYTES_MAX) {
+	if (!is_name(name) || strlen(name) > NAME_BYTES_MAX || strlen(path) > PATH_BYTES_MAX) {
 		state_refuse(in, "path", "that of a file");
 		return NULL;
 	}
 	filesystem->inodes.last_node = node - 1; /* the next inode gets the number after this */
 	uid_t maker = (uid_t)state_find_unsigned(in, "maker", UINT32_MAX);
-	int error = inode_create(filesystem, filesystem->inodes.root, name, mode, maker, 0, &inode);
-	if (error == -EINVAL) {
-		state_refuse(in, "path", "that of a file");
-		return NULL;
-	}
-	char *copy = error == 0 ? strdup(path) : NULL;
-	if (copy == NULL) {
+	if (create(filesystem, strdup(path), mode, maker, 0, &inode) != 0)
 		state_starve(in);
-		if (inode != NULL)
-			free_if_unused(filesystem, inode);
-		return NULL;
-	}
-	free(inode->path);
-	inode->path = copy;
-	inode->name = copy + (name - path);
-	inode->shard = shard_of(filesystem, copy);
-	inode_set_access(inode, filesystem->config);
 	return inode;
 }
 
@@ -475,10 +510,13 @@ static void restore_text(struct inode *inode, struct state_reader *in)
 {
 	size_t bytes;
 	const void *text = state_get_bytes(in, "text", &bytes);
+	uid_t writer = inode->maker; /* of the state of a version that did not note it */
 
+	if (state_has(in, "writer"))
+		writer = (uid_t)state_get_unsigned(in, "writer", UINT32_MAX);
 	if (bytes > TEXT_BYTES_MAX || inode_is_directory(inode))
 		state_refuse(in, "text", "what fits into a file");
-	else if (inode_resize(inode, (off_t)bytes) != 0)
+	else if (resize(inode, bytes, writer) != 0)
 		state_starve(in);
 	else if (bytes > 0)
 		memcpy(inode->text, text, bytes);
@@ -495,7 +533,6 @@ static void restore_idle(struct filesystem *filesystem, struct inode *inode,
 
 static void restore_attributes(struct inode *inode, struct state_reader *in)
 {
-	inode->dropped = state_find_flag(in, "dropped");
 	inode->uid = (uid_t)state_get_unsigned(in, "uid", UINT32_MAX);
 	inode->gid = (gid_t)state_get_unsigned(in, "gid", UINT32_MAX);
 	inode->atime = read_time(in, "atime");
@@ -524,7 +561,6 @@ int inode_restore(struct filesystem *filesystem, struct state_reader *in)
 	if (inode == NULL)
 		return -EINVAL;
 	inode->mode = mode;
-	inode->lookups = state_find_unsigned(in, "lookups", UINT64_MAX);
 	if (state_has(in, "parent") && !is_root)
 		restore_name(filesystem, inode, in);
 	if (state_has(in, "idle_since_ms"))

@@ -7,8 +7,10 @@
  *   node    the kernel's number for an inode here, never used twice
  *   st_ino  what stat(2) shows: a hash of the path, so the same on every host
  *
- * A file that was unlinked or dropped lives on without a name until its last handle is closed and
- * the kernel has forgotten it; its path, and so its lock, stays what it was.
+ * A file that was unlinked or dropped lives on without a name until its last handle is closed; its
+ * path, and so its lock, stays what it was. A node that is gone may still be known to the kernel,
+ * which is told ESTALE of it: then it looks the name up again, if there is one (else somebody has
+ * it by O_PATH, or as working directory).
  *
  * Loop thread only; nothing here blocks.
  */
@@ -45,15 +47,13 @@ struct inode {
 	struct inode *children; /* of a directory, by name */
 	nlink_t directories;	/* among them */
 	struct inode *idle_prev, *idle_next;
-	uid_t maker;	   /* the user on whose account it is */
-	struct user *user; /* with a share of USER_NAMES for it; NULL once it has no name */
+	uid_t maker;	     /* the user on whose account it is */
+	struct user *user;   /* with the shares of USER_NAMES for it; NULL once it has no name */
+	struct user *writer; /* with those for its text; NULL: the text has none */
 	struct inode *user_idle_prev, *user_idle_next; /* in user->idle */
 	int64_t idle_since_ms;
 	bool idle;		 /* in inodes->idle */
 	bool configured;	 /* one of the configuration's directories, or above one */
-	bool dropped;		 /* its name was taken away because it was idle for too long */
-	bool covered;		 /* the kernel may know the name for a file that never got it */
-	uint64_t lookups;	 /* references that the kernel has */
 	size_t handles;		 /* open files */
 	struct opening *opening; /* exclusive opens whose open(2) has not returned */
 	struct timespec atime, mtime, ctime;
@@ -61,7 +61,7 @@ struct inode {
 	uid_t uid;
 	gid_t gid;
 	struct access access; /* counts instead of these three, if it is fixed */
-	char *text;	      /* NULL while empty */
+	char *text;	      /* text_bytes long; NULL while empty */
 	size_t text_bytes;
 	char *path;	     /* "" for the root */
 	struct shard *shard; /* the shard that has the lock at that path */
@@ -85,8 +85,8 @@ void inode_save(const struct inode *inode, FILE *out);
  * or -EINVAL, -ENOMEM, with a line in the reader's `why`. */
 int inode_restore(struct filesystem *filesystem, struct state_reader *in);
 
-/* All inodes and open files are restored: puts idle files in their order, and takes inodes without
- * a name off their users' accounts. */
+/* All inodes and open files are restored: puts idle files in their order, takes inodes without a
+ * name off their users' accounts, and frees those that nobody has open. */
 void inode_restored_all(struct filesystem *filesystem);
 
 /* Makes an inode without a parent or a name, on the account of `uid`, whose limit the caller has
@@ -106,7 +106,7 @@ void inode_take_name(struct filesystem *filesystem, struct inode *inode, bool wi
  * file takes it after all, and loses it when it has been idle. */
 void inode_leave_name(struct filesystem *filesystem, struct inode *inode);
 
-/* Takes the name away; frees the inode if nothing else needs it. */
+/* Takes the name away; frees the inode unless it is open. */
 void inode_detach(struct filesystem *filesystem, struct inode *inode);
 
 /* The inode of a node id; NULL if there is none. */
@@ -124,22 +124,17 @@ void inode_unuse(struct filesystem *filesystem, struct inode *inode);
 /* A file that exists but was never opened is idle from now on. */
 void inode_set_idle(struct filesystem *filesystem, struct inode *inode);
 
-/* Takes the name of a file away that was idle for too long. Returns whether the kernel has to be
- * asked to forget the name. The inode may be freed. */
-bool inode_drop(struct filesystem *filesystem, struct inode *inode);
-
-/* The kernel drops this many of its references. */
-void inode_forget(struct filesystem *filesystem, struct inode *inode, uint64_t lookups);
+/* The shares of USER_NAMES for a name in the directory. */
+size_t inode_name_shares(const struct inode *parent, const char *name);
 
 /* Frees the inode and everything below it, even if something still refers to them. */
 void inode_free_tree(struct filesystem *filesystem, struct inode *inode);
 
 void inode_stat(const struct inode *inode, struct stat *attr);
 
-/* The answer to LOOKUP, CREATE and the like; counts a reference. The kernel caches names until they
- * are taken away, and asks for the attributes of files each time (exclusive open relies on that).
- */
-void inode_entry(struct inode *inode, struct fuse_entry_param *entry);
+/* The answer to LOOKUP, CREATE and the like. The kernel caches names until they are taken away, and
+ * asks for the attributes of files each time (exclusive open relies on that). */
+void inode_entry(const struct inode *inode, struct fuse_entry_param *entry);
 
 /* How long the kernel may keep the attributes, in seconds. */
 double inode_attr_timeout(const struct inode *inode);
@@ -148,8 +143,9 @@ double inode_attr_timeout(const struct inode *inode);
  * its text. */
 void inode_recreate(struct inode *inode, mode_t mode, uid_t uid, gid_t gid, bool keeps_text);
 
-/* Cuts or extends the text with zeros. Returns 0, -EFBIG or -ENOMEM. */
-int inode_resize(struct inode *inode, off_t size);
+/* Cuts the text; or extends it with zeros, on the account of `uid`. Returns 0; -EFBIG, -EDQUOT or
+ * -ENOMEM. */
+int inode_resize(struct inode *inode, off_t size, uid_t uid);
 
 /* Owner, group and mode, as stat(2) shows them. */
 struct access inode_access(const struct inode *inode);

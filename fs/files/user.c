@@ -16,8 +16,11 @@
 /* How often the refusals of one user are logged. */
 #define TELL_MS 60000
 
-/* How many kept bytes count as a share of USER_FILES. */
+/* How many kept bytes count as a share of USER_FILES, */
 #define SHARE_BYTES 4096
+
+/* and how many of what the next process reads. Common paths, and texts, have less. */
+#define SHARE_STATE_BYTES 256
 
 static const struct {
 	const char *limit, *key;
@@ -109,6 +112,16 @@ int user_check_release(struct filesystem *filesystem, uid_t uid, enum user_share
 size_t user_shares_of(size_t bytes)
 {
 	return 1 + bytes / SHARE_BYTES;
+}
+
+size_t user_shares_of_path(size_t bytes)
+{
+	return 1 + bytes / SHARE_STATE_BYTES;
+}
+
+size_t user_shares_of_text(size_t bytes)
+{
+	return bytes / SHARE_STATE_BYTES;
 }
 
 struct user *user_add(struct users *users, uid_t uid, enum user_share share, size_t amount)

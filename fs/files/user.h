@@ -6,12 +6,14 @@
  *   USER_WAITERS  calls that ask for a lock and are not answered yet (also tests, F_GETLK): each is
  *                 a claim in a queue, as a rule
  *   USER_FILES    open files, including directories and files of .dlockfs, for the user who opened
- *                 them; bytes that are kept for these two count, too: user_shares_of()
+ *                 them; a long path counts, too: user_shares_of_path(), as do bytes that are kept
+ *                 for directories and files of .dlockfs: user_shares_of()
  *   USER_RANGES   byte ranges that are held through files that the user has opened; if a process
  *                 has locked through files of several users, they count for the first
- *   USER_NAMES    existing names that the user has made, even after chown(2). Once a name is gone,
- *                 only open files count, as USER_FILES; an inode that is held without being open
- *                 (O_PATH) counts for nobody
+ *   USER_NAMES    existing names that the user has made, even after chown(2), by the length of
+ *                 their paths; and the texts in files that the user was the last to make longer:
+ *                 user_shares_of_text(). Once a name is gone, only open files count, as
+ *                 USER_FILES, and their texts
  *
  * Each share is owned by what it stands for (struct parked, struct handle, struct inode and so on),
  * and is taken back when that is freed: so the counts are exact.
@@ -67,6 +69,12 @@ int user_check_release(struct filesystem *filesystem, uid_t uid, enum user_share
 
 /* How many shares of USER_FILES `bytes` count for that are kept while something is open. */
 size_t user_shares_of(size_t bytes);
+
+/* How many shares a name, or an open file, counts for whose path has that many bytes, and how many
+ * a text. The next process has to read all of them before it can go on (fs/restart/): so they count
+ * by what that takes. */
+size_t user_shares_of_path(size_t bytes);
+size_t user_shares_of_text(size_t bytes);
 
 /* The user has `amount` more, at least 1, checked or not. Returns the user, for user_leave(); NULL
  * when out of memory. */

@@ -139,8 +139,9 @@ void op_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 		return;
 	}
 	if (to_set & FUSE_SET_ATTR_SIZE) {
-		int error =
-			inode_is_directory(inode) ? -EISDIR : inode_resize(inode, attr->st_size);
+		int error = inode_is_directory(inode)
+				    ? -EISDIR
+				    : inode_resize(inode, attr->st_size, fuse_req_ctx(req)->uid);
 		if (error != 0) {
 			fuse_reply_err(req, -error);
 			return;
@@ -203,7 +204,7 @@ void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, of
 	if (offset < 0 || offset > TEXT_BYTES_MAX || size > (size_t)(TEXT_BYTES_MAX - offset))
 		error = -EFBIG;
 	else if ((size_t)offset + size > inode->text_bytes)
-		error = inode_resize(inode, offset + (off_t)size);
+		error = inode_resize(inode, offset + (off_t)size, fuse_req_ctx(req)->uid);
 	if (error != 0) {
 		fuse_reply_err(req, -error);
 		return;

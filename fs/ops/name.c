@@ -18,13 +18,11 @@
 #include "ops/ops.h"
 #include "status/status.h"
 
-static void reply_entry(fuse_req_t req, struct inode *inode)
+static void reply_entry(fuse_req_t req, const struct inode *inode)
 {
-	struct filesystem *filesystem = filesystem_of(req); /* the answer frees the request */
 	struct fuse_entry_param entry;
 	inode_entry(inode, &entry);
-	if (fuse_reply_entry(req, &entry) == -ENOENT)
-		inode_forget(filesystem, inode, 1); /* the caller was killed */
+	fuse_reply_entry(req, &entry);
 }
 
 /* Answers that there is no such name, which the kernel may remember: names come only by its own
@@ -61,16 +59,14 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent_node, const char *name)
 		fuse_reply_err(req, ENOENT);
 }
 
+/* A name that the kernel forgets is still there; so is a file that is open. */
 static void forget(struct filesystem *filesystem, fuse_ino_t node, uint64_t lookups)
 {
 	struct status_node *status_node =
 		status_owns(node) ? status_node_find(filesystem->status, node) : NULL;
-	struct inode *inode = status_owns(node) ? NULL : inode_find(&filesystem->inodes, node);
 
 	if (status_node != NULL)
 		status_node_forget(filesystem->status, status_node, lookups);
-	if (inode != NULL)
-		inode_forget(filesystem, inode, lookups);
 }
 
 /* Valid replies: none. */
@@ -103,6 +99,16 @@ static int may_change(fuse_req_t req, const struct inode *inode)
 	return inode->access.fixed ? access_check(req, &inode->access, W_OK) : 0;
 }
 
+/* Whether the user may make the name: 0 or -EDQUOT. */
+static int make_room(struct filesystem *filesystem, uid_t uid, const struct inode *parent,
+		     const char *name)
+{
+	size_t shares = inode_name_shares(parent, name);
+
+	filesystem_make_room(filesystem, uid, shares);
+	return user_check(filesystem, uid, USER_NAMES, shares);
+}
+
 static void make(fuse_req_t req, fuse_ino_t parent_node, const char *name, mode_t mode)
 {
 	struct filesystem *filesystem = filesystem_of(req);
@@ -116,9 +122,7 @@ static void make(fuse_req_t req, fuse_ino_t parent_node, const char *name, mode_
 	else if (error == 0 && inode_child(parent, name) != NULL)
 		error = -EEXIST;
 	if (error == 0)
-		filesystem_make_room(filesystem, caller->uid);
-	if (error == 0)
-		error = user_check(filesystem, caller->uid, USER_NAMES, 1);
+		error = make_room(filesystem, caller->uid, parent, name);
 	if (error == 0)
 		error = inode_create(filesystem, parent, name, mode, caller->uid, caller->gid,
 				     &inode);

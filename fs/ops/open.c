@@ -35,7 +35,7 @@ static int open_handle(fuse_req_t req, struct inode *inode, struct handle **ret)
 {
 	struct filesystem *filesystem = filesystem_of(req);
 	uid_t uid = fuse_req_ctx(req)->uid;
-	int error = user_check(filesystem, uid, USER_FILES, 1);
+	int error = user_check(filesystem, uid, USER_FILES, handle_shares(inode));
 
 	if (error != 0)
 		return error;
@@ -53,9 +53,9 @@ void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		status_open(req, node, info);
 		return;
 	}
-	/* The name was idle for too long and has just been dropped: after ESTALE the kernel looks
+	/* The name was idle for too long, or was unlinked, just now: after ESTALE the kernel looks
 	 * the name up again, and sends CREATE. */
-	if (inode == NULL || inode->dropped) {
+	if (inode == NULL) {
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
@@ -66,7 +66,7 @@ void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		return;
 	}
 	if (info->flags & O_TRUNC)
-		inode_resize(inode, 0);
+		inode_resize(inode, 0, fuse_req_ctx(req)->uid);
 	fill_info(info, handle);
 	if (fuse_reply_open(req, info) == -ENOENT)
 		handle_close(handle); /* the caller was killed; no RELEASE will come */
@@ -133,8 +133,9 @@ static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *na
 								     : may_open(req, inode, flags);
 	}
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
-	filesystem_make_room(filesystem, caller->uid);
-	int error = user_check(filesystem, caller->uid, USER_NAMES, 1);
+	size_t shares = inode_name_shares(parent, name);
+	filesystem_make_room(filesystem, caller->uid, shares);
+	int error = user_check(filesystem, caller->uid, USER_NAMES, shares);
 	if (error != 0)
 		return error;
 	error = inode_create(filesystem, parent, name, S_IFREG | (mode & 07777), caller->uid,
@@ -222,13 +223,15 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	struct handle *handle;
 	error = open_handle(req, inode, &handle);
 	if (error != 0) {
+		if (inode->parent == NULL)
+			inode_detach(filesystem, inode); /* frees it */
 		fuse_reply_err(req, -error);
 		return;
 	}
 	if (exclusive)
 		error = wish_for_exclusive(req, handle, mode, (info->flags & O_NONBLOCK) == 0);
 	else if (info->flags & O_TRUNC)
-		inode_resize(inode, 0);
+		inode_resize(inode, 0, fuse_req_ctx(req)->uid);
 	if (error != 0) {
 		handle_close(handle);
 		fuse_reply_err(req, -error);
@@ -238,12 +241,8 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	inode_entry(inode, &entry);
 	if (parked_lacks_lock(handle))
 		entry.entry_timeout = 0;
-	if (fuse_reply_create(req, &entry, info) == -ENOENT) {
-		/* The caller was killed meanwhile; neither RELEASE nor FORGET will come. */
-		handle->inode->lookups--;
-		inode_mark(handle->inode);
-		handle_close(handle);
-	}
+	if (fuse_reply_create(req, &entry, info) == -ENOENT)
+		handle_close(handle); /* the caller was killed; no RELEASE will come */
 }
 
 /* Valid replies: err. Every close(2) sends FLUSH, even of a duplicate, with the lock owner of the

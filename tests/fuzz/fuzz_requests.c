@@ -626,8 +626,12 @@ static size_t count_names(const struct filesystem *filesystem, const struct user
 	const struct inode *inode;
 	size_t count = 0;
 
-	for (inode = filesystem->inodes.by_node; inode; inode = inode->by_node.next)
-		count += inode->user == user;
+	for (inode = filesystem->inodes.by_node; inode; inode = inode->by_node.next) {
+		if (inode->user == user)
+			count += user_shares_of_path(strlen(inode->path));
+		if (inode->writer == user)
+			count += user_shares_of_text(inode->text_bytes);
+	}
 	return count;
 }
 
@@ -644,13 +648,16 @@ static size_t count_lookers(const struct kernel *kernel, bool lookup)
 	return count;
 }
 
-/* What open files of .dlockfs count for, beside one each. The listings of other directories are not
- * long here. */
+/* What open files count for, beside one each. The listings of directories are not long here. */
 static size_t count_long(const struct filesystem *filesystem)
 {
 	const struct status_content *content;
+	const struct handle *handle;
 	size_t count = 0;
 
+	HANDLES_FOREACH (&filesystem->handles, handle) {
+		count += handle_shares(handle->inode) - 1;
+	}
 	for (content = filesystem->status->contents; content; content = content->hh.next)
 		count += user_shares_of(content->bytes) - 1;
 	return count;

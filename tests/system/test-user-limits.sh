@@ -245,3 +245,53 @@ as "$flooder" rmdir "$dir/A/directory"{1..4}
 wait_until "$deadline" gone_user
 release pin
 comes_free "$dir/A/pinned1"
+
+# A name counts by its path and by its text, which is on the account of whoever has made it longer. A file that is unlinked and
+# not open takes nothing, also while somebody has it by O_PATH.
+long=$(printf '%0200d' 0)
+as "$flooder" mkdir "$dir/A/$long" "$dir/A/$long/$long" # one and two
+has A "$flooder" "names=3"
+start_as "$flooder" text "$dir/A/long-text" open fill=4096 fill=2048
+expect text "fill 2048"
+expect_equal "a text" "open ok fill EDQUOT fill 2048" "$(head -n 3 "$dir/text.out" | paste -sd' ')"
+has A "$flooder" "files=1 names=12"
+as "$flooder" rm "$dir/A/long-text"
+has A "$flooder" "names=11" # the text is there as long as the file is open
+release text
+wait_until "$deadline" has A "$flooder" "names=3"
+as "$flooder" rmdir "$dir/A/$long/$long" "$dir/A/$long"
+wait_until "$deadline" gone_user
+known() { # HOST: how many names, and files without one, it knows
+    stat -f -c %c "$dir/$1"
+}
+before=$(known A)
+cat >"$dir/held.py" <<'END'
+import errno, os, sys, time
+kept = []
+for number in range(100):
+    path = f"{sys.argv[1]}/unlinked{number}"
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    os.write(file, b"text")
+    kept.append(os.open(path, os.O_PATH))
+    os.unlink(path)
+    os.close(file)
+try:
+    os.fstat(kept[0])
+except OSError as error:
+    print(errno.errorcode[error.errno], flush=True)
+try:
+    os.open(f"/proc/self/fd/{kept[0]}", os.O_RDONLY)
+except OSError as error:
+    print(errno.errorcode[error.errno], flush=True)
+print("kept", flush=True)
+time.sleep(3600)
+END
+start held setpriv "--reuid=$flooder" "--regid=$flooder" --clear-groups -- "$python" "$dir/held.py" "$dir/A"
+wait_until "$deadline" grep -qx kept "$dir/held.out"
+expect_equal "what is asked through O_PATH" "ESTALE ESTALE" "$(head -n 2 "$dir/held.out" | paste -sd' ')"
+known_again() {
+    [ "$(known A)" -eq "$before" ]
+}
+wait_until "$deadline" known_again
+has A "$flooder" "names=0" || ! grep -q "^uid=$flooder " "$dir/A/.dlockfs/users"
+release held

@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "files/filesystem.h"
+#include "files/handle.h"
 #include "files/inode.h"
 #include "files/user.h"
 #include "notifier_double.h"
@@ -210,7 +211,6 @@ static struct inode *make(const char *name, uid_t uid)
 				      uid, uid, &inode),
 			 0);
 	assert_int_equal(inode_attach(filesystem->inodes.root, inode), 0);
-	inode->lookups = 1;
 	inode_set_idle(filesystem, inode);
 	return inode;
 }
@@ -222,11 +222,12 @@ static size_t count_names(uid_t uid)
 	return user != NULL ? user->counts[USER_NAMES] : 0;
 }
 
-/* A name is on the account of who made it while it is there, whoever has the file open and whether
- * the kernel has forgotten it or not. */
+/* A name is on the account of who made it while it is there, whoever has the file open. Without a
+ * name only what is open is there, whether the kernel has forgotten it or not. */
 static void test_pinned(void **state)
 {
 	struct inode *inode = make("a", ALICE);
+	uint64_t node = inode->node;
 
 	inode_use(filesystem, inode);
 	assert_int_equal(count_names(ALICE), 1);
@@ -235,14 +236,73 @@ static void test_pinned(void **state)
 	/* Opened again, without a name. */
 	inode_use(filesystem, inode);
 	inode_unuse(filesystem, inode);
+	assert_ptr_equal(inode_find(&filesystem->inodes, node), inode);
 	inode_unuse(filesystem, inode);
+	assert_null(inode_find(&filesystem->inodes, node));
 	assert_int_equal(count_names(ALICE), 0);
-	inode_forget(filesystem, inode, 1);
 
 	inode = make("b", ALICE);
-	assert_true(inode_drop(filesystem, inode));
+	node = inode->node;
+	inode_detach(filesystem, inode);
+	assert_null(inode_find(&filesystem->inodes, node));
+	inode = make("c", ALICE);
+	node = inode->node;
+	filesystem_drop_name(filesystem, inode);
+	assert_int_equal(forgotten[0], node);
+	assert_null(inode_find(&filesystem->inodes, node));
 	assert_int_equal(count_names(ALICE), 0);
-	inode_forget(filesystem, inode, 1);
+}
+
+/* A path and a text count by what the next process has to read. */
+static void test_state_bytes(void **state)
+{
+	char name[251];
+	struct inode *folder, *inode;
+
+	memset(name, 'n', 250);
+	name[250] = '\0';
+	assert_int_equal(user_shares_of_path(255), 1);
+	assert_int_equal(user_shares_of_path(256), 2);
+	assert_int_equal(user_shares_of_text(255), 0);
+	assert_int_equal(user_shares_of_text(4096), 16);
+	assert_int_equal(inode_create(filesystem, filesystem->inodes.root, name, S_IFDIR, ALICE,
+				      ALICE, &folder),
+			 0);
+	assert_int_equal(inode_attach(filesystem->inodes.root, folder), 0);
+	assert_int_equal(inode_name_shares(folder, name), 2);
+	assert_int_equal(inode_create(filesystem, folder, name, S_IFREG, ALICE, ALICE, &inode), 0);
+	assert_int_equal(inode_attach(folder, inode), 0);
+	assert_int_equal(count_names(ALICE), 3);
+	assert_int_equal(handle_shares(inode), 2);
+
+	/* Whoever makes the text longer has it, if there is room; nobody else has to be asked for
+	 * what makes it shorter. */
+	assert_int_equal(inode_resize(inode, 255, BOB), 0);
+	assert_int_equal(count_names(BOB), 0);
+	assert_int_equal(inode_resize(inode, 3 * 256, BOB), 0);
+	assert_int_equal(count_names(BOB), 3);
+	assert_int_equal(inode_resize(inode, 6 * 256, ALICE), -EDQUOT);
+	assert_int_equal(inode->text_bytes, 3 * 256);
+	assert_int_equal(inode_resize(inode, 4 * 256, ALICE), 0);
+	assert_int_equal(count_names(ALICE), 7);
+	assert_int_equal(count_names(BOB), 0);
+	assert_int_equal(inode_resize(inode, 5 * 256, ALICE), 0);
+	assert_int_equal(inode_resize(inode, 6 * 256, ALICE), -EDQUOT);
+	assert_int_equal(inode_resize(inode, 2 * 256, BOB), 0);
+	assert_int_equal(count_names(ALICE), 5);
+	assert_int_equal(inode_resize(inode, 16 * 256, 0), 0);
+	assert_int_equal(count_names(0), 16 + (getuid() == 0));
+	assert_int_equal(inode_resize(inode, 300, ALICE), 0);
+	assert_int_equal(count_names(0), 1 + (getuid() == 0));
+
+	/* The text of a file without a name is there until the last one closes it. */
+	assert_int_equal(inode_resize(inode, 512, BOB), 0);
+	inode_use(filesystem, inode);
+	inode_detach(filesystem, inode);
+	assert_int_equal(count_names(ALICE), 1);
+	assert_int_equal(count_names(BOB), 2);
+	inode_unuse(filesystem, inode);
+	assert_int_equal(count_names(BOB), 0);
 }
 
 /* What another process has restored without a name, whether somebody has it open or not. */
@@ -253,7 +313,7 @@ static void test_restored(void **state)
 	assert_int_equal(inode_create(filesystem, filesystem->inodes.root, "a", S_IFREG, ALICE,
 				      ALICE, &known),
 			 0);
-	known->lookups = 1;
+	uint64_t node = known->node;
 	assert_int_equal(inode_create(filesystem, filesystem->inodes.root, "a", S_IFREG, ALICE,
 				      ALICE, &open),
 			 0);
@@ -262,7 +322,7 @@ static void test_restored(void **state)
 	assert_int_equal(count_names(ALICE), 3);
 	inode_restored_all(filesystem);
 	assert_int_equal(count_names(ALICE), 1);
-	inode_forget(filesystem, known, 1);
+	assert_null(inode_find(&filesystem->inodes, node));
 	inode_unuse(filesystem, open);
 	assert_int_equal(count_names(ALICE), 1);
 }
@@ -277,37 +337,36 @@ static void test_room(void **state)
 	used = make(name, ALICE);
 	inode_use(filesystem, (struct inode *)used);
 	for (name[1] = '1'; name[1] < '5'; name[1]++) {
-		filesystem_make_room(filesystem, ALICE);
+		filesystem_make_room(filesystem, ALICE, 1);
 		make(name, ALICE);
 	}
 	assert_int_equal(count_names(ALICE), 5);
-	filesystem_make_room(filesystem, ALICE);
+	filesystem_make_room(filesystem, ALICE, 1);
 	assert_int_equal(forgotten_count, 0);
 	make("a5", ALICE);
 	notifier_double.backlog = 100000;
-	filesystem_make_room(filesystem, ALICE);
+	filesystem_make_room(filesystem, ALICE, 1);
 	assert_int_equal(forgotten_count, 0);
 	notifier_double.backlog = 0;
-	filesystem_make_room(filesystem, ALICE);
+	filesystem_make_room(filesystem, ALICE, 1);
 	assert_int_equal(forgotten_count, 1);
 	assert_null(inode_child(filesystem->inodes.root, "a1"));
 	assert_non_null(inode_child(filesystem->inodes.root, "a2"));
 	assert_non_null(inode_child(filesystem->inodes.root, "a0"));
 	assert_non_null(inode_child(filesystem->inodes.root, "b0"));
 	assert_int_equal(count_names(ALICE), 5);
-	inode_forget(filesystem, inode_find(&filesystem->inodes, forgotten[0]), 1);
-	assert_int_equal(count_names(ALICE), 5);
+	assert_null(inode_find(&filesystem->inodes, forgotten[0]));
 
 	/* Until nothing is idle; and never for who has no limit. */
 	make("a6", ALICE);
 	make("a7", ALICE);
-	filesystem_make_room(filesystem, ALICE);
+	filesystem_make_room(filesystem, ALICE, 1);
 	assert_int_equal(forgotten_count, 3);
 	assert_null(inode_child(filesystem->inodes.root, "a2"));
 	assert_null(inode_child(filesystem->inodes.root, "a3"));
 	set("user_names", "1");
 	for (int i = 0; i < 4; i++)
-		filesystem_make_room(filesystem, ALICE);
+		filesystem_make_room(filesystem, ALICE, 1);
 	assert_int_equal(forgotten_count, 7);
 	assert_int_equal(count_names(ALICE), 1);
 	assert_non_null(inode_child(filesystem->inodes.root, "a0"));
@@ -315,7 +374,7 @@ static void test_room(void **state)
 		name[0] = 'r';
 		make(name, 0);
 	}
-	filesystem_make_room(filesystem, 0);
+	filesystem_make_room(filesystem, 0, 1);
 	assert_int_equal(forgotten_count, 7);
 	inode_unuse(filesystem, (struct inode *)used);
 }
@@ -332,8 +391,8 @@ static void test_bad_names(void **state)
 					      S_IFREG, ALICE, ALICE, &inode),
 				 -EINVAL);
 	assert_int_equal(count_names(ALICE), before);
-	inode_forget(filesystem, make("...", ALICE), 0);
-	inode_forget(filesystem, make("%2e%2e", ALICE), 0);
+	make("...", ALICE);
+	make("%2e%2e", ALICE);
 }
 
 static void test_text(void **state)
@@ -363,7 +422,7 @@ int main(void)
 		USER_TEST(test_limits),	  USER_TEST(test_no_limits), USER_TEST(test_lower_limit),
 		USER_TEST(test_amounts),  USER_TEST(test_pinned),    USER_TEST(test_restored),
 		USER_TEST(test_room),	  USER_TEST(test_bad_names), USER_TEST(test_text),
-		USER_TEST(test_releases), USER_TEST(test_turns),
+		USER_TEST(test_releases), USER_TEST(test_turns),     USER_TEST(test_state_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
