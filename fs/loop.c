@@ -360,6 +360,7 @@ int loop_run(struct loop *loop)
 			dispatch(loop, events[i].data.fd, &buffer);
 			takeover_commit(filesystem, 0);
 		}
+		serving_ask(filesystem);
 		takeover_commit(filesystem, 0);
 		shards_tell_guard(&filesystem->shards);
 		ping(loop, now_ms); /* what has been granted just now needs a shorter limit */

@@ -21,7 +21,7 @@
 
 static bool begin(struct parked *parked, struct handle *handle, enum parked_kind kind, uid_t uid)
 {
-	if (kind <= PARKED_TEST) {
+	if (kind != PARKED_BESIDE) {
 		parked->user = user_add(&handle->filesystem->users, uid, USER_WAITERS, 1);
 		if (parked->user == NULL)
 			return false;
@@ -41,6 +41,15 @@ struct parked *parked_create(struct handle *handle, enum parked_kind kind, uid_t
 	if (parked == NULL || begin(parked, handle, kind, uid))
 		return parked;
 	free(parked);
+	return NULL;
+}
+
+struct proving *parked_create_proving(struct handle *handle, enum parked_kind kind, uid_t uid)
+{
+	struct proving *proving = calloc(1, sizeof(*proving));
+	if (proving == NULL || begin(&proving->parked, handle, kind, uid))
+		return proving;
+	free(proving);
 	return NULL;
 }
 
@@ -64,6 +73,11 @@ struct opening *parked_create_opening(struct handle *handle, const struct fuse_c
 static struct opening *opening_of(struct parked *parked)
 {
 	return (struct opening *)parked; /* its first member */
+}
+
+static bool is_proof(const struct parked *parked)
+{
+	return parked->kind == PARKED_FSYNC || parked->kind == PARKED_TOKEN;
 }
 
 /* A call that asks for a lock has ended. */
@@ -90,6 +104,9 @@ void parked_free(struct parked *parked)
 	DL_DELETE(handle->parked, parked);
 	if (parked->kind == PARKED_OPEN)
 		DL_DELETE(handle->inode->opening, opening_of(parked));
+	else if (is_proof(parked))
+		questions_leave(&handle->inode->shard->proofs,
+				&((struct proving *)parked)->question);
 	free(parked);
 }
 
@@ -113,11 +130,11 @@ static void answer(const struct parked *parked, int result)
 /* Takes the wish or question back: the engine does not answer it any more. */
 static void take_back(const struct parked *parked)
 {
-	if (parked->kind == PARKED_FSYNC || parked->kind == PARKED_TOKEN)
+	if (is_proof(parked) && parked->proof != NULL)
 		engine_cancel_proof(parked->proof);
 	else if (parked->kind == PARKED_TEST)
 		engine_cancel_test(parked->test);
-	else if (parked->kind == PARKED_BESIDE)
+	else if (is_proof(parked) || parked->kind == PARKED_BESIDE)
 		return;
 	else if (!parked->decided && parked->wish != NULL)
 		engine_cancel(parked->wish);
@@ -168,7 +185,18 @@ void parked_interrupt(struct parked *parked, fuse_req_t req)
 /* libfuse calls this from the loop, when it reads the FUSE_INTERRUPT. */
 static void on_interrupt(fuse_req_t req, void *data)
 {
-	parked_interrupt(data, req);
+	struct parked *parked = data;
+
+	if (!is_proof(parked) || parked->proof == NULL) {
+		parked_interrupt(parked, req);
+		return;
+	}
+	/* Until the servers have answered it counts as under way: or else who interrupts its calls
+	 * again and again could have any number of them there. */
+	answer(parked, -EINTR);
+	parked->req = NULL;
+	parked->request_bytes = 0;
+	parked_mark(parked);
 }
 
 bool parked_lacks_lock(const struct handle *handle)
@@ -242,9 +270,12 @@ static const char *const kind_words[] = {
 	[PARKED_RECORD] = "record",
 };
 
-/* A test or a proof is not saved: its request is handled again, and asks the engine again. */
+/* A test or a proof is not saved: its request, if it is not answered, is handled again, and asks
+ * the engine again. */
 void parked_save(const struct parked *parked, FILE *out)
 {
+	if (parked->kind > PARKED_RECORD && parked->request_bytes == 0)
+		return;
 	if (parked->kind > PARKED_RECORD) {
 		kept_request_write(parked->request, parked->request_bytes, out);
 		return;
@@ -401,6 +432,10 @@ void parked_tell(struct parked *parked, int error, const struct engine_conflict 
 
 void parked_prove(struct parked *parked, int error, uint64_t token)
 {
+	if (parked->req == NULL) {
+		parked_free(parked);
+		return;
+	}
 	if (error == 0 && parked->kind == PARKED_TOKEN) {
 		answers_tell_of(parked->handle);
 		audit_told(parked->req, parked->handle, token);

@@ -11,6 +11,7 @@
 
 #include "engine/engine.h"
 #include "files/handle.h"
+#include "files/questions.h"
 
 /* The longest request that is parked is that of a record lock. */
 enum { PARKED_REQUEST_BYTES = 88 };
@@ -30,11 +31,12 @@ struct parked {
 	struct parked *prev, *next; /* in handle->parked */
 	struct handle *handle;
 	struct user *user; /* with a share of USER_WAITERS; NULL: it counts for nobody */
-	fuse_req_t req;	   /* NULL: an exclusive open whose GETATTR has not come yet */
-	union {		   /* in the engine: */
+	fuse_req_t req; /* NULL: an exclusive open whose GETATTR has not come yet; or a proof that
+			   was interrupted, of which the servers have been asked */
+	union {		/* in the engine: */
 		struct wish *wish;
 		struct test *test;   /* for TEST */
-		struct proof *proof; /* for FSYNC and TOKEN */
+		struct proof *proof; /* for FSYNC and TOKEN; NULL until it is their turn */
 	};
 	int64_t since_us; /* the request, as histogram_now_us() */
 	uint64_t number;  /* of this request, for engine/transfer.h */
@@ -47,6 +49,12 @@ struct parked {
 	uint8_t request_bytes;
 	unsigned char request[PARKED_REQUEST_BYTES]; /* as the kernel sent it, to be handled again
 							by another process */
+};
+
+/* A proof, PARKED_FSYNC or PARKED_TOKEN. */
+struct proving {
+	struct parked parked;	  /* first */
+	struct question question; /* in shard->proofs, until the engine has answered */
 };
 
 /* An exclusive open whose open(2) has not returned. One of a foreign pid namespace (thread 0),
@@ -62,9 +70,10 @@ struct opening {
 	bool keeps_text; /* the file keeps its text, as its creator may not write to it */
 };
 
-/* On the account of the caller `uid`, whose limit the caller of this function has checked; proofs
- * (FSYNC, TOKEN) and BESIDE count for nobody. Returns NULL when out of memory. */
+/* On the account of the caller `uid`, whose limit the caller of this function has checked; BESIDE
+ * counts for nobody. Returns NULL when out of memory. */
 struct parked *parked_create(struct handle *handle, enum parked_kind kind, uid_t uid);
+struct proving *parked_create_proving(struct handle *handle, enum parked_kind kind, uid_t uid);
 struct opening *parked_create_opening(struct handle *handle, const struct fuse_ctx *caller,
 				      mode_t mode, bool keeps_text);
 

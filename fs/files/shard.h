@@ -14,6 +14,7 @@
 #include "config/config.h"
 #include "engine/engine.h"
 #include "files/metrics.h"
+#include "files/questions.h"
 #include "journal/journal.h"
 #include "stores/statistics.h"
 #include "stores/zookeeper/store.h"
@@ -42,8 +43,9 @@ struct shard {
 	bool has_statistics;
 	struct store_statistics statistics; /* of ZooKeeper's */
 	struct shard_metrics metrics;
-	size_t fenced;	    /* how many open files are fenced */
-	struct view *sweep; /* the search for markers of lost holders; NULL: none runs */
+	struct questions proofs; /* of fsync(2) and the ioctl(2) for the token */
+	size_t fenced;		 /* how many open files are fenced */
+	struct view *sweep;	 /* the search for markers of lost holders; NULL: none runs */
 	int64_t sweep_ms; /* when the next search begins: CLOCK_BOOTTIME; INT64_MAX: never; 0: to be
 			     set when the store is connected */
 	bool silent;	  /* a request in .dlockfs has waited for the store in vain, and no view was

@@ -3,8 +3,8 @@
  * Users of the mount, by user id: how much each has of what costs memory here or claims in a store,
  * and how much each may have, so that no user can keep the others from their locks:
  *
- *   USER_WAITERS  calls that ask for a lock and are not answered yet (also tests, F_GETLK): each is
- *                 a claim in a queue, as a rule
+ *   USER_WAITERS  calls that ask for a lock, or about one (F_GETLK, fsync(2), the ioctl(2) for the
+ *                 token), and are not answered yet: each is a claim in a queue, as a rule
  *   USER_FILES    open files, including directories and files of .dlockfs, for the user who opened
  *                 them; a long path counts, too: user_shares_of_path(), as do bytes that are kept
  *                 for directories and files of .dlockfs: user_shares_of()

@@ -1,33 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether what was locked is still held: fsync(2), and the ioctl(2) for the token and the
- * lease. Loop thread only.
+ * Whether what was locked is still held: fsync(2), and the ioctl(2) for the token and the lease.
+ * Who holds nothing is answered at once. Other questions go to the store in turns by user
+ * (files/questions.h). Loop thread only.
  */
 #include <errno.h>
+#include <stddef.h>
 
 #include "dlockfs.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/parked.h"
+#include "files/user.h"
 #include "ops/ops.h"
+#include "ops/serving.h"
 #include "status/status.h"
+
+/* The question's turn has come. */
+static void ask(struct parked *parked)
+{
+	int error = engine_prove(parked->handle->owner, parked->kind == PARKED_TOKEN, parked,
+				 &parked->proof);
+	if (error != 0)
+		parked_prove(parked, error, 0);
+}
+
+static struct parked *parked_of(struct question *question)
+{
+	return (struct parked *)(void *)((char *)question - offsetof(struct proving, question));
+}
+
+static void ask_next(struct shard *shard)
+{
+	struct question *question;
+	while ((question = questions_next(&shard->proofs)) != NULL)
+		ask(parked_of(question));
+}
+
+void serving_ask(struct filesystem *filesystem)
+{
+	for (size_t i = 0; i < filesystem->shards.count; i++)
+		ask_next(&filesystem->shards.list[i]);
+}
 
 static void prove(fuse_req_t req, struct handle *handle, enum parked_kind kind)
 {
-	struct parked *parked = parked_create(handle, kind, fuse_req_ctx(req)->uid);
+	struct shard *shard = handle->inode->shard;
+	uid_t uid = fuse_req_ctx(req)->uid;
+	bool holds = engine_file_holds(handle->owner);
+	int error = holds ? user_check(handle->filesystem, uid, USER_WAITERS, 1) : 0;
 
-	if (parked == NULL) {
+	if (error != 0) {
+		fuse_reply_err(req, -error);
+		return;
+	}
+	struct proving *proving = parked_create_proving(handle, kind, uid);
+	if (proving != NULL && holds &&
+	    questions_join(&shard->proofs, &proving->question, uid) != 0) {
+		parked_free(&proving->parked);
+		proving = NULL;
+	}
+	if (proving == NULL) {
 		fuse_reply_err(req, ENOMEM);
 		return;
 	}
-	if (!parked_hold(parked, req)) {
+	if (!parked_hold(&proving->parked, req)) {
 		fuse_reply_err(req, EINTR);
-		parked_free(parked);
+		parked_free(&proving->parked);
 		return;
 	}
-	int error = engine_prove(handle->owner, kind == PARKED_TOKEN, parked, &parked->proof);
-	if (error != 0)
-		parked_prove(parked, error, 0);
+	if (holds)
+		ask_next(shard);
+	else
+		ask(&proving->parked);
 }
 
 /* Valid replies: err. */

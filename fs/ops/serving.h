@@ -40,6 +40,9 @@ void serving_finish(struct filesystem *filesystem);
 /* Tells the time and drops names that were idle too long. */
 void serving_advance(struct filesystem *filesystem, int64_t now_ms);
 
+/* Asks the stores whose turn has come, once answers were taken in. */
+void serving_ask(struct filesystem *filesystem);
+
 /* When serving_advance() is needed at the latest; INT64_MAX if nothing is due. */
 int64_t serving_deadline(const struct filesystem *filesystem);
 

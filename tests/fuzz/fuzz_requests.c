@@ -183,6 +183,7 @@ static void dispatch(struct world *world)
 		if (poll(&ready, 1, 0) > 0)
 			stores[i]->ops->dispatch(stores[i]);
 	}
+	serving_ask(&world->filesystem);
 }
 
 static void write_journal(struct world *world)
