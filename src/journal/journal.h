@@ -109,15 +109,16 @@ void state_journal_end(struct state_journal *journal);
 /* Reading */
 
 struct state_journal_content {
-	FILE *text;	       /* the lines of all items, in their order; and "end" */
-	void *request;	       /* the area: the kernel's latest request, unless that is `handled` */
+	FILE *text;    /* the lines of all items, in their order; and "end": to be read, once */
+	void *request; /* the area: the kernel's latest request, unless that is `handled` */
 	size_t request_bytes;  /* of the area */
 	uint64_t handled;      /* the request that was handled last; 0: there was none */
 	struct iovec *answers; /* of the latest transaction: they may not have been sent */
 	size_t answer_count;
 };
 
-/* Reads what a daemon has kept, and leaves the file as it is. Returns 0; or -errno with one line in
+/* Reads what a daemon has kept, and leaves the file as it is. The text is read out of the file:
+ * that has to be done before another journal commits to it. Returns 0; or -errno with one line in
  * `why` and nothing to be freed: -ENODATA if nothing was kept, -EINVAL if another version wrote it,
  * -EBADMSG if a checksum does not match. */
 int state_journal_load(int descriptor, struct state_journal_content *ret, char *why,

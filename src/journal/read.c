@@ -13,6 +13,9 @@
 
 #include "journal/form.h"
 
+/* Of the content's stream. */
+#define TEXT_BUFFER_BYTES ((size_t)1 << 16)
+
 /* A record of an item. */
 struct piece {
 	struct state_place place;
@@ -53,14 +56,24 @@ int state_journal_find_extent(const struct head *head)
 	return (int)(later && verifies(&head->extents[other - 1]) ? other : current);
 }
 
+/* What is read of a file. Its text is not copied: the content's stream reads it out of the mapping.
+ */
+struct text {
+	char *mapping;
+	size_t mapped_bytes;
+	struct piece *pieces; /* in the order of writing; later the latest of each item, in that of
+				 their places */
+	size_t piece_count;
+	size_t at, offset; /* what is read next: from that offset of that piece on */
+};
+
 struct loading {
 	struct state_journal_content *content;
-	char *log;	/* the part that counts, */
-	uint64_t start; /* and its offset in the file */
+	struct text *text;
+	const char *log; /* the part that counts, in the mapping, */
+	uint64_t start;	 /* and its offset in the file */
 	uint64_t bytes;
-	const char *latest;   /* transaction */
-	struct piece *pieces; /* in the order of writing; later the latest of each item */
-	size_t piece_count;
+	const char *latest;    /* transaction */
 	struct iovec *answers; /* into the log */
 	size_t answer_count, answer_capacity;
 };
@@ -167,19 +180,21 @@ static int compare_numbers(const void *a, const void *b)
 /* Keeps only the latest piece of each item. */
 static void drop_former(struct loading *loading)
 {
-	struct piece *pieces = loading->pieces;
+	struct text *text = loading->text;
+	struct piece *pieces = text->pieces;
 	size_t kept = 0;
 
-	qsort(pieces, loading->piece_count, sizeof(*pieces), compare_numbers);
-	for (size_t i = 0; i < loading->piece_count; i++) {
-		if (i + 1 == loading->piece_count || pieces[i].number != pieces[i + 1].number)
+	qsort(pieces, text->piece_count, sizeof(*pieces), compare_numbers);
+	for (size_t i = 0; i < text->piece_count; i++) {
+		if (i + 1 == text->piece_count || pieces[i].number != pieces[i + 1].number)
 			pieces[kept++] = pieces[i];
 	}
-	loading->piece_count = kept;
+	text->piece_count = kept;
 }
 
 static int read_records(struct loading *loading)
 {
+	struct text *pieces = loading->text;
 	struct record record;
 	const char *text;
 	uint64_t offset = 0;
@@ -188,12 +203,12 @@ static int read_records(struct loading *loading)
 
 	if (count < 0)
 		return (int)count;
-	loading->pieces = calloc((size_t)count + 1, sizeof(*loading->pieces));
-	if (loading->pieces == NULL)
+	pieces->pieces = calloc((size_t)count + 1, sizeof(*pieces->pieces));
+	if (pieces->pieces == NULL)
 		return -ENOMEM;
 	while (error == 0 && next_record(loading, &offset, &record, &text) > 0) {
 		if (record.number != 0)
-			loading->pieces[loading->piece_count++] = (struct piece){
+			pieces->pieces[pieces->piece_count++] = (struct piece){
 				.place = record.place,
 				.number = record.number,
 				.bytes = record.bytes,
@@ -219,27 +234,54 @@ static int compare_places(const void *a, const void *b)
 	return (first->number > second->number) - (first->number < second->number);
 }
 
-static int write_text(struct loading *loading)
+static ssize_t read_text(void *cookie, char *to, size_t bytes)
 {
-	int descriptor = memfd_create("dlockfs state text", MFD_CLOEXEC);
-	FILE *out = descriptor >= 0 ? fdopen(descriptor, "w+e") : NULL;
+	struct text *text = cookie;
+	size_t done = 0;
 
-	if (out == NULL) {
-		int error = -errno;
-		if (descriptor >= 0)
-			close(descriptor);
-		return error;
+	while (done < bytes && text->at < text->piece_count) {
+		const struct piece *piece = &text->pieces[text->at];
+		size_t more = piece->bytes - text->offset;
+		if (more > bytes - done)
+			more = bytes - done;
+		memcpy(to + done, piece->text + text->offset, more);
+		done += more;
+		text->offset += more;
+		if (text->offset < piece->bytes)
+			break;
+		text->at++;
+		text->offset = 0;
 	}
-	qsort(loading->pieces, loading->piece_count, sizeof(*loading->pieces), compare_places);
-	for (size_t i = 0; i < loading->piece_count; i++)
-		fwrite(loading->pieces[i].text, 1, loading->pieces[i].bytes, out);
-	fputs("end\n", out);
-	if (fflush(out) != 0) {
-		fclose(out);
-		return -EIO;
-	}
-	rewind(out);
-	loading->content->text = out;
+	return (ssize_t)done;
+}
+
+static void text_free(struct text *text)
+{
+	if (text->mapping != NULL)
+		munmap(text->mapping, text->mapped_bytes);
+	free(text->pieces);
+	free(text);
+}
+
+static int close_text(void *cookie)
+{
+	text_free(cookie);
+	return 0;
+}
+
+/* Opens the content's stream, which owns the text from then on. */
+static int open_text(struct loading *loading)
+{
+	static const cookie_io_functions_t io = {.read = read_text, .close = close_text};
+	struct text *text = loading->text;
+
+	qsort(text->pieces, text->piece_count, sizeof(*text->pieces), compare_places);
+	text->pieces[text->piece_count++] = (struct piece){.text = "end\n", .bytes = 4};
+	loading->content->text = fopencookie(text, "r", io);
+	if (loading->content->text == NULL)
+		return -ENOMEM;
+	loading->text = NULL;
+	setvbuf(loading->content->text, NULL, _IOFBF, TEXT_BUFFER_BYTES);
 	return 0;
 }
 
@@ -274,10 +316,29 @@ static int find_extent(int descriptor, const struct head *head, struct extent *r
 	/* The file takes at least as many blocks as were written; the rest of it takes none. */
 	if (extent->start < LOG_START || extent->start > extent->end || extent->end > LOG_END ||
 	    extent->latest > extent->end || fstat(descriptor, &attr) < 0 ||
+	    (uint64_t)attr.st_size < extent->end ||
 	    (uint64_t)attr.st_blocks * 512 < extent->end - extent->start ||
 	    extent->request_bytes > AREA_BYTES_MAX)
 		return -EBADMSG;
 	*ret = *extent;
+	return 0;
+}
+
+/* Maps the part of the log that counts. */
+static int map_log(int descriptor, struct loading *loading)
+{
+	struct text *text = loading->text;
+	size_t before = loading->start % HEAD_BYTES;
+
+	text->mapped_bytes = before + loading->bytes;
+	if (loading->bytes == 0)
+		return 0;
+	void *mapping = mmap(NULL, text->mapped_bytes, PROT_READ, MAP_PRIVATE | MAP_POPULATE,
+			     descriptor, (off_t)(loading->start - before));
+	if (mapping == MAP_FAILED)
+		return -errno;
+	text->mapping = mapping;
+	loading->log = text->mapping + before;
 	return 0;
 }
 
@@ -294,23 +355,24 @@ static int load(int descriptor, struct loading *loading)
 		return error;
 	loading->start = extent.start;
 	loading->bytes = extent.end - extent.start;
-	loading->log = malloc(loading->bytes + 1);
 	content->request = malloc((size_t)extent.request_bytes + 1);
-	if (loading->log == NULL || content->request == NULL)
+	loading->text = calloc(1, sizeof(*loading->text));
+	if (loading->text == NULL || content->request == NULL)
 		return -ENOMEM;
+	error = map_log(descriptor, loading);
+	if (error != 0)
+		return error;
 	loading->latest = loading->log;
 	if (extent.latest > extent.start)
 		loading->latest += extent.latest - extent.start;
 	content->handled = extent.handled;
 	content->request_bytes = extent.request_bytes;
-	error = read_all(descriptor, loading->log, loading->bytes, extent.start);
-	if (error == 0)
-		error = read_all(descriptor, content->request, content->request_bytes, HEAD_BYTES);
+	error = read_all(descriptor, content->request, content->request_bytes, HEAD_BYTES);
 	if (error == 0)
 		error = read_records(loading);
 	if (error == 0)
 		error = copy_answers(loading);
-	return error == 0 ? write_text(loading) : error;
+	return error == 0 ? open_text(loading) : error;
 }
 
 int state_journal_load(int descriptor, struct state_journal_content *ret, char *why,
@@ -320,8 +382,8 @@ int state_journal_load(int descriptor, struct state_journal_content *ret, char *
 
 	*ret = (struct state_journal_content){0};
 	int error = load(descriptor, &loading);
-	free(loading.log);
-	free(loading.pieces);
+	if (loading.text != NULL)
+		text_free(loading.text);
 	free(loading.answers);
 	if (error == 0)
 		return 0;

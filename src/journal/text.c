@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 
 /* These lines are written with each change of a lock, for which printf(3) would be too slow. */
 
-enum { DIGITS_MAX = 20 };
+enum { DIGITS_MAX = 20, ESCAPED_AT_ONCE = 64 };
 
 void state_begin(FILE *out, const char *word)
 {
@@ -54,9 +55,25 @@ static bool is_plain(unsigned char byte)
 	return byte > ' ' && byte < 0x7f && byte != '%';
 }
 
-void state_bytes(FILE *out, const char *key, const void *bytes, size_t count)
+/* Writes the bytes up to the first plain one, or the end. Returns how many. */
+static size_t put_escaped(FILE *out, const unsigned char *bytes, size_t count)
 {
 	static const char hex[] = "0123456789ABCDEF";
+	char escaped[3 * ESCAPED_AT_ONCE];
+	size_t done = 0;
+
+	while (done < count && done < ESCAPED_AT_ONCE && !is_plain(bytes[done])) {
+		escaped[3 * done] = '%';
+		escaped[3 * done + 1] = hex[bytes[done] >> 4];
+		escaped[3 * done + 2] = hex[bytes[done] & 15];
+		done++;
+	}
+	fwrite_unlocked(escaped, 3, done, out);
+	return done;
+}
+
+void state_bytes(FILE *out, const char *key, const void *bytes, size_t count)
+{
 	const unsigned char *at = bytes, *end = at + count;
 
 	put_key(out, key);
@@ -65,10 +82,7 @@ void state_bytes(FILE *out, const char *key, const void *bytes, size_t count)
 		while (at < end && is_plain(*at))
 			at++;
 		fwrite_unlocked(start, 1, (size_t)(at - start), out);
-		for (; at < end && !is_plain(*at); at++) {
-			char escaped[] = {'%', hex[*at >> 4], hex[*at & 15]};
-			fwrite_unlocked(escaped, 1, sizeof(escaped), out);
-		}
+		at += put_escaped(out, at, (size_t)(end - at));
 	}
 }
 
@@ -139,28 +153,29 @@ bool state_failed(const struct state_reader *reader)
 	return reader->why[0] != '\0';
 }
 
-static int hex_digit(char digit)
-{
-	if (digit >= '0' && digit <= '9')
-		return digit - '0';
-	return digit >= 'A' && digit <= 'F' ? digit - 'A' + 10 : -1;
-}
+/* The value of a digit 0-9, A-F and 1; 0: it is none. */
+static const unsigned char hex_values[UCHAR_MAX + 1] = {
+	['0'] = 1,  ['1'] = 2,	['2'] = 3,  ['3'] = 4,	['4'] = 5,  ['5'] = 6,
+	['6'] = 7,  ['7'] = 8,	['8'] = 9,  ['9'] = 10, ['A'] = 11, ['B'] = 12,
+	['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
 
 /* Replaces the escapes of a value, in place. Returns false if one is malformed. */
 static bool unescape(struct state_field *field)
 {
-	char *to = field->value;
+	const unsigned char *from = (unsigned char *)strchrnul(field->value, '%');
+	char *to = (char *)from;
 
-	for (const char *from = field->value; *from != '\0'; from++) {
+	for (; *from != '\0'; from++) {
 		if (*from != '%') {
-			*to++ = *from;
+			*to++ = (char)*from;
 			continue;
 		}
-		int high = hex_digit(from[1]);
-		int low = high >= 0 ? hex_digit(from[2]) : -1;
-		if (low < 0)
+		unsigned int high = hex_values[from[1]];
+		unsigned int low = high != 0 ? hex_values[from[2]] : 0;
+		if (low == 0)
 			return false;
-		*to++ = (char)(high * 16 + low);
+		*to++ = (char)((high - 1) * 16 + low - 1);
 		from += 2;
 	}
 	*to = '\0';

@@ -88,10 +88,11 @@ static uint64_t text_bytes(const struct state_journal *journal)
 		fprintf(stderr, "journal: %s\n", why);
 		exit(1);
 	}
-	fseek(content.text, 0, SEEK_END);
-	long bytes = ftell(content.text);
+	uint64_t bytes = 0;
+	while (fgetc(content.text) != EOF)
+		bytes++;
 	state_journal_content_finish(&content);
-	return (uint64_t)bytes;
+	return bytes;
 }
 
 static void change(struct state_journal *journal, struct claim *claims, size_t in_use)
