@@ -6,7 +6,8 @@
 #     tests/bench/takeover.sh [NUMBER]      (16000)
 #
 # KINDS: "names" (with a path and a text of 4 KiB each), "unlinked" (the same, without a text: removed, and held by O_PATH), or both.
-# BYTE: what paths and texts consist of; the default is one that takes three bytes in the journal.
+# BYTE: what paths and texts consist of; the default is one that takes three bytes in the journal. FILLER=0: it is root who fills
+# the mount, without a limit.
 
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
@@ -16,7 +17,7 @@ numbers "$@"
 
 number=${1:-16000}
 read -ra kinds <<<"${KINDS:-names unlinked}"
-user=12345
+user=${FILLER:-12345}
 zookeeper_options=("-Dzookeeper.forceSync=${FORCE_SYNC:-yes}")
 [ "${STORE:-}" = local ] || start_zookeeper
 
