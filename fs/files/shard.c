@@ -227,6 +227,19 @@ int64_t shards_held_timeout(const struct shards *shards)
 	return first_ms;
 }
 
+int64_t shards_lease_left(const struct shards *shards, int64_t now_ms)
+{
+	int64_t least_ms = INT64_MAX;
+
+	for (size_t i = 0; i < shards->count; i++) {
+		int64_t timeout_ms;
+		int64_t end_ms = engine_held_lease(shards->list[i].engine, &timeout_ms);
+		if (end_ms != INT64_MAX && end_ms - now_ms < least_ms)
+			least_ms = end_ms > now_ms ? end_ms - now_ms : 0;
+	}
+	return least_ms;
+}
+
 /* A daemon that begins to fence gets the full time for it from now on. */
 static void announce_fencing(const struct shard *shard, int64_t now_ms)
 {

@@ -91,4 +91,8 @@ void shards_tell_guard(const struct shards *shards);
  */
 int64_t shards_held_timeout(const struct shards *shards);
 
+/* How long the lease still lasts, in milliseconds, of the store in which it ends first and in which
+ * anything is held; INT64_MAX: nothing is held, or no session can end unnoticed. */
+int64_t shards_lease_left(const struct shards *shards, int64_t now_ms);
+
 #endif

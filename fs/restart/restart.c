@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/log_queue.h"
 #include "base/platform.h"
@@ -36,6 +37,11 @@
 
 /* How long the last rehearsal may take, during which no request is answered. */
 #define FINAL_LIMIT_MS 2000
+
+/* No answer of a server is heard either from the time at which the state is written until the new
+ * program runs, which takes once more what its rehearsal took: one part of what the shortest lease
+ * has left is for each, and one to spare. */
+#define PARTS_OF_LEASE 3
 
 /* Where the rehearsing process finds the state: the first free descriptor there. */
 #define REHEARSAL_DESCRIPTOR 3
@@ -350,13 +356,14 @@ static void execute(struct restart *restart, int state)
 	errno = error;
 }
 
-/* The last rehearsal, of the very state that is taken over. */
-static bool is_understood_at_last(struct restart *restart, int state)
+/* The last rehearsal, of the very state that is taken over, by that time. */
+static bool is_understood_at_last(struct restart *restart, int state, int64_t limit_ms)
 {
 	if (!rehearse(restart, state))
 		return false;
 	struct pollfd child = {.fd = restart->child_descriptor, .events = POLLIN};
-	if (poll(&child, 1, FINAL_LIMIT_MS) == 1)
+	int64_t left_ms = limit_ms - clock_now_ms();
+	if (poll(&child, 1, left_ms > 0 ? (int)left_ms : 0) == 1)
 		return restart_is_understood(restart);
 	restart_give_up(restart, "it has not shown in time that it can");
 	return false;
@@ -364,10 +371,14 @@ static bool is_understood_at_last(struct restart *restart, int state)
 
 void restart_execute(struct restart *restart)
 {
+	int64_t now_ms = clock_now_ms();
+	int64_t most_ms = shards_lease_left(&restart->filesystem->shards, now_ms) / PARTS_OF_LEASE;
+	if (most_ms > FINAL_LIMIT_MS)
+		most_ms = FINAL_LIMIT_MS;
 	serving_prepare_handover(restart->filesystem);
 	takeover_commit(restart->filesystem, 0);
 	int state = write_state(restart);
-	if (is_understood_at_last(restart, state)) {
+	if (is_understood_at_last(restart, state, now_ms + most_ms)) {
 		log_info("%s takes over", restart->program);
 		execute(restart, state);
 		restart_give_up(restart, strerror(errno));

@@ -13,7 +13,7 @@
  * If anything goes wrong before that, one line is logged, and this program goes on.
  *
  * Loop thread only; nothing here blocks but restart_execute(), for as long as a program takes to
- * start, at most two seconds.
+ * start, at most two seconds, and no longer than a third of what the shortest lease has left.
  */
 #ifndef DLOCKFS_RESTART_RESTART_H
 #define DLOCKFS_RESTART_RESTART_H
