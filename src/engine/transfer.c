@@ -296,12 +296,13 @@ static int restore_wish(struct restoring *restoring, struct claim *claim, struct
 	wish->pid = (int)state_get_number(in, "pid", 0, INT32_MAX);
 	wish->uid = (uint32_t)state_get_unsigned(in, "uid", UINT32_MAX);
 	restoring->transfer->restore_details(in, wish_details(wish));
-	if (state_find_flag(in, "asked"))
-		restore_asked(restoring, wish, coverage != NULL ? coverage->file : owner);
 	restore_grace(wish, in);
 	if (state_has(in, "due_ms"))
 		timers_set(&restoring->engine->timers, &wish->timer,
 			   state_get_number(in, "due_ms", INT64_MIN, TIME_MAX_MS));
+	/* Last: the call knows its wish from then on, which must not fail any more. */
+	if (!state_failed(in) && state_find_flag(in, "asked"))
+		restore_asked(restoring, wish, coverage != NULL ? coverage->file : owner);
 	wish_mark(wish);
 	return state_failed(in) ? -EINVAL : 0;
 }
