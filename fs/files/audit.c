@@ -144,19 +144,6 @@ static struct audit_note note_caller(fuse_req_t req, enum lock_kind kind)
 	return note;
 }
 
-/* What the request asks for: struct fuse_lk_in behind the header. Returns false if that was not
- * kept. */
-static bool read_lock(const struct parked *parked, struct fuse_file_lock *ret)
-{
-	struct fuse_lk_in in;
-
-	if (parked->request_bytes < sizeof(struct fuse_in_header) + sizeof(in))
-		return false;
-	memcpy(&in, parked->request + sizeof(struct fuse_in_header), sizeof(in));
-	*ret = in.lk;
-	return true;
-}
-
 static struct claim_span span_of(const struct fuse_file_lock *lock)
 {
 	int64_t end = lock->end > INT64_MAX ? INT64_MAX : (int64_t)lock->end;
@@ -228,17 +215,18 @@ void audit_decided(const struct parked *parked, int result)
 		[PARKED_RECORD] = LOCK_KIND_RECORD,
 	};
 	struct handle *handle = parked->handle;
-	struct fuse_file_lock lock;
+	struct fuse_lk_in lock;
 	struct line line;
 
 	if (!audit_is_on(handle->filesystem) || parked->kind > PARKED_RECORD || parked->req == NULL)
 		return;
 	struct audit_note note = note_caller(parked->req, kinds[parked->kind]);
-	bool has_lock = parked->kind != PARKED_OPEN && read_lock(parked, &lock);
+	bool has_lock = parked_read_lock(parked, &lock);
 	if (has_lock)
-		note.mode = lock.type == F_RDLCK ? CLAIM_SHARED : CLAIM_EXCLUSIVE;
+		note.mode = lock.lk.type == F_RDLCK ? CLAIM_SHARED : CLAIM_EXCLUSIVE;
 	note.handle = handle->number;
-	note.owner = parked->process;
+	if (parked->kind == PARKED_RECORD)
+		note.owner = lock.owner;
 	note.since_us = histogram_now_us();
 	if (result == 0 && !note_grant(handle, &note))
 		return;
@@ -246,7 +234,7 @@ void audit_decided(const struct parked *parked, int result)
 	add(&line, "kind", "KIND", "%s", kind_words[note.kind]);
 	add_mode(&line, &note);
 	if (has_lock && parked->kind == PARKED_RECORD)
-		add_span(&line, span_of(&lock));
+		add_span(&line, span_of(&lock.lk));
 	add_holder(&line, handle->filesystem, &note);
 	add_seconds(&line, "waited", "WAITED", note.since_us - parked->since_us);
 	if (result != 0)

@@ -280,6 +280,9 @@ void parked_save(const struct parked *parked, FILE *out)
 		kept_request_write(parked->request, parked->request_bytes, out);
 		return;
 	}
+	struct fuse_lk_in lock = {0};
+	if (parked->kind == PARKED_RECORD)
+		parked_read_lock(parked, &lock);
 	state_begin(out, "parked");
 	state_text(out, "kind", kind_words[parked->kind]);
 	state_unsigned(out, "number", parked->number);
@@ -287,8 +290,8 @@ void parked_save(const struct parked *parked, FILE *out)
 	state_flag(out, "decided", parked->decided);
 	state_number(out, "result", parked->result);
 	state_number(out, "since_us", parked->since_us);
-	state_unsigned(out, "process", parked->process);
-	state_number(out, "pid", parked->pid);
+	state_unsigned(out, "process", lock.owner);
+	state_number(out, "pid", (pid_t)lock.lk.pid);
 	state_unsigned(out, "user", parked->user->uid);
 	state_bytes(out, "bytes", parked->request, parked->request_bytes);
 	if (parked->kind == PARKED_OPEN) {
@@ -343,15 +346,25 @@ static void restore_opening(struct opening *opening, struct state_reader *in)
 	DL_APPEND(opening->parked.handle->inode->opening, opening);
 }
 
+/* Whether a request of the kind may have so many bytes. That of an exclusive open comes later than
+ * its wish. */
+static bool is_request(enum parked_kind kind, size_t bytes)
+{
+	if (kind == PARKED_RECORD)
+		return bytes == PARKED_REQUEST_BYTES;
+	if (kind == PARKED_OPEN && bytes == 0)
+		return true;
+	return bytes >= sizeof(struct fuse_in_header) && bytes <= PARKED_REQUEST_BYTES;
+}
+
+/* A record lock's `process` and `pid` are in its request, too. */
 struct parked *parked_restore(struct handle *handle, struct state_reader *in)
 {
 	enum parked_kind kind = read_kind(in);
 	size_t bytes;
 	const void *request = state_get_bytes(in, "bytes", &bytes);
 
-	/* The request of an exclusive open comes later than its wish. */
-	if (bytes > PARKED_REQUEST_BYTES ||
-	    (bytes < sizeof(struct fuse_in_header) && (bytes > 0 || kind != PARKED_OPEN)))
+	if (!is_request(kind, bytes))
 		state_refuse(in, "bytes", "a request");
 	if (state_failed(in))
 		return NULL;
@@ -367,8 +380,6 @@ struct parked *parked_restore(struct handle *handle, struct state_reader *in)
 	parked->decided = state_find_flag(in, "decided");
 	parked->result = (int)state_find_number(in, "result", -4095, 0);
 	parked->since_us = state_get_number(in, "since_us", 0, INT64_MAX);
-	parked->process = state_find_unsigned(in, "process", UINT64_MAX);
-	parked->pid = (pid_t)state_find_number(in, "pid", INT32_MIN, INT32_MAX);
 	memcpy(parked->request, request, bytes);
 	parked->request_bytes = (uint8_t)bytes;
 	if (kind == PARKED_OPEN)
@@ -395,10 +406,13 @@ void parked_decide(struct parked *parked, int result)
 	parked_mark(parked);
 	if (parked->req == NULL)
 		return;
-	if (result == 0 && parked->kind == PARKED_RECORD)
-		holder_take_range(handle, parked->process, parked->pid);
-	else if (result == 0)
+	if (result == 0 && parked->kind == PARKED_RECORD) {
+		struct fuse_lk_in lock;
+		parked_read_lock(parked, &lock);
+		holder_take_range(handle, lock.owner, (pid_t)lock.lk.pid);
+	} else if (result == 0) {
 		holder_take_file(handle, fuse_req_ctx(parked->req)->pid);
+	}
 	audit_decided(parked, result);
 	answer(parked, result);
 	conclude(parked, result);

@@ -9,12 +9,15 @@
 #ifndef DLOCKFS_FILES_PARKED_H
 #define DLOCKFS_FILES_PARKED_H
 
+#include <linux/fuse.h>
+#include <string.h>
+
 #include "engine/engine.h"
 #include "files/handle.h"
 #include "files/questions.h"
 
-/* The longest request that is parked is that of a record lock. */
-enum { PARKED_REQUEST_BYTES = 88 };
+/* The longest request that is parked is that of a lock. */
+enum { PARKED_REQUEST_BYTES = sizeof(struct fuse_in_header) + sizeof(struct fuse_lk_in) };
 
 enum parked_kind {
 	PARKED_FLOCK,
@@ -40,8 +43,6 @@ struct parked {
 	};
 	int64_t since_us; /* the request, as histogram_now_us() */
 	uint64_t number;  /* of this request, for engine/transfer.h */
-	uint64_t process; /* for RECORD: the kernel's lock owner, */
-	pid_t pid;	  /* and the caller */
 	int result;	  /* the engine's, 0 or -errno, */
 	bool decided; /* once it has decided; for an exclusive open, perhaps before the GETATTR has
 			 come */
@@ -84,6 +85,18 @@ bool parked_hold(struct parked *parked, fuse_req_t req);
 
 /* Whether the request was parked in another process. If so, it is parked again, or answered. */
 bool parked_resume(struct handle *handle, fuse_req_t req);
+
+/* What the request of flock(2) or fcntl(2) says of the lock: `owner` is the kernel's lock owner,
+ * `lk.pid` the caller of fcntl(2). Returns false, with zeros, if no such request was kept. */
+static inline bool parked_read_lock(const struct parked *parked, struct fuse_lk_in *ret)
+{
+	bool is_lock = parked->kind != PARKED_OPEN && parked->request_bytes == PARKED_REQUEST_BYTES;
+
+	*ret = (struct fuse_lk_in){0};
+	if (is_lock)
+		memcpy(ret, parked->request + sizeof(struct fuse_in_header), sizeof(*ret));
+	return is_lock;
+}
 
 /* Something that parked_save() writes has changed. */
 void parked_mark(struct parked *parked);

@@ -190,8 +190,6 @@ static void lock_range(fuse_req_t req, struct handle *handle, uint64_t process, 
 	parked = park(req, handle, PARKED_RECORD);
 	if (parked == NULL)
 		return;
-	parked->process = process;
-	parked->pid = pid;
 	claim_text_ask(req, &details);
 	int error = engine_lock_range(handle->owner, process, range, waits, &caller, parked,
 				      &parked->wish);
