@@ -26,10 +26,8 @@ struct owning {
 
 static struct owning *find_owning(const struct handle *handle)
 {
-	struct owning *owning = handle->owning;
-	if (owning != NULL)
-		return owning;
 	const char *path = handle->inode->path;
+	struct owning *owning;
 	HASH_FIND(by_path, handle->filesystem->handles.owning, path, strlen(path), owning);
 	return owning;
 }
@@ -122,10 +120,10 @@ void handle_save(const struct handle *handle, FILE *out)
 	state_unsigned(out, "user", handle->user->uid);
 	state_flag(out, "fenced", handle->fenced);
 	state_flag(out, "unseen", handle->holder_unseen);
-	if (handle->owner != NULL)
+	if (handle->owner != NULL) {
 		engine_save_owner(handle->owner, out);
-	if (handle->owning != NULL)
-		audit_notes_save(handle, &handle->owning->holders, out);
+		audit_notes_save(handle, handle_holders(handle), out);
+	}
 	state_end(out);
 }
 
@@ -151,9 +149,10 @@ void handle_free(struct handle *handle)
 	struct filesystem *filesystem = handle->filesystem;
 
 	if (handle->owner != NULL) {
+		struct owning *owning = find_owning(handle);
 		engine_owner_close(handle->owner);
-		DL_DELETE2(handle->owning->handles, handle, owning_prev, owning_next);
-		free_owning_if_unused(filesystem, handle->owning);
+		DL_DELETE2(owning->handles, handle, owning_prev, owning_next);
+		free_owning_if_unused(filesystem, owning);
 	}
 	forget_poll(handle);
 	state_journal_remove(filesystem->journal, &handle->item);
@@ -198,7 +197,6 @@ static void join(struct handle *handle, struct owning *owning, const struct lock
 		owning->holders.lost_signal = (int)policy->on_lost;
 		owning->holders.revoke_signal = (int)policy->on_revoke;
 	}
-	handle->owning = owning;
 	DL_APPEND2(owning->handles, handle, owning_prev, owning_next);
 }
 

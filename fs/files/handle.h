@@ -35,12 +35,10 @@ struct handle {
 	struct filesystem *filesystem;
 	struct user *user; /* the user who opened it, with handle_shares() of USER_FILES */
 	struct inode *inode;
-	struct owner *owner;   /* in the engine; NULL until the first lock is asked for */
-	struct owning *owning; /* the handles of its path that have an owner; NULL while this one
-				  has none */
-	struct handle *owning_prev, *owning_next;
-	struct parked *parked;	      /* its requests that are answered later */
-	struct holder *holders;	      /* the processes that hold through it: holder.c */
+	struct owner *owner; /* in the engine; NULL until the first lock is asked for */
+	struct handle *owning_prev, *owning_next; /* in the list of its path, if it has an owner */
+	struct parked *parked;			  /* its requests that are answered later */
+	struct holder *holders;			  /* the processes that hold through it: holder.c */
 	struct fuse_pollhandle *poll; /* to wake poll(2) of the file; NULL: nobody asked for that */
 	struct kept_request *polling; /* the POLL that asked for it (kept_request.h), or NULL */
 	bool holder_unseen;	      /* the log says that a holder cannot be sent a signal */
