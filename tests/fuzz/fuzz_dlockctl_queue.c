@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 			holders += queue->claims[j].held;
 		}
 		REQUIRE(holders == queue->holders);
-		REQUIRE(!queue_holder(queue) == (holders + queue->kept == 0));
+		REQUIRE(!queue_holder(queue) == (holders + queue->lost + queue->kept == 0));
 	}
 	queues_finish(&queues);
 	return 0;
