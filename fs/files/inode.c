@@ -494,6 +494,7 @@ static void restore_name(struct filesystem *filesystem, struct inode *inode,
 	size_t length = strlen(inode->path) - strlen(inode->name);
 
 	if (parent == NULL || !inode_is_directory(parent) ||
+	    (parent->parent == NULL && parent != filesystem->inodes.root) ||
 	    strlen(parent->path) != (length > 0 ? length - 1 : 0) ||
 	    strncmp(parent->path, inode->path, strlen(parent->path)) != 0) {
 		state_refuse(in, "parent", "the directory of the path");
