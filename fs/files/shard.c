@@ -141,7 +141,8 @@ static void *close_store(void *context)
 	return NULL;
 }
 
-/* The last store is closed by this thread, the others by threads of their own. */
+/* The last store is closed by this thread, the others by threads of their own, unless the journal,
+ * which is this thread's, has their claims: their end does not block. */
 static void close_stores(struct shards *shards)
 {
 	for (size_t i = 0; i < shards->count; i++) {
@@ -149,7 +150,7 @@ static void close_stores(struct shards *shards)
 		if (shard->store == NULL)
 			continue;
 		shard->has_closer =
-			i + 1 < shards->count &&
+			i + 1 < shards->count && shard->store->ops->keep_claims == NULL &&
 			pthread_create(&shard->closer, NULL, close_store, shard->store) == 0;
 		if (!shard->has_closer)
 			close_store(shard->store);
