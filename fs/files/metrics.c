@@ -356,7 +356,7 @@ static void write_statistics(const struct filesystem *filesystem, FILE *file, co
 
 	for (size_t i = 0; i < filesystem->shards.count; i++) {
 		const struct shard *shard = &filesystem->shards.list[i];
-		if (!shard->has_statistics)
+		if (!shard->store->ops->has_statistics)
 			continue;
 		if (!headed)
 			write_head(file, name, type, help);

@@ -12,9 +12,8 @@
 #include "base/clock.h"
 #include "base/escape.h"
 #include "files/filesystem.h"
+#include "files/stores.h"
 #include "kernel/lease_board.h"
-#include "stores/local/store.h"
-#include "stores/zookeeper/store.h"
 
 enum { FENCINGS_IN_TIMEOUT = 80 };
 
@@ -68,26 +67,18 @@ static int open_engine(struct shard *shard, const struct engine_events *events)
 static int open_store(struct shard *shard, const struct config_store *store,
 		      int64_t session_timeout_ms, const struct shard_former *former)
 {
-	const struct store_url *url = &store->url;
-	struct store_zookeeper_options options = {
-		.servers = url->servers,
-		.root = url->root,
+	const struct store_kind *kind = stores_find(store->url.scheme);
+	const struct store_options options = {
+		.url = &store->url,
 		.access = &store->access,
 		.session_timeout_ms = session_timeout_ms,
 		.statistics = &shard->statistics,
-		.session = former != NULL && former->has_session ? &former->session : NULL,
+		.session = former != NULL ? former->session : NULL,
 	};
 
-	shard->has_statistics = url->kind == STORE_KIND_ZOOKEEPER;
-	if (shard->has_statistics && former != NULL && former->rehearsal)
+	if (kind->is_remote && former != NULL && former->rehearsal)
 		return 0;
-	if (shard->has_statistics)
-		return store_zookeeper_open(&options, &engine_store_events, shard->engine,
-					    &shard->store);
-	shard->service = local_service_create();
-	if (shard->service == NULL)
-		return -ENOMEM;
-	return store_local_open(shard->service, &engine_store_events, shard->engine, &shard->store);
+	return kind->open(&options, &engine_store_events, shard->engine, &shard->store);
 }
 
 static int open_shard(struct shard *shard, const struct config *config,
@@ -150,7 +141,8 @@ static void *close_store(void *context)
 	return NULL;
 }
 
-/* The last store is closed by this thread, the others by threads of their own. */
+/* The last store is closed by this thread, the others by threads of their own, unless the journal,
+ * which is this thread's, has their claims: their end does not block. */
 static void close_stores(struct shards *shards)
 {
 	for (size_t i = 0; i < shards->count; i++) {
@@ -158,7 +150,7 @@ static void close_stores(struct shards *shards)
 		if (shard->store == NULL)
 			continue;
 		shard->has_closer =
-			i + 1 < shards->count &&
+			i + 1 < shards->count && shard->store->ops->keep_claims == NULL &&
 			pthread_create(&shard->closer, NULL, close_store, shard->store) == 0;
 		if (!shard->has_closer)
 			close_store(shard->store);
@@ -174,8 +166,6 @@ void shards_close(struct shards *shards)
 	close_stores(shards);
 	for (size_t i = 0; i < shards->count; i++) {
 		viewer_destroy(shards->list[i].viewer);
-		if (shards->list[i].service != NULL)
-			local_service_destroy(shards->list[i].service);
 		engine_destroy(shards->list[i].engine);
 		free(shards->list[i].label);
 	}

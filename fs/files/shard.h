@@ -17,7 +17,6 @@
 #include "files/questions.h"
 #include "journal/journal.h"
 #include "stores/statistics.h"
-#include "stores/zookeeper/store.h"
 #include "view/view.h"
 
 struct filesystem;
@@ -26,22 +25,19 @@ struct filesystem;
 struct shard_former {
 	bool rehearsal; /* no server is to be reached: there is no store, unless it is a local one
 			 */
-	bool has_session;
-	struct store_zookeeper_session session;
+	void *session;	/* as in struct store_options; its memory stays the caller's */
 };
 
 struct shard {
 	struct state_item store_item, item; /* the lines `store` and `shard` */
-	struct shard_former marked;	    /* the session as of the last mark of `store_item` */
+	int64_t marked_session;		    /* as of the last mark of `store_item` */
 	struct filesystem *filesystem;	    /* set by serving_init() */
 	const char *prefix;		    /* as in the configuration; "" for [store] */
 	char *label;			    /* in metrics: store="prefix"; "" for [store] */
 	struct engine *engine;
 	struct store *store;
-	struct local_service *service; /* of a local store */
-	struct viewer *viewer;	       /* of the store; destroyed after the store */
-	bool has_statistics;
-	struct store_statistics statistics; /* of ZooKeeper's */
+	struct viewer *viewer;		    /* of the store; destroyed after the store */
+	struct store_statistics statistics; /* of the store, if it has any */
 	struct shard_metrics metrics;
 	struct questions proofs; /* of fsync(2) and the ioctl(2) for the token */
 	size_t fenced;		 /* how many open files are fenced */

@@ -41,10 +41,9 @@ static bool may_allow_other(void)
 static int add_source(char **options, const struct store_url *store)
 {
 	char *text;
-	if (asprintf(&text, "fsname=%s%s%s",
-		     store->kind == STORE_KIND_LOCAL ? "local:" : "zookeeper://",
+	if (asprintf(&text, "fsname=%s:%s%s%s", store->scheme, store->servers != NULL ? "//" : "",
 		     store->servers != NULL ? store->servers : "",
-		     store->root != NULL && store->root[0] != '\0' ? store->root : "") < 0)
+		     store->root != NULL ? store->root : "") < 0)
 		return -1;
 	for (char *at = text; *at != '\0'; at++) {
 		if (*at == ',')

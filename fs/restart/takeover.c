@@ -22,11 +22,11 @@
 #include "files/inode.h"
 #include "files/kept_request.h"
 #include "files/parked.h"
+#include "files/stores.h"
 #include "files/user.h"
 #include "kernel/notifier.h"
 #include "kernel/request.h"
 #include "status/status.h"
-#include "stores/local/store.h"
 
 #define NODES_MAX (NODES_END - 1)
 
@@ -213,19 +213,6 @@ static int read_format(struct takeover *takeover)
 	return read_process(takeover);
 }
 
-static void read_session(struct takeover_store *store, struct state_reader *in)
-{
-	size_t bytes;
-	const void *password = state_get_bytes(in, "password", &bytes);
-
-	store->former.has_session = true;
-	store->former.session.id = state_get_number(in, "session", INT64_MIN, INT64_MAX);
-	if (bytes == sizeof(store->former.session.password))
-		memcpy(store->former.session.password, password, bytes);
-	else
-		state_refuse(in, "password", "16 bytes");
-}
-
 static int read_store(struct takeover *takeover)
 {
 	struct state_reader *in = &takeover->in;
@@ -235,21 +222,21 @@ static int read_store(struct takeover *takeover)
 		return state_starve(in);
 	takeover->stores = stores;
 	struct takeover_store *store = &stores[takeover->store_count++];
+	const struct store_kind *kind = stores_find_saved(in);
 	*store = (struct takeover_store){
 		.prefix = strdup(state_get_text(in, "prefix")),
+		.url = {.scheme = kind->scheme},
 		.former = {.rehearsal = takeover->rehearsal},
 	};
 	if (store->prefix == NULL)
 		return state_starve(in);
-	if (!state_find_flag(in, "zookeeper"))
+	if (!kind->is_remote)
 		return state_failed(in) ? -EINVAL : 0;
-	store->url.kind = STORE_KIND_ZOOKEEPER;
 	store->url.servers = strdup(state_get_text(in, "servers"));
 	store->url.root = strdup(state_get_text(in, "root"));
 	store->acl = (enum store_acl)state_get_unsigned(in, "acl", STORE_ACL_PRIVATE);
 	store->session_timeout_ms = state_get_number(in, "session_timeout_ms", 0, INT64_MAX);
-	if (state_has(in, "session"))
-		read_session(store, in);
+	store->former.session = kind->restore_session(in);
 	if (store->url.servers == NULL || store->url.root == NULL)
 		return state_starve(in);
 	return state_failed(in) ? -EINVAL : 0;
@@ -321,7 +308,7 @@ int takeover_check(struct takeover *takeover, const struct config *config, char 
 		const struct takeover_store *store = &takeover->stores[i];
 		same = strcmp(store->prefix, config->stores[i].prefix) == 0 &&
 		       store_url_equal(&store->url, &config->stores[i].url) &&
-		       (store->url.kind == STORE_KIND_LOCAL ||
+		       (!stores_find(store->url.scheme)->is_remote ||
 			(store->session_timeout_ms == config_session_timeout_ms(config, i) &&
 			 store->acl == store_access_acl(&config->stores[i].access)));
 		takeover->former[i] = store->former;
@@ -491,8 +478,8 @@ static int restore_shard(struct restoring *restoring)
 
 	if (state_failed(in))
 		return -EINVAL;
-	if (shard->service != NULL)
-		error = store_local_restore(shard->store, in);
+	if (shard->store != NULL && shard->store->ops->restore_claims != NULL)
+		error = shard->store->ops->restore_claims(shard->store, in);
 	return error == 0 ? engine_restore(shard->engine, &takeover_transfer, in) : error;
 }
 
@@ -593,6 +580,7 @@ void takeover_finish(struct takeover *takeover)
 	for (size_t i = 0; i < takeover->store_count; i++) {
 		free(takeover->stores[i].prefix);
 		store_url_finish(&takeover->stores[i].url);
+		free(takeover->stores[i].former.session);
 	}
 	free(takeover->stores);
 	free(takeover->former);

@@ -13,10 +13,10 @@
 #include "files/inode.h"
 #include "files/kept_request.h"
 #include "files/parked.h"
+#include "files/stores.h"
 #include "kernel/notifier.h"
 #include "restart/takeover.h"
 #include "status/status.h"
-#include "stores/local/store.h"
 
 /* The struct of which the item is a member. */
 #define PART_OF(item, type, member)                                                                \
@@ -85,21 +85,16 @@ static void save_store(const struct shard *shard, FILE *out)
 {
 	const struct config *config = shard->filesystem->config;
 	const struct config_store *store = &config->stores[index_of(shard)];
-	struct store_zookeeper_session session;
 
 	state_begin(out, "store");
 	state_text(out, "prefix", store->prefix);
-	state_flag(out, "zookeeper", store->url.kind == STORE_KIND_ZOOKEEPER);
-	if (store->url.kind == STORE_KIND_ZOOKEEPER) {
+	if (stores_find(store->url.scheme)->is_remote) {
 		state_text(out, "servers", store->url.servers);
 		state_text(out, "root", store->url.root);
 		state_unsigned(out, "acl", store_access_acl(&store->access));
 		state_number(out, "session_timeout_ms",
 			     config_session_timeout_ms(config, index_of(shard)));
-		if (store_zookeeper_keep_session(shard->store, &session)) {
-			state_number(out, "session", session.id);
-			state_bytes(out, "password", session.password, sizeof(session.password));
-		}
+		shard->store->ops->save_session(shard->store, out);
 	}
 	state_end(out);
 }
@@ -124,16 +119,12 @@ static void mark_store(struct shard *shard)
 /* A new session is not announced: marks it if it is another than at the last mark. */
 static void mark_session(struct shard *shard)
 {
-	struct shard_former *marked = &shard->marked;
-	struct store_zookeeper_session session = {0};
-	bool has_session =
-		shard->has_statistics && store_zookeeper_keep_session(shard->store, &session);
+	const struct store_ops *ops = shard->store->ops;
+	int64_t session = ops->session != NULL ? ops->session(shard->store) : 0;
 
-	if (has_session == marked->has_session && session.id == marked->session.id &&
-	    memcmp(session.password, marked->session.password, sizeof(session.password)) == 0)
+	if (session == shard->marked_session)
 		return;
-	marked->has_session = has_session;
-	marked->session = session;
+	shard->marked_session = session;
 	mark_store(shard);
 }
 
@@ -161,9 +152,9 @@ static void keep_shard(struct shard *shard)
 
 	state_journal_mark(shard->filesystem->journal, &shard->item, &kind);
 	mark_store(shard);
-	if (shard->service != NULL)
-		local_service_set_journal(shard->service, shard->filesystem->journal,
-					  STATE_PLACE_SHARD + index_of(shard));
+	if (shard->store->ops->keep_claims != NULL)
+		shard->store->ops->keep_claims(shard->store, shard->filesystem->journal,
+					       STATE_PLACE_SHARD + index_of(shard));
 	engine_set_journal(shard->engine, shard->filesystem->journal, &takeover_transfer,
 			   STATE_PLACE_SHARD + index_of(shard));
 }
@@ -272,8 +263,8 @@ void takeover_save(const struct filesystem *filesystem, const struct takeover_pr
 	for (size_t i = 0; i < filesystem->shards.count; i++) {
 		const struct shard *shard = &filesystem->shards.list[i];
 		save_shard(shard, out);
-		if (shard->service != NULL)
-			local_service_save(shard->service, out);
+		if (shard->store->ops->save_claims != NULL)
+			shard->store->ops->save_claims(shard->store, out);
 		engine_save(shard->engine, &takeover_transfer, out);
 	}
 	state_begin(out, "end");

@@ -15,8 +15,8 @@
 
 #include "claim/znode_path.h"
 
-#define LOCAL_URL	 "local:"
-#define ZOOKEEPER_SCHEME "zookeeper://"
+#define LOCAL_URL	 STORE_SCHEME_LOCAL ":"
+#define ZOOKEEPER_SCHEME STORE_SCHEME_ZOOKEEPER "://"
 #define DEFAULT_PORT	 "2181"
 #define DEFAULT_ROOT	 "/dlockfs"
 #define HOST_BYTES_MAX	 255
@@ -173,7 +173,7 @@ static int parse_root(const struct parse *parse, const char *path, char **ret)
 
 static int parse_zookeeper(const struct parse *parse, struct store_url *ret)
 {
-	struct store_url url = {.kind = STORE_KIND_ZOOKEEPER};
+	struct store_url url = {.scheme = STORE_SCHEME_ZOOKEEPER};
 	const char *list = parse->text + strlen(ZOOKEEPER_SCHEME);
 	size_t bytes = strcspn(list, "/");
 	int error;
@@ -195,7 +195,7 @@ int store_url_parse(const char *text, struct store_url *ret, char *why, size_t w
 	int error;
 
 	if (strcmp(text, LOCAL_URL) == 0) {
-		*ret = (struct store_url){.kind = STORE_KIND_LOCAL};
+		*ret = (struct store_url){.scheme = STORE_SCHEME_LOCAL};
 		return 0;
 	}
 	if (strncmp(text, ZOOKEEPER_SCHEME, strlen(ZOOKEEPER_SCHEME)) != 0) {
@@ -211,12 +211,15 @@ int store_url_parse(const char *text, struct store_url *ret, char *why, size_t w
 	return error;
 }
 
+static bool is_same(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
 bool store_url_equal(const struct store_url *a, const struct store_url *b)
 {
-	if (a->kind != b->kind)
-		return false;
-	return a->kind == STORE_KIND_LOCAL ||
-	       (strcmp(a->servers, b->servers) == 0 && strcmp(a->root, b->root) == 0);
+	return is_same(a->scheme, b->scheme) && is_same(a->servers, b->servers) &&
+	       is_same(a->root, b->root);
 }
 
 void store_url_finish(struct store_url *url)

@@ -17,10 +17,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum store_kind { STORE_KIND_LOCAL, STORE_KIND_ZOOKEEPER };
+/* What an address begins with, up to the colon. */
+#define STORE_SCHEME_LOCAL     "local"
+#define STORE_SCHEME_ZOOKEEPER "zookeeper"
 
 struct store_url {
-	enum store_kind kind;
+	const char *scheme; /* one of these */
 	char *servers; /* "host:port,host:port" as zookeeper_init() takes it, which resolves an IPv6
 			* address only without its brackets: "::1:2181"; NULL for local */
 	char *root; /* "/path" without a trailing slash, "" for the server's root; NULL for local */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A store keeps, for each lock, a queue of claims: ordered by a number that the store gives out,
- * and ephemeral, that is gone when the session that placed them is over. This table of functions is
- * all that the lock engine knows of a store.
+ * and ephemeral, that is gone when the session that placed them is over. struct store_ops is all
+ * that the lock engine knows of a store, and with struct store_kind all that the daemon does.
  *
  * stores/zookeeper/store.c is the real one, stores/local/store.c keeps the queues in this process.
  * The store that injects faults (tests/sim) wraps another one with the same table.
@@ -28,6 +28,12 @@
 #include <stdint.h>
 
 #include "claim/name.h"
+#include "config/access.h"
+#include "config/url.h"
+#include "journal/journal.h"
+#include "journal/text.h"
+
+struct store_statistics;
 
 /* The most in one transaction: claims, of which one of CLAIM_CURATOR_ANY counts as two; and bytes
  * of paths (each byte may become three), names and text. So a transaction stays below the 1 MB that
@@ -262,6 +268,27 @@ struct store_ops {
 	 * is known to be wrong. */
 	const char *(*trouble)(struct store *store);
 
+	/* The session, if another process can go on with it in place of this one, which must then
+	 * end without close(): a number that no other session has; 0: there is none.
+	 * save_session() writes keys of a line (journal/text.h), also if there is none: that of the
+	 * store's scheme, a flag, and what restore_session() wants. Both are NULL in a store that
+	 * is not remote. */
+	int64_t (*session)(const struct store *store);
+	void (*save_session)(const struct store *store, FILE *out);
+
+	/* For a store whose claims end with the process, else NULL: writes the claims for a process
+	 * that goes on in place of this one; reads that, up to the first line that is not of it,
+	 * into a store that is new, where all claims are of its session: 0, or -EINVAL or -ENOMEM
+	 * and a line in the reader's `why`; keeps the claims in the journal from now on, with the
+	 * present ones, in places that begin with that number. The journal stays the caller's;
+	 * NULL: nothing is kept. */
+	void (*save_claims)(const struct store *store, FILE *out);
+	int (*restore_claims)(struct store *store, struct state_reader *in);
+	void (*keep_claims)(struct store *store, struct state_journal *journal, uint64_t place);
+
+	/* It counts in the statistics that it was opened with. */
+	bool has_statistics;
+
 	/* Ends the session, so that all its claims are gone, and frees the store. No event
 	 * comes. May block for up to two seconds. */
 	void (*close)(struct store *store);
@@ -269,6 +296,35 @@ struct store_ops {
 
 struct store {
 	const struct store_ops *ops;
+};
+
+struct store_options {
+	const struct store_url *url;
+	const struct store_access *access;   /* the identity of this host, and what others may do */
+	int64_t session_timeout_ms;	     /* asked for; the service may grant another */
+	struct store_statistics *statistics; /* where to count how long operations took and how they
+						ended, until close() returns; NULL: nowhere */
+	const void *session; /* to go on with, by restore_session(): it is reported as lost if it is
+				over by now; NULL: a new one */
+};
+
+/* What there is of a store before it is opened: files/stores.h has a list of them. */
+struct store_kind {
+	const char *scheme; /* of its URL */
+	/* The claims are in a service, which has servers, a root, an acl and a session timeout. */
+	bool is_remote;
+
+	/* Begins to connect, and keeps trying for as long as the store lives; never blocks. To be
+	 * called after the process went to the background, with all signals blocked that the loop
+	 * wants to receive: it may start threads. What the options point to is copied, but for the
+	 * statistics. Returns 0 and the store in *ret, which ops->close() frees, or -errno. */
+	int (*open)(const struct store_options *options, const struct store_events *events,
+		    void *context, struct store **ret);
+
+	/* Reads the session from the line in which save_session() wrote it. Returns memory for
+	 * free(3), or NULL if there is none; what is wrong is said to the reader. NULL in a
+	 * store that is not remote. */
+	void *(*restore_session)(struct state_reader *in);
 };
 
 #endif

@@ -802,8 +802,8 @@ static void begin_filesystem(struct world *world, int journal)
 
 	REQUIRE(shards_open(&world->config, &serving_engine_events, NULL, &world->shards) == 0);
 	world->engine = world->shards.list->engine;
-	world->service = world->shards.list->service;
 	world->store = world->shards.list->store;
+	world->service = ((struct local_store *)world->store)->service;
 	REQUIRE(store_local_open(world->service, &rival_events, world, &world->rival) == 0);
 	REQUIRE(serving_init(filesystem, &world->config, &world->shards) == 0);
 	rehearsal_keep(filesystem, journal);

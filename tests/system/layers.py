@@ -46,10 +46,11 @@ OUTSIDE = {
     "fuse": "fs",
 }
 
-# What only one file of a folder does: (folder, pattern, file, what it is).
+# What only one file of a folder, with those below it, does: (folder, pattern, file, what it is).
 DOORS = [
     ("src/engine", r"ops->\w+\(", "src/engine/outbox.c", "a call of the store"),
     ("src/engine", r"events->on_(decided|tested|proved|lost|revoked)\(", "src/engine/decisions.c", "news for a caller"),
+    ("fs", r'"stores/\w+/|\bSTORE_SCHEME_', "fs/files/stores.c", "what is of one store"),
 ]
 
 # Circles that there are: (reason, files). A file that is in no circle any more is to be taken from here.
@@ -116,7 +117,7 @@ def check_includes(tree):
             continue
         for number, line in enumerate(read_lines(os.path.join(tree, path)), 1):
             faults += [f"{path}:{number}: {what} is only for {door}" for folder, pattern, door, what in DOORS
-                       if here == folder and path != door and re.search(pattern, line)]
+                       if (here == folder or is_below(here, folder)) and path != door and re.search(pattern, line)]
             match = re.match(r'\s*#\s*include\s*(?:"([^"]*)"|<([^>]*)>|(.*))', line)
             if not match:
                 continue

@@ -50,6 +50,7 @@ not_included src/engine/queue.c '"queue.h"' "queue.h is not in src/ or fs/ by th
 not_included src/engine/queue.c '"../view/view.h"' "../view/view.h is not in src/ or fs/ by this path"
 not_included src/dlockctl/ls.c '"base/escape.h"' "base/escape.h is of src/base: src/dlockctl stands apart"
 not_included fs/loop.c '"dlockctl/text.h"' "dlockctl/text.h is of src/dlockctl, which stands apart"
+not_included fs/files/shard.c '"stores/zookeeper/store.h"' "what is of one store is only for fs/files/stores.c"
 not_included src/engine/engine.c '<fuse_lowlevel.h>' "fuse_lowlevel.h is only for fs"
 not_included src/engine/engine.c '<zookeeper/zookeeper.h>' "zookeeper/zookeeper.h is only for src/stores/zookeeper"
 echo 'engine->store->ops->nudge(engine->store);' >>"$tree/src/engine/queue.c"

@@ -152,14 +152,13 @@ void run_for(int64_t ms)
 struct host *begin_host(int i, const char *address)
 {
 	static const struct store_access nobody;
-	struct store_zookeeper_options options = {.servers = address,
-						  .root = top,
-						  .session_timeout_ms = host_timeout_ms,
-						  .access = &nobody};
+	const struct store_url url = {STORE_SCHEME_ZOOKEEPER, (char *)address, top};
+	const struct store_options options = {
+		.url = &url, .session_timeout_ms = host_timeout_ms, .access = &nobody};
 	struct host *host = &hosts[i];
 
 	*host = (struct host){.session = STORE_SUSPENDED};
-	assert_int_equal(store_zookeeper_open(&options, &events, host, &host->store), 0);
+	assert_int_equal(store_zookeeper_kind.open(&options, &events, host, &host->store), 0);
 	return host;
 }
 

@@ -66,7 +66,7 @@ static int restore_node(struct restoring *restoring)
 	return state_failed(in) ? -EINVAL : 0;
 }
 
-int store_local_restore(struct store *base, struct state_reader *in)
+int local_restore(struct store *base, struct state_reader *in)
 {
 	struct restoring restoring = {.store = (struct local_store *)base, .in = in};
 	int more, error = 0;

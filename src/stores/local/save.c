@@ -39,8 +39,9 @@ static void save_node(const struct node *node, FILE *out)
 	state_end(out);
 }
 
-void local_service_save(const struct local_service *service, FILE *out)
+void local_save(const struct store *base, FILE *out)
 {
+	const struct local_service *service = ((const struct local_store *)base)->service;
 	const struct queue *queue;
 
 	save_service(service, out);
@@ -122,9 +123,9 @@ void service_unmark(struct local_service *service, struct state_item *item)
 		state_journal_remove(service->journal, item);
 }
 
-void local_service_set_journal(struct local_service *service, struct state_journal *journal,
-			       uint64_t place)
+void local_keep(struct store *base, struct state_journal *journal, uint64_t place)
 {
+	struct local_service *service = ((struct local_store *)base)->service;
 	struct queue *queue;
 
 	service->journal = journal;

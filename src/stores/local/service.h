@@ -119,6 +119,7 @@ struct local_service {
 struct local_store {
 	struct store store;
 	struct local_service *service;
+	bool owns_service;
 	uint64_t session; /* its number */
 	const struct store_events *events;
 	void *context;
@@ -205,6 +206,11 @@ void node_mark(struct node *node);
 
 /* The item is about to be freed. */
 void service_unmark(struct local_service *service, struct state_item *item);
+
+/* save.c and restore.c: the table's functions for claims that end with the process. */
+void local_save(const struct store *base, FILE *out);
+int local_restore(struct store *base, struct state_reader *in);
+void local_keep(struct store *base, struct state_journal *journal, uint64_t place);
 
 /* Lets the descriptor be readable, or not. */
 void store_make_readable(struct local_store *store);

@@ -368,6 +368,8 @@ static void on_close(struct store *base)
 		answer_free(answer);
 	}
 	close(store->descriptor);
+	if (store->owns_service)
+		local_service_destroy(store->service);
 	free(store);
 }
 
@@ -389,6 +391,9 @@ static const struct store_ops local_ops = {
 	.renew = on_renew,
 	.describe = on_describe,
 	.trouble = on_trouble,
+	.save_claims = local_save,
+	.restore_claims = local_restore,
+	.keep_claims = local_keep,
 	.close = on_close,
 };
 
@@ -417,3 +422,19 @@ int store_local_open(struct local_service *service, const struct store_events *e
 	*ret = &store->store;
 	return 0;
 }
+
+static int open_alone(const struct store_options *options, const struct store_events *events,
+		      void *context, struct store **ret)
+{
+	struct local_service *service = local_service_create();
+	int error = service != NULL ? store_local_open(service, events, context, ret) : -ENOMEM;
+
+	(void)options;
+	if (error == 0)
+		local_store(*ret)->owns_service = true;
+	else
+		local_service_destroy(service);
+	return error;
+}
+
+const struct store_kind store_local_kind = {.scheme = STORE_SCHEME_LOCAL, .open = open_alone};

@@ -346,6 +346,45 @@ static void store_zookeeper_close(struct store *base)
 	zookeeper_connector_stop(store->connector, CLOSE_LIMIT_MS, finish_store, store);
 }
 
+static int64_t store_zookeeper_session(const struct store *base)
+{
+	return ((const struct store_zookeeper *)base)->id.client_id;
+}
+
+/* By id and password any process can go on with a session. */
+static void save_session(const struct store *base, FILE *out)
+{
+	const struct store_zookeeper *store = (const struct store_zookeeper *)base;
+
+	state_flag(out, "zookeeper", true);
+	if (store->id.client_id == 0)
+		return;
+	state_number(out, "session", store->id.client_id);
+	state_bytes(out, "password", store->id.passwd, sizeof(store->id.passwd));
+}
+
+static void *restore_session(struct state_reader *in)
+{
+	size_t bytes;
+	const void *password;
+	clientid_t *id;
+
+	if (!state_has(in, "session"))
+		return NULL;
+	id = calloc(1, sizeof(*id));
+	if (!id) {
+		state_starve(in);
+		return NULL;
+	}
+	password = state_get_bytes(in, "password", &bytes);
+	id->client_id = state_get_number(in, "session", INT64_MIN, INT64_MAX);
+	if (bytes == sizeof(id->passwd))
+		memcpy(id->passwd, password, bytes);
+	else
+		state_refuse(in, "password", "16 bytes");
+	return id;
+}
+
 static const struct store_ops store_zookeeper_ops = {
 	.descriptor = store_zookeeper_descriptor,
 	.dispatch = store_zookeeper_dispatch,
@@ -365,6 +404,9 @@ static const struct store_ops store_zookeeper_ops = {
 	.renew = zookeeper_renew,
 	.describe = store_zookeeper_describe,
 	.trouble = store_zookeeper_trouble,
+	.session = store_zookeeper_session,
+	.save_session = save_session,
+	.has_statistics = true,
 	.close = store_zookeeper_close,
 };
 
@@ -382,8 +424,9 @@ static void set_acl(struct store_zookeeper *store, enum store_acl acl)
 	store->is_guarded = acl != STORE_ACL_OPEN;
 }
 
-int store_zookeeper_open(const struct store_zookeeper_options *options,
-			 const struct store_events *events, void *context, struct store **ret)
+static int store_zookeeper_open(const struct store_options *options,
+				const struct store_events *events, void *context,
+				struct store **ret)
 {
 	struct store_zookeeper *store = calloc(1, sizeof(*store));
 	int timeout_ms =
@@ -399,15 +442,14 @@ int store_zookeeper_open(const struct store_zookeeper_options *options,
 	set_acl(store, store_access_acl(options->access));
 	store->refusal = store_access_has_identity(options->access) ? not_accepted : not_told;
 	store->told = STORE_SUSPENDED;
-	store->servers = strdup(options->servers);
-	store->root = strdup(options->root);
+	store->servers = strdup(options->url->servers);
+	store->root = strdup(options->url->root);
 	if (options->session) {
 		store->resuming = true;
-		store->id.client_id = options->session->id;
-		memcpy(store->id.passwd, options->session->password, sizeof(store->id.passwd));
+		store->id = *(const clientid_t *)options->session;
 	}
 	if (store->servers && store->root)
-		result = zookeeper_connector_start(options->servers, timeout_ms, options->access,
+		result = zookeeper_connector_start(store->servers, timeout_ms, options->access,
 						   store->resuming ? &store->id : NULL,
 						   &store->connector);
 	if (result < 0) {
@@ -418,13 +460,9 @@ int store_zookeeper_open(const struct store_zookeeper_options *options,
 	return 0;
 }
 
-bool store_zookeeper_keep_session(const struct store *base, struct store_zookeeper_session *ret)
-{
-	const struct store_zookeeper *store = (const struct store_zookeeper *)base;
-
-	if (store->id.client_id == 0)
-		return false;
-	ret->id = store->id.client_id;
-	memcpy(ret->password, store->id.passwd, sizeof(ret->password));
-	return true;
-}
+const struct store_kind store_zookeeper_kind = {
+	.scheme = STORE_SCHEME_ZOOKEEPER,
+	.is_remote = true,
+	.open = store_zookeeper_open,
+	.restore_session = restore_session,
+};

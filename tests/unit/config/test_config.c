@@ -86,7 +86,7 @@ static void check_defaults(void)
 	assert_int_equal(config.user_files, 16384);
 	assert_int_equal(config.user_names, 16384);
 	assert_int_equal(config.user_ranges, 65536);
-	assert_int_equal(config.stores[0].url.kind, STORE_KIND_LOCAL);
+	assert_string_equal(config.stores[0].url.scheme, STORE_SCHEME_LOCAL);
 	assert_int_equal(config.stores[0].session_timeout_ms, 15000);
 	assert_int_equal(policy.wait_limit_ms, CONFIG_FOREVER);
 	assert_int_equal(policy.try_limit_ms, 5000);
@@ -169,7 +169,7 @@ static void test_every_key(void **state)
 	assert_false(config.allow_other);
 	assert_int_equal(config.log_level, LOG_LEVEL_DEBUG);
 	assert_true(config.audit);
-	assert_int_equal(config.stores[0].url.kind, STORE_KIND_ZOOKEEPER);
+	assert_string_equal(config.stores[0].url.scheme, STORE_SCHEME_ZOOKEEPER);
 	assert_string_equal(config.stores[0].url.servers, "zk:2191");
 	assert_string_equal(config.stores[0].url.root, "/x;y");
 	assert_int_equal(config.stores[0].session_timeout_ms, 600000);
@@ -536,7 +536,7 @@ static void test_stores(void **state)
 	assert_string_equal(config.stores[1].url.servers, "c:2181");
 	assert_string_equal(config.stores[1].url.root, "/jobs");
 	assert_string_equal(config.stores[2].url.servers, "d:1");
-	assert_int_equal(config.stores[3].url.kind, STORE_KIND_LOCAL);
+	assert_string_equal(config.stores[3].url.scheme, STORE_SCHEME_LOCAL);
 	for (size_t i = 0; i < COUNT(paths); i++)
 		assert_int_equal(config_store_of(&config, paths[i].path), paths[i].store);
 	for (size_t i = 0; i < COUNT(ways); i++)
@@ -998,7 +998,7 @@ static void test_example_uncommented(void **state)
 	assert_int_equal(config_policy(&config, "backup/x").on_lost, SIGTERM);
 	assert_int_equal(config.store_count, 2);
 	assert_int_equal(config_store_of(&config, "backup/x"), 1);
-	assert_int_equal(config.stores[1].url.kind, STORE_KIND_ZOOKEEPER);
+	assert_string_equal(config.stores[1].url.scheme, STORE_SCHEME_ZOOKEEPER);
 	assert_int_equal(config_session_timeout_ms(&config, 1), 30000);
 }
 

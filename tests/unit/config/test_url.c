@@ -87,7 +87,7 @@ static void test_local(void **state)
 
 	(void)state;
 	assert_int_equal(store_url_parse("local:", &url, why, sizeof(why)), 0);
-	assert_int_equal(url.kind, STORE_KIND_LOCAL);
+	assert_string_equal(url.scheme, STORE_SCHEME_LOCAL);
 	assert_null(url.servers);
 	assert_null(url.root);
 	store_url_finish(&url);
@@ -104,7 +104,7 @@ static void test_good(void **state)
 
 		print_message("%s %s\n", good[i].text, why);
 		assert_int_equal(error, 0);
-		assert_int_equal(url.kind, STORE_KIND_ZOOKEEPER);
+		assert_string_equal(url.scheme, STORE_SCHEME_ZOOKEEPER);
 		assert_string_equal(url.servers, good[i].servers);
 		assert_string_equal(url.root, good[i].root);
 		store_url_finish(&url);

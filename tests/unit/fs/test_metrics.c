@@ -57,6 +57,10 @@ static const struct engine_events events = {
 	.on_released = on_released,
 };
 
+/* A store that has statistics. */
+static const struct store_ops counting_ops = {.has_statistics = true};
+static struct store counting = {&counting_ops};
+
 static int begin(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
@@ -67,8 +71,9 @@ static int begin(void **state)
 		store_local_open(fixture->service, &engine_store_events, engine, &fixture->store),
 		0);
 	engine_set_store(engine, fixture->store);
-	fixture->shards[0] = (struct shard){.label = "", .engine = engine};
-	fixture->shards[1] = (struct shard){.label = "store=\"cron\"", .engine = engine};
+	fixture->shards[0] = (struct shard){.label = "", .engine = engine, .store = fixture->store};
+	fixture->shards[1] =
+		(struct shard){.label = "store=\"cron\"", .engine = engine, .store = &counting};
 	fixture->filesystem.shards = (struct shards){fixture->shards, 1};
 	metrics_init(&fixture->filesystem.metrics);
 	*state = fixture;
@@ -226,7 +231,7 @@ static void test_store(void **state)
 	struct fixture *fixture = *state;
 	struct store_statistics *statistics = &fixture->shards[0].statistics;
 
-	fixture->shards[0].has_statistics = true;
+	fixture->shards[0].store = &counting;
 	store_statistics_count(statistics, STORE_PLACE, 700, 0);
 	store_statistics_count(statistics, STORE_PLACE, 800, -EACCES);
 	store_statistics_count(statistics, STORE_REMOVE, 800, -ENOENT);
@@ -338,7 +343,6 @@ static void test_two_stores(void **state)
 	struct fixture *fixture = *state;
 
 	fixture->filesystem.shards.count = 2;
-	fixture->shards[1].has_statistics = true;
 	fixture->shards[1].metrics.fenced_handles = 3;
 	store_statistics_count(&fixture->shards[1].statistics, STORE_PLACE, 700, 0);
 	metrics_count_acquisition(&fixture->shards[1].metrics, LOCK_KIND_FLOCK, 0, 3000000);

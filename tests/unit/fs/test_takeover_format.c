@@ -93,13 +93,64 @@ static void test_none(void **state)
 	expect_refused("format=3 reader=-1", "reader: expected a number");
 }
 
+#define PROCESS "dlockfs format=3 folder=/ mountpoint=/m init=" INIT " max_write=0\n"
+
+/* The state begins so: a store as an earlier program wrote it, of which the configuration has that
+ * URL. Returns whether there is a session to go on with; an error is expected if there is a part of
+ * `why`. */
+static bool read_store(const char *line, const char *url, const char *part)
+{
+	char text[512], why[512] = "";
+	struct takeover takeover = {.process = {.fuse = -1, .journal = -1}};
+	struct config config;
+
+	assert_int_equal(config_init(&config), 0);
+	store_url_finish(&config.stores[0].url);
+	assert_int_equal(store_url_parse(url, &config.stores[0].url, why, sizeof(why)), 0);
+	snprintf(text, sizeof(text), PROCESS "store %s\nend\n", line);
+	FILE *file = fmemopen(text, strlen(text), "r");
+	assert_non_null(file);
+	int error = takeover_read_kept(&takeover, file, 3, why, sizeof(why));
+	if (error == 0)
+		error = takeover_check(&takeover, &config, why, sizeof(why));
+	if (part == NULL)
+		assert_string_equal(why, "");
+	else
+		assert_non_null(strstr(why, part));
+	assert_int_equal(error, part == NULL ? 0 : -EINVAL);
+	bool has_session = error == 0 && takeover.former[0].session != NULL;
+	takeover_finish(&takeover);
+	config_finish(&config);
+	return has_session;
+}
+
+#define ZOOKEEPER_STORE                                                                            \
+	"prefix= zookeeper=1 servers=a:2181,b:2181 root=/r acl=1 session_timeout_ms=15000"
+
+static void test_stores(void **state)
+{
+	static const char *const url = "zookeeper://a,b/r";
+
+	assert_false(read_store("prefix=", "local:", NULL));
+	assert_false(read_store(ZOOKEEPER_STORE, url, NULL));
+	assert_true(
+		read_store(ZOOKEEPER_STORE " session=-5 password=0123456789abcde%00", url, NULL));
+	read_store(ZOOKEEPER_STORE " session=-5 password=0123456789abcde", url,
+		   "line 2: store: password: expected 16 bytes");
+	read_store(ZOOKEEPER_STORE " session=5x password=0123456789abcdef", url,
+		   "line 2: store: session: expected a number");
+	read_store("prefix= zookeeper=1 servers=a:2181", url, "line 2: store: root: expected");
+	read_store("prefix=", url, "[store]: the sections, url,");
+	read_store(ZOOKEEPER_STORE, "local:", "[store]: the sections, url,");
+	read_store(ZOOKEEPER_STORE, "zookeeper://a,b/other", "[store]: the sections, url,");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own),
-		cmocka_unit_test(test_later),
-		cmocka_unit_test(test_earlier),
-		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_own),	cmocka_unit_test(test_later),
+		cmocka_unit_test(test_earlier), cmocka_unit_test(test_none),
+		cmocka_unit_test(test_stores),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

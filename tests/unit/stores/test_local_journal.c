@@ -74,7 +74,7 @@ static void begin(struct fixture *fixture, int descriptor)
 	assert_non_null(fixture->service);
 	assert_int_equal(store_local_open(fixture->service, &events, fixture, &fixture->store), 0);
 	assert_int_equal(state_journal_create(descriptor, 4096, 0, &fixture->journal), 0);
-	local_service_set_journal(fixture->service, fixture->journal, STATE_PLACE_SHARD);
+	fixture->store->ops->keep_claims(fixture->store, fixture->journal, STATE_PLACE_SHARD);
 }
 
 static void end(struct fixture *fixture)
@@ -91,7 +91,7 @@ static char *known_text(const struct fixture *fixture)
 	FILE *out = open_memstream(&text, &bytes);
 
 	assert_non_null(out);
-	local_service_save(fixture->service, out);
+	fixture->store->ops->save_claims(fixture->store, out);
 	assert_int_equal(fclose(out), 0);
 	return text;
 }
@@ -164,7 +164,7 @@ static void succeed(struct fixture *fixture)
 	end(fixture);
 	begin(fixture, descriptor);
 	state_reader_init(&reader, file);
-	if (store_local_restore(fixture->store, &reader) != 0)
+	if (fixture->store->ops->restore_claims(fixture->store, &reader) != 0)
 		fail_msg("%s", reader.why);
 	state_reader_finish(&reader);
 	fclose(file);

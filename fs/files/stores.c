@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the list of stores. Any thread.
+ */
+#include "files/stores.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "stores/local/store.h"
+#include "stores/zookeeper/store.h"
+
+static const struct store_kind *const kinds[] = {&store_local_kind, &store_zookeeper_kind};
+
+enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
+
+const struct store_kind *stores_find(const char *scheme)
+{
+	size_t i;
+
+	for (i = 0; strcmp(kinds[i]->scheme, scheme) != 0; i++)
+		assert(i + 1 < KINDS);
+	return kinds[i];
+}
+
+const struct store_kind *stores_find_saved(struct state_reader *in)
+{
+	for (size_t i = 0; i < KINDS; i++) {
+		if (state_find_flag(in, kinds[i]->scheme))
+			return kinds[i];
+	}
+	return &store_local_kind;
+}
