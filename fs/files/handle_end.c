@@ -10,7 +10,10 @@
 
 void handle_close(struct handle *handle)
 {
-	parked_refuse_all(handle, -EINTR);
+	/* The call that opened the file has ended. If a request still waits, it is of another
+	 * process that asks for the same node (PARKED_BESIDE), and was not interrupted: it looks
+	 * again. */
+	parked_refuse_all(handle, -ESTALE);
 	holder_leave_all(handle);
 	audit_closed(handle);
 	handle_free(handle);
