@@ -24,7 +24,7 @@ refused_with() {
 
 # What dlockfs needs is refused with nonempty, too: by its path, by another one, and as the folder of a library.
 # A root directory of its own, whose /etc is a copy, so that no other process is in the way.
-mkdir -p "$dir/root"/{dev,proc,usr,etc,work,var,run}
+mkdir -p "$dir/root"/{dev,proc,usr,etc,own,var,run}
 ln -s ../run "$dir/root/var/run"
 cp -P /bin /sbin /lib /lib64 "$dir/root" 2>/dev/null || true # symbolic links into /usr
 [ -L "$dir/root/lib" ] || skip "requires: /lib is a symbolic link"
@@ -32,17 +32,17 @@ cp /etc/passwd /etc/group /etc/nsswitch.conf /etc/ld.so.cache "$dir/root/etc"
 for folder in dev proc usr; do
     mount --rbind "/$folder" "$dir/root/$folder"
 done
-cp "$dlockfs" "$dir/root/work/dlockfs"
-program=(chroot "$dir/root" /work/dlockfs)
+cp "$dlockfs" "$dir/root/own/dlockfs"
+program=(chroot "$dir/root" /own/dlockfs)
 behind="which would be behind its own mount, expected an empty folder such as /run/dlocks"
 for options in "" "-o nonempty"; do
     # shellcheck disable=SC2086
     refused_with "/etc: dlockfs itself needs /etc, $behind" $options /etc
 done
-refused_with "/work: dlockfs itself needs /work/dlockfs, $behind" -o nonempty /work
+refused_with "/own: dlockfs itself needs /own/dlockfs, $behind" -o nonempty /own
 refused_with "/var: dlockfs itself needs /var/lib/sss, $behind" -o nonempty /var
 refused_with "/run: dlockfs itself needs /run/systemd/journal, $behind" -o nonempty /run
-refused_with "/work: dlockfs itself needs /work/dlockfs, $behind" -o nonempty /work/../work/.
+refused_with "/own: dlockfs itself needs /own/dlockfs, $behind" -o nonempty /own/../own/.
 # The same folder has two names.
 mkdir -p "$dir/root/above/etc"
 cp -r "$dir/root/etc" "$dir/root/above"
