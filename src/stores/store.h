@@ -76,12 +76,39 @@ struct store_proof {
 	uint32_t version;
 };
 
+/* What a store knows of the lease: until when its session is certain to live. Only the store knows
+ * what proves that, and how often it has to be proven anew; the file in its folder that has the
+ * arithmetic says from where each rule is. Times are of CLOCK_BOOTTIME (base/clock.h), in
+ * milliseconds, and are reckoned from when something was sent, never from its answer. */
+struct store_lease {
+	/* From then on the session may be over without STORE_LOST, unless the lease is renewed.
+	 * INT64_MAX: it cannot be; INT64_MIN: nothing is proven. */
+	int64_t end_ms;
+	int64_t proven_ms; /* the service had heard of the session then: what the lease counts from;
+			      INT64_MIN: nothing is proven */
+	int64_t saved_ms;  /* what resume() is to be told of the lease, whatever that is */
+	/* Whether a first lock may be granted: the lease holds, can be renewed in time by
+	 * heartbeats, and is not doubtful. */
+	bool grants;
+	/* After doubt(): the lease may rest on what was sent before it. What is held stays held
+	 * until end_ms, but nothing may be granted. */
+	bool doubtful;
+	int64_t beat_ms;  /* when the next heartbeat is due, if anything is claimed: prove() with
+			     the tag NULL, one at a time; INT64_MAX: no heartbeats are needed */
+	int64_t touch_ms; /* when touch() is due, if nothing is claimed; likewise */
+};
+
 /* Where events go. Pointers in arguments are valid during the call only. */
 struct store_events {
 	/* The session changed. It begins as STORE_SUSPENDED, without an event. With STORE_CONNECTED
-	 * comes the session's timeout: after so long without a sign of life the session is over,
-	 * and its claims are gone. 0: it cannot end without STORE_LOST first. */
+	 * comes the session's timeout: after about so long without a sign of life the session is
+	 * over, and its claims are gone. 0: it cannot end without STORE_LOST first. The lease of a
+	 * session that is lost ends before the event. */
 	void (*on_session)(void *context, enum store_session session, int64_t timeout_ms);
+
+	/* The lease is renewed: the session is certain to live until then, as lease() says, too.
+	 * Comes before the event of the operation whose answer proves it. */
+	void (*on_renewed)(void *context, int64_t valid_until_ms);
 
 	/* place() is done. error 0: the claim stands in the queue as `name` with `sequence`;
 	 * entries is the whole queue at a moment after that (the claim itself included), or NULL if
@@ -224,10 +251,27 @@ struct store_ops {
 	void (*prove)(struct store *store, void *tag, const struct store_proof *proofs,
 		      size_t count);
 
-	/* Shows a server that this session is in use, without a write. A single server answers,
-	 * which by itself proves nothing (engine/lease.h). NULL in a store whose sessions have no
-	 * timeout. */
+	/* Keeps the session alive and the lease fit to be renewed while nothing is claimed, without
+	 * a write of the quorum. By itself it proves nothing. NULL in a store without lease(). */
 	void (*touch)(struct store *store);
+
+	/* What is known of the lease now. NULL in a store whose sessions cannot end without
+	 * STORE_LOST: then it never ends, and nothing is due. O(1). */
+	void (*lease)(struct store *store, int64_t now_ms, struct store_lease *ret);
+
+	/* The next heartbeat is due as if one were sent now: the only claim of the session is being
+	 * placed, so that one would show no other to stand. A store in which a claim that was
+	 * placed does not renew the lease ignores that. NULL as lease(). */
+	void (*defer_beat)(struct store *store);
+
+	/* The clock may have stood still until now, while that of the service went on, for a time
+	 * that nobody knows. NULL as lease(). */
+	void (*doubt)(struct store *store, int64_t now_ms);
+
+	/* Another process had the session: the timeout that on_session() told there last, 0 if it
+	 * never did, and saved_ms and doubtful of its lease. To be called, if at all, before the
+	 * first dispatch(). The lease does not become longer by that. NULL as lease(). */
+	void (*resume)(struct store *store, int64_t timeout_ms, int64_t saved_ms, bool doubtful);
 
 	/* Reads the queue of `path`, and the names below; "" is above all locks and has no queue.
 	 * The answer may be a moment old. */
