@@ -13,7 +13,8 @@
 #include "base/log.h"
 
 /* A smaller difference may be the time between reading the two clocks. A pause so short does not
- * matter to a lease, which ends a fortieth of the session timeout early (engine/lease.h). */
+ * matter to a lease, which ends a fortieth of the session timeout early (stores/zookeeper/lease.h).
+ */
 enum { LEAST_MS = 10 };
 
 static int64_t read_ms(clockid_t clock)

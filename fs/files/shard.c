@@ -174,7 +174,7 @@ void shards_close(struct shards *shards)
 
 /* How long the daemon has, from the end of the lease on, to fence what is held before the guard
  * acts: half the time between that end and the first moment at which another host can be granted
- * (engine/lease.h). */
+ * (stores/zookeeper/lease.h). */
 static int64_t fencing_ms(int64_t timeout_ms)
 {
 	return timeout_ms / FENCINGS_IN_TIMEOUT;

@@ -309,7 +309,7 @@ void claim_place(struct claim *claim)
 	claim->sent_ms = engine->now_ms;
 	/* As good as a heartbeat, while there is nothing else that one would show to stand. */
 	if (engine->claims == 1 && claim->handoff == NULL)
-		lease_beat(&engine->lease, engine->now_ms);
+		engine_defer_beat(engine);
 	lock->placing++;
 	lock->placing_with_list += claim->sent;
 	engine_place(claim, data, claim->sent);

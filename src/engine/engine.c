@@ -41,7 +41,7 @@ struct engine *engine_create(const struct engine_events *events, void *context,
 	engine->context = context;
 	engine->session = STORE_SUSPENDED;
 	engine->session_number = session_seed;
-	lease_begin(&engine->lease, 0, INT64_MIN);
+	engine->doubt_ms = INT64_MIN;
 	engine->nudged_ms = INT64_MIN;
 	engine->nudge_ms = INT64_MAX;
 	engine->proof_round = 1;
@@ -54,7 +54,6 @@ struct engine *engine_create(const struct engine_events *events, void *context,
 void engine_begin(struct engine *engine, int64_t now_ms)
 {
 	engine->now_ms = now_ms;
-	lease_begin(&engine->lease, 0, now_ms);
 }
 
 void engine_set_placing_max(struct engine *engine, size_t claims)

@@ -180,7 +180,7 @@ static void hand_on(struct claim *claim)
 	if (next != NULL && usable) {
 		/* Until it may be given to the caller, it does not go when its time is over. */
 		wish_clear_timer(claim->wishes);
-		if (engine_may_grant(engine))
+		if (engine_try_grant(engine))
 			claim_give(claim, next);
 	} else if (next == NULL && usable && !wanted && !is_awaited(claim) && keep_ms > 0 &&
 		   !engine->stopping) {

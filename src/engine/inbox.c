@@ -92,7 +92,7 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 	if (error != 0) {
 		place_failed(claim, error);
 	} else {
-		engine_proved_alive(engine, claim->sent_ms);
+		engine_acknowledged(engine, claim->sent_ms);
 		take_place(claim, sequence);
 		numbers_note(lock, sequence);
 		bool stale = entries == NULL && claim_needs_news(claim);
@@ -410,7 +410,7 @@ static void note_withdrawn(struct claim *claim, int error)
 		lock_retry_after(lock, "withdrawal of a claim", error);
 		return;
 	}
-	engine_proved_alive(lock->engine, claim->sent_ms);
+	engine_acknowledged(lock->engine, claim->sent_ms);
 	delay_broken(claim);
 	DL_DELETE(lock->leaving, &claim->place);
 	claim_free(claim);
@@ -440,7 +440,7 @@ static void on_proved(void *context, void *tag, int error, const char *missing, 
 	}
 	struct lock *lock = proof->lock;
 	if (error == 0 || error == -ENOENT || error == -EACCES || error == -ESTALE)
-		engine_proved_alive(engine, proof->sent_ms);
+		engine_acknowledged(engine, proof->sent_ms);
 	proof_note_answer(proof, error, stamp);
 	lock_finish(lock);
 }
@@ -454,14 +454,20 @@ static void on_session(void *context, enum store_session session, int64_t timeou
 	log_resume();
 }
 
+static void on_renewed(void *context, int64_t valid_until_ms)
+{
+	session_renewed(context);
+}
+
 static void on_touched(void *context, int error)
 {
-	session_touched(context, error);
+	session_touched(context);
 	engine_finish(context);
 }
 
 const struct store_events engine_store_events = {
 	.on_session = on_session,
+	.on_renewed = on_renewed,
 	.on_placed = on_placed,
 	.on_listed = on_listed,
 	.on_changed = on_changed,

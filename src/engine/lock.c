@@ -26,11 +26,17 @@ void engine_retry_in(struct engine *engine, int64_t delay_ms)
 
 bool engine_may_grant(const struct engine *engine)
 {
-	const struct lease *lease = &engine->lease;
-	if (engine->stopping || engine->session != STORE_CONNECTED || lease_is_doubtful(lease))
+	const struct store_lease lease = engine_lease(engine);
+	if (engine->stopping || engine->session != STORE_CONNECTED || lease.doubtful)
 		return false;
-	return engine->holders > 0 ? lease_holds(lease, engine->now_ms)
-				   : lease_can_be_renewed(lease, engine->now_ms);
+	return engine->holders > 0 ? engine->now_ms < lease.end_ms : lease.grants;
+}
+
+bool engine_try_grant(struct engine *engine)
+{
+	bool may = engine_may_grant(engine);
+	engine->barred |= !may;
+	return may;
 }
 
 bool lock_may_log(const struct lock *lock, const char *what, int error)

@@ -15,6 +15,9 @@ void engine_retry_in(struct engine *engine, int64_t delay_ms);
 /* Whether locks may be granted now: the session is known to live and the store answers. */
 bool engine_may_grant(const struct engine *engine);
 
+/* The same for who grants at once if so; if not, it is asked again when that has changed. */
+bool engine_try_grant(struct engine *engine);
+
 /* Whether the log may tell that the store refused something: whoever is refused may ask again at
  * once. */
 bool lock_may_log(const struct lock *lock, const char *what, int error);

@@ -266,6 +266,48 @@ void engine_send_touch(struct engine *engine)
 	engine->store->ops->touch(engine->store);
 }
 
+/* The lease */
+
+static bool has_lease(const struct engine *engine)
+{
+	return engine->store != NULL && engine->store->ops->lease != NULL;
+}
+
+struct store_lease engine_lease(const struct engine *engine)
+{
+	struct store_lease lease = {
+		.end_ms = INT64_MAX,
+		.proven_ms = INT64_MIN,
+		.saved_ms = INT64_MIN,
+		.grants = true,
+		.beat_ms = INT64_MAX,
+		.touch_ms = INT64_MAX,
+	};
+
+	if (has_lease(engine))
+		engine->store->ops->lease(engine->store, engine->now_ms, &lease);
+	return lease;
+}
+
+void engine_defer_beat(struct engine *engine)
+{
+	engine->beat_wanted = false;
+	if (has_lease(engine))
+		engine->store->ops->defer_beat(engine->store);
+}
+
+void engine_doubt_lease(struct engine *engine, int64_t now_ms)
+{
+	if (has_lease(engine))
+		engine->store->ops->doubt(engine->store, now_ms);
+}
+
+void engine_resume_lease(struct engine *engine, int64_t saved_ms, bool doubtful)
+{
+	if (has_lease(engine))
+		engine->store->ops->resume(engine->store, engine->timeout_ms, saved_ms, doubtful);
+}
+
 void wish_describe(const struct wish *wish, char text[ENGINE_TEXT_BYTES])
 {
 	const struct claim *claim = wish->claim;

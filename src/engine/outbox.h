@@ -29,6 +29,13 @@ void engine_renew_now(struct engine *engine);
 void engine_nudge(struct engine *engine);
 void engine_send_touch(struct engine *engine);
 
+/* What the store knows of the lease now. It is no operation, and waits for nothing; nor do these,
+ * which are as in stores/store.h. */
+struct store_lease engine_lease(const struct engine *engine);
+void engine_defer_beat(struct engine *engine);
+void engine_doubt_lease(struct engine *engine, int64_t now_ms);
+void engine_resume_lease(struct engine *engine, int64_t saved_ms, bool doubtful);
+
 /* What waits to be sent is not. */
 void engine_forget_outgoing(struct engine *engine);
 

@@ -14,6 +14,7 @@
 #include "engine/save.h"
 
 #include "engine/conflict.h"
+#include "engine/outbox.h"
 
 const char *const engine_state_words[] = {
 	[CLAIM_WANTED] = "wanted",   [CLAIM_PLACING] = "uncertain", [CLAIM_UNCERTAIN] = "uncertain",
@@ -36,6 +37,8 @@ void engine_save_owner(const struct owner *owner, FILE *out)
 
 static void save_engine(const struct engine *engine, FILE *out)
 {
+	const struct store_lease lease = engine_lease(engine);
+
 	state_begin(out, "engine");
 	state_unsigned(out, "session_number", engine->session_number);
 	state_unsigned(out, "claim_number", engine->claim_number);
@@ -46,9 +49,9 @@ static void save_engine(const struct engine *engine, FILE *out)
 	state_flag(out, "lost", engine->session == STORE_LOST);
 	if (engine->session == STORE_SUSPENDED && engine->suspended_ms != INT64_MIN)
 		state_number(out, "suspended_ms", engine->suspended_ms);
-	state_number(out, "timeout_ms", engine->lease.timeout_ms);
-	state_number(out, "proven_ms", lease_tell(&engine->lease));
-	state_flag(out, "doubtful", lease_is_doubtful(&engine->lease));
+	state_number(out, "timeout_ms", engine->timeout_ms);
+	state_number(out, "proven_ms", lease.saved_ms);
+	state_flag(out, "doubtful", lease.doubtful);
 	state_end(out);
 }
 

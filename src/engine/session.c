@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The session and its lease (lease.h): what is held while the session is known to live, fenced when
- * that is not known any more, and queued anew in the next session.
+ * The session and its lease, of which the store knows until when it is certain: what is held while
+ * the session is known to live, fenced when that is not known any more, and queued anew in the next
+ * session.
  *
  *   SAFE      connected, lease holds     wishes are granted
  *   JEOPARDY  lease holds, but is not    holders keep their locks, nothing is granted
@@ -157,8 +158,6 @@ static void lose_all(struct engine *engine)
 	engine->beating = engine->touching = false;
 	engine_forget_outgoing(engine);
 	engine_renew(engine);
-	/* The next session is made from now on. */
-	lease_begin(&engine->lease, engine->lease.timeout_ms, engine->now_ms);
 	engine->session_number = next_session_number(engine->session_number);
 	HASH_ITER (hh, engine->locks, lock, next) {
 		lose_session(lock);
@@ -178,6 +177,8 @@ static void change_session(struct engine *engine, enum store_session session)
 		engine->hurried = false;
 	if (session == STORE_LOST)
 		lose_all(engine);
+	if (session == STORE_CONNECTED)
+		engine->barred = false;
 	HASH_ITER (hh, engine->locks, lock, next) {
 		if (session == STORE_CONNECTED)
 			lock_resume(lock);
@@ -187,10 +188,8 @@ static void change_session(struct engine *engine, enum store_session session)
 
 void session_changed(struct engine *engine, enum store_session session, int64_t timeout_ms)
 {
-	if (session == STORE_CONNECTED) {
-		engine->lease.timeout_ms = timeout_ms;
-		lease_connect(&engine->lease);
-	}
+	if (session == STORE_CONNECTED)
+		engine->timeout_ms = timeout_ms;
 	change_session(engine, session);
 }
 
@@ -208,43 +207,46 @@ static void resettle(struct engine *engine)
 	}
 }
 
-/* An answer to what was sent then has come, and something is known of the lease. */
-static void note_answer(struct engine *engine, int64_t sent_ms, bool is_proof)
+/* Something more is known of the lease. */
+static void grant_again(struct engine *engine)
 {
-	bool could = engine_may_grant(engine);
-	if (is_proof)
-		lease_note_proof(&engine->lease, sent_ms, engine->now_ms);
-	else
-		lease_note_answer(&engine->lease, sent_ms, engine->now_ms);
-	if (!could && engine_may_grant(engine))
-		resettle(engine);
+	if (!engine->barred || !engine_may_grant(engine))
+		return;
+	engine->barred = false;
+	resettle(engine);
 }
 
-void engine_proved_alive(struct engine *engine, int64_t sent_ms)
+void engine_acknowledged(struct engine *engine, int64_t sent_ms)
 {
 	round_trip_note(&engine->round_trip, engine->now_ms - sent_ms);
-	note_answer(engine, sent_ms, true);
+	grant_again(engine);
+}
+
+void session_renewed(struct engine *engine)
+{
 	engine_mark(engine);
+	grant_again(engine);
 }
 
 bool engine_doubt(struct engine *engine, int64_t now_ms)
 {
-	lease_doubt(&engine->lease, now_ms);
+	engine_doubt_lease(engine, now_ms);
 	engine->doubts++;
+	engine->doubt_ms = now_ms;
 	engine_mark(engine);
-	return lease_is_doubtful(&engine->lease);
+	return engine_lease(engine).doubtful;
 }
 
 bool engine_lease_is_over(const struct engine *engine)
 {
-	return engine->holders > 0 && !lease_holds(&engine->lease, engine->now_ms);
+	return engine->holders > 0 && engine->now_ms >= engine_lease_end(engine);
 }
 
 void engine_end_session(struct engine *engine)
 {
 	log_error("the store has not proved for %lld ms that the session lives: giving it up, "
 		  "%zu locks are lost",
-		  (long long)(engine->now_ms - engine->lease.heard_ms), engine->holders);
+		  (long long)(engine->now_ms - engine_lease(engine).proven_ms), engine->holders);
 	engine_renew_now(engine);
 	change_session(engine, STORE_LOST);
 }
@@ -252,7 +254,7 @@ void engine_end_session(struct engine *engine)
 /* Since when there is no answer to what is asked, or no connection; INT64_MAX: all is well. */
 static int64_t silent_since(const struct engine *engine)
 {
-	if (engine->lease.timeout_ms == 0)
+	if (engine->timeout_ms == 0)
 		return INT64_MAX;
 	if (engine->session == STORE_SUSPENDED)
 		return engine->suspended_ms;
@@ -262,7 +264,7 @@ static int64_t silent_since(const struct engine *engine)
 /* How long a silence is at least before the store is nudged. */
 static int64_t patience_ms(const struct engine *engine)
 {
-	int64_t sixteenth_ms = engine->lease.timeout_ms / HURRIED_NUDGES_IN_TIMEOUT;
+	int64_t sixteenth_ms = engine->timeout_ms / HURRIED_NUDGES_IN_TIMEOUT;
 	int64_t answer_ms = round_trip_one_ms(&engine->round_trip);
 	return answer_ms > sixteenth_ms ? answer_ms : sixteenth_ms;
 }
@@ -275,13 +277,13 @@ static int64_t silent_too_long(const struct engine *engine)
 		return INT64_MAX;
 	if (since_ms < engine->nudged_ms)
 		since_ms = engine->nudged_ms;
-	int64_t timeout_ms = engine->lease.timeout_ms;
+	int64_t timeout_ms = engine->timeout_ms;
 	int64_t soon_ms = since_ms + patience_ms(engine);
 	int64_t nudge_ms = since_ms + timeout_ms / NUDGES_IN_TIMEOUT;
 	if (engine->session == STORE_CONNECTED) {
-		int64_t urgent_ms = lease_end(&engine->lease) - timeout_ms / RENEWALS_IN_TIMEOUT;
 		if (engine->holders == 0)
 			return nudge_ms;
+		int64_t urgent_ms = engine_lease_end(engine) - timeout_ms / RENEWALS_IN_TIMEOUT;
 		if (soon_ms < urgent_ms)
 			soon_ms = urgent_ms;
 	} else if (!engine->hurried) {
@@ -300,7 +302,7 @@ void engine_mind_silence(struct engine *engine)
 	if (silent_too_long(engine) > engine->now_ms) {
 		engine->nudge_ms = INT64_MAX;
 	} else if (engine->nudge_ms == INT64_MAX) {
-		engine->nudge_ms = engine->now_ms + engine->lease.timeout_ms / LOOKS_IN_TIMEOUT;
+		engine->nudge_ms = engine->now_ms + engine->timeout_ms / LOOKS_IN_TIMEOUT;
 	} else if (engine->nudge_ms <= engine->now_ms) {
 		engine->nudge_ms = INT64_MAX;
 		engine->nudged_ms = engine->now_ms;
@@ -320,13 +322,20 @@ static bool needs_beat(const struct engine *engine)
 	return is_in_use(engine) && engine->session == STORE_CONNECTED && !engine->beating;
 }
 
+/* When the next heartbeat is due. One in the millisecond of a doubt would not dispel that, and be
+ * in the way of one that does. */
+static int64_t next_beat_ms(const struct engine *engine)
+{
+	return engine->beat_wanted ? engine->doubt_ms + 1 : engine_lease(engine).beat_ms;
+}
+
 void engine_beat(struct engine *engine)
 {
-	if (!needs_beat(engine) || lease_next_beat(&engine->lease, engine->now_ms) > engine->now_ms)
+	if (!needs_beat(engine) || next_beat_ms(engine) > engine->now_ms)
 		return;
 	engine->beating = true;
+	engine->beat_wanted = false;
 	engine->sent_ms = engine->now_ms;
-	lease_beat(&engine->lease, engine->now_ms);
 	engine_oversee(engine);
 	engine_send_beat(engine);
 }
@@ -339,24 +348,21 @@ static bool needs_touch(const struct engine *engine)
 
 void engine_touch(struct engine *engine)
 {
-	if (!needs_touch(engine) || lease_next_touch(&engine->lease) > engine->now_ms)
+	if (!needs_touch(engine) || engine_lease(engine).touch_ms > engine->now_ms)
 		return;
 	engine->touching = true;
-	engine->touched_ms = engine->now_ms;
-	lease_touch(&engine->lease, engine->now_ms);
 	engine_send_touch(engine);
 }
 
-void session_touched(struct engine *engine, int error)
+void session_touched(struct engine *engine)
 {
 	engine->touching = false;
-	if (error == 0)
-		note_answer(engine, engine->touched_ms, false);
+	grant_again(engine);
 }
 
 void engine_hurry_beat(struct engine *engine)
 {
-	lease_beat(&engine->lease, INT64_MIN);
+	engine->beat_wanted = true;
 }
 
 void engine_beaten(struct engine *engine, int error, const char *missing)
@@ -365,7 +371,7 @@ void engine_beaten(struct engine *engine, int error, const char *missing)
 
 	engine->beating = false;
 	if (error == 0 || error == -ENOENT || error == -EACCES)
-		engine_proved_alive(engine, engine->sent_ms);
+		engine_acknowledged(engine, engine->sent_ms);
 	/* What was shown together with that was not shown. Where rights are missing it would be the
 	 * same again, and the others would never have their turn. */
 	if (error != 0 && error != -EACCES)
@@ -380,40 +386,41 @@ void engine_beaten(struct engine *engine, int error, const char *missing)
 
 int64_t engine_lease_deadline(const struct engine *engine)
 {
-	int64_t deadline_ms = engine->holders > 0 ? lease_end(&engine->lease) : INT64_MAX;
+	int64_t deadline_ms = engine->holders > 0 ? engine_lease_end(engine) : INT64_MAX;
 	int64_t beat_ms = INT64_MAX;
 	if (needs_beat(engine))
-		beat_ms = lease_next_beat(&engine->lease, engine->now_ms);
+		beat_ms = next_beat_ms(engine);
 	else if (needs_touch(engine))
-		beat_ms = lease_next_touch(&engine->lease);
+		beat_ms = engine_lease(engine).touch_ms;
 	return beat_ms < deadline_ms ? beat_ms : deadline_ms;
 }
 
 int64_t engine_lease_end(const struct engine *engine)
 {
-	return lease_end(&engine->lease);
+	return engine_lease(engine).end_ms;
 }
 
 int64_t engine_held_lease(const struct engine *engine, int64_t *ret_timeout_ms)
 {
-	*ret_timeout_ms = engine->lease.timeout_ms;
-	return engine->holders > 0 ? lease_end(&engine->lease) : INT64_MAX;
+	*ret_timeout_ms = engine->timeout_ms;
+	return engine->holders > 0 ? engine_lease_end(engine) : INT64_MAX;
 }
 
 struct engine_status engine_status(const struct engine *engine)
 {
+	const struct store_lease lease = engine_lease(engine);
 	struct engine_status status = {
 		.session = engine->session,
-		.timeout_ms = engine->lease.timeout_ms,
+		.timeout_ms = engine->timeout_ms,
 		.lease_left_ms = -1,
-		.doubtful = lease_is_doubtful(&engine->lease),
+		.doubtful = lease.doubtful,
 		.sessions_lost = engine->sessions_lost,
 		.reconnects = engine->connections > 0 ? engine->connections - 1 : 0,
 	};
-	int64_t end_ms = lease_end(&engine->lease);
 
-	if (is_in_use(engine) && end_ms != INT64_MAX)
-		status.lease_left_ms = end_ms > engine->now_ms ? end_ms - engine->now_ms : 0;
+	if (is_in_use(engine) && lease.end_ms != INT64_MAX)
+		status.lease_left_ms =
+			lease.end_ms > engine->now_ms ? lease.end_ms - engine->now_ms : 0;
 	return status;
 }
 

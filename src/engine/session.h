@@ -11,7 +11,7 @@
 void engine_begin_silence(struct engine *engine);
 
 /* A write that was sent at that time is acknowledged. */
-void engine_proved_alive(struct engine *engine, int64_t sent_ms);
+void engine_acknowledged(struct engine *engine, int64_t sent_ms);
 
 /* Whether something is held, and its lease has ended; and what follows: the session is given up,
  * and what is held is lost. */
@@ -42,9 +42,10 @@ bool lock_needs_list(const struct lock *lock);
 /* The list in which a claim's cycle is to be seen again; 0: it is not in one. */
 uint64_t claim_cycle_list(const struct claim *claim);
 
-/* As on_session() and on_touched() of the store. */
+/* As on_session(), on_renewed() and on_touched() of the store. */
 void session_changed(struct engine *engine, enum store_session session, int64_t timeout_ms);
-void session_touched(struct engine *engine, int error);
+void session_renewed(struct engine *engine);
+void session_touched(struct engine *engine);
 
 /* A heartbeat is answered: as on_proved() says. */
 void engine_beaten(struct engine *engine, int error, const char *missing);

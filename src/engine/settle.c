@@ -318,7 +318,7 @@ static void judge(struct claim *claim)
 		rival_watch(rival_of(blocker)); /* after which this one is looked at again */
 	else if (blocker != NULL)
 		settle_blocked(claim, blocker);
-	else if (asked && engine_may_grant(engine) && lock_is_sure(claim->place.lock) &&
+	else if (asked && engine_try_grant(engine) && lock_is_sure(claim->place.lock) &&
 		 is_sure(claim))
 		claim_grant(claim);
 }

@@ -82,7 +82,6 @@
 #include "base/log_limit.h"
 #include "base/timers.h"
 #include "engine/engine.h"
-#include "engine/lease.h"
 #include "engine/place.h"
 #include "engine/round_trip.h"
 #include "engine/transfer.h"
@@ -481,13 +480,15 @@ struct engine {
 	struct outgoing *outgoing; /* outbox.c */
 	bool stopping;		   /* grants nothing any more */
 	enum store_session session;
-	struct lease lease;
+	int64_t timeout_ms; /* of the session; 0: it cannot end unnoticed */
+	bool barred;	    /* something waits because nothing might be granted (lock.h) */
 	struct round_trip round_trip;
 	uint32_t doubts;      /* so far: see engine_doubt() */
+	int64_t doubt_ms;     /* the latest of them; INT64_MIN: there was none */
+	bool beat_wanted;     /* a heartbeat is due at once, to show what stands */
 	bool beating;	      /* a heartbeat is under way, */
 	int64_t sent_ms;      /* sent at this time */
-	bool touching;	      /* touch() is under way, */
-	int64_t touched_ms;   /* sent at this time */
+	bool touching;	      /* touch() is under way */
 	int64_t suspended_ms; /* since when the session is; INT64_MIN: since engine_advance() */
 	int64_t nudged_ms;    /* when the store was nudged last; INT64_MIN: never */
 	bool hurried;	      /* it was connected then, and is not again */

@@ -15,6 +15,7 @@
 #include "engine/coverage.h"
 #include "engine/lock.h"
 #include "engine/numbers.h"
+#include "engine/outbox.h"
 #include "engine/precedence.h"
 #include "engine/queue.h"
 #include "engine/record.h"
@@ -103,12 +104,9 @@ static int restore_engine(struct restoring *restoring)
 	engine->suspended_ms = INT64_MIN;
 	if (state_has(in, "suspended_ms"))
 		engine->suspended_ms = state_get_number(in, "suspended_ms", 0, TIME_MAX_MS);
-	/* This process connects after engine_begin(). */
-	lease_begin(&engine->lease, state_get_number(in, "timeout_ms", 0, INT32_MAX),
-		    engine->now_ms);
-	lease_resume(&engine->lease, state_get_number(in, "proven_ms", INT64_MIN, TIME_MAX_MS));
-	if (state_find_flag(in, "doubtful"))
-		lease_doubt(&engine->lease, engine->now_ms);
+	engine->timeout_ms = state_get_number(in, "timeout_ms", 0, INT32_MAX);
+	engine_resume_lease(engine, state_get_number(in, "proven_ms", INT64_MIN, TIME_MAX_MS),
+			    state_find_flag(in, "doubtful"));
 	engine_mark(engine);
 	return result_of(restoring);
 }

@@ -63,8 +63,8 @@ void engine_save(const struct engine *engine, const struct engine_transfer *tran
 
 /* Reads that, up to the first line that is not of an engine. The engine is new, but for its owners.
  * Its time, which begins with the next engine_advance(), is that of the former process.
- * Calls nothing of the store. Returns 0; or -EINVAL, -ENOMEM, with a line in the reader's `why`,
- * and the engine is good for nothing but engine_destroy(). */
+ * Calls nothing of the store but resume(). Returns 0; or -EINVAL, -ENOMEM, with a line in the
+ * reader's `why`, and the engine is good for nothing but engine_destroy(). */
 int engine_restore(struct engine *engine, const struct engine_transfer *transfer,
 		   struct state_reader *in);
 

@@ -106,8 +106,9 @@ struct store_events {
 	 * session that is lost ends before the event. */
 	void (*on_session)(void *context, enum store_session session, int64_t timeout_ms);
 
-	/* The lease is renewed: the session is certain to live until then, as lease() says, too.
-	 * Comes before the event of the operation whose answer proves it. */
+	/* The lease is renewed: the session is certain to live until then, which is later than
+	 * before, and what lease() says, too. Comes before the event of the operation whose answer
+	 * proves it. What else lease() says may change with any answer. */
 	void (*on_renewed)(void *context, int64_t valid_until_ms);
 
 	/* place() is done. error 0: the claim stands in the queue as `name` with `sequence`;

@@ -33,6 +33,7 @@ struct item {
 	enum item_kind kind;
 	void *tag;
 	int64_t at_ms;	    /* when it arrives, or is delivered */
+	int64_t sent_ms;    /* by the client's clock */
 	int64_t sure_at_ms; /* WATCH, READ, CHANGED: when the client knows that the watch stands */
 	bool answered;	    /* by -ECONNRESET, before it arrived */
 	struct session *session; /* that it is sent in; not used on the way back */

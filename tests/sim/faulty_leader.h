@@ -27,8 +27,8 @@
  *   The client pings when it has sent nothing     zookeeper_interest (C client); not while its
  *   for a third of the timeout.                   process or its host stands still
  *
- * A ping may come late by less than a twentieth of the timeout, as engine/lease.h allows for. Pings
- * and the client's pings are reckoned when somebody asks. Single-threaded.
+ * A ping may come late by less than a twentieth of the timeout, as stores/zookeeper/lease.h allows
+ * for. Pings and the client's pings are reckoned when somebody asks. Single-threaded.
  */
 #ifndef DLOCKFS_FAULTY_LEADER_H
 #define DLOCKFS_FAULTY_LEADER_H

@@ -13,6 +13,7 @@
 
 #include <utlist.h>
 
+#include "faulty_lease.h"
 #include "faulty_session.h"
 #include "unclaimed.h"
 
@@ -24,6 +25,7 @@ struct faulty {
 	struct faulty_settings settings;
 	const struct store_events *events;
 	void *context;
+	struct faulty_lease lease;
 
 	bool connected;		 /* the wire is */
 	bool killed;		 /* the client is dead */
@@ -46,6 +48,19 @@ static struct faulty *faulty_of(const struct store *store)
 static int64_t now(const struct faulty *faulty)
 {
 	return *faulty->settings.now_ms;
+}
+
+static int64_t client_clock(const struct faulty *faulty)
+{
+	const struct faulty_settings *settings = &faulty->settings;
+
+	return settings->clock_ms != NULL ? settings->clock_ms(settings->context) : now(faulty);
+}
+
+/* Nothing is known of the next session yet. */
+static void begin_lease(struct faulty *faulty, int64_t timeout_ms)
+{
+	faulty->lease.rules->begin(&faulty->lease, timeout_ms, client_clock(faulty));
 }
 
 static int64_t some_delay(struct faulty *faulty)
@@ -346,6 +361,7 @@ void store_faulty_succeed(struct store *store)
 	faulty->notice_ms = INT64_MAX;
 	faulty->told = STORE_SUSPENDED;
 	faulty->telling = false;
+	begin_lease(faulty, 0);
 }
 
 void store_faulty_set_context(struct store *store, void *context)
@@ -359,6 +375,7 @@ static void send(struct faulty *faulty, struct item *item)
 	const struct faulty_settings *settings = &faulty->settings;
 	enum item_kind item_kind = item->kind;
 
+	item->sent_ms = client_clock(faulty);
 	if (faulty->killed || (faulty->session->expired && faulty->telling)) {
 		item_free(item); /* nothing is sent in a session that is known to be over */
 	} else if (faulty->connected) {
@@ -397,6 +414,28 @@ static void send_watch(struct faulty *faulty, void *tag, const char *path, const
 	send(faulty, item);
 }
 
+/* What the answer says of the lease, which is told first. */
+static void note_answer(struct faulty *faulty, const struct item *item)
+{
+	static const enum store_operation operations[] = {
+		[ITEM_PLACE] = STORE_PLACE, [ITEM_LIST] = STORE_LIST,
+		[ITEM_WATCH] = STORE_WATCH, [ITEM_AMEND] = STORE_AMEND,
+		[ITEM_MARK] = STORE_MARK,   [ITEM_WITHDRAW] = STORE_WITHDRAW,
+		[ITEM_PROVE] = STORE_PROVE, [ITEM_TOUCH] = STORE_TOUCH,
+	};
+	int64_t now_ms = client_clock(faulty);
+	struct store_lease lease;
+
+	if (item->kind == ITEM_SESSION || item->kind == ITEM_ATTEND || item->kind == ITEM_READ ||
+	    item->kind == ITEM_CHANGED)
+		return; /* no answers */
+	if (!faulty->lease.rules->note(&faulty->lease, operations[item->kind], item->error,
+				       item->sent_ms, now_ms))
+		return;
+	lease = faulty->lease.rules->describe(&faulty->lease, now_ms);
+	faulty->events->on_renewed(faulty->context, lease.end_ms);
+}
+
 /* Delivers an event. The callback may call operations. */
 static void deliver(struct faulty *faulty, struct item *item)
 {
@@ -405,14 +444,18 @@ static void deliver(struct faulty *faulty, struct item *item)
 
 	DL_DELETE(faulty->news, item);
 	unclaimed_leave_out(faulty->unclaimed, item);
+	note_answer(faulty, item);
 	switch (item->kind) {
 	case ITEM_SESSION:
 		faulty->told = item->told;
 		if (item->told == STORE_LOST) {
 			session_free(faulty->session);
 			begin_session(faulty);
+			begin_lease(faulty, faulty->settings.timeout_ms);
 			listen(faulty);
 		}
+		if (item->told == STORE_CONNECTED)
+			faulty->lease.rules->connect(&faulty->lease, faulty->settings.timeout_ms);
 		events->on_session(context, item->told, faulty->settings.timeout_ms);
 		break;
 	case ITEM_PLACE:
@@ -657,6 +700,7 @@ static void on_withdraw(struct store *store, void *tag, const char *path, const 
 
 static void on_prove(struct store *store, void *tag, const struct store_proof *proofs, size_t count)
 {
+	struct faulty *faulty = faulty_of(store);
 	struct item *item = operation(store, ITEM_PROVE, tag, NULL, NULL);
 	size_t bytes = 0, znodes = 0;
 
@@ -673,12 +717,45 @@ static void on_prove(struct store *store, void *tag, const struct store_proof *p
 		abort();
 	}
 	item_keep_proofs(item, proofs, count);
-	send(faulty_of(store), item);
+	if (tag == NULL)
+		faulty->lease.rules->beat(&faulty->lease, client_clock(faulty));
+	send(faulty, item);
 }
 
 static void on_touch(struct store *store)
 {
-	send(faulty_of(store), operation(store, ITEM_TOUCH, NULL, NULL, NULL));
+	struct faulty *faulty = faulty_of(store);
+
+	faulty->lease.rules->touch(&faulty->lease, client_clock(faulty));
+	send(faulty, operation(store, ITEM_TOUCH, NULL, NULL, NULL));
+}
+
+static void on_lease(struct store *store, int64_t now_ms, struct store_lease *ret)
+{
+	struct faulty *faulty = faulty_of(store);
+
+	*ret = faulty->lease.rules->describe(&faulty->lease, now_ms);
+}
+
+static void on_defer_beat(struct store *store)
+{
+	struct faulty *faulty = faulty_of(store);
+
+	faulty->lease.rules->defer_beat(&faulty->lease, client_clock(faulty));
+}
+
+static void on_doubt(struct store *store, int64_t now_ms)
+{
+	struct faulty *faulty = faulty_of(store);
+
+	faulty->lease.rules->doubt(&faulty->lease, now_ms);
+}
+
+static void on_resume(struct store *store, int64_t timeout_ms, int64_t saved_ms, bool doubtful)
+{
+	struct faulty *faulty = faulty_of(store);
+
+	faulty->lease.rules->resume(&faulty->lease, timeout_ms, saved_ms, doubtful);
 }
 
 /* If there is another server: then all that is under way is lost, whether it takes effect or not.
@@ -708,6 +785,7 @@ static void on_renew(struct store *store)
 	DL_APPEND(faulty->given_up, session);
 	forget(faulty);
 	begin_session(faulty);
+	begin_lease(faulty, faulty->settings.timeout_ms);
 	faulty->told = STORE_LOST;
 	faulty->notice_ms = INT64_MAX;
 	faulty->connected = well;
@@ -761,6 +839,10 @@ static const struct store_ops faulty_ops = {
 	.withdraw = on_withdraw,
 	.prove = on_prove,
 	.touch = on_touch,
+	.lease = on_lease,
+	.defer_beat = on_defer_beat,
+	.doubt = on_doubt,
+	.resume = on_resume,
 	.nudge = on_nudge,
 	.renew = on_renew,
 	.describe = on_describe,
@@ -779,6 +861,9 @@ int store_faulty_open(struct local_service *service, const struct faulty_setting
 	faulty->context = context;
 	faulty->told = STORE_SUSPENDED;
 	faulty->notice_ms = INT64_MAX;
+	faulty->lease.rules =
+		settings->lease_rules != NULL ? settings->lease_rules : &faulty_lease_zookeeper;
+	begin_lease(faulty, 0);
 	begin_session(faulty);
 	store_faulty_reconnect(&faulty->store);
 	*ret = &faulty->store;

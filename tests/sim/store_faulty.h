@@ -35,12 +35,14 @@
 #include "stores/local/store.h"
 
 struct unclaimed_set;
+struct faulty_lease_rules;
 
 struct faulty_settings {
 	const int64_t *now_ms;
 	struct prng *prng;
-	int64_t delay_ms;      /* one way takes 0 to so long */
-	int64_t timeout_ms;    /* of the session */
+	int64_t delay_ms;			      /* one way takes 0 to so long */
+	int64_t timeout_ms;			      /* of the session */
+	const struct faulty_lease_rules *lease_rules; /* NULL: ZooKeeper's */
 	int64_t tick_ms;       /* of the servers (faulty_leader.h), at most half the timeout; */
 	int64_t tick_phase_ms; /* so long before the beginning one of the leader's ticks was */
 	int64_t ping_delay_ms; /* a leader's ping takes 0 to so long */
@@ -53,6 +55,9 @@ struct faulty_settings {
 
 	/* What else stands in the queues (unclaimed.h); NULL: nothing. */
 	const struct unclaimed_set *unclaimed;
+
+	/* What time it is by the client's clock; NULL: now_ms. */
+	int64_t (*clock_ms)(const void *context);
 
 	/* For who checks, all may be NULL. Called when a claim has come to stand in its queue, also
 	 * if the client never hears of it, and whether in a session that was given up; when one is

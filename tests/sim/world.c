@@ -86,6 +86,11 @@ void host_open_engine(struct host *host)
 		engine_set_store(host->engine, host->store);
 }
 
+static int64_t clock_of(const void *host)
+{
+	return host_clock(host);
+}
+
 static void host_start(struct host *host)
 {
 	struct world *world = host->world;
@@ -104,6 +109,7 @@ static void host_start(struct host *host)
 		.stale_percent = world->stale_percent,
 		.nudge_percent = world->nudge_percent,
 		.unclaimed = &world->unclaimed,
+		.clock_ms = clock_of,
 		.context = host,
 		.on_standing = view_standing,
 		.on_withdrawing = view_withdrawing,

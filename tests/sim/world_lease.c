@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The clocks of the servers, on which the leases of hosts rest (engine/lease.h): how long their
- * ticks are, who leads, and what a lease may be. Single-threaded.
+ * The clocks of the servers, on which the leases of hosts rest (stores/zookeeper/lease.h): how long
+ * their ticks are, who leads, and what a lease may be. Single-threaded.
  */
 #include "world.h"
 

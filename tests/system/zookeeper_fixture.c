@@ -35,6 +35,15 @@ static void on_session(void *context, enum store_session session, int64_t timeou
 		host->store->ops->renew(host->store); /* as the engine does */
 }
 
+static void on_renewed(void *context, int64_t valid_until_ms)
+{
+	struct host *host = context;
+
+	assert_true(host->renewals == 0 || valid_until_ms > host->valid_until_ms);
+	host->renewals++;
+	host->valid_until_ms = valid_until_ms;
+}
+
 static void note(struct host *host, struct call *call, int error, const struct store_entry *entries,
 		 size_t count)
 {
@@ -106,16 +115,32 @@ static void on_answered(void *context, void *tag, int error)
 
 static void on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp)
 {
+	struct host *host = context;
 	struct call *call = tag;
 
 	assert_true((error == -ENOENT) == (missing != NULL));
+	if (!call) {
+		assert_int_equal(error, 0);
+		host->beats++;
+		host->beats_renewals = host->renewals;
+		return;
+	}
 	note(context, tag, error, NULL, 0);
 	snprintf(call->text, sizeof(call->text), "%s", missing ? missing : "");
 	call->stamp = stamp;
 }
 
+static void on_touched(void *context, int error)
+{
+	struct host *host = context;
+
+	assert_int_equal(error, 0);
+	host->touches++;
+}
+
 static const struct store_events events = {
 	.on_session = on_session,
+	.on_renewed = on_renewed,
 	.on_placed = on_placed,
 	.on_listed = on_listed,
 	.on_changed = on_changed,
@@ -125,6 +150,7 @@ static const struct store_events events = {
 	.on_marked = on_answered,
 	.on_withdrawn = on_answered,
 	.on_proved = on_proved,
+	.on_touched = on_touched,
 };
 
 void dispatch_hosts(int64_t limit_ms)

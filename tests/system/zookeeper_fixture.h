@@ -48,6 +48,11 @@ struct host {
 	int events;	/* answers so far */
 	int reads;	/* of watches */
 	int64_t timeout_ms;
+	int renewals; /* of the lease, */
+	int64_t valid_until_ms;
+	int beats;	    /* heartbeats that were answered, */
+	int beats_renewals; /* and how often the lease was renewed before the last */
+	int touches;
 };
 
 /* One operation and what came of it. */

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "stores/zookeeper/operation.h"
 
@@ -91,6 +92,8 @@ static struct zookeeper_session *give_up(struct store_zookeeper *store)
 	store->session = NULL;
 	store->handle = NULL;
 	store->told = STORE_LOST;
+	/* Of the next session. */
+	lease_begin(&store->lease, store->lease.timeout_ms, clock_now_ms());
 	store->names = 0;
 	store->barred = ZOK;
 	store->prepares_root = store->root_prepared = false;

@@ -176,13 +176,26 @@ void operation_start(struct operation *operation, void (*send)(struct operation 
 	send(operation);
 }
 
+static void renew_lease(struct operation *operation, int64_t now_us, int error)
+{
+	struct store_zookeeper *store = operation->store;
+
+	if (lease_note_operation(&store->lease, operation->kind, error, operation->sent_us / 1000,
+				 now_us / 1000))
+		store->events->on_renewed(store->context, lease_end(&store->lease));
+}
+
 void operation_count(struct operation *operation, int error)
 {
 	struct store_statistics *statistics = operation->store->statistics;
+	int64_t now_us = histogram_now_us();
 
-	if (statistics && operation->sent_us)
-		store_statistics_count(statistics, operation->kind,
-				       histogram_now_us() - operation->sent_us, error);
+	if (!operation->sent_us)
+		return;
+	renew_lease(operation, now_us, error);
+	if (statistics)
+		store_statistics_count(statistics, operation->kind, now_us - operation->sent_us,
+				       error);
 	operation->sent_us = 0;
 }
 

@@ -25,6 +25,7 @@
 #include "claim/znode_path.h"
 #include "stores/statistics.h"
 #include "stores/store.h"
+#include "stores/zookeeper/lease.h"
 #include "stores/zookeeper/session.h"
 
 #define REFUSED_MS 5000 /* until the next attempt when the servers reject the identity */
@@ -170,6 +171,7 @@ struct store_zookeeper {
 	int64_t suspended_us; /* since when it has no connection, by histogram_now_us() */
 	bool abandoned;	      /* nor will it be: it was given up before */
 	int timeout_ms;
+	struct lease lease; /* on the session */
 };
 
 /* As operation_create(), but out of memory it only returns NULL. */
@@ -199,7 +201,8 @@ void operation_start(struct operation *operation, void (*send)(struct operation 
 void operation_attach(struct operation *operation);
 void operation_detach(struct operation *operation);
 
-/* Counts the end of the operation in the statistics, once, with the time since it was started. */
+/* The operation has ended with that error, which its event has: notes what that says of the lease,
+ * and counts it in the statistics, once, with the time since it was started. */
 void operation_count(struct operation *operation, int error);
 
 /* Takes the return value of the call that made a request. If the client library has refused the
@@ -348,8 +351,12 @@ int zookeeper_remove(struct store *base, struct store_change *change, const char
 /* prove() of the table. */
 void zookeeper_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count);
 
-/* touch() of the table. */
+/* touch.c: touch(), lease() and what else of the table is about the lease. */
 void zookeeper_touch(struct store *base);
+void zookeeper_lease(struct store *base, int64_t now_ms, struct store_lease *ret);
+void zookeeper_defer_beat(struct store *base);
+void zookeeper_doubt(struct store *base, int64_t now_ms);
+void zookeeper_resume(struct store *base, int64_t timeout_ms, int64_t saved_ms, bool doubtful);
 
 /* look(), read() and write() of the table. */
 int zookeeper_look(struct store *base, struct store_look *look, const char *path);

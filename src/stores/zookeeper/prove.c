@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "stores/zookeeper/operation.h"
 
 struct prove {
@@ -130,10 +131,13 @@ static bool add_claim(struct operation *operation, const struct store_proof *pro
 
 void zookeeper_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count)
 {
-	struct operation *operation = operation_create((struct store_zookeeper *)base, STORE_PROVE,
-						       tag, conclude_prove, NULL, NULL);
+	struct store_zookeeper *store = (struct store_zookeeper *)base;
+	struct operation *operation =
+		operation_create(store, STORE_PROVE, tag, conclude_prove, NULL, NULL);
 	bool complete;
 
+	if (!tag)
+		lease_beat(&store->lease, clock_now_ms());
 	if (!operation)
 		return;
 	operation->prove = calloc(1, sizeof(*operation->prove));

@@ -24,6 +24,7 @@
 
 #include <utlist.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "stores/zookeeper/operation.h"
 
@@ -108,6 +109,7 @@ static void on_connected(struct store_zookeeper *store, const struct zookeeper_s
 	store->handle = state->handle;
 	store->id = state->id;
 	store->timeout_ms = state->timeout_ms;
+	lease_connect(&store->lease, store->timeout_ms);
 	memcpy(store->server, state->server, sizeof(store->server));
 	zookeeper_resume_watches(store);
 	if (store->trouble == store->refusal)
@@ -396,6 +398,10 @@ static const struct store_ops store_zookeeper_ops = {
 	.withdraw = zookeeper_withdraw,
 	.prove = zookeeper_prove,
 	.touch = zookeeper_touch,
+	.lease = zookeeper_lease,
+	.defer_beat = zookeeper_defer_beat,
+	.doubt = zookeeper_doubt,
+	.resume = zookeeper_resume,
 	.look = zookeeper_look,
 	.read = zookeeper_read,
 	.write = zookeeper_write,
@@ -442,6 +448,7 @@ static int store_zookeeper_open(const struct store_options *options,
 	set_acl(store, store_access_acl(options->access));
 	store->refusal = store_access_has_identity(options->access) ? not_accepted : not_told;
 	store->told = STORE_SUSPENDED;
+	lease_begin(&store->lease, 0, clock_now_ms()); /* no session of the store is older */
 	store->servers = strdup(options->url->servers);
 	store->root = strdup(options->url->root);
 	if (options->session) {

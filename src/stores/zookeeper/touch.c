@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * touch(): asks the server whether the root of all locks exists. The server answers by itself,
- * whatever the answer is, and notes that the session is used.
+ * The lease, by lease.c; and touch(): asks the server whether the root of all locks exists. The
+ * server answers by itself, whatever the answer is, and notes that the session is used.
  */
 #include <errno.h>
 
+#include "base/clock.h"
 #include "stores/zookeeper/operation.h"
 
 static void conclude_touch(struct operation *operation)
@@ -21,9 +22,31 @@ static void conclude_touch(struct operation *operation)
 
 void zookeeper_touch(struct store *base)
 {
-	struct operation *operation = operation_create((struct store_zookeeper *)base, STORE_TOUCH,
-						       NULL, conclude_touch, "", NULL);
+	struct store_zookeeper *store = (struct store_zookeeper *)base;
+	struct operation *operation =
+		operation_create(store, STORE_TOUCH, NULL, conclude_touch, "", NULL);
 
+	lease_touch(&store->lease, clock_now_ms());
 	if (operation)
 		operation_start(operation, operation_look);
+}
+
+void zookeeper_lease(struct store *base, int64_t now_ms, struct store_lease *ret)
+{
+	*ret = lease_describe(&((struct store_zookeeper *)base)->lease, now_ms);
+}
+
+void zookeeper_defer_beat(struct store *base)
+{
+	lease_beat(&((struct store_zookeeper *)base)->lease, clock_now_ms());
+}
+
+void zookeeper_doubt(struct store *base, int64_t now_ms)
+{
+	lease_doubt(&((struct store_zookeeper *)base)->lease, now_ms);
+}
+
+void zookeeper_resume(struct store *base, int64_t timeout_ms, int64_t saved_ms, bool doubtful)
+{
+	lease_resume(&((struct store_zookeeper *)base)->lease, timeout_ms, saved_ms, doubtful);
 }

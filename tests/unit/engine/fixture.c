@@ -248,6 +248,11 @@ static void on_operation(void *context, struct store *store)
 		host->world->on_operation(host);
 }
 
+static int64_t clock_of(const void *host)
+{
+	return host_clock(host);
+}
+
 static void host_start(struct world *world, struct host *host, uint64_t seed, int nudge_percent)
 {
 	struct faulty_settings settings = {
@@ -258,6 +263,7 @@ static void host_start(struct world *world, struct host *host, uint64_t seed, in
 		.wait_percent = 50,
 		.nudge_percent = nudge_percent,
 		.unclaimed = &world->unclaimed,
+		.clock_ms = clock_of,
 		.context = host,
 		.on_operation = on_operation,
 	};

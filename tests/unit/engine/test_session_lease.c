@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the engine promises about the lease on its session (engine/lease.h): when it proves that the
- * session lives, what it gives up when it cannot, and what it does not grant until it can again.
+ * What the engine promises about the lease on its session (stores/zookeeper/lease.h): when it
+ * proves that the session lives, what it gives up when it cannot, and what it does not grant until
+ * it can again.
  */
 #include "fixture.h"
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The arithmetic of the lease; and, against servers as engine/lease.h describes them, in their
+ * The arithmetic of the lease; and, against servers as stores/zookeeper/lease.h describes
+ * them, in their
  * worst phases, that no lease lasts longer than the session.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "engine/lease.h"
+#include "stores/zookeeper/lease.h"
 
 /* A timeout of 4000 ms: a margin of 100, a window of 1000 + 200. */
 enum { T = 4000, MARGIN = T / 40, WINDOW = T / 4 + T / 20, BEAT = T / 8, TOUCH = T / 4 };
@@ -81,7 +83,7 @@ static void test_a_new_session_has_a_lease_at_once(void **state)
 	struct lease lease;
 
 	lease_begin(&lease, T, 1000);
-	lease_connect(&lease);
+	lease_connect(&lease, T);
 	assert_false(lease_holds(&lease, 1000));
 	lease_note_proof(&lease, 1010, 1020);
 	assert_int_equal(lease_end(&lease), 1000 + T - MARGIN);
@@ -96,7 +98,7 @@ static void test_a_connection_proves(void **state)
 	lease_begin(&lease, T, INT64_MIN);
 	lease_note_answer(&lease, 1000, 1000);
 	lease_note_answer(&lease, 1500, 1500);
-	lease_connect(&lease);
+	lease_connect(&lease, T);
 	assert_int_equal(lease_end(&lease), INT64_MIN);
 	lease_note_proof(&lease, 1510, 1520);
 	assert_int_equal(lease_end(&lease), 1500 + T - MARGIN);
@@ -106,7 +108,7 @@ static void test_a_connection_proves(void **state)
 static void begin_well(struct lease *lease, int64_t now_ms)
 {
 	lease_begin(lease, T, now_ms - T);
-	lease_connect(lease);
+	lease_connect(lease, T);
 	for (int64_t ms = now_ms - T; ms <= now_ms; ms += BEAT) {
 		lease_beat(lease, ms);
 		lease_note_proof(lease, ms, ms);
@@ -155,7 +157,7 @@ static void test_no_doubt(void **state)
 	begin_well(&lease, 10000);
 	lease_doubt(&lease, 10100);
 	lease_begin(&lease, T, 10100);
-	lease_connect(&lease);
+	lease_connect(&lease, T);
 	lease_note_proof(&lease, 10110, 10120);
 	assert_false(lease_is_doubtful(&lease));
 	lease_begin(&lease, 0, INT64_MIN);
@@ -172,14 +174,77 @@ static void test_another_process_goes_on(void **state)
 		lease_begin(&lease, timeout_ms, 10000);
 		assert_int_equal(lease_tell(&lease), INT64_MIN);
 		lease_note_proof(&lease, 10010, 10020);
-		lease_begin(&next, timeout_ms, 10030);
-		lease_resume(&next, lease_tell(&lease));
+		lease_begin(&next, 0, 10030);
+		lease_resume(&next, timeout_ms, lease_tell(&lease), false);
 		assert_int_equal(lease_end(&next), lease_end(&lease));
 		/* Told by a program that counts so long from a heartbeat. */
 		assert_true(lease_end(&next) <= lease_tell(&lease) + timeout_ms * 6 / 10 + 2);
-		lease_begin(&next, timeout_ms, 10030);
-		lease_resume(&next, INT64_MIN);
+		lease_begin(&next, 0, 10030);
+		lease_resume(&next, timeout_ms, INT64_MIN, false);
 		assert_int_equal(lease_end(&next), INT64_MIN);
+	}
+}
+
+/* A doubt that is not dispelled is the next process's, too. */
+static void test_doubt_goes_on(void **state)
+{
+	struct lease lease;
+
+	lease_begin(&lease, 0, 20000);
+	lease_resume(&lease, T, 19000, true);
+	assert_true(lease_is_doubtful(&lease));
+	lease_connect(&lease, T);
+	lease_note_proof(&lease, 20100,
+			 20110); /* proves the connection, which was at 20000 or later */
+	assert_true(lease_is_doubtful(&lease));
+	lease_note_proof(&lease, 20110 + WINDOW, 20110 + WINDOW);
+	assert_false(lease_is_doubtful(&lease));
+}
+
+/* What each answer of the store says. */
+static void test_operations(void **state)
+{
+	static const struct {
+		enum store_operation operation;
+		int error;
+		bool proves;
+	} answers[] = {
+		{STORE_PLACE, 0, true},	      {STORE_PLACE, -EACCES, false},
+		{STORE_PLACE, -EIO, false},   {STORE_PLACE, -ECONNRESET, false},
+		{STORE_WITHDRAW, 0, true},    {STORE_WITHDRAW, -EACCES, false},
+		{STORE_PROVE, 0, true},	      {STORE_PROVE, -ENOENT, true},
+		{STORE_PROVE, -EACCES, true}, {STORE_PROVE, -ESTALE, true},
+		{STORE_PROVE, -EIO, false},   {STORE_PROVE, -ECONNRESET, false},
+		{STORE_LIST, 0, false},	      {STORE_WATCH, 0, false},
+		{STORE_READ, 0, false},	      {STORE_LOOK, 0, false},
+		{STORE_TOUCH, 0, false},      {STORE_TOUCH, -ECONNRESET, false},
+	};
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		struct lease lease;
+
+		lease_begin(&lease, T, 1000);
+		assert_int_equal(lease_note_operation(&lease, answers[i].operation,
+						      answers[i].error, 2000, 2010),
+				 answers[i].proves);
+		assert_int_equal(lease_end(&lease),
+				 answers[i].proves ? 1000 + T - MARGIN : INT64_MIN);
+	}
+}
+
+/* A read in idle time is a sign; but not one that was not answered. */
+static void test_touch_is_a_sign(void **state)
+{
+	for (int error = 0; error >= -ECONNRESET; error -= ECONNRESET) {
+		struct lease lease;
+
+		lease_begin(&lease, T, INT64_MIN);
+		assert_false(lease_note_operation(&lease, STORE_TOUCH, error, 1000, 1010));
+		assert_int_equal(
+			lease_note_operation(&lease, STORE_PROVE, 0, 1010 + WINDOW, 1020 + WINDOW),
+			error == 0);
+		assert_false(lease_note_operation(&lease, STORE_PROVE, 0, 1010 + WINDOW,
+						  1020 + WINDOW)); /* nothing new */
 	}
 }
 
@@ -280,7 +345,7 @@ static void test_no_lease_outlasts_the_session(void **state)
 			int64_t heard_ms = 0, noted_ms = INT64_MIN, next_ms = 0;
 
 			lease_begin(&lease, T, 0);
-			lease_connect(&lease);
+			lease_connect(&lease, T);
 			for (int64_t ms = 0; ms < 6 * T; ms++) {
 				if (ms % HALF_TICK == ping && noted_ms != INT64_MIN) {
 					heard_ms = ms;
@@ -348,6 +413,9 @@ int main(void)
 		cmocka_unit_test(test_a_doubt),
 		cmocka_unit_test(test_no_doubt),
 		cmocka_unit_test(test_another_process_goes_on),
+		cmocka_unit_test(test_doubt_goes_on),
+		cmocka_unit_test(test_operations),
+		cmocka_unit_test(test_touch_is_a_sign),
 		cmocka_unit_test(test_beats),
 		cmocka_unit_test(test_beats_give_the_lease),
 		cmocka_unit_test(test_waits_for_a_sign_that_is_young),

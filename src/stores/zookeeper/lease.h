@@ -69,11 +69,14 @@
  *
  * Pure: times are milliseconds of a clock that nobody sets and that counts while the host sleeps.
  */
-#ifndef DLOCKFS_ENGINE_LEASE_H
-#define DLOCKFS_ENGINE_LEASE_H
+#ifndef DLOCKFS_STORES_ZOOKEEPER_LEASE_H
+#define DLOCKFS_STORES_ZOOKEEPER_LEASE_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "stores/statistics.h"
+#include "stores/store.h"
 
 enum { LEASE_SIGNS_MAX = 16 };
 
@@ -102,12 +105,13 @@ void lease_begin(struct lease *lease, int64_t timeout_ms, int64_t since_ms);
 
 /* For another process that goes on with the session: the lease as the time at which a heartbeat,
  * one of many, was sent that has this lease; INT64_MIN if nothing is proven. And the way back,
- * which never makes it longer. */
+ * which never makes it longer: for a lease that has begun when this process did, before it
+ * connects, and which is doubtful if that one was. */
 int64_t lease_tell(const struct lease *lease);
-void lease_resume(struct lease *lease, int64_t told_ms);
+void lease_resume(struct lease *lease, int64_t timeout_ms, int64_t told_ms, bool doubtful);
 
 /* The session is connected: its leader knows of it. */
-void lease_connect(struct lease *lease);
+void lease_connect(struct lease *lease, int64_t timeout_ms);
 
 /* A request that was sent at that time (or later) is answered now (or was before) by some server.
  */
@@ -115,6 +119,12 @@ void lease_note_answer(struct lease *lease, int64_t sent_ms, int64_t now_ms);
 
 /* The same, and the quorum has acknowledged it. */
 void lease_note_proof(struct lease *lease, int64_t sent_ms, int64_t now_ms);
+
+/* An operation that was sent at that time (or later) is answered with the error of its event now
+ * (or was before), which says whether that is a sign or a proof. Returns whether the lease ends
+ * later than it did. */
+bool lease_note_operation(struct lease *lease, enum store_operation operation, int error,
+			  int64_t sent_ms, int64_t now_ms);
 
 /* The clock may have stood still until now, while that of the servers went on. */
 void lease_doubt(struct lease *lease, int64_t now_ms);
@@ -144,5 +154,8 @@ int64_t lease_next_touch(const struct lease *lease);
 /* When the lease ends unless it is renewed; INT64_MAX if it cannot end, INT64_MIN if nothing is
  * proven. */
 int64_t lease_end(const struct lease *lease);
+
+/* All that the engine wants to know. */
+struct store_lease lease_describe(const struct lease *lease, int64_t now_ms);
 
 #endif

@@ -2,8 +2,9 @@
  *
  * Owns the arithmetic of the lease; lease.h has the reasons.
  */
-#include "engine/lease.h"
+#include "stores/zookeeper/lease.h"
 
+#include <errno.h>
 #include <stddef.h>
 
 /* In parts of the session's timeout. */
@@ -65,14 +66,18 @@ int64_t lease_tell(const struct lease *lease)
 	return lease->heard_ms == INT64_MIN ? INT64_MIN : lease->heard_ms + sign_age_ms(lease);
 }
 
-void lease_resume(struct lease *lease, int64_t told_ms)
+void lease_resume(struct lease *lease, int64_t timeout_ms, int64_t told_ms, bool doubtful)
 {
+	lease->timeout_ms = timeout_ms;
 	lease->heard_ms = told_ms < 0 ? INT64_MIN : told_ms - sign_age_ms(lease);
+	if (doubtful && lease->signs_count > 0)
+		lease->doubt_ms = lease->signs[0].sent_ms;
 }
 
 /* All signs came before the connection: the latest says as much as all of them. */
-void lease_connect(struct lease *lease)
+void lease_connect(struct lease *lease, int64_t timeout_ms)
 {
+	lease->timeout_ms = timeout_ms;
 	lease->touch_ms = INT64_MIN;
 	if (lease->signs_count == 0)
 		return;
@@ -116,6 +121,32 @@ void lease_note_proof(struct lease *lease, int64_t sent_ms, int64_t now_ms)
 		drop_first(lease, proven);
 	}
 	lease_note_answer(lease, sent_ms, now_ms);
+}
+
+/* Whether only the quorum can have given the answer, with that error. */
+static bool is_proof(enum store_operation operation, int error)
+{
+	switch (operation) {
+	case STORE_PLACE:
+	case STORE_WITHDRAW:
+		return error == 0;
+	case STORE_PROVE:
+		return error == 0 || error == -ENOENT || error == -EACCES || error == -ESTALE;
+	default:
+		return false;
+	}
+}
+
+bool lease_note_operation(struct lease *lease, enum store_operation operation, int error,
+			  int64_t sent_ms, int64_t now_ms)
+{
+	int64_t former_ms = lease->heard_ms;
+
+	if (is_proof(operation, error))
+		lease_note_proof(lease, sent_ms, now_ms);
+	else if (operation == STORE_TOUCH && error == 0)
+		lease_note_answer(lease, sent_ms, now_ms);
+	return lease->heard_ms > former_ms;
 }
 
 void lease_doubt(struct lease *lease, int64_t now_ms)
@@ -213,4 +244,19 @@ int64_t lease_next_touch(const struct lease *lease)
 	if (lease->touch_ms <= lease->doubt_ms)
 		return at_once(lease);
 	return lease->touch_ms + lease->timeout_ms / TOUCHES_IN_TIMEOUT;
+}
+
+struct store_lease lease_describe(const struct lease *lease, int64_t now_ms)
+{
+	bool doubtful = lease_is_doubtful(lease);
+
+	return (struct store_lease){
+		.end_ms = lease_end(lease),
+		.proven_ms = lease->heard_ms,
+		.saved_ms = lease_tell(lease),
+		.grants = !doubtful && lease_can_be_renewed(lease, now_ms),
+		.doubtful = doubtful,
+		.beat_ms = lease_next_beat(lease, now_ms),
+		.touch_ms = lease_next_touch(lease),
+	};
 }
