@@ -95,8 +95,6 @@ static int open_shard(struct shard *shard, const struct config *config,
 	if (error == 0 && shard->label == NULL)
 		error = -ENOMEM;
 	if (error == 0)
-		engine_begin(shard->engine, clock_now_ms());
-	if (error == 0)
 		error = open_store(shard, store, config_session_timeout_ms(config, index), former);
 	if (error != 0 || shard->store == NULL)
 		return error;

@@ -51,11 +51,6 @@ struct engine *engine_create(const struct engine_events *events, void *context,
 	return engine;
 }
 
-void engine_begin(struct engine *engine, int64_t now_ms)
-{
-	engine->now_ms = now_ms;
-}
-
 void engine_set_placing_max(struct engine *engine, size_t claims)
 {
 	engine->placing_max = claims;

@@ -13,7 +13,7 @@
  * Rules that hold after every call:
  * - a claim is held exactly when no earlier claim of another owner in its queue conflicts with it
  *   (and the session was known to live when it got there);
- * - what is held is fenced before the session can end unnoticed (lease.h);
+ * - what is held is fenced before the session can end unnoticed (struct store_lease);
  * - each wish is decided once: granted, refused, cancelled or ended by its owner's close;
  * - two claims conflict when they overlap, at least one is exclusive, and they belong to different
  *   owners; a process with record locks and an open file that it locked through are the same.
@@ -158,9 +158,6 @@ int64_t engine_lease_end(const struct engine *engine);
 struct engine *engine_create(const struct engine_events *events, void *context,
 			     uint64_t session_seed);
 
-/* What time it is before the store is opened: no session of the engine is older, so that its first
- * lease can count from here. To be called at once, if at all. */
-void engine_begin(struct engine *engine, int64_t now_ms);
 void engine_set_store(struct engine *engine, struct store *store);
 
 /* So many claims of a lock are placed at a time, 500 unless this is called, for tests. What is
@@ -197,7 +194,7 @@ bool engine_find_orphan(const struct engine *engine, const char *path, const cha
 int engine_clear(struct engine *engine, const char *path, const struct lock_policy *policy);
 
 /* The clock may have stood still until now, while that of the servers went on, for a time that
- * nobody knows (lease.h). To be called before engine_advance() is with a time at or after that.
+ * nobody knows. To be called before engine_advance() is with a time at or after that.
  * What is held stays held, but nothing is granted, and no proof that was sent before counts, until
  * the store has proved for how long the session will live; which it is asked for at once. Returns
  * false if the session cannot end unnoticed, so that there is nothing to prove. */

@@ -81,7 +81,6 @@ void host_open_engine(struct host *host)
 	if (world->seed % 5 == 2 ||
 	    world->apart) /* so that what a file holds takes more than one transaction */
 		engine_set_proofs_max(host->engine, 1 + world->seed / 5 % 3);
-	engine_begin(host->engine, host_clock(host));
 	if (host->store != NULL)
 		engine_set_store(host->engine, host->store);
 }

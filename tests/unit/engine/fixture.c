@@ -271,7 +271,6 @@ static void host_start(struct world *world, struct host *host, uint64_t seed, in
 	host->world = world;
 	host->engine = engine_create(&file_events, host, seed);
 	assert_non_null(host->engine);
-	engine_begin(host->engine, world->now_ms);
 	assert_int_equal(store_faulty_open(world->service, &settings, &engine_store_events,
 					   host->engine, &host->store),
 			 0);
