@@ -48,7 +48,7 @@ static void write_worn(void *context, const struct engine_worn *worn)
 
 	fputs("numbers_end=", out);
 	escape_write(out, worn->path);
-	fprintf(out, " number=%" PRId32 " since=%" PRId64 " held_back=%zu awaits=%s\n",
+	fprintf(out, " number=%" PRId64 " since=%" PRId64 " held_back=%zu awaits=%s\n",
 		worn->number, (int64_t)time(NULL) - worn->known_ms / 1000, worn->held_back,
 		awaited[worn->awaits]);
 }

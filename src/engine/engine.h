@@ -131,7 +131,7 @@ enum engine_worn_wait {
 /* A lock whose numbers come to an end: new claims are held back. */
 struct engine_worn {
 	const char *path;
-	int32_t number;	  /* the latest that this host has seen */
+	int64_t number;	  /* of a claim, the latest that this host has seen */
 	int64_t known_ms; /* for so long it knows */
 	size_t held_back; /* calls of this host that have no claim for that */
 	enum engine_worn_wait awaits;
