@@ -163,6 +163,10 @@ struct engine *engine_create(const struct engine_events *events, void *context,
 void engine_begin(struct engine *engine, int64_t now_ms);
 void engine_set_store(struct engine *engine, struct store *store);
 
+/* What the store can do (STORE_HAS_...); everything, unless this is called. A call that needs more
+ * is refused with -ENOLCK. */
+void engine_set_abilities(struct engine *engine, unsigned abilities);
+
 /* So many claims of a lock are placed at a time, 500 unless this is called, for tests. What is
  * under way takes more memory than a claim that waits. */
 void engine_set_placing_max(struct engine *engine, size_t claims);
@@ -253,7 +257,8 @@ int engine_unlock_range(struct owner *file, uint64_t process, struct claim_span 
 
 /* Asks for the first lock, in the order of the queue, that such a wish would conflict with. The
  * answer comes by on_tested(cookie), perhaps before this returns; until then engine_cancel_test()
- * takes *ret_test. Returns 0; or -ENOMEM, -EIO: then no answer follows. */
+ * takes *ret_test. Returns 0; or -ENOMEM, -EIO, -ENOLCK (the store keeps no such locks): then no
+ * answer follows. */
 int engine_test_range(struct owner *file, uint64_t process, struct range range, void *cookie,
 		      struct test **ret_test);
 
@@ -280,7 +285,8 @@ void engine_cancel(struct wish *wish);
  * called, or of what was granted since: never of what was granted and released before.
  *
  * The answer comes by on_proved(cookie), perhaps before this returns; until then
- * engine_cancel_proof() takes *ret_proof. Returns 0; or -ENOMEM, -EIO: then no answer follows. */
+ * engine_cancel_proof() takes *ret_proof. Returns 0; or -ENOMEM, -EIO, -ENOLCK (the store has no
+ * tokens): then no answer follows. */
 int engine_prove(struct owner *file, bool token, void *cookie, struct proof **ret_proof);
 
 /* Takes the question back: no answer follows. */

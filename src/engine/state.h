@@ -473,6 +473,7 @@ struct engine {
 	const struct engine_events *events;
 	void *context;
 	struct store *store;
+	unsigned abilities;	       /* STORE_HAS_..., of the store */
 	struct state_journal *journal; /* NULL: nothing is kept there */
 	const struct engine_transfer *transfer;
 	uint64_t place; /* the first number of its items' places */

@@ -313,12 +313,14 @@ struct store_options {
 				over by now; NULL: a new one */
 };
 
-/* What a store can do. What it cannot, the engine refuses where a call needs it. */
-#define STORE_HAS_QUEUE	  (1U << 0) /* claims have an order over all hosts */
+/* What a store can do. A call that needs what the store cannot do is refused by the engine. */
+#define STORE_HAS_QUEUE	  (1U << 0) /* claims have an order over all hosts, so calls can wait */
 #define STORE_HAS_SHARED  (1U << 1) /* claims can be CLAIM_SHARED */
-#define STORE_HAS_RANGES  (1U << 2) /* claims can cover a part of the file */
+#define STORE_HAS_RANGES  (1U << 2) /* claims can cover a part, as record locks need */
 #define STORE_HAS_STAMPS  (1U << 3) /* prove() gives stamps, for tokens */
 #define STORE_HAS_CLIENTS (1U << 4) /* other programs can lock by the same names */
+
+#define STORE_HAS_ALL ((1U << 5) - 1)
 
 /* What there is of a store before it is opened: files/stores.h has a list of them. */
 struct store_kind {
