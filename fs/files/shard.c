@@ -76,6 +76,8 @@ static int open_store(struct shard *shard, const struct config_store *store,
 		.session = former != NULL ? former->session : NULL,
 	};
 
+	engine_set_abilities(shard->engine, kind->abilities);
+	shard->abilities = kind->abilities;
 	if (kind->is_remote && former != NULL && former->rehearsal)
 		return 0;
 	return kind->open(&options, &engine_store_events, shard->engine, &shard->store);

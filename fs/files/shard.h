@@ -36,6 +36,7 @@ struct shard {
 	char *label;			    /* in metrics: store="prefix"; "" for [store] */
 	struct engine *engine;
 	struct store *store;
+	unsigned abilities;		    /* STORE_HAS_..., of the store */
 	struct viewer *viewer;		    /* of the store; destroyed after the store */
 	struct store_statistics statistics; /* of the store, if it has any */
 	struct shard_metrics metrics;

@@ -48,9 +48,24 @@ static void write_worn(void *context, const struct engine_worn *worn)
 
 	fputs("numbers_end=", out);
 	escape_write(out, worn->path);
-	fprintf(out, " number=%" PRId32 " since=%" PRId64 " held_back=%zu awaits=%s\n",
+	fprintf(out, " number=%" PRId64 " since=%" PRId64 " held_back=%zu awaits=%s\n",
 		worn->number, (int64_t)time(NULL) - worn->known_ms / 1000, worn->held_back,
 		awaited[worn->awaits]);
+}
+
+static void write_abilities(unsigned abilities, FILE *out)
+{
+	static const char *const words[] = {"queue", "shared", "ranges", "stamps", "clients"};
+	const char *separator = "";
+
+	fputs("abilities=", out);
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		if ((abilities & 1U << i) == 0)
+			continue;
+		fprintf(out, "%s%s", separator, words[i]);
+		separator = ",";
+	}
+	fputs(*separator == '\0' ? "none\n" : "\n", out);
 }
 
 static void write_shard(const struct shard *shard, FILE *out)
@@ -63,6 +78,7 @@ static void write_shard(const struct shard *shard, FILE *out)
 	fprintf(out, "store=%s\n", where);
 	if (trouble != NULL)
 		fprintf(out, "store_error=%s\n", trouble);
+	write_abilities(shard->abilities, out);
 	write_session(shard, out);
 	fprintf(out, "locks=%zu\nholders=%zu\nkept=%zu\nwaiters=%zu\nfenced=%zu\n", counts.locks,
 		counts.holders, counts.kept, counts.waiters, shard->fenced);

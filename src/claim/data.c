@@ -61,7 +61,7 @@ char *claim_data_format(const char *asker, const struct claim_data *data)
 	if (data->has_holds)
 		write_ranges(stream, HOLDS_KEY, &data->holds);
 	if (data->waits)
-		fprintf(stream, WAITS_KEY "%" PRId32 "\n", data->waits_for);
+		fprintf(stream, WAITS_KEY "%" PRId64 "\n", claim_name_number(data->waits_for));
 	if (data->exact)
 		fputs(EXACT_LINE, stream);
 	if (data->keeps)
@@ -132,14 +132,15 @@ static int read_ranges(const char *value, struct range_set *ret)
 	return error;
 }
 
-static bool read_sequence(const char *value, int32_t *ret)
+/* Reads the number of a claim. */
+static bool read_order(const char *value, int64_t *ret)
 {
 	int64_t number;
 
 	if (!read_number(&value, &number) || *value != '\n' || number < INT32_MIN ||
-	    number > INT32_MAX)
+	    claim_name_number(claim_name_order(number)) != number)
 		return false;
-	*ret = (int32_t)number;
+	*ret = claim_name_order(number);
 	return true;
 }
 
@@ -165,16 +166,16 @@ static bool begins_with(const char *line, const char *key)
 /* Reads a line, which ends in a newline. A later one of the same key replaces an earlier one. */
 static int read_line(const char *line, struct claim_data *data)
 {
-	int32_t sequence;
+	int64_t order;
 
 	if (begins_with(line, RANGES_KEY))
 		return read_set(line + strlen(RANGES_KEY), &data->ranges, &data->has_ranges);
 	if (begins_with(line, HOLDS_KEY))
 		return read_set(line + strlen(HOLDS_KEY), &data->holds, &data->has_holds);
 	if (begins_with(line, WAITS_KEY))
-		data->waits |= read_sequence(line + strlen(WAITS_KEY), &data->waits_for);
+		data->waits |= read_order(line + strlen(WAITS_KEY), &data->waits_for);
 	if (begins_with(line, REQUEUE_KEY))
-		data->requeue |= read_sequence(line + strlen(REQUEUE_KEY), &sequence);
+		data->requeue |= read_order(line + strlen(REQUEUE_KEY), &order);
 	data->exact |= begins_with(line, EXACT_LINE);
 	data->keeps |= begins_with(line, KEEP_LINE);
 	return 0;
@@ -259,12 +260,13 @@ void claim_data_words(const char *text, char words[CLAIM_DATA_WHO_BYTES])
 		 command[0] != '\0' ? ")" : "");
 }
 
-char *claim_data_add_requeue(const char *text, int32_t sequence)
+char *claim_data_add_requeue(const char *text, int64_t order)
 {
 	char *result;
 
-	return asprintf(&result, "%s" REQUEUE_KEY "%" PRId32 "\n", text, sequence) < 0 ? NULL
-										       : result;
+	if (asprintf(&result, "%s" REQUEUE_KEY "%" PRId64 "\n", text, claim_name_number(order)) < 0)
+		return NULL;
+	return result;
 }
 
 char *claim_data_add_order(const char *text, enum claim_order order, const char *who)

@@ -60,7 +60,7 @@ struct claim_data {
 	bool has_holds;
 	struct range_set holds; /* likewise */
 	bool waits;
-	int32_t waits_for; /* a sequence number */
+	int64_t waits_for; /* an order */
 	bool exact;
 	bool keeps;
 	bool requeue;
@@ -93,8 +93,8 @@ bool claim_data_uid(const char *text, uint32_t *ret);
 void claim_data_words(const char *text, char words[CLAIM_DATA_WHO_BYTES]);
 
 /* The data of a claim with a line added that asks its host to queue it again, because of the claim
- * of that number. To be freed; NULL: out of memory. */
-char *claim_data_add_requeue(const char *text, int32_t sequence);
+ * of that order. To be freed; NULL: out of memory. */
+char *claim_data_add_requeue(const char *text, int64_t order);
 
 /* The data of a claim with the line of an order added. If the data is of another format, or longer
  * than CLAIM_DATA_BYTES_MAX, the text that Curator would put there. To be freed; NULL: out of

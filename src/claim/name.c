@@ -6,6 +6,7 @@
 #include "claim/name.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 
 #define UUID_CHARS	  36
 #define SPAN_PART_BYTES	  sizeof("r-9223372036854775808--9223372036854775808-")
-#define ANCHOR_PART_BYTES (SPAN_PART_BYTES + sizeof("-2147483648:"))
+#define ANCHOR_PART_BYTES (SPAN_PART_BYTES + sizeof("9223372036854775807:"))
 
 /* The bits of a uuid, in its first and in its second half. */
 #define VERSION_MASK UINT64_C(0xf000)
@@ -95,8 +96,9 @@ void claim_name_format(char text[CLAIM_NAME_PREFIX_BYTES], const struct claim_na
 		snprintf(span, sizeof(span), "%c%" PRId64 "-%" PRId64 "-", name->sparse ? 's' : 'r',
 			 name->span.start, name->span.end);
 	if (name->anchored)
-		snprintf(anchor, sizeof(anchor), "a%" PRId32 ":%" PRId64 "-%" PRId64 "-",
-			 name->anchor, name->anchor_span.start, name->anchor_span.end);
+		snprintf(anchor, sizeof(anchor), "a%" PRId64 ":%" PRId64 "-%" PRId64 "-",
+			 claim_name_number(name->anchor), name->anchor_span.start,
+			 name->anchor_span.end);
 	end = stpcpy(text, "_c_");
 	end = put_hex(end, high >> 32, 8);
 	end = put_hex(end, high >> 16, 4);
@@ -111,7 +113,15 @@ void claim_name_format(char text[CLAIM_NAME_PREFIX_BYTES], const struct claim_na
 void claim_name_format_placed(char text[CLAIM_NAME_BYTES], const struct claim_name *name)
 {
 	claim_name_format(text, name);
-	sprintf(text + strlen(text), "%010" PRId32, name->sequence);
+	sprintf(text + strlen(text), "%010" PRId64, claim_name_number(name->order));
+}
+
+/* Below INT32_MIN ZooKeeper's counter would go on at INT32_MAX. */
+int64_t claim_name_order_before(int64_t order, uint32_t numbers)
+{
+	int64_t number = claim_name_number(order) - numbers;
+
+	return claim_name_order(number < INT32_MIN ? number + (INT64_C(1) << 32) : number);
 }
 
 struct claim_name claim_name_companion(const struct claim_name *name)
@@ -123,7 +133,7 @@ struct claim_name claim_name_companion(const struct claim_name *name)
 		.recipe = CLAIM_CURATOR_ANY,
 		.companion = true,
 		.record = name->record,
-		.sequence = (int32_t)((uint32_t)name->sequence - 1),
+		.order = claim_name_order_before(name->order, 1),
 	};
 }
 
@@ -141,8 +151,8 @@ static bool is_sign(const char *name, size_t at, int64_t value)
 	return value > INT32_MAX || at == 0 || name[at - 1] == '-' || name[at - 1] == '_';
 }
 
-/* Finds the sequence number at the end of a name. Returns false if there is none. */
-static bool split_number(const char *name, size_t *ret_prefix_chars, int32_t *ret_sequence)
+/* Finds the number, as ZooKeeper gives it, at the end of a name. Returns false if there is none. */
+static bool split_number(const char *name, size_t *ret_prefix_chars, int64_t *ret_order)
 {
 	size_t start = strlen(name), digits = 0;
 	int64_t value = 0, scale = 1;
@@ -161,7 +171,26 @@ static bool split_number(const char *name, size_t *ret_prefix_chars, int32_t *re
 		return false;
 
 	*ret_prefix_chars = minus ? start - 1 : start;
-	*ret_sequence = (int32_t)(minus ? -value : value);
+	*ret_order = claim_name_order(minus ? -value : value);
+	return true;
+}
+
+/* The same for a number that ZooKeeper does not give: more than INT32_MAX, without zeros in front.
+ */
+static bool split_long_number(const char *name, size_t *ret_prefix_chars, int64_t *ret_order)
+{
+	size_t start = strlen(name);
+
+	while (start > 0 && is_digit(name[start - 1]))
+		start--;
+	if (strlen(name + start) < NUMBER_CHARS || name[start] == '0')
+		return false;
+	errno = 0;
+	int64_t number = strtoll(name + start, NULL, 10);
+	if (errno != 0 || number <= INT32_MAX || claim_name_number(number) != number)
+		return false;
+	*ret_prefix_chars = start;
+	*ret_order = number;
 	return true;
 }
 
@@ -229,15 +258,19 @@ static const char *read_anchor(const char *text, struct claim_name *ret)
 	char *end;
 
 	ret->anchored = true;
-	ret->anchor = (int32_t)strtoll(text, &end, 10);
+	int64_t number = strtoll(text, &end, 10);
+	if (number < INT32_MIN)
+		return NULL;
+	ret->anchor = claim_name_order(number);
 	return *end == ':' ? read_span(end + 1, &ret->anchor_span) : NULL;
 }
 
-/* Reads a name whose prefix, with the marker at its end, claim_name_format() has written, to *name.
- * Returns false, and leaves *name untouched, if claim_name_format() has not written it. */
-static bool read_own(const char *text, size_t prefix_chars, const struct marker *marker,
-		     struct claim_name *name)
+/* Reads the prefix of a name, with the marker at its end, that claim_name_format() has written; not
+ * the order. Returns false, and leaves *name untouched, if claim_name_format() has not written it.
+ */
+static bool read_own(const char *text, size_t prefix_chars, struct claim_name *name)
 {
+	const struct marker *marker = find_marker(text, prefix_chars);
 	struct claim_name own = {
 		.mode = marker->mode,
 		.recipe = marker->recipe,
@@ -263,7 +296,7 @@ static bool read_own(const char *text, size_t prefix_chars, const struct marker 
 	claim_name_format(written, &own);
 	if (strlen(written) != prefix_chars || memcmp(text, written, prefix_chars) != 0)
 		return false;
-	own.sequence = name->sequence;
+	own.order = name->order;
 	*name = own;
 	return true;
 }
@@ -273,20 +306,37 @@ bool claim_name_parse(const char *text, struct claim_name *ret)
 	struct claim_name name = {.span = CLAIM_SPAN_WHOLE};
 	size_t prefix_chars;
 
-	if (!split_number(text, &prefix_chars, &name.sequence))
-		return false;
-	const struct marker *marker = find_marker(text, prefix_chars);
-	name.mode = marker->mode;
-	name.recipe = marker->recipe;
-	read_own(text, prefix_chars, marker, &name);
+	if (!split_long_number(text, &prefix_chars, &name.order) ||
+	    !read_own(text, prefix_chars, &name)) {
+		if (!split_number(text, &prefix_chars, &name.order))
+			return false;
+		const struct marker *marker = find_marker(text, prefix_chars);
+		name.mode = marker->mode;
+		name.recipe = marker->recipe;
+		read_own(text, prefix_chars, &name);
+	}
 	*ret = name;
 	return true;
 }
 
-int claim_name_compare(int32_t sequence_a, const char *name_a, int32_t sequence_b,
-		       const char *name_b)
+bool claim_name_parse_prefix(const char *text, size_t bytes, struct claim_name *ret)
 {
-	if (sequence_a == sequence_b)
+	char prefix[CLAIM_NAME_PREFIX_BYTES];
+	struct claim_name name = {.order = 0};
+
+	if (bytes >= sizeof(prefix) || memchr(text, '\0', bytes) != NULL)
+		return false;
+	memcpy(prefix, text, bytes);
+	prefix[bytes] = '\0';
+	if (!read_own(prefix, bytes, &name))
+		return false;
+	*ret = name;
+	return true;
+}
+
+int claim_name_compare(int64_t order_a, const char *name_a, int64_t order_b, const char *name_b)
+{
+	if (order_a == order_b)
 		return strcmp(name_a, name_b);
-	return (uint32_t)sequence_a < (uint32_t)sequence_b ? -1 : 1;
+	return order_a < order_b ? -1 : 1;
 }

@@ -49,6 +49,11 @@
  * the numbers before 2147483647 are given once, and tell the order. The counter is as old as its
  * znode: it starts anew when the empty container is removed and created again.
  *
+ * Inside the daemon a claim has an order of 64 bits in place of the number: claims of one lock
+ * stand in ascending order. A number from 0 on is its own order; the negative ones, which the
+ * counter gives last, are the last orders. In names and in data an order is written as the number,
+ * so there is room for what other stores number with more than 32 bits.
+ *
  * Pure functions: no I/O, no allocation, any thread.
  */
 #ifndef DLOCKFS_CLAIM_NAME_H
@@ -129,22 +134,41 @@ struct claim_name {
 	bool record;	/* of record locks: its data may list less than its span */
 	bool sparse;	/* it covers less than its span: only the data tells what */
 	bool anchored;
-	int32_t anchor;	  /* a sequence number */
-	int32_t sequence; /* not written by claim_name_format(): the store appends it */
+	int64_t anchor; /* an order */
+	int64_t order;	/* not written by claim_name_format(): the store appends the number */
 	struct claim_span anchor_span;
 };
 
 /* The longest name that claim_name_format() writes, without the digits, with the final NUL. */
-#define CLAIM_NAME_PREFIX_BYTES 160
+#define CLAIM_NAME_PREFIX_BYTES 168
 
-/* With the digits: a number has up to eleven characters. */
-#define CLAIM_NAME_BYTES (CLAIM_NAME_PREFIX_BYTES + 11)
+/* With the digits: a number has up to nineteen characters. */
+#define CLAIM_NAME_BYTES (CLAIM_NAME_PREFIX_BYTES + 19)
 
-/* Writes the name of the claim up to the sequence number, which the store appends. In a recipe
- * without shared claims the name is that of an exclusive one. */
+/* The order of the claim that has this number, which is INT32_MIN or more; and the claim's number.
+ */
+static inline int64_t claim_name_order(int64_t number)
+{
+	return number >= 0 ? number : INT64_MAX + (number + 1);
+}
+
+static inline int64_t claim_name_number(int64_t order)
+{
+	return order <= INT64_MAX + (int64_t)INT32_MIN ? order : order - INT64_MAX - 1;
+}
+
+/* The order of the claim that stands so many numbers before this one. */
+int64_t claim_name_order_before(int64_t order, uint32_t numbers);
+
+/* Writes the name of the claim up to the number, which the store appends. In a recipe without
+ * shared claims the name is that of an exclusive one. */
 void claim_name_format(char text[CLAIM_NAME_PREFIX_BYTES], const struct claim_name *name);
 
-/* Writes the name with its sequence number, as the store makes it. */
+/* Reads exactly what claim_name_format() writes, which are the first bytes of the text; the order
+ * is 0. Returns false, and leaves the output untouched, if it is anything else. */
+bool claim_name_parse_prefix(const char *text, size_t bytes, struct claim_name *ret);
+
+/* Writes the name with its number, as the store makes it. */
 void claim_name_format_placed(char text[CLAIM_NAME_BYTES], const struct claim_name *name);
 
 /* The companion of a claim of curator-any. */
@@ -161,30 +185,14 @@ struct claim_name claim_name_companion(const struct claim_name *name);
  * without it ("-2147483648"), or if the digits make at least 1000000000 and the minus stands alone,
  * or after another minus or an underscore ("lock--1500000000", "__WRIT__-1500000000").
  *
+ * A number above 2147483647, of up to nineteen digits, is read only behind what claim_name_format()
+ * writes, and without zeros in front.
+ *
  * Returns false, and leaves the output untouched, if the name is no claim. */
 bool claim_name_parse(const char *text, struct claim_name *ret);
 
-/* From this number on new claims are held back until the queue is empty and its numbers start anew
- * (engine/numbers.c). Clients that do not hold back, and place 5,000 claims a second, need 15 hours
- * for the 2^28 numbers that are left. */
-#define CLAIM_NUMBER_LATE (INT32_MAX - (INT32_C(1) << 28) + 1)
-
-static inline bool claim_number_is_late(int32_t sequence)
-{
-	return (uint32_t)sequence >= CLAIM_NUMBER_LATE;
-}
-
-/* Whether several claims may have the number: their order is unknown, and nothing is granted by it.
- */
-static inline bool claim_number_is_unsure(int32_t sequence)
-{
-	return (uint32_t)sequence >= INT32_MAX;
-}
-
-/* Orders claims of one lock as they stand in its queue: by sequence number, where the negative ones
- * are the last, as the counter gives them, then by name. Negative, zero or positive as for
- * strcmp(3). */
-int claim_name_compare(int32_t sequence_a, const char *name_a, int32_t sequence_b,
-		       const char *name_b);
+/* Orders claims of one lock as they stand in its queue: by order, then by name. Negative, zero or
+ * positive as for strcmp(3). */
+int claim_name_compare(int64_t order_a, const char *name_a, int64_t order_b, const char *name_b);
 
 #endif

@@ -143,6 +143,22 @@ static void check_store(struct doctor *doctor, const char *status)
 	free(where);
 }
 
+/* Other programs' locks by the same names are the least of them: locks of one host have none. */
+static void check_abilities(struct doctor *doctor, const char *status)
+{
+	static const char *const needed[] = {"queue", "shared", "ranges", "stamps"};
+	char *abilities = tree_value(status, "abilities"), *where = store_words(status);
+	bool all = true;
+
+	for (size_t i = 0; abilities != NULL && i < sizeof(needed) / sizeof(*needed); i++)
+		all = all && strstr(abilities, needed[i]) != NULL;
+	if (abilities != NULL)
+		say(doctor, all ? RESULT_OK : RESULT_WARNING, "abilities", "%sthe store has %s%s",
+		    where, abilities, all ? "" : "; calls that need another fail with ENOLCK");
+	free(abilities);
+	free(where);
+}
+
 static void check_fenced(struct doctor *doctor, const char *status)
 {
 	char *fenced = tree_value(status, "fenced"), *where = store_words(status);
@@ -220,6 +236,7 @@ static void check_status(struct doctor *doctor, const struct probe *probe)
 	}
 	for (const char *status = probe->text; status != NULL; status = tree_next_block(status)) {
 		check_store(doctor, status);
+		check_abilities(doctor, status);
 		check_session(doctor, status);
 		check_fenced(doctor, status);
 		check_numbers(doctor, status);

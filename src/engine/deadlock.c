@@ -87,7 +87,7 @@ static bool may_be_one(const struct place *front, const struct place *place)
 	    front->parts.id.owner != CLAIM_OWNER_NONE)
 		return true;
 	return front->parts.record != place->parts.record &&
-	       !(place->says_waits && place->waits_for == front->parts.sequence);
+	       !(place->says_waits && place->waits_for == front->parts.order);
 }
 
 /* A rival has been read; if not, it will be. */
@@ -410,7 +410,7 @@ static void send_rival_back(struct rival *rival, const struct claim *claim)
 	if (rival->amending || rival->known < KNOWN || !rival->place.says_waits ||
 	    rival->text == NULL)
 		return;
-	if (!rival_send_back(rival, claim->place.parts.sequence))
+	if (!rival_send_back(rival, claim->place.parts.order))
 		engine_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
 }
 

@@ -48,6 +48,7 @@ struct engine *engine_create(const struct engine_events *events, void *context,
 	engine->retry_ms = INT64_MAX;
 	engine->placing_max = PLACING_MAX;
 	engine->proofs_max = STORE_PROOFS_MAX;
+	engine->abilities = STORE_HAS_ALL;
 	return engine;
 }
 
@@ -64,6 +65,11 @@ void engine_set_proofs_max(struct engine *engine, size_t znodes)
 void engine_set_store(struct engine *engine, struct store *store)
 {
 	engine->store = store;
+}
+
+void engine_set_abilities(struct engine *engine, unsigned abilities)
+{
+	engine->abilities = abilities;
 }
 
 void engine_stop(struct engine *engine)
@@ -290,6 +296,12 @@ static struct wish *create_wish(struct owner *owner, enum lock_kind kind, struct
 	return claim != NULL ? claim->wishes : NULL;
 }
 
+/* What a wish takes of the store. */
+static unsigned wanted_abilities(enum claim_mode mode, bool waits)
+{
+	return (mode == CLAIM_SHARED ? STORE_HAS_SHARED : 0) | (waits ? STORE_HAS_QUEUE : 0);
+}
+
 int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, bool waits,
 		const struct engine_caller *caller, void *cookie, struct wish **ret_wish)
 {
@@ -301,6 +313,11 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 	*ret_wish = NULL;
 	if (owner->lost)
 		return -EIO;
+	if (!lock_has_abilities(owner->lock, wanted_abilities(mode, waits))) {
+		decisions_add(engine, DECIDED, cookie, -ENOLCK);
+		engine_finish(engine);
+		return 0;
+	}
 	struct wish *wish = take_up_lingering(owner, kind, mode, waits, caller);
 	struct claim *flock = owner_held_but(owner, LOCK_KIND_FLOCK, NULL);
 	bool has = owner_held_but(owner, LOCK_KIND_OPEN, NULL) != NULL ||
@@ -397,6 +414,8 @@ int engine_lock_range(struct owner *file, uint64_t process, struct range range, 
 	*ret_wish = NULL;
 	if (file->lost)
 		return -EIO;
+	if (!lock_has_abilities(file->lock, STORE_HAS_RANGES | wanted_abilities(range.mode, waits)))
+		return -ENOLCK;
 	struct records *records = records_open(file->lock, process);
 	if (records == NULL)
 		return -ENOMEM;
@@ -441,6 +460,8 @@ void engine_flush(struct owner *file, uint64_t process)
 int engine_test_range(struct owner *file, uint64_t process, struct range range, void *cookie,
 		      struct test **ret_test)
 {
+	if (!lock_has_abilities(file->lock, STORE_HAS_RANGES))
+		return -ENOLCK;
 	int error = test_begin(file, process, range, cookie, ret_test);
 
 	if (error == 0)
@@ -458,6 +479,8 @@ void engine_cancel_test(struct test *test)
 
 int engine_prove(struct owner *file, bool token, void *cookie, struct proof **ret_proof)
 {
+	if (token && !lock_has_abilities(file->lock, STORE_HAS_STAMPS))
+		return -ENOLCK;
 	int error = proof_begin(file, token, cookie, ret_proof);
 
 	decisions_tell(file->lock->engine);

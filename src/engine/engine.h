@@ -131,7 +131,7 @@ enum engine_worn_wait {
 /* A lock whose numbers come to an end: new claims are held back. */
 struct engine_worn {
 	const char *path;
-	int32_t number;	  /* the latest that this host has seen */
+	int64_t number;	  /* of a claim, the latest that this host has seen */
 	int64_t known_ms; /* for so long it knows */
 	size_t held_back; /* calls of this host that have no claim for that */
 	enum engine_worn_wait awaits;
@@ -159,6 +159,10 @@ struct engine *engine_create(const struct engine_events *events, void *context,
 			     uint64_t session_seed);
 
 void engine_set_store(struct engine *engine, struct store *store);
+
+/* What the store can do (STORE_HAS_...); everything, unless this is called. A call that needs more
+ * is refused with -ENOLCK. */
+void engine_set_abilities(struct engine *engine, unsigned abilities);
 
 /* So many claims of a lock are placed at a time, 500 unless this is called, for tests. What is
  * under way takes more memory than a claim that waits. */
@@ -250,7 +254,8 @@ int engine_unlock_range(struct owner *file, uint64_t process, struct claim_span 
 
 /* Asks for the first lock, in the order of the queue, that such a wish would conflict with. The
  * answer comes by on_tested(cookie), perhaps before this returns; until then engine_cancel_test()
- * takes *ret_test. Returns 0; or -ENOMEM, -EIO: then no answer follows. */
+ * takes *ret_test. Returns 0; or -ENOMEM, -EIO, -ENOLCK (the store keeps no such locks): then no
+ * answer follows. */
 int engine_test_range(struct owner *file, uint64_t process, struct range range, void *cookie,
 		      struct test **ret_test);
 
@@ -277,7 +282,8 @@ void engine_cancel(struct wish *wish);
  * called, or of what was granted since: never of what was granted and released before.
  *
  * The answer comes by on_proved(cookie), perhaps before this returns; until then
- * engine_cancel_proof() takes *ret_proof. Returns 0; or -ENOMEM, -EIO: then no answer follows. */
+ * engine_cancel_proof() takes *ret_proof. Returns 0; or -ENOMEM, -EIO, -ENOLCK (the store has no
+ * tokens): then no answer follows. */
 int engine_prove(struct owner *file, bool token, void *cookie, struct proof **ret_proof);
 
 /* Takes the question back: no answer follows. */

@@ -25,11 +25,11 @@
 #include "engine/steer.h"
 #include "engine/test.h"
 
-/* The claim stands in the queue with this number; makes it QUEUED. */
-static void take_place(struct claim *claim, int32_t sequence)
+/* The claim stands in the queue with this order; makes it QUEUED. */
+static void take_place(struct claim *claim, int64_t order)
 {
 	DL_DELETE(claim->place.lock->unplaced, &claim->place);
-	claim->place.parts.sequence = sequence;
+	claim->place.parts.order = order;
 	claim_set_state(claim, CLAIM_QUEUED);
 	queue_insert(&claim->place);
 }
@@ -80,8 +80,8 @@ static void place_held_back(struct lock *lock, bool were_worn)
 	}
 }
 
-static void on_placed(void *context, void *tag, int error, const char *name, int32_t sequence,
-		      const struct store_entry *entries, size_t count)
+static void on_placed(void *context, void *tag, int error, const char *name, int64_t order,
+		      int64_t after, const struct store_entry *entries, size_t count)
 {
 	struct engine *engine = context;
 	struct claim *claim = tag;
@@ -93,15 +93,14 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 		place_failed(claim, error);
 	} else {
 		engine_acknowledged(engine, claim->sent_ms);
-		take_place(claim, sequence);
-		numbers_note(lock, sequence);
+		take_place(claim, order);
+		numbers_note(lock, order);
 		bool stale = entries == NULL && claim_needs_news(claim);
-		bool adjacent = lock->known && !stale &&
-				(uint32_t)sequence ==
-					(uint32_t)lock->known_to +
-						claim_recipe_znodes(claim->place.parts.recipe);
+		/* A queue whose orders have started anew unseen has others below known_to. */
+		bool adjacent =
+			lock->known && !stale && after <= lock->known_to && lock->known_to < order;
 		if (adjacent) {
-			lock->known_to = sequence;
+			lock->known_to = order;
 			claim_set_state(claim, CLAIM_WAITING);
 			claim->fresh = entries != NULL;
 			queue_judge(claim);

@@ -45,6 +45,19 @@ bool lock_may_log(const struct lock *lock, const char *what, int error)
 				strlen(lock->path), error);
 }
 
+bool lock_has_abilities(const struct lock *lock, unsigned abilities)
+{
+	unsigned missing = abilities & ~lock->engine->abilities;
+	const char *what = (missing & STORE_HAS_RANGES) != 0   ? "record locks"
+			   : (missing & STORE_HAS_SHARED) != 0 ? "shared locks"
+			   : (missing & STORE_HAS_QUEUE) != 0  ? "a queue to wait in"
+							       : "tokens";
+
+	if (missing != 0 && lock_may_log(lock, what, -ENOLCK))
+		log_lock_error(lock->path, "its store has not got %s: refused with ENOLCK", what);
+	return missing == 0;
+}
+
 void lock_retry_after(struct lock *lock, const char *what, int error)
 {
 	if (error == -ECONNRESET) {

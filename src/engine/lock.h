@@ -22,6 +22,9 @@ bool engine_try_grant(struct engine *engine);
  * once. */
 bool lock_may_log(const struct lock *lock, const char *what, int error);
 
+/* Whether the store has all these abilities. If not, the log tells. */
+bool lock_has_abilities(const struct lock *lock, unsigned abilities);
+
 /* Notes that something failed and is to be tried again, and tells so unless it was a lost
  * connection: "PATH: WHAT: why; trying again". */
 void lock_retry_after(struct lock *lock, const char *what, int error);

@@ -120,7 +120,7 @@ static void set_aside(struct lock *lock, const struct store_entry *entry)
 static struct place *adopt(struct claim *claim, const struct store_entry *entry)
 {
 	DL_DELETE(claim->place.lock->unplaced, &claim->place);
-	claim->place.parts.sequence = entry->claim.sequence;
+	claim->place.parts.order = entry->claim.order;
 	claim_set_state(claim, CLAIM_QUEUED);
 	return &claim->place;
 }
@@ -145,8 +145,8 @@ static bool is_of_this_session(const struct lock *lock, const struct store_entry
 static int compare(const struct place *place, const struct store_entry *entry)
 {
 	char name[CLAIM_NAME_BYTES];
-	if (place->parts.sequence != entry->claim.sequence)
-		return claim_name_compare(place->parts.sequence, "", entry->claim.sequence, "");
+	if (place->parts.order != entry->claim.order)
+		return claim_name_compare(place->parts.order, "", entry->claim.order, "");
 	return strcmp(place_name(place, name), entry->name);
 }
 
@@ -284,7 +284,7 @@ void queue_merge(struct lock *lock, const struct store_entry *entries, size_t co
 	/* What others have put there under the name of a claim may have any number. */
 	if (last_own != NULL && complete) {
 		lock->known = true;
-		lock->known_to = last_own->parts.sequence;
+		lock->known_to = last_own->parts.order;
 	}
 	/* Another host has record locks: those that wait are to say so. */
 	if (lock->foreign_records_in_queue > 0 && !careful)

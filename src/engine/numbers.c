@@ -2,7 +2,7 @@
  *
  * A lock whose numbers run out. They start anew only when the store has taken the empty queue away,
  * and a lock that is in use all the time has no such moment by itself. So each host, as soon as it
- * sees a late number (claim_number_is_late) among the claims that it places or lists, places no
+ * sees a late number (order_late of the store) among the claims that it places or lists, places no
  * more until a list shows that none stands there. All hosts see the same numbers: those who have
  * not seen a late one yet see one with their next claim, which then has its turn as the others that
  * stand there. So the queue becomes empty; whoever lists it then lets the store take it away.
@@ -15,9 +15,9 @@
  *   one that waits for it, though what the two have does not conflict: those who hold something
  *   for so long are waited for by nobody else. Where many hold for a short time, the queue becomes
  *   empty before.
- * - A claim with the last number (claim_number_is_unsure) is not granted: other claims may have
- *   the same one. It is withdrawn and held back like a new one, for as long as it takes; or
- * refused, if its owner holds.
+ * - A claim with the last number (order_unsure) is not granted: other claims may have the same one.
+ *   It is withdrawn and held back like a new one, for as long as it takes; or refused, if its owner
+ *   holds.
  * - A wish that does not wait is refused when a list that was made after it was asked for, and
  *   after the grace of such calls, shows a claim that it would have to wait for; else it waits for
  *   its time to end.
@@ -30,6 +30,8 @@
  */
 #include "engine/numbers.h"
 
+#include <inttypes.h>
+
 #include "base/log.h"
 #include "engine/conflict.h"
 #include "engine/lock.h"
@@ -38,6 +40,16 @@
 /* How soon to look again while nobody waits for that, only to know. And how long a claim is held
  * back before it goes on all the same. */
 enum { IDLE_LOOK_MS = 1000, HOLD_BACK_MS = 20000 };
+
+static bool is_late(const struct lock *lock, int64_t order)
+{
+	return order >= lock->engine->store->ops->order_late;
+}
+
+bool numbers_are_unsure(const struct lock *lock, int64_t order)
+{
+	return order >= lock->engine->store->ops->order_unsure;
+}
 
 static bool is_held_back_long(const struct claim *claim)
 {
@@ -69,18 +81,20 @@ bool numbers_hold_back(struct claim *claim)
 	return true;
 }
 
-static void tell(const struct lock *lock, int32_t sequence)
+static void tell(const struct lock *lock, int64_t order)
 {
 	if (lock->spent && lock_may_log(lock, "last number", 0))
-		log_lock_warning(lock->path,
-				 "there are no more numbers for its claims after %d: nobody is "
-				 "granted it until its queue is empty, and they start anew",
-				 sequence);
+		log_lock_warning(
+			lock->path,
+			"there are no more numbers for its claims after %" PRId64
+			": nobody is granted it until its queue is empty, and they start anew",
+			claim_name_number(order));
 	else if (!lock->spent && lock_may_log(lock, "number", 0))
-		log_lock_warning(lock->path,
-				 "the numbers of its claims run out, this is %d: new claims are "
-				 "held back until its queue is empty, and they start anew",
-				 sequence);
+		log_lock_warning(
+			lock->path,
+			"the numbers of its claims run out, this is %" PRId64
+			": new claims are held back until its queue is empty, and they start anew",
+			claim_name_number(order));
 }
 
 static void change_worn(struct lock *lock, bool worn)
@@ -88,26 +102,26 @@ static void change_worn(struct lock *lock, bool worn)
 	if (lock->worn == worn)
 		return;
 	lock->worn = worn;
-	lock->late_number = 0;
+	lock->late_order = 0;
 	lock->worn_since_ms = lock->engine->now_ms;
 	lock->engine->worn += worn ? 1 : (size_t)-1;
 }
 
-static void set_worn(struct lock *lock, bool worn, int32_t sequence)
+static void set_worn(struct lock *lock, bool worn, int64_t order)
 {
 	change_worn(lock, worn);
-	lock->spent = worn && claim_number_is_unsure(sequence);
+	lock->spent = worn && numbers_are_unsure(lock, order);
 	if (!worn)
 		return;
-	lock->late_number = sequence;
-	tell(lock, sequence);
+	lock->late_order = order;
+	tell(lock, order);
 	engine_retry_in(lock->engine, NUMBERS_LOOK_MS);
 }
 
-void numbers_note(struct lock *lock, int32_t sequence)
+void numbers_note(struct lock *lock, int64_t order)
 {
-	if (claim_number_is_late(sequence) && !lock->spent)
-		set_worn(lock, true, sequence);
+	if (is_late(lock, order) && !lock->spent)
+		set_worn(lock, true, order);
 }
 
 void numbers_read_names(const struct lock *lock)
@@ -137,16 +151,16 @@ static bool may_be_none(const struct lock *lock, const struct store_entry *entry
 void numbers_note_queue(struct lock *lock, const struct store_entry *entries, size_t count)
 {
 	bool sure = true;
-	if (lock->late_number == 0)
+	if (lock->late_order == 0)
 		change_worn(lock, false); /* was so only until a list came: numbers_restored() */
 	lock->listed = count;
 	lock->listed_orphans = 0;
 	for (size_t i = 0; i < count; i++)
 		lock->listed_orphans += entries[i].orphan;
-	for (size_t i = count; i > 0 && claim_number_is_late(entries[i - 1].claim.sequence); i--) {
+	for (size_t i = count; i > 0 && is_late(lock, entries[i - 1].claim.order); i--) {
 		const struct store_entry *entry = &entries[i - 1];
 		if (entry->claim.id.session != 0 || (lock->worn && !may_be_none(lock, entry))) {
-			set_worn(lock, true, entry->claim.sequence);
+			set_worn(lock, true, entry->claim.order);
 			return;
 		}
 		sure = false;
@@ -269,12 +283,12 @@ void engine_each_worn(const struct engine *engine,
 	for (; lock != NULL; lock = lock->hh.next) {
 		struct engine_worn worn = {
 			.path = lock->path,
-			.number = lock->late_number,
+			.number = claim_name_number(lock->late_order),
 			.known_ms = engine->now_ms - lock->worn_since_ms,
 			.held_back = count_held_back(lock),
 			.awaits = what_is_awaited(lock),
 		};
-		if (lock->worn && lock->late_number != 0)
+		if (lock->worn && lock->late_order != 0)
 			visit(context, &worn);
 	}
 }

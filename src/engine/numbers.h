@@ -13,8 +13,11 @@ enum { NUMBERS_LOOK_MS = 50 }; /* how soon to look again while somebody waits fo
 /* Whether a WANTED claim must not be placed now. What is needed to go on is asked for. */
 bool numbers_hold_back(struct claim *claim);
 
-/* A claim stands in the queue with this number. */
-void numbers_note(struct lock *lock, int32_t sequence);
+/* Whether several claims may have this order: nothing is granted by it. */
+bool numbers_are_unsure(const struct lock *lock, int64_t order);
+
+/* A claim stands in the queue with this order. */
+void numbers_note(struct lock *lock, int64_t order);
 
 /* The queue is this, in its order. */
 void numbers_note_queue(struct lock *lock, const struct store_entry *entries, size_t count);

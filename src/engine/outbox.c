@@ -38,7 +38,7 @@ struct outgoing {
 	bool flag;		 /* PLACE: with a list; LIST: synced; WITHDRAW: with the marker */
 	bool attend;		 /* LIST */
 	struct claim_name parts; /* PLACE */
-	int32_t sequence;	 /* WITHDRAW */
+	int64_t order;		 /* WITHDRAW */
 	const struct store_proof *targets; /* what it is about, which is one thing unless PROVE */
 	size_t count;
 };
@@ -68,7 +68,7 @@ static void transmit(const struct engine *engine, const struct outgoing *outgoin
 		ops->mark(store, tag, target->path, target->name, target->text);
 		break;
 	case OPERATION_WITHDRAW:
-		ops->withdraw(store, tag, target->path, target->name, outgoing->sequence,
+		ops->withdraw(store, tag, target->path, target->name, outgoing->order,
 			      outgoing->flag);
 		break;
 	case OPERATION_PROVE:
@@ -209,7 +209,7 @@ static void send_about(struct place *place, enum operation operation, bool marke
 					  .operation = operation,
 					  .tag = place,
 					  .flag = marked,
-					  .sequence = place->parts.sequence,
+					  .order = place->parts.order,
 					  .targets = &target,
 					  .count = 1,
 				  });

@@ -20,8 +20,8 @@ const char *place_name(const struct place *place, char text[CLAIM_NAME_BYTES])
 int place_compare(const struct place *a, const struct place *b)
 {
 	char name_a[CLAIM_NAME_BYTES], name_b[CLAIM_NAME_BYTES];
-	if (a->parts.sequence != b->parts.sequence)
-		return claim_name_compare(a->parts.sequence, "", b->parts.sequence, "");
+	if (a->parts.order != b->parts.order)
+		return claim_name_compare(a->parts.order, "", b->parts.order, "");
 	return strcmp(place_name(a, name_a), place_name(b, name_b));
 }
 
@@ -74,22 +74,22 @@ void place_remove(struct place_queue *queue, struct place *place)
 	DL_DELETE(queue->first, place);
 }
 
-static bool is_before(const struct place *place, int32_t sequence)
+static bool is_before(const struct place *place, int64_t order)
 {
-	return claim_name_compare(place->parts.sequence, "", sequence, "") < 0;
+	return claim_name_compare(place->parts.order, "", order, "") < 0;
 }
 
-struct place *place_seek(struct place_queue *queue, int32_t sequence)
+struct place *place_seek(struct place_queue *queue, int64_t order)
 {
 	struct place *place = queue->found != NULL ? queue->found : queue->first;
 	if (place == NULL)
 		return NULL;
-	while (!is_before(place, sequence) && place != queue->first)
+	while (!is_before(place, order) && place != queue->first)
 		place = place->prev;
-	while (place->next != NULL && is_before(place, sequence))
+	while (place->next != NULL && is_before(place, order))
 		place = place->next;
 	queue->found = place;
-	return is_before(place, sequence) ? NULL : place;
+	return is_before(place, order) ? NULL : place;
 }
 
 void place_set_blocker(struct place *place, struct place *blocker)

@@ -16,7 +16,7 @@ struct place {
 	struct place *blocked; /* whose blocker this one is */
 	struct place *blocked_prev, *blocked_next;
 	struct lock *lock;
-	struct claim_name parts;  /* number, span and mode, and whose it is */
+	struct claim_name parts;  /* order, span and mode, and whose it is */
 	struct range_set *ranges; /* what it covers exactly; NULL: the span, in the mode */
 	struct range_set *holds;  /* what its owner did when it asked; NULL: see precedence.c */
 	bool foreign : 1;	  /* it is a rival's */
@@ -24,8 +24,8 @@ struct place {
 	bool says_waits : 1; /* its data does; ours: or is about to, see settle.c */
 	bool says_keep : 1;  /* its data does: perhaps nobody holds by it */
 	bool requeue : 1;    /* it is to be queued again, and everybody passes it */
-	int32_t waits_for;   /* for the claim of that number */
 	uint32_t version;    /* so often its data was changed, which is known and was read */
+	int64_t waits_for;   /* for the claim of that order */
 	uint32_t visited;    /* by the search of deadlock.c of that number */
 };
 
@@ -40,7 +40,7 @@ struct place_queue {
 	struct place *found; /* by the latest place_seek(); NULL: none, or it has gone */
 };
 
-/* The name in the store, of a place that has a number. `text` may be used for it. */
+/* The name in the store, of a place that has an order. `text` may be used for it. */
 const char *place_name(const struct place *place, char text[CLAIM_NAME_BYTES]);
 
 /* Negative, zero or positive as the places stand in the queue. */
@@ -55,7 +55,7 @@ bool places_cross(const struct place *a, const struct place *b);
 /* The place in front of this one; NULL at the head. */
 struct place *place_in_front(const struct place_queue *queue, const struct place *place);
 
-/* Puts a place where its number and name belong. */
+/* Puts a place where its order and name belong. */
 void place_insert(struct place_queue *queue, struct place *place);
 
 /* Puts a place in front of `at`; NULL: at the end. */
@@ -64,9 +64,9 @@ void place_insert_before(struct place_queue *queue, struct place *at, struct pla
 /* Takes a place out of the queue. It must have no blocker, and be nobody's. */
 void place_remove(struct place_queue *queue, struct place *place);
 
-/* The first place that has this sequence number, or a later one; NULL: there is none. Begins at the
+/* The first place that has this order, or a later one; NULL: there is none. Begins at the
  * one that was found last: who asks for places in their order finds each at once. */
-struct place *place_seek(struct place_queue *queue, int32_t sequence);
+struct place *place_seek(struct place_queue *queue, int64_t order);
 
 /* Ties a place to its blocker; NULL: it has none. */
 void place_set_blocker(struct place *place, struct place *blocker);

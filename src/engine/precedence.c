@@ -43,7 +43,7 @@ bool place_has_precedence(const struct place *place, const struct place *over)
 	const struct rival *rival = rival_of(over);
 
 	if (!place->parts.anchored || over->parts.id.session == 0 ||
-	    claim_name_compare(place->parts.anchor, "", over->parts.sequence, "") >= 0 ||
+	    claim_name_compare(place->parts.anchor, "", over->parts.order, "") >= 0 ||
 	    place_compare(over, place) >= 0)
 		return false;
 	if (place_precedence_is_unknown(place))
@@ -76,8 +76,8 @@ static int take_anchor(struct claim *claim, const struct owner *process, struct 
 		const struct claim *held = wish->claim;
 		if (!is_anchor(held))
 			continue;
-		int32_t first = held->place.parts.anchored ? held->place.parts.anchor
-							   : held->place.parts.sequence;
+		int64_t first = held->place.parts.anchored ? held->place.parts.anchor
+							   : held->place.parts.order;
 		if (!parts->anchored || claim_name_compare(first, "", parts->anchor, "") < 0)
 			parts->anchor = first;
 		parts->anchored = found = true;

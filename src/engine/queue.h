@@ -14,7 +14,7 @@ bool claim_is_behind(const struct claim *claim, const struct place *behind);
 /* Whether a claim goes before one that stands in front of it, as far as is known. */
 bool claim_passes(const struct claim *claim, const struct place *front);
 
-/* Puts a place that has a sequence number where it belongs. */
+/* Puts a place that has an order where it belongs. */
 void queue_insert(struct place *place);
 
 /* Puts a place in front of `at`; NULL: at the end. */

@@ -120,7 +120,7 @@ int rival_note_data(struct rival *rival, const char *text, uint32_t version)
 	return error;
 }
 
-bool rival_send_back(struct rival *rival, int32_t behind)
+bool rival_send_back(struct rival *rival, int64_t behind)
 {
 	char *text = claim_data_add_requeue(rival->text, behind);
 	if (text == NULL)
@@ -133,7 +133,7 @@ bool rival_send_back(struct rival *rival, int32_t behind)
 
 void claim_oversee(struct claim *claim)
 {
-	static const struct claim_name none = {.sequence = 0};
+	static const struct claim_name none = {.order = 0};
 	struct lock *lock = claim->place.lock;
 	char name[CLAIM_NAME_BYTES];
 

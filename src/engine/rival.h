@@ -32,7 +32,7 @@ void rival_forget_data(struct rival *rival);
 
 /* Writes into the data of a rival that waits and was read, `text`, that it is to be queued again
  * behind the claim of that number. Returns false when out of memory. */
-bool rival_send_back(struct rival *rival, int32_t behind);
+bool rival_send_back(struct rival *rival, int64_t behind);
 
 /* Watches a claim for what others write into its data, unless that is done already or there is no
  * connection. */

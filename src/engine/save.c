@@ -209,7 +209,7 @@ static void save_claim(const struct claim *claim, const struct engine_transfer *
 		state_number(out, "kept", claim->kept);
 	state_flag(out, "says_waits", claim->place.says_waits);
 	state_flag(out, "says_keep", claim->place.says_keep);
-	state_number(out, "waits_for", claim->place.waits_for);
+	state_number(out, "waits_for", claim_name_number(claim->place.waits_for));
 	state_flag(out, "careful", claim->careful);
 	state_flag(out, "revoked", claim->revoked);
 	state_flag(out, "marked", claim->marker.asked);

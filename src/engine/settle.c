@@ -163,11 +163,11 @@ static bool is_sure(struct claim *claim)
 static void say_waits(struct claim *claim, const struct place *blocker)
 {
 	bool unclear = !blocker->foreign && blocker->parts.record != claim->place.parts.record &&
-		       claim->place.waits_for != blocker->parts.sequence;
+		       claim->place.waits_for != blocker->parts.order;
 	if (!claim->careful || (claim->place.says_waits && !unclear))
 		return;
 	claim->place.says_waits = true;
-	claim->place.waits_for = blocker->parts.sequence;
+	claim->place.waits_for = blocker->parts.order;
 	claim_amend(claim);
 	claim_oversee(claim); /* from now on others may send it back */
 }
@@ -281,7 +281,7 @@ static bool is_refused_by_number(struct claim *claim)
 {
 	uint64_t serial = claim->serial;
 
-	if (!claim_number_is_unsure(claim->place.parts.sequence))
+	if (!numbers_are_unsure(claim->place.lock, claim->place.parts.order))
 		return false;
 	if (claim_first_asked(claim) == NULL)
 		claim_withdraw(claim);

@@ -425,11 +425,11 @@ struct lock {
 	size_t ranges;	    /* held by processes of this host */
 	size_t held_flocks; /* claims of flock or open that are HELD */
 
-	/* Once it is known, `queue` has every claim numbered up to known_to that exists: claims in
-	 * front can go, but never come. It is known only while a claim of ours stands in it (an
-	 * empty queue's numbers may restart). */
+	/* Once it is known, `queue` has every claim of an order up to known_to that exists: claims
+	 * in front can go, but never come. It is known only while a claim of ours stands in it (an
+	 * empty queue's orders may restart). */
 	bool known;
-	int32_t known_to;
+	int64_t known_to;
 	size_t placing;		  /* place() under way, engine->placing_max at most */
 	size_t placing_with_list; /* those that will bring the queue along */
 
@@ -439,8 +439,8 @@ struct lock {
 	uint64_t former_session; /* of claim ids: the latest that was lost with a claim of ours that
 				    may leave an orphan; 0: none was */
 
-	bool worn; /* a late number stands there, as far as is known: new claims are held back */
-	int32_t late_number;   /* the latest one that was seen, while it is worn; 0: none was yet */
+	bool worn; /* a late order stands there, as far as is known: new claims are held back */
+	int64_t late_order;    /* the latest one that was seen, while it is worn; 0: none was yet */
 	int64_t worn_since_ms; /* since then it is */
 	size_t listed;	       /* in the latest list: claims and orphans, */
 	size_t listed_orphans; /* and how many of them were orphans */
@@ -472,6 +472,7 @@ struct engine {
 	const struct engine_events *events;
 	void *context;
 	struct store *store;
+	unsigned abilities;	       /* STORE_HAS_..., of the store */
 	struct state_journal *journal; /* NULL: nothing is kept there */
 	const struct engine_transfer *transfer;
 	uint64_t place; /* the first number of its items' places */

@@ -50,9 +50,8 @@ static struct claim *find_standing(struct lock *lock, const char *name)
 	struct claim *claim;
 	if (!claim_name_parse(name, &parts))
 		return NULL;
-	for (claim = claim_from(place_seek(&lock->queue, parts.sequence));
-	     claim != NULL && claim->place.parts.sequence == parts.sequence;
-	     claim = claim_next(claim)) {
+	for (claim = claim_from(place_seek(&lock->queue, parts.order));
+	     claim != NULL && claim->place.parts.order == parts.order; claim = claim_next(claim)) {
 		if (strcmp(place_name(&claim->place, own), name) == 0)
 			return claim;
 	}

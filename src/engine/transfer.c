@@ -320,7 +320,8 @@ static void read_claim(struct restoring *restoring, struct claim *claim)
 		state_refuse(in, "name", "that of a claim");
 	claim->place.says_waits = state_find_flag(in, "says_waits");
 	claim->place.says_keep = state_find_flag(in, "says_keep");
-	claim->place.waits_for = (int32_t)state_find_number(in, "waits_for", INT32_MIN, INT32_MAX);
+	claim->place.waits_for =
+		claim_name_order(state_find_number(in, "waits_for", INT32_MIN, INT64_MAX));
 	claim->careful = state_find_flag(in, "careful");
 	claim->place.exact = state_find_flag(in, "exact");
 	claim->revoked = state_find_flag(in, "revoked");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A store keeps, for each lock, a queue of claims: ordered by a number that the store gives out,
- * and ephemeral, that is gone when the session that placed them is over. struct store_ops is all
+ * A store keeps, for each lock, a queue of claims: in an order that the store gives out, and
+ * ephemeral, that is gone when the session that placed them is over. struct store_ops is all
  * that the lock engine knows of a store, and with struct store_kind all that the daemon does.
  *
  * stores/zookeeper/store.c is the real one, stores/local/store.c keeps the queues in this process.
@@ -111,14 +111,15 @@ struct store_events {
 	 * proves it. What else lease() says may change with any answer. */
 	void (*on_renewed)(void *context, int64_t valid_until_ms);
 
-	/* place() is done. error 0: the claim stands in the queue as `name` with `sequence`;
-	 * entries is the whole queue at a moment after that (the claim itself included), or NULL if
-	 * the queue was not asked for or could not be read. -ECONNRESET: ambiguous. -EACCES,
-	 * -ENAMETOOLONG, -ENOMEM, -EIO: it was not placed. -EAGAIN: likewise, and no claim of the
-	 * lock is placed for a few seconds, so that the numbers of a lock above it can start anew.
-	 */
-	void (*on_placed)(void *context, void *tag, int error, const char *name, int32_t sequence,
-			  const struct store_entry *entries, size_t count);
+	/* place() is done. error 0: the claim stands in the queue as `name` with `order`; entries
+	 * is the whole queue at a moment after that (the claim itself included), or NULL if the
+	 * queue was not asked for or could not be read. `after` is an order below its own: no claim
+	 * that stands was placed between the one that has, or had, that order and this one.
+	 * INT64_MAX: nothing is known of that. -ECONNRESET: ambiguous. -EACCES, -ENAMETOOLONG,
+	 * -ENOMEM, -EIO: it was not placed. -EAGAIN: likewise, and no claim of the lock is placed
+	 * for a few seconds, so that the orders of a lock above it can start anew. */
+	void (*on_placed)(void *context, void *tag, int error, const char *name, int64_t order,
+			  int64_t after, const struct store_entry *entries, size_t count);
 
 	/* list() is done: error 0 and the queue in its order (claim_name_compare), or -ECONNRESET,
 	 * -EACCES, -EIO. A lock that was never used has an empty queue. */
@@ -209,18 +210,16 @@ struct store_ops {
 	void (*dispatch)(struct store *store);
 
 	/* Puts a claim at the end of the queue of `path`, with `text` (claim/data.h) as its data.
-	 * It takes as many numbers as claim_recipe_znodes() says, one after the other, and
-	 * `sequence` is the last of them. In a store that other clients can see, a claim of
-	 * CLAIM_CURATOR_ANY has a companion, which comes and goes with it: place(), prove(),
-	 * withdraw() and remove() treat the two as one. The strings are copied; the name's sequence
-	 * is not looked at. With `list` the event has the queue, too, which costs no further round
-	 * trip. */
+	 * In a store that other clients can see, a claim of CLAIM_CURATOR_ANY has a companion,
+	 * which comes and goes with it: place(), prove(), withdraw() and remove() treat the two as
+	 * one. The strings are copied; the name's order is not looked at. With `list` the event has
+	 * the queue, too, which costs no further round trip. */
 	void (*place)(struct store *store, void *tag, const char *path,
 		      const struct claim_name *name, const char *text, bool list);
 
 	/* Asks for the queue of `path`. With `sync` it shows everything that happened anywhere
 	 * before the call; without, everything that this session did and was told. If the queue is
-	 * found empty, and most of its numbers are used up, its numbers start anew, if possible,
+	 * found empty, and most of its orders are used up, its orders start anew, if possible,
 	 * before any operation that is called after the answer. With `attend`, and unless the
 	 * answer is an error, on_changed() follows once: at the next change of that queue, or
 	 * sooner, as when the connection is lost. Cannot be undone. */
@@ -240,11 +239,11 @@ struct store_ops {
 	void (*mark)(struct store *store, void *tag, const char *path, const char *name,
 		     const char *text);
 
-	/* Takes a claim away. `sequence` is the claim's number: a store whose numbers run out uses
-	 * it to start a queue anew early. With `marker` the claim's marker goes too, and not
+	/* Takes a claim away. `order` is the claim's: a store whose orders run out uses it to start
+	 * a queue anew early. With `marker` the claim's marker goes too, and not
 	 * after the claim; this may also be asked for an orphan. */
 	void (*withdraw)(struct store *store, void *tag, const char *path, const char *name,
-			 int32_t sequence, bool marker);
+			 int64_t order, bool marker);
 
 	/* Proves that the session lives, and that these claims stand: an answer that only the
 	 * service as a whole can give (a quorum, not one server). All in one transaction: at most
@@ -253,7 +252,7 @@ struct store_ops {
 		      size_t count);
 
 	/* Keeps the session alive and the lease fit to be renewed while nothing is claimed, without
-	 * a write of the quorum. By itself it proves nothing. NULL in a store without lease(). */
+	 * a write of the quorum. By itself it proves nothing. NULL where it is never due. */
 	void (*touch)(struct store *store);
 
 	/* What is known of the lease now. NULL in a store whose sessions cannot end without
@@ -334,6 +333,12 @@ struct store_ops {
 	/* It counts in the statistics that it was opened with. */
 	bool has_statistics;
 
+	/* The orders of a lock's claims run out: from order_late on new claims are held back until
+	 * the queue is empty and its orders start anew (engine/numbers.c); from order_unsure on
+	 * several claims may have the same one, and nothing is granted by it. INT64_MAX: they never
+	 * do. */
+	int64_t order_late, order_unsure;
+
 	/* Ends the session, so that all its claims are gone, and frees the store. No event
 	 * comes. May block for up to two seconds. */
 	void (*close)(struct store *store);
@@ -353,9 +358,19 @@ struct store_options {
 				over by now; NULL: a new one */
 };
 
+/* What a store can do. A call that needs what the store cannot do is refused by the engine. */
+#define STORE_HAS_QUEUE	  (1U << 0) /* claims have an order over all hosts, so calls can wait */
+#define STORE_HAS_SHARED  (1U << 1) /* claims can be CLAIM_SHARED */
+#define STORE_HAS_RANGES  (1U << 2) /* claims can cover a part, as record locks need */
+#define STORE_HAS_STAMPS  (1U << 3) /* prove() gives stamps, for tokens */
+#define STORE_HAS_CLIENTS (1U << 4) /* other programs can lock by the same names */
+
+#define STORE_HAS_ALL ((1U << 5) - 1)
+
 /* What there is of a store before it is opened: files/stores.h has a list of them. */
 struct store_kind {
 	const char *scheme; /* of its URL */
+	unsigned abilities; /* STORE_HAS_... */
 	/* The claims are in a service, which has servers, a root, an acl and a session timeout. */
 	bool is_remote;
 

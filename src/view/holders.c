@@ -48,7 +48,7 @@ static bool are_one(const struct view_claim *a, const struct view_claim *b)
 static bool has_precedence(const struct view_claim *view, const struct view_claim *front)
 {
 	if (!view->parts.anchored || front->orphan || front->parts.id.session == 0 ||
-	    claim_name_compare(view->parts.anchor, "", front->parts.sequence, "") >= 0)
+	    claim_name_compare(view->parts.anchor, "", front->parts.order, "") >= 0)
 		return false;
 	if (!view->has_holds)
 		return claim_span_overlaps(view->parts.anchor_span, front->parts.span);

@@ -23,7 +23,7 @@ static void check_equal(const struct claim_name *a, const struct claim_name *b)
 	REQUIRE(a->recipe == b->recipe && a->companion == b->companion);
 	REQUIRE(a->mode == b->mode && a->record == b->record && a->sparse == b->sparse);
 	REQUIRE(spans_equal(a->span, b->span));
-	REQUIRE(a->anchored == b->anchored && a->sequence == b->sequence);
+	REQUIRE(a->anchored == b->anchored && a->order == b->order);
 	REQUIRE(!a->anchored ||
 		(a->anchor == b->anchor && spans_equal(a->anchor_span, b->anchor_span)));
 }
@@ -31,15 +31,18 @@ static void check_equal(const struct claim_name *a, const struct claim_name *b)
 /* The name as it is in the store, and what is read from it. */
 static void check_written(const struct claim_name *name)
 {
-	char prefix[CLAIM_NAME_PREFIX_BYTES], text[CLAIM_NAME_PREFIX_BYTES + 16];
+	char prefix[CLAIM_NAME_PREFIX_BYTES], text[CLAIM_NAME_PREFIX_BYTES + 32];
 	struct claim_name again;
 
 	memset(prefix, 'x', sizeof(prefix));
 	claim_name_format(prefix, name);
 	/* What is cut would have lost the mode at its end. */
 	REQUIRE(strnlen(prefix, sizeof(prefix)) < sizeof(prefix) - 1);
-	snprintf(text, sizeof(text), "%s%010" PRId32, prefix, name->sequence);
+	snprintf(text, sizeof(text), "%s%010" PRId64, prefix, claim_name_number(name->order));
 	REQUIRE(claim_name_parse(text, &again));
+	check_equal(&again, name);
+	REQUIRE(claim_name_parse_prefix(text, strlen(prefix), &again) && again.order == 0);
+	again.order = name->order;
 	check_equal(&again, name);
 }
 
@@ -64,9 +67,9 @@ static void check_numbers(const uint8_t *data, size_t bytes)
 		.sparse = bits & 4,
 		.anchored = bits & 8,
 		.span = bits & 16 ? CLAIM_SPAN_WHOLE : take_span(&data, &bytes),
-		.anchor = (int32_t)fuzz_number(&data, &bytes),
+		.anchor = (int64_t)(fuzz_number(&data, &bytes) & INT64_MAX),
 		.anchor_span = take_span(&data, &bytes),
-		.sequence = (int32_t)fuzz_number(&data, &bytes),
+		.order = (int64_t)(fuzz_number(&data, &bytes) & INT64_MAX),
 	};
 
 	if (!claim_recipe_shares(name.recipe))
@@ -78,7 +81,7 @@ static void check_numbers(const uint8_t *data, size_t bytes)
 	}
 }
 
-static void check_order(const char *name_a, int32_t a, const char *name_b, int32_t b)
+static void check_order(const char *name_a, int64_t a, const char *name_b, int64_t b)
 {
 	int order = claim_name_compare(a, name_a, b, name_b);
 	int reverse = claim_name_compare(b, name_b, a, name_a);
@@ -91,26 +94,27 @@ static void check_order(const char *name_a, int32_t a, const char *name_b, int32
 static void check_texts(char *rest)
 {
 	const char *before = "";
-	int32_t sequence_before = 0;
+	int64_t order_before = 0;
 	char *text;
 
 	while ((text = strsep(&rest, "\n"))) {
-		struct claim_name name = {.sequence = 42};
+		struct claim_name name = {.order = 42};
 
 		if (!claim_name_parse(text, &name)) {
-			REQUIRE(name.sequence == 42);
+			REQUIRE(name.order == 42);
 			continue;
 		}
-		REQUIRE(name.span.start >= 0 && name.span.start <= name.span.end);
+		REQUIRE(name.order >= 0 && name.span.start >= 0 &&
+			name.span.start <= name.span.end);
 		if (name.id.session == 0)
 			REQUIRE(!name.record && !name.sparse && !name.anchored && !name.companion &&
 				spans_equal(name.span, CLAIM_SPAN_WHOLE));
 		else
 			check_written(&name);
-		check_order(text, name.sequence, before, sequence_before);
-		check_order(text, name.sequence, text, sequence_before);
+		check_order(text, name.order, before, order_before);
+		check_order(text, name.order, text, order_before);
 		before = text;
-		sequence_before = name.sequence;
+		order_before = name.order;
 	}
 }
 

@@ -46,7 +46,7 @@ enum {
 struct rival_claim {
 	char path[64];
 	char name[CLAIM_NAME_BYTES];
-	int32_t sequence;
+	int64_t order;
 };
 
 struct world {
@@ -215,19 +215,20 @@ static void on_session(void *context, enum store_session session, int64_t timeou
 	(void)timeout_ms;
 }
 
-static void on_placed(void *context, void *tag, int error, const char *name, int32_t sequence,
-		      const struct store_entry *entries, size_t count)
+static void on_placed(void *context, void *tag, int error, const char *name, int64_t order,
+		      int64_t after, const struct store_entry *entries, size_t count)
 {
 	struct world *world = context;
 	struct rival_claim *claim = &world->claims[world->claim_count++];
 
 	(void)tag;
+	(void)after;
 	(void)entries;
 	(void)count;
 	REQUIRE(error == 0 && world->claim_count <= RIVALS);
 	strcpy(claim->path, world->rival_path);
 	strcpy(claim->name, name);
-	claim->sequence = sequence;
+	claim->order = order;
 }
 
 static void on_done(void *context, void *tag, int error)
@@ -313,7 +314,7 @@ static void let_rival_change(struct world *world)
 					 STORE_ANY_VERSION);
 	} else {
 		world->rival->ops->withdraw(world->rival, NULL, claim->path, claim->name,
-					    claim->sequence, false);
+					    claim->order, false);
 		*claim = world->claims[--world->claim_count];
 	}
 }
@@ -849,7 +850,7 @@ static void withdraw_rival(struct world *world)
 		struct rival_claim *claim = &world->claims[--world->claim_count];
 
 		world->rival->ops->withdraw(world->rival, NULL, claim->path, claim->name,
-					    claim->sequence, false);
+					    claim->order, false);
 	}
 }
 

@@ -54,7 +54,7 @@ struct item {
 
 	enum store_session told;
 	int error;
-	int32_t sequence;
+	int64_t order, after;
 	int64_t stamp;
 	struct store_entry *entries;
 	size_t count;

@@ -39,8 +39,8 @@ static void on_session(void *context, enum store_session told, int64_t timeout_m
 	/* It is store_faulty.c that tells of sessions. */
 }
 
-static void on_placed(void *context, void *tag, int error, const char *name, int32_t sequence,
-		      const struct store_entry *entries, size_t count)
+static void on_placed(void *context, void *tag, int error, const char *name, int64_t order,
+		      int64_t after, const struct store_entry *entries, size_t count)
 {
 	struct session *session = context;
 	const struct faulty_settings *settings = session->settings;
@@ -52,7 +52,8 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 	if (!answer(item, error))
 		return;
 	item->name = copy_text(name);
-	item->sequence = sequence;
+	item->order = order;
+	item->after = after;
 	if (entries != NULL && !prng_chance(settings->prng, settings->unlisted_percent))
 		show_queue(item, entries, count);
 }
@@ -473,7 +474,7 @@ void session_arrive(struct session *session, struct item *item)
 		inner->mark(session->inner, item, item->path, item->name, item->text);
 		break;
 	case ITEM_WITHDRAW:
-		inner->withdraw(session->inner, item, item->path, item->name, item->sequence,
+		inner->withdraw(session->inner, item, item->path, item->name, item->order,
 				item->flag);
 		break;
 	case ITEM_PROVE:

@@ -459,8 +459,8 @@ static void deliver(struct faulty *faulty, struct item *item)
 		events->on_session(context, item->told, faulty->settings.timeout_ms);
 		break;
 	case ITEM_PLACE:
-		events->on_placed(context, item->tag, item->error, item->name, item->sequence,
-				  item->entries, item->count);
+		events->on_placed(context, item->tag, item->error, item->name, item->order,
+				  item->after, item->entries, item->count);
 		break;
 	case ITEM_LIST:
 		events->on_listed(context, item->tag, item->error, item->entries, item->count);
@@ -686,12 +686,12 @@ static void on_mark(struct store *store, void *tag, const char *path, const char
 }
 
 static void on_withdraw(struct store *store, void *tag, const char *path, const char *name,
-			int32_t sequence, bool marker)
+			int64_t order, bool marker)
 {
 	struct faulty *faulty = faulty_of(store);
 	struct item *item = operation(store, ITEM_WITHDRAW, tag, path, name);
 
-	item->sequence = sequence;
+	item->order = order;
 	item->flag = marker;
 	if (faulty->settings.on_withdrawing != NULL && !faulty->killed)
 		faulty->settings.on_withdrawing(faulty->settings.context, path, name);
@@ -846,6 +846,8 @@ static const struct store_ops faulty_ops = {
 	.nudge = on_nudge,
 	.renew = on_renew,
 	.describe = on_describe,
+	.order_late = STORE_LOCAL_ORDER_LATE, /* it wraps a local store */
+	.order_unsure = STORE_LOCAL_ORDER_UNSURE,
 	.close = on_close,
 };
 

@@ -37,7 +37,7 @@ static void insert(struct item *item, const struct unclaimed *node)
 	for (; place > 0; place--) {
 		const struct store_entry *front = &item->entries[place - 1];
 
-		if (claim_name_compare(front->claim.sequence, front->name, node->claim.sequence,
+		if (claim_name_compare(front->claim.order, front->name, node->claim.order,
 				       node->name) < 0)
 			break;
 		item->entries[place] = *front;

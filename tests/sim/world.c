@@ -2,6 +2,7 @@
  *
  * The hosts of the simulated world, the foreign client, and what befalls them. Single-threaded.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -427,13 +428,13 @@ static void on_session(void *context, enum store_session session, int64_t timeou
 {
 }
 
-static void on_placed(void *context, void *tag, int error, const char *name, int32_t sequence,
-		      const struct store_entry *entries, size_t count)
+static void on_placed(void *context, void *tag, int error, const char *name, int64_t order,
+		      int64_t after, const struct store_entry *entries, size_t count)
 {
 	struct foreign_claim *claim = tag;
 
 	snprintf(claim->name, sizeof(claim->name), "%s", name);
-	claim->sequence = sequence;
+	claim->order = order;
 	world_say(context, "a foreign client's claim %s of %s stands", name,
 		  world_lock(claim->lock));
 }
@@ -468,7 +469,7 @@ static void foreign_withdraw(struct world *world, struct foreign_claim *claim)
 	world_say(world, "a foreign client withdraws %s of %s", claim->name,
 		  world_lock(claim->lock));
 	world->foreign->ops->withdraw(world->foreign, claim, world_lock(claim->lock), claim->name,
-				      claim->sequence, false);
+				      claim->order, false);
 	claim->name[0] = '\0';
 }
 
@@ -492,23 +493,24 @@ static void foreign_act(struct world *world)
 }
 
 /* A number among those of the queue, or far from them. */
-static int32_t some_number(struct world *world, const struct view *view)
+static int64_t some_number(struct world *world, const struct view *view)
 {
 	static const int32_t numbers[] = {0, 1200000000, INT32_MAX, -2000000000};
 	struct prng *prng = &world->prng;
 
 	if (view->count > 0 && prng_chance(prng, 75))
-		return view->claims[prng_below(prng, (int64_t)view->count)].parts.sequence;
+		return claim_name_number(
+			view->claims[prng_below(prng, (int64_t)view->count)].parts.order);
 	if (prng_chance(prng, 50))
-		return (int32_t)prng_below(prng, 20);
+		return prng_below(prng, 20);
 	return numbers[prng_below(prng, 4)];
 }
 
 /* Somebody makes a znode by hand, or removes one. */
 static void change_unclaimed(struct world *world)
 {
-	static const char *const forms[] = {"job%u-%010d", "x%u-lock-%010d", "x%u-__READ__%010d",
-					    "x%u-__WRIT__%010d"};
+	static const char *const forms[] = {"job%u-%010" PRId64, "x%u-lock-%010" PRId64,
+					    "x%u-__READ__%010" PRId64, "x%u-__WRIT__%010" PRId64};
 	int place = (int)prng_below(&world->prng, UNCLAIMED_MAX), lock = place % world->locks_count;
 	struct unclaimed *node = &world->unclaimed.nodes[place];
 	char name[UNCLAIMED_NAME_BYTES];
@@ -671,9 +673,8 @@ void world_init(struct world *world, uint64_t seed, bool verbose)
 		abort();
 	world->late_numbers = prng_chance(prng, 20);
 	if (world->late_numbers) {
-		int32_t late = prng_chance(prng, 50) ? CLAIM_NUMBER_LATE : INT32_MAX - 2;
-		local_service_set_first_sequence(world->service,
-						 late - (int32_t)prng_below(prng, 20));
+		int64_t late = prng_chance(prng, 50) ? STORE_LOCAL_ORDER_LATE : INT32_MAX - 2;
+		local_service_set_first_order(world->service, late - prng_below(prng, 20));
 	}
 	world->policy.wait_limit_ms = prng_chance(prng, 70) ? CONFIG_FOREVER : 150;
 	world->policy.try_limit_ms = 50 + prng_below(prng, 200);

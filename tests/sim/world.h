@@ -259,7 +259,7 @@ struct world {
 	struct store *foreign;
 	struct foreign_claim {
 		int lock;
-		int32_t sequence;
+		int64_t order;
 		char name[NAME_BYTES];
 	} foreign_claims[FOREIGN_MAX];
 };

@@ -345,7 +345,7 @@ static bool holds_besides(const struct call *call)
 
 		if (standing != NULL && standing->granted &&
 		    standing->life == call->user->host->life &&
-		    claim_number_is_unsure(view->claims[view->count - 1].parts.sequence))
+		    view->claims[view->count - 1].parts.order >= STORE_LOCAL_ORDER_UNSURE)
 			return true;
 	}
 	return false;

@@ -301,11 +301,10 @@ void world_break(struct world *world)
 	if (world->apart)
 		user->broken = true;
 	/* Numbers of an empty queue start over: not below those of who does not know yet. */
-	local_service_set_first_sequence(
-		world->service,
-		(int32_t)((uint32_t)view->claims[view->count - 1].parts.sequence + 1000));
+	local_service_set_first_order(world->service,
+				      view->claims[view->count - 1].parts.order + 1000);
 	world->foreign->ops->withdraw(world->foreign, NULL, world_lock(lock), claim->name,
-				      claim->parts.sequence, false);
+				      claim->parts.order, false);
 	world->foreign->ops->dispatch(world->foreign);
 	view_forget(world);
 }

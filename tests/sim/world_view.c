@@ -17,8 +17,8 @@ static void on_session(void *context, enum store_session session, int64_t timeou
 {
 }
 
-static void on_placed(void *context, void *tag, int error, const char *name, int32_t sequence,
-		      const struct store_entry *entries, size_t count)
+static void on_placed(void *context, void *tag, int error, const char *name, int64_t order,
+		      int64_t after, const struct store_entry *entries, size_t count)
 {
 }
 
@@ -266,9 +266,8 @@ bool view_has_precedence(const struct view_claim *claim, const struct view_claim
 	const struct standing *standing = claim->standing;
 
 	if (!claim->parts.anchored || over->parts.id.session == 0 ||
-	    claim_name_compare(claim->parts.anchor, "", over->parts.sequence, "") >= 0 ||
-	    claim_name_compare(over->parts.sequence, over->name, claim->parts.sequence,
-			       claim->name) >= 0)
+	    claim_name_compare(claim->parts.anchor, "", over->parts.order, "") >= 0 ||
+	    claim_name_compare(over->parts.order, over->name, claim->parts.order, claim->name) >= 0)
 		return false;
 	if (standing == NULL || !standing->has_holds || over->standing == NULL)
 		return claim_span_overlaps(claim->parts.anchor_span, over->parts.span);

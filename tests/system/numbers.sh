@@ -4,7 +4,7 @@
 
 requires command -v javac
 numbers_jar=/usr/share/java/zookeeper.jar
-late=1879048192 # as CLAIM_NUMBER_LATE
+late=1879048192 # as ORDER_LATE in stores/zookeeper
 # Else the server may take the containers away before anybody uses them.
 zookeeper_options=(-Dznode.container.checkIntervalMs=3600000)
 

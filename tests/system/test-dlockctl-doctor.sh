@@ -27,7 +27,7 @@ examine() {
 }
 
 examine 0 "ok: mount: $dir/static answers" "ok: session: connected, the lease lasts 8400 ms" \
-    "ok: store: zookeeper://127.0.0.1:2181/dlockfs" "ok: directories: none is locked" ": clock: "
+    "ok: store: zookeeper://127.0.0.1:2181/dlockfs" "ok: abilities: the store has queue,shared,ranges,stamps,clients" "ok: directories: none is locked" ": clock: "
 sed -i 's/^session=.*/session=suspended/' "$static/status"
 examine 1 "error: session: suspended: nothing is granted; see whether the servers can be reached: zookeeper://127.0.0.1:2181/dlockfs"
 refused grep "ok: store" "$dir/doctor.out"
@@ -46,6 +46,9 @@ expect_equal "JSON, result" warning "$("$dlockctl" --mount "$dir/static" --json 
 expect_equal "JSON, warnings" true \
     "$("$dlockctl" --mount "$dir/static" --json doctor | jq '[.checks[] | select(.result == "warning")] | length >= 3')"
 expect_equal "JSON, stores" 0 "$("$dlockctl" --mount "$dir/static" --json doctor | jq '.stores | length')"
+
+sed -i 's/^abilities=.*/abilities=queue,shared,stamps/' "$static/status"
+examine 0 "warning: abilities: the store has queue,shared,stamps; calls that need another fail with ENOLCK"
 
 # A store below a prefix, of which the status has a block of its own.
 cp "$static/status" "$dir/status"

@@ -48,7 +48,7 @@ static void note(struct host *host, struct call *call, int error, const struct s
 		 size_t count)
 {
 	call->times++;
-	call->order = host->events++;
+	call->turn = host->events++;
 	call->error = error;
 	call->listed = entries != NULL;
 	call->count = count;
@@ -59,20 +59,20 @@ static void note(struct host *host, struct call *call, int error, const struct s
 		if (i < 4)
 			call->claims[i] = entries[i].claim;
 		if (i > 0)
-			assert_true(claim_name_compare(
-					    entries[i - 1].claim.sequence, entries[i - 1].name,
-					    entries[i].claim.sequence, entries[i].name) < 0);
+			assert_true(claim_name_compare(entries[i - 1].claim.order,
+						       entries[i - 1].name, entries[i].claim.order,
+						       entries[i].name) < 0);
 	}
 }
 
-static void on_placed(void *context, void *tag, int error, const char *name, int32_t sequence,
-		      const struct store_entry *entries, size_t count)
+static void on_placed(void *context, void *tag, int error, const char *name, int64_t order,
+		      int64_t after, const struct store_entry *entries, size_t count)
 {
 	struct call *call = tag;
 
 	note(context, call, error, entries, count);
 	snprintf(call->name, sizeof(call->name), "%s", name ? name : "");
-	call->sequence = sequence;
+	call->order = order;
 }
 
 static void on_listed(void *context, void *tag, int error, const struct store_entry *entries,
@@ -278,7 +278,7 @@ int withdraw(struct host *host, const char *path, const struct call *placed)
 {
 	struct call call = {0};
 
-	host->store->ops->withdraw(host->store, &call, path, placed->name, placed->sequence, false);
+	host->store->ops->withdraw(host->store, &call, path, placed->name, placed->order, false);
 	WAIT_FOR(call.times);
 	return call.error;
 }

@@ -58,10 +58,10 @@ struct host {
 /* One operation and what came of it. */
 struct call {
 	int times; /* answered */
-	int order; /* among the answers of its host */
+	int turn;  /* among the answers of its host */
 	int error;
 	char name[CLAIM_NAME_BYTES];
-	int32_t sequence;
+	int64_t order;
 	bool listed;
 	size_t count;
 	struct claim_name claims[4]; /* of the first entries */

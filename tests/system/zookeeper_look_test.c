@@ -32,8 +32,8 @@ static void on_looked(struct store_look *look, int error, const char *const *nam
 	for (size_t i = 0; i < names_count && i < 8; i++)
 		snprintf(asker->names[i], sizeof(asker->names[i]), "%s", names[i]);
 	for (size_t i = 1; i < entries_count; i++)
-		assert_true(claim_name_compare(entries[i - 1].claim.sequence, entries[i - 1].name,
-					       entries[i].claim.sequence, entries[i].name) < 0);
+		assert_true(claim_name_compare(entries[i - 1].claim.order, entries[i - 1].name,
+					       entries[i].claim.order, entries[i].name) < 0);
 }
 
 static void on_claim(struct store_read *read, int error, const struct store_claim *claim)

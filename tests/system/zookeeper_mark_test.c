@@ -19,7 +19,7 @@ static int withdraw_marked(struct host *host, const char *path, const struct cal
 {
 	struct call call = {0};
 
-	host->store->ops->withdraw(host->store, &call, path, placed->name, placed->sequence, true);
+	host->store->ops->withdraw(host->store, &call, path, placed->name, placed->order, true);
 	WAIT_FOR(call.times);
 	return call.error;
 }
@@ -75,7 +75,7 @@ static void test_orphan(void **state)
 	list(b, &all, "orphan", true);
 	assert_int_equal(all.count, 2);
 	assert_int_equal(all.orphans, 1);
-	assert_int_equal(all.claims[0].sequence, claim.sequence);
+	assert_int_equal(all.claims[0].order, claim.order);
 	assert_true(all.claims[0].id.session == claim_id_session(1));
 	assert_int_equal(withdraw_marked(b, "orphan", &claim), 0);
 	list(b, &all, "orphan", true);
@@ -97,7 +97,7 @@ static void test_session(void **state)
 	WAIT_FOR(next.times);
 	assert_int_equal(next.count, 2);
 	assert_int_equal(next.orphans, 1);
-	assert_true(next.sequence > claim.sequence);
+	assert_true(next.order > claim.order);
 	assert_int_equal(withdraw_marked(b, "session", &claim), 0);
 }
 

@@ -68,20 +68,20 @@ static void test_one_claim(void **state)
 	struct call first, single, second, all;
 
 	place_pair(a, &first, "pair/of/znodes", 1, CLAIM_SHARED);
-	assert_int_equal(first.sequence, 1);
+	assert_int_equal(first.order, 1);
 	assert_non_null(strstr(first.name, "-any-__READ__0000000001"));
 	assert_int_equal(first.count, 1);
 	assert_false(first.claims[0].companion);
 	place(b, &single, "pair/of/znodes", 1);
 	place_pair(b, &second, "pair/of/znodes", 2, CLAIM_EXCLUSIVE);
-	assert_int_equal(second.sequence, 4);
+	assert_int_equal(second.order, 4);
 	assert_int_equal(count_znodes("pair/of/znodes"), 5);
 
 	list(a, &all, "pair/of/znodes", true);
 	assert_int_equal(all.count, 3);
 	assert_int_equal(all.claims[0].mode, CLAIM_SHARED);
-	assert_int_equal(all.claims[1].sequence, 2);
-	assert_int_equal(all.claims[2].sequence, 4);
+	assert_int_equal(all.claims[1].order, 2);
+	assert_int_equal(all.claims[2].order, 4);
 	assert_int_equal(all.halves, 0);
 	assert_int_equal(prove_one(a, "pair/of/znodes", &first), 0);
 	assert_int_equal(withdraw(a, "pair/of/znodes", &first), 0);
@@ -232,7 +232,7 @@ static void test_reconnect(void **state)
 
 	set_link(LINK_SILENT);
 	memset(&all, 0, sizeof(all));
-	b->store->ops->withdraw(b->store, &all, "broken", gone.name, gone.sequence, false);
+	b->store->ops->withdraw(b->store, &all, "broken", gone.name, gone.order, false);
 	run_for(50);
 	set_link(LINK_REFUSES);
 	WAIT_FOR(all.times);

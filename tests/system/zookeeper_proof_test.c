@@ -93,7 +93,7 @@ static void test_prove_claims(void **state)
 	assert_int_equal(prove(a, &proof, proofs, STORE_PROOFS_MAX), -EACCES);
 
 	/* One that is gone: the lock is told, and nothing is changed. */
-	a->store->ops->withdraw(a->store, &withdrawn, names[3], calls[3].name, calls[3].sequence,
+	a->store->ops->withdraw(a->store, &withdrawn, names[3], calls[3].name, calls[3].order,
 				false);
 	proofs[0].text = "newer";
 	assert_int_equal(prove(a, &proof, proofs, 5), -ENOENT);

@@ -22,7 +22,7 @@ static void test_order(void **state)
 	assert_int_equal(first.count, 1);
 	assert_int_equal(second.count, 2);
 	assert_false(third.listed);
-	assert_true(first.sequence < second.sequence && second.sequence < third.sequence);
+	assert_true(first.order < second.order && second.order < third.order);
 
 	list(b, &all, "order", true);
 	assert_int_equal(all.error, 0);
@@ -74,7 +74,7 @@ static void test_foreign(void **state)
 		assert_int_equal(claim->mode, others[i].mode);
 		assert_false(claim->record || claim->sparse || claim->anchored);
 		assert_true(claim->span.start == 0 && claim->span.end == INT64_MAX);
-		assert_int_equal(claim->sequence, first.sequence + 1 + (int)i);
+		assert_int_equal(claim->order, first.order + 1 + (int)i);
 	}
 	assert_int_equal(zoo_delete(raw, znode("foreign/leases"), -1), ZOK);
 }
@@ -95,29 +95,29 @@ static void test_spans(void **state)
 	name.mode = CLAIM_SHARED;
 	name.sparse = name.anchored = true;
 	name.span = (struct claim_span){INT64_MAX - 1, INT64_MAX};
-	name.anchor = INT32_MIN;
+	name.anchor = claim_name_order(INT32_MIN);
 	name.anchor_span = (struct claim_span){INT64_MAX, INT64_MAX};
-	name.sequence = -1; /* not looked at */
+	name.order = -1; /* not looked at */
 	a->store->ops->place(a->store, &second, "spans", &name, "", true);
 	WAIT_FOR(second.times);
 	assert_int_equal(first.error | second.error, 0);
-	assert_int_equal(second.sequence, first.sequence + 1);
+	assert_int_equal(second.order, first.order + 1);
 
 	list(b, &all, "spans", true);
 	assert_int_equal(all.count, 2);
 	claim = &all.claims[0];
 	assert_true(claim->id.session == name.id.session && claim->record && !claim->sparse);
 	assert_true(claim->span.start == 100 && claim->span.end == 199 && !claim->anchored);
-	assert_int_equal(claim->sequence, first.sequence);
+	assert_int_equal(claim->order, first.order);
 	claim = &all.claims[1];
 	assert_true(claim->id.session == name.id.session && claim->record && claim->sparse);
 	assert_int_equal(claim->id.owner, name.id.owner);
 	assert_int_equal(claim->id.number, name.id.number);
 	assert_int_equal(claim->mode, CLAIM_SHARED);
 	assert_true(claim->span.start == name.span.start && claim->span.end == INT64_MAX);
-	assert_true(claim->anchored && claim->anchor == INT32_MIN);
+	assert_true(claim->anchored && claim->anchor == claim_name_order(INT32_MIN));
 	assert_true(claim->anchor_span.start == INT64_MAX && claim->anchor_span.end == INT64_MAX);
-	assert_int_equal(claim->sequence, second.sequence);
+	assert_int_equal(claim->order, second.order);
 	assert_int_equal(withdraw(b, "spans", &second), 0);
 }
 
@@ -136,13 +136,13 @@ static void test_pipelined(void **state)
 	for (unsigned i = 0; i < MANY; i++) {
 		assert_int_equal(calls[i].times, 1);
 		assert_int_equal(calls[i].error, 0);
-		assert_int_equal(calls[i].order, i + 1);
-		assert_int_equal(calls[i].sequence, all.sequence + (int)i + 1);
+		assert_int_equal(calls[i].turn, i + 1);
+		assert_int_equal(calls[i].order, all.order + (int)i + 1);
 		assert_int_equal(calls[i].listed, i % 100 == 0);
 		assert_true(!calls[i].listed || calls[i].count >= i + 2);
 	}
 	for (unsigned i = 0; i < MANY; i++)
-		a->store->ops->withdraw(a->store, &answer, "many", calls[i].name, calls[i].sequence,
+		a->store->ops->withdraw(a->store, &answer, "many", calls[i].name, calls[i].order,
 					false);
 	WAIT_FOR(answer.times == MANY);
 	list(b, &all, "many", true);
@@ -170,7 +170,7 @@ static void test_parents(void **state)
 	for (unsigned i = 0; i < 20; i++) {
 		WAIT_FOR(calls[i].times);
 		assert_int_equal(calls[i].error, 0);
-		assert_int_equal(calls[i].sequence, i);
+		assert_int_equal(calls[i].order, i);
 		assert_true(calls[i].count > i);
 	}
 	for (unsigned i = 0; i < 20; i++)
@@ -180,7 +180,7 @@ static void test_parents(void **state)
 	assert_int_equal(zoo_delete(raw, znode("deep/er/and/deeper"), -1), ZOK);
 	assert_int_equal(zoo_delete(raw, znode("deep/er/and"), -1), ZOK);
 	place(a, calls, "deep/er/and/deeper", 1);
-	assert_int_equal(calls->sequence, 0);
+	assert_int_equal(calls->order, 0);
 	assert_int_equal(calls->count, 1);
 }
 
@@ -295,25 +295,25 @@ static void test_counter(void **state)
 	assert_false(operation_wears_out_counter(1 << 30));
 	assert_true(operation_wears_out_counter((1 << 30) + 1));
 	assert_true(operation_wears_out_counter(INT32_MAX));
-	assert_true(operation_wears_out_counter(INT32_MIN));
-	assert_true(operation_wears_out_counter(-1));
+	assert_true(operation_wears_out_counter(claim_name_order(INT32_MIN)));
+	assert_true(operation_wears_out_counter(claim_name_order(-1)));
 
 	/* What the server shows of the counter, which is twice of it less the children, in 32 bits.
 	 */
 	struct Stat stat = {0};
-	assert_int_equal(operation_next_number(&stat), 0);
+	assert_int_equal(operation_next_order(&stat), 0);
 	stat = (struct Stat){.cversion = 2 * 5 - 3, .numChildren = 3};
-	assert_int_equal(operation_next_number(&stat), 5);
+	assert_int_equal(operation_next_order(&stat), 5);
 	stat = (struct Stat){.cversion = -2 - 7, .numChildren = 7};
-	assert_int_equal(operation_next_number(&stat), INT32_MAX);
+	assert_int_equal(operation_next_order(&stat), INT32_MAX);
 
 	/* A store that is told of such a number takes the empty queue away, and no other. */
 	place(a, &call, "worn", 1);
-	call.sequence = INT32_MIN;
+	call.order = claim_name_order(INT32_MIN);
 	send_place(a, &other, "worn", 2, CLAIM_EXCLUSIVE, false);
 	assert_int_equal(withdraw(a, "worn", &call), 0);
 	place(a, &call, "worn", 3);
-	assert_int_equal(call.sequence, 2);
+	assert_int_equal(call.order, 2);
 }
 
 static void test_counter_restarts(void **state)
@@ -324,11 +324,11 @@ static void test_counter_restarts(void **state)
 	place(a, &call, "restarts", 1);
 	assert_int_equal(withdraw(a, "restarts", &call), 0);
 	place(a, &call, "restarts", 2);
-	assert_int_equal(call.sequence, 1);
-	call.sequence = (1 << 30) + 1;
+	assert_int_equal(call.order, 1);
+	call.order = (1 << 30) + 1;
 	assert_int_equal(withdraw(a, "restarts", &call), 0);
 	place(a, &call, "restarts", 3);
-	assert_int_equal(call.sequence, 0);
+	assert_int_equal(call.order, 0);
 }
 
 int main(int argc, char **argv)

@@ -95,14 +95,14 @@ static void test_amend(void **state)
 	assert_int_equal(bytes, 4);
 
 	send_amend(a, &amends[0], "amend", &first, "last");
-	a->store->ops->withdraw(a->store, &withdrawn, "amend", first.name, first.sequence, false);
+	a->store->ops->withdraw(a->store, &withdrawn, "amend", first.name, first.order, false);
 	send_amend(a, &amends[1], "amend", &first, "late");
 	send_amend(a, &amends[2], "no/such/lock", &first, "late");
 	WAIT_FOR(amends[2].times);
 	assert_int_equal(amends[0].error | withdrawn.error | amends[1].error | amends[2].error, 0);
-	assert_true(withdrawn.order > amends[0].order);
-	assert_true(amends[1].order > withdrawn.order);
-	assert_true(amends[2].order > amends[1].order);
+	assert_true(withdrawn.turn > amends[0].turn);
+	assert_true(amends[1].turn > withdrawn.turn);
+	assert_true(amends[2].turn > amends[1].turn);
 	WAIT_FOR(seen.times && also_seen.times && own.times);
 	assert_int_equal(seen.error | also_seen.error | own.error, 0);
 }

@@ -11,7 +11,7 @@ struct restoring {
 	struct local_store *store;
 	struct state_reader *in;
 	struct queue *queue; /* NULL: there was none yet */
-	int32_t next;	     /* the number that its next claim gets */
+	int64_t next;	     /* the order that its next claim gets */
 };
 
 static int restore_service(struct restoring *restoring)
@@ -30,7 +30,7 @@ static int restore_queue(struct restoring *restoring)
 	if (restoring->queue != NULL)
 		queue_remove_if_empty(restoring->queue);
 	restoring->queue = NULL;
-	restoring->next = (int32_t)state_get_number(in, "next", 0, INT32_MAX);
+	restoring->next = state_get_number(in, "next", 0, INT32_MAX);
 	if (*path == '\0' || *path == '/' || path[strlen(path) - 1] == '/')
 		return state_refuse(in, "path", "that of a lock");
 	restoring->queue = queue_open(restoring->store->service, path);
@@ -53,11 +53,11 @@ static int restore_node(struct restoring *restoring)
 	if (strcmp(placed, name) != 0 ||
 	    node_find(restoring->store->service, queue->path, name) != NULL)
 		return state_refuse(in, "name", "that of a claim, once");
-	if (queue->count > 0 && !claim_number_is_unsure(parts.sequence) &&
-	    queue->nodes[queue->count - 1]->sequence >= parts.sequence)
+	if (queue->count > 0 && parts.order < STORE_LOCAL_ORDER_UNSURE &&
+	    queue->nodes[queue->count - 1]->order >= parts.order)
 		return state_refuse(in, "name", "that of a claim behind the one before");
 	struct node *node = node_restore(restoring->store, queue, name, state_get_text(in, "text"),
-					 parts.sequence);
+					 parts.order);
 	if (node == NULL)
 		return state_starve(in);
 	node->since_ms = state_get_number(in, "since_ms", 0, INT64_MAX);

@@ -23,7 +23,7 @@ static void save_queue(const struct queue *queue, FILE *out)
 		return;
 	state_begin(out, "queue");
 	state_text(out, "path", queue->path);
-	state_number(out, "next", queue->next_sequence);
+	state_number(out, "next", queue->next_order);
 	state_end(out);
 }
 

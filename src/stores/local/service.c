@@ -35,9 +35,9 @@ struct local_service *local_service_create(void)
 	return service;
 }
 
-void local_service_set_first_sequence(struct local_service *service, int32_t sequence)
+void local_service_set_first_order(struct local_service *service, int64_t order)
 {
-	service->first_sequence = sequence;
+	service->first_order = order;
 }
 
 struct queue *queue_find(const struct local_service *service, const char *path)
@@ -122,9 +122,9 @@ struct queue *queue_open(struct local_service *service, const char *path)
 	return NULL;
 }
 
-void queue_set_next(struct queue *queue, int32_t sequence)
+void queue_set_next(struct queue *queue, int64_t order)
 {
-	queue->next_sequence = sequence;
+	queue->next_order = order;
 	queue_mark(queue);
 }
 
@@ -261,20 +261,20 @@ static int queue_reserve(struct queue *queue)
 	return 0;
 }
 
-static bool is_before(const struct node *node, int32_t sequence, const char *name)
+static bool is_before(const struct node *node, int64_t order, const char *name)
 {
-	return claim_name_compare(node->sequence, node->name, sequence, name) < 0;
+	return claim_name_compare(node->order, node->name, order, name) < 0;
 }
 
 /* The place of the claim of that number and name, or where it would stand. */
-static size_t queue_place(const struct queue *queue, int32_t sequence, const char *name)
+static size_t queue_place(const struct queue *queue, int64_t order, const char *name)
 {
 	size_t low = 0, high = queue->count;
 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (is_before(queue->nodes[middle], sequence, name))
+		if (is_before(queue->nodes[middle], order, name))
 			low = middle + 1;
 		else
 			high = middle;
@@ -287,8 +287,8 @@ static void queue_put_in(struct queue *queue, struct node *node)
 {
 	size_t place = queue->count;
 
-	if (place > 0 && !is_before(queue->nodes[place - 1], node->sequence, node->name))
-		place = queue_place(queue, node->sequence, node->name);
+	if (place > 0 && !is_before(queue->nodes[place - 1], node->order, node->name))
+		place = queue_place(queue, node->order, node->name);
 	memmove(&queue->nodes[place + 1], &queue->nodes[place],
 		(queue->count - place) * sizeof(struct node *));
 	queue->nodes[place] = node;
@@ -297,7 +297,7 @@ static void queue_put_in(struct queue *queue, struct node *node)
 
 static void queue_take_out(struct queue *queue, const struct node *node)
 {
-	size_t place = queue_place(queue, node->sequence, node->name);
+	size_t place = queue_place(queue, node->order, node->name);
 
 	assert(queue->nodes[place] == node);
 	queue->count--;
@@ -379,7 +379,7 @@ static struct node *find_any(const struct local_service *service, const char *pa
 
 	if (queue == NULL || !claim_name_parse(name, &claim))
 		return NULL;
-	size_t place = queue_place(queue, claim.sequence, name);
+	size_t place = queue_place(queue, claim.order, name);
 	if (place == queue->count || strcmp(queue->nodes[place]->name, name) != 0)
 		return NULL;
 	return queue->nodes[place];
@@ -434,15 +434,13 @@ out_of_memory:
 }
 
 /* The counter stays at the last number, as ZooKeeper's does (claim/name.h). */
-static int32_t queue_add(int32_t sequence, uint32_t numbers)
+static int64_t queue_add(int64_t order, uint32_t numbers)
 {
-	uint32_t sum = (uint32_t)sequence + numbers;
-
-	return sum < INT32_MAX ? (int32_t)sum : INT32_MAX;
+	return order + numbers < INT32_MAX ? order + numbers : INT32_MAX;
 }
 
 struct node *node_restore(struct local_store *store, struct queue *queue, const char *name,
-			  const char *text, int32_t sequence)
+			  const char *text, int64_t order)
 {
 	struct node *node;
 
@@ -453,9 +451,9 @@ struct node *node_restore(struct local_store *store, struct queue *queue, const 
 		return NULL;
 	node->text = stpcpy(node->name, name) + 1;
 	strcpy(node->text, text);
-	node->sequence = sequence;
+	node->order = order;
 	node->place = ++queue->places;
-	queue_set_next(queue, queue_add(sequence, 1));
+	queue_set_next(queue, queue_add(order, 1));
 	node->queue = queue;
 	node->store = store;
 	node->since_ms = now_ms();
@@ -467,18 +465,21 @@ struct node *node_restore(struct local_store *store, struct queue *queue, const 
 }
 
 struct node *node_create(struct local_store *store, struct queue *queue,
-			 const struct claim_name *name, const char *text)
+			 const struct claim_name *name, const char *text, int64_t *ret_after)
 {
 	char full[CLAIM_NAME_BYTES];
 	struct claim_name claim = *name;
 
 	/* As the counter of a container znode, which is removed when it is empty. */
 	if (queue_is_empty(queue))
-		queue_set_next(queue, queue->service->first_sequence);
-	/* With a companion a claim takes two numbers. */
-	claim.sequence = queue_add(queue->next_sequence, claim_recipe_znodes(name->recipe) - 1);
+		queue_set_next(queue, queue->service->first_order);
+	/* With a companion a claim takes two numbers. A counter that has stopped tells nothing. */
+	uint32_t numbers = claim_recipe_znodes(name->recipe);
+	bool stopped = queue->next_order + numbers - 1 > INT32_MAX;
+	*ret_after = stopped ? INT64_MAX : queue->next_order - 1;
+	claim.order = queue_add(queue->next_order, numbers - 1);
 	claim_name_format_placed(full, &claim);
-	return node_restore(store, queue, full, text, claim.sequence);
+	return node_restore(store, queue, full, text, claim.order);
 }
 
 struct snapshot *snapshot_create(const struct queue *queue)

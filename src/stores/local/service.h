@@ -52,7 +52,7 @@ struct answer {
 	void *tag;
 	struct local_store *store;
 	struct snapshot *snapshot; /* PLACED, LISTED, LOOKED; may be NULL */
-	int32_t sequence;	   /* PLACED */
+	int64_t order, after;	   /* PLACED */
 	char name[CLAIM_NAME_BYTES];
 	uint32_t version;	  /* READ */
 	char *text;		  /* READ, CLAIM; PROVED: the lock whose claim is gone, or NULL */
@@ -73,7 +73,7 @@ struct node {
 	char *text;	  /* behind the name, until it is replaced */
 	int64_t since_ms; /* since 1970 */
 	uint32_t version; /* how often its text was replaced */
-	int32_t sequence;
+	int64_t order;
 	uint64_t place; /* in the journal, in the order of placing */
 	struct state_item item;
 	struct queue *queue;
@@ -95,7 +95,7 @@ struct queue {
 	struct node **room; /* the array that they are in */
 	size_t room_count;
 	struct answer *attentions; /* none without a claim */
-	int32_t next_sequence;
+	int64_t next_order;
 	uint64_t places;     /* of claims in the journal, so far */
 	struct queue *above; /* NULL: this is that of "", above all locks, which has no claims */
 	struct queue *below;
@@ -111,7 +111,7 @@ struct local_service {
 	uint64_t place;		       /* the first number of its items' places */
 	uint64_t serials;	       /* of queues, so far */
 	struct state_item item;
-	int32_t first_sequence;
+	int64_t first_order;
 	int64_t stamp;	   /* the latest */
 	uint64_t sessions; /* so far */
 };
@@ -145,20 +145,21 @@ struct queue *queue_find(const struct local_service *service, const char *path);
 /* Finds or makes the queue. Returns NULL when out of memory. */
 struct queue *queue_open(struct local_service *service, const char *path);
 
-/* The next claim gets that number. */
-void queue_set_next(struct queue *queue, int32_t sequence);
+/* The next claim gets that order. */
+void queue_set_next(struct queue *queue, int64_t order);
 
 /* Frees the queue, and those above it, unless they have claims. */
 void queue_remove_if_empty(struct queue *queue);
 
 /* Puts a claim at the end of the queue, and reports the change to those who attend to the queue.
- * Returns NULL when out of memory; the queue may then be empty. */
+ * *ret_after is as for on_placed(). Returns NULL when out of memory; the queue may then be empty.
+ */
 struct node *node_create(struct local_store *store, struct queue *queue,
-			 const struct claim_name *name, const char *text);
+			 const struct claim_name *name, const char *text, int64_t *ret_after);
 
-/* The same with this number; the counter goes on behind it. */
+/* The same with this order; the counter goes on behind it. */
 struct node *node_restore(struct local_store *store, struct queue *queue, const char *name,
-			  const char *text, int32_t sequence);
+			  const char *text, int64_t order);
 
 /* The claim of that name; NULL: there is none. */
 struct node *node_find(const struct local_service *service, const char *path, const char *name);

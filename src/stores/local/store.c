@@ -86,10 +86,10 @@ static void on_place(struct store *base, void *tag, const char *path, const stru
 		return;
 	queue = queue_open(store->service, path);
 	if (queue != NULL)
-		node = node_create(store, queue, name, text);
+		node = node_create(store, queue, name, text, &answer->after);
 	if (node != NULL) {
 		strcpy(answer->name, node->name);
-		answer->sequence = node->sequence;
+		answer->order = node->order;
 		if (list)
 			answer->snapshot = snapshot_create(queue);
 	} else {
@@ -187,7 +187,7 @@ static void on_mark(struct store *base, void *tag, const char *path, const char 
 }
 
 static void on_withdraw(struct store *base, void *tag, const char *path, const char *name,
-			int32_t sequence, bool marker)
+			int64_t order, bool marker)
 {
 	struct local_store *store = local_store(base);
 	struct answer *answer = answer_create(store, ANSWER_WITHDRAWN, tag);
@@ -227,8 +227,8 @@ static void deliver(const struct local_store *store, const struct answer *answer
 		break;
 	case ANSWER_PLACED:
 		events->on_placed(store->context, answer->tag, answer->error,
-				  answer->error == 0 ? answer->name : NULL, answer->sequence,
-				  entries, count);
+				  answer->error == 0 ? answer->name : NULL, answer->order,
+				  answer->after, entries, count);
 		break;
 	case ANSWER_LISTED:
 		events->on_listed(store->context, answer->tag, answer->error, entries, count);
@@ -394,6 +394,8 @@ static const struct store_ops local_ops = {
 	.save_claims = local_save,
 	.restore_claims = local_restore,
 	.keep_claims = local_keep,
+	.order_late = STORE_LOCAL_ORDER_LATE,
+	.order_unsure = STORE_LOCAL_ORDER_UNSURE,
 	.close = on_close,
 };
 
@@ -437,4 +439,8 @@ static int open_alone(const struct store_options *options, const struct store_ev
 	return error;
 }
 
-const struct store_kind store_local_kind = {.scheme = STORE_SCHEME_LOCAL, .open = open_alone};
+const struct store_kind store_local_kind = {
+	.scheme = STORE_SCHEME_LOCAL,
+	.abilities = STORE_HAS_QUEUE | STORE_HAS_SHARED | STORE_HAS_RANGES | STORE_HAS_STAMPS,
+	.open = open_alone,
+};

@@ -11,6 +11,10 @@
 
 #include "stores/store.h"
 
+/* Its claims are numbered as ZooKeeper's are (claim/name.h), from 0 on: see store_ops. */
+#define STORE_LOCAL_ORDER_LATE	 (INT32_MAX - (INT32_C(1) << 28) + 1)
+#define STORE_LOCAL_ORDER_UNSURE INT32_MAX
+
 /* Each store that it opens has a service of its own. */
 extern const struct store_kind store_local_kind;
 
@@ -22,8 +26,8 @@ struct local_service *local_service_create(void);
 /* The stores must have been closed before. NULL is fine. */
 void local_service_destroy(struct local_service *service);
 
-/* For tests: the number the next claim of a queue that does not exist yet will get. */
-void local_service_set_first_sequence(struct local_service *service, int32_t sequence);
+/* For tests: the order that the next claim of a queue that does not exist yet will get. */
+void local_service_set_first_order(struct local_service *service, int64_t order);
 
 /* For tests: the queue of `path` has no claim. */
 bool local_service_is_empty(const struct local_service *service, const char *path);

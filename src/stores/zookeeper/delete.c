@@ -144,7 +144,7 @@ static void conclude_withdraw(struct operation *operation)
 		code = operation->marker_code;
 	if (code != ZNONODE)
 		error = operation_error(operation, code, "cannot delete");
-	if (!error && operation_wears_out_counter(operation->sequence)) {
+	if (!error && operation_wears_out_counter(operation->order)) {
 		/* Fails, harmlessly, as long as there are other claims. */
 		*operation_cut(operation->path, 1) = '\0';
 		zoo_adelete(store->handle, operation->path, -1, on_parent_deleted, NULL);
@@ -155,14 +155,14 @@ static void conclude_withdraw(struct operation *operation)
 }
 
 void zookeeper_withdraw(struct store *base, void *tag, const char *path, const char *name,
-			int32_t sequence, bool marker)
+			int64_t order, bool marker)
 {
 	struct operation *operation = operation_create(
 		(struct store_zookeeper *)base, STORE_WITHDRAW, tag, conclude_withdraw, path, name);
 
 	if (!operation)
 		return;
-	operation->sequence = sequence;
+	operation->order = order;
 	if (find_companion(operation, path, name) &&
 	    (!marker || operation_add_marker(operation, path, name)))
 		operation_start(operation, send_delete);

@@ -285,16 +285,18 @@ int operation_error(const struct operation *operation, int code, const char *doi
 	}
 }
 
-bool operation_wears_out_counter(int32_t sequence)
+bool operation_wears_out_counter(int64_t order)
 {
-	return sequence < 0 || sequence > 1 << 30;
+	return order > 1 << 30;
 }
 
 /* The cversion that DataNode.copyStat() reports is twice the counter of created children, less the
  * number of children. */
-int32_t operation_next_number(const struct Stat *stat)
+int64_t operation_next_order(const struct Stat *stat)
 {
-	return (int32_t)(((uint32_t)stat->cversion + (uint32_t)stat->numChildren) / 2);
+	uint32_t number = ((uint32_t)stat->cversion + (uint32_t)stat->numChildren) / 2;
+
+	return claim_name_order((int32_t)number);
 }
 
 struct names *operation_copy_names(const struct String_vector *strings)
@@ -350,7 +352,7 @@ static int compare_entries(const void *a, const void *b)
 {
 	const struct store_entry *entry_a = a, *entry_b = b;
 
-	return claim_name_compare(entry_a->claim.sequence, entry_a->name, entry_b->claim.sequence,
+	return claim_name_compare(entry_a->claim.order, entry_a->name, entry_b->claim.order,
 				  entry_b->name);
 }
 
@@ -361,7 +363,7 @@ static bool is_companion_of(const struct claim_name *companion, const struct cla
 	if (claim->recipe != CLAIM_CURATOR_ANY || claim->companion)
 		return false;
 	expected = claim_name_companion(claim);
-	return companion->sequence == expected.sequence && companion->record == expected.record &&
+	return companion->order == expected.order && companion->record == expected.record &&
 	       companion->id.session == expected.id.session &&
 	       companion->id.owner == expected.id.owner &&
 	       companion->id.number == expected.id.number;
@@ -372,9 +374,13 @@ static bool is_companion_of(const struct claim_name *companion, const struct cla
 static struct store_entry *find_claim(struct store_entry *entries, size_t count, size_t i)
 {
 	const struct claim_name *companion = &entries[i].claim;
-	uint32_t number = (uint32_t)companion->sequence;
 
-	for (; i < count && (uint32_t)entries[i].claim.sequence - number <= 1; i++) {
+	for (; i < count; i++) {
+		int64_t order = entries[i].claim.order;
+
+		if (order != companion->order &&
+		    claim_name_order_before(order, 1) != companion->order)
+			break;
 		if (!entries[i].orphan && is_companion_of(companion, &entries[i].claim))
 			return &entries[i];
 	}
@@ -413,7 +419,7 @@ static size_t drop_markers(struct store_entry *entries, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		struct store_entry *before = kept > 0 ? &entries[kept - 1] : NULL;
 
-		if (before && before->claim.sequence == entries[i].claim.sequence &&
+		if (before && before->claim.order == entries[i].claim.order &&
 		    !strcmp(before->name, entries[i].name)) {
 			if (before->orphan)
 				*before = entries[i];

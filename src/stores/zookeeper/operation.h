@@ -91,10 +91,10 @@ struct operation {
 	int top_code;	     /* of the first of them */
 	atomic_int container_code; /* why one of them could not be created, or ZOK */
 	bool put_off;		   /* it is not placed, see above.c */
-	bool numbered;		   /* the claim was given the number: */
+	bool numbered;		   /* the claim was given the order: */
 
 	/* place() and withdraw() */
-	int32_t sequence;
+	int64_t order;
 
 	/* place(), withdraw() and remove(), of a claim that has a companion; or NULL */
 	struct pair *pair;
@@ -246,11 +246,15 @@ bool operation_is_unclaimed(const struct store_zookeeper *store, const char *pat
 struct store_entry *operation_parse_queue(const struct store_zookeeper *store, const char *path,
 					  const struct names *names, size_t *ret_count);
 
-/* Whether a queue that reached this number is to start anew before its numbers run out. */
-bool operation_wears_out_counter(int32_t sequence);
+/* From this order on new claims are held back. Clients that do not hold back, and place 5,000
+ * claims a second, need 15 hours for the 2^28 numbers that are left. */
+#define ORDER_LATE (INT32_MAX - (INT32_C(1) << 28) + 1)
 
-/* The number that the next claim of the lock's znode gets. */
-int32_t operation_next_number(const struct Stat *stat);
+/* Whether a queue that reached this order is to start anew before its numbers run out. */
+bool operation_wears_out_counter(int64_t order);
+
+/* The order that the next claim of the lock's znode gets. */
+int64_t operation_next_order(const struct Stat *stat);
 
 /* On ZooKeeper's thread. Returns NULL when out of memory. */
 struct names *operation_copy_names(const struct String_vector *strings);
@@ -344,7 +348,7 @@ void zookeeper_mark(struct store *base, void *tag, const char *path, const char 
 
 /* delete.c: withdraw() and remove() of the table. */
 void zookeeper_withdraw(struct store *base, void *tag, const char *path, const char *name,
-			int32_t sequence, bool marker);
+			int64_t order, bool marker);
 int zookeeper_remove(struct store *base, struct store_change *change, const char *path,
 		     const char *name);
 

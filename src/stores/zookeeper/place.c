@@ -16,13 +16,13 @@
 #define NUMBER_BYTES  (CLAIM_NAME_BYTES - CLAIM_NAME_PREFIX_BYTES + 1) /* with the final NUL */
 #define PLACE_RETRIES 100 /* for a lock whose container disappears again and again */
 
-static bool read_number(const char *path, int32_t *ret)
+static bool read_order(const char *path, int64_t *ret)
 {
 	struct claim_name claim;
 
 	if (!claim_name_parse(strrchr(path, '/') + 1, &claim))
 		return false;
-	*ret = claim.sequence;
+	*ret = claim.order;
 	return true;
 }
 
@@ -31,7 +31,7 @@ static void on_created(int code, const char *path, const void *data)
 	struct operation *operation = (struct operation *)data;
 
 	operation->code = code;
-	operation->numbered = code == ZOK && read_number(path, &operation->sequence);
+	operation->numbered = code == ZOK && read_order(path, &operation->order);
 	operation_answered(operation);
 }
 
@@ -42,12 +42,12 @@ static void on_pair_created(int code, const void *data)
 {
 	struct operation *operation = (struct operation *)data;
 	const struct pair *pair = operation->pair;
-	int32_t before;
+	int64_t before;
 
 	operation->code = code;
-	operation->numbered = code == ZOK && read_number(pair->created[0], &before) &&
-			      read_number(pair->created[1], &operation->sequence);
-	if (operation->numbered && (uint32_t)operation->sequence - (uint32_t)before != 1)
+	operation->numbered = code == ZOK && read_order(pair->created[0], &before) &&
+			      read_order(pair->created[1], &operation->order);
+	if (operation->numbered && before != claim_name_order_before(operation->order, 1))
 		operation->code = ZRUNTIMEINCONSISTENCY;
 	operation_answered(operation);
 }
@@ -199,8 +199,8 @@ static void conclude_place(struct operation *operation)
 	int error;
 
 	if (operation->put_off) {
-		events->on_placed(operation->store->context, operation->tag, -EAGAIN, NULL, 0, NULL,
-				  0);
+		events->on_placed(operation->store->context, operation->tag, -EAGAIN, NULL, 0, 0,
+				  NULL, 0);
 		operation_release(operation);
 		return;
 	}
@@ -214,15 +214,17 @@ static void conclude_place(struct operation *operation)
 		log_error("ZooKeeper: it gave %s no number", operation->path);
 		error = -EIO;
 	}
-	snprintf(name, sizeof(name), "%s%010" PRId32, strrchr(operation->path, '/') + 1,
-		 operation->sequence);
+	snprintf(name, sizeof(name), "%s%010" PRId64, strrchr(operation->path, '/') + 1,
+		 claim_name_number(operation->order));
 	if (!error && operation->list && operation->list_code == ZOK)
 		entries = parse_queue(operation, &count);
 	if (!error && operation->containers > 0)
 		operation->store->trouble = NULL;
 	operation_count(operation, error);
 	events->on_placed(operation->store->context, operation->tag, error, error ? NULL : name,
-			  operation->sequence, entries, count);
+			  operation->order,
+			  claim_name_order_before(operation->order, operation->pair ? 2 : 1),
+			  entries, count);
 	free(entries);
 	operation_release(operation);
 }

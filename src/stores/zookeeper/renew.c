@@ -233,7 +233,7 @@ static void conclude_round(struct operation *operation)
 
 bool zookeeper_renew_queue(struct operation *operation, void (*send)(struct operation *))
 {
-	int32_t next = operation_next_number(&operation->stat);
+	int64_t next = operation_next_order(&operation->stat);
 
 	if (operation->renewal || !operation_wears_out_counter(next))
 		return false;
@@ -241,7 +241,7 @@ bool zookeeper_renew_queue(struct operation *operation, void (*send)(struct oper
 		zoo_adelete(operation->store->handle, operation->path, -1, on_renewed, NULL);
 		return false;
 	}
-	if (operation->attend || !claim_number_is_late(next))
+	if (operation->attend || next < ORDER_LATE)
 		return false;
 	operation->renewal = calloc(1, sizeof(*operation->renewal));
 	if (!operation->renewal)

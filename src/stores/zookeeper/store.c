@@ -413,6 +413,8 @@ static const struct store_ops store_zookeeper_ops = {
 	.session = store_zookeeper_session,
 	.save_session = save_session,
 	.has_statistics = true,
+	.order_late = ORDER_LATE,
+	.order_unsure = INT32_MAX,
 	.close = store_zookeeper_close,
 };
 
@@ -469,6 +471,8 @@ static int store_zookeeper_open(const struct store_options *options,
 
 const struct store_kind store_zookeeper_kind = {
 	.scheme = STORE_SCHEME_ZOOKEEPER,
+	.abilities = STORE_HAS_QUEUE | STORE_HAS_SHARED | STORE_HAS_RANGES | STORE_HAS_STAMPS |
+		     STORE_HAS_CLIENTS,
 	.is_remote = true,
 	.open = store_zookeeper_open,
 	.restore_session = restore_session,

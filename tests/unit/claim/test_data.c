@@ -53,6 +53,8 @@ static const struct {
 	{ASKER "waits=-1\n", "waits=-1\n"},
 	{ASKER "waits=2147483647\n", "waits=2147483647\n"},
 	{ASKER "waits=-2147483648\n", "waits=-2147483648\n"},
+	{ASKER "waits=2147483648\n", "waits=2147483648\n"},
+	{ASKER "waits=9223372034707292159\n", "waits=9223372034707292159\n"},
 	{ASKER "ranges=w0-63\nwaits=1\n", "ranges=w0-63\nwaits=1\n"},
 	{ASKER "keep=yes\n", "keep=yes\n"},
 	{ASKER "exact=yes\n", "exact=yes\n"},
@@ -187,9 +189,9 @@ static const char *const bad_waits[] = {
 	"5x",
 	"1,2",
 	"0x5",
-	"2147483648",
 	"-2147483649",
-	"4294967296",
+	"9223372034707292160",
+	"9223372036854775807",
 	"9223372036854775808",
 	"-9223372036854775809",
 	"99999999999999999999999999",
@@ -258,12 +260,19 @@ static void test_writes(void **state)
 	free(text);
 
 	data.waits = true;
-	data.waits_for = -7;
+	data.waits_for = claim_name_order(-7);
 	data.keeps = true;
 	text = claim_data_format(ASKER, &data);
 	assert_string_equal(text, ASKER "ranges=r0-0,w1-9,r10-" LARGEST "\nwaits=-7\nkeep=yes\n");
 	free(text);
 	range_set_finish(&data.ranges);
+}
+
+static int64_t random_order(void)
+{
+	int64_t order = (int64_t)random() << 32 ^ (int64_t)random() << 1;
+
+	return random() & 1 ? order : claim_name_order((int32_t)order);
 }
 
 static void test_reads_what_it_writes(void **state)
@@ -272,7 +281,7 @@ static void test_reads_what_it_writes(void **state)
 	for (int round = 0; round < 500; round++) {
 		struct claim_data written = {.has_ranges = random() & 1,
 					     .waits = random() & 1,
-					     .waits_for = (int32_t)((uint32_t)random() << 1),
+					     .waits_for = random_order(),
 					     .keeps = random() & 1};
 		struct claim_data read;
 		char *text;

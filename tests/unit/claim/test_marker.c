@@ -30,7 +30,7 @@ static void test_known(void **state)
 
 static void test_all(void **state)
 {
-	static const int32_t numbers[] = {0, 12, INT32_MAX, -1, INT32_MIN};
+	static const int64_t numbers[] = {0, 12, INT32_MAX, -1, INT32_MIN, INT64_MAX / 2};
 
 	for (int recipe = 0; recipe < CLAIM_RECIPES; recipe++) {
 		for (size_t i = 0; i < 2 * sizeof(numbers) / sizeof(numbers[0]); i++) {
@@ -43,9 +43,9 @@ static void test_all(void **state)
 				.record = true,
 				.sparse = true,
 				.anchored = i % 2,
-				.anchor = INT32_MIN,
+				.anchor = claim_name_order(INT32_MIN),
 				.anchor_span = {INT64_MAX - 1, INT64_MAX},
-				.sequence = numbers[i / 2],
+				.order = claim_name_order(numbers[i / 2]),
 			};
 			char claim[CLAIM_NAME_BYTES], text[CLAIM_MARKER_BYTES];
 			char again[CLAIM_NAME_BYTES];

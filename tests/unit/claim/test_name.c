@@ -2,6 +2,7 @@
  *
  * Names of claims: what is written, what is read of other clients, and the order of the queue.
  */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +18,7 @@
 #define UUID	     "00112233-4455-8677-8899-aabbccddeeff"
 #define CURATOR	     "00112233-4455-4677-8899-aabbccddeeff"
 #define LARGEST	     "9223372036854775807"
+#define LAST_LONG    INT64_C(9223372034707292159) /* the next ones are those of negative numbers */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct claim_id uuid_id = {0x0011223344558677, 0x0899aabb, 0xccddeeff};
@@ -24,7 +26,7 @@ static const struct claim_id uuid_id = {0x0011223344558677, 0x0899aabb, 0xccddee
 static const struct {
 	const char *name;
 	enum claim_mode mode;
-	int32_t sequence;
+	int64_t number;
 	bool own;
 } claims[] = {
 	/* ours */
@@ -38,6 +40,15 @@ static const struct {
 	{"_c_" UUID "-__READ__-1000000000", CLAIM_SHARED, -1000000000, true},
 	{"_c_" UUID "-__READ__-999999999", CLAIM_SHARED, -999999999, true},
 	{"_c_" UUID "-__WRIT__-000000001", CLAIM_EXCLUSIVE, -1, true},
+	/* from a store that has longer numbers */
+	{"_c_" UUID "-__WRIT__2147483648", CLAIM_EXCLUSIVE, INT64_C(2147483648), true},
+	{"_c_" UUID "-__READ__9999999999", CLAIM_SHARED, INT64_C(9999999999), true},
+	{"_c_" UUID "-__WRIT__10000000000", CLAIM_EXCLUSIVE, INT64_C(10000000000), true},
+	{"_c_" UUID "-__READ__9223372034707292159", CLAIM_SHARED, LAST_LONG, true},
+	/* which only we write, and not like this */
+	{"_c_" UUID "-__WRIT__01234567890", CLAIM_EXCLUSIVE, 1234567890, false},
+	{"_c_" UUID "-__READ__9223372041234567890", CLAIM_EXCLUSIVE, 1234567890, false},
+	{"_c_" CURATOR "-__READ__12341234567890", CLAIM_EXCLUSIVE, 1234567890, false},
 	/* Curator's read-write lock, and its mutex */
 	{"_c_" CURATOR "-__WRIT__0000000012", CLAIM_EXCLUSIVE, 12, false},
 	{"_c_" CURATOR "-__READ__-1500000000", CLAIM_SHARED, -1500000000, false},
@@ -121,6 +132,7 @@ static const char *const others[] = {
 	"lock-9999999999",
 	"9999999999",
 	"_c_" UUID "-__WRIT__",
+	"_c_" UUID "-__READ__9223372034707292160",
 	"12345 67890",
 };
 
@@ -130,7 +142,7 @@ static const struct {
 	bool sparse;
 	struct claim_span span;
 	bool anchored;
-	int32_t anchor;
+	int64_t anchor; /* its number */
 	struct claim_span anchor_span;
 } parts[] = {
 	{"", false, {0, INT64_MAX}, false, 0, {0, 0}},
@@ -145,6 +157,8 @@ static const struct {
 	{"a0:7-7-", false, {0, INT64_MAX}, true, 0, {7, 7}},
 	{"a12:0-" LARGEST "-", false, {0, INT64_MAX}, true, 12, {0, INT64_MAX}},
 	{"r5-99-a-5:0-9-", false, {5, 99}, true, -5, {0, 9}},
+	{"a2147483648:0-9-", false, {0, INT64_MAX}, true, INT64_C(1) << 31, {0, 9}},
+	{"a9223372034707292159:0-9-", false, {0, INT64_MAX}, true, LAST_LONG, {0, 9}},
 	{"s5-99-a2147483647:3-4-", true, {5, 99}, true, INT32_MAX, {3, 4}},
 	{"r" LARGEST "-" LARGEST "-a-2147483648:" LARGEST "-" LARGEST "-",
 	 false,
@@ -206,9 +220,10 @@ static const char *const bad_parts[] = {
 	"a12:-5-9-",
 	"a12:9-5-",
 	"a12:0-9223372036854775808-",
-	"a2147483648:0-99-",
+	"a9223372034707292160:0-99-",
+	"a" LARGEST ":0-99-",
+	"a9223372036854775808:0-99-",
 	"a-2147483649:0-99-",
-	"a4294967308:0-99-",
 	"a-:0-99-",
 	"a--5:0-99-",
 	"a12:0-99",
@@ -246,7 +261,7 @@ static void assert_same(const struct claim_name *name, const struct claim_name *
 		assert_int_equal(name->anchor_span.start, expected->anchor_span.start);
 		assert_int_equal(name->anchor_span.end, expected->anchor_span.end);
 	}
-	assert_int_equal(name->sequence, expected->sequence);
+	assert_int_equal(name->order, expected->order);
 }
 
 /* Parses into an output full of other values. */
@@ -270,7 +285,7 @@ static void test_reads_claims(void **state)
 			.id = claims[i].own ? uuid_id : (struct claim_id){0},
 			.mode = claims[i].mode,
 			.span = CLAIM_SPAN_WHOLE,
-			.sequence = claims[i].sequence,
+			.order = claim_name_order(claims[i].number),
 		};
 
 		assert_reads(claims[i].name, &expected);
@@ -299,11 +314,11 @@ static void test_parts(void **state)
 			.sparse = parts[i].sparse,
 			.span = parts[i].span,
 			.anchored = parts[i].anchored,
-			.anchor = parts[i].anchor,
+			.anchor = claim_name_order(parts[i].anchor),
 			.anchor_span = parts[i].anchor_span,
-			.sequence = -1500000000,
+			.order = claim_name_order(-1500000000),
 		};
-		char expected[CLAIM_NAME_PREFIX_BYTES + 16], text[CLAIM_NAME_PREFIX_BYTES + 16];
+		char expected[CLAIM_NAME_PREFIX_BYTES + 32], text[CLAIM_NAME_PREFIX_BYTES + 32];
 
 		snprintf(expected, sizeof(expected), "_c_" UUID "-%s%s", parts[i].part,
 			 i % 2 ? "__READ__" : "__WRIT__");
@@ -318,7 +333,7 @@ static void test_bad_parts(void **state)
 {
 	for (size_t i = 0; i < COUNT(bad_parts); i++) {
 		struct claim_name expected = {
-			.mode = CLAIM_SHARED, .span = CLAIM_SPAN_WHOLE, .sequence = 12};
+			.mode = CLAIM_SHARED, .span = CLAIM_SPAN_WHOLE, .order = 12};
 		char text[CLAIM_NAME_PREFIX_BYTES + 64];
 
 		snprintf(text, sizeof(text), "_c_" UUID "-%s__READ__0000000012", bad_parts[i]);
@@ -330,7 +345,7 @@ static void test_bad_parts(void **state)
 static void test_parts_of_others(void **state)
 {
 	const struct claim_name expected = {
-		.mode = CLAIM_SHARED, .span = CLAIM_SPAN_WHOLE, .sequence = 12};
+		.mode = CLAIM_SHARED, .span = CLAIM_SPAN_WHOLE, .order = 12};
 
 	assert_reads("_c_" CURATOR "-r5-9-__READ__0000000012", &expected);
 	assert_reads("_c_" CURATOR "-a12:5-9-__READ__0000000012", &expected);
@@ -364,8 +379,8 @@ static void test_uuid(void **state)
 					  .record = uuids[i].record,
 					  .mode = CLAIM_SHARED,
 					  .span = CLAIM_SPAN_WHOLE,
-					  .sequence = 7};
-		char text[CLAIM_NAME_PREFIX_BYTES + 16], expected[64];
+					  .order = 7};
+		char text[CLAIM_NAME_PREFIX_BYTES + 32], expected[64];
 
 		claim_name_format(text, &name);
 		snprintf(expected, sizeof(expected), "_c_%s-__READ__", uuids[i].uuid);
@@ -386,7 +401,7 @@ static void test_session(void **state)
 static void test_no_id(void **state)
 {
 	const struct claim_name name = {.mode = CLAIM_EXCLUSIVE, .span = CLAIM_SPAN_WHOLE};
-	char text[CLAIM_NAME_PREFIX_BYTES + 16];
+	char text[CLAIM_NAME_PREFIX_BYTES + 32];
 
 	claim_name_format(text, &name);
 	strcat(text, "0000000000");
@@ -397,7 +412,7 @@ static void test_reads_recipes(void **state)
 {
 	static const struct {
 		const char *marker;
-		int32_t sequence;
+		int64_t number;
 		enum claim_mode mode;
 		enum claim_recipe recipe;
 		bool companion;
@@ -405,6 +420,9 @@ static void test_reads_recipes(void **state)
 		{"lock-0000000012", 12, CLAIM_EXCLUSIVE, CLAIM_CURATOR_MUTEX, false},
 		{"lock-1500000000", 1500000000, CLAIM_EXCLUSIVE, CLAIM_CURATOR_MUTEX, false},
 		{"lock--1500000000", -1500000000, CLAIM_EXCLUSIVE, CLAIM_CURATOR_MUTEX, false},
+		{"lock--2147483648", INT32_MIN, CLAIM_EXCLUSIVE, CLAIM_CURATOR_MUTEX, false},
+		{"lock-2147483648", INT64_C(2147483648), CLAIM_EXCLUSIVE, CLAIM_CURATOR_MUTEX,
+		 false},
 		{"lock--000000007", -7, CLAIM_EXCLUSIVE, CLAIM_CURATOR_MUTEX, false},
 		{"__lock__0000000012", 12, CLAIM_EXCLUSIVE, CLAIM_KAZOO, false},
 		{"__rlock__-000000007", -7, CLAIM_SHARED, CLAIM_KAZOO, false},
@@ -421,7 +439,7 @@ static void test_reads_recipes(void **state)
 			.mode = recipes[i].mode,
 			.recipe = recipes[i].recipe,
 			.companion = recipes[i].companion,
-			.sequence = recipes[i].sequence,
+			.order = claim_name_order(recipes[i].number),
 		};
 		char text[CLAIM_NAME_BYTES];
 
@@ -454,7 +472,7 @@ static void test_recipes(void **state)
 			.mode = recipes[i].mode,
 			.recipe = recipes[i].recipe,
 			.record = true,
-			.sequence = 7,
+			.order = 7,
 		};
 		char text[CLAIM_NAME_BYTES], expected[CLAIM_NAME_BYTES];
 
@@ -477,7 +495,7 @@ static void test_companion(void **state)
 		.record = true,
 		.anchored = true,
 		.anchor_span = {5, 9},
-		.sequence = 7,
+		.order = 7,
 	};
 	struct claim_name companion = claim_name_companion(&name);
 	char text[CLAIM_NAME_BYTES];
@@ -485,8 +503,8 @@ static void test_companion(void **state)
 	claim_name_format_placed(text, &companion);
 	assert_string_equal(text, "_c_00112233-4455-8677-a899-aabbccddeeff-any-lock-0000000006");
 	assert_reads(text, &companion);
-	name.sequence = INT32_MIN;
-	assert_int_equal(claim_name_companion(&name).sequence, INT32_MAX);
+	name.order = claim_name_order(INT32_MIN);
+	assert_int_equal(claim_name_companion(&name).order, INT32_MAX);
 }
 
 static uint64_t random64(void)
@@ -505,10 +523,31 @@ static struct claim_span random_span(void)
 	return a < b ? (struct claim_span){a, b} : (struct claim_span){b, a};
 }
 
+/* Of any length in digits. */
+static int64_t random_number(void)
+{
+	int64_t number = (int64_t)(random64() >> 1 >> random() % 63);
+
+	if (random() & 1)
+		return (int32_t)random64();
+	return number <= LAST_LONG ? number : INT32_MAX;
+}
+
 static void test_reads_what_it_writes(void **state)
 {
-	static const int32_t edges[] = {0,	    1,		 -1,	    999999999, 1000000000,
-					-999999999, -1000000000, INT32_MAX, INT32_MIN};
+	static const int64_t edges[] = {0,
+					1,
+					-1,
+					999999999,
+					1000000000,
+					-999999999,
+					-1000000000,
+					INT32_MAX,
+					INT32_MIN,
+					INT64_C(2147483648),
+					INT64_C(9999999999),
+					INT64_C(10000000000),
+					LAST_LONG};
 
 	srandom(1);
 	for (size_t i = 0; i < 20000; i++) {
@@ -522,18 +561,23 @@ static void test_reads_what_it_writes(void **state)
 			.sparse = random() & 1,
 			.span = random_span(),
 			.anchored = random() & 1,
-			.anchor = edges[(size_t)random() % COUNT(edges)],
+			.anchor = claim_name_order(edges[(size_t)random() % COUNT(edges)]),
 			.anchor_span = random_span(),
-			.sequence = i < COUNT(edges) ? edges[i] : (int32_t)random64(),
+			.order = claim_name_order(i < COUNT(edges) ? edges[i] : random_number()),
 		};
 		struct claim_name read;
-		char text[CLAIM_NAME_PREFIX_BYTES + 16];
+		char text[CLAIM_NAME_PREFIX_BYTES + 32];
 
 		if (!claim_recipe_shares(written.recipe))
 			written.mode = CLAIM_EXCLUSIVE;
 		claim_name_format(text, &written);
-		sprintf(text + strlen(text), "%010d", (int)written.sequence); /* as the server */
+		size_t prefix_chars = strlen(text);
+		sprintf(text + prefix_chars, "%010" PRId64, claim_name_number(written.order));
 		assert_true(claim_name_parse(text, &read));
+		assert_same(&read, &written);
+		text[prefix_chars] = 'x'; /* not read */
+		written.order = 0;
+		assert_true(claim_name_parse_prefix(text, prefix_chars, &read));
 		assert_same(&read, &written);
 	}
 }
@@ -553,7 +597,7 @@ static void test_writes_what_it_reads(void **state)
 	srandom(2);
 	for (size_t i = 0; i < 100000; i++) {
 		const char *good = goods[(size_t)random() % COUNT(goods)];
-		char text[CLAIM_NAME_PREFIX_BYTES + 16], written[CLAIM_NAME_PREFIX_BYTES + 16];
+		char text[CLAIM_NAME_PREFIX_BYTES + 32], written[CLAIM_NAME_PREFIX_BYTES + 32];
 		size_t at = (size_t)random() % strlen(good);
 		struct claim_name name;
 
@@ -567,7 +611,7 @@ static void test_writes_what_it_reads(void **state)
 		if (!claim_name_parse(text, &name) || name.id.session == 0)
 			continue;
 		claim_name_format(written, &name);
-		sprintf(written + strlen(written), "%010d", (int)name.sequence);
+		sprintf(written + strlen(written), "%010" PRId64, claim_name_number(name.order));
 		assert_string_equal(written, text);
 	}
 }
@@ -580,9 +624,9 @@ static int sign(int value)
 static void test_order(void **state)
 {
 	static const struct {
-		int32_t a;
+		int64_t a; /* numbers */
 		const char *name_a;
-		int32_t b;
+		int64_t b;
 		const char *name_b;
 		int expected;
 	} pairs[] = {
@@ -596,6 +640,8 @@ static void test_order(void **state)
 		{5, "b", -5, "a", -1},
 		{0, "b", INT32_MIN, "a", -1},
 		{INT32_MAX, "b", -1, "a", -1},
+		{INT32_MAX, "b", INT64_C(2147483648), "a", -1},
+		{LAST_LONG, "b", INT32_MIN, "a", -1},
 		/* the same number */
 		{7, "a", 7, "b", -1},
 		{7, "a", 7, "a", 0},
@@ -603,15 +649,65 @@ static void test_order(void **state)
 	};
 
 	for (size_t i = 0; i < COUNT(pairs); i++) {
-		print_message("%d %s, %d %s\n", pairs[i].a, pairs[i].name_a, pairs[i].b,
-			      pairs[i].name_b);
-		assert_int_equal(sign(claim_name_compare(pairs[i].a, pairs[i].name_a, pairs[i].b,
-							 pairs[i].name_b)),
+		int64_t a = claim_name_order(pairs[i].a), b = claim_name_order(pairs[i].b);
+
+		print_message("%" PRId64 " %s, %" PRId64 " %s\n", pairs[i].a, pairs[i].name_a,
+			      pairs[i].b, pairs[i].name_b);
+		assert_int_equal(claim_name_number(a), pairs[i].a);
+		assert_int_equal(claim_name_number(b), pairs[i].b);
+		assert_int_equal(sign(claim_name_compare(a, pairs[i].name_a, b, pairs[i].name_b)),
 				 pairs[i].expected);
-		assert_int_equal(sign(claim_name_compare(pairs[i].b, pairs[i].name_b, pairs[i].a,
-							 pairs[i].name_a)),
+		assert_int_equal(sign(claim_name_compare(b, pairs[i].name_b, a, pairs[i].name_a)),
 				 -pairs[i].expected);
 	}
+}
+
+static void test_order_before(void **state)
+{
+	int64_t wrapped = claim_name_order(INT32_MIN);
+
+	assert_int_equal(claim_name_order_before(7, 1), 6);
+	assert_int_equal(claim_name_order_before(7, 2), 5);
+	assert_int_equal(claim_name_order_before(0, 1), claim_name_order(-1));
+	assert_int_equal(claim_name_order_before(wrapped + 1, 1), wrapped);
+	assert_int_equal(claim_name_order_before(wrapped, 1), INT32_MAX);
+	assert_int_equal(claim_name_order_before(wrapped, 2), INT32_MAX - 1);
+	assert_int_equal(claim_name_order_before(LAST_LONG, 2), LAST_LONG - 2);
+}
+
+/* Nothing but what claim_name_format() writes, and the same with anything behind it. */
+static void test_prefix(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"_c_",
+		"_c_" UUID "-",
+		"_c_" UUID "-__WRIT_",
+		"_c_" UUID "-__WRIT__0",
+		"_c_" UUID "-__WRIT__0000000012",
+		"_c_" CURATOR "-__WRIT__",
+		"_c_" UUID "-r05-9-__WRIT__",
+		"_c_" UUID "-read-",
+		"x_c_" UUID "-__WRIT__",
+		"__WRIT__",
+	};
+	const char *good = "_c_" UUID "-r5-9-a12:0-99-__READ__";
+	struct claim_name name, before;
+
+	memset(&name, 5, sizeof(name));
+	before = name;
+	for (size_t i = 0; i < COUNT(bad); i++)
+		assert_false(claim_name_parse_prefix(bad[i], strlen(bad[i]), &name));
+	assert_false(claim_name_parse_prefix("_c_" UUID "-__WRIT__\0",
+					     strlen("_c_" UUID "-__WRIT__") + 1, &name));
+	assert_memory_equal(&name, &before, sizeof(name));
+	assert_true(claim_name_parse_prefix(good, strlen(good), &name));
+	assert_same(&name, &(struct claim_name){.id = uuid_id,
+						.mode = CLAIM_SHARED,
+						.span = {5, 9},
+						.anchored = true,
+						.anchor = 12,
+						.anchor_span = {0, 99}});
 }
 
 int main(void)
@@ -631,6 +727,8 @@ int main(void)
 		cmocka_unit_test(test_reads_what_it_writes),
 		cmocka_unit_test(test_writes_what_it_reads),
 		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_order_before),
+		cmocka_unit_test(test_prefix),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -118,8 +118,8 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 	}
 }
 
-static void on_placed(void *context, void *tag, int error, const char *name, int32_t sequence,
-		      const struct store_entry *entries, size_t count)
+static void on_placed(void *context, void *tag, int error, const char *name, int64_t order,
+		      int64_t after, const struct store_entry *entries, size_t count)
 {
 	assert_int_equal(error, 0);
 }
@@ -225,7 +225,7 @@ void foreign_withdraw(struct world *world, const char *path, size_t place)
 {
 	assert_true(place < queue_length(world, path));
 	world->foreign->ops->withdraw(world->foreign, NULL, path, world->names[place],
-				      world->claims[place].sequence, false);
+				      world->claims[place].order, false);
 	world->foreign->ops->dispatch(world->foreign);
 }
 

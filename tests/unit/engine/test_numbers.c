@@ -18,7 +18,7 @@ static void open_and_lock(struct file *file, struct host *host, enum claim_mode 
 /* The next time that the queue begins, it does so as everybody knows it. */
 static void close_and_settle(struct file *file)
 {
-	local_service_set_first_sequence(file->host->world->service, 0);
+	local_service_set_first_order(file->host->world->service, 0);
 	file_close(file);
 	settle(file->host->world);
 }
@@ -28,7 +28,7 @@ static void test_new_claims_are_held_back(void **state)
 	struct world *world = *state;
 	struct file first, second, third, other;
 
-	local_service_set_first_sequence(world->service, CLAIM_NUMBER_LATE - 1);
+	local_service_set_first_order(world->service, STORE_LOCAL_ORDER_LATE - 1);
 	open_and_lock(&first, &world->one, EX);
 	open_and_lock(&second, &world->one, EX); /* has a late number, and its turn */
 	open_and_lock(&third, &world->one, EX);
@@ -43,7 +43,7 @@ static void test_new_claims_are_held_back(void **state)
 	pass(world, LOOK_MS);
 	assert_holds(&third);
 	assert_int_equal(queue_length(world, "a"), 1);
-	assert_int_equal(world->claims[0].sequence, 0);
+	assert_int_equal(world->claims[0].order, 0);
 	close_and_settle(&third);
 }
 
@@ -53,7 +53,7 @@ static void test_order_is_kept(void **state)
 	struct world *world = *state;
 	struct file holder, files[4];
 
-	local_service_set_first_sequence(world->service, CLAIM_NUMBER_LATE);
+	local_service_set_first_order(world->service, STORE_LOCAL_ORDER_LATE);
 	open_and_lock(&holder, &world->one, EX);
 	for (int i = 0; i < 4; i++)
 		open_and_lock(&files[i], &world->one, EX);
@@ -71,7 +71,7 @@ static void test_who_holds_goes_on(void **state)
 	struct world *world = *state;
 	struct file holder, waiter, other;
 
-	local_service_set_first_sequence(world->service, CLAIM_NUMBER_LATE);
+	local_service_set_first_order(world->service, STORE_LOCAL_ORDER_LATE);
 	file_open(&holder, &world->one, "a");
 	record_lock(&holder, EX, 0, 9, WAIT);
 	settle(world);
@@ -100,7 +100,7 @@ static void test_names_are_no_claims(void **state)
 	struct file first, second, third;
 
 	unclaimed_make(&world->unclaimed.nodes[0], "a", "job-2147483647");
-	local_service_set_first_sequence(world->service, CLAIM_NUMBER_LATE);
+	local_service_set_first_order(world->service, STORE_LOCAL_ORDER_LATE);
 	open_and_lock(&first, &world->one, SH);
 	assert_holds(&first);
 	unclaimed_make(&world->unclaimed.nodes[1], "a", "x-__WRIT__0000000003");
@@ -124,7 +124,7 @@ static void test_not_for_ever(void **state)
 	struct world *world = *state;
 	struct file reader, other;
 
-	local_service_set_first_sequence(world->service, CLAIM_NUMBER_LATE);
+	local_service_set_first_order(world->service, STORE_LOCAL_ORDER_LATE);
 	open_and_lock(&reader, &world->one, SH);
 	open_and_lock(&other, &world->one, SH);
 	pass(world, HOLD_BACK_MS - 1000);
@@ -140,12 +140,12 @@ static void test_calls_that_do_not_wait(void **state)
 	struct world *world = *state;
 	struct file holder, reader, file;
 
-	local_service_set_first_sequence(world->service, CLAIM_NUMBER_LATE);
+	local_service_set_first_order(world->service, STORE_LOCAL_ORDER_LATE);
 	file_open(&file, &world->two, "a");
 	open_and_lock(&reader, &world->two, SH);
 	open_and_lock(&holder, &world->one, SH);
 	close_and_settle(&reader); /* whose host has seen a late number */
-	local_service_set_first_sequence(world->service, CLAIM_NUMBER_LATE);
+	local_service_set_first_order(world->service, STORE_LOCAL_ORDER_LATE);
 
 	file_lock(&file, EX, TRY);
 	pass(world, 3 * LOOK_MS);
@@ -169,7 +169,7 @@ static void test_last_number(void **state)
 	struct world *world = *state;
 	struct file holder, files[6];
 
-	local_service_set_first_sequence(world->service, INT32_MAX - 1);
+	local_service_set_first_order(world->service, INT32_MAX - 1);
 	open_and_lock(&holder, &world->one, EX);
 	for (int i = 0; i < 6; i++) {
 		file_open(&files[i], world->hosts[i % 3], "a");
@@ -204,7 +204,7 @@ static void test_last_number_of_a_holder(void **state)
 	struct world *world = *state;
 	struct file holder;
 
-	local_service_set_first_sequence(world->service, INT32_MAX - 1);
+	local_service_set_first_order(world->service, INT32_MAX - 1);
 	file_open(&holder, &world->one, "a");
 	record_lock(&holder, EX, 0, 9, WAIT);
 	settle(world);
@@ -223,11 +223,11 @@ static void test_leads_end(void **state)
 
 	world->policy.handoff = 1;
 	world->policy.keep_ms = KEEP_MS;
-	local_service_set_first_sequence(world->service, CLAIM_NUMBER_LATE);
+	local_service_set_first_order(world->service, STORE_LOCAL_ORDER_LATE);
 	for (int i = 0; i < 4; i++)
 		open_and_lock(&files[i], &world->one, EX);
 	open_and_lock(&other, &world->two, EX);
-	local_service_set_first_sequence(world->service, 0);
+	local_service_set_first_order(world->service, 0);
 	file_unlock(&files[0]);
 	settle(world);
 	assert_holds(&files[1]);
@@ -251,11 +251,11 @@ static void test_session_ends(void **state)
 	struct world *world = *state;
 	struct file holder, waiter;
 
-	local_service_set_first_sequence(world->service, CLAIM_NUMBER_LATE);
+	local_service_set_first_order(world->service, STORE_LOCAL_ORDER_LATE);
 	open_and_lock(&holder, &world->one, EX);
 	open_and_lock(&waiter, &world->one, EX);
 	assert_waits(&waiter);
-	local_service_set_first_sequence(world->service, 0);
+	local_service_set_first_order(world->service, 0);
 	store_faulty_expire(world->one.store);
 	store_faulty_reconnect(world->one.store);
 	pass(world, LOOK_MS);
@@ -292,7 +292,7 @@ static void test_shown(void **state)
 	struct file files[4];
 	struct shown shown;
 
-	local_service_set_first_sequence(world->service, CLAIM_NUMBER_LATE - 1);
+	local_service_set_first_order(world->service, STORE_LOCAL_ORDER_LATE - 1);
 	open_and_lock(&files[0], &world->one, EX);
 	assert_int_equal(shown_on(&world->one).count, 0);
 	for (int i = 1; i < 4; i++)
@@ -301,12 +301,12 @@ static void test_shown(void **state)
 	shown = shown_on(&world->one);
 	assert_int_equal(shown.count, 1);
 	assert_string_equal(shown.worn.path, "a");
-	assert_int_equal(shown.worn.number, CLAIM_NUMBER_LATE);
+	assert_int_equal(shown.worn.number, STORE_LOCAL_ORDER_LATE);
 	assert_int_equal(shown.worn.known_ms, 100);
 	assert_int_equal(shown.worn.held_back, 2);
 	assert_int_equal(shown.worn.awaits, ENGINE_AWAITS_CLAIMS);
 	assert_int_equal(shown_on(&world->two).count, 0);
-	local_service_set_first_sequence(world->service, 0);
+	local_service_set_first_order(world->service, 0);
 	for (int i = 0; i < 2; i++) {
 		file_close(&files[i]);
 		settle(world);
@@ -347,12 +347,12 @@ static void test_lost_holder(void **state)
 	struct world *world = *state;
 	struct file holder, next, last;
 
-	local_service_set_first_sequence(world->service, CLAIM_NUMBER_LATE);
+	local_service_set_first_order(world->service, STORE_LOCAL_ORDER_LATE);
 	lose_holder(world, &holder);
 	open_and_lock(&next, &world->two, EX);
 	open_and_lock(&last, &world->two, EX);
 	assert_int_equal(queue_length(world, "a"), 2); /* the orphan, and the next one */
-	local_service_set_first_sequence(world->service, 0);
+	local_service_set_first_order(world->service, 0);
 	pass(world, DELAY_MS - 1);
 	assert_waits(&next);
 	pass(world, 1);
@@ -363,7 +363,7 @@ static void test_lost_holder(void **state)
 	pass(world, LOOK_MS);
 	assert_holds(&last);
 	queue_length(world, "a");
-	assert_int_equal(world->claims[0].sequence, 0);
+	assert_int_equal(world->claims[0].order, 0);
 	file_close(&last);
 	settle(world);
 	end_lost_holder(world, &holder);
@@ -375,10 +375,10 @@ static void test_lost_holder_with_last_numbers(void **state)
 	struct world *world = *state;
 	struct file holder, next;
 
-	local_service_set_first_sequence(world->service, INT32_MAX - 1);
+	local_service_set_first_order(world->service, INT32_MAX - 1);
 	lose_holder(world, &holder);
 	open_and_lock(&next, &world->two, EX);
-	local_service_set_first_sequence(world->service, 0);
+	local_service_set_first_order(world->service, 0);
 	for (int ms = 0; ms < DELAY_MS - LOOK_MS; ms += LOOK_MS) {
 		pass(world, LOOK_MS);
 		assert_waits(&next);
@@ -389,7 +389,7 @@ static void test_lost_holder_with_last_numbers(void **state)
 	pass(world, 3 * LOOK_MS);
 	assert_holds(&next);
 	queue_length(world, "a");
-	assert_int_equal(world->claims[0].sequence, 0);
+	assert_int_equal(world->claims[0].order, 0);
 	file_close(&next);
 	settle(world);
 	assert_int_equal(shown_on(&world->two).count, 0);

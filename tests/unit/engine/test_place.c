@@ -3,6 +3,7 @@
  * Random queues of places, against an array that is compared byte by byte: the order, the
  * neighbours, each place's blocker, and whom it blocks.
  */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,10 +46,10 @@ static uint32_t draw(uint32_t below)
 }
 
 /* Few numbers, so that some are equal, of which the negative ones are the last. */
-static int32_t draw_number(void)
+static int64_t draw_order(void)
 {
 	int32_t number = (int32_t)draw(40);
-	return draw(8) == 0 ? INT32_MIN + number : number;
+	return claim_name_order(draw(8) == 0 ? INT32_MIN + number : number);
 }
 
 static struct claim_span draw_span(void)
@@ -61,8 +62,8 @@ static struct claim_span draw_span(void)
 
 static int model_compare(const struct stand *a, const struct stand *b)
 {
-	uint32_t number_a = (uint32_t)a->place.parts.sequence;
-	uint32_t number_b = (uint32_t)b->place.parts.sequence;
+	uint32_t number_a = (uint32_t)claim_name_number(a->place.parts.order);
+	uint32_t number_b = (uint32_t)claim_name_number(b->place.parts.order);
 	if (number_a != number_b)
 		return number_a < number_b ? -1 : 1;
 	return strcmp(a->name, b->name);
@@ -87,10 +88,10 @@ static struct stand *model_blocker(size_t index)
 	return NULL;
 }
 
-static struct place *model_seek(int32_t sequence)
+static struct place *model_seek(int64_t order)
 {
 	for (size_t i = 0; i < count; i++) {
-		if ((uint32_t)stands[i]->place.parts.sequence >= (uint32_t)sequence)
+		if (stands[i]->place.parts.order >= order)
 			return &stands[i]->place;
 	}
 	return NULL;
@@ -132,15 +133,15 @@ static struct stand *create_stand(uint32_t id)
 
 	assert_non_null(stand);
 	place->parts.id = (struct claim_id){1 + draw(2), 1 + draw(3), id};
-	place->parts.sequence = draw_number();
+	place->parts.order = draw_order();
 	place->parts.mode = (enum claim_mode)draw(2);
 	place->parts.span = draw_span();
 	if (draw(2) == 0)
 		draw_ranges(place);
 	claim_name_format_placed(stand->name, &place->parts);
 	if (draw(3) == 0) {
-		snprintf(stand->name, sizeof(stand->name), "%u-lock-%d", draw(10) * 100000 + id,
-			 place->parts.sequence);
+		snprintf(stand->name, sizeof(stand->name), "%u-lock-%" PRId64,
+			 draw(10) * 100000 + id, claim_name_number(place->parts.order));
 		place->foreign = true;
 		stand->listed_name = stand->name;
 	}
@@ -241,8 +242,8 @@ static void check(void)
 	}
 	for (size_t i = 0; i < count; i++)
 		check_blocked(stands[i]);
-	int32_t sequence = draw_number();
-	assert_ptr_equal(place_seek(&queue, sequence), model_seek(sequence));
+	int64_t order = draw_order();
+	assert_ptr_equal(place_seek(&queue, order), model_seek(order));
 }
 
 static void test_random_queues(void **state)

@@ -160,7 +160,7 @@ static void test_held_back(void **state)
 	struct world *world = *state;
 	struct file holder, waiter;
 
-	local_service_set_first_sequence(world->service, CLAIM_NUMBER_LATE);
+	local_service_set_first_order(world->service, STORE_LOCAL_ORDER_LATE);
 	file_open(&holder, &world->two, "a");
 	file_lock(&holder, EX, WAIT);
 	file_open(&waiter, &world->one, "a");
@@ -176,13 +176,13 @@ static void test_held_back(void **state)
 	settle(world);
 	assert_waits(&waiter);
 	assert_int_equal(queue_length(world, "a"), 1);
-	local_service_set_first_sequence(world->service, 0);
+	local_service_set_first_order(world->service, 0);
 	file_close(&holder);
 	settle(world);
 	pass(world, 100);
 	assert_holds(&waiter);
 	assert_int_equal(queue_length(world, "a"), 1);
-	assert_int_equal(world->claims[0].sequence, 0);
+	assert_int_equal(world->claims[0].order, 0);
 	file_close(&waiter);
 }
 

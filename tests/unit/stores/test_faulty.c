@@ -58,8 +58,8 @@ static void on_other_session(void *context, enum store_session session, int64_t 
 {
 }
 
-static void on_other_placed(void *context, void *tag, int error, const char *name, int32_t sequence,
-			    const struct store_entry *entries, size_t count)
+static void on_other_placed(void *context, void *tag, int error, const char *name, int64_t order,
+			    int64_t after, const struct store_entry *entries, size_t count)
 {
 	assert_int_equal(error, 0);
 }

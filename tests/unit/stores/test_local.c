@@ -25,7 +25,7 @@ struct listener {
 	struct store *store;
 	char heard[4096];
 	char last_name[256];
-	int32_t last_sequence;
+	int64_t last_order;
 };
 
 struct fixture {
@@ -50,24 +50,25 @@ static void hear_entries(struct listener *listener, const struct store_entry *en
 		const struct claim_name *claim = &entries[i].claim;
 		struct claim_name named;
 
-		hear(listener, " %c%d", claim->mode == CLAIM_EXCLUSIVE ? 'x' : 's',
-		     claim->sequence);
+		hear(listener, " %c%" PRId64, claim->mode == CLAIM_EXCLUSIVE ? 'x' : 's',
+		     claim->order);
 		if (claim->span.start != 0 || claim->span.end != INT64_MAX)
 			hear(listener, "%s[%" PRId64 "-%" PRId64 "]", claim->sparse ? "~" : "",
 			     claim->span.start, claim->span.end);
 		if (claim->anchored)
-			hear(listener, "@%d[%" PRId64 "-%" PRId64 "]", claim->anchor,
-			     claim->anchor_span.start, claim->anchor_span.end);
+			hear(listener, "@%" PRId64 "[%" PRId64 "-%" PRId64 "]",
+			     claim_name_number(claim->anchor), claim->anchor_span.start,
+			     claim->anchor_span.end);
 		assert_true(claim_name_parse(entries[i].name, &named));
-		assert_int_equal(named.sequence, claim->sequence);
+		assert_int_equal(named.order, claim->order);
 		assert_int_equal(named.id.session, claim->id.session);
 		assert_int_equal(named.id.owner, claim->id.owner);
 		assert_int_equal(named.id.number, claim->id.number);
 		assert_int_equal(named.record, claim->record);
 		assert_int_not_equal(claim->id.session, 0);
 		if (i > 0)
-			assert_true(claim_name_compare(entries[i - 1].claim.sequence,
-						       entries[i - 1].name, claim->sequence,
+			assert_true(claim_name_compare(entries[i - 1].claim.order,
+						       entries[i - 1].name, claim->order,
 						       entries[i].name) < 0);
 	}
 	hear(listener, "\n");
@@ -80,16 +81,16 @@ static void on_session(void *context, enum store_session session, int64_t timeou
 	hear(context, "%s\n", names[session]);
 }
 
-static void on_placed(void *context, void *tag, int error, const char *name, int32_t sequence,
-		      const struct store_entry *entries, size_t count)
+static void on_placed(void *context, void *tag, int error, const char *name, int64_t order,
+		      int64_t after, const struct store_entry *entries, size_t count)
 {
 	struct listener *listener = context;
 
 	assert_int_equal(error, 0);
-	hear(listener, "%s placed %d", (const char *)tag, sequence);
+	hear(listener, "%s placed %" PRId64, (const char *)tag, order);
 	hear_entries(listener, entries, count);
 	snprintf(listener->last_name, sizeof(listener->last_name), "%s", name);
-	listener->last_sequence = sequence;
+	listener->last_order = order;
 }
 
 static void on_listed(void *context, void *tag, int error, const struct store_entry *entries,
@@ -188,7 +189,7 @@ static void amend_last(struct listener *listener, char *tag, const char *path, c
 static void withdraw_last(struct listener *listener, char *tag, const char *path)
 {
 	listener->store->ops->withdraw(listener->store, tag, path, listener->last_name,
-				       listener->last_sequence, false);
+				       listener->last_order, false);
 }
 
 static int setup(void **state)
@@ -491,7 +492,7 @@ static void test_lists_spans_and_anchors(void **state)
 
 	name.record = true;
 	name.span = (struct claim_span){10, 20};
-	name.sequence = 77; /* not looked at */
+	name.order = 77; /* not looked at */
 	place_name(&f->one, "a", "lock", name, "", false);
 	name = claim_of(&f->one, CLAIM_SHARED);
 	name.id.owner = CLAIM_OWNERS - 1;
@@ -512,7 +513,7 @@ static void test_numbers_stop(void **state)
 	struct claim_name name;
 	char third[sizeof(f->one.last_name)];
 
-	local_service_set_first_sequence(f->service, INT32_MAX - 1);
+	local_service_set_first_order(f->service, INT32_MAX - 1);
 	for (int i = 0; i < 3; i++)
 		place(&f->one, "a", "lock", CLAIM_EXCLUSIVE, i == 2);
 	expect(&f->one, "a placed 2147483646\na placed 2147483647\n"

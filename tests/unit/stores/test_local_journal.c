@@ -25,7 +25,7 @@ static const char *const paths[] = {"a", "a/b", "c"};
 struct claim {
 	const char *path; /* NULL: there is none */
 	char name[CLAIM_NAME_BYTES];
-	int32_t sequence;
+	int64_t order;
 };
 
 struct fixture {
@@ -40,14 +40,14 @@ static void on_session(void *context, enum store_session session, int64_t timeou
 {
 }
 
-static void on_placed(void *context, void *tag, int error, const char *name, int32_t sequence,
-		      const struct store_entry *entries, size_t count)
+static void on_placed(void *context, void *tag, int error, const char *name, int64_t order,
+		      int64_t after, const struct store_entry *entries, size_t count)
 {
 	struct claim *claim = tag;
 
 	assert_int_equal(error, 0);
 	strcpy(claim->name, name);
-	claim->sequence = sequence;
+	claim->order = order;
 }
 
 static void on_done(void *context, void *tag, int error)
@@ -145,8 +145,7 @@ static void act(struct fixture *fixture, struct prng *prng)
 	} else if (prng_chance(prng, 10)) {
 		ops->prove(fixture->store, claim, &proof, 1);
 	} else {
-		ops->withdraw(fixture->store, claim, claim->path, claim->name, claim->sequence,
-			      false);
+		ops->withdraw(fixture->store, claim, claim->path, claim->name, claim->order, false);
 		claim->path = NULL;
 	}
 	commit(fixture);
@@ -176,20 +175,20 @@ static void succeed(struct fixture *fixture)
 	check_kept(fixture);
 }
 
-static void run(uint64_t seed, int32_t first_sequence)
+static void run(uint64_t seed, int64_t first_order)
 {
 	struct fixture fixture = {0};
 	struct prng prng;
 
 	prng_seed(&prng, seed);
 	begin(&fixture, memfd_create("test", MFD_CLOEXEC));
-	local_service_set_first_sequence(fixture.service, first_sequence);
+	local_service_set_first_order(fixture.service, first_order);
 	for (int i = 0; i < STEPS; i++) {
 		act(&fixture, &prng);
 		check_kept(&fixture);
 		if (prng_chance(&prng, 5)) {
 			succeed(&fixture);
-			local_service_set_first_sequence(fixture.service, first_sequence);
+			local_service_set_first_order(fixture.service, first_order);
 		}
 	}
 	end(&fixture);

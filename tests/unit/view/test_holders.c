@@ -67,7 +67,7 @@ static bool conflicts_with_holds(const struct view_claim *view, const struct vie
 static bool has_precedence(const struct view_claim *view, const struct view_claim *front)
 {
 	if (!view->parts.anchored || front->orphan || front->parts.id.session == 0 ||
-	    view->parts.anchor - front->parts.sequence >= 0)
+	    view->parts.anchor - front->parts.order >= 0)
 		return false;
 	if (!view->has_holds)
 		return claim_span_overlaps(view->parts.anchor_span, front->parts.span);
@@ -119,7 +119,7 @@ static void draw_claim(struct view_claim *view, uint32_t bytes, uint32_t owners,
 {
 	view->parts = (struct claim_name){.span = CLAIM_SPAN_WHOLE,
 					  .mode = draw_mode(readers),
-					  .sequence = (int32_t)(view - claims)};
+					  .order = (int32_t)(view - claims)};
 	view->pid = (int64_t)draw(owners) - 1;
 	view->gone = one_in(20);
 	view->orphan = one_in(15);

@@ -140,7 +140,7 @@ struct fixture {
 	char *text;
 	char names[1024];
 	char last_name[256];
-	int32_t last_sequence;
+	int64_t last_order;
 };
 
 static void on_session(void *context, enum store_session session, int64_t timeout_ms)
@@ -150,8 +150,8 @@ static void on_session(void *context, enum store_session session, int64_t timeou
 	(void)timeout_ms;
 }
 
-static void on_placed(void *context, void *tag, int error, const char *name, int32_t sequence,
-		      const struct store_entry *entries, size_t count)
+static void on_placed(void *context, void *tag, int error, const char *name, int64_t order,
+		      int64_t after, const struct store_entry *entries, size_t count)
 {
 	struct fixture *f = context;
 	(void)tag;
@@ -159,7 +159,7 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 	(void)count;
 	assert_int_equal(error, 0);
 	snprintf(f->last_name, sizeof(f->last_name), "%s", name);
-	f->last_sequence = sequence;
+	f->last_order = order;
 }
 
 static void on_marked(void *context, void *tag, int error)
@@ -501,7 +501,7 @@ static void test_anchors(void **state)
 	struct claim_name name = claim_of(1, 1, CLAIM_EXCLUSIVE);
 
 	place_record(f, 1, 1, CLAIM_SHARED, 0, 9, "format=1\n");
-	name.anchor = f->last_sequence;
+	name.anchor = f->last_order;
 	place_record(f, 0, 2, CLAIM_EXCLUSIVE, 0, 9, "format=1\nwaits=0\n");
 	name.record = name.anchored = true;
 	name.span = name.anchor_span = (struct claim_span){0, 9};
