@@ -112,6 +112,16 @@ static void note_goaway(struct connection *connection, const nghttp2_goaway *fra
 	connection->is_leaving = true;
 }
 
+/* The server has said all. nghttp2 ends the stream only when we have, too. */
+static void end_early(struct connection *connection, struct grpc_call *call)
+{
+	if (!call || (!call->is_stream && call->out.start == call->out.end))
+		return;
+	call_close(call, NGHTTP2_NO_ERROR, "");
+	connection_reset(connection, call);
+	connection_add_news(connection, call);
+}
+
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *context)
 {
 	struct connection *connection = context;
@@ -126,6 +136,8 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	case NGHTTP2_HEADERS:
 	case NGHTTP2_DATA:
 		connection->has_data = true;
+		if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
+			end_early(connection, call_of(session, frame->hd.stream_id));
 		break;
 	default:
 		break;
@@ -224,6 +236,16 @@ static int fail_session(struct connection *connection, ssize_t error)
 	return -EIO;
 }
 
+/* The transport's end: by the server's word, if it has said why. */
+static int fail_read(struct connection *connection)
+{
+	if (connection->is_leaving)
+		return fail(connection, connection->why_leaving);
+	snprintf(connection->why, sizeof(connection->why), "%s%s", connection->transport.why,
+		 connection->is_ready || connection->transport.session ? "" : " (is it by TLS?)");
+	return -EIO;
+}
+
 int connection_read(struct connection *connection)
 {
 	struct transport *transport = &connection->transport;
@@ -238,15 +260,11 @@ int connection_read(struct connection *connection)
 	if (count == -EAGAIN)
 		return 0;
 	if (count < 0)
-		return fail(connection,
-			    connection->is_leaving ? connection->why_leaving : transport->why);
+		return fail_read(connection);
 	connection->has_heard = true;
 	used = nghttp2_session_mem_recv(connection->session, connection->in, (size_t)count);
 	if (used < 0)
 		return fail_session(connection, used);
-	if (!nghttp2_session_want_read(connection->session))
-		return connection->is_leaving ? fail(connection, connection->why_leaving)
-					      : fail_session(connection, NGHTTP2_ERR_PROTO);
 	return transport_has_more(transport, (size_t)count, IN_BYTES);
 }
 
@@ -288,6 +306,15 @@ static int collect(struct connection *connection)
 	return 0;
 }
 
+/* nghttp2 has no more use for the connection once it has told the server of a mistake. */
+static int check_end(struct connection *connection)
+{
+	if (nghttp2_session_want_read(connection->session))
+		return 0;
+	return connection->is_leaving ? fail(connection, connection->why_leaving)
+				      : fail_session(connection, NGHTTP2_ERR_PROTO);
+}
+
 int connection_write(struct connection *connection)
 {
 	struct transport *transport = &connection->transport;
@@ -301,7 +328,7 @@ int connection_write(struct connection *connection)
 		if (collect(connection) != 0)
 			return -EIO;
 		if (out->start == out->end)
-			return 0;
+			return check_end(connection);
 		count = transport_write(transport, out->data + out->start, out->end - out->start);
 		if (count == -EAGAIN)
 			return 0;

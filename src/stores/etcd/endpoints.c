@@ -239,11 +239,12 @@ int64_t endpoints_wait_ms(const struct endpoints *endpoints, int64_t limit_ms)
 {
 	struct timeval limit = {.tv_sec = limit_ms / 1000, .tv_usec = limit_ms % 1000 * 1000};
 	struct timeval wait;
+	const struct timeval *least;
 
 	if (!endpoints->channel)
 		return 0;
-	ares_timeout(endpoints->channel, &limit, &wait);
-	return (int64_t)wait.tv_sec * 1000 + wait.tv_usec / 1000 + 1;
+	least = ares_timeout(endpoints->channel, &limit, &wait);
+	return (int64_t)least->tv_sec * 1000 + least->tv_usec / 1000 + 1;
 }
 
 void endpoints_stop(struct endpoints *endpoints)
