@@ -21,7 +21,7 @@ FLOORS = [
     ["src/config"],
     ["src/journal"],
     ["src/stores"],
-    ["src/stores/local", "src/stores/zookeeper"],
+    ["src/stores/etcd", "src/stores/local", "src/stores/zookeeper"],
     ["src/engine"],
     ["src/view"],
     ["fs/kernel"],
@@ -43,6 +43,9 @@ PUBLIC = {
 # Headers of others that only one folder, with those below it, may include.
 OUTSIDE = {
     "zookeeper/": "src/stores/zookeeper",
+    "nghttp2/": "src/stores/etcd",
+    "protobuf-c/": "src/stores/etcd",
+    "ares.h": "src/stores/etcd",
     "fuse": "fs",
 }
 
@@ -82,6 +85,14 @@ def source_files(tree):
                     yield os.path.relpath(os.path.join(folder, name), tree)
 
 
+def generated_files(tree):
+    """The headers that the build makes of src/**.proto, as paths in the tree."""
+    for folder, _, names in os.walk(os.path.join(tree, "src")):
+        for name in names:
+            if name.endswith(".proto"):
+                yield os.path.relpath(os.path.join(folder, name.removesuffix(".proto") + ".pb-c.h"), tree)
+
+
 def fault_of_include(path, name, files):
     """What is wrong with `#include "name"` in the file; None: nothing."""
     here = os.path.dirname(path)
@@ -109,8 +120,9 @@ def fault_of_include(path, name, files):
 
 def check_includes(tree):
     faults = []
-    files = set(source_files(tree))
-    for path in sorted(files):
+    sources = set(source_files(tree))
+    files = sources | set(generated_files(tree))
+    for path in sorted(sources):
         here = os.path.dirname(path)
         if floor_of(here) is None and here not in APART:
             faults.append(f"{path}:1: {here} is no layer")

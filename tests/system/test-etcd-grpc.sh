@@ -1,0 +1,38 @@
+#!/bin/bash
+# gRPC as the store for etcd speaks it, against a real server: calls, streams, errors and long answers; without TLS, and by TLS with
+# certificates of both sides. See etcd_grpc_test.c.
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+
+requires test -x "$build/tests/system/etcd_grpc_test"
+requires command -v etcd
+requires command -v openssl
+
+# serve NAME SCHEME OPTION...: an etcd of its own. Sets `address`.
+serve() {
+    local name=$1 scheme=$2 peer
+    shift 2
+    address=127.0.0.1:$(free_port)
+    peer=http://127.0.0.1:$(free_port)
+    start "$name" etcd --name "$name" --data-dir "$dir/$name.data" --logger zap --log-level error \
+        --listen-client-urls "$scheme://$address" --advertise-client-urls "$scheme://$address" \
+        --listen-peer-urls "$peer" --initial-advertise-peer-urls "$peer" --initial-cluster "$name=$peer" "$@"
+}
+
+# certificate NAME CA-NAME: $dir/NAME.pem and $dir/NAME.key, signed by the CA; which signs itself.
+certificate() {
+    local signer=()
+    [ "$1" = "$2" ] || signer=(-CA "$dir/$2.pem" -CAkey "$dir/$2.key")
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$1" \
+        -addext subjectAltName=IP:127.0.0.1 "${signer[@]}" -keyout "$dir/$1.key" -out "$dir/$1.pem" 2>>"$dir/openssl.err" ||
+        fail "openssl: $(tail -n 1 "$dir/openssl.err")"
+}
+
+serve plain http
+"$build/tests/system/etcd_grpc_test" "$address" || fail "without TLS"
+
+certificate ca ca
+certificate member ca
+certificate host ca
+serve tls https --cert-file "$dir/member.pem" --key-file "$dir/member.key" --client-cert-auth --trusted-ca-file "$dir/ca.pem"
+"$build/tests/system/etcd_grpc_test" "$address" "$dir/ca.pem" "$dir/host.pem" "$dir/host.key" || fail "with TLS"
