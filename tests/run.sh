@@ -66,7 +66,7 @@ done
 plain_only="layers completion mutants quickstart manual documents unit-file bench idle-cost flat-cost many-watches many-locks many-waiters long-queue
     lease-cut lease-follower lease-idle lease-leader lease-quorum lease-stopped lease-heartbeat hang guard-late disk-stall wall-clock
     hang-kernel rolling-restart restart-chaos kill-chaos other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped
-    record-programs record-fairness record-model record-model-hosts flock-n-hosts even-servers long-election stat-race
+    record-programs record-fairness record-model record-model-hosts flock-n-hosts even-servers etcd-servers long-election stat-race
     background status-pause"
 plain_only=${plain_only//$'\n'/ }
 
@@ -76,7 +76,7 @@ busy_tests="mutants record-model record-model-hosts ${heavy_tests[*]}"
 
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
     libjansson-dev libncurses-dev libsystemd-dev libxxhash-dev libcmocka-dev libssl-dev libsasl2-dev
-    zookeeper libcurator-recipes-java openjdk-17-jdk-headless patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount jq tmux
+    zookeeper libcurator-recipes-java openjdk-17-jdk-headless etcd-server etcd-client patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount jq tmux
     ctdb e2fsprogs stress-ng mandoc systemd zsh fish)
 heavy_packages=(shellcheck build-essential debhelper lintian systemd-container mmdebstrap musl-tools
     clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck valgrind)
