@@ -4,9 +4,10 @@
 #     etc/quickstart.sh               locks of this host: installs, builds, mounts /run/dlocks
 #     etc/quickstart.sh --zookeeper   two mounts on a ZooKeeper of its own, /run/dlocks-a and /run/dlocks-b,
 #                                     which exclude each other as two hosts do
-#     etc/quickstart.sh --stop        undoes both: processes, mounts, folders
+#     etc/quickstart.sh --etcd        the same on an etcd of its own, /run/dlocks-c and /run/dlocks-d
+#     etc/quickstart.sh --stop        undoes all: processes, mounts, folders
 #
-# Can be repeated: what is up already stays up. Process ids, messages and ZooKeeper's data are in /run/dlockfs-quickstart.
+# Can be repeated: what is up already stays up. Process ids, messages and the servers' data are in /run/dlockfs-quickstart.
 #
 # From the environment, for tests: DLOCKFS_QUICKSTART_RUN instead of /run; DLOCKFS_QUICKSTART_BUILD, a folder with a
 # dlockfs that is built already.
@@ -36,18 +37,26 @@ usage() {
 # Packages and the program
 #
 
-# install_packages PACKAGE...: those that are not there yet.
+# install_packages PACKAGE...: those that are not there yet. No server is started as a service of the machine.
 install_packages() {
-    local package missing=()
+    local package missing=() policy=/usr/sbin/policy-rc.d
     for package; do
         [ "$(dpkg-query -Wf '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
     done
     [ ${#missing[@]} -gt 0 ] || return 0
     say "Installing ${missing[*]} ..."
     export DEBIAN_FRONTEND=noninteractive
+    if [ ! -e "$policy" ]; then
+        # shellcheck disable=SC2064
+        trap "rm -f $policy" EXIT
+        printf '#!/bin/sh\nexit 101\n' >"$policy"
+        chmod 755 "$policy"
+    fi
     { apt-get -qq install -y --no-install-recommends "${missing[@]}" ||
         { apt-get -qq update && apt-get -qq install -y --no-install-recommends "${missing[@]}"; }; } \
         >"$state/apt.log" 2>&1 || die "apt-get failed: $(tail -n 1 "$state/apt.log") (all of it: $state/apt.log)"
+    [ -z "$(trap -p EXIT)" ] || rm -f "$policy"
+    trap - EXIT
 }
 
 build_dlockfs() {
@@ -172,15 +181,20 @@ unmount_locks() {
 }
 
 #
-# ZooKeeper
+# The servers
 #
 
 zookeeper_serves() {
     timeout 2 bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$1" && echo srvr >&3 && cat <&3' - "$1" 2>/dev/null | grep -q '^Mode'
 }
 
+etcd_serves() {
+    ETCDCTL_API=3 timeout 5 etcdctl --endpoints="127.0.0.1:$1" endpoint health >/dev/null 2>&1
+}
+
+# serves_or_ended NAME PORT
 serves_or_ended() {
-    zookeeper_serves "$1" || ended zookeeper
+    "$1_serves" "$2" || ended "$1"
 }
 
 # A port below the range from which the kernel takes ports by itself.
@@ -219,9 +233,35 @@ END
     setsid "${as[@]}" java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp /usr/share/java/zookeeper.jar \
         org.apache.zookeeper.server.quorum.QuorumPeerMain "$folder/zoo.cfg" >"$state/zookeeper.log" 2>&1 </dev/null &
     record zookeeper $!
-    wait_for 60 serves_or_ended "$port" || die "ZooKeeper does not answer: see $state/zookeeper.log"
+    wait_for 60 serves_or_ended zookeeper "$port" || die "ZooKeeper does not answer: see $state/zookeeper.log"
     runs zookeeper || die "ZooKeeper ended: $(tail -n 1 "$state/zookeeper.log")"
     say "Started ZooKeeper on 127.0.0.1:$port, with its data in $folder"
+}
+
+start_etcd() {
+    local folder=$state/etcd port peer_port as=()
+    if runs etcd; then
+        say "etcd runs already on 127.0.0.1:$(<"$folder/port")"
+        return
+    fi
+    mkdir -p "$folder/data"
+    [ -e "$folder/port" ] || free_port >"$folder/port"
+    port=$(<"$folder/port")
+    peer_port=$(free_port)
+    if id etcd >/dev/null 2>&1; then
+        chown -R etcd: "$folder/data"
+        as=(setpriv --reuid=etcd --regid=etcd --clear-groups --)
+    fi
+    chmod 700 "$folder/data"
+    setsid "${as[@]}" etcd --name quickstart --data-dir "$folder/data" \
+        --listen-client-urls "http://127.0.0.1:$port" --advertise-client-urls "http://127.0.0.1:$port" \
+        --listen-peer-urls "http://127.0.0.1:$peer_port" --initial-advertise-peer-urls "http://127.0.0.1:$peer_port" \
+        --initial-cluster "quickstart=http://127.0.0.1:$peer_port" --logger zap --log-level warn \
+        >"$state/etcd.log" 2>&1 </dev/null &
+    record etcd $!
+    wait_for 60 serves_or_ended etcd "$port" || die "etcd does not answer: see $state/etcd.log"
+    runs etcd || die "etcd ended: $(tail -n 1 "$state/etcd.log")"
+    say "Started etcd on 127.0.0.1:$port, with its data in $folder"
 }
 
 #
@@ -272,29 +312,48 @@ $shared To try next:
   flock $run/dlocks/backup echo mine       waits for it
   ls -l $run/dlocks                        the locks in use here
   $dlockctl --mount $run/dlocks ls    who holds what
-  $(printf %-40s "$0 --zookeeper") locks that are shared by hosts
+  $(printf %-40s "$0 --zookeeper") locks that are shared by hosts, through ZooKeeper
+  $(printf %-40s "$0 --etcd") the same through etcd
   $(printf %-40s "$0 --stop") undo all this
 END
 }
 
 with_zookeeper() {
-    local store
     install_packages zookeeper
     start_zookeeper
-    store=zookeeper://127.0.0.1:$(<"$state/zookeeper/port")/dlockfs
-    mount_locks dlocks-a "$store"
-    mount_locks dlocks-b "$store"
-    demonstrate "$run/dlocks-a/demo" "$run/dlocks-b/demo" "host a" "host b"
+    share ZooKeeper "zookeeper://127.0.0.1:$(<"$state/zookeeper/port")/dlockfs" a b
     cat <<END
-
-Both mounts stand for hosts that share locks through ZooKeeper. To try next:
-  flock -F $run/dlocks-a/backup sleep 60 & hold a lock on "host a"
-  flock -n $run/dlocks-b/backup echo mine  is refused on "host b"
-  flock $run/dlocks-b/backup echo mine     waits for it
-  $dlockctl --mount $run/dlocks-b ls    who holds what
-  kill -9 %1                               the holder dies: "host b" gets the lock
 For hosts and servers of your own see etc/doc/several-hosts.md.
   $(printf %-40s "$0 --stop") undo all this
+END
+}
+
+with_etcd() {
+    install_packages etcd-server etcd-client
+    start_etcd
+    share etcd "etcd://127.0.0.1:$(<"$state/etcd/port")/dlockfs" c d
+    cat <<END
+  ETCDCTL_API=3 etcdctl --endpoints=127.0.0.1:$(<"$state/etcd/port") get --prefix /dlockfs
+                                           what etcd has of it
+For a cluster of your own see etc/doc/etcd.md.
+  $(printf %-40s "$0 --stop") undo all this
+END
+}
+
+# share WHAT STORE ONE OTHER: two mounts of the store, dlocks-ONE and dlocks-OTHER.
+share() {
+    local one=$run/dlocks-$3 other=$run/dlocks-$4
+    mount_locks "dlocks-$3" "$2"
+    mount_locks "dlocks-$4" "$2"
+    demonstrate "$one/demo" "$other/demo" "host $3" "host $4"
+    cat <<END
+
+Both mounts stand for hosts that share locks through $1. To try next:
+  flock -F $one/backup sleep 60 & hold a lock on "host $3"
+  flock -n $other/backup echo mine  is refused on "host $4"
+  flock $other/backup echo mine     waits for it
+  $dlockctl --mount $other ls    who holds what
+  kill -9 %1                               the holder dies: "host $4" gets the lock
 END
 }
 
@@ -304,13 +363,14 @@ stop() {
         say "Nothing to stop."
         return
     fi
-    for name in dlocks dlocks-a dlocks-b; do
+    for name in dlocks dlocks-a dlocks-b dlocks-c dlocks-d; do
         unmount_locks "$name"
     done
-    if [ -e "$state/zookeeper.pid" ]; then
-        end zookeeper
-        say "Stopped ZooKeeper"
-    fi
+    for name in zookeeper etcd; do
+        [ -e "$state/$name.pid" ] || continue
+        end "$name"
+        say "Stopped $name"
+    done
     rm -rf --one-file-system -- "$state"
 }
 
@@ -318,6 +378,7 @@ command=embedded
 case $#:${1:-} in
     0:) ;;
     1:--zookeeper) command=with_zookeeper ;;
+    1:--etcd) command=with_etcd ;;
     1:--stop) command=stop ;;
     1:--help | 1:-h)
         usage

@@ -39,7 +39,8 @@ void options_help(FILE *out)
 		"Shows distributed locks as files under MOUNTPOINT.\n"
 		"\n"
 		"  --store URL              where the locks are kept:\n"
-		"                           zookeeper://host:port,host:port/path, or\n"
+		"                           zookeeper://host:port,host:port/path,\n"
+		"                           etcd://host:port,host:port/path, or\n"
 		"                           local: (this host only; the default);\n"
 		"                           for some of them, [store \"prefix\"] in FILE\n"
 		"  --config FILE            configuration (default " DEFAULT_CONFIG_FILE

@@ -2,7 +2,7 @@
 # What every system test starts with: `. "$(dirname "$0")/../functions.sh"`.
 #
 # A test is a bash program that ends with 0 (passed), 77 (skipped, with a reason) or anything else (failed).
-# It has a folder of its own, $dir, in which everything lives that it starts: ZooKeeper servers, daemons
+# It has a folder of its own, $dir, in which everything lives that it starts: servers of ZooKeeper and etcd, daemons
 # (each one is a "host" and mounts $dir/HOST) and programs that use them. All of that is ended and taken away
 # when the test ends, however it ends. No port, path or time is fixed; whatever is waited for has a deadline.
 #
@@ -25,6 +25,8 @@ prompt=4    # seconds for what must wait for no answer of the servers: less than
 
 # shellcheck source=processes.sh
 . "$tests/processes.sh"
+# shellcheck source=etcd.sh
+. "$tests/etcd.sh"
 
 if [ -n "${DLOCKFS_TEST_DIR:-}" ]; then
     dir=$DLOCKFS_TEST_DIR
@@ -651,7 +653,7 @@ kill_dlockfs() {
 }
 
 # start_proxy NAME [SERVER]: a link to the server that cut_link and join_link act on. Prints nothing; the address
-# is in $dir/NAME/address.
+# is in $dir/NAME/address. The server is ZooKeeper's or etcd's.
 start_proxy() {
     local port
     mkdir -p "$dir/$1"

@@ -23,7 +23,13 @@ packages_find_missing() {
     echo "installing: ${missing[*]}"
 }
 
-# packages_install PACKAGE...
-packages_install() {
+# packages_install PACKAGE...: none of their servers is started as a service of the machine.
+packages_install() (
+    policy=/usr/sbin/policy-rc.d
+    if [ ! -e "$policy" ]; then
+        trap 'rm -f "$policy"' EXIT
+        printf '#!/bin/sh\nexit 101\n' >"$policy"
+        chmod 755 "$policy"
+    fi
     DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@"
-}
+)

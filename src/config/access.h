@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The identity that the daemon shows to the servers of a store, and what others may do with the
- * znodes that it creates there. The keys of [store] fill it in, the ZooKeeper store acts on it.
+ * The identity that the daemon shows to the servers of a store, and what others may do with what
+ * it creates there. The keys of [store] fill it in, the stores of servers act on it: which of them
+ * has which member, store_access_check() knows.
  *
  * A zeroed struct is nobody in particular, with everything open. No I/O; any thread.
  */
@@ -42,9 +43,11 @@ struct store_access {
 	char *sasl_realm;
 	char *sasl_service;
 	char *sasl_host;
+	char *user; /* of etcd, and its password: as `etcdctl --user` */
+	struct secret_file password;
 };
 
-/* Whether this build's library for ZooKeeper can do that. */
+/* Whether this build's library for ZooKeeper can do that. etcd has TLS in any build. */
 extern const bool store_access_has_tls, store_access_has_sasl;
 
 /* Copies into *ret, for store_access_finish(). Returns 0 or -ENOMEM. */
@@ -53,15 +56,18 @@ int store_access_copy(struct store_access *ret, const struct store_access *acces
 /* Frees and wipes what it owns. */
 void store_access_finish(struct store_access *access);
 
-/* Whether the servers are told who the daemon is. */
+/* Whether ZooKeeper's servers are told who the daemon is. */
 bool store_access_has_identity(const struct store_access *access);
 
 /* The value that counts, never STORE_ACL_AUTO. */
 enum store_acl store_access_acl(const struct store_access *access);
 
-/* Whether the keys go together. Returns true; or false, and one line in `why`: what does not, and
- * what is expected. */
-bool store_access_check(const struct store_access *access, char *why, size_t why_bytes);
+/* Whether the keys go together, and are ones of a store of that scheme. What is right for any
+ * scheme is right for STORE_SCHEME_LOCAL: that is the store until an url is given. Returns true; or
+ * false, one line in `why`: what is wrong, and what is expected; and in *ret_key the key that is
+ * to go, NULL if it is several. */
+bool store_access_check(const struct store_access *access, const char *scheme, const char **ret_key,
+			char *why, size_t why_bytes);
 
 /* Keeps the secrets from the swap in a child of fork(2) too: secret_lock(). */
 void store_access_lock(const struct store_access *access);

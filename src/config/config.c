@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "claim/name.h"
+
 /* Twice as many ranges of one process (engine/engine.h) must fit into the data of a znode, 1 MiB at
  * most, with up to 41 bytes each (claim/data.h). */
 #define PROCESS_RANGES_MAX 8192
@@ -56,20 +58,24 @@ const struct config_key config_keys[] = {
 	 "certificate that this host shows to the servers"},
 	{"store", "tls_key", TLS_KEY_FILE, IN_STORE(access.tls_key), 0, 0, "", true,
 	 "key of that certificate, in a file of mode 0600"},
-	{"store", "tls_password_file", TLS_PASSWORD_FILE, IN_STORE(access.tls_password), 0, 0, "",
-	 true, "password of the key, in a file of mode 0600"},
-	{"store", "sasl_mechanism", SASL_TEXT, IN_STORE(access.sasl_mechanism), 0, 0, "", true,
+	{"store", "tls_password_file", PASSWORD_FILE, IN_STORE(access.tls_password), 0, 0, "", true,
+	 "password of the key, in a file of mode 0600"},
+	{"store", "sasl_mechanism", WORD, IN_STORE(access.sasl_mechanism), 0, 0, "", true,
 	 "such as DIGEST-MD5 or GSSAPI; with it the connection begins with SASL"},
-	{"store", "sasl_user", SASL_TEXT, IN_STORE(access.sasl_user), 0, 0, "", true,
+	{"store", "sasl_user", WORD, IN_STORE(access.sasl_user), 0, 0, "", true,
 	 "who this host is to SASL"},
-	{"store", "sasl_password_file", SASL_PASSWORD_FILE, IN_STORE(access.sasl_password), 0, 0,
-	 "", true, "password of the SASL user, in a file of mode 0600"},
-	{"store", "sasl_realm", SASL_TEXT, IN_STORE(access.sasl_realm), 0, 0, "", true,
+	{"store", "sasl_password_file", PASSWORD_FILE, IN_STORE(access.sasl_password), 0, 0, "",
+	 true, "password of the SASL user, in a file of mode 0600"},
+	{"store", "sasl_realm", WORD, IN_STORE(access.sasl_realm), 0, 0, "", true,
 	 "realm of the SASL user"},
-	{"store", "sasl_service", SASL_TEXT, IN_STORE(access.sasl_service), 0, 0, "", true,
+	{"store", "sasl_service", WORD, IN_STORE(access.sasl_service), 0, 0, "", true,
 	 "service that the servers are to SASL; zookeeper unless given"},
-	{"store", "sasl_host", SASL_TEXT, IN_STORE(access.sasl_host), 0, 0, "", true,
+	{"store", "sasl_host", WORD, IN_STORE(access.sasl_host), 0, 0, "", true,
 	 "host that the servers are to SASL; their address unless given"},
+	{"store", "etcd_user", WORD, IN_STORE(access.user), 0, 0, "", true,
+	 "user that this host is to etcd"},
+	{"store", "etcd_password_file", PASSWORD_FILE, IN_STORE(access.password), 0, 0, "", true,
+	 "password of the etcd user, in a file of mode 0600"},
 	{"locks", "wait_limit", DURATION_OR_FOREVER, IN_POLICY(wait_limit_ms), SECOND,
 	 CONFIG_FOREVER - 1, "forever", false,
 	 "a waiting call fails with ENOLCK after so long without the store"},
@@ -245,18 +251,50 @@ int config_set(struct config *config, const char *key, const char *value, char *
 	return error;
 }
 
+/* Copies the keys that the section sets into `policy`. */
+static void apply_section(struct lock_policy *policy, const struct config_section *section)
+{
+	for (const struct config_key *key = config_keys; key < config_keys + config_key_count;
+	     key++) {
+		if (is_of_locks(key) && section->set & CONFIG_KEY_BIT(key))
+			memcpy((char *)policy + key->offset,
+			       (const char *)&section->policy + key->offset, sizeof(int64_t));
+	}
+}
+
+bool config_lacks_recipe(const struct config *config)
+{
+	for (size_t i = 0; i < config->store_count; i++) {
+		if (strcmp(config->stores[i].url.scheme, STORE_SCHEME_ETCD) != 0)
+			return false;
+	}
+	for (size_t i = 0; i < config->section_count; i++) {
+		struct lock_policy policy = {.recipe = CLAIM_CURATOR_RW};
+		apply_section(&policy, &config->sections[i]);
+		if (policy.recipe != CLAIM_CURATOR_RW)
+			return true;
+	}
+	return false;
+}
+
 int config_check(const struct config *config, char *why, size_t why_bytes)
 {
 	char detail[CONFIG_WHY_BYTES];
+	const char *key;
 
 	for (size_t i = 0; i < config->store_count; i++) {
 		const struct config_store *store = &config->stores[i];
 
-		if (store_access_check(&store->access, detail, sizeof(detail)))
+		if (store_access_check(&store->access, store->url.scheme, &key, detail,
+				       sizeof(detail)))
 			continue;
 		snprintf(why, why_bytes, "[" CONFIG_STORE_SECTION "%s%s%s]: %s",
 			 *store->prefix ? " \"" : "", store->prefix, *store->prefix ? "\"" : "",
 			 detail);
+		return -EINVAL;
+	}
+	if (config_lacks_recipe(config)) {
+		snprintf(why, why_bytes, "[locks]: %s", CONFIG_RECIPE_IS_FOREIGN);
 		return -EINVAL;
 	}
 	return 0;
@@ -326,17 +364,6 @@ void config_reload(struct config *config, struct config *fresh,
 	swap(&config->text, &fresh->text, sizeof(config->text));
 	swap(&config->text_bytes, &fresh->text_bytes, sizeof(config->text_bytes));
 	config_finish(fresh);
-}
-
-/* Copies the keys that the section sets into `policy`. */
-static void apply_section(struct lock_policy *policy, const struct config_section *section)
-{
-	for (const struct config_key *key = config_keys; key < config_keys + config_key_count;
-	     key++) {
-		if (is_of_locks(key) && section->set & CONFIG_KEY_BIT(key))
-			memcpy((char *)policy + key->offset,
-			       (const char *)&section->policy + key->offset, sizeof(int64_t));
-	}
 }
 
 struct lock_policy config_policy(const struct config *config, const char *path)

@@ -38,7 +38,9 @@ struct reading {
 	size_t place;	      /* and which of that name it is, for config_set_key() */
 	size_t first_pattern; /* the first section with a pattern that this file made, */
 	size_t first_prefix;  /* and the first store with a prefix */
-	uint64_t keys_seen;   /* since the header, as CONFIG_KEY_BITs */
+	uint64_t keys_seen;   /* since the header, as CONFIG_KEY_BITs, */
+	int key_lines[64];    /* and where; by the key's place in config_keys */
+	int recipe_line;      /* the first in the file with a recipe; 0: none */
 	uint64_t opened;      /* [mount], [store], [locks]: CONFIG_KEY_BITs of their first keys */
 };
 
@@ -63,14 +65,14 @@ fail(struct reading *reading, int error, const char *format, ...)
 	return error;
 }
 
-/* What is wrong with the section as a whole. */
-static int __attribute__((format(printf, 2, 3)))
-fail_section(struct reading *reading, const char *format, ...)
+/* What is wrong with a line before this one. */
+static int __attribute__((format(printf, 3, 4)))
+fail_above(struct reading *reading, int line, const char *format, ...)
 {
 	va_list arguments;
 
 	va_start(arguments, format);
-	tell(reading, reading->header, -EINVAL, format, arguments);
+	tell(reading, line, -EINVAL, format, arguments);
 	va_end(arguments);
 	return -EINVAL;
 }
@@ -132,19 +134,27 @@ static int open_prefix(struct reading *reading, const char *text, size_t bytes)
 static int end_section(struct reading *reading)
 {
 	const struct config_key *url = config_find_key(CONFIG_STORE_SECTION, "url");
+	const struct config_key *key;
 	const struct config_store *store;
+	const char *name = NULL;
 	char why[CONFIG_WHY_BYTES];
+	int line = reading->header;
 
 	if (!reading->section || strcmp(reading->section, CONFIG_STORE_SECTION) != 0)
 		return 0;
 	store = &reading->config->stores[reading->place];
-	if (!store_access_check(&store->access, why, sizeof(why)))
-		return fail_section(reading, "%s", why);
-	if (reading->place == 0 || reading->keys_seen & CONFIG_KEY_BIT(url))
+	if (reading->place > 0 && !(reading->keys_seen & CONFIG_KEY_BIT(url)))
+		return fail_above(reading, line,
+				  "section [store \"%s\"] without a url, expected url = "
+				  "zookeeper://... or etcd://...",
+				  store->prefix);
+	if (store_access_check(&store->access, store->url.scheme, &name, why, sizeof(why)))
 		return 0;
-	return fail_section(reading,
-			    "section [store \"%s\"] without a url, expected url = zookeeper://...",
-			    store->prefix);
+	key = name ? config_find_key(CONFIG_STORE_SECTION, name) : NULL;
+	/* Unless the configuration had it before the file. */
+	if (key && reading->keys_seen & CONFIG_KEY_BIT(key))
+		line = reading->key_lines[key - config_keys];
+	return fail_above(reading, line, "%s", why);
 }
 
 static int open_section(struct reading *reading, const char *name, size_t bytes, bool is_part)
@@ -315,6 +325,9 @@ static int on_key(void *user, const char *section, const char *name, const char 
 		return !fail(reading, -EINVAL,
 			     "key \"%s\" a second time in its section, expected it once", name);
 	reading->keys_seen |= CONFIG_KEY_BIT(key);
+	reading->key_lines[key - config_keys] = reading->line;
+	if (key->type == RECIPE && strcmp(value, key->fallback) != 0 && reading->recipe_line == 0)
+		reading->recipe_line = reading->line;
 	comment = find_comment(value);
 	if (comment)
 		return !fail(reading, -EINVAL, COMMENT_BEHIND, comment);
@@ -352,6 +365,8 @@ static int parse(struct reading *reading)
 	} else if (!reading->error) {
 		end_section(reading);
 	}
+	if (!reading->error && reading->recipe_line > 0 && config_lacks_recipe(config))
+		fail_above(reading, reading->recipe_line, CONFIG_RECIPE_IS_FOREIGN);
 	/* In one order, whatever that in the file: another process, which may read another file,
 	 * goes on with the stores by their place. */
 	qsort(config->stores + 1, config->store_count - 1, sizeof(*config->stores),

@@ -15,15 +15,32 @@
 
 #include "claim/znode_path.h"
 
-#define LOCAL_URL	 STORE_SCHEME_LOCAL ":"
-#define ZOOKEEPER_SCHEME STORE_SCHEME_ZOOKEEPER "://"
-#define DEFAULT_PORT	 "2181"
-#define DEFAULT_ROOT	 "/dlockfs"
-#define HOST_BYTES_MAX	 255
+#ifdef HAVE_ETCD
+const bool store_url_has_etcd = true;
+#else
+const bool store_url_has_etcd = false;
+#endif
 
-/* What is being parsed, for the messages. */
+#define LOCAL_URL      STORE_SCHEME_LOCAL ":"
+#define DEFAULT_ROOT   "/dlockfs"
+#define STATUS_NAME    ".dlockfs"
+#define HOST_BYTES_MAX 255
+#define PORT_BYTES_MAX 5
+
+/* What is before "://" and decides about what is behind it. */
+struct scheme {
+	const char *name;
+	const char *default_port;
+	bool has_brackets; /* of IPv6 addresses, in store_url.servers */
+	/* Whether "/path" without a slash at its end is one; or -ENOMEM. */
+	int (*is_root)(const char *root);
+	const char *expected_root;
+};
+
+/* What is being parsed. */
 struct parse {
 	const char *text;
+	const struct scheme *scheme;
 	char *why;
 	size_t why_bytes;
 };
@@ -64,7 +81,7 @@ static bool is_port(const char *port, size_t bytes)
 {
 	unsigned value = 0;
 
-	if (bytes == 0 || bytes > strlen("65535"))
+	if (bytes == 0 || bytes > PORT_BYTES_MAX)
 		return false;
 	for (size_t i = 0; i < bytes; i++) {
 		if (!isdigit((unsigned char)port[i]))
@@ -104,9 +121,14 @@ static int parse_server(const struct parse *parse, const char *server, size_t by
 		return reject(parse, "port", colon + 1, (size_t)(end - colon - 1),
 			      "a number from 1 to 65535");
 
-	*out = mempcpy(*out, host, host_bytes);
-	*out = colon < end ? mempcpy(*out, colon, (size_t)(end - colon))
-			   : stpcpy(*out, ":" DEFAULT_PORT);
+	if (parse->scheme->has_brackets)
+		*out = mempcpy(*out, server, (size_t)(colon - server));
+	else
+		*out = mempcpy(*out, host, host_bytes);
+	if (colon < end)
+		*out = mempcpy(*out, colon, (size_t)(end - colon));
+	else
+		*out = stpcpy(stpcpy(*out, ":"), parse->scheme->default_port);
 	return 0;
 }
 
@@ -115,7 +137,7 @@ static int parse_servers(const struct parse *parse, const char *list, size_t byt
 {
 	const char *end = list + bytes;
 	/* Even a host of one character grows by no more than a port. */
-	char *servers = malloc((bytes + 1) * (1 + strlen(":" DEFAULT_PORT)) + 1);
+	char *servers = malloc((bytes + 1) * (1 + strlen(":") + PORT_BYTES_MAX) + 1);
 	char *out = servers;
 	int error = servers ? 0 : -ENOMEM;
 
@@ -137,44 +159,84 @@ static int parse_servers(const struct parse *parse, const char *list, size_t byt
 	return 0;
 }
 
+/* ZooKeeper accepts exactly the names that need no encoding. A name there is never read as a claim.
+ */
+static int is_zookeeper_root(const char *root)
+{
+	char *encoded = znode_path_encode("", root + 1, ZNODE_NAMES_PLAIN);
+	bool is_same = encoded && strcmp(encoded, root) == 0;
+
+	if (!encoded)
+		return -ENOMEM;
+	free(encoded);
+	return is_same && !strstr(root, "//") && root[strlen(root) - 1] != '/';
+}
+
+/* In etcd a path is what keys begin with: any bytes would do. */
+static int is_etcd_root(const char *root)
+{
+	while (*root == '/') {
+		const char *name = ++root;
+		size_t bytes = strcspn(name, "/");
+
+		root += bytes;
+		if (bytes == 0 || (bytes <= 2 && strncmp(name, "..", bytes) == 0) ||
+		    (bytes == strlen(STATUS_NAME) && strncmp(name, STATUS_NAME, bytes) == 0))
+			return false;
+		for (size_t i = 0; i < bytes; i++) {
+			if ((unsigned char)name[i] < ' ' || name[i] == '\x7f')
+				return false;
+		}
+	}
+	return true;
+}
+
+static const struct scheme zookeeper = {
+	STORE_SCHEME_ZOOKEEPER,
+	"2181",
+	false,
+	is_zookeeper_root,
+	"printable names divided by single slashes, none of them \".\" or \"..\" or with a '%', "
+	"the "
+	"first not \"zookeeper\"",
+};
+
+static const struct scheme etcd = {
+	STORE_SCHEME_ETCD,
+	"2379",
+	true,
+	is_etcd_root,
+	"printable names divided by single slashes, none of them \".\", \"..\" or \"" STATUS_NAME
+	"\"",
+};
+
 /* Parses the text after the servers: "", "/" or "/path" with or without a slash at its end. */
 static int parse_root(const struct parse *parse, const char *path, char **ret)
 {
 	char *root = strdup(*path ? path : DEFAULT_ROOT);
-	char *encoded;
 	size_t bytes;
-	bool valid;
+	int valid = 1;
 
 	if (!root)
 		return -ENOMEM;
 	bytes = strlen(root);
 	if (root[bytes - 1] == '/')
 		root[--bytes] = '\0';
-	if (bytes > 0) {
-		/* ZooKeeper accepts exactly the names that need no encoding. A name there is never
-		 * read as a claim. */
-		encoded = znode_path_encode("", root + 1, ZNODE_NAMES_PLAIN);
-		if (!encoded) {
-			free(root);
-			return -ENOMEM;
-		}
-		valid = strcmp(encoded, root) == 0 && !strstr(root, "//") && root[bytes - 1] != '/';
-		free(encoded);
-		if (!valid) {
-			free(root);
-			return reject(parse, "path", path, strlen(path),
-				      "printable names divided by single slashes, none of them "
-				      "\".\" or \"..\" or with a '%', the first not \"zookeeper\"");
-		}
+	if (bytes > 0)
+		valid = parse->scheme->is_root(root);
+	if (valid > 0) {
+		*ret = root;
+		return 0;
 	}
-	*ret = root;
-	return 0;
+	free(root);
+	return valid < 0 ? valid
+			 : reject(parse, "path", path, strlen(path), parse->scheme->expected_root);
 }
 
-static int parse_zookeeper(const struct parse *parse, struct store_url *ret)
+/* `list` is what is behind "://". */
+static int parse_remote(const struct parse *parse, const char *list, struct store_url *ret)
 {
-	struct store_url url = {.scheme = STORE_SCHEME_ZOOKEEPER};
-	const char *list = parse->text + strlen(ZOOKEEPER_SCHEME);
+	struct store_url url = {.scheme = parse->scheme->name};
 	size_t bytes = strcspn(list, "/");
 	int error;
 
@@ -189,23 +251,45 @@ static int parse_zookeeper(const struct parse *parse, struct store_url *ret)
 	return 0;
 }
 
+/* Returns NULL if the text begins with no scheme of servers; else *ret is what is behind it. */
+static const struct scheme *find_scheme(const char *text, const char **ret)
+{
+	static const struct scheme *const schemes[] = {&zookeeper, &etcd};
+
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++) {
+		size_t bytes = strlen(schemes[i]->name);
+
+		if (strncmp(text, schemes[i]->name, bytes) == 0 &&
+		    strncmp(text + bytes, "://", 3) == 0) {
+			*ret = text + bytes + 3;
+			return schemes[i];
+		}
+	}
+	return NULL;
+}
+
 int store_url_parse(const char *text, struct store_url *ret, char *why, size_t why_bytes)
 {
-	const struct parse parse = {text, why, why_bytes};
+	const char *list = NULL;
+	const struct parse parse = {text, find_scheme(text, &list), why, why_bytes};
 	int error;
 
 	if (strcmp(text, LOCAL_URL) == 0) {
 		*ret = (struct store_url){.scheme = STORE_SCHEME_LOCAL};
 		return 0;
 	}
-	if (strncmp(text, ZOOKEEPER_SCHEME, strlen(ZOOKEEPER_SCHEME)) != 0) {
+	if (!parse.scheme) {
+		snprintf(why, why_bytes, "bad store \"%s\", expected " STORE_URL_FORMS, text);
+		return -EINVAL;
+	}
+	if (parse.scheme == &etcd && !store_url_has_etcd) {
 		snprintf(why, why_bytes,
-			 "bad store \"%s\", expected " LOCAL_URL " or " ZOOKEEPER_SCHEME
-			 "host[:port][,host[:port]...][/path]",
+			 "store \"%s\", but this dlockfs was built without etcd, expected another "
+			 "store, or a build with -Detcd=enabled",
 			 text);
 		return -EINVAL;
 	}
-	error = parse_zookeeper(&parse, ret);
+	error = parse_remote(&parse, list, ret);
 	if (error == -ENOMEM)
 		snprintf(why, why_bytes, "out of memory");
 	return error;

@@ -4,10 +4,12 @@
  *
  *     local:                                        this process only
  *     zookeeper://host[:port][,host[:port]...]/path an ensemble and the znode that holds the locks
+ *     etcd://host[:port][,host[:port]...]/path      a cluster, and what its keys of locks begin
+ * with
  *
- * IPv6 hosts stand in brackets. The port is 2181 unless given. The path may be left out: then it is
- * /dlockfs; "/" alone is the server's root. Its names must be ones that znode_path_encode() leaves
- * as they are.
+ * IPv6 hosts stand in brackets. The port is 2181, etcd's 2379, unless given. The path may be left
+ * out: then it is /dlockfs; "/" alone is the server's root, or no prefix. The names in ZooKeeper's
+ * path must be ones that znode_path_encode() leaves as they are; those in etcd's are printable.
  *
  * Pure functions: no I/O, any thread.
  */
@@ -20,11 +22,21 @@
 /* What an address begins with, up to the colon. */
 #define STORE_SCHEME_LOCAL     "local"
 #define STORE_SCHEME_ZOOKEEPER "zookeeper"
+#define STORE_SCHEME_ETCD      "etcd"
+
+/* All of them, as messages and the help show them. */
+#define STORE_URL_FORMS                                                                            \
+	STORE_SCHEME_LOCAL ":, or " STORE_SCHEME_ZOOKEEPER ":// or " STORE_SCHEME_ETCD             \
+			   ":// with host[:port][,host[:port]...][/path]"
+
+/* Whether this build can use etcd. */
+extern const bool store_url_has_etcd;
 
 struct store_url {
 	const char *scheme; /* one of these */
-	char *servers; /* "host:port,host:port" as zookeeper_init() takes it, which resolves an IPv6
-			* address only without its brackets: "::1:2181"; NULL for local */
+	char *servers; /* "host:port,host:port"; NULL for local. An IPv6 address stands in brackets,
+			* as in "[::1]:2379"; but without them for ZooKeeper, whose zookeeper_init()
+			* resolves no others: "::1:2181" */
 	char *root; /* "/path" without a trailing slash, "" for the server's root; NULL for local */
 };
 

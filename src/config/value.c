@@ -92,8 +92,7 @@ void config_value_describe(const struct config_key *key, char *text, size_t text
 		snprintf(text, text_bytes, "paths below the mount, divided by blanks");
 		break;
 	case STORE_URL:
-		snprintf(text, text_bytes,
-			 "local: or zookeeper://host[:port][,host[:port]...][/path]");
+		snprintf(text, text_bytes, "%s", STORE_URL_FORMS);
 		break;
 	case ACL:
 		snprintf(text, text_bytes, "auto, open, creator or private");
@@ -101,11 +100,10 @@ void config_value_describe(const struct config_key *key, char *text, size_t text
 	case DIGEST_FILE:
 	case TLS_FILE:
 	case TLS_KEY_FILE:
-	case TLS_PASSWORD_FILE:
-	case SASL_PASSWORD_FILE:
+	case PASSWORD_FILE:
 		snprintf(text, text_bytes, "the absolute path of a file, or nothing");
 		break;
-	case SASL_TEXT:
+	case WORD:
 		snprintf(text, text_bytes, "a word, or nothing");
 		break;
 	}
@@ -360,20 +358,6 @@ static int set_account(const struct config_key *key, int64_t *target, const char
 	return -EINVAL;
 }
 
-/* Whether ZooKeeper's library supports what the key is for. */
-static bool check_library(const struct config_key *key, char *why, size_t why_bytes)
-{
-	bool is_tls = strncmp(key->name, "tls_", 4) == 0;
-
-	if (is_tls ? store_access_has_tls : store_access_has_sasl)
-		return true;
-	snprintf(why, why_bytes,
-		 "the ZooKeeper library of this build has no %s, expected one that has, or this "
-		 "key left out",
-		 is_tls ? "TLS" : "SASL");
-	return false;
-}
-
 static int set_text(char **target, const char *text)
 {
 	char *copy = *text ? strdup(text) : NULL;
@@ -385,7 +369,7 @@ static int set_text(char **target, const char *text)
 	return 0;
 }
 
-/* Sets a file that ZooKeeper's library reads. The library takes several names divided by commas,
+/* Sets a file that a library for TLS reads. ZooKeeper's takes several names divided by commas,
  * and does not recover from a file that it cannot read. */
 static int set_tls_file(char **target, bool is_key, const char *text, char *why, size_t why_bytes)
 {
@@ -439,22 +423,6 @@ static int set_secret_file(struct secret_file *target, enum secret_form form, co
 	secret_destroy(target->secret);
 	*target = fresh;
 	return 0;
-}
-
-static int set_for_library(const struct config_key *key, void *member, const char *text, char *why,
-			   size_t why_bytes)
-{
-	if (*text && !check_library(key, why, why_bytes))
-		return -EINVAL;
-	switch (key->type) {
-	case TLS_FILE:
-	case TLS_KEY_FILE:
-		return set_tls_file(member, key->type == TLS_KEY_FILE, text, why, why_bytes);
-	case SASL_TEXT:
-		return set_text(member, text);
-	default:
-		return set_secret_file(member, SECRET_PASSWORD, text, why, why_bytes);
-	}
 }
 
 /* Reads a value of a type that is stored as a number, within its limits. */
@@ -524,10 +492,14 @@ int config_value_set(const struct config_key *key, void *target, const char *tex
 		return set_store(member, text, why, why_bytes);
 	if (key->type == USER || key->type == GROUP)
 		return set_account(key, member, text, why, why_bytes);
-	if (key->type == DIGEST_FILE)
-		return set_secret_file(member, SECRET_DIGEST, text, why, why_bytes);
-	if (key->type >= TLS_FILE)
-		return set_for_library(key, member, text, why, why_bytes);
+	if (key->type == DIGEST_FILE || key->type == PASSWORD_FILE)
+		return set_secret_file(member,
+				       key->type == DIGEST_FILE ? SECRET_DIGEST : SECRET_PASSWORD,
+				       text, why, why_bytes);
+	if (key->type == TLS_FILE || key->type == TLS_KEY_FILE)
+		return set_tls_file(member, key->type == TLS_KEY_FILE, text, why, why_bytes);
+	if (key->type == WORD)
+		return set_text(member, text);
 
 	if (!parse_number_value(key, text, &number)) {
 		config_value_describe(key, expected, sizeof(expected));
@@ -575,12 +547,11 @@ bool config_value_equal(const struct config_key *key, const void *a, const void 
 	case STORE_URL:
 		return store_url_equal(a, b);
 	case DIGEST_FILE:
-	case TLS_PASSWORD_FILE:
-	case SASL_PASSWORD_FILE:
+	case PASSWORD_FILE:
 		return secret_file_equal(a, b);
 	case TLS_FILE:
 	case TLS_KEY_FILE:
-	case SASL_TEXT:
+	case WORD:
 		return text_equal(*(char *const *)a, *(char *const *)b);
 	default:
 		return memcmp(a, b, config_value_bytes(key)) == 0;

@@ -42,9 +42,8 @@ enum config_type {
 	DIGEST_FILE,
 	TLS_FILE,
 	TLS_KEY_FILE,
-	TLS_PASSWORD_FILE,
-	SASL_TEXT,
-	SASL_PASSWORD_FILE
+	PASSWORD_FILE,
+	WORD
 };
 
 struct config_key {

@@ -130,9 +130,10 @@ static void check_store(struct doctor *doctor, const char *status)
 	if (store != NULL && strncmp(store, "local", 5) == 0)
 		say(doctor, RESULT_WARNING, "store",
 		    "%sthe locks are of this host only; to share them, set url = zookeeper://... "
-		    "in [store%s] of the configuration%s",
+		    "or "
+		    "etcd://... in [store%s] of the configuration%s",
 		    where, where[0] != '\0' ? " \"prefix\"" : "",
-		    where[0] != '\0' ? "" : ", or mount with --store zookeeper://...");
+		    where[0] != '\0' ? "" : ", or mount with --store and that");
 	else if (store != NULL && error != NULL)
 		say(doctor, RESULT_ERROR, "store", "%s%s; see the log of dlockfs", where, store);
 	else if (store != NULL && connected) /* else check_session() names it */

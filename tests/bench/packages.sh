@@ -8,22 +8,12 @@
 packages=(libcurator-recipes-java libzookeeper-java openjdk-17-jdk-headless zookeeper python3-kazoo python3-redis
     etcd-server etcd-client redis-server glusterfs-server iproute2 gnuplot-nox procps util-linux)
 
-# Their servers are not to be started as services of the machine.
-forbid_services() {
-    if [ ! -e /usr/sbin/policy-rc.d ]; then
-        cleanup_fn rm -f /usr/sbin/policy-rc.d
-        printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
-        chmod 755 /usr/sbin/policy-rc.d
-    fi
-}
-
 # Packages that cannot be had are no error: who needs them is missing in the tables.
 install_packages() {
     local missing package
     [ -z "${CONTENDERS:-}" ] || return 0
     packages_find_missing "goes on without packages that only root can install" "${packages[@]}" || return 0
     [ ${#missing[@]} -gt 0 ] || return 0
-    forbid_services
     apt-get -qq update || true
     for package in "${missing[@]}"; do
         packages_install "$package" >>"$dir/apt.log" 2>&1 ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The address of a store. What is taken is a list of servers and a path that ZooKeeper takes, and
- * comes out the same when it is written down and read again; an error is one line.
+ * The address of a store. What is taken is a list of servers and a path that these take, and comes
+ * out the same when it is written down and read again; an error is one line.
  */
 #include "fuzz.h"
 
@@ -11,11 +11,19 @@
 #include "claim/znode_path.h"
 #include "config/url.h"
 
-static void check_servers(const char *servers)
+static bool is_etcd(const struct store_url *url)
 {
+	return strcmp(url->scheme, STORE_SCHEME_ETCD) == 0;
+}
+
+static void check_servers(const struct store_url *url)
+{
+	const char *servers = url->servers;
+
 	REQUIRE(*servers != '\0');
 	for (const char *at = servers; *at; at++)
-		REQUIRE(isalnum((unsigned char)*at) || strchr(".-_:,", *at));
+		REQUIRE(isalnum((unsigned char)*at) ||
+			strchr(is_etcd(url) ? ".-_:,[]" : ".-_:,", *at));
 	for (const char *server = servers; server; server = strchr(server, ',')) {
 		const char *colon;
 		unsigned long port;
@@ -28,13 +36,20 @@ static void check_servers(const char *servers)
 	}
 }
 
-static void check_root(const char *root)
+static void check_root(const struct store_url *url)
 {
+	const char *root = url->root;
 	char *path;
 
 	if (*root == '\0')
 		return;
 	REQUIRE(*root == '/' && !strstr(root, "//") && root[strlen(root) - 1] != '/');
+	if (is_etcd(url)) {
+		for (const char *at = root; *at; at++)
+			REQUIRE((unsigned char)*at >= ' ' && *at != '\x7f');
+		REQUIRE(!strstr(root, "/./") && !strstr(root, "/../"));
+		return;
+	}
 	/* Not encoded: so neither "." nor "..", nor a character that the server refuses. */
 	REQUIRE(strcmp(root, "/zookeeper") != 0 && strncmp(root, "/zookeeper/", 11) != 0);
 	REQUIRE(!strchr(root, '%') && znode_path_decode(root + 1, ZNODE_NAMES_PLAIN, &path) == 0);
@@ -51,13 +66,13 @@ static char *format(const struct store_url *url)
 	FILE *out = open_memstream(&text, &bytes);
 
 	REQUIRE(list && out);
-	fputs("zookeeper://", out);
+	fprintf(out, "%s://", url->scheme);
 	while ((server = strsep(&rest, ","))) {
 		char *colon = strrchr(server, ':');
 
 		*colon = '\0';
-		fprintf(out, strchr(server, ':') ? "%s[%s]:%s" : "%s%s:%s", divider, server,
-			colon + 1);
+		fprintf(out, strchr(server, ':') && *server != '[' ? "%s[%s]:%s" : "%s%s:%s",
+			divider, server, colon + 1);
 		divider = ",";
 	}
 	fprintf(out, "%s", *url->root ? url->root : "/");
@@ -90,8 +105,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	} else if (strcmp(url.scheme, STORE_SCHEME_LOCAL) == 0) {
 		REQUIRE(!url.servers && !url.root);
 	} else {
-		check_servers(url.servers);
-		check_root(url.root);
+		check_servers(&url);
+		check_root(&url);
 		check_again(&url);
 	}
 	if (error == 0)

@@ -170,7 +170,7 @@ class Programs:
                 file.flush()
                 command = [self.dlockfs, "--config", file.name, "--check", "/run/dlocks"]
                 result = subprocess.run(command, check=False, capture_output=True, text=True)
-                if result.returncode != 0:
+                if result.returncode != 0 and "built without etcd" not in result.stderr: # which is no fault of the page
                     wrong.append(result.stderr.strip().replace(file.name, "the configuration"))
         return wrong
 

@@ -73,6 +73,15 @@ rejected 2 url 99999 <<'END'
 [store]
 url = zookeeper://localhost:99999/locks
 END
+rejected 2 url etcd://localhost:99999 <<'END'
+[store]
+url = etcd://localhost:99999/locks
+END
+rejected 3 'etcd_user is for etcd' ZooKeeper <<'END'
+[store]
+url = zookeeper://localhost
+etcd_user = hosts
+END
 rejected 1 'prefix ""' <<'END'
 [store ""]
 url = zookeeper://localhost

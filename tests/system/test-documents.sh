@@ -56,4 +56,4 @@ wrong $'```ini\n[locks]\nhandoff = many\n```' \
 wrong $'```sh\nx=$(dlockctl tokn 9)\n```' "dlockctl has no command tokn"
 wrong '`src/engine/none.h`' "there is no src/engine/none.h"
 wrong '`LIMIT=9 tests/run.sh sim none`' "there is no test none"
-wrong '`etc/quickstart.sh --etcd`' "etc/quickstart.sh has no --etcd"
+wrong '`etc/quickstart.sh --consul`' "etc/quickstart.sh has no --consul"

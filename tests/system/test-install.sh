@@ -23,6 +23,7 @@ expect_equal "installed" "./etc/dlockfs.ini
 .$prefix/share/doc/dlockfs/access.md
 .$prefix/share/doc/dlockfs/coming-from.md
 .$prefix/share/doc/dlockfs/containers.md
+.$prefix/share/doc/dlockfs/etcd.md
 .$prefix/share/doc/dlockfs/hacking.md
 .$prefix/share/doc/dlockfs/how-it-works.md
 .$prefix/share/doc/dlockfs/kubernetes/dlockfs.yaml

@@ -11,7 +11,7 @@ cd "$dir"
 shellcheck tests/{functions,run}.sh
 {
     echo 'set -Eeuo pipefail'
-    grep -hoP '(?<![\w${])[a-z]\w*(?=\+?=)' "$tests"/{functions,processes}.sh | sort -u | sed 's/.*/&=$(date); : "$&"/'
+    grep -hoP '(?<![\w${])[a-z]\w*(?=\+?=)' "$tests"/{functions,etcd,processes}.sh | sort -u | sed 's/.*/&=$(date); : "$&"/'
 } >tests/functions.sh
-printf '%s\0' .ci/run etc/*.sh etc/debian/*.sh etc/completion/dlock* etc/arch/* tests/{packages,processes}.sh tests/system/*.sh tests/bench/*.sh |
+printf '%s\0' .ci/run etc/*.sh etc/debian/*.sh etc/completion/dlock* etc/arch/* tests/{etcd,packages,processes}.sh tests/system/*.sh tests/bench/*.sh |
     xargs -0 -P 2 -n 4 shellcheck

@@ -300,7 +300,7 @@ static const struct {
 	 "1: section [store \"a\"] without a url"},
 	{"[store \"a\"]\nurl\n[locks]\n", "2: a line without '='"},
 	{"[store \"a\"]\nurl = local:\nurl = local:\n", "3: key \"url\" a second time"},
-	{"[store \"a\"]\nurl = etcd:\n", "2: url: bad store \"etcd:\", expected local: or"},
+	{"[store \"a\"]\nurl = etcd:\n", "2: url: bad store \"etcd:\", expected local:, or"},
 	{"[store \"a\"]\nmode = 0700\n",
 	 "2: key \"mode\" in section [store], expected it in [mount]"},
 	{"[store \"a\"]\nhosts = b\n",
@@ -316,8 +316,13 @@ static const struct {
 	{"[mount]\n[store]\nsasl_realm = x\n",
 	 "3: sasl_realm: the ZooKeeper library of this build has no SASL, expected one that has, "
 	 "or this key left out"},
-	{"[store]\ntls_password_file = /x\n",
-	 "2: tls_password_file: the ZooKeeper library of this build has no TLS, expected one that"},
+	{"[store]\nsession_timeout = 5s\nsasl_user = x\nsasl_mechanism = x\nurl = zookeeper://a\n",
+	 "4: sasl_mechanism: the ZooKeeper library of this build has no SASL, expected one that"},
+	{"[store]\ntls_ca = /etc/passwd\n[locks]\n[store \"a\"]\ntls_ca = /etc/passwd"
+	 "\nurl = zookeeper://a\n",
+	 "5: tls_ca: the ZooKeeper library of this build has no TLS, expected one that"},
+	{"[store]\nurl = zookeeper://a\netcd_user = x\n",
+	 "3: etcd_user is for etcd, expected it left out where ZooKeeper is the store"},
 	{"[store]\ndigest_file = x/y\n",
 	 "2: digest_file: bad file \"x/y\", expected an absolute path"},
 	{"[store]\ndigest_file = /none/x\n", "2: digest_file: /none/x: No such file or directory, "
@@ -373,7 +378,7 @@ static const struct {
 	{"[mount]\nidle = 60s\t# short\n", "2: \"# short\" is no comment here"},
 	{"[store]\nsasl_realm = # none\n", "2: \"# none\" is no comment here"},
 	{"[locks \"a#b\"] # cron\n", "1: \"# cron\" is no comment here"},
-	{"[store]\nurl = etcd:\n", "2: url: bad store \"etcd:\", expected local: or"},
+	{"[store]\nurl = etcd:\n", "2: url: bad store \"etcd:\", expected local:, or"},
 	{"[store]\nurl = zookeeper://a:x\n", "2: url: bad port \"x\" in store"},
 	{"[store]\nsession_timeout = 11m\n",
 	 "2: session_timeout: bad value \"11m\", " DURATION("1s", "10m")},
@@ -878,8 +883,8 @@ static void test_options(void **state)
 		{"on_lost", NULL, -EINVAL, "no value, " SIGNAL},
 		{"on_lost", "yes", -EINVAL, "bad value \"yes\", " SIGNAL},
 		{"url", "x", -EINVAL,
-		 "bad store \"x\", expected local: or "
-		 "zookeeper://host[:port][,host[:port]...][/path]"},
+		 "bad store \"x\", expected local:, or zookeeper:// or etcd:// with "
+		 "host[:port][,host[:port]...][/path]"},
 		{"directories", "..", -EINVAL,
 		 "bad directory \"..\", expected a path like \"backup/daily\", not "
 		 "\"/\", \".\", \"..\" or .dlockfs"},
@@ -1055,7 +1060,7 @@ static void test_example_has_every_key(void **state)
 		names[count] = strdup(key);
 		assert_non_null(names[count++]);
 	}
-	assert_int_equal(count, 39);
+	assert_int_equal(count, 41);
 	while (count > 0)
 		free(names[--count]);
 	free(text);

@@ -21,7 +21,7 @@
 #define TEMPLATE "/tmp/dlockfs-secret.XXXXXX"
 
 static const char *const keys[] = {"digest_file", "tls_key", "tls_password_file",
-				   "sasl_password_file"};
+				   "sasl_password_file", "etcd_password_file"};
 
 static struct config config;
 static char file[] = TEMPLATE;
@@ -53,6 +53,7 @@ static void assert_accepted(void)
 	assert_string_equal(config.stores[0].access.tls_key, file);
 	assert_string_equal(config.stores[0].access.tls_password.file, file);
 	assert_string_equal(config.stores[0].access.sasl_password.file, file);
+	assert_string_equal(config.stores[0].access.password.file, file);
 }
 
 /* The message is "FILE" and `rest`. */

@@ -16,9 +16,15 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static const struct {
+struct good {
 	const char *text, *servers, *root;
-} good[] = {
+};
+
+struct bad {
+	const char *text, *part; /* of the message */
+};
+
+static const struct good good_zookeeper[] = {
 	{"zookeeper://zk", "zk:2181", "/dlockfs"},
 	{"zookeeper://zk/", "zk:2181", ""},
 	{"zookeeper://zk/a", "zk:2181", "/a"},
@@ -34,13 +40,44 @@ static const struct {
 	{"zookeeper://[2001:db8::1]:2191,a/x", "2001:db8::1:2191,a:2181", "/x"},
 };
 
-static const struct {
-	const char *text, *part; /* of the message */
-} bad[] = {
-	{"", "bad store \"\", expected local: or zookeeper://"},
-	{"local", "bad store \"local\", expected local: or zookeeper://"},
+static const struct good good_etcd[] = {
+	{"etcd://a", "a:2379", "/dlockfs"},
+	{"etcd://a/", "a:2379", ""},
+	{"etcd://a,b:1,192.0.2.1/x/", "a:2379,b:1,192.0.2.1:2379", "/x"},
+	{"etcd://[::1]", "[::1]:2379", "/dlockfs"},
+	{"etcd://[2001:db8::1]:2391,a/x", "[2001:db8::1]:2391,a:2379", "/x"},
+	/* What ZooKeeper would not take. */
+	{"etcd://a/zookeeper", "a:2379", "/zookeeper"},
+	{"etcd://a/b c%20/.../.dlockfs2/\xf0\x9f\x94\x92", "a:2379",
+	 "/b c%20/.../.dlockfs2/\xf0\x9f\x94\x92"},
+	{"etcd://a/job-0000000001", "a:2379", "/job-0000000001"},
+};
+
+static const struct bad bad_etcd[] = {
+	{"etcd://", "bad host \"\" in store \"etcd://\", expected a name"},
+	{"etcd://a,/x", "bad host \"\""},
+	{"etcd://::1", "bad host \"::1\""},
+	{"etcd://http://a", "bad port \"\""},
+	{"etcd://a:65536", "bad port \"65536\""},
+	{"etcd://a//", "bad path \"//\" in store \"etcd://a//\", expected printable names"},
+	{"etcd://a/b//c", "bad path \"/b//c\""},
+	{"etcd://a/b//", "bad path \"/b//\""},
+	{"etcd://a/./b", "bad path \"/./b\""},
+	{"etcd://a/b/..", "bad path \"/b/..\""},
+	{"etcd://a/.dlockfs", "bad path \"/.dlockfs\""},
+	{"etcd://a/b/.dlockfs/c", "bad path \"/b/.dlockfs/c\""},
+	{"etcd://a/b\x01", "bad path"},
+	{"etcd://a/b\x7f", "bad path"},
+};
+
+static const struct bad bad[] = {
+	{"", "bad store \"\", expected local:, or zookeeper:// or etcd:// with host[:port]"},
+	{"local", "bad store \"local\", expected local:, or zookeeper:// or etcd://"},
 	{"local:x", "bad store \"local:x\""},
-	{"etcd://a", "bad store \"etcd://a\""},
+	{"redis://a", "bad store \"redis://a\""},
+	{"etcd:", "bad store \"etcd:\""},
+	{"etcd:/a", "bad store \"etcd:/a\""},
+	{"zookeeper:etcd://a", "bad store \"zookeeper:etcd://a\""},
 	{"zookeeper:/a", "bad store"},
 	{"ZOOKEEPER://a", "bad store"},
 	{" zookeeper://a", "bad store"},
@@ -94,17 +131,16 @@ static void test_local(void **state)
 	store_url_finish(&url);
 }
 
-static void test_good(void **state)
+static void check_good(const char *scheme, const struct good *good, size_t count)
 {
-	(void)state;
-	for (size_t i = 0; i < COUNT(good); i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct store_url url;
 		char why[256] = "";
 		int error = store_url_parse(good[i].text, &url, why, sizeof(why));
 
 		print_message("%s %s\n", good[i].text, why);
 		assert_int_equal(error, 0);
-		assert_string_equal(url.scheme, STORE_SCHEME_ZOOKEEPER);
+		assert_string_equal(url.scheme, scheme);
 		assert_string_equal(url.servers, good[i].servers);
 		assert_string_equal(url.root, good[i].root);
 		store_url_finish(&url);
@@ -112,20 +148,65 @@ static void test_good(void **state)
 	}
 }
 
-static void test_bad(void **state)
+static void check_bad(const struct bad *wrong, size_t count)
 {
-	(void)state;
-	for (size_t i = 0; i < COUNT(bad); i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct store_url url = {.root = (char *)"untouched"};
 		char why[512] = "";
 
-		assert_int_equal(store_url_parse(bad[i].text, &url, why, sizeof(why)), -EINVAL);
+		assert_int_equal(store_url_parse(wrong[i].text, &url, why, sizeof(why)), -EINVAL);
 		print_message("%s\n", why);
-		assert_non_null(strstr(why, bad[i].part));
+		assert_non_null(strstr(why, wrong[i].part));
 		assert_non_null(strstr(why, ", expected "));
 		assert_null(strchr(why, '\n'));
 		assert_string_equal(url.root, "untouched");
 	}
+}
+
+static void test_zookeeper(void **state)
+{
+	(void)state;
+	check_good(STORE_SCHEME_ZOOKEEPER, good_zookeeper, COUNT(good_zookeeper));
+}
+
+static void test_bad(void **state)
+{
+	(void)state;
+	check_bad(bad, COUNT(bad));
+}
+
+/* This test is built twice, with etcd and without. */
+static void test_etcd(void **state)
+{
+	struct bad refused = {
+		.part = "this dlockfs was built without etcd, expected another store"};
+
+	(void)state;
+	if (store_url_has_etcd) {
+		check_good(STORE_SCHEME_ETCD, good_etcd, COUNT(good_etcd));
+		check_bad(bad_etcd, COUNT(bad_etcd));
+		return;
+	}
+	for (size_t i = 0; i < COUNT(good_etcd); i++) {
+		refused.text = good_etcd[i].text;
+		check_bad(&refused, 1);
+	}
+}
+
+static void test_equal(void **state)
+{
+	struct store_url zookeeper, etcd;
+	char why[256];
+
+	(void)state;
+	if (!store_url_has_etcd)
+		skip();
+	assert_int_equal(store_url_parse("zookeeper://a:1/x", &zookeeper, why, sizeof(why)), 0);
+	assert_int_equal(store_url_parse("etcd://a:1/x", &etcd, why, sizeof(why)), 0);
+	assert_false(store_url_equal(&zookeeper, &etcd));
+	assert_true(store_url_equal(&etcd, &etcd));
+	store_url_finish(&zookeeper);
+	store_url_finish(&etcd);
 }
 
 static void test_long_and_small(void **state)
@@ -150,10 +231,9 @@ static void test_long_and_small(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_local),
-		cmocka_unit_test(test_good),
-		cmocka_unit_test(test_bad),
-		cmocka_unit_test(test_long_and_small),
+		cmocka_unit_test(test_local), cmocka_unit_test(test_zookeeper),
+		cmocka_unit_test(test_bad),   cmocka_unit_test(test_etcd),
+		cmocka_unit_test(test_equal), cmocka_unit_test(test_long_and_small),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,7 +106,8 @@ static int remove_files(void **state)
 static int begin(void **state)
 {
 	double_call = (struct double_call){0};
-	return config_init(&config);
+	return config_init(&config) < 0 ||
+	       config_set(&config, "url", "zookeeper://a", why, sizeof(why)) < 0;
 }
 
 static int end(void **state)

@@ -1,0 +1,189 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154 # what tests use, what functions.sh sets
+# etcd's servers and its client etcdctl, for tests. Sourced by functions.sh.
+#
+# The data of the member NAME are in $dir/NAME, its messages in $dir/NAME.log. It is paused and resumed as any program that a test
+# started (pause, resume), and a link to its clients' port is cut as one to ZooKeeper: start_proxy LINK NAME, cut_link, join_link.
+#
+# etcdctl finds the servers by its environment: `start NAME etcdctl lock LOCK -- COMMAND ...` needs no options.
+
+unset "${!ETCD@}"
+export ETCDCTL_API=3
+
+etcd_options=()  # additional options of the servers
+etcd_members=()  # the names of those of the cluster that was started last
+etcd_scheme=http # of the clients' port; for https also --cert-file and --key-file in etcd_options, and ETCDCTL_CACERT
+
+# etcd COMMAND ARGUMENT...: etcdctl, with the servers that were started last. Waits for them as long as a test may.
+etcd() {
+    timeout $((deadline + 30)) etcdctl --dial-timeout="${deadline}s" --command-timeout="${deadline}s" "$@"
+}
+
+# etcd_ask NAME COMMAND ARGUMENT...: the same with one member, which has to answer soon.
+etcd_ask() {
+    ETCDCTL_ENDPOINTS=$etcd_scheme://$(etcd_address "$1") timeout 5 etcdctl --command-timeout=3s "${@:2}"
+}
+
+etcd_address() {
+    echo "127.0.0.1:$(<"$dir/${1:-etcd}/port")"
+}
+
+# etcd_serves NAME: the member answers, and a majority with it.
+etcd_serves() {
+    etcd_ask "$1" endpoint health >/dev/null 2>&1
+}
+
+# etcd_settled NAME: the member serves, or it has ended (its port was taken in the meantime).
+etcd_settled() {
+    gone "$1" || etcd_serves "$1"
+}
+
+# etcd_configure NAME: with ports of its own.
+etcd_configure() {
+    mkdir -p "$dir/$1"
+    free_port >"$dir/$1/port"
+    free_port >"$dir/$1/peer-port"
+}
+
+# etcd_peer NAME: how the other members reach it.
+etcd_peer() {
+    echo "http://127.0.0.1:$(<"$dir/$1/peer-port")"
+}
+
+# etcd_join NAME...: writes down that these configured members are one cluster, with which the test goes on.
+etcd_join() {
+    local name members="" servers=""
+    etcd_members=("$@")
+    ETCDCTL_ENDPOINTS=
+    for name; do
+        members+=${members:+,}$name=$(etcd_peer "$name")
+        servers+=${servers:+,}$(etcd_address "$name")
+        ETCDCTL_ENDPOINTS+=${ETCDCTL_ENDPOINTS:+,}$etcd_scheme://$(etcd_address "$name")
+    done
+    export ETCDCTL_ENDPOINTS
+    for name; do
+        echo "$members" >"$dir/$name/members"
+    done
+    store=etcd://$servers/dlockfs
+}
+
+# etcd_launch NAME: starts a member, the second time with the same data and ports; without waiting for it.
+etcd_launch() {
+    local client_url peer_url options=()
+    client_url=$etcd_scheme://$(etcd_address "$1")
+    peer_url=$(etcd_peer "$1")
+    # From 3.5 on. What is on the disk of a test needs to survive no loss of power.
+    ! command etcd --help 2>&1 | finds -e --unsafe-no-fsync || options+=(--unsafe-no-fsync)
+    setsid etcd --name "$1" --data-dir "$dir/$1/data" --initial-cluster "$(<"$dir/$1/members")" --initial-cluster-token "$dir" \
+        --listen-client-urls "$client_url" --advertise-client-urls "$client_url" \
+        --listen-peer-urls "$peer_url" --initial-advertise-peer-urls "$peer_url" \
+        --logger zap --log-level error "${options[@]}" "${etcd_options[@]}" >>"$dir/$1.log" 2>&1 </dev/null &
+    process_record "$dir" "$1" $!
+}
+
+# start_etcd [NAME]: a cluster of one member; the second time with the same data and ports. Sets the variable store to a URL on it.
+start_etcd() {
+    local name=${1:-etcd} attempt
+    requires command -v etcdctl
+    requires test -x /usr/bin/etcd
+    for attempt in 1 2 3 4 5; do
+        if [ "$attempt" -gt 1 ] || [ ! -e "$dir/$name/port" ]; then
+            rm -rf "$dir/$name/data"
+            etcd_configure "$name"
+        fi
+        etcd_join "$name"
+        etcd_launch "$name"
+        wait_until "$deadline" etcd_settled "$name"
+        ! alive "$name" || return 0
+        [ ! -e "$dir/$name/started" ] || break
+    done
+    fail "etcd does not start: $(tail -n 3 "$dir/$name.log")"
+}
+
+# start_etcds N: members etcd1 to etcdN, one cluster. Sets the variable store to a URL of all of them.
+start_etcds() {
+    local number names=()
+    requires command -v etcdctl
+    requires test -x /usr/bin/etcd
+    for ((number = 1; number <= $1; number++)); do
+        names+=("etcd$number")
+        etcd_configure "etcd$number"
+    done
+    etcd_join "${names[@]}"
+    for number in "${names[@]}"; do
+        etcd_launch "$number"
+    done
+    for number in "${names[@]}"; do
+        wait_until "$deadline" etcd_serves "$number"
+    done
+}
+
+# stop_etcd [NAME]: a clean stop, before which a leader hands over. The data stay.
+stop_etcd() {
+    end_etcd "${1:-etcd}" TERM
+}
+
+# kill_etcd [NAME]: it dies without a chance to do anything. The data stay.
+kill_etcd() {
+    end_etcd "${1:-etcd}" KILL
+}
+
+end_etcd() {
+    touch "$dir/$1/started" # from now on it keeps its ports
+    send_signal "$1" "$2"
+    finish "$1" 2>/dev/null || true
+}
+
+# rejoin_etcd NAME: a member that was ended goes on, and a majority with it. When that needs several: etcd_launch each, then wait.
+rejoin_etcd() {
+    etcd_launch "$1"
+    wait_until "$deadline" etcd_serves "$1"
+}
+
+# restart_etcd [NAME]: killed, and started again.
+restart_etcd() {
+    kill_etcd "${1:-etcd}"
+    rejoin_etcd "${1:-etcd}"
+}
+
+# etcd_status NAME: what the member says of itself: "ENDPOINT, ID, VERSION, SIZE, IS-LEADER, ...".
+etcd_status() {
+    alive "$1" && etcd_ask "$1" endpoint status 2>/dev/null
+}
+
+# etcd_leader: the name of the member that leads. All who answer have to agree: a former leader may not know yet.
+etcd_leader() {
+    wait_until "$deadline" etcd_find_leader
+}
+
+etcd_find_leader() {
+    local name words found=()
+    for name in "${etcd_members[@]}"; do
+        IFS=', ' read -r -a words < <(etcd_status "$name" || true) || continue
+        [[ " ${words[*]:3} " != *" true "* ]] || found+=("$name")
+    done
+    [ ${#found[@]} -eq 1 ] && etcd_serves "${found[0]}" && echo "${found[0]}"
+}
+
+# etcd_move_leader NAME: the member leads from now on.
+etcd_move_leader() {
+    local leader words
+    leader=$(etcd_leader)
+    [ "$leader" != "$1" ] || return 0
+    IFS=', ' read -r -a words < <(etcd_status "$1")
+    etcd_ask "$leader" move-leader "${words[1]}" >/dev/null
+    wait_until "$deadline" etcd_leads "$1"
+}
+
+etcd_leads() {
+    [ "$(etcd_find_leader)" = "$1" ]
+}
+
+# etcd_proxied LINK...: the URL of the store through these links.
+etcd_proxied() {
+    local link servers=""
+    for link; do
+        servers+=${servers:+,}$(<"$dir/$link/address")
+    done
+    echo "etcd://$servers/dlockfs"
+}
