@@ -7,10 +7,19 @@
 #include <assert.h>
 #include <string.h>
 
+#ifdef HAVE_ETCD
+#include "stores/etcd/store.h"
+#endif
 #include "stores/local/store.h"
 #include "stores/zookeeper/store.h"
 
-static const struct store_kind *const kinds[] = {&store_local_kind, &store_zookeeper_kind};
+static const struct store_kind *const kinds[] = {
+	&store_local_kind,
+	&store_zookeeper_kind,
+#ifdef HAVE_ETCD
+	&store_etcd_kind,
+#endif
+};
 
 enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 

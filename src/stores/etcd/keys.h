@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The keys of locks and claims in etcd. Below the root ("/dlockfs", which may be ""), for the lock
+ * "a/b":
+ *
+ *     /dlockfs/a/b/write/_c_<uuid>-__WRIT__       an exclusive claim of dlockfs
+ *     /dlockfs/a/b/read/_c_<uuid>-__READ__        a shared one
+ *     /dlockfs/a/b/write/_c_<uuid>-__WRIT__/data  its data, once that was changed
+ *     /dlockfs/a/b/694d8a1c2f3b5d07               a claim of etcdctl lock, of the lock service
+ * (jetcd) and of Mutex of clientv3/concurrency /dlockfs/a/b/read/1700000000000000000       a claim
+ * of RWMutex of contrib/recipes /dlockfs/.dlockfs/held/a/b/<name>           the marker of a claim
+ *     /dlockfs/.dlockfs/sessions/<lease>          a session
+ *
+ * A claim has a lease; what has none is no claim. Claims are ordered by create revision. Mutex
+ * waits for every key below "a/b/" that was created before its own, a writer of RWMutex for every
+ * one that was changed last before its own, a reader for those below "a/b/write". So the key of a
+ * claim is written once only: its data have another one, which comes later and goes with it. A
+ * mutex does not count as a writer for RWMutex's readers; for dlockfs it does.
+ *
+ * A key that has no lease, or more slashes, is none of the lock's claims; so a lock below another
+ * one is none, but Mutex and RWMutex on the upper one would wait for those below.
+ *
+ * The *name* of a claim (stores/store.h) ends in its create revision, as if the store had numbered
+ * it:
+ *
+ *     _c_<uuid>-__WRIT__0000004711
+ *     694d8a1c2f3b5d07-lock-0000004711
+ *     1700000000000000000-read-0000004711         and "-write-"
+ *
+ * where what other clients have in their keys is percent-encoded, but for printable ASCII without
+ * '%'. So a name is of one claim only, though a key may be made again.
+ *
+ * Pure functions: no I/O, any thread.
+ */
+#ifndef DLOCKFS_STORES_ETCD_KEYS_H
+#define DLOCKFS_STORES_ETCD_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "claim/name.h"
+
+/* Any bytes. */
+struct etcd_key {
+	char *bytes; /* with a NUL behind them, which does not count */
+	size_t count;
+};
+
+#define ETCD_PRIVATE "/.dlockfs/"
+
+/* All these return false when out of memory; the key is to be freed by free(key.bytes). */
+
+/* What the keys of the lock's claims begin with; "" is above all locks. */
+bool etcd_key_of_queue(struct etcd_key *ret, const char *root, const char *path);
+
+/* What the keys of its claims' markers begin with. */
+bool etcd_key_of_markers(struct etcd_key *ret, const char *root, const char *path);
+
+/* The marker of a claim. */
+bool etcd_key_of_marker(struct etcd_key *ret, const char *root, const char *path, const char *name);
+
+/* A session, by its lease. */
+bool etcd_key_of_session(struct etcd_key *ret, const char *root, int64_t lease);
+
+/* The key of a new claim. */
+bool etcd_key_of_new(struct etcd_key *ret, const char *root, const char *path,
+		     const struct claim_name *name);
+
+/* What a name tells. */
+struct etcd_named {
+	struct etcd_key key; /* bytes NULL: it is no name of a claim here, or out of memory */
+	int64_t order;
+	bool is_ours; /* it is a claim of dlockfs, and may have data */
+};
+
+struct etcd_named etcd_key_of_claim(const char *root, const char *path, const char *name);
+
+/* The end of the range of keys that begin with a prefix, or of a claim and its data. To be freed;
+ * NULL: out of memory. */
+bool etcd_key_end(struct etcd_key *ret, const struct etcd_key *key);
+bool etcd_key_of_data(struct etcd_key *ret, const struct etcd_key *claim);
+bool etcd_key_end_of_claim(struct etcd_key *ret, const struct etcd_key *claim);
+
+/* Whether the key is that of a claim's data. */
+bool etcd_key_is_data(const char *rest, size_t bytes);
+
+/* Reads what follows etcd_key_of_queue() in a key. Returns the claim's name, to be freed, and its
+ * content in *ret; NULL: it is no claim of that lock, or out of memory. */
+char *etcd_claim_parse(const char *rest, size_t bytes, int64_t revision, struct claim_name *ret);
+
+#endif

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is asked from outside of the engine: look(), read(), write() and remove() of the etcd store.
+ * It does not depend on the session. Loop thread only.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "claim/marker.h"
+#include "stores/etcd/operation.h"
+
+/* How many keys are read at a time above all locks, where only the names count. */
+enum { PAGE_KEYS = 1000 };
+
+#define RESERVED ".dlockfs"
+
+static struct operation *create(struct store *base, enum store_operation kind, void *tag,
+				const char *path, const char *name)
+{
+	struct store_etcd *store = store_etcd_from(base);
+	struct operation *operation = etcd_operation_create(store, kind, tag, path, name);
+
+	if (!operation)
+		return NULL;
+	operation->doing = "cannot look at";
+	if (name)
+		operation->claim = etcd_key_of_claim(store->root, path, name);
+	return operation;
+}
+
+/* look() */
+
+/* The names below, each once, as they are found in the order of keys. */
+struct names {
+	char **list;
+	size_t count, room;
+};
+
+static bool add_name(struct names *names, const char *name, size_t bytes)
+{
+	if (names->count > 0) {
+		const char *last = names->list[names->count - 1];
+
+		if (strlen(last) == bytes && memcmp(last, name, bytes) == 0)
+			return true;
+	}
+	if (names->count == names->room) {
+		size_t room = names->room ? 2 * names->room : 16;
+		char **list = realloc(names->list, room * sizeof(*list));
+
+		if (!list)
+			return false;
+		names->list = list;
+		names->room = room;
+	}
+	names->list[names->count] = strndup(name, bytes);
+	return names->list[names->count] && ++names->count;
+}
+
+static void free_names(struct operation *operation)
+{
+	struct names *names = operation->names;
+
+	for (size_t i = 0; names && i < names->count; i++)
+		free(names->list[i]);
+	if (names)
+		free(names->list);
+	free(names);
+}
+
+/* Whether the key that goes on so is one of a lock below, and not of a claim of this one. */
+static bool is_below(const struct operation *operation, const char *rest, size_t bytes)
+{
+	struct claim_name claim;
+	char *name;
+
+	if (!memchr(rest, '/', bytes))
+		return false;
+	if (*operation->path == '\0')
+		return bytes < strlen(RESERVED) || memcmp(rest, RESERVED, strlen(RESERVED)) != 0;
+	if (etcd_key_is_data(rest, bytes))
+		bytes = (size_t)((const char *)memrchr(rest, '/', bytes) - rest);
+	name = etcd_claim_parse(rest, bytes, 0, &claim);
+	free(name);
+	return !name;
+}
+
+static bool add_names(const struct operation *operation, const Etcd__RangeResponse *found,
+		      struct names *names)
+{
+	for (size_t i = 0; i < found->n_kvs; i++) {
+		const char *rest = (const char *)found->kvs[i]->key.data + operation->queue.count;
+		size_t bytes = found->kvs[i]->key.len - operation->queue.count;
+
+		if (is_below(operation, rest, bytes) &&
+		    !add_name(names, rest, (size_t)((const char *)memchr(rest, '/', bytes) - rest)))
+			return false;
+	}
+	return true;
+}
+
+static int send_look(struct operation *operation)
+{
+	struct transaction transaction;
+	struct etcd_key ends[2] = {0};
+	int error = -ENOMEM;
+
+	etcd_transaction_init(&transaction);
+	if (etcd_queue_keys(operation, ends)) {
+		if (*operation->path == '\0') {
+			Etcd__RangeRequest *page = etcd_transaction_range(
+				&transaction.then, &operation->next_page, &ends[0]);
+
+			page->keys_only = true;
+			page->limit = PAGE_KEYS;
+		} else {
+			etcd_queue_range(&transaction.then, operation, ends);
+		}
+		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+	}
+	free(ends[0].bytes);
+	free(ends[1].bytes);
+	return error;
+}
+
+/* The next page begins behind all keys below the last name. */
+static bool turn_page(struct operation *operation, const Etcd__RangeResponse *found)
+{
+	const Etcd__KeyValue *last = found->kvs[found->n_kvs - 1];
+	const char *rest = (const char *)last->key.data + operation->queue.count;
+	const char *slash = memchr(rest, '/', last->key.len - operation->queue.count);
+	size_t bytes = slash ? (size_t)(slash - (const char *)last->key.data) : last->key.len;
+	char *next = malloc(bytes + 2);
+
+	if (!next)
+		return false;
+	memcpy(next, last->key.data, bytes);
+	next[bytes] = slash ? '0' : '\0'; /* the character behind '/'; or the next key */
+	next[bytes + 1] = '\0';
+	free(operation->next_page.bytes);
+	operation->next_page = (struct etcd_key){next, bytes + 1};
+	return true;
+}
+
+static void conclude_look(struct operation *operation, int error, const Etcd__TxnResponse *answer)
+{
+	const Etcd__RangeResponse *found = error ? NULL : etcd_transaction_found(answer, 0);
+	struct store_look *look = operation->tag;
+	struct names *names = operation->names;
+	struct queue queue = {0};
+	bool is_above_all = *operation->path == '\0';
+
+	if (!error && (!found || !add_names(operation, found, names)))
+		error = -ENOMEM;
+	if (!error && is_above_all && found->more && found->n_kvs > 0) {
+		if (turn_page(operation, found)) {
+			etcd_operation_send_again(operation);
+			return;
+		}
+		error = -ENOMEM;
+	}
+	if (!error && !is_above_all)
+		error = etcd_queue_parse(operation, found, etcd_transaction_found(answer, 1),
+					 &queue);
+	if (error)
+		look->done(look, error, NULL, 0, NULL, 0);
+	else
+		look->done(look, 0, (const char *const *)names->list, names->count, queue.entries,
+			   queue.count);
+	etcd_queue_free(&queue);
+	etcd_operation_end(operation, error);
+}
+
+int etcd_look(struct store *base, struct store_look *look, const char *path)
+{
+	struct operation *operation = create(base, STORE_LOOK, look, path, NULL);
+
+	if (!operation)
+		return -ENOMEM;
+	operation->finish = free_names;
+	operation->names = calloc(1, sizeof(*operation->names));
+	if (!operation->names ||
+	    !etcd_key_of_queue(&operation->next_page, operation->store->root, path)) {
+		etcd_operation_free(operation);
+		return -ENOMEM;
+	}
+	/* An empty key would be refused: the first one is a NUL. */
+	operation->next_page.count += operation->next_page.count == 0;
+	operation->send = send_look;
+	operation->conclude = conclude_look;
+	etcd_operation_start(operation, false);
+	return 0;
+}
+
+/* read() */
+
+static int send_read(struct operation *operation)
+{
+	struct transaction transaction;
+	struct etcd_key end = {0};
+	int error = -ENOMEM;
+
+	etcd_transaction_init(&transaction);
+	if (etcd_key_end_of_claim(&end, &operation->claim.key)) {
+		etcd_transaction_range(&transaction.then, &operation->claim.key,
+				       operation->claim.is_ours ? &end : NULL);
+		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+	}
+	free(end.bytes);
+	return error;
+}
+
+/* The claim, and its data in *ret_data if they were changed. NULL: it is not there. */
+static const Etcd__KeyValue *find_claim(const struct operation *operation,
+					const Etcd__TxnResponse *answer,
+					const Etcd__KeyValue **ret_data)
+{
+	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 0);
+	const struct etcd_named *claim = &operation->claim;
+
+	*ret_data = found && found->n_kvs > 1 ? found->kvs[1] : NULL;
+	if (!found || found->n_kvs == 0 || found->kvs[0]->key.len != claim->key.count ||
+	    (claim->order != 0 && found->kvs[0]->create_revision != claim->order))
+		return NULL;
+	return found->kvs[0];
+}
+
+static void conclude_read(struct operation *operation, int error, const Etcd__TxnResponse *answer)
+{
+	const Etcd__KeyValue *found = NULL, *data = NULL;
+	struct store_read *read = operation->tag;
+	struct store_claim claim;
+
+	if (!error)
+		found = find_claim(operation, answer, &data);
+	if (!error && !found)
+		error = -ENOENT;
+	if (!error) {
+		const Etcd__KeyValue *value = data ? data : found;
+
+		claim = (struct store_claim){
+			.data = value->value.data,
+			.data_bytes = value->value.len,
+			.session = (uint64_t)found->lease,
+			.version = data ? (uint32_t)data->version : 0,
+		};
+	}
+	read->done(read, error, error ? NULL : &claim);
+	etcd_operation_end(operation, error);
+}
+
+int etcd_read(struct store *base, struct store_read *read, const char *path, const char *name)
+{
+	struct operation *operation = create(base, STORE_READ, read, path, name);
+	char marked[CLAIM_NAME_BYTES];
+
+	if (!operation)
+		return -ENOMEM;
+	if (claim_marker_parse(name, marked)) {
+		free(operation->claim.key.bytes);
+		operation->claim = (struct etcd_named){0};
+		if (!etcd_key_of_marker(&operation->claim.key, operation->store->root, path,
+					marked))
+			operation->claim.key.bytes = NULL;
+	}
+	if (!operation->claim.key.bytes) {
+		etcd_operation_free(operation);
+		return -ENOMEM;
+	}
+	operation->send = send_read;
+	operation->conclude = conclude_read;
+	etcd_operation_start(operation, false);
+	return 0;
+}
+
+/* write(): the data go with the claim, so they get its lease, which is read first. */
+
+static int send_write(struct operation *operation)
+{
+	struct transaction transaction;
+	struct etcd_key data = {0}, end = {0};
+	int error = -ENOMEM;
+
+	etcd_transaction_init(&transaction);
+	if (etcd_key_of_data(&data, &operation->claim.key) &&
+	    etcd_key_end_of_claim(&end, &operation->claim.key)) {
+		if (operation->lease == 0)
+			etcd_transaction_range(&transaction.then, &operation->claim.key, &end);
+		else
+			etcd_change(&transaction, &operation->claim, &data, &end, operation->text,
+				    operation->version, operation->lease);
+		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+	}
+	free(data.bytes);
+	free(end.bytes);
+	return error;
+}
+
+static void conclude_write(struct operation *operation, int error, const Etcd__TxnResponse *answer)
+{
+	struct store_change *change = operation->tag;
+	const Etcd__KeyValue *found = NULL, *data;
+
+	if (!error && (operation->lease == 0 || !answer->succeeded)) {
+		found = find_claim(operation, answer, &data);
+		error = !found ? -ENOENT : operation->lease != 0 ? -ESTALE : 0;
+	}
+	if (!error && operation->lease == 0 && found->lease == 0)
+		error = -EACCES; /* it is no claim */
+	if (!error && operation->lease == 0) {
+		operation->lease = found->lease;
+		etcd_operation_send_again(operation);
+		return;
+	}
+	change->done(change, error);
+	etcd_operation_end(operation, error);
+}
+
+/* Other clients read no data of their claims, and those that put them there have no place for an
+ * order. */
+static void conclude_refused(struct operation *operation, int error,
+			     const Etcd__TxnResponse *answer)
+{
+	struct store_change *change = operation->tag;
+
+	change->done(change, error ? error : -EACCES);
+	etcd_operation_end(operation, error ? error : -EACCES);
+}
+
+int etcd_write(struct store *base, struct store_change *change, const char *path, const char *name,
+	       const char *text, uint32_t version)
+{
+	struct operation *operation = create(base, STORE_WRITE, change, path, name);
+
+	if (operation)
+		operation->text = strdup(text);
+	if (!operation || !operation->text || !operation->claim.key.bytes) {
+		if (operation)
+			etcd_operation_free(operation);
+		return -ENOMEM;
+	}
+	operation->version = version;
+	operation->doing = "cannot change a claim of";
+	operation->send = operation->claim.is_ours ? send_write : send_read;
+	operation->conclude = operation->claim.is_ours ? conclude_write : conclude_refused;
+	etcd_operation_start(operation, false);
+	return 0;
+}
+
+/* remove() */
+
+static int send_remove(struct operation *operation)
+{
+	struct transaction transaction;
+	struct etcd_key end = {0};
+	int error = -ENOMEM;
+
+	etcd_transaction_init(&transaction);
+	if (etcd_key_end_of_claim(&end, &operation->claim.key)) {
+		etcd_transaction_require_created(&transaction, &operation->claim.key,
+						 operation->claim.order);
+		etcd_transaction_delete(&transaction.then, &operation->claim.key,
+					operation->claim.is_ours ? &end : NULL);
+		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+	}
+	free(end.bytes);
+	return error;
+}
+
+static void conclude_remove(struct operation *operation, int error, const Etcd__TxnResponse *answer)
+{
+	struct store_change *change = operation->tag;
+
+	if (!error && !answer->succeeded)
+		error = -ENOENT;
+	change->done(change, error);
+	etcd_operation_end(operation, error);
+}
+
+int etcd_remove(struct store *base, struct store_change *change, const char *path, const char *name)
+{
+	struct operation *operation = create(base, STORE_REMOVE, change, path, name);
+
+	if (!operation || !operation->claim.key.bytes) {
+		if (operation)
+			etcd_operation_free(operation);
+		return -ENOMEM;
+	}
+	operation->doing = "cannot take away a claim of";
+	operation->send = send_remove;
+	operation->conclude = conclude_remove;
+	etcd_operation_start(operation, false);
+	return 0;
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sends operations, each lock's one after the other, and takes their answers. Must not know what
+ * they are for.
+ */
+#include "stores/etcd/operation.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <utlist.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define TRANSACTION_METHOD "/etcdserverpb.KV/Txn"
+
+bool etcd_operation_is_outside(const struct operation *operation)
+{
+	return operation->kind == STORE_LOOK || operation->kind == STORE_READ ||
+	       operation->kind == STORE_WRITE || operation->kind == STORE_REMOVE;
+}
+
+void etcd_operation_free(struct operation *operation)
+{
+	if (operation->finish)
+		operation->finish(operation);
+	free(operation->path);
+	free(operation->name);
+	free(operation->text);
+	free(operation->claim.key.bytes);
+	free(operation->queue.bytes);
+	free(operation->markers.bytes);
+	free(operation->next_page.bytes);
+	for (size_t i = 0; operation->proved && i < operation->count; i++)
+		free(operation->proved[i].key.bytes);
+	free(operation->proved);
+	free(operation->proofs);
+	free(operation);
+}
+
+static bool copy(char **ret, const char *text)
+{
+	*ret = text ? strdup(text) : NULL;
+	return !text || *ret;
+}
+
+struct operation *etcd_operation_create(struct store_etcd *store, enum store_operation kind,
+					void *tag, const char *path, const char *name)
+{
+	struct operation *operation = calloc(1, sizeof(*operation));
+	bool done = false;
+
+	if (operation) {
+		operation->store = store;
+		operation->kind = kind;
+		operation->tag = tag;
+		operation->began_us = histogram_now_us();
+		done = copy(&operation->path, path) && copy(&operation->name, name);
+	}
+	if (done)
+		return operation;
+	if (operation)
+		etcd_operation_free(operation);
+	return NULL;
+}
+
+void etcd_store_wake(struct store_etcd *store)
+{
+	const uint64_t one = 1;
+
+	if (store->is_awake)
+		return;
+	store->is_awake = true;
+	while (write(store->wake, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
+
+void etcd_store_starve(struct store_etcd *store)
+{
+	store->is_starved = store->is_over = true;
+	etcd_store_wake(store);
+}
+
+static void fail(struct operation *operation)
+{
+	operation->is_failed = true;
+	DL_APPEND2(operation->store->failed, operation, failed_prev, failed_next);
+	etcd_store_wake(operation->store);
+}
+
+static void send_first(struct operation *operation)
+{
+	struct store_etcd *store = operation->store;
+
+	/* What the engine asks goes out in its session only. */
+	if (!grpc_is_connected(store->grpc) ||
+	    (!etcd_operation_is_outside(operation) && store->step != SESSION_CONNECTED) ||
+	    operation->send(operation) < 0)
+		fail(operation);
+	else
+		etcd_store_wake(store);
+}
+
+void etcd_operation_send_again(struct operation *operation)
+{
+	send_first(operation);
+}
+
+struct gone {
+	struct gone *next;
+	char name[];
+};
+
+void etcd_lane_forget_gone(struct lane *lane)
+{
+	struct gone *gone, *next;
+
+	LL_FOREACH_SAFE (lane->gone, gone, next)
+		free(gone);
+	lane->gone = NULL;
+}
+
+static struct lane *find_lane(struct store_etcd *store, const char *path)
+{
+	struct lane *lane;
+
+	HASH_FIND_STR(store->lanes, path, lane);
+	if (lane)
+		return lane;
+	lane = calloc(1, sizeof(*lane));
+	if (lane)
+		lane->path = strdup(path);
+	if (lane && lane->path)
+		HASH_ADD_KEYPTR(hh, store->lanes, lane->path, strlen(lane->path), lane);
+	if (lane && lane->hh.tbl)
+		return lane;
+	if (lane)
+		free(lane->path);
+	free(lane);
+	return NULL;
+}
+
+static void free_lane(struct store_etcd *store, struct lane *lane)
+{
+	HASH_DEL(store->lanes, lane);
+	etcd_lane_forget_gone(lane);
+	free(lane->path);
+	free(lane);
+}
+
+void etcd_lane_note_gone(struct store_etcd *store, const char *path, const char *name)
+{
+	struct gone *gone;
+	struct lane *lane;
+
+	HASH_FIND_STR(store->lanes, path, lane);
+	if (!lane)
+		return;
+	gone = malloc(sizeof(*gone) + strlen(name) + 1);
+	if (!gone)
+		return; /* it comes once more, and goes once more */
+	strcpy(gone->name, name);
+	LL_PREPEND(lane->gone, gone);
+}
+
+bool etcd_lane_has_gone(const struct lane *lane, const char *name)
+{
+	const struct gone *gone = lane ? lane->gone : NULL;
+
+	while (gone && strcmp(gone->name, name) != 0)
+		gone = gone->next;
+	return gone != NULL;
+}
+
+void etcd_operation_start(struct operation *operation, bool in_lane)
+{
+	struct store_etcd *store = operation->store;
+
+	if (in_lane) {
+		operation->lane = find_lane(store, operation->path);
+		if (!operation->lane) {
+			etcd_operation_free(operation);
+			etcd_store_starve(store);
+			return;
+		}
+		DL_APPEND(operation->lane->operations, operation);
+		if (operation->lane->operations != operation)
+			return;
+	} else {
+		DL_APPEND(store->others, operation);
+	}
+	send_first(operation);
+}
+
+void etcd_operation_end(struct operation *operation, int error)
+{
+	struct store_etcd *store = operation->store;
+	struct lane *lane = operation->lane;
+
+	if (store->statistics)
+		store_statistics_count(store->statistics, operation->kind,
+				       histogram_now_us() - operation->began_us, error);
+	if (!lane) {
+		DL_DELETE(store->others, operation);
+	} else {
+		DL_DELETE(lane->operations, operation);
+		if (lane->operations)
+			send_first(lane->operations);
+		else
+			free_lane(store, lane);
+	}
+	etcd_operation_free(operation);
+}
+
+/* The refusals of servers that mean the same for all operations: by their texts in etcd's
+ * api/v3rpc/rpctypes/error.go, as several have one status. */
+static const struct {
+	int status;
+	const char *text; /* is part of it; NULL: any */
+	int error;
+} refusals[] = {
+	{GRPC_RESOURCE_EXHAUSTED, NULL, -EIO}, /* no space, too many requests, too long */
+	{GRPC_PERMISSION_DENIED, NULL, -EACCES},
+	{GRPC_INVALID_ARGUMENT, "user name is empty", -EACCES},
+	{GRPC_INVALID_ARGUMENT, "auth", -EACCES},
+	{GRPC_INVALID_ARGUMENT, NULL, -EIO},
+	{GRPC_OUT_OF_RANGE, NULL, -EIO},
+	{GRPC_FAILED_PRECONDITION, NULL, -EIO},
+	{GRPC_UNKNOWN, NULL, -EIO},
+};
+
+static int refusal_error(int status, const char *text)
+{
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
+		if (refusals[i].status == status &&
+		    (!refusals[i].text || strstr(text, refusals[i].text)))
+			return refusals[i].error;
+	}
+	return -ECONNRESET;
+}
+
+int etcd_error(struct store_etcd *store, int status, const char *text, const char *doing,
+	       const char *path)
+{
+	int error;
+
+	if (status == GRPC_OK)
+		return 0;
+	if (status == GRPC_NOT_FOUND && strstr(text, "lease not found")) {
+		store->is_over = true;
+		etcd_store_wake(store);
+		return -ECONNRESET;
+	}
+	error = refusal_error(status, text);
+	if (error == -ECONNRESET) {
+		/* It may be carried out yet: see operation.h. */
+		grpc_leave(store->grpc);
+		return error;
+	}
+	if (log_limit_passes(&store->refusals, clock_now_ms(), doing, path, strlen(path), status))
+		log_error("etcd: %s %s: %s", doing, path, *text ? text : "refused");
+	return error;
+}
+
+static void note_proof(struct store_etcd *store, int64_t sent_ms, uint64_t term)
+{
+	if (etcd_lease_note_proof(&store->lease, sent_ms, term))
+		store->events->on_renewed(store->context, etcd_lease_end(&store->lease));
+}
+
+static void on_answer(void *context, int status, const char *text, const void *bytes, size_t count)
+{
+	struct operation *operation = context;
+	struct store_etcd *store = operation->store;
+	Etcd__TxnResponse *answer = NULL;
+	int error;
+
+	operation->call = NULL;
+	error = etcd_error(store, status, text, operation->doing, operation->path);
+	if (!error) {
+		answer = etcd__txn_response__unpack(NULL, count, bytes);
+		error = answer && answer->header ? 0 : -EIO;
+	}
+	if (!error)
+		note_proof(store, operation->sent_ms, answer->header->raft_term);
+	operation->conclude(operation, error, answer);
+	if (answer)
+		etcd__txn_response__free_unpacked(answer, NULL);
+}
+
+int etcd_operation_call(struct operation *operation, const Etcd__TxnRequest *request)
+{
+	size_t bytes = etcd__txn_request__get_packed_size(request);
+	uint8_t *message = malloc(bytes ? bytes : 1);
+
+	if (!message)
+		return -ENOMEM;
+	etcd__txn_request__pack(request, message);
+	operation->sent_ms = clock_now_ms();
+	operation->call = grpc_call(operation->store->grpc, TRANSACTION_METHOD, message, bytes, 0,
+				    on_answer, operation);
+	free(message);
+	return operation->call ? 0 : -ENOMEM;
+}
+
+static void forget_failure(struct operation *operation)
+{
+	if (operation->is_failed)
+		DL_DELETE2(operation->store->failed, operation, failed_prev, failed_next);
+	operation->is_failed = false;
+}
+
+void etcd_operations_conclude_failed(struct store_etcd *store)
+{
+	struct operation *operation;
+
+	while ((operation = store->failed)) {
+		forget_failure(operation);
+		operation->conclude(operation, -ECONNRESET, NULL);
+	}
+}
+
+static void drop(struct operation *operation)
+{
+	forget_failure(operation);
+	if (operation->call)
+		grpc_cancel(operation->call);
+	etcd_operation_free(operation);
+}
+
+void etcd_operations_drop(struct store_etcd *store)
+{
+	struct operation *operation, *next;
+	struct lane *lane, *next_lane;
+
+	HASH_ITER (hh, store->lanes, lane, next_lane) {
+		DL_FOREACH_SAFE (lane->operations, operation, next) {
+			DL_DELETE(lane->operations, operation);
+			drop(operation);
+		}
+		free_lane(store, lane);
+	}
+	DL_FOREACH_SAFE (store->others, operation, next) {
+		if (etcd_operation_is_outside(operation))
+			continue;
+		DL_DELETE(store->others, operation);
+		drop(operation);
+	}
+}
+
+void etcd_operations_forget_outside(struct store_etcd *store)
+{
+	struct operation *operation, *next;
+
+	DL_FOREACH_SAFE (store->others, operation, next) {
+		DL_DELETE(store->others, operation);
+		drop(operation);
+	}
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of the etcd store, for its own files: store.c (the table), session.c (leases, and what
+ * is told of them), operation.c (how operations go to the servers and come back), transaction.c
+ * (their form), place.c, queue.c (list), claim.c (amend, mark, withdraw, prove), watch.c and
+ * look.c.
+ *
+ * An operation is a transaction of etcd (KV.Txn); reads are transactions without writes, so they
+ * are linearizable. Requests on one connection are carried out in no order. So there is a *lane*
+ * for each lock, in which one operation is under way at a time, and the others wait in the order in
+ * which they were called.
+ *
+ * A request whose answer did not come may be carried out later, also on behalf of a connection that
+ * is lost: nothing that is read on the next connection tells. So a session has a key with its
+ * *epoch*, a number that is raised when the store connects anew, before anything else is asked; and
+ * whatever writes compares it. What was sent before cannot be carried out after that. A request
+ * that a server gives up itself, for want of an answer from the others, ends the connection, too.
+ */
+#ifndef DLOCKFS_STORES_ETCD_OPERATION_H
+#define DLOCKFS_STORES_ETCD_OPERATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "base/log_limit.h"
+#include "stores/etcd/etcd.pb-c.h"
+#include "stores/etcd/grpc.h"
+#include "stores/etcd/keys.h"
+#include "stores/etcd/lease.h"
+#include "stores/statistics.h"
+#include "stores/store.h"
+
+#define ETCD_REFUSED_MS 5000 /* until the next attempt when the servers reject the identity */
+#define ETCD_EPOCH_BYTES                                                                           \
+	17 /* sixteen hexadecimal digits, so that later ones are greater as text                   \
+	    */
+
+struct lane;
+struct names; /* look.c */
+struct watch;
+
+struct operation {
+	struct operation *prev, *next; /* in its lane, or in the store's list of others */
+	struct operation *failed_prev, *failed_next;
+	struct store_etcd *store;
+	struct lane *lane; /* NULL: it is in none */
+	enum store_operation kind;
+	void *tag;
+	struct grpc_call *call;
+	int64_t sent_ms; /* 0: not yet; of clock_now_ms() */
+	int64_t began_us;
+	bool is_failed; /* it is in the store's list of those */
+	/* Makes the request by etcd_operation_call(), or returns -ENOMEM. */
+	int (*send)(struct operation *operation);
+	/* Delivers the event. The answer is there if error is 0. Frees the operation, or sends it
+	 * again. */
+	void (*conclude)(struct operation *operation, int error, const Etcd__TxnResponse *answer);
+	const char *doing; /* "cannot place", for the log */
+
+	char *path, *name; /* of the lock, and of the claim */
+	char *text;	   /* to be written */
+	struct etcd_named claim;
+	struct etcd_key queue, markers; /* what the keys of all claims and markers begin with */
+	uint32_t version;
+	bool list;		 /* place(): with the queue; list(): attend */
+	bool marked;		 /* withdraw(): with the marker */
+	int64_t lease;		 /* write(): of the claim */
+	struct claim_name parts; /* place() */
+	/* look() */
+	struct etcd_key next_page;
+	struct names *names;
+	void (*finish)(struct operation *operation); /* frees what it has besides; or NULL */
+	/* prove() */
+	struct store_proof *proofs; /* of one block */
+	struct etcd_named *proved;
+	size_t count;
+};
+
+/* The operations of a lock, of which the first is under way. */
+struct lane {
+	char *path;
+	struct operation *operations;
+	struct gone *gone; /* claims that watches have reported as gone while lists are under way */
+	UT_hash_handle hh;
+};
+
+enum session_step {
+	SESSION_NONE,	   /* renew() is awaited, */
+	SESSION_WANTED,	   /* or a connection, or the time for another attempt */
+	SESSION_ASKED,	   /* who we are is told, the lease is asked for or found again */
+	SESSION_CONNECTED, /* told */
+};
+
+struct store_etcd {
+	struct store store; /* first */
+	const struct store_events *events;
+	void *context;
+	struct store_statistics *statistics; /* NULL: none are kept */
+	const struct store_access *access;
+	struct store_access own_access; /* what `access` points to */
+	char *servers, *root;
+	int64_t ttl_s; /* to ask for */
+	struct grpc *grpc;
+	int poll;  /* an epoll(7) descriptor of: */
+	int wake;  /* an eventfd(2): there are operations that failed at once, or calls to be
+		      written; */
+	int timer; /* a timerfd(2), for etcd_session_next_ms() */
+
+	/* The session */
+	enum session_step step;
+	enum store_session told;
+	int64_t lease_id;     /* 0: there is none */
+	int64_t former_lease; /* to be revoked when there is a connection; 0: none */
+	struct etcd_key session_key;
+	uint64_t epoch;
+	struct etcd_lease lease;
+	int64_t asked_ms; /* when the lease was asked for */
+	bool resumed;	  /* it is to be found again, not asked for */
+	struct grpc_call *asking;
+	struct grpc_call *keeper; /* the stream of keep-alives; NULL: to be opened */
+	int64_t kept_ms;	  /* when the latest keep-alive was sent; INT64_MIN: none was */
+	bool keeping;		  /* it is not answered yet */
+	int64_t retry_ms;	  /* when to try again what was refused; INT64_MAX: not */
+	const char *trouble;	  /* a constant; NULL: none is known */
+	char server[64];	  /* "" if there is no connection */
+
+	/* Operations */
+	struct lane *lanes;	  /* by path */
+	struct operation *others; /* which are in no lane */
+	struct operation *failed; /* to be answered -ECONNRESET by the next dispatch() */
+	struct log_limit refusals;
+	bool is_awake;	       /* `wake` is written to */
+	bool told_unreachable; /* the log says that there is no connection */
+	bool is_over;	       /* the session is to be lost by dispatch(), */
+	bool is_starved;       /* for want of memory */
+
+	/* Watches (watch.c) */
+	struct grpc_call *watcher; /* the stream; NULL: to be opened */
+	struct watch *watches;	   /* by their id */
+	struct watch *lost;	   /* to be set up, in their order */
+	int64_t watch_ids;
+	size_t watches_read;	   /* how many are being read */
+	int64_t progress_ms;	   /* when the stream's progress was asked for last, */
+	int64_t asked_progress_ms; /* and the same until it is answered; then INT64_MAX */
+};
+
+static inline struct store_etcd *store_etcd_from(struct store *store)
+{
+	return (struct store_etcd *)store;
+}
+
+/* Makes an operation. `conclude` is called once for it by dispatch(), unless the session is lost
+ * before that. NULL: out of memory; operations of the engine then give the session up, as there is
+ * no other answer that needs no memory. */
+struct operation *etcd_operation_create(struct store_etcd *store, enum store_operation kind,
+					void *tag, const char *path, const char *name);
+
+/* Sends the operation, behind those of its lock if it is to be in a lane. */
+void etcd_operation_start(struct operation *operation, bool in_lane);
+
+/* Sends the request of an operation. Returns 0 or -ENOMEM. */
+int etcd_operation_call(struct operation *operation, const Etcd__TxnRequest *request);
+
+/* Makes the request once more, for example with what the answer to the first one told. */
+void etcd_operation_send_again(struct operation *operation);
+
+/* Counts and frees it, and sends the next one of its lane. */
+void etcd_operation_end(struct operation *operation, int error);
+
+/* Frees one that was not started. */
+void etcd_operation_free(struct operation *operation);
+
+/* All operations without an event; but those from outside (look.c) are answered -ECONNRESET. */
+void etcd_operations_drop(struct store_etcd *store);
+
+/* The others, too. */
+void etcd_operations_forget_outside(struct store_etcd *store);
+
+/* Concludes those that failed at once. */
+void etcd_operations_conclude_failed(struct store_etcd *store);
+
+/* Makes dispatch() come soon. */
+void etcd_store_wake(struct store_etcd *store);
+
+/* Out of memory: gives the session up, soon. */
+void etcd_store_starve(struct store_etcd *store);
+
+/* What an answer of a server means for the one who asked: 0, -ECONNRESET, -EACCES, -EIO; what is
+ * refused is logged, at most so often. May end the connection or the session. */
+int etcd_error(struct store_etcd *store, int status, const char *text, const char *doing,
+	       const char *path);
+
+/* Whether the operation is asked from outside of the engine. */
+bool etcd_operation_is_outside(const struct operation *operation);
+
+/* Claims that a watch has reported as gone, while lists of the lock are under way. */
+void etcd_lane_note_gone(struct store_etcd *store, const char *path, const char *name);
+bool etcd_lane_has_gone(const struct lane *lane, const char *name);
+void etcd_lane_forget_gone(struct lane *lane);
+
+/* session.c */
+
+void etcd_session_start(struct store_etcd *store);
+void etcd_session_connected(struct store_etcd *store, const char *server);
+void etcd_session_disconnected(struct store_etcd *store);
+void etcd_session_lose(struct store_etcd *store);
+void etcd_session_give_up(struct store_etcd *store);
+void etcd_session_on_time(struct store_etcd *store);
+int64_t etcd_session_next_ms(const struct store_etcd *store);
+/* Ends it, which may take as long as that. */
+void etcd_session_close(struct store_etcd *store, int64_t limit_ms);
+
+/* transaction.c */
+
+void etcd_epoch_write(const struct store_etcd *store, char text[ETCD_EPOCH_BYTES]);
+
+enum { TRANSACTION_MAX = 2 * STORE_PROOFS_MAX + 2 };
+
+struct transaction_step {
+	Etcd__RequestOp op;
+	union {
+		Etcd__RangeRequest range;
+		Etcd__PutRequest put;
+		Etcd__DeleteRangeRequest delete_range;
+	};
+};
+
+/* What is done, in one of the two cases. */
+struct transaction_branch {
+	size_t count;
+	struct transaction_step steps[TRANSACTION_MAX];
+	Etcd__RequestOp *list[TRANSACTION_MAX];
+};
+
+struct transaction {
+	Etcd__TxnRequest request;
+	struct {
+		size_t count;
+		Etcd__Compare compares[TRANSACTION_MAX];
+		Etcd__Compare *list[TRANSACTION_MAX];
+	} when;
+	struct transaction_branch then, otherwise;
+	char epoch[ETCD_EPOCH_BYTES];
+};
+
+/* About 50 KB, for the stack. The keys and texts are not copied. */
+void etcd_transaction_init(struct transaction *transaction);
+
+/* Only in this session, and with its present epoch; else the first step of the other branch shows
+ * the session's key. */
+void etcd_transaction_require_session(struct transaction *transaction,
+				      const struct store_etcd *store);
+
+/* Only if the key was created by that revision; 0: if there is none. */
+void etcd_transaction_require_created(struct transaction *transaction, const struct etcd_key *key,
+				      int64_t revision);
+
+/* Only if the key was written so often since it was created; 0: if there is none. */
+void etcd_transaction_require_version(struct transaction *transaction, const struct etcd_key *key,
+				      int64_t version);
+
+Etcd__RangeRequest *etcd_transaction_range(struct transaction_branch *branch,
+					   const struct etcd_key *key, const struct etcd_key *end);
+void etcd_transaction_put(struct transaction_branch *branch, const struct etcd_key *key,
+			  const char *text, int64_t lease);
+void etcd_transaction_delete(struct transaction_branch *branch, const struct etcd_key *key,
+			     const struct etcd_key *end);
+
+/* To be called when all is said. */
+const Etcd__TxnRequest *etcd_transaction_finish(struct transaction *transaction);
+
+/* The keys that the step of that number found; NULL: it is no step that reads. */
+const Etcd__RangeResponse *etcd_transaction_found(const Etcd__TxnResponse *answer, size_t step);
+
+/* A transaction that required the session was not carried out because of that. */
+bool etcd_transaction_was_late(const struct store_etcd *store, const Etcd__TxnResponse *answer);
+
+/* queue.c */
+
+void etcd_list(struct store *base, void *tag, const char *path, bool sync, bool attend);
+
+/* The queue, from the answers about its claims and its markers, in its order: to be freed by
+ * etcd_queue_free(). Claims that were reported as gone are left out. Returns 0 or -ENOMEM. */
+struct queue {
+	struct store_entry *entries;
+	size_t count;
+};
+int etcd_queue_parse(const struct operation *operation, const Etcd__RangeResponse *claims,
+		     const Etcd__RangeResponse *markers, struct queue *ret);
+void etcd_queue_free(struct queue *queue);
+
+/* Adds what shows the queue to a transaction. */
+void etcd_queue_range(struct transaction_branch *branch, const struct operation *operation,
+		      const struct etcd_key ends[2]);
+bool etcd_queue_keys(struct operation *operation, struct etcd_key ends[2]);
+
+/* The others */
+
+void etcd_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
+		const char *text, bool list);
+void etcd_amend(struct store *base, void *tag, const char *path, const char *name, const char *text,
+		uint32_t version);
+void etcd_mark(struct store *base, void *tag, const char *path, const char *name, const char *text);
+void etcd_withdraw(struct store *base, void *tag, const char *path, const char *name, int64_t order,
+		   bool marker);
+void etcd_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count);
+int etcd_look(struct store *base, struct store_look *look, const char *path);
+int etcd_read(struct store *base, struct store_read *read, const char *path, const char *name);
+int etcd_write(struct store *base, struct store_change *change, const char *path, const char *name,
+	       const char *text, uint32_t version);
+int etcd_remove(struct store *base, struct store_change *change, const char *path,
+		const char *name);
+
+/* Writes new data of a claim. */
+void etcd_change(struct transaction *transaction, const struct etcd_named *claim,
+		 const struct etcd_key *data, const struct etcd_key *end, const char *text,
+		 uint32_t version, int64_t lease);
+
+/* watch.c */
+
+void etcd_watch(struct store *base, void *tag, const char *path, const char *name);
+
+/* on_changed() follows when the queue changes after that revision. */
+void etcd_watches_attend(struct store_etcd *store, void *tag, const char *path, int64_t revision);
+
+/* A list shows how the data of claims that are watched were changed by then. */
+void etcd_watches_note_listed(struct store_etcd *store, const char *path,
+			      const Etcd__RangeResponse *claims, size_t prefix_bytes);
+
+void etcd_watches_connected(struct store_etcd *store);
+void etcd_watches_disconnected(struct store_etcd *store);
+void etcd_watches_drop(struct store_etcd *store);
+void etcd_watches_on_time(struct store_etcd *store, int64_t now_ms);
+int64_t etcd_watches_next_ms(const struct store_etcd *store);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * list() of the etcd store, and the reading of queues.
+ *
+ * Answers about the queue and events of watches come by different ways. A list that was made before
+ * a claim went may come after the watch has told that it went; so such claims are remembered while
+ * a list is under way. And one that was made after a change of data may come before the watch tells
+ * of that: it shows the revision of the data, so the watch is told by the list.
+ *
+ * Loop thread only.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "claim/marker.h"
+#include "stores/etcd/operation.h"
+
+bool etcd_queue_keys(struct operation *operation, struct etcd_key ends[2])
+{
+	const char *root = operation->store->root;
+
+	if (!operation->queue.bytes &&
+	    (!etcd_key_of_queue(&operation->queue, root, operation->path) ||
+	     !etcd_key_of_markers(&operation->markers, root, operation->path)))
+		return false;
+	return etcd_key_end(&ends[0], &operation->queue) &&
+	       etcd_key_end(&ends[1], &operation->markers);
+}
+
+void etcd_queue_range(struct transaction_branch *branch, const struct operation *operation,
+		      const struct etcd_key ends[2])
+{
+	etcd_transaction_range(branch, &operation->queue, &ends[0])->keys_only = true;
+	etcd_transaction_range(branch, &operation->markers, &ends[1])->keys_only = true;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct store_entry *entry_a = a, *entry_b = b;
+
+	return claim_name_compare(entry_a->claim.order, entry_a->name, entry_b->claim.order,
+				  entry_b->name);
+}
+
+/* Returns 0, or -ENOMEM. Keys that are none of claims, or have no lease, are left out. */
+static int add_claims(const struct operation *operation, const Etcd__RangeResponse *claims,
+		      struct queue *queue)
+{
+	for (size_t i = 0; i < claims->n_kvs; i++) {
+		const Etcd__KeyValue *kv = claims->kvs[i];
+		struct store_entry *entry = &queue->entries[queue->count];
+		const char *rest = (const char *)kv->key.data + operation->queue.count;
+		size_t bytes = kv->key.len - operation->queue.count;
+		char *name;
+
+		*entry = (struct store_entry){0};
+		if (kv->lease == 0 || etcd_key_is_data(rest, bytes))
+			continue;
+		errno = 0;
+		name = etcd_claim_parse(rest, bytes, kv->create_revision, &entry->claim);
+		if (!name && errno == ENOMEM)
+			return -ENOMEM;
+		if (!name)
+			continue;
+		entry->name = name;
+		if (etcd_lane_has_gone(operation->lane, name))
+			free(name);
+		else
+			queue->count++;
+	}
+	return 0;
+}
+
+static bool has_claim(const struct queue *queue, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(queue->entries[i].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Markers whose claims have gone. */
+static int add_orphans(const struct operation *operation, const Etcd__RangeResponse *markers,
+		       struct queue *queue)
+{
+	size_t claims = queue->count;
+
+	for (size_t i = 0; markers && i < markers->n_kvs; i++) {
+		const Etcd__KeyValue *kv = markers->kvs[i];
+		struct store_entry *entry = &queue->entries[queue->count];
+		char *name = strndup((const char *)kv->key.data + operation->markers.count,
+				     kv->key.len - operation->markers.count);
+
+		if (!name)
+			return -ENOMEM;
+		*entry = (struct store_entry){.name = name, .orphan = true};
+		if (!strchr(name, '/') && claim_name_parse(name, &entry->claim) &&
+		    !has_claim(queue, claims, name))
+			queue->count++;
+		else
+			free(name);
+	}
+	return 0;
+}
+
+int etcd_queue_parse(const struct operation *operation, const Etcd__RangeResponse *claims,
+		     const Etcd__RangeResponse *markers, struct queue *ret)
+{
+	size_t most = claims->n_kvs + (markers ? markers->n_kvs : 0);
+
+	*ret = (struct queue){.entries = calloc(most + 1, sizeof(*ret->entries))};
+	if (!ret->entries || add_claims(operation, claims, ret) < 0 ||
+	    add_orphans(operation, markers, ret) < 0) {
+		etcd_queue_free(ret);
+		return -ENOMEM;
+	}
+	qsort(ret->entries, ret->count, sizeof(*ret->entries), compare_entries);
+	return 0;
+}
+
+void etcd_queue_free(struct queue *queue)
+{
+	for (size_t i = 0; queue->entries && i < queue->count; i++)
+		free((char *)queue->entries[i].name);
+	free(queue->entries);
+	*queue = (struct queue){0};
+}
+
+/* list() */
+
+static int send_list(struct operation *operation)
+{
+	struct transaction transaction;
+	struct etcd_key ends[2] = {0};
+	int error = -ENOMEM;
+
+	etcd_transaction_init(&transaction);
+	if (etcd_queue_keys(operation, ends)) {
+		etcd_queue_range(&transaction.then, operation, ends);
+		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+	}
+	free(ends[0].bytes);
+	free(ends[1].bytes);
+	return error;
+}
+
+static void conclude_list(struct operation *operation, int error, const Etcd__TxnResponse *answer)
+{
+	struct store_etcd *store = operation->store;
+	const Etcd__RangeResponse *claims = NULL;
+	struct queue queue = {0};
+
+	if (!error)
+		claims = etcd_transaction_found(answer, 0);
+	if (!error && (!claims || etcd_queue_parse(operation, claims,
+						   etcd_transaction_found(answer, 1), &queue)))
+		error = -EIO;
+	if (!error)
+		etcd_watches_note_listed(store, operation->path, claims, operation->queue.count);
+	store->events->on_listed(store->context, operation->tag, error, queue.entries, queue.count);
+	etcd_queue_free(&queue);
+	if (!error && operation->list)
+		etcd_watches_attend(store, operation->tag, operation->path,
+				    answer->header->revision);
+	if (operation->lane)
+		etcd_lane_forget_gone(operation->lane);
+	etcd_operation_end(operation, error);
+}
+
+void etcd_list(struct store *base, void *tag, const char *path, bool sync, bool attend)
+{
+	struct store_etcd *store = store_etcd_from(base);
+	struct operation *operation = etcd_operation_create(store, STORE_LIST, tag, path, NULL);
+
+	if (!operation) {
+		etcd_store_starve(store);
+		return;
+	}
+	operation->list = attend;
+	operation->doing = "cannot list";
+	operation->send = send_list;
+	operation->conclude = conclude_list;
+	etcd_operation_start(operation, true);
+}

@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The session: a lease of etcd, its key with the epoch (operation.h), and keep-alives.
+ *
+ *   SESSION_NONE       it is lost, which was told; renew() is awaited
+ *   SESSION_WANTED     a connection is awaited, or the time to try again
+ *   SESSION_ASKED      authenticated; then the lease is granted and the key is put, or a keep-alive
+ *                      of the former lease is answered and the epoch is raised
+ *   SESSION_CONNECTED  told to the engine
+ *
+ * Loop thread only.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/secret.h"
+#include "stores/etcd/operation.h"
+
+#define AUTHENTICATE "/etcdserverpb.Auth/Authenticate"
+#define GRANT	     "/etcdserverpb.Lease/LeaseGrant"
+#define REVOKE	     "/etcdserverpb.Lease/LeaseRevoke"
+#define KEEP_ALIVE   "/etcdserverpb.Lease/LeaseKeepAlive"
+#define TRANSACTION  "/etcdserverpb.KV/Txn"
+
+/* In parts of the session's timeout: how long a keep-alive may go without its answer; and how long
+ * after the end of its stream it is opened anew. */
+enum { SILENCES_IN_TIMEOUT = 4, PAUSES_IN_TIMEOUT = 16 };
+
+enum { RETRY_MS = 500 };
+
+static const char not_accepted[] = "the servers do not accept who we are";
+static const char no_space[] = "the servers have no space left";
+static const char refused[] = "the servers refuse to keep a session";
+
+/* The steps call one another as answers come. */
+static void ask_for_lease(struct store_etcd *store);
+static void put_epoch(struct store_etcd *store);
+static void keep_alive(struct store_etcd *store);
+
+static void tell(struct store_etcd *store, enum store_session session)
+{
+	store->told = session;
+	store->events->on_session(store->context, session, store->lease.timeout_ms);
+}
+
+static void forget_calls(struct store_etcd *store)
+{
+	if (store->asking)
+		grpc_cancel(store->asking);
+	if (store->keeper)
+		grpc_cancel(store->keeper);
+	store->asking = store->keeper = NULL;
+	store->keeping = false;
+	store->kept_ms = INT64_MIN;
+	store->retry_ms = INT64_MAX;
+}
+
+/* There is no session any more. */
+static void drop_session(struct store_etcd *store)
+{
+	forget_calls(store);
+	etcd_operations_drop(store);
+	etcd_watches_drop(store);
+	free(store->session_key.bytes);
+	store->session_key = (struct etcd_key){0};
+	store->lease_id = 0;
+	store->epoch = 0;
+	store->resumed = false;
+	etcd_lease_begin(&store->lease, store->lease.timeout_ms);
+	store->step = SESSION_NONE;
+}
+
+void etcd_session_lose(struct store_etcd *store)
+{
+	if (store->step == SESSION_NONE)
+		return;
+	log_error("etcd lease %016" PRIx64 " is %s", (uint64_t)store->lease_id,
+		  store->is_starved ? "given up, out of memory" : "over");
+	store->former_lease =
+		store->lease_id; /* it may live, if it was given up for want of memory */
+	drop_session(store);
+	tell(store, STORE_LOST);
+}
+
+static void on_revoked(void *context, int status, const char *text, const void *answer,
+		       size_t bytes)
+{
+}
+
+/* Not to be waited for. */
+static void revoke_former(struct store_etcd *store)
+{
+	Etcd__LeaseRevokeRequest request = ETCD__LEASE_REVOKE_REQUEST__INIT;
+	uint8_t message[32];
+
+	if (store->former_lease == 0 || !grpc_is_connected(store->grpc))
+		return;
+	request.id = store->former_lease;
+	store->former_lease = 0;
+	grpc_call(store->grpc, REVOKE, message, etcd__lease_revoke_request__pack(&request, message),
+		  0, on_revoked, store);
+	etcd_store_wake(store);
+}
+
+void etcd_session_give_up(struct store_etcd *store)
+{
+	if (store->step == SESSION_CONNECTED ||
+	    (store->step != SESSION_NONE && store->lease_id != 0)) {
+		store->former_lease = store->lease_id;
+		drop_session(store);
+	}
+	if (store->step != SESSION_NONE)
+		return;
+	store->step = SESSION_WANTED;
+	revoke_former(store);
+	store->retry_ms = clock_now_ms();
+	etcd_store_wake(store);
+}
+
+/* What is wrong, for as long as it is; logged once. */
+static void be_refused(struct store_etcd *store, const char *trouble, const char *text)
+{
+	if (store->trouble != trouble)
+		log_error("etcd at %s: %s (%s); trying again every %d s", store->servers, trouble,
+			  text, ETCD_REFUSED_MS / 1000);
+	store->trouble = trouble;
+	store->step = SESSION_WANTED;
+	store->retry_ms = clock_now_ms() + ETCD_REFUSED_MS;
+}
+
+/* A step was not answered, or refused. */
+static void fail_step(struct store_etcd *store, int status, const char *text)
+{
+	store->step = SESSION_WANTED;
+	switch (status) {
+	case GRPC_PERMISSION_DENIED:
+	case GRPC_UNAUTHENTICATED:
+	case GRPC_INVALID_ARGUMENT:
+		be_refused(store, not_accepted, text);
+		break;
+	case GRPC_RESOURCE_EXHAUSTED:
+		be_refused(store, no_space, text);
+		break;
+	case GRPC_FAILED_PRECONDITION:
+	case GRPC_OUT_OF_RANGE:
+	case GRPC_UNKNOWN:
+		be_refused(store, refused, text);
+		break;
+	default:
+		store->retry_ms = clock_now_ms() + RETRY_MS;
+		if (grpc_is_connected(store->grpc))
+			grpc_leave(store->grpc);
+	}
+}
+
+static void ask(struct store_etcd *store, const char *method, const void *message, size_t bytes,
+		void (*done)(void *, int, const char *, const void *, size_t))
+{
+	store->step = SESSION_ASKED;
+	store->retry_ms = INT64_MAX;
+	store->asked_ms = clock_now_ms();
+	store->asking = grpc_call(store->grpc, method, message, bytes,
+				  store->ttl_s * 1000 / SILENCES_IN_TIMEOUT, done, store);
+	if (!store->asking)
+		fail_step(store, GRPC_CANCELLED, "");
+	etcd_store_wake(store);
+}
+
+/* The last step */
+
+static void finish(struct store_etcd *store)
+{
+	store->step = SESSION_CONNECTED;
+	store->resumed = true;
+	store->trouble = NULL;
+	if (!store->keeper)
+		keep_alive(store);
+	tell(store, STORE_CONNECTED);
+	if (store->step == SESSION_CONNECTED)
+		etcd_watches_connected(store);
+}
+
+static void on_epoch_put(void *context, int status, const char *text, const void *bytes,
+			 size_t count)
+{
+	struct store_etcd *store = context;
+	Etcd__TxnResponse *answer;
+	const Etcd__RangeResponse *found = NULL;
+	bool done = false;
+
+	store->asking = NULL;
+	if (status == GRPC_NOT_FOUND) { /* the lease */
+		store->is_over = true;
+		return;
+	}
+	if (status != GRPC_OK) {
+		fail_step(store, status, text);
+		return;
+	}
+	answer = etcd__txn_response__unpack(NULL, count, bytes);
+	if (!answer || !answer->header) {
+		fail_step(store, GRPC_CANCELLED, "");
+		goto free_answer;
+	}
+	done = answer->succeeded;
+	if (done) {
+		etcd_lease_note_proof(&store->lease, store->asked_ms, answer->header->raft_term);
+		finish(store);
+		goto free_answer;
+	}
+	found = etcd_transaction_found(answer, 0);
+	if (!found || found->n_kvs != 1 || found->kvs[0]->value.len != ETCD_EPOCH_BYTES - 1) {
+		log_error("etcd: the key of the session was taken away");
+		store->is_over = true;
+	} else {
+		char text_of_epoch[ETCD_EPOCH_BYTES] = {0};
+
+		memcpy(text_of_epoch, found->kvs[0]->value.data, ETCD_EPOCH_BYTES - 1);
+		store->epoch = strtoull(text_of_epoch, NULL, 16);
+		put_epoch(store);
+	}
+free_answer:
+	if (answer)
+		etcd__txn_response__free_unpacked(answer, NULL);
+}
+
+/* Raises the epoch: what was sent before cannot be carried out after that. Whoever raised it
+ * further meanwhile, for this session, went before. The first one makes the key. */
+static void put_epoch(struct store_etcd *store)
+{
+	struct transaction transaction;
+	char epoch[ETCD_EPOCH_BYTES];
+	uint8_t *message;
+
+	store->epoch++;
+	etcd_epoch_write(store, epoch);
+	etcd_transaction_init(&transaction);
+	if (store->resumed) {
+		etcd_transaction_require_session(&transaction, store);
+		transaction.when.compares[0].result = ETCD__COMPARE__RESULT__LESS;
+	} else {
+		etcd_transaction_range(&transaction.otherwise, &store->session_key, NULL);
+	}
+	etcd_transaction_put(&transaction.then, &store->session_key, epoch, store->lease_id);
+	const Etcd__TxnRequest *request = etcd_transaction_finish(&transaction);
+	message = malloc(etcd__txn_request__get_packed_size(request));
+	if (message)
+		ask(store, TRANSACTION, message, etcd__txn_request__pack(request, message),
+		    on_epoch_put);
+	else
+		fail_step(store, GRPC_CANCELLED, "");
+	free(message);
+}
+
+/* The lease */
+
+static void on_granted(void *context, int status, const char *text, const void *bytes, size_t count)
+{
+	struct store_etcd *store = context;
+	Etcd__LeaseGrantResponse *answer;
+
+	store->asking = NULL;
+	if (status == GRPC_FAILED_PRECONDITION && strstr(text, "already exists")) {
+		ask_for_lease(store);
+		return;
+	}
+	if (status != GRPC_OK) {
+		fail_step(store, status, text);
+		return;
+	}
+	answer = etcd__lease_grant_response__unpack(NULL, count, bytes);
+	if (answer && answer->ttl > 0 && answer->ttl <= INT32_MAX &&
+	    etcd_key_of_session(&store->session_key, store->root, answer->id)) {
+		store->lease_id = answer->id;
+		store->epoch = 0;
+		store->resumed = false;
+		etcd_lease_begin(&store->lease, answer->ttl * 1000);
+		etcd_lease_note_grant(&store->lease, store->asked_ms);
+		put_epoch(store);
+	} else {
+		fail_step(store, GRPC_CANCELLED, "");
+	}
+	if (answer)
+		etcd__lease_grant_response__free_unpacked(answer, NULL);
+}
+
+static void ask_for_lease(struct store_etcd *store)
+{
+	Etcd__LeaseGrantRequest request = ETCD__LEASE_GRANT_REQUEST__INIT;
+	uint8_t message[32];
+
+	if (getrandom(&request.id, sizeof(request.id), 0) != sizeof(request.id))
+		request.id = 0; /* the server draws one */
+	request.id &= INT64_MAX;
+	request.ttl = store->ttl_s;
+	ask(store, GRANT, message, etcd__lease_grant_request__pack(&request, message), on_granted);
+}
+
+/* Finds the former lease again: a keep-alive first, then the epoch. */
+static void find_lease(struct store_etcd *store)
+{
+	store->step = SESSION_ASKED;
+	store->retry_ms = INT64_MAX;
+	keep_alive(store);
+}
+
+static void authenticated(struct store_etcd *store)
+{
+	revoke_former(store);
+	if (store->lease_id != 0)
+		find_lease(store);
+	else
+		ask_for_lease(store);
+}
+
+static void on_authenticated(void *context, int status, const char *text, const void *bytes,
+			     size_t count)
+{
+	struct store_etcd *store = context;
+	Etcd__AuthenticateResponse *answer = NULL;
+
+	store->asking = NULL;
+	/* Servers without users take everybody. */
+	if (status == GRPC_FAILED_PRECONDITION && strstr(text, "not enabled")) {
+		authenticated(store);
+		return;
+	}
+	if (status != GRPC_OK) {
+		fail_step(store, status, text);
+		return;
+	}
+	answer = etcd__authenticate_response__unpack(NULL, count, bytes);
+	if (answer && grpc_set_token(store->grpc, answer->token) == 0)
+		authenticated(store);
+	else
+		fail_step(store, GRPC_CANCELLED, "");
+	if (answer)
+		etcd__authenticate_response__free_unpacked(answer, NULL);
+}
+
+static void authenticate(struct store_etcd *store)
+{
+	Etcd__AuthenticateRequest request = ETCD__AUTHENTICATE_REQUEST__INIT;
+	uint8_t *message;
+	size_t bytes;
+
+	request.name = store->access->user;
+	request.password = (char *)secret_next(store->access->password.secret, NULL);
+	bytes = etcd__authenticate_request__get_packed_size(&request);
+	message = malloc(bytes);
+	if (!message) {
+		fail_step(store, GRPC_CANCELLED, "");
+		return;
+	}
+	etcd__authenticate_request__pack(&request, message);
+	grpc_set_token(store->grpc, NULL);
+	ask(store, AUTHENTICATE, message, bytes, on_authenticated);
+	explicit_bzero(message, bytes);
+	free(message);
+}
+
+/* Begins, or begins again, if there is a connection. */
+static void begin(struct store_etcd *store)
+{
+	if (store->step != SESSION_WANTED || !grpc_is_connected(store->grpc))
+		return;
+	if (store->access->user)
+		authenticate(store);
+	else
+		authenticated(store);
+}
+
+/* Keep-alives */
+
+static void on_kept(void *context, const void *bytes, size_t count)
+{
+	struct store_etcd *store = context;
+	Etcd__LeaseKeepAliveResponse *answer =
+		etcd__lease_keep_alive_response__unpack(NULL, count, bytes);
+	bool lives = answer && answer->header && answer->ttl > 0;
+	bool is_over = answer && answer->header && answer->ttl <= 0;
+
+	if (store->keeping && lives) {
+		store->keeping = false;
+		etcd_lease_note_sign(&store->lease, store->kept_ms, clock_now_ms(),
+				     answer->header->raft_term);
+		if (store->step == SESSION_ASKED && !store->asking)
+			put_epoch(store);
+	}
+	if (answer)
+		etcd__lease_keep_alive_response__free_unpacked(answer, NULL);
+	store->is_over = store->is_over || is_over;
+}
+
+static void on_keeper_ended(void *context, int status, const char *text)
+{
+	struct store_etcd *store = context;
+
+	store->keeper = NULL;
+	store->keeping = false;
+	if (store->step == SESSION_ASKED && !store->asking)
+		fail_step(store, status, text);
+	else if (status == GRPC_UNAUTHENTICATED)
+		grpc_leave(store->grpc);
+}
+
+static void keep_alive(struct store_etcd *store)
+{
+	Etcd__LeaseKeepAliveRequest request = ETCD__LEASE_KEEP_ALIVE_REQUEST__INIT;
+	uint8_t message[32];
+
+	if (!store->keeper)
+		store->keeper =
+			grpc_stream(store->grpc, KEEP_ALIVE, on_kept, on_keeper_ended, store);
+	store->kept_ms = clock_now_ms();
+	request.id = store->lease_id;
+	store->keeping =
+		store->keeper &&
+		grpc_stream_send(store->keeper, message,
+				 etcd__lease_keep_alive_request__pack(&request, message)) == 0;
+	etcd_store_wake(store);
+}
+
+static bool keeps(const struct store_etcd *store)
+{
+	return store->lease_id != 0 && store->kept_ms != INT64_MIN && store->lease.timeout_ms > 0 &&
+	       grpc_is_connected(store->grpc);
+}
+
+/* When the next keep-alive is due, or its answer is late. */
+static int64_t next_keep_ms(const struct store_etcd *store)
+{
+	int64_t timeout_ms = store->lease.timeout_ms;
+
+	if (!keeps(store))
+		return INT64_MAX;
+	if (store->keeping)
+		return store->kept_ms + timeout_ms / SILENCES_IN_TIMEOUT;
+	if (store->step != SESSION_CONNECTED)
+		return INT64_MAX;
+	if (!store->keeper)
+		return store->kept_ms + timeout_ms / PAUSES_IN_TIMEOUT;
+	if (etcd_lease_is_doubtful(&store->lease) && store->kept_ms <= store->lease.doubt_ms)
+		return store->lease.doubt_ms + 1;
+	return store->kept_ms + etcd_lease_keep_alive_ms(&store->lease);
+}
+
+int64_t etcd_session_next_ms(const struct store_etcd *store)
+{
+	int64_t keep_ms = next_keep_ms(store);
+	int64_t watch_ms = etcd_watches_next_ms(store);
+	int64_t next_ms = store->retry_ms;
+
+	if (keep_ms < next_ms)
+		next_ms = keep_ms;
+	return watch_ms < next_ms ? watch_ms : next_ms;
+}
+
+void etcd_session_on_time(struct store_etcd *store)
+{
+	int64_t now_ms = clock_now_ms();
+
+	if (store->retry_ms <= now_ms) {
+		store->retry_ms = INT64_MAX;
+		begin(store);
+	}
+	if (next_keep_ms(store) <= now_ms) {
+		if (store->keeping)
+			grpc_leave(store->grpc);
+		else
+			keep_alive(store);
+	}
+	etcd_watches_on_time(store, now_ms);
+}
+
+/* The connection */
+
+void etcd_session_connected(struct store_etcd *store, const char *server)
+{
+	snprintf(store->server, sizeof(store->server), "%s", server);
+	begin(store);
+}
+
+void etcd_session_disconnected(struct store_etcd *store)
+{
+	enum session_step step = store->step;
+
+	*store->server = '\0';
+	forget_calls(store);
+	if (step == SESSION_NONE)
+		return;
+	store->step = SESSION_WANTED;
+	if (step != SESSION_CONNECTED)
+		return;
+	etcd_watches_disconnected(store);
+	tell(store, STORE_SUSPENDED);
+}
+
+void etcd_session_start(struct store_etcd *store)
+{
+	store->step = SESSION_WANTED;
+	store->told = STORE_SUSPENDED;
+	forget_calls(store);
+	begin(store);
+}
+
+static void on_closed(void *context, int status, const char *text, const void *answer, size_t bytes)
+{
+	*(bool *)context = true;
+}
+
+void etcd_session_close(struct store_etcd *store, int64_t limit_ms)
+{
+	Etcd__LeaseRevokeRequest request = ETCD__LEASE_REVOKE_REQUEST__INIT;
+	struct pollfd descriptor = {.fd = grpc_descriptor(store->grpc), .events = POLLIN};
+	int64_t until_ms = clock_now_ms() + limit_ms;
+	bool answered = false;
+	uint8_t message[32];
+
+	request.id = store->lease_id;
+	drop_session(store);
+	if (request.id == 0 || !grpc_is_connected(store->grpc) ||
+	    !grpc_call(store->grpc, REVOKE, message,
+		       etcd__lease_revoke_request__pack(&request, message), 0, on_closed,
+		       &answered))
+		return;
+	grpc_flush(store->grpc);
+	while (!answered && clock_now_ms() < until_ms && grpc_is_connected(store->grpc)) {
+		poll(&descriptor, 1, (int)(until_ms - clock_now_ms()));
+		grpc_dispatch(store->grpc);
+	}
+	if (!answered)
+		log_warning("etcd does not answer: locks held here may stay taken until the lease "
+			    "expires");
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of the etcd store, its opening and its end. Loop thread only.
+ */
+#include "stores/etcd/store.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "stores/etcd/operation.h"
+
+enum { CLOSE_LIMIT_MS = 2000, IDLE_MS_MIN = 1000 };
+
+/* What another process goes on with. */
+struct saved_session {
+	int64_t lease;
+	uint64_t epoch;
+};
+
+static int store_etcd_descriptor(struct store *base)
+{
+	return store_etcd_from(base)->poll;
+}
+
+static void drain(int descriptor)
+{
+	uint64_t count;
+
+	while (read(descriptor, &count, sizeof(count)) < 0 && errno == EINTR)
+		;
+}
+
+static void set_timer(const struct store_etcd *store)
+{
+	int64_t next_ms = etcd_session_next_ms(store);
+	struct itimerspec at = {0};
+
+	if (next_ms != INT64_MAX) {
+		next_ms = next_ms > 0 ? next_ms : 1;
+		at.it_value.tv_sec = next_ms / 1000;
+		at.it_value.tv_nsec = next_ms % 1000 * 1000000;
+	}
+	timerfd_settime(store->timer, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+static void store_etcd_dispatch(struct store *base)
+{
+	struct store_etcd *store = store_etcd_from(base);
+
+	store->is_awake = false;
+	drain(store->wake);
+	drain(store->timer);
+	grpc_dispatch(store->grpc);
+	etcd_operations_conclude_failed(store);
+	if (store->is_over)
+		etcd_session_lose(store);
+	store->is_starved = store->is_over = false;
+	etcd_session_on_time(store);
+	grpc_flush(store->grpc);
+	set_timer(store);
+}
+
+/* The lease */
+
+static void store_etcd_lease(struct store *base, int64_t now_ms, struct store_lease *ret)
+{
+	const struct etcd_lease *lease = &store_etcd_from(base)->lease;
+
+	*ret = (struct store_lease){
+		.end_ms = etcd_lease_end(lease),
+		.proven_ms = lease->heard_ms,
+		.saved_ms = lease->heard_ms,
+		.grants = etcd_lease_grants(lease, now_ms),
+		.doubtful = etcd_lease_is_doubtful(lease),
+		.beat_ms = etcd_lease_next_beat(lease),
+		.touch_ms = INT64_MAX,
+	};
+}
+
+/* A claim that is placed renews nothing. */
+static void defer_beat(struct store *base)
+{
+}
+
+static void doubt(struct store *base, int64_t now_ms)
+{
+	struct store_etcd *store = store_etcd_from(base);
+
+	etcd_lease_doubt(&store->lease, now_ms);
+	etcd_store_wake(store);
+}
+
+static void resume(struct store *base, int64_t timeout_ms, int64_t saved_ms, bool doubtful)
+{
+	struct store_etcd *store = store_etcd_from(base);
+
+	etcd_lease_begin(&store->lease, timeout_ms);
+	if (saved_ms != INT64_MIN)
+		etcd_lease_note_grant(&store->lease, saved_ms);
+	if (doubtful)
+		etcd_lease_doubt(&store->lease, clock_now_ms());
+}
+
+static void nudge(struct store *base)
+{
+	grpc_leave(store_etcd_from(base)->grpc);
+	etcd_store_wake(store_etcd_from(base));
+}
+
+static void renew(struct store *base)
+{
+	etcd_session_give_up(store_etcd_from(base));
+}
+
+static void describe(struct store *base, char *text, size_t text_bytes)
+{
+	const struct store_etcd *store = store_etcd_from(base);
+	const char *root = *store->root ? store->root : "/";
+	const char *but = store->trouble ? ": " : "";
+	const char *trouble = store->trouble ? store->trouble : "";
+
+	if (store->step == SESSION_CONNECTED)
+		snprintf(text, text_bytes,
+			 "etcd://%s%s connected to %s, lease %016" PRIx64 ", timeout %" PRId64
+			 " ms%s%s",
+			 store->servers, root, store->server, (uint64_t)store->lease_id,
+			 store->lease.timeout_ms, but, trouble);
+	else
+		snprintf(text, text_bytes, "etcd://%s%s not connected%s%s%s", store->servers, root,
+			 store->lease_id == 0 && !store->trouble ? " yet" : "", but, trouble);
+}
+
+static const char *trouble(struct store *base)
+{
+	return store_etcd_from(base)->trouble;
+}
+
+/* Restart */
+
+static int64_t session(const struct store *base)
+{
+	return ((const struct store_etcd *)base)->lease_id;
+}
+
+static void save_session(const struct store *base, FILE *out)
+{
+	const struct store_etcd *store = (const struct store_etcd *)base;
+
+	state_flag(out, "etcd", true);
+	if (store->lease_id == 0)
+		return;
+	state_number(out, "session", store->lease_id);
+	state_number(out, "epoch", (int64_t)store->epoch);
+}
+
+static void *restore_session(struct state_reader *in)
+{
+	struct saved_session *saved;
+
+	if (!state_has(in, "session"))
+		return NULL;
+	saved = calloc(1, sizeof(*saved));
+	if (!saved) {
+		state_starve(in);
+		return NULL;
+	}
+	saved->lease = state_get_number(in, "session", 1, INT64_MAX);
+	saved->epoch = (uint64_t)state_get_number(in, "epoch", 0, INT64_MAX);
+	return saved;
+}
+
+/* The end */
+
+static void free_store(struct store_etcd *store)
+{
+	grpc_destroy(store->grpc);
+	for (size_t i = 0; i < 3; i++) {
+		int descriptor = (int[]){store->poll, store->wake, store->timer}[i];
+
+		if (descriptor >= 0)
+			close(descriptor);
+	}
+	store_access_finish(&store->own_access);
+	free(store->session_key.bytes);
+	free(store->servers);
+	free(store->root);
+	free(store);
+}
+
+static void store_etcd_close(struct store *base)
+{
+	struct store_etcd *store = store_etcd_from(base);
+
+	etcd_session_close(store, CLOSE_LIMIT_MS);
+	etcd_operations_forget_outside(store);
+	free_store(store);
+}
+
+static const struct store_ops store_etcd_ops = {
+	.descriptor = store_etcd_descriptor,
+	.dispatch = store_etcd_dispatch,
+	.place = etcd_place,
+	.list = etcd_list,
+	.amend = etcd_amend,
+	.watch = etcd_watch,
+	.mark = etcd_mark,
+	.withdraw = etcd_withdraw,
+	.prove = etcd_prove,
+	.lease = store_etcd_lease,
+	.defer_beat = defer_beat,
+	.doubt = doubt,
+	.resume = resume,
+	.look = etcd_look,
+	.read = etcd_read,
+	.write = etcd_write,
+	.remove = etcd_remove,
+	.nudge = nudge,
+	.renew = renew,
+	.describe = describe,
+	.trouble = trouble,
+	.session = session,
+	.save_session = save_session,
+	.has_statistics = true,
+	.order_late = INT64_MAX,
+	.order_unsure = INT64_MAX,
+	.close = store_etcd_close,
+};
+
+/* The connection */
+
+static void on_connected(void *context, const char *server)
+{
+	((struct store_etcd *)context)->told_unreachable = false;
+	etcd_session_connected(context, server);
+}
+
+static void on_disconnected(void *context, const char *why)
+{
+	struct store_etcd *store = context;
+
+	if (!store->told_unreachable)
+		log_warning("etcd: %s; trying on", why);
+	store->told_unreachable = true;
+	etcd_session_disconnected(store);
+}
+
+static const struct grpc_events grpc_events = {
+	.on_connected = on_connected,
+	.on_disconnected = on_disconnected,
+};
+
+static int add_descriptor(const struct store_etcd *store, int descriptor)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	return epoll_ctl(store->poll, EPOLL_CTL_ADD, descriptor, &event) < 0 ? -errno : 0;
+}
+
+static int make_descriptors(struct store_etcd *store)
+{
+	int error;
+
+	store->poll = epoll_create1(EPOLL_CLOEXEC);
+	store->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	store->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (store->poll < 0 || store->wake < 0 || store->timer < 0)
+		return -errno;
+	error = add_descriptor(store, store->wake);
+	if (!error)
+		error = add_descriptor(store, store->timer);
+	return error ? error : add_descriptor(store, grpc_descriptor(store->grpc));
+}
+
+static int store_etcd_open(const struct store_options *options, const struct store_events *events,
+			   void *context, struct store **ret)
+{
+	const struct saved_session *saved = options->session;
+	struct store_etcd *store = calloc(1, sizeof(*store));
+	struct grpc_options connection;
+	int error = -ENOMEM;
+
+	if (!store)
+		return -ENOMEM;
+	store->store.ops = &store_etcd_ops;
+	store->events = events;
+	store->context = context;
+	store->statistics = options->statistics;
+	store->poll = store->wake = store->timer = -1;
+	store->asked_progress_ms = INT64_MAX;
+	store->ttl_s = (options->session_timeout_ms + 999) / 1000;
+	store->servers = strdup(options->url->servers);
+	store->root = strdup(options->url->root);
+	etcd_lease_begin(&store->lease, 0);
+	if (!store->servers || !store->root ||
+	    store_access_copy(&store->own_access, options->access) < 0)
+		goto fail;
+	store->access = &store->own_access;
+	if (saved) {
+		store->lease_id = saved->lease;
+		store->epoch = saved->epoch;
+		store->resumed = true;
+		if (!etcd_key_of_session(&store->session_key, store->root, saved->lease))
+			goto fail;
+	}
+	connection = (struct grpc_options){
+		.servers = store->servers,
+		.access = store->access,
+		.idle_ms = options->session_timeout_ms / 8 > IDLE_MS_MIN
+				   ? options->session_timeout_ms / 8
+				   : IDLE_MS_MIN,
+	};
+	error = grpc_create(&connection, &grpc_events, store, &store->grpc);
+	if (!error)
+		error = make_descriptors(store);
+	if (error)
+		goto fail;
+	etcd_session_start(store);
+	*ret = &store->store;
+	return 0;
+fail:
+	free_store(store);
+	return error;
+}
+
+const struct store_kind store_etcd_kind = {
+	.scheme = STORE_SCHEME_ETCD,
+	.abilities = STORE_HAS_QUEUE | STORE_HAS_SHARED | STORE_HAS_RANGES | STORE_HAS_STAMPS |
+		     STORE_HAS_CLIENTS,
+	.is_remote = true,
+	.open = store_etcd_open,
+	.restore_session = restore_session,
+};

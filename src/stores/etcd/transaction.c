@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the form of transactions. Must not know what they are for.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "stores/etcd/operation.h"
+
+void etcd_epoch_write(const struct store_etcd *store, char text[ETCD_EPOCH_BYTES])
+{
+	snprintf(text, ETCD_EPOCH_BYTES, "%016" PRIx64, store->epoch);
+}
+
+static ProtobufCBinaryData bytes_of(const struct etcd_key *key)
+{
+	return (ProtobufCBinaryData){.len = key->count, .data = (uint8_t *)key->bytes};
+}
+
+static ProtobufCBinaryData text_of(const char *text)
+{
+	return (ProtobufCBinaryData){.len = strlen(text), .data = (uint8_t *)text};
+}
+
+void etcd_transaction_init(struct transaction *transaction)
+{
+	etcd__txn_request__init(&transaction->request);
+	transaction->when.count = transaction->then.count = transaction->otherwise.count = 0;
+}
+
+static Etcd__Compare *require(struct transaction *transaction, const struct etcd_key *key,
+			      Etcd__Compare__Target target)
+{
+	Etcd__Compare *compare = &transaction->when.compares[transaction->when.count];
+
+	etcd__compare__init(compare);
+	compare->result = ETCD__COMPARE__RESULT__EQUAL;
+	compare->target = target;
+	compare->key = bytes_of(key);
+	transaction->when.list[transaction->when.count++] = compare;
+	return compare;
+}
+
+void etcd_transaction_require_session(struct transaction *transaction,
+				      const struct store_etcd *store)
+{
+	Etcd__Compare *compare =
+		require(transaction, &store->session_key, ETCD__COMPARE__TARGET__VALUE);
+
+	etcd_epoch_write(store, transaction->epoch);
+	compare->target_union_case = ETCD__COMPARE__TARGET_UNION_VALUE;
+	compare->value = text_of(transaction->epoch);
+	etcd_transaction_range(&transaction->otherwise, &store->session_key, NULL);
+}
+
+void etcd_transaction_require_created(struct transaction *transaction, const struct etcd_key *key,
+				      int64_t revision)
+{
+	Etcd__Compare *compare = require(transaction, key, ETCD__COMPARE__TARGET__CREATE);
+
+	compare->target_union_case = ETCD__COMPARE__TARGET_UNION_CREATE_REVISION;
+	compare->create_revision = revision;
+}
+
+void etcd_transaction_require_version(struct transaction *transaction, const struct etcd_key *key,
+				      int64_t version)
+{
+	Etcd__Compare *compare = require(transaction, key, ETCD__COMPARE__TARGET__VERSION);
+
+	compare->target_union_case = ETCD__COMPARE__TARGET_UNION_VERSION;
+	compare->version = version;
+}
+
+static struct transaction_step *add(struct transaction_branch *branch)
+{
+	struct transaction_step *step = &branch->steps[branch->count];
+
+	etcd__request_op__init(&step->op);
+	branch->list[branch->count++] = &step->op;
+	return step;
+}
+
+Etcd__RangeRequest *etcd_transaction_range(struct transaction_branch *branch,
+					   const struct etcd_key *key, const struct etcd_key *end)
+{
+	struct transaction_step *step = add(branch);
+
+	etcd__range_request__init(&step->range);
+	step->range.key = bytes_of(key);
+	if (end)
+		step->range.range_end = bytes_of(end);
+	step->op.request_case = ETCD__REQUEST_OP__REQUEST_RANGE;
+	step->op.range = &step->range;
+	return &step->range;
+}
+
+void etcd_transaction_put(struct transaction_branch *branch, const struct etcd_key *key,
+			  const char *text, int64_t lease)
+{
+	struct transaction_step *step = add(branch);
+
+	etcd__put_request__init(&step->put);
+	step->put.key = bytes_of(key);
+	step->put.value = text_of(text);
+	step->put.lease = lease;
+	step->op.request_case = ETCD__REQUEST_OP__REQUEST_PUT;
+	step->op.put = &step->put;
+}
+
+void etcd_transaction_delete(struct transaction_branch *branch, const struct etcd_key *key,
+			     const struct etcd_key *end)
+{
+	struct transaction_step *step = add(branch);
+
+	etcd__delete_range_request__init(&step->delete_range);
+	step->delete_range.key = bytes_of(key);
+	if (end)
+		step->delete_range.range_end = bytes_of(end);
+	step->op.request_case = ETCD__REQUEST_OP__REQUEST_DELETE_RANGE;
+	step->op.delete_range = &step->delete_range;
+}
+
+const Etcd__TxnRequest *etcd_transaction_finish(struct transaction *transaction)
+{
+	Etcd__TxnRequest *request = &transaction->request;
+
+	request->n_compare = transaction->when.count;
+	request->compare = transaction->when.list;
+	request->n_success = transaction->then.count;
+	request->success = transaction->then.list;
+	request->n_failure = transaction->otherwise.count;
+	request->failure = transaction->otherwise.list;
+	return request;
+}
+
+const Etcd__RangeResponse *etcd_transaction_found(const Etcd__TxnResponse *answer, size_t step)
+{
+	if (step >= answer->n_responses ||
+	    answer->responses[step]->response_case != ETCD__RESPONSE_OP__RESPONSE_RANGE)
+		return NULL;
+	return answer->responses[step]->range;
+}
+
+bool etcd_transaction_was_late(const struct store_etcd *store, const Etcd__TxnResponse *answer)
+{
+	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 0);
+	char epoch[ETCD_EPOCH_BYTES];
+
+	etcd_epoch_write(store, epoch);
+	return !found || found->n_kvs != 1 || found->kvs[0]->value.len != strlen(epoch) ||
+	       memcmp(found->kvs[0]->value.data, epoch, strlen(epoch)) != 0;
+}

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * watch() of the etcd store, and the attention to a listed queue. All watches are on one stream
+ * (Watch.Watch), each of one claim and its data, so that nobody is told of other claims.
+ *
+ * A watch of a claim begins with a read, which tells whether the claim stands and what its data
+ * are, and goes on from the revision after that. When the stream has ended, or the servers have
+ * compacted that revision away, it begins anew.
+ *
+ *   lost     in store->lost: until there is a connection, and not too many are being read
+ *   read     until the answer comes: set up, and told; or over, and told; or lost
+ *   set up   in store->watches: until the claim goes: over, and told; or the stream ends: lost, and
+ *            told
+ *
+ * A stream can be silent because nothing happens, or because it is stuck. So the servers are asked
+ * now and then for the progress of the stream, which they answer on it.
+ *
+ * Loop thread only.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "base/clock.h"
+#include "stores/etcd/operation.h"
+
+#define WATCH "/etcdserverpb.Watch/Watch"
+
+/* How many are read at a time: proofs that the session lives must not wait long behind them. */
+enum { READS_MAX = 256 };
+
+/* In parts of the session's timeout: how often the stream's progress is asked for, and how long
+ * the answer may take. */
+enum { QUESTIONS_IN_TIMEOUT = 4 };
+
+struct watch {
+	struct watch *prev, *next; /* in store->lost */
+	struct store_etcd *store;
+	void *tag;
+	char *path, *name;	 /* name NULL: it attends to the queue */
+	struct etcd_named claim; /* or what the keys of the queue begin with */
+	int64_t since;		 /* the first revision that is not known */
+	int64_t data_revision;	 /* of the data that were reported; 0: they were never changed */
+	bool is_reported;	 /* the data were, at least once, */
+	bool is_changed;	 /* and have changed since then, which was told */
+	int64_t id;
+	UT_hash_handle hh;
+};
+
+static void read_lost(struct store_etcd *store);
+
+static void free_watch(struct watch *watch)
+{
+	free(watch->path);
+	free(watch->name);
+	free(watch->claim.key.bytes);
+	free(watch);
+}
+
+static void send_request(struct store_etcd *store, const Etcd__WatchRequest *request)
+{
+	size_t bytes = etcd__watch_request__get_packed_size(request);
+	uint8_t *message = malloc(bytes);
+
+	if (message && store->watcher) {
+		etcd__watch_request__pack(request, message);
+		grpc_stream_send(store->watcher, message, bytes);
+		etcd_store_wake(store);
+	}
+	free(message);
+}
+
+static void send_cancel(struct store_etcd *store, int64_t id)
+{
+	Etcd__WatchCancelRequest cancel = ETCD__WATCH_CANCEL_REQUEST__INIT;
+	Etcd__WatchRequest request = ETCD__WATCH_REQUEST__INIT;
+
+	cancel.watch_id = id;
+	request.request_case = ETCD__WATCH_REQUEST__REQUEST_CANCEL;
+	request.cancel = &cancel;
+	send_request(store, &request);
+}
+
+/* Its end is told. */
+static void end(struct watch *watch, int error)
+{
+	struct store_etcd *store = watch->store;
+
+	if (!watch->name)
+		store->events->on_changed(store->context, watch->tag);
+	else
+		store->events->on_watched(store->context, watch->tag, error);
+	free_watch(watch);
+}
+
+static void tell_change(struct watch *watch)
+{
+	struct store_etcd *store = watch->store;
+
+	if (!watch->is_reported || watch->is_changed)
+		return;
+	watch->is_changed = true;
+	store->events->on_read(store->context, watch->tag, NULL, 0);
+}
+
+static void be_lost(struct watch *watch)
+{
+	DL_APPEND(watch->store->lost, watch);
+	tell_change(watch);
+}
+
+static void report(struct watch *watch, const Etcd__KeyValue *value, uint32_t version)
+{
+	struct store_etcd *store = watch->store;
+	char *text = strndup((const char *)value->value.data, value->value.len);
+
+	if (!text) {
+		etcd_store_starve(store);
+		return;
+	}
+	tell_change(watch);
+	watch->is_reported = true;
+	watch->is_changed = false;
+	store->events->on_read(store->context, watch->tag, text, version);
+	free(text);
+}
+
+/* The stream */
+
+static void on_stream_ended(void *context, int status, const char *text)
+{
+	struct store_etcd *store = context;
+
+	store->watcher = NULL;
+	etcd_watches_disconnected(store);
+	if (status == GRPC_UNAUTHENTICATED)
+		grpc_leave(store->grpc);
+	else
+		etcd_store_wake(store);
+}
+
+static bool is_key(const Etcd__KeyValue *kv, const struct etcd_key *key)
+{
+	return kv->key.len == key->count && memcmp(kv->key.data, key->bytes, key->count) == 0;
+}
+
+/* Takes it out of those that are set up. */
+static void take_down(struct watch *watch, bool at_server)
+{
+	struct store_etcd *store = watch->store;
+
+	HASH_DEL(store->watches, watch);
+	if (at_server)
+		send_cancel(store, watch->id);
+}
+
+static void on_events(struct watch *watch, const Etcd__WatchResponse *response)
+{
+	struct store_etcd *store = watch->store;
+
+	if (!watch->name) {
+		take_down(watch, true);
+		end(watch, 0);
+		return;
+	}
+	for (size_t i = 0; i < response->n_events; i++) {
+		const Etcd__Event *event = response->events[i];
+
+		if (!event->kv)
+			continue;
+		watch->since = event->kv->mod_revision + 1;
+		if (is_key(event->kv, &watch->claim.key)) {
+			if (event->type != ETCD__EVENT__TYPE__DELETE)
+				continue;
+			take_down(watch, true);
+			etcd_lane_note_gone(store, watch->path, watch->name);
+			end(watch, 0);
+			return;
+		}
+		if (event->type == ETCD__EVENT__TYPE__PUT &&
+		    event->kv->mod_revision > watch->data_revision) {
+			watch->data_revision = event->kv->mod_revision;
+			report(watch, event->kv, (uint32_t)event->kv->version);
+		}
+	}
+}
+
+/* The server has ended the watch: the revision is compacted away, or it may not be seen. */
+static void on_canceled(struct watch *watch, const Etcd__WatchResponse *response)
+{
+	bool is_refused = strstr(response->cancel_reason, "permission denied") != NULL;
+
+	take_down(watch, false);
+	if (is_refused || !watch->name) {
+		end(watch, -EACCES);
+	} else {
+		struct store_etcd *store = watch->store;
+
+		be_lost(watch);
+		read_lost(store);
+	}
+}
+
+static void on_response(void *context, const void *bytes, size_t count)
+{
+	struct store_etcd *store = context;
+	Etcd__WatchResponse *response = etcd__watch_response__unpack(NULL, count, bytes);
+	struct watch *watch;
+
+	if (!response) { /* out of memory: events would be missed */
+		struct grpc_call *watcher = store->watcher;
+
+		on_stream_ended(store, GRPC_CANCELLED, "");
+		grpc_cancel(watcher);
+		return;
+	}
+	store->asked_progress_ms = INT64_MAX;
+	HASH_FIND(hh, store->watches, &response->watch_id, sizeof(response->watch_id), watch);
+	if (watch && response->canceled)
+		on_canceled(watch, response);
+	else if (watch && response->n_events > 0)
+		on_events(watch, response);
+	etcd__watch_response__free_unpacked(response, NULL);
+}
+
+static bool has_stream(struct store_etcd *store)
+{
+	if (!store->watcher && store->step == SESSION_CONNECTED) {
+		store->watcher =
+			grpc_stream(store->grpc, WATCH, on_response, on_stream_ended, store);
+		store->asked_progress_ms = INT64_MAX;
+		store->progress_ms = clock_now_ms();
+	}
+	return store->watcher != NULL;
+}
+
+static bool set_up(struct watch *watch)
+{
+	Etcd__WatchCreateRequest create = ETCD__WATCH_CREATE_REQUEST__INIT;
+	Etcd__WatchRequest request = ETCD__WATCH_REQUEST__INIT;
+	struct store_etcd *store = watch->store;
+	const struct etcd_key *key = &watch->claim.key;
+	struct etcd_key range_end = {0};
+	bool has_end = true;
+
+	watch->id = ++store->watch_ids;
+	if (!watch->name)
+		has_end = etcd_key_end(&range_end, key);
+	else if (watch->claim.is_ours)
+		has_end = etcd_key_end_of_claim(&range_end, key);
+	if (!has_end || !has_stream(store))
+		return false;
+	HASH_ADD(hh, store->watches, id, sizeof(watch->id), watch);
+	if (!watch->hh.tbl) {
+		free(range_end.bytes);
+		return false;
+	}
+	create.key = (ProtobufCBinaryData){key->count, (uint8_t *)key->bytes};
+	create.range_end = (ProtobufCBinaryData){range_end.count, (uint8_t *)range_end.bytes};
+	create.start_revision = watch->since;
+	create.watch_id = watch->id;
+	request.request_case = ETCD__WATCH_REQUEST__REQUEST_CREATE;
+	request.create = &create;
+	send_request(store, &request);
+	free(range_end.bytes);
+	return true;
+}
+
+/* Reading */
+
+static int send_read(struct operation *operation)
+{
+	const struct watch *watch = operation->tag;
+	struct transaction transaction;
+	struct etcd_key range_end = {0};
+	int error = -ENOMEM;
+
+	etcd_transaction_init(&transaction);
+	if (etcd_key_end_of_claim(&range_end, &watch->claim.key)) {
+		etcd_transaction_range(&transaction.then, &watch->claim.key,
+				       watch->claim.is_ours ? &range_end : NULL);
+		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+	}
+	free(range_end.bytes);
+	return error;
+}
+
+/* What was read begins the watch, or ends it. */
+static void begin(struct watch *watch, const Etcd__TxnResponse *answer)
+{
+	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 0);
+	const Etcd__KeyValue *claim = found && found->n_kvs > 0 ? found->kvs[0] : NULL;
+	const Etcd__KeyValue *data = found && found->n_kvs > 1 ? found->kvs[1] : NULL;
+
+	if (!claim || !is_key(claim, &watch->claim.key) ||
+	    claim->create_revision != watch->claim.order) {
+		etcd_lane_note_gone(watch->store, watch->path, watch->name);
+		end(watch, 0);
+		return;
+	}
+	if (claim->lease == 0) {
+		end(watch, -ENXIO);
+		return;
+	}
+	watch->since = answer->header->revision + 1;
+	watch->data_revision = data ? data->mod_revision : 0;
+	if (set_up(watch))
+		report(watch, data ? data : claim, data ? (uint32_t)data->version : 0);
+	else
+		be_lost(watch);
+}
+
+static void conclude_read(struct operation *operation, int error, const Etcd__TxnResponse *answer)
+{
+	struct store_etcd *store = operation->store;
+	struct watch *watch = operation->tag;
+
+	store->watches_read--;
+	if (error == -ECONNRESET)
+		DL_APPEND(store->lost, watch);
+	else if (error)
+		end(watch, error);
+	else
+		begin(watch, answer);
+	etcd_operation_end(operation, error);
+	read_lost(store);
+}
+
+/* Reads as many of those that are lost as may be read at a time. */
+static void read_lost(struct store_etcd *store)
+{
+	while (store->lost && store->step == SESSION_CONNECTED && store->watches_read < READS_MAX) {
+		struct watch *watch = store->lost;
+		struct operation *operation =
+			etcd_operation_create(store, STORE_WATCH, watch, watch->path, NULL);
+
+		if (!operation) {
+			etcd_store_starve(store);
+			return;
+		}
+		DL_DELETE(store->lost, watch);
+		operation->doing = "cannot watch a claim of";
+		operation->send = send_read;
+		operation->conclude = conclude_read;
+		store->watches_read++;
+		etcd_operation_start(operation, false);
+	}
+}
+
+/* NULL: out of memory. */
+static struct watch *create(struct store_etcd *store, void *tag, const char *path, const char *name)
+{
+	struct watch *watch = calloc(1, sizeof(*watch));
+
+	if (!watch)
+		return NULL;
+	watch->store = store;
+	watch->tag = tag;
+	watch->path = strdup(path);
+	watch->name = name ? strdup(name) : NULL;
+	if (name)
+		watch->claim = etcd_key_of_claim(store->root, path, name);
+	else if (!etcd_key_of_queue(&watch->claim.key, store->root, path))
+		watch->claim.key.bytes = NULL;
+	if (watch->path && (!name || watch->name) && watch->claim.key.bytes)
+		return watch;
+	free_watch(watch);
+	return NULL;
+}
+
+void etcd_watch(struct store *base, void *tag, const char *path, const char *name)
+{
+	struct store_etcd *store = store_etcd_from(base);
+	struct watch *watch = create(store, tag, path, name);
+
+	if (!watch) {
+		etcd_store_starve(store);
+		return;
+	}
+	DL_APPEND(store->lost, watch);
+	read_lost(store);
+}
+
+void etcd_watches_attend(struct store_etcd *store, void *tag, const char *path, int64_t revision)
+{
+	struct watch *watch = create(store, tag, path, NULL);
+
+	if (!watch) {
+		etcd_store_starve(store);
+		return;
+	}
+	watch->since = revision + 1;
+	if (!set_up(watch))
+		end(watch, 0);
+}
+
+void etcd_watches_note_listed(struct store_etcd *store, const char *path,
+			      const Etcd__RangeResponse *claims, size_t prefix_bytes)
+{
+	struct watch *watch, *next;
+
+	for (size_t i = 1; i < claims->n_kvs; i++) {
+		const Etcd__KeyValue *kv = claims->kvs[i], *before = claims->kvs[i - 1];
+
+		if (!etcd_key_is_data((const char *)kv->key.data + prefix_bytes,
+				      kv->key.len - prefix_bytes))
+			continue;
+		HASH_ITER (hh, store->watches, watch, next) {
+			if (!watch->name || strcmp(watch->path, path) != 0 ||
+			    !is_key(before, &watch->claim.key) ||
+			    kv->mod_revision <= watch->data_revision)
+				continue;
+			tell_change(watch);
+		}
+	}
+}
+
+void etcd_watches_connected(struct store_etcd *store)
+{
+	read_lost(store);
+}
+
+void etcd_watches_disconnected(struct store_etcd *store)
+{
+	struct watch *watch, *next;
+
+	if (store->watcher)
+		grpc_cancel(store->watcher);
+	store->watcher = NULL;
+	HASH_ITER (hh, store->watches, watch, next) {
+		take_down(watch, false);
+		if (watch->name)
+			be_lost(watch);
+		else
+			end(watch, 0);
+	}
+}
+
+void etcd_watches_drop(struct store_etcd *store)
+{
+	struct watch *watch, *next;
+
+	if (store->watcher)
+		grpc_cancel(store->watcher);
+	store->watcher = NULL;
+	HASH_ITER (hh, store->watches, watch, next) {
+		HASH_DEL(store->watches, watch);
+		free_watch(watch);
+	}
+	DL_FOREACH_SAFE (store->lost, watch, next) {
+		DL_DELETE(store->lost, watch);
+		free_watch(watch);
+	}
+	store->watches_read = 0;
+}
+
+/* Progress */
+
+int64_t etcd_watches_next_ms(const struct store_etcd *store)
+{
+	int64_t period_ms = store->lease.timeout_ms / QUESTIONS_IN_TIMEOUT;
+
+	if (store->step == SESSION_CONNECTED && store->lost && store->watches_read == 0)
+		return INT64_MIN;
+	if (!store->watcher || !store->watches)
+		return INT64_MAX;
+	return store->asked_progress_ms != INT64_MAX ? store->asked_progress_ms + period_ms
+						     : store->progress_ms + period_ms;
+}
+
+void etcd_watches_on_time(struct store_etcd *store, int64_t now_ms)
+{
+	Etcd__WatchProgressRequest progress = ETCD__WATCH_PROGRESS_REQUEST__INIT;
+	Etcd__WatchRequest request = ETCD__WATCH_REQUEST__INIT;
+
+	if (etcd_watches_next_ms(store) > now_ms)
+		return;
+	if (store->asked_progress_ms != INT64_MAX) {
+		store->asked_progress_ms = INT64_MAX;
+		etcd_watches_disconnected(store);
+	} else if (store->watcher) {
+		request.request_case = ETCD__WATCH_REQUEST__REQUEST_PROGRESS;
+		request.progress = &progress;
+		store->asked_progress_ms = store->progress_ms = now_ms;
+		send_request(store, &request);
+	}
+	read_lost(store);
+}

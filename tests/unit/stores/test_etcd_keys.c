@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The keys of claims in etcd, and their names; keys.h has the forms.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "stores/etcd/keys.h"
+
+#define ROOT  "/dlockfs"
+#define QUEUE ROOT "/a/b/"
+
+static struct claim_name claim_of(enum claim_mode mode)
+{
+	return (struct claim_name){
+		.id = {.session = claim_id_session(0x123456789abcdef0), .owner = 7, .number = 9},
+		.span = CLAIM_SPAN_WHOLE,
+		.mode = mode,
+	};
+}
+
+static void assert_key(struct etcd_key *key, const char *expected)
+{
+	assert_non_null(key->bytes);
+	assert_int_equal(key->count, strlen(expected));
+	assert_string_equal(key->bytes, expected);
+	free(key->bytes);
+}
+
+static void test_queues(void **state)
+{
+	struct etcd_key key;
+
+	assert_true(etcd_key_of_queue(&key, ROOT, "a/b"));
+	assert_key(&key, QUEUE);
+	assert_true(etcd_key_of_queue(&key, "", "a/b"));
+	assert_key(&key, "a/b/");
+	assert_true(etcd_key_of_queue(&key, ROOT, ""));
+	assert_key(&key, ROOT "/");
+	assert_true(etcd_key_of_queue(&key, "", ""));
+	assert_key(&key, "");
+}
+
+static void test_private_keys(void **state)
+{
+	struct etcd_key key;
+
+	assert_true(etcd_key_of_session(&key, ROOT, 0x41deb20295174634));
+	assert_key(&key, ROOT "/.dlockfs/sessions/41deb20295174634");
+	assert_true(etcd_key_of_session(&key, "", 1));
+	assert_key(&key, ".dlockfs/sessions/0000000000000001");
+	assert_true(etcd_key_of_marker(&key, ROOT, "a/b", "c-lock-0000000001"));
+	assert_key(&key, ROOT "/.dlockfs/held/a/b/c-lock-0000000001");
+	assert_true(etcd_key_of_markers(&key, "", "a/b"));
+	assert_key(&key, ".dlockfs/held/a/b/");
+}
+
+static void test_ends_of_ranges(void **state)
+{
+	struct etcd_key key = {"a/", 2}, ones = {"a\xff\xff", 3}, none = {"", 0}, end;
+
+	assert_true(etcd_key_end(&end, &key));
+	assert_key(&end, "a0");
+	assert_true(etcd_key_end(&end, &ones));
+	assert_key(&end, "b");
+	assert_true(etcd_key_end(&end, &none)); /* all keys: a NUL */
+	assert_int_equal(end.count, 1);
+	assert_int_equal(end.bytes[0], 0);
+	free(end.bytes);
+}
+
+/* What a key below QUEUE says, to be freed; and that its name leads back to it. */
+static char *name_of(const char *rest, size_t bytes, struct claim_name *ret)
+{
+	char *name = etcd_claim_parse(rest, bytes, 4711, ret);
+	struct etcd_named named;
+
+	if (!name)
+		return NULL;
+	assert_int_equal(ret->order, 4711);
+	named = etcd_key_of_claim(ROOT, "a/b", name);
+	assert_non_null(named.key.bytes);
+	assert_int_equal(named.order, 4711);
+	assert_int_equal(named.is_ours, ret->id.session != 0);
+	assert_int_equal(named.key.count, strlen(QUEUE) + bytes);
+	assert_memory_equal(named.key.bytes + strlen(QUEUE), rest, bytes);
+	free(named.key.bytes);
+	return name;
+}
+
+static void assert_claim(const char *rest, const char *expected, enum claim_mode mode)
+{
+	struct claim_name claim;
+	char *name = name_of(rest, strlen(rest), &claim);
+
+	assert_non_null(name);
+	assert_string_equal(name, expected);
+	assert_int_equal(claim.mode, mode);
+	assert_int_equal(claim.id.session, 0);
+	free(name);
+}
+
+static void test_claims_of_other_clients(void **state)
+{
+	assert_claim("694d8a1c2f3b5d07", "694d8a1c2f3b5d07-lock-0000004711", CLAIM_EXCLUSIVE);
+	assert_claim("write/1700000000000000000", "1700000000000000000-write-0000004711",
+		     CLAIM_EXCLUSIVE);
+	assert_claim("read/1700000000000000000", "1700000000000000000-read-0000004711",
+		     CLAIM_SHARED);
+	assert_claim("100% \xc3\xa4", "100%25%20%C3%A4-lock-0000004711", CLAIM_EXCLUSIVE);
+	assert_claim("x-read-0000000012", "x-read-0000000012-lock-0000004711", CLAIM_EXCLUSIVE);
+}
+
+static void test_any_bytes(void **state)
+{
+	char rest[255];
+	struct claim_name claim;
+	size_t count = 0;
+
+	for (int c = 0; c < 256; c++)
+		if (c != '/')
+			rest[count++] = (char)c;
+	char *name = name_of(rest, count, &claim);
+	assert_non_null(name);
+	free(name);
+}
+
+static void test_own_claims(void **state)
+{
+	for (int mode = CLAIM_SHARED; mode <= CLAIM_EXCLUSIVE; mode++) {
+		struct claim_name claim = claim_of((enum claim_mode)mode), read;
+		char placed[CLAIM_NAME_BYTES];
+		struct etcd_key key;
+		char *name;
+
+		assert_true(etcd_key_of_new(&key, ROOT, "a/b", &claim));
+		assert_memory_equal(key.bytes, QUEUE, strlen(QUEUE));
+		name = name_of(key.bytes + strlen(QUEUE), key.count - strlen(QUEUE), &read);
+		assert_non_null(name);
+		claim.order = 4711;
+		claim_name_format_placed(placed, &claim);
+		assert_string_equal(name, placed);
+		assert_int_equal(read.mode, mode);
+		assert_int_equal(read.id.session, claim.id.session);
+		assert_int_equal(read.id.number, claim.id.number);
+		free(name);
+		free(key.bytes);
+	}
+}
+
+/* A claim of dlockfs that stands where claims of the other mode do is another client's. */
+static void test_own_claims_in_the_wrong_place(void **state)
+{
+	struct claim_name claim = claim_of(CLAIM_EXCLUSIVE), read;
+	struct etcd_key key;
+	char rest[400], *name;
+
+	assert_true(etcd_key_of_new(&key, ROOT, "a/b", &claim));
+	snprintf(rest, sizeof(rest), "read/%s", strrchr(key.bytes, '/') + 1);
+	name = etcd_claim_parse(rest, strlen(rest), 4711, &read);
+	assert_non_null(name);
+	assert_int_equal(read.mode, CLAIM_SHARED);
+	assert_int_equal(read.id.session, 0);
+	free(name);
+	free(key.bytes);
+}
+
+static void test_keys_that_are_no_claims(void **state)
+{
+	static const char *const rests[] = {
+		"", "read/", "c/694d8a1c2f3b5d07", "write/x/data", "write/x/", "/x"};
+	struct claim_name claim;
+
+	for (size_t i = 0; i < sizeof(rests) / sizeof(*rests); i++)
+		assert_null(etcd_claim_parse(rests[i], strlen(rests[i]), 1, &claim));
+	assert_true(etcd_key_is_data("write/x/data", strlen("write/x/data")));
+	assert_false(etcd_key_is_data("data", strlen("data")));
+}
+
+static void test_names_that_are_none(void **state)
+{
+	static const char *const names[] = {
+		"",
+		"x",
+		"x-lock-",
+		"x-lock-123456789",
+		"x-lock-01234567890",
+		"x-lock-99999999999999999999",
+		"x-other-0000000001",
+		"%G0-lock-0000000001",
+		"%2-lock-0000000001",
+		"%2f-lock-0000000001", /* the digits are upper case */
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		assert_null(etcd_key_of_claim(ROOT, "a", names[i]).key.bytes);
+}
+
+static void test_large_revisions(void **state)
+{
+	struct etcd_named named = etcd_key_of_claim(ROOT, "a", "x-lock-9223372036854775807");
+	struct claim_name claim;
+	char *name;
+
+	assert_int_equal(named.order, INT64_MAX);
+	assert_key(&named.key, ROOT "/a/x");
+	name = etcd_claim_parse("x", 1, 12345678901, &claim);
+	assert_string_equal(name, "x-lock-12345678901");
+	free(name);
+}
+
+static void test_data(void **state)
+{
+	struct etcd_key claim = {"k", 1}, key;
+
+	assert_true(etcd_key_of_data(&key, &claim));
+	assert_true(strcmp(key.bytes, "k0") < 0 && strcmp(key.bytes, "k") > 0);
+	assert_key(&key, "k/data");
+	assert_true(etcd_key_end_of_claim(&key, &claim));
+	assert_key(&key, "k0");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_queues),
+		cmocka_unit_test(test_private_keys),
+		cmocka_unit_test(test_ends_of_ranges),
+		cmocka_unit_test(test_claims_of_other_clients),
+		cmocka_unit_test(test_any_bytes),
+		cmocka_unit_test(test_own_claims),
+		cmocka_unit_test(test_own_claims_in_the_wrong_place),
+		cmocka_unit_test(test_keys_that_are_no_claims),
+		cmocka_unit_test(test_names_that_are_none),
+		cmocka_unit_test(test_large_revisions),
+		cmocka_unit_test(test_data),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
