@@ -173,8 +173,8 @@ void shards_close(struct shards *shards)
 }
 
 /* How long the daemon has, from the end of the lease on, to fence what is held before the guard
- * acts: half the time between that end and the first moment at which another host can be granted
- * (stores/zookeeper/lease.h). */
+ * acts: half the time between that end and the first moment at which another host can be granted,
+ * which is a fortieth of the timeout (lease.h of each store). */
 static int64_t fencing_ms(int64_t timeout_ms)
 {
 	return timeout_ms / FENCINGS_IN_TIMEOUT;

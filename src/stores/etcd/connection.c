@@ -359,6 +359,8 @@ int connection_begin(struct connection *connection, struct grpc_call *call, cons
 		header("te", "trailers"),
 		header("content-type", "application/grpc"),
 		header("user-agent", "dlockfs/" DLOCKFS_VERSION),
+		/* A member without a leader refuses, in place of waiting for one. */
+		header("hasleader", "true"),
 		header("token", token ? token : ""),
 	};
 	size_t count = sizeof(headers) / sizeof(headers[0]);

@@ -5,7 +5,6 @@
 #include "stores/etcd/keys.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,41 +20,39 @@
 #define READ_TAG  "-read-"
 #define WRITE_TAG "-write-"
 
-/* Puts texts together, of which the last one is followed by NULL. */
-static bool join(struct etcd_key *ret, const char *first, ...)
+/* Puts texts together. */
+#define join(ret, ...) join_texts(ret, (const char *const[]){__VA_ARGS__, NULL})
+
+static bool join_texts(struct etcd_key *ret, const char *const *texts)
 {
-	va_list texts;
 	size_t count = 0;
 	char *at;
 
-	va_start(texts, first);
-	for (const char *text = first; text; text = va_arg(texts, const char *))
-		count += strlen(text);
-	va_end(texts);
+	for (size_t i = 0; texts[i]; i++)
+		count += strlen(texts[i]);
 	*ret = (struct etcd_key){malloc(count + 1), count};
 	if (!ret->bytes)
 		return false;
 	at = ret->bytes;
-	va_start(texts, first);
-	for (const char *text = first; text; text = va_arg(texts, const char *))
-		at = stpcpy(at, text);
-	va_end(texts);
+	*at = '\0';
+	for (size_t i = 0; texts[i]; i++)
+		at = stpcpy(at, texts[i]);
 	return true;
 }
 
 bool etcd_key_of_queue(struct etcd_key *ret, const char *root, const char *path)
 {
-	return join(ret, root, *root ? "/" : "", path, *path ? "/" : "", NULL);
+	return join(ret, root, *root ? "/" : "", path, *path ? "/" : "");
 }
 
 bool etcd_key_of_markers(struct etcd_key *ret, const char *root, const char *path)
 {
-	return join(ret, root, HELD + !*root, path, "/", NULL);
+	return join(ret, root, &HELD[!*root], path, "/");
 }
 
 bool etcd_key_of_marker(struct etcd_key *ret, const char *root, const char *path, const char *name)
 {
-	return join(ret, root, HELD + !*root, path, "/", name, NULL);
+	return join(ret, root, &HELD[!*root], path, "/", name);
 }
 
 bool etcd_key_of_session(struct etcd_key *ret, const char *root, int64_t lease)
@@ -63,7 +60,7 @@ bool etcd_key_of_session(struct etcd_key *ret, const char *root, int64_t lease)
 	char number[17];
 
 	snprintf(number, sizeof(number), "%016" PRIx64, (uint64_t)lease);
-	return join(ret, root, SESSION + !*root, number, NULL);
+	return join(ret, root, &SESSION[!*root], number);
 }
 
 bool etcd_key_of_new(struct etcd_key *ret, const char *root, const char *path,
@@ -73,7 +70,7 @@ bool etcd_key_of_new(struct etcd_key *ret, const char *root, const char *path,
 
 	claim_name_format(prefix, name);
 	return join(ret, root, *root ? "/" : "", path, "/",
-		    name->mode == CLAIM_SHARED ? READ : WRITE, prefix, NULL);
+		    name->mode == CLAIM_SHARED ? READ : WRITE, prefix);
 }
 
 static int hex_digit(char c)
@@ -154,7 +151,7 @@ static struct etcd_named named_of_other(const char *root, const char *path, cons
 		return named;
 	}
 	/* The name makes room for what is decoded. */
-	if (!join(&named.key, root, *root ? "/" : "", path, "/", folder, name, NULL))
+	if (!join(&named.key, root, *root ? "/" : "", path, "/", folder, name))
 		return named;
 	named.key.count -= strlen(name);
 	if (!decode(&named.key, name, bytes)) {
@@ -203,12 +200,12 @@ bool etcd_key_end(struct etcd_key *ret, const struct etcd_key *key)
 
 bool etcd_key_of_data(struct etcd_key *ret, const struct etcd_key *claim)
 {
-	return join(ret, claim->bytes, DATA, NULL);
+	return join(ret, claim->bytes, DATA);
 }
 
 bool etcd_key_end_of_claim(struct etcd_key *ret, const struct etcd_key *claim)
 {
-	return join(ret, claim->bytes, "0", NULL); /* the character behind '/' */
+	return join(ret, claim->bytes, "0"); /* the character behind '/' */
 }
 
 bool etcd_key_is_data(const char *rest, size_t bytes)
