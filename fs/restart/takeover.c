@@ -306,11 +306,13 @@ int takeover_check(struct takeover *takeover, const struct config *config, char 
 	bool same = takeover->store_count == config->store_count;
 	for (size_t i = 0; same && i < config->store_count; i++) {
 		const struct takeover_store *store = &takeover->stores[i];
+		const struct store_kind *kind = stores_find(store->url.scheme);
 		same = strcmp(store->prefix, config->stores[i].prefix) == 0 &&
 		       store_url_equal(&store->url, &config->stores[i].url) &&
-		       (!stores_find(store->url.scheme)->is_remote ||
-			(store->session_timeout_ms == config_session_timeout_ms(config, i) &&
-			 store->acl == store_access_acl(&config->stores[i].access)));
+		       (!kind->is_remote ||
+			store->session_timeout_ms == config_session_timeout_ms(config, i)) &&
+		       (!kind->has_acl ||
+			store->acl == store_access_acl(&config->stores[i].access));
 		takeover->former[i] = store->former;
 	}
 	if (same)

@@ -371,8 +371,10 @@ struct store_options {
 struct store_kind {
 	const char *scheme; /* of its URL */
 	unsigned abilities; /* STORE_HAS_... */
-	/* The claims are in a service, which has servers, a root, an acl and a session timeout. */
+	/* The claims are in a service, which has servers, a root and a session timeout; */
 	bool is_remote;
+	/* and what this host creates there says by itself who may change it (enum store_acl). */
+	bool has_acl;
 
 	/* Begins to connect, and keeps trying for as long as the store lives; never blocks. To be
 	 * called after the process went to the background, with all signals blocked that the loop

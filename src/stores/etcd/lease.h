@@ -18,7 +18,7 @@
  *    that of the renewal, or an earlier one.
  *  - A new leader gives every lease its full TTL from then on (lessor.Promote). With
  *    --experimental-enable-lease-checkpoint it is what was left of leases whose TTL is more than
- *    five minutes: the configuration allows no session as long as that.
+ *    five minutes: the store asks for no longer ones.
  *  - A lease that is granted is there by a write of the quorum, and its time begins when the leader
  *    applies that.
  *

@@ -474,6 +474,7 @@ const struct store_kind store_zookeeper_kind = {
 	.abilities = STORE_HAS_QUEUE | STORE_HAS_SHARED | STORE_HAS_RANGES | STORE_HAS_STAMPS |
 		     STORE_HAS_CLIENTS,
 	.is_remote = true,
+	.has_acl = true,
 	.open = store_zookeeper_open,
 	.restore_session = restore_session,
 };
