@@ -11,8 +11,9 @@
  *
  * - Everything runs on one thread, the loop's. No function here blocks. Events are delivered from
  *   within dispatch(), never from within another function of the table.
- * - Operations of one session take effect in the order in which they were called, and their events
- *   come in that order.
+ * - Operations on one lock take effect in the order in which they were called, and their events come
+ *   in that order. Those on other locks, prove() of several, and what views ask may be done before
+ *   or after.
  * - Each operation is answered by exactly one event with its tag, unless the session is lost first:
  *   after on_session(STORE_LOST) no event comes for anything called before it.
  * - An operation may be called in any session state; without a connection it may wait for one
@@ -37,8 +38,9 @@ struct store_statistics;
 
 /* The most in one transaction: claims, of which one of CLAIM_CURATOR_ANY counts as two; and bytes
  * of paths (each byte may become three), names and text. So a transaction stays below the 1 MB that
- * ZooKeeper takes (jute.maxbuffer): the server answers a longer one by closing the connection. */
-#define STORE_PROOFS_MAX      64
+ * ZooKeeper takes (jute.maxbuffer): the server answers a longer one by closing the connection. And
+ * below the 128 comparisons that etcd takes (--max-txn-ops): two for each claim, and one. */
+#define STORE_PROOFS_MAX      60
 #define STORE_PROOF_BYTES_MAX (800 * 1024)
 
 enum store_session {

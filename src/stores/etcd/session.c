@@ -389,6 +389,8 @@ static void on_kept(void *context, const void *bytes, size_t count)
 
 	if (store->keeping && lives) {
 		store->keeping = false;
+		if (store->lease.timeout_ms == 0 && answer->ttl <= INT32_MAX)
+			etcd_lease_begin(&store->lease, answer->ttl * 1000);
 		etcd_lease_note_sign(&store->lease, store->kept_ms, clock_now_ms(),
 				     answer->header->raft_term);
 		if (store->step == SESSION_ASKED && !store->asking)

@@ -90,9 +90,10 @@ static void store_etcd_lease(struct store *base, int64_t now_ms, struct store_le
 	};
 }
 
-/* A claim that is placed renews nothing. */
+/* What places a claim is answered by the quorum, as a heartbeat is. */
 static void defer_beat(struct store *base)
 {
+	etcd_lease_note_beat(&store_etcd_from(base)->lease, clock_now_ms());
 }
 
 static void doubt(struct store *base, int64_t now_ms)
