@@ -11,9 +11,9 @@
  *
  * - Everything runs on one thread, the loop's. No function here blocks. Events are delivered from
  *   within dispatch(), never from within another function of the table.
- * - Operations on one lock take effect in the order in which they were called, and their events come
- *   in that order. Those on other locks, prove() of several, and what views ask may be done before
- *   or after.
+ * - Operations on one lock take effect in the order in which they were called, and their events
+ * come in that order. Those on other locks, prove() of several, and what views ask may be done
+ * before or after.
  * - Each operation is answered by exactly one event with its tag, unless the session is lost first:
  *   after on_session(STORE_LOST) no event comes for anything called before it.
  * - An operation may be called in any session state; without a connection it may wait for one

@@ -139,7 +139,8 @@ static bool turn_page(struct operation *operation, const Etcd__RangeResponse *fo
 	next[bytes] = slash ? '0' : '\0'; /* the character behind '/'; or the next key */
 	next[bytes + 1] = '\0';
 	free(operation->next_page.bytes);
-	operation->next_page = (struct etcd_key){next, bytes + 1};
+	operation->next_page.bytes = next;
+	operation->next_page.count = bytes + 1;
 	return true;
 }
 
