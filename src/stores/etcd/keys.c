@@ -16,7 +16,7 @@
 #define SESSION ETCD_PRIVATE "sessions/"
 
 /* Between what another client's key has and the number. */
-#define LOCK_TAG  "-lock-"
+#define MUTEX_TAG "-mutex-"
 #define READ_TAG  "-read-"
 #define WRITE_TAG "-write-"
 
@@ -138,9 +138,9 @@ static struct etcd_named named_of_other(const char *root, const char *path, cons
 	const char *folder;
 	size_t bytes;
 
-	if (ends_in(name, at, LOCK_TAG)) {
+	if (ends_in(name, at, MUTEX_TAG)) {
 		folder = "";
-		bytes = at - strlen(LOCK_TAG);
+		bytes = at - strlen(MUTEX_TAG);
 	} else if (ends_in(name, at, READ_TAG)) {
 		folder = READ;
 		bytes = at - strlen(READ_TAG);
@@ -239,7 +239,7 @@ static bool begins_with(const char *text, size_t bytes, const char *begin)
 
 char *etcd_claim_parse(const char *rest, size_t bytes, int64_t revision, struct claim_name *ret)
 {
-	const char *tag = LOCK_TAG;
+	const char *tag = MUTEX_TAG;
 	enum claim_mode mode = CLAIM_EXCLUSIVE;
 	char *name;
 
@@ -255,7 +255,7 @@ char *etcd_claim_parse(const char *rest, size_t bytes, int64_t revision, struct 
 	}
 	if (bytes == 0 || memchr(rest, '/', bytes))
 		return NULL;
-	if (strcmp(tag, LOCK_TAG) != 0 && claim_name_parse_prefix(rest, bytes, ret) &&
+	if (strcmp(tag, MUTEX_TAG) != 0 && claim_name_parse_prefix(rest, bytes, ret) &&
 	    ret->mode == mode) {
 		ret->order = revision;
 		name = malloc(CLAIM_NAME_BYTES);

@@ -24,7 +24,7 @@
  * it:
  *
  *     _c_<uuid>-__WRIT__0000004711
- *     694d8a1c2f3b5d07-lock-0000004711
+ *     694d8a1c2f3b5d07-mutex-0000004711
  *     1700000000000000000-read-0000004711         and "-write-"
  *
  * where what other clients have in their keys is percent-encoded, but for printable ASCII without

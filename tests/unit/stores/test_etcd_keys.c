@@ -56,8 +56,8 @@ static void test_private_keys(void **state)
 	assert_key(&key, ROOT "/.dlockfs/sessions/41deb20295174634");
 	assert_true(etcd_key_of_session(&key, "", 1));
 	assert_key(&key, ".dlockfs/sessions/0000000000000001");
-	assert_true(etcd_key_of_marker(&key, ROOT, "a/b", "c-lock-0000000001"));
-	assert_key(&key, ROOT "/.dlockfs/held/a/b/c-lock-0000000001");
+	assert_true(etcd_key_of_marker(&key, ROOT, "a/b", "c-mutex-0000000001"));
+	assert_key(&key, ROOT "/.dlockfs/held/a/b/c-mutex-0000000001");
 	assert_true(etcd_key_of_markers(&key, "", "a/b"));
 	assert_key(&key, ".dlockfs/held/a/b/");
 }
@@ -109,13 +109,13 @@ static void assert_claim(const char *rest, const char *expected, enum claim_mode
 
 static void test_claims_of_other_clients(void **state)
 {
-	assert_claim("694d8a1c2f3b5d07", "694d8a1c2f3b5d07-lock-0000004711", CLAIM_EXCLUSIVE);
+	assert_claim("694d8a1c2f3b5d07", "694d8a1c2f3b5d07-mutex-0000004711", CLAIM_EXCLUSIVE);
 	assert_claim("write/1700000000000000000", "1700000000000000000-write-0000004711",
 		     CLAIM_EXCLUSIVE);
 	assert_claim("read/1700000000000000000", "1700000000000000000-read-0000004711",
 		     CLAIM_SHARED);
-	assert_claim("100% \xc3\xa4", "100%25%20%C3%A4-lock-0000004711", CLAIM_EXCLUSIVE);
-	assert_claim("x-read-0000000012", "x-read-0000000012-lock-0000004711", CLAIM_EXCLUSIVE);
+	assert_claim("100% \xc3\xa4", "100%25%20%C3%A4-mutex-0000004711", CLAIM_EXCLUSIVE);
+	assert_claim("x-read-0000000012", "x-read-0000000012-mutex-0000004711", CLAIM_EXCLUSIVE);
 }
 
 static void test_any_bytes(void **state)
@@ -189,14 +189,14 @@ static void test_names_that_are_none(void **state)
 	static const char *const names[] = {
 		"",
 		"x",
-		"x-lock-",
-		"x-lock-123456789",
-		"x-lock-01234567890",
-		"x-lock-99999999999999999999",
+		"x-mutex-",
+		"x-mutex-123456789",
+		"x-mutex-01234567890",
+		"x-mutex-99999999999999999999",
 		"x-other-0000000001",
-		"%G0-lock-0000000001",
-		"%2-lock-0000000001",
-		"%2f-lock-0000000001", /* the digits are upper case */
+		"%G0-mutex-0000000001",
+		"%2-mutex-0000000001",
+		"%2f-mutex-0000000001", /* the digits are upper case */
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -205,14 +205,14 @@ static void test_names_that_are_none(void **state)
 
 static void test_large_revisions(void **state)
 {
-	struct etcd_named named = etcd_key_of_claim(ROOT, "a", "x-lock-9223372036854775807");
+	struct etcd_named named = etcd_key_of_claim(ROOT, "a", "x-mutex-9223372036854775807");
 	struct claim_name claim;
 	char *name;
 
 	assert_int_equal(named.order, INT64_MAX);
 	assert_key(&named.key, ROOT "/a/x");
 	name = etcd_claim_parse("x", 1, 12345678901, &claim);
-	assert_string_equal(name, "x-lock-12345678901");
+	assert_string_equal(name, "x-mutex-12345678901");
 	free(name);
 }
 
