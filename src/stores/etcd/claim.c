@@ -167,6 +167,7 @@ static void conclude_withdraw(struct operation *operation, int error,
 {
 	struct store_etcd *store = operation->store;
 
+	etcd_lane_end_withdrawal(store, operation->path, operation->name, !error);
 	store->events->on_withdrawn(store->context, operation->tag, error);
 	etcd_operation_end(operation, error);
 }
@@ -179,11 +180,16 @@ void etcd_withdraw(struct store *base, void *tag, const char *path, const char *
 
 	if (!operation)
 		return;
+	if (!etcd_lane_begin_withdrawal(operation->store, path, name)) {
+		etcd_operation_free(operation);
+		etcd_store_starve(store_etcd_from(base));
+		return;
+	}
 	operation->marked = marker;
 	operation->doing = "cannot withdraw a claim of";
 	operation->send = send_withdraw;
 	operation->conclude = conclude_withdraw;
-	etcd_operation_start(operation, true);
+	etcd_operation_start(operation, false);
 }
 
 /* prove() */

@@ -111,16 +111,20 @@ void etcd_operation_send_again(struct operation *operation)
 
 struct gone {
 	struct gone *next;
+	bool is_pending; /* its withdrawal is not answered yet */
 	char name[];
 };
 
-void etcd_lane_forget_gone(struct lane *lane)
+static void forget_gone(struct lane *lane, bool pending)
 {
 	struct gone *gone, *next;
 
-	LL_FOREACH_SAFE (lane->gone, gone, next)
+	LL_FOREACH_SAFE (lane->gone, gone, next) {
+		if (gone->is_pending && !pending)
+			continue;
+		LL_DELETE(lane->gone, gone);
 		free(gone);
-	lane->gone = NULL;
+	}
 }
 
 static struct lane *find_lane(struct store_etcd *store, const char *path)
@@ -146,33 +150,85 @@ static struct lane *find_lane(struct store_etcd *store, const char *path)
 static void free_lane(struct store_etcd *store, struct lane *lane)
 {
 	HASH_DEL(store->lanes, lane);
-	etcd_lane_forget_gone(lane);
+	forget_gone(lane, true);
 	free(lane->path);
 	free(lane);
 }
 
+static void free_lane_if_idle(struct store_etcd *store, struct lane *lane)
+{
+	if (!lane->operations && !lane->withdrawals)
+		free_lane(store, lane);
+}
+
+static struct gone *add_gone(struct lane *lane, const char *name)
+{
+	struct gone *gone = calloc(1, sizeof(*gone) + strlen(name) + 1);
+
+	if (!gone)
+		return NULL;
+	strcpy(gone->name, name);
+	LL_PREPEND(lane->gone, gone);
+	return gone;
+}
+
+static struct gone *find_gone(const struct lane *lane, const char *name)
+{
+	struct gone *gone = lane ? lane->gone : NULL;
+
+	while (gone && strcmp(gone->name, name) != 0)
+		gone = gone->next;
+	return gone;
+}
+
 void etcd_lane_note_gone(struct store_etcd *store, const char *path, const char *name)
+{
+	struct lane *lane;
+
+	HASH_FIND_STR(store->lanes, path, lane);
+	if (lane && lane->operations)
+		add_gone(lane, name); /* without memory it comes once more, and goes once more */
+}
+
+bool etcd_lane_begin_withdrawal(struct store_etcd *store, const char *path, const char *name)
+{
+	struct lane *lane = find_lane(store, path);
+	struct gone *gone = lane ? add_gone(lane, name) : NULL;
+
+	if (gone) {
+		gone->is_pending = true;
+		lane->withdrawals++;
+	} else if (lane) {
+		free_lane_if_idle(store, lane);
+	}
+	return gone != NULL;
+}
+
+void etcd_lane_end_withdrawal(struct store_etcd *store, const char *path, const char *name,
+			      bool is_gone)
 {
 	struct gone *gone;
 	struct lane *lane;
 
 	HASH_FIND_STR(store->lanes, path, lane);
-	if (!lane)
-		return;
-	gone = malloc(sizeof(*gone) + strlen(name) + 1);
+	gone = find_gone(lane, name);
 	if (!gone)
-		return; /* it comes once more, and goes once more */
-	strcpy(gone->name, name);
-	LL_PREPEND(lane->gone, gone);
+		return;
+	gone->is_pending = false;
+	lane->withdrawals--;
+	if (!is_gone || !lane->operations) {
+		LL_DELETE(lane->gone, gone);
+		free(gone);
+	}
+	free_lane_if_idle(store, lane);
 }
 
-bool etcd_lane_has_gone(const struct lane *lane, const char *name)
+bool etcd_queue_has_gone(struct store_etcd *store, const char *path, const char *name)
 {
-	const struct gone *gone = lane ? lane->gone : NULL;
+	struct lane *lane;
 
-	while (gone && strcmp(gone->name, name) != 0)
-		gone = gone->next;
-	return gone != NULL;
+	HASH_FIND_STR(store->lanes, path, lane);
+	return find_gone(lane, name) != NULL;
 }
 
 void etcd_operation_start(struct operation *operation, bool in_lane)
@@ -207,10 +263,11 @@ void etcd_operation_end(struct operation *operation, int error)
 		DL_DELETE(store->others, operation);
 	} else {
 		DL_DELETE(lane->operations, operation);
+		forget_gone(lane, false);
 		if (lane->operations)
 			send_first(lane->operations);
 		else
-			free_lane(store, lane);
+			free_lane_if_idle(store, lane);
 	}
 	etcd_operation_free(operation);
 }

@@ -80,11 +80,13 @@ struct operation {
 	size_t count;
 };
 
-/* The operations of a lock, of which the first is under way. */
+/* The operations of a lock but withdrawals, of which the first is under way. */
 struct lane {
 	char *path;
 	struct operation *operations;
-	struct gone *gone; /* claims that watches have reported as gone while lists are under way */
+	size_t withdrawals;
+	struct gone *gone; /* claims that are not to be seen any more: their withdrawal was called,
+			      or a watch has reported their end while a list is under way */
 	UT_hash_handle hh;
 };
 
@@ -199,8 +201,14 @@ bool etcd_operation_is_outside(const struct operation *operation);
 
 /* Claims that a watch has reported as gone, while lists of the lock are under way. */
 void etcd_lane_note_gone(struct store_etcd *store, const char *path, const char *name);
-bool etcd_lane_has_gone(const struct lane *lane, const char *name);
-void etcd_lane_forget_gone(struct lane *lane);
+
+/* From its withdrawal on, a claim is left out of lists; but if it was refused. The first returns
+ * false when out of memory. */
+bool etcd_lane_begin_withdrawal(struct store_etcd *store, const char *path, const char *name);
+void etcd_lane_end_withdrawal(struct store_etcd *store, const char *path, const char *name,
+			      bool is_gone);
+
+bool etcd_queue_has_gone(struct store_etcd *store, const char *path, const char *name);
 
 /* session.c */
 

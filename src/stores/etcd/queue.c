@@ -64,7 +64,7 @@ static int add_claims(const struct operation *operation, const Etcd__RangeRespon
 		if (!name)
 			continue;
 		entry->name = name;
-		if (etcd_lane_has_gone(operation->lane, name))
+		if (etcd_queue_has_gone(operation->store, operation->path, name))
 			free(name);
 		else
 			queue->count++;
@@ -164,8 +164,6 @@ static void conclude_list(struct operation *operation, int error, const Etcd__Tx
 	if (!error && operation->list)
 		etcd_watches_attend(store, operation->tag, operation->path,
 				    answer->header->revision);
-	if (operation->lane)
-		etcd_lane_forget_gone(operation->lane);
 	etcd_operation_end(operation, error);
 }
 
