@@ -107,6 +107,8 @@ void claim_name_format(char text[CLAIM_NAME_PREFIX_BYTES], const struct claim_na
 	end = put_hex(end, low, 12);
 	end = stpcpy(end, span);
 	end = stpcpy(end, anchor);
+	if (name->slot != 0)
+		end += sprintf(end, "k%u-", name->slot);
 	stpcpy(end, name->companion ? COMPANION_MARKER : markers[name->recipe][name->mode]);
 }
 
@@ -265,6 +267,17 @@ static const char *read_anchor(const char *text, struct claim_name *ret)
 	return *end == ':' ? read_span(end + 1, &ret->anchor_span) : NULL;
 }
 
+static const char *read_slot(const char *text, struct claim_name *ret)
+{
+	char *end;
+	unsigned long slot = strtoul(text, &end, 10);
+
+	if (slot == 0 || slot > UINT16_MAX)
+		return NULL;
+	ret->slot = (uint16_t)slot;
+	return end;
+}
+
 /* Reads the prefix of a name, with the marker at its end, that claim_name_format() has written; not
  * the order. Returns false, and leaves *name untouched, if claim_name_format() has not written it.
  */
@@ -290,6 +303,8 @@ static bool read_own(const char *text, size_t prefix_chars, struct claim_name *n
 	}
 	if (part && part[0] == '-' && part[1] == 'a' && (is_digit(part[2]) || part[2] == '-'))
 		part = read_anchor(part + 2, &own);
+	if (part && part[0] == '-' && part[1] == 'k')
+		part = read_slot(part + 2, &own);
 	if (!part || (own.companion && (own.sparse || own.anchored || !is_whole(own.span))))
 		return false;
 
@@ -339,4 +354,12 @@ int claim_name_compare(int64_t order_a, const char *name_a, int64_t order_b, con
 	if (order_a == order_b)
 		return strcmp(name_a, name_b);
 	return order_a < order_b ? -1 : 1;
+}
+
+uint16_t claim_name_slot(const char *text)
+{
+	struct claim_name own = {.slot = 0};
+	const char *part = strstr(text, "-k");
+
+	return part != NULL && read_slot(part + 2, &own) != NULL ? own.slot : 0;
 }

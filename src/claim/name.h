@@ -32,6 +32,11 @@
  * its number, and the span of all that it held. The claim takes precedence over those that came
  * after the anchor, wait for what is held, and are not held yet (engine/precedence.c).
  *
+ *     _c_<uuid>-k<slot>-__WRIT__<number>
+ *
+ * "k", behind all these, is the claim's slot, from 1 to 65535, in a store that has a few keys for
+ * the claims of a session in a queue and uses them again (stores/etcd/keys.h): the store gives it.
+ *
  * The uuid is one of version 8 (RFC 9562), whose bits are the application's own: 60 bits of
  * session, one that tells whether the claim is of record locks, 29 bits of owner and 32 of number.
  * Curator draws random ones, version 4.
@@ -134,13 +139,14 @@ struct claim_name {
 	bool record;	/* of record locks: its data may list less than its span */
 	bool sparse;	/* it covers less than its span: only the data tells what */
 	bool anchored;
+	uint16_t slot;	/* see above; 0: none */
 	int64_t anchor; /* an order */
 	int64_t order;	/* not written by claim_name_format(): the store appends the number */
 	struct claim_span anchor_span;
 };
 
 /* The longest name that claim_name_format() writes, without the digits, with the final NUL. */
-#define CLAIM_NAME_PREFIX_BYTES 168
+#define CLAIM_NAME_PREFIX_BYTES 176
 
 /* With the digits: a number has up to nineteen characters. */
 #define CLAIM_NAME_BYTES (CLAIM_NAME_PREFIX_BYTES + 19)
@@ -194,5 +200,8 @@ bool claim_name_parse(const char *text, struct claim_name *ret);
 /* Orders claims of one lock as they stand in its queue: by order, then by name. Negative, zero or
  * positive as for strcmp(3). */
 int claim_name_compare(int64_t order_a, const char *name_a, int64_t order_b, const char *name_b);
+
+/* The slot of a claim of dlockfs that has been placed under that name; 0: it has none. */
+uint16_t claim_name_slot(const char *text);
 
 #endif

@@ -26,10 +26,11 @@
 #include "engine/test.h"
 
 /* The claim stands in the queue with this order; makes it QUEUED. */
-static void take_place(struct claim *claim, int64_t order)
+static void take_place(struct claim *claim, const char *name, int64_t order)
 {
 	DL_DELETE(claim->place.lock->unplaced, &claim->place);
 	claim->place.parts.order = order;
+	claim->place.parts.slot = claim_name_slot(name);
 	claim_set_state(claim, CLAIM_QUEUED);
 	queue_insert(&claim->place);
 }
@@ -93,7 +94,7 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 		place_failed(claim, error);
 	} else {
 		engine_acknowledged(engine, claim->sent_ms);
-		take_place(claim, order);
+		take_place(claim, name, order);
 		numbers_note(lock, order);
 		bool stale = entries == NULL && claim_needs_news(claim);
 		/* A queue whose orders have started anew unseen has others below known_to. */

@@ -100,19 +100,22 @@ void etcd_amend(struct store *base, void *tag, const char *path, const char *nam
 
 static int send_mark(struct operation *operation)
 {
+	const struct etcd_named *claim = &operation->claim;
 	struct transaction transaction;
-	struct etcd_key marker = {0};
+	struct etcd_key marker = {0}, text = {0};
 	int error = -ENOMEM;
 
-	etcd_transaction_init(&transaction);
-	etcd_transaction_require_session(&transaction, operation->store);
-	etcd_transaction_require_created(&transaction, &operation->claim.key,
-					 operation->claim.order);
-	if (etcd_key_of_marker(&marker, operation->store->root, operation->path, operation->name)) {
-		etcd_transaction_put(&transaction.then, &marker, operation->text, 0);
+	if (etcd_key_of_marker(&marker, operation->store->root, operation->path, &claim->parts) &&
+	    etcd_key_of_data(&text, &marker)) {
+		etcd_transaction_init(&transaction);
+		etcd_transaction_require_session(&transaction, operation->store);
+		etcd_transaction_require_created(&transaction, &claim->key, claim->order);
+		etcd_transaction_put(&transaction.then, &marker, operation->name, 0);
+		etcd_transaction_put(&transaction.then, &text, operation->text, 0);
 		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
 	}
 	free(marker.bytes);
+	free(text.bytes);
 	return error;
 }
 
@@ -139,26 +142,43 @@ void etcd_mark(struct store *base, void *tag, const char *path, const char *name
 	etcd_operation_start(operation, true);
 }
 
-/* withdraw(): whenever it is carried out, it does no harm, as no claim gets that name again. */
+/* withdraw(): whenever it is carried out, it does no harm, as no other claim has that key and that
+ * create revision. */
+
+/* First the claim, with its marker; then that alone, if the claim has gone: it is the claim's if it
+ * has its name. */
+static void say_withdraw(struct transaction *transaction, const struct operation *operation,
+			 const struct etcd_key *ends, const struct etcd_key *marker)
+{
+	const struct etcd_named *claim = &operation->claim;
+
+	if (operation->retries == 0) {
+		etcd_transaction_require_created(transaction, &claim->key, claim->order);
+		etcd_transaction_delete(&transaction->then, &claim->key, &ends[0]);
+	} else {
+		etcd_transaction_require_value(transaction, marker, operation->name);
+	}
+	if (operation->marked)
+		etcd_transaction_delete(&transaction->then, marker, &ends[1]);
+}
 
 static int send_withdraw(struct operation *operation)
 {
+	const struct etcd_named *claim = &operation->claim;
 	struct transaction transaction;
-	struct etcd_key marker = {0}, end = {0};
+	struct etcd_key marker = {0}, ends[2] = {0};
 	int error = -ENOMEM;
 
 	etcd_transaction_init(&transaction);
-	if (!etcd_key_end_of_claim(&end, &operation->claim.key))
-		return error;
-	etcd_transaction_delete(&transaction.then, &operation->claim.key, &end);
-	if (!operation->marked ||
-	    etcd_key_of_marker(&marker, operation->store->root, operation->path, operation->name)) {
-		if (operation->marked)
-			etcd_transaction_delete(&transaction.then, &marker, NULL);
+	if (etcd_key_of_marker(&marker, operation->store->root, operation->path, &claim->parts) &&
+	    etcd_key_end_of_claim(&ends[0], &claim->key) &&
+	    etcd_key_end_of_claim(&ends[1], &marker)) {
+		say_withdraw(&transaction, operation, ends, &marker);
 		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
 	}
 	free(marker.bytes);
-	free(end.bytes);
+	free(ends[0].bytes);
+	free(ends[1].bytes);
 	return error;
 }
 
@@ -166,7 +186,14 @@ static void conclude_withdraw(struct operation *operation, int error,
 			      const Etcd__TxnResponse *answer)
 {
 	struct store_etcd *store = operation->store;
+	const struct claim_name *parts = &operation->claim.parts;
 
+	if (!error && !answer->succeeded && operation->marked && operation->retries++ == 0) {
+		etcd_operation_send_again(operation);
+		return;
+	}
+	if (!error && parts->id.session == store->claims_session)
+		etcd_slot_give(store, operation->path, parts->slot);
 	etcd_lane_end_withdrawal(store, operation->path, operation->name, !error);
 	store->events->on_withdrawn(store->context, operation->tag, error);
 	etcd_operation_end(operation, error);

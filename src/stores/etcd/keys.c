@@ -50,9 +50,48 @@ bool etcd_key_of_markers(struct etcd_key *ret, const char *root, const char *pat
 	return join(ret, root, &HELD[!*root], path, "/");
 }
 
-bool etcd_key_of_marker(struct etcd_key *ret, const char *root, const char *path, const char *name)
+enum { SLOT_BYTES = 24 }; /* a session, a dot, a number and the final NUL */
+
+static void format_slot(char text[SLOT_BYTES], const struct claim_name *name)
 {
-	return join(ret, root, &HELD[!*root], path, "/", name);
+	snprintf(text, SLOT_BYTES, "%016" PRIx64 ".%u", name->id.session, name->slot);
+}
+
+bool etcd_key_of_marker(struct etcd_key *ret, const char *root, const char *path,
+			const struct claim_name *name)
+{
+	char slot[SLOT_BYTES];
+
+	format_slot(slot, name);
+	return join(ret, root, &HELD[!*root], path, "/", slot);
+}
+
+bool etcd_key_of_slots(struct etcd_key *ret, const char *root, const char *path, uint64_t session,
+		       enum claim_mode mode)
+{
+	char text[SLOT_BYTES];
+
+	snprintf(text, sizeof(text), "%016" PRIx64 ".", session);
+	return join(ret, root, *root ? "/" : "", path, "/", mode == CLAIM_SHARED ? READ : WRITE,
+		    text);
+}
+
+bool etcd_key_of_marked_slots(struct etcd_key *ret, const char *root, const char *path,
+			      uint64_t session)
+{
+	char text[SLOT_BYTES];
+
+	snprintf(text, sizeof(text), "%016" PRIx64 ".", session);
+	return join(ret, root, &HELD[!*root], path, "/", text);
+}
+
+uint16_t etcd_slot_parse(const char *rest, size_t bytes)
+{
+	unsigned slot = 0;
+
+	for (size_t i = 0; i < bytes && rest[i] >= '0' && rest[i] <= '9' && slot <= UINT16_MAX; i++)
+		slot = 10 * slot + (unsigned)(rest[i] - '0');
+	return slot <= UINT16_MAX ? (uint16_t)slot : 0;
 }
 
 bool etcd_key_of_session(struct etcd_key *ret, const char *root, int64_t lease)
@@ -66,11 +105,11 @@ bool etcd_key_of_session(struct etcd_key *ret, const char *root, int64_t lease)
 bool etcd_key_of_new(struct etcd_key *ret, const char *root, const char *path,
 		     const struct claim_name *name)
 {
-	char prefix[CLAIM_NAME_PREFIX_BYTES];
+	char slot[SLOT_BYTES];
 
-	claim_name_format(prefix, name);
+	format_slot(slot, name);
 	return join(ret, root, *root ? "/" : "", path, "/",
-		    name->mode == CLAIM_SHARED ? READ : WRITE, prefix);
+		    name->mode == CLAIM_SHARED ? READ : WRITE, slot);
 }
 
 static int hex_digit(char c)
@@ -172,9 +211,11 @@ struct etcd_named etcd_key_of_claim(const char *root, const char *path, const ch
 		return named;
 	if (!claim_name_parse_prefix(name, at, &parts))
 		return named_of_other(root, path, name, at, order);
+	parts.order = order;
 	named.order = order;
 	named.is_ours = true;
-	if (!etcd_key_of_new(&named.key, root, path, &parts))
+	named.parts = parts;
+	if (parts.slot == 0 || !etcd_key_of_new(&named.key, root, path, &parts))
 		named.key.bytes = NULL;
 	return named;
 }
@@ -237,26 +278,71 @@ static bool begins_with(const char *text, size_t bytes, const char *begin)
 	return bytes > strlen(begin) && memcmp(text, begin, strlen(begin)) == 0;
 }
 
-char *etcd_claim_parse(const char *rest, size_t bytes, int64_t revision, struct claim_name *ret)
+/* Where the part of the key that other clients choose begins, and what they do with it. */
+struct folder {
+	size_t bytes;
+	const char *tag;
+	enum claim_mode mode;
+};
+
+static struct folder find_folder(const char *rest, size_t bytes)
 {
-	const char *tag = MUTEX_TAG;
-	enum claim_mode mode = CLAIM_EXCLUSIVE;
+	if (begins_with(rest, bytes, READ))
+		return (struct folder){strlen(READ), READ_TAG, CLAIM_SHARED};
+	if (begins_with(rest, bytes, WRITE))
+		return (struct folder){strlen(WRITE), WRITE_TAG, CLAIM_EXCLUSIVE};
+	return (struct folder){0, MUTEX_TAG, CLAIM_EXCLUSIVE};
+}
+
+bool etcd_key_is_claim(const char *rest, size_t bytes)
+{
+	size_t folder = find_folder(rest, bytes).bytes;
+
+	return bytes > folder && !memchr(rest + folder, '/', bytes - folder);
+}
+
+size_t etcd_value_line(const char *value, size_t bytes)
+{
+	const char *end = bytes > 0 ? memchr(value, '\n', bytes) : NULL;
+
+	return end ? (size_t)(end - value) : bytes;
+}
+
+char *etcd_value_format(const char *line, const char *text)
+{
+	char *value = malloc(strlen(line) + 1 + strlen(text) + 1);
+
+	if (value)
+		stpcpy(stpcpy(stpcpy(value, line), "\n"), text);
+	return value;
+}
+
+/* Whether the value is that of the claim of dlockfs that has this key. */
+static bool is_ours(const char *rest, size_t bytes, const char *value, size_t value_bytes,
+		    struct claim_name *ret)
+{
+	char slot[SLOT_BYTES];
+
+	if (value_bytes == 0 ||
+	    !claim_name_parse_prefix(value, etcd_value_line(value, value_bytes), ret) ||
+	    ret->slot == 0)
+		return false;
+	format_slot(slot, ret);
+	return bytes == strlen(slot) && memcmp(rest, slot, bytes) == 0;
+}
+
+char *etcd_claim_parse(const char *rest, size_t bytes, const char *value, size_t value_bytes,
+		       int64_t revision, struct claim_name *ret)
+{
+	struct folder folder = find_folder(rest, bytes);
 	char *name;
 
-	if (begins_with(rest, bytes, READ)) {
-		tag = READ_TAG;
-		mode = CLAIM_SHARED;
-		rest += strlen(READ);
-		bytes -= strlen(READ);
-	} else if (begins_with(rest, bytes, WRITE)) {
-		tag = WRITE_TAG;
-		rest += strlen(WRITE);
-		bytes -= strlen(WRITE);
-	}
-	if (bytes == 0 || memchr(rest, '/', bytes))
+	if (!etcd_key_is_claim(rest, bytes))
 		return NULL;
-	if (strcmp(tag, MUTEX_TAG) != 0 && claim_name_parse_prefix(rest, bytes, ret) &&
-	    ret->mode == mode) {
+	rest += folder.bytes;
+	bytes -= folder.bytes;
+	if (folder.bytes > 0 && is_ours(rest, bytes, value, value_bytes, ret) &&
+	    ret->mode == folder.mode) {
 		ret->order = revision;
 		name = malloc(CLAIM_NAME_BYTES);
 		if (name)
@@ -265,8 +351,8 @@ char *etcd_claim_parse(const char *rest, size_t bytes, int64_t revision, struct 
 	}
 	*ret = (struct claim_name){
 		.span = CLAIM_SPAN_WHOLE,
-		.mode = mode,
+		.mode = folder.mode,
 		.order = revision,
 	};
-	return format_other(rest, bytes, tag, revision);
+	return format_other(rest, bytes, folder.tag, revision);
 }

@@ -1,34 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The keys of locks and claims in etcd. Below the root ("/dlockfs", which may be ""), for the lock
- * "a/b":
+ * The keys of locks and claims in etcd. Below the root, such as "/dlockfs", for the lock "a/b":
  *
- *     /dlockfs/a/b/write/_c_<uuid>-__WRIT__       an exclusive claim of dlockfs
- *     /dlockfs/a/b/read/_c_<uuid>-__READ__        a shared one
- *     /dlockfs/a/b/write/_c_<uuid>-__WRIT__/data  its data, once that was changed
- *     /dlockfs/a/b/694d8a1c2f3b5d07               a claim of etcdctl lock, of the lock service
- * (jetcd) and of Mutex of clientv3/concurrency /dlockfs/a/b/read/1700000000000000000       a claim
- * of RWMutex of contrib/recipes /dlockfs/.dlockfs/held/a/b/<name>           the marker of a claim
- *     /dlockfs/.dlockfs/sessions/<lease>          a session
+ *     a/b/write/<session>.<slot>           an exclusive claim of dlockfs
+ *     a/b/read/<session>.<slot>            a shared one
+ *     a/b/write/<session>.<slot>/data      its data, once they were changed
+ *     a/b/694d8a1c2f3b5d07                 a claim of etcdctl lock, jetcd's Lock, Go's Mutex
+ *     a/b/read/1700000000000000000         a claim of RWMutex of contrib/recipes
+ *     .dlockfs/held/a/b/<session>.<slot>   the marker of a claim; its text with "/data"
+ *     .dlockfs/sessions/<lease>            a session
  *
  * A claim has a lease; what has none is no claim. Claims are ordered by create revision. Mutex
- * waits for every key below "a/b/" that was created before its own, a writer of RWMutex for every
- * one that was changed last before its own, a reader for those below "a/b/write". So the key of a
- * claim is written once only: its data have another one, which comes later and goes with it. A
- * mutex does not count as a writer for RWMutex's readers; for dlockfs it does.
+ * (clientv3/concurrency) waits for every key below "a/b/" that was created before its own, a writer
+ * of RWMutex for every one that was changed last before its own, a reader for those below
+ * "a/b/write". So the key of a claim is written once only: its data have another one, which comes
+ * later and goes with it. A mutex does not count as a writer for RWMutex's readers; for dlockfs it
+ * does.
  *
  * A key that has no lease, or more slashes, is none of the lock's claims; so a lock below another
  * one is none, but Mutex and RWMutex on the upper one would wait for those below.
  *
+ * The value of a claim of dlockfs is a line with its name without the number, and its first data.
+ * etcd keeps each key in its index until the next compaction, also when it is deleted, and goes
+ * through all of them for each list: so the keys are few, and used again. <session> is that of the
+ * claim's id, <slot> the least number from 1 on of which there is no claim in that queue (slots.c).
+ *
  * The *name* of a claim (stores/store.h) ends in its create revision, as if the store had numbered
  * it:
  *
- *     _c_<uuid>-__WRIT__0000004711
+ *     _c_<uuid>-k1-__WRIT__0000004711
  *     694d8a1c2f3b5d07-mutex-0000004711
  *     1700000000000000000-read-0000004711         and "-write-"
  *
  * where what other clients have in their keys is percent-encoded, but for printable ASCII without
- * '%'. So a name is of one claim only, though a key may be made again.
+ * '%'. So a name is of one claim only, though keys are used again.
  *
  * Pure functions: no I/O, any thread.
  */
@@ -57,13 +62,24 @@ bool etcd_key_of_queue(struct etcd_key *ret, const char *root, const char *path)
 /* What the keys of its claims' markers begin with. */
 bool etcd_key_of_markers(struct etcd_key *ret, const char *root, const char *path);
 
-/* The marker of a claim. */
-bool etcd_key_of_marker(struct etcd_key *ret, const char *root, const char *path, const char *name);
+/* The marker of a claim that has a slot. */
+bool etcd_key_of_marker(struct etcd_key *ret, const char *root, const char *path,
+			const struct claim_name *name);
+
+/* What the keys of the session's claims in that queue begin with, in that mode; and of their
+ * markers. */
+bool etcd_key_of_slots(struct etcd_key *ret, const char *root, const char *path, uint64_t session,
+		       enum claim_mode mode);
+bool etcd_key_of_marked_slots(struct etcd_key *ret, const char *root, const char *path,
+			      uint64_t session);
+
+/* The slot in what follows that in a key; 0: there is none. */
+uint16_t etcd_slot_parse(const char *rest, size_t bytes);
 
 /* A session, by its lease. */
 bool etcd_key_of_session(struct etcd_key *ret, const char *root, int64_t lease);
 
-/* The key of a new claim. */
+/* The key of a claim that has a slot. */
 bool etcd_key_of_new(struct etcd_key *ret, const char *root, const char *path,
 		     const struct claim_name *name);
 
@@ -71,7 +87,8 @@ bool etcd_key_of_new(struct etcd_key *ret, const char *root, const char *path,
 struct etcd_named {
 	struct etcd_key key; /* bytes NULL: it is no name of a claim here, or out of memory */
 	int64_t order;
-	bool is_ours; /* it is a claim of dlockfs, and may have data */
+	bool is_ours; /* it is a claim of dlockfs, and may have data: then its content */
+	struct claim_name parts;
 };
 
 struct etcd_named etcd_key_of_claim(const char *root, const char *path, const char *name);
@@ -85,8 +102,18 @@ bool etcd_key_end_of_claim(struct etcd_key *ret, const struct etcd_key *claim);
 /* Whether the key is that of a claim's data. */
 bool etcd_key_is_data(const char *rest, size_t bytes);
 
-/* Reads what follows etcd_key_of_queue() in a key. Returns the claim's name, to be freed, and its
- * content in *ret; NULL: it is no claim of that lock, or out of memory. */
-char *etcd_claim_parse(const char *rest, size_t bytes, int64_t revision, struct claim_name *ret);
+/* Whether what follows etcd_key_of_queue() in a key makes it one of a claim of that lock. */
+bool etcd_key_is_claim(const char *rest, size_t bytes);
+
+/* Reads such a key, and its value. Returns the claim's name, to be freed, and its content in *ret;
+ * NULL: it is no claim of that lock, or out of memory (errno). */
+char *etcd_claim_parse(const char *rest, size_t bytes, const char *value, size_t value_bytes,
+		       int64_t revision, struct claim_name *ret);
+
+/* The value of a claim: to be freed; NULL: out of memory. */
+char *etcd_value_format(const char *line, const char *text);
+
+/* How many bytes of a value are its first line, without its end. */
+size_t etcd_value_line(const char *value, size_t bytes);
 
 #endif

@@ -72,18 +72,13 @@ static void free_names(struct operation *operation)
 /* Whether the key that goes on so is one of a lock below, and not of a claim of this one. */
 static bool is_below(const struct operation *operation, const char *rest, size_t bytes)
 {
-	struct claim_name claim;
-	char *name;
-
 	if (!memchr(rest, '/', bytes))
 		return false;
 	if (*operation->path == '\0')
 		return bytes < strlen(RESERVED) || memcmp(rest, RESERVED, strlen(RESERVED)) != 0;
 	if (etcd_key_is_data(rest, bytes))
 		bytes = (size_t)((const char *)memrchr(rest, '/', bytes) - rest);
-	name = etcd_claim_parse(rest, bytes, 0, &claim);
-	free(name);
-	return !name;
+	return !etcd_key_is_claim(rest, bytes);
 }
 
 static bool add_names(const struct operation *operation, const Etcd__RangeResponse *found,
@@ -205,14 +200,20 @@ static int send_read(struct operation *operation)
 	etcd_transaction_init(&transaction);
 	if (etcd_key_end_of_claim(&end, &operation->claim.key)) {
 		etcd_transaction_range(&transaction.then, &operation->claim.key,
-				       operation->claim.is_ours ? &end : NULL);
+				       operation->claim.is_ours || operation->marked ? &end : NULL);
 		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
 	}
 	free(end.bytes);
 	return error;
 }
 
-/* The claim, and its data in *ret_data if they were changed. NULL: it is not there. */
+static bool is_value(const Etcd__KeyValue *kv, const char *text)
+{
+	return kv->value.len == strlen(text) && memcmp(kv->value.data, text, kv->value.len) == 0;
+}
+
+/* The claim, and its data in *ret_data if they were changed; or the marker of the claim of that
+ * name, and its text. NULL: it is not there. */
 static const Etcd__KeyValue *find_claim(const struct operation *operation,
 					const Etcd__TxnResponse *answer,
 					const Etcd__KeyValue **ret_data)
@@ -222,7 +223,8 @@ static const Etcd__KeyValue *find_claim(const struct operation *operation,
 
 	*ret_data = found && found->n_kvs > 1 ? found->kvs[1] : NULL;
 	if (!found || found->n_kvs == 0 || found->kvs[0]->key.len != claim->key.count ||
-	    (claim->order != 0 && found->kvs[0]->create_revision != claim->order))
+	    (!operation->marked && found->kvs[0]->create_revision != claim->order) ||
+	    (operation->marked && !is_value(found->kvs[0], operation->name)))
 		return NULL;
 	return found->kvs[0];
 }
@@ -238,17 +240,35 @@ static void conclude_read(struct operation *operation, int error, const Etcd__Tx
 	if (!error && !found)
 		error = -ENOENT;
 	if (!error) {
-		const Etcd__KeyValue *value = data ? data : found;
+		const ProtobufCBinaryData *value = data ? &data->value : &found->value;
+		size_t line = data || !operation->claim.is_ours
+				      ? 0
+				      : etcd_value_line((const char *)value->data, value->len) + 1;
 
+		line = line < value->len ? line : value->len;
 		claim = (struct store_claim){
-			.data = value->value.data,
-			.data_bytes = value->value.len,
+			.data = value->data + line,
+			.data_bytes = value->len - line,
 			.session = (uint64_t)found->lease,
 			.version = data ? (uint32_t)data->version : 0,
 		};
 	}
 	read->done(read, error, error ? NULL : &claim);
 	etcd_operation_end(operation, error);
+}
+
+/* Turns the operation to the marker of that claim. Returns false when out of memory. */
+static bool look_for_marker(struct operation *operation, const char *claim)
+{
+	struct claim_name parts;
+
+	operation->marked = claim_name_parse(claim, &parts) && parts.slot != 0;
+	free(operation->claim.key.bytes);
+	operation->claim = (struct etcd_named){0};
+	free(operation->name);
+	operation->name = strdup(claim);
+	return operation->name && etcd_key_of_marker(&operation->claim.key, operation->store->root,
+						     operation->path, &parts);
 }
 
 int etcd_read(struct store *base, struct store_read *read, const char *path, const char *name)
@@ -258,14 +278,8 @@ int etcd_read(struct store *base, struct store_read *read, const char *path, con
 
 	if (!operation)
 		return -ENOMEM;
-	if (claim_marker_parse(name, marked)) {
-		free(operation->claim.key.bytes);
-		operation->claim = (struct etcd_named){0};
-		if (!etcd_key_of_marker(&operation->claim.key, operation->store->root, path,
-					marked))
-			operation->claim.key.bytes = NULL;
-	}
-	if (!operation->claim.key.bytes) {
+	if ((claim_marker_parse(name, marked) && !look_for_marker(operation, marked)) ||
+	    !operation->claim.key.bytes) {
 		etcd_operation_free(operation);
 		return -ENOMEM;
 	}

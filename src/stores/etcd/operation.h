@@ -39,7 +39,9 @@
 	17 /* sixteen hexadecimal digits, so that later ones are greater as text                   \
 	    */
 
+struct gone;
 struct lane;
+struct slots;
 struct names; /* look.c */
 struct watch;
 
@@ -70,6 +72,7 @@ struct operation {
 	bool marked;		 /* withdraw(): with the marker */
 	int64_t lease;		 /* write(): of the claim */
 	struct claim_name parts; /* place() */
+	unsigned retries;
 	/* look() */
 	struct etcd_key next_page;
 	struct names *names;
@@ -132,6 +135,8 @@ struct store_etcd {
 
 	/* Operations */
 	struct lane *lanes;	  /* by path */
+	struct slots *slots;	  /* by path */
+	uint64_t claims_session;  /* of the ids of the claims that were placed last */
 	struct operation *others; /* which are in no lane */
 	struct operation *failed; /* to be answered -ECONNRESET by the next dispatch() */
 	struct log_limit refusals;
@@ -210,6 +215,15 @@ void etcd_lane_end_withdrawal(struct store_etcd *store, const char *path, const 
 
 bool etcd_queue_has_gone(struct store_etcd *store, const char *path, const char *name);
 
+/* slots.c */
+
+/* Takes the least slot that is free; 0: there is none, or no memory. */
+uint16_t etcd_slot_take(struct store_etcd *store, const char *path);
+/* It is in use. Returns false when out of memory. */
+bool etcd_slot_note(struct store_etcd *store, const char *path, uint16_t slot);
+void etcd_slot_give(struct store_etcd *store, const char *path, uint16_t slot);
+void etcd_slots_drop(struct store_etcd *store);
+
 /* session.c */
 
 void etcd_session_start(struct store_etcd *store);
@@ -271,6 +285,10 @@ void etcd_transaction_require_created(struct transaction *transaction, const str
 void etcd_transaction_require_version(struct transaction *transaction, const struct etcd_key *key,
 				      int64_t version);
 
+/* Only if that is the key's value. */
+void etcd_transaction_require_value(struct transaction *transaction, const struct etcd_key *key,
+				    const char *value);
+
 Etcd__RangeRequest *etcd_transaction_range(struct transaction_branch *branch,
 					   const struct etcd_key *key, const struct etcd_key *end);
 void etcd_transaction_put(struct transaction_branch *branch, const struct etcd_key *key,
@@ -305,6 +323,10 @@ void etcd_queue_free(struct queue *queue);
 void etcd_queue_range(struct transaction_branch *branch, const struct operation *operation,
 		      const struct etcd_key ends[2]);
 bool etcd_queue_keys(struct operation *operation, struct etcd_key ends[2]);
+
+/* The data in a value, up to the first NUL; `first`: those of a claim of dlockfs, behind the line
+ * with its name. To be freed; NULL: out of memory. */
+char *etcd_value_text(const Etcd__KeyValue *value, bool first);
 
 /* The others */
 

@@ -9,37 +9,111 @@
 
 #include "stores/etcd/operation.h"
 
-enum { LATEST = 2 }; /* the claim itself, and the key that was created before it */
+enum {
+	LATEST = 2,  /* the claim itself, and the key that was created before it */
+	RETRIES = 8, /* for a slot that is free */
+};
+
+/* The keys that a claim in the slot needs. */
+struct place_keys {
+	struct etcd_key marker, slots[2], ends[4];
+};
+
+static bool make_keys(struct operation *operation, struct place_keys *keys)
+{
+	const struct claim_name *parts = &operation->parts;
+	const char *root = operation->store->root, *path = operation->path;
+	uint64_t session = parts->id.session;
+
+	free(operation->claim.key.bytes);
+	operation->claim.key.bytes = NULL;
+	return etcd_key_of_new(&operation->claim.key, root, path, parts) &&
+	       etcd_key_of_marker(&keys->marker, root, path, parts) &&
+	       etcd_key_of_slots(&keys->slots[0], root, path, session, parts->mode) &&
+	       etcd_key_of_marked_slots(&keys->slots[1], root, path, session) &&
+	       etcd_queue_keys(operation, keys->ends) &&
+	       etcd_key_end(&keys->ends[2], &keys->slots[0]) &&
+	       etcd_key_end(&keys->ends[3], &keys->slots[1]);
+}
+
+static void free_keys(struct place_keys *keys)
+{
+	free(keys->marker.bytes);
+	for (size_t i = 0; i < 2; i++)
+		free(keys->slots[i].bytes);
+	for (size_t i = 0; i < 4; i++)
+		free(keys->ends[i].bytes);
+}
+
+/* The queue, or the claim itself and what was created last before it. */
+static void ask_for_queue(struct transaction_branch *then, const struct operation *operation,
+			  const struct place_keys *keys)
+{
+	Etcd__RangeRequest *latest;
+
+	if (operation->list) {
+		etcd_queue_range(then, operation, keys->ends);
+		return;
+	}
+	latest = etcd_transaction_range(then, &operation->queue, &keys->ends[0]);
+	latest->keys_only = true;
+	latest->sort_order = ETCD__RANGE_REQUEST__SORT_ORDER__DESCEND;
+	latest->sort_target = ETCD__RANGE_REQUEST__SORT_TARGET__CREATE;
+	latest->limit = LATEST;
+}
 
 static int send_place(struct operation *operation)
 {
+	struct store_etcd *store = operation->store;
 	struct transaction transaction;
-	struct etcd_key ends[2] = {0};
+	struct place_keys keys = {0};
+	char line[CLAIM_NAME_PREFIX_BYTES];
+	char *value = NULL;
 	int error = -ENOMEM;
 
-	etcd_transaction_init(&transaction);
-	etcd_transaction_require_session(&transaction, operation->store);
-	etcd_transaction_require_created(&transaction, &operation->claim.key, 0);
-	etcd_transaction_put(&transaction.then, &operation->claim.key, operation->text,
-			     operation->store->lease_id);
-	if (!etcd_queue_keys(operation, ends))
-		goto free_ends;
-	if (operation->list) {
-		etcd_queue_range(&transaction.then, operation, ends);
-	} else {
-		Etcd__RangeRequest *latest =
-			etcd_transaction_range(&transaction.then, &operation->queue, &ends[0]);
+	operation->parts.slot = etcd_slot_take(store, operation->path);
+	if (operation->parts.slot == 0)
+		return error;
+	claim_name_format(line, &operation->parts);
+	value = etcd_value_format(line, operation->text);
+	if (value && make_keys(operation, &keys)) {
+		struct transaction_branch *otherwise = &transaction.otherwise;
 
-		latest->keys_only = true;
-		latest->sort_order = ETCD__RANGE_REQUEST__SORT_ORDER__DESCEND;
-		latest->sort_target = ETCD__RANGE_REQUEST__SORT_TARGET__CREATE;
-		latest->limit = LATEST;
+		etcd_transaction_init(&transaction);
+		etcd_transaction_require_session(&transaction, store);
+		etcd_transaction_require_created(&transaction, &operation->claim.key, 0);
+		etcd_transaction_require_created(&transaction, &keys.marker, 0);
+		etcd_transaction_put(&transaction.then, &operation->claim.key, value,
+				     store->lease_id);
+		ask_for_queue(&transaction.then, operation, &keys);
+		for (size_t i = 0; i < 2; i++)
+			etcd_transaction_range(otherwise, &keys.slots[i], &keys.ends[2 + i])
+				->keys_only = true;
+		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
 	}
-	error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
-free_ends:
-	free(ends[0].bytes);
-	free(ends[1].bytes);
+	if (error)
+		etcd_slot_give(store, operation->path, operation->parts.slot);
+	free_keys(&keys);
+	free(value);
 	return error;
+}
+
+/* Notes the slots that are in use, which a former process has taken. */
+static void note_slots(struct operation *operation, const Etcd__TxnResponse *answer)
+{
+	for (size_t i = 1; i <= 2; i++) {
+		const Etcd__RangeResponse *found = etcd_transaction_found(answer, i);
+
+		for (size_t j = 0; found && j < found->n_kvs; j++) {
+			const ProtobufCBinaryData *key = &found->kvs[j]->key;
+			const char *dot = memrchr(key->data, '.', key->len);
+			const char *end = (const char *)key->data + key->len;
+			uint16_t slot = dot ? etcd_slot_parse(dot + 1, (size_t)(end - dot - 1)) : 0;
+
+			if (slot > 0)
+				etcd_slot_note(operation->store, operation->path, slot);
+		}
+	}
 }
 
 /* The latest key below the lock that was there before the claim. It may be none of a claim of it,
@@ -64,10 +138,16 @@ static void conclude_place(struct operation *operation, int error, const Etcd__T
 	struct queue queue = {0};
 	int64_t revision = 0;
 
-	/* The name is new: only the session can have been in the way. */
-	if (!error && !answer->succeeded)
+	if (!error && !answer->succeeded) {
 		error = -ECONNRESET;
+		if (!etcd_transaction_was_late(store, answer) && operation->retries++ < RETRIES) {
+			note_slots(operation, answer);
+			etcd_operation_send_again(operation);
+			return;
+		}
+	}
 	if (error) {
+		etcd_slot_give(store, operation->path, operation->parts.slot);
 		store->events->on_placed(store->context, operation->tag, error, NULL, 0, INT64_MAX,
 					 NULL, 0);
 		etcd_operation_end(operation, error);
@@ -96,13 +176,13 @@ void etcd_place(struct store *base, void *tag, const char *path, const struct cl
 		operation->parts = *name;
 		operation->text = strdup(text);
 	}
-	if (!operation || !operation->text ||
-	    !etcd_key_of_new(&operation->claim.key, store->root, path, name)) {
+	if (!operation || !operation->text) {
 		if (operation)
 			etcd_operation_free(operation);
 		etcd_store_starve(store);
 		return;
 	}
+	store->claims_session = name->id.session;
 	operation->list = list;
 	operation->doing = "cannot place a claim of";
 	operation->send = send_place;

@@ -31,8 +31,8 @@ bool etcd_queue_keys(struct operation *operation, struct etcd_key ends[2])
 void etcd_queue_range(struct transaction_branch *branch, const struct operation *operation,
 		      const struct etcd_key ends[2])
 {
-	etcd_transaction_range(branch, &operation->queue, &ends[0])->keys_only = true;
-	etcd_transaction_range(branch, &operation->markers, &ends[1])->keys_only = true;
+	etcd_transaction_range(branch, &operation->queue, &ends[0]);
+	etcd_transaction_range(branch, &operation->markers, &ends[1]);
 }
 
 static int compare_entries(const void *a, const void *b)
@@ -58,7 +58,8 @@ static int add_claims(const struct operation *operation, const Etcd__RangeRespon
 		if (kv->lease == 0 || etcd_key_is_data(rest, bytes))
 			continue;
 		errno = 0;
-		name = etcd_claim_parse(rest, bytes, kv->create_revision, &entry->claim);
+		name = etcd_claim_parse(rest, bytes, (const char *)kv->value.data, kv->value.len,
+					kv->create_revision, &entry->claim);
 		if (!name && errno == ENOMEM)
 			return -ENOMEM;
 		if (!name)
@@ -90,9 +91,12 @@ static int add_orphans(const struct operation *operation, const Etcd__RangeRespo
 	for (size_t i = 0; markers && i < markers->n_kvs; i++) {
 		const Etcd__KeyValue *kv = markers->kvs[i];
 		struct store_entry *entry = &queue->entries[queue->count];
-		char *name = strndup((const char *)kv->key.data + operation->markers.count,
-				     kv->key.len - operation->markers.count);
+		char *name;
 
+		if (memchr(kv->key.data + operation->markers.count, '/',
+			   kv->key.len - operation->markers.count))
+			continue; /* its text, or of a lock below */
+		name = strndup((const char *)kv->value.data, kv->value.len);
 		if (!name)
 			return -ENOMEM;
 		*entry = (struct store_entry){.name = name, .orphan = true};

@@ -68,6 +68,7 @@ static void drop_session(struct store_etcd *store)
 	forget_calls(store);
 	etcd_operations_drop(store);
 	etcd_watches_drop(store);
+	etcd_slots_drop(store);
 	free(store->session_key.bytes);
 	store->session_key = (struct etcd_key){0};
 	store->lease_id = 0;

@@ -42,18 +42,6 @@ static Etcd__Compare *require(struct transaction *transaction, const struct etcd
 	return compare;
 }
 
-void etcd_transaction_require_session(struct transaction *transaction,
-				      const struct store_etcd *store)
-{
-	Etcd__Compare *compare =
-		require(transaction, &store->session_key, ETCD__COMPARE__TARGET__VALUE);
-
-	etcd_epoch_write(store, transaction->epoch);
-	compare->target_union_case = ETCD__COMPARE__TARGET_UNION_VALUE;
-	compare->value = text_of(transaction->epoch);
-	etcd_transaction_range(&transaction->otherwise, &store->session_key, NULL);
-}
-
 void etcd_transaction_require_created(struct transaction *transaction, const struct etcd_key *key,
 				      int64_t revision)
 {
@@ -70,6 +58,23 @@ void etcd_transaction_require_version(struct transaction *transaction, const str
 
 	compare->target_union_case = ETCD__COMPARE__TARGET_UNION_VERSION;
 	compare->version = version;
+}
+
+void etcd_transaction_require_value(struct transaction *transaction, const struct etcd_key *key,
+				    const char *value)
+{
+	Etcd__Compare *compare = require(transaction, key, ETCD__COMPARE__TARGET__VALUE);
+
+	compare->target_union_case = ETCD__COMPARE__TARGET_UNION_VALUE;
+	compare->value = text_of(value);
+}
+
+void etcd_transaction_require_session(struct transaction *transaction,
+				      const struct store_etcd *store)
+{
+	etcd_epoch_write(store, transaction->epoch);
+	etcd_transaction_require_value(transaction, &store->session_key, transaction->epoch);
+	etcd_transaction_range(&transaction->otherwise, &store->session_key, NULL);
 }
 
 static struct transaction_step *add(struct transaction_branch *branch)
@@ -150,4 +155,14 @@ bool etcd_transaction_was_late(const struct store_etcd *store, const Etcd__TxnRe
 	etcd_epoch_write(store, epoch);
 	return !found || found->n_kvs != 1 || found->kvs[0]->value.len != strlen(epoch) ||
 	       memcmp(found->kvs[0]->value.data, epoch, strlen(epoch)) != 0;
+}
+
+char *etcd_value_text(const Etcd__KeyValue *value, bool first)
+{
+	const char *text = (const char *)value->value.data;
+	size_t bytes = value->value.len, line = first ? etcd_value_line(text, bytes) : 0;
+
+	if (first)
+		line += line < bytes;
+	return bytes > 0 ? strndup(text + line, bytes - line) : strdup("");
 }

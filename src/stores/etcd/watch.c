@@ -111,10 +111,16 @@ static void be_lost(struct watch *watch)
 	tell_change(watch);
 }
 
+static bool is_key(const Etcd__KeyValue *kv, const struct etcd_key *key)
+{
+	return kv->key.len == key->count && memcmp(kv->key.data, key->bytes, key->count) == 0;
+}
+
 static void report(struct watch *watch, const Etcd__KeyValue *value, uint32_t version)
 {
 	struct store_etcd *store = watch->store;
-	char *text = strndup((const char *)value->value.data, value->value.len);
+	char *text =
+		etcd_value_text(value, is_key(value, &watch->claim.key) && watch->claim.is_ours);
 
 	if (!text) {
 		etcd_store_starve(store);
@@ -139,11 +145,6 @@ static void on_stream_ended(void *context, int status, const char *text)
 		grpc_leave(store->grpc);
 	else
 		etcd_store_wake(store);
-}
-
-static bool is_key(const Etcd__KeyValue *kv, const struct etcd_key *key)
-{
-	return kv->key.len == key->count && memcmp(kv->key.data, key->bytes, key->count) == 0;
 }
 
 /* Takes it out of those that are set up. */

@@ -23,6 +23,7 @@ static struct claim_name claim_of(enum claim_mode mode)
 		.id = {.session = claim_id_session(0x123456789abcdef0), .owner = 7, .number = 9},
 		.span = CLAIM_SPAN_WHOLE,
 		.mode = mode,
+		.slot = 12,
 	};
 }
 
@@ -56,8 +57,12 @@ static void test_private_keys(void **state)
 	assert_key(&key, ROOT "/.dlockfs/sessions/41deb20295174634");
 	assert_true(etcd_key_of_session(&key, "", 1));
 	assert_key(&key, ".dlockfs/sessions/0000000000000001");
-	assert_true(etcd_key_of_marker(&key, ROOT, "a/b", "c-mutex-0000000001"));
-	assert_key(&key, ROOT "/.dlockfs/held/a/b/c-mutex-0000000001");
+	struct claim_name claim = claim_of(CLAIM_SHARED);
+
+	assert_true(etcd_key_of_marker(&key, ROOT, "a/b", &claim));
+	assert_key(&key, ROOT "/.dlockfs/held/a/b/123456789abc8ef0.12");
+	assert_true(etcd_key_of_marked_slots(&key, ROOT, "a/b", claim.id.session));
+	assert_key(&key, ROOT "/.dlockfs/held/a/b/123456789abc8ef0.");
 	assert_true(etcd_key_of_markers(&key, "", "a/b"));
 	assert_key(&key, ".dlockfs/held/a/b/");
 }
@@ -77,9 +82,9 @@ static void test_ends_of_ranges(void **state)
 }
 
 /* What a key below QUEUE says, to be freed; and that its name leads back to it. */
-static char *name_of(const char *rest, size_t bytes, struct claim_name *ret)
+static char *name_of(const char *rest, size_t bytes, const char *value, struct claim_name *ret)
 {
-	char *name = etcd_claim_parse(rest, bytes, 4711, ret);
+	char *name = etcd_claim_parse(rest, bytes, value, strlen(value), 4711, ret);
 	struct etcd_named named;
 
 	if (!name)
@@ -98,7 +103,7 @@ static char *name_of(const char *rest, size_t bytes, struct claim_name *ret)
 static void assert_claim(const char *rest, const char *expected, enum claim_mode mode)
 {
 	struct claim_name claim;
-	char *name = name_of(rest, strlen(rest), &claim);
+	char *name = name_of(rest, strlen(rest), "", &claim);
 
 	assert_non_null(name);
 	assert_string_equal(name, expected);
@@ -127,9 +132,22 @@ static void test_any_bytes(void **state)
 	for (int c = 0; c < 256; c++)
 		if (c != '/')
 			rest[count++] = (char)c;
-	char *name = name_of(rest, count, &claim);
+	char *name = name_of(rest, count, "any value\n", &claim);
 	assert_non_null(name);
 	free(name);
+}
+
+/* The value of a claim, as place() writes it. */
+static char *value_of(const struct claim_name *claim)
+{
+	char line[CLAIM_NAME_PREFIX_BYTES];
+	char *value;
+
+	claim_name_format(line, claim);
+	value = etcd_value_format(line, "format=1\n");
+	assert_non_null(value);
+	assert_int_equal(etcd_value_line(value, strlen(value)), strlen(line));
+	return value;
 }
 
 static void test_own_claims(void **state)
@@ -137,39 +155,68 @@ static void test_own_claims(void **state)
 	for (int mode = CLAIM_SHARED; mode <= CLAIM_EXCLUSIVE; mode++) {
 		struct claim_name claim = claim_of((enum claim_mode)mode), read;
 		char placed[CLAIM_NAME_BYTES];
+		char *value = value_of(&claim), *name;
 		struct etcd_key key;
-		char *name;
 
 		assert_true(etcd_key_of_new(&key, ROOT, "a/b", &claim));
-		assert_memory_equal(key.bytes, QUEUE, strlen(QUEUE));
-		name = name_of(key.bytes + strlen(QUEUE), key.count - strlen(QUEUE), &read);
+		assert_string_equal(key.bytes, mode == CLAIM_SHARED
+						       ? QUEUE "read/123456789abc8ef0.12"
+						       : QUEUE "write/123456789abc8ef0.12");
+		name = name_of(key.bytes + strlen(QUEUE), key.count - strlen(QUEUE), value, &read);
 		assert_non_null(name);
 		claim.order = 4711;
 		claim_name_format_placed(placed, &claim);
 		assert_string_equal(name, placed);
+		assert_int_equal(claim_name_slot(name), 12);
 		assert_int_equal(read.mode, mode);
+		assert_int_equal(read.slot, 12);
 		assert_int_equal(read.id.session, claim.id.session);
 		assert_int_equal(read.id.number, claim.id.number);
 		free(name);
 		free(key.bytes);
+		free(value);
 	}
 }
 
-/* A claim of dlockfs that stands where claims of the other mode do is another client's. */
-static void test_own_claims_in_the_wrong_place(void **state)
+static void assert_foreign(const char *rest, const char *value, enum claim_mode mode)
 {
-	struct claim_name claim = claim_of(CLAIM_EXCLUSIVE), read;
-	struct etcd_key key;
-	char rest[400], *name;
+	struct claim_name read;
+	char *name = etcd_claim_parse(rest, strlen(rest), value, strlen(value), 4711, &read);
 
-	assert_true(etcd_key_of_new(&key, ROOT, "a/b", &claim));
-	snprintf(rest, sizeof(rest), "read/%s", strrchr(key.bytes, '/') + 1);
-	name = etcd_claim_parse(rest, strlen(rest), 4711, &read);
 	assert_non_null(name);
-	assert_int_equal(read.mode, CLAIM_SHARED);
+	assert_int_equal(read.mode, mode);
 	assert_int_equal(read.id.session, 0);
 	free(name);
-	free(key.bytes);
+}
+
+/* A value that does not fit its key is another client's. */
+static void test_own_values_in_the_wrong_place(void **state)
+{
+	struct claim_name claim = claim_of(CLAIM_EXCLUSIVE);
+	char *value = value_of(&claim);
+
+	assert_foreign("read/123456789abc8ef0.12", value, CLAIM_SHARED);
+	assert_foreign("write/123456789abc8ef0.13", value, CLAIM_EXCLUSIVE);
+	assert_foreign("123456789abc8ef0.12", value, CLAIM_EXCLUSIVE);
+	assert_foreign("write/123456789abc8ef0.12", "", CLAIM_EXCLUSIVE);
+	assert_foreign("write/123456789abc8ef0.12", "\n", CLAIM_EXCLUSIVE);
+	free(value);
+}
+
+static void test_slots(void **state)
+{
+	struct claim_name claim = claim_of(CLAIM_SHARED);
+	struct etcd_key key;
+
+	assert_true(etcd_key_of_slots(&key, ROOT, "a/b", claim.id.session, CLAIM_SHARED));
+	assert_key(&key, QUEUE "read/123456789abc8ef0.");
+	assert_int_equal(etcd_slot_parse("12", 2), 12);
+	assert_int_equal(etcd_slot_parse("12/data", 7), 12);
+	assert_int_equal(etcd_slot_parse("65535", 5), 65535);
+	assert_int_equal(etcd_slot_parse("65536", 5), 0);
+	assert_int_equal(etcd_slot_parse("99999999999", 11), 0);
+	assert_int_equal(etcd_slot_parse("x", 1), 0);
+	assert_int_equal(etcd_slot_parse("", 0), 0);
 }
 
 static void test_keys_that_are_no_claims(void **state)
@@ -179,7 +226,7 @@ static void test_keys_that_are_no_claims(void **state)
 	struct claim_name claim;
 
 	for (size_t i = 0; i < sizeof(rests) / sizeof(*rests); i++)
-		assert_null(etcd_claim_parse(rests[i], strlen(rests[i]), 1, &claim));
+		assert_null(etcd_claim_parse(rests[i], strlen(rests[i]), "", 0, 1, &claim));
 	assert_true(etcd_key_is_data("write/x/data", strlen("write/x/data")));
 	assert_false(etcd_key_is_data("data", strlen("data")));
 }
@@ -197,6 +244,7 @@ static void test_names_that_are_none(void **state)
 		"%G0-mutex-0000000001",
 		"%2-mutex-0000000001",
 		"%2f-mutex-0000000001", /* the digits are upper case */
+		"_c_00000000-0000-802a-8000-000100000001-__WRIT__0000000001", /* no slot */
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -211,7 +259,7 @@ static void test_large_revisions(void **state)
 
 	assert_int_equal(named.order, INT64_MAX);
 	assert_key(&named.key, ROOT "/a/x");
-	name = etcd_claim_parse("x", 1, 12345678901, &claim);
+	name = etcd_claim_parse("x", 1, "", 0, 12345678901, &claim);
 	assert_string_equal(name, "x-mutex-12345678901");
 	free(name);
 }
@@ -236,7 +284,8 @@ int main(void)
 		cmocka_unit_test(test_claims_of_other_clients),
 		cmocka_unit_test(test_any_bytes),
 		cmocka_unit_test(test_own_claims),
-		cmocka_unit_test(test_own_claims_in_the_wrong_place),
+		cmocka_unit_test(test_own_values_in_the_wrong_place),
+		cmocka_unit_test(test_slots),
 		cmocka_unit_test(test_keys_that_are_no_claims),
 		cmocka_unit_test(test_names_that_are_none),
 		cmocka_unit_test(test_large_revisions),
