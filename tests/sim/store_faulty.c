@@ -19,6 +19,7 @@
 
 struct faulty {
 	struct store store;
+	struct store_ops ops;
 	struct local_service *service;
 	struct session *session;
 	struct session *given_up;
@@ -35,9 +36,12 @@ struct faulty {
 	int64_t notice_ms;	 /* when the client sees that the connection is broken */
 	int64_t arrival_ms;	 /* nothing arrives earlier than what was sent before it */
 	int64_t delivery_ms;	 /* nothing is delivered earlier than what came before it */
+	int64_t stream_ms;	 /* the same for events of watches, if they have a stream */
+	uint64_t made;		 /* so many answers and events */
 
 	struct item *fired, *news;
-	struct item *unclaimed; /* watches: what is known to be no claim */
+	struct item *unclaimed; /* watches: what is known to be no claim, */
+	struct item *gone;	/* or was told to be gone */
 };
 
 static struct faulty *faulty_of(const struct store *store)
@@ -55,6 +59,15 @@ static int64_t client_clock(const struct faulty *faulty)
 	const struct faulty_settings *settings = &faulty->settings;
 
 	return settings->clock_ms != NULL ? settings->clock_ms(settings->context) : now(faulty);
+}
+
+static int64_t moment(const struct faulty *faulty, int64_t clock_ms)
+{
+	const struct faulty_settings *settings = &faulty->settings;
+
+	if (settings->moment_ms != NULL)
+		return settings->moment_ms(settings->context, clock_ms);
+	return clock_ms < now(faulty) ? now(faulty) : clock_ms;
 }
 
 /* Nothing is known of the next session yet. */
@@ -86,9 +99,65 @@ static void tell_session(struct faulty *faulty, enum store_session session, int6
 	tell(faulty, item, delay_ms);
 }
 
+static bool by_lock(const struct faulty *faulty)
+{
+	return faulty->settings.rules->by_lock;
+}
+
+/* In no order with anything else. */
+static void tell_alone(struct faulty *faulty, struct item *item)
+{
+	item->at_ms = now(faulty) + some_delay(faulty);
+	DL_APPEND(faulty->news, item);
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* An answer comes by itself: that to the next operation on the lock, which is sent after it, comes
+ * later. Events of watches come by a stream: a watch is put there when the client knows what there
+ * was before. */
+static void tell_by_lock(struct faulty *faulty, struct item *item)
+{
+	const struct item *list;
+	int64_t since_ms = 0;
+
+	tell_alone(faulty, item);
+	if (item->kind == ITEM_ATTEND) {
+		DL_FOREACH (faulty->news, list)
+			if (list->kind == ITEM_LIST && list->attention == item->attention)
+				since_ms = list->at_ms;
+	} else if (item->kind == ITEM_CHANGED ||
+		   (item->kind == ITEM_WATCH && item->sure_at_ms != INT64_MAX)) {
+		since_ms = item->sure_at_ms;
+	} else {
+		return;
+	}
+	item->at_ms = later(item->at_ms, later(since_ms, faulty->stream_ms));
+	faulty->stream_ms = item->at_ms;
+}
+
+/* What is delivered next. */
+static struct item *first_news(const struct faulty *faulty)
+{
+	struct item *item, *first = NULL;
+
+	DL_FOREACH (faulty->news, item)
+		if (first == NULL || item->at_ms < first->at_ms)
+			first = item;
+	return first;
+}
+
 void faulty_answered(struct faulty *faulty, struct item *item)
 {
-	if (faulty->connected)
+	item->made = ++faulty->made;
+	if (item->kind == ITEM_KEEP)
+		tell_alone(faulty, item);
+	else if (faulty->connected && by_lock(faulty))
+		tell_by_lock(faulty, item);
+	else if (faulty->connected)
 		tell(faulty, item, some_delay(faulty));
 	else
 		DL_APPEND(faulty->fired, item);
@@ -130,6 +199,90 @@ static bool is_unknown(const struct faulty *faulty, const struct item *attention
 	return false;
 }
 
+/* The data of a claim may change unseen from now on. */
+static void tell_unseen(struct faulty *faulty, const struct item *watch)
+{
+	struct item *item;
+
+	if (watch->sure_at_ms > now(faulty))
+		return; /* nothing was told of it yet */
+	item = item_create(NULL, ITEM_CHANGED, watch->tag);
+	item->path = copy_text(watch->path);
+	item->name = copy_text(watch->name);
+	item->at_ms = INT64_MAX;
+	DL_APPEND(faulty->news, item);
+}
+
+/* The store sets the watch up again when there is a connection. */
+static void watch_again(struct faulty *faulty, const struct item *watch)
+{
+	struct item *item = item_create(faulty->session, ITEM_WATCH, watch->tag);
+
+	item->path = copy_text(watch->path);
+	item->name = copy_text(watch->name);
+	item->at_ms = item->sure_at_ms = INT64_MAX;
+	DL_APPEND(faulty->session->sent, item);
+}
+
+/* A store that sets watches up again loses an event. Returns whether the item was one. */
+static bool lose_watched(struct faulty *faulty, struct item *item)
+{
+	if (item->kind == ITEM_ATTEND && !is_unknown(faulty, item))
+		return true; /* it is told that there is no more to be told */
+	if (item->kind == ITEM_CHANGED && item->text == NULL)
+		return true;
+	if (item->kind != ITEM_WATCH && item->kind != ITEM_READ && item->kind != ITEM_CHANGED)
+		return false;
+	DL_DELETE(faulty->news, item);
+	if (item->kind == ITEM_WATCH) {
+		tell_unseen(faulty, item);
+		watch_again(faulty, item);
+	}
+	item_free(item);
+	return true;
+}
+
+/* The same for what stands: nobody hears of that any more. */
+static void lose_watching(struct faulty *faulty)
+{
+	struct item *item, *told;
+
+	DL_FOREACH (faulty->session->watching, item) {
+		if (item->answered)
+			continue;
+		item->answered = true;
+		if (item->kind == ITEM_WATCH) {
+			tell_unseen(faulty, item);
+			watch_again(faulty, item);
+		} else if (!is_unknown(faulty, item)) {
+			told = item_create(NULL, ITEM_ATTEND, item->tag);
+			told->at_ms = INT64_MAX;
+			DL_APPEND(faulty->news, told);
+		}
+	}
+}
+
+/* What is under way may be carried out, or not; nobody hears of it. */
+static void lose_sent(struct faulty *faulty, bool effective, int64_t late_ms)
+{
+	struct prng *prng = faulty->settings.prng;
+	struct item *item;
+
+	DL_FOREACH (faulty->session->sent, item) {
+		if (item->answered)
+			continue;
+		if (item->kind == ITEM_WATCH) {
+			item->at_ms = INT64_MAX;
+			continue;
+		}
+		answer_reset_at_notice(faulty, item);
+		if (item->behind || !effective || prng_chance(prng, 50))
+			item->at_ms = INT64_MAX;
+		else if (item->at_ms != INT64_MAX)
+			item->at_ms += late_ms == 0 ? 0 : prng_below(prng, late_ms);
+	}
+}
+
 /* Events that have not reached the client when the connection breaks never do: it sees its
  * operations fail, and what happens to watched claims comes again later. */
 static void lose_news(struct faulty *faulty)
@@ -142,7 +295,9 @@ static void lose_news(struct faulty *faulty)
 		item->at_ms = INT64_MAX;
 		if (item->error == -ECONNRESET)
 			continue;
-		if (item->kind == ITEM_SESSION) {
+		if (by_lock(faulty) && lose_watched(faulty, item))
+			continue;
+		if (item->kind == ITEM_SESSION || item->kind == ITEM_KEEP) {
 			DL_DELETE(faulty->news, item);
 			item_free(item);
 		} else if (item->kind == ITEM_ATTEND) {
@@ -181,7 +336,11 @@ void store_faulty_break(struct store *store, size_t effective, int64_t late_ms, 
 	faulty->connected = false;
 	faulty->notice_ms = now(faulty) + notice_ms;
 	lose_news(faulty);
+	if (by_lock(faulty))
+		lose_watching(faulty);
 	DL_FOREACH (session->watching, item) {
+		if (by_lock(faulty))
+			break;
 		if (item->kind == ITEM_ATTEND)
 			item->answered |= is_unknown(faulty, item);
 		else if (item->sure_at_ms > now(faulty))
@@ -192,6 +351,10 @@ void store_faulty_break(struct store *store, size_t effective, int64_t late_ms, 
 	session_lose_server(session);
 	session_lag(session);
 	listen(faulty);
+	if (by_lock(faulty)) {
+		lose_sent(faulty, effective > 0 && !session->expired, late_ms);
+		return;
+	}
 	DL_FOREACH (session->sent, item) {
 		answer_reset_at_notice(faulty, item);
 		if (effective == 0 || session->expired) {
@@ -205,6 +368,13 @@ void store_faulty_break(struct store *store, size_t effective, int64_t late_ms, 
 	}
 }
 
+/* The stream has ended. */
+static void end_keep_alives(struct faulty *faulty)
+{
+	if (faulty->lease.rules->disconnect != NULL)
+		faulty->lease.rules->disconnect(&faulty->lease);
+}
+
 /* The client sees that the connection is broken. */
 static void notice(struct faulty *faulty)
 {
@@ -214,7 +384,10 @@ static void notice(struct faulty *faulty)
 
 	faulty->notice_ms = INT64_MAX;
 	faulty->delivery_ms = now(faulty);
+	end_keep_alives(faulty);
 	items_free(&faulty->unclaimed);
+	items_free(&faulty->gone);
+	faulty->stream_ms = now(faulty);
 	DL_FOREACH (faulty->news, item)
 		item->at_ms = now(faulty);
 	if (tells && first) {
@@ -224,6 +397,8 @@ static void notice(struct faulty *faulty)
 		DL_PREPEND(faulty->news, item);
 	}
 	DL_FOREACH_SAFE (faulty->session->sent, item, next) {
+		if (item->kind == ITEM_WATCH && by_lock(faulty))
+			continue;
 		if (!item->answered)
 			answer_reset(faulty, item, 0);
 		if (item->at_ms == INT64_MAX) {
@@ -241,12 +416,16 @@ static void forget(struct faulty *faulty)
 	items_free(&faulty->fired);
 	items_free(&faulty->news);
 	items_free(&faulty->unclaimed);
+	items_free(&faulty->gone);
 }
 
 static void begin_session(struct faulty *faulty)
 {
 	faulty->session = session_create(faulty->service, faulty, &faulty->settings);
 	faulty->arrival_ms = now(faulty);
+	if (faulty->lease.rules->grant != NULL)
+		faulty->lease.rules->grant(&faulty->lease, faulty->settings.timeout_ms,
+					   client_clock(faulty));
 }
 
 void store_faulty_expire(struct store *store)
@@ -270,7 +449,7 @@ void store_faulty_reconnect(struct store *store)
 		notice(faulty);
 	faulty->connected = true;
 	faulty->telling = true;
-	leader_connect(&faulty->session->leader);
+	faulty->session->servers.rules->connect(&faulty->session->servers);
 	listen(faulty);
 	if (faulty->session->expired) {
 		items_free(&faulty->session->sent);
@@ -279,15 +458,25 @@ void store_faulty_reconnect(struct store *store)
 		tell_session(faulty, STORE_CONNECTED, some_delay(faulty));
 		return;
 	}
-	DL_FOREACH_SAFE (faulty->session->sent, item, next)
-		if (item->answered)
+	DL_FOREACH_SAFE (faulty->session->sent, item, next) {
+		if (!item->answered)
+			continue;
+		/* What compares no epoch may come later yet. */
+		if (by_lock(faulty) && item->kind == ITEM_WITHDRAW &&
+		    prng_chance(faulty->settings.prng, 50))
+			item->at_ms = now(faulty) + prng_below(faulty->settings.prng,
+							       faulty->settings.timeout_ms);
+		else
 			session_arrive(faulty->session, item);
+	}
 	tell_session(faulty, STORE_CONNECTED, some_delay(faulty));
 	while ((item = faulty->fired) != NULL) {
 		DL_DELETE(faulty->fired, item);
 		tell(faulty, item, some_delay(faulty));
 	}
 	faulty->arrival_ms = now(faulty) + some_delay(faulty);
+	if (by_lock(faulty))
+		return; /* watches are sent when the client knows */
 	DL_FOREACH (faulty->session->sent, item)
 		item->at_ms = faulty->arrival_ms;
 }
@@ -298,10 +487,12 @@ void store_faulty_elect(struct store *store, int64_t notice_ms)
 	int64_t under_way = (int64_t)store_faulty_under_way(store);
 	struct session *session;
 
-	leader_elect(&faulty->session->leader);
+	faulty->session->servers.rules->elect(&faulty->session->servers);
 	DL_FOREACH (faulty->given_up, session)
-		leader_elect(&session->leader);
-	if (!faulty->session->cut_off)
+		session->servers.rules->elect(&session->servers);
+	/* etcd's members keep their clients. */
+	if (!faulty->session->cut_off &&
+	    (faulty->lease.rules->keep == NULL || prng_chance(faulty->settings.prng, 50)))
 		store_faulty_break(store, (size_t)prng_below(faulty->settings.prng, under_way + 1),
 				   0, notice_ms);
 }
@@ -369,6 +560,66 @@ void store_faulty_set_context(struct store *store, void *context)
 	faulty_of(store)->context = context;
 }
 
+/* Whether the two are of one lock, and so one after the other. Watches and proofs are in no order.
+ */
+static bool are_in_order(const struct item *a, const struct item *b)
+{
+	static const bool in_order[ITEM_CLOSE + 1] = {
+		[ITEM_PLACE] = true, [ITEM_LIST] = true,     [ITEM_AMEND] = true,
+		[ITEM_MARK] = true,  [ITEM_WITHDRAW] = true,
+	};
+
+	return in_order[a->kind] && in_order[b->kind] && a->path != NULL && b->path != NULL &&
+	       strcmp(a->path, b->path) == 0;
+}
+
+/* Whether the answer to another one is awaited first. */
+static bool has_to_wait(const struct faulty *faulty, const struct item *item)
+{
+	const struct item *other;
+
+	DL_FOREACH (faulty->news, other)
+		if (are_in_order(item, other))
+			return true;
+	DL_FOREACH (faulty->session->sent, other) {
+		if (other == item)
+			return false;
+		if (!other->answered && are_in_order(item, other))
+			return true;
+	}
+	return false;
+}
+
+static void send_by_lock(struct faulty *faulty, struct item *item)
+{
+	if (faulty->told != STORE_CONNECTED && item->kind != ITEM_WATCH) {
+		answer_reset(faulty, item, 0);
+		item_free(item);
+		return;
+	}
+	item->behind = has_to_wait(faulty, item);
+	item->at_ms = INT64_MAX;
+	if (faulty->connected && faulty->told == STORE_CONNECTED && !item->behind)
+		item->at_ms = now(faulty) + some_delay(faulty);
+	DL_APPEND(faulty->session->sent, item);
+}
+
+/* Sends what waited for an answer, or for a connection. */
+static void send_waiting(struct faulty *faulty)
+{
+	struct item *item;
+
+	DL_FOREACH (faulty->session->sent, item) {
+		if (item->answered || item->at_ms != INT64_MAX || !faulty->connected ||
+		    faulty->told != STORE_CONNECTED || faulty->session->expired ||
+		    has_to_wait(faulty, item))
+			continue;
+		item->behind = false;
+		item->sent_ms = client_clock(faulty);
+		item->at_ms = now(faulty) + some_delay(faulty);
+	}
+}
+
 /* Puts an operation on its way: to the service, or nowhere. */
 static void send(struct faulty *faulty, struct item *item)
 {
@@ -378,6 +629,8 @@ static void send(struct faulty *faulty, struct item *item)
 	item->sent_ms = client_clock(faulty);
 	if (faulty->killed || (faulty->session->expired && faulty->telling)) {
 		item_free(item); /* nothing is sent in a session that is known to be over */
+	} else if (by_lock(faulty)) {
+		send_by_lock(faulty, item);
 	} else if (faulty->connected) {
 		item->at_ms = now(faulty) + some_delay(faulty);
 		if (item->at_ms < faulty->arrival_ms)
@@ -427,13 +680,53 @@ static void note_answer(struct faulty *faulty, const struct item *item)
 	struct store_lease lease;
 
 	if (item->kind == ITEM_SESSION || item->kind == ITEM_ATTEND || item->kind == ITEM_READ ||
-	    item->kind == ITEM_CHANGED)
+	    item->kind == ITEM_CHANGED || item->kind == ITEM_KEEP)
 		return; /* no answers */
 	if (!faulty->lease.rules->note(&faulty->lease, operations[item->kind], item->error,
-				       item->sent_ms, now_ms))
+				       item->sent_ms, now_ms, item->term))
 		return;
 	lease = faulty->lease.rules->describe(&faulty->lease, now_ms);
 	faulty->events->on_renewed(faulty->context, lease.end_ms);
+}
+
+/* A list shows what the stream has yet to tell: that comes first. */
+static void tell_listed(struct faulty *faulty, const struct item *list)
+{
+	struct item *item, *next;
+
+	for (item = faulty->news; item != NULL; item = next) {
+		next = item->next;
+		if (item->kind != ITEM_CHANGED || item->flag || item->made > list->made ||
+		    item->text == NULL || strcmp(item->path, list->path) != 0)
+			continue;
+		item->flag = true;
+		faulty->events->on_read(faulty->context, item->tag, NULL, 0);
+		next = faulty->news;
+	}
+}
+
+/* The other way round: what the stream has told is not shown any more. */
+static void leave_out_gone(struct faulty *faulty, struct item *list)
+{
+	const struct item *gone;
+	size_t count = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct store_entry entry = list->entries[i];
+
+		DL_FOREACH (faulty->gone, gone)
+			if (!entry.orphan && strcmp(gone->name, entry.name) == 0)
+				break;
+		if (gone != NULL &&
+		    local_service_has_orphan(faulty->service, gone->path, entry.name))
+			entry.orphan = true;
+		else if (gone != NULL) {
+			free((char *)entry.name);
+			continue;
+		}
+		list->entries[count++] = entry;
+	}
+	list->count = count;
 }
 
 /* Delivers an event. The callback may call operations. */
@@ -444,14 +737,17 @@ static void deliver(struct faulty *faulty, struct item *item)
 
 	DL_DELETE(faulty->news, item);
 	unclaimed_leave_out(faulty->unclaimed, item);
+	leave_out_gone(faulty, item);
 	note_answer(faulty, item);
+	if (item->kind == ITEM_LIST && item->error == 0 && by_lock(faulty))
+		tell_listed(faulty, item);
 	switch (item->kind) {
 	case ITEM_SESSION:
 		faulty->told = item->told;
 		if (item->told == STORE_LOST) {
 			session_free(faulty->session);
-			begin_session(faulty);
 			begin_lease(faulty, faulty->settings.timeout_ms);
+			begin_session(faulty);
 			listen(faulty);
 		}
 		if (item->told == STORE_CONNECTED)
@@ -472,13 +768,22 @@ static void deliver(struct faulty *faulty, struct item *item)
 		events->on_read(context, item->tag, item->text, item->version);
 		break;
 	case ITEM_CHANGED:
-		events->on_read(context, item->tag, NULL, 0);
-		send_watch(faulty, item->tag, item->path, item->name);
+		if (!item->flag)
+			events->on_read(context, item->tag, NULL, 0);
+		if (!by_lock(faulty))
+			send_watch(faulty, item->tag, item->path, item->name);
+		else if (item->text != NULL)
+			events->on_read(context, item->tag, item->text, item->version);
 		break;
 	case ITEM_WATCH:
 		if (item->error == -ENXIO) {
 			DL_APPEND(faulty->unclaimed, item);
 			events->on_watched(context, item->tag, item->error);
+			return;
+		}
+		if (by_lock(faulty) && item->error == 0) {
+			DL_APPEND(faulty->gone, item);
+			events->on_watched(context, item->tag, 0);
 			return;
 		}
 		events->on_watched(context, item->tag, item->error);
@@ -498,6 +803,10 @@ static void deliver(struct faulty *faulty, struct item *item)
 	case ITEM_TOUCH:
 		events->on_touched(context, item->error);
 		break;
+	case ITEM_KEEP:
+		faulty->lease.rules->kept(&faulty->lease, item->sent_ms, client_clock(faulty),
+					  item->term);
+		break;
 	case ITEM_CLOSE:
 		abort();
 	}
@@ -509,13 +818,50 @@ static int64_t earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* When the next keep-alive is sent, or its answer is late: on a connection that seems to be one. */
+static int64_t keep_due(const struct faulty *faulty)
+{
+	const struct faulty_lease_rules *rules = faulty->lease.rules;
+
+	if (rules->keep == NULL || faulty->killed || faulty->told != STORE_CONNECTED ||
+	    (!faulty->connected && faulty->notice_ms == INT64_MAX))
+		return INT64_MAX;
+	return moment(faulty, rules->next_keep_ms(&faulty->lease));
+}
+
 /* What the client itself does next. */
 static int64_t client_due(const struct faulty *faulty)
 {
+	const struct item *first = first_news(faulty);
+	int64_t due_ms = earlier(faulty->notice_ms, keep_due(faulty));
+
 	if (faulty->paused)
 		return INT64_MAX;
-	return faulty->news == NULL ? faulty->notice_ms
-				    : earlier(faulty->notice_ms, faulty->news->at_ms);
+	return first == NULL ? due_ms : earlier(due_ms, first->at_ms);
+}
+
+/* A keep-alive is sent, or its answer is late. */
+static void keep_alive(struct faulty *faulty)
+{
+	const struct faulty_lease_rules *rules = faulty->lease.rules;
+	int64_t under_way = (int64_t)store_faulty_under_way(&faulty->store);
+	struct item *item;
+
+	if (rules->is_keeping(&faulty->lease)) {
+		rules->disconnect(&faulty->lease);
+		store_faulty_break(&faulty->store,
+				   (size_t)prng_below(faulty->settings.prng, under_way + 1),
+				   faulty->settings.delay_ms, 0);
+		return;
+	}
+	item = item_create(faulty->session, ITEM_KEEP, NULL);
+	item->sent_ms = client_clock(faulty);
+	item->at_ms = now(faulty) + some_delay(faulty);
+	rules->keep(&faulty->lease, item->sent_ms);
+	if (faulty->connected)
+		session_keep(faulty->session, item);
+	else
+		item_free(item);
 }
 
 int64_t store_faulty_due(struct store *store)
@@ -571,8 +917,12 @@ bool store_faulty_step(struct store *store)
 		step_session(faulty);
 	else if (faulty->notice_ms == client_ms)
 		notice(faulty);
+	else if (keep_due(faulty) == client_ms)
+		keep_alive(faulty);
 	else
-		deliver(faulty, faulty->news);
+		deliver(faulty, first_news(faulty));
+	if (by_lock(faulty))
+		send_waiting(faulty);
 	return true;
 }
 
@@ -590,7 +940,7 @@ static bool has_more_than_touches(const struct item *list)
 	const struct item *item;
 
 	DL_FOREACH (list, item)
-		if (item->kind != ITEM_TOUCH)
+		if (item->kind != ITEM_TOUCH && item->kind != ITEM_KEEP)
 			return true;
 	return false;
 }
@@ -755,7 +1105,8 @@ static void on_resume(struct store *store, int64_t timeout_ms, int64_t saved_ms,
 {
 	struct faulty *faulty = faulty_of(store);
 
-	faulty->lease.rules->resume(&faulty->lease, timeout_ms, saved_ms, doubtful);
+	faulty->lease.rules->resume(&faulty->lease, timeout_ms, saved_ms, client_clock(faulty),
+				    doubtful);
 }
 
 /* If there is another server: then all that is under way is lost, whether it takes effect or not.
@@ -784,8 +1135,8 @@ static void on_renew(struct store *store)
 	session_give_up(session, closes ? faulty->arrival_ms + some_delay(faulty) : INT64_MAX);
 	DL_APPEND(faulty->given_up, session);
 	forget(faulty);
-	begin_session(faulty);
 	begin_lease(faulty, faulty->settings.timeout_ms);
+	begin_session(faulty);
 	faulty->told = STORE_LOST;
 	faulty->notice_ms = INT64_MAX;
 	faulty->connected = well;
@@ -846,9 +1197,25 @@ static const struct store_ops faulty_ops = {
 	.nudge = on_nudge,
 	.renew = on_renew,
 	.describe = on_describe,
+	.close = on_close,
+};
+
+const struct faulty_rules faulty_zookeeper = {
+	.name = "zookeeper",
+	.lease = &faulty_lease_zookeeper,
+	.servers = &servers_zookeeper,
 	.order_late = STORE_LOCAL_ORDER_LATE, /* it wraps a local store */
 	.order_unsure = STORE_LOCAL_ORDER_UNSURE,
-	.close = on_close,
+};
+
+const struct faulty_rules faulty_etcd = {
+	.name = "etcd",
+	.lease = &faulty_lease_etcd,
+	.servers = &servers_etcd,
+	.order_late = INT64_MAX,
+	.order_unsure = INT64_MAX,
+	.by_lock = true,
+	.asks_quorum = true,
 };
 
 int store_faulty_open(struct local_service *service, const struct faulty_settings *settings,
@@ -856,15 +1223,19 @@ int store_faulty_open(struct local_service *service, const struct faulty_setting
 {
 	struct faulty *faulty = must_have(calloc(1, sizeof(*faulty)));
 
-	faulty->store.ops = &faulty_ops;
+	faulty->ops = faulty_ops;
+	faulty->store.ops = &faulty->ops;
 	faulty->service = service;
 	faulty->settings = *settings;
 	faulty->events = events;
 	faulty->context = context;
 	faulty->told = STORE_SUSPENDED;
 	faulty->notice_ms = INT64_MAX;
-	faulty->lease.rules =
-		settings->lease_rules != NULL ? settings->lease_rules : &faulty_lease_zookeeper;
+	if (settings->rules == NULL)
+		faulty->settings.rules = &faulty_zookeeper;
+	faulty->ops.order_late = faulty->settings.rules->order_late;
+	faulty->ops.order_unsure = faulty->settings.rules->order_unsure;
+	faulty->lease.rules = faulty->settings.rules->lease;
 	begin_lease(faulty, 0);
 	begin_session(faulty);
 	store_faulty_reconnect(&faulty->store);
