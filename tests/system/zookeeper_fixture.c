@@ -1,287 +1,10 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What other clients of ZooKeeper do. What is created is left to the server's reaper.
+ */
 #include "zookeeper_fixture.h"
 
-#include <poll.h>
-#include <time.h>
-#include <unistd.h>
-
-#define HOSTS_MAX 3
-
-const char *server;
 zhandle_t *raw;
-int64_t host_timeout_ms = TIMEOUT_MS;
-
-static char top[64]; /* the znode above everything of this process */
-static struct host hosts[HOSTS_MAX];
-
-int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static void on_session(void *context, enum store_session session, int64_t timeout_ms)
-{
-	struct host *host = context;
-
-	host->timeout_ms = timeout_ms;
-
-	assert_int_not_equal(session, host->session);
-	host->session = session;
-	host->changes[session]++;
-	if (session == STORE_LOST)
-		host->store->ops->renew(host->store); /* as the engine does */
-}
-
-static void on_renewed(void *context, int64_t valid_until_ms)
-{
-	struct host *host = context;
-
-	assert_true(host->renewals == 0 || valid_until_ms > host->valid_until_ms);
-	host->renewals++;
-	host->valid_until_ms = valid_until_ms;
-}
-
-static void note(struct host *host, struct call *call, int error, const struct store_entry *entries,
-		 size_t count)
-{
-	call->times++;
-	call->turn = host->events++;
-	call->error = error;
-	call->listed = entries != NULL;
-	call->count = count;
-	call->halves = call->orphans = 0;
-	for (size_t i = 0; i < count; i++) {
-		call->halves += entries[i].half;
-		call->orphans += entries[i].orphan;
-		if (i < 4)
-			call->claims[i] = entries[i].claim;
-		if (i > 0)
-			assert_true(claim_name_compare(entries[i - 1].claim.order,
-						       entries[i - 1].name, entries[i].claim.order,
-						       entries[i].name) < 0);
-	}
-}
-
-static void on_placed(void *context, void *tag, int error, const char *name, int64_t order,
-		      int64_t after, const struct store_entry *entries, size_t count)
-{
-	struct call *call = tag;
-
-	note(context, call, error, entries, count);
-	snprintf(call->name, sizeof(call->name), "%s", name ? name : "");
-	call->order = order;
-}
-
-static void on_listed(void *context, void *tag, int error, const struct store_entry *entries,
-		      size_t count)
-{
-	note(context, tag, error, entries, count);
-}
-
-static void on_changed(void *context, void *tag)
-{
-	struct call *call = tag;
-
-	assert_int_equal(call->times, 1);
-	call->changes++;
-}
-
-static void on_read(void *context, void *tag, const char *text, uint32_t version)
-{
-	struct host *host = context;
-	struct call *call = tag;
-
-	assert_int_equal(call->times, 0);
-	if (text == NULL) {
-		assert_false(call->changed);
-		call->changed = true;
-		return;
-	}
-	/* After the first time only once the change was told. */
-	assert_int_equal(call->changed, call->reads > 0);
-	call->changed = false;
-	call->reads++;
-	host->reads++;
-	snprintf(call->text, sizeof(call->text), "%s", text);
-}
-
-static void on_answered(void *context, void *tag, int error)
-{
-	note(context, tag, error, NULL, 0);
-}
-
-static void on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp)
-{
-	struct host *host = context;
-	struct call *call = tag;
-
-	assert_true((error == -ENOENT) == (missing != NULL));
-	if (!call) {
-		assert_int_equal(error, 0);
-		host->beats++;
-		host->beats_renewals = host->renewals;
-		return;
-	}
-	note(context, tag, error, NULL, 0);
-	snprintf(call->text, sizeof(call->text), "%s", missing ? missing : "");
-	call->stamp = stamp;
-}
-
-static void on_touched(void *context, int error)
-{
-	struct host *host = context;
-
-	assert_int_equal(error, 0);
-	host->touches++;
-}
-
-static const struct store_events events = {
-	.on_session = on_session,
-	.on_renewed = on_renewed,
-	.on_placed = on_placed,
-	.on_listed = on_listed,
-	.on_changed = on_changed,
-	.on_read = on_read,
-	.on_watched = on_answered,
-	.on_amended = on_answered,
-	.on_marked = on_answered,
-	.on_withdrawn = on_answered,
-	.on_proved = on_proved,
-	.on_touched = on_touched,
-};
-
-void dispatch_hosts(int64_t limit_ms)
-{
-	struct pollfd polled[HOSTS_MAX];
-
-	for (int i = 0; i < HOSTS_MAX; i++)
-		polled[i] = (struct pollfd){
-			hosts[i].store ? hosts[i].store->ops->descriptor(hosts[i].store) : -1,
-			POLLIN, 0};
-	poll(polled, HOSTS_MAX, (int)limit_ms);
-	for (int i = 0; i < HOSTS_MAX; i++)
-		if (polled[i].revents)
-			hosts[i].store->ops->dispatch(hosts[i].store);
-}
-
-void run_for(int64_t ms)
-{
-	int64_t until_ms = now_ms() + ms;
-
-	while (now_ms() < until_ms)
-		dispatch_hosts(until_ms - now_ms());
-}
-
-struct host *begin_host(int i, const char *address)
-{
-	static const struct store_access nobody;
-	const struct store_url url = {STORE_SCHEME_ZOOKEEPER, (char *)address, top};
-	const struct store_options options = {
-		.url = &url, .session_timeout_ms = host_timeout_ms, .access = &nobody};
-	struct host *host = &hosts[i];
-
-	*host = (struct host){.session = STORE_SUSPENDED};
-	assert_int_equal(store_zookeeper_kind.open(&options, &events, host, &host->store), 0);
-	return host;
-}
-
-struct host *open_host(int i, const char *address)
-{
-	struct host *host = begin_host(i, address);
-
-	WAIT_FOR(host->session == STORE_CONNECTED);
-	return host;
-}
-
-int64_t close_host(struct host *host)
-{
-	int64_t begin_ms = now_ms();
-
-	host->store->ops->close(host->store);
-	host->store = NULL;
-	return now_ms() - begin_ms;
-}
-
-int close_hosts(void **state)
-{
-	set_link(LINK_PASSES);
-	for (int i = 0; i < HOSTS_MAX; i++)
-		if (hosts[i].store)
-			close_host(&hosts[i]);
-	return 0;
-}
-
-struct claim_name claim_of(uint32_t number, enum claim_mode mode)
-{
-	return (struct claim_name){.id = {.session = claim_id_session(1), .number = number},
-				   .mode = mode,
-				   .span = CLAIM_SPAN_WHOLE};
-}
-
-void send_place(struct host *host, struct call *call, const char *path, uint32_t number,
-		enum claim_mode mode, bool list)
-{
-	struct claim_name name = claim_of(number, mode);
-
-	memset(call, 0, sizeof(*call));
-	host->store->ops->place(host->store, call, path, &name, "host=test\n", list);
-	memset(&name, 0xff, sizeof(name)); /* it is not looked at any more */
-}
-
-void place(struct host *host, struct call *call, const char *path, uint32_t number)
-{
-	send_place(host, call, path, number, CLAIM_EXCLUSIVE, true);
-	WAIT_FOR(call->times);
-	assert_int_equal(call->error, 0);
-}
-
-void list(struct host *host, struct call *call, const char *path, bool sync)
-{
-	memset(call, 0, sizeof(*call));
-	host->store->ops->list(host->store, call, path, sync, false);
-	WAIT_FOR(call->times);
-}
-
-void attend(struct host *host, struct call *call, const char *path, bool sync)
-{
-	memset(call, 0, sizeof(*call));
-	host->store->ops->list(host->store, call, path, sync, true);
-	WAIT_FOR(call->times);
-}
-
-void send_watch(struct host *host, struct call *call, const char *path, const char *name)
-{
-	memset(call, 0, sizeof(*call));
-	host->store->ops->watch(host->store, call, path, name);
-}
-
-void send_amend(struct host *host, struct call *call, const char *path, const struct call *placed,
-		const char *text)
-{
-	memset(call, 0, sizeof(*call));
-	host->store->ops->amend(host->store, call, path, placed->name, text, STORE_ANY_VERSION);
-}
-
-int amend(struct host *host, const char *path, const struct call *placed, const char *text)
-{
-	struct call call;
-
-	send_amend(host, &call, path, placed, text);
-	WAIT_FOR(call.times);
-	return call.error;
-}
-
-int withdraw(struct host *host, const char *path, const struct call *placed)
-{
-	struct call call = {0};
-
-	host->store->ops->withdraw(host->store, &call, path, placed->name, placed->order, false);
-	WAIT_FOR(call.times);
-	return call.error;
-}
 
 const char *znode(const char *path)
 {
@@ -291,22 +14,70 @@ const char *znode(const char *path)
 	return text;
 }
 
-void begin_tests(int argc, char **argv)
+static const char *child(const char *path, const char *name)
 {
-	if (argc != 2 || !strchr(argv[1], ':')) {
-		fprintf(stderr, "usage: %s HOST:PORT\n", argv[0]);
-		exit(2);
-	}
-	server = argv[1];
-	snprintf(top, sizeof(top), "/store-test-%d-%lld", (int)getpid(), (long long)time(NULL));
-	zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);
-	raw = zookeeper_init(server, NULL, TIMEOUT_MS * 4, NULL, NULL, ZOO_NO_LOG_CLIENTENV);
-	start_proxy(server);
+	static char text[512];
+
+	snprintf(text, sizeof(text), "%s/%s/%s", top, path, name);
+	return text;
 }
 
-int end_tests(int failed)
+static void begin(void)
 {
-	stop_proxy();
-	zookeeper_close(raw);
-	return failed ? 1 : 0;
+	zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);
+	raw = zookeeper_init(server, NULL, TIMEOUT_MS * 4, NULL, NULL, ZOO_NO_LOG_CLIENTENV);
 }
+
+static void end(void)
+{
+	zookeeper_close(raw);
+}
+
+static void make_claim(const char *path, enum claim_mode mode)
+{
+	const char *name = mode == CLAIM_SHARED ? "_c_9b2d3c1e-6f0a-4d5b-8c7d-0123456789ab-__READ__"
+						: "_c_9b2d3c1e-6f0a-4d5b-8c7d-0123456789ab-lock-";
+
+	assert_int_equal(zoo_create(raw, child(path, name), "", 0, &ZOO_OPEN_ACL_UNSAFE,
+				    ZOO_EPHEMERAL_SEQUENTIAL, NULL, 0),
+			 ZOK);
+}
+
+static void make_other(const char *path, const char *name)
+{
+	assert_int_equal(
+		zoo_create(raw, child(path, name), "", 0, &ZOO_OPEN_ACL_UNSAFE, 0, NULL, 0), ZOK);
+}
+
+static void remove_child(const char *path, const char *name)
+{
+	assert_int_equal(zoo_delete(raw, child(path, name), -1), ZOK);
+}
+
+static void change(const char *path, const char *name, const void *data, size_t bytes)
+{
+	assert_int_equal(zoo_set(raw, child(path, name), data, data ? (int)bytes : -1, -1), ZOK);
+}
+
+static size_t count(const char *path)
+{
+	struct String_vector names;
+	size_t number;
+
+	assert_int_equal(zoo_get_children(raw, znode(path), 0, &names), ZOK);
+	number = (size_t)names.count;
+	deallocate_String_vector(&names);
+	return number;
+}
+
+const struct backend backend_zookeeper = {
+	.scheme = STORE_SCHEME_ZOOKEEPER,
+	.begin = begin,
+	.end = end,
+	.make_claim = make_claim,
+	.make_other = make_other,
+	.remove_other = remove_child,
+	.change = change,
+	.remove = remove_child,
+	.count = count,
+};

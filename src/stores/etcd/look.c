@@ -24,9 +24,26 @@ static struct operation *create(struct store *base, enum store_operation kind, v
 	if (!operation)
 		return NULL;
 	operation->doing = "cannot look at";
+	errno = 0;
 	if (name)
 		operation->claim = etcd_key_of_claim(store->root, path, name);
-	return operation;
+	if (!name || operation->claim.key.bytes || errno != ENOMEM)
+		return operation;
+	etcd_operation_free(operation);
+	return NULL;
+}
+
+/* No claim has such a name. */
+static int send_nothing(struct operation *operation)
+{
+	return -ENOENT;
+}
+
+static void start_about_claim(struct operation *operation)
+{
+	if (!operation->claim.key.bytes)
+		operation->send = send_nothing;
+	etcd_operation_start(operation, false);
 }
 
 /* look() */
@@ -159,6 +176,8 @@ static void conclude_look(struct operation *operation, int error, const Etcd__Tx
 	if (!error && !is_above_all)
 		error = etcd_queue_parse(operation, found, etcd_transaction_found(answer, 1),
 					 &queue);
+	if (!error && !is_above_all && names->count + queue.count == 0)
+		error = -ENOENT;
 	if (error)
 		look->done(look, error, NULL, 0, NULL, 0);
 	else
@@ -247,7 +266,7 @@ static void conclude_read(struct operation *operation, int error, const Etcd__Tx
 
 		line = line < value->len ? line : value->len;
 		claim = (struct store_claim){
-			.data = value->data + line,
+			.data = value->len > 0 ? (const void *)(value->data + line) : "",
 			.data_bytes = value->len - line,
 			.session = (uint64_t)found->lease,
 			.version = data ? (uint32_t)data->version : 0,
@@ -278,14 +297,13 @@ int etcd_read(struct store *base, struct store_read *read, const char *path, con
 
 	if (!operation)
 		return -ENOMEM;
-	if ((claim_marker_parse(name, marked) && !look_for_marker(operation, marked)) ||
-	    !operation->claim.key.bytes) {
+	if (claim_marker_parse(name, marked) && !look_for_marker(operation, marked)) {
 		etcd_operation_free(operation);
 		return -ENOMEM;
 	}
 	operation->send = send_read;
 	operation->conclude = conclude_read;
-	etcd_operation_start(operation, false);
+	start_about_claim(operation);
 	return 0;
 }
 
@@ -350,7 +368,7 @@ int etcd_write(struct store *base, struct store_change *change, const char *path
 
 	if (operation)
 		operation->text = strdup(text);
-	if (!operation || !operation->text || !operation->claim.key.bytes) {
+	if (!operation || !operation->text) {
 		if (operation)
 			etcd_operation_free(operation);
 		return -ENOMEM;
@@ -359,7 +377,7 @@ int etcd_write(struct store *base, struct store_change *change, const char *path
 	operation->doing = "cannot change a claim of";
 	operation->send = operation->claim.is_ours ? send_write : send_read;
 	operation->conclude = operation->claim.is_ours ? conclude_write : conclude_refused;
-	etcd_operation_start(operation, false);
+	start_about_claim(operation);
 	return 0;
 }
 
@@ -397,14 +415,11 @@ int etcd_remove(struct store *base, struct store_change *change, const char *pat
 {
 	struct operation *operation = create(base, STORE_REMOVE, change, path, name);
 
-	if (!operation || !operation->claim.key.bytes) {
-		if (operation)
-			etcd_operation_free(operation);
+	if (!operation)
 		return -ENOMEM;
-	}
 	operation->doing = "cannot take away a claim of";
 	operation->send = send_remove;
 	operation->conclude = conclude_remove;
-	etcd_operation_start(operation, false);
+	start_about_claim(operation);
 	return 0;
 }

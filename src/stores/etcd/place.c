@@ -160,6 +160,8 @@ static void conclude_place(struct operation *operation, int error, const Etcd__T
 	if (operation->list && found &&
 	    etcd_queue_parse(operation, found, etcd_transaction_found(answer, 2), &queue) < 0)
 		queue.entries = NULL;
+	if (queue.entries)
+		etcd_watches_note_listed(store, operation->path, found, operation->queue.count);
 	store->events->on_placed(store->context, operation->tag, 0, name, revision,
 				 created_before(found, revision), queue.entries, queue.count);
 	etcd_queue_free(&queue);
