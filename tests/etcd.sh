@@ -12,6 +12,7 @@ export ETCDCTL_API=3
 
 etcd_options=()  # additional options of the servers
 etcd_members=()  # the names of those of the cluster that was started last
+etcd_durable=no  # yes: also what is on the disk of a test survives a loss of power, as where etcd keeps locks
 etcd_scheme=http # of the clients' port; for https also --cert-file and --key-file in etcd_options, and ETCDCTL_CACERT
 
 # etcd COMMAND ARGUMENT...: etcdctl, with the servers that were started last. Waits for them as long as a test may.
@@ -74,8 +75,8 @@ etcd_launch() {
     peer_url=$(etcd_peer "$1")
     listen_url=$peer_url
     [ ! -e "$dir/$1/behind-link" ] || listen_url=http://127.0.0.1:$(<"$dir/$1/behind-link")
-    # From 3.5 on. What is on the disk of a test needs to survive no loss of power.
-    ! command etcd --help 2>&1 | finds -e --unsafe-no-fsync || options+=(--unsafe-no-fsync)
+    # From 3.5 on.
+    [ "$etcd_durable" = yes ] || ! command etcd --help 2>&1 | finds -e --unsafe-no-fsync || options+=(--unsafe-no-fsync)
     setsid etcd --name "$1" --data-dir "$dir/$1/data" --initial-cluster "$(<"$dir/$1/members")" --initial-cluster-token "$dir" \
         --listen-client-urls "$client_url" --advertise-client-urls "$client_url" \
         --listen-peer-urls "$listen_url" --initial-advertise-peer-urls "$peer_url" \

@@ -5,7 +5,7 @@ import re
 import shlex
 
 from driver import Driver
-from server import requests, requests_settled
+import server
 
 
 class Contender:
@@ -14,6 +14,8 @@ class Contender:
         self.label = label
         self.words = dict((word.split("=") + [""])[:2] for word in words.split())
         self.missing = self.words.pop("missing", None)
+        self.floor = "-etcd" if "etcd" in self.words else ""
+        self.servers = "etcd" if "etcd" in self.words else "ZooKeeper"
         self.driver = Driver(command)
         if self.missing is not None:
             self.missing = command[0]
@@ -42,30 +44,34 @@ class Counter:
     """Counts the requests that the servers get during a measurement."""
 
     def __init__(self, contender, address):
-        self.zookeeper = address if "zookeeper" in contender.words else None
+        self.servers = None
+        if "zookeeper" in contender.words:
+            self.servers = server.ZooKeeper(address)
+        elif contender.words.get("etcd"):
+            self.servers = server.Etcd(contender.words["etcd"])
         self.fuse = contender if "mount" in contender.words else None
-        self.zookeeper_requests = self.fuse_requests = 0
+        self.requests = self.fuse_requests = 0
 
     def __enter__(self):
         if self.fuse:
             first = self.fuse.fuse_requests()
             self.before_fuse = self.fuse.fuse_requests()
             self.own_fuse = self.before_fuse - first  # what it takes to ask
-        if self.zookeeper:
-            self.before = requests(self.zookeeper)
+        if self.servers:
+            self.before = self.servers.requests()
         return self
 
     def __exit__(self, *error):
-        if self.zookeeper:
-            self.zookeeper_requests += requests_settled(self.zookeeper) - self.before - 1
+        if self.servers:
+            self.requests += server.requests_settled(self.servers) - self.before - self.servers.QUESTION
         if self.fuse and not any(error):
             self.fuse_requests += self.fuse.fuse_requests() - self.before_fuse - self.own_fuse
 
     def per(self, cycles):
         """As values of a row."""
         values = {}
-        if self.zookeeper:
-            values["zookeeper_requests"] = self.zookeeper_requests / max(cycles, 1)
+        if self.servers:
+            values["requests"] = self.requests / max(cycles, 1)
         if self.fuse:
             values["fuse_requests"] = self.fuse_requests / max(cycles, 1)
         return values

@@ -56,7 +56,7 @@ def draw(rows, file):
         bars("one client: microseconds of taking and releasing a lock", of("alone"), "median_us", True),
         lines("one lock, N clients: microseconds of a hand-over", of("contended"), "median_us", "microseconds"),
         lines("one lock, N clients: locks a second", of("contended"), "rate", "locks a second"),
-        bars("three hosts, one lock: requests to ZooKeeper for an attempt", of("savings"), "zookeeper_requests", False),
+        bars("three hosts, one lock: requests to ZooKeeper for an attempt", of("savings"), "requests", False),
     ]
     panels = [panel for panel in panels if panel]
     if not panels:

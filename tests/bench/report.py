@@ -11,7 +11,7 @@ COLUMNS = {
     "writer_us": ("writers", "{:.0f}"),
     "overtaken": ("overtaken", "{:.1%}"),
     "out_of_order": ("unordered", "{:d}"),
-    "zookeeper_requests": ("requests", "{:.2f}"),
+    "requests": ("requests", "{:.2f}"),
     "fuse_requests": ("FUSE", "{:.2f}"),
     "refused": ("given up", "{:d}"),
     "saved": ("saved", "{:.0%}"),
@@ -20,33 +20,33 @@ COLUMNS = {
 # What the table of a workload shows, and what that means.
 TABLES = {
     "alone": (
-        ["median_us", "p99_us", "ratio", "zookeeper_requests", "fuse_requests"],
+        ["median_us", "p99_us", "ratio", "requests", "fuse_requests"],
         "one client takes and releases a lock that nobody else wants; microseconds of a cycle, ratio to the raw client",
     ),
     "many": (
-        ["rate", "ratio", "median_us", "p99_us", "zookeeper_requests"],
+        ["rate", "ratio", "median_us", "p99_us", "requests"],
         "{size} locks at once, a client each; cycles a second, ratio to the raw client, microseconds of a cycle",
     ),
     "contended": (
-        ["rate", "median_us", "p99_us", "ratio", "overtaken", "zookeeper_requests"],
+        ["rate", "median_us", "p99_us", "ratio", "overtaken", "requests"],
         "{size} clients want one lock; locks a second, microseconds of a hand-over (on 3 hosts: from one to "
         "another), ratio to delete + watch event",
     ),
     "readers": (
-        ["rate", "median_us", "p99_us", "writer_us", "zookeeper_requests"],
+        ["rate", "median_us", "p99_us", "writer_us", "requests"],
         "{size} clients, 95 % readers, held for 1 ms; locks a second, microseconds that readers and writers wait",
     ),
     "waiters": (
-        ["rate", "median_us", "p99_us", "ratio", "out_of_order", "zookeeper_requests"],
+        ["rate", "median_us", "p99_us", "ratio", "out_of_order", "requests"],
         "{size} waiters on one lock that is passed on to each; locks a second, microseconds of a hand-over (on 3 hosts: from "
         "one to another), ratio to delete + watch event",
     ),
     "crowded": (
-        ["median_us", "p99_us", "ratio", "zookeeper_requests", "fuse_requests"],
+        ["median_us", "p99_us", "ratio", "requests", "fuse_requests"],
         "the same as alone, while {size} other locks are held",
     ),
     "savings": (
-        ["zookeeper_requests", "saved", "rate", "median_us", "p99_us", "refused"],
+        ["requests", "saved", "rate", "median_us", "p99_us", "refused"],
         "three hosts with four clients each, one lock, held for 1 ms, given up after 1 s; requests of an attempt, what is "
         "saved against strict, microseconds of waiting",
     ),
@@ -57,7 +57,7 @@ SUMMARY = (
     ("alone, µs", "alone", 1, "median_us"),
     ("p99", "alone", 1, "p99_us"),
     ("× raw client", "alone", 1, "ratio"),
-    ("requests", "alone", 1, "zookeeper_requests"),
+    ("requests", "alone", 1, "requests"),
     ("64 locks, per s", "many", 64, "rate"),
     ("8 clients, per s", "contended", 8, "rate"),
     ("128 clients, per s", "contended", 128, "rate"),
@@ -143,7 +143,7 @@ class Reach:
         self.relation("take and release, strict / raw client", strict, ("alone", 1, "raw", median), 1.15)
         self.relation("take and release, strict / Curator", strict, ("alone", 1, "mutex", median), 1)
         self.relation("take and release, state kept / raw client", ("alone", 1, "kept", median), ("alone", 1, "raw", median), 1.15)
-        self.number("take and release with keep: requests to ZooKeeper", ("alone", 1, "keep", "zookeeper_requests"), 0.01)
+        self.number("take and release with keep: requests to ZooKeeper", ("alone", 1, "keep", "requests"), 0.01)
         self.number("take and release with keep: FUSE requests", ("alone", 1, "keep", "fuse_requests"), 3)
         self.relation("take and release, keep / GlusterFS", keep, ("alone", 1, "gluster", median), 1)
         self.relation(
@@ -175,6 +175,7 @@ class Reach:
                 f"{size} clients on one host, strict: overtaken",
                 ("contended", size, "strict", "overtaken"), 0.005, form="{:.1%}",
             )
+        self.print_etcd()
         self.relation(
             "8 clients, handoff / GlusterFS: rate",
             ("contended", 8, "handoff", "rate"), ("contended", 8, "gluster", "rate"), at_least=2,
@@ -183,3 +184,19 @@ class Reach:
             self.number(
                 f"requests saved by {name} on three hosts", ("savings", 12, key, "saved"), at_least=0.7, form="{:.0%}"
             )
+
+    def print_etcd(self):
+        strict, median = ("alone", 1, "strict-etcd", "median_us"), "median_us"
+        self.relation("etcd: take and release, strict / raw client", strict, ("alone", 1, "raw-etcd", median), 1.15)
+        self.relation("etcd: take and release, strict / lock API", strict, ("alone", 1, "etcd", median), 1)
+        self.relation("etcd: take and release, strict / etcdctl lock", strict, ("alone", 1, "etcdctl", median), 1)
+        self.relation(
+            "etcd: 64 locks at once, strict / raw client: rate",
+            ("many", 64, "strict-etcd", "rate"), ("many", 64, "raw-etcd", "rate"), at_least=0.9,
+        )
+        self.relation(
+            "etcd: 10 waiters on three hosts: hand-over / delete + watch event",
+            ("waiters", 10, "strict-etcd3", median), ("waiters", 10, "handover-etcd", median), 1.2,
+        )
+        for size in sorted({size for workload, size, _ in self.values if workload == "waiters"}):
+            self.number(f"etcd: {size:,} waiters on one host: requests", ("waiters", size, "strict-etcd", "requests"), 3)

@@ -55,7 +55,7 @@ wanted() {
 }
 
 # contender KEY LABEL WORDS COMMAND...: the command starts its driver (driver.py). WORDS are the workloads that it takes
-# part in, with the greatest number of clients; "zookeeper" if its requests go to ZooKeeper; mount=DIR if that tells
+# part in, with the greatest number of clients; "zookeeper" if its requests go to ZooKeeper, etcd=HOST:PORT if to etcd; mount=DIR if that tells
 # the requests of FUSE; hosts=N if its clients take turns with so many hosts; "holds" if it can hold the
 # other locks of the workload crowded.
 contender() {
@@ -85,12 +85,13 @@ mounts() {
 # on_mounts NAME LABEL WORDS WORDS-OF-THREE-HOSTS OPTION...: one host, and three, of dlockfs with these options.
 on_mounts() {
     local name=$1 label=$2 one=$3 three=$4 command=contender
+    local server=${etcd_word:-zookeeper}
     shift 4
     wanted "$name" "${name}3" || return 0
     mounts "$name" "$@" || command=missing
     if [ "$command" = contender ]; then
-        contender "$name" "$label" "$one zookeeper mount=$dir/${name}1" "$programs/flock_clients" flock "$dir/${name}1/job"
-        contender "${name}3" "$label on 3 hosts" "$three zookeeper hosts=3" \
+        contender "$name" "$label" "$one $server mount=$dir/${name}1" "$programs/flock_clients" flock "$dir/${name}1/job"
+        contender "${name}3" "$label on 3 hosts" "$three $server hosts=3" \
             "$programs/flock_clients" flock "$dir/$name"{1,2,3}/job
     else
         missing "$name" "$label" "$one" "$reason"
@@ -161,15 +162,27 @@ add_kazoo() {
 }
 
 add_etcd() {
-    local words="alone many contended waiters=1000" words_of_tool="alone contended=32"
-    wanted etcd etcdctl || return 0
-    if start_etcd; then
-        contender etcd "etcd lock API" "$words" "$python" "$tests/bench/etcd_clients.py" "$etcd_address"
-        contender etcdctl "etcdctl lock" "$words_of_tool" "$python" "$tests/bench/etcdctl_clients.py" "http://$etcd_address"
+    local words="alone many contended waiters=1000" words_of_tool="alone contended=32" etcd_word=etcd etcd_durable=yes store
+    wanted raw-etcd strict-etcd strict-etcd3 etcd etcdctl || return 0
+    if needs etcd etcdctl; then
+        start_etcd
+        etcd_word=etcd=$(etcd_address)
+        contender etcd "etcd lock API" "$words $etcd_word" "$python" "$tests/bench/etcd_clients.py" "$(etcd_address)"
+        contender etcdctl "etcdctl lock" "$words_of_tool $etcd_word" \
+            env -u ETCDCTL_ENDPOINTS "$python" "$tests/bench/etcdctl_clients.py" "$ETCDCTL_ENDPOINTS"
     else
-        missing etcd "etcd lock API" "$words" "$reason"
-        missing etcdctl "etcdctl lock" "$words_of_tool" "$reason"
+        missing etcd "etcd lock API" "$words etcd" "$reason"
+        missing etcdctl "etcdctl lock" "$words_of_tool etcd" "$reason"
     fi
+    if ! ninja -C "$build" tests/bench/raw_etcd >"$dir/build.log" 2>&1; then
+        reason="dlockfs is built without etcd"
+    elif [ "$etcd_word" != etcd ]; then
+        contender raw-etcd "etcd, raw C client" "alone many $etcd_word" "$programs/raw_etcd" "$(etcd_address)"
+        on_mounts strict-etcd "dlockfs strict on etcd" "alone many contended waiters" "contended waiters=1000"
+        return
+    fi
+    missing raw-etcd "etcd, raw C client" "alone many etcd" "$reason"
+    missing strict-etcd "dlockfs strict on etcd" "alone many contended waiters etcd" "$reason"
 }
 
 add_redis() {

@@ -1,7 +1,9 @@
-"""What a ZooKeeper server says of itself."""
+"""What a server of ZooKeeper or etcd says of itself."""
 
+import re
 import socket
 import time
+import urllib.request
 
 SETTLE_S = 0.02
 SETTLE_LIMIT_S = 5
@@ -24,13 +26,42 @@ def requests(address):
     return int(next(line for line in answer.splitlines() if line.startswith("Received")).split()[1])
 
 
-def requests_settled(address):
-    """The same, once the server gets no more of them: releases arrive after their call has returned."""
+def etcd_metric(address, name):
+    """The sum over all labels."""
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=5) as answer:
+        text = answer.read().decode()
+    return sum(int(float(number)) for number in re.findall(rf"^{name}(?:{{.*}})? (\S+)$", text, re.M))
+
+
+class ZooKeeper:
+    QUESTION = 1  # how many requests the question itself is
+
+    def __init__(self, address):
+        self.address = address
+
+    def requests(self):
+        return requests(self.address)
+
+
+class Etcd:
+    """Counts calls, and messages on streams, such as one that sets up a watch."""
+
+    QUESTION = 0
+
+    def __init__(self, address):
+        self.address = address
+
+    def requests(self):
+        return etcd_metric(self.address, "grpc_server_msg_received_total")
+
+
+def requests_settled(server):
+    """What the server has received, once it gets no more: releases arrive after their call has returned."""
     limit = time.monotonic() + SETTLE_LIMIT_S
-    count, before = requests(address), 0
+    count, before = server.requests(), -1
     questions = 0
-    while count - before > 1 and time.monotonic() < limit:
+    while count - before > server.QUESTION and time.monotonic() < limit:
         time.sleep(SETTLE_S)
-        before, count = count, requests(address)
-        questions += 1
+        before, count = count, server.requests()
+        questions += server.QUESTION
     return count - questions

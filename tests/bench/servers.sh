@@ -40,18 +40,6 @@ start_redis() {
     serves redis redis-cli -p "$redis_port" ping
 }
 
-# start_etcd: one member. Sets etcd_address.
-start_etcd() {
-    local peer
-    needs etcd etcdctl || return
-    etcd_address=127.0.0.1:$(free_port)
-    peer=http://127.0.0.1:$(free_port)
-    start etcd etcd --name bench --data-dir "$dir/etcd" --logger zap --log-level error \
-        --listen-client-urls "http://$etcd_address" --advertise-client-urls "http://$etcd_address" \
-        --listen-peer-urls "$peer" --initial-advertise-peer-urls "$peer" --initial-cluster "bench=$peer"
-    serves etcd env ETCDCTL_API=3 etcdctl --endpoints="http://$etcd_address" endpoint health
-}
-
 # start_gluster: one brick and three mounts, in namespaces of their own, so that nothing of it is seen elsewhere. Sets
 # gluster, the command that runs another one in there; the mounts are $dir/gluster/mount1 to mount3.
 start_gluster() {

@@ -45,6 +45,7 @@ class Row:
     key: str
     label: str
     note: str = ""
+    floor: str = ""  # after the keys of the floors that it is related to
     values: dict = field(default_factory=dict)
 
 
@@ -63,7 +64,7 @@ class Measurement:
 
     def __init__(self, bench, workload, size, contender):
         self.contender = contender
-        self.row = Row(workload, size, contender.key, contender.label)
+        self.row = Row(workload, size, contender.key, contender.label, floor=contender.floor)
         self.counter = Counter(contender, bench.address)
         self.rounds = []
         if contender.missing:
@@ -121,9 +122,10 @@ class Measurement:
 
 
 def put_ratio(rows, base, key="median_us"):
-    """Relates a value of all rows to that of the row among them with the key base."""
-    by = next((row.values.get(key) for row in rows if row.key == base), None)
+    """Relates a value of all rows to that of the row among them with the key base, for the same servers."""
+    values = {row.key: row.values.get(key) for row in rows}
     for row in rows:
+        by = values.get(base + row.floor)
         if by and row.values.get(key):
             row.values["ratio"] = row.values[key] / by
 
@@ -167,29 +169,30 @@ def many(bench):
 
 
 class Floors:
-    """What ZooKeeper takes at least for what hosts tell each other through it, measured in the rounds of a workload."""
+    """What servers take at least for what hosts tell each other through them, measured in the rounds of a workload."""
 
-    VERBS = {
-        "read": "ZooKeeper: one read",
-        "write": "ZooKeeper: one write",
-        "handover": "ZooKeeper: delete + watch event",
-    }
+    VERBS = {"read": "one read", "write": "one write", "handover": "delete + watch event"}
 
     def __init__(self, bench, workload, size):
-        raw = [contender for contender in bench.contenders if contender.key == "raw"]
         self.time_ms = bench.sizes.floor_ms
-        self.measurements = {verb: Measurement(bench, workload, size, *raw) for verb in self.VERBS if raw}
-        for verb, measurement in self.measurements.items():
-            measurement.row.key, measurement.row.label = verb, self.VERBS[verb]
+        self.measurements = []
+        for raw in bench.contenders:
+            if not raw.key.startswith("raw"):
+                continue
+            for verb, label in self.VERBS.items():
+                measurement = Measurement(bench, workload, size, raw)
+                measurement.row.key = verb + raw.floor
+                measurement.row.label = f"{raw.servers}: {label}"
+                self.measurements.append((verb, measurement))
 
     def measure(self):
-        for verb, measurement in self.measurements.items():
+        for verb, measurement in self.measurements:
             measurement.order(verb, exclusive=False, seconds_ms=self.time_ms, cycles=5000)
 
     def rows(self):
-        for measurement in self.measurements.values():
+        for _, measurement in self.measurements:
             measurement.put_times(measurement.over_rounds(analysis.cycle_times))
-        return [measurement.row for measurement in self.measurements.values()]
+        return [measurement.row for _, measurement in self.measurements]
 
 
 def contended(bench):
@@ -298,10 +301,10 @@ def savings(bench):
         measurement.put(refused=sum(record.kind == "t" for record in records))
         measurement.put_requests(attempts=True)
     rows = [measurement.row for measurement in measurements]
-    strict = next((row.values.get("zookeeper_requests") for row in rows if row.key == "strict3"), None)
+    strict = next((row.values.get("requests") for row in rows if row.key == "strict3"), None)
     for row in rows:
-        if strict and "zookeeper_requests" in row.values:
-            row.values["saved"] = 1 - row.values["zookeeper_requests"] / strict
+        if strict and "requests" in row.values:
+            row.values["saved"] = 1 - row.values["requests"] / strict
     yield from rows
 
 

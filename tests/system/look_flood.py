@@ -33,10 +33,10 @@ held = []
 for number in range(LOCKS):
     held.append(open(f"{mount}/held{number}", "a"))
     fcntl.flock(held[-1], fcntl.LOCK_EX)
-before = server.requests_settled(address)
+before = server.requests_settled(server.ZooKeeper(address))
 if look().count("\nposition=") != LOCKS:
     sys.exit("not all locks are shown")
-cost = server.requests_settled(address) - before
+cost = server.requests_settled(server.ZooKeeper(address)) - before
 if cost < 2 * LOCKS:
     sys.exit(f"a look has cost {cost} requests: too little for this")
 
