@@ -25,6 +25,7 @@ enum item_kind {
 	ITEM_WITHDRAW,
 	ITEM_PROVE,
 	ITEM_TOUCH,
+	ITEM_KEEP,  /* a keep-alive */
 	ITEM_CLOSE, /* the end of a session that was given up */
 };
 
@@ -35,6 +36,7 @@ struct item {
 	int64_t at_ms;	    /* when it arrives, or is delivered */
 	int64_t sent_ms;    /* by the client's clock */
 	int64_t sure_at_ms; /* WATCH, READ, CHANGED: when the client knows that the watch stands */
+	uint64_t term;	    /* of the answer, where there is such */
 	bool answered;	    /* by -ECONNRESET, before it arrived */
 	struct session *session; /* that it is sent in; not used on the way back */
 	struct item *prev, *next;

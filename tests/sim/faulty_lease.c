@@ -4,6 +4,8 @@
  */
 #include "faulty_lease.h"
 
+#include <errno.h>
+
 /* ZooKeeper's: stores/zookeeper/lease.h; the servers are those of faulty_leader.h. */
 
 static void by_zookeeper_begin(struct faulty_lease *lease, int64_t timeout_ms, int64_t since_ms)
@@ -27,7 +29,7 @@ static void by_zookeeper_touch(struct faulty_lease *lease, int64_t now_ms)
 }
 
 static bool by_zookeeper_note(struct faulty_lease *lease, enum store_operation operation, int error,
-			      int64_t sent_ms, int64_t now_ms)
+			      int64_t sent_ms, int64_t now_ms, uint64_t term)
 {
 	return lease_note_operation(&lease->of.zookeeper, operation, error, sent_ms, now_ms);
 }
@@ -38,7 +40,7 @@ static void by_zookeeper_doubt(struct faulty_lease *lease, int64_t now_ms)
 }
 
 static void by_zookeeper_resume(struct faulty_lease *lease, int64_t timeout_ms, int64_t saved_ms,
-				bool doubtful)
+				int64_t now_ms, bool doubtful)
 {
 	lease_resume(&lease->of.zookeeper, timeout_ms, saved_ms, doubtful);
 }
@@ -58,4 +60,131 @@ const struct faulty_lease_rules faulty_lease_zookeeper = {
 	.doubt = by_zookeeper_doubt,
 	.resume = by_zookeeper_resume,
 	.describe = by_zookeeper_describe,
+};
+
+/* etcd's: stores/etcd/lease.h, and when keep-alives are sent as in stores/etcd/session.c; the
+ * servers are those of faulty_members.h. */
+
+enum { SILENCES_IN_TIMEOUT = 4 };
+
+static void by_etcd_disconnect(struct faulty_lease *lease)
+{
+	lease->of.etcd.kept_ms = INT64_MIN;
+	lease->of.etcd.keeping = false;
+}
+
+static void by_etcd_begin(struct faulty_lease *lease, int64_t timeout_ms, int64_t since_ms)
+{
+	etcd_lease_begin(&lease->of.etcd.lease, timeout_ms);
+	by_etcd_disconnect(lease);
+}
+
+static void by_etcd_grant(struct faulty_lease *lease, int64_t timeout_ms, int64_t sent_ms)
+{
+	by_etcd_begin(lease, timeout_ms, sent_ms);
+	etcd_lease_note_grant(&lease->of.etcd.lease, sent_ms);
+}
+
+static void by_etcd_connect(struct faulty_lease *lease, int64_t timeout_ms)
+{
+	lease->of.etcd.lease.timeout_ms = timeout_ms;
+}
+
+static void by_etcd_beat(struct faulty_lease *lease, int64_t now_ms)
+{
+	etcd_lease_note_beat(&lease->of.etcd.lease, now_ms);
+}
+
+static void by_etcd_ignore(struct faulty_lease *lease, int64_t now_ms)
+{
+	/* Nothing is due but heartbeats, and a claim that is placed renews nothing. */
+}
+
+static bool by_etcd_note(struct faulty_lease *lease, enum store_operation operation, int error,
+			 int64_t sent_ms, int64_t now_ms, uint64_t term)
+{
+	bool is_answered = error == 0 || error == -ENOENT || error == -ESTALE;
+
+	return is_answered && etcd_lease_note_proof(&lease->of.etcd.lease, sent_ms, term);
+}
+
+static int64_t by_etcd_next_keep_ms(const struct faulty_lease *lease)
+{
+	const struct etcd_lease *own = &lease->of.etcd.lease;
+	int64_t kept_ms = lease->of.etcd.kept_ms;
+
+	if (kept_ms == INT64_MIN)
+		return INT64_MIN;
+	if (lease->of.etcd.keeping)
+		return kept_ms + own->timeout_ms / SILENCES_IN_TIMEOUT;
+	if (etcd_lease_is_doubtful(own) && kept_ms <= own->doubt_ms)
+		return own->doubt_ms + 1;
+	return kept_ms + etcd_lease_keep_alive_ms(own);
+}
+
+static bool by_etcd_is_keeping(const struct faulty_lease *lease)
+{
+	return lease->of.etcd.keeping;
+}
+
+static void by_etcd_keep(struct faulty_lease *lease, int64_t now_ms)
+{
+	lease->of.etcd.kept_ms = now_ms;
+	lease->of.etcd.keeping = true;
+}
+
+static void by_etcd_kept(struct faulty_lease *lease, int64_t sent_ms, int64_t now_ms, uint64_t term)
+{
+	lease->of.etcd.keeping = false;
+	etcd_lease_note_sign(&lease->of.etcd.lease, sent_ms, now_ms, term);
+}
+
+static void by_etcd_doubt(struct faulty_lease *lease, int64_t now_ms)
+{
+	etcd_lease_doubt(&lease->of.etcd.lease, now_ms);
+}
+
+static void by_etcd_resume(struct faulty_lease *lease, int64_t timeout_ms, int64_t saved_ms,
+			   int64_t now_ms, bool doubtful)
+{
+	struct etcd_lease *own = &lease->of.etcd.lease;
+
+	etcd_lease_begin(own, timeout_ms);
+	if (saved_ms != INT64_MIN)
+		etcd_lease_note_grant(own, saved_ms);
+	if (doubtful)
+		etcd_lease_doubt(own, now_ms);
+}
+
+static struct store_lease by_etcd_describe(const struct faulty_lease *lease, int64_t now_ms)
+{
+	const struct etcd_lease *own = &lease->of.etcd.lease;
+
+	return (struct store_lease){
+		.end_ms = etcd_lease_end(own),
+		.proven_ms = own->heard_ms,
+		.saved_ms = own->heard_ms,
+		.grants = etcd_lease_grants(own, now_ms),
+		.doubtful = etcd_lease_is_doubtful(own),
+		.beat_ms = etcd_lease_next_beat(own),
+		.touch_ms = INT64_MAX,
+	};
+}
+
+const struct faulty_lease_rules faulty_lease_etcd = {
+	.begin = by_etcd_begin,
+	.grant = by_etcd_grant,
+	.connect = by_etcd_connect,
+	.beat = by_etcd_beat,
+	.touch = by_etcd_ignore,
+	.defer_beat = by_etcd_ignore,
+	.note = by_etcd_note,
+	.next_keep_ms = by_etcd_next_keep_ms,
+	.is_keeping = by_etcd_is_keeping,
+	.keep = by_etcd_keep,
+	.kept = by_etcd_kept,
+	.disconnect = by_etcd_disconnect,
+	.doubt = by_etcd_doubt,
+	.resume = by_etcd_resume,
+	.describe = by_etcd_describe,
 };

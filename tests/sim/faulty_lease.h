@@ -6,6 +6,7 @@
 #ifndef DLOCKFS_FAULTY_LEASE_H
 #define DLOCKFS_FAULTY_LEASE_H
 
+#include "stores/etcd/lease.h"
 #include "stores/statistics.h"
 #include "stores/store.h"
 #include "stores/zookeeper/lease.h"
@@ -17,6 +18,11 @@ struct faulty_lease_rules {
 	/* No session of the client is older than that time; nothing is known of the next one. */
 	void (*begin)(struct faulty_lease *lease, int64_t timeout_ms, int64_t since_ms);
 
+	/* The next session was asked for then, and begins. NULL: it counts from when it is
+	 * connected.
+	 */
+	void (*grant)(struct faulty_lease *lease, int64_t timeout_ms, int64_t sent_ms);
+
 	/* A session is connected. */
 	void (*connect)(struct faulty_lease *lease, int64_t timeout_ms);
 
@@ -25,15 +31,24 @@ struct faulty_lease_rules {
 	void (*touch)(struct faulty_lease *lease, int64_t now_ms);
 	void (*defer_beat)(struct faulty_lease *lease, int64_t now_ms);
 
-	/* An operation that was sent then is answered with that error now. Returns whether that
-	 * renews the lease. */
+	/* An operation that was sent then is answered with that error now, in that term. Returns
+	 * whether that renews the lease. */
 	bool (*note)(struct faulty_lease *lease, enum store_operation operation, int error,
-		     int64_t sent_ms, int64_t now_ms);
+		     int64_t sent_ms, int64_t now_ms, uint64_t term);
+
+	/* When the next keep-alive is due, or the answer to the last one is late; whether it
+	 * is not answered yet; that one is sent; it is answered now; there is no connection any
+	 * more, so it will not be. NULL: there are no keep-alives. */
+	int64_t (*next_keep_ms)(const struct faulty_lease *lease);
+	bool (*is_keeping)(const struct faulty_lease *lease);
+	void (*keep)(struct faulty_lease *lease, int64_t now_ms);
+	void (*kept)(struct faulty_lease *lease, int64_t sent_ms, int64_t now_ms, uint64_t term);
+	void (*disconnect)(struct faulty_lease *lease);
 
 	/* As in stores/store.h. */
 	void (*doubt)(struct faulty_lease *lease, int64_t now_ms);
 	void (*resume)(struct faulty_lease *lease, int64_t timeout_ms, int64_t saved_ms,
-		       bool doubtful);
+		       int64_t now_ms, bool doubtful);
 	struct store_lease (*describe)(const struct faulty_lease *lease, int64_t now_ms);
 };
 
@@ -41,9 +56,15 @@ struct faulty_lease {
 	const struct faulty_lease_rules *rules;
 	union {
 		struct lease zookeeper;
+		struct {
+			struct etcd_lease lease;
+			int64_t kept_ms; /* when the latest keep-alive was sent; INT64_MIN: none was
+					  */
+			bool keeping;	 /* it is not answered yet */
+		} etcd;
 	} of;
 };
 
-extern const struct faulty_lease_rules faulty_lease_zookeeper;
+extern const struct faulty_lease_rules faulty_lease_zookeeper, faulty_lease_etcd;
 
 #endif

@@ -177,7 +177,8 @@ struct session *session_create(struct local_service *service, struct faulty *fau
 	session->service = service;
 	session->faulty = faulty;
 	session->settings = settings;
-	leader_begin(&session->leader, settings);
+	session->servers.rules = settings->rules->servers;
+	session->servers.rules->begin(&session->servers, settings);
 	if (store_local_open(service, &inner_events, session, &session->inner) < 0)
 		abort();
 	session->inner->ops->dispatch(session->inner);
@@ -190,24 +191,26 @@ void session_free(struct session *session)
 	items_free(&session->sent);
 	items_free(&session->watching);
 	items_free(&session->known);
+	session_drop_keep(session);
 	free(session);
 }
 
 int64_t session_soonest_end_ms(struct session *session)
 {
-	return session->expired ? INT64_MIN : leader_soonest_ms(&session->leader);
+	return session->expired ? INT64_MIN : session->servers.rules->soonest_ms(&session->servers);
 }
 
 void session_set_silent(struct session *session, bool silent)
 {
-	leader_set_silent(&session->leader, silent);
+	session->servers.rules->set_silent(&session->servers, silent);
 }
 
 void session_lose_server(struct session *session)
 {
 	const struct faulty_settings *settings = session->settings;
 
-	leader_lose_server(&session->leader, prng_chance(settings->prng, 50));
+	session->servers.rules->disconnect(&session->servers, prng_chance(settings->prng, 50));
+	session_drop_keep(session);
 }
 
 /* When the service ends it; that a session has ended which the client has given up is due at once.
@@ -216,7 +219,35 @@ static int64_t expiry_ms(struct session *session)
 {
 	if (session->expired)
 		return session->over ? now(session) : INT64_MAX;
-	return leader_expiry_ms(&session->leader);
+	return session->servers.rules->expiry_ms(&session->servers);
+}
+
+void session_keep(struct session *session, struct item *item)
+{
+	session_drop_keep(session);
+	session->keep = item;
+}
+
+void session_drop_keep(struct session *session)
+{
+	if (session->keep != NULL)
+		item_free(session->keep);
+	session->keep = NULL;
+}
+
+/* It arrives. A member that has nobody to ask keeps it. One that knows that the lease is over says
+ * so, and the client hears of that otherwise. */
+static void arrive_keep(struct session *session)
+{
+	struct item *item = session->keep;
+
+	item->term = session->servers.rules->keep(&session->servers);
+	if (item->term == 0 || (session->expired && !session->cut_off)) {
+		item->at_ms = INT64_MAX;
+		return;
+	}
+	session->keep = NULL;
+	faulty_answered(session->faulty, item);
 }
 
 void session_expire(struct session *session)
@@ -345,9 +376,11 @@ void session_cut_off(struct session *session, bool cut_off)
 {
 	session->lags = false;
 	session->cut_off = cut_off;
-	leader_cut_off(&session->leader, cut_off);
+	session->servers.rules->cut_off(&session->servers, cut_off);
 	session->stale =
 		cut_off && prng_chance(session->settings->prng, session->settings->stale_percent);
+	if (!cut_off && session->keep != NULL)
+		session->keep->at_ms = now(session);
 	catch_up(session);
 }
 
@@ -428,7 +461,7 @@ void session_arrive(struct session *session, struct item *item)
 	DL_DELETE(session->sent, item);
 	/* What comes late from a broken connection was noted nowhere that is known. */
 	if (!item->answered)
-		leader_note(&session->leader);
+		item->term = session->servers.rules->note(&session->servers);
 	if (item->kind != ITEM_CLOSE &&
 	    prng_chance(session->settings->prng, session->settings->refused_percent)) {
 		answer(item, -EIO);
@@ -454,6 +487,7 @@ void session_arrive(struct session *session, struct item *item)
 	case ITEM_ATTEND:
 	case ITEM_READ:
 	case ITEM_CHANGED:
+	case ITEM_KEEP:
 		abort();
 	case ITEM_PLACE:
 		inner->place(session->inner, item, item->path, &item->claim, item->text,
@@ -512,6 +546,7 @@ void session_give_up(struct session *session, int64_t close_ms)
 
 	session->over = true;
 	session_orphan(session);
+	session_drop_keep(session);
 	if (close_ms != INT64_MAX) {
 		item = item_create(session, ITEM_CLOSE, NULL);
 		item->at_ms = close_ms;
@@ -527,16 +562,20 @@ static int64_t arrival_due(const struct session *session)
 	const struct item *item = session->sent;
 
 	if (item == NULL || session->expired ||
-	    (session->cut_off && item->kind != ITEM_LIST && item->kind != ITEM_WATCH &&
-	     item->kind != ITEM_TOUCH))
+	    (session->cut_off &&
+	     (session->settings->rules->asks_quorum ||
+	      (item->kind != ITEM_LIST && item->kind != ITEM_WATCH && item->kind != ITEM_TOUCH))))
 		return INT64_MAX;
 	return item->at_ms;
 }
 
 int64_t session_due(struct session *session)
 {
+	int64_t keep_ms = session->keep != NULL ? session->keep->at_ms : INT64_MAX;
 	int64_t arrival_ms, end_ms = expiry_ms(session);
 
+	if (keep_ms < end_ms)
+		end_ms = keep_ms;
 	/* Another session may have changed or ended a claim that this one watches. */
 	if (!session->expired && !session->stale)
 		session->inner->ops->dispatch(session->inner);
@@ -547,8 +586,11 @@ int64_t session_due(struct session *session)
 void session_step(struct session *session)
 {
 	int64_t arrival_ms = arrival_due(session), end_ms = expiry_ms(session);
+	int64_t keep_ms = session->keep != NULL ? session->keep->at_ms : INT64_MAX;
 
-	if (arrival_ms != INT64_MAX && arrival_ms <= end_ms)
+	if (keep_ms <= now(session) && keep_ms <= arrival_ms && keep_ms <= end_ms)
+		arrive_keep(session);
+	else if (arrival_ms != INT64_MAX && arrival_ms <= end_ms)
 		session_arrive(session, session->sent);
 	else if (end_ms <= now(session))
 		session_expire(session);

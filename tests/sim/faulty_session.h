@@ -3,16 +3,16 @@
  * The service's end of one session of a store_faulty, and the operations on their way there.
  * store_faulty.c's own.
  *
- * The service ends a session when faulty_leader.h says so. A server that is cut off goes on
- * answering, but only what it knows by itself: reads, up to the first write. It may be stale: then
- * it shows what was when it was cut off, and only a synced list finds it up to date for a moment.
- * So may one that the client has come to after a broken connection.
+ * The service ends a session when its servers' rules say so (faulty_servers.h). A server that is
+ * cut off goes on answering, but only what it knows by itself: reads, up to the first write. It may
+ * be stale: then it shows what was when it was cut off, and only a synced list finds it up to date
+ * for a moment. So may one that the client has come to after a broken connection.
  */
 #ifndef DLOCKFS_FAULTY_SESSION_H
 #define DLOCKFS_FAULTY_SESSION_H
 
 #include "faulty_item.h"
-#include "faulty_leader.h"
+#include "faulty_servers.h"
 #include "store_faulty.h"
 
 struct session {
@@ -26,9 +26,10 @@ struct session {
 	bool cut_off; /* its server is */
 	bool lags;    /* or it is behind since the last connection broke */
 	bool stale;   /* it does not hear of anything */
-	struct leader leader;
+	struct servers servers;
 
 	struct item *sent;     /* what has not arrived */
+	struct item *keep;     /* the keep-alive that has not; NULL: there is none */
 	struct item *watching; /* watches and attentions that stand */
 	struct item *known;    /* to a stale server: queues (LIST) and data (READ) */
 	uint64_t attentions;   /* so far */
@@ -69,6 +70,10 @@ void session_cut_off(struct session *session, bool cut_off);
  * keeps up by itself. */
 void session_lag(struct session *session);
 void session_keep_up(struct session *session);
+
+/* A keep-alive is on its way; it will not be answered. Takes the item. */
+void session_keep(struct session *session, struct item *item);
+void session_drop_keep(struct session *session);
 
 /* An operation arrives, whether or not its time has come. */
 void session_arrive(struct session *session, struct item *item);

@@ -19,6 +19,7 @@
 
 struct faulty {
 	struct store store;
+	struct store_ops ops;
 	struct local_service *service;
 	struct session *session;
 	struct session *given_up;
@@ -57,6 +58,15 @@ static int64_t client_clock(const struct faulty *faulty)
 	return settings->clock_ms != NULL ? settings->clock_ms(settings->context) : now(faulty);
 }
 
+static int64_t moment(const struct faulty *faulty, int64_t clock_ms)
+{
+	const struct faulty_settings *settings = &faulty->settings;
+
+	if (settings->moment_ms != NULL)
+		return settings->moment_ms(settings->context, clock_ms);
+	return clock_ms < now(faulty) ? now(faulty) : clock_ms;
+}
+
 /* Nothing is known of the next session yet. */
 static void begin_lease(struct faulty *faulty, int64_t timeout_ms)
 {
@@ -86,9 +96,29 @@ static void tell_session(struct faulty *faulty, enum store_session session, int6
 	tell(faulty, item, delay_ms);
 }
 
+/* Keep-alives have a stream of their own. */
+static void tell_kept(struct faulty *faulty, struct item *item)
+{
+	item->at_ms = now(faulty) + some_delay(faulty);
+	DL_APPEND(faulty->news, item);
+}
+
+/* What is delivered next. */
+static struct item *first_news(const struct faulty *faulty)
+{
+	struct item *item, *first = NULL;
+
+	DL_FOREACH (faulty->news, item)
+		if (first == NULL || item->at_ms < first->at_ms)
+			first = item;
+	return first;
+}
+
 void faulty_answered(struct faulty *faulty, struct item *item)
 {
-	if (faulty->connected)
+	if (item->kind == ITEM_KEEP)
+		tell_kept(faulty, item);
+	else if (faulty->connected)
 		tell(faulty, item, some_delay(faulty));
 	else
 		DL_APPEND(faulty->fired, item);
@@ -142,7 +172,7 @@ static void lose_news(struct faulty *faulty)
 		item->at_ms = INT64_MAX;
 		if (item->error == -ECONNRESET)
 			continue;
-		if (item->kind == ITEM_SESSION) {
+		if (item->kind == ITEM_SESSION || item->kind == ITEM_KEEP) {
 			DL_DELETE(faulty->news, item);
 			item_free(item);
 		} else if (item->kind == ITEM_ATTEND) {
@@ -205,6 +235,13 @@ void store_faulty_break(struct store *store, size_t effective, int64_t late_ms, 
 	}
 }
 
+/* The stream has ended. */
+static void end_keep_alives(struct faulty *faulty)
+{
+	if (faulty->lease.rules->disconnect != NULL)
+		faulty->lease.rules->disconnect(&faulty->lease);
+}
+
 /* The client sees that the connection is broken. */
 static void notice(struct faulty *faulty)
 {
@@ -214,6 +251,7 @@ static void notice(struct faulty *faulty)
 
 	faulty->notice_ms = INT64_MAX;
 	faulty->delivery_ms = now(faulty);
+	end_keep_alives(faulty);
 	items_free(&faulty->unclaimed);
 	DL_FOREACH (faulty->news, item)
 		item->at_ms = now(faulty);
@@ -247,6 +285,9 @@ static void begin_session(struct faulty *faulty)
 {
 	faulty->session = session_create(faulty->service, faulty, &faulty->settings);
 	faulty->arrival_ms = now(faulty);
+	if (faulty->lease.rules->grant != NULL)
+		faulty->lease.rules->grant(&faulty->lease, faulty->settings.timeout_ms,
+					   client_clock(faulty));
 }
 
 void store_faulty_expire(struct store *store)
@@ -270,7 +311,7 @@ void store_faulty_reconnect(struct store *store)
 		notice(faulty);
 	faulty->connected = true;
 	faulty->telling = true;
-	leader_connect(&faulty->session->leader);
+	faulty->session->servers.rules->connect(&faulty->session->servers);
 	listen(faulty);
 	if (faulty->session->expired) {
 		items_free(&faulty->session->sent);
@@ -298,10 +339,12 @@ void store_faulty_elect(struct store *store, int64_t notice_ms)
 	int64_t under_way = (int64_t)store_faulty_under_way(store);
 	struct session *session;
 
-	leader_elect(&faulty->session->leader);
+	faulty->session->servers.rules->elect(&faulty->session->servers);
 	DL_FOREACH (faulty->given_up, session)
-		leader_elect(&session->leader);
-	if (!faulty->session->cut_off)
+		session->servers.rules->elect(&session->servers);
+	/* etcd's members keep their clients. */
+	if (!faulty->session->cut_off &&
+	    (faulty->lease.rules->keep == NULL || prng_chance(faulty->settings.prng, 50)))
 		store_faulty_break(store, (size_t)prng_below(faulty->settings.prng, under_way + 1),
 				   0, notice_ms);
 }
@@ -427,10 +470,10 @@ static void note_answer(struct faulty *faulty, const struct item *item)
 	struct store_lease lease;
 
 	if (item->kind == ITEM_SESSION || item->kind == ITEM_ATTEND || item->kind == ITEM_READ ||
-	    item->kind == ITEM_CHANGED)
+	    item->kind == ITEM_CHANGED || item->kind == ITEM_KEEP)
 		return; /* no answers */
 	if (!faulty->lease.rules->note(&faulty->lease, operations[item->kind], item->error,
-				       item->sent_ms, now_ms))
+				       item->sent_ms, now_ms, item->term))
 		return;
 	lease = faulty->lease.rules->describe(&faulty->lease, now_ms);
 	faulty->events->on_renewed(faulty->context, lease.end_ms);
@@ -450,8 +493,8 @@ static void deliver(struct faulty *faulty, struct item *item)
 		faulty->told = item->told;
 		if (item->told == STORE_LOST) {
 			session_free(faulty->session);
-			begin_session(faulty);
 			begin_lease(faulty, faulty->settings.timeout_ms);
+			begin_session(faulty);
 			listen(faulty);
 		}
 		if (item->told == STORE_CONNECTED)
@@ -498,6 +541,10 @@ static void deliver(struct faulty *faulty, struct item *item)
 	case ITEM_TOUCH:
 		events->on_touched(context, item->error);
 		break;
+	case ITEM_KEEP:
+		faulty->lease.rules->kept(&faulty->lease, item->sent_ms, client_clock(faulty),
+					  item->term);
+		break;
 	case ITEM_CLOSE:
 		abort();
 	}
@@ -509,13 +556,50 @@ static int64_t earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* When the next keep-alive is sent, or its answer is late: on a connection that seems to be one. */
+static int64_t keep_due(const struct faulty *faulty)
+{
+	const struct faulty_lease_rules *rules = faulty->lease.rules;
+
+	if (rules->keep == NULL || faulty->killed || faulty->told != STORE_CONNECTED ||
+	    (!faulty->connected && faulty->notice_ms == INT64_MAX))
+		return INT64_MAX;
+	return moment(faulty, rules->next_keep_ms(&faulty->lease));
+}
+
 /* What the client itself does next. */
 static int64_t client_due(const struct faulty *faulty)
 {
+	const struct item *first = first_news(faulty);
+	int64_t due_ms = earlier(faulty->notice_ms, keep_due(faulty));
+
 	if (faulty->paused)
 		return INT64_MAX;
-	return faulty->news == NULL ? faulty->notice_ms
-				    : earlier(faulty->notice_ms, faulty->news->at_ms);
+	return first == NULL ? due_ms : earlier(due_ms, first->at_ms);
+}
+
+/* A keep-alive is sent, or its answer is late. */
+static void keep_alive(struct faulty *faulty)
+{
+	const struct faulty_lease_rules *rules = faulty->lease.rules;
+	int64_t under_way = (int64_t)store_faulty_under_way(&faulty->store);
+	struct item *item;
+
+	if (rules->is_keeping(&faulty->lease)) {
+		rules->disconnect(&faulty->lease);
+		store_faulty_break(&faulty->store,
+				   (size_t)prng_below(faulty->settings.prng, under_way + 1),
+				   faulty->settings.delay_ms, 0);
+		return;
+	}
+	item = item_create(faulty->session, ITEM_KEEP, NULL);
+	item->sent_ms = client_clock(faulty);
+	item->at_ms = now(faulty) + some_delay(faulty);
+	rules->keep(&faulty->lease, item->sent_ms);
+	if (faulty->connected)
+		session_keep(faulty->session, item);
+	else
+		item_free(item);
 }
 
 int64_t store_faulty_due(struct store *store)
@@ -571,8 +655,10 @@ bool store_faulty_step(struct store *store)
 		step_session(faulty);
 	else if (faulty->notice_ms == client_ms)
 		notice(faulty);
+	else if (keep_due(faulty) == client_ms)
+		keep_alive(faulty);
 	else
-		deliver(faulty, faulty->news);
+		deliver(faulty, first_news(faulty));
 	return true;
 }
 
@@ -590,7 +676,7 @@ static bool has_more_than_touches(const struct item *list)
 	const struct item *item;
 
 	DL_FOREACH (list, item)
-		if (item->kind != ITEM_TOUCH)
+		if (item->kind != ITEM_TOUCH && item->kind != ITEM_KEEP)
 			return true;
 	return false;
 }
@@ -755,7 +841,8 @@ static void on_resume(struct store *store, int64_t timeout_ms, int64_t saved_ms,
 {
 	struct faulty *faulty = faulty_of(store);
 
-	faulty->lease.rules->resume(&faulty->lease, timeout_ms, saved_ms, doubtful);
+	faulty->lease.rules->resume(&faulty->lease, timeout_ms, saved_ms, client_clock(faulty),
+				    doubtful);
 }
 
 /* If there is another server: then all that is under way is lost, whether it takes effect or not.
@@ -784,8 +871,8 @@ static void on_renew(struct store *store)
 	session_give_up(session, closes ? faulty->arrival_ms + some_delay(faulty) : INT64_MAX);
 	DL_APPEND(faulty->given_up, session);
 	forget(faulty);
-	begin_session(faulty);
 	begin_lease(faulty, faulty->settings.timeout_ms);
+	begin_session(faulty);
 	faulty->told = STORE_LOST;
 	faulty->notice_ms = INT64_MAX;
 	faulty->connected = well;
@@ -846,9 +933,24 @@ static const struct store_ops faulty_ops = {
 	.nudge = on_nudge,
 	.renew = on_renew,
 	.describe = on_describe,
+	.close = on_close,
+};
+
+const struct faulty_rules faulty_zookeeper = {
+	.name = "zookeeper",
+	.lease = &faulty_lease_zookeeper,
+	.servers = &servers_zookeeper,
 	.order_late = STORE_LOCAL_ORDER_LATE, /* it wraps a local store */
 	.order_unsure = STORE_LOCAL_ORDER_UNSURE,
-	.close = on_close,
+};
+
+const struct faulty_rules faulty_etcd = {
+	.name = "etcd",
+	.lease = &faulty_lease_etcd,
+	.servers = &servers_etcd,
+	.order_late = INT64_MAX,
+	.order_unsure = INT64_MAX,
+	.asks_quorum = true,
 };
 
 int store_faulty_open(struct local_service *service, const struct faulty_settings *settings,
@@ -856,15 +958,19 @@ int store_faulty_open(struct local_service *service, const struct faulty_setting
 {
 	struct faulty *faulty = must_have(calloc(1, sizeof(*faulty)));
 
-	faulty->store.ops = &faulty_ops;
+	faulty->ops = faulty_ops;
+	faulty->store.ops = &faulty->ops;
 	faulty->service = service;
 	faulty->settings = *settings;
 	faulty->events = events;
 	faulty->context = context;
 	faulty->told = STORE_SUSPENDED;
 	faulty->notice_ms = INT64_MAX;
-	faulty->lease.rules =
-		settings->lease_rules != NULL ? settings->lease_rules : &faulty_lease_zookeeper;
+	if (settings->rules == NULL)
+		faulty->settings.rules = &faulty_zookeeper;
+	faulty->ops.order_late = faulty->settings.rules->order_late;
+	faulty->ops.order_unsure = faulty->settings.rules->order_unsure;
+	faulty->lease.rules = faulty->settings.rules->lease;
 	begin_lease(faulty, 0);
 	begin_session(faulty);
 	store_faulty_reconnect(&faulty->store);

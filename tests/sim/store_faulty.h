@@ -15,7 +15,7 @@
  * of new data it is set up anew, which can fail as at first;
  *   - so does an attention whose list was answered;
  *   - the service ends the session when its leader has not heard of it for its timeout
- * (faulty_leader.h), and the client hears of that only when it is back;
+ * (faulty_leader.h, faulty_members.h), and the client hears of that only when it is back;
  *   - a server that is cut off from the service answers reads, perhaps by what was then, keeps
  * writes, and looks well;
  *   - a server that the client comes to after a broken connection may not know yet what took effect
@@ -36,15 +36,28 @@
 
 struct unclaimed_set;
 struct faulty_lease_rules;
+struct servers_rules;
+
+/* What differs between kinds of services. */
+struct faulty_rules {
+	const char *name;
+	const struct faulty_lease_rules *lease; /* faulty_lease.h */
+	const struct servers_rules *servers;	/* faulty_servers.h */
+	int64_t order_late, order_unsure;	/* as in stores/store.h */
+	bool asks_quorum; /* a server that is cut off, or behind, answers no reads by itself */
+};
+
+extern const struct faulty_rules faulty_zookeeper, faulty_etcd;
 
 struct faulty_settings {
 	const int64_t *now_ms;
 	struct prng *prng;
-	int64_t delay_ms;			      /* one way takes 0 to so long */
-	int64_t timeout_ms;			      /* of the session */
-	const struct faulty_lease_rules *lease_rules; /* NULL: ZooKeeper's */
+	int64_t delay_ms;		  /* one way takes 0 to so long */
+	int64_t timeout_ms;		  /* of the session */
+	const struct faulty_rules *rules; /* NULL: ZooKeeper's */
 	int64_t tick_ms;       /* of the servers (faulty_leader.h), at most half the timeout; */
-	int64_t tick_phase_ms; /* so long before the beginning one of the leader's ticks was */
+	int64_t tick_phase_ms; /* so long before the beginning one of the leader's ticks was; or so
+				  late etcd's is to end a lease */
 	int64_t ping_delay_ms; /* a leader's ping takes 0 to so long */
 	int leader_percent;    /* so many connections are to the leader */
 	int wait_percent;      /* so many operations without a connection wait for one */
@@ -56,8 +69,10 @@ struct faulty_settings {
 	/* What else stands in the queues (unclaimed.h); NULL: nothing. */
 	const struct unclaimed_set *unclaimed;
 
-	/* What time it is by the client's clock; NULL: now_ms. */
+	/* What time it is by the client's clock, and the first moment at which that shows a time,
+	 * or a later one; NULL: now_ms. */
 	int64_t (*clock_ms)(const void *context);
+	int64_t (*moment_ms)(const void *context, int64_t clock_ms);
 
 	/* For who checks, all may be NULL. Called when a claim has come to stand in its queue, also
 	 * if the client never hears of it, and whether in a session that was given up; when one is

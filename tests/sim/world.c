@@ -91,6 +91,11 @@ static int64_t clock_of(const void *host)
 	return host_clock(host);
 }
 
+static int64_t moment_of(const void *host, int64_t clock_ms)
+{
+	return host_moment(host, clock_ms);
+}
+
 static void host_start(struct host *host)
 {
 	struct world *world = host->world;
@@ -99,6 +104,7 @@ static void host_start(struct host *host)
 		.prng = &world->prng,
 		.delay_ms = world->delay_ms,
 		.timeout_ms = TIMEOUT_MS,
+		.rules = world->rules,
 		.tick_ms = world->tick_ms,
 		.tick_phase_ms = world->tick_phase_ms,
 		.ping_delay_ms = world->ping_delay_ms,
@@ -110,6 +116,7 @@ static void host_start(struct host *host)
 		.nudge_percent = world->nudge_percent,
 		.unclaimed = &world->unclaimed,
 		.clock_ms = clock_of,
+		.moment_ms = moment_of,
 		.context = host,
 		.on_standing = view_standing,
 		.on_withdrawing = view_withdrawing,
@@ -535,7 +542,7 @@ void world_misfortune(struct world *world)
 		world_elect(world);
 	else if (world->has_unclaimed && prng_chance(&world->prng, 25))
 		change_unclaimed(world);
-	else if (prng_chance(&world->prng, 35))
+	else if (prng_chance(&world->prng, 35) && !world->only_own)
 		foreign_act(world);
 	else
 		host_misfortune(&world->hosts[prng_below(&world->prng, world->hosts_count)]);
@@ -660,19 +667,34 @@ static void draw_unclaimed(struct world *world)
 	world->has_unclaimed = world->refused_percent == 0 && prng_chance(&prng, 30);
 }
 
-void world_init(struct world *world, uint64_t seed, bool verbose)
+/* etcd's: orders are revisions of the whole store, with gaps, which do not run out; nothing is
+ * listed that has no lease; and no server answers reads by what was. A store_local reads the names
+ * of other clients' claims only up to INT32_MAX. */
+static void by_revisions(struct world *world)
+{
+	static const int64_t revisions[] = {1, INT64_C(1) << 40};
+
+	world->only_own = world->seed % 2 == 1;
+	local_service_order_by_revision(world->service, revisions[world->seed % 2],
+					1 + (int64_t)(world->seed / 2 % 4));
+	world->late_numbers = world->has_unclaimed = false;
+	world->stale_percent = 0;
+}
+
+void world_init(struct world *world, uint64_t seed, const struct faulty_rules *rules, bool verbose)
 {
 	struct prng *prng = &world->prng;
 
 	memset(world, 0, sizeof(*world));
 	world->seed = seed;
+	world->rules = rules;
 	world->verbose = verbose;
 	prng_seed(prng, seed);
 	world->service = local_service_create();
 	if (world->service == NULL)
 		abort();
 	world->late_numbers = prng_chance(prng, 20);
-	if (world->late_numbers) {
+	if (world->late_numbers && rules == &faulty_zookeeper) {
 		int64_t late = prng_chance(prng, 50) ? STORE_LOCAL_ORDER_LATE : INT32_MAX - 2;
 		local_service_set_first_order(world->service, late - prng_below(prng, 20));
 	}
@@ -705,6 +727,8 @@ void world_init(struct world *world, uint64_t seed, bool verbose)
 	world_draw_machines(world);
 	draw_delays(world);
 	draw_unclaimed(world);
+	if (rules == &faulty_etcd)
+		by_revisions(world);
 	world_draw_restarts(world);
 	view_init(world);
 	if (store_local_open(world->service, &foreign_events, world, &world->foreign) < 0)

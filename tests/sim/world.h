@@ -198,6 +198,7 @@ struct view {
 
 struct world {
 	uint64_t seed;
+	const struct faulty_rules *rules; /* of the service */
 	struct prng prng;
 	struct prng restarts;
 	struct prng machines;
@@ -255,7 +256,8 @@ struct world {
 	struct unclaimed_set unclaimed;
 	unsigned unclaimed_made; /* so far */
 
-	/* A client of another kind. */
+	/* A client of another kind, if there is such in this world. */
+	bool only_own;
 	struct store *foreign;
 	struct foreign_claim {
 		int lock;
@@ -265,7 +267,7 @@ struct world {
 };
 
 /* world.c */
-void world_init(struct world *world, uint64_t seed, bool verbose);
+void world_init(struct world *world, uint64_t seed, const struct faulty_rules *rules, bool verbose);
 void world_finish(struct world *world);
 const char *world_lock(int lock);
 int64_t world_due(const struct world *world);

@@ -3,8 +3,8 @@
 # schedule has to end in a failed check. (That none does without a fault is what the test "sim" shows.)
 #
 # A patch begins with what the fault is. A line "seeds: N" there says how many schedules may be needed, if it is not
-# the usual number, and "first seed: N" where they begin, for faults that few of them find. It may change source files
-# only, no headers: everything else is compiled once.
+# the usual number, and "first seed: N" where they begin, for faults that few of them find; "store: NAME", which kind of
+# service it is. It may change source files only, no headers: everything else is compiled once.
 #
 #     test-mutants.sh [NAME...]    only these
 # shellcheck source=../functions.sh
@@ -28,14 +28,14 @@ export source_dir
 compile_sound() {
     mkdir "$dir/sound"
     # shellcheck disable=SC2016
-    (cd "$source_dir" && printf '%s\n' tests/sim/*.c src/{claim,engine,journal,stores/local}/*.c src/stores/zookeeper/lease.c src/base/{log_limit,timers}.c) |
+    (cd "$source_dir" && printf '%s\n' tests/sim/*.c src/{claim,engine,journal,stores/local}/*.c src/stores/{etcd,zookeeper}/lease.c src/base/{log_limit,timers}.c) |
         xargs -P "$at_once" -I{} bash -c 'set -e; name=${1//\//+}; compile "$2/${name%.c}.o" "$source_dir/$1"' \
             compile {} "$dir/sound"
 }
 
 # Builds the simulator with a fault and runs it. The last line that is printed starts with PASS or FAIL.
 try() {
-    local name=$1 patch=$patches/$1.patch folder=$dir/$1 file files object seeds first status=0 found objects=()
+    local name=$1 patch=$patches/$1.patch folder=$dir/$1 file files object seeds first store status=0 found objects=()
     mkdir -p "$folder/objects"
     mapfile -t files < <(sed -n 's|^+++ b/||p' "$patch")
     (cd "$source_dir" && cp --parents "${files[@]}" "$folder")
@@ -62,8 +62,9 @@ try() {
     cc -o "$folder/sim" "${objects[@]}" -lxxhash
     seeds=$(sed -n '/^---/q; s/^seeds: //p' "$patch")
     first=$(sed -n '/^---/q; s/^first seed: //p' "$patch")
+    store=$(sed -n '/^---/q; s/^store: //p' "$patch")
     # Bounded by what it takes of a processor, of which others may leave it little.
-    (ulimit -t 100 && exec "$folder/sim" --seed "${first:-1}" --seeds "${seeds:-$usual}" --until-failure) \
+    (ulimit -t 100 && exec "$folder/sim" --seed "${first:-1}" --seeds "${seeds:-$usual}" --store "${store:-zookeeper}" --until-failure) \
         >"$folder/sim.out" 2>&1 || status=$?
     tail -n 5 "$folder/sim.out"
     found=$(grep -m 1 '^sim: seed' "$folder/sim.out" || true)

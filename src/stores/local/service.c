@@ -48,6 +48,12 @@ struct queue *queue_find(const struct local_service *service, const char *path)
 	return queue;
 }
 
+void local_service_order_by_revision(struct local_service *service, int64_t first, int64_t step)
+{
+	service->revision = first;
+	service->revision_step = step;
+}
+
 bool local_service_is_empty(const struct local_service *service, const char *path)
 {
 	const struct queue *queue = queue_find(service, path);
@@ -464,15 +470,31 @@ struct node *node_restore(struct local_store *store, struct queue *queue, const 
 	return node;
 }
 
+/* The latest order of a claim that stands; 0: none does. */
+static int64_t latest_order(const struct queue *queue)
+{
+	for (size_t i = queue->count; i > 0; i--)
+		if (queue->nodes[i - 1]->store != NULL)
+			return queue->nodes[i - 1]->order;
+	return 0;
+}
+
 struct node *node_create(struct local_store *store, struct queue *queue,
 			 const struct claim_name *name, const char *text, int64_t *ret_after)
 {
 	char full[CLAIM_NAME_BYTES];
 	struct claim_name claim = *name;
+	struct local_service *service = queue->service;
 
+	if (service->revision_step > 0) {
+		claim.order = service->revision += service->revision_step;
+		*ret_after = latest_order(queue);
+		claim_name_format_placed(full, &claim);
+		return node_restore(store, queue, full, text, claim.order);
+	}
 	/* As the counter of a container znode, which is removed when it is empty. */
 	if (queue_is_empty(queue))
-		queue_set_next(queue, queue->service->first_order);
+		queue_set_next(queue, service->first_order);
 	/* With a companion a claim takes two numbers. A counter that has stopped tells nothing. */
 	uint32_t numbers = claim_recipe_znodes(name->recipe);
 	bool stopped = queue->next_order + numbers - 1 > INT32_MAX;

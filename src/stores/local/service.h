@@ -112,8 +112,9 @@ struct local_service {
 	uint64_t serials;	       /* of queues, so far */
 	struct state_item item;
 	int64_t first_order;
-	int64_t stamp;	   /* the latest */
-	uint64_t sessions; /* so far */
+	int64_t revision, revision_step; /* 0: orders are not revisions */
+	int64_t stamp;			 /* the latest */
+	uint64_t sessions;		 /* so far */
 };
 
 struct local_store {

@@ -29,6 +29,10 @@ void local_service_destroy(struct local_service *service);
 /* For tests: the order that the next claim of a queue that does not exist yet will get. */
 void local_service_set_first_order(struct local_service *service, int64_t order);
 
+/* For the simulator: orders are as etcd's, revisions of the whole service from the first one on, of
+ * which a claim takes as many as that. They never run out, and begin nowhere anew. */
+void local_service_order_by_revision(struct local_service *service, int64_t first, int64_t step);
+
 /* For tests: the queue of `path` has no claim. */
 bool local_service_is_empty(const struct local_service *service, const char *path);
 

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What etcd's members know of one lease, and when it ends. faulty_servers.c's own.
+ *
+ *   rule                                          where it is from (etcd 3.4; 3.5 but for what is
+ * named)
+ *   --------------------------------------------  -------------------------------------------------
+ *   The leader ends a lease T after the latest    Lease.refresh, lessor.revokeExpiredLeases
+ *   renewal, or somewhat later,
+ *   and nobody else does.                         lessor.runLoop, isPrimary
+ *   A lease that is granted begins when that is   lessor.Grant, by applierV3backend.LeaseGrant
+ *   carried out.
+ *   A keep-alive is renewed at the member itself  EtcdServer.LeaseRenew; lessor.Renew
+ *   if that leads, without the quorum,
+ *   else at the leader that the member knows;     EtcdServer.LeaseRenew; leasehttp.RenewHTTP
+ *   a member that knows none does not answer.     EtcdServer.waitLeader
+ *   Who led and has not heard of the new leader   lessor.Renew (isPrimary until lessor.Demote, by
+ *   renews at its own lessor, which changes       raftReadyHandler.updateLeadership); from 3.4.25
+ *   nothing, and answers with the full TTL.       and 3.5.8 on EtcdServer.ensureLeadership
+ *                                                 narrows that
+ *   The term of the answer is that of what the    LeaseServer.leaseKeepAlive; EtcdServer.setTerm,
+ * by member had applied before the renewal.        EtcdServer.apply A new leader gives all leases
+ * their full TTL. lessor.Promote Reads and writes are answered by the quorum,
+ * EtcdServer.linearizableReadLoop, processInternal- in the term that it has then. RaftRequestOnce;
+ * header.fill Who connects renews nothing by that.          (there is no session but the lease)
+ *
+ * A member that is cut off may have the leader at its side: then the others elect one after a
+ * while. After an election a member may not know of it for up to a quarter of T, or until it takes
+ * part in something that the quorum carries out. Single-threaded.
+ */
+#ifndef DLOCKFS_FAULTY_MEMBERS_H
+#define DLOCKFS_FAULTY_MEMBERS_H
+
+#include "store_faulty.h"
+
+struct members {
+	const struct faulty_settings *settings;
+	int64_t renewed_ms;  /* at the present leader */
+	uint64_t term;	     /* the present one */
+	uint64_t known;	     /* what the client's member knows of it */
+	int64_t learns_ms;   /* when it hears of the present one; INT64_MAX: it is cut off, or knows
+			      */
+	bool cut_off;	     /* the member is, */
+	bool has_leader;     /* and with it who leads or did, */
+	int64_t election_ms; /* whom the others replace then; INT64_MAX: that is over, or not so */
+};
+
+/* The lease is granted. */
+void members_begin(struct members *members, const struct faulty_settings *settings);
+
+/* The client connects, to a member that is drawn. */
+void members_connect(struct members *members);
+
+/* A keep-alive arrives at the member. Returns the term of its answer; 0: there is none yet. */
+uint64_t members_keep(struct members *members);
+
+/* Something that is for the quorum arrives, and is carried out. Returns the term of its answer. */
+uint64_t members_carry_out(struct members *members);
+
+/* The member is cut off, or not any more; or the connection to it is broken. */
+void members_cut_off(struct members *members, bool cut_off);
+
+/* Another member begins to lead. */
+void members_elect(struct members *members);
+
+/* When the lease can end at the earliest, and when it does if nothing more arrives. */
+int64_t members_soonest_ms(struct members *members);
+int64_t members_expiry_ms(struct members *members);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the servers know of one session of a store_faulty, and when they end it: a table for each
+ * kind of service. faulty_session.c's own.
+ */
+#ifndef DLOCKFS_FAULTY_SERVERS_H
+#define DLOCKFS_FAULTY_SERVERS_H
+
+#include "faulty_leader.h"
+#include "faulty_members.h"
+
+struct servers;
+
+struct servers_rules {
+	/* A new session. */
+	void (*begin)(struct servers *servers, const struct faulty_settings *settings);
+
+	/* The client connects, to a server that is drawn; or the connection is broken, perhaps
+	 * because the server is lost. */
+	void (*connect)(struct servers *servers);
+	void (*disconnect)(struct servers *servers, bool lost);
+
+	/* The client sends nothing by itself from now on, or does again. */
+	void (*set_silent)(struct servers *servers, bool silent);
+
+	/* An operation arrives. Returns the term of its answer, where there is such. */
+	uint64_t (*note)(struct servers *servers);
+
+	/* A keep-alive arrives. Returns the same; 0: it is not answered now. NULL: there are none.
+	 */
+	uint64_t (*keep)(struct servers *servers);
+
+	/* The server is cut off, or not any more. */
+	void (*cut_off)(struct servers *servers, bool cut_off);
+
+	/* Another server begins to lead. */
+	void (*elect)(struct servers *servers);
+
+	/* When the session can end at the earliest if its server is lost now; and when it does if
+	 * nothing more arrives. */
+	int64_t (*soonest_ms)(struct servers *servers);
+	int64_t (*expiry_ms)(struct servers *servers);
+};
+
+struct servers {
+	const struct servers_rules *rules;
+	union {
+		struct leader zookeeper;
+		struct members etcd;
+	} of;
+};
+
+extern const struct servers_rules servers_zookeeper, servers_etcd;
+
+#endif
