@@ -172,8 +172,14 @@ void claim_note_stale(struct claim *claim, uint32_t version)
 
 void claim_note_change(struct claim *claim, uint32_t version)
 {
-	if (is_later(version + 1, claim->place.version))
-		claim->place.version = version + 1;
+	if (!is_later(version + 1, claim->place.version))
+		return;
+	claim->place.version = version + 1;
+	if (!claim->data.stale)
+		return;
+	/* It was this change that another operation met, whose answer came before. */
+	claim->data.stale = false;
+	engine_retry_in(claim->place.lock->engine, 1);
 }
 
 void claim_note_version(struct claim *claim, uint32_t version)

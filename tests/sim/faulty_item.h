@@ -37,6 +37,8 @@ struct item {
 	int64_t sent_ms;    /* by the client's clock */
 	int64_t sure_at_ms; /* WATCH, READ, CHANGED: when the client knows that the watch stands */
 	uint64_t term;	    /* of the answer, where there is such */
+	uint64_t made;	    /* the number of the answer or event, in the order of the service */
+	bool behind;	    /* others of its lock: not sent yet */
 	bool answered;	    /* by -ECONNRESET, before it arrived */
 	struct session *session; /* that it is sent in; not used on the way back */
 	struct item *prev, *next;
@@ -49,7 +51,7 @@ struct item {
 	struct store_proof *proofs; /* to stand */
 	size_t proofs_count;
 	/* list of place(), sync of list(), marker of withdraw(), a watch or an attention only a
-	 * stale server knows of */
+	 * stale server knows of; CHANGED: the client knows that there is new data */
 	bool flag;
 	bool attend;	    /* of list() */
 	uint64_t attention; /* the number of an attention, and of the list; 0: no attention */

@@ -114,7 +114,7 @@ static void on_read(void *context, void *tag, const char *text, uint32_t version
 	item->name = copy_text(watch->name);
 	item->sure_at_ms = watch->sure_at_ms;
 	item->version = version;
-	if (first)
+	if (first || watch->session->settings->rules->by_lock)
 		item->text = copy_text(text);
 	else
 		watch->answered = true;
@@ -555,11 +555,21 @@ void session_give_up(struct session *session, int64_t close_ms)
 	session_set_silent(session, true);
 }
 
+static struct item *first_sent(const struct session *session)
+{
+	struct item *item, *first = session->sent;
+
+	DL_FOREACH (session->sent, item)
+		if (item->at_ms < first->at_ms)
+			first = item;
+	return first;
+}
+
 /* When the first operation under way arrives. A server that is cut off keeps a write, and so what
  * comes behind it. */
 static int64_t arrival_due(const struct session *session)
 {
-	const struct item *item = session->sent;
+	const struct item *item = first_sent(session);
 
 	if (item == NULL || session->expired ||
 	    (session->cut_off &&
@@ -591,7 +601,7 @@ void session_step(struct session *session)
 	if (keep_ms <= now(session) && keep_ms <= arrival_ms && keep_ms <= end_ms)
 		arrive_keep(session);
 	else if (arrival_ms != INT64_MAX && arrival_ms <= end_ms)
-		session_arrive(session, session->sent);
+		session_arrive(session, first_sent(session));
 	else if (end_ms <= now(session))
 		session_expire(session);
 }

@@ -28,7 +28,7 @@ struct session {
 	bool stale;   /* it does not hear of anything */
 	struct servers servers;
 
-	struct item *sent;     /* what has not arrived */
+	struct item *sent;     /* what has not arrived, in the order of the calls */
 	struct item *keep;     /* the keep-alive that has not; NULL: there is none */
 	struct item *watching; /* watches and attentions that stand */
 	struct item *known;    /* to a stale server: queues (LIST) and data (READ) */

@@ -36,9 +36,12 @@ struct faulty {
 	int64_t notice_ms;	 /* when the client sees that the connection is broken */
 	int64_t arrival_ms;	 /* nothing arrives earlier than what was sent before it */
 	int64_t delivery_ms;	 /* nothing is delivered earlier than what came before it */
+	int64_t stream_ms;	 /* the same for events of watches, if they have a stream */
+	uint64_t made;		 /* so many answers and events */
 
 	struct item *fired, *news;
-	struct item *unclaimed; /* watches: what is known to be no claim */
+	struct item *unclaimed; /* watches: what is known to be no claim, */
+	struct item *gone;	/* or was told to be gone */
 };
 
 static struct faulty *faulty_of(const struct store *store)
@@ -96,11 +99,44 @@ static void tell_session(struct faulty *faulty, enum store_session session, int6
 	tell(faulty, item, delay_ms);
 }
 
-/* Keep-alives have a stream of their own. */
-static void tell_kept(struct faulty *faulty, struct item *item)
+static bool by_lock(const struct faulty *faulty)
+{
+	return faulty->settings.rules->by_lock;
+}
+
+/* In no order with anything else. */
+static void tell_alone(struct faulty *faulty, struct item *item)
 {
 	item->at_ms = now(faulty) + some_delay(faulty);
 	DL_APPEND(faulty->news, item);
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* An answer comes by itself: that to the next operation on the lock, which is sent after it, comes
+ * later. Events of watches come by a stream: a watch is put there when the client knows what there
+ * was before. */
+static void tell_by_lock(struct faulty *faulty, struct item *item)
+{
+	const struct item *list;
+	int64_t since_ms = 0;
+
+	tell_alone(faulty, item);
+	if (item->kind == ITEM_ATTEND) {
+		DL_FOREACH (faulty->news, list)
+			if (list->kind == ITEM_LIST && list->attention == item->attention)
+				since_ms = list->at_ms;
+	} else if (item->kind == ITEM_CHANGED ||
+		   (item->kind == ITEM_WATCH && item->sure_at_ms != INT64_MAX)) {
+		since_ms = item->sure_at_ms;
+	} else {
+		return;
+	}
+	item->at_ms = later(item->at_ms, later(since_ms, faulty->stream_ms));
+	faulty->stream_ms = item->at_ms;
 }
 
 /* What is delivered next. */
@@ -116,8 +152,11 @@ static struct item *first_news(const struct faulty *faulty)
 
 void faulty_answered(struct faulty *faulty, struct item *item)
 {
+	item->made = ++faulty->made;
 	if (item->kind == ITEM_KEEP)
-		tell_kept(faulty, item);
+		tell_alone(faulty, item);
+	else if (faulty->connected && by_lock(faulty))
+		tell_by_lock(faulty, item);
 	else if (faulty->connected)
 		tell(faulty, item, some_delay(faulty));
 	else
@@ -160,6 +199,90 @@ static bool is_unknown(const struct faulty *faulty, const struct item *attention
 	return false;
 }
 
+/* The data of a claim may change unseen from now on. */
+static void tell_unseen(struct faulty *faulty, const struct item *watch)
+{
+	struct item *item;
+
+	if (watch->sure_at_ms > now(faulty))
+		return; /* nothing was told of it yet */
+	item = item_create(NULL, ITEM_CHANGED, watch->tag);
+	item->path = copy_text(watch->path);
+	item->name = copy_text(watch->name);
+	item->at_ms = INT64_MAX;
+	DL_APPEND(faulty->news, item);
+}
+
+/* The store sets the watch up again when there is a connection. */
+static void watch_again(struct faulty *faulty, const struct item *watch)
+{
+	struct item *item = item_create(faulty->session, ITEM_WATCH, watch->tag);
+
+	item->path = copy_text(watch->path);
+	item->name = copy_text(watch->name);
+	item->at_ms = item->sure_at_ms = INT64_MAX;
+	DL_APPEND(faulty->session->sent, item);
+}
+
+/* A store that sets watches up again loses an event. Returns whether the item was one. */
+static bool lose_watched(struct faulty *faulty, struct item *item)
+{
+	if (item->kind == ITEM_ATTEND && !is_unknown(faulty, item))
+		return true; /* it is told that there is no more to be told */
+	if (item->kind == ITEM_CHANGED && item->text == NULL)
+		return true;
+	if (item->kind != ITEM_WATCH && item->kind != ITEM_READ && item->kind != ITEM_CHANGED)
+		return false;
+	DL_DELETE(faulty->news, item);
+	if (item->kind == ITEM_WATCH) {
+		tell_unseen(faulty, item);
+		watch_again(faulty, item);
+	}
+	item_free(item);
+	return true;
+}
+
+/* The same for what stands: nobody hears of that any more. */
+static void lose_watching(struct faulty *faulty)
+{
+	struct item *item, *told;
+
+	DL_FOREACH (faulty->session->watching, item) {
+		if (item->answered)
+			continue;
+		item->answered = true;
+		if (item->kind == ITEM_WATCH) {
+			tell_unseen(faulty, item);
+			watch_again(faulty, item);
+		} else if (!is_unknown(faulty, item)) {
+			told = item_create(NULL, ITEM_ATTEND, item->tag);
+			told->at_ms = INT64_MAX;
+			DL_APPEND(faulty->news, told);
+		}
+	}
+}
+
+/* What is under way may be carried out, or not; nobody hears of it. */
+static void lose_sent(struct faulty *faulty, bool effective, int64_t late_ms)
+{
+	struct prng *prng = faulty->settings.prng;
+	struct item *item;
+
+	DL_FOREACH (faulty->session->sent, item) {
+		if (item->answered)
+			continue;
+		if (item->kind == ITEM_WATCH) {
+			item->at_ms = INT64_MAX;
+			continue;
+		}
+		answer_reset_at_notice(faulty, item);
+		if (item->behind || !effective || prng_chance(prng, 50))
+			item->at_ms = INT64_MAX;
+		else if (item->at_ms != INT64_MAX)
+			item->at_ms += late_ms == 0 ? 0 : prng_below(prng, late_ms);
+	}
+}
+
 /* Events that have not reached the client when the connection breaks never do: it sees its
  * operations fail, and what happens to watched claims comes again later. */
 static void lose_news(struct faulty *faulty)
@@ -171,6 +294,8 @@ static void lose_news(struct faulty *faulty)
 			continue; /* it is here, and will be read first */
 		item->at_ms = INT64_MAX;
 		if (item->error == -ECONNRESET)
+			continue;
+		if (by_lock(faulty) && lose_watched(faulty, item))
 			continue;
 		if (item->kind == ITEM_SESSION || item->kind == ITEM_KEEP) {
 			DL_DELETE(faulty->news, item);
@@ -211,7 +336,11 @@ void store_faulty_break(struct store *store, size_t effective, int64_t late_ms, 
 	faulty->connected = false;
 	faulty->notice_ms = now(faulty) + notice_ms;
 	lose_news(faulty);
+	if (by_lock(faulty))
+		lose_watching(faulty);
 	DL_FOREACH (session->watching, item) {
+		if (by_lock(faulty))
+			break;
 		if (item->kind == ITEM_ATTEND)
 			item->answered |= is_unknown(faulty, item);
 		else if (item->sure_at_ms > now(faulty))
@@ -222,6 +351,10 @@ void store_faulty_break(struct store *store, size_t effective, int64_t late_ms, 
 	session_lose_server(session);
 	session_lag(session);
 	listen(faulty);
+	if (by_lock(faulty)) {
+		lose_sent(faulty, effective > 0 && !session->expired, late_ms);
+		return;
+	}
 	DL_FOREACH (session->sent, item) {
 		answer_reset_at_notice(faulty, item);
 		if (effective == 0 || session->expired) {
@@ -253,6 +386,8 @@ static void notice(struct faulty *faulty)
 	faulty->delivery_ms = now(faulty);
 	end_keep_alives(faulty);
 	items_free(&faulty->unclaimed);
+	items_free(&faulty->gone);
+	faulty->stream_ms = now(faulty);
 	DL_FOREACH (faulty->news, item)
 		item->at_ms = now(faulty);
 	if (tells && first) {
@@ -262,6 +397,8 @@ static void notice(struct faulty *faulty)
 		DL_PREPEND(faulty->news, item);
 	}
 	DL_FOREACH_SAFE (faulty->session->sent, item, next) {
+		if (item->kind == ITEM_WATCH && by_lock(faulty))
+			continue;
 		if (!item->answered)
 			answer_reset(faulty, item, 0);
 		if (item->at_ms == INT64_MAX) {
@@ -279,6 +416,7 @@ static void forget(struct faulty *faulty)
 	items_free(&faulty->fired);
 	items_free(&faulty->news);
 	items_free(&faulty->unclaimed);
+	items_free(&faulty->gone);
 }
 
 static void begin_session(struct faulty *faulty)
@@ -320,15 +458,25 @@ void store_faulty_reconnect(struct store *store)
 		tell_session(faulty, STORE_CONNECTED, some_delay(faulty));
 		return;
 	}
-	DL_FOREACH_SAFE (faulty->session->sent, item, next)
-		if (item->answered)
+	DL_FOREACH_SAFE (faulty->session->sent, item, next) {
+		if (!item->answered)
+			continue;
+		/* What compares no epoch may come later yet. */
+		if (by_lock(faulty) && item->kind == ITEM_WITHDRAW &&
+		    prng_chance(faulty->settings.prng, 50))
+			item->at_ms = now(faulty) + prng_below(faulty->settings.prng,
+							       faulty->settings.timeout_ms);
+		else
 			session_arrive(faulty->session, item);
+	}
 	tell_session(faulty, STORE_CONNECTED, some_delay(faulty));
 	while ((item = faulty->fired) != NULL) {
 		DL_DELETE(faulty->fired, item);
 		tell(faulty, item, some_delay(faulty));
 	}
 	faulty->arrival_ms = now(faulty) + some_delay(faulty);
+	if (by_lock(faulty))
+		return; /* watches are sent when the client knows */
 	DL_FOREACH (faulty->session->sent, item)
 		item->at_ms = faulty->arrival_ms;
 }
@@ -412,6 +560,66 @@ void store_faulty_set_context(struct store *store, void *context)
 	faulty_of(store)->context = context;
 }
 
+/* Whether the two are of one lock, and so one after the other. Watches and proofs are in no order.
+ */
+static bool are_in_order(const struct item *a, const struct item *b)
+{
+	static const bool in_order[ITEM_CLOSE + 1] = {
+		[ITEM_PLACE] = true, [ITEM_LIST] = true,     [ITEM_AMEND] = true,
+		[ITEM_MARK] = true,  [ITEM_WITHDRAW] = true,
+	};
+
+	return in_order[a->kind] && in_order[b->kind] && a->path != NULL && b->path != NULL &&
+	       strcmp(a->path, b->path) == 0;
+}
+
+/* Whether the answer to another one is awaited first. */
+static bool has_to_wait(const struct faulty *faulty, const struct item *item)
+{
+	const struct item *other;
+
+	DL_FOREACH (faulty->news, other)
+		if (are_in_order(item, other))
+			return true;
+	DL_FOREACH (faulty->session->sent, other) {
+		if (other == item)
+			return false;
+		if (!other->answered && are_in_order(item, other))
+			return true;
+	}
+	return false;
+}
+
+static void send_by_lock(struct faulty *faulty, struct item *item)
+{
+	if (faulty->told != STORE_CONNECTED && item->kind != ITEM_WATCH) {
+		answer_reset(faulty, item, 0);
+		item_free(item);
+		return;
+	}
+	item->behind = has_to_wait(faulty, item);
+	item->at_ms = INT64_MAX;
+	if (faulty->connected && faulty->told == STORE_CONNECTED && !item->behind)
+		item->at_ms = now(faulty) + some_delay(faulty);
+	DL_APPEND(faulty->session->sent, item);
+}
+
+/* Sends what waited for an answer, or for a connection. */
+static void send_waiting(struct faulty *faulty)
+{
+	struct item *item;
+
+	DL_FOREACH (faulty->session->sent, item) {
+		if (item->answered || item->at_ms != INT64_MAX || !faulty->connected ||
+		    faulty->told != STORE_CONNECTED || faulty->session->expired ||
+		    has_to_wait(faulty, item))
+			continue;
+		item->behind = false;
+		item->sent_ms = client_clock(faulty);
+		item->at_ms = now(faulty) + some_delay(faulty);
+	}
+}
+
 /* Puts an operation on its way: to the service, or nowhere. */
 static void send(struct faulty *faulty, struct item *item)
 {
@@ -421,6 +629,8 @@ static void send(struct faulty *faulty, struct item *item)
 	item->sent_ms = client_clock(faulty);
 	if (faulty->killed || (faulty->session->expired && faulty->telling)) {
 		item_free(item); /* nothing is sent in a session that is known to be over */
+	} else if (by_lock(faulty)) {
+		send_by_lock(faulty, item);
 	} else if (faulty->connected) {
 		item->at_ms = now(faulty) + some_delay(faulty);
 		if (item->at_ms < faulty->arrival_ms)
@@ -479,6 +689,46 @@ static void note_answer(struct faulty *faulty, const struct item *item)
 	faulty->events->on_renewed(faulty->context, lease.end_ms);
 }
 
+/* A list shows what the stream has yet to tell: that comes first. */
+static void tell_listed(struct faulty *faulty, const struct item *list)
+{
+	struct item *item, *next;
+
+	for (item = faulty->news; item != NULL; item = next) {
+		next = item->next;
+		if (item->kind != ITEM_CHANGED || item->flag || item->made > list->made ||
+		    item->text == NULL || strcmp(item->path, list->path) != 0)
+			continue;
+		item->flag = true;
+		faulty->events->on_read(faulty->context, item->tag, NULL, 0);
+		next = faulty->news;
+	}
+}
+
+/* The other way round: what the stream has told is not shown any more. */
+static void leave_out_gone(struct faulty *faulty, struct item *list)
+{
+	const struct item *gone;
+	size_t count = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct store_entry entry = list->entries[i];
+
+		DL_FOREACH (faulty->gone, gone)
+			if (!entry.orphan && strcmp(gone->name, entry.name) == 0)
+				break;
+		if (gone != NULL &&
+		    local_service_has_orphan(faulty->service, gone->path, entry.name))
+			entry.orphan = true;
+		else if (gone != NULL) {
+			free((char *)entry.name);
+			continue;
+		}
+		list->entries[count++] = entry;
+	}
+	list->count = count;
+}
+
 /* Delivers an event. The callback may call operations. */
 static void deliver(struct faulty *faulty, struct item *item)
 {
@@ -487,7 +737,10 @@ static void deliver(struct faulty *faulty, struct item *item)
 
 	DL_DELETE(faulty->news, item);
 	unclaimed_leave_out(faulty->unclaimed, item);
+	leave_out_gone(faulty, item);
 	note_answer(faulty, item);
+	if (item->kind == ITEM_LIST && item->error == 0 && by_lock(faulty))
+		tell_listed(faulty, item);
 	switch (item->kind) {
 	case ITEM_SESSION:
 		faulty->told = item->told;
@@ -515,13 +768,22 @@ static void deliver(struct faulty *faulty, struct item *item)
 		events->on_read(context, item->tag, item->text, item->version);
 		break;
 	case ITEM_CHANGED:
-		events->on_read(context, item->tag, NULL, 0);
-		send_watch(faulty, item->tag, item->path, item->name);
+		if (!item->flag)
+			events->on_read(context, item->tag, NULL, 0);
+		if (!by_lock(faulty))
+			send_watch(faulty, item->tag, item->path, item->name);
+		else if (item->text != NULL)
+			events->on_read(context, item->tag, item->text, item->version);
 		break;
 	case ITEM_WATCH:
 		if (item->error == -ENXIO) {
 			DL_APPEND(faulty->unclaimed, item);
 			events->on_watched(context, item->tag, item->error);
+			return;
+		}
+		if (by_lock(faulty) && item->error == 0) {
+			DL_APPEND(faulty->gone, item);
+			events->on_watched(context, item->tag, 0);
 			return;
 		}
 		events->on_watched(context, item->tag, item->error);
@@ -659,6 +921,8 @@ bool store_faulty_step(struct store *store)
 		keep_alive(faulty);
 	else
 		deliver(faulty, first_news(faulty));
+	if (by_lock(faulty))
+		send_waiting(faulty);
 	return true;
 }
 
@@ -950,6 +1214,7 @@ const struct faulty_rules faulty_etcd = {
 	.servers = &servers_etcd,
 	.order_late = INT64_MAX,
 	.order_unsure = INT64_MAX,
+	.by_lock = true,
 	.asks_quorum = true,
 };
 

@@ -5,7 +5,8 @@
  * through it follows the rules of stores/store.h as exactly as a real client of a real service
  * does:
  *
- *   - operations arrive in the order of their calls, on one connection;
+ *   - operations arrive in the order of their calls, on one connection; or only those on one lock
+ * do (faulty_rules);
  *   - when the connection breaks, the first few of those under way still take effect, now or later
  * but before anything that is sent on the next connection, and the others never do; every one of
  * them is answered -ECONNRESET;
@@ -44,6 +45,10 @@ struct faulty_rules {
 	const struct faulty_lease_rules *lease; /* faulty_lease.h */
 	const struct servers_rules *servers;	/* faulty_servers.h */
 	int64_t order_late, order_unsure;	/* as in stores/store.h */
+	/* Only operations on one lock are in order, one after the other; watches have a stream of
+	 * their own, and are set up again by the store itself (stores/etcd/operation.h). Else what
+	 * is called and what happens keeps one order. */
+	bool by_lock;
 	bool asks_quorum; /* a server that is cut off, or behind, answers no reads by itself */
 };
 

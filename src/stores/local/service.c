@@ -406,6 +406,12 @@ struct node *node_find_orphan(const struct local_service *service, const char *p
 	return node != NULL && node->store == NULL ? node : NULL;
 }
 
+bool local_service_has_orphan(const struct local_service *service, const char *path,
+			      const char *name)
+{
+	return node_find_orphan(service, path, name) != NULL;
+}
+
 int node_amend(struct node *node, const char *text)
 {
 	struct answer *reads = NULL, *watch, *read = NULL, *next;

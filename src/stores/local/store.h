@@ -36,6 +36,10 @@ void local_service_order_by_revision(struct local_service *service, int64_t firs
 /* For tests: the queue of `path` has no claim. */
 bool local_service_is_empty(const struct local_service *service, const char *path);
 
+/* For the simulator: the claim of that name has gone, and its marker stands. */
+bool local_service_has_orphan(const struct local_service *service, const char *path,
+			      const char *name);
+
 /* For the simulator: calls visit() with the path of each queue that is not empty. */
 void local_service_each(const struct local_service *service,
 			void (*visit)(void *context, const char *path), void *context);
