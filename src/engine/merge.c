@@ -141,6 +141,16 @@ static bool is_of_this_session(const struct lock *lock, const struct store_entry
 	return entry->claim.id.session == claim_id_session(lock->engine->session_number);
 }
 
+/* Somebody has taken a claim away that is released, and its marker is about to go, too: nobody was
+ * lost. */
+static bool is_released(const struct lock *lock, const struct store_entry *entry)
+{
+	const struct claim *claim = NULL;
+	if (entry->orphan && is_of_this_session(lock, entry))
+		claim = find_by_id(lock->leaving, entry->claim.id);
+	return claim != NULL && claim->marker.asked;
+}
+
 /* As place_compare(). */
 static int compare(const struct place *place, const struct store_entry *entry)
 {
@@ -238,6 +248,8 @@ void queue_merge(struct lock *lock, const struct store_entry *entries, size_t co
 	for (size_t i = 0; i < count; i++) {
 		const struct store_entry *entry = &entries[i];
 		int order = 1;
+		if (is_released(lock, entry))
+			continue;
 		/* Whoever sets no delay waits for none. */
 		if (entry->orphan && lock->policy.lock_delay_ms == 0) {
 			set_aside(lock, entry);
