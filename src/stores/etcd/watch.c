@@ -156,13 +156,36 @@ static void take_down(struct watch *watch, bool at_server)
 		send_cancel(store, watch->id);
 }
 
+/* Whether a claim has come or gone, by what changed below the lock: not data, nor locks below. */
+static bool concerns_queue(const struct watch *watch, const Etcd__WatchResponse *response)
+{
+	for (size_t i = 0; i < response->n_events; i++) {
+		const Etcd__KeyValue *kv = response->events[i]->kv;
+		struct claim_name claim;
+		char *name;
+
+		if (!kv)
+			continue;
+		errno = 0;
+		name = etcd_claim_parse((const char *)kv->key.data + watch->claim.key.count,
+					kv->key.len - watch->claim.key.count, kv->mod_revision,
+					&claim);
+		free(name);
+		if (name || errno == ENOMEM)
+			return true;
+	}
+	return false;
+}
+
 static void on_events(struct watch *watch, const Etcd__WatchResponse *response)
 {
 	struct store_etcd *store = watch->store;
 
 	if (!watch->name) {
-		take_down(watch, true);
-		end(watch, 0);
+		if (concerns_queue(watch, response)) {
+			take_down(watch, true);
+			end(watch, 0);
+		}
 		return;
 	}
 	for (size_t i = 0; i < response->n_events; i++) {
