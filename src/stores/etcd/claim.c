@@ -242,16 +242,16 @@ static int find_missing(const struct operation *operation, const Etcd__TxnRespon
 	for (size_t i = 0; i < operation->count; i++) {
 		const Etcd__RangeResponse *found = etcd_transaction_found(answer, i + 1);
 
-		*ret_missing = operation->proofs[i].path;
-		if (!is_found(found, &operation->proved[i]))
+		if (!is_found(found, &operation->proved[i])) {
+			*ret_missing = operation->proofs[i].path;
 			return -ENOENT;
+		}
 		int64_t version = found->n_kvs > 1 ? found->kvs[1]->version : 0;
 		if (operation->proofs[i].text &&
 		    operation->proofs[i].version != STORE_ANY_VERSION &&
 		    version != operation->proofs[i].version)
 			return -ESTALE;
 	}
-	*ret_missing = NULL;
 	return -ECONNRESET;
 }
 
