@@ -24,9 +24,26 @@ static struct operation *create(struct store *base, enum store_operation kind, v
 	if (!operation)
 		return NULL;
 	operation->doing = "cannot look at";
+	errno = 0;
 	if (name)
 		operation->claim = etcd_key_of_claim(store->root, path, name);
-	return operation;
+	if (!name || operation->claim.key.bytes || errno != ENOMEM)
+		return operation;
+	etcd_operation_free(operation);
+	return NULL;
+}
+
+/* No claim has such a name. */
+static int send_nothing(struct operation *operation)
+{
+	return -ENOENT;
+}
+
+static void start_about_claim(struct operation *operation)
+{
+	if (!operation->claim.key.bytes)
+		operation->send = send_nothing;
+	etcd_operation_start(operation, false);
 }
 
 /* look() */
@@ -164,6 +181,8 @@ static void conclude_look(struct operation *operation, int error, const Etcd__Tx
 	if (!error && !is_above_all)
 		error = etcd_queue_parse(operation, found, etcd_transaction_found(answer, 1),
 					 &queue);
+	if (!error && !is_above_all && names->count + queue.count == 0)
+		error = -ENOENT;
 	if (error)
 		look->done(look, error, NULL, 0, NULL, 0);
 	else
@@ -262,16 +281,15 @@ int etcd_read(struct store *base, struct store_read *read, const char *path, con
 		free(operation->claim.key.bytes);
 		operation->claim = (struct etcd_named){0};
 		if (!etcd_key_of_marker(&operation->claim.key, operation->store->root, path,
-					marked))
+					marked)) {
 			operation->claim.key.bytes = NULL;
-	}
-	if (!operation->claim.key.bytes) {
-		etcd_operation_free(operation);
-		return -ENOMEM;
+			etcd_operation_free(operation);
+			return -ENOMEM;
+		}
 	}
 	operation->send = send_read;
 	operation->conclude = conclude_read;
-	etcd_operation_start(operation, false);
+	start_about_claim(operation);
 	return 0;
 }
 
@@ -336,7 +354,7 @@ int etcd_write(struct store *base, struct store_change *change, const char *path
 
 	if (operation)
 		operation->text = strdup(text);
-	if (!operation || !operation->text || !operation->claim.key.bytes) {
+	if (!operation || !operation->text) {
 		if (operation)
 			etcd_operation_free(operation);
 		return -ENOMEM;
@@ -345,7 +363,7 @@ int etcd_write(struct store *base, struct store_change *change, const char *path
 	operation->doing = "cannot change a claim of";
 	operation->send = operation->claim.is_ours ? send_write : send_read;
 	operation->conclude = operation->claim.is_ours ? conclude_write : conclude_refused;
-	etcd_operation_start(operation, false);
+	start_about_claim(operation);
 	return 0;
 }
 
@@ -383,14 +401,11 @@ int etcd_remove(struct store *base, struct store_change *change, const char *pat
 {
 	struct operation *operation = create(base, STORE_REMOVE, change, path, name);
 
-	if (!operation || !operation->claim.key.bytes) {
-		if (operation)
-			etcd_operation_free(operation);
+	if (!operation)
 		return -ENOMEM;
-	}
 	operation->doing = "cannot take away a claim of";
 	operation->send = send_remove;
 	operation->conclude = conclude_remove;
-	etcd_operation_start(operation, false);
+	start_about_claim(operation);
 	return 0;
 }

@@ -84,9 +84,10 @@ void etcd_store_starve(struct store_etcd *store)
 	etcd_store_wake(store);
 }
 
-static void fail(struct operation *operation)
+static void fail(struct operation *operation, int error)
 {
 	operation->is_failed = true;
+	operation->failure = error;
 	DL_APPEND2(operation->store->failed, operation, failed_prev, failed_next);
 	etcd_store_wake(operation->store);
 }
@@ -94,12 +95,14 @@ static void fail(struct operation *operation)
 static void send_first(struct operation *operation)
 {
 	struct store_etcd *store = operation->store;
+	int error = -ECONNRESET;
 
 	/* What the engine asks goes out in its session only. */
-	if (!grpc_is_connected(store->grpc) ||
-	    (!etcd_operation_is_outside(operation) && store->step != SESSION_CONNECTED) ||
-	    operation->send(operation) < 0)
-		fail(operation);
+	if (grpc_is_connected(store->grpc) &&
+	    (etcd_operation_is_outside(operation) || store->step == SESSION_CONNECTED))
+		error = operation->send(operation);
+	if (error)
+		fail(operation, error == -ENOMEM ? -ECONNRESET : error);
 	else
 		etcd_store_wake(store);
 }
@@ -319,7 +322,7 @@ void etcd_operations_conclude_failed(struct store_etcd *store)
 
 	while ((operation = store->failed)) {
 		forget_failure(operation);
-		operation->conclude(operation, -ECONNRESET, NULL);
+		operation->conclude(operation, operation->failure, NULL);
 	}
 }
 

@@ -54,7 +54,9 @@ struct operation {
 	int64_t sent_ms; /* 0: not yet; of clock_now_ms() */
 	int64_t began_us;
 	bool is_failed; /* it is in the store's list of those */
-	/* Makes the request by etcd_operation_call(), or returns -ENOMEM. */
+	int failure;	/* what it is to be answered then */
+	/* Makes the request by etcd_operation_call(), or returns -ENOMEM, or what else is the
+	 * answer without a request. */
 	int (*send)(struct operation *operation);
 	/* Delivers the event. The answer is there if error is 0. Frees the operation, or sends it
 	 * again. */
@@ -131,7 +133,7 @@ struct store_etcd {
 	/* Operations */
 	struct lane *lanes;	  /* by path */
 	struct operation *others; /* which are in no lane */
-	struct operation *failed; /* to be answered -ECONNRESET by the next dispatch() */
+	struct operation *failed; /* to be answered by the next dispatch() */
 	struct log_limit refusals;
 	bool is_awake;	       /* `wake` is written to */
 	bool told_unreachable; /* the log says that there is no connection */
@@ -276,8 +278,9 @@ const Etcd__TxnRequest *etcd_transaction_finish(struct transaction *transaction)
 /* The keys that the step of that number found; NULL: it is no step that reads. */
 const Etcd__RangeResponse *etcd_transaction_found(const Etcd__TxnResponse *answer, size_t step);
 
-/* A transaction that required the session was not carried out because of that. */
-bool etcd_transaction_was_late(const struct store_etcd *store, const Etcd__TxnResponse *answer);
+/* A transaction that required the session was not carried out because of that. Then the session is
+ * looked for anew. */
+bool etcd_transaction_was_late(struct store_etcd *store, const Etcd__TxnResponse *answer);
 
 /* queue.c */
 

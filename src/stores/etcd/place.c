@@ -65,8 +65,10 @@ static void conclude_place(struct operation *operation, int error, const Etcd__T
 	int64_t revision = 0;
 
 	/* The name is new: only the session can have been in the way. */
-	if (!error && !answer->succeeded)
+	if (!error && !answer->succeeded) {
+		etcd_transaction_was_late(store, answer);
 		error = -ECONNRESET;
+	}
 	if (error) {
 		store->events->on_placed(store->context, operation->tag, error, NULL, 0, INT64_MAX,
 					 NULL, 0);
@@ -80,6 +82,8 @@ static void conclude_place(struct operation *operation, int error, const Etcd__T
 	if (operation->list && found &&
 	    etcd_queue_parse(operation, found, etcd_transaction_found(answer, 2), &queue) < 0)
 		queue.entries = NULL;
+	if (queue.entries)
+		etcd_watches_note_listed(store, operation->path, found, operation->queue.count);
 	store->events->on_placed(store->context, operation->tag, 0, name, revision,
 				 created_before(found, revision), queue.entries, queue.count);
 	etcd_queue_free(&queue);

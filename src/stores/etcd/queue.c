@@ -72,6 +72,14 @@ static int add_claims(const struct operation *operation, const Etcd__RangeRespon
 	return 0;
 }
 
+static bool is_ours(const struct operation *operation, const char *name)
+{
+	struct etcd_named named = etcd_key_of_claim(operation->store->root, operation->path, name);
+
+	free(named.key.bytes);
+	return named.key.bytes && named.is_ours;
+}
+
 static bool has_claim(const struct queue *queue, size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -97,7 +105,7 @@ static int add_orphans(const struct operation *operation, const Etcd__RangeRespo
 			return -ENOMEM;
 		*entry = (struct store_entry){.name = name, .orphan = true};
 		if (!strchr(name, '/') && claim_name_parse(name, &entry->claim) &&
-		    !has_claim(queue, claims, name))
+		    is_ours(operation, name) && !has_claim(queue, claims, name))
 			queue->count++;
 		else
 			free(name);

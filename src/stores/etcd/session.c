@@ -224,6 +224,7 @@ static void on_epoch_put(void *context, int status, const char *text, const void
 
 		memcpy(text_of_epoch, found->kvs[0]->value.data, ETCD_EPOCH_BYTES - 1);
 		store->epoch = strtoull(text_of_epoch, NULL, 16);
+		store->resumed = true;
 		put_epoch(store);
 	}
 free_answer:
@@ -246,6 +247,8 @@ static void put_epoch(struct store_etcd *store)
 		etcd_transaction_require_session(&transaction, store);
 		transaction.when.compares[0].result = ETCD__COMPARE__RESULT__LESS;
 	} else {
+		/* A former attempt may have made it, or may do so later. */
+		etcd_transaction_require_created(&transaction, &store->session_key, 0);
 		etcd_transaction_range(&transaction.otherwise, &store->session_key, NULL);
 	}
 	etcd_transaction_put(&transaction.then, &store->session_key, epoch, store->lease_id);

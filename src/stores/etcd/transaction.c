@@ -142,12 +142,15 @@ const Etcd__RangeResponse *etcd_transaction_found(const Etcd__TxnResponse *answe
 	return answer->responses[step]->range;
 }
 
-bool etcd_transaction_was_late(const struct store_etcd *store, const Etcd__TxnResponse *answer)
+bool etcd_transaction_was_late(struct store_etcd *store, const Etcd__TxnResponse *answer)
 {
 	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 0);
 	char epoch[ETCD_EPOCH_BYTES];
 
 	etcd_epoch_write(store, epoch);
-	return !found || found->n_kvs != 1 || found->kvs[0]->value.len != strlen(epoch) ||
-	       memcmp(found->kvs[0]->value.data, epoch, strlen(epoch)) != 0;
+	if (found && found->n_kvs == 1 && found->kvs[0]->value.len == strlen(epoch) &&
+	    memcmp(found->kvs[0]->value.data, epoch, strlen(epoch)) == 0)
+		return false;
+	grpc_leave(store->grpc);
+	return true;
 }
