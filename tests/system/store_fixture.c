@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "zookeeper_fixture.h"
+#include "store_fixture.h"
 
 #include <poll.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "config/url.h"
+#include "files/stores.h"
+
 #define HOSTS_MAX 3
 
 const char *server;
-zhandle_t *raw;
+const struct backend *backend;
+char top[64];
 int64_t host_timeout_ms = TIMEOUT_MS;
 
-static char top[64]; /* the znode above everything of this process */
 static struct host hosts[HOSTS_MAX];
 
 int64_t now_ms(void)
@@ -175,17 +178,27 @@ void run_for(int64_t ms)
 		dispatch_hosts(until_ms - now_ms());
 }
 
-struct host *begin_host(int i, const char *address)
+struct host *begin_host_as(int i, const char *address, const struct store_access *access,
+			   const void *session)
 {
-	static const struct store_access nobody;
-	const struct store_url url = {STORE_SCHEME_ZOOKEEPER, (char *)address, top};
-	const struct store_options options = {
-		.url = &url, .session_timeout_ms = host_timeout_ms, .access = &nobody};
+	const struct store_url url = {backend->scheme, (char *)address, top};
+	const struct store_options options = {.url = &url,
+					      .session_timeout_ms = host_timeout_ms,
+					      .access = access,
+					      .session = session};
 	struct host *host = &hosts[i];
 
 	*host = (struct host){.session = STORE_SUSPENDED};
-	assert_int_equal(store_zookeeper_kind.open(&options, &events, host, &host->store), 0);
+	assert_int_equal(stores_find(backend->scheme)->open(&options, &events, host, &host->store),
+			 0);
 	return host;
+}
+
+struct host *begin_host(int i, const char *address)
+{
+	static const struct store_access nobody;
+
+	return begin_host_as(i, address, &nobody, NULL);
 }
 
 struct host *open_host(int i, const char *address)
@@ -207,6 +220,7 @@ int64_t close_host(struct host *host)
 
 int close_hosts(void **state)
 {
+	proxy.lingers = false;
 	set_link(LINK_PASSES);
 	for (int i = 0; i < HOSTS_MAX; i++)
 		if (hosts[i].store)
@@ -283,30 +297,37 @@ int withdraw(struct host *host, const char *path, const struct call *placed)
 	return call.error;
 }
 
-const char *znode(const char *path)
-{
-	static char text[512];
+static const struct backend *const backends[] = {
+	&backend_zookeeper,
+#ifdef HAVE_ETCD
+	&backend_etcd,
+#endif
+};
 
-	snprintf(text, sizeof(text), "%s/%s", top, path);
-	return text;
-}
-
-void begin_tests(int argc, char **argv)
+void begin_tests(int argc, char **argv, const char *scheme)
 {
-	if (argc != 2 || !strchr(argv[1], ':')) {
-		fprintf(stderr, "usage: %s HOST:PORT\n", argv[0]);
+	static struct store_url url;
+	char why[256] = "";
+
+	if (argc != 2 || store_url_parse(argv[1], &url, why, sizeof(why)) < 0 || !url.servers ||
+	    (scheme && strcmp(url.scheme, scheme) != 0)) {
+		fprintf(stderr, "usage: %s %s://HOST:PORT %s\n", argv[0],
+			scheme ? scheme : "SCHEME", why);
 		exit(2);
 	}
-	server = argv[1];
+	for (size_t i = 0; i < sizeof(backends) / sizeof(*backends); i++) {
+		if (!strcmp(backends[i]->scheme, url.scheme))
+			backend = backends[i];
+	}
+	server = url.servers;
 	snprintf(top, sizeof(top), "/store-test-%d-%lld", (int)getpid(), (long long)time(NULL));
-	zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);
-	raw = zookeeper_init(server, NULL, TIMEOUT_MS * 4, NULL, NULL, ZOO_NO_LOG_CLIENTENV);
+	backend->begin();
 	start_proxy(server);
 }
 
 int end_tests(int failed)
 {
 	stop_proxy();
-	zookeeper_close(raw);
+	backend->end();
 	return failed ? 1 : 0;
 }

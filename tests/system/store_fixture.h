@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For programs that drive the ZooKeeper store, through the table of stores/store.h, on a real
+ * For programs that drive a store of a service, through the table of stores/store.h, on a real
  * server:
  *
- *     PROGRAM HOST:PORT
+ *     PROGRAM zookeeper://HOST:PORT
+ *     PROGRAM etcd://HOST:PORT
  *
- * The server must grant session timeouts of two seconds. Everything is created below one znode per
- * process and left to the server's reaper. Connections are cut by a small proxy in the program.
+ * The programs store_*_test have what is right for every such store; those of one store's name have
+ * what is its own. The server must grant session timeouts of two seconds. Everything is created
+ * below one name per process and left there. Connections are cut by a small proxy in the program.
  */
-#ifndef DLOCKFS_ZOOKEEPER_FIXTURE_H
-#define DLOCKFS_ZOOKEEPER_FIXTURE_H
+#ifndef DLOCKFS_STORE_FIXTURE_H
+#define DLOCKFS_STORE_FIXTURE_H
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,22 +22,41 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zookeeper/zookeeper.h>
 
-#include "stores/zookeeper/operation.h"
-#include "stores/zookeeper/store.h"
-#include "zookeeper_proxy.h"
+#include "claim/name.h"
+#include "store_proxy.h"
+#include "stores/store.h"
 
 #define DEADLINE_MS 90000
 #define TIMEOUT_MS  6000
 
 extern int64_t host_timeout_ms; /* of hosts that are opened from now on; TIMEOUT_MS at first */
-extern const char *server;
-extern zhandle_t *raw; /* another client on the same server */
+extern const char *server;	/* HOST:PORT */
+extern char top[64];		/* the root of all stores that are opened here */
 
-/* What main() does before its tests; and after them, with the number of those that failed, for the
- * program's exit status. */
-void begin_tests(int argc, char **argv);
+/* What other clients do, with the means of that service. */
+struct backend {
+	const char *scheme;
+	void (*begin)(void);
+	void (*end)(void);
+	/* A claim of another client, in its own form. */
+	void (*make_claim)(const char *path, enum claim_mode mode);
+	/* Something of that name below the lock that is no claim, and its end. */
+	void (*make_other)(const char *path, const char *name);
+	void (*remove_other)(const char *path, const char *name);
+	/* Changes the data of a claim of a store; or takes the claim away. */
+	void (*change)(const char *path, const char *name, const void *data, size_t bytes);
+	void (*remove)(const char *path, const char *name);
+	/* How many claims and markers of the lock there are, as the service keeps them. */
+	size_t (*count)(const char *path);
+};
+
+extern const struct backend backend_zookeeper, backend_etcd;
+extern const struct backend *backend; /* the one of this service */
+
+/* What main() does before its tests: with the scheme of the only service that they are for, or
+ * NULL. And after them, with the number of those that failed, for the program's exit status. */
+void begin_tests(int argc, char **argv, const char *scheme);
 int end_tests(int failed);
 
 int64_t now_ms(void);
@@ -94,6 +115,10 @@ void run_for(int64_t ms);
 struct host *begin_host(int i, const char *address);
 struct host *open_host(int i, const char *address);
 
+/* The same with what another one has saved (NULL: nothing), or with an identity. */
+struct host *begin_host_as(int i, const char *address, const struct store_access *access,
+			   const void *session);
+
 /* Returns how long it took. */
 int64_t close_host(struct host *host);
 
@@ -113,8 +138,5 @@ void send_amend(struct host *host, struct call *call, const char *path, const st
 		const char *text);
 int amend(struct host *host, const char *path, const struct call *placed, const char *text);
 int withdraw(struct host *host, const char *path, const struct call *placed);
-
-/* The znode of a lock, or of what stands below it. */
-const char *znode(const char *path);
 
 #endif

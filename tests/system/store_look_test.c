@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A look from outside at what the ZooKeeper store keeps, and what can be read and changed there.
+ * A look from outside at what a store keeps, and what can be read and changed there.
  */
-#include "zookeeper_fixture.h"
+#include "store_fixture.h"
 
 /* Who asks from outside, and what came of it. */
 struct asker {
@@ -129,93 +129,68 @@ static int remove_claim(struct host *host, const char *path, const char *name)
 	return asker.error;
 }
 
-static void make_raw(const char *path)
-{
-	assert_int_equal(zoo_create(raw, znode(path), "", 0, &ZOO_OPEN_ACL_UNSAFE, 0, NULL, 0),
-			 ZOK);
-}
-
 static void test_look(void **state)
 {
 	struct host *a = open_host(0, server), *b = open_host(1, server);
-	struct call first, second, below;
+	struct call first, second, below, other, above;
 	struct asker asker;
 
 	assert_int_equal(look(b, &asker, "look"), -ENOENT);
 	place(a, &first, "look", 1);
 	place(a, &second, "look", 2);
 	place(a, &below, "look/b\x01%", 3);
-	make_raw("look/plain");
-	make_raw("look/lock-12");
-	make_raw("look/%zz"); /* no name is written so */
-	make_raw("look/lock-0000000007");
+	place(a, &other, "look/read", 4);
+	place(a, &above, "look/deep/er", 5);
+	backend->make_claim("look", CLAIM_SHARED);
 	assert_int_equal(look(b, &asker, "look"), 0);
 	assert_int_equal(asker.claims, 3);
 	assert_int_equal(asker.names_count, 3);
-	assert_true(saw(&asker, "b\x01%") && saw(&asker, "plain") && saw(&asker, "lock-12"));
+	assert_true(saw(&asker, "b\x01%") && saw(&asker, "read") && saw(&asker, "deep"));
 	assert_int_equal(look(b, &asker, "look/b\x01%"), 0);
 	assert_int_equal(asker.claims, 1);
 	assert_int_equal(asker.names_count, 0);
-	assert_int_equal(look(b, &asker, "look/plain"), 0);
-	assert_int_equal(asker.claims + asker.names_count, 0);
+	assert_int_equal(look(b, &asker, "look/deep"), 0);
+	assert_int_equal(asker.claims, 0);
+	assert_true(asker.names_count == 1 && saw(&asker, "er"));
 
-	/* Above all locks nothing is a claim. No lock is written as the first of these. */
-	make_raw("lock-0000000007");
-	make_raw("lock-000000000%38");
+	/* Above all locks nothing is a claim. */
 	assert_int_equal(look(b, &asker, ""), 0);
 	assert_int_equal(asker.claims, 0);
-	assert_true(saw(&asker, "look") && saw(&asker, "lock-0000000008"));
-	assert_false(saw(&asker, "lock-0000000007") || saw(&asker, ".dlockfs-probe"));
-	assert_int_equal(zoo_delete(raw, znode("lock-0000000007"), -1), ZOK);
-	assert_int_equal(zoo_delete(raw, znode("lock-000000000%38"), -1), ZOK);
-	assert_int_equal(zoo_delete(raw, znode("look/lock-0000000007"), -1), ZOK);
-	assert_int_equal(zoo_delete(raw, znode("look/plain"), -1), ZOK);
+	assert_true(asker.names_count == 1 && saw(&asker, "look"));
 }
 
 static void test_read(void **state)
 {
-	static char hostile[1040000];
 	struct host *a = open_host(0, server), *b = open_host(1, server);
 	struct call first;
 	struct asker asker;
-	struct Stat stat;
-	char path[256];
 
 	place(a, &first, "read", 1);
-	snprintf(path, sizeof(path), "read/%s", first.name);
-	assert_int_equal(zoo_exists(raw, znode(path), 0, &stat), ZOK);
 	assert_int_equal(read_claim(b, &asker, "read", first.name), 0);
 	assert_string_equal(asker.data, "host=test\n");
 	assert_int_equal(asker.claim.data_bytes, strlen("host=test\n"));
-	assert_true(asker.claim.session == (uint64_t)stat.ephemeralOwner);
-	assert_true(asker.claim.since_ms == stat.ctime);
+	assert_true(asker.claim.session == (uint64_t)a->store->ops->session(a->store));
 	assert_int_equal(asker.claim.version, 0);
 	free(asker.data);
 
-	/* Whatever somebody else put there, up to what the server takes. */
-	memset(hostile, 0xff, sizeof(hostile));
-	memcpy(hostile, "format=1\n\0host=", 15);
-	memset(hostile + 500000, 0, 1000);
-	assert_int_equal(zoo_set(raw, znode(path), hostile, sizeof(hostile), -1), ZOK);
+	/* Whatever somebody else put there. */
+	backend->change("read", first.name, "a\0\xff", 3);
 	assert_int_equal(read_claim(b, &asker, "read", first.name), 0);
-	assert_int_equal(asker.claim.data_bytes, sizeof(hostile));
-	assert_memory_equal(asker.data, hostile, sizeof(hostile));
+	assert_int_equal(asker.claim.data_bytes, 3);
+	assert_memory_equal(asker.data, "a\0\xff", 3);
 	assert_int_equal(asker.claim.version, 1);
 	free(asker.data);
-	assert_int_equal(zoo_set(raw, znode(path), NULL, -1, -1), ZOK);
+	backend->change("read", first.name, NULL, 0);
 	assert_int_equal(read_claim(b, &asker, "read", first.name), 0);
 	assert_int_equal(asker.claim.data_bytes, 0);
 	free(asker.data);
 
-	assert_int_equal(zoo_create(raw, znode("read/kept-0000000099"), "", 0, &ZOO_OPEN_ACL_UNSAFE,
-				    0, NULL, 0),
-			 ZOK);
-	assert_int_equal(read_claim(b, &asker, "read", "kept-0000000099"), 0);
-	assert_true(asker.claim.session == 0);
-	free(asker.data);
+	/* What there is not, also by names that no claim has. */
 	assert_int_equal(read_claim(b, &asker, "read", "gone"), -ENOENT);
-	assert_int_equal(read_claim(b, &asker, "never/used", "gone"), -ENOENT);
-	assert_int_equal(remove_claim(b, "read", "kept-0000000099"), 0);
+	assert_int_equal(read_claim(b, &asker, "never/used", first.name), -ENOENT);
+	assert_int_equal(write_claim(b, "read", "gone", "", 0), -ENOENT);
+	assert_int_equal(remove_claim(b, "read", "gone"), -ENOENT);
+	assert_int_equal(remove_claim(b, "read", "gone-lock-0000000001"), -ENOENT);
 }
 
 static void test_change(void **state)
@@ -294,6 +269,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test_teardown(test_outside_and_loss, close_hosts),
 	};
 
-	begin_tests(argc, argv);
-	return end_tests(cmocka_run_group_tests_name("zookeeper_look", tests, NULL, NULL));
+	begin_tests(argc, argv, NULL);
+	return end_tests(cmocka_run_group_tests_name("store_look", tests, NULL, NULL));
 }

@@ -1,60 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Many watches of the ZooKeeper store: more than a client could bring along in one packet.
+ * Many watches of a store: more than a client of ZooKeeper could bring along in one packet.
  */
-#include "zookeeper_fixture.h"
+#include "store_fixture.h"
 
-/* So many claims of another session, on so many locks. The server takes packets of 1 MB, and the
- * paths of the claims are more than that twice. */
+/* So many claims of another session, on so many locks. ZooKeeper's servers take packets of 1 MB,
+ * and the paths of the claims are more than that twice. */
 #define NUMBER 20000
 #define LOCKS  200
 #define PART   100 /* every so many-th is changed, or goes, while there is no connection */
 
-static zhandle_t *others; /* the session of the claims */
-static struct call watches[NUMBER];
-static int answered, failed; /* of what was asked of ZooKeeper; on its threads */
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-
-static void count(int code)
-{
-	pthread_mutex_lock(&mutex);
-	answered++;
-	failed += code != ZOK;
-	pthread_mutex_unlock(&mutex);
-}
-
-static void on_created(int code, const char *value, const void *data)
-{
-	count(code);
-}
-
-static void on_deleted(int code, const void *data)
-{
-	count(code);
-}
-
-static void on_set(int code, const struct Stat *stat, const void *data)
-{
-	count(code);
-}
-
-static int count_answered(void)
-{
-	int number;
-
-	pthread_mutex_lock(&mutex);
-	number = answered;
-	pthread_mutex_unlock(&mutex);
-	return number;
-}
-
-/* Waits for so many answers, all of them good. */
-static void wait_for_answers(int number)
-{
-	WAIT_FOR(count_answered() == number);
-	assert_int_equal(failed, 0);
-	answered = 0;
-}
+static struct host *others; /* the session of the claims */
+static struct call claims[NUMBER], watches[NUMBER];
 
 static const char *lock_path(int i)
 {
@@ -64,36 +21,13 @@ static const char *lock_path(int i)
 	return text;
 }
 
-static const char *claim_path(int i)
-{
-	static char text[128];
-
-	snprintf(text, sizeof(text), "%s/_c_8f45ad53-202b-8c1e-8000-000100000001-__WRIT__%010d",
-		 lock_path(i), i);
-	return text;
-}
-
 static void make_claims(void)
 {
-	char above[256];
-	int code;
-
-	snprintf(above, sizeof(above), "%s", znode("many"));
-	*strrchr(above, '/') = '\0';
-	code = zoo_create(raw, above, "", 0, &ZOO_OPEN_ACL_UNSAFE, 0, NULL, 0);
-	assert_true(code == ZOK || code == ZNODEEXISTS); /* the store makes it as well */
-	assert_int_equal(zoo_create(raw, znode("many"), "", 0, &ZOO_OPEN_ACL_UNSAFE, 0, NULL, 0),
-			 ZOK);
-	for (int i = 0; i < NUMBER; i++) {
-		if (i < LOCKS)
-			assert_int_equal(zoo_acreate(others, znode(lock_path(i)), "", 0,
-						     &ZOO_OPEN_ACL_UNSAFE, 0, on_created, NULL),
-					 ZOK);
-		assert_int_equal(zoo_acreate(others, znode(claim_path(i)), "old", 3,
-					     &ZOO_OPEN_ACL_UNSAFE, ZOO_EPHEMERAL, on_created, NULL),
-				 ZOK);
-	}
-	wait_for_answers(LOCKS + NUMBER);
+	for (int i = 0; i < NUMBER; i++)
+		send_place(others, &claims[i], lock_path(i), (uint32_t)i, CLAIM_EXCLUSIVE, false);
+	WAIT_FOR(others->events == NUMBER);
+	for (int i = 0; i < NUMBER; i++)
+		assert_int_equal(claims[i].error, 0);
 }
 
 static bool is_to_go(int i)
@@ -108,19 +42,23 @@ static bool is_to_change(int i)
 
 static void change_some(const char *text)
 {
-	int asked = 0;
+	static struct call answers[NUMBER];
+	int asked = others->events;
 
 	for (int i = 0; i < NUMBER; i++) {
-		if (!is_to_go(i) && !is_to_change(i))
-			continue;
-		asked++;
-		assert_int_equal(is_to_go(i) ? zoo_adelete(others, znode(claim_path(i)), -1,
-							   on_deleted, NULL)
-					     : zoo_aset(others, znode(claim_path(i)), text,
-							(int)strlen(text), -1, on_set, NULL),
-				 ZOK);
+		if (is_to_change(i)) {
+			send_amend(others, &answers[i], lock_path(i), &claims[i], text);
+			asked++;
+		} else if (is_to_go(i)) {
+			answers[i] = (struct call){0};
+			others->store->ops->withdraw(others->store, &answers[i], lock_path(i),
+						     claims[i].name, claims[i].order, false);
+			asked++;
+		}
 	}
-	wait_for_answers(asked);
+	WAIT_FOR(others->events == asked);
+	for (int i = 0; i < NUMBER; i++)
+		assert_int_equal(answers[i].error, 0);
 }
 
 /* Watches survive a lost connection, however many they are, and what happened meanwhile is told. */
@@ -131,16 +69,16 @@ static void test_reconnect(void **state)
 	char addresses[128];
 	int gone = NUMBER / PART, left = NUMBER - gone;
 
-	/* To one of three servers the client connects anew at once, to the only one later. */
+	host_timeout_ms = 10 * TIMEOUT_MS; /* the server may be busy */
+	others = open_host(1, server);
+	/* To one of three servers ZooKeeper's client connects anew at once, to the only one later.
+	 */
 	snprintf(addresses, sizeof(addresses), "%s,%s,%s", proxy.address, proxy.address,
 		 proxy.address);
 	host = open_host(0, addresses);
 	make_claims();
-	for (int i = 0; i < NUMBER; i++) {
-		char *claim = strrchr(claim_path(i), '/');
-
-		send_watch(host, &watches[i], lock_path(i), claim + 1);
-	}
+	for (int i = 0; i < NUMBER; i++)
+		send_watch(host, &watches[i], lock_path(i), claims[i].name);
 	WAIT_FOR(host->reads == NUMBER);
 
 	set_link(LINK_REFUSES);
@@ -152,7 +90,7 @@ static void test_reconnect(void **state)
 	for (int i = 0; i < NUMBER; i++) {
 		assert_int_equal(watches[i].times, is_to_go(i));
 		assert_int_equal(watches[i].error, 0);
-		assert_string_equal(watches[i].text, is_to_change(i) ? "new" : "old");
+		assert_string_equal(watches[i].text, is_to_change(i) ? "new" : "host=test\n");
 	}
 
 	/* Again, and the client is back before all watches are taken from it. */
@@ -162,8 +100,7 @@ static void test_reconnect(void **state)
 	WAIT_FOR(proof.times);
 	assert_int_equal(proof.error, 0);
 
-	zookeeper_close(others);
-	others = NULL;
+	close_host(others);
 	WAIT_FOR(host->events == NUMBER + 1);
 	run_for(100);
 	assert_int_equal(host->events, NUMBER + 1);
@@ -174,27 +111,12 @@ static void test_reconnect(void **state)
 	assert_int_equal(host->changes[STORE_LOST], 0);
 }
 
-static int open_others(void **state)
-{
-	host_timeout_ms = 10 * TIMEOUT_MS; /* the server may be busy */
-	others = zookeeper_init(server, NULL, (int)host_timeout_ms, NULL, NULL,
-				ZOO_NO_LOG_CLIENTENV);
-	return others ? 0 : -1;
-}
-
-static int close_all(void **state)
-{
-	if (others)
-		zookeeper_close(others);
-	return close_hosts(state);
-}
-
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_reconnect, open_others, close_all),
+		cmocka_unit_test_teardown(test_reconnect, close_hosts),
 	};
 
-	begin_tests(argc, argv);
-	return end_tests(cmocka_run_group_tests_name("zookeeper_many", tests, NULL, NULL));
+	begin_tests(argc, argv, NULL);
+	return end_tests(cmocka_run_group_tests_name("store_many", tests, NULL, NULL));
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Markers in the ZooKeeper store: what outlives a claim, what does not, and what others see.
+ * Markers in a store: what outlives a claim, what does not, and what others see.
  */
-#include "zookeeper_fixture.h"
-
 #include "claim/marker.h"
+#include "store_fixture.h"
 
 static int mark(struct host *host, const char *path, const struct call *placed)
 {
@@ -24,25 +23,6 @@ static int withdraw_marked(struct host *host, const char *path, const struct cal
 	return call.error;
 }
 
-static int children(const char *path)
-{
-	struct String_vector names;
-	int count;
-
-	assert_int_equal(zoo_get_children(raw, znode(path), 0, &names), ZOK);
-	count = names.count;
-	deallocate_String_vector(&names);
-	return count;
-}
-
-static void delete_claim(const char *path, const struct call *placed)
-{
-	char claim[256];
-
-	snprintf(claim, sizeof(claim), "%s/%s", path, placed->name);
-	assert_int_equal(zoo_delete(raw, znode(claim), -1), ZOK);
-}
-
 static void test_released(void **state)
 {
 	struct host *a = open_host(0, server);
@@ -55,9 +35,9 @@ static void test_released(void **state)
 	list(a, &all, "released", true);
 	assert_int_equal(all.count, 2);
 	assert_int_equal(all.orphans, 0);
-	assert_int_equal(children("released"), 3);
+	assert_int_equal(backend->count("released"), 3);
 	assert_int_equal(withdraw_marked(a, "released", &claim), 0);
-	assert_int_equal(children("released"), 1);
+	assert_int_equal(backend->count("released"), 1);
 	/* There is none. */
 	assert_int_equal(withdraw_marked(a, "released", &other), 0);
 }
@@ -70,7 +50,7 @@ static void test_orphan(void **state)
 	place(a, &claim, "orphan", 1);
 	place(b, &next, "orphan", 2);
 	assert_int_equal(mark(a, "orphan", &claim), 0);
-	delete_claim("orphan", &claim);
+	backend->remove("orphan", claim.name);
 	assert_int_equal(mark(a, "orphan", &claim), -ENOENT);
 	list(b, &all, "orphan", true);
 	assert_int_equal(all.count, 2);
@@ -126,6 +106,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test_teardown(test_lock_name, close_hosts),
 	};
 
-	begin_tests(argc, argv);
-	return end_tests(cmocka_run_group_tests(tests, NULL, NULL));
+	begin_tests(argc, argv, NULL);
+	return end_tests(cmocka_run_group_tests_name("store_mark", tests, NULL, NULL));
 }

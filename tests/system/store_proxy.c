@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "zookeeper_proxy.h"
+#include "store_proxy.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -15,9 +15,11 @@ struct proxy proxy;
 
 static void close_pair(int i)
 {
-	close(proxy.ends[i]);
-	close(proxy.ends[i ^ 1]);
-	proxy.ends[i] = proxy.ends[i ^ 1] = -1;
+	for (int end = i & ~1; end <= (i | 1); end++) {
+		if (proxy.ends[end] >= 0)
+			close(proxy.ends[end]);
+		proxy.ends[end] = -1;
+	}
 }
 
 static void accept_link(void)
@@ -29,7 +31,7 @@ static void accept_link(void)
 
 	target.sin_port = htons((uint16_t)atoi(strrchr(proxy.server, ':') + 1));
 	target.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	while (i < PAIRS_MAX * 2 && proxy.ends[i] >= 0)
+	while (i < PAIRS_MAX * 2 && (proxy.ends[i] >= 0 || proxy.ends[i + 1] >= 0))
 		i += 2;
 	if (i == PAIRS_MAX * 2 || proxy.link == LINK_REFUSES ||
 	    connect(far, (struct sockaddr *)&target, sizeof(target)) < 0) {
@@ -53,8 +55,14 @@ static void forward(int i)
 			break;
 		}
 	}
-	if (bytes <= 0)
+	if (bytes > 0)
+		return;
+	if (proxy.lingers && i % 2 == 0 && proxy.ends[i + 1] >= 0) {
+		close(proxy.ends[i]);
+		proxy.ends[i] = -1;
+	} else {
 		close_pair(i);
+	}
 }
 
 static void *run_proxy(void *context)
@@ -126,8 +134,7 @@ void stop_proxy(void)
 	set_link(LINK_REFUSES);
 	pthread_join(proxy.thread, NULL);
 	for (int i = 0; i < PAIRS_MAX * 2; i += 2)
-		if (proxy.ends[i] >= 0)
-			close_pair(i);
+		close_pair(i);
 	close(proxy.listener);
 	close(proxy.wake);
 }

@@ -2,8 +2,8 @@
  *
  * A proxy in front of a server, in a thread, for a test that cuts connections.
  */
-#ifndef DLOCKFS_ZOOKEEPER_PROXY_H
-#define DLOCKFS_ZOOKEEPER_PROXY_H
+#ifndef DLOCKFS_STORE_PROXY_H
+#define DLOCKFS_STORE_PROXY_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,7 +19,9 @@ extern struct proxy {
 	char address[32];
 	atomic_int link;
 	atomic_bool stopping, breaking;
-	int ends[PAIRS_MAX * 2]; /* neighbours belong together; -1: free */
+	atomic_bool lingers; /* what has come from a client that leaves is delivered nevertheless,
+				and the server is not told that it has left */
+	int ends[PAIRS_MAX * 2]; /* neighbours belong together; -1: free, or it has left */
 } proxy;
 
 void set_link(enum link link);

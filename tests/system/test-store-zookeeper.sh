@@ -1,16 +1,17 @@
 #!/bin/bash
 # The store that keeps claims in ZooKeeper, without a daemon: order, watches, names, lost connections, expiry, and its
-# end. See zookeeper_fixture.h.
+# end, as for every store (store_fixture.h); and what is its own.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
-nouns="queue mark pair watch look session proof"
-for noun in $nouns; do
-    requires test -x "$build/tests/system/zookeeper_${noun}_test"
+names="store_queue store_mark store_watch store_look store_session store_proof
+    zookeeper_queue zookeeper_pair zookeeper_watch zookeeper_look zookeeper_session zookeeper_proof"
+for name in $names; do
+    requires test -x "$build/tests/system/${name}_test"
 done
 start_zookeeper
 failed=
-for noun in $nouns; do
-    "$build/tests/system/zookeeper_${noun}_test" "$(zookeeper_address zk)" || failed+=" $noun"
+for name in $names; do
+    "$build/tests/system/${name}_test" "zookeeper://$(zookeeper_address zk)" || failed+=" $name"
 done
 [ -z "$failed" ] || fail "tests of:$failed"

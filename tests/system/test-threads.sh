@@ -4,10 +4,10 @@
 . "$(dirname "$0")/../functions.sh"
 
 folder=$build/threads
-nouns="queue watch look session proof"
+names="store_queue store_watch store_look store_session store_proof zookeeper_queue zookeeper_session zookeeper_proof"
 targets=(dlockfs)
-for noun in $nouns; do
-    targets+=("tests/system/zookeeper_${noun}_test")
+for name in $names; do
+    targets+=("tests/system/${name}_test")
 done
 [ -e "$folder/build.ninja" ] || meson setup "$folder" "$source_dir" -Db_sanitize=thread -Db_lundef=false \
     -Doptimization=1 >"$dir/build.log" 2>&1 || fail "$(tail -n 20 "$dir/build.log")"
@@ -16,8 +16,8 @@ ninja -C "$folder" "${targets[@]}" >"$dir/build.log" 2>&1 || fail "$(tail -n 20 
 export TSAN_OPTIONS="log_path=$dir/sanitizer:halt_on_error=1:exitcode=66"
 start_zookeeper
 failed=
-for noun in $nouns; do
-    "$folder/tests/system/zookeeper_${noun}_test" "$(zookeeper_address zk)" || failed+=" $noun"
+for name in $names; do
+    "$folder/tests/system/${name}_test" "zookeeper://$(zookeeper_address zk)" || failed+=" $name"
 done
 [ -z "$failed" ] || fail "tests of:$failed"
 

@@ -253,6 +253,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test_teardown(test_reconnect, close_hosts),
 	};
 
-	begin_tests(argc, argv);
+	begin_tests(argc, argv, STORE_SCHEME_ZOOKEEPER);
 	return end_tests(cmocka_run_group_tests_name("zookeeper_pair", tests, NULL, NULL));
 }

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What other clients of etcd do, by etcdctl.
+ */
+#include "etcd_fixture.h"
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+const char *etcdctl_with(const char *input, size_t bytes, const char *word, ...)
+{
+	static char output[65536];
+	char *argv[16] = {"etcdctl"};
+	posix_spawn_file_actions_t actions;
+	int in[2], out[2], status, words = 1;
+	size_t count = 0;
+	va_list rest;
+	ssize_t got;
+	pid_t child;
+
+	va_start(rest, word);
+	for (; word && words < 15; word = va_arg(rest, const char *))
+		argv[words++] = (char *)word;
+	va_end(rest);
+	assert_int_equal(pipe(in) | pipe(out), 0);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, in[0], 0);
+	posix_spawn_file_actions_adddup2(&actions, out[1], 1);
+	posix_spawn_file_actions_addclose(&actions, in[1]);
+	assert_int_equal(posix_spawnp(&child, "etcdctl", &actions, NULL, argv, environ), 0);
+	posix_spawn_file_actions_destroy(&actions);
+	close(in[0]);
+	close(out[1]);
+	assert_int_equal(write(in[1], input, bytes), bytes);
+	close(in[1]);
+	while ((got = read(out[0], output + count, sizeof(output) - 1 - count)) > 0)
+		count += (size_t)got;
+	output[count] = '\0';
+	close(out[0]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (status != 0)
+		fail_msg("etcdctl %s %s: %s", argv[1], argv[2], output);
+	return output;
+}
+
+const char *key_of(const char *path)
+{
+	static char text[1024];
+
+	snprintf(text, sizeof(text), "%s/%s", top, path);
+	return text;
+}
+
+const char *grant_lease(const char *seconds)
+{
+	static char lease[17];
+
+	assert_int_equal(sscanf(etcdctl("lease", "grant", seconds), "lease %16s granted", lease),
+			 1);
+	return lease;
+}
+
+static void begin(void)
+{
+	char endpoint[256];
+
+	snprintf(endpoint, sizeof(endpoint), "http://%s", server);
+	setenv("ETCDCTL_ENDPOINTS", endpoint, 1);
+	setenv("ETCDCTL_API", "3", 1);
+}
+
+static void end(void)
+{
+}
+
+static void make_claim(const char *path, enum claim_mode mode)
+{
+	static int number;
+	char key[2048], option[64];
+	const char *lease = grant_lease("60");
+
+	snprintf(option, sizeof(option), "--lease=%s", lease);
+	if (mode == CLAIM_SHARED)
+		snprintf(key, sizeof(key), "%s/read/%d", key_of(path), number++);
+	else
+		snprintf(key, sizeof(key), "%s/%s", key_of(path), lease);
+	etcdctl("put", option, key, "");
+}
+
+static const char *child(const char *path, const char *name)
+{
+	static char key[2048];
+
+	snprintf(key, sizeof(key), "%s/%s", key_of(path), name);
+	return key;
+}
+
+static void make_other(const char *path, const char *name)
+{
+	etcdctl("put", child(path, name), "");
+}
+
+static void remove_other(const char *path, const char *name)
+{
+	etcdctl("del", child(path, name));
+}
+
+static void change(const char *path, const char *name, const void *data, size_t bytes)
+{
+	struct etcd_named claim = etcd_key_of_claim(top, path, name);
+	struct etcd_key key;
+
+	assert_non_null(claim.key.bytes);
+	assert_true(etcd_key_of_data(&key, &claim.key));
+	if (bytes > 0)
+		etcdctl_with(data, bytes, "put", key.bytes, NULL);
+	else
+		etcdctl("put", key.bytes, "");
+	free(claim.key.bytes);
+	free(key.bytes);
+}
+
+static void remove_claim(const char *path, const char *name)
+{
+	struct etcd_named claim = etcd_key_of_claim(top, path, name);
+
+	assert_non_null(claim.key.bytes);
+	etcdctl("del", claim.key.bytes);
+	free(claim.key.bytes);
+}
+
+static size_t count_keys(const char *prefix)
+{
+	const char *at = etcdctl("get", "--prefix", "--keys-only", prefix);
+	size_t number = 0;
+
+	for (; (at = strchr(at, '/')); number++)
+		at += strcspn(at, "\n");
+	return number;
+}
+
+static size_t count(const char *path)
+{
+	char prefix[512];
+
+	snprintf(prefix, sizeof(prefix), "%s%sheld/%s/", top, ETCD_PRIVATE, path);
+	return count_keys(child(path, "")) + count_keys(prefix);
+}
+
+const struct backend backend_etcd = {
+	.scheme = STORE_SCHEME_ETCD,
+	.begin = begin,
+	.end = end,
+	.make_claim = make_claim,
+	.make_other = make_other,
+	.remove_other = remove_other,
+	.change = change,
+	.remove = remove_claim,
+	.count = count,
+};

@@ -1,0 +1,16 @@
+#!/bin/bash
+# The store that keeps claims in etcd, without a daemon: order, watches, names, lost connections, expiry, and its end, as for every
+# store (store_fixture.h).
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+
+names="store_queue store_mark store_watch store_look store_session store_proof"
+for name in $names; do
+    requires test -x "$build/tests/system/${name}_test"
+done
+start_etcd
+failed=
+for name in $names; do
+    "$build/tests/system/${name}_test" "etcd://$(etcd_address)" || failed+=" $name"
+done
+[ -z "$failed" ] || fail "tests of:$failed"
