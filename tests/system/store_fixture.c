@@ -13,6 +13,7 @@
 const char *server;
 const struct backend *backend;
 char top[64];
+void (*in_next_event)(void);
 int64_t host_timeout_ms = TIMEOUT_MS;
 
 static struct host hosts[HOSTS_MAX];
@@ -68,6 +69,15 @@ static void note(struct host *host, struct call *call, int error, const struct s
 	}
 }
 
+static void run_in_event(void)
+{
+	void (*run)(void) = in_next_event;
+
+	in_next_event = NULL;
+	if (run)
+		run();
+}
+
 static void on_placed(void *context, void *tag, int error, const char *name, int64_t order,
 		      int64_t after, const struct store_entry *entries, size_t count)
 {
@@ -82,6 +92,7 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 		      size_t count)
 {
 	note(context, tag, error, entries, count);
+	run_in_event();
 }
 
 static void on_changed(void *context, void *tag)
@@ -109,6 +120,7 @@ static void on_read(void *context, void *tag, const char *text, uint32_t version
 	call->reads++;
 	host->reads++;
 	snprintf(call->text, sizeof(call->text), "%s", text);
+	run_in_event();
 }
 
 static void on_answered(void *context, void *tag, int error)

@@ -95,6 +95,9 @@ struct call {
 	int64_t stamp;
 };
 
+/* Called once from within the next event on_listed() or on_read(). */
+extern void (*in_next_event)(void);
+
 void dispatch_hosts(int64_t limit_ms);
 
 /* Runs the hosts until the condition holds. */
