@@ -11,11 +11,13 @@
 #include "stores/etcd/operation.h"
 #include "stores/etcd/store.h"
 
-/* Runs etcdctl, with that on its standard input, and the words up to NULL. It has to end well.
- * Returns what it printed, until the next call. */
+/* Runs etcdctl, with that on its standard input, and the words up to NULL. It has to end well,
+ * unless etcdctl_may_fail. Returns what it printed, until the next call. */
 const char *etcdctl_with(const char *input, size_t bytes, const char *word, ...)
 	__attribute__((sentinel));
 #define etcdctl(...) etcdctl_with("", 0, __VA_ARGS__, NULL)
+
+extern bool etcdctl_may_fail;
 
 /* The key of a lock, or of what stands below it. */
 const char *key_of(const char *path);

@@ -1,0 +1,22 @@
+#!/bin/bash
+# The store that keeps claims in etcd, without a daemon, when its session is taken away, or its server dies or stands still.
+# See etcd_session_test.c.
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+
+for name in etcd_session; do
+    requires test -x "$build/tests/system/${name}_test"
+done
+mkfifo "$dir/ask" "$dir/answer"
+exec 3<>"$dir/ask" 4<>"$dir/answer"
+
+start_etcd
+start session bash -c "\"\$0\" \"\$1\"; echo \"end \$?\" >&3" "$build/tests/system/etcd_session_test" "etcd://$(etcd_address)"
+while read -r -t 250 -u 3 command argument; do
+    [ "$command" != end ] || break
+    "$command" "$argument"
+    echo done >&4
+done
+finish session || true
+cat "$dir"/session.* 2>/dev/null | tail -n 60
+[ "$command $argument" = "end 0" ] || fail "tests of: etcd_session"
