@@ -1,10 +1,10 @@
 #!/bin/bash
-# The store that keeps claims in etcd, without a daemon, when its session is taken away, or its server dies or stands still.
-# See etcd_session_test.c.
+# The store that keeps claims in etcd, without a daemon, when its session is taken away, its server dies or stands still, its users
+# may not do everything, or its servers have no space left. See etcd_session_test.c and etcd_refusals_test.c.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
-for name in etcd_session; do
+for name in etcd_session etcd_refusals; do
     requires test -x "$build/tests/system/${name}_test"
 done
 mkfifo "$dir/ask" "$dir/answer"
@@ -20,3 +20,7 @@ done
 finish session || true
 cat "$dir"/session.* 2>/dev/null | tail -n 60
 [ "$command $argument" = "end 0" ] || fail "tests of: etcd_session"
+
+etcd_options=(--quota-backend-bytes 4000000)
+start_etcd small
+"$build/tests/system/etcd_refusals_test" "etcd://$(etcd_address small)" || fail "tests of: etcd_refusals"

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What servers of etcd refuse: users who may not do everything, and what takes space when there is
+ * none left. The server has to have a small quota.
+ */
+#include "etcd_fixture.h"
+
+#include <unistd.h>
+
+static struct store_access access_of(const char *user, const char *password)
+{
+	struct store_access access = {.user = (char *)user};
+	char file[] = "/tmp/etcd-refusals-XXXXXX", why[256] = "";
+	int descriptor = mkstemp(file);
+
+	dprintf(descriptor, "%s\n", password);
+	close(descriptor);
+	if (secret_read(file, SECRET_PASSWORD, &access.password.secret, why, sizeof(why)) < 0)
+		fail_msg("%s", why);
+	unlink(file);
+	return access;
+}
+
+static struct host *begin_as(int i, const char *user, const char *password)
+{
+	struct store_access access = access_of(user, password);
+	struct host *host = begin_host_as(i, server, &access, NULL);
+
+	secret_destroy(access.password.secret);
+	return host;
+}
+
+static void enable_users(void)
+{
+	char own[512];
+
+	etcdctl("user", "add", "root:secret");
+	etcdctl("user", "add", "host:word");
+	etcdctl("user", "add", "stranger:word");
+	etcdctl("role", "add", "locks");
+	snprintf(own, sizeof(own), "%s/.dlockfs/", top);
+	etcdctl("role", "grant-permission", "--prefix=true", "locks", "readwrite", own);
+	etcdctl("role", "grant-permission", "--prefix=true", "locks", "readwrite", key_of("mine/"));
+	etcdctl("role", "grant-permission", "--prefix=true", "locks", "read", key_of("shown/"));
+	etcdctl("user", "grant-role", "host", "locks");
+	etcdctl("user", "grant-role", "root", "root");
+	etcdctl("auth", "enable");
+}
+
+static int disable_users(void **state)
+{
+	close_hosts(state);
+	etcdctl("--user=root:secret", "auth", "disable");
+	return 0;
+}
+
+static void test_users(void **state)
+{
+	struct host *a, *wrong, *stranger;
+	struct call call, all, proof = {0};
+	char text[256];
+
+	enable_users();
+	a = begin_as(0, "host", "word");
+	wrong = begin_as(1, "host", "wrong");
+	stranger = begin_as(2, "stranger", "word");
+	WAIT_FOR(a->session == STORE_CONNECTED);
+	assert_null(a->store->ops->trouble(a->store));
+	WAIT_FOR(wrong->store->ops->trouble(wrong->store) &&
+		 stranger->store->ops->trouble(stranger->store));
+	assert_int_equal(wrong->session, STORE_SUSPENDED);
+	assert_int_equal(stranger->session, STORE_SUSPENDED);
+	wrong->store->ops->describe(wrong->store, text, sizeof(text));
+	assert_non_null(strstr(text, wrong->store->ops->trouble(wrong->store)));
+
+	place(a, &call, "mine", 1);
+	assert_int_equal(amend(a, "mine", &call, "new"), 0);
+	assert_int_equal(withdraw(a, "mine", &call), 0);
+	list(a, &all, "shown", true);
+	assert_int_equal(all.error, 0);
+	send_place(a, &call, "shown", 2, CLAIM_EXCLUSIVE, true);
+	WAIT_FOR(call.times);
+	assert_int_equal(call.error, -EACCES);
+	send_place(a, &call, "closed", 3, CLAIM_EXCLUSIVE, true);
+	WAIT_FOR(call.times);
+	assert_int_equal(call.error, -EACCES);
+	list(a, &all, "closed", true);
+	assert_int_equal(all.error, -EACCES);
+	a->store->ops->prove(a->store, &proof, NULL, 0);
+	WAIT_FOR(proof.times);
+	assert_int_equal(proof.error, 0);
+
+	/* Who is let in later is in without being started again. */
+	etcdctl("--user=root:secret", "user", "grant-role", "stranger", "locks");
+	WAIT_FOR(stranger->session == STORE_CONNECTED);
+	assert_null(stranger->store->ops->trouble(stranger->store));
+	/* The rights of one that is connected are taken away, and the session goes on. */
+	etcdctl("--user=root:secret", "role", "revoke-permission", "--prefix=true", "locks",
+		key_of("mine/"));
+	send_place(a, &call, "mine", 4, CLAIM_EXCLUSIVE, true);
+	WAIT_FOR(call.times);
+	assert_int_equal(call.error, -EACCES);
+	assert_int_equal(a->changes[STORE_LOST] + a->changes[STORE_SUSPENDED], 0);
+}
+
+static void free_space(void)
+{
+	char revision[32];
+
+	etcdctl("del", "--prefix", key_of("fill/"));
+	assert_int_equal(sscanf(strstr(etcdctl("get", "--write-out=fields", key_of("none")),
+				       "\"Revision\" : "),
+				"\"Revision\" : %31[0-9]", revision),
+			 1);
+	etcdctl("compact", revision);
+	etcdctl("defrag");
+	etcdctl("alarm", "disarm");
+}
+
+/* Nothing more is placed; what is held stays proven, and can be given back. Who connects anew then
+ * is told why it cannot go on, and does when there is space. */
+static void test_no_space(void **state)
+{
+	static char block[200000];
+	struct host *a = open_host(0, server), *b = open_host(1, proxy.address);
+	struct call first, call, all, proof = {0};
+	struct store_proof claim;
+	char key[512];
+
+	memset(block, 'x', sizeof(block));
+	place(a, &first, "full", 1);
+	place(b, &call, "full", 2);
+	etcdctl_may_fail = true;
+	for (int i = 0; i < 100 && !strstr(etcdctl("alarm", "list"), "NOSPACE"); i++) {
+		snprintf(key, sizeof(key), "%s/%d", key_of("fill"), i);
+		etcdctl_with(block, sizeof(block), "put", key, NULL);
+	}
+	etcdctl_may_fail = false;
+	send_place(a, &call, "full", 3, CLAIM_EXCLUSIVE, true);
+	WAIT_FOR(call.times);
+	assert_int_equal(call.error, -EIO);
+	list(a, &all, "full", true);
+	assert_int_equal(all.error, 0);
+	assert_int_equal(all.count, 2);
+	claim = (struct store_proof){"full", first.name, NULL, 0};
+	a->store->ops->prove(a->store, &proof, &claim, 1);
+	WAIT_FOR(proof.times);
+	assert_int_equal(proof.error, 0);
+	assert_int_equal(withdraw(a, "full", &first), 0);
+	list(b, &all, "full", true);
+	assert_int_equal(all.count, 1);
+	assert_int_equal(a->changes[STORE_LOST] + b->changes[STORE_LOST], 0);
+	break_links();
+	WAIT_FOR(b->session == STORE_SUSPENDED);
+	WAIT_FOR(b->store->ops->trouble(b->store));
+	assert_non_null(strstr(b->store->ops->trouble(b->store), "no space"));
+	free_space();
+	WAIT_FOR(b->session == STORE_CONNECTED);
+	assert_null(b->store->ops->trouble(b->store));
+	place(b, &call, "full", 4);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_no_space, close_hosts),
+		cmocka_unit_test_teardown(test_users, disable_users),
+	};
+
+	begin_tests(argc, argv, STORE_SCHEME_ETCD);
+	return end_tests(cmocka_run_group_tests_name("etcd_refusals", tests, NULL, NULL));
+}
