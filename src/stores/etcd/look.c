@@ -260,7 +260,7 @@ static void conclude_read(struct operation *operation, int error, const Etcd__Tx
 		const Etcd__KeyValue *value = data ? data : found;
 
 		claim = (struct store_claim){
-			.data = value->value.data,
+			.data = value->value.len > 0 ? (const void *)value->value.data : "",
 			.data_bytes = value->value.len,
 			.session = (uint64_t)found->lease,
 			.version = data ? (uint32_t)data->version : 0,

@@ -114,7 +114,8 @@ static void be_lost(struct watch *watch)
 static void report(struct watch *watch, const Etcd__KeyValue *value, uint32_t version)
 {
 	struct store_etcd *store = watch->store;
-	char *text = strndup((const char *)value->value.data, value->value.len);
+	size_t bytes = value->value.len; /* 0: there is no data, not even an address */
+	char *text = strndup(bytes > 0 ? (const char *)value->value.data : "", bytes);
 
 	if (!text) {
 		etcd_store_starve(store);
