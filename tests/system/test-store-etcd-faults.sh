@@ -15,7 +15,7 @@ start session bash -c "\"\$0\" \"\$1\"; echo \"end \$?\" >&3" "$build/tests/syst
 while read -r -t 250 -u 3 command argument; do
     [ "$command" != end ] || break
     "$command" "$argument"
-    echo done >&4
+    echo "done" >&4
 done
 finish session || true
 cat "$dir"/session.* 2>/dev/null | tail -n 60
