@@ -187,3 +187,18 @@ etcd_proxied() {
     done
     echo "etcd://$servers/dlockfs"
 }
+
+# etcd_claims LOCK: the keys of the claims in its queue, in their order. Not its claims' data, nor what belongs to locks below it.
+etcd_claims() {
+    etcd get --prefix --sort-by=CREATE --keys-only "/dlockfs/$1/" |
+        sed -nE "s,^(/dlockfs/$1/((read|write)/)?[^/]+)$,\1,p"
+}
+
+# etcd_wait_claims LOCK NUMBER: until so many claims stand in the queue of a lock.
+etcd_wait_claims() {
+    wait_until "$deadline" etcd_has_claims "$1" "$2"
+}
+
+etcd_has_claims() {
+    [ "$(etcd_claims "$1" | wc -l)" -eq "$2" ]
+}

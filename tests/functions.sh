@@ -556,7 +556,10 @@ zookeeper() {
 
 # wait_claims LOCK NUMBER: until so many claims stand in the queue of a lock.
 wait_claims() {
-    zookeeper wait-claims "/dlockfs/$1" "$2" "$deadline"
+    case $store in
+        etcd:*) etcd_wait_claims "$@" ;;
+        *) zookeeper wait-claims "/dlockfs/$1" "$2" "$deadline" ;;
+    esac
 }
 
 #
