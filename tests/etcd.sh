@@ -69,14 +69,16 @@ etcd_join() {
 
 # etcd_launch NAME: starts a member, the second time with the same data and ports; without waiting for it.
 etcd_launch() {
-    local client_url peer_url options=()
+    local client_url peer_url listen_url options=()
     client_url=$etcd_scheme://$(etcd_address "$1")
     peer_url=$(etcd_peer "$1")
+    listen_url=$peer_url
+    [ ! -e "$dir/$1/behind-link" ] || listen_url=http://127.0.0.1:$(<"$dir/$1/behind-link")
     # From 3.5 on. What is on the disk of a test needs to survive no loss of power.
     ! command etcd --help 2>&1 | finds -e --unsafe-no-fsync || options+=(--unsafe-no-fsync)
     setsid etcd --name "$1" --data-dir "$dir/$1/data" --initial-cluster "$(<"$dir/$1/members")" --initial-cluster-token "$dir" \
         --listen-client-urls "$client_url" --advertise-client-urls "$client_url" \
-        --listen-peer-urls "$peer_url" --initial-advertise-peer-urls "$peer_url" \
+        --listen-peer-urls "$listen_url" --initial-advertise-peer-urls "$peer_url" \
         --logger zap --log-level error "${options[@]}" "${etcd_options[@]}" >>"$dir/$1.log" 2>&1 </dev/null &
     process_record "$dir" "$1" $!
 }
@@ -102,12 +104,19 @@ start_etcd() {
 
 # start_etcds N: members etcd1 to etcdN, one cluster. Sets the variable store to a URL of all of them.
 start_etcds() {
+    local number
+    for ((number = 1; number <= $1; number++)); do
+        etcd_configure "etcd$number"
+    done
+    start_configured_etcds "$1"
+}
+
+start_configured_etcds() {
     local number names=()
     requires command -v etcdctl
     requires test -x /usr/bin/etcd
     for ((number = 1; number <= $1; number++)); do
         names+=("etcd$number")
-        etcd_configure "etcd$number"
     done
     etcd_join "${names[@]}"
     for number in "${names[@]}"; do
@@ -116,6 +125,19 @@ start_etcds() {
     for number in "${names[@]}"; do
         wait_until "$deadline" etcd_serves "$number"
     done
+}
+
+# start_linked_etcds N: the same; cut_link etcd1 and join_link etcd1 act on all that the member hears of the others, and they of it.
+start_linked_etcds() {
+    local number links=()
+    for ((number = 1; number <= $1; number++)); do
+        etcd_configure "etcd$number"
+        free_port >"$dir/etcd$number/behind-link"
+        links+=("$(<"$dir/etcd$number/peer-port"):$(<"$dir/etcd$number/behind-link"):etcd$number")
+    done
+    start links "$python" "$tests/system/etcd_links.py" "$dir" "${links[@]}"
+    wait_until "$deadline" test -e "$dir/links-ready"
+    start_configured_etcds "$1"
 }
 
 # stop_etcd [NAME]: a clean stop, before which a leader hands over. The data stay.
