@@ -66,7 +66,7 @@ done
 plain_only="layers completion mutants quickstart manual documents unit-file bench idle-cost flat-cost many-watches many-locks many-waiters long-queue
     lease-cut lease-follower lease-idle lease-leader lease-quorum lease-stopped lease-heartbeat hang guard-late disk-stall wall-clock
     hang-kernel rolling-restart restart-chaos kill-chaos other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped
-    record-programs record-fairness record-model record-model-hosts flock-n-hosts even-servers etcd-servers long-election stat-race
+    record-programs record-fairness record-model record-model-hosts flock-n-hosts even-servers etcd-servers etcd-lease long-election stat-race
     background status-pause"
 plain_only=${plain_only//$'\n'/ }
 

@@ -81,8 +81,9 @@ void etcd_session_lose(struct store_etcd *store)
 {
 	if (store->step == SESSION_NONE)
 		return;
-	log_error("etcd lease %016" PRIx64 " is %s", (uint64_t)store->lease_id,
-		  store->is_starved ? "given up, out of memory" : "over");
+	if (store->resumed || store->is_starved) /* else nothing was ever done in it */
+		log_error("etcd lease %016" PRIx64 " is %s", (uint64_t)store->lease_id,
+			  store->is_starved ? "given up, out of memory" : "over");
 	store->former_lease =
 		store->lease_id; /* it may live, if it was given up for want of memory */
 	drop_session(store);
