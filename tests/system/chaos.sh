@@ -36,7 +36,7 @@ run_chaos() {
     go calm
     finish workers 150 || fail "seed $1: $(tail -n 5 "$dir/workers.out")"
     cat "$dir/workers.out"
-    lost=$(cat "$dir/"[ABC].log | grep -c 'giving it up\|has expired' || true)
+    lost=$(cat "$dir/"[ABC].log | grep -c 'giving it up\|has expired\|etcd lease .* is over' || true)
     chaos "$3" "$dir/records" "$dir/faults" "$lost" || fail "seed $1"
     for name in anvil brook cedar delta ember fjord; do
         wait_claims "$name" 0

@@ -93,7 +93,7 @@ for line in "w-nb:0-0 EAGAIN" "r-nb:3-3 EAGAIN" "w-nb:6-9 EAGAIN" "r-nb:20-25 ok
     "get-w:0-100 w 0-3 0"; do
     expect ask "$line"
 done
-[[ -n $(etcd get --prefix --keys-only /dlockfs/ranges/ | grep '/data$') ]] || fail "no key of data"
+etcd get --prefix --keys-only /dlockfs/ranges/ | finds '/data$' || fail "no key of data"
 go convert
 expect ranges "r:0-3 ok"
 reads() {

@@ -42,7 +42,7 @@ rw_take() {
     answer=$(etcd put --write-out=json --lease="$3" "$key" "")
     revision=$(jq -r .header.revision <<<"$answer")
     before=/dlockfs/$1/
-    [ "$2" = write ] || before+=write
+    [ "$2" = write ] || before+="write"
     while etcd get --prefix --write-out=json "$before" | jq -e "[.kvs[]? | select(.mod_revision < $revision)] | length > 0" >/dev/null; do
         sleep 0.02
     done
