@@ -13,6 +13,7 @@
 #include "engine/decisions.h"
 #include "engine/handoff.h"
 #include "engine/lock.h"
+#include "engine/queue.h"
 #include "engine/record.h"
 #include "engine/save.h"
 #include "engine/test.h"
@@ -100,6 +101,27 @@ void claim_refuse(struct claim *claim, int result)
 		wish_free(claim->wishes);
 	}
 	claim_withdraw(claim);
+}
+
+void claim_refuse_hasty(struct claim *claim)
+{
+	struct wish *wish, *next;
+	size_t patient = 0;
+
+	DL_FOREACH (claim->wishes, wish) {
+		patient += !wish->asked || wish->waits;
+	}
+	if (patient == 0) {
+		claim_refuse(claim, -EWOULDBLOCK);
+		return;
+	}
+	DL_FOREACH_SAFE (claim->wishes, wish, next) {
+		if (!wish->asked || wish->waits)
+			continue;
+		tell_refused(wish, -EWOULDBLOCK);
+		wish_free(wish);
+	}
+	queue_judge(claim);
 }
 
 void claim_lose(struct claim *claim)

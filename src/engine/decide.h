@@ -13,6 +13,10 @@
 void claim_grant(struct claim *claim);
 void claim_refuse(struct claim *claim, int result);
 
+/* Refuses it with -EWOULDBLOCK to those of its wishes that do not wait, and withdraws it if there
+ * are no others. */
+void claim_refuse_hasty(struct claim *claim);
+
 /* The end of one wish: without a decision, or refused if it asks. */
 void wish_withdraw(struct wish *wish);
 void wish_refuse(struct wish *wish, int result);

@@ -163,7 +163,7 @@ static void refuse_held_back(struct lock *lock, const struct store_entry *entrie
 {
 	struct claim *claim;
 	while ((claim = numbers_find_refused(lock, entries, count)) != NULL)
-		claim_refuse(claim, -EWOULDBLOCK);
+		claim_refuse_hasty(claim);
 	numbers_look_later(lock);
 }
 

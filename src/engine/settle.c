@@ -228,7 +228,7 @@ static void settle_blocked(struct claim *claim, struct place *blocker)
 		return;
 	}
 	if (is_refused(claim, blocker)) {
-		claim_refuse(claim, -EWOULDBLOCK);
+		claim_refuse_hasty(claim);
 		return;
 	}
 	/* A write for one that is to leave so soon would be in vain. */

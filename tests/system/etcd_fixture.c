@@ -139,8 +139,12 @@ static size_t count_keys(const char *prefix)
 	const char *at = etcdctl("get", "--prefix", "--keys-only", prefix);
 	size_t number = 0;
 
-	for (; (at = strchr(at, '/')); number++)
-		at += strcspn(at, "\n");
+	for (; (at = strchr(at, '/')); number++) {
+		size_t bytes = strcspn(at, "\n");
+
+		number -= etcd_key_is_data(at, bytes); /* it goes with another one */
+		at += bytes;
+	}
 	return number;
 }
 

@@ -14,11 +14,11 @@ static void test_one_turn(void **state)
 	send_place(a, &second, "turn", 2, CLAIM_EXCLUSIVE, true);
 	a->store->ops->withdraw(a->store, &withdrawn, "turn", first.name, first.order, false);
 	send_place(a, &third, "turn", 3, CLAIM_EXCLUSIVE, true);
-	WAIT_FOR(third.times);
+	WAIT_FOR(third.times && withdrawn.times);
 	assert_int_equal(second.error | withdrawn.error | third.error, 0);
-	assert_true(second.turn < withdrawn.turn && withdrawn.turn < third.turn);
+	assert_true(second.turn < third.turn);
 	assert_true(first.order < second.order && second.order < third.order);
-	assert_int_equal(second.count, 2);
+	assert_int_equal(second.count, 1); /* not the one whose withdrawal was called meanwhile */
 	assert_int_equal(third.count, 2);
 	assert_int_equal(third.claims[0].id.number, 2);
 	list(a, &all, "turn", true);
@@ -47,8 +47,10 @@ static void test_cut_answers(void **state)
 			assert_true(calls[i].error == 0 || calls[i].error == -ECONNRESET);
 			known += calls[i].error == 0;
 		}
-		WAIT_FOR(b->session == STORE_CONNECTED);
-		list(b, &all, path, true);
+		do { /* the cut may not have been noticed before */
+			WAIT_FOR(b->session == STORE_CONNECTED);
+			list(b, &all, path, true);
+		} while (all.error == -ECONNRESET);
 		assert_int_equal(all.error, 0);
 		assert_true(all.count >= known);
 		ambiguous += known < 8;

@@ -74,7 +74,7 @@ static void test_made_again(void **state)
 		etcdctl("put", option, key, "");
 		list(b, &all, "again", true);
 		assert_int_equal(all.count, 1);
-		snprintf(name, sizeof(name), "694d8a1c2f3b5d07-lock-%010d",
+		snprintf(name, sizeof(name), "694d8a1c2f3b5d07-mutex-%010d",
 			 (int)all.claims[0].order);
 		send_watch(b, &seen, "again", name);
 		WAIT_FOR(seen.reads == 1);

@@ -207,6 +207,8 @@ void etcd_withdraw(struct store *base, void *tag, const char *path, const char *
 
 	if (!operation)
 		return;
+	/* Whose answers are about a claim that must not have ended. */
+	bool waits = etcd_lane_is_about(operation->store, path, name);
 	if (!etcd_lane_begin_withdrawal(operation->store, path, name)) {
 		etcd_operation_free(operation);
 		etcd_store_starve(store_etcd_from(base));
@@ -216,7 +218,7 @@ void etcd_withdraw(struct store *base, void *tag, const char *path, const char *
 	operation->doing = "cannot withdraw a claim of";
 	operation->send = send_withdraw;
 	operation->conclude = conclude_withdraw;
-	etcd_operation_start(operation, false);
+	etcd_operation_start(operation, waits);
 }
 
 /* prove() */

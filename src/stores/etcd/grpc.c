@@ -589,7 +589,7 @@ static void leave(struct grpc *grpc)
 	if (grpc->is_broken)
 		lose(grpc, connection->why);
 	else if (grpc->is_leaving)
-		lose(grpc, "the server was to be left");
+		lose(grpc, "no answer in time");
 	else if (grpc->state == CONNECTED && connection->is_leaving && grpc->unary_count == 0)
 		lose(grpc, connection->why_leaving);
 }

@@ -226,6 +226,18 @@ void etcd_lane_end_withdrawal(struct store_etcd *store, const char *path, const 
 	free_lane_if_idle(store, lane);
 }
 
+bool etcd_lane_is_about(struct store_etcd *store, const char *path, const char *name)
+{
+	const struct operation *operation;
+	struct lane *lane;
+
+	HASH_FIND_STR(store->lanes, path, lane);
+	operation = lane ? lane->operations : NULL;
+	while (operation && (!operation->name || strcmp(operation->name, name) != 0))
+		operation = operation->next;
+	return operation != NULL;
+}
+
 bool etcd_queue_has_gone(struct store_etcd *store, const char *path, const char *name)
 {
 	struct lane *lane;

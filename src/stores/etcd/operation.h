@@ -8,7 +8,10 @@
  * An operation is a transaction of etcd (KV.Txn); reads are transactions without writes, so they
  * are linearizable. Requests on one connection are carried out in no order. So there is a *lane*
  * for each lock, in which one operation is under way at a time, and the others wait in the order in
- * which they were called.
+ * which they were called. A withdrawal waits only for those on the same claim: whatever else it
+ * overtakes, or is carried out before it though it was called later, changes nothing but claims
+ * that stand, by their create revisions; and no list shows a claim any more whose withdrawal was
+ * called.
  *
  * A request whose answer did not come may be carried out later, also on behalf of a connection that
  * is lost: nothing that is read on the next connection tells. So a session has a key with its
@@ -85,7 +88,7 @@ struct operation {
 	size_t count;
 };
 
-/* The operations of a lock but withdrawals, of which the first is under way. */
+/* The operations of a lock, of which the first is under way; but most withdrawals. */
 struct lane {
 	char *path;
 	struct operation *operations;
@@ -214,6 +217,9 @@ void etcd_lane_note_gone(struct store_etcd *store, const char *path, const char 
 bool etcd_lane_begin_withdrawal(struct store_etcd *store, const char *path, const char *name);
 void etcd_lane_end_withdrawal(struct store_etcd *store, const char *path, const char *name,
 			      bool is_gone);
+
+/* Whether an operation on that claim is in the lane. */
+bool etcd_lane_is_about(struct store_etcd *store, const char *path, const char *name);
 
 bool etcd_queue_has_gone(struct store_etcd *store, const char *path, const char *name);
 

@@ -111,7 +111,8 @@ static int add_orphans(const struct operation *operation, const Etcd__RangeRespo
 			return -ENOMEM;
 		*entry = (struct store_entry){.name = name, .orphan = true};
 		if (!strchr(name, '/') && claim_name_parse(name, &entry->claim) &&
-		    is_ours(operation, name) && !has_claim(queue, claims, name))
+		    is_ours(operation, name) && !has_claim(queue, claims, name) &&
+		    !etcd_queue_has_gone(operation->store, operation->path, name))
 			queue->count++;
 		else
 			free(name);
