@@ -249,8 +249,7 @@ static void begin_watch(struct hand_over *hand_over, const char *key)
 	Etcd__WatchCreateRequest create = ETCD__WATCH_CREATE_REQUEST__INIT;
 	Etcd__WatchRequest request = ETCD__WATCH_REQUEST__INIT;
 	uint8_t message[MESSAGE_BYTES];
-	struct grpc_call *stream =
-		grpc_stream(waiter, WATCH, on_watch, on_watch_ended, hand_over);
+	struct grpc_call *stream = grpc_stream(waiter, WATCH, on_watch, on_watch_ended, hand_over);
 
 	create.key = bytes_of(key);
 	request.request_case = ETCD__WATCH_REQUEST__REQUEST_CREATE;

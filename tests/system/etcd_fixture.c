@@ -12,21 +12,18 @@ extern char **environ;
 
 bool etcdctl_may_fail;
 
-const char *etcdctl_with(const char *input, size_t bytes, const char *word, ...)
+const char *etcdctl_with(const char *input, size_t bytes, const char *const *given)
 {
 	static char output[65536];
 	char *argv[16] = {"etcdctl"};
 	posix_spawn_file_actions_t actions;
 	int in[2], out[2], status, words = 1;
 	size_t count = 0;
-	va_list rest;
 	ssize_t got;
 	pid_t child;
 
-	va_start(rest, word);
-	for (; word && words < 15; word = va_arg(rest, const char *))
-		argv[words++] = (char *)word;
-	va_end(rest);
+	for (; given[words - 1] && words < 15; words++)
+		argv[words] = (char *)given[words - 1];
 	assert_int_equal(pipe(in) | pipe(out), 0);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, in[0], 0);
@@ -118,7 +115,7 @@ static void change(const char *path, const char *name, const void *data, size_t 
 	assert_non_null(claim.key.bytes);
 	assert_true(etcd_key_of_data(&key, &claim.key));
 	if (bytes > 0)
-		etcdctl_with(data, bytes, "put", key.bytes, NULL);
+		etcdctl_with(data, bytes, ETCDCTL_WORDS("put", key.bytes));
 	else
 		etcdctl("put", key.bytes, "");
 	free(claim.key.bytes);

@@ -13,9 +13,9 @@
 
 /* Runs etcdctl, with that on its standard input, and the words up to NULL. It has to end well,
  * unless etcdctl_may_fail. Returns what it printed, until the next call. */
-const char *etcdctl_with(const char *input, size_t bytes, const char *word, ...)
-	__attribute__((sentinel));
-#define etcdctl(...) etcdctl_with("", 0, __VA_ARGS__, NULL)
+const char *etcdctl_with(const char *input, size_t bytes, const char *const *words);
+#define ETCDCTL_WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define etcdctl(...)	   etcdctl_with("", 0, ETCDCTL_WORDS(__VA_ARGS__))
 
 extern bool etcdctl_may_fail;
 

@@ -133,7 +133,7 @@ static void test_no_space(void **state)
 	etcdctl_may_fail = true;
 	for (int i = 0; i < 100 && !strstr(etcdctl("alarm", "list"), "NOSPACE"); i++) {
 		snprintf(key, sizeof(key), "%s/%d", key_of("fill"), i);
-		etcdctl_with(block, sizeof(block), "put", key, NULL);
+		etcdctl_with(block, sizeof(block), ETCDCTL_WORDS("put", key));
 	}
 	etcdctl_may_fail = false;
 	send_place(a, &call, "full", 3, CLAIM_EXCLUSIVE, true);
