@@ -225,3 +225,13 @@ etcd_wait_claims() {
 etcd_has_claims() {
     [ "$(etcd_claims "$1" | wc -l)" -eq "$2" ]
 }
+
+# etcd_metric METRIC [NAME]: of the member, the sum over all that begin with this, such as 'grpc_server_msg_received_total{'.
+etcd_metric() {
+    # shellcheck disable=SC2016
+    timeout "$deadline" "$python" -c '
+import sys, urllib.request
+lines = urllib.request.urlopen(sys.argv[1] + "/metrics").read().decode().splitlines()
+print(int(sum(float(line.split()[-1]) for line in lines if line.startswith(sys.argv[2]))))' \
+        "$etcd_scheme://$(etcd_address "${2:-etcd}")" "$1"
+}

@@ -1,0 +1,56 @@
+#!/bin/bash
+# A host that holds, and one that waits, write nothing to etcd but the keep-alives of their leases, which are no entries of its
+# log; neither does one that has nothing to do.
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+
+start_etcd
+start_dlockfs A --session-timeout 4s
+start_dlockfs B --session-timeout 4s
+
+received='grpc_server_msg_received_total{'
+keep_alives="${received}grpc_method=\"LeaseKeepAlive\""
+committed=etcd_server_proposals_committed_total
+puts=etcd_debugging_mvcc_put_total
+
+kept_alive() {
+    [ "$(etcd_metric "$keep_alives")" -ge "$1" ]
+}
+
+settled() {
+    local before
+    before=$(etcd_metric "$committed")
+    sleep 0.3
+    [ "$(etcd_metric "$committed")" = "$before" ]
+}
+
+# idle WHAT: while both hosts send ten keep-alives.
+idle() {
+    local before written calls begin
+    wait_until "$deadline" settled
+    before=$(etcd_metric "$committed")
+    written=$(etcd_metric "$puts")
+    calls=$(etcd_metric "$received")
+    begin=$(now_ms)
+    wait_until "$deadline" kept_alive $(($(etcd_metric "$keep_alives") + 10))
+    expect_equal "$1: entries of the log" "$before" "$(etcd_metric "$committed")"
+    expect_equal "$1: keys written" "$written" "$(etcd_metric "$puts")"
+    calls=$(($(etcd_metric "$received") - calls))
+    echo "$1: $calls messages in $(($(now_ms) - begin)) ms"
+    # Each keep-alive, a proof and a question about the watches in the same time.
+    [ "$calls" -le 40 ] || fail "$1: $calls messages while ten keep-alives were sent"
+}
+
+comes_free "$dir/A/job"
+comes_free "$dir/B/job"
+etcd_wait_claims job 0
+idle "with nothing to do"
+before=$(etcd_metric "$committed")
+hold holder "$dir/A/job"
+expect holder held
+start waiter flock "$dir/B/job" true
+etcd_wait_claims job 2
+[ "$(etcd_metric "$committed")" -gt "$before" ] || fail "$committed counts no claims"
+idle "with a holder and a waiter"
+release holder
+finish waiter
