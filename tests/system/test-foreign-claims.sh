@@ -62,10 +62,10 @@ span "$record-s0-9-" $'format=1\nranges=w5-5\n' "ok EAGAIN ok"
 span "$record-r0-9-" $'format=1\nranges=r5-5,w6-9\nwaits=0\nnew=1\n' "ok EAGAIN ok"
 span "$record-s0-9-" $'format=1\nranges=w3-99\n' "EAGAIN EAGAIN ok"
 for data in "" $'\xff\xfe\n' $'format=2\nranges=w5-5\n' $'format=1\nranges=w5-5' $'format=1\nranges=w5-5,w2-2\n' \
-    $'format=1\nranges=\n' $'format=1\nwaits=99999999999\n'; do
+    $'format=1\nranges=\n' $'format=1\nwaits=99999999999999999999\n'; do
     span "$record-s0-9-" "$data" "EAGAIN EAGAIN ok"
 done
-for part in r9-0 r0- r-5-9 r00-9 s0-99999999999999999999 r0-9-a99999999999:0-9 r0-9-x; do
+for part in r9-0 r0- r-5-9 r00-9 s0-99999999999999999999 r0-9-a99999999999999999999:0-9 r0-9-x; do
     span "$record-$part-" $'format=1\nranges=w5-5\n' "EAGAIN EAGAIN EAGAIN"
 done
 span "_c_01234567-89ab-4def-b123-000100000001-r0-9-" $'format=1\nranges=w5-5\n' "EAGAIN EAGAIN EAGAIN"
