@@ -2,8 +2,8 @@
  *
  * The inside of the etcd store, for its own files: store.c (the table), session.c (leases, and what
  * is told of them), operation.c (how operations go to the servers and come back), transaction.c
- * (their form), place.c, queue.c (list), claim.c (amend, mark, withdraw, prove), watch.c and
- * look.c.
+ * (their form), slots.c (which keys are in use), place.c, queue.c (list), claim.c (amend, mark,
+ * withdraw, prove), watch.c and look.c.
  *
  * An operation is a transaction of etcd (KV.Txn); reads are transactions without writes, so they
  * are linearizable. Requests on one connection are carried out in no order. So there is a *lane*
@@ -122,7 +122,6 @@ struct store_etcd {
 
 	/* The session */
 	enum session_step step;
-	enum store_session told;
 	int64_t lease_id;     /* 0: there is none */
 	int64_t former_lease; /* to be revoked when there is a connection; 0: none */
 	struct etcd_key session_key;

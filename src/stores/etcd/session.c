@@ -46,7 +46,6 @@ static void keep_alive(struct store_etcd *store);
 
 static void tell(struct store_etcd *store, enum store_session session)
 {
-	store->told = session;
 	store->events->on_session(store->context, session, store->lease.timeout_ms);
 }
 
@@ -513,7 +512,6 @@ void etcd_session_disconnected(struct store_etcd *store)
 void etcd_session_start(struct store_etcd *store)
 {
 	store->step = SESSION_WANTED;
-	store->told = STORE_SUSPENDED;
 	forget_calls(store);
 	begin(store);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the form of transactions. Must not know what they are for.
+ * Owns the form of transactions, of the epoch and of values. Must not know what they are for.
  */
 #include <inttypes.h>
 #include <stdio.h>
