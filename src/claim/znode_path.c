@@ -78,6 +78,8 @@ static char *append_component(char *out, const char *component, size_t bytes, bo
 
 		if (special && (*component == '.' || *component == RESERVED_NAME[0]))
 			count = 0;
+		if (*component == '/') /* of a file below another one */
+			count = 0;
 		if (count == 0)
 			out = append_encoded(out, (unsigned char)*component++);
 		for (; count > 0; count--)
@@ -103,14 +105,18 @@ char *znode_path_encode(const char *root, const char *lock_path, enum znode_name
 {
 	char *encoded = malloc(strlen(root) + strlen("/") + 3 * strlen(lock_path) + 1);
 	bool below_server_root = *root == '\0';
+	const char *divided = strstr(lock_path, "//"); /* file_path.h */
 	bool special;
 	char *out, *component;
 
 	if (!encoded)
 		return NULL;
 	out = stpcpy(encoded, root);
+	if (divided == lock_path)
+		lock_path += 2;
 	for (;;) {
-		size_t bytes = strcspn(lock_path, "/");
+		size_t bytes = divided && lock_path > divided ? strlen(lock_path)
+							      : strcspn(lock_path, "/");
 
 		*out++ = '/';
 		component = out;
@@ -125,7 +131,7 @@ char *znode_path_encode(const char *root, const char *lock_path, enum znode_name
 		lock_path += bytes;
 		if (*lock_path == '\0')
 			break;
-		lock_path++;
+		lock_path += lock_path == divided ? 2 : 1;
 		below_server_root = false;
 	}
 	*out = '\0';
@@ -206,5 +212,33 @@ int znode_path_decode(const char *encoded, enum znode_names names, char **ret_lo
 		return result < 0 ? result : -EINVAL;
 	}
 	*ret_lock_path = path;
+	return 0;
+}
+
+int znode_path_decode_file(const char *encoded, enum znode_names names, char **ret_file)
+{
+	char *path;
+	int result;
+
+	if (strchr(encoded, '/'))
+		return -EINVAL;
+	path = malloc(strlen("//") + strlen(encoded) + 1);
+	if (!path)
+		return -ENOMEM;
+	strcpy(path, "//");
+	result = replace_encoded(encoded, path + 2);
+	if (result == 0 && path[2] == '/')
+		result = -EINVAL;
+	if (result == 0)
+		result = encodes_to("/root", path, names, encoded);
+	if (result == 0)
+		result = encodes_to("", path, names, encoded);
+	if (result > 0)
+		memmove(path, path + 2, strlen(path + 2) + 1);
+	if (result <= 0) {
+		free(path);
+		return result < 0 ? result : -EINVAL;
+	}
+	*ret_file = path;
 	return 0;
 }

@@ -13,6 +13,8 @@
  * it (name.h): "job-1200000000" is "job-120000000%30", and the first character
  * of one that begins as the markers of claims do (marker.h).
  *
+ * Behind two slashes a path is one component, in which '/' is encoded, too: see file_path.h.
+ *
  * Pure functions: no I/O, any thread.
  */
 #ifndef DLOCKFS_CLAIM_ZNODE_PATH_H
@@ -25,7 +27,7 @@ enum znode_names {
 };
 
 /* The znode of the lock `lock_path` ("backup", "a/b"; never empty, no leading, trailing or double
- * slash) below `root` ("" for the server's root, else "/dlockfs"; already valid, copied as it
+ * slash, but for those of file_path.h) below `root` ("" for the server's root, else "/dlockfs"; already valid, copied as it
  * is). Returns a string that the caller frees, or NULL when out of memory. */
 char *znode_path_encode(const char *root, const char *lock_path, enum znode_names names);
 
@@ -34,5 +36,9 @@ char *znode_path_encode(const char *root, const char *lock_path, enum znode_name
  * and a string that the caller frees in *ret_lock_path; -EINVAL if no name is ever encoded so in
  * that version; -ENOMEM. */
 int znode_path_decode(const char *encoded, enum znode_names names, char **ret_lock_path);
+
+/* The same for a component that stands directly below a directory of files: *ret_file is what
+ * follows the two slashes. */
+int znode_path_decode_file(const char *encoded, enum znode_names names, char **ret_file);
 
 #endif

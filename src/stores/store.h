@@ -72,7 +72,7 @@ struct store_entry {
 /* A claim of this session that is to stand. */
 struct store_proof {
 	const char *path;
-	const char *name;
+	const char *name; /* NULL: a file of this session (struct store_step) */
 	const char *text; /* replaces the data, if that was changed `version` times; NULL: the data
 			     stays */
 	uint32_t version;
@@ -201,6 +201,34 @@ struct store_change {
 	void (*done)(struct store_change *change, int error);
 };
 
+/* A lock file that outlives close is one entry of its own, which ends with the session that made
+ * it, and has no queue: read() and alter() know it by its path, with the name NULL. Its path, and
+ * that of its lock, are in the form of claim/file_path.h. */
+struct store_files {
+	/* What there is below the directory: each name as claim/file_path.h has it behind the
+	 * directory, in no order. A name may be of something that is no file; read() tells. */
+	void (*done)(struct store_files *files, int error, const char *const *names, size_t count);
+};
+
+enum store_step_kind {
+	STEP_MAKE,    /* a new file of this session; -EEXIST: there is something by that path */
+	STEP_TAKE,    /* the same in place of whatever file is there, of any session */
+	STEP_REPLACE, /* the text of a file that is there, of any session; -ENOENT; -ESTALE */
+	STEP_REMOVE,  /* a file that is there, of any session; -ENOENT; -ESTALE */
+	STEP_CHECK,   /* nothing changes: a file of this session is there; -ENOENT */
+};
+
+/* At most, in one transaction. */
+#define STORE_STEPS_MAX 8
+
+struct store_step {
+	enum store_step_kind kind;
+	const char *path;
+	const char *text; /* MAKE, TAKE, REPLACE: any text; the first line is of this file only */
+	uint32_t version; /* REPLACE, REMOVE: how often the text was changed, or STORE_ANY_VERSION
+			   */
+};
+
 struct store; /* every store's own struct begins with `const struct store_ops *ops` */
 
 struct store_ops {
@@ -279,7 +307,8 @@ struct store_ops {
 	 * The answer may be a moment old. */
 	int (*look)(struct store *store, struct store_look *look, const char *path);
 
-	/* Reads anybody's claim, or marker (claim/marker.h), once. */
+	/* Reads anybody's claim, or marker (claim/marker.h), once; or with the name NULL a file.
+	 * The answer shows what this session did, and was told, before the call. */
 	int (*read)(struct store *store, struct store_read *read, const char *path,
 		    const char *name);
 
@@ -291,6 +320,19 @@ struct store_ops {
 	/* Takes anybody's claim away. */
 	int (*remove)(struct store *store, struct store_change *change, const char *path,
 		      const char *name);
+
+	/* Lists the files of a directory. -ENOENT: it has none. As fresh as read(). */
+	int (*files)(struct store *store, struct store_files *files, const char *directory);
+
+	/* Carries out all the steps, about different files, or none of them: the error is that of
+	 * the first step that cannot be done. Directories that are missing come into being. An
+	 * answer other than -ECONNRESET proves the session as that of prove() does; and with
+	 * STEP_CHECK no other answer than that of the service as a whole is given. -ECONNRESET is
+	 * ambiguous. Nothing that was asked for before a connection was lost is carried out after
+	 * an answer to what is asked in the next one. Without steps it changes nothing: a read()
+	 * that is called after it shows everything that happened anywhere before. */
+	int (*alter)(struct store *store, struct store_change *change,
+		     const struct store_step *steps, size_t count);
 
 	/* The store has not answered for suspiciously long: it looks for another way to the
 	 * service, if there is one. Operations under way may be answered -ECONNRESET. Called again
@@ -367,7 +409,9 @@ struct store_options {
 #define STORE_HAS_STAMPS  (1U << 3) /* prove() gives stamps, for tokens */
 #define STORE_HAS_CLIENTS (1U << 4) /* other programs can lock by the same names */
 
-#define STORE_HAS_ALL ((1U << 5) - 1)
+#define STORE_HAS_FILES (1U << 5) /* files that outlive close: files(), alter() */
+
+#define STORE_HAS_ALL ((1U << 6) - 1)
 
 /* What there is of a store before it is opened: files/stores.h has a list of them. */
 struct store_kind {

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lock files that outlive close (stores/store.h: alter()): names that exist for all hosts or for
+ * none, and end with the session of the host that made them. They have no queue: a name is made, or
+ * it is there already. The engine knows those of its own session, keeps the session alive for them,
+ * and tells when they are lost.
+ *
+ * An *alteration* makes, replaces and removes such files, all or none:
+ *
+ *   state    event                          next
+ *   -------  -----------------------------  ------------------------------------------------------
+ *   WANTED   store connected                SENT
+ *   SENT     done, and grants are allowed   decided 0
+ *            done, and they are not         BARRED: made, but the session may be over
+ *            refused                        decided with the error
+ *            ambiguous                      DOUBTFUL
+ *   DOUBTFUL store connected                what it was to make or remove is read; as found:
+ *                                           decided 0 or BARRED, or WANTED again
+ *   BARRED   grants are allowed             decided 0
+ *   any      session lost                   WANTED if it only makes; else decided -EIO
+ *            its limit has passed           decided -ETIMEDOUT; what it makes, or has made, is
+ *                                           removed as soon as that can be found out
+ *
+ * An ambiguous alteration that makes a file is not simply sent again: the file may have been made,
+ * found by another host, and taken away by its user since. It has happened if the file is there
+ * with the text, whose first line is of this file only; or, if it made none, when what it removes
+ * is gone. Never removes what is not known to be the file that was meant: a removal that is sent
+ * again could meet the file of another host that was made meanwhile.
+ *
+ * Alterations about the same path are sent one after the other, in the order of the calls. Those
+ * that are not decided are kept in the journal, with their texts: another process finds them as
+ * DOUBTFUL. There a call with the same kinds and paths, which is the kernel's request handled
+ * again, takes the place of the former caller; what nobody takes up in time is undone as if its
+ * limit had passed.
+ *
+ * All of it is bounded by the caller's limit, and is not interrupted by signals.
+ *
+ * Loop thread only.
+ */
+#ifndef DLOCKFS_ENGINE_LOCKFILE_H
+#define DLOCKFS_ENGINE_LOCKFILE_H
+
+#include "engine/engine.h"
+
+/* Why a file of this host is gone. */
+enum lockfile_end {
+	LOCKFILE_LOST,	/* its session is over */
+	LOCKFILE_TAKEN, /* somebody else has removed it, or taken its place */
+};
+
+/* What struct engine_events has a pointer to; NULL: there are no files. The cookies are those of
+ * the calls; each call is answered once, never from within the call. */
+struct lockfile_events {
+	/* error 0: all steps are done, for all hosts. -EEXIST, -ENOENT, -ESTALE as in
+	 * stores/store.h; -ETIMEDOUT, the store could not be reached in time; -EIO, the session
+	 * was lost; -EACCES; -ENOMEM. */
+	void (*on_altered)(void *context, void *cookie, int error);
+
+	/* error 0 and the file; its session is 0 if it is not ephemeral, so no file. -ENOENT;
+	 * -ETIMEDOUT, -EACCES, -ENOMEM, -EIO. `ours`: it is of this host. */
+	void (*on_file)(void *context, void *cookie, int error, const struct store_claim *claim,
+			bool ours);
+
+	void (*on_files)(void *context, void *cookie, int error, const char *const *names,
+			 size_t count);
+
+	/* A file of this host is gone; nobody here asked for that. */
+	void (*on_file_gone)(void *context, const char *path, enum lockfile_end why);
+};
+
+/* Everything is copied. After the limit, in milliseconds, the call is answered -ETIMEDOUT. Each
+ * returns 0; or -ENOMEM, -ENOLCK (the store has no files: STORE_HAS_FILES), and no answer follows.
+ *
+ * A text of STEP_MAKE and STEP_TAKE has a first line that no other file ever has. Two steps are not
+ * about the same path. A step that replaces or removes a file of this host has STORE_ANY_VERSION,
+ * and is refused with -ENOENT if this host has no such file any more. */
+int engine_alter(struct engine *engine, const struct store_step *steps, size_t count,
+		 int64_t limit_ms, void *cookie);
+
+int engine_read_file(struct engine *engine, const char *path, int64_t limit_ms, void *cookie);
+
+/* The names below the directory, as struct store_files has them. */
+int engine_list_files(struct engine *engine, const char *directory, int64_t limit_ms, void *cookie);
+
+/* Whether the file of that path is of this host, and its session is certain to live now. O(1). */
+bool engine_has_file(const struct engine *engine, const char *path);
+
+/* How many of those there are. O(1). */
+size_t engine_files_count(const struct engine *engine);
+
+#endif
