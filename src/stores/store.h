@@ -191,6 +191,7 @@ struct store_claim {
 			   */
 	uint64_t session; /* the session that it ends with; 0: none, it is not ephemeral */
 	uint32_t version; /* how often its data was changed */
+	int64_t changed_ms; /* of a file: when that was last, as since_ms */
 };
 
 struct store_read {
