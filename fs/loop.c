@@ -23,6 +23,7 @@
 #include "journal/journal.h"
 #include "kernel/lease_board.h"
 #include "kernel/notifier.h"
+#include "ops/asking.h"
 #include "ops/serving.h"
 #include "restart/supervisor.h"
 
@@ -360,6 +361,7 @@ int loop_run(struct loop *loop)
 			dispatch(loop, events[i].data.fd, &buffer);
 			takeover_commit(filesystem, 0);
 		}
+		asking_go_on(filesystem);
 		serving_ask(filesystem);
 		takeover_commit(filesystem, 0);
 		shards_tell_guard(&filesystem->shards);

@@ -24,6 +24,8 @@
 #include "files/steer.h"
 #include "files/user.h"
 #include "kernel/request.h"
+#include "ops/asking.h"
+#include "ops/lasting_ops.h"
 #include "ops/ops.h"
 #include "status/status.h"
 
@@ -121,6 +123,7 @@ void serving_stop(struct filesystem *filesystem)
 	}
 	status_refuse_all(filesystem, -EIO);
 	steer_refuse_all(filesystem, -EIO);
+	asking_refuse_all(filesystem);
 }
 
 void serving_finish(struct filesystem *filesystem)
@@ -247,6 +250,7 @@ const struct engine_events serving_engine_events = {
 	.on_released = on_released,
 	.may_hold = may_hold,
 	.on_ranges = on_ranges,
+	.files = &asking_events,
 };
 
 const struct fuse_lowlevel_ops serving_ops = {
@@ -261,6 +265,7 @@ const struct fuse_lowlevel_ops serving_ops = {
 	.unlink = op_unlink,
 	.rmdir = op_rmdir,
 	.symlink = op_symlink,
+	.readlink = op_readlink,
 	.rename = op_rename,
 	.link = op_link,
 	.open = op_open,
