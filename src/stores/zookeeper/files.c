@@ -254,6 +254,14 @@ static bool judge_looks(struct operation *operation)
 	return true;
 }
 
+/* The directory of the step's file is still missing, as it could not be made. A level above that
+ * exists can be refused, too: that counts only here. */
+static bool is_without_directory(const struct operation *operation, const struct step *step)
+{
+	return operation->code == ZNONODE && operation->container_code != ZOK &&
+	       alteration_of(operation)->deep == step;
+}
+
 /* What the failed transaction shows to be different from what was thought. */
 static bool adapt(struct operation *operation)
 {
@@ -261,9 +269,9 @@ static bool adapt(struct operation *operation)
 	bool making = false;
 	struct step *step = find_failed(operation, &making);
 
-	alteration->deep = NULL;
-	if (!step || operation->container_code != ZOK)
+	if (!step || is_without_directory(operation, step))
 		return false;
+	alteration->deep = NULL;
 	if (operation->code == ZNONODE && making)
 		alteration->deep = step;
 	else if (operation->code == ZNONODE && step->kind == STEP_TAKE)
@@ -325,7 +333,10 @@ static int step_error(const struct operation *operation, const struct step *step
 	case ZNOCHILDRENFOREPHEMERALS:
 		return -ENOTDIR;
 	default:
-		return operation_error(operation, operation->code, "cannot change");
+		return operation_error(operation, operation->code,
+				       step->kind == STEP_MAKE || step->kind == STEP_TAKE
+					       ? "cannot create"
+					       : "cannot change");
 	}
 }
 
@@ -348,10 +359,8 @@ static int alter_error(struct operation *operation)
 		return 0;
 	if (failed)
 		name_failed(operation, failed);
-	if (failed && operation->container_code == ZNOCHILDRENFOREPHEMERALS)
-		return -ENOTDIR;
-	if (failed && operation->container_code != ZOK)
-		return operation_error(operation, operation->container_code, "cannot create");
+	if (failed && is_without_directory(operation, failed))
+		operation->code = operation->container_code;
 	if (failed)
 		return step_error(operation, failed);
 	if (operation->code == ZOK)
