@@ -151,7 +151,7 @@ static void test_former_session(void **state)
 	const struct store_step make = {STEP_MAKE, "former//f", "", 0};
 	struct asker asker;
 
-	assert_int_equal(alter(a, NULL, 0), 0);
+	assert_int_equal(step(a, STEP_MAKE, "former//other"), 0);
 	send_alter(a, &asker, &make, 1);
 	usleep(300000); /* the answer comes, and is not delivered */
 	a->session = STORE_LOST;
