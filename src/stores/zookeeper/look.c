@@ -166,6 +166,7 @@ static void conclude_read(struct operation *operation)
 		.data = operation->text,
 		.data_bytes = operation->text_bytes,
 		.since_ms = operation->stat.ctime,
+		.changed_ms = operation->stat.mtime,
 		.session = operation_is_ephemeral(&operation->stat)
 				   ? (uint64_t)operation->stat.ephemeralOwner
 				   : 0,
