@@ -153,6 +153,7 @@ struct store_etcd {
 	struct grpc_call *watcher; /* the stream; NULL: to be opened */
 	struct watch *watches;	   /* by their id */
 	struct watch *lost;	   /* to be set up, in their order */
+	struct watch *read;	   /* those that are being read */
 	int64_t watch_ids;
 	size_t watches_read;	   /* how many are being read */
 	int64_t progress_ms;	   /* when the stream's progress was asked for last, */
