@@ -206,6 +206,10 @@ void etcd_store_starve(struct store_etcd *store);
 int etcd_error(struct store_etcd *store, int status, const char *text, const char *doing,
 	       const char *path);
 
+/* Whether the answer is none: the member has not brought the request before the others, as while
+ * its leader hands over to another member, and says so without a status of its own. */
+bool etcd_is_undecided(int status, const char *text);
+
 /* Whether the operation is asked from outside of the engine. */
 bool etcd_operation_is_outside(const struct operation *operation);
 
