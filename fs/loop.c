@@ -23,6 +23,8 @@
 #include "journal/journal.h"
 #include "kernel/lease_board.h"
 #include "kernel/notifier.h"
+#include "ops/asking.h"
+#include "ops/lasting_ops.h"
 #include "ops/serving.h"
 #include "restart/supervisor.h"
 
@@ -106,8 +108,12 @@ int loop_init(struct loop *loop, struct filesystem *filesystem)
 		error = -errno;
 	if (error == 0)
 		error = clock_jump_init(&loop->jump);
-	int descriptors[] = {fuse, loop->timer, loop->signals, loop->jump.timer,
-			     notifier_descriptor(filesystem->notifier)};
+	int descriptors[] = {fuse,
+			     loop->timer,
+			     loop->signals,
+			     loop->jump.timer,
+			     notifier_descriptor(filesystem->notifier),
+			     filesystem->makers};
 	for (size_t i = 0; error == 0 && i < sizeof(descriptors) / sizeof(*descriptors); i++)
 		error = watch(loop, descriptors[i]);
 	if (error == 0)
@@ -322,6 +328,8 @@ static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 			log_error("reading the timer: %m");
 	} else if (descriptor == loop->signals) {
 		read_signals(loop);
+	} else if (descriptor == loop->filesystem->makers) {
+		lasting_abandon_all(loop->filesystem);
 	} else if (descriptor == notifier_descriptor(loop->filesystem->notifier)) {
 		notifier_dispatch(loop->filesystem->notifier);
 	} else if (descriptor == restart_descriptor(loop->restart)) {
@@ -360,6 +368,7 @@ int loop_run(struct loop *loop)
 			dispatch(loop, events[i].data.fd, &buffer);
 			takeover_commit(filesystem, 0);
 		}
+		asking_go_on(filesystem);
 		serving_ask(filesystem);
 		takeover_commit(filesystem, 0);
 		shards_tell_guard(&filesystem->shards);

@@ -55,7 +55,8 @@ static void write_worn(void *context, const struct engine_worn *worn)
 
 static void write_abilities(unsigned abilities, FILE *out)
 {
-	static const char *const words[] = {"queue", "shared", "ranges", "stamps", "clients"};
+	static const char *const words[] = {"queue",  "shared",	 "ranges",
+					    "stamps", "clients", "files"};
 	const char *separator = "";
 
 	fputs("abilities=", out);

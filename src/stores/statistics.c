@@ -29,6 +29,8 @@ void store_statistics_count(struct store_statistics *statistics, enum store_oper
 	switch (error) {
 	case 0:
 	case -ENOENT:
+	case -EEXIST:
+	case -ENOTDIR:
 	case -ESTALE:
 		break;
 	case -ECONNRESET:

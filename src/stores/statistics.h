@@ -39,8 +39,8 @@ struct store_statistics {
 	uint64_t failures[STORE_OPERATIONS][STORE_FAILURES];
 };
 
-/* An operation has ended with the error of its event. That something does not exist, or was
- * changed, is an answer like any other. */
+/* An operation has ended with the error of its event. That something does not exist, or
+ * exists, or was changed, is an answer like any other. */
 void store_statistics_count(struct store_statistics *statistics, enum store_operation operation,
 			    int64_t duration_us, int error);
 

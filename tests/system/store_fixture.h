@@ -49,6 +49,9 @@ struct backend {
 	void (*remove)(const char *path, const char *name);
 	/* How many claims and markers of the lock there are, as the service keeps them. */
 	size_t (*count)(const char *path);
+	/* Something of another client at the path of a file (claim/file_path.h), whose directory is
+	 * there: with a session, which is returned, or for good, and 0. */
+	uint64_t (*make_file)(const char *path, bool lasting);
 };
 
 extern const struct backend backend_zookeeper, backend_etcd;

@@ -4,8 +4,8 @@
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
-names="store_queue store_mark store_watch store_look store_session store_proof
-    zookeeper_queue zookeeper_pair zookeeper_watch zookeeper_look zookeeper_session zookeeper_proof"
+names="store_queue store_mark store_watch store_look store_session store_proof store_file
+    zookeeper_queue zookeeper_pair zookeeper_watch zookeeper_look zookeeper_session zookeeper_proof zookeeper_file"
 for name in $names; do
     requires test -x "$build/tests/system/${name}_test"
 done

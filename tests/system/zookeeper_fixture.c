@@ -70,6 +70,18 @@ static size_t count(const char *path)
 	return number;
 }
 
+static uint64_t make_file(const char *path, bool lasting)
+{
+	char *file = znode_path_encode(top, path, ZNODE_NAMES_NO_CLAIMS);
+
+	assert_non_null(file);
+	assert_int_equal(zoo_create(raw, file, "", 0, &ZOO_OPEN_ACL_UNSAFE,
+				    lasting ? 0 : ZOO_EPHEMERAL, NULL, 0),
+			 ZOK);
+	free(file);
+	return lasting ? 0 : (uint64_t)zoo_client_id(raw)->client_id;
+}
+
 const struct backend backend_zookeeper = {
 	.scheme = STORE_SCHEME_ZOOKEEPER,
 	.begin = begin,
@@ -80,4 +92,5 @@ const struct backend backend_zookeeper = {
 	.change = change,
 	.remove = remove_child,
 	.count = count,
+	.make_file = make_file,
 };

@@ -131,7 +131,9 @@ static bool is_proof(enum store_operation operation, int error)
 	case STORE_WITHDRAW:
 		return error == 0;
 	case STORE_PROVE:
-		return error == 0 || error == -ENOENT || error == -EACCES || error == -ESTALE;
+	case STORE_ALTER:
+		return error == 0 || error == -ENOENT || error == -EACCES || error == -ESTALE ||
+		       error == -EEXIST || error == -ENOTDIR;
 	default:
 		return false;
 	}

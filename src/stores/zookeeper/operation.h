@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of the ZooKeeper store, for its own files: store.c (the table and amend()),
- * connection.c (what is told of the session), place.c, delete.c, list.c, watch.c, mark.c, prove.c
- * and look.c (the others), root.c (the znode above all) and operation.c (what they share).
+ * connection.c (what is told of the session), place.c, delete.c, list.c, watch.c, mark.c, prove.c,
+ * look.c and files.c (the others), root.c (the znode above all) and operation.c (what they share).
  *
  * An operation makes one or more requests at once. Until all of them are answered it belongs to
  * ZooKeeper's completion thread, whose callbacks fill in the answers; the last of them posts the
@@ -190,6 +190,13 @@ struct operation *operation_create(struct store_zookeeper *store, enum store_ope
  * of memory. */
 char *operation_znode(const struct store_zookeeper *store, const char *path, const char *name);
 
+/* Whether the operation is on the root, above all locks: the root is no lock, so it has no claims.
+ */
+bool operation_is_above_all(const struct operation *operation);
+
+/* Whether what has that name below the operation's znode is no lock and no file. */
+bool operation_is_reserved(const struct operation *operation, const char *name);
+
 /* Gives the session up, out of memory, and frees an operation that was not started yet. */
 void operation_starve(struct operation *operation);
 
@@ -273,6 +280,13 @@ bool operation_add_marker(struct operation *operation, const char *path, const c
 void zookeeper_place(struct store *base, void *tag, const char *path, const struct claim_name *name,
 		     const char *text, bool list);
 
+/* place.c: how many levels there are above the znode; and creates so many of them, the lowest ones,
+ * where they are missing: containers but for the root and what is above it. Makes as many requests;
+ * those that fail, but for want of a level above, say why in container_code. The path is as before
+ * afterwards. */
+unsigned zookeeper_levels_above(const char *path);
+void zookeeper_create_above(struct operation *operation, char *path, unsigned levels);
+
 /* list() of the table. */
 void zookeeper_list(struct store *base, void *tag, const char *path, bool sync, bool attend);
 
@@ -354,6 +368,26 @@ int zookeeper_remove(struct store *base, struct store_change *change, const char
 
 /* prove() of the table. */
 void zookeeper_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count);
+
+/* files.c: whose the ephemeral znode of a lock file is. */
+struct zookeeper_owner {
+	struct operation *operation;
+	int code;
+	int64_t session;
+};
+
+/* Asks for it, by one request, whose answer goes to *owner. */
+void zookeeper_ask_owner(struct operation *operation, const char *path,
+			 struct zookeeper_owner *owner);
+
+/* ZOK: the file is of this session; ZNONODE: it is not, or there is none; another code: why that is
+ * not known. */
+int zookeeper_judge_owner(const struct zookeeper_owner *owner);
+
+/* files.c: files() and alter() of the table. */
+int zookeeper_files(struct store *base, struct store_files *files, const char *directory);
+int zookeeper_alter(struct store *base, struct store_change *change, const struct store_step *steps,
+		    size_t count);
 
 /* touch.c: touch(), lease() and what else of the table is about the lease. */
 void zookeeper_touch(struct store *base);

@@ -107,32 +107,44 @@ static void create_pair(struct operation *operation)
 		       &operation->code);
 }
 
-static void send_place(struct operation *operation)
+unsigned zookeeper_levels_above(const char *path)
 {
-	zhandle_t *handle = operation->store->handle;
+	return depth(path) - 1;
+}
+
+void zookeeper_create_above(struct operation *operation, char *path, unsigned levels)
+{
+	struct store_zookeeper *store = operation->store;
 	/* How many levels are below the root, which is no container (root.c). */
-	unsigned below = depth(operation->path) - depth(operation->store->root);
-	char *slash;
+	unsigned below = depth(path) - depth(store->root);
 
 	operation->top_code = ZOK;
 	operation->container_code = ZOK;
-	operation->list_code = ZOK;
-	operation->waited = (int)operation->containers + 1 + operation->list;
-	/* All requests are sent at once: ZooKeeper carries them out in this order. */
-	for (unsigned level = operation->containers; level > 0; level--) {
-		bool top = level == operation->containers;
+	for (unsigned level = levels; level > 0; level--) {
+		char *slash = operation_cut(path, level);
 
-		slash = operation_cut(operation->path, level);
 		*slash = '\0';
-		const char *data = level == below ? zookeeper_root_data(operation->store) : "";
+		const char *data = level == below ? zookeeper_root_data(store) : "";
 		operation_made(operation,
-			       zoo_acreate(handle, operation->path, data, (int)strlen(data),
-					   &operation->store->acl,
+			       zoo_acreate(store->handle, path, data, (int)strlen(data),
+					   &store->acl,
 					   level < below ? ZOO_CONTAINER : ZOO_PERSISTENT,
-					   top ? on_top_created : on_container_created, operation),
+					   level == levels ? on_top_created : on_container_created,
+					   operation),
 			       NULL);
 		*slash = '/';
 	}
+}
+
+static void send_place(struct operation *operation)
+{
+	zhandle_t *handle = operation->store->handle;
+	char *slash;
+
+	operation->list_code = ZOK;
+	operation->waited = (int)operation->containers + 1 + operation->list;
+	/* All requests are sent at once: ZooKeeper carries them out in this order. */
+	zookeeper_create_above(operation, operation->path, operation->containers);
 	if (operation->pair)
 		create_pair(operation);
 	else
@@ -163,7 +175,7 @@ static bool place_again(struct operation *operation)
 		operation->code = operation->container_code;
 		return false;
 	}
-	unsigned most = depth(operation->path) - 1;
+	unsigned most = zookeeper_levels_above(operation->path);
 	if (operation->containers == 0)
 		operation->containers = 1;
 	else if (operation->top_code == ZNONODE && operation->containers < most)

@@ -3,7 +3,7 @@
  * prove(): a transaction of checks. A leader that has lost its followers still answers a read, and
  * a sync (ZOOKEEPER-2136); a transaction is answered only when a quorum has logged it. That holds
  * for a failed check, too: the failure is logged. So any answer about one of the claims shows that
- * the session was alive.
+ * the session was alive. A file is asked for its owner right behind the transaction: see files.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,9 @@
 
 struct prove {
 	size_t count;
-	struct Stat stat; /* of the claim whose data is replaced */
+	struct Stat stat;				  /* of the claim whose data is replaced */
+	size_t files;					  /* how many of them are files, */
+	struct zookeeper_owner *owners[STORE_PROOFS_MAX]; /* which have one; or NULL */
 	zoo_op_result_t results[STORE_PROOFS_MAX];
 	zoo_op_t ops[STORE_PROOFS_MAX];
 	char *locks[STORE_PROOFS_MAX];	/* paths */
@@ -29,6 +31,7 @@ static void finish(struct operation *operation)
 	for (size_t i = 0; i < prove->count; i++) {
 		free(prove->locks[i]);
 		free(prove->znodes[i]);
+		free(prove->owners[i]);
 	}
 	free(prove->text);
 	free(prove);
@@ -51,11 +54,28 @@ static void send_prove(struct operation *operation)
 
 	if (count == 0)
 		zoo_check_op_init(&prove->ops[count++], operation->path, -1);
-	operation->waited = 1;
+	operation->waited = 1 + (int)prove->files;
 	operation_made(operation,
 		       zoo_amulti(operation->store->handle, (int)count, prove->ops, prove->results,
 				  on_proved, operation),
 		       &operation->code);
+	for (size_t i = 0; i < prove->count; i++) {
+		if (prove->owners[i])
+			zookeeper_ask_owner(operation, prove->znodes[i], prove->owners[i]);
+	}
+}
+
+/* The checks have passed, but files may be another session's. */
+static void judge_files(struct operation *operation)
+{
+	struct prove *prove = operation->prove;
+
+	for (size_t i = 0; i < prove->count && operation->code == ZOK; i++) {
+		if (prove->owners[i])
+			operation->code = zookeeper_judge_owner(prove->owners[i]);
+		if (operation->code != ZOK)
+			prove->results[i].err = operation->code;
+	}
 }
 
 /* The lock of the claim whose check failed; NULL: none did. Checks in front of the failed one have
@@ -77,9 +97,11 @@ static const char *find_failed(const struct operation *operation)
 static void conclude_prove(struct operation *operation)
 {
 	struct store_zookeeper *store = operation->store;
-	const char *lock = find_failed(operation);
+	const char *lock;
 	int error;
 
+	judge_files(operation);
+	lock = find_failed(operation);
 	if (operation->prove->count == 0 && operation->code == ZNOAUTH)
 		error = 0;
 	else if (!lock)
@@ -120,10 +142,23 @@ static bool add_znode(struct operation *operation, const struct store_proof *pro
 }
 
 /* Returns false when out of memory. */
+static bool add_file(struct operation *operation, const struct store_proof *proof)
+{
+	struct prove *prove = operation->prove;
+	struct zookeeper_owner *owner = calloc(1, sizeof(*owner));
+
+	prove->files++;
+	prove->owners[prove->count] = owner;
+	return add_znode(operation, proof, NULL, proof->text) && owner;
+}
+
+/* Returns false when out of memory. */
 static bool add_claim(struct operation *operation, const struct store_proof *proof)
 {
 	char companion[CLAIM_NAME_BYTES];
 
+	if (!proof->name)
+		return add_file(operation, proof);
 	return add_znode(operation, proof, proof->name, proof->text) &&
 	       (!operation_find_companion(proof->name, companion) ||
 		add_znode(operation, proof, companion, NULL));

@@ -406,6 +406,8 @@ static const struct store_ops store_zookeeper_ops = {
 	.read = zookeeper_read,
 	.write = zookeeper_write,
 	.remove = zookeeper_remove,
+	.files = zookeeper_files,
+	.alter = zookeeper_alter,
 	.nudge = zookeeper_nudge,
 	.renew = zookeeper_renew,
 	.describe = store_zookeeper_describe,
@@ -472,7 +474,7 @@ static int store_zookeeper_open(const struct store_options *options,
 const struct store_kind store_zookeeper_kind = {
 	.scheme = STORE_SCHEME_ZOOKEEPER,
 	.abilities = STORE_HAS_QUEUE | STORE_HAS_SHARED | STORE_HAS_RANGES | STORE_HAS_STAMPS |
-		     STORE_HAS_CLIENTS,
+		     STORE_HAS_CLIENTS | STORE_HAS_FILES,
 	.is_remote = true,
 	.has_acl = true,
 	.open = store_zookeeper_open,
