@@ -697,21 +697,17 @@ static void note_answer(struct faulty *faulty, const struct item *item)
 		[ITEM_WATCH] = STORE_WATCH, [ITEM_AMEND] = STORE_AMEND,
 		[ITEM_MARK] = STORE_MARK,   [ITEM_WITHDRAW] = STORE_WITHDRAW,
 		[ITEM_PROVE] = STORE_PROVE, [ITEM_TOUCH] = STORE_TOUCH,
-		[ITEM_ALTER] = STORE_PROVE, [ITEM_FILE] = STORE_READ,
+		[ITEM_ALTER] = STORE_ALTER, [ITEM_FILE] = STORE_READ,
 		[ITEM_FILES] = STORE_FILES,
 	};
 	int64_t now_ms = client_clock(faulty);
 	struct store_lease lease;
-	int error = item->error;
 
 	if (item->kind == ITEM_SESSION || item->kind == ITEM_ATTEND || item->kind == ITEM_READ ||
 	    item->kind == ITEM_CHANGED || item->kind == ITEM_KEEP)
 		return; /* no answers */
-	/* An alteration that is refused shows as much as a proof in which something is missing. */
-	if (item->kind == ITEM_ALTER && error == -EEXIST)
-		error = -ENOENT;
-	if (!faulty->lease.rules->note(&faulty->lease, operations[item->kind], error, item->sent_ms,
-				       now_ms, item->term))
+	if (!faulty->lease.rules->note(&faulty->lease, operations[item->kind], item->error,
+				       item->sent_ms, now_ms, item->term))
 		return;
 	lease = faulty->lease.rules->describe(&faulty->lease, now_ms);
 	faulty->events->on_renewed(faulty->context, lease.end_ms);
