@@ -22,7 +22,10 @@
 #include "files/filesystem.h"
 #include "journal/journal.h"
 #include "kernel/lease_board.h"
+#include "kernel/mount_point.h"
 #include "kernel/notifier.h"
+#include "ops/asking.h"
+#include "ops/lasting_ops.h"
 #include "ops/serving.h"
 #include "restart/supervisor.h"
 
@@ -106,8 +109,12 @@ int loop_init(struct loop *loop, struct filesystem *filesystem)
 		error = -errno;
 	if (error == 0)
 		error = clock_jump_init(&loop->jump);
-	int descriptors[] = {fuse, loop->timer, loop->signals, loop->jump.timer,
-			     notifier_descriptor(filesystem->notifier)};
+	int descriptors[] = {fuse,
+			     loop->timer,
+			     loop->signals,
+			     loop->jump.timer,
+			     notifier_descriptor(filesystem->notifier),
+			     filesystem->makers};
 	for (size_t i = 0; error == 0 && i < sizeof(descriptors) / sizeof(*descriptors); i++)
 		error = watch(loop, descriptors[i]);
 	if (error == 0)
@@ -150,6 +157,16 @@ static void handle_request(struct loop *loop, const struct fuse_buf *buffer)
 	takeover_commit(filesystem, header.unique);
 }
 
+/* Returns 0 if the mount was unmounted; -errno if it is still there, dead: the service manager is
+ * to start a daemon that mounts anew. */
+static int judge_end(const char *mountpoint)
+{
+	if (!mount_point_is_left(mountpoint))
+		return 0;
+	log_error("%s: the mount was aborted", mountpoint);
+	return -ECONNABORTED;
+}
+
 static void read_requests(struct loop *loop, struct fuse_buf *buffer)
 {
 	struct fuse_session *session = loop->filesystem->session;
@@ -160,9 +177,11 @@ static void read_requests(struct loop *loop, struct fuse_buf *buffer)
 			continue;
 		if (got == -EAGAIN)
 			return;
-		if (got <= 0) { /* 0: unmounted */
+		if (got <= 0) { /* 0: the connection has ended */
 			if (got < 0)
 				log_error("reading from the kernel: %s", strerror(-got));
+			else
+				got = judge_end(loop->filesystem->mountpoint);
 			loop->left = false;
 			end(loop, got);
 			return;
@@ -322,6 +341,8 @@ static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 			log_error("reading the timer: %m");
 	} else if (descriptor == loop->signals) {
 		read_signals(loop);
+	} else if (descriptor == loop->filesystem->makers) {
+		lasting_abandon_all(loop->filesystem);
 	} else if (descriptor == notifier_descriptor(loop->filesystem->notifier)) {
 		notifier_dispatch(loop->filesystem->notifier);
 	} else if (descriptor == restart_descriptor(loop->restart)) {
@@ -360,6 +381,7 @@ int loop_run(struct loop *loop)
 			dispatch(loop, events[i].data.fd, &buffer);
 			takeover_commit(filesystem, 0);
 		}
+		asking_go_on(filesystem);
 		serving_ask(filesystem);
 		takeover_commit(filesystem, 0);
 		shards_tell_guard(&filesystem->shards);

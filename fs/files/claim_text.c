@@ -51,14 +51,19 @@ pid_t claim_text_process(pid_t thread)
 	return found != NULL ? (pid_t)strtol(found + strlen(field), NULL, 10) : thread;
 }
 
+void claim_text_command(pid_t process, char command[16])
+{
+	read_of_process(process, "comm", command, 16);
+	command[strcspn(command, "\n")] = '\0';
+}
+
 void claim_text_ask(fuse_req_t req, struct claim_details *ret)
 {
 	*ret = (struct claim_details){
 		.since_s = (uint32_t)time(NULL),
 		.pid = claim_text_process(fuse_req_ctx(req)->pid),
 	};
-	read_of_process(ret->pid, "comm", ret->command, sizeof(ret->command));
-	ret->command[strcspn(ret->command, "\n")] = '\0';
+	claim_text_command(ret->pid, ret->command);
 }
 
 void claim_text_format(const char *host, const struct engine_caller *caller, enum lock_kind kind,

@@ -32,6 +32,9 @@ void claim_text_format(const char *host, const struct engine_caller *caller, enu
 void claim_text_save(FILE *out, const struct engine_caller *caller);
 void claim_text_restore(struct state_reader *in, struct claim_details *ret);
 
+/* The command of a process, as struct claim_details has it; "" if the process has ended. */
+void claim_text_command(pid_t process, char command[16]);
+
 /* The process that a thread of this host belongs to; `thread` itself if it has ended. The kernel
  * gives the thread as the caller of every request but those for record locks. */
 pid_t claim_text_process(pid_t thread);

@@ -209,8 +209,9 @@ int handle_own(struct handle *handle)
 	if (owning == NULL)
 		return -ENOMEM;
 	struct lock_policy policy = config_policy(filesystem->config, handle->inode->path);
-	handle->owner = engine_owner_open(handle->inode->shard->engine, handle->inode->path,
-					  &policy, handle);
+	char path[LOCK_PATH_BYTES];
+	handle->owner = engine_owner_open(handle->inode->shard->engine,
+					  inode_lock_path(handle->inode, path), &policy, handle);
 	if (handle->owner == NULL) {
 		free_owning_if_unused(filesystem, owning);
 		return -ENOMEM;
@@ -226,8 +227,10 @@ int handle_restore_owner(struct handle *handle, struct state_reader *in)
 	struct owning *owning = find_or_create_owning(handle);
 	if (owning == NULL)
 		return state_starve(in);
-	handle->owner = engine_restore_owner(handle->inode->shard->engine, handle->inode->path,
-					     &policy, handle, in);
+	char path[LOCK_PATH_BYTES];
+	handle->owner =
+		engine_restore_owner(handle->inode->shard->engine,
+				     inode_lock_path(handle->inode, path), &policy, handle, in);
 	if (handle->owner == NULL) {
 		free_owning_if_unused(filesystem, owning);
 		return -EINVAL;

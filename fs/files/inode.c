@@ -11,6 +11,7 @@
 #include <utlist.h>
 
 #include "files/filesystem.h"
+#include "files/lasting.h"
 #include "files/user.h"
 #include "kernel/request.h"
 
@@ -81,6 +82,8 @@ static int create(struct filesystem *filesystem, char *path, mode_t mode, uid_t 
 	inode->uid = uid;
 	inode->gid = gid;
 	inode->access = access_of(filesystem->config, inode->path, S_ISDIR(mode));
+	inode->keeps_files =
+		S_ISDIR(mode) && config_policy(filesystem->config, path).style == STYLE_FILE;
 	inode->atime = inode->mtime = inode->ctime = inode_time();
 	HASH_ADD(by_node, filesystem->inodes.by_node, node, sizeof(inode->node), inode);
 	if (inode->user == NULL || inode->by_node.tbl == NULL) {
@@ -134,6 +137,7 @@ static void free_if_unused(struct filesystem *filesystem, struct inode *inode)
 	charge_text(inode, 0, inode->maker);
 	state_journal_remove(filesystem->journal, &inode->item);
 	HASH_DELETE(by_node, filesystem->inodes.by_node, inode);
+	lasting_free(inode);
 	free(inode->text);
 	free(inode->path);
 	free(inode);
@@ -180,8 +184,7 @@ void inode_detach(struct filesystem *filesystem, struct inode *inode)
 	free_if_unused(filesystem, inode);
 }
 
-/* The directory in which the name of the inode's path is, or would be; NULL if it is gone. */
-static struct inode *find_directory(const struct inodes *inodes, const struct inode *inode)
+struct inode *inode_directory(const struct inodes *inodes, const struct inode *inode)
 {
 	struct inode *directory = inodes->root;
 	const char *name = inode->path;
@@ -198,7 +201,7 @@ static struct inode *find_directory(const struct inodes *inodes, const struct in
 
 void inode_take_name(struct filesystem *filesystem, struct inode *inode, bool with_text)
 {
-	struct inode *parent = find_directory(&filesystem->inodes, inode);
+	struct inode *parent = inode_directory(&filesystem->inodes, inode);
 	struct inode *former = parent != NULL ? inode_child(parent, inode->name) : NULL;
 
 	if (parent == NULL || (former != NULL && inode_is_directory(former)))
@@ -225,7 +228,7 @@ void inode_take_name(struct filesystem *filesystem, struct inode *inode, bool wi
 
 void inode_leave_name(struct filesystem *filesystem, struct inode *inode)
 {
-	struct inode *parent = find_directory(&filesystem->inodes, inode);
+	struct inode *parent = inode_directory(&filesystem->inodes, inode);
 
 	if (parent != NULL && inode_child(parent, inode->name) == NULL)
 		inode_take_name(filesystem, inode, false);
@@ -248,7 +251,9 @@ struct inode *inode_child(struct inode *parent, const char *name)
 
 void inode_set_idle(struct filesystem *filesystem, struct inode *inode)
 {
-	if (inode->idle || inode->handles > 0 || inode->parent == NULL || inode_is_directory(inode))
+	bool stays = inode->lasting != NULL ? inode->lasting->is_ours : inode_is_directory(inode);
+
+	if (inode->idle || inode->handles > 0 || inode->parent == NULL || stays)
 		return;
 	inode->idle = true;
 	inode->idle_since_ms = filesystem->now_ms;
@@ -309,11 +314,16 @@ void inode_stat(const struct inode *inode, struct stat *attr)
 	};
 	if (inode_is_directory(inode))
 		attr->st_nlink = 2 + inode->directories;
+	if (inode->lasting == NULL)
+		return;
+	attr->st_ino = inode->lasting->number;
+	if (!inode_is_directory(inode))
+		attr->st_nlink = lasting_links(inode);
 }
 
 double inode_attr_timeout(const struct inode *inode)
 {
-	return inode_is_directory(inode) ? FOREVER_SECONDS : 0;
+	return inode_is_directory(inode) && inode->lasting == NULL ? FOREVER_SECONDS : 0;
 }
 
 void inode_entry(const struct inode *inode, struct fuse_entry_param *entry)
@@ -322,7 +332,7 @@ void inode_entry(const struct inode *inode, struct fuse_entry_param *entry)
 		.ino = inode->node,
 		.generation = 1,
 		.attr_timeout = inode_attr_timeout(inode),
-		.entry_timeout = FOREVER_SECONDS,
+		.entry_timeout = inode->lasting == NULL ? FOREVER_SECONDS : 0,
 	};
 	inode_stat(inode, &entry->attr);
 }
@@ -374,6 +384,23 @@ int inode_resize(struct inode *inode, off_t size, uid_t uid)
 	inode->mtime = inode->ctime = inode_time();
 	inode_mark(inode);
 	return 0;
+}
+
+int inode_set_text(struct inode *inode, const char *text, size_t bytes, uid_t uid)
+{
+	int error = resize(inode, bytes, uid);
+
+	if (error == 0 && bytes > 0)
+		memcpy(inode->text, text, bytes);
+	return error;
+}
+
+const char *inode_lock_path(const struct inode *inode, char path[LOCK_PATH_BYTES])
+{
+	if (inode->lasting == NULL)
+		return inode->path;
+	snprintf(path, LOCK_PATH_BYTES, "%s/", inode->lasting->path);
+	return path;
 }
 
 void inode_recreate(struct inode *inode, mode_t mode, uid_t uid, gid_t gid, bool keeps_text)
@@ -446,6 +473,9 @@ void inode_save(const struct inode *inode, FILE *out)
 		state_bytes(out, "text", inode->text, inode->text_bytes);
 	if (inode->writer != NULL)
 		state_unsigned(out, "writer", inode->writer->uid);
+	state_flag(out, "keeps_files", inode->keeps_files);
+	if (inode->lasting != NULL)
+		lasting_save(inode, out);
 	state_end(out);
 }
 
@@ -549,7 +579,7 @@ int inode_restore(struct filesystem *filesystem, struct state_reader *in)
 	bool is_root = node == FUSE_ROOT_ID;
 	struct inode *inode = filesystem->inodes.root;
 
-	if (!S_ISDIR(mode) && (is_root || !S_ISREG(mode)))
+	if (!S_ISDIR(mode) && (is_root || (!S_ISREG(mode) && !S_ISLNK(mode))))
 		state_refuse(in, "mode", "that of a file or a directory");
 	else if (is_root != (*path == '\0'))
 		state_refuse(in, "path", "nothing for the root alone");
@@ -562,6 +592,9 @@ int inode_restore(struct filesystem *filesystem, struct state_reader *in)
 	if (inode == NULL)
 		return -EINVAL;
 	inode->mode = mode;
+	inode->keeps_files = state_find_flag(in, "keeps_files");
+	if (state_has(in, "file") && !is_root && lasting_restore(inode, in) != 0)
+		return -EINVAL;
 	if (state_has(in, "parent") && !is_root)
 		restore_name(filesystem, inode, in);
 	if (state_has(in, "idle_since_ms"))

@@ -32,6 +32,8 @@
 #define PATH_BYTES_MAX 4095 /* of a lock's path below the mount */
 #define TEXT_BYTES_MAX 4096 /* of the text in a lock file */
 
+#define LOCK_PATH_BYTES (PATH_BYTES_MAX + sizeof("//")) /* of a lock's path in the store */
+
 #define NODES_END ((uint64_t)1 << 62) /* of inodes: from here on those of .dlockfs */
 
 #define FOREVER_SECONDS (365.0 * 24 * 3600) /* of what the kernel may remember for good */
@@ -65,7 +67,10 @@ struct inode {
 	size_t text_bytes;
 	char *path;	     /* "" for the root */
 	struct shard *shard; /* the shard that has the lock at that path */
-	const char *name;    /* the last component of path */
+	bool keeps_files; /* a directory in which names are lasting (lasting.h), and which is none
+			     itself */
+	struct lasting *lasting; /* what such a name has beyond others; NULL: it is a lock */
+	const char *name;	 /* the last component of path */
 };
 
 struct inodes {
@@ -115,6 +120,9 @@ struct inode *inode_find(const struct inodes *inodes, fuse_ino_t node);
 /* The child of a directory; NULL if there is none. */
 struct inode *inode_child(struct inode *parent, const char *name);
 
+/* The directory in which the name of the inode's path is, or would be; NULL if it is gone. */
+struct inode *inode_directory(const struct inodes *inodes, const struct inode *inode);
+
 bool inode_is_directory(const struct inode *inode);
 
 /* Counts an open file in or out. A named file that nobody has open is idle. */
@@ -146,6 +154,12 @@ void inode_recreate(struct inode *inode, mode_t mode, uid_t uid, gid_t gid, bool
 /* Cuts the text; or extends it with zeros, on the account of `uid`. Returns 0; -EFBIG, -EDQUOT or
  * -ENOMEM. */
 int inode_resize(struct inode *inode, off_t size, uid_t uid);
+
+/* Replaces the text, on the account of `uid`, whatever its limit. Returns 0 or -ENOMEM. */
+int inode_set_text(struct inode *inode, const char *text, size_t bytes, uid_t uid);
+
+/* The path of its lock in the store: claim/file_path.h. Returns `path`, or the inode's own path. */
+const char *inode_lock_path(const struct inode *inode, char path[LOCK_PATH_BYTES]);
 
 /* Owner, group and mode, as stat(2) shows them. */
 struct access inode_access(const struct inode *inode);

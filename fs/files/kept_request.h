@@ -19,8 +19,8 @@
 
 struct filesystem;
 
-/* The longest such request is an ioctl(2) (struct dlockfs_steer) or a LOOKUP. */
-enum { KEPT_REQUEST_BYTES = 512 };
+/* The longest such request is a WRITE of all the text of a lasting name (lasting.h), or a SYMLINK. */
+enum { KEPT_REQUEST_BYTES = 4096 + 512 };
 
 struct kept_request;
 

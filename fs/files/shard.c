@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/escape.h"
+#include "claim/file_path.h"
 #include "files/filesystem.h"
 #include "files/stores.h"
 #include "kernel/lease_board.h"
@@ -250,10 +251,14 @@ static void on_orphans(void *context, const char *path)
 	const struct shard *shard = context;
 	const struct filesystem *filesystem = shard->filesystem;
 	const struct config *config = filesystem->config;
-	struct lock_policy policy = config_policy(config, path);
+	char *plain = file_path_plain(path);
+	if (plain == NULL)
+		return; /* the next search does it */
+	struct lock_policy policy = config_policy(config, plain);
 
-	if (config_store_of(config, path) == (size_t)(shard - filesystem->shards.list))
+	if (config_store_of(config, plain) == (size_t)(shard - filesystem->shards.list))
 		(void)engine_clear(shard->engine, path, &policy); /* else the next search does it */
+	free(plain);
 }
 
 static void on_searched(void *context, int error)

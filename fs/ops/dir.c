@@ -10,7 +10,9 @@
 
 #include "files/filesystem.h"
 #include "files/inode.h"
+#include "files/lasting.h"
 #include "files/user.h"
+#include "ops/asking.h"
 #include "ops/ops.h"
 #include "status/status.h"
 
@@ -31,51 +33,66 @@ static void listing_free(struct listing *listing)
 	free(listing);
 }
 
-/* How long the names are, each with its NUL. */
-static size_t text_bytes(const struct inode *directory)
+/* Names, as they are going to be listed. */
+struct names {
+	const char **list;
+	size_t count, capacity;
+	size_t bytes; /* of them, each with its NUL */
+	bool starved; /* one of them is missing */
+};
+
+static void note_name(struct names *names, const char *name)
+{
+	if (names->count == names->capacity) {
+		size_t capacity = 2 * names->capacity + 16;
+		const char **list = reallocarray(names->list, capacity, sizeof(*list));
+		if (list == NULL) {
+			names->starved = true;
+			return;
+		}
+		names->list = list;
+		names->capacity = capacity;
+	}
+	names->list[names->count++] = name;
+	names->bytes += strlen(name) + 1;
+}
+
+/* "." and "..", and what is known of the directory here. names->list is to be freed. */
+static void collect_known(const struct inode *directory, struct names *names)
 {
 	const struct inode *child;
-	size_t bytes = sizeof(".") + sizeof("..");
 
+	note_name(names, ".");
+	note_name(names, "..");
 	for (child = directory->children; child != NULL; child = child->by_name.next)
-		bytes += strlen(child->name) + 1;
-	return bytes;
+		note_name(names, child->name);
 }
 
-static size_t names_count(const struct inode *directory)
+/* What a listing takes. */
+static size_t shares_of(const struct names *names)
 {
-	return HASH_CNT(by_name, directory->children) + 2;
+	return user_shares_of(names->bytes + names->count * sizeof(char *));
 }
 
-/* What a listing of the directory takes. */
-static size_t shares_of(const struct inode *directory)
+static struct listing *listing_create(const struct names *names)
 {
-	return user_shares_of(text_bytes(directory) + names_count(directory) * sizeof(char *));
-}
-
-/* The name, and its NUL, at `to`. Returns where the next one goes. */
-static char *add_name(struct listing *listing, char *to, const char *name)
-{
-	listing->names[listing->count++] = to;
-	return stpcpy(to, name) + 1;
-}
-
-static struct listing *listing_create(const struct inode *directory)
-{
-	const struct inode *child;
 	struct listing *listing = calloc(1, sizeof(*listing));
-	if (listing == NULL)
+
+	if (listing == NULL || names->starved) {
+		free(listing);
 		return NULL;
-	listing->names = calloc(names_count(directory), sizeof(char *));
-	listing->text = malloc(text_bytes(directory));
+	}
+	listing->names = calloc(names->count + 1, sizeof(char *));
+	listing->text = malloc(names->bytes + 1);
 	if (listing->names == NULL || listing->text == NULL) {
 		listing_free(listing);
 		return NULL;
 	}
-	char *to = add_name(listing, listing->text, ".");
-	to = add_name(listing, to, "..");
-	for (child = directory->children; child != NULL; child = child->by_name.next)
-		to = add_name(listing, to, child->name);
+	char *to = listing->text;
+	for (size_t i = 0; i < names->count; i++) {
+		listing->names[listing->count++] = to;
+		to = stpcpy(to, names->list[i]) + 1;
+	}
 	return listing;
 }
 
@@ -93,15 +110,15 @@ void op_dir_finish(struct filesystem *filesystem)
 }
 
 /* Returns NULL when out of memory. */
-static struct listing *open_listing(struct filesystem *filesystem, const struct inode *directory,
+static struct listing *open_listing(struct filesystem *filesystem, const struct names *names,
 				    uint64_t number, uid_t uid)
 {
-	struct listing *listing = listing_create(directory);
+	struct listing *listing = listing_create(names);
 
 	if (listing == NULL)
 		return NULL;
 	listing->number = number;
-	listing->shares = shares_of(directory);
+	listing->shares = shares_of(names);
 	listing->user = user_add(&filesystem->users, uid, USER_FILES, listing->shares);
 	if (listing->user != NULL)
 		HASH_ADD(hh, filesystem->listings, number, sizeof(listing->number), listing);
@@ -119,22 +136,15 @@ static struct listing *find_listing(const struct filesystem *filesystem, uint64_
 	return listing;
 }
 
-/* Valid replies: open, err. */
-void op_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
+/* Answers OPENDIR. */
+static void reply_opened(fuse_req_t req, const struct names *names, struct fuse_file_info *info)
 {
-	if (status_owns(node)) {
-		status_opendir(req, node, info);
-		return;
-	}
 	struct filesystem *filesystem = filesystem_of(req);
-	struct inode *directory = inode_find(&filesystem->inodes, node);
 	uid_t uid = fuse_req_ctx(req)->uid;
-	int error = directory != NULL
-			    ? user_check(filesystem, uid, USER_FILES, shares_of(directory))
-			    : -ESTALE;
-	struct listing *listing = error == 0 ? open_listing(filesystem, directory,
-							    ++filesystem->handles.last_number, uid)
-					     : NULL;
+	int error = user_check(filesystem, uid, USER_FILES, shares_of(names));
+	struct listing *listing =
+		error == 0 ? open_listing(filesystem, names, ++filesystem->handles.last_number, uid)
+			   : NULL;
 
 	if (listing == NULL) {
 		fuse_reply_err(req, error != 0 ? -error : ENOMEM);
@@ -145,6 +155,51 @@ void op_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		close_listing(filesystem, listing);
 }
 
+/* The store has said which lasting names there are. */
+static void opened(struct asking *asking)
+{
+	struct names names = {0};
+
+	if (asking->read_error != 0) {
+		asking_reply(asking, asking_errno(asking->read_error));
+		return;
+	}
+	note_name(&names, ".");
+	note_name(&names, "..");
+	for (size_t i = 0; i < asking->names_count; i++)
+		note_name(&names, asking->names[i]);
+	reply_opened(asking->req, &names, &asking->info);
+	free(names.list);
+	asking_free(asking);
+}
+
+/* Valid replies: open, err. */
+void op_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
+{
+	if (status_owns(node)) {
+		status_opendir(req, node, info);
+		return;
+	}
+	struct inode *directory = inode_find(&filesystem_of(req)->inodes, node);
+	struct names names = {0};
+
+	if (directory == NULL) {
+		fuse_reply_err(req, ESTALE);
+		return;
+	}
+	if (lasting_directory(directory)) {
+		struct asking *asking = asking_begin(req, directory, opened);
+		if (asking != NULL) {
+			asking->info = *info;
+			asking_list(asking, directory);
+		}
+		return;
+	}
+	collect_known(directory, &names);
+	reply_opened(req, &names, info);
+	free(names.list);
+}
+
 /* Adds one entry to the buffer. Returns its size, which is more than `left` if it does not fit, or
  * 0 for a name that is gone. */
 static size_t add_entry(fuse_req_t req, struct inode *directory, const char *name, off_t next,
@@ -152,20 +207,24 @@ static size_t add_entry(fuse_req_t req, struct inode *directory, const char *nam
 {
 	struct fuse_entry_param entry = {0};
 	struct inode *inode = directory;
+	bool lasts = lasting_directory(directory);
 
 	if (strcmp(name, "..") == 0 && directory->parent != NULL)
 		inode = directory->parent;
 	else if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
 		inode = inode_child(directory, name);
-	if (inode == NULL)
+	if (inode == NULL && !lasts)
 		return 0;
-	inode_stat(inode, &entry.attr);
+	if (inode != NULL)
+		inode_stat(inode, &entry.attr);
+	else
+		entry.attr.st_ino = inode_number(name); /* the kernel looks up what it is */
 	if (!plus)
 		return fuse_add_direntry(req, buffer, left, name, &entry.attr, next);
 	size_t size = fuse_add_direntry_plus(req, NULL, 0, name, &entry, next);
 	if (size > left)
 		return size;
-	if (name[0] != '.' || (strcmp(name, ".") != 0 && strcmp(name, "..") != 0))
+	if (!lasts && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
 		inode_entry(inode, &entry);
 	return fuse_add_direntry_plus(req, buffer, left, name, &entry, next);
 }
@@ -185,8 +244,12 @@ static void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 
 	/* The directory was opened before this process took over: the names come in their present
 	 * order. */
-	if (listing == NULL && directory != NULL)
-		listing = open_listing(filesystem, directory, info->fh, fuse_req_ctx(req)->uid);
+	if (listing == NULL && directory != NULL) {
+		struct names names = {0};
+		collect_known(directory, &names);
+		listing = open_listing(filesystem, &names, info->fh, fuse_req_ctx(req)->uid);
+		free(names.list);
+	}
 	if (directory == NULL || buffer == NULL || listing == NULL) {
 		free(buffer);
 		fuse_reply_err(req, directory == NULL ? ESTALE : ENOMEM);

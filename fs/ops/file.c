@@ -12,8 +12,10 @@
 
 #include "files/filesystem.h"
 #include "files/inode.h"
+#include "files/lasting.h"
 #include "files/parked.h"
 #include "kernel/request.h"
+#include "ops/lasting_ops.h"
 #include "ops/ops.h"
 #include "status/status.h"
 
@@ -91,6 +93,10 @@ void op_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
+	if (inode->lasting != NULL) {
+		lasting_getattr(req, inode);
+		return;
+	}
 	struct parked *opening = find_opening(inode, fuse_req_ctx(req)->pid);
 	if (opening != NULL)
 		finish_exclusive_open(req, opening);
@@ -138,6 +144,10 @@ void op_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 		fuse_reply_err(req, EPERM);
 		return;
 	}
+	if (inode->lasting != NULL) {
+		lasting_setattr(req, inode, attr, to_set);
+		return;
+	}
 	if (to_set & FUSE_SET_ATTR_SIZE) {
 		int error = inode_is_directory(inode)
 				    ? -EISDIR
@@ -178,6 +188,10 @@ void op_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
+	if (inode->lasting != NULL) {
+		lasting_read(req, inode, size, offset);
+		return;
+	}
 	if (offset < 0 || (uint64_t)offset >= inode->text_bytes) {
 		fuse_reply_buf(req, NULL, 0);
 		return;
@@ -197,6 +211,10 @@ void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, of
 		return;
 	if (inode == NULL) {
 		fuse_reply_err(req, ESTALE);
+		return;
+	}
+	if (inode->lasting != NULL) {
+		lasting_write(req, inode, data, size, offset, (info->flags & O_APPEND) != 0);
 		return;
 	}
 	if (info->flags & O_APPEND)

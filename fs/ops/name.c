@@ -12,9 +12,11 @@
 
 #include "files/filesystem.h"
 #include "files/inode.h"
+#include "files/lasting.h"
 #include "files/user.h"
 #include "kernel/notifier.h"
 #include "kernel/request.h"
+#include "ops/lasting_ops.h"
 #include "ops/ops.h"
 #include "status/status.h"
 
@@ -51,6 +53,8 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent_node, const char *name)
 
 	if (strlen(name) > NAME_BYTES_MAX)
 		fuse_reply_err(req, ENAMETOOLONG);
+	else if (parent != NULL && lasting_directory(parent))
+		lasting_lookup(req, parent, name);
 	else if (inode != NULL && inode_is_directory(inode))
 		reply_entry(req, inode);
 	else if (inode == NULL && parent != NULL)
@@ -119,7 +123,10 @@ static void make(fuse_req_t req, fuse_ino_t parent_node, const char *name, mode_
 
 	if (error == 0 && parent == NULL)
 		error = -ESTALE;
-	else if (error == 0 && inode_child(parent, name) != NULL)
+	else if (error == 0 && lasting_directory(parent)) {
+		lasting_make(req, parent, name, mode, NULL);
+		return;
+	} else if (error == 0 && inode_child(parent, name) != NULL)
 		error = -EEXIST;
 	if (error == 0)
 		error = make_room(filesystem, caller->uid, parent, name);
@@ -177,6 +184,8 @@ static void take_away(fuse_req_t req, fuse_ino_t parent_node, const char *name, 
 
 	if (error != 0) {
 		fuse_reply_err(req, -error);
+	} else if (parent != NULL && lasting_directory(parent)) {
+		lasting_remove(req, parent, name, directory);
 	} else if (inode == NULL) {
 		fuse_reply_err(req, ENOENT);
 	} else if (inode_is_directory(inode) != directory) {
@@ -203,32 +212,60 @@ void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 	take_away(req, parent, name, true);
 }
 
-/* Valid replies: err. */
-void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
+/* The directory, if names in it are lasting; NULL: they are locks. */
+static struct inode *lasting_parent(fuse_req_t req, fuse_ino_t node)
 {
-	(void)target;
-	(void)parent;
-	(void)name;
-	fuse_reply_err(req, EPERM);
+	struct inode *parent =
+		status_owns(node) ? NULL : inode_find(&filesystem_of(req)->inodes, node);
+	return parent != NULL && lasting_directory(parent) ? parent : NULL;
+}
+
+/* Valid replies: entry, err. */
+void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent_node, const char *name)
+{
+	struct inode *parent = lasting_parent(req, parent_node);
+
+	if (parent != NULL && check_reserved(parent_node, name) == 0)
+		lasting_make(req, parent, name, S_IFLNK | 0777, target);
+	else
+		fuse_reply_err(req, EPERM);
 }
 
 /* Valid replies: err. */
-void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
+void op_rename(fuse_req_t req, fuse_ino_t parent_node, const char *name, fuse_ino_t new_parent_node,
 	       const char *new_name, unsigned int flags)
 {
-	(void)parent;
-	(void)name;
-	(void)new_parent;
-	(void)new_name;
-	(void)flags;
-	fuse_reply_err(req, EPERM);
+	struct inode *parent = lasting_parent(req, parent_node);
+	struct inode *new_parent = lasting_parent(req, new_parent_node);
+
+	if (parent != NULL && new_parent != NULL && check_reserved(new_parent_node, new_name) == 0)
+		lasting_rename(req, parent, name, new_parent, new_name, flags);
+	else
+		fuse_reply_err(req, parent != NULL || new_parent != NULL ? EXDEV : EPERM);
 }
 
-/* Valid replies: err. */
-void op_link(fuse_req_t req, fuse_ino_t node, fuse_ino_t new_parent, const char *new_name)
+/* Valid replies: entry, err. */
+void op_link(fuse_req_t req, fuse_ino_t node, fuse_ino_t new_parent_node, const char *new_name)
 {
-	(void)node;
-	(void)new_parent;
-	(void)new_name;
-	fuse_reply_err(req, EPERM);
+	struct inode *inode =
+		status_owns(node) ? NULL : inode_find(&filesystem_of(req)->inodes, node);
+	struct inode *new_parent = lasting_parent(req, new_parent_node);
+	bool lasts = inode != NULL && inode->lasting != NULL;
+
+	if (lasts && new_parent != NULL && check_reserved(new_parent_node, new_name) == 0)
+		lasting_link(req, inode, new_parent, new_name);
+	else
+		fuse_reply_err(req, lasts || new_parent != NULL ? EXDEV : EPERM);
+}
+
+/* Valid replies: readlink, err. */
+void op_readlink(fuse_req_t req, fuse_ino_t node)
+{
+	struct inode *inode =
+		status_owns(node) ? NULL : inode_find(&filesystem_of(req)->inodes, node);
+
+	if (inode != NULL && inode->lasting != NULL)
+		lasting_readlink(req, inode);
+	else
+		fuse_reply_err(req, EINVAL);
 }

@@ -15,10 +15,12 @@
 #include "files/filesystem.h"
 #include "files/handle_end.h"
 #include "files/inode.h"
+#include "files/lasting.h"
 #include "files/parked.h"
 #include "files/user.h"
 #include "kernel/notifier.h"
 #include "kernel/request.h"
+#include "ops/lasting_ops.h"
 #include "ops/ops.h"
 #include "status/status.h"
 
@@ -65,9 +67,13 @@ void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		fuse_reply_err(req, -error);
 		return;
 	}
+	fill_info(info, handle);
+	if (info->flags & O_TRUNC && inode->lasting != NULL) {
+		lasting_open_cut(req, handle, info);
+		return;
+	}
 	if (info->flags & O_TRUNC)
 		inode_resize(inode, 0, fuse_req_ctx(req)->uid);
-	fill_info(info, handle);
 	if (fuse_reply_open(req, info) == -ENOENT)
 		handle_close(handle); /* the caller was killed; no RELEASE will come */
 }
@@ -213,6 +219,13 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	 * made to wait. */
 	if (exclusive && !filesystem->exclusive_open_waits) {
 		refuse_exclusive(req, parent, name);
+		return;
+	}
+	struct inode *directory =
+		status_owns(parent) ? NULL : inode_find(&filesystem->inodes, parent);
+	if (directory != NULL && lasting_directory(directory) &&
+	    (parent != FUSE_ROOT_ID || strcmp(name, STATUS_NAME) != 0)) {
+		lasting_create_open(req, directory, name, mode, info);
 		return;
 	}
 	int error = find_or_create(req, parent, name, mode, info->flags, &inode);

@@ -21,6 +21,7 @@ void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const cha
 void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
 	       const char *new_name, unsigned int flags);
 void op_link(fuse_req_t req, fuse_ino_t node, fuse_ino_t new_parent, const char *new_name);
+void op_readlink(fuse_req_t req, fuse_ino_t node);
 
 /* file.c */
 void op_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info);

@@ -10,8 +10,10 @@
 #include "dlockfs.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
+#include "files/lasting.h"
 #include "files/parked.h"
 #include "files/user.h"
+#include "ops/lasting_ops.h"
 #include "ops/ops.h"
 #include "ops/serving.h"
 #include "status/status.h"
@@ -87,6 +89,9 @@ void op_fsync(fuse_req_t req, fuse_ino_t node, int datasync, struct fuse_file_in
 		fuse_reply_err(req, EBADF);
 	else if (handle->fenced)
 		fuse_reply_err(req, EIO);
+	else if (handle->inode->lasting != NULL &&
+		 (handle->owner == NULL || !engine_file_holds(handle->owner)))
+		lasting_fsync(req, handle->inode);
 	else if (handle->owner == NULL)
 		fuse_reply_err(req, 0);
 	else

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -24,6 +25,8 @@
 #include "files/steer.h"
 #include "files/user.h"
 #include "kernel/request.h"
+#include "ops/asking.h"
+#include "ops/lasting_ops.h"
 #include "ops/ops.h"
 #include "status/status.h"
 
@@ -77,11 +80,14 @@ int serving_init(struct filesystem *filesystem, const struct config *config,
 		.config = config,
 		.shards = *shards,
 		.inodes.last_node = FUSE_ROOT_ID - 1,
+		.makers = epoll_create1(EPOLL_CLOEXEC),
 		.exclusive_open_waits = kernel_asks_before_open_returns(),
 	};
 	for (size_t i = 0; i < shards->count; i++)
 		shards->list[i].filesystem = filesystem;
 	metrics_init(&filesystem->metrics);
+	if (filesystem->makers < 0)
+		return -errno;
 	if (gethostname(filesystem->host, sizeof(filesystem->host) - 1) < 0)
 		return -errno;
 	if (!filesystem->exclusive_open_waits)
@@ -121,6 +127,7 @@ void serving_stop(struct filesystem *filesystem)
 	}
 	status_refuse_all(filesystem, -EIO);
 	steer_refuse_all(filesystem, -EIO);
+	asking_refuse_all(filesystem);
 }
 
 void serving_finish(struct filesystem *filesystem)
@@ -140,6 +147,7 @@ void serving_finish(struct filesystem *filesystem)
 	filesystem->status = NULL;
 	while (filesystem->requests.kept != NULL)
 		kept_request_free(filesystem, filesystem->requests.kept);
+	close(filesystem->makers);
 }
 
 void serving_advance(struct filesystem *filesystem, int64_t now_ms)
@@ -247,6 +255,7 @@ const struct engine_events serving_engine_events = {
 	.on_released = on_released,
 	.may_hold = may_hold,
 	.on_ranges = on_ranges,
+	.files = &asking_events,
 };
 
 const struct fuse_lowlevel_ops serving_ops = {
@@ -261,6 +270,7 @@ const struct fuse_lowlevel_ops serving_ops = {
 	.unlink = op_unlink,
 	.rmdir = op_rmdir,
 	.symlink = op_symlink,
+	.readlink = op_readlink,
 	.rename = op_rename,
 	.link = op_link,
 	.open = op_open,

@@ -14,6 +14,7 @@
 #include <utlist.h>
 
 #include "base/log.h"
+#include "claim/file_path.h"
 #include "engine/transfer.h"
 #include "files/audit.h"
 #include "files/claim_text.h"
@@ -26,6 +27,7 @@
 #include "files/user.h"
 #include "kernel/notifier.h"
 #include "kernel/request.h"
+#include "ops/lasting_ops.h"
 #include "status/status.h"
 
 #define NODES_MAX (NODES_END - 1)
@@ -87,7 +89,11 @@ static void restore_details(struct state_reader *in, void *details)
 static struct lock_policy policy(void *context, const char *path)
 {
 	const struct shard *shard = context;
-	return config_policy(shard->filesystem->config, path);
+	char *plain = file_path_plain(path); /* of a lock on a lasting name, too */
+	struct lock_policy policy =
+		config_policy(shard->filesystem->config, plain != NULL ? plain : path);
+	free(plain);
+	return policy;
 }
 
 static struct owner *find_owner(void *context, uint64_t number)
@@ -560,6 +566,7 @@ void takeover_resume(struct takeover *takeover, struct filesystem *filesystem)
 		struct fuse_buf buffer = {.mem = request->text, .size = request->bytes};
 		filesystem_handle(filesystem, &buffer);
 	}
+	lasting_resume_all(filesystem);
 	kept_request_resume_all(filesystem);
 }
 

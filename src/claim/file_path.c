@@ -7,20 +7,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-char *file_path_plain(const char *path)
+char *file_path_put_plain(char *to, const char *path)
 {
 	const char *rest = strstr(path, "//");
+	char *end;
+
+	if (rest == NULL)
+		return stpcpy(to, path);
+	end = mempcpy(to, path, (size_t)(rest - path));
+	end = stpcpy(end, rest + (rest == path ? 2 : 1));
+	if (end > to && end[-1] == '/')
+		*--end = '\0';
+	return end;
+}
+
+char *file_path_plain(const char *path)
+{
 	char *plain = malloc(strlen(path) + 1);
 
-	if (plain == NULL)
-		return NULL;
-	if (rest == NULL)
-		return strcpy(plain, path);
-	size_t top = (size_t)(rest - path);
-	memcpy(plain, path, top);
-	strcpy(plain + top, rest + (top == 0 ? 2 : 1));
-	size_t bytes = strlen(plain);
-	if (bytes > 0 && plain[bytes - 1] == '/')
-		plain[bytes - 1] = '\0';
+	if (plain != NULL)
+		file_path_put_plain(plain, path);
 	return plain;
 }

@@ -23,4 +23,7 @@
  * out of memory. */
 char *file_path_plain(const char *path);
 
+/* Writes that, which is no longer than the path, and a NUL. Returns its end. */
+char *file_path_put_plain(char *to, const char *path);
+
 #endif

@@ -103,6 +103,12 @@ const struct config_key config_keys[] = {
 	 "the signal for a process that is asked to release its lock, besides POLLPRI"},
 	{"locks", "recipe", RECIPE, IN_POLICY(recipe), 0, 0, "curator-rw", false,
 	 "which other clients of ZooKeeper share the lock: how its claims are named"},
+	{"locks", "style", STYLE, IN_POLICY(style), 0, 0, "lock", false,
+	 "what names in the directory are: locks, or lock files that outlive close"},
+	{"locks", "file_owner", FILE_OWNER, IN_POLICY(file_owner), 0, 0, "host", false,
+	 "with style = file: a name goes with its host, or with the process that made it"},
+	{"locks", "steal", STEAL, IN_POLICY(steal), 0, 0, "yes", false,
+	 "with style = file: names of other hosts can be removed and replaced"},
 	{"locks", "owner", USER, IN_POLICY(owner), 0, ACCOUNT_MAX, "creator", false,
 	 "the user whose the file is, on all hosts"},
 	{"locks", "group", GROUP, IN_POLICY(group), 0, ACCOUNT_MAX, "creator", false,
@@ -366,6 +372,14 @@ void config_reload(struct config *config, struct config *fresh,
 	config_finish(fresh);
 }
 
+/* A section with STYLE_FILE matches a directory, and all that is in it. */
+static bool section_matches(const struct config_section *section, const char *path, size_t slashes)
+{
+	if (section->policy.style == STYLE_FILE)
+		return fnmatch(section->pattern, path, FNM_PATHNAME | FNM_LEADING_DIR) == 0;
+	return slashes <= section->slashes && fnmatch(section->pattern, path, FNM_PATHNAME) == 0;
+}
+
 struct lock_policy config_policy(const struct config *config, const char *path)
 {
 	struct lock_policy policy = config->sections[CONFIG_ALL_LOCKS].policy;
@@ -374,8 +388,7 @@ struct lock_policy config_policy(const struct config *config, const char *path)
 	for (size_t i = CONFIG_FIRST_PATTERN; i < config->section_count; i++) {
 		const struct config_section *section = &config->sections[i];
 
-		if (slashes <= section->slashes &&
-		    fnmatch(section->pattern, path, FNM_PATHNAME) == 0)
+		if (section_matches(section, path, slashes))
 			apply_section(&policy, section);
 	}
 	apply_section(&policy, &config->sections[CONFIG_OPTIONS]);

@@ -8,7 +8,8 @@
  * Sections: [mount]; [store] for all locks and [store "prefix"] for the lock of that path and all
  * below it, whole components only, of which the longest wins; [locks] for all locks and
  * [locks "pattern"] for those whose path matches the fnmatch(3) pattern with FNM_PATHNAME: "*"
- * stands for no slash, and a leading dot is like any other character. A pattern is more specific
+ * stands for no slash, and a leading dot is like any other character. With `style = file` a section
+ * is of directories, and counts for all that is in them, too. A pattern is more specific
  * than plain [locks], wherever that stands in the file; of several patterns that match, the last
  * one in the file that sets a key wins. An option of the command line wins over everything, for all
  * locks.
@@ -40,6 +41,20 @@
 
 #define CONFIG_LOCK_DELAY_MAX_MS (60 * 60 * 1000)
 
+/* What a name in a directory is. A pattern of a section with STYLE_FILE is of directories, and its
+ * keys count for all names in them, at any depth. */
+enum lock_style {
+	STYLE_LOCK, /* a lock, which a caller holds while it has the file open */
+	STYLE_FILE, /* a lock file that outlives close: it exists for all hosts or for none */
+};
+
+enum file_owner {
+	FILE_OWNER_HOST,    /* its host's session */
+	FILE_OWNER_PROCESS, /* that, and the process that made it */
+};
+
+enum { STEAL_YES, STEAL_NO };
+
 /* The keys that may differ from lock to lock. */
 struct lock_policy {
 	int64_t wait_limit_ms; /* a blocking call fails with ENOLCK after so long without the store;
@@ -61,6 +76,10 @@ struct lock_policy {
 	int64_t on_lost;   /* the signal for a process that has lost its lock; 0: none, EIO alone */
 	int64_t on_revoke; /* the signal for a process that is asked to release it; 0: none */
 	int64_t recipe;	   /* enum claim_recipe: which other clients the lock is shared with */
+	int64_t style;	   /* enum lock_style */
+	/* In a directory of STYLE_FILE: */
+	int64_t file_owner; /* enum file_owner: with whom a name goes that nobody takes away */
+	int64_t steal; /* whether names of other hosts may be taken away: STEAL_YES, STEAL_NO */
 	/* Who may use the lock, as for a file. CONFIG_CREATOR: as the file is created; but if any
 	 * of the three is set, as fs/files/access.h says. */
 	int64_t owner; /* a user id, */
@@ -139,8 +158,8 @@ struct lock_policy config_policy(const struct config *config, const char *path);
 /* Whether any lock may have lock_policy.lock_delay_ms. */
 bool config_has_lock_delay(const struct config *config);
 
-/* With more slashes in its path a lock matches no pattern: config_policy() is the same for all of
- * those. */
+/* With more slashes in its path a lock matches no pattern, but those of directories:
+ * config_policy() is the same for all of those that are in one directory. */
 size_t config_slashes_max(const struct config *config);
 
 /* Whether `owner`, `group` or `mode` is set for any lock. */

@@ -88,6 +88,15 @@ void config_value_describe(const struct config_key *key, char *text, size_t text
 	case RECIPE:
 		snprintf(text, text_bytes, "curator-rw, curator-mutex, kazoo or curator-any");
 		break;
+	case STYLE:
+		snprintf(text, text_bytes, "lock or file");
+		break;
+	case FILE_OWNER:
+		snprintf(text, text_bytes, "host or process");
+		break;
+	case STEAL:
+		snprintf(text, text_bytes, "yes or no");
+		break;
 	case DIRECTORIES:
 		snprintf(text, text_bytes, "paths below the mount, divided by blanks");
 		break;
@@ -198,6 +207,18 @@ static bool parse_log_level(const char *text, int64_t *ret)
 static bool parse_recipe(const char *text, int64_t *ret)
 {
 	return parse_word(text, claim_recipe_names, CLAIM_RECIPES, ret);
+}
+
+/* A word of the list that belongs to the type. */
+static bool parse_choice(enum config_type type, const char *text, int64_t *ret)
+{
+	static const char *const styles[] = {[STYLE_LOCK] = "lock", [STYLE_FILE] = "file"};
+	static const char *const owners[] = {
+		[FILE_OWNER_HOST] = "host", [FILE_OWNER_PROCESS] = "process"};
+	static const char *const answers[] = {[STEAL_YES] = "yes", [STEAL_NO] = "no"};
+	const char *const *words = type == STYLE ? styles : type == FILE_OWNER ? owners : answers;
+
+	return parse_word(text, words, 2, ret);
 }
 
 static bool parse_acl(const char *text, int64_t *ret)
@@ -458,6 +479,10 @@ static bool parse_number_value(const struct config_key *key, const char *text, i
 		return parse_signal(text, "none", ret);
 	case RECIPE:
 		return parse_recipe(text, ret);
+	case STYLE:
+	case FILE_OWNER:
+	case STEAL:
+		return parse_choice(key->type, text, ret);
 	case DURATION_OR_FOREVER:
 		if (strcmp(text, "forever") == 0) {
 			*ret = CONFIG_FOREVER;

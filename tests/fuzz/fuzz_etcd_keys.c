@@ -23,8 +23,11 @@ static void check_key(const char *rest, size_t bytes, const char *value, size_t 
 	struct etcd_named named;
 	char *name = etcd_claim_parse(rest, bytes, value, value_bytes, REVISION, &claim);
 
+	bool is_of_lock = etcd_key_is_of_lock(rest, bytes, REVISION);
+
 	if (!name)
 		return;
+	REQUIRE(is_of_lock || claim.id.session == 0);
 	REQUIRE(!strchr(name, '/') && claim.order == REVISION);
 	named = etcd_key_of_claim(ROOT, LOCK, name);
 	REQUIRE(named.key.bytes && named.order == REVISION);

@@ -234,6 +234,13 @@ static bool add_proof(struct transaction *transaction, const struct operation *o
 	const struct store_proof *proof = &operation->proofs[i];
 	const struct etcd_named *claim = &operation->proved[i];
 
+	if (claim->is_file) {
+		etcd_transaction_require_lease(transaction, &claim->key,
+					       operation->store->lease_id);
+		etcd_transaction_range(&transaction->otherwise, &claim->key, NULL)->keys_only =
+			true;
+		return true;
+	}
 	if (!etcd_key_end_of_claim(&keys->ends[i], &claim->key))
 		return false;
 	if (!proof->text) {
@@ -270,6 +277,16 @@ static int send_proof(struct operation *operation)
 	return error;
 }
 
+static bool stands(const struct operation *operation, size_t i, const Etcd__RangeResponse *found)
+{
+	const struct etcd_named *claim = &operation->proved[i];
+
+	if (claim->is_file)
+		return found && found->n_kvs == 1 &&
+		       found->kvs[0]->lease == operation->store->lease_id;
+	return is_found(found, claim);
+}
+
 /* What was in the way: 0 if it cannot be told. */
 static int find_missing(const struct operation *operation, const Etcd__TxnResponse *answer,
 			const char **ret_missing)
@@ -277,7 +294,7 @@ static int find_missing(const struct operation *operation, const Etcd__TxnRespon
 	for (size_t i = 0; i < operation->count; i++) {
 		const Etcd__RangeResponse *found = etcd_transaction_found(answer, i + 1);
 
-		if (!is_found(found, &operation->proved[i])) {
+		if (!stands(operation, i, found)) {
 			*ret_missing = operation->proofs[i].path;
 			return -ENOENT;
 		}
@@ -307,6 +324,7 @@ static void conclude_proof(struct operation *operation, int error, const Etcd__T
 /* Copies the proofs into one block. */
 static bool take_proofs(struct operation *operation, const struct store_proof *proofs, size_t count)
 {
+	const char *root = operation->store->root;
 	size_t bytes = count * sizeof(*proofs);
 	char *at;
 
@@ -328,8 +346,13 @@ static bool take_proofs(struct operation *operation, const struct store_proof *p
 			at = stpcpy(at, proofs[i].text) + 1;
 		}
 		operation->count = i + 1;
-		operation->proved[i] =
-			etcd_key_of_claim(operation->store->root, proofs[i].path, proofs[i].name);
+		if (proofs[i].name) {
+			operation->proved[i] =
+				etcd_key_of_claim(root, proofs[i].path, proofs[i].name);
+		} else {
+			operation->proved[i].is_file = true;
+			etcd_key_of_file(&operation->proved[i].key, root, proofs[i].path);
+		}
 		if (!operation->proved[i].key.bytes)
 			return false;
 	}

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "claim/file_path.h"
+
 #define READ	"read/"
 #define WRITE	"write/"
 #define DATA	"/data"
@@ -40,14 +42,51 @@ static bool join_texts(struct etcd_key *ret, const char *const *texts)
 	return true;
 }
 
+/* The same behind the root, what stands between, and the path in its plain form. */
+#define join_below(ret, root, between, path, ...)                                                  \
+	join_below_texts(ret, root, between, path, (const char *const[]){__VA_ARGS__, NULL})
+
+static bool join_below_texts(struct etcd_key *ret, const char *root, const char *between,
+			     const char *path, const char *const *texts)
+{
+	size_t room = strlen(root) + strlen(between) + strlen(path) + 1;
+	char *at;
+
+	for (size_t i = 0; texts[i]; i++)
+		room += strlen(texts[i]);
+	*ret = (struct etcd_key){.bytes = malloc(room)};
+	if (!ret->bytes)
+		return false;
+	at = file_path_put_plain(stpcpy(stpcpy(ret->bytes, root), between), path);
+	for (size_t i = 0; texts[i]; i++)
+		at = stpcpy(at, texts[i]);
+	ret->count = (size_t)(at - ret->bytes);
+	return true;
+}
+
+static const char *between(const char *root)
+{
+	return *root ? "/" : "";
+}
+
+static const char *between_held(const char *root)
+{
+	return &HELD[!*root];
+}
+
 bool etcd_key_of_queue(struct etcd_key *ret, const char *root, const char *path)
 {
-	return join(ret, root, *root ? "/" : "", path, *path ? "/" : "");
+	return join_below(ret, root, between(root), path, *path ? "/" : "");
+}
+
+bool etcd_key_of_file(struct etcd_key *ret, const char *root, const char *path)
+{
+	return join_below(ret, root, between(root), path, "");
 }
 
 bool etcd_key_of_markers(struct etcd_key *ret, const char *root, const char *path)
 {
-	return join(ret, root, &HELD[!*root], path, "/");
+	return join_below(ret, root, between_held(root), path, "/");
 }
 
 enum { SLOT_BYTES = 24 }; /* a session, a dot, a number and the final NUL */
@@ -63,7 +102,7 @@ bool etcd_key_of_marker(struct etcd_key *ret, const char *root, const char *path
 	char slot[SLOT_BYTES];
 
 	format_slot(slot, name);
-	return join(ret, root, &HELD[!*root], path, "/", slot);
+	return join_below(ret, root, between_held(root), path, "/", slot);
 }
 
 bool etcd_key_of_slots(struct etcd_key *ret, const char *root, const char *path, uint64_t session,
@@ -72,8 +111,8 @@ bool etcd_key_of_slots(struct etcd_key *ret, const char *root, const char *path,
 	char text[SLOT_BYTES];
 
 	snprintf(text, sizeof(text), "%016" PRIx64 ".", session);
-	return join(ret, root, *root ? "/" : "", path, "/", mode == CLAIM_SHARED ? READ : WRITE,
-		    text);
+	return join_below(ret, root, between(root), path, "/", mode == CLAIM_SHARED ? READ : WRITE,
+			  text);
 }
 
 bool etcd_key_of_marked_slots(struct etcd_key *ret, const char *root, const char *path,
@@ -82,7 +121,7 @@ bool etcd_key_of_marked_slots(struct etcd_key *ret, const char *root, const char
 	char text[SLOT_BYTES];
 
 	snprintf(text, sizeof(text), "%016" PRIx64 ".", session);
-	return join(ret, root, &HELD[!*root], path, "/", text);
+	return join_below(ret, root, between_held(root), path, "/", text);
 }
 
 uint16_t etcd_slot_parse(const char *rest, size_t bytes)
@@ -108,8 +147,8 @@ bool etcd_key_of_new(struct etcd_key *ret, const char *root, const char *path,
 	char slot[SLOT_BYTES];
 
 	format_slot(slot, name);
-	return join(ret, root, *root ? "/" : "", path, "/",
-		    name->mode == CLAIM_SHARED ? READ : WRITE, slot);
+	return join_below(ret, root, between(root), path, "/",
+			  name->mode == CLAIM_SHARED ? READ : WRITE, slot);
 }
 
 static int hex_digit(char c)
@@ -190,7 +229,7 @@ static struct etcd_named named_of_other(const char *root, const char *path, cons
 		return named;
 	}
 	/* The name makes room for what is decoded. */
-	if (!join(&named.key, root, *root ? "/" : "", path, "/", folder, name))
+	if (!join_below(&named.key, root, between(root), path, "/", folder, name))
 		return named;
 	named.key.count -= strlen(name);
 	if (!decode(&named.key, name, bytes)) {
@@ -317,6 +356,86 @@ char *etcd_value_format(const char *line, const char *text)
 	return value;
 }
 
+/* The first line of a file's value. */
+#define MADE	"made="
+#define CHANGED "changed="
+
+char *etcd_file_value_format(const char *text, int64_t now_ms, bool is_new)
+{
+	char line[sizeof(CHANGED) + 20];
+
+	snprintf(line, sizeof(line), "%s%" PRId64, is_new ? MADE : CHANGED, now_ms);
+	return etcd_value_format(line, text);
+}
+
+size_t etcd_file_value_parse(const char *value, size_t bytes, int64_t *ret_ms, bool *ret_is_new)
+{
+	size_t line = etcd_value_line(value, bytes), at;
+	bool is_new = begins_with(value, line, MADE);
+	int64_t ms = 0;
+
+	if (line == bytes || (!is_new && !begins_with(value, line, CHANGED)))
+		return 0;
+	at = is_new ? strlen(MADE) : strlen(CHANGED);
+	if (line - at > 18)
+		return 0;
+	for (; at < line; at++) {
+		if (value[at] < '0' || value[at] > '9')
+			return 0;
+		ms = 10 * ms + (value[at] - '0');
+	}
+	*ret_ms = ms;
+	*ret_is_new = is_new;
+	return line + 1;
+}
+
+static size_t count_digits(const char *text, size_t bytes, const char *digits)
+{
+	size_t count = 0;
+
+	while (count < bytes && text[count] && strchr(digits, text[count]))
+		count++;
+	return count;
+}
+
+/* What dlockfs, and RWMutex, have behind "read/" and "write/". */
+static bool is_placed(const char *text, size_t bytes)
+{
+	const size_t session_bytes = 16, time_bytes = 19;
+
+	if (bytes == time_bytes && count_digits(text, bytes, "0123456789") == bytes)
+		return true;
+	return bytes > session_bytes + 1 && text[session_bytes] == '.' &&
+	       count_digits(text, bytes, "0123456789abcdef") == session_bytes &&
+	       count_digits(text + session_bytes + 1, bytes - session_bytes - 1, "0123456789") ==
+		       bytes - session_bytes - 1;
+}
+
+static bool is_folder(const char *text, size_t bytes, const char *folder)
+{
+	return bytes >= strlen(folder) &&
+	       memcmp(text + bytes - strlen(folder), folder, strlen(folder)) == 0 &&
+	       (bytes == strlen(folder) || text[bytes - strlen(folder) - 1] == '/');
+}
+
+bool etcd_key_is_of_lock(const char *rest, size_t bytes, int64_t lease)
+{
+	const char *slash;
+	char mutex[17];
+	size_t folder;
+
+	if (etcd_key_is_data(rest, bytes))
+		bytes -= strlen(DATA);
+	slash = memrchr(rest, '/', bytes);
+	folder = slash ? (size_t)(slash - rest) + 1 : 0;
+	snprintf(mutex, sizeof(mutex), "%" PRIx64, (uint64_t)lease);
+	if (lease != 0 && bytes - folder == strlen(mutex) &&
+	    memcmp(rest + folder, mutex, strlen(mutex)) == 0)
+		return true;
+	return (is_folder(rest, folder, READ) || is_folder(rest, folder, WRITE)) &&
+	       is_placed(rest + folder, bytes - folder);
+}
+
 /* Whether the value is that of the claim of dlockfs that has this key. */
 static bool is_ours(const char *rest, size_t bytes, const char *value, size_t value_bytes,
 		    struct claim_name *ret)
@@ -335,9 +454,12 @@ char *etcd_claim_parse(const char *rest, size_t bytes, const char *value, size_t
 		       int64_t revision, struct claim_name *ret)
 {
 	struct folder folder = find_folder(rest, bytes);
+	bool is_new;
+	int64_t ms;
 	char *name;
 
-	if (!etcd_key_is_claim(rest, bytes))
+	if (!etcd_key_is_claim(rest, bytes) ||
+	    etcd_file_value_parse(value, value_bytes, &ms, &is_new) > 0)
 		return NULL;
 	rest += folder.bytes;
 	bytes -= folder.bytes;

@@ -10,6 +10,10 @@
  *     .dlockfs/held/a/b/<session>.<slot>   the marker of a claim; its text with "/data"
  *     .dlockfs/sessions/<lease>            a session
  *
+ * and the file "a//b" (claim/file_path.h), whose lock is the one above:
+ *
+ *     a/b                                  its value: a line with a time, and its text
+ *
  * A claim has a lease; what has none is no claim. Claims are ordered by create revision. Mutex
  * (clientv3/concurrency) waits for every key below "a/b/" that was created before its own, a writer
  * of RWMutex for every one that was changed last before its own, a reader for those below
@@ -24,6 +28,9 @@
  * etcd keeps each key in its index until the next compaction, also when it is deleted, and goes
  * through all of them for each list: so the keys are few, and used again. <session> is that of the
  * claim's id, <slot> the least number from 1 on of which there is no claim in that queue (slots.c).
+ *
+ * A key that is not of a lock by its form is a file. One directly below "a/b/" whose
+ * value is that of a file of dlockfs is no claim of the lock "a/b", though Mutex waits for it.
  *
  * The *name* of a claim (stores/store.h) ends in its create revision, as if the store had numbered
  * it:
@@ -59,6 +66,8 @@ struct etcd_key {
 /* What the keys of the lock's claims begin with; "" is above all locks. */
 bool etcd_key_of_queue(struct etcd_key *ret, const char *root, const char *path);
 
+bool etcd_key_of_file(struct etcd_key *ret, const char *root, const char *path);
+
 /* What the keys of its claims' markers begin with. */
 bool etcd_key_of_markers(struct etcd_key *ret, const char *root, const char *path);
 
@@ -87,6 +96,7 @@ bool etcd_key_of_new(struct etcd_key *ret, const char *root, const char *path,
 struct etcd_named {
 	struct etcd_key key; /* bytes NULL: it is no name of a claim here, or out of memory */
 	int64_t order;
+	bool is_file; /* the key is that of a file, which has no name */
 	bool is_ours; /* it is a claim of dlockfs, and may have data: then its content */
 	struct claim_name parts;
 };
@@ -105,13 +115,25 @@ bool etcd_key_is_data(const char *rest, size_t bytes);
 /* Whether what follows etcd_key_of_queue() in a key makes it one of a claim of that lock. */
 bool etcd_key_is_claim(const char *rest, size_t bytes);
 
-/* Reads such a key, and its value. Returns the claim's name, to be freed, and its content in *ret;
- * NULL: it is no claim of that lock, or out of memory (errno). */
+/* Whether what follows the directory in a key with that lease makes it one of a lock, by the form
+ * of keys above: of a Mutex the key ends in its lease, of an RWMutex in a time in nanoseconds. Else
+ * it is a file of the directory. */
+bool etcd_key_is_of_lock(const char *rest, size_t bytes, int64_t lease);
+
+/* Reads the key of a claim, and its value. Returns the claim's name, to be freed, and its content
+ * in *ret; NULL: it is no claim of that lock, or out of memory (errno). */
 char *etcd_claim_parse(const char *rest, size_t bytes, const char *value, size_t value_bytes,
 		       int64_t revision, struct claim_name *ret);
 
 /* The value of a claim: to be freed; NULL: out of memory. */
 char *etcd_value_format(const char *line, const char *text);
+
+/* The value of a file that is made, or whose text is replaced, then: in milliseconds since 1970, by
+ * the clock of the host that does it. To be freed; NULL: out of memory. */
+char *etcd_file_value_format(const char *text, int64_t now_ms, bool is_new);
+
+/* Returns where the text begins; 0: the value is not in that form, and all of it is the text. */
+size_t etcd_file_value_parse(const char *value, size_t bytes, int64_t *ret_ms, bool *ret_is_new);
 
 /* How many bytes of a value are its first line, without its end. */
 size_t etcd_value_line(const char *value, size_t bytes);

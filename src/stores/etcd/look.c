@@ -49,12 +49,8 @@ static void start_about_claim(struct operation *operation)
 /* look() */
 
 /* The names below, each once, as they are found in the order of keys. */
-struct names {
-	char **list;
-	size_t count, room;
-};
 
-static bool add_name(struct names *names, const char *name, size_t bytes)
+bool etcd_names_add(struct names *names, const char *name, size_t bytes)
 {
 	if (names->count > 0) {
 		const char *last = names->list[names->count - 1];
@@ -75,7 +71,7 @@ static bool add_name(struct names *names, const char *name, size_t bytes)
 	return names->list[names->count] && ++names->count;
 }
 
-static void free_names(struct operation *operation)
+void etcd_names_free(struct operation *operation)
 {
 	struct names *names = operation->names;
 
@@ -106,7 +102,8 @@ static bool add_names(const struct operation *operation, const Etcd__RangeRespon
 		size_t bytes = found->kvs[i]->key.len - operation->queue.count;
 
 		if (is_below(operation, rest, bytes) &&
-		    !add_name(names, rest, (size_t)((const char *)memchr(rest, '/', bytes) - rest)))
+		    !etcd_names_add(names, rest,
+				    (size_t)((const char *)memchr(rest, '/', bytes) - rest)))
 			return false;
 	}
 	return true;
@@ -193,7 +190,7 @@ int etcd_look(struct store *base, struct store_look *look, const char *path)
 
 	if (!operation)
 		return -ENOMEM;
-	operation->finish = free_names;
+	operation->finish = etcd_names_free;
 	operation->names = calloc(1, sizeof(*operation->names));
 	if (!operation->names ||
 	    !etcd_key_of_queue(&operation->next_page, operation->store->root, path)) {
@@ -292,9 +289,12 @@ static bool look_for_marker(struct operation *operation, const char *claim)
 
 int etcd_read(struct store *base, struct store_read *read, const char *path, const char *name)
 {
-	struct operation *operation = create(base, STORE_READ, read, path, name);
+	struct operation *operation;
 	char marked[CLAIM_NAME_BYTES];
 
+	if (!name)
+		return etcd_read_file(base, read, path);
+	operation = create(base, STORE_READ, read, path, name);
 	if (!operation)
 		return -ENOMEM;
 	if (claim_marker_parse(name, marked) && !look_for_marker(operation, marked)) {

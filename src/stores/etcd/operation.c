@@ -20,7 +20,8 @@
 bool etcd_operation_is_outside(const struct operation *operation)
 {
 	return operation->kind == STORE_LOOK || operation->kind == STORE_READ ||
-	       operation->kind == STORE_WRITE || operation->kind == STORE_REMOVE;
+	       operation->kind == STORE_WRITE || operation->kind == STORE_REMOVE ||
+	       operation->kind == STORE_FILES || operation->kind == STORE_ALTER;
 }
 
 void etcd_operation_free(struct operation *operation)
@@ -84,7 +85,7 @@ void etcd_store_starve(struct store_etcd *store)
 	etcd_store_wake(store);
 }
 
-static void fail(struct operation *operation, int error)
+void etcd_operation_fail(struct operation *operation, int error)
 {
 	operation->is_failed = true;
 	operation->failure = error;
@@ -97,12 +98,13 @@ static void send_first(struct operation *operation)
 	struct store_etcd *store = operation->store;
 	int error = -ECONNRESET;
 
-	/* What the engine asks goes out in its session only. */
+	/* What the engine asks, and what is about files, goes out in the session only. */
 	if (grpc_is_connected(store->grpc) &&
-	    (etcd_operation_is_outside(operation) || store->step == SESSION_CONNECTED))
+	    ((etcd_operation_is_outside(operation) && !operation->file) ||
+	     store->step == SESSION_CONNECTED))
 		error = operation->send(operation);
 	if (error)
-		fail(operation, error == -ENOMEM ? -ECONNRESET : error);
+		etcd_operation_fail(operation, error == -ENOMEM ? -ECONNRESET : error);
 	else
 		etcd_store_wake(store);
 }
@@ -266,6 +268,11 @@ void etcd_operation_start(struct operation *operation, bool in_lane)
 	send_first(operation);
 }
 
+void etcd_operation_hold(struct operation *operation)
+{
+	DL_APPEND(operation->store->others, operation);
+}
+
 void etcd_operation_end(struct operation *operation, int error)
 {
 	struct store_etcd *store = operation->store;
@@ -304,8 +311,16 @@ static const struct {
 	{GRPC_UNKNOWN, NULL, -EIO},
 };
 
+/* "raft proposal dropped", "raft: stopped". */
+bool etcd_is_undecided(int status, const char *text)
+{
+	return status == GRPC_UNKNOWN && strncmp(text, "raft", strlen("raft")) == 0;
+}
+
 static int refusal_error(int status, const char *text)
 {
+	if (etcd_is_undecided(status, text))
+		return -ECONNRESET;
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
 		if (refusals[i].status == status &&
 		    (!refusals[i].text || strstr(text, refusals[i].text)))
@@ -416,6 +431,11 @@ void etcd_operations_drop(struct store_etcd *store)
 		free_lane(store, lane);
 	}
 	DL_FOREACH_SAFE (store->others, operation, next) {
+		if (operation->kind == STORE_ALTER && operation->call) {
+			grpc_cancel(operation->call);
+			operation->call = NULL;
+			etcd_operation_fail(operation, -ECONNRESET);
+		}
 		if (etcd_operation_is_outside(operation))
 			continue;
 		DL_DELETE(store->others, operation);

@@ -3,7 +3,7 @@
  * The inside of the etcd store, for its own files: store.c (the table), session.c (leases, and what
  * is told of them), operation.c (how operations go to the servers and come back), transaction.c
  * (their form), slots.c (which keys are in use), place.c, queue.c (list), claim.c (amend, mark,
- * withdraw, prove), watch.c and look.c.
+ * withdraw, prove), watch.c, look.c and files.c.
  *
  * An operation is a transaction of etcd (KV.Txn); reads are transactions without writes, so they
  * are linearizable. Requests on one connection are carried out in no order. So there is a *lane*
@@ -45,7 +45,9 @@
 struct gone;
 struct lane;
 struct slots;
-struct names; /* look.c */
+struct names;
+struct file_request; /* files.c */
+struct file_turn;
 struct watch;
 
 struct operation {
@@ -82,6 +84,7 @@ struct operation {
 	struct etcd_key next_page;
 	struct names *names;
 	void (*finish)(struct operation *operation); /* frees what it has besides; or NULL */
+	struct file_request *file; /* it is about files, asked from outside in this session */
 	/* prove() */
 	struct store_proof *proofs; /* of one block */
 	struct etcd_named *proved;
@@ -140,6 +143,7 @@ struct store_etcd {
 	/* Operations */
 	struct lane *lanes;	  /* by path */
 	struct slots *slots;	  /* by path */
+	struct file_turn *turns;  /* by path */
 	uint64_t claims_session;  /* of the ids of the claims that were placed last */
 	struct operation *others; /* which are in no lane */
 	struct operation *failed; /* to be answered by the next dispatch() */
@@ -153,6 +157,7 @@ struct store_etcd {
 	struct grpc_call *watcher; /* the stream; NULL: to be opened */
 	struct watch *watches;	   /* by their id */
 	struct watch *lost;	   /* to be set up, in their order */
+	struct watch *read;	   /* those that are being read */
 	int64_t watch_ids;
 	size_t watches_read;	   /* how many are being read */
 	int64_t progress_ms;	   /* when the stream's progress was asked for last, */
@@ -173,6 +178,9 @@ struct operation *etcd_operation_create(struct store_etcd *store, enum store_ope
 /* Sends the operation, behind those of its lock if it is to be in a lane. */
 void etcd_operation_start(struct operation *operation, bool in_lane);
 
+/* Has it wait, in no lane, for etcd_operation_send_again(). */
+void etcd_operation_hold(struct operation *operation);
+
 /* Sends the request of an operation. Returns 0 or -ENOMEM. */
 int etcd_operation_call(struct operation *operation, const Etcd__TxnRequest *request);
 
@@ -182,10 +190,14 @@ void etcd_operation_send_again(struct operation *operation);
 /* Counts and frees it, and sends the next one of its lane. */
 void etcd_operation_end(struct operation *operation, int error);
 
+/* Answers it with that by the next dispatch(). */
+void etcd_operation_fail(struct operation *operation, int error);
+
 /* Frees one that was not started. */
 void etcd_operation_free(struct operation *operation);
 
-/* All operations without an event; but those from outside (look.c) are answered -ECONNRESET. */
+/* All operations without an event, but those from outside (look.c, files.c), which go on: only
+ * alter() is answered -ECONNRESET. */
 void etcd_operations_drop(struct store_etcd *store);
 
 /* The others, too. */
@@ -204,6 +216,10 @@ void etcd_store_starve(struct store_etcd *store);
  * refused is logged, at most so often. May end the connection or the session. */
 int etcd_error(struct store_etcd *store, int status, const char *text, const char *doing,
 	       const char *path);
+
+/* Whether the answer is none: the member has not brought the request before the others, as while
+ * its leader hands over to another member, and says so without a status of its own. */
+bool etcd_is_undecided(int status, const char *text);
 
 /* Whether the operation is asked from outside of the engine. */
 bool etcd_operation_is_outside(const struct operation *operation);
@@ -292,14 +308,21 @@ void etcd_transaction_require_created(struct transaction *transaction, const str
 void etcd_transaction_require_version(struct transaction *transaction, const struct etcd_key *key,
 				      int64_t version);
 
+/* Only if there is the key. */
+void etcd_transaction_require_existing(struct transaction *transaction, const struct etcd_key *key);
+
+/* Only if the key has that lease. */
+void etcd_transaction_require_lease(struct transaction *transaction, const struct etcd_key *key,
+				    int64_t lease);
+
 /* Only if that is the key's value. */
 void etcd_transaction_require_value(struct transaction *transaction, const struct etcd_key *key,
 				    const char *value);
 
 Etcd__RangeRequest *etcd_transaction_range(struct transaction_branch *branch,
 					   const struct etcd_key *key, const struct etcd_key *end);
-void etcd_transaction_put(struct transaction_branch *branch, const struct etcd_key *key,
-			  const char *text, int64_t lease);
+Etcd__PutRequest *etcd_transaction_put(struct transaction_branch *branch,
+				       const struct etcd_key *key, const char *text, int64_t lease);
 void etcd_transaction_delete(struct transaction_branch *branch, const struct etcd_key *key,
 			     const struct etcd_key *end);
 
@@ -353,10 +376,26 @@ int etcd_write(struct store *base, struct store_change *change, const char *path
 int etcd_remove(struct store *base, struct store_change *change, const char *path,
 		const char *name);
 
+/* A list of names; add() leaves one out that is the last one there, and returns false when out of
+ * memory. The second frees those of an operation. */
+struct names {
+	char **list;
+	size_t count, room;
+};
+bool etcd_names_add(struct names *names, const char *name, size_t bytes);
+void etcd_names_free(struct operation *operation);
+
 /* Writes new data of a claim. */
 void etcd_change(struct transaction *transaction, const struct etcd_named *claim,
 		 const struct etcd_key *data, const struct etcd_key *end, const char *text,
 		 uint32_t version, int64_t lease);
+
+/* files.c */
+
+int etcd_read_file(struct store *base, struct store_read *read, const char *path);
+int etcd_files(struct store *base, struct store_files *files, const char *directory);
+int etcd_alter(struct store *base, struct store_change *change, const struct store_step *steps,
+	       size_t count);
 
 /* watch.c */
 

@@ -228,6 +228,8 @@ static const struct store_ops store_etcd_ops = {
 	.read = etcd_read,
 	.write = etcd_write,
 	.remove = etcd_remove,
+	.files = etcd_files,
+	.alter = etcd_alter,
 	.nudge = nudge,
 	.renew = renew,
 	.describe = describe,
@@ -341,7 +343,7 @@ fail:
 const struct store_kind store_etcd_kind = {
 	.scheme = STORE_SCHEME_ETCD,
 	.abilities = STORE_HAS_QUEUE | STORE_HAS_SHARED | STORE_HAS_RANGES | STORE_HAS_STAMPS |
-		     STORE_HAS_CLIENTS,
+		     STORE_HAS_CLIENTS | STORE_HAS_FILES,
 	.is_remote = true,
 	.open = store_etcd_open,
 	.restore_session = restore_session,

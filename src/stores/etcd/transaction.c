@@ -60,6 +60,22 @@ void etcd_transaction_require_version(struct transaction *transaction, const str
 	compare->version = version;
 }
 
+void etcd_transaction_require_existing(struct transaction *transaction, const struct etcd_key *key)
+{
+	etcd_transaction_require_version(transaction, key, 0);
+	transaction->when.compares[transaction->when.count - 1].result =
+		ETCD__COMPARE__RESULT__GREATER;
+}
+
+void etcd_transaction_require_lease(struct transaction *transaction, const struct etcd_key *key,
+				    int64_t lease)
+{
+	Etcd__Compare *compare = require(transaction, key, ETCD__COMPARE__TARGET__LEASE);
+
+	compare->target_union_case = ETCD__COMPARE__TARGET_UNION_LEASE;
+	compare->lease = lease;
+}
+
 void etcd_transaction_require_value(struct transaction *transaction, const struct etcd_key *key,
 				    const char *value)
 {
@@ -100,8 +116,8 @@ Etcd__RangeRequest *etcd_transaction_range(struct transaction_branch *branch,
 	return &step->range;
 }
 
-void etcd_transaction_put(struct transaction_branch *branch, const struct etcd_key *key,
-			  const char *text, int64_t lease)
+Etcd__PutRequest *etcd_transaction_put(struct transaction_branch *branch,
+				       const struct etcd_key *key, const char *text, int64_t lease)
 {
 	struct transaction_step *step = add(branch);
 
@@ -111,6 +127,7 @@ void etcd_transaction_put(struct transaction_branch *branch, const struct etcd_k
 	step->put.lease = lease;
 	step->op.request_case = ETCD__REQUEST_OP__REQUEST_PUT;
 	step->op.put = &step->put;
+	return &step->put;
 }
 
 void etcd_transaction_delete(struct transaction_branch *branch, const struct etcd_key *key,

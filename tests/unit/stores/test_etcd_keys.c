@@ -49,6 +49,105 @@ static void test_queues(void **state)
 	assert_key(&key, "");
 }
 
+/* The lock on a file, and the file. */
+static void test_files(void **state)
+{
+	struct claim_name claim = claim_of(CLAIM_EXCLUSIVE);
+	struct etcd_named named;
+	struct etcd_key key;
+
+	assert_true(etcd_key_of_file(&key, ROOT, "a//b"));
+	assert_key(&key, ROOT "/a/b");
+	assert_true(etcd_key_of_file(&key, ROOT, "a//b/c"));
+	assert_key(&key, ROOT "/a/b/c");
+	assert_true(etcd_key_of_file(&key, "", "//b"));
+	assert_key(&key, "b");
+	assert_true(etcd_key_of_queue(&key, ROOT, "a//b/"));
+	assert_key(&key, QUEUE);
+	assert_true(etcd_key_of_markers(&key, ROOT, "a//b/"));
+	assert_key(&key, ROOT "/.dlockfs/held/a/b/");
+	assert_true(etcd_key_of_marker(&key, ROOT, "a//b/", &claim));
+	assert_key(&key, ROOT "/.dlockfs/held/a/b/123456789abc8ef0.12");
+	assert_true(etcd_key_of_slots(&key, ROOT, "//b/", 1, CLAIM_SHARED));
+	assert_key(&key, ROOT "/b/read/0000000000000001.");
+	assert_true(etcd_key_of_new(&key, ROOT, "a//b/", &claim));
+	assert_key(&key, QUEUE "write/123456789abc8ef0.12");
+	named = etcd_key_of_claim(ROOT, "a//b/", "x-mutex-0000000001");
+	assert_key(&named.key, QUEUE "x");
+}
+
+static bool is_of_lock(const char *rest, int64_t lease)
+{
+	return etcd_key_is_of_lock(rest, strlen(rest), lease);
+}
+
+static void test_files_beside_locks(void **state)
+{
+	static const char *const files[] = {
+		"b",
+		"b/c",
+		"read",
+		"write",
+		"data",
+		"b/data",
+		"b/read/c",
+		"read/123456789abc8ef0",
+		"read/123456789abc8ef0.",
+		"read/123456789abc8eF0.1",
+		"read/123456789abc8ef0.1x",
+		"bread/123456789abc8ef0.1",
+		"b/read/170000000000000000",
+		"b/read/170000000000000000x",
+		"b/1700000000000000000",
+		"b/write/123456789abc8ef0.1/c",
+		"694d8a1c2f3b5d08",
+	};
+	static const char *const locks[] = {
+		"b/694d8a1c2f3b5d07",
+		"694d8a1c2f3b5d07",
+		"b/c/694d8a1c2f3b5d07",
+		"b/read/1700000000000000000",
+		"read/1700000000000000000",
+		"b/write/123456789abc8ef0.1",
+		"b/write/123456789abc8ef0.12",
+		"b/read/123456789abc8ef0.65535",
+		"b/write/123456789abc8ef0.1/data",
+	};
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+		assert_false(is_of_lock(files[i], 0x694d8a1c2f3b5d07));
+	for (size_t i = 0; i < sizeof(locks) / sizeof(*locks); i++)
+		assert_true(is_of_lock(locks[i], 0x694d8a1c2f3b5d07));
+	assert_true(is_of_lock("b/1f", 0x1f)); /* as etcd writes it */
+	assert_false(is_of_lock("b/0", 0));    /* no lease */
+}
+
+static void test_values_of_files(void **state)
+{
+	static const char *const others[] = {
+		"",	    "made=",	   "made=1",
+		"made=x\n", "made=-1\n",   "changed=\n",
+		"mad=1\na", "x\nmade=1\n", "made=1234567890123456789\n"};
+	struct claim_name claim;
+	bool is_new = false;
+	int64_t ms = 0;
+	char *value;
+
+	value = etcd_file_value_format("id\ntext", 1700000000123, true);
+	assert_string_equal(value, "made=1700000000123\nid\ntext");
+	assert_int_equal(etcd_file_value_parse(value, strlen(value), &ms, &is_new), 19);
+	assert_true(is_new && ms == 1700000000123);
+	assert_null(etcd_claim_parse("x", 1, value, strlen(value), 1, &claim));
+	free(value);
+	value = etcd_file_value_format("", INT64_MAX / 100, false);
+	assert_int_equal(etcd_file_value_parse(value, strlen(value), &ms, &is_new), strlen(value));
+	assert_true(!is_new && ms == INT64_MAX / 100);
+	free(value);
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		assert_int_equal(etcd_file_value_parse(others[i], strlen(others[i]), &ms, &is_new),
+				 0);
+}
+
 static void test_private_keys(void **state)
 {
 	struct etcd_key key;
@@ -279,6 +378,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_queues),
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_files_beside_locks),
+		cmocka_unit_test(test_values_of_files),
 		cmocka_unit_test(test_private_keys),
 		cmocka_unit_test(test_ends_of_ranges),
 		cmocka_unit_test(test_claims_of_other_clients),

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names in directories of `style = file`: lock files that outlive close, also directories and
+ * symbolic links. Such a name exists for all hosts or for none (engine/lockfile.h). The one that
+ * this host has made is known here, with its content, until it is gone; one of another host is what
+ * the store said last, and is asked for again by each request.
+ *
+ * In the store a name is two lines of text: an id that no other name ever has, and
+ *
+ *     file inode=... mode=... uid=... gid=... links=... mtime=... host=... pid=... command=...
+ * text=...
+ *
+ * in the form of journal/text.h. `inode` is what hard links have in common; `mtime`, in
+ * nanoseconds, is there if it is not the time at which the store had the text. Text that is not in
+ * this form, as of other clients, is a file's content as it is.
+ *
+ * Hard links are in a ring. The inode of a name that was taken away, but is open, stays in it: what
+ * is written there is in the others, too. That is what rename(2) needs, too, which gives the
+ * content a new name, with an inode of its own, and takes the old one away.
+ *
+ * Loop thread only; nothing here blocks.
+ */
+#ifndef DLOCKFS_FILES_LASTING_H
+#define DLOCKFS_FILES_LASTING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "files/inode.h"
+#include "journal/text.h"
+#include "stores/store.h"
+
+struct asking;
+
+/* Of an id, with its NUL. */
+#define LASTING_ID_BYTES 33
+
+/* Symbolic links resolve within PATH_MAX; the text of a file is as long as any lock file's. */
+#define LASTING_TEXT_BYTES_MAX TEXT_BYTES_MAX
+
+/* What the store's text says. */
+struct lasting_facts {
+	char id[LASTING_ID_BYTES]; /* of the name */
+	uint64_t number;	   /* of the content: st_ino */
+	mode_t mode;
+	uid_t uid;
+	gid_t gid;
+	nlink_t links;
+	struct timespec mtime, ctime;
+	uint32_t version;
+	char who[128]; /* for logs: "host web1, process 4711 (cron)" */
+	char *text;
+	size_t text_bytes;
+};
+
+/* An open(2) that creates the name, and has not returned. */
+struct lasting_opening {
+	pid_t thread; /* which called open(2); 0: of another pid namespace */
+	uid_t uid;
+	gid_t gid;
+	int flags;
+	bool decided;
+	int error;		/* then: 0, or the errno for open(2) */
+	struct asking *waiting; /* until then: ops/asking.h */
+};
+
+struct lasting {
+	char *path;   /* in the store: claim/file_path.h */
+	bool is_ours; /* this host has made it, and it stands */
+	char id[LASTING_ID_BYTES];
+	uint64_t number;
+	nlink_t links;	      /* of a name of another host */
+	uint32_t version;     /* likewise: as it was read last */
+	char who[128];	      /* likewise */
+	bool dates;	      /* mtime is not when the store had the text */
+	bool is_taken;	      /* somebody else has taken the name away */
+	pid_t maker;	      /* the process that made it; 0: unknown */
+	uint64_t maker_start; /* when that started: process_start(); 0: not needed, or unknown */
+	int maker_fd;	      /* pidfd; -1: likewise */
+	bool maker_ended;     /* so the name is to go (file_owner) */
+	char command[16];
+	struct inode *prev, *next;	 /* the ring of links: its own inode, if it is alone */
+	struct lasting_opening *opening; /* NULL: there is none */
+};
+
+/* Whether names in the directory are of that style. */
+bool lasting_directory(const struct inode *directory);
+
+/* The directory above all that are names themselves, for `path` in the store. */
+const struct inode *lasting_top(const struct inode *directory);
+
+/* Makes the new inode, of a name in the directory, one of that kind, alone in its ring and not of
+ * this host yet. Returns 0 or -ENOMEM. */
+int lasting_create(struct inode *inode, const struct inode *directory);
+
+/* For the end of an inode. */
+void lasting_free(struct inode *inode);
+
+/* The inode has the content of the other one, too. */
+void lasting_join(struct inode *inode, struct inode *other);
+
+/* The number of names in the ring. */
+nlink_t lasting_links(const struct inode *inode);
+
+/* A new id, for a name that is to be made. Returns false if there is no randomness. */
+bool lasting_renew_id(struct inode *inode);
+
+/* The text for the store, with that number of links; to be freed. NULL: out of memory. */
+char *lasting_format(const struct inode *inode, nlink_t links);
+
+/* Reads what the store has. Returns 0 or -ENOMEM; facts->text is to be freed. */
+int lasting_parse(const struct store_claim *claim, struct lasting_facts *facts);
+
+/* The inode becomes what was read, and keeps its node. Returns 0 or -ENOMEM. */
+int lasting_update(struct inode *inode, const struct lasting_facts *facts);
+
+/* Whether the facts are of the name that the inode is of. */
+bool lasting_is_same(const struct inode *inode, const struct lasting_facts *facts);
+
+/* As keys of the inode's line, for another process. */
+void lasting_save(const struct inode *inode, FILE *out);
+int lasting_restore(struct inode *inode, struct state_reader *in);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Loop thread only.
+ */
+#include "files/lasting_name.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/platform.h"
+#include "claim/file_path.h"
+#include "files/claim_text.h"
+#include "files/filesystem.h"
+#include "files/handle_end.h"
+#include "files/user.h"
+#include "kernel/process_start.h"
+
+int lasting_prepare(struct filesystem *filesystem, const struct inode *directory, const char *name,
+		    mode_t mode, uid_t uid, gid_t gid, struct inode **ret)
+{
+	size_t shares = inode_name_shares(directory, name);
+	struct inode *inode;
+
+	filesystem_make_room(filesystem, uid, shares);
+	int error = user_check(filesystem, uid, USER_NAMES, shares);
+	if (error == 0)
+		error = inode_create(filesystem, directory, name, mode, uid, gid, &inode);
+	if (error != 0)
+		return error;
+	inode->keeps_files = false;
+	error = lasting_create(inode, directory);
+	if (error != 0) {
+		inode_detach(filesystem, inode);
+		return error;
+	}
+	*ret = inode;
+	return 0;
+}
+
+int lasting_appear(struct filesystem *filesystem, struct inode *directory, struct inode *inode,
+		   bool is_ours)
+{
+	struct inode *former = inode_child(directory, inode->name);
+
+	if (former != NULL)
+		lasting_forget(filesystem, former);
+	inode->lasting->is_ours = is_ours;
+	int error = inode_attach(directory, inode);
+	if (error == 0)
+		inode_set_idle(filesystem, inode);
+	return error;
+}
+
+int lasting_know(struct filesystem *filesystem, struct inode *directory, const char *name,
+		 const struct lasting_facts *facts, bool is_ours, uid_t uid, struct inode **ret)
+{
+	struct inode *inode = inode_child(directory, name);
+	int error;
+
+	if (inode != NULL && lasting_is_same(inode, facts)) {
+		inode->lasting->is_ours = is_ours;
+		*ret = inode;
+		return lasting_update(inode, facts);
+	}
+	error = lasting_prepare(filesystem, directory, name, facts->mode, uid, facts->gid, &inode);
+	if (error != 0)
+		return error;
+	error = lasting_update(inode, facts);
+	if (error == 0)
+		error = lasting_appear(filesystem, directory, inode, is_ours);
+	if (error != 0)
+		inode_detach(filesystem, inode);
+	else
+		*ret = inode;
+	return error;
+}
+
+/* Whether anything is done to the process, or when it has ended. */
+static bool wants_maker(const struct inode *inode)
+{
+	const struct lock_policy policy =
+		config_policy(inode->shard->filesystem->config, inode->path);
+
+	return policy.on_lost != 0 || policy.file_owner == FILE_OWNER_PROCESS;
+}
+
+/* The end of the process is to be told: lasting_next_abandoned(). */
+static void watch_maker(struct inode *inode)
+{
+	const struct filesystem *filesystem = inode->shard->filesystem;
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = inode->node};
+
+	if (config_policy(filesystem->config, inode->path).file_owner != FILE_OWNER_PROCESS)
+		return;
+	if (epoll_ctl(filesystem->makers, EPOLL_CTL_ADD, inode->lasting->maker_fd, &event) < 0)
+		log_lock_error(inode->path, "the end of process %d will not be seen: %m",
+			       (int)inode->lasting->maker);
+}
+
+void lasting_note_maker(struct inode *inode, pid_t thread)
+{
+	struct lasting *lasting = inode->lasting;
+
+	lasting->maker = claim_text_process(thread);
+	claim_text_command(lasting->maker, lasting->command);
+	if (!wants_maker(inode))
+		return;
+	lasting->maker_fd = lasting->maker != 0 ? pidfd_open(lasting->maker, 0) : -1;
+	if (lasting->maker_fd < 0) {
+		log_lock_warning(
+			inode->path, "process %d cannot be watched: %s", (int)lasting->maker,
+			lasting->maker != 0 ? strerror(errno) : "it is in another pid namespace");
+		return;
+	}
+	lasting->maker_start = process_start(lasting->maker);
+	watch_maker(inode);
+}
+
+void lasting_copy_maker(struct inode *inode, const struct inode *from)
+{
+	struct lasting *lasting = inode->lasting;
+
+	lasting->maker = from->lasting->maker;
+	lasting->maker_start = from->lasting->maker_start;
+	memcpy(lasting->command, from->lasting->command, sizeof(lasting->command));
+	if (from->lasting->maker_fd < 0)
+		return;
+	lasting->maker_fd = fcntl(from->lasting->maker_fd, F_DUPFD_CLOEXEC, 0);
+	if (lasting->maker_fd >= 0)
+		watch_maker(inode);
+	else
+		log_lock_error(inode->path, "process %d cannot be watched: %m",
+			       (int)lasting->maker);
+}
+
+void lasting_reopen_maker(struct inode *inode)
+{
+	struct lasting *lasting = inode->lasting;
+
+	if (!lasting->is_ours || lasting->maker_start == 0 || !wants_maker(inode))
+		return;
+	lasting->maker_fd = process_open(lasting->maker, lasting->maker_start);
+	if (lasting->maker_fd >= 0)
+		watch_maker(inode);
+	else if (errno != ESRCH)
+		log_lock_error(inode->path, "process %d cannot be watched: %m",
+			       (int)lasting->maker);
+	else if (config_policy(inode->shard->filesystem->config, inode->path).file_owner ==
+		 FILE_OWNER_PROCESS)
+		lasting->maker_ended = true;
+}
+
+struct inode *lasting_next_abandoned(const struct filesystem *filesystem)
+{
+	struct epoll_event event;
+
+	while (epoll_wait(filesystem->makers, &event, 1, 0) == 1) {
+		struct inode *inode = inode_find(&filesystem->inodes, event.data.u64);
+		if (inode == NULL || inode->lasting == NULL || inode->lasting->maker_fd < 0)
+			continue;
+		close(inode->lasting->maker_fd);
+		inode->lasting->maker_fd = -1;
+		if (inode->lasting->is_ours && inode->parent != NULL)
+			return inode;
+	}
+	return NULL;
+}
+
+void lasting_forget(struct filesystem *filesystem, struct inode *inode)
+{
+	struct inode *child, *next;
+
+	HASH_ITER (by_name, inode->children, child, next) {
+		lasting_forget(filesystem, child);
+	}
+	inode->lasting->is_ours = false;
+	inode_detach(filesystem, inode);
+}
+
+/* The inode of a path below the mount; NULL: it is not known. */
+static struct inode *find(const struct filesystem *filesystem, char *path)
+{
+	struct inode *inode = filesystem->inodes.root;
+	char *rest = path, *name;
+
+	while (inode != NULL && (name = strsep(&rest, "/")) != NULL)
+		inode = inode_child(inode, name);
+	return inode;
+}
+
+static void fence_handles(struct filesystem *filesystem, const struct inode *inode)
+{
+	struct handle *handle;
+
+	HANDLES_FOREACH (&filesystem->handles, handle) {
+		if (handle->inode == inode && !handle->fenced)
+			handle_fence(handle);
+	}
+}
+
+/* All open files of what was lost: links, and names that were taken away, are one content. */
+static void fence(struct filesystem *filesystem, struct inode *inode)
+{
+	struct inode *link = inode;
+
+	do {
+		if (link->handles > 0)
+			fence_handles(filesystem, link);
+		link = link->lasting->next;
+	} while (link != inode);
+}
+
+static void tell_maker(const struct filesystem *filesystem, const struct inode *inode)
+{
+	const struct lasting *lasting = inode->lasting;
+	int signal = (int)config_policy(filesystem->config, inode->path).on_lost;
+
+	if (signal == 0 || lasting->maker_fd < 0)
+		return;
+	if (pidfd_send_signal(lasting->maker_fd, signal, NULL, 0) == 0)
+		log_lock_warning(inode->path, "sent SIG%s to process %d, which has lost the file",
+				 sigabbrev_np(signal), (int)lasting->maker);
+	else if (errno != ESRCH)
+		log_lock_error(inode->path, "cannot send SIG%s to process %d: %m",
+			       sigabbrev_np(signal), (int)lasting->maker);
+}
+
+void lasting_gone(struct filesystem *filesystem, const char *path, enum lockfile_end why)
+{
+	char *plain = file_path_plain(path);
+	struct inode *inode = plain != NULL ? find(filesystem, plain) : NULL;
+
+	free(plain);
+	if (inode == NULL || inode->lasting == NULL || !inode->lasting->is_ours)
+		return;
+	if (why == LOCKFILE_LOST) {
+		log_lock_error(inode->path, "lock file lost with the session, of process %d (%s)",
+			       (int)inode->lasting->maker, inode->lasting->command);
+		fence(filesystem, inode);
+		tell_maker(filesystem, inode);
+	} else {
+		inode->lasting->is_taken = true;
+	}
+	lasting_forget(filesystem, inode);
+}

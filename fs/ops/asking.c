@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns requests about lasting names that wait. Loop thread only.
+ */
+#include "ops/asking.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "files/filesystem.h"
+#include "files/kept_request.h"
+#include "files/lasting_name.h"
+#include "files/user.h"
+
+int asking_errno(int error)
+{
+	switch (error) {
+	case -EEXIST:
+	case -ENOENT:
+	case -EACCES:
+	case -ENOMEM:
+	case -ENOLCK:
+	case -ENOTDIR:
+		return -error;
+	default:
+		return EIO;
+	}
+}
+
+static bool has_room(fuse_req_t req, uid_t uid)
+{
+	int error = user_check(filesystem_of(req), uid, USER_WAITERS, 1);
+
+	if (error != 0)
+		fuse_reply_err(req, -error);
+	return error == 0;
+}
+
+static void begin(struct asking *asking, const struct inode *directory,
+		  void (*done)(struct asking *asking))
+{
+	struct filesystem *filesystem = directory->shard->filesystem;
+
+	asking->filesystem = filesystem;
+	asking->shard = directory->shard;
+	asking->limit_ms = config_policy(filesystem->config, directory->path).try_limit_ms;
+	asking->parent = directory->node;
+	asking->done = done;
+	DL_APPEND(filesystem->askings, asking);
+}
+
+struct asking *asking_begin(fuse_req_t req, const struct inode *directory,
+			    void (*done)(struct asking *asking))
+{
+	struct filesystem *filesystem = filesystem_of(req);
+	const struct fuse_ctx *caller = fuse_req_ctx(req);
+
+	assert(lasting_directory(directory));
+	if (!has_room(req, caller->uid))
+		return NULL;
+	struct asking *asking = calloc(1, sizeof(*asking));
+	if (asking != NULL)
+		asking->user = user_add(&filesystem->users, caller->uid, USER_WAITERS, 1);
+	if (asking == NULL || asking->user == NULL ||
+	    kept_request_create(filesystem, &asking->kept) != 0) {
+		if (asking != NULL)
+			user_leave(&filesystem->users, asking->user, USER_WAITERS, 1);
+		free(asking);
+		fuse_reply_err(req, ENOMEM);
+		return NULL;
+	}
+	asking->req = req;
+	asking->uid = caller->uid;
+	asking->gid = caller->gid;
+	asking->thread = caller->pid;
+	begin(asking, directory, done);
+	return asking;
+}
+
+struct asking *asking_begin_alone(const struct inode *directory,
+				  void (*done)(struct asking *asking))
+{
+	struct asking *asking = calloc(1, sizeof(*asking));
+
+	if (asking != NULL)
+		begin(asking, directory, done);
+	return asking;
+}
+
+int asking_hold(struct asking *asking, fuse_req_t req)
+{
+	struct kept_request *kept = NULL;
+
+	if (kept_request_create(asking->filesystem, &kept) != 0)
+		return -ENOMEM;
+	kept_request_free(asking->filesystem, asking->kept);
+	asking->kept = kept;
+	asking->req = req;
+	return 0;
+}
+
+static void free_names(struct asking *asking)
+{
+	for (size_t i = 0; i < asking->names_count; i++)
+		free(asking->names[i]);
+	free(asking->names);
+	asking->names = NULL;
+	asking->names_count = 0;
+}
+
+void asking_free(struct asking *asking)
+{
+	struct filesystem *filesystem = asking->filesystem;
+
+	DL_DELETE(filesystem->askings, asking);
+	kept_request_free(filesystem, asking->kept);
+	user_leave(&filesystem->users, asking->user, USER_WAITERS, 1);
+	free_names(asking);
+	free(asking->facts.text);
+	free(asking->name);
+	free(asking->new_name);
+	free(asking->data);
+	free(asking->below);
+	free(asking);
+}
+
+/* One of the answers has come, or will not. */
+static void answered(struct asking *asking)
+{
+	if (--asking->answers == 0)
+		asking->ready = true;
+}
+
+void asking_alter(struct asking *asking, const struct store_step *steps, size_t count)
+{
+	asking->answers++;
+	asking->alter_error =
+		engine_alter(asking->shard->engine, steps, count, asking->limit_ms, asking);
+	if (asking->alter_error != 0)
+		answered(asking);
+}
+
+void asking_read(struct asking *asking, const char *path)
+{
+	asking->answers++;
+	asking->read_error =
+		engine_read_file(asking->shard->engine, path, asking->limit_ms, asking);
+	if (asking->read_error != 0)
+		answered(asking);
+}
+
+void asking_list(struct asking *asking, const struct inode *directory)
+{
+	const char *top = lasting_top(directory)->path;
+	const char *below =
+		directory->lasting != NULL ? strstr(directory->lasting->path, "//") + 2 : "";
+
+	free_names(asking);
+	free(asking->below);
+	asking->below = strdup(below);
+	asking->is_empty = true;
+	asking->answers++;
+	asking->read_error = asking->below != NULL ? engine_list_files(asking->shard->engine, top,
+								       asking->limit_ms, asking)
+						   : -ENOMEM;
+	if (asking->read_error != 0)
+		answered(asking);
+}
+
+void asking_skip(struct asking *asking)
+{
+	asking->ready = true;
+}
+
+void asking_reply(struct asking *asking, int error)
+{
+	if (asking->req != NULL)
+		fuse_reply_err(asking->req, error);
+	asking_free(asking);
+}
+
+void asking_reply_entry(struct asking *asking, const struct inode *inode)
+{
+	struct fuse_entry_param entry;
+
+	inode_entry(inode, &entry);
+	fuse_reply_entry(asking->req, &entry);
+	asking_free(asking);
+}
+
+void asking_reply_attr(struct asking *asking, const struct inode *inode)
+{
+	struct stat attr;
+
+	inode_stat(inode, &attr);
+	fuse_reply_attr(asking->req, &attr, 0);
+	asking_free(asking);
+}
+
+void asking_go_on(struct filesystem *filesystem)
+{
+	struct asking *asking, *next;
+
+	DL_FOREACH_SAFE (filesystem->askings, asking, next) {
+		if (!asking->ready)
+			continue;
+		asking->ready = false;
+		asking->done(asking);
+	}
+}
+
+void asking_refuse_all(struct filesystem *filesystem)
+{
+	while (filesystem->askings != NULL)
+		asking_reply(filesystem->askings, EIO);
+}
+
+/* News of the engine */
+
+static void on_altered(void *context, void *cookie, int error)
+{
+	struct asking *asking = cookie;
+	(void)context;
+
+	asking->alter_error = error;
+	answered(asking);
+}
+
+static void on_file(void *context, void *cookie, int error, const struct store_claim *claim,
+		    bool ours)
+{
+	struct asking *asking = cookie;
+	(void)context;
+
+	free(asking->facts.text);
+	asking->facts.text = NULL;
+	if (error == 0 && claim->session == 0)
+		error = -ENOENT; /* no file: the lock of a client that knows no files, or a folder
+				  */
+	if (error == 0)
+		error = lasting_parse(claim, &asking->facts);
+	asking->read_error = error;
+	asking->is_ours = ours;
+	answered(asking);
+}
+
+/* Notes the name, if it is in the directory, and not deeper. Returns false when out of memory. */
+static bool note_name(struct asking *asking, const char *name)
+{
+	size_t bytes = strlen(asking->below);
+
+	if (bytes > 0 && (strncmp(name, asking->below, bytes) != 0 || name[bytes] != '/'))
+		return true;
+	name += bytes + (bytes > 0);
+	if (*name == '\0')
+		return true;
+	asking->is_empty = false;
+	if (strchr(name, '/') != NULL)
+		return true;
+	char *copy = strdup(name);
+	if (copy == NULL)
+		return false;
+	asking->names[asking->names_count++] = copy;
+	return true;
+}
+
+static void on_files(void *context, void *cookie, int error, const char *const *names, size_t count)
+{
+	struct asking *asking = cookie;
+	(void)context;
+
+	asking->names = error == 0 ? calloc(count + 1, sizeof(*asking->names)) : NULL;
+	if (error == 0 && asking->names == NULL)
+		error = -ENOMEM;
+	for (size_t i = 0; error == 0 && i < count; i++) {
+		if (!note_name(asking, names[i]))
+			error = -ENOMEM;
+	}
+	asking->read_error = error == -ENOENT ? 0 : error;
+	answered(asking);
+}
+
+static void on_file_gone(void *context, const char *path, enum lockfile_end why)
+{
+	const struct shard *shard = context;
+	lasting_gone(shard->filesystem, path, why);
+}
+
+const struct lockfile_events asking_events = {
+	.on_altered = on_altered,
+	.on_file = on_file,
+	.on_files = on_files,
+	.on_file_gone = on_file_gone,
+};

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Requests about lasting names (files/lasting.h), which wait for the store: LOOKUP, MKDIR, LINK and
+ * the like too, with the directory locked by the kernel. That is for directories of `style = file`
+ * alone (asking_begin() asserts it), and bounded by [locks] try_limit: then the answer is EIO.
+ * Signals do not interrupt them.
+ *
+ * A request asks the engine for one thing or two at once, and goes on when both are answered: in
+ * asking_go_on(), because the engine must not be called from within its callbacks. Between, names
+ * and open files may go: so it knows them by their nodes and numbers.
+ *
+ * Requests that wait are kept for the next process, which handles them again (kept_request.h): what
+ * they were about to change is known to its engine (engine/lockfile.h).
+ *
+ * Loop thread only.
+ */
+#ifndef DLOCKFS_OPS_ASKING_H
+#define DLOCKFS_OPS_ASKING_H
+
+#include <fuse_lowlevel.h>
+#include <stdbool.h>
+
+#include "engine/lockfile.h"
+#include "files/inode.h"
+#include "files/lasting.h"
+
+/* How often something is tried again that another host changes at the same time. */
+#define ASKING_TRIES_MAX 8
+
+struct asking {
+	struct asking *prev, *next; /* in filesystem->askings */
+	struct filesystem *filesystem;
+	struct shard *shard;
+	fuse_req_t req; /* NULL: an open whose GETATTR has not come yet */
+	struct kept_request *kept;
+	struct user *user; /* with a share of USER_WAITERS */
+	uid_t uid;
+	gid_t gid;
+	pid_t thread;
+	int64_t limit_ms;
+	unsigned int answers; /* of the engine that are to come */
+	bool ready;	      /* they have come, and done() is to be called */
+	unsigned int tries;
+	void (*done)(struct asking *asking);
+	/* The answers: */
+	int alter_error, read_error;
+	bool is_ours; /* the file that was read */
+	struct lasting_facts facts;
+	bool is_empty; /* of a list: the directory has no names */
+	char **names;  /* those that it has */
+	size_t names_count;
+	/* What it is about: */
+	fuse_ino_t parent, new_parent, node;
+	char *name, *new_name;
+	uint64_t handle; /* of OPEN, which also cuts the text: its number; 0: it is another request
+			  */
+	struct fuse_file_info info;
+	struct inode *made; /* has no name before the store has it */
+	int flags;
+	size_t size;
+	off_t offset;
+	struct stat attr;
+	int to_set;  /* of SETATTR */
+	char *data;  /* of WRITE */
+	char *below; /* of a list: the directory, below its top; "" the top */
+};
+
+/* The request begins to wait, about names in the directory. Returns NULL and answers it when the
+ * user waits for too much, or when out of memory. */
+struct asking *asking_begin(fuse_req_t req, const struct inode *directory,
+			    void (*done)(struct asking *asking));
+
+/* The same without a request: what nobody waits for. NULL: out of memory. */
+struct asking *asking_begin_alone(const struct inode *directory,
+				  void (*done)(struct asking *asking));
+
+/* The request is another one of the same call: that of an open which has begun before. Returns
+ * -ENOMEM, and the request is still to be answered. */
+int asking_hold(struct asking *asking, fuse_req_t req);
+
+/* Asks the engine. If that fails, that is the answer. */
+void asking_alter(struct asking *asking, const struct store_step *steps, size_t count);
+void asking_read(struct asking *asking, const char *path);
+void asking_list(struct asking *asking, const struct inode *directory);
+
+/* Nothing is to be asked: done() is called in this turn of the loop. */
+void asking_skip(struct asking *asking);
+
+/* Answer the request, and free it. */
+void asking_reply(struct asking *asking, int error);
+void asking_reply_entry(struct asking *asking, const struct inode *inode);
+void asking_reply_attr(struct asking *asking, const struct inode *inode);
+
+/* Forgets the request, which is answered. */
+void asking_free(struct asking *asking);
+
+/* The errno of an error of the engine, as system calls have it. */
+int asking_errno(int error);
+
+/* Calls done() of all whose answers have come. At the end of each turn of the loop. */
+void asking_go_on(struct filesystem *filesystem);
+
+/* The daemon stops: answers all with EIO. */
+void asking_refuse_all(struct filesystem *filesystem);
+
+/* For struct engine_events. */
+extern const struct lockfile_events asking_events;
+
+#endif

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Content and attributes of lasting names. What this host has made is in memory, and a change goes
+ * to the store before it is answered; what another host has made is read from the store each time.
+ * What has no name any more is this host's alone. Loop thread only.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files/filesystem.h"
+#include "files/handle_end.h"
+#include "files/lasting_name.h"
+#include "files/user.h"
+#include "ops/asking.h"
+#include "ops/lasting_ops.h"
+
+static struct inode *inode_of(const struct asking *asking)
+{
+	return inode_find(&asking->filesystem->inodes, asking->node);
+}
+
+/* Whether the store has to be asked what it is. */
+static bool is_foreign(const struct inode *inode)
+{
+	return inode->parent != NULL && !inode->lasting->is_ours;
+}
+
+/* Begins to wait for what is asked about the inode. */
+static struct asking *begin(fuse_req_t req, struct inode *inode,
+			    void (*done)(struct asking *asking))
+{
+	const struct inode *directory =
+		inode->parent != NULL ? inode->parent
+				      : inode_directory(&filesystem_of(req)->inodes, inode);
+	struct asking *asking = NULL;
+
+	if (directory == NULL)
+		fuse_reply_err(req, ESTALE);
+	else
+		asking = asking_begin(req, directory, done);
+	if (asking != NULL)
+		asking->node = inode->node;
+	return asking;
+}
+
+/* What was read is the inode's content now; if it is another name's, the inode has none any more.
+ * Returns the inode, NULL if it is gone, */
+static struct inode *take_over(struct asking *asking)
+{
+	struct inode *inode = inode_of(asking);
+
+	if (inode == NULL || inode->parent == NULL || inode->lasting->is_ours)
+		return inode;
+	if (asking->read_error == 0 && lasting_is_same(inode, &asking->facts)) {
+		asking->read_error = lasting_update(inode, &asking->facts);
+	} else if (asking->read_error == 0 || asking->read_error == -ENOENT) {
+		bool open = inode->handles > 0;
+		lasting_forget(asking->filesystem, inode);
+		asking->read_error = 0;
+		return open ? inode : NULL;
+	}
+	return inode;
+}
+
+/* GETATTR, READ, READLINK */
+
+static void reply_text(fuse_req_t req, const struct inode *inode, size_t size, off_t offset)
+{
+	size_t left = offset >= 0 && (uint64_t)offset < inode->text_bytes
+			      ? inode->text_bytes - (size_t)offset
+			      : 0;
+	fuse_reply_buf(req, left > 0 ? inode->text + offset : NULL, size < left ? size : left);
+}
+
+static void got_attr(struct asking *asking)
+{
+	const struct inode *inode = take_over(asking);
+
+	if (inode == NULL)
+		asking_reply(asking, ESTALE);
+	else if (asking->read_error != 0)
+		asking_reply(asking, asking_errno(asking->read_error));
+	else
+		asking_reply_attr(asking, inode);
+}
+
+void lasting_getattr(fuse_req_t req, struct inode *inode)
+{
+	if (lasting_resume_opening(req, inode))
+		return;
+	if (!is_foreign(inode)) {
+		struct stat attr;
+		inode_stat(inode, &attr);
+		fuse_reply_attr(req, &attr, 0);
+		return;
+	}
+	struct asking *asking = begin(req, inode, got_attr);
+	if (asking != NULL)
+		asking_read(asking, inode->lasting->path);
+}
+
+static void got_text(struct asking *asking)
+{
+	const struct inode *inode = take_over(asking);
+
+	if (inode == NULL || asking->read_error != 0) {
+		asking_reply(asking, inode == NULL ? ESTALE : asking_errno(asking->read_error));
+		return;
+	}
+	reply_text(asking->req, inode, asking->size, asking->offset);
+	asking_free(asking);
+}
+
+void lasting_read(fuse_req_t req, struct inode *inode, size_t size, off_t offset)
+{
+	if (!is_foreign(inode)) {
+		reply_text(req, inode, size, offset);
+		return;
+	}
+	struct asking *asking = begin(req, inode, got_text);
+	if (asking == NULL)
+		return;
+	asking->size = size;
+	asking->offset = offset;
+	asking_read(asking, inode->lasting->path);
+}
+
+/* The kernel looked the name up just now, and got the whole text then. */
+void lasting_readlink(fuse_req_t req, struct inode *inode)
+{
+	char target[LASTING_TEXT_BYTES_MAX + 1];
+	size_t bytes = inode->text_bytes < sizeof(target) ? inode->text_bytes : sizeof(target) - 1;
+
+	if (!S_ISLNK(inode->mode)) {
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
+	if (bytes > 0)
+		memcpy(target, inode->text, bytes);
+	target[bytes] = '\0';
+	fuse_reply_readlink(req, target);
+}
+
+/* WRITE, SETATTR */
+
+static int change_text(struct asking *asking, struct inode *inode)
+{
+	if (asking->flags & O_APPEND)
+		asking->offset = (off_t)inode->text_bytes;
+	off_t end = asking->offset + (off_t)asking->size;
+	int error = (size_t)end > inode->text_bytes ? inode_resize(inode, end, asking->uid) : 0;
+
+	if (error == 0 && asking->size > 0)
+		memcpy(inode->text + asking->offset, asking->data, asking->size);
+	inode->lasting->dates = false;
+	inode->mtime = inode->ctime = inode_time();
+	return error;
+}
+
+static int change_attr(const struct asking *asking, struct inode *inode)
+{
+	const struct stat *attr = &asking->attr;
+	int to_set = asking->to_set, error = 0;
+
+	inode->lasting->dates = true;
+	if (to_set & FUSE_SET_ATTR_SIZE) {
+		error = inode_resize(inode, attr->st_size, asking->uid);
+		inode->lasting->dates = false;
+	}
+	if (to_set & FUSE_SET_ATTR_MODE)
+		inode->mode = (inode->mode & S_IFMT) | (attr->st_mode & 07777);
+	if (to_set & FUSE_SET_ATTR_UID)
+		inode->uid = attr->st_uid;
+	if (to_set & FUSE_SET_ATTR_GID)
+		inode->gid = attr->st_gid;
+	if (to_set & FUSE_SET_ATTR_MTIME) {
+		inode->lasting->dates = (to_set & FUSE_SET_ATTR_MTIME_NOW) == 0;
+		inode->mtime = inode->lasting->dates ? attr->st_mtim : inode_time();
+	}
+	if (to_set & FUSE_SET_ATTR_ATIME)
+		inode->atime = to_set & FUSE_SET_ATTR_ATIME_NOW ? inode_time() : attr->st_atim;
+	inode->ctime = inode_time();
+	return error;
+}
+
+/* The links of the inode have the same content. Returns 0 or -ENOMEM. */
+static int spread(struct inode *inode)
+{
+	for (struct inode *link = inode->lasting->next; link != inode; link = link->lasting->next) {
+		if (inode_set_text(link, inode->text, inode->text_bytes, link->maker) != 0)
+			return -ENOMEM;
+		link->mode = inode->mode;
+		link->uid = inode->uid;
+		link->gid = inode->gid;
+		link->mtime = inode->mtime;
+		link->atime = inode->atime;
+		link->ctime = inode->ctime;
+		link->lasting->dates = inode->lasting->dates;
+		inode_mark(link);
+	}
+	inode_mark(inode);
+	return 0;
+}
+
+/* Replaces the text of all names that the content has. Returns how many they are, or -ENOMEM; the
+ * first one's path is in *ret_path. */
+static int ask_to_replace(struct asking *asking, const struct inode *inode, const char **ret_path)
+{
+	struct store_step steps[STORE_STEPS_MAX];
+	const struct inode *link = inode;
+	int count = 0;
+
+	do {
+		if (link->parent != NULL && count < STORE_STEPS_MAX) {
+			char *text = lasting_format(link, lasting_links(link));
+			if (text == NULL)
+				break;
+			steps[count++] = (struct store_step){
+				.kind = STEP_REPLACE,
+				.path = link->lasting->path,
+				.text = text,
+				.version = link->lasting->is_ours ? STORE_ANY_VERSION
+								  : link->lasting->version,
+			};
+		}
+		link = link->lasting->next;
+	} while (link != inode);
+	if (count > 0) {
+		*ret_path = steps[0].path;
+		asking_alter(asking, steps, (size_t)count);
+	}
+	for (int i = 0; i < count; i++)
+		free((char *)steps[i].text);
+	return link == inode ? count : -ENOMEM;
+}
+
+/* Answers OPEN, SETATTR or WRITE. */
+static void reply_changed(struct asking *asking, const struct inode *inode)
+{
+	struct handle *handle = handle_of_number(&asking->filesystem->handles, asking->handle);
+
+	if (asking->handle == 0 && asking->data == NULL) {
+		asking_reply_attr(asking, inode);
+		return;
+	}
+	if (asking->data != NULL)
+		fuse_reply_write(asking->req, asking->size);
+	else if (fuse_reply_open(asking->req, &asking->info) == -ENOENT && handle != NULL)
+		handle_close(handle); /* the caller was killed; no RELEASE will come */
+	asking_free(asking);
+}
+
+/* The request fails; an open file that it has made is closed. */
+static void refuse(struct asking *asking, int error)
+{
+	struct handle *handle = handle_of_number(&asking->filesystem->handles, asking->handle);
+
+	asking_reply(asking, error);
+	if (handle != NULL)
+		handle_close(handle);
+}
+
+static void changed(struct asking *asking);
+
+/* Changes what is in memory, and then the store. */
+static void change(struct asking *asking, struct inode *inode)
+{
+	const char *path = NULL;
+	int error = asking->data != NULL ? change_text(asking, inode) : change_attr(asking, inode);
+
+	if (error == 0)
+		error = spread(inode);
+	if (error != 0) {
+		refuse(asking, -error);
+		return;
+	}
+	asking->done = changed;
+	int names = ask_to_replace(asking, inode, &path);
+	if (names > 0)
+		asking_read(asking, path);
+	else if (names == 0)
+		reply_changed(asking, inode);
+	else
+		refuse(asking, ENOMEM);
+}
+
+static void got_old(struct asking *asking)
+{
+	struct inode *inode = take_over(asking);
+
+	if (inode == NULL || asking->read_error != 0)
+		refuse(asking, inode == NULL ? ESTALE : asking_errno(asking->read_error));
+	else
+		change(asking, inode);
+}
+
+static void changed(struct asking *asking)
+{
+	struct inode *inode = inode_of(asking);
+
+	if (inode == NULL) {
+		refuse(asking, EIO);
+	} else if (asking->alter_error == -ESTALE && asking->tries++ < ASKING_TRIES_MAX) {
+		asking->done = got_old;
+		asking_read(asking, inode->lasting->path);
+	} else if (asking->alter_error != 0) {
+		/* What it is now the next request finds out. */
+		refuse(asking, EIO);
+	} else {
+		if (asking->read_error == 0 && !inode->lasting->dates) {
+			inode->mtime = asking->facts.mtime;
+			spread(inode);
+		}
+		if (is_foreign(inode))
+			take_over(asking);
+		reply_changed(asking, inode);
+	}
+}
+
+static void begin_change(struct asking *asking, struct inode *inode)
+{
+	if (!is_foreign(inode)) {
+		change(asking, inode);
+		return;
+	}
+	asking->done = got_old;
+	asking_read(asking, inode->lasting->path);
+}
+
+void lasting_write(fuse_req_t req, struct inode *inode, const char *data, size_t size, off_t offset,
+		   bool append)
+{
+	if (append)
+		offset = (off_t)inode->text_bytes;
+	if (offset < 0 || offset > LASTING_TEXT_BYTES_MAX ||
+	    size > (size_t)(LASTING_TEXT_BYTES_MAX - offset)) {
+		fuse_reply_err(req, EFBIG);
+		return;
+	}
+	struct asking *asking = begin(req, inode, got_old);
+	if (asking == NULL)
+		return;
+	asking->data = malloc(size + 1);
+	asking->size = size;
+	asking->offset = offset;
+	asking->flags = append ? O_APPEND : 0;
+	if (asking->data == NULL) {
+		asking_reply(asking, ENOMEM);
+		return;
+	}
+	memcpy(asking->data, data, size);
+	begin_change(asking, inode);
+}
+
+void lasting_setattr(fuse_req_t req, struct inode *inode, const struct stat *attr, int to_set)
+{
+	if ((to_set & FUSE_SET_ATTR_SIZE) != 0 && S_ISDIR(inode->mode)) {
+		fuse_reply_err(req, EISDIR);
+		return;
+	}
+	if ((to_set & FUSE_SET_ATTR_SIZE) != 0 &&
+	    (attr->st_size < 0 || attr->st_size > LASTING_TEXT_BYTES_MAX)) {
+		fuse_reply_err(req, EFBIG);
+		return;
+	}
+	struct asking *asking = begin(req, inode, got_old);
+	if (asking == NULL)
+		return;
+	asking->attr = *attr;
+	asking->to_set = to_set;
+	begin_change(asking, inode);
+}
+
+void lasting_open_cut(fuse_req_t req, struct handle *handle, const struct fuse_file_info *info)
+{
+	struct inode *inode = handle->inode;
+	struct asking *asking = begin(req, inode, got_old);
+
+	if (asking == NULL) {
+		handle_close(handle);
+		return;
+	}
+	asking->handle = handle->number;
+	asking->info = *info;
+	asking->to_set = FUSE_SET_ATTR_SIZE;
+	begin_change(asking, inode);
+}
+
+/* FSYNC */
+
+static void checked(struct asking *asking)
+{
+	asking_reply(asking, asking->alter_error == 0 ? 0 : EIO);
+}
+
+static void found(struct asking *asking)
+{
+	const struct inode *inode = take_over(asking);
+	bool stands = inode != NULL && asking->read_error == 0 && inode->parent != NULL;
+
+	asking_reply(asking, stands ? 0 : EIO);
+}
+
+/* Of this host's names all that the content has must stand; of another host's, this one. A name
+ * that this host took away itself needs not to. */
+void lasting_fsync(fuse_req_t req, struct inode *inode)
+{
+	struct store_step steps[STORE_STEPS_MAX];
+	const struct inode *link = inode;
+	size_t count = 0;
+
+	if (!is_foreign(inode) && inode->parent == NULL && inode->lasting->next == inode) {
+		fuse_reply_err(req, inode->lasting->is_taken ? EIO : 0);
+		return;
+	}
+	struct asking *asking = begin(req, inode, is_foreign(inode) ? found : checked);
+	if (asking == NULL)
+		return;
+	if (is_foreign(inode)) {
+		asking_alter(asking, NULL, 0);
+		asking_read(asking, inode->lasting->path);
+		return;
+	}
+	do {
+		if (link->parent != NULL && count < STORE_STEPS_MAX)
+			steps[count++] = (struct store_step){.kind = STEP_CHECK,
+							     .path = link->lasting->path};
+		link = link->lasting->next;
+	} while (link != inode);
+	asking_alter(asking, steps, count);
+}

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names in directories of `style = file`: they are looked up, made, linked, renamed and removed in
+ * the store. A name that this host has made it knows; any other one is read each time, and may be
+ * gone, or another one, the next time. Loop thread only.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "files/claim_text.h"
+#include "files/filesystem.h"
+#include "files/lasting_name.h"
+#include "ops/asking.h"
+#include "ops/lasting_ops.h"
+
+/* So many names has a content at most: those of a transaction that tells all of them how many they
+ * are. */
+#define LINKS_MAX (STORE_STEPS_MAX - 2)
+
+static bool is_ours(const struct inode *inode)
+{
+	return inode != NULL && inode->lasting->is_ours;
+}
+
+static struct inode *parent_of(const struct asking *asking)
+{
+	return inode_find(&asking->filesystem->inodes, asking->parent);
+}
+
+static void reply_entry(fuse_req_t req, const struct inode *inode)
+{
+	struct fuse_entry_param entry;
+
+	inode_entry(inode, &entry);
+	fuse_reply_entry(req, &entry);
+}
+
+/* LOOKUP */
+
+static void looked_up(struct asking *asking)
+{
+	struct inode *parent = parent_of(asking), *inode = NULL;
+	int error = parent != NULL ? asking->read_error : -ENOENT;
+
+	if (error == 0)
+		error = lasting_know(asking->filesystem, parent, asking->name, &asking->facts,
+				     asking->is_ours, asking->uid, &inode);
+	else if (error == -ENOENT && parent != NULL)
+		inode = inode_child(parent, asking->name);
+	if (error == 0) {
+		asking_reply_entry(asking, inode);
+		return;
+	}
+	if (error == -ENOENT && inode != NULL && !is_ours(inode))
+		lasting_forget(asking->filesystem, inode);
+	asking_reply(asking, asking_errno(error));
+}
+
+/* The path in the store of a name in the directory. To be freed; NULL: out of memory. */
+static char *path_below(const struct inode *directory, const char *name)
+{
+	char *path;
+	int bytes = directory->lasting != NULL
+			    ? asprintf(&path, "%s/%s", directory->lasting->path, name)
+			    : asprintf(&path, "%s//%s", directory->path, name);
+
+	return bytes < 0 ? NULL : path;
+}
+
+void lasting_lookup(fuse_req_t req, struct inode *parent, const char *name)
+{
+	struct inode *inode = inode_child(parent, name);
+
+	if (is_ours(inode) && engine_has_file(inode->shard->engine, inode->lasting->path)) {
+		reply_entry(req, inode);
+		return;
+	}
+	struct asking *asking = asking_begin(req, parent, looked_up);
+	if (asking == NULL)
+		return;
+	char *path = path_below(parent, name);
+	asking->name = strdup(name);
+	if (path == NULL || asking->name == NULL)
+		asking_reply(asking, ENOMEM);
+	else
+		asking_read(asking, path);
+	free(path);
+}
+
+/* MKDIR, SYMLINK, MKNOD */
+
+/* Asks for the transaction, and for what the store has by then: the times are its own. */
+static void ask(struct asking *asking, const struct store_step *steps, size_t count,
+		const char *path)
+{
+	asking_alter(asking, steps, count);
+	asking_read(asking, path);
+}
+
+/* With that number of links, and with more steps. */
+static void ask_to_make(struct asking *asking, enum store_step_kind kind, nlink_t links,
+			const struct store_step *more, size_t more_count)
+{
+	const struct inode *made = asking->made;
+	struct store_step steps[STORE_STEPS_MAX];
+	char *text = lasting_format(made, links);
+
+	if (text == NULL) {
+		asking->alter_error = -ENOMEM;
+		asking_skip(asking);
+		return;
+	}
+	steps[0] = (struct store_step){.kind = kind,
+				       .path = made->lasting->path,
+				       .text = text,
+				       .version = STORE_ANY_VERSION};
+	if (more_count > 0)
+		memcpy(steps + 1, more, more_count * sizeof(*more));
+	ask(asking, steps, 1 + more_count, made->lasting->path);
+	free(text);
+}
+
+/* The store has the name: so has the directory. Returns 0 or -errno; made is then freed. */
+static int appear(struct asking *asking, struct inode *directory)
+{
+	struct filesystem *filesystem = asking->filesystem;
+	struct inode *made = asking->made;
+	int error = asking->read_error == 0 && asking->is_ours
+			    ? lasting_update(made, &asking->facts)
+			    : 0;
+
+	if (error == 0)
+		error = directory != NULL ? lasting_appear(filesystem, directory, made, true)
+					  : -ENOENT;
+	if (error != 0)
+		inode_detach(filesystem, made);
+	return error;
+}
+
+static void made(struct asking *asking)
+{
+	int error = asking->alter_error;
+
+	if (error == 0)
+		error = appear(asking, parent_of(asking));
+	else
+		inode_detach(asking->filesystem, asking->made);
+	if (error == 0)
+		asking_reply_entry(asking, asking->made);
+	else
+		asking_reply(asking, asking_errno(error));
+}
+
+/* The new inode of a name, by the caller. Returns 0 or -errno. */
+static int prepare(fuse_req_t req, const struct inode *parent, const char *name, mode_t mode,
+		   struct inode **ret)
+{
+	const struct fuse_ctx *caller = fuse_req_ctx(req);
+	struct filesystem *filesystem = filesystem_of(req);
+	int error = lasting_prepare(filesystem, parent, name, mode, caller->uid, caller->gid, ret);
+
+	if (error != 0)
+		return error;
+	if ((*ret)->access.fixed)
+		error = access_check(req, &(*ret)->access, W_OK);
+	if (error == 0 && !lasting_renew_id(*ret))
+		error = -EIO;
+	if (error != 0) {
+		inode_detach(filesystem, *ret);
+		return error;
+	}
+	return 0;
+}
+
+void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t mode,
+		  const char *target)
+{
+	struct inode *inode = inode_child(parent, name);
+	int error = is_ours(inode) ? -EEXIST : prepare(req, parent, name, mode, &inode);
+
+	if (error == 0 && target != NULL) {
+		error = inode_set_text(inode, target, strlen(target), inode->maker);
+		if (error != 0)
+			inode_detach(filesystem_of(req), inode);
+	}
+	if (error != 0) {
+		fuse_reply_err(req, -error);
+		return;
+	}
+	struct asking *asking = asking_begin(req, parent, made);
+	if (asking == NULL) {
+		inode_detach(filesystem_of(req), inode);
+		return;
+	}
+	lasting_note_maker(inode, asking->thread);
+	asking->made = inode;
+	ask_to_make(asking, STEP_MAKE, 1, NULL, 0);
+}
+
+/* LINK */
+
+/* What tells the other names of the content how many they are. The texts are to be freed. Returns
+ * how many steps; -ENOMEM. */
+static int renumber(const struct inode *inode, const struct inode *except, nlink_t links,
+		    struct store_step *steps)
+{
+	const struct inode *link = inode;
+	int count = 0;
+
+	do {
+		if (link->parent != NULL && link != except && link->lasting->is_ours) {
+			char *text = lasting_format(link, links);
+			if (text == NULL)
+				return -ENOMEM;
+			steps[count++] = (struct store_step){.kind = STEP_REPLACE,
+							     .path = link->lasting->path,
+							     .text = text,
+							     .version = STORE_ANY_VERSION};
+		}
+		link = link->lasting->next;
+	} while (link != inode);
+	return count;
+}
+
+static void free_texts(const struct store_step *steps, int count)
+{
+	for (int i = 0; i < count; i++)
+		free((char *)steps[i].text);
+}
+
+/* The new inode is to have the content of the other one. Returns 0 or -ENOMEM. */
+static int copy_content(struct inode *inode, struct inode *from)
+{
+	int error = inode_set_text(inode, from->text, from->text_bytes, inode->maker);
+
+	if (error != 0)
+		return error;
+	inode->uid = from->uid;
+	inode->gid = from->gid;
+	inode->mtime = from->mtime;
+	inode->lasting->dates = true;
+	lasting_copy_maker(inode, from);
+	lasting_join(inode, from);
+	return 0;
+}
+
+void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, const char *name)
+{
+	struct store_step steps[STORE_STEPS_MAX] = {{0}};
+	struct inode *made_inode = NULL;
+	int error = 0, count = 0;
+
+	if (!is_ours(inode) || inode->parent == NULL)
+		error = inode->parent == NULL ? -ENOENT : -EPERM;
+	else if (inode->shard != shard_of(filesystem_of(req), parent->path))
+		error = -EXDEV;
+	else if (lasting_links(inode) >= LINKS_MAX)
+		error = -EMLINK;
+	else if (is_ours(inode_child(parent, name)))
+		error = -EEXIST;
+	if (error == 0)
+		error = prepare(req, parent, name, inode->mode, &made_inode);
+	if (error == 0) {
+		error = copy_content(made_inode, inode);
+		count = error == 0 ? renumber(inode, NULL, lasting_links(inode) + 1, steps) : 0;
+		error = count < 0 ? count : error;
+		if (error != 0)
+			inode_detach(filesystem_of(req), made_inode);
+	}
+	if (error != 0) {
+		fuse_reply_err(req, -error);
+		return;
+	}
+	struct asking *asking = asking_begin(req, parent, made);
+	if (asking == NULL) {
+		inode_detach(filesystem_of(req), made_inode);
+	} else {
+		asking->made = made_inode;
+		ask_to_make(asking, STEP_MAKE, lasting_links(inode) + 1, steps, (size_t)count);
+	}
+	free_texts(steps, count);
+}
+
+/* UNLINK, RMDIR */
+
+static void removed(struct asking *asking)
+{
+	struct inode *parent = parent_of(asking);
+	struct inode *inode = parent != NULL ? inode_child(parent, asking->name) : NULL;
+	int error = asking->alter_error;
+
+	if ((error == 0 || error == -ENOENT) && inode != NULL && inode->node == asking->node)
+		lasting_forget(asking->filesystem, inode);
+	asking_reply(asking, error == 0 ? 0 : asking_errno(error));
+}
+
+static void ask_to_remove(struct asking *asking, struct inode *inode)
+{
+	struct store_step steps[STORE_STEPS_MAX];
+	int count = 0;
+
+	asking->done = removed;
+	if (inode->lasting->is_ours && lasting_links(inode) > 1)
+		count = renumber(inode, inode, lasting_links(inode) - 1, steps + 1);
+	if (count < 0) {
+		asking_reply(asking, ENOMEM);
+		return;
+	}
+	steps[0] = (struct store_step){
+		.kind = STEP_REMOVE, .path = inode->lasting->path, .version = STORE_ANY_VERSION};
+	asking_alter(asking, steps, 1 + (size_t)count);
+	free_texts(steps + 1, count);
+}
+
+/* The directory has been listed. */
+static void found_empty(struct asking *asking)
+{
+	struct inode *inode = inode_find(&asking->filesystem->inodes, asking->node);
+
+	if (asking->read_error != 0)
+		asking_reply(asking, asking_errno(asking->read_error));
+	else if (!asking->is_empty)
+		asking_reply(asking, ENOTEMPTY);
+	else if (inode == NULL || inode->parent == NULL)
+		asking_reply(asking, ENOENT);
+	else
+		ask_to_remove(asking, inode);
+}
+
+/* Whether the caller may take another host's name away: 0 or -EPERM. It is logged. */
+static int may_steal(fuse_req_t req, const struct inode *inode, const char *how)
+{
+	const struct filesystem *filesystem = filesystem_of(req);
+	char command[16];
+	pid_t process = claim_text_process(fuse_req_ctx(req)->pid);
+
+	if (config_policy(filesystem->config, inode->path).steal == STEAL_NO)
+		return -EPERM;
+	claim_text_command(process, command);
+	log_lock_warning(inode->path, "a lock file of %s is %s by process %d (%s) here",
+			 inode->lasting->who, how, (int)process, command);
+	return 0;
+}
+
+/* Whether the caller may take the name away: 0 or -EPERM. */
+static int may_remove(fuse_req_t req, const struct inode *inode, const char *how)
+{
+	if (inode->access.fixed && access_check(req, &inode->access, W_OK) != 0)
+		return -EPERM;
+	return inode->lasting->is_ours ? 0 : may_steal(req, inode, how);
+}
+
+void lasting_remove(fuse_req_t req, struct inode *parent, const char *name, bool directory)
+{
+	struct inode *inode = inode_child(parent, name);
+	int error = 0;
+
+	if (inode == NULL)
+		error = -ENOENT;
+	else if (S_ISDIR(inode->mode) != directory)
+		error = directory ? -ENOTDIR : -EISDIR;
+	else if (inode->children != NULL && is_ours(inode->children))
+		error = -ENOTEMPTY;
+	else
+		error = may_remove(req, inode, "removed");
+	if (error != 0) {
+		fuse_reply_err(req, -error);
+		return;
+	}
+	struct asking *asking = asking_begin(req, parent, found_empty);
+	if (asking == NULL)
+		return;
+	asking->name = strdup(name);
+	asking->node = inode->node;
+	if (asking->name == NULL)
+		asking_reply(asking, ENOMEM);
+	else if (directory)
+		asking_list(asking, inode);
+	else
+		ask_to_remove(asking, inode);
+}
+
+void lasting_abandon(struct inode *inode)
+{
+	struct store_step step = {
+		.kind = STEP_REMOVE, .path = inode->lasting->path, .version = STORE_ANY_VERSION};
+	struct asking *asking = asking_begin_alone(inode->parent, removed);
+
+	if (asking == NULL)
+		return;
+	log_lock_warning(inode->path,
+			 "process %d (%s), which made the lock file, has ended: removed",
+			 (int)inode->lasting->maker, inode->lasting->command);
+	asking->name = strdup(inode->name);
+	asking->node = inode->node;
+	if (asking->name != NULL)
+		asking_alter(asking, &step, 1);
+	else
+		asking_free(asking);
+}
+
+void lasting_abandon_all(struct filesystem *filesystem)
+{
+	struct inode *inode;
+
+	while ((inode = lasting_next_abandoned(filesystem)) != NULL)
+		lasting_abandon(inode);
+}
+
+/* RENAME */
+
+static void renamed(struct asking *asking);
+
+/* The new name takes the content over, and the old one goes, at once. */
+static void ask_to_rename(struct asking *asking, struct inode *source)
+{
+	const struct inode *target = inode_child(
+		inode_find(&asking->filesystem->inodes, asking->new_parent), asking->made->name);
+	bool replaces = target != NULL || asking->tries > 0;
+	struct store_step old = {
+		.kind = STEP_REMOVE, .path = source->lasting->path, .version = STORE_ANY_VERSION};
+
+	asking->done = renamed;
+	ask_to_make(asking, replaces ? STEP_TAKE : STEP_MAKE, lasting_links(source), &old, 1);
+}
+
+static void renamed(struct asking *asking)
+{
+	struct filesystem *filesystem = asking->filesystem;
+	struct inode *parent = inode_find(&filesystem->inodes, asking->new_parent);
+	struct inode *source = inode_find(&filesystem->inodes, asking->node);
+	int error = asking->alter_error;
+
+	if (error == -EEXIST && (asking->flags & RENAME_NOREPLACE) == 0 && asking->tries == 0 &&
+	    source != NULL &&
+	    config_policy(filesystem->config, asking->made->path).steal == STEAL_YES) {
+		asking->tries++;
+		ask_to_rename(asking, source);
+		return;
+	}
+	if (error == 0)
+		error = appear(asking, parent);
+	else
+		inode_detach(filesystem, asking->made);
+	if (error == 0 && source != NULL && source->parent != NULL)
+		lasting_forget(filesystem, source);
+	asking_reply(asking, error == 0 ? 0 : asking_errno(error));
+}
+
+/* The old directory has been listed. */
+static void found_movable(struct asking *asking)
+{
+	struct inode *source = inode_find(&asking->filesystem->inodes, asking->node);
+	int error = 0;
+
+	if (asking->read_error != 0)
+		error = asking_errno(asking->read_error);
+	else if (!asking->is_empty)
+		error = EXDEV; /* what is in it would have to move, too: mv(1) then copies */
+	else if (source == NULL || source->parent == NULL)
+		error = ENOENT;
+	if (error == 0) {
+		ask_to_rename(asking, source);
+		return;
+	}
+	inode_detach(asking->filesystem, asking->made);
+	asking_reply(asking, error);
+}
+
+/* Whether the name may be renamed to that: 0 or -errno. */
+static int may_rename(fuse_req_t req, const struct inode *source, const struct inode *target,
+		      const struct inode *new_parent, unsigned int flags)
+{
+	if (source == NULL)
+		return -ENOENT;
+	if ((flags & ~(unsigned int)RENAME_NOREPLACE) != 0)
+		return -EINVAL;
+	if (source->shard != new_parent->shard)
+		return -EXDEV;
+	if (!source->lasting->is_ours)
+		return -EPERM;
+	if (target != NULL && (flags & RENAME_NOREPLACE) != 0)
+		return -EEXIST;
+	if (target != NULL && target->children != NULL)
+		return -ENOTEMPTY;
+	return target != NULL ? may_remove(req, target, "replaced") : 0;
+}
+
+void lasting_rename(fuse_req_t req, struct inode *parent, const char *name,
+		    struct inode *new_parent, const char *new_name, unsigned int flags)
+{
+	struct inode *source = inode_child(parent, name), *made_inode = NULL;
+	struct inode *target = inode_child(new_parent, new_name);
+	int error = may_rename(req, source, target, new_parent, flags);
+
+	/* Two names of one content: nothing is done (rename(2)). */
+	if (error == 0 && is_ours(target) && target->lasting->number == source->lasting->number) {
+		fuse_reply_err(req, 0);
+		return;
+	}
+	if (error == 0)
+		error = prepare(req, new_parent, new_name, source->mode, &made_inode);
+	if (error == 0) {
+		error = copy_content(made_inode, source);
+		if (error != 0)
+			inode_detach(filesystem_of(req), made_inode);
+	}
+	if (error != 0) {
+		fuse_reply_err(req, -error);
+		return;
+	}
+	struct asking *asking = asking_begin(req, parent, found_movable);
+	if (asking == NULL) {
+		inode_detach(filesystem_of(req), made_inode);
+		return;
+	}
+	asking->made = made_inode;
+	asking->node = source->node;
+	asking->new_parent = new_parent->node;
+	asking->flags = (int)flags;
+	if (S_ISDIR(source->mode))
+		asking_list(asking, source);
+	else
+		ask_to_rename(asking, source);
+}

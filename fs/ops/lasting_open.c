@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * open(O_CREAT) in a directory of `style = file`. As for a lock (open.c), CREATE is answered at
+ * once, before the store has decided, and the GETATTR that the kernel sends before open(2) returns
+ * is answered when it has: so the directory is not locked meanwhile. Nobody else gets at the new
+ * node before: the kernel keeps no names of such a directory, and a lookup does not find it.
+ *
+ * Without O_EXCL a name that another host has made in the same moment is opened instead.
+ *
+ * Loop thread only.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files/filesystem.h"
+#include "files/handle_end.h"
+#include "files/lasting_name.h"
+#include "files/user.h"
+#include "ops/asking.h"
+#include "ops/lasting_ops.h"
+
+static void ask_to_create(struct asking *asking)
+{
+	const struct inode *inode = asking->made;
+	char *text = lasting_format(inode, 1);
+	const struct store_step step = {
+		.kind = STEP_MAKE, .path = inode->lasting->path, .text = text};
+
+	if (text == NULL) {
+		asking->alter_error = -ENOMEM;
+		asking_skip(asking);
+		return;
+	}
+	asking_alter(asking, &step, 1);
+	asking_read(asking, step.path);
+	free(text);
+}
+
+/* Another name of that kind was there already, and is opened. Returns 0 or -errno. */
+static int open_found(struct asking *asking, struct inode *directory)
+{
+	struct inode *inode = asking->made;
+	const struct lasting_opening *opening = inode->lasting->opening;
+	int error = !S_ISREG(asking->facts.mode) ? -EEXIST : lasting_update(inode, &asking->facts);
+
+	if (error != 0)
+		return error;
+	const struct access access = inode_access(inode);
+	const struct access_caller caller = {
+		.uid = opening->uid, .gid = opening->gid, .groups_unknown = true};
+	if (!access_allows(&caller, &access, access_wanted(opening->flags)))
+		return -EACCES;
+	return lasting_appear(asking->filesystem, directory, inode, asking->is_ours);
+}
+
+/* Answers the GETATTR of the open. */
+static void finish_opening(struct inode *inode, struct asking *asking)
+{
+	int error = inode->lasting->opening->error;
+
+	free(inode->lasting->opening);
+	inode->lasting->opening = NULL;
+	inode_mark(inode);
+	if (error != 0)
+		asking_reply(asking, error);
+	else
+		asking_reply_attr(asking, inode);
+}
+
+static void created(struct asking *asking)
+{
+	struct inode *inode = asking->made;
+	struct lasting_opening *opening = inode->lasting->opening;
+	struct inode *directory = inode_find(&asking->filesystem->inodes, asking->parent);
+	int error = asking->alter_error;
+
+	if (error == -EEXIST && (opening->flags & O_EXCL) == 0 && directory != NULL) {
+		if (asking->read_error == -ENOENT && asking->tries++ < ASKING_TRIES_MAX) {
+			ask_to_create(asking);
+			return;
+		}
+		error = asking->read_error == 0 ? open_found(asking, directory)
+						: asking->read_error;
+	} else if (error == 0) {
+		if (asking->read_error == 0 && asking->is_ours)
+			error = lasting_update(inode, &asking->facts);
+		if (error == 0)
+			error = directory != NULL
+					? lasting_appear(asking->filesystem, directory, inode, true)
+					: -ENOENT;
+	}
+	opening->decided = true;
+	opening->error = error == 0 ? 0 : asking_errno(error);
+	opening->waiting = NULL;
+	inode_mark(inode);
+	if (asking->req == NULL)
+		asking_free(asking);
+	else
+		finish_opening(inode, asking);
+	inode_unuse(inode->shard->filesystem, inode);
+}
+
+/* The open waits for the store, with the inode that it is for. Returns 0 or -ENOMEM. */
+static int wait_for(struct inode *inode, const struct inode *directory)
+{
+	struct asking *asking = asking_begin_alone(directory, created);
+
+	if (asking == NULL)
+		return -ENOMEM;
+	asking->made = inode;
+	inode->lasting->opening->waiting = asking;
+	inode_use(asking->filesystem, inode); /* until it is decided */
+	ask_to_create(asking);
+	return 0;
+}
+
+static struct handle *open_handle(fuse_req_t req, struct inode *inode, int *ret_error)
+{
+	struct filesystem *filesystem = filesystem_of(req);
+	uid_t uid = fuse_req_ctx(req)->uid;
+	struct handle *handle = NULL;
+
+	*ret_error = user_check(filesystem, uid, USER_FILES, handle_shares(inode));
+	if (*ret_error == 0)
+		handle = handle_open(filesystem, inode, uid);
+	if (*ret_error == 0 && handle == NULL)
+		*ret_error = -ENOMEM;
+	return handle;
+}
+
+static void reply_create(fuse_req_t req, struct handle *handle, struct fuse_file_info *info)
+{
+	struct fuse_entry_param entry;
+
+	info->fh = handle->number;
+	info->direct_io = 1;
+	info->keep_cache = 0;
+	info->noflush = 0;
+	inode_entry(handle->inode, &entry);
+	if (fuse_reply_create(req, &entry, info) == -ENOENT)
+		handle_close(handle); /* the caller was killed; no RELEASE will come */
+}
+
+/* Makes the inode, with an open that has not returned. Returns 0 or -errno. */
+static int prepare(fuse_req_t req, const struct inode *parent, const char *name, mode_t mode,
+		   int flags, struct inode **ret)
+{
+	const struct fuse_ctx *caller = fuse_req_ctx(req);
+	struct filesystem *filesystem = filesystem_of(req);
+	struct inode *inode;
+	int error = lasting_prepare(filesystem, parent, name, S_IFREG | (mode & 07777), caller->uid,
+				    caller->gid, &inode);
+
+	if (error != 0)
+		return error;
+	if (inode->access.fixed)
+		error = access_check(req, &inode->access, access_wanted(flags));
+	struct lasting_opening *opening = calloc(1, sizeof(*opening));
+	if (error == 0 && (opening == NULL || !lasting_renew_id(inode)))
+		error = -ENOMEM;
+	if (error != 0) {
+		free(opening);
+		inode_detach(filesystem, inode);
+		return error;
+	}
+	opening->thread = caller->pid;
+	opening->uid = caller->uid;
+	opening->gid = caller->gid;
+	opening->flags = flags;
+	inode->lasting->opening = opening;
+	lasting_note_maker(inode, caller->pid);
+	*ret = inode;
+	return 0;
+}
+
+void lasting_create_open(fuse_req_t req, struct inode *parent, const char *name, mode_t mode,
+			 struct fuse_file_info *info)
+{
+	struct inode *inode = inode_child(parent, name);
+	struct handle *handle = NULL;
+	int error = 0;
+	bool is_new = inode == NULL || !inode->lasting->is_ours;
+
+	if (!is_new && (info->flags & O_EXCL) != 0)
+		error = -EEXIST;
+	else if (is_new)
+		error = prepare(req, parent, name, mode, info->flags, &inode);
+	if (error == 0)
+		handle = open_handle(req, inode, &error);
+	if (error == 0 && is_new) {
+		error = wait_for(inode, parent);
+		if (error != 0)
+			handle_close(handle);
+	} else if (error != 0 && is_new && inode != NULL && handle == NULL) {
+		inode_detach(filesystem_of(req), inode);
+	}
+	if (error != 0)
+		fuse_reply_err(req, -error);
+	else
+		reply_create(req, handle, info);
+}
+
+bool lasting_resume_opening(fuse_req_t req, struct inode *inode)
+{
+	struct lasting_opening *opening = inode->lasting->opening;
+
+	if (opening == NULL || opening->thread != fuse_req_ctx(req)->pid)
+		return false;
+	if (opening->decided) {
+		struct stat attr;
+		int error = opening->error;
+		free(opening);
+		inode->lasting->opening = NULL;
+		inode_mark(inode);
+		inode_stat(inode, &attr);
+		if (error != 0)
+			fuse_reply_err(req, error);
+		else
+			fuse_reply_attr(req, &attr, 0);
+	} else if (opening->waiting == NULL || opening->waiting->req != NULL ||
+		   asking_hold(opening->waiting, req) != 0) {
+		fuse_reply_err(req, EIO);
+	}
+	return true;
+}
+
+/* Names whose process has ended meanwhile are taken away as those whose process ends now. */
+void lasting_resume_all(struct filesystem *filesystem)
+{
+	struct inode *inode, *next;
+
+	HASH_ITER (by_node, filesystem->inodes.by_node, inode, next) {
+		struct lasting *lasting = inode->lasting;
+		const struct inode *directory;
+
+		if (lasting != NULL)
+			lasting_reopen_maker(inode);
+		if (lasting != NULL && lasting->maker_ended && inode->parent != NULL)
+			lasting_abandon(inode);
+		if (lasting == NULL || lasting->opening == NULL || lasting->opening->decided)
+			continue;
+		directory = inode_directory(&filesystem->inodes, inode);
+		if (directory == NULL || wait_for(inode, directory) != 0) {
+			lasting->opening->decided = true;
+			lasting->opening->error = EIO;
+		}
+	}
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The handlers of requests about lasting names (files/lasting.h). The other handlers of ops/ pass
+ * them on where a directory keeps files, or an inode is of one; the reserved names have been
+ * refused there. Each answers once, at once or later.
+ */
+#ifndef DLOCKFS_OPS_LASTING_OPS_H
+#define DLOCKFS_OPS_LASTING_OPS_H
+
+#include <fuse_lowlevel.h>
+
+#include "files/handle.h"
+#include "files/inode.h"
+
+/* lasting_name.c */
+void lasting_lookup(fuse_req_t req, struct inode *parent, const char *name);
+void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t mode,
+		  const char *target);
+void lasting_remove(fuse_req_t req, struct inode *parent, const char *name, bool directory);
+void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, const char *name);
+void lasting_rename(fuse_req_t req, struct inode *parent, const char *name,
+		    struct inode *new_parent, const char *new_name, unsigned int flags);
+
+/* The process that made the name has ended: takes it away. */
+void lasting_abandon(struct inode *inode);
+
+/* Processes may have ended whose names are to go with them: `makers` of the file system is
+ * readable.
+ */
+void lasting_abandon_all(struct filesystem *filesystem);
+
+/* lasting_open.c */
+void lasting_create_open(fuse_req_t req, struct inode *parent, const char *name, mode_t mode,
+			 struct fuse_file_info *info);
+
+/* Whether the GETATTR is that of an open which has not returned. If so, it is answered, at once or
+ * later. */
+bool lasting_resume_opening(fuse_req_t req, struct inode *inode);
+
+/* All inodes are restored: goes on with opens that have not returned. */
+void lasting_resume_all(struct filesystem *filesystem);
+
+/* lasting_file.c */
+void lasting_getattr(fuse_req_t req, struct inode *inode);
+void lasting_setattr(fuse_req_t req, struct inode *inode, const struct stat *attr, int to_set);
+void lasting_read(fuse_req_t req, struct inode *inode, size_t size, off_t offset);
+void lasting_readlink(fuse_req_t req, struct inode *inode);
+void lasting_write(fuse_req_t req, struct inode *inode, const char *data, size_t size, off_t offset,
+		   bool append);
+void lasting_fsync(fuse_req_t req, struct inode *inode);
+
+/* Answers OPEN, of that handle, once the text is cut. */
+void lasting_open_cut(fuse_req_t req, struct handle *handle, const struct fuse_file_info *info);
+
+#endif

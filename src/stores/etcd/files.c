@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lock files that outlive close: alter(), files() and read() of the etcd store. A file is a key
+ * with the lease of the session that made it (keys.h), so one transaction does all steps or none.
+ *
+ * Asked from outside of the engine, but in its session: an alteration that waits when the
+ * connection is lost is never sent, and one that is under way cannot be carried out after the next
+ * connection has begun (operation.h: the epoch). etcd carries requests out in no order, so what
+ * needs one waits here: an alteration for the last one before it about each of its files, a read
+ * for that about its file, and a list for all before it. Else they go side by side.
+ *
+ * etcd has no clock: a file's value says when it was made or changed by the clock of the host that
+ * did it. etcd counts how often a key was written, so a file that was taken over (STEP_TAKE) was
+ * changed once more: whoever knows the one before cannot mean this one. A key without a lease,
+ * which somebody else has put there, is treated as a file that ends with no session.
+ *
+ * Loop thread only.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <utlist.h>
+
+#include "claim/file_path.h"
+#include "stores/etcd/operation.h"
+
+/* How many keys are read at a time. */
+enum { PAGE_KEYS = 1000 };
+
+/* What begins so is not below the directory "", but the store's own. */
+static const char private_names[] = ".dlockfs/";
+
+/* One waits for another one. */
+struct waiter {
+	struct waiter *next; /* for the same one */
+	struct operation *operation;
+};
+
+/* Of an alteration and a file: where the next one finds it, until it has ended. */
+struct file_turn {
+	struct operation *operation;
+	bool is_last; /* it is in store->turns */
+	UT_hash_handle hh;
+};
+
+struct file_request {
+	size_t waits;		/* for so many others, */
+	struct waiter *waiting; /* each with one of these */
+	struct waiter *waiters; /* those that wait for this one */
+	/* alter(): the session that it was called in, and what is to be done */
+	int64_t lease;
+	uint64_t epoch;
+	size_t count;
+	struct store_step steps[STORE_STEPS_MAX]; /* only kind and version */
+	struct etcd_key keys[STORE_STEPS_MAX];
+	char *values[STORE_STEPS_MAX];
+	struct file_turn turns[STORE_STEPS_MAX];
+};
+
+static void finish(struct operation *operation)
+{
+	struct file_request *file = operation->file;
+
+	for (size_t i = 0; file && i < file->count; i++) {
+		if (file->turns[i].is_last)
+			HASH_DEL(operation->store->turns, &file->turns[i]);
+		free(file->keys[i].bytes);
+		free(file->values[i]);
+	}
+	if (file)
+		free(file->waiting);
+	free(file);
+	etcd_names_free(operation);
+}
+
+/* NULL: out of memory. `waits`: the most others that it may wait for. */
+static struct operation *create(struct store *base, enum store_operation kind, void *tag,
+				const char *path, size_t waits)
+{
+	char *plain = file_path_plain(path);
+	struct operation *operation =
+		plain ? etcd_operation_create(store_etcd_from(base), kind, tag, plain, NULL) : NULL;
+
+	free(plain);
+	if (!operation)
+		return NULL;
+	operation->finish = finish;
+	operation->file = calloc(1, sizeof(*operation->file));
+	if (operation->file)
+		operation->file->waiting = calloc(waits + 1, sizeof(struct waiter));
+	if (operation->file && operation->file->waiting)
+		return operation;
+	etcd_operation_free(operation);
+	return NULL;
+}
+
+/* Who waits for others */
+
+static void wait_for(struct operation *operation, struct operation *other)
+{
+	struct waiter *waiter = &operation->file->waiting[operation->file->waits++];
+
+	waiter->operation = operation;
+	LL_PREPEND(other->file->waiters, waiter);
+}
+
+static struct file_turn *find_turn(const struct store_etcd *store, const struct etcd_key *key)
+{
+	struct file_turn *turn;
+
+	HASH_FIND(hh, store->turns, key->bytes, key->count, turn);
+	return turn;
+}
+
+static void start(struct operation *operation)
+{
+	if (operation->file->waits > 0)
+		etcd_operation_hold(operation);
+	else
+		etcd_operation_start(operation, false);
+}
+
+/* It is answered: whoever waits for nothing else is sent. */
+static void release_waiters(struct operation *operation)
+{
+	struct file_request *file = operation->file;
+	struct waiter *waiter;
+
+	for (size_t i = 0; i < file->count; i++) {
+		if (file->turns[i].is_last)
+			HASH_DEL(operation->store->turns, &file->turns[i]);
+		file->turns[i].is_last = false;
+	}
+	while ((waiter = file->waiters)) {
+		LL_DELETE(file->waiters, waiter);
+		if (--waiter->operation->file->waits == 0)
+			etcd_operation_send_again(waiter->operation);
+	}
+}
+
+/* Has the alteration wait for those before it, and later ones for it. Returns false when out of
+ * memory. */
+static bool take_turns(struct operation *operation)
+{
+	struct store_etcd *store = operation->store;
+	struct file_request *file = operation->file;
+	struct file_turn *before[STORE_STEPS_MAX];
+
+	for (size_t i = 0; i < file->count; i++)
+		before[i] = find_turn(store, &file->keys[i]);
+	for (size_t i = 0; i < file->count; i++) {
+		struct file_turn *turn = &file->turns[i];
+
+		turn->operation = operation;
+		HASH_ADD_KEYPTR(hh, store->turns, file->keys[i].bytes, file->keys[i].count, turn);
+		turn->is_last = turn->hh.tbl;
+		if (!turn->is_last)
+			return false;
+	}
+	for (size_t i = 0; i < file->count; i++) {
+		if (!before[i])
+			continue;
+		HASH_DEL(store->turns, before[i]);
+		before[i]->is_last = false;
+		wait_for(operation, before[i]->operation);
+	}
+	return true;
+}
+
+/* alter() */
+
+static int64_t wall_clock_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static bool copy_step(struct file_request *file, const char *root, const struct store_step *step)
+{
+	bool is_new = step->kind == STEP_MAKE || step->kind == STEP_TAKE;
+	size_t i = file->count++;
+
+	file->steps[i] = (struct store_step){.kind = step->kind, .version = step->version};
+	if (!etcd_key_of_file(&file->keys[i], root, step->path))
+		return false;
+	if (!is_new && step->kind != STEP_REPLACE)
+		return true;
+	file->values[i] = etcd_file_value_format(step->text, wall_clock_ms(), is_new);
+	return file->values[i];
+}
+
+/* What has to be so for the step. */
+static void require(struct transaction *transaction, const struct file_request *file, size_t i)
+{
+	const struct etcd_key *key = &file->keys[i];
+	uint32_t version = file->steps[i].version;
+
+	switch (file->steps[i].kind) {
+	case STEP_MAKE:
+		etcd_transaction_require_created(transaction, key, 0);
+		break;
+	case STEP_TAKE:
+		break;
+	case STEP_REPLACE:
+	case STEP_REMOVE:
+		if (version != STORE_ANY_VERSION)
+			etcd_transaction_require_version(transaction, key, (int64_t)version + 1);
+		else
+			etcd_transaction_require_existing(transaction, key);
+		break;
+	case STEP_CHECK:
+		etcd_transaction_require_lease(transaction, key, file->lease);
+		break;
+	}
+}
+
+static void act(struct transaction_branch *then, const struct file_request *file, size_t i)
+{
+	const struct etcd_key *key = &file->keys[i];
+
+	switch (file->steps[i].kind) {
+	case STEP_MAKE:
+	case STEP_TAKE:
+		etcd_transaction_put(then, key, file->values[i], file->lease);
+		break;
+	case STEP_REPLACE:
+		/* It stays with the session that made it. */
+		etcd_transaction_put(then, key, file->values[i], 0)->ignore_lease = true;
+		break;
+	case STEP_REMOVE:
+		etcd_transaction_delete(then, key, NULL);
+		break;
+	case STEP_CHECK:
+		break;
+	}
+}
+
+static int send_alter(struct operation *operation)
+{
+	const struct file_request *file = operation->file;
+	const struct store_etcd *store = operation->store;
+	struct transaction transaction;
+
+	if (file->lease != store->lease_id || file->epoch != store->epoch)
+		return -ECONNRESET;
+	etcd_transaction_init(&transaction);
+	etcd_transaction_require_session(&transaction, store);
+	for (size_t i = 0; i < file->count; i++) {
+		require(&transaction, file, i);
+		act(&transaction.then, file, i);
+		etcd_transaction_range(&transaction.otherwise, &file->keys[i], NULL)->keys_only =
+			true;
+	}
+	return etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+}
+
+/* Why the step cannot be done, with that as the file's key; 0: it can. */
+static int find_obstacle(const struct file_request *file, size_t i,
+			 const Etcd__RangeResponse *found)
+{
+	const Etcd__KeyValue *kv = found && found->n_kvs > 0 ? found->kvs[0] : NULL;
+	uint32_t version = file->steps[i].version;
+
+	switch (file->steps[i].kind) {
+	case STEP_MAKE:
+		return kv ? -EEXIST : 0;
+	case STEP_TAKE:
+		return 0;
+	case STEP_REPLACE:
+	case STEP_REMOVE:
+		if (!kv)
+			return -ENOENT;
+		return version != STORE_ANY_VERSION && kv->version != (int64_t)version + 1 ? -ESTALE
+											   : 0;
+	case STEP_CHECK:
+		return kv && kv->lease == file->lease ? 0 : -ENOENT;
+	}
+	return 0;
+}
+
+static void conclude_alter(struct operation *operation, int error, const Etcd__TxnResponse *answer)
+{
+	const struct file_request *file = operation->file;
+	struct store_change *change = operation->tag;
+
+	if (!error && !answer->succeeded) {
+		if (!etcd_transaction_was_late(operation->store, answer)) {
+			for (size_t i = 0; i < file->count && !error; i++)
+				error = find_obstacle(file, i,
+						      etcd_transaction_found(answer, i + 1));
+		}
+		error = error ? error : -ECONNRESET;
+	}
+	release_waiters(operation);
+	change->done(change, error);
+	etcd_operation_end(operation, error);
+}
+
+int etcd_alter(struct store *base, struct store_change *change, const struct store_step *steps,
+	       size_t count)
+{
+	struct operation *operation =
+		create(base, STORE_ALTER, change, count > 0 ? steps[0].path : "", count);
+	const struct store_etcd *store = store_etcd_from(base);
+	bool done = operation;
+
+	for (size_t i = 0; i < count && done; i++)
+		done = copy_step(operation->file, store->root, &steps[i]);
+	if (!done || !take_turns(operation)) {
+		if (operation)
+			etcd_operation_free(operation);
+		return -ENOMEM;
+	}
+	operation->file->lease = store->lease_id;
+	operation->file->epoch = store->epoch;
+	operation->doing = "cannot change the file";
+	operation->send = send_alter;
+	operation->conclude = conclude_alter;
+	start(operation);
+	return 0;
+}
+
+/* read() */
+
+static int send_read(struct operation *operation)
+{
+	struct transaction transaction;
+
+	etcd_transaction_init(&transaction);
+	etcd_transaction_range(&transaction.then, &operation->claim.key, NULL);
+	return etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+}
+
+static struct store_claim claim_of(const Etcd__KeyValue *kv)
+{
+	const char *value = kv->value.len > 0 ? (const char *)kv->value.data : "";
+	bool is_new = false;
+	int64_t ms = 0;
+	size_t head = etcd_file_value_parse(value, kv->value.len, &ms, &is_new);
+
+	return (struct store_claim){
+		.data = value + head,
+		.data_bytes = kv->value.len - head,
+		.since_ms = is_new ? ms : 0,
+		.session = (uint64_t)kv->lease,
+		.version = (uint32_t)(kv->version - 1),
+		.changed_ms = ms,
+	};
+}
+
+static void conclude_read(struct operation *operation, int error, const Etcd__TxnResponse *answer)
+{
+	const Etcd__RangeResponse *found = error ? NULL : etcd_transaction_found(answer, 0);
+	struct store_read *read = operation->tag;
+	struct store_claim claim;
+
+	if (!error && !found)
+		error = -EIO;
+	if (!error && found->n_kvs == 0)
+		error = -ENOENT;
+	if (!error)
+		claim = claim_of(found->kvs[0]);
+	read->done(read, error, error ? NULL : &claim);
+	etcd_operation_end(operation, error);
+}
+
+int etcd_read_file(struct store *base, struct store_read *read, const char *path)
+{
+	struct operation *operation = create(base, STORE_READ, read, path, 1);
+	const struct file_turn *turn;
+
+	if (!operation)
+		return -ENOMEM;
+	if (!etcd_key_of_file(&operation->claim.key, operation->store->root, path)) {
+		etcd_operation_free(operation);
+		return -ENOMEM;
+	}
+	operation->doing = "cannot read the file";
+	operation->send = send_read;
+	operation->conclude = conclude_read;
+	turn = find_turn(operation->store, &operation->claim.key);
+	if (turn)
+		wait_for(operation, turn->operation);
+	start(operation);
+	return 0;
+}
+
+/* files() */
+
+static int send_files(struct operation *operation)
+{
+	struct transaction transaction;
+	Etcd__RangeRequest *page;
+	struct etcd_key end;
+	int error;
+
+	if (!etcd_key_end(&end, &operation->queue))
+		return -ENOMEM;
+	etcd_transaction_init(&transaction);
+	page = etcd_transaction_range(&transaction.then, &operation->next_page, &end);
+	page->keys_only = true;
+	page->limit = PAGE_KEYS;
+	error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+	free(end.bytes);
+	return error;
+}
+
+/* Whether what follows the directory in the key can be the name of a file: no path has two slashes,
+ * or one at its end. */
+static bool is_file(const struct operation *operation, const char *rest, size_t bytes,
+		    int64_t lease)
+{
+	if (bytes == 0 || memchr(rest, '\0', bytes) || rest[0] == '/' || rest[bytes - 1] == '/' ||
+	    memmem(rest, bytes, "//", 2))
+		return false;
+	if (*operation->path == '\0' && bytes >= strlen(private_names) &&
+	    memcmp(rest, private_names, strlen(private_names)) == 0)
+		return false;
+	return !etcd_key_is_of_lock(rest, bytes, lease);
+}
+
+/* Returns false when out of memory. */
+static bool add_files(const struct operation *operation, const Etcd__RangeResponse *found)
+{
+	for (size_t i = 0; i < found->n_kvs; i++) {
+		const Etcd__KeyValue *kv = found->kvs[i];
+		const char *rest = (const char *)kv->key.data + operation->queue.count;
+		size_t bytes = kv->key.len - operation->queue.count;
+
+		if (is_file(operation, rest, bytes, kv->lease) &&
+		    !etcd_names_add(operation->names, rest, bytes))
+			return false;
+	}
+	return true;
+}
+
+/* The next page begins with the first key behind the last one of this page. */
+static bool turn_page(struct operation *operation, const Etcd__RangeResponse *found)
+{
+	const ProtobufCBinaryData *last = &found->kvs[found->n_kvs - 1]->key;
+	char *next = malloc(last->len + 1);
+
+	if (!next)
+		return false;
+	memcpy(next, last->data, last->len);
+	next[last->len] = '\0';
+	free(operation->next_page.bytes);
+	operation->next_page = (struct etcd_key){next, last->len + 1};
+	return true;
+}
+
+static void conclude_files(struct operation *operation, int error, const Etcd__TxnResponse *answer)
+{
+	const Etcd__RangeResponse *found = error ? NULL : etcd_transaction_found(answer, 0);
+	const struct names *names = operation->names;
+	struct store_files *files = operation->tag;
+
+	if (!error && !found)
+		error = -EIO;
+	if (!error && !add_files(operation, found))
+		error = -ENOMEM;
+	if (!error && found->more && found->n_kvs > 0) {
+		if (turn_page(operation, found)) {
+			etcd_operation_send_again(operation);
+			return;
+		}
+		error = -ENOMEM;
+	}
+	if (!error && found->n_kvs == 0 && names->count == 0)
+		error = -ENOENT;
+	files->done(files, error, error ? NULL : (const char *const *)names->list,
+		    error ? 0 : names->count);
+	etcd_operation_end(operation, error);
+}
+
+int etcd_files(struct store *base, struct store_files *files, const char *directory)
+{
+	struct store_etcd *store = store_etcd_from(base);
+	struct operation *operation, *other;
+	size_t alterations = 0;
+
+	DL_FOREACH (store->others, other)
+		alterations += other->kind == STORE_ALTER;
+	operation = create(base, STORE_FILES, files, directory, alterations);
+	if (operation)
+		operation->names = calloc(1, sizeof(*operation->names));
+	if (!operation || !operation->names ||
+	    !etcd_key_of_queue(&operation->queue, store->root, directory) ||
+	    !etcd_key_of_queue(&operation->next_page, store->root, directory)) {
+		if (operation)
+			etcd_operation_free(operation);
+		return -ENOMEM;
+	}
+	/* An empty key would be refused: the first one is a NUL. */
+	operation->next_page.count += operation->next_page.count == 0;
+	operation->doing = "cannot list the files of";
+	operation->send = send_files;
+	operation->conclude = conclude_files;
+	DL_FOREACH (store->others, other) {
+		if (other->kind == STORE_ALTER)
+			wait_for(operation, other);
+	}
+	start(operation);
+	return 0;
+}

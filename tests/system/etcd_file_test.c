@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lock files that outlive close in the etcd store: their keys beside those of locks and of other
+ * clients, the order of requests, those that are delivered late, and leases.
+ */
+#include "etcd_fixture.h"
+
+#include <time.h>
+
+struct alteration {
+	struct store_change change; /* first */
+	int times, turn, error;
+};
+
+static int turns;
+
+static void on_altered(struct store_change *change, int error)
+{
+	struct alteration *alteration = (struct alteration *)change;
+
+	alteration->times++;
+	alteration->turn = ++turns;
+	alteration->error = error;
+}
+
+static void send_alter(struct host *host, struct alteration *alteration,
+		       const struct store_step *steps, size_t count)
+{
+	*alteration = (struct alteration){.change = {.done = on_altered}};
+	assert_int_equal(host->store->ops->alter(host->store, &alteration->change, steps, count),
+			 0);
+}
+
+static void send_step(struct host *host, struct alteration *alteration, enum store_step_kind kind,
+		      const char *path, const char *text)
+{
+	send_alter(host, alteration, &(struct store_step){kind, path, text, STORE_ANY_VERSION}, 1);
+}
+
+static int alter(struct host *host, const struct store_step *steps, size_t count)
+{
+	struct alteration alteration;
+
+	send_alter(host, &alteration, steps, count);
+	WAIT_FOR(alteration.times);
+	return alteration.error;
+}
+
+static int step(struct host *host, enum store_step_kind kind, const char *path, const char *text)
+{
+	return alter(host, &(struct store_step){kind, path, text, STORE_ANY_VERSION}, 1);
+}
+
+struct reading {
+	struct store_read read; /* first */
+	int times, error;
+	struct store_claim claim;
+	char text[64];
+};
+
+static void on_file_read(struct store_read *read, int error, const struct store_claim *claim)
+{
+	struct reading *reading = (struct reading *)read;
+
+	reading->times++;
+	reading->error = error;
+	if (!claim)
+		return;
+	reading->claim = *claim;
+	snprintf(reading->text, sizeof(reading->text), "%.*s", (int)claim->data_bytes,
+		 (const char *)claim->data);
+}
+
+static void send_read(struct host *host, struct reading *reading, const char *path)
+{
+	*reading = (struct reading){.read = {.done = on_file_read}};
+	assert_int_equal(host->store->ops->read(host->store, &reading->read, path, NULL), 0);
+}
+
+static int read_file(struct host *host, struct reading *reading, const char *path)
+{
+	send_read(host, reading, path);
+	WAIT_FOR(reading->times);
+	return reading->error;
+}
+
+struct listing {
+	struct store_files files; /* first */
+	int times, error;
+	size_t count;
+	char names[1024]; /* each with a space behind it */
+};
+
+static void on_files(struct store_files *files, int error, const char *const *names, size_t count)
+{
+	struct listing *listing = (struct listing *)files;
+
+	listing->times++;
+	listing->error = error;
+	listing->count = count;
+	for (size_t i = 0; i < count; i++) {
+		size_t at = strlen(listing->names);
+
+		snprintf(listing->names + at, sizeof(listing->names) - at, "%s ", names[i]);
+	}
+}
+
+static void send_files(struct host *host, struct listing *listing, const char *directory)
+{
+	*listing = (struct listing){.files = {.done = on_files}};
+	assert_int_equal(host->store->ops->files(host->store, &listing->files, directory), 0);
+}
+
+static int list_files(struct host *host, struct listing *listing, const char *directory)
+{
+	send_files(host, listing, directory);
+	WAIT_FOR(listing->times);
+	return listing->error;
+}
+
+static int prove(struct host *host, struct call *call, const struct store_proof *proofs,
+		 size_t count)
+{
+	memset(call, 0, sizeof(*call));
+	host->store->ops->prove(host->store, call, proofs, count);
+	WAIT_FOR(call->times);
+	return call->error;
+}
+
+static uint64_t session_of(struct host *host)
+{
+	return (uint64_t)host->store->ops->session(host->store);
+}
+
+static void put_with_lease(const char *path, const char *lease, const char *value)
+{
+	char option[32];
+
+	snprintf(option, sizeof(option), "--lease=%s", lease);
+	etcdctl("put", option, "--", key_of(path), value);
+}
+
+/* The file, the lock on it, and what other clients have, stand side by side. */
+static void test_keys(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	int64_t begin_ms = (int64_t)time(NULL) * 1000;
+	struct reading reading;
+	struct listing listing;
+	struct call held, queue;
+	char key[512], lease[17];
+
+	assert_int_equal(step(a, STEP_MAKE, "dir//foo", "id\ntext\n"), 0);
+	assert_int_equal(read_file(b, &reading, "dir//foo"), 0);
+	assert_string_equal(reading.text, "id\ntext\n");
+	assert_true(reading.claim.session == session_of(a) && reading.claim.version == 0);
+	assert_true(reading.claim.since_ms >= begin_ms);
+	assert_true(reading.claim.since_ms <= (int64_t)time(NULL) * 1000 + 1000);
+	assert_true(reading.claim.changed_ms == reading.claim.since_ms);
+	assert_int_equal(
+		strncmp(etcdctl("get", "--print-value-only", key_of("dir/foo")), "made=", 5), 0);
+
+	place(b, &held, "dir//foo/", 1);
+	assert_int_equal(amend(b, "dir//foo/", &held, "data"), 0);
+	backend->make_claim("dir/foo", CLAIM_EXCLUSIVE); /* a Mutex */
+	strcpy(lease, grant_lease("60"));
+	put_with_lease("dir/foo/read/1700000000000000000", lease, "");
+	list(b, &queue, "dir//foo/", true);
+	assert_int_equal(queue.count, 3);
+	snprintf(key, sizeof(key), "%s/write", key_of("dir/foo"));
+	assert_non_null(strstr(etcdctl("get", "--prefix", "--keys-only", key), key));
+
+	assert_int_equal(step(a, STEP_MAKE, "dir//d/bar", ""), 0);
+	assert_int_equal(step(a, STEP_MAKE, "dir//d/write/one", ""), 0);
+	put_with_lease("dir/other", lease, "x");
+	put_with_lease("dir//bad", lease, "x");
+	backend->make_claim("dir", CLAIM_EXCLUSIVE);
+	etcdctl("put", key_of("dir/none"), "x");
+	assert_int_equal(list_files(b, &listing, "dir"), 0);
+	assert_string_equal(listing.names, "d/bar d/write/one foo none other ");
+	assert_int_equal(list_files(b, &listing, "none"), -ENOENT);
+	/* They are no claims of a lock on the directory. */
+	list(b, &queue, "dir//d/", true);
+	assert_int_equal(queue.count, 0);
+
+	assert_int_equal(read_file(b, &reading, "dir//other"), 0);
+	assert_string_equal(reading.text, "x");
+	assert_true(reading.claim.since_ms == 0 && reading.claim.changed_ms == 0);
+	assert_true(reading.claim.session == strtoull(lease, NULL, 16));
+	assert_int_equal(step(a, STEP_REMOVE, "dir//foo", NULL), 0);
+	list(b, &queue, "dir//foo/", true);
+	assert_int_equal(queue.count, 3);
+}
+
+/* The directory above all has the store's own keys below it. */
+static void test_top(void **state)
+{
+	struct host *a = open_host(0, server);
+	struct listing listing;
+	struct call call;
+
+	place(a, &call, "lock", 1);
+	backend->make_claim("mutex", CLAIM_EXCLUSIVE);
+	assert_int_equal(step(a, STEP_MAKE, "//zz", ""), 0);
+	assert_int_equal(step(a, STEP_MAKE, "//zz~/y", ""), 0);
+	assert_int_equal(list_files(a, &listing, ""), 0);
+	assert_non_null(strstr(listing.names, "zz zz~/y "));
+	assert_null(strstr(listing.names, "dlockfs"));
+	assert_null(strstr(listing.names, "lock"));
+	assert_null(strstr(listing.names, "mutex"));
+}
+
+/* All or none; the error is that of the first step that cannot be done. */
+static void test_steps(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct reading reading;
+
+	assert_int_equal(alter(a, NULL, 0), 0);
+	assert_int_equal(step(a, STEP_MAKE, "steps//a", "1"), 0);
+	assert_int_equal(step(b, STEP_MAKE, "steps//a", "2"), -EEXIST);
+	assert_int_equal(step(b, STEP_CHECK, "steps//a", NULL), -ENOENT);
+	assert_int_equal(step(a, STEP_CHECK, "steps//a", NULL), 0);
+	struct store_step steps[] = {
+		{STEP_CHECK, "steps//a", NULL, 0},   {STEP_MAKE, "steps//b", "b", 0},
+		{STEP_REPLACE, "steps//c", "c", 0},  {STEP_REMOVE, "steps//d", NULL, 7},
+		{STEP_TAKE, "steps//e", "taken", 0},
+	};
+	const size_t count = sizeof(steps) / sizeof(*steps);
+
+	assert_int_equal(alter(a, steps, count), -ENOENT); /* c */
+	assert_int_equal(read_file(a, &reading, "steps//b"), -ENOENT);
+	assert_int_equal(read_file(a, &reading, "steps//e"), -ENOENT);
+	assert_int_equal(step(b, STEP_MAKE, "steps//c", "0"), 0);
+	assert_int_equal(step(b, STEP_MAKE, "steps//d", "0"), 0);
+	assert_int_equal(alter(a, steps, count), -ESTALE); /* d */
+	steps[3].version = 0;
+	assert_int_equal(alter(a, steps, count), 0);
+	assert_int_equal(alter(a, steps, count), -EEXIST); /* b */
+	assert_int_equal(read_file(b, &reading, "steps//c"), 0);
+	assert_int_equal(reading.claim.version, 1);
+	assert_string_equal(reading.text, "c");
+	assert_int_equal(read_file(b, &reading, "steps//d"), -ENOENT);
+	assert_int_equal(step(b, STEP_REPLACE, "steps//d", ""), -ENOENT);
+	assert_int_equal(step(b, STEP_REMOVE, "steps//d", NULL), -ENOENT);
+
+	/* Who takes a file over changes it: it is not the one that was known before. */
+	assert_int_equal(step(b, STEP_TAKE, "steps//a", "taken"), 0);
+	steps[0] = (struct store_step){STEP_REMOVE, "steps//a", NULL, 0};
+	assert_int_equal(alter(a, steps, 1), -ESTALE);
+	steps[0].version = 1;
+	assert_int_equal(alter(a, steps, 1), 0);
+}
+
+/* Whoever replaces the text of another one's file does not become its owner. */
+static void test_lease_stays(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct reading reading;
+
+	assert_int_equal(step(a, STEP_MAKE, "stays//a", "1"), 0);
+	assert_int_equal(step(a, STEP_MAKE, "stays//b", "1"), 0);
+	assert_int_equal(step(b, STEP_REPLACE, "stays//a", "2"), 0);
+	assert_int_equal(read_file(b, &reading, "stays//a"), 0);
+	assert_string_equal(reading.text, "2");
+	assert_true(reading.claim.session == session_of(a) && reading.claim.version == 1);
+	assert_true(reading.claim.since_ms == 0 && reading.claim.changed_ms > 0);
+	assert_int_equal(step(a, STEP_CHECK, "stays//a", NULL), 0);
+	assert_int_equal(step(b, STEP_TAKE, "stays//b", "3"), 0);
+	close_host(a);
+	WAIT_FOR(read_file(b, &reading, "stays//a") == -ENOENT);
+	assert_int_equal(read_file(b, &reading, "stays//b"), 0);
+	assert_true(reading.claim.session == session_of(b) && reading.claim.since_ms > 0);
+}
+
+/* What somebody else has taken, or taken away, is not ours any more. */
+static void test_theft(void **state)
+{
+	const struct store_proof files[] = {{"theft//a", NULL, NULL, 0},
+					    {"theft//b", NULL, NULL, 0}};
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct call proof;
+
+	assert_int_equal(step(a, STEP_MAKE, "theft//a", "1"), 0);
+	assert_int_equal(step(a, STEP_MAKE, "theft//b", "1"), 0);
+	assert_int_equal(prove(a, &proof, files, 2), 0);
+	assert_int_equal(step(b, STEP_TAKE, "theft//b", "2"), 0);
+	assert_int_equal(step(a, STEP_CHECK, "theft//b", NULL), -ENOENT);
+	assert_int_equal(prove(a, &proof, files, 2), -ENOENT);
+	assert_string_equal(proof.text, "theft//b");
+	assert_int_equal(prove(b, &proof, &files[1], 1), 0);
+	etcdctl("del", key_of("theft/a"));
+	assert_int_equal(step(a, STEP_CHECK, "theft//a", NULL), -ENOENT);
+	assert_int_equal(prove(a, &proof, files, 2), -ENOENT);
+	assert_string_equal(proof.text, "theft//a");
+}
+
+/* Those about one file are carried out in the order of the calls, and what shows files comes after
+ * them; others do not wait. */
+static void test_order(void **state)
+{
+	struct host *a = open_host(0, server);
+	struct alteration changes[6], other;
+	struct reading first, last;
+	struct listing listing;
+	struct store_step both[] = {{STEP_REMOVE, "order//a", NULL, 0},
+				    {STEP_MAKE, "order//b", "b", 0}};
+
+	for (int round = 0; round < 20; round++) {
+		send_step(a, &changes[0], STEP_MAKE, "order//a", "1");
+		send_read(a, &first, "order//a");
+		send_step(a, &changes[1], STEP_REPLACE, "order//a", "2");
+		send_step(a, &changes[2], STEP_REMOVE, "order//a", NULL);
+		send_step(a, &changes[3], STEP_MAKE, "order//a", "3");
+		send_alter(a, &changes[4], both, 2);
+		send_step(a, &changes[5], STEP_REPLACE, "order//b", "4");
+		send_read(a, &last, "order//b");
+		send_files(a, &listing, "order");
+		send_step(a, &other, STEP_MAKE, "order//c", "");
+		WAIT_FOR(first.times && last.times && listing.times && changes[5].times);
+		for (int i = 0; i < 6; i++)
+			assert_int_equal(changes[i].error, 0);
+		for (int i = 0; i < 5; i++)
+			assert_true(changes[i].turn < changes[i + 1].turn);
+		assert_int_equal(first.error | last.error | listing.error | other.error, 0);
+		assert_true(other.turn < changes[2].turn);
+		assert_string_equal(last.text, "4");
+		assert_non_null(strstr(listing.names, "b "));
+		assert_null(strstr(listing.names, "a "));
+		assert_int_equal(step(a, STEP_REMOVE, "order//b", NULL), 0);
+		assert_int_equal(step(a, STEP_REMOVE, "order//c", NULL), 0);
+	}
+}
+
+/* More than one page. */
+static void test_many(void **state)
+{
+	enum { FILES = 2100, TOGETHER = 100 };
+	struct alteration changes[TOGETHER];
+	struct host *a = open_host(0, server);
+	struct listing listing;
+	char path[32];
+
+	for (int i = 0; i < FILES; i++) {
+		snprintf(path, sizeof(path), "many//%d", i);
+		send_step(a, &changes[i % TOGETHER], STEP_MAKE, path, "");
+		if (i % TOGETHER < TOGETHER - 1)
+			continue;
+		assert_int_equal(list_files(a, &listing, "many"), 0);
+		assert_int_equal(listing.count, i + 1);
+		for (int j = 0; j < TOGETHER; j++)
+			assert_true(changes[j].times == 1 && changes[j].error == 0);
+	}
+}
+
+static bool is_connected_by(struct host *host, const char *address)
+{
+	char text[256];
+
+	host->store->ops->describe(host->store, text, sizeof(text));
+	return strstr(text, "connected to") && strstr(strstr(text, "connected to"), address);
+}
+
+/* A request that is held back while the store goes on by another way is not carried out when it is
+ * delivered; what waited behind it is never sent. */
+static void test_held_back(void **state)
+{
+	struct alteration made, replaced, removed, behind;
+	struct reading reading;
+	char servers[128];
+	struct host *a;
+
+	snprintf(servers, sizeof(servers), "%s,%s", proxy.address, server);
+	a = open_host(0, servers);
+	for (int attempt = 0; !is_connected_by(a, proxy.address); attempt++) {
+		assert_true(attempt < 20);
+		a->store->ops->nudge(a->store);
+		WAIT_FOR(a->session == STORE_SUSPENDED);
+		WAIT_FOR(a->session == STORE_CONNECTED);
+	}
+	assert_int_equal(step(a, STEP_MAKE, "held//b", "1"), 0);
+	assert_int_equal(step(a, STEP_MAKE, "held//c", "1"), 0);
+	set_link(LINK_SILENT);
+	proxy.lingers = true;
+	send_step(a, &made, STEP_MAKE, "held//a", "late");
+	send_step(a, &behind, STEP_REPLACE, "held//a", "behind");
+	send_step(a, &replaced, STEP_REPLACE, "held//b", "late");
+	send_step(a, &removed, STEP_REMOVE, "held//c", NULL);
+	send_read(a, &reading, "held//a");
+	run_for(100);
+	a->store->ops->nudge(a->store);
+	WAIT_FOR(made.times && behind.times && replaced.times && removed.times && reading.times);
+	assert_int_equal(made.error, -ECONNRESET);
+	assert_int_equal(behind.error, -ECONNRESET);
+	assert_int_equal(replaced.error, -ECONNRESET);
+	assert_int_equal(removed.error, -ECONNRESET);
+	assert_int_equal(reading.error, -ECONNRESET);
+	WAIT_FOR(a->session == STORE_CONNECTED);
+	assert_true(is_connected_by(a, server));
+	for (int delivered = 0; delivered < 2; delivered++) {
+		assert_int_equal(read_file(a, &reading, "held//a"), -ENOENT);
+		assert_int_equal(read_file(a, &reading, "held//b"), 0);
+		assert_string_equal(reading.text, "1");
+		assert_int_equal(read_file(a, &reading, "held//c"), 0);
+		set_link(LINK_PASSES);
+		run_for(500);
+	}
+	assert_int_equal(step(a, STEP_CHECK, "held//b", NULL), 0);
+	assert_int_equal(a->changes[STORE_LOST], 0);
+}
+
+/* What is asked without a connection, or in a session that ends, is not carried out in another
+ * one, though it waits. */
+static void test_other_session(void **state)
+{
+	struct host *a = open_host(0, proxy.address), *b = open_host(1, server);
+	struct alteration made, behind, later;
+	struct reading reading;
+
+	set_link(LINK_SILENT);
+	send_step(a, &made, STEP_MAKE, "session//a", "1");
+	send_step(a, &behind, STEP_TAKE, "session//a", "2");
+	run_for(50);
+	a->session = STORE_LOST;
+	a->store->ops->renew(a->store);
+	send_step(a, &later, STEP_TAKE, "session//a", "3");
+	WAIT_FOR(made.times && behind.times && later.times);
+	assert_int_equal(made.error, -ECONNRESET);
+	assert_int_equal(behind.error, -ECONNRESET);
+	assert_int_equal(later.error, -ECONNRESET);
+	set_link(LINK_PASSES);
+	WAIT_FOR(a->session == STORE_CONNECTED);
+	/* What was carried out before the session ended went with it. */
+	assert_int_equal(read_file(b, &reading, "session//a"), -ENOENT);
+	assert_int_equal(step(a, STEP_MAKE, "session//a", "4"), 0);
+	assert_int_equal(made.times + behind.times + later.times, 3);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_keys, close_hosts),
+		cmocka_unit_test_teardown(test_top, close_hosts),
+		cmocka_unit_test_teardown(test_steps, close_hosts),
+		cmocka_unit_test_teardown(test_lease_stays, close_hosts),
+		cmocka_unit_test_teardown(test_theft, close_hosts),
+		cmocka_unit_test_teardown(test_order, close_hosts),
+		cmocka_unit_test_teardown(test_many, close_hosts),
+		cmocka_unit_test_teardown(test_held_back, close_hosts),
+		cmocka_unit_test_teardown(test_other_session, close_hosts),
+	};
+
+	begin_tests(argc, argv, STORE_SCHEME_ETCD);
+	return end_tests(cmocka_run_group_tests_name("etcd_file", tests, NULL, NULL));
+}
