@@ -178,12 +178,12 @@ void op_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
-	if (offset < 0 || (uint64_t)offset >= inode->text_bytes) {
+	if (offset < 0 || (uint64_t)offset >= inode->text.count) {
 		fuse_reply_buf(req, NULL, 0);
 		return;
 	}
-	size_t left = inode->text_bytes - (size_t)offset;
-	fuse_reply_buf(req, inode->text + offset, size < left ? size : left);
+	size_t left = inode->text.count - (size_t)offset;
+	fuse_reply_buf(req, inode->text.bytes + offset, size < left ? size : left);
 }
 
 /* Valid replies: write, err. */
@@ -191,7 +191,6 @@ void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, of
 	      struct fuse_file_info *info)
 {
 	struct inode *inode = inode_find(&filesystem_of(req)->inodes, node);
-	int error = 0;
 
 	if (refuse_fenced(req, node, info))
 		return;
@@ -200,19 +199,12 @@ void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, of
 		return;
 	}
 	if (info->flags & O_APPEND)
-		offset = (off_t)inode->text_bytes;
-	if (offset < 0 || offset > TEXT_BYTES_MAX || size > (size_t)(TEXT_BYTES_MAX - offset))
-		error = -EFBIG;
-	else if ((size_t)offset + size > inode->text_bytes)
-		error = inode_resize(inode, offset + (off_t)size, fuse_req_ctx(req)->uid);
+		offset = (off_t)inode->text.count;
+	int error = inode_write(inode, data, size, offset, fuse_req_ctx(req)->uid);
 	if (error != 0) {
 		fuse_reply_err(req, -error);
 		return;
 	}
-	if (size > 0)
-		memcpy(inode->text + offset, data, size);
-	inode->mtime = inode->ctime = inode_time();
-	inode_mark(inode);
 	fuse_reply_write(req, size);
 }
 
@@ -244,8 +236,8 @@ void op_poll(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info,
 void op_statfs(fuse_req_t req, fuse_ino_t node)
 {
 	struct statvfs answer = {
-		.f_bsize = TEXT_BYTES_MAX,
-		.f_frsize = TEXT_BYTES_MAX,
+		.f_bsize = TEXT_BLOCK_BYTES,
+		.f_frsize = TEXT_BLOCK_BYTES,
 		.f_files = HASH_CNT(by_node, filesystem_of(req)->inodes.by_node),
 		.f_namemax = NAME_BYTES_MAX,
 	};

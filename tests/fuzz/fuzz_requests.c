@@ -631,8 +631,8 @@ static size_t count_names(const struct filesystem *filesystem, const struct user
 	for (inode = filesystem->inodes.by_node; inode; inode = inode->by_node.next) {
 		if (inode->user == user)
 			count += user_shares_of_path(strlen(inode->path));
-		if (inode->writer == user)
-			count += user_shares_of_text(inode->text_bytes);
+		if (inode->text.writer == user)
+			count += user_shares_of_text(inode->text.count);
 	}
 	return count;
 }
