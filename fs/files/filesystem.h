@@ -67,6 +67,7 @@ struct filesystem {
 	struct requests requests;
 	struct takeover *takeover;    /* while all this is restored */
 	int64_t now_ms;		      /* CLOCK_BOOTTIME */
+	bool calls_are_seen;	      /* the kernel tells which call a thread waits in */
 	bool exclusive_open_waits;    /* the kernel asks for attributes between CREATE and open(2)'s
 					 return */
 	char host[HOST_NAME_MAX + 1]; /* the host's name, for claims */

@@ -788,6 +788,7 @@ static void make_session(struct filesystem *filesystem)
 	struct fuse_args args = FUSE_ARGS_INIT(1, arguments);
 
 	filesystem->exclusive_open_waits = true;
+	filesystem->calls_are_seen = false; /* the threads are no threads of this machine */
 	filesystem->mountpoint = "/fuzz";
 	filesystem->on_ready = on_ready;
 	filesystem->session =
