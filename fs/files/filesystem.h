@@ -35,6 +35,7 @@
 #include <stdint.h>
 
 #include "config/config.h"
+#include "files/brief.h"
 #include "files/handle.h"
 #include "files/inode.h"
 #include "files/kept_request.h"
@@ -75,6 +76,7 @@ struct filesystem {
 	struct status *status;	      /* the tree .dlockfs */
 	struct steer *steers;	      /* orders on their way */
 	struct metrics metrics;
+	struct briefs briefs;
 	struct audit_note *audited;    /* who holds by flock or exclusive open: audit_note.h */
 	struct state_journal *journal; /* for the next daemon; NULL: nothing is kept */
 	struct takeover_marks *marks;  /* lines of restart/ in the journal; NULL: as above */

@@ -18,14 +18,18 @@
 #include "status/status.h"
 
 /* Answers EIO to every request through a handle that has lost its lock. */
-static bool refuse_fenced(fuse_req_t req, fuse_ino_t node, const struct fuse_file_info *info)
+static bool refuse_fenced(fuse_req_t req, const struct handle *handle)
 {
-	struct handle *handle =
-		info != NULL ? handle_find(&filesystem_of(req)->handles, node, info) : NULL;
 	if (handle == NULL || !handle->fenced)
 		return false;
 	fuse_reply_err(req, EIO);
 	return true;
+}
+
+/* The handle that the request goes through; NULL: none. */
+static struct handle *handle_of(fuse_req_t req, fuse_ino_t node, const struct fuse_file_info *info)
+{
+	return info != NULL ? handle_find(&filesystem_of(req)->handles, node, info) : NULL;
 }
 
 static void reply_attr(fuse_req_t req, const struct inode *inode)
@@ -124,7 +128,7 @@ void op_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 {
 	struct inode *inode = inode_find(&filesystem_of(req)->inodes, node);
 
-	if (refuse_fenced(req, node, info))
+	if (refuse_fenced(req, handle_of(req, node, info)))
 		return;
 	if (status_owns(node)) {
 		fuse_reply_err(req, EROFS);
@@ -171,8 +175,11 @@ void op_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 		return;
 	}
 	struct inode *inode = inode_find(&filesystem_of(req)->inodes, node);
+	struct handle *handle = handle_of(req, node, info);
 
-	if (refuse_fenced(req, node, info))
+	if (handle != NULL)
+		brief_use(handle);
+	if (refuse_fenced(req, handle))
 		return;
 	if (inode == NULL) {
 		fuse_reply_err(req, ESTALE);
@@ -191,8 +198,9 @@ void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, of
 	      struct fuse_file_info *info)
 {
 	struct inode *inode = inode_find(&filesystem_of(req)->inodes, node);
+	struct handle *handle = handle_of(req, node, info);
 
-	if (refuse_fenced(req, node, info))
+	if (refuse_fenced(req, handle))
 		return;
 	if (inode == NULL) {
 		fuse_reply_err(req, ESTALE);
@@ -205,6 +213,8 @@ void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, of
 		fuse_reply_err(req, -error);
 		return;
 	}
+	if (handle != NULL)
+		brief_write(handle, req);
 	fuse_reply_write(req, size);
 }
 

@@ -137,6 +137,7 @@ void serving_finish(struct filesystem *filesystem)
 	while (filesystem->inodes.by_node != NULL)
 		inode_free_tree(filesystem, filesystem->inodes.by_node);
 	op_dir_finish(filesystem);
+	briefs_finish(&filesystem->briefs);
 	status_close_all(filesystem);
 	status_destroy(filesystem->status);
 	filesystem->status = NULL;
