@@ -297,19 +297,31 @@ static bool is_session_left(const struct world *world)
 	return false;
 }
 
-/* It ends some time, and its claims with it. */
-static void note_sessions(struct world *world)
+/* Whether an operation waits for the answer to another one: there may be many of them. */
+static bool is_any_behind(const struct world *world)
+{
+	for (int i = 0; i < world->hosts_count; i++) {
+		const struct host *host = &world->hosts[i];
+
+		if (host->store != NULL && store_faulty_is_behind(host->store))
+			return true;
+	}
+	return false;
+}
+
+/* What is left of former faults ends some time: sessions with their claims, and operations. */
+static void note_left(struct world *world)
 {
 	bool left = is_session_left(world);
 
-	if (world->quiet_ms > 0 && (left || world->ending))
+	if (world->quiet_ms > 0 && (left || world->ending || is_any_behind(world)))
 		world->quiet_ms = quiet_end(world);
 	world->ending = left;
 }
 
 void world_note(struct world *world)
 {
-	note_sessions(world);
+	note_left(world);
 	for (int i = 0; i < world->hosts_count; i++) {
 		struct host *host = &world->hosts[i];
 
