@@ -9,7 +9,11 @@
 
 #include "world.h"
 
-enum { QUIET_PERCENT = 40, QUIET_MS = 1500 }; /* longer than any time after which engines retry */
+enum {
+	QUIET_PERCENT = 40,
+	QUIET_MS = 1500,  /* longer than any time after which engines retry */
+	BEHIND_MS = 5000, /* for what is to be done when the faults end */
+};
 
 const char *world_lock(int lock)
 {
@@ -297,9 +301,12 @@ static bool is_session_left(const struct world *world)
 	return false;
 }
 
-/* Whether an operation waits for the answer to another one: there may be many of them. */
+/* Whether an operation waits for the answer to another one, of which there may be many. Not
+ * without end: claims that give way to each other may never come to rest (engine/deadlock.c). */
 static bool is_any_behind(const struct world *world)
 {
+	if (world->now_ms > world->calm_ms + BEHIND_MS)
+		return false;
 	for (int i = 0; i < world->hosts_count; i++) {
 		const struct host *host = &world->hosts[i];
 
