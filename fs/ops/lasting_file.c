@@ -68,10 +68,10 @@ static struct inode *take_over(struct asking *asking)
 
 static void reply_text(fuse_req_t req, const struct inode *inode, size_t size, off_t offset)
 {
-	size_t left = offset >= 0 && (uint64_t)offset < inode->text_bytes
-			      ? inode->text_bytes - (size_t)offset
+	size_t left = offset >= 0 && (uint64_t)offset < inode->text.count
+			      ? inode->text.count - (size_t)offset
 			      : 0;
-	fuse_reply_buf(req, left > 0 ? inode->text + offset : NULL, size < left ? size : left);
+	fuse_reply_buf(req, left > 0 ? inode->text.bytes + offset : NULL, size < left ? size : left);
 }
 
 static void got_attr(struct asking *asking)
@@ -131,14 +131,14 @@ void lasting_read(fuse_req_t req, struct inode *inode, size_t size, off_t offset
 void lasting_readlink(fuse_req_t req, struct inode *inode)
 {
 	char target[LASTING_TEXT_BYTES_MAX + 1];
-	size_t bytes = inode->text_bytes < sizeof(target) ? inode->text_bytes : sizeof(target) - 1;
+	size_t bytes = inode->text.count < sizeof(target) ? inode->text.count : sizeof(target) - 1;
 
 	if (!S_ISLNK(inode->mode)) {
 		fuse_reply_err(req, EINVAL);
 		return;
 	}
 	if (bytes > 0)
-		memcpy(target, inode->text, bytes);
+		memcpy(target, inode->text.bytes, bytes);
 	target[bytes] = '\0';
 	fuse_reply_readlink(req, target);
 }
@@ -148,15 +148,9 @@ void lasting_readlink(fuse_req_t req, struct inode *inode)
 static int change_text(struct asking *asking, struct inode *inode)
 {
 	if (asking->flags & O_APPEND)
-		asking->offset = (off_t)inode->text_bytes;
-	off_t end = asking->offset + (off_t)asking->size;
-	int error = (size_t)end > inode->text_bytes ? inode_resize(inode, end, asking->uid) : 0;
-
-	if (error == 0 && asking->size > 0)
-		memcpy(inode->text + asking->offset, asking->data, asking->size);
+		asking->offset = (off_t)inode->text.count;
 	inode->lasting->dates = false;
-	inode->mtime = inode->ctime = inode_time();
-	return error;
+	return inode_write(inode, asking->data, asking->size, asking->offset, asking->uid);
 }
 
 static int change_attr(const struct asking *asking, struct inode *inode)
@@ -189,7 +183,7 @@ static int change_attr(const struct asking *asking, struct inode *inode)
 static int spread(struct inode *inode)
 {
 	for (struct inode *link = inode->lasting->next; link != inode; link = link->lasting->next) {
-		if (inode_set_text(link, inode->text, inode->text_bytes, link->maker) != 0)
+		if (text_set(link, inode->text.bytes, inode->text.count, link->maker) != 0)
 			return -ENOMEM;
 		link->mode = inode->mode;
 		link->uid = inode->uid;
@@ -333,7 +327,7 @@ void lasting_write(fuse_req_t req, struct inode *inode, const char *data, size_t
 		   bool append)
 {
 	if (append)
-		offset = (off_t)inode->text_bytes;
+		offset = (off_t)inode->text.count;
 	if (offset < 0 || offset > LASTING_TEXT_BYTES_MAX ||
 	    size > (size_t)(LASTING_TEXT_BYTES_MAX - offset)) {
 		fuse_reply_err(req, EFBIG);

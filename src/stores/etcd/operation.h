@@ -350,6 +350,10 @@ int etcd_queue_parse(const struct operation *operation, const Etcd__RangeRespons
 		     const Etcd__RangeResponse *markers, struct queue *ret);
 void etcd_queue_free(struct queue *queue);
 
+/* The greatest order of a claim that has a marker, whether it stands or is an orphan; 0: none. */
+int64_t etcd_queue_latest_marked(const struct operation *operation,
+				 const Etcd__RangeResponse *markers);
+
 /* Adds what shows the queue to a transaction. */
 void etcd_queue_range(struct transaction_branch *branch, const struct operation *operation,
 		      const struct etcd_key ends[2]);
