@@ -24,6 +24,7 @@
 #include "kernel/lease_board.h"
 #include "kernel/notifier.h"
 #include "ops/asking.h"
+#include "ops/lasting_ops.h"
 #include "ops/serving.h"
 #include "restart/supervisor.h"
 
@@ -107,8 +108,12 @@ int loop_init(struct loop *loop, struct filesystem *filesystem)
 		error = -errno;
 	if (error == 0)
 		error = clock_jump_init(&loop->jump);
-	int descriptors[] = {fuse, loop->timer, loop->signals, loop->jump.timer,
-			     notifier_descriptor(filesystem->notifier)};
+	int descriptors[] = {fuse,
+			     loop->timer,
+			     loop->signals,
+			     loop->jump.timer,
+			     notifier_descriptor(filesystem->notifier),
+			     filesystem->makers};
 	for (size_t i = 0; error == 0 && i < sizeof(descriptors) / sizeof(*descriptors); i++)
 		error = watch(loop, descriptors[i]);
 	if (error == 0)
@@ -323,6 +328,8 @@ static void dispatch(struct loop *loop, int descriptor, struct fuse_buf *buffer)
 			log_error("reading the timer: %m");
 	} else if (descriptor == loop->signals) {
 		read_signals(loop);
+	} else if (descriptor == loop->filesystem->makers) {
+		lasting_abandon_all(loop->filesystem);
 	} else if (descriptor == notifier_descriptor(loop->filesystem->notifier)) {
 		notifier_dispatch(loop->filesystem->notifier);
 	} else if (descriptor == restart_descriptor(loop->restart)) {

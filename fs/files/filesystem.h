@@ -74,6 +74,7 @@ struct filesystem {
 	struct listing *listings;     /* open directories */
 	struct status *status;	      /* the tree .dlockfs */
 	struct steer *steers;	      /* orders on their way */
+	int makers;		      /* epoll(7) of processes that made lasting names */
 	struct asking *askings;	      /* requests about lasting names that wait (ops/asking.h) */
 	struct metrics metrics;
 	struct audit_note *audited;    /* who holds by flock or exclusive open: audit_note.h */

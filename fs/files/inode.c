@@ -82,8 +82,8 @@ static int create(struct filesystem *filesystem, char *path, mode_t mode, uid_t 
 	inode->uid = uid;
 	inode->gid = gid;
 	inode->access = access_of(filesystem->config, inode->path, S_ISDIR(mode));
-	inode->keeps_files = S_ISDIR(mode) && config_policy(filesystem->config, path).style ==
-						      STYLE_FILE;
+	inode->keeps_files =
+		S_ISDIR(mode) && config_policy(filesystem->config, path).style == STYLE_FILE;
 	inode->atime = inode->mtime = inode->ctime = inode_time();
 	HASH_ADD(by_node, filesystem->inodes.by_node, node, sizeof(inode->node), inode);
 	if (inode->user == NULL || inode->by_node.tbl == NULL) {

@@ -15,9 +15,9 @@
 #include "base/escape.h"
 #include "files/filesystem.h"
 
-#define NS_PER_MS  INT64_C(1000000)
-#define NS_PER_S   INT64_C(1000000000)
-#define ID_BYTES   16 /* of randomness */
+#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_S  INT64_C(1000000000)
+#define ID_BYTES  16 /* of randomness */
 
 bool lasting_directory(const struct inode *directory)
 {
@@ -216,9 +216,8 @@ static int take_as_text(const struct store_claim *claim, struct lasting_facts *f
 int lasting_parse(const struct store_claim *claim, struct lasting_facts *facts)
 {
 	struct state_reader in;
-	FILE *file = claim->data_bytes > 0
-			     ? fmemopen((void *)claim->data, claim->data_bytes, "r")
-			     : NULL;
+	FILE *file = claim->data_bytes > 0 ? fmemopen((void *)claim->data, claim->data_bytes, "r")
+					   : NULL;
 	bool parsed = false;
 
 	*facts = (struct lasting_facts){
@@ -278,6 +277,7 @@ void lasting_save(const struct inode *inode, FILE *out)
 	state_unsigned(out, "file_version", lasting->version);
 	state_flag(out, "file_dates", lasting->dates);
 	state_number(out, "file_maker", lasting->maker);
+	state_unsigned(out, "file_maker_start", lasting->maker_start);
 	state_text(out, "file_command", lasting->command);
 	if (lasting->next != inode)
 		state_unsigned(out, "file_link", lasting->next->node);
@@ -327,6 +327,7 @@ int lasting_restore(struct inode *inode, struct state_reader *in)
 	lasting->version = (uint32_t)state_get_unsigned(in, "file_version", UINT32_MAX);
 	lasting->dates = state_find_flag(in, "file_dates");
 	lasting->maker = (pid_t)state_get_number(in, "file_maker", 0, INT32_MAX);
+	lasting->maker_start = state_get_unsigned(in, "file_maker_start", UINT64_MAX);
 	lasting->maker_fd = -1;
 	snprintf(lasting->command, sizeof(lasting->command), "%s",
 		 state_get_text(in, "file_command"));

@@ -7,7 +7,8 @@
  *
  * In the store a name is two lines of text: an id that no other name ever has, and
  *
- *     file inode=... mode=... uid=... gid=... links=... mtime=... host=... pid=... command=... text=...
+ *     file inode=... mode=... uid=... gid=... links=... mtime=... host=... pid=... command=...
+ * text=...
  *
  * in the form of journal/text.h. `inode` is what hard links have in common; `mtime`, in
  * nanoseconds, is there if it is not the time at which the store had the text. Text that is not in
@@ -69,15 +70,17 @@ struct lasting {
 	bool is_ours; /* this host has made it, and it stands */
 	char id[LASTING_ID_BYTES];
 	uint64_t number;
-	nlink_t links;	  /* of a name of another host */
-	uint32_t version; /* likewise: as it was read last */
-	char who[128];	  /* likewise */
-	bool dates;	  /* mtime is not when the store had the text */
-	bool is_taken;	  /* somebody else has taken the name away */
-	pid_t maker;	  /* the process that made it; 0: unknown */
-	int maker_fd;	  /* pidfd; -1: it is not needed, or unknown */
+	nlink_t links;	      /* of a name of another host */
+	uint32_t version;     /* likewise: as it was read last */
+	char who[128];	      /* likewise */
+	bool dates;	      /* mtime is not when the store had the text */
+	bool is_taken;	      /* somebody else has taken the name away */
+	pid_t maker;	      /* the process that made it; 0: unknown */
+	uint64_t maker_start; /* when that started: process_start(); 0: not needed, or unknown */
+	int maker_fd;	      /* pidfd; -1: likewise */
+	bool maker_ended;     /* so the name is to go (file_owner) */
 	char command[16];
-	struct inode *prev, *next; /* the ring of links: its own inode, if it is alone */
+	struct inode *prev, *next;	 /* the ring of links: its own inode, if it is alone */
 	struct lasting_opening *opening; /* NULL: there is none */
 };
 

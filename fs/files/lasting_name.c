@@ -18,6 +18,7 @@
 #include "files/filesystem.h"
 #include "files/handle_end.h"
 #include "files/user.h"
+#include "kernel/process_start.h"
 
 int lasting_prepare(struct filesystem *filesystem, const struct inode *directory, const char *name,
 		    mode_t mode, uid_t uid, gid_t gid, struct inode **ret)
@@ -79,22 +80,95 @@ int lasting_know(struct filesystem *filesystem, struct inode *directory, const c
 	return error;
 }
 
+/* Whether anything is done to the process, or when it has ended. */
+static bool wants_maker(const struct inode *inode)
+{
+	const struct lock_policy policy =
+		config_policy(inode->shard->filesystem->config, inode->path);
+
+	return policy.on_lost != 0 || policy.file_owner == FILE_OWNER_PROCESS;
+}
+
+/* The end of the process is to be told: lasting_next_abandoned(). */
+static void watch_maker(struct inode *inode)
+{
+	const struct filesystem *filesystem = inode->shard->filesystem;
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = inode->node};
+
+	if (config_policy(filesystem->config, inode->path).file_owner != FILE_OWNER_PROCESS)
+		return;
+	if (epoll_ctl(filesystem->makers, EPOLL_CTL_ADD, inode->lasting->maker_fd, &event) < 0)
+		log_lock_error(inode->path, "the end of process %d will not be seen: %m",
+			       (int)inode->lasting->maker);
+}
+
 void lasting_note_maker(struct inode *inode, pid_t thread)
 {
 	struct lasting *lasting = inode->lasting;
-	struct filesystem *filesystem = inode->shard->filesystem;
-	const struct lock_policy policy = config_policy(filesystem->config, inode->path);
 
 	lasting->maker = claim_text_process(thread);
 	claim_text_command(lasting->maker, lasting->command);
-	if (policy.on_lost == 0 && policy.file_owner != FILE_OWNER_PROCESS)
+	if (!wants_maker(inode))
 		return;
 	lasting->maker_fd = lasting->maker != 0 ? pidfd_open(lasting->maker, 0) : -1;
-	if (lasting->maker_fd < 0)
-		log_lock_warning(inode->path, "process %d cannot be watched: %s",
-				 (int)lasting->maker,
-				 lasting->maker != 0 ? strerror(errno)
-						     : "it is in another pid namespace");
+	if (lasting->maker_fd < 0) {
+		log_lock_warning(
+			inode->path, "process %d cannot be watched: %s", (int)lasting->maker,
+			lasting->maker != 0 ? strerror(errno) : "it is in another pid namespace");
+		return;
+	}
+	lasting->maker_start = process_start(lasting->maker);
+	watch_maker(inode);
+}
+
+void lasting_copy_maker(struct inode *inode, const struct inode *from)
+{
+	struct lasting *lasting = inode->lasting;
+
+	lasting->maker = from->lasting->maker;
+	lasting->maker_start = from->lasting->maker_start;
+	memcpy(lasting->command, from->lasting->command, sizeof(lasting->command));
+	if (from->lasting->maker_fd < 0)
+		return;
+	lasting->maker_fd = fcntl(from->lasting->maker_fd, F_DUPFD_CLOEXEC, 0);
+	if (lasting->maker_fd >= 0)
+		watch_maker(inode);
+	else
+		log_lock_error(inode->path, "process %d cannot be watched: %m",
+			       (int)lasting->maker);
+}
+
+void lasting_reopen_maker(struct inode *inode)
+{
+	struct lasting *lasting = inode->lasting;
+
+	if (!lasting->is_ours || lasting->maker_start == 0 || !wants_maker(inode))
+		return;
+	lasting->maker_fd = process_open(lasting->maker, lasting->maker_start);
+	if (lasting->maker_fd >= 0)
+		watch_maker(inode);
+	else if (errno != ESRCH)
+		log_lock_error(inode->path, "process %d cannot be watched: %m",
+			       (int)lasting->maker);
+	else if (config_policy(inode->shard->filesystem->config, inode->path).file_owner ==
+		 FILE_OWNER_PROCESS)
+		lasting->maker_ended = true;
+}
+
+struct inode *lasting_next_abandoned(const struct filesystem *filesystem)
+{
+	struct epoll_event event;
+
+	while (epoll_wait(filesystem->makers, &event, 1, 0) == 1) {
+		struct inode *inode = inode_find(&filesystem->inodes, event.data.u64);
+		if (inode == NULL || inode->lasting == NULL || inode->lasting->maker_fd < 0)
+			continue;
+		close(inode->lasting->maker_fd);
+		inode->lasting->maker_fd = -1;
+		if (inode->lasting->is_ours && inode->parent != NULL)
+			return inode;
+	}
+	return NULL;
 }
 
 void lasting_forget(struct filesystem *filesystem, struct inode *inode)

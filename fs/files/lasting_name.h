@@ -29,8 +29,19 @@ int lasting_know(struct filesystem *filesystem, struct inode *directory, const c
  * file_owner. To be called while it waits. */
 void lasting_note_maker(struct inode *inode, pid_t thread);
 
-/* The store's file at that path is gone, though nobody here asked for that: the name goes. After the
- * loss of the session open files of it are fenced, and the process that made it gets the signal. */
+/* The same for a name that takes over what another one has. */
+void lasting_copy_maker(struct inode *inode, const struct inode *from);
+
+/* The inode was restored: goes on with the process, if that is still there. */
+void lasting_reopen_maker(struct inode *inode);
+
+/* The next name whose process has ended, and which is to go with it; NULL: there is none (any
+ * more). When `makers` of the file system is readable. */
+struct inode *lasting_next_abandoned(const struct filesystem *filesystem);
+
+/* The store's file at that path is gone, though nobody here asked for that: the name goes. After
+ * the loss of the session open files of it are fenced, and the process that made it gets the
+ * signal. */
 void lasting_gone(struct filesystem *filesystem, const char *path, enum lockfile_end why);
 
 /* Takes the name away, and what is below it. Another host's may be found again. */

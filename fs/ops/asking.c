@@ -137,8 +137,8 @@ static void answered(struct asking *asking)
 void asking_alter(struct asking *asking, const struct store_step *steps, size_t count)
 {
 	asking->answers++;
-	asking->alter_error = engine_alter(asking->shard->engine, steps, count, asking->limit_ms,
-					   asking);
+	asking->alter_error =
+		engine_alter(asking->shard->engine, steps, count, asking->limit_ms, asking);
 	if (asking->alter_error != 0)
 		answered(asking);
 }
@@ -155,18 +155,17 @@ void asking_read(struct asking *asking, const char *path)
 void asking_list(struct asking *asking, const struct inode *directory)
 {
 	const char *top = lasting_top(directory)->path;
-	const char *below = directory->lasting != NULL ? strstr(directory->lasting->path, "//") + 2
-						       : "";
+	const char *below =
+		directory->lasting != NULL ? strstr(directory->lasting->path, "//") + 2 : "";
 
 	free_names(asking);
 	free(asking->below);
 	asking->below = strdup(below);
 	asking->is_empty = true;
 	asking->answers++;
-	asking->read_error = asking->below != NULL
-				     ? engine_list_files(asking->shard->engine, top,
-							 asking->limit_ms, asking)
-				     : -ENOMEM;
+	asking->read_error = asking->below != NULL ? engine_list_files(asking->shard->engine, top,
+								       asking->limit_ms, asking)
+						   : -ENOMEM;
 	if (asking->read_error != 0)
 		answered(asking);
 }
@@ -239,7 +238,8 @@ static void on_file(void *context, void *cookie, int error, const struct store_c
 	free(asking->facts.text);
 	asking->facts.text = NULL;
 	if (error == 0 && claim->session == 0)
-		error = -ENOENT; /* no file: the lock of a client that knows no files, or a folder */
+		error = -ENOENT; /* no file: the lock of a client that knows no files, or a folder
+				  */
 	if (error == 0)
 		error = lasting_parse(claim, &asking->facts);
 	asking->read_error = error;

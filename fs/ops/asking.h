@@ -52,15 +52,16 @@ struct asking {
 	/* What it is about: */
 	fuse_ino_t parent, new_parent, node;
 	char *name, *new_name;
-	uint64_t handle; /* of OPEN, which also cuts the text: its number; 0: it is another request */
+	uint64_t handle; /* of OPEN, which also cuts the text: its number; 0: it is another request
+			  */
 	struct fuse_file_info info;
 	struct inode *made; /* has no name before the store has it */
 	int flags;
 	size_t size;
 	off_t offset;
 	struct stat attr;
-	int to_set; /* of SETATTR */
-	char *data; /* of WRITE */
+	int to_set;  /* of SETATTR */
+	char *data;  /* of WRITE */
 	char *below; /* of a list: the directory, below its top; "" the top */
 };
 

@@ -143,9 +143,8 @@ static void reply_opened(fuse_req_t req, const struct names *names, struct fuse_
 	uid_t uid = fuse_req_ctx(req)->uid;
 	int error = user_check(filesystem, uid, USER_FILES, shares_of(names));
 	struct listing *listing =
-		error == 0
-			? open_listing(filesystem, names, ++filesystem->handles.last_number, uid)
-			: NULL;
+		error == 0 ? open_listing(filesystem, names, ++filesystem->handles.last_number, uid)
+			   : NULL;
 
 	if (listing == NULL) {
 		fuse_reply_err(req, error != 0 ? -error : ENOMEM);

@@ -329,8 +329,8 @@ static void begin_change(struct asking *asking, struct inode *inode)
 	asking_read(asking, inode->lasting->path);
 }
 
-void lasting_write(fuse_req_t req, struct inode *inode, const char *data, size_t size,
-		   off_t offset, bool append)
+void lasting_write(fuse_req_t req, struct inode *inode, const char *data, size_t size, off_t offset,
+		   bool append)
 {
 	if (append)
 		offset = (off_t)inode->text_bytes;
@@ -403,8 +403,8 @@ static void found(struct asking *asking)
 	asking_reply(asking, stands ? 0 : EIO);
 }
 
-/* Of this host's names all that the content has must stand; of another host's, this one. A name that
- * this host took away itself needs not to. */
+/* Of this host's names all that the content has must stand; of another host's, this one. A name
+ * that this host took away itself needs not to. */
 void lasting_fsync(fuse_req_t req, struct inode *inode)
 {
 	struct store_step steps[STORE_STEPS_MAX];

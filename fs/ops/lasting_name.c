@@ -114,8 +114,10 @@ static void ask_to_make(struct asking *asking, enum store_step_kind kind, nlink_
 		asking_skip(asking);
 		return;
 	}
-	steps[0] = (struct store_step){
-		.kind = kind, .path = made->lasting->path, .text = text, .version = STORE_ANY_VERSION};
+	steps[0] = (struct store_step){.kind = kind,
+				       .path = made->lasting->path,
+				       .text = text,
+				       .version = STORE_ANY_VERSION};
 	if (more_count > 0)
 		memcpy(steps + 1, more, more_count * sizeof(*more));
 	ask(asking, steps, 1 + more_count, made->lasting->path);
@@ -127,8 +129,9 @@ static int appear(struct asking *asking, struct inode *directory)
 {
 	struct filesystem *filesystem = asking->filesystem;
 	struct inode *made = asking->made;
-	int error = asking->read_error == 0 && asking->is_ours ? lasting_update(made, &asking->facts)
-							       : 0;
+	int error = asking->read_error == 0 && asking->is_ours
+			    ? lasting_update(made, &asking->facts)
+			    : 0;
 
 	if (error == 0)
 		error = directory != NULL ? lasting_appear(filesystem, directory, made, true)
@@ -170,7 +173,6 @@ static int prepare(fuse_req_t req, const struct inode *parent, const char *name,
 		inode_detach(filesystem, *ret);
 		return error;
 	}
-	lasting_note_maker(*ret, caller->pid);
 	return 0;
 }
 
@@ -194,6 +196,7 @@ void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t
 		inode_detach(filesystem_of(req), inode);
 		return;
 	}
+	lasting_note_maker(inode, asking->thread);
 	asking->made = inode;
 	ask_to_make(asking, STEP_MAKE, 1, NULL, 0);
 }
@@ -240,8 +243,7 @@ static int copy_content(struct inode *inode, struct inode *from)
 	inode->gid = from->gid;
 	inode->mtime = from->mtime;
 	inode->lasting->dates = true;
-	inode->lasting->maker = from->lasting->maker;
-	memcpy(inode->lasting->command, from->lasting->command, sizeof(inode->lasting->command));
+	lasting_copy_maker(inode, from);
 	lasting_join(inode, from);
 	return 0;
 }
@@ -264,9 +266,7 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 		error = prepare(req, parent, name, inode->mode, &made_inode);
 	if (error == 0) {
 		error = copy_content(made_inode, inode);
-		count = error == 0
-				? renumber(inode, NULL, lasting_links(inode) + 1, steps)
-				: 0;
+		count = error == 0 ? renumber(inode, NULL, lasting_links(inode) + 1, steps) : 0;
 		error = count < 0 ? count : error;
 		if (error != 0)
 			inode_detach(filesystem_of(req), made_inode);
@@ -310,9 +310,8 @@ static void ask_to_remove(struct asking *asking, struct inode *inode)
 		asking_reply(asking, ENOMEM);
 		return;
 	}
-	steps[0] = (struct store_step){.kind = STEP_REMOVE,
-				       .path = inode->lasting->path,
-				       .version = STORE_ANY_VERSION};
+	steps[0] = (struct store_step){
+		.kind = STEP_REMOVE, .path = inode->lasting->path, .version = STORE_ANY_VERSION};
 	asking_alter(asking, steps, 1 + (size_t)count);
 	free_texts(steps + 1, count);
 }
@@ -385,21 +384,16 @@ void lasting_remove(fuse_req_t req, struct inode *parent, const char *name, bool
 		ask_to_remove(asking, inode);
 }
 
-static void abandoned(struct asking *asking)
-{
-	removed(asking);
-}
-
 void lasting_abandon(struct inode *inode)
 {
-	struct store_step step = {.kind = STEP_REMOVE,
-				  .path = inode->lasting->path,
-				  .version = STORE_ANY_VERSION};
-	struct asking *asking = asking_begin_alone(inode->parent, abandoned);
+	struct store_step step = {
+		.kind = STEP_REMOVE, .path = inode->lasting->path, .version = STORE_ANY_VERSION};
+	struct asking *asking = asking_begin_alone(inode->parent, removed);
 
 	if (asking == NULL)
 		return;
-	log_lock_warning(inode->path, "process %d (%s), which made the lock file, has ended: removed",
+	log_lock_warning(inode->path,
+			 "process %d (%s), which made the lock file, has ended: removed",
 			 (int)inode->lasting->maker, inode->lasting->command);
 	asking->name = strdup(inode->name);
 	asking->node = inode->node;
@@ -409,6 +403,14 @@ void lasting_abandon(struct inode *inode)
 		asking_free(asking);
 }
 
+void lasting_abandon_all(struct filesystem *filesystem)
+{
+	struct inode *inode;
+
+	while ((inode = lasting_next_abandoned(filesystem)) != NULL)
+		lasting_abandon(inode);
+}
+
 /* RENAME */
 
 static void renamed(struct asking *asking);
@@ -416,13 +418,11 @@ static void renamed(struct asking *asking);
 /* The new name takes the content over, and the old one goes, at once. */
 static void ask_to_rename(struct asking *asking, struct inode *source)
 {
-	const struct inode *target =
-		inode_child(inode_find(&asking->filesystem->inodes, asking->new_parent),
-			    asking->made->name);
+	const struct inode *target = inode_child(
+		inode_find(&asking->filesystem->inodes, asking->new_parent), asking->made->name);
 	bool replaces = target != NULL || asking->tries > 0;
-	struct store_step old = {.kind = STEP_REMOVE,
-				 .path = source->lasting->path,
-				 .version = STORE_ANY_VERSION};
+	struct store_step old = {
+		.kind = STEP_REMOVE, .path = source->lasting->path, .version = STORE_ANY_VERSION};
 
 	asking->done = renamed;
 	ask_to_make(asking, replaces ? STEP_TAKE : STEP_MAKE, lasting_links(source), &old, 1);
@@ -436,7 +436,8 @@ static void renamed(struct asking *asking)
 	int error = asking->alter_error;
 
 	if (error == -EEXIST && (asking->flags & RENAME_NOREPLACE) == 0 && asking->tries == 0 &&
-	    source != NULL && config_policy(filesystem->config, asking->made->path).steal == STEAL_YES) {
+	    source != NULL &&
+	    config_policy(filesystem->config, asking->made->path).steal == STEAL_YES) {
 		asking->tries++;
 		ask_to_rename(asking, source);
 		return;

@@ -87,9 +87,9 @@ static void created(struct asking *asking)
 		if (asking->read_error == 0 && asking->is_ours)
 			error = lasting_update(inode, &asking->facts);
 		if (error == 0)
-			error = directory != NULL ? lasting_appear(asking->filesystem, directory,
-								   inode, true)
-						  : -ENOENT;
+			error = directory != NULL
+					? lasting_appear(asking->filesystem, directory, inode, true)
+					: -ENOENT;
 	}
 	opening->decided = true;
 	opening->error = error == 0 ? 0 : asking_errno(error);
@@ -226,6 +226,7 @@ bool lasting_resume_opening(fuse_req_t req, struct inode *inode)
 	return true;
 }
 
+/* Names whose process has ended meanwhile are taken away as those whose process ends now. */
 void lasting_resume_all(struct filesystem *filesystem)
 {
 	struct inode *inode, *next;
@@ -234,6 +235,10 @@ void lasting_resume_all(struct filesystem *filesystem)
 		struct lasting *lasting = inode->lasting;
 		const struct inode *directory;
 
+		if (lasting != NULL)
+			lasting_reopen_maker(inode);
+		if (lasting != NULL && lasting->maker_ended && inode->parent != NULL)
+			lasting_abandon(inode);
 		if (lasting == NULL || lasting->opening == NULL || lasting->opening->decided)
 			continue;
 		directory = inode_directory(&filesystem->inodes, inode);

@@ -24,6 +24,11 @@ void lasting_rename(fuse_req_t req, struct inode *parent, const char *name,
 /* The process that made the name has ended: takes it away. */
 void lasting_abandon(struct inode *inode);
 
+/* Processes may have ended whose names are to go with them: `makers` of the file system is
+ * readable.
+ */
+void lasting_abandon_all(struct filesystem *filesystem);
+
 /* lasting_open.c */
 void lasting_create_open(fuse_req_t req, struct inode *parent, const char *name, mode_t mode,
 			 struct fuse_file_info *info);
@@ -40,8 +45,8 @@ void lasting_getattr(fuse_req_t req, struct inode *inode);
 void lasting_setattr(fuse_req_t req, struct inode *inode, const struct stat *attr, int to_set);
 void lasting_read(fuse_req_t req, struct inode *inode, size_t size, off_t offset);
 void lasting_readlink(fuse_req_t req, struct inode *inode);
-void lasting_write(fuse_req_t req, struct inode *inode, const char *data, size_t size,
-		   off_t offset, bool append);
+void lasting_write(fuse_req_t req, struct inode *inode, const char *data, size_t size, off_t offset,
+		   bool append);
 void lasting_fsync(fuse_req_t req, struct inode *inode);
 
 /* Answers OPEN, of that handle, once the text is cut. */

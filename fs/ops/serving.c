@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -79,11 +80,14 @@ int serving_init(struct filesystem *filesystem, const struct config *config,
 		.config = config,
 		.shards = *shards,
 		.inodes.last_node = FUSE_ROOT_ID - 1,
+		.makers = epoll_create1(EPOLL_CLOEXEC),
 		.exclusive_open_waits = kernel_asks_before_open_returns(),
 	};
 	for (size_t i = 0; i < shards->count; i++)
 		shards->list[i].filesystem = filesystem;
 	metrics_init(&filesystem->metrics);
+	if (filesystem->makers < 0)
+		return -errno;
 	if (gethostname(filesystem->host, sizeof(filesystem->host) - 1) < 0)
 		return -errno;
 	if (!filesystem->exclusive_open_waits)
@@ -143,6 +147,7 @@ void serving_finish(struct filesystem *filesystem)
 	filesystem->status = NULL;
 	while (filesystem->requests.kept != NULL)
 		kept_request_free(filesystem, filesystem->requests.kept);
+	close(filesystem->makers);
 }
 
 void serving_advance(struct filesystem *filesystem, int64_t now_ms)

@@ -79,7 +79,7 @@ struct lock_policy {
 	int64_t style;	   /* enum lock_style */
 	/* In a directory of STYLE_FILE: */
 	int64_t file_owner; /* enum file_owner: with whom a name goes that nobody takes away */
-	int64_t steal;	    /* whether names of other hosts may be taken away: STEAL_YES, STEAL_NO */
+	int64_t steal; /* whether names of other hosts may be taken away: STEAL_YES, STEAL_NO */
 	/* Who may use the lock, as for a file. CONFIG_CREATOR: as the file is created; but if any
 	 * of the three is set, as fs/files/access.h says. */
 	int64_t owner; /* a user id, */
@@ -158,8 +158,8 @@ struct lock_policy config_policy(const struct config *config, const char *path);
 /* Whether any lock may have lock_policy.lock_delay_ms. */
 bool config_has_lock_delay(const struct config *config);
 
-/* With more slashes in its path a lock matches no pattern, but those of directories: config_policy()
- * is the same for all of those that are in one directory. */
+/* With more slashes in its path a lock matches no pattern, but those of directories:
+ * config_policy() is the same for all of those that are in one directory. */
 size_t config_slashes_max(const struct config *config);
 
 /* Whether `owner`, `group` or `mode` is set for any lock. */

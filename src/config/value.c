@@ -213,12 +213,10 @@ static bool parse_recipe(const char *text, int64_t *ret)
 static bool parse_choice(enum config_type type, const char *text, int64_t *ret)
 {
 	static const char *const styles[] = {[STYLE_LOCK] = "lock", [STYLE_FILE] = "file"};
-	static const char *const owners[] = {[FILE_OWNER_HOST] = "host",
-					     [FILE_OWNER_PROCESS] = "process"};
+	static const char *const owners[] = {
+		[FILE_OWNER_HOST] = "host", [FILE_OWNER_PROCESS] = "process"};
 	static const char *const answers[] = {[STEAL_YES] = "yes", [STEAL_NO] = "no"};
-	const char *const *words = type == STYLE	? styles
-				   : type == FILE_OWNER ? owners
-							: answers;
+	const char *const *words = type == STYLE ? styles : type == FILE_OWNER ? owners : answers;
 
 	return parse_word(text, words, 2, ret);
 }

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "engine/alteration.h"
+
 struct decision {
 	enum decision_kind kind;
 	int result;
@@ -14,6 +16,7 @@ struct decision {
 	union {
 		struct engine_conflict conflict;
 		uint64_t token;
+		struct lockfile *file; /* ENDED */
 	};
 };
 
@@ -38,6 +41,13 @@ static void tell(const struct engine *engine, const struct decision *decision)
 		break;
 	case REVOKED:
 		events->on_revoked(context, cookie);
+		break;
+	case ALTERED:
+		events->files->on_altered(context, cookie, decision->result);
+		break;
+	case ENDED:
+		events->files->on_file_gone(context, decision->file->path, decision->file->end);
+		free(decision->file);
 		break;
 	}
 }
@@ -89,4 +99,23 @@ void decisions_add_proof(struct engine *engine, void *cookie, int error, uint64_
 {
 	add(engine,
 	    &(struct decision){.kind = PROVED, .cookie = cookie, .result = error, .token = token});
+}
+
+void decisions_add_end(struct engine *engine, struct lockfile *file)
+{
+	add(engine, &(struct decision){.kind = ENDED, .file = file});
+}
+
+void decisions_tell_file(struct engine *engine, void *cookie, int error,
+			 const struct store_claim *claim, bool ours)
+{
+	decisions_tell(engine);
+	engine->events->files->on_file(engine->context, cookie, error, claim, ours);
+}
+
+void decisions_tell_files(struct engine *engine, void *cookie, int error, const char *const *names,
+			  size_t count)
+{
+	decisions_tell(engine);
+	engine->events->files->on_files(engine->context, cookie, error, names, count);
 }

@@ -14,6 +14,8 @@ enum decision_kind {
 	PROVED,	 /* on_proved() */
 	LOST,	 /* on_lost() */
 	REVOKED, /* on_revoked() */
+	ALTERED, /* on_altered() of struct lockfile_events */
+	ENDED,	 /* on_file_gone() */
 };
 
 /* Something is to be told of the cookie, behind what was noted before. Without memory for it, all
@@ -24,6 +26,15 @@ void decisions_add(struct engine *engine, enum decision_kind kind, void *cookie,
 void decisions_add_test(struct engine *engine, void *cookie, int error,
 			const struct engine_conflict *conflict);
 void decisions_add_proof(struct engine *engine, void *cookie, int error, uint64_t token);
+
+/* The same for a file that is gone, which is freed then. */
+void decisions_add_end(struct engine *engine, struct lockfile *file);
+
+/* Tells what was read, or its error: at once, behind what was noted before. */
+void decisions_tell_file(struct engine *engine, void *cookie, int error,
+			 const struct store_claim *claim, bool ours);
+void decisions_tell_files(struct engine *engine, void *cookie, int error, const char *const *names,
+			  size_t count);
 
 /* Tells everything that was noted. */
 void decisions_tell(struct engine *engine);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "engine/alteration.h"
 #include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/decide.h"
@@ -49,6 +50,7 @@ struct engine *engine_create(const struct engine_events *events, void *context,
 	engine->placing_max = PLACING_MAX;
 	engine->proofs_max = STORE_PROOFS_MAX;
 	engine->abilities = STORE_HAS_ALL;
+	engine->file_answers = &engine_file_answers;
 	return engine;
 }
 
@@ -99,6 +101,7 @@ void engine_destroy(struct engine *engine)
 		free(lock);
 	}
 	engine_forget_outgoing(engine);
+	lockfiles_destroy(engine);
 	engine_unmark(engine, &engine->item);
 	free(engine->decisions.list);
 	timers_finish(&engine->timers);
@@ -113,6 +116,7 @@ static void retry(struct engine *engine)
 	HASH_ITER (hh, engine->locks, lock, next) {
 		lock_resume(lock);
 	}
+	lockfiles_resume(engine);
 }
 
 /* A call that does not wait did so for a claim that might have been one that nobody uses. */
@@ -168,6 +172,7 @@ void engine_advance(struct engine *engine, int64_t now_ms)
 		lock_finish(lock);
 	}
 	end_tests(engine);
+	lockfiles_end_time(engine);
 	if (engine->retry_ms <= now_ms) {
 		retry(engine);
 		engine_finish(engine);
@@ -192,7 +197,8 @@ int64_t engine_deadline(const struct engine *engine)
 		deadline_ms = timer->due_ms;
 	if (test != NULL && test->due_ms < deadline_ms)
 		deadline_ms = test->due_ms;
-	return deadline_ms;
+	int64_t lockfile_ms = lockfiles_deadline(engine);
+	return lockfile_ms < deadline_ms ? lockfile_ms : deadline_ms;
 }
 
 /* Else only something that cannot be undone, or a delay, keeps it. */

@@ -14,9 +14,10 @@
 #include "engine/outbox.h"
 #include "engine/save.h"
 
-/* How soon to send again what met a lost connection while the session seems well, and what the
- * store refused. */
-enum { RETRY_SOON_MS = 100, RETRY_LATER_MS = 1000 };
+bool engine_holds(const struct engine *engine)
+{
+	return engine->holders > 0 || engine->lockfiles != NULL;
+}
 
 void engine_retry_in(struct engine *engine, int64_t delay_ms)
 {
@@ -29,7 +30,7 @@ bool engine_may_grant(const struct engine *engine)
 	const struct store_lease lease = engine_lease(engine);
 	if (engine->stopping || engine->session != STORE_CONNECTED || lease.doubtful)
 		return false;
-	return engine->holders > 0 ? engine->now_ms < lease.end_ms : lease.grants;
+	return engine_holds(engine) ? engine->now_ms < lease.end_ms : lease.grants;
 }
 
 bool engine_try_grant(struct engine *engine)

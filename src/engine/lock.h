@@ -7,7 +7,12 @@
 
 #include "engine/state.h"
 
-enum { RETRY_MEMORY_MS = 100 }; /* how soon to send again what there was no memory for */
+/* How soon to send again what there was no memory for; what met a lost connection while the session
+ * seems well; and what the store refused. */
+enum { RETRY_MEMORY_MS = 100, RETRY_SOON_MS = 100, RETRY_LATER_MS = 1000 };
+
+/* Whether anything is of this host that ends with the session. */
+bool engine_holds(const struct engine *engine);
 
 /* Notes that something has failed and is to be sent again after so long. */
 void engine_retry_in(struct engine *engine, int64_t delay_ms);

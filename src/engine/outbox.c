@@ -19,6 +19,7 @@
 
 #include "base/log.h"
 #include "claim/data.h"
+#include "engine/lock.h"
 
 enum operation {
 	OPERATION_PLACE,
@@ -29,12 +30,13 @@ enum operation {
 	OPERATION_WITHDRAW,
 	OPERATION_PROVE,
 	OPERATION_RENEW,
+	OPERATION_FILE,
 };
 
 struct outgoing {
 	struct outgoing *prev, *next;
 	enum operation operation;
-	void *tag;
+	void *tag;		 /* FILE: the ask, which has everything */
 	bool flag;		 /* PLACE: with a list; LIST: synced; WITHDRAW: with the marker */
 	bool attend;		 /* LIST */
 	struct claim_name parts; /* PLACE */
@@ -43,7 +45,26 @@ struct outgoing {
 	size_t count;
 };
 
-static void transmit(const struct engine *engine, const struct outgoing *outgoing)
+/* Without memory it is asked for again soon. */
+static void transmit_ask(struct engine *engine, struct file_ask *ask)
+{
+	struct store *store = engine->store;
+	const struct store_ops *ops = store->ops;
+	int error;
+
+	if (ask->kind == ASK_ALTER || ask->kind == ASK_SYNC)
+		error = ops->alter(store, &ask->change, ask->steps, ask->count);
+	else if (ask->kind == ASK_LIST)
+		error = ops->files(store, &ask->files, ask->steps[0].path);
+	else
+		error = ops->read(store, &ask->read, ask->steps[0].path, NULL);
+	ask->sent = error == 0;
+	ask->failed = error != 0;
+	if (ask->failed && engine->now_ms + RETRY_MEMORY_MS < engine->retry_ms)
+		engine->retry_ms = engine->now_ms + RETRY_MEMORY_MS;
+}
+
+static void transmit(struct engine *engine, const struct outgoing *outgoing)
 {
 	struct store *store = engine->store;
 	const struct store_ops *ops = store->ops;
@@ -76,6 +97,9 @@ static void transmit(const struct engine *engine, const struct outgoing *outgoin
 		break;
 	case OPERATION_RENEW:
 		ops->renew(store);
+		break;
+	case OPERATION_FILE:
+		transmit_ask(engine, tag);
 		break;
 	}
 }
@@ -244,6 +268,20 @@ void engine_send_proof(struct engine *engine, struct proof *proof, const struct 
 			     .targets = proofs,
 			     .count = count,
 		     });
+}
+
+void engine_ask_file(struct file_ask *ask)
+{
+	send(ask->engine, &(struct outgoing){.operation = OPERATION_FILE, .tag = ask});
+}
+
+bool engine_is_of_session(const struct engine *engine, const struct store_claim *claim)
+{
+	const struct store_ops *ops = engine->store->ops;
+
+	if (ops->session == NULL)
+		return claim->session != 0;
+	return claim->session != 0 && claim->session == (uint64_t)ops->session(engine->store);
 }
 
 void engine_renew(struct engine *engine)

@@ -7,6 +7,7 @@
 #define DLOCKFS_ENGINE_OUTBOX_H
 
 #include "claim/data.h"
+#include "engine/alteration.h"
 #include "engine/state.h"
 
 void engine_place(struct claim *claim, const char *data, bool list);
@@ -19,6 +20,12 @@ void engine_send_proof(struct engine *engine, struct proof *proof, const struct 
 
 /* With the marker of its holder (delay.h), if it may have one. */
 void engine_withdraw(struct place *place, bool marked);
+
+/* An alteration, a read or a list, as the ask's kind says. */
+void engine_ask_file(struct file_ask *ask);
+
+/* Whether what was read ends with the present session. */
+bool engine_is_of_session(const struct engine *engine, const struct store_claim *claim);
 
 /* The session is over, which the store has told. */
 void engine_renew(struct engine *engine);

@@ -32,6 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/alteration.h"
 #include "engine/conflict.h"
 #include "engine/lock.h"
 #include "engine/outbox.h"
@@ -332,6 +333,28 @@ static bool may_be_proved(const struct claim *claim)
 	return claim->state == CLAIM_HELD || claim->state == CLAIM_WAITING;
 }
 
+/* The same for files that outlive close, but for those that are about to be altered. Returns false
+ * if there is no room for all. */
+static bool collect_files(struct engine *engine, struct collection *collection)
+{
+	struct lockfile *file;
+
+	for (file = engine->lockfiles; file != NULL; file = file->hh.next) {
+		size_t bytes = 3 * strlen(file->path);
+		if (file->proof_round == engine->proof_round || file->ask != NULL ||
+		    lockfile_is_busy(engine, file->path))
+			continue;
+		if (collection->count > 0 && (collection->znodes + 1 > engine->proofs_max ||
+					      collection->bytes + bytes > STORE_PROOF_BYTES_MAX))
+			return false;
+		file->proof_round = engine->proof_round;
+		collection->proofs[collection->count++] = (struct store_proof){.path = file->path};
+		collection->znodes++;
+		collection->bytes += bytes;
+	}
+	return true;
+}
+
 /* Claims that had no turn yet in this round. */
 static void collect_next(struct engine *engine, struct collection *collection)
 {
@@ -346,7 +369,8 @@ static void collect_next(struct engine *engine, struct collection *collection)
 			collect(collection, claim, NULL);
 		}
 	}
-	engine->proof_round++; /* all have had their turn */
+	if (collect_files(engine, collection))
+		engine->proof_round++; /* all have had their turn */
 }
 
 void engine_send_beat(struct engine *engine)

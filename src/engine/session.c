@@ -18,6 +18,7 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "engine/alteration.h"
 #include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/decide.h"
@@ -157,6 +158,7 @@ static void lose_all(struct engine *engine)
 	struct lock *lock, *next;
 	engine->beating = engine->touching = false;
 	engine_forget_outgoing(engine);
+	lockfiles_lose_session(engine);
 	engine_renew(engine);
 	engine->session_number = next_session_number(engine->session_number);
 	HASH_ITER (hh, engine->locks, lock, next) {
@@ -184,6 +186,8 @@ static void change_session(struct engine *engine, enum store_session session)
 			lock_resume(lock);
 		limit_waits(lock);
 	}
+	if (session == STORE_CONNECTED)
+		lockfiles_resume(engine);
 }
 
 void session_changed(struct engine *engine, enum store_session session, int64_t timeout_ms)
@@ -205,6 +209,7 @@ static void resettle(struct engine *engine)
 		}
 		handoffs_settle(lock);
 	}
+	lockfiles_resume(engine);
 }
 
 /* Something more is known of the lease. */
@@ -239,14 +244,15 @@ bool engine_doubt(struct engine *engine, int64_t now_ms)
 
 bool engine_lease_is_over(const struct engine *engine)
 {
-	return engine->holders > 0 && engine->now_ms >= engine_lease_end(engine);
+	return engine_holds(engine) && engine->now_ms >= engine_lease_end(engine);
 }
 
 void engine_end_session(struct engine *engine)
 {
 	log_error("the store has not proved for %lld ms that the session lives: giving it up, "
 		  "%zu locks are lost",
-		  (long long)(engine->now_ms - engine_lease(engine).proven_ms), engine->holders);
+		  (long long)(engine->now_ms - engine_lease(engine).proven_ms),
+		  engine->holders + HASH_COUNT(engine->lockfiles));
 	engine_renew_now(engine);
 	change_session(engine, STORE_LOST);
 }
@@ -281,7 +287,7 @@ static int64_t silent_too_long(const struct engine *engine)
 	int64_t soon_ms = since_ms + patience_ms(engine);
 	int64_t nudge_ms = since_ms + timeout_ms / NUDGES_IN_TIMEOUT;
 	if (engine->session == STORE_CONNECTED) {
-		if (engine->holders == 0)
+		if (!engine_holds(engine))
 			return nudge_ms;
 		int64_t urgent_ms = engine_lease_end(engine) - timeout_ms / RENEWALS_IN_TIMEOUT;
 		if (soon_ms < urgent_ms)
@@ -314,7 +320,8 @@ void engine_mind_silence(struct engine *engine)
 /* Whether anybody counts on the store. */
 static bool is_in_use(const struct engine *engine)
 {
-	return engine->claims > 0 || engine->tests > 0;
+	return engine->claims > 0 || engine->tests > 0 || engine->lockfiles != NULL ||
+	       engine->alterations != NULL;
 }
 
 static bool needs_beat(const struct engine *engine)
@@ -376,7 +383,7 @@ void engine_beaten(struct engine *engine, int error, const char *missing)
 	 * same again, and the others would never have their turn. */
 	if (error != 0 && error != -EACCES)
 		engine->proof_round++;
-	if (error == -ENOENT)
+	if (error == -ENOENT && !lockfile_missed(engine, missing))
 		lock = lock_find(engine, missing);
 	if (lock != NULL) {
 		lock->missing = true;
@@ -386,7 +393,7 @@ void engine_beaten(struct engine *engine, int error, const char *missing)
 
 int64_t engine_lease_deadline(const struct engine *engine)
 {
-	int64_t deadline_ms = engine->holders > 0 ? engine_lease_end(engine) : INT64_MAX;
+	int64_t deadline_ms = engine_holds(engine) ? engine_lease_end(engine) : INT64_MAX;
 	int64_t beat_ms = INT64_MAX;
 	if (needs_beat(engine))
 		beat_ms = next_beat_ms(engine);
@@ -403,7 +410,7 @@ int64_t engine_lease_end(const struct engine *engine)
 int64_t engine_held_lease(const struct engine *engine, int64_t *ret_timeout_ms)
 {
 	*ret_timeout_ms = engine->timeout_ms;
-	return engine->holders > 0 ? engine_lease_end(engine) : INT64_MAX;
+	return engine_holds(engine) ? engine_lease_end(engine) : INT64_MAX;
 }
 
 struct engine_status engine_status(const struct engine *engine)

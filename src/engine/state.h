@@ -28,6 +28,7 @@
  *   inbox.c       what the store tells: answers and lists
  *   lock.c        lists that are asked for, and what is to be tried again
  *   session.c     the session and its lease
+ *   lockfile.c    lock files that outlive close; the rest of that is in alteration.h
  *   outbox.c      what is sent to the store, behind the commit of the journal
  *   save.c        all that as text, and what of it has changed
  *   transfer.c    passed on to another process
@@ -499,6 +500,20 @@ struct engine {
 	size_t proofs_max;	   /* see engine_set_proofs_max() */
 	int64_t retry_ms;	   /* when to send again what failed; INT64_MAX: nothing did */
 	struct log_limit refusals; /* what the log says of them */
+
+	/* Lock files that outlive close (alteration.h). */
+	const struct file_answers *file_answers;
+	struct lockfile *lockfiles; /* of this host */
+	struct turn *turns;
+	struct alteration *alterations; /* not decided */
+	size_t alterations_count;
+	struct timers alteration_timers;
+	bool turns_changed; /* one of those that waited for another one may be sent */
+	struct file_read *file_reads;
+	size_t file_reads_count;
+	struct timers file_read_timers;
+	struct file_ask *file_asks; /* under way */
+
 	struct lock *locks;
 	struct decisions decisions;
 	struct claim *changed; /* the last of a ring of WAITING claims, to be judged again */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/alteration.h"
 #include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/coverage.h"
@@ -500,6 +501,8 @@ static int restore_line(struct restoring *restoring)
 {
 	const char *word = restoring->in->word;
 
+	if (lockfiles_have_word(word))
+		return lockfiles_restore(restoring->engine, restoring->in);
 	if (strcmp(word, "engine") == 0)
 		return restore_engine(restoring);
 	if (strcmp(word, "lock") == 0)
@@ -524,7 +527,7 @@ static bool is_of_engine(const char *word)
 		if (strcmp(words[i], word) == 0)
 			return true;
 	}
-	return false;
+	return lockfiles_have_word(word);
 }
 
 int engine_restore(struct engine *engine, const struct engine_transfer *transfer,

@@ -358,7 +358,8 @@ struct store_ops {
 	const char *(*trouble)(struct store *store);
 
 	/* The session, if another process can go on with it in place of this one, which must then
-	 * end without close(): a number that no other session has; 0: there is none.
+	 * end without close(): a number that no other session has, and that read() tells of what
+	 * ends with it; 0: there is none.
 	 * save_session() writes keys of a line (journal/text.h), also if there is none: that of the
 	 * store's scheme, a flag, and what restore_session() wants. Both are NULL in a store that
 	 * is not remote. */

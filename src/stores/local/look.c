@@ -10,9 +10,7 @@
 #include "claim/marker.h"
 #include "stores/local/service.h"
 
-/* Returns the answer, which is in the session's list already, or NULL when out of memory. Its error
- * is set if there is no session. */
-static struct answer *ask(struct store *base, enum answer_kind kind, void *asker)
+struct answer *answer_ask(struct store *base, enum answer_kind kind, void *asker)
 {
 	struct local_store *store = (struct local_store *)base;
 	struct answer *answer = calloc(1, sizeof(*answer));
@@ -48,7 +46,7 @@ static int copy_names(const struct queue *queue, struct answer *answer)
 
 int local_look(struct store *base, struct store_look *look, const char *path)
 {
-	struct answer *answer = ask(base, ANSWER_LOOKED, look);
+	struct answer *answer = answer_ask(base, ANSWER_LOOKED, look);
 	const struct queue *queue;
 
 	if (answer == NULL)
@@ -67,10 +65,22 @@ int local_look(struct store *base, struct store_look *look, const char *path)
 	return 0;
 }
 
+void answer_show(struct answer *answer, const char *text, const struct store_claim *claim)
+{
+	answer->text = strdup(text);
+	if (answer->text == NULL) {
+		answer->error = -ENOMEM;
+		return;
+	}
+	answer->claim = *claim;
+	answer->claim.data = answer->text;
+	answer->claim.data_bytes = strlen(text);
+}
+
 int local_read(struct store *base, struct store_read *read, const char *path, const char *name)
 {
 	const struct local_service *service = ((struct local_store *)base)->service;
-	struct answer *answer = ask(base, ANSWER_CLAIM, read);
+	struct answer *answer = answer_ask(base, ANSWER_CLAIM, read);
 	char claim[CLAIM_NAME_BYTES];
 	const struct node *node;
 
@@ -78,31 +88,29 @@ int local_read(struct store *base, struct store_read *read, const char *path, co
 		return -ENOMEM;
 	if (answer->error != 0)
 		return 0;
+	if (name == NULL) {
+		files_read(answer, path);
+		return 0;
+	}
 	node = claim_marker_parse(name, claim) ? node_find_orphan(service, path, claim)
 					       : node_find(service, path, name);
 	if (node == NULL) {
 		answer->error = -ENOENT;
 		return 0;
 	}
-	answer->text = strdup(node->text);
-	if (answer->text == NULL) {
-		answer->error = -ENOMEM;
-		return 0;
-	}
-	answer->claim = (struct store_claim){
-		.data = answer->text,
-		.data_bytes = strlen(answer->text),
-		.since_ms = node->since_ms,
-		.session = node->store != NULL ? node->store->session : 0,
-		.version = node->version,
-	};
+	answer_show(answer, node->text,
+		    &(struct store_claim){
+			    .since_ms = node->since_ms,
+			    .session = node->store != NULL ? node->store->session : 0,
+			    .version = node->version,
+		    });
 	return 0;
 }
 
 int local_write(struct store *base, struct store_change *change, const char *path, const char *name,
 		const char *text, uint32_t version)
 {
-	struct answer *answer = ask(base, ANSWER_CHANGED, change);
+	struct answer *answer = answer_ask(base, ANSWER_CHANGED, change);
 	struct node *node;
 
 	if (answer == NULL)
@@ -122,7 +130,7 @@ int local_write(struct store *base, struct store_change *change, const char *pat
 int local_remove(struct store *base, struct store_change *change, const char *path,
 		 const char *name)
 {
-	struct answer *answer = ask(base, ANSWER_CHANGED, change);
+	struct answer *answer = answer_ask(base, ANSWER_CHANGED, change);
 	struct node *node;
 
 	if (answer == NULL)
@@ -147,8 +155,12 @@ void local_deliver_outside(const struct answer *answer)
 	struct store_look *look = answer->tag;
 	struct store_read *read = answer->tag;
 	struct store_change *change = answer->tag;
+	struct store_files *files = answer->tag;
 
-	if (answer->kind == ANSWER_CHANGED)
+	if (answer->kind == ANSWER_FILES)
+		files->done(files, answer->error, (const char *const *)answer->names,
+			    answer->error == 0 ? answer->names_count : 0);
+	else if (answer->kind == ANSWER_CHANGED)
 		change->done(change, answer->error);
 	else if (answer->kind == ANSWER_CLAIM)
 		read->done(read, answer->error, answer->error == 0 ? &answer->claim : NULL);

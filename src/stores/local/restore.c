@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Restores the queues of a service from what save.c wrote. The loop's thread only.
+ * Restores what a service keeps from what save.c wrote. The loop's thread only.
  */
 #include <errno.h>
 #include <string.h>
@@ -66,6 +66,24 @@ static int restore_node(struct restoring *restoring)
 	return state_failed(in) ? -EINVAL : 0;
 }
 
+static int restore_file(struct restoring *restoring)
+{
+	struct state_reader *in = restoring->in;
+	const char *path = state_get_text(in, "path");
+	struct file *file;
+
+	if (*path == '\0' || *path == '/' || path[strlen(path) - 1] == '/' ||
+	    file_find_own(restoring->store, path) != NULL)
+		return state_refuse(in, "path", "that of a file, once");
+	file = file_create(restoring->store, path, state_get_text(in, "text"));
+	if (file == NULL)
+		return state_starve(in);
+	file->since_ms = state_get_number(in, "since_ms", 0, INT64_MAX);
+	file->changed_ms = state_get_number(in, "changed_ms", 0, INT64_MAX);
+	file->version = (uint32_t)state_get_unsigned(in, "version", UINT32_MAX);
+	return state_failed(in) ? -EINVAL : 0;
+}
+
 int local_restore(struct store *base, struct state_reader *in)
 {
 	struct restoring restoring = {.store = (struct local_store *)base, .in = in};
@@ -80,6 +98,8 @@ int local_restore(struct store *base, struct state_reader *in)
 			error = restore_queue(&restoring);
 		} else if (strcmp(in->word, "node") == 0) {
 			error = restore_node(&restoring);
+		} else if (strcmp(in->word, "entry") == 0) {
+			error = restore_file(&restoring);
 		} else {
 			state_again(in);
 			break;

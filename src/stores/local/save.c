@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Saves the queues of a service in this process as text, for the journal too. Lines: `service`, and
+ * Saves what a service in this process keeps as text, for the journal too. Lines: `service`, and
  * for each queue with claims
  *
  *   queue  its path, and the number that the next claim gets; what follows is of it
  *   node   a claim, in the order of the queue
+ *
+ * and for each file that outlives close
+ *
+ *   entry  its path, as the kernel has it
  *
  * Loop thread only.
  */
@@ -39,10 +43,22 @@ static void save_node(const struct node *node, FILE *out)
 	state_end(out);
 }
 
+static void save_file(const struct file *file, FILE *out)
+{
+	state_begin(out, "entry");
+	state_text(out, "path", file->path);
+	state_text(out, "text", file->text);
+	state_number(out, "since_ms", file->since_ms);
+	state_number(out, "changed_ms", file->changed_ms);
+	state_unsigned(out, "version", file->version);
+	state_end(out);
+}
+
 void local_save(const struct store *base, FILE *out)
 {
 	const struct local_service *service = ((const struct local_store *)base)->service;
 	const struct queue *queue;
+	const struct file *file;
 
 	save_service(service, out);
 	for (queue = service->queues; queue != NULL; queue = queue->hh.next) {
@@ -50,11 +66,13 @@ void local_save(const struct store *base, FILE *out)
 		for (size_t i = 0; i < queue->count; i++)
 			save_node(queue->nodes[i], out);
 	}
+	for (file = service->files; file != NULL; file = file->hh.next)
+		save_file(file, out);
 }
 
 /* For the journal */
 
-enum { PART_SERVICE = 1, PART_QUEUES };
+enum { PART_SERVICE = 1, PART_QUEUES, PART_FILES };
 
 /* The struct of which the item is a member. */
 #define WHOLE(type, part) ((type *)((char *)(part)-offsetof(type, item)))
@@ -95,9 +113,21 @@ static void node_save_item(const struct state_item *item, FILE *out)
 	save_node(WHOLE(const struct node, item), out);
 }
 
+static struct state_place file_place_of(const struct state_item *item)
+{
+	const struct file *file = WHOLE(const struct file, item);
+	return (struct state_place){{file->store->service->place, PART_FILES, file->serial}};
+}
+
+static void file_save_item(const struct state_item *item, FILE *out)
+{
+	save_file(WHOLE(const struct file, item), out);
+}
+
 static const struct state_kind service_kind = {service_place_of, service_save_item};
 static const struct state_kind queue_kind = {queue_place_of, queue_save_item};
 static const struct state_kind node_kind = {node_place_of, node_save_item};
+static const struct state_kind file_kind = {file_place_of, file_save_item};
 
 void service_mark(struct local_service *service)
 {
@@ -117,6 +147,14 @@ void node_mark(struct node *node)
 		state_journal_mark(node->queue->service->journal, &node->item, &node_kind);
 }
 
+void file_mark(struct file *file)
+{
+	struct state_journal *journal = file->store->service->journal;
+
+	if (journal != NULL)
+		state_journal_mark(journal, &file->item, &file_kind);
+}
+
 void service_unmark(struct local_service *service, struct state_item *item)
 {
 	if (service->journal != NULL)
@@ -127,6 +165,7 @@ void local_keep(struct store *base, struct state_journal *journal, uint64_t plac
 {
 	struct local_service *service = ((struct local_store *)base)->service;
 	struct queue *queue;
+	struct file *file;
 
 	service->journal = journal;
 	service->place = place;
@@ -136,4 +175,6 @@ void local_keep(struct store *base, struct state_journal *journal, uint64_t plac
 		for (size_t i = 0; i < queue->count; i++)
 			node_mark(queue->nodes[i]);
 	}
+	for (file = service->files; file != NULL; file = file->hh.next)
+		file_mark(file);
 }

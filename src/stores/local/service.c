@@ -17,7 +17,7 @@
 #include "claim/name.h"
 #include "stores/local/service.h"
 
-static int64_t now_ms(void)
+int64_t service_now_ms(void)
 {
 	struct timespec now;
 
@@ -31,7 +31,7 @@ struct local_service *local_service_create(void)
 
 	/* Greater than any stamp of an earlier process, which could not reach one a nanosecond. */
 	if (service != NULL)
-		service->stamp = now_ms() * 1000000;
+		service->stamp = service_now_ms() * 1000000;
 	return service;
 }
 
@@ -183,7 +183,7 @@ void answer_free(struct answer *answer)
 bool answer_is_for_outside(const struct answer *answer)
 {
 	return answer->kind == ANSWER_LOOKED || answer->kind == ANSWER_CLAIM ||
-	       answer->kind == ANSWER_CHANGED;
+	       answer->kind == ANSWER_CHANGED || answer->kind == ANSWER_FILES;
 }
 
 void answer_queue(struct answer *answer)
@@ -468,7 +468,7 @@ struct node *node_restore(struct local_store *store, struct queue *queue, const 
 	queue_set_next(queue, queue_add(order, 1));
 	node->queue = queue;
 	node->store = store;
-	node->since_ms = now_ms();
+	node->since_ms = service_now_ms();
 	queue_put_in(queue, node);
 	DL_APPEND2(store->nodes, node, store_prev, store_next);
 	node_mark(node);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of the store that keeps claims in this process, for its own files: store.c (the table
- * and the sessions), look.c (questions from outside), restore.c and save.c (the queues, for another
- * process) and service.c (the queues, and the watches on them).
+ * and the sessions), look.c (questions from outside), files.c (files that outlive close), restore.c
+ * and save.c (all that, for another process) and service.c (the queues, and the watches on them).
  *
  * An operation takes effect when it is called. Its answer is made at that moment, and waits in the
  * session's list until dispatch() delivers it. So an answer shows the queue at the moment of its
@@ -35,9 +35,11 @@ enum answer_kind {
 	ANSWER_MARKED,
 	ANSWER_WITHDRAWN,
 	ANSWER_PROVED,
-	ANSWER_LOOKED, /* these three to a struct store_look, _read or _change, which is the tag */
+	/* These to a struct store_look, _read, _change or _files, which is the tag: */
+	ANSWER_LOOKED,
 	ANSWER_CLAIM,
 	ANSWER_CHANGED,
+	ANSWER_FILES,
 };
 
 /* A queue as it was at some moment. The names are in the same block, behind the entries. */
@@ -57,7 +59,7 @@ struct answer {
 	uint32_t version;	  /* READ */
 	char *text;		  /* READ, CLAIM; PROVED: the lock whose claim is gone, or NULL */
 	struct store_claim claim; /* CLAIM */
-	char **names;		  /* LOOKED */
+	char **names;		  /* LOOKED, FILES */
 	size_t names_count;
 	int64_t stamp;		    /* PROVED */
 	struct answer *prev, *next; /* in local_store.answers, or while it waits in node.watches or
@@ -105,11 +107,25 @@ struct queue {
 	char path[];
 };
 
+/* A file that outlives close. Its path is the kernel's. */
+struct file {
+	UT_hash_handle hh; /* in local_service.files */
+	struct state_item item;
+	uint64_t serial;	   /* its place in the journal */
+	struct local_store *store; /* of the session that it ends with */
+	struct file *store_prev, *store_next;
+	char *text;
+	int64_t since_ms, changed_ms; /* since 1970 */
+	uint32_t version;	      /* how often its text was replaced */
+	char path[];
+};
+
 struct local_service {
 	struct queue *queues;
+	struct file *files;
 	struct state_journal *journal; /* NULL: nothing is kept there */
 	uint64_t place;		       /* the first number of its items' places */
-	uint64_t serials;	       /* of queues, so far */
+	uint64_t serials;	       /* of queues and files, so far */
 	struct state_item item;
 	int64_t first_order;
 	int64_t revision, revision_step; /* 0: orders are not revisions */
@@ -132,7 +148,11 @@ struct local_store {
 	struct answer *answers;
 	struct answer *watches; /* and attentions */
 	struct node *nodes;
+	struct file *files;
 };
+
+/* The clock of the service, since 1970. */
+int64_t service_now_ms(void);
 
 /* Whether it has no claims. */
 static inline bool queue_is_empty(const struct queue *queue)
@@ -200,11 +220,36 @@ void watch_start(struct answer *watch, struct node *node);
 void attention_start(struct answer *attention, struct queue *queue);
 void watch_stop(struct answer *watch);
 
-/* save.c: marks for the journal what has changed: the service, a queue's next number, or a
- * claim. */
+/* files.c */
+
+/* The file of that path, in the form of claim/file_path.h, if it is of that session; NULL: there is
+ * none, or no memory to look. */
+struct file *file_find_own(const struct local_store *store, const char *path);
+
+/* Replaces the text. Returns 0, or -ENOMEM with nothing changed. */
+int file_replace(struct file *file, const char *text);
+
+/* A new file of the session, by the kernel's path. Returns NULL when out of memory, or if there is
+ * one. */
+struct file *file_create(struct local_store *store, const char *path, const char *text);
+
+/* The session of the files is over. */
+void files_end(struct local_store *store);
+
+/* Fills in the answer of read(). */
+void files_read(struct answer *answer, const char *path);
+
+/* The table's functions. */
+int local_files(struct store *base, struct store_files *files, const char *directory);
+int local_alter(struct store *base, struct store_change *change, const struct store_step *steps,
+		size_t count);
+
+/* save.c: marks for the journal what has changed: the service, a queue's next number, a claim, or a
+ * file. */
 void service_mark(struct local_service *service);
 void queue_mark(struct queue *queue);
 void node_mark(struct node *node);
+void file_mark(struct file *file);
 
 /* The item is about to be freed. */
 void service_unmark(struct local_service *service, struct state_item *item);
@@ -218,8 +263,17 @@ void local_keep(struct store *base, struct state_journal *journal, uint64_t plac
 void store_make_readable(struct local_store *store);
 void store_make_unreadable(struct local_store *store);
 
-/* look.c: delivers answers to questions from outside; and the table's functions that ask. */
+/* look.c: delivers answers to questions from outside. */
 void local_deliver_outside(const struct answer *answer);
+
+/* An answer to a question, which is in the session's list already; NULL: out of memory. Its error
+ * is set if there is no session. */
+struct answer *answer_ask(struct store *base, enum answer_kind kind, void *asker);
+
+/* The answer shows a claim, but for its data, which are the text. */
+void answer_show(struct answer *answer, const char *text, const struct store_claim *claim);
+
+/* The table's functions that ask. */
 int local_look(struct store *base, struct store_look *look, const char *path);
 int local_read(struct store *base, struct store_read *read, const char *path, const char *name);
 int local_write(struct store *base, struct store_change *change, const char *path, const char *name,

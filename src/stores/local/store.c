@@ -34,6 +34,7 @@ static void session_end(struct local_store *store)
 		node_remove(store->nodes);
 		queue_remove_if_empty(queue);
 	}
+	files_end(store);
 	DL_FOREACH_SAFE (store->answers, answer, next) {
 		if (answer_is_for_outside(answer)) {
 			answer->error = -ECONNRESET;
@@ -258,6 +259,7 @@ static void deliver(const struct local_store *store, const struct answer *answer
 	case ANSWER_LOOKED:
 	case ANSWER_CLAIM:
 	case ANSWER_CHANGED:
+	case ANSWER_FILES:
 		local_deliver_outside(answer);
 		break;
 	}
@@ -291,18 +293,33 @@ static int on_descriptor(struct store *base)
 	return local_store(base)->descriptor;
 }
 
-/* Looks for the claims. Returns 0; or -ENOENT, with the first missing one noted in the answer; or
- * -ENOMEM if it could not be noted; or -ESTALE. */
-static int find_all(const struct local_service *service, const struct store_proof *proofs,
-		    size_t count, struct answer *answer)
+/* What a proof is about: a claim, or a file. */
+struct target {
+	struct node *node;
+	struct file *file;
+};
+
+static struct target find_target(const struct local_store *store, const struct store_proof *proof)
+{
+	if (proof->name == NULL)
+		return (struct target){.file = file_find_own(store, proof->path)};
+	return (struct target){.node = node_find(store->service, proof->path, proof->name)};
+}
+
+/* Looks for what is to stand. Returns 0; or -ENOENT, with the first missing one noted in the
+ * answer; or -ENOMEM if it could not be noted; or -ESTALE. */
+static int find_all(const struct local_store *store, const struct store_proof *proofs, size_t count,
+		    struct answer *answer)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct node *node = node_find(service, proofs[i].path, proofs[i].name);
+		const struct target target = find_target(store, &proofs[i]);
+		bool found = target.node != NULL || target.file != NULL;
 
-		if (node != NULL && proofs[i].text != NULL &&
-		    !is_of_version(node, proofs[i].version))
+		if (found && proofs[i].text != NULL && proofs[i].version != STORE_ANY_VERSION &&
+		    proofs[i].version !=
+			    (target.node != NULL ? target.node->version : target.file->version))
 			return -ESTALE;
-		if (node != NULL)
+		if (found)
 			continue;
 		answer->text = strdup(proofs[i].path);
 		return answer->text != NULL ? -ENOENT : -ENOMEM;
@@ -312,17 +329,19 @@ static int find_all(const struct local_service *service, const struct store_proo
 
 static void on_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count)
 {
-	struct local_service *service = local_store(base)->service;
-	struct answer *answer = answer_create(local_store(base), ANSWER_PROVED, tag);
+	struct local_store *store = local_store(base);
+	struct local_service *service = store->service;
+	struct answer *answer = answer_create(store, ANSWER_PROVED, tag);
 
 	if (answer == NULL)
 		return;
-	answer->error = find_all(service, proofs, count, answer);
+	answer->error = find_all(store, proofs, count, answer);
 	for (size_t i = 0; i < count && answer->error == 0; i++) {
 		if (proofs[i].text == NULL)
 			continue;
-		answer->error = node_amend(node_find(service, proofs[i].path, proofs[i].name),
-					   proofs[i].text);
+		const struct target target = find_target(store, &proofs[i]);
+		answer->error = target.node != NULL ? node_amend(target.node, proofs[i].text)
+						    : file_replace(target.file, proofs[i].text);
 		answer->stamp = ++service->stamp;
 		service_mark(service);
 	}
@@ -388,6 +407,8 @@ static const struct store_ops local_ops = {
 	.read = local_read,
 	.write = local_write,
 	.remove = local_remove,
+	.files = local_files,
+	.alter = local_alter,
 	.renew = on_renew,
 	.describe = on_describe,
 	.trouble = on_trouble,
@@ -441,6 +462,7 @@ static int open_alone(const struct store_options *options, const struct store_ev
 
 const struct store_kind store_local_kind = {
 	.scheme = STORE_SCHEME_LOCAL,
-	.abilities = STORE_HAS_QUEUE | STORE_HAS_SHARED | STORE_HAS_RANGES | STORE_HAS_STAMPS,
+	.abilities = STORE_HAS_QUEUE | STORE_HAS_SHARED | STORE_HAS_RANGES | STORE_HAS_STAMPS |
+		     STORE_HAS_FILES,
 	.open = open_alone,
 };

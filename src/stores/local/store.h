@@ -44,6 +44,12 @@ bool local_service_has_orphan(const struct local_service *service, const char *p
 void local_service_each(const struct local_service *service,
 			void (*visit)(void *context, const char *path), void *context);
 
+/* For tests and the simulator: calls visit() with the path of each file that outlives close, as the
+ * kernel has it, and its text. */
+void local_service_each_file(const struct local_service *service,
+			     void (*visit)(void *context, const char *path, const char *text),
+			     void *context);
+
 /* Returns 0 and the store in *ret, connected (its first event says so), or -errno. The
  * service is the caller's and must outlive the store. */
 int store_local_open(struct local_service *service, const struct store_events *events,

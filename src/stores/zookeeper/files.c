@@ -45,7 +45,6 @@
 #include "stores/zookeeper/operation.h"
 
 #define ROUNDS_MAX	   100
-#define RESERVED_NAME	   "zookeeper" /* ZooKeeper's own znodes, below its root */
 #define IMPOSSIBLE_VERSION INT_MIN
 
 struct step {
@@ -438,16 +437,6 @@ static void send_files(struct operation *operation)
 		       &operation->list_code);
 }
 
-/* Whether the name is of no file, and of no directory. */
-static bool is_reserved(const struct operation *operation, const char *name)
-{
-	const char *root = operation->store->root;
-
-	if (!strcmp(operation->path, *root ? root : "/") && !strcmp(name, ZOOKEEPER_FORMER_PROBE))
-		return true;
-	return !strcmp(operation->path, "/") && !strcmp(name, RESERVED_NAME);
-}
-
 /* The names of files, which are the caller's to free. Returns NULL when out of memory. */
 static char **decode_files(const struct operation *operation, size_t *ret_count)
 {
@@ -459,7 +448,7 @@ static char **decode_files(const struct operation *operation, size_t *ret_count)
 	for (size_t i = 0; decoded && i < names->count; i++, name += strlen(name) + 1) {
 		char **file = &decoded[*ret_count];
 
-		if (is_reserved(operation, name) ||
+		if (operation_is_reserved(operation, name) ||
 		    znode_path_decode_file(name, operation->store->names, file) < 0)
 			continue;
 		if ((*file)[strlen(*file) - 1] == '/') { /* the queue of a file's lock */

@@ -12,9 +12,6 @@
 
 #include "claim/znode_path.h"
 
-/* ZooKeeper's own znodes, below its root. */
-#define RESERVED_NAME "zookeeper"
-
 struct operation *zookeeper_ask(struct store *base, enum store_operation kind, void *asker,
 				void (*conclude)(struct operation *), const char *path,
 				const char *name)
@@ -61,15 +58,6 @@ static void send_look(struct operation *operation)
 		       &operation->list_code);
 }
 
-/* Whether the operation is on the root, above all locks: the root is no lock, so it has no claims.
- */
-static bool is_above_all(const struct operation *operation)
-{
-	const char *root = operation->store->root;
-
-	return !strcmp(operation->path, *root ? root : "/");
-}
-
 /* The names below the znode that are neither claims nor markers, as components of lock paths. The
  * strings are the caller's to free. Returns NULL when out of memory. */
 static char **decode_names(const struct operation *operation, size_t *ret_count)
@@ -82,11 +70,10 @@ static char **decode_names(const struct operation *operation, size_t *ret_count)
 
 	*ret_count = 0;
 	for (size_t i = 0; decoded && i < names->count; i++, name += strlen(name) + 1) {
-		if (is_above_all(operation) && !strcmp(name, ZOOKEEPER_FORMER_PROBE))
+		if (operation_is_reserved(operation, name))
 			continue;
-		if ((!is_above_all(operation) &&
-		     (claim_name_parse(name, &claim) || claim_marker_parse(name, marked))) ||
-		    (!strcmp(operation->path, "/") && !strcmp(name, RESERVED_NAME)))
+		if (!operation_is_above_all(operation) &&
+		    (claim_name_parse(name, &claim) || claim_marker_parse(name, marked)))
 			continue;
 		if (!znode_path_decode(name, operation->store->names, &decoded[*ret_count]))
 			++*ret_count;
@@ -105,7 +92,7 @@ static void conclude_look(struct operation *operation)
 	if (!error) {
 		entries = operation_parse_queue(operation->store, operation->path, operation->names,
 						&entries_count);
-		if (is_above_all(operation))
+		if (operation_is_above_all(operation))
 			entries_count = 0;
 		names = decode_names(operation, &names_count);
 		if (!entries || !names)

@@ -14,6 +14,9 @@
 #include "base/log.h"
 #include "claim/marker.h"
 
+/* ZooKeeper's own znodes, below its root. */
+#define RESERVED_NAME "zookeeper"
+
 static void free_pair(struct pair *pair)
 {
 	if (!pair)
@@ -79,6 +82,19 @@ char *operation_znode(const struct store_zookeeper *store, const char *path, con
 		claim = NULL;
 	free(lock);
 	return claim;
+}
+
+bool operation_is_above_all(const struct operation *operation)
+{
+	const char *root = operation->store->root;
+
+	return !strcmp(operation->path, *root ? root : "/");
+}
+
+bool operation_is_reserved(const struct operation *operation, const char *name)
+{
+	return (operation_is_above_all(operation) && !strcmp(name, ZOOKEEPER_FORMER_PROBE)) ||
+	       (!strcmp(operation->path, "/") && !strcmp(name, RESERVED_NAME));
 }
 
 struct operation *operation_new(struct store_zookeeper *store, enum store_operation kind, void *tag,

@@ -190,6 +190,13 @@ struct operation *operation_create(struct store_zookeeper *store, enum store_ope
  * of memory. */
 char *operation_znode(const struct store_zookeeper *store, const char *path, const char *name);
 
+/* Whether the operation is on the root, above all locks: the root is no lock, so it has no claims.
+ */
+bool operation_is_above_all(const struct operation *operation);
+
+/* Whether what has that name below the operation's znode is no lock and no file. */
+bool operation_is_reserved(const struct operation *operation, const char *name);
+
 /* Gives the session up, out of memory, and frees an operation that was not started yet. */
 void operation_starve(struct operation *operation);
 

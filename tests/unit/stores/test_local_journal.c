@@ -122,6 +122,27 @@ static void commit(struct fixture *fixture)
 	state_journal_commit(fixture->journal, 0, NULL, 0);
 }
 
+static void on_changed(struct store_change *change, int error)
+{
+}
+
+/* Something is done with a file that outlives close. */
+static void alter_file(struct fixture *fixture, struct prng *prng)
+{
+	static struct store_change change = {on_changed};
+	static const char *const files[] = {"a//x", "//a", "c//y/z"};
+	char text[TEXT_BYTES];
+	struct store_step step = {
+		.kind = (enum store_step_kind)prng_below(prng, STEP_CHECK),
+		.path = files[prng_below(prng, 3)],
+		.text = text,
+		.version = STORE_ANY_VERSION,
+	};
+
+	snprintf(text, sizeof(text), "text=%u", (unsigned)fixture->placed);
+	assert_int_equal(fixture->store->ops->alter(fixture->store, &change, &step, 1), 0);
+}
+
 /* Something is done with one of the claims. */
 static void act(struct fixture *fixture, struct prng *prng)
 {
@@ -136,7 +157,9 @@ static void act(struct fixture *fixture, struct prng *prng)
 	char text[TEXT_BYTES];
 
 	snprintf(text, sizeof(text), "text=%u", (unsigned)fixture->placed);
-	if (claim->path == NULL) {
+	if (prng_chance(prng, 30)) {
+		alter_file(fixture, prng);
+	} else if (claim->path == NULL) {
 		claim->path = paths[prng_below(prng, 3)];
 		ops->place(fixture->store, claim, claim->path, &name, text, false);
 	} else if (prng_chance(prng, 30)) {

@@ -1,0 +1,644 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The life of an alteration: see the table in lockfile.h. Loop thread only.
+ */
+#include "engine/alteration.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "claim/file_path.h"
+#include "engine/decisions.h"
+#include "engine/lock.h"
+#include "engine/outbox.h"
+#include "engine/save.h"
+
+static bool makes(const struct alteration_step *step)
+{
+	return step->kind == STEP_MAKE || step->kind == STEP_TAKE;
+}
+
+static bool has_kind(const struct alteration *alteration, enum store_step_kind kind)
+{
+	for (size_t i = 0; i < alteration->count; i++) {
+		if (alteration->steps[i].kind == kind)
+			return true;
+	}
+	return false;
+}
+
+static bool makes_any(const struct alteration *alteration)
+{
+	return has_kind(alteration, STEP_MAKE) || has_kind(alteration, STEP_TAKE);
+}
+
+/* It can be asked for again in another session: nothing that is there may be lost by it. */
+static bool only_makes(const struct alteration *alteration)
+{
+	for (size_t i = 0; i < alteration->count; i++) {
+		if (alteration->steps[i].kind != STEP_MAKE)
+			return false;
+	}
+	return alteration->count > 0;
+}
+
+/* Its file is meant to be one of this host. */
+static bool is_of_own(const struct alteration_step *step)
+{
+	return step->kind == STEP_CHECK ||
+	       ((step->kind == STEP_REPLACE || step->kind == STEP_REMOVE) &&
+		step->version == STORE_ANY_VERSION);
+}
+
+bool alteration_add(struct alteration *alteration, const struct store_step *from)
+{
+	struct alteration_step *step = &alteration->steps[alteration->count];
+
+	step->alteration = alteration;
+	step->kind = from->kind;
+	step->version = from->version;
+	if (from->text != NULL && from->kind != STEP_REMOVE && from->kind != STEP_CHECK) {
+		step->text = strdup(from->text);
+		if (step->text == NULL)
+			return false;
+	}
+	if (step_queue(step, from->path) < 0) {
+		free(step->text);
+		return false;
+	}
+	alteration->count++;
+	if (makes(step))
+		step->made = lockfile_create(alteration->engine, from->path, from->text);
+	return !makes(step) || step->made != NULL;
+}
+
+struct alteration *alteration_create_empty(struct engine *engine, size_t room)
+{
+	struct alteration *alteration =
+		calloc(1, sizeof(*alteration) + room * sizeof(*alteration->steps));
+
+	if (alteration == NULL)
+		return NULL;
+	if (timers_reserve(&engine->alteration_timers, engine->alterations_count + 1) < 0) {
+		free(alteration);
+		return NULL;
+	}
+	alteration->engine = engine;
+	alteration->serial = ++engine->serials;
+	DL_APPEND(engine->alterations, alteration);
+	engine->alterations_count++;
+	return alteration;
+}
+
+struct alteration *alteration_create(struct engine *engine, const struct store_step *steps,
+				     size_t count)
+{
+	struct alteration *alteration = alteration_create_empty(engine, count);
+	bool copied = alteration != NULL;
+
+	for (size_t i = 0; i < count && copied; i++)
+		copied = alteration_add(alteration, &steps[i]);
+	if (copied)
+		alteration_mark(alteration);
+	else if (alteration != NULL)
+		alteration_free(alteration);
+	return copied ? alteration : NULL;
+}
+
+/* The next one whose turn it is comes when the engine goes on. */
+void alteration_free(struct alteration *alteration)
+{
+	struct engine *engine = alteration->engine;
+
+	for (size_t i = 0; i < alteration->count; i++) {
+		struct alteration_step *step = &alteration->steps[i];
+		if (step->turn != NULL && step->next != NULL)
+			engine->turns_changed = true;
+		step_leave(step);
+		lockfile_free(step->made);
+		free(step->text);
+	}
+	file_ask_forget(&alteration->ask);
+	timers_clear(&engine->alteration_timers, &alteration->timer);
+	engine_unmark(engine, &alteration->item);
+	DL_DELETE(engine->alterations, alteration);
+	engine->alterations_count--;
+	free(alteration);
+}
+
+struct alteration *alteration_find_former(const struct engine *engine,
+					  const struct store_step *steps, size_t count)
+{
+	struct alteration *alteration;
+
+	DL_FOREACH (engine->alterations, alteration) {
+		bool same = alteration->former && alteration->count == count;
+		for (size_t i = 0; i < count && same; i++)
+			same = alteration->steps[i].kind == steps[i].kind &&
+			       strcmp(alteration->steps[i].turn->path, steps[i].path) == 0;
+		if (same)
+			return alteration;
+	}
+	return NULL;
+}
+
+/* What it did to the files of this host that there were. */
+static void drop_former_files(struct alteration *alteration)
+{
+	for (size_t i = 0; i < alteration->count; i++) {
+		struct alteration_step *step = &alteration->steps[i];
+		struct lockfile *file = lockfile_find(alteration->engine, step->turn->path);
+		bool removes = step->kind == STEP_REMOVE || step->kind == STEP_TAKE;
+
+		if (file == NULL || !removes)
+			continue;
+		if (alteration->undoing)
+			lockfile_end(file, LOCKFILE_TAKEN); /* who asked was not told */
+		else
+			lockfile_free(file);
+	}
+}
+
+/* All its files are of this host now. Returns false, with none of them in the books, if there is no
+ * memory. */
+static bool add_files(struct alteration *alteration)
+{
+	for (size_t i = 0; i < alteration->count; i++) {
+		struct alteration_step *step = &alteration->steps[i];
+		if (step->made == NULL || lockfile_add(step->made))
+			continue;
+		while (i-- > 0) {
+			struct lockfile *made = alteration->steps[i].made;
+			if (made == NULL)
+				continue;
+			HASH_DEL(alteration->engine->lockfiles, made);
+			engine_unmark(alteration->engine, &made->item);
+			made->hh.tbl = NULL;
+		}
+		return false;
+	}
+	for (size_t i = 0; i < alteration->count; i++)
+		alteration->steps[i].made = NULL;
+	return true;
+}
+
+static void set_state(struct alteration *alteration, enum alteration_state state)
+{
+	alteration->state = state;
+	file_ask_forget(&alteration->ask);
+	alteration->looked = 0;
+}
+
+static void tell(struct alteration *alteration, int error)
+{
+	decisions_add(alteration->engine, ALTERED, alteration->cookie, error);
+	alteration->asked = false;
+	alteration->cookie = NULL;
+	timers_clear(&alteration->engine->alteration_timers, &alteration->timer);
+}
+
+static void decide(struct alteration *alteration)
+{
+	if (!alteration->asked)
+		return; /* the caller is to come again, or it is undone when it does not */
+	bool sure = alteration->error != 0 ||
+		    (!makes_any(alteration) && !has_kind(alteration, STEP_CHECK));
+	if (!sure && !engine_try_grant(alteration->engine))
+		return;
+	if (alteration->error == 0 && !add_files(alteration)) {
+		tell(alteration, -ENOMEM);
+		alteration_undo(alteration);
+		return;
+	}
+	tell(alteration, alteration->error);
+	alteration_free(alteration);
+}
+
+/* It is done, or will not be. */
+static void conclude(struct alteration *alteration, int error)
+{
+	set_state(alteration, ALTERATION_BARRED);
+	alteration->error = error;
+	if (error == 0)
+		drop_former_files(alteration);
+	if (error == -ENOENT)
+		alteration->engine->beat_wanted = true; /* which finds what was taken away */
+	decide(alteration);
+}
+
+/* What it has made is there: it is to be removed. */
+static void remove_made(struct alteration *alteration)
+{
+	set_state(alteration, ALTERATION_WANTED);
+	alteration->removes = true;
+	alteration_go_on(alteration);
+}
+
+/* The same, as it was made. */
+static void undo_done(struct alteration *alteration)
+{
+	drop_former_files(alteration);
+	for (size_t i = 0; i < alteration->count; i++) {
+		struct alteration_step *step = &alteration->steps[i];
+		step->found = makes(step) ? FOUND_OURS : FOUND_NOTHING;
+		step->found_version = 0;
+	}
+	if (makes_any(alteration))
+		remove_made(alteration);
+	else
+		alteration_free(alteration);
+}
+
+void alteration_undo(struct alteration *alteration)
+{
+	timers_clear(&alteration->engine->alteration_timers, &alteration->timer);
+	if (alteration->asked)
+		tell(alteration, -ETIMEDOUT);
+	alteration->former = false;
+	alteration->undoing = true;
+	if (alteration->state == ALTERATION_WANTED)
+		alteration_free(alteration);
+	else if (alteration->state == ALTERATION_BARRED && alteration->error == 0)
+		undo_done(alteration);
+	else if (alteration->state == ALTERATION_BARRED)
+		alteration_free(alteration);
+}
+
+/* Sending */
+
+static bool has_turn(const struct alteration *alteration)
+{
+	for (size_t i = 0; i < alteration->count; i++) {
+		const struct alteration_step *step = &alteration->steps[i];
+		if (step->turn->steps != step)
+			return false;
+	}
+	return true;
+}
+
+/* Whether the files of this host that it is about are no more. */
+static bool lacks_own(const struct alteration *alteration)
+{
+	for (size_t i = 0; i < alteration->count; i++) {
+		const struct alteration_step *step = &alteration->steps[i];
+		if (is_of_own(step) && lockfile_find(alteration->engine, step->turn->path) == NULL)
+			return true;
+	}
+	return false;
+}
+
+/* Whether a file that it is to make is there, and of this host. */
+static bool meets_own(const struct alteration *alteration)
+{
+	for (size_t i = 0; i < alteration->count; i++) {
+		const struct alteration_step *step = &alteration->steps[i];
+		if (step->kind == STEP_MAKE &&
+		    lockfile_find(alteration->engine, step->turn->path) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* What the store is asked to do. Returns how many steps there are. */
+static size_t collect(const struct alteration *alteration, struct store_step steps[STORE_STEPS_MAX])
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < alteration->count; i++) {
+		const struct alteration_step *step = &alteration->steps[i];
+		if (!alteration->removes)
+			steps[count++] = (struct store_step){step->kind, step->turn->path,
+							     step->text, step->version};
+		else if (makes(step) && step->found == FOUND_OURS)
+			steps[count++] = (struct store_step){STEP_REMOVE, step->turn->path, NULL,
+							     step->found_version};
+	}
+	return count;
+}
+
+static void send(struct alteration *alteration)
+{
+	struct store_step steps[STORE_STEPS_MAX];
+	size_t count = collect(alteration, steps);
+
+	alteration->ask = file_ask_send(alteration->engine, ASK_ALTER, alteration, steps, count);
+	if (alteration->ask != NULL)
+		alteration->state = ALTERATION_SENT;
+	else
+		engine_retry_in(alteration->engine, RETRY_MEMORY_MS);
+}
+
+/* What there is at its paths is read one by one, once nothing that was sent before can happen. */
+static void look(struct alteration *alteration)
+{
+	struct engine *engine = alteration->engine;
+	bool synced = alteration->looked > 0;
+
+	if (alteration->ask != NULL)
+		return;
+	alteration->ask =
+		synced ? file_ask_path(engine, ASK_LOOK, alteration,
+				       alteration->steps[alteration->looked - 1].turn->path)
+		       : file_ask_send(engine, ASK_SYNC, alteration, NULL, 0);
+	if (alteration->ask == NULL)
+		engine_retry_in(engine, RETRY_MEMORY_MS);
+}
+
+void alteration_begin(struct alteration *alteration)
+{
+	bool refused = lacks_own(alteration) || meets_own(alteration);
+
+	if (alteration->state == ALTERATION_WANTED && has_turn(alteration) && refused)
+		engine_retry_in(alteration->engine, 0);
+	else
+		alteration_go_on(alteration);
+}
+
+void alteration_go_on(struct alteration *alteration)
+{
+	bool connected = alteration->engine->session == STORE_CONNECTED;
+
+	switch (alteration->state) {
+	case ALTERATION_WANTED:
+		if (!connected || !has_turn(alteration) || alteration->former)
+			return;
+		if (!alteration->removes && lacks_own(alteration))
+			conclude(alteration, -ENOENT);
+		else if (!alteration->removes && meets_own(alteration))
+			conclude(alteration, -EEXIST);
+		else
+			send(alteration);
+		break;
+	case ALTERATION_DOUBTFUL:
+		if (connected)
+			look(alteration);
+		break;
+	case ALTERATION_BARRED:
+		decide(alteration);
+		break;
+	case ALTERATION_SENT:
+		break;
+	}
+}
+
+/* Answers */
+
+/* Of an undone one that cannot be removed the log tells. */
+static void doubt(struct alteration *alteration, int error)
+{
+	struct engine *engine = alteration->engine;
+	const char *path = alteration->steps[0].turn->path;
+	bool refused = error != -ECONNRESET && error != -ENOENT && error != -ESTALE;
+
+	set_state(alteration, ALTERATION_DOUBTFUL);
+	alteration_mark(alteration);
+	engine_retry_in(engine, refused ? RETRY_LATER_MS : RETRY_SOON_MS);
+	if (refused && log_limit_passes(&engine->refusals, engine->now_ms, "alteration", path,
+					strlen(path), error))
+		log_lock_error(path, "a lock file in doubt: %s; trying again", strerror(-error));
+}
+
+void alteration_answered(struct alteration *alteration, int error)
+{
+	if (alteration->removes) {
+		if (error == 0)
+			alteration_free(alteration);
+		else
+			doubt(alteration, error);
+	} else if (error == -ECONNRESET) {
+		doubt(alteration, error);
+	} else if (error == -EEXIST && alteration->resent) {
+		alteration->refused = true;
+		doubt(alteration, -ECONNRESET);
+	} else if (!alteration->undoing) {
+		conclude(alteration, error);
+	} else if (error == 0) {
+		undo_done(alteration);
+	} else {
+		alteration_free(alteration);
+	}
+}
+
+void alteration_synced(struct alteration *alteration, int error)
+{
+	if (error != 0) {
+		doubt(alteration, error);
+		return;
+	}
+	alteration->looked = 1;
+	look(alteration);
+}
+
+/* What was read at the path of a step. */
+static enum found judge(const struct alteration_step *step, const struct store_claim *claim)
+{
+	struct engine *engine = step->alteration->engine;
+	const struct lockfile *file = lockfile_find(engine, step->turn->path);
+
+	if (step->made != NULL &&
+	    lockfile_has_line(claim->data, claim->data_bytes, step->made->line))
+		return engine_is_of_session(engine, claim) ? FOUND_OURS : FOUND_FORMER;
+	if (step->kind == STEP_REPLACE && claim->data_bytes == strlen(step->text) &&
+	    memcmp(claim->data, step->text, claim->data_bytes) == 0)
+		return FOUND_DONE;
+	bool meant = (is_of_own(step) || step->kind == STEP_TAKE) && file != NULL &&
+		     lockfile_has_line(claim->data, claim->data_bytes, file->line);
+	return meant ? FOUND_MEANT : FOUND_OTHER;
+}
+
+static bool all_removed(const struct alteration *alteration)
+{
+	for (size_t i = 0; i < alteration->count; i++) {
+		const struct alteration_step *step = &alteration->steps[i];
+		bool gone = step->found == FOUND_NOTHING ||
+			    (is_of_own(step) && step->found == FOUND_OTHER);
+		if (step->kind == STEP_REMOVE && !gone)
+			return false;
+	}
+	return true;
+}
+
+static bool has_found(const struct alteration *alteration, enum found found)
+{
+	for (size_t i = 0; i < alteration->count; i++) {
+		const struct alteration_step *step = &alteration->steps[i];
+		bool tells = makes_any(alteration) ? makes(step) : step->kind == STEP_REPLACE;
+		if (tells && step->found == found)
+			return true;
+	}
+	return false;
+}
+
+/* Whether it has happened, by what was read. */
+static bool has_happened(const struct alteration *alteration)
+{
+	if (makes_any(alteration))
+		return has_found(alteration, FOUND_OURS);
+	if (has_kind(alteration, STEP_REMOVE))
+		return all_removed(alteration);
+	return has_found(alteration, FOUND_DONE);
+}
+
+/* It has not happened. Returns 0 if it can be asked for again: it would meet nothing but what was
+ * meant; or why not. */
+static int why_not_again(const struct alteration_step *step)
+{
+	if (step->kind == STEP_MAKE)
+		return 0;
+	if (step->kind == STEP_TAKE)
+		return step->found == FOUND_NOTHING || step->found == FOUND_MEANT ? 0 : -ESTALE;
+	if (!is_of_own(step))
+		return step->found == FOUND_NOTHING ? -ENOENT : -ESTALE;
+	return step->found == FOUND_MEANT ? 0 : -ENOENT;
+}
+
+static void want_again(struct alteration *alteration)
+{
+	bool waits = alteration->refused; /* for the end of a session that is over */
+
+	if (waits && !has_found(alteration, FOUND_FORMER)) {
+		conclude(alteration, -EEXIST);
+		return;
+	}
+	alteration->refused = false;
+	for (size_t i = 0; i < alteration->count; i++) {
+		int error = why_not_again(&alteration->steps[i]);
+		if (error != 0) {
+			conclude(alteration, error);
+			return;
+		}
+	}
+	set_state(alteration, ALTERATION_WANTED);
+	if (waits)
+		engine_retry_in(alteration->engine, RETRY_LATER_MS);
+	else
+		alteration_go_on(alteration);
+}
+
+static void resolve(struct alteration *alteration)
+{
+	bool happened = has_happened(alteration);
+
+	if (alteration->undoing && (!happened || !makes_any(alteration))) {
+		if (happened)
+			drop_former_files(alteration);
+		alteration_free(alteration);
+	} else if (alteration->undoing) {
+		drop_former_files(alteration);
+		remove_made(alteration);
+	} else if (happened) {
+		conclude(alteration, 0);
+	} else {
+		want_again(alteration);
+	}
+}
+
+void alteration_looked(struct alteration *alteration, int error, const struct store_claim *claim)
+{
+	struct alteration_step *step = &alteration->steps[alteration->looked - 1];
+
+	if (error != 0 && error != -ENOENT) {
+		doubt(alteration, error == -ESTALE ? -EIO : error);
+		return;
+	}
+	step->found = error == 0 ? judge(step, claim) : FOUND_NOTHING;
+	step->found_version = error == 0 ? claim->version : 0;
+	if (alteration->looked < alteration->count) {
+		alteration->looked++;
+		look(alteration);
+	} else {
+		resolve(alteration);
+	}
+}
+
+/* Sessions */
+
+static void lose_alteration(struct alteration *alteration)
+{
+	bool sent = alteration->state != ALTERATION_WANTED;
+	bool refused = alteration->state == ALTERATION_BARRED && alteration->error != 0;
+
+	set_state(alteration, refused ? ALTERATION_BARRED : ALTERATION_WANTED);
+	alteration_mark(alteration);
+	if (alteration->undoing) {
+		alteration_free(alteration); /* what it made ends with the session */
+	} else if (refused) {
+		decide(alteration);
+	} else if (only_makes(alteration)) {
+		alteration->resent |= sent;
+		alteration->refused = false;
+	} else {
+		conclude(alteration, -EIO);
+	}
+}
+
+void lockfiles_lose_session(struct engine *engine)
+{
+	struct alteration *alteration, *next_alteration;
+	struct lockfile *file, *next_file;
+	struct file_read *read;
+	struct file_ask *ask, *next;
+
+	DL_FOREACH (engine->file_reads, read) {
+		file_ask_forget(&read->ask);
+	}
+	HASH_ITER (hh, engine->lockfiles, file, next_file) {
+		lockfile_end(file, LOCKFILE_LOST);
+	}
+	DL_FOREACH_SAFE (engine->alterations, alteration, next_alteration) {
+		lose_alteration(alteration);
+	}
+	DL_FOREACH_SAFE (engine->file_asks, ask, next) {
+		ask->asker = NULL;
+		if (!ask->sent)
+			file_ask_free(ask);
+	}
+}
+
+void file_read_send(struct file_read *read)
+{
+	if (read->ask != NULL || read->engine->session != STORE_CONNECTED)
+		return;
+	read->ask = file_ask_path(read->engine, read->list ? ASK_LIST : ASK_READ, read, read->path);
+	if (read->ask == NULL)
+		engine_retry_in(read->engine, RETRY_MEMORY_MS);
+}
+
+/* The store had no memory for these. */
+static void drop_failed(struct engine *engine)
+{
+	struct file_ask *ask, *next;
+
+	DL_FOREACH_SAFE (engine->file_asks, ask, next) {
+		if (!ask->failed)
+			continue;
+		if (ask->asker != NULL && ask->kind == ASK_ALTER)
+			set_state(ask->alteration, ALTERATION_WANTED);
+		else if (ask->asker != NULL && (ask->kind == ASK_SYNC || ask->kind == ASK_LOOK))
+			ask->alteration->ask = NULL;
+		else if (ask->asker != NULL && ask->kind == ASK_MISSED)
+			ask->file->ask = NULL;
+		else if (ask->asker != NULL)
+			ask->reader->ask = NULL;
+		file_ask_free(ask);
+	}
+}
+
+void lockfiles_resume(struct engine *engine)
+{
+	struct alteration *alteration, *next;
+	struct file_read *read;
+
+	drop_failed(engine);
+	do {
+		engine->turns_changed = false;
+		DL_FOREACH_SAFE (engine->alterations, alteration, next) {
+			alteration_go_on(alteration);
+		}
+	} while (engine->turns_changed);
+	DL_FOREACH (engine->file_reads, read) {
+		file_read_send(read);
+	}
+}

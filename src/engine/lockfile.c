@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls about lock files that outlive close, and what the store answers. Loop thread only.
+ */
+#include "engine/lockfile.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "engine/alteration.h"
+#include "engine/decisions.h"
+#include "engine/lock.h"
+#include "engine/outbox.h"
+#include "engine/session.h"
+#include "engine/settle.h"
+
+/* Whether there are such files. If not, the log tells. */
+static bool has_files(struct engine *engine, const char *path)
+{
+	if (engine->events->files != NULL && (engine->abilities & STORE_HAS_FILES) != 0)
+		return true;
+	if (log_limit_passes(&engine->refusals, engine->now_ms, "lock files", path, strlen(path),
+			     -ENOLCK))
+		log_lock_error(path, "its store has not got lock files that outlive close: refused "
+				     "with ENOLCK");
+	return false;
+}
+
+static void set_limit(const struct engine *engine, struct timers *timers, struct timer *timer,
+		      int64_t limit_ms)
+{
+	if (limit_ms < INT64_MAX - engine->now_ms)
+		timers_set(timers, timer, engine->now_ms + limit_ms);
+	else
+		timers_clear(timers, timer);
+}
+
+int engine_alter(struct engine *engine, const struct store_step *steps, size_t count,
+		 int64_t limit_ms, void *cookie)
+{
+	struct alteration *alteration;
+
+	assert(count > 0 && count <= STORE_STEPS_MAX);
+	if (!has_files(engine, steps[0].path))
+		return -ENOLCK;
+	alteration = alteration_find_former(engine, steps, count);
+	if (alteration == NULL)
+		alteration = alteration_create(engine, steps, count);
+	if (alteration == NULL)
+		return -ENOMEM;
+	alteration->former = false;
+	alteration->asked = true;
+	alteration->cookie = cookie;
+	set_limit(engine, &engine->alteration_timers, &alteration->timer, limit_ms);
+	alteration_mark(alteration);
+	/* What can be told at once is told later: the caller does not know of it yet. */
+	if (alteration->state == ALTERATION_BARRED)
+		engine_retry_in(engine, 0);
+	else
+		alteration_begin(alteration);
+	return 0;
+}
+
+static int ask_for(struct engine *engine, const char *path, bool list, int64_t limit_ms,
+		   void *cookie)
+{
+	struct file_read *read;
+
+	if (!has_files(engine, path))
+		return -ENOLCK;
+	read = calloc(1, sizeof(*read) + strlen(path) + 1);
+	if (read == NULL)
+		return -ENOMEM;
+	if (timers_reserve(&engine->file_read_timers, engine->file_reads_count + 1) < 0) {
+		free(read);
+		return -ENOMEM;
+	}
+	read->engine = engine;
+	read->cookie = cookie;
+	read->list = list;
+	strcpy(read->path, path);
+	DL_APPEND(engine->file_reads, read);
+	engine->file_reads_count++;
+	set_limit(engine, &engine->file_read_timers, &read->timer, limit_ms);
+	file_read_send(read);
+	return 0;
+}
+
+int engine_read_file(struct engine *engine, const char *path, int64_t limit_ms, void *cookie)
+{
+	return ask_for(engine, path, false, limit_ms, cookie);
+}
+
+int engine_list_files(struct engine *engine, const char *directory, int64_t limit_ms, void *cookie)
+{
+	return ask_for(engine, directory, true, limit_ms, cookie);
+}
+
+/* Limits */
+
+static void free_read(struct file_read *read)
+{
+	struct engine *engine = read->engine;
+
+	file_ask_forget(&read->ask);
+	timers_clear(&engine->file_read_timers, &read->timer);
+	DL_DELETE(engine->file_reads, read);
+	engine->file_reads_count--;
+	free(read);
+}
+
+/* Answers a read that has failed. */
+static void fail_read(struct file_read *read, int error)
+{
+	struct engine *engine = read->engine;
+	void *cookie = read->cookie;
+	bool list = read->list;
+
+	free_read(read);
+	if (list)
+		decisions_tell_files(engine, cookie, error, NULL, 0);
+	else
+		decisions_tell_file(engine, cookie, error, NULL, false);
+}
+
+static struct timer *first_due(const struct engine *engine, const struct timers *timers)
+{
+	struct timer *timer = timers_first(timers);
+	return timer != NULL && timer->due_ms <= engine->now_ms ? timer : NULL;
+}
+
+void lockfiles_end_time(struct engine *engine)
+{
+	struct timer *timer;
+
+	while ((timer = first_due(engine, &engine->alteration_timers)) != NULL)
+		alteration_undo(
+			(struct alteration *)((char *)timer - offsetof(struct alteration, timer)));
+	while ((timer = first_due(engine, &engine->file_read_timers)) != NULL)
+		fail_read((struct file_read *)((char *)timer - offsetof(struct file_read, timer)),
+			  -ETIMEDOUT);
+	if (engine->turns_changed)
+		lockfiles_resume(engine);
+}
+
+int64_t lockfiles_deadline(const struct engine *engine)
+{
+	const struct timer *alteration = timers_first(&engine->alteration_timers);
+	const struct timer *read = timers_first(&engine->file_read_timers);
+	int64_t deadline_ms = INT64_MAX;
+
+	if (alteration != NULL)
+		deadline_ms = alteration->due_ms;
+	if (read != NULL && read->due_ms < deadline_ms)
+		deadline_ms = read->due_ms;
+	return deadline_ms;
+}
+
+void lockfiles_destroy(struct engine *engine)
+{
+	struct lockfile *file, *next;
+
+	while (engine->alterations != NULL)
+		alteration_free(engine->alterations);
+	while (engine->file_reads != NULL)
+		free_read(engine->file_reads);
+	HASH_ITER (hh, engine->lockfiles, file, next) {
+		lockfile_free(file);
+	}
+	while (engine->file_asks != NULL)
+		file_ask_free(engine->file_asks);
+	timers_finish(&engine->alteration_timers);
+	timers_finish(&engine->file_read_timers);
+}
+
+/* What this host has */
+
+bool engine_has_file(const struct engine *engine, const char *path)
+{
+	return lockfile_find(engine, path) != NULL && !lockfile_is_busy(engine, path) &&
+	       engine->now_ms < engine_lease_end(engine);
+}
+
+size_t engine_files_count(const struct engine *engine)
+{
+	return HASH_COUNT(engine->lockfiles);
+}
+
+/* Answers of the store */
+
+/* Whether nobody wants to know. */
+static bool is_forgotten(struct file_ask *ask)
+{
+	if (ask->asker != NULL)
+		return false;
+	file_ask_free(ask);
+	return true;
+}
+
+/* The books are in order again. */
+static void finish(struct engine *engine)
+{
+	if (engine->turns_changed)
+		lockfiles_resume(engine);
+	engine_finish(engine);
+}
+
+static void on_changed(struct store_change *change, int error)
+{
+	struct file_ask *ask = (struct file_ask *)change;
+	struct engine *engine = ask->engine;
+	struct alteration *alteration = ask->alteration;
+	enum file_ask_kind kind = ask->kind;
+
+	if (error != -ECONNRESET && ask->asker != NULL)
+		engine_acknowledged(engine, ask->sent_ms);
+	if (is_forgotten(ask))
+		return;
+	alteration->ask = NULL;
+	file_ask_free(ask);
+	if (kind == ASK_SYNC)
+		alteration_synced(alteration, error);
+	else
+		alteration_answered(alteration, error);
+	finish(engine);
+}
+
+/* A heartbeat had missed it. */
+static void note_missed(struct lockfile *file, int error, const struct store_claim *claim)
+{
+	struct engine *engine = file->engine;
+	bool there = error == 0 && engine_is_of_session(engine, claim) &&
+		     lockfile_has_line(claim->data, claim->data_bytes, file->line);
+
+	if ((error != 0 && error != -ENOENT) || there || lockfile_is_busy(engine, file->path))
+		return; /* the next one tells more */
+	lockfile_end(file, LOCKFILE_TAKEN);
+	engine_hurry_beat(engine); /* there may be more of them */
+}
+
+static void answer_read(struct file_read *read, int error, const struct store_claim *claim)
+{
+	struct engine *engine = read->engine;
+	const struct lockfile *file = lockfile_find(engine, read->path);
+	void *cookie = read->cookie;
+
+	if (error == -ECONNRESET) {
+		engine_retry_in(engine, RETRY_SOON_MS);
+		return;
+	}
+	bool ours = error == 0 && file != NULL && engine_is_of_session(engine, claim) &&
+		    lockfile_has_line(claim->data, claim->data_bytes, file->line);
+	free_read(read);
+	decisions_tell_file(engine, cookie, error, error == 0 ? claim : NULL, ours);
+}
+
+static void on_read(struct store_read *store_read, int error, const struct store_claim *claim)
+{
+	struct file_ask *ask = (struct file_ask *)store_read;
+	struct engine *engine = ask->engine;
+	void *asker = ask->asker;
+	enum file_ask_kind kind = ask->kind;
+
+	if (is_forgotten(ask))
+		return;
+	if (kind == ASK_LOOK)
+		ask->alteration->ask = NULL;
+	else if (kind == ASK_MISSED)
+		ask->file->ask = NULL;
+	else
+		ask->reader->ask = NULL;
+	file_ask_free(ask);
+	if (kind == ASK_LOOK)
+		alteration_looked(asker, error, claim);
+	else if (kind == ASK_MISSED)
+		note_missed(asker, error, claim);
+	else
+		answer_read(asker, error, claim);
+	finish(engine);
+}
+
+static void on_listed(struct store_files *files, int error, const char *const *names, size_t count)
+{
+	struct file_ask *ask = (struct file_ask *)files;
+	struct engine *engine = ask->engine;
+	struct file_read *read = ask->reader;
+
+	if (is_forgotten(ask))
+		return;
+	read->ask = NULL;
+	file_ask_free(ask);
+	if (error == -ECONNRESET) {
+		engine_retry_in(engine, RETRY_SOON_MS);
+		return;
+	}
+	void *cookie = read->cookie;
+	free_read(read);
+	decisions_tell_files(engine, cookie, error, names, count);
+	finish(engine);
+}
+
+const struct file_answers engine_file_answers = {
+	.changed = on_changed,
+	.read = on_read,
+	.listed = on_listed,
+};

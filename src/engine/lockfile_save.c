@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lock files that outlive close, as text: for another process, and the journal. Lines:
+ *
+ *   lockfile    a file of this host: its path, and the first line of its text
+ *   alteration  one that is not decided; what follows is of it
+ *   step        what it does, step by step
+ *
+ * Loop thread only.
+ */
+#include "engine/alteration.h"
+
+static const char *const kind_words[] = {
+	[STEP_MAKE] = "make",	  [STEP_TAKE] = "take",	  [STEP_REPLACE] = "replace",
+	[STEP_REMOVE] = "remove", [STEP_CHECK] = "check",
+};
+
+static void save_lockfile(const struct lockfile *file, FILE *out)
+{
+	state_begin(out, "lockfile");
+	state_text(out, "path", file->path);
+	state_text(out, "line", file->line);
+	state_end(out);
+}
+
+static void save_step(const struct alteration_step *step, FILE *out)
+{
+	state_begin(out, "step");
+	state_text(out, "kind", kind_words[step->kind]);
+	state_text(out, "path", step->turn->path);
+	if (step->text != NULL)
+		state_text(out, "text", step->text);
+	state_unsigned(out, "version", step->version);
+	state_end(out);
+}
+
+static void save_alteration(const struct alteration *alteration, FILE *out)
+{
+	state_begin(out, "alteration");
+	state_flag(out, "undone", alteration->undoing);
+	state_flag(out, "resent", alteration->resent);
+	if (alteration->timer.place != 0)
+		state_number(out, "due_ms", alteration->timer.due_ms);
+	state_end(out);
+	for (size_t i = 0; i < alteration->count; i++)
+		save_step(&alteration->steps[i], out);
+}
+
+void lockfiles_save(const struct engine *engine, FILE *out)
+{
+	const struct lockfile *file;
+	const struct alteration *alteration;
+
+	for (file = engine->lockfiles; file != NULL; file = file->hh.next)
+		save_lockfile(file, out);
+	DL_FOREACH (engine->alterations, alteration) {
+		save_alteration(alteration, out);
+	}
+}
+
+/* For the journal: behind the parts of save.c. */
+
+enum { PART_LOCKFILES = 6, PART_ALTERATIONS };
+
+#define WHOLE(type, part) ((type *)((char *)(part)-offsetof(type, item)))
+
+static struct state_place lockfile_place_of(const struct state_item *item)
+{
+	const struct lockfile *file = WHOLE(const struct lockfile, item);
+	return (struct state_place){{file->engine->place, PART_LOCKFILES, file->serial}};
+}
+
+static void lockfile_save_item(const struct state_item *item, FILE *out)
+{
+	save_lockfile(WHOLE(const struct lockfile, item), out);
+}
+
+static struct state_place alteration_place_of(const struct state_item *item)
+{
+	const struct alteration *alteration = WHOLE(const struct alteration, item);
+	return (struct state_place){
+		{alteration->engine->place, PART_ALTERATIONS, alteration->serial},
+	};
+}
+
+static void alteration_save_item(const struct state_item *item, FILE *out)
+{
+	save_alteration(WHOLE(const struct alteration, item), out);
+}
+
+static const struct state_kind lockfile_kind = {lockfile_place_of, lockfile_save_item};
+static const struct state_kind alteration_kind = {alteration_place_of, alteration_save_item};
+
+void lockfile_mark(struct lockfile *file)
+{
+	if (file->engine->journal != NULL)
+		state_journal_mark(file->engine->journal, &file->item, &lockfile_kind);
+}
+
+void alteration_mark(struct alteration *alteration)
+{
+	if (alteration->engine->journal != NULL)
+		state_journal_mark(alteration->engine->journal, &alteration->item,
+				   &alteration_kind);
+}
+
+void lockfiles_mark_all(struct engine *engine)
+{
+	struct lockfile *file;
+	struct alteration *alteration;
+
+	for (file = engine->lockfiles; file != NULL; file = file->hh.next)
+		lockfile_mark(file);
+	DL_FOREACH (engine->alterations, alteration) {
+		alteration_mark(alteration);
+	}
+}
