@@ -510,7 +510,8 @@ static bool turn_page(struct operation *operation, const Etcd__RangeResponse *fo
 	memcpy(next, last->data, last->len);
 	next[last->len] = '\0';
 	free(operation->next_page.bytes);
-	operation->next_page = (struct etcd_key){next, last->len + 1};
+	operation->next_page.bytes = next;
+	operation->next_page.count = last->len + 1;
 	return true;
 }
 
