@@ -137,6 +137,7 @@ static void host_start(struct host *host)
 	host->clock_drift = prng_below(&world->prng, 201) - 100;
 	memset(host->users, 0, sizeof(host->users));
 	memset(host->processes, 0, sizeof(host->processes));
+	host_forget_files(host);
 	host->session_seed = prng_next(&world->prng);
 	host_open_engine(host);
 	engine_advance(host->engine, host_clock(host));
@@ -159,6 +160,7 @@ static void host_stop(struct host *host)
 			user_close(&host->users[i]);
 	host->engine = NULL;
 	engine_destroy(engine);
+	host_forget_files(host);
 	host_end_journal(host);
 	host->store->ops->close(host->store);
 	host->store = NULL;
@@ -197,6 +199,7 @@ static void host_crash(struct host *host)
 	host->store = NULL;
 	memset(host->users, 0, sizeof(host->users));
 	memset(host->processes, 0, sizeof(host->processes));
+	host_forget_files(host);
 	ghost_end_if_over(host);
 }
 
@@ -749,6 +752,7 @@ void world_init(struct world *world, uint64_t seed, const struct faulty_rules *r
 	if (rules == &faulty_etcd)
 		by_revisions(world);
 	world_draw_restarts(world);
+	world_draw_files(world);
 	view_init(world);
 	if (store_local_open(world->service, &foreign_events, world, &world->foreign) < 0)
 		abort();
