@@ -7,6 +7,8 @@
  *     open    open, flock(LOCK_EX) and close, as flock(1) does
  *     excl    open(O_CREAT|O_EXCL) and close
  *     range   fcntl(F_SETLKW) of the first ten bytes, and F_UNLCK, on a file that stays open
+ *     create  open(O_CREAT|O_EXCL), again and again until it succeeds, and unlink
+ *     mkdir   mkdir, likewise, and rmdir
  */
 #include "order.h"
 
@@ -23,6 +25,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -109,6 +112,43 @@ static int take_excl(struct lock *lock)
 	return lock->fd;
 }
 
+/* How long programs wait that only try: less than they do, so that the file system is measured. */
+static void pause_between_tries(void)
+{
+	static const struct timespec pause = {.tv_nsec = 500000};
+	nanosleep(&pause, NULL);
+}
+
+static int take_create(struct lock *lock)
+{
+	while (take_excl(lock) < 0) {
+		if (errno != EEXIST)
+			return -1;
+		pause_between_tries();
+	}
+	return close(lock->fd);
+}
+
+static int release_unlink(struct lock *lock)
+{
+	return unlink(lock->file);
+}
+
+static int take_mkdir(struct lock *lock)
+{
+	while (mkdir(lock->file, 0777) < 0) {
+		if (errno != EEXIST)
+			return -1;
+		pause_between_tries();
+	}
+	return 0;
+}
+
+static int release_rmdir(struct lock *lock)
+{
+	return rmdir(lock->file);
+}
+
 static int set_range(struct lock *lock, int command, short type)
 {
 	struct flock range = {.l_type = type, .l_whence = SEEK_SET, .l_len = 10};
@@ -131,6 +171,8 @@ static const struct kind kinds[] = {
 	{"open", false, take_open, release_close},
 	{"excl", false, take_excl, release_close},
 	{"range", true, take_range, release_range},
+	{"create", false, take_create, release_unlink},
+	{"mkdir", false, take_mkdir, release_rmdir},
 };
 
 static void lock_open(struct lock *lock, int client, const char *suffix, long number)
@@ -433,7 +475,7 @@ int main(int argc, char **argv)
 			kind = &kinds[i];
 	}
 	if (!kind) {
-		fprintf(stderr, "usage: flock_clients flock|open|excl|range FILE...\n");
+		fprintf(stderr, "usage: flock_clients flock|open|excl|range|create|mkdir FILE...\n");
 		return 2;
 	}
 	files = argv + 2;

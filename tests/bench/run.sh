@@ -122,6 +122,20 @@ add_dlockfs() {
     done
 }
 
+# Lock files that outlive close, on one host and on three.
+add_files() {
+    local kind
+    wanted create create3 mkdir mkdir3 || return 0
+    printf '%s\n' '[mount]' 'directories = files' '[locks "files"]' 'style = file' >"$dir/files.ini"
+    mounts files --config "$dir/files.ini"
+    for kind in create mkdir; do
+        contender "$kind" "dlockfs style = file, $kind" "alone contended zookeeper mount=$dir/files1" \
+            "$programs/flock_clients" "$kind" "$dir/files1/files/$kind"
+        contender "${kind}3" "dlockfs style = file, $kind on 3 hosts" "contended zookeeper hosts=3" \
+            "$programs/flock_clients" "$kind" "$dir"/files{1,2,3}/files/"$kind"
+    done
+}
+
 # compile_java: the driver for libraries in Java, into $dir/java.
 compile_java() {
     needs java javac || return
@@ -199,15 +213,18 @@ add_redis() {
 
 add_gluster() {
     local words="alone many contended readers waiters=1000" words_of_three="contended readers waiters=1000" inside
-    wanted gluster gluster3 || return 0
+    wanted gluster gluster3 gluster-mkdir3 || return 0
     if start_gluster; then
         read -ra inside <<<"$gluster"
         contender gluster "GlusterFS flock" "$words" "${inside[@]}" "$programs/flock_clients" flock "$dir/gluster/mount1/job"
         contender gluster3 "GlusterFS flock on 3 hosts" "$words_of_three hosts=3" "${inside[@]}" \
             "$programs/flock_clients" flock "$dir"/gluster/mount{1,2,3}/job
+        contender gluster-mkdir3 "GlusterFS mkdir on 3 hosts" "contended hosts=3" "${inside[@]}" \
+            "$programs/flock_clients" mkdir "$dir"/gluster/mount{1,2,3}/lock
     else
         missing gluster "GlusterFS flock" "$words" "$reason"
         missing gluster3 "GlusterFS flock on 3 hosts" "$words_of_three" "$reason"
+        missing gluster-mkdir3 "GlusterFS mkdir on 3 hosts" "contended" "$reason"
     fi
 }
 
@@ -236,6 +253,7 @@ contender raw "ZooKeeper, raw C client" "alone many crowded zookeeper" "$program
 add_gluster
 add_dlockfs
 add_kept
+add_files
 add_java
 missing recipe-c "ZooKeeper's recipe in C" "alone" "no Debian package has it"
 add_kazoo
