@@ -310,6 +310,20 @@ int withdraw(struct host *host, const char *path, const struct call *placed)
 	return call.error;
 }
 
+void send_prove(struct host *host, struct call *call, const struct store_proof *proofs,
+		size_t count)
+{
+	memset(call, 0, sizeof(*call));
+	host->store->ops->prove(host->store, call, proofs, count);
+}
+
+int prove(struct host *host, struct call *call, const struct store_proof *proofs, size_t count)
+{
+	send_prove(host, call, proofs, count);
+	WAIT_FOR(call->times);
+	return call->error;
+}
+
 static const struct backend *const backends[] = {
 	&backend_zookeeper,
 #ifdef HAVE_ETCD

@@ -81,8 +81,8 @@ static void test_session(void **state)
 	assert_int_equal(withdraw_marked(b, "session", &claim), 0);
 }
 
-/* Who knows the queue up to a claim of its own, and does not ask for the rest, is told that something
- * came between: a claim that stands, or an orphan. */
+/* Who knows the queue up to a claim of its own, and does not ask for the rest, is told that
+ * something came between: a claim that stands, or an orphan. */
 static void test_between(void **state)
 {
 	struct host *a = open_host(0, server), *b = open_host(1, server);
