@@ -223,7 +223,6 @@ static void remove_made(struct alteration *alteration)
 /* The same, as it was made. */
 static void undo_done(struct alteration *alteration)
 {
-	drop_former_files(alteration);
 	for (size_t i = 0; i < alteration->count; i++) {
 		struct alteration_step *step = &alteration->steps[i];
 		step->found = makes(step) ? FOUND_OURS : FOUND_NOTHING;
@@ -396,7 +395,8 @@ void alteration_go_on(struct alteration *alteration)
 			send(alteration);
 		break;
 	case ALTERATION_DOUBTFUL:
-		if (connected)
+		/* One of another process may have others in front of it, in doubt as well. */
+		if (connected && has_turn(alteration))
 			look(alteration);
 		break;
 	case ALTERATION_BARRED:
@@ -439,6 +439,7 @@ void alteration_answered(struct alteration *alteration, int error)
 	} else if (!alteration->undoing) {
 		conclude(alteration, error);
 	} else if (error == 0) {
+		drop_former_files(alteration);
 		undo_done(alteration);
 	} else {
 		alteration_free(alteration);

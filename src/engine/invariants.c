@@ -282,7 +282,8 @@ static void check_alteration(const struct alteration *alteration)
 			     "an alteration that was sent has its turn");
 		break;
 	case ALTERATION_DOUBTFUL:
-		require_file(idle || alteration->ask != NULL, path, "doubts are looked into");
+		require_file(idle || !first || alteration->ask != NULL, path,
+			     "doubts are looked into");
 		break;
 	case ALTERATION_BARRED:
 		require_file(alteration->former || idle ||

@@ -394,6 +394,7 @@ void host_ask_files_again(struct host *host)
 		host->former_files[call->file] = call->number;
 		if (prng_chance(&host->world->file_prng, 70)) {
 			call->number = ++host->world->files_made;
+			call->since_ms = host_clock(host);
 			send_call(call);
 		} else {
 			call->waiting = false;

@@ -10,21 +10,6 @@
 #include "claim/marker.h"
 #include "stores/local/service.h"
 
-struct answer *answer_ask(struct store *base, enum answer_kind kind, void *asker)
-{
-	struct local_store *store = (struct local_store *)base;
-	struct answer *answer = calloc(1, sizeof(*answer));
-
-	if (answer == NULL)
-		return NULL;
-	answer->kind = kind;
-	answer->tag = asker;
-	answer->store = store;
-	answer->error = store->lost ? -ECONNRESET : 0;
-	answer_queue(answer);
-	return answer;
-}
-
 /* Copies the last components of the paths below. Returns 0 or -ENOMEM. */
 static int copy_names(const struct queue *queue, struct answer *answer)
 {
@@ -63,18 +48,6 @@ int local_look(struct store *base, struct store_look *look, const char *path)
 	if (!queue_is_empty(queue) && answer->snapshot == NULL)
 		answer->error = -ENOMEM;
 	return 0;
-}
-
-void answer_show(struct answer *answer, const char *text, const struct store_claim *claim)
-{
-	answer->text = strdup(text);
-	if (answer->text == NULL) {
-		answer->error = -ENOMEM;
-		return;
-	}
-	answer->claim = *claim;
-	answer->claim.data = answer->text;
-	answer->claim.data_bytes = strlen(text);
 }
 
 int local_read(struct store *base, struct store_read *read, const char *path, const char *name)

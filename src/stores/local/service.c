@@ -192,6 +192,33 @@ void answer_queue(struct answer *answer)
 	store_make_readable(answer->store);
 }
 
+struct answer *answer_ask(struct store *base, enum answer_kind kind, void *asker)
+{
+	struct local_store *store = (struct local_store *)base;
+	struct answer *answer = calloc(1, sizeof(*answer));
+
+	if (answer == NULL)
+		return NULL;
+	answer->kind = kind;
+	answer->tag = asker;
+	answer->store = store;
+	answer->error = store->lost ? -ECONNRESET : 0;
+	answer_queue(answer);
+	return answer;
+}
+
+void answer_show(struct answer *answer, const char *text, const struct store_claim *claim)
+{
+	answer->text = strdup(text);
+	if (answer->text == NULL) {
+		answer->error = -ENOMEM;
+		return;
+	}
+	answer->claim = *claim;
+	answer->claim.data = answer->text;
+	answer->claim.data_bytes = strlen(text);
+}
+
 struct answer *answer_create_read(const struct answer *watch, const char *text, uint32_t version)
 {
 	struct answer *answer = calloc(1, sizeof(*answer));

@@ -211,6 +211,13 @@ void answer_free(struct answer *answer);
 /* Whether the answer is delivered even if the session is lost. */
 bool answer_is_for_outside(const struct answer *answer);
 
+/* An answer to a question, which is in the session's list already; NULL: out of memory. Its error
+ * is set if there is no session. */
+struct answer *answer_ask(struct store *base, enum answer_kind kind, void *asker);
+
+/* The answer shows a claim, but for its data, which are the text. */
+void answer_show(struct answer *answer, const char *text, const struct store_claim *claim);
+
 /* The answer by which a watch reports its claim's data. Returns NULL when out of memory. */
 struct answer *answer_create_read(const struct answer *watch, const char *text, uint32_t version);
 
@@ -265,13 +272,6 @@ void store_make_unreadable(struct local_store *store);
 
 /* look.c: delivers answers to questions from outside. */
 void local_deliver_outside(const struct answer *answer);
-
-/* An answer to a question, which is in the session's list already; NULL: out of memory. Its error
- * is set if there is no session. */
-struct answer *answer_ask(struct store *base, enum answer_kind kind, void *asker);
-
-/* The answer shows a claim, but for its data, which are the text. */
-void answer_show(struct answer *answer, const char *text, const struct store_claim *claim);
 
 /* The table's functions that ask. */
 int local_look(struct store *base, struct store_look *look, const char *path);
