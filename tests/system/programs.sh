@@ -12,8 +12,10 @@ here="A B C"
 unset GNUPGHOME GIT_DIR GIT_INDEX_FILE GIT_WORK_TREE CVSROOT
 export HOME=$work GIT_CONFIG_NOSYSTEM=1
 
-# start_hosts HOST...: with the keys of the section for the folder in `files_keys`, and those of start_dlockfs in `arguments_of`.
-files_keys="" # lines
+# start_hosts HOST...: $dir/HOST/files on each, with `sections` more of the configuration, the `directories` of the mount, and the
+# arguments of start_dlockfs in arguments_of[HOST].
+sections=""
+directories=files
 declare -A arguments_of
 start_hosts() {
     local host
@@ -22,7 +24,7 @@ start_hosts() {
     for host; do
         case $programs_on in
             mounts)
-                printf '%s\n' '[mount]' 'directories = files' '[locks "files"]' 'style = file' "$files_keys" >"$dir/$host.ini"
+                printf '%s\n' '[mount]' "directories = $directories" '[locks "files"]' 'style = file' "$sections" >"$dir/$host.ini"
                 # shellcheck disable=SC2086
                 start_dlockfs "$host" --config "$dir/$host.ini" ${arguments_of[$host]:-}
                 ;;
@@ -43,10 +45,11 @@ is_tmpfs() {
     awk -v "point=$1" '$2 == point && $3 == "tmpfs" { found = 1 } END { exit !found }' /proc/self/mounts
 }
 
-# program VERB PROGRAM HOST ARGUMENT...: sets `command` to what runs it. Each host has its own name, which many of them write into their
+# program VERB PROGRAM HOST ARGUMENT...: sets `command` to what runs it, in the directory `folder`. Each host has its own name, which many of them write into their
 # locks.
+folder=files
 program() {
-    local arguments=("$1" "$2" "$dir/$3/files" "$work" "$3" "${@:4}")
+    local arguments=("$1" "$2" "$dir/$3/$folder" "$work" "$3" "${@:4}")
     # shellcheck disable=SC2016
     command=(unshare --uts sh -c 'hostname "$0" && exec "$@"' "$3")
     case $2 in
