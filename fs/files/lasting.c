@@ -37,8 +37,10 @@ bool lasting_renew_id(struct inode *inode)
 
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
 		return false;
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		snprintf(inode->lasting->id + 2 * i, 3, "%02x", bytes[i]);
+	for (size_t i = 0; i < sizeof(bytes); i++) {
+		inode->lasting->id[2 * i] = (char)('a' + (bytes[i] >> 4)); /* a word: text.h */
+		inode->lasting->id[2 * i + 1] = (char)('a' + (bytes[i] & 15));
+	}
 	if (inode->lasting->number == 0)
 		memcpy(&inode->lasting->number, bytes, sizeof(inode->lasting->number));
 	return true;

@@ -287,13 +287,28 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 
 /* UNLINK, RMDIR */
 
+/* Another host's name was taken away. */
+static void log_taken(const struct asking *asking, const struct inode *inode, const char *how)
+{
+	char command[16];
+	pid_t process = claim_text_process(asking->thread);
+
+	claim_text_command(process, command);
+	log_lock_warning(inode->path, "a lock file of %s was %s by process %d (%s) here",
+			 inode->lasting->who, how, (int)process, command);
+}
+
 static void removed(struct asking *asking)
 {
 	struct inode *parent = parent_of(asking);
 	struct inode *inode = parent != NULL ? inode_child(parent, asking->name) : NULL;
 	int error = asking->alter_error;
 
-	if ((error == 0 || error == -ENOENT) && inode != NULL && inode->node == asking->node)
+	if (inode != NULL && inode->node != asking->node)
+		inode = NULL;
+	if (error == 0 && inode != NULL && !inode->lasting->is_ours)
+		log_taken(asking, inode, "removed");
+	if ((error == 0 || error == -ENOENT) && inode != NULL)
 		lasting_forget(asking->filesystem, inode);
 	asking_reply(asking, error == 0 ? 0 : asking_errno(error));
 }
@@ -331,27 +346,16 @@ static void found_empty(struct asking *asking)
 		ask_to_remove(asking, inode);
 }
 
-/* Whether the caller may take another host's name away: 0 or -EPERM. It is logged. */
-static int may_steal(fuse_req_t req, const struct inode *inode, const char *how)
-{
-	const struct filesystem *filesystem = filesystem_of(req);
-	char command[16];
-	pid_t process = claim_text_process(fuse_req_ctx(req)->pid);
-
-	if (config_policy(filesystem->config, inode->path).steal == STEAL_NO)
-		return -EPERM;
-	claim_text_command(process, command);
-	log_lock_warning(inode->path, "a lock file of %s is %s by process %d (%s) here",
-			 inode->lasting->who, how, (int)process, command);
-	return 0;
-}
 
 /* Whether the caller may take the name away: 0 or -EPERM. */
-static int may_remove(fuse_req_t req, const struct inode *inode, const char *how)
+static int may_remove(fuse_req_t req, const struct inode *inode)
 {
 	if (inode->access.fixed && access_check(req, &inode->access, W_OK) != 0)
 		return -EPERM;
-	return inode->lasting->is_ours ? 0 : may_steal(req, inode, how);
+	if (!inode->lasting->is_ours &&
+	    config_policy(filesystem_of(req)->config, inode->path).steal == STEAL_NO)
+		return -EPERM;
+	return 0;
 }
 
 void lasting_remove(fuse_req_t req, struct inode *parent, const char *name, bool directory)
@@ -366,7 +370,7 @@ void lasting_remove(fuse_req_t req, struct inode *parent, const char *name, bool
 	else if (inode->children != NULL && is_ours(inode->children))
 		error = -ENOTEMPTY;
 	else
-		error = may_remove(req, inode, "removed");
+		error = may_remove(req, inode);
 	if (error != 0) {
 		fuse_reply_err(req, -error);
 		return;
@@ -442,6 +446,10 @@ static void renamed(struct asking *asking)
 		ask_to_rename(asking, source);
 		return;
 	}
+	const struct inode *target =
+		parent != NULL ? inode_child(parent, asking->made->name) : NULL;
+	if (error == 0 && target != NULL && !target->lasting->is_ours)
+		log_taken(asking, target, "replaced");
 	if (error == 0)
 		error = appear(asking, parent);
 	else
@@ -487,7 +495,7 @@ static int may_rename(fuse_req_t req, const struct inode *source, const struct i
 		return -EEXIST;
 	if (target != NULL && target->children != NULL)
 		return -ENOTEMPTY;
-	return target != NULL ? may_remove(req, target, "replaced") : 0;
+	return target != NULL ? may_remove(req, target) : 0;
 }
 
 void lasting_rename(fuse_req_t req, struct inode *parent, const char *name,

@@ -63,7 +63,6 @@ struct engine_conflict {
 
 struct engine_events {
 	size_t details_bytes; /* of a caller */
-	const struct lockfile_events *files; /* NULL: there are no files (lockfile.h) */
 
 	/* What a caller says of itself to others, as text: "format=1" and more lines, with which
 	 * the data of its claim begins. Asked for whenever the data is written. */

@@ -157,6 +157,7 @@ struct store_etcd {
 	struct grpc_call *watcher; /* the stream; NULL: to be opened */
 	struct watch *watches;	   /* by their id */
 	struct watch *lost;	   /* to be set up, in their order */
+	struct watch *read;	   /* those that are being read */
 	int64_t watch_ids;
 	size_t watches_read;	   /* how many are being read */
 	int64_t progress_ms;	   /* when the stream's progress was asked for last, */
@@ -215,6 +216,10 @@ void etcd_store_starve(struct store_etcd *store);
  * refused is logged, at most so often. May end the connection or the session. */
 int etcd_error(struct store_etcd *store, int status, const char *text, const char *doing,
 	       const char *path);
+
+/* Whether the answer is none: the member has not brought the request before the others, as while
+ * its leader hands over to another member, and says so without a status of its own. */
+bool etcd_is_undecided(int status, const char *text);
 
 /* Whether the operation is asked from outside of the engine. */
 bool etcd_operation_is_outside(const struct operation *operation);

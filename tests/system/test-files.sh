@@ -1,0 +1,133 @@
+#!/bin/bash
+# Lock files that outlive close (style = file), between two hosts, by their calls: what one makes is there for the other one,
+# with its content, and cannot be made again; it stays when it is closed, and goes when it is removed, or with its host.
+#
+# From the environment: STORE, zookeeper (unless given) or etcd.
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+# shellcheck source=lasting.sh
+. "$tests/system/lasting.sh"
+
+"start_${STORE:-zookeeper}"
+files_config files
+for host in A B; do
+    start_dlockfs "$host" --config "$dir/files.ini" --session-timeout 4s
+done
+
+# Exclusive create, and what the other host sees.
+claim_at A lock || fail "A cannot make lock"
+! claim_at B lock || fail "B makes lock, too"
+! claim_at A lock || fail "A makes lock twice"
+says_at B "$(at A cat lock)" cat lock
+says_at B lock ls
+at A rm lock
+no_file B lock || fail "lock is there on B after rm on A"
+claim_at B lock || fail "B cannot make lock after A"
+at B rm lock
+
+# Directories, with a file inside.
+at A mkdir job
+fails_at B "File exists" mkdir job
+at A sh -c 'echo here >job/pid'
+says_at B here cat job/pid
+fails_at A "not empty" rmdir job
+fails_at B "not empty" rmdir job
+at A rm -r job
+at B mkdir job
+fails_at A "File exists" mkdir job
+at B rmdir job
+
+# Symbolic links, as emacs makes them.
+at A ln -s someone@A.1234 .#text
+says_at B someone@A.1234 readlink .#text
+fails_at B "File exists" ln -s someone@B.1 .#text
+at A rm .#text
+
+# Hard links: a unique file, a link to it, and its number of links.
+at A sh -c 'echo A >unique.A; ln unique.A lock'
+says_at A 2 stat -c %h lock
+says_at A "$(at A stat -c %i unique.A)" stat -c %i lock
+says_at B 2 stat -c %h lock
+at B sh -c 'echo B >unique.B'
+fails_at B "File exists" ln unique.B lock
+says_at B 1 stat -c %h unique.B
+fails_at B "not permitted" ln unique.A other
+at A rm unique.A
+says_at A 1 stat -c %h lock
+says_at B 1 stat -c %h lock
+says_at B A cat lock
+at A rm lock
+at B ln unique.B lock
+says_at A B cat lock
+at B rm lock unique.B
+
+# Rename: onto a free name, onto one's own.
+at A sh -c 'echo 1 >new; mv -n new state'
+says_at B 1 cat state
+says_at B state ls
+at A sh -c 'echo 2 >new; mv new state'
+says_at B 2 cat state
+says_at B state ls
+at B sh -c 'echo 3 >new'
+at B mv -n new state
+says_at B 2 cat state
+fails_at B "not permitted" mv state taken
+at A rm state
+at B rm new
+
+# Content, times and permissions are the same on both.
+at A sh -c 'echo one >text'
+at B sh -c 'echo two >>text'
+says_at A "one
+two" cat text
+at B touch -d '2020-02-02 02:02:02 UTC' text
+says_at A "$(date -d '2020-02-02 02:02:02 UTC' +%s)" stat -c %Y text
+at A chmod 640 text
+says_at B 640 stat -c %a text
+at B truncate -s 3 text
+says_at A one cat text
+fails_at A "File too large" dd if=/dev/zero of=text bs=5000 count=1
+at B sync text
+at B flock text true
+at A flock -s text true
+at A rm text
+at A sh -c ': >empty'
+says_at B 0 stat -c %s empty
+at A rm empty
+
+# Taking away what another host has made.
+claim_at A lock
+at B rm lock
+wait_until "$deadline" no_file A lock
+grep -q "lock: a lock file of host .* was removed by process .* (rm) here" "$dir/B.log" || fail "B says nothing of the removal"
+wait_until "$deadline" grep -q "lock" "$dir/A.log"
+claim_at B lock
+fails_at A "File exists" ln -s x lock
+at B rm lock
+
+# Names of all kinds.
+long=$(printf 'n%.0s' {1..255})
+for name in "$long" 'a b%c' $'bytes\xff\x01' '.hidden' 'job-1200000000' 'zookeeper'; do
+    claim_at A "$name" || fail "A cannot make $name"
+    ! claim_at B "$name" || fail "both make $name"
+    says_at B "$name" ls -A --quoting-style=literal --show-control-chars
+    at A rm -- "$name"
+done
+
+# A host dies: its names go by themselves, and no sooner.
+claim_at A lock
+at A mkdir job
+kill_dlockfs A
+! claim_at B lock || fail "B makes lock while the session of A lives"
+wait_until "$deadline" claim_at B lock
+wait_until "$deadline" at B mkdir job
+at B rm -r lock job
+fusermount3 -uz "$dir/A" 2>/dev/null || true
+start_dlockfs A --config "$dir/files.ini" --session-timeout 4s
+
+# A clean stop takes them at once.
+claim_at A lock
+stop_dlockfs A
+claim_at B lock || fail "lock is there after a clean stop"
+at B rm lock
+says_at B "" ls -A
