@@ -151,3 +151,11 @@ useradd_refused() {
 }
 check useradd_adds useradd
 check useradd_refused useradd
+
+# What its lock has is the number of a process alone: that of another host, which nobody has here, is taken away.
+useradd_steals() {
+    make_etc
+    sh -c 'printf %d $$ >"$1"' - "$dir/A/files/etc/passwd.lock"
+    env LD_PRELOAD="$work/hasty.so" useradd -P "$work/prefix-B" -N -M user-stolen
+}
+[ "$programs_on" = apart ] || check useradd_steals useradd
