@@ -298,6 +298,25 @@ static void log_taken(const struct asking *asking, const struct inode *inode, co
 			 inode->lasting->who, how, (int)process, command);
 }
 
+static void ask_to_remove(struct asking *asking, struct inode *inode);
+
+/* Another host has changed the file that is to be removed, which has been read anew. */
+static void found_changed(struct asking *asking)
+{
+	struct inode *parent = parent_of(asking), *inode = NULL;
+	int error = parent != NULL ? asking->read_error : -ENOENT;
+
+	if (error == 0)
+		error = lasting_know(asking->filesystem, parent, asking->name, &asking->facts,
+				     asking->is_ours, asking->uid, &inode);
+	if (error != 0) {
+		asking_reply(asking, asking_errno(error));
+		return;
+	}
+	asking->node = inode->node;
+	ask_to_remove(asking, inode);
+}
+
 static void removed(struct asking *asking)
 {
 	struct inode *parent = parent_of(asking);
@@ -306,6 +325,11 @@ static void removed(struct asking *asking)
 
 	if (inode != NULL && inode->node != asking->node)
 		inode = NULL;
+	if (error == -ESTALE && inode != NULL && asking->tries++ < ASKING_TRIES_MAX) {
+		asking->done = found_changed;
+		asking_read(asking, inode->lasting->path);
+		return;
+	}
 	if (error == 0 && inode != NULL && !inode->lasting->is_ours)
 		log_taken(asking, inode, "removed");
 	if ((error == 0 || error == -ENOENT) && inode != NULL)
@@ -326,7 +350,9 @@ static void ask_to_remove(struct asking *asking, struct inode *inode)
 		return;
 	}
 	steps[0] = (struct store_step){
-		.kind = STEP_REMOVE, .path = inode->lasting->path, .version = STORE_ANY_VERSION};
+		.kind = STEP_REMOVE,
+		.path = inode->lasting->path,
+		.version = inode->lasting->is_ours ? STORE_ANY_VERSION : inode->lasting->version};
 	asking_alter(asking, steps, 1 + (size_t)count);
 	free_texts(steps + 1, count);
 }
@@ -345,7 +371,6 @@ static void found_empty(struct asking *asking)
 	else
 		ask_to_remove(asking, inode);
 }
-
 
 /* Whether the caller may take the name away: 0 or -EPERM. */
 static int may_remove(fuse_req_t req, const struct inode *inode)

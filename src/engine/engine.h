@@ -34,7 +34,6 @@ struct engine;
 struct owner; /* an open file, or a process with record locks: what locks belong to */
 struct wish;  /* a call on its way */
 struct test;  /* a question on its way: what a record lock would conflict with */
-struct lockfile_events;
 struct proof; /* a question on its way: whether something is still held */
 struct lockfile_events;
 
@@ -63,6 +62,7 @@ struct engine_conflict {
 
 struct engine_events {
 	size_t details_bytes; /* of a caller */
+	const struct lockfile_events *files; /* lockfile.h; NULL: there are no files */
 
 	/* What a caller says of itself to others, as text: "format=1" and more lines, with which
 	 * the data of its claim begins. Asked for whenever the data is written. */
@@ -107,9 +107,6 @@ struct engine_events {
 	 * by releasing what is between them. on_ranges(): there are so many more, or less. */
 	bool (*may_hold)(void *context, void *owner_cookie, size_t more, bool releases);
 	void (*on_ranges)(void *context, void *owner_cookie, ptrdiff_t more);
-
-	/* Of lock files that outlive close (lockfile.h); NULL: there are none. */
-	const struct lockfile_events *files;
 };
 
 /* What somebody wants who steers from outside. */

@@ -43,8 +43,8 @@ int engine_alter(struct engine *engine, const struct store_step *steps, size_t c
 {
 	struct alteration *alteration;
 
-	assert(count > 0 && count <= STORE_STEPS_MAX);
-	if (!has_files(engine, steps[0].path))
+	assert(count <= STORE_STEPS_MAX);
+	if (!has_files(engine, count > 0 ? steps[0].path : ""))
 		return -ENOLCK;
 	alteration = alteration_find_former(engine, steps, count);
 	if (alteration == NULL)

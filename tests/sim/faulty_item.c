@@ -40,6 +40,14 @@ void item_free(struct item *item)
 		free((char *)item->proofs[i].text);
 	}
 	free(item->proofs);
+	for (size_t i = 0; i < item->steps_count; i++) {
+		free((char *)item->steps[i].path);
+		free((char *)item->steps[i].text);
+	}
+	free(item->steps);
+	for (size_t i = 0; i < item->names_count; i++)
+		free(item->names[i]);
+	free(item->names);
 	free(item->path);
 	free(item->name);
 	free(item->text);

@@ -25,6 +25,9 @@ enum item_kind {
 	ITEM_WITHDRAW,
 	ITEM_PROVE,
 	ITEM_TOUCH,
+	ITEM_ALTER, /* files that outlive close (faulty_files.h) */
+	ITEM_FILE,
+	ITEM_FILES,
 	ITEM_KEEP,  /* a keep-alive */
 	ITEM_CLOSE, /* the end of a session that was given up */
 };
@@ -55,6 +58,18 @@ struct item {
 	bool flag;
 	bool attend;	    /* of list() */
 	uint64_t attention; /* the number of an attention, and of the list; 0: no attention */
+
+	/* ALTER, FILE, FILES: */
+	struct store_step *steps;
+	size_t steps_count;
+	union {
+		struct store_change change;
+		struct store_read read;
+		struct store_files files;
+	} question;		 /* that the service is asked */
+	struct store_claim read; /* its data are `text` */
+	char **names;
+	size_t names_count;
 
 	enum store_session told;
 	int error;

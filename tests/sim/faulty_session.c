@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "faulty_files.h"
 #include "faulty_session.h"
 #include "unclaimed.h"
 
@@ -21,9 +22,8 @@ static void show_queue(struct item *item, const struct store_entry *entries, siz
 	unclaimed_add(item->session->settings->unclaimed, item);
 }
 
-/* The inner store answers: onto the way back, or nowhere if nobody waits for it any more. Returns
- * whether somebody does; the caller may still add to the answer. */
-static bool answer(struct item *item, int error)
+/* The inner store answers: onto the way back, or nowhere if nobody waits for it any more. */
+bool session_answer(struct item *item, int error)
 {
 	if (item->answered) {
 		item_free(item);
@@ -49,7 +49,7 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 	if (error == 0 && settings->on_standing != NULL)
 		settings->on_standing(settings->context, session->over, item->path, name,
 				      item->text);
-	if (!answer(item, error))
+	if (!session_answer(item, error))
 		return;
 	item->name = copy_text(name);
 	item->order = order;
@@ -77,7 +77,7 @@ static void on_listed(void *context, void *tag, int error, const struct store_en
 
 	if (item->kind == ITEM_ATTEND)
 		item->flag = item->flag && !is_as_told(item, entries, count);
-	else if (answer(item, error))
+	else if (session_answer(item, error))
 		show_queue(item, entries, count);
 }
 
@@ -87,7 +87,7 @@ static void on_changed(void *context, void *tag)
 	struct item *item = tag;
 
 	DL_DELETE(session->watching, item);
-	answer(item, 0);
+	session_answer(item, 0);
 }
 
 /* As with ZooKeeper, a watch tells once that there is new data: then it is set up again, which
@@ -129,22 +129,22 @@ static void on_watched(void *context, void *tag, int error)
 	struct item *item = tag;
 
 	DL_DELETE(session->watching, item);
-	answer(item, error);
+	session_answer(item, error);
 }
 
 static void on_amended(void *context, void *tag, int error)
 {
-	answer(tag, error);
+	session_answer(tag, error);
 }
 
 static void on_marked(void *context, void *tag, int error)
 {
-	answer(tag, error);
+	session_answer(tag, error);
 }
 
 static void on_withdrawn(void *context, void *tag, int error)
 {
-	answer(tag, error);
+	session_answer(tag, error);
 }
 
 static void on_proved(void *context, void *tag, int error, const char *missing, int64_t stamp)
@@ -153,7 +153,7 @@ static void on_proved(void *context, void *tag, int error, const char *missing, 
 
 	item->path = copy_text(missing);
 	item->stamp = stamp;
-	answer(item, error);
+	session_answer(item, error);
 }
 
 static const struct store_events inner_events = {
@@ -370,6 +370,8 @@ static void catch_up(struct session *session)
 	session->inner->ops->dispatch(session->inner);
 	if (session->stale)
 		local_service_each(session->service, know_queue, session);
+	if (session->stale)
+		files_know(session);
 }
 
 void session_cut_off(struct session *session, bool cut_off)
@@ -436,7 +438,7 @@ static void arrive_stale(struct session *session, struct item *item)
 		size_t count = found == NULL ? 0 : found->count;
 		struct item *attention = attention_of(session, item);
 
-		if (answer(item, 0))
+		if (session_answer(item, 0))
 			show_queue(item, entries, count);
 		if (attention == NULL)
 			return;
@@ -444,7 +446,7 @@ static void arrive_stale(struct session *session, struct item *item)
 		attention->flag = true;
 		item_keep_entries(attention, entries, count);
 	} else if (found == NULL) {
-		answer(item, 0);
+		session_answer(item, 0);
 	} else {
 		DL_APPEND(session->watching, item);
 		on_read(session, item, found->text, found->version);
@@ -464,17 +466,21 @@ void session_arrive(struct session *session, struct item *item)
 		item->term = session->servers.rules->note(&session->servers);
 	if (item->kind != ITEM_CLOSE &&
 	    prng_chance(session->settings->prng, session->settings->refused_percent)) {
-		answer(item, -EIO);
+		session_answer(item, -EIO);
 		return;
 	}
 	if (item->kind == ITEM_WATCH &&
 	    unclaimed_find(session->settings->unclaimed, item->path, item->name)) {
-		answer(item, -ENXIO);
+		session_answer(item, -ENXIO);
 		return;
 	}
 	if (session->stale) {
 		if (item->kind == ITEM_WATCH || (item->kind == ITEM_LIST && !item->flag)) {
 			arrive_stale(session, item);
+			return;
+		}
+		if (files_are_read(item)) {
+			files_arrive_stale(session, item);
 			return;
 		}
 		if (session->lags && !item->answered)
@@ -514,8 +520,13 @@ void session_arrive(struct session *session, struct item *item)
 	case ITEM_PROVE:
 		inner->prove(session->inner, item, item->proofs, item->proofs_count);
 		break;
+	case ITEM_ALTER:
+	case ITEM_FILE:
+	case ITEM_FILES:
+		files_arrive(session, item);
+		break;
 	case ITEM_TOUCH:
-		answer(item, 0);
+		session_answer(item, 0);
 		return;
 	case ITEM_CLOSE:
 		item_free(item);
@@ -572,9 +583,9 @@ static int64_t arrival_due(const struct session *session)
 	const struct item *item = first_sent(session);
 
 	if (item == NULL || session->expired ||
-	    (session->cut_off &&
-	     (session->settings->rules->asks_quorum ||
-	      (item->kind != ITEM_LIST && item->kind != ITEM_WATCH && item->kind != ITEM_TOUCH))))
+	    (session->cut_off && (session->settings->rules->asks_quorum ||
+				  (item->kind != ITEM_LIST && item->kind != ITEM_WATCH &&
+				   item->kind != ITEM_TOUCH && !files_are_read(item)))))
 		return INT64_MAX;
 	return item->at_ms;
 }

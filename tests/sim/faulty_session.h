@@ -78,6 +78,10 @@ void session_drop_keep(struct session *session);
 /* An operation arrives, whether or not its time has come. */
 void session_arrive(struct session *session, struct item *item);
 
+/* The service has answered an operation, which is in no list. Takes the item. Returns whether
+ * somebody waits for that; the caller may still add to the answer. */
+bool session_answer(struct item *item, int error);
+
 /* When the next thing happens to it; INT64_MAX: nothing will. */
 int64_t session_due(struct session *session);
 

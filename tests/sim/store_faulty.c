@@ -13,6 +13,7 @@
 
 #include <utlist.h>
 
+#include "faulty_files.h"
 #include "faulty_lease.h"
 #include "faulty_session.h"
 #include "unclaimed.h"
@@ -40,8 +41,9 @@ struct faulty {
 	uint64_t made;		 /* so many answers and events */
 
 	struct item *fired, *news;
-	struct item *unclaimed; /* watches: what is known to be no claim, */
-	struct item *gone;	/* or was told to be gone */
+	struct file_question *questions; /* about files that outlive close, not answered */
+	struct item *unclaimed;		 /* watches: what is known to be no claim, */
+	struct item *gone;		 /* or was told to be gone */
 };
 
 static struct faulty *faulty_of(const struct store *store)
@@ -410,13 +412,22 @@ static void notice(struct faulty *faulty)
 		tell_session(faulty, STORE_SUSPENDED, 0);
 }
 
-/* The client forgets what was called in the session that is over. */
-static void forget(struct faulty *faulty)
+static void forget_all(struct faulty *faulty)
 {
 	items_free(&faulty->fired);
 	items_free(&faulty->news);
 	items_free(&faulty->unclaimed);
 	items_free(&faulty->gone);
+}
+
+/* The client forgets what was called in the session that is over, but for questions. */
+static void forget(struct faulty *faulty)
+{
+	struct item *reset;
+
+	forget_all(faulty);
+	for (size_t i = 0; (reset = files_reset(faulty->questions, i)) != NULL; i++)
+		tell(faulty, reset, 0);
 }
 
 static void begin_session(struct faulty *faulty)
@@ -538,6 +549,7 @@ void store_faulty_kill(struct store *store)
 	notice(faulty);
 	faulty->killed = true;
 	items_free(&faulty->news);
+	files_forget(&faulty->questions);
 }
 
 void store_faulty_succeed(struct store *store)
@@ -548,7 +560,8 @@ void store_faulty_succeed(struct store *store)
 	store_faulty_break(store, (size_t)prng_below(faulty->settings.prng, under_way + 1),
 			   faulty->settings.delay_ms, 0);
 	session_orphan(faulty->session);
-	forget(faulty);
+	forget_all(faulty);
+	files_forget(&faulty->questions);
 	faulty->notice_ms = INT64_MAX;
 	faulty->told = STORE_SUSPENDED;
 	faulty->telling = false;
@@ -620,6 +633,12 @@ static void send_waiting(struct faulty *faulty)
 	}
 }
 
+/* It is answered whatever becomes of its session. */
+static bool is_question(const struct item *item)
+{
+	return item->kind == ITEM_ALTER || item->kind == ITEM_FILE || item->kind == ITEM_FILES;
+}
+
 /* Puts an operation on its way: to the service, or nowhere. */
 static void send(struct faulty *faulty, struct item *item)
 {
@@ -628,7 +647,10 @@ static void send(struct faulty *faulty, struct item *item)
 
 	item->sent_ms = client_clock(faulty);
 	if (faulty->killed || (faulty->session->expired && faulty->telling)) {
-		item_free(item); /* nothing is sent in a session that is known to be over */
+		/* nothing is sent in a session that is known to be over */
+		if (is_question(item) && !faulty->killed)
+			answer_reset(faulty, item, 0);
+		item_free(item);
 	} else if (by_lock(faulty)) {
 		send_by_lock(faulty, item);
 	} else if (faulty->connected) {
@@ -675,6 +697,8 @@ static void note_answer(struct faulty *faulty, const struct item *item)
 		[ITEM_WATCH] = STORE_WATCH, [ITEM_AMEND] = STORE_AMEND,
 		[ITEM_MARK] = STORE_MARK,   [ITEM_WITHDRAW] = STORE_WITHDRAW,
 		[ITEM_PROVE] = STORE_PROVE, [ITEM_TOUCH] = STORE_TOUCH,
+		[ITEM_ALTER] = STORE_ALTER, [ITEM_FILE] = STORE_READ,
+		[ITEM_FILES] = STORE_FILES,
 	};
 	int64_t now_ms = client_clock(faulty);
 	struct store_lease lease;
@@ -802,6 +826,11 @@ static void deliver(struct faulty *faulty, struct item *item)
 		break;
 	case ITEM_TOUCH:
 		events->on_touched(context, item->error);
+		break;
+	case ITEM_ALTER:
+	case ITEM_FILE:
+	case ITEM_FILES:
+		files_deliver(&faulty->questions, item);
 		break;
 	case ITEM_KEEP:
 		faulty->lease.rules->kept(&faulty->lease, item->sent_ms, client_clock(faulty),
@@ -1057,9 +1086,11 @@ static void on_prove(struct store *store, void *tag, const struct store_proof *p
 	for (size_t i = 0; i < count; i++) {
 		struct claim_name name = {0};
 
-		claim_name_parse(proofs[i].name, &name);
-		znodes += claim_recipe_znodes(name.recipe);
-		bytes += 3 * strlen(proofs[i].path) + strlen(proofs[i].name) +
+		if (proofs[i].name != NULL)
+			claim_name_parse(proofs[i].name, &name);
+		znodes += proofs[i].name != NULL ? claim_recipe_znodes(name.recipe) : 1;
+		bytes += 3 * strlen(proofs[i].path) +
+			 (proofs[i].name != NULL ? strlen(proofs[i].name) : 0) +
 			 (proofs[i].text != NULL ? strlen(proofs[i].text) : 0);
 	}
 	if (znodes > STORE_PROOFS_MAX || bytes > STORE_PROOF_BYTES_MAX) {
@@ -1078,6 +1109,42 @@ static void on_touch(struct store *store)
 
 	faulty->lease.rules->touch(&faulty->lease, client_clock(faulty));
 	send(faulty, operation(store, ITEM_TOUCH, NULL, NULL, NULL));
+}
+
+static int ask(struct store *store, enum item_kind kind, void *tag, const char *path,
+	       const struct store_step *steps, size_t count)
+{
+	struct faulty *faulty = faulty_of(store);
+	struct item *item = files_item(faulty->session, kind, tag, path, steps, count);
+
+	if (!faulty->killed)
+		files_note(&faulty->questions, item);
+	send(faulty, item);
+	return 0;
+}
+
+static int on_alter(struct store *store, struct store_change *change,
+		    const struct store_step *steps, size_t count)
+{
+	return ask(store, ITEM_ALTER, change, NULL, steps, count);
+}
+
+static int on_read_file(struct store *store, struct store_read *read, const char *path,
+			const char *name)
+{
+	if (name != NULL)
+		abort(); /* that is for views */
+	return ask(store, ITEM_FILE, read, path, NULL, 0);
+}
+
+static int on_files(struct store *store, struct store_files *files, const char *directory)
+{
+	return ask(store, ITEM_FILES, files, directory, NULL, 0);
+}
+
+static int64_t on_session(const struct store *store)
+{
+	return (int64_t)store_local_session(faulty_of(store)->session->inner);
 }
 
 static void on_lease(struct store *store, int64_t now_ms, struct store_lease *ret)
@@ -1175,7 +1242,8 @@ static void on_close(struct store *store)
 		session_free(session);
 	}
 	session_free(faulty->session);
-	forget(faulty);
+	forget_all(faulty);
+	files_forget(&faulty->questions);
 	free(faulty);
 }
 
@@ -1189,6 +1257,10 @@ static const struct store_ops faulty_ops = {
 	.mark = on_mark,
 	.withdraw = on_withdraw,
 	.prove = on_prove,
+	.alter = on_alter,
+	.read = on_read_file,
+	.files = on_files,
+	.session = on_session,
 	.touch = on_touch,
 	.lease = on_lease,
 	.defer_beat = on_defer_beat,

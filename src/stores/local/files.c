@@ -99,6 +99,25 @@ void files_end(struct local_store *store)
 		file_remove(store->files);
 }
 
+static struct store_claim claim_of(const struct file *file)
+{
+	return (struct store_claim){
+		.data = file->text,
+		.data_bytes = strlen(file->text),
+		.since_ms = file->since_ms,
+		.changed_ms = file->changed_ms,
+		.session = file->store->session,
+		.version = file->version,
+	};
+}
+
+static void show(struct answer *answer, const struct file *file)
+{
+	const struct store_claim claim = claim_of(file);
+
+	answer_show(answer, file->text, &claim);
+}
+
 void files_read(struct answer *answer, const char *path)
 {
 	char *plain = file_path_plain(path);
@@ -107,13 +126,7 @@ void files_read(struct answer *answer, const char *path)
 	if (file == NULL)
 		answer->error = plain != NULL ? -ENOENT : -ENOMEM;
 	else
-		answer_show(answer, file->text,
-			    &(struct store_claim){
-				    .since_ms = file->since_ms,
-				    .changed_ms = file->changed_ms,
-				    .session = file->store->session,
-				    .version = file->version,
-			    });
+		show(answer, file);
 	free(plain);
 }
 
@@ -288,11 +301,14 @@ int local_alter(struct store *base, struct store_change *change, const struct st
 }
 
 void local_service_each_file(const struct local_service *service,
-			     void (*visit)(void *context, const char *path, const char *text),
+			     void (*visit)(void *context, const char *path,
+					   const struct store_claim *claim),
 			     void *context)
 {
 	const struct file *file;
 
-	for (file = service->files; file != NULL; file = file->hh.next)
-		visit(context, file->path, file->text);
+	for (file = service->files; file != NULL; file = file->hh.next) {
+		const struct store_claim claim = claim_of(file);
+		visit(context, file->path, &claim);
+	}
 }

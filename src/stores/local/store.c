@@ -46,6 +46,11 @@ static void session_end(struct local_store *store)
 	store->session = ++store->service->sessions;
 }
 
+uint64_t store_local_session(const struct store *base)
+{
+	return ((const struct local_store *)base)->session;
+}
+
 void store_local_expire(struct store *base)
 {
 	struct local_store *store = local_store(base);

@@ -44,11 +44,15 @@ bool local_service_has_orphan(const struct local_service *service, const char *p
 void local_service_each(const struct local_service *service,
 			void (*visit)(void *context, const char *path), void *context);
 
-/* For tests and the simulator: calls visit() with the path of each file that outlives close, as the
- * kernel has it, and its text. */
+/* For the simulator: calls visit() with the path of each file that outlives close, as the kernel
+ * has it, and what is read there. */
 void local_service_each_file(const struct local_service *service,
-			     void (*visit)(void *context, const char *path, const char *text),
+			     void (*visit)(void *context, const char *path,
+					   const struct store_claim *claim),
 			     void *context);
+
+/* The number of the store's session, as read() tells it. */
+uint64_t store_local_session(const struct store *store);
 
 /* Returns 0 and the store in *ret, connected (its first event says so), or -errno. The
  * service is the caller's and must outlive the store. */

@@ -174,7 +174,8 @@ static void send_alter(struct operation *operation)
 	struct alteration *alteration = alteration_of(operation);
 	unsigned levels = 0;
 
-	operation->code = operation->container_code = ZOK;
+	operation->code = ZOK;
+	operation->container_code = ZOK;
 	if (alteration->looks) {
 		operation->waited = (int)alteration->checks;
 		ask_owners(operation);

@@ -6,6 +6,7 @@
 
 #include "claim/data.h"
 #include "fixture.h"
+#include "lockfile_fixture.h"
 
 static void on_decided(void *context, void *cookie, int result)
 {
@@ -96,6 +97,7 @@ const struct engine_events file_events = {
 	.on_revoked = on_revoked,
 	.may_hold = may_hold,
 	.on_ranges = on_ranges,
+	.files = &lockfile_fixture_events,
 };
 
 /* The foreign client. */

@@ -40,6 +40,7 @@ struct host {
 	bool paused;	   /* its machine is, */
 	int64_t paused_ms; /* since then */
 	int64_t behind_ms; /* so long its clock has stood still before */
+	char gone[256];	   /* lock files that it has heard to be gone: "PATH lost, " */
 };
 
 struct world {

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See lockfile_fixture.h. Single-threaded.
+ */
+#include <stdio.h>
+
+#include "lockfile_fixture.h"
+
+static void answer(struct call *call, int error)
+{
+	call->answers++;
+	assert_int_equal(call->answers, 1);
+	call->result = error;
+}
+
+static void on_altered(void *context, void *cookie, int error)
+{
+	answer(cookie, error);
+}
+
+static void on_file(void *context, void *cookie, int error, const struct store_claim *claim,
+		    bool ours)
+{
+	struct call *call = cookie;
+
+	answer(call, error);
+	call->ours = ours;
+	if (error == 0)
+		snprintf(call->text, sizeof(call->text), "%.*s", (int)claim->data_bytes,
+			 (const char *)claim->data);
+	call->ephemeral = error == 0 && claim->session != 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void on_files(void *context, void *cookie, int error, const char *const *names, size_t count)
+{
+	struct call *call = cookie;
+	const char *sorted[16];
+
+	answer(call, error);
+	memcpy(sorted, names, count * sizeof(*names));
+	qsort(sorted, count, sizeof(*sorted), compare);
+	for (size_t i = 0; i < count; i++)
+		snprintf(call->text + strlen(call->text), sizeof(call->text) - strlen(call->text),
+			 "%s%s", i > 0 ? " " : "", sorted[i]);
+}
+
+static void on_file_gone(void *context, const char *path, enum lockfile_end why)
+{
+	struct host *host = context;
+	size_t length = strlen(host->gone);
+
+	snprintf(host->gone + length, sizeof(host->gone) - length, "%s %s, ", path,
+		 why == LOCKFILE_LOST ? "lost" : "taken");
+}
+
+const struct lockfile_events lockfile_fixture_events = {
+	.on_altered = on_altered,
+	.on_file = on_file,
+	.on_files = on_files,
+	.on_file_gone = on_file_gone,
+};
+
+static void begin(struct call *call, struct host *host)
+{
+	memset(call, 0, sizeof(*call));
+	engine_advance(host->engine, host_clock(host));
+}
+
+void call_alter(struct call *call, struct host *host, const struct store_step *steps, size_t count,
+		int64_t limit_ms)
+{
+	begin(call, host);
+	assert_int_equal(engine_alter(host->engine, steps, count, limit_ms, call), 0);
+	assert_open(call);
+	engine_check_invariants(host->engine);
+}
+
+void call_make(struct call *call, struct host *host, const char *path, const char *text)
+{
+	const struct store_step step = {.kind = STEP_MAKE, .path = path, .text = text};
+
+	call_alter(call, host, &step, 1, LIMIT_MS);
+}
+
+void call_remove(struct call *call, struct host *host, const char *path)
+{
+	const struct store_step step = {
+		.kind = STEP_REMOVE, .path = path, .version = STORE_ANY_VERSION};
+
+	call_alter(call, host, &step, 1, LIMIT_MS);
+}
+
+void call_read(struct call *call, struct host *host, const char *path)
+{
+	begin(call, host);
+	assert_int_equal(engine_read_file(host->engine, path, LIMIT_MS, call), 0);
+	assert_open(call);
+}
+
+void call_list(struct call *call, struct host *host, const char *directory)
+{
+	begin(call, host);
+	assert_int_equal(engine_list_files(host->engine, directory, LIMIT_MS, call), 0);
+	assert_open(call);
+}
+
+struct wanted {
+	const char *path;
+	char text[512];
+	bool found;
+};
+
+static void visit(void *context, const char *path, const struct store_claim *claim)
+{
+	struct wanted *wanted = context;
+
+	if (strcmp(path, wanted->path) != 0)
+		return;
+	wanted->found = true;
+	snprintf(wanted->text, sizeof(wanted->text), "%s", (const char *)claim->data);
+}
+
+const char *file_text(struct world *world, const char *path)
+{
+	static struct wanted wanted;
+
+	wanted = (struct wanted){.path = path};
+	local_service_each_file(world->service, visit, &wanted);
+	return wanted.found ? wanted.text : NULL;
+}

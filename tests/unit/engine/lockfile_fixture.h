@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * For tests of lock files that outlive close, on the hosts of fixture.h.
+ */
+#ifndef DLOCKFS_ENGINE_LOCKFILE_FIXTURE_H
+#define DLOCKFS_ENGINE_LOCKFILE_FIXTURE_H
+
+#include "engine/lockfile.h"
+#include "fixture.h"
+
+enum { LIMIT_MS = 30000 };
+
+/* A call and its answer. */
+struct call {
+	int answers; /* 0 or 1 */
+	int result;
+	char text[512]; /* that was read; or names, in their order, with a space between */
+	bool ours;
+	bool ephemeral;
+};
+
+extern const struct lockfile_events lockfile_fixture_events;
+
+/* Nothing is sent or heard until settle(). */
+void call_alter(struct call *call, struct host *host, const struct store_step *steps, size_t count,
+		int64_t limit_ms);
+void call_make(struct call *call, struct host *host, const char *path, const char *text);
+void call_remove(struct call *call, struct host *host, const char *path);
+void call_read(struct call *call, struct host *host, const char *path);
+void call_list(struct call *call, struct host *host, const char *directory);
+
+/* The text of the file at the service, by the kernel's path; NULL: there is none. Valid until the
+ * next call. */
+const char *file_text(struct world *world, const char *path);
+
+#define assert_open(call) assert_int_equal((call)->answers, 0)
+#define assert_result(call, what)                                                                  \
+	do {                                                                                       \
+		assert_int_equal((call)->answers, 1);                                              \
+		assert_int_equal((call)->result, what);                                            \
+	} while (0)
+#define assert_text(world, path, text)                                                             \
+	do {                                                                                       \
+		assert_non_null(file_text(world, path));                                           \
+		assert_string_equal(file_text(world, path), text);                                 \
+	} while (0)
+
+#endif
