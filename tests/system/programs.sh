@@ -4,13 +4,18 @@
 #
 # $dir/HOST/files is the folder for their locks, one and the same on all hosts. From the environment, to try the tests themselves:
 # PROGRAMS_ON=shared, it is a tmpfs under several paths, without dlockfs; PROGRAMS_ON=apart, it is another tmpfs on each host, so that
-# nothing excludes anything: there each check has to fail. PROGRAMS="NAME...": only these programs.
+# nothing excludes anything: there each check has to fail. PROGRAMS="NAME...": only these programs. PROGRAMS_STORE=etcd.
 
 programs_on=${PROGRAMS_ON:-mounts}
 work=$dir/work # what the programs work on, shared by all hosts
 here="A B C"
 unset GNUPGHOME GIT_DIR GIT_INDEX_FILE GIT_WORK_TREE CVSROOT
 export HOME=$work GIT_CONFIG_NOSYSTEM=1
+
+# start_store: the servers, if there are to be any.
+start_store() {
+    [ "$programs_on" != mounts ] || "start_${PROGRAMS_STORE:-zookeeper}"
+}
 
 # start_hosts HOST...: $dir/HOST/files on each, with `sections` more of the configuration, the `directories` of the mount, and the
 # arguments of start_dlockfs in arguments_of[HOST].

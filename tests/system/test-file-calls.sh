@@ -8,7 +8,7 @@
 
 mkdir "$dir/reference"
 mount -t tmpfs none "$dir/reference"
-[ "$programs_on" != mounts ] || start_zookeeper
+start_store
 start_hosts A B
 [ "$programs_on" = mounts ] || option=--tmpfs
 timeout "$deadline" "$python" "$tests/system/file_calls.py" ${option:+"$option"} "$dir/A/files" "$dir/reference" "$dir/B/files" >"$dir/calls" 2>&1 ||

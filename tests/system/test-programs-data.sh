@@ -10,7 +10,7 @@ for program in emacs git cvs logrotate gpg useradd; do
     requires command -v "$program"
 done
 
-[ "$programs_on" != mounts ] || start_zookeeper
+start_store
 start_hosts A B C
 : >"$work/edited"
 
@@ -128,7 +128,9 @@ useradd_adds() {
     for user in 1 2 3; do
         for host in $here; do
             names+=("useradd-$host$user")
-            start "${names[-1]}" env LD_PRELOAD="$work/hasty.so" useradd -P "$work/prefix-$host" -N -M "user-${host,,}$user"
+            # shellcheck disable=SC2016
+            start "${names[-1]}" sh -c 'until LD_PRELOAD=$1 useradd -P "$2" -N -M "$3"; do sleep 0.1; done' - \
+                "$work/hasty.so" "$work/prefix-$host" "user-${host,,}$user"
         done
     done
     for user in "${names[@]}"; do

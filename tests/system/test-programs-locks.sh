@@ -12,7 +12,7 @@ done
 requires perl -MFile::NFSLock -e 1
 requires "$python" -c 'import filelock'
 
-[ "$programs_on" != mounts ] || start_zookeeper
+start_store
 start_hosts A B C
 
 # Each with the names of its lock.
