@@ -143,8 +143,8 @@ char *lasting_format(const struct inode *inode, nlink_t links)
 	state_text(out, "host", inode->shard->filesystem->host);
 	state_number(out, "pid", lasting->maker);
 	state_text(out, "command", lasting->command);
-	if (inode->text_bytes > 0)
-		state_bytes(out, "text", inode->text, inode->text_bytes);
+	if (inode->text.count > 0)
+		state_bytes(out, "text", inode->text.bytes, inode->text.count);
 	state_end(out);
 	bool failed = ferror(out) != 0;
 	if (fclose(out) != 0 || failed) {
@@ -246,7 +246,7 @@ bool lasting_is_same(const struct inode *inode, const struct lasting_facts *fact
 int lasting_update(struct inode *inode, const struct lasting_facts *facts)
 {
 	struct lasting *lasting = inode->lasting;
-	int error = inode_set_text(inode, facts->text, facts->text_bytes, inode->maker);
+	int error = text_set(inode, facts->text, facts->text_bytes, inode->maker);
 
 	if (error != 0)
 		return error;

@@ -37,7 +37,7 @@ struct asking;
 #define LASTING_ID_BYTES 33
 
 /* Symbolic links resolve within PATH_MAX; the text of a file is as long as any lock file's. */
-#define LASTING_TEXT_BYTES_MAX TEXT_BYTES_MAX
+#define LASTING_TEXT_BYTES_MAX 4096
 
 /* What the store's text says. */
 struct lasting_facts {

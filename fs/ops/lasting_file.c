@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Content and attributes of lasting names. What this host has made is in memory, and a change goes
- * to the store before it is answered; what another host has made is read from the store each time.
- * What has no name any more is this host's alone. Loop thread only.
+ * Content and attributes of lasting names: read from the store each time, as any host may change
+ * them, and changed there, by version, before the answer. What has no name any more is this host's
+ * alone. None of these requests comes with a directory locked. Loop thread only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,10 +21,10 @@ static struct inode *inode_of(const struct asking *asking)
 	return inode_find(&asking->filesystem->inodes, asking->node);
 }
 
-/* Whether the store has to be asked what it is. */
-static bool is_foreign(const struct inode *inode)
+/* Whether the store has it. */
+static bool has_name(const struct inode *inode)
 {
-	return inode->parent != NULL && !inode->lasting->is_ours;
+	return inode->parent != NULL;
 }
 
 /* Begins to wait for what is asked about the inode. */
@@ -45,18 +45,40 @@ static struct asking *begin(fuse_req_t req, struct inode *inode,
 	return asking;
 }
 
+/* The links of the inode have the same content. Returns 0 or -ENOMEM. */
+static int spread(struct inode *inode)
+{
+	for (struct inode *link = inode->lasting->next; link != inode; link = link->lasting->next) {
+		if (text_set(link, inode->text.bytes, inode->text.count, link->maker) != 0)
+			return -ENOMEM;
+		link->mode = inode->mode;
+		link->uid = inode->uid;
+		link->gid = inode->gid;
+		link->mtime = inode->mtime;
+		link->atime = inode->atime;
+		link->ctime = inode->ctime;
+		link->lasting->dates = inode->lasting->dates;
+		inode_mark(link);
+	}
+	inode_mark(inode);
+	return 0;
+}
+
 /* What was read is the inode's content now; if it is another name's, the inode has none any more.
  * Returns the inode, NULL if it is gone, */
 static struct inode *take_over(struct asking *asking)
 {
 	struct inode *inode = inode_of(asking);
 
-	if (inode == NULL || inode->parent == NULL || inode->lasting->is_ours)
+	if (inode == NULL || inode->parent == NULL)
 		return inode;
 	if (asking->read_error == 0 && lasting_is_same(inode, &asking->facts)) {
 		asking->read_error = lasting_update(inode, &asking->facts);
+		if (asking->read_error == 0)
+			asking->read_error = spread(inode);
 	} else if (asking->read_error == 0 || asking->read_error == -ENOENT) {
 		bool open = inode->handles > 0;
+		inode->lasting->is_taken = true;
 		lasting_forget(asking->filesystem, inode);
 		asking->read_error = 0;
 		return open ? inode : NULL;
@@ -68,10 +90,11 @@ static struct inode *take_over(struct asking *asking)
 
 static void reply_text(fuse_req_t req, const struct inode *inode, size_t size, off_t offset)
 {
-	size_t left = offset >= 0 && (uint64_t)offset < inode->text_bytes
-			      ? inode->text_bytes - (size_t)offset
+	size_t left = offset >= 0 && (uint64_t)offset < inode->text.count
+			      ? inode->text.count - (size_t)offset
 			      : 0;
-	fuse_reply_buf(req, left > 0 ? inode->text + offset : NULL, size < left ? size : left);
+	fuse_reply_buf(req, left > 0 ? inode->text.bytes + offset : NULL,
+		       size < left ? size : left);
 }
 
 static void got_attr(struct asking *asking)
@@ -90,7 +113,7 @@ void lasting_getattr(fuse_req_t req, struct inode *inode)
 {
 	if (lasting_resume_opening(req, inode))
 		return;
-	if (!is_foreign(inode)) {
+	if (!has_name(inode)) {
 		struct stat attr;
 		inode_stat(inode, &attr);
 		fuse_reply_attr(req, &attr, 0);
@@ -115,7 +138,7 @@ static void got_text(struct asking *asking)
 
 void lasting_read(fuse_req_t req, struct inode *inode, size_t size, off_t offset)
 {
-	if (!is_foreign(inode)) {
+	if (!has_name(inode)) {
 		reply_text(req, inode, size, offset);
 		return;
 	}
@@ -131,14 +154,14 @@ void lasting_read(fuse_req_t req, struct inode *inode, size_t size, off_t offset
 void lasting_readlink(fuse_req_t req, struct inode *inode)
 {
 	char target[LASTING_TEXT_BYTES_MAX + 1];
-	size_t bytes = inode->text_bytes < sizeof(target) ? inode->text_bytes : sizeof(target) - 1;
+	size_t bytes = inode->text.count < sizeof(target) ? inode->text.count : sizeof(target) - 1;
 
 	if (!S_ISLNK(inode->mode)) {
 		fuse_reply_err(req, EINVAL);
 		return;
 	}
 	if (bytes > 0)
-		memcpy(target, inode->text, bytes);
+		memcpy(target, inode->text.bytes, bytes);
 	target[bytes] = '\0';
 	fuse_reply_readlink(req, target);
 }
@@ -148,15 +171,9 @@ void lasting_readlink(fuse_req_t req, struct inode *inode)
 static int change_text(struct asking *asking, struct inode *inode)
 {
 	if (asking->flags & O_APPEND)
-		asking->offset = (off_t)inode->text_bytes;
-	off_t end = asking->offset + (off_t)asking->size;
-	int error = (size_t)end > inode->text_bytes ? inode_resize(inode, end, asking->uid) : 0;
-
-	if (error == 0 && asking->size > 0)
-		memcpy(inode->text + asking->offset, asking->data, asking->size);
+		asking->offset = (off_t)inode->text.count;
 	inode->lasting->dates = false;
-	inode->mtime = inode->ctime = inode_time();
-	return error;
+	return inode_write(inode, asking->data, asking->size, asking->offset, asking->uid);
 }
 
 static int change_attr(const struct asking *asking, struct inode *inode)
@@ -185,25 +202,6 @@ static int change_attr(const struct asking *asking, struct inode *inode)
 	return error;
 }
 
-/* The links of the inode have the same content. Returns 0 or -ENOMEM. */
-static int spread(struct inode *inode)
-{
-	for (struct inode *link = inode->lasting->next; link != inode; link = link->lasting->next) {
-		if (inode_set_text(link, inode->text, inode->text_bytes, link->maker) != 0)
-			return -ENOMEM;
-		link->mode = inode->mode;
-		link->uid = inode->uid;
-		link->gid = inode->gid;
-		link->mtime = inode->mtime;
-		link->atime = inode->atime;
-		link->ctime = inode->ctime;
-		link->lasting->dates = inode->lasting->dates;
-		inode_mark(link);
-	}
-	inode_mark(inode);
-	return 0;
-}
-
 /* Replaces the text of all names that the content has. Returns how many they are, or -ENOMEM; the
  * first one's path is in *ret_path. */
 static int ask_to_replace(struct asking *asking, const struct inode *inode, const char **ret_path)
@@ -221,8 +219,7 @@ static int ask_to_replace(struct asking *asking, const struct inode *inode, cons
 				.kind = STEP_REPLACE,
 				.path = link->lasting->path,
 				.text = text,
-				.version = link->lasting->is_ours ? STORE_ANY_VERSION
-								  : link->lasting->version,
+				.version = link->lasting->version,
 			};
 		}
 		link = link->lasting->next;
@@ -234,6 +231,18 @@ static int ask_to_replace(struct asking *asking, const struct inode *inode, cons
 	for (int i = 0; i < count; i++)
 		free((char *)steps[i].text);
 	return link == inode ? count : -ENOMEM;
+}
+
+/* The texts of all names of the content were replaced. */
+static void note_versions(struct inode *inode)
+{
+	struct inode *link = inode;
+
+	do {
+		link->lasting->version++;
+		inode_mark(link);
+		link = link->lasting->next;
+	} while (link != inode);
 }
 
 /* Answers OPEN, SETATTR or WRITE. */
@@ -309,19 +318,18 @@ static void changed(struct asking *asking)
 		/* What it is now the next request finds out. */
 		refuse(asking, EIO);
 	} else {
-		if (asking->read_error == 0 && !inode->lasting->dates) {
-			inode->mtime = asking->facts.mtime;
-			spread(inode);
-		}
-		if (is_foreign(inode))
-			take_over(asking);
-		reply_changed(asking, inode);
+		note_versions(inode);
+		inode = take_over(asking);
+		if (inode != NULL)
+			reply_changed(asking, inode);
+		else
+			refuse(asking, EIO);
 	}
 }
 
 static void begin_change(struct asking *asking, struct inode *inode)
 {
-	if (!is_foreign(inode)) {
+	if (!has_name(inode)) {
 		change(asking, inode);
 		return;
 	}
@@ -333,7 +341,7 @@ void lasting_write(fuse_req_t req, struct inode *inode, const char *data, size_t
 		   bool append)
 {
 	if (append)
-		offset = (off_t)inode->text_bytes;
+		offset = (off_t)inode->text.count;
 	if (offset < 0 || offset > LASTING_TEXT_BYTES_MAX ||
 	    size > (size_t)(LASTING_TEXT_BYTES_MAX - offset)) {
 		fuse_reply_err(req, EFBIG);
@@ -411,14 +419,15 @@ void lasting_fsync(fuse_req_t req, struct inode *inode)
 	const struct inode *link = inode;
 	size_t count = 0;
 
-	if (!is_foreign(inode) && inode->parent == NULL && inode->lasting->next == inode) {
+	if (!has_name(inode) && inode->lasting->next == inode) {
 		fuse_reply_err(req, inode->lasting->is_taken ? EIO : 0);
 		return;
 	}
-	struct asking *asking = begin(req, inode, is_foreign(inode) ? found : checked);
+	bool is_foreign = has_name(inode) && !inode->lasting->is_ours;
+	struct asking *asking = begin(req, inode, is_foreign ? found : checked);
 	if (asking == NULL)
 		return;
-	if (is_foreign(inode)) {
+	if (is_foreign) {
 		asking_alter(asking, NULL, 0);
 		asking_read(asking, inode->lasting->path);
 		return;

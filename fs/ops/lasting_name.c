@@ -183,7 +183,7 @@ void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t
 	int error = is_ours(inode) ? -EEXIST : prepare(req, parent, name, mode, &inode);
 
 	if (error == 0 && target != NULL) {
-		error = inode_set_text(inode, target, strlen(target), inode->maker);
+		error = text_set(inode, target, strlen(target), inode->maker);
 		if (error != 0)
 			inode_detach(filesystem_of(req), inode);
 	}
@@ -235,7 +235,7 @@ static void free_texts(const struct store_step *steps, int count)
 /* The new inode is to have the content of the other one. Returns 0 or -ENOMEM. */
 static int copy_content(struct inode *inode, struct inode *from)
 {
-	int error = inode_set_text(inode, from->text, from->text_bytes, inode->maker);
+	int error = text_set(inode, from->text.bytes, from->text.count, inode->maker);
 
 	if (error != 0)
 		return error;

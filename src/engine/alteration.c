@@ -128,22 +128,6 @@ void alteration_free(struct alteration *alteration)
 	free(alteration);
 }
 
-struct alteration *alteration_find_former(const struct engine *engine,
-					  const struct store_step *steps, size_t count)
-{
-	struct alteration *alteration;
-
-	DL_FOREACH (engine->alterations, alteration) {
-		bool same = alteration->former && alteration->count == count;
-		for (size_t i = 0; i < count && same; i++)
-			same = alteration->steps[i].kind == steps[i].kind &&
-			       strcmp(alteration->steps[i].turn->path, steps[i].path) == 0;
-		if (same)
-			return alteration;
-	}
-	return NULL;
-}
-
 /* What it did to the files of this host that there were. */
 static void drop_former_files(struct alteration *alteration)
 {
@@ -258,12 +242,52 @@ void alteration_undo(struct alteration *alteration)
 		tell(alteration, -ETIMEDOUT);
 	alteration->former = false;
 	alteration->undoing = true;
-	if (alteration->state == ALTERATION_WANTED)
+	alteration_mark(alteration);
+	bool changes = makes_any(alteration) || has_kind(alteration, STEP_REMOVE);
+	bool refused = alteration->state == ALTERATION_BARRED && alteration->error != 0;
+	if (alteration->state == ALTERATION_WANTED || refused || !changes)
 		alteration_free(alteration);
-	else if (alteration->state == ALTERATION_BARRED && alteration->error == 0)
-		undo_done(alteration);
 	else if (alteration->state == ALTERATION_BARRED)
-		alteration_free(alteration);
+		undo_done(alteration);
+}
+
+/* Calls that are handled again */
+
+/* What is behind the first line. */
+static const char *rest_of(const char *text)
+{
+	return text != NULL ? text + strcspn(text, "\n") : "";
+}
+
+/* Whether a former caller's step is the same. What moves a file keeps its text. */
+static bool is_same(const struct alteration_step *step, const struct store_step *other, bool moves)
+{
+	return step->kind == other->kind && strcmp(step->turn->path, other->path) == 0 &&
+	       step->version == other->version &&
+	       (moves || step->text == NULL ||
+		strcmp(rest_of(step->text), rest_of(other->text)) == 0);
+}
+
+static bool is_adopted_by(const struct alteration *alteration, const struct store_step *steps,
+			  size_t count)
+{
+	bool same = alteration->former && alteration->count == count;
+
+	for (size_t i = 0; i < count && same; i++)
+		same = is_same(&alteration->steps[i], &steps[i], has_kind(alteration, STEP_REMOVE));
+	return same;
+}
+
+struct alteration *alteration_find_former(const struct engine *engine,
+					  const struct store_step *steps, size_t count)
+{
+	struct alteration *alteration;
+
+	DL_FOREACH (engine->alterations, alteration) {
+		if (is_adopted_by(alteration, steps, count))
+			return alteration;
+	}
+	return NULL;
 }
 
 /* Sending */

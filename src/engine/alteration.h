@@ -195,7 +195,8 @@ void alteration_free(struct alteration *alteration);
 struct alteration *alteration_create_empty(struct engine *engine, size_t room);
 bool alteration_add(struct alteration *alteration, const struct store_step *step);
 
-/* Another process's, which has the same kinds and paths; NULL: there is none. */
+/* A former caller's, which is the same but for the first lines of its texts; NULL: there is none.
+ */
 struct alteration *alteration_find_former(const struct engine *engine,
 					  const struct store_step *steps, size_t count);
 

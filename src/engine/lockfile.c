@@ -57,9 +57,9 @@ int engine_alter(struct engine *engine, const struct store_step *steps, size_t c
 	set_limit(engine, &engine->alteration_timers, &alteration->timer, limit_ms);
 	alteration_mark(alteration);
 	/* What can be told at once is told later: the caller does not know of it yet. */
-	if (alteration->state == ALTERATION_BARRED)
+	if (alteration->state == ALTERATION_BARRED || engine->turns_changed)
 		engine_retry_in(engine, 0);
-	else
+	if (alteration->state != ALTERATION_BARRED)
 		alteration_begin(alteration);
 	return 0;
 }

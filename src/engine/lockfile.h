@@ -29,9 +29,11 @@
  *
  * Alterations about the same path are sent one after the other, in the order of the calls. Those
  * that are not decided are kept in the journal, with their texts: another process finds them as
- * DOUBTFUL. There a call with the same kinds and paths, which is the kernel's request handled
- * again, takes the place of the former caller; what nobody takes up in time is undone as if its
- * limit had passed.
+ * DOUBTFUL. There a call that is the same, which is the kernel's request handled again, takes the
+ * place of the former caller: with the same kinds, paths and versions, and texts that differ in the
+ * first line only or, where something is removed as well, in any way. What it makes has the former
+ * text then. What nobody takes up in time is undone as if its limit had passed; until then other
+ * calls about its paths wait behind it.
  *
  * All of it is bounded by the caller's limit, and is not interrupted by signals.
  *

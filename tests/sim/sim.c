@@ -31,6 +31,9 @@
  * if there was a moment when it did not; and all that once;
  *   - a token is greater than all that were told before to others for what conflicts, on whichever
  * host, and the same as the user's last one as long as nothing was granted to it since.
+ *   - no host has a lock file that outlives close, or is told to have made one, which does not
+ * stand at the service, unless another has removed it; what is lost is told before another host can
+ * make it, and what is left undone leaves nothing behind.
  * When the faults end: nobody waits for what is free, or for an answer. When all holders let go:
  * everybody has been decided, and no claim is left.
  *
@@ -135,9 +138,11 @@ static void step(struct world *world)
 			world->now_ms = due_ms;
 		world_happen(world);
 	}
+	files_act(world);
 	world_commit(world);
 	world_note(world);
 	check_step(world);
+	check_files(world);
 	if (world->ready.life != 0 && !world->calm)
 		users_hurry(world, world->ready);
 	world->ready.life = 0;
@@ -153,7 +158,7 @@ static bool is_over(const struct world *world)
 		for (int j = 0; j < USERS_MAX; j++)
 			if (world->hosts[i].users[j].owner != NULL)
 				return false;
-	return world_is_idle(world);
+	return world_is_idle(world) && files_are_over(world);
 }
 
 /* Runs one schedule. Returns whether all was well, and adds its length to *steps. */
@@ -172,6 +177,8 @@ static bool run(uint64_t seed, const struct faulty_rules *rules, long length, bo
 		step(&world);
 	if (!world.failed)
 		check_end(&world);
+	if (!world.failed)
+		check_files_end(&world);
 	*steps += world.step;
 	world.verbose = false;
 	world_finish(&world);

@@ -9,7 +9,11 @@
 
 #include "world.h"
 
-enum { QUIET_PERCENT = 40, QUIET_MS = 1500 }; /* longer than any time after which engines retry */
+enum {
+	QUIET_PERCENT = 40,
+	QUIET_MS = 1500,  /* longer than any time after which engines retry */
+	BEHIND_MS = 5000, /* for what is to be done when the faults end */
+};
 
 const char *world_lock(int lock)
 {
@@ -133,6 +137,7 @@ static void host_start(struct host *host)
 	host->clock_drift = prng_below(&world->prng, 201) - 100;
 	memset(host->users, 0, sizeof(host->users));
 	memset(host->processes, 0, sizeof(host->processes));
+	host_forget_files(host);
 	host->session_seed = prng_next(&world->prng);
 	host_open_engine(host);
 	engine_advance(host->engine, host_clock(host));
@@ -155,6 +160,7 @@ static void host_stop(struct host *host)
 			user_close(&host->users[i]);
 	host->engine = NULL;
 	engine_destroy(engine);
+	host_forget_files(host);
 	host_end_journal(host);
 	host->store->ops->close(host->store);
 	host->store = NULL;
@@ -193,6 +199,7 @@ static void host_crash(struct host *host)
 	host->store = NULL;
 	memset(host->users, 0, sizeof(host->users));
 	memset(host->processes, 0, sizeof(host->processes));
+	host_forget_files(host);
 	ghost_end_if_over(host);
 }
 
@@ -297,19 +304,34 @@ static bool is_session_left(const struct world *world)
 	return false;
 }
 
-/* It ends some time, and its claims with it. */
-static void note_sessions(struct world *world)
+/* Whether an operation waits for the answer to another one, of which there may be many. Not
+ * without end: claims that give way to each other may never come to rest (engine/deadlock.c). */
+static bool is_any_behind(const struct world *world)
+{
+	if (world->now_ms > world->calm_ms + BEHIND_MS)
+		return false;
+	for (int i = 0; i < world->hosts_count; i++) {
+		const struct host *host = &world->hosts[i];
+
+		if (host->store != NULL && store_faulty_is_behind(host->store))
+			return true;
+	}
+	return false;
+}
+
+/* What is left of former faults ends some time: sessions with their claims, and operations. */
+static void note_left(struct world *world)
 {
 	bool left = is_session_left(world);
 
-	if (world->quiet_ms > 0 && (left || world->ending))
+	if (world->quiet_ms > 0 && (left || world->ending || is_any_behind(world)))
 		world->quiet_ms = quiet_end(world);
 	world->ending = left;
 }
 
 void world_note(struct world *world)
 {
-	note_sessions(world);
+	note_left(world);
 	for (int i = 0; i < world->hosts_count; i++) {
 		struct host *host = &world->hosts[i];
 
@@ -730,6 +752,7 @@ void world_init(struct world *world, uint64_t seed, const struct faulty_rules *r
 	if (rules == &faulty_etcd)
 		by_revisions(world);
 	world_draw_restarts(world);
+	world_draw_files(world);
 	view_init(world);
 	if (store_local_open(world->service, &foreign_events, world, &world->foreign) < 0)
 		abort();

@@ -15,6 +15,7 @@
  *   world_lease.c    the clocks of the servers, and what a lease may be
  *   world_machine.c  hosts whose clocks stand still, and that are told so
  *   world_restart.c  daemons that are killed, and those that go on after them
+ *   world_files.c    lock files that outlive close
  *   world_check.c    what must be true after every step
  *
  * The world knows the truth: what stands in the service's queues and whose it is. An engine only
@@ -125,6 +126,26 @@ struct process {
 	struct slots held;
 };
 
+enum { FILES_MAX = 3, FILE_CALLS_MAX = 2, FILES_TAKEN_MAX = 256 };
+
+enum file_call_kind { FILE_MAKE, FILE_MOVE, FILE_REMOVE, FILE_STEAL, FILE_CHECK, FILE_READ };
+
+/* A call about a file that outlives close. */
+struct file_call {
+	struct host *host;
+	enum file_call_kind kind;
+	int file, from;
+	uint32_t version;
+	uint64_t number;       /* of all that ever were, from 1: that of what it makes */
+	uint64_t first_number; /* that it had before its daemon was killed */
+	bool waiting;
+	bool met;   /* there was a moment when something had that name; */
+	bool stood; /* and one when the host's own file had */
+	bool lost;  /* its session may be another one than when it was asked */
+	unsigned life;
+	int64_t since_ms, limit_ms; /* by the clock of the host */
+};
+
 struct host {
 	struct world *world;
 	int number;
@@ -148,6 +169,10 @@ struct host {
 	int64_t clock_offset_ms, clock_drift; /* in 1/10000 */
 	struct user users[USERS_MAX];
 	struct process processes[PROCESSES_MAX];
+	uint64_t files[FILES_MAX]; /* the numbers of those that it was told to have; 0: none */
+	uint64_t former_files[FILES_MAX]; /* of what was under way when its daemon was killed */
+	bool has_left;			  /* some of that nobody asks for again */
+	struct file_call file_calls[FILE_CALLS_MAX];
 };
 
 /* A claim that came to stand in a queue, and by whom. */
@@ -251,6 +276,15 @@ struct world {
 	} ready;
 	uint64_t searches; /* for circles, so far */
 
+	bool has_files; /* world_files.c */
+	struct prng file_prng;
+	uint64_t files_made;	   /* so far */
+	uint64_t files[FILES_MAX]; /* the numbers of those that stand at the service; 0: none */
+	uint64_t files_first[FILES_MAX]; /* and the first numbers of the calls that made them */
+	uint64_t files_now[FILES_MAX], files_first_now[FILES_MAX]; /* as they are looked at */
+	uint64_t files_taken[FILES_TAKEN_MAX]; /* the latest that others took away */
+	size_t files_taken_count;
+
 	/* What stands in the queues besides, if there is such in this world. */
 	bool has_unclaimed;
 	struct unclaimed_set unclaimed;
@@ -329,6 +363,7 @@ __attribute__((format(printf, 2, 3))) void world_say(const struct world *world, 
 						     ...);
 
 /* world_users.c */
+extern const struct lockfile_events file_user_events;
 extern const struct engine_events user_events; /* the context is the host */
 bool user_holds(const struct user *user);
 
@@ -402,6 +437,23 @@ bool host_has_lost_session(const struct host *host);
 
 /* At the end of each step: the same for all hosts, but some are killed instead, and go on. */
 void world_commit(struct world *world);
+
+/* world_files.c */
+
+/* Draws whether there are such files. */
+void world_draw_files(struct world *world);
+
+/* Perhaps somebody does something with one; when it is calm they are removed. */
+void files_act(struct world *world);
+
+/* The host's daemon has ended; or another one goes on. */
+void host_forget_files(struct host *host);
+void host_ask_files_again(struct host *host);
+
+/* After every step; whether nobody has, or wants, one; and at the end. */
+void check_files(struct world *world);
+bool files_are_over(const struct world *world);
+void check_files_end(struct world *world);
 
 /* world_model.c */
 

@@ -337,11 +337,19 @@ static void ask_again(struct host *host)
 		user_test_again(&host->users[i]);
 		questions_again(&host->users[i]);
 	}
+	host_ask_files_again(host);
 }
 
 static bool is_lock(const char *line)
 {
 	return strncmp(line, "lock ", strlen("lock ")) == 0;
+}
+
+/* Behind all locks. */
+static bool is_of_files(const char *line)
+{
+	return strncmp(line, "lockfile ", strlen("lockfile ")) == 0 ||
+	       strncmp(line, "alteration ", strlen("alteration ")) == 0;
 }
 
 /* Leaves the lines of locks out that nothing is told of: some of those are not made again. */
@@ -352,7 +360,7 @@ static void drop_bare_locks(char *text)
 
 	for (const char *line = text; *line != '\0'; line = next) {
 		next = strchr(line, '\n') + 1;
-		if (is_lock(line) && (*next == '\0' || is_lock(next)))
+		if (is_lock(line) && (*next == '\0' || is_lock(next) || is_of_files(next)))
 			continue;
 		memmove(to, line, (size_t)(next - line));
 		to += next - line;

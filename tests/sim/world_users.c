@@ -149,6 +149,7 @@ const struct engine_events user_events = {
 	.on_proved = user_on_proved,
 	.on_lost = on_lost,
 	.on_revoked = on_revoked,
+	.files = &file_user_events,
 };
 
 static void user_open(struct host *host, struct user *user)

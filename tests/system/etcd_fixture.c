@@ -153,6 +153,19 @@ static size_t count(const char *path)
 	return count_keys(child(path, "")) + count_keys(prefix);
 }
 
+static uint64_t make_file(const char *path, bool lasting)
+{
+	struct etcd_key key;
+	char option[32];
+	const char *lease = lasting ? "0" : grant_lease("60");
+
+	assert_true(etcd_key_of_file(&key, top, path));
+	snprintf(option, sizeof(option), "--lease=%s", lease);
+	etcdctl("put", option, key.bytes, "");
+	free(key.bytes);
+	return strtoull(lease, NULL, 16);
+}
+
 const struct backend backend_etcd = {
 	.scheme = STORE_SCHEME_ETCD,
 	.begin = begin,
@@ -163,4 +176,5 @@ const struct backend backend_etcd = {
 	.change = change,
 	.remove = remove_claim,
 	.count = count,
+	.make_file = make_file,
 };

@@ -86,6 +86,7 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 	note(context, call, error, entries, count);
 	snprintf(call->name, sizeof(call->name), "%s", name ? name : "");
 	call->order = order;
+	call->after = after;
 }
 
 static void on_listed(void *context, void *tag, int error, const struct store_entry *entries,

@@ -85,7 +85,7 @@ struct call {
 	int turn;  /* among the answers of its host */
 	int error;
 	char name[CLAIM_NAME_BYTES];
-	int64_t order;
+	int64_t order, after;
 	bool listed;
 	size_t count;
 	struct claim_name claims[4]; /* of the first entries */

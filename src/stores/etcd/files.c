@@ -6,8 +6,9 @@
  * Asked from outside of the engine, but in its session: an alteration that waits when the
  * connection is lost is never sent, and one that is under way cannot be carried out after the next
  * connection has begun (operation.h: the epoch). etcd carries requests out in no order, so what
- * needs one waits here: an alteration for the last one before it about each of its files, a read
- * for that about its file, and a list for all before it. Else they go side by side.
+ * needs one waits here: what is about one file is carried out in the order of the calls, but reads
+ * side by side, and a list after all alterations before it. Alterations of other files, and those
+ * that are called after a list, do not wait.
  *
  * etcd has no clock: a file's value says when it was made or changed by the clock of the host that
  * did it. etcd counts how often a key was written, so a file that was taken over (STEP_TAKE) was
@@ -38,46 +39,97 @@ struct waiter {
 	struct operation *operation;
 };
 
-/* Of an alteration and a file: where the next one finds it, until it has ended. */
-struct file_turn {
-	struct operation *operation;
-	bool is_last; /* it is in store->turns */
-	UT_hash_handle hh;
-};
-
 struct file_request {
-	size_t waits;		/* for so many others, */
-	struct waiter *waiting; /* each with one of these */
-	struct waiter *waiters; /* those that wait for this one */
-	/* alter(): the session that it was called in, and what is to be done */
+	struct operation *operation;
+	struct file_request *prev, *next; /* in the turn's readers, */
+	bool is_listed;			  /* if it is there */
+	size_t waits;			  /* for so many others, */
+	struct waiter *waiting;		  /* each with one of these */
+	struct waiter *waiters;		  /* those that wait for this one */
+	size_t count;
+	struct etcd_key keys[STORE_STEPS_MAX];
+	/* alter(): what is to be done, and the session that it was called in */
+	struct store_step steps[STORE_STEPS_MAX]; /* only kind and version */
+	char *values[STORE_STEPS_MAX];
 	int64_t lease;
 	uint64_t epoch;
-	size_t count;
-	struct store_step steps[STORE_STEPS_MAX]; /* only kind and version */
-	struct etcd_key keys[STORE_STEPS_MAX];
-	char *values[STORE_STEPS_MAX];
-	struct file_turn turns[STORE_STEPS_MAX];
 };
+
+/* Of a file, while anything about it is under way. */
+struct file_turn {
+	struct operation *alteration; /* the last one; NULL: it has ended */
+	struct file_request *readers; /* called after that */
+	UT_hash_handle hh;
+	char key[];
+};
+
+static struct file_turn *find_turn(const struct store_etcd *store, const struct etcd_key *key)
+{
+	struct file_turn *turn;
+
+	HASH_FIND(hh, store->turns, key->bytes, key->count, turn);
+	return turn;
+}
+
+/* NULL: out of memory. */
+static struct file_turn *find_or_make_turn(struct store_etcd *store, const struct etcd_key *key)
+{
+	struct file_turn *turn = find_turn(store, key);
+
+	if (turn)
+		return turn;
+	turn = calloc(1, sizeof(*turn) + key->count + 1);
+	if (!turn)
+		return NULL;
+	memcpy(turn->key, key->bytes, key->count);
+	HASH_ADD_KEYPTR(hh, store->turns, turn->key, key->count, turn);
+	if (turn->hh.tbl)
+		return turn;
+	free(turn);
+	return NULL;
+}
+
+static void leave_turns(struct operation *operation)
+{
+	struct store_etcd *store = operation->store;
+	struct file_request *file = operation->file;
+
+	for (size_t i = 0; i < file->count; i++) {
+		struct file_turn *turn = find_turn(store, &file->keys[i]);
+
+		if (!turn)
+			continue;
+		if (file->is_listed)
+			DL_DELETE(turn->readers, file);
+		file->is_listed = false;
+		if (turn->alteration == operation)
+			turn->alteration = NULL;
+		if (!turn->alteration && !turn->readers) {
+			HASH_DEL(store->turns, turn);
+			free(turn);
+		}
+	}
+}
 
 static void finish(struct operation *operation)
 {
 	struct file_request *file = operation->file;
 
-	for (size_t i = 0; file && i < file->count; i++) {
-		if (file->turns[i].is_last)
-			HASH_DEL(operation->store->turns, &file->turns[i]);
-		free(file->keys[i].bytes);
-		free(file->values[i]);
-	}
-	if (file)
+	if (file) {
+		leave_turns(operation);
+		for (size_t i = 0; i < file->count; i++) {
+			free(file->keys[i].bytes);
+			free(file->values[i]);
+		}
 		free(file->waiting);
-	free(file);
+		free(file);
+	}
 	etcd_names_free(operation);
 }
 
-/* NULL: out of memory. `waits`: the most others that it may wait for. */
+/* NULL: out of memory. */
 static struct operation *create(struct store *base, enum store_operation kind, void *tag,
-				const char *path, size_t waits)
+				const char *path)
 {
 	char *plain = file_path_plain(path);
 	struct operation *operation =
@@ -88,15 +140,20 @@ static struct operation *create(struct store *base, enum store_operation kind, v
 		return NULL;
 	operation->finish = finish;
 	operation->file = calloc(1, sizeof(*operation->file));
-	if (operation->file)
-		operation->file->waiting = calloc(waits + 1, sizeof(struct waiter));
-	if (operation->file && operation->file->waiting)
+	if (operation->file) {
+		operation->file->operation = operation;
 		return operation;
+	}
 	etcd_operation_free(operation);
 	return NULL;
 }
 
-/* Who waits for others */
+/* Makes room for waiting. Returns false when out of memory. */
+static bool may_wait(struct operation *operation, size_t most)
+{
+	operation->file->waiting = calloc(most + 1, sizeof(struct waiter));
+	return operation->file->waiting;
+}
 
 static void wait_for(struct operation *operation, struct operation *other)
 {
@@ -106,12 +163,50 @@ static void wait_for(struct operation *operation, struct operation *other)
 	LL_PREPEND(other->file->waiters, waiter);
 }
 
-static struct file_turn *find_turn(const struct store_etcd *store, const struct etcd_key *key)
+/* An alteration waits for the last one of each file, and for who reads that since. Returns false
+ * when out of memory. */
+static bool take_turns(struct operation *operation)
 {
-	struct file_turn *turn;
+	struct store_etcd *store = operation->store;
+	struct file_request *file = operation->file, *reader, *next;
+	struct file_turn *turns[STORE_STEPS_MAX];
+	size_t most = 0, readers;
 
-	HASH_FIND(hh, store->turns, key->bytes, key->count, turn);
-	return turn;
+	for (size_t i = 0; i < file->count; i++) {
+		turns[i] = find_or_make_turn(store, &file->keys[i]);
+		if (!turns[i])
+			return false;
+		DL_COUNT(turns[i]->readers, reader, readers);
+		most += readers + 1;
+	}
+	if (!may_wait(operation, most))
+		return false;
+	for (size_t i = 0; i < file->count; i++) {
+		if (turns[i]->alteration && !turns[i]->readers)
+			wait_for(operation, turns[i]->alteration);
+		DL_FOREACH_SAFE (turns[i]->readers, reader, next) {
+			wait_for(operation, reader->operation);
+			DL_DELETE(turns[i]->readers, reader);
+			reader->is_listed = false;
+		}
+		turns[i]->alteration = operation;
+	}
+	return true;
+}
+
+/* A read waits for the last alteration of the file. */
+static bool take_reader_turn(struct operation *operation)
+{
+	struct file_request *file = operation->file;
+	struct file_turn *turn = find_or_make_turn(operation->store, &file->keys[0]);
+
+	if (!turn || !may_wait(operation, 1))
+		return false;
+	if (turn->alteration)
+		wait_for(operation, turn->alteration);
+	DL_APPEND(turn->readers, file);
+	file->is_listed = true;
+	return true;
 }
 
 static void start(struct operation *operation)
@@ -128,45 +223,12 @@ static void release_waiters(struct operation *operation)
 	struct file_request *file = operation->file;
 	struct waiter *waiter;
 
-	for (size_t i = 0; i < file->count; i++) {
-		if (file->turns[i].is_last)
-			HASH_DEL(operation->store->turns, &file->turns[i]);
-		file->turns[i].is_last = false;
-	}
+	leave_turns(operation);
 	while ((waiter = file->waiters)) {
 		LL_DELETE(file->waiters, waiter);
 		if (--waiter->operation->file->waits == 0)
 			etcd_operation_send_again(waiter->operation);
 	}
-}
-
-/* Has the alteration wait for those before it, and later ones for it. Returns false when out of
- * memory. */
-static bool take_turns(struct operation *operation)
-{
-	struct store_etcd *store = operation->store;
-	struct file_request *file = operation->file;
-	struct file_turn *before[STORE_STEPS_MAX];
-
-	for (size_t i = 0; i < file->count; i++)
-		before[i] = find_turn(store, &file->keys[i]);
-	for (size_t i = 0; i < file->count; i++) {
-		struct file_turn *turn = &file->turns[i];
-
-		turn->operation = operation;
-		HASH_ADD_KEYPTR(hh, store->turns, file->keys[i].bytes, file->keys[i].count, turn);
-		turn->is_last = turn->hh.tbl;
-		if (!turn->is_last)
-			return false;
-	}
-	for (size_t i = 0; i < file->count; i++) {
-		if (!before[i])
-			continue;
-		HASH_DEL(store->turns, before[i]);
-		before[i]->is_last = false;
-		wait_for(operation, before[i]->operation);
-	}
-	return true;
 }
 
 /* alter() */
@@ -304,7 +366,7 @@ int etcd_alter(struct store *base, struct store_change *change, const struct sto
 	       size_t count)
 {
 	struct operation *operation =
-		create(base, STORE_ALTER, change, count > 0 ? steps[0].path : "", count);
+		create(base, STORE_ALTER, change, count > 0 ? steps[0].path : "");
 	const struct store_etcd *store = store_etcd_from(base);
 	bool done = operation;
 
@@ -331,7 +393,7 @@ static int send_read(struct operation *operation)
 	struct transaction transaction;
 
 	etcd_transaction_init(&transaction);
-	etcd_transaction_range(&transaction.then, &operation->claim.key, NULL);
+	etcd_transaction_range(&transaction.then, &operation->file->keys[0], NULL);
 	return etcd_operation_call(operation, etcd_transaction_finish(&transaction));
 }
 
@@ -364,27 +426,26 @@ static void conclude_read(struct operation *operation, int error, const Etcd__Tx
 		error = -ENOENT;
 	if (!error)
 		claim = claim_of(found->kvs[0]);
+	release_waiters(operation);
 	read->done(read, error, error ? NULL : &claim);
 	etcd_operation_end(operation, error);
 }
 
 int etcd_read_file(struct store *base, struct store_read *read, const char *path)
 {
-	struct operation *operation = create(base, STORE_READ, read, path, 1);
-	const struct file_turn *turn;
+	struct operation *operation = create(base, STORE_READ, read, path);
 
 	if (!operation)
 		return -ENOMEM;
-	if (!etcd_key_of_file(&operation->claim.key, operation->store->root, path)) {
+	operation->file->count = 1;
+	if (!etcd_key_of_file(&operation->file->keys[0], operation->store->root, path) ||
+	    !take_reader_turn(operation)) {
 		etcd_operation_free(operation);
 		return -ENOMEM;
 	}
 	operation->doing = "cannot read the file";
 	operation->send = send_read;
 	operation->conclude = conclude_read;
-	turn = find_turn(operation->store, &operation->claim.key);
-	if (turn)
-		wait_for(operation, turn->operation);
 	start(operation);
 	return 0;
 }
@@ -449,7 +510,8 @@ static bool turn_page(struct operation *operation, const Etcd__RangeResponse *fo
 	memcpy(next, last->data, last->len);
 	next[last->len] = '\0';
 	free(operation->next_page.bytes);
-	operation->next_page = (struct etcd_key){next, last->len + 1};
+	operation->next_page.bytes = next;
+	operation->next_page.count = last->len + 1;
 	return true;
 }
 
@@ -485,10 +547,10 @@ int etcd_files(struct store *base, struct store_files *files, const char *direct
 
 	DL_FOREACH (store->others, other)
 		alterations += other->kind == STORE_ALTER;
-	operation = create(base, STORE_FILES, files, directory, alterations);
+	operation = create(base, STORE_FILES, files, directory);
 	if (operation)
 		operation->names = calloc(1, sizeof(*operation->names));
-	if (!operation || !operation->names ||
+	if (!operation || !operation->names || !may_wait(operation, alterations) ||
 	    !etcd_key_of_queue(&operation->queue, store->root, directory) ||
 	    !etcd_key_of_queue(&operation->next_page, store->root, directory)) {
 		if (operation)

@@ -411,6 +411,11 @@ static bool is_placed(const char *text, size_t bytes)
 		       bytes - session_bytes - 1;
 }
 
+static bool is_text(const char *bytes, size_t count, const char *text)
+{
+	return count == strlen(text) && memcmp(bytes, text, count) == 0;
+}
+
 static bool is_folder(const char *text, size_t bytes, const char *folder)
 {
 	return bytes >= strlen(folder) &&
@@ -421,6 +426,7 @@ static bool is_folder(const char *text, size_t bytes, const char *folder)
 bool etcd_key_is_of_lock(const char *rest, size_t bytes, int64_t lease)
 {
 	const char *slash;
+	const char *stripped;
 	char mutex[17];
 	size_t folder;
 
@@ -428,9 +434,10 @@ bool etcd_key_is_of_lock(const char *rest, size_t bytes, int64_t lease)
 		bytes -= strlen(DATA);
 	slash = memrchr(rest, '/', bytes);
 	folder = slash ? (size_t)(slash - rest) + 1 : 0;
-	snprintf(mutex, sizeof(mutex), "%" PRIx64, (uint64_t)lease);
-	if (lease != 0 && bytes - folder == strlen(mutex) &&
-	    memcmp(rest + folder, mutex, strlen(mutex)) == 0)
+	snprintf(mutex, sizeof(mutex), "%016" PRIx64, (uint64_t)lease);
+	stripped = mutex + strspn(mutex, "0");
+	if (lease != 0 && (is_text(rest + folder, bytes - folder, mutex) ||
+			   is_text(rest + folder, bytes - folder, stripped)))
 		return true;
 	return (is_folder(rest, folder, READ) || is_folder(rest, folder, WRITE)) &&
 	       is_placed(rest + folder, bytes - folder);

@@ -48,40 +48,6 @@ static void start_about_claim(struct operation *operation)
 
 /* look() */
 
-/* The names below, each once, as they are found in the order of keys. */
-
-bool etcd_names_add(struct names *names, const char *name, size_t bytes)
-{
-	if (names->count > 0) {
-		const char *last = names->list[names->count - 1];
-
-		if (strlen(last) == bytes && memcmp(last, name, bytes) == 0)
-			return true;
-	}
-	if (names->count == names->room) {
-		size_t room = names->room ? 2 * names->room : 16;
-		char **list = realloc(names->list, room * sizeof(*list));
-
-		if (!list)
-			return false;
-		names->list = list;
-		names->room = room;
-	}
-	names->list[names->count] = strndup(name, bytes);
-	return names->list[names->count] && ++names->count;
-}
-
-void etcd_names_free(struct operation *operation)
-{
-	struct names *names = operation->names;
-
-	for (size_t i = 0; names && i < names->count; i++)
-		free(names->list[i]);
-	if (names)
-		free(names->list);
-	free(names);
-}
-
 /* Whether the key that goes on so is one of a lock below, and not of a claim of this one. */
 static bool is_below(const struct operation *operation, const char *rest, size_t bytes)
 {

@@ -3,7 +3,7 @@
  * The inside of the etcd store, for its own files: store.c (the table), session.c (leases, and what
  * is told of them), operation.c (how operations go to the servers and come back), transaction.c
  * (their form), slots.c (which keys are in use), place.c, queue.c (list), claim.c (amend, mark,
- * withdraw, prove), watch.c, look.c and files.c.
+ * withdraw, prove), watch.c, look.c, files.c and names.c.
  *
  * An operation is a transaction of etcd (KV.Txn); reads are transactions without writes, so they
  * are linearizable. Requests on one connection are carried out in no order. So there is a *lane*
@@ -12,6 +12,7 @@
  * overtakes, or is carried out before it though it was called later, changes nothing but claims
  * that stand, by their create revisions; and no list shows a claim any more whose withdrawal was
  * called.
+ * Lock files that outlive close are in no lane: files.c has their order.
  *
  * A request whose answer did not come may be carried out later, also on behalf of a connection that
  * is lost: nothing that is read on the next connection tells. So a session has a key with its
@@ -350,6 +351,10 @@ int etcd_queue_parse(const struct operation *operation, const Etcd__RangeRespons
 		     const Etcd__RangeResponse *markers, struct queue *ret);
 void etcd_queue_free(struct queue *queue);
 
+/* The greatest order of a claim that has a marker, whether it stands or is an orphan; 0: none. */
+int64_t etcd_queue_latest_marked(const struct operation *operation,
+				 const Etcd__RangeResponse *markers);
+
 /* Adds what shows the queue to a transaction. */
 void etcd_queue_range(struct transaction_branch *branch, const struct operation *operation,
 		      const struct etcd_key ends[2]);
@@ -358,6 +363,19 @@ bool etcd_queue_keys(struct operation *operation, struct etcd_key ends[2]);
 /* The data in a value, up to the first NUL; `first`: those of a claim of dlockfs, behind the line
  * with its name. To be freed; NULL: out of memory. */
 char *etcd_value_text(const Etcd__KeyValue *value, bool first);
+
+/* names.c */
+
+struct names {
+	char **list;
+	size_t count, room;
+};
+
+/* Adds one, unless it is the last one there. Returns false when out of memory. */
+bool etcd_names_add(struct names *names, const char *name, size_t bytes);
+
+/* Those of an operation, and the list. */
+void etcd_names_free(struct operation *operation);
 
 /* The others */
 
@@ -375,15 +393,6 @@ int etcd_write(struct store *base, struct store_change *change, const char *path
 	       const char *text, uint32_t version);
 int etcd_remove(struct store *base, struct store_change *change, const char *path,
 		const char *name);
-
-/* A list of names; add() leaves one out that is the last one there, and returns false when out of
- * memory. The second frees those of an operation. */
-struct names {
-	char **list;
-	size_t count, room;
-};
-bool etcd_names_add(struct names *names, const char *name, size_t bytes);
-void etcd_names_free(struct operation *operation);
 
 /* Writes new data of a claim. */
 void etcd_change(struct transaction *transaction, const struct etcd_named *claim,

@@ -118,8 +118,10 @@ static void test_files_beside_locks(void **state)
 		assert_false(is_of_lock(files[i], 0x694d8a1c2f3b5d07));
 	for (size_t i = 0; i < sizeof(locks) / sizeof(*locks); i++)
 		assert_true(is_of_lock(locks[i], 0x694d8a1c2f3b5d07));
-	assert_true(is_of_lock("b/1f", 0x1f)); /* as etcd writes it */
-	assert_false(is_of_lock("b/0", 0));    /* no lease */
+	assert_true(is_of_lock("b/1f", 0x1f));		     /* as Mutex writes it, */
+	assert_true(is_of_lock("b/000000000000001f", 0x1f)); /* and as etcdctl */
+	assert_false(is_of_lock("b/01f", 0x1f));
+	assert_false(is_of_lock("b/0", 0)); /* no lease */
 }
 
 static void test_values_of_files(void **state)
