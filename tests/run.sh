@@ -67,7 +67,7 @@ plain_only="layers completion mutants quickstart manual documents unit-file benc
     lease-cut lease-follower lease-idle lease-leader lease-quorum lease-stopped lease-heartbeat hang guard-late disk-stall wall-clock
     hang-kernel rolling-restart restart-chaos kill-chaos other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped
     record-programs record-fairness record-model record-model-hosts flock-n-hosts even-servers etcd-servers etcd-lease long-election stat-race
-    background status-pause chaos-check"
+    background status-pause chaos-check programs-data"
 plain_only=${plain_only//$'\n'/ }
 
 # System tests that use the processors all the time. One of them runs besides those that wait most of theirs, for servers and
@@ -78,7 +78,8 @@ packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeepe
     libjansson-dev libncurses-dev libsystemd-dev libxxhash-dev libcmocka-dev libssl-dev libsasl2-dev
     libnghttp2-dev libprotobuf-c-dev protobuf-c-compiler libc-ares-dev openssl etcd-server etcd-client
     zookeeper libcurator-recipes-java openjdk-17-jdk-headless patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount jq tmux
-    ctdb e2fsprogs stress-ng mandoc systemd zsh fish)
+    ctdb e2fsprogs stress-ng mandoc systemd zsh fish
+    lockfile-progs procmail liblockfile-bin mutt emacs-nox gpg gpg-agent git libfile-nfslock-perl python3-filelock passwd dash logrotate cvs)
 heavy_packages=(shellcheck build-essential debhelper lintian systemd-container mmdebstrap musl-tools
     clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck valgrind)
 for name in "${names[@]}" ${heavy:+"${heavy_tests[@]}"}; do

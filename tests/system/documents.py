@@ -18,9 +18,10 @@ OPTION = re.compile(r"(?<![\w-])(--?[a-z][a-z-]*)", re.IGNORECASE)
 KEY_VALUE = re.compile(r"^#?([a-z_]+) = ")
 # Names with an underscore that are of other programs, of the kernel, or of files that dlockfs only uses.
 FOREIGN = {"user_allow_other", "extra_lock_patterns", "default_permissions", "protected_regular", "max_request_timeout",
-           "default_request_timeout", "recover_lost_locks", "retry_count", "retry_delay", "rule_files", "zkr_lock_lock", "memfd_create", "plain_only"}
+           "default_request_timeout", "recover_lost_locks", "retry_count", "retry_delay", "rule_files", "zkr_lock_lock", "memfd_create", "mutt_dotlock",
+           "plain_only"}
 # Options of other programs that stand alone.
-FOREIGN_OPTIONS = {"--bind", "--network", "--pid", "--ttl", "--uidmap", "--userns", "-child-exit-code", "-try"}
+FOREIGN_OPTIONS = {"--bind", "--network", "--pid", "--ttl", "--uidmap", "--use-pid", "--userns", "-child-exit-code", "-try"}
 MOUNT_OPTIONS = {"nonempty", "noexec", "nosuid", "nodev", "auto_unmount", "config"}
 
 

@@ -1,0 +1,26 @@
+#!/bin/bash
+# Programs that make lock files: on three hosts no increment under their lock is lost, each host sees it while another one has it, and
+# it stays when its holder is killed.
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+# shellcheck source=programs.sh
+. "$tests/system/programs.sh"
+
+for program in lockfile-create lockfile dotlockfile mutt_dotlock dash; do
+    requires command -v "$program"
+done
+requires perl -MFile::NFSLock -e 1
+requires "$python" -c 'import filelock'
+
+start_store
+start_hosts A B C
+
+# Each with the names of its lock.
+for program in mkdir ln bash dash lockfile-create:lockfile-create.lock lockfile dotlockfile mutt_dotlock:mutt.lock \
+    nfslock:nfslock.NFSLock mailbox:mailbox.lock filelock; do
+    lock=${program#*:}
+    program=${program%:*}
+    check counts "$program" 2 5
+    check seen "$program"
+    check stays "$program" "$lock"
+done
