@@ -383,7 +383,7 @@ static void conclude_alter(struct operation *operation)
 	if (send_again(operation))
 		return;
 	error = alter_error(operation);
-	operation_count(operation, error);
+	operation_note_end(operation, error);
 	change->done(change, error);
 	operation_release(operation);
 }
@@ -475,7 +475,7 @@ static void conclude_files(struct operation *operation)
 		names = decode_files(operation, &count);
 		error = names ? 0 : -ENOMEM;
 	}
-	operation_count(operation, error);
+	operation_note_end(operation, error);
 	files->done(files, error, (const char *const *)names, count);
 	for (size_t i = 0; i < count; i++)
 		free(names[i]);
