@@ -31,6 +31,16 @@ const struct inode *lasting_top(const struct inode *directory)
 	return directory;
 }
 
+/* The number of a content whose only name, or first one, has that id. */
+static uint64_t number_of(const char *id)
+{
+	uint64_t number = 0;
+
+	for (size_t i = 0; i < 2 * sizeof(number); i++)
+		number = number << 4 | (uint64_t)(id[i] - 'a');
+	return number;
+}
+
 bool lasting_renew_id(struct inode *inode)
 {
 	unsigned char bytes[ID_BYTES];
@@ -41,8 +51,7 @@ bool lasting_renew_id(struct inode *inode)
 		inode->lasting->id[2 * i] = (char)('a' + (bytes[i] >> 4)); /* a word: text.h */
 		inode->lasting->id[2 * i + 1] = (char)('a' + (bytes[i] & 15));
 	}
-	if (inode->lasting->number == 0)
-		memcpy(&inode->lasting->number, bytes, sizeof(inode->lasting->number));
+	inode->lasting->number = number_of(inode->lasting->id);
 	return true;
 }
 
@@ -133,7 +142,8 @@ char *lasting_format(const struct inode *inode, nlink_t links)
 		return NULL;
 	fprintf(out, "%s\n", lasting->id);
 	state_begin(out, "file");
-	state_unsigned(out, "inode", lasting->number);
+	if (lasting->number != number_of(lasting->id))
+		state_unsigned(out, "inode", lasting->number);
 	state_unsigned(out, "mode", inode->mode);
 	state_unsigned(out, "uid", inode->uid);
 	state_unsigned(out, "gid", inode->gid);
@@ -164,7 +174,8 @@ static bool parse_lines(struct state_reader *in, struct lasting_facts *facts)
 	memcpy(facts->id, in->word, sizeof(facts->id));
 	if (state_next(in) != 1 || strcmp(in->word, "file") != 0)
 		return false;
-	facts->number = state_get_unsigned(in, "inode", UINT64_MAX);
+	facts->number = state_has(in, "inode") ? state_get_unsigned(in, "inode", UINT64_MAX)
+					       : number_of(facts->id);
 	facts->mode = (mode_t)state_get_unsigned(in, "mode", 0177777);
 	facts->uid = (uid_t)state_get_unsigned(in, "uid", UINT32_MAX);
 	facts->gid = (gid_t)state_get_unsigned(in, "gid", UINT32_MAX);

@@ -10,9 +10,11 @@
  *     file inode=... mode=... uid=... gid=... links=... mtime=... host=... pid=... command=...
  * text=...
  *
- * in the form of journal/text.h. `inode` is what hard links have in common; `mtime`, in
- * nanoseconds, is there if it is not the time at which the store had the text. Text that is not in
- * this form, as of other clients, is a file's content as it is.
+ * in the form of journal/text.h. `inode` is what hard links have in common, if it does not follow
+ * from the id; `mtime`, in nanoseconds, is there if it is not the time at which the store had the
+ * text. What is made twice, because a request is handled again by another process, differs in the
+ * id alone: engine/lockfile.h relies on that. Text that is not in this form, as of other clients, is
+ * a file's content as it is.
  *
  * Hard links are in a ring. The inode of a name that was taken away, but is open, stays in it: what
  * is written there is in the others, too. That is what rename(2) needs, too, which gives the

@@ -118,15 +118,6 @@ static int list_files(struct host *host, struct listing *listing, const char *di
 	return listing->error;
 }
 
-static int prove(struct host *host, struct call *call, const struct store_proof *proofs,
-		 size_t count)
-{
-	memset(call, 0, sizeof(*call));
-	host->store->ops->prove(host->store, call, proofs, count);
-	WAIT_FOR(call->times);
-	return call->error;
-}
-
 static uint64_t session_of(struct host *host)
 {
 	return (uint64_t)host->store->ops->session(host->store);

@@ -500,15 +500,6 @@ static void test_session(void **state)
 	assert_int_equal(asker.error, -ENOENT);
 }
 
-static int prove(struct host *host, struct call *call, const struct store_proof *proofs,
-		 size_t count)
-{
-	memset(call, 0, sizeof(*call));
-	host->store->ops->prove(host->store, call, proofs, count);
-	WAIT_FOR(call->times);
-	return call->error;
-}
-
 static void test_prove(void **state)
 {
 	struct host *a = open_host(0, server), *b = open_host(1, server);
