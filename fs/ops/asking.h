@@ -57,6 +57,7 @@ struct asking {
 	struct fuse_file_info info;
 	struct inode *made; /* has no name before the store has it */
 	int flags;
+	bool replaces; /* of RENAME: another host has made the new name meanwhile */
 	size_t size;
 	off_t offset;
 	struct stat attr;

@@ -202,8 +202,8 @@ static int change_attr(const struct asking *asking, struct inode *inode)
 	return error;
 }
 
-/* Replaces the text of all names that the content has. Returns how many they are, or -ENOMEM; the
- * first one's path is in *ret_path. */
+/* Replaces the text of all names that the content has, if the first one's is as it is known.
+ * Returns how many they are, or -ENOMEM; the first one's path is in *ret_path. */
 static int ask_to_replace(struct asking *asking, const struct inode *inode, const char **ret_path)
 {
 	struct store_step steps[STORE_STEPS_MAX];
@@ -215,11 +215,12 @@ static int ask_to_replace(struct asking *asking, const struct inode *inode, cons
 			char *text = lasting_format(link, lasting_links(link));
 			if (text == NULL)
 				break;
+			uint32_t version = count == 0 ? link->lasting->version : STORE_ANY_VERSION;
 			steps[count++] = (struct store_step){
 				.kind = STEP_REPLACE,
 				.path = link->lasting->path,
 				.text = text,
-				.version = link->lasting->version,
+				.version = version,
 			};
 		}
 		link = link->lasting->next;

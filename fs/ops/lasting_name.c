@@ -392,8 +392,6 @@ void lasting_remove(fuse_req_t req, struct inode *parent, const char *name, bool
 		error = -ENOENT;
 	else if (S_ISDIR(inode->mode) != directory)
 		error = directory ? -ENOTDIR : -EISDIR;
-	else if (inode->children != NULL && is_ours(inode->children))
-		error = -ENOTEMPTY;
 	else
 		error = may_remove(req, inode);
 	if (error != 0) {
@@ -449,12 +447,35 @@ static void ask_to_rename(struct asking *asking, struct inode *source)
 {
 	const struct inode *target = inode_child(
 		inode_find(&asking->filesystem->inodes, asking->new_parent), asking->made->name);
-	bool replaces = target != NULL || asking->tries > 0;
-	struct store_step old = {
-		.kind = STEP_REMOVE, .path = source->lasting->path, .version = STORE_ANY_VERSION};
+	bool replaces = target != NULL || asking->replaces;
+	struct store_step old = {.kind = STEP_REMOVE,
+				 .path = source->lasting->path,
+				 .version = source->lasting->is_ours ? STORE_ANY_VERSION
+								     : source->lasting->version};
 
 	asking->done = renamed;
 	ask_to_make(asking, replaces ? STEP_TAKE : STEP_MAKE, lasting_links(source), &old, 1);
+}
+
+/* The old name, another host's, had been changed: its content goes on as it is now. */
+static void found_source(struct asking *asking)
+{
+	struct inode *source = inode_find(&asking->filesystem->inodes, asking->node);
+	int error = source != NULL ? asking->read_error : -ENOENT;
+
+	if (error == 0 && !lasting_is_same(source, &asking->facts))
+		error = -ENOENT;
+	if (error == 0)
+		error = lasting_update(source, &asking->facts);
+	if (error == 0)
+		error = text_set(asking->made, source->text.bytes, source->text.count,
+				 asking->made->maker);
+	if (error == 0) {
+		ask_to_rename(asking, source);
+		return;
+	}
+	inode_detach(asking->filesystem, asking->made);
+	asking_reply(asking, asking_errno(error));
 }
 
 static void renamed(struct asking *asking)
@@ -464,10 +485,15 @@ static void renamed(struct asking *asking)
 	struct inode *source = inode_find(&filesystem->inodes, asking->node);
 	int error = asking->alter_error;
 
-	if (error == -EEXIST && (asking->flags & RENAME_NOREPLACE) == 0 && asking->tries == 0 &&
+	if (error == -ESTALE && source != NULL && asking->tries++ < ASKING_TRIES_MAX) {
+		asking->done = found_source;
+		asking_read(asking, source->lasting->path);
+		return;
+	}
+	if (error == -EEXIST && (asking->flags & RENAME_NOREPLACE) == 0 && !asking->replaces &&
 	    source != NULL &&
 	    config_policy(filesystem->config, asking->made->path).steal == STEAL_YES) {
-		asking->tries++;
+		asking->replaces = true;
 		ask_to_rename(asking, source);
 		return;
 	}
@@ -475,6 +501,8 @@ static void renamed(struct asking *asking)
 		parent != NULL ? inode_child(parent, asking->made->name) : NULL;
 	if (error == 0 && target != NULL && !target->lasting->is_ours)
 		log_taken(asking, target, "replaced");
+	if (error == 0 && source != NULL && !source->lasting->is_ours)
+		log_taken(asking, source, "renamed");
 	if (error == 0)
 		error = appear(asking, parent);
 	else
@@ -504,6 +532,22 @@ static void found_movable(struct asking *asking)
 	asking_reply(asking, error);
 }
 
+/* The directory that is to be replaced has been listed; the old one is next. */
+static void found_replaceable(struct asking *asking)
+{
+	struct inode *source = inode_find(&asking->filesystem->inodes, asking->node);
+
+	if (asking->read_error == 0 && asking->is_empty && source != NULL) {
+		asking->done = found_movable;
+		asking_list(asking, source);
+		return;
+	}
+	inode_detach(asking->filesystem, asking->made);
+	asking_reply(asking, asking->read_error != 0 ? asking_errno(asking->read_error)
+			     : source == NULL	     ? ENOENT
+						     : ENOTEMPTY);
+}
+
 /* Whether the name may be renamed to that: 0 or -errno. */
 static int may_rename(fuse_req_t req, const struct inode *source, const struct inode *target,
 		      const struct inode *new_parent, unsigned int flags)
@@ -514,12 +558,10 @@ static int may_rename(fuse_req_t req, const struct inode *source, const struct i
 		return -EINVAL;
 	if (source->shard != new_parent->shard)
 		return -EXDEV;
-	if (!source->lasting->is_ours)
+	if (may_remove(req, source) != 0)
 		return -EPERM;
 	if (target != NULL && (flags & RENAME_NOREPLACE) != 0)
 		return -EEXIST;
-	if (target != NULL && target->children != NULL)
-		return -ENOTEMPTY;
 	return target != NULL ? may_remove(req, target) : 0;
 }
 
@@ -555,7 +597,10 @@ void lasting_rename(fuse_req_t req, struct inode *parent, const char *name,
 	asking->node = source->node;
 	asking->new_parent = new_parent->node;
 	asking->flags = (int)flags;
-	if (S_ISDIR(source->mode))
+	if (target != NULL && S_ISDIR(target->mode)) {
+		asking->done = found_replaceable;
+		asking_list(asking, target);
+	} else if (S_ISDIR(source->mode))
 		asking_list(asking, source);
 	else
 		ask_to_rename(asking, source);

@@ -71,8 +71,12 @@ says_at B state ls
 at B sh -c 'echo 3 >new'
 at B mv -n new state
 says_at B 2 cat state
-fails_at B "not permitted" mv state taken
-at A rm state
+at B mv state taken
+says_at A 2 cat taken
+says_at A "new
+taken" ls
+wait_until "$deadline" grep -q "state: lock file taken away" "$dir/A.log"
+at A rm taken
 at B rm new
 
 # Content, times and permissions are the same on both.
