@@ -23,6 +23,14 @@ bool etcd_operation_is_outside(const struct operation *operation)
 	       operation->kind == STORE_WRITE || operation->kind == STORE_REMOVE;
 }
 
+void etcd_operation_forget_said(struct operation *operation)
+{
+	for (size_t i = 0; i < OPERATION_KEYS; i++) {
+		free(operation->said[i].bytes);
+		operation->said[i].bytes = NULL;
+	}
+}
+
 void etcd_operation_free(struct operation *operation)
 {
 	if (operation->finish)
@@ -30,10 +38,12 @@ void etcd_operation_free(struct operation *operation)
 	free(operation->path);
 	free(operation->name);
 	free(operation->text);
+	free(operation->value);
 	free(operation->claim.key.bytes);
 	free(operation->queue.bytes);
 	free(operation->markers.bytes);
 	free(operation->next_page.bytes);
+	etcd_operation_forget_said(operation);
 	for (size_t i = 0; operation->proved && i < operation->count; i++)
 		free(operation->proved[i].key.bytes);
 	free(operation->proved);
@@ -84,7 +94,7 @@ void etcd_store_starve(struct store_etcd *store)
 	etcd_store_wake(store);
 }
 
-static void fail(struct operation *operation, int error)
+void etcd_operation_fail(struct operation *operation, int error)
 {
 	operation->is_failed = true;
 	operation->failure = error;
@@ -97,12 +107,16 @@ static void send_first(struct operation *operation)
 	struct store_etcd *store = operation->store;
 	int error = -ECONNRESET;
 
+	if (operation->say) {
+		etcd_batches_add(operation);
+		return;
+	}
 	/* What the engine asks goes out in its session only. */
 	if (grpc_is_connected(store->grpc) &&
 	    (etcd_operation_is_outside(operation) || store->step == SESSION_CONNECTED))
 		error = operation->send(operation);
 	if (error)
-		fail(operation, error == -ENOMEM ? -ECONNRESET : error);
+		etcd_operation_fail(operation, error == -ENOMEM ? -ECONNRESET : error);
 	else
 		etcd_store_wake(store);
 }
@@ -343,6 +357,16 @@ static void note_proof(struct store_etcd *store, int64_t sent_ms, uint64_t term)
 		store->events->on_renewed(store->context, etcd_lease_end(&store->lease));
 }
 
+int etcd_answer_read(struct store_etcd *store, int64_t sent_ms, const void *bytes, size_t count,
+		     Etcd__TxnResponse **ret)
+{
+	*ret = etcd__txn_response__unpack(NULL, count, bytes);
+	if (!*ret || !(*ret)->header)
+		return -EIO;
+	note_proof(store, sent_ms, (*ret)->header->raft_term);
+	return 0;
+}
+
 static void on_answer(void *context, int status, const char *text, const void *bytes, size_t count)
 {
 	struct operation *operation = context;
@@ -352,12 +376,8 @@ static void on_answer(void *context, int status, const char *text, const void *b
 
 	operation->call = NULL;
 	error = etcd_error(store, status, text, operation->doing, operation->path);
-	if (!error) {
-		answer = etcd__txn_response__unpack(NULL, count, bytes);
-		error = answer && answer->header ? 0 : -EIO;
-	}
 	if (!error)
-		note_proof(store, operation->sent_ms, answer->header->raft_term);
+		error = etcd_answer_read(store, operation->sent_ms, bytes, count, &answer);
 	operation->conclude(operation, error, answer);
 	if (answer)
 		etcd__txn_response__free_unpacked(answer, NULL);
@@ -398,6 +418,7 @@ void etcd_operations_conclude_failed(struct store_etcd *store)
 static void drop(struct operation *operation)
 {
 	forget_failure(operation);
+	etcd_batches_remove(operation);
 	if (operation->call)
 		grpc_cancel(operation->call);
 	etcd_operation_free(operation);
@@ -408,6 +429,7 @@ void etcd_operations_drop(struct store_etcd *store)
 	struct operation *operation, *next;
 	struct lane *lane, *next_lane;
 
+	etcd_batches_drop(store);
 	HASH_ITER (hh, store->lanes, lane, next_lane) {
 		DL_FOREACH_SAFE (lane->operations, operation, next) {
 			DL_DELETE(lane->operations, operation);
