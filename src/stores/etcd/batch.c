@@ -25,12 +25,17 @@
 /* A place takes three steps of a transaction at most, and two comparisons. */
 enum { BATCH_MAX = 32 };
 
+/* So many are under way at a time: one that is carried out, and one that waits for that. What is
+ * asked meanwhile would only wait at the server; here it becomes part of the next one. */
+enum { UNDER_WAY_MAX = 2 };
+
 _Static_assert(BATCH_MAX * 3 + 1 <= TRANSACTION_MAX, "a batch does not fit into a transaction");
 
 struct batch {
 	struct batch *prev, *next;
 	struct store_etcd *store;
 	struct grpc_call *call;
+	enum store_operation kind;
 	int64_t sent_ms;
 	size_t count;
 	struct operation *operations[BATCH_MAX];
@@ -43,22 +48,12 @@ static struct operation **list_of(struct operation *operation)
 	return operation->kind == STORE_WITHDRAW ? &store->ready_withdrawals : &store->ready_places;
 }
 
-void etcd_batches_add(struct operation *operation)
+int etcd_batches_add(struct operation *operation)
 {
 	struct operation **list = list_of(operation);
 
-	operation->is_ready = true;
 	DL_APPEND2(*list, operation, ready_prev, ready_next);
-	etcd_store_wake(operation->store);
-}
-
-void etcd_batches_remove(struct operation *operation)
-{
-	struct operation **list = list_of(operation);
-
-	if (operation->is_ready)
-		DL_DELETE2(*list, operation, ready_prev, ready_next);
-	operation->is_ready = false;
+	return 0;
 }
 
 void etcd_batches_drop(struct store_etcd *store)
@@ -70,6 +65,7 @@ void etcd_batches_drop(struct store_etcd *store)
 		grpc_cancel(batch->call);
 		free(batch);
 	}
+	store->ready_withdrawals = store->ready_places = NULL;
 }
 
 /* Each by itself. */
@@ -97,8 +93,7 @@ static bool is_lost(int status, const char *text)
 /* Of withdrawals none is. */
 static bool was_late(const struct batch *batch, const Etcd__TxnResponse *answer)
 {
-	return batch->operations[0]->kind == STORE_PLACE &&
-	       etcd_transaction_was_late(batch->store, answer);
+	return batch->kind == STORE_PLACE && etcd_transaction_was_late(batch->store, answer);
 }
 
 static void on_answer(void *context, int status, const char *text, const void *bytes, size_t count)
@@ -147,7 +142,7 @@ static void fill(struct batch *batch, struct operation **list, struct transactio
 		if (operation->alone && batch->count > 0)
 			return;
 		operation->alone |= batch->count == 0 && !operation->ready_next;
-		etcd_batches_remove(operation);
+		DL_DELETE2(*list, operation, ready_prev, ready_next);
 		operation->step = transaction->then.count;
 		error = operation->say(operation, transaction);
 		if (error)
@@ -183,8 +178,9 @@ static bool send_some(struct store_etcd *store, struct operation **list)
 	if (!batch)
 		return false;
 	batch->store = store;
+	batch->kind = (*list)->kind;
 	etcd_transaction_init(&transaction);
-	if ((*list)->kind == STORE_PLACE)
+	if (batch->kind == STORE_PLACE)
 		etcd_transaction_require_session(&transaction, store);
 	fill(batch, list, &transaction);
 	if (batch->count > 0)
@@ -201,15 +197,28 @@ static bool send_some(struct store_etcd *store, struct operation **list)
 	return true;
 }
 
+static size_t count_under_way(const struct store_etcd *store, enum store_operation kind)
+{
+	const struct batch *batch;
+	size_t count = 0;
+
+	DL_FOREACH (store->batches, batch)
+		count += batch->kind == kind;
+	return count;
+}
+
 static void send_all(struct store_etcd *store, struct operation **list)
 {
 	bool may_send = grpc_is_connected(store->grpc) && store->step == SESSION_CONNECTED;
 	struct operation *operation;
 
-	while (*list && may_send)
+	while (*list && may_send) {
+		if (count_under_way(store, (*list)->kind) >= UNDER_WAY_MAX)
+			return;
 		may_send = send_some(store, list);
+	}
 	while ((operation = *list)) {
-		etcd_batches_remove(operation);
+		DL_DELETE2(*list, operation, ready_prev, ready_next);
 		etcd_operation_fail(operation, -ECONNRESET);
 	}
 }

@@ -107,10 +107,6 @@ static void send_first(struct operation *operation)
 	struct store_etcd *store = operation->store;
 	int error = -ECONNRESET;
 
-	if (operation->say) {
-		etcd_batches_add(operation);
-		return;
-	}
 	/* What the engine asks goes out in its session only. */
 	if (grpc_is_connected(store->grpc) &&
 	    (etcd_operation_is_outside(operation) || store->step == SESSION_CONNECTED))
@@ -418,7 +414,6 @@ void etcd_operations_conclude_failed(struct store_etcd *store)
 static void drop(struct operation *operation)
 {
 	forget_failure(operation);
-	etcd_batches_remove(operation);
 	if (operation->call)
 		grpc_cancel(operation->call);
 	etcd_operation_free(operation);
@@ -429,7 +424,6 @@ void etcd_operations_drop(struct store_etcd *store)
 	struct operation *operation, *next;
 	struct lane *lane, *next_lane;
 
-	etcd_batches_drop(store);
 	HASH_ITER (hh, store->lanes, lane, next_lane) {
 		DL_FOREACH_SAFE (lane->operations, operation, next) {
 			DL_DELETE(lane->operations, operation);

@@ -5,13 +5,13 @@
  * (their form), batch.c (which of them share one), slots.c (which keys are in use), place.c,
  * withdraw.c, queue.c (list), claim.c (amend, mark, prove), watch.c and look.c.
  *
- * An operation is a transaction of etcd (KV.Txn); reads are transactions without writes, so they
- * are linearizable. Requests on one connection are carried out in no order. So there is a *lane*
- * for each lock, in which one operation is under way at a time, and the others wait in the order in
- * which they were called. A withdrawal waits only for those on the same claim: whatever else it
- * overtakes, or is carried out before it though it was called later, changes nothing but claims
- * that stand, by their create revisions; and no list shows a claim any more whose withdrawal was
- * called.
+ * An operation is a transaction of etcd (KV.Txn), or a part of one that it shares with others of
+ * its kind (batch.c); reads are transactions without writes, so they are linearizable. Requests on
+ * one connection are carried out in no order. So there is a *lane* for each lock, in which one
+ * operation is under way at a time, and the others wait in the order in which they were called. A
+ * withdrawal waits only for those on the same claim: whatever else it overtakes, or is carried out
+ * before it though it was called later, changes nothing but claims that stand, by their create
+ * revisions; and no list shows a claim any more whose withdrawal was called.
  *
  * A request whose answer did not come may be carried out later, also on behalf of a connection that
  * is lost: nothing that is read on the next connection tells. So a session has a key with its
@@ -68,13 +68,12 @@ struct operation {
 	/* Makes the request by etcd_operation_call(), or returns -ENOMEM, or what else is the
 	 * answer without a request. */
 	int (*send)(struct operation *operation);
-	/* In place of that, for an operation that is sent by batch.c: adds it to a transaction,
-	 * which has no other one if the operation is `alone`. Keys and texts have to last as long
-	 * as the operation. Returns 0 or -ENOMEM. */
+	/* For an operation that is sent by batch.c: adds it to a transaction, which has no other
+	 * one if the operation is `alone`. Keys and texts have to last as long as the operation.
+	 * Returns 0 or -ENOMEM. */
 	int (*say)(struct operation *operation, struct transaction *transaction);
-	bool is_ready; /* it is in one of the store's lists of those */
-	bool alone;    /* it is to have a transaction of its own */
-	size_t step;   /* its first one in the transaction */
+	bool alone;  /* it is to have a transaction of its own */
+	size_t step; /* its first one in the transaction */
 	/* Delivers the event. The answer is there if error is 0. Frees the operation, or sends it
 	 * again. */
 	void (*conclude)(struct operation *operation, int error, const Etcd__TxnResponse *answer);
@@ -257,11 +256,11 @@ bool etcd_queue_has_gone(struct store_etcd *store, const char *path, const char 
 
 /* batch.c */
 
-/* Has it sent by the end of this turn of the loop. */
-void etcd_batches_add(struct operation *operation);
-void etcd_batches_remove(struct operation *operation);
+/* The send() of an operation that has a say(): it goes out by etcd_batches_send(). Returns 0. */
+int etcd_batches_add(struct operation *operation);
+/* Sends them, at the end of a turn of the loop. */
 void etcd_batches_send(struct store_etcd *store);
-/* Without an event; so are their operations to be dropped. */
+/* Without an event. Their operations are to be dropped then. */
 void etcd_batches_drop(struct store_etcd *store);
 
 /* slots.c */

@@ -190,6 +190,7 @@ void etcd_place(struct store *base, void *tag, const char *path, const struct cl
 	operation->list = list;
 	operation->doing = "cannot place a claim of";
 	operation->say = say_place;
+	operation->send = etcd_batches_add;
 	operation->conclude = conclude_place;
 	etcd_operation_start(operation, true);
 }

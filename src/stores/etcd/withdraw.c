@@ -68,6 +68,7 @@ void etcd_withdraw(struct store *base, void *tag, const char *path, const char *
 	operation->marked = operation->alone = marker;
 	operation->doing = "cannot withdraw a claim of";
 	operation->say = say_withdraw;
+	operation->send = etcd_batches_add;
 	operation->conclude = conclude_withdraw;
 	etcd_operation_start(operation, waits);
 }
