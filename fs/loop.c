@@ -22,6 +22,7 @@
 #include "files/filesystem.h"
 #include "journal/journal.h"
 #include "kernel/lease_board.h"
+#include "kernel/mount_point.h"
 #include "kernel/notifier.h"
 #include "ops/serving.h"
 #include "restart/supervisor.h"
@@ -150,6 +151,16 @@ static void handle_request(struct loop *loop, const struct fuse_buf *buffer)
 	takeover_commit(filesystem, header.unique);
 }
 
+/* Returns 0 if the mount was unmounted; -errno if it is still there, dead: the service manager is
+ * to start a daemon that mounts anew. */
+static int judge_end(const char *mountpoint)
+{
+	if (!mount_point_is_left(mountpoint))
+		return 0;
+	log_error("%s: the mount was aborted", mountpoint);
+	return -ECONNABORTED;
+}
+
 static void read_requests(struct loop *loop, struct fuse_buf *buffer)
 {
 	struct fuse_session *session = loop->filesystem->session;
@@ -160,9 +171,11 @@ static void read_requests(struct loop *loop, struct fuse_buf *buffer)
 			continue;
 		if (got == -EAGAIN)
 			return;
-		if (got <= 0) { /* 0: unmounted */
+		if (got <= 0) { /* 0: the connection has ended */
 			if (got < 0)
 				log_error("reading from the kernel: %s", strerror(-got));
+			else
+				got = judge_end(loop->filesystem->mountpoint);
 			loop->left = false;
 			end(loop, got);
 			return;

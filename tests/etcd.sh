@@ -29,6 +29,15 @@ etcd_address() {
     echo "127.0.0.1:$(<"$dir/${1:-etcd}/port")"
 }
 
+# etcd_certificate NAME CA-NAME: $dir/NAME.pem and $dir/NAME.key, for this address, signed by the CA; which signs itself.
+etcd_certificate() {
+    local signer=()
+    [ "$1" = "$2" ] || signer=(-CA "$dir/$2.pem" -CAkey "$dir/$2.key")
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$1" \
+        -addext subjectAltName=IP:127.0.0.1 "${signer[@]}" -keyout "$dir/$1.key" -out "$dir/$1.pem" 2>>"$dir/openssl.err" ||
+        fail "openssl: $(tail -n 1 "$dir/openssl.err")"
+}
+
 # etcd_serves NAME: the member answers, and a majority with it.
 etcd_serves() {
     etcd_ask "$1" endpoint health >/dev/null 2>&1

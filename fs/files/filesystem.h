@@ -35,6 +35,7 @@
 #include <stdint.h>
 
 #include "config/config.h"
+#include "files/brief.h"
 #include "files/handle.h"
 #include "files/inode.h"
 #include "files/kept_request.h"
@@ -67,6 +68,7 @@ struct filesystem {
 	struct requests requests;
 	struct takeover *takeover;    /* while all this is restored */
 	int64_t now_ms;		      /* CLOCK_BOOTTIME */
+	bool calls_are_seen;	      /* the kernel tells which call a thread waits in */
 	bool exclusive_open_waits;    /* the kernel asks for attributes between CREATE and open(2)'s
 					 return */
 	char host[HOST_NAME_MAX + 1]; /* the host's name, for claims */
@@ -74,6 +76,7 @@ struct filesystem {
 	struct status *status;	      /* the tree .dlockfs */
 	struct steer *steers;	      /* orders on their way */
 	struct metrics metrics;
+	struct briefs briefs;
 	struct audit_note *audited;    /* who holds by flock or exclusive open: audit_note.h */
 	struct state_journal *journal; /* for the next daemon; NULL: nothing is kept */
 	struct takeover_marks *marks;  /* lines of restart/ in the journal; NULL: as above */

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "files/audit.h"
+#include "files/brief.h"
 #include "files/inode.h"
 #include "files/parked.h"
 #include "files/shard.h"
@@ -14,6 +15,7 @@ void handle_close(struct handle *handle)
 	 * process that asks for the same node (PARKED_BESIDE), and was not interrupted: it looks
 	 * again. */
 	parked_refuse_all(handle, -ESTALE);
+	brief_close(handle);
 	holder_leave_all(handle);
 	audit_closed(handle);
 	handle_free(handle);

@@ -107,21 +107,6 @@ int inode_create(struct filesystem *filesystem, const struct inode *parent, cons
 	return create(filesystem, join_path(parent, name), mode, uid, gid, ret);
 }
 
-/* Puts the text, which is going to be as long as that, on the account of the user. Returns false
- * when out of memory. */
-static bool charge_text(struct inode *inode, size_t bytes, uid_t uid)
-{
-	struct users *users = &inode->shard->filesystem->users;
-	size_t shares = user_shares_of_text(bytes);
-	struct user *user = shares > 0 ? user_add(users, uid, USER_NAMES, shares) : NULL;
-
-	if (user == NULL && shares > 0)
-		return false;
-	user_leave(users, inode->writer, USER_NAMES, user_shares_of_text(inode->text_bytes));
-	inode->writer = user;
-	return true;
-}
-
 static void free_if_unused(struct filesystem *filesystem, struct inode *inode)
 {
 	if (inode->parent != NULL || inode == filesystem->inodes.root)
@@ -131,10 +116,9 @@ static void free_if_unused(struct filesystem *filesystem, struct inode *inode)
 	leave_name(filesystem, inode);
 	if (inode->handles > 0)
 		return;
-	charge_text(inode, 0, inode->maker);
+	text_free(inode);
 	state_journal_remove(filesystem->journal, &inode->item);
 	HASH_DELETE(by_node, filesystem->inodes.by_node, inode);
-	free(inode->text);
 	free(inode->path);
 	free(inode);
 }
@@ -209,14 +193,8 @@ void inode_take_name(struct filesystem *filesystem, struct inode *inode, bool wi
 				       user_shares_of_path(strlen(inode->path)));
 	if (inode->user == NULL)
 		return;
-	if (former != NULL && with_text) {
-		inode->text = former->text;
-		inode->text_bytes = former->text_bytes;
-		inode->writer = former->writer;
-		former->text = NULL;
-		former->text_bytes = 0;
-		former->writer = NULL;
-	}
+	if (former != NULL && with_text)
+		text_move(former, inode);
 	if (former != NULL)
 		inode_detach(filesystem, former);
 	if (inode_attach(parent, inode) != 0)
@@ -300,9 +278,9 @@ void inode_stat(const struct inode *inode, struct stat *attr)
 		.st_nlink = inode->parent != NULL,
 		.st_uid = access.uid,
 		.st_gid = access.gid,
-		.st_size = (off_t)inode->text_bytes,
-		.st_blksize = TEXT_BYTES_MAX,
-		.st_blocks = inode->text_bytes > 0 ? TEXT_BYTES_MAX / 512 : 0,
+		.st_size = (off_t)inode->text.count,
+		.st_blksize = TEXT_BLOCK_BYTES,
+		.st_blocks = text_blocks(&inode->text) * (TEXT_BLOCK_BYTES / 512),
 		.st_atim = inode->atime,
 		.st_mtim = inode->mtime,
 		.st_ctim = inode->ctime,
@@ -327,53 +305,28 @@ void inode_entry(const struct inode *inode, struct fuse_entry_param *entry)
 	inode_stat(inode, &entry->attr);
 }
 
-/* Cuts the text, or extends it with zeros, whatever the user may have. Returns 0 or -ENOMEM. */
-static int resize(struct inode *inode, size_t bytes, uid_t uid)
+static void note_change(struct inode *inode)
 {
-	size_t former = inode->text_bytes;
-
-	if (bytes > former) {
-		char *grown = realloc(inode->text, bytes);
-		if (grown == NULL)
-			return -ENOMEM;
-		inode->text = grown;
-		memset(grown + former, 0, bytes - former);
-	}
-	if (!charge_text(inode, bytes, uid))
-		return -ENOMEM;
-	if (bytes == 0) {
-		free(inode->text);
-		inode->text = NULL;
-	} else if (bytes < former) {
-		char *smaller = realloc(inode->text, bytes);
-		if (smaller != NULL)
-			inode->text = smaller;
-	}
-	inode->text_bytes = bytes;
-	return 0;
+	inode->mtime = inode->ctime = inode_time();
+	inode_mark(inode);
 }
 
 int inode_resize(struct inode *inode, off_t size, uid_t uid)
 {
-	const struct user *writer = inode->writer;
-	size_t former = user_shares_of_text(inode->text_bytes);
-	int error = 0;
+	int error = text_resize(inode, size, uid);
 
-	if (size < 0 || size > TEXT_BYTES_MAX)
-		return -EFBIG;
-	size_t shares = user_shares_of_text((size_t)size);
-	if (shares > former)
-		error = user_check(inode->shard->filesystem, uid, USER_NAMES,
-				   writer != NULL && writer->uid == uid ? shares - former : shares);
-	else if (writer != NULL)
-		uid = writer->uid;
 	if (error == 0)
-		error = resize(inode, (size_t)size, uid);
-	if (error != 0)
-		return error;
-	inode->mtime = inode->ctime = inode_time();
-	inode_mark(inode);
-	return 0;
+		note_change(inode);
+	return error;
+}
+
+int inode_write(struct inode *inode, const char *data, size_t bytes, off_t offset, uid_t uid)
+{
+	int error = text_write(inode, data, bytes, offset, uid);
+
+	if (error == 0)
+		note_change(inode);
+	return error;
 }
 
 void inode_recreate(struct inode *inode, mode_t mode, uid_t uid, gid_t gid, bool keeps_text)
@@ -442,10 +395,7 @@ void inode_save(const struct inode *inode, FILE *out)
 	state_number(out, "ctime", ns_of(inode->ctime));
 	if (inode->idle)
 		state_number(out, "idle_since_ms", inode->idle_since_ms);
-	if (inode->text_bytes > 0)
-		state_bytes(out, "text", inode->text, inode->text_bytes);
-	if (inode->writer != NULL)
-		state_unsigned(out, "writer", inode->writer->uid);
+	text_save(&inode->text, out);
 	state_end(out);
 }
 
@@ -507,22 +457,6 @@ static void restore_name(struct filesystem *filesystem, struct inode *inode,
 	parent->ctime = ctime;
 }
 
-static void restore_text(struct inode *inode, struct state_reader *in)
-{
-	size_t bytes;
-	const void *text = state_get_bytes(in, "text", &bytes);
-	uid_t writer = inode->maker; /* of the state of a version that did not note it */
-
-	if (state_has(in, "writer"))
-		writer = (uid_t)state_get_unsigned(in, "writer", UINT32_MAX);
-	if (bytes > TEXT_BYTES_MAX || inode_is_directory(inode))
-		state_refuse(in, "text", "what fits into a file");
-	else if (resize(inode, bytes, writer) != 0)
-		state_starve(in);
-	else if (bytes > 0)
-		memcpy(inode->text, text, bytes);
-}
-
 static void restore_idle(struct filesystem *filesystem, struct inode *inode,
 			 struct state_reader *in)
 {
@@ -567,7 +501,7 @@ int inode_restore(struct filesystem *filesystem, struct state_reader *in)
 	if (state_has(in, "idle_since_ms"))
 		restore_idle(filesystem, inode, in);
 	if (state_has(in, "text"))
-		restore_text(inode, in);
+		text_restore(inode, in);
 	restore_attributes(inode, in);
 	return state_failed(in) ? -EINVAL : 0;
 }

@@ -26,11 +26,11 @@
 #include <uthash.h>
 
 #include "files/access.h"
+#include "files/text.h"
 #include "journal/journal.h"
 #include "journal/text.h"
 
 #define PATH_BYTES_MAX 4095 /* of a lock's path below the mount */
-#define TEXT_BYTES_MAX 4096 /* of the text in a lock file */
 
 #define NODES_END ((uint64_t)1 << 62) /* of inodes: from here on those of .dlockfs */
 
@@ -47,9 +47,8 @@ struct inode {
 	struct inode *children; /* of a directory, by name */
 	nlink_t directories;	/* among them */
 	struct inode *idle_prev, *idle_next;
-	uid_t maker;	     /* the user on whose account it is */
-	struct user *user;   /* with the shares of USER_NAMES for it; NULL once it has no name */
-	struct user *writer; /* with those for its text; NULL: the text has none */
+	uid_t maker;	   /* the user on whose account it is */
+	struct user *user; /* with the shares of USER_NAMES for it; NULL once it has no name */
 	struct inode *user_idle_prev, *user_idle_next; /* in user->idle */
 	int64_t idle_since_ms;
 	bool idle;		 /* in inodes->idle */
@@ -61,8 +60,7 @@ struct inode {
 	uid_t uid;
 	gid_t gid;
 	struct access access; /* counts instead of these three, if it is fixed */
-	char *text;	      /* text_bytes long; NULL while empty */
-	size_t text_bytes;
+	struct text text;
 	char *path;	     /* "" for the root */
 	struct shard *shard; /* the shard that has the lock at that path */
 	const char *name;    /* the last component of path */
@@ -78,7 +76,8 @@ struct inodes {
 /* Something that inode_save() writes has changed. */
 void inode_mark(struct inode *inode);
 
-/* Writes the inode. Directories go before what is in them, as in the order of their nodes. */
+/* Writes the inode, up to what text_save_blocks() writes. Directories go before what is in them, as
+ * in the order of their nodes. */
 void inode_save(const struct inode *inode, FILE *out);
 
 /* Makes the inode that the present line describes, or sets the root's members from it. Returns 0;
@@ -146,6 +145,9 @@ void inode_recreate(struct inode *inode, mode_t mode, uid_t uid, gid_t gid, bool
 /* Cuts the text; or extends it with zeros, on the account of `uid`. Returns 0; -EFBIG, -EDQUOT or
  * -ENOMEM. */
 int inode_resize(struct inode *inode, off_t size, uid_t uid);
+
+/* Writes into the text, which is extended as far as that takes. Returns the same. */
+int inode_write(struct inode *inode, const char *data, size_t bytes, off_t offset, uid_t uid);
 
 /* Owner, group and mode, as stat(2) shows them. */
 struct access inode_access(const struct inode *inode);

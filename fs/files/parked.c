@@ -13,6 +13,7 @@
 
 #include "files/answers.h"
 #include "files/audit.h"
+#include "files/brief.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
@@ -400,6 +401,8 @@ void parked_decide(struct parked *parked, int result)
 		if (result == 0)
 			inode_recreate(handle->inode, opening->mode, opening->uid, opening->gid,
 				       opening->keeps_text);
+		if (result == 0)
+			brief_grant(handle);
 	}
 	parked->decided = true;
 	parked->result = result;

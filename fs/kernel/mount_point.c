@@ -216,6 +216,16 @@ void mount_point_unmount_dead(const char *path)
 		mount_point_unmount(path);
 }
 
+bool mount_point_is_left(const char *path)
+{
+	const struct timespec pause = {.tv_nsec = UNMOUNTING_MS * 1000000L};
+
+	if (!mount_point_is_ours(path))
+		return false;
+	nanosleep(&pause, NULL);
+	return mount_point_is_ours(path);
+}
+
 /* Unmounts what a dead dlockfs has left at the path. */
 static int clear_mount(const char *path, const char *type, bool abandoned, char *why,
 		       size_t why_bytes)

@@ -32,6 +32,10 @@ bool mount_point_is_alive(const char *path);
 /* Whether the topmost mount there is a dlockfs, alive or dead. */
 bool mount_point_is_ours(const char *path);
 
+/* Whether the mount stays though its connection has ended: it was aborted, not unmounted. Who
+ * unmounts by force ends the connection first: waits a moment for that. */
+bool mount_point_is_left(const char *path);
+
 /* The device number of the topmost mount there, if that is a dlockfs: its name in fusectl. Does not
  * call the file system. 0: there is none. */
 unsigned int mount_point_device(const char *path);

@@ -313,14 +313,13 @@ _Noreturn void notifier_process_run(char *const *arguments)
 	pid_t own = fork();
 	if (own != 0)
 		_exit(own > 0 ? EXIT_SUCCESS : EXIT_FAILURE);
-	setsid();
 	if (chdir("/") < 0)
 		_exit(EXIT_FAILURE);
-	prctl(PR_SET_NAME, "dlockfs-guard");
 	pid_t self = getpid();
 	pid_t writer = fork();
 	if (writer == 0)
 		run_writer(self);
+	prctl(PR_SET_NAME, "dlockfs-guard"); /* not before the writer is another process */
 	if (writer > 0)
 		guard(writer, daemon, journal, arguments[ARGUMENT_MOUNTPOINT]);
 	close(CONNECTION); /* before the socket tells of the end */
@@ -359,16 +358,21 @@ static int spawn_self(const posix_spawn_file_actions_t *actions, int journal,
 	};
 	char path[PATH_MAX];
 	ssize_t length = readlink(self, path, sizeof(path) - 1);
+	posix_spawnattr_t attributes;
 	int error = ENOENT;
 
 	snprintf(number, sizeof(number), "%d", journal);
 	snprintf(daemon, sizeof(daemon), "%d", (int)getpid());
+	posix_spawnattr_init(&attributes);
+	/* From the beginning: a signal to the daemon's process group is not for the guard. */
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
 	if (length > 0) {
 		path[length] = '\0';
-		error = posix_spawn(child, path, actions, NULL, arguments, environ);
+		error = posix_spawn(child, path, actions, &attributes, arguments, environ);
 	}
 	if (error == ENOENT)
-		error = posix_spawn(child, self, actions, NULL, arguments, environ);
+		error = posix_spawn(child, self, actions, &attributes, arguments, environ);
+	posix_spawnattr_destroy(&attributes);
 	return -error;
 }
 

@@ -18,14 +18,18 @@
 #include "status/status.h"
 
 /* Answers EIO to every request through a handle that has lost its lock. */
-static bool refuse_fenced(fuse_req_t req, fuse_ino_t node, const struct fuse_file_info *info)
+static bool refuse_fenced(fuse_req_t req, const struct handle *handle)
 {
-	struct handle *handle =
-		info != NULL ? handle_find(&filesystem_of(req)->handles, node, info) : NULL;
 	if (handle == NULL || !handle->fenced)
 		return false;
 	fuse_reply_err(req, EIO);
 	return true;
+}
+
+/* The handle that the request goes through; NULL: none. */
+static struct handle *handle_of(fuse_req_t req, fuse_ino_t node, const struct fuse_file_info *info)
+{
+	return info != NULL ? handle_find(&filesystem_of(req)->handles, node, info) : NULL;
 }
 
 static void reply_attr(fuse_req_t req, const struct inode *inode)
@@ -124,7 +128,7 @@ void op_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 {
 	struct inode *inode = inode_find(&filesystem_of(req)->inodes, node);
 
-	if (refuse_fenced(req, node, info))
+	if (refuse_fenced(req, handle_of(req, node, info)))
 		return;
 	if (status_owns(node)) {
 		fuse_reply_err(req, EROFS);
@@ -171,19 +175,22 @@ void op_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 		return;
 	}
 	struct inode *inode = inode_find(&filesystem_of(req)->inodes, node);
+	struct handle *handle = handle_of(req, node, info);
 
-	if (refuse_fenced(req, node, info))
+	if (handle != NULL)
+		brief_use(handle);
+	if (refuse_fenced(req, handle))
 		return;
 	if (inode == NULL) {
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
-	if (offset < 0 || (uint64_t)offset >= inode->text_bytes) {
+	if (offset < 0 || (uint64_t)offset >= inode->text.count) {
 		fuse_reply_buf(req, NULL, 0);
 		return;
 	}
-	size_t left = inode->text_bytes - (size_t)offset;
-	fuse_reply_buf(req, inode->text + offset, size < left ? size : left);
+	size_t left = inode->text.count - (size_t)offset;
+	fuse_reply_buf(req, inode->text.bytes + offset, size < left ? size : left);
 }
 
 /* Valid replies: write, err. */
@@ -191,28 +198,23 @@ void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, of
 	      struct fuse_file_info *info)
 {
 	struct inode *inode = inode_find(&filesystem_of(req)->inodes, node);
-	int error = 0;
+	struct handle *handle = handle_of(req, node, info);
 
-	if (refuse_fenced(req, node, info))
+	if (refuse_fenced(req, handle))
 		return;
 	if (inode == NULL) {
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
 	if (info->flags & O_APPEND)
-		offset = (off_t)inode->text_bytes;
-	if (offset < 0 || offset > TEXT_BYTES_MAX || size > (size_t)(TEXT_BYTES_MAX - offset))
-		error = -EFBIG;
-	else if ((size_t)offset + size > inode->text_bytes)
-		error = inode_resize(inode, offset + (off_t)size, fuse_req_ctx(req)->uid);
+		offset = (off_t)inode->text.count;
+	int error = inode_write(inode, data, size, offset, fuse_req_ctx(req)->uid);
 	if (error != 0) {
 		fuse_reply_err(req, -error);
 		return;
 	}
-	if (size > 0)
-		memcpy(inode->text + offset, data, size);
-	inode->mtime = inode->ctime = inode_time();
-	inode_mark(inode);
+	if (handle != NULL)
+		brief_write(handle, req);
 	fuse_reply_write(req, size);
 }
 
@@ -244,8 +246,8 @@ void op_poll(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info,
 void op_statfs(fuse_req_t req, fuse_ino_t node)
 {
 	struct statvfs answer = {
-		.f_bsize = TEXT_BYTES_MAX,
-		.f_frsize = TEXT_BYTES_MAX,
+		.f_bsize = TEXT_BLOCK_BYTES,
+		.f_frsize = TEXT_BLOCK_BYTES,
 		.f_files = HASH_CNT(by_node, filesystem_of(req)->inodes.by_node),
 		.f_namemax = NAME_BYTES_MAX,
 	};

@@ -92,8 +92,10 @@ static struct handle *find_usable(fuse_req_t req, fuse_ino_t node,
 		fuse_reply_err(req, EINVAL); /* fcntl(2) has it for such types of files */
 		return NULL;
 	}
-	if (handle != NULL && !handle->fenced)
+	if (handle != NULL && !handle->fenced) {
+		brief_use(handle);
 		return handle;
+	}
 	fuse_reply_err(req, handle == NULL ? EBADF : EIO);
 	return NULL;
 }

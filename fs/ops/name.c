@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names. A lookup never finds a lock file, though it finds directories: the kernel answers EEXIST
+ * Names. A lookup does not find a lock file, though it finds directories: the kernel answers EEXIST
  * by itself to an exclusive open of any name that lookup finds, so a name that was found could
  * never be waited for. Names in use are in the kernel's cache instead, where CREATE has put them
  * for good. An exclusive open does not use that cache: its lookup gets ENOENT, and the open reaches
- * CREATE. Loop thread only.
+ * CREATE.
+ *
+ * Nor do calls that make a name, or rename(2) for its target, use the cache; but what they do not
+ * find is hidden afterwards, as the cache has learned that it is not there. So their lookups find
+ * the lock file: then the kernel itself refuses those that make a name with EEXIST. Loop thread
+ * only.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,6 +18,7 @@
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/user.h"
+#include "kernel/calling.h"
 #include "kernel/notifier.h"
 #include "kernel/request.h"
 #include "ops/ops.h"
@@ -35,6 +41,13 @@ static void reply_no_entry(fuse_req_t req)
 	fuse_reply_entry(req, &entry);
 }
 
+/* Whether the lookup finds the inode. */
+static bool is_found(fuse_req_t req, const struct inode *inode)
+{
+	return inode_is_directory(inode) ||
+	       (filesystem_of(req)->calls_are_seen && calling_makes_name(fuse_req_ctx(req)->pid));
+}
+
 /* Valid replies: entry, err. */
 void op_lookup(fuse_req_t req, fuse_ino_t parent_node, const char *name)
 {
@@ -51,7 +64,7 @@ void op_lookup(fuse_req_t req, fuse_ino_t parent_node, const char *name)
 
 	if (strlen(name) > NAME_BYTES_MAX)
 		fuse_reply_err(req, ENAMETOOLONG);
-	else if (inode != NULL && inode_is_directory(inode))
+	else if (inode != NULL && is_found(req, inode))
 		reply_entry(req, inode);
 	else if (inode == NULL && parent != NULL)
 		reply_no_entry(req);

@@ -50,6 +50,7 @@ static void prove(fuse_req_t req, struct handle *handle, enum parked_kind kind)
 	bool holds = engine_file_holds(handle->owner);
 	int error = holds ? user_check(handle->filesystem, uid, USER_WAITERS, 1) : 0;
 
+	brief_use(handle);
 	if (error != 0) {
 		fuse_reply_err(req, -error);
 		return;

@@ -34,15 +34,13 @@
 /* How many bytes libfuse reserves for everything but the data of a write. */
 #define REQUEST_HEADERS_BYTES 4096
 
-/* Since Linux 5.7 the kernel checks attributes anew after CREATE; before, open(2) returns at once.
- */
-static bool kernel_asks_before_open_returns(void)
+static bool kernel_is_of_5(unsigned int least)
 {
 	struct utsname name;
 	unsigned int major = 0, minor = 0;
 	if (uname(&name) < 0 || sscanf(name.release, "%u.%u", &major, &minor) != 2)
 		return false;
-	return major > 5 || (major == 5 && minor >= 7);
+	return major > 5 || (major == 5 && minor >= least);
 }
 
 static void op_init(void *userdata, struct fuse_conn_info *connection)
@@ -77,7 +75,11 @@ int serving_init(struct filesystem *filesystem, const struct config *config,
 		.config = config,
 		.shards = *shards,
 		.inodes.last_node = FUSE_ROOT_ID - 1,
-		.exclusive_open_waits = kernel_asks_before_open_returns(),
+		/* From there on calling_makes_name() is safe. */
+		.calls_are_seen = kernel_is_of_5(11),
+		/* From there on the kernel checks attributes anew after CREATE; before, open(2)
+		 * returns at once. */
+		.exclusive_open_waits = kernel_is_of_5(7),
 	};
 	for (size_t i = 0; i < shards->count; i++)
 		shards->list[i].filesystem = filesystem;
@@ -135,6 +137,7 @@ void serving_finish(struct filesystem *filesystem)
 	while (filesystem->inodes.by_node != NULL)
 		inode_free_tree(filesystem, filesystem->inodes.by_node);
 	op_dir_finish(filesystem);
+	briefs_finish(&filesystem->briefs);
 	status_close_all(filesystem);
 	status_destroy(filesystem->status);
 	filesystem->status = NULL;

@@ -346,6 +346,16 @@ static int restore_inode(struct restoring *restoring)
 	return inode_restore(restoring->filesystem, restoring->in);
 }
 
+static int restore_text(struct restoring *restoring)
+{
+	struct state_reader *in = restoring->in;
+	struct inode *inode = inode_find(&restoring->filesystem->inodes,
+					 state_get_unsigned(in, "node", NODES_MAX));
+
+	return inode != NULL ? text_restore_block(inode, in)
+			     : state_refuse(in, "node", "that of a file");
+}
+
 static int restore_status(struct restoring *restoring)
 {
 	return status_node_restore(restoring->filesystem->status, restoring->in);
@@ -489,9 +499,10 @@ static const struct {
 	const char *word;
 	int (*restore)(struct restoring *restoring);
 } lines[] = {
-	{"inode", restore_inode},     {"status", restore_status},   {"handle", restore_handle},
-	{"parked", restore_parked},   {"request", restore_request}, {"holder", restore_holder},
-	{"numbers", restore_numbers}, {"forget", note_order},	    {"shard", restore_shard},
+	{"inode", restore_inode},   {"text", restore_text},	  {"status", restore_status},
+	{"handle", restore_handle}, {"parked", restore_parked},	  {"request", restore_request},
+	{"holder", restore_holder}, {"numbers", restore_numbers}, {"forget", note_order},
+	{"shard", restore_shard},
 };
 
 static int restore_line(struct restoring *restoring)

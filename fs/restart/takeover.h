@@ -25,7 +25,7 @@
  *
  *   dlockfs   the format, and the process: where it was started, what it has mounted
  *   store     one of the configuration, with its session
- *   inode, status, handle, parked, request, holder, forget, numbers   the file system
+ *   inode, text, status, handle, parked, request, holder, forget, numbers   the file system
  *   shard     which of the stores the engine's lines behind it are of
  *   end       the last line: nothing is missing
  *
@@ -38,7 +38,7 @@
 #include "files/shard.h"
 #include "journal/text.h"
 
-#define TAKEOVER_FORMAT	     6 /* the format that this program writes, */
+#define TAKEOVER_FORMAT	     7 /* the format that this program writes, */
 #define TAKEOVER_READER	     3 /* the oldest that can read it, */
 #define TAKEOVER_OLDEST	     3 /* and the oldest that this program reads */
 #define TAKEOVER_ENVIRONMENT "DLOCKFS_TAKE_OVER"

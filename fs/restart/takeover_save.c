@@ -251,8 +251,10 @@ void takeover_save(const struct filesystem *filesystem, const struct takeover_pr
 	save_process(filesystem, process, out);
 	for (size_t i = 0; i < filesystem->shards.count; i++)
 		save_store(&filesystem->shards.list[i], out);
-	for (inode = filesystem->inodes.by_node; inode != NULL; inode = inode->by_node.next)
+	for (inode = filesystem->inodes.by_node; inode != NULL; inode = inode->by_node.next) {
 		inode_save(inode, out);
+		text_save_blocks(&inode->text, out);
+	}
 	for (node = filesystem->status->by_number; node != NULL; node = node->by_number.next)
 		status_node_save(node, out);
 	save_handles(filesystem, out);

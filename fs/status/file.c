@@ -85,6 +85,18 @@ static void write_shard(const struct shard *shard, FILE *out)
 	engine_each_worn(shard->engine, write_worn, out);
 }
 
+/* The last exclusive open that was brief, and how many there were. */
+static void write_briefs(const struct briefs *briefs, FILE *out)
+{
+	if (briefs->path == NULL)
+		return;
+	fputs("brief_open=", out);
+	escape_write(out, briefs->path);
+	fprintf(out, " pid=%d command=", (int)briefs->writer.pid);
+	escape_write(out, briefs->writer.command);
+	fprintf(out, " count=%" PRIu64 "\n", briefs->count);
+}
+
 /* A block for each store, with an empty line between. */
 static void write_status(const struct filesystem *filesystem, FILE *out)
 {
@@ -96,6 +108,7 @@ static void write_status(const struct filesystem *filesystem, FILE *out)
 		(filesystem->now_ms - filesystem->status->started_ms) / 1000);
 	write_shard(&filesystem->shards.list[0], out);
 	fprintf(out, "exclusive_open_waits=%s\n", filesystem->exclusive_open_waits ? "yes" : "no");
+	write_briefs(&filesystem->briefs, out);
 	fprintf(out, "survives_kill=%s\n",
 		filesystem->survives_kill && !state_journal_has_failed(filesystem->journal) ? "yes"
 											    : "no");

@@ -122,7 +122,7 @@ void status_node_stat(const struct config *config, const struct status_node *nod
 		.st_nlink = is_directory(node) ? 2 : 1,
 		.st_uid = getuid(),
 		.st_gid = getgid(),
-		.st_blksize = TEXT_BYTES_MAX,
+		.st_blksize = TEXT_BLOCK_BYTES,
 	};
 	if (access.fixed) {
 		attr->st_mode = (attr->st_mode & S_IFMT) | (access.mode & 0555);

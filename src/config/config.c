@@ -97,6 +97,8 @@ const struct config_key config_keys[] = {
 	 "fcntl fails with ENOLCK if the process would hold more byte ranges, in all files"},
 	{"locks", "file_ranges", NUMBER, IN_POLICY(file_ranges), 1, FILE_RANGES_MAX, "16384", false,
 	 "fcntl fails with ENOLCK if this host would hold more byte ranges in the file"},
+	{"locks", "text_limit", NUMBER, IN_POLICY(text_limit), 0, CONFIG_TEXT_LIMIT_MAX, "4096",
+	 false, "a write that would make the file longer than so many bytes fails with EFBIG"},
 	{"locks", "on_lost", EIO_OR_SIGNAL, IN_POLICY(on_lost), 0, 0, "eio", false,
 	 "what a process gets that has lost its lock: EIO alone, or this signal too"},
 	{"locks", "on_revoke", NONE_OR_SIGNAL, IN_POLICY(on_revoke), 0, 0, "none", false,

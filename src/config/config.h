@@ -39,6 +39,7 @@
 #define CONFIG_AUTO    INT64_C(-1)
 
 #define CONFIG_LOCK_DELAY_MAX_MS (60 * 60 * 1000)
+#define CONFIG_TEXT_LIMIT_MAX	 (1024 * 1024)
 
 /* The keys that may differ from lock to lock. */
 struct lock_policy {
@@ -58,6 +59,8 @@ struct lock_policy {
 	/* Record locks fail with ENOLCK beyond: */
 	int64_t process_ranges; /* so many ranges of one process, in all files of this host */
 	int64_t file_ranges;	/* so many ranges in one file, of all processes of this host */
+	int64_t text_limit; /* a write that would make the file longer, in bytes, fails with EFBIG
+			     */
 	int64_t on_lost;   /* the signal for a process that has lost its lock; 0: none, EIO alone */
 	int64_t on_revoke; /* the signal for a process that is asked to release it; 0: none */
 	int64_t recipe;	   /* enum claim_recipe: which other clients the lock is shared with */

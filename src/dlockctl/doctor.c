@@ -222,6 +222,29 @@ static void check_numbers(struct doctor *doctor, const char *status)
 	free(where);
 }
 
+/* Programs that take the file itself for the lock. */
+static void check_brief_opens(struct doctor *doctor, const char *status)
+{
+	char *line = tree_value(status, "brief_open");
+
+	if (line == NULL)
+		return;
+	char *name = text_decode(line, strcspn(line, " "));
+	char *pid = word_value(line, "pid"), *command = word_value(line, "command");
+	char *shown = text_decode(command, strlen(command)), *count = word_value(line, "count");
+	say(doctor, RESULT_WARNING, "style",
+	    "%s: process %s (%s) has made the file by an exclusive open and closed it at once, "
+	    "which released the lock (%s such opens); if the file itself is to be the lock, set "
+	    "style = file",
+	    name, pid, shown, count);
+	free(name);
+	free(pid);
+	free(command);
+	free(shown);
+	free(count);
+	free(line);
+}
+
 static void check_status(struct doctor *doctor, const struct probe *probe)
 {
 	if (!probe->file_answered) {
@@ -242,6 +265,7 @@ static void check_status(struct doctor *doctor, const struct probe *probe)
 		check_fenced(doctor, status);
 		check_numbers(doctor, status);
 	}
+	check_brief_opens(doctor, probe->text);
 	char *waits = tree_value(probe->text, "exclusive_open_waits");
 	if (waits != NULL && strcmp(waits, "no") == 0)
 		say(doctor, RESULT_WARNING, "kernel",

@@ -175,7 +175,7 @@ void engine_advance(struct engine *engine, int64_t now_ms)
 	engine_beat(engine);
 	engine_touch(engine);
 	engine_mind_silence(engine);
-	decisions_tell(engine);
+	engine_finish(engine);
 }
 
 int64_t engine_deadline(const struct engine *engine)
@@ -184,6 +184,8 @@ int64_t engine_deadline(const struct engine *engine)
 	const struct timer *test = timers_first(&engine->test_timers);
 	int64_t deadline_ms = engine_lease_deadline(engine);
 	int64_t silence_ms = engine_silence_deadline(engine);
+	if (engine->barred && engine_may_grant(engine))
+		return engine->now_ms;
 	if (silence_ms < deadline_ms)
 		deadline_ms = silence_ms;
 	if (engine->retry_ms < deadline_ms)

@@ -193,39 +193,14 @@ void session_changed(struct engine *engine, enum store_session session, int64_t 
 	change_session(engine, session);
 }
 
-/* What waited only because nothing could be granted. */
-static void resettle(struct engine *engine)
-{
-	struct lock *lock;
-	struct claim *claim;
-	for (lock = engine->locks; lock != NULL; lock = lock->hh.next) {
-		CLAIMS_FOREACH (lock->queue.first, claim) {
-			if (claim->state == CLAIM_WAITING && claim->place.blocker == NULL)
-				queue_judge(claim);
-		}
-		handoffs_settle(lock);
-	}
-}
-
-/* Something more is known of the lease. */
-static void grant_again(struct engine *engine)
-{
-	if (!engine->barred || !engine_may_grant(engine))
-		return;
-	engine->barred = false;
-	resettle(engine);
-}
-
 void engine_acknowledged(struct engine *engine, int64_t sent_ms)
 {
 	round_trip_note(&engine->round_trip, engine->now_ms - sent_ms);
-	grant_again(engine);
 }
 
 void session_renewed(struct engine *engine)
 {
 	engine_mark(engine);
-	grant_again(engine);
 }
 
 bool engine_doubt(struct engine *engine, int64_t now_ms)
@@ -357,7 +332,6 @@ void engine_touch(struct engine *engine)
 void session_touched(struct engine *engine)
 {
 	engine->touching = false;
-	grant_again(engine);
 }
 
 void engine_hurry_beat(struct engine *engine)

@@ -40,6 +40,7 @@
 #include "engine/decisions.h"
 #include "engine/delay.h"
 #include "engine/grace.h"
+#include "engine/handoff.h"
 #include "engine/lock.h"
 #include "engine/numbers.h"
 #include "engine/precedence.h"
@@ -323,8 +324,27 @@ static void judge(struct claim *claim)
 		claim_grant(claim);
 }
 
+/* More is known of the lease: what waited only because nothing could be granted. Not as soon as it
+ * is known, because what the answer that proves it says of the queue comes first. */
+static void settle_barred(struct engine *engine)
+{
+	struct lock *lock;
+	struct claim *claim;
+	if (!engine->barred || !engine_may_grant(engine))
+		return;
+	engine->barred = false;
+	for (lock = engine->locks; lock != NULL; lock = lock->hh.next) {
+		CLAIMS_FOREACH (lock->queue.first, claim) {
+			if (claim->state == CLAIM_WAITING && claim->place.blocker == NULL)
+				queue_judge(claim);
+		}
+		handoffs_settle(lock);
+	}
+}
+
 void engine_finish(struct engine *engine)
 {
+	settle_barred(engine);
 	decisions_tell(engine);
 	while (engine->changed != NULL) {
 		struct claim *claim = engine->changed->changed_next; /* the first */

@@ -12,7 +12,7 @@
 
 /* These lines are written with each change of a lock, for which printf(3) would be too slow. */
 
-enum { DIGITS_MAX = 20, ESCAPED_AT_ONCE = 64 };
+enum { DIGITS_MAX = 20, ESCAPED_AT_ONCE = 256 };
 
 void state_begin(FILE *out, const char *word)
 {
@@ -55,34 +55,34 @@ static bool is_plain(unsigned char byte)
 	return byte > ' ' && byte < 0x7f && byte != '%';
 }
 
-/* Writes the bytes up to the first plain one, or the end. Returns how many. */
-static size_t put_escaped(FILE *out, const unsigned char *bytes, size_t count)
+/* Escapes the bytes. Returns the end of what was written. */
+static char *escape(const unsigned char *bytes, size_t count, char *to)
 {
 	static const char hex[] = "0123456789ABCDEF";
-	char escaped[3 * ESCAPED_AT_ONCE];
-	size_t done = 0;
 
-	while (done < count && done < ESCAPED_AT_ONCE && !is_plain(bytes[done])) {
-		escaped[3 * done] = '%';
-		escaped[3 * done + 1] = hex[bytes[done] >> 4];
-		escaped[3 * done + 2] = hex[bytes[done] & 15];
-		done++;
+	for (size_t i = 0; i < count; i++) {
+		if (is_plain(bytes[i])) {
+			*to++ = (char)bytes[i];
+			continue;
+		}
+		*to++ = '%';
+		*to++ = hex[bytes[i] >> 4];
+		*to++ = hex[bytes[i] & 15];
 	}
-	fwrite_unlocked(escaped, 3, done, out);
-	return done;
+	return to;
 }
 
 void state_bytes(FILE *out, const char *key, const void *bytes, size_t count)
 {
-	const unsigned char *at = bytes, *end = at + count;
+	const unsigned char *at = bytes;
+	char escaped[3 * ESCAPED_AT_ONCE];
 
 	put_key(out, key);
-	while (at < end) {
-		const unsigned char *start = at;
-		while (at < end && is_plain(*at))
-			at++;
-		fwrite_unlocked(start, 1, (size_t)(at - start), out);
-		at += put_escaped(out, at, (size_t)(end - at));
+	while (count > 0) {
+		size_t part = count < ESCAPED_AT_ONCE ? count : ESCAPED_AT_ONCE;
+		fwrite_unlocked(escaped, 1, (size_t)(escape(at, part, escaped) - escaped), out);
+		at += part;
+		count -= part;
 	}
 }
 

@@ -116,10 +116,11 @@ struct store_events {
 	/* place() is done. error 0: the claim stands in the queue as `name` with `order`; entries
 	 * is the whole queue at a moment after that (the claim itself included), or NULL if the
 	 * queue was not asked for or could not be read. `after` is an order below its own: no claim
-	 * that stands was placed between the one that has, or had, that order and this one.
-	 * INT64_MAX: nothing is known of that. -ECONNRESET: ambiguous. -EACCES, -ENAMETOOLONG,
-	 * -ENOMEM, -EIO: it was not placed. -EAGAIN: likewise, and no claim of the lock is placed
-	 * for a few seconds, so that the orders of a lock above it can start anew. */
+	 * that stands, and none whose orphan does, was placed between the one that has, or had,
+	 * that order and this one. INT64_MAX: nothing is known of that. -ECONNRESET: ambiguous.
+	 * -EACCES, -ENAMETOOLONG, -ENOMEM, -EIO: it was not placed. -EAGAIN: likewise, and no claim
+	 * of the lock is placed for a few seconds, so that the orders of a lock above it can start
+	 * anew. */
 	void (*on_placed)(void *context, void *tag, int error, const char *name, int64_t order,
 			  int64_t after, const struct store_entry *entries, size_t count);
 

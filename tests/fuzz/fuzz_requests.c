@@ -631,8 +631,8 @@ static size_t count_names(const struct filesystem *filesystem, const struct user
 	for (inode = filesystem->inodes.by_node; inode; inode = inode->by_node.next) {
 		if (inode->user == user)
 			count += user_shares_of_path(strlen(inode->path));
-		if (inode->writer == user)
-			count += user_shares_of_text(inode->text_bytes);
+		if (inode->text.writer == user)
+			count += user_shares_of_text(inode->text.count);
 	}
 	return count;
 }
@@ -788,6 +788,7 @@ static void make_session(struct filesystem *filesystem)
 	struct fuse_args args = FUSE_ARGS_INIT(1, arguments);
 
 	filesystem->exclusive_open_waits = true;
+	filesystem->calls_are_seen = false; /* the threads are no threads of this machine */
 	filesystem->mountpoint = "/fuzz";
 	filesystem->on_ready = on_ready;
 	filesystem->session =

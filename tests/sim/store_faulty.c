@@ -256,6 +256,7 @@ static void lose_watching(struct faulty *faulty)
 			watch_again(faulty, item);
 		} else if (!is_unknown(faulty, item)) {
 			told = item_create(NULL, ITEM_ATTEND, item->tag);
+			told->attention = item->attention;
 			told->at_ms = INT64_MAX;
 			DL_APPEND(faulty->news, told);
 		}
@@ -952,6 +953,16 @@ bool store_faulty_is_quiet(const struct store *store)
 	return faulty->notice_ms == INT64_MAX && faulty->given_up == NULL &&
 	       !has_more_than_touches(faulty->session->sent) &&
 	       !has_more_than_touches(faulty->fired) && !has_more_than_touches(faulty->news);
+}
+
+bool store_faulty_is_behind(const struct store *store)
+{
+	const struct item *item;
+
+	DL_FOREACH (faulty_of(store)->session->sent, item)
+		if (item->behind)
+			return true;
+	return false;
 }
 
 bool store_faulty_has_given_up(const struct store *store)

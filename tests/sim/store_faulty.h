@@ -144,6 +144,9 @@ bool store_faulty_is_connected(const struct store *store);
 /* Nothing is under way, on no way, but touch(). */
 bool store_faulty_is_quiet(const struct store *store);
 
+/* An operation is not sent before the answer to another one is there. */
+bool store_faulty_is_behind(const struct store *store);
+
 /* A session that the client has given up goes on at the service. */
 bool store_faulty_has_given_up(const struct store *store);
 

@@ -9,7 +9,11 @@
 
 #include "world.h"
 
-enum { QUIET_PERCENT = 40, QUIET_MS = 1500 }; /* longer than any time after which engines retry */
+enum {
+	QUIET_PERCENT = 40,
+	QUIET_MS = 1500,  /* longer than any time after which engines retry */
+	BEHIND_MS = 5000, /* for what is to be done when the faults end */
+};
 
 const char *world_lock(int lock)
 {
@@ -297,19 +301,34 @@ static bool is_session_left(const struct world *world)
 	return false;
 }
 
-/* It ends some time, and its claims with it. */
-static void note_sessions(struct world *world)
+/* Whether an operation waits for the answer to another one, of which there may be many. Not
+ * without end: claims that give way to each other may never come to rest (engine/deadlock.c). */
+static bool is_any_behind(const struct world *world)
+{
+	if (world->now_ms > world->calm_ms + BEHIND_MS)
+		return false;
+	for (int i = 0; i < world->hosts_count; i++) {
+		const struct host *host = &world->hosts[i];
+
+		if (host->store != NULL && store_faulty_is_behind(host->store))
+			return true;
+	}
+	return false;
+}
+
+/* What is left of former faults ends some time: sessions with their claims, and operations. */
+static void note_left(struct world *world)
 {
 	bool left = is_session_left(world);
 
-	if (world->quiet_ms > 0 && (left || world->ending))
+	if (world->quiet_ms > 0 && (left || world->ending || is_any_behind(world)))
 		world->quiet_ms = quiet_end(world);
 	world->ending = left;
 }
 
 void world_note(struct world *world)
 {
-	note_sessions(world);
+	note_left(world);
 	for (int i = 0; i < world->hosts_count; i++) {
 		struct host *host = &world->hosts[i];
 

@@ -26,10 +26,15 @@ follow_plan() {
     done 3<"$dir/plan"
 }
 
+# worst FILE: what a check has found, in one line: its first violation with the calls, or what it said last.
+worst() {
+    { grep -m 1 -A 2 '^VIOLATION' "$1" || tail -n 1 "$1"; } | paste -sd' '
+}
+
 # run_chaos SEED PROCESSES CHECK: so many processes on each host take locks while the plan is followed. In the end everybody
 # gets every lock; chaos.py finds nothing wrong in what they wrote down, by the command CHECK; no claim is left over.
 run_chaos() {
-    local lost name
+    local lost name found=0
     start workers "$python" "$tests/system/chaos.py" work "$1" "$2" "$dir/records" "$dir/faults" "$dir/calm" \
         "$dir/A" "$dir/B" "$dir/C"
     follow_plan "$1"
@@ -37,7 +42,9 @@ run_chaos() {
     finish workers 150 || fail "seed $1: $(tail -n 5 "$dir/workers.out")"
     cat "$dir/workers.out"
     lost=$(cat "$dir/"[ABC].log | grep -c 'giving it up\|has expired\|etcd lease .* is over' || true)
-    chaos "$3" "$dir/records" "$dir/faults" "$lost" || fail "seed $1"
+    chaos "$3" "$dir/records" "$dir/faults" "$lost" >"$dir/found" 2>&1 || found=$?
+    cat "$dir/found"
+    [ "$found" -eq 0 ] || fail "seed $1: $(worst "$dir/found")"
     for name in anvil brook cedar delta ember fjord; do
         wait_claims "$name" 0
     done

@@ -216,14 +216,16 @@ static void test_restored_late(void **state)
 static void test_ends(void **state)
 {
 	struct host *a = open_host(0, server), *b = open_host(1, server);
-	struct call first, gone;
+	struct call first, gone, never;
 	char lease[17];
 
 	place(a, &first, "ends", 1);
 	strcpy(lease, lease_text(a));
+	send_watch(a, &never, "ends", first.name); /* it is being read when the session ends */
 	a->session = STORE_LOST;
 	a->store->ops->renew(a->store);
 	WAIT_FOR(a->session == STORE_CONNECTED);
+	assert_int_equal(never.reads + never.times, 0);
 	expect_standing(b, "ends", 0);
 	assert_non_null(strstr(etcdctl("lease", "timetolive", lease), "already expired"));
 	place(a, &first, "ends", 2);

@@ -86,6 +86,7 @@ static void on_placed(void *context, void *tag, int error, const char *name, int
 	note(context, call, error, entries, count);
 	snprintf(call->name, sizeof(call->name), "%s", name ? name : "");
 	call->order = order;
+	call->after = after;
 }
 
 static void on_listed(void *context, void *tag, int error, const struct store_entry *entries,
@@ -307,6 +308,20 @@ int withdraw(struct host *host, const char *path, const struct call *placed)
 	host->store->ops->withdraw(host->store, &call, path, placed->name, placed->order, false);
 	WAIT_FOR(call.times);
 	return call.error;
+}
+
+void send_prove(struct host *host, struct call *call, const struct store_proof *proofs,
+		size_t count)
+{
+	memset(call, 0, sizeof(*call));
+	host->store->ops->prove(host->store, call, proofs, count);
+}
+
+int prove(struct host *host, struct call *call, const struct store_proof *proofs, size_t count)
+{
+	send_prove(host, call, proofs, count);
+	WAIT_FOR(call->times);
+	return call->error;
 }
 
 static const struct backend *const backends[] = {

@@ -82,7 +82,7 @@ struct call {
 	int turn;  /* among the answers of its host */
 	int error;
 	char name[CLAIM_NAME_BYTES];
-	int64_t order;
+	int64_t order, after;
 	bool listed;
 	size_t count;
 	struct claim_name claims[4]; /* of the first entries */
@@ -141,5 +141,8 @@ void send_amend(struct host *host, struct call *call, const char *path, const st
 		const char *text);
 int amend(struct host *host, const char *path, const struct call *placed, const char *text);
 int withdraw(struct host *host, const char *path, const struct call *placed);
+void send_prove(struct host *host, struct call *call, const struct store_proof *proofs,
+		size_t count);
+int prove(struct host *host, struct call *call, const struct store_proof *proofs, size_t count);
 
 #endif

@@ -81,6 +81,28 @@ static void test_session(void **state)
 	assert_int_equal(withdraw_marked(b, "session", &claim), 0);
 }
 
+/* Who knows the queue up to a claim of its own, and does not ask for the rest, is told that
+ * something came between: a claim that stands, or an orphan. */
+static void test_between(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct call first, lost, next;
+
+	place(a, &first, "between", 1);
+	place(b, &lost, "between", 2);
+	assert_int_equal(mark(b, "between", &lost), 0);
+	send_place(a, &next, "between", 3, CLAIM_EXCLUSIVE, false);
+	WAIT_FOR(next.times);
+	assert_true(next.after >= lost.order);
+	assert_int_equal(withdraw(a, "between", &next), 0);
+	backend->remove("between", lost.name);
+	send_place(a, &next, "between", 4, CLAIM_EXCLUSIVE, false);
+	WAIT_FOR(next.times);
+	assert_true(next.after >= lost.order);
+	assert_int_equal(withdraw(a, "between", &next), 0);
+	assert_int_equal(withdraw_marked(b, "between", &lost), 0);
+}
+
 /* A lock of such a name is no marker. */
 static void test_lock_name(void **state)
 {
@@ -103,6 +125,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_teardown(test_released, close_hosts),
 		cmocka_unit_test_teardown(test_orphan, close_hosts),
 		cmocka_unit_test_teardown(test_session, close_hosts),
+		cmocka_unit_test_teardown(test_between, close_hosts),
 		cmocka_unit_test_teardown(test_lock_name, close_hosts),
 	};
 

@@ -5,21 +5,6 @@
 #include "base/clock.h"
 #include "store_fixture.h"
 
-static void send_prove(struct host *host, struct call *call, const struct store_proof *proofs,
-		       size_t count)
-{
-	memset(call, 0, sizeof(*call));
-	host->store->ops->prove(host->store, call, proofs, count);
-}
-
-static int prove(struct host *host, struct call *call, const struct store_proof *proofs,
-		 size_t count)
-{
-	send_prove(host, call, proofs, count);
-	WAIT_FOR(call->times);
-	return call->error;
-}
-
 /* Through a break a proof proves nothing. */
 static void test_prove_session(void **state)
 {

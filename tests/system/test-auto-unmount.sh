@@ -4,6 +4,7 @@
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
+# At once, and with its process group: the guard is not in it, however late it begins.
 start_dlockfs A -o auto_unmount
 kill_dlockfs A
 wait_until "$deadline" not_mounted "$dir/A"
@@ -29,11 +30,15 @@ guards() { # the guards of A
 is_replaced() { # GUARD: by another one
     [ -n "$(guards)" ] && [ "$(guards)" != "$1" ]
 }
+has_guard() {
+    [ -n "$(guards)" ]
+}
 no_guards() {
     [ -z "$(guards)" ]
 }
 wait_until "$deadline" no_guards
 start_dlockfs A -o auto_unmount
+wait_until "$deadline" has_guard
 guard=$(guards)
 kill -KILL "$guard"
 wait_until "$deadline" is_replaced "$guard"

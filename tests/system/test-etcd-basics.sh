@@ -65,6 +65,29 @@ for ((i = 0; i < 50; i++)); do
     flock -n "$dir/A/job" true
 done
 
+# However often a lock is taken, its claims use the same few keys: etcd keeps each in its index until the next compaction.
+start keys etcdctl watch --prefix /dlockfs/often/
+takes() {
+    [ "$(grep -c '^PUT' "$dir/keys.out")" -ge "$1" ]
+}
+watches_keys() {
+    flock "$dir/A/often" true
+    takes 1
+}
+wait_until "$deadline" watches_keys
+for host in A B A; do
+    "$python" -c '
+import fcntl, sys
+with open(sys.argv[1], "w") as file:
+    for _ in range(1000):
+        fcntl.flock(file, fcntl.LOCK_EX)
+        fcntl.flock(file, fcntl.LOCK_UN)' "$dir/$host/often"
+done
+wait_until "$deadline" takes 3000
+release keys
+used=$(grep -a '^/dlockfs/often/' "$dir/keys.out" | sort -u | wc -l)
+[ "$used" -le 20 ] || fail "$used keys for one lock that was taken 3000 times"
+
 # Exclusive open.
 call open-A "$dir/A/open" excl hold
 expect open-A "excl ok"

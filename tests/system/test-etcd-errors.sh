@@ -21,8 +21,11 @@ told() {
 etcd_options=(--quota-backend-bytes $((2 * 1024 * 1024)))
 start_etcd small
 start_dlockfs A --session-timeout 5s
+start_dlockfs long --session-timeout 60s
 hold holder "$dir/A/held"
+hold long-holder "$dir/long/long"
 expect holder held
+expect long-holder held
 filler=$(head -c 500000 /dev/zero | tr '\0' x)
 fill() {
     ! printf %s "$filler" | etcd put "filler-$RANDOM" >/dev/null 2>"$dir/fill.err" && grep -q 'space exceeded' "$dir/fill.err"
@@ -37,6 +40,12 @@ if grep 'lock lost' "$dir/A.log"; then
     fail "lost for want of space"
 fi
 release holder
+# Who has to connect anew holds on, too, if there is space before its session is over.
+restart_etcd small
+told long 'the servers have no space left'
+call asks "$dir/long/long" open ex-nb close
+expect_status 0 finish asks
+said asks "ex-nb EAGAIN" || fail "not held: $(<"$dir/asks.out")"
 revision=$(etcd endpoint status --write-out=json | sed 's/.*"revision":\([0-9]*\).*/\1/')
 etcd del --prefix filler >/dev/null
 etcd compact $((revision + 1)) >/dev/null
@@ -44,6 +53,14 @@ etcd defrag >/dev/null
 etcd alarm disarm >/dev/null
 comes_free "$dir/A/job"
 comes_free "$dir/A/held"
+comes_free "$dir/long/job"
+expect_status 1 flock -n "$dir/A/long" true
+if grep 'lost' "$dir/long.log"; then
+    fail "lost for want of space"
+fi
+release long-holder
+comes_free "$dir/A/long"
+stop_dlockfs long
 stop_dlockfs A
 kill_etcd small
 

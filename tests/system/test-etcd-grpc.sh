@@ -19,20 +19,11 @@ serve() {
         --listen-peer-urls "$peer" --initial-advertise-peer-urls "$peer" --initial-cluster "$name=$peer" "$@"
 }
 
-# certificate NAME CA-NAME: $dir/NAME.pem and $dir/NAME.key, signed by the CA; which signs itself.
-certificate() {
-    local signer=()
-    [ "$1" = "$2" ] || signer=(-CA "$dir/$2.pem" -CAkey "$dir/$2.key")
-    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$1" \
-        -addext subjectAltName=IP:127.0.0.1 "${signer[@]}" -keyout "$dir/$1.key" -out "$dir/$1.pem" 2>>"$dir/openssl.err" ||
-        fail "openssl: $(tail -n 1 "$dir/openssl.err")"
-}
-
 serve plain http
 "$build/tests/system/etcd_grpc_test" "$address" || fail "without TLS"
 
-certificate ca ca
-certificate member ca
-certificate host ca
+etcd_certificate ca ca
+etcd_certificate member ca
+etcd_certificate host ca
 serve tls https --cert-file "$dir/member.pem" --key-file "$dir/member.key" --client-cert-auth --trusted-ca-file "$dir/ca.pem"
 "$build/tests/system/etcd_grpc_test" "$address" "$dir/ca.pem" "$dir/host.pem" "$dir/host.key" || fail "with TLS"

@@ -12,7 +12,8 @@
 . "$tests/system/hold-all.sh"
 
 start_zookeeper
-printf '%s\n' '[locks "kept"]' 'keep = 1d' 'handoff = 3' '[locks "told"]' 'on_lost = SIGTERM' >"$dir/A.ini"
+printf '%s\n' '[locks "kept"]' 'keep = 1d' 'handoff = 3' '[locks "told"]' 'on_lost = SIGTERM' \
+    '[locks "folder/long"]' 'text_limit = 1048576' >"$dir/A.ini"
 start_kept A --session-timeout 20s --config "$dir/A.ini"
 start_kept B --session-timeout 20s
 
@@ -33,6 +34,8 @@ mkdir "$dir/A/folder" "$dir/B/folder"
 call unlinked "$dir/A/folder/unlinked" open write=text ex unlink hold
 expect unlinked "unlink ok"
 echo "text of a file" >"$dir/A/folder/named"
+head -c 300001 /dev/urandom >"$dir/long"
+cat "$dir/long" >"$dir/A/folder/long"
 survives A yes
 before=$(claims)
 status=$(numbers A)
@@ -84,6 +87,7 @@ expect_equal "status" "$status" "$(numbers A)"
 # Everything is as it was.
 read -r text <"$dir/A/folder/named"
 expect_equal "text" "text of a file" "$text"
+cmp "$dir/long" "$dir/A/folder/long"
 all_hold
 expect_status 1 flock -n "$dir/B/folder/unlinked" true
 release unlinked

@@ -1,10 +1,11 @@
 #!/bin/bash
 # A lock file keeps a small text, such as the PID that old programs write there: read, write, append, truncate, and
-# EFBIG beyond 4 KiB.
+# EFBIG beyond 4 KiB, or what text_limit says.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
-start_dlockfs A
+printf '%s\n' '[locks "long*"]' 'text_limit = 1048576' '[locks "none"]' 'text_limit = 0' >"$dir/A.ini"
+start_dlockfs A --config "$dir/A.ini"
 file=$dir/A/job
 
 exec 9<>"$file" # keeps the name in use
@@ -42,3 +43,47 @@ printf '%s\n' "$(pid holder)" >"$file"
 if ! flock -n "$file" true; then
     expect_equal "who holds" "$(pid holder)" "$(<"$file")"
 fi
+
+# A long text: written by requests as large as the kernel makes them, and by small ones; changed in the middle.
+head -c 1048576 /dev/urandom >"$dir/text"
+long=$dir/A/long
+exec 8<>"$long"
+cat "$dir/text" >"$long"
+cmp "$dir/text" "$long"
+expect_equal "one byte more" "append ok,write EFBIG,truncate EFBIG,size 1048576" \
+    "$(timeout "$deadline" "$python" "$tests/system/calls.py" "$long" append write=x truncate=1048577 size | paste -sd,)"
+dd if="$dir/text" of="$long" bs=4096 status=none
+cmp "$dir/text" "$long"
+for target in "$dir/text" "$long"; do
+    printf 'changed' | dd of="$target" bs=1 seek=700000 conv=notrunc status=none
+    truncate -s 800001 "$target"
+    truncate -s 900000 "$target"
+    echo end >>"$target"
+done
+cmp "$dir/text" "$long"
+expect_equal "blocks" 1760 "$(stat -c %b "$long")"
+call none "$dir/A/none" open write=x truncate=1 truncate=0 size
+finish none
+expect_equal "no text" "open ok,write EFBIG,truncate EFBIG,truncate ok,size 0" "$(paste -sd, "$dir/none.out")"
+
+# Another program that goes on has it.
+send_signal A USR2
+wait_until "$deadline" finds ' goes on with version ' "$dir/A.log"
+cmp "$dir/text" "$long"
+echo more >>"$long"
+echo more >>"$dir/text"
+send_signal A USR2
+goes_on() {
+    [ "$(grep -c ' goes on with version ' "$dir/A.log")" -eq 2 ]
+}
+wait_until "$deadline" goes_on
+cmp "$dir/text" "$long"
+# Where the limit is lowered, a text stays, and does not become longer.
+sed -i 's/1048576/10/' "$dir/A.ini"
+send_signal A HUP
+wait_until "$deadline" finds 'read anew' "$dir/A.log"
+refused truncate -s 1000000 "$long"
+cmp "$dir/text" "$long"
+truncate -s 9 "$long"
+echo >>"$long"
+cmp <(head -c 9 "$dir/text" && echo) "$long"

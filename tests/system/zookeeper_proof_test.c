@@ -6,21 +6,6 @@
 #include "base/clock.h"
 #include "zookeeper_fixture.h"
 
-static void send_prove(struct host *host, struct call *call, const struct store_proof *proofs,
-		       size_t count)
-{
-	memset(call, 0, sizeof(*call));
-	host->store->ops->prove(host->store, call, proofs, count);
-}
-
-static int prove(struct host *host, struct call *call, const struct store_proof *proofs,
-		 size_t count)
-{
-	send_prove(host, call, proofs, count);
-	WAIT_FOR(call->times);
-	return call->error;
-}
-
 /* A proof goes through the quorum's log. */
 static void test_prove_session(void **state)
 {

@@ -314,8 +314,16 @@ static const struct {
 	{GRPC_UNKNOWN, NULL, -EIO},
 };
 
+/* "raft proposal dropped", "raft: stopped". */
+bool etcd_is_undecided(int status, const char *text)
+{
+	return status == GRPC_UNKNOWN && strncmp(text, "raft", strlen("raft")) == 0;
+}
+
 static int refusal_error(int status, const char *text)
 {
+	if (etcd_is_undecided(status, text))
+		return -ECONNRESET;
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
 		if (refusals[i].status == status &&
 		    (!refusals[i].text || strstr(text, refusals[i].text)))

@@ -168,6 +168,7 @@ struct store_etcd {
 	struct grpc_call *watcher; /* the stream; NULL: to be opened */
 	struct watch *watches;	   /* by their id */
 	struct watch *lost;	   /* to be set up, in their order */
+	struct watch *read;	   /* those that are being read */
 	int64_t watch_ids;
 	size_t watches_read;	   /* how many are being read */
 	int64_t progress_ms;	   /* when the stream's progress was asked for last, */
@@ -236,6 +237,10 @@ void etcd_store_starve(struct store_etcd *store);
  * refused is logged, at most so often. May end the connection or the session. */
 int etcd_error(struct store_etcd *store, int status, const char *text, const char *doing,
 	       const char *path);
+
+/* Whether the answer is none: the member has not brought the request before the others, as while
+ * its leader hands over to another member, and says so without a status of its own. */
+bool etcd_is_undecided(int status, const char *text);
 
 /* Whether the operation is asked from outside of the engine. */
 bool etcd_operation_is_outside(const struct operation *operation);
@@ -367,6 +372,10 @@ struct queue {
 int etcd_queue_parse(const struct operation *operation, const Etcd__RangeResponse *claims,
 		     const Etcd__RangeResponse *markers, struct queue *ret);
 void etcd_queue_free(struct queue *queue);
+
+/* The greatest order of a claim that has a marker, whether it stands or is an orphan; 0: none. */
+int64_t etcd_queue_latest_marked(const struct operation *operation,
+				 const Etcd__RangeResponse *markers);
 
 /* Adds what shows the queue to a transaction. */
 void etcd_queue_range(struct transaction_branch *branch, const struct operation *operation,

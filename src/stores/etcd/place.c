@@ -43,7 +43,8 @@ static bool make_keys_of_slots(struct operation *operation)
 	       etcd_key_end(&keys[END_OF_MARKED_SLOTS], &keys[MARKED_SLOTS]);
 }
 
-/* The queue, or the claim itself and what was created last before it. */
+/* The queue; or the claim itself, what was created last before it, and the markers, because a claim
+ * that has gone may have left an orphan. */
 static void ask_for_queue(struct transaction_branch *then, const struct operation *operation)
 {
 	Etcd__RangeRequest *latest;
@@ -57,6 +58,7 @@ static void ask_for_queue(struct transaction_branch *then, const struct operatio
 	latest->sort_order = ETCD__RANGE_REQUEST__SORT_ORDER__DESCEND;
 	latest->sort_target = ETCD__RANGE_REQUEST__SORT_TARGET__CREATE;
 	latest->limit = LATEST;
+	etcd_transaction_range(then, &operation->markers, &operation->said[END_OF_MARKERS]);
 }
 
 static bool make_value(struct operation *operation)
@@ -136,7 +138,7 @@ static void conclude_place(struct operation *operation, int error, const Etcd__T
 	const Etcd__RangeResponse *found;
 	char name[CLAIM_NAME_BYTES];
 	struct queue queue = {0};
-	int64_t revision = 0;
+	int64_t revision = 0, after, marked;
 
 	if (!error && !answer->succeeded) {
 		error = -ECONNRESET;
@@ -163,8 +165,11 @@ static void conclude_place(struct operation *operation, int error, const Etcd__T
 		queue.entries = NULL;
 	if (queue.entries)
 		etcd_watches_note_listed(store, operation->path, found, operation->queue.count);
+	after = created_before(found, revision);
+	marked = etcd_queue_latest_marked(operation,
+					  etcd_transaction_found(answer, operation->step + 2));
 	store->events->on_placed(store->context, operation->tag, 0, name, revision,
-				 created_before(found, revision), queue.entries, queue.count);
+				 marked > after ? marked : after, queue.entries, queue.count);
 	etcd_queue_free(&queue);
 	etcd_operation_end(operation, 0);
 }

@@ -10,6 +10,7 @@
  * Loop thread only.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,6 +91,36 @@ static bool has_claim(const struct queue *queue, size_t count, const char *name)
 	return false;
 }
 
+/* Whether the key is a marker: not its text, nor of a lock below; nor what somebody else has put
+ * there. */
+static bool is_marker(const struct operation *operation, const Etcd__KeyValue *kv)
+{
+	size_t prefix_bytes = operation->markers.count;
+
+	return kv->value.len > 0 &&
+	       !memchr(kv->key.data + prefix_bytes, '/', kv->key.len - prefix_bytes);
+}
+
+int64_t etcd_queue_latest_marked(const struct operation *operation,
+				 const Etcd__RangeResponse *markers)
+{
+	char name[CLAIM_NAME_BYTES];
+	struct claim_name claim;
+	int64_t latest = 0;
+
+	for (size_t i = 0; markers && i < markers->n_kvs; i++) {
+		const Etcd__KeyValue *kv = markers->kvs[i];
+
+		if (!is_marker(operation, kv) || kv->value.len >= sizeof(name))
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)kv->value.len,
+			 (const char *)kv->value.data);
+		if (claim_name_parse(name, &claim) && claim.order > latest)
+			latest = claim.order;
+	}
+	return latest;
+}
+
 /* Markers whose claims have gone. */
 static int add_orphans(const struct operation *operation, const Etcd__RangeResponse *markers,
 		       struct queue *queue)
@@ -101,11 +132,8 @@ static int add_orphans(const struct operation *operation, const Etcd__RangeRespo
 		struct store_entry *entry = &queue->entries[queue->count];
 		char *name;
 
-		if (memchr(kv->key.data + operation->markers.count, '/',
-			   kv->key.len - operation->markers.count))
-			continue; /* its text, or of a lock below */
-		if (kv->value.len == 0)
-			continue; /* somebody else has put it there */
+		if (!is_marker(operation, kv))
+			continue;
 		name = strndup((const char *)kv->value.data, kv->value.len);
 		if (!name)
 			return -ENOMEM;

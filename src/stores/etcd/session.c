@@ -141,7 +141,7 @@ static void be_refused(struct store_etcd *store, const char *trouble, const char
 static void fail_step(struct store_etcd *store, int status, const char *text)
 {
 	store->step = SESSION_WANTED;
-	switch (status) {
+	switch (etcd_is_undecided(status, text) ? GRPC_UNAVAILABLE : status) {
 	case GRPC_PERMISSION_DENIED:
 	case GRPC_UNAUTHENTICATED:
 	case GRPC_INVALID_ARGUMENT:

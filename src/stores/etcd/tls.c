@@ -153,6 +153,25 @@ SSL *tls_open(struct tls *tls, int socket, const char *host, char *why, size_t w
 	return session;
 }
 
+/* What an alert says, behind the version of the protocol that its number is of. */
+static const char *alert(void)
+{
+	const char *text = reason(), *told = strstr(text, " alert ");
+
+	return told ? told + strlen(" alert ") : text;
+}
+
+/* Servers may say no more than that the certificate is bad. */
+static const char *own_fault(const SSL *session)
+{
+	const X509 *own = SSL_get_certificate(session);
+
+	if (!own)
+		return "; tls_certificate is not set";
+	return X509_cmp_current_time(X509_get0_notAfter(own)) < 0 ? "; tls_certificate has expired"
+								  : "";
+}
+
 void tls_explain(const SSL *session, int result, char *why, size_t why_bytes)
 {
 	int system = errno;
@@ -169,7 +188,8 @@ void tls_explain(const SSL *session, int result, char *why, size_t why_bytes)
 		snprintf(why, why_bytes, "TLS: the server's certificate is refused: %s",
 			 X509_verify_cert_error_string(verified));
 	else if (ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) > SSL_AD_REASON_OFFSET)
-		snprintf(why, why_bytes, "TLS: the server refuses us: %s", reason());
+		snprintf(why, why_bytes, "TLS: the server refuses us: %s%s", alert(),
+			 own_fault(session));
 	else
 		snprintf(why, why_bytes, "TLS: %s", reason());
 }

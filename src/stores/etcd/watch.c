@@ -8,7 +8,7 @@
  * compacted that revision away, it begins anew.
  *
  *   lost     in store->lost: until there is a connection, and not too many are being read
- *   read     until the answer comes: set up, and told; or over, and told; or lost
+ *   read     in store->read: until the answer comes: set up, and told; or over, and told; or lost
  *   set up   in store->watches: until the claim goes: over, and told; or the stream ends: lost, and
  *            told
  *
@@ -36,7 +36,7 @@ enum { READS_MAX = 256 };
 enum { QUESTIONS_IN_TIMEOUT = 4 };
 
 struct watch {
-	struct watch *prev, *next; /* in store->lost */
+	struct watch *prev, *next; /* in store->lost or store->read */
 	struct store_etcd *store;
 	void *tag;
 	char *path, *name;	 /* name NULL: it attends to the queue */
@@ -333,6 +333,7 @@ static void conclude_read(struct operation *operation, int error, const Etcd__Tx
 	struct store_etcd *store = operation->store;
 	struct watch *watch = operation->tag;
 
+	DL_DELETE(store->read, watch);
 	store->watches_read--;
 	if (error == -ECONNRESET)
 		DL_APPEND(store->lost, watch);
@@ -357,6 +358,7 @@ static void read_lost(struct store_etcd *store)
 			return;
 		}
 		DL_DELETE(store->lost, watch);
+		DL_APPEND(store->read, watch);
 		operation->doing = "cannot watch a claim of";
 		operation->send = send_read;
 		operation->conclude = conclude_read;
@@ -454,6 +456,16 @@ void etcd_watches_disconnected(struct store_etcd *store)
 	}
 }
 
+static void free_list(struct watch **list)
+{
+	struct watch *watch, *next;
+
+	DL_FOREACH_SAFE (*list, watch, next) {
+		DL_DELETE(*list, watch);
+		free_watch(watch);
+	}
+}
+
 void etcd_watches_drop(struct store_etcd *store)
 {
 	struct watch *watch, *next;
@@ -465,10 +477,8 @@ void etcd_watches_drop(struct store_etcd *store)
 		HASH_DEL(store->watches, watch);
 		free_watch(watch);
 	}
-	DL_FOREACH_SAFE (store->lost, watch, next) {
-		DL_DELETE(store->lost, watch);
-		free_watch(watch);
-	}
+	free_list(&store->lost);
+	free_list(&store->read);
 	store->watches_read = 0;
 }
 

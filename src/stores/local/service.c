@@ -476,13 +476,10 @@ struct node *node_restore(struct local_store *store, struct queue *queue, const 
 	return node;
 }
 
-/* The latest order of a claim that stands; 0: none does. */
+/* The latest order of a claim that stands, or of an orphan; 0: there is none. */
 static int64_t latest_order(const struct queue *queue)
 {
-	for (size_t i = queue->count; i > 0; i--)
-		if (queue->nodes[i - 1]->store != NULL)
-			return queue->nodes[i - 1]->order;
-	return 0;
+	return queue_is_empty(queue) ? 0 : queue->nodes[queue->count - 1]->order;
 }
 
 struct node *node_create(struct local_store *store, struct queue *queue,

@@ -149,7 +149,7 @@ static void conclude_withdraw(struct operation *operation)
 		*operation_cut(operation->path, 1) = '\0';
 		zoo_adelete(store->handle, operation->path, -1, on_parent_deleted, NULL);
 	}
-	operation_count(operation, error);
+	operation_note_end(operation, error);
 	store->events->on_withdrawn(store->context, operation->tag, error);
 	operation_release(operation);
 }

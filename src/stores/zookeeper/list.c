@@ -126,7 +126,7 @@ static void conclude_list(struct operation *operation)
 		free(entries);
 		return;
 	}
-	operation_count(operation, error);
+	operation_note_end(operation, error);
 	store->events->on_listed(store->context, operation->tag, error, entries, count);
 	free(entries);
 	if (operation->attend && !error && operation->generation == store->generation) {

@@ -111,7 +111,7 @@ static void conclude_look(struct operation *operation)
 		if (!entries || !names)
 			error = -ENOMEM;
 	}
-	operation_count(operation, error);
+	operation_note_end(operation, error);
 	if (error)
 		look->done(look, error, NULL, 0, NULL, 0);
 	else
@@ -172,7 +172,7 @@ static void conclude_read(struct operation *operation)
 		.version = (uint32_t)operation->stat.version,
 	};
 
-	operation_count(operation, error);
+	operation_note_end(operation, error);
 	read->done(read, error, error ? NULL : &claim);
 	operation_release(operation);
 }
@@ -207,7 +207,7 @@ void zookeeper_conclude_change(struct operation *operation)
 	struct store_change *change = operation->tag;
 	int error = outside_error(operation, operation->code, "cannot change");
 
-	operation_count(operation, error);
+	operation_note_end(operation, error);
 	change->done(change, error);
 	operation_release(operation);
 }

@@ -55,7 +55,7 @@ static void conclude_mark(struct operation *operation)
 		error = -ENOENT;
 	else
 		error = operation_error(operation, operation->code, "cannot mark");
-	operation_count(operation, error);
+	operation_note_end(operation, error);
 	store->events->on_marked(store->context, operation->tag, error);
 	operation_release(operation);
 }

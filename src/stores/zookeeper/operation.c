@@ -185,7 +185,7 @@ static void renew_lease(struct operation *operation, int64_t now_us, int error)
 		store->events->on_renewed(store->context, lease_end(&store->lease));
 }
 
-void operation_count(struct operation *operation, int error)
+void operation_note_end(struct operation *operation, int error)
 {
 	struct store_statistics *statistics = operation->store->statistics;
 	int64_t now_us = histogram_now_us();

@@ -203,7 +203,7 @@ void operation_detach(struct operation *operation);
 
 /* The operation has ended with that error, which its event has: notes what that says of the lease,
  * and counts it in the statistics, once, with the time since it was started. */
-void operation_count(struct operation *operation, int error);
+void operation_note_end(struct operation *operation, int error);
 
 /* Takes the return value of the call that made a request. If the client library has refused the
  * request, that counts as its answer, with the code in *ret_code unless that is NULL. */

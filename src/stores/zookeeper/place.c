@@ -220,7 +220,7 @@ static void conclude_place(struct operation *operation)
 		entries = parse_queue(operation, &count);
 	if (!error && operation->containers > 0)
 		operation->store->trouble = NULL;
-	operation_count(operation, error);
+	operation_note_end(operation, error);
 	events->on_placed(operation->store->context, operation->tag, error, error ? NULL : name,
 			  operation->order,
 			  claim_name_order_before(operation->order, operation->pair ? 2 : 1),

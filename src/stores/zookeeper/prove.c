@@ -90,7 +90,7 @@ static void conclude_prove(struct operation *operation)
 		error = operation->code == ZNONODE ? -ENOENT : -EACCES;
 	if (!lock && error == -EACCES)
 		error = -EIO;
-	operation_count(operation, error);
+	operation_note_end(operation, error);
 	store->events->on_proved(store->context, operation->tag, error,
 				 error == -ENOENT ? lock : NULL, operation->prove->stat.mzxid);
 	operation_release(operation);

@@ -72,7 +72,7 @@ static void conclude_amend(struct operation *operation)
 		error = -ESTALE;
 	else if (operation->code != ZNONODE)
 		error = operation_error(operation, operation->code, "cannot set");
-	operation_count(operation, error);
+	operation_note_end(operation, error);
 	store->events->on_amended(store->context, operation->tag, error);
 	operation_release(operation);
 }
@@ -204,7 +204,7 @@ static void answer_rest(struct zookeeper_session *session)
 	DL_FOREACH_SAFE (session->operations, operation, next) {
 		bool unanswered = is_unanswered(operation);
 
-		operation_count(operation, -ECONNRESET);
+		operation_note_end(operation, -ECONNRESET);
 		if (!unanswered)
 			continue;
 		operation->outside = false;
@@ -236,7 +236,7 @@ static void deliver(struct store_zookeeper *store, struct zookeeper_message *mes
 			operation->conclude(operation);
 			return;
 		}
-		operation_count(operation, -ECONNRESET);
+		operation_note_end(operation, -ECONNRESET);
 		break;
 	case MESSAGE_WATCH:
 		zookeeper_deliver_watch(store, message);

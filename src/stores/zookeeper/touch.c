@@ -15,7 +15,7 @@ static void conclude_touch(struct operation *operation)
 
 	if (operation->code != ZNONODE && operation->code != ZNOAUTH)
 		error = operation_error(operation, operation->code, "cannot look for");
-	operation_count(operation, error);
+	operation_note_end(operation, error);
 	store->events->on_touched(store->context, error == 0 ? 0 : -ECONNRESET);
 	operation_release(operation);
 }

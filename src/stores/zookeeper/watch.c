@@ -182,7 +182,7 @@ static void conclude_watch(struct operation *operation)
 		store->watches_sent--;
 	if (operation->code != ZOK && operation->code != ZNONODE)
 		error = operation_error(operation, operation->code, "cannot watch");
-	operation_count(operation, error);
+	operation_note_end(operation, error);
 	if (error == -ECONNRESET && operation->watched) {
 		LL_PREPEND2(store->lost_watches, operation, same);
 		return; /* it is sent once the client is connected, which is reported later */

@@ -97,6 +97,7 @@ static void check_defaults(void)
 	assert_int_equal(policy.lock_delay_ms, 0);
 	assert_int_equal(policy.process_ranges, 4096);
 	assert_int_equal(policy.file_ranges, 16384);
+	assert_int_equal(policy.text_limit, 4096);
 	assert_int_equal(policy.on_lost, 0);
 	assert_int_equal(policy.recipe, CLAIM_CURATOR_RW);
 	assert_int_equal(policy.owner, CONFIG_CREATOR);
@@ -158,6 +159,7 @@ static void test_every_key(void **state)
 		  "lock_delay = 30s\n"
 		  "process_ranges = 1\n"
 		  "file_ranges = 65536\n"
+		  "text_limit = 1048576\n"
 		  "on_lost = SIGTERM");
 	policy = config_policy(&config, "any");
 	assert_int_equal(config.mode, 0750);
@@ -182,6 +184,7 @@ static void test_every_key(void **state)
 	assert_int_equal(policy.lock_delay_ms, 30000);
 	assert_int_equal(policy.process_ranges, 1);
 	assert_int_equal(policy.file_ranges, 65536);
+	assert_int_equal(policy.text_limit, 1048576);
 	assert_int_equal(policy.on_lost, SIGTERM);
 }
 
@@ -394,6 +397,9 @@ static const struct {
 	 "2: process_ranges: bad value \"0\", " NUMBER("1", "8192")},
 	{"[locks \"a\"]\nfile_ranges = 65537\n",
 	 "2: file_ranges: bad value \"65537\", " NUMBER("1", "65536")},
+	{"[locks \"a\"]\ntext_limit = 1048577\n",
+	 "2: text_limit: bad value \"1048577\", " NUMBER("0", "1048576")},
+	{"[locks]\ntext_limit = 4k\n", "2: text_limit: bad value \"4k\""},
 	{"[locks]\nfile_ranges = 100s\n", "2: file_ranges: bad value \"100s\""},
 	{"[locks]\nfile_ranges = 0x10\n", "2: file_ranges: bad value \"0x10\""},
 	{"[locks]\nfile_ranges = +1\n", "2: file_ranges: bad value \"+1\""},
@@ -436,8 +442,8 @@ static const struct {
 	 "2: key \"on_lost\" in section [store], expected it in [locks]"},
 	{"[locks]\nranges = 1\n",
 	 "2: unknown key \"ranges\" in section [locks], expected one of wait_limit, try_limit, "
-	 "try_grace, linger, handoff, keep, lock_delay, process_ranges, file_ranges, on_lost, "
-	 "on_revoke, "
+	 "try_grace, linger, handoff, keep, lock_delay, process_ranges, file_ranges, text_limit, "
+	 "on_lost, on_revoke, "
 	 "recipe, owner, "
 	 "group, mode"},
 	{"[mount]\nfile_ranges = 1\n",
@@ -1060,7 +1066,7 @@ static void test_example_has_every_key(void **state)
 		names[count] = strdup(key);
 		assert_non_null(names[count++]);
 	}
-	assert_int_equal(count, 41);
+	assert_int_equal(count, 42);
 	while (count > 0)
 		free(names[--count]);
 	free(text);

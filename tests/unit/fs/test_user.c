@@ -282,7 +282,7 @@ static void test_state_bytes(void **state)
 	assert_int_equal(inode_resize(inode, 3 * 256, BOB), 0);
 	assert_int_equal(count_names(BOB), 3);
 	assert_int_equal(inode_resize(inode, 6 * 256, ALICE), -EDQUOT);
-	assert_int_equal(inode->text_bytes, 3 * 256);
+	assert_int_equal(inode->text.count, 3 * 256);
 	assert_int_equal(inode_resize(inode, 4 * 256, ALICE), 0);
 	assert_int_equal(count_names(ALICE), 7);
 	assert_int_equal(count_names(BOB), 0);

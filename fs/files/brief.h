@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finds programs that take a lock file itself for the lock: they make it by an exclusive open,
+ * write their process id, close it, and remove it when they are done. Here the lock ends at that
+ * close; such programs need `style = file`.
+ *
+ * Which these are is a guess. An exclusive open counts as brief if it was closed within BRIEF_MS of
+ * the grant, when one write and nothing else was made through it, and the name was still there.
+ * Programs that hold an exclusive open hold it longer, as a rule.
+ *
+ * Loop thread only; nothing here blocks.
+ */
+#ifndef DLOCKFS_FILES_BRIEF_H
+#define DLOCKFS_FILES_BRIEF_H
+
+#include <fuse_lowlevel.h>
+#include <stdint.h>
+
+#include "base/log_limit.h"
+#include "files/claim_text.h"
+
+#define BRIEF_MS 100
+
+struct handle;
+
+/* What is known of one that may become brief; of struct handle. */
+struct brief {
+	int64_t granted_ms;
+	struct claim_details writer; /* whoever wrote; its pid is 0 before */
+};
+
+/* Those that have been brief. All zero at first. */
+struct briefs {
+	uint64_t count;
+	char *path; /* of the last one; NULL: there was none, or out of memory */
+	struct claim_details writer;
+	struct log_limit told;
+};
+
+void briefs_finish(struct briefs *briefs);
+
+/* The exclusive open has the lock. */
+void brief_grant(struct handle *handle);
+
+/* The request writes through the handle. */
+void brief_write(struct handle *handle, fuse_req_t req);
+
+/* Something else is done through the handle. */
+void brief_use(struct handle *handle);
+
+/* The handle is about to be closed. */
+void brief_close(struct handle *handle);
+
+#endif

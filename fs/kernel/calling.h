@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which system call a thread waits in. A LOOKUP does not say what it is for, and an exclusive open
+ * has to be told from the calls that only want to know whether a name is free.
+ */
+#ifndef DLOCKFS_KERNEL_CALLING_H
+#define DLOCKFS_KERNEL_CALLING_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Whether the thread, whose request is not answered yet, is in a call that makes a name or gives a
+ * file another one, and opens nothing: mkdir(2), link(2), symlink(2), mknod(2), rename(2) and the
+ * like. False if that cannot be known: without CAP_SYS_PTRACE, as a rule. Not to be called before
+ * Linux 5.11. Blocks for some milliseconds at most, while the thread is on its way to sleep. */
+bool calling_makes_name(pid_t thread);
+
+#endif
