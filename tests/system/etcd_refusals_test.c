@@ -86,6 +86,13 @@ static void test_users(void **state)
 	assert_int_equal(call.error, -EACCES);
 	list(a, &all, "closed", true);
 	assert_int_equal(all.error, -EACCES);
+	/* What is refused is in nobody's way. */
+	send_place(a, &call, "mine", 5, CLAIM_EXCLUSIVE, true);
+	send_place(a, &all, "closed", 6, CLAIM_EXCLUSIVE, true);
+	WAIT_FOR(call.times && all.times);
+	assert_int_equal(call.error, 0);
+	assert_int_equal(all.error, -EACCES);
+	assert_int_equal(withdraw(a, "mine", &call), 0);
 	a->store->ops->prove(a->store, &proof, NULL, 0);
 	WAIT_FOR(proof.times);
 	assert_int_equal(proof.error, 0);

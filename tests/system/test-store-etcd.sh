@@ -4,7 +4,7 @@
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
-names="store_queue store_mark store_watch store_look store_session store_proof store_file etcd_file etcd_queue etcd_watch"
+names="store_queue store_mark store_watch store_look store_session store_proof store_file etcd_batch etcd_file etcd_queue etcd_watch"
 for name in $names; do
     requires test -x "$build/tests/system/${name}_test"
 done

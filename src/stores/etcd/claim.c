@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is done to claims that stand: amend(), mark(), withdraw() and prove() of the etcd store.
+ * What is done to claims that stand: amend(), mark() and prove() of the etcd store.
  * Loop thread only.
  */
 #include <errno.h>
@@ -10,10 +10,9 @@
 #include "base/clock.h"
 #include "stores/etcd/operation.h"
 
-/* About the claim `name`. Out of memory, the session is given up, and NULL returned. */
-static struct operation *create_about(struct store_etcd *store, enum store_operation kind,
-				      void *tag, const char *path, const char *name,
-				      const char *text)
+struct operation *etcd_operation_create_about(struct store_etcd *store, enum store_operation kind,
+					      void *tag, const char *path, const char *name,
+					      const char *text)
 {
 	struct operation *operation = etcd_operation_create(store, kind, tag, path, name);
 
@@ -84,8 +83,8 @@ static void conclude_amend(struct operation *operation, int error, const Etcd__T
 void etcd_amend(struct store *base, void *tag, const char *path, const char *name, const char *text,
 		uint32_t version)
 {
-	struct operation *operation =
-		create_about(store_etcd_from(base), STORE_AMEND, tag, path, name, text);
+	struct operation *operation = etcd_operation_create_about(
+		store_etcd_from(base), STORE_AMEND, tag, path, name, text);
 
 	if (!operation)
 		return;
@@ -131,8 +130,8 @@ static void conclude_mark(struct operation *operation, int error, const Etcd__Tx
 
 void etcd_mark(struct store *base, void *tag, const char *path, const char *name, const char *text)
 {
-	struct operation *operation =
-		create_about(store_etcd_from(base), STORE_MARK, tag, path, name, text);
+	struct operation *operation = etcd_operation_create_about(store_etcd_from(base), STORE_MARK,
+								  tag, path, name, text);
 
 	if (!operation)
 		return;
@@ -140,85 +139,6 @@ void etcd_mark(struct store *base, void *tag, const char *path, const char *name
 	operation->send = send_mark;
 	operation->conclude = conclude_mark;
 	etcd_operation_start(operation, true);
-}
-
-/* withdraw(): whenever it is carried out, it does no harm, as no other claim has that key and that
- * create revision. */
-
-/* First the claim, with its marker; then that alone, if the claim has gone: it is the claim's if it
- * has its name. */
-static void say_withdraw(struct transaction *transaction, const struct operation *operation,
-			 const struct etcd_key *ends, const struct etcd_key *marker)
-{
-	const struct etcd_named *claim = &operation->claim;
-
-	if (operation->retries == 0) {
-		etcd_transaction_require_created(transaction, &claim->key, claim->order);
-		etcd_transaction_delete(&transaction->then, &claim->key, &ends[0]);
-	} else {
-		etcd_transaction_require_value(transaction, marker, operation->name);
-	}
-	if (operation->marked)
-		etcd_transaction_delete(&transaction->then, marker, &ends[1]);
-}
-
-static int send_withdraw(struct operation *operation)
-{
-	const struct etcd_named *claim = &operation->claim;
-	struct transaction transaction;
-	struct etcd_key marker = {0}, ends[2] = {0};
-	int error = -ENOMEM;
-
-	etcd_transaction_init(&transaction);
-	if (etcd_key_of_marker(&marker, operation->store->root, operation->path, &claim->parts) &&
-	    etcd_key_end_of_claim(&ends[0], &claim->key) &&
-	    etcd_key_end_of_claim(&ends[1], &marker)) {
-		say_withdraw(&transaction, operation, ends, &marker);
-		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
-	}
-	free(marker.bytes);
-	free(ends[0].bytes);
-	free(ends[1].bytes);
-	return error;
-}
-
-static void conclude_withdraw(struct operation *operation, int error,
-			      const Etcd__TxnResponse *answer)
-{
-	struct store_etcd *store = operation->store;
-	const struct claim_name *parts = &operation->claim.parts;
-
-	if (!error && !answer->succeeded && operation->marked && operation->retries++ == 0) {
-		etcd_operation_send_again(operation);
-		return;
-	}
-	if (!error && parts->id.session == store->claims_session)
-		etcd_slot_give(store, operation->path, parts->slot);
-	etcd_lane_end_withdrawal(store, operation->path, operation->name, !error);
-	store->events->on_withdrawn(store->context, operation->tag, error);
-	etcd_operation_end(operation, error);
-}
-
-void etcd_withdraw(struct store *base, void *tag, const char *path, const char *name, int64_t order,
-		   bool marker)
-{
-	struct operation *operation =
-		create_about(store_etcd_from(base), STORE_WITHDRAW, tag, path, name, NULL);
-
-	if (!operation)
-		return;
-	/* Whose answers are about a claim that must not have ended. */
-	bool waits = etcd_lane_is_about(operation->store, path, name);
-	if (!etcd_lane_begin_withdrawal(operation->store, path, name)) {
-		etcd_operation_free(operation);
-		etcd_store_starve(store_etcd_from(base));
-		return;
-	}
-	operation->marked = marker;
-	operation->doing = "cannot withdraw a claim of";
-	operation->send = send_withdraw;
-	operation->conclude = conclude_withdraw;
-	etcd_operation_start(operation, waits);
 }
 
 /* prove() */

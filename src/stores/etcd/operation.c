@@ -24,6 +24,14 @@ bool etcd_operation_is_outside(const struct operation *operation)
 	       operation->kind == STORE_FILES || operation->kind == STORE_ALTER;
 }
 
+void etcd_operation_forget_said(struct operation *operation)
+{
+	for (size_t i = 0; i < OPERATION_KEYS; i++) {
+		free(operation->said[i].bytes);
+		operation->said[i].bytes = NULL;
+	}
+}
+
 void etcd_operation_free(struct operation *operation)
 {
 	if (operation->finish)
@@ -31,10 +39,12 @@ void etcd_operation_free(struct operation *operation)
 	free(operation->path);
 	free(operation->name);
 	free(operation->text);
+	free(operation->value);
 	free(operation->claim.key.bytes);
 	free(operation->queue.bytes);
 	free(operation->markers.bytes);
 	free(operation->next_page.bytes);
+	etcd_operation_forget_said(operation);
 	for (size_t i = 0; operation->proved && i < operation->count; i++)
 		free(operation->proved[i].key.bytes);
 	free(operation->proved);
@@ -358,6 +368,16 @@ static void note_proof(struct store_etcd *store, int64_t sent_ms, uint64_t term)
 		store->events->on_renewed(store->context, etcd_lease_end(&store->lease));
 }
 
+int etcd_answer_read(struct store_etcd *store, int64_t sent_ms, const void *bytes, size_t count,
+		     Etcd__TxnResponse **ret)
+{
+	*ret = etcd__txn_response__unpack(NULL, count, bytes);
+	if (!*ret || !(*ret)->header)
+		return -EIO;
+	note_proof(store, sent_ms, (*ret)->header->raft_term);
+	return 0;
+}
+
 static void on_answer(void *context, int status, const char *text, const void *bytes, size_t count)
 {
 	struct operation *operation = context;
@@ -367,12 +387,8 @@ static void on_answer(void *context, int status, const char *text, const void *b
 
 	operation->call = NULL;
 	error = etcd_error(store, status, text, operation->doing, operation->path);
-	if (!error) {
-		answer = etcd__txn_response__unpack(NULL, count, bytes);
-		error = answer && answer->header ? 0 : -EIO;
-	}
 	if (!error)
-		note_proof(store, operation->sent_ms, answer->header->raft_term);
+		error = etcd_answer_read(store, operation->sent_ms, bytes, count, &answer);
 	operation->conclude(operation, error, answer);
 	if (answer)
 		etcd__txn_response__free_unpacked(answer, NULL);

@@ -2,16 +2,16 @@
  *
  * The inside of the etcd store, for its own files: store.c (the table), session.c (leases, and what
  * is told of them), operation.c (how operations go to the servers and come back), transaction.c
- * (their form), slots.c (which keys are in use), place.c, queue.c (list), claim.c (amend, mark,
- * withdraw, prove), watch.c, look.c, files.c and names.c.
+ * (their form), batch.c (which of them share one), slots.c (which keys are in use), place.c,
+ * withdraw.c, queue.c (list), claim.c (amend, mark, prove), watch.c, look.c, files.c and names.c.
  *
- * An operation is a transaction of etcd (KV.Txn); reads are transactions without writes, so they
- * are linearizable. Requests on one connection are carried out in no order. So there is a *lane*
- * for each lock, in which one operation is under way at a time, and the others wait in the order in
- * which they were called. A withdrawal waits only for those on the same claim: whatever else it
- * overtakes, or is carried out before it though it was called later, changes nothing but claims
- * that stand, by their create revisions; and no list shows a claim any more whose withdrawal was
- * called.
+ * An operation is a transaction of etcd (KV.Txn), or a part of one that it shares with others of
+ * its kind (batch.c); reads are transactions without writes, so they are linearizable. Requests on
+ * one connection are carried out in no order. So there is a *lane* for each lock, in which one
+ * operation is under way at a time, and the others wait in the order in which they were called. A
+ * withdrawal waits only for those on the same claim: whatever else it overtakes, or is carried out
+ * before it though it was called later, changes nothing but claims that stand, by their create
+ * revisions; and no list shows a claim any more whose withdrawal was called.
  * Lock files that outlive close are in no lane: files.c has their order.
  *
  * A request whose answer did not come may be carried out later, also on behalf of a connection that
@@ -43,17 +43,22 @@
 	17 /* sixteen hexadecimal digits, so that later ones are greater as text                   \
 	    */
 
+struct batch;
 struct gone;
 struct lane;
 struct slots;
+struct transaction;
 struct names;
 struct file_request; /* files.c */
 struct file_turn;
 struct watch;
 
+enum { OPERATION_KEYS = 7 };
+
 struct operation {
 	struct operation *prev, *next; /* in its lane, or in the store's list of others */
 	struct operation *failed_prev, *failed_next;
+	struct operation *ready_prev, *ready_next;
 	struct store_etcd *store;
 	struct lane *lane; /* NULL: it is in none */
 	enum store_operation kind;
@@ -66,6 +71,12 @@ struct operation {
 	/* Makes the request by etcd_operation_call(), or returns -ENOMEM, or what else is the
 	 * answer without a request. */
 	int (*send)(struct operation *operation);
+	/* For an operation that is sent by batch.c: adds it to a transaction, which has no other
+	 * one if the operation is `alone`. Keys and texts have to last as long as the operation.
+	 * Returns 0 or -ENOMEM. */
+	int (*say)(struct operation *operation, struct transaction *transaction);
+	bool alone;  /* it is to have a transaction of its own */
+	size_t step; /* its first one in the transaction */
 	/* Delivers the event. The answer is there if error is 0. Frees the operation, or sends it
 	 * again. */
 	void (*conclude)(struct operation *operation, int error, const Etcd__TxnResponse *answer);
@@ -73,8 +84,10 @@ struct operation {
 
 	char *path, *name; /* of the lock, and of the claim */
 	char *text;	   /* to be written */
+	char *value;	   /* of the key, with the text */
 	struct etcd_named claim;
 	struct etcd_key queue, markers; /* what the keys of all claims and markers begin with */
+	struct etcd_key said[OPERATION_KEYS]; /* other keys in its request, of say() */
 	uint32_t version;
 	bool list;		 /* place(): with the queue; list(): attend */
 	bool marked;		 /* withdraw(): with the marker */
@@ -148,6 +161,8 @@ struct store_etcd {
 	uint64_t claims_session;  /* of the ids of the claims that were placed last */
 	struct operation *others; /* which are in no lane */
 	struct operation *failed; /* to be answered by the next dispatch() */
+	struct operation *ready_withdrawals, *ready_places; /* to be sent by it */
+	struct batch *batches;				    /* which are under way */
 	struct log_limit refusals;
 	bool is_awake;	       /* `wake` is written to */
 	bool told_unreachable; /* the log says that there is no connection */
@@ -176,6 +191,12 @@ static inline struct store_etcd *store_etcd_from(struct store *store)
 struct operation *etcd_operation_create(struct store_etcd *store, enum store_operation kind,
 					void *tag, const char *path, const char *name);
 
+/* The same for one about the claim `name`. Out of memory, the session is given up, and NULL
+ * returned. */
+struct operation *etcd_operation_create_about(struct store_etcd *store, enum store_operation kind,
+					      void *tag, const char *path, const char *name,
+					      const char *text);
+
 /* Sends the operation, behind those of its lock if it is to be in a lane. */
 void etcd_operation_start(struct operation *operation, bool in_lane);
 
@@ -191,8 +212,16 @@ void etcd_operation_send_again(struct operation *operation);
 /* Counts and frees it, and sends the next one of its lane. */
 void etcd_operation_end(struct operation *operation, int error);
 
+/* Reads the answer to a transaction that was sent then. Returns 0 or -EIO; *ret is to be freed in
+ * both cases, unless it is NULL. */
+int etcd_answer_read(struct store_etcd *store, int64_t sent_ms, const void *bytes, size_t count,
+		     Etcd__TxnResponse **ret);
+
 /* Answers it with that by the next dispatch(). */
 void etcd_operation_fail(struct operation *operation, int error);
+
+/* Frees the keys of say(). */
+void etcd_operation_forget_said(struct operation *operation);
 
 /* Frees one that was not started. */
 void etcd_operation_free(struct operation *operation);
@@ -238,6 +267,15 @@ void etcd_lane_end_withdrawal(struct store_etcd *store, const char *path, const 
 bool etcd_lane_is_about(struct store_etcd *store, const char *path, const char *name);
 
 bool etcd_queue_has_gone(struct store_etcd *store, const char *path, const char *name);
+
+/* batch.c */
+
+/* The send() of an operation that has a say(): it goes out by etcd_batches_send(). Returns 0. */
+int etcd_batches_add(struct operation *operation);
+/* Sends them, at the end of a turn of the loop. */
+void etcd_batches_send(struct store_etcd *store);
+/* Without an event. Their operations are to be dropped then. */
+void etcd_batches_drop(struct store_etcd *store);
 
 /* slots.c */
 

@@ -14,90 +14,90 @@ enum {
 	RETRIES = 8, /* for a slot that is free */
 };
 
-/* The keys that a claim in the slot needs. */
-struct place_keys {
-	struct etcd_key marker, slots[2], ends[4];
-};
+/* The other keys that are said. */
+enum { MARKER, END, END_OF_MARKERS, SLOTS, END_OF_SLOTS, MARKED_SLOTS, END_OF_MARKED_SLOTS };
 
-static bool make_keys(struct operation *operation, struct place_keys *keys)
+static bool make_keys(struct operation *operation)
 {
 	const struct claim_name *parts = &operation->parts;
 	const char *root = operation->store->root, *path = operation->path;
-	uint64_t session = parts->id.session;
+	struct etcd_key *keys = operation->said;
 
 	free(operation->claim.key.bytes);
 	operation->claim.key.bytes = NULL;
 	return etcd_key_of_new(&operation->claim.key, root, path, parts) &&
-	       etcd_key_of_marker(&keys->marker, root, path, parts) &&
-	       etcd_key_of_slots(&keys->slots[0], root, path, session, parts->mode) &&
-	       etcd_key_of_marked_slots(&keys->slots[1], root, path, session) &&
-	       etcd_queue_keys(operation, keys->ends) &&
-	       etcd_key_end(&keys->ends[2], &keys->slots[0]) &&
-	       etcd_key_end(&keys->ends[3], &keys->slots[1]);
+	       etcd_key_of_marker(&keys[MARKER], root, path, parts) &&
+	       etcd_queue_keys(operation, &keys[END]);
 }
 
-static void free_keys(struct place_keys *keys)
+/* Those that tell which slots are in use. */
+static bool make_keys_of_slots(struct operation *operation)
 {
-	free(keys->marker.bytes);
-	for (size_t i = 0; i < 2; i++)
-		free(keys->slots[i].bytes);
-	for (size_t i = 0; i < 4; i++)
-		free(keys->ends[i].bytes);
+	const char *root = operation->store->root, *path = operation->path;
+	uint64_t session = operation->parts.id.session;
+	struct etcd_key *keys = operation->said;
+
+	return etcd_key_of_slots(&keys[SLOTS], root, path, session, operation->parts.mode) &&
+	       etcd_key_of_marked_slots(&keys[MARKED_SLOTS], root, path, session) &&
+	       etcd_key_end(&keys[END_OF_SLOTS], &keys[SLOTS]) &&
+	       etcd_key_end(&keys[END_OF_MARKED_SLOTS], &keys[MARKED_SLOTS]);
 }
 
 /* The queue; or the claim itself, what was created last before it, and the markers, because a claim
  * that has gone may have left an orphan. */
-static void ask_for_queue(struct transaction_branch *then, const struct operation *operation,
-			  const struct place_keys *keys)
+static void ask_for_queue(struct transaction_branch *then, const struct operation *operation)
 {
 	Etcd__RangeRequest *latest;
 
 	if (operation->list) {
-		etcd_queue_range(then, operation, keys->ends);
+		etcd_queue_range(then, operation, &operation->said[END]);
 		return;
 	}
-	latest = etcd_transaction_range(then, &operation->queue, &keys->ends[0]);
+	latest = etcd_transaction_range(then, &operation->queue, &operation->said[END]);
 	latest->keys_only = true;
 	latest->sort_order = ETCD__RANGE_REQUEST__SORT_ORDER__DESCEND;
 	latest->sort_target = ETCD__RANGE_REQUEST__SORT_TARGET__CREATE;
 	latest->limit = LATEST;
-	etcd_transaction_range(then, &operation->markers, &keys->ends[1]);
+	etcd_transaction_range(then, &operation->markers, &operation->said[END_OF_MARKERS]);
 }
 
-static int send_place(struct operation *operation)
+static bool make_value(struct operation *operation)
+{
+	char line[CLAIM_NAME_PREFIX_BYTES];
+
+	free(operation->value);
+	claim_name_format(line, &operation->parts);
+	operation->value = etcd_value_format(line, operation->text);
+	return operation->value != NULL;
+}
+
+static int say_place(struct operation *operation, struct transaction *transaction)
 {
 	struct store_etcd *store = operation->store;
-	struct transaction transaction;
-	struct place_keys keys = {0};
-	char line[CLAIM_NAME_PREFIX_BYTES];
-	char *value = NULL;
-	int error = -ENOMEM;
+	const struct etcd_key *keys = operation->said;
 
+	/* Nothing was carried out of a batch that it was in. */
+	if (operation->retries == 0)
+		etcd_slot_give(store, operation->path, operation->parts.slot);
 	operation->parts.slot = etcd_slot_take(store, operation->path);
 	if (operation->parts.slot == 0)
-		return error;
-	claim_name_format(line, &operation->parts);
-	value = etcd_value_format(line, operation->text);
-	if (value && make_keys(operation, &keys)) {
-		struct transaction_branch *otherwise = &transaction.otherwise;
-
-		etcd_transaction_init(&transaction);
-		etcd_transaction_require_session(&transaction, store);
-		etcd_transaction_require_created(&transaction, &operation->claim.key, 0);
-		etcd_transaction_require_created(&transaction, &keys.marker, 0);
-		etcd_transaction_put(&transaction.then, &operation->claim.key, value,
-				     store->lease_id);
-		ask_for_queue(&transaction.then, operation, &keys);
-		for (size_t i = 0; i < 2; i++)
-			etcd_transaction_range(otherwise, &keys.slots[i], &keys.ends[2 + i])
-				->keys_only = true;
-		error = etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+		return -ENOMEM;
+	if (!make_value(operation) || !make_keys(operation) ||
+	    (operation->alone && !make_keys_of_slots(operation)))
+		return -ENOMEM; /* conclude_place() gives the slot back */
+	etcd_transaction_require_created(transaction, &operation->claim.key, 0);
+	etcd_transaction_require_created(transaction, &keys[MARKER], 0);
+	etcd_transaction_put(&transaction->then, &operation->claim.key, operation->value,
+			     store->lease_id);
+	ask_for_queue(&transaction->then, operation);
+	if (operation->alone) {
+		etcd_transaction_range(&transaction->otherwise, &keys[SLOTS], &keys[END_OF_SLOTS])
+			->keys_only = true;
+		etcd_transaction_range(&transaction->otherwise, &keys[MARKED_SLOTS],
+				       &keys[END_OF_MARKED_SLOTS])
+			->keys_only = true;
 	}
-	if (error)
-		etcd_slot_give(store, operation->path, operation->parts.slot);
-	free_keys(&keys);
-	free(value);
-	return error;
+	return 0;
 }
 
 /* Notes the slots that are in use, which a former process has taken. */
@@ -158,14 +158,16 @@ static void conclude_place(struct operation *operation, int error, const Etcd__T
 	revision = answer->header->revision;
 	operation->parts.order = revision;
 	claim_name_format_placed(name, &operation->parts);
-	found = etcd_transaction_found(answer, 1);
+	found = etcd_transaction_found(answer, operation->step + 1);
 	if (operation->list && found &&
-	    etcd_queue_parse(operation, found, etcd_transaction_found(answer, 2), &queue) < 0)
+	    etcd_queue_parse(operation, found, etcd_transaction_found(answer, operation->step + 2),
+			     &queue) < 0)
 		queue.entries = NULL;
 	if (queue.entries)
 		etcd_watches_note_listed(store, operation->path, found, operation->queue.count);
 	after = created_before(found, revision);
-	marked = etcd_queue_latest_marked(operation, etcd_transaction_found(answer, 2));
+	marked = etcd_queue_latest_marked(operation,
+					  etcd_transaction_found(answer, operation->step + 2));
 	store->events->on_placed(store->context, operation->tag, 0, name, revision,
 				 marked > after ? marked : after, queue.entries, queue.count);
 	etcd_queue_free(&queue);
@@ -180,6 +182,7 @@ void etcd_place(struct store *base, void *tag, const char *path, const struct cl
 
 	if (operation) {
 		operation->parts = *name;
+		operation->parts.slot = 0;
 		operation->text = strdup(text);
 	}
 	if (!operation || !operation->text) {
@@ -191,7 +194,8 @@ void etcd_place(struct store *base, void *tag, const char *path, const struct cl
 	store->claims_session = name->id.session;
 	operation->list = list;
 	operation->doing = "cannot place a claim of";
-	operation->send = send_place;
+	operation->say = say_place;
+	operation->send = etcd_batches_add;
 	operation->conclude = conclude_place;
 	etcd_operation_start(operation, true);
 }

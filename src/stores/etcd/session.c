@@ -65,6 +65,7 @@ static void forget_calls(struct store_etcd *store)
 static void drop_session(struct store_etcd *store)
 {
 	forget_calls(store);
+	etcd_batches_drop(store);
 	etcd_operations_drop(store);
 	etcd_watches_drop(store);
 	etcd_slots_drop(store);

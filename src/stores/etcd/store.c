@@ -69,6 +69,7 @@ static void store_etcd_dispatch(struct store *base)
 		etcd_session_lose(store);
 	store->is_starved = store->is_over = false;
 	etcd_session_on_time(store);
+	etcd_batches_send(store);
 	grpc_flush(store->grpc);
 	set_timer(store);
 }

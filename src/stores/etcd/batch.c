@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Operations of different claims that are called in one turn of the loop share a transaction. For a
+ * server most of what a small transaction costs does not depend on what is in it: it is agreed on,
+ * written to the disk and answered as one, and etcd 3.4 copies for each one all that was written
+ * since its last commit to the database.
+ *
+ * A transaction is carried out as a whole or not at all. So when one operation was in the way of
+ * the others, which is rare, each is sent again with a transaction of its own. Withdrawals do not
+ * compare the session's epoch, places do: these two do not mix.
+ *
+ * Loop thread only.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <utlist.h>
+
+#include "base/clock.h"
+#include "stores/etcd/operation.h"
+
+#define TRANSACTION_METHOD "/etcdserverpb.KV/Txn"
+
+/* A place takes three steps of a transaction at most, and two comparisons. */
+enum { BATCH_MAX = 32 };
+
+/* So many are under way at a time: one that is carried out, and one that waits for that. What is
+ * asked meanwhile would only wait at the server; here it becomes part of the next one. */
+enum { UNDER_WAY_MAX = 2 };
+
+_Static_assert(BATCH_MAX * 3 + 1 <= TRANSACTION_MAX, "a batch does not fit into a transaction");
+
+struct batch {
+	struct batch *prev, *next;
+	struct store_etcd *store;
+	struct grpc_call *call;
+	enum store_operation kind;
+	int64_t sent_ms;
+	size_t count;
+	struct operation *operations[BATCH_MAX];
+};
+
+static struct operation **list_of(struct operation *operation)
+{
+	struct store_etcd *store = operation->store;
+
+	return operation->kind == STORE_WITHDRAW ? &store->ready_withdrawals : &store->ready_places;
+}
+
+int etcd_batches_add(struct operation *operation)
+{
+	struct operation **list = list_of(operation);
+
+	DL_APPEND2(*list, operation, ready_prev, ready_next);
+	return 0;
+}
+
+void etcd_batches_drop(struct store_etcd *store)
+{
+	struct batch *batch;
+
+	while ((batch = store->batches)) {
+		DL_DELETE(store->batches, batch);
+		grpc_cancel(batch->call);
+		free(batch);
+	}
+	store->ready_withdrawals = store->ready_places = NULL;
+}
+
+/* Each by itself. */
+static void divide(struct batch *batch)
+{
+	for (size_t i = 0; i < batch->count; i++) {
+		batch->operations[i]->alone = true;
+		etcd_batches_add(batch->operations[i]);
+	}
+}
+
+/* Perhaps because of one of several operations. */
+static bool is_refused(int status)
+{
+	return status == GRPC_PERMISSION_DENIED || status == GRPC_INVALID_ARGUMENT;
+}
+
+/* It was carried out, but the answer cannot be had: each one of the operations may find out more
+ * on another connection. */
+static bool is_lost(int status, const char *text)
+{
+	return status == GRPC_RESOURCE_EXHAUSTED && !strstr(text, "etcdserver");
+}
+
+/* Of withdrawals none is. */
+static bool was_late(const struct batch *batch, const Etcd__TxnResponse *answer)
+{
+	return batch->kind == STORE_PLACE && etcd_transaction_was_late(batch->store, answer);
+}
+
+static void on_answer(void *context, int status, const char *text, const void *bytes, size_t count)
+{
+	struct batch *batch = context;
+	struct store_etcd *store = batch->store;
+	const struct operation *first = batch->operations[0];
+	bool several = !first->alone;
+	Etcd__TxnResponse *answer = NULL;
+	int error = 0;
+
+	DL_DELETE(store->batches, batch);
+	if (several && is_refused(status)) {
+		divide(batch);
+		free(batch);
+		return;
+	}
+	if (several && is_lost(status, text)) {
+		grpc_leave(store->grpc);
+		error = -ECONNRESET;
+	} else {
+		error = etcd_error(store, status, text, first->doing, first->path);
+	}
+	if (!error)
+		error = etcd_answer_read(store, batch->sent_ms, bytes, count, &answer);
+	if (several && !error && !answer->succeeded && !was_late(batch, answer)) {
+		divide(batch);
+	} else {
+		for (size_t i = 0; i < batch->count; i++)
+			batch->operations[i]->conclude(batch->operations[i], error, answer);
+	}
+	if (answer)
+		etcd__txn_response__free_unpacked(answer, NULL);
+	free(batch);
+}
+
+/* Takes those that are to be sent together, which add to the transaction what they do. */
+static void fill(struct batch *batch, struct operation **list, struct transaction *transaction)
+{
+	bool is_full = false;
+
+	while (*list && !is_full) {
+		struct operation *operation = *list;
+		int error;
+
+		if (operation->alone && batch->count > 0)
+			return;
+		operation->alone |= batch->count == 0 && !operation->ready_next;
+		DL_DELETE2(*list, operation, ready_prev, ready_next);
+		operation->step = transaction->then.count;
+		error = operation->say(operation, transaction);
+		if (error)
+			etcd_operation_fail(operation, -ECONNRESET);
+		else
+			batch->operations[batch->count++] = operation;
+		is_full = operation->alone || batch->count == BATCH_MAX;
+	}
+}
+
+static void send(struct batch *batch, struct transaction *transaction)
+{
+	struct store_etcd *store = batch->store;
+	const Etcd__TxnRequest *request = etcd_transaction_finish(transaction);
+	size_t bytes = etcd__txn_request__get_packed_size(request);
+	uint8_t *message = malloc(bytes);
+
+	if (message) {
+		etcd__txn_request__pack(request, message);
+		batch->sent_ms = clock_now_ms();
+		batch->call = grpc_call(store->grpc, TRANSACTION_METHOD, message, bytes, 0,
+					on_answer, batch);
+	}
+	free(message);
+}
+
+/* Sends some of the list. Returns false when out of memory. */
+static bool send_some(struct store_etcd *store, struct operation **list)
+{
+	struct batch *batch = calloc(1, sizeof(*batch));
+	struct transaction transaction;
+
+	if (!batch)
+		return false;
+	batch->store = store;
+	batch->kind = (*list)->kind;
+	etcd_transaction_init(&transaction);
+	if (batch->kind == STORE_PLACE)
+		etcd_transaction_require_session(&transaction, store);
+	fill(batch, list, &transaction);
+	if (batch->count > 0)
+		send(batch, &transaction);
+	for (size_t i = 0; i < batch->count; i++) {
+		etcd_operation_forget_said(batch->operations[i]);
+		if (!batch->call)
+			etcd_operation_fail(batch->operations[i], -ECONNRESET);
+	}
+	if (batch->call)
+		DL_APPEND(store->batches, batch);
+	else
+		free(batch);
+	return true;
+}
+
+static size_t count_under_way(const struct store_etcd *store, enum store_operation kind)
+{
+	const struct batch *batch;
+	size_t count = 0;
+
+	DL_FOREACH (store->batches, batch)
+		count += batch->kind == kind;
+	return count;
+}
+
+static void send_all(struct store_etcd *store, struct operation **list)
+{
+	bool may_send = grpc_is_connected(store->grpc) && store->step == SESSION_CONNECTED;
+	struct operation *operation;
+
+	while (*list && may_send) {
+		if (count_under_way(store, (*list)->kind) >= UNDER_WAY_MAX)
+			return;
+		may_send = send_some(store, list);
+	}
+	while ((operation = *list)) {
+		DL_DELETE2(*list, operation, ready_prev, ready_next);
+		etcd_operation_fail(operation, -ECONNRESET);
+	}
+}
+
+void etcd_batches_send(struct store_etcd *store)
+{
+	send_all(store, &store->ready_withdrawals);
+	send_all(store, &store->ready_places);
+}
