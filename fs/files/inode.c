@@ -541,6 +541,7 @@ void inode_restored_all(struct filesystem *filesystem)
 {
 	struct inode *inode, *next;
 
+	lasting_restored_all(&filesystem->inodes);
 	HASH_ITER (by_node, filesystem->inodes.by_node, inode, next) {
 		free_if_unused(filesystem, inode);
 	}

@@ -77,6 +77,7 @@ struct lasting {
 	char who[128];	      /* likewise */
 	bool dates;	      /* mtime is not when the store had the text */
 	bool is_taken;	      /* somebody else has taken the name away */
+	bool is_linked;	      /* it has, or had, others in its ring */
 	pid_t maker;	      /* the process that made it; 0: unknown */
 	uint64_t maker_start; /* when that started: process_start(); 0: not needed, or unknown */
 	int maker_fd;	      /* pidfd; -1: likewise */
@@ -123,5 +124,8 @@ bool lasting_is_same(const struct inode *inode, const struct lasting_facts *fact
 /* As keys of the inode's line, for another process. */
 void lasting_save(const struct inode *inode, FILE *out);
 int lasting_restore(struct inode *inode, struct state_reader *in);
+
+/* All inodes are restored: those of one content are in a ring again. */
+void lasting_restored_all(struct inodes *inodes);
 
 #endif
