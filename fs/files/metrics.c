@@ -43,10 +43,14 @@ static const char *const request_names[METRICS_REQUESTS] = {
 	[FUSE_FORGET] = "forget",
 	[FUSE_GETATTR] = "getattr",
 	[FUSE_SETATTR] = "setattr",
+	[FUSE_READLINK] = "readlink",
+	[FUSE_SYMLINK] = "symlink",
 	[FUSE_MKNOD] = "mknod",
 	[FUSE_MKDIR] = "mkdir",
 	[FUSE_UNLINK] = "unlink",
 	[FUSE_RMDIR] = "rmdir",
+	[FUSE_RENAME] = "rename",
+	[FUSE_LINK] = "link",
 	[FUSE_OPEN] = "open",
 	[FUSE_READ] = "read",
 	[FUSE_WRITE] = "write",
@@ -67,6 +71,7 @@ static const char *const request_names[METRICS_REQUESTS] = {
 	[FUSE_POLL] = "poll",
 	[FUSE_BATCH_FORGET] = "batch_forget",
 	[FUSE_READDIRPLUS] = "readdirplus",
+	[FUSE_RENAME2] = "rename2",
 };
 
 /* Milliseconds since 1970. */
