@@ -496,6 +496,17 @@ static void restore_attributes(struct inode *inode, struct state_reader *in)
 	inode->ctime = read_time(in, "ctime");
 }
 
+static int restore_lasting(struct filesystem *filesystem, struct inode *inode,
+			   struct state_reader *in)
+{
+	struct inode *link = NULL;
+
+	if (state_has(in, "file_link"))
+		link = inode_find(&filesystem->inodes,
+				  state_get_unsigned(in, "file_link", NODES_END));
+	return lasting_restore(inode, link, in);
+}
+
 int inode_restore(struct filesystem *filesystem, struct state_reader *in)
 {
 	const char *path = state_get_text(in, "path");
@@ -518,7 +529,7 @@ int inode_restore(struct filesystem *filesystem, struct state_reader *in)
 		return -EINVAL;
 	inode->mode = mode;
 	inode->keeps_files = state_find_flag(in, "keeps_files");
-	if (state_has(in, "file") && !is_root && lasting_restore(inode, in) != 0)
+	if (state_has(in, "file") && !is_root && restore_lasting(filesystem, inode, in) != 0)
 		return -EINVAL;
 	if (state_has(in, "parent") && !is_root)
 		restore_name(filesystem, inode, in);
