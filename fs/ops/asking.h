@@ -22,7 +22,7 @@
 
 #include "engine/lockfile.h"
 #include "files/inode.h"
-#include "files/lasting.h"
+#include "files/lasting_text.h"
 
 /* How often something is tried again that another host changes at the same time. */
 #define ASKING_TRIES_MAX 8
