@@ -73,6 +73,7 @@ struct asking *asking_begin(fuse_req_t req, const struct inode *directory,
 	asking->uid = caller->uid;
 	asking->gid = caller->gid;
 	asking->thread = caller->pid;
+	asking->resumed = filesystem->requests.resumed != NULL;
 	begin(asking, directory, done);
 	return asking;
 }

@@ -33,6 +33,7 @@ struct asking {
 	struct shard *shard;
 	fuse_req_t req; /* NULL: an open whose GETATTR has not come yet */
 	struct kept_request *kept;
+	bool resumed; /* the process before handled the request, too */
 	struct user *user; /* with a share of USER_WAITERS */
 	uid_t uid;
 	gid_t gid;

@@ -11,6 +11,7 @@
 
 #include "files/filesystem.h"
 #include "files/handle_end.h"
+#include "files/kept_request.h"
 #include "files/lasting_name.h"
 #include "files/user.h"
 #include "ops/asking.h"
@@ -274,14 +275,25 @@ static void refuse(struct asking *asking, int error)
 
 static void changed(struct asking *asking);
 
+/* Whether the process before has changed what is in memory, for this request. */
+static bool was_changed(const struct asking *asking)
+{
+	return asking->tries == 0 && kept_request_has_begun(asking->kept);
+}
+
 /* Changes what is in memory, and then the store. */
 static void change(struct asking *asking, struct inode *inode)
 {
 	const char *path = NULL;
-	int error = asking->data != NULL ? change_text(asking, inode) : change_attr(asking, inode);
+	int error = 0;
 
-	if (error == 0)
-		error = spread(inode);
+	if (!was_changed(asking)) {
+		error = asking->data != NULL ? change_text(asking, inode)
+					     : change_attr(asking, inode);
+		if (error == 0)
+			error = spread(inode);
+		kept_request_begin(asking->filesystem, asking->kept);
+	}
 	if (error != 0) {
 		refuse(asking, -error);
 		return;
@@ -330,7 +342,7 @@ static void changed(struct asking *asking)
 
 static void begin_change(struct asking *asking, struct inode *inode)
 {
-	if (!has_name(inode)) {
+	if (!has_name(inode) || was_changed(asking)) {
 		change(asking, inode);
 		return;
 	}

@@ -39,6 +39,14 @@ crash() {
     wait_until "$deadline" gone_on_more "$1" "$before"
 }
 
+# settle HOST: the daemon has handled so many requests that its death says nothing of what it went on with.
+settle() {
+    local number
+    for ((number = 0; number < 20; number++)); do
+        [ ! -e "$dir/$1/not-there-$number" ] || fail "not-there-$number is there"
+    done
+}
+
 # restart_kept HOST: as systemctl restart does.
 restart_kept() {
     local before
