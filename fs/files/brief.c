@@ -18,24 +18,36 @@ void briefs_finish(struct briefs *briefs)
 	briefs->path = NULL;
 }
 
-/* Out of memory the open does not count as brief. */
+static struct brief *find(const struct handle *handle)
+{
+	struct brief *brief = handle->inode->brief;
+	return brief != NULL && brief->handle == handle ? brief : NULL;
+}
+
+/* Whoever had the lock before is not brief. Out of memory the open does not count as brief. */
 void brief_grant(struct handle *handle)
 {
-	if (handle->brief == NULL)
-		handle->brief = calloc(1, sizeof(*handle->brief));
-	if (handle->brief != NULL)
-		handle->brief->granted_ms = handle->filesystem->now_ms;
+	struct inode *inode = handle->inode;
+
+	free(inode->brief);
+	inode->brief = calloc(1, sizeof(*inode->brief));
+	if (inode->brief == NULL)
+		return;
+	inode->brief->handle = handle;
+	inode->brief->granted_ms = handle->filesystem->now_ms;
 }
 
 void brief_use(struct handle *handle)
 {
-	free(handle->brief);
-	handle->brief = NULL;
+	if (find(handle) == NULL)
+		return;
+	free(handle->inode->brief);
+	handle->inode->brief = NULL;
 }
 
 void brief_write(struct handle *handle, fuse_req_t req)
 {
-	struct brief *brief = handle->brief;
+	struct brief *brief = find(handle);
 
 	if (brief == NULL)
 		return;
@@ -61,7 +73,7 @@ static void note(struct briefs *briefs, const char *path, const struct claim_det
 
 void brief_close(struct handle *handle)
 {
-	const struct brief *brief = handle->brief;
+	const struct brief *brief = find(handle);
 	const struct inode *inode = handle->inode;
 	struct filesystem *filesystem = handle->filesystem;
 

@@ -23,8 +23,9 @@
 
 struct handle;
 
-/* What is known of one that may become brief; of struct handle. */
+/* What is known of one that may become brief: the last that was granted of its inode. */
 struct brief {
+	const struct handle *handle;
 	int64_t granted_ms;
 	struct claim_details writer; /* whoever wrote; its pid is 0 before */
 };

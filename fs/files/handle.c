@@ -161,7 +161,6 @@ void handle_free(struct handle *handle)
 	handle->inode->shard->fenced -= handle->fenced;
 	user_leave(&filesystem->users, handle->user, USER_FILES, handle_shares(handle->inode));
 	inode_unuse(filesystem, handle->inode);
-	free(handle->brief);
 	free(handle);
 }
 

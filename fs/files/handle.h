@@ -18,7 +18,6 @@
 #include "journal/journal.h"
 #include "journal/text.h"
 
-struct brief;
 struct filesystem;
 struct inode;
 struct kept_request;
@@ -42,7 +41,6 @@ struct handle {
 	struct holder *holders;			  /* the processes that hold through it: holder.c */
 	struct fuse_pollhandle *poll; /* to wake poll(2) of the file; NULL: nobody asked for that */
 	struct kept_request *polling; /* the POLL that asked for it (kept_request.h), or NULL */
-	struct brief *brief;	      /* brief.h; NULL: it is no exclusive open, or not brief */
 	bool holder_unseen;	      /* the log says that a holder cannot be sent a signal */
 	bool fenced;		      /* it held a lock and lost it: of no use any more */
 };

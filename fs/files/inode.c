@@ -127,21 +127,6 @@ static void free_if_unused(struct filesystem *filesystem, struct inode *inode)
 	free(inode);
 }
 
-int inode_attach(struct inode *parent, struct inode *inode)
-{
-	if (inode_child(parent, inode->name) != NULL)
-		return -EEXIST;
-	HASH_ADD_KEYPTR(by_name, parent->children, inode->name, strlen(inode->name), inode);
-	if (inode->by_name.tbl == NULL)
-		return -ENOMEM;
-	inode->parent = parent;
-	parent->directories += inode_is_directory(inode);
-	parent->mtime = parent->ctime = inode_time();
-	inode_mark(inode);
-	inode_mark(parent);
-	return 0;
-}
-
 static void leave_idle(struct filesystem *filesystem, struct inode *inode)
 {
 	if (!inode->idle)
@@ -150,6 +135,22 @@ static void leave_idle(struct filesystem *filesystem, struct inode *inode)
 	DL_DELETE2(filesystem->inodes.idle, inode, idle_prev, idle_next);
 	DL_DELETE2(inode->user->idle, inode, user_idle_prev, user_idle_next);
 	inode_mark(inode);
+}
+
+int inode_attach(struct inode *parent, struct inode *inode)
+{
+	if (inode_child(parent, inode->name) != NULL)
+		return -EEXIST;
+	HASH_ADD_KEYPTR(by_name, parent->children, inode->name, strlen(inode->name), inode);
+	if (inode->by_name.tbl == NULL)
+		return -ENOMEM;
+	leave_idle(parent->shard->filesystem, parent);
+	inode->parent = parent;
+	parent->directories += inode_is_directory(inode);
+	parent->mtime = parent->ctime = inode_time();
+	inode_mark(inode);
+	inode_mark(parent);
+	return 0;
 }
 
 void inode_detach(struct filesystem *filesystem, struct inode *inode)
@@ -229,7 +230,8 @@ struct inode *inode_child(struct inode *parent, const char *name)
 
 void inode_set_idle(struct filesystem *filesystem, struct inode *inode)
 {
-	bool stays = inode->lasting != NULL ? inode->lasting->is_ours : inode_is_directory(inode);
+	bool stays = inode->lasting != NULL ? inode->lasting->is_ours || inode->children != NULL
+					    : inode_is_directory(inode);
 
 	if (inode->idle || inode->handles > 0 || inode->parent == NULL || stays)
 		return;
@@ -496,17 +498,6 @@ static void restore_attributes(struct inode *inode, struct state_reader *in)
 	inode->ctime = read_time(in, "ctime");
 }
 
-static int restore_lasting(struct filesystem *filesystem, struct inode *inode,
-			   struct state_reader *in)
-{
-	struct inode *link = NULL;
-
-	if (state_has(in, "file_link"))
-		link = inode_find(&filesystem->inodes,
-				  state_get_unsigned(in, "file_link", NODES_END));
-	return lasting_restore(inode, link, in);
-}
-
 int inode_restore(struct filesystem *filesystem, struct state_reader *in)
 {
 	const char *path = state_get_text(in, "path");
@@ -529,7 +520,7 @@ int inode_restore(struct filesystem *filesystem, struct state_reader *in)
 		return -EINVAL;
 	inode->mode = mode;
 	inode->keeps_files = state_find_flag(in, "keeps_files");
-	if (state_has(in, "file") && !is_root && restore_lasting(filesystem, inode, in) != 0)
+	if (state_has(in, "file") && !is_root && lasting_restore(inode, in) != 0)
 		return -EINVAL;
 	if (state_has(in, "parent") && !is_root)
 		restore_name(filesystem, inode, in);
@@ -550,6 +541,7 @@ void inode_restored_all(struct filesystem *filesystem)
 {
 	struct inode *inode, *next;
 
+	lasting_restored_all(&filesystem->inodes);
 	HASH_ITER (by_node, filesystem->inodes.by_node, inode, next) {
 		free_if_unused(filesystem, inode);
 	}

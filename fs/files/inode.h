@@ -38,6 +38,7 @@
 
 #define FOREVER_SECONDS (365.0 * 24 * 3600) /* of what the kernel may remember for good */
 
+struct brief;
 struct filesystem;
 
 struct inode {
@@ -56,6 +57,7 @@ struct inode {
 	bool idle;		 /* in inodes->idle */
 	bool configured;	 /* one of the configuration's directories, or above one */
 	size_t handles;		 /* open files */
+	struct brief *brief;	 /* brief.h; NULL: no exclusive open that may be brief */
 	struct opening *opening; /* exclusive opens whose open(2) has not returned */
 	struct timespec atime, mtime, ctime;
 	mode_t mode; /* with the file type */

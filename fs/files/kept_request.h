@@ -19,7 +19,8 @@
 
 struct filesystem;
 
-/* The longest such request is a WRITE of all the text of a lasting name (lasting.h), or a SYMLINK. */
+/* The longest such request is a WRITE of all the text of a lasting name (lasting.h), or a SYMLINK.
+ */
 enum { KEPT_REQUEST_BYTES = 4096 + 512 };
 
 struct kept_request;

@@ -94,6 +94,7 @@ void lasting_join(struct inode *inode, struct inode *other)
 	its->next->lasting->prev = inode;
 	its->next = inode;
 	mine->number = its->number;
+	mine->is_linked = its->is_linked = true;
 }
 
 nlink_t lasting_links(const struct inode *inode)
@@ -126,8 +127,8 @@ void lasting_save(const struct inode *inode, FILE *out)
 	state_number(out, "file_maker", lasting->maker);
 	state_unsigned(out, "file_maker_start", lasting->maker_start);
 	state_text(out, "file_command", lasting->command);
-	if (lasting->next != inode)
-		state_unsigned(out, "file_link", lasting->next->node);
+	state_flag(out, "file_is_taken", lasting->is_taken);
+	state_flag(out, "file_is_linked", lasting->is_linked);
 	if (lasting->opening == NULL)
 		return;
 	state_number(out, "opening_thread", lasting->opening->thread);
@@ -155,7 +156,7 @@ static int restore_opening(struct lasting *lasting, struct state_reader *in)
 	return 0;
 }
 
-int lasting_restore(struct inode *inode, struct inode *link, struct state_reader *in)
+int lasting_restore(struct inode *inode, struct state_reader *in)
 {
 	struct lasting *lasting = calloc(1, sizeof(*lasting));
 	const char *id = state_get_text(in, "file_id");
@@ -173,6 +174,8 @@ int lasting_restore(struct inode *inode, struct inode *link, struct state_reader
 	lasting->links = (nlink_t)state_get_unsigned(in, "file_links", UINT32_MAX);
 	lasting->version = (uint32_t)state_get_unsigned(in, "file_version", UINT32_MAX);
 	lasting->dates = state_find_flag(in, "file_dates");
+	lasting->is_taken = state_find_flag(in, "file_is_taken");
+	lasting->is_linked = state_find_flag(in, "file_is_linked");
 	lasting->maker = (pid_t)state_get_number(in, "file_maker", 0, INT32_MAX);
 	lasting->maker_start = state_get_unsigned(in, "file_maker_start", UINT64_MAX);
 	lasting->maker_fd = -1;
@@ -180,9 +183,37 @@ int lasting_restore(struct inode *inode, struct inode *link, struct state_reader
 		 state_get_text(in, "file_command"));
 	lasting->prev = lasting->next = inode;
 	inode->lasting = lasting;
-	if (link != NULL && link->lasting != NULL && link != inode)
-		lasting_join(inode, link);
 	if (state_has(in, "opening_thread") && restore_opening(lasting, in) != 0)
 		return -ENOMEM;
 	return state_failed(in) ? -EINVAL : 0;
+}
+
+/* 0: it has no others in its ring. */
+static uint64_t content_of(const struct inode *inode)
+{
+	return inode->lasting != NULL && inode->lasting->is_linked ? inode->lasting->number : 0;
+}
+
+static int compare_contents(const struct inode *a, const struct inode *b)
+{
+	return (content_of(a) > content_of(b)) - (content_of(a) < content_of(b));
+}
+
+/* The order in which inodes are saved: directories before what is in them. */
+static int compare_nodes(const struct inode *a, const struct inode *b)
+{
+	return (a->node > b->node) - (a->node < b->node);
+}
+
+void lasting_restored_all(struct inodes *inodes)
+{
+	struct inode *inode, *former = NULL;
+
+	HASH_SRT(by_node, inodes->by_node, compare_contents);
+	for (inode = inodes->by_node; inode != NULL; former = inode, inode = inode->by_node.next) {
+		if (former != NULL && content_of(inode) != 0 &&
+		    content_of(inode) == content_of(former))
+			lasting_join(inode, former);
+	}
+	HASH_SRT(by_node, inodes->by_node, compare_nodes);
 }

@@ -49,6 +49,7 @@ struct lasting {
 	char who[128];	      /* likewise */
 	bool dates;	      /* mtime is not when the store had the text */
 	bool is_taken;	      /* somebody else has taken the name away */
+	bool is_linked;	      /* it has, or had, others in its ring */
 	pid_t maker;	      /* the process that made it; 0: unknown */
 	uint64_t maker_start; /* when that started: process_start(); 0: not needed, or unknown */
 	int maker_fd;	      /* pidfd; -1: likewise */
@@ -71,7 +72,7 @@ int lasting_create(struct inode *inode, const struct inode *directory);
 /* For the end of an inode. */
 void lasting_free(struct inode *inode);
 
-/* The inode has the content of the other one, too. */
+/* The inode has the content of the other one, too. Both are to be marked. */
 void lasting_join(struct inode *inode, struct inode *other);
 
 /* The number of names in the ring. */
@@ -86,8 +87,10 @@ uint64_t lasting_number(const char *id);
 /* As keys of the inode's line, for another process. */
 void lasting_save(const struct inode *inode, FILE *out);
 
-/* Likewise. `link`: the inode that the key file_link names, NULL: there is none. Returns 0 or
- * -errno. */
-int lasting_restore(struct inode *inode, struct inode *link, struct state_reader *in);
+/* Likewise. Returns 0 or -errno. */
+int lasting_restore(struct inode *inode, struct state_reader *in);
+
+/* All inodes are restored: those of one content are in a ring again. */
+void lasting_restored_all(struct inodes *inodes);
 
 #endif

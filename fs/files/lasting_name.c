@@ -64,6 +64,7 @@ int lasting_know(struct filesystem *filesystem, struct inode *directory, const c
 
 	if (inode != NULL && lasting_is_same(inode, facts)) {
 		inode->lasting->is_ours = is_ours;
+		inode_set_idle(filesystem, inode);
 		*ret = inode;
 		return lasting_update(inode, facts);
 	}

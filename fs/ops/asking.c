@@ -18,15 +18,12 @@
 int asking_errno(int error)
 {
 	switch (error) {
-	case -EEXIST:
-	case -ENOENT:
-	case -EACCES:
-	case -ENOMEM:
-	case -ENOLCK:
-	case -ENOTDIR:
-		return -error;
-	default:
+	case -ETIMEDOUT:
+	case -ECONNRESET:
+	case -ESTALE:
 		return EIO;
+	default:
+		return -error;
 	}
 }
 

@@ -95,7 +95,8 @@ void asking_reply_attr(struct asking *asking, const struct inode *inode);
 /* Forgets the request, which is answered. */
 void asking_free(struct asking *asking);
 
-/* The errno of an error of the engine, as system calls have it. */
+/* The errno of an error of the engine, as system calls have it: EIO for what the store has not told
+ * in time. */
 int asking_errno(int error);
 
 /* Calls done() of all whose answers have come. At the end of each turn of the loop. */

@@ -245,6 +245,8 @@ static int copy_content(struct inode *inode, struct inode *from)
 	inode->lasting->dates = true;
 	lasting_copy_maker(inode, from);
 	lasting_join(inode, from);
+	inode_mark(inode);
+	inode_mark(from);
 	return 0;
 }
 

@@ -183,7 +183,9 @@ void lasting_create_open(fuse_req_t req, struct inode *parent, const char *name,
 	int error = 0;
 	bool is_new = inode == NULL || !inode->lasting->is_ours;
 
-	if (!is_new && (info->flags & O_EXCL) != 0)
+	if (!filesystem_of(req)->exclusive_open_waits)
+		error = -EPERM; /* open(2) would return before the store has decided */
+	else if (!is_new && (info->flags & O_EXCL) != 0)
 		error = -EEXIST;
 	else if (is_new)
 		error = prepare(req, parent, name, mode, info->flags, &inode);

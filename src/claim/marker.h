@@ -18,6 +18,7 @@
  *                     there comes first
  *     go-zookeeper    reads a number behind the last "lock-", or dash; where there is none, Lock()
  *                     fails, and leaves its own claim there
+ *     the textbook    sorts by what follows the last dash; "R" or "W" does not stand between dashes
  *
  * To dlockfs such a name is always a marker, never a claim.
  *

@@ -29,17 +29,18 @@
 #define FIRST_WIDE_NEGATIVE INT64_C(1000000000)
 
 const char *const claim_recipe_names[] = {
-	[CLAIM_CURATOR_RW] = "curator-rw",
-	[CLAIM_CURATOR_MUTEX] = "curator-mutex",
-	[CLAIM_KAZOO] = "kazoo",
-	[CLAIM_CURATOR_ANY] = "curator-any",
+	[CLAIM_CURATOR_RW] = "curator-rw", [CLAIM_CURATOR_MUTEX] = "curator-mutex",
+	[CLAIM_KAZOO] = "kazoo",	   [CLAIM_CURATOR_ANY] = "curator-any",
+	[CLAIM_PLAIN] = "plain",
 };
 
+/* Behind the dash that ends what is in front of them. */
 static const char *const markers[][2] = {
 	[CLAIM_CURATOR_RW] = {[CLAIM_SHARED] = "__READ__", [CLAIM_EXCLUSIVE] = "__WRIT__"},
 	[CLAIM_CURATOR_MUTEX] = {[CLAIM_SHARED] = "lock-", [CLAIM_EXCLUSIVE] = "lock-"},
 	[CLAIM_KAZOO] = {[CLAIM_SHARED] = "__rlock__", [CLAIM_EXCLUSIVE] = "__lock__"},
 	[CLAIM_CURATOR_ANY] = {[CLAIM_SHARED] = "any-__READ__", [CLAIM_EXCLUSIVE] = "any-__WRIT__"},
+	[CLAIM_PLAIN] = {[CLAIM_SHARED] = "R-", [CLAIM_EXCLUSIVE] = "W-"},
 };
 
 #define COMPANION_MARKER "any-lock-"
@@ -60,6 +61,8 @@ static const struct marker {
 	{"lock-", CLAIM_CURATOR_MUTEX, CLAIM_EXCLUSIVE, false},
 	{"__lock__", CLAIM_KAZOO, CLAIM_EXCLUSIVE, false},
 	{"__rlock__", CLAIM_KAZOO, CLAIM_SHARED, false},
+	{"-W-", CLAIM_PLAIN, CLAIM_EXCLUSIVE, false},
+	{"-R-", CLAIM_PLAIN, CLAIM_SHARED, false},
 	{"read-", CLAIM_CURATOR_RW, CLAIM_SHARED, false},
 };
 
@@ -71,6 +74,14 @@ uint64_t claim_id_session(uint64_t random)
 static bool is_whole(struct claim_span span)
 {
 	return span.start == 0 && span.end == INT64_MAX;
+}
+
+static void replace(char *text, size_t chars, char from, char to)
+{
+	for (size_t i = 0; i < chars; i++) {
+		if (text[i] == from)
+			text[i] = to;
+	}
 }
 
 static char *put_hex(char *to, uint64_t number, int digits)
@@ -109,6 +120,8 @@ void claim_name_format(char text[CLAIM_NAME_PREFIX_BYTES], const struct claim_na
 	end = stpcpy(end, anchor);
 	if (name->slot != 0)
 		end += sprintf(end, "k%u-", name->slot);
+	if (name->recipe == CLAIM_PLAIN)
+		replace(text, (size_t)(end - 1 - text), '-', '.');
 	stpcpy(end, name->companion ? COMPANION_MARKER : markers[name->recipe][name->mode]);
 }
 
@@ -290,11 +303,18 @@ static bool read_own(const char *text, size_t prefix_chars, struct claim_name *n
 		.companion = marker->companion,
 		.span = CLAIM_SPAN_WHOLE,
 	};
-	char written[CLAIM_NAME_PREFIX_BYTES];
+	char dashed[CLAIM_NAME_PREFIX_BYTES], written[CLAIM_NAME_PREFIX_BYTES];
+	const char *part = text;
 
-	if (strncmp(text, "_c_", strlen("_c_")) != 0)
+	if (strncmp(text, "_c_", strlen("_c_")) != 0 || prefix_chars >= sizeof(dashed))
 		return false;
-	const char *part = read_uuid(text + strlen("_c_"), &own);
+	if (own.recipe == CLAIM_PLAIN) {
+		memcpy(dashed, text, prefix_chars);
+		dashed[prefix_chars] = '\0';
+		replace(dashed, prefix_chars, '.', '-');
+		part = dashed;
+	}
+	part = read_uuid(part + strlen("_c_"), &own);
 	if (own.id.session != claim_id_session(own.id.session))
 		return false;
 	if (part[0] == '-' && (part[1] == 'r' || part[1] == 's')) {
@@ -361,5 +381,7 @@ uint16_t claim_name_slot(const char *text)
 	struct claim_name own = {.slot = 0};
 	const char *part = strstr(text, "-k");
 
+	if (part == NULL)
+		part = strstr(text, ".k"); /* of CLAIM_PLAIN */
 	return part != NULL && read_slot(part + 2, &own) != NULL ? own.slot : 0;
 }

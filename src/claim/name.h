@@ -11,6 +11,7 @@
  *     curator-mutex  lock-           none            its InterProcessMutex, ZooKeeper's WriteLock
  *     kazoo          __lock__        __rlock__       kazoo's Lock and WriteLock, ReadLock
  *     curator-any    any-__WRIT__    any-__READ__    both of Curator's
+ *     plain          -W-             -R-             the textbook: HOSTNAME-W-<number>
  *
  * What is in front of it is the same for all of them:
  *
@@ -31,6 +32,14 @@
  * held when it asked for this one, or an earlier one that such a claim has as its own anchor, by
  * its number, and the span of all that it held. The claim takes precedence over those that came
  * after the anchor, wait for what is held, and are not held yet (engine/precedence.c).
+ *
+ * A client by the textbook may split a name at its dashes, into a host, R or W, and a number. So in
+ * front of the marker of "plain" there are dots in place of the dashes, and all that is the host:
+ *
+ *     _c_<uuid with dots>.r<start>.<end>-W-<number>
+ *
+ * It is not this host's name, which may contain dashes, and by which a client on the same host may
+ * know its own claims.
  *
  *     _c_<uuid>-k<slot>-__WRIT__<number>
  *
@@ -107,6 +116,7 @@ enum claim_recipe {
 	CLAIM_CURATOR_MUTEX,
 	CLAIM_KAZOO,
 	CLAIM_CURATOR_ANY,
+	CLAIM_PLAIN,
 	CLAIM_RECIPES
 };
 
@@ -182,9 +192,10 @@ struct claim_name claim_name_companion(const struct claim_name *name);
 
 /* What a child of a lock's znode is. Reads liberally, so that claims of other clients count: every
  * name that ends in a number as above is a claim, exclusive unless the text before the number ends
- * in a marker of a shared one ("__READ__", "__rlock__", "read-"). Everything else is read only from
- * the exact form that claim_name_format() writes: otherwise the id is zero, and the claim is one
- * of the whole file, not of record locks, without an anchor, of the recipe that its marker tells.
+ * in a marker of a shared one ("__READ__", "__rlock__", "-R-", "read-"). Everything else is read
+ * only from the exact form that claim_name_format() writes: otherwise the id is zero, and the claim
+ * is one of the whole file, not of record locks, without an anchor, of the recipe that its marker
+ * tells.
  *
  * Some clients put a minus before the number as a separator ("lock-0000000012"). Before nine digits
  * the minus is always a sign. Before ten digits it is a sign only if the number would not fit

@@ -27,8 +27,9 @@ enum znode_names {
 };
 
 /* The znode of the lock `lock_path` ("backup", "a/b"; never empty, no leading, trailing or double
- * slash, but for those of file_path.h) below `root` ("" for the server's root, else "/dlockfs"; already valid, copied as it
- * is). Returns a string that the caller frees, or NULL when out of memory. */
+ * slash, but for those of file_path.h) below `root` ("" for the server's root, else "/dlockfs";
+ * already valid, copied as it is). Returns a string that the caller frees, or NULL when out of
+ * memory. */
 char *znode_path_encode(const char *root, const char *lock_path, enum znode_names names);
 
 /* The reverse of znode_path_encode(): `encoded` is a name or path without the root and the slash

@@ -86,7 +86,8 @@ void config_value_describe(const struct config_key *key, char *text, size_t text
 			 key->type == EIO_OR_SIGNAL ? "eio" : "none");
 		break;
 	case RECIPE:
-		snprintf(text, text_bytes, "curator-rw, curator-mutex, kazoo or curator-any");
+		snprintf(text, text_bytes,
+			 "curator-rw, curator-mutex, kazoo, curator-any or plain");
 		break;
 	case STYLE:
 		snprintf(text, text_bytes, "lock or file");

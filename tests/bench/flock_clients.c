@@ -167,12 +167,9 @@ static int release_range(struct lock *lock)
 }
 
 static const struct kind kinds[] = {
-	{"flock", true, take_flock, release_flock},
-	{"open", false, take_open, release_close},
-	{"excl", false, take_excl, release_close},
-	{"range", true, take_range, release_range},
-	{"create", false, take_create, release_unlink},
-	{"mkdir", false, take_mkdir, release_rmdir},
+	{"flock", true, take_flock, release_flock},	{"open", false, take_open, release_close},
+	{"excl", false, take_excl, release_close},	{"range", true, take_range, release_range},
+	{"create", false, take_create, release_unlink}, {"mkdir", false, take_mkdir, release_rmdir},
 };
 
 static void lock_open(struct lock *lock, int client, const char *suffix, long number)
@@ -475,7 +472,8 @@ int main(int argc, char **argv)
 			kind = &kinds[i];
 	}
 	if (!kind) {
-		fprintf(stderr, "usage: flock_clients flock|open|excl|range|create|mkdir FILE...\n");
+		fprintf(stderr,
+			"usage: flock_clients flock|open|excl|range|create|mkdir FILE...\n");
 		return 2;
 	}
 	files = argv + 2;

@@ -62,7 +62,7 @@ static void check_numbers(const uint8_t *data, size_t bytes)
 		       .owner = (uint32_t)fuzz_number(&data, &bytes) & (CLAIM_OWNERS - 1),
 		       .number = (uint32_t)fuzz_number(&data, &bytes)},
 		.mode = bits & 1 ? CLAIM_EXCLUSIVE : CLAIM_SHARED,
-		.recipe = (enum claim_recipe)(bits >> 6),
+		.recipe = (enum claim_recipe)((bits >> 5) % CLAIM_RECIPES),
 		.record = bits & 2,
 		.sparse = bits & 4,
 		.anchored = bits & 8,

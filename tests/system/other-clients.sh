@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # what functions.sh sets
-# Clients of ZooKeeper that are not dlockfs: Curator and ZooKeeper's own recipe (OtherClients.java), kazoo (other_clients.py). Sourced
-# after functions.sh.
+# Clients of ZooKeeper that are not dlockfs: Curator and ZooKeeper's own recipe (OtherClients.java), kazoo and a client by the textbook
+# (other_clients.py). Sourced after functions.sh.
 
 jars=/usr/share/java
 classpath=$dir/java:$(printf "$jars/%s.jar:" curator-recipes curator-framework curator-client zookeeper zookeeper-jute \
@@ -45,13 +45,15 @@ start_hosts() {
     start_zookeeper
     cat >"$dir/config" <<'END'
 [mount]
-directories = curator-rw curator-mutex kazoo curator-any jobs
+directories = curator-rw curator-mutex kazoo curator-any plain jobs
 [locks "curator-mutex/*"]
 recipe = curator-mutex
 [locks "kazoo/*"]
 recipe = kazoo
 [locks "curator-any/*"]
 recipe = curator-any
+[locks "plain/*"]
+recipe = plain
 [locks "curator-any/kept"]
 keep = 1h
 [locks "jobs/*"]

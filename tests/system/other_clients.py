@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""other_clients.py HOST:PORT TIMEOUT_MS: holds locks of kazoo (lock, write, read), as it is told line by line:
+"""other_clients.py HOST:PORT TIMEOUT_MS: holds locks of kazoo (lock, write, read), and of the textbook (W, R), as it is told line by line:
 
 take ID KIND PATH               "ID held" when it is
 try ID KIND PATH                "ID held" or "ID refused"
@@ -30,7 +30,50 @@ client.start(timeout=30)
 held = {}
 
 
+class TextbookLock:
+    """The shared lock of the textbooks: of the parts between dashes the first is a host, the second R or W, the last the number."""
+
+    def __init__(self, kind, path):
+        self.kind, self.path, self.name = kind, path, None
+
+    @staticmethod
+    def parts(name):
+        parts = name.split("-")
+        return int(parts[-1]), parts[1]
+
+    def before(self):
+        """The claim that this one waits for, or None."""
+        number, _ = self.parts(self.name)
+        names = [name for name in client.get_children(self.path) if self.parts(name)[0] < number]
+        if self.kind == "R":
+            names = [name for name in names if self.parts(name)[1] == "W"]
+        return max(names, key=self.parts, default=None)
+
+    def acquire(self, blocking=True):
+        created = client.create(f"{self.path}/127.0.0.1-{self.kind}-", ephemeral=True, sequence=True, makepath=True)
+        self.name = created.rsplit("/", 1)[1]
+        while name := self.before():
+            if not blocking:
+                self.release()
+                return False
+            gone = threading.Event()
+            if client.exists(f"{self.path}/{name}", watch=lambda _, gone=gone: gone.set()) and not gone.wait(90):
+                raise TimeoutError("not within 90 s")
+        return True
+
+    def release(self):
+        client.delete(f"{self.path}/{self.name}")
+
+    def __enter__(self):
+        self.acquire()
+
+    def __exit__(self, *_):
+        self.release()
+
+
 def make_lock(kind, path):
+    if kind in ("R", "W"):
+        return TextbookLock(kind, path)
     name, *patterns = kind.split("+")
     recipe = {"lock": client.Lock, "write": client.WriteLock, "read": client.ReadLock}[name]
     return recipe(path, "test", extra_lock_patterns=patterns)

@@ -17,7 +17,7 @@ foreign() {
 
 number=0
 for prefix in "_c_$uuid-__WRIT__" "_c_$uuid-lock-" "_c_$uuid-__LOCK__" "${uuid//-/}__lock__" "${uuid//-/}__wlock__" lock- \
-    x-123456789-; do
+    x-123456789- web1-W-; do
     number=$((number + 1))
     foreign "foreign$number" "$prefix"
     expect_status 1 flock -n "$dir/A/job" true
@@ -35,7 +35,7 @@ for prefix in "_c_$uuid-__WRIT__" "_c_$uuid-lock-" "_c_$uuid-__LOCK__" "${uuid//
     wait_claims job 0
 done
 
-for prefix in "_c_$uuid-__READ__" "${uuid//-/}__rlock__" read-; do
+for prefix in "_c_$uuid-__READ__" "${uuid//-/}__rlock__" read- web-1.example.org-R-; do
     number=$((number + 1))
     foreign "foreign$number" "$prefix"
     flock -n -s "$dir/A/job" true

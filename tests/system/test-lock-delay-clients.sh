@@ -14,6 +14,7 @@ used=(
     "curator-mutex/a java mutex" "curator-mutex/b java recipe" "curator-mutex/c kazoo lock+lock-"
     "kazoo/a kazoo lock" "kazoo/b kazoo write" "kazoo/c kazoo read"
     "curator-any/a java mutex" "curator-any/b java write" "curator-any/c java recipe"
+    "plain/a kazoo W" "plain/b kazoo R"
 )
 
 for use in "${used[@]}"; do

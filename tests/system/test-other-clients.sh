@@ -1,8 +1,8 @@
 #!/bin/bash
 # Locks of the mount and those of other clients on the same servers exclude each other, as recipe says: Curator's InterProcessMutex,
-# InterProcessReadWriteLock and InterProcessSemaphoreMutex, ZooKeeper's own recipe, kazoo's Lock, WriteLock and ReadLock. Both ways
-# round, shared and exclusive, contended, and when either side is killed. What does not exclude, and what others do wrong,
-# is shown as well.
+# InterProcessReadWriteLock and InterProcessSemaphoreMutex, ZooKeeper's own recipe, kazoo's Lock, WriteLock and ReadLock, the
+# textbook's shared lock. Both ways round, shared and exclusive, contended, and when either side is killed. What does not exclude, and
+# what others do wrong, is shown as well.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 # shellcheck source=other-clients.sh
@@ -22,6 +22,7 @@ rows=(
     "kazoo/lock kazoo lock blind"
     "curator-any/mutex java mutex -"
     "curator-any/rw java write read"
+    "plain/textbook kazoo W R"
 )
 
 # One after the other: the mount, the client, the other mount.

@@ -23,6 +23,37 @@ does_not_see curator-rw/others java mutex
 does_not_see curator-mutex/others java write
 does_not_see kazoo/others java mutex
 does_not_see kazoo/others java write
+does_not_see plain/others java mutex
+does_not_see plain/others java write
+does_not_see plain/others kazoo write
+
+# A client by the textbook may split a name at its dashes, into three parts. It is waited for with every recipe, and R is shared.
+hold holder "$dir/A/plain/name"
+expect holder held
+grep -qxE '_c_[0-9a-f.]{36}-W-[0-9]{10}' <<<"$(zookeeper claims /dlockfs/plain/name)" || fail "not by the textbook"
+release holder
+call holder "$dir/A/plain/name" open r-nb:5-9 hold
+expect holder "r-nb:5-9 ok"
+grep -qxE '_c_[0-9a-f.]{36}\.r5\.9-R-[0-9]{10}' <<<"$(zookeeper claims /dlockfs/plain/name)" || fail "not by the textbook"
+answers held kazoo try R /dlockfs/plain/name
+order_again kazoo release "$last"
+answers refused kazoo try W /dlockfs/plain/name
+release holder
+comes_free "$dir/B/plain/name"
+for lock in curator-rw/textbook kazoo/textbook curator-any/textbook; do
+    answers held kazoo try R "/dlockfs/$lock"
+    expect_status 1 flock -n "$dir/A/$lock" true
+    flock -n -s "$dir/A/$lock" true
+    order_again kazoo release "$last"
+    comes_free "$dir/A/$lock"
+done
+for lock in curator-rw/textbook curator-mutex/textbook kazoo/textbook curator-any/textbook; do
+    answers held kazoo try W "/dlockfs/$lock"
+    expect_status 1 flock -n "$dir/A/$lock" true
+    expect_status 1 flock -n -s "$dir/A/$lock" true
+    order_again kazoo release "$last"
+    comes_free "$dir/A/$lock"
+done
 
 # The client of an old version shows its fault, that of a new one does not.
 older() { # VERSION THAN

@@ -55,6 +55,8 @@ static void test_all(void **state)
 			assert_true(claim_marker_parse(text, again));
 			assert_string_equal(again, claim);
 			assert_null(strstr(text, "__"));
+			assert_null(strstr(text, "-R-"));
+			assert_null(strstr(text, "-W-"));
 			assert_true(strcmp(text, "9") > 0);
 			assert_true(text[7] > '9'); /* from there on kazoo before 2.8 sorts */
 			assert_ptr_equal(strstr(text, "lock-"), strrchr(text, '-') - 4);

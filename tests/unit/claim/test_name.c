@@ -16,6 +16,7 @@
 #include "claim/name.h"
 
 #define UUID	     "00112233-4455-8677-8899-aabbccddeeff"
+#define DOTTED	     "00112233.4455.8677.8899.aabbccddeeff"
 #define CURATOR	     "00112233-4455-4677-8899-aabbccddeeff"
 #define LARGEST	     "9223372036854775807"
 #define LAST_LONG    INT64_C(9223372034707292159) /* the next ones are those of negative numbers */
@@ -76,6 +77,25 @@ static const struct {
 	{"read-0000000003", CLAIM_SHARED, 3, false},
 	{"read--1500000000", CLAIM_SHARED, -1500000000, false},
 	{"read--000000003", CLAIM_SHARED, -3, false},
+	/* the textbook */
+	{"192.168.0.1-R-0000000003", CLAIM_SHARED, 3, false},
+	{"192.168.0.1-W-0000000003", CLAIM_EXCLUSIVE, 3, false},
+	{"web-1.example.org-R-1500000000", CLAIM_SHARED, 1500000000, false},
+	{"web1-R--1500000000", CLAIM_SHARED, -1500000000, false},
+	{"web1-W--000000003", CLAIM_EXCLUSIVE, -3, false},
+	{"web1-R--2147483648", CLAIM_SHARED, INT32_MIN, false},
+	{"-R-0000000003", CLAIM_SHARED, 3, false},
+	{"R-0000000003", CLAIM_EXCLUSIVE, 3, false},
+	{"web1-r-0000000003", CLAIM_EXCLUSIVE, 3, false},
+	{"web1-R-x-0000000003", CLAIM_EXCLUSIVE, 3, false},
+	{"web1-R-W-0000000003", CLAIM_EXCLUSIVE, 3, false},
+	{"web1-R-000000003", CLAIM_EXCLUSIVE, -3, false},
+	{"_c_" UUID "-R-0000000003", CLAIM_SHARED, 3, false},
+	{"_c_" DOTTED "-__READ__0000000003", CLAIM_SHARED, 3, false},
+	{"_c_" DOTTED ".R-0000000003", CLAIM_EXCLUSIVE, 3, false},
+	{"_c_" DOTTED ".-R-0000000003", CLAIM_SHARED, 3, false},
+	{"_c_" DOTTED ".r5-9-R-0000000003", CLAIM_SHARED, 3, false},
+	{"web1._c_" DOTTED "-R-0000000003", CLAIM_SHARED, 3, false},
 	{"0000000003", CLAIM_EXCLUSIVE, 3, false},
 	{"-1500000000", CLAIM_EXCLUSIVE, -1500000000, false},
 	{"-0000000003", CLAIM_EXCLUSIVE, 3, false},
@@ -485,6 +505,35 @@ static void test_recipes(void **state)
 	}
 }
 
+/* Three parts between dashes: all but the kind and the number is the first one. */
+static void test_plain(void **state)
+{
+	struct claim_name name = {
+		.id = uuid_id,
+		.span = CLAIM_SPAN_WHOLE,
+		.mode = CLAIM_EXCLUSIVE,
+		.recipe = CLAIM_PLAIN,
+		.order = 12,
+	};
+	char text[CLAIM_NAME_BYTES];
+
+	claim_name_format_placed(text, &name);
+	assert_string_equal(text, "_c_" DOTTED "-W-0000000012");
+	assert_reads(text, &name);
+	assert_int_equal(claim_name_slot(text), 0);
+	name.mode = CLAIM_SHARED;
+	name.sparse = true;
+	name.span = (struct claim_span){5, 99};
+	name.anchored = true;
+	name.anchor = claim_name_order(-12);
+	name.anchor_span = (struct claim_span){0, 7};
+	name.slot = 9;
+	claim_name_format_placed(text, &name);
+	assert_string_equal(text, "_c_" DOTTED ".s5.99.a.12:0.7.k9-R-0000000012");
+	assert_reads(text, &name);
+	assert_int_equal(claim_name_slot(text), 9);
+}
+
 static void test_companion(void **state)
 {
 	struct claim_name name = {
@@ -556,7 +605,7 @@ static void test_reads_what_it_writes(void **state)
 			       .owner = (uint32_t)random64() % CLAIM_OWNERS,
 			       .number = (uint32_t)random64()},
 			.mode = random() & 1 ? CLAIM_SHARED : CLAIM_EXCLUSIVE,
-			.recipe = (enum claim_recipe)(random() % 4),
+			.recipe = (enum claim_recipe)(random() % CLAIM_RECIPES),
 			.record = random() & 1,
 			.sparse = random() & 1,
 			.span = random_span(),
@@ -585,13 +634,14 @@ static void test_reads_what_it_writes(void **state)
 /* Whatever is read as ours is what would be written. */
 static void test_writes_what_it_reads(void **state)
 {
-	static const char letters[] = "0123456789-:rsa_c8WRIT+ ";
+	static const char letters[] = "0123456789-:.rsa_c8WRIT+ ";
 	static const char *const goods[] = {
 		"_c_" UUID "-s5-99-a-12:0-" LARGEST "-__WRIT__-1500000000",
 		"_c_" UUID "-r5-99-lock-1500000000",
 		"_c_" UUID "-r5-99-any-__READ__-1500000000",
 		"_c_" UUID "-any-lock--1500000000",
 		"_c_" UUID "-__rlock__0000000012",
+		"_c_" DOTTED ".s5.99.a.12:0." LARGEST "-W--1500000000",
 	};
 
 	srandom(2);
@@ -720,6 +770,7 @@ int main(void)
 		cmocka_unit_test(test_parts_of_others),
 		cmocka_unit_test(test_reads_recipes),
 		cmocka_unit_test(test_recipes),
+		cmocka_unit_test(test_plain),
 		cmocka_unit_test(test_companion),
 		cmocka_unit_test(test_uuid),
 		cmocka_unit_test(test_session),

@@ -121,10 +121,9 @@ static void test_defaults(void **state)
 static void test_recipes(void **state)
 {
 	static const char *const names[] = {
-		[CLAIM_CURATOR_RW] = "curator-rw",
-		[CLAIM_CURATOR_MUTEX] = "curator-mutex",
-		[CLAIM_KAZOO] = "kazoo",
-		[CLAIM_CURATOR_ANY] = "curator-any",
+		[CLAIM_CURATOR_RW] = "curator-rw", [CLAIM_CURATOR_MUTEX] = "curator-mutex",
+		[CLAIM_KAZOO] = "kazoo",	   [CLAIM_CURATOR_ANY] = "curator-any",
+		[CLAIM_PLAIN] = "plain",
 	};
 
 	(void)state;
@@ -426,8 +425,8 @@ static const struct {
 	{"[locks]\non_lost = EIO\n", "2: on_lost: bad value \"EIO\""},
 	{"[locks]\non_lost =\n", "2: on_lost: bad value \"\""},
 	{"[locks]\nrecipe = curator\n",
-	 "2: recipe: bad value \"curator\", expected curator-rw, curator-mutex, kazoo or "
-	 "curator-any"},
+	 "2: recipe: bad value \"curator\", expected curator-rw, curator-mutex, kazoo, "
+	 "curator-any or plain"},
 	{"[locks \"a\"]\nstyle = files\n", "2: style: bad value \"files\", expected lock or file"},
 	{"[locks]\nstyle =\n", "2: style: bad value \"\""},
 	{"[locks]\nfile_owner = user\n",

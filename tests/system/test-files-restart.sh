@@ -1,0 +1,97 @@
+#!/bin/bash
+# Lock files that outlive close (style = file) lose nothing when the daemon is killed or another one goes on in its place: names,
+# contents, links, times and open files stay, and stay this host's. A call that was under way returns once, and what it says is
+# true on both hosts.
+#
+# From the environment: STORE, zookeeper (unless given) or etcd.
+# shellcheck source=../functions.sh
+. "$(dirname "$0")/../functions.sh"
+# shellcheck source=kept.sh
+. "$tests/system/kept.sh"
+# shellcheck source=lasting.sh
+. "$tests/system/lasting.sh"
+
+"start_${STORE:-zookeeper}"
+[ "${STORE:-zookeeper}" = zookeeper ] && server=zk || server=$STORE
+start_proxy link "$server"
+direct=$store
+files_config files
+sed -i 's/^try_limit = .*/try_limit = 30s/' "$dir/files.ini" # a call that is under way does not end by it
+store=${direct%%://*}://$(<"$dir/link/address")/dlockfs
+start_kept A --config "$dir/files.ini" --session-timeout 60s
+store=$direct
+start_dlockfs B --config "$dir/files.ini" --session-timeout 60s
+
+# change HOW: the daemon of A is replaced in that way.
+change() {
+    local before
+    case $1 in
+        program)
+            before=$(gone_on A)
+            send_signal A USR2
+            wait_until "$deadline" gone_on_more A "$before"
+            ;;
+        *) "$1" A ;;
+    esac
+}
+
+# What is there on a host, in all that stat(1) shows of it; no access times.
+state_on() {
+    # shellcheck disable=SC2016
+    at "$1" bash -c '
+        find . -mindepth 1 | LC_ALL=C sort | xargs -d "\n" stat -c "%n %F %i %h %s %a %u %Y.%y"
+        cat plain dir/inner moved
+        readlink symbolic'
+}
+
+at A bash -c '
+    umask 027
+    echo text >plain
+    ln plain second
+    ln second third
+    ln plain fourth
+    ln -s someone@host symbolic
+    mkdir dir
+    echo inside >dir/inner
+    touch -d "2020-02-02 02:02:02 UTC" dir/inner
+    echo new >new
+    mv new moved'
+# Three names of one content, of which that goes that the others came from.
+at A bash -c 'echo ring >ring; ln ring ring2; ln ring ring3; rm ring'
+exec {open}<>"$dir/A/files/plain"
+exec {unlinked}<>"$dir/A/files/unlinked"
+echo unlinked >&"$unlinked"
+rm "$dir/A/files/unlinked"
+for name in plain second third fourth; do
+    says_at A 4 stat -c %h "$name"
+done
+state_on A >"$dir/before"
+state_on B >"$dir/before-B"
+
+for way in crash program restart_kept leave crash crash; do
+    change "$way"
+    state_on A | diff "$dir/before" - || fail "another state on A after $way"
+    state_on B | diff "$dir/before-B" - || fail "another state on B after $way"
+    for name in plain second symbolic dir moved ring2; do
+        fails_at B "File exists" ln -sT x "$name" # what is this host's
+        fails_at A "File exists" ln -sT x "$name"
+    done
+    expect_equal "the open file after $way" text "$(cat "/proc/self/fd/$open")"
+    expect_equal "the file without a name after $way" unlinked "$(timeout "$deadline" "$python" -c '
+import os, sys
+print(os.pread(int(sys.argv[1]), 100, 0).decode(), end="")' "$unlinked")"
+done
+# The links are still one content.
+echo TEXT >&"$open"
+for name in plain second third fourth; do
+    says_at A TEXT cat "$name"
+    says_at B TEXT cat "$name"
+done
+at A rm plain
+says_at A 3 stat -c %h second
+says_at B 3 stat -c %h third
+says_at A 2 stat -c %h ring2
+exec {open}<&- {unlinked}<&-
+at A rm -r second third fourth symbolic dir moved ring2 ring3
+says_at B "" ls -A
+stop_kept A
