@@ -42,8 +42,10 @@ crash() {
 # settle HOST: the daemon has handled so many requests that its death says nothing of what it went on with.
 settle() {
     local number
+    # Each name is a new one: the kernel remembers what is not there.
     for ((number = 0; number < 20; number++)); do
-        [ ! -e "$dir/$1/not-there-$number" ] || fail "not-there-$number is there"
+        settled_names=$((${settled_names:-0} + 1))
+        [ ! -e "$dir/$1/not-there-$settled_names" ] || fail "not-there-$settled_names is there"
     done
 }
 
