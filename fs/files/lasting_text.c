@@ -14,9 +14,17 @@
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S  INT64_C(1000000000)
 
+/* 64 bits of nanoseconds end in the year 2262. */
+#define SECONDS_MAX (INT64_MAX / NS_PER_S - 1)
+
+static int64_t between(int64_t number, int64_t max)
+{
+	return number < -max ? -max : number > max ? max : number;
+}
+
 static int64_t ns_of(struct timespec time)
 {
-	return (int64_t)time.tv_sec * NS_PER_S + time.tv_nsec;
+	return between(time.tv_sec, SECONDS_MAX) * NS_PER_S + time.tv_nsec;
 }
 
 static struct timespec time_of(int64_t ns)
@@ -80,7 +88,8 @@ static bool parse_lines(struct state_reader *in, struct lasting_facts *facts)
 	facts->gid = (gid_t)state_get_unsigned(in, "gid", UINT32_MAX);
 	facts->links = (nlink_t)state_get_unsigned(in, "links", UINT32_MAX);
 	if (state_has(in, "mtime"))
-		facts->mtime = time_of(state_get_number(in, "mtime", INT64_MIN, INT64_MAX));
+		facts->mtime =
+			time_of(state_get_number(in, "mtime", -SECONDS_MAX * NS_PER_S, INT64_MAX));
 	char host[64], command[32];
 	escape_format(host, sizeof(host), state_get_text(in, "host"));
 	escape_format(command, sizeof(command), state_get_text(in, "command"));
@@ -107,7 +116,7 @@ static int take_as_text(const struct store_claim *claim, struct lasting_facts *f
 	*facts = (struct lasting_facts){
 		.mode = S_IFREG | 0644,
 		.links = 1,
-		.mtime = facts->mtime,
+		.mtime = facts->ctime,
 		.ctime = facts->ctime,
 		.version = facts->version,
 		.who = "another client of the store",
@@ -133,9 +142,11 @@ int lasting_parse(const struct store_claim *claim, struct lasting_facts *facts)
 					   : NULL;
 	bool parsed = false;
 
+	struct timespec changed =
+		time_of(between(claim->changed_ms, SECONDS_MAX * 1000) * NS_PER_MS);
 	*facts = (struct lasting_facts){
-		.mtime = time_of(claim->changed_ms * NS_PER_MS),
-		.ctime = time_of(claim->changed_ms * NS_PER_MS),
+		.mtime = changed,
+		.ctime = changed,
 		.version = claim->version,
 	};
 	if (file == NULL && claim->data_bytes > 0)

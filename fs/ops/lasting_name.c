@@ -310,7 +310,8 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 		error = prepare(req, parent, name, inode->mode, &made_inode);
 	if (error == 0) {
 		error = copy_content(made_inode, inode);
-		count = error == 0 ? renumber(inode, NULL, lasting_links(inode) + 1, steps) : 0;
+		count = error == 0 ? renumber(inode, made_inode, lasting_links(inode) + 1, steps)
+				   : 0;
 		error = count < 0 ? count : error;
 		if (error != 0)
 			inode_detach(filesystem_of(req), made_inode);
