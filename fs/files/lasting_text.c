@@ -93,8 +93,9 @@ static bool parse_lines(struct state_reader *in, struct lasting_facts *facts)
 	char host[64], command[32];
 	escape_format(host, sizeof(host), state_get_text(in, "host"));
 	escape_format(command, sizeof(command), state_get_text(in, "command"));
-	snprintf(facts->who, sizeof(facts->who), "host %s, process %lld (%s)", host,
-		 (long long)state_get_number(in, "pid", 0, INT32_MAX), command);
+	facts->maker = (pid_t)state_get_number(in, "pid", 0, INT32_MAX);
+	snprintf(facts->who, sizeof(facts->who), "host %s, process %d (%s)", host,
+		 (int)facts->maker, command);
 	if (state_has(in, "text")) {
 		const void *text = state_get_bytes(in, "text", &bytes);
 		facts->text_bytes = bytes < LASTING_TEXT_BYTES_MAX ? bytes : LASTING_TEXT_BYTES_MAX;

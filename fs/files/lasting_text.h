@@ -33,6 +33,7 @@ struct lasting_facts {
 	nlink_t links;
 	struct timespec mtime, ctime;
 	uint32_t version;
+	pid_t maker;   /* on its host */
 	char who[128]; /* for logs: "host web1, process 4711 (cron)" */
 	char *text;
 	size_t text_bytes;

@@ -128,7 +128,8 @@ void alteration_free(struct alteration *alteration)
 	free(alteration);
 }
 
-/* What it did to the files of this host that there were. */
+/* What it did to the files of this host that there were. Not before who asked is told, or is not
+ * any more: until then the session may be lost, and those files with it, of which callers hear. */
 static void drop_former_files(struct alteration *alteration)
 {
 	for (size_t i = 0; i < alteration->count; i++) {
@@ -191,6 +192,8 @@ static void decide(struct alteration *alteration)
 		    (!makes_any(alteration) && !has_kind(alteration, STEP_CHECK));
 	if (!sure && !engine_try_grant(alteration->engine))
 		return;
+	if (alteration->error == 0)
+		drop_former_files(alteration);
 	if (alteration->error == 0 && !add_files(alteration)) {
 		tell(alteration, -ENOMEM);
 		alteration_undo(alteration);
@@ -205,8 +208,6 @@ static void conclude(struct alteration *alteration, int error)
 {
 	set_state(alteration, ALTERATION_BARRED);
 	alteration->error = error;
-	if (error == 0)
-		drop_former_files(alteration);
 	if (error == -ENOENT)
 		alteration->engine->beat_wanted = true; /* which finds what was taken away */
 	decide(alteration);
@@ -244,10 +245,12 @@ void alteration_undo(struct alteration *alteration)
 	alteration_mark(alteration);
 	bool changes = makes_any(alteration) || has_kind(alteration, STEP_REMOVE);
 	bool refused = alteration->state == ALTERATION_BARRED && alteration->error != 0;
-	if (alteration->state == ALTERATION_WANTED || refused || !changes)
+	if (alteration->state == ALTERATION_WANTED || refused || !changes) {
 		alteration_free(alteration);
-	else if (alteration->state == ALTERATION_BARRED)
+	} else if (alteration->state == ALTERATION_BARRED) {
+		drop_former_files(alteration);
 		undo_done(alteration);
+	}
 }
 
 /* Calls that are handled again */

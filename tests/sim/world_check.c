@@ -121,10 +121,12 @@ static const struct view_claim *find_respected(const struct call *call, const st
 }
 
 /* Whether the call can be granted without a claim: the process holds as much, or a flock of an open
- * file that it has locked through stands. */
-static bool is_covered(const struct call *call, const struct view *view)
+ * file that it has locked through stands. A host whose clock stood still has what it had, and what
+ * that covers, until it knows better. */
+static bool is_covered(const struct call *call)
 {
 	struct host *host = call->user->host;
+	const struct world *world = host->world;
 	const struct process *process = process_find(host, call->user->lock, call->process);
 
 	if (call->kind != CALL_RECORD || process == NULL)
@@ -134,11 +136,13 @@ static bool is_covered(const struct call *call, const struct view *view)
 	for (int i = 0; i < USERS_MAX; i++)
 		if (process->files[i] && slots_contain(user_slots(&host->users[i]), call->slots))
 			return true;
-	for (size_t i = 0; i < view->count; i++) {
-		const struct standing *standing = view->claims[i].standing;
+	for (size_t i = 0; i < world->standings_count; i++) {
+		const struct standing *standing = &world->standings[i];
 
-		if (standing != NULL && standing->life == host->life && standing->released &&
-		    !standing->withdrawing && slots_contain(standing->covered, call->slots))
+		if (standing->lock == call->user->lock && standing->life == host->life &&
+		    standing->released && !standing->withdrawing &&
+		    (!standing->gone || machine_is_misled(host)) &&
+		    slots_contain(standing->covered, call->slots))
 			return true;
 	}
 	return false;
@@ -197,7 +201,7 @@ void check_grant(struct call *call, bool claimed)
 	if (user->lost)
 		world_fail(world, "user %u got %s through a file that has lost it", user->number,
 			   world_lock(user->lock));
-	if (is_covered(call, view)) {
+	if (is_covered(call)) {
 		if (claimed && own != NULL && !is_withdrawn(call, view))
 			own->standing->granted = true;
 		return;

@@ -435,7 +435,7 @@ static void check_host(struct host *host)
 				   plain_paths[file]);
 		if (!has && host->files[file] != 0 && !is_busy(host, file) && !host->has_left &&
 		    engine_lease_end(host->engine) > host_clock(host) &&
-		    engine_status(host->engine).session == STORE_CONNECTED && world->calm)
+		    engine_status(host->engine).session == STORE_CONNECTED)
 			world_fail(world, "host %d has lost file %s unheard", host->number,
 				   plain_paths[file]);
 	}

@@ -333,6 +333,47 @@ static void test_barred(void **state)
 	settle(world);
 }
 
+/* Renames d//a to d//b, which has happened, and cannot be told yet. */
+static void rename_barred(struct world *world, struct call *call, int64_t limit_ms)
+{
+	const struct store_step steps[] = {
+		{.kind = STEP_MAKE, .path = "d//b", .text = "2\n"},
+		{.kind = STEP_REMOVE, .path = "d//a", .version = STORE_ANY_VERSION},
+	};
+
+	call_make(call, &world->one, "d//a", "1\n");
+	settle(world);
+	assert_result(call, 0);
+	call_alter(call, &world->one, steps, 2, limit_ms);
+	while (file_text(world, "d/b") == NULL)
+		assert_true(step(world));
+	engine_doubt(world->one.engine, world->now_ms);
+	settle(world);
+	assert_open(call);
+	assert_null(file_text(world, "d/a"));
+}
+
+/* Who is not told that a file was removed is told that it is gone. */
+static void test_barred_rename(void **state)
+{
+	struct world *world = *state;
+	struct call call;
+
+	rename_barred(world, &call, 100);
+	pass(world, 100);
+	assert_result(&call, -ETIMEDOUT);
+	assert_string_equal(world->one.gone, "d//a taken, ");
+	pass(world, TIMEOUT_MS);
+	assert_null(file_text(world, "d/b"));
+
+	rename_barred(world, &call, LIMIT_MS);
+	disconnect(&world->one);
+	pass(world, TIMEOUT_MS);
+	assert_result(&call, -EIO);
+	assert_string_equal(world->one.gone, "d//a taken, d//a lost, ");
+	assert_int_equal(engine_files_count(world->one.engine), 0);
+}
+
 static void test_no_such_files(void **state)
 {
 	struct world *world = *state;
@@ -368,10 +409,19 @@ static void test_reads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(make_and_remove),	TEST(rename),	       TEST(order),
-		TEST(ambiguous),	TEST(taken_meanwhile), TEST(undone),
-		TEST(removal_in_doubt), TEST(session_lost),    TEST(taken_away),
-		TEST(barred),		TEST(no_such_files),   TEST(reads),
+		TEST(make_and_remove),
+		TEST(rename),
+		TEST(order),
+		TEST(ambiguous),
+		TEST(taken_meanwhile),
+		TEST(undone),
+		TEST(removal_in_doubt),
+		TEST(session_lost),
+		TEST(taken_away),
+		TEST(barred),
+		TEST(barred_rename),
+		TEST(no_such_files),
+		TEST(reads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
