@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the engine promises callers who have asked for a kept claim, and cannot be given it yet,
+ * when somebody takes it away by hand.
+ */
+#include "fixture.h"
+
+enum { KEEP_MS = 2 * TIMEOUT_MS };
+
+/* A kept claim, while the clock is in doubt, so that nothing is granted. */
+static void begin(struct world *world, struct file *file)
+{
+	world->policy.handoff = 10;
+	world->policy.keep_ms = KEEP_MS;
+	file_open(file, &world->one, "a");
+	file_lock(file, EX, WAIT);
+	pass(world, TIMEOUT_MS);
+	assert_holds(file);
+	file_unlock(file);
+	settle(world);
+	assert_queue(world, "a", "W");
+	assert_true(engine_doubt(world->one.engine, host_clock(&world->one)));
+}
+
+static void end(struct world *world, struct file *one, struct file *other)
+{
+	file_close(one);
+	file_close(other);
+	pass(world, KEEP_MS);
+	assert_queue(world, "a", "");
+}
+
+/* Who does not wait is refused, who waits behind it is not. */
+static void test_not_refused_with_others(void **state)
+{
+	struct world *world = *state;
+	struct file hasty, patient;
+
+	begin(world, &hasty);
+	file_open(&patient, &world->one, "a");
+	file_lock(&hasty, EX, TRY);
+	file_lock(&patient, EX, WAIT);
+	foreign_withdraw(world, "a", 0);
+	foreign_place(world, "a", EX);
+	settle(world);
+	assert_refused(&hasty, -EWOULDBLOCK);
+	assert_waits(&patient);
+	foreign_withdraw(world, "a", 0);
+	pass(world, TIMEOUT_MS);
+	assert_holds(&patient);
+	end(world, &hasty, &patient);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_not_refused_with_others, world_setup,
+						world_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
