@@ -215,7 +215,7 @@ static void test_requests(void **state)
 	count_request(metrics, FUSE_LOOKUP);
 	count_request(metrics, FUSE_SETLKW);
 	count_request(metrics, FUSE_SETLKW);
-	count_request(metrics, FUSE_RENAME);
+	count_request(metrics, FUSE_SETXATTR);
 	count_request(metrics, 0);
 	count_request(metrics, METRICS_REQUESTS);
 	count_request(metrics, UINT32_MAX);
