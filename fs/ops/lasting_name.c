@@ -5,7 +5,7 @@
  * gone, or another one, the next time. Loop thread only.
  */
 #include <errno.h>
-#include <fcntl.h>
+#include <linux/fs.h> /* RENAME_NOREPLACE */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

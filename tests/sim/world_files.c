@@ -295,7 +295,9 @@ static bool is_reason(const struct file_call *call, int error)
 	case -ESTALE:
 		return call->kind == FILE_STEAL;
 	case -EIO:
+		/* Or it has taken the place of an alteration that was lost with a session. */
 		return world->refused_percent > 0 || call->lost || call->host->life != call->life ||
+		       call->host->has_left ||
 		       engine_status(call->host->engine).session == STORE_LOST;
 	case -ETIMEDOUT:
 		return host_clock(call->host) - call->since_ms >= call->limit_ms;

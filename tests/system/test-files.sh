@@ -107,7 +107,7 @@ claim_at A lock
 at B rm lock
 wait_until "$deadline" no_file A lock
 grep -q "lock: a lock file of host .* was removed by process .* (rm) here" "$dir/B.log" || fail "B says nothing of the removal"
-wait_until "$deadline" grep -q "lock" "$dir/A.log"
+wait_until "$deadline" grep -q "files/lock: lock file taken away, or replaced, by another host" "$dir/A.log"
 claim_at B lock
 fails_at A "File exists" ln -s x lock
 at B rm lock
