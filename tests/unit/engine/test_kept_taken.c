@@ -7,6 +7,16 @@
 
 enum { KEEP_MS = 2 * TIMEOUT_MS };
 
+/* A store that is in doubt for as long as the test wants. */
+static const struct store_ops *sound;
+static bool doubtful;
+
+static void describe_lease(struct store *store, int64_t now_ms, struct store_lease *ret)
+{
+	sound->lease(store, now_ms, ret);
+	ret->doubtful = doubtful;
+}
+
 /* A kept claim, while the clock is in doubt, so that nothing is granted. */
 static void begin(struct world *world, struct file *file)
 {
@@ -28,6 +38,39 @@ static void end(struct world *world, struct file *one, struct file *other)
 	file_close(other);
 	pass(world, KEEP_MS);
 	assert_queue(world, "a", "");
+}
+
+/* The answer that proves the session also shows that the claim is gone: nobody is given that claim
+ * before all of the answer is read. */
+static void test_told_by_the_same_answer(void **state)
+{
+	struct world *world = *state;
+	struct store *store = world->one.store;
+	struct store_ops ops = *store->ops;
+	struct file file, other;
+
+	begin(world, &file);
+	file_open(&other, &world->one, "a");
+	sound = store->ops;
+	ops.lease = describe_lease;
+	store->ops = &ops;
+	doubtful = true;
+	file_lock(&file, EX, WAIT);
+	pass(world, TIMEOUT_MS);
+	assert_waits(&file);
+	foreign_withdraw(world, "a", 0);
+	doubtful = false;
+	engine_store_events.on_renewed(world->one.engine, world->now_ms + TIMEOUT_MS);
+	assert_waits(&file);
+	doubtful = true; /* until the rest is read */
+	settle(world);
+	assert_waits(&file);
+	doubtful = false;
+	settle(world);
+	assert_holds(&file);
+	assert_int_equal(file.lost, 0);
+	store->ops = sound;
+	end(world, &file, &other);
 }
 
 /* Who does not wait is refused, who waits behind it is not. */
@@ -54,6 +97,8 @@ static void test_not_refused_with_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_told_by_the_same_answer, world_setup,
+						world_teardown),
 		cmocka_unit_test_setup_teardown(test_not_refused_with_others, world_setup,
 						world_teardown),
 	};
