@@ -154,6 +154,7 @@ static void handle_request(struct loop *loop, const struct fuse_buf *buffer)
 	/* Leases are judged before each request: the process may have been stopped here. */
 	shards_advance(&filesystem->shards, clock_now_ms());
 	filesystem_handle(filesystem, buffer);
+	asking_go_on(filesystem);
 	takeover_commit(filesystem, header.unique);
 }
 
@@ -379,6 +380,7 @@ int loop_run(struct loop *loop)
 		keeping_advance(loop->keeping, now_ms);
 		for (int i = 0; i < count && !loop->ended; i++) {
 			dispatch(loop, events[i].data.fd, &buffer);
+			asking_go_on(filesystem);
 			takeover_commit(filesystem, 0);
 		}
 		asking_go_on(filesystem);

@@ -78,6 +78,7 @@ struct filesystem {
 	struct steer *steers;	      /* orders on their way */
 	int makers;		      /* epoll(7) of processes that made lasting names */
 	struct asking *askings;	      /* requests about lasting names that wait (ops/asking.h) */
+	bool askings_ready;	      /* some of them may go on */
 	struct metrics metrics;
 	struct briefs briefs;
 	struct audit_note *audited;    /* who holds by flock or exclusive open: audit_note.h */

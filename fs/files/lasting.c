@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns what inodes of lasting names have beyond others, and the form of their texts. Loop thread
- * only.
+ * Owns what inodes of lasting names have beyond others. Loop thread only.
  */
 #include "files/lasting.h"
 
@@ -12,12 +11,9 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#include "base/escape.h"
 #include "files/filesystem.h"
 
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S  INT64_C(1000000000)
-#define ID_BYTES  16 /* of randomness */
+#define ID_BYTES 16 /* of randomness */
 
 bool lasting_directory(const struct inode *directory)
 {
@@ -31,8 +27,7 @@ const struct inode *lasting_top(const struct inode *directory)
 	return directory;
 }
 
-/* The number of a content whose only name, or first one, has that id. */
-static uint64_t number_of(const char *id)
+uint64_t lasting_number(const char *id)
 {
 	uint64_t number = 0;
 
@@ -51,7 +46,7 @@ bool lasting_renew_id(struct inode *inode)
 		inode->lasting->id[2 * i] = (char)('a' + (bytes[i] >> 4)); /* a word: text.h */
 		inode->lasting->id[2 * i + 1] = (char)('a' + (bytes[i] & 15));
 	}
-	inode->lasting->number = number_of(inode->lasting->id);
+	inode->lasting->number = lasting_number(inode->lasting->id);
 	return true;
 }
 
@@ -99,12 +94,7 @@ void lasting_join(struct inode *inode, struct inode *other)
 	its->next->lasting->prev = inode;
 	its->next = inode;
 	mine->number = its->number;
-	mine->is_linked = true;
-	inode_mark(inode);
-	if (its->is_linked)
-		return;
-	its->is_linked = true;
-	inode_mark(other);
+	mine->is_linked = its->is_linked = true;
 }
 
 nlink_t lasting_links(const struct inode *inode)
@@ -119,167 +109,6 @@ nlink_t lasting_links(const struct inode *inode)
 		link = link->lasting->next;
 	} while (link != inode);
 	return links;
-}
-
-static int64_t ns_of(struct timespec time)
-{
-	return (int64_t)time.tv_sec * NS_PER_S + time.tv_nsec;
-}
-
-static struct timespec time_of(int64_t ns)
-{
-	struct timespec time = {ns / NS_PER_S, ns % NS_PER_S};
-
-	if (time.tv_nsec < 0) {
-		time.tv_sec--;
-		time.tv_nsec += NS_PER_S;
-	}
-	return time;
-}
-
-char *lasting_format(const struct inode *inode, nlink_t links)
-{
-	const struct lasting *lasting = inode->lasting;
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
-
-	if (out == NULL)
-		return NULL;
-	fprintf(out, "%s\n", lasting->id);
-	state_begin(out, "file");
-	if (lasting->number != number_of(lasting->id))
-		state_unsigned(out, "inode", lasting->number);
-	state_unsigned(out, "mode", inode->mode);
-	state_unsigned(out, "uid", inode->uid);
-	state_unsigned(out, "gid", inode->gid);
-	state_unsigned(out, "links", links);
-	if (lasting->dates)
-		state_number(out, "mtime", ns_of(inode->mtime));
-	state_text(out, "host", inode->shard->filesystem->host);
-	state_number(out, "pid", lasting->maker);
-	state_text(out, "command", lasting->command);
-	if (inode->text.count > 0)
-		state_bytes(out, "text", inode->text.bytes, inode->text.count);
-	state_end(out);
-	bool failed = ferror(out) != 0;
-	if (fclose(out) != 0 || failed) {
-		free(text);
-		return NULL;
-	}
-	return text;
-}
-
-/* Returns false, and leaves the facts undefined, if the lines are not of dlockfs. */
-static bool parse_lines(struct state_reader *in, struct lasting_facts *facts)
-{
-	size_t bytes;
-
-	if (state_next(in) != 1 || strlen(in->word) != sizeof(facts->id) - 1 || in->field_count > 0)
-		return false;
-	memcpy(facts->id, in->word, sizeof(facts->id));
-	if (state_next(in) != 1 || strcmp(in->word, "file") != 0)
-		return false;
-	facts->number = state_has(in, "inode") ? state_get_unsigned(in, "inode", UINT64_MAX)
-					       : number_of(facts->id);
-	facts->mode = (mode_t)state_get_unsigned(in, "mode", 0177777);
-	facts->uid = (uid_t)state_get_unsigned(in, "uid", UINT32_MAX);
-	facts->gid = (gid_t)state_get_unsigned(in, "gid", UINT32_MAX);
-	facts->links = (nlink_t)state_get_unsigned(in, "links", UINT32_MAX);
-	if (state_has(in, "mtime"))
-		facts->mtime = time_of(state_get_number(in, "mtime", INT64_MIN, INT64_MAX));
-	char host[64], command[32];
-	escape_format(host, sizeof(host), state_get_text(in, "host"));
-	escape_format(command, sizeof(command), state_get_text(in, "command"));
-	snprintf(facts->who, sizeof(facts->who), "host %s, process %lld (%s)", host,
-		 (long long)state_get_number(in, "pid", 0, INT32_MAX), command);
-	if (state_has(in, "text")) {
-		const void *text = state_get_bytes(in, "text", &bytes);
-		facts->text_bytes = bytes < LASTING_TEXT_BYTES_MAX ? bytes : LASTING_TEXT_BYTES_MAX;
-		facts->text = malloc(facts->text_bytes + 1);
-		if (facts->text == NULL)
-			return false;
-		memcpy(facts->text, text, facts->text_bytes);
-		facts->text[facts->text_bytes] = '\0';
-	}
-	bool is_kind = S_ISREG(facts->mode) || S_ISDIR(facts->mode) || S_ISLNK(facts->mode);
-	return !state_failed(in) && is_kind;
-}
-
-/* What another client has put there. */
-static int take_as_text(const struct store_claim *claim, struct lasting_facts *facts)
-{
-	free(facts->text);
-	*facts = (struct lasting_facts){
-		.mode = S_IFREG | 0644,
-		.links = 1,
-		.mtime = facts->mtime,
-		.ctime = facts->ctime,
-		.version = facts->version,
-		.who = "another client of the store",
-	};
-	facts->text_bytes = claim->data_bytes < LASTING_TEXT_BYTES_MAX ? claim->data_bytes
-								       : LASTING_TEXT_BYTES_MAX;
-	facts->text = malloc(facts->text_bytes + 1);
-	if (facts->text == NULL)
-		return -ENOMEM;
-	if (facts->text_bytes > 0)
-		memcpy(facts->text, claim->data, facts->text_bytes);
-	facts->text[facts->text_bytes] = '\0';
-	/* Differs between two that follow each other under one name. */
-	snprintf(facts->id, sizeof(facts->id), "%016llx%016llx", (unsigned long long)claim->session,
-		 (unsigned long long)claim->since_ms);
-	return 0;
-}
-
-int lasting_parse(const struct store_claim *claim, struct lasting_facts *facts)
-{
-	struct state_reader in;
-	FILE *file = claim->data_bytes > 0 ? fmemopen((void *)claim->data, claim->data_bytes, "r")
-					   : NULL;
-	bool parsed = false;
-
-	*facts = (struct lasting_facts){
-		.mtime = time_of(claim->changed_ms * NS_PER_MS),
-		.ctime = time_of(claim->changed_ms * NS_PER_MS),
-		.version = claim->version,
-	};
-	if (file == NULL && claim->data_bytes > 0)
-		return -ENOMEM;
-	if (file != NULL) {
-		state_reader_init(&in, file);
-		parsed = parse_lines(&in, facts);
-		state_reader_finish(&in);
-		fclose(file);
-	}
-	return parsed ? 0 : take_as_text(claim, facts);
-}
-
-bool lasting_is_same(const struct inode *inode, const struct lasting_facts *facts)
-{
-	return strcmp(inode->lasting->id, facts->id) == 0;
-}
-
-int lasting_update(struct inode *inode, const struct lasting_facts *facts)
-{
-	struct lasting *lasting = inode->lasting;
-	int error = text_set(inode, facts->text, facts->text_bytes, inode->maker);
-
-	if (error != 0)
-		return error;
-	memcpy(lasting->id, facts->id, sizeof(lasting->id));
-	lasting->number = facts->number != 0 ? facts->number : inode_number(inode->path);
-	lasting->links = facts->links;
-	lasting->version = facts->version;
-	memcpy(lasting->who, facts->who, sizeof(lasting->who));
-	lasting->dates = ns_of(facts->mtime) != ns_of(facts->ctime);
-	inode->mode = facts->mode;
-	inode->uid = facts->uid;
-	inode->gid = facts->gid;
-	inode->atime = inode->mtime = facts->mtime;
-	inode->ctime = facts->ctime;
-	inode_mark(inode);
-	return 0;
 }
 
 /* What another process goes on with */
@@ -370,6 +199,12 @@ static int compare_contents(const struct inode *a, const struct inode *b)
 	return (content_of(a) > content_of(b)) - (content_of(a) < content_of(b));
 }
 
+/* The order in which inodes are saved: directories before what is in them. */
+static int compare_nodes(const struct inode *a, const struct inode *b)
+{
+	return (a->node > b->node) - (a->node < b->node);
+}
+
 void lasting_restored_all(struct inodes *inodes)
 {
 	struct inode *inode, *former = NULL;
@@ -380,4 +215,5 @@ void lasting_restored_all(struct inodes *inodes)
 		    content_of(inode) == content_of(former))
 			lasting_join(inode, former);
 	}
+	HASH_SRT(by_node, inodes->by_node, compare_nodes);
 }

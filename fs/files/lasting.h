@@ -5,16 +5,7 @@
  * this host has made is known here, with its content, until it is gone; one of another host is what
  * the store said last, and is asked for again by each request.
  *
- * In the store a name is two lines of text: an id that no other name ever has, and
- *
- *     file inode=... mode=... uid=... gid=... links=... mtime=... host=... pid=... command=...
- * text=...
- *
- * in the form of journal/text.h. `inode` is what hard links have in common, if it does not follow
- * from the id; `mtime`, in nanoseconds, is there if it is not the time at which the store had the
- * text. What is made twice, because a request is handled again by another process, differs in the
- * id alone: engine/lockfile.h relies on that. Text that is not in this form, as of other clients, is
- * a file's content as it is.
+ * The form of the text that the store has of it is in lasting_text.h.
  *
  * Hard links are in a ring. The inode of a name that was taken away, but is open, stays in it: what
  * is written there is in the others, too. That is what rename(2) needs, too, which gives the
@@ -31,30 +22,11 @@
 
 #include "files/inode.h"
 #include "journal/text.h"
-#include "stores/store.h"
 
 struct asking;
 
 /* Of an id, with its NUL. */
 #define LASTING_ID_BYTES 33
-
-/* Symbolic links resolve within PATH_MAX; the text of a file is as long as any lock file's. */
-#define LASTING_TEXT_BYTES_MAX 4096
-
-/* What the store's text says. */
-struct lasting_facts {
-	char id[LASTING_ID_BYTES]; /* of the name */
-	uint64_t number;	   /* of the content: st_ino */
-	mode_t mode;
-	uid_t uid;
-	gid_t gid;
-	nlink_t links;
-	struct timespec mtime, ctime;
-	uint32_t version;
-	char who[128]; /* for logs: "host web1, process 4711 (cron)" */
-	char *text;
-	size_t text_bytes;
-};
 
 /* An open(2) that creates the name, and has not returned. */
 struct lasting_opening {
@@ -100,7 +72,7 @@ int lasting_create(struct inode *inode, const struct inode *directory);
 /* For the end of an inode. */
 void lasting_free(struct inode *inode);
 
-/* The inode has the content of the other one, too. */
+/* The inode has the content of the other one, too. Both are to be marked. */
 void lasting_join(struct inode *inode, struct inode *other);
 
 /* The number of names in the ring. */
@@ -109,20 +81,13 @@ nlink_t lasting_links(const struct inode *inode);
 /* A new id, for a name that is to be made. Returns false if there is no randomness. */
 bool lasting_renew_id(struct inode *inode);
 
-/* The text for the store, with that number of links; to be freed. NULL: out of memory. */
-char *lasting_format(const struct inode *inode, nlink_t links);
-
-/* Reads what the store has. Returns 0 or -ENOMEM; facts->text is to be freed. */
-int lasting_parse(const struct store_claim *claim, struct lasting_facts *facts);
-
-/* The inode becomes what was read, and keeps its node. Returns 0 or -ENOMEM. */
-int lasting_update(struct inode *inode, const struct lasting_facts *facts);
-
-/* Whether the facts are of the name that the inode is of. */
-bool lasting_is_same(const struct inode *inode, const struct lasting_facts *facts);
+/* The number of a content whose only name, or first one, has that id. */
+uint64_t lasting_number(const char *id);
 
 /* As keys of the inode's line, for another process. */
 void lasting_save(const struct inode *inode, FILE *out);
+
+/* Likewise. Returns 0 or -errno. */
 int lasting_restore(struct inode *inode, struct state_reader *in);
 
 /* All inodes are restored: those of one content are in a ring again. */

@@ -7,7 +7,7 @@
 
 #include "engine/lockfile.h"
 #include "files/inode.h"
-#include "files/lasting.h"
+#include "files/lasting_text.h"
 
 /* Makes an inode for a name that is to be made in the directory: the inode gets the name by
  * lasting_appear(), or is freed by inode_detach(). On the account of `uid`, whose limit is checked.

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/lockfile.h"
 #include "files/filesystem.h"
 #include "files/handle.h"
 
@@ -43,10 +44,14 @@ static const char *const request_names[METRICS_REQUESTS] = {
 	[FUSE_FORGET] = "forget",
 	[FUSE_GETATTR] = "getattr",
 	[FUSE_SETATTR] = "setattr",
+	[FUSE_READLINK] = "readlink",
+	[FUSE_SYMLINK] = "symlink",
 	[FUSE_MKNOD] = "mknod",
 	[FUSE_MKDIR] = "mkdir",
 	[FUSE_UNLINK] = "unlink",
 	[FUSE_RMDIR] = "rmdir",
+	[FUSE_RENAME] = "rename",
+	[FUSE_LINK] = "link",
 	[FUSE_OPEN] = "open",
 	[FUSE_READ] = "read",
 	[FUSE_WRITE] = "write",
@@ -67,6 +72,7 @@ static const char *const request_names[METRICS_REQUESTS] = {
 	[FUSE_POLL] = "poll",
 	[FUSE_BATCH_FORGET] = "batch_forget",
 	[FUSE_READDIRPLUS] = "readdirplus",
+	[FUSE_RENAME2] = "rename2",
 };
 
 /* Milliseconds since 1970. */
@@ -230,6 +236,11 @@ static uint64_t count_locks(const struct shard *shard)
 	return engine_counts(shard->engine).locks;
 }
 
+static uint64_t count_files(const struct shard *shard)
+{
+	return engine_files_count(shard->engine);
+}
+
 static void count_one_worn(void *context, const struct engine_worn *worn)
 {
 	(void)worn;
@@ -291,6 +302,8 @@ static void write_locks(const struct filesystem *filesystem, FILE *file)
 		      "Calls on this host that wait for the numbers of such a lock to start anew.");
 	write_numbers(filesystem, file, "dlockfs_locks", "gauge", count_locks,
 		      "Names that this host holds, waits for, or has open after that.");
+	write_numbers(filesystem, file, "dlockfs_lock_files", "gauge", count_files,
+		      "Lock files that outlive close, which this host has made.");
 	write_number(file, "dlockfs_open_files", "gauge", filesystem->handles.count,
 		     "Open files of the mount.");
 	write_head(file, "dlockfs_limit_refusals_total", "counter",

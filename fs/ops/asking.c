@@ -73,6 +73,7 @@ struct asking *asking_begin(fuse_req_t req, const struct inode *directory,
 	asking->uid = caller->uid;
 	asking->gid = caller->gid;
 	asking->thread = caller->pid;
+	asking->resumed = filesystem->requests.resumed != NULL;
 	begin(asking, directory, done);
 	return asking;
 }
@@ -128,7 +129,7 @@ void asking_free(struct asking *asking)
 static void answered(struct asking *asking)
 {
 	if (--asking->answers == 0)
-		asking->ready = true;
+		asking_skip(asking);
 }
 
 void asking_alter(struct asking *asking, const struct store_step *steps, size_t count)
@@ -170,6 +171,7 @@ void asking_list(struct asking *asking, const struct inode *directory)
 void asking_skip(struct asking *asking)
 {
 	asking->ready = true;
+	asking->filesystem->askings_ready = true;
 }
 
 void asking_reply(struct asking *asking, int error)
@@ -201,11 +203,14 @@ void asking_go_on(struct filesystem *filesystem)
 {
 	struct asking *asking, *next;
 
-	DL_FOREACH_SAFE (filesystem->askings, asking, next) {
-		if (!asking->ready)
-			continue;
-		asking->ready = false;
-		asking->done(asking);
+	while (filesystem->askings_ready) {
+		filesystem->askings_ready = false;
+		DL_FOREACH_SAFE (filesystem->askings, asking, next) {
+			if (!asking->ready)
+				continue;
+			asking->ready = false;
+			asking->done(asking);
+		}
 	}
 }
 

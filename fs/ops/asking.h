@@ -22,7 +22,7 @@
 
 #include "engine/lockfile.h"
 #include "files/inode.h"
-#include "files/lasting.h"
+#include "files/lasting_text.h"
 
 /* How often something is tried again that another host changes at the same time. */
 #define ASKING_TRIES_MAX 8
@@ -33,6 +33,7 @@ struct asking {
 	struct shard *shard;
 	fuse_req_t req; /* NULL: an open whose GETATTR has not come yet */
 	struct kept_request *kept;
+	bool resumed;	   /* the process before handled the request, too */
 	struct user *user; /* with a share of USER_WAITERS */
 	uid_t uid;
 	gid_t gid;
@@ -52,8 +53,7 @@ struct asking {
 	/* What it is about: */
 	fuse_ino_t parent, new_parent, node;
 	char *name, *new_name;
-	uint64_t handle; /* of OPEN, which also cuts the text: its number; 0: it is another request
-			  */
+	bool opens; /* OPEN, which also cuts the text */
 	struct fuse_file_info info;
 	struct inode *made; /* has no name before the store has it */
 	int flags;
@@ -99,7 +99,8 @@ void asking_free(struct asking *asking);
  * in time. */
 int asking_errno(int error);
 
-/* Calls done() of all whose answers have come. At the end of each turn of the loop. */
+/* Calls done() of all whose answers have come. Before each commit: what the engine has decided, and
+ * forgotten, has to be answered for the next process, too. */
 void asking_go_on(struct filesystem *filesystem);
 
 /* The daemon stops: answers all with EIO. */

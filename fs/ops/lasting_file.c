@@ -11,6 +11,7 @@
 
 #include "files/filesystem.h"
 #include "files/handle_end.h"
+#include "files/kept_request.h"
 #include "files/lasting_name.h"
 #include "files/user.h"
 #include "ops/asking.h"
@@ -246,44 +247,63 @@ static void note_versions(struct inode *inode)
 	} while (link != inode);
 }
 
-/* Answers OPEN, SETATTR or WRITE. */
-static void reply_changed(struct asking *asking, const struct inode *inode)
+/* The file is open from now on, and not before: the next process, which handles the request again,
+ * opens it, too. */
+static void reply_open(struct asking *asking, struct inode *inode)
 {
-	struct handle *handle = handle_of_number(&asking->filesystem->handles, asking->handle);
+	struct filesystem *filesystem = asking->filesystem;
+	int error = user_check(filesystem, asking->uid, USER_FILES, handle_shares(inode));
+	struct handle *handle = error == 0 ? handle_open(filesystem, inode, asking->uid) : NULL;
 
-	if (asking->handle == 0 && asking->data == NULL) {
-		asking_reply_attr(asking, inode);
+	if (handle == NULL) {
+		asking_reply(asking, error != 0 ? -error : ENOMEM);
 		return;
 	}
-	if (asking->data != NULL)
-		fuse_reply_write(asking->req, asking->size);
-	else if (fuse_reply_open(asking->req, &asking->info) == -ENOENT && handle != NULL)
+	asking->info.fh = handle->number;
+	asking->info.direct_io = 1;
+	asking->info.keep_cache = 0;
+	asking->info.noflush = 0;
+	if (fuse_reply_open(asking->req, &asking->info) == -ENOENT)
 		handle_close(handle); /* the caller was killed; no RELEASE will come */
 	asking_free(asking);
 }
 
-/* The request fails; an open file that it has made is closed. */
-static void refuse(struct asking *asking, int error)
+/* Answers OPEN, SETATTR or WRITE. */
+static void reply_changed(struct asking *asking, struct inode *inode)
 {
-	struct handle *handle = handle_of_number(&asking->filesystem->handles, asking->handle);
-
-	asking_reply(asking, error);
-	if (handle != NULL)
-		handle_close(handle);
+	if (asking->opens) {
+		reply_open(asking, inode);
+	} else if (asking->data != NULL) {
+		fuse_reply_write(asking->req, asking->size);
+		asking_free(asking);
+	} else {
+		asking_reply_attr(asking, inode);
+	}
 }
 
 static void changed(struct asking *asking);
+
+/* Whether the process before has changed what is in memory, for this request. */
+static bool was_changed(const struct asking *asking)
+{
+	return asking->tries == 0 && kept_request_has_begun(asking->kept);
+}
 
 /* Changes what is in memory, and then the store. */
 static void change(struct asking *asking, struct inode *inode)
 {
 	const char *path = NULL;
-	int error = asking->data != NULL ? change_text(asking, inode) : change_attr(asking, inode);
+	int error = 0;
 
-	if (error == 0)
-		error = spread(inode);
+	if (!was_changed(asking)) {
+		error = asking->data != NULL ? change_text(asking, inode)
+					     : change_attr(asking, inode);
+		if (error == 0)
+			error = spread(inode);
+		kept_request_begin(asking->filesystem, asking->kept);
+	}
 	if (error != 0) {
-		refuse(asking, -error);
+		asking_reply(asking, -error);
 		return;
 	}
 	asking->done = changed;
@@ -293,7 +313,7 @@ static void change(struct asking *asking, struct inode *inode)
 	else if (names == 0)
 		reply_changed(asking, inode);
 	else
-		refuse(asking, ENOMEM);
+		asking_reply(asking, ENOMEM);
 }
 
 static void got_old(struct asking *asking)
@@ -301,7 +321,7 @@ static void got_old(struct asking *asking)
 	struct inode *inode = take_over(asking);
 
 	if (inode == NULL || asking->read_error != 0)
-		refuse(asking, inode == NULL ? ESTALE : asking_errno(asking->read_error));
+		asking_reply(asking, inode == NULL ? ESTALE : asking_errno(asking->read_error));
 	else
 		change(asking, inode);
 }
@@ -311,26 +331,26 @@ static void changed(struct asking *asking)
 	struct inode *inode = inode_of(asking);
 
 	if (inode == NULL) {
-		refuse(asking, EIO);
+		asking_reply(asking, EIO);
 	} else if (asking->alter_error == -ESTALE && asking->tries++ < ASKING_TRIES_MAX) {
 		asking->done = got_old;
 		asking_read(asking, inode->lasting->path);
 	} else if (asking->alter_error != 0) {
 		/* What it is now the next request finds out. */
-		refuse(asking, EIO);
+		asking_reply(asking, EIO);
 	} else {
 		note_versions(inode);
 		inode = take_over(asking);
 		if (inode != NULL)
 			reply_changed(asking, inode);
 		else
-			refuse(asking, EIO);
+			asking_reply(asking, EIO);
 	}
 }
 
 static void begin_change(struct asking *asking, struct inode *inode)
 {
-	if (!has_name(inode)) {
+	if (!has_name(inode) || was_changed(asking)) {
 		change(asking, inode);
 		return;
 	}
@@ -382,16 +402,13 @@ void lasting_setattr(fuse_req_t req, struct inode *inode, const struct stat *att
 	begin_change(asking, inode);
 }
 
-void lasting_open_cut(fuse_req_t req, struct handle *handle, const struct fuse_file_info *info)
+void lasting_open_cut(fuse_req_t req, struct inode *inode, const struct fuse_file_info *info)
 {
-	struct inode *inode = handle->inode;
 	struct asking *asking = begin(req, inode, got_old);
 
-	if (asking == NULL) {
-		handle_close(handle);
+	if (asking == NULL)
 		return;
-	}
-	asking->handle = handle->number;
+	asking->opens = true;
 	asking->info = *info;
 	asking->to_set = FUSE_SET_ATTR_SIZE;
 	begin_change(asking, inode);

@@ -5,7 +5,7 @@
  * gone, or another one, the next time. Loop thread only.
  */
 #include <errno.h>
-#include <fcntl.h>
+#include <linux/fs.h> /* RENAME_NOREPLACE */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,12 +124,24 @@ static void ask_to_make(struct asking *asking, enum store_step_kind kind, nlink_
 	free(text);
 }
 
+/* Whether what was read is what the store has made. What the process before was making has the id
+ * that that one gave it; a file that is renamed keeps its number. */
+static bool is_made(const struct asking *asking)
+{
+	const struct inode *made = asking->made;
+
+	if (!asking->is_ours || lasting_is_same(made, &asking->facts))
+		return asking->is_ours;
+	return asking->resumed &&
+	       (asking->node == 0 || asking->facts.number == made->lasting->number);
+}
+
 /* The store has the name: so has the directory. Returns 0 or -errno; made is then freed. */
 static int appear(struct asking *asking, struct inode *directory)
 {
 	struct filesystem *filesystem = asking->filesystem;
 	struct inode *made = asking->made;
-	int error = asking->read_error == 0 && asking->is_ours
+	int error = asking->read_error == 0 && is_made(asking)
 			    ? lasting_update(made, &asking->facts)
 			    : 0;
 
@@ -141,10 +153,40 @@ static int appear(struct asking *asking, struct inode *directory)
 	return error;
 }
 
+/* Whether the process before has done it, and did not answer: what is there under the new name has
+ * the same content, or was made by the same call. */
+static bool is_done(const struct asking *asking, struct inode *directory)
+{
+	const struct inode *inode = asking->made;
+	const struct lasting_facts *facts = &asking->facts;
+
+	if (!asking->resumed || asking->read_error != 0 || !asking->is_ours || directory == NULL)
+		return false;
+	return facts->number == inode->lasting->number ||
+	       (!is_ours(inode_child(directory, inode->name)) &&
+		facts->maker == inode->lasting->maker &&
+		(facts->mode & S_IFMT) == (inode->mode & S_IFMT));
+}
+
+/* Reads again what has been made, if that was read too early. Returns whether it does. */
+static bool read_again(struct asking *asking)
+{
+	if (asking->alter_error != 0 || asking->tries >= ASKING_TRIES_MAX ||
+	    (asking->read_error == 0 ? is_made(asking) : asking->read_error != -ENOENT))
+		return false;
+	asking->tries++;
+	asking_read(asking, asking->made->lasting->path);
+	return true;
+}
+
 static void made(struct asking *asking)
 {
 	int error = asking->alter_error;
 
+	if (read_again(asking))
+		return;
+	if (error == -EEXIST && is_done(asking, parent_of(asking)))
+		error = 0;
 	if (error == 0)
 		error = appear(asking, parent_of(asking));
 	else
@@ -245,6 +287,8 @@ static int copy_content(struct inode *inode, struct inode *from)
 	inode->lasting->dates = true;
 	lasting_copy_maker(inode, from);
 	lasting_join(inode, from);
+	inode_mark(inode);
+	inode_mark(from);
 	return 0;
 }
 
@@ -266,7 +310,8 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 		error = prepare(req, parent, name, inode->mode, &made_inode);
 	if (error == 0) {
 		error = copy_content(made_inode, inode);
-		count = error == 0 ? renumber(inode, NULL, lasting_links(inode) + 1, steps) : 0;
+		count = error == 0 ? renumber(inode, made_inode, lasting_links(inode) + 1, steps)
+				   : 0;
 		error = count < 0 ? count : error;
 		if (error != 0)
 			inode_detach(filesystem_of(req), made_inode);
@@ -485,6 +530,10 @@ static void renamed(struct asking *asking)
 	struct inode *source = inode_find(&filesystem->inodes, asking->node);
 	int error = asking->alter_error;
 
+	if (read_again(asking))
+		return;
+	if ((error == -EEXIST || error == -ENOENT) && is_done(asking, parent))
+		error = 0;
 	if (error == -ESTALE && source != NULL && asking->tries++ < ASKING_TRIES_MAX) {
 		asking->done = found_source;
 		asking_read(asking, source->lasting->path);

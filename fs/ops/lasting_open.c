@@ -76,6 +76,10 @@ static void created(struct asking *asking)
 	struct inode *directory = inode_find(&asking->filesystem->inodes, asking->parent);
 	int error = asking->alter_error;
 
+	/* The process before may have made it, and have ended before it could tell. */
+	if (error == -EEXIST && asking->read_error == 0 && asking->is_ours &&
+	    lasting_is_same(inode, &asking->facts))
+		error = 0;
 	if (error == -EEXIST && (opening->flags & O_EXCL) == 0 && directory != NULL) {
 		if (asking->read_error == -ENOENT && asking->tries++ < ASKING_TRIES_MAX) {
 			ask_to_create(asking);

@@ -49,7 +49,7 @@ void lasting_write(fuse_req_t req, struct inode *inode, const char *data, size_t
 		   bool append);
 void lasting_fsync(fuse_req_t req, struct inode *inode);
 
-/* Answers OPEN, of that handle, once the text is cut. */
-void lasting_open_cut(fuse_req_t req, struct handle *handle, const struct fuse_file_info *info);
+/* Answers OPEN once the text is cut. */
+void lasting_open_cut(fuse_req_t req, struct inode *inode, const struct fuse_file_info *info);
 
 #endif

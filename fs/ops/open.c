@@ -61,6 +61,10 @@ void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
+	if ((info->flags & O_TRUNC) != 0 && inode->lasting != NULL) {
+		lasting_open_cut(req, inode, info);
+		return;
+	}
 	struct handle *handle;
 	int error = open_handle(req, inode, &handle);
 	if (error != 0) {
@@ -68,10 +72,6 @@ void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		return;
 	}
 	fill_info(info, handle);
-	if (info->flags & O_TRUNC && inode->lasting != NULL) {
-		lasting_open_cut(req, handle, info);
-		return;
-	}
 	if (info->flags & O_TRUNC)
 		inode_resize(inode, 0, fuse_req_ctx(req)->uid);
 	if (fuse_reply_open(req, info) == -ENOENT)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/escape.h"
+#include "engine/lockfile.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
 #include "files/user.h"
@@ -81,8 +82,9 @@ static void write_shard(const struct shard *shard, FILE *out)
 		fprintf(out, "store_error=%s\n", trouble);
 	write_abilities(shard->abilities, out);
 	write_session(shard, out);
-	fprintf(out, "locks=%zu\nholders=%zu\nkept=%zu\nwaiters=%zu\nfenced=%zu\n", counts.locks,
-		counts.holders, counts.kept, counts.waiters, shard->fenced);
+	fprintf(out, "locks=%zu\nholders=%zu\nkept=%zu\nwaiters=%zu\nfenced=%zu\nfiles=%zu\n",
+		counts.locks, counts.holders, counts.kept, counts.waiters, shard->fenced,
+		engine_files_count(shard->engine));
 	engine_each_worn(shard->engine, write_worn, out);
 }
 

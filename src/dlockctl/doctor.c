@@ -160,6 +160,16 @@ static void check_abilities(struct doctor *doctor, const char *status)
 	free(where);
 }
 
+/* Lock files that outlive close. */
+static void check_files(struct doctor *doctor, const char *status)
+{
+	char *files = tree_value(status, "files"), *where = store_words(status);
+	if (files != NULL && strcmp(files, "0") != 0)
+		say(doctor, RESULT_OK, "files", "%sthis host has made %s lock files", where, files);
+	free(files);
+	free(where);
+}
+
 static void check_fenced(struct doctor *doctor, const char *status)
 {
 	char *fenced = tree_value(status, "fenced"), *where = store_words(status);
@@ -263,6 +273,7 @@ static void check_status(struct doctor *doctor, const struct probe *probe)
 		check_abilities(doctor, status);
 		check_session(doctor, status);
 		check_fenced(doctor, status);
+		check_files(doctor, status);
 		check_numbers(doctor, status);
 	}
 	check_brief_opens(doctor, probe->text);

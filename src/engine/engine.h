@@ -61,7 +61,7 @@ struct engine_conflict {
 };
 
 struct engine_events {
-	size_t details_bytes; /* of a caller */
+	size_t details_bytes;		     /* of a caller */
 	const struct lockfile_events *files; /* lockfile.h; NULL: there are no files */
 
 	/* What a caller says of itself to others, as text: "format=1" and more lines, with which

@@ -72,15 +72,21 @@ void lockfile_free(struct lockfile *file)
 	free(file);
 }
 
+static void log_taken(const char *path)
+{
+	char *plain = file_path_plain(path);
+
+	log_lock_error(plain != NULL ? plain : path,
+		       "lock file taken away, or replaced, by another host");
+	free(plain);
+}
+
 void lockfile_end(struct lockfile *file, enum lockfile_end why)
 {
 	struct engine *engine = file->engine;
-	char *plain = file_path_plain(file->path);
 
-	log_lock_error(plain != NULL ? plain : file->path,
-		       why == LOCKFILE_LOST ? "lock file lost with the session"
-					    : "lock file taken away, or replaced, by another host");
-	free(plain);
+	if (why == LOCKFILE_TAKEN)
+		log_taken(file->path);
 	HASH_DEL(engine->lockfiles, file);
 	engine_unmark(engine, &file->item);
 	file_ask_forget(&file->ask);

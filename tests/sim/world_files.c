@@ -287,6 +287,10 @@ static void on_made(struct file_call *call)
 	    !machine_is_misled(host))
 		world_fail(world, "host %d is told to have made file %s, which does not stand",
 			   host->number, plain_paths[call->file]);
+	if (store_faulty_may_be_over(host->store))
+		world_fail(world,
+			   "host %d is told to have made file %s in a session that may be over",
+			   host->number, plain_paths[call->file]);
 	host->files[call->file] = call->number;
 }
 

@@ -39,6 +39,16 @@ crash() {
     wait_until "$deadline" gone_on_more "$1" "$before"
 }
 
+# settle HOST: the daemon has handled so many requests that its death says nothing of what it went on with.
+settle() {
+    local number
+    # Each name is a new one: the kernel remembers what is not there.
+    for ((number = 0; number < 20; number++)); do
+        settled_names=$((${settled_names:-0} + 1))
+        [ ! -e "$dir/$1/not-there-$settled_names" ] || fail "not-there-$settled_names is there"
+    done
+}
+
 # restart_kept HOST: as systemctl restart does.
 restart_kept() {
     local before

@@ -35,10 +35,11 @@ sed -i 's|^session=.*|session=connected|; s|^store=.*|& connected to 127.0.0.1:2
 examine 0 "ok: store: "
 sed -i 's/^store=.*/&: no locks can be created there\nstore_error=no locks can be created there/' "$static/status"
 examine 1 "error: store: zookeeper://127.0.0.1:2181/dlockfs connected to " ": no locks can be created there; see the log"
-sed -i 's/^session=.*/session=connected/; s/^store=.*/store=local: this host only/; /^store_error=/d; s/^fenced=.*/fenced=2/
+sed -i 's/^session=.*/session=connected/; s/^store=.*/store=local: this host only/; /^store_error=/d; s/^fenced=.*/fenced=2\nfiles=3/
     s/^exclusive_open_waits=.*/exclusive_open_waits=no/' "$static/status"
 examine 0 "warning: store: the locks are of this host only; to share them, set url = zookeeper://... or etcd://... in [store] of the configuration, or mount with --store and that" \
     "warning: fenced: 2 open files" \
+    "ok: files: this host has made 3 lock files" \
     "warning: kernel: exclusive open does not wait"
 expect_equal JSON "local: this host only" \
     "$("$dlockctl" --mount "$dir/static" --json doctor | jq -r .status.store)"

@@ -37,8 +37,9 @@ idle() {
     expect_equal "$1: keys written" "$written" "$(etcd_metric "$puts")"
     calls=$(($(etcd_metric "$received") - calls))
     echo "$1: $calls messages in $(($(now_ms) - begin)) ms"
-    # Each keep-alive, a proof and a question about the watches in the same time.
-    [ "$calls" -le 40 ] || fail "$1: $calls messages while ten keep-alives were sent"
+    # For each keep-alive of one of the hosts a few: proofs and questions about the watches, of both, and more of them
+    # where an answer comes late.
+    [ "$calls" -le 80 ] || fail "$1: $calls messages while ten keep-alives were sent"
 }
 
 comes_free "$dir/A/job"

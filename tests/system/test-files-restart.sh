@@ -94,4 +94,77 @@ says_at A 2 stat -c %h ring2
 exec {open}<&- {unlinked}<&-
 at A rm -r second third fourth symbolic dir moved ring2 ring3
 says_at B "" ls -A
+
+# under_way EXPECTED CALL ARGUMENT...: a call of A waits for the servers when its daemon is killed; says this when another one goes on.
+under_way() {
+    local expected=$1
+    shift
+    settle A
+    cut_link link
+    start call env -C "$dir/A/files" "$python" "$tests/system/one_call.py" "$@"
+    wait_until "$deadline" asleep call
+    crash A
+    asleep call || fail "$* did not wait for the daemon: $(<"$dir/call.out")"
+    join_link link
+    finish call
+    expect_equal "$* while the daemon was killed" "$expected" "$(<"$dir/call.out")"
+}
+
+# there HOST... NAME: the name is of A on both hosts.
+is_there() {
+    at A test -e "$1" || at A test -L "$1" || fail "$1 is not there on A"
+    fails_at B "File exists" ln -sT x "$1"
+    fails_at A "File exists" ln -sT x "$1"
+}
+is_not_there() {
+    no_file A "$1" || fail "$1 is there on A"
+    no_file B "$1" || fail "$1 is there on B"
+}
+at A bash -c 'printf one >file'
+for ((round = 0; round < ${ROUNDS:-1}; round++)); do
+under_way ok mkdir dir
+is_there dir
+under_way ok rmdir dir
+is_not_there dir
+under_way ok excl made
+is_there made
+under_way ok link file linked
+is_there linked
+says_at A 2 stat -c %h file
+says_at B 2 stat -c %h file
+under_way ok rename linked renamed # two names of one content: both stay
+says_at B 2 stat -c %h renamed
+under_way ok unlink renamed
+is_not_there renamed
+says_at B 1 stat -c %h file
+under_way ok rename made new
+is_not_there made
+is_there new
+under_way ok rename new file # in place of another one
+is_not_there new
+says_at B "" cat file
+under_way ok overwrite file one
+under_way ok append file two
+says_at A onetwo cat file
+says_at B onetwo cat file
+under_way ok truncate file 3
+says_at B one cat file
+under_way ok chmod file 600
+says_at B 600 stat -c %a file
+under_way ok fsync file
+under_way ok cut file
+says_at B "" cat file
+under_way ok symlink someone@host symbolic
+says_at B someone@host readlink symbolic
+is_there symbolic
+at B mkdir other
+under_way EEXIST mkdir other
+under_way EEXIST excl other
+under_way EEXIST link file other
+at B rmdir other
+at A rm symbolic
+done
+at A rm file
+says_at A "" ls -A
+says_at B "" ls -A
 stop_kept A

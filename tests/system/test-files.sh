@@ -20,6 +20,9 @@ claim_at A lock || fail "A cannot make lock"
 ! claim_at A lock || fail "A makes lock twice"
 says_at B "$(at A cat lock)" cat lock
 says_at B lock ls
+expect_equal "files of A" files=1 "$(grep ^files= "$dir/A/.dlockfs/status")"
+expect_equal "files of B" files=0 "$(grep ^files= "$dir/B/.dlockfs/status")"
+grep -qx "dlockfs_lock_files 1" "$dir/A/.dlockfs/metrics" || fail "A counts no lock file"
 at A rm lock
 no_file B lock || fail "lock is there on B after rm on A"
 claim_at B lock || fail "B cannot make lock after A"
@@ -104,7 +107,7 @@ claim_at A lock
 at B rm lock
 wait_until "$deadline" no_file A lock
 grep -q "lock: a lock file of host .* was removed by process .* (rm) here" "$dir/B.log" || fail "B says nothing of the removal"
-wait_until "$deadline" grep -q "lock" "$dir/A.log"
+wait_until "$deadline" grep -q "files/lock: lock file taken away, or replaced, by another host" "$dir/A.log"
 claim_at B lock
 fails_at A "File exists" ln -s x lock
 at B rm lock

@@ -100,6 +100,9 @@ static void check_defaults(void)
 	assert_int_equal(policy.text_limit, 4096);
 	assert_int_equal(policy.on_lost, 0);
 	assert_int_equal(policy.recipe, CLAIM_CURATOR_RW);
+	assert_int_equal(policy.style, STYLE_LOCK);
+	assert_int_equal(policy.file_owner, FILE_OWNER_HOST);
+	assert_int_equal(policy.steal, STEAL_YES);
 	assert_int_equal(policy.owner, CONFIG_CREATOR);
 	assert_int_equal(policy.group, CONFIG_CREATOR);
 	assert_int_equal(policy.mode, CONFIG_CREATOR);
@@ -424,6 +427,11 @@ static const struct {
 	{"[locks]\nrecipe = curator\n",
 	 "2: recipe: bad value \"curator\", expected curator-rw, curator-mutex, kazoo, "
 	 "curator-any or plain"},
+	{"[locks \"a\"]\nstyle = files\n", "2: style: bad value \"files\", expected lock or file"},
+	{"[locks]\nstyle =\n", "2: style: bad value \"\""},
+	{"[locks]\nfile_owner = user\n",
+	 "2: file_owner: bad value \"user\", expected host or process"},
+	{"[locks]\nsteal = maybe\n", "2: steal: bad value \"maybe\", expected yes or no"},
 	{"[locks]\nowner = no-such-user\n",
 	 "2: owner: no user \"no-such-user\" on this host, " ACCOUNT("user")},
 	{"[locks \"a\"]\n\ngroup = no-such-group\n",
@@ -443,7 +451,7 @@ static const struct {
 	 "2: unknown key \"ranges\" in section [locks], expected one of wait_limit, try_limit, "
 	 "try_grace, linger, handoff, keep, lock_delay, process_ranges, file_ranges, text_limit, "
 	 "on_lost, on_revoke, "
-	 "recipe, owner, "
+	 "recipe, style, file_owner, steal, owner, "
 	 "group, mode"},
 	{"[mount]\nfile_ranges = 1\n",
 	 "2: key \"file_ranges\" in section [mount], expected it in [locks]"},
@@ -735,6 +743,62 @@ static void test_slashes_max(void **state)
 	assert_int_equal(config_slashes_max(&config), 0);
 	read_good("[locks \"a/*/b\"]\nlinger = 1s\n[locks \"*/*\"]\nlinger = 1s\n");
 	assert_int_equal(config_slashes_max(&config), 2);
+}
+
+/* A section with style = file is of directories, and covers all that is in them. */
+static void test_style(void **state)
+{
+	static const struct {
+		const char *path;
+		int style;
+		int64_t linger_ms;
+	} cases[] = {
+		{"", STYLE_LOCK, 50},
+		{"files", STYLE_FILE, 1000},
+		{"files/a", STYLE_FILE, 1000},
+		{"files/a/b", STYLE_FILE, 1000},
+		{"files/a/b/c/d", STYLE_FILE, 1000},
+		{"files2", STYLE_LOCK, 50},
+		{"file", STYLE_LOCK, 50},
+		{"x/files", STYLE_LOCK, 50},
+		{"x/files/a", STYLE_LOCK, 50},
+		{"mail/ann", STYLE_FILE, 50},
+		{"mail/ann/lock", STYLE_FILE, 50},
+		{"mail", STYLE_LOCK, 50},
+		{"plain/a", STYLE_LOCK, 2000},
+		{"plain/a/b", STYLE_LOCK, 50},
+	};
+
+	(void)state;
+	read_good("[locks \"files\"]\nstyle = file\nlinger = 1s\nsteal = no\n"
+		  "file_owner = process\n"
+		  "[locks \"mail/*\"]\nstyle = file\n"
+		  "[locks \"plain/*\"]\nlinger = 2s\nstyle = lock\n");
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct lock_policy policy = config_policy(&config, cases[i].path);
+
+		assert_int_equal(policy.style, cases[i].style);
+		assert_int_equal(policy.linger_ms, cases[i].linger_ms);
+	}
+	assert_int_equal(config_policy(&config, "files/a").steal, STEAL_NO);
+	assert_int_equal(config_policy(&config, "files/a").file_owner, FILE_OWNER_PROCESS);
+	assert_int_equal(config_policy(&config, "mail/ann/lock").steal, STEAL_YES);
+	assert_int_equal(config_slashes_max(&config), 1);
+
+	/* Of the whole mount; and a directory that is not of it. */
+	teardown(state);
+	setup(state);
+	read_good("[locks]\nstyle = file\n[locks \"plain/*\"]\nstyle = lock\n");
+	assert_int_equal(config_policy(&config, "").style, STYLE_FILE);
+	assert_int_equal(config_policy(&config, "a/b").style, STYLE_FILE);
+	assert_int_equal(config_policy(&config, "plain/b").style, STYLE_LOCK);
+
+	teardown(state);
+	setup(state);
+	read_good("[locks \"*\"]\nstyle = file\n");
+	assert_int_equal(config_policy(&config, "").style, STYLE_FILE);
+	assert_int_equal(config_policy(&config, "a").style, STYLE_FILE);
+	assert_int_equal(config_policy(&config, "a/b/c").style, STYLE_FILE);
 }
 
 static char fixed_keys[512];
@@ -1065,7 +1129,7 @@ static void test_example_has_every_key(void **state)
 		names[count] = strdup(key);
 		assert_non_null(names[count++]);
 	}
-	assert_int_equal(count, 42);
+	assert_int_equal(count, 45);
 	while (count > 0)
 		free(names[--count]);
 	free(text);
@@ -1093,6 +1157,7 @@ int main(void)
 		CONFIG_TEST(test_patterns),
 		CONFIG_TEST(test_random_patterns),
 		CONFIG_TEST(test_slashes_max),
+		CONFIG_TEST(test_style),
 		CONFIG_TEST(test_reload),
 		CONFIG_TEST(test_reload_of_stores),
 		CONFIG_TEST(test_access),

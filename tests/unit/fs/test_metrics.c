@@ -215,7 +215,7 @@ static void test_requests(void **state)
 	count_request(metrics, FUSE_LOOKUP);
 	count_request(metrics, FUSE_SETLKW);
 	count_request(metrics, FUSE_SETLKW);
-	count_request(metrics, FUSE_RENAME);
+	count_request(metrics, FUSE_SETXATTR);
 	count_request(metrics, 0);
 	count_request(metrics, METRICS_REQUESTS);
 	count_request(metrics, UINT32_MAX);
@@ -292,6 +292,7 @@ static void test_engine(void **state)
 	write_text(fixture);
 	assert_has(fixture, "dlockfs_hold_seconds_sum{kind=\"flock\"} 0.004000");
 	assert_has(fixture, "dlockfs_kept_claims 0");
+	assert_has(fixture, "dlockfs_lock_files 0");
 	policy.keep_ms = 1000;
 	owner = engine_owner_open(engine, "c", &policy, NULL);
 	assert_int_equal(

@@ -20,7 +20,8 @@
 
 enum { STEPS = 400, CLAIMS = 12, TEXT_BYTES = 16 };
 
-static const char *const paths[] = {"a", "a/b", "c"};
+/* The last two are of locks on lock files: claim/file_path.h. */
+static const char *const paths[] = {"a", "a/b", "c", "a//x/", "//a/"};
 
 struct claim {
 	const char *path; /* NULL: there is none */
@@ -160,7 +161,7 @@ static void act(struct fixture *fixture, struct prng *prng)
 	if (prng_chance(prng, 30)) {
 		alter_file(fixture, prng);
 	} else if (claim->path == NULL) {
-		claim->path = paths[prng_below(prng, 3)];
+		claim->path = paths[prng_below(prng, 5)];
 		ops->place(fixture->store, claim, claim->path, &name, text, false);
 	} else if (prng_chance(prng, 30)) {
 		ops->amend(fixture->store, claim, claim->path, claim->name, text,

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the form of the texts that the store has of lasting names. Loop thread only.
+ */
+#include "files/lasting_text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/escape.h"
+#include "files/filesystem.h"
+
+#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_S  INT64_C(1000000000)
+
+/* 64 bits of nanoseconds end in the year 2262. */
+#define SECONDS_MAX (INT64_MAX / NS_PER_S - 1)
+
+static int64_t between(int64_t number, int64_t max)
+{
+	return number < -max ? -max : number > max ? max : number;
+}
+
+static int64_t ns_of(struct timespec time)
+{
+	return between(time.tv_sec, SECONDS_MAX) * NS_PER_S + time.tv_nsec;
+}
+
+static struct timespec time_of(int64_t ns)
+{
+	struct timespec time = {ns / NS_PER_S, ns % NS_PER_S};
+
+	if (time.tv_nsec < 0) {
+		time.tv_sec--;
+		time.tv_nsec += NS_PER_S;
+	}
+	return time;
+}
+
+char *lasting_format(const struct inode *inode, nlink_t links)
+{
+	const struct lasting *lasting = inode->lasting;
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	if (out == NULL)
+		return NULL;
+	fprintf(out, "%s\n", lasting->id);
+	state_begin(out, "file");
+	if (lasting->number != lasting_number(lasting->id))
+		state_unsigned(out, "inode", lasting->number);
+	state_unsigned(out, "mode", inode->mode);
+	state_unsigned(out, "uid", inode->uid);
+	state_unsigned(out, "gid", inode->gid);
+	state_unsigned(out, "links", links);
+	if (lasting->dates)
+		state_number(out, "mtime", ns_of(inode->mtime));
+	state_text(out, "host", inode->shard->filesystem->host);
+	state_number(out, "pid", lasting->maker);
+	state_text(out, "command", lasting->command);
+	if (inode->text.count > 0)
+		state_bytes(out, "text", inode->text.bytes, inode->text.count);
+	state_end(out);
+	bool failed = ferror(out) != 0;
+	if (fclose(out) != 0 || failed) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* Returns false, and leaves the facts undefined, if the lines are not of dlockfs. */
+static bool parse_lines(struct state_reader *in, struct lasting_facts *facts)
+{
+	size_t bytes;
+
+	if (state_next(in) != 1 || strlen(in->word) != sizeof(facts->id) - 1 || in->field_count > 0)
+		return false;
+	memcpy(facts->id, in->word, sizeof(facts->id));
+	if (state_next(in) != 1 || strcmp(in->word, "file") != 0)
+		return false;
+	facts->number = state_has(in, "inode") ? state_get_unsigned(in, "inode", UINT64_MAX)
+					       : lasting_number(facts->id);
+	facts->mode = (mode_t)state_get_unsigned(in, "mode", 0177777);
+	facts->uid = (uid_t)state_get_unsigned(in, "uid", UINT32_MAX);
+	facts->gid = (gid_t)state_get_unsigned(in, "gid", UINT32_MAX);
+	facts->links = (nlink_t)state_get_unsigned(in, "links", UINT32_MAX);
+	if (state_has(in, "mtime"))
+		facts->mtime =
+			time_of(state_get_number(in, "mtime", -SECONDS_MAX * NS_PER_S, INT64_MAX));
+	char host[64], command[32];
+	escape_format(host, sizeof(host), state_get_text(in, "host"));
+	escape_format(command, sizeof(command), state_get_text(in, "command"));
+	facts->maker = (pid_t)state_get_number(in, "pid", 0, INT32_MAX);
+	snprintf(facts->who, sizeof(facts->who), "host %s, process %d (%s)", host,
+		 (int)facts->maker, command);
+	if (state_has(in, "text")) {
+		const void *text = state_get_bytes(in, "text", &bytes);
+		facts->text_bytes = bytes < LASTING_TEXT_BYTES_MAX ? bytes : LASTING_TEXT_BYTES_MAX;
+		facts->text = malloc(facts->text_bytes + 1);
+		if (facts->text == NULL)
+			return false;
+		memcpy(facts->text, text, facts->text_bytes);
+		facts->text[facts->text_bytes] = '\0';
+	}
+	bool is_kind = S_ISREG(facts->mode) || S_ISDIR(facts->mode) || S_ISLNK(facts->mode);
+	return !state_failed(in) && is_kind;
+}
+
+/* What another client has put there. */
+static int take_as_text(const struct store_claim *claim, struct lasting_facts *facts)
+{
+	free(facts->text);
+	*facts = (struct lasting_facts){
+		.mode = S_IFREG | 0644,
+		.links = 1,
+		.mtime = facts->ctime,
+		.ctime = facts->ctime,
+		.version = facts->version,
+		.who = "another client of the store",
+	};
+	facts->text_bytes = claim->data_bytes < LASTING_TEXT_BYTES_MAX ? claim->data_bytes
+								       : LASTING_TEXT_BYTES_MAX;
+	facts->text = malloc(facts->text_bytes + 1);
+	if (facts->text == NULL)
+		return -ENOMEM;
+	if (facts->text_bytes > 0)
+		memcpy(facts->text, claim->data, facts->text_bytes);
+	facts->text[facts->text_bytes] = '\0';
+	/* Differs between two that follow each other under one name. */
+	snprintf(facts->id, sizeof(facts->id), "%016llx%016llx", (unsigned long long)claim->session,
+		 (unsigned long long)claim->since_ms);
+	return 0;
+}
+
+int lasting_parse(const struct store_claim *claim, struct lasting_facts *facts)
+{
+	struct state_reader in;
+	FILE *file = claim->data_bytes > 0 ? fmemopen((void *)claim->data, claim->data_bytes, "r")
+					   : NULL;
+	bool parsed = false;
+
+	struct timespec changed =
+		time_of(between(claim->changed_ms, SECONDS_MAX * 1000) * NS_PER_MS);
+	*facts = (struct lasting_facts){
+		.mtime = changed,
+		.ctime = changed,
+		.version = claim->version,
+	};
+	if (file == NULL && claim->data_bytes > 0)
+		return -ENOMEM;
+	if (file != NULL) {
+		state_reader_init(&in, file);
+		parsed = parse_lines(&in, facts);
+		state_reader_finish(&in);
+		fclose(file);
+	}
+	return parsed ? 0 : take_as_text(claim, facts);
+}
+
+bool lasting_is_same(const struct inode *inode, const struct lasting_facts *facts)
+{
+	return strcmp(inode->lasting->id, facts->id) == 0;
+}
+
+int lasting_update(struct inode *inode, const struct lasting_facts *facts)
+{
+	struct lasting *lasting = inode->lasting;
+	int error = text_set(inode, facts->text, facts->text_bytes, inode->maker);
+
+	if (error != 0)
+		return error;
+	memcpy(lasting->id, facts->id, sizeof(lasting->id));
+	lasting->number = facts->number != 0 ? facts->number : inode_number(inode->path);
+	lasting->links = facts->links;
+	lasting->version = facts->version;
+	memcpy(lasting->who, facts->who, sizeof(lasting->who));
+	lasting->dates = ns_of(facts->mtime) != ns_of(facts->ctime);
+	inode->mode = facts->mode;
+	inode->uid = facts->uid;
+	inode->gid = facts->gid;
+	inode->atime = inode->mtime = facts->mtime;
+	inode->ctime = facts->ctime;
+	inode_mark(inode);
+	return 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the store has of a lasting name (lasting.h): two lines of text: an id that no other name
+ * ever has, and
+ *
+ *     file inode=... mode=... uid=... gid=... links=... mtime=... host=... pid=... command=...
+ * text=...
+ *
+ * in the form of journal/text.h. `inode` is what hard links have in common, if it does not follow
+ * from the id; `mtime`, in nanoseconds, is there if it is not the time at which the store had the
+ * text. What is made twice, because a request is handled again by another process, differs in the
+ * id alone: engine/lockfile.h relies on that. Text that is not in this form, as of other clients,
+ * is a file's content as it is.
+ *
+ * Loop thread only; nothing here blocks.
+ */
+#ifndef DLOCKFS_FILES_LASTING_TEXT_H
+#define DLOCKFS_FILES_LASTING_TEXT_H
+
+#include "files/lasting.h"
+#include "stores/store.h"
+
+/* Symbolic links resolve within PATH_MAX; the text of a file is as long as any lock file's. */
+#define LASTING_TEXT_BYTES_MAX 4096
+
+/* What the store's text says. */
+struct lasting_facts {
+	char id[LASTING_ID_BYTES]; /* of the name */
+	uint64_t number;	   /* of the content: st_ino */
+	mode_t mode;
+	uid_t uid;
+	gid_t gid;
+	nlink_t links;
+	struct timespec mtime, ctime;
+	uint32_t version;
+	pid_t maker;   /* on its host */
+	char who[128]; /* for logs: "host web1, process 4711 (cron)" */
+	char *text;
+	size_t text_bytes;
+};
+
+/* The text for the store, with that number of links; to be freed. NULL: out of memory. */
+char *lasting_format(const struct inode *inode, nlink_t links);
+
+/* Reads what the store has. Returns 0 or -ENOMEM; facts->text is to be freed. */
+int lasting_parse(const struct store_claim *claim, struct lasting_facts *facts);
+
+/* The inode becomes what was read, and keeps its node. Returns 0 or -ENOMEM. */
+int lasting_update(struct inode *inode, const struct lasting_facts *facts);
+
+/* Whether the facts are of the name that the inode is of. */
+bool lasting_is_same(const struct inode *inode, const struct lasting_facts *facts);
+
+#endif

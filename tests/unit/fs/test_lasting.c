@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the servers have of lock files that outlive close: what is written is read as the same, by
+ * other hosts; and whatever another client has written is a file.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/log.h"
+#include "files/filesystem.h"
+#include "files/inode.h"
+#include "files/lasting_text.h"
+#include "notifier_double.h"
+#include "ops/serving.h"
+
+#define ID "abcdefghijklmnopabcdefghijklmnop"
+
+enum { ALICE = 54321 };
+
+struct fixture {
+	struct config config;
+	struct shard shard;
+	struct filesystem filesystem;
+	struct inode *inode;
+};
+
+static struct fixture fixture;
+
+static int begin(void **state)
+{
+	struct filesystem *filesystem = &fixture.filesystem;
+
+	(void)state;
+	log_set_level(LOG_LEVEL_ERROR);
+	fixture = (struct fixture){0};
+	assert_int_equal(config_init(&fixture.config), 0);
+	assert_int_equal(
+		serving_init(filesystem, &fixture.config, &(struct shards){&fixture.shard, 1}), 0);
+	fixture.shard.filesystem = filesystem;
+	filesystem->inodes.root->keeps_files = true;
+	assert_int_equal(inode_create(filesystem, filesystem->inodes.root, "a", S_IFREG | 0640,
+				      ALICE, ALICE, &fixture.inode),
+			 0);
+	assert_int_equal(lasting_create(fixture.inode, filesystem->inodes.root), 0);
+	assert_int_equal(inode_attach(filesystem->inodes.root, fixture.inode), 0);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	serving_finish(&fixture.filesystem);
+	config_finish(&fixture.config);
+	return 0;
+}
+
+static struct lasting_facts parse(const char *data, size_t bytes, int64_t changed_ms)
+{
+	struct store_claim claim = {
+		.data = data,
+		.data_bytes = bytes,
+		.session = 7,
+		.since_ms = 1000,
+		.changed_ms = changed_ms,
+		.version = 3,
+	};
+	struct lasting_facts facts;
+
+	assert_int_equal(lasting_parse(&claim, &facts), 0);
+	assert_int_equal(facts.version, 3);
+	return facts;
+}
+
+/* Writes the inode, and reads that. */
+static struct lasting_facts copy(nlink_t links)
+{
+	char *text = lasting_format(fixture.inode, links);
+
+	assert_non_null(text);
+	struct lasting_facts facts = parse(text, strlen(text), 2500);
+	free(text);
+	return facts;
+}
+
+static void test_path(void **state)
+{
+	(void)state;
+	assert_string_equal(fixture.inode->lasting->path, "//a");
+}
+
+/* Any bytes of any length. */
+static void test_copies(void **state)
+{
+	static const mode_t modes[] = {S_IFREG | 0640, S_IFLNK | 0777, S_IFDIR | 0701};
+	struct inode *inode = fixture.inode;
+	char text[LASTING_TEXT_BYTES_MAX];
+
+	(void)state;
+	srandom(1);
+	for (int round = 0; round < 300; round++) {
+		size_t bytes = round == 0 ? 0
+			       : round == 1
+				       ? sizeof(text)
+				       : (size_t)random() % (round % 2 != 0 ? 8 : sizeof(text));
+		for (size_t i = 0; i < bytes; i++)
+			text[i] = (char)random();
+		assert_int_equal(text_set(inode, text, bytes, ALICE), 0);
+		assert_true(lasting_renew_id(inode));
+		inode->mode = modes[round % 3];
+		inode->uid = (uid_t)random();
+		inode->gid = (gid_t)random();
+		inode->lasting->dates = round % 2 != 0;
+		inode->mtime = (struct timespec){random() - (1L << 30), random() % 1000000000};
+		if (round % 5 == 0)
+			inode->lasting->number = (uint64_t)random() << 32;
+		struct lasting_facts facts = copy((nlink_t)round % 7 + 1);
+
+		assert_true(lasting_is_same(inode, &facts));
+		assert_int_equal(facts.number, inode->lasting->number);
+		assert_int_equal(facts.mode, inode->mode);
+		assert_int_equal(facts.uid, inode->uid);
+		assert_int_equal(facts.gid, inode->gid);
+		assert_int_equal(facts.links, round % 7 + 1);
+		assert_int_equal(facts.ctime.tv_sec, 2);
+		assert_int_equal(facts.ctime.tv_nsec, 500000000);
+		const struct timespec *expected =
+			inode->lasting->dates ? &inode->mtime : &facts.ctime;
+		assert_int_equal(facts.mtime.tv_sec, expected->tv_sec);
+		assert_int_equal(facts.mtime.tv_nsec, expected->tv_nsec);
+		assert_int_equal(facts.text_bytes, bytes);
+		if (bytes > 0)
+			assert_memory_equal(facts.text, text, bytes);
+		free(facts.text);
+	}
+}
+
+/* Who made it is told in one line of the log, whatever the host and the program are called. */
+static void test_maker(void **state)
+{
+	struct lasting *lasting = fixture.inode->lasting;
+
+	(void)state;
+	assert_true(lasting_renew_id(fixture.inode));
+	lasting->maker = 4711;
+	strcpy(lasting->command, "a\nb (c");
+	struct lasting_facts facts = copy(1);
+	assert_non_null(strstr(facts.who, "process 4711 (a%0Ab%20(c)"));
+	assert_null(strchr(facts.who, '\n'));
+	assert_null(facts.text);
+}
+
+/* A file with all that is there as its content. */
+static void expect_text(const char *data, size_t bytes)
+{
+	struct lasting_facts facts = parse(data, bytes, 2500);
+	size_t expected = bytes < LASTING_TEXT_BYTES_MAX ? bytes : LASTING_TEXT_BYTES_MAX;
+
+	assert_int_equal(facts.mode, S_IFREG | 0644);
+	assert_int_equal(facts.uid, 0);
+	assert_int_equal(facts.links, 1);
+	assert_int_equal(facts.mtime.tv_sec, 2);
+	assert_string_equal(facts.who, "another client of the store");
+	assert_string_equal(facts.id, "000000000000000700000000000003e8");
+	assert_int_equal(facts.text_bytes, expected);
+	if (expected > 0)
+		assert_memory_equal(facts.text, data, expected);
+	free(facts.text);
+}
+
+static void test_foreign(void **state)
+{
+	static const char *const texts[] = {
+		"worker-17\n",
+		"\n\n",
+		ID,
+		ID "\n",
+		ID "\nfile\n",
+		ID "x\nfile mode=33188 uid=0 gid=0 links=1 host=a pid=1 command=b\n",
+		ID "\ndirectory mode=33188 uid=0 gid=0 links=1 host=a pid=1 command=b\n",
+		ID "\nfile mode=33188 uid=0 gid=0 links=1 mtime=-9223372036854775808 host=a pid=1 "
+		   "command=b\n",
+		/* a device, as no host makes it; times that it says do not count */
+		ID "\nfile mode=8630 uid=0 gid=0 links=1 mtime=1 host=a pid=1 command=b text=x\n",
+		ID "\nfile mode=99999999 uid=0 gid=0 links=1 host=a pid=1 command=b\n",
+		ID "\nfile mode=33188 uid=-1 gid=0 links=1 host=a pid=1 command=b\n",
+		ID "\nfile mode=33188 uid=0 gid=0 links=1 pid=1 command=b\n",
+		ID "\nfile mode=33188 uid=0 gid=0 links=1 host=a pid=1 command=b text=%4\n",
+	};
+	static char large[3 * LASTING_TEXT_BYTES_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		expect_text(texts[i], strlen(texts[i]));
+	expect_text(NULL, 0);
+	expect_text("a\0b", 3);
+	memset(large, 'x', sizeof(large));
+	expect_text(large, sizeof(large));
+}
+
+/* Whatever time a store says. */
+static void test_times(void **state)
+{
+	static const int64_t times_ms[] = {INT64_MIN, -1, 0, INT64_MAX};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(times_ms) / sizeof(*times_ms); i++) {
+		struct lasting_facts facts = parse("x", 1, times_ms[i]);
+
+		assert_in_range(facts.mtime.tv_nsec, 0, 999999999);
+		assert_int_equal(facts.mtime.tv_sec < 0, times_ms[i] < 0);
+		free(facts.text);
+	}
+}
+
+#define LASTING_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LASTING_TEST(test_path),    LASTING_TEST(test_copies), LASTING_TEST(test_maker),
+		LASTING_TEST(test_foreign), LASTING_TEST(test_times),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
