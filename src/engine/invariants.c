@@ -105,6 +105,7 @@ static void check_queue_claim(const struct claim *claim)
 				(claim->careful && !claim->fresh) ||
 				!lock_is_sure(claim->place.lock) || claim->marker.marking ||
 				claim->place.lock->engine->retry_ms != INT64_MAX ||
+				claim->place.lock->engine->barred || /* it is due at once */
 				!engine_may_grant(claim->place.lock->engine),
 			claim, "nobody who could be granted waits");
 		require(claim->wishes != NULL, claim, "a waiter has a wish");
@@ -287,7 +288,8 @@ static void check_alteration(const struct alteration *alteration)
 		break;
 	case ALTERATION_BARRED:
 		require_file(alteration->former || idle ||
-				     (alteration->error == 0 && !engine_may_grant(engine)),
+				     (alteration->error == 0 &&
+				      (engine->barred || !engine_may_grant(engine))),
 			     path, "what is done is told as soon as it may be");
 		break;
 	}

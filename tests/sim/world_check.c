@@ -107,7 +107,7 @@ static bool must_respect(const struct call *call, const struct view_claim *own,
 		       (standing->granted || !(passes || standing->requeue));
 	if (standing->withdrawing || standing->granted || standing_is_own(standing, call))
 		return false;
-	return slots_conflict(standing->asked, call->slots) && !passes;
+	return slots_conflict(standing->asked, call->slots) && !passes && !standing->requeue;
 }
 
 /* The first claim that it must not pass by; NULL: there is none. */

@@ -258,6 +258,18 @@ void files_act(struct world *world)
 
 /* Answers */
 
+/* What the host is told to have, it has only if its session lives. */
+static void check_session(const struct file_call *call)
+{
+	const struct host *host = call->host;
+
+	if (!store_faulty_told_connected(host->store) || store_faulty_may_be_over(host->store))
+		world_fail(host->world,
+			   "host %d: call %" PRIu64 " about file %s is done in a session that may "
+			   "be over",
+			   host->number, call->number, plain_paths[call->file]);
+}
+
 static void on_made(struct file_call *call)
 {
 	struct host *host = call->host;
@@ -326,6 +338,8 @@ static void on_altered(void *context, void *cookie, int error)
 		host->files[call->file] = 0;
 	if (error == 0 && call->kind == FILE_MOVE)
 		host->files[call->from] = 0;
+	if (error == 0 && (makes(call) || call->kind == FILE_CHECK))
+		check_session(call);
 	if (error == 0 && makes(call))
 		on_made(call);
 	if (error == 0 && call->kind == FILE_CHECK && !call->stood)
@@ -389,6 +403,21 @@ void host_forget_files(struct host *host)
 	host->has_left = false;
 }
 
+/* Whether another call that waits is the same but for its text: which of them takes the place of
+ * which former one, nobody knows. */
+static bool has_twin(const struct file_call *call)
+{
+	for (int i = 0; i < FILE_CALLS_MAX; i++) {
+		const struct file_call *other = &call->host->file_calls[i];
+
+		if (other != call && other->waiting && call->kind == FILE_MOVE &&
+		    other->kind == FILE_MOVE && other->file == call->file &&
+		    other->from == call->from)
+			return true;
+	}
+	return false;
+}
+
 /* The kernel's request is handled again; or its caller was killed, too. */
 void host_ask_files_again(struct host *host)
 {
@@ -398,6 +427,7 @@ void host_ask_files_again(struct host *host)
 		if (!call->waiting)
 			continue;
 		host->former_files[call->file] = call->number;
+		host->has_left |= has_twin(call);
 		if (prng_chance(&host->world->file_prng, 70)) {
 			call->number = ++host->world->files_made;
 			call->since_ms = host_clock(host);
