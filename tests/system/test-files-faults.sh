@@ -144,7 +144,8 @@ join_link link
 release holder
 wait_until "$deadline" eval '[ "$(one_call A excl files/held)" = EEXIST ]'
 calls ok B unlink files/held
-# The first lease of a new session may take longer than try_limit.
+# A new session of ZooKeeper may have to prove itself for longer than try_limit before anything is said to be made in it.
 wait_until "$deadline" eval '[ "$(one_call A excl files/held)" = ok ]'
+calls EEXIST B excl files/held
 calls ok A unlink files/held
 says_at B "" ls -A

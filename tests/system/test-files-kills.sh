@@ -26,7 +26,11 @@ for ((kill = 0; kill < ${KILLS:-24}; kill++)); do
     wait_until 30 counted_more "$((${before:-0} + 20))"
     host=A
     [ $((kill % 2)) -eq 0 ] || host=B
-    [ $((kill % 6)) -lt 4 ] && crash "$host" || restart_kept "$host"
+    if [ $((kill % 6)) -lt 4 ]; then
+        crash "$host"
+    else
+        restart_kept "$host"
+    fi
 done
 touch "$dir/stop"
 finish count
