@@ -121,6 +121,29 @@ for name in "$long" 'a b%c' $'bytes\xff\x01' '.hidden' 'job-1200000000' 'zookeep
     at A rm -- "$name"
 done
 
+# Another client of ZooKeeper, by the same names: a unique ephemeral node.
+client() { # NAME FILE TEXT
+    start "$1" "$python" "$tests/system/ephemeral.py" "$(zookeeper_address)" "/dlockfs/files/$2" "$3"
+}
+if [ "${STORE:-zookeeper}" = zookeeper ]; then
+    requires "$python" -c 'import kazoo'
+    client first job "of a service"
+    wait_until "$deadline" said first made
+    fails_at A "File exists" mkdir job
+    ! claim_at B job || fail "B makes job, too"
+    says_at B "of a service" cat job
+    send_signal first TERM
+    finish first
+    claim_at A job || fail "A cannot make job after the service"
+    client second job "of a service"
+    wait_until "$deadline" said second exists
+    at A rm job
+    wait_until "$deadline" said second made
+    fails_at A "File exists" ln -s x job
+    at B rm job
+    release second
+fi
+
 # A host dies: its names go by themselves, and no sooner.
 claim_at A lock
 at A mkdir job
