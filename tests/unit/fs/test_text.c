@@ -215,6 +215,7 @@ static void test_restore(void **state)
 	assert_int_equal(inode_child(root, "empty")->text.count, 0);
 	serving_finish(&other);
 	assert_null(other.users.by_uid);
+	fixture.shard.filesystem = filesystem; /* serving_init() has changed that */
 	inode_unuse(filesystem, moved);
 }
 
