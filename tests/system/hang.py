@@ -30,6 +30,13 @@ def ask(fd):
         say("failed", errno.errorcode[error.errno])
 
 
+def rest():
+    """Until a signal ends the process. Not by pause(): Python calls handlers between its own steps, so one of a signal that
+    came right before pause() would wait for the next one."""
+    while True:
+        time.sleep(0.05)
+
+
 def hold(path):
     signal.signal(signal.SIGUSR1, lambda *_: say("signalled"))
     fd = os.open(path, os.O_RDWR | os.O_CREAT)
@@ -41,8 +48,7 @@ def hold(path):
     while not any(events & (select.POLLERR | select.POLLNVAL) for _, events in poll.poll()):
         pass
     say("polled")
-    while True:
-        signal.pause()
+    rest()
 
 
 def command():
@@ -53,8 +59,7 @@ def command():
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # dlockctl passes on_lost's on
     say("ready")
-    while True:
-        signal.pause()
+    rest()
 
 
 COMMANDS = {"hold": hold, "command": command}
