@@ -138,6 +138,10 @@ stays() {
     done
     for name in "${@:2}"; do
         rm -r "$dir/A/files/$name" || fail "$1: host A cannot remove its lock $name"
+        # A host that had made a part of it takes that for its own until it looks, or until the next heartbeat.
+        for host in ${here#A }; do
+            [ ! -e "$dir/$host/files/$name" ] || fail "$1: $name was removed on host A, host $host finds it"
+        done
     done
     free_lock "$1" B || fail "$1: it was removed on host A, host B finds it taken"
 }
