@@ -23,8 +23,8 @@
  *
  * Everything runs on the loop's thread. Requests that the kernel sends while it has a directory
  * locked (LOOKUP, CREATE, MKNOD, MKDIR, UNLINK, RMDIR, READDIR) wait for nothing: they are answered
- * from memory at once. LOOKUP below .dlockfs/locks is the exception: it holds up only others who
- * look there.
+ * from memory at once. There are two exceptions, which hold up only others in the same directory:
+ * LOOKUP below .dlockfs/locks, and all of them in directories of `style = file` (ops/asking.h).
  */
 #ifndef DLOCKFS_FILES_FILESYSTEM_H
 #define DLOCKFS_FILES_FILESYSTEM_H

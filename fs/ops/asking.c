@@ -119,7 +119,6 @@ void asking_free(struct asking *asking)
 	free_names(asking);
 	free(asking->facts.text);
 	free(asking->name);
-	free(asking->new_name);
 	free(asking->data);
 	free(asking->below);
 	free(asking);

@@ -52,7 +52,7 @@ struct asking {
 	size_t names_count;
 	/* What it is about: */
 	fuse_ino_t parent, new_parent, node;
-	char *name, *new_name;
+	char *name;
 	bool opens; /* OPEN, which also cuts the text */
 	struct fuse_file_info info;
 	struct inode *made; /* has no name before the store has it */
