@@ -7,8 +7,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#define SMALL_BYTES (128 * 1024)
-
 void memory_lock_used(void)
 {
 	struct rlimit limit, other;
@@ -27,18 +25,21 @@ void memory_lock_used(void)
 		setrlimit(RLIMIT_MEMLOCK, &limit);
 }
 
-/* With `first` locks the mappings that are writable, and those that are small, as formerly writable
- * ones are. Without, locks the rest, as far as the limit allows: the text of libraries, which other
- * processes use as well. */
-static void lock_mapped(bool first)
+/* With `private` locks the mappings that this process writes to, or has written to, as to the
+ * tables of a library that are read-only once it is relocated. Without, locks the rest, as far as
+ * the limit allows: the text of libraries, which other processes use as well. Source: proc(5). */
+static void lock_mapped(bool private)
 {
-	FILE *maps = fopen("/proc/self/maps", "re");
-	char line[512], *start, *end, write;
+	FILE *maps = fopen("/proc/self/smaps", "re");
+	char line[512], *start = NULL, *end = NULL, write = 0;
+	size_t written_kib;
 
 	while (maps != NULL && fgets(line, sizeof(line), maps) != NULL) {
-		/* The rest of a longer line does not match this format. */
-		if (sscanf(line, "%p-%p %*c%c", (void **)&start, (void **)&end, &write) == 3 &&
-		    (write == 'w' || end - start <= SMALL_BYTES) == first)
+		/* A mapping's first line; the rest of a longer one matches neither format. */
+		if (sscanf(line, "%p-%p %*c%c", (void **)&start, (void **)&end, &write) == 3)
+			continue;
+		if (sscanf(line, "Anonymous: %zu kB", &written_kib) == 1 &&
+		    (write == 'w' || written_kib > 0) == private)
 			mlock(start, (size_t)(end - start));
 	}
 	if (maps != NULL)
