@@ -93,6 +93,8 @@ static bool parse_lines(struct state_reader *in, struct lasting_facts *facts)
 	char host[64], command[32];
 	escape_format(host, sizeof(host), state_get_text(in, "host"));
 	escape_format(command, sizeof(command), state_get_text(in, "command"));
+	snprintf(facts->host, sizeof(facts->host), "%s", state_get_text(in, "host"));
+	snprintf(facts->command, sizeof(facts->command), "%s", state_get_text(in, "command"));
 	facts->maker = (pid_t)state_get_number(in, "pid", 0, INT32_MAX);
 	snprintf(facts->who, sizeof(facts->who), "host %s, process %d (%s)", host,
 		 (int)facts->maker, command);

@@ -34,6 +34,8 @@ struct lasting_facts {
 	struct timespec mtime, ctime;
 	uint32_t version;
 	pid_t maker;   /* on its host */
+	char host[65]; /* "": another client's */
+	char command[16];
 	char who[128]; /* for logs: "host web1, process 4711 (cron)" */
 	char *text;
 	size_t text_bytes;

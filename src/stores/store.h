@@ -180,7 +180,9 @@ struct store_events {
  * claim; -ECONNRESET it cannot be found out now, or it is not known whether the change was made;
  * -EACCES, -ENOMEM, -EIO. */
 struct store_look {
-	/* The queue, and the last components of the paths of locks below, in no order. */
+	/* The queue, and the last components of the paths of locks below, in no order; that of the
+	 * path "a//b/" (claim/file_path.h) below "a" may be "/b/", or "b" where other locks are so
+	 * named, too. */
 	void (*done)(struct store_look *look, int error, const char *const *names,
 		     size_t names_count, const struct store_entry *entries, size_t entries_count);
 };

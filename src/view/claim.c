@@ -12,6 +12,7 @@
 #include <utlist.h>
 
 #include "base/escape.h"
+#include "view/file.h"
 
 #define FORMAT_LINE	"format=1\n"
 #define VALUE_BYTES_MAX 1024
@@ -326,14 +327,15 @@ static void write_followers(FILE *out, const struct view_claim *view, size_t pos
 	}
 }
 
-void view_claims_write(FILE *out, const char *path, const struct view_claim *claims, size_t count)
+void view_claims_write(FILE *out, const char *path, const struct view_file *file,
+		       const struct view_claim *claims, size_t count)
 {
 	struct counts counts = count_states(claims, count);
-	size_t position = 0;
+	size_t position = file != NULL;
 
 	fputs("lock=", out);
 	escape_write(out, path);
-	fprintf(out, " claims=%zu holders=%zu", counts.there, counts.holders);
+	fprintf(out, " claims=%zu holders=%zu", counts.there + position, counts.holders + position);
 	if (counts.kept > 0)
 		fprintf(out, " kept=%zu", counts.kept);
 	if (counts.lost > 0)
@@ -341,6 +343,8 @@ void view_claims_write(FILE *out, const char *path, const struct view_claim *cla
 	if (counts.followers > 0)
 		fprintf(out, " followers=%zu", counts.followers);
 	fputc('\n', out);
+	if (file != NULL)
+		view_file_write(out, file);
 	for (size_t i = 0; i < count; i++) {
 		if (claims[i].gone)
 			continue;

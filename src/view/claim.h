@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of views, for their own files: view.c (asks the store), claim.c (reads and writes
- * claims), holders.c (finds the holders) and user.c (adds what only this host knows).
+ * The inside of views, for their own files: view.c (asks the store), lock.c (takes the
+ * answers in), claim.c and file.c (read and write claims and files), holders.c (finds the holders)
+ * and user.c (adds what only this host knows).
  */
 #ifndef DLOCKFS_VIEW_CLAIM_H
 #define DLOCKFS_VIEW_CLAIM_H
@@ -72,7 +73,12 @@ void view_claims_add_orphans(struct view_claim *claims, size_t count, const stru
  * not count. Returns 0 or -ENOMEM. holders.c. */
 int view_claims_judge(struct view_claim *claims, size_t count);
 
-/* Writes the lines of a lock and its claims, those that are not gone. */
-void view_claims_write(FILE *out, const char *path, const struct view_claim *claims, size_t count);
+struct view_file;
+
+/* Writes the lines of a lock, of the file, unless that is NULL, and of the claims that are not
+ * gone.
+ */
+void view_claims_write(FILE *out, const char *path, const struct view_file *file,
+		       const struct view_claim *claims, size_t count);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Asks the store for the content of views. Owns views under way: each has locks to look at, which
- * may lead to further ones, and claims to read. A view that has more to ask is in the viewer's
- * list, and gets its turn as answers come. A view is over when its result is delivered, or it is
- * cancelled, and is freed when no answer of the store is outstanding. Loop thread only.
+ * may lead to further ones, and claims to read. About a lock file that outlives close, or a
+ * directory of such files, more than one question is asked, one after the other. A view that has
+ * more to ask is in the viewer's list, and gets its turn as answers come. A view is over when its
+ * result is delivered, or it is cancelled, and is freed when no answer of the store is outstanding.
+ * Loop thread only.
  */
 #include "view/view.h"
 
@@ -16,69 +18,19 @@
 #include "base/platform.h"
 #include "claim/marker.h"
 #include "view/claim.h"
+#include "view/lock.h"
 
 /* How many ranges a view keeps, a few dozen megabytes. Of claims beyond that only the span is kept.
  */
 #define VIEW_RANGES_MAX (1 << 20)
 
-/* The longest path of a lock that is shown. */
-#define PATH_BYTES_MAX 4095
-
-enum view_kind { VIEW_QUEUE, VIEW_QUEUES, VIEW_NAMES, VIEW_ORPHANS };
-
-struct view_lock {
-	struct store_look look; /* first: see on_looked() */
-	struct view *view;
-	struct view_lock *prev, *next;		 /* in view->locks, or view->unseen */
-	struct view_lock *read_prev, *read_next; /* in view->unread */
-	struct view_claim *claims;
-	size_t count;
-	size_t asked; /* how many of the claims have been asked for */
-	int error;    /* why the lock cannot be looked at, or 0 */
-	char path[];
-};
-
-struct view {
-	struct viewer *viewer;
-	struct view *prev, *next;		/* in viewer->views */
-	struct view *asking_prev, *asking_next; /* in viewer->asking */
-	enum view_kind kind;
-	const struct view_events *events;
-	void *context;
-	bool asking;
-	bool over;	  /* its result was delivered, or it was cancelled */
-	size_t under_way; /* questions */
-	uint64_t progress;
-	size_t ranges_left;
-	struct view_lock *unseen; /* to be looked at */
-	struct view_lock *locks;
-	struct view_lock *unread; /* locks with claims to be read */
-};
-
-struct viewer {
-	struct store *store;
-	const struct engine *engine; /* NULL: none */
-	struct view *views;
-	struct view *asking; /* views that have more to ask */
-	size_t under_way;    /* questions of all views */
-	uint64_t progress;
-};
-
 /* Life */
-
-static void free_lock(struct view_lock *lock)
-{
-	for (size_t i = 0; i < lock->count; i++)
-		view_claim_finish(&lock->claims[i]);
-	free(lock->claims);
-	free(lock);
-}
 
 static void free_locks(struct view_lock *locks)
 {
 	struct view_lock *lock, *next;
 	DL_FOREACH_SAFE (locks, lock, next) {
-		free_lock(lock);
+		view_lock_free(lock);
 	}
 }
 
@@ -87,6 +39,9 @@ static void free_view(struct view *view)
 	DL_DELETE(view->viewer->views, view);
 	free_locks(view->unseen);
 	free_locks(view->locks);
+	for (size_t i = 0; i < view->names_count; i++)
+		free(view->names[i]);
+	free(view->names);
 	free(view);
 }
 
@@ -135,22 +90,11 @@ static void fail(struct view *view, int error)
 
 /* Asking */
 
-static struct view_lock *add_lock(struct view *view, const char *above, const char *name)
-{
-	size_t above_bytes = strlen(above), bytes = above_bytes + strlen(name) + 2;
-	struct view_lock *lock = calloc(1, sizeof(*lock) + bytes);
-
-	if (lock == NULL)
-		return NULL;
-	lock->view = view;
-	snprintf(lock->path, bytes, "%s%s%s", above, above_bytes > 0 ? "/" : "", name);
-	DL_APPEND(view->unseen, lock);
-	return lock;
-}
-
 static void on_looked(struct store_look *look, int error, const char *const *names,
 		      size_t names_count, const struct store_entry *entries, size_t entries_count);
 static void on_claim(struct store_read *read, int error, const struct store_claim *claim);
+static void on_file(struct store_read *read, int error, const struct store_claim *claim);
+static void on_files(struct store_files *files, int error, const char *const *names, size_t count);
 
 static int ask_for_claim(struct view *view)
 {
@@ -170,15 +114,49 @@ static int ask_for_claim(struct view *view)
 	return error;
 }
 
+static int ask_for_file(struct store *store, struct view_lock *lock)
+{
+	char *path = strndup(lock->path, strlen(lock->path) - 1);
+	int error = -ENOMEM;
+
+	lock->read.done = on_file;
+	if (path != NULL)
+		error = store->ops->read(store, &lock->read, path, NULL);
+	free(path);
+	return error;
+}
+
+static int ask_for_files(struct store *store, struct view_lock *lock)
+{
+	char *top = strndup(lock->plain, lock->top_bytes);
+	int error = -ENOMEM;
+
+	lock->files.done = on_files;
+	if (top != NULL)
+		error = store->ops->files(store, &lock->files, top);
+	free(top);
+	return error;
+}
+
 static int ask_for_lock(struct view *view)
 {
 	struct store *store = view->viewer->store;
 	struct view_lock *lock = view->unseen;
+	enum view_question question = view_lock_next_question(lock);
 	int error;
 
-	lock->look.done = on_looked;
-	error = store->ops->look(store, &lock->look, lock->path);
+	if (question == ASK_FILE) {
+		error = ask_for_file(store, lock);
+	} else if (question == ASK_FILES) {
+		error = ask_for_files(store, lock);
+	} else {
+		lock->look.done = on_looked;
+		lock->looked = true;
+		error = store->ops->look(store, &lock->look, lock->path);
+	}
 	if (error == 0) {
+		lock->to_ask &= ~(unsigned int)question;
+		lock->under_way = true;
 		DL_DELETE(view->unseen, lock);
 		DL_APPEND(view->locks, lock);
 	}
@@ -207,21 +185,21 @@ static void ask(struct viewer *viewer)
 
 static int compare_locks(const struct view_lock *a, const struct view_lock *b)
 {
-	return strcmp(a->path, b->path);
+	return strcmp(a->plain, b->plain);
 }
 
 /* Returns 0 or -ENOMEM. */
 static int write_lock(FILE *out, const struct view *view, const struct view_lock *lock)
 {
 	const struct engine *engine = view->viewer->engine;
-	bool any = view->kind == VIEW_QUEUE;
+	bool any = view->kind == VIEW_QUEUE || lock->file != NULL;
 	int error = 0;
 
 	for (size_t i = 0; i < lock->count && !any; i++)
 		any = !lock->claims[i].gone;
 	if (lock->error != 0) {
 		fputs("lock=", out);
-		escape_write(out, lock->path);
+		escape_write(out, lock->plain);
 		fprintf(out, " error=%s\n", strerrorname_np(-lock->error));
 	} else if (any) {
 		if (engine != NULL)
@@ -232,7 +210,7 @@ static int write_lock(FILE *out, const struct view *view, const struct view_lock
 		if (error == 0)
 			error = view_claims_judge(lock->claims, lock->count);
 		if (error == 0)
-			view_claims_write(out, lock->path, lock->claims, lock->count);
+			view_claims_write(out, lock->plain, lock->file, lock->claims, lock->count);
 	}
 	return error;
 }
@@ -262,14 +240,41 @@ static void tell_text(struct view *view)
 	free(text);
 }
 
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The names may be told by several answers: each counts once. */
+static void tell_names(struct view *view)
+{
+	size_t count = 0;
+
+	if (view->names_count > 0)
+		qsort(view->names, view->names_count, sizeof(*view->names), compare_names);
+	for (size_t i = 0; i < view->names_count; i++) {
+		char *name = view->names[i];
+		if (count > 0 && strcmp(name, view->names[count - 1]) == 0)
+			free(name);
+		else
+			view->names[count++] = name;
+	}
+	view->names_count = count;
+	set_over(view);
+	view->events->on_names(view->context, 0, view->claims, (const char *const *)view->names,
+			       view->names_count);
+}
+
 static void tell_end(struct view *view)
 {
-	if (view->kind != VIEW_ORPHANS) {
+	if (view->kind == VIEW_NAMES) {
+		tell_names(view);
+	} else if (view->kind == VIEW_ORPHANS) {
+		set_over(view);
+		view->events->on_searched(view->context, 0);
+	} else {
 		tell_text(view);
-		return;
 	}
-	set_over(view);
-	view->events->on_searched(view->context, 0);
 }
 
 /* An answer has come, and was taken in. */
@@ -298,107 +303,49 @@ static void answered(struct view *view, int error)
 	}
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static int tell_names(struct view *view, const char *const *names, size_t names_count,
-		      size_t claims)
-{
-	const char **sorted = calloc(names_count + 1, sizeof(*sorted));
-
-	if (sorted == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < names_count; i++)
-		sorted[i] = names[i];
-	qsort(sorted, names_count, sizeof(*sorted), compare_names);
-	set_over(view);
-	view->events->on_names(view->context, 0, claims, sorted, names_count);
-	free(sorted);
-	return 0;
-}
-
-static int note_claims(struct view_lock *lock, const struct store_entry *entries, size_t count)
+/* The answer to one of the questions about the lock was taken in. */
+static void lock_answered(struct view_lock *lock, int error)
 {
 	struct view *view = lock->view;
 
-	if (count == 0)
-		return 0;
-	lock->claims = calloc(count, sizeof(*lock->claims));
-	if (lock->claims == NULL)
-		return -ENOMEM;
-	for (; lock->count < count; lock->count++) {
-		struct view_claim *claim = &lock->claims[lock->count];
-
-		claim->lock = lock;
-		claim->parts = entries[lock->count].claim;
-		claim->orphan = entries[lock->count].orphan;
-		claim->pid = claim->uid = -1;
-		claim->name = strdup(entries[lock->count].name);
-		if (claim->name == NULL)
-			return -ENOMEM;
-	}
-	DL_APPEND2(view->unread, lock, read_prev, read_next);
-	return 0;
-}
-
-static int note_below(const struct view_lock *lock, const char *const *names, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (strlen(lock->path) + 1 + strlen(names[i]) > PATH_BYTES_MAX)
-			continue;
-		if (add_lock(lock->view, lock->path, names[i]) == NULL)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-/* Notes an error of one lock: the others are shown all the same. */
-static int note_error(struct view_lock *lock, int error)
-{
-	if (lock->view->kind != VIEW_QUEUES && lock->view->kind != VIEW_ORPHANS)
-		return error;
-	if (error == -EACCES || error == -EIO)
-		lock->error = error;
-	return error == -EACCES || error == -EIO || error == -ENOENT ? 0 : error;
-}
-
-/* Reports the orphans of a lock, about which nothing more is asked. */
-static int tell_orphans(struct view_lock *lock, const char *const *names, size_t names_count,
-			const struct store_entry *entries, size_t count)
-{
-	struct view *view = lock->view;
-	int error = note_below(lock, names, names_count);
-	size_t i = 0;
-
-	while (i < count && !entries[i].orphan)
-		i++;
-	if (i < count)
-		view->events->on_orphans(view->context, lock->path);
-	DL_DELETE(view->locks, lock);
-	free_lock(lock);
-	return error;
+	view_lock_answered(lock);
+	answered(view, error);
 }
 
 static void on_looked(struct store_look *look, int error, const char *const *names,
 		      size_t names_count, const struct store_entry *entries, size_t entries_count)
 {
 	struct view_lock *lock = (struct view_lock *)look;
-	struct view *view = lock->view;
 
-	if (error != 0) {
-		error = note_error(lock, error);
-	} else if (!view->over && view->kind == VIEW_NAMES) {
-		error = tell_names(view, names, names_count, entries_count);
-	} else if (!view->over && view->kind == VIEW_ORPHANS) {
-		error = tell_orphans(lock, names, names_count, entries, entries_count);
-	} else if (!view->over) {
-		error = note_claims(lock, entries, entries_count);
-		if (error == 0 && view->kind == VIEW_QUEUES)
-			error = note_below(lock, names, names_count);
-	}
-	answered(view, error);
+	if (error != 0)
+		error = view_lock_take_error(lock, error);
+	else if (!lock->view->over)
+		error = view_lock_take_look(lock, names, names_count, entries, entries_count);
+	lock_answered(lock, error);
+}
+
+static void on_file(struct store_read *read, int error, const struct store_claim *claim)
+{
+	struct view_lock *lock = (struct view_lock *)read;
+
+	if (error == -ENOENT)
+		error = 0;
+	else if (error != 0)
+		error = view_lock_take_error(lock, error);
+	else if (!lock->view->over)
+		error = view_lock_take_file(lock, claim);
+	lock_answered(lock, error);
+}
+
+static void on_files(struct store_files *files, int error, const char *const *names, size_t count)
+{
+	struct view_lock *lock = (struct view_lock *)files;
+
+	if (error != 0)
+		error = view_lock_take_error(lock, error);
+	else if (!lock->view->over)
+		error = view_lock_take_files(lock, names, count);
+	lock_answered(lock, error);
 }
 
 static void on_claim(struct store_read *read, int error, const struct store_claim *data)
@@ -417,7 +364,8 @@ static void on_claim(struct store_read *read, int error, const struct store_clai
 
 /* What others call */
 
-struct viewer *viewer_create(struct store *store, const struct engine *engine)
+struct viewer *viewer_create(struct store *store, const struct engine *engine,
+			     const struct view_files *files, const void *files_context)
 {
 	struct viewer *viewer = calloc(1, sizeof(*viewer));
 
@@ -425,6 +373,8 @@ struct viewer *viewer_create(struct store *store, const struct engine *engine)
 		return NULL;
 	viewer->store = store;
 	viewer->engine = engine;
+	viewer->files = files;
+	viewer->files_context = files_context;
 	return viewer;
 }
 
@@ -451,7 +401,7 @@ static int start(struct viewer *viewer, enum view_kind kind, const char *path,
 	view->context = context;
 	view->ranges_left = VIEW_RANGES_MAX;
 	DL_APPEND(viewer->views, view);
-	lock = add_lock(view, "", path);
+	lock = view_lock_add(view, path);
 	if (lock == NULL) {
 		free_view(view);
 		return -ENOMEM;

@@ -21,6 +21,10 @@
  * host, with the caller that uses it now. Callers that follow have a line each behind it, as no
  * other host knows them: position=1.1 and so on, without session and claim.
  *
+ * A lock file that outlives close is held by its being there: it is the first in the lines of its
+ * name, held and exclusive, and counts as a claim and as a holder. Locks that are taken on the file
+ * follow, and neither waits for the other.
+ *
  * In the line of the lock, where there are any:
  *
  *   kept         claims that nobody uses, which are no holders
@@ -37,16 +41,22 @@
  *   maybe_former yes: this claim may pass from one caller of its host to the next: its data is of
  *                a caller that has used it, and may not use it any more
  *   mode         exclusive or shared; the stronger one, of record locks in both modes
- *   kind         open, flock or record
+ *   kind         open, flock or record; of a lock file that outlives close: file, directory or
+ *                symlink
+ *   target       of a symlink: what it refers to
  *   ranges       of record locks, as in claim/data.h. If that is longer than 1 KiB, or not known,
  *                span=START-END instead
+ *   host         pid, uid, command: who asked for the claim; of a file, who made it, with the uid
+ *                of its owner
  *   since        when the claim was placed, in seconds since 1970 by the clock of the service; of
  *                a claim that is passed on, and of a follower: when the call was made, by the
- *                clock of this host
+ *                clock of this host; of a file, when it was made, which on etcd is when its text
+ *                was last changed, by the clock of that host
  *   lost_since   of a lost claim, if this host waits for the lock or removes the marker: when
  *                this host learned of the loss, in seconds since 1970 by its clock
  *   delay_until  likewise: when this host will grant the lock again
- *   client       dlockfs, or other: then there are only mode, since, session and claim
+ *   client       dlockfs, or other: then there are only mode, since, session and claim, and the
+ *                kind of a file
  *   session      none: the claim is not ephemeral, somebody has to delete it
  *
  * If a lock among others cannot be read, its line has error= and the name of the error (EACCES,
@@ -61,6 +71,29 @@
 #include "stores/store.h"
 
 #define VIEW_READS_MAX 64
+
+/* What a view shows of a lock file that outlives close, besides what its store tells. Texts are
+ * exact, and freed by the view; NULL: unknown. */
+struct view_facts {
+	const char *kind; /* "file", "directory", "symlink" */
+	bool is_directory;
+	char *target; /* of a symbolic link */
+	char *host;   /* that made it; NULL: another client did */
+	int64_t pid;  /* which process; 0: unknown */
+	int64_t uid;  /* its owner; -1: unknown */
+	char *command;
+	char name[64]; /* as that of a claim, which no other file has, and no claim */
+};
+
+/* Where such files are, and how they are to be read. */
+struct view_files {
+	/* The length of the path of the directory of files that the path is of, or is in; SIZE_MAX:
+	 * it is in none. */
+	size_t (*top_bytes)(const void *context, const char *path);
+
+	/* Returns 0, or -ENOMEM; also then the texts in *ret are to be freed. */
+	int (*read)(const struct store_claim *claim, struct view_facts *ret);
+};
 
 struct viewer; /* makes the views of one store */
 struct view;   /* a view under way */
@@ -82,9 +115,10 @@ struct view_events {
 	void (*on_searched)(void *context, int error);
 };
 
-/* Both stay the caller's. `engine` is that of this host, for what only this host knows; NULL: none.
- * Returns NULL when out of memory. */
-struct viewer *viewer_create(struct store *store, const struct engine *engine);
+/* All stay the caller's. `engine` is that of this host, for what only this host knows; NULL: none.
+ * `files`: NULL, the store has none. Returns NULL when out of memory. */
+struct viewer *viewer_create(struct store *store, const struct engine *engine,
+			     const struct view_files *files, const void *files_context);
 
 /* Frees the viewer and the rest of its views, without calling their events. To be called after the
  * store was closed: until then it may still answer cancelled views. NULL is fine. */

@@ -91,7 +91,7 @@ static void check_view(const char *name, const char *text)
 	REQUIRE(out && view.name && claim_name_parse(name, &view.parts));
 	REQUIRE(view_claim_read(&view, &said, &ranges_left) == 0);
 	REQUIRE(ranges_left <= 100 && view.ranges.count <= 100);
-	view_claims_write(out, text, &view, 1);
+	view_claims_write(out, text, NULL, &view, 1);
 	fclose(out);
 	for (size_t i = 0; i < bytes; i++) {
 		REQUIRE(shown[i] == '\n' || (shown[i] >= ' ' && shown[i] < 0x7f));

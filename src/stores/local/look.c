@@ -19,8 +19,8 @@ static int copy_names(const struct queue *queue, struct answer *answer)
 	if (answer->names == NULL)
 		return -ENOMEM;
 	DL_FOREACH (queue->below, below) {
-		const char *slash = strrchr(below->path, '/');
-		char *name = strdup(slash != NULL ? slash + 1 : below->path);
+		const char *rest = below->path + strlen(queue->path);
+		char *name = strdup(*rest == '/' ? rest + 1 : rest);
 
 		if (name == NULL)
 			return -ENOMEM;

@@ -90,11 +90,13 @@ static struct queue *queue_create(struct local_service *service, const char *pat
 	return queue;
 }
 
-/* The length of the path above. "" is above all. */
+/* The length of the path above. "" is above all; and "a" above "a//b/c/" (claim/file_path.h). */
 static size_t path_above(const char *path, size_t path_bytes)
 {
-	const char *slash = memrchr(path, '/', path_bytes);
+	const char *slash = memmem(path, path_bytes, "//", 2);
 
+	if (slash == NULL)
+		slash = memrchr(path, '/', path_bytes);
 	return slash != NULL ? (size_t)(slash - path) : 0;
 }
 

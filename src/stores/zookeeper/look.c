@@ -58,6 +58,23 @@ static void send_look(struct operation *operation)
 		       &operation->list_code);
 }
 
+/* The queue of a file's lock, of those that stand directly below a directory of files: "/NAME/".
+ * Returns 0, -EINVAL if the znode is none, or -ENOMEM. */
+static int decode_queue_of_file(const struct operation *operation, const char *name, char **ret)
+{
+	char *file;
+	int error = znode_path_decode_file(name, operation->store->names, &file);
+
+	if (error)
+		return error;
+	if (file[strlen(file) - 1] != '/')
+		error = -EINVAL;
+	else if (asprintf(ret, "/%s", file) < 0)
+		error = -ENOMEM;
+	free(file);
+	return error;
+}
+
 /* The names below the znode that are neither claims nor markers, as components of lock paths. The
  * strings are the caller's to free. Returns NULL when out of memory. */
 static char **decode_names(const struct operation *operation, size_t *ret_count)
@@ -75,7 +92,8 @@ static char **decode_names(const struct operation *operation, size_t *ret_count)
 		if (!operation_is_above_all(operation) &&
 		    (claim_name_parse(name, &claim) || claim_marker_parse(name, marked)))
 			continue;
-		if (!znode_path_decode(name, operation->store->names, &decoded[*ret_count]))
+		if (!znode_path_decode(name, operation->store->names, &decoded[*ret_count]) ||
+		    !decode_queue_of_file(operation, name, &decoded[*ret_count]))
 			++*ret_count;
 	}
 	return decoded;

@@ -245,7 +245,7 @@ static int setup(void **state)
 	}
 	f->between.store.ops = &between_ops;
 	f->between.local = f->hosts[0];
-	f->viewer = viewer_create(&f->between.store, NULL);
+	f->viewer = viewer_create(&f->between.store, NULL, NULL, NULL);
 	*state = f;
 	return 0;
 }
@@ -794,7 +794,7 @@ static void callers_begin(struct callers *callers, struct fixture *f)
 	for (int i = 0; i < 4; i++)
 		callers->files[i] = engine_owner_open(callers->engine, "a", &policy, NULL);
 	viewer_destroy(f->viewer);
-	f->viewer = viewer_create(&f->between.store, callers->engine);
+	f->viewer = viewer_create(&f->between.store, callers->engine, NULL, NULL);
 }
 
 static void callers_lock(struct callers *callers, int number)
@@ -824,7 +824,7 @@ static void callers_end(struct callers *callers, struct fixture *f)
 		engine_owner_close(callers->files[i]);
 	callers->store->ops->close(callers->store);
 	viewer_destroy(f->viewer);
-	f->viewer = viewer_create(&f->between.store, NULL);
+	f->viewer = viewer_create(&f->between.store, NULL, NULL, NULL);
 	engine_destroy(callers->engine);
 }
 
@@ -905,7 +905,7 @@ static void test_kept(void **state)
 
 	/* Others only know what it says. */
 	viewer_destroy(f->viewer);
-	f->viewer = viewer_create(&f->between.store, NULL);
+	f->viewer = viewer_create(&f->between.store, NULL, NULL, NULL);
 	assert_non_null(strstr(
 		users(f), "lock=a claims=1 holders=1\n"
 			  "position=1 state=held maybe_kept=yes maybe_former=yes mode=exclusive "

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Loop thread only.
+ */
+#include "files/lasting_view.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "files/lasting_text.h"
+
+/* Behind the id. The names of claims end in digits. */
+#define SUFFIX ".file"
+
+/* Whether the directory of that length is, or leads to, one that the configuration has made: names
+ * in there are not of what is above. */
+static bool is_configured(const struct config *config, const char *path, size_t bytes)
+{
+	for (char **directory = config->directories; directory != NULL && *directory != NULL;
+	     directory++) {
+		if (strncmp(*directory, path, bytes) == 0 &&
+		    ((*directory)[bytes] == '\0' || (*directory)[bytes] == '/'))
+			return true;
+	}
+	return false;
+}
+
+static bool keeps_files(const struct config *config, const char *path, size_t bytes)
+{
+	char *directory = strndup(path, bytes);
+	bool keeps = directory != NULL && config_policy(config, directory).style == STYLE_FILE;
+
+	free(directory);
+	return keeps;
+}
+
+size_t lasting_top_bytes(const struct config *config, const char *path)
+{
+	size_t top_bytes = SIZE_MAX, bytes = 0;
+
+	for (;;) {
+		if (keeps_files(config, path, bytes) &&
+		    (top_bytes == SIZE_MAX || is_configured(config, path, bytes)))
+			top_bytes = bytes;
+		if (path[bytes] == '\0')
+			return top_bytes;
+		bytes += path[bytes] == '/';
+		bytes += strcspn(path + bytes, "/");
+	}
+}
+
+char *lasting_store_path(const struct config *config, const char *path, bool queue)
+{
+	size_t bytes = lasting_top_bytes(config, path);
+	char *stored;
+
+	if (bytes == SIZE_MAX || path[bytes] == '\0') {
+		errno = ENOENT;
+		return NULL;
+	}
+	if (asprintf(&stored, "%.*s//%s%s", (int)bytes, path, path + bytes + (bytes > 0),
+		     queue ? "/" : "") < 0)
+		return NULL;
+	return stored;
+}
+
+bool lasting_view_parse(const char *claim, char id[LASTING_ID_BYTES])
+{
+	if (strlen(claim) != LASTING_ID_BYTES - 1 + strlen(SUFFIX) ||
+	    strcmp(claim + LASTING_ID_BYTES - 1, SUFFIX) != 0)
+		return false;
+	memcpy(id, claim, LASTING_ID_BYTES - 1);
+	id[LASTING_ID_BYTES - 1] = '\0';
+	return true;
+}
+
+static size_t top_bytes(const void *context, const char *path)
+{
+	return lasting_top_bytes(context, path);
+}
+
+/* Returns false when out of memory. */
+static bool copy(const char *text, char **ret)
+{
+	*ret = strdup(text);
+	return *ret != NULL;
+}
+
+static int read_facts(const struct store_claim *claim, struct view_facts *ret)
+{
+	struct lasting_facts facts;
+	int error = lasting_parse(claim, &facts);
+	bool done = error == 0;
+
+	*ret = (struct view_facts){.kind = "file", .uid = -1};
+	if (error != 0)
+		return error;
+	snprintf(ret->name, sizeof(ret->name), "%s" SUFFIX, facts.id);
+	ret->is_directory = S_ISDIR(facts.mode);
+	if (ret->is_directory)
+		ret->kind = "directory";
+	if (S_ISLNK(facts.mode)) {
+		ret->kind = "symlink";
+		done = copy(facts.text != NULL ? facts.text : "", &ret->target);
+	}
+	if (facts.host[0] != '\0') {
+		ret->pid = facts.maker;
+		ret->uid = facts.uid;
+		done = done && copy(facts.host, &ret->host) && copy(facts.command, &ret->command);
+	}
+	free(facts.text);
+	return done ? 0 : -ENOMEM;
+}
+
+const struct view_files lasting_view_files = {.top_bytes = top_bytes, .read = read_facts};

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lasting names (lasting.h) as they are known from outside: by the mount's path and the id of the
+ * text in the store, as .dlockfs shows them and dlockctl names them. Loop thread only.
+ */
+#ifndef DLOCKFS_FILES_LASTING_VIEW_H
+#define DLOCKFS_FILES_LASTING_VIEW_H
+
+#include "config/config.h"
+#include "files/lasting.h"
+#include "view/view.h"
+
+/* With the configuration as context. */
+extern const struct view_files lasting_view_files;
+
+/* The length of the path of the directory that keeps the name with all that are in it, or is that
+ * directory; SIZE_MAX: the path is in none. As the configuration says, whether or not this host
+ * has the directory. */
+size_t lasting_top_bytes(const struct config *config, const char *path);
+
+/* The path of the name in the store, or with `queue` that of its queue (claim/file_path.h); NULL,
+ * with errno ENOENT: the path is that of a lock, or of a directory that keeps names; or ENOMEM. To
+ * be freed. */
+char *lasting_store_path(const struct config *config, const char *path, bool queue);
+
+/* Reads what .dlockfs shows as the claim of a name. Returns false if it is not in that form. */
+bool lasting_view_parse(const char *claim, char id[LASTING_ID_BYTES]);
+
+#endif
