@@ -87,7 +87,8 @@ static bool wants_maker(const struct inode *inode)
 	const struct lock_policy policy =
 		config_policy(inode->shard->filesystem->config, inode->path);
 
-	return policy.on_lost != 0 || policy.file_owner == FILE_OWNER_PROCESS;
+	return policy.on_lost != 0 || policy.on_revoke != 0 ||
+	       policy.file_owner == FILE_OWNER_PROCESS;
 }
 
 /* The end of the process is to be told: lasting_next_abandoned(). */
@@ -183,15 +184,15 @@ void lasting_forget(struct filesystem *filesystem, struct inode *inode)
 	inode_detach(filesystem, inode);
 }
 
-/* The inode of a path below the mount; NULL: it is not known. */
-static struct inode *find(const struct filesystem *filesystem, char *path)
+struct inode *lasting_find(const struct filesystem *filesystem, const char *path)
 {
 	struct inode *inode = filesystem->inodes.root;
-	char *rest = path, *name;
+	char *copy = strdup(path), *rest = copy, *name;
 
 	while (inode != NULL && (name = strsep(&rest, "/")) != NULL)
 		inode = inode_child(inode, name);
-	return inode;
+	free(copy);
+	return copy != NULL && inode != NULL && inode->lasting != NULL ? inode : NULL;
 }
 
 static void fence_handles(struct filesystem *filesystem, const struct inode *inode)
@@ -231,13 +232,28 @@ static void tell_maker(const struct filesystem *filesystem, const struct inode *
 			       sigabbrev_np(signal), (int)lasting->maker);
 }
 
+int lasting_revoke(const struct inode *inode, const char *who)
+{
+	const struct lasting *lasting = inode->lasting;
+	const struct config *config = inode->shard->filesystem->config;
+	int signal = (int)config_policy(config, inode->path).on_revoke;
+
+	if (signal == 0)
+		return -EOPNOTSUPP;
+	if (lasting->maker_fd < 0 || pidfd_send_signal(lasting->maker_fd, signal, NULL, 0) < 0)
+		return -ESRCH;
+	log_lock_warning(inode->path, "%s asks for the lock file, sent SIG%s to process %d", who,
+			 sigabbrev_np(signal), (int)lasting->maker);
+	return 0;
+}
+
 void lasting_gone(struct filesystem *filesystem, const char *path, enum lockfile_end why)
 {
 	char *plain = file_path_plain(path);
-	struct inode *inode = plain != NULL ? find(filesystem, plain) : NULL;
+	struct inode *inode = plain != NULL ? lasting_find(filesystem, plain) : NULL;
 
 	free(plain);
-	if (inode == NULL || inode->lasting == NULL || !inode->lasting->is_ours)
+	if (inode == NULL || !inode->lasting->is_ours)
 		return;
 	if (why == LOCKFILE_LOST) {
 		log_lock_error(inode->path, "lock file lost with the session, of process %d (%s)",

@@ -44,6 +44,14 @@ struct inode *lasting_next_abandoned(const struct filesystem *filesystem);
  * signal. */
 void lasting_gone(struct filesystem *filesystem, const char *path, enum lockfile_end why);
 
+/* The inode of the name with that path below the mount; NULL: it is not known here, or there is no
+ * memory. */
+struct inode *lasting_find(const struct filesystem *filesystem, const char *path);
+
+/* Asks the process that made the name to take it away: sends the signal of on_revoke. Returns 0;
+ * -EOPNOTSUPP if that has no signal; -ESRCH if the process has ended, or is not known. */
+int lasting_revoke(const struct inode *inode, const char *who);
+
 /* Takes the name away, and what is below it. Another host's may be found again. */
 void lasting_forget(struct filesystem *filesystem, struct inode *inode);
 

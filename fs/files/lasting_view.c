@@ -52,19 +52,33 @@ size_t lasting_top_bytes(const struct config *config, const char *path)
 	}
 }
 
-char *lasting_store_path(const struct config *config, const char *path, bool queue)
+/* NULL: out of memory. */
+static char *store_path(const char *path, size_t top_bytes, const char *end)
+{
+	char *stored;
+	int bytes = asprintf(&stored, "%.*s//%s%s", (int)top_bytes, path,
+			     path + top_bytes + (top_bytes > 0), end);
+
+	return bytes < 0 ? NULL : stored;
+}
+
+static bool is_lasting(const char *path, size_t top_bytes)
+{
+	return top_bytes != SIZE_MAX && path[top_bytes] != '\0';
+}
+
+char *lasting_queue_path(const struct config *config, const char *path)
 {
 	size_t bytes = lasting_top_bytes(config, path);
-	char *stored;
+	return is_lasting(path, bytes) ? store_path(path, bytes, "/") : strdup(path);
+}
 
-	if (bytes == SIZE_MAX || path[bytes] == '\0') {
-		errno = ENOENT;
-		return NULL;
-	}
-	if (asprintf(&stored, "%.*s//%s%s", (int)bytes, path, path + bytes + (bytes > 0),
-		     queue ? "/" : "") < 0)
-		return NULL;
-	return stored;
+char *lasting_file_path(const struct config *config, const char *path)
+{
+	size_t bytes = lasting_top_bytes(config, path);
+
+	errno = ENOENT;
+	return is_lasting(path, bytes) ? store_path(path, bytes, "") : NULL;
 }
 
 bool lasting_view_parse(const char *claim, char id[LASTING_ID_BYTES])

@@ -18,10 +18,12 @@ extern const struct view_files lasting_view_files;
  * has the directory. */
 size_t lasting_top_bytes(const struct config *config, const char *path);
 
-/* The path of the name in the store, or with `queue` that of its queue (claim/file_path.h); NULL,
- * with errno ENOENT: the path is that of a lock, or of a directory that keeps names; or ENOMEM. To
- * be freed. */
-char *lasting_store_path(const struct config *config, const char *path, bool queue);
+/* The path in the store of the queue of any lock (claim/file_path.h). To be freed; NULL: out of
+ * memory. */
+char *lasting_queue_path(const struct config *config, const char *path);
+
+/* That of the name itself; NULL, with errno ENOENT: no lasting name has that path; or ENOMEM. */
+char *lasting_file_path(const struct config *config, const char *path);
 
 /* Reads what .dlockfs shows as the claim of a name. Returns false if it is not in that form. */
 bool lasting_view_parse(const char *claim, char id[LASTING_ID_BYTES]);

@@ -22,6 +22,7 @@
 #include "files/access.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
+#include "files/lasting_view.h"
 
 enum { READ_AGAIN_MS = 100, WRITES_MAX = 5 };
 
@@ -55,6 +56,7 @@ struct steer {
 	const struct steer_events *events; /* NULL: none is called any more */
 	void *context;
 	char *path, *claim;
+	char *stored; /* the path in the store */
 	struct steer_caller caller;
 	bool may_all; /* every claim of the lock is the caller's to steer */
 };
@@ -62,6 +64,7 @@ struct steer {
 static void free_steer(struct steer *steer)
 {
 	free(steer->path);
+	free(steer->stored);
 	free(steer->claim);
 	free(steer->text);
 	free(steer);
@@ -95,14 +98,14 @@ static void read_claim(struct steer *steer)
 {
 	struct store *store = steer->shard->store;
 	asked(steer, STEER_READING,
-	      store->ops->read(store, &steer->read.store, steer->path, steer->claim));
+	      store->ops->read(store, &steer->read.store, steer->stored, steer->claim));
 }
 
 static void remove_claim(struct steer *steer)
 {
 	struct store *store = steer->shard->store;
 	asked(steer, STEER_REMOVING,
-	      store->ops->remove(store, &steer->change.store, steer->path, steer->claim));
+	      store->ops->remove(store, &steer->change.store, steer->stored, steer->claim));
 }
 
 /* A claim of dlockfs belongs to the user in its data; to whom claims of other clients belong is not
@@ -126,7 +129,7 @@ static void change_claim(struct steer *steer)
 
 	if (steer->text != NULL)
 		asked(steer, STEER_WRITING,
-		      store->ops->write(store, &steer->change.store, steer->path, steer->claim,
+		      store->ops->write(store, &steer->change.store, steer->stored, steer->claim,
 					steer->text, steer->version));
 	else
 		remove_claim(steer);
@@ -239,11 +242,12 @@ int steer_start(struct filesystem *filesystem, const char *path, const char *cla
 	steer->events = events;
 	steer->context = context;
 	steer->path = strdup(path);
+	steer->stored = lasting_queue_path(filesystem->config, path);
 	steer->claim = strdup(claim);
 	steer->caller = *caller;
 	steer->may_all = owns_lock(filesystem, path, caller->uid);
 	DL_APPEND(filesystem->steers, steer);
-	if (steer->path == NULL || steer->claim == NULL) {
+	if (steer->path == NULL || steer->stored == NULL || steer->claim == NULL) {
 		steer->events = NULL;
 		finish(steer, -ENOMEM);
 		return -ENOMEM;
@@ -251,12 +255,12 @@ int steer_start(struct filesystem *filesystem, const char *path, const char *cla
 	*ret = steer;
 	struct engine *engine = steer->shard->engine;
 	struct engine_caller asker;
-	if (!engine_claim_caller(engine, path, claim, &asker))
+	if (!engine_claim_caller(engine, steer->stored, claim, &asker))
 		read_claim(steer);
 	else if (!steer->may_all && steer->caller.uid != asker.uid)
 		finish(steer, -EPERM);
 	else
-		finish(steer, engine_steer(engine, path, claim, order, caller->who));
+		finish(steer, engine_steer(engine, steer->stored, claim, order, caller->who));
 	return 0;
 }
 

@@ -36,26 +36,25 @@ static bool has_room(fuse_req_t req, uid_t uid)
 	return error == 0;
 }
 
-static void begin(struct asking *asking, const struct inode *directory,
+/* The path is that of the directory, or of a name in there. */
+static void begin(struct asking *asking, struct shard *shard, const char *path,
 		  void (*done)(struct asking *asking))
 {
-	struct filesystem *filesystem = directory->shard->filesystem;
+	struct filesystem *filesystem = shard->filesystem;
 
 	asking->filesystem = filesystem;
-	asking->shard = directory->shard;
-	asking->limit_ms = config_policy(filesystem->config, directory->path).try_limit_ms;
-	asking->parent = directory->node;
+	asking->shard = shard;
+	asking->limit_ms = config_policy(filesystem->config, path).try_limit_ms;
 	asking->done = done;
 	DL_APPEND(filesystem->askings, asking);
 }
 
-struct asking *asking_begin(fuse_req_t req, const struct inode *directory,
-			    void (*done)(struct asking *asking))
+/* It waits for nothing yet. NULL: the request is answered. */
+static struct asking *create(fuse_req_t req)
 {
 	struct filesystem *filesystem = filesystem_of(req);
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
 
-	assert(lasting_directory(directory));
 	if (!has_room(req, caller->uid))
 		return NULL;
 	struct asking *asking = calloc(1, sizeof(*asking));
@@ -74,7 +73,28 @@ struct asking *asking_begin(fuse_req_t req, const struct inode *directory,
 	asking->gid = caller->gid;
 	asking->thread = caller->pid;
 	asking->resumed = filesystem->requests.resumed != NULL;
-	begin(asking, directory, done);
+	return asking;
+}
+
+struct asking *asking_begin(fuse_req_t req, const struct inode *directory,
+			    void (*done)(struct asking *asking))
+{
+	assert(lasting_directory(directory));
+	struct asking *asking = create(req);
+	if (asking == NULL)
+		return NULL;
+	begin(asking, directory->shard, directory->path, done);
+	asking->parent = directory->node;
+	return asking;
+}
+
+struct asking *asking_begin_path(fuse_req_t req, const char *path,
+				 void (*done)(struct asking *asking))
+{
+	struct asking *asking = create(req);
+
+	if (asking != NULL)
+		begin(asking, shard_of(filesystem_of(req), path), path, done);
 	return asking;
 }
 
@@ -83,8 +103,10 @@ struct asking *asking_begin_alone(const struct inode *directory,
 {
 	struct asking *asking = calloc(1, sizeof(*asking));
 
-	if (asking != NULL)
-		begin(asking, directory, done);
+	if (asking == NULL)
+		return NULL;
+	begin(asking, directory->shard, directory->path, done);
+	asking->parent = directory->node;
 	return asking;
 }
 
@@ -121,6 +143,7 @@ void asking_free(struct asking *asking)
 	free(asking->name);
 	free(asking->data);
 	free(asking->below);
+	free(asking->path);
 	free(asking);
 }
 
@@ -149,12 +172,8 @@ void asking_read(struct asking *asking, const char *path)
 		answered(asking);
 }
 
-void asking_list(struct asking *asking, const struct inode *directory)
+static void list(struct asking *asking, const char *top, const char *below)
 {
-	const char *top = lasting_top(directory)->path;
-	const char *below =
-		directory->lasting != NULL ? strstr(directory->lasting->path, "//") + 2 : "";
-
 	free_names(asking);
 	free(asking->below);
 	asking->below = strdup(below);
@@ -167,6 +186,29 @@ void asking_list(struct asking *asking, const struct inode *directory)
 		answered(asking);
 }
 
+void asking_list(struct asking *asking, const struct inode *directory)
+{
+	const char *top = lasting_top(directory)->path;
+	const char *below =
+		directory->lasting != NULL ? strstr(directory->lasting->path, "//") + 2 : "";
+
+	list(asking, top, below);
+}
+
+void asking_list_path(struct asking *asking, const char *path)
+{
+	const char *slashes = strstr(path, "//");
+	char *top = strndup(path, (size_t)(slashes - path));
+
+	if (top != NULL) {
+		list(asking, top, slashes + 2);
+	} else {
+		asking->read_error = -ENOMEM;
+		asking_skip(asking);
+	}
+	free(top);
+}
+
 void asking_skip(struct asking *asking)
 {
 	asking->ready = true;
@@ -175,7 +217,9 @@ void asking_skip(struct asking *asking)
 
 void asking_reply(struct asking *asking, int error)
 {
-	if (asking->req != NULL)
+	if (asking->req != NULL && asking->path != NULL && error == 0)
+		fuse_reply_ioctl(asking->req, 0, NULL, 0);
+	else if (asking->req != NULL)
 		fuse_reply_err(asking->req, error);
 	asking_free(asking);
 }

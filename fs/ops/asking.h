@@ -64,12 +64,21 @@ struct asking {
 	int to_set;  /* of SETATTR */
 	char *data;  /* of WRITE */
 	char *below; /* of a list: the directory, below its top; "" the top */
+	/* Of the ioctl(2) of dlockctl: what is meant, by its path below the mount; NULL: it is
+	 * another request. */
+	char *path;
+	char id[LASTING_ID_BYTES];
 };
 
 /* The request begins to wait, about names in the directory. Returns NULL and answers it when the
  * user waits for too much, or when out of memory. */
 struct asking *asking_begin(fuse_req_t req, const struct inode *directory,
 			    void (*done)(struct asking *asking));
+
+/* The same for a name by its path below the mount, whether or not its directory is known. The
+ * request has locked no directory. */
+struct asking *asking_begin_path(fuse_req_t req, const char *path,
+				 void (*done)(struct asking *asking));
 
 /* The same without a request: what nobody waits for. NULL: out of memory. */
 struct asking *asking_begin_alone(const struct inode *directory,
@@ -83,6 +92,8 @@ int asking_hold(struct asking *asking, fuse_req_t req);
 void asking_alter(struct asking *asking, const struct store_step *steps, size_t count);
 void asking_read(struct asking *asking, const char *path);
 void asking_list(struct asking *asking, const struct inode *directory);
+/* By the path of the directory in the store, which is one in a directory of lasting names. */
+void asking_list_path(struct asking *asking, const char *path);
 
 /* Nothing is to be asked: done() is called in this turn of the loop. */
 void asking_skip(struct asking *asking);

@@ -332,18 +332,22 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 
 /* UNLINK, RMDIR */
 
-/* Another host's name was taken away. */
-static void log_taken(const struct asking *asking, const struct inode *inode, const char *how)
+void lasting_log_taken(const struct asking *asking, const char *path, const char *who,
+		       const char *how)
 {
 	char command[16];
 	pid_t process = claim_text_process(asking->thread);
 
 	claim_text_command(process, command);
-	log_lock_warning(inode->path, "a lock file of %s was %s by process %d (%s) here",
-			 inode->lasting->who, how, (int)process, command);
+	log_lock_warning(path, "a lock file of %s was %s by process %d (%s) here", who, how,
+			 (int)process, command);
 }
 
-static void ask_to_remove(struct asking *asking, struct inode *inode);
+/* Another host's name was taken away. */
+static void log_taken(const struct asking *asking, const struct inode *inode, const char *how)
+{
+	lasting_log_taken(asking, inode->path, inode->lasting->who, how);
+}
 
 /* Another host has changed the file that is to be removed, which has been read anew. */
 static void found_changed(struct asking *asking)
@@ -359,7 +363,7 @@ static void found_changed(struct asking *asking)
 		return;
 	}
 	asking->node = inode->node;
-	ask_to_remove(asking, inode);
+	lasting_ask_to_remove(asking, inode);
 }
 
 static void removed(struct asking *asking)
@@ -375,14 +379,16 @@ static void removed(struct asking *asking)
 		asking_read(asking, inode->lasting->path);
 		return;
 	}
-	if (error == 0 && inode != NULL && !inode->lasting->is_ours)
+	if (error == 0 && inode != NULL && asking->path != NULL)
+		lasting_log_taken(asking, asking->path, asking->facts.who, "broken");
+	else if (error == 0 && inode != NULL && !inode->lasting->is_ours)
 		log_taken(asking, inode, "removed");
 	if ((error == 0 || error == -ENOENT) && inode != NULL)
 		lasting_forget(asking->filesystem, inode);
 	asking_reply(asking, error == 0 ? 0 : asking_errno(error));
 }
 
-static void ask_to_remove(struct asking *asking, struct inode *inode)
+void lasting_ask_to_remove(struct asking *asking, struct inode *inode)
 {
 	struct store_step steps[STORE_STEPS_MAX];
 	int count = 0;
@@ -414,7 +420,7 @@ static void found_empty(struct asking *asking)
 	else if (inode == NULL || inode->parent == NULL)
 		asking_reply(asking, ENOENT);
 	else
-		ask_to_remove(asking, inode);
+		lasting_ask_to_remove(asking, inode);
 }
 
 /* Whether the caller may take the name away: 0 or -EPERM. */
@@ -453,7 +459,7 @@ void lasting_remove(fuse_req_t req, struct inode *parent, const char *name, bool
 	else if (directory)
 		asking_list(asking, inode);
 	else
-		ask_to_remove(asking, inode);
+		lasting_ask_to_remove(asking, inode);
 }
 
 void lasting_abandon(struct inode *inode)

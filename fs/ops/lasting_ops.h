@@ -11,6 +11,7 @@
 
 #include "files/handle.h"
 #include "files/inode.h"
+#include "ops/asking.h"
 
 /* lasting_name.c */
 void lasting_lookup(fuse_req_t req, struct inode *parent, const char *name);
@@ -21,7 +22,19 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 void lasting_rename(fuse_req_t req, struct inode *parent, const char *name,
 		    struct inode *new_parent, const char *new_name, unsigned int flags);
 
-/* The process that made the name has ended: takes it away. */
+/* Takes the name away, as asking->name in the directory asking->parent, and answers. */
+void lasting_ask_to_remove(struct asking *asking, struct inode *inode);
+
+/* Logs that a name of that maker was taken away, or changed. */
+void lasting_log_taken(const struct asking *asking, const char *path, const char *who,
+		       const char *how);
+
+/* lasting_steer.c: the ioctl(2) on the file of a name in .dlockfs/locks. Returns false if it is not
+ * about the name itself; then the request is still to be answered. */
+bool lasting_steer(fuse_req_t req, fuse_ino_t node, unsigned int command, const void *in,
+		   size_t in_bytes);
+
+/* lasting_name.c: the process that made the name has ended: takes it away. */
 void lasting_abandon(struct inode *inode);
 
 /* Processes may have ended whose names are to go with them: `makers` of the file system is

@@ -120,6 +120,8 @@ void op_ioctl(fuse_req_t req, fuse_ino_t node, unsigned int command, void *argum
 	struct handle *handle = handle_find(&filesystem_of(req)->handles, node, info);
 	(void)argument;
 
+	if (status_owns(node) && lasting_steer(req, node, command, in, in_bytes))
+		return;
 	if (status_owns(node))
 		status_ioctl(req, node, command, in, in_bytes);
 	else if ((command != DLOCKFS_IOC_TOKEN && command != DLOCKFS_IOC_LEASE) ||

@@ -141,6 +141,8 @@ void status_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
 void status_getattr(fuse_req_t req, fuse_ino_t node);
 void status_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info);
 void status_read(fuse_req_t req, size_t size, off_t offset, const struct fuse_file_info *info);
+/* The path of the lock whose queue the node shows; NULL: it shows none. */
+const char *status_lock(struct status *status, fuse_ino_t number);
 void status_ioctl(fuse_req_t req, fuse_ino_t number, unsigned int command, const void *in,
 		  size_t in_bytes); /* steer.c */
 void status_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info);

@@ -49,6 +49,12 @@ static void on_interrupt(fuse_req_t req, void *data)
 	on_done(steering, -EINTR);
 }
 
+const char *status_lock(struct status *status, fuse_ino_t number)
+{
+	const struct status_node *node = status_node_find(status, number);
+	return node != NULL && node->kind == STATUS_LOCK ? node->lock : NULL;
+}
+
 /* Valid replies: ioctl, err. */
 void status_ioctl(fuse_req_t req, fuse_ino_t number, unsigned int command, const void *in,
 		  size_t in_bytes)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dlockctl break: takes a claim away, by default the first holder's.
+ * dlockctl break: takes a claim away, by default the first holder's; or a lock file that outlives
+ * close.
  */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "dlockctl/output.h"
 #include "dlockctl/steer.h"
@@ -31,13 +33,16 @@ static int find(const struct place *place, const struct queue *queue, long long 
 	return 0;
 }
 
-/* "held, exclusive, since 3m12s, of web1:4711 backup" */
+/* "held, exclusive, for 3m12s, of web1:4711 backup"; "for 3m12s, made by web1:4711 mkdir" */
 static char *describe(const struct claim *claim)
 {
 	char *holder = claim_holder(claim), *age = claim_age(claim);
-	char *text = must_format("%s, %s%s%s, of %s", claim_state(claim),
-				 claim->shared ? "shared" : "exclusive",
-				 age[0] != '\0' ? ", for " : "", age, holder);
+	char *text = claim_is_file(claim)
+			     ? must_format("%s%s%smade by %s", age[0] != '\0' ? "for " : "", age,
+					   age[0] != '\0' ? ", " : "", holder)
+			     : must_format("%s, %s%s%s, of %s", claim_state(claim),
+					   claim->shared ? "shared" : "exclusive",
+					   age[0] != '\0' ? ", for " : "", age, holder);
 	free(holder);
 	free(age);
 	return text;
@@ -64,18 +69,20 @@ static int break_claim(const struct place *place, const struct queues *queues, v
 		free(holder);
 		return status;
 	}
-	char *text = describe(claim);
+	char *text = describe(claim), *kind = claim_kind(claim);
+	char *what = claim_is_file(claim)
+			     ? must(strdup(kind))
+			     : must_format("claim at position %" PRId64, claim->position);
 	if (!choice->yes) {
-		status = fail(EX_USAGE,
-			      "%s: would take the claim at position %" PRId64
-			      " away (%s); say --yes to do it",
-			      place->name, claim->position, text);
+		status = fail(EX_USAGE, "%s: would take the %s away (%s); say --yes to do it",
+			      place->name, what, text);
 	} else {
 		status = steer(place, claim, DLOCKFS_IOC_BREAK);
 		if (status == 0)
-			printf("took the claim at position %" PRId64 " away (%s)\n",
-			       claim->position, text);
+			printf("took the %s away (%s)\n", what, text);
 	}
+	free(what);
+	free(kind);
 	free(text);
 	return status;
 }

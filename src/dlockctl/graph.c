@@ -2,7 +2,8 @@
  *
  * dlockctl graph: who waits for whom. A node is a process of a host, with all its claims; each
  * claim that waits has an arrow to each that holds what it waits for. Where no holder is in its
- * way, it is to the nearest claim in front of it that waits, too.
+ * way, it is to the nearest claim in front of it that waits, too. Lock files that outlive close are
+ * in no queue, and nobody waits for them.
  */
 #include <inttypes.h>
 #include <search.h>
@@ -158,7 +159,7 @@ static void add_edges(struct graph *graph, const struct queue *queue, const stru
 	bool blocked = false;
 
 	for (const struct claim *claim = queue->claims; claim < waiter; claim++) {
-		if (is_same(claim, waiter) || !conflict(claim, waiter))
+		if (claim_is_file(claim) || is_same(claim, waiter) || !conflict(claim, waiter))
 			continue;
 		if (is_waiting(claim)) {
 			nearest = claim;

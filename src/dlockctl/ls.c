@@ -20,10 +20,11 @@ static bool wanted(const struct queue *queue, const char *pattern)
 static void print_table(const struct queues *queues, const char *pattern,
 			const struct context *context)
 {
-	static const struct column columns[] = {
+	const struct column columns[] = {
 		{.title = "NAME", .least = 8},
 		{.title = "STATE"},
 		{.title = "MODE"},
+		{.title = "KIND", .hidden = !queues_have_files(queues)},
 		{.title = "HOLDER", .least = 12},
 		{.title = "SINCE", .right = true},
 		{.title = "WAITERS", .right = true},
@@ -40,6 +41,7 @@ static void print_table(const struct queues *queues, const char *pattern,
 		table_add(&table, text_printable(queue->name), HUE_NONE);
 		table_add(&table, must(strdup(claim_state(first))), claim_hue(first));
 		table_add(&table, must(strdup(first->shared ? "shared" : "exclusive")), HUE_NONE);
+		table_add(&table, claim_kind(first), HUE_NONE);
 		table_add(&table, queue_holders(queue), HUE_NONE);
 		table_add(&table, claim_age(first), HUE_NONE);
 		table_add(&table, must_format("%zu", queue->waiters),

@@ -58,6 +58,8 @@ char *claim_pid(const struct claim *claim);
 char *claim_position(const struct claim *claim);
 /* "web1:4711 backup". */
 char *claim_holder(const struct claim *claim);
+/* "flock", "lock file", "directory". */
+char *claim_kind(const struct claim *claim);
 /* The command; the user by name, else by number; the age. */
 char *claim_command(const struct claim *claim);
 char *claim_user(const struct claim *claim);

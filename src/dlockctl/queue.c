@@ -23,6 +23,7 @@ static bool split_word(char *word, const char **key, char **value)
 static void claim_finish(struct claim *claim)
 {
 	free(claim->kind);
+	free(claim->target);
 	free(claim->ranges);
 	free(claim->host);
 	free(claim->command);
@@ -65,10 +66,10 @@ static void set(struct claim *claim, struct claim_seen *seen, const char *key, c
 		const char *key;
 		char **text;
 	} texts[] = {
-		{"kind", &claim->kind},	    {"ranges", &claim->ranges},
-		{"host", &claim->host},	    {"command", &claim->command},
-		{"client", &claim->client}, {"session", &claim->session},
-		{"claim", &claim->claim},
+		{"kind", &claim->kind},	      {"target", &claim->target},
+		{"ranges", &claim->ranges},   {"host", &claim->host},
+		{"command", &claim->command}, {"client", &claim->client},
+		{"session", &claim->session}, {"claim", &claim->claim},
 	};
 	const struct {
 		const char *key;
@@ -219,6 +220,27 @@ bool queue_is_silent_store(const struct queue *queue)
 {
 	size_t length = strlen(queue->name);
 	return queue->unreadable && length > 0 && queue->name[length - 1] == '/';
+}
+
+bool claim_is_file(const struct claim *claim)
+{
+	static const char *const kinds[] = {"file", "directory", "symlink"};
+
+	for (size_t i = 0; claim->kind != NULL && i < sizeof(kinds) / sizeof(*kinds); i++) {
+		if (strcmp(claim->kind, kinds[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool queues_have_files(const struct queues *queues)
+{
+	for (size_t i = 0; i < queues->count; i++) {
+		const struct queue *queue = &queues->list[i];
+		if (queue->count > 0 && claim_is_file(&queue->claims[0]))
+			return true;
+	}
+	return false;
 }
 
 const struct claim *queue_holder(const struct queue *queue)

@@ -23,6 +23,7 @@ struct claim {
 	bool maybe_former; /* the caller in its data may not use it any more */
 	bool shared;
 	char *kind;
+	char *target; /* of a symbolic link */
 	char *ranges;
 	char *host;
 	int64_t pid;
@@ -63,6 +64,14 @@ void queues_finish(struct queues *queues);
 /* Whether the entry stands for all locks of a store that did not answer: "cron/" for those below
  * that prefix, "/" for those that no other store has. */
 bool queue_is_silent_store(const struct queue *queue);
+
+/* Whether the entry is no claim but a lock file that outlives close, or a directory or symbolic
+ * link of that kind: it is held by its being there, and is in nobody's way. It is the first of its
+ * queue. */
+bool claim_is_file(const struct claim *claim);
+
+/* Whether there is such an entry in any of them. */
+bool queues_have_files(const struct queues *queues);
 
 /* The first claim that is held, else the first that is lost, else the first that is kept, or NULL.
  */

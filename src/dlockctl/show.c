@@ -14,8 +14,10 @@
 static void print_table(const struct queue *queue, const struct context *context)
 {
 	bool narrow = output_width(context, STDOUT_FILENO) > 0, ranges = false, delays = false;
+	bool targets = false;
 	for (size_t i = 0; i < queue->count; i++) {
 		ranges = ranges || queue->claims[i].ranges != NULL;
+		targets = targets || queue->claims[i].target != NULL;
 		delays = delays || queue->claims[i].delay_until >= 0;
 	}
 	const struct column columns[] = {
@@ -23,6 +25,7 @@ static void print_table(const struct queue *queue, const struct context *context
 		{.title = "STATE"},
 		{.title = "MODE"},
 		{.title = "KIND"},
+		{.title = "TARGET", .least = 8, .hidden = !targets},
 		{.title = "HOST", .least = 8},
 		{.title = "PID", .right = true},
 		{.title = "USER", .least = 4},
@@ -42,7 +45,8 @@ static void print_table(const struct queue *queue, const struct context *context
 		table_add(&table, claim_position(claim), HUE_NONE);
 		table_add(&table, must(strdup(claim_state(claim))), claim_hue(claim));
 		table_add(&table, must(strdup(claim->shared ? "shared" : "exclusive")), HUE_NONE);
-		table_add(&table, text_printable(claim->kind), HUE_NONE);
+		table_add(&table, claim_kind(claim), HUE_NONE);
+		table_add(&table, text_printable(claim->target), HUE_NONE);
 		table_add(&table, claim_host(claim), HUE_NONE);
 		table_add(&table, claim_pid(claim), HUE_NONE);
 		table_add(&table, claim_user(claim), HUE_NONE);

@@ -50,6 +50,27 @@ static int send_order(const struct place *place, const struct claim *claim, unsi
 	return error;
 }
 
+/* Whether the mount will not do that to a lock file that outlives close. */
+static bool is_refused(int error)
+{
+	return error == -ENOTEMPTY || error == -EREMOTE || error == -ESRCH || error == -EOPNOTSUPP;
+}
+
+static int refuse_file(const struct place *place, const char *maker, int error)
+{
+	const char *why = error == -EREMOTE ? "can be asked on its own host only"
+			  : error == -ESRCH ? "has ended, or is not known here"
+					    : "is not asked, as on_revoke sets no signal";
+
+	if (error == -ENOTEMPTY)
+		return fail(EXIT_NO,
+			    "%s: the directory is not empty; take away what is in it first, see: "
+			    "dlockctl ls %s",
+			    place->name, place->name);
+	return fail(EXIT_NO, "%s: %s, which made it, %s; to take it away: dlockctl break %s",
+		    place->name, maker, why, place->name);
+}
+
 int steer(const struct place *place, const struct claim *claim, unsigned long request)
 {
 	int error = send_order(place, claim, request);
@@ -57,7 +78,9 @@ int steer(const struct place *place, const struct claim *claim, unsigned long re
 		return 0;
 	char *holder = claim_holder(claim);
 	int status;
-	if (error == -ENOENT)
+	if (claim_is_file(claim) && is_refused(error))
+		status = refuse_file(place, holder, error);
+	else if (error == -ENOENT)
 		status = fail(EX_NOINPUT, "%s: the claim of %s is gone; see: dlockctl show %s",
 			      place->name, holder, place->name);
 	else if (error == -ENOTTY)

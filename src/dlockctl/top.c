@@ -13,11 +13,14 @@
 
 #define INTERVAL_MS 1000
 
-static const struct column columns[] = {
+enum { COLUMN_KIND = 4, COLUMNS = 7 };
+
+static const struct column columns[COLUMNS] = {
 	{.title = "NAME", .least = 8},
 	{.title = "WAITERS", .right = true},
 	{.title = "STATE"},
 	{.title = "MODE"},
+	{.title = "KIND"},
 	{.title = "HOLDER", .least = 12},
 	{.title = "SINCE", .right = true},
 };
@@ -147,7 +150,8 @@ static char *counts_line(const struct view *view)
 
 static void fill_table(struct table *table, const struct view *view, size_t rows)
 {
-	table_begin(table, columns, sizeof(columns) / sizeof(*columns));
+	table_begin(table, columns, COLUMNS);
+	table->columns[COLUMN_KIND].hidden = !queues_have_files(&view->queues);
 	for (size_t i = 0; i < view->queues.count && rows > 0; i++) {
 		const struct queue *queue = &view->queues.list[i];
 		if (queue->count == 0)
@@ -158,6 +162,7 @@ static void fill_table(struct table *table, const struct view *view, size_t rows
 		table_add(table, must_format("%zu", queue->waiters), HUE_NONE);
 		table_add(table, must(strdup(claim_state(first))), HUE_NONE);
 		table_add(table, must(strdup(first->shared ? "shared" : "exclusive")), HUE_NONE);
+		table_add(table, claim_kind(first), HUE_NONE);
 		table_add(table, queue_holders(queue), HUE_NONE);
 		table_add(table, claim_age(first), HUE_NONE);
 		rows--;
@@ -169,6 +174,8 @@ static char *row_text(const struct table *table, const size_t *widths, char *con
 {
 	char *line = must(strdup(""));
 	for (size_t i = 0; i < table->columns_count; i++) {
+		if (table->columns[i].hidden)
+			continue;
 		char *cut = must(strdup(cells != NULL ? cells[i] : table->columns[i].title));
 		text_cut(cut, widths[i]);
 		int pad = (int)(widths[i] - text_width(cut));

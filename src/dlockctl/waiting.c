@@ -59,9 +59,19 @@ static const char *describe_holder(const struct claim *holder)
 /* "3 of 5 in the queue; held by web1:4711 backup for 3m12s" */
 static char *describe(const struct waiting *waiting, const struct queues *queues, bool with_age)
 {
-	if (queues->count == 0 || queues->list[0].count == 0)
+	struct queue rest = {0};
+	const struct queue *queue = &rest;
+
+	if (queues->count > 0)
+		rest = queues->list[0];
+	/* A process that locks a lock file does not wait for the file itself. */
+	if (waiting->process != 0 && rest.count > 0 && claim_is_file(&rest.claims[0])) {
+		rest.claims++;
+		rest.count--;
+		rest.holders--;
+	}
+	if (rest.count == 0)
 		return must(strdup("nobody holds it"));
-	const struct queue *queue = &queues->list[0];
 	const struct claim *own = own_claim(queue, waiting->process);
 	const struct claim *holder = queue_holder(queue);
 	char *position = own != NULL ? must_format("%td of %zu in the queue",

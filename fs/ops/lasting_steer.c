@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ioctl(2) on the file of a lasting name in .dlockfs/locks (dlockfs.h): takes the name away,
+ * whichever host has made it, or asks the process of this host that has made it. By the id of the
+ * name: another one of the same path stays. The locks that are taken on the file are claims like
+ * any other (status/steer.c).
+ *
+ * The request has no directory locked. Loop thread only.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dlockfs.h"
+#include "files/access.h"
+#include "files/filesystem.h"
+#include "files/lasting_name.h"
+#include "files/lasting_view.h"
+#include "ops/asking.h"
+#include "ops/lasting_ops.h"
+#include "status/status.h"
+
+static void found(struct asking *asking);
+
+/* The inode of what is meant; NULL: this host does not know it. */
+static struct inode *find(const struct asking *asking)
+{
+	struct inode *inode = lasting_find(asking->filesystem, asking->path);
+	return inode != NULL && strcmp(inode->lasting->id, asking->id) == 0 ? inode : NULL;
+}
+
+static void read_file(struct asking *asking)
+{
+	char *path = lasting_file_path(asking->filesystem->config, asking->path);
+
+	asking->done = found;
+	if (path != NULL)
+		asking_read(asking, path);
+	else
+		asking_reply(asking, errno);
+	free(path);
+}
+
+/* The name of another host was to be taken away. */
+static void removed(struct asking *asking)
+{
+	struct inode *inode = find(asking);
+
+	if (asking->alter_error == -ESTALE && asking->tries++ < ASKING_TRIES_MAX) {
+		read_file(asking);
+		return;
+	}
+	if (asking->alter_error == 0)
+		lasting_log_taken(asking, asking->path, asking->facts.who, "broken");
+	if (asking->alter_error == 0 && inode != NULL)
+		lasting_forget(asking->filesystem, inode);
+	asking_reply(asking, asking->alter_error == 0 ? 0 : asking_errno(asking->alter_error));
+}
+
+static void take_away(struct asking *asking)
+{
+	struct store_step step = {.kind = STEP_REMOVE, .version = asking->facts.version};
+	struct inode *inode = find(asking);
+
+	if (inode != NULL && inode->lasting->is_ours) {
+		asking->parent = inode->parent->node;
+		asking->node = inode->node;
+		asking->name = strdup(inode->name);
+		if (asking->name != NULL)
+			lasting_ask_to_remove(asking, inode);
+		else
+			asking_reply(asking, ENOMEM);
+		return;
+	}
+	char *path = lasting_file_path(asking->filesystem->config, asking->path);
+	step.path = path;
+	asking->done = removed;
+	if (path != NULL)
+		asking_alter(asking, &step, 1);
+	else
+		asking_reply(asking, errno);
+	free(path);
+}
+
+/* The directory that is to be taken away has been listed. */
+static void found_empty(struct asking *asking)
+{
+	if (asking->read_error != 0)
+		asking_reply(asking, asking_errno(asking->read_error));
+	else if (!asking->is_empty)
+		asking_reply(asking, ENOTEMPTY);
+	else
+		take_away(asking);
+}
+
+static void ask_for_names(struct asking *asking)
+{
+	char *path = lasting_file_path(asking->filesystem->config, asking->path);
+
+	asking->done = found_empty;
+	if (path != NULL)
+		asking_list_path(asking, path);
+	else
+		asking_reply(asking, errno);
+	free(path);
+}
+
+/* Root may, and the owner of the name, and whom the configuration gives it to. To whom names of
+ * other clients belong is not known. */
+static bool may_steer(const struct asking *asking)
+{
+	struct access access = access_of(asking->filesystem->config, asking->path, false);
+
+	return asking->uid == 0 || (access.fixed && access.uid == asking->uid) ||
+	       (asking->facts.host[0] != '\0' && asking->facts.uid == asking->uid);
+}
+
+static int revoke(const struct asking *asking)
+{
+	const struct filesystem *filesystem = asking->filesystem;
+	const struct inode *inode = find(asking);
+	char who[128];
+
+	if (!asking->is_ours || inode == NULL)
+		return -EREMOTE;
+	snprintf(who, sizeof(who), "uid=%u,pid=%d,host=%.64s", asking->uid, (int)asking->thread,
+		 filesystem->host);
+	return lasting_revoke(inode, who);
+}
+
+/* What there is by that path has been read. */
+static void found(struct asking *asking)
+{
+	int error = asking->read_error;
+
+	if (error == 0 && strcmp(asking->facts.id, asking->id) != 0)
+		error = -ENOENT;
+	if (error == -ENOENT && asking->resumed)
+		asking_reply(asking, 0); /* the process before may have taken it away */
+	else if (error != 0)
+		asking_reply(asking, asking_errno(error));
+	else if (!may_steer(asking))
+		asking_reply(asking, EPERM);
+	else if (asking->flags == ENGINE_REVOKE)
+		asking_reply(asking, -revoke(asking));
+	else if (S_ISDIR(asking->facts.mode))
+		ask_for_names(asking);
+	else
+		take_away(asking);
+}
+
+bool lasting_steer(fuse_req_t req, fuse_ino_t node, unsigned int command, const void *in,
+		   size_t in_bytes)
+{
+	struct filesystem *filesystem = filesystem_of(req);
+	const char *lock = status_lock(filesystem->status, node);
+	const struct dlockfs_steer *wanted = in;
+	char id[LASTING_ID_BYTES];
+
+	if (lock == NULL || (command != DLOCKFS_IOC_REVOKE && command != DLOCKFS_IOC_BREAK) ||
+	    in_bytes < sizeof(*wanted) ||
+	    strnlen(wanted->claim, sizeof(wanted->claim)) == sizeof(wanted->claim) ||
+	    !lasting_view_parse(wanted->claim, id))
+		return false;
+	struct asking *asking = asking_begin_path(req, lock, found);
+	if (asking == NULL)
+		return true;
+	asking->flags = command == DLOCKFS_IOC_BREAK ? ENGINE_BREAK : ENGINE_REVOKE;
+	memcpy(asking->id, id, sizeof(id));
+	asking->path = strdup(lock);
+	if (asking->path != NULL)
+		read_file(asking);
+	else
+		asking_reply(asking, ENOMEM);
+	return true;
+}
