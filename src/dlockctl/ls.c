@@ -20,11 +20,15 @@ static bool wanted(const struct queue *queue, const char *pattern)
 static void print_table(const struct queues *queues, const char *pattern,
 			const struct context *context)
 {
+	bool files = false;
+	for (size_t i = 0; i < queues->count; i++)
+		files = files ||
+			(wanted(&queues->list[i], pattern) && queue_has_file(&queues->list[i]));
 	const struct column columns[] = {
 		{.title = "NAME", .least = 8},
 		{.title = "STATE"},
 		{.title = "MODE"},
-		{.title = "KIND", .hidden = !queues_have_files(queues)},
+		{.title = "KIND", .hidden = !files},
 		{.title = "HOLDER", .least = 12},
 		{.title = "SINCE", .right = true},
 		{.title = "WAITERS", .right = true},

@@ -233,14 +233,9 @@ bool claim_is_file(const struct claim *claim)
 	return false;
 }
 
-bool queues_have_files(const struct queues *queues)
+bool queue_has_file(const struct queue *queue)
 {
-	for (size_t i = 0; i < queues->count; i++) {
-		const struct queue *queue = &queues->list[i];
-		if (queue->count > 0 && claim_is_file(&queue->claims[0]))
-			return true;
-	}
-	return false;
+	return queue->count > 0 && claim_is_file(&queue->claims[0]);
 }
 
 const struct claim *queue_holder(const struct queue *queue)

@@ -70,8 +70,8 @@ bool queue_is_silent_store(const struct queue *queue);
  * queue. */
 bool claim_is_file(const struct claim *claim);
 
-/* Whether there is such an entry in any of them. */
-bool queues_have_files(const struct queues *queues);
+/* Whether it has one. */
+bool queue_has_file(const struct queue *queue);
 
 /* The first claim that is held, else the first that is lost, else the first that is kept, or NULL.
  */

@@ -151,13 +151,15 @@ static char *counts_line(const struct view *view)
 static void fill_table(struct table *table, const struct view *view, size_t rows)
 {
 	table_begin(table, columns, COLUMNS);
-	table->columns[COLUMN_KIND].hidden = !queues_have_files(&view->queues);
+	table->columns[COLUMN_KIND].hidden = true;
 	for (size_t i = 0; i < view->queues.count && rows > 0; i++) {
 		const struct queue *queue = &view->queues.list[i];
 		if (queue->count == 0)
 			continue;
 		const struct claim *holder = queue_holder(queue);
 		const struct claim *first = holder != NULL ? holder : &queue->claims[0];
+		if (queue_has_file(queue))
+			table->columns[COLUMN_KIND].hidden = false;
 		table_add(table, text_printable(queue->name), HUE_NONE);
 		table_add(table, must_format("%zu", queue->waiters), HUE_NONE);
 		table_add(table, must(strdup(claim_state(first))), HUE_NONE);

@@ -65,7 +65,7 @@ static char *describe(const struct waiting *waiting, const struct queues *queues
 	if (queues->count > 0)
 		rest = queues->list[0];
 	/* A process that locks a lock file does not wait for the file itself. */
-	if (waiting->process != 0 && rest.count > 0 && claim_is_file(&rest.claims[0])) {
+	if (waiting->process != 0 && queue_has_file(&rest)) {
 		rest.claims++;
 		rest.count--;
 		rest.holders--;
