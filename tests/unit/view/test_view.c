@@ -41,6 +41,7 @@ struct question {
 	union {
 		struct store_look look;
 		struct store_read read;
+		struct store_files files;
 	};
 	struct between *between;
 	struct question *prev, *next; /* in between->questions */
@@ -125,7 +126,30 @@ static int between_read(struct store *store, struct store_read *read, const char
 	return between->local->ops->read(between->local, &question->read, path, name);
 }
 
-static const struct store_ops between_ops = {.look = between_look, .read = between_read};
+static void on_files(struct store_files *files, int error, const char *const *names, size_t count)
+{
+	struct question *question = (struct question *)files;
+	struct store_files *asker = question->asker;
+
+	forget(question);
+	asker->done(asker, error, names, count);
+}
+
+static int between_files(struct store *store, struct store_files *files, const char *directory)
+{
+	struct between *between = (struct between *)store;
+	if (between->out_of_memory)
+		return -ENOMEM;
+	struct question *question = ask(store, files);
+	question->files.done = on_files;
+	return between->local->ops->files(between->local, &question->files, directory);
+}
+
+static const struct store_ops between_ops = {
+	.look = between_look,
+	.read = between_read,
+	.files = between_files,
+};
 
 /* The fixture */
 
@@ -1031,6 +1055,127 @@ static void test_searches_orphans(void **state)
 	assert_string_equal(f->names, "");
 }
 
+/* Files: what is in "t" is, but "t/top" is another directory of files. A directory's text begins
+ * with "d", a symbolic link's with "s"; of another client's file nothing is known. */
+
+static size_t top_bytes(const void *context, const char *path)
+{
+	(void)context;
+	for (const char *const *top = (const char *const[]){"t/top", "t", NULL}; *top != NULL;
+	     top++) {
+		size_t bytes = strlen(*top);
+		if (strncmp(path, *top, bytes) == 0 && (path[bytes] == '/' || path[bytes] == '\0'))
+			return bytes;
+	}
+	return SIZE_MAX;
+}
+
+static int read_facts(const struct store_claim *claim, struct view_facts *ret)
+{
+	const char *text = claim->data;
+
+	*ret = (struct view_facts){.kind = "file", .uid = -1, .name = "id.file"};
+	if (*text == 'o')
+		return 0;
+	ret->is_directory = *text == 'd';
+	ret->kind = *text == 'd' ? "directory" : *text == 's' ? "symlink" : "file";
+	ret->target = *text == 's' ? strdup("to here") : NULL;
+	ret->host = strdup("web 1");
+	ret->command = strdup("mkdir");
+	ret->pid = 4711;
+	ret->uid = 12;
+	return 0;
+}
+
+static const struct view_files view_files = {.top_bytes = top_bytes, .read = read_facts};
+
+static void on_changed(struct store_change *change, int error)
+{
+	(void)change;
+	assert_int_equal(error, 0);
+}
+
+static void make_file(struct fixture *f, const char *path, const char *text)
+{
+	struct store_change change = {.done = on_changed};
+	struct store_step step = {.kind = STEP_MAKE, .path = path, .text = text};
+
+	assert_int_equal(f->hosts[1]->ops->alter(f->hosts[1], &change, &step, 1), 0);
+	f->hosts[1]->ops->dispatch(f->hosts[1]);
+}
+
+/* The text without the digits of times, and without the rest of lines from the claim on. */
+static const char *brief(const char *text)
+{
+	static char found[4096];
+	char *to = found;
+
+	while (*text != '\0') {
+		if (strncmp(text, " since=", 7) == 0)
+			text += 7 + strspn(text + 7, "0123456789");
+		else if (strncmp(text, " client=dlockfs", 15) == 0)
+			text += strcspn(text, "\n");
+		else
+			*to++ = *text++;
+	}
+	*to = '\0';
+	return found;
+}
+
+static void test_files(void **state)
+{
+	struct fixture *f = *state;
+
+	viewer_destroy(f->viewer);
+	f->viewer = viewer_create(&f->between.store, NULL, &view_files, NULL);
+	make_file(f, "t//x", "file");
+	make_file(f, "t//d", "directory");
+	make_file(f, "t//d/in", "symlink");
+	make_file(f, "t//other", "other");
+	make_file(f, "t/top//z", "file");
+	place_lock(f, "t//x/", CLAIM_EXCLUSIVE);
+	place_lock(f, "t//x/", CLAIM_SHARED);
+	place_lock(f, "t//d/in/", CLAIM_SHARED);
+	place_lock(f, "t//gone/", CLAIM_EXCLUSIVE);
+	place_lock(f, "a", CLAIM_EXCLUSIVE);
+#define MADE "host=web%201 pid=4711 uid=12 command=mkdir\n"
+	static const char x[] = "lock=t/x claims=3 holders=2\n"
+				"position=1 state=held mode=exclusive kind=file " MADE
+				"position=2 state=held mode=exclusive\n"
+				"position=3 state=waiting mode=shared\n";
+	static const char all[] = "lock=a claims=1 holders=1\n"
+				  "position=1 state=held mode=exclusive\n"
+				  "lock=t/d claims=1 holders=1\n"
+				  "position=1 state=held mode=exclusive kind=directory " MADE
+				  "lock=t/d/in claims=2 holders=2\n"
+				  "position=1 state=held mode=exclusive kind=symlink "
+				  "target=to%20here " MADE "position=2 state=held mode=shared\n"
+				  "lock=t/gone claims=1 holders=1\n"
+				  "position=1 state=held mode=exclusive\n"
+				  "lock=t/other claims=1 holders=1\n"
+				  "position=1 state=held mode=exclusive kind=file client=other "
+				  "session=0x2 claim=id.file\n"
+				  "lock=t/top/z claims=1 holders=1\n"
+				  "position=1 state=held mode=exclusive kind=file " MADE;
+	char expected[sizeof(all) + sizeof(x)];
+	snprintf(expected, sizeof(expected), "%s%s", all, x);
+	assert_string_equal(brief(queue(f, "t/x")), x);
+	assert_string_equal(brief(queues(f, "")), expected);
+	assert_string_equal(brief(queues(f, "t/top")),
+			    "lock=t/top/z claims=1 holders=1\n"
+			    "position=1 state=held mode=exclusive kind=file " MADE);
+	assert_string_equal(brief(queue(f, "t/gone")), "lock=t/gone claims=1 holders=1\n"
+						       "position=1 state=held mode=exclusive\n");
+	assert_null(queue(f, "t/none"));
+	assert_int_equal(f->error, -ENOENT);
+	assert_string_equal(names(f, "t"), "0 d gone other top x");
+	assert_string_equal(names(f, "t/d"), "1 in");
+	assert_string_equal(names(f, "t/d/in"), "2");
+	assert_string_equal(names(f, "t/x"), "3");
+	names(f, "t/d/none");
+	assert_int_equal(f->error, -ENOENT);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(void)
@@ -1055,6 +1200,7 @@ int main(void)
 		TEST(keep_of_a_waiter),
 		TEST(orphan),
 		TEST(searches_orphans),
+		TEST(files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
