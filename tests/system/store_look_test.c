@@ -7,7 +7,7 @@
 static void test_look(void **state)
 {
 	struct host *a = open_host(0, server), *b = open_host(1, server);
-	struct call first, second, below, other, above;
+	struct call first, second, below, other, above, file;
 	struct asker asker;
 
 	assert_int_equal(look(b, &asker, "look"), -ENOENT);
@@ -32,6 +32,16 @@ static void test_look(void **state)
 	assert_int_equal(look(b, &asker, ""), 0);
 	assert_int_equal(asker.claims, 0);
 	assert_true(asker.names_count == 1 && saw(&asker, "look"));
+
+	/* The queues of locks on files, in a directory of files. */
+	place(a, &file, "files//a/b/", 6);
+	place(a, &other, "files//f/", 7);
+	assert_int_equal(look(b, &asker, "files"), 0);
+	assert_int_equal(asker.names_count, 2);
+	assert_true(saw(&asker, "/a/b/") || saw(&asker, "a"));
+	assert_true(saw(&asker, "/f/") || saw(&asker, "f"));
+	assert_int_equal(look(b, &asker, "files//a/b/"), 0);
+	assert_int_equal(asker.claims, 1);
 }
 
 static void test_read(void **state)

@@ -24,6 +24,11 @@ claim() {
     sed -n "s/^position=$3 .* $1=\([^ ]*\).*/\1/p; s/^position=$3 $1=\([^ ]*\).*/\1/p" "$2"
 }
 
+# names DIRECTORY: what is in there.
+names() {
+    find "$1" -mindepth 1 -maxdepth 1 -printf '%f\n' | LC_ALL=C sort | paste -sd' '
+}
+
 # cells FILE ROW: a row of a table, its columns divided by "|".
 cells() {
     sed -n "$2p" "$1" | sed 's/   */|/g; s/^ *//; s/ *|/|/g; s/|$//'
@@ -50,7 +55,7 @@ shows() { # HOST NAME POSITIONS: of what .dlockfs/locks has
 }
 
 check_shown() {
-    local begin host
+    local begin host since
     begin=$(date +%s)
     start maker bash -c 'set -C; cd "$0"; echo $$ >lock; echo made; sleep 1000' "$dir/A/files"
     expect maker made
@@ -63,8 +68,8 @@ check_shown() {
     for host in A B; do
         cat "$dir/$host/.dlockfs/locks/files/lock" >"$dir/lock.$host"
         cat "$dir/$host/.dlockfs/queues" >"$dir/queues.$host"
-        expect_equal "names on $host" "job lock odd name" "$(ls "$dir/$host/.dlockfs/locks/files" | paste -sd' ')"
-        expect_equal "names in job on $host" ".queue pid" "$(ls -A "$dir/$host/.dlockfs/locks/files/job" | paste -sd' ')"
+        expect_equal "names on $host" "job lock odd name" "$(names "$dir/$host/.dlockfs/locks/files")"
+        expect_equal "names in job on $host" ".queue pid" "$(names "$dir/$host/.dlockfs/locks/files/job")"
         expect_equal "job on $host" directory "$(claim kind "$dir/$host/.dlockfs/locks/files/job/.queue" 1)"
         expect_equal "job/pid on $host" file "$(claim kind "$dir/$host/.dlockfs/locks/files/job/pid" 1)"
         [ ! -e "$dir/$host/.dlockfs/locks/files/nothing" ] || fail "$host shows a name that is not there"
@@ -74,8 +79,10 @@ check_shown() {
     expect_equal "the lock" "lock=files/lock claims=1 holders=1" "$(head -n 1 "$dir/lock.B")"
     expect_equal "its maker" "held exclusive file host-a $(pid maker) 0 bash dlockfs" \
         "$(for key in state mode kind host pid uid command client; do claim "$key" "$dir/lock.B" 1; done | paste -sd' ')"
-    [ "$(claim since "$dir/lock.B" 1)" -ge $((begin - 2)) ] && [ "$(claim since "$dir/lock.B" 1)" -le $(($(date +%s) + 2)) ] ||
-        fail "made at $(claim since "$dir/lock.B" 1), not after $begin"
+    since=$(claim since "$dir/lock.B" 1)
+    if [ "$since" -lt $((begin - 2)) ] || [ "$since" -gt $(($(date +%s) + 2)) ]; then
+        fail "made at $since, not after $begin"
+    fi
     expect_equal "all names" "lock=files/job lock=files/job/pid lock=files/lock lock=files/odd%20name" \
         "$(sed -n 's/^\(lock=[^ ]*\).*/\1/p' "$dir/queues.B" | paste -sd' ')"
     grep -q ' kind=symlink target=someone@A.1234 host=host-a ' "$dir/queues.B"
