@@ -24,6 +24,10 @@ expect_screen '^new +0  held +shared +web9:9 z'
 printf 'lock=kept claims=1\nposition=1 state=kept mode=shared host=web9\n' >>"$dir/static/.dlockfs/queues"
 expect_screen '^kept +0  kept +shared +web9'
 expect_screen '^5 locks, 4 holders, 4 waiters, 1 kept$'
+expect_screen '^NAME +WAITERS  STATE +MODE +HOLDER'
+printf 'lock=files/job claims=1\nposition=1 state=held mode=exclusive kind=directory host=web9 pid=7 command=mkdir\n' >>"$dir/static/.dlockfs/queues"
+expect_screen '^files/job +0  held +exclusive  directory  web9:7 mkdir'
+expect_screen '^NAME +WAITERS  STATE +MODE +KIND +HOLDER'
 rm "$dir/static/.dlockfs/queues"
 expect_screen '^The queues cannot be read: No such file'
 make_static_mount
