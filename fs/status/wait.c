@@ -22,8 +22,8 @@
 
 /* How long a wait lasts while nothing comes from the store, and how soon to ask again. While a
  * LOOKUP waits, the kernel keeps other callers out of the directory, who cannot be interrupted: so
- * a LOOKUP waits less, and hardly at all once the store is known to be silent. The view of all
- * stores does not wait long for a silent one either. */
+ * a LOOKUP waits less, in all, and hardly at all once the store is known to be silent. The view of
+ * all stores does not wait long for a silent one either. */
 enum { ANSWER_LIMIT_MS = 5000, LOOKUP_LIMIT_MS = 1000, SILENT_LIMIT_MS = 50, RETRY_MS = 100 };
 
 /* The part of a wait that concerns one store. */
@@ -500,11 +500,12 @@ static bool advance_part(struct part *part)
 {
 	int64_t now_ms = part->wait->filesystem->now_ms;
 	uint64_t progress = part->view != NULL ? view_progress(part->view) : 0;
+	bool extends = progress > part->progress && part->wait->kind != STATUS_WAIT_LOOKUP;
 	int error = 0;
 
 	if (has_stalled(part)) {
 		error = -ETIMEDOUT;
-	} else if (part->limit_ms <= now_ms && progress <= part->progress) {
+	} else if (part->limit_ms <= now_ms && !extends) {
 		error = -ETIMEDOUT;
 		part->shard->silent = true;
 		part->shard->silent_at = viewer_progress(part->shard->viewer);
