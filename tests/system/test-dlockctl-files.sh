@@ -184,14 +184,28 @@ check_orders() {
     expect_equal "left" "" "$(ctl B ls --json | jq -r '.locks[].name')"
 }
 
+# What a service has made in the servers, without dlockfs.
+check_foreign() {
+    requires "$python" -c 'import kazoo'
+    start service "$python" "$tests/system/ephemeral.py" "$(zookeeper_address)" /dlockfs/files/job "of a service"
+    expect service made
+    expect_equal "of another client" '["held","file",null,null,null,"other"]' \
+        "$(ctl B show --json files/job | jq -c '.locks[0].claims[0] | [.state, .kind, .host, .pid, .uid, .client]')"
+    ctl B ls | finds -E '^files/job +held +exclusive +lock file +another client '
+    ctl B break --yes files/job | finds 'made by another client'
+    wait_until "$deadline" no_file A job
+    release service
+}
+
 for kind in zookeeper etcd; do
     "start_$kind"
-    files_config files 'on_revoke = SIGTERM'
-    dlockfs=$dir/host_a start_dlockfs A --config "$dir/files.ini" --session-timeout 6s
-    start_dlockfs B --config "$dir/files.ini" --session-timeout 6s
+    files_config files 'on_revoke = SIGTERM' 'steal = no'
+    dlockfs=$dir/host_a start_dlockfs A --config "$dir/files.ini" --session-timeout 12s
+    start_dlockfs B --config "$dir/files.ini" --session-timeout 12s
     check_shown
     check_queue
     check_orders
+    [ "$kind" = etcd ] || check_foreign
     stop_dlockfs A
     stop_dlockfs B
     rm "$dir/A.log" "$dir/B.log"
