@@ -99,10 +99,17 @@ __asm__(".pushsection .rodata\n"
 	"code_slots: .quad 0, 0, 0, 0\n"
 	"code_slot: .byte 0\n"
 	"code_end:\n"
+	".balign 8\n"
+	"code_parts: .quad code_gettimeofday - code_begin, code_time - code_begin\n"
+	"	.quad code_slots - code_begin, code_slot - code_begin, code_end - code_begin\n"
 	".popsection\n");
 
-extern const char code_begin[], code_gettimeofday[], code_time[], code_slots[], code_slot[],
-	code_end[];
+extern const char code_begin[];
+
+/* Where parts of it begin, counted from its begin, and how long it is. */
+extern const struct {
+	uint64_t gettimeofday, time, slots, slot, bytes;
+} code_parts;
 
 /* Another process's memory, at an address that begins with its vDSO's. */
 struct memory {
@@ -177,16 +184,15 @@ static size_t offset_of(const char *name, size_t bytes)
 
 static size_t code_offset(void)
 {
-	return offset_of("__vdso_clock_gettime", (size_t)(code_end - code_begin));
+	return offset_of("__vdso_clock_gettime", code_parts.bytes);
 }
 
 /* The function becomes a jump to that part of the code. */
-static void put_jump(const struct memory *memory, const char *name, const char *part)
+static void put_jump(const struct memory *memory, const char *name, size_t part)
 {
 	unsigned char jump[5] = {0xe9};
 	size_t from = offset_of(name, sizeof(jump));
-	int32_t distance =
-		(int32_t)(code_offset() + (size_t)(part - code_begin) - from - sizeof(jump));
+	int32_t distance = (int32_t)(code_offset() + part - from - sizeof(jump));
 
 	memcpy(jump + 1, &distance, sizeof(distance));
 	put(memory, from, jump, sizeof(jump));
@@ -212,9 +218,9 @@ static void replace_functions(pid_t process, int ready)
 		ptrace(PTRACE_CONT, process, NULL, status >> 16 ? 0 : WSTOPSIG(status));
 	}
 	memory = memory_of(process);
-	put(&memory, code_offset(), code_begin, (size_t)(code_end - code_begin));
-	put_jump(&memory, "__vdso_gettimeofday", code_gettimeofday);
-	put_jump(&memory, "__vdso_time", code_time);
+	put(&memory, code_offset(), code_begin, code_parts.bytes);
+	put_jump(&memory, "__vdso_gettimeofday", code_parts.gettimeofday);
+	put_jump(&memory, "__vdso_time", code_parts.time);
 	if (ptrace(PTRACE_DETACH, process, NULL, NULL) != 0)
 		fail("detach");
 	exit(0);
@@ -261,7 +267,7 @@ static int64_t seconds(const char *text)
 static void set(pid_t process, int64_t realtime, int64_t monotonic)
 {
 	const int64_t ahead[2] = {realtime, monotonic};
-	size_t code = code_offset(), unchanged = (size_t)(code_slots - code_begin);
+	size_t code = code_offset(), unchanged = code_parts.slots;
 	struct memory memory = memory_of(process);
 	char found[4096];
 	unsigned char slot;
@@ -270,10 +276,10 @@ static void set(pid_t process, int64_t realtime, int64_t monotonic)
 	errno = 0;
 	if (memcmp(found, code_begin, unchanged) != 0)
 		fail("not a program that was started by this one");
-	get(&memory, code + (size_t)(code_slot - code_begin), &slot, 1);
+	get(&memory, code + code_parts.slot, &slot, 1);
 	slot = !slot;
 	put(&memory, code + unchanged + slot * sizeof(ahead), ahead, sizeof(ahead));
-	put(&memory, code + (size_t)(code_slot - code_begin), &slot, 1);
+	put(&memory, code + code_parts.slot, &slot, 1);
 }
 
 int main(int argc, char **argv)
