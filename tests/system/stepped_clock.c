@@ -3,24 +3,24 @@
  * Steps the clocks of one running program, whatever it is written in:
  *
  *     stepped_clock run COMMAND [ARGUMENT...]    becomes the program; its clocks are right at first
- *     stepped_clock set PID REALTIME MONOTONIC   from now on its clocks are ahead by so many
- * seconds
+ *     stepped_clock set PID REALTIME MONOTONIC   so many seconds they are ahead from now on
  *
  * A program in Go finds the functions of the kernel's vDSO by itself, without the C library
  * (vdsoauxv in src/runtime/vdso_linux.go; nanotime1 in sys_linux_amd64.s and time.now in
  * time_linux_amd64.s call them), so LD_PRELOAD, as of wall_clock.c and libfaketime, does not reach
  * it. A time namespace has no CLOCK_REALTIME, and its offsets are fixed before the first process is
  * in it (time_namespaces(7)). To stop the program at each call, by a seccomp filter with ptrace or
- * with a notification, would take two switches of processes each: Go asks thousands of times a
- * second, and a machine that is busy would let it wait for each of them.
+ * with a notification, would take two switches of processes each time, for which a busy machine
+ * lets the program wait.
  *
  * So `run` replaces the functions in the program's own copy of the vDSO, when exec(2) has mapped it
  * and nothing of the program has run: they make the system call and add what `set` writes beside
  * them. Both write through /proc/PID/mem, as a debugger does its breakpoints. All threads have the
- * same memory, so they see one clock; nothing stays attached to the program. What is not stepped:
- * what the program executes or forks, bare system calls, and the timers of the kernel. So whoever
- * waits until a time of CLOCK_REALTIME, and not for a while, does not wake up earlier: etcd and
- * ZooKeeper do not.
+ * same memory, so they see one clock; nothing stays attached to the program.
+ *
+ * What is not stepped: what the program executes or forks, bare system calls, and the timers of the
+ * kernel. Who waits until a time of a clock, and not for a while, wakes up at the right one: so
+ * CLOCK_MONOTONIC is of use for programs in Go only, as HotSpot waits until a time of that.
  */
 #include <dlfcn.h>
 #include <elf.h>
