@@ -93,9 +93,9 @@ static struct queue *queue_create(struct local_service *service, const char *pat
 /* The length of the path above. "" is above all; and "a" above "a//b/c/" (claim/file_path.h). */
 static size_t path_above(const char *path, size_t path_bytes)
 {
-	const char *slash = memmem(path, path_bytes, "//", 2);
+	const char *slash = strstr(path, "//");
 
-	if (slash == NULL)
+	if (slash == NULL || slash >= path + path_bytes)
 		slash = memrchr(path, '/', path_bytes);
 	return slash != NULL ? (size_t)(slash - path) : 0;
 }
