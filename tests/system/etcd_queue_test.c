@@ -69,21 +69,11 @@ static void test_cut_answers(void **state)
  * delivered. */
 static void test_held_back(void **state)
 {
-	char servers[128], text[256];
 	struct call held, amended, marked = {0}, first, all, proof = {0};
 	struct store_proof change;
 	struct host *a;
 
-	snprintf(servers, sizeof(servers), "%s,%s", proxy.address, server);
-	a = open_host(0, servers);
-	a->store->ops->describe(a->store, text, sizeof(text));
-	for (int attempt = 0; !strstr(strstr(text, "connected to"), proxy.address); attempt++) {
-		assert_true(attempt < 20);
-		a->store->ops->nudge(a->store);
-		WAIT_FOR(a->session == STORE_SUSPENDED);
-		WAIT_FOR(a->session == STORE_CONNECTED);
-		a->store->ops->describe(a->store, text, sizeof(text));
-	}
+	a = open_host_by_proxy(0);
 	place(a, &first, "first", 1);
 	set_link(LINK_SILENT);
 	proxy.lingers = true;
@@ -98,8 +88,7 @@ static void test_held_back(void **state)
 	assert_int_equal(amended.error, -ECONNRESET);
 	assert_int_equal(proof.error, -ECONNRESET);
 	WAIT_FOR(a->session == STORE_CONNECTED);
-	a->store->ops->describe(a->store, text, sizeof(text));
-	assert_non_null(strstr(strstr(text, "connected to"), server));
+	assert_true(is_connected_by(a, server));
 	list(a, &all, "held", true);
 	assert_int_equal(all.count, 0);
 
