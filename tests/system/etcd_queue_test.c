@@ -132,6 +132,34 @@ static void test_names(void **state)
 		assert_true(all.claims[i].id.session == 0);
 }
 
+/* An answer is too long to be read: the claim that was placed does not stay. */
+static void test_too_long(void **state)
+{
+	enum { BLOCK = 1024 * 1024, BLOCKS = 65 };
+	static char block[BLOCK];
+	char option[32], key[64];
+	struct call call;
+	struct host *a;
+
+	memset(block, 'x', sizeof(block));
+	snprintf(option, sizeof(option), "--lease=%s", grant_lease("600"));
+	for (int i = 0; i < BLOCKS; i++) {
+		snprintf(key, sizeof(key), "long/read/%019d", i);
+		etcdctl_with(block, sizeof(block), ETCDCTL_WORDS("put", option, key_of(key)));
+	}
+	host_timeout_ms = 10 * TIMEOUT_MS; /* a slow machine is not what is tested */
+	a = open_host(0, server);
+	host_timeout_ms = TIMEOUT_MS;
+	send_place(a, &call, "long", 1, CLAIM_EXCLUSIVE, true);
+	WAIT_FOR(call.times);
+	assert_int_equal(call.error, -EIO);
+	assert_int_equal(backend->count("long"), BLOCKS);
+	assert_int_equal(a->changes[STORE_LOST], 0);
+	etcdctl("del", "--prefix", key_of("long/"));
+	place(a, &call, "long", 2);
+	assert_int_equal(backend->count("long"), 1);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -139,6 +167,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_teardown(test_cut_answers, close_hosts),
 		cmocka_unit_test_teardown(test_held_back, close_hosts),
 		cmocka_unit_test_teardown(test_names, close_hosts),
+		cmocka_unit_test_teardown(test_too_long, close_hosts),
 	};
 
 	begin_tests(argc, argv, STORE_SCHEME_ETCD);
