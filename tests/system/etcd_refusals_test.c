@@ -115,12 +115,15 @@ static void free_space(void)
 	char revision[32];
 
 	etcdctl("del", "--prefix", key_of("fill/"));
+	run_for(1);
 	assert_int_equal(sscanf(strstr(etcdctl("get", "--write-out=fields", key_of("none")),
 				       "\"Revision\" : "),
 				"\"Revision\" : %31[0-9]", revision),
 			 1);
 	etcdctl("compact", revision);
+	run_for(1);
 	etcdctl("defrag");
+	run_for(1);
 	etcdctl("alarm", "disarm");
 }
 
@@ -134,6 +137,7 @@ static void take_space(void)
 	for (int i = 0; i < 100 && !strstr(etcdctl("alarm", "list"), "NOSPACE"); i++) {
 		snprintf(key, sizeof(key), "%s/%d", key_of("fill"), i);
 		etcdctl_with(block, sizeof(block), ETCDCTL_WORDS("put", key));
+		run_for(1); /* their leases are not to end meanwhile */
 	}
 	etcdctl_may_fail = false;
 }

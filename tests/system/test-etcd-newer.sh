@@ -13,7 +13,7 @@ export DURATION=${DURATION:-20}
 # The longest first.
 read -r -a names <<<"${TESTS:-store-etcd etcd-chaos etcd-errors store-etcd-faults etcd-lease etcd-clients etcd-tls etcd-servers \
     etcd-basics etcd-restart etcd-grpc}"
-side_by_side=2
+side_by_side=3 # they wait most of their time
 
 # of_release COMMAND ARGUMENT...: apt-get with the packages of the release, which knows nothing of this machine's, nor they of it.
 of_release() {
@@ -38,8 +38,9 @@ version() {
 }
 newer=$(version "$DLOCKFS_ETCD_BIN")
 older=$(version /usr/bin)
-[ "$(printf '%s\n' "$older" "$newer" | sort -V | tail -n 1)" = "$newer" ] && [ "$newer" != "$older" ] ||
+if ! printf '%s\n' "$older" "$newer" | sort -V -u -C || [ "$newer" = "$older" ]; then
     fail "etcd $newer of $release is not later than $older of this machine"
+fi
 
 declare -A name_of=() begin_of=()
 failed=()
@@ -76,8 +77,9 @@ begin_version() {
         "$tests/functions.sh" >"$dir/version.out"
 }
 begin_version
-grep -q ", $newer, " "$dir/version.out" && grep -qxF "etcdctl version: $newer" "$dir/version.out" ||
-    fail "not etcd $newer: $(<"$dir/version.out")"
+for line in "^http:[^,]*, [^,]*, $newer, " "^etcdctl version: $newer\$"; do
+    grep -q "$line" "$dir/version.out" || fail "not etcd $newer: $(<"$dir/version.out")"
+done
 
 echo "etcd $newer:"
 for name in "${names[@]}"; do
