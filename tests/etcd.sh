@@ -89,7 +89,7 @@ etcd_launch() {
     [ ! -e "$dir/$1/behind-link" ] || listen_url=http://127.0.0.1:$(<"$dir/$1/behind-link")
     # From 3.5 on.
     [ "$etcd_durable" = yes ] || ! command etcd --help 2>&1 | finds -e --unsafe-no-fsync || options+=(--unsafe-no-fsync)
-    setsid etcd --name "$1" --data-dir "$dir/$1/data" --initial-cluster "$(<"$dir/$1/members")" --initial-cluster-token "$dir" \
+    setsid "${servers_under[@]}" etcd --name "$1" --data-dir "$dir/$1/data" --initial-cluster "$(<"$dir/$1/members")" --initial-cluster-token "$dir" \
         --listen-client-urls "$client_url" --advertise-client-urls "$client_url" \
         --listen-peer-urls "$listen_url" --initial-advertise-peer-urls "$peer_url" \
         --logger zap --log-level error "${options[@]}" "${etcd_options[@]}" >>"$dir/$1.log" 2>&1 </dev/null &

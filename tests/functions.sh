@@ -23,6 +23,8 @@ python=/usr/bin/python3
 deadline=180 # seconds that anything which must happen is given: an election alone may take ZooKeeper half a minute
 prompt=4    # seconds for what must wait for no answer of the servers: less than try_limit and what sessions live there
 
+servers_under=() # a command that runs the servers of ZooKeeper and etcd: theirs follows
+
 # shellcheck source=processes.sh
 . "$tests/processes.sh"
 # shellcheck source=etcd.sh
@@ -415,7 +417,7 @@ END
 
 # zookeeper_launch NAME: starts a configured server, without waiting for it.
 zookeeper_launch() {
-    setsid java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData \
+    setsid "${servers_under[@]}" java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData \
         -Dzookeeper.forceSync=no "${zookeeper_options[@]}" -cp /usr/share/java/zookeeper.jar \
         org.apache.zookeeper.server.quorum.QuorumPeerMain "$dir/$1/zoo.cfg" >>"$dir/$1.log" 2>&1 </dev/null &
     process_record "$dir" "$1" $!

@@ -66,8 +66,8 @@ done
 plain_only="layers completion mutants quickstart manual documents unit-file bench idle-cost flat-cost many-watches many-locks many-waiters long-queue
     lease-cut lease-follower lease-idle lease-leader lease-quorum lease-stopped lease-heartbeat hang guard-late disk-stall wall-clock
     hang-kernel rolling-restart restart-chaos kill-chaos other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped
-    record-programs record-fairness record-model record-model-hosts flock-n-hosts even-servers etcd-servers etcd-lease long-election stat-race
-    background status-pause chaos-check programs-data"
+    record-programs record-fairness record-model record-model-hosts flock-n-hosts even-servers etcd-servers etcd-lease etcd-clocks zookeeper-clocks
+    long-election stat-race background status-pause chaos-check programs-data"
 plain_only=${plain_only//$'\n'/ }
 
 # System tests that use the processors all the time. One of them runs besides those that wait most of theirs, for servers and

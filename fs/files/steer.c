@@ -4,7 +4,9 @@
  *
  *   READING -> the claim is there -> BEGUN -> WRITING -> revoke: done
  *                                                     -> break: WAITING -> READING -> gone: done
- *                                                               ... until REMOVING -> done
+ *   after BREAK_GRACE_MS: LOOKING -> the claim waits: REMOVING -> done
+ *                                 -> it is held: WAITING -> READING -> gone: done
+ *   after break_limit_ms(): REMOVING -> done
  *   a write that met another one: READING again
  *   there is no connection: WAITING -> READING ... until CONNECTION_LIMIT_MS are over
  *
@@ -18,14 +20,23 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "base/escape.h"
 #include "base/log.h"
 #include "files/access.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
+#include "view/view.h"
 
 enum { READ_AGAIN_MS = 100, WRITES_MAX = 5 };
 
-enum steer_state { STEER_READING, STEER_BEGUN, STEER_WRITING, STEER_WAITING, STEER_REMOVING };
+enum steer_state {
+	STEER_READING,
+	STEER_BEGUN,
+	STEER_WRITING,
+	STEER_WAITING,
+	STEER_LOOKING,
+	STEER_REMOVING
+};
 
 struct steer {
 	/* The store has pointers to these while it is asked; so the member for the store is the
@@ -46,12 +57,15 @@ struct steer {
 	bool asking;	       /* the store has not answered yet */
 	bool begun;	       /* the claim may have been changed */
 	bool told;	       /* the claim's data says what is wanted */
+	bool held;	       /* perhaps; so the grace is that of a holder */
 	char *text;	       /* BEGUN: the new data; NULL: the claim is to be deleted */
 	uint32_t version;      /* BEGUN: the version of the data that is replaced */
 	int writes;	       /* so far */
 	int64_t due_ms;	       /* BEGUN, WAITING: when to go on */
+	int64_t told_ms;       /* when that was written */
 	int64_t overrule_ms;   /* when the grace is over */
 	int64_t connection_ms; /* until when a connection is waited for */
+	struct view *view;     /* LOOKING: of the lock's queue */
 	const struct steer_events *events; /* NULL: none is called any more */
 	void *context;
 	char *path, *claim;
@@ -169,11 +183,62 @@ static void read_later(struct steer *steer)
 	steer->due_ms = steer->filesystem->now_ms + READ_AGAIN_MS;
 }
 
+/* Whether the claim waits, by the lines of a view (view/view.h). */
+static bool says_waiting(const char *text, size_t bytes, const char *claim)
+{
+	char key[8 + 3 * CLAIM_NAME_BYTES] = " claim=";
+	const char *end = text + bytes, *line = text;
+
+	escape_format(key + strlen(key), sizeof(key) - strlen(key), claim);
+	while (line < end) {
+		const char *next = memchr(line, '\n', (size_t)(end - line));
+		size_t length = (size_t)((next != NULL ? next : end) - line);
+		const char *found = memmem(line, length, key, strlen(key));
+		if (found != NULL &&
+		    (found + strlen(key) == line + length || found[strlen(key)] == ' '))
+			return memmem(line, length, " state=waiting ", 15) != NULL;
+		line += length + 1;
+	}
+	return false;
+}
+
+/* How long a holder is given from when it was told. */
+static int64_t break_limit_ms(const struct steer *steer)
+{
+	int64_t limit_ms = BREAK_SESSIONS * engine_status(steer->shard->engine).timeout_ms;
+	return limit_ms > BREAK_GRACE_MS ? limit_ms : BREAK_GRACE_MS;
+}
+
+static void on_text(void *context, int error, const char *text, size_t text_bytes)
+{
+	struct steer *steer = context;
+
+	steer->view = NULL;
+	if (error == 0 && says_waiting(text, text_bytes, steer->claim)) {
+		remove_claim(steer);
+		return;
+	}
+	steer->held = true;
+	steer->overrule_ms = steer->told_ms + break_limit_ms(steer);
+	read_later(steer);
+}
+
+static void look_whether_held(struct steer *steer)
+{
+	static const struct view_events events = {.on_text = on_text};
+
+	steer->state = STEER_LOOKING;
+	if (view_queue(steer->shard->viewer, steer->path, &events, steer, &steer->view) != 0)
+		read_later(steer);
+}
+
 static void on_read(struct store_read *base, int error, const struct store_claim *claim)
 {
 	struct steer *steer = ((struct steer_read *)base)->steer;
 
 	steer->asking = false;
+	if (error == 0)
+		steer->connection_ms = steer->filesystem->now_ms + CONNECTION_LIMIT_MS;
 	if (steer->events == NULL)
 		finish(steer, -EINTR);
 	else if (error == -ENOENT && steer->begun)
@@ -188,6 +253,8 @@ static void on_read(struct store_read *base, int error, const struct store_claim
 		begin_with(steer, claim);
 	else if (steer->filesystem->now_ms < steer->overrule_ms)
 		read_later(steer);
+	else if (!steer->held)
+		look_whether_held(steer);
 	else
 		remove_claim(steer);
 }
@@ -200,7 +267,8 @@ static void written(struct steer *steer, int error)
 		finish(steer, error == -ESTALE ? -ECONNRESET : error);
 	} else {
 		steer->told = true;
-		steer->overrule_ms = steer->filesystem->now_ms + BREAK_GRACE_MS;
+		steer->told_ms = steer->filesystem->now_ms;
+		steer->overrule_ms = steer->told_ms + BREAK_GRACE_MS;
 		read_later(steer);
 	}
 }
@@ -263,6 +331,9 @@ int steer_start(struct filesystem *filesystem, const char *path, const char *cla
 void steer_cancel(struct steer *steer)
 {
 	steer->events = NULL;
+	if (steer->view != NULL)
+		view_cancel(steer->view);
+	steer->view = NULL;
 	if (!steer->asking)
 		finish(steer, -EINTR);
 }

@@ -10,10 +10,22 @@ chaos() {
     "$python" "$tests/system/chaos.py" "$@"
 }
 
+# tell_fault WHAT FAULT TARGET: writes down that it was done now, by the workers' clock.
+tell_fault() {
+    local clock
+    read -r clock _ </proc/uptime
+    echo "$clock $*" >>"$dir/faults"
+}
+
+# faults_over: waits until the test has done all that it does beside the plan; for the tests to define.
+faults_over() {
+    :
+}
+
 # follow_plan SEED: carries $dir/plan out by `fault_begin FAULT TARGET` and `fault_end FAULT TARGET` of the caller, while the
-# workers run, and writes down when each was done, by the workers' clock.
+# workers run, and writes down when each was done.
 follow_plan() {
-    local begin at what fault target clock
+    local begin at what fault target
     begin=$(now_ms)
     while read -r -u 3 at what fault target; do
         while [ $(($(now_ms) - begin)) -lt "$at" ]; do
@@ -21,8 +33,7 @@ follow_plan() {
             sleep 0.02
         done
         "fault_$what" "$fault" "$target"
-        read -r clock _ </proc/uptime
-        echo "$clock $what $fault $target" >>"$dir/faults"
+        tell_fault "$what" "$fault" "$target"
     done 3<"$dir/plan"
 }
 
@@ -41,6 +52,7 @@ run_chaos() {
     go calm
     finish workers 150 || fail "seed $1: $(tail -n 5 "$dir/workers.out")"
     cat "$dir/workers.out"
+    faults_over
     lost=$(cat "$dir/"[ABC].log | grep -c 'giving it up\|has expired\|etcd lease .* is over' || true)
     chaos "$3" "$dir/records" "$dir/faults" "$lost" >"$dir/found" 2>&1 || found=$?
     cat "$dir/found"

@@ -7,7 +7,7 @@ lease.py signal PID SIGNAL AT
 lease.py list AT FOLDER...  lists the folders at that time
 lease.py hold FILE KIND [AT]
                             takes the lock with flock or excl, not before the time AT, and prints "granted TIME"; then
-                            calls fsync and write every 10 ms (KIND "write": flock, and write only); prints the first error as "fenced ERRNO LAST TIME", where LAST is when the
+                            calls fsync and write every 10 ms (KIND "write" or "fsync": flock, and nothing but that); prints the first error as "fenced ERRNO LAST TIME", where LAST is when the
                             last call began that succeeded, and "revived TIME" if a call succeeds after that
 lease.py late FILE GO RESOURCE
                             takes the lock, proves that it is held, waits for the file GO and then appends a line to
@@ -55,9 +55,11 @@ def hold(path, kind, moment="0"):
     print("granted", now(), flush=True)
     fenced = False
     last = 0
-    calls = [lambda: os.pwrite(fd, b"mine", 0)]
+    calls = []
     if kind != "write":
-        calls.insert(0, lambda: os.fsync(fd))
+        calls.append(lambda: os.fsync(fd))
+    if kind != "fsync":
+        calls.append(lambda: os.pwrite(fd, b"mine", 0))
     while True:
         for call in calls:
             begin = now()

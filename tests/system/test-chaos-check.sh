@@ -8,22 +8,29 @@
 printf '%s\n' '0 begin worker-kill A0' '9 begin worker-kill A0' >"$dir/faults"
 
 # finding WORDS RECORD...: what the check finds in the records first has these words; "" for nothing. A record is of flock:
-# "MODE RETURNED PROVEN TOKEN" and further fields as NAME=VALUE.
+# "MODE RETURNED PROVEN TOKEN" and further fields as NAME=VALUE, or host=HOST. Times are in $unit nanoseconds.
+unit=1
 finding() {
     local words=$1
     shift
     rm -rf "$dir/records"
     mkdir "$dir/records"
-    "$python" - "$tests/system" "$dir/records" "$@" <<'END'
+    "$python" - "$tests/system" "$dir/records" "$unit" "$@" <<'END'
 import sys
 sys.path.insert(0, sys.argv[1])
 import chaos
-for number, text in enumerate(sys.argv[3:]):
+unit = int(sys.argv[3])
+for number, text in enumerate(sys.argv[4:]):
     mode, returned, proven, token, *others = text.split()
-    record = chaos.Record((int(returned) - 1, int(returned), int(proven), int(token), 0, 0, int(mode == "ex"), 0, 31, 0, chaos.RELEASED))
+    returned, proven, host = int(returned) * unit, int(proven) * unit, "A"
+    record = chaos.Record((returned - 1, returned, proven, 0, int(token), 0, 0, int(mode == "ex"), 0, 31, 0, chaos.RELEASED))
     for other in others:
-        setattr(record, other.split("=")[0], int(other.split("=")[1]))
-    with open(f"{sys.argv[2]}/anvil.A{number}", "wb") as file:
+        name, value = other.split("=")
+        if name == "host":
+            host = value
+        else:
+            setattr(record, name, int(value) * (unit if name in ("served", "revived") else 1))
+    with open(f"{sys.argv[2]}/anvil.{host}{number}", "wb") as file:
         file.write(record.pack())
 END
     chaos check "$dir/records" "$dir/faults" 1 >"$dir/found" 2>&1 && fail "there was too little to see, and it said nothing"
@@ -47,3 +54,24 @@ finding "the token of a hold became" "ex 10 20 2 other_token=3"
 finding "was fenced, and not so" "ex 10 20 0 revived=25"
 finding "" "ex 10 20 0"
 expect_equal "the last word" "nobody lost the mount" "$(worst "$dir/found")"
+
+# The lease of host B is revoked between the seconds 15 and 16.
+unit=1000000000
+printf '%s\n' '15 begin lease-revoke B' '16 returned lease-revoke B' >>"$dir/faults"
+heir="ex 16 30 0"
+finding "" "ex 10 17 0 host=B" "$heir"
+finding "" "ex 10 17 0 host=B served=16" "$heir"
+finding "" "ex 10 18 0 host=B served=12" "$heir" "ex 17 18 0 host=B"
+finding "both held" "ex 10 17 0 host=B served=17" "$heir"
+finding "both held" "ex 17 18 0 host=B served=18" "$heir"
+finding "both held" "ex 10 20 0 host=B" "$heir"
+finding "both held" "ex 10 17 0 host=C" "$heir"
+finding "both held" "ex 10 17 0 host=B" "ex 12 30 0"
+finding "both held" "ex 10 14 0 host=B" "ex 12 13 0"
+# The host has seen it by second 17, and is given no longer; what it does later is as ever.
+echo '17 end lease-revoke B' >>"$dir/faults"
+finding "" "ex 10 17 0 host=B" "$heir"
+finding "both held" "ex 10 18 0 host=B" "$heir"
+echo '40 begin lease-revoke B' >>"$dir/faults"
+finding "both held" "ex 10 18 0 host=B" "$heir"
+grep -qx "a lease was to be revoked, and it is not known when it was" "$dir/found"

@@ -25,6 +25,11 @@ continue_helpers() {
 }
 cleanup_fn continue_helpers
 
+# has_helper HOST NAME: the guard gets its name a moment after the writer.
+has_helper() {
+    [ -n "$(helpers "$@")" ]
+}
+
 no_helpers() {
     [ -z "$(helpers "$1" writer)$(helpers "$1" guard)" ]
 }
@@ -55,8 +60,14 @@ not_listed() {
     ! is_listed "$@"
 }
 
+# is_forgotten FILE: the kernel does not know the name any more. A plain stat(2) would not tell: the daemon, which is asked for the
+# attributes, does not know a name either that the writer is still to be told of.
+is_forgotten() {
+    ! stat --cached=always "$1" >/dev/null
+}
+
 name_is_gone() {
-    not_listed "$1" "$2" && [ ! -e "$1/$2" ]
+    not_listed "$1" "$2" && is_forgotten "$1/$2"
 }
 
 has_state() {
@@ -182,7 +193,7 @@ call third "$dir/A/third" excl hold
 expect third "excl ok"
 flock -n "$dir/A/next" true
 kill -CONT "$writer"
-wait_until "$deadline" test ! -e "$dir/A/next" # not by a list, which would bring the names back
+wait_until "$deadline" is_forgotten "$dir/A/next" # not by a list, which would bring the names back
 for name in idle second third; do
     test -e "$dir/A/$name" || fail "$name: open, but not there"
 done
@@ -201,7 +212,7 @@ exec 9<>"$dir/A/begun"
 flock -n 9
 flock -n "$dir/A/next" true
 release begun
-wait_until "$deadline" test ! -e "$dir/A/next"
+wait_until "$deadline" is_forgotten "$dir/A/next"
 expect_status 1 flock -n "$dir/A/begun" true
 test -e "$dir/A/begun" || fail "begun: opened again, but not there"
 exec 9>&-
@@ -229,6 +240,7 @@ for name in idle second third begun; do
     wait_until "$deadline" name_is_gone "$dir/A" "$name"
 done
 for name in writer guard; do
+    wait_until "$deadline" has_helper A "$name"
     kill -KILL "$(helpers A "$name")"
     wait_until "$deadline" no_helpers A
     touch "$dir/A/$name"
@@ -243,6 +255,7 @@ printf '#!/bin/sh\nexec env LD_LIBRARY_PATH="%s" "%s" "$@"\n' "$dir/L" "$dlockfs
 chmod +x "$dir/wrapped"
 dlockfs=$dir/wrapped begin L
 for name in writer guard; do
+    wait_until "$deadline" has_helper L "$name"
     kill -KILL "$(helpers L "$name")"
     wait_until "$deadline" no_helpers L
     touch "$dir/L/$name"

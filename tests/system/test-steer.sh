@@ -3,6 +3,8 @@
 # signal, and loses its lock; Curator's Revoker works on our holders, and ours on Curator's; only those may who should.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
+# shellcheck source=lease.sh
+. "$tests/system/lease.sh"
 
 steer() {
     timeout "$deadline" "$python" "$tests/system/steer.py" "$@"
@@ -96,7 +98,31 @@ for host in A B; do
     wait_claims job 0
 done
 
-# A host that does not react is overruled.
+# The holder is told before another one is granted, also by a host that reads the order late: with its next heartbeat, which is an
+# eighth of its session timeout away when the claim is taken just after one. The lock "beats" is there so that there are heartbeats.
+start_dlockfs slow --session-timeout 40s
+call beats "$dir/slow/beats" open ex hold
+expect beats "ex ok"
+proofs() {
+    sed -n 's/^dlockfs_store_operation_seconds_count{operation="prove"} //p' "$dir/slow/.dlockfs/metrics"
+}
+has_proven_more() {
+    [ "$(proofs)" -gt "$1" ]
+}
+before=$(proofs)
+wait_until "$deadline" has_proven_more "$before"
+keep victim "$dir/slow/job" write
+wait_until "$deadline" granted victim
+keep heir "$dir/B/job" flock
+wait_claims job 2
+cut=$(lease now)
+expect_equal "breaking what is not watched yet" ok "$(steer break "$dir/B" job 1)"
+fenced_first "$cut" victim heir
+release victim heir beats
+wait_claims job 0
+stop_dlockfs slow
+
+# A host that does not react is overruled: when its session is over, or two of that long are.
 call holder "$dir/A/job" open ex hold
 expect holder "ex ok"
 call waiter "$dir/B/job" open ex hold
@@ -106,6 +132,17 @@ expect_equal "breaking what a stopped daemon holds" ok "$(steer break "$dir/B" j
 expect waiter "ex ok"
 awake A
 release holder waiter
+wait_claims job 0
+start deaf "$python" "$tests/system/zookeeper.py" "$(zookeeper_address zk)" hold /dlockfs/job \
+    _c_00000000-0000-4000-8000-000000000000-__WRIT__ $'format=1\nhost=deaf\npid=1\nuid=0\n'
+wait_claims job 1
+call waiter "$dir/A/job" open ex hold
+wait_claims job 2
+begin=$(now_ms)
+expect_equal "breaking what a deaf host holds" ok "$(steer break "$dir/B" job 1)"
+[ $(($(now_ms) - begin)) -ge 20000 ] || fail "overruled after $(($(now_ms) - begin)) ms"
+expect waiter "ex ok"
+release deaf waiter
 wait_claims job 0
 
 # Clients of other kinds. Curator's Revoker puts one word into the data of the claim that is to go, and so do we.

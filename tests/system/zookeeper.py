@@ -27,6 +27,7 @@ own PATH                       an empty ephemeral znode of that name, with its p
 acl PATH                       who may do what with a znode, one a line: scheme, id, rights
 only PATH                      who says this, see below, may do everything with a znode from now on, and nobody else anything
 intrude PATH                   tries what could take a lock from those in its queue, or bar it; prints what came of each
+clock PATH                     makes a znode there for a moment; prints when that was, in seconds since 1970 by the leader's clock
 sessions                       how many clients are connected, this one excluded
 
 From the environment: ZOOKEEPER_AUTH, a user:password of the digest scheme that it is to be.
@@ -216,6 +217,10 @@ def main():
     elif command == "own":
         client.create(arguments[0], b"", ephemeral=True, makepath=True)
         keep("owned")
+    elif command == "clock":
+        client.create(arguments[0])
+        print(client.get(arguments[0])[1].ctime // 1000)
+        client.delete(arguments[0])
     elif command == "sessions":
         print(len(client.command(b"cons").strip().splitlines()) - 2)
     else:

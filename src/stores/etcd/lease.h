@@ -8,7 +8,8 @@
  *
  *  - The leader alone ends leases: T after the latest renewal, by its own clock that nobody sets
  *    (Lease.refresh, lessor.revokeExpiredLeases), and by a write of the quorum (LeaseRevoke). The
- *    keys of the lease go with it.
+ *    keys of the lease go with it. (Before 3.5.0 not before its wall clock says so, too:
+ *    LeaseWithTime.time, etcd's issue 12291. If that is set, the lease may end later.)
  *  - A keep-alive does not go through the quorum. EtcdServer.LeaseRenew renews at the own lessor if
  *    that is the primary one, else asks the leader that it knows by HTTP.
  *  - Who has been leader and does not know yet that another one is renews, too, and answers with
@@ -45,7 +46,8 @@
  *
  * Not covered: a leader of etcd before 3.4.25 or 3.5.8 that was stopped for longer than T, and goes
  * on, may let the present leader end leases that that one has renewed (LeaseRevoke is not tied to
- * a term; etcd's issue 15247). And who revokes the lease by hand.
+ * a term; etcd's issue 15247). A leader whose clock counts time that has not passed, more than the
+ * T/40. And who revokes the lease by hand.
  *
  * Pure: times are milliseconds of a clock that nobody sets and that counts while the host sleeps.
  */
