@@ -193,7 +193,10 @@ declare -A begin_of
 
 # Ends what a test may have left, by what it wrote down in its folder.
 sweep() {
-    processes_end "$folder/$1"
+    local pids
+    for pids in "$folder/$1"/pids "$folder/$1"/*/pids; do # also of tests that it runs itself (etcd-newer)
+        processes_end "${pids%/pids}"
+    done
     mounts_end "$folder/$1"
     [ ! -e "$folder/$1" ] || folder_remove "$folder/$1"
 }
