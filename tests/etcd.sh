@@ -6,7 +6,10 @@
 # started (pause, resume), and a link to its clients' port is cut as one to ZooKeeper: start_proxy LINK NAME, cut_link, join_link.
 #
 # etcdctl finds the servers by its environment: `start NAME etcdctl lock LOCK -- COMMAND ...` needs no options.
+#
+# From the environment: DLOCKFS_ETCD_BIN, the folder with the programs etcd and etcdctl, instead of those of this machine.
 
+[ -z "${DLOCKFS_ETCD_BIN:-}" ] || PATH=$DLOCKFS_ETCD_BIN:$PATH
 unset "${!ETCD@}"
 export ETCDCTL_API=3
 
@@ -38,9 +41,9 @@ etcd_certificate() {
         fail "openssl: $(tail -n 1 "$dir/openssl.err")"
 }
 
-# etcd_serves NAME: the member answers, and a majority with it.
+# etcd_serves NAME: the member answers, and a majority with it. ("endpoint health" of 3.5 fails for an alarm as well.)
 etcd_serves() {
-    etcd_ask "$1" endpoint health >/dev/null 2>&1
+    etcd_ask "$1" get health >/dev/null 2>&1
 }
 
 # etcd_settled NAME: the member serves, or it has ended (its port was taken in the meantime).
@@ -96,8 +99,8 @@ etcd_launch() {
 # start_etcd [NAME]: a cluster of one member; the second time with the same data and ports. Sets the variable store to a URL on it.
 start_etcd() {
     local name=${1:-etcd} attempt
-    requires command -v etcdctl
-    requires test -x /usr/bin/etcd
+    requires type -P etcdctl
+    requires type -P etcd
     for attempt in 1 2 3 4 5; do
         if [ "$attempt" -gt 1 ] || [ ! -e "$dir/$name/port" ]; then
             rm -rf "$dir/$name/data"
@@ -123,8 +126,8 @@ start_etcds() {
 
 start_configured_etcds() {
     local number names=()
-    requires command -v etcdctl
-    requires test -x /usr/bin/etcd
+    requires type -P etcdctl
+    requires type -P etcd
     for ((number = 1; number <= $1; number++)); do
         names+=("etcd$number")
     done

@@ -27,7 +27,7 @@ sanitize=
 heavy=
 other_libraries=(store-tls)   # only by name: what Debian's libraries cannot do
 one_of_two=(package-bookworm) # only by name and with --heavy: what the other release tells as well
-heavy_tests=(package-bookworm package-trixie package-files requirements valgrind clang threads shellcheck fuzz static-checks)
+heavy_tests=(package-bookworm package-trixie package-files etcd-newer requirements valgrind clang threads shellcheck fuzz static-checks)
 
 # shellcheck source=processes.sh
 . "$tests/processes.sh"
@@ -193,7 +193,10 @@ declare -A begin_of
 
 # Ends what a test may have left, by what it wrote down in its folder.
 sweep() {
-    processes_end "$folder/$1"
+    local pids
+    for pids in "$folder/$1"/pids "$folder/$1"/*/pids; do # also of tests that it runs itself (etcd-newer)
+        processes_end "${pids%/pids}"
+    done
     mounts_end "$folder/$1"
     [ ! -e "$folder/$1" ] || folder_remove "$folder/$1"
 }

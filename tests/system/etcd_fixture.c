@@ -178,3 +178,29 @@ const struct backend backend_etcd = {
 	.count = count,
 	.make_file = make_file,
 };
+
+bool is_connected_by(struct host *host, const char *address)
+{
+	char text[256];
+	const char *at;
+
+	host->store->ops->describe(host->store, text, sizeof(text));
+	at = strstr(text, "connected to");
+	return at && strstr(at, address);
+}
+
+struct host *open_host_by_proxy(int i)
+{
+	char servers[128];
+	struct host *host;
+
+	snprintf(servers, sizeof(servers), "%s,%s", proxy.address, server);
+	host = open_host(i, servers);
+	for (int attempt = 0; !is_connected_by(host, proxy.address); attempt++) {
+		assert_true(attempt < 20);
+		host->store->ops->nudge(host->store);
+		WAIT_FOR(host->session == STORE_SUSPENDED);
+		WAIT_FOR(host->session == STORE_CONNECTED);
+	}
+	return host;
+}

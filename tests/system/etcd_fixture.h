@@ -25,4 +25,9 @@ const char *key_of(const char *path);
 /* A lease of another client, in the form of etcdctl. Until the next call. */
 const char *grant_lease(const char *seconds);
 
+bool is_connected_by(struct host *host, const char *address);
+
+/* A host that knows the server, and the proxy in front of it, and is connected by that one. */
+struct host *open_host_by_proxy(int i);
+
 #endif

@@ -3,6 +3,8 @@
 # password, no user, a role that is taken away, or is for other keys.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
+# shellcheck source=kept.sh
+. "$tests/system/kept.sh"
 
 # refuses HOST: calls that wait and calls that do not.
 refuses() {
@@ -21,11 +23,14 @@ told() {
 etcd_options=(--quota-backend-bytes $((2 * 1024 * 1024)))
 start_etcd small
 start_dlockfs A --session-timeout 5s
-start_dlockfs long --session-timeout 60s
+printf '%s\n' '[mount]' 'directories = files' '[locks "files"]' 'style = file' >"$dir/B.ini"
+start_kept B --session-timeout 10s --config "$dir/B.ini" -v
 hold holder "$dir/A/held"
-hold long-holder "$dir/long/long"
+hold long-holder "$dir/B/long"
 expect holder held
 expect long-holder held
+echo 1 >"$dir/B/files/pid"
+wait_until "$deadline" survives B yes
 filler=$(head -c 500000 /dev/zero | tr '\0' x)
 fill() {
     ! printf %s "$filler" | etcd put "filler-$RANDOM" >/dev/null 2>"$dir/fill.err" && grep -q 'space exceeded' "$dir/fill.err"
@@ -40,12 +45,33 @@ if grep 'lock lost' "$dir/A.log"; then
     fail "lost for want of space"
 fi
 release holder
-# Who has to connect anew holds on, too, if there is space before its session is over.
+# Who has to connect anew holds on, too, for as long as it takes.
 restart_etcd small
-told long 'the servers have no space left'
-call asks "$dir/long/long" open ex-nb close
-expect_status 0 finish asks
-said asks "ex-nb EAGAIN" || fail "not held: $(<"$dir/asks.out")"
+told B 'the servers have no space left'
+asks() {
+    call asks "$dir/B/long" open ex-nb close
+    expect_status 0 finish asks
+    said asks "ex-nb EAGAIN" || fail "not held: $(<"$dir/asks.out")"
+}
+asks
+sleep 12
+asks
+restart_etcd small
+before=$(gone_on B)
+send_signal B USR2
+wait_until "$deadline" gone_on_more B "$before"
+crash B
+sleep 12
+asks
+"$dlockctl" --mount "$dir/B" doctor >"$dir/doctor" || true
+grep -q 'the servers have no space left' "$dir/doctor" || fail "$(<"$dir/doctor")"
+refuses B
+expect_status 1 rm "$dir/B/files/pid" 2>"$dir/rm.err"
+# Who has no session yet is told so, and not that there is no answer.
+start_dlockfs C --session-timeout 5s
+told C 'the servers have no space left'
+sleep 6
+expect_equal "warnings of C" 0 "$(grep -c 'trying on' "$dir/C.log" || true)"
 revision=$(etcd endpoint status --write-out=json | sed 's/.*"revision":\([0-9]*\).*/\1/')
 etcd del --prefix filler >/dev/null
 etcd compact $((revision + 1)) >/dev/null
@@ -53,14 +79,21 @@ etcd defrag >/dev/null
 etcd alarm disarm >/dev/null
 comes_free "$dir/A/job"
 comes_free "$dir/A/held"
-comes_free "$dir/long/job"
+comes_free "$dir/B/job"
+comes_free "$dir/C/job"
 expect_status 1 flock -n "$dir/A/long" true
-if grep 'lost' "$dir/long.log"; then
+expect_equal "the file" 1 "$(<"$dir/B/files/pid")"
+removed() {
+    rm "$dir/B/files/pid" 2>"$dir/rm.err"
+}
+wait_until "$deadline" removed
+if grep 'lost' "$dir/B.log"; then
     fail "lost for want of space"
 fi
 release long-holder
 comes_free "$dir/A/long"
-stop_dlockfs long
+stop_kept B
+stop_dlockfs C
 stop_dlockfs A
 kill_etcd small
 

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../functions.sh"
 
 requires test -x "$build/tests/system/etcd_grpc_test"
-requires command -v etcd
+requires type -P etcd
 requires command -v openssl
 
 # serve NAME SCHEME OPTION...: an etcd of its own. Sets `address`.

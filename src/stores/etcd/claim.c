@@ -176,6 +176,16 @@ static bool add_proof(struct transaction *transaction, const struct operation *o
 	return true;
 }
 
+/* Whether keys are put. */
+static bool writes(const struct operation *operation)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < operation->count; i++)
+		found |= operation->proofs[i].text != NULL;
+	return found;
+}
+
 static int send_proof(struct operation *operation)
 {
 	struct store_etcd *store = operation->store;
@@ -185,7 +195,10 @@ static int send_proof(struct operation *operation)
 	int error = -ENOMEM;
 
 	etcd_transaction_init(&transaction);
-	etcd_transaction_require_session(&transaction, store);
+	if (writes(operation))
+		etcd_transaction_require_session(&transaction, store);
+	else
+		etcd_transaction_require_session_to_read(&transaction, store);
 	for (size_t i = 0; i < operation->count && done; i++)
 		done = add_proof(&transaction, operation, i, &keys);
 	if (done)
@@ -232,10 +245,12 @@ static void conclude_proof(struct operation *operation, int error, const Etcd__T
 	struct store_etcd *store = operation->store;
 	const char *missing = NULL;
 
-	if (!error && !answer->succeeded)
-		error = etcd_transaction_was_late(store, answer)
-				? -ECONNRESET
-				: find_missing(operation, answer, &missing);
+	if (!error && !answer->succeeded) {
+		bool late = writes(operation) ? etcd_transaction_was_late(store, answer)
+					      : etcd_transaction_was_late_to_read(store, answer);
+
+		error = late ? -ECONNRESET : find_missing(operation, answer, &missing);
+	}
 	store->events->on_proved(store->context, operation->tag, error, missing,
 				 error ? 0 : answer->header->revision);
 	etcd_operation_end(operation, error);

@@ -309,6 +309,8 @@ static int send_alter(struct operation *operation)
 
 	if (file->lease != store->lease_id || file->epoch != store->epoch)
 		return -ECONNRESET;
+	if (store->is_keyless)
+		return -EIO; /* as what takes space; a removal, too, might come late */
 	etcd_transaction_init(&transaction);
 	etcd_transaction_require_session(&transaction, store);
 	for (size_t i = 0; i < file->count; i++) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of the etcd store, for its own files: store.c (the table), session.c (leases, and what
- * is told of them), operation.c (how operations go to the servers and come back), transaction.c
- * (their form), batch.c (which of them share one), slots.c (which keys are in use), place.c,
- * withdraw.c, queue.c (list), claim.c (amend, mark, prove), watch.c, look.c, files.c and names.c.
+ * is told of them), epoch.c, operation.c (how operations go to the servers and come back),
+ * transaction.c (their form), batch.c (which of them share one), slots.c (which keys are in use),
+ * place.c, withdraw.c, queue.c (list), claim.c (amend, mark, prove), watch.c, look.c, files.c and
+ * names.c.
  *
  * An operation is a transaction of etcd (KV.Txn), or a part of one that it shares with others of
  * its kind (batch.c); reads are transactions without writes, so they are linearizable. Requests on
@@ -19,6 +20,8 @@
  * *epoch*, a number that is raised when the store connects anew, before anything else is asked; and
  * whatever writes compares it. What was sent before cannot be carried out after that. A request
  * that a server gives up itself, for want of an answer from the others, ends the connection, too.
+ * Servers that have no space left take no key. Then the session's key is deleted instead: what
+ * writes compares an epoch that is nowhere, until the key can be put again (epoch.c).
  */
 #ifndef DLOCKFS_STORES_ETCD_OPERATION_H
 #define DLOCKFS_STORES_ETCD_OPERATION_H
@@ -146,6 +149,10 @@ struct store_etcd {
 	struct etcd_lease lease;
 	int64_t asked_ms; /* when the lease was asked for */
 	bool resumed;	  /* it is to be found again, not asked for */
+	bool is_keyless;  /* the session's key may be deleted, for want of space (epoch.c) */
+	bool makes_key;	  /* the attempt under way takes it that there is none; that which deletes
+			     it, that there may be none */
+	void (*on_epoch)(struct store_etcd *store, int status, const char *text); /* of epoch.c */
 	struct grpc_call *asking;
 	struct grpc_call *keeper; /* the stream of keep-alives; NULL: to be opened */
 	int64_t kept_ms;	  /* when the latest keep-alive was sent; INT64_MIN: none was */
@@ -295,8 +302,21 @@ void etcd_session_lose(struct store_etcd *store);
 void etcd_session_give_up(struct store_etcd *store);
 void etcd_session_on_time(struct store_etcd *store);
 int64_t etcd_session_next_ms(const struct store_etcd *store);
+/* The servers answer, but have no space for a session: they are asked again after a while. */
+bool etcd_session_is_refused(const struct store_etcd *store);
 /* Ends it, which may take as long as that. */
 void etcd_session_close(struct store_etcd *store, int64_t limit_ms);
+
+/* epoch.c */
+
+/* Raises the epoch. done() is called when it is, or the key is deleted for want of space
+ * (is_keyless), with GRPC_OK, or else with the status that a server has answered; but not if the
+ * session is_over, nor after a grpc_cancel() of `asking`. */
+void etcd_epoch_raise(struct store_etcd *store,
+		      void (*done)(struct store_etcd *store, int status, const char *text));
+/* Asks what `asking` is then. Returns false when out of memory. */
+bool etcd_session_ask(struct store_etcd *store, const char *method, const void *message,
+		      size_t bytes, void (*done)(void *, int, const char *, const void *, size_t));
 
 /* transaction.c */
 
@@ -339,6 +359,11 @@ void etcd_transaction_init(struct transaction *transaction);
 void etcd_transaction_require_session(struct transaction *transaction,
 				      const struct store_etcd *store);
 
+/* The same for what writes no key: it is carried out without the session's key, too, where that was
+ * deleted for want of space. */
+void etcd_transaction_require_session_to_read(struct transaction *transaction,
+					      const struct store_etcd *store);
+
 /* Only if the key was created by that revision; 0: if there is none. */
 void etcd_transaction_require_created(struct transaction *transaction, const struct etcd_key *key,
 				      int64_t revision);
@@ -374,6 +399,7 @@ const Etcd__RangeResponse *etcd_transaction_found(const Etcd__TxnResponse *answe
 /* A transaction that required the session was not carried out because of that. Then the session is
  * looked for anew. */
 bool etcd_transaction_was_late(struct store_etcd *store, const Etcd__TxnResponse *answer);
+bool etcd_transaction_was_late_to_read(struct store_etcd *store, const Etcd__TxnResponse *answer);
 
 /* queue.c */
 

@@ -132,6 +132,41 @@ static int64_t created_before(const Etcd__RangeResponse *found, int64_t revision
 	return found ? before : INT64_MAX;
 }
 
+static void fail_place(struct operation *operation, int error)
+{
+	struct store_etcd *store = operation->store;
+
+	etcd_slot_give(store, operation->path, operation->parts.slot);
+	store->events->on_placed(store->context, operation->tag, error, NULL, 0, INT64_MAX, NULL,
+				 0);
+	etcd_operation_end(operation, error);
+}
+
+/* A claim whose place is refused may stand nevertheless: a server that finds no space left when it
+ * has carried a transaction out answers that (quotaApplierV3.Txn of etcd 3.4 to 3.7), and an answer
+ * may be too long. It is decided by then, so what has this value now is taken away. */
+static int send_undo(struct operation *operation)
+{
+	struct transaction transaction;
+
+	etcd_transaction_init(&transaction);
+	etcd_transaction_require_value(&transaction, &operation->claim.key, operation->value);
+	etcd_transaction_delete(&transaction.then, &operation->claim.key, NULL);
+	return etcd_operation_call(operation, etcd_transaction_finish(&transaction));
+}
+
+static void conclude_undo(struct operation *operation, int error, const Etcd__TxnResponse *answer)
+{
+	fail_place(operation, error ? error : -EIO);
+}
+
+static void undo_place(struct operation *operation)
+{
+	operation->send = send_undo;
+	operation->conclude = conclude_undo;
+	etcd_operation_send_again(operation);
+}
+
 static void conclude_place(struct operation *operation, int error, const Etcd__TxnResponse *answer)
 {
 	struct store_etcd *store = operation->store;
@@ -149,10 +184,10 @@ static void conclude_place(struct operation *operation, int error, const Etcd__T
 		}
 	}
 	if (error) {
-		etcd_slot_give(store, operation->path, operation->parts.slot);
-		store->events->on_placed(store->context, operation->tag, error, NULL, 0, INT64_MAX,
-					 NULL, 0);
-		etcd_operation_end(operation, error);
+		if (error == -EIO)
+			undo_place(operation);
+		else
+			fail_place(operation, error);
 		return;
 	}
 	revision = answer->header->revision;

@@ -8,6 +8,9 @@
  *                      of the former lease is answered and the epoch is raised
  *   SESSION_CONNECTED  told to the engine
  *
+ * Where the servers have no space for the epoch (epoch.c), the session is connected nevertheless,
+ * and tries to raise the epoch every ETCD_REFUSED_MS.
+ *
  * Loop thread only.
  */
 #include <errno.h>
@@ -27,7 +30,6 @@
 #define GRANT	     "/etcdserverpb.Lease/LeaseGrant"
 #define REVOKE	     "/etcdserverpb.Lease/LeaseRevoke"
 #define KEEP_ALIVE   "/etcdserverpb.Lease/LeaseKeepAlive"
-#define TRANSACTION  "/etcdserverpb.KV/Txn"
 
 /* In parts of the session's timeout: how long a keep-alive may go without its answer; and how long
  * after the end of its stream it is opened anew. */
@@ -41,7 +43,6 @@ static const char refused[] = "the servers refuse to keep a session";
 
 /* The steps call one another as answers come. */
 static void ask_for_lease(struct store_etcd *store);
-static void put_epoch(struct store_etcd *store);
 static void keep_alive(struct store_etcd *store);
 
 static void tell(struct store_etcd *store, enum store_session session)
@@ -73,7 +74,7 @@ static void drop_session(struct store_etcd *store)
 	store->session_key = (struct etcd_key){0};
 	store->lease_id = 0;
 	store->epoch = 0;
-	store->resumed = false;
+	store->resumed = store->is_keyless = false;
 	etcd_lease_begin(&store->lease, store->lease.timeout_ms);
 	store->step = SESSION_NONE;
 }
@@ -111,6 +112,12 @@ static void revoke_former(struct store_etcd *store)
 	etcd_store_wake(store);
 }
 
+bool etcd_session_is_refused(const struct store_etcd *store)
+{
+	return store->step == SESSION_WANTED && store->trouble == no_space &&
+	       store->retry_ms != INT64_MAX && grpc_is_connected(store->grpc);
+}
+
 void etcd_session_give_up(struct store_etcd *store)
 {
 	if (store->step == SESSION_CONNECTED ||
@@ -127,19 +134,28 @@ void etcd_session_give_up(struct store_etcd *store)
 }
 
 /* What is wrong, for as long as it is; logged once. */
-static void be_refused(struct store_etcd *store, const char *trouble, const char *text)
+static void note_trouble(struct store_etcd *store, const char *trouble, const char *text)
 {
 	if (store->trouble != trouble)
 		log_error("etcd at %s: %s (%s); trying again every %d s", store->servers, trouble,
 			  text, ETCD_REFUSED_MS / 1000);
 	store->trouble = trouble;
-	store->step = SESSION_WANTED;
 	store->retry_ms = clock_now_ms() + ETCD_REFUSED_MS;
+}
+
+static void be_refused(struct store_etcd *store, const char *trouble, const char *text)
+{
+	note_trouble(store, trouble, text);
+	store->step = SESSION_WANTED;
 }
 
 /* A step was not answered, or refused. */
 static void fail_step(struct store_etcd *store, int status, const char *text)
 {
+	if (store->step == SESSION_CONNECTED) { /* and without its key */
+		store->retry_ms = clock_now_ms() + ETCD_REFUSED_MS;
+		return;
+	}
 	store->step = SESSION_WANTED;
 	switch (etcd_is_undecided(status, text) ? GRPC_UNAVAILABLE : status) {
 	case GRPC_PERMISSION_DENIED:
@@ -167,21 +183,24 @@ static void ask(struct store_etcd *store, const char *method, const void *messag
 {
 	store->step = SESSION_ASKED;
 	store->retry_ms = INT64_MAX;
-	store->asked_ms = clock_now_ms();
-	store->asking = grpc_call(store->grpc, method, message, bytes,
-				  store->ttl_s * 1000 / SILENCES_IN_TIMEOUT, done, store);
-	if (!store->asking)
+	if (!etcd_session_ask(store, method, message, bytes, done))
 		fail_step(store, GRPC_CANCELLED, "");
-	etcd_store_wake(store);
 }
 
 /* The last step */
 
 static void finish(struct store_etcd *store)
 {
+	bool is_told = store->step == SESSION_CONNECTED;
+
+	if (store->is_keyless)
+		note_trouble(store, no_space, "what is held stays held");
+	else
+		store->trouble = NULL;
+	if (is_told)
+		return;
 	store->step = SESSION_CONNECTED;
 	store->resumed = true;
-	store->trouble = NULL;
 	if (!store->keeper)
 		keep_alive(store);
 	tell(store, STORE_CONNECTED);
@@ -189,79 +208,20 @@ static void finish(struct store_etcd *store)
 		etcd_watches_connected(store);
 }
 
-static void on_epoch_put(void *context, int status, const char *text, const void *bytes,
-			 size_t count)
+static void on_epoch(struct store_etcd *store, int status, const char *text)
 {
-	struct store_etcd *store = context;
-	Etcd__TxnResponse *answer;
-	const Etcd__RangeResponse *found = NULL;
-	bool done = false;
-
-	store->asking = NULL;
-	if (status == GRPC_NOT_FOUND) { /* the lease */
-		store->is_over = true;
-		return;
-	}
-	if (status != GRPC_OK) {
-		fail_step(store, status, text);
-		return;
-	}
-	answer = etcd__txn_response__unpack(NULL, count, bytes);
-	if (!answer || !answer->header) {
-		fail_step(store, GRPC_CANCELLED, "");
-		goto free_answer;
-	}
-	done = answer->succeeded;
-	if (done) {
-		etcd_lease_note_proof(&store->lease, store->asked_ms, answer->header->raft_term);
+	if (status == GRPC_OK)
 		finish(store);
-		goto free_answer;
-	}
-	found = etcd_transaction_found(answer, 0);
-	if (!found || found->n_kvs != 1 || found->kvs[0]->value.len != ETCD_EPOCH_BYTES - 1) {
-		log_error("etcd: the key of the session was taken away");
-		store->is_over = true;
-	} else {
-		char text_of_epoch[ETCD_EPOCH_BYTES] = {0};
-
-		memcpy(text_of_epoch, found->kvs[0]->value.data, ETCD_EPOCH_BYTES - 1);
-		store->epoch = strtoull(text_of_epoch, NULL, 16);
-		store->resumed = true;
-		put_epoch(store);
-	}
-free_answer:
-	if (answer)
-		etcd__txn_response__free_unpacked(answer, NULL);
+	else
+		fail_step(store, status, text);
 }
 
-/* Raises the epoch: what was sent before cannot be carried out after that. Whoever raised it
- * further meanwhile, for this session, went before. The first one makes the key. */
-static void put_epoch(struct store_etcd *store)
+static void raise_epoch(struct store_etcd *store)
 {
-	struct transaction transaction;
-	char epoch[ETCD_EPOCH_BYTES];
-	uint8_t *message;
-
-	store->epoch++;
-	etcd_epoch_write(store, epoch);
-	etcd_transaction_init(&transaction);
-	if (store->resumed) {
-		etcd_transaction_require_session(&transaction, store);
-		transaction.when.compares[0].result = ETCD__COMPARE__RESULT__LESS;
-	} else {
-		/* A former attempt may have made it, or may do so later. */
-		etcd_transaction_require_created(&transaction, &store->session_key, 0);
-		etcd_transaction_range(&transaction.otherwise, &store->session_key, NULL);
-	}
-	etcd_transaction_put(&transaction.then, &store->session_key, epoch, store->lease_id);
-	const Etcd__TxnRequest *request = etcd_transaction_finish(&transaction);
-	message = malloc(etcd__txn_request__get_packed_size(request));
-	if (message)
-		ask(store, TRANSACTION, message, etcd__txn_request__pack(request, message),
-		    on_epoch_put);
-	else
-		fail_step(store, GRPC_CANCELLED, "");
-	free(message);
+	if (store->step != SESSION_CONNECTED)
+		store->step = SESSION_ASKED;
+	store->retry_ms = INT64_MAX;
+	etcd_epoch_raise(store, on_epoch);
 }
 
 /* The lease */
@@ -288,7 +248,7 @@ static void on_granted(void *context, int status, const char *text, const void *
 		store->resumed = false;
 		etcd_lease_begin(&store->lease, answer->ttl * 1000);
 		etcd_lease_note_grant(&store->lease, store->asked_ms);
-		put_epoch(store);
+		raise_epoch(store);
 	} else {
 		fail_step(store, GRPC_CANCELLED, "");
 	}
@@ -399,7 +359,7 @@ static void on_kept(void *context, const void *bytes, size_t count)
 		etcd_lease_note_sign(&store->lease, store->kept_ms, clock_now_ms(),
 				     answer->header->raft_term);
 		if (store->step == SESSION_ASKED && !store->asking)
-			put_epoch(store);
+			raise_epoch(store);
 	}
 	if (answer)
 		etcd__lease_keep_alive_response__free_unpacked(answer, NULL);
@@ -476,7 +436,10 @@ void etcd_session_on_time(struct store_etcd *store)
 
 	if (store->retry_ms <= now_ms) {
 		store->retry_ms = INT64_MAX;
-		begin(store);
+		if (store->step == SESSION_CONNECTED)
+			raise_epoch(store);
+		else
+			begin(store);
 	}
 	if (next_keep_ms(store) <= now_ms) {
 		if (store->keeping)

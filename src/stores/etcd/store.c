@@ -28,6 +28,7 @@ enum {
 struct saved_session {
 	int64_t lease;
 	uint64_t epoch;
+	bool is_keyless;
 };
 
 static int store_etcd_descriptor(struct store *base)
@@ -118,8 +119,12 @@ static void resume(struct store *base, int64_t timeout_ms, int64_t saved_ms, boo
 
 static void nudge(struct store *base)
 {
-	grpc_leave(store_etcd_from(base)->grpc);
-	etcd_store_wake(store_etcd_from(base));
+	struct store_etcd *store = store_etcd_from(base);
+
+	if (etcd_session_is_refused(store))
+		return; /* they have answered, and are asked again soon */
+	grpc_leave(store->grpc);
+	etcd_store_wake(store);
 }
 
 static void renew(struct store *base)
@@ -166,6 +171,7 @@ static void save_session(const struct store *base, FILE *out)
 		return;
 	state_number(out, "session", store->lease_id);
 	state_number(out, "epoch", (int64_t)store->epoch);
+	state_flag(out, "keyless", store->is_keyless);
 }
 
 static void *restore_session(struct state_reader *in)
@@ -181,6 +187,7 @@ static void *restore_session(struct state_reader *in)
 	}
 	saved->lease = state_get_number(in, "session", 1, INT64_MAX);
 	saved->epoch = (uint64_t)state_get_number(in, "epoch", 0, INT64_MAX);
+	saved->is_keyless = state_has(in, "keyless");
 	return saved;
 }
 
@@ -317,6 +324,7 @@ static int store_etcd_open(const struct store_options *options, const struct sto
 	if (saved) {
 		store->lease_id = saved->lease;
 		store->epoch = saved->epoch;
+		store->is_keyless = saved->is_keyless;
 		store->resumed = true;
 		if (!etcd_key_of_session(&store->session_key, store->root, saved->lease))
 			goto fail;

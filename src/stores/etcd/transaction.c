@@ -93,6 +93,17 @@ void etcd_transaction_require_session(struct transaction *transaction,
 	etcd_transaction_range(&transaction->otherwise, &store->session_key, NULL);
 }
 
+void etcd_transaction_require_session_to_read(struct transaction *transaction,
+					      const struct store_etcd *store)
+{
+	if (!store->is_keyless) {
+		etcd_transaction_require_session(transaction, store);
+		return;
+	}
+	etcd_transaction_require_created(transaction, &store->session_key, 0);
+	etcd_transaction_range(&transaction->otherwise, &store->session_key, NULL);
+}
+
 static struct transaction_step *add(struct transaction_branch *branch)
 {
 	struct transaction_step *step = &branch->steps[branch->count];
@@ -174,6 +185,18 @@ bool etcd_transaction_was_late(struct store_etcd *store, const Etcd__TxnResponse
 	    memcmp(found->kvs[0]->value.data, epoch, strlen(epoch)) == 0)
 		return false;
 	grpc_leave(store->grpc);
+	return true;
+}
+
+bool etcd_transaction_was_late_to_read(struct store_etcd *store, const Etcd__TxnResponse *answer)
+{
+	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 0);
+
+	if (!store->is_keyless)
+		return etcd_transaction_was_late(store, answer);
+	if (found && found->n_kvs == 0)
+		return false;
+	grpc_leave(store->grpc); /* the key is there again */
 	return true;
 }
 

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Raises the epoch in the session's key (operation.h), by one attempt after the other: what was
+ * sent before cannot be carried out after that.
+ *
+ * Servers that have no space left refuse the epoch, as all that puts a key, but carry out what
+ * deletes and reads (applierV3Capped.Txn and quotaKVServer.Txn of etcd 3.4 to 3.7: by the cost of
+ * what is put). A session that was there before goes on without its key then:
+ *
+ *   the session's key     the attempt                            when it is carried out
+ *   has a lower epoch     put the epoch                          the key has this epoch
+ *     refused             delete the key if its epoch is lower   there is no key: "keyless"
+ *   is not there,
+ *     keyless             put the epoch if there is no key       the key has this epoch
+ *     refused             none but to look for a key             keyless
+ *     else                none                                   the session is lost
+ *
+ * Each attempt has an epoch that is greater than those before, and whatever writes compares the
+ * session's key with that of the latest one. So what was sent on a former connection is not carried
+ * out any more: the comparison of a value fails where there is no key
+ * (applierV3backend.applyCompare). An attempt whose answer is lost may be carried out later. It
+ * cannot delete a key that a later one has put, as that has a greater epoch; and what it puts has
+ * an epoch that nothing compares, and is found by the next attempt, or by the next heartbeat. One
+ * that was refused for want of space may have been carried out, too (quotaApplierV3.Txn).
+ *
+ * Without its key the session writes nothing, so that there is nothing which might come late when
+ * it connects anew, keyless again.
+ *
+ * Loop thread only.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "stores/etcd/operation.h"
+
+#define TRANSACTION "/etcdserverpb.KV/Txn"
+
+/* In parts of the session's timeout: how long an answer is awaited. */
+enum { SILENCES_IN_TIMEOUT = 4 };
+
+static void put_epoch(struct store_etcd *store);
+static void delete_key(struct store_etcd *store);
+
+bool etcd_session_ask(struct store_etcd *store, const char *method, const void *message,
+		      size_t bytes, void (*done)(void *, int, const char *, const void *, size_t))
+{
+	store->asked_ms = clock_now_ms();
+	store->asking = grpc_call(store->grpc, method, message, bytes,
+				  store->ttl_s * 1000 / SILENCES_IN_TIMEOUT, done, store);
+	etcd_store_wake(store);
+	return store->asking != NULL;
+}
+
+static void end(struct store_etcd *store, int status, const char *text)
+{
+	store->on_epoch(store, status, text);
+}
+
+static void end_well(struct store_etcd *store, const Etcd__TxnResponse *answer)
+{
+	etcd_lease_note_proof(&store->lease, store->asked_ms, answer->header->raft_term);
+	end(store, GRPC_OK, "");
+}
+
+static void be_robbed(struct store_etcd *store)
+{
+	log_error("etcd: the key of the session was taken away");
+	store->is_over = true;
+}
+
+/* Reads the answer to an attempt. Returns false if there is none, which was told. */
+static bool read_attempt(struct store_etcd *store, int status, const char *text, const void *bytes,
+			 size_t count, Etcd__TxnResponse **ret)
+{
+	if (status == GRPC_NOT_FOUND) { /* the lease */
+		store->is_over = true;
+		return false;
+	}
+	*ret = status == GRPC_OK ? etcd__txn_response__unpack(NULL, count, bytes) : NULL;
+	if (*ret && (*ret)->header)
+		return true;
+	if (*ret)
+		etcd__txn_response__free_unpacked(*ret, NULL);
+	end(store, status == GRPC_OK ? GRPC_CANCELLED : status, text);
+	return false;
+}
+
+/* The epoch in the key that an attempt has found. Returns false if there is none. */
+static bool find_epoch(const Etcd__TxnResponse *answer, uint64_t *ret)
+{
+	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 0);
+	char text[ETCD_EPOCH_BYTES] = {0};
+
+	if (!found || found->n_kvs != 1 || found->kvs[0]->value.len != ETCD_EPOCH_BYTES - 1)
+		return false;
+	memcpy(text, found->kvs[0]->value.data, ETCD_EPOCH_BYTES - 1);
+	*ret = strtoull(text, NULL, 16);
+	return true;
+}
+
+/* Asks for what the transaction does, on the condition that the key has a lower epoch, or that
+ * there is none; else for the key. */
+static void attempt(struct store_etcd *store, struct transaction *transaction, bool makes_key,
+		    void (*done)(void *, int, const char *, const void *, size_t))
+{
+	const Etcd__TxnRequest *request;
+	uint8_t *message;
+
+	if (makes_key) {
+		etcd_transaction_require_created(transaction, &store->session_key, 0);
+		etcd_transaction_range(&transaction->otherwise, &store->session_key, NULL);
+	} else {
+		etcd_transaction_require_session(transaction, store);
+		transaction->when.compares[0].result = ETCD__COMPARE__RESULT__LESS;
+	}
+	request = etcd_transaction_finish(transaction);
+	message = malloc(etcd__txn_request__get_packed_size(request));
+	if (!message || !etcd_session_ask(store, TRANSACTION, message,
+					  etcd__txn_request__pack(request, message), done))
+		end(store, GRPC_CANCELLED, "");
+	free(message);
+}
+
+/* With space */
+
+static void on_put(void *context, int status, const char *text, const void *bytes, size_t count)
+{
+	struct store_etcd *store = context;
+	Etcd__TxnResponse *answer;
+
+	store->asking = NULL;
+	if (status == GRPC_RESOURCE_EXHAUSTED && store->resumed &&
+	    store->step != SESSION_CONNECTED) {
+		store->makes_key = store->is_keyless;
+		store->is_keyless = true;
+		delete_key(store);
+		return;
+	}
+	if (!read_attempt(store, status, text, bytes, count, &answer))
+		return;
+	if (answer->succeeded) {
+		store->is_keyless = false;
+		end_well(store, answer);
+	} else if (find_epoch(answer, &store->epoch)) {
+		/* Whoever raised it further meanwhile, for this session, went before. */
+		store->resumed = true;
+		store->makes_key = false;
+		put_epoch(store);
+	} else if (store->is_keyless && !store->makes_key) {
+		store->makes_key = true;
+		put_epoch(store);
+	} else {
+		be_robbed(store);
+	}
+	etcd__txn_response__free_unpacked(answer, NULL);
+}
+
+static void put_epoch(struct store_etcd *store)
+{
+	struct transaction transaction;
+	char epoch[ETCD_EPOCH_BYTES];
+
+	store->epoch++;
+	etcd_epoch_write(store, epoch);
+	etcd_transaction_init(&transaction);
+	etcd_transaction_put(&transaction.then, &store->session_key, epoch, store->lease_id);
+	attempt(store, &transaction, store->makes_key, on_put);
+}
+
+void etcd_epoch_raise(struct store_etcd *store,
+		      void (*done)(struct store_etcd *store, int status, const char *text))
+{
+	store->on_epoch = done;
+	/* The first one makes the key; a former attempt may have made it, or may do so later. */
+	store->makes_key = !store->resumed || store->is_keyless;
+	put_epoch(store);
+}
+
+/* Without */
+
+static void on_deleted(void *context, int status, const char *text, const void *bytes, size_t count)
+{
+	struct store_etcd *store = context;
+	Etcd__TxnResponse *answer;
+
+	store->asking = NULL;
+	if (!read_attempt(store, status, text, bytes, count, &answer))
+		return;
+	if (answer->succeeded)
+		end_well(store, answer);
+	else if (find_epoch(answer, &store->epoch))
+		delete_key(store);
+	else if (store->makes_key)
+		end_well(store, answer);
+	else
+		be_robbed(store);
+	etcd__txn_response__free_unpacked(answer, NULL);
+}
+
+static void delete_key(struct store_etcd *store)
+{
+	struct transaction transaction;
+
+	store->epoch++;
+	etcd_transaction_init(&transaction);
+	etcd_transaction_delete(&transaction.then, &store->session_key, NULL);
+	attempt(store, &transaction, false, on_deleted);
+}
