@@ -126,6 +126,7 @@ struct file_ask {
 		struct file_read *reader;
 	};
 	int64_t sent_ms;
+	uint64_t serial; /* engine->serials by then: what it shows of a file with a later one is old */
 	size_t count;
 	struct store_step steps[]; /* the first one's path is what is read */
 };

@@ -228,31 +228,42 @@ static void on_changed(struct store_change *change, int error)
 	finish(engine);
 }
 
-/* A heartbeat had missed it. */
-static void note_missed(struct lockfile *file, int error, const struct store_claim *claim)
+/* Whether what was read is the file of this host. */
+static bool is_file(const struct lockfile *file, int error, const struct store_claim *claim)
+{
+	return error == 0 && engine_is_of_session(file->engine, claim) &&
+	       lockfile_has_line(claim->data, claim->data_bytes, file->line);
+}
+
+/* What was read at the path of a file of this host, and asked for when that was in the books
+ * already. Takes the file, if it is gone. */
+static void note_seen(struct lockfile *file, int error, const struct store_claim *claim)
 {
 	struct engine *engine = file->engine;
-	bool there = error == 0 && engine_is_of_session(engine, claim) &&
-		     lockfile_has_line(claim->data, claim->data_bytes, file->line);
 
-	if ((error != 0 && error != -ENOENT) || there || lockfile_is_busy(engine, file->path))
+	if ((error != 0 && error != -ENOENT) || is_file(file, error, claim) ||
+	    lockfile_is_busy(engine, file->path))
 		return; /* the next one tells more */
 	lockfile_end(file, LOCKFILE_TAKEN);
 	engine_hurry_beat(engine); /* there may be more of them */
 }
 
-static void answer_read(struct file_read *read, int error, const struct store_claim *claim)
+/* Whoever asked may act upon it at once: what is not there can be made. So the file is gone before
+ * that is told. */
+static void answer_read(struct file_read *read, uint64_t serial, int error,
+			const struct store_claim *claim)
 {
 	struct engine *engine = read->engine;
-	const struct lockfile *file = lockfile_find(engine, read->path);
+	struct lockfile *file = lockfile_find(engine, read->path);
 	void *cookie = read->cookie;
 
 	if (error == -ECONNRESET) {
 		engine_retry_in(engine, RETRY_SOON_MS);
 		return;
 	}
-	bool ours = error == 0 && file != NULL && engine_is_of_session(engine, claim) &&
-		    lockfile_has_line(claim->data, claim->data_bytes, file->line);
+	bool ours = file != NULL && is_file(file, error, claim);
+	if (file != NULL && file->serial <= serial)
+		note_seen(file, error, claim);
 	free_read(read);
 	decisions_tell_file(engine, cookie, error, error == 0 ? claim : NULL, ours);
 }
@@ -263,6 +274,7 @@ static void on_read(struct store_read *store_read, int error, const struct store
 	struct engine *engine = ask->engine;
 	void *asker = ask->asker;
 	enum file_ask_kind kind = ask->kind;
+	uint64_t serial = ask->serial;
 
 	if (is_forgotten(ask))
 		return;
@@ -276,9 +288,9 @@ static void on_read(struct store_read *store_read, int error, const struct store
 	if (kind == ASK_LOOK)
 		alteration_looked(asker, error, claim);
 	else if (kind == ASK_MISSED)
-		note_missed(asker, error, claim);
+		note_seen(asker, error, claim);
 	else
-		answer_read(asker, error, claim);
+		answer_read(asker, serial, error, claim);
 	finish(engine);
 }
 

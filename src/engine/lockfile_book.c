@@ -185,6 +185,7 @@ struct file_ask *file_ask_send(struct engine *engine, enum file_ask_kind kind, v
 	ask->kind = kind;
 	ask->asker = asker;
 	ask->sent_ms = engine->now_ms;
+	ask->serial = engine->serials;
 	ask->count = count;
 	DL_APPEND(engine->file_asks, ask);
 	engine_ask_file(ask);

@@ -312,6 +312,42 @@ static void test_taken_away(void **state)
 	assert_result(&other, 0);
 }
 
+/* Whoever has looked and found it gone makes it anew at once, before the next heartbeat. */
+static void test_taken_and_read(void **state)
+{
+	struct world *world = *state;
+	const struct store_step remove = {.kind = STEP_REMOVE, .path = "d//a"};
+	const struct store_step take = {.kind = STEP_TAKE, .path = "d//a", .text = "3\n"};
+	struct call call, other;
+
+	call_make(&call, &world->one, "d//a", "1\n");
+	settle(world);
+	assert_result(&call, 0);
+	call_alter(&other, &world->two, &remove, 1, LIMIT_MS);
+	settle(world);
+	assert_result(&other, 0);
+	call_read(&call, &world->one, "d//a");
+	settle(world);
+	assert_result(&call, -ENOENT);
+	assert_string_equal(world->one.gone, "d//a taken, ");
+	call_make(&call, &world->one, "d//a", "2\n");
+	settle(world);
+	assert_result(&call, 0);
+
+	/* Likewise one in whose place there is another. */
+	call_alter(&other, &world->two, &take, 1, LIMIT_MS);
+	settle(world);
+	assert_result(&other, 0);
+	call_read(&call, &world->one, "d//a");
+	settle(world);
+	assert_result(&call, 0);
+	assert_false(call.ours);
+	assert_string_equal(world->one.gone, "d//a taken, d//a taken, ");
+	call_remove(&other, &world->two, "d//a");
+	settle(world);
+	assert_result(&other, 0);
+}
+
 /* A file that was made is not told to be before the session is known to live. */
 static void test_barred(void **state)
 {
@@ -418,6 +454,7 @@ int main(void)
 		TEST(removal_in_doubt),
 		TEST(session_lost),
 		TEST(taken_away),
+		TEST(taken_and_read),
 		TEST(barred),
 		TEST(barred_rename),
 		TEST(no_such_files),
