@@ -71,8 +71,12 @@ static struct inode *take_over(struct asking *asking)
 {
 	struct inode *inode = inode_of(asking);
 
-	if (inode == NULL || inode->parent == NULL)
-		return inode;
+	if (inode == NULL)
+		return NULL;
+	if (inode->parent == NULL) { /* the name went meanwhile: what was read is not the inode's */
+		asking->read_error = 0;
+		return inode->handles > 0 ? inode : NULL;
+	}
 	if (asking->read_error == 0 && lasting_is_same(inode, &asking->facts)) {
 		asking->read_error = lasting_update(inode, &asking->facts);
 		if (asking->read_error == 0)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Names in directories of `style = file`: they are looked up, made, linked, renamed and removed in
- * the store. A name that this host has made it knows; any other one is read each time, and may be
- * gone, or another one, the next time. Loop thread only.
+ * the store. A name that this host has made it knows, as long as it would hear of a removal by
+ * another host (engine_knows_file()); any other one is read each time, and may be gone, or another
+ * one, the next time. Loop thread only.
  */
 #include <errno.h>
 #include <linux/fs.h> /* RENAME_NOREPLACE */
@@ -24,6 +25,12 @@
 static bool is_ours(const struct inode *inode)
 {
 	return inode != NULL && inode->lasting->is_ours;
+}
+
+/* Whether the name is this host's, without asking. */
+static bool stands(const struct inode *inode)
+{
+	return is_ours(inode) && engine_knows_file(inode->shard->engine, inode->lasting->path);
 }
 
 static struct inode *parent_of(const struct asking *asking)
@@ -75,7 +82,7 @@ void lasting_lookup(fuse_req_t req, struct inode *parent, const char *name)
 {
 	struct inode *inode = inode_child(parent, name);
 
-	if (is_ours(inode) && engine_has_file(inode->shard->engine, inode->lasting->path)) {
+	if (stands(inode)) {
 		reply_entry(req, inode);
 		return;
 	}
@@ -222,7 +229,7 @@ void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t
 		  const char *target)
 {
 	struct inode *inode = inode_child(parent, name);
-	int error = is_ours(inode) ? -EEXIST : prepare(req, parent, name, mode, &inode);
+	int error = stands(inode) ? -EEXIST : prepare(req, parent, name, mode, &inode);
 
 	if (error == 0 && target != NULL) {
 		error = text_set(inode, target, strlen(target), inode->maker);
@@ -304,7 +311,7 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 		error = -EXDEV;
 	else if (lasting_links(inode) >= LINKS_MAX)
 		error = -EMLINK;
-	else if (is_ours(inode_child(parent, name)))
+	else if (stands(inode_child(parent, name)))
 		error = -EEXIST;
 	if (error == 0)
 		error = prepare(req, parent, name, inode->mode, &made_inode);

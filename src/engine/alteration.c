@@ -137,10 +137,11 @@ static void drop_former_files(struct alteration *alteration)
 		struct lockfile *file = lockfile_find(alteration->engine, step->turn->path);
 		bool removes = step->kind == STEP_REMOVE || step->kind == STEP_TAKE;
 
-		if (file == NULL || !removes)
+		if (file == NULL || (!removes && step->kind != STEP_MAKE))
 			continue;
-		if (alteration->undoing)
-			lockfile_end(file, LOCKFILE_TAKEN); /* who asked was not told */
+		/* Who asked was not told; or it had gone before, as it could be made. */
+		if (alteration->undoing || step->kind == STEP_MAKE)
+			lockfile_end(file, LOCKFILE_TAKEN);
 		else
 			lockfile_free(file);
 	}
@@ -164,8 +165,14 @@ static bool add_files(struct alteration *alteration)
 		}
 		return false;
 	}
-	for (size_t i = 0; i < alteration->count; i++)
+	for (size_t i = 0; i < alteration->count; i++) {
+		struct lockfile *made = alteration->steps[i].made;
+		if (made == NULL)
+			continue;
+		lockfile_note_seen(made);
+		lockfile_watch_later(made);
 		alteration->steps[i].made = NULL;
+	}
 	return true;
 }
 
@@ -320,11 +327,29 @@ static bool meets_own(const struct alteration *alteration)
 {
 	for (size_t i = 0; i < alteration->count; i++) {
 		const struct alteration_step *step = &alteration->steps[i];
-		if (step->kind == STEP_MAKE &&
-		    lockfile_find(alteration->engine, step->turn->path) != NULL)
+		const struct lockfile *file = lockfile_find(alteration->engine, step->turn->path);
+		if (step->kind == STEP_MAKE && file != NULL && lockfile_is_known(file))
 			return true;
 	}
 	return false;
+}
+
+/* Whether files of this host that it is to change have to be looked for first: what is there may be
+ * another host's by now. */
+static bool looks_for_own(const struct alteration *alteration)
+{
+	bool looks = false;
+
+	for (size_t i = 0; i < alteration->count; i++) {
+		const struct alteration_step *step = &alteration->steps[i];
+		struct lockfile *file = lockfile_find(alteration->engine, step->turn->path);
+		if (!is_of_own(step) || step->kind == STEP_CHECK || lockfile_is_known(file))
+			continue;
+		if (!lockfile_look(file))
+			engine_retry_in(alteration->engine, RETRY_MEMORY_MS);
+		looks = true;
+	}
+	return looks;
 }
 
 /* What the store is asked to do. Returns how many steps there are. */
@@ -394,7 +419,7 @@ void alteration_go_on(struct alteration *alteration)
 			conclude(alteration, -ENOENT);
 		else if (!alteration->removes && meets_own(alteration))
 			conclude(alteration, -EEXIST);
-		else
+		else if (alteration->removes || !looks_for_own(alteration))
 			send(alteration);
 		break;
 	case ALTERATION_DOUBTFUL:
@@ -620,9 +645,10 @@ void lockfiles_lose_session(struct engine *engine)
 	}
 	DL_FOREACH_SAFE (engine->file_asks, ask, next) {
 		ask->asker = NULL;
-		if (!ask->sent)
+		if (!ask->sent || ask->kind == ASK_WATCH)
 			file_ask_free(ask);
 	}
+	engine->watches_sent = 0;
 }
 
 void file_read_send(struct file_read *read)
@@ -669,4 +695,5 @@ void lockfiles_resume(struct engine *engine)
 	DL_FOREACH (engine->file_reads, read) {
 		file_read_send(read);
 	}
+	lockfiles_watch(engine);
 }

@@ -5,6 +5,7 @@
  *
  *   lockfile.c          calls, and the store's answers
  *   alteration.c        the life of an alteration
+ *   lockfile_watch.c    watches of files of this host
  *   lockfile_book.c     files of this host, whose turn it is to alter one, questions to the store
  *   lockfile_save.c     all that as text
  *   lockfile_restore.c  and read again
@@ -21,8 +22,14 @@ struct lockfile {
 	struct state_item item;
 	struct engine *engine;
 	uint64_t serial;
-	uint32_t proof_round;  /* in which a heartbeat has shown last that it stands */
-	struct file_ask *ask;  /* it is looked for; NULL: it is not */
+	uint32_t proof_round;	      /* in which a heartbeat has shown last that it stands */
+	struct file_ask *ask;	      /* it is looked for; NULL: it is not */
+	struct file_ask *watch;	      /* NULL: the store watches it not */
+	struct timer timer;	      /* when that is to be; lockfile_watch.c */
+	struct lockfile *prev, *next; /* in engine->unwatched */
+	bool is_unwatched;	      /* it is there */
+	bool watched;		      /* the store would have told if it had gone */
+	int64_t seen_ms;       /* when it was known last to stand; INT64_MIN: that is not known */
 	char *line;	       /* the first of its text; behind the path */
 	enum lockfile_end end; /* of one that is gone */
 	char path[];
@@ -102,7 +109,8 @@ enum file_ask_kind {
 	ASK_ALTER,  /* of an alteration: its steps, or the removal of what it has made; */
 	ASK_SYNC,   /* nothing, so that what is read after it is new; */
 	ASK_LOOK,   /* what there is for its next step */
-	ASK_MISSED, /* of a file of this host: a heartbeat has missed it */
+	ASK_MISSED, /* of a file of this host: a heartbeat has missed it, or it is not known */
+	ASK_WATCH,  /* the same: its watch, which is answered several times */
 	ASK_READ,   /* of a file_read */
 	ASK_LIST,
 };
@@ -114,18 +122,22 @@ struct file_ask {
 		struct store_read read;
 		struct store_files files;
 	};
+	struct watcher watcher; /* WATCH: by that */
 	struct engine *engine;
 	struct file_ask *prev, *next; /* in engine->file_asks */
 	enum file_ask_kind kind;
-	bool sent;   /* the store will answer, or */
-	bool failed; /* had no memory for it */
-	union {	     /* all NULL: nobody wants to know any more */
+	bool answered; /* WATCH: once, at least */
+	bool sent;     /* the store will answer, or */
+	bool failed;   /* had no memory for it */
+	union {	       /* all NULL: nobody wants to know any more */
 		void *asker;
 		struct alteration *alteration;
 		struct lockfile *file;
 		struct file_read *reader;
 	};
 	int64_t sent_ms;
+	uint64_t serial; /* engine->serials by then: what it shows of a file with a later one is old
+			  */
 	size_t count;
 	struct store_step steps[]; /* the first one's path is what is read */
 };
@@ -143,6 +155,9 @@ extern const struct file_answers engine_file_answers;
 /* Limits that have passed; and when the next one does, INT64_MAX if there is none. */
 void lockfiles_end_time(struct engine *engine);
 int64_t lockfiles_deadline(const struct engine *engine);
+
+/* The books are in order again: what can go on does, and callers are told. */
+void lockfiles_finish(struct engine *engine);
 
 /* Frees everything. */
 void lockfiles_destroy(struct engine *engine);
@@ -166,6 +181,13 @@ void lockfile_end(struct lockfile *file, enum lockfile_end why);
 /* Whether an alteration about that path is not decided. O(1). */
 bool lockfile_is_busy(const struct engine *engine, const char *path);
 
+/* Whether one may have been sent: what there is may be its work. */
+bool lockfile_is_in_flux(const struct engine *engine, const char *path);
+
+/* Asks for what there is at the file's path, if that is not asked already. Returns false if there
+ * is no memory. */
+bool lockfile_look(struct lockfile *file);
+
 /* The steps are the last in the turns of their paths; and are in none. Returns 0 or -ENOMEM. */
 int step_queue(struct alteration_step *step, const char *path);
 void step_leave(struct alteration_step *step);
@@ -182,6 +204,26 @@ void file_ask_forget(struct file_ask **ask);
 
 /* A heartbeat has missed what has the path. Returns whether that is a file of this host. */
 bool lockfile_missed(struct engine *engine, const char *path);
+
+/* lockfile_watch.c */
+
+/* It stands now. */
+void lockfile_note_seen(struct lockfile *file);
+
+/* Whether another host cannot have taken it away, but for a moment ago. */
+bool lockfile_is_known(const struct lockfile *file);
+
+/* It is to be watched: when it has lived a while; as soon as possible. */
+void lockfile_watch_later(struct lockfile *file);
+void lockfile_watch_soon(struct lockfile *file);
+
+/* Files whose time has come; and the calls of watch() that are possible now. */
+void lockfiles_grow_up(struct engine *engine);
+void lockfiles_watch(struct engine *engine);
+
+/* The store's on_read() and on_watched(). */
+void lockfile_watch_read(struct file_ask *ask, const char *text);
+void lockfile_watch_ended(struct file_ask *ask, int error);
 
 /* alteration.c */
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "engine/alteration.h"
 #include "engine/claim.h"
 #include "engine/decide.h"
 #include "engine/delay.h"
@@ -263,9 +264,27 @@ static void note_read(struct rival *rival, const char *text, uint32_t version)
 	queue_look_for_cycles(lock);
 }
 
+/* By the tag of its watch. */
+static struct rival *rival_watching(struct watcher *watcher)
+{
+	return (struct rival *)((char *)watcher - offsetof(struct rival, watcher));
+}
+
+static struct file_ask *ask_watching(struct watcher *watcher)
+{
+	return (struct file_ask *)((char *)watcher - offsetof(struct file_ask, watcher));
+}
+
 static void on_read(void *context, void *tag, const char *text, uint32_t version)
 {
-	struct rival *rival = tag;
+	struct watcher *watcher = tag;
+
+	if (watcher->of_file) {
+		lockfile_watch_read(ask_watching(watcher), text);
+		lockfiles_finish(context);
+		return;
+	}
+	struct rival *rival = rival_watching(watcher);
 	struct lock *lock = rival->place.lock;
 
 	note_read(rival, text, version);
@@ -366,7 +385,14 @@ static void end_rival(struct rival *rival)
 
 static void on_watched(void *context, void *tag, int error)
 {
-	struct rival *rival = tag;
+	struct watcher *watcher = tag;
+
+	if (watcher->of_file) {
+		lockfile_watch_ended(ask_watching(watcher), error);
+		lockfiles_finish(context);
+		return;
+	}
+	struct rival *rival = rival_watching(watcher);
 	struct lock *lock = rival->place.lock;
 
 	rival->sent = false;

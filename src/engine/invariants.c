@@ -261,6 +261,18 @@ static bool has_turn(const struct alteration *alteration)
 	return first;
 }
 
+/* Whether a file that it is to change is looked for. */
+static bool looks(const struct alteration *alteration)
+{
+	for (size_t i = 0; i < alteration->count; i++) {
+		const struct lockfile *file =
+			lockfile_find(alteration->engine, alteration->steps[i].turn->path);
+		if (file != NULL && file->ask != NULL)
+			return true;
+	}
+	return false;
+}
+
 static void check_alteration(const struct alteration *alteration)
 {
 	const struct engine *engine = alteration->engine;
@@ -275,7 +287,7 @@ static void check_alteration(const struct alteration *alteration)
 		     path, "an alteration knows its question");
 	switch (alteration->state) {
 	case ALTERATION_WANTED:
-		require_file(idle || !first || alteration->former, path,
+		require_file(idle || !first || alteration->former || looks(alteration), path,
 			     "an alteration is sent as soon as it may be");
 		break;
 	case ALTERATION_SENT:
@@ -316,6 +328,13 @@ static void check_lockfiles(const struct engine *engine)
 			     "a file ends with its session");
 		require_file(file->ask == NULL || file->ask->file == file, file->path,
 			     "a file knows who looks for it");
+		require_file(file->watch == NULL || file->watch->file == file, file->path,
+			     "a file knows its watch");
+		require_file(file->watch != NULL || !file->watched, file->path,
+			     "what is watched has a watch");
+		require_file(
+			(file->watch != NULL) + file->is_unwatched + (file->timer.place != 0) == 1,
+			file->path, "a file is watched, or is to be");
 	}
 	DL_FOREACH (engine->file_reads, read) {
 		require_file(read->ask != NULL || engine->session != STORE_CONNECTED ||

@@ -144,18 +144,22 @@ void lockfiles_end_time(struct engine *engine)
 			  -ETIMEDOUT);
 	if (engine->turns_changed)
 		lockfiles_resume(engine);
+	lockfiles_grow_up(engine);
 }
 
 int64_t lockfiles_deadline(const struct engine *engine)
 {
 	const struct timer *alteration = timers_first(&engine->alteration_timers);
 	const struct timer *read = timers_first(&engine->file_read_timers);
+	const struct timer *watch = timers_first(&engine->watch_timers);
 	int64_t deadline_ms = INT64_MAX;
 
 	if (alteration != NULL)
 		deadline_ms = alteration->due_ms;
 	if (read != NULL && read->due_ms < deadline_ms)
 		deadline_ms = read->due_ms;
+	if (watch != NULL && watch->due_ms < deadline_ms)
+		deadline_ms = watch->due_ms;
 	return deadline_ms;
 }
 
@@ -174,6 +178,7 @@ void lockfiles_destroy(struct engine *engine)
 		file_ask_free(engine->file_asks);
 	timers_finish(&engine->alteration_timers);
 	timers_finish(&engine->file_read_timers);
+	timers_finish(&engine->watch_timers);
 }
 
 /* What this host has */
@@ -182,6 +187,11 @@ bool engine_has_file(const struct engine *engine, const char *path)
 {
 	return lockfile_find(engine, path) != NULL && !lockfile_is_busy(engine, path) &&
 	       engine->now_ms < engine_lease_end(engine);
+}
+
+bool engine_knows_file(const struct engine *engine, const char *path)
+{
+	return engine_has_file(engine, path) && lockfile_is_known(lockfile_find(engine, path));
 }
 
 size_t engine_files_count(const struct engine *engine)
@@ -200,8 +210,7 @@ static bool is_forgotten(struct file_ask *ask)
 	return true;
 }
 
-/* The books are in order again. */
-static void finish(struct engine *engine)
+void lockfiles_finish(struct engine *engine)
 {
 	if (engine->turns_changed)
 		lockfiles_resume(engine);
@@ -225,34 +234,61 @@ static void on_changed(struct store_change *change, int error)
 		alteration_synced(alteration, error);
 	else
 		alteration_answered(alteration, error);
-	finish(engine);
+	lockfiles_finish(engine);
 }
 
-/* A heartbeat had missed it. */
-static void note_missed(struct lockfile *file, int error, const struct store_claim *claim)
+/* Whether what was read is the file of this host. */
+static bool is_file(const struct lockfile *file, int error, const struct store_claim *claim)
+{
+	return error == 0 && engine_is_of_session(file->engine, claim) &&
+	       lockfile_has_line(claim->data, claim->data_bytes, file->line);
+}
+
+/* What was read at the path of a file of this host, and asked for when that was in the books
+ * already. Takes the file, if it is gone. */
+static void note_found(struct lockfile *file, int error, const struct store_claim *claim)
 {
 	struct engine *engine = file->engine;
-	bool there = error == 0 && engine_is_of_session(engine, claim) &&
-		     lockfile_has_line(claim->data, claim->data_bytes, file->line);
 
-	if ((error != 0 && error != -ENOENT) || there || lockfile_is_busy(engine, file->path))
+	if ((error != 0 && error != -ENOENT) || lockfile_is_in_flux(engine, file->path))
 		return; /* the next one tells more */
+	if (is_file(file, error, claim)) {
+		lockfile_note_seen(file);
+		return;
+	}
 	lockfile_end(file, LOCKFILE_TAKEN);
 	engine_hurry_beat(engine); /* there may be more of them */
 }
 
-static void answer_read(struct file_read *read, int error, const struct store_claim *claim)
+/* Who alters it may wait for that. */
+static void note_looked(struct lockfile *file, int error, const struct store_claim *claim)
+{
+	struct engine *engine = file->engine;
+	bool waits = lockfile_is_busy(engine, file->path);
+
+	note_found(file, error, claim);
+	if (error == 0 || error == -ENOENT)
+		engine->turns_changed |= waits;
+	else if (waits)
+		engine_retry_in(engine, error == -ECONNRESET ? RETRY_SOON_MS : RETRY_LATER_MS);
+}
+
+/* Whoever asked may act upon it at once: what is not there can be made. So the file is gone before
+ * that is told. */
+static void answer_read(struct file_read *read, uint64_t serial, int error,
+			const struct store_claim *claim)
 {
 	struct engine *engine = read->engine;
-	const struct lockfile *file = lockfile_find(engine, read->path);
+	struct lockfile *file = lockfile_find(engine, read->path);
 	void *cookie = read->cookie;
 
 	if (error == -ECONNRESET) {
 		engine_retry_in(engine, RETRY_SOON_MS);
 		return;
 	}
-	bool ours = error == 0 && file != NULL && engine_is_of_session(engine, claim) &&
-		    lockfile_has_line(claim->data, claim->data_bytes, file->line);
+	bool ours = file != NULL && is_file(file, error, claim);
+	if (file != NULL && file->serial <= serial)
+		note_found(file, error, claim);
 	free_read(read);
 	decisions_tell_file(engine, cookie, error, error == 0 ? claim : NULL, ours);
 }
@@ -263,6 +299,7 @@ static void on_read(struct store_read *store_read, int error, const struct store
 	struct engine *engine = ask->engine;
 	void *asker = ask->asker;
 	enum file_ask_kind kind = ask->kind;
+	uint64_t serial = ask->serial;
 
 	if (is_forgotten(ask))
 		return;
@@ -276,10 +313,10 @@ static void on_read(struct store_read *store_read, int error, const struct store
 	if (kind == ASK_LOOK)
 		alteration_looked(asker, error, claim);
 	else if (kind == ASK_MISSED)
-		note_missed(asker, error, claim);
+		note_looked(asker, error, claim);
 	else
-		answer_read(asker, error, claim);
-	finish(engine);
+		answer_read(asker, serial, error, claim);
+	lockfiles_finish(engine);
 }
 
 static void on_listed(struct store_files *files, int error, const char *const *names, size_t count)
@@ -299,7 +336,7 @@ static void on_listed(struct store_files *files, int error, const char *const *n
 	void *cookie = read->cookie;
 	free_read(read);
 	decisions_tell_files(engine, cookie, error, names, count);
-	finish(engine);
+	lockfiles_finish(engine);
 }
 
 const struct file_answers engine_file_answers = {

@@ -35,6 +35,10 @@
  * text then. What nobody takes up in time is undone as if its limit had passed; until then other
  * calls about its paths wait behind it.
  *
+ * A file of this host that another host may have taken away unseen (engine_knows_file()) is read
+ * before it is replaced or removed: another host's may be in its place. Nor is a call that makes it
+ * refused without asking the store.
+ *
  * All of it is bounded by the caller's limit, and is not interrupted by signals.
  *
  * Loop thread only.
@@ -86,6 +90,10 @@ int engine_list_files(struct engine *engine, const char *directory, int64_t limi
 
 /* Whether the file of that path is of this host, and its session is certain to live now. O(1). */
 bool engine_has_file(const struct engine *engine, const char *path);
+
+/* The same, and no other host has taken it away: the store would have told, but for a moment ago
+ * (lockfile_watch.c). If not, engine_read_file() tells. O(1). */
+bool engine_knows_file(const struct engine *engine, const char *path);
 
 /* How many of those there are. O(1). */
 size_t engine_files_count(const struct engine *engine);

@@ -42,16 +42,31 @@ struct lockfile *lockfile_create(struct engine *engine, const char *path, const 
 	if (file == NULL)
 		return NULL;
 	file->engine = engine;
+	file->seen_ms = INT64_MIN;
 	memcpy(file->path, path, path_bytes);
 	file->line = file->path + path_bytes;
 	memcpy(file->line, text, bytes);
 	return file;
 }
 
+/* Nobody waits for its watch any more. */
+static void leave_watch(struct lockfile *file)
+{
+	struct engine *engine = file->engine;
+
+	timers_clear(&engine->watch_timers, &file->timer);
+	if (file->is_unwatched)
+		DL_DELETE(engine->unwatched, file);
+	file->is_unwatched = false;
+	file_ask_forget(&file->watch);
+}
+
 bool lockfile_add(struct lockfile *file)
 {
 	struct engine *engine = file->engine;
 
+	if (timers_reserve(&engine->watch_timers, HASH_COUNT(engine->lockfiles) + 1) < 0)
+		return false;
 	HASH_ADD_STR(engine->lockfiles, path, file);
 	if (file->hh.tbl == NULL)
 		return false;
@@ -68,6 +83,7 @@ void lockfile_free(struct lockfile *file)
 		HASH_DEL(file->engine->lockfiles, file);
 		engine_unmark(file->engine, &file->item);
 	}
+	leave_watch(file);
 	file_ask_forget(&file->ask);
 	free(file);
 }
@@ -87,8 +103,12 @@ void lockfile_end(struct lockfile *file, enum lockfile_end why)
 
 	if (why == LOCKFILE_TAKEN)
 		log_taken(file->path);
+	/* Who was to change it waits for nothing any more. */
+	if (lockfile_is_busy(engine, file->path) && !lockfile_is_in_flux(engine, file->path))
+		engine->turns_changed = true;
 	HASH_DEL(engine->lockfiles, file);
 	engine_unmark(engine, &file->item);
+	leave_watch(file);
 	file_ask_forget(&file->ask);
 	file->end = why;
 	decisions_add_end(engine, file);
@@ -106,6 +126,12 @@ static struct turn *find_turn(const struct engine *engine, const char *path)
 bool lockfile_is_busy(const struct engine *engine, const char *path)
 {
 	return find_turn(engine, path) != NULL;
+}
+
+bool lockfile_is_in_flux(const struct engine *engine, const char *path)
+{
+	const struct turn *turn = find_turn(engine, path);
+	return turn != NULL && turn->steps->alteration->state != ALTERATION_WANTED;
 }
 
 int step_queue(struct alteration_step *step, const char *path)
@@ -181,10 +207,12 @@ struct file_ask *file_ask_send(struct engine *engine, enum file_ask_kind kind, v
 		ask->files.done = engine->file_answers->listed;
 	else
 		ask->read.done = engine->file_answers->read;
+	ask->watcher.of_file = true;
 	ask->engine = engine;
 	ask->kind = kind;
 	ask->asker = asker;
 	ask->sent_ms = engine->now_ms;
+	ask->serial = engine->serials;
 	ask->count = count;
 	DL_APPEND(engine->file_asks, ask);
 	engine_ask_file(ask);
@@ -211,6 +239,13 @@ void file_ask_forget(struct file_ask **ask)
 	*ask = NULL;
 }
 
+bool lockfile_look(struct lockfile *file)
+{
+	if (file->ask == NULL)
+		file->ask = file_ask_path(file->engine, ASK_MISSED, file, file->path);
+	return file->ask != NULL;
+}
+
 /* One that is about to be altered may be gone by that. */
 bool lockfile_missed(struct engine *engine, const char *path)
 {
@@ -218,7 +253,7 @@ bool lockfile_missed(struct engine *engine, const char *path)
 
 	if (file == NULL)
 		return false;
-	if (file->ask == NULL && !lockfile_is_busy(engine, path))
-		file->ask = file_ask_path(engine, ASK_MISSED, file, path);
+	if (!lockfile_is_busy(engine, path))
+		lockfile_look(file);
 	return true;
 }

@@ -33,8 +33,10 @@ static int restore_lockfile(struct engine *engine, struct state_reader *in)
 	if (*path == '\0' || lockfile_find(engine, path) != NULL)
 		return state_refuse(in, "path", "that of a file, once");
 	file = lockfile_create(engine, path, line);
-	if (file != NULL && lockfile_add(file))
+	if (file != NULL && lockfile_add(file)) {
+		lockfile_watch_soon(file);
 		return 0;
+	}
 	lockfile_free(file);
 	return state_starve(in);
 }

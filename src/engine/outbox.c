@@ -50,9 +50,11 @@ static void transmit_ask(struct engine *engine, struct file_ask *ask)
 {
 	struct store *store = engine->store;
 	const struct store_ops *ops = store->ops;
-	int error;
+	int error = 0;
 
-	if (ask->kind == ASK_ALTER || ask->kind == ASK_SYNC)
+	if (ask->kind == ASK_WATCH)
+		ops->watch(store, &ask->watcher, ask->steps[0].path, NULL);
+	else if (ask->kind == ASK_ALTER || ask->kind == ASK_SYNC)
 		error = ops->alter(store, &ask->change, ask->steps, ask->count);
 	else if (ask->kind == ASK_LIST)
 		error = ops->files(store, &ask->files, ask->steps[0].path);
@@ -246,7 +248,17 @@ void engine_amend(struct place *place, const char *data)
 
 void engine_watch(struct rival *rival)
 {
-	send_about(&rival->place, OPERATION_WATCH, false, NULL);
+	char name[CLAIM_NAME_BYTES];
+	const struct store_proof target = {
+		.path = rival->place.lock->path,
+		.name = place_name(&rival->place, name),
+	};
+	send(rival->place.lock->engine, &(struct outgoing){
+						.operation = OPERATION_WATCH,
+						.tag = &rival->watcher,
+						.targets = &target,
+						.count = 1,
+					});
 }
 
 void engine_mark_holder(struct claim *claim, const char *data)

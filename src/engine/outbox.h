@@ -21,7 +21,7 @@ void engine_send_proof(struct engine *engine, struct proof *proof, const struct 
 /* With the marker of its holder (delay.h), if it may have one. */
 void engine_withdraw(struct place *place, bool marked);
 
-/* An alteration, a read or a list, as the ask's kind says. */
+/* An alteration, a read, a list or a watch, as the ask's kind says. */
 void engine_ask_file(struct file_ask *ask);
 
 /* Whether what was read ends with the present session. */

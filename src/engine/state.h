@@ -215,10 +215,16 @@ enum knowledge {
 	KNOWN_OURS, /* the same, and they are of dlockfs */
 };
 
+/* Who has called watch() of the store: the tag. */
+struct watcher {
+	bool of_file; /* it is of a struct file_ask (alteration.h); else of a struct rival */
+};
+
 /* A claim of somebody else. */
 struct rival {
 	struct place place; /* first: see rival_of() */
 	char *name;	    /* next: see struct named_place */
+	struct watcher watcher;
 	enum knowledge known : 2;
 	bool sent : 1;	       /* watch() is under way; or withdraw(), of an orphan */
 	bool amending : 1;     /* amend() is: rival_send_back() */
@@ -504,6 +510,9 @@ struct engine {
 	/* Lock files that outlive close (alteration.h). */
 	const struct file_answers *file_answers;
 	struct lockfile *lockfiles; /* of this host */
+	struct timers watch_timers; /* see lockfile_watch.c */
+	struct lockfile *unwatched;
+	size_t watches_sent; /* and not answered yet */
 	struct turn *turns;
 	struct alteration *alterations; /* not decided */
 	size_t alterations_count;

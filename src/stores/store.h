@@ -264,8 +264,9 @@ struct store_ops {
 	void (*amend)(struct store *store, void *tag, const char *path, const char *name,
 		      const char *text, uint32_t version);
 
-	/* Reads any session's claim, and waits for its end. Survives a lost connection. Cannot be
-	 * undone. */
+	/* Reads any session's claim, or with the name NULL a file, and waits for its end. Survives
+	 * a lost connection. Cannot be undone. A file that is made anew right after its end may be
+	 * told as another text instead of an end. */
 	void (*watch)(struct store *store, void *tag, const char *path, const char *name);
 
 	/* Leaves a marker, with that text as its data, at a claim of this session that stands. The

@@ -80,6 +80,7 @@ static void keep_claim(struct item *item, const struct store_claim *claim)
 	item->text = must_have(strndup(claim->data, claim->data_bytes));
 	item->read = *claim;
 	item->read.data = item->text;
+	item->version = claim->version;
 }
 
 static void on_read(struct store_read *read, int error, const struct store_claim *claim)
@@ -135,15 +136,22 @@ void files_know(struct session *session)
 	local_service_each_file(session->service, know, session);
 }
 
-void files_arrive_stale(struct session *session, struct item *item)
+struct item *files_known(struct session *session, const char *path)
 {
 	struct item *known;
-	char *plain = must_have(file_path_plain(item->path));
+	char *plain = must_have(file_path_plain(path));
 
 	DL_FOREACH (session->known, known)
 		if (known->kind == ITEM_FILE && strcmp(known->path, plain) == 0)
 			break;
 	free(plain);
+	return known;
+}
+
+void files_arrive_stale(struct session *session, struct item *item)
+{
+	const struct item *known = files_known(session, item->path);
+
 	if (known != NULL)
 		keep_claim(item, &known->read);
 	session_answer(item, known != NULL ? 0 : -ENOENT);

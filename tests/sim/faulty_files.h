@@ -30,6 +30,9 @@ void files_arrive(struct session *session, struct item *item);
 void files_arrive_stale(struct session *session, struct item *item);
 void files_know(struct session *session);
 
+/* What such a one knows of the file; NULL: nothing. */
+struct item *files_known(struct session *session, const char *path);
+
 /* Whether a server answers it without the others. */
 bool files_are_read(const struct item *item);
 

@@ -430,8 +430,10 @@ static void arrive_list(struct session *session, struct item *item)
 /* A list or a watch arrives at a server that does not hear of anything. */
 static void arrive_stale(struct session *session, struct item *item)
 {
-	const struct item *found = known(session, item->kind == ITEM_LIST ? ITEM_LIST : ITEM_READ,
-					 item->path, item->name);
+	const struct item *found =
+		item->kind == ITEM_LIST ? known(session, ITEM_LIST, item->path, NULL)
+		: item->name != NULL	? known(session, ITEM_READ, item->path, item->name)
+					: files_known(session, item->path);
 
 	if (item->kind == ITEM_LIST) {
 		const struct store_entry *entries = found == NULL ? NULL : found->entries;
@@ -469,7 +471,7 @@ void session_arrive(struct session *session, struct item *item)
 		session_answer(item, -EIO);
 		return;
 	}
-	if (item->kind == ITEM_WATCH &&
+	if (item->kind == ITEM_WATCH && item->name != NULL &&
 	    unclaimed_find(session->settings->unclaimed, item->path, item->name)) {
 		session_answer(item, -ENXIO);
 		return;

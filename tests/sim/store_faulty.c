@@ -265,6 +265,14 @@ static void lose_watching(struct faulty *faulty)
 	}
 }
 
+/* Of a file's watch that stands the client is told at once that it is lost; it is set up again when
+ * it can be. */
+static void lose_file_watch(struct faulty *faulty, struct item *watch)
+{
+	watch->answered = true;
+	tell_unseen(faulty, watch);
+}
+
 /* What is under way may be carried out, or not; nobody hears of it. */
 static void lose_sent(struct faulty *faulty, bool effective, int64_t late_ms)
 {
@@ -348,6 +356,8 @@ void store_faulty_break(struct store *store, size_t effective, int64_t late_ms, 
 			item->answered |= is_unknown(faulty, item);
 		else if (item->sure_at_ms > now(faulty))
 			answer_reset_at_notice(faulty, item);
+		else if (item->name == NULL && !item->answered)
+			lose_file_watch(faulty, item);
 	}
 	if (session->cut_off)
 		session_cut_off(session, false);
@@ -806,7 +816,7 @@ static void deliver(struct faulty *faulty, struct item *item)
 			events->on_watched(context, item->tag, item->error);
 			return;
 		}
-		if (by_lock(faulty) && item->error == 0) {
+		if (by_lock(faulty) && item->error == 0 && item->name != NULL) {
 			DL_APPEND(faulty->gone, item);
 			events->on_watched(context, item->tag, 0);
 			return;

@@ -364,6 +364,66 @@ static const char *const odd_names[] = {
 #define ODD_NAMES (sizeof(odd_names) / sizeof(*odd_names))
 
 /* Any name, and a list shows them as they are; not the queues of their locks. */
+/* A host that watches its own file is told when another one changes it, takes its place, or takes
+ * it away. */
+static void test_watch(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, server);
+	struct call watched, none;
+
+	send_watch(a, &none, "watch//none", NULL);
+	WAIT_FOR(none.times);
+	assert_int_equal(none.error, 0);
+	assert_int_equal(none.reads, 0);
+
+	assert_int_equal(make(a, "watch//f", "1\n"), 0);
+	send_watch(a, &watched, "watch//f", NULL);
+	WAIT_FOR(watched.reads == 1);
+	assert_string_equal(watched.text, "1\n");
+	assert_int_equal(replace(b, "watch//f", "2\n", 0), 0);
+	WAIT_FOR(watched.reads == 2);
+	assert_string_equal(watched.text, "2\n");
+	assert_int_equal(watched.times, 0);
+	assert_int_equal(remove_file(b, "watch//f", 1), 0);
+	WAIT_FOR(watched.times);
+	assert_int_equal(watched.error, 0);
+
+	/* What is made anew in the same moment is another one, or another text. */
+	assert_int_equal(make(a, "watch//f", "3\n"), 0);
+	send_watch(a, &watched, "watch//f", NULL);
+	WAIT_FOR(watched.reads == 1);
+	assert_int_equal(take(b, "watch//f", "4\n"), 0);
+	WAIT_FOR(watched.times || !strcmp(watched.text, "4\n"));
+	assert_int_equal(watched.error, 0);
+	assert_int_equal(remove_file(b, "watch//f", STORE_ANY_VERSION), 0);
+	WAIT_FOR(watched.times);
+	run_for(50);
+	assert_int_equal(watched.times, 1);
+}
+
+/* What has happened while there was no connection is told after it. */
+static void test_watch_cut(void **state)
+{
+	struct host *a = open_host(0, server), *b = open_host(1, proxy.address);
+	struct call stays, goes;
+
+	assert_int_equal(make(b, "watch-cut//stays", "1\n"), 0);
+	assert_int_equal(make(b, "watch-cut//goes", "2\n"), 0);
+	send_watch(b, &stays, "watch-cut//stays", NULL);
+	send_watch(b, &goes, "watch-cut//goes", NULL);
+	WAIT_FOR(stays.reads == 1 && goes.reads == 1);
+	set_link(LINK_REFUSES);
+	WAIT_FOR(b->session == STORE_SUSPENDED);
+	WAIT_FOR(stays.changed && goes.changed);
+	assert_int_equal(remove_file(a, "watch-cut//goes", 0), 0);
+	set_link(LINK_PASSES);
+	WAIT_FOR(goes.times && stays.reads == 2);
+	assert_int_equal(goes.error, 0);
+	assert_int_equal(stays.times, 0);
+	assert_string_equal(stays.text, "1\n");
+	assert_int_equal(b->changes[STORE_LOST], 0);
+}
+
 static void test_names(void **state)
 {
 	struct host *a = open_host(0, server), *b = open_host(1, server);
@@ -653,6 +713,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_teardown(test_steps, close_hosts),
 		cmocka_unit_test_teardown(test_take, close_hosts),
 		cmocka_unit_test_teardown(test_check, close_hosts),
+		cmocka_unit_test_teardown(test_watch, close_hosts),
+		cmocka_unit_test_teardown(test_watch_cut, close_hosts),
 		cmocka_unit_test_teardown(test_names, close_hosts),
 		cmocka_unit_test_teardown(test_order, close_hosts),
 		cmocka_unit_test_teardown(test_texts, close_hosts),

@@ -39,7 +39,8 @@ struct watch {
 	struct watch *prev, *next; /* in store->lost or store->read */
 	struct store_etcd *store;
 	void *tag;
-	char *path, *name;	 /* name NULL: it attends to the queue */
+	char *path, *name;	 /* name NULL: it is of a file, or */
+	bool attends;		 /* to the queue */
 	struct etcd_named claim; /* or what the keys of the queue begin with */
 	int64_t since;		 /* the first revision that is not known */
 	int64_t data_revision;	 /* of the data that were reported; 0: they were never changed */
@@ -88,7 +89,7 @@ static void end(struct watch *watch, int error)
 {
 	struct store_etcd *store = watch->store;
 
-	if (!watch->name)
+	if (watch->attends)
 		store->events->on_changed(store->context, watch->tag);
 	else
 		store->events->on_watched(store->context, watch->tag, error);
@@ -116,11 +117,24 @@ static bool is_key(const Etcd__KeyValue *kv, const struct etcd_key *key)
 	return kv->key.len == key->count && memcmp(kv->key.data, key->bytes, key->count) == 0;
 }
 
+/* What a file's value has for the caller. NULL: out of memory. */
+static char *file_text(const Etcd__KeyValue *kv)
+{
+	const char *value = kv->value.len > 0 ? (const char *)kv->value.data : "";
+	bool is_new;
+	int64_t ms;
+	size_t head = etcd_file_value_parse(value, kv->value.len, &ms, &is_new);
+
+	return strndup(value + head, kv->value.len - head);
+}
+
 static void report(struct watch *watch, const Etcd__KeyValue *value, uint32_t version)
 {
 	struct store_etcd *store = watch->store;
-	char *text =
-		etcd_value_text(value, is_key(value, &watch->claim.key) && watch->claim.is_ours);
+	char *text = watch->claim.is_file
+			     ? file_text(value)
+			     : etcd_value_text(value, is_key(value, &watch->claim.key) &&
+							      watch->claim.is_ours);
 
 	if (!text) {
 		etcd_store_starve(store);
@@ -174,7 +188,7 @@ static void on_events(struct watch *watch, const Etcd__WatchResponse *response)
 {
 	struct store_etcd *store = watch->store;
 
-	if (!watch->name) {
+	if (watch->attends) {
 		if (concerns_queue(watch, response)) {
 			take_down(watch, true);
 			end(watch, 0);
@@ -187,18 +201,21 @@ static void on_events(struct watch *watch, const Etcd__WatchResponse *response)
 		if (!event->kv)
 			continue;
 		watch->since = event->kv->mod_revision + 1;
-		if (is_key(event->kv, &watch->claim.key)) {
-			if (event->type != ETCD__EVENT__TYPE__DELETE)
-				continue;
+		if (is_key(event->kv, &watch->claim.key) &&
+		    event->type == ETCD__EVENT__TYPE__DELETE) {
 			take_down(watch, true);
-			etcd_lane_note_gone(store, watch->path, watch->name);
+			if (watch->name)
+				etcd_lane_note_gone(store, watch->path, watch->name);
 			end(watch, 0);
 			return;
 		}
+		if (is_key(event->kv, &watch->claim.key) && !watch->claim.is_file)
+			continue;
 		if (event->type == ETCD__EVENT__TYPE__PUT &&
 		    event->kv->mod_revision > watch->data_revision) {
 			watch->data_revision = event->kv->mod_revision;
-			report(watch, event->kv, (uint32_t)event->kv->version);
+			report(watch, event->kv,
+			       (uint32_t)event->kv->version - watch->claim.is_file);
 		}
 	}
 }
@@ -209,7 +226,7 @@ static void on_canceled(struct watch *watch, const Etcd__WatchResponse *response
 	bool is_refused = strstr(response->cancel_reason, "permission denied") != NULL;
 
 	take_down(watch, false);
-	if (is_refused || !watch->name) {
+	if (is_refused || watch->attends) {
 		end(watch, -EACCES);
 	} else {
 		struct store_etcd *store = watch->store;
@@ -262,7 +279,7 @@ static bool set_up(struct watch *watch)
 	bool has_end = true;
 
 	watch->id = ++store->watch_ids;
-	if (!watch->name)
+	if (watch->attends)
 		has_end = etcd_key_end(&range_end, key);
 	else if (watch->claim.is_ours)
 		has_end = etcd_key_end_of_claim(&range_end, key);
@@ -311,8 +328,9 @@ static void begin(struct watch *watch, const Etcd__TxnResponse *answer)
 	const Etcd__KeyValue *data = found && found->n_kvs > 1 ? found->kvs[1] : NULL;
 
 	if (!claim || !is_key(claim, &watch->claim.key) ||
-	    claim->create_revision != watch->claim.order) {
-		etcd_lane_note_gone(watch->store, watch->path, watch->name);
+	    (watch->name && claim->create_revision != watch->claim.order)) {
+		if (watch->name)
+			etcd_lane_note_gone(watch->store, watch->path, watch->name);
 		end(watch, 0);
 		return;
 	}
@@ -321,9 +339,16 @@ static void begin(struct watch *watch, const Etcd__TxnResponse *answer)
 		return;
 	}
 	watch->since = answer->header->revision + 1;
-	watch->data_revision = data ? data->mod_revision : 0;
+	if (watch->claim.is_file)
+		data = NULL;
+	watch->data_revision = data		      ? data->mod_revision
+			       : watch->claim.is_file ? claim->mod_revision
+						      : 0;
 	if (set_up(watch))
-		report(watch, data ? data : claim, data ? (uint32_t)data->version : 0);
+		report(watch, data ? data : claim,
+		       data		      ? (uint32_t)data->version
+		       : watch->claim.is_file ? (uint32_t)claim->version - 1
+					      : 0);
 	else
 		be_lost(watch);
 }
@@ -367,8 +392,23 @@ static void read_lost(struct store_etcd *store)
 	}
 }
 
+/* What it is about. Returns false when out of memory. */
+static bool set_key(struct watch *watch)
+{
+	const char *root = watch->store->root;
+
+	if (watch->name) {
+		watch->claim = etcd_key_of_claim(root, watch->path, watch->name);
+		return watch->claim.key.bytes;
+	}
+	watch->claim.is_file = !watch->attends;
+	return watch->attends ? etcd_key_of_queue(&watch->claim.key, root, watch->path)
+			      : etcd_key_of_file(&watch->claim.key, root, watch->path);
+}
+
 /* NULL: out of memory. */
-static struct watch *create(struct store_etcd *store, void *tag, const char *path, const char *name)
+static struct watch *create(struct store_etcd *store, void *tag, const char *path, const char *name,
+			    bool attends)
 {
 	struct watch *watch = calloc(1, sizeof(*watch));
 
@@ -376,13 +416,10 @@ static struct watch *create(struct store_etcd *store, void *tag, const char *pat
 		return NULL;
 	watch->store = store;
 	watch->tag = tag;
+	watch->attends = attends;
 	watch->path = strdup(path);
 	watch->name = name ? strdup(name) : NULL;
-	if (name)
-		watch->claim = etcd_key_of_claim(store->root, path, name);
-	else if (!etcd_key_of_queue(&watch->claim.key, store->root, path))
-		watch->claim.key.bytes = NULL;
-	if (watch->path && (!name || watch->name) && watch->claim.key.bytes)
+	if (watch->path && (!name || watch->name) && set_key(watch))
 		return watch;
 	free_watch(watch);
 	return NULL;
@@ -391,7 +428,7 @@ static struct watch *create(struct store_etcd *store, void *tag, const char *pat
 void etcd_watch(struct store *base, void *tag, const char *path, const char *name)
 {
 	struct store_etcd *store = store_etcd_from(base);
-	struct watch *watch = create(store, tag, path, name);
+	struct watch *watch = create(store, tag, path, name, false);
 
 	if (!watch) {
 		etcd_store_starve(store);
@@ -403,7 +440,7 @@ void etcd_watch(struct store *base, void *tag, const char *path, const char *nam
 
 void etcd_watches_attend(struct store_etcd *store, void *tag, const char *path, int64_t revision)
 {
-	struct watch *watch = create(store, tag, path, NULL);
+	struct watch *watch = create(store, tag, path, NULL, true);
 
 	if (!watch) {
 		etcd_store_starve(store);
@@ -449,10 +486,10 @@ void etcd_watches_disconnected(struct store_etcd *store)
 	store->watcher = NULL;
 	HASH_ITER (hh, store->watches, watch, next) {
 		take_down(watch, false);
-		if (watch->name)
-			be_lost(watch);
-		else
+		if (watch->attends)
 			end(watch, 0);
+		else
+			be_lost(watch);
 	}
 }
 

@@ -37,6 +37,45 @@ static void set_text(struct file *file, char *text)
 	file->changed_ms = service_now_ms();
 }
 
+/* Watches that cannot go on, as there is no memory, end without a result. */
+static void end_watch(struct answer *watch, int error)
+{
+	watch_stop(watch);
+	watch->error = error;
+	answer_queue(watch);
+}
+
+/* The text is another one. */
+static void tell_watches(struct file *file)
+{
+	struct answer *watch, *next, *read;
+
+	DL_FOREACH_SAFE (file->watches, watch, next) {
+		read = answer_create_read(watch, file->text, file->version);
+		if (read != NULL)
+			answer_queue(read);
+		else
+			end_watch(watch, -ECONNRESET);
+	}
+}
+
+void files_watch(struct answer *watch, const char *path)
+{
+	char *plain = file_path_plain(path);
+	struct file *file = plain != NULL ? find_plain(watch->store->service, plain) : NULL;
+	struct answer *read =
+		file != NULL ? answer_create_read(watch, file->text, file->version) : NULL;
+
+	if (read != NULL) {
+		answer_queue(read);
+		watch_start_file(watch, file);
+	} else {
+		watch->error = plain == NULL || file != NULL ? -ECONNRESET : 0;
+		answer_queue(watch);
+	}
+	free(plain);
+}
+
 int file_replace(struct file *file, const char *text)
 {
 	char *copy = strdup(text);
@@ -46,6 +85,7 @@ int file_replace(struct file *file, const char *text)
 	set_text(file, copy);
 	file->version++;
 	file_mark(file);
+	tell_watches(file);
 	return 0;
 }
 
@@ -58,6 +98,7 @@ static void begin(struct file *file, struct local_store *store, char *text)
 	file->version = 0;
 	DL_APPEND2(store->files, file, store_prev, store_next);
 	file_mark(file);
+	tell_watches(file);
 }
 
 struct file *file_create(struct local_store *store, const char *path, const char *text)
@@ -86,6 +127,8 @@ static void file_remove(struct file *file)
 {
 	struct local_service *service = file->store->service;
 
+	while (file->watches != NULL)
+		end_watch(file->watches, 0);
 	HASH_DEL(service->files, file);
 	DL_DELETE2(file->store->files, file, store_prev, store_next);
 	service_unmark(service, &file->item);
@@ -263,6 +306,7 @@ static void carry_out(struct local_store *store, struct change *change)
 		set_text(file, change->text);
 		file->version++;
 		file_mark(file);
+		tell_watches(file);
 	}
 	change->text = NULL;
 }

@@ -246,6 +246,13 @@ void watch_start(struct answer *watch, struct node *node)
 	DL_APPEND2(watch->store->watches, watch, waiting_prev, waiting_next);
 }
 
+void watch_start_file(struct answer *watch, struct file *file)
+{
+	watch->watched_file = file;
+	DL_APPEND(file->watches, watch);
+	DL_APPEND2(watch->store->watches, watch, waiting_prev, waiting_next);
+}
+
 void attention_start(struct answer *attention, struct queue *queue)
 {
 	attention->attended = queue;
@@ -257,10 +264,13 @@ void watch_stop(struct answer *watch)
 {
 	if (watch->attended != NULL)
 		DL_DELETE(watch->attended->attentions, watch);
+	else if (watch->watched_file != NULL)
+		DL_DELETE(watch->watched_file->watches, watch);
 	else
 		DL_DELETE(watch->watched->watches, watch);
 	DL_DELETE2(watch->store->watches, watch, waiting_prev, waiting_next);
 	watch->watched = NULL;
+	watch->watched_file = NULL;
 	watch->attended = NULL;
 }
 

@@ -62,9 +62,10 @@ struct answer {
 	char **names;		  /* LOOKED, FILES */
 	size_t names_count;
 	int64_t stamp;		    /* PROVED */
-	struct answer *prev, *next; /* in local_store.answers, or while it waits in node.watches or
-				       queue.attentions */
+	struct answer *prev, *next; /* in local_store.answers, or while it waits in node.watches,
+				       file.watches or queue.attentions */
 	struct node *watched;	    /* the claim that a watch waits for, or NULL */
+	struct file *watched_file;  /* or the file */
 	struct queue *attended;	    /* the queue that an attention waits for, or NULL */
 	struct answer *waiting_prev, *waiting_next; /* in local_store.watches */
 };
@@ -117,6 +118,7 @@ struct file {
 	char *text;
 	int64_t since_ms, changed_ms; /* since 1970 */
 	uint32_t version;	      /* how often its text was replaced */
+	struct answer *watches;
 	char path[];
 };
 
@@ -221,9 +223,10 @@ void answer_show(struct answer *answer, const char *text, const struct store_cla
 /* The answer by which a watch reports its claim's data. Returns NULL when out of memory. */
 struct answer *answer_create_read(const struct answer *watch, const char *text, uint32_t version);
 
-/* Puts a watch into the list of the claim, or an attention into that of a queue that has claims;
- * takes either out. */
+/* Puts a watch into the list of the claim or the file, or an attention into that of a queue that
+ * has claims; takes any of them out. */
 void watch_start(struct answer *watch, struct node *node);
+void watch_start_file(struct answer *watch, struct file *file);
 void attention_start(struct answer *attention, struct queue *queue);
 void watch_stop(struct answer *watch);
 
@@ -245,6 +248,9 @@ void files_end(struct local_store *store);
 
 /* Fills in the answer of read(). */
 void files_read(struct answer *answer, const char *path);
+
+/* Begins the watch, or answers it. */
+void files_watch(struct answer *watch, const char *path);
 
 /* The table's functions. */
 int local_files(struct store *base, struct store_files *files, const char *directory);

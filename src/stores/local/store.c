@@ -140,6 +140,10 @@ static void on_watch(struct store *base, void *tag, const char *path, const char
 
 	if (answer == NULL)
 		return;
+	if (name == NULL) {
+		files_watch(answer, path);
+		return;
+	}
 	node = node_find(store->service, path, name);
 	if (node == NULL) {
 		answer_queue(answer);

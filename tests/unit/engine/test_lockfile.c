@@ -3,7 +3,11 @@
  * Lock files that outlive close: they exist for all hosts or for none, whatever becomes of the
  * connection; and who loses one is told.
  */
+#include "engine/alteration.h"
 #include "lockfile_fixture.h"
+
+/* So long that a file is watched; and what was seen before is not known any more. */
+enum { LIVED_MS = 300 };
 
 static void test_make_and_remove(void **state)
 {
@@ -312,6 +316,161 @@ static void test_taken_away(void **state)
 	assert_result(&other, 0);
 }
 
+/* Whoever has looked and found it gone makes it anew at once, before the next heartbeat. */
+static void test_taken_and_read(void **state)
+{
+	struct world *world = *state;
+	const struct store_step remove = {.kind = STEP_REMOVE, .path = "d//a"};
+	const struct store_step take = {.kind = STEP_TAKE, .path = "d//a", .text = "3\n"};
+	struct call call, other;
+
+	call_make(&call, &world->one, "d//a", "1\n");
+	settle(world);
+	assert_result(&call, 0);
+	call_alter(&other, &world->two, &remove, 1, LIMIT_MS);
+	settle(world);
+	assert_result(&other, 0);
+	call_read(&call, &world->one, "d//a");
+	settle(world);
+	assert_result(&call, -ENOENT);
+	assert_string_equal(world->one.gone, "d//a taken, ");
+	call_make(&call, &world->one, "d//a", "2\n");
+	settle(world);
+	assert_result(&call, 0);
+
+	/* Likewise one in whose place there is another. */
+	call_alter(&other, &world->two, &take, 1, LIMIT_MS);
+	settle(world);
+	assert_result(&other, 0);
+	call_read(&call, &world->one, "d//a");
+	settle(world);
+	assert_result(&call, 0);
+	assert_false(call.ours);
+	assert_string_equal(world->one.gone, "d//a taken, d//a taken, ");
+	call_remove(&other, &world->two, "d//a");
+	settle(world);
+	assert_result(&other, 0);
+}
+
+/* What has lived a while is watched: that it was taken away is told at once, with no look at it. */
+static void test_watched(void **state)
+{
+	struct world *world = *state;
+	const struct store_step remove = {.kind = STEP_REMOVE, .path = "d//a"};
+	const struct store_step take = {.kind = STEP_TAKE, .path = "d//a", .text = "3\n"};
+	struct call call, other;
+
+	call_make(&call, &world->one, "d//a", "1\n");
+	settle(world);
+	assert_true(engine_knows_file(world->one.engine, "d//a"));
+	assert_false(world->one.engine->lockfiles->watched);
+	pass(world, LIVED_MS);
+	assert_true(world->one.engine->lockfiles->watched);
+	call_alter(&other, &world->two, &remove, 1, LIMIT_MS);
+	settle(world);
+	assert_result(&other, 0);
+	assert_string_equal(world->one.gone, "d//a taken, ");
+
+	call_make(&call, &world->one, "d//a", "2\n");
+	pass(world, LIVED_MS);
+	call_alter(&other, &world->two, &take, 1, LIMIT_MS);
+	settle(world);
+	assert_result(&other, 0);
+	assert_string_equal(world->one.gone, "d//a taken, d//a taken, ");
+	call_remove(&other, &world->two, "d//a");
+	settle(world);
+
+	/* Its own host's changes, and its own removal, are no news. */
+	const struct store_step replace = {.kind = STEP_REPLACE,
+					   .path = "d//a",
+					   .text = "4\nmore\n",
+					   .version = STORE_ANY_VERSION};
+	call_make(&call, &world->one, "d//a", "4\n");
+	pass(world, LIVED_MS);
+	call_alter(&call, &world->one, &replace, 1, LIMIT_MS);
+	settle(world);
+	assert_result(&call, 0);
+	assert_true(engine_knows_file(world->one.engine, "d//a"));
+	call_remove(&call, &world->one, "d//a");
+	settle(world);
+	assert_result(&call, 0);
+	assert_null(world->one.engine->file_asks);
+	assert_string_equal(world->one.gone, "d//a taken, d//a taken, ");
+}
+
+/* Without a watch it is asked for again, once it was seen too long ago. */
+static void test_not_known(void **state)
+{
+	struct world *world = *state;
+	struct call call;
+
+	call_make(&call, &world->one, "d//a", "1\n");
+	pass(world, LIVED_MS);
+	disconnect(&world->one);
+	pass(world, LIVED_MS);
+	assert_true(engine_has_file(world->one.engine, "d//a"));
+	assert_false(engine_knows_file(world->one.engine, "d//a"));
+	call_read(&call, &world->one, "d//a");
+	reconnect(&world->one);
+	assert_result(&call, 0);
+	assert_true(call.ours);
+	assert_true(engine_knows_file(world->one.engine, "d//a"));
+}
+
+/* Another host has taken the file away, and made one of its own, which this host does not know. */
+static void steal(struct world *world, struct call *call, bool make)
+{
+	const struct store_step remove = {.kind = STEP_REMOVE, .path = "d//a"};
+
+	call_make(call, &world->one, "d//a", "1\n");
+	pass(world, LIVED_MS);
+	disconnect(&world->one);
+	call_alter(call, &world->two, &remove, 1, LIMIT_MS);
+	settle(world);
+	assert_result(call, 0);
+	if (make)
+		call_make(call, &world->two, "d//a", "2\n");
+	pass(world, LIVED_MS);
+	assert_result(call, 0);
+	assert_string_equal(world->one.gone, "");
+}
+
+/* What was to be done with the file that this host had is not done to that of another. */
+static void test_stolen(void **state)
+{
+	struct world *world = *state;
+	const struct store_step replace = {.kind = STEP_REPLACE,
+					   .path = "d//a",
+					   .text = "1\nmore\n",
+					   .version = STORE_ANY_VERSION};
+	struct call call, other;
+
+	for (int round = 0; round < 2; round++) {
+		steal(world, &other, true);
+		if (round == 0)
+			call_remove(&call, &world->one, "d//a");
+		else
+			call_alter(&call, &world->one, &replace, 1, LIMIT_MS);
+		reconnect(&world->one);
+		settle(world);
+		assert_result(&call, -ENOENT);
+		assert_text(world, "d/a", "2\n");
+		assert_string_equal(world->one.gone, "d//a taken, ");
+		world->one.gone[0] = '\0';
+		call_remove(&other, &world->two, "d//a");
+		settle(world);
+		assert_result(&other, 0);
+	}
+	steal(world, &other, false);
+	call_make(&call, &world->one, "d//a", "3\n");
+	reconnect(&world->one);
+	settle(world);
+	assert_result(&call, 0);
+	assert_text(world, "d/a", "3\n");
+	assert_string_equal(world->one.gone, "d//a taken, ");
+	assert_int_equal(engine_files_count(world->one.engine), 1);
+}
+
 /* A file that was made is not told to be before the session is known to live. */
 static void test_barred(void **state)
 {
@@ -409,19 +568,12 @@ static void test_reads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(make_and_remove),
-		TEST(rename),
-		TEST(order),
-		TEST(ambiguous),
-		TEST(taken_meanwhile),
-		TEST(undone),
-		TEST(removal_in_doubt),
-		TEST(session_lost),
-		TEST(taken_away),
-		TEST(barred),
-		TEST(barred_rename),
-		TEST(no_such_files),
-		TEST(reads),
+		TEST(make_and_remove),	TEST(rename),	       TEST(order),
+		TEST(ambiguous),	TEST(taken_meanwhile), TEST(undone),
+		TEST(removal_in_doubt), TEST(session_lost),    TEST(taken_away),
+		TEST(taken_and_read),	TEST(watched),	       TEST(not_known),
+		TEST(stolen),		TEST(barred),	       TEST(barred_rename),
+		TEST(no_such_files),	TEST(reads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,7 +49,22 @@ static void on_proved(void *context, void *tag, int error, const char *missing, 
 	asking->stamp = stamp;
 }
 
-static const struct store_events events = {.on_session = on_session, .on_proved = on_proved};
+static void on_watch_read(void *context, void *tag, const char *text, uint32_t version)
+{
+	hear("%s read %s %u, ", (const char *)tag, text, (unsigned)version);
+}
+
+static void on_watched(void *context, void *tag, int error)
+{
+	hear("%s over %d, ", (const char *)tag, error);
+}
+
+static const struct store_events events = {
+	.on_session = on_session,
+	.on_proved = on_proved,
+	.on_read = on_watch_read,
+	.on_watched = on_watched,
+};
 
 static void on_changed(struct store_change *change, int error)
 {
@@ -268,6 +283,53 @@ static void test_proves(void **state)
 	assert_string_equal(read_file(&f->two, "d//a"), "again 2");
 }
 
+static const char *watch(struct listener *listener, const char *tag, const char *path)
+{
+	begin(listener);
+	listener->store->ops->watch(listener->store, (void *)tag, path, NULL);
+	return answer(listener);
+}
+
+/* What the watches of the host have to tell. */
+static const char *news(struct listener *listener)
+{
+	begin(listener);
+	return answer(listener);
+}
+
+/* Each change is told, whoever makes it, up to the end. */
+static void test_watches(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_string_equal(watch(&f->one, "none", "d//a"), "none over 0, ");
+	assert_string_equal(make(&f->one, "d//a", "first"), "0");
+	assert_string_equal(watch(&f->one, "w", "d//a"), "w read first 0, ");
+	assert_string_equal(watch(&f->two, "other", "d//a"), "other read first 0, ");
+	assert_string_equal(step(&f->two, STEP_REPLACE, "d//a", "again", 0),
+			    "0other read again 1, ");
+	assert_string_equal(news(&f->one), "w read again 1, ");
+	assert_string_equal(step(&f->two, STEP_TAKE, "d//a", "taken", 0), "0other read taken 0, ");
+	assert_string_equal(news(&f->one), "w read taken 0, ");
+	assert_string_equal(prove(&f->two, "d//a", "proved", 0), "other read proved 1, proved 0");
+	assert_string_equal(news(&f->one), "w read proved 1, ");
+	assert_string_equal(step(&f->one, STEP_REMOVE, "d//a", NULL, 1), "0w over 0, ");
+	assert_string_equal(news(&f->two), "other over 0, ");
+	assert_string_equal(make(&f->one, "d//a", "new"), "0");
+	assert_string_equal(news(&f->two), "");
+
+	/* With a session end its files, and its watches. */
+	assert_string_equal(watch(&f->two, "w", "d//a"), "w read new 0, ");
+	store_local_expire(f->one.store);
+	assert_string_equal(news(&f->two), "w over 0, ");
+	assert_string_equal(news(&f->one), "");
+	assert_string_equal(make(&f->two, "d//a", "last"), "0");
+	assert_string_equal(watch(&f->one, "w", "d//a"), "w read last 0, ");
+	store_local_expire(f->one.store);
+	assert_string_equal(step(&f->two, STEP_REMOVE, "d//a", NULL, 0), "0");
+	assert_string_equal(news(&f->one), "");
+}
+
 /* A lock of a file's path is another thing. */
 static void test_locks_beside(void **state)
 {
@@ -299,7 +361,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(exists_for_all), TEST(is_of_a_session), TEST(all_or_nothing), TEST(lists),
-		TEST(proves),	      TEST(locks_beside),    TEST(expiry),
+		TEST(proves),	      TEST(watches),	     TEST(locks_beside),   TEST(expiry),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

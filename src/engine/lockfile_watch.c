@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Watches of this host's lock files that outlive close. Another host may take one away: the store
+ * tells that at once where there is a watch. Most lock files do not live for long, and are not
+ * watched: a watch is one more request to the store, once.
+ *
+ *   young     in engine->watch_timers: it was made a moment ago, or its watch has failed
+ *   unwatched in engine->unwatched: until there is a connection, and not too many are sent
+ *   asked     file->watch: watch() of the store is called
+ *   watched   file->watched: it has shown the file, and nothing else since
+ *
+ * A watch cannot be undone. That of a file which this host has removed ends by that, and its answer
+ * is dropped. Another process sets all watches anew. Loop thread only.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/alteration.h"
+#include "engine/lock.h"
+
+/* How old a file has to be. */
+enum { WATCH_AFTER_MS = 100 };
+
+/* For so long a file that was seen is known without a watch: until that is asked for and answered,
+ * and so that what a name was looked up for can be done by that look. */
+enum { KNOWN_MS = 250 };
+
+/* How many are under way at a time: heartbeats must not wait long behind those of a process that
+ * has taken over many files. */
+enum { SENT_MAX = 256 };
+
+void lockfile_note_seen(struct lockfile *file)
+{
+	file->seen_ms = file->engine->now_ms;
+}
+
+bool lockfile_is_known(const struct lockfile *file)
+{
+	return (file->watched && file->engine->session == STORE_CONNECTED) ||
+	       (file->seen_ms != INT64_MIN && file->engine->now_ms - file->seen_ms < KNOWN_MS);
+}
+
+void lockfile_watch_later(struct lockfile *file)
+{
+	timers_set(&file->engine->watch_timers, &file->timer,
+		   file->engine->now_ms + WATCH_AFTER_MS);
+}
+
+void lockfile_watch_soon(struct lockfile *file)
+{
+	timers_set(&file->engine->watch_timers, &file->timer, 0);
+}
+
+/* Returns false if there is no memory. */
+static bool send_watch(struct lockfile *file)
+{
+	file->watch = file_ask_path(file->engine, ASK_WATCH, file, file->path);
+	return file->watch != NULL;
+}
+
+void lockfiles_watch(struct engine *engine)
+{
+	struct lockfile *file;
+
+	while ((file = engine->unwatched) != NULL && engine->session == STORE_CONNECTED &&
+	       engine->watches_sent < SENT_MAX) {
+		DL_DELETE(engine->unwatched, file);
+		file->is_unwatched = false;
+		if (send_watch(file))
+			engine->watches_sent++;
+		else
+			lockfile_watch_later(file);
+	}
+}
+
+void lockfiles_grow_up(struct engine *engine)
+{
+	struct timer *timer;
+
+	while ((timer = timers_first(&engine->watch_timers)) != NULL &&
+	       timer->due_ms <= engine->now_ms) {
+		struct lockfile *file =
+			(struct lockfile *)((char *)timer - offsetof(struct lockfile, timer));
+		timers_clear(&engine->watch_timers, timer);
+		DL_APPEND(engine->unwatched, file);
+		file->is_unwatched = true;
+	}
+	lockfiles_watch(engine);
+}
+
+/* The first answer to it has come. */
+static void note_answered(struct file_ask *ask)
+{
+	struct engine *engine = ask->engine;
+
+	if (ask->answered)
+		return;
+	ask->answered = true;
+	engine->watches_sent--;
+	lockfiles_watch(engine);
+}
+
+/* It is not there. One that is about to be altered may be gone by that: then it is looked for
+ * later. Takes the file, or not. */
+static void note_gone(struct lockfile *file)
+{
+	if (!lockfile_is_in_flux(file->engine, file->path)) {
+		lockfile_end(file, LOCKFILE_TAKEN);
+		return;
+	}
+	file->seen_ms = INT64_MIN;
+	if (file->watch == NULL)
+		lockfile_watch_later(file);
+}
+
+void lockfile_watch_read(struct file_ask *ask, const char *text)
+{
+	struct lockfile *file = ask->file;
+
+	if (text != NULL)
+		note_answered(ask);
+	if (file == NULL)
+		return;
+	file->watched = text != NULL && lockfile_has_line(text, strlen(text), file->line);
+	if (text != NULL && !file->watched)
+		note_gone(file);
+}
+
+void lockfile_watch_ended(struct file_ask *ask, int error)
+{
+	struct lockfile *file = ask->file;
+
+	note_answered(ask);
+	file_ask_free(ask);
+	if (file == NULL)
+		return;
+	file->watch = NULL;
+	file->watched = false;
+	if (error == 0 || error == -ENXIO)
+		note_gone(file);
+	else
+		lockfile_watch_later(file);
+}
