@@ -134,6 +134,10 @@ static bool may_wait(struct search *search, struct rival *rival)
 	     front = front->next)
 		rival->may_wait = (places_cross(front, place) && !is_known(search, front)) ||
 				  stands_in_the_way(search, front, place);
+	/* It will say that it waits, or what stands in front of it has ended, for its host: no news
+	 * of its own tells then that it is held. Other clients say nothing, and are in no cycle by
+	 * what they hold. */
+	search->unknown |= rival->may_wait && place->parts.id.session != 0;
 	return rival->may_wait;
 }
 
@@ -394,6 +398,29 @@ static struct place *find_oldest(struct claim *claim, const struct claim *last,
 	return found;
 }
 
+/* The edge from a claim of ours that waits to whichever other one of its queue. */
+static enum edge edge_between(struct search *search, struct place *waiting, struct place *other)
+{
+	if (other == waiting)
+		return EDGE_NONE;
+	return place_compare(other, waiting) < 0 ? edge_to_front(search, waiting, other)
+						 : edge_to_behind(search, waiting, other);
+}
+
+/* Whether the claim waits for a holder, too, who does not wait for the process: until that one lets
+ * go, it is of no use that others let the claim pass. */
+static bool is_held_up(struct claim *claim, const struct claim *last, const struct process *process)
+{
+	struct place *other;
+	for (other = claim->place.lock->queue.first; other != NULL; other = other->next) {
+		struct search search = begin_search(claim, last, process, false);
+		if (edge_between(&search, &claim->place, other) == EDGE_HOLDER &&
+		    !holder_reaches(&search, &claim->place, other))
+			return true;
+	}
+	return false;
+}
+
 /* Lets the claim pass one that waits. There may be another cycle, to be looked for after that. */
 static void send_back(struct claim *waiter, struct claim *claim)
 {
@@ -446,6 +473,8 @@ static bool break_cycle(struct claim *claim, const struct claim *last,
 	if (waiter == NULL)
 		return is_confirmed(claim);
 	forget_cycle(claim);
+	if (is_held_up(claim, last, process))
+		return false;
 	if (waiter->foreign)
 		send_rival_back(rival_of(waiter), claim);
 	else

@@ -165,7 +165,8 @@ struct host {
 	int64_t wake_ms;	 /* paused: when it goes on; else INT64_MAX */
 	int64_t clock_stands_ms; /* likewise: since when its clock stands still */
 	int64_t misled_ms; /* until then it may hold by a lease from before its clock stood still */
-	int64_t well_ms;   /* nothing has been wrong with it since then */
+	int64_t well_ms;   /* nothing has been wrong with it since then, */
+	bool well;	   /* nor is now */
 	int64_t clock_offset_ms, clock_drift; /* in 1/10000 */
 	struct user users[USERS_MAX];
 	struct process processes[PROCESSES_MAX];
@@ -233,9 +234,10 @@ struct world {
 	long step;
 	bool verbose;
 	bool failed;
-	bool calm;	  /* the end: no faults, nothing new, who holds lets go */
-	int64_t quiet_ms; /* but until then nobody does anything; 0: that is over */
-	bool ending;	  /* after the last step a session went on that its client had left */
+	bool calm;	       /* the end: no faults, nothing new, who holds lets go */
+	int64_t quiet_ms;      /* but until then nobody does anything; 0: that is over */
+	size_t calm_standings; /* so many claims had come to stand until the end began */
+	bool ending;	       /* after the last step a session went on that its client had left */
 
 	struct local_service *service;
 	struct lock_policy policy;

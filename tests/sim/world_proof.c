@@ -262,6 +262,12 @@ static struct user *find_user(struct world *world, const struct standing *standi
 	return NULL;
 }
 
+/* When a claim was taken away: 0 would be never. */
+static int64_t moment(const struct world *world)
+{
+	return world->now_ms > 0 ? world->now_ms : 1;
+}
+
 /* Somebody asks the holder of a claim for it, who may take his time: that it goes on to nobody else
  * is up to his host. */
 static void revoke(struct world *world, int lock, const char *name)
@@ -297,7 +303,7 @@ void world_break(struct world *world)
 	/* Who has let go without a connection has a claim that still stands. */
 	if (user != NULL && claim->standing->granted && !claim->standing->released &&
 	    !slots_are_free(file_slots(user)))
-		user->broken_ms = world->now_ms;
+		user->broken_ms = moment(world);
 	if (world->apart)
 		user->broken = true;
 	/* Numbers of an empty queue start over: not below those of who does not know yet. */
@@ -324,7 +330,7 @@ bool user_note_broken(const struct call *call)
 			    ? !is_record(standing->kind) && handoff_may_be_of(standing, call)
 			    : !standing->granted && standing->user == user->number) {
 			handoff_note_user(standing, call);
-			user->broken_ms = world->now_ms;
+			user->broken_ms = moment(world);
 			return true;
 		}
 	}

@@ -196,10 +196,12 @@ void view_withdrawing(void *context, const char *path, const char *name)
 	else if (standing->life != host->life && !standing->gone)
 		world_fail(host->world, "host %d withdraws %s, which is not its own", host->number,
 			   name);
-	else
+	/* Else it is a marker, which outlives the claim: its host may not know that this has gone.
+	 */
+	if (standing != NULL && standing->life == host->life) {
 		standing->withdrawing = true;
-	if (standing != NULL)
 		standing->withdrawn = host->world->step;
+	}
 	/* It was taken away by hand, and its host has not heard of that. */
 	if (standing != NULL && standing->life == host->life)
 		standing->lost_ms = 0;

@@ -15,7 +15,8 @@
 [ "${STORE:-zookeeper}" = zookeeper ] && server=zk || server=$STORE
 start_proxy link "$server"
 direct=$store
-files_config files
+files_config files '[locks "owned"]' 'style = file' 'file_owner = process'
+sed -i 's/^directories = .*/directories = files owned/' "$dir/files.ini"
 sed -i 's/^try_limit = .*/try_limit = 30s/' "$dir/files.ini" # a call that is under way does not end by it
 store=${direct%%://*}://$(<"$dir/link/address")/dlockfs
 start_kept A --config "$dir/files.ini" --session-timeout 60s
@@ -167,4 +168,27 @@ done
 at A rm file
 says_at A "" ls -A
 says_at B "" ls -A
+
+# file_owner = process: the process ends while no daemon runs, and the next one takes its name away; of one that lives it sees the end.
+gone_owned() {
+    ! test -e "$dir/A/owned/$1" && ! test -e "$dir/B/owned/$1"
+}
+for name in ended lives; do
+    start "$name" "$python" -u "$tests/system/one_call.py" excl "$dir/A/owned/$name" hold
+    expect "$name" ok
+done
+test -e "$dir/B/owned/ended" || fail "another host does not see the name"
+settle A
+before=$(gone_on A)
+send_signal manager-A STOP
+send_signal A KILL
+release ended
+[ "$(gone_on A)" -eq "$before" ] || fail "a daemon ran when the process ended"
+send_signal manager-A CONT
+wait_until "$deadline" gone_on_more A "$before"
+wait_until "$deadline" gone_owned ended
+test -e "$dir/A/owned/lives" || fail "the name of a process that lives is gone"
+test -e "$dir/B/owned/lives" || fail "the name of a process that lives is gone from the other host"
+release lives
+wait_until "$deadline" gone_owned lives
 stop_kept A

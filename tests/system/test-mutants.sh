@@ -4,7 +4,8 @@
 #
 # A patch begins with what the fault is. A line "seeds: N" there says how many schedules may be needed, if it is not
 # the usual number, and "first seed: N" where they begin, for faults that few of them find; "store: NAME", which kind of
-# service it is. It may change source files only, no headers: everything else is compiled once.
+# service it is. With a line "unit: NAME" it is the test tests/unit/engine/test_NAME.c that has to fail. A patch may
+# change source files only, no headers: everything else is compiled once.
 #
 #     test-mutants.sh [NAME...]    only these
 # shellcheck source=../functions.sh
@@ -19,7 +20,7 @@ at_once=2
 
 # compile OBJECT SOURCE
 compile() {
-    cc -O1 -g -std=gnu11 -D_GNU_SOURCE -DDLOCKFS_VERSION='"0"' -I"$source_dir/src" -c -o "$1" "$2"
+    cc -O1 -g -std=gnu11 -D_GNU_SOURCE -DDLOCKFS_VERSION='"0"' -I"$source_dir/src" -I"$source_dir/tests/sim" -c -o "$1" "$2"
 }
 export -f compile
 export source_dir
@@ -33,9 +34,37 @@ compile_sound() {
             compile {} "$dir/sound"
 }
 
+# What tests of the engine need in place of the simulator's world.
+compile_units() {
+    local name
+    mkdir "$dir/units"
+    for name in tests/unit/engine/{fixture,lockfile_fixture} src/base/{log,log_queue}; do
+        compile "$dir/units/${name//\//+}.o" "$source_dir/$name.c"
+    done
+}
+
+# Runs a test of the engine, built from these objects and with the fault: it has to fail.
+try_unit() {
+    local folder=$1 unit=$2 object objects=("$dir"/units/*.o) status=0
+    shift 2
+    for object; do
+        case $object in */tests+sim+sim.o | */tests+sim+world*) ;; *) objects+=("$object") ;; esac
+    done
+    compile "$folder/unit.o" "$source_dir/tests/unit/engine/test_$unit.c"
+    cc -o "$folder/unit" "$folder/unit.o" "${objects[@]}" -lcmocka -lxxhash
+    (ulimit -t 100 && exec "$folder/unit") >"$folder/unit.out" 2>&1 || status=$?
+    tail -n 5 "$folder/unit.out"
+    echo # it may have ended in a line
+    if [ "$status" -eq 0 ]; then
+        echo "FAIL not found by test_$unit.c"
+    else
+        echo "PASS $(grep -m 1 -E 'LINE|Assertion' "$folder/unit.out" | sed 's/.*--- //')"
+    fi
+}
+
 # Builds the simulator with a fault and runs it. The last line that is printed starts with PASS or FAIL.
 try() {
-    local name=$1 patch=$patches/$1.patch folder=$dir/$1 file files object seeds first store status=0 found objects=()
+    local name=$1 patch=$patches/$1.patch folder=$dir/$1 file files object seeds first store unit status=0 found objects=()
     mkdir -p "$folder/objects"
     mapfile -t files < <(sed -n 's|^+++ b/||p' "$patch")
     (cd "$source_dir" && cp --parents "${files[@]}" "$folder")
@@ -59,6 +88,11 @@ try() {
     for file in "$dir"/sound/*.o; do
         [ -e "$folder/objects/${file##*/}" ] && objects+=("$folder/objects/${file##*/}") || objects+=("$file")
     done
+    unit=$(sed -n '/^---/q; s/^unit: //p' "$patch")
+    if [ -n "$unit" ]; then
+        try_unit "$folder" "$unit" "${objects[@]}"
+        return
+    fi
     cc -o "$folder/sim" "${objects[@]}" -lxxhash
     seeds=$(sed -n '/^---/q; s/^seeds: //p' "$patch")
     first=$(sed -n '/^---/q; s/^first seed: //p' "$patch")
@@ -87,6 +121,7 @@ if [ ${#names[@]} -eq 0 ]; then
 fi
 
 compile_sound
+compile_units
 for name in "${names[@]}"; do
     while [ "$(jobs -rp | wc -l)" -ge "$at_once" ]; do
         wait -n || true

@@ -39,7 +39,8 @@ refusals() { # HOST LIMIT
 
 requires as "$flooder" true
 start_zookeeper
-printf '%s\n' '[mount]' 'user_waiters = 3' 'user_files = 8' 'user_names = 12' 'user_ranges = 5' >"$dir/limits.ini"
+printf '%s\n' '[mount]' 'user_waiters = 3' 'user_files = 8' 'user_names = 12' 'user_ranges = 5' 'directories = files' \
+    '[locks "files"]' 'style = file' >"$dir/limits.ini"
 start_dlockfs A --config "$dir/limits.ini"
 start_dlockfs B --config "$dir/limits.ini" -o handoff=8
 
@@ -295,3 +296,43 @@ known_again() {
 wait_until "$deadline" known_again
 has A "$flooder" "names=0" || ! grep -q "^uid=$flooder " "$dir/A/.dlockfs/users"
 release held
+
+# Names that outlive close: each counts until it is taken away, whichever call made it; what is refused is not at the servers.
+# made NUMBER CALL: what so many of these calls say, counted.
+made() {
+    as "$flooder" "$python" - "$dir/A/files" "$@" <<'END'
+import collections, errno, os, sys
+folder, count, call = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+calls = {
+    "mkdir": os.mkdir,
+    "symlink": lambda path: os.symlink("somewhere", path),
+    "excl": lambda path: os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)),
+    "link": lambda path: os.link(f"{folder}/first", path),
+}
+said = collections.Counter()
+for number in range(count):
+    try:
+        calls[call](f"{folder}/{call}{number}")
+        said["ok"] += 1
+    except OSError as error:
+        said[errno.errorcode[error.errno]] += 1
+print(*(f"{word} {number}" for word, number in sorted(said.items())))
+END
+}
+as "$flooder" touch "$dir/A/files/first"
+has A "$flooder" "names=1"
+for call in mkdir excl; do
+    expect_equal "$call" "EDQUOT 3 ok 11" "$(made 14 "$call")"
+    has A "$flooder" "names=12"
+    expect_equal "a link after $call" "EDQUOT 1" "$(made 1 link)"
+    expect_equal "names on another host after $call" 12 "$(find "$dir/B/files" -mindepth 1 -maxdepth 1 | wc -l)"
+    as "$other" touch "$dir/A/files/other"
+    as "$other" rm "$dir/A/files/other"
+    as "$flooder" rm -r "$dir/A/files/$call"{0..10}
+    wait_until "$deadline" has A "$flooder" "names=1"
+done
+# The target of a symbolic link counts as a text.
+[[ "$(made 14 symlink)" == "EDQUOT "*" ok "* ]] || fail "symbolic links have no limit"
+as "$flooder" find "$dir/A/files" -type l -delete
+as "$flooder" rm "$dir/A/files/first"
+wait_until "$deadline" has A "$flooder"
