@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names in directories of `style = file`: they are looked up, made, linked, renamed and removed in
- * the store. A name that this host has made it knows, as long as it would hear of a removal by
- * another host (engine_knows_file()); any other one is read each time, and may be gone, or another
- * one, the next time. Loop thread only.
+ * Names in directories of `style = file`: they are looked up, made, linked and removed in the
+ * store. A name that this host has made it knows, as long as it would hear of a removal by another
+ * host (engine_knows_file()); any other one is read each time, and may be gone, or another one, the
+ * next time. Loop thread only.
  */
 #include <errno.h>
-#include <linux/fs.h> /* RENAME_NOREPLACE */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,7 @@
  * are. */
 #define LINKS_MAX (STORE_STEPS_MAX - 2)
 
-static bool is_ours(const struct inode *inode)
+bool lasting_is_ours(const struct inode *inode)
 {
 	return inode != NULL && inode->lasting->is_ours;
 }
@@ -30,7 +29,8 @@ static bool is_ours(const struct inode *inode)
 /* Whether the name is this host's, without asking. */
 static bool stands(const struct inode *inode)
 {
-	return is_ours(inode) && engine_knows_file(inode->shard->engine, inode->lasting->path);
+	return lasting_is_ours(inode) &&
+	       engine_knows_file(inode->shard->engine, inode->lasting->path);
 }
 
 static struct inode *parent_of(const struct asking *asking)
@@ -62,7 +62,7 @@ static void looked_up(struct asking *asking)
 		asking_reply_entry(asking, inode);
 		return;
 	}
-	if (error == -ENOENT && inode != NULL && !is_ours(inode))
+	if (error == -ENOENT && inode != NULL && !lasting_is_ours(inode))
 		lasting_forget(asking->filesystem, inode);
 	asking_reply(asking, asking_errno(error));
 }
@@ -108,9 +108,8 @@ static void ask(struct asking *asking, const struct store_step *steps, size_t co
 	asking_read(asking, path);
 }
 
-/* With that number of links, and with more steps. */
-static void ask_to_make(struct asking *asking, enum store_step_kind kind, nlink_t links,
-			const struct store_step *more, size_t more_count)
+void lasting_ask_to_make(struct asking *asking, enum store_step_kind kind, nlink_t links,
+			 const struct store_step *more, size_t more_count)
 {
 	const struct inode *made = asking->made;
 	struct store_step steps[STORE_STEPS_MAX];
@@ -143,8 +142,7 @@ static bool is_made(const struct asking *asking)
 	       (asking->node == 0 || asking->facts.number == made->lasting->number);
 }
 
-/* The store has the name: so has the directory. Returns 0 or -errno; made is then freed. */
-static int appear(struct asking *asking, struct inode *directory)
+int lasting_appear_made(struct asking *asking, struct inode *directory)
 {
 	struct filesystem *filesystem = asking->filesystem;
 	struct inode *made = asking->made;
@@ -160,9 +158,7 @@ static int appear(struct asking *asking, struct inode *directory)
 	return error;
 }
 
-/* Whether the process before has done it, and did not answer: what is there under the new name has
- * the same content, or was made by the same call. */
-static bool is_done(const struct asking *asking, struct inode *directory)
+bool lasting_is_done(const struct asking *asking, struct inode *directory)
 {
 	const struct inode *inode = asking->made;
 	const struct lasting_facts *facts = &asking->facts;
@@ -170,13 +166,12 @@ static bool is_done(const struct asking *asking, struct inode *directory)
 	if (!asking->resumed || asking->read_error != 0 || !asking->is_ours || directory == NULL)
 		return false;
 	return facts->number == inode->lasting->number ||
-	       (!is_ours(inode_child(directory, inode->name)) &&
+	       (!lasting_is_ours(inode_child(directory, inode->name)) &&
 		facts->maker == inode->lasting->maker &&
 		(facts->mode & S_IFMT) == (inode->mode & S_IFMT));
 }
 
-/* Reads again what has been made, if that was read too early. Returns whether it does. */
-static bool read_again(struct asking *asking)
+bool lasting_read_again(struct asking *asking)
 {
 	if (asking->alter_error != 0 || asking->tries >= ASKING_TRIES_MAX ||
 	    (asking->read_error == 0 ? is_made(asking) : asking->read_error != -ENOENT))
@@ -190,12 +185,12 @@ static void made(struct asking *asking)
 {
 	int error = asking->alter_error;
 
-	if (read_again(asking))
+	if (lasting_read_again(asking))
 		return;
-	if (error == -EEXIST && is_done(asking, parent_of(asking)))
+	if (error == -EEXIST && lasting_is_done(asking, parent_of(asking)))
 		error = 0;
 	if (error == 0)
-		error = appear(asking, parent_of(asking));
+		error = lasting_appear_made(asking, parent_of(asking));
 	else
 		inode_detach(asking->filesystem, asking->made);
 	if (error == 0)
@@ -204,9 +199,8 @@ static void made(struct asking *asking)
 		asking_reply(asking, asking_errno(error));
 }
 
-/* The new inode of a name, by the caller. Returns 0 or -errno. */
-static int prepare(fuse_req_t req, const struct inode *parent, const char *name, mode_t mode,
-		   struct inode **ret)
+int lasting_prepare_for_caller(fuse_req_t req, const struct inode *parent, const char *name,
+			       mode_t mode, struct inode **ret)
 {
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
 	struct filesystem *filesystem = filesystem_of(req);
@@ -229,7 +223,8 @@ void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t
 		  const char *target)
 {
 	struct inode *inode = inode_child(parent, name);
-	int error = stands(inode) ? -EEXIST : prepare(req, parent, name, mode, &inode);
+	int error = stands(inode) ? -EEXIST
+				  : lasting_prepare_for_caller(req, parent, name, mode, &inode);
 
 	if (error == 0 && target != NULL) {
 		error = text_set(inode, target, strlen(target), inode->maker);
@@ -247,7 +242,7 @@ void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t
 	}
 	lasting_note_maker(inode, asking->thread);
 	asking->made = inode;
-	ask_to_make(asking, STEP_MAKE, 1, NULL, 0);
+	lasting_ask_to_make(asking, STEP_MAKE, 1, NULL, 0);
 }
 
 /* LINK */
@@ -281,8 +276,7 @@ static void free_texts(const struct store_step *steps, int count)
 		free((char *)steps[i].text);
 }
 
-/* The new inode is to have the content of the other one. Returns 0 or -ENOMEM. */
-static int copy_content(struct inode *inode, struct inode *from)
+int lasting_copy_content(struct inode *inode, struct inode *from)
 {
 	int error = text_set(inode, from->text.bytes, from->text.count, inode->maker);
 
@@ -305,7 +299,7 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 	struct inode *made_inode = NULL;
 	int error = 0, count = 0;
 
-	if (!is_ours(inode) || inode->parent == NULL)
+	if (!lasting_is_ours(inode) || inode->parent == NULL)
 		error = inode->parent == NULL ? -ENOENT : -EPERM;
 	else if (inode->shard != shard_of(filesystem_of(req), parent->path))
 		error = -EXDEV;
@@ -314,9 +308,9 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 	else if (stands(inode_child(parent, name)))
 		error = -EEXIST;
 	if (error == 0)
-		error = prepare(req, parent, name, inode->mode, &made_inode);
+		error = lasting_prepare_for_caller(req, parent, name, inode->mode, &made_inode);
 	if (error == 0) {
-		error = copy_content(made_inode, inode);
+		error = lasting_copy_content(made_inode, inode);
 		count = error == 0 ? renumber(inode, made_inode, lasting_links(inode) + 1, steps)
 				   : 0;
 		error = count < 0 ? count : error;
@@ -332,7 +326,8 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 		inode_detach(filesystem_of(req), made_inode);
 	} else {
 		asking->made = made_inode;
-		ask_to_make(asking, STEP_MAKE, lasting_links(inode) + 1, steps, (size_t)count);
+		lasting_ask_to_make(asking, STEP_MAKE, lasting_links(inode) + 1, steps,
+				    (size_t)count);
 	}
 	free_texts(steps, count);
 }
@@ -350,8 +345,8 @@ void lasting_log_taken(const struct asking *asking, const char *path, const char
 			 (int)process, command);
 }
 
-/* Another host's name was taken away. */
-static void log_taken(const struct asking *asking, const struct inode *inode, const char *how)
+void lasting_log_inode_taken(const struct asking *asking, const struct inode *inode,
+			     const char *how)
 {
 	lasting_log_taken(asking, inode->path, inode->lasting->who, how);
 }
@@ -389,7 +384,7 @@ static void removed(struct asking *asking)
 	if (error == 0 && inode != NULL && asking->path != NULL)
 		lasting_log_taken(asking, asking->path, asking->facts.who, "broken");
 	else if (error == 0 && inode != NULL && !inode->lasting->is_ours)
-		log_taken(asking, inode, "removed");
+		lasting_log_inode_taken(asking, inode, "removed");
 	if ((error == 0 || error == -ENOENT) && inode != NULL)
 		lasting_forget(asking->filesystem, inode);
 	asking_reply(asking, error == 0 ? 0 : asking_errno(error));
@@ -430,8 +425,7 @@ static void found_empty(struct asking *asking)
 		lasting_ask_to_remove(asking, inode);
 }
 
-/* Whether the caller may take the name away: 0 or -EPERM. */
-static int may_remove(fuse_req_t req, const struct inode *inode)
+int lasting_may_remove(fuse_req_t req, const struct inode *inode)
 {
 	if (inode->access.fixed && access_check(req, &inode->access, W_OK) != 0)
 		return -EPERM;
@@ -451,7 +445,7 @@ void lasting_remove(fuse_req_t req, struct inode *parent, const char *name, bool
 	else if (S_ISDIR(inode->mode) != directory)
 		error = directory ? -ENOTDIR : -EISDIR;
 	else
-		error = may_remove(req, inode);
+		error = lasting_may_remove(req, inode);
 	if (error != 0) {
 		fuse_reply_err(req, -error);
 		return;
@@ -494,176 +488,4 @@ void lasting_abandon_all(struct filesystem *filesystem)
 
 	while ((inode = lasting_next_abandoned(filesystem)) != NULL)
 		lasting_abandon(inode);
-}
-
-/* RENAME */
-
-static void renamed(struct asking *asking);
-
-/* The new name takes the content over, and the old one goes, at once. */
-static void ask_to_rename(struct asking *asking, struct inode *source)
-{
-	const struct inode *target = inode_child(
-		inode_find(&asking->filesystem->inodes, asking->new_parent), asking->made->name);
-	bool replaces = target != NULL || asking->replaces;
-	struct store_step old = {.kind = STEP_REMOVE,
-				 .path = source->lasting->path,
-				 .version = source->lasting->is_ours ? STORE_ANY_VERSION
-								     : source->lasting->version};
-
-	asking->done = renamed;
-	ask_to_make(asking, replaces ? STEP_TAKE : STEP_MAKE, lasting_links(source), &old, 1);
-}
-
-/* The old name, another host's, had been changed: its content goes on as it is now. */
-static void found_source(struct asking *asking)
-{
-	struct inode *source = inode_find(&asking->filesystem->inodes, asking->node);
-	int error = source != NULL ? asking->read_error : -ENOENT;
-
-	if (error == 0 && !lasting_is_same(source, &asking->facts))
-		error = -ENOENT;
-	if (error == 0)
-		error = lasting_update(source, &asking->facts);
-	if (error == 0)
-		error = text_set(asking->made, source->text.bytes, source->text.count,
-				 asking->made->maker);
-	if (error == 0) {
-		ask_to_rename(asking, source);
-		return;
-	}
-	inode_detach(asking->filesystem, asking->made);
-	asking_reply(asking, asking_errno(error));
-}
-
-static void renamed(struct asking *asking)
-{
-	struct filesystem *filesystem = asking->filesystem;
-	struct inode *parent = inode_find(&filesystem->inodes, asking->new_parent);
-	struct inode *source = inode_find(&filesystem->inodes, asking->node);
-	int error = asking->alter_error;
-
-	if (read_again(asking))
-		return;
-	if ((error == -EEXIST || error == -ENOENT) && is_done(asking, parent))
-		error = 0;
-	if (error == -ESTALE && source != NULL && asking->tries++ < ASKING_TRIES_MAX) {
-		asking->done = found_source;
-		asking_read(asking, source->lasting->path);
-		return;
-	}
-	if (error == -EEXIST && (asking->flags & RENAME_NOREPLACE) == 0 && !asking->replaces &&
-	    source != NULL &&
-	    config_policy(filesystem->config, asking->made->path).steal == STEAL_YES) {
-		asking->replaces = true;
-		ask_to_rename(asking, source);
-		return;
-	}
-	const struct inode *target =
-		parent != NULL ? inode_child(parent, asking->made->name) : NULL;
-	if (error == 0 && target != NULL && !target->lasting->is_ours)
-		log_taken(asking, target, "replaced");
-	if (error == 0 && source != NULL && !source->lasting->is_ours)
-		log_taken(asking, source, "renamed");
-	if (error == 0)
-		error = appear(asking, parent);
-	else
-		inode_detach(filesystem, asking->made);
-	if (error == 0 && source != NULL && source->parent != NULL)
-		lasting_forget(filesystem, source);
-	asking_reply(asking, error == 0 ? 0 : asking_errno(error));
-}
-
-/* The old directory has been listed. */
-static void found_movable(struct asking *asking)
-{
-	struct inode *source = inode_find(&asking->filesystem->inodes, asking->node);
-	int error = 0;
-
-	if (asking->read_error != 0)
-		error = asking_errno(asking->read_error);
-	else if (!asking->is_empty)
-		error = EXDEV; /* what is in it would have to move, too: mv(1) then copies */
-	else if (source == NULL || source->parent == NULL)
-		error = ENOENT;
-	if (error == 0) {
-		ask_to_rename(asking, source);
-		return;
-	}
-	inode_detach(asking->filesystem, asking->made);
-	asking_reply(asking, error);
-}
-
-/* The directory that is to be replaced has been listed; the old one is next. */
-static void found_replaceable(struct asking *asking)
-{
-	struct inode *source = inode_find(&asking->filesystem->inodes, asking->node);
-
-	if (asking->read_error == 0 && asking->is_empty && source != NULL) {
-		asking->done = found_movable;
-		asking_list(asking, source);
-		return;
-	}
-	inode_detach(asking->filesystem, asking->made);
-	asking_reply(asking, asking->read_error != 0 ? asking_errno(asking->read_error)
-			     : source == NULL	     ? ENOENT
-						     : ENOTEMPTY);
-}
-
-/* Whether the name may be renamed to that: 0 or -errno. */
-static int may_rename(fuse_req_t req, const struct inode *source, const struct inode *target,
-		      const struct inode *new_parent, unsigned int flags)
-{
-	if (source == NULL)
-		return -ENOENT;
-	if ((flags & ~(unsigned int)RENAME_NOREPLACE) != 0)
-		return -EINVAL;
-	if (source->shard != new_parent->shard)
-		return -EXDEV;
-	if (may_remove(req, source) != 0)
-		return -EPERM;
-	if (target != NULL && (flags & RENAME_NOREPLACE) != 0)
-		return -EEXIST;
-	return target != NULL ? may_remove(req, target) : 0;
-}
-
-void lasting_rename(fuse_req_t req, struct inode *parent, const char *name,
-		    struct inode *new_parent, const char *new_name, unsigned int flags)
-{
-	struct inode *source = inode_child(parent, name), *made_inode = NULL;
-	struct inode *target = inode_child(new_parent, new_name);
-	int error = may_rename(req, source, target, new_parent, flags);
-
-	/* Two names of one content: nothing is done (rename(2)). */
-	if (error == 0 && is_ours(target) && target->lasting->number == source->lasting->number) {
-		fuse_reply_err(req, 0);
-		return;
-	}
-	if (error == 0)
-		error = prepare(req, new_parent, new_name, source->mode, &made_inode);
-	if (error == 0) {
-		error = copy_content(made_inode, source);
-		if (error != 0)
-			inode_detach(filesystem_of(req), made_inode);
-	}
-	if (error != 0) {
-		fuse_reply_err(req, -error);
-		return;
-	}
-	struct asking *asking = asking_begin(req, parent, found_movable);
-	if (asking == NULL) {
-		inode_detach(filesystem_of(req), made_inode);
-		return;
-	}
-	asking->made = made_inode;
-	asking->node = source->node;
-	asking->new_parent = new_parent->node;
-	asking->flags = (int)flags;
-	if (target != NULL && S_ISDIR(target->mode)) {
-		asking->done = found_replaceable;
-		asking_list(asking, target);
-	} else if (S_ISDIR(source->mode))
-		asking_list(asking, source);
-	else
-		ask_to_rename(asking, source);
 }

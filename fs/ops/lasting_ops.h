@@ -19,8 +19,6 @@ void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t
 		  const char *target);
 void lasting_remove(fuse_req_t req, struct inode *parent, const char *name, bool directory);
 void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, const char *name);
-void lasting_rename(fuse_req_t req, struct inode *parent, const char *name,
-		    struct inode *new_parent, const char *new_name, unsigned int flags);
 
 /* Takes the name away, as asking->name in the directory asking->parent, and answers. */
 void lasting_ask_to_remove(struct asking *asking, struct inode *inode);
@@ -28,6 +26,42 @@ void lasting_ask_to_remove(struct asking *asking, struct inode *inode);
 /* Logs that a name of that maker was taken away, or changed. */
 void lasting_log_taken(const struct asking *asking, const char *path, const char *who,
 		       const char *how);
+
+/* Logs that another host's name was taken away. */
+void lasting_log_inode_taken(const struct asking *asking, const struct inode *inode,
+			     const char *how);
+
+/* Whether there is such a name, and it is this host's. */
+bool lasting_is_ours(const struct inode *inode);
+
+/* The new inode of a name, by the caller. Returns 0 or -errno. */
+int lasting_prepare_for_caller(fuse_req_t req, const struct inode *parent, const char *name,
+			       mode_t mode, struct inode **ret);
+
+/* The new inode is to have the content of the other one. Returns 0 or -ENOMEM. */
+int lasting_copy_content(struct inode *inode, struct inode *from);
+
+/* Asks for asking->made by a step of that kind (MAKE, TAKE), with that number of links and with
+ * more steps; and for what the store has by then. */
+void lasting_ask_to_make(struct asking *asking, enum store_step_kind kind, nlink_t links,
+			 const struct store_step *more, size_t more_count);
+
+/* Reads again what has been made, if that was read too early. Returns whether it does. */
+bool lasting_read_again(struct asking *asking);
+
+/* Whether the process before has done it, and did not answer: what is there under the new name has
+ * the same content, or was made by the same call. */
+bool lasting_is_done(const struct asking *asking, struct inode *directory);
+
+/* The store has the name: so has the directory. Returns 0 or -errno; made is then freed. */
+int lasting_appear_made(struct asking *asking, struct inode *directory);
+
+/* Whether the caller may take the name away: 0 or -EPERM. */
+int lasting_may_remove(fuse_req_t req, const struct inode *inode);
+
+/* lasting_rename.c */
+void lasting_rename(fuse_req_t req, struct inode *parent, const char *name,
+		    struct inode *new_parent, const char *new_name, unsigned int flags);
 
 /* lasting_steer.c: the ioctl(2) on the file of a name in .dlockfs/locks. Returns false if it is not
  * about the name itself; then the request is still to be answered. */
