@@ -34,16 +34,6 @@ static bool makes_any(const struct alteration *alteration)
 	return has_kind(alteration, STEP_MAKE) || has_kind(alteration, STEP_TAKE);
 }
 
-/* It can be asked for again in another session: nothing that is there may be lost by it. */
-static bool only_makes(const struct alteration *alteration)
-{
-	for (size_t i = 0; i < alteration->count; i++) {
-		if (alteration->steps[i].kind != STEP_MAKE)
-			return false;
-	}
-	return alteration->count > 0;
-}
-
 /* Its file is meant to be one of this host. */
 static bool is_of_own(const struct alteration_step *step)
 {
@@ -176,7 +166,7 @@ static bool add_files(struct alteration *alteration)
 	return true;
 }
 
-static void set_state(struct alteration *alteration, enum alteration_state state)
+void alteration_set_state(struct alteration *alteration, enum alteration_state state)
 {
 	alteration->state = state;
 	file_ask_forget(&alteration->ask);
@@ -191,7 +181,7 @@ static void tell(struct alteration *alteration, int error)
 	timers_clear(&alteration->engine->alteration_timers, &alteration->timer);
 }
 
-static void decide(struct alteration *alteration)
+void alteration_decide(struct alteration *alteration)
 {
 	if (!alteration->asked)
 		return; /* the caller is to come again, or it is undone when it does not */
@@ -210,20 +200,19 @@ static void decide(struct alteration *alteration)
 	alteration_free(alteration);
 }
 
-/* It is done, or will not be. */
-static void conclude(struct alteration *alteration, int error)
+void alteration_conclude(struct alteration *alteration, int error)
 {
-	set_state(alteration, ALTERATION_BARRED);
+	alteration_set_state(alteration, ALTERATION_BARRED);
 	alteration->error = error;
 	if (error == -ENOENT)
 		alteration->engine->beat_wanted = true; /* which finds what was taken away */
-	decide(alteration);
+	alteration_decide(alteration);
 }
 
 /* What it has made is there: it is to be removed. */
 static void remove_made(struct alteration *alteration)
 {
-	set_state(alteration, ALTERATION_WANTED);
+	alteration_set_state(alteration, ALTERATION_WANTED);
 	alteration->removes = true;
 	alteration_go_on(alteration);
 }
@@ -416,9 +405,9 @@ void alteration_go_on(struct alteration *alteration)
 		if (!connected || !has_turn(alteration) || alteration->former)
 			return;
 		if (!alteration->removes && lacks_own(alteration))
-			conclude(alteration, -ENOENT);
+			alteration_conclude(alteration, -ENOENT);
 		else if (!alteration->removes && meets_own(alteration))
-			conclude(alteration, -EEXIST);
+			alteration_conclude(alteration, -EEXIST);
 		else if (alteration->removes || !looks_for_own(alteration))
 			send(alteration);
 		break;
@@ -428,7 +417,7 @@ void alteration_go_on(struct alteration *alteration)
 			look(alteration);
 		break;
 	case ALTERATION_BARRED:
-		decide(alteration);
+		alteration_decide(alteration);
 		break;
 	case ALTERATION_SENT:
 		break;
@@ -444,7 +433,7 @@ static void doubt(struct alteration *alteration, int error)
 	const char *path = alteration->steps[0].turn->path;
 	bool refused = error != -ECONNRESET && error != -ENOENT && error != -ESTALE;
 
-	set_state(alteration, ALTERATION_DOUBTFUL);
+	alteration_set_state(alteration, ALTERATION_DOUBTFUL);
 	alteration_mark(alteration);
 	engine_retry_in(engine, refused ? RETRY_LATER_MS : RETRY_SOON_MS);
 	if (refused && log_limit_passes(&engine->refusals, engine->now_ms, "alteration", path,
@@ -465,7 +454,7 @@ void alteration_answered(struct alteration *alteration, int error)
 		alteration->refused = true;
 		doubt(alteration, -ECONNRESET);
 	} else if (!alteration->undoing) {
-		conclude(alteration, error);
+		alteration_conclude(alteration, error);
 	} else if (error == 0) {
 		drop_former_files(alteration);
 		undo_done(alteration);
@@ -552,18 +541,18 @@ static void want_again(struct alteration *alteration)
 	bool waits = alteration->refused; /* for the end of a session that is over */
 
 	if (waits && !has_found(alteration, FOUND_FORMER)) {
-		conclude(alteration, -EEXIST);
+		alteration_conclude(alteration, -EEXIST);
 		return;
 	}
 	alteration->refused = false;
 	for (size_t i = 0; i < alteration->count; i++) {
 		int error = why_not_again(&alteration->steps[i]);
 		if (error != 0) {
-			conclude(alteration, error);
+			alteration_conclude(alteration, error);
 			return;
 		}
 	}
-	set_state(alteration, ALTERATION_WANTED);
+	alteration_set_state(alteration, ALTERATION_WANTED);
 	if (waits)
 		engine_retry_in(alteration->engine, RETRY_LATER_MS);
 	else
@@ -582,7 +571,7 @@ static void resolve(struct alteration *alteration)
 		drop_former_files(alteration);
 		remove_made(alteration);
 	} else if (happened) {
-		conclude(alteration, 0);
+		alteration_conclude(alteration, 0);
 	} else {
 		want_again(alteration);
 	}
@@ -604,96 +593,4 @@ void alteration_looked(struct alteration *alteration, int error, const struct st
 	} else {
 		resolve(alteration);
 	}
-}
-
-/* Sessions */
-
-static void lose_alteration(struct alteration *alteration)
-{
-	bool sent = alteration->state != ALTERATION_WANTED;
-	bool refused = alteration->state == ALTERATION_BARRED && alteration->error != 0;
-
-	set_state(alteration, refused ? ALTERATION_BARRED : ALTERATION_WANTED);
-	alteration_mark(alteration);
-	if (alteration->undoing) {
-		alteration_free(alteration); /* what it made ends with the session */
-	} else if (refused) {
-		decide(alteration);
-	} else if (only_makes(alteration)) {
-		alteration->resent |= sent;
-		alteration->refused = false;
-	} else {
-		conclude(alteration, -EIO);
-	}
-}
-
-void lockfiles_lose_session(struct engine *engine)
-{
-	struct alteration *alteration, *next_alteration;
-	struct lockfile *file, *next_file;
-	struct file_read *read;
-	struct file_ask *ask, *next;
-
-	DL_FOREACH (engine->file_reads, read) {
-		file_ask_forget(&read->ask);
-	}
-	HASH_ITER (hh, engine->lockfiles, file, next_file) {
-		lockfile_end(file, LOCKFILE_LOST);
-	}
-	DL_FOREACH_SAFE (engine->alterations, alteration, next_alteration) {
-		lose_alteration(alteration);
-	}
-	DL_FOREACH_SAFE (engine->file_asks, ask, next) {
-		ask->asker = NULL;
-		if (!ask->sent || ask->kind == ASK_WATCH)
-			file_ask_free(ask);
-	}
-	engine->watches_sent = 0;
-}
-
-void file_read_send(struct file_read *read)
-{
-	if (read->ask != NULL || read->engine->session != STORE_CONNECTED)
-		return;
-	read->ask = file_ask_path(read->engine, read->list ? ASK_LIST : ASK_READ, read, read->path);
-	if (read->ask == NULL)
-		engine_retry_in(read->engine, RETRY_MEMORY_MS);
-}
-
-/* The store had no memory for these. */
-static void drop_failed(struct engine *engine)
-{
-	struct file_ask *ask, *next;
-
-	DL_FOREACH_SAFE (engine->file_asks, ask, next) {
-		if (!ask->failed)
-			continue;
-		if (ask->asker != NULL && ask->kind == ASK_ALTER)
-			set_state(ask->alteration, ALTERATION_WANTED);
-		else if (ask->asker != NULL && (ask->kind == ASK_SYNC || ask->kind == ASK_LOOK))
-			ask->alteration->ask = NULL;
-		else if (ask->asker != NULL && ask->kind == ASK_MISSED)
-			ask->file->ask = NULL;
-		else if (ask->asker != NULL)
-			ask->reader->ask = NULL;
-		file_ask_free(ask);
-	}
-}
-
-void lockfiles_resume(struct engine *engine)
-{
-	struct alteration *alteration, *next;
-	struct file_read *read;
-
-	drop_failed(engine);
-	do {
-		engine->turns_changed = false;
-		DL_FOREACH_SAFE (engine->alterations, alteration, next) {
-			alteration_go_on(alteration);
-		}
-	} while (engine->turns_changed);
-	DL_FOREACH (engine->file_reads, read) {
-		file_read_send(read);
-	}
-	lockfiles_watch(engine);
 }

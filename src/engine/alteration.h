@@ -5,6 +5,7 @@
  *
  *   lockfile.c          calls, and the store's answers
  *   alteration.c        the life of an alteration
+ *   lockfile_session.c  the session is lost; and all that can go on does
  *   lockfile_watch.c    watches of files of this host
  *   lockfile_book.c     files of this host, whose turn it is to alter one, questions to the store
  *   lockfile_save.c     all that as text
@@ -255,6 +256,17 @@ void alteration_undo(struct alteration *alteration);
 void alteration_answered(struct alteration *alteration, int error);
 void alteration_synced(struct alteration *alteration, int error);
 void alteration_looked(struct alteration *alteration, int error, const struct store_claim *claim);
+
+/* It is in that state now, and what it has asked is forgotten. */
+void alteration_set_state(struct alteration *alteration, enum alteration_state state);
+
+/* BARRED: tells the caller, if the session allows that. May free the alteration. */
+void alteration_decide(struct alteration *alteration);
+
+/* It is done, or will not be. Decides, too. */
+void alteration_conclude(struct alteration *alteration, int error);
+
+/* lockfile_session.c */
 
 /* The session is over. What was asked before, and was not sent, is forgotten by the store. */
 void lockfiles_lose_session(struct engine *engine);
