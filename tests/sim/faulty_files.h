@@ -2,7 +2,7 @@
  *
  * What a store_faulty does with files that outlive close: alterations, reads and lists are
  * operations like others, but they are answered even if their session is lost. A server that is cut
- * off, or behind, reads what was then. store_faulty.c's own.
+ * off, or behind, reads what was then. For the files of faulty_client.h.
  */
 #ifndef DLOCKFS_FAULTY_FILES_H
 #define DLOCKFS_FAULTY_FILES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What travels between the two ends of a store_faulty: an operation on its way to the service,
- * which becomes the event that answers it on its way back. store_faulty.c's own.
+ * which becomes the event that answers it on its way back. For the files of faulty_client.h.
  */
 #ifndef DLOCKFS_FAULTY_ITEM_H
 #define DLOCKFS_FAULTY_ITEM_H

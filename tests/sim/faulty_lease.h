@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The lease of a store_faulty, by the very rules of a real store. A kind of store whose rules are
- * others has a table here, and its lease in the union. store_faulty.c's own.
+ * others has a table here, and its lease in the union. For the files of faulty_client.h.
  */
 #ifndef DLOCKFS_FAULTY_LEASE_H
 #define DLOCKFS_FAULTY_LEASE_H

@@ -36,7 +36,7 @@ bool session_answer(struct item *item, int error)
 
 static void on_session(void *context, enum store_session told, int64_t timeout_ms)
 {
-	/* It is store_faulty.c that tells of sessions. */
+	/* It is faulty_connection.c that tells of sessions. */
 }
 
 static void on_placed(void *context, void *tag, int error, const char *name, int64_t order,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The service's end of one session of a store_faulty, and the operations on their way there.
- * store_faulty.c's own.
+ * For the files of faulty_client.h.
  *
  * The service ends a session when its servers' rules say so (faulty_servers.h). A server that is
  * cut off goes on answering, but only what it knows by itself: reads, up to the first write. It may
@@ -88,7 +88,7 @@ int64_t session_due(struct session *session);
 /* Lets that happen. */
 void session_step(struct session *session);
 
-/* store_faulty.c: the answer to an operation that is in no list. Takes the item. */
+/* faulty_news.c: the answer to an operation that is in no list. Takes the item. */
 void faulty_answered(struct faulty *faulty, struct item *item);
 
 #endif
