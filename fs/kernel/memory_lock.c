@@ -31,16 +31,19 @@ void memory_lock_used(void)
 static void lock_mapped(bool private)
 {
 	FILE *maps = fopen("/proc/self/smaps", "re");
-	char line[512], *start = NULL, *end = NULL, write = 0;
+	char line[512], *from, *to, *start = NULL, *end = NULL, right, write = '-';
 	size_t written_kib;
 
 	while (maps != NULL && fgets(line, sizeof(line), maps) != NULL) {
 		/* A mapping's first line; the rest of a longer one matches neither format. */
-		if (sscanf(line, "%p-%p %*c%c", (void **)&start, (void **)&end, &write) == 3)
-			continue;
-		if (sscanf(line, "Anonymous: %zu kB", &written_kib) == 1 &&
-		    (write == 'w' || written_kib > 0) == private)
+		if (sscanf(line, "%p-%p %*c%c", (void **)&from, (void **)&to, &right) == 3) {
+			start = from;
+			end = to;
+			write = right;
+		} else if (sscanf(line, "Anonymous: %zu kB", &written_kib) == 1 &&
+			   (write == 'w' || written_kib > 0) == private) {
 			mlock(start, (size_t)(end - start));
+		}
 	}
 	if (maps != NULL)
 		fclose(maps);
