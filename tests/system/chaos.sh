@@ -30,7 +30,7 @@ follow_plan() {
     while read -r -u 3 at what fault target; do
         while [ $(($(now_ms) - begin)) -lt "$at" ]; do
             alive workers || fail "seed $1: $(tail -n 5 "$dir/workers.out")"
-            sleep 0.02
+            read -r -t 0.02 -u "$nothing" || true # a pause without a process
         done
         "fault_$what" "$fault" "$target"
         tell_fault "$what" "$fault" "$target"
