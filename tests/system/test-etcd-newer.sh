@@ -91,6 +91,7 @@ while [ ${#name_of[@]} -gt 0 ]; do
 done
 for name in "${failed[@]}"; do
     echo "--- $name:"
+    grep -a -A 6 '^\[  ERROR' "$dir/$name.log" | head -n 60 || true
     tail -n 60 "$dir/$name.log"
     rm "$dir/$name.log"
 done
