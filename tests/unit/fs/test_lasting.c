@@ -17,6 +17,7 @@
 #include "files/inode.h"
 #include "files/lasting_text.h"
 #include "notifier_double.h"
+#include "ops/asking.h"
 #include "ops/serving.h"
 
 #define ID "abcdefghijklmnopabcdefghijklmnop"
@@ -218,13 +219,33 @@ static void test_times(void **state)
 	}
 }
 
+/* An open that waits for the store keeps its inode until the daemon stops, and not longer. */
+static void test_refused_open(void **state)
+{
+	struct inode *inode = fixture.inode;
+	struct lasting_opening *opening = calloc(1, sizeof(*opening));
+	struct asking *asking = asking_begin_alone(fixture.filesystem.inodes.root, NULL);
+
+	(void)state;
+	assert_non_null(opening);
+	assert_non_null(asking);
+	opening->waiting = asking;
+	inode->lasting->opening = opening;
+	asking->made = inode;
+	inode_use(&fixture.filesystem, inode);
+	asking_refuse_all(&fixture.filesystem);
+	assert_null(opening->waiting);
+	assert_int_equal(inode->handles, 0);
+}
+
 #define LASTING_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LASTING_TEST(test_path),    LASTING_TEST(test_copies), LASTING_TEST(test_maker),
-		LASTING_TEST(test_foreign), LASTING_TEST(test_times),
+		LASTING_TEST(test_path),  LASTING_TEST(test_copies),
+		LASTING_TEST(test_maker), LASTING_TEST(test_foreign),
+		LASTING_TEST(test_times), LASTING_TEST(test_refused_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
