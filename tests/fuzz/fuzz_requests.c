@@ -1102,6 +1102,8 @@ static void go_on(struct world *world, int journal)
 	takeover_resume(&takeover, filesystem);
 	kernel_resumed(&world->kernel);
 	takeover_finish(&takeover);
+	if (world->files != FUSE_ROOT_ID)
+		advance(world, 0); /* lock files are watched anew at once */
 	REQUIRE(engine_deadline(world->engine) >= world->now_ms);
 	commit(world);
 }

@@ -466,10 +466,13 @@ static bool has_to_wait(const struct kernel *kernel, const struct kernel_request
 		    (other->other_node != 0 && other->other_node == request->other_node))
 			return true;
 	}
+	const struct inode *inode = inode_find(&kernel->filesystem->inodes, request->node);
+	if (!inode || !inode->lasting || !inode->lasting->opening)
+		return false;
 	for (size_t i = 0; i < kernel->file_count; i++) {
 		const struct kernel_file *file = &kernel->files[i];
 
-		if (file->lasts && file->opener != 0 && file->opener != request->pid &&
+		if (file->opener != 0 && file->opener != request->pid &&
 		    file->node == request->node)
 			return true;
 	}
