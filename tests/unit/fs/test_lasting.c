@@ -15,7 +15,9 @@
 #include "base/log.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
+#include "files/lasting_name.h"
 #include "files/lasting_text.h"
+#include "files/user.h"
 #include "notifier_double.h"
 #include "ops/asking.h"
 #include "ops/serving.h"
@@ -238,14 +240,34 @@ static void test_refused_open(void **state)
 	assert_int_equal(inode->handles, 0);
 }
 
+/* An open that another process has left is on nobody's account, until the store has decided. */
+static void test_restored_open(void **state)
+{
+	struct filesystem *filesystem = &fixture.filesystem;
+	struct inode *inode;
+
+	(void)state;
+	assert_int_equal(lasting_prepare(filesystem, filesystem->inodes.root, "b", S_IFREG | 0640,
+					 ALICE, ALICE, &inode),
+			 0);
+	inode_use(filesystem, inode);
+	inode_restored_all(filesystem);
+	assert_null(inode->user);
+	assert_int_equal(lasting_appear(filesystem, filesystem->inodes.root, inode, false), 0);
+	assert_ptr_equal(inode->user, user_find(&filesystem->users, ALICE));
+	inode_unuse(filesystem, inode);
+	assert_true(inode->idle);
+}
+
 #define LASTING_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LASTING_TEST(test_path),  LASTING_TEST(test_copies),
-		LASTING_TEST(test_maker), LASTING_TEST(test_foreign),
-		LASTING_TEST(test_times), LASTING_TEST(test_refused_open),
+		LASTING_TEST(test_path),	  LASTING_TEST(test_copies),
+		LASTING_TEST(test_maker),	  LASTING_TEST(test_foreign),
+		LASTING_TEST(test_times),	  LASTING_TEST(test_refused_open),
+		LASTING_TEST(test_restored_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
