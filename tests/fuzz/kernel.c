@@ -451,7 +451,7 @@ static bool is_at_once(uint32_t opcode, uint64_t node, bool lasts)
 }
 
 /* Whether the kernel does not let the request go: another one has a directory locked, or the node
- * is of an open that has not returned, by the name of which nobody gets at it. */
+ * is of an open that is not decided, by the name of which nobody gets at it. */
 static bool has_to_wait(const struct kernel *kernel, const struct kernel_request *request)
 {
 	for (size_t i = 0; i < kernel->request_count; i++) {
@@ -467,7 +467,8 @@ static bool has_to_wait(const struct kernel *kernel, const struct kernel_request
 			return true;
 	}
 	const struct inode *inode = inode_find(&kernel->filesystem->inodes, request->node);
-	if (!inode || !inode->lasting || !inode->lasting->opening)
+	if (!inode || !inode->lasting || !inode->lasting->opening ||
+	    inode->lasting->opening->decided)
 		return false;
 	for (size_t i = 0; i < kernel->file_count; i++) {
 		const struct kernel_file *file = &kernel->files[i];
