@@ -22,7 +22,7 @@
 #include "files/filesystem.h"
 #include "files/handle.h"
 #include "files/inode.h"
-#include "files/lasting.h"
+#include "files/lasting_name.h"
 #include "files/parked.h"
 #include "files/shard.h"
 #include "files/steer.h"
@@ -702,7 +702,10 @@ static void take_claim_name(struct world *world, const char *path, char *name, s
 	const struct node *node =
 		queue && queue->count > 0 ? queue->nodes[choice % queue->count] : NULL;
 
-	if (node && take(world) % 8 != 0)
+	if (path && lasting_find(&world->filesystem, path))
+		snprintf(name, bytes, "%s.file",
+			 lasting_find(&world->filesystem, path)->lasting->id);
+	else if (node && take(world) % 8 != 0)
 		snprintf(name, bytes, "%s", node->name);
 	else
 		memset(name, 'x', 1u + take(world) % bytes);
