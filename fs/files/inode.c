@@ -60,6 +60,16 @@ static void leave_name(struct filesystem *filesystem, struct inode *inode)
 	inode->user = NULL;
 }
 
+/* A file without a name that another process has left is on nobody's account. Returns false when
+ * out of memory. */
+static bool enter_name(struct filesystem *filesystem, struct inode *inode)
+{
+	if (inode->user == NULL)
+		inode->user = user_add(&filesystem->users, inode->maker, USER_NAMES,
+				       user_shares_of_path(strlen(inode->path)));
+	return inode->user != NULL;
+}
+
 /* The path becomes the inode's, also after an error. */
 static int create(struct filesystem *filesystem, char *path, mode_t mode, uid_t uid, gid_t gid,
 		  struct inode **ret)
@@ -141,6 +151,8 @@ int inode_attach(struct inode *parent, struct inode *inode)
 {
 	if (inode_child(parent, inode->name) != NULL)
 		return -EEXIST;
+	if (!enter_name(parent->shard->filesystem, inode))
+		return -ENOMEM;
 	HASH_ADD_KEYPTR(by_name, parent->children, inode->name, strlen(inode->name), inode);
 	if (inode->by_name.tbl == NULL)
 		return -ENOMEM;
@@ -191,11 +203,7 @@ void inode_take_name(struct filesystem *filesystem, struct inode *inode, bool wi
 
 	if (parent == NULL || (former != NULL && inode_is_directory(former)))
 		return;
-	/* A file without a name that another process has left is on nobody's account. */
-	if (inode->user == NULL)
-		inode->user = user_add(&filesystem->users, inode->maker, USER_NAMES,
-				       user_shares_of_path(strlen(inode->path)));
-	if (inode->user == NULL)
+	if (!enter_name(filesystem, inode))
 		return;
 	if (former != NULL && with_text)
 		text_move(former, inode);

@@ -259,8 +259,17 @@ void asking_go_on(struct filesystem *filesystem)
 
 void asking_refuse_all(struct filesystem *filesystem)
 {
-	while (filesystem->askings != NULL)
-		asking_reply(filesystem->askings, EIO);
+	while (filesystem->askings != NULL) {
+		struct asking *asking = filesystem->askings;
+		struct inode *made = asking->made;
+		struct lasting_opening *opening = made != NULL ? made->lasting->opening : NULL;
+
+		asking_reply(asking, EIO);
+		if (opening == NULL)
+			continue;
+		opening->waiting = NULL;
+		inode_unuse(filesystem, made); /* lasting_open.c: until it is decided */
+	}
 }
 
 /* News of the engine */

@@ -189,7 +189,7 @@ void lasting_create_open(fuse_req_t req, struct inode *parent, const char *name,
 
 	if (!filesystem_of(req)->exclusive_open_waits)
 		error = -EPERM; /* open(2) would return before the store has decided */
-	else if (!is_new && (info->flags & O_EXCL) != 0)
+	else if (!is_new && ((info->flags & O_EXCL) != 0 || !S_ISREG(inode->mode)))
 		error = -EEXIST;
 	else if (is_new)
 		error = prepare(req, parent, name, mode, info->flags, &inode);

@@ -60,7 +60,7 @@ void lockfiles_save(const struct engine *engine, FILE *out)
 
 /* For the journal: behind the parts of save.c. */
 
-enum { PART_LOCKFILES = 6, PART_ALTERATIONS };
+enum { PART_LOCKFILES = 7, PART_ALTERATIONS };
 
 #define WHOLE(type, part) ((type *)((char *)(part)-offsetof(type, item)))
 

@@ -306,7 +306,7 @@ void engine_save(const struct engine *engine, const struct engine_transfer *tran
 
 /* For the journal */
 
-enum { PART_ENGINE = 3, PART_OWNERS, PART_LOCKS };
+enum { PART_ENGINE = 4, PART_OWNERS, PART_LOCKS };
 
 /* Of what is of a lock. */
 enum { GROUP_LOCK, GROUP_PROCESS, GROUP_CLAIM, GROUP_WISH };

@@ -2,10 +2,11 @@
  *
  * Raw FUSE requests through the handlers of the file system, on the local store, in one thread and
  * without a clock: the input says what is asked, by whom, in which order, and when the store
- * answers, time passes, signals come, a rival host claims a lock, and the session is lost. What
- * must hold is in kernel.h; besides, another program could take over at any time, and the engine's
- * books are checked after every step, and in the end everything is released: nothing waits, nothing
- * is held, nothing is left.
+ * answers, time passes, signals come, a rival host claims a lock, and the session is lost. Where
+ * the input says so, there is a directory of `style = file` beside the locks, in which the rival
+ * makes, changes and takes away names. What must hold is in kernel.h; besides, another program
+ * could take over at any time, and the engine's books are checked after every step, and in the end
+ * everything is released: nothing waits, nothing is held, nothing is left.
  */
 #include "fuzz.h"
 
@@ -21,6 +22,7 @@
 #include "files/filesystem.h"
 #include "files/handle.h"
 #include "files/inode.h"
+#include "files/lasting_name.h"
 #include "files/parked.h"
 #include "files/shard.h"
 #include "files/steer.h"
@@ -28,6 +30,7 @@
 #include "kernel.h"
 #include "kernel/request.h"
 #include "notifier_double.h"
+#include "ops/asking.h"
 #include "ops/serving.h"
 #include "rehearsal.h"
 #include "restart/takeover.h"
@@ -36,11 +39,20 @@
 
 enum {
 	INPUT_BYTES_MAX = 2000,
+	KEEPS_FILES = 4, /* a bit of the first byte */
 	THREADS = 8,
 	FIRST_THREAD = 5000000, /* above all that a kernel gives out (PID_MAX_LIMIT) */
 	RIVALS = 8,
 	USER = 1000,
 	JOURNAL_STEPS = 4, /* between two looks into it */
+};
+
+/* What becomes of an alteration. */
+enum refusal {
+	REFUSE_NOTHING,
+	REFUSE_ACCESS,
+	REFUSE_SILENTLY, /* -ECONNRESET, and nothing is done */
+	REFUSE_ANSWER,	 /* the same, and it is done */
 };
 
 struct rival_claim {
@@ -59,6 +71,11 @@ struct world {
 	struct rival_claim claims[RIVALS]; /* of the rival */
 	size_t claim_count;
 	char rival_path[64]; /* of its latest */
+	/* With a directory of `style = file`; */
+	uint64_t files;	      /* that, or the root */
+	struct store_ops ops; /* of the store, but for alter() */
+	enum refusal refusal; /* of the next alteration */
+	bool suspended;	      /* the store has no connection */
 	struct filesystem filesystem;
 	struct kernel kernel;
 	int64_t now_ms;
@@ -113,7 +130,9 @@ static uint64_t take_node(struct world *world)
 
 	if (choice == 255)
 		return fuzz_number(&world->data, &world->bytes);
-	return choice < 64 || count == 0 ? FUSE_ROOT_ID : world->kernel.nodes[choice % count].node;
+	if (choice < 64 || count == 0)
+		return choice % 4 == 3 ? FUSE_ROOT_ID : world->files;
+	return world->kernel.nodes[choice % count].node;
 }
 
 /* Whether the kernel knows that the node is a directory. */
@@ -174,20 +193,22 @@ static uint64_t take_offset(struct world *world)
 
 static void dispatch(struct world *world)
 {
-	struct store *stores[] = {world->store, world->rival};
+	struct store *stores[] = {world->rival, world->store};
 
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < (world->suspended ? 1 : 2); i++) {
 		struct pollfd ready = {.fd = stores[i]->ops->descriptor(stores[i]),
 				       .events = POLLIN};
 
 		if (poll(&ready, 1, 0) > 0)
 			stores[i]->ops->dispatch(stores[i]);
 	}
+	asking_go_on(&world->filesystem);
 	serving_ask(&world->filesystem);
 }
 
 static void write_journal(struct world *world)
 {
+	asking_go_on(&world->filesystem);
 	takeover_mark_changed(&world->filesystem);
 	state_journal_commit(world->filesystem.journal, 0, NULL, 0);
 }
@@ -319,6 +340,98 @@ static void let_rival_change(struct world *world)
 	}
 }
 
+/* Names that outlive close */
+
+static struct world *altered; /* whose store has the function */
+
+static int alter(struct store *base, struct store_change *change, const struct store_step *steps,
+		 size_t count)
+{
+	enum refusal refusal = altered->refusal;
+	struct local_store *store = (struct local_store *)base;
+	int error = local_alter(base, change, steps,
+				refusal == REFUSE_NOTHING || refusal == REFUSE_ANSWER ? count : 0);
+
+	if (error == 0 && refusal != REFUSE_NOTHING)
+		store->answers->prev->error = refusal == REFUSE_ACCESS ? -EACCES : -ECONNRESET;
+	altered->refusal = REFUSE_NOTHING;
+	return error;
+}
+
+/* Answers about different files come in any order. */
+static void turn_answers(struct world *world)
+{
+	struct local_store *store = (struct local_store *)world->store;
+	struct answer *answer = store->answers;
+
+	if (!answer || !answer_is_for_outside(answer))
+		return;
+	DL_DELETE(store->answers, answer);
+	DL_APPEND(store->answers, answer);
+}
+
+/* What was asked for may have happened or not, and is answered so; or there is a connection again.
+ */
+static void turn_connection(struct world *world)
+{
+	struct local_store *store = (struct local_store *)world->store;
+	struct answer *answer;
+
+	if (store->lost || store->over)
+		return;
+	world->suspended = !world->suspended;
+	DL_FOREACH (store->answers, answer) {
+		if (world->suspended && answer_is_for_outside(answer))
+			answer->error = -ECONNRESET;
+	}
+	store->events->on_session(store->context,
+				  world->suspended ? STORE_SUSPENDED : STORE_CONNECTED, 0);
+}
+
+static void on_rival_altered(struct store_change *change, int error)
+{
+	(void)change;
+	(void)error;
+}
+
+static void let_rival_alter(struct world *world)
+{
+	static const char *const paths[] = {"files//a", "files//b", "files//d", "files//d/a",
+					    "files//d/b"};
+	static const char *const texts[] = {
+		"abcdefghijklmnopabcdefghijklmnop\nfile mode=33188 uid=1000 gid=0 links=1 "
+		"mtime=7 host=b pid=9 command=x text=hello",
+		"bbcdefghijklmnopabcdefghijklmnop\nfile mode=16877 uid=0 gid=0 links=1 host=b "
+		"pid=9 command=x text=",
+		"cbcdefghijklmnopabcdefghijklmnop\nfile inode=5 mode=41471 uid=0 gid=0 links=2 "
+		"host=b pid=9 command=x text=d",
+		"of another client",
+	};
+	static struct store_change change = {on_rival_altered};
+	uint8_t choice = take(world);
+	struct store_step step = {
+		.kind = (enum store_step_kind)(choice % STEP_CHECK),
+		.path = paths[choice / 4 % 5],
+		.text = texts[take(world) % 4],
+		.version = STORE_ANY_VERSION,
+	};
+
+	world->rival->ops->alter(world->rival, &change, &step, 1);
+	world->rival->ops->dispatch(world->rival);
+}
+
+static void disturb_files(struct world *world, uint8_t how)
+{
+	if (how % 8 < 4)
+		let_rival_alter(world);
+	else if (how % 8 == 4)
+		turn_connection(world);
+	else if (how % 8 == 5)
+		turn_answers(world);
+	else
+		world->refusal = (enum refusal)(1 + how / 8 % 3);
+}
+
 /* Requests. Each sends one, or nothing where it needs a file that there is not. */
 
 static void send_named(struct world *world, const struct kernel_caller *caller, uint32_t opcode,
@@ -372,6 +485,89 @@ static void send_refused(struct world *world, const struct kernel_caller *caller
 	}
 }
 
+/* Whether the directory is the inode, or somewhere in it. */
+static bool is_in(const struct inode *directory, const struct inode *inode)
+{
+	while (directory && directory != inode)
+		directory = directory->parent;
+	return inode && directory == inode;
+}
+
+/* The kernel renames no directory into itself, and in place of none what is none. */
+static bool can_rename(const struct world *world, uint64_t parent, const char *name,
+		       uint64_t new_parent, const char *new_name)
+{
+	const struct inodes *inodes = &world->filesystem.inodes;
+	struct inode *from = inode_find(inodes, parent), *to = inode_find(inodes, new_parent);
+	const struct inode *source = from ? inode_child(from, name) : NULL;
+	const struct inode *target = to ? inode_child(to, new_name) : NULL;
+
+	return !(source && source == target) && !is_in(to, source) && !is_in(from, target) &&
+	       !(source && target && S_ISDIR(source->mode) != S_ISDIR(target->mode));
+}
+
+static void send_rename(struct world *world, const struct kernel_caller *caller)
+{
+	static const uint32_t flags[] = {0, RENAME_NOREPLACE, RENAME_EXCHANGE, 0};
+	char buffer[1025], new_buffer[1025], names[2 * sizeof(buffer)];
+	uint8_t choice = take(world);
+	uint64_t parent = take_parent(world);
+	struct fuse_rename2_in body = {.newdir = take_parent(world), .flags = flags[choice % 4]};
+	struct fuse_rename_in old_body = {.newdir = body.newdir};
+	const char *name = take_name(world, buffer), *new_name = take_name(world, new_buffer);
+	size_t bytes = (size_t)snprintf(names, sizeof(names), "%s%c%s", name, '\0', new_name) + 1;
+
+	if (!can_rename(world, parent, name, body.newdir, new_name))
+		return;
+	if (choice % 4 == 0)
+		kernel_send(&world->kernel, caller, FUSE_RENAME, parent, NULL, &old_body,
+			    sizeof(old_body), names, bytes);
+	else
+		kernel_send(&world->kernel, caller, FUSE_RENAME2, parent, NULL, &body, sizeof(body),
+			    names, bytes);
+}
+
+static void send_link(struct world *world, const struct kernel_caller *caller)
+{
+	struct fuse_link_in body = {.oldnodeid = take_node(world)};
+
+	if (!is_directory(world, body.oldnodeid))
+		send_named(world, caller, FUSE_LINK, &body, sizeof(body));
+}
+
+static void send_symlink(struct world *world, const struct kernel_caller *caller)
+{
+	static const char *const targets[] = {"d", "ann@web1.17:3", "\xff\n"};
+	char buffer[1025];
+	uint64_t parent = take_parent(world);
+	const char *name = take_name(world, buffer), *target = targets[take(world) % 3];
+
+	kernel_send(&world->kernel, caller, FUSE_SYMLINK, parent, NULL, name, strlen(name) + 1,
+		    target, strlen(target) + 1);
+}
+
+static void send_readlink(struct world *world, const struct kernel_caller *caller)
+{
+	kernel_send(&world->kernel, caller, FUSE_READLINK, take_node(world), NULL, NULL, 0, NULL,
+		    0);
+}
+
+static void send_setattr(struct world *world, const struct kernel_caller *caller)
+{
+	uint64_t node = take_node(world);
+	struct fuse_setattr_in body = {
+		.valid = take(world) & ~(uint32_t)FATTR_FH,
+		.mode = S_IFREG | 0600,
+		.uid = USER,
+		.mtime = 1000000000,
+		.mtimensec = take(world),
+	};
+
+	body.valid |= take(world) % 2 ? FATTR_MTIME_NOW : 0;
+	body.size = take_offset(world);
+	kernel_send(&world->kernel, caller, FUSE_SETATTR, node, NULL, &body, sizeof(body), NULL, 0);
+}
+
 static void send_create(struct world *world, const struct kernel_caller *caller)
 {
 	static const uint32_t flags[] = {O_RDONLY,
@@ -390,7 +586,10 @@ static void send_open(struct world *world, const struct kernel_caller *caller)
 	struct fuse_open_in body = {.flags = take(world) % 4 == 0 ? O_RDWR | O_TRUNC : O_RDONLY};
 	uint64_t node = take_node(world);
 	bool directory = is_directory(world, node);
+	const struct inode *inode = inode_find(&world->filesystem.inodes, node);
 
+	if (inode && S_ISLNK(inode->mode))
+		return;
 	kernel_send(&world->kernel, caller, directory ? FUSE_OPENDIR : FUSE_OPEN, node, NULL, &body,
 		    sizeof(body), NULL, 0);
 }
@@ -503,7 +702,10 @@ static void take_claim_name(struct world *world, const char *path, char *name, s
 	const struct node *node =
 		queue && queue->count > 0 ? queue->nodes[choice % queue->count] : NULL;
 
-	if (node && take(world) % 8 != 0)
+	if (path && lasting_find(&world->filesystem, path))
+		snprintf(name, bytes, "%s.file",
+			 lasting_find(&world->filesystem, path)->lasting->id);
+	else if (node && take(world) % 8 != 0)
 		snprintf(name, bytes, "%s", node->name);
 	else
 		memset(name, 'x', 1u + take(world) % bytes);
@@ -585,7 +787,7 @@ static void interrupt(struct world *world)
 		kernel_interrupt(kernel, &kernel->requests[choice % kernel->request_count]);
 }
 
-/* The next thing that the thread does, which is in an exclusive open. */
+/* The next thing that the thread does, which is in an open that has not returned. */
 static void go_on_opening(struct world *world, const struct kernel_caller *caller,
 			  struct kernel_file *file)
 {
@@ -602,12 +804,16 @@ static size_t count_waiters(const struct filesystem *filesystem, const struct us
 {
 	const struct handle *handle;
 	const struct parked *parked;
+	const struct asking *asking;
 	size_t count = 0;
 
 	HANDLES_FOREACH (&filesystem->handles, handle) {
 		DL_FOREACH (handle->parked, parked) {
 			count += parked->user == user;
 		}
+	}
+	DL_FOREACH (filesystem->askings, asking) {
+		count += asking->user == user;
 	}
 	return count;
 }
@@ -644,6 +850,8 @@ static size_t count_lookers(const struct kernel *kernel, bool lookup)
 
 	for (size_t i = 0; i < kernel->request_count; i++) {
 		uint32_t opcode = kernel->requests[i].opcode;
+		if (kernel_lasts(kernel, kernel->requests[i].node))
+			continue;
 		count += opcode == FUSE_OPEN || opcode == FUSE_OPENDIR ||
 			 (lookup && opcode == FUSE_LOOKUP);
 	}
@@ -809,6 +1017,12 @@ static void begin_filesystem(struct world *world, int journal)
 	REQUIRE(store_local_open(world->service, &rival_events, world, &world->rival) == 0);
 	REQUIRE(serving_init(filesystem, &world->config, &world->shards) == 0);
 	rehearsal_keep(filesystem, journal);
+	world->ops = *world->store->ops;
+	world->ops.alter = alter;
+	world->store->ops = &world->ops;
+	world->suspended = false;
+	world->refusal = REFUSE_NOTHING;
+	altered = world;
 }
 
 static void end_filesystem(struct world *world)
@@ -824,8 +1038,11 @@ static void end_filesystem(struct world *world)
 	rehearsal_forget(filesystem);
 }
 
-static void begin(struct world *world)
+static void begin(struct world *world, bool keeps_files)
 {
+	static const char files[] = "[mount]\ndirectories = files\n"
+				    "[locks \"files\"]\nstyle = file\nsteal = yes\n";
+	const struct kernel_caller looker = {.pid = FIRST_THREAD};
 	struct filesystem *filesystem = &world->filesystem;
 	char why[256];
 
@@ -837,10 +1054,19 @@ static void begin(struct world *world)
 	REQUIRE(config_set(&world->config, "user_files", "7", why, sizeof(why)) == 0);
 	REQUIRE(config_set(&world->config, "user_names", "6", why, sizeof(why)) == 0);
 	REQUIRE(config_set(&world->config, "user_ranges", "4", why, sizeof(why)) == 0);
+	REQUIRE(!keeps_files || config_read_text(&world->config, "fuzz", files, strlen(files), why,
+						 sizeof(why)) == 0);
 	begin_filesystem(world, memfd_create("dlockfs fuzz", MFD_CLOEXEC));
 	make_session(filesystem);
 	world->now_ms = filesystem->now_ms;
+	filesystem_make_directories(filesystem);
 	kernel_init(&world->kernel, filesystem);
+	world->files = FUSE_ROOT_ID;
+	if (keeps_files) {
+		kernel_send(&world->kernel, &looker, FUSE_LOOKUP, FUSE_ROOT_ID, NULL, NULL, 0,
+			    "files", strlen("files") + 1);
+		world->files = world->kernel.nodes[0].node;
+	}
 	dispatch(world);
 	commit(world);
 }
@@ -853,6 +1079,7 @@ static void withdraw_rival(struct world *world)
 		world->rival->ops->withdraw(world->rival, NULL, claim->path, claim->name,
 					    claim->order, false);
 	}
+	files_end((struct local_store *)world->rival);
 }
 
 /* The next one goes on with what the journal says. */
@@ -878,6 +1105,8 @@ static void go_on(struct world *world, int journal)
 	takeover_resume(&takeover, filesystem);
 	kernel_resumed(&world->kernel);
 	takeover_finish(&takeover);
+	if (world->files != FUSE_ROOT_ID)
+		advance(world, 0); /* lock files are watched anew at once */
 	REQUIRE(engine_deadline(world->engine) >= world->now_ms);
 	commit(world);
 }
@@ -900,10 +1129,35 @@ static void kill_and_go_on(struct world *world)
 }
 
 static void (*const requests[])(struct world *world, const struct kernel_caller *caller) = {
-	send_name,  send_create, send_create, send_open,  send_flock,	send_flock, send_range,
-	send_range, send_fsync,	 send_ioctl,  send_ioctl, send_text,	send_list,  send_attributes,
-	send_flush, send_poll,	 release,     release,	  send_refused,
+	send_name,
+	send_create,
+	send_create,
+	send_open,
+	send_flock,
+	send_flock,
+	send_range,
+	send_range,
+	send_fsync,
+	send_ioctl,
+	send_ioctl,
+	send_text,
+	send_list,
+	send_attributes,
+	send_flush,
+	send_poll,
+	release,
+	release,
+	send_refused,
+	/* With a directory of `style = file`: */
+	send_rename,
+	send_link,
+	send_symlink,
+	send_setattr,
+	send_readlink,
+	send_create,
 };
+
+enum { REQUESTS_ABOUT_FILES = 6 };
 
 /* One step of the input. */
 static void step(struct world *world)
@@ -917,6 +1171,8 @@ static void step(struct world *world)
 		.interrupted_early = who >= 0xe0 && who < 0xf0,
 	};
 	struct kernel_file *opening = kernel_opening(&world->kernel, caller.pid);
+	size_t count = sizeof(requests) / sizeof(*requests) -
+		       (world->files == FUSE_ROOT_ID ? REQUESTS_ABOUT_FILES : 0);
 
 	advance(world, 0);
 	switch (choice % 32) {
@@ -945,13 +1201,14 @@ static void step(struct world *world)
 			reload(world);
 		else if (who % 4 == 1)
 			kill_and_go_on(world);
+		else if (world->files != FUSE_ROOT_ID)
+			disturb_files(world, who / 4);
 		break;
 	default:
 		if (opening)
 			go_on_opening(world, &caller, opening);
 		else
-			requests[choice % 32 % (sizeof(requests) / sizeof(*requests))](world,
-										       &caller);
+			requests[choice % 32 % count](world, &caller);
 	}
 	commit(world);
 	if (choice & 32)
@@ -971,6 +1228,8 @@ static void kill_all(struct world *world)
 	struct kernel *kernel = &world->kernel;
 	struct kernel_caller caller = {.pid = FIRST_THREAD};
 
+	if (world->suspended)
+		turn_connection(world);
 	for (size_t i = 0; i < kernel->file_count; i++) {
 		caller.pid = kernel->files[i].opener;
 		if (caller.pid != 0)
@@ -981,6 +1240,10 @@ static void kill_all(struct world *world)
 
 		for (size_t i = 0; i < kernel->request_count; i++)
 			kernel_interrupt(kernel, &kernel->requests[i]);
+		commit(world);
+		dispatch(world);
+		if (kernel->request_count == before) /* its limit passes */
+			advance(world, 61000);
 		commit(world);
 		dispatch(world);
 		REQUIRE(kernel->request_count < before);
@@ -1013,9 +1276,10 @@ static void check_released(struct world *world)
 	check_fenced(filesystem);
 	REQUIRE(!filesystem->status->waits && !filesystem->status->contents);
 	REQUIRE(!filesystem->status->by_number && !filesystem->status->by_key);
-	REQUIRE(!filesystem->steers);
+	REQUIRE(!filesystem->steers && !filesystem->askings);
 	for (inode = filesystem->inodes.by_node; inode; inode = inode->by_node.next)
-		REQUIRE(inode_is_directory(inode) &&
+		REQUIRE((inode_is_directory(inode) ||
+			 (inode->lasting && inode->lasting->is_ours)) &&
 			(inode->parent || inode == filesystem->inodes.root));
 }
 
@@ -1040,8 +1304,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	world.bytes = bytes;
 	world.claim_count = 0;
 	notifier_double.on_forget = on_forget;
-	begin(&world);
-	bool stops = take(&world) % 2;
+	uint8_t how = take(&world);
+	bool stops = how % 2;
+	begin(&world, how & KEEPS_FILES);
 	for (int steps = 1; world.bytes > 0; steps++) {
 		step(&world);
 		if (steps % JOURNAL_STEPS == 0)

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "files/filesystem.h"
+#include "files/inode.h"
+#include "files/lasting.h"
 #include "fuzz.h"
 
 static struct kernel *current; /* libfuse hands the file system's data over to on_write() */
@@ -31,6 +33,22 @@ static struct kernel_node *find_node(struct kernel *kernel, uint64_t number)
 			return &kernel->nodes[i];
 	}
 	return NULL;
+}
+
+bool kernel_lasts(const struct kernel *kernel, uint64_t node)
+{
+	const struct inode *inode = inode_find(&kernel->filesystem->inodes, node);
+
+	return inode && (inode->lasting || lasting_directory(inode));
+}
+
+/* What excludes one another has the same number: of a lock all nodes, of `style = file` a name. */
+static uint64_t lock_number(const struct kernel *kernel, const struct kernel_node *node)
+{
+	const struct inode *inode = inode_find(&kernel->filesystem->inodes, node->node);
+	char path[LOCK_PATH_BYTES];
+
+	return inode && inode->lasting ? inode_number(inode_lock_path(inode, path)) : node->number;
 }
 
 /* What is held */
@@ -75,13 +93,16 @@ static void learn_node(struct kernel *kernel, const struct fuse_entry_out *entry
 	if (entry->nodeid == 0)
 		return; /* there is no such name */
 	REQUIRE(entry->nodeid != FUSE_ROOT_ID);
-	REQUIRE(S_ISDIR(entry->attr.mode) || S_ISREG(entry->attr.mode));
+	REQUIRE(S_ISDIR(entry->attr.mode) || S_ISREG(entry->attr.mode) ||
+		(S_ISLNK(entry->attr.mode) && kernel_lasts(kernel, entry->nodeid)));
 	if (!node) {
 		REQUIRE(kernel->node_count < KERNEL_NODES);
 		node = &kernel->nodes[kernel->node_count++];
 		*node = (struct kernel_node){.node = entry->nodeid, .number = entry->attr.ino};
 	}
-	REQUIRE(node->number == entry->attr.ino);
+	/* An open that finds the file of another host has answered CREATE with a number of its own.
+	 */
+	REQUIRE(node->number == entry->attr.ino || kernel_lasts(kernel, node->node));
 	node->lookups++;
 }
 
@@ -97,21 +118,24 @@ static void learn_file(struct kernel *kernel, const struct kernel_request *reque
 	*file = (struct kernel_file){
 		.fh = fh,
 		.node = node,
-		.number = known ? known->number : 0,
+		.number = known ? lock_number(kernel, known) : 0,
 		.serial = ++kernel->last_serial,
 		.directory = request->opcode == FUSE_OPENDIR,
+		.lasts = kernel_lasts(kernel, node),
 	};
-	if (request->opcode == FUSE_CREATE && request->flags & O_EXCL)
+	file->exclusive = request->opcode == FUSE_CREATE && request->flags & O_EXCL && !file->lasts;
+	if (file->exclusive || (request->opcode == FUSE_CREATE && file->lasts))
 		file->opener = request->pid;
 }
 
 static bool makes_something(uint32_t opcode)
 {
 	return opcode == FUSE_LOOKUP || opcode == FUSE_MKDIR || opcode == FUSE_MKNOD ||
-	       opcode == FUSE_CREATE || opcode == FUSE_OPEN || opcode == FUSE_OPENDIR;
+	       opcode == FUSE_SYMLINK || opcode == FUSE_LINK || opcode == FUSE_CREATE ||
+	       opcode == FUSE_OPEN || opcode == FUSE_OPENDIR;
 }
 
-/* The answer to the attribute request of a thread that is in an exclusive open: open(2) returns. */
+/* The answer to the attribute request of a thread that is in an open: open(2) returns. */
 static void finish_open(struct kernel *kernel, const struct kernel_request *request, int error)
 {
 	struct kernel_file *file = find_file(kernel, request->file);
@@ -120,7 +144,7 @@ static void finish_open(struct kernel *kernel, const struct kernel_request *requ
 		return;
 	file->opener = 0;
 	file->failed = error != 0;
-	file->open = error == 0 ? KERNEL_EXCLUSIVE : KERNEL_FREE;
+	file->open = error == 0 && file->exclusive ? KERNEL_EXCLUSIVE : KERNEL_FREE;
 }
 
 /* Entries of a directory: none runs over the end, all have a name. */
@@ -166,6 +190,8 @@ static void check_body(struct kernel *kernel, const struct kernel_request *reque
 	case FUSE_LOOKUP:
 	case FUSE_MKDIR:
 	case FUSE_MKNOD:
+	case FUSE_SYMLINK:
+	case FUSE_LINK:
 		REQUIRE(bytes == sizeof(*entry));
 		learn_node(kernel, entry);
 		break;
@@ -187,6 +213,9 @@ static void check_body(struct kernel *kernel, const struct kernel_request *reque
 		break;
 	case FUSE_READ:
 		REQUIRE(bytes <= request->size);
+		break;
+	case FUSE_READLINK:
+		REQUIRE(bytes <= 4096);
 		break;
 	case FUSE_READDIR:
 	case FUSE_READDIRPLUS:
@@ -227,10 +256,17 @@ static void check_body(struct kernel *kernel, const struct kernel_request *reque
 	}
 }
 
+static bool is_rename(uint32_t opcode)
+{
+	return opcode == FUSE_RENAME || opcode == FUSE_RENAME2;
+}
+
+/* These have the directory for themselves. */
 static bool is_change(uint32_t opcode)
 {
 	return opcode == FUSE_CREATE || opcode == FUSE_MKDIR || opcode == FUSE_MKNOD ||
-	       opcode == FUSE_UNLINK || opcode == FUSE_RMDIR;
+	       opcode == FUSE_SYMLINK || opcode == FUSE_LINK || opcode == FUSE_UNLINK ||
+	       opcode == FUSE_RMDIR || is_rename(opcode);
 }
 
 static void take_answer(struct kernel *kernel, const struct kernel_request *request, int error,
@@ -239,8 +275,7 @@ static void take_answer(struct kernel *kernel, const struct kernel_request *requ
 	REQUIRE(error <= 0 && error > -1000);
 	/* Without a signal the caller of EINTR would see another error. */
 	REQUIRE(error != -EINTR || request->interrupted);
-	if (is_change(request->opcode) && request->uid == kernel->barred && kernel->barred != 0)
-		REQUIRE(error != 0);
+	REQUIRE(!request->barred || error != 0);
 	if (error != 0)
 		REQUIRE(bytes == 0);
 	else
@@ -383,6 +418,12 @@ static void note(struct kernel_request *request, const void *body)
 	case FUSE_CREATE:
 		request->flags = ((const struct fuse_create_in *)body)->flags;
 		break;
+	case FUSE_RENAME:
+		request->other_node = ((const struct fuse_rename_in *)body)->newdir;
+		break;
+	case FUSE_RENAME2:
+		request->other_node = ((const struct fuse_rename2_in *)body)->newdir;
+		break;
 	case FUSE_POLL:
 		request->flags = ((const struct fuse_poll_in *)body)->flags;
 		break;
@@ -399,17 +440,46 @@ static void note(struct kernel_request *request, const void *body)
 
 /* Whether the answer must be there when the request has been handed over: while these are under
  * way, the kernel keeps everybody from the directory. */
-static bool is_at_once(uint32_t opcode, uint64_t node)
+static bool is_at_once(uint32_t opcode, uint64_t node, bool lasts)
 {
-	bool of_locks = node < (uint64_t)1 << 62; /* not of .dlockfs */
+	bool of_locks = node < (uint64_t)1 << 62 && !lasts; /* not of .dlockfs */
 
-	return opcode == FUSE_CREATE || opcode == FUSE_MKDIR || opcode == FUSE_MKNOD ||
-	       opcode == FUSE_UNLINK || opcode == FUSE_RMDIR || opcode == FUSE_READDIR ||
-	       opcode == FUSE_READDIRPLUS || opcode == FUSE_RENAME || opcode == FUSE_LINK ||
-	       opcode == FUSE_SYMLINK || opcode == FUSE_FLUSH || opcode == FUSE_RELEASE ||
-	       opcode == FUSE_RELEASEDIR || opcode == FUSE_SETATTR || opcode == FUSE_READ ||
-	       opcode == FUSE_WRITE || opcode == FUSE_POLL || opcode == FUSE_STATFS ||
+	return opcode == FUSE_CREATE || opcode == FUSE_READDIR || opcode == FUSE_READDIRPLUS ||
+	       opcode == FUSE_READLINK || opcode == FUSE_FLUSH || opcode == FUSE_RELEASE ||
+	       opcode == FUSE_RELEASEDIR || opcode == FUSE_POLL || opcode == FUSE_STATFS ||
+	       (!lasts && (is_change(opcode) || opcode == FUSE_SETATTR || opcode == FUSE_READ ||
+			   opcode == FUSE_WRITE)) ||
 	       (of_locks && (opcode == FUSE_LOOKUP || opcode == FUSE_OPEN));
+}
+
+/* Whether the kernel does not let the request go: another one has a directory locked, or the node
+ * is of an open that is not decided, by the name of which nobody gets at it. */
+static bool has_to_wait(const struct kernel *kernel, const struct kernel_request *request)
+{
+	for (size_t i = 0; i < kernel->request_count; i++) {
+		const struct kernel_request *other = &kernel->requests[i];
+		bool changes = is_change(request->opcode), other_changes = is_change(other->opcode);
+
+		if (!(changes && (other_changes || other->opcode == FUSE_LOOKUP)) &&
+		    !(other_changes && request->opcode == FUSE_LOOKUP))
+			continue;
+		if (other->node == request->node || other->node == request->other_node ||
+		    other->other_node == request->node ||
+		    (other->other_node != 0 && other->other_node == request->other_node))
+			return true;
+	}
+	const struct inode *inode = inode_find(&kernel->filesystem->inodes, request->node);
+	if (!inode || !inode->lasting || !inode->lasting->opening ||
+	    inode->lasting->opening->decided)
+		return false;
+	for (size_t i = 0; i < kernel->file_count; i++) {
+		const struct kernel_file *file = &kernel->files[i];
+
+		if (file->opener != 0 && file->opener != request->pid &&
+		    file->node == request->node)
+			return true;
+	}
+	return false;
 }
 
 void kernel_send(struct kernel *kernel, const struct kernel_caller *caller, uint32_t opcode,
@@ -442,12 +512,20 @@ void kernel_send(struct kernel *kernel, const struct kernel_caller *caller, uint
 	    kernel->node_count + 256 > KERNEL_NODES)
 		return;
 	note(&request, body);
+	bool lasts = kernel_lasts(kernel, node);
+	if (lasts && has_to_wait(kernel, &request))
+		return;
+	/* A file that is there is opened by whoever may, if that has to be done by CREATE. */
+	request.barred = is_change(opcode) && caller->uid == kernel->barred &&
+			 kernel->barred != 0 &&
+			 !(lasts && opcode == FUSE_CREATE && !(request.flags & O_EXCL));
 	if (request.interrupted)
 		send_interrupt(kernel, request.unique);
 	kernel->requests[kernel->request_count++] = request;
 	hand_over(kernel, &header, body, body_bytes, more, more_bytes);
 	for (size_t i = 0; i < kernel->request_count; i++)
-		REQUIRE(kernel->requests[i].unique != request.unique || !is_at_once(opcode, node));
+		REQUIRE(kernel->requests[i].unique != request.unique ||
+			!is_at_once(opcode, node, lasts));
 }
 
 void kernel_release(struct kernel *kernel, const struct kernel_caller *caller,

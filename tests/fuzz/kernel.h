@@ -39,6 +39,8 @@ struct kernel_file {
 	bool polls;	 /* it is to be told when there is news */
 	bool failed;	 /* and got an error: the open file goes */
 	bool directory;
+	bool lasts;		      /* lasting: see kernel_lasts() */
+	bool exclusive;		      /* open(2) waits for the lock */
 	bool forgotten;		      /* what it shows went with a file system that was killed */
 	enum kernel_hold flock, open; /* what is known to be held */
 };
@@ -47,12 +49,14 @@ struct kernel_request {
 	uint64_t unique;
 	uint32_t opcode;
 	uint64_t node;
+	uint64_t other_node; /* of RENAME: the new directory; 0: none */
 	uint32_t pid;
 	uint32_t size;		/* of READ, READDIR, WRITE, IOCTL */
 	uint32_t flags;		/* of open(2) */
 	uint64_t file;		/* serial; 0: of none */
 	enum kernel_hold wants; /* flock(2) */
 	uint32_t uid;
+	bool barred; /* must be refused */
 	bool killed; /* its answer is not taken: -ENOENT */
 	bool interrupted;
 };
@@ -91,11 +95,15 @@ void kernel_cut_off(struct kernel *kernel);
 void kernel_go_on(struct kernel *kernel, struct filesystem *filesystem);
 void kernel_resumed(struct kernel *kernel);
 
-/* The exclusive open that the thread is in; NULL if it is in none. */
+/* Whether the node is of `style = file`: a name that outlives close, or a directory of those.
+ * Requests about them may wait for the store, also those that lock a directory. */
+bool kernel_lasts(const struct kernel *kernel, uint64_t node);
+
+/* The open that the thread is in, which has not returned; NULL if it is in none. */
 struct kernel_file *kernel_opening(struct kernel *kernel, uint32_t pid);
 
 /* Sends a request with a body in up to two parts. `file` may be NULL. Where the books are
- * full nothing is sent. */
+ * full nothing is sent; nor while a request under way has the directory locked. */
 void kernel_send(struct kernel *kernel, const struct kernel_caller *caller, uint32_t opcode,
 		 uint64_t node, const struct kernel_file *file, const void *body, size_t body_bytes,
 		 const void *more, size_t more_bytes);

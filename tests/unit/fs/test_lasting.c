@@ -15,8 +15,11 @@
 #include "base/log.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
+#include "files/lasting_name.h"
 #include "files/lasting_text.h"
+#include "files/user.h"
 #include "notifier_double.h"
+#include "ops/asking.h"
 #include "ops/serving.h"
 
 #define ID "abcdefghijklmnopabcdefghijklmnop"
@@ -218,13 +221,53 @@ static void test_times(void **state)
 	}
 }
 
+/* An open that waits for the store keeps its inode until the daemon stops, and not longer. */
+static void test_refused_open(void **state)
+{
+	struct inode *inode = fixture.inode;
+	struct lasting_opening *opening = calloc(1, sizeof(*opening));
+	struct asking *asking = asking_begin_alone(fixture.filesystem.inodes.root, NULL);
+
+	(void)state;
+	assert_non_null(opening);
+	assert_non_null(asking);
+	opening->waiting = asking;
+	inode->lasting->opening = opening;
+	asking->made = inode;
+	inode_use(&fixture.filesystem, inode);
+	asking_refuse_all(&fixture.filesystem);
+	assert_null(opening->waiting);
+	assert_int_equal(inode->handles, 0);
+}
+
+/* An open that another process has left is on nobody's account, until the store has decided. */
+static void test_restored_open(void **state)
+{
+	struct filesystem *filesystem = &fixture.filesystem;
+	struct inode *inode;
+
+	(void)state;
+	assert_int_equal(lasting_prepare(filesystem, filesystem->inodes.root, "b", S_IFREG | 0640,
+					 ALICE, ALICE, &inode),
+			 0);
+	inode_use(filesystem, inode);
+	inode_restored_all(filesystem);
+	assert_null(inode->user);
+	assert_int_equal(lasting_appear(filesystem, filesystem->inodes.root, inode, false), 0);
+	assert_ptr_equal(inode->user, user_find(&filesystem->users, ALICE));
+	inode_unuse(filesystem, inode);
+	assert_true(inode->idle);
+}
+
 #define LASTING_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LASTING_TEST(test_path),    LASTING_TEST(test_copies), LASTING_TEST(test_maker),
-		LASTING_TEST(test_foreign), LASTING_TEST(test_times),
+		LASTING_TEST(test_path),	  LASTING_TEST(test_copies),
+		LASTING_TEST(test_maker),	  LASTING_TEST(test_foreign),
+		LASTING_TEST(test_times),	  LASTING_TEST(test_refused_open),
+		LASTING_TEST(test_restored_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
