@@ -398,29 +398,6 @@ static struct place *find_oldest(struct claim *claim, const struct claim *last,
 	return found;
 }
 
-/* The edge from a claim of ours that waits to whichever other one of its queue. */
-static enum edge edge_between(struct search *search, struct place *waiting, struct place *other)
-{
-	if (other == waiting)
-		return EDGE_NONE;
-	return place_compare(other, waiting) < 0 ? edge_to_front(search, waiting, other)
-						 : edge_to_behind(search, waiting, other);
-}
-
-/* Whether the claim waits for a holder, too, who does not wait for the process: until that one lets
- * go, it is of no use that others let the claim pass. */
-static bool is_held_up(struct claim *claim, const struct claim *last, const struct process *process)
-{
-	struct place *other;
-	for (other = claim->place.lock->queue.first; other != NULL; other = other->next) {
-		struct search search = begin_search(claim, last, process, false);
-		if (edge_between(&search, &claim->place, other) == EDGE_HOLDER &&
-		    !holder_reaches(&search, &claim->place, other))
-			return true;
-	}
-	return false;
-}
-
 /* Lets the claim pass one that waits. There may be another cycle, to be looked for after that. */
 static void send_back(struct claim *waiter, struct claim *claim)
 {
@@ -473,8 +450,6 @@ static bool break_cycle(struct claim *claim, const struct claim *last,
 	if (waiter == NULL)
 		return is_confirmed(claim);
 	forget_cycle(claim);
-	if (is_held_up(claim, last, process))
-		return false;
 	if (waiter->foreign)
 		send_rival_back(rival_of(waiter), claim);
 	else
