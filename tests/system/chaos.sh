@@ -57,7 +57,7 @@ run_chaos() {
     chaos "$3" "$dir/records" "$dir/faults" "$lost" >"$dir/found" 2>&1 || found=$?
     cat "$dir/found"
     [ "$found" -eq 0 ] || fail "seed $1: $(worst "$dir/found")"
-    for name in anvil brook cedar delta ember fjord; do
+    for name in anvil brook cedar delta ember fjord grove-A grove-B grove-C; do
         wait_claims "$name" 0
     done
 }
