@@ -29,13 +29,15 @@ static struct inode *find(const struct asking *asking)
 	return inode != NULL && strcmp(inode->lasting->id, asking->id) == 0 ? inode : NULL;
 }
 
-static void read_file(struct asking *asking)
+/* Asks for what the store has by the path of the name there; then done() is called. */
+static void ask_store(struct asking *asking, void (*ask)(struct asking *asking, const char *path),
+		      void (*done)(struct asking *asking))
 {
 	char *path = lasting_file_path(asking->filesystem->config, asking->path);
 
-	asking->done = found;
+	asking->done = done;
 	if (path != NULL)
-		asking_read(asking, path);
+		ask(asking, path);
 	else
 		asking_reply(asking, errno);
 	free(path);
@@ -47,7 +49,7 @@ static void removed(struct asking *asking)
 	struct inode *inode = find(asking);
 
 	if (asking->alter_error == -ESTALE && asking->tries++ < ASKING_TRIES_MAX) {
-		read_file(asking);
+		ask_store(asking, asking_read, found);
 		return;
 	}
 	if (asking->alter_error == 0)
@@ -93,18 +95,6 @@ static void found_empty(struct asking *asking)
 		take_away(asking);
 }
 
-static void ask_for_names(struct asking *asking)
-{
-	char *path = lasting_file_path(asking->filesystem->config, asking->path);
-
-	asking->done = found_empty;
-	if (path != NULL)
-		asking_list_path(asking, path);
-	else
-		asking_reply(asking, errno);
-	free(path);
-}
-
 /* Root may, and the owner of the name, and whom the configuration gives it to. To whom names of
  * other clients belong is not known. */
 static bool may_steer(const struct asking *asking)
@@ -144,7 +134,7 @@ static void found(struct asking *asking)
 	else if (asking->flags == ENGINE_REVOKE)
 		asking_reply(asking, -revoke(asking));
 	else if (S_ISDIR(asking->facts.mode))
-		ask_for_names(asking);
+		ask_store(asking, asking_list_path, found_empty);
 	else
 		take_away(asking);
 }
@@ -169,7 +159,7 @@ bool lasting_steer(fuse_req_t req, fuse_ino_t node, unsigned int command, const 
 	memcpy(asking->id, id, sizeof(id));
 	asking->path = strdup(lock);
 	if (asking->path != NULL)
-		read_file(asking);
+		ask_store(asking, asking_read, found);
 	else
 		asking_reply(asking, ENOMEM);
 	return true;
