@@ -18,6 +18,7 @@ def now():
 
 
 def see(path):
+    last = now()
     os.lstat(path)
     print("seen", flush=True)
     while True:
