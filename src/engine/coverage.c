@@ -201,9 +201,14 @@ static void judge_anchored(const struct owner *owner)
 
 void coverage_release(const struct records *records)
 {
+	struct lock *lock = records->owner.lock;
+
 	weaken_flocks(records);
 	if (records->held.count == 0)
 		judge_anchored(&records->owner);
+	/* Somebody may have waited for the process, for whom others can give way now. */
+	if (lock->cycle_expected)
+		queue_look_for_cycles(lock);
 }
 
 int coverage_change(struct records *records, struct range_set held)

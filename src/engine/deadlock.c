@@ -13,11 +13,11 @@
  * - Each in the cycle waits for what the next one holds: that is a deadlock, and the wish which
  *   closes it is refused. The last claim is the wish; or one with an anchor that another thread of
  *   the process was granted, and which somebody in front has to wait for since then.
- * - Otherwise, one that only waits is made to let the others pass: it is queued again, at the end.
- *   That is the oldest one of those that are in somebody's way in the cycle. As a rule it waits for
- *   something held, and so loses nothing by that: those in front of it are older. A claim that was
- *   queued again is the youngest: so each of several gives way in turn, and none is sent back again
- *   and again while another one could be.
+ * - Otherwise, those who only wait are made to let one of the cycle pass, each in turn: they are
+ *   queued again, at the end. It is the oldest claim for which nobody else stands in the way, and
+ *   so it is granted by that. A claim for which somebody does, who holds what it wants or is not in
+ *   the cycle, would gain nothing: two of that kind would give way to each other again and again.
+ *   It is looked at again when that one goes.
  *
  * A claim of another host is sent back by a line in its data, written in place of the version that
  * was read and says that it waits. To be granted, that claim must first replace this version, and
@@ -56,14 +56,14 @@ struct search {
 	const struct claim *claim;     /* whose cycle is looked for */
 	const struct claim *last;      /* which closes it: the same, or held */
 	const struct process *process; /* of the claim; NULL: all that it waits for is visited */
-	bool holders_only;	       /* follow no other edges */
+	bool firm_only;		       /* follow no edges to who can be made to let others pass */
 	uint32_t number;	       /* of this search: claims that have been visited bear it */
 	bool unknown;		       /* some are not known at the moment, */
 	bool unsure;		       /* or never were: that may change the result */
-	struct waiters *waiters;       /* those in somebody's way are added; NULL: they are not */
+	struct met *met;	       /* those who wait are added; NULL: they are not */
 };
 
-struct waiters {
+struct met {
 	struct place **places;
 	size_t count, capacity;
 };
@@ -173,6 +173,10 @@ static enum edge edge_to_front(struct search *search, struct place *waiting, str
 /* The edge to one behind it, which has precedence or is held. */
 static enum edge edge_to_behind(struct search *search, struct place *waiting, struct place *behind)
 {
+	bool held = !behind->foreign && claim_of(behind)->state == CLAIM_HELD;
+
+	if (!held && comes_later(search, behind))
+		return EDGE_NONE;
 	if (!waiting->foreign && !behind->foreign)
 		return claim_is_behind(claim_of(waiting), behind) ? edge_to(search, behind)
 								  : EDGE_NONE;
@@ -184,6 +188,12 @@ static enum edge edge_to_behind(struct search *search, struct place *waiting, st
 	return place_has_precedence(behind, waiting) || (waiting->requeue && edge == EDGE_HOLDER)
 		       ? edge
 		       : EDGE_NONE;
+}
+
+static enum edge edge_between(struct search *search, struct place *waiting, struct place *other)
+{
+	return place_compare(other, waiting) < 0 ? edge_to_front(search, waiting, other)
+						 : edge_to_behind(search, waiting, other);
 }
 
 /* Whether a claim is a wish that waits; a rival may be. */
@@ -253,18 +263,26 @@ static bool holder_reaches(struct search *search, const struct place *waiting,
 	return !held->place.parts.record && covered_reach(search, held, waiting);
 }
 
-static void add_waiter(struct waiters *waiters, struct place *place)
+static void add_met(struct met *met, struct place *place)
 {
-	if (waiters->count == waiters->capacity) {
-		size_t capacity = waiters->capacity * 2 + 8;
-		struct place **places =
-			reallocarray(waiters->places, capacity, sizeof(struct place *));
+	if (met->count == met->capacity) {
+		size_t capacity = met->capacity * 2 + 8;
+		struct place **places = reallocarray(met->places, capacity, sizeof(struct place *));
 		if (places == NULL)
 			return; /* another one may do */
-		waiters->places = places;
-		waiters->capacity = capacity;
+		met->places = places;
+		met->capacity = capacity;
 	}
-	waiters->places[waiters->count++] = place;
+	met->places[met->count++] = place;
+}
+
+/* Whether a claim can be queued again, now or once it says that it waits: its host knows the rule.
+ */
+static bool can_give_way(const struct place *place)
+{
+	if (!place->foreign)
+		return is_waiting(place);
+	return place->parts.id.session != 0 && (place->exact || !place->says_waits);
 }
 
 /* Whether an edge leads to the process, at whatever remove. */
@@ -273,10 +291,8 @@ static bool leads_there(struct search *search, const struct place *waiting, enum
 {
 	if (edge == EDGE_HOLDER)
 		return holder_reaches(search, waiting, other);
-	if (edge == EDGE_NONE || search->holders_only)
+	if (edge == EDGE_NONE || (search->firm_only && can_give_way(other)))
 		return false;
-	if (search->waiters != NULL)
-		add_waiter(search->waiters, other);
 	if (other == &search->claim->place)
 		return search->process != NULL;
 	return is_waiting(other) && reaches(search, other);
@@ -292,6 +308,8 @@ static bool reaches(struct search *search, struct place *waiting)
 	if (waiting->visited == search->number)
 		return false;
 	waiting->visited = search->number;
+	if (search->met != NULL)
+		add_met(search->met, waiting);
 	if (!waiting->foreign)
 		flock = coverage_flock_for(claim_of(waiting));
 	if (flock != NULL)
@@ -303,9 +321,6 @@ static bool reaches(struct search *search, struct place *waiting)
 			return true;
 	}
 	for (other = waiting->next; other != NULL; other = other->next) {
-		bool held = !other->foreign && claim_of(other)->state == CLAIM_HELD;
-		if (!held && comes_later(search, other))
-			continue;
 		if (leads_there(search, waiting, edge_to_behind(search, waiting, other), other))
 			return true;
 	}
@@ -313,13 +328,13 @@ static bool reaches(struct search *search, struct place *waiting)
 }
 
 static struct search begin_search(const struct claim *claim, const struct claim *last,
-				  const struct process *process, bool holders_only)
+				  const struct process *process, bool firm_only)
 {
 	return (struct search){
 		.claim = claim,
 		.last = last,
 		.process = process,
-		.holders_only = holders_only,
+		.firm_only = firm_only,
 		.number = ++claim->place.lock->engine->searches,
 	};
 }
@@ -331,9 +346,9 @@ enum cycle {
 };
 
 static enum cycle close_cycle(struct claim *claim, const struct claim *last,
-			      const struct process *process, bool holders_only)
+			      const struct process *process, bool firm_only)
 {
-	struct search search = begin_search(claim, last, process, holders_only);
+	struct search search = begin_search(claim, last, process, firm_only);
 	bool found = reaches(&search, &claim->place);
 	claim->place.lock->cycle_expected |= found || search.unknown;
 	if (!found)
@@ -341,13 +356,13 @@ static enum cycle close_cycle(struct claim *claim, const struct claim *last,
 	return search.unsure ? CYCLE_UNSURE : CYCLE;
 }
 
-/* Whether the claim waits for its own process, by whomever or by holders only, and which claim
- * closes that cycle. */
-static enum cycle find_cycle(struct claim *claim, const struct process *process, bool holders_only,
+/* Whether the claim waits for its own process, by whomever or by those only who cannot be made to
+ * let others pass, and which claim closes that cycle. */
+static enum cycle find_cycle(struct claim *claim, const struct process *process, bool firm_only,
 			     const struct claim **ret_last)
 {
 	const struct wish *wish;
-	enum cycle cycle = close_cycle(claim, claim, process, holders_only);
+	enum cycle cycle = close_cycle(claim, claim, process, firm_only);
 
 	*ret_last = claim;
 	OWNER_FOREACH (claim_owner(claim), wish) {
@@ -355,46 +370,70 @@ static enum cycle find_cycle(struct claim *claim, const struct process *process,
 		if (cycle != CYCLE_NONE || held->state != CLAIM_HELD ||
 		    !held->place.parts.anchored || place_compare(&held->place, &claim->place) <= 0)
 			continue;
-		cycle = close_cycle(claim, held, process, holders_only);
+		cycle = close_cycle(claim, held, process, firm_only);
 		*ret_last = held;
 	}
 	return cycle;
 }
 
-/* Whether a claim can be queued again, now or once it says that it waits: its host knows the rule.
- */
-static bool knows_the_rule(const struct place *place)
+/* Whether a claim is in the cycle, and can be made to let others pass. */
+static bool yields(const struct search *cycle, struct place *place)
 {
-	if (!place->foreign)
-		return is_waiting(place);
-	return place->parts.id.session != 0 && (place->exact || !place->says_waits);
+	if (place->yields_in == cycle->number)
+		return place->yields;
+	struct search search = begin_search(cycle->claim, cycle->last, cycle->process, false);
+	place->yields_in = cycle->number;
+	place->yields = can_give_way(place) && reaches(&search, place);
+	return place->yields;
 }
 
-/* Whether one claim is to be sent back rather than another one: it is older. */
+/* The oldest of those whom the place waits for, if all of them can be made to let it pass. NULL:
+ * somebody is in its way who cannot. */
+static struct place *find_obstacle(struct search *cycle, struct place *place)
+{
+	struct place *other, *oldest = NULL;
+
+	if (place->requeue || (!place->foreign && coverage_flock_for(claim_of(place)) != NULL))
+		return NULL;
+	cycle->unsure = false;
+	DL_FOREACH (place->lock->queue.first, other) {
+		enum edge edge = other != place ? edge_between(cycle, place, other) : EDGE_NONE;
+		if (edge == EDGE_HOLDER || (edge == EDGE_WAITER && !yields(cycle, other)))
+			return NULL;
+		if (edge == EDGE_WAITER && oldest == NULL)
+			oldest = other;
+	}
+	return cycle->unsure ? NULL : oldest;
+}
+
+/* Whether one claim is to go on rather than another one: it is older. */
 static bool goes_first(const struct place *place, const struct place *other)
 {
 	return other == NULL || (place->lock == other->lock && place_compare(place, other) < 0);
 }
 
-/* The oldest of those that are in somebody's way in the cycle, and can be sent back. NULL: there is
- * none. */
-static struct place *find_oldest(struct claim *claim, const struct claim *last,
-				 const struct process *process)
+/* Who is to let one of the cycle pass. NULL: nobody would gain by that now. */
+static struct place *find_who_yields(struct claim *claim, const struct claim *last,
+				     const struct process *process)
 {
-	struct waiters waiters = {0};
-	struct search all = begin_search(claim, last, NULL, false);
-	struct place *found = NULL;
+	struct met met = {0};
+	struct search cycle = begin_search(claim, last, NULL, false);
+	struct place *freed = NULL, *found = NULL;
 
-	all.waiters = &waiters;
-	(void)reaches(&all, &claim->place);
-	for (size_t i = 0; i < waiters.count; i++) {
-		struct place *waiter = waiters.places[i];
-		struct search search = begin_search(claim, last, process, false);
-		if (waiter != found && knows_the_rule(waiter) && goes_first(waiter, found) &&
-		    reaches(&search, waiter))
-			found = waiter;
+	cycle.met = &met;
+	(void)reaches(&cycle, &claim->place);
+	cycle.process = process;
+	for (size_t i = 0; i < met.count; i++) {
+		struct place *place = met.places[i];
+		struct place *obstacle =
+			goes_first(place, freed) ? find_obstacle(&cycle, place) : NULL;
+		place->lock->cycle_expected = true;
+		if (obstacle == NULL)
+			continue;
+		freed = place;
+		found = obstacle;
 	}
-	free(waiters.places);
+	free(met.places);
 	return found;
 }
 
@@ -440,35 +479,34 @@ static void forget_cycle(const struct claim *claim)
 		claim_coverage(claim)->cycles = claim_coverage(claim)->cycle_list = 0;
 }
 
-/* Breaks a cycle with somebody in it who only waits. Returns whether nobody in it lets others pass:
- * that is a deadlock as well. */
-static bool break_cycle(struct claim *claim, const struct claim *last,
+/* Breaks a cycle with somebody in it who only waits. */
+static void break_cycle(struct claim *claim, const struct claim *last,
 			const struct process *process)
 {
-	struct place *waiter = find_oldest(claim, last, process);
+	struct place *waiter = find_who_yields(claim, last, process);
 
-	if (waiter == NULL)
-		return is_confirmed(claim);
 	forget_cycle(claim);
+	if (waiter == NULL)
+		return;
 	if (waiter->foreign)
 		send_rival_back(rival_of(waiter), claim);
 	else
 		send_back(claim_of(waiter), claim);
-	return false;
 }
 
 /* Returns whether the wish is to be refused: it waits for its own process. */
 static bool look(struct claim *claim, const struct process *process)
 {
-	const struct claim *last, *last_holder;
+	const struct claim *last, *firm_last;
 
 	if (!process_holds(process) || find_cycle(claim, process, false, &last) != CYCLE) {
 		forget_cycle(claim);
 		return false;
 	}
-	return find_cycle(claim, process, true, &last_holder) == CYCLE
-		       ? is_confirmed(claim)
-		       : break_cycle(claim, last, process);
+	if (find_cycle(claim, process, true, &firm_last) == CYCLE)
+		return is_confirmed(claim);
+	break_cycle(claim, last, process);
+	return false;
 }
 
 bool claim_closes_cycle(struct claim *claim)

@@ -24,9 +24,11 @@ struct place {
 	bool says_waits : 1; /* its data does; ours: or is about to, see settle.c */
 	bool says_keep : 1;  /* its data does: perhaps nobody holds by it */
 	bool requeue : 1;    /* it is to be queued again, and everybody passes it */
-	uint32_t version;    /* so often its data was changed, which is known and was read */
-	int64_t waits_for;   /* for the claim of that order */
-	uint32_t visited;    /* by the search of deadlock.c of that number */
+	bool yields : 1;  /* it is in the cycle of deadlock.c, and can be made to let others pass */
+	uint32_t version; /* so often its data was changed, which is known and was read */
+	int64_t waits_for;  /* for the claim of that order */
+	uint32_t visited;   /* by the search of deadlock.c of that number */
+	uint32_t yields_in; /* the number of that search; of any other one, it was not asked */
 };
 
 /* A foreign place, whose name need not follow from `parts`. */

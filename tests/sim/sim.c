@@ -34,8 +34,9 @@
  *   - no host has a lock file that outlives close, or is told to have made one, which does not
  * stand at the service, unless another has removed it; what is lost is told before another host can
  * make it, and what is left undone leaves nothing behind.
- * When the faults end: nobody waits for what is free, or for an answer. When all holders let go:
- * everybody has been decided, and no claim is left.
+ * When the faults end: nobody waits for what is free, or for an answer, and claims do not give way
+ * to each other for ever. When all holders let go: everybody has been decided, and no claim is
+ * left.
  *
  * Each host has a clock of its own, up to 1 % fast or slow. A host that is paused cannot be asked
  * what it holds; what its users have is judged as soon as it goes on.

@@ -11,8 +11,7 @@
 
 enum {
 	QUIET_PERCENT = 40,
-	QUIET_MS = 1500,  /* longer than any time after which engines retry */
-	BEHIND_MS = 5000, /* for what is to be done when the faults end */
+	QUIET_MS = 1500, /* longer than any time after which engines retry */
 };
 
 const char *world_lock(int lock)
@@ -304,12 +303,9 @@ static bool is_session_left(const struct world *world)
 	return false;
 }
 
-/* Whether an operation waits for the answer to another one, of which there may be many. Not
- * without end: claims that give way to each other may never come to rest (engine/deadlock.c). */
+/* Whether an operation waits for the answer to another one, of which there may be many. */
 static bool is_any_behind(const struct world *world)
 {
-	if (world->now_ms > world->calm_ms + BEHIND_MS)
-		return false;
 	for (int i = 0; i < world->hosts_count; i++) {
 		const struct host *host = &world->hosts[i];
 
@@ -582,6 +578,7 @@ void world_calm_down(struct world *world)
 	world_say(world, "no more faults");
 	world->calm = true;
 	world->calm_ms = world->now_ms;
+	world->calm_standings = world->standings_count;
 	if (world->refused_percent == 0 && !world->apart &&
 	    prng_chance(&world->prng, QUIET_PERCENT))
 		world->quiet_ms = quiet_end(world);

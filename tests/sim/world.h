@@ -234,9 +234,10 @@ struct world {
 	long step;
 	bool verbose;
 	bool failed;
-	bool calm;	  /* the end: no faults, nothing new, who holds lets go */
-	int64_t quiet_ms; /* but until then nobody does anything; 0: that is over */
-	bool ending;	  /* after the last step a session went on that its client had left */
+	bool calm;	       /* the end: no faults, nothing new, who holds lets go */
+	int64_t quiet_ms;      /* but until then nobody does anything; 0: that is over */
+	size_t calm_standings; /* so many claims had come to stand until the end began */
+	bool ending;	       /* after the last step a session went on that its client had left */
 
 	struct local_service *service;
 	struct lock_policy policy;

@@ -9,7 +9,10 @@
 
 #include "world.h"
 
-enum { CLOCKS_DIFFER_MS = 4 }; /* over the limit of a call that does not wait */
+enum {
+	CLOCKS_DIFFER_MS = 4, /* over the limit of a call that does not wait */
+	QUIET_CLAIMS = 100,   /* more than are placed again for those who wait, which is 30 or so */
+};
 
 /* Tells who has what and what stands in the queues. */
 static void tell_host(const struct host *host)
@@ -600,9 +603,17 @@ static void check_exclusion(struct world *world, int lock)
 					   slots_show(holders[i].slots).text);
 }
 
+/* When nobody does anything, claims may give way to each other, but not again and again. */
+static void check_placings(struct world *world)
+{
+	if (world->quiet_ms > 0 && world->standings_count - world->calm_standings > QUIET_CLAIMS)
+		world_fail(world, "claims are placed again and again");
+}
+
 void check_step(struct world *world)
 {
 	view_forget(world);
+	check_placings(world);
 	for (int i = 0; i < world->hosts_count; i++) {
 		struct host *host = &world->hosts[i];
 

@@ -179,6 +179,7 @@ enum scope {
 struct trace {
 	const struct call *call; /* who is looked for */
 	enum scope scope;
+	bool holders_only; /* not those who only wait in front */
 	uint64_t number;
 };
 
@@ -331,7 +332,7 @@ static bool traces(const struct trace *trace, struct call *call)
 		return false;
 	view = view_of(world, call->user->lock);
 	own = view_find(view, call);
-	for (size_t i = 0; i < view->count; i++)
+	for (size_t i = 0; !trace->holders_only && i < view->count; i++)
 		if (traces_claim(trace, view, i, call, own))
 			return true;
 	if (own != NULL && !is_record(call->kind) && handoff_is_followed(own->standing, call) &&
@@ -344,15 +345,72 @@ static bool traces(const struct trace *trace, struct call *call)
 	return false;
 }
 
-static bool is_in_circle(struct call *call, enum scope scope)
+static struct trace begin_trace(const struct call *call, enum scope scope)
 {
-	const struct trace trace = {call, scope, ++call->user->host->world->searches};
+	return (struct trace){
+		.call = call,
+		.scope = scope,
+		.number = ++call->user->host->world->searches,
+	};
+}
 
+static bool is_in_circle(struct call *call, enum scope scope, bool holders_only)
+{
+	struct trace trace = begin_trace(call, scope);
+
+	trace.holders_only = holders_only;
 	return traces(&trace, call);
+}
+
+/* Whether a holder, each of whom a circle may go through, waits for the call. */
+static bool traces_process_anew(const struct call *call, enum scope scope, struct host *host,
+				uint64_t process)
+{
+	const struct trace trace = begin_trace(call, scope);
+
+	return host_is_in(&trace, host) && traces_process(&trace, host, process);
+}
+
+static bool traces_file_anew(const struct call *call, struct user *file)
+{
+	const struct trace trace = begin_trace(call, SCOPE_ALL);
+
+	return traces_file(&trace, file);
+}
+
+/* Whether the call waits for a holder, too, who waits for the call, but as no engine sees it. Then
+ * others are not made to let the call pass, which would be of no use (engine/deadlock.c). */
+static bool is_held_up(const struct call *call, enum scope scope)
+{
+	struct world *world = call->user->host->world;
+
+	for (int i = 0; i < world->hosts_count; i++) {
+		struct host *host = &world->hosts[i];
+
+		for (int j = 0; host->engine != NULL && j < PROCESSES_MAX; j++) {
+			const struct process *process = &host->processes[j];
+
+			if (process_opposes(host, process, call) &&
+			    traces_process_anew(call, SCOPE_ALL, host, process->id) &&
+			    !traces_process_anew(call, scope, host, process->id))
+				return true;
+		}
+		for (int j = 0; host->engine != NULL && j < USERS_MAX; j++)
+			if (user_opposes(&host->users[j], call) &&
+			    traces_file_anew(call, &host->users[j]))
+				return true;
+	}
+	return false;
+}
+
+static bool is_promised(struct call *call, enum scope scope)
+{
+	return is_in_circle(call, scope, true) ||
+	       (is_in_circle(call, scope, false) && !is_held_up(call, scope));
 }
 
 bool wait_is_hopeless(struct call *call)
 {
-	return is_in_circle(call, SCOPE_ALL) && !is_in_circle(call, SCOPE_LOCK) &&
-	       !is_in_circle(call, SCOPE_HOST);
+	return is_in_circle(call, SCOPE_ALL, false) && !is_promised(call, SCOPE_LOCK) &&
+	       !is_promised(call, SCOPE_HOST);
 }

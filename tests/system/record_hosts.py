@@ -562,6 +562,40 @@ def record_under_flock(at):
     q.gets()
 
 
+def flocks_of_parents(at):
+    """Two ask for all by flock, each for what a child of the other one has: who waits between them is in the way of both, but
+    while the children hold nobody gains by giving way."""
+    p, q, r = at.on("010")
+    go = {actor: f"{os.path.dirname(at.folders[0])}/go-{at.lock}-{actor.name}" for actor in (p, q)}
+    for actor, byte_range in ((p, "0-1"), (q, "3-3")):
+        actor(f"spawn=r:{byte_range},await={go[actor]},u:0-")
+        while not actor.children:
+            actor("fstat")
+    p.waits("ex")
+    r.waits("w:1-1")
+    q.waits("ex")
+    queue = at.claims()
+    for actor in (p, q, r):
+        actor.still_waits()
+    at.on("0")("w-nb:0-0", "EAGAIN")  # the daemon has time for others
+    if at.claims() != queue:
+        raise Failure(f"claims were placed again: {sorted(queue - at.claims(), key=zookeeper.sequence)}")
+    with open(go[p], "w", encoding="ascii"):
+        pass
+    r.gets()
+    for actor in (p, q):
+        actor.still_waits()
+    r("u:0-")
+    q.gets()
+    q("un")
+    p.still_waits()
+    with open(go[q], "w", encoding="ascii"):
+        pass
+    p.gets()
+    for path in go.values():
+        os.unlink(path)
+
+
 def partial_unlock(at):
     p, q, r = at.on("012")
     p("w:0-100")
@@ -638,7 +672,7 @@ KERNEL_TOO = [
     cycle_over_files, downgrade, fifo, overlapping_waiters, close_releases, end_releases, open_file_description,
     partial_unlock, extension, merge, lockf, upgrade_of_parts,
 ]
-NOT_KERNEL = [kinds, record_under_flock]
+NOT_KERNEL = [kinds, record_under_flock, flocks_of_parents]
 
 
 def main():
