@@ -12,8 +12,9 @@ Where dlockfs differs from Linux, the rules ask self.queues:
   (precedence());
 - a cycle is a deadlock with OFD locks in it too, and whichever of several locks in the way closes it; but not over
   several files and several hosts;
-- a cycle that takes somebody who only waits is broken by queueing again the oldest such request in it that is in
-  another one's way, at the end and without an anchor, until there is no cycle (look());
+- a cycle that takes somebody who only waits is broken for the oldest request in it that has only such in its way, all of them
+  in the cycle: the oldest of these is queued again, at the end and without an anchor, and so on until there is no cycle, or
+  no such request (look());
 - F_GETLK may tell of who only waits, on another host.
 
 Left open is what depends on time: which of several hosts queues first again what each has to, and which of several
@@ -280,12 +281,20 @@ class Rules:
                 return "deadlock"
             if not found or held:
                 continue
-            ways = {other for waiting in found for other in self.passable(waiting)} & found
-            files = {other.file for other in ways}
-            if len(files) > 1:
+            ways = {waiting: self.passable(waiting) for waiting in found if self.gains(waiting, found)}
+            if len({waiting.file for waiting in ways}) > 1:
                 return None
-            return min(ways, key=lambda other: other.sequence)
+            if ways:
+                first = min(ways, key=lambda waiting: waiting.sequence)
+                return min(ways[first], key=lambda other: other.sequence)
         return "none"
+
+    def gains(self, request, cycle):
+        """Whether it is granted if those who only wait let it pass, of them who are in a cycle with it."""
+        if request in self.passed or self.holders(request) or self.covered_by_flock(request):
+            return False
+        ways = self.passable(request)
+        return bool(ways) and cycle.issuperset(ways)
 
     #
     # Calls
@@ -404,7 +413,13 @@ class Rules:
                 self.waiting.remove(request)
             self.queue_again(request).anchor = None
         self.sent_back += len(back)
+        if back:
+            self.look_all()
         return granted
+
+    def look_all(self):
+        """What was in somebody's way in a cycle may have gone."""
+        self.looks += [request for request in self.waiting if request not in self.looks]
 
     def queue_again(self, request):
         again = request.copy()
@@ -473,6 +488,8 @@ class Rules:
     def wake(self):
         """The slots of those that are granted now; or None."""
         granted = self.grant_free()
+        if self.queues:
+            self.look_all()
         while granted is not None and self.looks:
             more = self.look(self.looks.pop(0))
             granted = None if more is None else granted + more + self.grant_free()
