@@ -277,12 +277,15 @@ static void on_made(struct file_call *call)
 
 	look(world);
 	/* It may be the one that was made when the call, or the same, was handled before. */
+	bool was_left = call->kind == FILE_MOVE && host->has_left;
 	if (world->files[call->file] != 0 &&
-	    (world->files_first[call->file] == call->first_number ||
-	     (call->kind == FILE_MOVE && host->has_left)))
+	    (world->files_first[call->file] == call->first_number || was_left))
 		call->number = world->files[call->file];
 	if (world->files[call->file] != call->number && was_taken(world, call->first_number))
 		call->number = call->first_number;
+	if (world->files[call->file] != call->number && was_left &&
+	    was_taken(world, host->former_files[call->file]))
+		call->number = host->former_files[call->file];
 	if (world->files[call->file] != call->number && !was_taken(world, call->number) &&
 	    !machine_is_misled(host))
 		world_fail(world, "host %d is told to have made file %s, which does not stand",
