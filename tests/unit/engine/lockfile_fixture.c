@@ -21,10 +21,12 @@ static void on_altered(void *context, void *cookie, int error)
 static void on_file(void *context, void *cookie, int error, const struct store_claim *claim,
 		    bool ours)
 {
+	const struct host *host = context;
 	struct call *call = cookie;
 
 	answer(call, error);
 	call->ours = ours;
+	call->has = engine_has_file(host->engine, call->path);
 	if (error == 0)
 		snprintf(call->text, sizeof(call->text), "%.*s", (int)claim->data_bytes,
 			 (const char *)claim->data);
@@ -98,6 +100,7 @@ void call_remove(struct call *call, struct host *host, const char *path)
 void call_read(struct call *call, struct host *host, const char *path)
 {
 	begin(call, host);
+	call->path = path;
 	assert_int_equal(engine_read_file(host->engine, path, LIMIT_MS, call), 0);
 	assert_open(call);
 }

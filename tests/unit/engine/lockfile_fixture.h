@@ -17,6 +17,8 @@ struct call {
 	char text[512]; /* that was read; or names, in their order, with a space between */
 	bool ours;
 	bool ephemeral;
+	const char *path; /* of a read, by whose answer */
+	bool has;	  /* the host has that file */
 };
 
 extern const struct lockfile_events lockfile_fixture_events;

@@ -333,6 +333,7 @@ static void test_taken_and_read(void **state)
 	call_read(&call, &world->one, "d//a");
 	settle(world);
 	assert_result(&call, -ENOENT);
+	assert_false(call.has);
 	assert_string_equal(world->one.gone, "d//a taken, ");
 	call_make(&call, &world->one, "d//a", "2\n");
 	settle(world);
