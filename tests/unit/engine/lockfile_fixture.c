@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 
+#include "engine/transfer.h"
 #include "lockfile_fixture.h"
 
 static void answer(struct call *call, int error)
@@ -110,6 +111,43 @@ void call_list(struct call *call, struct host *host, const char *directory)
 	begin(call, host);
 	assert_int_equal(engine_list_files(host->engine, directory, LIMIT_MS, call), 0);
 	assert_open(call);
+}
+
+static void each_owner(void *context, void (*visit)(void *visitor, struct owner *owner),
+		       void *visitor)
+{
+}
+
+/* There are no owners and no wishes. */
+static const struct engine_transfer transfer = {.each_owner = each_owner};
+
+void host_restart(struct host *host)
+{
+	struct state_reader reader;
+	char *text = NULL;
+	size_t bytes;
+	FILE *stream = open_memstream(&text, &bytes);
+
+	assert_non_null(stream);
+	engine_save(host->engine, &transfer, stream);
+	assert_int_equal(fclose(stream), 0);
+	engine_destroy(host->engine);
+	store_faulty_succeed(host->store);
+	host->engine = engine_create(&file_events, host, 77);
+	assert_non_null(host->engine);
+	engine_set_store(host->engine, host->store);
+	store_faulty_set_context(host->store, host->engine);
+	stream = fmemopen(text, bytes, "r");
+	assert_non_null(stream);
+	state_reader_init(&reader, stream);
+	assert_int_equal(state_next(&reader), 1);
+	state_again(&reader);
+	assert_int_equal(engine_restore(host->engine, &transfer, &reader), 0);
+	state_reader_finish(&reader);
+	fclose(stream);
+	free(text);
+	engine_advance(host->engine, host_clock(host));
+	engine_check_invariants(host->engine);
 }
 
 struct wanted {

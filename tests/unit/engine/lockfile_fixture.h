@@ -31,6 +31,10 @@ void call_remove(struct call *call, struct host *host, const char *path);
 void call_read(struct call *call, struct host *host, const char *path);
 void call_list(struct call *call, struct host *host, const char *directory);
 
+/* The daemon on the host, which has no locks, dies, and another one is about to connect with its
+ * books. Nobody answers what was asked. */
+void host_restart(struct host *host);
+
 /* The text of the file at the service, by the kernel's path; NULL: there is none. Valid until the
  * next call. */
 const char *file_text(struct world *world, const char *path);

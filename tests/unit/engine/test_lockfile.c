@@ -29,6 +29,7 @@ static void test_make_and_remove(void **state)
 	assert_true(read.ephemeral && !read.ours);
 	assert_false(engine_has_file(world->two.engine, "d//a"));
 	call_make(&other, &world->one, "d//a", "3\n");
+	assert_int_equal(engine_deadline(world->one.engine), world->now_ms); /* it is told soon */
 	call_read(&read, &world->one, "d//a");
 	settle(world);
 	assert_result(&other, -EEXIST);

@@ -3,6 +3,7 @@
  * What was asked about lock files that outlive close, and is asked again: because the connection
  * broke, or the session is over.
  */
+#include "engine/alteration.h"
 #include "lockfile_fixture.h"
 
 /* Who reads hears of no connection, and of no session. */
@@ -95,7 +96,9 @@ static void test_meets_another(void **state)
 /* Breaks the connection before that is made again, once. */
 static void break_next_make(struct host *host)
 {
-	if (file_text(host->world, "d/a") != NULL)
+	const struct file_ask *asked = host->engine->file_asks;
+
+	if (file_text(host->world, "d/a") != NULL || asked == NULL || asked->kind != ASK_ALTER)
 		return;
 	host->world->on_operation = NULL;
 	store_faulty_break(host->store, store_faulty_under_way(host->store) - 1, 0, 0);
@@ -170,7 +173,7 @@ static void test_replace(void **state)
 	settle(world);
 }
 
-/* A name that was to be moved stays another host's. */
+/* A file is moved, unless another host has its name. */
 static void test_rename(void **state)
 {
 	struct world *world = *state;
@@ -180,10 +183,29 @@ static void test_rename(void **state)
 	};
 	struct call call;
 
+	break_before(world, &call, steps, 2, false);
+	assert_result(&call, 0);
+	assert_text(world, "d/b", "3\n");
+	call_remove(&call, &world->one, "d//b");
+	settle(world);
 	break_before(world, &call, steps, 2, true);
 	assert_result(&call, -ENOENT);
 	assert_text(world, "d/a", "2\n");
 	assert_null(file_text(world, "d/b"));
+	call_remove(&call, &world->two, "d//a");
+	settle(world);
+}
+
+/* What takes the place of a file takes that of no other. */
+static void test_take(void **state)
+{
+	struct world *world = *state;
+	const struct store_step take = {.kind = STEP_TAKE, .path = "d//a", .text = "3\n"};
+	struct call call;
+
+	break_before(world, &call, &take, 1, true);
+	assert_result(&call, -ESTALE);
+	assert_text(world, "d/a", "2\n");
 	call_remove(&call, &world->two, "d//a");
 	settle(world);
 }
@@ -251,6 +273,80 @@ static void test_undone(void **state)
 	assert_null(file_text(world, "d/a"));
 }
 
+/* What was done by who has given up is told at once: the file is gone, without its user having
+ * heard. */
+static void test_undone_is_told(void **state)
+{
+	struct world *world = *state;
+	const struct store_step steps[] = {
+		{.kind = STEP_REMOVE, .path = "d//a", .version = STORE_ANY_VERSION},
+		{.kind = STEP_MAKE, .path = "d//b", .text = "3\n"},
+	};
+	struct call call;
+
+	for (size_t count = 1; count <= 2; count++) {
+		for (int breaks = 0; breaks < 2; breaks++) {
+			call_make(&call, &world->one, "d//a", "1\n");
+			settle(world);
+			call_alter(&call, &world->one, steps, count, breaks ? 10 : 0);
+			if (breaks) {
+				store_faulty_break(world->one.store, 1, 0, 0);
+				pass(world, 10);
+				assert_null(file_text(world, "d/a"));
+				assert_string_equal(world->one.gone, "");
+				reconnect(&world->one);
+			}
+			settle(world);
+			assert_result(&call, -ETIMEDOUT);
+			assert_string_equal(world->one.gone, "d//a taken, ");
+			world->one.gone[0] = '\0';
+			pass(world, 1000);
+			assert_null(file_text(world, "d/b"));
+			assert_string_equal(world->one.gone, "");
+		}
+	}
+}
+
+/* A daemon dies before what was asked is done. The next one asks for it when the same call comes
+ * again, and for what another call asks afterwards. */
+static void test_adopted(void **state)
+{
+	struct world *world = *state;
+	struct store_step remove = {.kind = STEP_REMOVE, .path = "d//a"};
+	struct call made, former, call, other;
+
+	call_make(&former, &world->one, "d//a", "1\nsame\n");
+	store_faulty_break(world->one.store, 0, 0, 0);
+	host_restart(&world->one);
+	reconnect(&world->one);
+	pass(world, 1000);
+	assert_null(file_text(world, "d/a"));
+	call_make(&other, &world->one, "d//a", "2\nanother\n");
+	settle(world);
+	assert_open(&other);
+	call_make(&call, &world->one, "d//a", "3\nsame\n");
+	settle(world);
+	assert_result(&call, 0);
+	assert_result(&other, -EEXIST);
+	assert_text(world, "d/a", "1\nsame\n");
+	call_remove(&call, &world->one, "d//a");
+	settle(world);
+
+	call_make(&made, &world->two, "d//a", "1\n");
+	settle(world);
+	call_alter(&former, &world->one, &remove, 1, LIMIT_MS);
+	store_faulty_break(world->one.store, 0, 0, 0);
+	host_restart(&world->one);
+	remove.version = 7;
+	reconnect(&world->one);
+	call_alter(&call, &world->one, &remove, 1, 100);
+	pass(world, 200);
+	assert_result(&call, -ETIMEDOUT); /* the former one is in front of it */
+	pass(world, LIMIT_MS);
+	call_remove(&made, &world->two, "d//a");
+	settle(world);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, world_setup, world_teardown)
 
 int main(void)
@@ -264,6 +360,9 @@ int main(void)
 		TEST(rename),
 		TEST(removal_of_anothers),
 		TEST(undone),
+		TEST(undone_is_told),
+		TEST(take),
+		TEST(adopted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "engine/alteration.h"
-#include "engine/transfer.h"
 #include "lockfile_fixture.h"
 
 /* So long that a file is watched; and what was seen before is not known any more. */
@@ -29,6 +28,7 @@ static struct {
 	bool holds_reads;
 	struct store_read *read; /* the last one, and */
 	size_t reads;		 /* how many there were */
+	size_t syncs;		 /* alter() without steps */
 } held;
 
 static void hold_watch(struct store *store, void *tag, const char *path, const char *name)
@@ -49,6 +49,13 @@ static int hold_read(struct store *store, struct store_read *read, const char *p
 	return 0;
 }
 
+static int count_alter(struct store *store, struct store_change *change,
+		       const struct store_step *steps, size_t count)
+{
+	held.syncs += count == 0;
+	return held.real->alter(store, change, steps, count);
+}
+
 static int setup(void **state)
 {
 	struct world *world;
@@ -60,6 +67,7 @@ static int setup(void **state)
 	held.ops = *held.real;
 	held.ops.watch = hold_watch;
 	held.ops.read = hold_read;
+	held.ops.alter = count_alter;
 	world->one.store->ops = &held.ops;
 	return 0;
 }
@@ -447,42 +455,24 @@ static void test_looked_for_once(void **state)
 	assert_string_equal(world->one.gone, "");
 }
 
-static void each_owner(void *context, void (*visit)(void *visitor, struct owner *owner),
-		       void *visitor)
+/* What an ambiguous call has done is read when nothing of it can happen any more. */
+static void test_doubt(void **state)
 {
-}
+	struct world *world = *state;
+	struct call call;
 
-/* There are no owners and no wishes. */
-static const struct engine_transfer transfer = {.each_owner = each_owner};
-
-/* The daemon on the host dies, and another one goes on with its books. */
-static void restart(struct host *host)
-{
-	struct state_reader reader;
-	char *text = NULL;
-	size_t bytes;
-	FILE *stream = open_memstream(&text, &bytes);
-
-	assert_non_null(stream);
-	engine_save(host->engine, &transfer, stream);
-	assert_int_equal(fclose(stream), 0);
-	engine_destroy(host->engine);
-	store_faulty_succeed(host->store);
-	host->engine = engine_create(&file_events, host, 77);
-	assert_non_null(host->engine);
-	engine_set_store(host->engine, host->store);
-	store_faulty_set_context(host->store, host->engine);
-	stream = fmemopen(text, bytes, "r");
-	assert_non_null(stream);
-	state_reader_init(&reader, stream);
-	assert_int_equal(state_next(&reader), 1);
-	state_again(&reader);
-	assert_int_equal(engine_restore(host->engine, &transfer, &reader), 0);
-	state_reader_finish(&reader);
-	fclose(stream);
-	free(text);
-	engine_advance(host->engine, host_clock(host));
-	engine_check_invariants(host->engine);
+	held.holds_reads = true;
+	call_make(&call, &world->one, "d//a", "1\n");
+	store_faulty_break(world->one.store, 0, 0, 0);
+	settle(world);
+	assert_int_equal(held.syncs, 0);
+	reconnect(&world->one);
+	assert_int_equal(held.syncs, 1);
+	assert_int_equal(held.reads, 1);
+	held.read->done(held.read, -ENOENT, NULL);
+	settle(world);
+	assert_result(&call, 0);
+	remove_file(world, &world->one, STORE_ANY_VERSION);
 }
 
 /* Another process watches what it has taken over as soon as it is connected: before, anything may
@@ -493,7 +483,7 @@ static void test_restart(void **state)
 
 	make_watched(world);
 	tell_text(world, 0, "1\n");
-	restart(&world->one);
+	host_restart(&world->one);
 	reconnect(&world->one);
 	assert_true(engine_has_file(world->one.engine, "d//a"));
 	assert_false(knows(world, "d//a"));
@@ -524,6 +514,7 @@ int main(void)
 		TEST(looked_for_once),
 		TEST(read_before_made),
 		TEST(read_in_lost_session),
+		TEST(doubt),
 		TEST(restart),
 	};
 
