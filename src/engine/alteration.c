@@ -505,9 +505,7 @@ static bool all_removed(const struct alteration *alteration)
 static bool has_found(const struct alteration *alteration, enum found found)
 {
 	for (size_t i = 0; i < alteration->count; i++) {
-		const struct alteration_step *step = &alteration->steps[i];
-		bool tells = makes_any(alteration) ? makes(step) : step->kind == STEP_REPLACE;
-		if (tells && step->found == found)
+		if (alteration->steps[i].found == found)
 			return true;
 	}
 	return false;
