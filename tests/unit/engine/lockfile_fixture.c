@@ -45,6 +45,8 @@ static void on_files(void *context, void *cookie, int error, const char *const *
 	const char *sorted[16];
 
 	answer(call, error);
+	if (count == 0)
+		return;
 	memcpy(sorted, names, count * sizeof(*names));
 	qsort(sorted, count, sizeof(*sorted), compare);
 	for (size_t i = 0; i < count; i++)

@@ -347,6 +347,34 @@ static void test_adopted(void **state)
 	settle(world);
 }
 
+/* What moves a file is the same call with any text: that was read before the daemon died. */
+static void test_move_adopted(void **state)
+{
+	struct world *world = *state;
+	struct store_step steps[] = {
+		{.kind = STEP_MAKE, .path = "d//b", .text = "2\nthen\n"},
+		{.kind = STEP_REMOVE, .path = "d//a", .version = STORE_ANY_VERSION},
+	};
+	struct call former, call;
+
+	call_make(&call, &world->one, "d//a", "1\n");
+	settle(world);
+	call_alter(&former, &world->one, steps, 2, LIMIT_MS);
+	store_faulty_break(world->one.store, 2, 0, 0);
+	host_restart(&world->one);
+	reconnect(&world->one);
+	assert_text(world, "d/b", "2\nthen\n");
+	steps[0].text = "3\nnow\n";
+	call_alter(&call, &world->one, steps, 2, LIMIT_MS);
+	settle(world);
+	assert_result(&call, 0);
+	assert_text(world, "d/b", "2\nthen\n");
+	call_remove(&call, &world->one, "d//b");
+	settle(world);
+	assert_result(&call, 0);
+	assert_string_equal(world->one.gone, "");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, world_setup, world_teardown)
 
 int main(void)
@@ -363,6 +391,7 @@ int main(void)
 		TEST(undone_is_told),
 		TEST(take),
 		TEST(adopted),
+		TEST(move_adopted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
