@@ -222,6 +222,7 @@ int lasting_prepare_for_caller(fuse_req_t req, const struct inode *parent, const
 void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t mode,
 		  const char *target)
 {
+	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *inode = inode_child(parent, name);
 	int error = stands(inode) ? -EEXIST
 				  : lasting_prepare_for_caller(req, parent, name, mode, &inode);
@@ -229,7 +230,7 @@ void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t
 	if (error == 0 && target != NULL) {
 		error = text_set(inode, target, strlen(target), inode->maker);
 		if (error != 0)
-			inode_detach(filesystem_of(req), inode);
+			inode_detach(filesystem, inode);
 	}
 	if (error != 0) {
 		fuse_reply_err(req, -error);
@@ -237,7 +238,7 @@ void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t
 	}
 	struct asking *asking = asking_begin(req, parent, made);
 	if (asking == NULL) {
-		inode_detach(filesystem_of(req), inode);
+		inode_detach(filesystem, inode);
 		return;
 	}
 	lasting_note_maker(inode, asking->thread);
@@ -295,13 +296,14 @@ int lasting_copy_content(struct inode *inode, struct inode *from)
 
 void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, const char *name)
 {
+	struct filesystem *filesystem = filesystem_of(req);
 	struct store_step steps[STORE_STEPS_MAX] = {{0}};
 	struct inode *made_inode = NULL;
 	int error = 0, count = 0;
 
 	if (!lasting_is_ours(inode) || inode->parent == NULL)
 		error = inode->parent == NULL ? -ENOENT : -EPERM;
-	else if (inode->shard != shard_of(filesystem_of(req), parent->path))
+	else if (inode->shard != shard_of(filesystem, parent->path))
 		error = -EXDEV;
 	else if (lasting_links(inode) >= LINKS_MAX)
 		error = -EMLINK;
@@ -315,7 +317,7 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 				   : 0;
 		error = count < 0 ? count : error;
 		if (error != 0)
-			inode_detach(filesystem_of(req), made_inode);
+			inode_detach(filesystem, made_inode);
 	}
 	if (error != 0) {
 		fuse_reply_err(req, -error);
@@ -323,7 +325,7 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 	}
 	struct asking *asking = asking_begin(req, parent, made);
 	if (asking == NULL) {
-		inode_detach(filesystem_of(req), made_inode);
+		inode_detach(filesystem, made_inode);
 	} else {
 		asking->made = made_inode;
 		lasting_ask_to_make(asking, STEP_MAKE, lasting_links(inode) + 1, steps,
