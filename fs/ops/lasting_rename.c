@@ -156,13 +156,7 @@ void lasting_rename(fuse_req_t req, struct inode *parent, const char *name,
 		return;
 	}
 	if (error == 0)
-		error = lasting_prepare_for_caller(req, new_parent, new_name, source->mode,
-						   &made_inode);
-	if (error == 0) {
-		error = lasting_copy_content(made_inode, source);
-		if (error != 0)
-			inode_detach(filesystem, made_inode);
-	}
+		error = lasting_prepare_copy(req, new_parent, new_name, source, &made_inode);
 	if (error != 0) {
 		fuse_reply_err(req, -error);
 		return;
