@@ -27,13 +27,13 @@ int asking_errno(int error)
 	}
 }
 
-static bool has_room(fuse_req_t req, uid_t uid)
+int asking_check(fuse_req_t req)
 {
-	int error = user_check(filesystem_of(req), uid, USER_WAITERS, 1);
+	struct filesystem *filesystem = filesystem_of(req);
 
-	if (error != 0)
-		fuse_reply_err(req, -error);
-	return error == 0;
+	if (filesystem->requests.resumed != NULL)
+		return 0;
+	return user_check(filesystem, fuse_req_ctx(req)->uid, USER_WAITERS, 1);
 }
 
 /* The path is that of the directory, or of a name in there. */
@@ -55,8 +55,12 @@ static struct asking *create(fuse_req_t req)
 	struct filesystem *filesystem = filesystem_of(req);
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
 
-	if (!has_room(req, caller->uid))
+	int error = asking_check(req);
+
+	if (error != 0) {
+		fuse_reply_err(req, -error);
 		return NULL;
+	}
 	struct asking *asking = calloc(1, sizeof(*asking));
 	if (asking != NULL)
 		asking->user = user_add(&filesystem->users, caller->uid, USER_WAITERS, 1);
@@ -108,6 +112,12 @@ struct asking *asking_begin_alone(const struct inode *directory,
 	begin(asking, directory->shard, directory->path, done);
 	asking->parent = directory->node;
 	return asking;
+}
+
+int asking_count(struct asking *asking, uid_t uid)
+{
+	asking->user = user_add(&asking->filesystem->users, uid, USER_WAITERS, 1);
+	return asking->user != NULL ? 0 : -ENOMEM;
 }
 
 int asking_hold(struct asking *asking, fuse_req_t req)

@@ -70,6 +70,11 @@ struct asking {
 	char id[LASTING_ID_BYTES];
 };
 
+/* Whether the user may wait for one more: 0 or -ENOLCK. What waited in the process before may go
+ * on.
+ */
+int asking_check(fuse_req_t req);
+
 /* The request begins to wait, about names in the directory. Returns NULL and answers it when the
  * user waits for too much, or when out of memory. */
 struct asking *asking_begin(fuse_req_t req, const struct inode *directory,
@@ -83,6 +88,10 @@ struct asking *asking_begin_path(fuse_req_t req, const char *path,
 /* The same without a request: what nobody waits for. NULL: out of memory. */
 struct asking *asking_begin_alone(const struct inode *directory,
 				  void (*done)(struct asking *asking));
+
+/* What waits without a request counts for the user, whose limit is not checked, until it is freed.
+ * Returns 0 or -ENOMEM. */
+int asking_count(struct asking *asking, uid_t uid);
 
 /* The request is another one of the same call: that of an open which has begun before. Returns
  * -ENOMEM, and the request is still to be answered. */

@@ -199,8 +199,9 @@ static void made(struct asking *asking)
 		asking_reply(asking, asking_errno(error));
 }
 
-int lasting_prepare_for_caller(fuse_req_t req, const struct inode *parent, const char *name,
-			       mode_t mode, struct inode **ret)
+/* The new inode of a name, by the caller. Returns 0 or -errno. */
+static int prepare_for_caller(fuse_req_t req, const struct inode *parent, const char *name,
+			      mode_t mode, struct inode **ret)
 {
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
 	struct filesystem *filesystem = filesystem_of(req);
@@ -222,14 +223,14 @@ int lasting_prepare_for_caller(fuse_req_t req, const struct inode *parent, const
 void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t mode,
 		  const char *target)
 {
+	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *inode = inode_child(parent, name);
-	int error = stands(inode) ? -EEXIST
-				  : lasting_prepare_for_caller(req, parent, name, mode, &inode);
+	int error = stands(inode) ? -EEXIST : prepare_for_caller(req, parent, name, mode, &inode);
 
 	if (error == 0 && target != NULL) {
 		error = text_set(inode, target, strlen(target), inode->maker);
 		if (error != 0)
-			inode_detach(filesystem_of(req), inode);
+			inode_detach(filesystem, inode);
 	}
 	if (error != 0) {
 		fuse_reply_err(req, -error);
@@ -237,7 +238,7 @@ void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t
 	}
 	struct asking *asking = asking_begin(req, parent, made);
 	if (asking == NULL) {
-		inode_detach(filesystem_of(req), inode);
+		inode_detach(filesystem, inode);
 		return;
 	}
 	lasting_note_maker(inode, asking->thread);
@@ -276,7 +277,8 @@ static void free_texts(const struct store_step *steps, int count)
 		free((char *)steps[i].text);
 }
 
-int lasting_copy_content(struct inode *inode, struct inode *from)
+/* The inode is to have the content of the other one. Returns 0 or -ENOMEM. */
+static int copy_content(struct inode *inode, struct inode *from)
 {
 	int error = text_set(inode, from->text.bytes, from->text.count, inode->maker);
 
@@ -293,29 +295,44 @@ int lasting_copy_content(struct inode *inode, struct inode *from)
 	return 0;
 }
 
+int lasting_prepare_copy(fuse_req_t req, const struct inode *parent, const char *name,
+			 struct inode *from, struct inode **ret)
+{
+	struct inode *inode;
+	int error = prepare_for_caller(req, parent, name, from->mode, &inode);
+
+	if (error != 0)
+		return error;
+	error = copy_content(inode, from);
+	if (error != 0)
+		inode_detach(filesystem_of(req), inode);
+	else
+		*ret = inode;
+	return error;
+}
+
 void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, const char *name)
 {
+	struct filesystem *filesystem = filesystem_of(req);
 	struct store_step steps[STORE_STEPS_MAX] = {{0}};
 	struct inode *made_inode = NULL;
 	int error = 0, count = 0;
 
 	if (!lasting_is_ours(inode) || inode->parent == NULL)
 		error = inode->parent == NULL ? -ENOENT : -EPERM;
-	else if (inode->shard != shard_of(filesystem_of(req), parent->path))
+	else if (inode->shard != shard_of(filesystem, parent->path))
 		error = -EXDEV;
 	else if (lasting_links(inode) >= LINKS_MAX)
 		error = -EMLINK;
 	else if (stands(inode_child(parent, name)))
 		error = -EEXIST;
 	if (error == 0)
-		error = lasting_prepare_for_caller(req, parent, name, inode->mode, &made_inode);
+		error = lasting_prepare_copy(req, parent, name, inode, &made_inode);
 	if (error == 0) {
-		error = lasting_copy_content(made_inode, inode);
-		count = error == 0 ? renumber(inode, made_inode, lasting_links(inode) + 1, steps)
-				   : 0;
-		error = count < 0 ? count : error;
+		count = renumber(inode, made_inode, lasting_links(inode) + 1, steps);
+		error = count < 0 ? count : 0;
 		if (error != 0)
-			inode_detach(filesystem_of(req), made_inode);
+			inode_detach(filesystem, made_inode);
 	}
 	if (error != 0) {
 		fuse_reply_err(req, -error);
@@ -323,7 +340,7 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 	}
 	struct asking *asking = asking_begin(req, parent, made);
 	if (asking == NULL) {
-		inode_detach(filesystem_of(req), made_inode);
+		inode_detach(filesystem, made_inode);
 	} else {
 		asking->made = made_inode;
 		lasting_ask_to_make(asking, STEP_MAKE, lasting_links(inode) + 1, steps,

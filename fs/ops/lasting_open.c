@@ -111,8 +111,11 @@ static int wait_for(struct inode *inode, const struct inode *directory)
 {
 	struct asking *asking = asking_begin_alone(directory, created);
 
-	if (asking == NULL)
+	if (asking == NULL || asking_count(asking, inode->lasting->opening->uid) != 0) {
+		if (asking != NULL)
+			asking_free(asking);
 		return -ENOMEM;
+	}
 	asking->made = inode;
 	inode->lasting->opening->waiting = asking;
 	inode_use(asking->filesystem, inode); /* until it is decided */
@@ -154,9 +157,11 @@ static int prepare(fuse_req_t req, const struct inode *parent, const char *name,
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
 	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *inode;
-	int error = lasting_prepare(filesystem, parent, name, S_IFREG | (mode & 07777), caller->uid,
-				    caller->gid, &inode);
+	int error = asking_check(req);
 
+	if (error == 0)
+		error = lasting_prepare(filesystem, parent, name, S_IFREG | (mode & 07777),
+					caller->uid, caller->gid, &inode);
 	if (error != 0)
 		return error;
 	if (inode->access.fixed)
@@ -187,6 +192,9 @@ void lasting_create_open(fuse_req_t req, struct inode *parent, const char *name,
 	int error = 0;
 	bool is_new = inode == NULL || !inode->lasting->is_ours;
 
+	if (is_new)
+		inode = NULL; /* another host's, if it is known, stays until the store has decided
+			       */
 	if (!filesystem_of(req)->exclusive_open_waits)
 		error = -EPERM; /* open(2) would return before the store has decided */
 	else if (!is_new && ((info->flags & O_EXCL) != 0 || !S_ISREG(inode->mode)))

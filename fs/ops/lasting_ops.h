@@ -34,12 +34,10 @@ void lasting_log_inode_taken(const struct asking *asking, const struct inode *in
 /* Whether there is such a name, and it is this host's. */
 bool lasting_is_ours(const struct inode *inode);
 
-/* The new inode of a name, by the caller. Returns 0 or -errno. */
-int lasting_prepare_for_caller(fuse_req_t req, const struct inode *parent, const char *name,
-			       mode_t mode, struct inode **ret);
-
-/* The new inode is to have the content of the other one. Returns 0 or -ENOMEM. */
-int lasting_copy_content(struct inode *inode, struct inode *from);
+/* The new inode of a name, by the caller, with the content of the other one. Returns 0 or -errno.
+ */
+int lasting_prepare_copy(fuse_req_t req, const struct inode *parent, const char *name,
+			 struct inode *from, struct inode **ret);
 
 /* Asks for asking->made by a step of that kind (MAKE, TAKE), with that number of links and with
  * more steps; and for what the store has by then. */

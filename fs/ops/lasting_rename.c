@@ -144,6 +144,7 @@ static int may_rename(fuse_req_t req, const struct inode *source, const struct i
 void lasting_rename(fuse_req_t req, struct inode *parent, const char *name,
 		    struct inode *new_parent, const char *new_name, unsigned int flags)
 {
+	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *source = inode_child(parent, name), *made_inode = NULL;
 	struct inode *target = inode_child(new_parent, new_name);
 	int error = may_rename(req, source, target, new_parent, flags);
@@ -155,20 +156,14 @@ void lasting_rename(fuse_req_t req, struct inode *parent, const char *name,
 		return;
 	}
 	if (error == 0)
-		error = lasting_prepare_for_caller(req, new_parent, new_name, source->mode,
-						   &made_inode);
-	if (error == 0) {
-		error = lasting_copy_content(made_inode, source);
-		if (error != 0)
-			inode_detach(filesystem_of(req), made_inode);
-	}
+		error = lasting_prepare_copy(req, new_parent, new_name, source, &made_inode);
 	if (error != 0) {
 		fuse_reply_err(req, -error);
 		return;
 	}
 	struct asking *asking = asking_begin(req, parent, found_movable);
 	if (asking == NULL) {
-		inode_detach(filesystem_of(req), made_inode);
+		inode_detach(filesystem, made_inode);
 		return;
 	}
 	asking->made = made_inode;

@@ -267,6 +267,8 @@ void op_link(fuse_req_t req, fuse_ino_t node, fuse_ino_t new_parent_node, const 
 
 	if (lasts && new_parent != NULL && check_reserved(new_parent_node, new_name) == 0)
 		lasting_link(req, inode, new_parent, new_name);
+	else if (inode == NULL && new_parent != NULL && !status_owns(node))
+		fuse_reply_err(req, ESTALE); /* it was taken away: the kernel looks it up again */
 	else
 		fuse_reply_err(req, lasts || new_parent != NULL ? EXDEV : EPERM);
 }

@@ -105,3 +105,27 @@ wait_until "$deadline" asleep stopped
 stop_dlockfs B
 wait_until "$prompt" gone stopped
 expect_equal "the daemon stops" EIO "$(<"$dir/stopped.out")"
+
+# The servers answer, but slowly: a name is looked up for a second at most, also where that takes several questions, each of which is
+# answered within it.
+resume zk
+start_proxy slow
+echo 300 >"$dir/slow/delay"
+printf '%s\n' '[mount]' 'directories = files' '[locks "files"]' 'style = file' >"$dir/files.ini"
+store=$(proxied slow)
+start_dlockfs C --config "$dir/files.ini" --session-timeout 60s
+hold holder "$dir/C/job"
+expect holder held
+# looks EXPECTED NAME: whether a lookup says that.
+looks() {
+    [ "$1" = "$("$python" -c 'import errno, os, sys
+try:
+    os.stat(sys.argv[1])
+    print("ok")
+except OSError as error:
+    print(errno.errorcode[error.errno])' "$dir/C/.dlockfs/locks/$2")" ]
+}
+wait_until "$deadline" looks ok job # one question
+begin=$(now_ms)
+looks ETIMEDOUT files || fail "a lookup that takes two questions ends after $(($(now_ms) - begin)) ms"
+release holder
