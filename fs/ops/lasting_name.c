@@ -248,6 +248,12 @@ void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t
 
 /* LINK */
 
+static void free_texts(const struct store_step *steps, int count)
+{
+	for (int i = 0; i < count; i++)
+		free((char *)steps[i].text);
+}
+
 /* What tells the other names of the content how many they are. The texts are to be freed. Returns
  * how many steps; -ENOMEM. */
 static int renumber(const struct inode *inode, const struct inode *except, nlink_t links,
@@ -259,8 +265,10 @@ static int renumber(const struct inode *inode, const struct inode *except, nlink
 	do {
 		if (link->parent != NULL && link != except && link->lasting->is_ours) {
 			char *text = lasting_format(link, links);
-			if (text == NULL)
+			if (text == NULL) {
+				free_texts(steps, count);
 				return -ENOMEM;
+			}
 			steps[count++] = (struct store_step){.kind = STEP_REPLACE,
 							     .path = link->lasting->path,
 							     .text = text,
@@ -269,12 +277,6 @@ static int renumber(const struct inode *inode, const struct inode *except, nlink
 		link = link->lasting->next;
 	} while (link != inode);
 	return count;
-}
-
-static void free_texts(const struct store_step *steps, int count)
-{
-	for (int i = 0; i < count; i++)
-		free((char *)steps[i].text);
 }
 
 /* The inode is to have the content of the other one. Returns 0 or -ENOMEM. */
