@@ -124,11 +124,12 @@ struct writing {
 /* What a claim of record locks is about. */
 struct coverage {
 	struct range_set ranges; /* place.ranges: all that it covers; only becomes less */
-	struct range_set next;	 /* what it will be, while a change is prepared */
+	struct range_set next;	 /* what it will be, if it changes */
 	struct range asked;	 /* what is held from the grant on */
 	struct owner *file;	 /* through which it was asked for */
 	uint64_t cycle_list;	 /* the list in which a cycle is to be seen again */
 	int cycles;		 /* in how many it was asked to be */
+	bool changes;		 /* a change is prepared */
 };
 
 /* A call that is not decided; the wish that a claim was granted to stays with that. */
