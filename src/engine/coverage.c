@@ -279,7 +279,11 @@ void coverage_tidy(struct claim *claim)
 	for (struct records *other = owner->records->process->records; other != NULL;
 	     other = other->process_next) {
 		OWNER_FOREACH (&other->owner, wish) {
-			queue_judge(wish->claim);
+			if (wish->asked &&
+			    coverage_includes(other, claim_coverage(wish->claim)->asked))
+				queue_judge(wish->claim);
+			else
+				queue_seek(wish->claim);
 			waits |= wish->asked;
 		}
 	}
