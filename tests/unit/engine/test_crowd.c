@@ -4,7 +4,7 @@
  */
 #include "order_fixture.h"
 
-enum { PROCESSES = 200, PASS_MS = 5000 };
+enum { PROCESSES = 200, PASS_MS = 5000, RANGES = 32, THREADS = 20 };
 
 /* Each holds two bytes, and waits for those of the next one, the last one for nobody. */
 static void open_chain(struct world *world, struct file *files)
@@ -65,6 +65,36 @@ static void test_granted(void **state)
 	assert_queue(world, "a", "");
 }
 
+/* A process with as many ranges as one claim is to gather has threads that ask for more, and wait:
+ * not each of their claims covers all that the process holds. */
+static void test_threads_wait(void **state)
+{
+	struct world *world = *state;
+	struct file process, other, threads[THREADS];
+	size_t commas = 0;
+
+	file_open(&process, &world->one, "a");
+	file_open(&other, &world->one, "a");
+	ask(&other, EX, 1000, 1999);
+	for (int i = 0; i < RANGES; i++)
+		ask(&process, EX, 2 * i, 2 * i);
+	for (int i = 0; i < THREADS; i++) {
+		file_open_too(&threads[i], &process, "a");
+		ask(&threads[i], EX, 1000 + 2 * i, 1000 + 2 * i);
+		assert_waits(&threads[i]);
+	}
+	for (const char *at = queue_text(world, "a"); *at != '\0'; at++)
+		commas += *at == ',';
+	assert_in_range(commas, RANGES, 3 * RANGES);
+	file_close(&other);
+	settle(world);
+	for (int i = 0; i < THREADS; i++) {
+		assert_granted(&threads[i]);
+		file_close(&threads[i]);
+	}
+	close_all(&process, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, world_setup, world_teardown)
 
 int main(void)
@@ -72,6 +102,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(later),
 		TEST(granted),
+		TEST(threads_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
