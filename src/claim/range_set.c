@@ -194,6 +194,25 @@ static bool walk_next(struct walk *walk)
 	return true;
 }
 
+/* Begins with the first pieces that can be in both sets. */
+static struct walk begin_in_both(const struct range_set *a, const struct range_set *b)
+{
+	struct walk walk = {.sets = {a, b}};
+
+	if (a->count > 0 && b->count > 0) {
+		walk.next[0] = find_end_from(a, b->ranges[0].span.start);
+		walk.next[1] = find_end_from(b, a->ranges[0].span.start);
+	}
+	return walk;
+}
+
+/* The same as walk_next(), until nothing can be in both sets any more. */
+static bool walk_next_in_both(struct walk *walk)
+{
+	return walk->next[0] < walk->sets[0]->count && walk->next[1] < walk->sets[1]->count &&
+	       walk_next(walk);
+}
+
 /* Appends the piece to the set that the walk produces. */
 static int append_piece(struct range_set *set, const struct walk *walk, enum claim_mode mode)
 {
@@ -206,11 +225,11 @@ static int append_piece(struct range_set *set, const struct walk *walk, enum cla
 
 int range_set_intersect(const struct range_set *a, const struct range_set *b, struct range_set *ret)
 {
-	struct walk walk = {.sets = {a, b}};
+	struct walk walk = begin_in_both(a, b);
 	struct range_set both = {0};
 	int error = 0;
 
-	while (!error && walk_next(&walk)) {
+	while (!error && walk_next_in_both(&walk)) {
 		const struct range *x = walk.in[0], *y = walk.in[1];
 
 		if (x && y)
@@ -250,7 +269,9 @@ bool range_set_contains(const struct range_set *outer, const struct range_set *i
 {
 	struct walk walk = {.sets = {outer, inner}};
 
-	while (walk_next(&walk)) {
+	if (inner->count > 0)
+		walk.next[0] = find_end_from(outer, inner->ranges[0].span.start);
+	while (walk.next[1] < inner->count && walk_next(&walk)) {
 		if (walk.in[1] &&
 		    (!walk.in[0] || !is_as_strong(walk.in[0]->mode, walk.in[1]->mode)))
 			return false;
@@ -288,9 +309,9 @@ const struct range *range_set_conflict(const struct range_set *set, struct claim
 
 bool range_sets_conflict(const struct range_set *a, const struct range_set *b)
 {
-	struct walk walk = {.sets = {a, b}};
+	struct walk walk = begin_in_both(a, b);
 
-	while (walk_next(&walk)) {
+	while (walk_next_in_both(&walk)) {
 		if (walk.in[0] && walk.in[1] && modes_conflict(walk.in[0]->mode, walk.in[1]->mode))
 			return true;
 	}

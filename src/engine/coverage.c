@@ -95,12 +95,26 @@ void coverage_pass_on(struct claim *flock)
 	}
 }
 
+static void set_next(struct coverage *coverage, struct range_set next, bool changes)
+{
+	range_set_finish(&coverage->next);
+	coverage->next = next;
+	coverage->changes = changes;
+}
+
+/* What the claim is going to cover, once a change is prepared. */
+static const struct range_set *next_of(const struct claim *claim)
+{
+	const struct coverage *coverage = claim_coverage(claim);
+	return coverage->changes ? &coverage->next : &coverage->ranges;
+}
+
 static void forget_next(struct owner *owner)
 {
 	const struct wish *wish;
 	OWNER_FOREACH (owner, wish) {
 		if (claim_coverage(wish->claim) != NULL)
-			range_set_finish(&claim_coverage(wish->claim)->next);
+			set_next(claim_coverage(wish->claim), (struct range_set){0}, false);
 	}
 }
 
@@ -110,12 +124,15 @@ static int prepare(struct owner *owner, const struct range_set *held)
 	const struct wish *wish;
 	OWNER_FOREACH (owner, wish) {
 		struct coverage *coverage = claim_coverage(wish->claim);
-		if (!wish_is_held(wish) || coverage == NULL)
+		struct range_set next;
+		if (!wish_is_held(wish) || coverage == NULL ||
+		    range_set_contains(held, &coverage->ranges))
 			continue;
-		if (range_set_intersect(&coverage->ranges, held, &coverage->next) < 0) {
+		if (range_set_intersect(&coverage->ranges, held, &next) < 0) {
 			forget_next(owner);
 			return -ENOMEM;
 		}
+		set_next(coverage, next, true);
 	}
 	return 0;
 }
@@ -128,7 +145,7 @@ static bool is_repeated(const struct claim *claim)
 		const struct claim *other = wish->claim;
 		if (wish_is_held(wish) && claim_coverage(other) != NULL &&
 		    place_compare(&other->place, &claim->place) < 0 &&
-		    range_set_contains(&claim_coverage(other)->next, &claim_coverage(claim)->next))
+		    range_set_contains(next_of(other), next_of(claim)))
 			return true;
 	}
 	return false;
@@ -140,8 +157,7 @@ static void commit(struct owner *owner)
 	struct wish *wish, *next;
 	OWNER_FOREACH_SAFE (owner, wish, next) {
 		const struct coverage *coverage = claim_coverage(wish->claim);
-		if (!wish_is_held(wish) || coverage == NULL ||
-		    range_sets_equal(&coverage->next, &coverage->ranges))
+		if (!wish_is_held(wish) || coverage == NULL || !coverage->changes)
 			continue;
 		if (coverage->next.count == 0 || is_repeated(wish->claim))
 			claim_withdraw(wish->claim);
@@ -156,14 +172,14 @@ static void commit(struct owner *owner)
 				coverage_pass_on(claim);
 			continue;
 		}
-		bool changed = !range_sets_equal(&coverage->next, &coverage->ranges);
+		if (!coverage->changes)
+			continue;
 		range_set_finish(&coverage->ranges);
 		coverage->ranges = coverage->next;
 		coverage->next = (struct range_set){0};
-		if (changed) {
-			queue_weaken(&claim->place);
-			claim_amend(claim);
-		}
+		coverage->changes = false;
+		queue_weaken(&claim->place);
+		claim_amend(claim);
 	}
 }
 
@@ -263,7 +279,11 @@ void coverage_tidy(struct claim *claim)
 	for (struct records *other = owner->records->process->records; other != NULL;
 	     other = other->process_next) {
 		OWNER_FOREACH (&other->owner, wish) {
-			queue_judge(wish->claim);
+			if (wish->asked &&
+			    coverage_includes(other, claim_coverage(wish->claim)->asked))
+				queue_judge(wish->claim);
+			else
+				queue_seek(wish->claim);
 			waits |= wish->asked;
 		}
 	}

@@ -30,6 +30,11 @@
  * seen again in each of two new lists: the first brings the news of changed data, the second comes
  * after that was read. Who is sent back for nothing has lost its place only.
  *
+ * A search takes the more steps the more wait, up to the third power of their number, and any user
+ * can make many wait. So that others are not kept from their locks, all searches together have a
+ * number of steps in a time: who would need more looks later (queue_seek()). A single search that
+ * takes too many steps, or goes too deep, is given up, as if there was no cycle.
+ *
  * Loop thread only.
  */
 #include "engine/deadlock.h"
@@ -46,6 +51,13 @@
 
 enum { CONFIRMATIONS = 2 };
 
+/* How many steps all searches may take in so many milliseconds, and one of them. A step is a pair
+ * of ranges that is compared, as a rule: a few nanoseconds. */
+enum { STEPS = 2000000, STEPS_MS = 100, SEARCH_STEPS_MAX = 8000000 };
+
+/* How many may wait for each other one after the other: each takes some of the stack. */
+enum { DEPTH_MAX = 4000 };
+
 enum edge {
 	EDGE_NONE,
 	EDGE_WAITER, /* waits for one that waits itself */
@@ -61,6 +73,7 @@ struct search {
 	bool unknown;		       /* some are not known at the moment, */
 	bool unsure;		       /* or never were: that may change the result */
 	struct met *met;	       /* those who wait are added; NULL: they are not */
+	unsigned depth;
 };
 
 struct met {
@@ -70,6 +83,32 @@ struct met {
 
 static bool reaches(struct search *search, struct place *waiting);
 static bool may_wait(struct search *search, struct rival *rival);
+
+static void take_steps(const struct search *search, size_t steps)
+{
+	search->claim->place.lock->engine->steps_left -= (int64_t)steps;
+}
+
+static bool is_given_up(const struct engine *engine)
+{
+	return engine->steps_left < engine->steps_least;
+}
+
+/* To compare two claims may take as many steps as they have ranges, and under a flock as many as
+ * there are processes. */
+static void take_steps_for(const struct search *search, const struct place *a,
+			   const struct place *b)
+{
+	size_t steps = 1;
+
+	if (a->ranges != NULL)
+		steps += a->ranges->count;
+	if (b->ranges != NULL)
+		steps += b->ranges->count;
+	if (a->lock->held_flocks > 0)
+		steps += HASH_COUNT(a->lock->records);
+	take_steps(search, steps);
+}
 
 static bool comes_later(const struct search *search, const struct place *place)
 {
@@ -131,9 +170,11 @@ static bool may_wait(struct search *search, struct rival *rival)
 	rival->judged = search->number;
 	rival->may_wait = false;
 	for (front = place->lock->queue.first; front != place && !rival->may_wait;
-	     front = front->next)
+	     front = front->next) {
+		take_steps_for(search, front, place);
 		rival->may_wait = (places_cross(front, place) && !is_known(search, front)) ||
 				  stands_in_the_way(search, front, place);
+	}
 	/* It will say that it waits, or what stands in front of it has ended, for its host: no news
 	 * of its own tells then that it is held. Other clients say nothing, and are in no cycle by
 	 * what they hold. */
@@ -152,6 +193,7 @@ static enum edge edge_to(struct search *search, struct place *place)
 /* The edge from a claim that waits, if it does, to one in front of it. */
 static enum edge edge_to_front(struct search *search, struct place *waiting, struct place *front)
 {
+	take_steps_for(search, waiting, front);
 	if (!places_cross(front, waiting) || !is_known(search, front) || !is_known(search, waiting))
 		return EDGE_NONE;
 	if (!waiting->foreign && !front->foreign) {
@@ -175,6 +217,7 @@ static enum edge edge_to_behind(struct search *search, struct place *waiting, st
 {
 	bool held = !behind->foreign && claim_of(behind)->state == CLAIM_HELD;
 
+	take_steps_for(search, waiting, behind);
 	if (!held && comes_later(search, behind))
 		return EDGE_NONE;
 	if (!waiting->foreign && !behind->foreign)
@@ -215,6 +258,7 @@ static bool process_reaches(struct search *search, const struct process *process
 	DL_FOREACH2 (process->records, records, process_next) {
 		OWNER_FOREACH (&records->owner, wish) {
 			struct place *place = &wish->claim->place;
+			take_steps(search, 1);
 			if (is_waiting(place) && !comes_later(search, place) &&
 			    reaches(search, place))
 				return true;
@@ -227,6 +271,7 @@ static bool rival_reaches(struct search *search, const struct rival *held)
 {
 	struct rival *rival;
 	RIVALS_FOREACH (held->place.lock->queue.first, rival) {
+		take_steps(search, 1);
 		if (rival != held && rivals_same_process(rival, held) &&
 		    !comes_later(search, &rival->place) && reaches(search, &rival->place))
 			return true;
@@ -240,6 +285,7 @@ static bool covered_reach(struct search *search, const struct claim *flock,
 {
 	const struct records *records;
 	for (records = flock->place.lock->records; records != NULL; records = records->hh.next) {
+		take_steps(search, 1 + records->held.count);
 		if (coverage_is_by(flock, records, waiting) &&
 		    process_reaches(search, records->process, flock))
 			return true;
@@ -298,33 +344,53 @@ static bool leads_there(struct search *search, const struct place *waiting, enum
 	return is_waiting(other) && reaches(search, other);
 }
 
-/* Whether a claim waits for the process, at whatever remove. */
-static bool reaches(struct search *search, struct place *waiting)
+/* The same for one that has not been visited. */
+static bool goes_on_to_reach(struct search *search, struct place *waiting)
 {
 	const struct lock *lock = waiting->lock;
 	const struct claim *flock = NULL;
 	struct place *other;
 
-	if (waiting->visited == search->number)
-		return false;
-	waiting->visited = search->number;
-	if (search->met != NULL)
-		add_met(search->met, waiting);
 	if (!waiting->foreign)
 		flock = coverage_flock_for(claim_of(waiting));
 	if (flock != NULL)
 		return covered_reach(search, flock, waiting);
 	for (other = lock->queue.first; other != waiting; other = other->next) {
+		if (is_given_up(lock->engine))
+			return false;
 		if (lock != search->claim->place.lock && (other->foreign || waiting->foreign))
 			continue;
 		if (leads_there(search, waiting, edge_to_front(search, waiting, other), other))
 			return true;
 	}
 	for (other = waiting->next; other != NULL; other = other->next) {
+		if (is_given_up(lock->engine))
+			return false;
 		if (leads_there(search, waiting, edge_to_behind(search, waiting, other), other))
 			return true;
 	}
 	return false;
+}
+
+/* Whether a claim waits for the process, at whatever remove. */
+static bool reaches(struct search *search, struct place *waiting)
+{
+	struct engine *engine = waiting->lock->engine;
+	bool found;
+
+	if (waiting->visited == search->number)
+		return false;
+	waiting->visited = search->number;
+	if (search->met != NULL)
+		add_met(search->met, waiting);
+	if (search->depth == DEPTH_MAX)
+		engine->steps_least = INT64_MAX;
+	if (is_given_up(engine))
+		return false;
+	search->depth++;
+	found = goes_on_to_reach(search, waiting);
+	search->depth--;
+	return found;
 }
 
 static struct search begin_search(const struct claim *claim, const struct claim *last,
@@ -397,6 +463,8 @@ static struct place *find_obstacle(struct search *cycle, struct place *place)
 		return NULL;
 	cycle->unsure = false;
 	DL_FOREACH (place->lock->queue.first, other) {
+		if (is_given_up(place->lock->engine))
+			return NULL;
 		enum edge edge = other != place ? edge_between(cycle, place, other) : EDGE_NONE;
 		if (edge == EDGE_HOLDER || (edge == EDGE_WAITER && !yields(cycle, other)))
 			return NULL;
@@ -434,7 +502,7 @@ static struct place *find_who_yields(struct claim *claim, const struct claim *la
 		found = obstacle;
 	}
 	free(met.places);
-	return found;
+	return is_given_up(claim->place.lock->engine) ? NULL : found;
 }
 
 /* Lets the claim pass one that waits. There may be another cycle, to be looked for after that. */
@@ -455,6 +523,35 @@ static void send_rival_back(struct rival *rival, const struct claim *claim)
 		return;
 	if (!rival_send_back(rival, claim->place.parts.order))
 		engine_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
+}
+
+static bool may_seek(struct engine *engine)
+{
+	if (engine->now_ms >= engine->steps_ms) {
+		engine->steps_ms = engine->now_ms + STEPS_MS;
+		engine->steps_left += STEPS;
+		if (engine->steps_left > STEPS)
+			engine->steps_left = STEPS;
+	}
+	return engine->steps_left > 0;
+}
+
+struct claim *engine_next_seeker(struct engine *engine)
+{
+	struct claim *claim = NULL;
+
+	while (claim == NULL && engine->seeking != NULL && may_seek(engine)) {
+		struct lock *lock = engine->seeking;
+		/* To find it, and what blocks it. */
+		engine->steps_left -= 1 + (int64_t)(lock->own_in_queue + lock->foreign_in_queue);
+		claim = queue_next_seeker(lock);
+	}
+	return claim;
+}
+
+int64_t engine_seeking_deadline(const struct engine *engine)
+{
+	return engine->seeking != NULL ? engine->steps_ms : INT64_MAX;
 }
 
 /* The same cycle is to be seen in new lists. Returns whether it was in enough of them. */
@@ -495,18 +592,46 @@ static void break_cycle(struct claim *claim, const struct claim *last,
 }
 
 /* Returns whether the wish is to be refused: it waits for its own process. */
-static bool look(struct claim *claim, const struct process *process)
+static bool look_for_cycle(struct claim *claim, const struct process *process)
 {
+	const struct engine *engine = claim->place.lock->engine;
 	const struct claim *last, *firm_last;
+	enum cycle cycle = find_cycle(claim, process, false, &last);
 
-	if (!process_holds(process) || find_cycle(claim, process, false, &last) != CYCLE) {
+	if (is_given_up(engine))
+		return false;
+	if (cycle != CYCLE) {
 		forget_cycle(claim);
 		return false;
 	}
-	if (find_cycle(claim, process, true, &firm_last) == CYCLE)
+	cycle = find_cycle(claim, process, true, &firm_last);
+	if (is_given_up(engine))
+		return false;
+	if (cycle == CYCLE)
 		return is_confirmed(claim);
 	break_cycle(claim, last, process);
 	return false;
+}
+
+/* The same, if there is time for that; else later. */
+static bool look(struct claim *claim, const struct process *process)
+{
+	struct engine *engine = claim->place.lock->engine;
+	bool refused;
+
+	if (!process_holds(process)) {
+		forget_cycle(claim);
+		return false;
+	}
+	if (!may_seek(engine)) {
+		queue_seek(claim);
+		return false;
+	}
+	engine->steps_least = engine->steps_left - SEARCH_STEPS_MAX;
+	refused = look_for_cycle(claim, process);
+	/* It is looked for again whenever a claim goes. */
+	claim->place.lock->cycle_expected |= is_given_up(engine);
+	return refused;
 }
 
 bool claim_closes_cycle(struct claim *claim)

@@ -14,6 +14,7 @@
 #include "engine/alteration.h"
 #include "engine/claim.h"
 #include "engine/conflict.h"
+#include "engine/deadlock.h"
 #include "engine/decide.h"
 #include "engine/decisions.h"
 #include "engine/delay.h"
@@ -199,6 +200,9 @@ int64_t engine_deadline(const struct engine *engine)
 		deadline_ms = timer->due_ms;
 	if (test != NULL && test->due_ms < deadline_ms)
 		deadline_ms = test->due_ms;
+	int64_t seeking_ms = engine_seeking_deadline(engine);
+	if (seeking_ms < deadline_ms)
+		deadline_ms = seeking_ms;
 	int64_t lockfile_ms = lockfiles_deadline(engine);
 	return lockfile_ms < deadline_ms ? lockfile_ms : deadline_ms;
 }

@@ -138,6 +138,8 @@ void lock_free_if_unused(struct lock *lock)
 	    lock->tests != NULL || lock->proofs != NULL || lock->listing || lock->attended ||
 	    lock->worn || lock->orphans_list != 0)
 		return;
+	if (lock->seeking_prev != NULL)
+		DL_DELETE2(lock->engine->seeking, lock, seeking_prev, seeking_next);
 	HASH_DEL(lock->engine->locks, lock);
 	engine_unmark(lock->engine, &lock->item);
 	free(lock);

@@ -50,6 +50,57 @@ void queue_judge(struct claim *claim)
 	engine->changed = claim;
 }
 
+static void seek(struct lock *lock)
+{
+	if (lock->seeking_prev == NULL)
+		DL_APPEND2(lock->engine->seeking, lock, seeking_prev, seeking_next);
+}
+
+void queue_seek(struct claim *claim)
+{
+	claim->looked = claim->place.lock->looks - 1;
+	seek(claim->place.lock);
+}
+
+void queue_look_for_cycles(struct lock *lock)
+{
+	lock->cycle_expected = false;
+	lock->looks++;
+	seek(lock);
+}
+
+bool claim_may_be_in_cycle(const struct claim *claim)
+{
+	return claim->place.parts.record || claim->place.lock->records != NULL;
+}
+
+static bool is_to_look(const struct claim *claim)
+{
+	return claim->state == CLAIM_WAITING && claim->looked != claim->place.lock->looks &&
+	       claim_may_be_in_cycle(claim) && claim_first_asked(claim) != NULL;
+}
+
+struct claim *queue_next_seeker(struct lock *lock)
+{
+	struct claim *claim, *found = NULL;
+
+	CLAIMS_FOREACH (lock->queue.first, claim) {
+		bool later = claim_name_compare(claim->place.parts.order, "", lock->sought, "") > 0;
+		if ((found != NULL && !later) || !is_to_look(claim))
+			continue;
+		found = claim;
+		if (later)
+			break;
+	}
+	DL_DELETE2(lock->engine->seeking, lock, seeking_prev, seeking_next);
+	lock->seeking_prev = lock->seeking_next = NULL;
+	if (found == NULL)
+		return NULL;
+	lock->sought = found->place.parts.order;
+	seek(lock); /* after other locks */
+	return found;
+}
+
 void queue_judge_all(const struct lock *lock)
 {
 	struct claim *claim;
@@ -81,6 +132,7 @@ void queue_drop_from_changed(struct claim *claim)
 {
 	struct engine *engine = claim->place.lock->engine;
 	struct claim *before = engine->changed;
+	claim->looked = claim->place.lock->looks;
 	if (claim->changed_next == NULL)
 		return;
 	while (before->changed_next != claim)
@@ -138,21 +190,6 @@ void queue_look_for_precedence(const struct place *come)
 	CLAIMS_FOREACH (come->lock->queue.first, claim) {
 		if (claim->place.blocker == NULL ||
 		    place_compare(claim->place.blocker, &claim->place) > 0)
-			queue_judge(claim);
-	}
-}
-
-bool claim_may_be_in_cycle(const struct claim *claim)
-{
-	return claim->place.parts.record || claim->place.lock->records != NULL;
-}
-
-void queue_look_for_cycles(struct lock *lock)
-{
-	struct claim *claim;
-	lock->cycle_expected = false;
-	CLAIMS_FOREACH (lock->queue.first, claim) {
-		if (claim_may_be_in_cycle(claim) && claim_first_asked(claim) != NULL)
 			queue_judge(claim);
 	}
 }

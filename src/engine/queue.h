@@ -39,7 +39,7 @@ void queue_look_for_precedence(const struct place *come);
 bool claim_may_be_in_cycle(const struct claim *claim);
 
 /* What is known of the queue has changed: who looks for a cycle looks further than at what blocks
- * it. */
+ * it. All do as with queue_seek(). */
 void queue_look_for_cycles(struct lock *lock);
 
 /* One claim of ours, or test, needs the queue no longer. */
@@ -48,6 +48,14 @@ void queue_release(struct lock *lock);
 /* Notes that a WAITING claim's place is to be looked at, by engine_finish(); or not any more. */
 void queue_judge(struct claim *claim);
 void queue_drop_from_changed(struct claim *claim);
+
+/* Notes that a WAITING claim is to be looked at because of a cycle: after all others, and when
+ * there is time for that (deadlock.c). */
+void queue_seek(struct claim *claim);
+
+/* The claim of the lock that is to be looked at next because of a cycle, one after the other. The
+ * lock's turn is after that of others. NULL: there is none. */
+struct claim *queue_next_seeker(struct lock *lock);
 
 /* The same for all of the queue, for its record locks, and for those calls that do not wait and are
  * blocked by the claim. */

@@ -22,7 +22,10 @@
 #include "engine/save.h"
 #include "engine/wish.h"
 
-/* A process that has so many claims on a file gathers them in one with its next. */
+/* A process that has so many claims on a file gathers them in one with its next. Where the former
+ * ones have to stay all the same, or that one waits, it has twice as many before the next one
+ * gathers all again, and so on: the ranges of all claims together are not the square of what is
+ * held. */
 enum { CLAIMS_MAX = 16 };
 
 /* The books of processes */
@@ -229,19 +232,32 @@ static void end_lingering(const struct owner *owner)
 	}
 }
 
+static bool is_to_gather(const struct owner *owner)
+{
+	size_t held = 0, least = CLAIMS_MAX;
+	bool gathered = false;
+	const struct wish *wish;
+
+	OWNER_FOREACH (owner, wish) {
+		held += wish_is_held(wish);
+		if (!wish->claim->place.parts.sparse)
+			continue;
+		/* The first one has replaced the others, as a rule. */
+		if (gathered && least < SIZE_MAX / 2)
+			least *= 2;
+		gathered = true;
+	}
+	return held >= least;
+}
+
 /* Makes the claim cover all that the process holds, too, so that it can replace the others. */
 static void gather(struct claim *claim)
 {
 	struct coverage *coverage = claim_coverage(claim);
 	const struct records *records = claim_owner(claim)->records;
 	struct range_set all;
-	size_t held = 0;
-	const struct wish *wish;
 
-	OWNER_FOREACH (&records->owner, wish) {
-		held += wish_is_held(wish);
-	}
-	if (held < CLAIMS_MAX || add_range(records, coverage->asked, &all) < 0)
+	if (!is_to_gather(&records->owner) || add_range(records, coverage->asked, &all) < 0)
 		return;
 	range_set_finish(&coverage->ranges);
 	coverage->ranges = all;

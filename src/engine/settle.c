@@ -346,14 +346,21 @@ static void settle_barred(struct engine *engine)
 
 void engine_finish(struct engine *engine)
 {
+	struct claim *claim;
+
 	settle_barred(engine);
 	decisions_tell(engine);
-	while (engine->changed != NULL) {
-		struct claim *claim = engine->changed->changed_next; /* the first */
-		queue_drop_from_changed(claim);
-		judge(claim);
-		decisions_tell(engine);
-	}
+	do {
+		while (engine->changed != NULL) {
+			claim = engine->changed->changed_next; /* the first */
+			queue_drop_from_changed(claim);
+			judge(claim);
+			decisions_tell(engine);
+		}
+		claim = engine_next_seeker(engine);
+		if (claim != NULL)
+			queue_judge(claim);
+	} while (claim != NULL);
 }
 
 void lock_finish(struct lock *lock)

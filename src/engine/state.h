@@ -124,11 +124,12 @@ struct writing {
 /* What a claim of record locks is about. */
 struct coverage {
 	struct range_set ranges; /* place.ranges: all that it covers; only becomes less */
-	struct range_set next;	 /* what it will be, while a change is prepared */
+	struct range_set next;	 /* what it will be, if it changes */
 	struct range asked;	 /* what is held from the grant on */
 	struct owner *file;	 /* through which it was asked for */
 	uint64_t cycle_list;	 /* the list in which a cycle is to be seen again */
 	int cycles;		 /* in how many it was asked to be */
+	bool changes;		 /* a change is prepared */
 };
 
 /* A call that is not decided; the wish that a claim was granted to stays with that. */
@@ -205,6 +206,7 @@ struct claim {
 				 where it is held back; 0: none */
 	char *wanted_by;      /* who asked for it while it waited; told when it is held */
 	struct claim *changed_next; /* in engine->changed; NULL: it is not */
+	uint32_t looked;	    /* of lock->looks, the latest in which it was looked at */
 };
 
 /* What is known of a rival's data. */
@@ -457,6 +459,9 @@ struct lock {
 	/* There may be a cycle, but not all of it is known, or it could not be broken yet: it is
 	 * looked for again whenever a claim goes. */
 	bool cycle_expected;
+	uint32_t looks; /* so often all of its claims were to be looked at because of that */
+	struct lock *seeking_prev, *seeking_next; /* in engine->seeking; NULL: it is not */
+	int64_t sought; /* the order of the latest claim that was looked at there */
 
 	bool missing;	 /* one of our claims is gone: which, the next list shows */
 	bool taken_over; /* from another process: a server may know less of it than we do */
@@ -540,6 +545,10 @@ struct engine {
 	uint32_t owner_number;
 	struct process *processes;
 	uint32_t searches;    /* for cycles, so far */
+	struct lock *seeking; /* with claims to be looked at because of cycles */
+	int64_t steps_left;   /* that searches may take, */
+	int64_t steps_least;  /* as many are left of them when one is given up, */
+	int64_t steps_ms;     /* until there are more at this time */
 	uint32_t proof_round; /* of heartbeats: each brings along claims that had no turn in it */
 	uint64_t grants;      /* so far */
 	uint64_t connections; /* to the store, so far */
