@@ -141,6 +141,13 @@ void leader_cut_off(struct leader *leader, bool cut_off)
 	leader->cut_off = cut_off;
 }
 
+/* What it tells does not arrive: for the leader it is as if there were no moment. */
+bool leader_glimpse(struct leader *leader)
+{
+	settle(leader);
+	return !leader->is_server;
+}
+
 void leader_lose_server(struct leader *leader, bool lost)
 {
 	settle(leader);
