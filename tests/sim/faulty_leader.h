@@ -47,7 +47,8 @@ struct leader {
 	int64_t phase_ms;   /* of the pings to the follower */
 	bool is_server;	    /* the client is connected to the leader itself */
 	bool cut_off;	    /* the server hears of no ping, */
-	int64_t cut_off_ms; /* since then */
+	int64_t cut_off_ms; /* since then; */
+	bool has_told;	    /* it was not for a moment, and what it told then is still to arrive */
 };
 
 /* A new session. */
