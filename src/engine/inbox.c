@@ -487,7 +487,6 @@ static void on_renewed(void *context, int64_t valid_until_ms)
 
 static void on_touched(void *context, int error)
 {
-	session_touched(context);
 	engine_finish(context);
 }
 

@@ -156,7 +156,7 @@ static uint64_t next_session_number(uint64_t number)
 static void lose_all(struct engine *engine)
 {
 	struct lock *lock, *next;
-	engine->beating = engine->touching = false;
+	engine->beating = false;
 	engine_forget_outgoing(engine);
 	lockfiles_lose_session(engine);
 	engine_renew(engine);
@@ -321,23 +321,10 @@ void engine_beat(struct engine *engine)
 	engine_send_beat(engine);
 }
 
-static bool needs_touch(const struct engine *engine)
-{
-	return !is_in_use(engine) && engine->session == STORE_CONNECTED && !engine->touching &&
-	       !engine->beating;
-}
-
 void engine_touch(struct engine *engine)
 {
-	if (!needs_touch(engine) || engine_lease(engine).touch_ms > engine->now_ms)
-		return;
-	engine->touching = true;
-	engine_send_touch(engine);
-}
-
-void session_touched(struct engine *engine)
-{
-	engine->touching = false;
+	if (engine->session == STORE_CONNECTED && engine_lease(engine).touch_ms <= engine->now_ms)
+		engine_send_touch(engine);
 }
 
 void engine_hurry_beat(struct engine *engine)
@@ -368,10 +355,13 @@ int64_t engine_lease_deadline(const struct engine *engine)
 {
 	int64_t deadline_ms = engine_holds(engine) ? engine_lease_end(engine) : INT64_MAX;
 	int64_t beat_ms = INT64_MAX;
+	int64_t touch_ms = INT64_MAX;
+	if (engine->session == STORE_CONNECTED)
+		touch_ms = engine_lease(engine).touch_ms;
 	if (needs_beat(engine))
 		beat_ms = next_beat_ms(engine);
-	else if (needs_touch(engine))
-		beat_ms = engine_lease(engine).touch_ms;
+	if (touch_ms < beat_ms)
+		beat_ms = touch_ms;
 	return beat_ms < deadline_ms ? beat_ms : deadline_ms;
 }
 

@@ -21,7 +21,7 @@ void engine_end_session(struct engine *engine);
 /* Sends a heartbeat if one is due. */
 void engine_beat(struct engine *engine);
 
-/* Sends a read in idle time if one is due. */
+/* Sends a touch() if one is due. */
 void engine_touch(struct engine *engine);
 
 /* Nudges a store that does not answer, or has no connection. */
@@ -42,10 +42,9 @@ bool lock_needs_list(const struct lock *lock);
 /* The list in which a claim's cycle is to be seen again; 0: it is not in one. */
 uint64_t claim_cycle_list(const struct claim *claim);
 
-/* As on_session(), on_renewed() and on_touched() of the store. */
+/* As on_session() and on_renewed() of the store. */
 void session_changed(struct engine *engine, enum store_session session, int64_t timeout_ms);
 void session_renewed(struct engine *engine);
-void session_touched(struct engine *engine);
 
 /* A heartbeat is answered: as on_proved() says. */
 void engine_beaten(struct engine *engine, int error, const char *missing);

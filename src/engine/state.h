@@ -501,7 +501,6 @@ struct engine {
 	bool beat_wanted;     /* a heartbeat is due at once, to show what stands */
 	bool beating;	      /* a heartbeat is under way, */
 	int64_t sent_ms;      /* sent at this time */
-	bool touching;	      /* touch() is under way */
 	int64_t suspended_ms; /* since when the session is; INT64_MIN: since engine_advance() */
 	int64_t nudged_ms;    /* when the store was nudged last; INT64_MIN: never */
 	bool hurried;	      /* it was connected then, and is not again */

@@ -97,7 +97,7 @@ struct store_lease {
 	bool doubtful;
 	int64_t beat_ms;  /* when the next heartbeat is due, if anything is claimed: prove() with
 			     the tag NULL, one at a time; INT64_MAX: no heartbeats are needed */
-	int64_t touch_ms; /* when touch() is due, if nothing is claimed; likewise */
+	int64_t touch_ms; /* when touch() is due; likewise */
 };
 
 /* Where events go. Pointers in arguments are valid during the call only. */
@@ -286,8 +286,8 @@ struct store_ops {
 	void (*prove)(struct store *store, void *tag, const struct store_proof *proofs,
 		      size_t count);
 
-	/* Keeps the session alive and the lease fit to be renewed while nothing is claimed, without
-	 * a write of the quorum. By itself it proves nothing. NULL where it is never due. */
+	/* Keeps the session alive and the lease fit to be renewed, without a write of the quorum.
+	 * Several may be under way. By itself it proves nothing. NULL where it is never due. */
 	void (*touch)(struct store *store);
 
 	/* What is known of the lease now. NULL in a store whose sessions cannot end without

@@ -379,6 +379,11 @@ void store_faulty_heal(struct store *store)
 		faulty_listen(faulty);
 }
 
+bool store_faulty_glimpse(struct store *store)
+{
+	return session_glimpse(faulty_of(store)->session);
+}
+
 void store_faulty_pause(struct store *store, bool paused)
 {
 	struct faulty *faulty = faulty_of(store);

@@ -138,13 +138,27 @@ void leader_cut_off(struct leader *leader, bool cut_off)
 	}
 	if (!leader->cut_off)
 		leader->cut_off_ms = now(leader);
+	leader->has_told = false;
 	leader->cut_off = cut_off;
+}
+
+/* What it tells does not arrive, but what it told the last time does, before anything later. */
+bool leader_glimpse(struct leader *leader)
+{
+	settle(leader);
+	if (leader->is_server)
+		return false;
+	if (leader->has_told)
+		leader->heard_ms = now(leader);
+	leader->has_told = leader->noted_ms != INT64_MAX &&
+			   next_ping_ms(leader, leader->cut_off_ms) <= now(leader);
+	return true;
 }
 
 void leader_lose_server(struct leader *leader, bool lost)
 {
 	settle(leader);
-	leader->cut_off = false;
+	leader->cut_off = leader->has_told = false;
 	if (lost)
 		leader->noted_ms = INT64_MAX;
 }

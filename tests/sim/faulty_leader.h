@@ -18,6 +18,9 @@
  *   A follower that is cut off notes on. When it  LearnerHandler.run; Learner.readPacket;
  *   is back it gets the pings of that time, and   LearnerHandler.queuePacket
  *   tells, before it gets anything later.
+ *   If it is cut off again at once, what it had   Leader.lead, LearnerHandler.run: threads of
+ *   sent before is answered, but nobody hears     their own; so too if the leader stood still
+ *   what it tells.                                instead, and the follower is cut off then
  *   A follower that is lost tells nothing.        (its table is in memory)
  *   A new session is as if touched.               LeaderSessionTracker.trackSession
  *   So is one that connects again, through        Learner.validateSession;
@@ -44,7 +47,8 @@ struct leader {
 	int64_t phase_ms;   /* of the pings to the follower */
 	bool is_server;	    /* the client is connected to the leader itself */
 	bool cut_off;	    /* the server hears of no ping, */
-	int64_t cut_off_ms; /* since then */
+	int64_t cut_off_ms; /* since then; */
+	bool has_told;	    /* it was not for a moment, and what it told then is still to arrive */
 };
 
 /* A new session. */
@@ -62,6 +66,10 @@ void leader_note(struct leader *leader);
 
 /* The server is cut off, or not any more. */
 void leader_cut_off(struct leader *leader, bool cut_off);
+
+/* The follower is not cut off for a moment, in which the leader gets what it has sent before, and
+ * the follower hears the pings and the answers. Returns false if the server is no follower. */
+bool leader_glimpse(struct leader *leader);
 
 /* The connection is broken; perhaps because the server is lost. */
 void leader_lose_server(struct leader *leader, bool lost);

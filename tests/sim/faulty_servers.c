@@ -35,6 +35,11 @@ static void zookeeper_cut_off(struct servers *servers, bool cut_off)
 	leader_cut_off(&servers->of.zookeeper, cut_off);
 }
 
+static bool zookeeper_glimpse(struct servers *servers)
+{
+	return leader_glimpse(&servers->of.zookeeper);
+}
+
 static void zookeeper_elect(struct servers *servers)
 {
 	leader_elect(&servers->of.zookeeper);
@@ -57,6 +62,7 @@ const struct servers_rules servers_zookeeper = {
 	.set_silent = zookeeper_set_silent,
 	.note = zookeeper_note,
 	.cut_off = zookeeper_cut_off,
+	.glimpse = zookeeper_glimpse,
 	.elect = zookeeper_elect,
 	.soonest_ms = zookeeper_soonest_ms,
 	.expiry_ms = zookeeper_expiry_ms,

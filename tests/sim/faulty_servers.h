@@ -33,6 +33,11 @@ struct servers_rules {
 	/* The server is cut off, or not any more. */
 	void (*cut_off)(struct servers *servers, bool cut_off);
 
+	/* The server, which is cut off, is not for a moment: what it has sent before arrives, and
+	 * is answered, but not what it answers to that. Returns whether that may be. NULL: the
+	 * session's end does not depend on it. */
+	bool (*glimpse)(struct servers *servers);
+
 	/* Another server begins to lead. */
 	void (*elect)(struct servers *servers);
 

@@ -386,6 +386,28 @@ void session_cut_off(struct session *session, bool cut_off)
 	catch_up(session);
 }
 
+static struct item *first_sent(const struct session *session)
+{
+	struct item *item, *first = session->sent;
+
+	DL_FOREACH (session->sent, item)
+		if (item->at_ms < first->at_ms)
+			first = item;
+	return first;
+}
+
+bool session_glimpse(struct session *session)
+{
+	struct item *item;
+
+	if (!session->cut_off || session->expired || session->servers.rules->glimpse == NULL ||
+	    !session->servers.rules->glimpse(&session->servers))
+		return false;
+	while ((item = first_sent(session)) != NULL && item->at_ms <= now(session))
+		session_arrive(session, item);
+	return true;
+}
+
 void session_lag(struct session *session)
 {
 	session->lags = session->stale =
@@ -568,16 +590,6 @@ void session_give_up(struct session *session, int64_t close_ms)
 	session_set_silent(session, true);
 }
 
-static struct item *first_sent(const struct session *session)
-{
-	struct item *item, *first = session->sent;
-
-	DL_FOREACH (session->sent, item)
-		if (item->at_ms < first->at_ms)
-			first = item;
-	return first;
-}
-
 /* When the first operation under way arrives. A server that is cut off keeps a write, and so what
  * comes behind it. */
 static int64_t arrival_due(const struct session *session)
@@ -585,9 +597,9 @@ static int64_t arrival_due(const struct session *session)
 	const struct item *item = first_sent(session);
 
 	if (item == NULL || session->expired ||
-	    (session->cut_off && (session->settings->rules->asks_quorum ||
-				  (item->kind != ITEM_LIST && item->kind != ITEM_WATCH &&
-				   item->kind != ITEM_TOUCH && !files_are_read(item)))))
+	    (session->cut_off &&
+	     (session->settings->rules->asks_quorum ||
+	      (item->kind != ITEM_LIST && item->kind != ITEM_WATCH && !files_are_read(item)))))
 		return INT64_MAX;
 	return item->at_ms;
 }

@@ -65,6 +65,9 @@ void session_orphan(struct session *session);
 /* Its server is cut off, or is not any more: then it catches up. */
 void session_cut_off(struct session *session, bool cut_off);
 
+/* As store_faulty_glimpse(). */
+bool session_glimpse(struct session *session);
+
 /* The connection breaks: perhaps the next server lags behind. It knows what was before the last
  * operation that still arrived, until something arrives there that others have to hear of, or it
  * keeps up by itself. */

@@ -124,6 +124,10 @@ void store_faulty_expire(struct store *store);
 void store_faulty_cut_off(struct store *store);
 void store_faulty_heal(struct store *store);
 
+/* The server is not cut off for a moment: what was sent arrives, and is answered; but of what it
+ * tells the leader by itself nothing arrives. Returns false if that cannot be. */
+bool store_faulty_glimpse(struct store *store);
+
 /* Another server begins to lead: all connections break, and the client notices after notice_ms; but
  * a server that is cut off takes no part. */
 void store_faulty_elect(struct store *store, int64_t notice_ms);

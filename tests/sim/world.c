@@ -242,6 +242,20 @@ static void host_wake(struct host *host)
 	engine_advance(host->engine, host_clock(host));
 }
 
+/* Whether a cut ends for a moment only: by a number of its own, so that other things are as they
+ * would be without. */
+static bool host_glimpses(struct host *host)
+{
+	struct world *world = host->world;
+	struct prng prng;
+
+	prng_seed(&prng, world->seed ^ UINT64_C(0x676c696d) ^ (uint64_t)world->now_ms << 32);
+	if (world->calm || !prng_chance(&prng, 40) || !store_faulty_glimpse(host->store))
+		return false;
+	host->heal_ms = world->now_ms + 1 + prng_below(&prng, TIMEOUT_MS);
+	return true;
+}
+
 static void host_happen(struct host *host)
 {
 	int64_t now_ms = host->world->now_ms;
@@ -254,6 +268,8 @@ static void host_happen(struct host *host)
 		engine_advance(host->engine, host_clock(host));
 	if (host->wake_ms <= now_ms) {
 		host_wake(host);
+	} else if (host->heal_ms <= now_ms && host_glimpses(host)) {
+		world_say(host->world, "host %d: its server is back for a moment", host->number);
 	} else if (host->heal_ms <= now_ms) {
 		world_say(host->world, "host %d: its server is back", host->number);
 		host->heal_ms = INT64_MAX;

@@ -2,8 +2,9 @@
 """Links between servers that can be cut: links.py FOLDER PORT:TARGET:NAME[:TOLD:INSTEAD]...
 
 For each link, listens on 127.0.0.1:PORT and forwards to 127.0.0.1:TARGET. While FOLDER/NAME/cut exists, nothing passes
-the links of that name: connections stay open but silent, as on a network that drops packets. A connection to a
-target that does not listen yet waits for it: a server that sees its leader hang up would begin another election.
+the links of that name: connections stay open but silent, as on a network that drops packets. While FOLDER/NAME/mute
+exists, nothing passes them from who has connected; what comes back does. A connection to a target that does not listen
+yet waits for it: a server that sees its leader hang up would begin another election.
 Where a server says at the beginning that it is at 127.0.0.1:TOLD, the target is told 127.0.0.1:INSTEAD, as long a number.
 Writes FOLDER/links-ready when it listens.
 """
@@ -16,8 +17,8 @@ STEP = 0.02
 folder = sys.argv[1]
 
 
-async def wait_for_link(name):
-    while os.path.exists(os.path.join(folder, name, "cut")):
+async def wait_for_link(name, *faults):
+    while any(os.path.exists(os.path.join(folder, name, fault)) for fault in ("cut", *faults)):
         await asyncio.sleep(STEP)
 
 
@@ -30,10 +31,10 @@ async def connect(port, name):
             await asyncio.sleep(STEP)
 
 
-async def forward(reader, writer, name, told=b"", instead=b""):
+async def forward(reader, writer, name, faults=(), told=b"", instead=b""):
     try:
         while data := await reader.read(65536):
-            await wait_for_link(name)
+            await wait_for_link(name, *faults)
             writer.write(data.replace(told, instead, 1) if told else data)
             told = b""
             await writer.drain()
@@ -41,7 +42,7 @@ async def forward(reader, writer, name, told=b"", instead=b""):
         pass
     finally:
         # An end is news as well: it does not pass a cut link.
-        await wait_for_link(name)
+        await wait_for_link(name, *faults)
         writer.close()
 
 
@@ -50,7 +51,7 @@ async def listen(port, target, name, *addresses):
 
     async def on_connection(reader, writer):
         target_reader, target_writer = await connect(target, name)
-        await asyncio.gather(forward(reader, target_writer, name, *addresses), forward(target_reader, writer, name))
+        await asyncio.gather(forward(reader, target_writer, name, ["mute"], *addresses), forward(target_reader, writer, name))
 
     return await asyncio.start_server(on_connection, "127.0.0.1", port)
 

@@ -1,7 +1,7 @@
 #!/bin/bash
-# A waiter costs the daemon no thread. A daemon that has nothing to do uses no CPU time and wakes up only to read something
-# from the servers each quarter of the session timeout, in place of the client library's pings; one that holds, or waits,
-# only does for its heartbeats. On the embedded store it does not wake up at all.
+# A waiter costs the daemon no thread. A daemon that has nothing to do uses no CPU time and wakes up only for a sync each
+# sixth of the session timeout, in place of the client library's pings; one that holds, or waits, only does for its heartbeats
+# and for two syncs between them. On the embedded store it does not wake up at all.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
@@ -26,10 +26,11 @@ wake_ups() { # of the thread that does everything but ZooKeeper's
     sed -n 's/^voluntary_ctxt_switches:\t//p' "/proc/$(pid A)/task/$(pid A)/status"
 }
 
+# quiet [SECONDS]: whether it does not wake up for so long.
 quiet() {
     local before
     before=$(wake_ups)
-    sleep 0.3
+    sleep "${1:-0.3}"
     [ "$(wake_ups)" = "$before" ]
 }
 
@@ -47,7 +48,8 @@ idle() {
 }
 
 wait_claims job 0
-idle "with nothing to do" 3 # to send one read, and for the answer
+wait_until "$deadline" quiet 1 # syncs are as many as among heartbeats for a while
+idle "with nothing to do" 5    # to send two, and for the answers
 before=$(threads)
 hold holder "$dir/A/job"
 expect holder held
@@ -65,7 +67,8 @@ for number in range(50):
 ' "$dir/A/job"
 wait_claims job 101
 expect_equal "threads with 100 waiters" "$before" "$(threads)"
-idle "with 100 waiters" 12 # to send three heartbeats, the first with a watch, and for the answers, each by itself
+# To send three heartbeats, the first with a watch, and five syncs, and for the answers, each by itself.
+idle "with 100 waiters" 22
 release holder
 for number in {1..50}; do
     finish "flock$number"
@@ -77,7 +80,7 @@ expect_equal "threads after 100 waiters" "$before" "$(threads)"
 # Without its server, and on the embedded store.
 wait_until "$deadline" quiet # a request without an answer has a limit of its own
 pause zk
-idle "with a server that does not answer" 3
+idle "with a server that does not answer" 5
 resume zk
 flock "$dir/A/job" true
 stop_dlockfs A

@@ -11,7 +11,8 @@
 enum {
 	MARGINS_IN_TIMEOUT = 40,
 	BEATS_IN_TIMEOUT = 8,
-	TOUCHES_IN_TIMEOUT = 4,
+	TOUCHES_IN_TIMEOUT = 6,
+	TOUCHES_AMONG_BEATS = 24, /* while there are heartbeats */
 	HALF_TICKS_IN_TIMEOUT = 4,
 	PING_DELAYS_IN_TIMEOUT = 20,
 	SIGNS_IN_TIMEOUT = 32, /* more are not kept apart */
@@ -23,15 +24,27 @@ static int64_t part(const struct lease *lease, int parts)
 	return (lease->timeout_ms + parts - 1) / parts;
 }
 
-static int64_t window_ms(const struct lease *lease)
+/* The leader has answered what was sent then: these signs have their echo. */
+static void note_echo(struct lease *lease, int64_t sent_ms, int64_t now_ms)
 {
-	return part(lease, HALF_TICKS_IN_TIMEOUT) + part(lease, PING_DELAYS_IN_TIMEOUT);
+	for (int i = 0; i < lease->signs_count; i++) {
+		struct lease_sign *sign = &lease->signs[i];
+
+		if (sign->proof_ms == INT64_MAX &&
+		    sent_ms >= sign->answered_ms + part(lease, HALF_TICKS_IN_TIMEOUT))
+			sign->proof_ms = now_ms + part(lease, PING_DELAYS_IN_TIMEOUT);
+	}
 }
 
-/* From when on what is sent is a proof of the sign. */
-static int64_t proof_time(const struct lease *lease, const struct lease_sign *sign)
+/* From when on a proof of the sign can be sent, if its echo comes as soon as it can. */
+static int64_t proof_time(const struct lease *lease, const struct lease_sign *sign, int64_t now_ms)
 {
-	return sign->answered_ms == INT64_MIN ? INT64_MIN : sign->answered_ms + window_ms(lease);
+	int64_t echo_ms;
+
+	if (sign->proof_ms != INT64_MAX)
+		return sign->proof_ms;
+	echo_ms = sign->answered_ms + part(lease, HALF_TICKS_IN_TIMEOUT);
+	return (echo_ms > now_ms ? echo_ms : now_ms) + part(lease, PING_DELAYS_IN_TIMEOUT);
 }
 
 static void drop_first(struct lease *lease, int count)
@@ -46,13 +59,14 @@ void lease_begin(struct lease *lease, int64_t timeout_ms, int64_t since_ms)
 	*lease = (struct lease){
 		.timeout_ms = timeout_ms,
 		.heard_ms = INT64_MIN,
+		.quorum_ms = INT64_MIN,
 		.beat_ms = INT64_MIN,
 		.touch_ms = INT64_MIN,
 		.doubt_ms = INT64_MIN,
 	};
 	if (since_ms != INT64_MIN)
 		lease->signs[lease->signs_count++] =
-			(struct lease_sign){.sent_ms = since_ms, .answered_ms = INT64_MIN};
+			(struct lease_sign){.sent_ms = since_ms, .proof_ms = INT64_MIN};
 }
 
 /* How much older than a heartbeat among others the sign is that it proves. */
@@ -79,10 +93,11 @@ void lease_connect(struct lease *lease, int64_t timeout_ms)
 {
 	lease->timeout_ms = timeout_ms;
 	lease->touch_ms = INT64_MIN;
+	lease->quorum_ms = INT64_MIN;
 	if (lease->signs_count == 0)
 		return;
 	drop_first(lease, lease->signs_count - 1);
-	lease->signs[0].answered_ms = INT64_MIN;
+	lease->signs[0].proof_ms = INT64_MIN;
 }
 
 /* Whether what was sent then says so little more than the latest sign that it is not kept. */
@@ -96,30 +111,40 @@ static bool is_much_the_same(const struct lease *lease, int64_t sent_ms)
 	return sent_ms < latest_ms + part(lease, SIGNS_IN_TIMEOUT);
 }
 
+/* What was sent then has been answered. */
+static void prove(struct lease *lease, int64_t sent_ms)
+{
+	int proven = 0;
+
+	while (proven < lease->signs_count && lease->signs[proven].proof_ms <= sent_ms &&
+	       lease->signs[proven].sent_ms <= lease->quorum_ms)
+		proven++;
+	if (proven == 0)
+		return;
+	if (lease->signs[proven - 1].sent_ms > lease->heard_ms)
+		lease->heard_ms = lease->signs[proven - 1].sent_ms;
+	drop_first(lease, proven);
+}
+
 void lease_note_answer(struct lease *lease, int64_t sent_ms, int64_t now_ms)
 {
+	prove(lease, sent_ms);
+	note_echo(lease, sent_ms, now_ms);
 	if (sent_ms < lease->heard_ms || is_much_the_same(lease, sent_ms))
 		return;
 	/* The next write proves the second one, so the first is not needed. */
-	if (lease->signs_count == LEASE_SIGNS_MAX && proof_time(lease, &lease->signs[1]) <= now_ms)
+	if (lease->signs_count == LEASE_SIGNS_MAX && lease->signs[1].proof_ms <= now_ms)
 		drop_first(lease, 1);
 	if (lease->signs_count == LEASE_SIGNS_MAX)
 		return;
-	lease->signs[lease->signs_count++] =
-		(struct lease_sign){.sent_ms = sent_ms, .answered_ms = now_ms};
+	lease->signs[lease->signs_count++] = (struct lease_sign){
+		.sent_ms = sent_ms, .answered_ms = now_ms, .proof_ms = INT64_MAX};
 }
 
 void lease_note_proof(struct lease *lease, int64_t sent_ms, int64_t now_ms)
 {
-	int proven = 0;
-
-	while (proven < lease->signs_count && proof_time(lease, &lease->signs[proven]) <= sent_ms)
-		proven++;
-	if (proven > 0) {
-		if (lease->signs[proven - 1].sent_ms > lease->heard_ms)
-			lease->heard_ms = lease->signs[proven - 1].sent_ms;
-		drop_first(lease, proven);
-	}
+	if (sent_ms > lease->quorum_ms)
+		lease->quorum_ms = sent_ms;
 	lease_note_answer(lease, sent_ms, now_ms);
 }
 
@@ -209,7 +234,7 @@ bool lease_can_be_renewed(const struct lease *lease, int64_t now_ms)
 		return true;
 	if (lease->signs_count == 0)
 		return false;
-	proof_ms = proof_time(lease, &lease->signs[0]);
+	proof_ms = proof_time(lease, &lease->signs[0], now_ms);
 	if (proof_ms < now_ms)
 		proof_ms = now_ms;
 	return proof_ms + part(lease, BEATS_IN_TIMEOUT) + part(lease, PING_DELAYS_IN_TIMEOUT) <=
@@ -235,17 +260,19 @@ int64_t lease_next_beat(const struct lease *lease, int64_t now_ms)
 	next_ms = lease->beat_ms + lease->timeout_ms / BEATS_IN_TIMEOUT;
 	if (sign == NULL || (lease_can_be_renewed(lease, now_ms) && !lease_is_doubtful(lease)))
 		return next_ms;
-	proof_ms = proof_time(lease, sign);
+	proof_ms = sign->proof_ms;
 	return lease->beat_ms < proof_ms && proof_ms < next_ms ? proof_ms : next_ms;
 }
 
 int64_t lease_next_touch(const struct lease *lease)
 {
+	bool beats = lease->touch_ms < lease->beat_ms + lease->timeout_ms / 4;
+
 	if (lease->timeout_ms == 0)
 		return INT64_MAX;
 	if (lease->touch_ms <= lease->doubt_ms)
 		return at_once(lease);
-	return lease->touch_ms + lease->timeout_ms / TOUCHES_IN_TIMEOUT;
+	return lease->touch_ms + part(lease, beats ? TOUCHES_AMONG_BEATS : TOUCHES_IN_TIMEOUT);
 }
 
 struct store_lease lease_describe(const struct lease *lease, int64_t now_ms)

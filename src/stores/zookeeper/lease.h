@@ -26,33 +26,42 @@
  *  - The client library pings by itself when it has sent nothing for T/3 (zookeeper_interest), and
  *    does not tell of it; not at all while its process or its host is stopped.
  *
- * So two things together are needed. A *sign*: a request, sent at x and answered by any server, so
- * that this server has noted the session at x or later. And the *proof*: a request, sent at least
- * a window after the answer to the sign had come, which the quorum acknowledged. In the window the
- * follower answered a ping of the leader; the leader took that answer before the later request,
- * which came on the same connection, and because it was still the leader then, it counts from x
- * or later. A connection made anew proves, in place of the window, all signs before it. Therefore
+ * Three requests, one after the other on one connection, together show from when the leader counts
+ * at least. A *sign*: sent at x and answered by any server, so that this server has noted the
+ * session at x or later. Its *echo*: sent half a tick after the answer to the sign had come, or
+ * later, and answered by the leader: each write is, and a sync. Between the two the leader was due
+ * to ping its follower; if it stood still then, it did so when it went on, as it did to answer the
+ * echo. And the *proof*: sent after the answer to the echo had come, and answered by the leader.
+ * The ping reached the follower before the echo's answer, the follower replied to it at once, and
+ * the leader got that before the proof, on the same connection. So at the proof's answer it counts
+ * from x or later: also if it stands still after that, or never hears of its follower again. That
+ * it was not a former leader by then shows a write, sent at x or later on this connection, which
+ * the quorum has acknowledged: leaders that come later give the session its full timeout after
+ * that. A connection made anew proves all signs before it, with the next acknowledged write,
+ * without any echo. Therefore
  *
  *     the lease ends at x + T - T/40,   x being the latest sign that is proven,
  *
- * where the window is T/4 + T/20 (the half tick, and the time for which a ping may be delayed), and
- * T/40 is for clocks that run at different speeds, and for who acts at the end of the lease.
+ * where T/40 is for clocks that run at different speeds, and for who acts at the end of the lease.
+ * The half tick is T/4 at most; the proof is sent T/20 after the answer to the echo, as a ping that
+ * was due may come a little after that.
  *
- *     sign x   its answer              proof y               end of lease   leader may end it
- *     |--------|----- >= 0.3 T --------|-------------------------|----------|
- *     0                                                          0.975 T    T
+ *     sign x  answer         echo  answer      proof           end of lease   leader may end it
+ *     |-------|--- >= T/4 ---|-----|- >= T/20 -|---------------|--------------|
+ *     0                                                        0.975 T        T
  *
- * While anything is held or waited for, a heartbeat each T/8 is a proof for those before it and a
- * sign for those behind. The sign that one proves is then 3/8 T older than itself: the lease lasts
- * 0.6 T from the latest heartbeat that is acknowledged. When nothing is claimed, a read each T/4 is
- * the sign (in place of the client's ping each T/3), so that the first claim's own write is a
- * proof: of a sign that is 0.55 T older at most. So the first lease lasts at least 0.42 T, and the
- * next heartbeats make it longer. Who was stopped for so long that its signs are too old for a
- * lease that could be renewed in time waits with its first grant until a later sign is proven, for
- * about a third of T.
+ * While anything is held or waited for, there is a heartbeat each T/8, which is a write, and a sync
+ * each T/24 between; each is a sign, an echo and a proof for others. The sign that a heartbeat
+ * proves is then 3/8 T older than itself: the lease lasts 0.6 T from the latest heartbeat that is
+ * acknowledged. When nothing is claimed, there is a sync each T/6 (in place of the client's ping
+ * each T/3), so that the first claim's own write is a proof: of a sign that is 0.55 T older, and
+ * two round trips, at most. So the first lease lasts at least 0.4 T, and the next heartbeats make
+ * it longer. Who was stopped for so long that its signs are too old for a lease that could be
+ * renewed in time, or whose leader was, waits with the first grant until a later sign is proven,
+ * for about a third of T.
  *
- * One heartbeat is under way at a time: a round trip longer than about 0.19 x T, time after time,
- * ends the lease of a session that lives, which is safe.
+ * Round trips that are longer than about 0.15 x T, time after time, end the lease of a session that
+ * lives, which is safe.
  *
  * All this rests on a clock that goes on. That of a virtual machine may have stood still, while the
  * machine was paused or migrated, and nothing may show how long. Then signs are older than they
@@ -61,8 +70,8 @@
  * before for what is held, which a clock that was merely set must not end; but nothing is to be
  * granted by it before it rests on a sign that was sent after the doubt.
  *
- *     doubt, sign x   its answer        proof y: granted again
- *     |               |--- >= 0.3 T ----|--
+ *     doubt, sign x   its answer    echo   proof: granted again
+ *     |               |--- >= T/4 --|------|--
  *
  * Not covered: observers that are fed by a follower (observerMasterPort) tell the leader through
  * that follower, another half tick later; with them T has to be four ticks.
@@ -83,7 +92,9 @@ enum { LEASE_SIGNS_MAX = 16 };
 /* A request that a server answered. */
 struct lease_sign {
 	int64_t sent_ms;
-	int64_t answered_ms; /* INT64_MIN: the next acknowledged write proves it, whenever sent */
+	int64_t answered_ms;
+	int64_t proof_ms; /* what is sent from then on proves it; INT64_MAX: it has no echo yet;
+			     INT64_MIN: the next acknowledged write proves it, whenever sent */
 };
 
 struct lease {
@@ -91,9 +102,11 @@ struct lease {
 			       needed */
 	int64_t heard_ms;   /* the leader has heard of the session then, or later: the sending of
 			       the latest sign that is proven; INT64_MIN: none is */
+	int64_t quorum_ms;  /* when the latest request was sent that the quorum has acknowledged, on
+			       this connection; INT64_MIN: none was */
 	int64_t beat_ms;    /* when the latest heartbeat, or a claim placed that served as one, was
 			       sent; INT64_MIN: none was */
-	int64_t touch_ms;   /* when the latest of those, or a read in idle time, was; likewise */
+	int64_t touch_ms;   /* when the latest of those, or a sync, was; likewise */
 	int64_t doubt_ms;   /* when there was a doubt last; INT64_MIN: there was none */
 	struct lease_sign signs[LEASE_SIGNS_MAX]; /* sent after heard_ms, oldest first */
 	int signs_count;
@@ -113,7 +126,7 @@ void lease_resume(struct lease *lease, int64_t timeout_ms, int64_t told_ms, bool
 /* The session is connected: its leader knows of it. */
 void lease_connect(struct lease *lease, int64_t timeout_ms);
 
-/* A request that was sent at that time (or later) is answered now (or was before) by some server.
+/* A request that was sent at that time (or later) is answered now (or was before) by the leader.
  */
 void lease_note_answer(struct lease *lease, int64_t sent_ms, int64_t now_ms);
 
@@ -135,7 +148,7 @@ bool lease_is_doubtful(const struct lease *lease);
 /* A heartbeat, or a write that serves as one, is sent. INT64_MIN: another one is due now. */
 void lease_beat(struct lease *lease, int64_t now_ms);
 
-/* A read is sent, to be a sign in idle time. */
+/* A sync is sent. */
 void lease_touch(struct lease *lease, int64_t now_ms);
 
 /* Whether what is held is still held. */
@@ -148,7 +161,7 @@ bool lease_can_be_renewed(const struct lease *lease, int64_t now_ms);
 /* When the next heartbeat is due; INT64_MAX if none is needed. */
 int64_t lease_next_beat(const struct lease *lease, int64_t now_ms);
 
-/* When the next read is due if there are no heartbeats; INT64_MAX if none is needed. */
+/* When the next sync is due; INT64_MAX if none is needed. */
 int64_t lease_next_touch(const struct lease *lease);
 
 /* When the lease ends unless it is renewed; INT64_MAX if it cannot end, INT64_MIN if nothing is

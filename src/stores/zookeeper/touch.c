@@ -1,20 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lease, by lease.c; and touch(): asks the server whether the root of all locks exists. The
- * server answers by itself, whatever the answer is, and notes that the session is used.
+ * The lease, by lease.c; and touch(): a sync, which the leader answers by way of the server, and
+ * writes nothing for. The path does not matter.
  */
 #include <errno.h>
 
 #include "base/clock.h"
 #include "stores/zookeeper/operation.h"
 
+/* On ZooKeeper's thread. */
+static void on_synced(int code, const char *path, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->code = code;
+	operation_answered(operation);
+}
+
+static void send_touch(struct operation *operation)
+{
+	operation->waited = 1;
+	operation_made(operation,
+		       zoo_async(operation->store->handle, operation->path, on_synced, operation),
+		       &operation->code);
+}
+
 static void conclude_touch(struct operation *operation)
 {
 	struct store_zookeeper *store = operation->store;
-	int error = 0;
+	int error = operation_error(operation, operation->code, "cannot sync");
 
-	if (operation->code != ZNONODE && operation->code != ZNOAUTH)
-		error = operation_error(operation, operation->code, "cannot look for");
 	operation_note_end(operation, error);
 	store->events->on_touched(store->context, error == 0 ? 0 : -ECONNRESET);
 	operation_release(operation);
@@ -28,7 +43,7 @@ void zookeeper_touch(struct store *base)
 
 	lease_touch(&store->lease, clock_now_ms());
 	if (operation)
-		operation_start(operation, operation_look);
+		operation_start(operation, send_touch);
 }
 
 void zookeeper_lease(struct store *base, int64_t now_ms, struct store_lease *ret)

@@ -139,26 +139,29 @@ static void test_nothing_is_lost_by_it(void **state)
 	}
 }
 
-/* Reads in idle time dispel it, so that a first lock later on is granted at once; one before that
+/* Syncs in idle time dispel it, so that a first lock later on is granted at once; one before that
  * waits for the rest. */
 static void test_idle(void **state)
 {
+	enum { TOUCH_MS = (TIMEOUT_MS + 5) / 6, LATEST_MS = 2 * TOUCH_MS + TIMEOUT_MS / 20 + 1 };
 	struct world *world = *state;
 	struct file file;
 
-	for (int64_t ms = 0; ms < 2 * WINDOW_MS; ms += WINDOW_MS / 4) {
-		int64_t rest_ms = ms > WINDOW_MS ? 0 : WINDOW_MS + 1 - ms;
+	for (int64_t ms = 0; ms < 2 * LATEST_MS; ms += WINDOW_MS / 4) {
+		int64_t begin_ms;
 
 		doubt(&world->one);
+		begin_ms = world->now_ms;
 		pass(world, ms);
 		file_open(&file, &world->one, "a");
 		file_lock(&file, EX, WAIT);
 		settle(world);
-		if (rest_ms > 0) {
-			pass(world, rest_ms - 1);
+		if (ms < WINDOW_MS) {
+			pass(world, begin_ms + WINDOW_MS - world->now_ms);
 			assert_waits(&file);
-			pass(world, 2);
 		}
+		if (begin_ms + LATEST_MS > world->now_ms)
+			pass(world, begin_ms + LATEST_MS - world->now_ms);
 		assert_holds(&file);
 		file_close(&file);
 		pass(world, TIMEOUT_MS);

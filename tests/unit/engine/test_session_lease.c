@@ -7,7 +7,9 @@
 #include "fixture.h"
 
 enum { BEAT_MS = TIMEOUT_MS / 8, LEASE_MS = TIMEOUT_MS * 6 / 10 };
-enum { WINDOW_MS = TIMEOUT_MS * 3 / 10, TOUCH_MS = TIMEOUT_MS / 4 };
+enum { WINDOW_MS = TIMEOUT_MS * 3 / 10, TOUCH_MS = (TIMEOUT_MS + 5) / 6 };
+/* The first request after a quarter of the timeout comes so much later. */
+enum { ECHO_MS = (TIMEOUT_MS + 23) / 24 };
 
 static void test_beats_while_something_is_held(void **state)
 {
@@ -15,9 +17,9 @@ static void test_beats_while_something_is_held(void **state)
 	struct file file;
 	long operations;
 
-	pass(world, TIMEOUT_MS);
+	pass(world, 6 * TOUCH_MS);
 	assert_int_equal(world->one.operations, 0);
-	/* But for a read from time to time, which is not counted here. */
+	/* But for a touch from time to time, which is not counted here. */
 	assert_int_equal(engine_deadline(world->one.engine), world->now_ms + TOUCH_MS);
 	file_open(&file, &world->one, "a");
 	pass(world, TIMEOUT_MS);
@@ -146,11 +148,14 @@ static void test_lease_counts_from_the_sending(void **state)
 	file_open(&holder, &world->one, "a");
 	file_lock(&holder, EX, WAIT);
 	pass(world, 2 * TIMEOUT_MS);
-	assert_int_equal(lease_ms(&world->one), LEASE_MS); /* from the heartbeat of just now */
-	store_faulty_pause(world->one.store, true); /* the next is answered, but that is not read */
+	/* From the heartbeat of just now, and the touches before it. */
+	assert_in_range(lease_ms(&world->one), LEASE_MS, LEASE_MS + BEAT_MS);
+	/* The next ones are answered, but that is not read, */
+	store_faulty_pause(world->one.store, true);
 	pass(world, BEAT_MS + 1000);
 	store_faulty_pause(world->one.store, false);
-	store_faulty_step(world->one.store); /* is now */
+	while (store_faulty_step(world->one.store)) /* is now */
+		;
 	assert_int_equal(lease_ms(&world->one), LEASE_MS - 1000);
 	disconnect(&world->one);
 	pass(world, LEASE_MS - 1000 - 1);
@@ -247,10 +252,10 @@ static void test_back_before_the_end_changes_nothing(void **state)
 	}
 	for (int i = 0; i < 10; i++) {
 		store_faulty_cut_off(world->one.store);
-		pass(world, lease_ms(&world->one) - 1);
+		pass(world, lease_ms(&world->one) - TIMEOUT_MS / 20 - 1);
 		assert_holds(&holder);
-		store_faulty_heal(world->one.store);
-		settle(world);
+		store_faulty_heal(world->one.store); /* and a twentieth later it is proven, */
+		pass(world, TIMEOUT_MS); /* and that the leader has heard of later signs */
 	}
 	assert_holds(&holder);
 	assert_waits(&waiter);
@@ -282,7 +287,7 @@ static void test_nothing_is_granted_unproven(void **state)
 	store_faulty_heal(world->one.store);
 	settle(world);
 	assert_waits(&waiter); /* one answer is a sign that no other has proven yet */
-	pass(world, WINDOW_MS);
+	pass(world, WINDOW_MS + ECHO_MS);
 	assert_holds(&waiter);
 	file_close(&waiter);
 }
@@ -310,7 +315,7 @@ static void test_nothing_is_granted_on_a_connection_alone(void **state)
 	assert_waits(&waiter);
 	pass(world, WINDOW_MS - 1);
 	assert_waits(&waiter);
-	pass(world, 1);
+	pass(world, 1 + ECHO_MS);
 	assert_holds(&waiter);
 	file_close(&waiter);
 }
@@ -416,7 +421,8 @@ static void test_turns_again_soon(void **state)
 		pass(world, 1);
 		until_nudged(world);
 		disconnect(&world->one); /* as the nudge would */
-		assert_int_equal(until_nudged(world), SOON_MS);
+		/* Later the heartbeat that waited for the connection counts as a round trip. */
+		assert_in_range(until_nudged(world), SOON_MS, round == 0 ? SOON_MS : QUARTER_MS);
 		assert_int_equal(until_nudged(world), QUARTER_MS);
 		reconnect(&world->one);
 		assert_waits(&file);
@@ -474,7 +480,7 @@ static void test_stopped_is_not_silent(void **state)
 	pass(world, 3 * BEAT_MS);
 	world->one.operations = 0;
 	for (int i = 0; i < 10; i++) {
-		world->now_ms += TIMEOUT_MS * 3 / 8;
+		world->now_ms += TIMEOUT_MS * 5 / 16;
 		settle(world);
 		assert_int_equal(world->one.operations, i + 1); /* the heartbeat, and none again */
 	}
@@ -522,7 +528,7 @@ static void test_first_lock_after_idle_time(void **state)
 		file_lock(&file, EX, WAIT);
 		settle(world);
 		assert_holds(&file);
-		assert_true(lease_ms(&world->one) >= TIMEOUT_MS * 42 / 100);
+		assert_true(lease_ms(&world->one) >= TIMEOUT_MS * 4 / 10);
 		pass(world, i % 2 == 0 ? 0 : 2 * TIMEOUT_MS);
 		assert_int_equal(file.lost, 0);
 		file_close(&file);
@@ -553,7 +559,7 @@ static void test_first_lock_after_a_stop(void **state)
 			pass(world, 1);
 		}
 		assert_holds(&file);
-		assert_true(world->now_ms - begin_ms <= WINDOW_MS + 1);
+		assert_true(world->now_ms - begin_ms <= WINDOW_MS + ECHO_MS + 1);
 		if (stop_ms < TIMEOUT_MS / 8)
 			assert_int_equal(world->now_ms, begin_ms);
 		pass(world, 2 * TIMEOUT_MS);

@@ -14,8 +14,16 @@
 
 #include "stores/zookeeper/lease.h"
 
-/* A timeout of 4000 ms: a margin of 100, a window of 1000 + 200. */
-enum { T = 4000, MARGIN = T / 40, WINDOW = T / 4 + T / 20, BEAT = T / 8, TOUCH = T / 4 };
+/* A timeout of 4000 ms: a margin of 100; an echo after 1000, and the proof 200 after that. */
+enum {
+	T = 4000,
+	MARGIN = T / 40,
+	ECHO = T / 4,
+	DELAY = T / 20,
+	BEAT = T / 8,
+	TOUCH = (T + 5) / 6,
+	TOUCH_AMONG_BEATS = (T + 23) / 24,
+};
 
 static void test_nothing_is_proven_at_first(void **state)
 {
@@ -48,19 +56,60 @@ static void test_a_write_alone_proves_nothing(void **state)
 	assert_int_equal(lease_end(&lease), INT64_MIN);
 }
 
-static void test_a_later_write_proves_a_sign(void **state)
+static void test_a_write_after_the_echo_proves_a_sign(void **state)
 {
 	struct lease lease;
 
 	lease_begin(&lease, T, INT64_MIN);
 	lease_note_answer(&lease, 1000, 1300);
-	lease_note_proof(&lease, 1300 + WINDOW - 1, 3000);
+	lease_note_answer(&lease, 1300 + ECHO - 1, 2310);
+	lease_note_proof(&lease, 2600, 2610);
 	assert_int_equal(lease_end(&lease), INT64_MIN);
-	lease_note_proof(&lease, 1300 + WINDOW, 3000);
+	lease_note_proof(&lease, 2610 + DELAY - 1, 2900);
+	assert_int_equal(lease_end(&lease), INT64_MIN);
+	lease_note_proof(&lease, 2610 + DELAY, 2900);
 	assert_int_equal(lease_end(&lease), 1000 + T - MARGIN);
 	assert_true(lease_holds(&lease, 1000 + T - MARGIN - 1));
 	assert_false(lease_holds(&lease, 1000 + T - MARGIN));
 	assert_false(lease_holds(&lease, 1000000));
+}
+
+/* The leader has stood still, and answers at once what was sent meanwhile: it need not have pinged
+ * before that. */
+static void test_what_is_answered_together_proves_nothing(void **state)
+{
+	struct lease lease;
+
+	lease_begin(&lease, T, INT64_MIN);
+	lease_note_answer(&lease, 1000, 1010);
+	for (int64_t ms = 1100; ms < 1000 + T; ms += TOUCH)
+		lease_note_answer(&lease, ms, 1000 + T);
+	lease_note_proof(&lease, 1000 + T - 100, 1000 + T);
+	assert_int_equal(lease_end(&lease), INT64_MIN);
+}
+
+/* A sign, its echo, and one more answer; before that the quorum acknowledged what was sent then. */
+static int64_t end_with_write(int64_t write_ms, bool connects)
+{
+	struct lease lease;
+
+	lease_begin(&lease, T, INT64_MIN);
+	lease_note_proof(&lease, write_ms, 1010);
+	if (connects)
+		lease_connect(&lease, T);
+	lease_note_answer(&lease, 1000, 1010);
+	lease_note_answer(&lease, 1010 + ECHO, 1020 + ECHO);
+	lease_note_answer(&lease, 1020 + ECHO + DELAY, 1030 + ECHO + DELAY);
+	return lease_end(&lease);
+}
+
+/* Whoever answers without a quorum need not be the leader any more: but he was the one after the
+ * sign, if the quorum has acknowledged on this connection what was sent later than the sign. */
+static void test_a_write_and_then_an_answer_prove_a_sign(void **state)
+{
+	assert_int_equal(end_with_write(1000, false), 1000 + T - MARGIN);
+	assert_int_equal(end_with_write(500, false), 500 + T - MARGIN);
+	assert_int_equal(end_with_write(1000, true), INT64_MIN);
 }
 
 /* Answers may come in another order than the calls. */
@@ -71,9 +120,10 @@ static void test_earlier_writes_prove_nothing_new(void **state)
 	lease_begin(&lease, T, INT64_MIN);
 	lease_note_answer(&lease, 1000, 1000);
 	lease_note_answer(&lease, 1500, 1500);
-	lease_note_proof(&lease, 1500 + WINDOW, 3000);
+	lease_note_answer(&lease, 1500 + ECHO, 1500 + ECHO);
+	lease_note_proof(&lease, 1500 + ECHO + DELAY, 3000);
 	assert_int_equal(lease_end(&lease), 1500 + T - MARGIN);
-	lease_note_proof(&lease, 1000 + WINDOW, 3000);
+	lease_note_proof(&lease, 1000 + ECHO + DELAY, 3000);
 	assert_int_equal(lease_end(&lease), 1500 + T - MARGIN);
 }
 
@@ -135,7 +185,7 @@ static void test_a_doubt(void **state)
 	lease_beat(&lease, 10151);
 	lease_note_proof(&lease, 10151, 10161); /* close to the former one, and yet kept */
 	assert_true(lease_is_doubtful(&lease));
-	for (int64_t ms = 10151 + BEAT; ms < 10161 + WINDOW; ms += BEAT) {
+	for (int64_t ms = 10151 + BEAT; ms < 10161 + ECHO; ms += BEAT) {
 		assert_int_equal(lease_next_beat(&lease, ms - 1), ms);
 		lease_beat(&lease, ms);
 		lease_note_proof(&lease, ms, ms);
@@ -143,8 +193,9 @@ static void test_a_doubt(void **state)
 		assert_true(lease_end(&lease) > end_ms); /* by signs from before it */
 		end_ms = lease_end(&lease);
 	}
-	assert_int_equal(lease_next_beat(&lease, 10161 + WINDOW - 1), 10161 + WINDOW);
-	lease_note_proof(&lease, 10161 + WINDOW, 10161 + WINDOW);
+	lease_note_answer(&lease, 10161 + ECHO, 10171 + ECHO);
+	assert_int_equal(lease_next_beat(&lease, 10171 + ECHO), 10171 + ECHO + DELAY);
+	lease_note_proof(&lease, 10171 + ECHO + DELAY, 10171 + ECHO + DELAY);
 	assert_false(lease_is_doubtful(&lease));
 	assert_int_equal(lease_end(&lease), 10151 + T - MARGIN);
 }
@@ -197,7 +248,8 @@ static void test_doubt_goes_on(void **state)
 	lease_note_proof(&lease, 20100,
 			 20110); /* proves the connection, which was at 20000 or later */
 	assert_true(lease_is_doubtful(&lease));
-	lease_note_proof(&lease, 20110 + WINDOW, 20110 + WINDOW);
+	lease_note_answer(&lease, 20110 + ECHO, 20120 + ECHO);
+	lease_note_proof(&lease, 20120 + ECHO + DELAY, 20120 + ECHO + DELAY);
 	assert_false(lease_is_doubtful(&lease));
 }
 
@@ -237,19 +289,24 @@ static void test_operations(void **state)
 	}
 }
 
-/* A read in idle time is a sign; but not one that was not answered. */
-static void test_touch_is_a_sign(void **state)
+/* A touch is a sign, and an echo; but not one that was not answered. */
+static void test_touch_is_a_sign_and_an_echo(void **state)
 {
-	for (int error = 0; error >= -ECONNRESET; error -= ECONNRESET) {
+	enum { PROOF = 1020 + ECHO + DELAY };
+
+	for (int which = 0; which < 4; which++) {
+		int sign_error = which & 1 ? -ECONNRESET : 0;
+		int echo_error = which & 2 ? -ECONNRESET : 0;
 		struct lease lease;
 
 		lease_begin(&lease, T, INT64_MIN);
-		assert_false(lease_note_operation(&lease, STORE_TOUCH, error, 1000, 1010));
-		assert_int_equal(
-			lease_note_operation(&lease, STORE_PROVE, 0, 1010 + WINDOW, 1020 + WINDOW),
-			error == 0);
-		assert_false(lease_note_operation(&lease, STORE_PROVE, 0, 1010 + WINDOW,
-						  1020 + WINDOW)); /* nothing new */
+		assert_false(lease_note_operation(&lease, STORE_TOUCH, sign_error, 1000, 1010));
+		assert_false(lease_note_operation(&lease, STORE_TOUCH, echo_error, 1010 + ECHO,
+						  1020 + ECHO));
+		assert_int_equal(lease_note_operation(&lease, STORE_PROVE, 0, PROOF, PROOF + 10),
+				 which == 0);
+		assert_false(lease_note_operation(&lease, STORE_PROVE, 0, PROOF,
+						  PROOF + 10)); /* nothing new */
 	}
 }
 
@@ -261,25 +318,36 @@ static void test_beats(void **state)
 	lease_beat(&lease, 1000);
 	lease_note_proof(&lease, 1000, 1010);
 	assert_int_equal(lease_next_beat(&lease, 1010), 1000 + BEAT);
-	assert_int_equal(lease_next_touch(&lease), 1000 + TOUCH);
+	assert_int_equal(lease_next_touch(&lease), 1000 + TOUCH_AMONG_BEATS);
 	lease_beat(&lease, 1200);
 	assert_int_equal(lease_next_beat(&lease, 1210), 1200 + BEAT);
-	lease_touch(&lease, 1300);
-	assert_int_equal(lease_next_touch(&lease), 1300 + TOUCH);
+	lease_touch(&lease, 1200 + T / 4 - 1);
+	assert_int_equal(lease_next_touch(&lease), 1200 + T / 4 - 1 + TOUCH_AMONG_BEATS);
+	lease_touch(&lease, 1200 + T / 4);
+	assert_int_equal(lease_next_touch(&lease), 1200 + T / 4 + TOUCH);
 }
 
-/* Heartbeats as they are sent give 0.6 of the timeout from each of them. */
+/* Heartbeats and touches as they are sent give 0.6 of the timeout from each heartbeat. */
 static void test_beats_give_the_lease(void **state)
 {
+	enum { ROUND_TRIP = 20 };
 	struct lease lease;
+	int64_t beat_ms = INT64_MIN, touch_ms = INT64_MIN;
 
 	lease_begin(&lease, T, 0);
-	for (int64_t ms = 0; ms < 10 * T; ms += BEAT) {
-		lease_beat(&lease, ms);
-		lease_note_proof(&lease, ms, ms + 20);
-		if (ms >= T)
-			assert_int_equal(lease_end(&lease), ms + T * 6 / 10);
-		assert_true(lease_holds(&lease, ms + BEAT));
+	for (int64_t ms = 0; ms < 10 * T; ms++) {
+		if (ms == touch_ms + ROUND_TRIP)
+			lease_note_answer(&lease, touch_ms, ms);
+		if (ms == beat_ms + ROUND_TRIP) {
+			lease_note_proof(&lease, beat_ms, ms);
+			if (beat_ms >= T)
+				assert_int_equal(lease_end(&lease), beat_ms + T * 6 / 10);
+			assert_true(lease_holds(&lease, beat_ms + BEAT));
+		}
+		if (lease_next_beat(&lease, ms) <= ms)
+			lease_beat(&lease, beat_ms = ms);
+		if (lease_next_touch(&lease) <= ms)
+			lease_touch(&lease, touch_ms = ms);
 	}
 }
 
@@ -295,17 +363,18 @@ static void test_waits_for_a_sign_that_is_young(void **state)
 	lease_note_proof(&lease, 3500, 3510);
 	assert_true(lease_holds(&lease, 3510));
 	assert_false(lease_can_be_renewed(&lease, 3510));
-	for (int64_t ms = 3500 + BEAT; ms < 3510 + WINDOW; ms += BEAT) {
+	for (int64_t ms = 3500 + BEAT; ms < 3510 + ECHO; ms += BEAT) {
 		assert_int_equal(lease_next_beat(&lease, ms - 1), ms);
 		lease_beat(&lease, ms);
 		lease_note_proof(&lease, ms, ms + 10);
 		assert_false(lease_can_be_renewed(&lease, ms + 10));
 	}
-	assert_int_equal(lease_next_beat(&lease, 4510), 3510 + WINDOW);
-	lease_beat(&lease, 3510 + WINDOW);
-	lease_note_proof(&lease, 3510 + WINDOW, 3520 + WINDOW);
+	lease_note_answer(&lease, 3510 + ECHO, 3520 + ECHO);
+	assert_int_equal(lease_next_beat(&lease, 3520 + ECHO), 3520 + ECHO + DELAY);
+	lease_beat(&lease, 3520 + ECHO + DELAY);
+	lease_note_proof(&lease, 3520 + ECHO + DELAY, 3530 + ECHO + DELAY);
 	assert_int_equal(lease_end(&lease), 3500 + T - MARGIN);
-	assert_true(lease_can_be_renewed(&lease, 3520 + WINDOW));
+	assert_true(lease_can_be_renewed(&lease, 3530 + ECHO + DELAY));
 }
 
 /* However many answers come, the signs that are needed are kept. */
@@ -322,8 +391,8 @@ static void test_many_answers(void **state)
 			assert_true(lease_end(&lease) >= end_ms);
 			end_ms = lease_end(&lease);
 			if (ms >= T)
-				assert_true(end_ms >=
-					    ms - 300 - WINDOW - 2 * (step + T / 32) + T - MARGIN);
+				assert_true(end_ms >= ms - 2 * 300 - ECHO - DELAY -
+							      3 * (step + T / 32) + T - MARGIN);
 		}
 	}
 	for (int step = 100; step < 5000; step += 300) {
@@ -334,7 +403,8 @@ static void test_many_answers(void **state)
 		for (ms = 0; ms < 100 * T; ms += step)
 			lease_note_answer(&lease, ms, ms + 5);
 		lease_note_proof(&lease, ms, ms);
-		assert_true(lease_end(&lease) >= ms - 5 - WINDOW - step - T / 32 + T - MARGIN);
+		assert_true(lease_end(&lease) >=
+			    ms - 2 * 5 - ECHO - DELAY - 2 * step - T / 32 + T - MARGIN);
 	}
 }
 
@@ -411,7 +481,9 @@ int main(void)
 		cmocka_unit_test(test_nothing_is_proven_at_first),
 		cmocka_unit_test(test_a_sign_alone_proves_nothing),
 		cmocka_unit_test(test_a_write_alone_proves_nothing),
-		cmocka_unit_test(test_a_later_write_proves_a_sign),
+		cmocka_unit_test(test_a_write_after_the_echo_proves_a_sign),
+		cmocka_unit_test(test_what_is_answered_together_proves_nothing),
+		cmocka_unit_test(test_a_write_and_then_an_answer_prove_a_sign),
 		cmocka_unit_test(test_earlier_writes_prove_nothing_new),
 		cmocka_unit_test(test_a_new_session_has_a_lease_at_once),
 		cmocka_unit_test(test_a_connection_proves),
@@ -420,7 +492,7 @@ int main(void)
 		cmocka_unit_test(test_another_process_goes_on),
 		cmocka_unit_test(test_doubt_goes_on),
 		cmocka_unit_test(test_operations),
-		cmocka_unit_test(test_touch_is_a_sign),
+		cmocka_unit_test(test_touch_is_a_sign_and_an_echo),
 		cmocka_unit_test(test_beats),
 		cmocka_unit_test(test_beats_give_the_lease),
 		cmocka_unit_test(test_waits_for_a_sign_that_is_young),
