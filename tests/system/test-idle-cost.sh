@@ -49,7 +49,7 @@ idle() {
 
 wait_claims job 0
 wait_until "$deadline" quiet 1 # syncs are as many as among heartbeats for a while
-idle "with nothing to do" 5    # to send two, and for the answers
+idle "with nothing to do" 6    # to send two, and for the answers, which may come in parts
 before=$(threads)
 hold holder "$dir/A/job"
 expect holder held
@@ -80,7 +80,7 @@ expect_equal "threads after 100 waiters" "$before" "$(threads)"
 # Without its server, and on the embedded store.
 wait_until "$deadline" quiet # a request without an answer has a limit of its own
 pause zk
-idle "with a server that does not answer" 5
+idle "with a server that does not answer" 6
 resume zk
 flock "$dir/A/job" true
 stop_dlockfs A
