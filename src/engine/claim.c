@@ -244,6 +244,7 @@ void claim_start_over(struct claim *claim)
 	if (claim_coverage(claim) != NULL) {
 		claim_coverage(claim)->cycle_list = 0;
 		claim_coverage(claim)->cycles = 0;
+		claim_coverage(claim)->cycle_ms = 0;
 	}
 	claim->place.parts.id.session = claim_id_session(engine->session_number);
 	claim->place.parts.id.owner = handoff != NULL ? CLAIM_OWNER_NONE

@@ -28,7 +28,9 @@
  * Only what is certain counts: of other hosts, what has been read and stands in front in the same
  * queue. What is known of them may be out of date. A deadlock that is real stays, so it has to be
  * seen again in each of two new lists: the first brings the news of changed data, the second comes
- * after that was read. Who is sent back for nothing has lost its place only.
+ * after that was read. And a claim of another host may linger, after a signal, for a call that does
+ * not wait any more: the lists are made once that time is over. Who is sent back for nothing has
+ * lost its place only.
  *
  * A search takes the more steps the more wait, up to the third power of their number, and any user
  * can make many wait. So that others are not kept from their locks, all searches together have a
@@ -554,26 +556,39 @@ int64_t engine_seeking_deadline(const struct engine *engine)
 	return engine->seeking != NULL ? engine->steps_ms : INT64_MAX;
 }
 
-/* The same cycle is to be seen in new lists. Returns whether it was in enough of them. */
+/* The same cycle is to be seen in new lists, when whoever was in it only by a call that had been
+ * taken back has left the queue. Returns whether it was in enough of them. */
 static bool is_confirmed(const struct claim *claim)
 {
 	struct coverage *coverage = claim_coverage(claim);
+	struct lock *lock = claim->place.lock;
 
 	if (coverage == NULL)
 		return true;
-	if (coverage->cycle_list > claim->place.lock->lists_done)
+	if (coverage->cycle_list > lock->lists_done)
 		return false; /* is about to be confirmed */
+	if (coverage->cycle_ms == 0)
+		coverage->cycle_ms = lock->engine->now_ms + lock->policy.linger_ms;
+	if (coverage->cycle_ms > lock->engine->now_ms && lock->foreign_in_queue > 0) {
+		engine_retry_in(lock->engine, coverage->cycle_ms - lock->engine->now_ms);
+		return false;
+	}
 	if (coverage->cycles == CONFIRMATIONS)
 		return true;
 	coverage->cycles++;
-	coverage->cycle_list = lock_list_anew(claim->place.lock);
+	coverage->cycle_list = lock_list_anew(lock);
 	return false;
 }
 
 static void forget_cycle(const struct claim *claim)
 {
-	if (claim_coverage(claim) != NULL)
-		claim_coverage(claim)->cycles = claim_coverage(claim)->cycle_list = 0;
+	struct coverage *coverage = claim_coverage(claim);
+
+	if (coverage == NULL)
+		return;
+	coverage->cycles = 0;
+	coverage->cycle_list = 0;
+	coverage->cycle_ms = 0;
 }
 
 /* Breaks a cycle with somebody in it who only waits. */

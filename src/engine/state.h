@@ -129,6 +129,7 @@ struct coverage {
 	struct owner *file;	 /* through which it was asked for */
 	uint64_t cycle_list;	 /* the list in which a cycle is to be seen again */
 	int cycles;		 /* in how many it was asked to be */
+	int64_t cycle_ms;	 /* from when on; 0: it was not seen */
 	bool changes;		 /* a change is prepared */
 };
 

@@ -30,6 +30,7 @@ static void test_delay_ends_elsewhere_first(void **state)
 	assert_granted(&there);
 	assert_waits(&there_too);
 	pass(world, DELAY_MS / 2);
+	pass(world, LINGER_MS);
 	assert_denied(&here, -EDEADLK);
 	drop(&here, 40, 49);
 	assert_granted(&there_too);

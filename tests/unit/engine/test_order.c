@@ -173,6 +173,7 @@ static void test_two_upgraders(void **state)
 			settle(world);
 		ask(second, EX, 5, 14);
 		assert_waits(first);
+		pass(world, LINGER_MS);
 		assert_denied(second, -EDEADLK);
 		assert_ranges(first, "r0-9");
 		assert_ranges(second, "r5-14");
@@ -204,6 +205,7 @@ static void test_cycle_of_three(void **state)
 		assert_waits(&files[0]);
 		assert_waits(&files[1]);
 		ask(&files[2], EX, 0, 0);
+		pass(world, LINGER_MS);
 		assert_denied(&files[2], -EDEADLK);
 		pass(world, 1000);
 		assert_waits(&files[0]);
@@ -321,6 +323,7 @@ static void test_cycle_broken_just_now(void **state)
 				}
 			} else {
 				settle(world);
+				pass(world, LINGER_MS);
 				assert_denied(second, -EDEADLK);
 				/* It has withdrawn since, and read what has changed: no new list.
 				 */

@@ -91,6 +91,7 @@ static void test_whole_file_locks_exclude_ranges(void **state)
 	foreign_place(world, "a", EX);
 	record_lock(&record, SH, 7, 8, WAIT);
 	settle(world);
+	pass(world, LINGER_MS);
 	assert_denied(&record, -EDEADLK); /* other clients let nobody first */
 	foreign_withdraw(world, "a", 1);
 	record_lock(&record, SH, 7, 8, WAIT);
