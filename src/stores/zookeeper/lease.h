@@ -16,7 +16,7 @@
  *    tells the leader in its answer to the leader's ping (Learner.ping; LearnerHandler.run, PING).
  *  - The leader pings each half tick (Leader.lead). A tick is at most T/2
  *    (ZooKeeperServer.getMinSessionTimeout; a client is not told the tick). So what a follower
- *    noted, the leader knows at most T/4 later.
+ *    noted, the leader knows at most T/4 later, unless it stands still: then it does not ping.
  *  - A follower that is lost takes what it noted along.
  *  - A client that connects again is touched at the leader (Learner.validateSession,
  *    Leader.revalidateSession), and so is a new session (LeaderSessionTracker.trackSession).
