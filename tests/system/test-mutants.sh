@@ -4,8 +4,9 @@
 #
 # A patch begins with what the fault is. A line "seeds: N" there says how many schedules may be needed, if it is not
 # the usual number, and "first seed: N" where they begin, for faults that few of them find; "store: NAME", which kind of
-# service it is. With a line "unit: NAME" it is the test tests/unit/engine/test_NAME.c that has to fail. A patch may
-# change source files only, no headers: everything else is compiled once.
+# service it is. With a line "unit: NAME" it is the test tests/unit/engine/test_NAME.c that has to fail, with "unit:
+# FOLDER/NAME" tests/unit/FOLDER/test_NAME.c. A patch may change source files only, no headers: everything else is
+# compiled once.
 #
 #     test-mutants.sh [NAME...]    only these
 # shellcheck source=../functions.sh
@@ -43,20 +44,21 @@ compile_units() {
     done
 }
 
-# Runs a test of the engine, built from these objects and with the fault: it has to fail.
+# Runs a unit test, built from these objects and with the fault: it has to fail.
 try_unit() {
     local folder=$1 unit=$2 object objects=("$dir"/units/*.o) status=0
     shift 2
+    case $unit in */*) unit=${unit/\//\/test_} ;; *) unit=engine/test_$unit ;; esac
     for object; do
         case $object in */tests+sim+sim.o | */tests+sim+world*) ;; *) objects+=("$object") ;; esac
     done
-    compile "$folder/unit.o" "$source_dir/tests/unit/engine/test_$unit.c"
+    compile "$folder/unit.o" "$source_dir/tests/unit/$unit.c"
     cc -o "$folder/unit" "$folder/unit.o" "${objects[@]}" -lcmocka -lxxhash
     (ulimit -t 100 && exec "$folder/unit") >"$folder/unit.out" 2>&1 || status=$?
     tail -n 5 "$folder/unit.out"
     echo # it may have ended in a line
     if [ "$status" -eq 0 ]; then
-        echo "FAIL not found by test_$unit.c"
+        echo "FAIL not found by $unit.c"
     else
         echo "PASS $(grep -m 1 -E 'LINE|Assertion' "$folder/unit.out" | sed 's/.*--- //')"
     fi
