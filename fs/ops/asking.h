@@ -70,9 +70,7 @@ struct asking {
 	char id[LASTING_ID_BYTES];
 };
 
-/* Whether the user may wait for one more: 0 or -ENOLCK. What waited in the process before may go
- * on.
- */
+/* Whether the user may wait for one more: 0 or -ENOLCK. What waited in the process before may. */
 int asking_check(fuse_req_t req);
 
 /* The request begins to wait, about names in the directory. Returns NULL and answers it when the

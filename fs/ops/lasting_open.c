@@ -193,8 +193,7 @@ void lasting_create_open(fuse_req_t req, struct inode *parent, const char *name,
 	bool is_new = inode == NULL || !inode->lasting->is_ours;
 
 	if (is_new)
-		inode = NULL; /* another host's, if it is known, stays until the store has decided
-			       */
+		inode = NULL; /* that of another host stays until the store has decided */
 	if (!filesystem_of(req)->exclusive_open_waits)
 		error = -EPERM; /* open(2) would return before the store has decided */
 	else if (!is_new && ((info->flags & O_EXCL) != 0 || !S_ISREG(inode->mode)))
