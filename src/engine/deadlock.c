@@ -32,10 +32,7 @@
  * not wait any more: the lists are made once that time is over. Who is sent back for nothing has
  * lost its place only.
  *
- * A search takes the more steps the more wait, up to the third power of their number, and any user
- * can make many wait. So that others are not kept from their locks, all searches together have a
- * number of steps in a time: who would need more looks later (queue_seek()). A single search that
- * takes too many steps, or goes too deep, is given up, as if there was no cycle.
+ * How many steps searches take is bounded (seek.h).
  *
  * Loop thread only.
  */
@@ -50,12 +47,9 @@
 #include "engine/queue.h"
 #include "engine/record.h"
 #include "engine/rival.h"
+#include "engine/seek.h"
 
 enum { CONFIRMATIONS = 2 };
-
-/* How many steps all searches may take in so many milliseconds, and one of them. A step is a pair
- * of ranges that is compared, as a rule: a few nanoseconds. */
-enum { STEPS = 2000000, STEPS_MS = 100, SEARCH_STEPS_MAX = 8000000 };
 
 /* How many may wait for each other one after the other: each takes some of the stack. */
 enum { DEPTH_MAX = 4000 };
@@ -88,12 +82,7 @@ static bool may_wait(struct search *search, struct rival *rival);
 
 static void take_steps(const struct search *search, size_t steps)
 {
-	search->claim->place.lock->engine->steps_left -= (int64_t)steps;
-}
-
-static bool is_given_up(const struct engine *engine)
-{
-	return engine->steps_left < engine->steps_least;
+	seek_take(search->claim->place.lock->engine, steps);
 }
 
 /* To compare two claims may take as many steps as they have ranges, and under a flock as many as
@@ -358,7 +347,7 @@ static bool goes_on_to_reach(struct search *search, struct place *waiting)
 	if (flock != NULL)
 		return covered_reach(search, flock, waiting);
 	for (other = lock->queue.first; other != waiting; other = other->next) {
-		if (is_given_up(lock->engine))
+		if (seek_is_given_up(lock->engine))
 			return false;
 		if (lock != search->claim->place.lock && (other->foreign || waiting->foreign))
 			continue;
@@ -366,7 +355,7 @@ static bool goes_on_to_reach(struct search *search, struct place *waiting)
 			return true;
 	}
 	for (other = waiting->next; other != NULL; other = other->next) {
-		if (is_given_up(lock->engine))
+		if (seek_is_given_up(lock->engine))
 			return false;
 		if (leads_there(search, waiting, edge_to_behind(search, waiting, other), other))
 			return true;
@@ -386,8 +375,8 @@ static bool reaches(struct search *search, struct place *waiting)
 	if (search->met != NULL)
 		add_met(search->met, waiting);
 	if (search->depth == DEPTH_MAX)
-		engine->steps_least = INT64_MAX;
-	if (is_given_up(engine))
+		seek_give_up(engine);
+	if (seek_is_given_up(engine))
 		return false;
 	search->depth++;
 	found = goes_on_to_reach(search, waiting);
@@ -465,7 +454,7 @@ static struct place *find_obstacle(struct search *cycle, struct place *place)
 		return NULL;
 	cycle->unsure = false;
 	DL_FOREACH (place->lock->queue.first, other) {
-		if (is_given_up(place->lock->engine))
+		if (seek_is_given_up(place->lock->engine))
 			return NULL;
 		enum edge edge = other != place ? edge_between(cycle, place, other) : EDGE_NONE;
 		if (edge == EDGE_HOLDER || (edge == EDGE_WAITER && !yields(cycle, other)))
@@ -504,7 +493,7 @@ static struct place *find_who_yields(struct claim *claim, const struct claim *la
 		found = obstacle;
 	}
 	free(met.places);
-	return is_given_up(claim->place.lock->engine) ? NULL : found;
+	return seek_is_given_up(claim->place.lock->engine) ? NULL : found;
 }
 
 /* Lets the claim pass one that waits. There may be another cycle, to be looked for after that. */
@@ -525,35 +514,6 @@ static void send_rival_back(struct rival *rival, const struct claim *claim)
 		return;
 	if (!rival_send_back(rival, claim->place.parts.order))
 		engine_retry_in(claim->place.lock->engine, RETRY_MEMORY_MS);
-}
-
-static bool may_seek(struct engine *engine)
-{
-	if (engine->now_ms >= engine->steps_ms) {
-		engine->steps_ms = engine->now_ms + STEPS_MS;
-		engine->steps_left += STEPS;
-		if (engine->steps_left > STEPS)
-			engine->steps_left = STEPS;
-	}
-	return engine->steps_left > 0;
-}
-
-struct claim *engine_next_seeker(struct engine *engine)
-{
-	struct claim *claim = NULL;
-
-	while (claim == NULL && engine->seeking != NULL && may_seek(engine)) {
-		struct lock *lock = engine->seeking;
-		/* To find it, and what blocks it. */
-		engine->steps_left -= 1 + (int64_t)(lock->own_in_queue + lock->foreign_in_queue);
-		claim = queue_next_seeker(lock);
-	}
-	return claim;
-}
-
-int64_t engine_seeking_deadline(const struct engine *engine)
-{
-	return engine->seeking != NULL ? engine->steps_ms : INT64_MAX;
 }
 
 /* The same cycle is to be seen in new lists, when whoever was in it only by a call that had been
@@ -613,14 +573,14 @@ static bool look_for_cycle(struct claim *claim, const struct process *process)
 	const struct claim *last, *firm_last;
 	enum cycle cycle = find_cycle(claim, process, false, &last);
 
-	if (is_given_up(engine))
+	if (seek_is_given_up(engine))
 		return false;
 	if (cycle != CYCLE) {
 		forget_cycle(claim);
 		return false;
 	}
 	cycle = find_cycle(claim, process, true, &firm_last);
-	if (is_given_up(engine))
+	if (seek_is_given_up(engine))
 		return false;
 	if (cycle == CYCLE)
 		return is_confirmed(claim);
@@ -638,14 +598,14 @@ static bool look(struct claim *claim, const struct process *process)
 		forget_cycle(claim);
 		return false;
 	}
-	if (!may_seek(engine)) {
+	if (!seek_may_begin(engine)) {
 		queue_seek(claim);
 		return false;
 	}
-	engine->steps_least = engine->steps_left - SEARCH_STEPS_MAX;
+	seek_begin(engine);
 	refused = look_for_cycle(claim, process);
 	/* It is looked for again whenever a claim goes. */
-	claim->place.lock->cycle_expected |= is_given_up(engine);
+	claim->place.lock->cycle_expected |= seek_is_given_up(engine);
 	return refused;
 }
 

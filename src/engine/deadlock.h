@@ -11,10 +11,4 @@
  * have to be known first: then the claim is judged again. */
 bool claim_closes_cycle(struct claim *claim);
 
-/* The claim that is to look next (queue_seek()), if there is time for that; else NULL. */
-struct claim *engine_next_seeker(struct engine *engine);
-
-/* When there is time again for who is to look; INT64_MAX: nobody is. */
-int64_t engine_seeking_deadline(const struct engine *engine);
-
 #endif

@@ -50,7 +50,7 @@ void queue_judge(struct claim *claim);
 void queue_drop_from_changed(struct claim *claim);
 
 /* Notes that a WAITING claim is to be looked at because of a cycle: after all others, and when
- * there is time for that (deadlock.c). */
+ * there is time for that (seek.c). */
 void queue_seek(struct claim *claim);
 
 /* The claim of the lock that is to be looked at next because of a cycle, one after the other. The

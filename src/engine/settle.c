@@ -49,6 +49,7 @@
 #include "engine/record.h"
 #include "engine/rival.h"
 #include "engine/save.h"
+#include "engine/seek.h"
 #include "engine/test.h"
 
 /* Whether the owner has this one claim only, so that it tells itself from all others of the queue.
