@@ -31,7 +31,7 @@ bool engine_is_of_session(const struct engine *engine, const struct store_claim 
 void engine_renew(struct engine *engine);
 
 /* These wait for nothing: the books say nothing of them. The session is over, which the engine
- * found; the store does not answer; a read in idle time. */
+ * found; the store does not answer; a touch() is due. */
 void engine_renew_now(struct engine *engine);
 void engine_nudge(struct engine *engine);
 void engine_send_touch(struct engine *engine);
