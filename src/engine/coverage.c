@@ -12,6 +12,7 @@
 #include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/queue.h"
+#include "engine/record.h"
 #include "engine/save.h"
 
 void coverage_account(const struct records *records, ptrdiff_t more)
@@ -252,16 +253,14 @@ static bool are_neighbours(const struct claim *older, const struct claim *claim)
 	return between == &claim->place;
 }
 
-void coverage_tidy(struct claim *claim)
+/* A part of what the claim covers may have been given up while it waited, and what was exclusive
+ * may be shared now. Without memory, claims cover too much until the next change. */
+static void replace_older(struct claim *claim)
 {
 	struct owner *owner = claim_owner(claim);
 	struct range_set held;
 	struct wish *wish, *next;
-	bool waits = false;
 
-	/* A part of what the claim covers may have been given up while it waited, and what was
-	 * exclusive may be shared now. Without memory, claims cover too much until the next change.
-	 */
 	if (range_set_copy(&owner->records->held, &held) == 0)
 		(void)coverage_change(owner->records, held);
 	OWNER_FOREACH_SAFE (owner, wish, next) {
@@ -274,19 +273,40 @@ void coverage_tidy(struct claim *claim)
 		    are_neighbours(older, claim))
 			claim_withdraw(older);
 	}
-	/* Other threads of the process may wait, and now for themselves; or those who wait for this
-	 * claim now do so for them. */
-	for (struct records *other = owner->records->process->records; other != NULL;
-	     other = other->process_next) {
-		OWNER_FOREACH (&other->owner, wish) {
-			if (wish->asked &&
-			    coverage_includes(other, claim_coverage(wish->claim)->asked))
+}
+
+/* Other threads of the process may wait, and now for themselves; or those who wait for this claim
+ * now do so for them. */
+static void judge_threads(const struct claim *claim)
+{
+	const struct owner *owner = claim_owner(claim);
+	const struct records *records;
+	const struct wish *wish;
+	bool waits = false;
+
+	DL_FOREACH2 (owner->records->process->records, records, process_next) {
+		OWNER_FOREACH (&records->owner, wish) {
+			if (!wish->asked)
+				continue;
+			waits = true;
+			if (records == owner->records &&
+			    claim_span_overlaps(wish->claim->place.parts.span,
+						claim->place.parts.span) &&
+			    records_cover(wish->claim))
 				queue_judge(wish->claim);
 			else
 				queue_seek(wish->claim);
-			waits |= wish->asked;
 		}
 	}
 	if (waits)
 		queue_look_for_cycles(owner->lock);
+}
+
+void coverage_tidy(struct claim *claim, bool overlaps)
+{
+	if (overlaps)
+		replace_older(claim);
+	else
+		coverage_release(claim_owner(claim)->records);
+	judge_threads(claim);
 }

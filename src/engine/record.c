@@ -172,10 +172,13 @@ int records_grant(struct claim *claim)
 		claim_withdraw(claim);
 		return error;
 	}
+	bool overlaps = claim->place.parts.sparse ||
+			range_set_conflict(&records->held, claim->place.parts.span,
+					   CLAIM_EXCLUSIVE) != NULL;
 	coverage_set_held(records, held);
 	claim_hold(claim);
 	claim_wake_onlookers(claim);
-	coverage_tidy(claim);
+	coverage_tidy(claim, overlaps);
 	return 0;
 }
 
