@@ -27,8 +27,8 @@ int coverage_change(struct records *records, struct range_set held);
 /* The process holds less: those are looked at again who may have waited for that. */
 void coverage_release(const struct records *records);
 
-/* The claim has been granted: older ones of the owner that it makes needless go. That can be only if
- * it overlaps with what the process held before. */
+/* The claim has been granted: older ones of the owner that it makes needless go. That can be only
+ * if it overlaps with what the process held before. */
 void coverage_tidy(struct claim *claim, bool overlaps);
 
 #endif

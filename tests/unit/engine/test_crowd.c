@@ -65,6 +65,38 @@ static void test_granted(void **state)
 	assert_queue(world, "a", "");
 }
 
+/* Nor does a thread wait for that whose range another one of its process is granted. */
+static void test_covered(void **state)
+{
+	struct world *world = *state;
+	struct file files[PROCESSES], wide, narrow, between, holder;
+
+	file_open(&wide, &world->one, "b");
+	file_open_too(&narrow, &wide, "b");
+	file_open(&between, &world->one, "b");
+	file_open(&holder, &world->one, "b");
+	ask(&holder, EX, 0, 9);
+	ask(&wide, EX, 0, 9);
+	ask(&between, EX, 5, 6);
+	ask(&narrow, EX, 5, 6);
+	open_chain(world, files);
+	record_lock(&files[PROCESSES - 1], EX, 0, 1, WAIT);
+	settle(world);
+	assert_waits(&files[PROCESSES - 1]);
+	drop(&holder, 0, 9);
+	assert_granted(&wide);
+	assert_granted(&narrow);
+	assert_waits(&between);
+	file_close(&wide);
+	file_close(&narrow);
+	file_close(&between);
+	file_close(&holder);
+	close_chain(files);
+	settle(world);
+	assert_queue(world, "a", "");
+	assert_queue(world, "b", "");
+}
+
 /* A process with as many ranges as one claim is to gather has threads that ask for more, and wait:
  * not each of their claims covers all that the process holds. */
 static void test_threads_wait(void **state)
@@ -102,6 +134,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(later),
 		TEST(granted),
+		TEST(covered),
 		TEST(threads_wait),
 	};
 

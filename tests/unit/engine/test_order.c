@@ -433,6 +433,40 @@ static void test_first_come_first_served(void **state)
 	}
 }
 
+/* A range that another thread's covers is there with that: nobody between them stands in its way,
+ * or loses his place for it. */
+static void test_threads_of_one_process(void **state)
+{
+	struct world *world = *state;
+
+	for (int h = 0; h < HOSTS * HOSTS; h++) {
+		struct file files[5], *wide = &files[0], *narrow = &files[1];
+		struct file *holder = &files[2], *between = &files[3], *last = &files[4];
+
+		file_open(wide, &world->one, "a");
+		file_open_too(narrow, wide, "a");
+		file_open(holder, &world->one, "a");
+		file_open(between, world->hosts[h % HOSTS], "a");
+		file_open(last, world->hosts[h / HOSTS], "a");
+		ask(holder, EX, 0, 9);
+		ask(between, EX, 20, 29);
+		ask(wide, EX, 0, 9);
+		ask(between, EX, 5, 6);
+		ask(narrow, EX, 5, 6);
+		ask(last, EX, 5, 6);
+		drop(holder, 0, 9);
+		assert_granted(wide);
+		assert_granted(narrow);
+		assert_waits(between);
+		drop(wide, 0, 9);
+		assert_granted(between);
+		assert_waits(last);
+		drop(between, 5, 6);
+		assert_granted(last);
+		close_all(files, 5);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, world_setup, world_teardown)
 
 int main(void)
@@ -451,6 +485,7 @@ int main(void)
 		TEST(extension_passes_who_waits),
 		TEST(first_come_first_served),
 		TEST(hand_over_hand),
+		TEST(threads_of_one_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
