@@ -12,7 +12,6 @@
 #include "engine/claim.h"
 #include "engine/conflict.h"
 #include "engine/queue.h"
-#include "engine/record.h"
 #include "engine/save.h"
 
 void coverage_account(const struct records *records, ptrdiff_t more)
@@ -292,7 +291,7 @@ static void judge_threads(const struct claim *claim)
 			if (records == owner->records &&
 			    claim_span_overlaps(wish->claim->place.parts.span,
 						claim->place.parts.span) &&
-			    records_cover(wish->claim))
+			    coverage_includes(records, claim_coverage(wish->claim)->asked))
 				queue_judge(wish->claim);
 			else
 				queue_seek(wish->claim);
