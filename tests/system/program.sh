@@ -104,12 +104,7 @@ with_lockfile() {
     rm -f "$files/lockfile"
 }
 
-# liblockfile takes a lock for stale that goes between two of its looks at it, and removes the next one. So where many want it, they
-# wait until it is gone.
 with_dotlockfile() {
-    while [ "$verb" = count ] && [ -e "$files/dotlockfile" ]; do
-        pause 0.01
-    done
     another_has 4 dotlockfile -l -r 0 "$files/dotlockfile" || return
     dotlockfile -t "$files/dotlockfile"
     "$@"

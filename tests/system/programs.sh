@@ -34,13 +34,17 @@ start_hosts() {
                 start_dlockfs "$host" --config "$dir/$host.ini" ${arguments_of[$host]:-}
                 ;;
             shared)
-                mkdir -p "$dir/$host/files" "$dir/shared"
+                mkdir -p "$dir/$host" "$dir/shared"
                 is_tmpfs "$dir/shared" || mount -t tmpfs none "$dir/shared"
-                mount --bind "$dir/shared" "$dir/$host/files"
+                # shellcheck disable=SC2086
+                (cd "$dir/shared" && mkdir -p $directories)
+                mount --bind "$dir/shared" "$dir/$host"
                 ;;
             apart)
-                mkdir -p "$dir/$host/files"
-                mount -t tmpfs none "$dir/$host/files"
+                mkdir -p "$dir/$host"
+                mount -t tmpfs none "$dir/$host"
+                # shellcheck disable=SC2086
+                (cd "$dir/$host" && mkdir -p $directories)
                 ;;
         esac
     done

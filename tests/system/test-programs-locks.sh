@@ -13,6 +13,8 @@ requires perl -MFile::NFSLock -e 1
 requires "$python" -c 'import filelock'
 
 start_store
+directories="files kept"
+sections=$'[locks "kept"]\nstyle = file\nsteal = no'
 start_hosts A B C
 
 # Each with the names of its lock.
@@ -20,7 +22,15 @@ for program in mkdir ln bash dash lockfile-create:lockfile-create.lock lockfile 
     nfslock:nfslock.NFSLock mailbox:mailbox.lock filelock; do
     lock=${program#*:}
     program=${program%:*}
-    check counts "$program" 2 5
+    case $program in
+        # liblockfile takes a lock for stale that goes between two of its looks at it, and removes the next one: on another host it cannot.
+        lockfile-create | dotlockfile)
+            folder=kept
+            check counts "$program" 1 10
+            folder=files
+            ;;
+        *) check counts "$program" 2 5 ;;
+    esac
     check seen "$program"
     check stays "$program" "$lock"
 done
