@@ -238,12 +238,17 @@ etcd_has_claims() {
     [ "$(etcd_claims "$1" | wc -l)" -eq "$2" ]
 }
 
-# etcd_metric METRIC [NAME]: of the member, the sum over all that begin with this, such as 'grpc_server_msg_received_total{'.
-etcd_metric() {
+# etcd_metrics NAME METRIC...: of the member at one moment, for each the sum over all that begin with this, such as
+# 'grpc_server_msg_received_total{', separated by blanks.
+etcd_metrics() {
     # shellcheck disable=SC2016
     timeout "$deadline" "$python" -c '
 import sys, urllib.request
 lines = urllib.request.urlopen(sys.argv[1] + "/metrics").read().decode().splitlines()
-print(int(sum(float(line.split()[-1]) for line in lines if line.startswith(sys.argv[2]))))' \
-        "$etcd_scheme://$(etcd_address "${2:-etcd}")" "$1"
+print(*(int(sum(float(line.split()[-1]) for line in lines if line.startswith(metric))) for metric in sys.argv[2:]))' \
+        "$etcd_scheme://$(etcd_address "$1")" "${@:2}"
+}
+
+etcd_metric() { # METRIC [NAME]
+    etcd_metrics "${2:-etcd}" "$1"
 }
