@@ -195,11 +195,21 @@ static void end_writer(struct guard *guard)
 	lose_daemon(guard);
 }
 
+/* Whether another process, or another program in the daemon's process, may have renewed the leases
+ * since. In the second case this guard may not have noticed: its writer, which would end with the
+ * daemon's socket, may wait in the kernel, or be stopped. */
+static bool is_out_of_date(const struct guard *guard)
+{
+	if (!guard->orphaned && !lease_watch_is_handed_over(&guard->watch))
+		return false;
+	return guard->journal < 0 || has_successor(guard);
+}
+
 static void watch_leases(struct guard *guard)
 {
 	if (!lease_watch_is_over(&guard->watch))
 		return;
-	if (guard->orphaned && has_successor(guard))
+	if (is_out_of_date(guard))
 		lease_watch_end(&guard->watch);
 	else
 		lease_watch_act(&guard->watch, guard->daemon,
