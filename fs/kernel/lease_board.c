@@ -25,7 +25,7 @@ struct shared {
 	uint64_t stores;
 	_Atomic int64_t sleeps_until_ms; /* the guard; INT64_MAX: until it is woken */
 	_Atomic uint64_t entries;	 /* how many were ever in use */
-	atomic_bool handed_over;
+	atomic_bool handed_over, stopping;
 	struct entry entry[LEASE_BOARD_PROCESSES + 1];
 	_Atomic int64_t deadline_ms[];
 };
@@ -171,6 +171,12 @@ void lease_board_hand_over(struct lease_board *board, bool hands_over)
 		atomic_store(&board->shared->handed_over, hands_over);
 }
 
+void lease_board_stop(struct lease_board *board)
+{
+	if (board != NULL)
+		atomic_store(&board->shared->stopping, true);
+}
+
 void lease_board_clear(struct lease_board *board)
 {
 	if (board == NULL)
@@ -214,6 +220,11 @@ int64_t lease_board_sleep_until(struct lease_board *board, int64_t time_ms)
 bool lease_board_is_handed_over(const struct lease_board *board)
 {
 	return atomic_load(&board->shared->handed_over);
+}
+
+bool lease_board_is_stopping(const struct lease_board *board)
+{
+	return atomic_load(&board->shared->stopping);
 }
 
 bool lease_board_read(const struct lease_board *board, lease_board_entry entry, pid_t *pid,

@@ -65,7 +65,11 @@ void lease_board_remove(struct lease_board *board, lease_board_entry entry);
  * go on after all. */
 void lease_board_hand_over(struct lease_board *board, bool hands_over);
 
-/* The daemon ends and tells holders itself: clears all. */
+/* The daemon stops: the guard watches on after its writer has ended, until the deadlines are
+ * cleared. */
+void lease_board_stop(struct lease_board *board);
+
+/* Every holder has been told, and the mount has ended: clears all. */
 void lease_board_clear(struct lease_board *board);
 
 /*
@@ -82,6 +86,9 @@ int64_t lease_board_sleep_until(struct lease_board *board, int64_t time_ms);
 
 /* Whether the latest word of the daemon is that another program goes on. */
 bool lease_board_is_handed_over(const struct lease_board *board);
+
+/* Whether the daemon stops. */
+bool lease_board_is_stopping(const struct lease_board *board);
 
 /* Reads the process of an entry, from 1 on. Returns false if the entry is free;
  * lease_board_entries() is the largest number that was ever in use. */

@@ -137,6 +137,11 @@ bool lease_watch_is_handed_over(const struct lease_watch *watch)
 	return watch->board != NULL && lease_board_is_handed_over(watch->board);
 }
 
+bool lease_watch_is_stopping(const struct lease_watch *watch)
+{
+	return watch->board != NULL && lease_board_is_stopping(watch->board);
+}
+
 static void abort_connection(const struct lease_watch *watch)
 {
 	if (watch->control >= 0 && write(watch->control, "1", 1) == 1)

@@ -72,7 +72,7 @@ struct key {
 struct notifier {
 	struct notifier_mount mount;
 	struct state_journal *journal;
-	const struct lease_board *board;
+	struct lease_board *board;
 	int64_t started_ms; /* when notifier_advance() last started the process anew; INT64_MIN:
 			       never */
 	uint64_t last_serial;
@@ -121,7 +121,7 @@ static void restart_process(struct notifier *notifier)
 }
 
 int notifier_create(const struct notifier_mount *mount, struct state_journal *journal,
-		    const struct lease_board *board, struct notifier **ret)
+		    struct lease_board *board, struct notifier **ret)
 {
 	struct notifier *notifier = calloc(1, sizeof(*notifier));
 	int error;
@@ -391,6 +391,7 @@ void notifier_dispatch(struct notifier *notifier)
 void notifier_stop(struct notifier *notifier)
 {
 	notifier->stops = true;
+	lease_board_stop(notifier->board);
 	if (notifier->process.socket >= 0)
 		shutdown(notifier->process.socket, SHUT_WR);
 }
@@ -403,9 +404,10 @@ bool notifier_has_ended(const struct notifier *notifier)
 static void wait_for_end(struct notifier *notifier)
 {
 	struct pollfd process = {.fd = notifier->process.socket, .events = POLLIN};
+	int limit_ms = notifier->stops ? 0 : END_LIMIT_MS;
 
 	notifier_stop(notifier);
-	while (!notifier_has_ended(notifier) && poll(&process, 1, END_LIMIT_MS) == 1)
+	while (!notifier_has_ended(notifier) && poll(&process, 1, limit_ms) == 1)
 		notifier_dispatch(notifier);
 	notifier_process_leave(&notifier->process);
 }

@@ -32,7 +32,7 @@ struct state_journal;
  * the leases, which the guard watches. Waits for the process to begin, two seconds at most. Returns
  * 0 or -errno. */
 int notifier_create(const struct notifier_mount *mount, struct state_journal *journal,
-		    const struct lease_board *board, struct notifier **ret);
+		    struct lease_board *board, struct notifier **ret);
 
 /* Starts the process anew if it has ended while there is something to guard: locks that are held,
  * or a mount that must not stay. Tries once a second. */
@@ -76,8 +76,8 @@ void notifier_dispatch(struct notifier *notifier);
 void notifier_stop(struct notifier *notifier);
 bool notifier_has_ended(const struct notifier *notifier);
 
-/* Waits for the end of the process for two seconds at most, and frees the notifier. NULL is fine.
- */
+/* Waits for the end of the process for two seconds at most, unless notifier_stop() was called
+ * before, and frees the notifier. NULL is fine. */
 void notifier_destroy(struct notifier *notifier);
 
 #endif

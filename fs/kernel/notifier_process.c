@@ -146,11 +146,10 @@ static bool has_successor(const struct guard *guard)
 	return guard->journal >= 0 && state_journal_guards(guard->journal) > guard->number;
 }
 
-/* The daemon lives, and has not handed its leases over: it tells holders itself, or starts another
- * guard. */
+/* The daemon lives, and neither stops nor has handed its leases over: it starts another guard. */
 static bool is_left_to_daemon(const struct guard *guard)
 {
-	return guard->daemon >= 0 &&
+	return guard->daemon >= 0 && !lease_watch_is_stopping(&guard->watch) &&
 	       (guard->journal < 0 || !lease_watch_is_handed_over(&guard->watch));
 }
 
@@ -193,6 +192,9 @@ static void end_writer(struct guard *guard)
 	if (is_dying(guard))
 		end_daemon(guard);
 	lose_daemon(guard);
+	/* The guard may watch on, but the connection is to end with the daemon's descriptor. */
+	if (lease_watch_is_stopping(&guard->watch))
+		dup2(SHARED, CONNECTION);
 }
 
 /* Whether another process, or another program in the daemon's process, may have renewed the leases
@@ -200,9 +202,10 @@ static void end_writer(struct guard *guard)
  * daemon's socket, may wait in the kernel, or be stopped. */
 static bool is_out_of_date(const struct guard *guard)
 {
-	if (!guard->orphaned && !lease_watch_is_handed_over(&guard->watch))
-		return false;
-	return guard->journal < 0 || has_successor(guard);
+	bool handed_over = lease_watch_is_handed_over(&guard->watch);
+
+	return guard->journal < 0 ? handed_over
+				  : (guard->orphaned || handed_over) && has_successor(guard);
 }
 
 static void watch_leases(struct guard *guard)
