@@ -72,7 +72,7 @@ struct key {
 struct notifier {
 	struct notifier_mount mount;
 	struct state_journal *journal;
-	struct lease_board *board;
+	const struct lease_board *board;
 	int64_t started_ms; /* when notifier_advance() last started the process anew; INT64_MIN:
 			       never */
 	uint64_t last_serial;
@@ -121,7 +121,7 @@ static void restart_process(struct notifier *notifier)
 }
 
 int notifier_create(const struct notifier_mount *mount, struct state_journal *journal,
-		    struct lease_board *board, struct notifier **ret)
+		    const struct lease_board *board, struct notifier **ret)
 {
 	struct notifier *notifier = calloc(1, sizeof(*notifier));
 	int error;
@@ -391,7 +391,6 @@ void notifier_dispatch(struct notifier *notifier)
 void notifier_stop(struct notifier *notifier)
 {
 	notifier->stops = true;
-	lease_board_stop(notifier->board);
 	if (notifier->process.socket >= 0)
 		shutdown(notifier->process.socket, SHUT_WR);
 }

@@ -32,7 +32,7 @@ struct state_journal;
  * the leases, which the guard watches. Waits for the process to begin, two seconds at most. Returns
  * 0 or -errno. */
 int notifier_create(const struct notifier_mount *mount, struct state_journal *journal,
-		    struct lease_board *board, struct notifier **ret);
+		    const struct lease_board *board, struct notifier **ret);
 
 /* Starts the process anew if it has ended while there is something to guard: locks that are held,
  * or a mount that must not stay. Tries once a second. */

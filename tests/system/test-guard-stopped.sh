@@ -1,6 +1,7 @@
 #!/bin/bash
 # Another program goes on in the daemon's process (SIGUSR2) while the writer, or the guard, of the former one is stopped, or held
-# up in the kernel: the former guard does not end the mount at the end of the lease that it knows of.
+# up in the kernel: the former guard does not end the mount at the end of the lease that it knows of. And a guard whose writer
+# was killed watches on, for a daemon that hangs and does not start another one.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 # shellcheck source=lease.sh
@@ -54,3 +55,25 @@ for start in start_kept start_dlockfs; do
     esac
     rm -f "$dir/A.log"
 done
+
+start_dlockfs A --session-timeout "${seconds}s" -o on_lost=SIGUSR1
+call holder "$dir/A/job" catch=SIGUSR1 open ex hold
+expect holder "ex ok"
+keep rival "$dir/B/job" flock
+wait_claims job 2
+guard=$(guards_of A)
+# While the daemon runs it starts another guard, and the former one leaves the watch to that.
+kill -KILL "$(pgrep -x dlockfs-writer -P "$guard")"
+another_guard() {
+    one_guard && [ "$(guards_of A)" != "$guard" ]
+}
+wait_until "$deadline" another_guard
+pause A
+kill -KILL "$(pgrep -x dlockfs-writer -P "$(guards_of A)")"
+wait_until "$deadline" granted rival
+expect_equal "signals to the holder" 1 "$(grep -c '^caught SIGUSR1 ' "$dir/holder.out")"
+release holder rival
+wait_until "$deadline" gone A
+finish A 2>/dev/null || true
+forget_host A
+umount "$dir/A"
