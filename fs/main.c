@@ -324,9 +324,7 @@ static int serve(struct daemon *daemon, const char **what)
 	takeover_commit(filesystem, 0);
 	answers_end(filesystem);
 	keeping_end(&daemon->keeping);
-	/* The guard has the connection with the kernel open, too. From now on the daemon tells
-	 * holders itself. */
-	lease_board_clear(filesystem->board);
+	/* The writer has the connection with the kernel open, too. */
 	notifier_destroy(filesystem->notifier);
 	serving_stop(filesystem);
 	return error;
@@ -372,6 +370,7 @@ cleanup_filesystem:
 	/* The connection ends before the claims are released: no holder may go on believing that it
 	 * has the lock. */
 	end_mount(daemon);
+	lease_board_clear(filesystem->board);
 	answers_finish(filesystem);
 	serving_finish(filesystem);
 	lease_board_destroy(filesystem->board);

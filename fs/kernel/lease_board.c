@@ -26,6 +26,7 @@ struct shared {
 	_Atomic int64_t sleeps_until_ms; /* the guard; INT64_MAX: until it is woken */
 	_Atomic uint64_t entries;	 /* how many were ever in use */
 	atomic_bool handed_over;
+	_Atomic uint64_t guards; /* how many have opened the board */
 	struct entry entry[LEASE_BOARD_PROCESSES + 1];
 	_Atomic int64_t deadline_ms[];
 };
@@ -35,6 +36,7 @@ struct lease_board {
 	size_t bytes;
 	int memory, wake;
 	lease_board_entry free; /* the first free entry; 0: there is none */
+	uint64_t number;	/* of the guard; the daemon has none */
 };
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "the other process has no lock of this one");
@@ -104,20 +106,24 @@ int lease_board_wake(const struct lease_board *board)
 	return board->wake;
 }
 
-void lease_board_set_deadline(struct lease_board *board, size_t store, int64_t deadline_ms)
+static void wake_guard(struct lease_board *board)
 {
 	const uint64_t one = 1;
 
+	atomic_store(&board->shared->sleeps_until_ms, INT64_MIN);
+	ssize_t written = write(board->wake, &one, sizeof(one));
+	(void)written;
+}
+
+void lease_board_set_deadline(struct lease_board *board, size_t store, int64_t deadline_ms)
+{
 	if (board == NULL || atomic_load_explicit(&board->shared->deadline_ms[store],
 						  memory_order_relaxed) == deadline_ms)
 		return;
 	atomic_store(&board->shared->deadline_ms[store], deadline_ms);
 	if (deadline_ms >= atomic_load(&board->shared->sleeps_until_ms))
 		return;
-	/* To wake the guard once is enough: it reads all deadlines. */
-	atomic_store(&board->shared->sleeps_until_ms, INT64_MIN);
-	ssize_t written = write(board->wake, &one, sizeof(one));
-	(void)written;
+	wake_guard(board); /* once is enough: it reads all deadlines */
 }
 
 int64_t lease_board_deadline(const struct lease_board *board)
@@ -198,6 +204,7 @@ struct lease_board *lease_board_open(int memory, int wake)
 		lease_board_destroy(board);
 		return NULL;
 	}
+	board->number = atomic_fetch_add(&board->shared->guards, 1) + 1;
 	return board;
 }
 
@@ -214,6 +221,17 @@ int64_t lease_board_sleep_until(struct lease_board *board, int64_t time_ms)
 bool lease_board_is_handed_over(const struct lease_board *board)
 {
 	return atomic_load(&board->shared->handed_over);
+}
+
+bool lease_board_has_successor(const struct lease_board *board)
+{
+	return atomic_load(&board->shared->guards) > board->number;
+}
+
+void lease_board_leave(struct lease_board *board)
+{
+	wake_guard(board);
+	lease_board_destroy(board);
 }
 
 bool lease_board_read(const struct lease_board *board, lease_board_entry entry, pid_t *pid,

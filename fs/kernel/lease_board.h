@@ -65,7 +65,7 @@ void lease_board_remove(struct lease_board *board, lease_board_entry entry);
  * go on after all. */
 void lease_board_hand_over(struct lease_board *board, bool hands_over);
 
-/* The daemon ends and tells holders itself: clears all. */
+/* Every holder has been told, and the mount has ended: clears all. */
 void lease_board_clear(struct lease_board *board);
 
 /*
@@ -82,6 +82,12 @@ int64_t lease_board_sleep_until(struct lease_board *board, int64_t time_ms);
 
 /* Whether the latest word of the daemon is that another program goes on. */
 bool lease_board_is_handed_over(const struct lease_board *board);
+
+/* Whether another guard has opened the board since. */
+bool lease_board_has_successor(const struct lease_board *board);
+
+/* This guard ends: that one looks again, as this one may have been woken in its place. */
+void lease_board_leave(struct lease_board *board);
 
 /* Reads the process of an entry, from 1 on. Returns false if the entry is free;
  * lease_board_entries() is the largest number that was ever in use. */

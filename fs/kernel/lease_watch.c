@@ -85,7 +85,8 @@ void lease_watch_begin(struct lease_watch *watch, int memory, int wake, const ch
 
 void lease_watch_end(struct lease_watch *watch)
 {
-	lease_board_destroy(watch->board);
+	if (watch->board != NULL)
+		lease_board_leave(watch->board);
 	if (watch->timer >= 0)
 		close(watch->timer);
 	if (watch->control >= 0)
@@ -135,6 +136,11 @@ bool lease_watch_is_needed(const struct lease_watch *watch)
 bool lease_watch_is_handed_over(const struct lease_watch *watch)
 {
 	return watch->board != NULL && lease_board_is_handed_over(watch->board);
+}
+
+bool lease_watch_has_successor(const struct lease_watch *watch)
+{
+	return watch->board != NULL && lease_board_has_successor(watch->board);
 }
 
 static void abort_connection(const struct lease_watch *watch)

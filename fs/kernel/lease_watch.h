@@ -44,6 +44,9 @@ bool lease_watch_is_needed(const struct lease_watch *watch);
 /* Whether the latest word of the daemon is that another program goes on with what is held. */
 bool lease_watch_is_handed_over(const struct lease_watch *watch);
 
+/* Whether another guard watches the same board by now. */
+bool lease_watch_has_successor(const struct lease_watch *watch);
+
 /* Acts, and ends the watch. `daemon` is a pidfd; `why` is for the log. */
 void lease_watch_act(struct lease_watch *watch, int daemon, const char *why);
 

@@ -403,9 +403,10 @@ bool notifier_has_ended(const struct notifier *notifier)
 static void wait_for_end(struct notifier *notifier)
 {
 	struct pollfd process = {.fd = notifier->process.socket, .events = POLLIN};
+	int limit_ms = notifier->stops ? 0 : END_LIMIT_MS;
 
 	notifier_stop(notifier);
-	while (!notifier_has_ended(notifier) && poll(&process, 1, END_LIMIT_MS) == 1)
+	while (!notifier_has_ended(notifier) && poll(&process, 1, limit_ms) == 1)
 		notifier_dispatch(notifier);
 	notifier_process_leave(&notifier->process);
 }

@@ -76,8 +76,8 @@ void notifier_dispatch(struct notifier *notifier);
 void notifier_stop(struct notifier *notifier);
 bool notifier_has_ended(const struct notifier *notifier);
 
-/* Waits for the end of the process for two seconds at most, and frees the notifier. NULL is fine.
- */
+/* Waits for the end of the process for two seconds at most, unless notifier_stop() was called
+ * before, and frees the notifier. NULL is fine. */
 void notifier_destroy(struct notifier *notifier);
 
 #endif

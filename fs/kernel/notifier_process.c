@@ -146,22 +146,22 @@ static bool has_successor(const struct guard *guard)
 	return guard->journal >= 0 && state_journal_guards(guard->journal) > guard->number;
 }
 
-/* The daemon lives, and has not handed its leases over: it tells holders itself, or starts another
- * guard. */
-static bool is_left_to_daemon(const struct guard *guard)
+/* Another program goes on in the daemon's process, and its guard cannot be counted. */
+static bool is_left_to_program(const struct guard *guard)
 {
-	return guard->daemon >= 0 &&
-	       (guard->journal < 0 || !lease_watch_is_handed_over(&guard->watch));
+	return guard->daemon >= 0 && guard->journal < 0 &&
+	       lease_watch_is_handed_over(&guard->watch);
 }
 
 /* The daemon's process has ended; or its notifier has, which ends the writer: then the daemon
- * stops, or another program goes on. */
+ * stops, or another program goes on; or somebody has ended the writer, and the daemon starts
+ * another guard. */
 static void lose_daemon(struct guard *guard)
 {
 	if (guard->orphaned)
 		return;
 	guard->orphaned = true;
-	if (is_left_to_daemon(guard))
+	if (is_left_to_program(guard))
 		lease_watch_end(&guard->watch);
 }
 
@@ -172,14 +172,14 @@ static void end_daemon(struct guard *guard)
 	lose_daemon(guard);
 }
 
-/* Whether the daemon, whose writer has ended while leases count, is dying: the kernel closes its
- * descriptors, which ends the writer, before its end can be seen. A daemon that goes on learns of
- * the writer's end meanwhile. */
+/* Whether the daemon, in whose process another program was to go on, is dying: the kernel closes
+ * its descriptors, which ends the writer, before its end can be seen. A program that goes on learns
+ * of the writer's end meanwhile. */
 static bool is_dying(const struct guard *guard)
 {
 	struct pollfd end = {.fd = guard->daemon, .events = POLLIN};
 
-	if (!is_left_to_daemon(guard) || !lease_watch_is_needed(&guard->watch))
+	if (!is_left_to_program(guard) || !lease_watch_is_needed(&guard->watch))
 		return false;
 	shutdown(SOCKET, SHUT_RDWR);
 	return poll(&end, 1, DYING_LIMIT_MS) == 1;
@@ -193,13 +193,29 @@ static void end_writer(struct guard *guard)
 	if (is_dying(guard))
 		end_daemon(guard);
 	lose_daemon(guard);
+	/* Nobody waits in the kernel any more: the connection is to end with the daemon's
+	 * descriptor though the guard may watch on. */
+	dup2(SHARED, CONNECTION);
+}
+
+/* Whether another process, or another program in the daemon's process, may have renewed the leases
+ * since. In the second case this guard may not have noticed: its writer, which would end with the
+ * daemon's socket, may wait in the kernel, or be stopped. */
+static bool is_out_of_date(const struct guard *guard)
+{
+	bool handed_over = lease_watch_is_handed_over(&guard->watch);
+
+	if (lease_watch_has_successor(&guard->watch))
+		return true;
+	return guard->journal < 0 ? handed_over
+				  : (guard->orphaned || handed_over) && has_successor(guard);
 }
 
 static void watch_leases(struct guard *guard)
 {
 	if (!lease_watch_is_over(&guard->watch))
 		return;
-	if (guard->orphaned && has_successor(guard))
+	if (is_out_of_date(guard))
 		lease_watch_end(&guard->watch);
 	else
 		lease_watch_act(&guard->watch, guard->daemon,
@@ -215,7 +231,7 @@ static void look_for_successor(struct guard *guard)
 		if (lease_watch_is_needed(&guard->watch))
 			lease_watch_act(&guard->watch, -1, "the daemon has died");
 	}
-	if (guard->orphaned && (!lease_watch_is_needed(&guard->watch) || has_successor(guard)))
+	if (!lease_watch_is_needed(&guard->watch) || is_out_of_date(guard))
 		lease_watch_end(&guard->watch);
 }
 

@@ -19,7 +19,10 @@
  * guard is killed, a writer that waits and the call that it waits for remain until somebody ends
  * the connection ("umount -f").
  *
- * The guard also watches the daemon's leases (lease_watch.h). When the daemon's process ends, or
+ * The guard also watches the daemon's leases (lease_watch.h), also when the writer has ended,
+ * without the connection then. Somebody may have killed the writer: the guard watches until the
+ * next one that the daemon starts has begun. Or the daemon stops: it ends the writer first, then
+ * tells all holders, ends the mount, and clears the deadlines. When the daemon's process ends, or
  * executes another program, the guard goes on watching until the guard of the next daemon has
  * begun: guards are counted in the journal's file. Without a journal nobody watches from the end of
  * one program to the start of the next. If no daemon can go on, what was held is lost at once.

@@ -2,7 +2,7 @@
 """Stops a daemon when it has read a request of the kernel and done nothing else yet: stop_at_request.py PID.
 
 With "answer" behind that: when it is about to answer the next request for a lock, and all else is done. With "notice": when
-it, or its writer, is about to tell the kernel something unasked.
+it, or its writer, is about to tell the kernel something unasked. With "signal": when it is about to send a signal to a process.
 Prints "attached", "stopped" when it has come to that, and ends when the daemon was killed. The daemon goes on when it is killed itself.
 """
 
@@ -24,6 +24,7 @@ REQUEST = "=IIQ24x"  # struct fuse_in_header: length, operation, number
 ANSWER = "=IiQ"  # struct fuse_out_header: length, error, number;
 NOTICE = 0  # or this one
 LOCKS = 32, 33  # FUSE_SETLK, FUSE_SETLKW
+PIDFD_SEND_SIGNAL = 424
 WRITE = {"x86_64": 1, "aarch64": 64}[os.uname().machine]
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -75,6 +76,8 @@ def main(pid, where):
         if kind == ENTRY:
             call, used, address = values[:3]
             if used in connection and call == WRITE and peek(pid, address, ANSWER)[2] in wanted:
+                break
+            if where == "signal" and call == PIDFD_SEND_SIGNAL and address != 0:  # the signal's number
                 break
         elif kind == EXIT and used in connection and call != WRITE and values[0] >= struct.calcsize(REQUEST):
             if where == "request":

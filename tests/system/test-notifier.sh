@@ -151,7 +151,7 @@ wait_until "$deadline" gone A
 finish A
 forget_host A
 not_mounted "$dir/A"
-no_helpers A || fail "left: $(helpers A writer) $(helpers A guard)"
+wait_until "$deadline" no_helpers A
 
 # But not for ever.
 begin A
@@ -248,7 +248,7 @@ for name in writer guard; do
     writer_differs A "" || fail "no writer"
 done
 stop_dlockfs A
-no_helpers A || fail "left: $(helpers A writer) $(helpers A guard)"
+wait_until "$deadline" no_helpers A
 
 # While their program is loaded it may ask for files of the mount: the daemon, which has started it, answers.
 printf '#!/bin/sh\nexec env LD_LIBRARY_PATH="%s" "%s" "$@"\n' "$dir/L" "$dlockfs" >"$dir/wrapped"

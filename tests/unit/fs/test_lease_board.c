@@ -105,6 +105,27 @@ static void test_wake(void **state)
 	assert_true(is_woken(fixture->guard));
 }
 
+/* Another guard begins, and is woken again if the former one was woken in its place. */
+static void test_successor(void **state)
+{
+	struct fixture *fixture = *state;
+	struct lease_board *former = fixture->guard;
+
+	assert_false(lease_board_has_successor(former));
+	fixture->guard = lease_board_open(dup(lease_board_memory(fixture->daemon)),
+					  dup(lease_board_wake(fixture->daemon)));
+	assert_non_null(fixture->guard);
+	assert_true(lease_board_has_successor(former));
+	assert_false(lease_board_has_successor(fixture->guard));
+	lease_board_sleep_until(fixture->guard, INT64_MAX);
+	lease_board_set_deadline(fixture->daemon, 0, 1000);
+	assert_int_equal(lease_board_sleep_until(former, 1000), 1000);
+	assert_false(is_woken(fixture->guard));
+	lease_board_leave(former);
+	assert_true(is_woken(fixture->guard));
+	assert_int_equal(lease_board_sleep_until(fixture->guard, 1000), 1000);
+}
+
 static size_t count(const struct lease_board *guard)
 {
 	size_t found = 0;
@@ -209,6 +230,7 @@ int main(void)
 		cmocka_unit_test(test_no_board),
 		cmocka_unit_test_setup_teardown(test_deadlines, begin, end),
 		cmocka_unit_test_setup_teardown(test_wake, begin, end),
+		cmocka_unit_test_setup_teardown(test_successor, begin, end),
 		cmocka_unit_test_setup_teardown(test_processes, begin, end),
 		cmocka_unit_test_setup_teardown(test_full, begin, end),
 		cmocka_unit_test_setup_teardown(test_stopped_anywhere, begin, end),
