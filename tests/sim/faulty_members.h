@@ -7,7 +7,10 @@
  *   --------------------------------------------  -------------------------------------------------
  *   The leader ends a lease T after the latest    Lease.refresh, lessor.revokeExpiredLeases
  *   renewal, or somewhat later,
- *   and nobody else does.                         lessor.runLoop, isPrimary
+ *   and nobody else begins to.                    lessor.runLoop, isPrimary
+ *   Who leads no more by then goes on with that:  EtcdServer.revokeExpiredLeases;
+ *   the lease may end any time later, though      node.Propose, which waits for a leader
+ *   it was renewed at another leader.
  *   A lease that is granted begins when that is   lessor.Grant, by applierV3backend.LeaseGrant
  *   carried out.
  *   A keep-alive is renewed at the member itself  EtcdServer.LeaseRenew; lessor.Renew
@@ -43,6 +46,9 @@ struct members {
 	bool cut_off;	     /* the member is, */
 	bool has_leader;     /* and with it who leads or did, */
 	int64_t election_ms; /* whom the others replace then; INT64_MAX: that is over, or not so */
+	int64_t end_ms;	     /* when who led before ends the lease, which it has found to be over;
+			      * INT64_MAX: it has not */
+	bool is_doubted;     /* the client's clock may have stood still since the latest renewal */
 };
 
 /* The lease is granted. */
@@ -66,5 +72,12 @@ void members_elect(struct members *members);
 /* When the lease can end at the earliest, and when it does if nothing more arrives. */
 int64_t members_soonest_ms(struct members *members);
 int64_t members_expiry_ms(struct members *members);
+
+/* It is over. Returns whether it does not end now, as another member begins to lead just then. */
+bool members_put_off(struct members *members);
+
+/* The client's clock may have stood still. Until it has renewed the lease that ends at once when it
+ * is over: stores/etcd/lease.h does not cover both. */
+void members_doubt(struct members *members);
 
 #endif
