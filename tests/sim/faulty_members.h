@@ -2,8 +2,7 @@
  *
  * What etcd's members know of one lease, and when it ends. faulty_servers.c's own.
  *
- *   rule                                          where it is from (etcd 3.4; 3.5 but for what is
- * named)
+ *   rule                                          where it is from (etcd 3.4; 3.5 is the same)
  *   --------------------------------------------  -------------------------------------------------
  *   The leader ends a lease T after the latest    Lease.refresh, lessor.revokeExpiredLeases
  *   renewal, or somewhat later,
@@ -21,15 +20,17 @@
  *   renews at its own lessor, which changes       raftReadyHandler.updateLeadership); from 3.4.25
  *   nothing, and answers with the full TTL.       and 3.5.8 on EtcdServer.ensureLeadership
  *                                                 narrows that
- *   The term of the answer is that of what the    LeaseServer.leaseKeepAlive; EtcdServer.setTerm,
- * by member had applied before the renewal.        EtcdServer.apply A new leader gives all leases
- * their full TTL. lessor.Promote Reads and writes are answered by the quorum,
- * EtcdServer.linearizableReadLoop, processInternal- in the term that it has then. RaftRequestOnce;
- * header.fill Who connects renews nothing by that.          (there is no session but the lease)
+ *   The term of the answer is that of what the    LeaseServer.leaseKeepAlive;
+ *   member had applied before the renewal.        EtcdServer.setTerm, by EtcdServer.apply
+ *   A new leader gives all leases their full TTL. lessor.Promote
+ *   Reads and writes are answered by the quorum,  EtcdServer.linearizableReadLoop, header.fill,
+ *   in the term that it has then.                 EtcdServer.processInternalRaftRequestOnce
+ *   Who connects renews nothing by that.          (there is no session but the lease)
  *
  * A member that is cut off may have the leader at its side: then the others elect one after a
  * while. After an election a member may not know of it for up to a quarter of T, or until it takes
- * part in something that the quorum carries out. Single-threaded.
+ * part in something that the quorum carries out. Left out: a member that is sent a snapshot, whose
+ * term in headers is an old one until it applies an entry. Single-threaded.
  */
 #ifndef DLOCKFS_FAULTY_MEMBERS_H
 #define DLOCKFS_FAULTY_MEMBERS_H

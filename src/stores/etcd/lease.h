@@ -14,7 +14,7 @@
  *    that is the primary one, else asks the leader that it knows by HTTP.
  *  - Who has been leader and does not know yet that another one is renews, too, and answers with
  *    the full TTL, as one that was stopped for a minute does first of all. (From 3.4.25 and 3.5.8
- * on EtcdServer.ensureLeadership narrows that.)
+ *    on EtcdServer.ensureLeadership narrows that.)
  *  - A keep-alive of a lease that the leader has found to be over is not answered before the lease
  *    has ended, or the leader is none any more (lessor.Renew).
  *  - The end of a lease that the leader has found to be over is a request of its own, which is not
@@ -64,14 +64,15 @@
  *
  * All this rests on a clock that goes on: from a doubt (lease_doubt()) on nothing is to be granted
  * before the lease rests on a sign that was sent after it. stores/zookeeper/lease.h has more on
- * that.
+ * that. That a lease may have been over while the clock stood still does not show.
  *
  * Not covered: a leader of etcd before 3.4.25 or 3.5.8 that was stopped until T after the latest
  * renewal that it knows of, and goes on, may let the present leader end leases that that one has
- * renewed (etcd's issue 15247). A member that was sent a snapshot of the others' state, as its own
- * log ended too far behind: the term in its headers is an old one until it applies an entry
- * (EtcdServer.applySnapshot). A leader whose clock counts time that has not passed, more than the
- * T/40. And who revokes the lease by hand.
+ * renewed (etcd's issue 15247). The same, of any version, that is cut off at that time, and does
+ * not know yet that another one leads. A member that was sent a snapshot of the others' state, as
+ * its own log ended too far behind: the term in its headers is an old one until it applies an entry
+ * (EtcdServer.applySnapshot), so a sign from before may seem to be proven. A leader whose clock
+ * counts time that has not passed, more than the T/40. And who revokes the lease by hand.
  *
  * Pure: times are milliseconds of a clock that nobody sets and that counts while the host sleeps.
  */
