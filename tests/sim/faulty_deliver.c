@@ -154,8 +154,11 @@ void faulty_deliver(struct faulty *faulty, struct item *item)
 		files_deliver(&faulty->questions, item);
 		break;
 	case ITEM_KEEP:
-		faulty->lease.rules->kept(&faulty->lease, item->sent_ms,
-					  faulty_client_clock(faulty), item->term);
+		if (faulty->lease.rules->kept(&faulty->lease, item->sent_ms,
+					      faulty_client_clock(faulty), item->term))
+			break;
+		faulty->store.ops->renew(&faulty->store);
+		events->on_session(context, STORE_LOST, faulty->settings.timeout_ms);
 		break;
 	case ITEM_CLOSE:
 		abort();

@@ -133,10 +133,10 @@ static void by_etcd_keep(struct faulty_lease *lease, int64_t now_ms)
 	lease->of.etcd.keeping = true;
 }
 
-static void by_etcd_kept(struct faulty_lease *lease, int64_t sent_ms, int64_t now_ms, uint64_t term)
+static bool by_etcd_kept(struct faulty_lease *lease, int64_t sent_ms, int64_t now_ms, uint64_t term)
 {
 	lease->of.etcd.keeping = false;
-	etcd_lease_note_sign(&lease->of.etcd.lease, sent_ms, now_ms, term);
+	return etcd_lease_note_sign(&lease->of.etcd.lease, sent_ms, now_ms, term);
 }
 
 static void by_etcd_doubt(struct faulty_lease *lease, int64_t now_ms)
@@ -147,13 +147,7 @@ static void by_etcd_doubt(struct faulty_lease *lease, int64_t now_ms)
 static void by_etcd_resume(struct faulty_lease *lease, int64_t timeout_ms, int64_t saved_ms,
 			   int64_t now_ms, bool doubtful)
 {
-	struct etcd_lease *own = &lease->of.etcd.lease;
-
-	etcd_lease_begin(own, timeout_ms);
-	if (saved_ms != INT64_MIN)
-		etcd_lease_note_grant(own, saved_ms);
-	if (doubtful)
-		etcd_lease_doubt(own, now_ms);
+	etcd_lease_resume(&lease->of.etcd.lease, timeout_ms, saved_ms, now_ms, doubtful);
 }
 
 static struct store_lease by_etcd_describe(const struct faulty_lease *lease, int64_t now_ms)

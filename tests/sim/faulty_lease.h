@@ -37,12 +37,13 @@ struct faulty_lease_rules {
 		     int64_t sent_ms, int64_t now_ms, uint64_t term);
 
 	/* When the next keep-alive is due, or the answer to the last one is late; whether it
-	 * is not answered yet; that one is sent; it is answered now; there is no connection any
-	 * more, so it will not be. NULL: there are no keep-alives. */
+	 * is not answered yet; that one is sent; it is answered now, which returns whether the
+	 * session goes on; there is no connection any more, so it will not be. NULL: there are no
+	 * keep-alives. */
 	int64_t (*next_keep_ms)(const struct faulty_lease *lease);
 	bool (*is_keeping)(const struct faulty_lease *lease);
 	void (*keep)(struct faulty_lease *lease, int64_t now_ms);
-	void (*kept)(struct faulty_lease *lease, int64_t sent_ms, int64_t now_ms, uint64_t term);
+	bool (*kept)(struct faulty_lease *lease, int64_t sent_ms, int64_t now_ms, uint64_t term);
 	void (*disconnect)(struct faulty_lease *lease);
 
 	/* As in stores/store.h. */

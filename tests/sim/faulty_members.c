@@ -4,7 +4,7 @@
  */
 #include "faulty_members.h"
 
-enum { IGNORANCES_IN_TIMEOUT = 4 };
+enum { IGNORANCES_IN_TIMEOUT = 4, PUT_OFF_PERCENT = 30, PUT_OFF_TIMEOUTS = 2 };
 
 static int64_t now(const struct members *members)
 {
@@ -50,6 +50,7 @@ void members_begin(struct members *members, const struct faulty_settings *settin
 		.known = 2,
 		.learns_ms = INT64_MAX,
 		.election_ms = INT64_MAX,
+		.end_ms = INT64_MAX,
 	};
 }
 
@@ -67,6 +68,7 @@ uint64_t members_keep(struct members *members)
 		return 0;
 	if (members->known == members->term)
 		members->renewed_ms = now(members);
+	members->is_doubted = false;
 	return members->known;
 }
 
@@ -106,11 +108,35 @@ void members_elect(struct members *members)
 
 int64_t members_soonest_ms(struct members *members)
 {
+	int64_t soonest_ms;
+
 	settle(members);
-	return members->renewed_ms + members->settings->timeout_ms;
+	soonest_ms = members->renewed_ms + members->settings->timeout_ms;
+	return members->end_ms < soonest_ms ? members->end_ms : soonest_ms;
 }
 
 int64_t members_expiry_ms(struct members *members)
 {
-	return members_soonest_ms(members) + members->settings->tick_phase_ms;
+	int64_t expiry_ms = members_soonest_ms(members) + members->settings->tick_phase_ms;
+
+	return members->end_ms < expiry_ms ? members->end_ms : expiry_ms;
+}
+
+bool members_put_off(struct members *members)
+{
+	struct prng *prng = members->settings->prng;
+
+	if (members->end_ms != INT64_MAX || members->is_doubted ||
+	    !prng_chance(prng, PUT_OFF_PERCENT))
+		return false;
+	members->end_ms = now(members) + 1 +
+			  prng_below(prng, PUT_OFF_TIMEOUTS * members->settings->timeout_ms);
+	members_elect(members);
+	return true;
+}
+
+void members_doubt(struct members *members)
+{
+	members->is_doubted = true;
+	members->end_ms = INT64_MAX;
 }

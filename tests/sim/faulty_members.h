@@ -2,12 +2,14 @@
  *
  * What etcd's members know of one lease, and when it ends. faulty_servers.c's own.
  *
- *   rule                                          where it is from (etcd 3.4; 3.5 but for what is
- * named)
+ *   rule                                          where it is from (etcd 3.4; 3.5 is the same)
  *   --------------------------------------------  -------------------------------------------------
  *   The leader ends a lease T after the latest    Lease.refresh, lessor.revokeExpiredLeases
  *   renewal, or somewhat later,
- *   and nobody else does.                         lessor.runLoop, isPrimary
+ *   and nobody else begins to.                    lessor.runLoop, isPrimary
+ *   Who leads no more by then goes on with that:  EtcdServer.revokeExpiredLeases;
+ *   the lease may end any time later, though      node.Propose, which waits for a leader
+ *   it was renewed at another leader.
  *   A lease that is granted begins when that is   lessor.Grant, by applierV3backend.LeaseGrant
  *   carried out.
  *   A keep-alive is renewed at the member itself  EtcdServer.LeaseRenew; lessor.Renew
@@ -18,15 +20,17 @@
  *   renews at its own lessor, which changes       raftReadyHandler.updateLeadership); from 3.4.25
  *   nothing, and answers with the full TTL.       and 3.5.8 on EtcdServer.ensureLeadership
  *                                                 narrows that
- *   The term of the answer is that of what the    LeaseServer.leaseKeepAlive; EtcdServer.setTerm,
- * by member had applied before the renewal.        EtcdServer.apply A new leader gives all leases
- * their full TTL. lessor.Promote Reads and writes are answered by the quorum,
- * EtcdServer.linearizableReadLoop, processInternal- in the term that it has then. RaftRequestOnce;
- * header.fill Who connects renews nothing by that.          (there is no session but the lease)
+ *   The term of the answer is that of what the    LeaseServer.leaseKeepAlive;
+ *   member had applied before the renewal.        EtcdServer.setTerm, by EtcdServer.apply
+ *   A new leader gives all leases their full TTL. lessor.Promote
+ *   Reads and writes are answered by the quorum,  EtcdServer.linearizableReadLoop, header.fill,
+ *   in the term that it has then.                 EtcdServer.processInternalRaftRequestOnce
+ *   Who connects renews nothing by that.          (there is no session but the lease)
  *
  * A member that is cut off may have the leader at its side: then the others elect one after a
  * while. After an election a member may not know of it for up to a quarter of T, or until it takes
- * part in something that the quorum carries out. Single-threaded.
+ * part in something that the quorum carries out. Left out: a member that is sent a snapshot, whose
+ * term in headers is an old one until it applies an entry. Single-threaded.
  */
 #ifndef DLOCKFS_FAULTY_MEMBERS_H
 #define DLOCKFS_FAULTY_MEMBERS_H
@@ -43,6 +47,9 @@ struct members {
 	bool cut_off;	     /* the member is, */
 	bool has_leader;     /* and with it who leads or did, */
 	int64_t election_ms; /* whom the others replace then; INT64_MAX: that is over, or not so */
+	int64_t end_ms;	     /* when who led before ends the lease, which it has found to be over;
+			      * INT64_MAX: it has not */
+	bool is_doubted;     /* the client's clock may have stood still since the latest renewal */
 };
 
 /* The lease is granted. */
@@ -66,5 +73,12 @@ void members_elect(struct members *members);
 /* When the lease can end at the earliest, and when it does if nothing more arrives. */
 int64_t members_soonest_ms(struct members *members);
 int64_t members_expiry_ms(struct members *members);
+
+/* It is over. Returns whether it does not end now, as another member begins to lead just then. */
+bool members_put_off(struct members *members);
+
+/* The client's clock may have stood still. Until it has renewed the lease that ends at once when it
+ * is over: stores/etcd/lease.h does not cover both. */
+void members_doubt(struct members *members);
 
 #endif

@@ -118,6 +118,16 @@ static int64_t etcd_expiry_ms(struct servers *servers)
 	return members_expiry_ms(&servers->of.etcd);
 }
 
+static bool etcd_put_off(struct servers *servers)
+{
+	return members_put_off(&servers->of.etcd);
+}
+
+static void etcd_doubt(struct servers *servers)
+{
+	members_doubt(&servers->of.etcd);
+}
+
 const struct servers_rules servers_etcd = {
 	.begin = etcd_begin,
 	.connect = etcd_connect,
@@ -129,4 +139,6 @@ const struct servers_rules servers_etcd = {
 	.elect = etcd_elect,
 	.soonest_ms = etcd_soonest_ms,
 	.expiry_ms = etcd_expiry_ms,
+	.put_off = etcd_put_off,
+	.doubt = etcd_doubt,
 };

@@ -45,6 +45,13 @@ struct servers_rules {
 	 * nothing more arrives. */
 	int64_t (*soonest_ms)(struct servers *servers);
 	int64_t (*expiry_ms)(struct servers *servers);
+
+	/* It is to end now. Returns whether it does so later, which is drawn. NULL: it ends. */
+	bool (*put_off)(struct servers *servers);
+
+	/* The client's clock may have stood still. NULL: nothing rests on how long it was silent
+	 * by that. */
+	void (*doubt)(struct servers *servers);
 };
 
 struct servers {

@@ -622,11 +622,13 @@ void session_step(struct session *session)
 {
 	int64_t arrival_ms = arrival_due(session), end_ms = expiry_ms(session);
 	int64_t keep_ms = session->keep != NULL ? session->keep->at_ms : INT64_MAX;
+	const struct servers_rules *rules = session->servers.rules;
 
 	if (keep_ms <= now(session) && keep_ms <= arrival_ms && keep_ms <= end_ms)
 		arrive_keep(session);
 	else if (arrival_ms != INT64_MAX && arrival_ms <= end_ms)
 		session_arrive(session, first_sent(session));
-	else if (end_ms <= now(session))
+	else if (end_ms <= now(session) &&
+		 (session->over || rules->put_off == NULL || !rules->put_off(&session->servers)))
 		session_expire(session);
 }

@@ -337,8 +337,11 @@ static void on_defer_beat(struct store *store)
 static void on_doubt(struct store *store, int64_t now_ms)
 {
 	struct faulty *faulty = faulty_of(store);
+	struct servers *servers = &faulty->session->servers;
 
 	faulty->lease.rules->doubt(&faulty->lease, now_ms);
+	if (servers->rules->doubt != NULL)
+		servers->rules->doubt(servers);
 }
 
 static void on_resume(struct store *store, int64_t timeout_ms, int64_t saved_ms, bool doubtful)

@@ -27,6 +27,7 @@ void etcd_lease_begin(struct etcd_lease *lease, int64_t timeout_ms)
 	*lease = (struct etcd_lease){
 		.timeout_ms = timeout_ms,
 		.heard_ms = INT64_MIN,
+		.kept_ms = INT64_MIN,
 		.beat_ms = INT64_MIN,
 		.doubt_ms = INT64_MIN,
 	};
@@ -34,15 +35,37 @@ void etcd_lease_begin(struct etcd_lease *lease, int64_t timeout_ms)
 
 void etcd_lease_note_grant(struct etcd_lease *lease, int64_t sent_ms)
 {
-	lease->heard_ms = sent_ms;
+	lease->heard_ms = lease->kept_ms = sent_ms;
 }
 
-void etcd_lease_note_sign(struct etcd_lease *lease, int64_t sent_ms, int64_t now_ms, uint64_t term)
+/* The end of a lease that was renewed by what was sent then. */
+static int64_t end_after(const struct etcd_lease *lease, int64_t sent_ms)
 {
+	return sent_ms + lease->timeout_ms - part(lease, MARGINS_IN_TIMEOUT);
+}
+
+void etcd_lease_resume(struct etcd_lease *lease, int64_t timeout_ms, int64_t heard_ms,
+		       int64_t now_ms, bool doubtful)
+{
+	int64_t kept_ms = lease->kept_ms;
+
+	etcd_lease_begin(lease, timeout_ms);
+	lease->heard_ms = heard_ms;
+	lease->kept_ms = heard_ms > kept_ms ? heard_ms : kept_ms;
+	if (doubtful)
+		lease->doubt_ms = now_ms;
+}
+
+bool etcd_lease_note_sign(struct etcd_lease *lease, int64_t sent_ms, int64_t now_ms, uint64_t term)
+{
+	if (lease->kept_ms != INT64_MIN && now_ms >= end_after(lease, lease->kept_ms))
+		return false;
+	lease->kept_ms = sent_ms;
 	if (lease->signs_count == ETCD_SIGNS_MAX)
 		drop_first(lease, 1);
 	lease->signs[lease->signs_count++] =
 		(struct etcd_sign){.sent_ms = sent_ms, .answered_ms = now_ms, .term = term};
+	return true;
 }
 
 bool etcd_lease_note_proof(struct etcd_lease *lease, int64_t sent_ms, uint64_t term)
@@ -80,7 +103,7 @@ int64_t etcd_lease_end(const struct etcd_lease *lease)
 {
 	if (lease->heard_ms == INT64_MIN)
 		return INT64_MIN;
-	return lease->heard_ms + lease->timeout_ms - part(lease, MARGINS_IN_TIMEOUT);
+	return end_after(lease, lease->heard_ms);
 }
 
 bool etcd_lease_grants(const struct etcd_lease *lease, int64_t now_ms)

@@ -86,8 +86,7 @@ void etcd_session_lose(struct store_etcd *store)
 	if (store->resumed || store->is_starved) /* else nothing was ever done in it */
 		log_error("etcd lease %016" PRIx64 " is %s", (uint64_t)store->lease_id,
 			  store->is_starved ? "given up, out of memory" : "over");
-	store->former_lease =
-		store->lease_id; /* it may live, if it was given up for want of memory */
+	store->former_lease = store->lease_id; /* it may live */
 	drop_session(store);
 	tell(store, STORE_LOST);
 }
@@ -356,9 +355,10 @@ static void on_kept(void *context, const void *bytes, size_t count)
 		store->keeping = false;
 		if (store->lease.timeout_ms == 0 && answer->ttl <= INT32_MAX)
 			etcd_lease_begin(&store->lease, answer->ttl * 1000);
-		etcd_lease_note_sign(&store->lease, store->kept_ms, clock_now_ms(),
-				     answer->header->raft_term);
-		if (store->step == SESSION_ASKED && !store->asking)
+		if (!etcd_lease_note_sign(&store->lease, store->kept_ms, clock_now_ms(),
+					  answer->header->raft_term))
+			is_over = true;
+		else if (store->step == SESSION_ASKED && !store->asking)
 			raise_epoch(store);
 	}
 	if (answer)

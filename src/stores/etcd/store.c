@@ -29,6 +29,7 @@ struct saved_session {
 	int64_t lease;
 	uint64_t epoch;
 	bool is_keyless;
+	int64_t kept_ms; /* as in lease.h */
 };
 
 static int store_etcd_descriptor(struct store *base)
@@ -108,13 +109,8 @@ static void doubt(struct store *base, int64_t now_ms)
 
 static void resume(struct store *base, int64_t timeout_ms, int64_t saved_ms, bool doubtful)
 {
-	struct store_etcd *store = store_etcd_from(base);
-
-	etcd_lease_begin(&store->lease, timeout_ms);
-	if (saved_ms != INT64_MIN)
-		etcd_lease_note_grant(&store->lease, saved_ms);
-	if (doubtful)
-		etcd_lease_doubt(&store->lease, clock_now_ms());
+	etcd_lease_resume(&store_etcd_from(base)->lease, timeout_ms, saved_ms, clock_now_ms(),
+			  doubtful);
 }
 
 static void nudge(struct store *base)
@@ -172,6 +168,8 @@ static void save_session(const struct store *base, FILE *out)
 	state_number(out, "session", store->lease_id);
 	state_number(out, "epoch", (int64_t)store->epoch);
 	state_flag(out, "keyless", store->is_keyless);
+	if (store->lease.kept_ms != INT64_MIN)
+		state_number(out, "kept_ms", store->lease.kept_ms);
 }
 
 static void *restore_session(struct state_reader *in)
@@ -188,6 +186,9 @@ static void *restore_session(struct state_reader *in)
 	saved->lease = state_get_number(in, "session", 1, INT64_MAX);
 	saved->epoch = (uint64_t)state_get_number(in, "epoch", 0, INT64_MAX);
 	saved->is_keyless = state_has(in, "keyless");
+	saved->kept_ms = INT64_MIN;
+	if (state_has(in, "kept_ms"))
+		saved->kept_ms = state_get_number(in, "kept_ms", INT64_MIN, INT64_MAX / 2);
 	return saved;
 }
 
@@ -325,6 +326,7 @@ static int store_etcd_open(const struct store_options *options, const struct sto
 		store->lease_id = saved->lease;
 		store->epoch = saved->epoch;
 		store->is_keyless = saved->is_keyless;
+		store->lease.kept_ms = saved->kept_ms;
 		store->resumed = true;
 		if (!etcd_key_of_session(&store->session_key, store->root, saved->lease))
 			goto fail;

@@ -85,6 +85,37 @@ static void test_more_keep_alives_than_are_kept(void **state)
 	assert_int_equal(etcd_lease_end(&lease), (3 * ETCD_SIGNS_MAX - 1) * 10 + T - MARGIN);
 }
 
+static void test_a_lease_that_may_have_been_over_is_given_up(void **state)
+{
+	etcd_lease_note_grant(&lease, 0);
+	assert_true(etcd_lease_note_sign(&lease, 1000, 1010, 7));
+	assert_true(etcd_lease_note_sign(&lease, 2000, 1000 + T - MARGIN - 1, 8));
+	/* From when it was sent on, not from its answer. */
+	assert_false(etcd_lease_note_sign(&lease, 4000, 2000 + T - MARGIN, 8));
+	etcd_lease_begin(&lease, T);
+	etcd_lease_note_grant(&lease, 0);
+	assert_false(etcd_lease_note_sign(&lease, T, T, 7));
+}
+
+static void test_another_process_goes_on(void **state)
+{
+	lease.kept_ms = 3000;
+	etcd_lease_resume(&lease, T, 500, 3500, true);
+	assert_int_equal(etcd_lease_end(&lease), 500 + T - MARGIN);
+	assert_true(etcd_lease_is_doubtful(&lease));
+	assert_true(etcd_lease_note_sign(&lease, 3600, 3000 + T - MARGIN - 1, 7));
+	etcd_lease_begin(&lease, T);
+	lease.kept_ms = 100;
+	etcd_lease_resume(&lease, T, 500, 3500, false);
+	assert_false(etcd_lease_is_doubtful(&lease));
+	assert_false(etcd_lease_note_sign(&lease, 3600, 500 + T - MARGIN, 7));
+	/* Nothing is known of it. */
+	etcd_lease_begin(&lease, T);
+	etcd_lease_resume(&lease, T, INT64_MIN, 3500, false);
+	assert_true(etcd_lease_note_sign(&lease, 9000, 9010, 7));
+	assert_int_equal(etcd_lease_end(&lease), INT64_MIN);
+}
+
 static void test_heartbeats(void **state)
 {
 	etcd_lease_note_beat(&lease, 1000);
@@ -219,6 +250,8 @@ int main(void)
 		cmocka_unit_test_setup(test_a_later_answer_proves_a_keep_alive, begin),
 		cmocka_unit_test_setup(test_an_answer_of_another_term_proves_nothing, begin),
 		cmocka_unit_test_setup(test_more_keep_alives_than_are_kept, begin),
+		cmocka_unit_test_setup(test_a_lease_that_may_have_been_over_is_given_up, begin),
+		cmocka_unit_test_setup(test_another_process_goes_on, begin),
 		cmocka_unit_test_setup(test_heartbeats, begin),
 		cmocka_unit_test_setup(test_a_doubt_ends_with_a_later_keep_alive, begin),
 		cmocka_unit_test_setup(test_no_lease_is_believed_in_for_too_long, begin),
