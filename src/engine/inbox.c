@@ -485,7 +485,7 @@ static void on_renewed(void *context, int64_t valid_until_ms)
 	session_renewed(context);
 }
 
-static void on_touched(void *context, int error)
+static void on_touched(void *context)
 {
 	engine_finish(context);
 }

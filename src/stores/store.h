@@ -169,8 +169,8 @@ struct store_events {
 	 * known. */
 	void (*on_proved)(void *context, void *tag, int error, const char *missing, int64_t stamp);
 
-	/* touch() is done: 0, or -ECONNRESET. */
-	void (*on_touched)(void *context, int error);
+	/* touch() is done, with success or without. */
+	void (*on_touched)(void *context);
 };
 
 /* Questions of views, and steering from outside: about claims of any session. The functions return

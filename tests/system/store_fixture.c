@@ -146,11 +146,10 @@ static void on_proved(void *context, void *tag, int error, const char *missing, 
 	call->stamp = stamp;
 }
 
-static void on_touched(void *context, int error)
+static void on_touched(void *context)
 {
 	struct host *host = context;
 
-	assert_int_equal(error, 0);
 	host->touches++;
 }
 

@@ -3,8 +3,6 @@
  * The lease, by lease.c; and touch(): a sync, which the leader answers by way of the server, and
  * writes nothing for. The path does not matter.
  */
-#include <errno.h>
-
 #include "base/clock.h"
 #include "stores/zookeeper/operation.h"
 
@@ -28,10 +26,9 @@ static void send_touch(struct operation *operation)
 static void conclude_touch(struct operation *operation)
 {
 	struct store_zookeeper *store = operation->store;
-	int error = operation_error(operation, operation->code, "cannot sync");
 
-	operation_note_end(operation, error);
-	store->events->on_touched(store->context, error == 0 ? 0 : -ECONNRESET);
+	operation_note_end(operation, operation_error(operation, operation->code, "cannot sync"));
+	store->events->on_touched(store->context);
 	operation_release(operation);
 }
 
