@@ -11,7 +11,7 @@
 
 start_zookeeper
 start_proxy link
-store=zookeeper://$(<"$dir/link/address")/dlockfs
+store=$(proxied link)
 # The program of host A is one that can be replaced.
 cp "$dlockfs" "$dir/dlockfs"
 dlockfs=$dir/dlockfs
@@ -134,7 +134,7 @@ fi
 
 # A session that ends while the program changes: holders are told, waiting calls queue again.
 start_proxy short
-store=zookeeper://$(<"$dir/short/address")/dlockfs
+store=$(proxied short)
 printf '%s\n' '[locks "told-too"]' 'on_lost = SIGTERM' >"$dir/C.ini"
 start_dlockfs C --session-timeout 10s --config "$dir/C.ini"
 keep lost "$dir/C/lost" flock
