@@ -50,22 +50,6 @@ static void test_prove_claims(void **state)
 
 enum { LEASE_MS = TIMEOUT_MS * 39 / 40, WINDOW_MS = TIMEOUT_MS * 3 / 10, BEAT_MS = TIMEOUT_MS / 8 };
 
-static struct store_lease lease_of(struct host *host)
-{
-	struct store_lease lease;
-
-	host->store->ops->lease(host->store, clock_now_ms(), &lease);
-	return lease;
-}
-
-static void beat(struct host *host)
-{
-	int beats = host->beats;
-
-	host->store->ops->prove(host->store, NULL, NULL, 0);
-	WAIT_FOR(host->beats > beats);
-}
-
 /* The first heartbeat proves the session's beginning, which is no earlier than the store's. */
 static void test_lease_begins(void **state)
 {

@@ -365,7 +365,7 @@ int etcd_error(struct store_etcd *store, int status, const char *text, const cha
 static void note_proof(struct store_etcd *store, int64_t sent_ms, uint64_t term)
 {
 	if (etcd_lease_note_proof(&store->lease, sent_ms, term))
-		store->events->on_renewed(store->context, etcd_lease_end(&store->lease));
+		store->events->on_renewed(store->context);
 }
 
 int etcd_answer_read(struct store_etcd *store, int64_t sent_ms, const void *bytes, size_t count,

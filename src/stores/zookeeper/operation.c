@@ -198,7 +198,7 @@ static void renew_lease(struct operation *operation, int64_t now_us, int error)
 
 	if (lease_note_operation(&store->lease, operation->kind, error, operation->sent_us / 1000,
 				 now_us / 1000))
-		store->events->on_renewed(store->context, lease_end(&store->lease));
+		store->events->on_renewed(store->context);
 }
 
 void operation_note_end(struct operation *operation, int error)
