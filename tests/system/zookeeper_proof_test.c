@@ -112,7 +112,7 @@ static void test_lease_is_renewed(void **state)
 
 static void test_lease_in_doubt(void **state)
 {
-	struct host *a = open_host(0, server), *b = begin_host(1, server);
+	struct host *a = open_host(0, server), *b;
 	struct store_lease lease;
 	int64_t end_ms;
 
@@ -125,6 +125,7 @@ static void test_lease_in_doubt(void **state)
 	assert_int_equal(lease.end_ms, end_ms);
 
 	/* Another process goes on with that. */
+	b = begin_host(1, server);
 	b->store->ops->resume(b->store, TIMEOUT_MS, lease.saved_ms, lease.doubtful);
 	assert_int_equal(lease_of(b).end_ms, end_ms);
 	assert_true(lease_of(b).doubtful);
