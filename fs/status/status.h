@@ -124,9 +124,6 @@ void status_node_reply(fuse_req_t req, struct status_node *node);
 
 void status_node_forget(struct status *status, struct status_node *node, uint64_t lookups);
 
-/* Something that status_node_save() writes has changed. */
-void status_node_mark(const struct status *status, struct status_node *node);
-
 /* Writes the node, for another process. */
 void status_node_save(const struct status_node *node, FILE *out);
 

@@ -258,9 +258,6 @@ int etcd_error(struct store_etcd *store, int status, const char *text, const cha
  * its leader hands over to another member, and says so without a status of its own. */
 bool etcd_is_undecided(int status, const char *text);
 
-/* Whether the operation is asked from outside of the engine. */
-bool etcd_operation_is_outside(const struct operation *operation);
-
 /* Claims that a watch has reported as gone, while lists of the lock are under way. */
 void etcd_lane_note_gone(struct store_etcd *store, const char *path, const char *name);
 
