@@ -26,6 +26,7 @@
 
 #include "claim/file_path.h"
 #include "stores/etcd/operation.h"
+#include "stores/etcd/transaction.h"
 
 /* How many keys are read at a time. */
 enum { PAGE_KEYS = 1000 };
