@@ -176,6 +176,9 @@ enum status_wait_kind { STATUS_WAIT_OPEN, STATUS_WAIT_OPENDIR, STATUS_WAIT_LOOKU
 void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, const char *lock,
 		 const struct fuse_file_info *info);
 
+/* Goes on with those that are due by filesystem->now_ms; and when the next one is, INT64_MAX:
+ * never.
+ */
 void status_advance(struct filesystem *filesystem);
 int64_t status_deadline(const struct filesystem *filesystem);
 
