@@ -6,21 +6,10 @@
 #include "base/clock.h"
 #include "stores/zookeeper/operation.h"
 
-/* On ZooKeeper's thread. */
-static void on_synced(int code, const char *path, const void *data)
-{
-	struct operation *operation = (struct operation *)data;
-
-	operation->code = code;
-	operation_answered(operation);
-}
-
 static void send_touch(struct operation *operation)
 {
 	operation->waited = 1;
-	operation_made(operation,
-		       zoo_async(operation->store->handle, operation->path, on_synced, operation),
-		       &operation->code);
+	operation_sync(operation);
 }
 
 static void conclude_touch(struct operation *operation)
