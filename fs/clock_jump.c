@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 /* A smaller difference may be the time between reading the two clocks. A pause so short does not
@@ -17,16 +18,9 @@
  */
 enum { LEAST_MS = 10 };
 
-static int64_t read_ms(clockid_t clock)
-{
-	struct timespec now;
-	clock_gettime(clock, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static int64_t read_ahead_ms(void)
 {
-	return read_ms(CLOCK_REALTIME) - read_ms(CLOCK_BOOTTIME);
+	return clock_wall_ms() - clock_now_ms();
 }
 
 int clock_jump_init(struct clock_jump *jump)

@@ -214,15 +214,6 @@ etcd_leads() {
     [ "$(etcd_find_leader)" = "$1" ]
 }
 
-# etcd_proxied LINK...: the URL of the store through these links.
-etcd_proxied() {
-    local link servers=""
-    for link; do
-        servers+=${servers:+,}$(<"$dir/$link/address")
-    done
-    echo "etcd://$servers/dlockfs"
-}
-
 # etcd_claims LOCK: the keys of the claims in its queue, in their order. Not its claims' data, nor what belongs to locks below it.
 etcd_claims() {
     etcd get --prefix --sort-by=CREATE --keys-only "/dlockfs/$1/" |

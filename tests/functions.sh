@@ -658,19 +658,24 @@ kill_dlockfs() {
 }
 
 # start_proxy NAME [SERVER]: a link to the server that cut_link and join_link act on. Prints nothing; the address
-# is in $dir/NAME/address. The server is ZooKeeper's or etcd's.
+# is in $dir/NAME/address. The server is ZooKeeper's or etcd's: the one that has no other name, unless one is given.
 start_proxy() {
-    local port
+    local port server=zk
+    [[ $store != etcd:* ]] || server=etcd
     mkdir -p "$dir/$1"
     port=$(free_port)
     echo "127.0.0.1:$port" >"$dir/$1/address"
-    start "$1" "$python" "$tests/system/proxy.py" "$port" "$(zookeeper_address "${2:-zk}")" "$dir/$1"
+    start "$1" "$python" "$tests/system/proxy.py" "$port" "$(zookeeper_address "${2:-$server}")" "$dir/$1"
     wait_until "$deadline" test -e "$dir/$1/ready"
 }
 
-# proxied NAME: the URL of the store through the link.
+# proxied LINK...: the URL of the store through these links.
 proxied() {
-    echo "zookeeper://$(<"$dir/$1/address")/dlockfs"
+    local link servers=""
+    for link; do
+        servers+=${servers:+,}$(<"$dir/$link/address")
+    done
+    echo "${store%%://*}://$servers/dlockfs"
 }
 
 cut_link() {

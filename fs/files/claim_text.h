@@ -20,6 +20,7 @@ struct claim_details {
 	char command[16]; /* as /proc/PID/comm has it, which is no longer, without its newline */
 };
 
+/* Those of the process that has made the request, from /proc, now. */
 void claim_text_ask(fuse_req_t req, struct claim_details *ret);
 
 /* Writes, each on a line of its own: format=1, host, pid, uid, command, kind (open, flock or

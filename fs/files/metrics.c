@@ -12,8 +12,8 @@
 #include <linux/fuse.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "engine/lockfile.h"
 #include "files/filesystem.h"
 #include "files/handle.h"
@@ -75,17 +75,9 @@ static const char *const request_names[METRICS_REQUESTS] = {
 	[FUSE_RENAME2] = "rename2",
 };
 
-/* Milliseconds since 1970. */
-static int64_t wall_clock_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 void metrics_init(struct metrics *metrics)
 {
-	*metrics = (struct metrics){.started_ms = wall_clock_ms()};
+	*metrics = (struct metrics){.started_ms = clock_wall_ms()};
 }
 
 static enum metrics_outcome outcome_of(int result)
@@ -407,7 +399,7 @@ void metrics_write(const struct filesystem *filesystem, FILE *file)
 	write_seconds(file, "dlockfs_start_time_seconds", filesystem->metrics.started_ms,
 		      "When the daemon started, in seconds since 1970.");
 	write_number(file, "dlockfs_up", "gauge", 1, "Whether the daemon answers.");
-	write_seconds(file, "dlockfs_sample_time_seconds", wall_clock_ms(),
+	write_seconds(file, "dlockfs_sample_time_seconds", clock_wall_ms(),
 		      "When these numbers were read, in seconds since 1970.");
 	write_locks(filesystem, file);
 	write_sessions(filesystem, file);

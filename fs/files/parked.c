@@ -20,6 +20,25 @@
 #include "files/kept_request.h"
 #include "files/user.h"
 
+static struct state_place place(const struct state_item *item)
+{
+	const struct parked *parked = (const struct parked *)item;
+	return (struct state_place){{STATE_PLACE_HANDLE, parked->handle->number,
+				     STATE_OF_HANDLE_PARKED, parked->number}};
+}
+
+static void save(const struct state_item *item, FILE *out)
+{
+	parked_save((const struct parked *)item, out);
+}
+
+/* Something that parked_save() writes has changed. */
+static void mark(struct parked *parked)
+{
+	static const struct state_kind kind = {place, save};
+	state_journal_mark(parked->handle->filesystem->journal, &parked->item, &kind);
+}
+
 static bool begin(struct parked *parked, struct handle *handle, enum parked_kind kind, uid_t uid)
 {
 	if (kind != PARKED_BESIDE) {
@@ -32,7 +51,7 @@ static bool begin(struct parked *parked, struct handle *handle, enum parked_kind
 	parked->since_us = histogram_now_us();
 	parked->number = ++handle->filesystem->handles.last_number;
 	DL_APPEND(handle->parked, parked);
-	parked_mark(parked);
+	mark(parked);
 	return true;
 }
 
@@ -171,7 +190,7 @@ static void conclude(struct parked *parked, int result)
 	parked->wish = NULL;
 	parked->decided = true;
 	parked->result = result;
-	parked_mark(parked);
+	mark(parked);
 }
 
 void parked_interrupt(struct parked *parked, fuse_req_t req)
@@ -197,7 +216,7 @@ static void on_interrupt(fuse_req_t req, void *data)
 	answer(parked, -EINTR);
 	parked->req = NULL;
 	parked->request_bytes = 0;
-	parked_mark(parked);
+	mark(parked);
 }
 
 bool parked_lacks_lock(const struct handle *handle)
@@ -219,7 +238,7 @@ static void keep_request(struct parked *parked)
 		return;
 	memcpy(parked->request, requests->handled, requests->handled_bytes);
 	parked->request_bytes = (uint8_t)requests->handled_bytes;
-	parked_mark(parked);
+	mark(parked);
 }
 
 bool parked_hold(struct parked *parked, fuse_req_t req)
@@ -306,24 +325,6 @@ void parked_save(const struct parked *parked, FILE *out)
 	state_end(out);
 }
 
-static struct state_place place(const struct state_item *item)
-{
-	const struct parked *parked = (const struct parked *)item;
-	return (struct state_place){{STATE_PLACE_HANDLE, parked->handle->number,
-				     STATE_OF_HANDLE_PARKED, parked->number}};
-}
-
-static void save(const struct state_item *item, FILE *out)
-{
-	parked_save((const struct parked *)item, out);
-}
-
-void parked_mark(struct parked *parked)
-{
-	static const struct state_kind kind = {place, save};
-	state_journal_mark(parked->handle->filesystem->journal, &parked->item, &kind);
-}
-
 /* The kind that the line says; a value above PARKED_RECORD: no such kind. */
 static enum parked_kind read_kind(struct state_reader *in)
 {
@@ -406,7 +407,7 @@ void parked_decide(struct parked *parked, int result)
 	}
 	parked->decided = true;
 	parked->result = result;
-	parked_mark(parked);
+	mark(parked);
 	if (parked->req == NULL)
 		return;
 	if (result == 0 && parked->kind == PARKED_RECORD) {

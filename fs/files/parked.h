@@ -98,9 +98,6 @@ static inline bool parked_read_lock(const struct parked *parked, struct fuse_lk_
 	return is_lock;
 }
 
-/* Something that parked_save() writes has changed. */
-void parked_mark(struct parked *parked);
-
 /* Writes the parked request. */
 void parked_save(const struct parked *parked, FILE *out);
 

@@ -13,6 +13,24 @@
 #include "files/inode.h"
 #include "status/turn.h"
 
+static struct state_place place(const struct state_item *item)
+{
+	const struct status_node *node = (const struct status_node *)item;
+	return (struct state_place){{STATE_PLACE_STATUS, node->number}};
+}
+
+static void save(const struct state_item *item, FILE *out)
+{
+	status_node_save((const struct status_node *)item, out);
+}
+
+/* Something that status_node_save() writes has changed. */
+static void mark(const struct status *status, struct status_node *node)
+{
+	static const struct state_kind kind = {place, save};
+	state_journal_mark(status->filesystem->journal, &node->item, &kind);
+}
+
 struct status *status_create(struct filesystem *filesystem)
 {
 	struct status *status = calloc(1, sizeof(*status));
@@ -66,7 +84,7 @@ static struct status_node *create_node(struct status *status, enum status_kind k
 		goto out_of_memory;
 	HASH_ADD(by_key, status->by_key, key[0], key_bytes, node);
 	if (node->by_key.tbl != NULL) {
-		status_node_mark(status, node);
+		mark(status, node);
 		return node;
 	}
 	HASH_DELETE(by_number, status->by_number, node);
@@ -152,7 +170,7 @@ void status_node_reply(fuse_req_t req, struct status_node *node)
 	entry.entry_timeout = is_fixed(node) ? FOREVER_SECONDS : 0;
 	status_node_stat(filesystem_of(req)->config, node, &entry.attr);
 	node->lookups++;
-	status_node_mark(status, node);
+	mark(status, node);
 	if (fuse_reply_entry(req, &entry) == -ENOENT) /* the caller was killed */
 		status_node_forget(status, node, 1);
 }
@@ -160,7 +178,7 @@ void status_node_reply(fuse_req_t req, struct status_node *node)
 void status_node_forget(struct status *status, struct status_node *node, uint64_t lookups)
 {
 	node->lookups -= lookups < node->lookups ? lookups : node->lookups;
-	status_node_mark(status, node);
+	mark(status, node);
 	if (node->lookups == 0)
 		free_node(status, node);
 }
@@ -177,23 +195,6 @@ void status_node_save(const struct status_node *node, FILE *out)
 	if (node->file != NULL)
 		state_text(out, "file", node->file->name);
 	state_end(out);
-}
-
-static struct state_place place(const struct state_item *item)
-{
-	const struct status_node *node = (const struct status_node *)item;
-	return (struct state_place){{STATE_PLACE_STATUS, node->number}};
-}
-
-static void save(const struct state_item *item, FILE *out)
-{
-	status_node_save((const struct status_node *)item, out);
-}
-
-void status_node_mark(const struct status *status, struct status_node *node)
-{
-	static const struct state_kind kind = {place, save};
-	state_journal_mark(status->filesystem->journal, &node->item, &kind);
 }
 
 int status_node_restore(struct status *status, struct state_reader *in)

@@ -124,9 +124,6 @@ void status_node_reply(fuse_req_t req, struct status_node *node);
 
 void status_node_forget(struct status *status, struct status_node *node, uint64_t lookups);
 
-/* Something that status_node_save() writes has changed. */
-void status_node_mark(const struct status *status, struct status_node *node);
-
 /* Writes the node, for another process. */
 void status_node_save(const struct status_node *node, FILE *out);
 
@@ -179,6 +176,9 @@ enum status_wait_kind { STATUS_WAIT_OPEN, STATUS_WAIT_OPENDIR, STATUS_WAIT_LOOKU
 void status_wait(fuse_req_t req, enum status_wait_kind kind, const char *path, const char *lock,
 		 const struct fuse_file_info *info);
 
+/* Goes on with those that are due by filesystem->now_ms; and when the next one is, INT64_MAX:
+ * never.
+ */
 void status_advance(struct filesystem *filesystem);
 int64_t status_deadline(const struct filesystem *filesystem);
 

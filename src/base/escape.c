@@ -3,18 +3,13 @@
 
 #include <ctype.h>
 
-static bool is_plain(unsigned char byte)
-{
-	return byte > ' ' && byte < 0x7f && byte != '%';
-}
-
 void escape_format(char *to, size_t to_bytes, const char *from)
 {
 	size_t used = 0;
 
 	for (; *from != '\0' && used + 4 <= to_bytes; from++) {
 		unsigned char byte = (unsigned char)*from;
-		if (is_plain(byte))
+		if (escape_is_plain(byte))
 			to[used++] = (char)byte;
 		else
 			used += (size_t)snprintf(to + used, 4, "%%%02X", byte);
@@ -26,7 +21,7 @@ void escape_write(FILE *out, const char *from)
 {
 	for (; *from != '\0'; from++) {
 		unsigned char byte = (unsigned char)*from;
-		if (is_plain(byte))
+		if (escape_is_plain(byte))
 			fputc(byte, out);
 		else
 			fprintf(out, "%%%02X", byte);
@@ -36,7 +31,7 @@ void escape_write(FILE *out, const char *from)
 bool escape_is_valid(const char *value, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++) {
-		if (is_plain((unsigned char)value[i]))
+		if (escape_is_plain((unsigned char)value[i]))
 			continue;
 		if (value[i] != '%' || bytes - i < 3 || !isxdigit((unsigned char)value[i + 1]) ||
 		    !isxdigit((unsigned char)value[i + 2]))

@@ -10,6 +10,12 @@
 #include <stddef.h>
 #include <stdio.h>
 
+/* Whether the byte stays as it is. */
+static inline bool escape_is_plain(unsigned char byte)
+{
+	return byte > ' ' && byte < 0x7f && byte != '%';
+}
+
 /* Writes the text as a value, cut so that it fits with its NUL, though not within a %XX. */
 void escape_format(char *to, size_t to_bytes, const char *from);
 

@@ -36,7 +36,7 @@ struct node {
 struct graph {
 	void *by_label; /* tsearch(3) */
 	struct node **nodes;
-	size_t count, edges;
+	size_t count;
 };
 
 static bool is_waiting(const struct claim *claim)
@@ -143,7 +143,6 @@ static void add_edge(struct graph *graph, const struct queue *queue, const struc
 	*to->last = edge;
 	to->last = &edge->next;
 	from->waits = true;
-	graph->edges++;
 }
 
 /* Claims of one process are not in each other's way. */

@@ -65,7 +65,9 @@ static void end_handoff(struct claim *claim)
 	claim_mark(claim);
 }
 
-struct claim *claim_create(struct lock *lock, struct range range, bool record, bool handed_on)
+/* A new claim on the lock, in no list, without wishes; handed on from one to the next where
+ * `handed_on` says so, of record locks where `record` does. NULL: out of memory. */
+static struct claim *create(struct lock *lock, struct range range, bool record, bool handed_on)
 {
 	struct claim *claim = calloc(1, sizeof(*claim));
 	if (claim == NULL)
@@ -87,7 +89,7 @@ struct claim *claim_create(struct lock *lock, struct range range, bool record, b
 struct claim *claim_create_for(struct owner *owner, enum lock_kind kind, struct range range,
 			       bool handed_on, const struct engine_caller *caller)
 {
-	struct claim *claim = claim_create(owner->lock, range, kind == LOCK_KIND_RECORD, handed_on);
+	struct claim *claim = create(owner->lock, range, kind == LOCK_KIND_RECORD, handed_on);
 
 	if (claim == NULL)
 		return NULL;
@@ -394,9 +396,8 @@ static struct claim *create_successor(const struct claim *former, const struct w
 	if (first == NULL)
 		return NULL;
 	assert(former->handoff != NULL);
-	return claim_create(former->place.lock,
-			    (struct range){CLAIM_SPAN_WHOLE, former->place.parts.mode}, false,
-			    true);
+	return create(former->place.lock,
+		      (struct range){CLAIM_SPAN_WHOLE, former->place.parts.mode}, false, true);
 }
 
 void claim_pass_wishes_on(struct claim *former)

@@ -7,10 +7,6 @@
 
 #include "engine/state.h"
 
-/* A new claim on the lock, in no list, without wishes; handed on from one to the next where
- * `handed_on` says so, of record locks where `record` does. NULL: out of memory. */
-struct claim *claim_create(struct lock *lock, struct range range, bool record, bool handed_on);
-
 /* The same with a first wish of the owner, which does not ask yet, at the end of lock->unplaced. */
 struct claim *claim_create_for(struct owner *owner, enum lock_kind kind, struct range range,
 			       bool handed_on, const struct engine_caller *caller);

@@ -480,12 +480,12 @@ static void on_session(void *context, enum store_session session, int64_t timeou
 	log_resume();
 }
 
-static void on_renewed(void *context, int64_t valid_until_ms)
+static void on_renewed(void *context)
 {
-	session_renewed(context);
+	engine_mark(context);
 }
 
-static void on_touched(void *context, int error)
+static void on_touched(void *context)
 {
 	engine_finish(context);
 }

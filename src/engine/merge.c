@@ -237,78 +237,101 @@ static void end_care(const struct lock *lock)
 	}
 }
 
+/* The walk along the queue and a list of it. */
+struct merge {
+	struct lock *lock;
+	struct place *at;   /* what stands in the queue behind what was compared; NULL: nothing */
+	struct place *gone; /* claims of ours that are not in the list */
+	const struct place *last_own;
+	bool complete; /* else there was no memory, and what stands behind stays QUEUED */
+};
+
+static void pass_missing(struct merge *merge)
+{
+	struct place *missing = merge->at;
+	merge->at = missing->next;
+	vanish(missing, &merge->gone);
+}
+
+/* The entry's place in the queue; NULL: it has none. */
+static struct place *find_or_admit(struct merge *merge, const struct store_entry *entry)
+{
+	struct place *place;
+	int order = 1;
+
+	while (merge->at != NULL && (order = compare(merge->at, entry)) < 0)
+		pass_missing(merge);
+	if (order == 0 && (entry->half || entry->orphan) && !merge->at->foreign) {
+		/* Nobody is excluded by what is left of it, which goes as a ghost does; or only its
+		 * marker is left. */
+		pass_missing(merge);
+		order = 1;
+	}
+	if (order == 0) {
+		place = merge->at;
+		merge->at = place->next;
+		return place;
+	}
+	place = admit(merge->lock, entry);
+	if (place != NULL)
+		queue_insert_before(merge->at, place);
+	else if (entry->orphan || !is_of_this_session(merge->lock, entry))
+		merge->complete = false;
+	return place;
+}
+
+static void merge_entry(struct merge *merge, const struct store_entry *entry)
+{
+	struct place *place;
+
+	if (is_released(merge->lock, entry))
+		return;
+	/* Whoever sets no delay waits for none. */
+	if (entry->orphan && merge->lock->policy.lock_delay_ms == 0) {
+		set_aside(merge->lock, entry);
+		return;
+	}
+	place = find_or_admit(merge, entry);
+	if (place == NULL)
+		return;
+	if (entry->orphan)
+		delay_note_orphan(rival_of(place));
+	if (!place->foreign)
+		merge->last_own = place;
+	if (!merge->complete)
+		return;
+	if (place->foreign)
+		confirm_rival(rival_of(place));
+	else
+		confirm(claim_of(place));
+}
+
 void queue_merge(struct lock *lock, const struct store_entry *entries, size_t count)
 {
-	struct place *at = lock->queue.first;
-	struct place *gone = NULL;
-	const struct place *last_own = NULL;
-	bool complete = true, careful = lock->foreign_records_in_queue > 0;
+	struct merge merge = {.lock = lock, .at = lock->queue.first, .complete = true};
+	bool careful = lock->foreign_records_in_queue > 0;
 
 	numbers_note_queue(lock, entries, count);
 	lock->own_in_queue++; /* so that nothing is forgotten half-way */
-	for (size_t i = 0; i < count; i++) {
-		const struct store_entry *entry = &entries[i];
-		int order = 1;
-		if (is_released(lock, entry))
-			continue;
-		/* Whoever sets no delay waits for none. */
-		if (entry->orphan && lock->policy.lock_delay_ms == 0) {
-			set_aside(lock, entry);
-			continue;
-		}
-		while (at != NULL && (order = compare(at, entry)) < 0) {
-			struct place *missing = at;
-			at = at->next;
-			vanish(missing, &gone);
-		}
-		if (order == 0 && (entry->half || entry->orphan) && !at->foreign) {
-			/* Nobody is excluded by what is left of it, which goes as a ghost does; or
-			 * only its marker is left. */
-			struct place *halved = at;
-			at = at->next;
-			order = 1;
-			vanish(halved, &gone);
-		}
-		struct place *place = at;
-		if (at != NULL && order == 0) {
-			at = at->next;
-		} else {
-			place = admit(lock, entry);
-			if (place != NULL)
-				queue_insert_before(at, place);
-			else if (entry->orphan || !is_of_this_session(lock, entry))
-				complete =
-					false; /* out of memory: what stands behind stays QUEUED */
-		}
-		if (place != NULL && entry->orphan)
-			delay_note_orphan(rival_of(place));
-		if (place != NULL && !place->foreign)
-			last_own = place;
-		if (place != NULL && complete && place->foreign)
-			confirm_rival(rival_of(place));
-		else if (place != NULL && complete)
-			confirm(claim_of(place));
-	}
-	while (at != NULL) {
-		struct place *missing = at;
-		at = at->next;
-		vanish(missing, &gone);
-	}
+	for (size_t i = 0; i < count; i++)
+		merge_entry(&merge, &entries[i]);
+	while (merge.at != NULL)
+		pass_missing(&merge);
 	/* What others have put there under the name of a claim may have any number. */
-	if (last_own != NULL && complete) {
+	if (merge.last_own != NULL && merge.complete) {
 		lock->known = true;
-		lock->known_to = last_own->parts.order;
+		lock->known_to = merge.last_own->parts.order;
 	}
 	/* Another host has record locks: those that wait are to say so. */
 	if (lock->foreign_records_in_queue > 0 && !careful)
 		queue_judge_all(lock);
-	if (complete && lock->foreign_records_in_queue == 0)
+	if (merge.complete && lock->foreign_records_in_queue == 0)
 		end_care(lock);
 	withdraw_abandoned(lock);
 	numbers_read_names(lock);
-	if (!complete)
+	if (!merge.complete)
 		lock->list_wanted = lock_list_anew(lock); /* nothing is granted before */
 	lock->own_in_queue--;
 	queue_release(lock);
-	account_for_gone(lock, gone);
+	account_for_gone(lock, merge.gone);
 }

@@ -400,44 +400,37 @@ static const struct state_kind wish_kind = {wish_place_of, wish_save_item};
 
 void engine_mark(struct engine *engine)
 {
-	if (engine->journal != NULL)
-		state_journal_mark(engine->journal, &engine->item, &engine_kind);
+	state_journal_mark(engine->journal, &engine->item, &engine_kind);
 }
 
 void lock_mark(struct lock *lock)
 {
-	if (lock->engine->journal != NULL)
-		state_journal_mark(lock->engine->journal, &lock->item, &lock_kind);
+	state_journal_mark(lock->engine->journal, &lock->item, &lock_kind);
 }
 
 void owner_mark(struct owner *owner)
 {
 	const struct lock *lock = owner->lock;
-	if (lock->engine->journal != NULL)
-		state_journal_mark(lock->engine->journal, &owner->item,
-				   owner->records != NULL ? &process_kind : &owner_kind);
+	state_journal_mark(lock->engine->journal, &owner->item,
+			   owner->records != NULL ? &process_kind : &owner_kind);
 }
 
 void claim_mark(struct claim *claim)
 {
-	struct state_journal *journal = claim->place.lock->engine->journal;
-	if (journal != NULL)
-		state_journal_mark(journal, &claim->item, &claim_kind);
+	state_journal_mark(claim->place.lock->engine->journal, &claim->item, &claim_kind);
 }
 
 void wish_mark(struct wish *wish)
 {
-	struct state_journal *journal = wish_lock(wish)->engine->journal;
 	if (is_of_line(wish))
 		claim_mark(wish->claim);
-	else if (journal != NULL)
-		state_journal_mark(journal, &wish->item, &wish_kind);
+	else
+		state_journal_mark(wish_lock(wish)->engine->journal, &wish->item, &wish_kind);
 }
 
 void engine_unmark(struct engine *engine, struct state_item *item)
 {
-	if (engine->journal != NULL)
-		state_journal_remove(engine->journal, item);
+	state_journal_remove(engine->journal, item);
 }
 
 static void mark_list(struct place *list)

@@ -202,11 +202,6 @@ void engine_acknowledged(struct engine *engine, int64_t sent_ms)
 	round_trip_note(&engine->round_trip, engine->now_ms - sent_ms);
 }
 
-void session_renewed(struct engine *engine)
-{
-	engine_mark(engine);
-}
-
 bool engine_doubt(struct engine *engine, int64_t now_ms)
 {
 	engine_doubt_lease(engine, now_ms);

@@ -42,9 +42,8 @@ bool lock_needs_list(const struct lock *lock);
 /* The list in which a claim's cycle is to be seen again; 0: it is not in one. */
 uint64_t claim_cycle_list(const struct claim *claim);
 
-/* As on_session() and on_renewed() of the store. */
+/* As on_session() of the store. */
 void session_changed(struct engine *engine, enum store_session session, int64_t timeout_ms);
-void session_renewed(struct engine *engine);
 
 /* A heartbeat is answered: as on_proved() says. */
 void engine_beaten(struct engine *engine, int error, const char *missing);

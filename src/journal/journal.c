@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "journal/form.h"
 
@@ -103,13 +103,6 @@ static void fail(struct state_journal *journal, int error)
 		  strerror(error));
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* All items stay known, so that the next commit can write them all. */
 static void pause_keeping(struct state_journal *journal, int error)
 {
@@ -119,7 +112,7 @@ static void pause_keeping(struct state_journal *journal, int error)
 			  strerror(error));
 	journal->paused = true;
 	journal->begun = false;
-	journal->retry_ms = now_ms() + RETRY_MS;
+	journal->retry_ms = clock_awake_ms() + RETRY_MS;
 	forget(journal);
 }
 
@@ -527,7 +520,7 @@ void state_journal_commit(struct state_journal *journal, uint64_t handled,
 		journal->handled = handled;
 	if (journal->failed ||
 	    (journal->begun && count == 0 && !state_journal_is_changed(journal)) ||
-	    (journal->paused && now_ms() < journal->retry_ms))
+	    (journal->paused && clock_awake_ms() < journal->retry_ms))
 		return;
 	int error = write_transaction(journal, answers, count);
 	if (error != 0) {

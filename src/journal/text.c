@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/escape.h"
+
 /* Writing */
 
 /* These lines are written with each change of a lock, for which printf(3) would be too slow. */
@@ -50,18 +52,13 @@ void state_unsigned(FILE *out, const char *key, uint64_t number)
 	put_number(out, key, false, number);
 }
 
-static bool is_plain(unsigned char byte)
-{
-	return byte > ' ' && byte < 0x7f && byte != '%';
-}
-
 /* Escapes the bytes. Returns the end of what was written. */
 static char *escape(const unsigned char *bytes, size_t count, char *to)
 {
 	static const char hex[] = "0123456789ABCDEF";
 
 	for (size_t i = 0; i < count; i++) {
-		if (is_plain(bytes[i])) {
+		if (escape_is_plain(bytes[i])) {
 			*to++ = (char)bytes[i];
 			continue;
 		}

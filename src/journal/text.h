@@ -19,7 +19,8 @@
 
 #include "claim/range_set.h"
 
-/* Writing: errors stay with the stream (ferror(3)). */
+/* Writing: a line is state_begin() with its word, its keys, and state_end(). Errors stay with the
+ * stream (ferror(3)). */
 
 void state_begin(FILE *out, const char *word);
 void state_number(FILE *out, const char *key, int64_t number);

@@ -108,10 +108,11 @@ struct store_events {
 	 * session that is lost ends before the event. */
 	void (*on_session)(void *context, enum store_session session, int64_t timeout_ms);
 
-	/* The lease is renewed: the session is certain to live until then, which is later than
-	 * before, and what lease() says, too. Comes before the event of the operation whose answer
-	 * proves it. What else lease() says may change with any answer. */
-	void (*on_renewed)(void *context, int64_t valid_until_ms);
+	/* The lease is renewed: its end, by lease(), is later than before. Comes before the event
+	 * of the operation whose answer proves it. What else lease() says may change with any
+	 * answer.
+	 */
+	void (*on_renewed)(void *context);
 
 	/* place() is done. error 0: the claim stands in the queue as `name` with `order`; entries
 	 * is the whole queue at a moment after that (the claim itself included), or NULL if the
@@ -169,8 +170,8 @@ struct store_events {
 	 * known. */
 	void (*on_proved)(void *context, void *tag, int error, const char *missing, int64_t stamp);
 
-	/* touch() is done: 0, or -ECONNRESET. */
-	void (*on_touched)(void *context, int error);
+	/* touch() is done, with success or without. */
+	void (*on_touched)(void *context);
 };
 
 /* Questions of views, and steering from outside: about claims of any session. The functions return

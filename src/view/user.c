@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <utlist.h>
 
+#include "base/clock.h"
 #include "view/claim.h"
 
 struct visit {
@@ -89,14 +89,6 @@ int view_claims_add_users(struct view_claim *claims, size_t count, const struct 
 	return visit.error;
 }
 
-static int64_t time_of_day_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 void view_claims_add_orphans(struct view_claim *claims, size_t count, const struct engine *engine,
 			     const char *path)
 {
@@ -105,9 +97,9 @@ void view_claims_add_orphans(struct view_claim *claims, size_t count, const stru
 	for (size_t i = 0; i < count; i++) {
 		if (!claims[i].orphan || !engine_find_orphan(engine, path, claims[i].name, &orphan))
 			continue;
-		claims[i].lost_ms = time_of_day_ms() - orphan.known_ms;
+		claims[i].lost_ms = clock_wall_ms() - orphan.known_ms;
 		claims[i].passed = orphan.left_ms < 0;
 		if (!claims[i].passed)
-			claims[i].until_ms = time_of_day_ms() + orphan.left_ms;
+			claims[i].until_ms = clock_wall_ms() + orphan.left_ms;
 	}
 }

@@ -211,7 +211,7 @@ static void run_slots(int clients, long cycles, int64_t end)
 /* handover, read and write */
 
 struct hand_over {
-	bool is_watched, is_put;
+	bool is_watched;
 	int answers; /* to the delete */
 	int64_t event_us;
 };

@@ -22,17 +22,12 @@ static void note_answer(struct faulty *faulty, const struct item *item)
 		[ITEM_ALTER] = STORE_ALTER, [ITEM_FILE] = STORE_READ,
 		[ITEM_FILES] = STORE_FILES,
 	};
-	int64_t now_ms = faulty_client_clock(faulty);
-	struct store_lease lease;
-
 	if (item->kind == ITEM_SESSION || item->kind == ITEM_ATTEND || item->kind == ITEM_READ ||
 	    item->kind == ITEM_CHANGED || item->kind == ITEM_KEEP)
 		return; /* no answers */
-	if (!faulty->lease.rules->note(&faulty->lease, operations[item->kind], item->error,
-				       item->sent_ms, now_ms, item->term))
-		return;
-	lease = faulty->lease.rules->describe(&faulty->lease, now_ms);
-	faulty->events->on_renewed(faulty->context, lease.end_ms);
+	if (faulty->lease.rules->note(&faulty->lease, operations[item->kind], item->error,
+				      item->sent_ms, faulty_client_clock(faulty), item->term))
+		faulty->events->on_renewed(faulty->context);
 }
 
 /* A list shows what the stream has yet to tell: that comes first. */
@@ -146,7 +141,7 @@ void faulty_deliver(struct faulty *faulty, struct item *item)
 		events->on_proved(context, item->tag, item->error, item->path, item->stamp);
 		break;
 	case ITEM_TOUCH:
-		events->on_touched(context, item->error);
+		events->on_touched(context);
 		break;
 	case ITEM_ALTER:
 	case ITEM_FILE:

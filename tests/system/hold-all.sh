@@ -53,3 +53,23 @@ all_hold() {
     not_fenced flock
     not_fenced open
 }
+
+# release_all COMMAND...: those who wait are granted in the order of the queue, while the command is run before each release; what comes
+# last is what came after it.
+release_all() {
+    local lock number
+    release flock open
+    for number in 1 2 3; do
+        for lock in flock open; do
+            wait_until "$deadline" granted "$lock-$number"
+            [ "$number" -eq 3 ] || not_granted "$lock-$((number + 1))"
+            not_fenced "$lock-$number"
+        done
+        "$@"
+        release "flock-$number" "open-$number"
+    done
+    release ofd
+    expect waits-B "w:5-5 ok"
+    release range
+    expect waits "w:0-29 ok"
+}

@@ -39,6 +39,21 @@ crash() {
     wait_until "$deadline" gone_on_more "$1" "$before"
 }
 
+# dies HOST: kill -9 of the daemon; no other one goes on before goes_on HOST.
+dies() {
+    settle "$1"
+    gone_on_before=$(gone_on "$1")
+    send_signal "manager-$1" STOP
+    send_signal "$1" KILL
+    wait_until "$deadline" gone "$1"
+}
+
+goes_on() {
+    expect_equal "daemons of $1 that went on meanwhile" "$gone_on_before" "$(gone_on "$1")"
+    send_signal "manager-$1" CONT
+    wait_until "$deadline" gone_on_more "$1" "$gone_on_before"
+}
+
 # settle HOST: the daemon has handled so many requests that its death says nothing of what it went on with.
 settle() {
     local number

@@ -9,6 +9,23 @@ files_config() {
     printf '%s\n' '[mount]' 'directories = files' '[locks "files"]' 'style = file' 'try_limit = 4s' "$@" >"$dir/$name.ini"
 }
 
+# start_two_hosts: A, whose daemons may be killed (kept.sh), and which has its server by `link`; and B. Calls in the directory files
+# end only when the server has answered; names in the directory owned go with the process that made them.
+start_two_hosts() {
+    "start_${STORE:-zookeeper}"
+    start_proxy link
+    printf '%s\n' '[mount]' 'directories = files owned' '[locks "files"]' 'style = file' 'try_limit = 30s' \
+        '[locks "owned"]' 'style = file' 'file_owner = process' >"$dir/files.ini"
+    start_kept A --config "$dir/files.ini" --session-timeout 60s --store "$(proxied link)"
+    start_dlockfs B --config "$dir/files.ini" --session-timeout 60s
+}
+
+# owns NAME FILE: a process of that name makes the file in the directory owned on A, and lives until it is released.
+owns() {
+    start "$1" "$python" -u "$tests/system/one_call.py" excl "$dir/A/owned/$2" hold
+    expect "$1" ok
+}
+
 # at HOST COMMAND...: runs it in that host's directory, with a bound.
 at() {
     local host=$1

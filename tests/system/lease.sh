@@ -82,8 +82,8 @@ start_slow_ensemble() {
 
 linked_tick=2000 # milliseconds
 
-# start_linked_ensemble: servers zk1 to zk3 whose links to one another can be cut: link12, link13, link23. A follower that
-# is cut off goes on serving for 5 ticks: much longer than a session of 2 ticks lives.
+# start_linked_ensemble: servers zk1 to zk3 whose links to one another can be cut: link12, link13, link23. Sets store, as
+# start_ensemble. A follower that is cut off goes on serving for 5 ticks: much longer than a session of 2 ticks lives.
 #
 # Each server's list has its own real ports and, for each other one, those of links. A server that is asked for votes by
 # one with a smaller number hangs up and connects by itself, to the address that it was told: the link tells it that of
@@ -125,6 +125,7 @@ start_linked_ensemble() {
     for i in 1 2 3; do
         wait_until "$deadline" zookeeper_serves "zk$i"
     done
+    store=zookeeper://$(zookeeper_address zk1),$(zookeeper_address zk2),$(zookeeper_address zk3)/dlockfs
 }
 
 # links_of SERVER: the names of its links to the others.

@@ -2,7 +2,6 @@
 # shellcheck disable=SC2154 # what functions.sh sets
 # Chaos on three hosts and three servers, as in test-chaos.sh; sourced after functions.sh. For its service the caller has:
 #
-#     store_through LINK...           the URL of the store through links to two of the servers
 #     find_leader                     the name of the server that leads
 #     kill_server, launch_server NAME
 #     links_of NAME                   what cuts the server off from the others
@@ -28,7 +27,7 @@ links_to() {
 launch_host() { # HOST
     local links
     read -ra links < <(links_to "$1")
-    store=$(store_through "${links[@]}")
+    store=$(proxied "${links[@]}")
     launch_kept "$1" --session-timeout 3s --config "$dir/chaos.ini"
 }
 

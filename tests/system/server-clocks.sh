@@ -1,10 +1,7 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154 # what functions.sh reads and sets
 # The clocks of servers are stepped (stepped_clock.c), and those of the hosts are not. Sourced after functions.sh, before the
-# servers are started. For its service the caller has:
-#
-#     proxied_store LINK   the URL of the store through a link to one of the servers
-#     clock_of SERVER      the seconds since 1970 that it shows its clients
+# servers are started. For its service the caller has clock_of SERVER: the seconds since 1970 that it shows its clients.
 
 # shellcheck source=lease.sh
 . "$tests/system/lease.sh"
@@ -101,7 +98,7 @@ let_go() {
 fenced_in_time() {
     local kind seconds cut
     start_proxy near "$1"
-    start_dlockfs D --session-timeout 4s --store "$(proxied_store near)"
+    start_dlockfs D --session-timeout 4s --store "$(proxied near)"
     start_dlockfs E --session-timeout 300s
     for seconds in 3600 -3; do
         comes_free "$dir/D/flock"

@@ -6,90 +6,7 @@
 #include <time.h>
 
 #include "claim/marker.h"
-#include "store_fixture.h"
-
-/* Who asks, and what came of it. */
-struct asker {
-	union {
-		struct store_read read;
-		struct store_files files;
-		struct store_change change;
-	};
-	int times;
-	int error;
-	char names[16][64];
-	size_t count;
-	struct store_claim file;
-	char data[32 * 1024];
-};
-
-static void on_file(struct store_read *read, int error, const struct store_claim *file)
-{
-	struct asker *asker = (struct asker *)read;
-
-	asker->times++;
-	asker->error = error;
-	assert_int_equal(error != 0, file == NULL);
-	if (!file)
-		return;
-	assert_true(file->data_bytes < sizeof(asker->data));
-	asker->file = *file;
-	memcpy(asker->data, file->data, file->data_bytes);
-	asker->data[file->data_bytes] = '\0';
-}
-
-static void on_files(struct store_files *files, int error, const char *const *names, size_t count)
-{
-	struct asker *asker = (struct asker *)files;
-
-	asker->times++;
-	asker->error = error;
-	asker->count = count;
-	for (size_t i = 0; i < count && i < 16; i++)
-		snprintf(asker->names[i], sizeof(asker->names[i]), "%s", names[i]);
-}
-
-static void on_changed(struct store_change *change, int error)
-{
-	struct asker *asker = (struct asker *)change;
-
-	asker->times++;
-	asker->error = error;
-}
-
-/* The steps' strings are gone after the call. */
-static void send_alter(struct host *host, struct asker *asker, const struct store_step *steps,
-		       size_t count)
-{
-	struct store_step given[STORE_STEPS_MAX] = {0};
-	char *copies[2 * STORE_STEPS_MAX];
-	size_t copied = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		given[i] = steps[i];
-		given[i].path = copies[copied++] = strdup(steps[i].path);
-		if (steps[i].text)
-			given[i].text = copies[copied++] = strdup(steps[i].text);
-	}
-	asker->change.done = on_changed;
-	asker->times = 0;
-	assert_int_equal(host->store->ops->alter(host->store, &asker->change, given, count), 0);
-	assert_int_equal(asker->times, 0);
-	memset(given, 0xff, sizeof(given));
-	for (size_t i = 0; i < copied; i++) {
-		memset(copies[i], 'x', strlen(copies[i]));
-		free(copies[i]);
-	}
-}
-
-static int alter(struct host *host, const struct store_step *steps, size_t count)
-{
-	struct asker asker;
-
-	send_alter(host, &asker, steps, count);
-	WAIT_FOR(asker.times);
-	return asker.error;
-}
+#include "store_asker.h"
 
 #define ALTER(host, ...)                                                                           \
 	alter(host, (const struct store_step[]){__VA_ARGS__},                                      \
@@ -125,21 +42,6 @@ static int barrier(struct host *host)
 	return alter(host, NULL, 0);
 }
 
-static void send_read(struct host *host, struct asker *asker, const char *path)
-{
-	asker->read.done = on_file;
-	asker->times = 0;
-	assert_int_equal(host->store->ops->read(host->store, &asker->read, path, NULL), 0);
-	assert_int_equal(asker->times, 0);
-}
-
-static int read_file(struct host *host, struct asker *asker, const char *path)
-{
-	send_read(host, asker, path);
-	WAIT_FOR(asker->times);
-	return asker->error;
-}
-
 /* Reads the file as it is anywhere. */
 static int read_truth(struct host *host, struct asker *asker, const char *path)
 {
@@ -164,29 +66,6 @@ static void expect_none(struct host *host, const char *path)
 	assert_int_equal(read_truth(host, &asker, path), -ENOENT);
 }
 
-static int list_files(struct host *host, struct asker *asker, const char *directory)
-{
-	asker->files.done = on_files;
-	asker->times = 0;
-	assert_int_equal(host->store->ops->files(host->store, &asker->files, directory), 0);
-	assert_int_equal(asker->times, 0);
-	WAIT_FOR(asker->times);
-	return asker->error;
-}
-
-static bool lists(const struct asker *asker, const char *name)
-{
-	for (size_t i = 0; i < asker->count && i < 16; i++)
-		if (!strcmp(asker->names[i], name))
-			return true;
-	return false;
-}
-
-static uint64_t session_of(struct host *host)
-{
-	return (uint64_t)host->store->ops->session(host->store);
-}
-
 static void test_make_and_remove(void **state)
 {
 	struct host *a = open_host(0, server), *b = open_host(1, server);
@@ -201,12 +80,13 @@ static void test_make_and_remove(void **state)
 
 	assert_int_equal(read_truth(b, &asker, "make//one"), 0);
 	assert_string_equal(asker.data, "first\nrest\n");
-	assert_int_equal(asker.file.data_bytes, strlen("first\nrest\n"));
-	assert_true(asker.file.session == session_of(a));
-	assert_int_equal(asker.file.version, 0);
-	assert_true(asker.file.since_ms == 0 || llabs(asker.file.since_ms - real_ms) < DEADLINE_MS);
-	assert_true(asker.file.changed_ms == 0 ||
-		    llabs(asker.file.changed_ms - real_ms) < DEADLINE_MS);
+	assert_int_equal(asker.claim.data_bytes, strlen("first\nrest\n"));
+	assert_true(asker.claim.session == session_of(a));
+	assert_int_equal(asker.claim.version, 0);
+	assert_true(asker.claim.since_ms == 0 ||
+		    llabs(asker.claim.since_ms - real_ms) < DEADLINE_MS);
+	assert_true(asker.claim.changed_ms == 0 ||
+		    llabs(asker.claim.changed_ms - real_ms) < DEADLINE_MS);
 
 	/* By any session, and only as it is known there. */
 	assert_int_equal(remove_file(b, "make//one", 5), -ESTALE);
@@ -231,9 +111,9 @@ static void test_replace(void **state)
 	assert_int_equal(replace(a, "replace//f", "3", STORE_ANY_VERSION), 0);
 	assert_int_equal(read_truth(b, &asker, "replace//f"), 0);
 	assert_string_equal(asker.data, "3");
-	assert_int_equal(asker.file.version, 3);
-	assert_true(asker.file.session == session_of(a));
-	assert_true(asker.file.changed_ms == 0 || asker.file.changed_ms >= asker.file.since_ms);
+	assert_int_equal(asker.claim.version, 3);
+	assert_true(asker.claim.session == session_of(a));
+	assert_true(asker.claim.changed_ms == 0 || asker.claim.changed_ms >= asker.claim.since_ms);
 	assert_int_equal(remove_file(a, "replace//f", 2), -ESTALE);
 	assert_int_equal(remove_file(a, "replace//f", 3), 0);
 }
@@ -300,12 +180,12 @@ static void test_take(void **state)
 	assert_int_equal(take(a, "take//f", "own"), 0);
 	assert_int_equal(read_truth(b, &asker, "take//f"), 0);
 	assert_string_equal(asker.data, "own");
-	assert_true(asker.file.session == session_of(a));
+	assert_true(asker.claim.session == session_of(a));
 
 	assert_int_equal(take(b, "take//f", "foreign"), 0);
 	assert_int_equal(read_truth(a, &asker, "take//f"), 0);
 	assert_string_equal(asker.data, "foreign");
-	assert_true(asker.file.session == session_of(b));
+	assert_true(asker.claim.session == session_of(b));
 	/* It ends with the session that took it. */
 	close_host(a);
 	expect_text(b, "take//f", "foreign");
@@ -444,9 +324,9 @@ static void test_names(void **state)
 		place(a, &lock, path, (uint32_t)i);
 	}
 	assert_int_equal(list_files(b, &asker, "names"), 0);
-	assert_int_equal(asker.count, ODD_NAMES);
+	assert_int_equal(asker.names_count, ODD_NAMES);
 	for (size_t i = 0; i < ODD_NAMES; i++)
-		assert_true(lists(&asker, odd_names[i]));
+		assert_true(saw(&asker, odd_names[i]));
 
 	/* Locks on files are locks: in order. */
 	place(b, &lock, "names//plain/", 1);
@@ -458,13 +338,13 @@ static void test_names(void **state)
 	}
 	assert_int_equal(barrier(a), 0);
 	assert_int_equal(list_files(a, &asker, "names"), 0);
-	assert_int_equal(asker.count, 0);
+	assert_int_equal(asker.names_count, 0);
 
 	/* Above all. */
 	assert_int_equal(make(a, "//top", "top"), 0);
 	assert_int_equal(list_files(a, &asker, ""), 0);
-	assert_true(lists(&asker, "top"));
-	assert_false(lists(&asker, "top/"));
+	assert_true(saw(&asker, "top"));
+	assert_false(saw(&asker, "top/"));
 }
 
 /* An answer, or a list, shows what the session did before, without waiting for it. */
@@ -477,9 +357,9 @@ static void test_order(void **state)
 
 	assert_int_equal(make(a, "order//other", ""), 0);
 	send_alter(a, &made, &first, 1);
-	send_read(a, &seen, "order//f");
+	send_read(a, &seen, "order//f", NULL);
 	send_alter(a, &removed, &last, 1);
-	send_read(a, &gone, "order//f");
+	send_read(a, &gone, "order//f", NULL);
 	WAIT_FOR(made.times && seen.times && removed.times && gone.times);
 	assert_int_equal(made.error, 0);
 	assert_int_equal(seen.error, 0);
@@ -519,18 +399,18 @@ static void test_others(void **state)
 	assert_int_equal(make(a, "others//theirs", "a"), -EEXIST);
 	assert_int_equal(check(a, "others//theirs"), -ENOENT);
 	assert_int_equal(read_truth(a, &asker, "others//theirs"), 0);
-	assert_true(asker.file.session == session);
+	assert_true(asker.claim.session == session);
 	assert_int_equal(take(a, "others//theirs", "a"), 0);
 	assert_int_equal(read_truth(a, &asker, "others//theirs"), 0);
-	assert_true(asker.file.session == session_of(a));
+	assert_true(asker.claim.session == session_of(a));
 
 	assert_true(backend->make_file("others//lasting", true) == 0);
 	assert_int_equal(make(a, "others//lasting", "a"), -EEXIST);
 	assert_int_equal(check(a, "others//lasting"), -ENOENT);
 	assert_int_equal(read_truth(a, &asker, "others//lasting"), 0);
-	assert_true(asker.file.session == 0);
+	assert_true(asker.claim.session == 0);
 	assert_int_equal(list_files(a, &asker, "others"), 0);
-	assert_int_equal(asker.count, 3);
+	assert_int_equal(asker.names_count, 3);
 	assert_int_equal(remove_file(a, "others//lasting", STORE_ANY_VERSION), 0);
 	expect_none(a, "others//lasting");
 }
@@ -687,9 +567,7 @@ static void test_loss(void **state)
 
 	set_link(LINK_SILENT);
 	send_alter(a, &made, &step, 1);
-	listed.files.done = on_files;
-	listed.times = 0;
-	assert_int_equal(a->store->ops->files(a->store, &listed.files, "loss"), 0);
+	send_files(a, &listed, "loss");
 	a->session = STORE_LOST;
 	a->store->ops->renew(a->store);
 	WAIT_FOR(made.times && listed.times);

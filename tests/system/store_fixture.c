@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "config/url.h"
 #include "files/stores.h"
 
@@ -26,6 +27,14 @@ int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+struct store_lease lease_of(const struct host *host)
+{
+	struct store_lease lease;
+
+	host->store->ops->lease(host->store, clock_now_ms(), &lease);
+	return lease;
+}
+
 static void on_session(void *context, enum store_session session, int64_t timeout_ms)
 {
 	struct host *host = context;
@@ -39,9 +48,10 @@ static void on_session(void *context, enum store_session session, int64_t timeou
 		host->store->ops->renew(host->store); /* as the engine does */
 }
 
-static void on_renewed(void *context, int64_t valid_until_ms)
+static void on_renewed(void *context)
 {
 	struct host *host = context;
+	int64_t valid_until_ms = lease_of(host).end_ms;
 
 	assert_true(host->renewals == 0 || valid_until_ms > host->valid_until_ms);
 	host->renewals++;
@@ -146,11 +156,10 @@ static void on_proved(void *context, void *tag, int error, const char *missing, 
 	call->stamp = stamp;
 }
 
-static void on_touched(void *context, int error)
+static void on_touched(void *context)
 {
 	struct host *host = context;
 
-	assert_int_equal(error, 0);
 	host->touches++;
 }
 
@@ -322,6 +331,19 @@ int prove(struct host *host, struct call *call, const struct store_proof *proofs
 	send_prove(host, call, proofs, count);
 	WAIT_FOR(call->times);
 	return call->error;
+}
+
+void beat(struct host *host)
+{
+	int beats = host->beats;
+
+	host->store->ops->prove(host->store, NULL, NULL, 0);
+	WAIT_FOR(host->beats > beats);
+}
+
+uint64_t session_of(const struct host *host)
+{
+	return (uint64_t)host->store->ops->session(host->store);
 }
 
 static const struct backend *const backends[] = {

@@ -148,4 +148,10 @@ void send_prove(struct host *host, struct call *call, const struct store_proof *
 		size_t count);
 int prove(struct host *host, struct call *call, const struct store_proof *proofs, size_t count);
 
+/* A heartbeat, which succeeds. */
+void beat(struct host *host);
+
+struct store_lease lease_of(const struct host *host);
+uint64_t session_of(const struct host *host);
+
 #endif

@@ -74,22 +74,6 @@ static void test_prove_claims(void **state)
 	assert_string_equal(seen.text, "newer");
 }
 
-static struct store_lease lease_of(struct host *host)
-{
-	struct store_lease lease;
-
-	host->store->ops->lease(host->store, clock_now_ms(), &lease);
-	return lease;
-}
-
-static void beat(struct host *host)
-{
-	int beats = host->beats;
-
-	host->store->ops->prove(host->store, NULL, NULL, 0);
-	WAIT_FOR(host->beats > beats);
-}
-
 /* Runs for so long, with the heartbeats and touches that the store asks for. */
 static void beat_for(struct host *host, int64_t ms)
 {

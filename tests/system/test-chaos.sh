@@ -13,14 +13,6 @@
 # shellcheck source=server-chaos.sh
 . "$tests/system/server-chaos.sh"
 
-store_through() {
-    local link addresses=""
-    for link; do
-        addresses+=${addresses:+,}$(<"$dir/$link/address")
-    done
-    echo "zookeeper://$addresses/dlockfs"
-}
-
 find_leader() {
     zookeeper_find_leader 3
 }

@@ -9,10 +9,6 @@
 # shellcheck source=server-chaos.sh
 . "$tests/system/server-chaos.sh"
 
-store_through() {
-    etcd_proxied "$@"
-}
-
 find_leader() {
     etcd_find_leader
 }

@@ -8,10 +8,6 @@
 # shellcheck source=server-clocks.sh
 . "$tests/system/server-clocks.sh"
 
-proxied_store() {
-    etcd_proxied "$@"
-}
-
 clock_of() {
     "$python" -c '
 import email.utils, sys, urllib.request

@@ -49,20 +49,7 @@ expect_equal "claims after restarts of the server" "$before" "$(claims)"
 all_hold
 
 # The order stays.
-release flock open
-for number in 1 2 3; do
-    for lock in flock open; do
-        wait_until "$deadline" granted "$lock-$number"
-        [ "$number" -eq 3 ] || not_granted "$lock-$((number + 1))"
-        not_fenced "$lock-$number"
-        [ "$lock" = open ] || crash A
-        release "$lock-$number"
-    done
-done
-release ofd
-expect waits-B "w:5-5 ok"
-release range
-expect waits "w:0-29 ok"
+release_all crash A
 release waits-B waits token
 if grep 'lock lost\|giving it up\|expired\|placed late' "$dir/A.log"; then
     fail "something was lost"

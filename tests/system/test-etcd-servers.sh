@@ -51,8 +51,8 @@ wait_until "$deadline" etcd_serves etcd3
 
 # A link to one member: cut, and joined again.
 start_proxy link etcd1
-expect_equal "store through the link" "etcd://$(<"$dir/link/address")/dlockfs" "$(etcd_proxied link)"
-expect_equal "store through two" "etcd://$(<"$dir/link/address"),$(<"$dir/link/address")/dlockfs" "$(etcd_proxied link link)"
+expect_equal "store through the link" "etcd://$(<"$dir/link/address")/dlockfs" "$(proxied link)"
+expect_equal "store through two" "etcd://$(<"$dir/link/address"),$(<"$dir/link/address")/dlockfs" "$(proxied link link)"
 through() {
     ETCDCTL_ENDPOINTS=http://$(<"$dir/link/address") timeout 5 etcdctl --command-timeout=2s get --print-value-only written
 }

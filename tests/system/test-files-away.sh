@@ -11,30 +11,8 @@
 # shellcheck source=lasting.sh
 . "$tests/system/lasting.sh"
 
-"start_${STORE:-zookeeper}"
-[ "${STORE:-zookeeper}" = zookeeper ] && server=zk || server=$STORE
-start_proxy link "$server"
-direct=$store
-files_config files '[locks "owned"]' 'style = file' 'file_owner = process'
-sed -i 's/^directories = .*/directories = files owned/; s/^try_limit = .*/try_limit = 30s/' "$dir/files.ini"
-store=${direct%%://*}://$(<"$dir/link/address")/dlockfs
-start_kept A --config "$dir/files.ini" --session-timeout 60s
-store=$direct
-start_dlockfs B --config "$dir/files.ini" --session-timeout 60s
+start_two_hosts
 
-# dies: the daemon of A does, and no other one goes on before goes_on is called.
-dies() {
-    settle A
-    before=$(gone_on A)
-    send_signal manager-A STOP
-    send_signal A KILL
-    wait_until "$deadline" gone A
-}
-goes_on() {
-    expect_equal "daemons that went on" "$before" "$(gone_on A)"
-    send_signal manager-A CONT
-    wait_until "$deadline" gone_on_more A "$before"
-}
 told() { # NAME: the daemon of A has said that somebody else has taken it
     grep -q "files/$1: lock file taken away, or replaced, by another host" "$dir/A.log"
 }
@@ -65,7 +43,7 @@ at A bash -c '
 at B bash -c 'echo "child of B" >"$0"' other/child
 says_at A "child of B" cat other/child
 holds files/removed files/replaced files/both1 files/only1
-dies
+dies A
 at B bash -c '
     rm removed replaced only1 both1 both2 dir/inner
     rmdir dir
@@ -73,7 +51,7 @@ at B bash -c '
     for name in replaced both2 dir/inner new; do echo "$name of B" >"$name"; done
     mv new renamed
     rm other/child'
-goes_on
+goes_on A
 
 # What B has taken is gone from A, and can be made there; what B has made is B's.
 for name in removed only1 both1; do
@@ -123,19 +101,17 @@ at A rmdir only1
 at A rm removed
 
 # file_owner = process, of a process that has ended meanwhile: all names of its content go, but no name that is B's by now.
-start maker "$python" -u "$tests/system/one_call.py" excl "$dir/A/owned/first" hold
-expect maker ok
+owns maker first
 ln "$dir/A/owned/first" "$dir/A/owned/second"
 mv "$dir/A/owned/second" "$dir/A/owned/third"
-start other "$python" -u "$tests/system/one_call.py" excl "$dir/A/owned/taken" hold
-expect other ok
+owns other taken
 ln "$dir/A/owned/taken" "$dir/A/owned/left"
 holds owned/first
-dies
+dies A
 release maker other
 rm "$dir/B/owned/taken"
 echo "taken by B" >"$dir/B/owned/taken"
-goes_on
+goes_on A
 gone_owned() {
     local name
     for name in first second third left; do

@@ -11,9 +11,7 @@
 . "$tests/system/lasting.sh"
 
 "start_${STORE:-zookeeper}"
-[ "${STORE:-zookeeper}" = zookeeper ] && server=zk || server=$STORE
-start_proxy link "$server"
-direct=$store
+start_proxy link
 cat >"$dir/files.ini" <<'END'
 [mount]
 directories = files kept ended other
@@ -31,9 +29,8 @@ END
 launch() { # HOST URL SESSION
     start_dlockfs "$1" --config "$dir/files.ini" --session-timeout "$3" --store "$2"
 }
-by_link=${direct%%://*}://$(<"$dir/link/address")/dlockfs
-launch A "$by_link" 30s # longer than its link is cut, on a busy machine, too
-launch B "$direct" 8s
+launch A "$(proxied link)" 30s # longer than its link is cut, on a busy machine, too
+launch B "$store" 8s
 
 one_call() { # HOST CALL ARGUMENT...
     (cd "$dir/$1" && timeout "$deadline" "$python" "$tests/system/one_call.py" "${@:2}")
@@ -128,7 +125,7 @@ calls ok A unlink files/mine
 
 # The session is lost: the names disappear here before another host can make them; who has a file open, or made it, is told.
 stop_dlockfs A
-launch A "$by_link" 8s
+launch A "$(proxied link)" 8s
 start holder "$python" -u "$tests/system/one_call.py" keep "$dir/A/files/held"
 expect holder held
 start rival "$python" -u "$tests/system/one_call.py" until "$dir/B/files/held"

@@ -14,9 +14,7 @@ flooder=12345 other=23456
 requires setpriv "--reuid=$flooder" "--regid=$flooder" --clear-groups -- true
 
 "start_${STORE:-zookeeper}"
-[ "${STORE:-zookeeper}" = zookeeper ] && server=zk || server=$STORE
-start_proxy link "$server"
-direct=$store
+start_proxy link
 # The kernel locks a directory while a call changes it: calls that are to wait at once are in directories of their own.
 folders=(calls wait1 wait2 wait3 wait4 wait5 wait6 others root)
 {
@@ -25,9 +23,7 @@ folders=(calls wait1 wait2 wait3 wait4 wait5 wait6 others root)
         printf '%s\n' "[locks \"$folder\"]" 'style = file' 'try_limit = 60s'
     done
 } >"$dir/files.ini"
-store=${direct%%://*}://$(<"$dir/link/address")/dlockfs
-start_kept A --config "$dir/files.ini" --session-timeout 120s
-store=$direct
+start_kept A --config "$dir/files.ini" --session-timeout 120s --store "$(proxied link)"
 start_dlockfs B --config "$dir/files.ini" --session-timeout 120s
 
 # start_as USER-ID NAME COMMAND...
@@ -156,8 +152,7 @@ wait_until "$deadline" has A "waiters=0 files=0"
 
 # An open counts from its CREATE on, until the servers have decided, also if the caller is killed: here each takes two seconds.
 echo 1000 >"$dir/link/delay"
-store=${direct%%://*}://$(<"$dir/link/address")/dlockfs
-start_dlockfs C --config "$dir/files.ini" --session-timeout 120s
+start_dlockfs C --config "$dir/files.ini" --session-timeout 120s --store "$(proxied link)"
 slow() { # NAME
     start_as "$flooder" "$1" env -C "$dir/C" "$python" -u "$(for_others "$tests/system/one_call.py")" excl "wait1/$1"
     wait_until "$deadline" has C "waiters=1 files=1 names=1"

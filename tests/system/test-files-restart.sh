@@ -11,17 +11,7 @@
 # shellcheck source=lasting.sh
 . "$tests/system/lasting.sh"
 
-"start_${STORE:-zookeeper}"
-[ "${STORE:-zookeeper}" = zookeeper ] && server=zk || server=$STORE
-start_proxy link "$server"
-direct=$store
-files_config files '[locks "owned"]' 'style = file' 'file_owner = process'
-sed -i 's/^directories = .*/directories = files owned/' "$dir/files.ini"
-sed -i 's/^try_limit = .*/try_limit = 30s/' "$dir/files.ini" # a call that is under way does not end by it
-store=${direct%%://*}://$(<"$dir/link/address")/dlockfs
-start_kept A --config "$dir/files.ini" --session-timeout 60s
-store=$direct
-start_dlockfs B --config "$dir/files.ini" --session-timeout 60s
+start_two_hosts
 
 # change HOW: the daemon of A is replaced in that way.
 change() {
@@ -174,18 +164,12 @@ gone_owned() {
     ! test -e "$dir/A/owned/$1" && ! test -e "$dir/B/owned/$1"
 }
 for name in ended lives; do
-    start "$name" "$python" -u "$tests/system/one_call.py" excl "$dir/A/owned/$name" hold
-    expect "$name" ok
+    owns "$name" "$name"
 done
 test -e "$dir/B/owned/ended" || fail "another host does not see the name"
-settle A
-before=$(gone_on A)
-send_signal manager-A STOP
-send_signal A KILL
+dies A
 release ended
-[ "$(gone_on A)" -eq "$before" ] || fail "a daemon ran when the process ended"
-send_signal manager-A CONT
-wait_until "$deadline" gone_on_more A "$before"
+goes_on A
 wait_until "$deadline" gone_owned ended
 test -e "$dir/A/owned/lives" || fail "the name of a process that lives is gone"
 test -e "$dir/B/owned/lives" || fail "the name of a process that lives is gone from the other host"

@@ -11,7 +11,7 @@
 
 start_zookeeper
 start_proxy link
-store=zookeeper://$(<"$dir/link/address")/dlockfs
+store=$(proxied link)
 # The program of host A is one that can be replaced.
 cp "$dlockfs" "$dir/dlockfs"
 dlockfs=$dir/dlockfs
@@ -104,28 +104,14 @@ expect_status 1 flock -n "$dir/B/folder/unlinked" true
 exec 8>&-
 comes_free "$dir/B/folder/unlinked"
 
-# A signal reaches a call that another program has begun to wait for. The rest goes in the order of the queue, and what
-# comes last is what came after it.
+# A signal reaches a call that another program has begun to wait for. The rest goes in the order of the queue.
 call late "$dir/A/flock" catch=SIGUSR1 open ex
 queued flock 5
 restart
 send_signal late USR1
 expect late "ex EINTR"
 queued flock 4
-release flock open
-for number in 1 2 3; do
-    for lock in flock open; do
-        wait_until "$deadline" granted "$lock-$number"
-        [ "$number" -eq 3 ] || not_granted "$lock-$((number + 1))"
-        not_fenced "$lock-$number"
-        restart
-        release "$lock-$number"
-    done
-done
-release ofd
-expect waits-B "w:5-5 ok"
-release range
-expect waits "w:0-29 ok"
+release_all restart
 release waits-B
 expect_status 0 finish waits-free
 if grep 'lost\|giving it up\|expired\|placed late' "$dir/A.log" | grep -v 'connection to ZooKeeper'; then
@@ -134,7 +120,7 @@ fi
 
 # A session that ends while the program changes: holders are told, waiting calls queue again.
 start_proxy short
-store=zookeeper://$(<"$dir/short/address")/dlockfs
+store=$(proxied short)
 printf '%s\n' '[locks "told-too"]' 'on_lost = SIGTERM' >"$dir/C.ini"
 start_dlockfs C --session-timeout 10s --config "$dir/C.ini"
 keep lost "$dir/C/lost" flock

@@ -6,10 +6,6 @@
 # shellcheck source=server-clocks.sh
 . "$tests/system/server-clocks.sh"
 
-proxied_store() {
-    proxied "$@"
-}
-
 made=0
 
 clock_of() {

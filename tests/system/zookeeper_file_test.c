@@ -5,44 +5,8 @@
  */
 #include <unistd.h>
 
+#include "store_asker.h"
 #include "zookeeper_fixture.h"
-
-struct asker {
-	struct store_change change;
-	int times;
-	int error;
-};
-
-static void on_changed(struct store_change *change, int error)
-{
-	struct asker *asker = (struct asker *)change;
-
-	asker->times++;
-	asker->error = error;
-}
-
-static void send_alter(struct host *host, struct asker *asker, const struct store_step *steps,
-		       size_t count)
-{
-	*asker = (struct asker){.change.done = on_changed};
-	assert_int_equal(host->store->ops->alter(host->store, &asker->change, steps, count), 0);
-}
-
-static int alter(struct host *host, const struct store_step *steps, size_t count)
-{
-	struct asker asker;
-
-	send_alter(host, &asker, steps, count);
-	WAIT_FOR(asker.times);
-	return asker.error;
-}
-
-static int step(struct host *host, enum store_step_kind kind, const char *path)
-{
-	const struct store_step only = {kind, path, "text", STORE_ANY_VERSION};
-
-	return alter(host, &only, 1);
-}
 
 /* Answers of the server go through here (ld --wrap). Before the next transaction is sent, the znode
  * changes its owner: */
@@ -74,12 +38,12 @@ static void test_log(void **state)
 	struct host *a = open_host(0, server);
 	struct Stat before, after;
 
-	assert_int_equal(step(a, STEP_MAKE, "log//f"), 0);
+	assert_int_equal(step(a, STEP_MAKE, "log//f", "text"), 0);
 	assert_int_equal(zoo_exists(raw, znode("log/f"), 0, &before), ZOK);
-	assert_int_equal(step(a, STEP_CHECK, "log//f"), 0);
-	assert_int_equal(step(a, STEP_CHECK, "log//none"), -ENOENT);
+	assert_int_equal(step(a, STEP_CHECK, "log//f", "text"), 0);
+	assert_int_equal(step(a, STEP_CHECK, "log//none", "text"), -ENOENT);
 	assert_int_equal(alter(a, NULL, 0), 0);
-	assert_int_equal(step(a, STEP_MAKE, "log//g"), 0);
+	assert_int_equal(step(a, STEP_MAKE, "log//g", "text"), 0);
 	assert_int_equal(zoo_exists(raw, znode("log/g"), 0, &after), ZOK);
 	assert_true(after.czxid >= before.czxid + 4);
 	assert_true(before.ephemeralOwner == a->store->ops->session(a->store));
@@ -89,10 +53,10 @@ static void test_no_directory(void **state)
 {
 	struct host *a = open_host(0, server);
 
-	assert_int_equal(step(a, STEP_MAKE, "none//f"), 0);
-	assert_int_equal(step(a, STEP_MAKE, "none/f//g"), -ENOTDIR);
-	assert_int_equal(step(a, STEP_TAKE, "none/f//g"), -ENOTDIR);
-	assert_int_equal(step(a, STEP_MAKE, "none/f/deep/er//g"), -ENOTDIR);
+	assert_int_equal(step(a, STEP_MAKE, "none//f", "text"), 0);
+	assert_int_equal(step(a, STEP_MAKE, "none/f//g", "text"), -ENOTDIR);
+	assert_int_equal(step(a, STEP_TAKE, "none/f//g", "text"), -ENOTDIR);
+	assert_int_equal(step(a, STEP_MAKE, "none/f/deep/er//g", "text"), -ENOTDIR);
 
 	/* And what is no file. */
 	assert_int_equal(
@@ -100,9 +64,9 @@ static void test_no_directory(void **state)
 	assert_int_equal(
 		zoo_create(raw, znode("none/kept/x"), "", 0, &ZOO_OPEN_ACL_UNSAFE, 0, NULL, 0),
 		ZOK);
-	assert_int_equal(step(a, STEP_MAKE, "none//kept"), -EEXIST);
-	assert_int_equal(step(a, STEP_TAKE, "none//kept"), -EEXIST);
-	assert_int_equal(step(a, STEP_REMOVE, "none//kept"), -EEXIST);
+	assert_int_equal(step(a, STEP_MAKE, "none//kept", "text"), -EEXIST);
+	assert_int_equal(step(a, STEP_TAKE, "none//kept", "text"), -EEXIST);
+	assert_int_equal(step(a, STEP_REMOVE, "none//kept", "text"), -EEXIST);
 }
 
 /* What is above may not be used: what is missing there is not made, what is there is used. */
@@ -116,13 +80,13 @@ static void test_rights(void **state)
 		{STEP_MAKE, "rights/open/2//f", "", 0},
 	};
 
-	assert_int_equal(step(a, STEP_MAKE, "rights/open//f"), 0);
+	assert_int_equal(step(a, STEP_MAKE, "rights/open//f", "text"), 0);
 	assert_int_equal(zoo_set_acl(raw, znode("rights"), -1, &acl), ZOK);
 	assert_int_equal(alter(a, steps, 2), 0);
-	assert_int_equal(step(a, STEP_MAKE, "rights/new//f"), -EACCES);
-	assert_int_equal(step(a, STEP_MAKE, "rights//f"), -EACCES);
+	assert_int_equal(step(a, STEP_MAKE, "rights/new//f", "text"), -EACCES);
+	assert_int_equal(step(a, STEP_MAKE, "rights//f", "text"), -EACCES);
 	assert_int_equal(zoo_set_acl(raw, znode("rights"), -1, &ZOO_OPEN_ACL_UNSAFE), ZOK);
-	assert_int_equal(step(a, STEP_MAKE, "rights/new//f"), 0);
+	assert_int_equal(step(a, STEP_MAKE, "rights/new//f", "text"), 0);
 }
 
 /* A file that is taken between the look at its owner and the transaction: whether the other steps
@@ -135,10 +99,10 @@ static void test_stolen(void **state)
 		{STEP_MAKE, "stolen//g", "", 0},
 	};
 
-	assert_int_equal(step(a, STEP_MAKE, "stolen//f"), 0);
+	assert_int_equal(step(a, STEP_MAKE, "stolen//f", "text"), 0);
 	stolen = "stolen/f";
-	assert_int_equal(step(a, STEP_CHECK, "stolen//f"), -ENOENT);
-	assert_int_equal(step(a, STEP_TAKE, "stolen//f"), 0);
+	assert_int_equal(step(a, STEP_CHECK, "stolen//f", "text"), -ENOENT);
+	assert_int_equal(step(a, STEP_TAKE, "stolen//f", "text"), 0);
 	stolen = "stolen/f";
 	assert_int_equal(alter(a, steps, 2), -ECONNRESET);
 	assert_int_equal(alter(a, steps, 2), -ENOENT);
@@ -148,11 +112,10 @@ static void test_stolen(void **state)
 static void test_former_session(void **state)
 {
 	struct host *a = open_host(0, server);
-	const struct store_step make = {STEP_MAKE, "former//f", "", 0};
 	struct asker asker;
 
-	assert_int_equal(step(a, STEP_MAKE, "former//other"), 0);
-	send_alter(a, &asker, &make, 1);
+	assert_int_equal(step(a, STEP_MAKE, "former//other", "text"), 0);
+	send_step(a, &asker, STEP_MAKE, "former//f", "");
 	usleep(300000); /* the answer comes, and is not delivered */
 	a->session = STORE_LOST;
 	a->store->ops->renew(a->store);

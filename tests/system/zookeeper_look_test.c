@@ -66,7 +66,6 @@ static void test_read(void **state)
 	assert_true(asker.claim.session == (uint64_t)stat.ephemeralOwner);
 	assert_true(asker.claim.since_ms == stat.ctime);
 	assert_int_equal(asker.claim.version, 0);
-	free(asker.data);
 
 	/* Whatever somebody else put there, up to what the server takes. */
 	memset(hostile, 0xff, sizeof(hostile));
@@ -77,18 +76,15 @@ static void test_read(void **state)
 	assert_int_equal(asker.claim.data_bytes, sizeof(hostile));
 	assert_memory_equal(asker.data, hostile, sizeof(hostile));
 	assert_int_equal(asker.claim.version, 1);
-	free(asker.data);
 	assert_int_equal(zoo_set(raw, znode(path), NULL, -1, -1), ZOK);
 	assert_int_equal(read_claim(b, &asker, "read", first.name), 0);
 	assert_int_equal(asker.claim.data_bytes, 0);
-	free(asker.data);
 
 	assert_int_equal(zoo_create(raw, znode("read/kept-0000000099"), "", 0, &ZOO_OPEN_ACL_UNSAFE,
 				    0, NULL, 0),
 			 ZOK);
 	assert_int_equal(read_claim(b, &asker, "read", "kept-0000000099"), 0);
 	assert_true(asker.claim.session == 0);
-	free(asker.data);
 	assert_int_equal(read_claim(b, &asker, "read", "gone"), -ENOENT);
 	assert_int_equal(read_claim(b, &asker, "never/used", "gone"), -ENOENT);
 	assert_int_equal(remove_claim(b, "read", "kept-0000000099"), 0);

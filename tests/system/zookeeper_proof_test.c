@@ -50,22 +50,6 @@ static void test_prove_claims(void **state)
 
 enum { LEASE_MS = TIMEOUT_MS * 39 / 40, WINDOW_MS = TIMEOUT_MS * 3 / 10, BEAT_MS = TIMEOUT_MS / 8 };
 
-static struct store_lease lease_of(struct host *host)
-{
-	struct store_lease lease;
-
-	host->store->ops->lease(host->store, clock_now_ms(), &lease);
-	return lease;
-}
-
-static void beat(struct host *host)
-{
-	int beats = host->beats;
-
-	host->store->ops->prove(host->store, NULL, NULL, 0);
-	WAIT_FOR(host->beats > beats);
-}
-
 /* The first heartbeat proves the session's beginning, which is no earlier than the store's. */
 static void test_lease_begins(void **state)
 {
@@ -128,7 +112,7 @@ static void test_lease_is_renewed(void **state)
 
 static void test_lease_in_doubt(void **state)
 {
-	struct host *a = open_host(0, server), *b = begin_host(1, server);
+	struct host *a = open_host(0, server), *b;
 	struct store_lease lease;
 	int64_t end_ms;
 
@@ -141,6 +125,7 @@ static void test_lease_in_doubt(void **state)
 	assert_int_equal(lease.end_ms, end_ms);
 
 	/* Another process goes on with that. */
+	b = begin_host(1, server);
 	b->store->ops->resume(b->store, TIMEOUT_MS, lease.saved_ms, lease.doubtful);
 	assert_int_equal(lease_of(b).end_ms, end_ms);
 	assert_true(lease_of(b).doubtful);

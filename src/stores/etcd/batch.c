@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "stores/etcd/operation.h"
+#include "stores/etcd/transaction.h"
 
 #define TRANSACTION_METHOD "/etcdserverpb.KV/Txn"
 

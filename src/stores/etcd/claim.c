@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "stores/etcd/operation.h"
+#include "stores/etcd/transaction.h"
 
 struct operation *etcd_operation_create_about(struct store_etcd *store, enum store_operation kind,
 					      void *tag, const char *path, const char *name,

@@ -106,10 +106,21 @@ struct endpoints *endpoints_create(const char *servers, int epoll)
 	return endpoints;
 }
 
+/* Gives up resolving. */
+static void stop(struct endpoints *endpoints)
+{
+	ares_channel channel = endpoints->channel;
+
+	/* This calls on_answer() if it was not yet. */
+	endpoints->channel = NULL;
+	if (channel)
+		ares_destroy(channel);
+}
+
 /* Forgets the addresses of the server. */
 static void forget(struct endpoints *endpoints)
 {
-	endpoints_stop(endpoints);
+	stop(endpoints);
 	ares_freeaddrinfo(endpoints->found);
 	endpoints->found = NULL;
 	endpoints->next = NULL;
@@ -228,7 +239,7 @@ int endpoints_advance(struct endpoints *endpoints, uint64_t data, uint32_t event
 	}
 	if (!endpoints->answered)
 		return 0;
-	endpoints_stop(endpoints);
+	stop(endpoints);
 	if (endpoints->answer == ARES_SUCCESS && endpoints->next)
 		return 1;
 	snprintf(why, why_bytes, "the name is not found: %s", ares_strerror(endpoints->answer));
@@ -245,16 +256,6 @@ int64_t endpoints_wait_ms(const struct endpoints *endpoints, int64_t limit_ms)
 		return 0;
 	least = ares_timeout(endpoints->channel, &limit, &wait);
 	return (int64_t)least->tv_sec * 1000 + least->tv_usec / 1000 + 1;
-}
-
-void endpoints_stop(struct endpoints *endpoints)
-{
-	ares_channel channel = endpoints->channel;
-
-	/* This calls on_answer() if it was not yet. */
-	endpoints->channel = NULL;
-	if (channel)
-		ares_destroy(channel);
 }
 
 const struct sockaddr *endpoints_address(struct endpoints *endpoints, socklen_t *bytes)

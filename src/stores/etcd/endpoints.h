@@ -49,9 +49,6 @@ int endpoints_advance(struct endpoints *endpoints, uint64_t data, uint32_t event
 /* In how many milliseconds that is due at the latest, if it is at most `limit_ms`. */
 int64_t endpoints_wait_ms(const struct endpoints *endpoints, int64_t limit_ms);
 
-/* Gives up resolving. */
-void endpoints_stop(struct endpoints *endpoints);
-
 /* The next address of the server; NULL: there is none. Valid until the server changes. */
 const struct sockaddr *endpoints_address(struct endpoints *endpoints, socklen_t *bytes);
 

@@ -34,6 +34,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "stores/etcd/operation.h"
+#include "stores/etcd/transaction.h"
 
 #define TRANSACTION "/etcdserverpb.KV/Txn"
 

@@ -20,12 +20,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <utlist.h>
 
+#include "base/clock.h"
 #include "claim/file_path.h"
 #include "stores/etcd/operation.h"
+#include "stores/etcd/transaction.h"
 
 /* How many keys are read at a time. */
 enum { PAGE_KEYS = 1000 };
@@ -233,14 +234,6 @@ static void release_waiters(struct operation *operation)
 
 /* alter() */
 
-static int64_t wall_clock_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static bool copy_step(struct file_request *file, const char *root, const struct store_step *step)
 {
 	bool is_new = step->kind == STEP_MAKE || step->kind == STEP_TAKE;
@@ -251,7 +244,7 @@ static bool copy_step(struct file_request *file, const char *root, const struct 
 		return false;
 	if (!is_new && step->kind != STEP_REPLACE)
 		return true;
-	file->values[i] = etcd_file_value_format(step->text, wall_clock_ms(), is_new);
+	file->values[i] = etcd_file_value_format(step->text, clock_wall_ms(), is_new);
 	return file->values[i];
 }
 

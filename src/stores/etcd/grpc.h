@@ -65,6 +65,7 @@ void grpc_destroy(struct grpc *grpc);
 int grpc_descriptor(const struct grpc *grpc);
 void grpc_dispatch(struct grpc *grpc);
 
+/* Whether calls can be made now. */
 bool grpc_is_connected(const struct grpc *grpc);
 
 /* Leaves the server and turns to the next one; to be called outside of callbacks, or within. */

@@ -66,6 +66,7 @@ struct etcd_key {
 /* What the keys of the lock's claims begin with; "" is above all locks. */
 bool etcd_key_of_queue(struct etcd_key *ret, const char *root, const char *path);
 
+/* The key of a file (claim/file_path.h). */
 bool etcd_key_of_file(struct etcd_key *ret, const char *root, const char *path);
 
 /* What the keys of its claims' markers begin with. */
@@ -101,6 +102,7 @@ struct etcd_named {
 	struct claim_name parts;
 };
 
+/* The claim that has this name in the queue of the lock. The key is to be freed. */
 struct etcd_named etcd_key_of_claim(const char *root, const char *path, const char *name);
 
 /* The end of the range of keys that begin with a prefix, or of a claim and its data. To be freed;

@@ -9,6 +9,7 @@
 
 #include "claim/marker.h"
 #include "stores/etcd/operation.h"
+#include "stores/etcd/transaction.h"
 
 /* How many keys are read at a time above all locks, where only the names count. */
 enum { PAGE_KEYS = 1000 };

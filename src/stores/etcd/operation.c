@@ -17,7 +17,8 @@
 
 #define TRANSACTION_METHOD "/etcdserverpb.KV/Txn"
 
-bool etcd_operation_is_outside(const struct operation *operation)
+/* Whether the operation is asked from outside of the engine. */
+static bool is_outside(const struct operation *operation)
 {
 	return operation->kind == STORE_LOOK || operation->kind == STORE_READ ||
 	       operation->kind == STORE_WRITE || operation->kind == STORE_REMOVE ||
@@ -110,8 +111,7 @@ static void send_first(struct operation *operation)
 
 	/* What the engine asks, and what is about files, goes out in the session only. */
 	if (grpc_is_connected(store->grpc) &&
-	    ((etcd_operation_is_outside(operation) && !operation->file) ||
-	     store->step == SESSION_CONNECTED))
+	    ((is_outside(operation) && !operation->file) || store->step == SESSION_CONNECTED))
 		error = operation->send(operation);
 	if (error)
 		etcd_operation_fail(operation, error == -ENOMEM ? -ECONNRESET : error);
@@ -365,7 +365,7 @@ int etcd_error(struct store_etcd *store, int status, const char *text, const cha
 static void note_proof(struct store_etcd *store, int64_t sent_ms, uint64_t term)
 {
 	if (etcd_lease_note_proof(&store->lease, sent_ms, term))
-		store->events->on_renewed(store->context, etcd_lease_end(&store->lease));
+		store->events->on_renewed(store->context);
 }
 
 int etcd_answer_read(struct store_etcd *store, int64_t sent_ms, const void *bytes, size_t count,
@@ -452,7 +452,7 @@ void etcd_operations_drop(struct store_etcd *store)
 			operation->call = NULL;
 			etcd_operation_fail(operation, -ECONNRESET);
 		}
-		if (etcd_operation_is_outside(operation))
+		if (is_outside(operation))
 			continue;
 		DL_DELETE(store->others, operation);
 		drop(operation);

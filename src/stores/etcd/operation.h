@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of the etcd store, for its own files: store.c (the table), session.c (leases, and what
- * is told of them), epoch.c, operation.c (how operations go to the servers and come back),
- * transaction.c (their form), batch.c (which of them share one), slots.c (which keys are in use),
- * place.c, withdraw.c, queue.c (list), claim.c (amend, mark, prove), watch.c, look.c, files.c and
- * names.c.
+ * is told of them), epoch.c, operation.c (how operations go to the servers and come back), batch.c
+ * (which of them share a transaction), slots.c (which keys are in use), place.c, withdraw.c,
+ * queue.c (list), claim.c (amend, mark, prove), watch.c, look.c, files.c and names.c. The form of
+ * transactions is in transaction.h.
  *
  * An operation is a transaction of etcd (KV.Txn), or a part of one that it shares with others of
  * its kind (batch.c); reads are transactions without writes, so they are linearizable. Requests on
@@ -42,15 +42,13 @@
 #include "stores/store.h"
 
 #define ETCD_REFUSED_MS 5000 /* until the next attempt when the servers reject the identity */
-#define ETCD_EPOCH_BYTES                                                                           \
-	17 /* sixteen hexadecimal digits, so that later ones are greater as text                   \
-	    */
 
 struct batch;
 struct gone;
 struct lane;
 struct slots;
-struct transaction;
+struct transaction; /* transaction.h */
+struct transaction_branch;
 struct names;
 struct file_request; /* files.c */
 struct file_turn;
@@ -258,9 +256,6 @@ int etcd_error(struct store_etcd *store, int status, const char *text, const cha
  * its leader hands over to another member, and says so without a status of its own. */
 bool etcd_is_undecided(int status, const char *text);
 
-/* Whether the operation is asked from outside of the engine. */
-bool etcd_operation_is_outside(const struct operation *operation);
-
 /* Claims that a watch has reported as gone, while lists of the lock are under way. */
 void etcd_lane_note_gone(struct store_etcd *store, const char *path, const char *name);
 
@@ -295,11 +290,17 @@ void etcd_slots_drop(struct store_etcd *store);
 
 /* session.c */
 
+/* Begins a session, or goes on with one, as soon as there is a connection. */
 void etcd_session_start(struct store_etcd *store);
+/* There is a connection to the server, "HOST:PORT"; or none any more. */
 void etcd_session_connected(struct store_etcd *store, const char *server);
 void etcd_session_disconnected(struct store_etcd *store);
+/* The session is over, or is_starved: drops all that belongs to it, and tells STORE_LOST. */
 void etcd_session_lose(struct store_etcd *store);
+/* renew() of the table: the same without an event, and begins another one. */
 void etcd_session_give_up(struct store_etcd *store);
+/* Does what is due, and says when that is, by clock_now_ms() (INT64_MAX: never): attempts,
+ * keep-alives, and what watch.c has to do. */
 void etcd_session_on_time(struct store_etcd *store);
 int64_t etcd_session_next_ms(const struct store_etcd *store);
 /* The servers answer, but have no space for a session: they are asked again after a while. */
@@ -317,89 +318,6 @@ void etcd_epoch_raise(struct store_etcd *store,
 /* Asks what `asking` is then. Returns false when out of memory. */
 bool etcd_session_ask(struct store_etcd *store, const char *method, const void *message,
 		      size_t bytes, void (*done)(void *, int, const char *, const void *, size_t));
-
-/* transaction.c */
-
-void etcd_epoch_write(const struct store_etcd *store, char text[ETCD_EPOCH_BYTES]);
-
-enum { TRANSACTION_MAX = 2 * STORE_PROOFS_MAX + 2 };
-
-struct transaction_step {
-	Etcd__RequestOp op;
-	union {
-		Etcd__RangeRequest range;
-		Etcd__PutRequest put;
-		Etcd__DeleteRangeRequest delete_range;
-	};
-};
-
-/* What is done, in one of the two cases. */
-struct transaction_branch {
-	size_t count;
-	struct transaction_step steps[TRANSACTION_MAX];
-	Etcd__RequestOp *list[TRANSACTION_MAX];
-};
-
-struct transaction {
-	Etcd__TxnRequest request;
-	struct {
-		size_t count;
-		Etcd__Compare compares[TRANSACTION_MAX];
-		Etcd__Compare *list[TRANSACTION_MAX];
-	} when;
-	struct transaction_branch then, otherwise;
-	char epoch[ETCD_EPOCH_BYTES];
-};
-
-/* About 50 KB, for the stack. The keys and texts are not copied. */
-void etcd_transaction_init(struct transaction *transaction);
-
-/* Only in this session, and with its present epoch; else the first step of the other branch shows
- * the session's key. */
-void etcd_transaction_require_session(struct transaction *transaction,
-				      const struct store_etcd *store);
-
-/* The same for what writes no key: it is carried out without the session's key, too, where that was
- * deleted for want of space. */
-void etcd_transaction_require_session_to_read(struct transaction *transaction,
-					      const struct store_etcd *store);
-
-/* Only if the key was created by that revision; 0: if there is none. */
-void etcd_transaction_require_created(struct transaction *transaction, const struct etcd_key *key,
-				      int64_t revision);
-
-/* Only if the key was written so often since it was created; 0: if there is none. */
-void etcd_transaction_require_version(struct transaction *transaction, const struct etcd_key *key,
-				      int64_t version);
-
-/* Only if there is the key. */
-void etcd_transaction_require_existing(struct transaction *transaction, const struct etcd_key *key);
-
-/* Only if the key has that lease. */
-void etcd_transaction_require_lease(struct transaction *transaction, const struct etcd_key *key,
-				    int64_t lease);
-
-/* Only if that is the key's value. */
-void etcd_transaction_require_value(struct transaction *transaction, const struct etcd_key *key,
-				    const char *value);
-
-Etcd__RangeRequest *etcd_transaction_range(struct transaction_branch *branch,
-					   const struct etcd_key *key, const struct etcd_key *end);
-Etcd__PutRequest *etcd_transaction_put(struct transaction_branch *branch,
-				       const struct etcd_key *key, const char *text, int64_t lease);
-void etcd_transaction_delete(struct transaction_branch *branch, const struct etcd_key *key,
-			     const struct etcd_key *end);
-
-/* To be called when all is said. */
-const Etcd__TxnRequest *etcd_transaction_finish(struct transaction *transaction);
-
-/* The keys that the step of that number found; NULL: it is no step that reads. */
-const Etcd__RangeResponse *etcd_transaction_found(const Etcd__TxnResponse *answer, size_t step);
-
-/* A transaction that required the session was not carried out because of that. Then the session is
- * looked for anew. */
-bool etcd_transaction_was_late(struct store_etcd *store, const Etcd__TxnResponse *answer);
-bool etcd_transaction_was_late_to_read(struct store_etcd *store, const Etcd__TxnResponse *answer);
 
 /* queue.c */
 
@@ -423,10 +341,6 @@ int64_t etcd_queue_latest_marked(const struct operation *operation,
 void etcd_queue_range(struct transaction_branch *branch, const struct operation *operation,
 		      const struct etcd_key ends[2]);
 bool etcd_queue_keys(struct operation *operation, struct etcd_key ends[2]);
-
-/* The data in a value, up to the first NUL; `first`: those of a claim of dlockfs, behind the line
- * with its name. To be freed; NULL: out of memory. */
-char *etcd_value_text(const Etcd__KeyValue *value, bool first);
 
 /* names.c */
 
@@ -481,9 +395,15 @@ void etcd_watches_attend(struct store_etcd *store, void *tag, const char *path, 
 void etcd_watches_note_listed(struct store_etcd *store, const char *path,
 			      const Etcd__RangeResponse *claims, size_t prefix_bytes);
 
+/* The session is told to be connected: sets up what was lost. */
 void etcd_watches_connected(struct store_etcd *store);
+/* The connection, or the stream, is lost: who attends to a queue is told that it may have changed,
+ * and the watches are lost. */
 void etcd_watches_disconnected(struct store_etcd *store);
+/* The session is over: drops all, without an event. */
 void etcd_watches_drop(struct store_etcd *store);
+/* Asks for the stream's progress when that is due, without an answer sets the stream up anew; and
+ * when that is. */
 void etcd_watches_on_time(struct store_etcd *store, int64_t now_ms);
 int64_t etcd_watches_next_ms(const struct store_etcd *store);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "stores/etcd/operation.h"
+#include "stores/etcd/transaction.h"
 
 enum {
 	LATEST = 2,  /* the claim itself, and the key that was created before it */

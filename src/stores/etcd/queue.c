@@ -16,6 +16,7 @@
 
 #include "claim/marker.h"
 #include "stores/etcd/operation.h"
+#include "stores/etcd/transaction.h"
 
 bool etcd_queue_keys(struct operation *operation, struct etcd_key ends[2])
 {

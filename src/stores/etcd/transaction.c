@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the form of transactions, of the epoch and of values. Must not know what they are for.
+ * Owns no state. Must not know what transactions are for. Loop thread.
  */
+#include "stores/etcd/transaction.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

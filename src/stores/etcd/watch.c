@@ -25,6 +25,7 @@
 
 #include "base/clock.h"
 #include "stores/etcd/operation.h"
+#include "stores/etcd/transaction.h"
 
 #define WATCH "/etcdserverpb.Watch/Watch"
 

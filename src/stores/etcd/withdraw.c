@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "stores/etcd/operation.h"
+#include "stores/etcd/transaction.h"
 
 enum { MARKER, END, END_OF_MARKER };
 

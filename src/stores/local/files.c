@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "claim/file_path.h"
 #include "stores/local/service.h"
 
@@ -34,7 +35,7 @@ static void set_text(struct file *file, char *text)
 {
 	free(file->text);
 	file->text = text;
-	file->changed_ms = service_now_ms();
+	file->changed_ms = clock_wall_ms();
 }
 
 /* Watches that cannot go on, as there is no memory, end without a result. */

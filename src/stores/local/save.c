@@ -131,34 +131,27 @@ static const struct state_kind file_kind = {file_place_of, file_save_item};
 
 void service_mark(struct local_service *service)
 {
-	if (service->journal != NULL)
-		state_journal_mark(service->journal, &service->item, &service_kind);
+	state_journal_mark(service->journal, &service->item, &service_kind);
 }
 
 void queue_mark(struct queue *queue)
 {
-	if (queue->service->journal != NULL)
-		state_journal_mark(queue->service->journal, &queue->item, &queue_kind);
+	state_journal_mark(queue->service->journal, &queue->item, &queue_kind);
 }
 
 void node_mark(struct node *node)
 {
-	if (node->queue->service->journal != NULL)
-		state_journal_mark(node->queue->service->journal, &node->item, &node_kind);
+	state_journal_mark(node->queue->service->journal, &node->item, &node_kind);
 }
 
 void file_mark(struct file *file)
 {
-	struct state_journal *journal = file->store->service->journal;
-
-	if (journal != NULL)
-		state_journal_mark(journal, &file->item, &file_kind);
+	state_journal_mark(file->store->service->journal, &file->item, &file_kind);
 }
 
 void service_unmark(struct local_service *service, struct state_item *item)
 {
-	if (service->journal != NULL)
-		state_journal_remove(service->journal, item);
+	state_journal_remove(service->journal, item);
 }
 
 void local_keep(struct store *base, struct state_journal *journal, uint64_t place)

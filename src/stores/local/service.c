@@ -11,19 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "claim/name.h"
 #include "stores/local/service.h"
-
-int64_t service_now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 struct local_service *local_service_create(void)
 {
@@ -31,7 +23,7 @@ struct local_service *local_service_create(void)
 
 	/* Greater than any stamp of an earlier process, which could not reach one a nanosecond. */
 	if (service != NULL)
-		service->stamp = service_now_ms() * 1000000;
+		service->stamp = clock_wall_ms() * 1000000;
 	return service;
 }
 
@@ -507,7 +499,7 @@ struct node *node_restore(struct local_store *store, struct queue *queue, const 
 	queue_set_next(queue, queue_add(order, 1));
 	node->queue = queue;
 	node->store = store;
-	node->since_ms = service_now_ms();
+	node->since_ms = clock_wall_ms();
 	queue_put_in(queue, node);
 	DL_APPEND2(store->nodes, node, store_prev, store_next);
 	node_mark(node);

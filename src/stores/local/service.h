@@ -153,9 +153,6 @@ struct local_store {
 	struct file *files;
 };
 
-/* The clock of the service, since 1970. */
-int64_t service_now_ms(void);
-
 /* Whether it has no claims. */
 static inline bool queue_is_empty(const struct queue *queue)
 {

@@ -14,8 +14,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "stores/zookeeper/operation.h"
 
@@ -41,10 +41,8 @@ struct above {
 
 static bool is_recent(const struct Stat *stat)
 {
-	struct timespec now;
+	int64_t since_ms = clock_wall_ms() - stat->mtime;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	int64_t since_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 - stat->mtime;
 	return stat->version > 0 && since_ms < PAUSE_US / 1000 && since_ms > -PAUSE_US / 1000;
 }
 

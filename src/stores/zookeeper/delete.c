@@ -13,14 +13,6 @@
 
 #include "stores/zookeeper/operation.h"
 
-static void on_deleted(int code, const void *data)
-{
-	struct operation *operation = (struct operation *)data;
-
-	operation->code = code;
-	operation_answered(operation);
-}
-
 static void on_companion_deleted(int code, const void *data)
 {
 	struct operation *operation = (struct operation *)data;
@@ -43,10 +35,10 @@ static void on_parent_deleted(int code, const void *data)
 
 static void delete_claim(struct operation *operation)
 {
-	operation_made(
-		operation,
-		zoo_adelete(operation->store->handle, operation->path, -1, on_deleted, operation),
-		&operation->code);
+	operation_made(operation,
+		       zoo_adelete(operation->store->handle, operation->path, -1, operation_on_done,
+				   operation),
+		       &operation->code);
 }
 
 static void delete_pair(struct operation *operation)
@@ -56,8 +48,8 @@ static void delete_pair(struct operation *operation)
 	zoo_delete_op_init(&pair->ops[0], pair->companion, -1);
 	zoo_delete_op_init(&pair->ops[1], operation->path, -1);
 	operation_made(operation,
-		       zoo_amulti(operation->store->handle, 2, pair->ops, pair->results, on_deleted,
-				  operation),
+		       zoo_amulti(operation->store->handle, 2, pair->ops, pair->results,
+				  operation_on_done, operation),
 		       &operation->code);
 }
 

@@ -114,15 +114,6 @@ int zookeeper_judge_owner(const struct zookeeper_owner *owner)
 
 /* alter() */
 
-/* On ZooKeeper's thread. */
-static void on_altered(int code, const void *data)
-{
-	struct operation *operation = (struct operation *)data;
-
-	operation->code = code;
-	operation_answered(operation);
-}
-
 static zoo_op_t *add_op(struct alteration *alteration)
 {
 	return &alteration->ops[alteration->ops_count++];
@@ -194,7 +185,7 @@ static void send_alter(struct operation *operation)
 		zoo_check_op_init(add_op(alteration), operation->path, -1);
 	operation_made(operation,
 		       zoo_amulti(operation->store->handle, alteration->ops_count, alteration->ops,
-				  alteration->results, on_altered, operation),
+				  alteration->results, operation_on_done, operation),
 		       &operation->code);
 	ask_owners(operation);
 }
@@ -429,15 +420,6 @@ int zookeeper_alter(struct store *base, struct store_change *change, const struc
 
 /* files() */
 
-static void send_files(struct operation *operation)
-{
-	operation->waited = 1;
-	operation_made(operation,
-		       zoo_aget_children(operation->store->handle, operation->path, 0,
-					 operation_on_children, operation),
-		       &operation->list_code);
-}
-
 /* The names of files, which are the caller's to free. Returns NULL when out of memory. */
 static char **decode_files(const struct operation *operation, size_t *ret_count)
 {
@@ -490,6 +472,6 @@ int zookeeper_files(struct store *base, struct store_files *files, const char *d
 
 	if (!operation)
 		return -ENOMEM;
-	operation_start(operation, send_files);
+	operation_start(operation, operation_ask_children);
 	return 0;
 }

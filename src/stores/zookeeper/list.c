@@ -23,15 +23,6 @@ struct queue_event {
 
 /* Answers: on ZooKeeper's completion thread */
 
-/* The answer to sync; the path does not matter. */
-static void on_synced(int code, const char *path, const void *data)
-{
-	struct operation *operation = (struct operation *)data;
-
-	operation->code = code;
-	operation_answered(operation);
-}
-
 static void on_children(int code, const struct String_vector *strings, const struct Stat *stat,
 			const void *data)
 {
@@ -83,9 +74,7 @@ static void send_list(struct operation *operation)
 static void send_synced_list(struct operation *operation)
 {
 	operation->waited = 2;
-	operation_made(operation,
-		       zoo_async(operation->store->handle, operation->path, on_synced, operation),
-		       &operation->code);
+	operation_sync(operation);
 	request_list(operation);
 }
 

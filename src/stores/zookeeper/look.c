@@ -49,15 +49,6 @@ static int outside_error(const struct operation *operation, int code, const char
 
 /* look() */
 
-static void send_look(struct operation *operation)
-{
-	operation->waited = 1;
-	operation_made(operation,
-		       zoo_aget_children(operation->store->handle, operation->path, 0,
-					 operation_on_children, operation),
-		       &operation->list_code);
-}
-
 /* The queue of a file's lock, of those that stand directly below a directory of files: "/NAME/".
  * Returns 0, -EINVAL if the znode is none, or -ENOMEM. */
 static int decode_queue_of_file(const struct operation *operation, const char *name, char **ret)
@@ -131,7 +122,8 @@ static void conclude_look(struct operation *operation)
 
 int zookeeper_look(struct store *base, struct store_look *look, const char *path)
 {
-	return start(zookeeper_ask(base, STORE_LOOK, look, conclude_look, path, NULL), send_look);
+	return start(zookeeper_ask(base, STORE_LOOK, look, conclude_look, path, NULL),
+		     operation_ask_children);
 }
 
 /* read() */
@@ -190,24 +182,6 @@ int zookeeper_read(struct store *base, struct store_read *read, const char *path
 
 /* write() */
 
-static void on_written(int code, const struct Stat *stat, const void *data)
-{
-	struct operation *operation = (struct operation *)data;
-
-	operation->code = code;
-	operation_answered(operation);
-}
-
-static void send_write(struct operation *operation)
-{
-	operation->waited = 1;
-	operation_made(operation,
-		       zoo_aset(operation->store->handle, operation->path, operation->text,
-				(int)strlen(operation->text), operation->version, on_written,
-				operation),
-		       &operation->code);
-}
-
 void zookeeper_conclude_change(struct operation *operation)
 {
 	struct store_change *change = operation->tag;
@@ -232,6 +206,6 @@ int zookeeper_write(struct store *base, struct store_change *change, const char 
 		operation_free(operation);
 		return -ENOMEM;
 	}
-	operation_start(operation, send_write);
+	operation_start(operation, operation_set);
 	return 0;
 }

@@ -19,14 +19,6 @@ struct mark {
 	zoo_op_result_t results[2];
 };
 
-static void on_marked(int code, const void *data)
-{
-	struct operation *operation = (struct operation *)data;
-
-	operation->code = code;
-	operation_answered(operation);
-}
-
 static void send_mark(struct operation *operation)
 {
 	struct mark *mark = operation->memory;
@@ -37,8 +29,8 @@ static void send_mark(struct operation *operation)
 			   NULL, 0);
 	operation->waited = 1;
 	operation_made(operation,
-		       zoo_amulti(operation->store->handle, 2, mark->ops, mark->results, on_marked,
-				  operation),
+		       zoo_amulti(operation->store->handle, 2, mark->ops, mark->results,
+				  operation_on_done, operation),
 		       &operation->code);
 }
 

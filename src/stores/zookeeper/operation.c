@@ -198,7 +198,7 @@ static void renew_lease(struct operation *operation, int64_t now_us, int error)
 
 	if (lease_note_operation(&store->lease, operation->kind, error, operation->sent_us / 1000,
 				 now_us / 1000))
-		store->events->on_renewed(store->context, lease_end(&store->lease));
+		store->events->on_renewed(store->context);
 }
 
 void operation_note_end(struct operation *operation, int error)
@@ -235,7 +235,26 @@ void operation_made(struct operation *operation, int code, int *ret_code)
 	operation_answered(operation);
 }
 
-/* On ZooKeeper's thread. */
+/* Answers: on ZooKeeper's thread */
+
+void operation_on_done(int code, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	operation->code = code;
+	operation_answered(operation);
+}
+
+static void on_synced(int code, const char *path, const void *data)
+{
+	operation_on_done(code, data);
+}
+
+static void on_set(int code, const struct Stat *stat, const void *data)
+{
+	operation_on_done(code, data);
+}
+
 static void on_looked(int code, const struct Stat *stat, const void *data)
 {
 	struct operation *operation = (struct operation *)data;
@@ -244,6 +263,34 @@ static void on_looked(int code, const struct Stat *stat, const void *data)
 	if (code == ZOK)
 		operation->stat = *stat;
 	operation_answered(operation);
+}
+
+/* Requests */
+
+void operation_sync(struct operation *operation)
+{
+	operation_made(operation,
+		       zoo_async(operation->store->handle, operation->path, on_synced, operation),
+		       &operation->code);
+}
+
+void operation_set(struct operation *operation)
+{
+	operation->waited = 1;
+	operation_made(operation,
+		       zoo_aset(operation->store->handle, operation->path, operation->text,
+				(int)strlen(operation->text), operation->version, on_set,
+				operation),
+		       &operation->code);
+}
+
+void operation_ask_children(struct operation *operation)
+{
+	operation->waited = 1;
+	operation_made(operation,
+		       zoo_aget_children(operation->store->handle, operation->path, 0,
+					 operation_on_children, operation),
+		       &operation->list_code);
 }
 
 void operation_look(struct operation *operation)

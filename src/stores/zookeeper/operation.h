@@ -219,8 +219,18 @@ void operation_made(struct operation *operation, int code, int *ret_code);
 /* One answer less to wait for. To be called last by each callback. */
 void operation_answered(struct operation *operation);
 
-/* For operation_start(): asks whether the operation's path exists, and for its stat. */
+/* The completion of a request that is answered by a code only, which is the operation's. On
+ * ZooKeeper's thread. */
+void operation_on_done(int code, const void *data);
+
+/* For operation_start(): asks whether the operation's path exists, and for its stat; for the names
+ * below it; or sets its data to the text, if it has that version. */
 void operation_look(struct operation *operation);
+void operation_ask_children(struct operation *operation);
+void operation_set(struct operation *operation);
+
+/* Makes one request that the leader answers by way of the server: a sync. */
+void operation_sync(struct operation *operation);
 
 /* The end of an operation whose event has been delivered. */
 void operation_release(struct operation *operation);

@@ -37,15 +37,6 @@ static void finish(struct operation *operation)
 	free(prove);
 }
 
-/* On ZooKeeper's thread. */
-static void on_proved(int code, const void *data)
-{
-	struct operation *operation = (struct operation *)data;
-
-	operation->code = code;
-	operation_answered(operation);
-}
-
 /* Without claims the transaction checks the server's root: any answer proves the session. */
 static void send_prove(struct operation *operation)
 {
@@ -57,7 +48,7 @@ static void send_prove(struct operation *operation)
 	operation->waited = 1 + (int)prove->files;
 	operation_made(operation,
 		       zoo_amulti(operation->store->handle, (int)count, prove->ops, prove->results,
-				  on_proved, operation),
+				  operation_on_done, operation),
 		       &operation->code);
 	for (size_t i = 0; i < prove->count; i++) {
 		if (prove->owners[i])

@@ -18,10 +18,10 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <utlist.h>
 
+#include "base/clock.h"
 #include "stores/zookeeper/operation.h"
 
 enum {
@@ -147,18 +147,10 @@ static void end_renewal(struct operation *operation)
 	operation->conclude(operation);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* A lock below is in use: asks the hosts that place claims there to pause. */
 static void ask_to_pause(struct operation *operation)
 {
-	int64_t since_ms = now_ms() - operation->stat.mtime;
+	int64_t since_ms = clock_wall_ms() - operation->stat.mtime;
 
 	if (operation->stat.dataLength != 0)
 		return; /* it has data: another client's */

@@ -123,14 +123,6 @@ static void on_acl(int code, struct ACL_vector *acl, struct Stat *stat, const vo
 	operation_answered(operation);
 }
 
-static void on_probed(int code, const void *data)
-{
-	struct operation *operation = (struct operation *)data;
-
-	operation->code = code;
-	operation_answered(operation);
-}
-
 /* The loop's thread */
 
 const char *zookeeper_root_data(const struct store_zookeeper *store)
@@ -197,9 +189,10 @@ static void send_prepare(struct operation *operation)
 		       NULL);
 	zoo_create_op_init(&ops[0], root->path, "", 0, &store->acl, ZOO_PERSISTENT, NULL, 0);
 	zoo_delete_op_init(&ops[1], root->path, -1);
-	operation_made(operation,
-		       zoo_amulti(store->handle, 2, ops, root->results, on_probed, operation),
-		       &operation->code);
+	operation_made(
+		operation,
+		zoo_amulti(store->handle, 2, ops, root->results, operation_on_done, operation),
+		&operation->code);
 }
 
 /* Logs what is wrong with the root, but for the version of its names. Returns false if the

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <utlist.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "stores/zookeeper/client.h"
 #include "stores/zookeeper/servers.h"
@@ -57,14 +58,6 @@ struct zookeeper_connector {
 	void (*finish)(void *context);
 	void *finish_context;
 };
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Waits for a change. Returns at the latest at the given time; INT64_MAX: only for a change. */
 static void wait_until(struct zookeeper_connector *connector, int64_t until_ms)
@@ -231,7 +224,7 @@ static void on_session_event(zhandle_t *handle, int type, int state, const char 
 static void on_handle_failed(struct zookeeper_connector *connector, int error)
 {
 	connector->newest = NULL;
-	connector->retry_at_ms = now_ms() + RETRY_MS;
+	connector->retry_at_ms = clock_awake_ms() + RETRY_MS;
 	if (error == connector->last_error)
 		return;
 	connector->last_error = error;
@@ -292,7 +285,7 @@ static void make_session(struct zookeeper_connector *connector)
 	connector->several = several;
 	connector->has_former = connector->moves = false;
 	connector->last_error = 0;
-	connector->warn_at_ms = now_ms() + UNREACHABLE_MS;
+	connector->warn_at_ms = clock_awake_ms() + UNREACHABLE_MS;
 }
 
 static void on_settled(int code, const struct Stat *stat, const void *context)
@@ -312,14 +305,14 @@ static void on_settled(int code, const struct Stat *stat, const void *context)
  * expires. */
 static bool settle(struct zookeeper_connector *connector, struct zookeeper_session *session)
 {
-	int64_t limit_ms = now_ms() + ZOOKEEPER_SETTLE_LIMIT_MS;
+	int64_t limit_ms = clock_awake_ms() + ZOOKEEPER_SETTLE_LIMIT_MS;
 	bool settled;
 
 	if (zoo_state(session->handle) != ZOO_CONNECTED_STATE ||
 	    zoo_aexists(session->handle, "/", 0, on_settled, session) != ZOK)
 		return false;
 	pthread_mutex_lock(&connector->mutex);
-	while (!session->settled && now_ms() < limit_ms)
+	while (!session->settled && clock_awake_ms() < limit_ms)
 		wait_until(connector, limit_ms);
 	settled = session->settled;
 	pthread_mutex_unlock(&connector->mutex);
@@ -371,7 +364,7 @@ static void wait_for_work(struct zookeeper_connector *connector)
 	bool unreached = connector->newest && !connector->newest->connected_once;
 	int64_t until_ms = INT64_MAX;
 
-	if (unreached && connector->warn_at_ms <= now_ms()) {
+	if (unreached && connector->warn_at_ms <= clock_awake_ms()) {
 		connector->warn_at_ms = INT64_MAX;
 		log_warning("cannot reach ZooKeeper at %s yet; trying on", connector->servers);
 	}
@@ -381,8 +374,8 @@ static void wait_for_work(struct zookeeper_connector *connector)
 		until_ms = connector->retry_at_ms;
 	if (connector->access.sasl_mechanism) {
 		look_for_failed_sasl(connector);
-		if (until_ms > now_ms() + SASL_LOOK_MS)
-			until_ms = now_ms() + SASL_LOOK_MS;
+		if (until_ms > clock_awake_ms() + SASL_LOOK_MS)
+			until_ms = clock_awake_ms() + SASL_LOOK_MS;
 	}
 	wait_until(connector, until_ms);
 }
@@ -411,7 +404,8 @@ static void *run(void *context)
 	while (!connector->stopping) {
 		bool closes_first = connector->moves && connector->over;
 
-		if (connector->wanted && !closes_first && connector->retry_at_ms <= now_ms()) {
+		if (connector->wanted && !closes_first &&
+		    connector->retry_at_ms <= clock_awake_ms()) {
 			make_session(connector);
 		} else if (connector->over) {
 			session = connector->over;
@@ -455,7 +449,7 @@ void zookeeper_connector_renew(struct zookeeper_connector *connector,
 	connector->newest = NULL;
 	connector->has_former = connector->moves = false;
 	connector->wanted = true;
-	connector->retry_at_ms = now_ms() + delay_ms;
+	connector->retry_at_ms = clock_awake_ms() + delay_ms;
 	pthread_cond_broadcast(&connector->changed);
 	pthread_mutex_unlock(&connector->mutex);
 }
@@ -469,7 +463,7 @@ void zookeeper_connector_move(struct zookeeper_connector *connector, struct zook
 	connector->former = *id;
 	connector->has_former = connector->moves = true;
 	connector->wanted = true;
-	connector->retry_at_ms = now_ms();
+	connector->retry_at_ms = clock_awake_ms();
 	pthread_cond_broadcast(&connector->changed);
 	pthread_mutex_unlock(&connector->mutex);
 }
@@ -540,7 +534,7 @@ free_servers:
 void zookeeper_connector_stop(struct zookeeper_connector *connector, int limit_ms,
 			      void (*finish)(void *), void *context)
 {
-	int64_t until_ms = now_ms() + limit_ms;
+	int64_t until_ms = clock_awake_ms() + limit_ms;
 	pthread_t thread = connector->thread;
 	bool stopped;
 
@@ -549,7 +543,7 @@ void zookeeper_connector_stop(struct zookeeper_connector *connector, int limit_m
 	connector->finish_context = context;
 	connector->stopping = true;
 	pthread_cond_broadcast(&connector->changed);
-	while (!connector->stopped && now_ms() < until_ms)
+	while (!connector->stopped && clock_awake_ms() < until_ms)
 		wait_until(connector, until_ms);
 	stopped = connector->stopped;
 	connector->abandoned = !stopped;

@@ -39,27 +39,7 @@ static struct store_zookeeper *from_store(struct store *store)
 	return (struct store_zookeeper *)store;
 }
 
-/* Answers: on ZooKeeper's completion thread */
-
-static void on_set(int code, const struct Stat *stat, const void *data)
-{
-	struct operation *operation = (struct operation *)data;
-
-	operation->code = code;
-	operation_answered(operation);
-}
-
 /* amend() */
-
-static void send_amend(struct operation *operation)
-{
-	operation->waited = 1;
-	operation_made(operation,
-		       zoo_aset(operation->store->handle, operation->path, operation->text,
-				(int)strlen(operation->text), operation->version, on_set,
-				operation),
-		       &operation->code);
-}
 
 static void conclude_amend(struct operation *operation)
 {
@@ -91,7 +71,7 @@ static void store_zookeeper_amend(struct store *base, void *tag, const char *pat
 		operation_starve(operation);
 		return;
 	}
-	operation_start(operation, send_amend);
+	operation_start(operation, operation_set);
 }
 
 /* The session */

@@ -3,35 +3,21 @@
  * The lease, by lease.c; and touch(): a sync, which the leader answers by way of the server, and
  * writes nothing for. The path does not matter.
  */
-#include <errno.h>
-
 #include "base/clock.h"
 #include "stores/zookeeper/operation.h"
-
-/* On ZooKeeper's thread. */
-static void on_synced(int code, const char *path, const void *data)
-{
-	struct operation *operation = (struct operation *)data;
-
-	operation->code = code;
-	operation_answered(operation);
-}
 
 static void send_touch(struct operation *operation)
 {
 	operation->waited = 1;
-	operation_made(operation,
-		       zoo_async(operation->store->handle, operation->path, on_synced, operation),
-		       &operation->code);
+	operation_sync(operation);
 }
 
 static void conclude_touch(struct operation *operation)
 {
 	struct store_zookeeper *store = operation->store;
-	int error = operation_error(operation, operation->code, "cannot sync");
 
-	operation_note_end(operation, error);
-	store->events->on_touched(store->context, error == 0 ? 0 : -ECONNRESET);
+	operation_note_end(operation, operation_error(operation, operation->code, "cannot sync"));
+	store->events->on_touched(store->context);
 	operation_release(operation);
 }
 

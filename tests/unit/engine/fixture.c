@@ -501,6 +501,19 @@ void file_lock_by_open(struct file *file, bool waits)
 	lock(file, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE, waits);
 }
 
+void file_open_and_lock(struct file *file, struct host *host, enum claim_mode mode)
+{
+	file_open(file, host, "a");
+	file_lock(file, mode, WAIT);
+	settle(host->world);
+}
+
+void file_take(struct file *file, struct host *host)
+{
+	file_open_and_lock(file, host, EX);
+	assert_holds(file);
+}
+
 void file_unlock(struct file *file)
 {
 	engine_advance(file->host->engine, host_clock(file->host));

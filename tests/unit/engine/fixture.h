@@ -119,6 +119,11 @@ void file_open_too(struct file *file, const struct file *other, const char *path
 void file_lock(struct file *file, enum claim_mode mode, bool waits);
 void file_lock_by_open(struct file *file, bool waits);
 void file_unlock(struct file *file);
+
+/* Opens the lock "a" on the host, and asks for it; the second exclusively, and the file holds it.
+ * In both everything happens that is due. */
+void file_open_and_lock(struct file *file, struct host *host, enum claim_mode mode);
+void file_take(struct file *file, struct host *host);
 void file_cancel(struct file *file);
 
 /* fsync(2), or with `token` the ioctl(2). */

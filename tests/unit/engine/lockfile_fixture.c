@@ -100,6 +100,25 @@ void call_remove(struct call *call, struct host *host, const char *path)
 	call_alter(call, host, &step, 1, LIMIT_MS);
 }
 
+void call_replace(struct call *call, struct host *host, const char *path, const char *text)
+{
+	const struct store_step step = {
+		.kind = STEP_REPLACE, .path = path, .text = text, .version = STORE_ANY_VERSION};
+
+	call_alter(call, host, &step, 1, LIMIT_MS);
+}
+
+void call_rename(struct call *call, struct host *host, const char *from, const char *to,
+		 const char *text, int64_t limit_ms)
+{
+	const struct store_step steps[] = {
+		{.kind = STEP_MAKE, .path = to, .text = text},
+		{.kind = STEP_REMOVE, .path = from, .version = STORE_ANY_VERSION},
+	};
+
+	call_alter(call, host, steps, 2, limit_ms);
+}
+
 void call_read(struct call *call, struct host *host, const char *path)
 {
 	begin(call, host);
@@ -112,6 +131,45 @@ void call_list(struct call *call, struct host *host, const char *directory)
 {
 	begin(call, host);
 	assert_int_equal(engine_list_files(host->engine, directory, LIMIT_MS, call), 0);
+	assert_open(call);
+}
+
+static void succeed(struct host *host, const struct store_step *step)
+{
+	struct call call;
+
+	call_alter(&call, host, step, 1, LIMIT_MS);
+	settle(host->world);
+	assert_result(&call, 0);
+}
+
+void make_file(struct host *host, const char *path, const char *text)
+{
+	succeed(host, &(struct store_step){.kind = STEP_MAKE, .path = path, .text = text});
+}
+
+void remove_file(struct host *host, const char *path)
+{
+	succeed(host, &(struct store_step){
+			      .kind = STEP_REMOVE, .path = path, .version = STORE_ANY_VERSION});
+}
+
+void take_away(struct host *host, const char *path)
+{
+	succeed(host, &(struct store_step){.kind = STEP_REMOVE, .path = path});
+}
+
+void take_file(struct host *host, const char *path, const char *text)
+{
+	succeed(host, &(struct store_step){.kind = STEP_TAKE, .path = path, .text = text});
+}
+
+void bar(struct call *call, struct host *host, const char *made)
+{
+	while (file_text(host->world, made) == NULL)
+		assert_true(step(host->world));
+	engine_doubt(host->engine, host->world->now_ms);
+	settle(host->world);
 	assert_open(call);
 }
 

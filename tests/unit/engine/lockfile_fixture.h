@@ -10,6 +10,9 @@
 
 enum { LIMIT_MS = 30000 };
 
+/* So long that a file is watched; and what was seen before is not known any more. */
+enum { LIVED_MS = 300 };
+
 /* A call and its answer. */
 struct call {
 	int answers; /* 0 or 1 */
@@ -28,8 +31,22 @@ void call_alter(struct call *call, struct host *host, const struct store_step *s
 		int64_t limit_ms);
 void call_make(struct call *call, struct host *host, const char *path, const char *text);
 void call_remove(struct call *call, struct host *host, const char *path);
+void call_replace(struct call *call, struct host *host, const char *path, const char *text);
+void call_rename(struct call *call, struct host *host, const char *from, const char *to,
+		 const char *text, int64_t limit_ms);
 void call_read(struct call *call, struct host *host, const char *path);
 void call_list(struct call *call, struct host *host, const char *directory);
+
+/* Calls that succeed, after which everything that is due has happened. The last two are about the
+ * file of another host: it is removed, or the host gets one in its place. */
+void make_file(struct host *host, const char *path, const char *text);
+void remove_file(struct host *host, const char *path);
+void take_away(struct host *host, const char *path);
+void take_file(struct host *host, const char *path, const char *text);
+
+/* The call makes a file, which by the kernel's path is `made`. That is done, and cannot be told
+ * before the session is known to live. */
+void bar(struct call *call, struct host *host, const char *made);
 
 /* The daemon on the host, which has no locks, dies, and another one is about to connect with its
  * books. Nobody answers what was asked. */

@@ -15,19 +15,9 @@ static int setup(void **state)
 	return error;
 }
 
-static void hold(struct world *world, struct file *file, struct host *host)
-{
-	file_open(file, host, "a");
-	file_lock(file, EX, WAIT);
-	settle(world);
-	assert_holds(file);
-}
-
 static void wait_for(struct world *world, struct file *file, struct host *host)
 {
-	file_open(file, host, "a");
-	file_lock(file, EX, WAIT);
-	settle(world);
+	file_open_and_lock(file, host, EX);
 	assert_waits(file);
 }
 
@@ -42,7 +32,7 @@ static void test_release(void **state)
 	struct world *world = *state;
 	struct file file, next, rival;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	wait_for(world, &next, &world->one);
 	wait_for(world, &rival, &world->two);
 	file_unlock(&file);
@@ -63,7 +53,7 @@ static void test_lost(void **state)
 	struct world *world = *state;
 	struct file file, rival, third;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	wait_for(world, &rival, &world->two);
 	wait_for(world, &third, &world->three);
 	lose_session(&world->one);
@@ -90,7 +80,7 @@ static void test_late(void **state)
 	struct world *world = *state;
 	struct file file, rival;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	lose_session(&world->one);
 	pass(world, 10 * DELAY_MS);
 	wait_for(world, &rival, &world->two);
@@ -110,7 +100,7 @@ static void test_try(void **state)
 	struct world *world = *state;
 	struct file file, rival;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	lose_session(&world->one);
 	file_open(&rival, &world->two, "a");
 	for (int i = 0; i < 3; i++) {
@@ -134,7 +124,7 @@ static void test_waiter_lost(void **state)
 	struct world *world = *state;
 	struct file file, waiter, rival;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	wait_for(world, &waiter, &world->two);
 	wait_for(world, &rival, &world->three);
 	lose_session(&world->two);
@@ -155,7 +145,7 @@ static void test_broken(void **state)
 	struct world *world = *state;
 	struct file file, next, rival;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	pass(world, TIMEOUT_MS / 4);
 	wait_for(world, &next, &world->one);
 	wait_for(world, &rival, &world->two);
@@ -180,7 +170,7 @@ static void test_broken_here(void **state)
 	struct world *world = *state;
 	struct file file, next;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	wait_for(world, &next, &world->one);
 	queue_length(world, "a");
 	assert_int_equal(engine_steer(world->one.engine, "a", world->names[0], ENGINE_BREAK, "me"),
@@ -271,7 +261,7 @@ static void test_left_alone(void **state)
 	struct world *world = *state;
 	struct file file;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	lose_session(&world->one);
 	file_close(&file);
 	reconnect(&world->one);
@@ -290,9 +280,9 @@ static void test_left_alone_again(void **state)
 	struct world *world = *state;
 	struct file file;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	file_close(&file);
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	for (int i = 0; i < 3; i++) {
 		lose_session(&world->one);
 		if (i == 0)
@@ -313,7 +303,7 @@ static void test_left_standing(void **state)
 	struct world *world = *state;
 	struct file file;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	disconnect(&world->one);
 	for (int64_t ms = 0; file.lost == 0; ms += 10) {
 		assert_true(ms < TIMEOUT_MS);
@@ -337,9 +327,7 @@ static void test_left_standing_behind_orphan(void **state)
 	world->policy.lock_delay_ms = 2 * TIMEOUT_MS;
 	file_open(&file, &world->one, "a");
 	file_lock(&file, SH, WAIT);
-	file_open(&rival, &world->two, "a");
-	file_lock(&rival, SH, WAIT);
-	settle(world);
+	file_open_and_lock(&rival, &world->two, SH);
 	assert_holds(&rival);
 	lose_session(&world->one);
 	file_close(&file);
@@ -366,7 +354,7 @@ static void test_broken_and_closed(void **state)
 	struct world *world = *state;
 	struct file file;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	queue_length(world, "a");
 	assert_int_equal(engine_steer(world->one.engine, "a", world->names[0], ENGINE_BREAK, "me"),
 			 0);
@@ -384,7 +372,7 @@ static void test_cleared(void **state)
 	struct world *world = *state;
 	struct file file;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	lose_session(&world->one);
 	assert_int_equal(engine_clear(world->two.engine, "a", &world->policy), 0);
 	settle(world);
@@ -404,7 +392,7 @@ static void test_cleared_in_use(void **state)
 	struct world *world = *state;
 	struct file file;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	assert_int_equal(engine_clear(world->two.engine, "a", &world->policy), 0);
 	settle(world);
 	pass(world, 2 * DELAY_MS);
@@ -421,10 +409,10 @@ static void test_no_delay_here(void **state)
 	struct world *world = *state;
 	struct file file, other;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	lose_session(&world->one);
 	world->policy.lock_delay_ms = 0;
-	hold(world, &other, &world->two);
+	file_take(&other, &world->two);
 	file_close(&other);
 	settle(world);
 	pass(world, CONFIG_LOCK_DELAY_MAX_MS - 1);
@@ -444,10 +432,10 @@ static void test_delay_changed(void **state)
 	struct world *world = *state;
 	struct file file, rival, other;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	lose_session(&world->one);
 	world->policy.lock_delay_ms = 0;
-	hold(world, &other, &world->two);
+	file_take(&other, &world->two);
 	file_close(&other);
 	settle(world);
 	pass(world, DELAY_MS);
@@ -471,7 +459,7 @@ static void test_stopped(void **state)
 	struct world *world = *state;
 	struct file file, rival;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	wait_for(world, &rival, &world->two);
 	engine_stop(world->one.engine);
 	file_close(&file);
@@ -492,7 +480,7 @@ static void test_stopped_without_holder(void **state)
 	struct file file, waiter, rival;
 
 	world->policy.keep_ms = 10 * DELAY_MS;
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	wait_for(world, &waiter, &world->two);
 	file_unlock(&file);
 	settle(world);
@@ -505,9 +493,7 @@ static void test_stopped_without_holder(void **state)
 	file_close(&waiter);
 	settle(world);
 	pass(world, TIMEOUT_MS / 4);
-	file_open(&rival, &world->three, "a");
-	file_lock(&rival, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&rival, &world->three, EX);
 	pass(world, TIMEOUT_MS / 16);
 	assert_holds(&rival);
 	file_close(&rival);

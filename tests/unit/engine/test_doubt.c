@@ -153,9 +153,7 @@ static void test_idle(void **state)
 		doubt(&world->one);
 		begin_ms = world->now_ms;
 		pass(world, ms);
-		file_open(&file, &world->one, "a");
-		file_lock(&file, EX, WAIT);
-		settle(world);
+		file_open_and_lock(&file, &world->one, EX);
 		if (ms < WINDOW_MS) {
 			pass(world, begin_ms + WINDOW_MS - world->now_ms);
 			assert_waits(&file);
@@ -220,9 +218,7 @@ static void test_proofs_are_sent_again(void **state)
 	struct file file;
 	uint64_t token;
 
-	file_open(&file, &world->one, "a");
-	file_lock(&file, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&file, &world->one, EX);
 	for (int with_token = 0; with_token < 2; with_token++) {
 		world->one.operations = 0;
 		file_prove(&file, with_token == 1);

@@ -267,9 +267,7 @@ static void test_two_calls_of_one_owner(void **state)
 	struct world *world = *state;
 	struct file holder, file, twin;
 
-	file_open(&holder, &world->two, "a");
-	file_lock(&holder, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&holder, &world->two, EX);
 	file_open(&file, &world->one, "a");
 	memset(&twin, 0, sizeof(twin));
 	twin.host = file.host;
@@ -574,9 +572,7 @@ static void test_turn_comes_unasked(void **state)
 
 	for (int i = 0; i < FOREIGN_HOSTS; i++)
 		foreign_place(world, "a", EX);
-	file_open(&waiter, &world->one, "a");
-	file_lock(&waiter, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&waiter, &world->one, EX);
 	operations = world->one.operations;
 	for (int i = 0; i < FOREIGN_HOSTS - 2; i++) {
 		foreign_withdraw(world, "a", 0);
@@ -625,9 +621,7 @@ static void test_others_give_up_in_any_order(void **state)
 
 	for (int i = 0; i < FOREIGN_HOSTS; i++)
 		foreign_place(world, "a", EX);
-	file_open(&waiter, &world->one, "a");
-	file_lock(&waiter, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&waiter, &world->one, EX);
 	for (int left = FOREIGN_HOSTS; left > 0; left--) {
 		assert_waits(&waiter);
 		foreign_withdraw(world, "a", (size_t)(left * 5 / 7));

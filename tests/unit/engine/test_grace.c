@@ -14,14 +14,6 @@ static int grace_setup(void **state)
 	return error;
 }
 
-static void open_and_lock(struct file *file, struct host *host)
-{
-	file_open(file, host, "a");
-	file_lock(file, EX, WAIT);
-	settle(host->world);
-	assert_holds(file);
-}
-
 static void open_and_try(struct file *file, struct host *host)
 {
 	file_open(file, host, "a");
@@ -36,7 +28,7 @@ struct scene {
 
 static void begin(struct world *world, struct scene *scene)
 {
-	open_and_lock(&scene->holder, &world->one);
+	file_take(&scene->holder, &world->one);
 	open_and_try(&scene->file, &world->two);
 }
 
@@ -106,7 +98,7 @@ static void test_exclusive_open(void **state)
 	struct world *world = *state;
 	struct file holder, file;
 
-	open_and_lock(&holder, &world->one);
+	file_take(&holder, &world->one);
 	file_open(&file, &world->two, "a");
 	file_lock_by_open(&file, TRY);
 	pass(world, 1);
@@ -149,13 +141,11 @@ static void test_none_for_this_host(void **state)
 	struct world *world = *state;
 	struct file holder, file, waiter;
 
-	open_and_lock(&holder, &world->one);
+	file_take(&holder, &world->one);
 	open_and_try(&file, &world->one);
 	assert_refused(&file, -EWOULDBLOCK);
 	file_close(&file);
-	file_open(&waiter, &world->two, "a");
-	file_lock(&waiter, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&waiter, &world->two, EX);
 	open_and_try(&file, &world->two);
 	assert_refused(&file, -EWOULDBLOCK);
 	file_close(&file);
@@ -169,7 +159,7 @@ static void test_many(void **state)
 	struct world *world = *state;
 	struct file holder, files[CALLERS];
 
-	open_and_lock(&holder, &world->one);
+	file_take(&holder, &world->one);
 	for (int i = 0; i < CALLERS; i++)
 		open_and_try(&files[i], &world->two);
 	pass(world, GRACE_MS);
@@ -186,10 +176,8 @@ static void test_one_grace(void **state)
 	struct world *world = *state;
 	struct file holder, waiter, file;
 
-	open_and_lock(&holder, &world->one);
-	file_open(&waiter, &world->three, "a");
-	file_lock(&waiter, EX, WAIT);
-	settle(world);
+	file_take(&holder, &world->one);
+	file_open_and_lock(&waiter, &world->three, EX);
 	open_and_try(&file, &world->two);
 	pass(world, GRACE_MS / 2);
 	file_unlock(&holder);

@@ -14,13 +14,6 @@ static void set_policy(struct world *world, int64_t handoff, int64_t keep_ms)
 	world->policy.keep_ms = keep_ms;
 }
 
-static void open_and_lock(struct file *file, struct host *host, enum claim_mode mode)
-{
-	file_open(file, host, "a");
-	file_lock(file, mode, WAIT);
-	settle(host->world);
-}
-
 static void unlock(struct file *file)
 {
 	file_unlock(file);
@@ -46,7 +39,7 @@ static void test_goes_on(void **state)
 
 	set_policy(world, 1, 0);
 	for (int i = 0; i < CALLERS; i++)
-		open_and_lock(&files[i], &world->one, EX);
+		file_open_and_lock(&files[i], &world->one, EX);
 	assert_holds(&files[0]);
 	assert_queue(world, "a", "W");
 	operations = world->one.operations;
@@ -75,8 +68,8 @@ static void test_limit(void **state)
 
 		set_policy(world, handoff, 0);
 		for (int i = 0; i < CALLERS; i++)
-			open_and_lock(&files[i], &world->one, EX);
-		open_and_lock(&other, &world->two, EX);
+			file_open_and_lock(&files[i], &world->one, EX);
+		file_open_and_lock(&other, &world->two, EX);
 		for (int i = 0; i <= handoff; i++) {
 			assert_holds(&files[i]);
 			assert_waits(&other);
@@ -103,9 +96,9 @@ static void test_limit_after_contention(void **state)
 
 	set_policy(world, 1, 0);
 	for (int i = 0; i < CALLERS; i++)
-		open_and_lock(&files[i], &world->one, EX);
-	open_and_lock(&other, &world->two, EX);
-	open_and_lock(&reader, &world->one, SH);
+		file_open_and_lock(&files[i], &world->one, EX);
+	file_open_and_lock(&other, &world->two, EX);
+	file_open_and_lock(&reader, &world->one, SH);
 	file_cancel(&other);
 	pass(world, LINGER_MS);
 	file_cancel(&reader);
@@ -133,10 +126,10 @@ static void test_limit_begins_with_the_turn(void **state)
 	struct file first, second, third, other;
 
 	set_policy(world, 1, 0);
-	open_and_lock(&other, &world->two, EX);
-	open_and_lock(&first, &world->one, EX);
-	open_and_lock(&second, &world->one, EX);
-	open_and_lock(&third, &world->one, EX);
+	file_open_and_lock(&other, &world->two, EX);
+	file_open_and_lock(&first, &world->one, EX);
+	file_open_and_lock(&second, &world->one, EX);
+	file_open_and_lock(&third, &world->one, EX);
 	assert_queue(world, "a", "W | W");
 	unlock(&other);
 	assert_holds(&first);
@@ -162,7 +155,7 @@ static void test_keep(void **state)
 	long operations;
 
 	set_policy(world, 0, KEEP_MS);
-	open_and_lock(&file, &world->one, EX);
+	file_open_and_lock(&file, &world->one, EX);
 	unlock(&file);
 	assert_queue(world, "a", "W");
 	assert_int_equal(engine_counts(world->one.engine).holders, 0);
@@ -174,8 +167,7 @@ static void test_keep(void **state)
 		assert_holds(&file);
 		assert_int_equal(engine_counts(world->one.engine).kept, 0);
 		unlock(&file);
-		open_and_lock(&next, &world->one, EX);
-		assert_holds(&next);
+		file_take(&next, &world->one);
 		file_close(&next);
 		settle(world);
 	}
@@ -197,9 +189,9 @@ static void test_keep_is_no_handoff(void **state)
 	struct file first, second, other;
 
 	set_policy(world, 0, KEEP_MS);
-	open_and_lock(&first, &world->one, EX);
-	open_and_lock(&other, &world->two, EX);
-	open_and_lock(&second, &world->one, EX);
+	file_open_and_lock(&first, &world->one, EX);
+	file_open_and_lock(&other, &world->two, EX);
+	file_open_and_lock(&second, &world->one, EX);
 	assert_queue(world, "a", "W | W | W");
 	unlock(&first);
 	assert_holds(&other);
@@ -220,7 +212,7 @@ static void test_keep_is_in_order(void **state)
 	struct file first, second;
 
 	set_policy(world, 0, KEEP_MS);
-	open_and_lock(&first, &world->one, EX);
+	file_open_and_lock(&first, &world->one, EX);
 	file_open(&second, &world->one, "a");
 	file_lock(&second, EX, WAIT);
 	file_unlock(&first);
@@ -246,7 +238,7 @@ static void test_keep_gives_way(void **state)
 			struct file file, other;
 
 			set_policy(world, 0, 10 * TIMEOUT_MS);
-			open_and_lock(&file, &world->one, EX);
+			file_open_and_lock(&file, &world->one, EX);
 			unlock(&file);
 			pass(world, age * TIMEOUT_MS);
 			file_open(&other, &world->two, "a");
@@ -282,9 +274,9 @@ static void test_keep_after_contention(void **state)
 		struct file file, second, other, third;
 
 		set_policy(world, 0, 10 * TIMEOUT_MS);
-		open_and_lock(&file, &world->one, EX);
-		open_and_lock(&other, &world->two, EX);
-		open_and_lock(&second, &world->one, EX);
+		file_open_and_lock(&file, &world->one, EX);
+		file_open_and_lock(&other, &world->two, EX);
+		file_open_and_lock(&second, &world->one, EX);
 		file_cancel(&other);
 		pass(world, LINGER_MS);
 		assert_queue(world, "a", "W | W");
@@ -321,9 +313,9 @@ static void test_try_of_what_is_used(void **state)
 		int64_t begin_ms = world->now_ms;
 
 		set_policy(world, handoff, 10 * TIMEOUT_MS);
-		open_and_lock(&first, &world->one, EX);
+		file_open_and_lock(&first, &world->one, EX);
 		unlock(&first);
-		open_and_lock(&second, &world->one, EX);
+		file_open_and_lock(&second, &world->one, EX);
 		file_open(&other, &world->two, "a");
 		file_open(&third, &world->three, "a");
 		file_lock(&other, EX, TRY);
@@ -358,8 +350,8 @@ static void test_modes(void **state)
 	long operations;
 
 	set_policy(world, 5, KEEP_MS);
-	open_and_lock(&one, &world->one, SH);
-	open_and_lock(&two, &world->one, SH);
+	file_open_and_lock(&one, &world->one, SH);
+	file_open_and_lock(&two, &world->one, SH);
 	assert_holds(&one);
 	assert_holds(&two);
 	assert_queue(world, "a", "R | R");
@@ -372,7 +364,7 @@ static void test_modes(void **state)
 	assert_holds(&one);
 	assert_holds(&two);
 	assert_int_equal(world->one.operations, operations);
-	open_and_lock(&writer, &world->one, EX);
+	file_open_and_lock(&writer, &world->one, EX);
 	assert_waits(&writer);
 	unlock(&one);
 	assert_waits(&writer);
@@ -405,7 +397,7 @@ static void test_cancel(void **state)
 
 	set_policy(world, 100, 0);
 	for (int i = 0; i < CALLERS; i++)
-		open_and_lock(&files[i], &world->one, EX);
+		file_open_and_lock(&files[i], &world->one, EX);
 	file_cancel(&files[1]);
 	file_cancel(&files[2]);
 	settle(world);
@@ -427,8 +419,8 @@ static void test_cancel(void **state)
 
 	/* The only one who waits behind another host. */
 	struct file other;
-	open_and_lock(&other, &world->two, EX);
-	open_and_lock(&files[0], &world->one, EX);
+	file_open_and_lock(&other, &world->two, EX);
+	file_open_and_lock(&files[0], &world->one, EX);
 	file_cancel(&files[0]);
 	pass(world, LINGER_MS);
 	assert_queue(world, "a", "W");
@@ -483,12 +475,12 @@ static void test_loss(void **state)
 		struct file first, second, third, other;
 
 		set_policy(world, 100, 10 * TIMEOUT_MS);
-		open_and_lock(&first, &world->one, EX);
-		open_and_lock(&second, &world->one, EX);
-		open_and_lock(&third, &world->one, EX);
+		file_open_and_lock(&first, &world->one, EX);
+		file_open_and_lock(&second, &world->one, EX);
+		file_open_and_lock(&third, &world->one, EX);
 		unlock(&first);
 		assert_holds(&second);
-		open_and_lock(&other, &world->two, EX);
+		file_open_and_lock(&other, &world->two, EX);
 		disconnect(&world->one);
 		pass(world, BEAT_MS);
 		if (held == 0) {
@@ -530,7 +522,7 @@ static void test_jeopardy(void **state)
 	struct file first, second;
 
 	set_policy(world, 0, 10 * TIMEOUT_MS);
-	open_and_lock(&first, &world->one, EX);
+	file_open_and_lock(&first, &world->one, EX);
 	unlock(&first);
 	disconnect(&world->one);
 	settle(world);
@@ -558,7 +550,7 @@ static void test_keep_without_connection(void **state)
 
 	for (int cancelled = 0; cancelled < 2; cancelled++) {
 		set_policy(world, 0, KEEP_MS);
-		open_and_lock(&file, &world->one, EX);
+		file_open_and_lock(&file, &world->one, EX);
 		unlock(&file);
 		file_open(&other, &world->two, "a");
 		disconnect(&world->one);
@@ -594,8 +586,8 @@ static void test_tokens(void **state)
 
 	set_policy(world, 1, KEEP_MS);
 	for (int i = 0; i < CALLERS; i++)
-		open_and_lock(&files[i], &world->one, EX);
-	open_and_lock(&other, &world->two, EX);
+		file_open_and_lock(&files[i], &world->one, EX);
+	file_open_and_lock(&other, &world->two, EX);
 	for (int left = CALLERS + 1; left > 0; left--) {
 		struct file *holder = &other;
 
@@ -621,10 +613,10 @@ static void test_taken_away(void **state)
 		struct file first, second;
 
 		set_policy(world, 100, 10 * TIMEOUT_MS);
-		open_and_lock(&first, &world->one, EX);
+		file_open_and_lock(&first, &world->one, EX);
 		if (how >= 2)
 			unlock(&first);
-		open_and_lock(&second, &world->one, EX);
+		file_open_and_lock(&second, &world->one, EX);
 		if (how >= 2)
 			unlock(&second);
 		pass(world, 2 * BEAT_MS);
@@ -658,9 +650,9 @@ static void test_revoked(void **state)
 	struct file first, second, other;
 
 	set_policy(world, 100, 10 * TIMEOUT_MS);
-	open_and_lock(&first, &world->one, EX);
-	open_and_lock(&second, &world->one, EX);
-	open_and_lock(&other, &world->two, EX);
+	file_open_and_lock(&first, &world->one, EX);
+	file_open_and_lock(&second, &world->one, EX);
+	file_open_and_lock(&other, &world->two, EX);
 	assert_int_equal(queue_length(world, "a"), 2);
 	assert_int_equal(engine_steer(world->one.engine, "a", world->names[0], ENGINE_REVOKE, "me"),
 			 0);
@@ -690,7 +682,7 @@ static void test_record_locks(void **state)
 	struct file file, other, third;
 
 	set_policy(world, 100, 10 * TIMEOUT_MS);
-	open_and_lock(&file, &world->one, EX);
+	file_open_and_lock(&file, &world->one, EX);
 	unlock(&file);
 	file_open(&other, &world->one, "a");
 	record_test(&other, EX, 0, 9);
@@ -703,9 +695,7 @@ static void test_record_locks(void **state)
 	file_lock(&file, EX, WAIT);
 	settle(world);
 	assert_waits(&file);
-	file_open(&third, &world->one, "a");
-	file_lock(&third, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&third, &world->one, EX);
 	assert_queue(world, "a", "w0-9 | W | W");
 	record_unlock(&other, 0, 9);
 	settle(world);
@@ -734,8 +724,8 @@ static void test_record_lock_under_a_lead(void **state)
 	struct file file, other;
 
 	set_policy(world, 100, 10 * TIMEOUT_MS);
-	open_and_lock(&file, &world->one, EX);
-	open_and_lock(&other, &world->one, EX);
+	file_open_and_lock(&file, &world->one, EX);
+	file_open_and_lock(&other, &world->one, EX);
 	record_lock(&file, EX, 0, 9, WAIT);
 	settle(world);
 	assert_granted(&file);
@@ -786,9 +776,9 @@ static void test_record_locks_of_a_waiter(void **state)
 		struct file file, same, other, second;
 
 		set_policy(world, 5, KEEP_MS);
-		open_and_lock(&other, &world->two, EX);
-		open_and_lock(&file, &world->one, EX);
-		open_and_lock(&second, &world->one, EX);
+		file_open_and_lock(&other, &world->two, EX);
+		file_open_and_lock(&file, &world->one, EX);
+		file_open_and_lock(&second, &world->one, EX);
 		file_share(&same, &file);
 		record_lock(&same, EX, 0, 9, WAIT);
 		settle(world);
@@ -891,7 +881,7 @@ static void test_users(void **state)
 	set_policy(world, 1, KEEP_MS);
 	assert_users(&world->one, "");
 	for (int i = 0; i < 3; i++)
-		open_and_lock(&files[i], &world->one, EX);
+		file_open_and_lock(&files[i], &world->one, EX);
 	for (int i = 0; i < 3; i++)
 		pids[i] = (int)files[i].process;
 	snprintf(expected, sizeof(expected), "%d,%d,%d", pids[0], pids[1], pids[2]);
@@ -904,7 +894,7 @@ static void test_users(void **state)
 	assert_users(&world->one, "-");
 
 	/* Of those who wait behind another host, one stands for the claim, and then the next. */
-	open_and_lock(&other, &world->two, EX);
+	file_open_and_lock(&other, &world->two, EX);
 	for (int i = 0; i < 3; i++)
 		file_lock(&files[i], EX, WAIT);
 	settle(world);
@@ -941,8 +931,8 @@ static void test_own_claim_behind(void **state)
 	struct file first, file, twin, recorder, last;
 
 	set_policy(world, 100, 10 * TIMEOUT_MS);
-	open_and_lock(&first, &world->one, EX);
-	open_and_lock(&file, &world->one, EX);
+	file_open_and_lock(&first, &world->one, EX);
+	file_open_and_lock(&file, &world->one, EX);
 	file_open(&recorder, &world->two, "a");
 	record_lock(&recorder, EX, 0, 9, WAIT);
 	settle(world);
@@ -953,7 +943,7 @@ static void test_own_claim_behind(void **state)
 	pass(world, LINGER_MS);
 	unlock(&first);
 	assert_holds(&file);
-	open_and_lock(&last, &world->one, EX);
+	file_open_and_lock(&last, &world->one, EX);
 	assert_waits(&last);
 	unlock(&file);
 	assert_holds(&last);
@@ -972,7 +962,7 @@ static void test_another_user(void **state)
 	struct file one, two;
 
 	set_policy(world, 100, 10 * TIMEOUT_MS);
-	open_and_lock(&one, &world->one, EX);
+	file_open_and_lock(&one, &world->one, EX);
 	file_open(&two, &world->one, "a");
 	two.uid = 1000;
 	file_lock(&two, EX, WAIT);
@@ -1014,8 +1004,8 @@ static void test_broken_connection(void **state)
 				host->break_at = at;
 				host->break_how = how;
 				for (int i = 0; i < 3; i++)
-					open_and_lock(&files[i], &world->one, EX);
-				open_and_lock(&other, &world->two, EX);
+					file_open_and_lock(&files[i], &world->one, EX);
+				file_open_and_lock(&other, &world->two, EX);
 				for (int i = 0; i < 20; i++) {
 					pass(world, BEAT_MS / 2);
 					reconnect(host);

@@ -60,7 +60,7 @@ static void test_told_by_the_same_answer(void **state)
 	assert_waits(&file);
 	foreign_withdraw(world, "a", 0);
 	doubtful = false;
-	engine_store_events.on_renewed(world->one.engine, world->now_ms + TIMEOUT_MS);
+	engine_store_events.on_renewed(world->one.engine);
 	assert_waits(&file);
 	doubtful = true; /* until the rest is read */
 	settle(world);

@@ -10,12 +10,10 @@
 static void test_reads(void **state)
 {
 	struct world *world = *state;
-	struct call made, read, list;
+	struct call read, list;
 
 	for (int over = 0; over < 2; over++) {
-		call_make(&made, &world->two, "d//a", "1\n");
-		settle(world);
-		assert_result(&made, 0);
+		make_file(&world->two, "d//a", "1\n");
 		call_read(&read, &world->one, "d//a");
 		call_list(&list, &world->one, "d");
 		if (over)
@@ -31,24 +29,115 @@ static void test_reads(void **state)
 		assert_string_equal(read.text, "1\n");
 		assert_result(&list, 0);
 		assert_string_equal(list.text, "a");
-		call_remove(&made, &world->two, "d//a");
-		settle(world);
+		remove_file(&world->two, "d//a");
 	}
 }
 
-/* The host has made d//a without hearing of it, and has given its session up, of which the service
- * has not heard. */
-static void make_unheard(struct world *world, struct call *call)
+/* Whatever became of what was sent, it is made once. */
+static void test_ambiguous(void **state)
 {
-	struct call kept;
+	struct world *world = *state;
+	struct call call;
 
-	world->one.gone[0] = '\0';
-	call_make(&kept, &world->one, "d//kept", "0\n"); /* for which the session matters */
-	settle(world);
-	assert_result(&kept, 0);
-	call_make(call, &world->one, "d//a", "1\n");
+	for (int how = 0; how < BREAK_COUNT; how++) {
+		world->on_operation = break_connection;
+		world->one.break_how = how;
+		world->one.operations = 0;
+		world->one.break_at = 1;
+		call_make(&call, &world->one, "d//a", "1\n");
+		settle(world);
+		world->on_operation = NULL;
+		assert_open(&call);
+		pass(world, 10);
+		store_faulty_reconnect(world->one.store);
+		pass(world, 2000);
+		assert_result(&call, 0);
+		assert_text(world, "d/a", "1\n");
+		assert_true(engine_has_file(world->one.engine, "d//a"));
+		remove_file(&world->one, "d//a");
+	}
+	assert_string_equal(world->one.gone, "");
+}
+
+/* The first host makes d//a, and the connection breaks before it hears of that. */
+static void break_after(struct world *world, struct call *call, int64_t limit_ms)
+{
+	const struct store_step step = {.kind = STEP_MAKE, .path = "d//a", .text = "1\n"};
+
+	call_alter(call, &world->one, &step, 1, limit_ms);
 	store_faulty_break(world->one.store, 1, 0, 0);
 	settle(world);
+	assert_open(call);
+	assert_text(world, "d/a", "1\n");
+}
+
+/* Somebody has seen the file, and removed it, before its maker knows that it was made. */
+static void test_taken_meanwhile(void **state)
+{
+	struct world *world = *state;
+	struct call call;
+
+	break_after(world, &call, LIMIT_MS);
+	take_away(&world->two, "d//a");
+	reconnect(&world->one);
+	assert_result(&call, 0);
+	assert_text(world, "d/a", "1\n");
+	remove_file(&world->one, "d//a");
+
+	break_after(world, &call, LIMIT_MS);
+	take_away(&world->two, "d//a");
+	make_file(&world->two, "d//a", "2\n");
+	reconnect(&world->one);
+	assert_result(&call, -EEXIST);
+	assert_text(world, "d/a", "2\n");
+	remove_file(&world->two, "d//a");
+}
+
+/* Who has given up has no file. */
+static void test_given_up(void **state)
+{
+	struct world *world = *state;
+	struct call call;
+
+	break_after(world, &call, 100);
+	pass(world, 100);
+	assert_result(&call, -ETIMEDOUT);
+	assert_text(world, "d/a", "1\n");
+	reconnect(&world->one);
+	pass(world, 1000);
+	assert_null(file_text(world, "d/a"));
+	assert_false(engine_has_file(world->one.engine, "d//a"));
+
+	/* Its removal is ambiguous, too. */
+	break_after(world, &call, 100);
+	pass(world, 100);
+	store_faulty_reconnect(world->one.store);
+	while (file_text(world, "d/a") != NULL)
+		assert_true(step(world));
+	store_faulty_break(world->one.store, 1, 0, 0);
+	settle(world);
+	reconnect(&world->one);
+	pass(world, 1000);
+	assert_null(file_text(world, "d/a"));
+
+	/* What was not sent is not there. */
+	disconnect(&world->one);
+	call_alter(&call, &world->one,
+		   &(struct store_step){.kind = STEP_MAKE, .path = "d//a", .text = "1\n"}, 1, 100);
+	pass(world, 100);
+	assert_result(&call, -ETIMEDOUT);
+	reconnect(&world->one);
+	pass(world, 1000);
+	assert_null(file_text(world, "d/a"));
+	assert_string_equal(world->one.gone, "");
+}
+
+/* The same, and the host has given its session up, of which the service has not heard. */
+static void make_unheard(struct world *world, struct call *call)
+{
+	world->one.gone[0] = '\0';
+	make_file(&world->one, "d//kept", "0\n"); /* for which the session matters */
+	break_after(world, call, LIMIT_MS);
 	while (strcmp(world->one.gone, "") == 0)
 		pass(world, 1);
 	assert_string_equal(world->one.gone, "d//kept lost, ");
@@ -69,28 +158,23 @@ static void test_meets_itself(void **state)
 	assert_result(&call, 0);
 	assert_text(world, "d/a", "1\n");
 	assert_true(engine_has_file(world->one.engine, "d//a"));
-	call_remove(&call, &world->one, "d//a");
-	settle(world);
-	assert_result(&call, 0);
+	remove_file(&world->one, "d//a");
 }
 
 /* But it meets another host's. */
 static void test_meets_another(void **state)
 {
 	struct world *world = *state;
-	struct call call, other;
+	struct call call;
 
 	make_unheard(world, &call);
 	pass(world, TIMEOUT_MS);
-	call_make(&other, &world->two, "d//a", "2\n");
-	settle(world);
-	assert_result(&other, 0);
+	make_file(&world->two, "d//a", "2\n");
 	reconnect(&world->one);
 	pass(world, TIMEOUT_MS);
 	assert_result(&call, -EEXIST);
 	assert_text(world, "d/a", "2\n");
-	call_remove(&other, &world->two, "d//a");
-	settle(world);
+	remove_file(&world->two, "d//a");
 }
 
 /* Breaks the connection before that is made again, once. */
@@ -120,31 +204,19 @@ static void test_met_itself_before(void **state)
 	reconnect(&world->one);
 	pass(world, TIMEOUT_MS);
 	assert_result(&call, 0);
-	call_remove(&call, &world->one, "d//a");
-	settle(world);
+	remove_file(&world->one, "d//a");
 }
 
-/* The steps are sent, and the connection breaks before they are done. The first host has made d//a
- * before; what it does not know yet is that the second host then has it. */
-static void break_before(struct world *world, struct call *call, const struct store_step *steps,
-			 size_t count, bool stolen)
+/* The connection breaks before what the first host has called for is done to its file d//a. What it
+ * does not know yet is that the second host then has that. */
+static void break_before(struct world *world, struct call *call, bool stolen)
 {
-	const struct store_step take = {.kind = STEP_TAKE, .path = "d//a", .text = "2\n"};
-	struct call other;
-
-	call_make(&other, &world->one, "d//a", "1\n");
-	settle(world);
-	assert_result(&other, 0);
-	call_alter(call, &world->one, steps, count, LIMIT_MS);
 	store_faulty_break(world->one.store, 0, 0, 0);
 	settle(world);
 	assert_open(call);
 	assert_text(world, "d/a", "1\n");
-	if (stolen) {
-		call_alter(&other, &world->two, &take, 1, LIMIT_MS);
-		settle(world);
-		assert_result(&other, 0);
-	}
+	if (stolen)
+		take_file(&world->two, "d//a", "2\n");
 	reconnect(&world->one);
 	settle(world);
 }
@@ -153,47 +225,70 @@ static void break_before(struct world *world, struct call *call, const struct st
 static void test_replace(void **state)
 {
 	struct world *world = *state;
-	const struct store_step replace = {.kind = STEP_REPLACE,
-					   .path = "d//a",
-					   .text = "1\nmore\n",
-					   .version = STORE_ANY_VERSION};
 	struct call call;
 
-	break_before(world, &call, &replace, 1, false);
+	make_file(&world->one, "d//a", "1\n");
+	call_replace(&call, &world->one, "d//a", "1\nmore\n");
+	break_before(world, &call, false);
 	assert_result(&call, 0);
 	assert_text(world, "d/a", "1\nmore\n");
-	call_remove(&call, &world->one, "d//a");
-	settle(world);
-	assert_result(&call, 0);
+	remove_file(&world->one, "d//a");
 
-	break_before(world, &call, &replace, 1, true);
+	make_file(&world->one, "d//a", "1\n");
+	call_replace(&call, &world->one, "d//a", "1\nmore\n");
+	break_before(world, &call, true);
 	assert_result(&call, -ENOENT);
 	assert_text(world, "d/a", "2\n");
-	call_remove(&call, &world->two, "d//a");
-	settle(world);
+	remove_file(&world->two, "d//a");
+}
+
+/* A removal is not sent again where it would meet another host's file. */
+static void test_removal_in_doubt(void **state)
+{
+	struct world *world = *state;
+	struct call call;
+
+	for (int other_makes = 0; other_makes < 2; other_makes++) {
+		make_file(&world->one, "d//a", "1\n");
+		call_remove(&call, &world->one, "d//a");
+		store_faulty_break(world->one.store, 1, 0, 0);
+		settle(world);
+		assert_null(file_text(world, "d/a"));
+		if (other_makes)
+			make_file(&world->two, "d//a", "2\n");
+		reconnect(&world->one);
+		assert_result(&call, 0);
+	}
+	assert_text(world, "d/a", "2\n");
+	remove_file(&world->two, "d//a");
+
+	/* It has not happened: it is sent again. */
+	make_file(&world->one, "d//a", "1\n");
+	call_remove(&call, &world->one, "d//a");
+	break_before(world, &call, false);
+	assert_result(&call, 0);
+	assert_null(file_text(world, "d/a"));
 }
 
 /* A file is moved, unless another host has its name. */
 static void test_rename(void **state)
 {
 	struct world *world = *state;
-	const struct store_step steps[] = {
-		{.kind = STEP_MAKE, .path = "d//b", .text = "3\n"},
-		{.kind = STEP_REMOVE, .path = "d//a", .version = STORE_ANY_VERSION},
-	};
 	struct call call;
 
-	break_before(world, &call, steps, 2, false);
+	make_file(&world->one, "d//a", "1\n");
+	call_rename(&call, &world->one, "d//a", "d//b", "3\n", LIMIT_MS);
+	break_before(world, &call, false);
 	assert_result(&call, 0);
 	assert_text(world, "d/b", "3\n");
-	call_remove(&call, &world->one, "d//b");
-	settle(world);
-	break_before(world, &call, steps, 2, true);
+	remove_file(&world->one, "d//b");
+	make_file(&world->one, "d//a", "1\n");
+	call_rename(&call, &world->one, "d//a", "d//b", "3\n", LIMIT_MS);
+	break_before(world, &call, true);
 	assert_result(&call, -ENOENT);
 	assert_text(world, "d/a", "2\n");
 	assert_null(file_text(world, "d/b"));
-	call_remove(&call, &world->two, "d//a");
-	settle(world);
+	remove_file(&world->two, "d//a");
 }
 
 /* What takes the place of a file takes that of no other. */
@@ -203,11 +298,12 @@ static void test_take(void **state)
 	const struct store_step take = {.kind = STEP_TAKE, .path = "d//a", .text = "3\n"};
 	struct call call;
 
-	break_before(world, &call, &take, 1, true);
+	make_file(&world->one, "d//a", "1\n");
+	call_alter(&call, &world->one, &take, 1, LIMIT_MS);
+	break_before(world, &call, true);
 	assert_result(&call, -ESTALE);
 	assert_text(world, "d/a", "2\n");
-	call_remove(&call, &world->two, "d//a");
-	settle(world);
+	remove_file(&world->two, "d//a");
 }
 
 /* Of another host's file nobody knows whether it is the one that was meant. */
@@ -215,10 +311,9 @@ static void test_removal_of_anothers(void **state)
 {
 	struct world *world = *state;
 	const struct store_step remove = {.kind = STEP_REMOVE, .path = "d//a"};
-	struct call call, other;
+	struct call call;
 
-	call_make(&other, &world->two, "d//a", "2\n");
-	settle(world);
+	make_file(&world->two, "d//a", "2\n");
 	call_alter(&call, &world->one, &remove, 1, LIMIT_MS);
 	store_faulty_break(world->one.store, 0, 0, 0);
 	settle(world);
@@ -226,8 +321,7 @@ static void test_removal_of_anothers(void **state)
 	settle(world);
 	assert_result(&call, -ESTALE);
 	assert_text(world, "d/a", "2\n");
-	call_remove(&other, &world->two, "d//a");
-	settle(world);
+	remove_file(&world->two, "d//a");
 }
 
 /* The first host makes d//a, which cannot be told yet. */
@@ -236,11 +330,7 @@ static void make_barred(struct world *world, struct call *call)
 	const struct store_step make = {.kind = STEP_MAKE, .path = "d//a", .text = "1\n"};
 
 	call_alter(call, &world->one, &make, 1, 100);
-	while (file_text(world, "d/a") == NULL)
-		assert_true(step(world));
-	engine_doubt(world->one.engine, world->now_ms);
-	settle(world);
-	assert_open(call);
+	bar(call, &world->one, "d/a");
 }
 
 /* What is undone is removed, however often that has to be asked, and whoever has written there. */
@@ -286,8 +376,7 @@ static void test_undone_is_told(void **state)
 
 	for (size_t count = 1; count <= 2; count++) {
 		for (int breaks = 0; breaks < 2; breaks++) {
-			call_make(&call, &world->one, "d//a", "1\n");
-			settle(world);
+			make_file(&world->one, "d//a", "1\n");
 			call_alter(&call, &world->one, steps, count, breaks ? 10 : 0);
 			if (breaks) {
 				store_faulty_break(world->one.store, 1, 0, 0);
@@ -313,7 +402,7 @@ static void test_adopted(void **state)
 {
 	struct world *world = *state;
 	struct store_step remove = {.kind = STEP_REMOVE, .path = "d//a"};
-	struct call made, former, call, other;
+	struct call former, call, other;
 
 	call_make(&former, &world->one, "d//a", "1\nsame\n");
 	store_faulty_break(world->one.store, 0, 0, 0);
@@ -324,16 +413,12 @@ static void test_adopted(void **state)
 	call_make(&other, &world->one, "d//a", "2\nanother\n");
 	settle(world);
 	assert_open(&other);
-	call_make(&call, &world->one, "d//a", "3\nsame\n");
-	settle(world);
-	assert_result(&call, 0);
+	make_file(&world->one, "d//a", "3\nsame\n");
 	assert_result(&other, -EEXIST);
 	assert_text(world, "d/a", "1\nsame\n");
-	call_remove(&call, &world->one, "d//a");
-	settle(world);
+	remove_file(&world->one, "d//a");
 
-	call_make(&made, &world->two, "d//a", "1\n");
-	settle(world);
+	make_file(&world->two, "d//a", "1\n");
 	call_alter(&former, &world->one, &remove, 1, LIMIT_MS);
 	store_faulty_break(world->one.store, 0, 0, 0);
 	host_restart(&world->one);
@@ -343,35 +428,26 @@ static void test_adopted(void **state)
 	pass(world, 200);
 	assert_result(&call, -ETIMEDOUT); /* the former one is in front of it */
 	pass(world, LIMIT_MS);
-	call_remove(&made, &world->two, "d//a");
-	settle(world);
+	remove_file(&world->two, "d//a");
 }
 
 /* What moves a file is the same call with any text: that was read before the daemon died. */
 static void test_move_adopted(void **state)
 {
 	struct world *world = *state;
-	struct store_step steps[] = {
-		{.kind = STEP_MAKE, .path = "d//b", .text = "2\nthen\n"},
-		{.kind = STEP_REMOVE, .path = "d//a", .version = STORE_ANY_VERSION},
-	};
 	struct call former, call;
 
-	call_make(&call, &world->one, "d//a", "1\n");
-	settle(world);
-	call_alter(&former, &world->one, steps, 2, LIMIT_MS);
+	make_file(&world->one, "d//a", "1\n");
+	call_rename(&former, &world->one, "d//a", "d//b", "2\nthen\n", LIMIT_MS);
 	store_faulty_break(world->one.store, 2, 0, 0);
 	host_restart(&world->one);
 	reconnect(&world->one);
 	assert_text(world, "d/b", "2\nthen\n");
-	steps[0].text = "3\nnow\n";
-	call_alter(&call, &world->one, steps, 2, LIMIT_MS);
+	call_rename(&call, &world->one, "d//a", "d//b", "3\nnow\n", LIMIT_MS);
 	settle(world);
 	assert_result(&call, 0);
 	assert_text(world, "d/b", "2\nthen\n");
-	call_remove(&call, &world->one, "d//b");
-	settle(world);
-	assert_result(&call, 0);
+	remove_file(&world->one, "d//b");
 	assert_string_equal(world->one.gone, "");
 }
 
@@ -381,10 +457,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(reads),
+		TEST(ambiguous),
+		TEST(taken_meanwhile),
+		TEST(given_up),
 		TEST(meets_itself),
 		TEST(meets_another),
 		TEST(met_itself_before),
 		TEST(replace),
+		TEST(removal_in_doubt),
 		TEST(rename),
 		TEST(removal_of_anothers),
 		TEST(undone),

@@ -8,9 +8,6 @@
 #include "engine/alteration.h"
 #include "lockfile_fixture.h"
 
-/* So long that a file is watched; and what was seen before is not known any more. */
-enum { LIVED_MS = 300 };
-
 /* How old a file is when it is watched, and how many watches are unanswered at a time: as in
  * lockfile_watch.c. */
 enum { WATCH_AFTER_MS = 100, SENT_MAX = 256 };
@@ -93,28 +90,15 @@ static bool knows(struct world *world, const char *path)
 /* The first host makes d//a, with "1\n", and its watch is asked for. */
 static void make_watched(struct world *world)
 {
-	struct call call;
 	size_t count = held.count;
 
-	call_make(&call, &world->one, "d//a", "1\n");
-	settle(world);
-	assert_result(&call, 0);
+	make_file(&world->one, "d//a", "1\n");
 	assert_int_equal(held.count, count);
 	assert_true(engine_deadline(world->one.engine) <= world->now_ms + WATCH_AFTER_MS);
 	pass(world, LIVED_MS);
 	assert_true(held.count > count);
 	assert_string_equal(held.paths[held.count - 1], "d//a");
 	assert_false(knows(world, "d//a"));
-}
-
-static void remove_file(struct world *world, struct host *host, uint32_t version)
-{
-	const struct store_step remove = {.kind = STEP_REMOVE, .path = "d//a", .version = version};
-	struct call call;
-
-	call_alter(&call, host, &remove, 1, LIMIT_MS);
-	settle(world);
-	assert_result(&call, 0);
 }
 
 /* A file is known for as long as its watch shows it, however long that is. */
@@ -134,20 +118,17 @@ static void test_known_by_watch(void **state)
 	tell_text(world, 0, "12\n"); /* another one that begins alike */
 	settle(world);
 	assert_string_equal(world->one.gone, "d//a taken, ");
-	remove_file(world, &world->two, 0);
+	take_away(&world->two, "d//a");
 }
 
 /* Without a connection nobody tells what happens to a file, and none is watched. */
 static void test_no_connection(void **state)
 {
 	struct world *world = *state;
-	struct call call;
 
 	make_watched(world);
 	tell_text(world, 0, "1\n");
-	call_make(&call, &world->one, "d//b", "2\n");
-	settle(world);
-	assert_result(&call, 0);
+	make_file(&world->one, "d//b", "2\n");
 	disconnect(&world->one);
 	assert_false(knows(world, "d//a"));
 	pass(world, LIVED_MS);
@@ -157,9 +138,8 @@ static void test_no_connection(void **state)
 		assert_true(store_faulty_step(world->one.store));
 	assert_int_equal(held.count, 2);
 	assert_string_equal(held.paths[1], "d//b");
-	remove_file(world, &world->one, STORE_ANY_VERSION);
-	call_remove(&call, &world->one, "d//b");
-	settle(world);
+	remove_file(&world->one, "d//a");
+	remove_file(&world->one, "d//b");
 }
 
 /* A watch that has failed shows nothing any more, and is set again a moment later. */
@@ -180,7 +160,7 @@ static void test_failed(void **state)
 		assert_int_equal(held.count, count);
 	}
 	assert_string_equal(world->one.gone, "");
-	remove_file(world, &world->one, STORE_ANY_VERSION);
+	remove_file(&world->one, "d//a");
 }
 
 /* What does not end with a session is not the file of this host. */
@@ -193,7 +173,7 @@ static void test_no_file(void **state)
 	settle(world);
 	assert_string_equal(world->one.gone, "d//a taken, ");
 	assert_false(engine_has_file(world->one.engine, "d//a"));
-	remove_file(world, &world->two, 0);
+	take_away(&world->two, "d//a");
 }
 
 /* The watch tells of this host's own removal before that is answered. */
@@ -229,7 +209,7 @@ static void test_gone_during_check(void **state)
 	call_read(&read, &world->one, "d//a");
 	settle(world);
 	assert_true(read.ours);
-	remove_file(world, &world->two, 0);
+	take_away(&world->two, "d//a");
 	call_alter(&call, &world->one, &check, 1, LIMIT_MS);
 	call_make(&make, &world->one, "d//a", "2\n");
 	tell_end(world, 0, 0);
@@ -238,25 +218,18 @@ static void test_gone_during_check(void **state)
 	assert_result(&make, 0);
 	assert_text(world, "d/a", "2\n");
 	assert_string_equal(world->one.gone, "d//a taken, ");
-	remove_file(world, &world->one, STORE_ANY_VERSION);
+	remove_file(&world->one, "d//a");
 }
 
 /* Another host takes two files away, and no watch tells. */
 static void take_unseen(struct world *world)
 {
-	const struct store_step steps[] = {
-		{.kind = STEP_REMOVE, .path = "d//a"},
-		{.kind = STEP_REMOVE, .path = "d//b"},
-	};
-	struct call call;
-
-	call_make(&call, &world->one, "d//b", "2\n");
+	make_file(&world->one, "d//b", "2\n");
 	make_watched(world);
 	tell_text(world, 0, "2\n");
 	tell_text(world, 1, "1\n");
-	call_alter(&call, &world->two, steps, 2, LIMIT_MS);
-	settle(world);
-	assert_result(&call, 0);
+	take_away(&world->two, "d//a");
+	take_away(&world->two, "d//b");
 	assert_string_equal(world->one.gone, "");
 	assert_true(knows(world, "d//a") && knows(world, "d//b"));
 }
@@ -302,13 +275,10 @@ static void test_heartbeat_after_check(void **state)
 static void make_many(struct world *world)
 {
 	for (int i = 0; i < MANY; i++) {
-		struct call call;
 		char path[16];
 
 		snprintf(path, sizeof(path), "d//%d", i);
-		call_make(&call, &world->one, path, path + strlen("d//"));
-		settle(world);
-		assert_result(&call, 0);
+		make_file(&world->one, path, path + strlen("d//"));
 	}
 	pass(world, LIVED_MS);
 	assert_int_equal(held.count, SENT_MAX);
@@ -362,29 +332,27 @@ static void test_session_lost(void **state)
 	assert_null(world->one.engine->file_asks);
 	pass(world, TIMEOUT_MS / 2); /* the first lease of a session may take a while */
 	make_watched(world);
-	remove_file(world, &world->one, STORE_ANY_VERSION);
+	remove_file(&world->one, "d//a");
 }
 
 /* What was asked before a file was made tells nothing of it, however late the answer comes. */
 static void test_read_before_made(void **state)
 {
 	struct world *world = *state;
-	struct call call, read;
+	struct call read;
 
 	held.holds_reads = true;
 	call_read(&read, &world->one, "d//a");
 	settle(world);
 	assert_non_null(held.read);
 	held.holds_reads = false;
-	call_make(&call, &world->one, "d//a", "1\n");
-	settle(world);
-	assert_result(&call, 0);
+	make_file(&world->one, "d//a", "1\n");
 	held.read->done(held.read, -ENOENT, NULL);
 	settle(world);
 	assert_result(&read, -ENOENT);
 	assert_true(engine_has_file(world->one.engine, "d//a"));
 	assert_string_equal(world->one.gone, "");
-	remove_file(world, &world->one, STORE_ANY_VERSION);
+	remove_file(&world->one, "d//a");
 }
 
 /* Who reads is not told of a session that is lost meanwhile. */
@@ -414,8 +382,7 @@ static void test_removal_read_first(void **state)
 	struct world *world = *state;
 	struct call call, read;
 
-	call_make(&call, &world->one, "d//a", "1\n");
-	settle(world);
+	make_file(&world->one, "d//a", "1\n");
 	held.holds_reads = true;
 	call_remove(&call, &world->one, "d//a");
 	call_read(&read, &world->one, "d//a");
@@ -472,7 +439,7 @@ static void test_doubt(void **state)
 	held.read->done(held.read, -ENOENT, NULL);
 	settle(world);
 	assert_result(&call, 0);
-	remove_file(world, &world->one, STORE_ANY_VERSION);
+	remove_file(&world->one, "d//a");
 }
 
 /* Another process watches what it has taken over as soon as it is connected: before, anything may
@@ -490,7 +457,7 @@ static void test_restart(void **state)
 	assert_int_equal(held.count, 2);
 	tell_text(world, 1, "1\n");
 	assert_true(knows(world, "d//a"));
-	remove_file(world, &world->one, STORE_ANY_VERSION);
+	remove_file(&world->one, "d//a");
 	assert_string_equal(world->one.gone, "");
 }
 

@@ -8,13 +8,6 @@
 
 enum { LOOK_MS = 50, HOLD_BACK_MS = 20000, KEEP_MS = 300, DELAY_MS = 3000 };
 
-static void open_and_lock(struct file *file, struct host *host, enum claim_mode mode)
-{
-	file_open(file, host, "a");
-	file_lock(file, mode, WAIT);
-	settle(host->world);
-}
-
 /* The next time that the queue begins, it does so as everybody knows it. */
 static void close_and_settle(struct file *file)
 {
@@ -29,10 +22,10 @@ static void test_new_claims_are_held_back(void **state)
 	struct file first, second, third, other;
 
 	local_service_set_first_order(world->service, STORE_LOCAL_ORDER_LATE - 1);
-	open_and_lock(&first, &world->one, EX);
-	open_and_lock(&second, &world->one, EX); /* has a late number, and its turn */
-	open_and_lock(&third, &world->one, EX);
-	open_and_lock(&other, &world->two, EX); /* of a host that has not seen one yet */
+	file_open_and_lock(&first, &world->one, EX);
+	file_open_and_lock(&second, &world->one, EX); /* has a late number, and its turn */
+	file_open_and_lock(&third, &world->one, EX);
+	file_open_and_lock(&other, &world->two, EX); /* of a host that has not seen one yet */
 	assert_int_equal(queue_length(world, "a"), 3);
 	close_and_settle(&first);
 	assert_holds(&second);
@@ -54,9 +47,9 @@ static void test_order_is_kept(void **state)
 	struct file holder, files[4];
 
 	local_service_set_first_order(world->service, STORE_LOCAL_ORDER_LATE);
-	open_and_lock(&holder, &world->one, EX);
+	file_open_and_lock(&holder, &world->one, EX);
 	for (int i = 0; i < 4; i++)
-		open_and_lock(&files[i], &world->one, EX);
+		file_open_and_lock(&files[i], &world->one, EX);
 	assert_int_equal(queue_length(world, "a"), 1);
 	close_and_settle(&holder);
 	for (int i = 0; i < 4; i++) {
@@ -101,7 +94,7 @@ static void test_names_are_no_claims(void **state)
 
 	unclaimed_make(&world->unclaimed.nodes[0], "a", "job-2147483647");
 	local_service_set_first_order(world->service, STORE_LOCAL_ORDER_LATE);
-	open_and_lock(&first, &world->one, SH);
+	file_open_and_lock(&first, &world->one, SH);
 	assert_holds(&first);
 	unclaimed_make(&world->unclaimed.nodes[1], "a", "x-__WRIT__0000000003");
 	file_open(&third, &world->one, "a");
@@ -109,7 +102,7 @@ static void test_names_are_no_claims(void **state)
 		  TRY); /* is held back for longer than it may wait, but in nobody's way */
 	pass(world, TRY_LIMIT_MS);
 	assert_denied(&third, -ENOLCK);
-	open_and_lock(&second, &world->one, EX);
+	file_open_and_lock(&second, &world->one, EX);
 	assert_waits(&second);
 	close_and_settle(&first);
 	pass(world, 2 * LOOK_MS);
@@ -125,8 +118,8 @@ static void test_not_for_ever(void **state)
 	struct file reader, other;
 
 	local_service_set_first_order(world->service, STORE_LOCAL_ORDER_LATE);
-	open_and_lock(&reader, &world->one, SH);
-	open_and_lock(&other, &world->one, SH);
+	file_open_and_lock(&reader, &world->one, SH);
+	file_open_and_lock(&other, &world->one, SH);
 	pass(world, HOLD_BACK_MS - 1000);
 	assert_waits(&other);
 	pass(world, 1000 + LOOK_MS);
@@ -142,8 +135,8 @@ static void test_calls_that_do_not_wait(void **state)
 
 	local_service_set_first_order(world->service, STORE_LOCAL_ORDER_LATE);
 	file_open(&file, &world->two, "a");
-	open_and_lock(&reader, &world->two, SH);
-	open_and_lock(&holder, &world->one, SH);
+	file_open_and_lock(&reader, &world->two, SH);
+	file_open_and_lock(&holder, &world->one, SH);
 	close_and_settle(&reader); /* whose host has seen a late number */
 	local_service_set_first_order(world->service, STORE_LOCAL_ORDER_LATE);
 
@@ -170,7 +163,7 @@ static void test_last_number(void **state)
 	struct file holder, files[6];
 
 	local_service_set_first_order(world->service, INT32_MAX - 1);
-	open_and_lock(&holder, &world->one, EX);
+	file_open_and_lock(&holder, &world->one, EX);
 	for (int i = 0; i < 6; i++) {
 		file_open(&files[i], world->hosts[i % 3], "a");
 		file_lock(&files[i], EX, WAIT); /* all at once */
@@ -225,8 +218,8 @@ static void test_leads_end(void **state)
 	world->policy.keep_ms = KEEP_MS;
 	local_service_set_first_order(world->service, STORE_LOCAL_ORDER_LATE);
 	for (int i = 0; i < 4; i++)
-		open_and_lock(&files[i], &world->one, EX);
-	open_and_lock(&other, &world->two, EX);
+		file_open_and_lock(&files[i], &world->one, EX);
+	file_open_and_lock(&other, &world->two, EX);
 	local_service_set_first_order(world->service, 0);
 	file_unlock(&files[0]);
 	settle(world);
@@ -252,8 +245,8 @@ static void test_session_ends(void **state)
 	struct file holder, waiter;
 
 	local_service_set_first_order(world->service, STORE_LOCAL_ORDER_LATE);
-	open_and_lock(&holder, &world->one, EX);
-	open_and_lock(&waiter, &world->one, EX);
+	file_open_and_lock(&holder, &world->one, EX);
+	file_open_and_lock(&waiter, &world->one, EX);
 	assert_waits(&waiter);
 	local_service_set_first_order(world->service, 0);
 	store_faulty_expire(world->one.store);
@@ -293,10 +286,10 @@ static void test_shown(void **state)
 	struct shown shown;
 
 	local_service_set_first_order(world->service, STORE_LOCAL_ORDER_LATE - 1);
-	open_and_lock(&files[0], &world->one, EX);
+	file_open_and_lock(&files[0], &world->one, EX);
 	assert_int_equal(shown_on(&world->one).count, 0);
 	for (int i = 1; i < 4; i++)
-		open_and_lock(&files[i], &world->one, EX);
+		file_open_and_lock(&files[i], &world->one, EX);
 	pass(world, 100);
 	shown = shown_on(&world->one);
 	assert_int_equal(shown.count, 1);
@@ -323,8 +316,7 @@ static void test_shown(void **state)
 static void lose_holder(struct world *world, struct file *file)
 {
 	world->policy.lock_delay_ms = DELAY_MS;
-	open_and_lock(file, &world->one, EX);
-	assert_holds(file);
+	file_take(file, &world->one);
 	store_faulty_expire(world->one.store);
 	settle(world);
 }
@@ -349,8 +341,8 @@ static void test_lost_holder(void **state)
 
 	local_service_set_first_order(world->service, STORE_LOCAL_ORDER_LATE);
 	lose_holder(world, &holder);
-	open_and_lock(&next, &world->two, EX);
-	open_and_lock(&last, &world->two, EX);
+	file_open_and_lock(&next, &world->two, EX);
+	file_open_and_lock(&last, &world->two, EX);
 	assert_int_equal(queue_length(world, "a"), 2); /* the orphan, and the next one */
 	local_service_set_first_order(world->service, 0);
 	pass(world, DELAY_MS - 1);
@@ -377,7 +369,7 @@ static void test_lost_holder_with_last_numbers(void **state)
 
 	local_service_set_first_order(world->service, INT32_MAX - 1);
 	lose_holder(world, &holder);
-	open_and_lock(&next, &world->two, EX);
+	file_open_and_lock(&next, &world->two, EX);
 	local_service_set_first_order(world->service, 0);
 	for (int ms = 0; ms < DELAY_MS - LOOK_MS; ms += LOOK_MS) {
 		pass(world, LOOK_MS);

@@ -74,9 +74,7 @@ static void test_sends_after_the_commit(void **state)
 	struct state_journal *journal = begin_journal(&world->one);
 	struct file file;
 
-	file_open(&file, &world->one, "a");
-	file_lock(&file, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&file, &world->one, EX);
 	assert_waits(&file);
 	assert_int_equal(queue_length(world, "a"), 0);
 	state_journal_commit(journal, 0, NULL, 0);

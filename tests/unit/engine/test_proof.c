@@ -27,9 +27,7 @@ static void test_nothing_held(void **state)
 	file_prove(&file, true);
 	assert_denied(&file, -ENODATA);
 	foreign_place(world, "a", EX);
-	file_open(&waiter, &world->one, "a");
-	file_lock(&waiter, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&waiter, &world->one, EX);
 	world->one.operations = 0;
 	file_share(&thread, &waiter);
 	file_prove(&thread, true); /* to wait is not to hold */
@@ -51,9 +49,7 @@ static void test_asks_the_service(void **state)
 	struct world *world = *state;
 	struct file file;
 
-	file_open(&file, &world->one, "a");
-	file_lock(&file, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&file, &world->one, EX);
 	world->one.operations = 0;
 	file_prove(&file, false);
 	assert_waits(&file); /* for the service */
@@ -106,9 +102,7 @@ static void test_new_grant_new_token(void **state)
 	struct file file, other, twin;
 	uint64_t token, last;
 
-	file_open(&file, &world->one, "a");
-	file_lock(&file, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&file, &world->one, EX);
 	last = token_of(world, &file);
 	file_lock(&file, SH, WAIT);
 	settle(world);
@@ -148,9 +142,7 @@ static void test_covered_by_another_file(void **state)
 	struct file file, other;
 	uint64_t last;
 
-	file_open(&file, &world->one, "a");
-	file_lock(&file, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&file, &world->one, EX);
 	record_lock(&file, EX, 0, 9, WAIT);
 	file_open_too(&other, &file, "a");
 	record_lock(&other, EX, 20, 29, WAIT);
@@ -173,9 +165,7 @@ static void test_asked_twice_at_once(void **state)
 	struct world *world = *state;
 	struct file file, thread;
 
-	file_open(&file, &world->one, "a");
-	file_lock(&file, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&file, &world->one, EX);
 	file_share(&thread, &file);
 	file_prove(&file, true);
 	file_prove(&thread, true);
@@ -246,9 +236,7 @@ static void test_released_meanwhile(void **state)
 	for (int steps = 0; steps < STEPS; steps++) {
 		struct file file, thread;
 
-		file_open(&file, &world->one, "a");
-		file_lock(&file, EX, WAIT);
-		settle(world);
+		file_open_and_lock(&file, &world->one, EX);
 		foreign_write(world, "a", 0, "format=1\n");
 		file_share(&thread, &file);
 		file_prove(&thread, true);
@@ -278,9 +266,7 @@ static void test_claim_stays(void **state)
 	token_of(world, &file);
 	assert_queue(world, "a", "w0-39,w60-99");
 	file_close(&file);
-	file_open(&file, &world->one, "a");
-	file_lock(&file, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&file, &world->one, EX);
 	token_of(world, &file);
 	assert_queue(world, "a", "W");
 	assert_non_null(strstr(world->data, "host=here\n"));
@@ -292,9 +278,7 @@ static void test_signal(void **state)
 	struct world *world = *state;
 	struct file file;
 
-	file_open(&file, &world->one, "a");
-	file_lock(&file, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&file, &world->one, EX);
 	file_prove(&file, true);
 	file_cancel_proof(&file);
 	settle(world);
@@ -318,10 +302,7 @@ static void test_broken_connection(void **state)
 	for (int how = 0; how < BREAK_COUNT; how++) {
 		for (int token = 0; token < 2; token++) {
 			struct file file;
-			file_open(&file, &world->one, "a");
-			file_lock(&file, EX, WAIT);
-			settle(world);
-			assert_holds(&file);
+			file_take(&file, &world->one);
 			world->one.operations = 0;
 			world->one.break_at = 1;
 			world->one.break_how = how;
@@ -380,12 +361,8 @@ static void test_holder_is_told(void **state)
 
 	file_open(&other, &world->one, "b");
 	file_lock(&other, EX, WAIT);
-	file_open(&file, &world->one, "a");
-	file_lock(&file, EX, WAIT);
-	settle(world);
-	file_open(&rival, &world->two, "a");
-	file_lock(&rival, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&file, &world->one, EX);
+	file_open_and_lock(&rival, &world->two, EX);
 	foreign_withdraw(world, "a", 0);
 	pass(world, BEAT_MS);
 	assert_int_equal(file.lost, 1);
@@ -404,9 +381,7 @@ static void test_holder_is_told_when_it_asks(void **state)
 	struct file file;
 
 	for (int token = 0; token < 2; token++) {
-		file_open(&file, &world->one, "a");
-		file_lock(&file, EX, WAIT);
-		settle(world);
+		file_open_and_lock(&file, &world->one, EX);
 		foreign_withdraw(world, "a", 0);
 		file_prove(&file, token == 1);
 		settle(world);
@@ -452,15 +427,9 @@ static void test_waiter_queues_again(void **state)
 	struct world *world = *state;
 	struct file holder, waiter, next;
 
-	file_open(&holder, &world->two, "a");
-	file_lock(&holder, EX, WAIT);
-	settle(world);
-	file_open(&waiter, &world->one, "a");
-	file_lock(&waiter, EX, WAIT);
-	settle(world);
-	file_open(&next, &world->two, "a");
-	file_lock(&next, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&holder, &world->two, EX);
+	file_open_and_lock(&waiter, &world->one, EX);
+	file_open_and_lock(&next, &world->two, EX);
 	foreign_withdraw(world, "a", 1);
 	pass(world, BEAT_MS);
 	assert_int_equal(queue_length(world, "a"), 3);

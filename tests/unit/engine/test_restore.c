@@ -192,9 +192,7 @@ static void test_not_held_back(void **state)
 	struct world *world = *state;
 	struct file holder, waiter;
 
-	file_open(&holder, &world->two, "a");
-	file_lock(&holder, SH, WAIT);
-	settle(world);
+	file_open_and_lock(&holder, &world->two, SH);
 	file_open(&waiter, &world->one, "a");
 	disconnect(&world->one);
 	settle(world);

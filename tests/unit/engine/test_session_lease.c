@@ -51,9 +51,7 @@ static void test_beats_while_somebody_waits(void **state)
 	long operations;
 
 	foreign_place(world, "a", EX);
-	file_open(&file, &world->one, "a");
-	file_lock(&file, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&file, &world->one, EX);
 	operations = world->one.operations;
 	pass(world, TIMEOUT_MS);
 	assert_int_equal(world->one.operations, operations + 8);
@@ -203,9 +201,7 @@ static void test_waiters_queue_anew_in_order(void **state)
 	struct world *world = *state;
 	struct file holder, waiters[4];
 
-	file_open(&holder, &world->one, "a");
-	file_lock(&holder, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&holder, &world->one, EX);
 	for (int i = 0; i < 4; i++) {
 		file_open(&waiters[i], &world->one, "a");
 		file_lock(&waiters[i], EX, WAIT);
@@ -272,9 +268,7 @@ static void test_nothing_is_granted_unproven(void **state)
 	struct file waiter;
 
 	foreign_place(world, "a", EX);
-	file_open(&waiter, &world->one, "a");
-	file_lock(&waiter, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&waiter, &world->one, EX);
 	store_faulty_pause(world->one.store, true); /* the service hears nothing */
 	world->now_ms += lease_ms(&world->one);
 	store_faulty_pause(world->one.store, false); /* in time */
@@ -299,9 +293,7 @@ static void test_nothing_is_granted_on_a_connection_alone(void **state)
 	struct file waiter;
 
 	foreign_place(world, "a", EX);
-	file_open(&waiter, &world->one, "a");
-	file_lock(&waiter, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&waiter, &world->one, EX);
 	world->now_ms += lease_ms(&world->one);
 	foreign_withdraw(world, "a", 0);
 	engine_advance(world->one.engine, world->now_ms);
@@ -360,9 +352,7 @@ static void test_turns_to_another_server(void **state)
 	struct world *world = *state;
 	struct file file, rival;
 
-	file_open(&file, &world->one, "a");
-	file_lock(&file, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&file, &world->one, EX);
 	file_open(&rival, &world->two, "a");
 	file_lock(&rival, EX, WAIT);
 	pass(world, TIMEOUT_MS);
@@ -409,9 +399,7 @@ static void test_turns_again_soon(void **state)
 	struct file file;
 
 	foreign_place(world, "a", EX);
-	file_open(&file, &world->one, "a");
-	file_lock(&file, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&file, &world->one, EX);
 	bent_ops = *ops;
 	bent_ops.nudge = count_nudge;
 	world->one.store->ops = &bent_ops;
@@ -447,9 +435,7 @@ static void test_slow_answers_are_waited_for(void **state)
 	const struct store_ops *ops = world->one.store->ops;
 	struct file file;
 
-	file_open(&file, &world->one, "a");
-	file_lock(&file, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&file, &world->one, EX);
 	bent_ops = *ops;
 	bent_ops.nudge = count_nudge;
 	world->one.store->ops = &bent_ops;
@@ -495,12 +481,8 @@ static void test_keeps_a_session(void **state)
 	struct world *world = *state;
 	struct file holder, waiter;
 
-	file_open(&holder, &world->two, "a");
-	file_lock(&holder, EX, WAIT);
-	settle(world);
-	file_open(&waiter, &world->one, "a");
-	file_lock(&waiter, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&holder, &world->two, EX);
+	file_open_and_lock(&waiter, &world->one, EX);
 	disconnect(&world->one);
 	pass(world, 5 * TIMEOUT_MS);
 	assert_int_equal(engine_status(world->one.engine).sessions_lost, 0);
@@ -524,10 +506,7 @@ static void test_first_lock_after_idle_time(void **state)
 
 	for (int i = 0; i < 50; i++) {
 		pass(world, 10 * TIMEOUT_MS + i * 37);
-		file_open(&file, &world->one, "a");
-		file_lock(&file, EX, WAIT);
-		settle(world);
-		assert_holds(&file);
+		file_take(&file, &world->one);
 		assert_true(lease_ms(&world->one) >= TIMEOUT_MS * 4 / 10);
 		pass(world, i % 2 == 0 ? 0 : 2 * TIMEOUT_MS);
 		assert_int_equal(file.lost, 0);

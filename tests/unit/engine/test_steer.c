@@ -8,14 +8,6 @@ enum { BEAT_MS = TIMEOUT_MS / 8 };
 
 #define DATA "format=1\nhost=here\n"
 
-static void hold(struct world *world, struct file *file, struct host *host)
-{
-	file_open(file, host, "a");
-	file_lock(file, EX, WAIT);
-	settle(world);
-	assert_holds(file);
-}
-
 /* The data of the first claim, as others read it. */
 static const char *data_of(struct world *world)
 {
@@ -28,7 +20,7 @@ static void test_revoke(void **state)
 	struct world *world = *state;
 	struct file file, other;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	file_open(&other, &world->one, "a");
 	pass(world, 3 * BEAT_MS);
 	foreign_write(world, "a", 0, DATA "revoke=root@web1\n");
@@ -57,7 +49,7 @@ static void test_revoke_by_curator(void **state)
 	struct world *world = *state;
 	struct file file;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	pass(world, 3 * BEAT_MS);
 	foreign_write(world, "a", 0, "__REVOKE__");
 	settle(world);
@@ -72,7 +64,7 @@ static void test_early_order(void **state)
 	struct world *world = *state;
 	struct file file;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	foreign_write(world, "a", 0, DATA "revoke=root@web1\n");
 	settle(world);
 	assert_int_equal(file.revoked, 0);
@@ -89,7 +81,7 @@ static void test_revoke_and_token(void **state)
 	struct file file;
 
 	for (int beats = 0; beats < 4; beats += 3) {
-		hold(world, &file, &world->one);
+		file_take(&file, &world->one);
 		pass(world, beats * BEAT_MS);
 		foreign_write(world, "a", 0, DATA "revoke=root@web1\n");
 		file_prove(&file, true);
@@ -159,7 +151,7 @@ static void test_revoke_and_lost_connection(void **state)
 	struct world *world = *state;
 	struct file file;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	foreign_write(world, "a", 0, DATA "revoke=root@web1\n");
 	file_prove(&file, true);
 	disconnect(&world->one);
@@ -177,13 +169,11 @@ static void test_break(void **state)
 	struct world *world = *state;
 	struct file file, other, rival;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	file_open(&other, &world->one, "b");
 	file_lock(&other, EX, WAIT);
 	pass(world, 3 * BEAT_MS);
-	file_open(&rival, &world->two, "a");
-	file_lock(&rival, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&rival, &world->two, EX);
 	assert_waits(&rival);
 	foreign_write(world, "a", 0, DATA "revoke=root@web1\nbreak=root@web1\n");
 	settle(world);
@@ -203,11 +193,9 @@ static void test_taken_away(void **state)
 	struct world *world = *state;
 	struct file file, rival;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	pass(world, 3 * BEAT_MS + 1);
-	file_open(&rival, &world->two, "a");
-	file_lock(&rival, EX, WAIT);
-	settle(world);
+	file_open_and_lock(&rival, &world->two, EX);
 	foreign_withdraw(world, "a", 0);
 	settle(world);
 	assert_int_equal(file.lost, 1);
@@ -278,13 +266,9 @@ static void test_own_host(void **state)
 	struct file file, waiter, next;
 	char names[3][192];
 
-	hold(world, &file, &world->one);
-	file_open(&waiter, &world->one, "a");
-	file_lock(&waiter, EX, WAIT);
-	settle(world);
-	file_open(&next, &world->two, "a");
-	file_lock(&next, EX, WAIT);
-	settle(world);
+	file_take(&file, &world->one);
+	file_open_and_lock(&waiter, &world->one, EX);
+	file_open_and_lock(&next, &world->two, EX);
 	assert_int_equal(queue_length(world, "a"), 3);
 	memcpy(names, world->names, sizeof(names));
 
@@ -317,14 +301,14 @@ static void test_after_a_loss(void **state)
 	struct world *world = *state;
 	struct file file;
 
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	pass(world, 3 * BEAT_MS);
 	store_faulty_expire(world->one.store);
 	settle(world);
 	reconnect(&world->one);
 	assert_int_equal(file.lost, 1);
 	file_close(&file);
-	hold(world, &file, &world->one);
+	file_take(&file, &world->one);
 	pass(world, 3 * BEAT_MS);
 	foreign_write(world, "a", 0, DATA "revoke=root@web1\n");
 	settle(world);
@@ -342,7 +326,7 @@ static void test_broken_connection(void **state)
 		for (int at = 1; at <= 6; at++) {
 			struct file file;
 
-			hold(world, &file, &world->one);
+			file_take(&file, &world->one);
 			world->one.operations = 0;
 			world->one.break_at = at;
 			world->one.break_how = how;

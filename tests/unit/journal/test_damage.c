@@ -16,15 +16,6 @@
 
 #include "journal/things.h"
 
-static void expect_refused(int descriptor, int error, const char *part)
-{
-	struct state_journal_content content;
-	char why[256] = "";
-
-	assert_true(state_journal_load(descriptor, &content, why, sizeof(why)) == error);
-	assert_true(strstr(why, part) != NULL);
-}
-
 /* What is kept, as one text: the lines, the answers, and which request was handled. NULL: it is
  * refused, and that is said. */
 static char *content_text(int descriptor)

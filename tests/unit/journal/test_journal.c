@@ -53,15 +53,6 @@ static void expect_text(int descriptor, const char *expected)
 	state_journal_content_finish(&content);
 }
 
-static void expect_refused(int descriptor, int error, const char *part)
-{
-	struct state_journal_content content;
-	char why[256] = "";
-
-	assert_true(state_journal_load(descriptor, &content, why, sizeof(why)) == error);
-	assert_true(strstr(why, part) != NULL);
-}
-
 static void test_items(void **state)
 {
 	int descriptor = new_file();

@@ -58,4 +58,14 @@ static struct state_journal *create(int descriptor, uint64_t handled)
 	return journal;
 }
 
+/* The file is no journal, for the reason that has this part. */
+static void expect_refused(int descriptor, int error, const char *part)
+{
+	struct state_journal_content content;
+	char why[256] = "";
+
+	assert_true(state_journal_load(descriptor, &content, why, sizeof(why)) == error);
+	assert_true(strstr(why, part) != NULL);
+}
+
 #endif

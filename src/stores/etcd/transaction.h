@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The form of transactions, of the epoch and of values: what operations say to the servers. For the
+ * etcd store's own files.
+ */
+#ifndef DLOCKFS_STORES_ETCD_TRANSACTION_H
+#define DLOCKFS_STORES_ETCD_TRANSACTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stores/etcd/etcd.pb-c.h"
+#include "stores/etcd/keys.h"
+#include "stores/store.h"
+
+struct store_etcd;
+
+/* Sixteen hexadecimal digits, so that later ones are greater as text. */
+#define ETCD_EPOCH_BYTES 17
+
+/* The epoch, as text. */
+void etcd_epoch_write(const struct store_etcd *store, char text[ETCD_EPOCH_BYTES]);
+
+enum { TRANSACTION_MAX = 2 * STORE_PROOFS_MAX + 2 };
+
+struct transaction_step {
+	Etcd__RequestOp op;
+	union {
+		Etcd__RangeRequest range;
+		Etcd__PutRequest put;
+		Etcd__DeleteRangeRequest delete_range;
+	};
+};
+
+/* What is done, in one of the two cases. */
+struct transaction_branch {
+	size_t count;
+	struct transaction_step steps[TRANSACTION_MAX];
+	Etcd__RequestOp *list[TRANSACTION_MAX];
+};
+
+struct transaction {
+	Etcd__TxnRequest request;
+	struct {
+		size_t count;
+		Etcd__Compare compares[TRANSACTION_MAX];
+		Etcd__Compare *list[TRANSACTION_MAX];
+	} when;
+	struct transaction_branch then, otherwise;
+	char epoch[ETCD_EPOCH_BYTES];
+};
+
+/* About 50 KB, for the stack. The keys and texts are not copied. */
+void etcd_transaction_init(struct transaction *transaction);
+
+/* Only in this session, and with its present epoch; else the first step of the other branch shows
+ * the session's key. */
+void etcd_transaction_require_session(struct transaction *transaction,
+				      const struct store_etcd *store);
+
+/* The same for what writes no key: it is carried out without the session's key, too, where that was
+ * deleted for want of space. */
+void etcd_transaction_require_session_to_read(struct transaction *transaction,
+					      const struct store_etcd *store);
+
+/* Only if the key was created by that revision; 0: if there is none. */
+void etcd_transaction_require_created(struct transaction *transaction, const struct etcd_key *key,
+				      int64_t revision);
+
+/* Only if the key was written so often since it was created; 0: if there is none. */
+void etcd_transaction_require_version(struct transaction *transaction, const struct etcd_key *key,
+				      int64_t version);
+
+/* Only if there is the key. */
+void etcd_transaction_require_existing(struct transaction *transaction, const struct etcd_key *key);
+
+/* Only if the key has that lease. */
+void etcd_transaction_require_lease(struct transaction *transaction, const struct etcd_key *key,
+				    int64_t lease);
+
+/* Only if that is the key's value. */
+void etcd_transaction_require_value(struct transaction *transaction, const struct etcd_key *key,
+				    const char *value);
+
+/* Steps: a read, or a deletion, of the key, or (`end` not NULL) of all from it up to that one; and
+ * a write. The results are for what else is to be said of the step. At most TRANSACTION_MAX. */
+Etcd__RangeRequest *etcd_transaction_range(struct transaction_branch *branch,
+					   const struct etcd_key *key, const struct etcd_key *end);
+Etcd__PutRequest *etcd_transaction_put(struct transaction_branch *branch,
+				       const struct etcd_key *key, const char *text, int64_t lease);
+void etcd_transaction_delete(struct transaction_branch *branch, const struct etcd_key *key,
+			     const struct etcd_key *end);
+
+/* To be called when all is said. */
+const Etcd__TxnRequest *etcd_transaction_finish(struct transaction *transaction);
+
+/* The keys that the step of that number found; NULL: it is no step that reads. */
+const Etcd__RangeResponse *etcd_transaction_found(const Etcd__TxnResponse *answer, size_t step);
+
+/* A transaction that required the session was not carried out because of that. Then the session is
+ * looked for anew. */
+bool etcd_transaction_was_late(struct store_etcd *store, const Etcd__TxnResponse *answer);
+bool etcd_transaction_was_late_to_read(struct store_etcd *store, const Etcd__TxnResponse *answer);
+
+/* The data in a value, up to the first NUL; `first`: those of a claim of dlockfs, behind the line
+ * with its name. To be freed; NULL: out of memory. */
+char *etcd_value_text(const Etcd__KeyValue *value, bool first);
+
+#endif
