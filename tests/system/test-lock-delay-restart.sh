@@ -53,20 +53,24 @@ wait_until "$deadline" markers job 0
 keep holder "$dir/A/job" flock
 wait_until "$deadline" granted holder
 kill_kept A
+stood=$(lease now) # the claim did
 no_claims() {
-    [ -z "$(zookeeper claims /dlockfs/job)" ]
+    local now
+    now=$(lease now)
+    [ -n "$(zookeeper claims /dlockfs/job)" ] || return 0
+    stood=$now
+    return 1
 }
 wait_until "$deadline" no_claims
-begin=$(lease now)
 flock "$dir/B/job" true
-waited_since "$begin"
+waited_since "$stood"
 release holder
 
 start_kept A --session-timeout 6s --config "$dir/dlockfs.ini"
 keep holder "$dir/A/job" flock
 wait_until "$deadline" granted holder
-stop_kept A
 begin=$(lease now)
+stop_kept A
 markers job 1
 flock "$dir/B/job" true
 waited_since "$begin"
