@@ -108,10 +108,9 @@ struct store_events {
 	 * session that is lost ends before the event. */
 	void (*on_session)(void *context, enum store_session session, int64_t timeout_ms);
 
-	/* The lease is renewed: its end, by lease(), is later than before. Comes before the event
-	 * of the operation whose answer proves it. What else lease() says may change with any
-	 * answer.
-	 */
+	/* The lease is renewed: its end, by lease(), is later than before. Another event follows:
+	 * of the operation whose answer proves it, or on_touched(). What else lease() says may
+	 * change with any answer. */
 	void (*on_renewed)(void *context);
 
 	/* place() is done. error 0: the claim stands in the queue as `name` with `order`; entries
@@ -170,7 +169,8 @@ struct store_events {
 	 * known. */
 	void (*on_proved)(void *context, void *tag, int error, const char *missing, int64_t stamp);
 
-	/* touch() is done, with success or without. */
+	/* touch() is done, with success or without; or the lease was renewed by what nobody asked
+	 * for. */
 	void (*on_touched)(void *context);
 };
 
@@ -288,7 +288,7 @@ struct store_ops {
 		      size_t count);
 
 	/* Keeps the session alive and the lease fit to be renewed, without a write of the quorum.
-	 * Several may be under way. By itself it proves nothing. NULL where it is never due. */
+	 * Several may be under way. NULL where it is never due. */
 	void (*touch)(struct store *store);
 
 	/* What is known of the lease now. NULL in a store whose sessions cannot end without

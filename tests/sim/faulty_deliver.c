@@ -26,8 +26,29 @@ static void note_answer(struct faulty *faulty, const struct item *item)
 	    item->kind == ITEM_CHANGED || item->kind == ITEM_KEEP)
 		return; /* no answers */
 	if (faulty->lease.rules->note(&faulty->lease, operations[item->kind], item->error,
-				      item->sent_ms, faulty_client_clock(faulty), item->term))
+				      item->sent_ms, faulty_client_clock(faulty), item->member))
 		faulty->events->on_renewed(faulty->context);
+}
+
+static int64_t proven_ms(struct faulty *faulty)
+{
+	return faulty->lease.rules->describe(&faulty->lease, faulty_client_clock(faulty)).proven_ms;
+}
+
+/* As etcd's session.c does. */
+static void deliver_keep(struct faulty *faulty, const struct item *item)
+{
+	const struct store_events *events = faulty->events;
+	int64_t former_ms = proven_ms(faulty);
+
+	if (!faulty->lease.rules->kept(&faulty->lease, item->sent_ms, faulty_client_clock(faulty),
+				       item->member)) {
+		faulty->store.ops->renew(&faulty->store);
+		events->on_session(faulty->context, STORE_LOST, faulty->settings.timeout_ms);
+	} else if (proven_ms(faulty) > former_ms) {
+		events->on_renewed(faulty->context);
+		events->on_touched(faulty->context);
+	}
 }
 
 /* A list shows what the stream has yet to tell: that comes first. */
@@ -149,11 +170,7 @@ void faulty_deliver(struct faulty *faulty, struct item *item)
 		files_deliver(&faulty->questions, item);
 		break;
 	case ITEM_KEEP:
-		if (faulty->lease.rules->kept(&faulty->lease, item->sent_ms,
-					      faulty_client_clock(faulty), item->term))
-			break;
-		faulty->store.ops->renew(&faulty->store);
-		events->on_session(context, STORE_LOST, faulty->settings.timeout_ms);
+		deliver_keep(faulty, item);
 		break;
 	case ITEM_CLOSE:
 		abort();

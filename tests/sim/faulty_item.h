@@ -39,7 +39,7 @@ struct item {
 	int64_t at_ms;	    /* when it arrives, or is delivered */
 	int64_t sent_ms;    /* by the client's clock */
 	int64_t sure_at_ms; /* WATCH, READ, CHANGED: when the client knows that the watch stands */
-	uint64_t term;	    /* of the answer, where there is such */
+	uint64_t member;    /* who answers, where that is of interest */
 	uint64_t made;	    /* the number of the answer or event, in the order of the service */
 	bool behind;	    /* others of its lock: not sent yet */
 	bool answered;	    /* by -ECONNRESET, before it arrived */

@@ -29,7 +29,7 @@ static void by_zookeeper_touch(struct faulty_lease *lease, int64_t now_ms)
 }
 
 static bool by_zookeeper_note(struct faulty_lease *lease, enum store_operation operation, int error,
-			      int64_t sent_ms, int64_t now_ms, uint64_t term)
+			      int64_t sent_ms, int64_t now_ms, uint64_t member)
 {
 	return lease_note_operation(&lease->of.zookeeper, operation, error, sent_ms, now_ms);
 }
@@ -71,6 +71,7 @@ static void by_etcd_disconnect(struct faulty_lease *lease)
 {
 	lease->of.etcd.kept_ms = INT64_MIN;
 	lease->of.etcd.keeping = false;
+	etcd_lease_disconnect(&lease->of.etcd.lease);
 }
 
 static void by_etcd_begin(struct faulty_lease *lease, int64_t timeout_ms, int64_t since_ms)
@@ -95,20 +96,22 @@ static void by_etcd_beat(struct faulty_lease *lease, int64_t now_ms)
 	etcd_lease_note_beat(&lease->of.etcd.lease, now_ms);
 }
 
-static void by_etcd_ignore(struct faulty_lease *lease, int64_t now_ms)
+static void by_etcd_touch(struct faulty_lease *lease, int64_t now_ms)
 {
-	/* Nothing is due but heartbeats, and a claim that is placed renews nothing. */
+	etcd_lease_note_touch(&lease->of.etcd.lease, now_ms);
 }
 
 static bool by_etcd_note(struct faulty_lease *lease, enum store_operation operation, int error,
-			 int64_t sent_ms, int64_t now_ms, uint64_t term)
+			 int64_t sent_ms, int64_t now_ms, uint64_t member)
 {
 	bool is_answered = error == 0 || error == -ENOENT || error == -ESTALE;
 
-	return is_answered && etcd_lease_note_proof(&lease->of.etcd.lease, sent_ms, term);
+	if (is_answered)
+		etcd_lease_note_proof(&lease->of.etcd.lease, sent_ms, member);
+	return false;
 }
 
-static int64_t by_etcd_next_keep_ms(const struct faulty_lease *lease)
+static int64_t by_etcd_next_keep_ms(const struct faulty_lease *lease, int64_t now_ms)
 {
 	const struct etcd_lease *own = &lease->of.etcd.lease;
 	int64_t kept_ms = lease->of.etcd.kept_ms;
@@ -117,8 +120,8 @@ static int64_t by_etcd_next_keep_ms(const struct faulty_lease *lease)
 		return INT64_MIN;
 	if (lease->of.etcd.keeping)
 		return kept_ms + own->timeout_ms / SILENCES_IN_TIMEOUT;
-	if (etcd_lease_is_doubtful(own) && kept_ms <= own->doubt_ms)
-		return own->doubt_ms + 1;
+	if (etcd_lease_lacks_sign(own, now_ms))
+		return INT64_MIN;
 	return kept_ms + etcd_lease_keep_alive_ms(own);
 }
 
@@ -131,12 +134,14 @@ static void by_etcd_keep(struct faulty_lease *lease, int64_t now_ms)
 {
 	lease->of.etcd.kept_ms = now_ms;
 	lease->of.etcd.keeping = true;
+	etcd_lease_send_sign(&lease->of.etcd.lease);
 }
 
-static bool by_etcd_kept(struct faulty_lease *lease, int64_t sent_ms, int64_t now_ms, uint64_t term)
+static bool by_etcd_kept(struct faulty_lease *lease, int64_t sent_ms, int64_t now_ms,
+			 uint64_t member)
 {
 	lease->of.etcd.keeping = false;
-	return etcd_lease_note_sign(&lease->of.etcd.lease, sent_ms, now_ms, term);
+	return etcd_lease_note_sign(&lease->of.etcd.lease, now_ms, member);
 }
 
 static void by_etcd_doubt(struct faulty_lease *lease, int64_t now_ms)
@@ -161,7 +166,7 @@ static struct store_lease by_etcd_describe(const struct faulty_lease *lease, int
 		.grants = etcd_lease_grants(own, now_ms),
 		.doubtful = etcd_lease_is_doubtful(own),
 		.beat_ms = etcd_lease_next_beat(own),
-		.touch_ms = INT64_MAX,
+		.touch_ms = etcd_lease_next_touch(own),
 	};
 }
 
@@ -170,8 +175,8 @@ const struct faulty_lease_rules faulty_lease_etcd = {
 	.grant = by_etcd_grant,
 	.connect = by_etcd_connect,
 	.beat = by_etcd_beat,
-	.touch = by_etcd_ignore,
-	.defer_beat = by_etcd_ignore,
+	.touch = by_etcd_touch,
+	.defer_beat = by_etcd_beat,
 	.note = by_etcd_note,
 	.next_keep_ms = by_etcd_next_keep_ms,
 	.is_keeping = by_etcd_is_keeping,

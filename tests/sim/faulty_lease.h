@@ -31,19 +31,19 @@ struct faulty_lease_rules {
 	void (*touch)(struct faulty_lease *lease, int64_t now_ms);
 	void (*defer_beat)(struct faulty_lease *lease, int64_t now_ms);
 
-	/* An operation that was sent then is answered with that error now, in that term. Returns
+	/* An operation that was sent then is answered with that error now, by that member. Returns
 	 * whether that renews the lease. */
 	bool (*note)(struct faulty_lease *lease, enum store_operation operation, int error,
-		     int64_t sent_ms, int64_t now_ms, uint64_t term);
+		     int64_t sent_ms, int64_t now_ms, uint64_t member);
 
 	/* When the next keep-alive is due, or the answer to the last one is late; whether it
 	 * is not answered yet; that one is sent; it is answered now, which returns whether the
 	 * session goes on; there is no connection any more, so it will not be. NULL: there are no
 	 * keep-alives. */
-	int64_t (*next_keep_ms)(const struct faulty_lease *lease);
+	int64_t (*next_keep_ms)(const struct faulty_lease *lease, int64_t now_ms);
 	bool (*is_keeping)(const struct faulty_lease *lease);
 	void (*keep)(struct faulty_lease *lease, int64_t now_ms);
-	bool (*kept)(struct faulty_lease *lease, int64_t sent_ms, int64_t now_ms, uint64_t term);
+	bool (*kept)(struct faulty_lease *lease, int64_t sent_ms, int64_t now_ms, uint64_t member);
 	void (*disconnect)(struct faulty_lease *lease);
 
 	/* As in stores/store.h. */

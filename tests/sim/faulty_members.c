@@ -48,6 +48,7 @@ void members_begin(struct members *members, const struct faulty_settings *settin
 		.renewed_ms = *settings->now_ms,
 		.term = 2,
 		.known = 2,
+		.member = 1,
 		.learns_ms = INT64_MAX,
 		.election_ms = INT64_MAX,
 		.end_ms = INT64_MAX,
@@ -57,6 +58,7 @@ void members_begin(struct members *members, const struct faulty_settings *settin
 void members_connect(struct members *members)
 {
 	settle(members);
+	members->member++;
 	if (members->cut_off)
 		members_cut_off(members, false);
 }
@@ -69,14 +71,14 @@ uint64_t members_keep(struct members *members)
 	if (members->known == members->term)
 		members->renewed_ms = now(members);
 	members->is_doubted = false;
-	return members->known;
+	return members->member;
 }
 
 uint64_t members_carry_out(struct members *members)
 {
 	settle(members);
 	learn(members);
-	return members->term;
+	return members->member;
 }
 
 void members_cut_off(struct members *members, bool cut_off)

@@ -20,17 +20,15 @@
  *   renews at its own lessor, which changes       raftReadyHandler.updateLeadership); from 3.4.25
  *   nothing, and answers with the full TTL.       and 3.5.8 on EtcdServer.ensureLeadership
  *                                                 narrows that
- *   The term of the answer is that of what the    LeaseServer.leaseKeepAlive;
- *   member had applied before the renewal.        EtcdServer.setTerm, by EtcdServer.apply
  *   A new leader gives all leases their full TTL. lessor.Promote
- *   Reads and writes are answered by the quorum,  EtcdServer.linearizableReadLoop, header.fill,
- *   in the term that it has then.                 EtcdServer.processInternalRaftRequestOnce
+ *   Reads and writes are answered by the quorum,  EtcdServer.linearizableReadLoop,
+ *   and the member knows who leads it then.       EtcdServer.processInternalRaftRequestOnce;
+ *                                                 raftNode.start (SoftState is told first)
  *   Who connects renews nothing by that.          (there is no session but the lease)
  *
  * A member that is cut off may have the leader at its side: then the others elect one after a
  * while. After an election a member may not know of it for up to a quarter of T, or until it takes
- * part in something that the quorum carries out. Left out: a member that is sent a snapshot, whose
- * term in headers is an old one until it applies an entry. Single-threaded.
+ * part in something that the quorum carries out. Single-threaded.
  */
 #ifndef DLOCKFS_FAULTY_MEMBERS_H
 #define DLOCKFS_FAULTY_MEMBERS_H
@@ -41,7 +39,8 @@ struct members {
 	const struct faulty_settings *settings;
 	int64_t renewed_ms;  /* at the present leader */
 	uint64_t term;	     /* the present one */
-	uint64_t known;	     /* what the client's member knows of it */
+	uint64_t known;	     /* what the client's member knows of it, */
+	uint64_t member;     /* which is that one: another one for each connection */
 	int64_t learns_ms;   /* when it hears of the present one; INT64_MAX: it is cut off, or knows
 			      */
 	bool cut_off;	     /* the member is, */
@@ -58,10 +57,10 @@ void members_begin(struct members *members, const struct faulty_settings *settin
 /* The client connects, to a member that is drawn. */
 void members_connect(struct members *members);
 
-/* A keep-alive arrives at the member. Returns the term of its answer; 0: there is none yet. */
+/* A keep-alive arrives at the member. Returns its number; 0: there is no answer yet. */
 uint64_t members_keep(struct members *members);
 
-/* Something that is for the quorum arrives, and is carried out. Returns the term of its answer. */
+/* Something that is for the quorum arrives, and is carried out. Returns the member's number. */
 uint64_t members_carry_out(struct members *members);
 
 /* The member is cut off, or not any more; or the connection to it is broken. */

@@ -23,7 +23,7 @@ struct servers_rules {
 	/* The client sends nothing by itself from now on, or does again. */
 	void (*set_silent)(struct servers *servers, bool silent);
 
-	/* An operation arrives. Returns the term of its answer, where there is such. */
+	/* An operation arrives. Returns who answers it, where that is of interest. */
 	uint64_t (*note)(struct servers *servers);
 
 	/* A keep-alive arrives. Returns the same; 0: it is not answered now. NULL: there are none.

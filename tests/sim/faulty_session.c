@@ -241,8 +241,8 @@ static void arrive_keep(struct session *session)
 {
 	struct item *item = session->keep;
 
-	item->term = session->servers.rules->keep(&session->servers);
-	if (item->term == 0 || (session->expired && !session->cut_off)) {
+	item->member = session->servers.rules->keep(&session->servers);
+	if (item->member == 0 || (session->expired && !session->cut_off)) {
 		item->at_ms = INT64_MAX;
 		return;
 	}
@@ -487,7 +487,7 @@ void session_arrive(struct session *session, struct item *item)
 	DL_DELETE(session->sent, item);
 	/* What comes late from a broken connection was noted nowhere that is known. */
 	if (!item->answered)
-		item->term = session->servers.rules->note(&session->servers);
+		item->member = session->servers.rules->note(&session->servers);
 	if (item->kind != ITEM_CLOSE &&
 	    prng_chance(session->settings->prng, session->settings->refused_percent)) {
 		session_answer(item, -EIO);

@@ -37,7 +37,7 @@ static int64_t keep_due(const struct faulty *faulty)
 	if (rules->keep == NULL || faulty->killed || faulty->told != STORE_CONNECTED ||
 	    (!faulty->connected && faulty->notice_ms == INT64_MAX))
 		return INT64_MAX;
-	return moment(faulty, rules->next_keep_ms(&faulty->lease));
+	return moment(faulty, rules->next_keep_ms(&faulty->lease, faulty_client_clock(faulty)));
 }
 
 /* What the client itself does next. */

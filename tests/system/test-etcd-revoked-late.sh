@@ -45,7 +45,7 @@ start_linked_etcds 3
 start_proxy near etcd2
 start_dlockfs B --session-timeout 60s --store "etcd://$(etcd_address etcd2),$(etcd_address etcd3)/dlockfs"
 for ((i = 1; i <= hosts_count; i++)); do
-    start_dlockfs "A$i" --session-timeout "${session}ms" --store "$(etcd_proxied near)"
+    start_dlockfs "A$i" --session-timeout "${session}ms" --store "$(proxied near)"
 done
 
 held_twice=0

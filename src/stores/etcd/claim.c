@@ -295,6 +295,29 @@ static bool take_proofs(struct operation *operation, const struct store_proof *p
 	return true;
 }
 
+static void conclude_touch(struct operation *operation, int error, const Etcd__TxnResponse *answer)
+{
+	operation->store->events->on_touched(operation->store->context);
+	etcd_operation_end(operation, error);
+}
+
+/* What the quorum answers is a proof, whatever it says. */
+void etcd_touch(struct store *base)
+{
+	struct store_etcd *store = store_etcd_from(base);
+	struct operation *operation = etcd_operation_create(store, STORE_TOUCH, NULL, "", NULL);
+
+	etcd_lease_note_touch(&store->lease, clock_now_ms());
+	if (!operation) {
+		etcd_store_starve(store);
+		return;
+	}
+	operation->doing = "cannot read";
+	operation->send = send_proof;
+	operation->conclude = conclude_touch;
+	etcd_operation_start(operation, false);
+}
+
 void etcd_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count)
 {
 	struct store_etcd *store = store_etcd_from(base);

@@ -362,19 +362,13 @@ int etcd_error(struct store_etcd *store, int status, const char *text, const cha
 	return error;
 }
 
-static void note_proof(struct store_etcd *store, int64_t sent_ms, uint64_t term)
-{
-	if (etcd_lease_note_proof(&store->lease, sent_ms, term))
-		store->events->on_renewed(store->context);
-}
-
 int etcd_answer_read(struct store_etcd *store, int64_t sent_ms, const void *bytes, size_t count,
 		     Etcd__TxnResponse **ret)
 {
 	*ret = etcd__txn_response__unpack(NULL, count, bytes);
 	if (!*ret || !(*ret)->header)
 		return -EIO;
-	note_proof(store, sent_ms, (*ret)->header->raft_term);
+	etcd_lease_note_proof(&store->lease, sent_ms, (*ret)->header->member_id);
 	return 0;
 }
 

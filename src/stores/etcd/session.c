@@ -59,6 +59,7 @@ static void forget_calls(struct store_etcd *store)
 	store->asking = store->keeper = NULL;
 	store->keeping = false;
 	store->kept_ms = INT64_MIN;
+	etcd_lease_disconnect(&store->lease);
 	store->retry_ms = INT64_MAX;
 }
 
@@ -350,13 +351,13 @@ static void on_kept(void *context, const void *bytes, size_t count)
 		etcd__lease_keep_alive_response__unpack(NULL, count, bytes);
 	bool lives = answer && answer->header && answer->ttl > 0;
 	bool is_over = answer && answer->header && answer->ttl <= 0;
+	int64_t former_ms = store->lease.heard_ms;
 
 	if (store->keeping && lives) {
 		store->keeping = false;
 		if (store->lease.timeout_ms == 0 && answer->ttl <= INT32_MAX)
 			etcd_lease_begin(&store->lease, answer->ttl * 1000);
-		if (!etcd_lease_note_sign(&store->lease, store->kept_ms, clock_now_ms(),
-					  answer->header->raft_term))
+		if (!etcd_lease_note_sign(&store->lease, clock_now_ms(), answer->header->member_id))
 			is_over = true;
 		else if (store->step == SESSION_ASKED && !store->asking)
 			raise_epoch(store);
@@ -364,6 +365,10 @@ static void on_kept(void *context, const void *bytes, size_t count)
 	if (answer)
 		etcd__lease_keep_alive_response__free_unpacked(answer, NULL);
 	store->is_over = store->is_over || is_over;
+	if (store->lease.heard_ms > former_ms) {
+		store->events->on_renewed(store->context);
+		store->events->on_touched(store->context);
+	}
 }
 
 static void on_keeper_ended(void *context, int status, const char *text)
@@ -387,6 +392,7 @@ static void keep_alive(struct store_etcd *store)
 		store->keeper =
 			grpc_stream(store->grpc, KEEP_ALIVE, on_kept, on_keeper_ended, store);
 	store->kept_ms = clock_now_ms();
+	etcd_lease_send_sign(&store->lease);
 	request.id = store->lease_id;
 	store->keeping =
 		store->keeper &&
@@ -414,8 +420,8 @@ static int64_t next_keep_ms(const struct store_etcd *store)
 		return INT64_MAX;
 	if (!store->keeper)
 		return store->kept_ms + timeout_ms / PAUSES_IN_TIMEOUT;
-	if (etcd_lease_is_doubtful(&store->lease) && store->kept_ms <= store->lease.doubt_ms)
-		return store->lease.doubt_ms + 1;
+	if (etcd_lease_lacks_sign(&store->lease, clock_now_ms()))
+		return INT64_MIN;
 	return store->kept_ms + etcd_lease_keep_alive_ms(&store->lease);
 }
 

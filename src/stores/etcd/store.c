@@ -29,7 +29,6 @@ struct saved_session {
 	int64_t lease;
 	uint64_t epoch;
 	bool is_keyless;
-	int64_t kept_ms; /* as in lease.h */
 };
 
 static int store_etcd_descriptor(struct store *base)
@@ -89,7 +88,7 @@ static void store_etcd_lease(struct store *base, int64_t now_ms, struct store_le
 		.grants = etcd_lease_grants(lease, now_ms),
 		.doubtful = etcd_lease_is_doubtful(lease),
 		.beat_ms = etcd_lease_next_beat(lease),
-		.touch_ms = INT64_MAX,
+		.touch_ms = etcd_lease_next_touch(lease),
 	};
 }
 
@@ -168,8 +167,6 @@ static void save_session(const struct store *base, FILE *out)
 	state_number(out, "session", store->lease_id);
 	state_number(out, "epoch", (int64_t)store->epoch);
 	state_flag(out, "keyless", store->is_keyless);
-	if (store->lease.kept_ms != INT64_MIN)
-		state_number(out, "kept_ms", store->lease.kept_ms);
 }
 
 static void *restore_session(struct state_reader *in)
@@ -186,9 +183,6 @@ static void *restore_session(struct state_reader *in)
 	saved->lease = state_get_number(in, "session", 1, INT64_MAX);
 	saved->epoch = (uint64_t)state_get_number(in, "epoch", 0, INT64_MAX);
 	saved->is_keyless = state_has(in, "keyless");
-	saved->kept_ms = INT64_MIN;
-	if (state_has(in, "kept_ms"))
-		saved->kept_ms = state_get_number(in, "kept_ms", INT64_MIN, INT64_MAX / 2);
 	return saved;
 }
 
@@ -229,6 +223,7 @@ static const struct store_ops store_etcd_ops = {
 	.mark = etcd_mark,
 	.withdraw = etcd_withdraw,
 	.prove = etcd_prove,
+	.touch = etcd_touch,
 	.lease = store_etcd_lease,
 	.defer_beat = defer_beat,
 	.doubt = doubt,
@@ -326,7 +321,6 @@ static int store_etcd_open(const struct store_options *options, const struct sto
 		store->lease_id = saved->lease;
 		store->epoch = saved->epoch;
 		store->is_keyless = saved->is_keyless;
-		store->lease.kept_ms = saved->kept_ms;
 		store->resumed = true;
 		if (!etcd_key_of_session(&store->session_key, store->root, saved->lease))
 			goto fail;

@@ -39,113 +39,144 @@ static void test_a_grant_counts_from_its_sending(void **state)
 	assert_false(etcd_lease_grants(&lease, 1000 + T - MARGIN - BEAT));
 }
 
+/* A keep-alive that is sent and answered by the member. Returns what the answer tells. */
+static bool keep(int64_t answered_ms, uint64_t member)
+{
+	etcd_lease_send_sign(&lease);
+	return etcd_lease_note_sign(&lease, answered_ms, member);
+}
+
 static void test_a_keep_alive_alone_proves_nothing(void **state)
 {
 	etcd_lease_note_grant(&lease, 0);
-	for (int64_t ms = 0; ms < T; ms += BEAT)
-		etcd_lease_note_sign(&lease, ms, ms + 1, 7);
+	for (int64_t ms = 0; ms < T - MARGIN; ms += BEAT)
+		assert_true(keep(ms, 7));
 	assert_int_equal(etcd_lease_end(&lease), T - MARGIN);
 }
 
 static void test_an_answer_of_the_quorum_alone_proves_nothing(void **state)
 {
 	etcd_lease_note_grant(&lease, 0);
-	assert_false(etcd_lease_note_proof(&lease, 2000, 7));
+	etcd_lease_note_proof(&lease, 2000, 7);
 	assert_int_equal(etcd_lease_end(&lease), T - MARGIN);
 }
 
-static void test_a_later_answer_proves_a_keep_alive(void **state)
-{
-	etcd_lease_note_sign(&lease, 1000, 1010, 7);
-	/* It may have been sent before the answer came. */
-	assert_false(etcd_lease_note_proof(&lease, 1010, 7));
-	assert_true(etcd_lease_note_proof(&lease, 1011, 7));
-	assert_int_equal(etcd_lease_end(&lease), 1000 + T - MARGIN);
-}
-
-static void test_an_answer_of_another_term_proves_nothing(void **state)
+static void test_a_later_keep_alive_renews(void **state)
 {
 	etcd_lease_note_grant(&lease, 0);
-	etcd_lease_note_sign(&lease, 1000, 1010, 7);
-	etcd_lease_note_sign(&lease, 1500, 1510, 8);
-	assert_true(etcd_lease_note_proof(&lease, 1600, 8));
-	assert_int_equal(etcd_lease_end(&lease), 1500 + T - MARGIN);
-	etcd_lease_note_sign(&lease, 2000, 2010, 8);
-	assert_false(etcd_lease_note_proof(&lease, 2100, 9));
-	/* Nor does one that comes later still. */
-	assert_false(etcd_lease_note_proof(&lease, 2200, 8));
-	assert_int_equal(etcd_lease_end(&lease), 1500 + T - MARGIN);
+	etcd_lease_send_sign(&lease);
+	etcd_lease_note_proof(&lease, 1000, 7);
+	/* It was under way. */
+	assert_true(etcd_lease_note_sign(&lease, 1020, 7));
+	assert_int_equal(etcd_lease_end(&lease), T - MARGIN);
+	etcd_lease_send_sign(&lease);
+	etcd_lease_note_proof(&lease, 1100, 7);
+	assert_true(etcd_lease_note_sign(&lease, 1200, 7));
+	assert_int_equal(etcd_lease_end(&lease), 1000 + T - MARGIN);
+	/* One of before is late. */
+	etcd_lease_note_proof(&lease, 900, 7);
+	keep(1210, 7);
+	assert_int_equal(etcd_lease_end(&lease), 1100 + T - MARGIN);
 }
 
-static void test_more_keep_alives_than_are_kept(void **state)
+static void test_two_members_renew_nothing(void **state)
 {
-	for (int i = 0; i < 3 * ETCD_SIGNS_MAX; i++)
-		etcd_lease_note_sign(&lease, i * 10, i * 10 + 5, 7);
-	assert_true(etcd_lease_note_proof(&lease, 1000, 7));
-	assert_int_equal(etcd_lease_end(&lease), (3 * ETCD_SIGNS_MAX - 1) * 10 + T - MARGIN);
+	etcd_lease_note_grant(&lease, 0);
+	etcd_lease_note_proof(&lease, 1000, 7);
+	keep(1020, 8);
+	assert_int_equal(etcd_lease_end(&lease), T - MARGIN);
+	etcd_lease_note_proof(&lease, 900, 8);
+	keep(1040, 8);
+	assert_int_equal(etcd_lease_end(&lease), 900 + T - MARGIN);
+	/* Nor does one that has started anew. */
+	etcd_lease_note_proof(&lease, 1100, 8);
+	etcd_lease_disconnect(&lease);
+	keep(1120, 8);
+	assert_int_equal(etcd_lease_end(&lease), 900 + T - MARGIN);
+}
+
+static void test_a_keep_alive_that_lets_grant_is_sent_at_once(void **state)
+{
+	assert_false(etcd_lease_lacks_sign(&lease, 0));
+	etcd_lease_note_proof(&lease, 1000, 7);
+	assert_true(etcd_lease_lacks_sign(&lease, 1010));
+	keep(1020, 7);
+	assert_true(etcd_lease_grants(&lease, 1020));
+	/* It has time. */
+	etcd_lease_note_proof(&lease, 1030, 7);
+	assert_false(etcd_lease_lacks_sign(&lease, 1040));
+	etcd_lease_doubt(&lease, 1050);
+	assert_true(etcd_lease_lacks_sign(&lease, 1060));
+	keep(1070, 7);
+	assert_false(etcd_lease_lacks_sign(&lease, 1080)); /* that was sent before the doubt */
+	assert_true(etcd_lease_is_doubtful(&lease));
 }
 
 static void test_a_lease_that_may_have_been_over_is_given_up(void **state)
 {
 	etcd_lease_note_grant(&lease, 0);
-	assert_true(etcd_lease_note_sign(&lease, 1000, 1010, 7));
-	assert_true(etcd_lease_note_sign(&lease, 2000, 1000 + T - MARGIN - 1, 8));
-	/* From when it was sent on, not from its answer. */
-	assert_false(etcd_lease_note_sign(&lease, 4000, 2000 + T - MARGIN, 8));
-	etcd_lease_begin(&lease, T);
-	etcd_lease_note_grant(&lease, 0);
-	assert_false(etcd_lease_note_sign(&lease, T, T, 7));
+	etcd_lease_note_proof(&lease, 1000, 7);
+	assert_true(keep(T - MARGIN - 1, 7));
+	/* Signs alone do not put that off. */
+	assert_true(keep(1000 + T - MARGIN - 1, 7));
+	assert_false(keep(1000 + T - MARGIN, 7));
 }
 
 static void test_another_process_goes_on(void **state)
 {
-	lease.kept_ms = 3000;
 	etcd_lease_resume(&lease, T, 500, 3500, true);
 	assert_int_equal(etcd_lease_end(&lease), 500 + T - MARGIN);
 	assert_true(etcd_lease_is_doubtful(&lease));
-	assert_true(etcd_lease_note_sign(&lease, 3600, 3000 + T - MARGIN - 1, 7));
-	etcd_lease_begin(&lease, T);
-	lease.kept_ms = 100;
+	assert_true(keep(500 + T - MARGIN - 1, 7));
 	etcd_lease_resume(&lease, T, 500, 3500, false);
 	assert_false(etcd_lease_is_doubtful(&lease));
-	assert_false(etcd_lease_note_sign(&lease, 3600, 500 + T - MARGIN, 7));
+	assert_false(keep(500 + T - MARGIN, 7));
 	/* Nothing is known of it. */
-	etcd_lease_begin(&lease, T);
 	etcd_lease_resume(&lease, T, INT64_MIN, 3500, false);
-	assert_true(etcd_lease_note_sign(&lease, 9000, 9010, 7));
+	assert_true(keep(9010, 7));
 	assert_int_equal(etcd_lease_end(&lease), INT64_MIN);
 }
 
-static void test_heartbeats(void **state)
+static void test_heartbeats_and_touches(void **state)
 {
+	assert_int_equal(etcd_lease_next_touch(&lease), INT64_MIN);
 	etcd_lease_note_beat(&lease, 1000);
 	assert_int_equal(etcd_lease_next_beat(&lease), 1000 + BEAT);
+	assert_int_equal(etcd_lease_next_touch(&lease), 1000 + BEAT);
 	assert_int_equal(etcd_lease_keep_alive_ms(&lease), BEAT);
+	etcd_lease_note_touch(&lease, 1100);
+	assert_int_equal(etcd_lease_next_beat(&lease), 1000 + BEAT);
+	assert_int_equal(etcd_lease_next_touch(&lease), 1100 + BEAT);
+	etcd_lease_note_proof(&lease, 1200, 7);
+	assert_int_equal(etcd_lease_next_touch(&lease), 1200 + BEAT);
 }
 
-static void test_a_doubt_ends_with_a_later_keep_alive(void **state)
+static void test_a_doubt_ends_with_a_later_proof(void **state)
 {
 	etcd_lease_note_grant(&lease, 0);
-	etcd_lease_note_sign(&lease, 90, 95, 7);
-	etcd_lease_note_beat(&lease, 98);
+	etcd_lease_note_beat(&lease, 90);
 	etcd_lease_doubt(&lease, 100);
 	assert_true(etcd_lease_is_doubtful(&lease));
 	assert_false(etcd_lease_grants(&lease, 101));
 	assert_int_equal(etcd_lease_end(&lease), T - MARGIN); /* what is held stays held */
-	etcd_lease_note_proof(&lease, 110, 7);
+	assert_int_equal(etcd_lease_next_beat(&lease), 101);
+	etcd_lease_note_beat(&lease, 101);
+	assert_int_equal(etcd_lease_next_beat(&lease), 101 + BEAT);
+	etcd_lease_note_proof(&lease, 100, 7);
+	keep(120, 7);
 	assert_true(etcd_lease_is_doubtful(&lease));
-	etcd_lease_note_sign(&lease, 101, 120, 7);
-	assert_int_equal(etcd_lease_next_beat(&lease), 121);
-	assert_true(etcd_lease_note_proof(&lease, 121, 7));
+	etcd_lease_note_proof(&lease, 101, 7);
+	keep(130, 7);
 	assert_false(etcd_lease_is_doubtful(&lease));
 	assert_true(etcd_lease_grants(&lease, 130));
 }
 
-/* The servers: the leader, and one that has been leader and goes on as if it were. */
+/* The servers: the leader, and what two members know of it. */
+enum { MEMBERS = 2 };
+
 static struct {
-	uint64_t term, stale_term;
+	uint64_t term, known[MEMBERS];
 	int64_t expiry_ms; /* by the leader */
-	bool over;
 } servers;
 
 static uint64_t draws;
@@ -160,23 +191,55 @@ static int64_t draw(int64_t below)
 	return (int64_t)((z ^ (z >> 31)) % (uint64_t)below);
 }
 
-/* lessor.Renew at `ms`, by the leader or by the former one, as a member passes it on which is of
- * the term in *ret_term when it has got the request (LeaseServer.leaseKeepAlive). */
-static void serve_keep_alive(int64_t ms, bool stale, uint64_t *ret_term)
+/* lessor.Renew at `ms`, by the leader that the member knows: by one who is none any more it changes
+ * nothing. */
+static void serve_keep_alive(int64_t ms, int member)
 {
-	if (stale && servers.stale_term != 0) {
-		*ret_term = servers.stale_term;
-		return;
-	}
-	*ret_term = servers.term;
-	servers.expiry_ms = ms + T;
+	if (servers.known[member] == servers.term)
+		servers.expiry_ms = ms + T;
 }
 
 /* lessor.Promote of another member. */
 static void change_leader(int64_t ms)
 {
-	servers.stale_term = servers.term++;
+	servers.term++;
 	servers.expiry_ms = ms + T;
+}
+
+/* What is between a request and its answer: perhaps there is another leader by then. */
+static void pass(int64_t *now_ms)
+{
+	*now_ms += draw(300);
+	if (draw(8) == 0)
+		change_leader(*now_ms);
+}
+
+static void ask_quorum(int64_t *now_ms, int member)
+{
+	int64_t sent_ms = *now_ms;
+
+	pass(now_ms);
+	servers.known[member] = servers.term;
+	pass(now_ms);
+	etcd_lease_note_proof(&lease, sent_ms, (uint64_t)member + 1);
+}
+
+/* Perhaps the quorum is asked while the keep-alive is under way, or its answer. Returns until when
+ * who trusts keep-alives alone believes in the lease. */
+static int64_t keep_alive(int64_t *now_ms, int member)
+{
+	int64_t sent_ms = *now_ms;
+
+	etcd_lease_send_sign(&lease);
+	pass(now_ms);
+	if (draw(4) == 0)
+		ask_quorum(now_ms, member);
+	serve_keep_alive(*now_ms, member);
+	pass(now_ms);
+	if (draw(4) == 0)
+		ask_quorum(now_ms, member);
+	etcd_lease_note_sign(&lease, *now_ms, (uint64_t)member + 1);
+	return sent_ms + T - MARGIN;
 }
 
 /* Goes through one history, in steps of what happens next. Returns whether who trusts keep-alives
@@ -185,44 +248,30 @@ static bool run_history(uint64_t seed)
 {
 	int64_t now_ms = 0, trusted_ms = 0;
 	bool was_wrong = false;
+	int member = 0;
 
 	draws = seed;
-	servers.term = 7;
-	servers.stale_term = 0;
+	servers.term = servers.known[0] = servers.known[1] = 7;
 	servers.expiry_ms = T;
 	etcd_lease_begin(&lease, T);
 	etcd_lease_note_grant(&lease, 0);
 	for (int step = 0; step < 60; step++) {
-		int64_t sent_ms = now_ms, served_ms = now_ms + draw(300);
-		bool stale = draw(3) == 0;
-		uint64_t term;
-
-		switch (draw(4)) {
+		switch (draw(6)) {
 		case 0:
 			now_ms += draw(T / 2);
 			change_leader(now_ms);
 			break;
 		case 1:
-			serve_keep_alive(served_ms, stale, &term);
-			/* An election while the answer is on its way. */
-			if (draw(8) == 0)
-				change_leader(served_ms + draw(200));
-			now_ms = served_ms + draw(300);
-			etcd_lease_note_sign(&lease, sent_ms, now_ms, term);
-			trusted_ms = sent_ms + T - MARGIN;
+			member = (int)draw(MEMBERS);
 			break;
 		case 2:
-			/* The member that answers may learn of a later term before it does. */
-			term = servers.term;
-			if (draw(8) == 0) {
-				change_leader(served_ms);
-				term = servers.term;
-			}
-			now_ms = served_ms + draw(300);
-			etcd_lease_note_proof(&lease, sent_ms, term);
+			ask_quorum(&now_ms, member);
+			break;
+		case 3:
+			now_ms += draw(T / 4);
 			break;
 		default:
-			now_ms += draw(T / 4);
+			trusted_ms = keep_alive(&now_ms, member);
 		}
 		assert_true(etcd_lease_end(&lease) < servers.expiry_ms);
 		was_wrong = was_wrong || trusted_ms >= servers.expiry_ms;
@@ -247,13 +296,13 @@ int main(void)
 		cmocka_unit_test_setup(test_a_grant_counts_from_its_sending, begin),
 		cmocka_unit_test_setup(test_a_keep_alive_alone_proves_nothing, begin),
 		cmocka_unit_test_setup(test_an_answer_of_the_quorum_alone_proves_nothing, begin),
-		cmocka_unit_test_setup(test_a_later_answer_proves_a_keep_alive, begin),
-		cmocka_unit_test_setup(test_an_answer_of_another_term_proves_nothing, begin),
-		cmocka_unit_test_setup(test_more_keep_alives_than_are_kept, begin),
+		cmocka_unit_test_setup(test_a_later_keep_alive_renews, begin),
+		cmocka_unit_test_setup(test_two_members_renew_nothing, begin),
+		cmocka_unit_test_setup(test_a_keep_alive_that_lets_grant_is_sent_at_once, begin),
 		cmocka_unit_test_setup(test_a_lease_that_may_have_been_over_is_given_up, begin),
 		cmocka_unit_test_setup(test_another_process_goes_on, begin),
-		cmocka_unit_test_setup(test_heartbeats, begin),
-		cmocka_unit_test_setup(test_a_doubt_ends_with_a_later_keep_alive, begin),
+		cmocka_unit_test_setup(test_heartbeats_and_touches, begin),
+		cmocka_unit_test_setup(test_a_doubt_ends_with_a_later_proof, begin),
 		cmocka_unit_test_setup(test_no_lease_is_believed_in_for_too_long, begin),
 	};
 
