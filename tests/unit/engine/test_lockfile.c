@@ -216,6 +216,33 @@ static void test_undone(void **state)
 	assert_string_equal(world->one.gone, "");
 }
 
+/* Who has given up hears late that the file was made, and another host has made its own since. */
+static void test_undone_and_made(void **state)
+{
+	struct world *world = *state;
+	const struct store_step make = {.kind = STEP_MAKE, .path = "d//a", .text = "1\n"};
+	const struct store_step remove = {.kind = STEP_REMOVE, .path = "d//a"};
+	struct call call, removed, made;
+
+	call_alter(&call, &world->one, &make, 1, 100);
+	while (file_text(world, "d/a") == NULL)
+		assert_true(step(world));
+	world->now_ms += 100;
+	engine_advance(world->one.engine, host_clock(&world->one));
+	assert_result(&call, -ETIMEDOUT);
+	call_alter(&removed, &world->two, &remove, 1, LIMIT_MS);
+	call_make(&made, &world->two, "d//a", "2\n");
+	settle_alone(&world->two);
+	assert_result(&removed, 0);
+	assert_result(&made, 0);
+	settle(world);
+	assert_text(world, "d/a", "2\n");
+	call_remove(&made, &world->two, "d//a");
+	settle(world);
+	assert_result(&made, 0);
+	assert_false(lockfile_is_busy(world->one.engine, "d//a"));
+}
+
 /* A removal is not sent again where it would meet another host's file. */
 static void test_removal_in_doubt(void **state)
 {
@@ -570,12 +597,12 @@ static void test_reads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(make_and_remove),	TEST(rename),	       TEST(order),
-		TEST(ambiguous),	TEST(taken_meanwhile), TEST(undone),
-		TEST(removal_in_doubt), TEST(session_lost),    TEST(taken_away),
-		TEST(taken_and_read),	TEST(watched),	       TEST(not_known),
-		TEST(stolen),		TEST(barred),	       TEST(barred_rename),
-		TEST(no_such_files),	TEST(reads),
+		TEST(make_and_remove), TEST(rename),	       TEST(order),
+		TEST(ambiguous),       TEST(taken_meanwhile),  TEST(undone),
+		TEST(undone_and_made), TEST(removal_in_doubt), TEST(session_lost),
+		TEST(taken_away),      TEST(taken_and_read),   TEST(watched),
+		TEST(not_known),       TEST(stolen),	       TEST(barred),
+		TEST(barred_rename),   TEST(no_such_files),    TEST(reads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
