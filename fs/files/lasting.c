@@ -111,6 +111,18 @@ nlink_t lasting_links(const struct inode *inode)
 	return links;
 }
 
+nlink_t lasting_links_soon(const struct inode *inode)
+{
+	const struct inode *link = inode;
+	nlink_t links = 0;
+
+	do {
+		links += link->parent != NULL || link->lasting->is_linking;
+		link = link->lasting->next;
+	} while (link != inode);
+	return links;
+}
+
 /* What another process goes on with */
 
 void lasting_save(const struct inode *inode, FILE *out)

@@ -50,6 +50,7 @@ struct lasting {
 	bool dates;	      /* mtime is not when the store had the text */
 	bool is_taken;	      /* somebody else has taken the name away */
 	bool is_linked;	      /* it has, or had, others in its ring */
+	bool is_linking;      /* link(2) makes the name, and the store has not decided */
 	pid_t maker;	      /* the process that made it; 0: unknown */
 	uint64_t maker_start; /* when that started: process_start(); 0: not needed, or unknown */
 	int maker_fd;	      /* pidfd; -1: likewise */
@@ -77,6 +78,9 @@ void lasting_join(struct inode *inode, struct inode *other);
 
 /* The number of names in the ring. */
 nlink_t lasting_links(const struct inode *inode);
+
+/* The same of a name of this host, with those that link(2) is about to make. */
+nlink_t lasting_links_soon(const struct inode *inode);
 
 /* A new id, for a name that is to be made. Returns false if there is no randomness. */
 bool lasting_renew_id(struct inode *inode);

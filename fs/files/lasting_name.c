@@ -50,6 +50,7 @@ int lasting_appear(struct filesystem *filesystem, struct inode *directory, struc
 	if (former != NULL)
 		lasting_forget(filesystem, former);
 	inode->lasting->is_ours = is_ours;
+	inode->lasting->is_linking = false;
 	int error = inode_attach(directory, inode);
 	if (error == 0)
 		inode_set_idle(filesystem, inode);

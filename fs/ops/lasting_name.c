@@ -324,7 +324,7 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 		error = inode->parent == NULL ? -ENOENT : -EPERM;
 	else if (inode->shard != shard_of(filesystem, parent->path))
 		error = -EXDEV;
-	else if (lasting_links(inode) >= LINKS_MAX)
+	else if (lasting_links_soon(inode) >= LINKS_MAX)
 		error = -EMLINK;
 	else if (stands(inode_child(parent, name)))
 		error = -EEXIST;
@@ -345,6 +345,7 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 		inode_detach(filesystem, made_inode);
 	} else {
 		asking->made = made_inode;
+		made_inode->lasting->is_linking = true;
 		lasting_ask_to_make(asking, STEP_MAKE, lasting_links(inode) + 1, steps,
 				    (size_t)count);
 	}
@@ -398,6 +399,12 @@ static void removed(struct asking *asking)
 	if (error == -ESTALE && inode != NULL && asking->tries++ < ASKING_TRIES_MAX) {
 		asking->done = found_changed;
 		asking_read(asking, inode->lasting->path);
+		return;
+	}
+	/* It may be another name of the content that went in the same moment. */
+	if (error == -ENOENT && lasting_is_ours(inode) && inode->lasting->is_linked &&
+	    asking->tries++ < ASKING_TRIES_MAX) {
+		lasting_ask_to_remove(asking, inode);
 		return;
 	}
 	if (error == 0 && inode != NULL && asking->path != NULL)

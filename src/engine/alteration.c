@@ -209,26 +209,17 @@ void alteration_conclude(struct alteration *alteration, int error)
 	alteration_decide(alteration);
 }
 
-/* What it has made is there: it is to be removed. */
-static void remove_made(struct alteration *alteration)
-{
-	alteration_set_state(alteration, ALTERATION_WANTED);
-	alteration->removes = true;
-	alteration_go_on(alteration);
-}
-
-/* The same, as it was made. */
+/* It has happened. What it has made may be another host's by now, so that is read before it is
+ * removed. */
 static void undo_done(struct alteration *alteration)
 {
-	for (size_t i = 0; i < alteration->count; i++) {
-		struct alteration_step *step = &alteration->steps[i];
-		step->found = makes(step) ? FOUND_OURS : FOUND_NOTHING;
-		step->found_version = 0;
-	}
-	if (makes_any(alteration))
-		remove_made(alteration);
-	else
+	drop_former_files(alteration);
+	if (!makes_any(alteration)) {
 		alteration_free(alteration);
+		return;
+	}
+	alteration_set_state(alteration, ALTERATION_DOUBTFUL);
+	alteration_go_on(alteration);
 }
 
 void alteration_undo(struct alteration *alteration)
@@ -244,7 +235,6 @@ void alteration_undo(struct alteration *alteration)
 	if (alteration->state == ALTERATION_WANTED || refused || !changes) {
 		alteration_free(alteration);
 	} else if (alteration->state == ALTERATION_BARRED) {
-		drop_former_files(alteration);
 		undo_done(alteration);
 	}
 }
@@ -353,7 +343,7 @@ static size_t collect(const struct alteration *alteration, struct store_step ste
 							     step->text, step->version};
 		else if (makes(step) && step->found == FOUND_OURS)
 			steps[count++] = (struct store_step){STEP_REMOVE, step->turn->path, NULL,
-							     step->found_version};
+							     STORE_ANY_VERSION};
 	}
 	return count;
 }
@@ -431,7 +421,7 @@ static void doubt(struct alteration *alteration, int error)
 {
 	struct engine *engine = alteration->engine;
 	const char *path = alteration->steps[0].turn->path;
-	bool refused = error != -ECONNRESET && error != -ENOENT && error != -ESTALE;
+	bool refused = error != -ECONNRESET && error != -ENOENT;
 
 	alteration_set_state(alteration, ALTERATION_DOUBTFUL);
 	alteration_mark(alteration);
@@ -456,7 +446,6 @@ void alteration_answered(struct alteration *alteration, int error)
 	} else if (!alteration->undoing) {
 		alteration_conclude(alteration, error);
 	} else if (error == 0) {
-		drop_former_files(alteration);
 		undo_done(alteration);
 	} else {
 		alteration_free(alteration);
@@ -561,13 +550,14 @@ static void resolve(struct alteration *alteration)
 {
 	bool happened = has_happened(alteration);
 
-	if (alteration->undoing && (!happened || !makes_any(alteration))) {
-		if (happened)
-			drop_former_files(alteration);
-		alteration_free(alteration);
-	} else if (alteration->undoing) {
+	if (alteration->undoing && happened)
 		drop_former_files(alteration);
-		remove_made(alteration);
+	if (alteration->undoing && happened && makes_any(alteration)) {
+		alteration_set_state(alteration, ALTERATION_WANTED);
+		alteration->removes = true;
+		alteration_go_on(alteration);
+	} else if (alteration->undoing) {
+		alteration_free(alteration);
 	} else if (happened) {
 		alteration_conclude(alteration, 0);
 	} else {
@@ -584,7 +574,6 @@ void alteration_looked(struct alteration *alteration, int error, const struct st
 		return;
 	}
 	step->found = error == 0 ? judge(step, claim) : FOUND_NOTHING;
-	step->found_version = error == 0 ? claim->version : 0;
 	if (alteration->looked < alteration->count) {
 		alteration->looked++;
 		look(alteration);

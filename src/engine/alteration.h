@@ -61,7 +61,6 @@ struct alteration_step {
 	char *text; /* NULL: it has none */
 	uint32_t version;
 	enum found found;
-	uint32_t found_version;
 	struct lockfile *made; /* MAKE, TAKE: the file, before it is in the engine's books */
 };
 

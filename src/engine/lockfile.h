@@ -25,7 +25,8 @@
  * found by another host, and taken away by its user since. It has happened if the file is there
  * with the text, whose first line is of this file only; or, if it made none, when what it removes
  * is gone. Never removes what is not known to be the file that was meant: a removal that is sent
- * again could meet the file of another host that was made meanwhile.
+ * again, or of what is undone, could meet the file of another host that was made meanwhile. So what
+ * is there is read first; and a store that can check it refuses the removal of another host's.
  *
  * Alterations about the same path are sent one after the other, in the order of the calls. Those
  * that are not decided are kept in the journal, with their texts: another process finds them as

@@ -230,8 +230,10 @@ struct store_step {
 	enum store_step_kind kind;
 	const char *path;
 	const char *text; /* MAKE, TAKE, REPLACE: any text; the first line is of this file only */
-	uint32_t version; /* REPLACE, REMOVE: how often the text was changed, or STORE_ANY_VERSION
-			   */
+	/* REPLACE, REMOVE: how often the text was changed; or STORE_ANY_VERSION, of a file of this
+	 * session. Whether that is another one's by now not every service can check: then -ENOENT.
+	 */
+	uint32_t version;
 };
 
 struct store; /* every store's own struct begins with `const struct store_ops *ops` */

@@ -140,7 +140,7 @@ static void test_lease_stays(void **state)
 
 	assert_int_equal(step(a, STEP_MAKE, "stays//a", "1"), 0);
 	assert_int_equal(step(a, STEP_MAKE, "stays//b", "1"), 0);
-	assert_int_equal(step(b, STEP_REPLACE, "stays//a", "2"), 0);
+	assert_int_equal(alter(b, &(struct store_step){STEP_REPLACE, "stays//a", "2", 0}, 1), 0);
 	assert_int_equal(read_file(b, &reading, "stays//a"), 0);
 	assert_string_equal(reading.data, "2");
 	assert_true(reading.claim.session == session_of(a) && reading.claim.version == 1);
@@ -166,6 +166,8 @@ static void test_theft(void **state)
 	assert_int_equal(prove(a, &proof, files, 2), 0);
 	assert_int_equal(step(b, STEP_TAKE, "theft//b", "2"), 0);
 	assert_int_equal(step(a, STEP_CHECK, "theft//b", NULL), -ENOENT);
+	assert_int_equal(step(a, STEP_REPLACE, "theft//b", "3"), -ENOENT);
+	assert_int_equal(step(a, STEP_REMOVE, "theft//b", NULL), -ENOENT);
 	assert_int_equal(prove(a, &proof, files, 2), -ENOENT);
 	assert_string_equal(proof.text, "theft//b");
 	assert_int_equal(prove(b, &proof, &files[1], 1), 0);

@@ -123,6 +123,24 @@ for name in waits interrupted killed; do
 done
 calls ok A unlink files/mine
 
+# What is undone is what this host has made, not what another one has made in its place before the answer to the first call came.
+stop_dlockfs A
+echo 300 >"$dir/link/delay"
+launch A "$by_link" 30s
+wait_until "$deadline" eval '[ "$(one_call A mkdir files/undone)" = ok ]' # a session may have to prove itself first
+calls ok A rmdir files/undone
+start call env -C "$dir/A" "$python" -u "$tests/system/one_call.py" mkdir files/undone
+wait_until "$deadline" test -d "$dir/B/files/undone"
+cut_link link
+expect call EIO
+calls ok B rmdir files/undone
+calls ok B mkdir files/undone
+rm "$dir/link/delay"
+join_link link
+calls EEXIST A mkdir files/undone # which waits for what is undone
+calls ok B rmdir files/undone
+! grep -q "files/undone: lock file taken away" "$dir/B.log" || fail "A has removed what B made"
+
 # The session is lost: the names disappear here before another host can make them; who has a file open, or made it, is told.
 stop_dlockfs A
 launch A "$(proxied link)" 8s

@@ -265,7 +265,7 @@ static void require(struct transaction *transaction, const struct file_request *
 		if (version != STORE_ANY_VERSION)
 			etcd_transaction_require_version(transaction, key, (int64_t)version + 1);
 		else
-			etcd_transaction_require_existing(transaction, key);
+			etcd_transaction_require_lease(transaction, key, file->lease);
 		break;
 	case STEP_CHECK:
 		etcd_transaction_require_lease(transaction, key, file->lease);
@@ -329,7 +329,7 @@ static int find_obstacle(const struct file_request *file, size_t i,
 		return 0;
 	case STEP_REPLACE:
 	case STEP_REMOVE:
-		if (!kv)
+		if (!kv || (version == STORE_ANY_VERSION && kv->lease != file->lease))
 			return -ENOENT;
 		return version != STORE_ANY_VERSION && kv->version != (int64_t)version + 1 ? -ESTALE
 											   : 0;

@@ -62,13 +62,6 @@ void etcd_transaction_require_version(struct transaction *transaction, const str
 	compare->version = version;
 }
 
-void etcd_transaction_require_existing(struct transaction *transaction, const struct etcd_key *key)
-{
-	etcd_transaction_require_version(transaction, key, 0);
-	transaction->when.compares[transaction->when.count - 1].result =
-		ETCD__COMPARE__RESULT__GREATER;
-}
-
 void etcd_transaction_require_lease(struct transaction *transaction, const struct etcd_key *key,
 				    int64_t lease)
 {

@@ -72,9 +72,6 @@ void etcd_transaction_require_created(struct transaction *transaction, const str
 void etcd_transaction_require_version(struct transaction *transaction, const struct etcd_key *key,
 				      int64_t version);
 
-/* Only if there is the key. */
-void etcd_transaction_require_existing(struct transaction *transaction, const struct etcd_key *key);
-
 /* Only if the key has that lease. */
 void etcd_transaction_require_lease(struct transaction *transaction, const struct etcd_key *key,
 				    int64_t lease);

@@ -246,9 +246,9 @@ static int judge(const struct local_store *store, const struct change *change)
 	case STEP_REMOVE:
 		if (file == NULL)
 			return -ENOENT;
-		return step->version == STORE_ANY_VERSION || step->version == file->version
-			       ? 0
-			       : -ESTALE;
+		if (step->version == STORE_ANY_VERSION)
+			return file->store == store ? 0 : -ENOENT;
+		return step->version == file->version ? 0 : -ESTALE;
 	case STEP_CHECK:
 		return file != NULL && file->store == store ? 0 : -ENOENT;
 	}

@@ -132,6 +132,31 @@ static void test_given_up(void **state)
 	assert_string_equal(world->one.gone, "");
 }
 
+/* Who has given up hears late that the file was made, and another host has made its own since. */
+static void test_given_up_and_made(void **state)
+{
+	struct world *world = *state;
+	const struct store_step make = {.kind = STEP_MAKE, .path = "d//a", .text = "1\n"};
+	const struct store_step remove = {.kind = STEP_REMOVE, .path = "d//a"};
+	struct call call, removed, made;
+
+	call_alter(&call, &world->one, &make, 1, 100);
+	while (file_text(world, "d/a") == NULL)
+		assert_true(step(world));
+	world->now_ms += 100;
+	engine_advance(world->one.engine, host_clock(&world->one));
+	assert_result(&call, -ETIMEDOUT);
+	call_alter(&removed, &world->two, &remove, 1, LIMIT_MS);
+	call_make(&made, &world->two, "d//a", "2\n");
+	settle_alone(&world->two);
+	assert_result(&removed, 0);
+	assert_result(&made, 0);
+	settle(world);
+	assert_text(world, "d/a", "2\n");
+	remove_file(&world->two, "d//a");
+	assert_false(lockfile_is_busy(world->one.engine, "d//a"));
+}
+
 /* The same, and the host has given its session up, of which the service has not heard. */
 static void make_unheard(struct world *world, struct call *call)
 {
@@ -460,6 +485,7 @@ int main(void)
 		TEST(ambiguous),
 		TEST(taken_meanwhile),
 		TEST(given_up),
+		TEST(given_up_and_made),
 		TEST(meets_itself),
 		TEST(meets_another),
 		TEST(met_itself_before),

@@ -203,7 +203,9 @@ static void test_exists_for_all(void **state)
 	assert_string_equal(read_file(&f->two, "d//a"), "first 0");
 	assert_string_equal(step(&f->two, STEP_REPLACE, "d//a", "more", 0), "0");
 	assert_string_equal(step(&f->two, STEP_REPLACE, "d//a", "again", 0), "-116");
-	assert_string_equal(step(&f->two, STEP_REPLACE, "d//a", "again", STORE_ANY_VERSION), "0");
+	assert_string_equal(step(&f->two, STEP_REPLACE, "d//a", "no", STORE_ANY_VERSION), "-2");
+	assert_string_equal(step(&f->two, STEP_REMOVE, "d//a", NULL, STORE_ANY_VERSION), "-2");
+	assert_string_equal(step(&f->one, STEP_REPLACE, "d//a", "again", STORE_ANY_VERSION), "0");
 	assert_string_equal(read_file(&f->one, "d//a"), "again 2");
 	assert_string_equal(step(&f->one, STEP_REMOVE, "d//a", NULL, 1), "-116");
 	assert_string_equal(step(&f->one, STEP_REMOVE, "d//a", NULL, 2), "0");
