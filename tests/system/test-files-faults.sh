@@ -126,7 +126,7 @@ calls ok A unlink files/mine
 # What is undone is what this host has made, not what another one has made in its place before the answer to the first call came.
 stop_dlockfs A
 echo 300 >"$dir/link/delay"
-launch A "$by_link" 30s
+launch A "$(proxied link)" 30s
 wait_until "$deadline" eval '[ "$(one_call A mkdir files/undone)" = ok ]' # a session may have to prove itself first
 calls ok A rmdir files/undone
 start call env -C "$dir/A" "$python" -u "$tests/system/one_call.py" mkdir files/undone
