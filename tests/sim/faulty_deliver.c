@@ -162,7 +162,8 @@ void faulty_deliver(struct faulty *faulty, struct item *item)
 		events->on_proved(context, item->tag, item->error, item->path, item->stamp);
 		break;
 	case ITEM_TOUCH:
-		events->on_touched(context);
+		if (faulty->lease.rules->touch != NULL)
+			events->on_touched(context);
 		break;
 	case ITEM_ALTER:
 	case ITEM_FILE:

@@ -96,11 +96,6 @@ static void by_etcd_beat(struct faulty_lease *lease, int64_t now_ms)
 	etcd_lease_note_beat(&lease->of.etcd.lease, now_ms);
 }
 
-static void by_etcd_touch(struct faulty_lease *lease, int64_t now_ms)
-{
-	etcd_lease_note_touch(&lease->of.etcd.lease, now_ms);
-}
-
 static bool by_etcd_note(struct faulty_lease *lease, enum store_operation operation, int error,
 			 int64_t sent_ms, int64_t now_ms, uint64_t member)
 {
@@ -130,11 +125,11 @@ static bool by_etcd_is_keeping(const struct faulty_lease *lease)
 	return lease->of.etcd.keeping;
 }
 
-static void by_etcd_keep(struct faulty_lease *lease, int64_t now_ms)
+static bool by_etcd_keep(struct faulty_lease *lease, int64_t now_ms)
 {
 	lease->of.etcd.kept_ms = now_ms;
 	lease->of.etcd.keeping = true;
-	etcd_lease_send_sign(&lease->of.etcd.lease);
+	return etcd_lease_send_sign(&lease->of.etcd.lease);
 }
 
 static bool by_etcd_kept(struct faulty_lease *lease, int64_t sent_ms, int64_t now_ms,
@@ -166,7 +161,7 @@ static struct store_lease by_etcd_describe(const struct faulty_lease *lease, int
 		.grants = etcd_lease_grants(own, now_ms),
 		.doubtful = etcd_lease_is_doubtful(own),
 		.beat_ms = etcd_lease_next_beat(own),
-		.touch_ms = etcd_lease_next_touch(own),
+		.touch_ms = INT64_MAX,
 	};
 }
 
@@ -175,7 +170,6 @@ const struct faulty_lease_rules faulty_lease_etcd = {
 	.grant = by_etcd_grant,
 	.connect = by_etcd_connect,
 	.beat = by_etcd_beat,
-	.touch = by_etcd_touch,
 	.defer_beat = by_etcd_beat,
 	.note = by_etcd_note,
 	.next_keep_ms = by_etcd_next_keep_ms,

@@ -26,7 +26,8 @@ struct faulty_lease_rules {
 	/* A session is connected. */
 	void (*connect)(struct faulty_lease *lease, int64_t timeout_ms);
 
-	/* prove() with the tag NULL, or touch(), is sent; or defer_beat() is called. */
+	/* prove() with the tag NULL, or touch(), is sent; or defer_beat() is called. touch NULL: it
+	 * is never due. */
 	void (*beat)(struct faulty_lease *lease, int64_t now_ms);
 	void (*touch)(struct faulty_lease *lease, int64_t now_ms);
 	void (*defer_beat)(struct faulty_lease *lease, int64_t now_ms);
@@ -37,12 +38,13 @@ struct faulty_lease_rules {
 		     int64_t sent_ms, int64_t now_ms, uint64_t member);
 
 	/* When the next keep-alive is due, or the answer to the last one is late; whether it
-	 * is not answered yet; that one is sent; it is answered now, which returns whether the
+	 * is not answered yet; that one is sent, which returns false if the quorum is to be asked
+	 * for something, too; it is answered now, which returns whether the
 	 * session goes on; there is no connection any more, so it will not be. NULL: there are no
 	 * keep-alives. */
 	int64_t (*next_keep_ms)(const struct faulty_lease *lease, int64_t now_ms);
 	bool (*is_keeping)(const struct faulty_lease *lease);
-	void (*keep)(struct faulty_lease *lease, int64_t now_ms);
+	bool (*keep)(struct faulty_lease *lease, int64_t now_ms);
 	bool (*kept)(struct faulty_lease *lease, int64_t sent_ms, int64_t now_ms, uint64_t member);
 	void (*disconnect)(struct faulty_lease *lease);
 

@@ -57,6 +57,7 @@ static void keep_alive(struct faulty *faulty)
 	const struct faulty_lease_rules *rules = faulty->lease.rules;
 	int64_t under_way = (int64_t)store_faulty_under_way(&faulty->store);
 	struct item *item;
+	bool has_proof;
 
 	if (rules->is_keeping(&faulty->lease)) {
 		rules->disconnect(&faulty->lease);
@@ -68,11 +69,13 @@ static void keep_alive(struct faulty *faulty)
 	item = item_create(faulty->session, ITEM_KEEP, NULL);
 	item->sent_ms = faulty_client_clock(faulty);
 	item->at_ms = faulty_now(faulty) + faulty_some_delay(faulty);
-	rules->keep(&faulty->lease, item->sent_ms);
+	has_proof = rules->keep(&faulty->lease, item->sent_ms);
 	if (faulty->connected)
 		session_keep(faulty->session, item);
 	else
 		item_free(item);
+	if (!has_proof)
+		faulty_send(faulty, faulty_operation(&faulty->store, ITEM_TOUCH, NULL, NULL, NULL));
 }
 
 int64_t store_faulty_due(struct store *store)

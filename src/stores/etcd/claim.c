@@ -297,17 +297,13 @@ static bool take_proofs(struct operation *operation, const struct store_proof *p
 
 static void conclude_touch(struct operation *operation, int error, const Etcd__TxnResponse *answer)
 {
-	operation->store->events->on_touched(operation->store->context);
 	etcd_operation_end(operation, error);
 }
 
-/* What the quorum answers is a proof, whatever it says. */
-void etcd_touch(struct store *base)
+void etcd_touch(struct store_etcd *store)
 {
-	struct store_etcd *store = store_etcd_from(base);
 	struct operation *operation = etcd_operation_create(store, STORE_TOUCH, NULL, "", NULL);
 
-	etcd_lease_note_touch(&store->lease, clock_now_ms());
 	if (!operation) {
 		etcd_store_starve(store);
 		return;

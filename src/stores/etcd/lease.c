@@ -21,7 +21,6 @@ void etcd_lease_begin(struct etcd_lease *lease, int64_t timeout_ms)
 		.proof.sent_ms = INT64_MIN,
 		.rests.sent_ms = INT64_MIN,
 		.beat_ms = INT64_MIN,
-		.touch_ms = INT64_MIN,
 		.doubt_ms = INT64_MIN,
 	};
 }
@@ -51,9 +50,12 @@ void etcd_lease_note_proof(struct etcd_lease *lease, int64_t sent_ms, uint64_t m
 		lease->proof = (struct etcd_proof){sent_ms, member};
 }
 
-void etcd_lease_send_sign(struct etcd_lease *lease)
+bool etcd_lease_send_sign(struct etcd_lease *lease)
 {
+	bool is_new = lease->proof.sent_ms > lease->rests.sent_ms;
+
 	lease->rests = lease->proof;
+	return is_new;
 }
 
 bool etcd_lease_note_sign(struct etcd_lease *lease, int64_t now_ms, uint64_t member)
@@ -67,12 +69,7 @@ bool etcd_lease_note_sign(struct etcd_lease *lease, int64_t now_ms, uint64_t mem
 
 void etcd_lease_note_beat(struct etcd_lease *lease, int64_t now_ms)
 {
-	lease->beat_ms = lease->touch_ms = now_ms;
-}
-
-void etcd_lease_note_touch(struct etcd_lease *lease, int64_t now_ms)
-{
-	lease->touch_ms = now_ms;
+	lease->beat_ms = now_ms;
 }
 
 void etcd_lease_doubt(struct etcd_lease *lease, int64_t now_ms)
@@ -113,16 +110,6 @@ int64_t etcd_lease_next_beat(const struct etcd_lease *lease)
 	if (etcd_lease_is_doubtful(lease) && lease->beat_ms <= lease->doubt_ms)
 		return lease->doubt_ms + 1;
 	return lease->beat_ms + lease->timeout_ms / BEATS_IN_TIMEOUT;
-}
-
-int64_t etcd_lease_next_touch(const struct etcd_lease *lease)
-{
-	int64_t latest_ms = lease->touch_ms;
-
-	if (lease->proof.sent_ms > latest_ms)
-		latest_ms = lease->proof.sent_ms;
-	return latest_ms != INT64_MIN ? latest_ms + lease->timeout_ms / BEATS_IN_TIMEOUT
-				      : INT64_MIN;
 }
 
 int64_t etcd_lease_keep_alive_ms(const struct etcd_lease *lease)

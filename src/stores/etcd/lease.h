@@ -57,8 +57,8 @@
  * leader of t or a later term can have found it to be over, as they count from x or later.
  *
  * While the store is connected there is a keep-alive each T/8, and a proof: a heartbeat while
- * anything is held or waited for, else a touch, which is a read. So the lease lasts 0.7 T or more
- * whenever all is well.
+ * anything is held or waited for, else a read with each keep-alive, for the next one. So the lease
+ * lasts 0.7 T or more whenever all is well.
  *
  * All this rests on a clock that goes on: from a doubt (lease_doubt()) on nothing is to be granted
  * before the lease rests on a proof that was sent after it. stores/zookeeper/lease.h has more on
@@ -90,7 +90,6 @@ struct etcd_lease {
 	struct etcd_proof proof; /* the latest one, */
 	struct etcd_proof rests; /* and that at the time of the latest keep-alive */
 	int64_t beat_ms;	 /* when the latest heartbeat was sent; INT64_MIN: none was */
-	int64_t touch_ms;	 /* the same, or when the latest touch was */
 	int64_t doubt_ms;	 /* when there was a doubt last; INT64_MIN: there was none */
 };
 
@@ -110,8 +109,9 @@ void etcd_lease_disconnect(struct etcd_lease *lease);
 /* The quorum has answered what was sent then, by that member. */
 void etcd_lease_note_proof(struct etcd_lease *lease, int64_t sent_ms, uint64_t member);
 
-/* A keep-alive is sent: one at a time. */
-void etcd_lease_send_sign(struct etcd_lease *lease);
+/* A keep-alive is sent: one at a time. Returns false if there was no proof since the one before:
+ * then the quorum is to be asked for something, for the next one. */
+bool etcd_lease_send_sign(struct etcd_lease *lease);
 
 /* That member answers it now. Returns false if the lease may have been over before that: then
  * nothing is to rest on it any more. */
@@ -120,9 +120,6 @@ bool etcd_lease_note_sign(struct etcd_lease *lease, int64_t now_ms, uint64_t mem
 /* Whether a keep-alive is to be sent before its time: nothing may be granted, and by that it may.
  */
 bool etcd_lease_lacks_sign(const struct etcd_lease *lease, int64_t now_ms);
-
-/* A touch is sent. */
-void etcd_lease_note_touch(struct etcd_lease *lease, int64_t now_ms);
 
 /* A heartbeat is sent. */
 void etcd_lease_note_beat(struct etcd_lease *lease, int64_t now_ms);
@@ -139,9 +136,8 @@ int64_t etcd_lease_end(const struct etcd_lease *lease);
 /* Whether a first lock may be granted. */
 bool etcd_lease_grants(const struct etcd_lease *lease, int64_t now_ms);
 
-/* When the next heartbeat is due, and the next touch. */
+/* When the next heartbeat is due. */
 int64_t etcd_lease_next_beat(const struct etcd_lease *lease);
-int64_t etcd_lease_next_touch(const struct etcd_lease *lease);
 
 /* How long after one keep-alive the next one is due. */
 int64_t etcd_lease_keep_alive_ms(const struct etcd_lease *lease);

@@ -365,7 +365,9 @@ void etcd_mark(struct store *base, void *tag, const char *path, const char *name
 void etcd_withdraw(struct store *base, void *tag, const char *path, const char *name, int64_t order,
 		   bool marker);
 void etcd_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count);
-void etcd_touch(struct store *base);
+
+/* Asks the quorum for nothing: what it answers is a proof (lease.h). */
+void etcd_touch(struct store_etcd *store);
 int etcd_look(struct store *base, struct store_look *look, const char *path);
 int etcd_read(struct store *base, struct store_read *read, const char *path, const char *name);
 int etcd_write(struct store *base, struct store_change *change, const char *path, const char *name,

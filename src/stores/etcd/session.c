@@ -387,17 +387,19 @@ static void keep_alive(struct store_etcd *store)
 {
 	Etcd__LeaseKeepAliveRequest request = ETCD__LEASE_KEEP_ALIVE_REQUEST__INIT;
 	uint8_t message[32];
+	bool has_proof = etcd_lease_send_sign(&store->lease);
 
 	if (!store->keeper)
 		store->keeper =
 			grpc_stream(store->grpc, KEEP_ALIVE, on_kept, on_keeper_ended, store);
 	store->kept_ms = clock_now_ms();
-	etcd_lease_send_sign(&store->lease);
 	request.id = store->lease_id;
 	store->keeping =
 		store->keeper &&
 		grpc_stream_send(store->keeper, message,
 				 etcd__lease_keep_alive_request__pack(&request, message)) == 0;
+	if (!has_proof && store->step == SESSION_CONNECTED)
+		etcd_touch(store);
 	etcd_store_wake(store);
 }
 

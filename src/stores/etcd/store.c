@@ -88,7 +88,7 @@ static void store_etcd_lease(struct store *base, int64_t now_ms, struct store_le
 		.grants = etcd_lease_grants(lease, now_ms),
 		.doubtful = etcd_lease_is_doubtful(lease),
 		.beat_ms = etcd_lease_next_beat(lease),
-		.touch_ms = etcd_lease_next_touch(lease),
+		.touch_ms = INT64_MAX,
 	};
 }
 
@@ -223,7 +223,6 @@ static const struct store_ops store_etcd_ops = {
 	.mark = etcd_mark,
 	.withdraw = etcd_withdraw,
 	.prove = etcd_prove,
-	.touch = etcd_touch,
 	.lease = store_etcd_lease,
 	.defer_beat = defer_beat,
 	.doubt = doubt,

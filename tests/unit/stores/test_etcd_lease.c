@@ -42,7 +42,7 @@ static void test_a_grant_counts_from_its_sending(void **state)
 /* A keep-alive that is sent and answered by the member. Returns what the answer tells. */
 static bool keep(int64_t answered_ms, uint64_t member)
 {
-	etcd_lease_send_sign(&lease);
+	(void)etcd_lease_send_sign(&lease);
 	return etcd_lease_note_sign(&lease, answered_ms, member);
 }
 
@@ -64,12 +64,12 @@ static void test_an_answer_of_the_quorum_alone_proves_nothing(void **state)
 static void test_a_later_keep_alive_renews(void **state)
 {
 	etcd_lease_note_grant(&lease, 0);
-	etcd_lease_send_sign(&lease);
+	(void)etcd_lease_send_sign(&lease);
 	etcd_lease_note_proof(&lease, 1000, 7);
 	/* It was under way. */
 	assert_true(etcd_lease_note_sign(&lease, 1020, 7));
 	assert_int_equal(etcd_lease_end(&lease), T - MARGIN);
-	etcd_lease_send_sign(&lease);
+	(void)etcd_lease_send_sign(&lease);
 	etcd_lease_note_proof(&lease, 1100, 7);
 	assert_true(etcd_lease_note_sign(&lease, 1200, 7));
 	assert_int_equal(etcd_lease_end(&lease), 1000 + T - MARGIN);
@@ -137,18 +137,21 @@ static void test_another_process_goes_on(void **state)
 	assert_int_equal(etcd_lease_end(&lease), INT64_MIN);
 }
 
-static void test_heartbeats_and_touches(void **state)
+static void test_heartbeats(void **state)
 {
-	assert_int_equal(etcd_lease_next_touch(&lease), INT64_MIN);
 	etcd_lease_note_beat(&lease, 1000);
 	assert_int_equal(etcd_lease_next_beat(&lease), 1000 + BEAT);
-	assert_int_equal(etcd_lease_next_touch(&lease), 1000 + BEAT);
 	assert_int_equal(etcd_lease_keep_alive_ms(&lease), BEAT);
-	etcd_lease_note_touch(&lease, 1100);
-	assert_int_equal(etcd_lease_next_beat(&lease), 1000 + BEAT);
-	assert_int_equal(etcd_lease_next_touch(&lease), 1100 + BEAT);
-	etcd_lease_note_proof(&lease, 1200, 7);
-	assert_int_equal(etcd_lease_next_touch(&lease), 1200 + BEAT);
+}
+
+static void test_each_keep_alive_has_a_proof(void **state)
+{
+	assert_false(etcd_lease_send_sign(&lease));
+	etcd_lease_note_proof(&lease, 1000, 7);
+	assert_true(etcd_lease_send_sign(&lease));
+	assert_false(etcd_lease_send_sign(&lease));
+	etcd_lease_disconnect(&lease);
+	assert_false(etcd_lease_send_sign(&lease));
 }
 
 static void test_a_doubt_ends_with_a_later_proof(void **state)
@@ -230,7 +233,7 @@ static int64_t keep_alive(int64_t *now_ms, int member)
 {
 	int64_t sent_ms = *now_ms;
 
-	etcd_lease_send_sign(&lease);
+	(void)etcd_lease_send_sign(&lease);
 	pass(now_ms);
 	if (draw(4) == 0)
 		ask_quorum(now_ms, member);
@@ -301,7 +304,8 @@ int main(void)
 		cmocka_unit_test_setup(test_a_keep_alive_that_lets_grant_is_sent_at_once, begin),
 		cmocka_unit_test_setup(test_a_lease_that_may_have_been_over_is_given_up, begin),
 		cmocka_unit_test_setup(test_another_process_goes_on, begin),
-		cmocka_unit_test_setup(test_heartbeats_and_touches, begin),
+		cmocka_unit_test_setup(test_heartbeats, begin),
+		cmocka_unit_test_setup(test_each_keep_alive_has_a_proof, begin),
 		cmocka_unit_test_setup(test_a_doubt_ends_with_a_later_proof, begin),
 		cmocka_unit_test_setup(test_no_lease_is_believed_in_for_too_long, begin),
 	};
