@@ -56,7 +56,8 @@
  * is given up, also when nothing is held, and the next one has another lease. Before the end no
  * leader of t or a later term can have found it to be over, as they count from x or later.
  *
- * While the store is connected there is a keep-alive each T/8, and a proof: a heartbeat while
+ * Who connects has a proof and a sign before the session is said to be connected. From then on
+ * there is a keep-alive each T/8, and a proof: a heartbeat while
  * anything is held or waited for, else a read with each keep-alive, for the next one. So the lease
  * lasts 0.7 T or more whenever all is well.
  *

@@ -201,8 +201,6 @@ static void finish(struct store_etcd *store)
 		return;
 	store->step = SESSION_CONNECTED;
 	store->resumed = true;
-	if (!store->keeper)
-		keep_alive(store);
 	tell(store, STORE_CONNECTED);
 	if (store->step == SESSION_CONNECTED)
 		etcd_watches_connected(store);
@@ -210,10 +208,12 @@ static void finish(struct store_etcd *store)
 
 static void on_epoch(struct store_etcd *store, int status, const char *text)
 {
-	if (status == GRPC_OK)
+	if (status != GRPC_OK)
+		fail_step(store, status, text);
+	else if (store->step == SESSION_CONNECTED)
 		finish(store);
 	else
-		fail_step(store, status, text);
+		keep_alive(store); /* what was answered is the proof for that */
 }
 
 static void raise_epoch(struct store_etcd *store)
@@ -268,7 +268,8 @@ static void ask_for_lease(struct store_etcd *store)
 	ask(store, GRANT, message, etcd__lease_grant_request__pack(&request, message), on_granted);
 }
 
-/* Finds the former lease again: a keep-alive first, then the epoch. */
+/* Finds the former lease again: a keep-alive tells whether it lives. Then comes the epoch, which is
+ * a proof, and its sign. */
 static void find_lease(struct store_etcd *store)
 {
 	store->step = SESSION_ASKED;
@@ -344,23 +345,32 @@ static void begin(struct store_etcd *store)
 
 /* Keep-alives */
 
+/* A keep-alive was answered in time: the next step, if the session is not connected yet. */
+static void go_on(struct store_etcd *store)
+{
+	if (store->step != SESSION_ASKED || store->asking)
+		return;
+	if (store->lease.rests.sent_ms == INT64_MIN)
+		raise_epoch(store);
+	else
+		finish(store);
+}
+
 static void on_kept(void *context, const void *bytes, size_t count)
 {
 	struct store_etcd *store = context;
 	Etcd__LeaseKeepAliveResponse *answer =
 		etcd__lease_keep_alive_response__unpack(NULL, count, bytes);
-	bool lives = answer && answer->header && answer->ttl > 0;
 	bool is_over = answer && answer->header && answer->ttl <= 0;
+	bool is_kept = store->keeping && answer && answer->header && answer->ttl > 0;
 	int64_t former_ms = store->lease.heard_ms;
 
-	if (store->keeping && lives) {
+	if (is_kept) {
 		store->keeping = false;
 		if (store->lease.timeout_ms == 0 && answer->ttl <= INT32_MAX)
 			etcd_lease_begin(&store->lease, answer->ttl * 1000);
-		if (!etcd_lease_note_sign(&store->lease, clock_now_ms(), answer->header->member_id))
-			is_over = true;
-		else if (store->step == SESSION_ASKED && !store->asking)
-			raise_epoch(store);
+		is_over = !etcd_lease_note_sign(&store->lease, clock_now_ms(),
+						answer->header->member_id);
 	}
 	if (answer)
 		etcd__lease_keep_alive_response__free_unpacked(answer, NULL);
@@ -369,6 +379,8 @@ static void on_kept(void *context, const void *bytes, size_t count)
 		store->events->on_renewed(store->context);
 		store->events->on_touched(store->context);
 	}
+	if (is_kept && !is_over)
+		go_on(store);
 }
 
 static void on_keeper_ended(void *context, int status, const char *text)
