@@ -185,6 +185,33 @@ static void test_broken_here(void **state)
 	file_close(&file);
 }
 
+/* The orphan came between two claims of a host that has not seen it. Orders are revisions, as etcd's. */
+static void test_between(void **state)
+{
+	struct world *world = *state;
+	struct file file, rival, next;
+
+	local_service_order_by_revision(world->service, 1, 1);
+	file_open_and_lock(&file, &world->one, SH);
+	assert_holds(&file);
+	file_open_and_lock(&rival, &world->two, SH);
+	assert_holds(&rival);
+	lose_session(&world->two);
+	wait_for(world, &next, &world->one);
+	file_close(&file);
+	settle(world);
+	assert_waits(&next);
+	pass(world, DELAY_MS - 1);
+	assert_waits(&next);
+	pass(world, 1);
+	assert_holds(&next);
+	file_close(&next);
+	reconnect(&world->two);
+	settle(world);
+	assert_int_equal(rival.lost, 1);
+	file_close(&rival);
+}
+
 static void test_ranges(void **state)
 {
 	struct world *world = *state;
@@ -510,6 +537,7 @@ int main(void)
 		TEST(test_try),
 		TEST(test_waiter_lost),
 		TEST(test_broken),
+		TEST(test_between),
 		TEST(test_ranges),
 		TEST(test_broken_here),
 		TEST(test_connection_lost),
