@@ -442,8 +442,6 @@ int main(int argc, char **argv)
 	if (notifier_process_is_meant(argv))
 		notifier_process_run(argv);
 	error = config_init(&daemon.config);
-	if (log_stderr_is_journal())
-		log_to_journal();
 	if (error == 0)
 		error = begin(&daemon, argv, why, sizeof(why));
 	if (error == 0) {
@@ -461,6 +459,8 @@ int main(int argc, char **argv)
 	else if (action == OPTIONS_VERSION)
 		puts("dlockfs " DLOCKFS_VERSION);
 	else if (action == OPTIONS_RUN) {
+		if (log_stderr_is_journal())
+			log_to_journal();
 		if (daemon.takeover.process.background && chdir("/") < 0)
 			log_warning("going to the background: %m");
 		log_set_level((enum log_level)daemon.config.log_level);

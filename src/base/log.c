@@ -166,7 +166,10 @@ static void emit_fields(enum log_level level, const char *lock, const char *text
 		send_to_journal(level, lock, line, fields, count);
 #endif
 	} else {
-		end = stpcpy(end, levels[level].prefix);
+		if (log_stderr_is_journal())
+			end += snprintf(end, PREFIX_BYTES, "<%d>", levels[level].priority);
+		else
+			end = stpcpy(end, levels[level].prefix);
 		end = append_escaped(end, text);
 		*end++ = '\n';
 		/* There is nobody to tell that stderr does not work. */

@@ -2,6 +2,7 @@
  *
  * Messages to the operator, one line each: in the foreground to stderr, or, if stderr leads to the
  * journal, to the journal with fields; in the background to the journal or to syslog(3).
+ * What leads to the journal by stderr itself has its priority in front, <N> (sd-daemon(3)).
  *
  * Fields in the journal: MESSAGE, PRIORITY, SYSLOG_FACILITY, SYSLOG_IDENTIFIER, and our own
  * DLOCKFS_MOUNTPOINT, and DLOCKFS_LOCK for a message about a lock.
@@ -26,9 +27,11 @@ void log_set_mountpoint(const char *mountpoint);
  * fields. */
 bool log_stderr_is_journal(void);
 
-/* From now on writes to the journal instead of stderr. Returns false, and changes nothing, where
- * there is no journal or the program was built without libsystemd. Called once, before other
- * threads exist. */
+/* From now on writes to the journal instead of stderr: for a process that runs on. The journal asks
+ * the kernel whose the line is, and does not learn the service of a process that has ended by then;
+ * what comes by stderr is that of the service. Returns false, and changes nothing, where there is
+ * no journal or the program was built without libsystemd. Called once, before other threads exist.
+ */
 bool log_to_journal(void);
 
 /* From now on writes to syslog(3) instead of stderr. Called once, before other threads exist. */

@@ -57,11 +57,11 @@ expect_equal "the service" active "$(inside systemctl is-active dlockfs)"
 inside cp /etc/dlockfs.ini /etc/dlockfs.good
 echo '[lock]' | inside tee -a /etc/dlockfs.ini >/dev/null
 refused inside systemctl reload dlockfs 2>"$dir/reload.err"
-journal_has '/etc/dlockfs.ini:5: unknown section'
+wait_until "$deadline" journal_has '/etc/dlockfs.ini:5: unknown section'
 inside mv /etc/dlockfs.good /etc/dlockfs.ini
 # What the session hangs on has changed: the restart releases all locks.
 inside systemctl restart dlockfs
-journal_has ' does not take over: \[store\]: .*; this program releases all locks and ends'
+wait_until "$deadline" journal_has ' does not take over: \[store\]: .*; this program releases all locks and ends'
 connected() {
     inside grep -q '^session=connected' /run/dlocks/.dlockfs/status
 }
@@ -109,7 +109,7 @@ expect_gone_on inside systemctl restart dlockfs
 inside cp /etc/dlockfs.ini /etc/dlockfs.good
 echo '[lock]' | inside tee -a /etc/dlockfs.ini >/dev/null
 expect_gone_on inside systemctl restart dlockfs
-journal_has '/etc/dlockfs.ini:5: unknown section .*; the configuration of the process before is in use'
+wait_until "$deadline" journal_has '/etc/dlockfs.ini:5: unknown section .*; the configuration of the process before is in use'
 inside mv /etc/dlockfs.good /etc/dlockfs.ini
 inside systemctl reload dlockfs
 expect_gone_on inside systemctl kill --kill-who=main -s KILL dlockfs

@@ -83,3 +83,12 @@ JOURNAL_STREAM=1:1 start_dlockfs C
 stop_dlockfs C
 grep -q 'is ready' "$dir/C.log"
 ! has_message ".DLOCKFS_MOUNTPOINT == \"$dir/C\"" || fail "in the journal: $(message ".DLOCKFS_MOUNTPOINT == \"$dir/C\"")"
+
+# A process that ends leaves its last words to stderr, with their priority: of what comes by the socket the journal no longer finds out
+# which service has said it.
+log=$dir/E.log
+: >"$log"
+stream=$(stat -c %d:%i "$log")
+JOURNAL_STREAM=$stream expect_status 1 "$dlockfs" --check -o idle=never "$dir/C" 2>>"$log"
+[[ $(<"$log") == '<3>'*idle* ]] || fail "said: $(<"$log")"
+! has_message '.MESSAGE | test("idle")' || fail "in the journal: $(message '.MESSAGE | test("idle")')"

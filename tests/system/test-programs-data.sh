@@ -64,17 +64,32 @@ check stays cvs module # whose locks are in a folder of that name
 check counts logrotate 1 5
 check seen logrotate
 
-# gpg: a home with so few keys that each of its files has at most 4 KiB.
-# gpg_imports PROGRAM: each host imports keys of its own, at the same time; all have all of them then.
+# gpg: a home with so few keys that each of its files has at most 4 KiB. It looks at the keyring also without the lock, whose holder takes
+# the former keyring away, as a copy, before it puts the next one there: here it keeps no copy.
+cat >"$dir/no-copy.c" <<'END2'
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+int rename(const char *from, const char *to)
+{
+	return to[strlen(to) - 1] == '~' ? 0 : renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
+END2
+cc -shared -fPIC -o "$work/no-copy.so" "$dir/no-copy.c"
+
+# gpg_imports PROGRAM: each host imports keys of its own, at the same time; all have all of them then. The keyring is there before: one that
+# is made anew is empty at first, and who opens it then takes it for one of the older format.
 gpg_imports() {
     local host key names=()
     mkdir "$dir/A/files/gnupg"
     chmod 700 "$dir/A/files/gnupg"
+    gpg --homedir "$dir/A/files/gnupg" --batch --no-autostart --list-keys >"$dir/gpg-made.out" 2>&1
     for host in $here; do
         [ -e "$dir/$host/files/gnupg" ] || install -d -m 700 "$dir/$host/files/gnupg"
         for key in 1 2; do
             names+=("gpg-$host$key")
-            start "${names[-1]}" unshare --uts sh -c 'hostname "$0" && exec "$@"' "$host" \
+            start "${names[-1]}" unshare --uts sh -c 'hostname "$0" && exec "$@"' "$host" env LD_PRELOAD="$work/no-copy.so" \
                 gpg --homedir "$dir/$host/files/gnupg" --batch --no-autostart --import "$work/$host$key.pub"
         done
     done
