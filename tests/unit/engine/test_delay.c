@@ -185,7 +185,8 @@ static void test_broken_here(void **state)
 	file_close(&file);
 }
 
-/* The orphan came between two claims of a host that has not seen it. Orders are revisions, as etcd's. */
+/* The orphan came between two claims of a host that has not seen it. Orders are revisions, as
+ * etcd's. */
 static void test_between(void **state)
 {
 	struct world *world = *state;
