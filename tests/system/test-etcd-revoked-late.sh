@@ -4,7 +4,9 @@
 # leader comes back, and goes on ending the leases that it had found, sixteen at a time: the hosts have lost none of their locks by
 # then, and nobody else gets them. They are cut off before, so that they hear of nothing.
 #
-#     test-etcd-revoked-late.sh [ROUNDS]    prints how many locks were held twice, and for how long
+# On a busy machine it may take more than one round until the former leader ends them that late.
+#
+#     test-etcd-revoked-late.sh [ROUNDS]    so many with late ends; prints how many locks were held twice, and for how long
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 # shellcheck source=lease.sh
@@ -49,7 +51,9 @@ for ((i = 1; i <= hosts_count; i++)); do
 done
 
 held_twice=0
-for ((round = 1; round <= rounds; round++)); do
+late=0
+for ((round = 1; late < rounds; round++)); do
+    [ "$round" -le $((rounds + 5)) ] || fail "the former leader has ended too few leases in each round"
     etcd_move_leader etcd1
     for ((i = 1; i <= hosts_count; i++)); do
         comes_free "$dir/A$i/job-$round-$i"
@@ -81,7 +85,7 @@ for ((round = 1; round <= rounds; round++)); do
     at $((suspended + session + 9000)) true
     ended=$(($(ended_leases) - before))
     echo "$ended leases were ended late"
-    [ "$ended" -gt 16 ] || fail "the former leader has ended too few leases: $ended"
+    [ "$ended" -le 16 ] || late=$((late + 1))
     for ((i = 1; i <= hosts_count; i++)); do
         granted "rival-$round-$i" || continue
         wait_until "$deadline" fenced "holder-$round-$i"
