@@ -23,6 +23,11 @@ one_guard() {
     [ "$(guards_of A | wc -l)" -eq 1 ]
 }
 
+# Sets guard and writer; fails until the writer has its name.
+find_helpers() {
+    guard=$(guards_of A) && writer=$(pgrep -x dlockfs-writer -P "$guard")
+}
+
 for start in start_kept start_dlockfs; do
     "$start" A --session-timeout "${seconds}s" -o on_lost=SIGUSR1
     call holder "$dir/A/job" catch=SIGUSR1 open ex hold
@@ -30,8 +35,7 @@ for start in start_kept start_dlockfs; do
     keep rival "$dir/B/job" flock
     wait_claims job 2
     for stopped in writer guard both; do
-        guard=$(guards_of A)
-        writer=$(pgrep -x dlockfs-writer -P "$guard")
+        wait_until "$deadline" find_helpers
         [ "$stopped" = guard ] || stop_helper writer "$writer"
         [ "$stopped" = writer ] || stop_helper guard "$guard"
         before=$(gone_on A)
@@ -61,15 +65,16 @@ call holder "$dir/A/job" catch=SIGUSR1 open ex hold
 expect holder "ex ok"
 keep rival "$dir/B/job" flock
 wait_claims job 2
-guard=$(guards_of A)
+wait_until "$deadline" find_helpers
+former=$guard
 # While the daemon runs it starts another guard, and the former one leaves the watch to that.
-kill -KILL "$(pgrep -x dlockfs-writer -P "$guard")"
-another_guard() {
-    one_guard && [ "$(guards_of A)" != "$guard" ]
+kill -KILL "$writer"
+others() {
+    find_helpers && [ "$guard" != "$former" ]
 }
-wait_until "$deadline" another_guard
+wait_until "$deadline" others
 pause A
-kill -KILL "$(pgrep -x dlockfs-writer -P "$(guards_of A)")"
+kill -KILL "$writer"
 wait_until "$deadline" granted rival
 expect_equal "signals to the holder" 1 "$(grep -c '^caught SIGUSR1 ' "$dir/holder.out")"
 release holder rival
