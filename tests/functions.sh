@@ -58,6 +58,11 @@ fail() {
     exit 1
 }
 
+# violation WHAT: of what dlockfs promises; tests/run.sh does not run such a test again.
+violation() {
+    fail "violation: $*"
+}
+
 skip() {
     echo "skipped: $*"
     exit 77

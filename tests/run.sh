@@ -12,6 +12,10 @@
 # system-logs/ there. Prints a line for each test, then those that failed once more, each with its reason, and at the end
 # "N passed, N failed".
 #
+# Without names, up to three tests that failed are run once more, each alone, when all others are over. What passes then is
+# said to be flaky, with the reason that it gave first; its first log is in first-logs/ of the build folder. What tells of a
+# violation (of exclusion, or of what a test double or a model says; a crash; a report of a sanitizer) is never run again.
+#
 # From the environment: JOBS, how many system tests run at a time (2), without those that are busy; LIMIT, how many seconds
 # one of them may take (300; one that is busy four times that); DLOCKFS_BUILD, another build folder.
 
@@ -68,12 +72,15 @@ plain_only="layers completion mutants quickstart manual documents unit-file benc
     hang hang-stop guard-late guard-stopped disk-stall wall-clock
     hang-kernel rolling-restart restart-chaos kill-chaos other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped
     record-programs record-fairness record-model record-model-hosts flock-n-hosts even-servers etcd-servers etcd-lease etcd-revoked-late etcd-left-behind etcd-clocks zookeeper-clocks
-    long-election stat-race background status-pause chaos-check programs-data"
+    long-election stat-race background status-pause chaos-check programs-data run-again"
 plain_only=${plain_only//$'\n'/ }
 
 # System tests that use the processors all the time. One of them runs besides those that wait most of theirs, for servers and
 # clocks, and takes what these leave; two when no more of those are to come.
 busy_tests="mutants record-model record-model-hosts ${heavy_tests[*]}"
+
+# Tests whose calls are random, and whose answers are compared with a model's: what is wrong there is a violation.
+model_tests="sim sim-etcd record-random record-model record-model-hosts files-random"
 
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
     libjansson-dev libncurses-dev libsystemd-dev libxxhash-dev libcmocka-dev libssl-dev libsasl2-dev
@@ -99,6 +106,12 @@ install_packages() {
 passed=0
 skipped=0
 failures=() # a line each
+flaky=()    # a line each
+
+again=()             # tests that are to be run once more
+again_max=3          # with more of them the run has failed
+again_over=          # not empty: nothing is run once more
+declare -A reason_of # by name: of their failure
 
 # report PASS|FAIL|SKIP NAME SECONDS [REASON]
 report() {
@@ -112,8 +125,30 @@ report() {
     esac
 }
 
+# is_violation NAME LOG
+is_violation() {
+    [[ " $model_tests " == *" $1 "* ]] ||
+        grep -qE 'violation: |VIOLATION: |[a-zA-Z]Sanitizer|sanitizer report:|runtime error: |the daemon of [^ ]+ ended with status|crashed by signal|core dumped|Segmentation fault|Aborted' "$2"
+}
+
+# failed NAME SECONDS REASON LOG: a test has failed, and may be run once more.
+failed() {
+    local first=$build/first-logs/${1//\//_}.log
+    if [ -n "$again_over" ] || is_violation "$1" "$4"; then
+        report FAIL "$1" "$2" "$3"
+    else
+        printf 'fail %-24s %6.1f s  %s\n' "$1" "$2" "$3"
+        mkdir -p "${first%/*}"
+        cp "$4" "$first"
+        again+=("$1")
+        reason_of[$1]=$3
+    fi
+    tail -n 60 "$4" | sed 's/^/     /'
+}
+
 finish() {
     local failed=${#failures[@]}
+    [ ${#flaky[@]} -eq 0 ] || printf '%s\n' "" "${flaky[@]}"
     [ "$failed" -eq 0 ] || printf '%s\n' "" "${failures[@]}"
     times >"$build/times"
     echo "$SECONDS s, $(tail -n 1 "$build/times" | tr ms '  ' | awk '{ printf "%.0f", 60 * ($1 + $3) + $2 + $4 }') s of CPU"
@@ -158,8 +193,11 @@ run_meson_tests() {
     meson test -C "$build" --no-rebuild --timeout-multiplier 5 "$@" >"$build/meson-test.log" 2>&1 || true
     [ -e "$build/meson-logs/testlog.json" ] || tail "$build/meson-test.log"
     while IFS=$'\t' read -r result name seconds reason; do
-        report "$result" "$name" "$seconds" "$reason"
-        [ "$result" != FAIL ] || tail -n 40 "$build/meson-logs/failed-${name//\//_}.log" | sed 's/^/     /'
+        if [ "$result" = FAIL ] && [ "$name" != meson ]; then
+            failed "$name" "$seconds" "$reason" "$build/meson-logs/failed-${name//\//_}.log"
+        else
+            report "$result" "$name" "$seconds" "$reason"
+        fi
     done < <(/usr/bin/python3 - "$build/meson-logs" "$#" <<'END'
 import json, sys
 folder, expected = sys.argv[1], int(sys.argv[2])
@@ -173,6 +211,8 @@ try:
             if result == "FAIL":
                 with open(f"{folder}/failed-{name.replace('/', '_')}.log", "w") as out:
                     print(test.get("stdout") or "", test.get("stderr") or "", file=out)
+                    if test["returncode"] < 0:
+                        print("crashed by signal", -test["returncode"], file=out)
             reason = "" if result == "PASS" else test["result"].lower()
             if name.startswith("sim"): # tells how much it has simulated
                 reason += (test.get("stdout") or "").strip().rpartition("sim: ")[2].partition("\n")[0]
@@ -268,12 +308,8 @@ end_system_test() {
     case $status in
         0) report PASS "$name" "$seconds" "$(cpu_seconds "$name")" ;;
         77) report SKIP "$name" "$seconds" "$(tail -n 1 "$logs/$name.log")" ;;
-        124 | 137) report FAIL "$name" "$seconds" "took too long" ;;
-        *) report FAIL "$name" "$seconds" "$(grep -m 1 'failed: ' "$logs/$name.log")" ;;
-    esac
-    case $status in
-        0 | 77) ;;
-        *) tail -n 60 "$logs/$name.log" | sed 's/^/     /' ;;
+        124 | 137) failed "$name" "$seconds" "took too long" "$logs/$name.log" ;;
+        *) failed "$name" "$seconds" "$(grep -m 1 'failed: ' "$logs/$name.log")" "$logs/$name.log" ;;
     esac
 }
 
@@ -305,13 +341,62 @@ run_system_tests() {
         [ ${#running[@]} -gt 0 ] || break
         end_system_test
     done
+    rmdir "$folder"
+    folder=
 }
 
 install_packages
 build_all
+rm -rf "$build/first-logs"
+[ ${#names[@]} -eq 0 ] || again_over=yes # who asks for a test looks at it
 
-meson_names=()
-system_names=()
+# Sets meson_names and system_names by the names of tests.
+sort_names() {
+    local name system found
+    meson_names=()
+    system_names=()
+    for name; do
+        mapfile -t found < <(meson_tests "$name")
+        meson_names+=("${found[@]}")
+        system=${name##*/}
+        system=${system#test-}
+        system=${system%.sh}
+        if [ -e "$tests/system/test-$system.sh" ] && { [ ${#found[@]} -eq 0 ] || [ "$system" = "$name" ]; }; then
+            system_names+=("$system")
+        elif [ ${#found[@]} -eq 0 ]; then
+            report FAIL "$name" 0 "no such test"
+        fi
+    done
+}
+
+run_tests() {
+    [ ${#meson_names[@]} -eq 0 ] || run_meson_tests "${meson_names[@]}"
+    [ ${#system_names[@]} -gt 0 ] || return 0
+    if [ "$(id -u)" -ne 0 ] || [ ! -c /dev/fuse ]; then
+        echo "system tests need root and /dev/fuse" >&2
+        report FAIL system 0 "needs root and /dev/fuse"
+    else
+        run_system_tests "${system_names[@]}"
+    fi
+}
+
+# Those that failed, one after the other.
+run_again() {
+    local name failed
+    again_over=yes
+    for name in "${again[@]}"; do
+        if [ ${#again[@]} -gt "$again_max" ]; then
+            report FAIL "$name" 0 "${reason_of[$name]}"
+            continue
+        fi
+        failed=${#failures[@]}
+        sort_names "$name"
+        run_tests
+        [ ${#failures[@]} -gt "$failed" ] || flaky+=("flaky: $name  ${reason_of[$name]}")
+    done
+}
+
+sort_names "${names[@]}"
 if [ ${#names[@]} -eq 0 ]; then
     mapfile -t meson_names < <(meson_tests)
     for file in "$tests"/system/test-*.sh; do
@@ -322,26 +407,6 @@ if [ ${#names[@]} -eq 0 ]; then
         [ -n "$sanitize" ] && [[ " $plain_only " == *" $name "* ]] || system_names+=("$name")
     done
 fi
-for name in "${names[@]}"; do
-    mapfile -t found < <(meson_tests "$name")
-    meson_names+=("${found[@]}")
-    system=${name##*/}
-    system=${system#test-}
-    system=${system%.sh}
-    if [ -e "$tests/system/test-$system.sh" ] && { [ ${#found[@]} -eq 0 ] || [ "$system" = "$name" ]; }; then
-        system_names+=("$system")
-    elif [ ${#found[@]} -eq 0 ]; then
-        report FAIL "$name" 0 "no such test"
-    fi
-done
-
-[ ${#meson_names[@]} -eq 0 ] || run_meson_tests "${meson_names[@]}"
-if [ ${#system_names[@]} -gt 0 ]; then
-    if [ "$(id -u)" -ne 0 ] || [ ! -c /dev/fuse ]; then
-        echo "system tests need root and /dev/fuse" >&2
-        report FAIL system 0 "needs root and /dev/fuse"
-    else
-        run_system_tests "${system_names[@]}"
-    fi
-fi
+run_tests
+run_again
 finish

@@ -43,7 +43,7 @@ def look():
         time.sleep(0.001)
         file.seek(0)
         if int(file.read()) != number:
-            sys.exit("changed beside a reader")
+            sys.exit("violation: changed beside a reader")
 
 
 def work(lock, times):

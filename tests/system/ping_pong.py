@@ -89,7 +89,7 @@ def refuse(lock, calls, peer):
     for _ in range(calls):
         begin = time.monotonic()
         if lock.take():
-            sys.exit("granted while another host holds it")
+            sys.exit("violation: granted while another host holds it")
         times.append(1000 * (time.monotonic() - begin))
     peer.send(b"x")
     return sorted(times)

@@ -112,7 +112,7 @@ counts() {
     for name in "${names[@]}"; do
         finish "$name" || fail "$name: $(<"$dir/$name.out")"
     done
-    expect_equal "$1: increments" "$((${#names[@]} * $3))" "$(<"$dir/counter-$1")"
+    expect_equal "violation: $1: increments" "$((${#names[@]} * $3))" "$(<"$dir/counter-$1")"
     echo "$1: ${#names[@]} processes, $((${#names[@]} * $3)) increments in $(($(now_ms) - begin)) ms"
 }
 
@@ -121,7 +121,7 @@ seen() {
     local host
     hold_program "$1-holder" "$1" A
     for host in $here; do
-        has_lock "$1" "$host" || fail "$1: host A has the lock, host $host finds it free"
+        has_lock "$1" "$host" || violation "$1: host A has the lock, host $host finds it free"
     done
     go "$1-holder-go"
     finish "$1-holder" || fail "$1: $(<"$dir/$1-holder.out")"
@@ -138,7 +138,7 @@ stays() {
     hold_program "$1-killed" "$1" A
     release "$1-killed"
     for host in ${here#A }; do
-        has_lock "$1" "$host" || fail "$1: its holder on host A was killed, host $host finds it free"
+        has_lock "$1" "$host" || violation "$1: its holder on host A was killed, host $host finds it free"
     done
     for name in "${@:2}"; do
         rm -r "$dir/A/files/$name" || fail "$1: host A cannot remove its lock $name"

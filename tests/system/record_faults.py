@@ -214,7 +214,7 @@ def main():
         os.kill(child, signal.SIGKILL)
 
     found = list(conflicts(intervals))
-    failures += [f"both held: {one} and {other}" for one, other in found[:10]]
+    failures += [f"violation: both held: {one} and {other}" for one, other in found[:10]]
     print(", ".join(f"{result}: {count}" for result, count in sorted(total.items())))
     print(f"intervals: {len(intervals)}, of these {len(found)} pairs conflict")
     if not failures:

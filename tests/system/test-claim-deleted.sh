@@ -103,7 +103,7 @@ settled() {
     zookeeper wait-claims /dlockfs/job ${#left[@]} 0 >"$dir/claims.out" 2>&1 || return 1
     for name in "${left[@]}"; do
         granted "$name" || continue
-        [ -z "$holds" ] || fail "$holds and $name hold one lock"
+        [ -z "$holds" ] || violation "$holds and $name hold one lock"
         holds=$name
     done
     [ ${#left[@]} -eq 0 ] || [ -n "$holds" ]

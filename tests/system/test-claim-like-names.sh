@@ -70,7 +70,7 @@ exclude() {
         call ranges "$dir/$second/$lock" open w-nb:3-3 get-w:0-9
         finish ranges
         expect_equal "record locks of $second" "open ok,w-nb:3-3 EAGAIN,get-w:0-9 w 0- 0" "$(paste -sd, "$dir/ranges.out")"
-        ! said waiter held || fail "$lock is held twice"
+        ! said waiter held || violation "$lock is held twice"
         release holder
         expect waiter held
         wait_until "$deadline" claims_are B "$lock" 1

@@ -102,7 +102,7 @@ go close
 expect third "excl ok"
 expect_equal "the file, made anew" "" "$(ls "$share/A" >"$dir/names" && cat "$share/A/job")"
 if said on-b "excl ok"; then
-    fail "two hold, or the order is another one"
+    violation "two hold, or the order is another one"
 fi
 go third
 expect on-b "excl ok"
@@ -152,7 +152,7 @@ wait_until "$deadline" asleep beside-killed
 release beside-killed
 take_over
 if said waiter "excl ok" || said beside ok; then
-    fail "two hold"
+    violation "two hold"
 fi
 release flock
 expect waiter "excl ok"

@@ -12,6 +12,6 @@ start_dlockfs B
 for kind in flock open; do
     echo 0 >"$dir/$kind"
     "$python" "$tests/system/counter.py" "$kind" "$dir/$kind" 16 2000 "$dir/A/job-$kind" "$dir/B/job-$kind"
-    expect_equal "counter under $kind" 2000 "$(<"$dir/$kind")"
+    expect_equal "violation: counter under $kind" 2000 "$(<"$dir/$kind")"
     wait_claims "job-$kind" 0
 done

@@ -19,7 +19,7 @@ flock -u 9
 expect_status 1 "$dlockctl" check 9 2>"$dir/err"
 flock -s 9
 second=$("$dlockctl" token 9)
-[ "$second" -gt "$first" ] || fail "token $second after $first"
+[ "$second" -gt "$first" ] || violation "token $second after $first"
 
 # Somebody deletes the claim: noticed by asking.
 zookeeper delete /dlockfs/job

@@ -39,7 +39,7 @@ for name in "${queue[@]}"; do
     wait_claims job ${#queue[@]}
     queue=("${queue[@]:1}")
     for other in "${queue[@]}"; do
-        ! said "$other" held || fail "$other holds beside $name"
+        ! said "$other" held || violation "$other holds beside $name"
     done
     release "$name"
 done
@@ -55,7 +55,7 @@ hold late -s "$dir/B/job"
 wait_claims job 4
 release reader-A reader-B
 expect writer held
-! said late held || fail "a reader holds beside a writer"
+! said late held || violation "a reader holds beside a writer"
 release writer
 expect late held
 release late
@@ -129,7 +129,7 @@ call reader "$dir/B/ranges" open r-nb:20-29 await="$dir/leave" u:20-29 hold
 expect reader "r-nb:20-29 ok"
 go more
 sleep 0.2
-! said ranges "w:20-29 ok" || fail "converted beside a reader"
+! said ranges "w:20-29 ok" || violation "converted beside a reader"
 go leave
 expect ranges "w:20-29 ok"
 release ranges reader

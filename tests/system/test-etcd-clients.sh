@@ -85,7 +85,7 @@ hold_etcdctl() {
 
 # not_yet NAME: it waits, and does not hold.
 not_yet() {
-    ! said "$1" held || fail "$1 holds beside another one"
+    ! said "$1" held || violation "$1 holds beside another one"
 }
 
 # etcdctl lock holds, the mount waits behind it, and etcdctl behind that; each is killed.
@@ -142,7 +142,7 @@ expect waits held
 service_lock served "$lease" >"$dir/served-key" &
 asking=$!
 wait_claims served 2
-[ ! -s "$dir/served-key" ] || fail "the lock service holds beside the mount"
+[ ! -s "$dir/served-key" ] || violation "the lock service holds beside the mount"
 release waits
 wait "$asking"
 expect_status 1 flock -n "$dir/B/served" true
@@ -221,7 +221,7 @@ for counter in count_service count_rw count_etcdctl; do
 done
 "$python" "$tests/system/counter.py" flock "$counted" 4 100 "$dir/A/number" "$dir/B/number"
 for child in "${children[@]}"; do
-    wait "$child" || fail "a counter failed: $(tail -n 2 "$dir"/count_*.out)"
+    wait "$child" || violation "a counter failed: $(tail -n 2 "$dir"/count_*.out)"
 done
-expect_equal "increments" 150 "$(<"$counted")"
+expect_equal "violation: increments" 150 "$(<"$counted")"
 wait_claims number 0

@@ -29,7 +29,7 @@ go close
 expect holder "close ok"
 expect waiter-b "excl ok"
 if said waiter-a "excl ok"; then
-    fail "the second waiter came first or both hold"
+    violation "the second waiter came first or both hold"
 fi
 release waiter-b
 expect waiter-a "excl ok"

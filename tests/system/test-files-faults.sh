@@ -153,7 +153,7 @@ wait_until "$deadline" grep -q ^made "$dir/rival.out"
 wait_until "$deadline" grep -q ^signal "$dir/holder.out"
 wait_until "$deadline" grep -q ^lost "$dir/holder.out"
 made=$(time_of rival made)
-[ "$(time_of holder lost)" -le "$made" ] || fail "lost on A $(($(time_of holder lost) - made)) ms after it was made on B"
+[ "$(time_of holder lost)" -le "$made" ] || violation "lost on A $(($(time_of holder lost) - made)) ms after it was made on B"
 grep -q "^lost EIO EIO POLLERR" "$dir/holder.out" || fail "the open file: $(<"$dir/holder.out")"
 grep -q "^signal SIGTERM" "$dir/holder.out" || fail "on_lost: $(<"$dir/holder.out")"
 soon ls "$dir/A/other" >/dev/null

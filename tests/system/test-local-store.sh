@@ -25,7 +25,7 @@ expect_status 1 flock -w 0.2 "$dir/A/job" true
 release holder
 expect waiter1 "excl ok"
 if said waiter2 "ex ok"; then
-    fail "two hold"
+    violation "two hold"
 fi
 go close
 expect waiter2 "ex ok"
@@ -41,7 +41,7 @@ release reader1 reader2
 for kind in flock open; do
     echo 0 >"$dir/counter"
     "$python" "$tests/system/counter.py" $kind "$dir/counter" 16 4000 "$dir/A/counter"
-    expect_equal "counter with $kind" 4000 "$(<"$dir/counter")"
+    expect_equal "violation: counter with $kind" 4000 "$(<"$dir/counter")"
 done
 "$python" "$tests/system/names.py" "$dir/A" "$dir/A"
 

@@ -25,7 +25,7 @@ for use in "${used[@]}"; do
     taken=$last
     claims "$lock" $(($(claims_of "$lock" 1 1) + 1)) # and the marker
     if said "$client" "$taken held"; then
-        fail "$use: two have it"
+        violation "$use: two have it"
     fi
     release holder
     wait_until "$deadline" grep -q "^$taken " "$dir/$client.out"

@@ -34,7 +34,7 @@ expect waiter-B "ex ok"
 zookeeper_name=zk1 zookeeper claims /dlockfs/job >"$dir/claims-left"
 expect_equal "claims of those who waited" "$(tail -n +2 "$dir/claims")" "$(<"$dir/claims-left")"
 if said waiter-C "ex ok"; then
-    fail "both have the lock"
+    violation "both have the lock"
 fi
 release waiter-B
 expect waiter-C "ex ok"

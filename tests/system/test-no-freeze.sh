@@ -95,7 +95,7 @@ for host in A L; do
     release holder
     expect waiter1 "excl ok"
     if said waiter2 "ex ok"; then
-        fail "two hold the lock after its name was removed"
+        violation "two hold the lock after its name was removed"
     fi
     release waiter1
     expect waiter2 "ex ok"

@@ -66,7 +66,7 @@ not_fenced holder
 expect_equal "claims" 1 "$(zookeeper claims /dlockfs/job | wc -l)"
 expect_equal "the next number" $((late + 1)) "$(zookeeper next /dlockfs/job)"
 if said waiter-1 held || said waiter-2 held; then
-    fail "two hold"
+    violation "two hold"
 fi
 release holder
 one_holds() {
@@ -87,7 +87,7 @@ for _ in 1 2; do
     wait_until "$deadline" says A above number "" # its queue was seen to be empty
     expect_equal "data" "of somebody else" "$(zookeeper data /dlockfs/above)"
 done
-[ "$(zookeeper next /dlockfs/above)" -ge $((late + 2)) ] || fail "the numbers of above have started anew beside a claim below"
+[ "$(zookeeper next /dlockfs/above)" -ge $((late + 2)) ] || violation "the numbers of above have started anew beside a claim below"
 release below
 
 # The holder of the first late number is lost, and of the last one but one, after which nobody is granted anything.

@@ -42,7 +42,7 @@ excludes() { # LOCK CLIENT EXCLUSIVE
     expect_status 1 flock -n "$dir/A/$1" true
     expect_status 1 flock -n -s "$dir/A/$1" true
     if said third held; then
-        fail "$1: held beside $3 of $2"
+        violation "$1: held beside $3 of $2"
     fi
     order_again "$2" release "$id"
     expect third held
@@ -157,7 +157,7 @@ for row in "${rows[@]}"; do
     expect "after-${lock//\//-}" held
     wait_claims "$lock-queue" "$(claims_of "$lock" 2 0)"
     if said "behind-${lock//\//-}" held; then
-        fail "$lock-queue: held beside its holder"
+        violation "$lock-queue: held beside its holder"
     fi
     release "front-${lock//\//-}"
     expect "behind-${lock//\//-}" held
@@ -181,7 +181,7 @@ for row in "${rows[@]}"; do
 done
 for text in "${taking[@]}"; do
     if said "${text%% *}" "${text#* }"; then
-        fail "${text#* } beside the mount"
+        violation "${text#* } beside the mount"
     fi
 done
 kill_dlockfs A
@@ -194,7 +194,7 @@ for row in "${rows[@]}"; do
 done
 for text in "${behind[@]}"; do
     if said "${text%% *}" "${text#* }"; then
-        fail "${text#* } beside the mount"
+        violation "${text#* } beside the mount"
     fi
 done
 for row in "${rows[@]}"; do

@@ -106,5 +106,5 @@ for host in A B; do
     finish "python-$host"
     finish "perl-$host"
 done
-expect_equal "counter" 800 "$(<"$dir/counter")"
+expect_equal "violation: counter" 800 "$(<"$dir/counter")"
 wait_claims counter 0

@@ -66,4 +66,4 @@ done
 for number in 1 2 3 4 5 6; do
     finish "classic$number"
 done
-expect_equal "counter" 300 "$(<"$dir/counter")"
+expect_equal "violation: counter" 300 "$(<"$dir/counter")"
