@@ -19,6 +19,7 @@
 #define WAITS_KEY   "waits="
 #define EXACT_LINE  "exact=yes\n"
 #define KEEP_LINE   "keep=yes\n"
+#define TRIP_KEY    "trip="
 #define REQUEUE_KEY "requeue="
 #define UID_KEY	    "uid="
 #define PID_KEY	    "pid="
@@ -66,6 +67,8 @@ char *claim_data_format(const char *asker, const struct claim_data *data)
 		fputs(EXACT_LINE, stream);
 	if (data->keeps)
 		fputs(KEEP_LINE, stream);
+	if (data->trip_ms > 0)
+		fprintf(stream, TRIP_KEY "%" PRId64 "\n", data->trip_ms);
 
 	failed = ferror(stream);
 	if (fclose(stream) != 0 || failed) {
@@ -144,6 +147,16 @@ static bool read_order(const char *value, int64_t *ret)
 	return true;
 }
 
+/* Reads how long a trip takes. */
+static void read_trip(const char *value, int64_t *ret)
+{
+	int64_t trip_ms;
+
+	if (read_number(&value, &trip_ms) && *value == '\n' && trip_ms >= 0 &&
+	    trip_ms <= CLAIM_DATA_TRIP_MAX_MS)
+		*ret = trip_ms;
+}
+
 /* Reads a line with a set, if it makes sense. It replaces a set that was read before. */
 static int read_set(const char *value, struct range_set *set, bool *has)
 {
@@ -176,6 +189,8 @@ static int read_line(const char *line, struct claim_data *data)
 		data->waits |= read_order(line + strlen(WAITS_KEY), &data->waits_for);
 	if (begins_with(line, REQUEUE_KEY))
 		data->requeue |= read_order(line + strlen(REQUEUE_KEY), &order);
+	if (begins_with(line, TRIP_KEY))
+		read_trip(line + strlen(TRIP_KEY), &data->trip_ms);
 	data->exact |= begins_with(line, EXACT_LINE);
 	data->keeps |= begins_with(line, KEEP_LINE);
 	return 0;

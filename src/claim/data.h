@@ -10,6 +10,7 @@
  *     waits=12
  *     exact=yes
  *     keep=yes
+ *     trip=20
  *     requeue=17
  *     revoke=root@web1
  *
@@ -28,6 +29,10 @@
  *
  * `keep`: perhaps nobody uses the claim, and its host keeps it until another claim waits behind it
  * (engine/handoff.c). The lines about the caller are of one that has used it.
+ *
+ * `trip`: so many milliseconds does a write of the claim's host take, in quiet, to the store and
+ * back: for so long its release may be on its way (engine/grace.h). Without the line it is less
+ * than one, or not known.
  *
  * `requeue` is added to a claim that waits, by the host of the claim of that number, which waits
  * for it in a cycle (engine/deadlock.c). The claim is to be queued again; until its host has done
@@ -54,6 +59,9 @@
  * that ZooKeeper takes (jute.maxbuffer): the server answers more by closing the connection. */
 #define CLAIM_DATA_BYTES_MAX (768 * 1024)
 
+/* The longest trip that is believed. */
+#define CLAIM_DATA_TRIP_MAX_MS 1000
+
 struct claim_data {
 	bool has_ranges;
 	struct range_set ranges; /* to be freed by the caller if has_ranges */
@@ -63,6 +71,7 @@ struct claim_data {
 	int64_t waits_for; /* an order */
 	bool exact;
 	bool keeps;
+	int64_t trip_ms; /* 0: not known */
 	bool requeue;
 	bool valid; /* parsed: of this format; else it says nothing */
 };

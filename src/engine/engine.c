@@ -129,7 +129,7 @@ static int result_of_time(const struct wish *wish)
 										: -ENOLCK;
 }
 
-/* The store has not answered these in time. */
+/* The timers of tests that are due. */
 static void end_tests(struct engine *engine)
 {
 	struct timer *timer;
@@ -137,7 +137,7 @@ static void end_tests(struct engine *engine)
 	       timer->due_ms <= engine->now_ms) {
 		struct test *test = (struct test *)((char *)timer - offsetof(struct test, timer));
 		struct lock *lock = test->lock;
-		test_answer(test, -ENOLCK, NULL);
+		test_expire(test);
 		lock_finish(lock);
 	}
 }

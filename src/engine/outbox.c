@@ -385,8 +385,11 @@ char *claim_format_data(const struct claim *claim)
 		.exact = claim->place.exact &&
 			 (claim->place.says_waits || claim->place.holds != NULL),
 		.keeps = claim->place.says_keep,
+		.trip_ms = round_trip_shortest_ms(&claim->place.lock->engine->round_trip),
 	};
 	char text[ENGINE_TEXT_BYTES];
+	if (data.trip_ms > CLAIM_DATA_TRIP_MAX_MS)
+		data.trip_ms = CLAIM_DATA_TRIP_MAX_MS;
 	if (claim_coverage(claim) != NULL) {
 		data.has_ranges = true;
 		data.ranges = claim_coverage(claim)->ranges;

@@ -104,6 +104,7 @@ int rival_note_data(struct rival *rival, const char *text, uint32_t version)
 	place->waits_for = data.waits_for;
 	place->exact |= data.exact;
 	place->requeue = data.requeue;
+	rival->trip_ms = data.trip_ms;
 	if (data.has_ranges && place->parts.record)
 		error = note_ranges(place, &data.ranges);
 	free(rival->text);

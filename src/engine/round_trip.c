@@ -4,13 +4,21 @@
  */
 #include "engine/round_trip.h"
 
-/* What the processes on both hosts may have to wait for a processor. */
-enum { TWO_MIN_MS = 5 };
-
 /* A machine that was asleep would count for long. */
-enum { TIME_MAX_MS = 10 * ROUND_TRIP_MAX_MS };
+enum { TIME_MAX_MS = 10 * 1000 };
 
-void round_trip_note(struct round_trip *trip, int64_t took_ms)
+static void note_shortest(struct round_trip *trip, int64_t now_ms, int64_t took_ms)
+{
+	if (now_ms >= trip->window_end_ms) {
+		trip->shortest_before_ms = trip->measured ? trip->shortest_ms : took_ms;
+		trip->shortest_ms = took_ms;
+		trip->window_end_ms = now_ms + ROUND_TRIP_WINDOW_MS;
+	} else if (took_ms < trip->shortest_ms) {
+		trip->shortest_ms = took_ms;
+	}
+}
+
+void round_trip_note(struct round_trip *trip, int64_t now_ms, int64_t took_ms)
 {
 	int64_t took_us, off_us;
 
@@ -19,8 +27,13 @@ void round_trip_note(struct round_trip *trip, int64_t took_ms)
 	if (took_ms > TIME_MAX_MS)
 		took_ms = TIME_MAX_MS;
 	took_us = took_ms * 1000;
+	if (!trip->measured)
+		*trip = (struct round_trip){.smoothed_us = took_us,
+					    .variation_us = took_us / 2,
+					    .window_end_ms = now_ms};
+	note_shortest(trip, now_ms, took_ms);
 	if (!trip->measured) {
-		*trip = (struct round_trip){true, took_us, took_us / 2};
+		trip->measured = true;
 		return;
 	}
 	off_us = took_us - trip->smoothed_us;
@@ -28,22 +41,18 @@ void round_trip_note(struct round_trip *trip, int64_t took_ms)
 	trip->variation_us += ((off_us < 0 ? -off_us : off_us) - trip->variation_us) / 4;
 }
 
-/* Of so many round trips, rounded up. */
-static int64_t time_ms(const struct round_trip *trip, int count)
-{
-	return (count * (trip->smoothed_us + 4 * trip->variation_us) + 999) / 1000;
-}
-
 int64_t round_trip_one_ms(const struct round_trip *trip)
 {
-	return time_ms(trip, 1);
+	return (trip->smoothed_us + 4 * trip->variation_us + 999) / 1000;
 }
 
-int64_t round_trip_two_ms(const struct round_trip *trip)
+int64_t round_trip_shortest_ms(const struct round_trip *trip)
 {
-	int64_t two_ms = time_ms(trip, 2);
+	return trip->shortest_ms < trip->shortest_before_ms ? trip->shortest_ms
+							    : trip->shortest_before_ms;
+}
 
-	if (two_ms < TWO_MIN_MS)
-		return TWO_MIN_MS;
-	return two_ms < ROUND_TRIP_MAX_MS ? two_ms : ROUND_TRIP_MAX_MS;
+int64_t round_trip_jitter_ms(const struct round_trip *trip)
+{
+	return 2 * (round_trip_one_ms(trip) - round_trip_shortest_ms(trip));
 }

@@ -199,7 +199,7 @@ void session_changed(struct engine *engine, enum store_session session, int64_t 
 
 void engine_acknowledged(struct engine *engine, int64_t sent_ms)
 {
-	round_trip_note(&engine->round_trip, engine->now_ms - sent_ms);
+	round_trip_note(&engine->round_trip, engine->now_ms, engine->now_ms - sent_ms);
 }
 
 bool engine_doubt(struct engine *engine, int64_t now_ms)

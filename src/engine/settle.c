@@ -215,7 +215,7 @@ static bool is_refused(struct claim *claim, const struct place *blocker)
 	const struct wish *asked = claim_first_asked(claim);
 	if (asked == NULL || asked->waits)
 		return false;
-	grace_begin(claim);
+	grace_begin(claim, rival);
 	return would_wait_for(blocker) &&
 	       (rival == NULL || (!may_let_pass(rival, claim) && !grace_runs(claim)));
 }

@@ -101,7 +101,8 @@ enum claim_state {
 
 /* See grace.h. */
 enum grace {
-	GRACE_NONE, /* not yet */
+	GRACE_NONE,  /* not yet */
+	GRACE_READS, /* how long it takes is to be read from the blocker */
 	GRACE_RUNS,
 	GRACE_OVER,
 };
@@ -143,6 +144,7 @@ struct wish {
 	struct wish *owner_prev, *owner_next; /* in owner->wishes */
 	void *cookie;
 	struct state_item item; /* wish_mark() */
+	int64_t asked_ms;	/* when it was asked for */
 	int pid;		/* of the caller */
 	uint32_t uid;
 	uint64_t serial : 56; /* the order of asking */
@@ -237,6 +239,7 @@ struct rival {
 	bool overseer : 1;     /* no claim, but the watch of one of ours; in lock->overseers */
 	bool may_wait : 1;     /* as found out by */
 	uint32_t judged;       /* the search of deadlock.c of that number */
+	int64_t trip_ms;	       /* of its host, as its data say; 0: not known */
 	int64_t delay_end_ms;  /* of an orphan */
 	char *text;	       /* its data, if they were read, and say that it waits; else NULL */
 };
@@ -374,7 +377,9 @@ struct proof {
 /* A question what a wish for a record lock would conflict with. */
 struct test {
 	struct test *prev, *next; /* in lock->tests */
-	struct timer timer;	  /* its limit */
+	struct timer timer;	  /* its limit, or the end of the grace of what is in the way */
+	int64_t limit_ms;	  /* INT64_MAX: it has none */
+	int64_t asked_ms;
 	struct lock *lock;
 	struct owner *file;
 	uint64_t process;

@@ -11,6 +11,7 @@
 
 #include "engine/conflict.h"
 #include "engine/decisions.h"
+#include "engine/grace.h"
 #include "engine/lock.h"
 #include "engine/queue.h"
 #include "engine/rival.h"
@@ -139,6 +140,28 @@ static bool tell_foreign(const struct test *test, const struct rival *found,
 	return known;
 }
 
+static void set_timer(struct test *test, int64_t due_ms)
+{
+	if (due_ms == INT64_MAX)
+		timers_clear(&test->lock->engine->test_timers, &test->timer);
+	else
+		timers_set(&test->lock->engine->test_timers, &test->timer, due_ms);
+}
+
+/* Whether the rival may have been released before the test was asked for, and the news of that be
+ * on their way (grace.h). Then the test is settled again when they come, or are late. */
+static bool may_be_released(struct test *test, struct rival *rival)
+{
+	const struct lock *lock = test->lock;
+	int64_t end_ms = grace_end_ms(lock, test->asked_ms, rival);
+
+	if (rival->orphan || end_ms <= lock->engine->now_ms)
+		return false;
+	rival_watch(rival);
+	set_timer(test, end_ms < test->limit_ms ? end_ms : test->limit_ms);
+	return true;
+}
+
 /* Whether the claim is held by somebody else of this host, and conflicts. */
 static bool is_in_the_way(const struct test *test, const struct claim *claim)
 {
@@ -163,9 +186,9 @@ static void settle(struct test *test)
 		}
 		if (!crosses(test, place))
 			continue;
-		if (rival_may_be_none(rival) || (place->parts.record && rival->known < KNOWN))
+		if (rival->known == KNOWN_NOT || (place->parts.record && rival->known < KNOWN))
 			rival_watch(rival);
-		else if (tell_foreign(test, rival, &conflict))
+		else if (!may_be_released(test, rival) && tell_foreign(test, rival, &conflict))
 			test_answer(test, 0, &conflict);
 		return;
 	}
@@ -213,6 +236,18 @@ void tests_settle(struct lock *lock)
 		if (test->list_wanted <= lock->lists_done)
 			settle(test);
 	}
+}
+
+void test_expire(struct test *test)
+{
+	struct lock *lock = test->lock;
+
+	if (lock->engine->now_ms >= test->limit_ms) {
+		test_answer(test, -ENOLCK, NULL);
+		return;
+	}
+	set_timer(test, test->limit_ms);
+	tests_settle(lock);
 }
 
 void tests_forget_file(const struct owner *file)
@@ -263,14 +298,16 @@ static struct test *create(struct owner *file, uint64_t process, struct range ra
 	test->process = process;
 	test->range = range;
 	test->cookie = cookie;
+	test->asked_ms = engine->now_ms;
+	test->limit_ms = INT64_MAX;
 	DL_APPEND(lock->tests, test);
 	engine->tests++;
 	engine->waiters++;
 	lock->tests_count++;
 	lock->own_in_queue++;
 	if (lock->policy.try_limit_ms != CONFIG_FOREVER)
-		timers_set(&engine->test_timers, &test->timer,
-			   engine->now_ms + lock->policy.try_limit_ms);
+		test->limit_ms = engine->now_ms + lock->policy.try_limit_ms;
+	set_timer(test, test->limit_ms);
 	return test;
 }
 

@@ -15,6 +15,9 @@ int test_begin(struct owner *file, uint64_t process, struct range range, void *c
 void test_end(struct test *test);
 void test_answer(struct test *test, int error, const struct engine_conflict *conflict);
 
+/* The timer of the test is due. */
+void test_expire(struct test *test);
+
 /* Answers the tests that can be. */
 void tests_settle(struct lock *lock);
 

@@ -279,6 +279,7 @@ static void restore_asked(struct restoring *restoring, struct wish *wish, const 
 		return;
 	}
 	wish->asked = true;
+	wish->asked_ms = engine->now_ms;
 	engine->waiters++;
 }
 

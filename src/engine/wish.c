@@ -84,6 +84,7 @@ void wish_ask(struct wish *wish, bool waits, void *cookie)
 	int64_t limit_ms = CONFIG_FOREVER;
 
 	wish->asked = true;
+	wish->asked_ms = engine->now_ms;
 	wish->waits = waits;
 	wish->cookie = cookie;
 	wish->grace = GRACE_NONE;

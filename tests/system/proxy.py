@@ -43,7 +43,7 @@ def delay():
     """In seconds."""
     try:
         with open(os.path.join(folder, "delay"), encoding="ascii") as file:
-            return int(file.read()) / 1000
+            return float(file.read()) / 1000
     except FileNotFoundError:
         return 0
 

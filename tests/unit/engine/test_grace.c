@@ -78,6 +78,83 @@ static void test_grace_by_round_trips(void **state)
 	end(&scene);
 }
 
+/* Its host has said how long its round trips are; what makes no sense is taken to be as long as
+ * ours. */
+static void test_far_host(void **state)
+{
+	struct world *world = *state;
+	struct file file;
+
+	world->policy.try_grace_ms = CONFIG_AUTO;
+	foreign_place(world, "a", EX);
+	foreign_write(world, "a", 0, "format=1\ntrip=30\n");
+	open_and_try(&file, &world->two);
+	pass(world, 30 + 4);
+	assert_waits(&file);
+	pass(world, 1);
+	assert_refused(&file, -EWOULDBLOCK);
+	foreign_write(world, "a", 0, "format=1\ntrip=1000000\n");
+	settle(world);
+	file_lock(&file, EX, TRY);
+	pass(world, 5);
+	assert_refused(&file, -EWOULDBLOCK);
+	file_close(&file);
+	foreign_withdraw(world, "a", 0);
+}
+
+/* What stands in front when the store answers late was held while the call asked. */
+static void test_known_late(void **state)
+{
+	struct world *world = *state;
+	struct scene scene;
+
+	world->policy.try_grace_ms = CONFIG_AUTO;
+	file_take(&scene.holder, &world->one);
+	file_open(&scene.file, &world->two, "a");
+	disconnect(&world->two);
+	file_lock(&scene.file, EX, TRY);
+	pass(world, 5);
+	assert_waits(&scene.file);
+	reconnect(&world->two);
+	settle(world);
+	assert_refused(&scene.file, -EWOULDBLOCK);
+	end(&scene);
+}
+
+/* What a test finds may be released already, too. */
+static void test_of_a_test(void **state)
+{
+	struct world *world = *state;
+	struct file holder, taker, file;
+
+	world->policy.try_grace_ms = CONFIG_AUTO;
+	file_open(&holder, &world->one, "a");
+	record_lock(&holder, EX, 0, 9, WAIT);
+	settle(world);
+	file_open(&file, &world->two, "a");
+	for (int released = 0; released < 2; released++) {
+		record_test(&file, EX, 0, 9);
+		pass(world, 4);
+		assert_waits(&file);
+		if (released)
+			record_unlock(&holder, 0, 9);
+		pass(world, 1);
+		assert_granted(&file);
+		assert_int_equal(file.in_the_way, !released);
+	}
+	file_take(&taker, &world->one);
+	record_test(&file, SH, 0, 9);
+	pass(world, 4);
+	assert_waits(&file);
+	file_unlock(&taker);
+	settle(world);
+	assert_granted(&file);
+	assert_false(file.in_the_way);
+	file_close(&file);
+	file_close(&taker);
+	file_close(&holder);
+}
+
 static void test_released_in_time(void **state)
 {
 	struct world *world = *state;
@@ -285,6 +362,9 @@ int main(void)
 		TEST(refused_in_the_end),
 		TEST(no_grace),
 		TEST(grace_by_round_trips),
+		TEST(far_host),
+		TEST(known_late),
+		TEST(of_a_test),
 		TEST(released_in_time),
 		TEST(exclusive_open),
 		TEST(record_locks),
