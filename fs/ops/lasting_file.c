@@ -192,7 +192,8 @@ static int change_attr(const struct asking *asking, struct inode *inode)
 		inode->lasting->dates = false;
 	}
 	if (to_set & FUSE_SET_ATTR_MODE)
-		inode->mode = (inode->mode & S_IFMT) | (attr->st_mode & 07777);
+		inode->mode = (inode->mode & S_IFMT) |
+			      (attr->st_mode & ~(mode_t)S_IFMT & LASTING_MODE_BITS);
 	if (to_set & FUSE_SET_ATTR_UID)
 		inode->uid = attr->st_uid;
 	if (to_set & FUSE_SET_ATTR_GID)
