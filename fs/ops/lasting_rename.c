@@ -43,6 +43,7 @@ static void found_source(struct asking *asking)
 		error = text_set(asking->made, source->text.bytes, source->text.count,
 				 asking->made->maker);
 	if (error == 0) {
+		inode_mark(asking->made);
 		ask_to_rename(asking, source);
 		return;
 	}
