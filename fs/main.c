@@ -25,6 +25,7 @@
 #include "kernel/memory_lock.h"
 #include "kernel/mount.h"
 #include "kernel/mount_point.h"
+#include "kernel/nosymfollow.h"
 #include "kernel/notifier.h"
 #include "kernel/notifier_process.h"
 #include "loop.h"
@@ -175,7 +176,12 @@ static int begin_mount(struct daemon *daemon, char *why, size_t why_bytes)
 	struct mount_plan plan = plan_mount(daemon);
 	struct folder_below folder = {.descriptor = -1};
 
-	if (!daemon->options.nonempty)
+	if (mount_point_is_link(daemon->options.mountpoint))
+		log_warning(
+			"%s: is a symbolic link: the folder below the mount stays as it is, and "
+			"without the mount, files in it are locked on this host only",
+			daemon->options.mountpoint);
+	else if (!daemon->options.nonempty)
 		folder_below_begin(&folder, daemon->mountpoint);
 	int error = mount_begin(&plan, daemon->mountpoint, &daemon->session, why, why_bytes);
 	folder_below_end(&folder, error == 0);
@@ -306,6 +312,7 @@ static int serve(struct daemon *daemon, const char **what)
 	struct filesystem *filesystem = &daemon->filesystem;
 
 	memory_lock_used();
+	filesystem->follows_links = !nosymfollow_set(daemon->mountpoint);
 	/* Before the new guard starts: the former guard leaves the restored leases to it. */
 	shards_tell_guard(&daemon->shards);
 	*what = "starting a process";

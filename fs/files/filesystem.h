@@ -72,6 +72,7 @@ struct filesystem {
 	bool calls_are_seen;	      /* the kernel tells which call a thread waits in */
 	bool exclusive_open_waits;    /* the kernel asks for attributes between CREATE and open(2)'s
 					 return */
+	bool follows_links;	      /* the kernel does in the mount (kernel/nosymfollow.h) */
 	char host[HOST_NAME_MAX + 1]; /* the host's name, for claims */
 	struct listing *listings;     /* open directories */
 	struct status *status;	      /* the tree .dlockfs */

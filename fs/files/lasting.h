@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "files/inode.h"
@@ -27,6 +28,10 @@ struct asking;
 
 /* Of an id, with its NUL. */
 #define LASTING_ID_BYTES 33
+
+/* Of the mode of a name: its kind, and who may do what. Whoever can write to the store decides
+ * whose a name is, so that none is setuid or setgid. Nor is it sticky, as in a lock directory. */
+#define LASTING_MODE_BITS (S_IFMT | 0777)
 
 /* An open(2) that creates the name, and has not returned. */
 struct lasting_opening {

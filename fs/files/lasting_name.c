@@ -29,7 +29,8 @@ int lasting_prepare(struct filesystem *filesystem, const struct inode *directory
 	filesystem_make_room(filesystem, uid, shares);
 	int error = user_check(filesystem, uid, USER_NAMES, shares);
 	if (error == 0)
-		error = inode_create(filesystem, directory, name, mode, uid, gid, &inode);
+		error = inode_create(filesystem, directory, name, mode & LASTING_MODE_BITS, uid,
+				     gid, &inode);
 	if (error != 0)
 		return error;
 	inode->keeps_files = false;

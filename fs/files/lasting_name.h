@@ -10,8 +10,8 @@
 #include "files/lasting_text.h"
 
 /* Makes an inode for a name that is to be made in the directory: the inode gets the name by
- * lasting_appear(), or is freed by inode_detach(). On the account of `uid`, whose limit is checked.
- * Returns 0 or -errno. */
+ * lasting_appear(), or is freed by inode_detach(). Of the mode it gets LASTING_MODE_BITS. On the
+ * account of `uid`, whose limit is checked. Returns 0 or -errno. */
 int lasting_prepare(struct filesystem *filesystem, const struct inode *directory, const char *name,
 		    mode_t mode, uid_t uid, gid_t gid, struct inode **ret);
 

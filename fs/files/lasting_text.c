@@ -11,6 +11,9 @@
 #include "base/escape.h"
 #include "files/filesystem.h"
 
+/* UINT32_MAX is nobody's, and means no change: chown(2). */
+#define ACCOUNT_MAX (UINT32_MAX - 1)
+
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S  INT64_C(1000000000)
 
@@ -83,10 +86,10 @@ static bool parse_lines(struct state_reader *in, struct lasting_facts *facts)
 		return false;
 	facts->number = state_has(in, "inode") ? state_get_unsigned(in, "inode", UINT64_MAX)
 					       : lasting_number(facts->id);
-	facts->mode = (mode_t)state_get_unsigned(in, "mode", 0177777);
-	facts->uid = (uid_t)state_get_unsigned(in, "uid", UINT32_MAX);
-	facts->gid = (gid_t)state_get_unsigned(in, "gid", UINT32_MAX);
-	facts->links = (nlink_t)state_get_unsigned(in, "links", UINT32_MAX);
+	facts->mode = (mode_t)state_get_unsigned(in, "mode", 0177777) & LASTING_MODE_BITS;
+	facts->uid = (uid_t)state_get_unsigned(in, "uid", ACCOUNT_MAX);
+	facts->gid = (gid_t)state_get_unsigned(in, "gid", ACCOUNT_MAX);
+	facts->links = (nlink_t)state_get_number(in, "links", 1, UINT32_MAX);
 	if (state_has(in, "mtime"))
 		facts->mtime =
 			time_of(state_get_number(in, "mtime", -SECONDS_MAX * NS_PER_S, INT64_MAX));

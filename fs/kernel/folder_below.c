@@ -4,14 +4,18 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -290,6 +294,17 @@ static void make_fit(struct folder_below *folder)
 	folder->made_fit = fchmod(folder->descriptor, folder->mode | S_IWUSR) == 0;
 }
 
+/* Opens the folder; -1: it is none, or somebody has put a symbolic link on its way. */
+static int open_folder(const char *path, int access)
+{
+	const struct open_how how = {
+		.flags = (uint64_t)(access | O_DIRECTORY | O_CLOEXEC),
+		.resolve = RESOLVE_NO_SYMLINKS,
+	};
+
+	return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+}
+
 void folder_below_begin(struct folder_below *folder, const char *path)
 {
 	struct statfs type;
@@ -297,7 +312,7 @@ void folder_below_begin(struct folder_below *folder, const char *path)
 
 	*folder = (struct folder_below){
 		.path = path,
-		.descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+		.descriptor = open_folder(path, O_RDONLY),
 	};
 	if (folder->descriptor < 0)
 		return;
@@ -350,13 +365,46 @@ void folder_below_end(struct folder_below *folder, bool mounted)
 	folder->descriptor = -1;
 }
 
+/* Calls act() in the folder that the one at the path is in, with the name of that. Returns 0 or
+ * -errno. */
+static int do_above(const char *path, int (*act)(int above, const char *name))
+{
+	char copy[PATH_MAX];
+	size_t bytes = strlen(path);
+
+	if (bytes >= sizeof(copy))
+		return -ENAMETOOLONG;
+	memcpy(copy, path, bytes + 1);
+	const char *name = strrchr(path, '/') + 1;
+	int above = open_folder(dirname(copy), O_PATH);
+	int error = above < 0 || act(above, *name != '\0' ? name : ".") < 0 ? -errno : 0;
+	if (above >= 0)
+		close(above);
+	return error;
+}
+
+static int make_in(int above, const char *name)
+{
+	return mkdirat(above, name, 0755);
+}
+
+int folder_below_make(const char *path)
+{
+	return do_above(path, make_in);
+}
+
+static int remove_in(int above, const char *name)
+{
+	return unlinkat(above, name, AT_REMOVEDIR);
+}
+
 int folder_below_remove(const char *path)
 {
-	int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int descriptor = open_folder(path, O_RDONLY);
 
 	if (descriptor >= 0) {
 		set_immutable(descriptor, false);
 		close(descriptor);
 	}
-	return rmdir(path) < 0 ? -errno : 0;
+	return do_above(path, remove_in);
 }

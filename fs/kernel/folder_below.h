@@ -3,7 +3,8 @@
  * The folder that is mounted upon, and that is seen again when the mount has gone. Whoever locks in
  * there excludes nobody on other hosts, so nobody is to be able to.
  *
- * To be used before the mount: afterwards the folder's path leads into the mount. Blocks.
+ * To be used before the mount: afterwards the folder's path leads into the mount. The paths are
+ * absolute, and without symbolic links, of which none is followed. Blocks.
  */
 #ifndef DLOCKFS_KERNEL_FOLDER_BELOW_H
 #define DLOCKFS_KERNEL_FOLDER_BELOW_H
@@ -34,6 +35,9 @@ void folder_below_begin(struct folder_below *folder, const char *path);
 /* The mount was made: what is not immutable loses the permission to write. Logs what is new. Else:
  * the folder is as it was. */
 void folder_below_end(struct folder_below *folder, bool mounted);
+
+/* Makes the folder, in one that is there. Returns 0 or -errno. */
+int folder_below_make(const char *path);
 
 /* Removes an empty folder, even if it is immutable. Returns 0 or -errno. */
 int folder_below_remove(const char *path);

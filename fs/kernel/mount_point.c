@@ -26,6 +26,59 @@
 #define ANSWER_LIMIT_MS 5000
 #define UNMOUNTING_MS	100 /* from the end of a connection to that of its mount */
 
+#define LINKS_MAX 40 /* as the kernel's MAXSYMLINKS */
+
+/* Puts what the symbolic link refers to in its place: the link ends at `end` of the path, and the
+ * directory that it is in at `begin`. Returns false if that is too long. */
+static bool put_target(char path[PATH_MAX], size_t begin, size_t end, const char *target)
+{
+	char followed[PATH_MAX];
+	size_t kept = target[0] == '/' ? 0 : begin;
+	int length = snprintf(followed, sizeof(followed), "%.*s%s%s", (int)kept, path, target,
+			      path + end);
+
+	if (length < 0 || (size_t)length >= sizeof(followed))
+		return false;
+	memcpy(path, followed, (size_t)length + 1);
+	return true;
+}
+
+/* The first symbolic link on the way of the path that neither root nor this user has made, in
+ * `found`: whoever has made it decides what becomes the mount point. Asks nothing of what is at the
+ * end of the path, unless that is a link. */
+static bool find_foreign_link(const char *mountpoint, char found[PATH_MAX])
+{
+	char path[PATH_MAX], target[PATH_MAX];
+	size_t begin = 0;
+	struct stat attr;
+
+	snprintf(path, sizeof(path), "%s", mountpoint);
+	for (int links = 0; path[begin] != '\0' && links < LINKS_MAX;) {
+		size_t name = begin + strspn(path + begin, "/");
+		size_t end = name + strcspn(path + name, "/");
+		snprintf(found, PATH_MAX, "%.*s", (int)end, path);
+		ssize_t length = end > name ? readlink(found, target, sizeof(target) - 1) : -1;
+		if (length < 0) {
+			begin = end;
+			continue;
+		}
+		target[length] = '\0';
+		if (lstat(found, &attr) == 0 && attr.st_uid != 0 && attr.st_uid != geteuid())
+			return true;
+		links++;
+		if (!put_target(path, name, end, target))
+			return false;
+		begin = 0;
+	}
+	return false;
+}
+
+static void cut_slashes(char *path)
+{
+	for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
+		path[end - 1] = '\0';
+}
+
 /* Follows symbolic links at the end of the path, by hand: the file system that is mounted at the
  * end may be dead. Returns a string that the caller frees, or NULL with errno. */
 static char *follow_links(const char *mountpoint)
@@ -34,9 +87,8 @@ static char *follow_links(const char *mountpoint)
 	char target[PATH_MAX];
 	ssize_t length;
 
-	for (int links = 0; path != NULL && links < 40; links++) {
-		for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
-			path[end - 1] = '\0'; /* else readlink(2) would follow the link */
+	for (int links = 0; path != NULL && links < LINKS_MAX; links++) {
+		cut_slashes(path); /* else readlink(2) would follow the link */
 		length = readlink(path, target, sizeof(target) - 1);
 		if (length < 0)
 			return path;
@@ -272,12 +324,13 @@ static int make_free(const char *path, bool abandoned, bool nonempty, bool *ret_
 		error = clear_mount(path, type, abandoned, why, why_bytes);
 	if (error != 0)
 		return error;
-	*ret_made = mkdir(path, 0755) == 0;
-	if (!*ret_made && errno != EEXIST)
+	error = folder_below_make(path);
+	*ret_made = error == 0;
+	if (error == -EEXIST)
+		error = 0;
+	if (error == 0 && stat(path, &attr) < 0)
 		error = -errno;
-	else if (stat(path, &attr) < 0)
-		error = -errno;
-	else if (!S_ISDIR(attr.st_mode))
+	else if (error == 0 && !S_ISDIR(attr.st_mode))
 		error = -ENOTDIR;
 	if (error != 0)
 		snprintf(why, why_bytes, "%s: %s", path, strerror(-error));
@@ -288,6 +341,14 @@ static int make_free(const char *path, bool abandoned, bool nonempty, bool *ret_
 
 int mount_point_find(const char *mountpoint, char **ret, char *why, size_t why_bytes)
 {
+	char link[PATH_MAX];
+	if (find_foreign_link(mountpoint, link)) {
+		snprintf(why, why_bytes,
+			 "%s: %s is a symbolic link of another user, expected a folder, or a link "
+			 "of root",
+			 mountpoint, link);
+		return -EPERM;
+	}
 	char *path = resolve(mountpoint);
 	if (path == NULL) {
 		int error = -errno;
@@ -296,6 +357,15 @@ int mount_point_find(const char *mountpoint, char **ret, char *why, size_t why_b
 	}
 	*ret = path;
 	return 0;
+}
+
+bool mount_point_is_link(const char *mountpoint)
+{
+	char path[PATH_MAX], target[1];
+
+	snprintf(path, sizeof(path), "%s", mountpoint);
+	cut_slashes(path);
+	return readlink(path, target, sizeof(target)) >= 0;
 }
 
 int mount_point_prepare(const char *mountpoint, bool abandoned, bool nonempty, char **ret,

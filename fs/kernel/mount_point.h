@@ -9,8 +9,12 @@
 #include <stddef.h>
 
 /* The absolute path of the mount point in *ret, which the caller frees. Does not call the file
- * system that is mounted there. Returns 0; or -errno and one line in `why`. */
+ * system that is mounted there. Refuses symbolic links of others than root and this user on the
+ * way: -EPERM. Returns 0; or -errno and one line in `why`. */
 int mount_point_find(const char *mountpoint, char **ret, char *why, size_t why_bytes);
+
+/* Whether the last component of the path, as it is given, is a symbolic link. */
+bool mount_point_is_link(const char *mountpoint);
 
 /* Makes the mount point ready: creates its last component if that is missing, unmounts what a dead
  * dlockfs has left there, and refuses a mount of another file system or of a living dlockfs, and a

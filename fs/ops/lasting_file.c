@@ -14,6 +14,7 @@
 #include "files/kept_request.h"
 #include "files/lasting_name.h"
 #include "files/user.h"
+#include "kernel/nosymfollow.h"
 #include "ops/asking.h"
 #include "ops/lasting_ops.h"
 
@@ -155,7 +156,8 @@ void lasting_read(fuse_req_t req, struct inode *inode, size_t size, off_t offset
 	asking_read(asking, inode->lasting->path);
 }
 
-/* The kernel looked the name up just now, and got the whole text then. */
+/* The kernel looked the name up just now, and got the whole text then. Where it follows links, one
+ * that another host has made does not lead away either. */
 void lasting_readlink(fuse_req_t req, struct inode *inode)
 {
 	char target[LASTING_TEXT_BYTES_MAX + 1];
@@ -168,7 +170,10 @@ void lasting_readlink(fuse_req_t req, struct inode *inode)
 	if (bytes > 0)
 		memcpy(target, inode->text.bytes, bytes);
 	target[bytes] = '\0';
-	fuse_reply_readlink(req, target);
+	if (inode->shard->filesystem->follows_links && nosymfollow_leads_away(target))
+		fuse_reply_err(req, ELOOP);
+	else
+		fuse_reply_readlink(req, target);
 }
 
 /* WRITE, SETATTR */
@@ -192,7 +197,8 @@ static int change_attr(const struct asking *asking, struct inode *inode)
 		inode->lasting->dates = false;
 	}
 	if (to_set & FUSE_SET_ATTR_MODE)
-		inode->mode = (inode->mode & S_IFMT) | (attr->st_mode & 07777);
+		inode->mode = (inode->mode & S_IFMT) |
+			      (attr->st_mode & ~(mode_t)S_IFMT & LASTING_MODE_BITS);
 	if (to_set & FUSE_SET_ATTR_UID)
 		inode->uid = attr->st_uid;
 	if (to_set & FUSE_SET_ATTR_GID)

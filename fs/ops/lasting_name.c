@@ -313,9 +313,38 @@ int lasting_prepare_copy(fuse_req_t req, const struct inode *parent, const char 
 	return error;
 }
 
+/* Whether the two are names of one content. */
+static bool are_linked(const struct inode *inode, const struct inode *other)
+{
+	const struct inode *link = inode;
+
+	do {
+		if (link == other)
+			return true;
+		link = link->lasting->next;
+	} while (link != inode);
+	return false;
+}
+
+/* What there is at the name that was to be made. */
+static void found_linked(struct asking *asking)
+{
+	asking_reply(asking, asking->read_error == 0 ? EEXIST : asking_errno(asking->read_error));
+}
+
+/* The new name is one of the content already: it is there, or has gone, and the content with it. */
+static void ask_for_linked(fuse_req_t req, const struct inode *parent, const struct inode *inode)
+{
+	struct asking *asking = asking_begin(req, parent, found_linked);
+
+	if (asking != NULL)
+		asking_read(asking, inode->lasting->path);
+}
+
 void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, const char *name)
 {
 	struct filesystem *filesystem = filesystem_of(req);
+	const struct inode *present = inode_child(parent, name);
 	struct store_step steps[STORE_STEPS_MAX] = {{0}};
 	struct inode *made_inode = NULL;
 	int error = 0, count = 0;
@@ -326,8 +355,12 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 		error = -EXDEV;
 	else if (lasting_links_soon(inode) >= LINKS_MAX)
 		error = -EMLINK;
-	else if (stands(inode_child(parent, name)))
+	else if (stands(present))
 		error = -EEXIST;
+	if (error == 0 && present != NULL && are_linked(inode, present)) {
+		ask_for_linked(req, parent, present);
+		return;
+	}
 	if (error == 0)
 		error = lasting_prepare_copy(req, parent, name, inode, &made_inode);
 	if (error == 0) {

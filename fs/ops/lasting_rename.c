@@ -43,6 +43,7 @@ static void found_source(struct asking *asking)
 		error = text_set(asking->made, source->text.bytes, source->text.count,
 				 asking->made->maker);
 	if (error == 0) {
+		inode_mark(asking->made);
 		ask_to_rename(asking, source);
 		return;
 	}
@@ -149,9 +150,10 @@ void lasting_rename(fuse_req_t req, struct inode *parent, const char *name,
 	struct inode *target = inode_child(new_parent, new_name);
 	int error = may_rename(req, source, target, new_parent, flags);
 
-	/* Two names of one content: nothing is done (rename(2)). */
-	if (error == 0 && lasting_is_ours(target) &&
-	    target->lasting->number == source->lasting->number) {
+	/* Two names of one content, or the same one: nothing is done (rename(2)). */
+	if (error == 0 &&
+	    (target == source ||
+	     (lasting_is_ours(target) && target->lasting->number == source->lasting->number))) {
 		fuse_reply_err(req, 0);
 		return;
 	}

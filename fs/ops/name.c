@@ -20,6 +20,7 @@
 #include "files/lasting.h"
 #include "files/user.h"
 #include "kernel/calling.h"
+#include "kernel/nosymfollow.h"
 #include "kernel/notifier.h"
 #include "kernel/request.h"
 #include "ops/lasting_ops.h"
@@ -233,12 +234,13 @@ static struct inode *lasting_parent(fuse_req_t req, fuse_ino_t node)
 	return parent != NULL && lasting_directory(parent) ? parent : NULL;
 }
 
-/* Valid replies: entry, err. */
+/* Valid replies: entry, err. Where the kernel follows links, none leads away. */
 void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent_node, const char *name)
 {
 	struct inode *parent = lasting_parent(req, parent_node);
+	bool refused = filesystem_of(req)->follows_links && nosymfollow_leads_away(target);
 
-	if (parent != NULL && check_reserved(parent_node, name) == 0)
+	if (parent != NULL && check_reserved(parent_node, name) == 0 && !refused)
 		lasting_make(req, parent, name, S_IFLNK | 0777, target);
 	else
 		fuse_reply_err(req, EPERM);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/escape.h"
+#include "base/printable.h"
 #include "engine/lockfile.h"
 #include "files/filesystem.h"
 #include "files/inode.h"
@@ -70,6 +71,14 @@ static void write_abilities(unsigned abilities, FILE *out)
 	fputs(*separator == '\0' ? "none\n" : "\n", out);
 }
 
+/* A value that may have spaces. */
+static void write_line(FILE *out, const char *key, const char *text)
+{
+	fprintf(out, "%s=", key);
+	printable_write(out, text);
+	fputc('\n', out);
+}
+
 static void write_shard(const struct shard *shard, FILE *out)
 {
 	struct engine_counts counts = engine_counts(shard->engine);
@@ -77,9 +86,9 @@ static void write_shard(const struct shard *shard, FILE *out)
 	char where[1024];
 
 	shard->store->ops->describe(shard->store, where, sizeof(where));
-	fprintf(out, "store=%s\n", where);
+	write_line(out, "store", where);
 	if (trouble != NULL)
-		fprintf(out, "store_error=%s\n", trouble);
+		write_line(out, "store_error", trouble);
 	write_abilities(shard->abilities, out);
 	write_session(shard, out);
 	fprintf(out, "locks=%zu\nholders=%zu\nkept=%zu\nwaiters=%zu\nfenced=%zu\nfiles=%zu\n",

@@ -19,15 +19,16 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include "base/printable.h"
+
 #if HAVE_LIBSYSTEMD
 #define SD_JOURNAL_SUPPRESS_LOCATION /* every message would be from the same line */
 #include <systemd/sd-journal.h>
 #endif
 
-#define TEXT_BYTES    2048 /* of a message before escaping; a longer one is cut */
-#define ESCAPED_BYTES 4	   /* of "\xNN" */
-#define PREFIX_BYTES  32
-#define CUT_MARK      "..."
+#define TEXT_BYTES   2048 /* of a message before escaping; a longer one is cut */
+#define PREFIX_BYTES 32
+#define CUT_MARK     "..."
 
 #define JOURNAL_SOCKET	 "/run/systemd/journal/socket"
 #define MOUNTPOINT_FIELD "DLOCKFS_MOUNTPOINT="
@@ -98,32 +99,11 @@ void log_to_syslog(void)
 	errno = saved_errno;
 }
 
-/* Appends `text` to `line` with its control characters escaped; returns the end. */
-static char *append_escaped(char *line, const char *text)
-{
-	static const char hex[] = "0123456789abcdef";
-
-	for (; *text; text++) {
-		unsigned char byte = (unsigned char)*text;
-
-		if (byte >= 0x20 && byte != 0x7f) {
-			*line++ = (char)byte;
-			continue;
-		}
-		*line++ = '\\';
-		*line++ = 'x';
-		*line++ = hex[byte >> 4];
-		*line++ = hex[byte & 15];
-	}
-	*line = '\0';
-	return line;
-}
-
 #if HAVE_LIBSYSTEMD
 static void send_to_journal(enum log_level level, const char *lock, char *line,
 			    const char *const *more, size_t more_count)
 {
-	char message[sizeof("MESSAGE=") + ESCAPED_BYTES * TEXT_BYTES];
+	char message[sizeof("MESSAGE=") + PRINTABLE_BYTES_MAX * TEXT_BYTES];
 	char priority[] = {'P', 'R', 'I', 'O', 'R',
 			   'I', 'T', 'Y', '=', (char)('0' + levels[level].priority),
 			   '\0'};
@@ -151,18 +131,18 @@ static void send_to_journal(enum log_level level, const char *lock, char *line,
 static void emit_fields(enum log_level level, const char *lock, const char *text,
 			const char *const *fields, size_t count)
 {
-	char line[PREFIX_BYTES + ESCAPED_BYTES * TEXT_BYTES + 1];
+	char line[PREFIX_BYTES + PRINTABLE_BYTES_MAX * TEXT_BYTES + 1];
 	char *end = line;
 
 	(void)lock; /* for the journal alone, as are the fields */
 	(void)fields;
 	(void)count;
 	if (use_syslog) {
-		append_escaped(line, text);
+		printable_append(line, text);
 		syslog(levels[level].priority, "%s", line);
 #if HAVE_LIBSYSTEMD
 	} else if (use_journal) {
-		append_escaped(line, text);
+		printable_append(line, text);
 		send_to_journal(level, lock, line, fields, count);
 #endif
 	} else {
@@ -170,7 +150,7 @@ static void emit_fields(enum log_level level, const char *lock, const char *text
 			end += snprintf(end, PREFIX_BYTES, "<%d>", levels[level].priority);
 		else
 			end = stpcpy(end, levels[level].prefix);
-		end = append_escaped(end, text);
+		end = printable_append(end, text);
 		*end++ = '\n';
 		/* There is nobody to tell that stderr does not work. */
 		ssize_t ignored = write(STDERR_FILENO, line, (size_t)(end - line));

@@ -38,8 +38,8 @@ bool log_to_journal(void);
 void log_to_syslog(void);
 
 /* Writes one line; a longer one than 2 KiB is cut and ends in "...". `%m` stands for the message of
- * errno, as in syslog(3). Control characters in the text (a lock's name may hold any byte) are
- * written as \xNN. */
+ * errno, as in syslog(3). What is not printable in the text (a lock's name may hold any byte) is
+ * written as base/printable.h says. */
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The same about a lock: the line is "LOCK: text". */

@@ -6,6 +6,7 @@
 #include <libgen.h>
 #include <linux/fs.h>
 #include <linux/mount.h>
+#include <linux/openat2.h>
 #include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,15 +44,22 @@ static bool is_only_ours(const char *mount)
  * Returns -1 if that cannot be done, as by users who are not root. */
 static int open_below(const char *mount)
 {
+	const struct open_how how = {
+		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_NO_SYMLINKS,
+	};
 	char *copy = must(strdup(mount)), *other = must(strdup(mount));
-	int tree = (int)syscall(SYS_open_tree, AT_FDCWD, dirname(copy),
-				OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	int above = (int)syscall(SYS_openat2, AT_FDCWD, dirname(copy), &how, sizeof(how));
+	int tree = (int)syscall(SYS_open_tree, above, "",
+				AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	int folder = tree < 0 ? -1
 			      : openat(tree, basename(other),
 				       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (tree >= 0)
 		close(tree);
+	if (above >= 0)
+		close(above);
 	free(copy);
 	free(other);
 	return folder;

@@ -9,17 +9,25 @@
 #include <time.h>
 
 #include "dlockctl/dlockctl.h"
+#include "dlockctl/shown.h"
 
-/* Prints the text as one line: names of locks may have newlines. */
+/* Prints the text as one line: names of locks may have newlines, and worse. */
 static void print_line(const char *text)
 {
+	size_t left = strlen(text);
+
 	flockfile(stderr);
 	fputs("dlockctl: ", stderr);
-	for (; *text != '\0'; text++) {
-		if (iscntrl((unsigned char)*text))
-			fprintf(stderr, "\\x%02X", (unsigned char)*text);
+	while (left > 0) {
+		int columns;
+		size_t length = shown_bytes(text, left, &columns);
+		if (length > 0)
+			fwrite(text, 1, length, stderr);
 		else
-			fputc(*text, stderr);
+			fprintf(stderr, "\\x%02X", (unsigned char)*text);
+		length = length > 0 ? length : 1;
+		text += length;
+		left -= length;
 	}
 	fputc('\n', stderr);
 	funlockfile(stderr);

@@ -2,9 +2,7 @@
  *
  * dlockctl doctor: finds what is wrong with the mount and with this machine.
  */
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -446,38 +444,14 @@ static void check_below(struct doctor *doctor, const char *mount)
 	below_finish(&below);
 }
 
-/* Makes a name in a directory and takes it away: no lock is taken with it. The text is the
- * directories in there, each with a zero. */
-static int ask_names(const void *directory, char **ret_text, size_t *ret_bytes)
-{
-	const struct dirent *entry;
-	char *path = must_format("%s/.doctor.%d", (const char *)directory, (int)getpid());
-	int error = 0, fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
-
-	if (fd < 0)
-		error = -errno;
-	else if (close(fd) < 0 || unlink(path) < 0)
-		error = -errno;
-	free(path);
-	DIR *stream = error == 0 ? opendir(directory) : NULL;
-	FILE *out = must(open_memstream(ret_text, ret_bytes));
-	while (stream != NULL && (entry = readdir(stream)) != NULL) {
-		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
-			fwrite(entry->d_name, 1, strlen(entry->d_name) + 1, out);
-	}
-	if (stream != NULL)
-		closedir(stream);
-	fclose(out);
-	return error;
-}
-
 /* The kernel locks a directory while a name is made, and while the directory is read: a process
  * that stalls in there keeps everybody out, also those who would open a lock for the first time.
- * Returns whether the directory was reached; *ret_text is what ask_names() says, or NULL. */
-static bool check_names_in(struct doctor *doctor, const char *directory, char **ret_text,
-			   size_t *ret_bytes)
+ * Returns whether the directory was reached; *ret_text is what probe_names() says, or NULL. */
+static bool check_names_in(struct doctor *doctor, const char *mount, const char *name,
+			   char **ret_text, size_t *ret_bytes)
 {
-	int error = look(NULL, ask_names, directory, ret_text, ret_bytes);
+	int error = probe_names(mount, name, ret_text, ret_bytes);
+	char *directory = must_format("%s%s%s", mount, name[0] != '\0' ? "/" : "", name);
 
 	if (error == LOOK_NO_ANSWER)
 		say(doctor, RESULT_ERROR, "names",
@@ -489,6 +463,7 @@ static bool check_names_in(struct doctor *doctor, const char *directory, char **
 	else if (error != 0 && error != -EACCES && error != -EROFS)
 		say(doctor, RESULT_WARNING, "names", "no name can be made in %s: %s", directory,
 		    look_words(error));
+	free(directory);
 	return error == 0;
 }
 
@@ -497,15 +472,14 @@ static void check_names(struct doctor *doctor, const char *mount)
 {
 	size_t before = doctor->counts[RESULT_WARNING] + doctor->counts[RESULT_ERROR], bytes = 0;
 	char *names = NULL;
-	bool may = check_names_in(doctor, mount, &names, &bytes);
+	bool may = check_names_in(doctor, mount, "", &names, &bytes);
 	const char *name = names;
 
 	for (size_t i = 0; may && i < DIRECTORIES_MAX && name < names + bytes; i++) {
-		char *path = must_format("%s/%s", mount, name), *text = NULL;
+		char *text = NULL;
 		size_t more;
-		check_names_in(doctor, path, &text, &more);
+		check_names_in(doctor, mount, name, &text, &more);
 		free(text);
-		free(path);
 		name += strlen(name) + 1;
 	}
 	if (may && before == doctor->counts[RESULT_WARNING] + doctor->counts[RESULT_ERROR])

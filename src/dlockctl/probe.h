@@ -22,4 +22,9 @@ struct probe {
  * found out. */
 int probe_mount(const char *mount, const char *file, struct probe *ret);
 
+/* Makes a name in a directory of the mount, "" for its root, and takes it away: no lock is taken
+ * with it. The text is the names of the directories in there, each with a zero, to be freed.
+ * Returns 0, -errno, or LOOK_NO_ANSWER; then *ret_text may be as it was. */
+int probe_names(const char *mount, const char *name, char **ret_text, size_t *ret_bytes);
+
 #endif

@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "dlockctl/descriptor.h"
+#include "dlockctl/inside.h"
 #include "dlockctl/look.h"
 #include "dlockctl/mount.h"
 #include "dlockctl/supervise.h"
@@ -111,29 +111,31 @@ static int parse_option(struct run *run, struct context *context, int letter, ch
 
 /* Makes missing directories: they are of this host only, so one that other hosts use may be missing
  * here. */
-static void make_parents(const char *mount, char *path)
+static void make_parents(const struct place *place)
 {
-	for (char *slash = path + strlen(mount) + 1; (slash = strchr(slash, '/')) != NULL;
-	     slash++) {
-		*slash = '\0';
-		mkdir(path, 0777);
-		*slash = '/';
+	const char *slash = place->name;
+
+	for (; (slash = strchr(slash, '/')) != NULL; slash++) {
+		char *above = must(strndup(place->name, (size_t)(slash - place->name)));
+		inside_make_directory(place->mount, above, 0777);
+		free(above);
 	}
 }
 
 /* A lock in use on this host is a file of the mount, and has nothing below it. */
 static int fail_below_file(const struct place *place)
 {
-	struct stat attr;
-	char *path = NULL;
 	size_t bytes = 0;
+	int directory;
 
 	do {
-		free(path);
 		bytes += strcspn(place->name + bytes + 1, "/") + 1;
-		path = must_format("%s/%.*s", place->mount, (int)bytes, place->name);
-	} while (place->name[bytes] != '\0' && stat(path, &attr) == 0 && S_ISDIR(attr.st_mode));
-	free(path);
+		char *above = must(strndup(place->name, bytes));
+		directory = inside_open(place->mount, above, O_PATH | O_DIRECTORY, 0);
+		if (directory >= 0)
+			close(directory);
+		free(above);
+	} while (place->name[bytes] != '\0' && directory >= 0);
 	return fail(EX_NOINPUT,
 		    "%s: %.*s is a lock in use on this host, and nothing can be below it; expected "
 		    "another name",
@@ -150,6 +152,11 @@ static int open_failed(const struct place *place, int error)
 			    "%s: is a directory, whose lock would be of this host only; expected "
 			    "another name",
 			    place->name);
+	if (error == ELOOP || error == EXDEV)
+		return fail(EX_NOINPUT,
+			    "%s: a symbolic link, or another mount, is on the way, and may lead "
+			    "anywhere; expected the name of a lock",
+			    place->name);
 	if (status == EXIT_NO_MOUNT)
 		return fail(status, "%s: the mount is dead: %s; start dlockfs again", place->mount,
 			    strerror(error));
@@ -164,17 +171,14 @@ static int open_failed(const struct place *place, int error)
 /* Opens the file of the lock. Returns 0, or tells the error and returns the status. */
 static int open_lock(const struct place *place, int *ret_fd)
 {
-	const int flags = O_RDONLY | O_CREAT | O_CLOEXEC | O_NOCTTY;
-	char *path = must_format("%s/%s", place->mount, place->name);
-	int fd = open(path, flags, 0666);
-	if (fd < 0 && errno == ENOENT) {
-		make_parents(place->mount, path);
-		fd = open(path, flags, 0666);
+	const int flags = O_RDONLY | O_CREAT | O_NOCTTY;
+	int fd = inside_open(place->mount, place->name, flags, 0666);
+	if (fd == -ENOENT) {
+		make_parents(place);
+		fd = inside_open(place->mount, place->name, flags, 0666);
 	}
-	int error = errno;
-	free(path);
 	if (fd < 0)
-		return open_failed(place, error);
+		return open_failed(place, -fd);
 	*ret_fd = fd;
 	return 0;
 }

@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <wchar.h>
-#include <wctype.h>
 
 #include "dlockctl/dlockctl.h"
+#include "dlockctl/shown.h"
 
 static int hex_digit(char letter)
 {
@@ -38,25 +37,13 @@ char *text_decode(const char *text, size_t bytes)
 	return decoded;
 }
 
-/* The bytes of the character that begins here if it can be printed and takes columns, else 0. */
-static size_t printable_bytes(const char *text, size_t bytes, int *ret_columns)
-{
-	mbstate_t state = {0};
-	wchar_t wide;
-	size_t length = mbrtowc(&wide, text, bytes, &state);
-	if (length == 0 || length > bytes || !iswprint((wint_t)wide))
-		return 0;
-	*ret_columns = wcwidth(wide);
-	return *ret_columns > 0 ? length : 0;
-}
-
 char *text_printable(const char *text)
 {
 	size_t left = text != NULL ? strlen(text) : 0;
 	char *printable = must(malloc(left * 4 + 1)), *to = printable;
 	while (left > 0) {
 		int columns;
-		size_t length = printable_bytes(text, left, &columns);
+		size_t length = shown_bytes(text, left, &columns);
 		if (*text == '\\') {
 			*to++ = '\\';
 			*to++ = '\\';
@@ -80,7 +67,7 @@ size_t text_width(const char *text)
 	size_t left = strlen(text), width = 0;
 	while (left > 0) {
 		int columns = 1;
-		size_t length = printable_bytes(text, left, &columns);
+		size_t length = shown_bytes(text, left, &columns);
 		length = length > 0 ? length : 1;
 		width += (size_t)columns;
 		text += length;
@@ -96,7 +83,7 @@ void text_cut(char *text, size_t columns)
 		return;
 	while (left > 0) {
 		int wide = 1;
-		size_t length = printable_bytes(text, left, &wide);
+		size_t length = shown_bytes(text, left, &wide);
 		if (width + (size_t)wide + 1 > columns)
 			break;
 		length = length > 0 ? length : 1;

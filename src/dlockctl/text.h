@@ -12,8 +12,8 @@
 /* Decodes the %XX of src/view/view.h; anything else, and %00, stays as it is. To be freed. */
 char *text_decode(const char *text, size_t bytes);
 
-/* Keeps printable characters; writes other bytes as \xNN, and a backslash as two. NULL is an empty
- * text. To be freed. */
+/* Keeps characters that can be shown (shown.h); writes other bytes as \xNN, and a backslash as two.
+ * NULL is an empty text. To be freed. */
 char *text_printable(const char *text);
 
 /* The columns that printable text takes. */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "dlockctl/inside.h"
 #include "dlockctl/look.h"
 
 #define READ_BYTES     65536
@@ -49,13 +50,13 @@ static int read_all(int fd, char **ret_text, size_t *ret_bytes)
 	return 0;
 }
 
-static int open_file(const char *path)
+static int open_file(const char *mount, const char *name)
 {
 	int fd;
 	do
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	while (fd < 0 && errno == EINTR);
-	return fd >= 0 ? fd : -errno;
+		fd = inside_open(mount, name, O_RDONLY | O_NOCTTY, 0);
+	while (fd == -EINTR);
+	return fd;
 }
 
 /* Opens a file by open_anew(), which returns a descriptor or -errno, and reads all of it. After
@@ -74,21 +75,28 @@ static int read_opened(int (*open_anew)(const void *what), const void *what, cha
 	return error;
 }
 
-static int open_path(const void *path)
+/* A file of the tree. */
+struct tree_file {
+	const char *mount;
+	char *name; /* below that */
+};
+
+static int open_tree_file(const void *what)
 {
-	return open_file(path);
+	const struct tree_file *file = what;
+	return open_file(file->mount, file->name);
 }
 
-static int ask_path(const void *path, char **ret_text, size_t *ret_bytes)
+static int ask_file(const void *file, char **ret_text, size_t *ret_bytes)
 {
-	return read_opened(open_path, path, ret_text, ret_bytes);
+	return read_opened(open_tree_file, file, ret_text, ret_bytes);
 }
 
 static int open_below(const struct place *place, const char *suffix)
 {
-	char *path = must_format("%s/.dlockfs/locks/%s%s", place->mount, place->name, suffix);
-	int fd = open_file(path);
-	free(path);
+	char *name = must_format(".dlockfs/locks/%s%s", place->name, suffix);
+	int fd = open_file(place->mount, name);
+	free(name);
 	return fd;
 }
 
@@ -122,10 +130,10 @@ static int open_queue(const void *place)
 /* Whether the mount shows queues at all. */
 static bool has_locks(const struct place *place)
 {
-	char *path = must_format("%s/.dlockfs/locks", place->mount);
-	bool found = access(path, F_OK) == 0;
-	free(path);
-	return found;
+	int fd = inside_open(place->mount, ".dlockfs/locks", O_PATH, 0);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
 }
 
 /* A lock that nobody holds or wants has no file: the text is empty then. */
@@ -142,9 +150,9 @@ static int ask_queue(const void *what, char **ret_text, size_t *ret_bytes)
 
 int tree_read(const char *mount, const char *file, char **ret_text, size_t *ret_bytes)
 {
-	char *path = must_format("%s/.dlockfs/%s", mount, file);
-	int error = look(mount, ask_path, path, ret_text, ret_bytes);
-	free(path);
+	struct tree_file what = {.mount = mount, .name = must_format(".dlockfs/%s", file)};
+	int error = look(mount, ask_file, &what, ret_text, ret_bytes);
+	free(what.name);
 	return error;
 }
 

@@ -23,6 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
 	REQUIRE(lasting_parse(&claim, &facts) == 0);
 	REQUIRE(S_ISREG(facts.mode) || S_ISDIR(facts.mode) || S_ISLNK(facts.mode));
+	REQUIRE((facts.mode & (S_ISUID | S_ISGID | S_ISVTX)) == 0 && facts.links >= 1);
+	REQUIRE(facts.uid != UINT32_MAX && facts.gid != UINT32_MAX);
 	REQUIRE(strlen(facts.id) == sizeof(facts.id) - 1);
 	REQUIRE(memchr(facts.who, '\0', sizeof(facts.who)) != NULL && facts.who[0] != '\0');
 	REQUIRE(facts.text_bytes <= LASTING_TEXT_BYTES_MAX);

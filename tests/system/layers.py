@@ -35,8 +35,9 @@ FLOORS = [
 # Folders that know no layer, and that no layer knows.
 APART = ["src/dlockctl"]
 
-# What is installed for programs, and who else includes it.
+# What others than the folders above include: what is installed for programs, and what a terminal may be sent.
 PUBLIC = {
+    "src/base/printable.h": ["src/dlockctl"],
     "fs/dlockfs.h": ["fs", "src/dlockctl"],
 }
 

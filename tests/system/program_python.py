@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """program_python.py VERB PROGRAM FILES WORK HOST ARGUMENT...: locks of Python's modules that make files. The verbs are those of program.sh.
 
-mailbox     mailbox.mbox of a mailbox that is a symbolic link in FILES, to a file in WORK that all hosts share
+mailbox     mailbox.mbox of an empty mailbox in FILES, while one in WORK that all hosts share is changed
 filelock    SoftFileLock of filelock
 """
 
@@ -35,18 +35,19 @@ def with_filelock():
 
 @contextlib.contextmanager
 def with_mailbox():
-    with contextlib.suppress(FileExistsError):
-        os.symlink(f"{work}/mailbox", f"{files}/mailbox")
-    box = mailbox.mbox(f"{files}/mailbox")
+    gate = mailbox.mbox(f"{files}/mailbox")
     try:
-        box.lock()
+        gate.lock()
     except mailbox.ExternalClashError:
         raise Taken from None
     yield
+    box = mailbox.mbox(f"{work}/mailbox")
     box.add("Subject: increment\n\nText\n")
-    box.flush()
-    box.unlock()
+    if len(box) > 3:
+        box.remove(next(box.iterkeys()))
     box.close()
+    gate.unlock()
+    gate.close()
 
 
 def attempt(action, *arguments):

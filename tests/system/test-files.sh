@@ -142,6 +142,17 @@ if [ "${STORE:-zookeeper}" = zookeeper ]; then
     fails_at A "File exists" ln -s x job
     at B rm job
     release second
+
+    # What it says of a file gives nobody the rights of root: 36845 is -rwsr-sr-t.
+    client third setuid "abcdefghijklmnopabcdefghijklmnop
+file mode=36845 uid=0 gid=0 links=1 host=c pid=1 command=c text=x
+"
+    wait_until "$deadline" said third made
+    says_at A "755 0 1 x" sh -c 'echo "$(stat -c "%a %u %h" setuid) $(cat setuid)"'
+    at B chmod 6711 setuid
+    says_at A 711 stat -c %a setuid
+    at B rm setuid
+    release third
 fi
 
 # A host dies: its names go by themselves, and no sooner.

@@ -81,7 +81,7 @@ static void test_about_a_lock(void **state)
 	capture();
 	log_lock_error("a/b\n", "lost: %m");
 	log_lock_warning("%s", "%d times", 2);
-	assert_string_equal(captured_text(), "dlockfs: error: a/b\\x0a: lost: Input/output error\n"
+	assert_string_equal(captured_text(), "dlockfs: error: a/b\\x0A: lost: Input/output error\n"
 					     "dlockfs: warning: %s: 2 times\n");
 	/* A name that leaves no room for the text. */
 	capture();
@@ -161,9 +161,10 @@ static void test_escapes(void **state)
 {
 	(void)state;
 	capture();
-	log_info("%s", "a\nb\x1b[0m\x7f\tc\\x \xc3\xa4\xff");
+	log_info("%s", "a\nb\x1b[0m\x7f\tc\\x \xc3\xa4\xff\x9b\xc2\x9b\u202e");
 	assert_string_equal(captured_text(),
-			    "dlockfs: a\\x0ab\\x1b[0m\\x7f\\x09c\\x \xc3\xa4\xff\n");
+			    "dlockfs: a\\x0Ab\\x1B[0m\\x7F\\x09c\\x \xc3\xa4\\xFF\\x9B"
+			    "\\xC2\\x9B\\xE2\\x80\\xAE\n");
 }
 
 static void test_length(void **state)
@@ -205,7 +206,7 @@ static void test_syslog(void **state)
 	assert_int_equal(errno, EIO);
 	assert_string_equal(captured_text(), "");
 	assert_int_equal(last_priority, LOG_WARNING);
-	assert_string_equal(last_syslog, "lost\\x0a100%s: Input/output error");
+	assert_string_equal(last_syslog, "lost\\x0A100%s: Input/output error");
 	log_error("e");
 	assert_int_equal(last_priority, LOG_ERR);
 	log_info("i");

@@ -272,7 +272,10 @@ static void test_printable(void **state)
 	if (setlocale(LC_CTYPE, "C.UTF-8") != NULL) {
 		check_printable("\xc3\xa4", "\xc3\xa4");
 		check_printable("\xc3", "\\xC3");
-		check_printable("\xe2\x80\xae", "\\xE2\\x80\\xAE"); /* turns the direction */
+		check_printable("\u202e", "\\xE2\\x80\\xAE"); /* turns the direction */
+		check_printable("\xc2\x9b\u200b", "\\xC2\\x9B\\xE2\\x80\\x8B");
+		check_printable("e\u0301", "e\u0301"); /* a letter with its mark */
+		assert_int_equal(text_width("e\u0301"), 1);
 		assert_int_equal(text_width("\xc3\xa4\xe6\xbc\xa2"), 3);
 		setlocale(LC_CTYPE, "C");
 		check_printable("\xc3\xa4", "\\xC3\\xA4");

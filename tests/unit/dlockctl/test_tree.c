@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What dlockctl reads below .dlockfs while it changes: locks below another one come and go, and
- * another process goes on with the mount. The mount is a directory; its calls open(2) and read(2)
- * are those of this test.
+ * another process goes on with the mount. The mount is a directory; inside_open() and read(2) are
+ * those of this test.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,18 +47,20 @@ const char *look_words(int error)
 	return strerror(-error);
 }
 
-int __real_open64(const char *path, int flags, ...);
-int __wrap_open64(const char *path, int flags, ...);
+int __real_inside_open(const char *mount, const char *name, int flags, mode_t mode);
+int __wrap_inside_open(const char *mount, const char *name, int flags, mode_t mode);
 ssize_t __real_read(int fd, void *buffer, size_t bytes);
 ssize_t __wrap_read(int fd, void *buffer, size_t bytes);
 
-int __wrap_open64(const char *path, int flags, ...)
+int __wrap_inside_open(const char *mount, const char *name, int flags, mode_t mode)
 {
 	assert_false(flags & O_CREAT);
-	opens++;
-	if (change != NULL)
-		change(opens);
-	return __real_open64(path, flags);
+	if ((flags & O_PATH) == 0) {
+		opens++;
+		if (change != NULL)
+			change(opens);
+	}
+	return __real_inside_open(mount, name, flags, mode);
 }
 
 ssize_t __wrap_read(int fd, void *buffer, size_t bytes)

@@ -192,6 +192,11 @@ static void test_foreign(void **state)
 		ID "\nfile mode=8630 uid=0 gid=0 links=1 mtime=1 host=a pid=1 command=b text=x\n",
 		ID "\nfile mode=99999999 uid=0 gid=0 links=1 host=a pid=1 command=b\n",
 		ID "\nfile mode=33188 uid=-1 gid=0 links=1 host=a pid=1 command=b\n",
+		/* nobody's; and a name that is none */
+		ID "\nfile mode=33188 uid=4294967295 gid=0 links=1 host=a pid=1 command=b\n",
+		ID "\nfile mode=33188 uid=0 gid=4294967295 links=1 host=a pid=1 command=b\n",
+		ID "\nfile mode=33188 uid=0 gid=0 links=0 host=a pid=1 command=b\n",
+		ID "\nfile mode=33188 uid=0 gid=0 links=4294967296 host=a pid=1 command=b\n",
 		ID "\nfile mode=33188 uid=0 gid=0 links=1 pid=1 command=b\n",
 		ID "\nfile mode=33188 uid=0 gid=0 links=1 host=a pid=1 command=b text=%4\n",
 	};
@@ -204,6 +209,24 @@ static void test_foreign(void **state)
 	expect_text("a\0b", 3);
 	memset(large, 'x', sizeof(large));
 	expect_text(large, sizeof(large));
+}
+
+/* Who can write to the store gives nobody the rights of another account. */
+static void test_no_setuid(void **state)
+{
+	static const mode_t kinds[] = {S_IFREG, S_IFDIR, S_IFLNK};
+	char text[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		snprintf(text, sizeof(text),
+			 ID "\nfile mode=%u uid=0 gid=0 links=1 host=a pid=1 command=b text=x\n",
+			 kinds[i] | 07755);
+		struct lasting_facts facts = parse(text, strlen(text), 2500);
+
+		assert_int_equal(facts.mode, kinds[i] | 0755);
+		free(facts.text);
+	}
 }
 
 /* Whatever time a store says. */
@@ -264,10 +287,10 @@ static void test_restored_open(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LASTING_TEST(test_path),	  LASTING_TEST(test_copies),
-		LASTING_TEST(test_maker),	  LASTING_TEST(test_foreign),
-		LASTING_TEST(test_times),	  LASTING_TEST(test_refused_open),
-		LASTING_TEST(test_restored_open),
+		LASTING_TEST(test_path),	 LASTING_TEST(test_copies),
+		LASTING_TEST(test_maker),	 LASTING_TEST(test_foreign),
+		LASTING_TEST(test_no_setuid),	 LASTING_TEST(test_times),
+		LASTING_TEST(test_refused_open), LASTING_TEST(test_restored_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
