@@ -239,7 +239,7 @@ struct rival {
 	bool overseer : 1;     /* no claim, but the watch of one of ours; in lock->overseers */
 	bool may_wait : 1;     /* as found out by */
 	uint32_t judged;       /* the search of deadlock.c of that number */
-	int64_t trip_ms;	       /* of its host, as its data say; 0: not known */
+	int64_t trip_ms;       /* of its host, as its data say; 0: not known */
 	int64_t delay_end_ms;  /* of an orphan */
 	char *text;	       /* its data, if they were read, and say that it waits; else NULL */
 };
