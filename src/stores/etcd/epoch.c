@@ -75,7 +75,7 @@ static void be_robbed(struct store_etcd *store)
 static bool read_attempt(struct store_etcd *store, int status, const char *text, const void *bytes,
 			 size_t count, Etcd__TxnResponse **ret)
 {
-	if (status == GRPC_NOT_FOUND) { /* the lease */
+	if (etcd_meaning(store, status, text) == ETCD_LEASE_GONE) {
 		store->is_over = true;
 		return false;
 	}
@@ -132,7 +132,7 @@ static void on_put(void *context, int status, const char *text, const void *byte
 	Etcd__TxnResponse *answer;
 
 	store->asking = NULL;
-	if (status == GRPC_RESOURCE_EXHAUSTED && store->resumed &&
+	if (etcd_meaning(store, status, text) == ETCD_FULL && store->resumed &&
 	    store->step != SESSION_CONNECTED) {
 		store->makes_key = store->is_keyless;
 		store->is_keyless = true;

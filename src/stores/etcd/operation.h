@@ -38,6 +38,7 @@
 #include "stores/etcd/grpc.h"
 #include "stores/etcd/keys.h"
 #include "stores/etcd/lease.h"
+#include "stores/etcd/refusal.h"
 #include "stores/statistics.h"
 #include "stores/store.h"
 
@@ -148,6 +149,7 @@ struct store_etcd {
 	int64_t asked_ms; /* when the lease was asked for */
 	bool resumed;	  /* it is to be found again, not asked for */
 	bool is_keyless;  /* the session's key may be deleted, for want of space (epoch.c) */
+	bool is_stranger; /* the servers have not taken who we said we were, this time */
 	bool makes_key;	  /* the attempt under way takes it that there is none; that which deletes
 			     it, that there may be none */
 	void (*on_epoch)(struct store_etcd *store, int status, const char *text); /* of epoch.c */
@@ -188,6 +190,12 @@ struct store_etcd {
 static inline struct store_etcd *store_etcd_from(struct store *store)
 {
 	return (struct store_etcd *)store;
+}
+
+static inline enum etcd_meaning etcd_meaning(const struct store_etcd *store, int status,
+					     const char *text)
+{
+	return etcd_meaning_of(status, text, store->access->user);
 }
 
 /* Makes an operation. `conclude` is called once for it by dispatch(), unless the session is lost
@@ -251,10 +259,6 @@ void etcd_store_starve(struct store_etcd *store);
  * refused is logged, at most so often. May end the connection or the session. */
 int etcd_error(struct store_etcd *store, int status, const char *text, const char *doing,
 	       const char *path);
-
-/* Whether the answer is none: the member has not brought the request before the others, as while
- * its leader hands over to another member, and says so without a status of its own. */
-bool etcd_is_undecided(int status, const char *text);
 
 /* Claims that a watch has reported as gone, while lists of the lock are under way. */
 void etcd_lane_note_gone(struct store_etcd *store, const char *path, const char *name);

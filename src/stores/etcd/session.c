@@ -149,6 +149,14 @@ static void be_refused(struct store_etcd *store, const char *trouble, const char
 	store->step = SESSION_WANTED;
 }
 
+/* On another connection. */
+static void try_again(struct store_etcd *store)
+{
+	store->retry_ms = clock_now_ms() + RETRY_MS;
+	if (grpc_is_connected(store->grpc))
+		grpc_leave(store->grpc);
+}
+
 /* A step was not answered, or refused. */
 static void fail_step(struct store_etcd *store, int status, const char *text)
 {
@@ -157,24 +165,35 @@ static void fail_step(struct store_etcd *store, int status, const char *text)
 		return;
 	}
 	store->step = SESSION_WANTED;
-	switch (etcd_is_undecided(status, text) ? GRPC_UNAVAILABLE : status) {
-	case GRPC_PERMISSION_DENIED:
-	case GRPC_UNAUTHENTICATED:
-	case GRPC_INVALID_ARGUMENT:
+	switch (etcd_meaning(store, status, text)) {
+	case ETCD_DENIED:
 		be_refused(store, not_accepted, text);
 		break;
-	case GRPC_RESOURCE_EXHAUSTED:
+	case ETCD_STRANGER:
+		/* Users may have changed since we said who we are: that is said once more. */
+		if (store->is_stranger)
+			be_refused(store, not_accepted, text);
+		else
+			try_again(store);
+		store->is_stranger = true;
+		break;
+	case ETCD_FULL:
 		be_refused(store, no_space, text);
 		break;
-	case GRPC_FAILED_PRECONDITION:
-	case GRPC_OUT_OF_RANGE:
-	case GRPC_UNKNOWN:
+	case ETCD_BUSY:
+		store->retry_ms = clock_now_ms() + RETRY_MS;
+		break;
+	case ETCD_LONG:
+	case ETCD_WRONG:
+	case ETCD_LEASE_TAKEN:
+	case ETCD_NO_USERS:
 		be_refused(store, refused, text);
 		break;
-	default:
-		store->retry_ms = clock_now_ms() + RETRY_MS;
-		if (grpc_is_connected(store->grpc))
-			grpc_leave(store->grpc);
+	case ETCD_DONE:
+	case ETCD_IN_DOUBT:
+	case ETCD_LEASE_GONE:
+		try_again(store);
+		break;
 	}
 }
 
@@ -193,6 +212,7 @@ static void finish(struct store_etcd *store)
 {
 	bool is_told = store->step == SESSION_CONNECTED;
 
+	store->is_stranger = false;
 	if (store->is_keyless)
 		note_trouble(store, no_space, "what is held stays held");
 	else
@@ -232,7 +252,7 @@ static void on_granted(void *context, int status, const char *text, const void *
 	Etcd__LeaseGrantResponse *answer;
 
 	store->asking = NULL;
-	if (status == GRPC_FAILED_PRECONDITION && strstr(text, "already exists")) {
+	if (etcd_meaning(store, status, text) == ETCD_LEASE_TAKEN) {
 		ask_for_lease(store);
 		return;
 	}
@@ -294,7 +314,7 @@ static void on_authenticated(void *context, int status, const char *text, const 
 
 	store->asking = NULL;
 	/* Servers without users take everybody. */
-	if (status == GRPC_FAILED_PRECONDITION && strstr(text, "not enabled")) {
+	if (etcd_meaning(store, status, text) == ETCD_NO_USERS) {
 		authenticated(store);
 		return;
 	}
@@ -391,7 +411,7 @@ static void on_keeper_ended(void *context, int status, const char *text)
 	store->keeping = false;
 	if (store->step == SESSION_ASKED && !store->asking)
 		fail_step(store, status, text);
-	else if (status == GRPC_UNAUTHENTICATED)
+	else if (etcd_meaning(store, status, text) == ETCD_STRANGER)
 		grpc_leave(store->grpc);
 }
 

@@ -156,7 +156,7 @@ static void on_stream_ended(void *context, int status, const char *text)
 
 	store->watcher = NULL;
 	etcd_watches_disconnected(store);
-	if (status == GRPC_UNAUTHENTICATED)
+	if (etcd_meaning(store, status, text) == ETCD_STRANGER)
 		grpc_leave(store->grpc);
 	else
 		etcd_store_wake(store);
@@ -221,17 +221,16 @@ static void on_events(struct watch *watch, const Etcd__WatchResponse *response)
 	}
 }
 
-/* The server has ended the watch: the revision is compacted away, or it may not be seen. */
-static void on_canceled(struct watch *watch, const Etcd__WatchResponse *response)
+/* The server has ended the watch: the revision is compacted away, or it may not be seen by whom the
+ * server takes us for, which may be wrong since users were changed. The next read tells. */
+static void on_canceled(struct watch *watch)
 {
-	bool is_refused = strstr(response->cancel_reason, "permission denied") != NULL;
+	struct store_etcd *store = watch->store;
 
 	take_down(watch, false);
-	if (is_refused || watch->attends) {
-		end(watch, -EACCES);
+	if (watch->attends) {
+		end(watch, 0);
 	} else {
-		struct store_etcd *store = watch->store;
-
 		be_lost(watch);
 		read_lost(store);
 	}
@@ -253,7 +252,7 @@ static void on_response(void *context, const void *bytes, size_t count)
 	store->asked_progress_ms = INT64_MAX;
 	HASH_FIND(hh, store->watches, &response->watch_id, sizeof(response->watch_id), watch);
 	if (watch && response->canceled)
-		on_canceled(watch, response);
+		on_canceled(watch);
 	else if (watch && response->n_events > 0)
 		on_events(watch, response);
 	etcd__watch_response__free_unpacked(response, NULL);
