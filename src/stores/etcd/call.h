@@ -30,6 +30,7 @@ struct grpc_call {
 	struct grpc_call *prev, *next; /* all calls, in the order in which they were made */
 	struct grpc_call *news_prev, *news_next; /* those whose functions are to be called */
 	struct timer deadline;
+	int64_t made_ms;   /* when it was made, by clock_now_ms() */
 	int32_t stream_id; /* 0: not with the connection */
 	bool is_stream;
 	bool has_news; /* it is in the list of news */

@@ -61,6 +61,7 @@ static void end(struct store_etcd *store, int status, const char *text)
 
 static void end_well(struct store_etcd *store, const Etcd__TxnResponse *answer)
 {
+	etcd_leader_note(&store->leader, answer->header->raft_term, clock_now_ms());
 	etcd_lease_note_proof(&store->lease, store->asked_ms, answer->header->member_id);
 	end(store, GRPC_OK, "");
 }

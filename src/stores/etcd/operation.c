@@ -343,6 +343,7 @@ int etcd_answer_read(struct store_etcd *store, int64_t sent_ms, const void *byte
 	if (!*ret || !(*ret)->header)
 		return -EIO;
 	etcd_lease_note_proof(&store->lease, sent_ms, (*ret)->header->member_id);
+	etcd_leader_note(&store->leader, (*ret)->header->raft_term, clock_now_ms());
 	return 0;
 }
 

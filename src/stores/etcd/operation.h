@@ -37,6 +37,7 @@
 #include "stores/etcd/etcd.pb-c.h"
 #include "stores/etcd/grpc.h"
 #include "stores/etcd/keys.h"
+#include "stores/etcd/leader.h"
 #include "stores/etcd/lease.h"
 #include "stores/etcd/refusal.h"
 #include "stores/statistics.h"
@@ -146,6 +147,7 @@ struct store_etcd {
 	struct etcd_key session_key;
 	uint64_t epoch;
 	struct etcd_lease lease;
+	struct etcd_leader leader;
 	int64_t asked_ms; /* when the lease was asked for */
 	bool resumed;	  /* it is to be found again, not asked for */
 	bool is_keyless;  /* the session's key may be deleted, for want of space (epoch.c) */
@@ -311,6 +313,13 @@ int64_t etcd_session_next_ms(const struct store_etcd *store);
 bool etcd_session_is_refused(const struct store_etcd *store);
 /* Ends it, which may take as long as that. */
 void etcd_session_close(struct store_etcd *store, int64_t limit_ms);
+
+/* term.c */
+
+/* While something waits for an answer: looks for another leader, and leaves the server if what was
+ * asked was dropped; and when that is due, by clock_now_ms() (INT64_MAX: never). */
+void etcd_term_on_time(struct store_etcd *store, int64_t now_ms);
+int64_t etcd_term_next_ms(const struct store_etcd *store);
 
 /* epoch.c */
 

@@ -385,6 +385,8 @@ static void on_kept(void *context, const void *bytes, size_t count)
 	bool is_kept = store->keeping && answer && answer->header && answer->ttl > 0;
 	int64_t former_ms = store->lease.heard_ms;
 
+	if (answer && answer->header)
+		etcd_leader_note(&store->leader, answer->header->raft_term, clock_now_ms());
 	if (is_kept) {
 		store->keeping = false;
 		if (store->lease.timeout_ms == 0 && answer->ttl <= INT32_MAX)
@@ -461,13 +463,16 @@ static int64_t next_keep_ms(const struct store_etcd *store)
 
 int64_t etcd_session_next_ms(const struct store_etcd *store)
 {
-	int64_t keep_ms = next_keep_ms(store);
-	int64_t watch_ms = etcd_watches_next_ms(store);
+	const int64_t times_ms[] = {
+		next_keep_ms(store),
+		etcd_watches_next_ms(store),
+		etcd_term_next_ms(store),
+	};
 	int64_t next_ms = store->retry_ms;
 
-	if (keep_ms < next_ms)
-		next_ms = keep_ms;
-	return watch_ms < next_ms ? watch_ms : next_ms;
+	for (size_t i = 0; i < sizeof(times_ms) / sizeof(times_ms[0]); i++)
+		next_ms = times_ms[i] < next_ms ? times_ms[i] : next_ms;
+	return next_ms;
 }
 
 void etcd_session_on_time(struct store_etcd *store)
@@ -487,6 +492,7 @@ void etcd_session_on_time(struct store_etcd *store)
 		else
 			keep_alive(store);
 	}
+	etcd_term_on_time(store, now_ms);
 	etcd_watches_on_time(store, now_ms);
 }
 
@@ -495,6 +501,7 @@ void etcd_session_on_time(struct store_etcd *store)
 void etcd_session_connected(struct store_etcd *store, const char *server)
 {
 	snprintf(store->server, sizeof(store->server), "%s", server);
+	etcd_leader_begin(&store->leader);
 	begin(store);
 }
 

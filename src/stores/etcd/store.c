@@ -312,6 +312,7 @@ static int store_etcd_open(const struct store_options *options, const struct sto
 	store->servers = strdup(options->url->servers);
 	store->root = strdup(options->url->root);
 	etcd_lease_begin(&store->lease, 0);
+	etcd_leader_begin(&store->leader);
 	if (!store->servers || !store->root ||
 	    store_access_copy(&store->own_access, options->access) < 0)
 		goto fail;
