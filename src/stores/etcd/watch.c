@@ -269,36 +269,45 @@ static bool has_stream(struct store_etcd *store)
 	return store->watcher != NULL;
 }
 
-static bool set_up(struct watch *watch)
+/* Up to where the watch is. Returns false when out of memory. */
+static bool range_end_of(const struct watch *watch, struct etcd_key *ret)
+{
+	*ret = (struct etcd_key){0};
+	if (watch->attends)
+		return etcd_key_end(ret, &watch->claim.key);
+	return !watch->claim.is_ours || etcd_key_end_of_claim(ret, &watch->claim.key);
+}
+
+static void send_create(const struct watch *watch, const struct etcd_key *range_end)
 {
 	Etcd__WatchCreateRequest create = ETCD__WATCH_CREATE_REQUEST__INIT;
 	Etcd__WatchRequest request = ETCD__WATCH_REQUEST__INIT;
-	struct store_etcd *store = watch->store;
 	const struct etcd_key *key = &watch->claim.key;
-	struct etcd_key range_end = {0};
-	bool has_end = true;
 
-	watch->id = ++store->watch_ids;
-	if (watch->attends)
-		has_end = etcd_key_end(&range_end, key);
-	else if (watch->claim.is_ours)
-		has_end = etcd_key_end_of_claim(&range_end, key);
-	if (!has_end || !has_stream(store))
-		return false;
-	HASH_ADD(hh, store->watches, id, sizeof(watch->id), watch);
-	if (!watch->hh.tbl) {
-		free(range_end.bytes);
-		return false;
-	}
 	create.key = (ProtobufCBinaryData){key->count, (uint8_t *)key->bytes};
-	create.range_end = (ProtobufCBinaryData){range_end.count, (uint8_t *)range_end.bytes};
+	create.range_end = (ProtobufCBinaryData){range_end->count, (uint8_t *)range_end->bytes};
 	create.start_revision = watch->since;
 	create.watch_id = watch->id;
 	request.request_case = ETCD__WATCH_REQUEST__REQUEST_CREATE;
 	request.create = &create;
-	send_request(store, &request);
+	send_request(watch->store, &request);
+}
+
+static bool set_up(struct watch *watch)
+{
+	struct store_etcd *store = watch->store;
+	struct etcd_key range_end;
+	bool done = false;
+
+	if (range_end_of(watch, &range_end) && has_stream(store)) {
+		watch->id = ++store->watch_ids;
+		HASH_ADD(hh, store->watches, id, sizeof(watch->id), watch);
+		done = watch->hh.tbl;
+	}
+	if (done)
+		send_create(watch, &range_end);
 	free(range_end.bytes);
-	return true;
+	return done;
 }
 
 /* Reading */
