@@ -38,6 +38,9 @@
 
 #define TRANSACTION "/etcdserverpb.KV/Txn"
 
+/* No session gets there; what is kept over a restart is a signed number. */
+#define EPOCH_MAX ((uint64_t)INT64_MAX / 2)
+
 /* In parts of the session's timeout: how long an answer is awaited. */
 enum { SILENCES_IN_TIMEOUT = 4 };
 
@@ -80,7 +83,8 @@ static bool read_attempt(struct store_etcd *store, int status, const char *text,
 		store->is_over = true;
 		return false;
 	}
-	*ret = status == GRPC_OK ? etcd__txn_response__unpack(NULL, count, bytes) : NULL;
+	*ret = status == GRPC_OK ? etcd_message_read(&etcd__txn_response__descriptor, bytes, count)
+				 : NULL;
 	if (*ret && (*ret)->header)
 		return true;
 	if (*ret)
@@ -99,7 +103,7 @@ static bool find_epoch(const Etcd__TxnResponse *answer, uint64_t *ret)
 		return false;
 	memcpy(text, found->kvs[0]->value.data, ETCD_EPOCH_BYTES - 1);
 	*ret = strtoull(text, NULL, 16);
-	return true;
+	return *ret < EPOCH_MAX;
 }
 
 /* Asks for what the transaction does, on the condition that the key has a lower epoch, or that

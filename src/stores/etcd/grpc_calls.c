@@ -37,7 +37,7 @@ static struct grpc_call *begin(struct grpc *grpc)
 	if (!grpc_is_connected(grpc) ||
 	    timers_reserve(&grpc->timers, grpc->calls_count + 1 + OWN_TIMERS) != 0)
 		return NULL;
-	call = call_create();
+	call = call_create(&grpc->held_bytes);
 	if (!call)
 		return NULL;
 	call->grpc = grpc;

@@ -37,6 +37,7 @@ struct grpc {
 	struct grpc_call *calls;
 	struct grpc_call *delivering; /* whose function is being called */
 	size_t calls_count, unary_count;
+	size_t held_bytes;   /* by the calls, of what has come */
 	bool is_leaving;     /* by grpc_leave() */
 	bool is_broken;	     /* by an error of the connection: connection.why */
 	bool is_pinged;	     /* a PING is not answered */

@@ -339,8 +339,8 @@ int etcd_error(struct store_etcd *store, int status, const char *text, const cha
 int etcd_answer_read(struct store_etcd *store, int64_t sent_ms, const void *bytes, size_t count,
 		     Etcd__TxnResponse **ret)
 {
-	*ret = etcd__txn_response__unpack(NULL, count, bytes);
-	if (!*ret || !(*ret)->header)
+	*ret = etcd_message_read(&etcd__txn_response__descriptor, bytes, count);
+	if (!*ret || !(*ret)->header || (*ret)->header->revision <= 0)
 		return -EIO;
 	etcd_lease_note_proof(&store->lease, sent_ms, (*ret)->header->member_id);
 	etcd_leader_note(&store->leader, (*ret)->header->raft_term, clock_now_ms());

@@ -39,10 +39,12 @@
 #include "stores/etcd/keys.h"
 #include "stores/etcd/leader.h"
 #include "stores/etcd/lease.h"
+#include "stores/etcd/message.h"
 #include "stores/etcd/refusal.h"
 #include "stores/statistics.h"
 #include "stores/store.h"
 
+#define ETCD_TTL_MAX_S	300  /* lease.h has the reason */
 #define ETCD_REFUSED_MS 5000 /* until the next attempt when the servers reject the identity */
 
 struct batch;
@@ -365,6 +367,10 @@ struct names {
 /* Adds one, unless it is the last one there. Returns false when out of memory. */
 bool etcd_names_add(struct names *names, const char *name, size_t bytes);
 
+/* The next page of keys begins with those bytes and that character behind them. Returns 0, -ENOMEM,
+ * or -EIO if that is not behind where this page begins, or there are too many names. */
+int etcd_names_turn_page(struct operation *operation, const uint8_t *key, size_t bytes, char next);
+
 /* Those of an operation, and the list. */
 void etcd_names_free(struct operation *operation);
 
@@ -407,9 +413,10 @@ void etcd_watch(struct store *base, void *tag, const char *path, const char *nam
 /* on_changed() follows when the queue changes after that revision. */
 void etcd_watches_attend(struct store_etcd *store, void *tag, const char *path, int64_t revision);
 
-/* A list shows how the data of claims that are watched were changed by then. */
+/* A list shows how the data of claims that are watched were changed by then. The keys of the queue
+ * begin with the prefix. */
 void etcd_watches_note_listed(struct store_etcd *store, const char *path,
-			      const Etcd__RangeResponse *claims, size_t prefix_bytes);
+			      const Etcd__RangeResponse *claims, const struct etcd_key *prefix);
 
 /* The session is told to be connected: sets up what was lost. */
 void etcd_watches_connected(struct store_etcd *store);

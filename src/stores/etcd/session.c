@@ -35,7 +35,7 @@
  * after the end of its stream it is opened anew. */
 enum { SILENCES_IN_TIMEOUT = 4, PAUSES_IN_TIMEOUT = 16 };
 
-enum { RETRY_MS = 500 };
+enum { RETRY_MS = 500, TOKEN_BYTES_MAX = 16 * 1024 };
 
 static const char not_accepted[] = "the servers do not accept who we are";
 static const char no_space[] = "the servers have no space left";
@@ -260,8 +260,8 @@ static void on_granted(void *context, int status, const char *text, const void *
 		fail_step(store, status, text);
 		return;
 	}
-	answer = etcd__lease_grant_response__unpack(NULL, count, bytes);
-	if (answer && answer->ttl > 0 && answer->ttl <= INT32_MAX &&
+	answer = etcd_message_read(&etcd__lease_grant_response__descriptor, bytes, count);
+	if (answer && answer->id > 0 && answer->ttl > 0 && answer->ttl <= ETCD_TTL_MAX_S &&
 	    etcd_key_of_session(&store->session_key, store->root, answer->id)) {
 		store->lease_id = answer->id;
 		store->epoch = 0;
@@ -306,6 +306,18 @@ static void authenticated(struct store_etcd *store)
 		ask_for_lease(store);
 }
 
+/* What can be a header's value. */
+static bool is_token(const char *token)
+{
+	size_t bytes = strlen(token);
+
+	for (size_t i = 0; i < bytes; i++) {
+		if (token[i] <= ' ' || token[i] > '~')
+			return false;
+	}
+	return bytes <= TOKEN_BYTES_MAX;
+}
+
 static void on_authenticated(void *context, int status, const char *text, const void *bytes,
 			     size_t count)
 {
@@ -322,8 +334,8 @@ static void on_authenticated(void *context, int status, const char *text, const 
 		fail_step(store, status, text);
 		return;
 	}
-	answer = etcd__authenticate_response__unpack(NULL, count, bytes);
-	if (answer && grpc_set_token(store->grpc, answer->token) == 0)
+	answer = etcd_message_read(&etcd__authenticate_response__descriptor, bytes, count);
+	if (answer && is_token(answer->token) && grpc_set_token(store->grpc, answer->token) == 0)
 		authenticated(store);
 	else
 		fail_step(store, GRPC_CANCELLED, "");
@@ -380,16 +392,17 @@ static void on_kept(void *context, const void *bytes, size_t count)
 {
 	struct store_etcd *store = context;
 	Etcd__LeaseKeepAliveResponse *answer =
-		etcd__lease_keep_alive_response__unpack(NULL, count, bytes);
-	bool is_over = answer && answer->header && answer->ttl <= 0;
-	bool is_kept = store->keeping && answer && answer->header && answer->ttl > 0;
+		etcd_message_read(&etcd__lease_keep_alive_response__descriptor, bytes, count);
+	bool is_answer = answer && answer->header && answer->id == store->lease_id;
+	bool is_over = is_answer && (answer->ttl <= 0 || answer->ttl > ETCD_TTL_MAX_S);
+	bool is_kept = is_answer && !is_over && store->keeping;
 	int64_t former_ms = store->lease.heard_ms;
 
-	if (answer && answer->header)
+	if (is_answer)
 		etcd_leader_note(&store->leader, answer->header->raft_term, clock_now_ms());
 	if (is_kept) {
 		store->keeping = false;
-		if (store->lease.timeout_ms == 0 && answer->ttl <= INT32_MAX)
+		if (store->lease.timeout_ms == 0)
 			etcd_lease_begin(&store->lease, answer->ttl * 1000);
 		is_over = !etcd_lease_note_sign(&store->lease, clock_now_ms(),
 						answer->header->member_id);

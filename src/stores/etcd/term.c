@@ -11,7 +11,8 @@ static void on_answer(void *context, int status, const char *text, const void *b
 {
 	struct store_etcd *store = context;
 	Etcd__TxnResponse *answer =
-		status == GRPC_OK ? etcd__txn_response__unpack(NULL, count, bytes) : NULL;
+		status == GRPC_OK ? etcd_message_read(&etcd__txn_response__descriptor, bytes, count)
+				  : NULL;
 
 	if (answer && answer->header)
 		etcd_leader_note(&store->leader, answer->header->raft_term, clock_now_ms());
