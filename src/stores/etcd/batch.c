@@ -79,16 +79,9 @@ static void divide(struct batch *batch)
 }
 
 /* Perhaps because of one of several operations. */
-static bool is_refused(int status)
+static bool is_refused(enum etcd_meaning meaning)
 {
-	return status == GRPC_PERMISSION_DENIED || status == GRPC_INVALID_ARGUMENT;
-}
-
-/* It was carried out, but the answer cannot be had: each one of the operations may find out more
- * on another connection. */
-static bool is_lost(int status, const char *text)
-{
-	return status == GRPC_RESOURCE_EXHAUSTED && !strstr(text, "etcdserver");
+	return meaning == ETCD_DENIED || meaning == ETCD_WRONG;
 }
 
 /* Of withdrawals none is. */
@@ -102,17 +95,19 @@ static void on_answer(void *context, int status, const char *text, const void *b
 	struct batch *batch = context;
 	struct store_etcd *store = batch->store;
 	const struct operation *first = batch->operations[0];
+	enum etcd_meaning meaning = etcd_meaning(store, status, text);
 	bool several = !first->alone;
 	Etcd__TxnResponse *answer = NULL;
 	int error = 0;
 
 	DL_DELETE(store->batches, batch);
-	if (several && is_refused(status)) {
+	if (several && is_refused(meaning)) {
 		divide(batch);
 		free(batch);
 		return;
 	}
-	if (several && is_lost(status, text)) {
+	if (several && meaning == ETCD_LONG) {
+		/* Each one may find out more on another connection. */
 		grpc_leave(store->grpc);
 		error = -ECONNRESET;
 	} else {

@@ -70,18 +70,21 @@ static size_t message_bytes(const struct call_bytes *bytes)
 	return be32toh(length);
 }
 
-struct grpc_call *call_create(void)
+struct grpc_call *call_create(size_t *held)
 {
 	struct grpc_call *call = calloc(1, sizeof(*call));
 
-	if (call)
+	if (call) {
 		call->grpc_status = -1;
+		call->held = held;
+	}
 	return call;
 }
 
 void call_destroy(struct grpc_call *call)
 {
 	free(call->out.data);
+	*call->held -= call->in.capacity;
 	free(call->in.data);
 	free(call);
 }
@@ -200,6 +203,23 @@ static bool begin_message(struct grpc_call *call)
 	return true;
 }
 
+/* Makes room for more of what comes. */
+static bool hold(struct grpc_call *call, size_t more)
+{
+	size_t before = call->in.capacity;
+
+	if (before<bytes_count(&call->in) + more && * call->held + more> CALL_HELD_BYTES_MAX) {
+		call_end(call, GRPC_RESOURCE_EXHAUSTED, "too much has come that is not complete");
+		return false;
+	}
+	if (bytes_reserve(&call->in, more) != 0) {
+		call_end(call, GRPC_RESOURCE_EXHAUSTED, "no memory for the answer");
+		return false;
+	}
+	*call->held += call->in.capacity - before;
+	return true;
+}
+
 bool call_data(struct grpc_call *call, const uint8_t *data, size_t bytes)
 {
 	struct call_bytes *in = &call->in;
@@ -208,11 +228,12 @@ bool call_data(struct grpc_call *call, const uint8_t *data, size_t bytes)
 	if (call->ended)
 		return false;
 	if (bytes_count(in) == 0 && in->capacity > KEPT_BYTES) {
+		*call->held -= in->capacity;
 		free(in->data);
 		*in = (struct call_bytes){0};
 	}
-	if (bytes_reserve(in, bytes) != 0)
-		goto no_memory;
+	if (!hold(call, bytes))
+		return false;
 	bytes_append(in, data, bytes);
 	count = bytes_count(in);
 	if (count < PREFIX_BYTES)
@@ -225,12 +246,7 @@ bool call_data(struct grpc_call *call, const uint8_t *data, size_t bytes)
 		return false;
 	}
 	/* At once, so that a long message is not copied again and again. */
-	if (count < whole && bytes_reserve(in, whole - count) != 0)
-		goto no_memory;
-	return true;
-no_memory:
-	call_end(call, GRPC_RESOURCE_EXHAUSTED, "no memory for the answer");
-	return false;
+	return count >= whole || hold(call, whole - count);
 }
 
 const void *call_next(struct grpc_call *call, size_t *bytes)

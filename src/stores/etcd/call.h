@@ -19,6 +19,9 @@ struct grpc;
 /* A longer message is not taken: the call ends with GRPC_RESOURCE_EXHAUSTED. */
 #define CALL_MESSAGE_BYTES_MAX ((size_t)64 * 1024 * 1024)
 
+/* All calls of a connection together hold no more of what has come. */
+#define CALL_HELD_BYTES_MAX ((size_t)128 * 1024 * 1024)
+
 /* Bytes from `start` on are still of use. */
 struct call_bytes {
 	uint8_t *data;
@@ -30,6 +33,7 @@ struct grpc_call {
 	struct grpc_call *prev, *next; /* all calls, in the order in which they were made */
 	struct grpc_call *news_prev, *news_next; /* those whose functions are to be called */
 	struct timer deadline;
+	int64_t made_ms;   /* when it was made, by clock_now_ms() */
 	int32_t stream_id; /* 0: not with the connection */
 	bool is_stream;
 	bool has_news; /* it is in the list of news */
@@ -44,6 +48,7 @@ struct grpc_call {
 	void (*on_end)(void *context, int status, const char *text); /* of a stream */
 	void *context;
 	struct call_bytes out, in;
+	size_t *held; /* by all calls, in bytes of memory: shared by them, and lasts longer */
 	int http_status;
 	bool is_grpc;	 /* by the content type */
 	int grpc_status; /* of the trailers; -1: none came */
@@ -52,7 +57,7 @@ struct grpc_call {
 };
 
 /* Returns NULL when out of memory. */
-struct grpc_call *call_create(void);
+struct grpc_call *call_create(size_t *held);
 void call_destroy(struct grpc_call *call);
 
 /* Appends a message to what is to be sent. Returns 0 or -ENOMEM. */

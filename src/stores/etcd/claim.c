@@ -44,7 +44,7 @@ void etcd_change(struct transaction *transaction, const struct etcd_named *claim
 /* Whether the claim is among the keys that were found. */
 static bool is_found(const Etcd__RangeResponse *found, const struct etcd_named *claim)
 {
-	return found && found->n_kvs > 0 && found->kvs[0]->key.len == claim->key.count &&
+	return found && found->n_kvs > 0 && etcd_message_is_key(found->kvs[0], &claim->key) &&
 	       found->kvs[0]->create_revision == claim->order;
 }
 
@@ -232,7 +232,8 @@ static int find_missing(const struct operation *operation, const Etcd__TxnRespon
 			*ret_missing = operation->proofs[i].path;
 			return -ENOENT;
 		}
-		int64_t version = found->n_kvs > 1 ? found->kvs[1]->version : 0;
+		const Etcd__KeyValue *data = etcd_message_data(found, &operation->proved[i].key);
+		int64_t version = data ? data->version : 0;
 		if (operation->proofs[i].text &&
 		    operation->proofs[i].version != STORE_ANY_VERSION &&
 		    version != operation->proofs[i].version)

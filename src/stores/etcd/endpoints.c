@@ -34,21 +34,20 @@ struct endpoints {
 	bool numeric_left;
 };
 
-/* Takes "host:port" apart. */
+/* Takes "host:port" apart. An IPv6 address stands in brackets there, and in `authority`. */
 static int parse_server(struct endpoint *server, const char *text, size_t bytes)
 {
 	const char *colon = memrchr(text, ':', bytes);
 	size_t host_bytes = colon ? (size_t)(colon - text) : 0;
-	bool is_ipv6;
+	bool is_ipv6 = host_bytes > 2 && text[0] == '[' && colon[-1] == ']';
 
 	if (host_bytes == 0 || colon + 1 == text + bytes)
 		return -EINVAL;
 	server->name = strndup(text, bytes);
-	server->host = strndup(text, host_bytes);
+	server->host = is_ipv6 ? strndup(text + 1, host_bytes - 2) : strndup(text, host_bytes);
 	if (!server->name || !server->host)
 		return -ENOMEM;
 	server->port = (uint16_t)strtoul(server->name + host_bytes + 1, NULL, 10);
-	is_ipv6 = strchr(server->host, ':') != NULL;
 	if (asprintf(&server->authority, is_ipv6 ? "[%s]:%u" : "%s:%u", server->host,
 		     (unsigned)server->port) < 0) {
 		server->authority = NULL;

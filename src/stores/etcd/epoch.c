@@ -38,6 +38,9 @@
 
 #define TRANSACTION "/etcdserverpb.KV/Txn"
 
+/* No session gets there; what is kept over a restart is a signed number. */
+#define EPOCH_MAX ((uint64_t)INT64_MAX / 2)
+
 /* In parts of the session's timeout: how long an answer is awaited. */
 enum { SILENCES_IN_TIMEOUT = 4 };
 
@@ -61,6 +64,7 @@ static void end(struct store_etcd *store, int status, const char *text)
 
 static void end_well(struct store_etcd *store, const Etcd__TxnResponse *answer)
 {
+	etcd_leader_note(&store->leader, answer->header->raft_term, clock_now_ms());
 	etcd_lease_note_proof(&store->lease, store->asked_ms, answer->header->member_id);
 	end(store, GRPC_OK, "");
 }
@@ -75,11 +79,12 @@ static void be_robbed(struct store_etcd *store)
 static bool read_attempt(struct store_etcd *store, int status, const char *text, const void *bytes,
 			 size_t count, Etcd__TxnResponse **ret)
 {
-	if (status == GRPC_NOT_FOUND) { /* the lease */
+	if (etcd_meaning(store, status, text) == ETCD_LEASE_GONE) {
 		store->is_over = true;
 		return false;
 	}
-	*ret = status == GRPC_OK ? etcd__txn_response__unpack(NULL, count, bytes) : NULL;
+	*ret = status == GRPC_OK ? etcd_message_read(&etcd__txn_response__descriptor, bytes, count)
+				 : NULL;
 	if (*ret && (*ret)->header)
 		return true;
 	if (*ret)
@@ -98,7 +103,7 @@ static bool find_epoch(const Etcd__TxnResponse *answer, uint64_t *ret)
 		return false;
 	memcpy(text, found->kvs[0]->value.data, ETCD_EPOCH_BYTES - 1);
 	*ret = strtoull(text, NULL, 16);
-	return true;
+	return *ret < EPOCH_MAX;
 }
 
 /* Asks for what the transaction does, on the condition that the key has a lower epoch, or that
@@ -132,7 +137,7 @@ static void on_put(void *context, int status, const char *text, const void *byte
 	Etcd__TxnResponse *answer;
 
 	store->asking = NULL;
-	if (status == GRPC_RESOURCE_EXHAUSTED && store->resumed &&
+	if (etcd_meaning(store, status, text) == ETCD_FULL && store->resumed &&
 	    store->step != SESSION_CONNECTED) {
 		store->makes_key = store->is_keyless;
 		store->is_keyless = true;

@@ -484,29 +484,14 @@ static bool add_files(const struct operation *operation, const Etcd__RangeRespon
 {
 	for (size_t i = 0; i < found->n_kvs; i++) {
 		const Etcd__KeyValue *kv = found->kvs[i];
-		const char *rest = (const char *)kv->key.data + operation->queue.count;
-		size_t bytes = kv->key.len - operation->queue.count;
+		const char *rest;
+		size_t bytes;
 
-		if (is_file(operation, rest, bytes, kv->lease) &&
+		if (etcd_message_rest(kv, &operation->queue, &rest, &bytes) &&
+		    is_file(operation, rest, bytes, kv->lease) &&
 		    !etcd_names_add(operation->names, rest, bytes))
 			return false;
 	}
-	return true;
-}
-
-/* The next page begins with the first key behind the last one of this page. */
-static bool turn_page(struct operation *operation, const Etcd__RangeResponse *found)
-{
-	const ProtobufCBinaryData *last = &found->kvs[found->n_kvs - 1]->key;
-	char *next = malloc(last->len + 1);
-
-	if (!next)
-		return false;
-	memcpy(next, last->data, last->len);
-	next[last->len] = '\0';
-	free(operation->next_page.bytes);
-	operation->next_page.bytes = next;
-	operation->next_page.count = last->len + 1;
 	return true;
 }
 
@@ -521,11 +506,14 @@ static void conclude_files(struct operation *operation, int error, const Etcd__T
 	if (!error && !add_files(operation, found))
 		error = -ENOMEM;
 	if (!error && found->more && found->n_kvs > 0) {
-		if (turn_page(operation, found)) {
+		const ProtobufCBinaryData *last = &found->kvs[found->n_kvs - 1]->key;
+
+		/* It begins with the first key behind the last one of this page. */
+		error = etcd_names_turn_page(operation, last->data, last->len, '\0');
+		if (!error) {
 			etcd_operation_send_again(operation);
 			return;
 		}
-		error = -ENOMEM;
 	}
 	if (!error && found->n_kvs == 0 && names->count == 0)
 		error = -ENOENT;

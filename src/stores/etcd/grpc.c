@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Owns the calls, the timers, and which server there is a connection to. Only this file calls the
- * owner's functions, and only from grpc_dispatch(). Loop thread.
+ * Owns the timers, and which server there is a connection to. The owner's functions are called by
+ * this file and by grpc_calls.c, only from grpc_dispatch(). Loop thread.
  *
  * | state      | event                                        | next                    |
  * |------------|----------------------------------------------|-------------------------|
@@ -17,7 +17,7 @@
  * meanwhile. A timer that is noticed late is no proof of silence either, as what it waits for may
  * have been sent late: then there is as much time again.
  */
-#include "stores/etcd/grpc.h"
+#include "stores/etcd/grpc_inside.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -27,57 +27,16 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include <utlist.h>
-
 #include "base/clock.h"
-#include "base/timers.h"
-#include "stores/etcd/call.h"
-#include "stores/etcd/connection.h"
-#include "stores/etcd/endpoints.h"
-#include "stores/etcd/tls.h"
 
 /* Servers (grpc-go's keepalive.EnforcementPolicy, etcd's --grpc-keepalive-min-time: 5 s) end a
  * connection with more PINGs than one in that time, unless they have sent something for a call in
  * between. */
 #define PING_APART_MS 6000
 /* After so many reads the loop has its turn. */
-#define READS_MAX 16
-/* Those that are not of a call. */
-#define OWN_TIMERS 3
-
+#define READS_MAX    16
 #define EVENT_TIMER  ((uint64_t)2 << 32)
 #define EVENT_SOCKET ((uint64_t)3 << 32)
-
-enum state { PAUSED, RESOLVING, CONNECTING, CONNECTED };
-
-struct grpc {
-	struct grpc_events events;
-	void *context;
-	int64_t idle_ms;
-	char *token;
-	struct endpoints *endpoints;
-	struct tls tls;
-	struct connection connection;
-	enum state state;
-	int epoll, timer;
-	int64_t armed_ms;	/* when `timer` fires; INT64_MAX: never */
-	uint32_t socket_events; /* for which the socket is in `epoll`; 0: it is not */
-	struct timers timers;
-	struct timer wake; /* of the state */
-	struct timer soon; /* for another turn of grpc_dispatch(), no more */
-	struct timer end;  /* of a connection that is to be left once its calls are answered */
-	int64_t limit_ms;  /* of RESOLVING */
-	struct grpc_call *calls;
-	struct grpc_call *delivering; /* whose function is being called */
-	size_t calls_count, unary_count;
-	bool is_leaving;     /* by grpc_leave() */
-	bool is_broken;	     /* by an error of the connection: connection.why */
-	bool is_pinged;	     /* a PING is not answered */
-	int64_t heard_ms;    /* when something came, or the first call was made */
-	int64_t pinged_ms;   /* when the last PING was sent */
-	int64_t may_ping_ms; /* not before */
-	int64_t connected_ms;
-};
 
 static int64_t later(int64_t a, int64_t b)
 {
@@ -120,20 +79,6 @@ fail:
 	return error;
 }
 
-/* Takes the call out of all lists. */
-static void detach(struct grpc_call *call)
-{
-	struct grpc *grpc = call->grpc;
-
-	call->is_over = true;
-	connection_reset(&grpc->connection, call);
-	connection_remove_news(&grpc->connection, call);
-	timers_clear(&grpc->timers, &call->deadline);
-	DL_DELETE(grpc->calls, call);
-	grpc->calls_count--;
-	grpc->unary_count -= !call->is_stream;
-}
-
 void grpc_destroy(struct grpc *grpc)
 {
 	if (!grpc)
@@ -155,12 +100,6 @@ void grpc_destroy(struct grpc *grpc)
 int grpc_descriptor(const struct grpc *grpc)
 {
 	return grpc->epoll;
-}
-
-bool grpc_is_connected(const struct grpc *grpc)
-{
-	return grpc->state == CONNECTED && !grpc->is_leaving && !grpc->is_broken &&
-	       !grpc->connection.is_leaving;
 }
 
 int grpc_set_token(struct grpc *grpc, const char *token)
@@ -231,170 +170,21 @@ void grpc_flush(struct grpc *grpc)
 	arm(grpc);
 }
 
-/* --- Calls --- */
-
-/* A call that is in no list yet. Returns NULL if there cannot be one now. */
-static struct grpc_call *begin(struct grpc *grpc)
-{
-	struct grpc_call *call;
-
-	if (!grpc_is_connected(grpc) ||
-	    timers_reserve(&grpc->timers, grpc->calls_count + 1 + OWN_TIMERS) != 0)
-		return NULL;
-	call = call_create();
-	if (!call)
-		return NULL;
-	call->grpc = grpc;
-	return call;
-}
-
-/* Hands the call to the connection. Returns NULL, and the call is gone, if that fails. */
-static struct grpc_call *hand_in(struct grpc *grpc, struct grpc_call *call, const char *method)
-{
-	if (connection_begin(&grpc->connection, call, endpoints_server(grpc->endpoints)->authority,
-			     method, grpc->token) != 0) {
-		call_destroy(call);
-		return NULL;
-	}
-	if (!grpc->calls) {
-		grpc->heard_ms = clock_now_ms();
-		if (!grpc->wake.place)
-			timers_set(&grpc->timers, &grpc->wake, grpc->heard_ms + grpc->idle_ms);
-	}
-	DL_APPEND(grpc->calls, call);
-	grpc->calls_count++;
-	grpc->unary_count += !call->is_stream;
-	return call;
-}
-
-struct grpc_call *grpc_call(struct grpc *grpc, const char *method, const void *message,
-			    size_t bytes, int64_t limit_ms,
-			    void (*done)(void *context, int status, const char *text,
-					 const void *answer, size_t bytes),
-			    void *context)
-{
-	struct grpc_call *call = begin(grpc);
-
-	if (!call)
-		return NULL;
-	call->done = done;
-	call->context = context;
-	if (call_put(call, message, bytes) != 0) {
-		call_destroy(call);
-		return NULL;
-	}
-	call = hand_in(grpc, call, method);
-	if (call && limit_ms > 0)
-		timers_set(&grpc->timers, &call->deadline, clock_now_ms() + limit_ms);
-	return call;
-}
-
-struct grpc_call *grpc_stream(struct grpc *grpc, const char *method,
-			      void (*on_message)(void *context, const void *message, size_t bytes),
-			      void (*on_end)(void *context, int status, const char *text),
-			      void *context)
-{
-	struct grpc_call *call = begin(grpc);
-
-	if (!call)
-		return NULL;
-	call->is_stream = true;
-	call->on_message = on_message;
-	call->on_end = on_end;
-	call->context = context;
-	return hand_in(grpc, call, method);
-}
-
-int grpc_stream_send(struct grpc_call *stream, const void *message, size_t bytes)
-{
-	int error;
-
-	if (stream->is_over || stream->ended)
-		return 0;
-	error = call_put(stream, message, bytes);
-	return error ? error : connection_resume(&stream->grpc->connection, stream);
-}
-
-void grpc_cancel(struct grpc_call *call)
-{
-	if (call->is_over)
-		return;
-	detach(call);
-	if (call != call->grpc->delivering)
-		call_destroy(call);
-}
-
-/* Gives a call that has ended its answer. Frees it. */
-static void finish(struct grpc *grpc, struct grpc_call *call)
-{
-	const void *answer = NULL;
-	size_t bytes = 0;
-
-	detach(call);
-	grpc->delivering = call;
-	if (call->is_stream) {
-		call->on_end(call->context, call->status, call->text);
-	} else {
-		if (call->status == GRPC_OK)
-			answer = call_next(call, &bytes);
-		call->done(call->context, call->status, call->text, answer, bytes);
-	}
-	grpc->delivering = NULL;
-	call_destroy(call);
-}
-
-/* Gives a stream its messages. Returns whether it still is one. */
-static bool give_messages(struct grpc *grpc, struct grpc_call *call)
-{
-	const void *message;
-	size_t bytes;
-
-	grpc->delivering = call;
-	while (!call->is_over && (message = call_next(call, &bytes)))
-		call->on_message(call->context, message, bytes);
-	grpc->delivering = NULL;
-	if (!call->is_over)
-		return true;
-	call_destroy(call);
-	return false;
-}
-
-static void deliver(struct grpc *grpc)
-{
-	struct grpc_call *call;
-
-	while ((call = grpc->connection.news)) {
-		connection_remove_news(&grpc->connection, call);
-		if (call->is_stream && !give_messages(grpc, call))
-			continue;
-		if (call->ended)
-			finish(grpc, call);
-	}
-}
-
-/* --- The connection --- */
-
 /* The connection or the attempt is over. */
 static void lose(struct grpc *grpc, const char *why)
 {
 	int64_t now_ms = clock_now_ms(), pause_ms = 0;
 	bool was_connected = grpc->state == CONNECTED;
-	struct grpc_call *call;
 	char line[1024];
 
 	snprintf(line, sizeof(line), "%s: %s", endpoints_server(grpc->endpoints)->name, why);
 	grpc->state = PAUSED;
-	deliver(grpc);
+	grpc_calls_deliver(grpc);
 	connection_close(&grpc->connection);
 	grpc->socket_events = 0;
 	grpc->is_leaving = grpc->is_broken = grpc->is_pinged = false;
 	timers_clear(&grpc->timers, &grpc->end);
-	DL_FOREACH (grpc->calls, call)
-		call->stream_id = 0;
-	while ((call = grpc->calls)) {
-		call_end(call, GRPC_UNAVAILABLE, line);
-		finish(grpc, call);
-	}
+	grpc_calls_end(grpc, line);
 	/* One that ends again and again at once is not a good one. */
 	if (was_connected && now_ms - grpc->connected_ms >= ENDPOINTS_PAUSE_MAX_MS)
 		endpoints_praise(grpc->endpoints);
@@ -492,7 +282,7 @@ static bool read_all(struct grpc *grpc)
 	for (int i = 0; i < READS_MAX && more > 0; i++) {
 		more = connection_read(&grpc->connection);
 		note_heard(grpc);
-		deliver(grpc);
+		grpc_calls_deliver(grpc);
 	}
 	grpc->is_broken |= more < 0;
 	return more > 0;
@@ -576,7 +366,7 @@ static void run_timers(struct grpc *grpc)
 			connection_add_news(&grpc->connection, call);
 		}
 	}
-	deliver(grpc);
+	grpc_calls_deliver(grpc);
 }
 
 /* Leaves the server if that is to be. */

@@ -86,6 +86,10 @@ struct grpc_call *grpc_call(struct grpc *grpc, const char *method, const void *m
 					 const void *answer, size_t bytes),
 			    void *context);
 
+/* When the oldest of the calls was made that are not answered, by clock_now_ms(); INT64_MAX: there
+ * is none. */
+int64_t grpc_waits_since_ms(const struct grpc *grpc);
+
 /* A stream in both directions: on_message() for each message, on_end() once, when it has ended,
  * unless cancelled. */
 struct grpc_call *grpc_stream(struct grpc *grpc, const char *method,

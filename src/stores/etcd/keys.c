@@ -17,6 +17,8 @@
 #define HELD	ETCD_PRIVATE "held/"
 #define SESSION ETCD_PRIVATE "sessions/"
 
+enum { NUMBER_BYTES = 21 }; /* of 64 bits with its sign, and the final NUL */
+
 /* Between what another client's key has and the number. */
 #define MUTEX_TAG "-mutex-"
 #define READ_TAG  "-read-"
@@ -293,10 +295,15 @@ bool etcd_key_is_data(const char *rest, size_t bytes)
 	return ends_in(rest, bytes, DATA);
 }
 
+bool etcd_key_is_data_alone(const char *rest, size_t bytes)
+{
+	return bytes == strlen(DATA) && memcmp(rest, DATA, bytes) == 0;
+}
+
 /* Encodes what another client's key has. NULL: out of memory. */
 static char *format_other(const char *text, size_t bytes, const char *tag, int64_t revision)
 {
-	char *name = malloc(3 * bytes + strlen(tag) + 20);
+	char *name = malloc(3 * bytes + strlen(tag) + NUMBER_BYTES);
 	char *at = name;
 
 	for (size_t i = 0; name && i < bytes; i++) {
@@ -465,7 +472,7 @@ char *etcd_claim_parse(const char *rest, size_t bytes, const char *value, size_t
 	int64_t ms;
 	char *name;
 
-	if (!etcd_key_is_claim(rest, bytes) ||
+	if (revision <= 0 || !etcd_key_is_claim(rest, bytes) ||
 	    etcd_file_value_parse(value, value_bytes, &ms, &is_new) > 0)
 		return NULL;
 	rest += folder.bytes;

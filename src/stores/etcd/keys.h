@@ -114,6 +114,9 @@ bool etcd_key_end_of_claim(struct etcd_key *ret, const struct etcd_key *claim);
 /* Whether the key is that of a claim's data. */
 bool etcd_key_is_data(const char *rest, size_t bytes);
 
+/* Whether what follows the claim's key is that of its data. */
+bool etcd_key_is_data_alone(const char *rest, size_t bytes);
+
 /* Whether what follows etcd_key_of_queue() in a key makes it one of a claim of that lock. */
 bool etcd_key_is_claim(const char *rest, size_t bytes);
 

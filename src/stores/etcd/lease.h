@@ -14,7 +14,7 @@
  *    that is the primary one, else asks the leader that it knows by HTTP.
  *  - Who has been leader and does not know yet that another one is renews, too, and answers with
  *    the full TTL, as one that was stopped for a minute does first of all. (From 3.4.25 and 3.5.8
- *    on EtcdServer.ensureLeadership narrows that.)
+ *    on EtcdServer.ensureLeadership narrows that, and does not close it.)
  *  - A keep-alive of a lease that the leader has found to be over is not answered before the lease
  *    has ended, or the leader is none any more (lessor.Renew).
  *  - The end of a lease that the leader has found to be over is a request of its own, which is not
@@ -65,11 +65,12 @@
  * before the lease rests on a proof that was sent after it. stores/zookeeper/lease.h has more on
  * that. That a lease may have been over while the clock stood still does not show.
  *
- * Not covered: a leader of etcd before 3.4.25 or 3.5.8 that was stopped until T after the latest
- * renewal that it knows of, and goes on, may let the present leader end leases that that one has
- * renewed (etcd's issue 15247). The same, of any version, that is cut off at that time, and does
- * not know yet that another one leads. A leader whose clock counts time that has not passed, more
- * than the T/40. And who revokes the lease by hand.
+ * Not covered: a leader, of any version, that was stopped or cut off until T after the latest
+ * renewal that it knows of, and goes on before it knows that another one leads, may let that one
+ * end leases that it has renewed (etcd's issue 15247; 3.4.25 and 3.5.8 make it rarer: what was
+ * asked for before ensureLeadership, or between that and the write, is not taken back). A leader
+ * whose clock counts time that has not passed, more than the T/40. And who revokes the lease by
+ * hand.
  *
  * Pure: times are milliseconds of a clock that nobody sets and that counts while the host sleeps.
  */

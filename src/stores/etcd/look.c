@@ -65,10 +65,11 @@ static bool add_names(const struct operation *operation, const Etcd__RangeRespon
 		      struct names *names)
 {
 	for (size_t i = 0; i < found->n_kvs; i++) {
-		const char *rest = (const char *)found->kvs[i]->key.data + operation->queue.count;
-		size_t bytes = found->kvs[i]->key.len - operation->queue.count;
+		const char *rest;
+		size_t bytes;
 
-		if (is_below(operation, rest, bytes) &&
+		if (etcd_message_rest(found->kvs[i], &operation->queue, &rest, &bytes) &&
+		    is_below(operation, rest, bytes) &&
 		    !etcd_names_add(names, rest,
 				    (size_t)((const char *)memchr(rest, '/', bytes) - rest)))
 			return false;
@@ -100,24 +101,19 @@ static int send_look(struct operation *operation)
 	return error;
 }
 
-/* The next page begins behind all keys below the last name. */
-static bool turn_page(struct operation *operation, const Etcd__RangeResponse *found)
+/* The next page begins behind all keys below the last name. Returns 0, -ENOMEM or -EIO. */
+static int turn_page(struct operation *operation, const Etcd__RangeResponse *found)
 {
 	const Etcd__KeyValue *last = found->kvs[found->n_kvs - 1];
-	const char *rest = (const char *)last->key.data + operation->queue.count;
-	const char *slash = memchr(rest, '/', last->key.len - operation->queue.count);
-	size_t bytes = slash ? (size_t)(slash - (const char *)last->key.data) : last->key.len;
-	char *next = malloc(bytes + 2);
+	const char *rest, *slash;
+	size_t bytes;
 
-	if (!next)
-		return false;
-	memcpy(next, last->key.data, bytes);
-	next[bytes] = slash ? '0' : '\0'; /* the character behind '/'; or the next key */
-	next[bytes + 1] = '\0';
-	free(operation->next_page.bytes);
-	operation->next_page.bytes = next;
-	operation->next_page.count = bytes + 1;
-	return true;
+	if (!etcd_message_rest(last, &operation->queue, &rest, &bytes))
+		return -EIO;
+	slash = memchr(rest, '/', bytes);
+	bytes = operation->queue.count + (slash ? (size_t)(slash - rest) : bytes);
+	/* The character behind '/'; or the next key. */
+	return etcd_names_turn_page(operation, last->key.data, bytes, slash ? '0' : '\0');
 }
 
 static void conclude_look(struct operation *operation, int error, const Etcd__TxnResponse *answer)
@@ -128,14 +124,16 @@ static void conclude_look(struct operation *operation, int error, const Etcd__Tx
 	struct queue queue = {0};
 	bool is_above_all = *operation->path == '\0';
 
-	if (!error && (!found || !add_names(operation, found, names)))
+	if (!error && !found)
+		error = -EIO;
+	if (!error && !add_names(operation, found, names))
 		error = -ENOMEM;
 	if (!error && is_above_all && found->more && found->n_kvs > 0) {
-		if (turn_page(operation, found)) {
+		error = turn_page(operation, found);
+		if (!error) {
 			etcd_operation_send_again(operation);
 			return;
 		}
-		error = -ENOMEM;
 	}
 	if (!error && !is_above_all)
 		error = etcd_queue_parse(operation, found, etcd_transaction_found(answer, 1),
@@ -204,8 +202,8 @@ static const Etcd__KeyValue *find_claim(const struct operation *operation,
 	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 0);
 	const struct etcd_named *claim = &operation->claim;
 
-	*ret_data = found && found->n_kvs > 1 ? found->kvs[1] : NULL;
-	if (!found || found->n_kvs == 0 || found->kvs[0]->key.len != claim->key.count ||
+	*ret_data = found ? etcd_message_data(found, &claim->key) : NULL;
+	if (!found || found->n_kvs == 0 || !etcd_message_is_key(found->kvs[0], &claim->key) ||
 	    (!operation->marked && found->kvs[0]->create_revision != claim->order) ||
 	    (operation->marked && !is_value(found->kvs[0], operation->name)))
 		return NULL;

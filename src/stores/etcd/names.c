@@ -2,10 +2,14 @@
  *
  * Lists of names that keys have, in the order of keys. Pure; any thread.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "stores/etcd/operation.h"
+
+/* More are not asked for. */
+enum { NAMES_MAX = 1000000 };
 
 bool etcd_names_add(struct names *names, const char *name, size_t bytes)
 {
@@ -26,6 +30,35 @@ bool etcd_names_add(struct names *names, const char *name, size_t bytes)
 	}
 	names->list[names->count] = strndup(name, bytes);
 	return names->list[names->count] && ++names->count;
+}
+
+/* Keys come in their order, byte by byte. */
+static bool is_behind(const char *key, size_t bytes, const struct etcd_key *other)
+{
+	size_t least = bytes < other->count ? bytes : other->count;
+	int difference = memcmp(key, other->bytes, least);
+
+	return difference > 0 || (difference == 0 && bytes > other->count);
+}
+
+int etcd_names_turn_page(struct operation *operation, const uint8_t *key, size_t bytes, char next)
+{
+	char *page = malloc(bytes + 2);
+
+	if (!page)
+		return -ENOMEM;
+	if (bytes > 0)
+		memcpy(page, key, bytes);
+	page[bytes] = next;
+	page[bytes + 1] = '\0';
+	if (!is_behind(page, bytes + 1, &operation->next_page) ||
+	    operation->names->count > NAMES_MAX) {
+		free(page);
+		return -EIO;
+	}
+	free(operation->next_page.bytes);
+	operation->next_page = (struct etcd_key){page, bytes + 1};
+	return 0;
 }
 
 void etcd_names_free(struct operation *operation)

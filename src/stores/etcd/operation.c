@@ -304,58 +304,32 @@ void etcd_operation_end(struct operation *operation, int error)
 	etcd_operation_free(operation);
 }
 
-/* The refusals of servers that mean the same for all operations: by their texts in etcd's
- * api/v3rpc/rpctypes/error.go, as several have one status. */
-static const struct {
-	int status;
-	const char *text; /* is part of it; NULL: any */
-	int error;
-} refusals[] = {
-	{GRPC_RESOURCE_EXHAUSTED, NULL, -EIO}, /* no space, too many requests, too long */
-	{GRPC_PERMISSION_DENIED, NULL, -EACCES},
-	{GRPC_INVALID_ARGUMENT, "user name is empty", -EACCES},
-	{GRPC_INVALID_ARGUMENT, "auth", -EACCES},
-	{GRPC_INVALID_ARGUMENT, NULL, -EIO},
-	{GRPC_OUT_OF_RANGE, NULL, -EIO},
-	{GRPC_FAILED_PRECONDITION, NULL, -EIO},
-	{GRPC_UNKNOWN, NULL, -EIO},
-};
-
-/* "raft proposal dropped", "raft: stopped". */
-bool etcd_is_undecided(int status, const char *text)
-{
-	return status == GRPC_UNKNOWN && strncmp(text, "raft", strlen("raft")) == 0;
-}
-
-static int refusal_error(int status, const char *text)
-{
-	if (etcd_is_undecided(status, text))
-		return -ECONNRESET;
-	for (size_t i = 0; i < sizeof(refusals) / sizeof(*refusals); i++) {
-		if (refusals[i].status == status &&
-		    (!refusals[i].text || strstr(text, refusals[i].text)))
-			return refusals[i].error;
-	}
-	return -ECONNRESET;
-}
-
 int etcd_error(struct store_etcd *store, int status, const char *text, const char *doing,
 	       const char *path)
 {
-	int error;
+	int error = -EIO;
 
-	if (status == GRPC_OK)
+	switch (etcd_meaning(store, status, text)) {
+	case ETCD_DONE:
 		return 0;
-	if (status == GRPC_NOT_FOUND && strstr(text, "lease not found")) {
+	case ETCD_LEASE_GONE:
 		store->is_over = true;
 		etcd_store_wake(store);
 		return -ECONNRESET;
-	}
-	error = refusal_error(status, text);
-	if (error == -ECONNRESET) {
-		/* It may be carried out yet: see operation.h. */
+	case ETCD_IN_DOUBT: /* it may be carried out yet: see operation.h */
+	case ETCD_STRANGER: /* the next connection begins with who we are */
 		grpc_leave(store->grpc);
-		return error;
+		return -ECONNRESET;
+	case ETCD_DENIED:
+		error = -EACCES;
+		break;
+	case ETCD_BUSY:
+	case ETCD_FULL:
+	case ETCD_LONG:
+	case ETCD_WRONG:
+	case ETCD_LEASE_TAKEN:
+	case ETCD_NO_USERS:
+		break;
 	}
 	if (log_limit_passes(&store->refusals, clock_now_ms(), doing, path, strlen(path), status))
 		log_error("etcd: %s %s: %s", doing, path, *text ? text : "refused");
@@ -365,10 +339,11 @@ int etcd_error(struct store_etcd *store, int status, const char *text, const cha
 int etcd_answer_read(struct store_etcd *store, int64_t sent_ms, const void *bytes, size_t count,
 		     Etcd__TxnResponse **ret)
 {
-	*ret = etcd__txn_response__unpack(NULL, count, bytes);
-	if (!*ret || !(*ret)->header)
+	*ret = etcd_message_read(&etcd__txn_response__descriptor, bytes, count);
+	if (!*ret || !(*ret)->header || (*ret)->header->revision <= 0)
 		return -EIO;
 	etcd_lease_note_proof(&store->lease, sent_ms, (*ret)->header->member_id);
+	etcd_leader_note(&store->leader, (*ret)->header->raft_term, clock_now_ms());
 	return 0;
 }
 

@@ -37,10 +37,14 @@
 #include "stores/etcd/etcd.pb-c.h"
 #include "stores/etcd/grpc.h"
 #include "stores/etcd/keys.h"
+#include "stores/etcd/leader.h"
 #include "stores/etcd/lease.h"
+#include "stores/etcd/message.h"
+#include "stores/etcd/refusal.h"
 #include "stores/statistics.h"
 #include "stores/store.h"
 
+#define ETCD_TTL_MAX_S	300  /* lease.h has the reason */
 #define ETCD_REFUSED_MS 5000 /* until the next attempt when the servers reject the identity */
 
 struct batch;
@@ -145,9 +149,11 @@ struct store_etcd {
 	struct etcd_key session_key;
 	uint64_t epoch;
 	struct etcd_lease lease;
+	struct etcd_leader leader;
 	int64_t asked_ms; /* when the lease was asked for */
 	bool resumed;	  /* it is to be found again, not asked for */
 	bool is_keyless;  /* the session's key may be deleted, for want of space (epoch.c) */
+	bool is_stranger; /* the servers have not taken who we said we were, this time */
 	bool makes_key;	  /* the attempt under way takes it that there is none; that which deletes
 			     it, that there may be none */
 	void (*on_epoch)(struct store_etcd *store, int status, const char *text); /* of epoch.c */
@@ -188,6 +194,12 @@ struct store_etcd {
 static inline struct store_etcd *store_etcd_from(struct store *store)
 {
 	return (struct store_etcd *)store;
+}
+
+static inline enum etcd_meaning etcd_meaning(const struct store_etcd *store, int status,
+					     const char *text)
+{
+	return etcd_meaning_of(status, text, store->access->user);
 }
 
 /* Makes an operation. `conclude` is called once for it by dispatch(), unless the session is lost
@@ -252,10 +264,6 @@ void etcd_store_starve(struct store_etcd *store);
 int etcd_error(struct store_etcd *store, int status, const char *text, const char *doing,
 	       const char *path);
 
-/* Whether the answer is none: the member has not brought the request before the others, as while
- * its leader hands over to another member, and says so without a status of its own. */
-bool etcd_is_undecided(int status, const char *text);
-
 /* Claims that a watch has reported as gone, while lists of the lock are under way. */
 void etcd_lane_note_gone(struct store_etcd *store, const char *path, const char *name);
 
@@ -308,6 +316,13 @@ bool etcd_session_is_refused(const struct store_etcd *store);
 /* Ends it, which may take as long as that. */
 void etcd_session_close(struct store_etcd *store, int64_t limit_ms);
 
+/* term.c */
+
+/* While something waits for an answer: looks for another leader, and leaves the server if what was
+ * asked was dropped; and when that is due, by clock_now_ms() (INT64_MAX: never). */
+void etcd_term_on_time(struct store_etcd *store, int64_t now_ms);
+int64_t etcd_term_next_ms(const struct store_etcd *store);
+
 /* epoch.c */
 
 /* Raises the epoch. done() is called when it is, or the key is deleted for want of space
@@ -352,6 +367,10 @@ struct names {
 /* Adds one, unless it is the last one there. Returns false when out of memory. */
 bool etcd_names_add(struct names *names, const char *name, size_t bytes);
 
+/* The next page of keys begins with those bytes and that character behind them. Returns 0, -ENOMEM,
+ * or -EIO if that is not behind where this page begins, or there are too many names. */
+int etcd_names_turn_page(struct operation *operation, const uint8_t *key, size_t bytes, char next);
+
 /* Those of an operation, and the list. */
 void etcd_names_free(struct operation *operation);
 
@@ -394,9 +413,10 @@ void etcd_watch(struct store *base, void *tag, const char *path, const char *nam
 /* on_changed() follows when the queue changes after that revision. */
 void etcd_watches_attend(struct store_etcd *store, void *tag, const char *path, int64_t revision);
 
-/* A list shows how the data of claims that are watched were changed by then. */
+/* A list shows how the data of claims that are watched were changed by then. The keys of the queue
+ * begin with the prefix. */
 void etcd_watches_note_listed(struct store_etcd *store, const char *path,
-			      const Etcd__RangeResponse *claims, size_t prefix_bytes);
+			      const Etcd__RangeResponse *claims, const struct etcd_key *prefix);
 
 /* The session is told to be connected: sets up what was lost. */
 void etcd_watches_connected(struct store_etcd *store);

@@ -109,7 +109,7 @@ static void note_slots(struct operation *operation, const Etcd__TxnResponse *ans
 
 		for (size_t j = 0; found && j < found->n_kvs; j++) {
 			const ProtobufCBinaryData *key = &found->kvs[j]->key;
-			const char *dot = memrchr(key->data, '.', key->len);
+			const char *dot = key->len > 0 ? memrchr(key->data, '.', key->len) : NULL;
 			const char *end = (const char *)key->data + key->len;
 			uint16_t slot = dot ? etcd_slot_parse(dot + 1, (size_t)(end - dot - 1)) : 0;
 
@@ -200,7 +200,7 @@ static void conclude_place(struct operation *operation, int error, const Etcd__T
 			     &queue) < 0)
 		queue.entries = NULL;
 	if (queue.entries)
-		etcd_watches_note_listed(store, operation->path, found, operation->queue.count);
+		etcd_watches_note_listed(store, operation->path, found, &operation->queue);
 	after = created_before(found, revision);
 	marked = etcd_queue_latest_marked(operation,
 					  etcd_transaction_found(answer, operation->step + 2));

@@ -52,12 +52,13 @@ static int add_claims(const struct operation *operation, const Etcd__RangeRespon
 	for (size_t i = 0; i < claims->n_kvs; i++) {
 		const Etcd__KeyValue *kv = claims->kvs[i];
 		struct store_entry *entry = &queue->entries[queue->count];
-		const char *rest = (const char *)kv->key.data + operation->queue.count;
-		size_t bytes = kv->key.len - operation->queue.count;
+		const char *rest;
+		size_t bytes;
 		char *name;
 
 		*entry = (struct store_entry){0};
-		if (kv->lease == 0 || etcd_key_is_data(rest, bytes))
+		if (kv->lease == 0 || !etcd_message_rest(kv, &operation->queue, &rest, &bytes) ||
+		    etcd_key_is_data(rest, bytes))
 			continue;
 		errno = 0;
 		name = etcd_claim_parse(rest, bytes, (const char *)kv->value.data, kv->value.len,
@@ -83,23 +84,21 @@ static bool is_ours(const struct operation *operation, const char *name)
 	return named.key.bytes && named.is_ours;
 }
 
-static bool has_claim(const struct queue *queue, size_t count, const char *name)
+/* Whether it is among the first `count`, which are sorted. */
+static bool has_claim(const struct queue *queue, size_t count, const struct store_entry *entry)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(queue->entries[i].name, name) == 0)
-			return true;
-	}
-	return false;
+	return bsearch(entry, queue->entries, count, sizeof(*entry), compare_entries);
 }
 
 /* Whether the key is a marker: not its text, nor of a lock below; nor what somebody else has put
  * there. */
 static bool is_marker(const struct operation *operation, const Etcd__KeyValue *kv)
 {
-	size_t prefix_bytes = operation->markers.count;
+	const char *rest;
+	size_t bytes;
 
-	return kv->value.len > 0 &&
-	       !memchr(kv->key.data + prefix_bytes, '/', kv->key.len - prefix_bytes);
+	return kv->value.len > 0 && etcd_message_rest(kv, &operation->markers, &rest, &bytes) &&
+	       !memchr(rest, '/', bytes);
 }
 
 int64_t etcd_queue_latest_marked(const struct operation *operation,
@@ -128,6 +127,7 @@ static int add_orphans(const struct operation *operation, const Etcd__RangeRespo
 {
 	size_t claims = queue->count;
 
+	qsort(queue->entries, claims, sizeof(*queue->entries), compare_entries);
 	for (size_t i = 0; markers && i < markers->n_kvs; i++) {
 		const Etcd__KeyValue *kv = markers->kvs[i];
 		struct store_entry *entry = &queue->entries[queue->count];
@@ -140,7 +140,7 @@ static int add_orphans(const struct operation *operation, const Etcd__RangeRespo
 			return -ENOMEM;
 		*entry = (struct store_entry){.name = name, .orphan = true};
 		if (!strchr(name, '/') && claim_name_parse(name, &entry->claim) &&
-		    is_ours(operation, name) && !has_claim(queue, claims, name) &&
+		    is_ours(operation, name) && !has_claim(queue, claims, entry) &&
 		    !etcd_queue_has_gone(operation->store, operation->path, name))
 			queue->count++;
 		else
@@ -202,7 +202,7 @@ static void conclude_list(struct operation *operation, int error, const Etcd__Tx
 						   etcd_transaction_found(answer, 1), &queue)))
 		error = -EIO;
 	if (!error)
-		etcd_watches_note_listed(store, operation->path, claims, operation->queue.count);
+		etcd_watches_note_listed(store, operation->path, claims, &operation->queue);
 	store->events->on_listed(store->context, operation->tag, error, queue.entries, queue.count);
 	etcd_queue_free(&queue);
 	if (!error && operation->list)

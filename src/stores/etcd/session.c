@@ -35,7 +35,7 @@
  * after the end of its stream it is opened anew. */
 enum { SILENCES_IN_TIMEOUT = 4, PAUSES_IN_TIMEOUT = 16 };
 
-enum { RETRY_MS = 500 };
+enum { RETRY_MS = 500, TOKEN_BYTES_MAX = 16 * 1024 };
 
 static const char not_accepted[] = "the servers do not accept who we are";
 static const char no_space[] = "the servers have no space left";
@@ -149,6 +149,14 @@ static void be_refused(struct store_etcd *store, const char *trouble, const char
 	store->step = SESSION_WANTED;
 }
 
+/* On another connection. */
+static void try_again(struct store_etcd *store)
+{
+	store->retry_ms = clock_now_ms() + RETRY_MS;
+	if (grpc_is_connected(store->grpc))
+		grpc_leave(store->grpc);
+}
+
 /* A step was not answered, or refused. */
 static void fail_step(struct store_etcd *store, int status, const char *text)
 {
@@ -157,24 +165,35 @@ static void fail_step(struct store_etcd *store, int status, const char *text)
 		return;
 	}
 	store->step = SESSION_WANTED;
-	switch (etcd_is_undecided(status, text) ? GRPC_UNAVAILABLE : status) {
-	case GRPC_PERMISSION_DENIED:
-	case GRPC_UNAUTHENTICATED:
-	case GRPC_INVALID_ARGUMENT:
+	switch (etcd_meaning(store, status, text)) {
+	case ETCD_DENIED:
 		be_refused(store, not_accepted, text);
 		break;
-	case GRPC_RESOURCE_EXHAUSTED:
+	case ETCD_STRANGER:
+		/* Users may have changed since we said who we are: that is said once more. */
+		if (store->is_stranger)
+			be_refused(store, not_accepted, text);
+		else
+			try_again(store);
+		store->is_stranger = true;
+		break;
+	case ETCD_FULL:
 		be_refused(store, no_space, text);
 		break;
-	case GRPC_FAILED_PRECONDITION:
-	case GRPC_OUT_OF_RANGE:
-	case GRPC_UNKNOWN:
+	case ETCD_BUSY:
+		store->retry_ms = clock_now_ms() + RETRY_MS;
+		break;
+	case ETCD_LONG:
+	case ETCD_WRONG:
+	case ETCD_LEASE_TAKEN:
+	case ETCD_NO_USERS:
 		be_refused(store, refused, text);
 		break;
-	default:
-		store->retry_ms = clock_now_ms() + RETRY_MS;
-		if (grpc_is_connected(store->grpc))
-			grpc_leave(store->grpc);
+	case ETCD_DONE:
+	case ETCD_IN_DOUBT:
+	case ETCD_LEASE_GONE:
+		try_again(store);
+		break;
 	}
 }
 
@@ -193,6 +212,7 @@ static void finish(struct store_etcd *store)
 {
 	bool is_told = store->step == SESSION_CONNECTED;
 
+	store->is_stranger = false;
 	if (store->is_keyless)
 		note_trouble(store, no_space, "what is held stays held");
 	else
@@ -232,7 +252,7 @@ static void on_granted(void *context, int status, const char *text, const void *
 	Etcd__LeaseGrantResponse *answer;
 
 	store->asking = NULL;
-	if (status == GRPC_FAILED_PRECONDITION && strstr(text, "already exists")) {
+	if (etcd_meaning(store, status, text) == ETCD_LEASE_TAKEN) {
 		ask_for_lease(store);
 		return;
 	}
@@ -240,8 +260,8 @@ static void on_granted(void *context, int status, const char *text, const void *
 		fail_step(store, status, text);
 		return;
 	}
-	answer = etcd__lease_grant_response__unpack(NULL, count, bytes);
-	if (answer && answer->ttl > 0 && answer->ttl <= INT32_MAX &&
+	answer = etcd_message_read(&etcd__lease_grant_response__descriptor, bytes, count);
+	if (answer && answer->id > 0 && answer->ttl > 0 && answer->ttl <= ETCD_TTL_MAX_S &&
 	    etcd_key_of_session(&store->session_key, store->root, answer->id)) {
 		store->lease_id = answer->id;
 		store->epoch = 0;
@@ -286,6 +306,18 @@ static void authenticated(struct store_etcd *store)
 		ask_for_lease(store);
 }
 
+/* What can be a header's value. */
+static bool is_token(const char *token)
+{
+	size_t bytes = strlen(token);
+
+	for (size_t i = 0; i < bytes; i++) {
+		if (token[i] <= ' ' || token[i] > '~')
+			return false;
+	}
+	return bytes <= TOKEN_BYTES_MAX;
+}
+
 static void on_authenticated(void *context, int status, const char *text, const void *bytes,
 			     size_t count)
 {
@@ -294,7 +326,7 @@ static void on_authenticated(void *context, int status, const char *text, const 
 
 	store->asking = NULL;
 	/* Servers without users take everybody. */
-	if (status == GRPC_FAILED_PRECONDITION && strstr(text, "not enabled")) {
+	if (etcd_meaning(store, status, text) == ETCD_NO_USERS) {
 		authenticated(store);
 		return;
 	}
@@ -302,8 +334,8 @@ static void on_authenticated(void *context, int status, const char *text, const 
 		fail_step(store, status, text);
 		return;
 	}
-	answer = etcd__authenticate_response__unpack(NULL, count, bytes);
-	if (answer && grpc_set_token(store->grpc, answer->token) == 0)
+	answer = etcd_message_read(&etcd__authenticate_response__descriptor, bytes, count);
+	if (answer && is_token(answer->token) && grpc_set_token(store->grpc, answer->token) == 0)
 		authenticated(store);
 	else
 		fail_step(store, GRPC_CANCELLED, "");
@@ -360,14 +392,17 @@ static void on_kept(void *context, const void *bytes, size_t count)
 {
 	struct store_etcd *store = context;
 	Etcd__LeaseKeepAliveResponse *answer =
-		etcd__lease_keep_alive_response__unpack(NULL, count, bytes);
-	bool is_over = answer && answer->header && answer->ttl <= 0;
-	bool is_kept = store->keeping && answer && answer->header && answer->ttl > 0;
+		etcd_message_read(&etcd__lease_keep_alive_response__descriptor, bytes, count);
+	bool is_answer = answer && answer->header && answer->id == store->lease_id;
+	bool is_over = is_answer && (answer->ttl <= 0 || answer->ttl > ETCD_TTL_MAX_S);
+	bool is_kept = is_answer && !is_over && store->keeping;
 	int64_t former_ms = store->lease.heard_ms;
 
+	if (is_answer)
+		etcd_leader_note(&store->leader, answer->header->raft_term, clock_now_ms());
 	if (is_kept) {
 		store->keeping = false;
-		if (store->lease.timeout_ms == 0 && answer->ttl <= INT32_MAX)
+		if (store->lease.timeout_ms == 0)
 			etcd_lease_begin(&store->lease, answer->ttl * 1000);
 		is_over = !etcd_lease_note_sign(&store->lease, clock_now_ms(),
 						answer->header->member_id);
@@ -391,7 +426,7 @@ static void on_keeper_ended(void *context, int status, const char *text)
 	store->keeping = false;
 	if (store->step == SESSION_ASKED && !store->asking)
 		fail_step(store, status, text);
-	else if (status == GRPC_UNAUTHENTICATED)
+	else if (etcd_meaning(store, status, text) == ETCD_STRANGER)
 		grpc_leave(store->grpc);
 }
 
@@ -441,13 +476,16 @@ static int64_t next_keep_ms(const struct store_etcd *store)
 
 int64_t etcd_session_next_ms(const struct store_etcd *store)
 {
-	int64_t keep_ms = next_keep_ms(store);
-	int64_t watch_ms = etcd_watches_next_ms(store);
+	const int64_t times_ms[] = {
+		next_keep_ms(store),
+		etcd_watches_next_ms(store),
+		etcd_term_next_ms(store),
+	};
 	int64_t next_ms = store->retry_ms;
 
-	if (keep_ms < next_ms)
-		next_ms = keep_ms;
-	return watch_ms < next_ms ? watch_ms : next_ms;
+	for (size_t i = 0; i < sizeof(times_ms) / sizeof(times_ms[0]); i++)
+		next_ms = times_ms[i] < next_ms ? times_ms[i] : next_ms;
+	return next_ms;
 }
 
 void etcd_session_on_time(struct store_etcd *store)
@@ -467,6 +505,7 @@ void etcd_session_on_time(struct store_etcd *store)
 		else
 			keep_alive(store);
 	}
+	etcd_term_on_time(store, now_ms);
 	etcd_watches_on_time(store, now_ms);
 }
 
@@ -475,6 +514,7 @@ void etcd_session_on_time(struct store_etcd *store)
 void etcd_session_connected(struct store_etcd *store, const char *server)
 {
 	snprintf(store->server, sizeof(store->server), "%s", server);
+	etcd_leader_begin(&store->leader);
 	begin(store);
 }
 

@@ -21,7 +21,6 @@
 enum {
 	CLOSE_LIMIT_MS = 2000,
 	IDLE_MS_MIN = 1000,
-	TTL_MAX_S = 300, /* lease.h has the reason */
 };
 
 /* What another process goes on with. */
@@ -307,11 +306,12 @@ static int store_etcd_open(const struct store_options *options, const struct sto
 	store->poll = store->wake = store->timer = -1;
 	store->asked_progress_ms = INT64_MAX;
 	store->ttl_s = (options->session_timeout_ms + 999) / 1000;
-	if (store->ttl_s > TTL_MAX_S)
-		store->ttl_s = TTL_MAX_S;
+	if (store->ttl_s > ETCD_TTL_MAX_S)
+		store->ttl_s = ETCD_TTL_MAX_S;
 	store->servers = strdup(options->url->servers);
 	store->root = strdup(options->url->root);
 	etcd_lease_begin(&store->lease, 0);
+	etcd_leader_begin(&store->leader);
 	if (!store->servers || !store->root ||
 	    store_access_copy(&store->own_access, options->access) < 0)
 		goto fail;

@@ -128,7 +128,9 @@ static bool expect_host(SSL *session, const char *host)
 
 	if (inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1)
 		return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), host) == 1;
-	SSL_set_hostflags(session, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+	/* By the names that it is issued for, and no other text in it (RFC 9525, section 2). */
+	SSL_set_hostflags(session, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
+					   X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
 	return SSL_set1_host(session, host) == 1 && SSL_set_tlsext_host_name(session, host) == 1;
 }
 

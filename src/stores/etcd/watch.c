@@ -113,11 +113,6 @@ static void be_lost(struct watch *watch)
 	tell_change(watch);
 }
 
-static bool is_key(const Etcd__KeyValue *kv, const struct etcd_key *key)
-{
-	return kv->key.len == key->count && memcmp(kv->key.data, key->bytes, key->count) == 0;
-}
-
 /* What a file's value has for the caller. NULL: out of memory. */
 static char *file_text(const Etcd__KeyValue *kv)
 {
@@ -132,10 +127,11 @@ static char *file_text(const Etcd__KeyValue *kv)
 static void report(struct watch *watch, const Etcd__KeyValue *value, uint32_t version)
 {
 	struct store_etcd *store = watch->store;
-	char *text = watch->claim.is_file
-			     ? file_text(value)
-			     : etcd_value_text(value, is_key(value, &watch->claim.key) &&
-							      watch->claim.is_ours);
+	char *text =
+		watch->claim.is_file
+			? file_text(value)
+			: etcd_value_text(value, etcd_message_is_key(value, &watch->claim.key) &&
+							 watch->claim.is_ours);
 
 	if (!text) {
 		etcd_store_starve(store);
@@ -156,7 +152,7 @@ static void on_stream_ended(void *context, int status, const char *text)
 
 	store->watcher = NULL;
 	etcd_watches_disconnected(store);
-	if (status == GRPC_UNAUTHENTICATED)
+	if (etcd_meaning(store, status, text) == ETCD_STRANGER)
 		grpc_leave(store->grpc);
 	else
 		etcd_store_wake(store);
@@ -177,12 +173,26 @@ static bool concerns_queue(const struct watch *watch, const Etcd__WatchResponse 
 {
 	for (size_t i = 0; i < response->n_events; i++) {
 		const Etcd__KeyValue *kv = response->events[i]->kv;
+		const char *rest;
+		size_t bytes;
 
-		if (kv && etcd_key_is_claim((const char *)kv->key.data + watch->claim.key.count,
-					    kv->key.len - watch->claim.key.count))
+		if (kv && etcd_message_rest(kv, &watch->claim.key, &rest, &bytes) &&
+		    etcd_key_is_claim(rest, bytes))
 			return true;
 	}
 	return false;
+}
+
+/* Whether the key is the file, or that of the claim's data. */
+static bool has_content(const struct watch *watch, const Etcd__KeyValue *kv)
+{
+	const char *rest;
+	size_t bytes;
+
+	if (watch->claim.is_file)
+		return etcd_message_is_key(kv, &watch->claim.key);
+	return etcd_message_rest(kv, &watch->claim.key, &rest, &bytes) &&
+	       etcd_key_is_data_alone(rest, bytes);
 }
 
 static void on_events(struct watch *watch, const Etcd__WatchResponse *response)
@@ -201,8 +211,8 @@ static void on_events(struct watch *watch, const Etcd__WatchResponse *response)
 
 		if (!event->kv)
 			continue;
-		watch->since = event->kv->mod_revision + 1;
-		if (is_key(event->kv, &watch->claim.key) &&
+		watch->since = etcd_revision_after(event->kv->mod_revision);
+		if (etcd_message_is_key(event->kv, &watch->claim.key) &&
 		    event->type == ETCD__EVENT__TYPE__DELETE) {
 			take_down(watch, true);
 			if (watch->name)
@@ -210,9 +220,7 @@ static void on_events(struct watch *watch, const Etcd__WatchResponse *response)
 			end(watch, 0);
 			return;
 		}
-		if (is_key(event->kv, &watch->claim.key) && !watch->claim.is_file)
-			continue;
-		if (event->type == ETCD__EVENT__TYPE__PUT &&
+		if (event->type == ETCD__EVENT__TYPE__PUT && has_content(watch, event->kv) &&
 		    event->kv->mod_revision > watch->data_revision) {
 			watch->data_revision = event->kv->mod_revision;
 			report(watch, event->kv,
@@ -221,17 +229,16 @@ static void on_events(struct watch *watch, const Etcd__WatchResponse *response)
 	}
 }
 
-/* The server has ended the watch: the revision is compacted away, or it may not be seen. */
-static void on_canceled(struct watch *watch, const Etcd__WatchResponse *response)
+/* The server has ended the watch: the revision is compacted away, or it may not be seen by whom the
+ * server takes us for, which may be wrong since users were changed. The next read tells. */
+static void on_canceled(struct watch *watch)
 {
-	bool is_refused = strstr(response->cancel_reason, "permission denied") != NULL;
+	struct store_etcd *store = watch->store;
 
 	take_down(watch, false);
-	if (is_refused || watch->attends) {
-		end(watch, -EACCES);
+	if (watch->attends) {
+		end(watch, 0);
 	} else {
-		struct store_etcd *store = watch->store;
-
 		be_lost(watch);
 		read_lost(store);
 	}
@@ -240,7 +247,8 @@ static void on_canceled(struct watch *watch, const Etcd__WatchResponse *response
 static void on_response(void *context, const void *bytes, size_t count)
 {
 	struct store_etcd *store = context;
-	Etcd__WatchResponse *response = etcd__watch_response__unpack(NULL, count, bytes);
+	Etcd__WatchResponse *response =
+		etcd_message_read(&etcd__watch_response__descriptor, bytes, count);
 	struct watch *watch;
 
 	if (!response) { /* out of memory: events would be missed */
@@ -253,7 +261,7 @@ static void on_response(void *context, const void *bytes, size_t count)
 	store->asked_progress_ms = INT64_MAX;
 	HASH_FIND(hh, store->watches, &response->watch_id, sizeof(response->watch_id), watch);
 	if (watch && response->canceled)
-		on_canceled(watch, response);
+		on_canceled(watch);
 	else if (watch && response->n_events > 0)
 		on_events(watch, response);
 	etcd__watch_response__free_unpacked(response, NULL);
@@ -270,36 +278,45 @@ static bool has_stream(struct store_etcd *store)
 	return store->watcher != NULL;
 }
 
-static bool set_up(struct watch *watch)
+/* Up to where the watch is. Returns false when out of memory. */
+static bool range_end_of(const struct watch *watch, struct etcd_key *ret)
+{
+	*ret = (struct etcd_key){0};
+	if (watch->attends)
+		return etcd_key_end(ret, &watch->claim.key);
+	return !watch->claim.is_ours || etcd_key_end_of_claim(ret, &watch->claim.key);
+}
+
+static void send_create(const struct watch *watch, const struct etcd_key *range_end)
 {
 	Etcd__WatchCreateRequest create = ETCD__WATCH_CREATE_REQUEST__INIT;
 	Etcd__WatchRequest request = ETCD__WATCH_REQUEST__INIT;
-	struct store_etcd *store = watch->store;
 	const struct etcd_key *key = &watch->claim.key;
-	struct etcd_key range_end = {0};
-	bool has_end = true;
 
-	watch->id = ++store->watch_ids;
-	if (watch->attends)
-		has_end = etcd_key_end(&range_end, key);
-	else if (watch->claim.is_ours)
-		has_end = etcd_key_end_of_claim(&range_end, key);
-	if (!has_end || !has_stream(store))
-		return false;
-	HASH_ADD(hh, store->watches, id, sizeof(watch->id), watch);
-	if (!watch->hh.tbl) {
-		free(range_end.bytes);
-		return false;
-	}
 	create.key = (ProtobufCBinaryData){key->count, (uint8_t *)key->bytes};
-	create.range_end = (ProtobufCBinaryData){range_end.count, (uint8_t *)range_end.bytes};
+	create.range_end = (ProtobufCBinaryData){range_end->count, (uint8_t *)range_end->bytes};
 	create.start_revision = watch->since;
 	create.watch_id = watch->id;
 	request.request_case = ETCD__WATCH_REQUEST__REQUEST_CREATE;
 	request.create = &create;
-	send_request(store, &request);
+	send_request(watch->store, &request);
+}
+
+static bool set_up(struct watch *watch)
+{
+	struct store_etcd *store = watch->store;
+	struct etcd_key range_end;
+	bool done = false;
+
+	if (range_end_of(watch, &range_end) && has_stream(store)) {
+		watch->id = ++store->watch_ids;
+		HASH_ADD(hh, store->watches, id, sizeof(watch->id), watch);
+		done = watch->hh.tbl;
+	}
+	if (done)
+		send_create(watch, &range_end);
 	free(range_end.bytes);
-	return true;
+	return done;
 }
 
 /* Reading */
@@ -326,9 +343,9 @@ static void begin(struct watch *watch, const Etcd__TxnResponse *answer)
 {
 	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 0);
 	const Etcd__KeyValue *claim = found && found->n_kvs > 0 ? found->kvs[0] : NULL;
-	const Etcd__KeyValue *data = found && found->n_kvs > 1 ? found->kvs[1] : NULL;
+	const Etcd__KeyValue *data = found ? etcd_message_data(found, &watch->claim.key) : NULL;
 
-	if (!claim || !is_key(claim, &watch->claim.key) ||
+	if (!claim || !etcd_message_is_key(claim, &watch->claim.key) ||
 	    (watch->name && claim->create_revision != watch->claim.order)) {
 		if (watch->name)
 			etcd_lane_note_gone(watch->store, watch->path, watch->name);
@@ -339,7 +356,7 @@ static void begin(struct watch *watch, const Etcd__TxnResponse *answer)
 		end(watch, -ENXIO);
 		return;
 	}
-	watch->since = answer->header->revision + 1;
+	watch->since = etcd_revision_after(answer->header->revision);
 	if (watch->claim.is_file)
 		data = NULL;
 	watch->data_revision = data		      ? data->mod_revision
@@ -447,25 +464,26 @@ void etcd_watches_attend(struct store_etcd *store, void *tag, const char *path, 
 		etcd_store_starve(store);
 		return;
 	}
-	watch->since = revision + 1;
+	watch->since = etcd_revision_after(revision);
 	if (!set_up(watch))
 		end(watch, 0);
 }
 
 void etcd_watches_note_listed(struct store_etcd *store, const char *path,
-			      const Etcd__RangeResponse *claims, size_t prefix_bytes)
+			      const Etcd__RangeResponse *claims, const struct etcd_key *prefix)
 {
 	struct watch *watch, *next;
 
 	for (size_t i = 1; i < claims->n_kvs; i++) {
 		const Etcd__KeyValue *kv = claims->kvs[i], *before = claims->kvs[i - 1];
+		const char *rest;
+		size_t bytes;
 
-		if (!etcd_key_is_data((const char *)kv->key.data + prefix_bytes,
-				      kv->key.len - prefix_bytes))
+		if (!etcd_message_rest(kv, prefix, &rest, &bytes) || !etcd_key_is_data(rest, bytes))
 			continue;
 		HASH_ITER (hh, store->watches, watch, next) {
 			if (!watch->name || strcmp(watch->path, path) != 0 ||
-			    !is_key(before, &watch->claim.key) ||
+			    !etcd_message_is_key(before, &watch->claim.key) ||
 			    kv->mod_revision <= watch->data_revision)
 				continue;
 			tell_change(watch);

@@ -61,13 +61,53 @@ static size_t count_addresses(const char *server, size_t bytes, char first[ADDRE
 	return count;
 }
 
+char *zookeeper_servers_show(const char *servers)
+{
+	char *text = malloc(2 * strlen(servers) + 1), *out = text;
+
+	for (const char *server = servers; text && *server != '\0';) {
+		size_t bytes = strcspn(server, ",");
+		const char *colon = memrchr(server, ':', bytes);
+		size_t host_bytes = colon ? (size_t)(colon - server) : bytes;
+		bool is_ipv6 = memchr(server, ':', host_bytes);
+
+		out = stpcpy(out, is_ipv6 ? "[" : "");
+		out = mempcpy(out, server, host_bytes);
+		out = stpcpy(out, is_ipv6 ? "]" : "");
+		bytes += server[bytes] == ',';
+		out = mempcpy(out, server + host_bytes, bytes - host_bytes);
+		server += bytes;
+	}
+	if (text)
+		*out = '\0';
+	return text;
+}
+
+/* Takes the brackets away: the library resolves what stands before the last colon. */
+static char *strip(const char *servers)
+{
+	char *text = malloc(strlen(servers) + 1), *out = text;
+
+	for (const char *at = servers; text && *at != '\0'; at++) {
+		if (*at != '[' && *at != ']')
+			*out++ = *at;
+	}
+	if (text)
+		*out = '\0';
+	return text;
+}
+
 char *zookeeper_servers_list(const char *servers, bool *several, int *ret_error)
 {
-	char first[ADDRESS_BYTES] = "", *list;
+	char first[ADDRESS_BYTES] = "", *list, *plain = strip(servers);
 	size_t count = 0;
 	int error = 0;
 
-	for (const char *server = servers; *server != '\0';) {
+	*several = false;
+	*ret_error = 0;
+	if (!plain)
+		return NULL;
+	for (const char *server = plain; *server != '\0';) {
 		size_t bytes = strcspn(server, ",");
 
 		count += count_addresses(server, bytes, first, &error);
@@ -76,6 +116,9 @@ char *zookeeper_servers_list(const char *servers, bool *several, int *ret_error)
 	*several = count > 1;
 	*ret_error = count == 0 ? error : 0;
 	if (count % 2 == 1 || *first == '\0')
-		return strdup(servers);
-	return asprintf(&list, "%s,%s", servers, first) < 0 ? NULL : list;
+		return plain;
+	if (asprintf(&list, "%s,%s", plain, first) < 0)
+		list = NULL;
+	free(plain);
+	return list;
 }

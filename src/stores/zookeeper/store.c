@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "stores/zookeeper/operation.h"
+#include "stores/zookeeper/servers.h"
 
 #define CLOSE_LIMIT_MS 2000
 
@@ -433,7 +434,7 @@ static int store_zookeeper_open(const struct store_options *options,
 	store->refusal = store_access_has_identity(options->access) ? not_accepted : not_told;
 	store->told = STORE_SUSPENDED;
 	lease_begin(&store->lease, 0, clock_now_ms()); /* no session of the store is older */
-	store->servers = strdup(options->url->servers);
+	store->servers = zookeeper_servers_show(options->url->servers);
 	store->root = strdup(options->url->root);
 	if (options->session) {
 		store->resuming = true;

@@ -13,7 +13,7 @@
 
 static char folder[] = "/tmp/dlockfs-test-tls.XXXXXX";
 static EVP_PKEY *server_key, *client_key;
-static X509 *server_certificate, *wrong_certificate, *client_certificate;
+static X509 *server_certificate, *wrong_certificate, *nameless_certificate, *client_certificate;
 static struct told told;
 
 /* The path of a file in the folder; valid until the fourth call from now. */
@@ -28,7 +28,7 @@ static char *path(const char *name)
 }
 
 /* A certificate for the host, signed by its own key, which those who trust it have as CA. */
-static X509 *make_certificate(EVP_PKEY *key, const char *alternative)
+static X509 *make_certificate(EVP_PKEY *key, const char *name, const char *alternative)
 {
 	X509 *certificate = X509_new();
 	X509_EXTENSION *extension;
@@ -38,7 +38,7 @@ static X509 *make_certificate(EVP_PKEY *key, const char *alternative)
 	X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
 	X509_set_pubkey(certificate, key);
 	X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), "CN", MBSTRING_ASC,
-				   (const unsigned char *)alternative, -1, -1, 0);
+				   (const unsigned char *)name, -1, -1, 0);
 	X509_set_issuer_name(certificate, X509_get_subject_name(certificate));
 	extension = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, alternative);
 	assert_non_null(extension);
@@ -77,11 +77,14 @@ static int make_files(void **state)
 		return -1;
 	server_key = EVP_EC_gen("P-256");
 	client_key = EVP_EC_gen("P-256");
-	server_certificate = make_certificate(server_key, "IP:127.0.0.1,DNS:localhost");
-	wrong_certificate = make_certificate(server_key, "IP:127.0.0.2,DNS:elsewhere");
-	client_certificate = make_certificate(client_key, "DNS:client");
+	server_certificate =
+		make_certificate(server_key, "server", "IP:127.0.0.1,IP:::1,DNS:localhost");
+	wrong_certificate = make_certificate(server_key, "localhost", "IP:127.0.0.2,DNS:elsewhere");
+	nameless_certificate = make_certificate(server_key, "localhost", "IP:127.0.0.1");
+	client_certificate = make_certificate(client_key, "client", "DNS:client");
 	put_certificate("ca", server_certificate);
 	put_certificate("wrong", wrong_certificate);
+	put_certificate("nameless", nameless_certificate);
 	put_certificate("client", client_certificate);
 	put_key("key", client_key, NULL);
 	put_key("locked", client_key, "password");
@@ -94,12 +97,15 @@ static int make_files(void **state)
 
 static int remove_files(void **state)
 {
-	static const char *const names[] = {"ca", "wrong", "client", "key", "locked", "password"};
+	static const char *const names[] = {"ca",  "wrong",  "nameless", "client",
+					    "key", "locked", "password"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unlink(path(names[i]));
 	X509_free(server_certificate);
 	X509_free(wrong_certificate);
+	X509_free(wrong_certificate);
+	X509_free(nameless_certificate);
 	X509_free(client_certificate);
 	EVP_PKEY_free(server_key);
 	EVP_PKEY_free(client_key);
@@ -225,6 +231,29 @@ static void test_wrong_host(void **state)
 	expect_failure(": TLS: the server's certificate is refused: IP address mismatch");
 }
 
+/* What a certificate says of its subject is no name of a host, whether it has names or not. */
+static void test_subject(void **state)
+{
+	static const char *const names[] = {"wrong", "nameless"};
+	X509 *const certificates[] = {wrong_certificate, nameless_certificate};
+	char servers[64];
+
+	serve(wrong_certificate, client_certificate);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(SSL_CTX_use_certificate(server.tls, certificates[i]), 1);
+		set_file(&access_of_test.tls_ca, names[i]);
+		snprintf(servers, sizeof(servers), "localhost:%u", server.port);
+		fixture_create(servers, 5000);
+		WAIT_UNTIL(disconnected == 1);
+		assert_non_null(strstr(
+			why_lost, ": TLS: the server's certificate is refused: hostname mismatch"));
+		if (i == 0)
+			grpc_destroy(grpc);
+		disconnected = 0;
+	}
+	assert_int_equal(connected, 0);
+}
+
 static void test_unknown_client(void **state)
 {
 	serve(server_certificate, server_certificate);
@@ -306,7 +335,7 @@ int main(void)
 		TEST(test_unknown_server), TEST(test_wrong_host),  TEST(test_unknown_client),
 		TEST(test_no_client),	   TEST(test_old_version), TEST(test_no_http2),
 		TEST(test_no_tls),	   TEST(test_plain),	   TEST(test_bad_files),
-		TEST(test_renewed),
+		TEST(test_renewed),	   TEST(test_subject),
 	};
 
 	return cmocka_run_group_tests(tests, make_files, remove_files);

@@ -217,6 +217,8 @@ static void test_list(void **state)
 		{"127.0.0.1:7,127.0.0.2:8,127.0.0.3:9", "127.0.0.1:7,127.0.0.2:8,127.0.0.3:9", true,
 		 0},
 		{"two:7", "two:7,127.0.0.2:7", true, 0},
+		{"[::1]:7", "::1:7", false, 0},
+		{"[::1]:7,127.0.0.1:8", "::1:7,127.0.0.1:8,::1:7", true, 0},
 		{"127.0.0.1:7,two:8", "127.0.0.1:7,two:8", true, 0},
 		{"nowhere:7", "nowhere:7", false, EAI_NONAME},
 		{"nowhere:7,127.0.0.1:8", "nowhere:7,127.0.0.1:8", false, 0},
@@ -236,13 +238,28 @@ static void test_list(void **state)
 	}
 }
 
+static void test_show(void **state)
+{
+	static const char *const cases[][2] = {
+		{"a:1", "a:1"},
+		{"::1:2181", "[::1]:2181"},
+		{"a:1,2001:db8::1:2,127.0.0.1:3,::1:4", "a:1,[2001:db8::1]:2,127.0.0.1:3,[::1]:4"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = zookeeper_servers_show(cases[i][0]);
+
+		assert_string_equal(text, cases[i][1]);
+		free(text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_only_its_own),
-		cmocka_unit_test(test_closed),
-		cmocka_unit_test(test_avoid),
-		cmocka_unit_test(test_list),
+		cmocka_unit_test(test_only_its_own), cmocka_unit_test(test_closed),
+		cmocka_unit_test(test_avoid),	     cmocka_unit_test(test_list),
+		cmocka_unit_test(test_show),
 	};
 
 	return cmocka_run_group_tests(tests, start_listeners, stop_listeners);
