@@ -6,20 +6,18 @@
  *             (notifier, notifier_process, lease_watch), the memory that both share (lease_board),
  *             when a process started (process_start), locked memory (memory_lock)
  *   files/    names, directories and files (inode), open files (handle), the processes that hold
- *             locks, for signals (holder), what each user has, and may have (user), who may use a
- *             lock (access), engines and stores (shard); requests that are answered later (parked),
- *             or that the next process would handle again (kept_request); orders to release or
- *             break a lock (steer); who got which lock, for the log (audit, audit_note); answers
- *             that wait for a commit (answers); counters (metrics)
- *   status/   the tree .dlockfs: its names (node), the text of its files (file), what is open there
- *             (content), requests (requests, steer), requests that wait for a store (wait), and the
- *             turns of users at the stores (turn)
- *   ops/      lookup, mkdir, rmdir, unlink, and what a lock directory refuses (name), attributes
- *             and the small text (file), open, create, exclusive open, release (open), flock and
- *             record locks (lock), fsync and fencing tokens (proof), listing a directory (dir);
- *             the file system as a whole, events of the engines, and time (serving)
- *   restart/  passes all of it on to the next program or process (restart, keeping, takeover), and
- *             tells the service manager (supervisor)
+ *             locks, for signals (holder), what each user has, and may have (user, user_lines), who
+ *             may use a lock (access), engines and stores (shard); requests that are answered later
+ * (parked), or that the next process would handle again (kept_request); orders to release or break
+ * a lock (steer); who got which lock, for the log (audit, audit_note); answers that wait for a
+ * commit (answers); counters (metrics) status/   the tree .dlockfs: its names (node), the text of
+ * its files (file), what is open there (content), requests (requests, steer), requests that wait
+ * for a store (wait), and the turns of users at the stores (turn) ops/      lookup, mkdir, rmdir,
+ * unlink, and what a lock directory refuses (name), attributes and the small text (file), open,
+ * create, exclusive open, release (open), flock and record locks (lock), fsync and fencing tokens
+ * (proof), listing a directory (dir); the file system as a whole, events of the engines, and time
+ * (serving) restart/  passes all of it on to the next program or process (restart, keeping,
+ * takeover), and tells the service manager (supervisor)
  *
  * Everything runs on the loop's thread. Requests that the kernel sends while it has a directory
  * locked (LOOKUP, CREATE, MKNOD, MKDIR, UNLINK, RMDIR, READDIR) wait for nothing: they are answered
@@ -42,6 +40,7 @@
 #include "files/metrics.h"
 #include "files/shard.h"
 #include "files/user.h"
+#include "files/user_lines.h"
 #include "journal/journal.h"
 
 struct answers;
@@ -66,6 +65,7 @@ struct filesystem {
 	struct inodes inodes;
 	struct handles handles;
 	struct users users;
+	struct user_lines lines;
 	struct requests requests;
 	struct takeover *takeover;    /* while all this is restored */
 	int64_t now_ms;		      /* CLOCK_BOOTTIME */

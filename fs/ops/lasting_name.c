@@ -360,6 +360,8 @@ void lasting_log_taken(const struct asking *asking, const char *path, const char
 	char command[16];
 	pid_t process = claim_text_process(asking->thread);
 
+	if (!user_lines_pass(asking->filesystem, asking->uid, USER_LINES_EVENTS))
+		return;
 	claim_text_command(process, command);
 	log_lock_warning(path, "a lock file of %s was %s by process %d (%s) here", who, how,
 			 (int)process, command);
@@ -497,9 +499,10 @@ void lasting_abandon(struct inode *inode)
 
 	if (asking == NULL)
 		return;
-	log_lock_warning(inode->path,
-			 "process %d (%s), which made the lock file, has ended: removed",
-			 (int)inode->lasting->maker, inode->lasting->command);
+	if (user_lines_pass(asking->filesystem, inode->maker, USER_LINES_EVENTS))
+		log_lock_warning(inode->path,
+				 "process %d (%s), which made the lock file, has ended: removed",
+				 (int)inode->lasting->maker, inode->lasting->command);
 	asking->name = strdup(inode->name);
 	asking->node = inode->node;
 	if (asking->name != NULL)
