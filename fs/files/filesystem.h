@@ -8,16 +8,20 @@
  *   files/    names, directories and files (inode), open files (handle), the processes that hold
  *             locks, for signals (holder), what each user has, and may have (user, user_lines), who
  *             may use a lock (access), engines and stores (shard); requests that are answered later
- * (parked), or that the next process would handle again (kept_request); orders to release or break
- * a lock (steer); who got which lock, for the log (audit, audit_note); answers that wait for a
- * commit (answers); counters (metrics) status/   the tree .dlockfs: its names (node), the text of
- * its files (file), what is open there (content), requests (requests, steer), requests that wait
- * for a store (wait), and the turns of users at the stores (turn) ops/      lookup, mkdir, rmdir,
- * unlink, and what a lock directory refuses (name), attributes and the small text (file), open,
- * create, exclusive open, release (open), flock and record locks (lock), fsync and fencing tokens
- * (proof), listing a directory (dir); the file system as a whole, events of the engines, and time
- * (serving) restart/  passes all of it on to the next program or process (restart, keeping,
- * takeover), and tells the service manager (supervisor)
+ *             (parked), or that the next process would handle again (kept_request); orders to
+ *             release or break a lock (steer); who got which lock, for the log (audit, audit_note);
+ *             answers that wait for a commit (answers); counters (metrics)
+ *   status/   the tree .dlockfs: its names (node), the text of its files (file), what is open there
+ *             (content), requests (requests, steer), requests that wait for a store (wait), and the
+ *             turns of users at the stores (turn)
+ *   ops/      lookup, mkdir, rmdir, unlink, and what a lock directory refuses (name), attributes
+ *             and the small text (file), open, create, exclusive open, release (open), flock and
+ *             record locks (lock), fsync and fencing tokens (proof), listing a directory (dir);
+ *             names of `style = file` (lasting_*, asking), texts that are stored late (late);
+ *             requests that are put aside (held); the file system as a whole, events of the
+ *             engines, and time (serving)
+ *   restart/  passes all of it on to the next program or process (restart, keeping, takeover), and
+ *             tells the service manager (supervisor)
  *
  * Everything runs on the loop's thread. Requests that the kernel sends while it has a directory
  * locked (LOOKUP, CREATE, MKNOD, MKDIR, UNLINK, RMDIR, READDIR) wait for nothing: they are answered
@@ -45,6 +49,8 @@
 
 struct answers;
 struct asking;
+struct held;
+struct late;
 struct lease_board;
 struct listing;
 struct notifier;
@@ -79,6 +85,11 @@ struct filesystem {
 	int makers;		      /* epoll(7) of processes that made lasting names */
 	struct asking *askings;	      /* requests about lasting names that wait (ops/asking.h) */
 	bool askings_ready;	      /* some of them may go on */
+	struct late *lates;	      /* texts that are stored late (ops/late.h) */
+	uint64_t late_serial;	      /* the latest of them */
+	struct held *held;	      /* requests that are held (ops/held.h) */
+	bool held_ready;	      /* they may go on */
+	uint64_t held_serial;	      /* of the one that is handled again; 0: none is */
 	struct metrics metrics;
 	struct briefs briefs;
 	struct audit_note *audited;    /* who holds by flock or exclusive open: audit_note.h */

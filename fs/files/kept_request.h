@@ -5,7 +5,7 @@
  * POLL of each open file, which is answered, but asked to be told of events (the kernel ignores the
  * second answer).
  *
- * Without a journal nothing is kept. Loop thread only; nothing blocks.
+ * Without a journal only a program that takes over gets them. Loop thread only; nothing blocks.
  */
 #ifndef DLOCKFS_FILES_KEPT_REQUEST_H
 #define DLOCKFS_FILES_KEPT_REQUEST_H
@@ -34,7 +34,7 @@ struct requests {
 	unsigned int max_write; /* as was agreed on with the kernel; 0: nothing was yet */
 };
 
-/* Keeps the request that is being handled. *ret is NULL if no journal is kept. Returns 0 or
+/* Keeps the request that is being handled. *ret is NULL if it is not known. Returns 0 or
  * -ENOMEM. */
 int kept_request_create(struct filesystem *filesystem, struct kept_request **ret);
 

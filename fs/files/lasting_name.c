@@ -67,7 +67,7 @@ int lasting_know(struct filesystem *filesystem, struct inode *directory, const c
 		inode->lasting->is_ours = is_ours;
 		inode_set_idle(filesystem, inode);
 		*ret = inode;
-		return lasting_update(inode, facts);
+		return lasting_late(inode) == NULL ? lasting_update(inode, facts) : 0;
 	}
 	error = lasting_prepare(filesystem, directory, name, facts->mode, uid, facts->gid, &inode);
 	if (error != 0)

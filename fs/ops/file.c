@@ -221,6 +221,8 @@ void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, of
 		return;
 	}
 	if (inode->lasting != NULL) {
+		if (handle != NULL)
+			handle->has_written = true;
 		lasting_write(req, inode, data, size, offset, (info->flags & O_APPEND) != 0);
 		return;
 	}

@@ -16,6 +16,7 @@
 #include "files/lasting_name.h"
 #include "ops/asking.h"
 #include "ops/lasting_ops.h"
+#include "ops/late.h"
 
 /* So many names has a content at most: those of a transaction that tells all of them how many they
  * are. */
@@ -82,7 +83,7 @@ void lasting_lookup(fuse_req_t req, struct inode *parent, const char *name)
 {
 	struct inode *inode = inode_child(parent, name);
 
-	if (stands(inode)) {
+	if (stands(inode) || (inode != NULL && lasting_late(inode) != NULL)) {
 		reply_entry(req, inode);
 		return;
 	}
@@ -225,6 +226,9 @@ void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t
 {
 	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *inode = inode_child(parent, name);
+
+	if (late_holds(req, inode, false))
+		return;
 	int error = stands(inode) ? -EEXIST : prepare_for_caller(req, parent, name, mode, &inode);
 
 	if (error == 0 && target != NULL) {
@@ -320,6 +324,8 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 	struct inode *made_inode = NULL;
 	int error = 0, count = 0;
 
+	if (late_holds(req, inode, false))
+		return;
 	if (!lasting_is_ours(inode) || inode->parent == NULL)
 		error = inode->parent == NULL ? -ENOENT : -EPERM;
 	else if (inode->shard != shard_of(filesystem, parent->path))
@@ -468,6 +474,8 @@ void lasting_remove(fuse_req_t req, struct inode *parent, const char *name, bool
 	struct inode *inode = inode_child(parent, name);
 	int error = 0;
 
+	if (late_holds(req, inode, false))
+		return;
 	if (inode == NULL)
 		error = -ENOENT;
 	else if (S_ISDIR(inode->mode) != directory)

@@ -10,6 +10,7 @@
 #include "files/lasting_name.h"
 #include "ops/asking.h"
 #include "ops/lasting_ops.h"
+#include "ops/late.h"
 
 static void renamed(struct asking *asking);
 
@@ -147,6 +148,9 @@ void lasting_rename(fuse_req_t req, struct inode *parent, const char *name,
 	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *source = inode_child(parent, name), *made_inode = NULL;
 	struct inode *target = inode_child(new_parent, new_name);
+
+	if (late_holds(req, source, false))
+		return;
 	int error = may_rename(req, source, target, new_parent, flags);
 
 	/* Two names of one content: nothing is done (rename(2)). */

@@ -16,6 +16,7 @@
 #include "files/inode.h"
 #include "files/parked.h"
 #include "files/user.h"
+#include "ops/late.h"
 #include "ops/ops.h"
 #include "status/status.h"
 
@@ -123,6 +124,8 @@ void op_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, int 
 			count_lost(filesystem, node, info, LOCK_KIND_FLOCK);
 		return;
 	}
+	if (late_holds(req, handle->inode, (operation & ~LOCK_NB) != LOCK_UN))
+		return;
 	switch (operation & ~LOCK_NB) {
 	case LOCK_SH:
 		lock_file(req, handle, CLAIM_SHARED, waits);
@@ -241,6 +244,8 @@ void op_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, stru
 			count_lost(filesystem, node, info, LOCK_KIND_RECORD);
 		return;
 	}
+	if (late_holds(req, handle->inode, lock->l_type != F_UNLCK))
+		return;
 	switch (lock->l_type) {
 	case F_RDLCK:
 	case F_WRLCK:

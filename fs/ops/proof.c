@@ -14,6 +14,7 @@
 #include "files/parked.h"
 #include "files/user.h"
 #include "ops/lasting_ops.h"
+#include "ops/late.h"
 #include "ops/ops.h"
 #include "ops/serving.h"
 #include "status/status.h"
@@ -89,6 +90,10 @@ void op_fsync(fuse_req_t req, fuse_ino_t node, int datasync, struct fuse_file_in
 	else if (handle == NULL)
 		fuse_reply_err(req, EBADF);
 	else if (handle->fenced)
+		fuse_reply_err(req, EIO);
+	else if (late_holds(req, handle->inode, true))
+		return;
+	else if (handle->inode->lasting != NULL && late_has_failed(handle->inode))
 		fuse_reply_err(req, EIO);
 	else if (handle->inode->lasting != NULL &&
 		 (handle->owner == NULL || !engine_file_holds(handle->owner)))

@@ -26,7 +26,9 @@
 #include "files/user.h"
 #include "kernel/request.h"
 #include "ops/asking.h"
+#include "ops/held.h"
 #include "ops/lasting_ops.h"
+#include "ops/late.h"
 #include "ops/ops.h"
 #include "status/status.h"
 
@@ -138,6 +140,8 @@ void serving_stop(struct filesystem *filesystem)
 	status_refuse_all(filesystem, -EIO);
 	steer_refuse_all(filesystem, -EIO);
 	asking_refuse_all(filesystem);
+	held_refuse_all(filesystem);
+	late_finish(filesystem);
 	tell_left_out(filesystem, true);
 }
 
@@ -167,15 +171,24 @@ void serving_advance(struct filesystem *filesystem, int64_t now_ms)
 	filesystem->now_ms = now_ms;
 	filesystem_drop_idle(filesystem);
 	tell_left_out(filesystem, false);
+	late_advance(filesystem);
 	status_advance(filesystem);
 	steer_advance(filesystem);
+}
+
+void serving_go_on(struct filesystem *filesystem)
+{
+	do {
+		asking_go_on(filesystem);
+	} while (held_go_on(filesystem));
 }
 
 int64_t serving_deadline(const struct filesystem *filesystem)
 {
 	int64_t deadlines_ms[] = {filesystem_idle_deadline(filesystem), status_deadline(filesystem),
 				  steer_deadline(filesystem),
-				  user_lines_deadline(&filesystem->lines)};
+				  user_lines_deadline(&filesystem->lines),
+				  late_deadline(filesystem)};
 	int64_t first_ms = INT64_MAX;
 	for (size_t i = 0; i < sizeof(deadlines_ms) / sizeof(*deadlines_ms); i++) {
 		if (deadlines_ms[i] < first_ms)
