@@ -16,21 +16,21 @@
 
 struct filesystem;
 
-/* Holds the request that is being handled, on the account of the user. If the call knows EINTR, a
- * signal to its caller ends the wait with that; else the wait is to be a short one. `serial` is
- * kept with it: held_serial() has it when the request is handled again. Returns false, and the
+/* Holds the request that is being handled, until held_wake(), or until `due_ms` if that is not 0.
+ * It is handled again with the same requests.pass as it has now. If the call knows EINTR, a signal
+ * to its caller ends the wait with that; else the wait is to be a short one. Returns false, and the
  * request is to be handled now, if it cannot be held: out of memory, or without a copy of the
  * request. */
-bool held_hold(fuse_req_t req, uid_t uid, bool knows_eintr, uint64_t serial);
-
-/* Of the request that is being handled: what was given to held_hold(); 0: it was not held. */
-uint64_t held_serial(const struct filesystem *filesystem);
+bool held_hold(fuse_req_t req, bool knows_eintr, int64_t due_ms);
 
 /* What some wait for may be over: they are handled again in held_go_on(). */
 void held_wake(struct filesystem *filesystem);
 
-/* Handles those that were woken again, each once. Returns whether there were any. */
+/* Handles those again that were woken, or are due, each once. Returns whether there were any. */
 bool held_go_on(struct filesystem *filesystem);
+
+/* When the next one is due of which that is known; INT64_MAX: none is. */
+int64_t held_deadline(const struct filesystem *filesystem);
 
 /* The daemon stops: answers all with EIO. */
 void held_refuse_all(struct filesystem *filesystem);

@@ -18,6 +18,7 @@
 #include "ops/lasting_content.h"
 #include "ops/lasting_ops.h"
 #include "ops/late.h"
+#include "ops/writes.h"
 
 /* Whether the store has it. */
 static bool has_name(const struct inode *inode)
@@ -290,7 +291,8 @@ void lasting_write(fuse_req_t req, struct inode *inode, const char *data, size_t
 		fuse_reply_err(req, EFBIG);
 		return;
 	}
-	if (late_holds_write(req, inode))
+	if (late_holds_write(req, inode) ||
+	    (late_is_due(inode) ? writes_hold_later(req) : writes_hold(req)))
 		return;
 	struct asking *asking = begin(req, inode, got_old);
 	if (asking == NULL)
@@ -318,7 +320,7 @@ void lasting_setattr(fuse_req_t req, struct inode *inode, const struct stat *att
 		fuse_reply_err(req, EFBIG);
 		return;
 	}
-	if (late_holds_text(req, inode))
+	if (late_holds_text(req, inode) || writes_hold(req))
 		return;
 	struct asking *asking = begin(req, inode, got_old);
 	if (asking == NULL)
@@ -330,7 +332,7 @@ void lasting_setattr(fuse_req_t req, struct inode *inode, const struct stat *att
 
 void lasting_open_cut(fuse_req_t req, struct inode *inode, const struct fuse_file_info *info)
 {
-	if (late_holds_text(req, inode))
+	if (late_holds_text(req, inode) || writes_hold(req))
 		return;
 	struct asking *asking = begin(req, inode, got_old);
 	if (asking == NULL)

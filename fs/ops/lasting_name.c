@@ -17,6 +17,7 @@
 #include "ops/asking.h"
 #include "ops/lasting_ops.h"
 #include "ops/late.h"
+#include "ops/writes.h"
 
 /* So many names has a content at most: those of a transaction that tells all of them how many they
  * are. */
@@ -227,7 +228,7 @@ void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t
 	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *inode = inode_child(parent, name);
 
-	if (late_holds(req, inode, false))
+	if (late_holds(req, inode, false) || writes_hold(req))
 		return;
 	int error = stands(inode) ? -EEXIST : prepare_for_caller(req, parent, name, mode, &inode);
 
@@ -324,7 +325,7 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 	struct inode *made_inode = NULL;
 	int error = 0, count = 0;
 
-	if (late_holds(req, inode, false))
+	if (late_holds(req, inode, false) || writes_hold(req))
 		return;
 	if (!lasting_is_ours(inode) || inode->parent == NULL)
 		error = inode->parent == NULL ? -ENOENT : -EPERM;
@@ -474,7 +475,7 @@ void lasting_remove(fuse_req_t req, struct inode *parent, const char *name, bool
 	struct inode *inode = inode_child(parent, name);
 	int error = 0;
 
-	if (late_holds(req, inode, false))
+	if (late_holds(req, inode, false) || writes_hold(req))
 		return;
 	if (inode == NULL)
 		error = -ENOENT;

@@ -247,6 +247,8 @@ static void store(struct late *late)
 	struct inode *inode = named(late->inode);
 	struct asking *asking;
 
+	user_writes_add(late->filesystem, late->uid);
+
 	if (inode == NULL) {
 		end(late);
 		return;
@@ -361,7 +363,7 @@ bool late_has_failed(const struct inode *inode)
  * count, nor what could not be stored: nobody waits for that again and again. */
 static bool concerns(const struct late *late, const uid_t *uid, const struct inode *inode)
 {
-	uint64_t serial = held_serial(late->filesystem);
+	uint64_t serial = late->filesystem->requests.pass.late_serial;
 
 	if (late->failed || (serial != 0 && late->serial > serial))
 		return false;
@@ -372,15 +374,18 @@ static bool concerns(const struct late *late, const uid_t *uid, const struct ino
 static bool hold(fuse_req_t req, const uid_t *uid, const struct inode *inode, bool knows_eintr)
 {
 	struct filesystem *filesystem = filesystem_of(req);
-	uint64_t serial = held_serial(filesystem);
+	struct request_pass *pass = &filesystem->requests.pass;
+	uint64_t serial = pass->late_serial;
 	struct late *late, *next;
 	bool waits = false;
 
 	DL_FOREACH (filesystem->lates, late) {
 		waits |= concerns(late, uid, inode);
 	}
-	if (!waits || !held_hold(req, fuse_req_ctx(req)->uid, knows_eintr,
-				 serial != 0 ? serial : filesystem->late_serial))
+	if (!waits)
+		return false;
+	pass->late_serial = serial != 0 ? serial : filesystem->late_serial;
+	if (!held_hold(req, knows_eintr, 0))
 		return false;
 	DL_FOREACH_SAFE (filesystem->lates, late, next) {
 		if (late->asking == NULL && concerns(late, uid, inode))

@@ -18,6 +18,7 @@
 #include "files/user.h"
 #include "ops/late.h"
 #include "ops/ops.h"
+#include "ops/writes.h"
 #include "status/status.h"
 
 /* Whether the caller may have one more request that waits. Returns false if the request was
@@ -70,7 +71,7 @@ static void lock_file(fuse_req_t req, struct handle *handle, enum claim_mode mod
 	};
 	struct parked *parked;
 
-	if (parked_resume(handle, req))
+	if (parked_resume(handle, req) || writes_hold(req))
 		return;
 	parked = park(req, handle, PARKED_FLOCK);
 	if (parked == NULL)
@@ -190,7 +191,7 @@ static void lock_range(fuse_req_t req, struct handle *handle, uint64_t process, 
 	};
 	struct parked *parked;
 
-	if (parked_resume(handle, req))
+	if (parked_resume(handle, req) || writes_hold(req))
 		return;
 	parked = park(req, handle, PARKED_RECORD);
 	if (parked == NULL)

@@ -23,6 +23,7 @@
 #include "ops/lasting_ops.h"
 #include "ops/late.h"
 #include "ops/ops.h"
+#include "ops/writes.h"
 #include "status/status.h"
 
 static void fill_info(struct fuse_file_info *info, const struct handle *handle)
@@ -173,6 +174,7 @@ static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode
 		audit_refused(req, handle->inode->path, LOCK_KIND_OPEN, error);
 		return error;
 	}
+	writes_count(req);
 	error = handle_own(handle);
 	if (error != 0)
 		return error;

@@ -164,6 +164,7 @@ void serving_finish(struct filesystem *filesystem)
 	while (filesystem->requests.kept != NULL)
 		kept_request_free(filesystem, filesystem->requests.kept);
 	close(filesystem->makers);
+	user_writes_finish(&filesystem->writes);
 }
 
 void serving_advance(struct filesystem *filesystem, int64_t now_ms)
@@ -185,10 +186,12 @@ void serving_go_on(struct filesystem *filesystem)
 
 int64_t serving_deadline(const struct filesystem *filesystem)
 {
-	int64_t deadlines_ms[] = {filesystem_idle_deadline(filesystem), status_deadline(filesystem),
+	int64_t deadlines_ms[] = {filesystem_idle_deadline(filesystem),
+				  status_deadline(filesystem),
 				  steer_deadline(filesystem),
 				  user_lines_deadline(&filesystem->lines),
-				  late_deadline(filesystem)};
+				  late_deadline(filesystem),
+				  held_deadline(filesystem)};
 	int64_t first_ms = INT64_MAX;
 	for (size_t i = 0; i < sizeof(deadlines_ms) / sizeof(*deadlines_ms); i++) {
 		if (deadlines_ms[i] < first_ms)
