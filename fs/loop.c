@@ -24,8 +24,8 @@
 #include "kernel/lease_board.h"
 #include "kernel/mount_point.h"
 #include "kernel/notifier.h"
-#include "ops/asking.h"
 #include "ops/lasting_ops.h"
+#include "ops/late.h"
 #include "ops/serving.h"
 #include "restart/supervisor.h"
 
@@ -154,7 +154,7 @@ static void handle_request(struct loop *loop, const struct fuse_buf *buffer)
 	/* Leases are judged before each request: the process may have been stopped here. */
 	shards_advance(&filesystem->shards, clock_now_ms());
 	filesystem_handle(filesystem, buffer);
-	asking_go_on(filesystem);
+	serving_go_on(filesystem);
 	takeover_commit(filesystem, header.unique);
 }
 
@@ -195,6 +195,7 @@ static void stop(struct loop *loop)
 {
 	loop->stopping = true;
 	loop->stop_ms = clock_now_ms() + STOP_LIMIT_MS;
+	late_hurry(loop->filesystem);
 	notifier_stop(loop->filesystem->notifier);
 }
 
@@ -380,10 +381,10 @@ int loop_run(struct loop *loop)
 		keeping_advance(loop->keeping, now_ms);
 		for (int i = 0; i < count && !loop->ended; i++) {
 			dispatch(loop, events[i].data.fd, &buffer);
-			asking_go_on(filesystem);
+			serving_go_on(filesystem);
 			takeover_commit(filesystem, 0);
 		}
-		asking_go_on(filesystem);
+		serving_go_on(filesystem);
 		serving_ask(filesystem);
 		takeover_commit(filesystem, 0);
 		shards_tell_guard(&filesystem->shards);
@@ -391,7 +392,8 @@ int loop_run(struct loop *loop)
 		if (has_to_stop(loop))
 			stop(loop);
 		if (loop->stopping &&
-		    (notifier_has_ended(filesystem->notifier) || loop->stop_ms <= now_ms))
+		    ((notifier_has_ended(filesystem->notifier) && filesystem->lates == NULL) ||
+		     loop->stop_ms <= now_ms))
 			end(loop, 0);
 		set_timer(loop);
 	}

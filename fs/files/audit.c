@@ -70,15 +70,20 @@ static void begin(struct line *line, const char *event)
 	snprintf(line->fields[line->count++], FIELD_BYTES, FIELD_PREFIX "AUDIT=%s", event);
 }
 
-/* The lock is last: where the line is too long for the log, its name alone is cut. */
-static void end(struct line *line, const char *path)
+static void write_line(const struct line *line)
 {
 	const char *fields[LOG_FIELDS_MAX];
 
-	add(line, "lock", "LOCK", "%s", path);
 	for (size_t i = 0; i < line->count; i++)
 		fields[i] = line->fields[i];
 	log_queue_write(line->text, fields, line->count);
+}
+
+/* The lock is last: where the line is too long for the log, its name alone is cut. */
+static void end(struct line *line, const char *path)
+{
+	add(line, "lock", "LOCK", "%s", path);
+	write_line(line);
 }
 
 static void add_seconds(struct line *line, const char *key, const char *field, int64_t us)
@@ -154,9 +159,11 @@ static struct claim_span span_of(const struct fuse_file_lock *lock)
 static void write_end(const struct handle *handle, const struct audit_note *note, const char *event,
 		      const struct claim_span *span)
 {
-	const struct filesystem *filesystem = handle->filesystem;
+	struct filesystem *filesystem = handle->filesystem;
 	struct line line;
 
+	if (!user_lines_pass(filesystem, note->uid, USER_LINES_AUDIT))
+		return;
 	begin(&line, event);
 	add(&line, "kind", "KIND", "%s", kind_words[note->kind]);
 	if (note->kind != LOCK_KIND_RECORD) /* else it may be several */
@@ -230,6 +237,8 @@ void audit_decided(const struct parked *parked, int result)
 	note.since_us = histogram_now_us();
 	if (result == 0 && !note_grant(handle, &note))
 		return;
+	if (!user_lines_pass(handle->filesystem, note.uid, USER_LINES_AUDIT))
+		return;
 	begin(&line, result == 0 ? "granted" : "refused");
 	add(&line, "kind", "KIND", "%s", kind_words[note.kind]);
 	add_mode(&line, &note);
@@ -244,10 +253,11 @@ void audit_decided(const struct parked *parked, int result)
 
 void audit_refused(fuse_req_t req, const char *path, enum lock_kind kind, int error)
 {
-	const struct filesystem *filesystem = filesystem_of(req);
+	struct filesystem *filesystem = filesystem_of(req);
 	struct line line;
 
-	if (!audit_is_on(filesystem))
+	if (!audit_is_on(filesystem) ||
+	    !user_lines_pass(filesystem, fuse_req_ctx(req)->uid, USER_LINES_AUDIT))
 		return;
 	struct audit_note note = note_caller(req, kind);
 	begin(&line, "refused");
@@ -340,11 +350,28 @@ void audit_told(fuse_req_t req, struct handle *handle, uint64_t token)
 	if (!changed)
 		return;
 	handle_mark(handle);
+	if (!user_lines_pass(handle->filesystem, fuse_req_ctx(req)->uid, USER_LINES_AUDIT))
+		return;
 	struct audit_note caller = note_caller(req, LOCK_KIND_FLOCK);
 	begin(&line, "token");
 	add_holder(&line, handle->filesystem, &caller);
 	add(&line, "token", "TOKEN", "%" PRIu64, token);
 	end(&line, handle->inode->path);
+}
+
+void audit_tell_left_out(struct filesystem *filesystem, bool all)
+{
+	struct line line;
+	uint64_t count;
+	uid_t uid;
+
+	while (user_lines_next(filesystem, USER_LINES_AUDIT, all, &uid, &count)) {
+		begin(&line, "more");
+		add(&line, "host", "HOST", "%s", filesystem->host);
+		add(&line, "uid", "UID", "%u", (unsigned int)uid);
+		add(&line, "lines", "LINES", "%" PRIu64, count);
+		write_line(&line);
+	}
 }
 
 static void forget_all(struct handle *handle)

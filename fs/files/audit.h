@@ -2,7 +2,8 @@
  *
  * The audit, [mount] audit: a line in the log, and fields in the journal, for each lock that is
  * granted, refused, released or lost on this host, and for each fencing token that is told. A lock
- * that was granted while the audit was off has no line for its end.
+ * that was granted while the audit was off has no line for its end. What is over the limit for each
+ * user (user_lines.h) has none either, but is counted.
  *
  * Where the audit is off, each function here costs a look at the configuration. Where it is on,
  * nothing waits for the log (base/log_queue.h). Loop thread only.
@@ -45,6 +46,10 @@ void audit_lost(struct handle *handle);
 
 /* The fencing token of what is held through the open file is told to the caller. */
 void audit_told(fuse_req_t req, struct handle *handle, uint64_t token);
+
+/* Writes a line for each user of whom lines were left out for long enough; or for `all` of whom
+ * some were. */
+void audit_tell_left_out(struct filesystem *filesystem, bool all);
 
 /* The configuration has been read anew: where the audit is off, notes are dropped. */
 void audit_reload(struct filesystem *filesystem);

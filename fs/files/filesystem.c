@@ -73,6 +73,7 @@ void filesystem_handle(struct filesystem *filesystem, const struct fuse_buf *buf
 	}
 	fuse_session_process_buf(filesystem->session, buffer);
 	filesystem->requests.handled = NULL;
+	filesystem->requests.pass = (struct request_pass){0};
 }
 
 void filesystem_reload(struct filesystem *filesystem)

@@ -6,18 +6,21 @@
  *             (notifier, notifier_process, lease_watch), the memory that both share (lease_board),
  *             when a process started (process_start), locked memory (memory_lock)
  *   files/    names, directories and files (inode), open files (handle), the processes that hold
- *             locks, for signals (holder), what each user has, and may have (user), who may use a
- *             lock (access), engines and stores (shard); requests that are answered later (parked),
- *             or that the next process would handle again (kept_request); orders to release or
- *             break a lock (steer); who got which lock, for the log (audit, audit_note); answers
- *             that wait for a commit (answers); counters (metrics)
+ *             locks, for signals (holder), what each user has, and may have (user, user_lines,
+ *             user_writes), who may use a lock (access), engines and stores (shard); requests that
+ *             are answered later (parked), or that the next process would handle again
+ *             (kept_request); orders to release or break a lock (steer); who got which lock, for
+ *             the log (audit, audit_note); answers that wait for a commit (answers); counters
+ *             (metrics)
  *   status/   the tree .dlockfs: its names (node), the text of its files (file), what is open there
  *             (content), requests (requests, steer), requests that wait for a store (wait), and the
  *             turns of users at the stores (turn)
  *   ops/      lookup, mkdir, rmdir, unlink, and what a lock directory refuses (name), attributes
  *             and the small text (file), open, create, exclusive open, release (open), flock and
  *             record locks (lock), fsync and fencing tokens (proof), listing a directory (dir);
- *             the file system as a whole, events of the engines, and time (serving)
+ *             names of `style = file` (lasting_*, asking), texts that are stored late (late);
+ *             requests that are put aside (held, writes); the file system as a whole, events of
+ *             the engines, and time (serving)
  *   restart/  passes all of it on to the next program or process (restart, keeping, takeover), and
  *             tells the service manager (supervisor)
  *
@@ -42,10 +45,14 @@
 #include "files/metrics.h"
 #include "files/shard.h"
 #include "files/user.h"
+#include "files/user_lines.h"
+#include "files/user_writes.h"
 #include "journal/journal.h"
 
 struct answers;
 struct asking;
+struct held;
+struct late;
 struct lease_board;
 struct listing;
 struct notifier;
@@ -66,6 +73,8 @@ struct filesystem {
 	struct inodes inodes;
 	struct handles handles;
 	struct users users;
+	struct user_lines lines;
+	struct user_writes writes;
 	struct requests requests;
 	struct takeover *takeover;    /* while all this is restored */
 	int64_t now_ms;		      /* CLOCK_BOOTTIME */
@@ -80,6 +89,11 @@ struct filesystem {
 	int makers;		      /* epoll(7) of processes that made lasting names */
 	struct asking *askings;	      /* requests about lasting names that wait (ops/asking.h) */
 	bool askings_ready;	      /* some of them may go on */
+	struct late *lates;	      /* texts that are stored late (ops/late.h) */
+	uint64_t late_serial;	      /* the latest of them */
+	struct held *held;	      /* requests that are held (ops/held.h), */
+	struct held *held_until;      /* and those of which it is known until when */
+	bool held_ready;	      /* the former may go on */
 	struct metrics metrics;
 	struct briefs briefs;
 	struct audit_note *audited;    /* who holds by flock or exclusive open: audit_note.h */

@@ -45,6 +45,12 @@ struct holder {
 	struct holder *ranges_prev, *ranges_next; /* in holders->ranges */
 };
 
+/* Whether to write a line about a process that holds, of which its user may cause any number. */
+static bool may_log(const struct handle *handle)
+{
+	return user_lines_pass(handle->filesystem, handle->user->uid, USER_LINES_EVENTS);
+}
+
 /* A zombie counts as alive: its number is not free yet. */
 static bool is_alive(const struct recipient *recipient)
 {
@@ -116,7 +122,7 @@ static void note_for_guard(const struct handle *handle, struct recipient *recipi
 		return;
 	recipient->entry =
 		lease_board_add(board, recipient->pid, recipient->start, holders->lost_signal);
-	if (recipient->entry == 0)
+	if (recipient->entry == 0 && may_log(handle))
 		log_lock_warning(handle->inode->path,
 				 "process %d will get no SIG%s if the daemon hangs: too many hold",
 				 (int)recipient->pid, sigabbrev_np(holders->lost_signal));
@@ -180,13 +186,14 @@ static struct recipient *note_recipient(struct handle *handle, pid_t pid)
 		recipient = find_recipient(holders, pid);
 		if (recipient == NULL)
 			recipient = create_recipient(holders, pid);
-		if (recipient == NULL)
+		if (recipient == NULL && may_log(handle))
 			log_lock_error(path, "process %d will get no SIG%s: %m", (int)pid, name);
 	} else if (!handle->holder_unseen) {
 		handle->holder_unseen = true;
 		handle_mark(handle);
-		log_lock_warning(path, "a process of another pid namespace will get no SIG%s",
-				 name);
+		if (may_log(handle))
+			log_lock_warning(
+				path, "a process of another pid namespace will get no SIG%s", name);
 	}
 	return recipient;
 }
@@ -229,8 +236,9 @@ static struct holder *create(struct handle *handle, struct recipient *recipient)
 	struct holder *holder = calloc(1, sizeof(*holder));
 
 	if (holder == NULL) {
-		log_lock_error(handle->inode->path, "process %d will get no SIG%s: %m",
-			       (int)recipient->pid, signal_name(holders));
+		if (may_log(handle))
+			log_lock_error(handle->inode->path, "process %d will get no SIG%s: %m",
+				       (int)recipient->pid, signal_name(holders));
 		free_if_unused(handle->filesystem->board, holders, recipient);
 		return NULL;
 	}
@@ -313,10 +321,13 @@ static void tell(const struct handle *handle, const struct recipient *recipient,
 	if (signal == 0 || *told_ms == now_ms)
 		return;
 	*told_ms = now_ms;
-	if (pidfd_send_signal(recipient->pidfd, signal, NULL, 0) == 0)
+	bool sent = pidfd_send_signal(recipient->pidfd, signal, NULL, 0) == 0;
+	if ((!sent && errno == ESRCH) || !may_log(handle))
+		return;
+	if (sent)
 		log_lock_warning(path, "sent SIG%s to process %d, which %s the lock",
 				 sigabbrev_np(signal), (int)recipient->pid, why);
-	else if (errno != ESRCH)
+	else
 		log_lock_error(path, "cannot send SIG%s to process %d, which %s the lock: %m",
 			       sigabbrev_np(signal), (int)recipient->pid, why);
 }

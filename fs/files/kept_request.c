@@ -83,8 +83,7 @@ int kept_request_create(struct filesystem *filesystem, struct kept_request **ret
 	const struct requests *requests = &filesystem->requests;
 
 	*ret = NULL;
-	if (filesystem->journal == NULL || requests->handled == NULL ||
-	    requests->handled_bytes > KEPT_REQUEST_BYTES)
+	if (requests->handled == NULL || requests->handled_bytes > KEPT_REQUEST_BYTES)
 		return 0;
 	*ret = create(filesystem, requests->handled, requests->handled_bytes,
 		      kept_request_has_begun(requests->resumed));

@@ -5,7 +5,7 @@
  * POLL of each open file, which is answered, but asked to be told of events (the kernel ignores the
  * second answer).
  *
- * Without a journal nothing is kept. Loop thread only; nothing blocks.
+ * Without a journal only a program that takes over gets them. Loop thread only; nothing blocks.
  */
 #ifndef DLOCKFS_FILES_KEPT_REQUEST_H
 #define DLOCKFS_FILES_KEPT_REQUEST_H
@@ -25,16 +25,24 @@ enum { KEPT_REQUEST_BYTES = 4096 + 512 };
 
 struct kept_request;
 
+/* What a request that is put aside, and then handled from the beginning (ops/held.h), need not wait
+ * for once more. */
+struct request_pass {
+	uint64_t late_serial; /* it has waited for these texts (ops/late.h); 0: for none */
+	bool has_paid;	      /* it counts among the writes of its user (files/user.h) */
+};
+
 struct requests {
 	const void *handled;  /* the one that is being handled, as it was read; NULL: unknown */
 	size_t handled_bytes; /* of that */
 	struct kept_request *kept;
 	uint64_t last_serial;		    /* of these, for their places in the journal */
 	const struct kept_request *resumed; /* the one that is being handled again */
+	struct request_pass pass;	    /* of the one that is being handled */
 	unsigned int max_write; /* as was agreed on with the kernel; 0: nothing was yet */
 };
 
-/* Keeps the request that is being handled. *ret is NULL if no journal is kept. Returns 0 or
+/* Keeps the request that is being handled. *ret is NULL if it is not known. Returns 0 or
  * -ENOMEM. */
 int kept_request_create(struct filesystem *filesystem, struct kept_request **ret);
 

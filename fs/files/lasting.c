@@ -97,6 +97,18 @@ void lasting_join(struct inode *inode, struct inode *other)
 	mine->is_linked = its->is_linked = true;
 }
 
+struct late *lasting_late(const struct inode *inode)
+{
+	const struct inode *link = inode;
+
+	do {
+		if (link->lasting->late != NULL)
+			return link->lasting->late;
+		link = link->lasting->next;
+	} while (link != inode);
+	return NULL;
+}
+
 nlink_t lasting_links(const struct inode *inode)
 {
 	const struct inode *link = inode;

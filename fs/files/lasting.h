@@ -25,6 +25,7 @@
 #include "journal/text.h"
 
 struct asking;
+struct late;
 
 /* Of an id, with its NUL. */
 #define LASTING_ID_BYTES 33
@@ -63,6 +64,10 @@ struct lasting {
 	char command[16];
 	struct inode *prev, *next;	 /* the ring of links: its own inode, if it is alone */
 	struct lasting_opening *opening; /* NULL: there is none */
+	struct late *late; /* ops/late.h: the text is stored late; NULL: or that is with another
+			      of the ring */
+	int64_t stored_ms; /* when this host last changed the text in the store; 0: never, and */
+	struct timespec stored; /* that time by the servers' clock */
 };
 
 /* Whether names in the directory are of that style. */
@@ -80,6 +85,9 @@ void lasting_free(struct inode *inode);
 
 /* The inode has the content of the other one, too. Both are to be marked. */
 void lasting_join(struct inode *inode, struct inode *other);
+
+/* What is with one inode of the ring: lasting->late. */
+struct late *lasting_late(const struct inode *inode);
 
 /* The number of names in the ring. */
 nlink_t lasting_links(const struct inode *inode);

@@ -68,7 +68,7 @@ int lasting_know(struct filesystem *filesystem, struct inode *directory, const c
 		inode->lasting->is_ours = is_ours;
 		inode_set_idle(filesystem, inode);
 		*ret = inode;
-		return lasting_update(inode, facts);
+		return lasting_late(inode) == NULL ? lasting_update(inode, facts) : 0;
 	}
 	error = lasting_prepare(filesystem, directory, name, facts->mode, uid, facts->gid, &inode);
 	if (error != 0)
@@ -81,6 +81,12 @@ int lasting_know(struct filesystem *filesystem, struct inode *directory, const c
 	else
 		*ret = inode;
 	return error;
+}
+
+/* Whether to write a line about the name, of which its maker may cause any number. */
+static bool may_log(const struct inode *inode)
+{
+	return user_lines_pass(inode->shard->filesystem, inode->maker, USER_LINES_EVENTS);
 }
 
 /* Whether anything is done to the process, or when it has ended. */
@@ -101,7 +107,8 @@ static void watch_maker(struct inode *inode)
 
 	if (config_policy(filesystem->config, inode->path).file_owner != FILE_OWNER_PROCESS)
 		return;
-	if (epoll_ctl(filesystem->makers, EPOLL_CTL_ADD, inode->lasting->maker_fd, &event) < 0)
+	if (epoll_ctl(filesystem->makers, EPOLL_CTL_ADD, inode->lasting->maker_fd, &event) < 0 &&
+	    may_log(inode))
 		log_lock_error(inode->path, "the end of process %d will not be seen: %m",
 			       (int)inode->lasting->maker);
 }
@@ -115,14 +122,14 @@ void lasting_note_maker(struct inode *inode, pid_t thread)
 	if (!wants_maker(inode))
 		return;
 	lasting->maker_fd = lasting->maker != 0 ? pidfd_open(lasting->maker, 0) : -1;
-	if (lasting->maker_fd < 0) {
+	if (lasting->maker_fd >= 0) {
+		lasting->maker_start = process_start(lasting->maker);
+		watch_maker(inode);
+	} else if (may_log(inode)) {
 		log_lock_warning(
 			inode->path, "process %d cannot be watched: %s", (int)lasting->maker,
 			lasting->maker != 0 ? strerror(errno) : "it is in another pid namespace");
-		return;
 	}
-	lasting->maker_start = process_start(lasting->maker);
-	watch_maker(inode);
 }
 
 void lasting_copy_maker(struct inode *inode, const struct inode *from)
@@ -137,7 +144,7 @@ void lasting_copy_maker(struct inode *inode, const struct inode *from)
 	lasting->maker_fd = fcntl(from->lasting->maker_fd, F_DUPFD_CLOEXEC, 0);
 	if (lasting->maker_fd >= 0)
 		watch_maker(inode);
-	else
+	else if (may_log(inode))
 		log_lock_error(inode->path, "process %d cannot be watched: %m",
 			       (int)lasting->maker);
 }
@@ -244,8 +251,9 @@ int lasting_revoke(const struct inode *inode, const char *who)
 		return -EOPNOTSUPP;
 	if (lasting->maker_fd < 0 || pidfd_send_signal(lasting->maker_fd, signal, NULL, 0) < 0)
 		return -ESRCH;
-	log_lock_warning(inode->path, "%s asks for the lock file, sent SIG%s to process %d", who,
-			 sigabbrev_np(signal), (int)lasting->maker);
+	if (may_log(inode))
+		log_lock_warning(inode->path, "%s asks for the lock file, sent SIG%s to process %d",
+				 who, sigabbrev_np(signal), (int)lasting->maker);
 	return 0;
 }
 
@@ -263,6 +271,9 @@ void lasting_gone(struct filesystem *filesystem, const char *path, enum lockfile
 		fence(filesystem, inode);
 		tell_maker(filesystem, inode);
 	} else {
+		if (may_log(inode))
+			log_lock_error(inode->path,
+				       "lock file taken away, or replaced, by another host");
 		inode->lasting->is_taken = true;
 	}
 	lasting_forget(filesystem, inode);

@@ -303,6 +303,8 @@ static void write_locks(const struct filesystem *filesystem, FILE *file)
 	for (int share = 0; share < USER_SHARES; share++)
 		fprintf(file, "dlockfs_limit_refusals_total{limit=\"%s\"} %" PRIu64 "\n",
 			limit_names[share], filesystem->users.limited[share]);
+	write_number(file, "dlockfs_delayed_writes_total", "counter", filesystem->writes.delayed,
+		     "Calls that waited because their user writes too much to the servers.");
 	write_numbers(filesystem, file, "dlockfs_fenced_handles_total", "counter", count_fenced,
 		      "Open files that held a lock and lost it.");
 }

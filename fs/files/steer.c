@@ -89,7 +89,7 @@ static void finish(struct steer *steer, int error)
 	const struct steer_events *events = steer->events;
 	void *context = steer->context;
 
-	if (error == 0)
+	if (error == 0 && user_lines_pass(steer->filesystem, steer->caller.uid, USER_LINES_EVENTS))
 		log_lock_warning(steer->path, "%s has %s claim %s", steer->caller.who,
 				 steer->order == ENGINE_BREAK ? "broken" : "asked for",
 				 steer->claim);

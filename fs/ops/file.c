@@ -17,6 +17,7 @@
 #include "kernel/request.h"
 #include "ops/lasting_ops.h"
 #include "ops/ops.h"
+#include "ops/writes.h"
 #include "status/status.h"
 
 /* Answers EIO to every request through a handle that has lost its lock. */
@@ -102,6 +103,8 @@ void op_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		return;
 	}
 	struct parked *opening = find_opening(inode, fuse_req_ctx(req)->pid);
+	if (opening != NULL && writes_hold_later(req))
+		return;
 	if (opening != NULL)
 		finish_exclusive_open(req, opening);
 	else
@@ -221,6 +224,8 @@ void op_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, of
 		return;
 	}
 	if (inode->lasting != NULL) {
+		if (handle != NULL)
+			handle->has_written = true;
 		lasting_write(req, inode, data, size, offset, (info->flags & O_APPEND) != 0);
 		return;
 	}

@@ -16,12 +16,10 @@
 #include "files/user.h"
 #include "kernel/nosymfollow.h"
 #include "ops/asking.h"
+#include "ops/lasting_content.h"
 #include "ops/lasting_ops.h"
-
-static struct inode *inode_of(const struct asking *asking)
-{
-	return inode_find(&asking->filesystem->inodes, asking->node);
-}
+#include "ops/late.h"
+#include "ops/writes.h"
 
 /* Whether the store has it. */
 static bool has_name(const struct inode *inode)
@@ -47,51 +45,6 @@ static struct asking *begin(fuse_req_t req, struct inode *inode,
 	return asking;
 }
 
-/* The links of the inode have the same content. Returns 0 or -ENOMEM. */
-static int spread(struct inode *inode)
-{
-	for (struct inode *link = inode->lasting->next; link != inode; link = link->lasting->next) {
-		if (text_set(link, inode->text.bytes, inode->text.count, link->maker) != 0)
-			return -ENOMEM;
-		link->mode = inode->mode;
-		link->uid = inode->uid;
-		link->gid = inode->gid;
-		link->mtime = inode->mtime;
-		link->atime = inode->atime;
-		link->ctime = inode->ctime;
-		link->lasting->dates = inode->lasting->dates;
-		inode_mark(link);
-	}
-	inode_mark(inode);
-	return 0;
-}
-
-/* What was read is the inode's content now; if it is another name's, the inode has none any more.
- * Returns the inode, NULL if it is gone, */
-static struct inode *take_over(struct asking *asking)
-{
-	struct inode *inode = inode_of(asking);
-
-	if (inode == NULL)
-		return NULL;
-	if (inode->parent == NULL) { /* the name went meanwhile: what was read is not the inode's */
-		asking->read_error = 0;
-		return inode->handles > 0 ? inode : NULL;
-	}
-	if (asking->read_error == 0 && lasting_is_same(inode, &asking->facts)) {
-		asking->read_error = lasting_update(inode, &asking->facts);
-		if (asking->read_error == 0)
-			asking->read_error = spread(inode);
-	} else if (asking->read_error == 0 || asking->read_error == -ENOENT) {
-		bool open = inode->handles > 0;
-		inode->lasting->is_taken = true;
-		lasting_forget(asking->filesystem, inode);
-		asking->read_error = 0;
-		return open ? inode : NULL;
-	}
-	return inode;
-}
-
 /* GETATTR, READ, READLINK */
 
 static void reply_text(fuse_req_t req, const struct inode *inode, size_t size, off_t offset)
@@ -105,7 +58,7 @@ static void reply_text(fuse_req_t req, const struct inode *inode, size_t size, o
 
 static void got_attr(struct asking *asking)
 {
-	const struct inode *inode = take_over(asking);
+	const struct inode *inode = content_read(asking);
 
 	if (inode == NULL)
 		asking_reply(asking, ESTALE);
@@ -119,7 +72,7 @@ void lasting_getattr(fuse_req_t req, struct inode *inode)
 {
 	if (lasting_resume_opening(req, inode))
 		return;
-	if (!has_name(inode)) {
+	if (!has_name(inode) || late_of(inode) != NULL) {
 		struct stat attr;
 		inode_stat(inode, &attr);
 		fuse_reply_attr(req, &attr, 0);
@@ -132,7 +85,7 @@ void lasting_getattr(fuse_req_t req, struct inode *inode)
 
 static void got_text(struct asking *asking)
 {
-	const struct inode *inode = take_over(asking);
+	const struct inode *inode = content_read(asking);
 
 	if (inode == NULL || asking->read_error != 0) {
 		asking_reply(asking, inode == NULL ? ESTALE : asking_errno(asking->read_error));
@@ -144,7 +97,7 @@ static void got_text(struct asking *asking)
 
 void lasting_read(fuse_req_t req, struct inode *inode, size_t size, off_t offset)
 {
-	if (!has_name(inode)) {
+	if (!has_name(inode) || late_of(inode) != NULL) {
 		reply_text(req, inode, size, offset);
 		return;
 	}
@@ -213,50 +166,6 @@ static int change_attr(const struct asking *asking, struct inode *inode)
 	return error;
 }
 
-/* Replaces the text of all names that the content has, if the first one's is as it is known.
- * Returns how many they are, or -ENOMEM; the first one's path is in *ret_path. */
-static int ask_to_replace(struct asking *asking, const struct inode *inode, const char **ret_path)
-{
-	struct store_step steps[STORE_STEPS_MAX];
-	const struct inode *link = inode;
-	int count = 0;
-
-	do {
-		if (link->parent != NULL && count < STORE_STEPS_MAX) {
-			char *text = lasting_format(link, lasting_links(link));
-			if (text == NULL)
-				break;
-			uint32_t version = count == 0 ? link->lasting->version : STORE_ANY_VERSION;
-			steps[count++] = (struct store_step){
-				.kind = STEP_REPLACE,
-				.path = link->lasting->path,
-				.text = text,
-				.version = version,
-			};
-		}
-		link = link->lasting->next;
-	} while (link != inode);
-	if (count > 0) {
-		*ret_path = steps[0].path;
-		asking_alter(asking, steps, (size_t)count);
-	}
-	for (int i = 0; i < count; i++)
-		free((char *)steps[i].text);
-	return link == inode ? count : -ENOMEM;
-}
-
-/* The texts of all names of the content were replaced. */
-static void note_versions(struct inode *inode)
-{
-	struct inode *link = inode;
-
-	do {
-		link->lasting->version++;
-		inode_mark(link);
-		link = link->lasting->next;
-	} while (link != inode);
-}
-
 /* The file is open from now on, and not before: the next process, which handles the request again,
  * opens it, too. */
 static void reply_open(struct asking *asking, struct inode *inode)
@@ -299,25 +208,33 @@ static bool was_changed(const struct asking *asking)
 	return asking->tries == 0 && kept_request_has_begun(asking->kept);
 }
 
-/* Changes what is in memory, and then the store. */
+/* Changes what is in memory, and then the store, maybe later. */
 static void change(struct asking *asking, struct inode *inode)
 {
+	bool is_late = asking->data != NULL && has_name(inode) &&
+		       (was_changed(asking) || late_is_due(inode));
 	const char *path = NULL;
 	int error = 0;
 
 	if (!was_changed(asking)) {
 		error = asking->data != NULL ? change_text(asking, inode)
 					     : change_attr(asking, inode);
+		if (is_late)
+			late_stamp(inode);
 		if (error == 0)
-			error = spread(inode);
+			error = content_spread(inode);
 		kept_request_begin(asking->filesystem, asking->kept);
 	}
 	if (error != 0) {
 		asking_reply(asking, -error);
 		return;
 	}
+	if (is_late && late_note(inode, asking) == 0) {
+		reply_changed(asking, inode);
+		return;
+	}
 	asking->done = changed;
-	int names = ask_to_replace(asking, inode, &path);
+	int names = content_replace(asking, inode, &path);
 	if (names > 0)
 		asking_read(asking, path);
 	else if (names == 0)
@@ -328,7 +245,7 @@ static void change(struct asking *asking, struct inode *inode)
 
 static void got_old(struct asking *asking)
 {
-	struct inode *inode = take_over(asking);
+	struct inode *inode = content_read(asking);
 
 	if (inode == NULL || asking->read_error != 0)
 		asking_reply(asking, inode == NULL ? ESTALE : asking_errno(asking->read_error));
@@ -338,7 +255,7 @@ static void got_old(struct asking *asking)
 
 static void changed(struct asking *asking)
 {
-	struct inode *inode = inode_of(asking);
+	struct inode *inode = content_inode(asking);
 
 	if (inode == NULL) {
 		asking_reply(asking, EIO);
@@ -349,8 +266,10 @@ static void changed(struct asking *asking)
 		/* What it is now the next request finds out. */
 		asking_reply(asking, EIO);
 	} else {
-		note_versions(inode);
-		inode = take_over(asking);
+		content_replaced(inode);
+		inode = content_read(asking);
+		if (inode != NULL)
+			late_stored(inode);
 		if (inode != NULL)
 			reply_changed(asking, inode);
 		else
@@ -360,7 +279,7 @@ static void changed(struct asking *asking)
 
 static void begin_change(struct asking *asking, struct inode *inode)
 {
-	if (!has_name(inode) || was_changed(asking)) {
+	if (!has_name(inode) || was_changed(asking) || late_of(inode) != NULL) {
 		change(asking, inode);
 		return;
 	}
@@ -378,6 +297,9 @@ void lasting_write(fuse_req_t req, struct inode *inode, const char *data, size_t
 		fuse_reply_err(req, EFBIG);
 		return;
 	}
+	if (late_holds_write(req, inode) ||
+	    (late_is_due(inode) ? writes_hold_later(req) : writes_hold(req)))
+		return;
 	struct asking *asking = begin(req, inode, got_old);
 	if (asking == NULL)
 		return;
@@ -404,6 +326,8 @@ void lasting_setattr(fuse_req_t req, struct inode *inode, const struct stat *att
 		fuse_reply_err(req, EFBIG);
 		return;
 	}
+	if (late_holds_text(req, inode) || writes_hold(req))
+		return;
 	struct asking *asking = begin(req, inode, got_old);
 	if (asking == NULL)
 		return;
@@ -414,8 +338,9 @@ void lasting_setattr(fuse_req_t req, struct inode *inode, const struct stat *att
 
 void lasting_open_cut(fuse_req_t req, struct inode *inode, const struct fuse_file_info *info)
 {
+	if (late_holds_text(req, inode) || writes_hold(req))
+		return;
 	struct asking *asking = begin(req, inode, got_old);
-
 	if (asking == NULL)
 		return;
 	asking->opens = true;
@@ -433,7 +358,7 @@ static void checked(struct asking *asking)
 
 static void found(struct asking *asking)
 {
-	const struct inode *inode = take_over(asking);
+	const struct inode *inode = content_read(asking);
 	bool stands = inode != NULL && asking->read_error == 0 && inode->parent != NULL;
 
 	asking_reply(asking, stands ? 0 : EIO);

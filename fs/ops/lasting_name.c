@@ -16,6 +16,8 @@
 #include "files/lasting_name.h"
 #include "ops/asking.h"
 #include "ops/lasting_ops.h"
+#include "ops/late.h"
+#include "ops/writes.h"
 
 /* So many names has a content at most: those of a transaction that tells all of them how many they
  * are. */
@@ -82,7 +84,7 @@ void lasting_lookup(fuse_req_t req, struct inode *parent, const char *name)
 {
 	struct inode *inode = inode_child(parent, name);
 
-	if (stands(inode)) {
+	if (stands(inode) || (inode != NULL && lasting_late(inode) != NULL)) {
 		reply_entry(req, inode);
 		return;
 	}
@@ -225,6 +227,9 @@ void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t
 {
 	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *inode = inode_child(parent, name);
+
+	if (late_holds(req, inode, false) || writes_hold(req))
+		return;
 	int error = stands(inode) ? -EEXIST : prepare_for_caller(req, parent, name, mode, &inode);
 
 	if (error == 0 && target != NULL) {
@@ -349,6 +354,8 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 	struct inode *made_inode = NULL;
 	int error = 0, count = 0;
 
+	if (late_holds(req, inode, false) || writes_hold(req))
+		return;
 	if (!lasting_is_ours(inode) || inode->parent == NULL)
 		error = inode->parent == NULL ? -ENOENT : -EPERM;
 	else if (inode->shard != shard_of(filesystem, parent->path))
@@ -393,6 +400,8 @@ void lasting_log_taken(const struct asking *asking, const char *path, const char
 	char command[16];
 	pid_t process = claim_text_process(asking->thread);
 
+	if (!user_lines_pass(asking->filesystem, asking->uid, USER_LINES_EVENTS))
+		return;
 	claim_text_command(process, command);
 	log_lock_warning(path, "a lock file of %s was %s by process %d (%s) here", who, how,
 			 (int)process, command);
@@ -499,6 +508,8 @@ void lasting_remove(fuse_req_t req, struct inode *parent, const char *name, bool
 	struct inode *inode = inode_child(parent, name);
 	int error = 0;
 
+	if (late_holds(req, inode, false) || writes_hold(req))
+		return;
 	if (inode == NULL)
 		error = -ENOENT;
 	else if (S_ISDIR(inode->mode) != directory)
@@ -530,9 +541,10 @@ void lasting_abandon(struct inode *inode)
 
 	if (asking == NULL)
 		return;
-	log_lock_warning(inode->path,
-			 "process %d (%s), which made the lock file, has ended: removed",
-			 (int)inode->lasting->maker, inode->lasting->command);
+	if (user_lines_pass(asking->filesystem, inode->maker, USER_LINES_EVENTS))
+		log_lock_warning(inode->path,
+				 "process %d (%s), which made the lock file, has ended: removed",
+				 (int)inode->lasting->maker, inode->lasting->command);
 	asking->name = strdup(inode->name);
 	asking->node = inode->node;
 	if (asking->name != NULL)

@@ -20,6 +20,7 @@
 #include "files/user.h"
 #include "ops/asking.h"
 #include "ops/lasting_ops.h"
+#include "ops/writes.h"
 
 static void ask_to_create(struct asking *asking)
 {
@@ -200,6 +201,8 @@ void lasting_create_open(fuse_req_t req, struct inode *parent, const char *name,
 		error = -EEXIST;
 	else if (is_new)
 		error = prepare(req, parent, name, mode, info->flags, &inode);
+	if (error == 0 && is_new)
+		writes_count(req);
 	if (error == 0)
 		handle = open_handle(req, inode, &error);
 	if (error == 0 && is_new) {
@@ -221,6 +224,8 @@ bool lasting_resume_opening(fuse_req_t req, struct inode *inode)
 
 	if (opening == NULL || opening->thread != fuse_req_ctx(req)->pid)
 		return false;
+	if (writes_hold_later(req))
+		return true;
 	if (opening->decided) {
 		struct stat attr;
 		int error = opening->error;

@@ -16,7 +16,9 @@
 #include "files/inode.h"
 #include "files/parked.h"
 #include "files/user.h"
+#include "ops/late.h"
 #include "ops/ops.h"
+#include "ops/writes.h"
 #include "status/status.h"
 
 /* Whether the caller may have one more request that waits. Returns false if the request was
@@ -69,7 +71,7 @@ static void lock_file(fuse_req_t req, struct handle *handle, enum claim_mode mod
 	};
 	struct parked *parked;
 
-	if (parked_resume(handle, req))
+	if (parked_resume(handle, req) || writes_hold(req))
 		return;
 	parked = park(req, handle, PARKED_FLOCK);
 	if (parked == NULL)
@@ -123,6 +125,8 @@ void op_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, int 
 			count_lost(filesystem, node, info, LOCK_KIND_FLOCK);
 		return;
 	}
+	if (late_holds(req, handle->inode, (operation & ~LOCK_NB) != LOCK_UN))
+		return;
 	switch (operation & ~LOCK_NB) {
 	case LOCK_SH:
 		lock_file(req, handle, CLAIM_SHARED, waits);
@@ -187,7 +191,7 @@ static void lock_range(fuse_req_t req, struct handle *handle, uint64_t process, 
 	};
 	struct parked *parked;
 
-	if (parked_resume(handle, req))
+	if (parked_resume(handle, req) || writes_hold(req))
 		return;
 	parked = park(req, handle, PARKED_RECORD);
 	if (parked == NULL)
@@ -241,6 +245,8 @@ void op_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info, stru
 			count_lost(filesystem, node, info, LOCK_KIND_RECORD);
 		return;
 	}
+	if (late_holds(req, handle->inode, lock->l_type != F_UNLCK))
+		return;
 	switch (lock->l_type) {
 	case F_RDLCK:
 	case F_WRLCK:

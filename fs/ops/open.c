@@ -21,7 +21,9 @@
 #include "kernel/notifier.h"
 #include "kernel/request.h"
 #include "ops/lasting_ops.h"
+#include "ops/late.h"
 #include "ops/ops.h"
+#include "ops/writes.h"
 #include "status/status.h"
 
 static void fill_info(struct fuse_file_info *info, const struct handle *handle)
@@ -172,6 +174,7 @@ static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode
 		audit_refused(req, handle->inode->path, LOCK_KIND_OPEN, error);
 		return error;
 	}
+	writes_count(req);
 	error = handle_own(handle);
 	if (error != 0)
 		return error;
@@ -269,12 +272,18 @@ void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 	struct owner *owner = handle != NULL ? handle_any_owner(handle) : NULL;
 	(void)node;
 
+	if (handle != NULL && late_holds(req, handle->inode, false))
+		return;
 	if (owner != NULL) {
 		engine_flush(owner, info->lock_owner);
 		holder_leave_ranges(handle, info->lock_owner);
 		audit_released_ranges(handle, info->lock_owner);
 	}
-	fuse_reply_err(req, 0);
+	if (handle != NULL)
+		handle->has_written = false;
+	bool has_failed =
+		handle != NULL && handle->inode->lasting != NULL && late_has_failed(handle->inode);
+	fuse_reply_err(req, has_failed ? EIO : 0);
 }
 
 /* Valid replies: err. The last duplicate is closed. RELEASE is applied as it is read, so that the
@@ -290,6 +299,9 @@ void op_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		status_release(req, info);
 		return;
 	}
+	/* A descriptor that was on its way to another process has no FLUSH. */
+	if (handle != NULL && handle->has_written && late_holds_text(req, handle->inode))
+		return;
 	if (handle != NULL && parked_lacks_lock(handle))
 		inode_leave_name(filesystem, handle->inode);
 	if (handle != NULL)

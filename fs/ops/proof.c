@@ -14,8 +14,10 @@
 #include "files/parked.h"
 #include "files/user.h"
 #include "ops/lasting_ops.h"
+#include "ops/late.h"
 #include "ops/ops.h"
 #include "ops/serving.h"
+#include "ops/writes.h"
 #include "status/status.h"
 
 /* The question's turn has come. */
@@ -90,6 +92,10 @@ void op_fsync(fuse_req_t req, fuse_ino_t node, int datasync, struct fuse_file_in
 		fuse_reply_err(req, EBADF);
 	else if (handle->fenced)
 		fuse_reply_err(req, EIO);
+	else if (late_holds(req, handle->inode, true) || writes_hold(req))
+		return;
+	else if (handle->inode->lasting != NULL && late_has_failed(handle->inode))
+		fuse_reply_err(req, EIO);
 	else if (handle->inode->lasting != NULL &&
 		 (handle->owner == NULL || !engine_file_holds(handle->owner)))
 		lasting_fsync(req, handle->inode);
@@ -120,6 +126,8 @@ void op_ioctl(fuse_req_t req, fuse_ino_t node, unsigned int command, void *argum
 	struct handle *handle = handle_find(&filesystem_of(req)->handles, node, info);
 	(void)argument;
 
+	if (status_owns(node) && writes_hold(req))
+		return;
 	if (status_owns(node) && lasting_steer(req, node, command, in, in_bytes))
 		return;
 	if (status_owns(node))
@@ -135,6 +143,6 @@ void op_ioctl(fuse_req_t req, fuse_ino_t node, unsigned int command, void *argum
 		fuse_reply_err(req, ENODATA);
 	else if (command == DLOCKFS_IOC_LEASE)
 		tell_lease(req, handle);
-	else
+	else if (!writes_hold(req))
 		prove(req, handle, PARKED_TOKEN);
 }

@@ -26,7 +26,9 @@
 #include "files/user.h"
 #include "kernel/request.h"
 #include "ops/asking.h"
+#include "ops/held.h"
 #include "ops/lasting_ops.h"
+#include "ops/late.h"
 #include "ops/ops.h"
 #include "status/status.h"
 
@@ -106,10 +108,18 @@ int serving_init(struct filesystem *filesystem, const struct config *config,
 	return error;
 }
 
+/* Of the lines that users have caused. */
+static void tell_left_out(struct filesystem *filesystem, bool all)
+{
+	user_lines_tell(filesystem, all);
+	audit_tell_left_out(filesystem, all);
+}
+
 void serving_prepare_handover(struct filesystem *filesystem)
 {
 	struct handle *handle;
 
+	tell_left_out(filesystem, true);
 	status_refuse_all(filesystem, -ETIMEDOUT);
 	steer_refuse_all(filesystem, -EIO);
 	HANDLES_FOREACH (&filesystem->handles, handle) {
@@ -130,6 +140,9 @@ void serving_stop(struct filesystem *filesystem)
 	status_refuse_all(filesystem, -EIO);
 	steer_refuse_all(filesystem, -EIO);
 	asking_refuse_all(filesystem);
+	held_refuse_all(filesystem);
+	late_finish(filesystem);
+	tell_left_out(filesystem, true);
 }
 
 void serving_finish(struct filesystem *filesystem)
@@ -151,20 +164,34 @@ void serving_finish(struct filesystem *filesystem)
 	while (filesystem->requests.kept != NULL)
 		kept_request_free(filesystem, filesystem->requests.kept);
 	close(filesystem->makers);
+	user_writes_finish(&filesystem->writes);
 }
 
 void serving_advance(struct filesystem *filesystem, int64_t now_ms)
 {
 	filesystem->now_ms = now_ms;
 	filesystem_drop_idle(filesystem);
+	tell_left_out(filesystem, false);
+	late_advance(filesystem);
 	status_advance(filesystem);
 	steer_advance(filesystem);
 }
 
+void serving_go_on(struct filesystem *filesystem)
+{
+	do {
+		asking_go_on(filesystem);
+	} while (held_go_on(filesystem));
+}
+
 int64_t serving_deadline(const struct filesystem *filesystem)
 {
-	int64_t deadlines_ms[] = {filesystem_idle_deadline(filesystem), status_deadline(filesystem),
-				  steer_deadline(filesystem)};
+	int64_t deadlines_ms[] = {filesystem_idle_deadline(filesystem),
+				  status_deadline(filesystem),
+				  steer_deadline(filesystem),
+				  user_lines_deadline(&filesystem->lines),
+				  late_deadline(filesystem),
+				  held_deadline(filesystem)};
 	int64_t first_ms = INT64_MAX;
 	for (size_t i = 0; i < sizeof(deadlines_ms) / sizeof(*deadlines_ms); i++) {
 		if (deadlines_ms[i] < first_ms)
@@ -212,6 +239,12 @@ static void on_revoked(void *context, void *owner_cookie)
 	handle_revoke(owner_cookie);
 }
 
+static bool may_log(void *context, uint32_t uid)
+{
+	const struct shard *shard = context;
+	return user_lines_pass(shard->filesystem, uid, USER_LINES_EVENTS);
+}
+
 static int64_t on_held(void *context, enum lock_kind kind)
 {
 	(void)context;
@@ -254,6 +287,7 @@ const struct engine_events serving_engine_events = {
 	.on_proved = on_proved,
 	.on_lost = on_lost,
 	.on_revoked = on_revoked,
+	.may_log = may_log,
 	.on_held = on_held,
 	.on_released = on_released,
 	.may_hold = may_hold,

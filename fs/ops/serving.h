@@ -40,6 +40,9 @@ void serving_finish(struct filesystem *filesystem);
 /* Tells the time and drops names that were idle too long. */
 void serving_advance(struct filesystem *filesystem, int64_t now_ms);
 
+/* Requests that waited go on, if what they waited for has come. Before each commit. */
+void serving_go_on(struct filesystem *filesystem);
+
 /* Asks the stores whose turn has come, once answers were taken in. */
 void serving_ask(struct filesystem *filesystem);
 

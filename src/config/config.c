@@ -40,6 +40,8 @@ const struct config_key config_keys[] = {
 	 "open and mkdir fail with EDQUOT if the user has made so many names that are there"},
 	{"mount", "user_ranges", NUMBER, IN_CONFIG(user_ranges), 1, USER_SHARE_MAX, "65536", false,
 	 "fcntl and lockf fail with ENOLCK if files of the user hold so many byte ranges"},
+	{"mount", "user_writes", NUMBER, IN_CONFIG(user_writes), 1, USER_SHARE_MAX, "20000", false,
+	 "calls of a user that change something on the servers in a second; more of them wait"},
 	{"mount", "log_level", LOG_LEVEL, IN_CONFIG(log_level), 0, 0, "info", false,
 	 "the most detailed messages that are written"},
 	{"mount", "audit", YES_OR_NO, IN_CONFIG(audit), 0, 1, "no", false,

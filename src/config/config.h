@@ -111,6 +111,7 @@ struct config {
 	int64_t user_files;   /* open files; 16384 */
 	int64_t user_names;   /* names that it made; 16384 */
 	int64_t user_ranges;  /* byte ranges that it holds; 65536 */
+	int64_t user_writes;  /* what it makes the servers write, a second; 20000 */
 	int64_t log_level;    /* enum log_level, the most detailed one that is written; info */
 	bool audit;	      /* a line in the log for each grant, release, refusal and loss; no */
 	/* [store], which is the first, and [store "prefix"] in the file's order */

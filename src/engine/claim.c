@@ -521,3 +521,13 @@ void claim_ask(struct wish *wish, bool waits, void *cookie)
 	}
 	claim_place(claim);
 }
+
+bool claim_may_log(const struct claim *claim)
+{
+	const struct engine *engine = claim->place.lock->engine;
+
+	if (claim->wishes == NULL)
+		return lock_may_log(claim->place.lock, "claim of nobody", 0);
+	return engine->events->may_log == NULL ||
+	       engine->events->may_log(engine->context, claim->wishes->uid);
+}

@@ -72,6 +72,9 @@ void claim_start_over(struct claim *claim);
  * refused, or with an anchor, to go before them. */
 bool claim_needs_news(const struct claim *claim);
 
+/* Whether to write a line for the log about the claim: its user may cause any number of them. */
+bool claim_may_log(const struct claim *claim);
+
 /* Sends what the claim wants sent, if the store is connected. */
 void claim_place(struct claim *claim);
 void claim_amend(struct claim *claim);

@@ -98,9 +98,11 @@ void delay_note_orphan(struct rival *rival)
 	engine_retry_in(lock->engine, stay_ms(lock));
 	if (!is_used(lock))
 		return;
-	log_lock_warning(lock->path,
-			 "the holder of claim %s was lost: nobody gets the lock for %lld ms",
-			 rival->name, (long long)lock->policy.lock_delay_ms);
+	if (lock_may_log(lock, "lost holder", 0))
+		log_lock_warning(
+			lock->path,
+			"the holder of claim %s was lost: nobody gets the lock for %lld ms",
+			rival->name, (long long)lock->policy.lock_delay_ms);
 	/* Who went before it, because it waited, or was to ask for it, does not any more. */
 	queue_judge_all(lock);
 }

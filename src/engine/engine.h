@@ -93,6 +93,9 @@ struct engine_events {
 	 * grant. */
 	void (*on_revoked)(void *context, void *owner_cookie);
 
+	/* Whether to write a line for the log that the user has caused; NULL: all are written. */
+	bool (*may_log)(void *context, uint32_t uid);
+
 	/* A claim is held from now on. What this returns is kept with it, and given back when it is
 	 * held no longer: released, lost, or taken over from by another one. For who takes the
 	 * time; both are NULL, or neither. */

@@ -88,21 +88,10 @@ void lockfile_free(struct lockfile *file)
 	free(file);
 }
 
-static void log_taken(const char *path)
-{
-	char *plain = file_path_plain(path);
-
-	log_lock_error(plain != NULL ? plain : path,
-		       "lock file taken away, or replaced, by another host");
-	free(plain);
-}
-
 void lockfile_end(struct lockfile *file, enum lockfile_end why)
 {
 	struct engine *engine = file->engine;
 
-	if (why == LOCKFILE_TAKEN)
-		log_taken(file->path);
 	/* Who was to change it waits for nothing any more. */
 	if (lockfile_is_busy(engine, file->path) && !lockfile_is_in_flux(engine, file->path))
 		engine->turns_changed = true;

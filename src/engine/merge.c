@@ -33,7 +33,7 @@ static void vanish(struct place *place, struct place **gone)
 		rival_free(rival);
 }
 
-static void lose_taken_away(struct claim *claim)
+static void log_taken_away(const struct claim *claim)
 {
 	const char *path = claim->place.lock->path;
 	char name[CLAIM_NAME_BYTES], words[CLAIM_DATA_WHO_BYTES];
@@ -44,6 +44,12 @@ static void lose_taken_away(struct claim *claim)
 	else
 		log_lock_error(path, "claim %s was taken away, its holder has lost the lock: %s",
 			       name, wish_words(claim->wishes, words));
+}
+
+static void lose_taken_away(struct claim *claim)
+{
+	if (claim_may_log(claim))
+		log_taken_away(claim);
 	claim_lose(claim);
 }
 
@@ -62,8 +68,9 @@ static void account_for_gone(struct lock *lock, struct place *gone)
 	CLAIMS_FOREACH_SAFE (gone, claim, next) {
 		if (claim->state == CLAIM_HELD)
 			continue;
-		log_lock_warning(lock->path, "claim %s was taken away while it waited",
-				 place_name(&claim->place, name));
+		if (claim_may_log(claim))
+			log_lock_warning(lock->path, "claim %s was taken away while it waited",
+					 place_name(&claim->place, name));
 		DL_DELETE(gone, &claim->place);
 		if (claim_first_asked(claim) != NULL) {
 			claim_start_over(claim);

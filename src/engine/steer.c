@@ -106,7 +106,9 @@ static void tell_revoked(const struct claim *claim)
 /* The lock is held with the claim, but by nobody: whoever wants it can have it. */
 static void give_up_kept(struct claim *claim, const char *who)
 {
-	log_lock_info(claim->place.lock->path, "%s asks for the lock, which nobody uses", who);
+	if (claim_may_log(claim))
+		log_lock_info(claim->place.lock->path, "%s asks for the lock, which nobody uses",
+			      who);
 	claim_withdraw(claim);
 }
 
@@ -116,8 +118,10 @@ static void revoke(struct claim *claim, const char *who)
 		return;
 	claim->revoked = true;
 	claim_mark(claim);
-	log_lock_warning(claim->place.lock->path, "%s asks for the lock, which process %d holds",
-			 who, claim->wishes->pid);
+	if (claim_may_log(claim))
+		log_lock_warning(claim->place.lock->path,
+				 "%s asks for the lock, which process %d holds", who,
+				 claim->wishes->pid);
 	tell_revoked(claim);
 }
 
@@ -176,8 +180,9 @@ static void take_away(struct claim *claim, const char *who)
 	bool held = claim->state == CLAIM_HELD;
 	bool flock = !claim->place.parts.record;
 
-	log_lock_error(lock->path, "%s has broken the %s of process %d", who,
-		       held ? "lock" : "wait", claim->wishes->pid);
+	if (claim_may_log(claim))
+		log_lock_error(lock->path, "%s has broken the %s of process %d", who,
+			       held ? "lock" : "wait", claim->wishes->pid);
 	if (!held) {
 		requeue(claim);
 		return;

@@ -202,13 +202,13 @@ static void dispatch(struct world *world)
 		if (poll(&ready, 1, 0) > 0)
 			stores[i]->ops->dispatch(stores[i]);
 	}
-	asking_go_on(&world->filesystem);
+	serving_go_on(&world->filesystem);
 	serving_ask(&world->filesystem);
 }
 
 static void write_journal(struct world *world)
 {
-	asking_go_on(&world->filesystem);
+	serving_go_on(&world->filesystem);
 	takeover_mark_changed(&world->filesystem);
 	state_journal_commit(world->filesystem.journal, 0, NULL, 0);
 }

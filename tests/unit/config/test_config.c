@@ -86,6 +86,7 @@ static void check_defaults(void)
 	assert_int_equal(config.user_files, 16384);
 	assert_int_equal(config.user_names, 16384);
 	assert_int_equal(config.user_ranges, 65536);
+	assert_int_equal(config.user_writes, 20000);
 	assert_string_equal(config.stores[0].url.scheme, STORE_SCHEME_LOCAL);
 	assert_int_equal(config.stores[0].session_timeout_ms, 15000);
 	assert_int_equal(policy.wait_limit_ms, CONFIG_FOREVER);
@@ -246,7 +247,7 @@ static const struct {
 	{"[mount]\n\nspeed = 1\n",
 	 "3: unknown key \"speed\" in section [mount], expected one of "
 	 "mode, idle, directories, allow_other, user_waiters, user_files, "
-	 "user_names, user_ranges, log_level, audit"},
+	 "user_names, user_ranges, user_writes, log_level, audit"},
 	{"[mount]\nMode = 0700\n", "2: unknown key \"Mode\""},
 	{"[mount]\n= 0700\n", "2: unknown key \"\""},
 	{"[mount]\nurl = local:\n", "2: key \"url\" in section [mount], expected it in [store]"},
@@ -1129,7 +1130,7 @@ static void test_example_has_every_key(void **state)
 		names[count] = strdup(key);
 		assert_non_null(names[count++]);
 	}
-	assert_int_equal(count, 45);
+	assert_int_equal(count, 46);
 	while (count > 0)
 		free(names[--count]);
 	free(text);

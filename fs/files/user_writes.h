@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How often each user makes the servers write something: `user_writes` a second, and
+ * USER_WRITES_SECONDS seconds' worth at once. Calls count that ask for a lock, for a token or for a
+ * proof, or that change names or files that outlive close. What is over the limit waits
+ * (ops/writes.h), each in its turn. Users without limits (user_is_limited()) do not wait.
+ *
+ * Loop thread only; nothing blocks.
+ */
+#ifndef DLOCKFS_FILES_USER_WRITES_H
+#define DLOCKFS_FILES_USER_WRITES_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "base/rate.h"
+
+struct filesystem;
+
+enum { USER_WRITES_SECONDS = 10 };
+
+struct user_writer {
+	uid_t uid;
+	UT_hash_handle by_uid;
+	struct rate rate;
+};
+
+/* Zero at first. */
+struct user_writes {
+	struct user_writer *by_uid; /* those who may not have all at once; in the order of coming */
+	uint64_t delayed;	    /* calls that waited */
+};
+
+/* The user causes a write. Returns until when it is to wait; 0: it is not to wait. */
+int64_t user_writes_add(struct filesystem *filesystem, uid_t uid);
+
+/* Until when the latest of those that the user has caused were to wait; 0: none. */
+int64_t user_writes_end(struct filesystem *filesystem, uid_t uid);
+
+void user_writes_finish(struct user_writes *writes);
+
+#endif

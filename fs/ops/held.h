@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Requests that are held: what they have to wait for is not about themselves, so they are put aside
+ * as they came, and handled from the beginning once that is over, in their order.
+ *
+ * A request that is held is kept for the next process (files/kept_request.h).
+ *
+ * Loop thread only.
+ */
+#ifndef DLOCKFS_OPS_HELD_H
+#define DLOCKFS_OPS_HELD_H
+
+#include <fuse_lowlevel.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct filesystem;
+
+/* Holds the request that is being handled, until held_wake(), or until `due_ms` if that is not 0.
+ * It is handled again with the same requests.pass as it has now. If the call knows EINTR, a signal
+ * to its caller ends the wait with that; else the wait is to be a short one. Returns false, and the
+ * request is to be handled now, if it cannot be held: out of memory, or without a copy of the
+ * request. */
+bool held_hold(fuse_req_t req, bool knows_eintr, int64_t due_ms);
+
+/* What some wait for may be over: they are handled again in held_go_on(). */
+void held_wake(struct filesystem *filesystem);
+
+/* Handles those again that were woken, or are due, each once. Returns whether there were any. */
+bool held_go_on(struct filesystem *filesystem);
+
+/* When the next one is due of which that is known; INT64_MAX: none is. */
+int64_t held_deadline(const struct filesystem *filesystem);
+
+/* The daemon stops: answers all with EIO. */
+void held_refuse_all(struct filesystem *filesystem);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the names of one content have in common, here and in the store. Loop thread only.
+ */
+#include "ops/lasting_content.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "files/filesystem.h"
+#include "files/lasting_name.h"
+
+struct inode *content_inode(const struct asking *asking)
+{
+	return inode_find(&asking->filesystem->inodes, asking->node);
+}
+
+int content_spread(struct inode *inode)
+{
+	for (struct inode *link = inode->lasting->next; link != inode; link = link->lasting->next) {
+		if (text_set(link, inode->text.bytes, inode->text.count, link->maker) != 0)
+			return -ENOMEM;
+		link->mode = inode->mode;
+		link->uid = inode->uid;
+		link->gid = inode->gid;
+		link->mtime = inode->mtime;
+		link->atime = inode->atime;
+		link->ctime = inode->ctime;
+		link->lasting->dates = inode->lasting->dates;
+		inode_mark(link);
+	}
+	inode_mark(inode);
+	return 0;
+}
+
+struct inode *content_read(struct asking *asking)
+{
+	struct inode *inode = content_inode(asking);
+
+	if (inode == NULL)
+		return NULL;
+	if (inode->parent == NULL) { /* the name went meanwhile: what was read is not the inode's */
+		asking->read_error = 0;
+		return inode->handles > 0 ? inode : NULL;
+	}
+	if (asking->read_error == 0 && lasting_is_same(inode, &asking->facts) &&
+	    lasting_late(inode) != NULL)
+		return inode;
+	if (asking->read_error == 0 && lasting_is_same(inode, &asking->facts)) {
+		asking->read_error = lasting_update(inode, &asking->facts);
+		if (asking->read_error == 0)
+			asking->read_error = content_spread(inode);
+	} else if (asking->read_error == 0 || asking->read_error == -ENOENT) {
+		bool open = inode->handles > 0;
+		inode->lasting->is_taken = true;
+		lasting_forget(asking->filesystem, inode);
+		asking->read_error = 0;
+		return open ? inode : NULL;
+	}
+	return inode;
+}
+
+int content_replace(struct asking *asking, const struct inode *inode, const char **ret_path)
+{
+	struct store_step steps[STORE_STEPS_MAX];
+	const struct inode *link = inode;
+	int count = 0;
+
+	do {
+		if (link->parent != NULL && count < STORE_STEPS_MAX) {
+			char *text = lasting_format(link, lasting_links(link));
+			if (text == NULL)
+				break;
+			uint32_t version = count == 0 ? link->lasting->version : STORE_ANY_VERSION;
+			steps[count++] = (struct store_step){
+				.kind = STEP_REPLACE,
+				.path = link->lasting->path,
+				.text = text,
+				.version = version,
+			};
+		}
+		link = link->lasting->next;
+	} while (link != inode);
+	if (count > 0) {
+		*ret_path = steps[0].path;
+		asking_alter(asking, steps, (size_t)count);
+	}
+	for (int i = 0; i < count; i++)
+		free((char *)steps[i].text);
+	return link == inode ? count : -ENOMEM;
+}
+
+void content_replaced(struct inode *inode)
+{
+	struct inode *link = inode;
+
+	do {
+		link->lasting->version++;
+		inode_mark(link);
+		link = link->lasting->next;
+	} while (link != inode);
+}
