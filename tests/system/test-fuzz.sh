@@ -9,7 +9,7 @@
 requires command -v clang-14
 folder=$build/fuzz
 seed=${FUZZ_SEED:-1}
-declare -A runs=([requests]=200 [claim_data]=1000 [range_set]=1000)
+declare -A runs=([requests]=200 [zookeeper]=100 [claim_data]=1000 [range_set]=1000)
 
 export CC=clang-14
 [ -e "$folder/build.ninja" ] || meson setup "$folder" "$source_dir" -Dfuzzing=true -Db_sanitize=address,undefined \

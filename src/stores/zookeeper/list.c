@@ -40,7 +40,7 @@ static void on_event(zhandle_t *handle, int type, int state, const char *path, v
 	struct zookeeper_session *session = context;
 	struct queue_event *event;
 
-	if (type != ZOO_CHILD_EVENT && type != ZOO_DELETED_EVENT)
+	if (!path || (type != ZOO_CHILD_EVENT && type != ZOO_DELETED_EVENT))
 		return;
 	event = calloc(1, sizeof(*event) + strlen(path) + 1);
 	if (!event) {

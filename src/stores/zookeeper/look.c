@@ -135,10 +135,10 @@ static void on_got(int code, const char *value, int value_bytes, const struct St
 
 	operation->code = code;
 	if (code == ZOK) {
-		operation->text_bytes = value_bytes > 0 ? (size_t)value_bytes : 0;
+		operation->text_bytes = operation_value_bytes(value, value_bytes);
 		operation->text = malloc(operation->text_bytes + 1);
 		if (operation->text)
-			memcpy(operation->text, value_bytes > 0 ? value : "",
+			memcpy(operation->text, operation->text_bytes ? value : "",
 			       operation->text_bytes);
 		else
 			operation->code = ZMARSHALLINGERROR;

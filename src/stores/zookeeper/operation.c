@@ -362,32 +362,51 @@ int64_t operation_next_order(const struct Stat *stat)
 	return claim_name_order((int32_t)number);
 }
 
-struct names *operation_copy_names(const struct String_vector *strings)
+static bool are_names_whole(const struct String_vector *strings)
+{
+	if (!strings || strings->count < 0)
+		return false;
+	for (int32_t i = 0; i < strings->count; i++)
+		if (!strings->data || !strings->data[i])
+			return false;
+	return true;
+}
+
+int operation_copy_names(const struct String_vector *strings, struct names **ret)
 {
 	struct names *names;
 	size_t bytes = 0;
 	char *end;
 
+	if (!are_names_whole(strings))
+		return ZRUNTIMEINCONSISTENCY;
 	for (int32_t i = 0; i < strings->count; i++)
 		bytes += strlen(strings->data[i]) + 1;
 	names = malloc(sizeof(*names) + bytes);
 	if (!names)
-		return NULL;
-	names->count = strings->count;
+		return ZSYSTEMERROR;
+	names->count = (size_t)strings->count;
 	end = names->text;
 	for (int32_t i = 0; i < strings->count; i++)
 		end = stpcpy(end, strings->data[i]) + 1;
-	return names;
+	free(*ret);
+	*ret = names;
+	return ZOK;
 }
 
 void operation_on_children(int code, const struct String_vector *strings, const void *data)
 {
 	struct operation *operation = (struct operation *)data;
 
+	if (code == ZOK)
+		code = operation_copy_names(strings, &operation->names);
 	operation->list_code = code;
-	if (code == ZOK && !(operation->names = operation_copy_names(strings)))
-		operation->list_code = ZSYSTEMERROR;
 	operation_answered(operation);
+}
+
+size_t operation_value_bytes(const char *value, int bytes)
+{
+	return value && bytes > 0 ? (size_t)bytes : 0;
 }
 
 bool operation_is_unclaimed(const struct store_zookeeper *store, const char *path)

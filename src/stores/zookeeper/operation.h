@@ -273,8 +273,13 @@ bool operation_wears_out_counter(int64_t order);
 /* The order that the next claim of the lock's znode gets. */
 int64_t operation_next_order(const struct Stat *stat);
 
-/* On ZooKeeper's thread. Returns NULL when out of memory. */
-struct names *operation_copy_names(const struct String_vector *strings);
+/* On ZooKeeper's thread. Replaces *ret, which is NULL or to be freed, by a copy of the names.
+ * Returns ZOK; or ZRUNTIMEINCONSISTENCY, of what is no list of names, or ZSYSTEMERROR, out of
+ * memory: then *ret is as it was. */
+int operation_copy_names(const struct String_vector *strings, struct names **ret);
+
+/* How many bytes the data has that a callback was given: a znode may have none, NULL and -1. */
+size_t operation_value_bytes(const char *value, int bytes);
 
 /* Adds the claim's companion to the operation, by its name (place: without its number). Returns
  * false when out of memory. */

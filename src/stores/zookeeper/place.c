@@ -16,11 +16,18 @@
 #define NUMBER_BYTES  (CLAIM_NAME_BYTES - CLAIM_NAME_PREFIX_BYTES + 1) /* with the final NUL */
 #define PLACE_RETRIES 100 /* for a lock whose container disappears again and again */
 
-static bool read_order(const char *path, int64_t *ret)
+/* Returns false unless `created` is the path that was asked for, with a number behind it. */
+static bool read_order(const char *created, const char *asked, int64_t *ret)
 {
+	size_t bytes = strlen(asked);
 	struct claim_name claim;
+	char number[24];
 
-	if (!claim_name_parse(strrchr(path, '/') + 1, &claim))
+	if (!created || strncmp(created, asked, bytes) != 0 ||
+	    !claim_name_parse(strrchr(asked, '/') + 1 - asked + created, &claim))
+		return false;
+	snprintf(number, sizeof(number), "%010" PRId64, claim_name_number(claim.order));
+	if (strcmp(created + bytes, number) != 0)
 		return false;
 	*ret = claim.order;
 	return true;
@@ -31,7 +38,7 @@ static void on_created(int code, const char *path, const void *data)
 	struct operation *operation = (struct operation *)data;
 
 	operation->code = code;
-	operation->numbered = code == ZOK && read_order(path, &operation->order);
+	operation->numbered = code == ZOK && read_order(path, operation->path, &operation->order);
 	operation_answered(operation);
 }
 
@@ -45,8 +52,9 @@ static void on_pair_created(int code, const void *data)
 	int64_t before;
 
 	operation->code = code;
-	operation->numbered = code == ZOK && read_order(pair->created[0], &before) &&
-			      read_order(pair->created[1], &operation->order);
+	operation->numbered = code == ZOK &&
+			      read_order(pair->created[0], pair->companion, &before) &&
+			      read_order(pair->created[1], operation->path, &operation->order);
 	if (operation->numbered && before != claim_name_order_before(operation->order, 1))
 		operation->code = ZRUNTIMEINCONSISTENCY;
 	operation_answered(operation);
@@ -136,11 +144,23 @@ void zookeeper_create_above(struct operation *operation, char *path, unsigned le
 	}
 }
 
+/* The path of the operation stays as it is meanwhile: the answer to the create is compared with it.
+ */
+static void ask_queue(struct operation *operation)
+{
+	const char *slash = strrchr(operation->path, '/');
+	char *lock = strndup(operation->path, (size_t)(slash - operation->path));
+	int code = ZSYSTEMERROR;
+
+	if (lock)
+		code = zoo_aget_children(operation->store->handle, lock, 0, operation_on_children,
+					 operation);
+	operation_made(operation, code, &operation->list_code);
+	free(lock);
+}
+
 static void send_place(struct operation *operation)
 {
-	zhandle_t *handle = operation->store->handle;
-	char *slash;
-
 	operation->list_code = ZOK;
 	operation->waited = (int)operation->containers + 1 + operation->list;
 	/* All requests are sent at once: ZooKeeper carries them out in this order. */
@@ -149,15 +169,8 @@ static void send_place(struct operation *operation)
 		create_pair(operation);
 	else
 		create_claim(operation);
-	if (!operation->list)
-		return;
-	slash = operation_cut(operation->path, 1);
-	*slash = '\0';
-	operation_made(
-		operation,
-		zoo_aget_children(handle, operation->path, 0, operation_on_children, operation),
-		&operation->list_code);
-	*slash = '/';
+	if (operation->list)
+		ask_queue(operation);
 }
 
 /* The lock's znode is missing: creates it, and missing ones above it, and places the claim again.
@@ -253,8 +266,8 @@ static bool add_companion(struct operation *operation, const char *path,
 	if (!operation_add_companion(operation, path, prefix))
 		return false;
 	pair = operation->pair;
-	pair->created[0] = malloc(strlen(pair->companion) + NUMBER_BYTES);
-	pair->created[1] = malloc(strlen(operation->path) + NUMBER_BYTES);
+	pair->created[0] = calloc(1, strlen(pair->companion) + NUMBER_BYTES);
+	pair->created[1] = calloc(1, strlen(operation->path) + NUMBER_BYTES);
 	return pair->created[0] && pair->created[1];
 }
 

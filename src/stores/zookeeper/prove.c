@@ -92,6 +92,8 @@ static void conclude_prove(struct operation *operation)
 	int error;
 
 	judge_files(operation);
+	if (operation->code == ZOK && operation->prove->text && operation->prove->stat.mzxid <= 0)
+		operation->code = ZRUNTIMEINCONSISTENCY; /* no server writes that early */
 	lock = find_failed(operation);
 	if (operation->prove->count == 0 && operation->code == ZNOAUTH)
 		error = 0;

@@ -66,9 +66,7 @@ static void on_container_listed(int code, const struct String_vector *strings,
 	container->code = code;
 	if (code == ZOK) {
 		container->stat = *stat;
-		container->names = operation_copy_names(strings);
-		if (!container->names)
-			container->code = ZSYSTEMERROR;
+		container->code = operation_copy_names(strings, &container->names);
 	}
 	operation_answered(container->operation);
 }

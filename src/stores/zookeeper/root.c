@@ -81,8 +81,8 @@ static void on_read(int code, const char *value, int value_bytes, const struct S
 
 	root->read_code = code;
 	if (code == ZOK)
-		root->version = names_version_parse(value_bytes > 0 ? value : "",
-						    value_bytes > 0 ? (size_t)value_bytes : 0);
+		root->version = names_version_parse(value ? value : "",
+						    operation_value_bytes(value, value_bytes));
 	operation_answered(operation);
 }
 

@@ -14,6 +14,8 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "stores/zookeeper/traffic.h"
+
 /* The library may try a server that is listed twice three times in a row: from the first in its
  * list to the second, back, and only then two further at a time. It tries it more often only if
  * there is no other. */
@@ -73,6 +75,7 @@ static bool note(int descriptor, const struct sockaddr *server, socklen_t server
 {
 	struct sockaddr_storage former;
 	struct zookeeper_socket *socket;
+	struct sockaddr_storage ours = {.ss_family = AF_UNSPEC};
 	bool avoid = false, refuse;
 
 	pthread_mutex_lock(&sockets_mutex);
@@ -86,9 +89,12 @@ static bool note(int descriptor, const struct sockaddr *server, socklen_t server
 		socket->avoid = avoid ? socket->avoid - 1 : 0;
 		socket->descriptor = descriptor;
 		socket->cookie = cookie_of(descriptor);
+		ours = socket->server;
 	}
 	pthread_mutex_unlock(&sockets_mutex);
-	return !avoid && !refuse;
+	if (avoid || refuse)
+		return false;
+	return ours.ss_family == AF_UNSPEC || zookeeper_traffic_begin(descriptor, &ours);
 }
 
 static bool is_stream(int descriptor)

@@ -60,9 +60,8 @@ static void on_got(int code, const char *value, int value_bytes, const struct St
 	operation->code = code;
 	if (code == ZOK) {
 		operation->stat = *stat;
-		/* A znode may have no data at all: then value is NULL and its length -1. */
 		operation->text =
-			value_bytes > 0 ? strndup(value, (size_t)value_bytes) : strdup("");
+			strndup(value ? value : "", operation_value_bytes(value, value_bytes));
 		if (!operation->text)
 			zookeeper_mailbox_starve(
 				zookeeper_connector_mailbox(operation->session->connector));
@@ -77,7 +76,7 @@ static void on_event(zhandle_t *handle, int type, int state, const char *path, v
 	struct zookeeper_session *session = context;
 	struct watch_event *event;
 
-	if (type != ZOO_DELETED_EVENT && type != ZOO_CHANGED_EVENT)
+	if (!path || (type != ZOO_DELETED_EVENT && type != ZOO_CHANGED_EVENT))
 		return;
 	event = calloc(1, sizeof(*event) + strlen(path) + 1);
 	if (!event) {
