@@ -73,7 +73,7 @@ plain_only="layers completion mutants quickstart manual documents unit-file benc
     hang-kernel rolling-restart restart-chaos kill-chaos other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped
     record-programs record-fairness record-model record-model-hosts flock-n-hosts even-servers etcd-servers etcd-lease
     etcd-revoked-late etcd-left-behind etcd-clocks zookeeper-clocks long-election stat-race background status-pause
-    chaos-check programs-data run-again etcd-auth etcd-move-leader ipv6 hardening"
+    chaos-check programs-data run-again etcd-auth etcd-move-leader ipv6 hardening told-first"
 plain_only=${plain_only//$'\n'/ }
 
 # System tests that use the processors all the time. One of them runs besides those that wait most of theirs, for servers and

@@ -140,8 +140,8 @@ int shards_open(const struct config *config, const struct engine_events *events,
 
 static void *close_store(void *context)
 {
-	struct store *store = context;
-	store->ops->close(store);
+	const struct shard *shard = context;
+	shard->store->ops->close(shard->store, shard->told);
 	return NULL;
 }
 
@@ -153,15 +153,26 @@ static void close_stores(struct shards *shards)
 		struct shard *shard = &shards->list[i];
 		if (shard->store == NULL)
 			continue;
-		shard->has_closer =
-			i + 1 < shards->count && shard->store->ops->keep_claims == NULL &&
-			pthread_create(&shard->closer, NULL, close_store, shard->store) == 0;
+		if (shard->filesystem != NULL && shard->filesystem->session != NULL)
+			shard->told = NULL;
+		shard->has_closer = i + 1 < shards->count &&
+				    shard->store->ops->keep_claims == NULL &&
+				    pthread_create(&shard->closer, NULL, close_store, shard) == 0;
 		if (!shard->has_closer)
-			close_store(shard->store);
+			close_store(shard);
 	}
 	for (size_t i = 0; i < shards->count; i++) {
 		if (shards->list[i].has_closer)
 			pthread_join(shards->list[i].closer, NULL);
+	}
+}
+
+void shards_end(struct shards *shards)
+{
+	for (size_t i = 0; i < shards->count; i++) {
+		struct shard *shard = &shards->list[i];
+		shard->ending = true;
+		shard->told = engine_end(shard->engine);
 	}
 }
 
@@ -196,6 +207,8 @@ void shard_tell_guard(const struct shard *shard)
 	int64_t timeout_ms;
 	int64_t end_ms = engine_held_lease(shard->engine, &timeout_ms);
 
+	if (shard->ending)
+		return;
 	if (end_ms == INT64_MAX)
 		set_deadline(shard, INT64_MAX);
 	else if (end_ms != INT64_MIN)

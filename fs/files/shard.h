@@ -48,8 +48,10 @@ struct shard {
 	bool silent;	  /* a request in .dlockfs has waited for the store in vain, and no view was
 			     answered since, not even one that had been given up; */
 	uint64_t silent_at; /* viewer_progress() at that time */
-	pthread_t closer;   /* the thread that ends the session, */
-	bool has_closer;    /* if it is not the loop's */
+	bool ending;	    /* the daemon ends: the guard watches until the mount has ended */
+	const struct store_told *told; /* that the session may be ended; NULL: it may not */
+	pthread_t closer;	       /* the thread that ends the session, */
+	bool has_closer;	       /* if it is not the loop's */
 };
 
 struct shards {
@@ -64,8 +66,14 @@ struct shards {
 int shards_open(const struct config *config, const struct engine_events *events,
 		const struct shard_former *former, struct shards *ret);
 
+/* Whoever holds anything is told of its loss by the events of the engines, which send nothing to
+ * their stores from now on. */
+void shards_end(struct shards *shards);
+
 /* Ends the sessions, all at the same time, so that a store which cannot be reached does not delay
- * the release of locks in another; then frees everything. May block for up to two seconds. */
+ * the release of locks in another; then frees everything. May block for up to two seconds. Without
+ * shards_end(), or while the file system has its connection with the kernel, the sessions are left
+ * to their services instead: somebody may hold by them who was not told. */
 void shards_close(struct shards *shards);
 
 /* The time of the engines (engine_advance(), engine_deadline()). */

@@ -130,8 +130,7 @@ void serving_prepare_handover(struct filesystem *filesystem)
 void serving_stop(struct filesystem *filesystem)
 {
 	struct handle *handle;
-	for (size_t i = 0; i < filesystem->shards.count; i++)
-		engine_stop(filesystem->shards.list[i].engine);
+	shards_end(&filesystem->shards);
 	HANDLES_FOREACH (&filesystem->handles, handle) {
 		parked_refuse_all(handle, -ENOLCK);
 		holder_tell_lost(handle);
@@ -233,6 +232,11 @@ static void on_lost(void *context, void *owner_cookie)
 	handle_fence(owner_cookie);
 }
 
+static void on_told(void *context)
+{
+	shard_tell_guard(context);
+}
+
 static void on_revoked(void *context, void *owner_cookie)
 {
 	(void)context;
@@ -286,6 +290,7 @@ const struct engine_events serving_engine_events = {
 	.on_tested = on_tested,
 	.on_proved = on_proved,
 	.on_lost = on_lost,
+	.on_told = on_told,
 	.on_revoked = on_revoked,
 	.may_log = may_log,
 	.on_held = on_held,

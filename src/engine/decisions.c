@@ -7,6 +7,13 @@
 #include <stdlib.h>
 
 #include "engine/alteration.h"
+#include "engine/lock.h"
+
+struct store_told {
+	char unused;
+};
+
+static const struct store_told proof;
 
 struct decision {
 	enum decision_kind kind;
@@ -52,7 +59,7 @@ static void tell(const struct engine *engine, const struct decision *decision)
 	}
 }
 
-void decisions_tell(struct engine *engine)
+static void tell_all(struct engine *engine)
 {
 	struct decisions *decisions = &engine->decisions;
 
@@ -61,15 +68,36 @@ void decisions_tell(struct engine *engine)
 	decisions->count = 0;
 }
 
+void decisions_tell(struct engine *engine)
+{
+	struct decisions *decisions = &engine->decisions;
+
+	tell_all(engine);
+	if (decisions->lost && engine->events->on_told != NULL)
+		engine->events->on_told(engine->context);
+	decisions->lost = false;
+}
+
+const struct store_told *decisions_told(const struct engine *engine)
+{
+	return engine->decisions.lost ? NULL : &proof;
+}
+
+const struct store_told *decisions_told_all(const struct engine *engine)
+{
+	return engine_holds(engine) ? NULL : decisions_told(engine);
+}
+
 static void add(struct engine *engine, const struct decision *decision)
 {
 	struct decisions *decisions = &engine->decisions;
 
+	decisions->lost |= decision->kind == LOST || decision->kind == ENDED;
 	if (decisions->count == decisions->capacity) {
 		size_t capacity = decisions->capacity * 2 + 8;
 		struct decision *list = reallocarray(decisions->list, capacity, sizeof(*list));
 		if (list == NULL) {
-			decisions_tell(engine);
+			tell_all(engine);
 			tell(engine, decision);
 			return;
 		}

@@ -36,7 +36,14 @@ void decisions_tell_file(struct engine *engine, void *cookie, int error,
 void decisions_tell_files(struct engine *engine, void *cookie, int error, const char *const *names,
 			  size_t count);
 
-/* Tells everything that was noted. */
+/* Tells everything that was noted, and then by on_told() that all losses have been. */
 void decisions_tell(struct engine *engine);
+
+/* The proof that everybody has been told who was to be told of a loss; NULL: not yet, or not all.
+ * There is no other way to have one. */
+const struct store_told *decisions_told(const struct engine *engine);
+
+/* The same for what ends everything, such as the session: NULL also while anything is held. */
+const struct store_told *decisions_told_all(const struct engine *engine);
 
 #endif

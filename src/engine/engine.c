@@ -84,6 +84,14 @@ void engine_stop(struct engine *engine)
 		delay_stop(lock);
 }
 
+const struct store_told *engine_end(struct engine *engine)
+{
+	engine_stop(engine);
+	engine_lose_all(engine);
+	decisions_tell(engine);
+	return decisions_told_all(engine);
+}
+
 void engine_destroy(struct engine *engine)
 {
 	struct lock *lock, *next;
@@ -495,7 +503,7 @@ int engine_prove(struct owner *file, bool token, void *cookie, struct proof **re
 		return -ENOLCK;
 	int error = proof_begin(file, token, cookie, ret_proof);
 
-	decisions_tell(file->lock->engine);
+	engine_conclude(file->lock->engine);
 	return error;
 }
 

@@ -89,6 +89,10 @@ struct engine_events {
 	 * everything that is asked for through it is -EIO. */
 	void (*on_lost)(void *context, void *owner_cookie);
 
+	/* Every loss of one event has been told, by on_lost() or files->on_file_gone(): nothing
+	 * that depends on it was done before. May be NULL. */
+	void (*on_told)(void *context);
+
 	/* Somebody asks that what was locked through the open file be released. Comes once for each
 	 * grant. */
 	void (*on_revoked)(void *context, void *owner_cookie);
@@ -186,6 +190,11 @@ void engine_destroy(struct engine *engine);
 /* Grants nothing from now on: the daemon stops. What is held now is lost by its holders, who live,
  * and not released by them, even if their owners are closed (lock_policy.lock_delay_ms). */
 void engine_stop(struct engine *engine);
+
+/* Ends the session, as far as the engine is concerned: who holds something yet is told of the loss
+ * by on_lost(), and nothing is sent to the store any more. Returns what the store wants to be
+ * closed with. */
+const struct store_told *engine_end(struct engine *engine);
 
 /* What this host knows of a lost holder's claim, which the store lists as an orphan. */
 struct engine_orphan {

@@ -14,11 +14,6 @@
 #include "engine/outbox.h"
 #include "engine/save.h"
 
-bool engine_holds(const struct engine *engine)
-{
-	return engine->holders > 0 || engine->lockfiles != NULL;
-}
-
 void engine_retry_in(struct engine *engine, int64_t delay_ms)
 {
 	if (engine->now_ms + delay_ms < engine->retry_ms)

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the engine sends to its store. With a journal it waits until that has been committed: so the
- * books that another process finds there know of everything that was sent, and what was not heard
- * of is what a lost connection leaves.
+ * What the engine sends to its store. What claims go by, and whatever is sent behind that, waits
+ * until callers have been told what was decided: whoever has lost something hears of it before
+ * anybody else can get it.
+ *
+ * With a journal everything waits until that has been committed, too: so the books that another
+ * process finds there know of everything that was sent, and what was not heard of is what a lost
+ * connection leaves.
  *
  * A store that has lost track of its session, having no memory, gives it up while the lease lasts.
  * The service is told of that behind the commit, too: so the claims of a session stand as long as
@@ -19,6 +23,7 @@
 
 #include "base/log.h"
 #include "claim/data.h"
+#include "engine/decisions.h"
 #include "engine/lock.h"
 
 enum operation {
@@ -66,6 +71,12 @@ static void transmit_ask(struct engine *engine, struct file_ask *ask)
 		engine->retry_ms = engine->now_ms + RETRY_MEMORY_MS;
 }
 
+/* Whether claims of the session go by it. */
+static bool frees(const struct outgoing *outgoing)
+{
+	return outgoing->operation == OPERATION_WITHDRAW || outgoing->operation == OPERATION_RENEW;
+}
+
 static void transmit(struct engine *engine, const struct outgoing *outgoing)
 {
 	struct store *store = engine->store;
@@ -91,14 +102,14 @@ static void transmit(struct engine *engine, const struct outgoing *outgoing)
 		ops->mark(store, tag, target->path, target->name, target->text);
 		break;
 	case OPERATION_WITHDRAW:
-		ops->withdraw(store, tag, target->path, target->name, outgoing->order,
-			      outgoing->flag);
+		ops->withdraw(store, decisions_told(engine), tag, target->path, target->name,
+			      outgoing->order, outgoing->flag);
 		break;
 	case OPERATION_PROVE:
 		ops->prove(store, tag, target, outgoing->count);
 		break;
 	case OPERATION_RENEW:
-		ops->renew(store);
+		ops->renew(store, decisions_told_all(engine));
 		break;
 	case OPERATION_FILE:
 		transmit_ask(engine, tag);
@@ -162,21 +173,36 @@ static void end_keeping(struct engine *engine)
 
 static void send(struct engine *engine, const struct outgoing *outgoing)
 {
-	if (is_kept(engine)) {
-		struct outgoing *kept = copy(outgoing);
-		if (kept != NULL) {
-			DL_APPEND(engine->outgoing, kept);
-			return;
-		}
-		end_keeping(engine);
+	/* In the order of the calls. */
+	bool waits = is_kept(engine) || engine->outgoing != NULL || frees(outgoing);
+	struct outgoing *kept = waits ? copy(outgoing) : NULL;
+
+	if (kept != NULL) {
+		DL_APPEND(engine->outgoing, kept);
+		return;
 	}
-	engine_send(engine); /* in the order of the calls */
+	if (is_kept(engine))
+		end_keeping(engine);
+	if (waits) {
+		decisions_tell(engine);
+		engine_send(engine);
+	}
 	transmit(engine, outgoing);
+}
+
+void engine_conclude(struct engine *engine)
+{
+	decisions_tell(engine);
+	if (!is_kept(engine))
+		engine_send(engine);
 }
 
 void engine_send(struct engine *engine)
 {
 	struct outgoing *outgoing;
+
+	if (decisions_told(engine) == NULL)
+		return;
 	while ((outgoing = engine->outgoing) != NULL) {
 		DL_DELETE(engine->outgoing, outgoing);
 		transmit(engine, outgoing);
@@ -303,7 +329,8 @@ void engine_renew(struct engine *engine)
 
 void engine_renew_now(struct engine *engine)
 {
-	engine->store->ops->renew(engine->store);
+	decisions_tell(engine);
+	engine->store->ops->renew(engine->store, decisions_told_all(engine));
 }
 
 void engine_nudge(struct engine *engine)

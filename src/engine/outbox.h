@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is sent to the store, behind the commit of the journal: the operations of stores/store.h.
+ * What is sent to the store, behind what callers are told and the commit of the journal: the
+ * operations of stores/store.h.
  * Everything is copied, where it has to wait. For the engine's own files.
  */
 #ifndef DLOCKFS_ENGINE_OUTBOX_H
@@ -30,9 +31,16 @@ bool engine_is_of_session(const struct engine *engine, const struct store_claim 
 /* The session is over, which the store has told. */
 void engine_renew(struct engine *engine);
 
-/* These wait for nothing: the books say nothing of them. The session is over, which the engine
- * found; the store does not answer; a touch() is due. */
+/* Tells callers what was decided, and sends what has waited for that only. To be called at the end
+ * of each call of the engine. */
+void engine_conclude(struct engine *engine);
+
+/* The session is over, which the engine found, and nothing is held any more: tells callers what was
+ * decided, and gives the session up. Does not wait for the journal: the books say nothing of it. */
 void engine_renew_now(struct engine *engine);
+
+/* These wait for nothing: the books say nothing of them. The store does not answer; a touch() is
+ * due. */
 void engine_nudge(struct engine *engine);
 void engine_send_touch(struct engine *engine);
 

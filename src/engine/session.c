@@ -108,7 +108,7 @@ static void lose_session(struct lock *lock)
 		claim_disband(claim);
 	}
 	CLAIMS_FOREACH_SAFE (lost, claim, next) {
-		if (!claim_is_kept(claim))
+		if (!claim_is_kept(claim) && !lock->engine->stopping)
 			log_lock_error(lock->path, "lock lost with the session by %s",
 				       wish_words(claim->wishes, words));
 		DL_DELETE(lost, &claim->place);
@@ -159,7 +159,6 @@ static void lose_all(struct engine *engine)
 	engine->beating = false;
 	engine_forget_outgoing(engine);
 	lockfiles_lose_session(engine);
-	engine_renew(engine);
 	engine->session_number = next_session_number(engine->session_number);
 	HASH_ITER (hh, engine->locks, lock, next) {
 		lose_session(lock);
@@ -195,6 +194,14 @@ void session_changed(struct engine *engine, enum store_session session, int64_t 
 	if (session == STORE_CONNECTED)
 		engine->timeout_ms = timeout_ms;
 	change_session(engine, session);
+	if (session == STORE_LOST)
+		engine_renew(engine);
+}
+
+void engine_lose_all(struct engine *engine)
+{
+	engine->session = STORE_LOST;
+	lose_all(engine);
 }
 
 void engine_acknowledged(struct engine *engine, int64_t sent_ms)
@@ -222,8 +229,8 @@ void engine_end_session(struct engine *engine)
 		  "%zu locks are lost",
 		  (long long)(engine->now_ms - engine_lease(engine).proven_ms),
 		  engine->holders + HASH_COUNT(engine->lockfiles));
-	engine_renew_now(engine);
 	change_session(engine, STORE_LOST);
+	engine_renew_now(engine);
 }
 
 /* Since when there is no answer to what is asked, or no connection; INT64_MAX: all is well. */

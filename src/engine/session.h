@@ -45,6 +45,9 @@ uint64_t claim_cycle_list(const struct claim *claim);
 /* As on_session() of the store. */
 void session_changed(struct engine *engine, enum store_session session, int64_t timeout_ms);
 
+/* The engine ends, and the session with it: everything is lost. Nothing is sent from now on. */
+void engine_lose_all(struct engine *engine);
+
 /* A heartbeat is answered: as on_proved() says. */
 void engine_beaten(struct engine *engine, int error, const char *missing);
 

@@ -44,6 +44,7 @@
 #include "engine/handoff.h"
 #include "engine/lock.h"
 #include "engine/numbers.h"
+#include "engine/outbox.h"
 #include "engine/precedence.h"
 #include "engine/queue.h"
 #include "engine/record.h"
@@ -362,13 +363,14 @@ void engine_finish(struct engine *engine)
 		if (claim != NULL)
 			queue_judge(claim);
 	} while (claim != NULL);
+	engine_conclude(engine);
 }
 
 void lock_finish(struct lock *lock)
 {
 	engine_finish(lock->engine);
 	tests_settle(lock);
-	decisions_tell(lock->engine);
+	engine_conclude(lock->engine);
 	lock_free_if_unused(lock);
 }
 

@@ -485,6 +485,7 @@ struct lock {
 struct decisions {
 	struct decision *list;
 	size_t count, capacity;
+	bool lost; /* a loss was noted, and on_told() has not come yet */
 };
 
 struct engine {

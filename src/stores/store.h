@@ -238,6 +238,11 @@ struct store_step {
 
 struct store; /* every store's own struct begins with `const struct store_ops *ops` */
 
+/* The proof that whoever has lost what goes by a call was told before it: only the engine can give
+ * it, once the events that tell of losses have returned (engine/decisions.h). So nothing of a
+ * session that somebody holds by can go before. It is good for the one call. */
+struct store_told;
+
 struct store_ops {
 	/* A file descriptor that becomes readable when dispatch() has something to do. The
 	 * descriptor stays the same, and belongs to the store. */
@@ -280,8 +285,8 @@ struct store_ops {
 	/* Takes a claim away. `order` is the claim's: a store whose orders run out uses it to start
 	 * a queue anew early. With `marker` the claim's marker goes too, and not
 	 * after the claim; this may also be asked for an orphan. */
-	void (*withdraw)(struct store *store, void *tag, const char *path, const char *name,
-			 int64_t order, bool marker);
+	void (*withdraw)(struct store *store, const struct store_told *told, void *tag,
+			 const char *path, const char *name, int64_t order, bool marker);
 
 	/* Proves that the session lives, and that these claims stand: an answer that only the
 	 * service as a whole can give (a quorum, not one server). All in one transaction: at most
@@ -350,12 +355,13 @@ struct store_ops {
 
 	/* Gives the session up, as if after STORE_LOST (which does not come), and makes a new one.
 	 * The claims of the old session go as soon as the service can be told, or when the session
-	 * times out.
+	 * times out: a store does not tell the service by itself, not even that a session has ended
+	 * which it has given up, or lost.
 	 *
 	 * To be called after STORE_LOST, too: a store that has given a session up by itself, which
 	 * the service may still keep, only then tells the service and makes a new one. For other
 	 * stores the call has no effect there. */
-	void (*renew)(struct store *store);
+	void (*renew)(struct store *store, const struct store_told *told);
 
 	/* One line for people about where the claims are kept and how the connection is. */
 	void (*describe)(struct store *store, char *text, size_t text_bytes);
@@ -393,8 +399,9 @@ struct store_ops {
 	int64_t order_late, order_unsure;
 
 	/* Ends the session, so that all its claims are gone, and frees the store. No event
-	 * comes. May block for up to two seconds. */
-	void (*close)(struct store *store);
+	 * comes. May block for up to two seconds. NULL: there is no proof; the session is left to
+	 * the service, where it times out. */
+	void (*close)(struct store *store, const struct store_told *told);
 };
 
 struct store {

@@ -36,6 +36,7 @@
 #include "restart/takeover.h"
 #include "status/status.h"
 #include "stores/local/service.h"
+#include "told.h"
 
 enum {
 	INPUT_BYTES_MAX = 2000,
@@ -334,8 +335,8 @@ static void let_rival_change(struct world *world)
 		world->rival->ops->amend(world->rival, NULL, claim->path, claim->name, text,
 					 STORE_ANY_VERSION);
 	} else {
-		world->rival->ops->withdraw(world->rival, NULL, claim->path, claim->name,
-					    claim->order, false);
+		world->rival->ops->withdraw(world->rival, nobody_is_told(), NULL, claim->path,
+					    claim->name, claim->order, false);
 		*claim = world->claims[--world->claim_count];
 	}
 }
@@ -1032,7 +1033,7 @@ static void end_filesystem(struct world *world)
 	fuse_session_destroy(filesystem->session);
 	serving_finish(filesystem);
 	REQUIRE(!filesystem->users.by_uid);
-	world->rival->ops->close(world->rival);
+	world->rival->ops->close(world->rival, nobody_is_told());
 	shards_close(&world->shards);
 	steer_finish(filesystem);
 	rehearsal_forget(filesystem);
@@ -1076,8 +1077,8 @@ static void withdraw_rival(struct world *world)
 	while (world->claim_count > 0) {
 		struct rival_claim *claim = &world->claims[--world->claim_count];
 
-		world->rival->ops->withdraw(world->rival, NULL, claim->path, claim->name,
-					    claim->order, false);
+		world->rival->ops->withdraw(world->rival, nobody_is_told(), NULL, claim->path,
+					    claim->name, claim->order, false);
 	}
 	files_end((struct local_store *)world->rival);
 }

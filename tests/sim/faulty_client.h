@@ -47,6 +47,10 @@ struct faulty {
 	struct item *gone;		 /* or was told to be gone */
 };
 
+/* The client has lost the session by its own reckoning: it gives that up, and does not tell the
+ * service. */
+void faulty_give_up(struct faulty *faulty);
+
 static inline struct faulty *faulty_of(const struct store *store)
 {
 	return (struct faulty *)store;

@@ -43,7 +43,7 @@ static void deliver_keep(struct faulty *faulty, const struct item *item)
 
 	if (!faulty->lease.rules->kept(&faulty->lease, item->sent_ms, faulty_client_clock(faulty),
 				       item->member)) {
-		faulty->store.ops->renew(&faulty->store);
+		faulty_give_up(faulty);
 		events->on_session(faulty->context, STORE_LOST, faulty->settings.timeout_ms);
 	} else if (proven_ms(faulty) > former_ms) {
 		events->on_renewed(faulty->context);

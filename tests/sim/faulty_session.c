@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../told.h"
 #include "faulty_files.h"
 #include "faulty_session.h"
 #include "unclaimed.h"
@@ -187,7 +188,7 @@ struct session *session_create(struct local_service *service, struct faulty *fau
 
 void session_free(struct session *session)
 {
-	session->inner->ops->close(session->inner);
+	session->inner->ops->close(session->inner, nobody_is_told());
 	items_free(&session->sent);
 	items_free(&session->watching);
 	items_free(&session->known);
@@ -319,7 +320,7 @@ static void know_queue(void *context, const char *path)
 		observer->ops->watch(observer, know(session, ITEM_READ, path, name), path, name);
 	}
 	observer->ops->dispatch(observer);
-	observer->ops->close(observer);
+	observer->ops->close(observer, nobody_is_told());
 }
 
 static struct item *known(const struct session *session, enum item_kind kind, const char *path,
@@ -538,8 +539,8 @@ void session_arrive(struct session *session, struct item *item)
 		inner->mark(session->inner, item, item->path, item->name, item->text);
 		break;
 	case ITEM_WITHDRAW:
-		inner->withdraw(session->inner, item, item->path, item->name, item->order,
-				item->flag);
+		inner->withdraw(session->inner, nobody_is_told(), item, item->path, item->name,
+				item->order, item->flag);
 		break;
 	case ITEM_PROVE:
 		inner->prove(session->inner, item, item->proofs, item->proofs_count);

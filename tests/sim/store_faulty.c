@@ -240,8 +240,8 @@ static void on_mark(struct store *store, void *tag, const char *path, const char
 	faulty_send(faulty_of(store), item);
 }
 
-static void on_withdraw(struct store *store, void *tag, const char *path, const char *name,
-			int64_t order, bool marker)
+static void on_withdraw(struct store *store, const struct store_told *told, void *tag,
+			const char *path, const char *name, int64_t order, bool marker)
 {
 	struct faulty *faulty = faulty_of(store);
 	struct item *item = faulty_operation(store, ITEM_WITHDRAW, tag, path, name);
@@ -369,17 +369,28 @@ static void on_nudge(struct store *store)
 	store_faulty_reconnect(store);
 }
 
-static void on_renew(struct store *store)
+static bool is_well(const struct faulty *faulty)
 {
-	struct faulty *faulty = faulty_of(store);
-	struct session *session = faulty->session;
-	bool well = faulty->connected && !session->cut_off && !session->expired;
-	bool closes = well && prng_chance(faulty->settings.prng, 50);
+	const struct session *session = faulty->session;
+	return faulty->connected && !session->cut_off && !session->expired;
+}
 
-	if (faulty->killed || faulty->told == STORE_LOST)
-		return;
-	session_give_up(session,
-			closes ? faulty->arrival_ms + faulty_some_delay(faulty) : INT64_MAX);
+/* When the word that the session is over arrives: often at once, as the client may send it from
+ * another thread. */
+static int64_t some_close_ms(struct faulty *faulty)
+{
+	if (!is_well(faulty) || !prng_chance(faulty->settings.prng, 50))
+		return INT64_MAX;
+	return faulty->arrival_ms +
+	       (prng_chance(faulty->settings.prng, 50) ? faulty_some_delay(faulty) : 0);
+}
+
+static void give_up(struct faulty *faulty, int64_t close_ms)
+{
+	struct session *session = faulty->session;
+	bool well = is_well(faulty);
+
+	session_give_up(session, close_ms);
 	DL_APPEND(faulty->given_up, session);
 	faulty_forget(faulty);
 	faulty_begin_lease(faulty, faulty->settings.timeout_ms);
@@ -393,6 +404,24 @@ static void on_renew(struct store *store)
 		faulty_tell_session(faulty, STORE_CONNECTED, faulty_some_delay(faulty));
 	if (faulty->settings.on_renewed != NULL)
 		faulty->settings.on_renewed(faulty->settings.context);
+}
+
+void faulty_give_up(struct faulty *faulty)
+{
+	give_up(faulty, INT64_MAX);
+}
+
+static void on_renew(struct store *store, const struct store_told *told)
+{
+	struct faulty *faulty = faulty_of(store);
+
+	if (told == NULL)
+		abort();
+	if (faulty->killed || faulty->told == STORE_LOST)
+		return;
+	if (faulty->settings.on_renewing != NULL)
+		faulty->settings.on_renewing(faulty->settings.context);
+	give_up(faulty, some_close_ms(faulty));
 }
 
 static int on_descriptor(struct store *store)
@@ -412,7 +441,7 @@ static void on_describe(struct store *store, char *text, size_t text_bytes)
 		 faulty_of(store)->connected ? "connected" : "not connected");
 }
 
-static void on_close(struct store *store)
+static void on_close(struct store *store, const struct store_told *told)
 {
 	struct faulty *faulty = faulty_of(store);
 	struct session *session, *next;

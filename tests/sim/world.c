@@ -73,6 +73,25 @@ static void on_renewed(void *context)
 	world_say(host->world, "host %d gives its session up", host->number);
 }
 
+/* From here on another host can be granted. */
+static void on_renewing(void *context)
+{
+	struct host *host = context;
+
+	for (int i = 0; i < USERS_MAX; i++) {
+		const struct user *user = &host->users[i];
+		if (user->owner != NULL && !user->lost && !slots_are_free(file_slots(user)))
+			world_fail(host->world, "host %d ends its session before user %u is told",
+				   host->number, user->number);
+	}
+	for (size_t i = 0; i < FILES_MAX; i++) {
+		if (host->files[i] != 0)
+			world_fail(host->world,
+				   "host %d ends its session before file %zu is told to be gone",
+				   host->number, i);
+	}
+}
+
 void host_open_engine(struct host *host)
 {
 	const struct world *world = host->world;
@@ -123,6 +142,7 @@ static void host_start(struct host *host)
 		.context = host,
 		.on_standing = view_standing,
 		.on_withdrawing = view_withdrawing,
+		.on_renewing = on_renewing,
 		.on_renewed = on_renewed,
 	};
 
@@ -161,7 +181,7 @@ static void host_stop(struct host *host)
 	engine_destroy(engine);
 	host_forget_files(host);
 	host_end_journal(host);
-	host->store->ops->close(host->store);
+	host->store->ops->close(host->store, nobody_is_told());
 	host->store = NULL;
 }
 
@@ -171,7 +191,7 @@ static void ghost_end_if_over(struct host *host)
 	if (!store_faulty_is_expired(host->ghost) || store_faulty_has_given_up(host->ghost))
 		return;
 	world_say(host->world, "host %d: the session of its former life has expired", host->number);
-	host->ghost->ops->close(host->ghost);
+	host->ghost->ops->close(host->ghost, nobody_is_told());
 	host->ghost = NULL;
 }
 
@@ -511,8 +531,8 @@ static void foreign_withdraw(struct world *world, struct foreign_claim *claim)
 		return;
 	world_say(world, "a foreign client withdraws %s of %s", claim->name,
 		  world_lock(claim->lock));
-	world->foreign->ops->withdraw(world->foreign, claim, world_lock(claim->lock), claim->name,
-				      claim->order, false);
+	world->foreign->ops->withdraw(world->foreign, nobody_is_told(), claim,
+				      world_lock(claim->lock), claim->name, claim->order, false);
 	claim->name[0] = '\0';
 }
 
@@ -786,9 +806,9 @@ void world_finish(struct world *world)
 		if (host->engine != NULL)
 			host_stop(host);
 		if (host->ghost != NULL)
-			host->ghost->ops->close(host->ghost);
+			host->ghost->ops->close(host->ghost, nobody_is_told());
 	}
-	world->foreign->ops->close(world->foreign);
+	world->foreign->ops->close(world->foreign, nobody_is_told());
 	view_finish(world);
 	free(world->tolds);
 	local_service_destroy(world->service);

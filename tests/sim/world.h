@@ -26,6 +26,7 @@
 
 #include <stdarg.h>
 
+#include "../told.h"
 #include "engine/engine.h"
 #include "journal/journal.h"
 #include "prng.h"

@@ -309,8 +309,8 @@ void world_break(struct world *world)
 	/* Numbers of an empty queue start over: not below those of who does not know yet. */
 	local_service_set_first_order(world->service,
 				      view->claims[view->count - 1].parts.order + 1000);
-	world->foreign->ops->withdraw(world->foreign, NULL, world_lock(lock), claim->name,
-				      claim->parts.order, false);
+	world->foreign->ops->withdraw(world->foreign, nobody_is_told(), NULL, world_lock(lock),
+				      claim->name, claim->parts.order, false);
 	world->foreign->ops->dispatch(world->foreign);
 	view_forget(world);
 }

@@ -218,11 +218,9 @@ void host_end_journal(struct host *host)
 
 void host_note(struct host *host)
 {
-	if (host->journal == NULL)
-		return;
 	/* What is checked of an answer looks at what the engine has sent before it. */
 	engine_send(host->engine);
-	host->answered = true;
+	host->answered = host->journal != NULL;
 }
 
 void host_committed(struct host *host)

@@ -98,7 +98,7 @@ void view_init(struct world *world)
 
 void view_finish(struct world *world)
 {
-	world->observer->ops->close(world->observer);
+	world->observer->ops->close(world->observer, nobody_is_told());
 	free(world->standings);
 }
 
@@ -198,6 +198,10 @@ void view_withdrawing(void *context, const char *path, const char *name)
 			   name);
 	/* Else it is a marker, which outlives the claim: its host may not know that this has gone.
 	 */
+	if (standing != NULL && standing->life == host->life && !standing->gone &&
+	    standing->granted && !standing->released && !is_record(standing->kind))
+		world_fail(host->world, "host %d withdraws %s before user %u is told", host->number,
+			   name, standing->user);
 	if (standing != NULL && standing->life == host->life) {
 		standing->withdrawing = true;
 		standing->withdrawn = host->world->step;

@@ -34,8 +34,8 @@ static void withdraw_all(struct host *host)
 {
 	memset(withdrawn, 0, sizeof(withdrawn));
 	for (int i = 0; i < LOCKS; i++)
-		host->store->ops->withdraw(host->store, &withdrawn[i], path_of(i), placed[i].name,
-					   placed[i].order, false);
+		host->store->ops->withdraw(host->store, nobody_is_told(), &withdrawn[i], path_of(i),
+					   placed[i].name, placed[i].order, false);
 	for (int i = 0; i < LOCKS; i++) {
 		WAIT_FOR(withdrawn[i].times);
 		assert_int_equal(withdrawn[i].error, 0);

@@ -291,7 +291,7 @@ static void test_other_session(void **state)
 	send_step(a, &behind, STEP_TAKE, "session//a", "2");
 	run_for(50);
 	a->session = STORE_LOST;
-	a->store->ops->renew(a->store);
+	a->store->ops->renew(a->store, nobody_is_told());
 	send_step(a, &later, STEP_TAKE, "session//a", "3");
 	WAIT_FOR(made.times && behind.times && later.times);
 	assert_int_equal(made.error, -ECONNRESET);

@@ -12,7 +12,8 @@ static void test_one_turn(void **state)
 
 	place(a, &first, "turn", 1);
 	send_place(a, &second, "turn", 2, CLAIM_EXCLUSIVE, true);
-	a->store->ops->withdraw(a->store, &withdrawn, "turn", first.name, first.order, false);
+	a->store->ops->withdraw(a->store, nobody_is_told(), &withdrawn, "turn", first.name,
+				first.order, false);
 	send_place(a, &third, "turn", 3, CLAIM_EXCLUSIVE, true);
 	WAIT_FOR(third.times && withdrawn.times);
 	assert_int_equal(second.error | withdrawn.error | third.error, 0);

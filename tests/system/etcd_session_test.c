@@ -223,7 +223,7 @@ static void test_ends(void **state)
 	strcpy(lease, lease_text(a));
 	send_watch(a, &never, "ends", first.name); /* it is being read when the session ends */
 	a->session = STORE_LOST;
-	a->store->ops->renew(a->store);
+	a->store->ops->renew(a->store, nobody_is_told());
 	WAIT_FOR(a->session == STORE_CONNECTED);
 	assert_int_equal(never.reads + never.times, 0);
 	expect_standing(b, "ends", 0);

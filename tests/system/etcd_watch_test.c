@@ -113,8 +113,8 @@ static void test_gone_is_gone(void **state)
 		send_watch(b, &gone, "gone", placed.name);
 		WAIT_FOR(gone.reads == 1);
 		struct call withdrawn = {0};
-		a->store->ops->withdraw(a->store, &withdrawn, "gone", placed.name, placed.order,
-					false);
+		a->store->ops->withdraw(a->store, nobody_is_told(), &withdrawn, "gone", placed.name,
+					placed.order, false);
 		memset(lists, 0, sizeof(lists));
 		for (int i = 0; i < 8; i++)
 			b->store->ops->list(b->store, &lists[i], "gone", i % 2, false);

@@ -431,7 +431,7 @@ static void test_session(void **state)
 	expect_text(b, "session//b", "b");
 
 	b->session = STORE_LOST; /* which is not told */
-	b->store->ops->renew(b->store);
+	b->store->ops->renew(b->store, nobody_is_told());
 	WAIT_FOR(b->session == STORE_CONNECTED);
 	assert_int_equal(check(b, "session//b"), -ENOENT);
 	do
@@ -569,7 +569,7 @@ static void test_loss(void **state)
 	send_alter(a, &made, &step, 1);
 	send_files(a, &listed, "loss");
 	a->session = STORE_LOST;
-	a->store->ops->renew(a->store);
+	a->store->ops->renew(a->store, nobody_is_told());
 	WAIT_FOR(made.times && listed.times);
 	assert_int_equal(made.error, -ECONNRESET);
 	assert_int_equal(listed.error, -ECONNRESET);

@@ -45,7 +45,7 @@ static void on_session(void *context, enum store_session session, int64_t timeou
 	host->session = session;
 	host->changes[session]++;
 	if (session == STORE_LOST)
-		host->store->ops->renew(host->store); /* as the engine does */
+		host->store->ops->renew(host->store, nobody_is_told()); /* as the engine does */
 }
 
 static void on_renewed(void *context)
@@ -235,7 +235,7 @@ int64_t close_host(struct host *host)
 {
 	int64_t begin_ms = now_ms();
 
-	host->store->ops->close(host->store);
+	host->store->ops->close(host->store, nobody_is_told());
 	host->store = NULL;
 	return now_ms() - begin_ms;
 }
@@ -314,7 +314,8 @@ int withdraw(struct host *host, const char *path, const struct call *placed)
 {
 	struct call call = {0};
 
-	host->store->ops->withdraw(host->store, &call, path, placed->name, placed->order, false);
+	host->store->ops->withdraw(host->store, nobody_is_told(), &call, path, placed->name,
+				   placed->order, false);
 	WAIT_FOR(call.times);
 	return call.error;
 }

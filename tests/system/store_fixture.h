@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../told.h"
 #include "claim/name.h"
 #include "store_proxy.h"
 #include "stores/store.h"

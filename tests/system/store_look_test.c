@@ -115,7 +115,7 @@ static void test_outside_and_loss(void **state)
 	send_write(a, &written, "outside", first.name, "text", 0);
 	send_remove(a, &removed, "outside", first.name);
 	a->session = STORE_LOST;
-	a->store->ops->renew(a->store);
+	a->store->ops->renew(a->store, nobody_is_told());
 	WAIT_FOR(looked.times && read.times && written.times && removed.times);
 	assert_int_equal(looked.error, -ECONNRESET);
 	assert_int_equal(read.error, -ECONNRESET);

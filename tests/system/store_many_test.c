@@ -51,8 +51,9 @@ static void change_some(const char *text)
 			asked++;
 		} else if (is_to_go(i)) {
 			answers[i] = (struct call){0};
-			others->store->ops->withdraw(others->store, &answers[i], lock_path(i),
-						     claims[i].name, claims[i].order, false);
+			others->store->ops->withdraw(others->store, nobody_is_told(), &answers[i],
+						     lock_path(i), claims[i].name, claims[i].order,
+						     false);
 			asked++;
 		}
 	}

@@ -18,7 +18,8 @@ static int withdraw_marked(struct host *host, const char *path, const struct cal
 {
 	struct call call = {0};
 
-	host->store->ops->withdraw(host->store, &call, path, placed->name, placed->order, true);
+	host->store->ops->withdraw(host->store, nobody_is_told(), &call, path, placed->name,
+				   placed->order, true);
 	WAIT_FOR(call.times);
 	return call.error;
 }

@@ -60,8 +60,8 @@ static void test_prove_claims(void **state)
 	assert_true(proof.stamp > stamp);
 
 	/* One that is gone: the lock is told, and nothing is changed. */
-	a->store->ops->withdraw(a->store, &withdrawn, names[3], calls[3].name, calls[3].order,
-				false);
+	a->store->ops->withdraw(a->store, nobody_is_told(), &withdrawn, names[3], calls[3].name,
+				calls[3].order, false);
 	WAIT_FOR(withdrawn.times);
 	proofs[0].text = "newer";
 	assert_int_equal(prove(a, &proof, proofs, 5), -ENOENT);
@@ -121,7 +121,7 @@ static void test_lease(void **state)
 	beat_for(a, TIMEOUT_MS / 2);
 	assert_true(lease_of(a).grants && a->valid_until_ms > end_ms);
 	assert_int_equal(a->changes[STORE_LOST], 0);
-	a->store->ops->renew(a->store);
+	a->store->ops->renew(a->store, nobody_is_told());
 	assert_int_equal(lease_of(a).end_ms, INT64_MIN);
 }
 

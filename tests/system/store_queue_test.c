@@ -125,8 +125,8 @@ static void test_pipelined(void **state)
 		assert_true(!calls[i].listed || calls[i].count >= i + 2);
 	}
 	for (unsigned i = 0; i < MANY; i++)
-		a->store->ops->withdraw(a->store, &answer, "many", calls[i].name, calls[i].order,
-					false);
+		a->store->ops->withdraw(a->store, nobody_is_told(), &answer, "many", calls[i].name,
+					calls[i].order, false);
 	WAIT_FOR(answer.times == MANY);
 	list(b, &all, "many", true);
 	assert_int_equal(all.count, 1);

@@ -173,7 +173,7 @@ static void test_renew(void **state)
 	attend(a, &unheard, "renew", false);
 	send_place(a, &never, "renew", 2, CLAIM_EXCLUSIVE, true);
 	a->session = STORE_LOST; /* as the engine knows */
-	a->store->ops->renew(a->store);
+	a->store->ops->renew(a->store, nobody_is_told());
 	WAIT_FOR(gone.times && a->session == STORE_CONNECTED);
 	assert_int_equal(a->changes[STORE_LOST], 0);
 	assert_int_equal(never.times, 0);

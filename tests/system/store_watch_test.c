@@ -92,7 +92,8 @@ static void test_amend(void **state)
 	assert_true(seen.reads <= 26);
 
 	send_amend(a, &amends[0], "amend", &first, "last");
-	a->store->ops->withdraw(a->store, &withdrawn, "amend", first.name, first.order, false);
+	a->store->ops->withdraw(a->store, nobody_is_told(), &withdrawn, "amend", first.name,
+				first.order, false);
 	send_amend(a, &amends[1], "amend", &first, "late");
 	send_amend(a, &amends[2], "no/such/lock", &first, "late");
 	WAIT_FOR(amends[1].times && amends[2].times);

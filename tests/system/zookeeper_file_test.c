@@ -118,7 +118,7 @@ static void test_former_session(void **state)
 	send_step(a, &asker, STEP_MAKE, "former//f", "");
 	usleep(300000); /* the answer comes, and is not delivered */
 	a->session = STORE_LOST;
-	a->store->ops->renew(a->store);
+	a->store->ops->renew(a->store, nobody_is_told());
 	a->renewals = 0;
 	WAIT_FOR(asker.times);
 	assert_int_equal(asker.error, -ECONNRESET);

@@ -232,7 +232,8 @@ static void test_reconnect(void **state)
 
 	set_link(LINK_SILENT);
 	memset(&all, 0, sizeof(all));
-	b->store->ops->withdraw(b->store, &all, "broken", gone.name, gone.order, false);
+	b->store->ops->withdraw(b->store, nobody_is_told(), &all, "broken", gone.name, gone.order,
+				false);
 	run_for(50);
 	set_link(LINK_REFUSES);
 	WAIT_FOR(all.times);

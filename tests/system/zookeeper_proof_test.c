@@ -76,7 +76,7 @@ static void test_lease_begins(void **state)
 	sent_ms = clock_now_ms();
 	a->store->ops->defer_beat(a->store);
 	assert_in_range(lease_of(a).beat_ms, sent_ms + BEAT_MS, clock_now_ms() + BEAT_MS);
-	a->store->ops->renew(a->store);
+	a->store->ops->renew(a->store, nobody_is_told());
 	assert_int_equal(lease_of(a).end_ms, INT64_MIN);
 }
 
@@ -129,7 +129,7 @@ static void test_lease_in_doubt(void **state)
 	b->store->ops->resume(b->store, TIMEOUT_MS, lease.saved_ms, lease.doubtful);
 	assert_int_equal(lease_of(b).end_ms, end_ms);
 	assert_true(lease_of(b).doubtful);
-	b->store->ops->renew(b->store); /* before it is connected */
+	b->store->ops->renew(b->store, nobody_is_told()); /* before it is connected */
 	assert_int_equal(lease_of(b).end_ms, INT64_MIN);
 	assert_false(lease_of(b).doubtful);
 

@@ -144,8 +144,10 @@ struct store_etcd {
 
 	/* The session */
 	enum session_step step;
-	int64_t lease_id;     /* 0: there is none */
-	int64_t former_lease; /* to be revoked when there is a connection; 0: none */
+	int64_t lease_id;	       /* 0: there is none */
+	int64_t former_lease;	       /* to be revoked when there is a connection; 0: none */
+	const struct store_told *told; /* by the latest renew(), which comes before that; NULL: it
+					  has not come yet */
 	struct etcd_key session_key;
 	uint64_t epoch;
 	struct etcd_lease lease;
@@ -306,7 +308,7 @@ void etcd_session_disconnected(struct store_etcd *store);
 /* The session is over, or is_starved: drops all that belongs to it, and tells STORE_LOST. */
 void etcd_session_lose(struct store_etcd *store);
 /* renew() of the table: the same without an event, and begins another one. */
-void etcd_session_give_up(struct store_etcd *store);
+void etcd_session_give_up(struct store_etcd *store, const struct store_told *told);
 /* Does what is due, and says when that is, by clock_now_ms() (INT64_MAX: never): attempts,
  * keep-alives, and what watch.c has to do. */
 void etcd_session_on_time(struct store_etcd *store);
@@ -314,7 +316,7 @@ int64_t etcd_session_next_ms(const struct store_etcd *store);
 /* The servers answer, but have no space for a session: they are asked again after a while. */
 bool etcd_session_is_refused(const struct store_etcd *store);
 /* Ends it, which may take as long as that. */
-void etcd_session_close(struct store_etcd *store, int64_t limit_ms);
+void etcd_session_close(struct store_etcd *store, const struct store_told *told, int64_t limit_ms);
 
 /* term.c */
 
@@ -381,8 +383,8 @@ void etcd_place(struct store *base, void *tag, const char *path, const struct cl
 void etcd_amend(struct store *base, void *tag, const char *path, const char *name, const char *text,
 		uint32_t version);
 void etcd_mark(struct store *base, void *tag, const char *path, const char *name, const char *text);
-void etcd_withdraw(struct store *base, void *tag, const char *path, const char *name, int64_t order,
-		   bool marker);
+void etcd_withdraw(struct store *base, const struct store_told *told, void *tag, const char *path,
+		   const char *name, int64_t order, bool marker);
 void etcd_prove(struct store *base, void *tag, const struct store_proof *proofs, size_t count);
 
 /* Asks the quorum for nothing: what it answers is a proof (lease.h). */

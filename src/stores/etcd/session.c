@@ -13,6 +13,7 @@
  *
  * Loop thread only.
  */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -88,6 +89,7 @@ void etcd_session_lose(struct store_etcd *store)
 		log_error("etcd lease %016" PRIx64 " is %s", (uint64_t)store->lease_id,
 			  store->is_starved ? "given up, out of memory" : "over");
 	store->former_lease = store->lease_id; /* it may live */
+	store->told = NULL;
 	drop_session(store);
 	tell(store, STORE_LOST);
 }
@@ -103,6 +105,7 @@ static void revoke_former(struct store_etcd *store)
 	Etcd__LeaseRevokeRequest request = ETCD__LEASE_REVOKE_REQUEST__INIT;
 	uint8_t message[32];
 
+	assert(store->told || store->former_lease == 0);
 	if (store->former_lease == 0 || !grpc_is_connected(store->grpc))
 		return;
 	request.id = store->former_lease;
@@ -118,8 +121,10 @@ bool etcd_session_is_refused(const struct store_etcd *store)
 	       store->retry_ms != INT64_MAX && grpc_is_connected(store->grpc);
 }
 
-void etcd_session_give_up(struct store_etcd *store)
+void etcd_session_give_up(struct store_etcd *store, const struct store_told *told)
 {
+	assert(told);
+	store->told = told;
 	if (store->step == SESSION_CONNECTED ||
 	    (store->step != SESSION_NONE && store->lease_id != 0)) {
 		store->former_lease = store->lease_id;
@@ -545,7 +550,7 @@ static void on_closed(void *context, int status, const char *text, const void *a
 	*(bool *)context = true;
 }
 
-void etcd_session_close(struct store_etcd *store, int64_t limit_ms)
+void etcd_session_close(struct store_etcd *store, const struct store_told *told, int64_t limit_ms)
 {
 	Etcd__LeaseRevokeRequest request = ETCD__LEASE_REVOKE_REQUEST__INIT;
 	struct pollfd descriptor = {.fd = grpc_descriptor(store->grpc), .events = POLLIN};
@@ -555,7 +560,7 @@ void etcd_session_close(struct store_etcd *store, int64_t limit_ms)
 
 	request.id = store->lease_id;
 	drop_session(store);
-	if (request.id == 0 || !grpc_is_connected(store->grpc) ||
+	if (!told || request.id == 0 || !grpc_is_connected(store->grpc) ||
 	    !grpc_call(store->grpc, REVOKE, message,
 		       etcd__lease_revoke_request__pack(&request, message), 0, on_closed,
 		       &answered))

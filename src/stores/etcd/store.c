@@ -121,9 +121,9 @@ static void nudge(struct store *base)
 	etcd_store_wake(store);
 }
 
-static void renew(struct store *base)
+static void renew(struct store *base, const struct store_told *told)
 {
-	etcd_session_give_up(store_etcd_from(base));
+	etcd_session_give_up(store_etcd_from(base), told);
 }
 
 static void describe(struct store *base, char *text, size_t text_bytes)
@@ -203,11 +203,11 @@ static void free_store(struct store_etcd *store)
 	free(store);
 }
 
-static void store_etcd_close(struct store *base)
+static void store_etcd_close(struct store *base, const struct store_told *told)
 {
 	struct store_etcd *store = store_etcd_from(base);
 
-	etcd_session_close(store, CLOSE_LIMIT_MS);
+	etcd_session_close(store, told, CLOSE_LIMIT_MS);
 	etcd_operations_forget_outside(store);
 	free_store(store);
 }

@@ -3,6 +3,7 @@
  * withdraw() of the etcd store. Whenever it is carried out, it does no harm, as no other claim has
  * that key and that create revision. Loop thread only.
  */
+#include <assert.h>
 #include <errno.h>
 
 #include "stores/etcd/operation.h"
@@ -51,9 +52,10 @@ static void conclude_withdraw(struct operation *operation, int error,
 	etcd_operation_end(operation, error);
 }
 
-void etcd_withdraw(struct store *base, void *tag, const char *path, const char *name, int64_t order,
-		   bool marker)
+void etcd_withdraw(struct store *base, const struct store_told *told, void *tag, const char *path,
+		   const char *name, int64_t order, bool marker)
 {
+	assert(told);
 	struct operation *operation = etcd_operation_create_about(
 		store_etcd_from(base), STORE_WITHDRAW, tag, path, name, NULL);
 

@@ -3,6 +3,7 @@
  * Owns the sessions (stores) that share a service, and the answers that wait to be delivered. Reads
  * no clock and starts no thread; loop thread only.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -196,8 +197,8 @@ static void on_mark(struct store *base, void *tag, const char *path, const char 
 	answer_queue(answer);
 }
 
-static void on_withdraw(struct store *base, void *tag, const char *path, const char *name,
-			int64_t order, bool marker)
+static void on_withdraw(struct store *base, const struct store_told *told, void *tag,
+			const char *path, const char *name, int64_t order, bool marker)
 {
 	struct local_store *store = local_store(base);
 	struct answer *answer = answer_create(store, ANSWER_WITHDRAWN, tag);
@@ -361,10 +362,11 @@ static void on_nudge(struct store *base)
 {
 }
 
-static void on_renew(struct store *base)
+static void on_renew(struct store *base, const struct store_told *told)
 {
 	struct local_store *store = local_store(base);
 
+	assert(told != NULL);
 	if (store->over)
 		return;
 	session_end(store);
@@ -384,7 +386,8 @@ static const char *on_trouble(struct store *base)
 	return NULL;
 }
 
-static void on_close(struct store *base)
+/* There is nobody else to have what goes. */
+static void on_close(struct store *base, const struct store_told *told)
 {
 	struct local_store *store = local_store(base);
 

@@ -3,6 +3,7 @@
  * What the engine is told of the session, and how the store gives a session up or goes on with it
  * by another handle. The loop's thread only.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ static void tell_session(struct store_zookeeper *store, enum store_session sessi
 void zookeeper_end_session(struct store_zookeeper *store, struct zookeeper_session *session)
 {
 	session->over = true;
-	zookeeper_connector_renew(store->connector, session,
+	zookeeper_connector_renew(store->connector, session, store->holders_told,
 				  store->trouble == store->refusal ||
 						  store->trouble == zookeeper_unknown_names
 					  ? REFUSED_MS
@@ -92,6 +93,7 @@ static struct zookeeper_session *give_up(struct store_zookeeper *store)
 	store->session = NULL;
 	store->handle = NULL;
 	store->told = STORE_LOST;
+	store->holders_told = NULL;
 	/* Of the next session. */
 	lease_begin(&store->lease, store->lease.timeout_ms, clock_now_ms());
 	store->names = 0;
@@ -101,14 +103,16 @@ static struct zookeeper_session *give_up(struct store_zookeeper *store)
 	return session;
 }
 
-void zookeeper_renew(struct store *base)
+void zookeeper_renew(struct store *base, const struct store_told *told)
 {
 	struct store_zookeeper *store = (struct store_zookeeper *)base;
 	struct zookeeper_session *session = store->given_up;
 
+	assert(told);
 	store->given_up = NULL;
 	if (store->told != STORE_LOST)
 		session = give_up(store);
+	store->holders_told = told;
 	if (session)
 		zookeeper_end_session(store, session);
 }
@@ -116,8 +120,12 @@ void zookeeper_renew(struct store *base)
 void zookeeper_lose_session(struct store_zookeeper *store)
 {
 	bool told = store->told == STORE_LOST;
+	const struct store_told *holders_told = store->holders_told;
 	struct zookeeper_session *session = give_up(store);
 
+	/* A session of which nothing was told: nobody holds anything in it. */
+	if (told)
+		store->holders_told = holders_told;
 	if (!told) {
 		store->given_up = session;
 		tell_session(store, STORE_LOST);

@@ -9,6 +9,7 @@
  *
  * Everything runs on the loop's thread, except the callbacks, which run on ZooKeeper's.
  */
+#include <assert.h>
 #include <errno.h>
 
 #include "stores/zookeeper/operation.h"
@@ -146,12 +147,13 @@ static void conclude_withdraw(struct operation *operation)
 	operation_release(operation);
 }
 
-void zookeeper_withdraw(struct store *base, void *tag, const char *path, const char *name,
-			int64_t order, bool marker)
+void zookeeper_withdraw(struct store *base, const struct store_told *told, void *tag,
+			const char *path, const char *name, int64_t order, bool marker)
 {
 	struct operation *operation = operation_create(
 		(struct store_zookeeper *)base, STORE_WITHDRAW, tag, conclude_withdraw, path, name);
 
+	assert(told);
 	if (!operation)
 		return;
 	operation->order = order;

@@ -170,6 +170,8 @@ struct store_zookeeper {
 			  by this one yet */
 	int64_t suspended_us; /* since when it has no connection, by histogram_now_us() */
 	bool abandoned;	      /* nor will it be: it was given up before */
+	const struct store_told *holders_told; /* by the latest renew(); NULL: STORE_LOST was told
+						  since, or it was never called */
 	int timeout_ms;
 	struct lease lease; /* on the session */
 };
@@ -348,12 +350,12 @@ void zookeeper_lose_session(struct store_zookeeper *store);
 void zookeeper_tell_suspended(struct store_zookeeper *store);
 
 /* No more requests are made in the session, which has ended or was given up. The connector begins
- * another one. */
+ * another one, and ends this one unless that may free what somebody holds. */
 void zookeeper_end_session(struct store_zookeeper *store, struct zookeeper_session *session);
 
 /* nudge() and renew() of the table. */
 void zookeeper_nudge(struct store *base);
-void zookeeper_renew(struct store *base);
+void zookeeper_renew(struct store *base, const struct store_told *told);
 
 /* watch() of the table. */
 void zookeeper_watch(struct store *base, void *tag, const char *path, const char *name);
@@ -376,8 +378,8 @@ void zookeeper_mark(struct store *base, void *tag, const char *path, const char 
 		    const char *text);
 
 /* delete.c: withdraw() and remove() of the table. */
-void zookeeper_withdraw(struct store *base, void *tag, const char *path, const char *name,
-			int64_t order, bool marker);
+void zookeeper_withdraw(struct store *base, const struct store_told *told, void *tag,
+			const char *path, const char *name, int64_t order, bool marker);
 int zookeeper_remove(struct store *base, struct store_change *change, const char *path,
 		     const char *name);
 

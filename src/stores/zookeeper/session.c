@@ -52,6 +52,7 @@ struct zookeeper_connector {
 	bool several;	/* the handle knows several addresses */
 
 	bool stopping;
+	const struct store_told *told; /* stopping: that the newest session may be ended */
 	bool stopped;
 	bool abandoned; /* zookeeper_connector_stop() does not wait any more: the thread frees
 			   everything */
@@ -323,15 +324,16 @@ static bool settle(struct zookeeper_connector *connector, struct zookeeper_sessi
 static void close_session(struct zookeeper_connector *connector, struct zookeeper_session *session)
 {
 	bool leaves_claims = connector->stopping && session->connected_once;
+	bool lives_on = session->moved || (session->connected_once && !session->told);
 
 	pthread_mutex_unlock(&connector->mutex);
-	if (session->moved)
+	if (lives_on)
 		zookeeper_socket_refuse(&connector->socket, true); /* or it would end the session */
 	else if (!is_unrecoverable(session->handle) && !settle(connector, session) && leaves_claims)
 		log_warning("ZooKeeper does not answer: locks held here may stay taken until the "
 			    "session expires");
 	zookeeper_close(session->handle);
-	if (session->moved)
+	if (lives_on)
 		zookeeper_socket_refuse(&connector->socket, false);
 	pthread_mutex_lock(&connector->mutex);
 	zookeeper_mailbox_post(&connector->mailbox, &session->closed);
@@ -416,8 +418,10 @@ static void *run(void *context)
 		}
 	}
 	/* The one in use first: others wait for its locks. */
-	if (connector->newest)
+	if (connector->newest) {
+		connector->newest->told = connector->told;
 		LL_PREPEND(connector->over, connector->newest);
+	}
 	while ((session = connector->over)) {
 		LL_DELETE(connector->over, session);
 		close_session(connector, session);
@@ -442,9 +446,11 @@ void zookeeper_connector_break(struct zookeeper_connector *connector)
 }
 
 void zookeeper_connector_renew(struct zookeeper_connector *connector,
-			       struct zookeeper_session *over, int delay_ms)
+			       struct zookeeper_session *over, const struct store_told *told,
+			       int delay_ms)
 {
 	pthread_mutex_lock(&connector->mutex);
+	over->told = told;
 	LL_APPEND(connector->over, over);
 	connector->newest = NULL;
 	connector->has_former = connector->moves = false;
@@ -531,8 +537,8 @@ free_servers:
 	return result;
 }
 
-void zookeeper_connector_stop(struct zookeeper_connector *connector, int limit_ms,
-			      void (*finish)(void *), void *context)
+void zookeeper_connector_stop(struct zookeeper_connector *connector, const struct store_told *told,
+			      int limit_ms, void (*finish)(void *), void *context)
 {
 	int64_t until_ms = clock_awake_ms() + limit_ms;
 	pthread_t thread = connector->thread;
@@ -541,6 +547,7 @@ void zookeeper_connector_stop(struct zookeeper_connector *connector, int limit_m
 	pthread_mutex_lock(&connector->mutex);
 	connector->finish = finish;
 	connector->finish_context = context;
+	connector->told = told;
 	connector->stopping = true;
 	pthread_cond_broadcast(&connector->changed);
 	while (!connector->stopped && clock_awake_ms() < until_ms)

@@ -50,8 +50,9 @@ struct zookeeper_session {
 	bool connected_once;
 	bool settled;
 	bool failure_told;
-	bool moved;   /* goes on with another handle; set by the loop's thread with `over` */
-	bool goes_on; /* it is such another handle */
+	bool moved; /* goes on with another handle; set by the loop's thread with `over` */
+	const struct store_told *told; /* that it may be ended; likewise */
+	bool goes_on;		       /* it is such another handle */
 	struct zookeeper_session *next;
 	/* ZooKeeper's thread: the message of the first change. It needs no allocation, so that a
 	 * connected session is known, and can be given up when memory is short. */
@@ -83,9 +84,11 @@ void zookeeper_state_free(struct zookeeper_state *message);
 void zookeeper_connector_break(struct zookeeper_connector *connector);
 
 /* Asks for a new session in place of one that is over, whose handle is then closed; the new one is
- * made after that delay. Does not block. */
+ * made after that delay. A session that was connected is ended by that only with the proof that its
+ * holders were told; NULL: there is none. Does not block. */
 void zookeeper_connector_renew(struct zookeeper_connector *connector,
-			       struct zookeeper_session *over, int delay_ms);
+			       struct zookeeper_session *over, const struct store_told *told,
+			       int delay_ms);
 
 /* The session, which has no connection, goes on with a new handle, in a struct zookeeper_session of
  * its own; `over` is the former one, whose handle is closed before that without ending the session.
@@ -94,11 +97,12 @@ void zookeeper_connector_renew(struct zookeeper_connector *connector,
 void zookeeper_connector_move(struct zookeeper_connector *connector, struct zookeeper_session *over,
 			      const clientid_t *id);
 
-/* Ends the session and the connector, and waits for that up to `limit_ms`. When all sessions are
+/* Ends the connector, and the session as zookeeper_connector_renew() does, and waits for that up to
+ * `limit_ms`. When all sessions are
  * closed and their MESSAGE_CLOSED posted, finish(context) is called, which takes the last messages;
  * then the connector is freed. Both happen before this function returns or, when the limit is over,
  * later on the connector's thread. */
-void zookeeper_connector_stop(struct zookeeper_connector *connector, int limit_ms,
-			      void (*finish)(void *), void *context);
+void zookeeper_connector_stop(struct zookeeper_connector *connector, const struct store_told *told,
+			      int limit_ms, void (*finish)(void *), void *context);
 
 #endif

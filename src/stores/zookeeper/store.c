@@ -77,12 +77,22 @@ static void store_zookeeper_amend(struct store *base, void *tag, const char *pat
 
 /* The session */
 
+/* renew() is yet to come. */
+static void leave_to_renew(struct store_zookeeper *store, struct zookeeper_session *session)
+{
+	session->over = true;
+	store->given_up = session;
+}
+
 static void on_connected(struct store_zookeeper *store, const struct zookeeper_state *state)
 {
 	/* The session was given up before it was connected: the connector can be told only now. */
 	if (store->abandoned) {
 		store->abandoned = false;
-		zookeeper_end_session(store, state->session);
+		if (store->holders_told)
+			zookeeper_end_session(store, state->session);
+		else
+			leave_to_renew(store, state->session);
 		return;
 	}
 	store->resuming = false;
@@ -322,11 +332,11 @@ static void finish_store(void *context)
 	free_store(store);
 }
 
-static void store_zookeeper_close(struct store *base)
+static void store_zookeeper_close(struct store *base, const struct store_told *told)
 {
 	struct store_zookeeper *store = from_store(base);
 
-	zookeeper_connector_stop(store->connector, CLOSE_LIMIT_MS, finish_store, store);
+	zookeeper_connector_stop(store->connector, told, CLOSE_LIMIT_MS, finish_store, store);
 }
 
 static int64_t store_zookeeper_session(const struct store *base)

@@ -6,6 +6,7 @@
 
 #include "claim/data.h"
 #include "fixture.h"
+#include "../../told.h"
 #include "lockfile_fixture.h"
 
 static void on_decided(void *context, void *cookie, int result)
@@ -226,8 +227,8 @@ void foreign_place_as(struct world *world, const char *path, enum claim_mode mod
 void foreign_withdraw(struct world *world, const char *path, size_t place)
 {
 	assert_true(place < queue_length(world, path));
-	world->foreign->ops->withdraw(world->foreign, NULL, path, world->names[place],
-				      world->claims[place].order, false);
+	world->foreign->ops->withdraw(world->foreign, nobody_is_told(), NULL, path,
+				      world->names[place], world->claims[place].order, false);
 	world->foreign->ops->dispatch(world->foreign);
 }
 
@@ -312,7 +313,7 @@ static void host_end(struct host *host)
 	assert_int_equal(counts.holders, 0);
 	assert_int_equal(counts.waiters, 0);
 	engine_destroy(host->engine);
-	host->store->ops->close(host->store);
+	host->store->ops->close(host->store, nobody_is_told());
 }
 
 static int setup(void **state, int nudge_percent)
@@ -362,7 +363,7 @@ int world_teardown(void **state)
 	assert_true(local_service_is_empty(world->service, "b"));
 	for (int i = 0; i < HOSTS; i++)
 		host_end(world->hosts[i]);
-	world->foreign->ops->close(world->foreign);
+	world->foreign->ops->close(world->foreign, nobody_is_told());
 	local_service_destroy(world->service);
 	free(world);
 	return 0;

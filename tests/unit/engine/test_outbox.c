@@ -89,8 +89,9 @@ static void test_sends_after_the_commit(void **state)
 
 static int renewals;
 
-static void count_renewal(struct store *store)
+static void count_renewal(struct store *store, const struct store_told *told)
 {
+	assert_non_null(told);
 	renewals++;
 }
 

@@ -4,6 +4,7 @@
  * proves that the session lives, what it gives up when it cannot, and what it does not grant until
  * it can again.
  */
+#include "../../told.h"
 #include "fixture.h"
 
 enum { BEAT_MS = TIMEOUT_MS / 8, LEASE_MS = TIMEOUT_MS * 6 / 10 };
@@ -575,7 +576,7 @@ static void test_store_without_timeout(void **state)
 	engine_owner_close(file.owner);
 	local.store->ops->dispatch(local.store);
 	engine_destroy(local.engine);
-	local.store->ops->close(local.store);
+	local.store->ops->close(local.store, nobody_is_told());
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, world_setup, world_teardown)

@@ -16,6 +16,7 @@
 #include "files/filesystem.h"
 #include "files/handle.h"
 #include "files/metrics.h"
+#include "../../told.h"
 #include "stores/local/store.h"
 
 struct fixture {
@@ -84,7 +85,7 @@ static int end(void **state)
 {
 	struct fixture *fixture = *state;
 
-	fixture->store->ops->close(fixture->store);
+	fixture->store->ops->close(fixture->store, nobody_is_told());
 	local_service_destroy(fixture->service);
 	engine_destroy(fixture->shards[0].engine);
 	free(fixture->text);

@@ -12,6 +12,8 @@
 #include <cmocka.h>
 
 #include "files/shard.h"
+#include "../../told.h"
+#include "files/filesystem.h"
 #include "ops/serving.h"
 
 static int threads;
@@ -29,14 +31,54 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 	return __real_pthread_create(thread, attributes, run, argument);
 }
 
-static void close_nothing(struct store *store)
+static const struct store_told *told_at_close;
+
+static void note_close(struct store *store, const struct store_told *told)
 {
 	(void)store;
+	told_at_close = told;
+}
+
+/* Closes a shard of one store, which other hosts can see, of a file system. */
+static void close_one(bool ends, struct filesystem *filesystem)
+{
+	static const struct store_ops ops = {.close = note_close};
+	static struct store remote = {&ops};
+	struct config config;
+	struct shards shards;
+
+	assert_int_equal(config_init(&config), 0);
+	config.stores[0].url.scheme = STORE_SCHEME_LOCAL;
+	assert_int_equal(shards_open(&config, &serving_engine_events, NULL, &shards), 0);
+	shards.list[0].store->ops->close(shards.list[0].store, nobody_is_told());
+	shards.list[0].store = &remote;
+	shards.list[0].filesystem = filesystem;
+	if (ends)
+		shards_end(&shards);
+	shards_close(&shards);
+	config_finish(&config);
+}
+
+/* The service is told that a session is over once everybody who may hold by it was told. */
+static void test_close_needs_proof(void **state)
+{
+	struct filesystem filesystem = {0};
+
+	told_at_close = NULL;
+	close_one(true, NULL);
+	assert_non_null(told_at_close);
+	close_one(true, &filesystem);
+	assert_non_null(told_at_close);
+	close_one(false, &filesystem);
+	assert_null(told_at_close);
+	filesystem.session = (struct fuse_session *)&filesystem;
+	close_one(true, &filesystem);
+	assert_null(told_at_close);
 }
 
 static void test_close(void **state)
 {
-	static const struct store_ops ops = {.close = close_nothing};
+	static const struct store_ops ops = {.close = note_close};
 	static struct store remote = {&ops};
 	struct config_store stores[3] = {
 		{.prefix = (char *)"", .url = {.scheme = STORE_SCHEME_LOCAL}},
@@ -55,7 +97,7 @@ static void test_close(void **state)
 	shards.list[1].store = &remote;
 	shards_close(&shards);
 	assert_int_equal(threads, 1);
-	local->ops->close(local);
+	local->ops->close(local, nobody_is_told());
 	config.stores = own;
 	config.store_count = 1;
 	config_finish(&config);
@@ -63,6 +105,9 @@ static void test_close(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_close)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_close),
+		cmocka_unit_test(test_close_needs_proof),
+	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

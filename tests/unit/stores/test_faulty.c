@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "../../told.h"
 #include "store_faulty.h"
 
 enum { TIMEOUT_MS = 4000 };
@@ -110,8 +111,8 @@ static int teardown(void **state)
 {
 	struct world *world = *state;
 
-	world->faulty->ops->close(world->faulty);
-	world->other->ops->close(world->other);
+	world->faulty->ops->close(world->faulty, nobody_is_told());
+	world->other->ops->close(world->other, nobody_is_told());
 	local_service_destroy(world->service);
 	free(world);
 	return 0;
@@ -209,7 +210,7 @@ static void test_ends_with_the_session(void **state)
 
 	attend(world);
 	settle(world);
-	world->faulty->ops->renew(world->faulty);
+	world->faulty->ops->renew(world->faulty, nobody_is_told());
 	place(world);
 	settle(world);
 	assert_int_equal(world->changes, 0);

@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "../../told.h"
 #include "claim/name.h"
 #include "stores/local/store.h"
 
@@ -188,8 +189,8 @@ static void amend_last(struct listener *listener, char *tag, const char *path, c
 
 static void withdraw_last(struct listener *listener, char *tag, const char *path)
 {
-	listener->store->ops->withdraw(listener->store, tag, path, listener->last_name,
-				       listener->last_order, false);
+	listener->store->ops->withdraw(listener->store, nobody_is_told(), tag, path,
+				       listener->last_name, listener->last_order, false);
 }
 
 static int setup(void **state)
@@ -210,8 +211,8 @@ static int teardown(void **state)
 	struct fixture *fixture = *state;
 
 	if (fixture->one.store != NULL)
-		fixture->one.store->ops->close(fixture->one.store);
-	fixture->two.store->ops->close(fixture->two.store);
+		fixture->one.store->ops->close(fixture->one.store, nobody_is_told());
+	fixture->two.store->ops->close(fixture->two.store, nobody_is_told());
 	local_service_destroy(fixture->service);
 	free(fixture);
 	return 0;
@@ -267,7 +268,8 @@ static void test_anybody_may_withdraw(void **state)
 
 	place(&f->one, "a", "lock", CLAIM_EXCLUSIVE, false);
 	expect(&f->one, "a placed 0\n");
-	f->two.store->ops->withdraw(f->two.store, "b", "lock", f->one.last_name, 0, false);
+	f->two.store->ops->withdraw(f->two.store, nobody_is_told(), "b", "lock", f->one.last_name,
+				    0, false);
 	assert_true(local_service_is_empty(f->service, "lock"));
 	expect(&f->two, "b withdrawn 0\n");
 }
@@ -358,7 +360,7 @@ static void test_expiry_and_attention(void **state)
 	expect(&f->one, "d placed 0\n");
 	ops->list(f->two.store, "e", "lock", true, true);
 	expect(&f->two, "e listed x0\n");
-	ops->renew(f->two.store);
+	ops->renew(f->two.store, nobody_is_told());
 	expect(&f->two, "connected\n");
 	ops->list(f->two.store, "f", "lock", true, true);
 	expect(&f->two, "f listed x0\n");
@@ -404,7 +406,7 @@ static void test_close_ends_the_session(void **state)
 	expect(&f->one, "a placed 0\n");
 	f->two.store->ops->watch(f->two.store, "b", "lock", f->one.last_name);
 	place(&f->one, "c", "lock", CLAIM_EXCLUSIVE, true);
-	f->one.store->ops->close(f->one.store);
+	f->one.store->ops->close(f->one.store, nobody_is_told());
 	f->one.store = NULL;
 	assert_true(local_service_is_empty(f->service, "lock"));
 	expect(&f->two, "b read a\nb watched 0\n");
@@ -478,7 +480,7 @@ static void test_expiry_and_amends(void **state)
 	expect(&f->two, "lost\nconnected\n");
 	ops->watch(f->two.store, "f", "lock", f->one.last_name);
 	expect(&f->two, "f read more\n");
-	f->two.store->ops->renew(f->two.store);
+	f->two.store->ops->renew(f->two.store, nobody_is_told());
 	amend_last(&f->one, "g", "lock", "again");
 	expect(&f->one, "g amended 0\n");
 	expect(&f->two, "connected\n");
@@ -523,10 +525,12 @@ static void test_numbers_stop(void **state)
 	name.id.number = 0; /* whose name comes first */
 	place_name(&f->one, "b", "lock", name, "", false);
 	expect(&f->one, "b placed 2147483647\n");
-	f->one.store->ops->withdraw(f->one.store, "a", "lock", third, INT32_MAX, false);
+	f->one.store->ops->withdraw(f->one.store, nobody_is_told(), "a", "lock", third, INT32_MAX,
+				    false);
 	f->one.store->ops->list(f->one.store, "a", "lock", false, false);
 	expect(&f->one, "a withdrawn 0\na listed x2147483646 x2147483647 x2147483647\n");
-	f->one.store->ops->withdraw(f->one.store, "b", "lock", f->one.last_name, INT32_MAX, false);
+	f->one.store->ops->withdraw(f->one.store, nobody_is_told(), "b", "lock", f->one.last_name,
+				    INT32_MAX, false);
 	f->one.store->ops->list(f->one.store, "b", "lock", false, false);
 	expect(&f->one, "b withdrawn 0\nb listed x2147483646 x2147483647\n");
 }
@@ -557,7 +561,7 @@ static void test_long_queue(void **state)
 		if (i % 2 == 0)
 			withdraw_last(&f->one, "c", "lock");
 	}
-	f->one.store->ops->withdraw(f->one.store, "d", "lock", first, 0, false);
+	f->one.store->ops->withdraw(f->one.store, nobody_is_told(), "d", "lock", first, 0, false);
 	f->one.store->ops->dispatch(f->one.store);
 	f->two.store->ops->dispatch(f->two.store);
 }
@@ -689,7 +693,7 @@ static void test_reads_any_claim(void **state)
 	expect(&f->one, "g claim f 0\n");
 	assert_true(a.claim.session != session);
 	/* A new session has another number. */
-	f->one.store->ops->renew(f->one.store);
+	f->one.store->ops->renew(f->one.store, nobody_is_told());
 	expect(&f->one, "connected\n");
 	place(&f->one, "h", "lock", CLAIM_EXCLUSIVE, false);
 	expect(&f->one, "h placed 2\n");
@@ -735,13 +739,13 @@ static void test_outside_and_expiry(void **state)
 	expect(&f->one, "lost\nb looked -104\nc claim -104\nd changed -104\ne changed -104\n"
 			"connected\n");
 	look(&f->one, &askers[4], "f", "lock");
-	f->one.store->ops->renew(f->one.store);
+	f->one.store->ops->renew(f->one.store, nobody_is_told());
 	look(&f->one, &askers[5], "g", "lock");
 	expect(&f->one, "f looked -104\nconnected\ng looked -2\n");
 
 	/* But not after close(). */
 	look(&f->one, &askers[0], "h", "");
-	f->one.store->ops->close(f->one.store);
+	f->one.store->ops->close(f->one.store, nobody_is_told());
 	f->one.store = NULL;
 	assert_string_equal(f->one.heard, "");
 }

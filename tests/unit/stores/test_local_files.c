@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "../../told.h"
 #include "stores/local/store.h"
 
 struct listener {
@@ -185,8 +186,8 @@ static int teardown(void **state)
 {
 	struct fixture *fixture = *state;
 
-	fixture->one.store->ops->close(fixture->one.store);
-	fixture->two.store->ops->close(fixture->two.store);
+	fixture->one.store->ops->close(fixture->one.store, nobody_is_told());
+	fixture->two.store->ops->close(fixture->two.store, nobody_is_told());
 	local_service_destroy(fixture->service);
 	free(fixture);
 	return 0;
@@ -228,7 +229,7 @@ static void test_is_of_a_session(void **state)
 	store_local_expire(f->two.store);
 	assert_string_equal(read_file(&f->one, "d//a"), "-2");
 	assert_string_equal(read_file(&f->one, "d//b"), "first 0");
-	f->one.store->ops->renew(f->one.store);
+	f->one.store->ops->renew(f->one.store, nobody_is_told());
 	assert_string_equal(read_file(&f->one, "d//b"), "-2");
 }
 

@@ -16,6 +16,7 @@
 
 #include "kept.h"
 #include "prng.h"
+#include "../../told.h"
 #include "stores/local/store.h"
 
 enum { STEPS = 400, CLAIMS = 12, TEXT_BYTES = 16 };
@@ -80,7 +81,7 @@ static void begin(struct fixture *fixture, int descriptor)
 
 static void end(struct fixture *fixture)
 {
-	fixture->store->ops->close(fixture->store);
+	fixture->store->ops->close(fixture->store, nobody_is_told());
 	local_service_destroy(fixture->service);
 	state_journal_destroy(fixture->journal);
 }
@@ -169,7 +170,8 @@ static void act(struct fixture *fixture, struct prng *prng)
 	} else if (prng_chance(prng, 10)) {
 		ops->prove(fixture->store, claim, &proof, 1);
 	} else {
-		ops->withdraw(fixture->store, claim, claim->path, claim->name, claim->order, false);
+		ops->withdraw(fixture->store, nobody_is_told(), claim, claim->path, claim->name,
+			      claim->order, false);
 		claim->path = NULL;
 	}
 	commit(fixture);

@@ -18,6 +18,7 @@
 #include <inttypes.h>
 #include <utlist.h>
 
+#include "../../told.h"
 #include "claim/data.h"
 #include "engine/engine.h"
 #include "stores/local/store.h"
@@ -280,7 +281,7 @@ static int teardown(void **state)
 
 	for (int i = 0; i < 2; i++)
 		if (f->hosts[i] != NULL)
-			f->hosts[i]->ops->close(f->hosts[i]);
+			f->hosts[i]->ops->close(f->hosts[i], nobody_is_told());
 	while (f->between.questions != NULL) /* that nobody answers any more */
 		forget(f->between.questions);
 	viewer_destroy(f->viewer);
@@ -716,7 +717,7 @@ static void test_cancels(void **state)
 	assert_int_equal(view_queues(f->viewer, "", &view_events, f, &view), 0);
 	view_cancel(view);
 	assert_int_equal(view_queue(f->viewer, "a", &view_events, f, &view), 0);
-	f->hosts[0]->ops->close(f->hosts[0]);
+	f->hosts[0]->ops->close(f->hosts[0], nobody_is_told());
 	f->hosts[0] = NULL;
 	assert_int_equal(f->times, 0);
 }
@@ -846,7 +847,7 @@ static void callers_end(struct callers *callers, struct fixture *f)
 {
 	for (int i = 0; i < 4; i++)
 		engine_owner_close(callers->files[i]);
-	callers->store->ops->close(callers->store);
+	callers->store->ops->close(callers->store, nobody_is_told());
 	viewer_destroy(f->viewer);
 	f->viewer = viewer_create(&f->between.store, NULL, NULL, NULL);
 	engine_destroy(callers->engine);
@@ -963,7 +964,7 @@ static void lose(struct fixture *f, const char *path)
 	host->ops->dispatch(host);
 	host->ops->mark(host, NULL, path, f->last_name, text);
 	host->ops->dispatch(host);
-	host->ops->close(host);
+	host->ops->close(host, nobody_is_told());
 }
 
 static void test_orphan(void **state)
