@@ -43,6 +43,8 @@ struct handle {
 	struct kept_request *polling; /* the POLL that asked for it (kept_request.h), or NULL */
 	bool holder_unseen;	      /* the log says that a holder cannot be sent a signal */
 	bool fenced;		      /* it held a lock and lost it: of no use any more */
+	bool flushed; /* a process has closed it that is not the last to have it; or,
+			 in an earlier process of dlockfs, perhaps */
 };
 
 struct handles {
@@ -80,7 +82,7 @@ void handle_save(const struct handle *handle, FILE *out);
  * its owner included. */
 void handle_free(struct handle *handle);
 
-/* The handle is of no use from now on. Tells nobody: see handle_fence(). */
+/* The handle is of no use from now on. Tells nobody: see telling.h. */
 void handle_set_fenced(struct handle *handle);
 
 /* The handle of the kernel's file handle in `info`; NULL: there is none of that number, or the node

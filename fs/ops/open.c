@@ -269,6 +269,8 @@ void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 	struct owner *owner = handle != NULL ? handle_any_owner(handle) : NULL;
 	(void)node;
 
+	if (handle != NULL)
+		handle->flushed = true;
 	if (owner != NULL) {
 		engine_flush(owner, info->lock_owner);
 		holder_leave_ranges(handle, info->lock_owner);

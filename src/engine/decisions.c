@@ -20,7 +20,7 @@ struct decision {
 	};
 };
 
-static void tell(const struct engine *engine, const struct decision *decision)
+static void tell(struct engine *engine, const struct decision *decision)
 {
 	const struct engine_events *events = engine->events;
 	void *context = engine->context, *cookie = decision->cookie;
@@ -37,6 +37,7 @@ static void tell(const struct engine *engine, const struct decision *decision)
 		events->on_proved(context, cookie, decision->result, decision->token);
 		break;
 	case LOST:
+		engine->decisions.lost = true;
 		events->on_lost(context, cookie);
 		break;
 	case REVOKED:
@@ -46,6 +47,7 @@ static void tell(const struct engine *engine, const struct decision *decision)
 		events->files->on_altered(context, cookie, decision->result);
 		break;
 	case ENDED:
+		engine->decisions.lost = true;
 		events->files->on_file_gone(context, decision->file->path, decision->file->end);
 		free(decision->file);
 		break;
@@ -59,6 +61,9 @@ void decisions_tell(struct engine *engine)
 	for (size_t i = 0; i < decisions->count; i++)
 		tell(engine, &decisions->list[i]);
 	decisions->count = 0;
+	if (decisions->lost && engine->events->on_told != NULL)
+		engine->events->on_told(engine->context);
+	decisions->lost = false;
 }
 
 static void add(struct engine *engine, const struct decision *decision)

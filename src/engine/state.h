@@ -480,6 +480,7 @@ struct lock {
 struct decisions {
 	struct decision *list;
 	size_t count, capacity;
+	bool lost; /* a loss was told, and on_told() has not come yet */
 };
 
 struct engine {
