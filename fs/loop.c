@@ -300,6 +300,8 @@ static void set_timer(struct loop *loop)
 	if (keeping_deadline(loop->keeping) < due_ms)
 		due_ms = keeping_deadline(loop->keeping);
 	due_ms = loop->stop_ms < due_ms ? loop->stop_ms : due_ms;
+	if (loop->has_lines)
+		due_ms = 0;
 	if (due_ms == loop->timer_ms)
 		return;
 	loop->timer_ms = due_ms;
@@ -389,6 +391,7 @@ int loop_run(struct loop *loop)
 		takeover_commit(filesystem, 0);
 		shards_tell_guard(&filesystem->shards);
 		ping(loop, now_ms); /* what has been granted just now needs a shorter limit */
+		loop->has_lines = log_go_on();
 		if (has_to_stop(loop))
 			stop(loop);
 		if (loop->stopping &&

@@ -316,7 +316,7 @@ static void end_all(struct handle *handle, const char *event)
 void audit_closed(struct handle *handle)
 {
 	if (audit_is_on(handle->filesystem))
-		end_all(handle, "released");
+		end_all(handle, handle->fenced ? "lost" : "released");
 }
 
 void audit_lost(struct handle *handle)

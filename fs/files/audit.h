@@ -38,7 +38,7 @@ void audit_released_range(struct handle *handle, uint64_t owner, struct claim_sp
 /* The owner holds no range of the lock any more. */
 void audit_released_ranges(struct handle *handle, uint64_t owner);
 
-/* The open file is closed: what is still noted for it is released. */
+/* The open file is closed: what is still noted for it is released, or lost if it was fenced. */
 void audit_closed(struct handle *handle);
 
 /* What was locked through the open file is lost. */

@@ -4,14 +4,15 @@
  *
  *   kernel/   the mount (mount, mount_point), the writer and the guard beside the daemon
  *             (notifier, notifier_process, lease_watch), the memory that both share (lease_board),
- *             when a process started (process_start), locked memory (memory_lock)
+ *             when a process started (process_start), what it has open (descriptors), who may
+ *             signal it (kill_right), rounds of signals (signal_round), locked memory (memory_lock)
  *   files/    names, directories and files (inode), open files (handle), the processes that hold
- *             locks, for signals (holder), what each user has, and may have (user, user_lines,
- *             user_writes), who may use a lock (access), engines and stores (shard); requests that
- *             are answered later (parked), or that the next process would handle again
- *             (kept_request); orders to release or break a lock (steer); who got which lock, for
- *             the log (audit, audit_note); answers that wait for a commit (answers); counters
- *             (metrics)
+ *             locks, for signals (holder), who is told of a loss and in which order (telling), what
+ *             each user has, and may have (user, user_lines, user_writes), who may use a lock
+ *             (access), engines and stores (shard); requests that are answered later (parked), or
+ *             that the next process would handle again (kept_request); orders to release or break a
+ *             lock (steer); who got which lock, for the log (audit, audit_note); answers that wait
+ *             for a commit (answers); counters (metrics)
  *   status/   the tree .dlockfs: its names (node), the text of its files (file), what is open there
  *             (content), requests (requests, steer), requests that wait for a store (wait), and the
  *             turns of users at the stores (turn)
@@ -44,6 +45,7 @@
 #include "files/kept_request.h"
 #include "files/metrics.h"
 #include "files/shard.h"
+#include "files/telling.h"
 #include "files/user.h"
 #include "files/user_lines.h"
 #include "files/user_writes.h"
@@ -96,6 +98,7 @@ struct filesystem {
 	bool held_ready;	      /* the former may go on */
 	struct metrics metrics;
 	struct briefs briefs;
+	struct telling telling;
 	struct audit_note *audited;    /* who holds by flock or exclusive open: audit_note.h */
 	struct state_journal *journal; /* for the next daemon; NULL: nothing is kept */
 	struct takeover_marks *marks;  /* lines of restart/ in the journal; NULL: as above */

@@ -236,6 +236,7 @@ int handle_restore_owner(struct handle *handle, struct state_reader *in)
 		return -EINVAL;
 	}
 	join(handle, owning, &policy);
+	handle->flushed = true;
 	return 0;
 }
 

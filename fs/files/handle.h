@@ -44,6 +44,8 @@ struct handle {
 	bool holder_unseen;	      /* the log says that a holder cannot be sent a signal */
 	bool fenced;		      /* it held a lock and lost it: of no use any more */
 	bool has_written;	      /* into a lasting name, since the last FLUSH */
+	bool flushed; /* a process has closed it that is not the last to have it; or,
+			 in an earlier process of dlockfs, perhaps */
 };
 
 struct handles {
@@ -81,7 +83,7 @@ void handle_save(const struct handle *handle, FILE *out);
  * its owner included. */
 void handle_free(struct handle *handle);
 
-/* The handle is of no use from now on. Tells nobody: see handle_fence(). */
+/* The handle is of no use from now on. Tells nobody: see telling.h. */
 void handle_set_fenced(struct handle *handle);
 
 /* The handle of the kernel's file handle in `info`; NULL: there is none of that number, or the node

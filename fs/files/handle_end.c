@@ -21,16 +21,6 @@ void handle_close(struct handle *handle)
 	handle_free(handle);
 }
 
-void handle_fence(struct handle *handle)
-{
-	handle_set_fenced(handle);
-	handle_mark(handle);
-	handle->inode->shard->metrics.fenced_handles++;
-	holder_tell_lost(handle);
-	audit_lost(handle);
-	handle_wake_poll(handle);
-}
-
 void handle_revoke(struct handle *handle)
 {
 	holder_tell_revoked(handle);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What ends the use of an open file, and who is told: its requests, and the processes that hold
- * through it. Loop thread only; nothing here blocks.
+ * What ends the use of an open file, but for its loss (telling.h), and who is told: its requests,
+ * and the processes that hold through it. Loop thread only; nothing here blocks.
  */
 #ifndef DLOCKFS_FILES_HANDLE_END_H
 #define DLOCKFS_FILES_HANDLE_END_H
@@ -10,10 +10,6 @@
 
 /* Closes the file: its locks are released, and its waiting calls withdrawn. */
 void handle_close(struct handle *handle);
-
-/* The handle has lost a lock, and is of no use from now on. Processes that hold through it get the
- * signal of on_lost; poll(2) of it wakes. */
-void handle_fence(struct handle *handle);
 
 /* Somebody asks for the lock that the handle holds: poll(2) of it wakes, and holders get the signal
  * of on_revoke. */

@@ -18,18 +18,21 @@
 #include "files/filesystem.h"
 #include "files/handle.h"
 #include "files/inode.h"
+#include "files/shard.h"
+#include "kernel/descriptors.h"
 #include "kernel/lease_board.h"
 #include "kernel/process_start.h"
+#include "kernel/signal_round.h"
 
 /* A process that holds the lock of a path, in whatever ways. */
 struct recipient {
 	struct recipient *prev, *next; /* in holders->recipients */
 	pid_t pid;
 	int pidfd;
-	uint64_t start;		     /* when it started: process_start(); 0: it is not known */
-	size_t uses;		     /* by holders; with the last one it goes */
-	int64_t lost_ms, revoked_ms; /* when it was sent the signal; -1: never */
-	lease_board_entry entry;     /* for the guard, if on_lost is a signal; 0: it is not noted */
+	uint64_t start;		 /* when it started: process_start(); 0: it is not known */
+	size_t uses;		 /* by holders; with the last one it goes */
+	int64_t revoked_ms;	 /* when it was sent the signal of on_revoke; -1: never */
+	lease_board_entry entry; /* for the guard, if on_lost is a signal; 0: it is not noted */
 };
 
 /* One way in which a process holds: by flock or exclusive open, or by ranges, through one open
@@ -86,7 +89,7 @@ static struct recipient *create_recipient(struct holders *holders, pid_t pid)
 	if (recipient == NULL)
 		return NULL;
 	recipient->pid = pid;
-	recipient->lost_ms = recipient->revoked_ms = -1;
+	recipient->revoked_ms = -1;
 	recipient->pidfd = pidfd_open(pid, 0);
 	if (recipient->pidfd < 0) {
 		int error = errno;
@@ -101,8 +104,10 @@ static struct recipient *create_recipient(struct holders *holders, pid_t pid)
 static void free_if_unused(struct lease_board *board, struct holders *holders,
 			   struct recipient *recipient)
 {
-	if (recipient->uses > 0)
+	if (recipient->uses > 0) {
+		lease_board_renew(board, recipient->entry);
 		return;
+	}
 	DL_DELETE(holders->recipients, recipient);
 	lease_board_remove(board, recipient->entry);
 	close(recipient->pidfd);
@@ -120,8 +125,14 @@ static void note_for_guard(const struct handle *handle, struct recipient *recipi
 	note_start(recipient);
 	if (recipient->start == 0) /* the process has ended */
 		return;
-	recipient->entry =
-		lease_board_add(board, recipient->pid, recipient->start, holders->lost_signal);
+	const struct lease_board_process process = {
+		.pid = recipient->pid,
+		.start = recipient->start,
+		.user = handle->user->uid,
+		.store = shard_number(handle->inode->shard),
+		.signal = holders->lost_signal,
+	};
+	recipient->entry = lease_board_add(board, &process);
 	if (recipient->entry == 0 && may_log(handle))
 		log_lock_warning(handle->inode->path,
 				 "process %d will get no SIG%s if the daemon hangs: too many hold",
@@ -310,47 +321,86 @@ void holder_leave_all(struct handle *handle)
 		leave(handle->holders);
 }
 
-/* Sends the signal once for all open files of the path: a loss that concerns several of them comes
- * in one turn of the loop, in which the time stands still. */
-static void tell(const struct handle *handle, const struct recipient *recipient, int64_t *told_ms,
-		 int signal, const char *why)
+/* Whether the process still has the open file. One that holds by its ranges does: they go when it
+ * closes the file. Another may have passed the descriptor on, and closed its own: only then does
+ * its table tell. */
+static bool has_file(const struct holder *holder, struct signal_round *round)
 {
-	const char *path = handle->inode->path;
-	int64_t now_ms = handle->filesystem->now_ms;
+	const struct handle *handle = holder->handle;
+	struct stat attr;
 
-	if (signal == 0 || *told_ms == now_ms)
+	if (!handle->flushed)
+		return true;
+	inode_stat(handle->inode, &attr);
+	return descriptors_have(holder->recipient->pid, attr.st_ino, &round->looks);
+}
+
+static void tell(const struct holder *holder, struct signal_round *round, int signal,
+		 const char *why)
+{
+	const struct handle *handle = holder->handle;
+	const struct recipient *recipient = holder->recipient;
+	const char *path = handle->inode->path;
+
+	if (signal == 0 || signal_round_has(round, recipient->pid, signal) ||
+	    !has_file(holder, round))
 		return;
-	*told_ms = now_ms;
-	bool sent = pidfd_send_signal(recipient->pidfd, signal, NULL, 0) == 0;
-	if ((!sent && errno == ESRCH) || !may_log(handle))
+	int result = signal_round_send(round, recipient->pidfd, recipient->pid, handle->user->uid,
+				       signal);
+	if (result == 0 || result == -ESRCH || !may_log(handle))
 		return;
-	if (sent)
+	if (result > 0)
 		log_lock_warning(path, "sent SIG%s to process %d, which %s the lock",
 				 sigabbrev_np(signal), (int)recipient->pid, why);
 	else
-		log_lock_error(path, "cannot send SIG%s to process %d, which %s the lock: %m",
-			       sigabbrev_np(signal), (int)recipient->pid, why);
+		log_lock_error(path, "cannot send SIG%s to process %d, which %s the lock: %s",
+			       sigabbrev_np(signal), (int)recipient->pid, why, strerror(-result));
 }
 
-void holder_tell_lost(struct handle *handle)
+/* The guard has told the process, and writes no lines. */
+static void note_told(const struct holder *holder, struct signal_round *round, int signal)
 {
-	const struct holder *holder;
-	DL_FOREACH (handle->holders, holder) {
-		struct recipient *recipient = holder->recipient;
-		tell(handle, recipient, &recipient->lost_ms, handle_holders(handle)->lost_signal,
-		     "has lost");
-	}
-	holder_leave_all(handle);
+	pid_t pid = holder->recipient->pid;
+
+	if (signal_round_has(round, pid, signal))
+		return;
+	signal_round_note(round, pid, signal);
+	log_lock_warning(holder->handle->inode->path,
+			 "the guard has sent SIG%s to process %d, which has lost the lock",
+			 sigabbrev_np(signal), (int)pid);
 }
 
+void holder_tell_lost(struct handle *handle, struct signal_round *round)
+{
+	struct lease_board *board = handle->filesystem->board;
+	const struct holder *holder;
+
+	if (handle->holders == NULL)
+		return;
+	int signal = handle_holders(handle)->lost_signal;
+	DL_FOREACH (handle->holders, holder) {
+		if (lease_board_begin_telling(board, holder->recipient->entry))
+			tell(holder, round, signal, "has lost");
+		else
+			note_told(holder, round, signal);
+	}
+}
+
+/* A process that holds through several open files of the path is asked once: all that comes in one
+ * turn of the loop, in which the time stands still. */
 void holder_tell_revoked(struct handle *handle)
 {
+	int64_t now_ms = handle->filesystem->now_ms;
+	struct signal_round round = signal_round_begin();
 	const struct holder *holder;
+
 	DL_FOREACH (handle->holders, holder) {
 		struct recipient *recipient = holder->recipient;
-		tell(handle, recipient, &recipient->revoked_ms,
-		     handle_holders(handle)->revoke_signal, "is asked for");
+		if (recipient->revoked_ms != now_ms)
+			tell(holder, &round, handle_holders(handle)->revoke_signal, "is asked for");
+		recipient->revoked_ms = now_ms;
 	}
+	signal_round_end(&round);
 }
 
 void holder_save_all(const struct handle *handle, FILE *out)
@@ -431,7 +481,7 @@ static struct recipient *restore_recipient(struct handle *handle, struct state_r
 	recipient->pid = pid;
 	recipient->start = start;
 	recipient->pidfd = pidfd;
-	recipient->lost_ms = recipient->revoked_ms = -1;
+	recipient->revoked_ms = -1;
 	DL_APPEND(holders->recipients, recipient);
 	return recipient;
 }

@@ -10,6 +10,10 @@
  * - by record locks: for each open file through which it was granted a range, until the process
  *   (or open file description) holds no range of the lock any more.
  *
+ * A signal is sent in the name of the user who has opened the file, and only to a process that
+ * still has it open: who has executed a program of another user, or has passed the descriptor on
+ * and closed it, gets none.
+ *
  * The start time of each holder is noted, too, for a daemon that goes on after this one was killed,
  * and has no pidfds: number and start time together mean one process alone.
  *
@@ -27,6 +31,7 @@
 #include "journal/text.h"
 
 struct handle;
+struct signal_round;
 
 /* The holders of one path. When there is none, all but the signals is zero. */
 struct holders {
@@ -54,14 +59,12 @@ void holder_leave_ranges(struct handle *handle, uint64_t owner);
 /* The open file is closed: closes the pidfds that no other open file needs. */
 void holder_leave_all(struct handle *handle);
 
-/* The open file has lost a lock: sends the signal to all that hold through it, and forgets them. A
- * process that has got the signal for another open file of the path, in the same loss, does not get
- * it twice.
- */
-void holder_tell_lost(struct handle *handle);
+/* The open file has lost a lock: sends the signal to all that hold through it, as part of the
+ * round. Those whom the guard has told by then are left out (kernel/lease_board.h). */
+void holder_tell_lost(struct handle *handle, struct signal_round *round);
 
-/* Somebody asks for the lock that is held through the open file: sends the signal of on_revoke in
- * the same way, and forgets no process. */
+/* Somebody asks for the lock that is held through the open file: sends the signal of on_revoke to
+ * those that hold through it. */
 void holder_tell_revoked(struct handle *handle);
 
 /* Writes who holds through the handle. */

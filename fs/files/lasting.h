@@ -54,6 +54,7 @@ struct lasting {
 	uint32_t version;     /* likewise: as it was read last */
 	char who[128];	      /* likewise */
 	bool dates;	      /* mtime is not when the store had the text */
+	uint64_t lost_by;     /* the event (telling.h) that took it away; 0: none has */
 	bool is_taken;	      /* somebody else has taken the name away */
 	bool is_linked;	      /* it has, or had, others in its ring */
 	bool is_linking;      /* link(2) makes the name, and the store has not decided */

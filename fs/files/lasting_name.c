@@ -16,9 +16,10 @@
 #include "claim/file_path.h"
 #include "files/claim_text.h"
 #include "files/filesystem.h"
-#include "files/handle_end.h"
+#include "files/telling.h"
 #include "files/user.h"
 #include "kernel/process_start.h"
+#include "kernel/signal_round.h"
 
 int lasting_prepare(struct filesystem *filesystem, const struct inode *directory, const char *name,
 		    mode_t mode, uid_t uid, gid_t gid, struct inode **ret)
@@ -204,43 +205,6 @@ struct inode *lasting_find(const struct filesystem *filesystem, const char *path
 	return copy != NULL && inode != NULL && inode->lasting != NULL ? inode : NULL;
 }
 
-static void fence_handles(struct filesystem *filesystem, const struct inode *inode)
-{
-	struct handle *handle;
-
-	HANDLES_FOREACH (&filesystem->handles, handle) {
-		if (handle->inode == inode && !handle->fenced)
-			handle_fence(handle);
-	}
-}
-
-/* All open files of what was lost: links, and names that were taken away, are one content. */
-static void fence(struct filesystem *filesystem, struct inode *inode)
-{
-	struct inode *link = inode;
-
-	do {
-		if (link->handles > 0)
-			fence_handles(filesystem, link);
-		link = link->lasting->next;
-	} while (link != inode);
-}
-
-static void tell_maker(const struct filesystem *filesystem, const struct inode *inode)
-{
-	const struct lasting *lasting = inode->lasting;
-	int signal = (int)config_policy(filesystem->config, inode->path).on_lost;
-
-	if (signal == 0 || lasting->maker_fd < 0)
-		return;
-	if (pidfd_send_signal(lasting->maker_fd, signal, NULL, 0) == 0)
-		log_lock_warning(inode->path, "sent SIG%s to process %d, which has lost the file",
-				 sigabbrev_np(signal), (int)lasting->maker);
-	else if (errno != ESRCH)
-		log_lock_error(inode->path, "cannot send SIG%s to process %d: %m",
-			       sigabbrev_np(signal), (int)lasting->maker);
-}
-
 int lasting_revoke(const struct inode *inode, const char *who)
 {
 	const struct lasting *lasting = inode->lasting;
@@ -249,8 +213,14 @@ int lasting_revoke(const struct inode *inode, const char *who)
 
 	if (signal == 0)
 		return -EOPNOTSUPP;
-	if (lasting->maker_fd < 0 || pidfd_send_signal(lasting->maker_fd, signal, NULL, 0) < 0)
+	if (lasting->maker_fd < 0)
 		return -ESRCH;
+	struct signal_round round = signal_round_begin();
+	int result =
+		signal_round_send(&round, lasting->maker_fd, lasting->maker, inode->maker, signal);
+	signal_round_end(&round);
+	if (result < 0)
+		return result;
 	if (may_log(inode))
 		log_lock_warning(inode->path, "%s asks for the lock file, sent SIG%s to process %d",
 				 who, sigabbrev_np(signal), (int)lasting->maker);
@@ -268,8 +238,7 @@ void lasting_gone(struct filesystem *filesystem, const char *path, enum lockfile
 	if (why == LOCKFILE_LOST) {
 		log_lock_error(inode->path, "lock file lost with the session, of process %d (%s)",
 			       (int)inode->lasting->maker, inode->lasting->command);
-		fence(filesystem, inode);
-		tell_maker(filesystem, inode);
+		telling_lose_file(inode);
 	} else {
 		if (may_log(inode))
 			log_lock_error(inode->path,

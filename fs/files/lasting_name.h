@@ -49,7 +49,8 @@ void lasting_gone(struct filesystem *filesystem, const char *path, enum lockfile
 struct inode *lasting_find(const struct filesystem *filesystem, const char *path);
 
 /* Asks the process that made the name to take it away: sends the signal of on_revoke. Returns 0;
- * -EOPNOTSUPP if that has no signal; -ESRCH if the process has ended, or is not known. */
+ * -EOPNOTSUPP if that has no signal; -ESRCH if the process has ended, or is not known; -EPERM if it
+ * is another user's by now. */
 int lasting_revoke(const struct inode *inode, const char *who);
 
 /* Takes the name away, and what is below it. Another host's may be found again. */

@@ -195,11 +195,9 @@ static int64_t fencing_ms(int64_t timeout_ms)
 	return timeout_ms / FENCINGS_IN_TIMEOUT;
 }
 
-static void set_deadline(const struct shard *shard, int64_t deadline_ms)
+size_t shard_number(const struct shard *shard)
 {
-	const struct filesystem *filesystem = shard->filesystem;
-	lease_board_set_deadline(filesystem->board, (size_t)(shard - filesystem->shards.list),
-				 deadline_ms);
+	return (size_t)(shard - shard->filesystem->shards.list);
 }
 
 void shard_tell_guard(const struct shard *shard)
@@ -207,12 +205,12 @@ void shard_tell_guard(const struct shard *shard)
 	int64_t timeout_ms;
 	int64_t end_ms = engine_held_lease(shard->engine, &timeout_ms);
 
-	if (shard->ending)
+	if (shard->ending || end_ms == INT64_MIN)
 		return;
-	if (end_ms == INT64_MAX)
-		set_deadline(shard, INT64_MAX);
-	else if (end_ms != INT64_MIN)
-		set_deadline(shard, end_ms + fencing_ms(timeout_ms));
+	if (end_ms != INT64_MAX)
+		end_ms += fencing_ms(timeout_ms);
+	lease_board_set_deadline(shard->filesystem->board, shard_number(shard), end_ms,
+				 fencing_ms(timeout_ms));
 }
 
 void shards_tell_guard(const struct shards *shards)
@@ -247,14 +245,14 @@ int64_t shards_lease_left(const struct shards *shards, int64_t now_ms)
 	return least_ms;
 }
 
-/* A daemon that begins to fence gets the full time for it from now on. */
+/* A daemon that begins to fence does not hang, even if it begins late. */
 static void announce_fencing(const struct shard *shard, int64_t now_ms)
 {
 	int64_t timeout_ms;
 	int64_t end_ms = engine_held_lease(shard->engine, &timeout_ms);
 
 	if (end_ms != INT64_MIN && end_ms <= now_ms)
-		set_deadline(shard, now_ms + fencing_ms(timeout_ms));
+		lease_board_move(shard->filesystem->board, now_ms);
 }
 
 /* With lock_delay a lost holder leaves a marker. If its daemon does not come back, and nobody asks

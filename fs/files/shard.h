@@ -86,6 +86,9 @@ void shards_reload(struct shards *shards, const struct config *config);
 /* engine_doubt() of all. Returns whether there is a session to prove. */
 bool shards_doubt(struct shards *shards, int64_t now_ms);
 
+/* Its number among the stores, as the guard knows it. */
+size_t shard_number(const struct shard *shard);
+
 /* Tells the guard (kernel/lease_board.h) when the shard's lease ends, if anything is held. To be
  * called before a caller learns of a grant, and whenever the session was proved. Costs one write to
  * memory. */

@@ -14,21 +14,32 @@
 
 #define MAGIC UINT64_C(0x31647261756c6b64)
 
+/* Who has signalled the process of an entry, or is about to. */
+enum { TOLD_BY_NOBODY, TOLD_BY_DAEMON, TOLD_BY_GUARD };
+
 /* `start` is 0 while the entry is free; `who` is then the next free one. */
 struct entry {
 	_Atomic uint64_t start;
-	_Atomic uint64_t who; /* the signal, and below 32 bits of the process id */
+	_Atomic uint64_t who;	/* the signal, and below 32 bits of the process id */
+	_Atomic uint64_t whose; /* the store, and below 32 bits of the user id */
+	_Atomic uint64_t told;
+};
+
+struct deadline {
+	_Atomic int64_t time_ms;
+	_Atomic int64_t patience_ms;
 };
 
 struct shared {
 	uint64_t magic;
 	uint64_t stores;
 	_Atomic int64_t sleeps_until_ms; /* the guard; INT64_MAX: until it is woken */
+	_Atomic int64_t moved_ms;	 /* the daemon's latest progress */
 	_Atomic uint64_t entries;	 /* how many were ever in use */
 	atomic_bool handed_over;
 	_Atomic uint64_t guards; /* how many have opened the board */
 	struct entry entry[LEASE_BOARD_PROCESSES + 1];
-	_Atomic int64_t deadline_ms[];
+	struct deadline deadline[];
 };
 
 struct lease_board {
@@ -43,7 +54,7 @@ _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "the other process has no lock of th
 
 static size_t bytes_for(size_t stores)
 {
-	return sizeof(struct shared) + stores * sizeof(_Atomic int64_t);
+	return sizeof(struct shared) + stores * sizeof(struct deadline);
 }
 
 static struct shared *map(int memory, size_t bytes)
@@ -76,8 +87,9 @@ int lease_board_create(size_t stores, struct lease_board **ret)
 	board->shared->stores = stores;
 	/* The guard reads the deadlines before it sleeps for the first time. */
 	atomic_init(&board->shared->sleeps_until_ms, INT64_MIN);
+	atomic_init(&board->shared->moved_ms, INT64_MIN);
 	for (size_t i = 0; i < stores; i++)
-		atomic_init(&board->shared->deadline_ms[i], INT64_MAX);
+		atomic_init(&board->shared->deadline[i].time_ms, INT64_MAX);
 	board->shared->magic = MAGIC;
 	*ret = board;
 	return 0;
@@ -115,12 +127,16 @@ static void wake_guard(struct lease_board *board)
 	(void)written;
 }
 
-void lease_board_set_deadline(struct lease_board *board, size_t store, int64_t deadline_ms)
+void lease_board_set_deadline(struct lease_board *board, size_t store, int64_t deadline_ms,
+			      int64_t patience_ms)
 {
-	if (board == NULL || atomic_load_explicit(&board->shared->deadline_ms[store],
-						  memory_order_relaxed) == deadline_ms)
+	if (board == NULL)
 		return;
-	atomic_store(&board->shared->deadline_ms[store], deadline_ms);
+	struct deadline *deadline = &board->shared->deadline[store];
+	if (atomic_load_explicit(&deadline->time_ms, memory_order_relaxed) == deadline_ms)
+		return;
+	atomic_store(&deadline->patience_ms, patience_ms);
+	atomic_store(&deadline->time_ms, deadline_ms);
 	if (deadline_ms >= atomic_load(&board->shared->sleeps_until_ms))
 		return;
 	wake_guard(board); /* once is enough: it reads all deadlines */
@@ -133,14 +149,21 @@ int64_t lease_board_deadline(const struct lease_board *board)
 	if (board == NULL)
 		return INT64_MAX;
 	for (size_t i = 0; i < board->shared->stores; i++) {
-		int64_t deadline_ms = atomic_load(&board->shared->deadline_ms[i]);
+		int64_t deadline_ms = atomic_load(&board->shared->deadline[i].time_ms);
 		if (deadline_ms < first_ms)
 			first_ms = deadline_ms;
 	}
 	return first_ms;
 }
 
-lease_board_entry lease_board_add(struct lease_board *board, pid_t pid, uint64_t start, int signal)
+void lease_board_move(struct lease_board *board, int64_t now_ms)
+{
+	if (board != NULL)
+		atomic_store(&board->shared->moved_ms, now_ms);
+}
+
+lease_board_entry lease_board_add(struct lease_board *board,
+				  const struct lease_board_process *process)
 {
 	struct shared *shared = board != NULL ? board->shared : NULL;
 	lease_board_entry entry;
@@ -155,8 +178,11 @@ lease_board_entry lease_board_add(struct lease_board *board, pid_t pid, uint64_t
 		if (entry > LEASE_BOARD_PROCESSES)
 			return 0;
 	}
-	atomic_store(&shared->entry[entry].who, (uint64_t)signal << 32 | (uint32_t)pid);
-	atomic_store(&shared->entry[entry].start, start);
+	struct entry *at = &shared->entry[entry];
+	atomic_store(&at->told, TOLD_BY_NOBODY);
+	atomic_store(&at->who, (uint64_t)process->signal << 32 | (uint32_t)process->pid);
+	atomic_store(&at->whose, (uint64_t)process->store << 32 | (uint32_t)process->user);
+	atomic_store(&at->start, process->start);
 	if (entry > atomic_load(&shared->entries))
 		atomic_store(&shared->entries, entry);
 	return entry;
@@ -171,6 +197,23 @@ void lease_board_remove(struct lease_board *board, lease_board_entry entry)
 	board->free = entry;
 }
 
+bool lease_board_begin_telling(struct lease_board *board, lease_board_entry entry)
+{
+	uint64_t told = TOLD_BY_NOBODY;
+
+	if (board == NULL || entry == 0)
+		return true;
+	return atomic_compare_exchange_strong(&board->shared->entry[entry].told, &told,
+					      TOLD_BY_DAEMON) ||
+	       told == TOLD_BY_DAEMON;
+}
+
+void lease_board_renew(struct lease_board *board, lease_board_entry entry)
+{
+	if (board != NULL && entry != 0)
+		atomic_store(&board->shared->entry[entry].told, TOLD_BY_NOBODY);
+}
+
 void lease_board_hand_over(struct lease_board *board, bool hands_over)
 {
 	if (board != NULL)
@@ -183,7 +226,7 @@ void lease_board_clear(struct lease_board *board)
 		return;
 	lease_board_hand_over(board, false);
 	for (size_t i = 0; i < board->shared->stores; i++)
-		lease_board_set_deadline(board, i, INT64_MAX);
+		lease_board_set_deadline(board, i, INT64_MAX, 0);
 }
 
 struct lease_board *lease_board_open(int memory, int wake)
@@ -208,14 +251,42 @@ struct lease_board *lease_board_open(int memory, int wake)
 	return board;
 }
 
-int64_t lease_board_sleep_until(struct lease_board *board, int64_t time_ms)
+struct lease_board_due lease_board_due(const struct lease_board *board, int64_t now_ms)
+{
+	struct lease_board_due due = {.time_ms = INT64_MAX};
+
+	for (size_t i = 0; i < board->shared->stores; i++) {
+		int64_t time_ms = atomic_load(&board->shared->deadline[i].time_ms);
+		int64_t patience_ms = atomic_load(&board->shared->deadline[i].patience_ms);
+		int64_t moved_ms = atomic_load(&board->shared->moved_ms);
+		if (time_ms <= now_ms) {
+			due.late = true;
+			if (moved_ms != INT64_MIN && moved_ms + patience_ms > time_ms)
+				time_ms = moved_ms + patience_ms;
+		}
+		if (time_ms < due.time_ms) {
+			due.time_ms = time_ms;
+			due.patience_ms = patience_ms;
+		}
+	}
+	return due;
+}
+
+bool lease_board_is_late(const struct lease_board *board, size_t store, int64_t now_ms)
+{
+	return store < board->shared->stores &&
+	       atomic_load(&board->shared->deadline[store].time_ms) <= now_ms;
+}
+
+struct lease_board_due lease_board_sleep_until(struct lease_board *board, int64_t time_ms,
+					       int64_t now_ms)
 {
 	uint64_t times;
 	ssize_t got = read(board->wake, &times, sizeof(times));
 
 	(void)got;
 	atomic_store(&board->shared->sleeps_until_ms, time_ms);
-	return lease_board_deadline(board);
+	return lease_board_due(board, now_ms);
 }
 
 bool lease_board_is_handed_over(const struct lease_board *board)
@@ -234,17 +305,29 @@ void lease_board_leave(struct lease_board *board)
 	lease_board_destroy(board);
 }
 
-bool lease_board_read(const struct lease_board *board, lease_board_entry entry, pid_t *pid,
-		      uint64_t *start, int *signal)
+bool lease_board_read(const struct lease_board *board, lease_board_entry entry,
+		      struct lease_board_process *ret)
 {
 	const struct entry *at = &board->shared->entry[entry];
 
-	*start = atomic_load(&at->start);
-	uint64_t who = atomic_load(&at->who);
-	*pid = (pid_t)(who & UINT32_MAX);
-	*signal = (int)(who >> 32);
+	ret->start = atomic_load(&at->start);
+	uint64_t who = atomic_load(&at->who), whose = atomic_load(&at->whose);
+	ret->pid = (pid_t)(who & UINT32_MAX);
+	ret->signal = (int)(who >> 32);
+	ret->user = (uid_t)(whose & UINT32_MAX);
+	ret->store = (size_t)(whose >> 32);
 	/* The entry may have become that of another process meanwhile. */
-	return *start != 0 && atomic_load(&at->start) == *start;
+	return ret->start != 0 && atomic_load(&at->start) == ret->start;
+}
+
+bool lease_board_take(struct lease_board *board, lease_board_entry entry, bool hung)
+{
+	struct entry *at = &board->shared->entry[entry];
+	uint64_t told = TOLD_BY_NOBODY;
+
+	if (hung)
+		return atomic_exchange(&at->told, TOLD_BY_GUARD) != TOLD_BY_GUARD;
+	return atomic_compare_exchange_strong(&at->told, &told, TOLD_BY_GUARD);
 }
 
 lease_board_entry lease_board_entries(const struct lease_board *board)

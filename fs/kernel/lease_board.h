@@ -2,7 +2,8 @@
  *
  * What the guard has to know when the daemon hangs, in memory that daemon and guard share: for each
  * store the time at which the guard acts unless the daemon has renewed the lease, or fenced what
- * the lease protects; and the processes that get the signal of on_lost.
+ * the lease protects; the processes that get the signal of on_lost; and when the daemon made
+ * progress last, as it told who has lost a lock.
  *
  *   daemon   sets the deadline of a store before a caller learns of its grant, moves it with each
  *            proof of the session, and clears it when nothing is held any more
@@ -12,6 +13,11 @@
  * The daemon may be stopped at any instruction. Each value is one word, written at once. The start
  * time of a process is the last word of its entry to be written, and the entry counts from then on.
  * So the guard reads the state before a change or after it, never half of a change.
+ *
+ * A daemon that tells many holders may be late, and is not hung: at the deadline the guard signals
+ * those of the store that have not been told, and it acts only if the daemon has told nobody for
+ * as long as the store has patience. Each process is signalled by one of the two: by whoever takes
+ * its entry first.
  *
  * Nothing here blocks. The memory is bounded: no more than LEASE_BOARD_PROCESSES processes are
  * noted. Every function of the daemon's side does nothing if the board is NULL.
@@ -31,6 +37,14 @@ struct lease_board;
 /* A process that is to be signalled; 0: none. */
 typedef uint32_t lease_board_entry;
 
+struct lease_board_process {
+	pid_t pid;
+	uint64_t start; /* when it started (proc(5)), which is not 0 */
+	uid_t user;	/* who has opened the file: see kill_right.h */
+	size_t store;	/* the number of the store that has the lock */
+	int signal;
+};
+
 /*
  * The daemon's side
  */
@@ -46,19 +60,30 @@ void lease_board_destroy(struct lease_board *board);
 int lease_board_memory(const struct lease_board *board);
 int lease_board_wake(const struct lease_board *board);
 
-/* When the guard has to act for the store of that number, in milliseconds of CLOCK_BOOTTIME;
- * INT64_MAX: nothing is held. */
-void lease_board_set_deadline(struct lease_board *board, size_t store, int64_t deadline_ms);
+/* When the holders of the store of that number ought to have been told, in milliseconds of
+ * CLOCK_BOOTTIME; INT64_MAX: nothing is held. From then on the guard tells them, and it acts if the
+ * daemon makes no progress for `patience_ms`. */
+void lease_board_set_deadline(struct lease_board *board, size_t store, int64_t deadline_ms,
+			      int64_t patience_ms);
+
+/* The daemon has told somebody, or begins to: it does not hang. */
+void lease_board_move(struct lease_board *board, int64_t now_ms);
 
 /* The first of these deadlines; INT64_MAX: nothing is held. */
 int64_t lease_board_deadline(const struct lease_board *board);
 
-/* The process is to be sent the signal. `start` is its start time (proc(5)), which is not 0.
- * Returns 0 if the board is full. */
-lease_board_entry lease_board_add(struct lease_board *board, pid_t pid, uint64_t start, int signal);
+/* The process is to be sent the signal. Returns 0 if the board is full. */
+lease_board_entry lease_board_add(struct lease_board *board,
+				  const struct lease_board_process *process);
 
 /* The process is not to be signalled any more. 0 is fine. */
 void lease_board_remove(struct lease_board *board, lease_board_entry entry);
+
+/* The daemon is about to signal the process. Returns false if the guard has done so. 0 is fine. */
+bool lease_board_begin_telling(struct lease_board *board, lease_board_entry entry);
+
+/* The process still holds something else: the next loss is another one. 0 is fine. */
+void lease_board_renew(struct lease_board *board, lease_board_entry entry);
 
 /* Another program is to go on, in the daemon's process or in another one, with a board of its own:
  * this guard watches until the guard of that program does. With `hands_over` false no program is to
@@ -75,10 +100,23 @@ void lease_board_clear(struct lease_board *board);
 /* Opens the board of a daemon, which owns the descriptors from now on. NULL: there is no board. */
 struct lease_board *lease_board_open(int memory, int wake);
 
-/* Announces that the guard sleeps until `time_ms` unless it is woken, and returns the first
- * deadline that was set before the announcement. The guard has to look at that one: nobody wakes it
- * for an earlier deadline that is set already. */
-int64_t lease_board_sleep_until(struct lease_board *board, int64_t time_ms);
+/* What the guard has to do next, and when, by the clock's time `now_ms`. */
+struct lease_board_due {
+	bool late;	     /* the deadline of a store has passed: holders are to be told */
+	int64_t time_ms;     /* the next deadline; or when a daemon that is late is taken for hung,
+				which is the case if that has passed; INT64_MAX: nothing is held */
+	int64_t patience_ms; /* of that store */
+};
+struct lease_board_due lease_board_due(const struct lease_board *board, int64_t now_ms);
+
+/* Whether the deadline of the store has passed. */
+bool lease_board_is_late(const struct lease_board *board, size_t store, int64_t now_ms);
+
+/* Announces that the guard sleeps until `time_ms` unless it is woken, and returns lease_board_due()
+ * as of after the announcement. The guard has to look at that: nobody wakes it for an earlier
+ * deadline that is set already. */
+struct lease_board_due lease_board_sleep_until(struct lease_board *board, int64_t time_ms,
+					       int64_t now_ms);
 
 /* Whether the latest word of the daemon is that another program goes on. */
 bool lease_board_is_handed_over(const struct lease_board *board);
@@ -91,8 +129,12 @@ void lease_board_leave(struct lease_board *board);
 
 /* Reads the process of an entry, from 1 on. Returns false if the entry is free;
  * lease_board_entries() is the largest number that was ever in use. */
-bool lease_board_read(const struct lease_board *board, lease_board_entry entry, pid_t *pid,
-		      uint64_t *start, int *signal);
+bool lease_board_read(const struct lease_board *board, lease_board_entry entry,
+		      struct lease_board_process *ret);
 lease_board_entry lease_board_entries(const struct lease_board *board);
+
+/* The guard is about to signal the process of the entry. Returns false if it has done so, or if the
+ * daemon has, or is about to; which does not count if it is `hung`. */
+bool lease_board_take(struct lease_board *board, lease_board_entry entry, bool hung);
 
 #endif

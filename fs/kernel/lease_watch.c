@@ -21,13 +21,12 @@
 #include "kernel/memory_lock.h"
 #include "kernel/mount_point.h"
 #include "kernel/process_start.h"
+#include "kernel/signal_round.h"
 
 #define CONTROL "/sys/fs/fuse/connections"
 
-/* When the watch itself is late by more than LATE_MIN_MS, the host was suspended or is too busy.
- * The daemon then gets as much time again as the watch was late, at most LATE_MAX_MS. */
+/* When the watch itself is late by more than this, the host was suspended or is too busy. */
 #define LATE_MIN_MS 20
-#define LATE_MAX_MS 1000
 
 /* The connection's file in fusectl, which root and the user who has mounted may write to. It works
  * even if the mount point has gone. */
@@ -106,26 +105,43 @@ static void set_timer(const struct lease_watch *watch, int64_t time_ms)
 	timerfd_settime(watch->timer, TFD_TIMER_ABSTIME, &due, NULL);
 }
 
-bool lease_watch_is_over(struct lease_watch *watch)
+/* The watch is late for what is due: a daemon that was held up like it is not hung. It gets the
+ * time that is left before another host can be granted; if there is none, as long as it may take to
+ * fence. */
+static int64_t last_moment(const struct lease_board_due *due, int64_t now_ms)
 {
-	int64_t first_ms, until_ms, now = clock_now_ms();
+	int64_t last_ms = due->time_ms + due->patience_ms;
+	return last_ms > now_ms ? last_ms : now_ms + due->patience_ms;
+}
+
+/* When the watch has to look again, of what is due by now. */
+static int64_t judge_due(struct lease_watch *watch, const struct lease_board_due *due,
+			 int64_t now_ms)
+{
+	if (now_ms - due->time_ms < LATE_MIN_MS)
+		return due->time_ms;
+	if (watch->late_for_ms != due->time_ms) {
+		watch->late_for_ms = due->time_ms;
+		watch->last_ms = last_moment(due, now_ms);
+	}
+	return watch->last_ms;
+}
+
+enum lease_watch_verdict lease_watch_judge(struct lease_watch *watch)
+{
+	int64_t time_ms, now_ms = clock_now_ms();
+	struct lease_board_due due;
 
 	if (watch->board == NULL)
-		return false;
-	until_ms = lease_board_deadline(watch->board);
-	while ((first_ms = lease_board_sleep_until(watch->board, until_ms)) < until_ms)
-		until_ms = first_ms;
-	if (until_ms > now) {
-		set_timer(watch, until_ms);
-		return false;
-	}
-	int64_t late_ms = now - until_ms;
-	if (late_ms >= LATE_MIN_MS && watch->late_for_ms != until_ms) {
-		watch->late_for_ms = until_ms;
-		set_timer(watch, now + (late_ms < LATE_MAX_MS ? late_ms : LATE_MAX_MS));
-		return false;
-	}
-	return true;
+		return LEASE_WATCH_WAITS;
+	time_ms = lease_board_due(watch->board, now_ms).time_ms;
+	while ((due = lease_board_sleep_until(watch->board, time_ms, now_ms)).time_ms < time_ms)
+		time_ms = due.time_ms;
+	int64_t look_ms = due.time_ms <= now_ms ? judge_due(watch, &due, now_ms) : due.time_ms;
+	if (look_ms <= now_ms)
+		return LEASE_WATCH_HUNG;
+	set_timer(watch, look_ms);
+	return due.late ? LEASE_WATCH_LATE : LEASE_WATCH_WAITS;
 }
 
 bool lease_watch_is_needed(const struct lease_watch *watch)
@@ -151,30 +167,40 @@ static void abort_connection(const struct lease_watch *watch)
 		umount2(watch->mountpoint, MNT_FORCE | UMOUNT_NOFOLLOW);
 }
 
-static size_t signal_holders(const struct lease_board *board)
+/* Signals who is to be told: those of the stores that are late, or all if the daemon hangs. */
+static size_t signal_holders(struct lease_board *board, bool hung)
 {
 	lease_board_entry last = lease_board_entries(board);
+	struct signal_round round = signal_round_begin();
+	struct lease_board_process process;
+	int64_t now_ms = clock_now_ms();
 	size_t count = 0;
-	uint64_t start;
-	pid_t pid;
-	int number;
 
 	for (lease_board_entry entry = 1; entry <= last; entry++) {
-		if (!lease_board_read(board, entry, &pid, &start, &number))
+		if (!lease_board_read(board, entry, &process) ||
+		    (!hung && !lease_board_is_late(board, process.store, now_ms)) ||
+		    !lease_board_take(board, entry, hung))
 			continue;
-		int pidfd = process_open(pid, start);
+		int pidfd = process_open(process.pid, process.start);
 		if (pidfd < 0)
 			continue;
-		count += pidfd_send_signal(pidfd, number, NULL, 0) == 0;
+		count += signal_round_send(&round, pidfd, process.pid, process.user,
+					   process.signal) > 0;
 		close(pidfd);
 	}
+	signal_round_end(&round);
 	return count;
+}
+
+void lease_watch_tell(struct lease_watch *watch)
+{
+	signal_holders(watch->board, false);
 }
 
 void lease_watch_act(struct lease_watch *watch, int daemon, const char *why)
 {
 	abort_connection(watch);
-	size_t count = signal_holders(watch->board);
+	size_t count = signal_holders(watch->board, true);
 	if (daemon >= 0)
 		pidfd_send_signal(daemon, SIGKILL, NULL, 0);
 	lease_watch_end(watch);

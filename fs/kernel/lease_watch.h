@@ -7,6 +7,10 @@
  *     lease ends      deadline                     others may be granted
  *     |-- the daemon fences --|-- the guard acts --|
  *
+ * A daemon that fences, and is late, does not hang: the guard sends the signals of on_lost in its
+ * place, to the holders in stores that are late alone, and goes on watching. It acts when the
+ * daemon makes no progress.
+ *
  * To act, the guard aborts the connection with the kernel, so that every descriptor fails and wakes
  * poll(2) at once; sends the signals of on_lost; and kills the daemon, which would find its mount
  * dead.
@@ -24,7 +28,8 @@ struct lease_watch {
 	const char *mountpoint;
 	int wake, timer;
 	int control;	     /* write here to abort the connection; -1: there is no such file */
-	int64_t late_for_ms; /* the deadline that the watch was late for; INT64_MIN: none */
+	int64_t late_for_ms; /* what the watch was late for itself; INT64_MIN: nothing; */
+	int64_t last_ms;     /* then the daemon has time until this */
 };
 
 /* Watches the board of the descriptors, which the watch owns from now on. `mountpoint` must live
@@ -34,9 +39,19 @@ void lease_watch_begin(struct lease_watch *watch, int memory, int wake, const ch
 /* Stops watching. */
 void lease_watch_end(struct lease_watch *watch);
 
-/* Whether a deadline has passed; else sets the timer. To be called first, and whenever one of the
+enum lease_watch_verdict {
+	LEASE_WATCH_WAITS,
+	LEASE_WATCH_LATE, /* a deadline has passed: lease_watch_tell() */
+	LEASE_WATCH_HUNG, /* the daemon makes no progress either: lease_watch_act() */
+};
+
+/* Judges the daemon by the clock, and sets the timer. To be called first, and whenever one of the
  * descriptors `wake` and `timer` is readable. */
-bool lease_watch_is_over(struct lease_watch *watch);
+enum lease_watch_verdict lease_watch_judge(struct lease_watch *watch);
+
+/* Sends the signals of on_lost to holders in stores that are late, to each once. Writes no line:
+ * the daemon does, which goes on. */
+void lease_watch_tell(struct lease_watch *watch);
 
 /* Whether anything is held. */
 bool lease_watch_is_needed(const struct lease_watch *watch);

@@ -213,10 +213,14 @@ static bool is_out_of_date(const struct guard *guard)
 
 static void watch_leases(struct guard *guard)
 {
-	if (!lease_watch_is_over(&guard->watch))
+	enum lease_watch_verdict verdict = lease_watch_judge(&guard->watch);
+
+	if (verdict == LEASE_WATCH_WAITS)
 		return;
 	if (is_out_of_date(guard))
 		lease_watch_end(&guard->watch);
+	else if (verdict == LEASE_WATCH_LATE)
+		lease_watch_tell(&guard->watch);
 	else
 		lease_watch_act(&guard->watch, guard->daemon,
 				guard->daemon >= 0 ? "the daemon hung when its lease ended"

@@ -274,6 +274,8 @@ void op_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 
 	if (handle != NULL && late_holds(req, handle->inode, false))
 		return;
+	if (handle != NULL)
+		handle->flushed = true;
 	if (owner != NULL) {
 		engine_flush(owner, info->lock_owner);
 		holder_leave_ranges(handle, info->lock_owner);

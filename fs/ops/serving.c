@@ -23,8 +23,11 @@
 #include "files/kept_request.h"
 #include "files/parked.h"
 #include "files/steer.h"
+#include "files/telling.h"
 #include "files/user.h"
+#include "kernel/lease_board.h"
 #include "kernel/request.h"
+#include "kernel/signal_round.h"
 #include "ops/asking.h"
 #include "ops/held.h"
 #include "ops/lasting_ops.h"
@@ -120,6 +123,7 @@ void serving_prepare_handover(struct filesystem *filesystem)
 	struct handle *handle;
 
 	tell_left_out(filesystem, true);
+	telling_finish(filesystem);
 	status_refuse_all(filesystem, -ETIMEDOUT);
 	steer_refuse_all(filesystem, -EIO);
 	HANDLES_FOREACH (&filesystem->handles, handle) {
@@ -131,9 +135,15 @@ void serving_stop(struct filesystem *filesystem)
 {
 	struct handle *handle;
 	shards_end(&filesystem->shards);
+	telling_finish(filesystem);
+	struct signal_round round = signal_round_begin();
 	HANDLES_FOREACH (&filesystem->handles, handle) {
 		parked_refuse_all(handle, -ENOLCK);
-		holder_tell_lost(handle);
+		holder_tell_lost(handle, &round);
+	}
+	signal_round_end(&round);
+	HANDLES_FOREACH (&filesystem->handles, handle) {
+		holder_leave_all(handle);
 		audit_lost(handle);
 	}
 	status_refuse_all(filesystem, -EIO);
@@ -169,6 +179,7 @@ void serving_finish(struct filesystem *filesystem)
 void serving_advance(struct filesystem *filesystem, int64_t now_ms)
 {
 	filesystem->now_ms = now_ms;
+	telling_advance(filesystem);
 	filesystem_drop_idle(filesystem);
 	tell_left_out(filesystem, false);
 	late_advance(filesystem);
@@ -191,7 +202,7 @@ int64_t serving_deadline(const struct filesystem *filesystem)
 				  user_lines_deadline(&filesystem->lines),
 				  late_deadline(filesystem),
 				  held_deadline(filesystem)};
-	int64_t first_ms = INT64_MAX;
+	int64_t first_ms = telling_is_due(filesystem) ? filesystem->now_ms : INT64_MAX;
 	for (size_t i = 0; i < sizeof(deadlines_ms) / sizeof(*deadlines_ms); i++) {
 		if (deadlines_ms[i] < first_ms)
 			first_ms = deadlines_ms[i];
@@ -229,12 +240,14 @@ static void on_proved(void *context, void *cookie, int error, uint64_t token)
 static void on_lost(void *context, void *owner_cookie)
 {
 	(void)context;
-	handle_fence(owner_cookie);
+	telling_lose(owner_cookie);
 }
 
 static void on_told(void *context)
 {
-	shard_tell_guard(context);
+	const struct shard *shard = context;
+	telling_conclude(shard->filesystem);
+	shard_tell_guard(shard);
 }
 
 static void on_revoked(void *context, void *owner_cookie)
@@ -259,6 +272,7 @@ static int64_t on_held(void *context, enum lock_kind kind)
 static void on_released(void *context, enum lock_kind kind, int64_t held_us)
 {
 	struct shard *shard = context;
+	lease_board_move(shard->filesystem->board, clock_now_ms());
 	histogram_observe(&shard->metrics.holds[kind], histogram_now_us() - held_us);
 }
 

@@ -189,22 +189,27 @@ void log_hold(void)
 	held.depth++;
 }
 
-void log_resume(void)
+bool log_go_on(void)
 {
-	struct held_message *message, *next;
 	int saved_errno = errno;
 
-	if (--held.depth > 0)
-		return;
-	message = held.first;
-	held.first = held.last = NULL;
-	for (; message != NULL; message = next) {
-		next = message->next;
+	for (int i = 0; i < LOG_HELD_AT_ONCE && held.depth == 0 && held.first != NULL; i++) {
+		struct held_message *message = held.first;
+		held.first = message->next;
 		emit(message->level, message->has_lock ? message->text + message->text_bytes : NULL,
 		     message->text);
 		free(message);
 	}
+	if (held.first == NULL)
+		held.last = NULL;
 	errno = saved_errno;
+	return held.first != NULL;
+}
+
+void log_resume(void)
+{
+	held.depth--;
+	log_go_on();
 }
 
 static void write_message(enum log_level level, const char *lock, const char *format,
@@ -225,7 +230,7 @@ static void write_message(enum log_level level, const char *lock, const char *fo
 		strcpy(text, "a message that could not be formatted");
 	else if ((size_t)length + (size_t)rest >= sizeof(text))
 		strcpy(text + sizeof(text) - sizeof(CUT_MARK), CUT_MARK);
-	if (held.depth == 0 || !hold(level, lock, text))
+	if ((held.depth == 0 && held.first == NULL) || !hold(level, lock, text))
 		emit(level, lock, text);
 	errno = saved_errno;
 }

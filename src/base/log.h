@@ -52,11 +52,15 @@ enum { LOG_FIELDS_MAX = 16 };
 void log_write_fields(enum log_level level, const char *text, const char *const *fields,
 		      size_t count);
 
-/* From now on the messages of this thread are held, until as many calls of log_resume(), the last
- * of which writes them in their order. A write may block, and urgent work must not wait for it. A
- * message for which there is no memory is written at once. */
+/* From now on the messages of this thread are held, until as many calls of log_resume(). Then they
+ * are written in their order, and those of this thread that come meanwhile behind them:
+ * LOG_HELD_AT_ONCE by log_resume() and by each call of log_go_on(), which returns whether there are
+ * more. A write may block, and urgent work must not wait for it. A message for which there is no
+ * memory is written at once. */
+enum { LOG_HELD_AT_ONCE = 256 };
 void log_hold(void);
 void log_resume(void);
+bool log_go_on(void);
 
 /* __extension__: %m is not of ISO C, and -Wpedantic says so at every use. */
 #define log_error(...)	 (__extension__ log_write(LOG_LEVEL_ERROR, __VA_ARGS__))

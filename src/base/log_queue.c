@@ -136,6 +136,8 @@ void log_queue_flush(void)
 {
 	struct timespec end;
 
+	while (log_go_on())
+		continue;
 	clock_gettime(CLOCK_REALTIME, &end);
 	end.tv_nsec += FLUSH_NS;
 	if (end.tv_nsec >= 1000000000L) {

@@ -19,8 +19,8 @@ enum { LOG_QUEUE_MESSAGES = 16384, LOG_QUEUE_BYTES = 8 * 1024 * 1024 };
  * to LOG_FIELDS_MAX. All is copied. */
 void log_queue_write(const char *text, const char *const *fields, size_t count);
 
-/* Waits until everything is written, but not for long. To be called before the process ends, or
- * becomes another program. */
+/* Waits until everything is written, but not for long; before that, writes what this thread has
+ * held (log.h). To be called before the process ends, or becomes another program. */
 void log_queue_flush(void);
 
 #endif

@@ -167,7 +167,8 @@ static void ask(struct input *in, struct store *store)
 		ops->mark(store, &tag, "a/b", placed, "kind=flock");
 		break;
 	case 8:
-		ops->withdraw(store, &tag, "a/b", placed, placed_order, input_take(in) % 2);
+		ops->withdraw(store, nobody_is_told(), &tag, "a/b", placed, placed_order,
+			      input_take(in) % 2);
 		break;
 	case 9:
 		ops->prove(store, &tag, &proof, input_take(in) % 2);
@@ -216,7 +217,7 @@ static void run(struct input *in, struct store *store)
 		break;
 	default:
 		if (session == STORE_LOST)
-			store->ops->renew(store);
+			store->ops->renew(store, nobody_is_told());
 		else
 			answer(in, store->ops->session(store));
 		break;
@@ -264,6 +265,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		run(&in, store);
 	net_disconnect();
 	store->ops->dispatch(store);
-	store->ops->close(store);
+	store->ops->close(store, nobody_is_told());
 	return 0;
 }

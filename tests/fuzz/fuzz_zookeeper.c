@@ -13,6 +13,7 @@
  *   0xf0 to 0xff        the end of the connection
  */
 #include "fuzz.h"
+#include "told.h"
 
 #include <arpa/inet.h>
 #include <endian.h>
@@ -365,7 +366,7 @@ static void on_session(void *context, enum store_session session, int64_t timeou
 	REQUIRE(!connected || timeout_ms > 0);
 	over = session == STORE_LOST;
 	if (over && !ending)
-		store->ops->renew(store);
+		store->ops->renew(store, nobody_is_told());
 }
 
 static void on_renewed(void *context)
@@ -486,7 +487,7 @@ static void ask(void)
 	ops->watch(store, tag++, "job", claim);
 	ops->amend(store, tag++, "job", claim, "text", 1);
 	ops->mark(store, tag++, "job", claim, "text");
-	ops->withdraw(store, tag++, "job", claim, 4, true);
+	ops->withdraw(store, nobody_is_told(), tag++, "job", claim, 4, true);
 	ops->prove(store, tag++, proofs, LENGTH(proofs));
 	ops->touch(store);
 	ops->look(store, &look, "");
@@ -590,6 +591,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	end_session();
 	hang_up();
 	close(listener);
-	store->ops->close(store);
+	store->ops->close(store, nobody_is_told());
 	return 0;
 }

@@ -53,7 +53,7 @@ OUTSIDE = {
 # What only one file of a folder, with those below it, does: (folder, pattern, file, what it is).
 DOORS = [
     ("src/engine", r"ops->\w+\(", "src/engine/outbox.c", "a call of the store"),
-    ("src/engine", r"events->on_(decided|tested|proved|lost|revoked)\(", "src/engine/decisions.c", "news for a caller"),
+    ("src/engine", r"events->on_(decided|tested|proved|lost|told|revoked)\(", "src/engine/decisions.c", "news for a caller"),
     ("fs", r'"stores/\w+/|\bSTORE_SCHEME_', "fs/files/stores.c", "what is of one store"),
 ]
 

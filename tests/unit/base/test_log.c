@@ -233,6 +233,32 @@ static void test_hold(void **state)
 			    "dlockfs: error: one\ndlockfs: job: two\ndlockfs: error: three\n");
 }
 
+/* What was held is written a part at a time, and what comes meanwhile behind it. */
+static void test_hold_many(void **state)
+{
+	char line[64];
+
+	(void)state;
+	capture();
+	log_hold();
+	for (int i = 0; i < 2 * LOG_HELD_AT_ONCE; i++)
+		log_info("line %d", i);
+	log_resume();
+	log_info("later");
+	snprintf(line, sizeof(line), "dlockfs: line %d\n", LOG_HELD_AT_ONCE - 1);
+	const char *text = captured_text();
+	assert_non_null(strstr(text, line));
+	assert_string_equal(strstr(text, line), line);
+	capture();
+	assert_true(log_go_on());
+	assert_false(log_go_on());
+	text = captured_text();
+	snprintf(line, sizeof(line), "dlockfs: line %d\ndlockfs: later\n",
+		 2 * LOG_HELD_AT_ONCE - 1);
+	assert_non_null(strstr(text, line));
+	assert_string_equal(strstr(text, line), line);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +270,7 @@ int main(void)
 		cmocka_unit_test(test_about_a_lock),
 		cmocka_unit_test(test_stream_to_the_journal),
 		cmocka_unit_test(test_hold),
+		cmocka_unit_test(test_hold_many),
 		cmocka_unit_test(test_syslog),
 	};
 

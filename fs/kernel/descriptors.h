@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a process has open, by /proc. Does not look below the mount. Nothing here blocks.
+ */
+#ifndef DLOCKFS_KERNEL_DESCRIPTORS_H
+#define DLOCKFS_KERNEL_DESCRIPTORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Whether the process has a file of that inode number (st_ino) open. Looks at `*looks` descriptors
+ * at most, and takes off how many these were. True also where it cannot be told: there were more, a
+ * kernel before 5.14 does not say, the process has ended, or another file system uses the same
+ * number. */
+bool descriptors_have(pid_t pid, uint64_t inode, size_t *looks);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Keeps no state. What /proc shows of ids is as in this process's user namespace.
+ */
+#include "kernel/kill_right.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Reads the begin of a file of the process, which fits. Returns false if that cannot be read. */
+static bool read_file(pid_t pid, const char *name, char *text, size_t text_bytes)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t bytes = file >= 0 ? read(file, text, text_bytes - 1) : -1;
+	if (file >= 0)
+		close(file);
+	text[bytes > 0 ? bytes : 0] = '\0';
+	return bytes > 0;
+}
+
+static bool read_link(const char *path, char *text, size_t text_bytes)
+{
+	ssize_t bytes = readlink(path, text, text_bytes - 1);
+
+	text[bytes > 0 ? bytes : 0] = '\0';
+	return bytes > 0;
+}
+
+/* Whether the process is in another user namespace than this one, in which the user is 0. Then the
+ * second number of a line is as here (user_namespaces(7)). */
+static bool is_root_there(uid_t user, pid_t pid)
+{
+	char path[64], own[64], other[64], map[4096];
+	uint32_t inside, outside, count;
+	int length;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	if (!read_link("/proc/self/ns/user", own, sizeof(own)) ||
+	    !read_link(path, other, sizeof(other)) || strcmp(own, other) == 0 ||
+	    !read_file(pid, "uid_map", map, sizeof(map)))
+		return false;
+	for (const char *at = map; sscanf(at, "%" SCNu32 "%" SCNu32 "%" SCNu32 "%n", &inside,
+					  &outside, &count, &length) == 3;
+	     at += length) {
+		if (inside == 0)
+			return outside == user;
+	}
+	return false;
+}
+
+bool kill_right_has(uid_t user, pid_t pid)
+{
+	uint32_t real, effective, saved;
+	char text[2048];
+
+	if (user == 0)
+		return true;
+	if (!read_file(pid, "status", text, sizeof(text)))
+		return false;
+	const char *ids = strstr(text, "\nUid:");
+	if (ids == NULL ||
+	    sscanf(ids, "\nUid: %" SCNu32 "%" SCNu32 "%" SCNu32, &real, &effective, &saved) != 3)
+		return false;
+	return user == real || user == saved || is_root_there(user, pid);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The guard judges a daemon by the clock: one that tells its holders is late, one that makes no
+ * progress hangs; and a guard that is late itself gives no more time than there is.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <poll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "kernel/lease_board.h"
+#include "kernel/lease_watch.h"
+
+enum { MINUTE_MS = 60000, LONG_MS = 10 * MINUTE_MS, SHORT_MS = 40 };
+
+static struct lease_board *daemon_side;
+static struct lease_watch watch;
+
+static int begin(void **state)
+{
+	(void)state;
+	assert_int_equal(lease_board_create(1, &daemon_side), 0);
+	watch = (struct lease_watch){
+		.board = lease_board_open(dup(lease_board_memory(daemon_side)),
+					  dup(lease_board_wake(daemon_side))),
+		.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
+		.control = -1,
+		.late_for_ms = INT64_MIN,
+	};
+	assert_non_null(watch.board);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	lease_watch_end(&watch);
+	lease_board_destroy(daemon_side);
+	return 0;
+}
+
+/* Waits until the watch has something to do by its timer. */
+static void wait_for_timer(void)
+{
+	struct pollfd timer = {.fd = watch.timer, .events = POLLIN};
+	assert_int_equal(poll(&timer, 1, MINUTE_MS), 1);
+}
+
+/* When the timer is set to, from now on, in milliseconds. */
+static int64_t timer_ms(void)
+{
+	struct itimerspec left;
+
+	timerfd_gettime(watch.timer, &left);
+	return (int64_t)left.it_value.tv_sec * 1000 + left.it_value.tv_nsec / 1000000;
+}
+
+static void test_waits(void **state)
+{
+	(void)state;
+	struct pollfd wake = {.fd = lease_board_wake(watch.board), .events = POLLIN};
+
+	assert_int_equal(lease_watch_judge(&watch), LEASE_WATCH_WAITS);
+	lease_board_set_deadline(daemon_side, 0, clock_now_ms() + MINUTE_MS, LONG_MS);
+	assert_int_equal(poll(&wake, 1, 0), 1);
+	assert_int_equal(lease_watch_judge(&watch), LEASE_WATCH_WAITS);
+	assert_true(timer_ms() > 0 && timer_ms() <= MINUTE_MS);
+}
+
+static void test_progress(void **state)
+{
+	(void)state;
+	lease_board_set_deadline(daemon_side, 0, clock_now_ms() - LONG_MS, MINUTE_MS);
+	for (int i = 0; i < 3; i++) {
+		lease_board_move(daemon_side, clock_now_ms());
+		assert_int_equal(lease_watch_judge(&watch), LEASE_WATCH_LATE);
+		assert_true(timer_ms() > 0 && timer_ms() <= MINUTE_MS);
+	}
+}
+
+static void test_no_progress(void **state)
+{
+	(void)state;
+	lease_board_set_deadline(daemon_side, 0, clock_now_ms() + SHORT_MS, SHORT_MS);
+	enum lease_watch_verdict verdict = lease_watch_judge(&watch);
+	for (int i = 0; i < 3 && verdict != LEASE_WATCH_HUNG; i++) {
+		wait_for_timer();
+		verdict = lease_watch_judge(&watch);
+	}
+	assert_int_equal(verdict, LEASE_WATCH_HUNG);
+}
+
+/* What it did long ago does not count. */
+static void test_no_more_progress(void **state)
+{
+	(void)state;
+	lease_board_set_deadline(daemon_side, 0, clock_now_ms() - LONG_MS, SHORT_MS);
+	lease_board_move(daemon_side, clock_now_ms());
+	enum lease_watch_verdict verdict = lease_watch_judge(&watch);
+	for (int i = 0; i < 3 && verdict != LEASE_WATCH_HUNG; i++) {
+		wait_for_timer();
+		verdict = lease_watch_judge(&watch);
+	}
+	assert_int_equal(verdict, LEASE_WATCH_HUNG);
+}
+
+/* A watch that is late: until others may be granted, whatever it was late by, and however often it
+ * is woken meanwhile; */
+static void test_late_watch(void **state)
+{
+	(void)state;
+	lease_board_set_deadline(daemon_side, 0, clock_now_ms() - MINUTE_MS, LONG_MS);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(lease_watch_judge(&watch), LEASE_WATCH_LATE);
+		assert_true(timer_ms() <= LONG_MS - MINUTE_MS);
+		assert_true(timer_ms() > LONG_MS - 2 * MINUTE_MS);
+	}
+}
+
+/* and if that is past, for as long as the daemon may take to fence, once. */
+static void test_too_late_watch(void **state)
+{
+	(void)state;
+	lease_board_set_deadline(daemon_side, 0, clock_now_ms() - LONG_MS, SHORT_MS);
+	assert_int_equal(lease_watch_judge(&watch), LEASE_WATCH_LATE);
+	assert_true(timer_ms() <= SHORT_MS);
+	wait_for_timer();
+	assert_int_equal(lease_watch_judge(&watch), LEASE_WATCH_HUNG);
+}
+
+#define WATCH_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WATCH_TEST(test_waits),	      WATCH_TEST(test_progress),
+		WATCH_TEST(test_no_progress), WATCH_TEST(test_no_more_progress),
+		WATCH_TEST(test_late_watch),  WATCH_TEST(test_too_late_watch),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
