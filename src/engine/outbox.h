@@ -31,9 +31,10 @@ bool engine_is_of_session(const struct engine *engine, const struct store_claim 
 void engine_renew(struct engine *engine);
 
 /* These wait for nothing: the books say nothing of them. The session is over, which the engine
- * found; the store does not answer; a touch() is due. */
+ * found; the store does not answer; the root is settled; a touch() is due. */
 void engine_renew_now(struct engine *engine);
 void engine_nudge(struct engine *engine);
+void engine_settle_root(struct engine *engine);
 void engine_send_touch(struct engine *engine);
 
 /* What the store knows of the lease now. It is no operation, and waits for nothing; nor do these,

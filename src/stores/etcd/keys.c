@@ -16,6 +16,7 @@
 #define DATA	"/data"
 #define HELD	ETCD_PRIVATE "held/"
 #define SESSION ETCD_PRIVATE "sessions/"
+#define MARK	ETCD_PRIVATE "settled"
 
 /* Between what another client's key has and the number. */
 #define MUTEX_TAG "-mutex-"
@@ -139,6 +140,11 @@ bool etcd_key_of_session(struct etcd_key *ret, const char *root, int64_t lease)
 
 	snprintf(number, sizeof(number), "%016" PRIx64, (uint64_t)lease);
 	return join(ret, root, &SESSION[!*root], number);
+}
+
+bool etcd_key_of_mark(struct etcd_key *ret, const char *root)
+{
+	return join(ret, root, &MARK[!*root]);
 }
 
 bool etcd_key_of_new(struct etcd_key *ret, const char *root, const char *path,

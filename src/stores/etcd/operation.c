@@ -368,6 +368,7 @@ int etcd_answer_read(struct store_etcd *store, int64_t sent_ms, const void *byte
 	*ret = etcd__txn_response__unpack(NULL, count, bytes);
 	if (!*ret || !(*ret)->header)
 		return -EIO;
+	etcd_note_seen(store, (*ret)->header);
 	etcd_lease_note_proof(&store->lease, sent_ms, (*ret)->header->member_id);
 	return 0;
 }

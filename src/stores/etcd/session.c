@@ -367,6 +367,7 @@ static void on_kept(void *context, const void *bytes, size_t count)
 
 	if (is_kept) {
 		store->keeping = false;
+		etcd_note_seen(store, answer->header);
 		if (store->lease.timeout_ms == 0 && answer->ttl <= INT32_MAX)
 			etcd_lease_begin(&store->lease, answer->ttl * 1000);
 		is_over = !etcd_lease_note_sign(&store->lease, clock_now_ms(),

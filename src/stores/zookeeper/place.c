@@ -155,7 +155,7 @@ static void send_place(struct operation *operation)
 	*slash = '\0';
 	operation_made(
 		operation,
-		zoo_aget_children(handle, operation->path, 0, operation_on_children, operation),
+		zoo_aget_children2(handle, operation->path, 0, operation_on_children, operation),
 		&operation->list_code);
 	*slash = '/';
 }
