@@ -24,7 +24,7 @@ all_connected() {
 
 start_etcd
 for host in A B C; do
-    start_dlockfs "$host" --session-timeout 5s
+    start_dlockfs "$host" --session-timeout 6s
     wait_until "$deadline" flock "$dir/$host/warm" true
 done
 kill_etcd
@@ -61,7 +61,7 @@ awake A
 wait_until "$deadline" eval "granted rival-B || granted rival-C"
 first=rival-B second=rival-C
 granted "$first" || { first=rival-C second=rival-B; }
-fenced_first "$cut" holder "$first"
+told_first "$cut" holder "$first"
 not_granted "$second"
 "$dlockctl" --mount "$dir/B" doctor >"$dir/doctor" || true
 ! finds moratorium <"$dir/doctor" || fail "doctor: $(<"$dir/doctor")"
@@ -78,14 +78,14 @@ cut=$(lease now)
 kill_etcd
 rm -r "$dir/etcd/data"
 rejoin_etcd etcd
-start_dlockfs D --session-timeout 5s -o new_root=no
+start_dlockfs D --session-timeout 6s -o new_root=no
 keep rival-D "$dir/D/job" flock
 wait_until "$deadline" grep -q "the store's root is new" "$dir/D.log"
 expect_equal "moratorium" new_root "$(status D moratorium | cut -d' ' -f1)"
 awake A
-fenced_first "$cut" holder rival-D
+told_first "$cut" holder rival-D
 # Now that is over, and for those who come later as well.
-start_dlockfs E --session-timeout 5s -o new_root=no
+start_dlockfs E --session-timeout 6s -o new_root=no
 wait_until "$deadline" flock "$dir/E/other" true
 expect_equal "moratorium" "" "$(status E moratorium)"
 ! grep "the store's root is new" "$dir/E.log" || fail "the root is not settled"

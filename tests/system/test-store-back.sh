@@ -57,7 +57,7 @@ expect_equal "moratorium" set_back "$(status B moratorium | cut -d' ' -f1)"
 expect_equal "set back" 1 "$(metric B dlockfs_setbacks_total)"
 "$dlockctl" --mount "$dir/B" doctor >"$dir/doctor" || true
 finds '^error: moratorium: the store has gone back to an earlier state' <"$dir/doctor"
-fenced_first "$cut" holder rival
+told_first "$cut" holder rival
 
 # The host whose holder it was grants nothing either for that time, whatever it knows: the mark of the root was taken away.
 wait_until "$deadline" grep -q "locks of the store are granted again" "$dir/A.log"

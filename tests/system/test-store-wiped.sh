@@ -41,7 +41,7 @@ start_zookeeper
 start_dlockfs D --session-timeout 6s -o new_root=no
 keep rival-solo "$dir/D/solo" flock
 wait_until "$deadline" grep -q "the store's root is new" "$dir/D.log"
-fenced_first "$cut" holder-solo rival-solo
+told_first "$cut" holder-solo rival-solo
 
 for kind in flock excl; do
     wait_until "$deadline" fenced "holder-$kind"
