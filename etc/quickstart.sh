@@ -157,7 +157,7 @@ mount_locks() {
     if [ -z "$type" ] && [ ! -d "$mountpoint" ]; then
         touch "$state/$1.made" # by dlockfs
     fi
-    setsid "$build/dlockfs" --foreground --store "$2" "$mountpoint" >"$state/$1.log" 2>&1 </dev/null &
+    setsid "$build/dlockfs" --foreground --store "$2" -o new_root "$mountpoint" >"$state/$1.log" 2>&1 </dev/null &
     record "$1" $!
     wait_for 30 usable_or_ended "$mountpoint" "$1" || die "$mountpoint did not come up: see $state/$1.log"
     usable "$mountpoint" || die "$mountpoint did not come up: $(tail -n 1 "$state/$1.log")"

@@ -604,7 +604,7 @@ launch_dlockfs() {
     shift
     [ -x "$dlockfs" ] || fail "not built: $dlockfs"
     mkdir -p "$dir/$host" 2>/dev/null || true # it may be a dead mount
-    setsid "$dlockfs" --foreground --store "$store" "$@" "$dir/$host" >>"$dir/$host.log" 2>&1 </dev/null &
+    setsid "$dlockfs" --foreground --store "$store" -o new_root "$@" "$dir/$host" >>"$dir/$host.log" 2>&1 </dev/null &
     process_record "$dir" "$host" $!
     hosts+=("$host")
 }

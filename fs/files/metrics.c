@@ -330,6 +330,16 @@ static uint64_t count_sessions_lost(const struct shard *shard)
 	return engine_status(shard->engine).sessions_lost;
 }
 
+static uint64_t count_setbacks(const struct shard *shard)
+{
+	return engine_status(shard->engine).setbacks;
+}
+
+static int64_t moratorium_left_ms(const struct shard *shard)
+{
+	return engine_status(shard->engine).moratorium_left_ms;
+}
+
 static uint64_t count_reconnects(const struct shard *shard)
 {
 	return engine_status(shard->engine).reconnects;
@@ -347,6 +357,11 @@ static void write_sessions(const struct filesystem *filesystem, FILE *file)
 	write_numbers(filesystem, file, "dlockfs_sessions_lost_total", "counter",
 		      count_sessions_lost,
 		      "Sessions that ended without our wish, and all locks with them.");
+	write_numbers(filesystem, file, "dlockfs_setbacks_total", "counter", count_setbacks,
+		      "Times that the store was found in an earlier state than before.");
+	write_times(filesystem, file, "dlockfs_moratorium_seconds", moratorium_left_ms,
+		    "Time for which nothing is granted, as the root is new or the store was set "
+		    "back; absent while that is not so.");
 	write_numbers(filesystem, file, "dlockfs_reconnects_total", "counter", count_reconnects,
 		      "Connections to the store after the first, in the same session or a new "
 		      "one.");

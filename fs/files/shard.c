@@ -66,14 +66,16 @@ static int open_engine(struct shard *shard, const struct engine_events *events)
 	return shard->engine != NULL ? 0 : -ENOMEM;
 }
 
-static int open_store(struct shard *shard, const struct config_store *store,
-		      int64_t session_timeout_ms, const struct shard_former *former)
+static int open_store(struct shard *shard, const struct config *config, size_t index,
+		      const struct shard_former *former)
 {
+	const struct config_store *store = &config->stores[index];
 	const struct store_kind *kind = stores_find(store->url.scheme);
 	const struct store_options options = {
 		.url = &store->url,
 		.access = &store->access,
-		.session_timeout_ms = session_timeout_ms,
+		.session_timeout_ms = config_session_timeout_ms(config, index),
+		.new_root = config_has_new_root(config, index) && former == NULL,
 		.statistics = &shard->statistics,
 		.session = former != NULL ? former->session : NULL,
 	};
@@ -99,7 +101,7 @@ static int open_shard(struct shard *shard, const struct config *config,
 	if (error == 0 && shard->label == NULL)
 		error = -ENOMEM;
 	if (error == 0)
-		error = open_store(shard, store, config_session_timeout_ms(config, index), former);
+		error = open_store(shard, config, index, former);
 	if (error != 0 || shard->store == NULL)
 		return error;
 	engine_set_store(shard->engine, shard->store);

@@ -30,7 +30,8 @@ struct shard_former {
 
 struct shard {
 	struct state_item store_item, item; /* the lines `store` and `shard` */
-	int64_t marked_session;		    /* as of the last mark of `store_item` */
+	int64_t marked_session;		    /* as of the last mark of `store_item`, */
+	int64_t marked_seen, marked_ms;	    /* and when that was */
 	struct filesystem *filesystem;	    /* set by serving_init() */
 	const char *prefix;		    /* as in the configuration; "" for [store] */
 	char *label;			    /* in metrics: store="prefix"; "" for [store] */

@@ -18,6 +18,10 @@
 #include "restart/takeover.h"
 #include "status/status.h"
 
+/* How often the journal is told how far a store was seen to go: each answer may have gone further.
+ */
+enum { MARK_SEEN_MS = 1000 };
+
 /* The struct of which the item is a member. */
 #define PART_OF(item, type, member)                                                                \
 	((const type *)(const void *)((const char *)(item)-offsetof(type, member)))
@@ -116,15 +120,21 @@ static void mark_store(struct shard *shard)
 	state_journal_mark(shard->filesystem->journal, &shard->store_item, &kind);
 }
 
-/* A new session is not announced: marks it if it is another than at the last mark. */
+/* A new session is not announced: marks it if it is another than at the last mark; and how far the
+ * store was seen to go, once a second. */
 static void mark_session(struct shard *shard)
 {
 	const struct store_ops *ops = shard->store->ops;
+	int64_t now_ms = shard->filesystem->now_ms;
 	int64_t session = ops->session != NULL ? ops->session(shard->store) : 0;
+	int64_t seen = ops->seen != NULL ? ops->seen(shard->store) : 0;
 
-	if (session == shard->marked_session)
+	if (session == shard->marked_session &&
+	    (seen == shard->marked_seen || now_ms - shard->marked_ms < MARK_SEEN_MS))
 		return;
 	shard->marked_session = session;
+	shard->marked_seen = seen;
+	shard->marked_ms = now_ms;
 	mark_store(shard);
 }
 

@@ -28,6 +28,10 @@ static void write_session(const struct shard *shard, FILE *out)
 		[STORE_SUSPENDED] = "suspended",
 		[STORE_LOST] = "lost",
 	};
+	static const char *const reasons[] = {
+		[STORE_NEW_ROOT] = "new_root",
+		[STORE_SET_BACK] = "set_back",
+	};
 	struct engine_status status = engine_status(shard->engine);
 
 	fprintf(out, "session=%s\n", names[status.session]);
@@ -37,6 +41,9 @@ static void write_session(const struct shard *shard, FILE *out)
 		fprintf(out, "lease_left_ms=%" PRId64 "\n", status.lease_left_ms);
 	if (status.doubtful)
 		fputs("doubtful=yes\n", out);
+	if (status.moratorium_left_ms >= 0)
+		fprintf(out, "moratorium=%s left_ms=%" PRId64 "\n", reasons[status.moratorium],
+			status.moratorium_left_ms);
 }
 
 static void write_worn(void *context, const struct engine_worn *worn)

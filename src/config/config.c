@@ -50,6 +50,8 @@ const struct config_key config_keys[] = {
 	 "where the locks are kept"},
 	{"store", "session_timeout", DURATION, IN_STORE(session_timeout_ms), SECOND, 10 * MINUTE,
 	 "15s", true, "the locks of a host that died are free after so long"},
+	{"store", "new_root", YES_OR_NO, IN_STORE(new_root), 0, 1, "no", true,
+	 "nobody holds locks there yet, which is new: at the start nothing waits to find out"},
 	{"store", "digest_file", DIGEST_FILE, IN_STORE(access.digest), 0, 0, "", true,
 	 "user:password for ZooKeeper's digest scheme, one a line, in a file of mode 0600"},
 	{"store", "acl", ACL, IN_STORE(access.acl), 0, 0, "auto", true,
@@ -473,6 +475,11 @@ int64_t config_session_timeout_ms(const struct config *config, size_t store)
 	int64_t own_ms = config->stores[store].session_timeout_ms;
 
 	return own_ms > 0 ? own_ms : config->stores[0].session_timeout_ms;
+}
+
+bool config_has_new_root(const struct config *config, size_t store)
+{
+	return config->stores[store].new_root || config->stores[0].new_root;
 }
 
 void config_describe(FILE *out)

@@ -95,6 +95,7 @@ struct config_store {
 	char *prefix;		    /* a path without slashes at its ends; "" for [store] */
 	struct store_url url;	    /* local: */
 	int64_t session_timeout_ms; /* asked of the store; 15s. 0: as that of [store] */
+	bool new_root; /* when the daemon starts, nobody holds anything there; no. Or as [store] */
 	struct store_access access; /* nobody, auto. Of this store alone */
 };
 
@@ -177,6 +178,9 @@ bool config_leads_to_store(const struct config *config, const char *path);
 
 /* The session timeout to ask a store for: its own, or that of [store]. */
 int64_t config_session_timeout_ms(const struct config *config, size_t store);
+
+/* Whether the root of a store is said to be new: in its own section, or in [store]. */
+bool config_has_new_root(const struct config *config, size_t store);
 
 /* Writes all keys for `--help`, section by section: "[section]", and for each key
  * "  key = default    what it may be" and a line with its meaning. Tests and the completion read

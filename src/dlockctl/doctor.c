@@ -120,6 +120,19 @@ static void check_session(struct doctor *doctor, const char *status)
 	free(store);
 }
 
+static void check_moratorium(struct doctor *doctor, const char *status)
+{
+	char *line = tree_value(status, "moratorium"), *where = store_words(status);
+	bool set_back = line != NULL && strncmp(line, "set_back", strlen("set_back")) == 0;
+
+	if (line != NULL)
+		say(doctor, set_back ? RESULT_ERROR : RESULT_WARNING, "moratorium",
+		    "%sthe store has %s: nothing is granted for now (%s)", where,
+		    set_back ? "gone back to an earlier state" : "a root that is new", line);
+	free(line);
+	free(where);
+}
+
 static void check_store(struct doctor *doctor, const char *status)
 {
 	char *store = tree_value(status, "store"), *where = store_words(status);
@@ -180,21 +193,11 @@ static void check_fenced(struct doctor *doctor, const char *status)
 	free(where);
 }
 
-/* The value of a key in a line of several. */
-static char *word_value(const char *line, const char *key)
-{
-	char *wanted = must_format(" %s=", key);
-	const char *found = strstr(line, wanted);
-	const char *value = found != NULL ? found + strlen(wanted) : "";
-	free(wanted);
-	return must(strndup(value, strcspn(value, " ")));
-}
-
 static void say_numbers_end(struct doctor *doctor, const char *where, const char *line)
 {
 	char *name = text_decode(line, strcspn(line, " "));
-	char *number = word_value(line, "number"), *calls = word_value(line, "held_back");
-	char *awaits = word_value(line, "awaits"), *since = word_value(line, "since");
+	char *number = tree_word(line, "number"), *calls = tree_word(line, "held_back");
+	char *awaits = tree_word(line, "awaits"), *since = tree_word(line, "since");
 	char age[TEXT_AGE_BYTES] = "";
 	const char *end = strcmp(awaits, "claims") == 0 ? "the claims in its queue are gone"
 			  : strcmp(awaits, "lock_delay") == 0
@@ -238,8 +241,8 @@ static void check_brief_opens(struct doctor *doctor, const char *status)
 	if (line == NULL)
 		return;
 	char *name = text_decode(line, strcspn(line, " "));
-	char *pid = word_value(line, "pid"), *command = word_value(line, "command");
-	char *shown = text_decode(command, strlen(command)), *count = word_value(line, "count");
+	char *pid = tree_word(line, "pid"), *command = tree_word(line, "command");
+	char *shown = text_decode(command, strlen(command)), *count = tree_word(line, "count");
 	say(doctor, RESULT_WARNING, "style",
 	    "%s: process %s (%s) has made the file by an exclusive open and closed it at once, "
 	    "which released the lock (%s such opens); if the file itself is to be the lock, set "
@@ -270,6 +273,7 @@ static void check_status(struct doctor *doctor, const struct probe *probe)
 		check_store(doctor, status);
 		check_abilities(doctor, status);
 		check_session(doctor, status);
+		check_moratorium(doctor, status);
 		check_fenced(doctor, status);
 		check_files(doctor, status);
 		check_numbers(doctor, status);

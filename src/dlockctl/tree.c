@@ -222,6 +222,15 @@ char *tree_value(const char *text, const char *key)
 	return NULL;
 }
 
+char *tree_word(const char *line, const char *key)
+{
+	char *wanted = must_format(" %s=", key);
+	const char *found = strstr(line, wanted);
+	const char *value = found != NULL ? found + strlen(wanted) : "";
+	free(wanted);
+	return must(strndup(value, strcspn(value, " ")));
+}
+
 const char *tree_next_block(const char *text)
 {
 	const char *found = strstr(text, "\n\n");

@@ -20,6 +20,7 @@
 #include "engine/grace.h"
 #include "engine/handoff.h"
 #include "engine/lock.h"
+#include "engine/moratorium.h"
 #include "engine/outbox.h"
 #include "engine/proof.h"
 #include "engine/record.h"
@@ -44,6 +45,7 @@ struct engine *engine_create(const struct engine_events *events, void *context,
 	engine->session = STORE_SUSPENDED;
 	engine->session_number = session_seed;
 	engine->doubt_ms = INT64_MIN;
+	engine->moratorium_ms = INT64_MIN;
 	engine->nudged_ms = INT64_MIN;
 	engine->nudge_ms = INT64_MAX;
 	engine->proof_round = 1;
@@ -174,6 +176,7 @@ void engine_advance(struct engine *engine, int64_t now_ms)
 		engine_begin_silence(engine);
 	if (engine_lease_is_over(engine))
 		give_up_session(engine);
+	engine_end_moratorium(engine);
 	while ((timer = timers_first(&engine->timers)) != NULL && timer->due_ms <= now_ms) {
 		struct wish *wish = (struct wish *)((char *)timer - offsetof(struct wish, timer));
 		struct lock *lock = wish_lock(wish);
@@ -211,6 +214,9 @@ int64_t engine_deadline(const struct engine *engine)
 	int64_t seeking_ms = engine_seeking_deadline(engine);
 	if (seeking_ms < deadline_ms)
 		deadline_ms = seeking_ms;
+	int64_t moratorium_ms = engine_moratorium_deadline(engine);
+	if (moratorium_ms < deadline_ms)
+		deadline_ms = moratorium_ms;
 	int64_t lockfile_ms = lockfiles_deadline(engine);
 	return lockfile_ms < deadline_ms ? lockfile_ms : deadline_ms;
 }

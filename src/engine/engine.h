@@ -152,6 +152,10 @@ struct engine_status {
 	int64_t lease_left_ms; /* until what is held is given up unless the session is proved to
 				  live; -1: nothing is asked for or held, or it cannot end */
 	bool doubtful;	       /* nothing is granted, after engine_doubt() */
+	int64_t moratorium_left_ms; /* for so long nothing is granted, as others may hold what the
+				       store does not show; -1: it may be */
+	enum store_moratorium moratorium; /* and why */
+	uint64_t setbacks;		  /* of the store to an earlier state, so far */
 	uint64_t sessions_lost;
 	uint64_t reconnects; /* after a loss of the connection, or of the session */
 };

@@ -16,6 +16,7 @@
 #include "engine/handoff.h"
 #include "engine/lock.h"
 #include "engine/merge.h"
+#include "engine/moratorium.h"
 #include "engine/numbers.h"
 #include "engine/proof.h"
 #include "engine/queue.h"
@@ -480,6 +481,11 @@ static void on_session(void *context, enum store_session session, int64_t timeou
 	log_resume();
 }
 
+static void on_moratorium(void *context, enum store_moratorium why, int64_t until_ms)
+{
+	engine_begin_moratorium(context, why, until_ms);
+}
+
 static void on_renewed(void *context)
 {
 	engine_mark(context);
@@ -492,6 +498,7 @@ static void on_touched(void *context)
 
 const struct store_events engine_store_events = {
 	.on_session = on_session,
+	.on_moratorium = on_moratorium,
 	.on_renewed = on_renewed,
 	.on_placed = on_placed,
 	.on_listed = on_listed,

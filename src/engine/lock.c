@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "engine/decisions.h"
+#include "engine/moratorium.h"
 #include "engine/outbox.h"
 #include "engine/save.h"
 
@@ -23,7 +24,8 @@ void engine_retry_in(struct engine *engine, int64_t delay_ms)
 bool engine_may_grant(const struct engine *engine)
 {
 	const struct store_lease lease = engine_lease(engine);
-	if (engine->stopping || engine->session != STORE_CONNECTED || lease.doubtful)
+	if (engine->stopping || engine->session != STORE_CONNECTED || lease.doubtful ||
+	    engine_in_moratorium(engine))
 		return false;
 	return engine_holds(engine) ? engine->now_ms < lease.end_ms : lease.grants;
 }

@@ -338,6 +338,12 @@ void engine_nudge(struct engine *engine)
 	engine->store->ops->nudge(engine->store);
 }
 
+void engine_settle_root(struct engine *engine)
+{
+	if (engine->store->ops->settle != NULL)
+		engine->store->ops->settle(engine->store);
+}
+
 void engine_send_touch(struct engine *engine)
 {
 	engine->store->ops->touch(engine->store);

@@ -39,9 +39,10 @@ void engine_conclude(struct engine *engine);
  * decided, and gives the session up. Does not wait for the journal: the books say nothing of it. */
 void engine_renew_now(struct engine *engine);
 
-/* These wait for nothing: the books say nothing of them. The store does not answer; a touch() is
- * due. */
+/* These wait for nothing: the books say nothing of them. The store does not answer; the
+ * root is settled; a touch() is due. */
 void engine_nudge(struct engine *engine);
+void engine_settle_root(struct engine *engine);
 void engine_send_touch(struct engine *engine);
 
 /* What the store knows of the lease now. It is no operation, and waits for nothing; nor do these,

@@ -55,6 +55,10 @@ static void save_engine(const struct engine *engine, FILE *out)
 	state_number(out, "timeout_ms", engine->timeout_ms);
 	state_number(out, "proven_ms", lease.saved_ms);
 	state_flag(out, "doubtful", lease.doubtful);
+	state_unsigned(out, "setbacks", engine->setbacks);
+	if (engine->moratorium_ms != INT64_MIN)
+		state_number(out, "moratorium_ms", engine->moratorium_ms);
+	state_flag(out, "set_back", engine->moratorium == STORE_SET_BACK);
 	state_end(out);
 }
 

@@ -26,6 +26,7 @@
 #include "engine/grace.h"
 #include "engine/handoff.h"
 #include "engine/lock.h"
+#include "engine/moratorium.h"
 #include "engine/numbers.h"
 #include "engine/outbox.h"
 #include "engine/proof.h"
@@ -386,10 +387,15 @@ struct engine_status engine_status(const struct engine *engine)
 		.timeout_ms = engine->timeout_ms,
 		.lease_left_ms = -1,
 		.doubtful = lease.doubtful,
+		.moratorium_left_ms = -1,
+		.moratorium = engine->moratorium,
+		.setbacks = engine->setbacks,
 		.sessions_lost = engine->sessions_lost,
 		.reconnects = engine->connections > 0 ? engine->connections - 1 : 0,
 	};
 
+	if (engine_in_moratorium(engine))
+		status.moratorium_left_ms = engine->moratorium_ms - engine->now_ms;
 	if (is_in_use(engine) && lease.end_ms != INT64_MAX)
 		status.lease_left_ms =
 			lease.end_ms > engine->now_ms ? lease.end_ms - engine->now_ms : 0;

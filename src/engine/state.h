@@ -29,6 +29,7 @@
  *   inbox.c       what the store tells: answers and lists
  *   lock.c        lists that are asked for, and what is to be tried again
  *   session.c     the session and its lease
+ *   moratorium.c  nothing is granted for a while after the store has forgotten claims
  *   lockfile.c    lock files that outlive close; the rest of that is in alteration.h
  *   outbox.c      what is sent to the store, behind the commit of the journal
  *   save.c        all that as text, and what of it has changed
@@ -504,11 +505,15 @@ struct engine {
 	int64_t timeout_ms; /* of the session; 0: it cannot end unnoticed */
 	bool barred;	    /* something waits because nothing might be granted (lock.h) */
 	struct round_trip round_trip;
-	uint32_t doubts;      /* so far: see engine_doubt() */
-	int64_t doubt_ms;     /* the latest of them; INT64_MIN: there was none */
-	bool beat_wanted;     /* a heartbeat is due at once, to show what stands */
-	bool beating;	      /* a heartbeat is under way, */
-	int64_t sent_ms;      /* sent at this time */
+	uint32_t doubts;       /* so far: see engine_doubt() */
+	int64_t doubt_ms;      /* the latest of them; INT64_MIN: there was none */
+	int64_t moratorium_ms; /* nothing is granted before (moratorium.h); INT64_MIN: there is none
+				*/
+	enum store_moratorium moratorium; /* and why */
+	uint64_t setbacks;		  /* of the store, so far */
+	bool beat_wanted;		  /* a heartbeat is due at once, to show what stands */
+	bool beating;			  /* a heartbeat is under way, */
+	int64_t sent_ms;		  /* sent at this time */
 	int64_t suspended_ms; /* since when the session is; INT64_MIN: since engine_advance() */
 	int64_t nudged_ms;    /* when the store was nudged last; INT64_MIN: never */
 	bool hurried;	      /* it was connected then, and is not again */

@@ -108,6 +108,11 @@ static int restore_engine(struct restoring *restoring)
 	engine->timeout_ms = state_get_number(in, "timeout_ms", 0, INT32_MAX);
 	engine_resume_lease(engine, state_get_number(in, "proven_ms", INT64_MIN, TIME_MAX_MS),
 			    state_find_flag(in, "doubtful"));
+	if (state_has(in, "setbacks"))
+		engine->setbacks = state_get_unsigned(in, "setbacks", UINT64_MAX);
+	if (state_has(in, "moratorium_ms"))
+		engine->moratorium_ms = state_get_number(in, "moratorium_ms", 0, TIME_MAX_MS);
+	engine->moratorium = state_find_flag(in, "set_back") ? STORE_SET_BACK : STORE_NEW_ROOT;
 	engine_mark(engine);
 	return result_of(restoring);
 }

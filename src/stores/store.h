@@ -51,6 +51,12 @@ enum store_session {
 		       made, and STORE_CONNECTED follows */
 };
 
+/* Why others may hold what the store does not show (engine/moratorium.h). */
+enum store_moratorium {
+	STORE_NEW_ROOT, /* the root is new, or was made anew: nobody knows what stood there */
+	STORE_SET_BACK, /* the service has gone back to an earlier state than this host has seen */
+};
+
 /* One claim of a queue, as the store lists it. A znode that another client, or a person, has made
  * under the name of a claim may be listed too, though it does not end with a session: watch() finds
  * that out. */
@@ -107,6 +113,12 @@ struct store_events {
 	 * over, and its claims are gone. 0: it cannot end without STORE_LOST first. The lease of a
 	 * session that is lost ends before the event. */
 	void (*on_session)(void *context, enum store_session session, int64_t timeout_ms);
+
+	/* Nothing is to be granted before that time of CLOCK_BOOTTIME, in milliseconds, whatever
+	 * the store shows. Comes before on_session() tells that the session is connected, or lost,
+	 * which follows it if the service has gone back: what was placed or seen before does not
+	 * count. */
+	void (*on_moratorium)(void *context, enum store_moratorium why, int64_t until_ms);
 
 	/* The lease is renewed: its end, by lease(), is later than before. Another event follows:
 	 * of the operation whose answer proves it, or on_touched(). What else lease() says may
@@ -363,6 +375,11 @@ struct store_ops {
 	 * stores the call has no effect there. */
 	void (*renew)(struct store *store, const struct store_told *told);
 
+	/* The time of on_moratorium() is over: the root is taken for one that has always been
+	 * there, by hosts that come later, too. Not waited for. NULL where on_moratorium() never
+	 * comes. */
+	void (*settle)(struct store *store);
+
 	/* One line for people about where the claims are kept and how the connection is. */
 	void (*describe)(struct store *store, char *text, size_t text_bytes);
 
@@ -373,10 +390,12 @@ struct store_ops {
 	/* The session, if another process can go on with it in place of this one, which must then
 	 * end without close(): a number that no other session has, and that read() tells of what
 	 * ends with it; 0: there is none.
+	 * seen() is a number that does not become less: how far this host has seen the service go.
 	 * save_session() writes keys of a line (journal/text.h), also if there is none: that of the
-	 * store's scheme, a flag, and what restore_session() wants. Both are NULL in a store that
-	 * is not remote. */
+	 * store's scheme, a flag, and what restore_session() wants. All three are NULL in a store
+	 * that is not remote, or cannot go back. */
 	int64_t (*session)(const struct store *store);
+	int64_t (*seen)(const struct store *store);
 	void (*save_session)(const struct store *store, FILE *out);
 
 	/* For a store whose claims end with the process, else NULL: writes the claims for a process
@@ -410,12 +429,14 @@ struct store {
 
 struct store_options {
 	const struct store_url *url;
-	const struct store_access *access;   /* the identity of this host, and what others may do */
-	int64_t session_timeout_ms;	     /* asked for; the service may grant another */
+	const struct store_access *access; /* the identity of this host, and what others may do */
+	int64_t session_timeout_ms;	   /* asked for; the service may grant another */
+	bool new_root; /* when it connects first, nobody holds anything below the root */
 	struct store_statistics *statistics; /* where to count how long operations took and how they
 						ended, until close() returns; NULL: nowhere */
-	const void *session; /* to go on with, by restore_session(): it is reported as lost if it is
-				over by now; NULL: a new one */
+	const void *session; /* what restore_session() has read: the session to go on with, which is
+				reported as lost if it is over by now, and what was known of the
+				service; NULL: nothing, and a new one */
 };
 
 /* What a store can do. A call that needs what the store cannot do is refused by the engine. */
@@ -445,9 +466,9 @@ struct store_kind {
 	int (*open)(const struct store_options *options, const struct store_events *events,
 		    void *context, struct store **ret);
 
-	/* Reads the session from the line in which save_session() wrote it. Returns memory for
-	 * free(3), or NULL if there is none; what is wrong is said to the reader. NULL in a
-	 * store that is not remote. */
+	/* Reads the session, and what is known of the service, from the line in which
+	 * save_session() wrote it. Returns memory for free(3), or NULL if there is nothing; what is
+	 * wrong is said to the reader. NULL in a store that is not remote. */
 	void *(*restore_session)(struct state_reader *in);
 };
 

@@ -6,6 +6,7 @@
  * tells is read to its end, and the numbers that it promises are what store.h says.
  */
 #include "etcd_calls.h"
+#include "told.h"
 
 #include <errno.h>
 

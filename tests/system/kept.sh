@@ -11,7 +11,7 @@ launch_kept() {
     shift
     mkdir -p "$dir/$host" 2>/dev/null || true # it may be a dead mount
     start "manager-$host" "$python" "$tests/system/service_manager.py" "$dir" "$host" \
-        "$dlockfs" --foreground --store "$store" "$@" "$dir/$host"
+        "$dlockfs" --foreground --store "$store" -o new_root "$@" "$dir/$host"
     wait_until "$deadline" said "manager-$host" started
 }
 

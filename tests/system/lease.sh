@@ -62,6 +62,13 @@ fenced_first() {
     grep -q '^fenced EIO ' "$dir/$2.out" || fail "not EIO: $(grep fenced "$dir/$2.out")"
 }
 
+# told_first CUT HOLDER RIVAL: the same, and the holder was told before the rival was granted, though it asked for nothing that it did
+# not get meanwhile.
+told_first() {
+    fenced_first "$@"
+    [ "$(time_of "$2" fenced)" -le "$(time_of "$3" granted)" ] || fail "$3 was granted the lock before $2 was told"
+}
+
 # never_revived NAME...: what was fenced stays so.
 never_revived() {
     local name

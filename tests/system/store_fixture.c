@@ -163,8 +163,17 @@ static void on_touched(void *context)
 	host->touches++;
 }
 
+static void on_moratorium(void *context, enum store_moratorium why, int64_t until_ms)
+{
+	struct host *host = context;
+
+	assert_true(until_ms > clock_now_ms());
+	host->moratoria[why]++;
+}
+
 static const struct store_events events = {
 	.on_session = on_session,
+	.on_moratorium = on_moratorium,
 	.on_renewed = on_renewed,
 	.on_placed = on_placed,
 	.on_listed = on_listed,

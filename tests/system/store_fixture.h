@@ -70,8 +70,9 @@ struct host {
 	struct store *store;
 	enum store_session session;
 	int changes[3]; /* how often each was told */
-	int events;	/* answers so far */
-	int reads;	/* of watches */
+	int moratoria[2];
+	int events; /* answers so far */
+	int reads;  /* of watches */
 	int64_t timeout_ms;
 	int renewals; /* of the lease, */
 	int64_t valid_until_ms;

@@ -10,7 +10,7 @@ mkdir "$dir/background" "$dir/here"
 # From a folder, with a relative mountpoint; the pipe is read to its end, so nobody may keep it open.
 cd "$dir"
 (umask 077 && echo hosts:secret >digest)
-output=$(timeout "$deadline" "$dlockfs" --store "$store" -o "digest_file=$dir/digest,acl=open" background 2>&1)
+output=$(timeout "$deadline" "$dlockfs" --store "$store" -o new_root -o "digest_file=$dir/digest,acl=open" background 2>&1)
 cd /
 is_mounted "$dir/background"
 comes_free "$dir/background/job"

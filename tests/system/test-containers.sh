@@ -19,7 +19,7 @@ pod=("${container[@]}" --propagation slave --)
 
 # The daemon, in a container whose mounts reach the host.
 start_contained() {
-    start A "${container[@]}" --propagation unchanged -- "$dlockfs" --foreground --store "$store" "$share/A"
+    start A "${container[@]}" --propagation unchanged -- "$dlockfs" --foreground --store "$store" -o new_root "$share/A"
     wait_until "$deadline" is_mounted "$share/A"
 }
 

@@ -273,6 +273,8 @@ tests:
       - {series: 'dlockfs_acquisitions_total{instance="crowd",kind="flock",outcome="granted"}', values: '5+1x60'}
       - {series: 'dlockfs_sessions_lost_total{instance="lost"}', values: '0x30 1x30'}
       - {series: 'dlockfs_sessions_lost_total{instance="well"}', values: '0x60'}
+      - {series: 'dlockfs_setbacks_total{instance="lost"}', values: '0x30 1x30'}
+      - {series: 'dlockfs_setbacks_total{instance="well"}', values: '0x60'}
       - {series: 'dlockfs_waiters{instance="stuck"}', values: '0x10 1x50'}
       - {series: 'dlockfs_waiters{instance="busy"}', values: '7x60'}
       - {series: 'dlockfs_acquisitions_total{instance="stuck",kind="flock",outcome="granted"}', values: '5x60'}
@@ -316,6 +318,12 @@ tests:
         exp_alerts:
           - exp_labels: {instance: crowd}
             exp_annotations: {summary: "more than 100 calls on crowd have waited for 10 minutes"}
+      - {eval_time: 20m, alertname: DlockfsSetBack, exp_alerts: []}
+      - eval_time: 35m
+        alertname: DlockfsSetBack
+        exp_alerts:
+          - exp_labels: {instance: lost}
+            exp_annotations: {summary: "lost has found its store in an earlier state than before: locks that were granted since are lost"}
       - {eval_time: 20m, alertname: DlockfsSessionLost, exp_alerts: []}
       - eval_time: 35m
         alertname: DlockfsSessionLost

@@ -15,7 +15,7 @@ mkdir "$dir/bin" "$dir/A" "$dir/B"
 ln -s "$dlockfs" "$dir/bin/dlockfs"
 mount --bind "$dir/bin" /usr/local/sbin
 
-mount -t fuse.dlockfs "$store" "$dir/A" -o idle=5s,session_timeout=30s,mode=0755,noexec
+mount -t fuse.dlockfs "$store" "$dir/A" -o idle=5s,session_timeout=30s,mode=0755,noexec,new_root
 process_record "$dir" daemon-a "$(daemons_of "$dir/A")"
 is_mounted "$dir/A"
 expect_equal "mode" 755 "$(stat -c %a "$dir/A")"

@@ -25,7 +25,7 @@ launch_private() {
     shift
     mkdir "$dir/$host"
     chown "$user" "$dir/$host"
-    start "$host" env --chdir "$dir" "${as_user[@]}" "$dlockfs" --foreground --store "$store" "$@" "$dir/$host"
+    start "$host" env --chdir "$dir" "${as_user[@]}" "$dlockfs" --foreground --store "$store" -o new_root "$@" "$dir/$host"
     wait_until "$deadline" private_settled "$host"
     alive "$host" || fail "the daemon of $host ended: $(tail -n 1 "$dir/$host.out")"
 }

@@ -1,6 +1,7 @@
 #!/bin/bash
 # The store comes back empty, its data gone: the sessions are unknown to it and so is all that was held. Holders are fenced,
-# waiters queue again by themselves and are granted, and hosts that only waited or were idle find their way, too.
+# waiters queue again by themselves and are granted, and hosts that only waited or were idle find their way, too. A host that
+# comes new is granted nothing before the holders were told.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 # shellcheck source=lease.sh
@@ -8,7 +9,7 @@
 
 start_zookeeper
 for host in A B C; do
-    start_dlockfs "$host" --session-timeout 10s
+    start_dlockfs "$host" --session-timeout 6s
 done
 # A holds and waits, B only waits, C does nothing.
 for kind in flock excl; do
@@ -19,6 +20,8 @@ for kind in flock excl; do
     keep "waiter-A-$kind" "$dir/A/$kind" "$kind"
     wait_claims "$kind" 3
 done
+keep holder-solo "$dir/A/solo" flock
+wait_until "$deadline" granted holder-solo
 flock "$dir/C/warm" true
 # The new store will take long to get as far as the old one.
 zookeeper make /elsewhere
@@ -28,11 +31,17 @@ for host in A B C; do
 done
 before=$(zxid zk)
 
+cut=$(lease now)
 stop_zookeeper
 rm -r "$dir/zk/data"
 mkdir "$dir/zk/data"
 start_zookeeper
 [ $(($(zxid zk))) -lt $((before)) ] || fail "the store is not empty"
+
+start_dlockfs D --session-timeout 6s -o new_root=no
+keep rival-solo "$dir/D/solo" flock
+wait_until "$deadline" grep -q "the store's root is new" "$dir/D.log"
+told_first "$cut" holder-solo rival-solo
 
 for kind in flock excl; do
     wait_until "$deadline" fenced "holder-$kind"
@@ -52,7 +61,7 @@ for host in A B C; do
     wait_until "$deadline" timeout 10 flock -n "$dir/$host/new" true
     expect_status 1 flock -n "$dir/$host/flock" true
 done
-never_revived holder-flock holder-excl
-release holder-flock holder-excl waiter-A-flock waiter-A-excl waiter-B-flock waiter-B-excl
+never_revived holder-flock holder-excl holder-solo
+release holder-solo rival-solo holder-flock holder-excl waiter-A-flock waiter-A-excl waiter-B-flock waiter-B-excl
 wait_claims flock 0
 wait_claims excl 0

@@ -26,8 +26,19 @@
  * Without its key the session writes nothing, so that there is nothing which might come late when
  * it connects anew, keyless again.
  *
+ * What answers the first attempt on a connection also shows whether the service has *gone back*, as
+ * to a backup: its revision is below what this host has seen, or its cluster is another one. Then
+ * the session ends, whatever it is; and the mark below is taken away, as others may not notice.
+ *
+ * And whether the root is *settled*: whoever finds it empty cannot know whether it has always been.
+ * So there is a mark below it. A host that finds none grants nothing for a session timeout, and
+ * then puts the mark, unless it is told that the root is new. A host that goes on with the lease of
+ * an older dlockfs, which knew of no mark, knows that the service has kept its data: it puts the
+ * mark at once.
+ *
  * Loop thread only.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,10 +62,84 @@ bool etcd_session_ask(struct store_etcd *store, const char *method, const void *
 		      size_t bytes, void (*done)(void *, int, const char *, const void *, size_t))
 {
 	store->asked_ms = clock_now_ms();
+	store->asked_seen = store->seen;
 	store->asking = grpc_call(store->grpc, method, message, bytes,
 				  store->ttl_s * 1000 / SILENCES_IN_TIMEOUT, done, store);
 	etcd_store_wake(store);
 	return store->asking != NULL;
+}
+
+static void on_marked(void *context, int status, const char *text, const void *answer, size_t bytes)
+{
+}
+
+/* Puts the mark, or takes it away. Not to be waited for. */
+static void change_mark(struct store_etcd *store, bool settled)
+{
+	struct transaction transaction;
+	const Etcd__TxnRequest *request;
+	struct etcd_key mark;
+	uint8_t *message;
+
+	if (!etcd_key_of_mark(&mark, store->root))
+		return;
+	etcd_transaction_init(&transaction);
+	if (settled)
+		etcd_transaction_put(&transaction.then, &mark, "", 0);
+	else
+		etcd_transaction_delete(&transaction.then, &mark, NULL);
+	request = etcd_transaction_finish(&transaction);
+	message = malloc(etcd__txn_request__get_packed_size(request));
+	if (message && grpc_is_connected(store->grpc))
+		grpc_call(store->grpc, TRANSACTION, message,
+			  etcd__txn_request__pack(request, message), 0, on_marked, store);
+	etcd_store_wake(store);
+	free(message);
+	free(mark.bytes);
+}
+
+void etcd_settle(struct store *base)
+{
+	change_mark(store_etcd_from(base), true);
+}
+
+static void bar(struct store_etcd *store, enum store_moratorium why)
+{
+	store->events->on_moratorium(store->context, why, clock_now_ms() + store->lease.timeout_ms);
+}
+
+/* Whether the service has gone back, by the linearizable answer to what is asked. */
+static bool has_gone_back(struct store_etcd *store, const Etcd__Header *header)
+{
+	bool is_other = store->cluster != 0 && header->cluster_id != store->cluster;
+	bool has = is_other || header->revision < store->asked_seen;
+
+	if (has) {
+		log_error("etcd at %s is at revision %" PRId64 "%s, and was at %" PRId64
+			  " before: the session is given up",
+			  store->server, header->revision, is_other ? " of another cluster" : "",
+			  store->asked_seen);
+		bar(store, STORE_SET_BACK);
+		change_mark(store, false);
+		store->seen = 0;
+	}
+	store->cluster = header->cluster_id;
+	etcd_note_seen(store, header);
+	return has;
+}
+
+/* The attempt, which was carried out, has read the mark. */
+static void judge_mark(struct store_etcd *store, const Etcd__TxnResponse *answer)
+{
+	const Etcd__RangeResponse *found = etcd_transaction_found(answer, 1);
+
+	bool is_there = !found || found->n_kvs > 0;
+
+	if (!is_there && (store->new_root || (store->is_of_older && store->resumed)))
+		change_mark(store, true);
+	else if (!is_there)
+		bar(store, STORE_NEW_ROOT);
+	store->new_root = store->is_of_older = false;
 }
 
 static void end(struct store_etcd *store, int status, const char *text)
@@ -85,8 +170,13 @@ static bool read_attempt(struct store_etcd *store, int status, const char *text,
 	}
 	*ret = status == GRPC_OK ? etcd_message_read(&etcd__txn_response__descriptor, bytes, count)
 				 : NULL;
-	if (*ret && (*ret)->header)
-		return true;
+	if (*ret && (*ret)->header) {
+		if (!has_gone_back(store, (*ret)->header) || !store->resumed)
+			return true;
+		store->is_over = true;
+		etcd__txn_response__free_unpacked(*ret, NULL);
+		return false;
+	}
 	if (*ret)
 		etcd__txn_response__free_unpacked(*ret, NULL);
 	end(store, status == GRPC_OK ? GRPC_CANCELLED : status, text);
@@ -148,6 +238,7 @@ static void on_put(void *context, int status, const char *text, const void *byte
 		return;
 	if (answer->succeeded) {
 		store->is_keyless = false;
+		judge_mark(store, answer);
 		end_well(store, answer);
 	} else if (find_epoch(answer, &store->epoch)) {
 		/* Whoever raised it further meanwhile, for this session, went before. */
@@ -166,13 +257,20 @@ static void on_put(void *context, int status, const char *text, const void *byte
 static void put_epoch(struct store_etcd *store)
 {
 	struct transaction transaction;
+	struct etcd_key mark = {0};
 	char epoch[ETCD_EPOCH_BYTES];
 
 	store->epoch++;
 	etcd_epoch_write(store, epoch);
 	etcd_transaction_init(&transaction);
 	etcd_transaction_put(&transaction.then, &store->session_key, epoch, store->lease_id);
-	attempt(store, &transaction, store->makes_key, on_put);
+	if (etcd_key_of_mark(&mark, store->root)) {
+		etcd_transaction_range(&transaction.then, &mark, NULL);
+		attempt(store, &transaction, store->makes_key, on_put);
+	} else {
+		end(store, GRPC_CANCELLED, "");
+	}
+	free(mark.bytes);
 }
 
 void etcd_epoch_raise(struct store_etcd *store,

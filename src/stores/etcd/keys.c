@@ -16,6 +16,7 @@
 #define DATA	"/data"
 #define HELD	ETCD_PRIVATE "held/"
 #define SESSION ETCD_PRIVATE "sessions/"
+#define MARK	ETCD_PRIVATE "settled"
 
 enum { NUMBER_BYTES = 21 }; /* of 64 bits with its sign, and the final NUL */
 
@@ -141,6 +142,11 @@ bool etcd_key_of_session(struct etcd_key *ret, const char *root, int64_t lease)
 
 	snprintf(number, sizeof(number), "%016" PRIx64, (uint64_t)lease);
 	return join(ret, root, &SESSION[!*root], number);
+}
+
+bool etcd_key_of_mark(struct etcd_key *ret, const char *root)
+{
+	return join(ret, root, &MARK[!*root]);
 }
 
 bool etcd_key_of_new(struct etcd_key *ret, const char *root, const char *path,

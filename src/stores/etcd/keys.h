@@ -9,6 +9,7 @@
  *     a/b/read/1700000000000000000         a claim of RWMutex of contrib/recipes
  *     .dlockfs/held/a/b/<session>.<slot>   the marker of a claim; its text with "/data"
  *     .dlockfs/sessions/<lease>            a session
+ *     .dlockfs/settled                     the mark that the root is settled (epoch.c)
  *
  * and the file "a//b" (claim/file_path.h), whose lock is the one above:
  *
@@ -88,6 +89,8 @@ uint16_t etcd_slot_parse(const char *rest, size_t bytes);
 
 /* A session, by its lease. */
 bool etcd_key_of_session(struct etcd_key *ret, const char *root, int64_t lease);
+
+bool etcd_key_of_mark(struct etcd_key *ret, const char *root);
 
 /* The key of a claim that has a slot. */
 bool etcd_key_of_new(struct etcd_key *ret, const char *root, const char *path,

@@ -342,6 +342,7 @@ int etcd_answer_read(struct store_etcd *store, int64_t sent_ms, const void *byte
 	*ret = etcd_message_read(&etcd__txn_response__descriptor, bytes, count);
 	if (!*ret || !(*ret)->header || (*ret)->header->revision <= 0)
 		return -EIO;
+	etcd_note_seen(store, (*ret)->header);
 	etcd_lease_note_proof(&store->lease, sent_ms, (*ret)->header->member_id);
 	etcd_leader_note(&store->leader, (*ret)->header->raft_term, clock_now_ms());
 	return 0;

@@ -159,6 +159,11 @@ struct store_etcd {
 	bool makes_key;	  /* the attempt under way takes it that there is none; that which deletes
 			     it, that there may be none */
 	void (*on_epoch)(struct store_etcd *store, int status, const char *text); /* of epoch.c */
+	int64_t seen;	    /* the greatest revision that this host has seen there, */
+	int64_t asked_seen; /* that when what is asked was sent, */
+	uint64_t cluster;   /* and of which cluster; 0: none */
+	bool is_of_older;   /* the lease is that of a dlockfs which knew no mark (epoch.c) */
+	bool new_root;	    /* as in struct store_options, until the first session */
 	struct grpc_call *asking;
 	struct grpc_call *keeper; /* the stream of keep-alives; NULL: to be opened */
 	int64_t kept_ms;	  /* when the latest keep-alive was sent; INT64_MIN: none was */
@@ -202,6 +207,13 @@ static inline enum etcd_meaning etcd_meaning(const struct store_etcd *store, int
 					     const char *text)
 {
 	return etcd_meaning_of(status, text, store->access->user);
+}
+
+/* An answer, or a watch, has shown the service as it was then. */
+static inline void etcd_note_seen(struct store_etcd *store, const Etcd__Header *header)
+{
+	if (header->revision > store->seen)
+		store->seen = header->revision;
 }
 
 /* Makes an operation. `conclude` is called once for it by dispatch(), unless the session is lost
@@ -332,6 +344,8 @@ int64_t etcd_term_next_ms(const struct store_etcd *store);
  * session is_over, nor after a grpc_cancel() of `asking`. */
 void etcd_epoch_raise(struct store_etcd *store,
 		      void (*done)(struct store_etcd *store, int status, const char *text));
+/* settle() of the table. */
+void etcd_settle(struct store *base);
 /* Asks what `asking` is then. Returns false when out of memory. */
 bool etcd_session_ask(struct store_etcd *store, const char *method, const void *message,
 		      size_t bytes, void (*done)(void *, int, const char *, const void *, size_t));

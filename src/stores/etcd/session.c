@@ -407,6 +407,7 @@ static void on_kept(void *context, const void *bytes, size_t count)
 		etcd_leader_note(&store->leader, answer->header->raft_term, clock_now_ms());
 	if (is_kept) {
 		store->keeping = false;
+		etcd_note_seen(store, answer->header);
 		if (store->lease.timeout_ms == 0)
 			etcd_lease_begin(&store->lease, answer->ttl * 1000);
 		is_over = !etcd_lease_note_sign(&store->lease, clock_now_ms(),

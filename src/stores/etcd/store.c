@@ -25,9 +25,12 @@ enum {
 
 /* What another process goes on with. */
 struct saved_session {
-	int64_t lease;
+	int64_t lease; /* 0: there is none */
 	uint64_t epoch;
 	bool is_keyless;
+	int64_t seen;
+	uint64_t cluster;
+	bool is_of_older;
 };
 
 static int store_etcd_descriptor(struct store *base)
@@ -156,11 +159,18 @@ static int64_t session(const struct store *base)
 	return ((const struct store_etcd *)base)->lease_id;
 }
 
+static int64_t seen(const struct store *base)
+{
+	return ((const struct store_etcd *)base)->seen;
+}
+
 static void save_session(const struct store *base, FILE *out)
 {
 	const struct store_etcd *store = (const struct store_etcd *)base;
 
 	state_flag(out, "etcd", true);
+	state_number(out, "seen", store->seen);
+	state_unsigned(out, "cluster", store->cluster);
 	if (store->lease_id == 0)
 		return;
 	state_number(out, "session", store->lease_id);
@@ -172,13 +182,20 @@ static void *restore_session(struct state_reader *in)
 {
 	struct saved_session *saved;
 
-	if (!state_has(in, "session"))
+	if (!state_has(in, "session") && !state_has(in, "seen"))
 		return NULL;
 	saved = calloc(1, sizeof(*saved));
 	if (!saved) {
 		state_starve(in);
 		return NULL;
 	}
+	saved->is_of_older = !state_has(in, "seen");
+	if (!saved->is_of_older) {
+		saved->seen = state_get_number(in, "seen", 0, INT64_MAX);
+		saved->cluster = state_get_unsigned(in, "cluster", UINT64_MAX);
+	}
+	if (!state_has(in, "session"))
+		return saved;
 	saved->lease = state_get_number(in, "session", 1, INT64_MAX);
 	saved->epoch = (uint64_t)state_get_number(in, "epoch", 0, INT64_MAX);
 	saved->is_keyless = state_has(in, "keyless");
@@ -236,7 +253,9 @@ static const struct store_ops store_etcd_ops = {
 	.renew = renew,
 	.describe = describe,
 	.trouble = trouble,
+	.settle = etcd_settle,
 	.session = session,
+	.seen = seen,
 	.save_session = save_session,
 	.has_statistics = true,
 	.order_late = INT64_MAX,
@@ -316,7 +335,13 @@ static int store_etcd_open(const struct store_options *options, const struct sto
 	    store_access_copy(&store->own_access, options->access) < 0)
 		goto fail;
 	store->access = &store->own_access;
+	store->new_root = options->new_root;
 	if (saved) {
+		store->seen = saved->seen;
+		store->cluster = saved->cluster;
+		store->is_of_older = saved->is_of_older;
+	}
+	if (saved && saved->lease != 0) {
 		store->lease_id = saved->lease;
 		store->epoch = saved->epoch;
 		store->is_keyless = saved->is_keyless;

@@ -259,6 +259,8 @@ static void on_response(void *context, const void *bytes, size_t count)
 		return;
 	}
 	store->asked_progress_ms = INT64_MAX;
+	if (response->header)
+		etcd_note_seen(store, response->header);
 	HASH_FIND(hh, store->watches, &response->watch_id, sizeof(response->watch_id), watch);
 	if (watch && response->canceled)
 		on_canceled(watch);

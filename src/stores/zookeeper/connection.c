@@ -100,6 +100,7 @@ static struct zookeeper_session *give_up(struct store_zookeeper *store)
 	store->barred = ZOK;
 	store->prepares_root = store->root_prepared = false;
 	store->root_changed = store->root_wanted = false;
+	store->is_of_older = false;
 	return session;
 }
 

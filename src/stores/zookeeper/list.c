@@ -23,16 +23,6 @@ struct queue_event {
 
 /* Answers: on ZooKeeper's completion thread */
 
-static void on_children(int code, const struct String_vector *strings, const struct Stat *stat,
-			const void *data)
-{
-	struct operation *operation = (struct operation *)data;
-
-	if (code == ZOK)
-		operation->stat = *stat;
-	operation_on_children(code, strings, data);
-}
-
 /* All watches of a session have one context, as those on claims do. The queue is found by the path
  * in the event. */
 static void on_event(zhandle_t *handle, int type, int state, const char *path, void *context)
@@ -60,7 +50,7 @@ static void request_list(struct operation *operation)
 	operation_made(operation,
 		       zoo_awget_children2(operation->store->handle, operation->path,
 					   operation->attend ? on_event : NULL, operation->session,
-					   on_children, operation),
+					   operation_on_children, operation),
 		       &operation->list_code);
 }
 

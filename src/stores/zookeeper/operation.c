@@ -93,7 +93,8 @@ bool operation_is_above_all(const struct operation *operation)
 
 bool operation_is_reserved(const struct operation *operation, const char *name)
 {
-	return (operation_is_above_all(operation) && !strcmp(name, ZOOKEEPER_FORMER_PROBE)) ||
+	return (operation_is_above_all(operation) &&
+		(!strcmp(name, ZOOKEEPER_FORMER_PROBE) || !strcmp(name, ZOOKEEPER_SETTLED))) ||
 	       (!strcmp(operation->path, "/") && !strcmp(name, RESERVED_NAME));
 }
 
@@ -201,11 +202,33 @@ static void renew_lease(struct operation *operation, int64_t now_us, int error)
 		store->events->on_renewed(store->context);
 }
 
+static void see(struct store_zookeeper *store, int64_t zxid)
+{
+	if (zxid > store->seen)
+		store->seen = zxid;
+}
+
+void operation_note_seen(const struct operation *operation, const struct Stat *stat)
+{
+	struct store_zookeeper *store = operation->store;
+
+	if (operation->generation != store->generation)
+		return; /* the service may have gone back since then */
+	see(store, stat->mzxid);
+	see(store, stat->pzxid);
+}
+
 void operation_note_end(struct operation *operation, int error)
 {
 	struct store_statistics *statistics = operation->store->statistics;
 	int64_t now_us = histogram_now_us();
 
+	/* A write has a zxid that is greater than all before it, though not every answer tells. */
+	operation->store->seen +=
+		operation->generation == operation->store->generation && error == 0 &&
+		operation->sent_us &&
+		(operation->kind == STORE_PLACE || operation->kind == STORE_PROVE);
+	operation_note_seen(operation, &operation->stat);
 	if (!operation->sent_us)
 		return;
 	renew_lease(operation, now_us, error);
@@ -288,8 +311,8 @@ void operation_ask_children(struct operation *operation)
 {
 	operation->waited = 1;
 	operation_made(operation,
-		       zoo_aget_children(operation->store->handle, operation->path, 0,
-					 operation_on_children, operation),
+		       zoo_aget_children2(operation->store->handle, operation->path, 0,
+					  operation_on_children, operation),
 		       &operation->list_code);
 }
 
@@ -394,13 +417,16 @@ int operation_copy_names(const struct String_vector *strings, struct names **ret
 	return ZOK;
 }
 
-void operation_on_children(int code, const struct String_vector *strings, const void *data)
+void operation_on_children(int code, const struct String_vector *strings, const struct Stat *stat,
+			   const void *data)
 {
 	struct operation *operation = (struct operation *)data;
 
 	if (code == ZOK)
 		code = operation_copy_names(strings, &operation->names);
 	operation->list_code = code;
+	if (code == ZOK)
+		operation->stat = *stat;
 	operation_answered(operation);
 }
 

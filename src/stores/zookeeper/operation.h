@@ -30,8 +30,9 @@
 
 #define REFUSED_MS 5000 /* until the next attempt when the servers reject the identity */
 
-/* Stands below the root, and is no lock: see root.c. */
+/* Stand below the root, and are no locks: see root.c. */
 #define ZOOKEEPER_FORMER_PROBE ".dlockfs-probe"
+#define ZOOKEEPER_SETTLED      ".dlockfs-settled"
 
 struct names {
 	size_t count;
@@ -164,6 +165,10 @@ struct store_zookeeper {
 
 	struct log_limit refusals; /* limits their messages in the log */
 
+	int64_t seen;	  /* a zxid that the service has reached, as far as is known; 0: none */
+	bool new_root;	  /* as in struct store_options, until the root was prepared once */
+	bool is_of_older; /* the session is that of a dlockfs which knew no mark (root.c) */
+
 	char server[64];
 	clientid_t id; /* of the session; client_id 0: there is none */
 	bool resuming; /* it was another process's or another handle's, and has not been connected
@@ -214,6 +219,9 @@ void operation_detach(struct operation *operation);
  * and counts it in the statistics, once, with the time since it was started. */
 void operation_note_end(struct operation *operation, int error);
 
+/* This host has seen what the service did by then, of which the stat tells. */
+void operation_note_seen(const struct operation *operation, const struct Stat *stat);
+
 /* Takes the return value of the call that made a request. If the client library has refused the
  * request, that counts as its answer, with the code in *ret_code unless that is NULL. */
 void operation_made(struct operation *operation, int code, int *ret_code);
@@ -249,7 +257,8 @@ int operation_error(const struct operation *operation, int code, const char *doi
 char *operation_cut(char *path, unsigned components);
 
 /* The completion of a get-children request, on ZooKeeper's thread. */
-void operation_on_children(int code, const struct String_vector *strings, const void *data);
+void operation_on_children(int code, const struct String_vector *strings, const struct Stat *stat,
+			   const void *data);
 
 /* Whether a znode ends with a session, as a claim does. The owner of containers and of znodes with
  * a time to live has special values (EphemeralType): a container is told apart; a znode with a time
@@ -329,6 +338,9 @@ void zookeeper_lose_attentions(struct store_zookeeper *store);
  * out how names are encoded below it (before that the session is not reported as connected), and
  * checks whether locks can be created there. Faults are logged. */
 void zookeeper_prepare_root(struct store_zookeeper *store);
+
+/* settle() of the table. */
+void zookeeper_settle(struct store *base);
 
 /* MESSAGE_ROOT. */
 void zookeeper_deliver_root(struct store_zookeeper *store, struct zookeeper_message *message);

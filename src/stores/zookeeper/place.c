@@ -153,8 +153,8 @@ static void ask_queue(struct operation *operation)
 	int code = ZSYSTEMERROR;
 
 	if (lock)
-		code = zoo_aget_children(operation->store->handle, lock, 0, operation_on_children,
-					 operation);
+		code = zoo_aget_children2(operation->store->handle, lock, 0, operation_on_children,
+					  operation);
 	operation_made(operation, code, &operation->list_code);
 	free(lock);
 }

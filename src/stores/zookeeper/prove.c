@@ -106,6 +106,7 @@ static void conclude_prove(struct operation *operation)
 	if (!lock && error == -EACCES)
 		error = -EIO;
 	operation_note_end(operation, error);
+	operation_note_seen(operation, &operation->prove->stat);
 	store->events->on_proved(store->context, operation->tag, error,
 				 error == -ENOENT ? lock : NULL, operation->prove->stat.mzxid);
 	operation_release(operation);

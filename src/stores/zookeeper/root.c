@@ -11,16 +11,30 @@
  * FORMER_PROBE, and if it stands there already, they report that no locks can be created. So
  * FORMER_PROBE stands below each root whose version they do not know.
  *
+ * Whether the root is *settled*: whoever makes it anew, as on servers without data, cannot know
+ * what stood there. So a root has a mark, SETTLED. A host that finds none grants nothing for a
+ * session timeout, and then makes the mark, unless it is told that the root is new. A host that
+ * goes on with the session of an older dlockfs, which knew of no mark, knows that the service has
+ * kept its data: it makes the mark at once.
+ *
+ * Whether the service has *gone back*, as to a backup: the znodes that are made and deleted to
+ * check the rights change the root, whose stat then has a zxid that is greater than all that this
+ * host has seen before. If it is not, the session ends, whatever it is: claims may be missing, or
+ * stand there again. And the mark is taken away, as others may not notice. The client library
+ * notices less: with another handle it has seen nothing.
+ *
  * Unlike the locks' own znodes the root is no container: while the root stands, no other client can
  * create it with another owner or version.
  *
  * Runs on the loop's thread, but for the callbacks, which run on ZooKeeper's.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "claim/names_version.h"
 #include "stores/zookeeper/operation.h"
@@ -38,7 +52,9 @@ struct root {
 	zoo_op_t create_ops[2];
 	int read_code;
 	int version; /* 0: no version that this program can read */
-	char *former;
+	int settled_code;
+	struct Stat stat; /* after the check of the rights; pzxid 0: not known */
+	char *former, *settled;
 	char path[]; /* of the probe */
 };
 
@@ -123,6 +139,23 @@ static void on_acl(int code, struct ACL_vector *acl, struct Stat *stat, const vo
 	operation_answered(operation);
 }
 
+static void on_settled(int code, const struct Stat *stat, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	root_of(operation)->settled_code = code;
+	operation_answered(operation);
+}
+
+static void on_changed(int code, const struct Stat *stat, const void *data)
+{
+	struct operation *operation = (struct operation *)data;
+
+	if (code == ZOK)
+		root_of(operation)->stat = *stat;
+	operation_answered(operation);
+}
+
 /* The loop's thread */
 
 const char *zookeeper_root_data(const struct store_zookeeper *store)
@@ -171,7 +204,7 @@ static void send_prepare(struct operation *operation)
 	for (const char *at = store->root; *at; at++)
 		levels += *at == '/';
 	operation->container_code = ZOK;
-	operation->waited = (int)levels + 3;
+	operation->waited = (int)levels + 5;
 	for (unsigned below = levels; below > 1; below--) {
 		char *slash = operation_cut(root->path, below);
 
@@ -187,12 +220,17 @@ static void send_prepare(struct operation *operation)
 		       &root->read_code);
 	operation_made(operation, zoo_aget_acl(store->handle, operation->path, on_acl, operation),
 		       NULL);
+	operation_made(operation,
+		       zoo_aexists(store->handle, root->settled, 0, on_settled, operation),
+		       &root->settled_code);
 	zoo_create_op_init(&ops[0], root->path, "", 0, &store->acl, ZOO_PERSISTENT, NULL, 0);
 	zoo_delete_op_init(&ops[1], root->path, -1);
 	operation_made(
 		operation,
 		zoo_amulti(store->handle, 2, ops, root->results, operation_on_done, operation),
 		&operation->code);
+	operation_made(operation,
+		       zoo_aexists(store->handle, operation->path, 0, on_changed, operation), NULL);
 }
 
 /* Logs what is wrong with the root, but for the version of its names. Returns false if the
@@ -273,6 +311,64 @@ static int find_names(struct operation *operation)
 	return 0;
 }
 
+static void on_unmarked(int code, const void *data)
+{
+}
+
+static void make_mark(const struct store_zookeeper *store, const char *path)
+{
+	zoo_acreate(store->handle, path, "", 0, &store->acl, ZOO_PERSISTENT, on_former, NULL);
+}
+
+void zookeeper_settle(struct store *base)
+{
+	struct store_zookeeper *store = (struct store_zookeeper *)base;
+	char *path;
+
+	if (!store->handle || asprintf(&path, "%s/" ZOOKEEPER_SETTLED, store->root) < 0)
+		return; /* the next session waits again */
+	make_mark(store, path);
+	free(path);
+}
+
+static void bar(struct store_zookeeper *store, enum store_moratorium why)
+{
+	store->events->on_moratorium(store->context, why, clock_now_ms() + store->timeout_ms);
+}
+
+/* The check of the rights has changed the root, if it has succeeded. Returns whether the service
+ * has gone back. */
+static bool has_gone_back(struct operation *operation)
+{
+	struct store_zookeeper *store = operation->store;
+	int64_t zxid = root_of(operation)->stat.pzxid;
+
+	if (operation->code != ZOK || zxid == 0)
+		return false;
+	bool has = zxid < store->seen;
+	if (has) {
+		zoo_adelete(store->handle, root_of(operation)->settled, -1, on_unmarked, NULL);
+		log_error("ZooKeeper at %s is at zxid 0x%" PRIx64 ", and was at 0x%" PRIx64
+			  " before: the session is given up",
+			  store->server, (uint64_t)zxid, (uint64_t)store->seen);
+		bar(store, STORE_SET_BACK);
+	}
+	store->seen = zxid;
+	return has;
+}
+
+static void judge_mark(struct operation *operation)
+{
+	struct store_zookeeper *store = operation->store;
+	const struct root *root = root_of(operation);
+
+	if (root->settled_code == ZNONODE && (store->new_root || store->is_of_older))
+		make_mark(store, root->settled);
+	else if (root->settled_code == ZNONODE)
+		bar(store, STORE_NEW_ROOT);
+	store->new_root = store->is_of_older = false;
+}
+
 static void conclude_prepare(struct operation *operation)
 {
 	struct store_zookeeper *store = operation->store;
@@ -287,8 +383,12 @@ static void conclude_prepare(struct operation *operation)
 	error = find_names(operation);
 	if (error == -ECONNRESET)
 		store->barred = ZOK; /* the root is prepared again with the next connection */
-	else if (error != -EPROTO && judge_rights(operation))
+	else if (error != -EPROTO && has_gone_back(operation))
+		error = -EPROTO;
+	else if (error != -EPROTO && judge_rights(operation)) {
+		judge_mark(operation);
 		zookeeper_tell_connected(store);
+	}
 	operation_release(operation);
 	if (error == -EPROTO)
 		zookeeper_lose_session(store);
@@ -299,14 +399,17 @@ static struct root *make_root(const struct store_zookeeper *store)
 {
 	size_t bytes = strlen(store->root) + strlen("/" PROBE_NAME) + 1;
 	size_t former_bytes = strlen(store->root) + strlen("/" FORMER_PROBE) + 1;
-	struct root *root = calloc(1, sizeof(*root) + bytes + former_bytes);
+	size_t settled_bytes = strlen(store->root) + strlen("/" ZOOKEEPER_SETTLED) + 1;
+	struct root *root = calloc(1, sizeof(*root) + bytes + former_bytes + settled_bytes);
 
 	if (!root)
 		return NULL;
-	root->read_code = ZCONNECTIONLOSS;
+	root->read_code = root->settled_code = ZCONNECTIONLOSS;
 	root->former = root->path + bytes;
+	root->settled = root->former + former_bytes;
 	stpcpy(stpcpy(root->path, store->root), "/" PROBE_NAME);
 	stpcpy(stpcpy(root->former, store->root), "/" FORMER_PROBE);
+	stpcpy(stpcpy(root->settled, store->root), "/" ZOOKEEPER_SETTLED);
 	return root;
 }
 

@@ -35,6 +35,13 @@ static const char not_accepted[] = "the servers do not accept who we are";
 static const char not_told[] = "the servers ask who we are, expected digest_file, tls_certificate "
 			       "or sasl_mechanism";
 
+/* What another process goes on with. */
+struct saved_session {
+	clientid_t id; /* client_id 0: there is none */
+	int64_t seen;
+	bool is_of_older;
+};
+
 static struct store_zookeeper *from_store(struct store *store)
 {
 	return (struct store_zookeeper *)store;
@@ -344,12 +351,18 @@ static int64_t store_zookeeper_session(const struct store *base)
 	return ((const struct store_zookeeper *)base)->id.client_id;
 }
 
+static int64_t store_zookeeper_seen(const struct store *base)
+{
+	return ((const struct store_zookeeper *)base)->seen;
+}
+
 /* By id and password any process can go on with a session. */
 static void save_session(const struct store *base, FILE *out)
 {
 	const struct store_zookeeper *store = (const struct store_zookeeper *)base;
 
 	state_flag(out, "zookeeper", true);
+	state_number(out, "seen", store->seen);
 	if (store->id.client_id == 0)
 		return;
 	state_number(out, "session", store->id.client_id);
@@ -358,24 +371,29 @@ static void save_session(const struct store *base, FILE *out)
 
 static void *restore_session(struct state_reader *in)
 {
+	struct saved_session *saved;
 	size_t bytes;
 	const void *password;
-	clientid_t *id;
 
-	if (!state_has(in, "session"))
+	if (!state_has(in, "session") && !state_has(in, "seen"))
 		return NULL;
-	id = calloc(1, sizeof(*id));
-	if (!id) {
+	saved = calloc(1, sizeof(*saved));
+	if (!saved) {
 		state_starve(in);
 		return NULL;
 	}
+	saved->is_of_older = !state_has(in, "seen");
+	if (!saved->is_of_older)
+		saved->seen = state_get_number(in, "seen", 0, INT64_MAX);
+	if (!state_has(in, "session"))
+		return saved;
 	password = state_get_bytes(in, "password", &bytes);
-	id->client_id = state_get_number(in, "session", INT64_MIN, INT64_MAX);
-	if (bytes == sizeof(id->passwd))
-		memcpy(id->passwd, password, bytes);
+	saved->id.client_id = state_get_number(in, "session", INT64_MIN, INT64_MAX);
+	if (bytes == sizeof(saved->id.passwd))
+		memcpy(saved->id.passwd, password, bytes);
 	else
 		state_refuse(in, "password", "16 bytes");
-	return id;
+	return saved;
 }
 
 static const struct store_ops store_zookeeper_ops = {
@@ -403,7 +421,9 @@ static const struct store_ops store_zookeeper_ops = {
 	.renew = zookeeper_renew,
 	.describe = store_zookeeper_describe,
 	.trouble = store_zookeeper_trouble,
+	.settle = zookeeper_settle,
 	.session = store_zookeeper_session,
+	.seen = store_zookeeper_seen,
 	.save_session = save_session,
 	.has_statistics = true,
 	.order_late = ORDER_LATE,
@@ -429,6 +449,7 @@ static int store_zookeeper_open(const struct store_options *options,
 				const struct store_events *events, void *context,
 				struct store **ret)
 {
+	const struct saved_session *saved = options->session;
 	struct store_zookeeper *store = calloc(1, sizeof(*store));
 	int timeout_ms =
 		options->session_timeout_ms < INT_MAX ? (int)options->session_timeout_ms : INT_MAX;
@@ -446,9 +467,12 @@ static int store_zookeeper_open(const struct store_options *options,
 	lease_begin(&store->lease, 0, clock_now_ms()); /* no session of the store is older */
 	store->servers = zookeeper_servers_show(options->url->servers);
 	store->root = strdup(options->url->root);
-	if (options->session) {
-		store->resuming = true;
-		store->id = *(const clientid_t *)options->session;
+	store->new_root = options->new_root;
+	if (saved) {
+		store->seen = saved->seen;
+		store->is_of_older = saved->is_of_older;
+		store->id = saved->id;
+		store->resuming = saved->id.client_id != 0;
 	}
 	if (store->servers && store->root)
 		result = zookeeper_connector_start(store->servers, timeout_ms, options->access,

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * When nothing is granted, whatever the store shows; moratorium.h has the reason. Loop thread only.
+ */
+#include "engine/moratorium.h"
+
+#include "base/log.h"
+#include "engine/outbox.h"
+#include "engine/save.h"
+
+void engine_begin_moratorium(struct engine *engine, enum store_moratorium why, int64_t until_ms)
+{
+	long long left_ms = until_ms - engine->now_ms;
+
+	if (why == STORE_SET_BACK) {
+		engine->setbacks++;
+		log_error("the store has gone back to an earlier state, as if from a backup: "
+			  "nothing is granted for %lld ms",
+			  left_ms);
+	} else {
+		log_warning("the store's root is new, or was made anew or set back, and others may "
+			    "hold locks that it does not show: nothing is granted for %lld ms",
+			    left_ms);
+	}
+	/* The worse of two reasons. */
+	if (!engine_in_moratorium(engine) || why == STORE_SET_BACK)
+		engine->moratorium = why;
+	if (until_ms > engine->moratorium_ms)
+		engine->moratorium_ms = until_ms;
+	engine_mark(engine);
+}
+
+bool engine_in_moratorium(const struct engine *engine)
+{
+	return engine->now_ms < engine->moratorium_ms;
+}
+
+void engine_end_moratorium(struct engine *engine)
+{
+	if (engine->moratorium_ms == INT64_MIN || engine_in_moratorium(engine))
+		return;
+	engine->moratorium_ms = INT64_MIN;
+	engine_mark(engine);
+	log_info("locks of the store are granted again");
+	if (engine->session == STORE_CONNECTED)
+		engine_settle_root(engine);
+}
+
+int64_t engine_moratorium_deadline(const struct engine *engine)
+{
+	return engine->moratorium_ms == INT64_MIN ? INT64_MAX : engine->moratorium_ms;
+}
