@@ -64,7 +64,7 @@ done
 # System tests that a sanitized run leaves out: those that run nothing of the build, those that measure or need its speed, and
 # those that take their time for what the servers and clocks do, with faults that chaos and record-faults inject as well.
 plain_only="layers completion mutants quickstart manual documents unit-file bench idle-cost flat-cost many-watches many-locks many-waiters long-queue
-    lease-cut lease-follower lease-idle lease-leader lease-leader-stalled lease-quorum lease-stopped lease-heartbeat
+    lease-cut lease-follower lease-idle lease-leader lease-leader-stalled lease-quorum lease-stopped lease-heartbeat outages
     hang hang-stop guard-late guard-stopped disk-stall wall-clock
     hang-kernel rolling-restart restart-chaos kill-chaos other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped
     record-programs record-fairness record-model record-model-hosts flock-n-hosts even-servers etcd-servers etcd-lease etcd-revoked-late etcd-left-behind etcd-clocks zookeeper-clocks
@@ -78,7 +78,7 @@ busy_tests="mutants record-model record-model-hosts ${heavy_tests[*]}"
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
     libjansson-dev libncurses-dev libsystemd-dev libxxhash-dev libcmocka-dev libssl-dev libsasl2-dev
     libnghttp2-dev libprotobuf-c-dev protobuf-c-compiler libc-ares-dev openssl etcd-server etcd-client
-    zookeeper libcurator-recipes-java openjdk-17-jdk-headless patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount jq tmux
+    zookeeper libcurator-recipes-java openjdk-17-jdk-headless patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount iproute2 jq tmux
     ctdb e2fsprogs stress-ng mandoc systemd zsh fish
     lockfile-progs procmail liblockfile-bin mutt emacs-nox gpg gpg-agent git libfile-nfslock-perl python3-filelock passwd dash logrotate cvs)
 heavy_packages=(shellcheck build-essential debhelper lintian systemd-container mmdebstrap musl-tools

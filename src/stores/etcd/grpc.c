@@ -35,6 +35,8 @@
 #include "stores/etcd/connection.h"
 #include "stores/etcd/endpoints.h"
 #include "stores/etcd/tls.h"
+#include "stores/link.h"
+#include "stores/seeker.h"
 
 /* Servers (grpc-go's keepalive.EnforcementPolicy, etcd's --grpc-keepalive-min-time: 5 s) end a
  * connection with more PINGs than one in that time, unless they have sent something for a call in
@@ -70,7 +72,10 @@ struct grpc {
 	struct grpc_call *calls;
 	struct grpc_call *delivering; /* whose function is being called */
 	size_t calls_count, unary_count;
-	bool is_leaving;     /* by grpc_leave() */
+	bool is_leaving; /* by grpc_leave(), or by grpc_turn_to(), */
+	bool has_next;	 /* which wants this server next: */
+	struct seeker_server next;
+	int64_t since_ms;    /* of CONNECTING */
 	bool is_broken;	     /* by an error of the connection: connection.why */
 	bool is_pinged;	     /* a PING is not answered */
 	int64_t heard_ms;    /* when something came, or the first call was made */
@@ -201,6 +206,49 @@ void grpc_leave(struct grpc *grpc)
 		return;
 	grpc->is_leaving = true;
 	wake_now(grpc);
+}
+
+bool grpc_get_server(const struct grpc *grpc, struct seeker_server *ret)
+{
+	ret->number = endpoints_number(grpc->endpoints);
+	ret->address_bytes = sizeof(ret->address);
+	return getpeername(grpc->connection.transport.socket, (struct sockaddr *)&ret->address,
+			   &ret->address_bytes) == 0;
+}
+
+bool grpc_is_stuck(const struct grpc *grpc, int64_t patience_ms)
+{
+	switch (grpc->state) {
+	case PAUSED:
+	case RESOLVING:
+		return true;
+	case CONNECTING:
+		if (clock_now_ms() - grpc->since_ms < patience_ms)
+			return false;
+		break;
+	case CONNECTED:
+		break;
+	}
+	return link_is_stuck(grpc->connection.transport.socket);
+}
+
+void grpc_turn_to(struct grpc *grpc, const struct seeker_server *server)
+{
+	grpc->next = *server;
+	grpc->has_next = true;
+	grpc->is_leaving = true;
+	wake_now(grpc);
+}
+
+/* The time of the next attempt is set: at once, if it is known with whom. */
+static void turn(struct grpc *grpc)
+{
+	if (!grpc->has_next)
+		return;
+	endpoints_turn_to(grpc->endpoints, grpc->next.number, &grpc->next.address,
+			  grpc->next.address_bytes);
+	grpc->has_next = false;
+	timers_set(&grpc->timers, &grpc->wake, clock_now_ms());
 }
 
 /* Has the socket watched for what is waited for. Returns 0 or -errno. */
@@ -401,6 +449,7 @@ static void lose(struct grpc *grpc, const char *why)
 	if (was_connected || !endpoints_has_address(grpc->endpoints))
 		pause_ms = endpoints_fail(grpc->endpoints);
 	timers_set(&grpc->timers, &grpc->wake, now_ms + pause_ms);
+	turn(grpc);
 	grpc->events.on_disconnected(grpc->context, line);
 }
 
@@ -413,6 +462,7 @@ static void connect_next(struct grpc *grpc)
 	int error;
 
 	grpc->state = CONNECTING;
+	grpc->since_ms = clock_now_ms();
 	timers_set(&grpc->timers, &grpc->wake, clock_now_ms() + grpc->idle_ms);
 	if (connection_open(connection, address, bytes, host, &grpc->tls) != 0) {
 		lose(grpc, connection->why);
@@ -584,8 +634,11 @@ static void leave(struct grpc *grpc)
 {
 	const struct connection *connection = &grpc->connection;
 
-	if (grpc->state == PAUSED)
+	if (grpc->state == PAUSED) {
+		grpc->is_leaving = false;
+		turn(grpc);
 		return;
+	}
 	if (grpc->is_broken)
 		lose(grpc, connection->why);
 	else if (grpc->is_leaving)
