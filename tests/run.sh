@@ -73,7 +73,8 @@ plain_only="layers completion mutants quickstart manual documents unit-file benc
     kill-chaos other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped record-programs
     record-fairness record-model record-model-hosts flock-n-hosts even-servers etcd-servers etcd-lease
     etcd-revoked-late etcd-left-behind etcd-clocks zookeeper-clocks long-election stat-race background status-pause
-    chaos-check programs-data run-again etcd-auth etcd-move-leader ipv6 hardening told-first store-back etcd-back"
+    chaos-check programs-data run-again etcd-auth etcd-move-leader ipv6 hardening told-first store-back etcd-back
+    outages"
 plain_only=${plain_only//$'\n'/ }
 
 # System tests that use the processors all the time. One of them runs besides those that wait most of theirs, for servers and
@@ -86,7 +87,7 @@ model_tests="sim sim-etcd record-random record-model record-model-hosts files-ra
 packages=(meson ninja-build gcc libc6-dev pkgconf libfuse3-dev fuse3 libzookeeper-mt-dev libinih-dev uthash-dev
     libjansson-dev libncurses-dev libsystemd-dev libxxhash-dev libcmocka-dev libssl-dev libsasl2-dev
     libnghttp2-dev libprotobuf-c-dev protobuf-c-compiler libc-ares-dev openssl etcd-server etcd-client
-    zookeeper libcurator-recipes-java openjdk-17-jdk-headless patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount jq tmux
+    zookeeper libcurator-recipes-java openjdk-17-jdk-headless patch python3 python3-kazoo python3-jsonschema perl-base util-linux procps mount iproute2 jq tmux
     ctdb e2fsprogs stress-ng mandoc systemd zsh fish
     lockfile-progs procmail liblockfile-bin mutt emacs-nox gpg gpg-agent git libfile-nfslock-perl python3-filelock passwd dash logrotate cvs)
 heavy_packages=(shellcheck build-essential debhelper lintian systemd-container mmdebstrap musl-tools

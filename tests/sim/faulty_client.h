@@ -30,7 +30,8 @@ struct faulty {
 	void *context;
 	struct faulty_lease lease;
 
-	bool connected;		 /* the wire is */
+	bool connected;		 /* the wire is, */
+	int64_t connecting_ms;	 /* since then, by the client's clock */
 	bool killed;		 /* the client is dead */
 	bool paused;		 /* the client does not run */
 	bool telling;		 /* CONNECTED or LOST is in the news since the last reconnect */

@@ -306,6 +306,7 @@ void store_faulty_reconnect(struct store *store)
 	if (faulty->notice_ms != INT64_MAX)
 		faulty_notice(faulty);
 	faulty->connected = true;
+	faulty->connecting_ms = faulty_client_clock(faulty);
 	faulty->telling = true;
 	faulty->session->servers.rules->connect(&faulty->session->servers);
 	faulty_listen(faulty);

@@ -112,7 +112,8 @@ void faulty_deliver(struct faulty *faulty, struct item *item)
 			faulty_listen(faulty);
 		}
 		if (item->told == STORE_CONNECTED)
-			faulty->lease.rules->connect(&faulty->lease, faulty->settings.timeout_ms);
+			faulty->lease.rules->connect(&faulty->lease, faulty->settings.timeout_ms,
+						     faulty->connecting_ms);
 		events->on_session(context, item->told, faulty->settings.timeout_ms);
 		break;
 	case ITEM_PLACE:

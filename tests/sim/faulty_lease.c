@@ -13,9 +13,9 @@ static void by_zookeeper_begin(struct faulty_lease *lease, int64_t timeout_ms, i
 	lease_begin(&lease->of.zookeeper, timeout_ms, since_ms);
 }
 
-static void by_zookeeper_connect(struct faulty_lease *lease, int64_t timeout_ms)
+static void by_zookeeper_connect(struct faulty_lease *lease, int64_t timeout_ms, int64_t since_ms)
 {
-	lease_connect(&lease->of.zookeeper, timeout_ms);
+	lease_connect(&lease->of.zookeeper, timeout_ms, since_ms);
 }
 
 static void by_zookeeper_beat(struct faulty_lease *lease, int64_t now_ms)
@@ -86,7 +86,7 @@ static void by_etcd_grant(struct faulty_lease *lease, int64_t timeout_ms, int64_
 	etcd_lease_note_grant(&lease->of.etcd.lease, sent_ms);
 }
 
-static void by_etcd_connect(struct faulty_lease *lease, int64_t timeout_ms)
+static void by_etcd_connect(struct faulty_lease *lease, int64_t timeout_ms, int64_t since_ms)
 {
 	lease->of.etcd.lease.timeout_ms = timeout_ms;
 }

@@ -23,8 +23,8 @@ struct faulty_lease_rules {
 	 */
 	void (*grant)(struct faulty_lease *lease, int64_t timeout_ms, int64_t sent_ms);
 
-	/* A session is connected. */
-	void (*connect)(struct faulty_lease *lease, int64_t timeout_ms);
+	/* A session is connected, by a connection that was begun then. */
+	void (*connect)(struct faulty_lease *lease, int64_t timeout_ms, int64_t since_ms);
 
 	/* prove() with the tag NULL, or touch(), is sent; or defer_beat() is called. touch NULL: it
 	 * is never due. */

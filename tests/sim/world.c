@@ -147,7 +147,7 @@ static void host_start(struct host *host)
 	};
 
 	host->life = ++world->lives;
-	host->reconnect_ms = INT64_MAX;
+	host->reconnect_ms = host->flap_ms = INT64_MAX;
 	host->heal_ms = INT64_MAX;
 	host->wake_ms = host->clock_stands_ms = INT64_MAX;
 	host->misled_ms = 0;
@@ -238,6 +238,7 @@ static int64_t host_due(const struct host *host)
 	if (!host_runs(host))
 		return earlier(due_ms, host->wake_ms);
 	due_ms = earlier(due_ms, host->reconnect_ms);
+	due_ms = earlier(due_ms, host->flap_ms);
 	return earlier(due_ms, host_moment(host, engine_deadline(host->engine)));
 }
 
@@ -298,6 +299,9 @@ static void host_happen(struct host *host)
 		world_say(host->world, "host %d reconnects", host->number);
 		host->reconnect_ms = INT64_MAX;
 		store_faulty_reconnect(host->store);
+		host_link_is_back(host);
+	} else if (host_runs(host) && host->flap_ms <= now_ms) {
+		host_flap(host);
 	} else {
 		store_happen(host);
 	}
@@ -391,7 +395,8 @@ bool world_is_idle(const struct world *world)
 		if (host->engine == NULL)
 			continue;
 		if (!host_runs(host) || host->reconnect_ms != INT64_MAX ||
-		    host->heal_ms != INT64_MAX || engine_counts(host->engine).locks > 0 ||
+		    host->flap_ms != INT64_MAX || host->heal_ms != INT64_MAX ||
+		    engine_counts(host->engine).locks > 0 ||
 		    !store_faulty_is_connected(host->store) || !store_faulty_is_quiet(host->store))
 			return false;
 	}
@@ -625,6 +630,7 @@ void world_calm_down(struct world *world)
 		struct host *host = &world->hosts[i];
 
 		host->reconnect_ms = calm_time(world, host->reconnect_ms);
+		host->flap_ms = INT64_MAX;
 		host->heal_ms = calm_time(world, host->heal_ms);
 		host->wake_ms = calm_time(world, host->wake_ms);
 	}
@@ -782,6 +788,7 @@ void world_init(struct world *world, uint64_t seed, const struct faulty_rules *r
 		draw_apart(world);
 	world_draw_ticks(world);
 	world_draw_machines(world);
+	world_draw_flaps(world);
 	draw_delays(world);
 	draw_unclaimed(world);
 	if (rules == &faulty_etcd)

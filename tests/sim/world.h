@@ -162,6 +162,7 @@ struct host {
 	unsigned committed_life;   /* as of then, */
 	uint64_t committed_losses; /* and how many sessions were lost */
 	int64_t reconnect_ms;
+	int64_t flap_ms;	 /* when its link, which is back, is away again */
 	int64_t heal_ms;	 /* when its server is not cut off any more */
 	int64_t wake_ms;	 /* paused: when it goes on; else INT64_MAX */
 	int64_t clock_stands_ms; /* likewise: since when its clock stands still */
@@ -295,6 +296,7 @@ struct world {
 
 	/* A client of another kind, if there is such in this world. */
 	bool only_own;
+	bool flaps; /* its links do */
 	struct store *foreign;
 	struct foreign_claim {
 		int lock;
@@ -331,6 +333,11 @@ void world_elect(struct world *world);
 void check_lease(const struct host *host);
 
 /* world_machine.c */
+
+/* Links that flap: whether there are any in this world; a host's link is back; it is away again. */
+void world_draw_flaps(struct world *world);
+void host_link_is_back(struct host *host);
+void host_flap(struct host *host);
 
 /* Draws whether there are such hosts. */
 void world_draw_machines(struct world *world);

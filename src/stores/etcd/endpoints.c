@@ -28,10 +28,10 @@ struct endpoints {
 	int answer; /* ARES_SUCCESS or an error */
 	struct ares_addrinfo *found;
 	const struct ares_addrinfo_node *next;
-	/* Of a numeric address, in place of the lookup: */
-	struct sockaddr_storage numeric;
-	socklen_t numeric_bytes;
-	bool numeric_left;
+	/* The one address that is known, in place of the lookup: */
+	struct sockaddr_storage one;
+	socklen_t one_bytes;
+	bool one_left;
 };
 
 /* Takes "host:port" apart. An IPv6 address stands in brackets there, and in `authority`. */
@@ -123,7 +123,7 @@ static void forget(struct endpoints *endpoints)
 	ares_freeaddrinfo(endpoints->found);
 	endpoints->found = NULL;
 	endpoints->next = NULL;
-	endpoints->numeric_left = false;
+	endpoints->one_left = false;
 }
 
 void endpoints_destroy(struct endpoints *endpoints)
@@ -143,6 +143,21 @@ void endpoints_destroy(struct endpoints *endpoints)
 const struct endpoint *endpoints_server(const struct endpoints *endpoints)
 {
 	return &endpoints->servers[endpoints->turn];
+}
+
+int endpoints_number(const struct endpoints *endpoints)
+{
+	return (int)endpoints->turn;
+}
+
+void endpoints_turn_to(struct endpoints *endpoints, int number,
+		       const struct sockaddr_storage *address, socklen_t address_bytes)
+{
+	forget(endpoints);
+	endpoints->turn = (size_t)number;
+	endpoints->one = *address;
+	endpoints->one_bytes = address_bytes;
+	endpoints->one_left = true;
 }
 
 /* Of c-ares: what it waits for on a socket has changed. */
@@ -174,20 +189,20 @@ static void on_answer(void *context, int status, int timeouts, struct ares_addri
 
 static bool is_numeric(struct endpoints *endpoints, const struct endpoint *server)
 {
-	struct sockaddr_in *v4 = (struct sockaddr_in *)&endpoints->numeric;
-	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&endpoints->numeric;
+	struct sockaddr_in *v4 = (struct sockaddr_in *)&endpoints->one;
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&endpoints->one;
 
-	memset(&endpoints->numeric, 0, sizeof(endpoints->numeric));
+	memset(&endpoints->one, 0, sizeof(endpoints->one));
 	if (inet_pton(AF_INET, server->host, &v4->sin_addr) == 1) {
 		v4->sin_family = AF_INET;
 		v4->sin_port = htons(server->port);
-		endpoints->numeric_bytes = sizeof(*v4);
+		endpoints->one_bytes = sizeof(*v4);
 		return true;
 	}
 	if (inet_pton(AF_INET6, server->host, &v6->sin6_addr) == 1) {
 		v6->sin6_family = AF_INET6;
 		v6->sin6_port = htons(server->port);
-		endpoints->numeric_bytes = sizeof(*v6);
+		endpoints->one_bytes = sizeof(*v6);
 		return true;
 	}
 	return false;
@@ -206,7 +221,7 @@ int endpoints_resolve(struct endpoints *endpoints, char *why, size_t why_bytes)
 
 	forget(endpoints);
 	if (is_numeric(endpoints, server)) {
-		endpoints->numeric_left = true;
+		endpoints->one_left = true;
 		return 0;
 	}
 	error = ares_init_options(&endpoints->channel, &options, ARES_OPT_SOCK_STATE_CB);
@@ -224,7 +239,7 @@ int endpoints_resolve(struct endpoints *endpoints, char *why, size_t why_bytes)
 int endpoints_advance(struct endpoints *endpoints, uint64_t data, uint32_t events, char *why,
 		      size_t why_bytes)
 {
-	if (endpoints->numeric_left)
+	if (endpoints->one_left)
 		return 1;
 	if (!endpoints->channel)
 		return 0;
@@ -261,10 +276,10 @@ const struct sockaddr *endpoints_address(struct endpoints *endpoints, socklen_t 
 {
 	const struct ares_addrinfo_node *node = endpoints->next;
 
-	if (endpoints->numeric_left) {
-		endpoints->numeric_left = false;
-		*bytes = endpoints->numeric_bytes;
-		return (const struct sockaddr *)&endpoints->numeric;
+	if (endpoints->one_left) {
+		endpoints->one_left = false;
+		*bytes = endpoints->one_bytes;
+		return (const struct sockaddr *)&endpoints->one;
 	}
 	if (!node)
 		return NULL;
@@ -275,7 +290,7 @@ const struct sockaddr *endpoints_address(struct endpoints *endpoints, socklen_t 
 
 bool endpoints_has_address(const struct endpoints *endpoints)
 {
-	return endpoints->numeric_left || endpoints->next;
+	return endpoints->one_left || endpoints->next;
 }
 
 int64_t endpoints_fail(struct endpoints *endpoints)

@@ -38,6 +38,13 @@ void endpoints_destroy(struct endpoints *endpoints);
 /* The server whose turn it is. */
 const struct endpoint *endpoints_server(const struct endpoints *endpoints);
 
+/* Its number in the list, from 0. */
+int endpoints_number(const struct endpoints *endpoints);
+
+/* It is the turn of the server with that number, and of this address of it alone. */
+void endpoints_turn_to(struct endpoints *endpoints, int number,
+		       const struct sockaddr_storage *address, socklen_t address_bytes);
+
 /* Begins to look for the addresses of that server. Returns 0; or -EIO and `why`. */
 int endpoints_resolve(struct endpoints *endpoints, char *why, size_t why_bytes);
 

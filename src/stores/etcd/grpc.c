@@ -28,6 +28,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "stores/link.h"
+#include "stores/seeker.h"
 
 /* Servers (grpc-go's keepalive.EnforcementPolicy, etcd's --grpc-keepalive-min-time: 5 s) end a
  * connection with more PINGs than one in that time, unless they have sent something for a call in
@@ -142,6 +144,49 @@ void grpc_leave(struct grpc *grpc)
 	wake_now(grpc);
 }
 
+bool grpc_get_server(const struct grpc *grpc, struct seeker_server *ret)
+{
+	ret->number = endpoints_number(grpc->endpoints);
+	ret->address_bytes = sizeof(ret->address);
+	return getpeername(grpc->connection.transport.socket, (struct sockaddr *)&ret->address,
+			   &ret->address_bytes) == 0;
+}
+
+bool grpc_is_stuck(const struct grpc *grpc, int64_t patience_ms)
+{
+	switch (grpc->state) {
+	case PAUSED:
+	case RESOLVING:
+		return true;
+	case CONNECTING:
+		if (clock_now_ms() - grpc->since_ms < patience_ms)
+			return false;
+		break;
+	case CONNECTED:
+		break;
+	}
+	return link_is_stuck(grpc->connection.transport.socket);
+}
+
+void grpc_turn_to(struct grpc *grpc, const struct seeker_server *server)
+{
+	grpc->next = *server;
+	grpc->has_next = true;
+	grpc->is_leaving = true;
+	wake_now(grpc);
+}
+
+/* The time of the next attempt is set: at once, if it is known with whom. */
+static void turn(struct grpc *grpc)
+{
+	if (!grpc->has_next)
+		return;
+	endpoints_turn_to(grpc->endpoints, grpc->next.number, &grpc->next.address,
+			  grpc->next.address_bytes);
+	grpc->has_next = false;
+	timers_set(&grpc->timers, &grpc->wake, clock_now_ms());
+}
+
 /* Has the socket watched for what is waited for. Returns 0 or -errno. */
 static int watch_socket(struct grpc *grpc)
 {
@@ -191,6 +236,7 @@ static void lose(struct grpc *grpc, const char *why)
 	if (was_connected || !endpoints_has_address(grpc->endpoints))
 		pause_ms = endpoints_fail(grpc->endpoints);
 	timers_set(&grpc->timers, &grpc->wake, now_ms + pause_ms);
+	turn(grpc);
 	grpc->events.on_disconnected(grpc->context, line);
 }
 
@@ -203,6 +249,7 @@ static void connect_next(struct grpc *grpc)
 	int error;
 
 	grpc->state = CONNECTING;
+	grpc->since_ms = clock_now_ms();
 	timers_set(&grpc->timers, &grpc->wake, clock_now_ms() + grpc->idle_ms);
 	if (connection_open(connection, address, bytes, host, &grpc->tls) != 0) {
 		lose(grpc, connection->why);
@@ -374,8 +421,11 @@ static void leave(struct grpc *grpc)
 {
 	const struct connection *connection = &grpc->connection;
 
-	if (grpc->state == PAUSED)
+	if (grpc->state == PAUSED) {
+		grpc->is_leaving = false;
+		turn(grpc);
 		return;
+	}
 	if (grpc->is_broken)
 		lose(grpc, connection->why);
 	else if (grpc->is_leaving)

@@ -36,6 +36,7 @@ enum grpc_status {
 
 struct grpc;
 struct grpc_call;
+struct seeker_server;
 
 struct grpc_options {
 	const char *servers;		   /* "host:port,host:port"; IPv6 as config/url.h says */
@@ -70,6 +71,17 @@ bool grpc_is_connected(const struct grpc *grpc);
 
 /* Leaves the server and turns to the next one; to be called outside of callbacks, or within. */
 void grpc_leave(struct grpc *grpc);
+
+/* The server that there is a connection to, with its number in the list; false: there is none. */
+bool grpc_get_server(const struct grpc *grpc, struct seeker_server *ret);
+
+/* Whether nothing passes the connection (link_is_stuck()), or there is none, nor any that is on
+ * its way but for one that has been tried for `patience_ms`. */
+bool grpc_is_stuck(const struct grpc *grpc, int64_t patience_ms);
+
+/* The same as grpc_leave(), but connects to that address of the server at once. To be called
+ * outside of callbacks. */
+void grpc_turn_to(struct grpc *grpc, const struct seeker_server *server);
 
 /* Sent as the metadata `token` with each call from now on; NULL: none. Copied. */
 int grpc_set_token(struct grpc *grpc, const char *token);

@@ -11,6 +11,7 @@
 #include "stores/etcd/endpoints.h"
 #include "stores/etcd/grpc.h"
 #include "stores/etcd/tls.h"
+#include "stores/seeker.h"
 
 /* Those that are not of a call. */
 #define OWN_TIMERS 3
@@ -37,8 +38,11 @@ struct grpc {
 	struct grpc_call *calls;
 	struct grpc_call *delivering; /* whose function is being called */
 	size_t calls_count, unary_count;
-	size_t held_bytes;   /* by the calls, of what has come */
-	bool is_leaving;     /* by grpc_leave() */
+	size_t held_bytes; /* by the calls, of what has come */
+	bool is_leaving;   /* by grpc_leave(), or by grpc_turn_to(), */
+	bool has_next;	   /* which wants this server next: */
+	struct seeker_server next;
+	int64_t since_ms;    /* of CONNECTING */
 	bool is_broken;	     /* by an error of the connection: connection.why */
 	bool is_pinged;	     /* a PING is not answered */
 	int64_t heard_ms;    /* when something came, or the first call was made */

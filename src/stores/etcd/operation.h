@@ -127,6 +127,8 @@ enum session_step {
 	SESSION_CONNECTED, /* told */
 };
 
+struct seeker;
+
 struct store_etcd {
 	struct store store; /* first */
 	const struct store_events *events;
@@ -137,10 +139,12 @@ struct store_etcd {
 	char *servers, *root;
 	int64_t ttl_s; /* to ask for */
 	struct grpc *grpc;
-	int poll;  /* an epoll(7) descriptor of: */
-	int wake;  /* an eventfd(2): there are operations that failed at once, or calls to be
+	struct seeker *seeker;
+	int64_t seek_ms; /* when the answer to a keep-alive is late; INT64_MAX: none is awaited */
+	int poll;	 /* an epoll(7) descriptor of those of grpc and the seeker, and: */
+	int wake;	 /* an eventfd(2): there are operations that failed at once, or calls to be
 		      written; */
-	int timer; /* a timerfd(2), for etcd_session_next_ms() */
+	int timer;	 /* a timerfd(2), for etcd_session_next_ms() */
 
 	/* The session */
 	enum session_step step;
@@ -325,6 +329,16 @@ void etcd_session_give_up(struct store_etcd *store, const struct store_told *tol
  * keep-alives, and what watch.c has to do. */
 void etcd_session_on_time(struct store_etcd *store);
 int64_t etcd_session_next_ms(const struct store_etcd *store);
+/* seek.c: looks for a link while the present one is in doubt. To be called when there is a
+ * connection, and when there is none any more; when a keep-alive is sent; and when one is answered,
+ * or nothing depends on the link any more. */
+int etcd_seek_init(struct store_etcd *store);
+void etcd_seek_connected(struct store_etcd *store);
+void etcd_seek_lost(struct store_etcd *store);
+void etcd_seek_sent(struct store_etcd *store);
+void etcd_seek_end(struct store_etcd *store);
+void etcd_seek_on_time(struct store_etcd *store, int64_t now_ms); /* due at store->seek_ms */
+
 /* The servers answer, but have no space for a session: they are asked again after a while. */
 bool etcd_session_is_refused(const struct store_etcd *store);
 /* Ends it, which may take as long as that. */

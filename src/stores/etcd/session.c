@@ -68,6 +68,7 @@ static void forget_calls(struct store_etcd *store)
 static void drop_session(struct store_etcd *store)
 {
 	forget_calls(store);
+	etcd_seek_end(store);
 	etcd_batches_drop(store);
 	etcd_operations_drop(store);
 	etcd_watches_drop(store);
@@ -408,6 +409,7 @@ static void on_kept(void *context, const void *bytes, size_t count)
 	if (is_kept) {
 		store->keeping = false;
 		etcd_note_seen(store, answer->header);
+		etcd_seek_end(store);
 		if (store->lease.timeout_ms == 0)
 			etcd_lease_begin(&store->lease, answer->ttl * 1000);
 		is_over = !etcd_lease_note_sign(&store->lease, clock_now_ms(),
@@ -451,6 +453,7 @@ static void keep_alive(struct store_etcd *store)
 		store->keeper &&
 		grpc_stream_send(store->keeper, message,
 				 etcd__lease_keep_alive_request__pack(&request, message)) == 0;
+	etcd_seek_sent(store);
 	if (!has_proof && store->step == SESSION_CONNECTED)
 		etcd_touch(store);
 	etcd_store_wake(store);
@@ -486,6 +489,7 @@ int64_t etcd_session_next_ms(const struct store_etcd *store)
 		next_keep_ms(store),
 		etcd_watches_next_ms(store),
 		etcd_term_next_ms(store),
+		store->seek_ms,
 	};
 	int64_t next_ms = store->retry_ms;
 
@@ -505,6 +509,7 @@ void etcd_session_on_time(struct store_etcd *store)
 		else
 			begin(store);
 	}
+	etcd_seek_on_time(store, now_ms);
 	if (next_keep_ms(store) <= now_ms) {
 		if (store->keeping)
 			grpc_leave(store->grpc);
@@ -521,6 +526,7 @@ void etcd_session_connected(struct store_etcd *store, const char *server)
 {
 	snprintf(store->server, sizeof(store->server), "%s", server);
 	etcd_leader_begin(&store->leader);
+	etcd_seek_connected(store);
 	begin(store);
 }
 
@@ -532,6 +538,7 @@ void etcd_session_disconnected(struct store_etcd *store)
 	forget_calls(store);
 	if (step == SESSION_NONE)
 		return;
+	etcd_seek_lost(store);
 	store->step = SESSION_WANTED;
 	if (step != SESSION_CONNECTED)
 		return;

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "stores/etcd/operation.h"
+#include "stores/seeker.h"
 
 enum {
 	CLOSE_LIMIT_MS = 2000,
@@ -66,6 +67,7 @@ static void store_etcd_dispatch(struct store *base)
 	store->is_awake = false;
 	drain(store->wake);
 	drain(store->timer);
+	seeker_dispatch(store->seeker);
 	grpc_dispatch(store->grpc);
 	etcd_operations_conclude_failed(store);
 	if (store->is_over)
@@ -207,6 +209,7 @@ static void *restore_session(struct state_reader *in)
 static void free_store(struct store_etcd *store)
 {
 	grpc_destroy(store->grpc);
+	seeker_destroy(store->seeker);
 	for (size_t i = 0; i < 3; i++) {
 		int descriptor = (int[]){store->poll, store->wake, store->timer}[i];
 
@@ -305,6 +308,8 @@ static int make_descriptors(struct store_etcd *store)
 	error = add_descriptor(store, store->wake);
 	if (!error)
 		error = add_descriptor(store, store->timer);
+	if (!error)
+		error = add_descriptor(store, seeker_descriptor(store->seeker));
 	return error ? error : add_descriptor(store, grpc_descriptor(store->grpc));
 }
 
@@ -356,7 +361,9 @@ static int store_etcd_open(const struct store_options *options, const struct sto
 				   ? options->session_timeout_ms / 8
 				   : IDLE_MS_MIN,
 	};
-	error = grpc_create(&connection, &grpc_events, store, &store->grpc);
+	error = etcd_seek_init(store);
+	if (!error)
+		error = grpc_create(&connection, &grpc_events, store, &store->grpc);
 	if (!error)
 		error = make_descriptors(store);
 	if (error)

@@ -65,6 +65,7 @@ void zookeeper_nudge(struct store *base)
 {
 	struct store_zookeeper *store = (struct store_zookeeper *)base;
 
+	zookeeper_seek_note_server(store);
 	if (store->told == STORE_CONNECTED && !strchr(store->servers, ','))
 		return;
 	if (store->told == STORE_CONNECTED)
@@ -73,7 +74,7 @@ void zookeeper_nudge(struct store *base)
 	if (is_to_move(store))
 		move_session(store);
 	else
-		zookeeper_connector_break(store->connector);
+		zookeeper_connector_break(store->connector, true);
 }
 
 /* Gives the session up: no more requests are made in it, and its messages are discarded. Returns
@@ -83,6 +84,7 @@ static struct zookeeper_session *give_up(struct store_zookeeper *store)
 	struct zookeeper_session *session = store->session;
 
 	store->generation++;
+	zookeeper_seek_end(store);
 	zookeeper_forget_watches(store);
 	HASH_CLEAR(hh, store->attentions);
 	if (session)

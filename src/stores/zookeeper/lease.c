@@ -12,10 +12,10 @@ enum {
 	MARGINS_IN_TIMEOUT = 40,
 	BEATS_IN_TIMEOUT = 8,
 	TOUCHES_IN_TIMEOUT = 6,
-	TOUCHES_AMONG_BEATS = 24, /* while there are heartbeats */
+	TOUCHES_AMONG_BEATS = 64, /* while there are heartbeats, which are among them */
 	HALF_TICKS_IN_TIMEOUT = 4,
 	PING_DELAYS_IN_TIMEOUT = 20,
-	SIGNS_IN_TIMEOUT = 32, /* more are not kept apart */
+	SIGNS_IN_TIMEOUT = 80, /* more are not kept apart */
 };
 
 /* Rounded up. */
@@ -88,16 +88,20 @@ void lease_resume(struct lease *lease, int64_t timeout_ms, int64_t told_ms, bool
 		lease->doubt_ms = lease->signs[0].sent_ms;
 }
 
-/* All signs came before the connection: the latest says as much as all of them. */
-void lease_connect(struct lease *lease, int64_t timeout_ms)
+/* All signs came before the connection: the latest says as much as all of them; and the connection
+ * is one itself. A heartbeat is to prove it. */
+void lease_connect(struct lease *lease, int64_t timeout_ms, int64_t since_ms)
 {
 	lease->timeout_ms = timeout_ms;
-	lease->touch_ms = INT64_MIN;
+	lease->touch_ms = lease->beat_ms = INT64_MIN;
 	lease->quorum_ms = INT64_MIN;
-	if (lease->signs_count == 0)
-		return;
-	drop_first(lease, lease->signs_count - 1);
-	lease->signs[0].proof_ms = INT64_MIN;
+	if (lease->signs_count > 0) {
+		drop_first(lease, lease->signs_count - 1);
+		if (lease->signs[0].sent_ms > since_ms)
+			since_ms = lease->signs[0].sent_ms;
+	}
+	lease->signs_count = since_ms > lease->heard_ms;
+	lease->signs[0] = (struct lease_sign){.sent_ms = since_ms, .proof_ms = INT64_MIN};
 }
 
 /* Whether what was sent then says so little more than the latest sign that it is not kept. */

@@ -38,7 +38,11 @@
  * it was not a former leader by then shows a write, sent at x or later on this connection, which
  * the quorum has acknowledged: leaders that come later give the session its full timeout after
  * that. A connection made anew proves all signs before it, with the next acknowledged write,
- * without any echo. Therefore
+ * without any echo; and it is a sign itself, by the time at which it was begun (connect(2)): the
+ * session was touched at the leader after that. Whatever the client library is given after that
+ * time is answered over that connection or a later one, if at all. So it does no harm if that time
+ * is of a later connection than the one whose establishment is told: the write that proves it was
+ * given to the library later, and comes over that one. Therefore
  *
  *     the lease ends at x + T - T/40,   x being the latest sign that is proven,
  *
@@ -51,14 +55,20 @@
  *     0                                                        0.975 T        T
  *
  * While anything is held or waited for, there is a heartbeat each T/8, which is a write, and a sync
- * each T/24 between; each is a sign, an echo and a proof for others. The sign that a heartbeat
- * proves is then 3/8 T older than itself: the lease lasts 0.6 T from the latest heartbeat that is
- * acknowledged. When nothing is claimed, there is a sync each T/6 (in place of the client's ping
- * each T/3), so that the first claim's own write is a proof: of a sign that is 0.55 T older, and
- * two round trips, at most. So the first lease lasts at least 0.4 T, and the next heartbeats make
- * it longer. Who was stopped for so long that its signs are too old for a lease that could be
- * renewed in time, or whose leader was, waits with the first grant until a later sign is proven,
- * for about a third of T.
+ * each T/64 in between; each is a sign, an echo and a proof for others. What is proven is then at
+ * most 0.25 T (the echo) and 0.05 T (the proof) old, and as much as signs, echoes and proofs miss
+ * one another: three times T/64 and the round trips of all three. So whenever the link goes, the
+ * lease lasts 0.61 T from then on, if round trips take less than T/200. Eight of the one are
+ * one of the other, so that heartbeats do not shift the syncs that follow. An outage of 0.6 T is
+ * survived if the link is used at once when it is there again: one connection and one write renew
+ * the lease to 0.975 T, as often as outages follow each other (seek.c, stores/seeker.h).
+ *
+ * When nothing is claimed, there is a sync each T/6 (in place of the client's ping each T/3), so
+ * that the first claim's own write is a proof: of a sign that is 0.55 T older, and two round trips,
+ * at most. So the first lease lasts at least 0.4 T, and the next heartbeats make it longer. Who was
+ * stopped for so long that its signs are too old for a lease that could be renewed in time, or
+ * whose leader was, waits with the first grant until a later sign is proven, for about a third of
+ * T.
  *
  * Round trips that are longer than about 0.15 x T, time after time, end the lease of a session that
  * lives, which is safe.
@@ -87,7 +97,7 @@
 #include "stores/statistics.h"
 #include "stores/store.h"
 
-enum { LEASE_SIGNS_MAX = 16 };
+enum { LEASE_SIGNS_MAX = 40 };
 
 /* A request that a server answered. */
 struct lease_sign {
@@ -123,8 +133,9 @@ void lease_begin(struct lease *lease, int64_t timeout_ms, int64_t since_ms);
 int64_t lease_tell(const struct lease *lease);
 void lease_resume(struct lease *lease, int64_t timeout_ms, int64_t told_ms, bool doubtful);
 
-/* The session is connected: its leader knows of it. */
-void lease_connect(struct lease *lease, int64_t timeout_ms);
+/* The session is connected: its leader knows of it. No connection over which something can be
+ * answered from now on was begun before that time; INT64_MIN: nothing is known of when. */
+void lease_connect(struct lease *lease, int64_t timeout_ms, int64_t since_ms);
 
 /* A request that was sent at that time (or later) is answered now (or was before) by the leader.
  */

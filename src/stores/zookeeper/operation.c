@@ -232,6 +232,8 @@ void operation_note_end(struct operation *operation, int error)
 	if (!operation->sent_us)
 		return;
 	renew_lease(operation, now_us, error);
+	if (error != -ECONNRESET)
+		zookeeper_seek_answered(operation->store);
 	if (statistics)
 		store_statistics_count(statistics, operation->kind, now_us - operation->sent_us,
 				       error);

@@ -2,7 +2,8 @@
  *
  * The inside of the ZooKeeper store, for its own files: store.c (the table and amend()),
  * connection.c (what is told of the session), place.c, delete.c, list.c, watch.c, mark.c, prove.c,
- * look.c and files.c (the others), root.c (the znode above all) and operation.c (what they share).
+ * look.c and files.c (the others), root.c (the znode above all), seek.c (links) and operation.c
+ * (what they share).
  *
  * An operation makes one or more requests at once. Until all of them are answered it belongs to
  * ZooKeeper's completion thread, whose callbacks fill in the answers; the last of them posts the
@@ -39,6 +40,7 @@ struct names {
 	char text[]; /* one after the other, each with its NUL */
 };
 
+struct seeker;
 struct prove;	/* prove.c */
 struct renewal; /* renew.c */
 struct above;	/* above.c */
@@ -173,6 +175,10 @@ struct store_zookeeper {
 	clientid_t id; /* of the session; client_id 0: there is none */
 	bool resuming; /* it was another process's or another handle's, and has not been connected
 			  by this one yet */
+	struct seeker *seeker;
+	int poll;	      /* the descriptor of the store: the mailbox's and the seeker's */
+	bool hurries;	      /* the connection was broken, as there is a link for a new one */
+	int64_t answered_ms;  /* when something was answered last, or the session was connected */
 	int64_t suspended_us; /* since when it has no connection, by histogram_now_us() */
 	bool abandoned;	      /* nor will it be: it was given up before */
 	const struct store_told *holders_told; /* by the latest renew(); NULL: STORE_LOST was told
@@ -364,6 +370,18 @@ void zookeeper_tell_suspended(struct store_zookeeper *store);
 /* No more requests are made in the session, which has ended or was given up. The connector begins
  * another one, and ends this one unless that may free what somebody holds. */
 void zookeeper_end_session(struct store_zookeeper *store, struct zookeeper_session *session);
+
+/* seek.c: looks for a link while the present one is in doubt. To be called at the end of the
+ * connection, when a sync is sent, and when something is answered; and when nothing depends on the
+ * link any more. */
+int zookeeper_seek_init(struct store_zookeeper *store);
+void zookeeper_seek_lost(struct store_zookeeper *store);
+void zookeeper_seek_sent(struct store_zookeeper *store);
+void zookeeper_seek_answered(struct store_zookeeper *store);
+void zookeeper_seek_end(struct store_zookeeper *store);
+
+/* Adds the server that the client library tries now, or is connected to. */
+void zookeeper_seek_note_server(struct store_zookeeper *store);
 
 /* nudge() and renew() of the table. */
 void zookeeper_nudge(struct store *base);

@@ -23,7 +23,6 @@
 #include "base/log.h"
 #include "stores/zookeeper/client.h"
 #include "stores/zookeeper/servers.h"
-#include "stores/zookeeper/socket.h"
 
 #define RETRY_MS       1000 /* between attempts to make a handle */
 #define UNREACHABLE_MS 5000 /* until a session that never connected is worth a warning */
@@ -49,6 +48,7 @@ struct zookeeper_connector {
 	int64_t retry_at_ms;
 	int64_t warn_at_ms;
 	int last_error; /* of the latest attempt to make a handle */
+	int handles;	/* that are not closed: all of them have the one socket */
 	bool several;	/* the handle knows several addresses */
 
 	bool stopping;
@@ -192,6 +192,18 @@ static bool introduce(struct zookeeper_session *session, zhandle_t *handle,
 	return true;
 }
 
+/* Not known while a handle that is to be closed may still try to connect, nor by what it has tried;
+ * nor with SASL, whose libraries may connect to others on the same threads. */
+static int64_t connected_since(struct zookeeper_connector *connector)
+{
+	bool is_alone;
+
+	pthread_mutex_lock(&connector->mutex);
+	is_alone = connector->handles == 1 && !connector->access.sasl_mechanism;
+	pthread_mutex_unlock(&connector->mutex);
+	return is_alone ? zookeeper_socket_since(&connector->socket) : INT64_MIN;
+}
+
 /* The handle's watcher, on ZooKeeper's completion thread, possibly before zookeeper_init2() has
  * returned: so the state message contains the handle. */
 static void on_session_event(zhandle_t *handle, int type, int state, const char *path,
@@ -216,6 +228,7 @@ static void on_session_event(zhandle_t *handle, int type, int state, const char 
 	if (state == ZOO_CONNECTED_STATE) {
 		message->timeout_ms = zoo_recv_timeout(handle);
 		get_server(handle, message->server, sizeof(message->server));
+		message->since_ms = connected_since(connector);
 	}
 	if (state != ZOO_CONNECTED_STATE || introduce(session, handle, message))
 		post_state(connector, message);
@@ -260,6 +273,7 @@ static void make_session(struct zookeeper_connector *connector)
 	 * has returned. */
 	connector->newest = session;
 	connector->wanted = false;
+	connector->handles++;
 	pthread_mutex_unlock(&connector->mutex);
 
 	servers = zookeeper_servers_list(connector->servers, &several, &unknown);
@@ -279,6 +293,7 @@ static void make_session(struct zookeeper_connector *connector)
 	session->handle = handle;
 	if (!handle) {
 		free(session);
+		connector->handles--;
 		connector->wanted = true;
 		on_handle_failed(connector, unknown ? unknown : error ? error : EIO);
 		return;
@@ -335,7 +350,9 @@ static void close_session(struct zookeeper_connector *connector, struct zookeepe
 	zookeeper_close(session->handle);
 	if (lives_on)
 		zookeeper_socket_refuse(&connector->socket, false);
+	zookeeper_socket_forget_since(&connector->socket);
 	pthread_mutex_lock(&connector->mutex);
+	connector->handles--;
 	zookeeper_mailbox_post(&connector->mailbox, &session->closed);
 }
 
@@ -435,14 +452,20 @@ static void *run(void *context)
 	return NULL;
 }
 
-void zookeeper_connector_break(struct zookeeper_connector *connector)
+void zookeeper_connector_break(struct zookeeper_connector *connector, bool avoid)
 {
 	bool several;
 
 	pthread_mutex_lock(&connector->mutex);
 	several = connector->several;
 	pthread_mutex_unlock(&connector->mutex);
-	zookeeper_socket_break(&connector->socket, several);
+	zookeeper_socket_break(&connector->socket, avoid && several);
+}
+
+const struct zookeeper_socket *
+zookeeper_connector_socket(const struct zookeeper_connector *connector)
+{
+	return &connector->socket;
 }
 
 void zookeeper_connector_renew(struct zookeeper_connector *connector,

@@ -21,6 +21,7 @@
 
 #include "config/access.h"
 #include "stores/zookeeper/mailbox.h"
+#include "stores/zookeeper/socket.h"
 
 /* How long the end of a session waits for requests under way. */
 #define ZOOKEEPER_SETTLE_LIMIT_MS 400
@@ -37,6 +38,8 @@ struct zookeeper_state {
 	/* With ZOO_CONNECTED_STATE: */
 	int timeout_ms;
 	char server[64];
+	int64_t since_ms; /* no connection over which something can be answered from now on was
+			     begun before that, CLOCK_BOOTTIME, ms; INT64_MIN: nothing is known */
 };
 
 struct zookeeper_session {
@@ -79,9 +82,14 @@ struct zookeeper_mailbox *zookeeper_connector_mailbox(struct zookeeper_connector
 void zookeeper_state_free(struct zookeeper_state *message);
 
 /* Breaks the connector's connection to a server, or the attempt to make one: the client turns to
- * another server at once, instead of waiting for two thirds of the session timeout. Connections of
- * other connectors stay. Does not block. */
-void zookeeper_connector_break(struct zookeeper_connector *connector);
+ * another server at once, instead of waiting for two thirds of the session timeout; with `avoid` it
+ * does not come back to this one, if there is another one. Connections of other connectors stay.
+ * Does not block. */
+void zookeeper_connector_break(struct zookeeper_connector *connector, bool avoid);
+
+/* Of that connection, or attempt. Does not block. */
+const struct zookeeper_socket *
+zookeeper_connector_socket(const struct zookeeper_connector *connector);
 
 /* Asks for a new session in place of one that is over, whose handle is then closed; the new one is
  * made after that delay. A session that was connected is ended by that only with the proof that its

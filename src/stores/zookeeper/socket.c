@@ -14,6 +14,8 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "base/clock.h"
+#include "stores/link.h"
 #include "stores/zookeeper/traffic.h"
 
 /* The library may try a server that is listed twice three times in a row: from the first in its
@@ -28,6 +30,7 @@ static unsigned sockets_made;
 void zookeeper_socket_add(struct zookeeper_socket *socket)
 {
 	memset(socket, 0, sizeof(*socket));
+	socket->since_ms = INT64_MIN;
 	pthread_mutex_lock(&sockets_mutex);
 	snprintf(socket->thread, sizeof(socket->thread), "zookeeper-%u", sockets_made++ % 100000);
 	LL_PREPEND(sockets, socket);
@@ -85,11 +88,13 @@ static bool note(int descriptor, const struct sockaddr *server, socklen_t server
 		former = socket->server;
 		memset(&socket->server, 0, sizeof(socket->server));
 		memcpy(&socket->server, server, server_bytes);
+		socket->server_bytes = server_bytes;
 		avoid = socket->avoid > 0 && memcmp(&former, &socket->server, sizeof(former)) == 0;
 		socket->avoid = avoid ? socket->avoid - 1 : 0;
 		socket->descriptor = descriptor;
 		socket->cookie = cookie_of(descriptor);
 		ours = socket->server;
+		socket->since_ms = clock_now_ms();
 	}
 	pthread_mutex_unlock(&sockets_mutex);
 	if (avoid || refuse)
@@ -135,23 +140,92 @@ __attribute__((visibility("default"))) int connect(int descriptor, SERVER_ARG se
 	return next(descriptor, server, server_bytes);
 }
 
-/* Uses a duplicate, because another thread may close the descriptor meanwhile, and the number may
- * then stand for something else. To shut a socket down is safe while another thread uses it. */
-void zookeeper_socket_break(struct zookeeper_socket *socket, bool avoid)
+/* A duplicate of the socket's descriptor, to be closed, because another thread may close the
+ * descriptor meanwhile, and the number may then stand for something else; -1: there is none any
+ * more. */
+static int duplicate(const struct zookeeper_socket *socket)
 {
 	uint64_t cookie;
-	int duplicate;
+	int copy;
 
 	pthread_mutex_lock(&sockets_mutex);
 	cookie = socket->cookie;
-	duplicate = cookie != 0 ? fcntl(socket->descriptor, F_DUPFD_CLOEXEC, 0) : -1;
+	copy = cookie != 0 ? fcntl(socket->descriptor, F_DUPFD_CLOEXEC, 0) : -1;
+	pthread_mutex_unlock(&sockets_mutex);
+	if (copy >= 0 && cookie_of(copy) != cookie) {
+		close(copy);
+		copy = -1;
+	}
+	return copy;
+}
+
+int64_t zookeeper_socket_since(const struct zookeeper_socket *socket)
+{
+	int64_t since_ms;
+
+	pthread_mutex_lock(&sockets_mutex);
+	since_ms = socket->since_ms;
+	pthread_mutex_unlock(&sockets_mutex);
+	return since_ms;
+}
+
+void zookeeper_socket_forget_since(struct zookeeper_socket *socket)
+{
+	pthread_mutex_lock(&sockets_mutex);
+	socket->since_ms = INT64_MIN;
+	pthread_mutex_unlock(&sockets_mutex);
+}
+
+socklen_t zookeeper_socket_server(const struct zookeeper_socket *socket,
+				  struct sockaddr_storage *ret_server)
+{
+	socklen_t bytes;
+
+	pthread_mutex_lock(&sockets_mutex);
+	*ret_server = socket->server;
+	bytes = socket->server_bytes;
+	pthread_mutex_unlock(&sockets_mutex);
+	return bytes;
+}
+
+bool zookeeper_socket_is_stuck(const struct zookeeper_socket *socket, int64_t patience_ms)
+{
+	int64_t since_ms = zookeeper_socket_since(socket);
+	int copy;
+	bool stuck;
+
+	if (since_ms == INT64_MIN || clock_now_ms() - since_ms < patience_ms)
+		return false;
+	copy = duplicate(socket);
+	if (copy < 0)
+		return false;
+	stuck = link_is_stuck(copy);
+	close(copy);
+	return stuck;
+}
+
+bool zookeeper_socket_is_closed(const struct zookeeper_socket *socket)
+{
+	int copy = duplicate(socket);
+
+	if (copy < 0)
+		return true;
+	close(copy);
+	return false;
+}
+
+/* To shut a socket down is safe while another thread uses it. */
+void zookeeper_socket_break(struct zookeeper_socket *socket, bool avoid)
+{
+	int copy = duplicate(socket);
+
+	pthread_mutex_lock(&sockets_mutex);
 	socket->avoid = avoid ? AVOID_TIMES : 0;
 	pthread_mutex_unlock(&sockets_mutex);
-	if (duplicate < 0)
+	if (copy < 0)
 		return;
-	if (cookie_of(duplicate) == cookie)
-		shutdown(duplicate, SHUT_RDWR);
-	close(duplicate);
+	shutdown(copy, SHUT_RDWR);
+	close(copy);
 }
 
 void zookeeper_socket_refuse(struct zookeeper_socket *socket, bool refuse)

@@ -24,8 +24,10 @@ struct zookeeper_socket {
 	struct zookeeper_socket *next;
 	char thread[ZOOKEEPER_THREAD_BYTES];
 	int descriptor;
-	uint64_t cookie; /* of the socket, SO_COOKIE; 0: there was none yet */
+	uint64_t cookie;  /* of the socket, SO_COOKIE; 0: there was none yet */
+	int64_t since_ms; /* when connect(2) was called for it, CLOCK_BOOTTIME; INT64_MIN: never */
 	struct sockaddr_storage server;
+	socklen_t server_bytes;
 	int avoid; /* how many attempts at that server are to fail, until another server is tried */
 	bool refuse; /* attempts at any server fail */
 };
@@ -37,6 +39,22 @@ void zookeeper_socket_remove(struct zookeeper_socket *socket);
 
 /* The calling thread is about to make handles. */
 void zookeeper_socket_name_thread(const struct zookeeper_socket *socket);
+
+/* When the newest attempt was begun: what the library is given after that can be answered over that
+ * connection or a later one only. CLOCK_BOOTTIME, ms; INT64_MIN: there was none. */
+int64_t zookeeper_socket_since(const struct zookeeper_socket *socket);
+void zookeeper_socket_forget_since(struct zookeeper_socket *socket);
+
+/* The server of that. Returns how many bytes the address has; 0: there is none. */
+socklen_t zookeeper_socket_server(const struct zookeeper_socket *socket,
+				  struct sockaddr_storage *ret_server);
+
+/* Whether nothing passes the connection, or the attempt to make one, that has lasted for
+ * `patience_ms` by now (link_is_stuck()). */
+bool zookeeper_socket_is_stuck(const struct zookeeper_socket *socket, int64_t patience_ms);
+
+/* Whether the library has no socket now: it pauses. */
+bool zookeeper_socket_is_closed(const struct zookeeper_socket *socket);
 
 /* Breaks the connection, or the attempt to make one. With `avoid` some attempts to connect to the
  * same server fail at once, until another one is tried. */

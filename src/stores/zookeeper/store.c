@@ -21,11 +21,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include <utlist.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "stores/seeker.h"
 #include "stores/zookeeper/operation.h"
 #include "stores/zookeeper/servers.h"
 
@@ -107,7 +110,9 @@ static void on_connected(struct store_zookeeper *store, const struct zookeeper_s
 	store->handle = state->handle;
 	store->id = state->id;
 	store->timeout_ms = state->timeout_ms;
-	lease_connect(&store->lease, store->timeout_ms);
+	lease_connect(&store->lease, store->timeout_ms, state->since_ms);
+	zookeeper_seek_note_server(store);
+	zookeeper_seek_answered(store);
 	memcpy(store->server, state->server, sizeof(store->server));
 	zookeeper_resume_watches(store);
 	if (store->trouble == store->refusal)
@@ -150,6 +155,7 @@ static void deliver_state(struct store_zookeeper *store, const struct zookeeper_
 			zookeeper_end_session(store, session);
 	} else if (session == store->session && store->told == STORE_CONNECTED) {
 		zookeeper_tell_suspended(store);
+		zookeeper_seek_lost(store);
 		zookeeper_lose_watches(store);
 		zookeeper_lose_attentions(store);
 	}
@@ -274,6 +280,7 @@ static void store_zookeeper_dispatch(struct store *base)
 		DL_DELETE(messages, message);
 		deliver(store, message);
 	}
+	seeker_dispatch(store->seeker);
 	if (store->refused && store->session) {
 		on_refused(store);
 		zookeeper_lose_session(store);
@@ -285,7 +292,7 @@ static void store_zookeeper_dispatch(struct store *base)
 
 static int store_zookeeper_descriptor(struct store *base)
 {
-	return zookeeper_connector_mailbox(from_store(base)->connector)->descriptor;
+	return from_store(base)->poll;
 }
 
 static void store_zookeeper_describe(struct store *base, char *text, size_t text_bytes)
@@ -314,6 +321,9 @@ static const char *store_zookeeper_trouble(struct store *base)
 
 static void free_store(struct store_zookeeper *store)
 {
+	seeker_destroy(store->seeker);
+	if (store->poll >= 0)
+		close(store->poll);
 	free(store->servers);
 	free(store->root);
 	free(store);
@@ -343,6 +353,7 @@ static void store_zookeeper_close(struct store *base, const struct store_told *t
 {
 	struct store_zookeeper *store = from_store(base);
 
+	zookeeper_seek_end(store);
 	zookeeper_connector_stop(store->connector, told, CLOSE_LIMIT_MS, finish_store, store);
 }
 
@@ -445,6 +456,23 @@ static void set_acl(struct store_zookeeper *store, enum store_acl acl)
 	store->is_guarded = acl != STORE_ACL_OPEN;
 }
 
+static int watch_descriptor(const struct store_zookeeper *store, int descriptor)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	return epoll_ctl(store->poll, EPOLL_CTL_ADD, descriptor, &event) < 0 ? -errno : 0;
+}
+
+static int make_descriptors(struct store_zookeeper *store)
+{
+	int error = zookeeper_seek_init(store);
+
+	if (error)
+		return error;
+	store->poll = epoll_create1(EPOLL_CLOEXEC);
+	return store->poll < 0 ? -errno : watch_descriptor(store, seeker_descriptor(store->seeker));
+}
+
 static int store_zookeeper_open(const struct store_options *options,
 				const struct store_events *events, void *context,
 				struct store **ret)
@@ -464,6 +492,7 @@ static int store_zookeeper_open(const struct store_options *options,
 	set_acl(store, store_access_acl(options->access));
 	store->refusal = store_access_has_identity(options->access) ? not_accepted : not_told;
 	store->told = STORE_SUSPENDED;
+	store->poll = -1;
 	lease_begin(&store->lease, 0, clock_now_ms()); /* no session of the store is older */
 	store->servers = zookeeper_servers_show(options->url->servers);
 	store->root = strdup(options->url->root);
@@ -475,12 +504,20 @@ static int store_zookeeper_open(const struct store_options *options,
 		store->resuming = saved->id.client_id != 0;
 	}
 	if (store->servers && store->root)
+		result = make_descriptors(store);
+	if (result == 0)
 		result = zookeeper_connector_start(store->servers, timeout_ms, options->access,
 						   store->resuming ? &store->id : NULL,
 						   &store->connector);
 	if (result < 0) {
 		free_store(store);
 		return result;
+	}
+	if (watch_descriptor(store, zookeeper_connector_mailbox(store->connector)->descriptor) <
+	    0) {
+		zookeeper_connector_stop(store->connector, NULL, CLOSE_LIMIT_MS, finish_store,
+					 store);
+		return -ENOMEM;
 	}
 	*ret = &store->store;
 	return 0;

@@ -28,6 +28,7 @@ void zookeeper_touch(struct store *base)
 		operation_create(store, STORE_TOUCH, NULL, conclude_touch, "", NULL);
 
 	lease_touch(&store->lease, clock_now_ms());
+	zookeeper_seek_sent(store);
 	if (operation)
 		operation_start(operation, send_touch);
 }

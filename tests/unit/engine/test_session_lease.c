@@ -247,6 +247,7 @@ static void test_back_before_the_end_changes_nothing(void **state)
 		reconnect(&world->one); /* and proves at once that it lives */
 		assert_int_equal(queue_length(world, "a"), 2);
 	}
+	pass(world, TIMEOUT_MS);
 	for (int i = 0; i < 10; i++) {
 		store_faulty_cut_off(world->one.store);
 		pass(world, lease_ms(&world->one) - TIMEOUT_MS / 20 - 1);

@@ -22,7 +22,7 @@ enum {
 	DELAY = T / 20,
 	BEAT = T / 8,
 	TOUCH = (T + 5) / 6,
-	TOUCH_AMONG_BEATS = (T + 23) / 24,
+	TOUCH_AMONG_BEATS = (T + 63) / 64,
 };
 
 static void test_nothing_is_proven_at_first(void **state)
@@ -96,7 +96,7 @@ static int64_t end_with_write(int64_t write_ms, bool connects)
 	lease_begin(&lease, T, INT64_MIN);
 	lease_note_proof(&lease, write_ms, 1010);
 	if (connects)
-		lease_connect(&lease, T);
+		lease_connect(&lease, T, INT64_MIN);
 	lease_note_answer(&lease, 1000, 1010);
 	lease_note_answer(&lease, 1010 + ECHO, 1020 + ECHO);
 	lease_note_answer(&lease, 1020 + ECHO + DELAY, 1030 + ECHO + DELAY);
@@ -133,7 +133,7 @@ static void test_a_new_session_has_a_lease_at_once(void **state)
 	struct lease lease;
 
 	lease_begin(&lease, T, 1000);
-	lease_connect(&lease, T);
+	lease_connect(&lease, T, INT64_MIN);
 	assert_false(lease_holds(&lease, 1000));
 	lease_note_proof(&lease, 1010, 1020);
 	assert_int_equal(lease_end(&lease), 1000 + T - MARGIN);
@@ -148,17 +148,24 @@ static void test_a_connection_proves(void **state)
 	lease_begin(&lease, T, INT64_MIN);
 	lease_note_answer(&lease, 1000, 1000);
 	lease_note_answer(&lease, 1500, 1500);
-	lease_connect(&lease, T);
+	lease_connect(&lease, T, INT64_MIN);
 	assert_int_equal(lease_end(&lease), INT64_MIN);
 	lease_note_proof(&lease, 1510, 1520);
 	assert_int_equal(lease_end(&lease), 1500 + T - MARGIN);
+	lease_connect(&lease, T, 2000);
+	assert_int_equal(lease_end(&lease), 1500 + T - MARGIN);
+	lease_note_proof(&lease, 2000, 2010);
+	assert_int_equal(lease_end(&lease), 2000 + T - MARGIN);
+	lease_connect(&lease, T, 1000); /* nothing new */
+	lease_note_proof(&lease, 2020, 2030);
+	assert_int_equal(lease_end(&lease), 2000 + T - MARGIN);
 }
 
 /* A lease that holds: signs are proven up to the latest window. */
 static void begin_well(struct lease *lease, int64_t now_ms)
 {
 	lease_begin(lease, T, now_ms - T);
-	lease_connect(lease, T);
+	lease_connect(lease, T, INT64_MIN);
 	for (int64_t ms = now_ms - T; ms <= now_ms; ms += BEAT) {
 		lease_beat(lease, ms);
 		lease_note_proof(lease, ms, ms);
@@ -208,7 +215,7 @@ static void test_no_doubt(void **state)
 	begin_well(&lease, 10000);
 	lease_doubt(&lease, 10100);
 	lease_begin(&lease, T, 10100);
-	lease_connect(&lease, T);
+	lease_connect(&lease, T, INT64_MIN);
 	lease_note_proof(&lease, 10110, 10120);
 	assert_false(lease_is_doubtful(&lease));
 	lease_begin(&lease, 0, INT64_MIN);
@@ -244,7 +251,7 @@ static void test_doubt_goes_on(void **state)
 	lease_begin(&lease, 0, 20000);
 	lease_resume(&lease, T, 19000, true);
 	assert_true(lease_is_doubtful(&lease));
-	lease_connect(&lease, T);
+	lease_connect(&lease, T, INT64_MIN);
 	lease_note_proof(&lease, 20100,
 			 20110); /* proves the connection, which was at 20000 or later */
 	assert_true(lease_is_doubtful(&lease));
@@ -327,27 +334,66 @@ static void test_beats(void **state)
 	assert_int_equal(lease_next_touch(&lease), 1200 + T / 4 + TOUCH);
 }
 
-/* Heartbeats and touches as they are sent give 0.6 of the timeout from each heartbeat. */
+/* Heartbeats and touches as they are sent: whenever the link goes, the lease lasts 0.61 of the
+ * timeout from then on. */
 static void test_beats_give_the_lease(void **state)
 {
-	enum { ROUND_TRIP = 20 };
+	enum { ROUND_TRIP = 20, MOST = 4 };
+	struct {
+		int64_t sent_ms;
+		bool is_beat;
+	} sent[MOST] = {{INT64_MIN, false}};
 	struct lease lease;
-	int64_t beat_ms = INT64_MIN, touch_ms = INT64_MIN;
+	bool is_beating = false;
+	int next = 0;
 
+	for (int i = 0; i < MOST; i++)
+		sent[i].sent_ms = INT64_MIN;
 	lease_begin(&lease, T, 0);
-	for (int64_t ms = 0; ms < 10 * T; ms++) {
-		if (ms == touch_ms + ROUND_TRIP)
-			lease_note_answer(&lease, touch_ms, ms);
-		if (ms == beat_ms + ROUND_TRIP) {
-			lease_note_proof(&lease, beat_ms, ms);
-			if (beat_ms >= T)
-				assert_int_equal(lease_end(&lease), beat_ms + T * 6 / 10);
-			assert_true(lease_holds(&lease, beat_ms + BEAT));
+	for (int64_t ms = 0; ms < 20 * T; ms++) {
+		for (int i = 0; i < MOST; i++) {
+			if (sent[i].sent_ms + ROUND_TRIP != ms)
+				continue;
+			if (sent[i].is_beat)
+				lease_note_proof(&lease, sent[i].sent_ms, ms);
+			else
+				lease_note_answer(&lease, sent[i].sent_ms, ms);
+			is_beating &= !sent[i].is_beat;
 		}
-		if (lease_next_beat(&lease, ms) <= ms)
-			lease_beat(&lease, beat_ms = ms);
-		if (lease_next_touch(&lease) <= ms)
-			lease_touch(&lease, touch_ms = ms);
+		if (ms >= 2 * T)
+			assert_true(lease_holds(&lease, ms + T * 61 / 100));
+		sent[next].is_beat = !is_beating && lease_next_beat(&lease, ms) <= ms;
+		if (sent[next].is_beat)
+			lease_beat(&lease, ms);
+		else if (lease_next_touch(&lease) <= ms)
+			lease_touch(&lease, ms);
+		else
+			continue;
+		is_beating |= sent[next].is_beat;
+		sent[next].sent_ms = ms;
+		next = (next + 1) % MOST;
+	}
+}
+
+/* The link is away for 0.6 of the timeout, again and again, for as long as it is there between: a
+ * connection and a heartbeat each time are enough, for ever. */
+static void test_each_connection_renews(void **state)
+{
+	enum { AWAY = T * 6 / 10 };
+	struct lease lease;
+	int64_t ms = 0;
+
+	lease_begin(&lease, T, ms);
+	lease_connect(&lease, T, ms);
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(lease_next_beat(&lease, ms + 5), INT64_MIN);
+		lease_beat(&lease, ms + 5);
+		lease_note_proof(&lease, ms + 5, ms + 10);
+		assert_int_equal(lease_end(&lease), ms + T - MARGIN);
+		ms += 10 + AWAY;
+		assert_true(lease_holds(&lease, ms));
+		lease_connect(&lease, T, ms);
+		assert_true(lease_holds(&lease, ms));
 	}
 }
 
@@ -420,7 +466,7 @@ static void test_no_lease_outlasts_the_session(void **state)
 			int64_t heard_ms = 0, noted_ms = INT64_MIN, next_ms = 0;
 
 			lease_begin(&lease, T, 0);
-			lease_connect(&lease, T);
+			lease_connect(&lease, T, INT64_MIN);
 			for (int64_t ms = 0; ms < 6 * T; ms++) {
 				if (ms % HALF_TICK == ping && noted_ms != INT64_MIN) {
 					heard_ms = ms;
@@ -487,6 +533,7 @@ int main(void)
 		cmocka_unit_test(test_earlier_writes_prove_nothing_new),
 		cmocka_unit_test(test_a_new_session_has_a_lease_at_once),
 		cmocka_unit_test(test_a_connection_proves),
+		cmocka_unit_test(test_each_connection_renews),
 		cmocka_unit_test(test_a_doubt),
 		cmocka_unit_test(test_no_doubt),
 		cmocka_unit_test(test_another_process_goes_on),

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Owns the sockets of its attempts, a timer for the next one, and the descriptor that has them all.
+ */
+#include "stores/seeker.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum {
+	ATTEMPTS = 8, /* at a time */
+	INTERVALS_IN_TIMEOUT = 100,
+	INTERVAL_MIN_MS = 25,
+	INTERVAL_MAX_MS = 200,
+	TIMER = ATTEMPTS, /* in place of the number of an attempt */
+};
+
+struct seeker {
+	void (*found)(void *context, const struct seeker_server *server);
+	void *context;
+	struct seeker_server servers[SEEKER_SERVERS_MAX];
+	unsigned servers_count;
+	unsigned turn; /* of the servers, and of the attempts */
+	int64_t until_ms;
+	bool seeks;
+	int epoll, timer;
+	struct {
+		int socket; /* -1: there is none */
+		unsigned server;
+	} attempts[ATTEMPTS];
+};
+
+static void end_attempt(struct seeker *seeker, unsigned i)
+{
+	if (seeker->attempts[i].socket >= 0)
+		close(seeker->attempts[i].socket);
+	seeker->attempts[i].socket = -1;
+}
+
+static void set_timer(const struct seeker *seeker, int64_t interval_ms)
+{
+	const struct timespec interval = {interval_ms / 1000, interval_ms % 1000 * 1000000};
+	const struct itimerspec spec = {.it_interval = interval, .it_value = interval};
+
+	timerfd_settime(seeker->timer, 0, &spec, NULL);
+}
+
+int seeker_create(void (*found)(void *context, const struct seeker_server *server), void *context,
+		  struct seeker **ret)
+{
+	struct seeker *seeker = calloc(1, sizeof(*seeker));
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = TIMER};
+	int error;
+
+	if (!seeker)
+		return -ENOMEM;
+	seeker->found = found;
+	seeker->context = context;
+	for (unsigned i = 0; i < ATTEMPTS; i++)
+		seeker->attempts[i].socket = -1;
+	seeker->epoll = epoll_create1(EPOLL_CLOEXEC);
+	seeker->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (seeker->epoll < 0 || seeker->timer < 0 ||
+	    epoll_ctl(seeker->epoll, EPOLL_CTL_ADD, seeker->timer, &event) != 0) {
+		error = -errno;
+		seeker_destroy(seeker);
+		return error;
+	}
+	*ret = seeker;
+	return 0;
+}
+
+void seeker_destroy(struct seeker *seeker)
+{
+	if (!seeker)
+		return;
+	for (unsigned i = 0; i < ATTEMPTS; i++)
+		end_attempt(seeker, i);
+	if (seeker->timer >= 0)
+		close(seeker->timer);
+	if (seeker->epoll >= 0)
+		close(seeker->epoll);
+	free(seeker);
+}
+
+int seeker_descriptor(const struct seeker *seeker)
+{
+	return seeker->epoll;
+}
+
+bool seeker_seeks(const struct seeker *seeker)
+{
+	return seeker->seeks;
+}
+
+int64_t seeker_interval_ms(int64_t timeout_ms)
+{
+	int64_t interval_ms = timeout_ms / INTERVALS_IN_TIMEOUT;
+
+	if (interval_ms < INTERVAL_MIN_MS)
+		return INTERVAL_MIN_MS;
+	return interval_ms < INTERVAL_MAX_MS ? interval_ms : INTERVAL_MAX_MS;
+}
+
+void seeker_add(struct seeker *seeker, const struct seeker_server *server)
+{
+	for (unsigned i = 0; i < seeker->servers_count; i++) {
+		const struct seeker_server *known = &seeker->servers[i];
+
+		if (known->number == server->number &&
+		    known->address_bytes == server->address_bytes &&
+		    memcmp(&known->address, &server->address, known->address_bytes) == 0)
+			return;
+	}
+	if (seeker->servers_count < SEEKER_SERVERS_MAX)
+		seeker->servers[seeker->servers_count++] = *server;
+}
+
+void seeker_start(struct seeker *seeker, int64_t timeout_ms, int64_t until_ms)
+{
+	seeker->until_ms = until_ms;
+	if (seeker->seeks || seeker->servers_count == 0)
+		return;
+	seeker->seeks = true;
+	set_timer(seeker, seeker_interval_ms(timeout_ms));
+}
+
+void seeker_stop(struct seeker *seeker)
+{
+	if (!seeker->seeks)
+		return;
+	seeker->seeks = false;
+	set_timer(seeker, 0);
+	for (unsigned i = 0; i < ATTEMPTS; i++)
+		end_attempt(seeker, i);
+}
+
+/* In place of the oldest attempt. One that cannot be made is none: the next one comes soon. */
+static void begin_attempt(struct seeker *seeker)
+{
+	unsigned i = seeker->turn % ATTEMPTS, number = seeker->turn % seeker->servers_count;
+	const struct seeker_server *server = &seeker->servers[number];
+	struct epoll_event event = {.events = EPOLLOUT, .data.u32 = i};
+	int attempt =
+		socket(server->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	seeker->turn++;
+	end_attempt(seeker, i);
+	seeker->attempts[i].socket = attempt;
+	seeker->attempts[i].server = number;
+	if (attempt < 0)
+		return;
+	if ((connect(attempt, (const struct sockaddr *)&server->address, server->address_bytes) !=
+		     0 &&
+	     errno != EINPROGRESS) ||
+	    epoll_ctl(seeker->epoll, EPOLL_CTL_ADD, attempt, &event) != 0)
+		end_attempt(seeker, i);
+}
+
+static void on_timer(struct seeker *seeker)
+{
+	uint64_t times;
+
+	if (read(seeker->timer, &times, sizeof(times)) <= 0)
+		return;
+	if (clock_now_ms() >= seeker->until_ms)
+		seeker_stop(seeker);
+	else
+		begin_attempt(seeker);
+}
+
+/* The attempt has come to an end. */
+static void on_attempt(struct seeker *seeker, unsigned i)
+{
+	const struct seeker_server *server = &seeker->servers[seeker->attempts[i].server];
+	int error = 0;
+	socklen_t bytes = sizeof(error);
+	bool made;
+
+	if (seeker->attempts[i].socket < 0)
+		return;
+	made = getsockopt(seeker->attempts[i].socket, SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 &&
+	       error == 0;
+	end_attempt(seeker, i);
+	if (made)
+		seeker->found(seeker->context, server);
+}
+
+void seeker_dispatch(struct seeker *seeker)
+{
+	struct epoll_event events[ATTEMPTS + 1];
+	int count = epoll_wait(seeker->epoll, events, ATTEMPTS + 1, 0);
+
+	for (int i = 0; i < count; i++) {
+		if (events[i].data.u32 == TIMER)
+			on_timer(seeker);
+		else
+			on_attempt(seeker, events[i].data.u32);
+	}
+}
