@@ -67,7 +67,7 @@ plain_only="layers completion mutants quickstart manual documents unit-file benc
     lease-cut lease-follower lease-idle lease-leader lease-leader-stalled lease-quorum lease-stopped lease-heartbeat
     hang hang-stop guard-late guard-stopped disk-stall wall-clock
     hang-kernel rolling-restart restart-chaos kill-chaos other-servers ensemble-failover zookeeper-restart zookeeper-pause store-wiped
-    record-programs record-fairness record-model record-model-hosts flock-n-hosts even-servers etcd-servers etcd-lease etcd-revoked-late etcd-auth etcd-move-leader ipv6 etcd-left-behind etcd-clocks zookeeper-clocks
+    record-programs record-fairness record-model record-model-hosts flock-n-hosts even-servers etcd-servers etcd-lease etcd-revoked-late etcd-auth etcd-move-leader etcd-grpc-proxy ipv6 etcd-left-behind etcd-clocks zookeeper-clocks
     long-election stat-race background status-pause chaos-check programs-data"
 plain_only=${plain_only//$'\n'/ }
 
