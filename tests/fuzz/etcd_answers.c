@@ -173,11 +173,14 @@ static size_t make_answer(struct input *in, const struct grpc_call *call, uint8_
 static size_t make_kept(struct input *in, int64_t lease, uint8_t *out)
 {
 	Etcd__LeaseKeepAliveResponse answer = ETCD__LEASE_KEEP_ALIVE_RESPONSE__INIT;
+	int64_t asked_for = net.kept_count > 0 ? net.kept[0] : lease;
 	size_t bytes;
 
+	if (net.kept_count > 0)
+		memmove(net.kept, net.kept + 1, --net.kept_count * sizeof(net.kept[0]));
 	answer.header = make_header(in);
-	answer.id = input_take(in) < 240 ? lease : take_number(in);
-	answer.ttl = input_take(in) < 200 ? 5 : take_number(in);
+	answer.id = input_take(in) < 240 ? asked_for : take_number(in);
+	answer.ttl = input_take(in) < 200 ? (asked_for == lease ? 5 : 0) : take_number(in);
 	bytes = etcd__lease_keep_alive_response__pack(&answer, out);
 	free(answer.header);
 	return bytes;
@@ -271,7 +274,7 @@ void answer(struct input *in, int64_t lease)
 		in->data += bytes;
 		in->bytes -= bytes;
 	} else if (call->is_stream) {
-		bytes = input_take(in) % 2 ? make_kept(in, lease, out) : make_events(in, out);
+		bytes = call->is_keeper ? make_kept(in, lease, out) : make_events(in, out);
 	} else if (call->is_transaction) {
 		bytes = make_answer(in, call, out);
 	} else {

@@ -10,6 +10,7 @@
 #include <utlist.h>
 
 #include "base/clock.h"
+#include "stores/etcd/etcd.pb-c.h"
 
 struct net net;
 
@@ -150,6 +151,9 @@ static struct grpc_call *make_call(const char *method, const void *message, size
 		return NULL;
 	call->context = context;
 	call->made_ms = net.now_ms;
+	call->is_keeper = strcmp(method, "/etcdserverpb.Lease/LeaseKeepAlive") == 0;
+	if (call->is_keeper)
+		net.kept_count = 0;
 	call->is_transaction = strcmp(method, "/etcdserverpb.KV/Txn") == 0;
 	call->request = malloc(bytes + 1);
 	REQUIRE(call->request);
@@ -190,7 +194,15 @@ __wrap_grpc_stream(struct grpc *grpc, const char *method,
 
 int __wrap_grpc_stream_send(struct grpc_call *stream, const void *message, size_t bytes)
 {
+	Etcd__LeaseKeepAliveRequest *request;
+
 	REQUIRE(!stream->is_over && bytes < INT32_MAX);
+	if (!stream->is_keeper || net.kept_count == KEPT_MAX)
+		return 0;
+	request = etcd__lease_keep_alive_request__unpack(NULL, bytes, message);
+	REQUIRE(request);
+	net.kept[net.kept_count++] = request->id;
+	etcd__lease_keep_alive_request__free_unpacked(request, NULL);
 	return 0;
 }
 

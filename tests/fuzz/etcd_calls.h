@@ -12,11 +12,11 @@
 
 #include "stores/etcd/grpc.h"
 
-enum { CALLS_MAX = 200, ANSWER_BYTES_MAX = 8192 };
+enum { CALLS_MAX = 200, ANSWER_BYTES_MAX = 8192, KEPT_MAX = 8 };
 
 struct grpc_call {
 	struct grpc_call *prev, *next;
-	bool is_stream, is_transaction;
+	bool is_stream, is_keeper, is_transaction;
 	void (*done)(void *context, int status, const char *text, const void *answer, size_t bytes);
 	void (*on_message)(void *context, const void *message, size_t bytes);
 	void (*on_end)(void *context, int status, const char *text);
@@ -35,6 +35,8 @@ struct net {
 	struct grpc_call *calls, *delivering;
 	size_t count;
 	int64_t now_ms;
+	int64_t kept[KEPT_MAX]; /* leases of keep-alives that are not answered */
+	size_t kept_count;
 };
 
 extern struct net net;

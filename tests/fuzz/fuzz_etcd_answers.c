@@ -232,7 +232,7 @@ static void begin(struct store *store)
 	static const uint8_t zeros[1000];
 
 	net_connect();
-	for (int i = 0; i < 6 && session != STORE_CONNECTED; i++) {
+	for (int i = 0; i < 12 && session != STORE_CONNECTED; i++) {
 		struct input in = {zeros, sizeof(zeros)};
 
 		store->ops->dispatch(store);

@@ -7,7 +7,7 @@
 . "$tests/system/lease.sh"
 requires command -v openssl
 
-session=3 # seconds
+session=6 # seconds
 root=(--user root:r00t)
 
 add_users() {
@@ -21,7 +21,7 @@ add_users() {
 
 # goes_on WHAT: for longer than a session lasts by itself who holds does so, who waits does so, and others lock.
 goes_on() {
-    local until=$((SECONDS + session + 2))
+    local until=$((SECONDS + session + 1))
     while [ $SECONDS -lt $until ]; do
         flock -w "$deadline" "$dir/A/beside" flock -w "$deadline" "$dir/B/late" true || fail "no lock after $1"
         sleep 0.2

@@ -7,9 +7,11 @@ requires grep -q '^0*1 ' /proc/net/if_inet6
 
 # locks HOST ADDRESS: by that address of the store the lock can be had, and the status has it in its form.
 locks() {
+    local written
     start_dlockfs "$1" --session-timeout 10s --store "${store%%:*}://$2/dlockfs"
     comes_free "$dir/$1/job"
-    grep -q "://$(sed 's/[][]/\\&/g' <<<"$2")/dlockfs connected to \[[0-9:]*1\]:$port," "$dir/$1/.dlockfs/status" ||
+    written=${2//[/\\[}
+    grep -q "://${written//]/\\]}/dlockfs connected to \[[0-9:]*1\]:$port," "$dir/$1/.dlockfs/status" ||
         fail "the status of $1: $(<"$dir/$1/.dlockfs/status")"
     stop_dlockfs "$1"
 }
@@ -44,5 +46,5 @@ listens() {
     timeout 5 bash -c 'exec 3<>"/dev/tcp/::1/$1" && echo srvr >&3 && grep -q ^Mode: <&3' - "$port" 2>/dev/null
 }
 wait_until "$deadline" listens
-store=zookeeper://[::1]:$port/dlockfs
+store="zookeeper://[::1]:$port/dlockfs"
 try_forms "warning: cannot reach ZooKeeper at \[::1\]:[0-9]* yet"

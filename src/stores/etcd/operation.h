@@ -170,11 +170,13 @@ struct store_etcd {
 	bool new_root;	    /* as in struct store_options, until the first session */
 	struct grpc_call *asking;
 	struct grpc_call *keeper; /* the stream of keep-alives; NULL: to be opened */
-	int64_t kept_ms;	  /* when the latest keep-alive was sent; INT64_MIN: none was */
-	bool keeping;		  /* it is not answered yet */
-	int64_t retry_ms;	  /* when to try again what was refused; INT64_MAX: not */
-	const char *trouble;	  /* a constant; NULL: none is known */
-	char server[64];	  /* "" if there is no connection */
+	int64_t test_lease;  /* the stream is asked for first, which nobody has; 0: it was answered
+			      */
+	int64_t kept_ms;     /* when the latest keep-alive was sent; INT64_MIN: none was */
+	bool keeping;	     /* it is not answered yet */
+	int64_t retry_ms;    /* when to try again what was refused; INT64_MAX: not */
+	const char *trouble; /* a constant; NULL: none is known */
+	char server[64];     /* "" if there is no connection */
 
 	/* Operations */
 	struct lane *lanes;	  /* by path */
@@ -343,6 +345,15 @@ void etcd_seek_on_time(struct store_etcd *store, int64_t now_ms); /* due at stor
 bool etcd_session_is_refused(const struct store_etcd *store);
 /* Ends it, which may take as long as that. */
 void etcd_session_close(struct store_etcd *store, const struct store_told *told, int64_t limit_ms);
+
+/* keeper.c */
+
+/* Sends a keep-alive. Returns false if there is no stream, or no memory. */
+bool etcd_keeper_send(struct store_etcd *store, int64_t lease);
+/* The stream is new: asks whether it is a member who answers on it. */
+void etcd_keeper_test(struct store_etcd *store);
+/* Whether the answer is one of a member. */
+bool etcd_keeper_is_member(struct store_etcd *store, const Etcd__LeaseKeepAliveResponse *answer);
 
 /* term.c */
 

@@ -40,6 +40,7 @@ enum { RETRY_MS = 500, TOKEN_BYTES_MAX = 16 * 1024 };
 
 static const char not_accepted[] = "the servers do not accept who we are";
 static const char no_space[] = "the servers have no space left";
+static const char proxied[] = "what answers keep-alives is no etcd, but stands in front of it";
 static const char refused[] = "the servers refuse to keep a session";
 
 /* The steps call one another as answers come. */
@@ -394,18 +395,33 @@ static void go_on(struct store_etcd *store)
 		finish(store);
 }
 
+/* What answers keep-alives proves nothing. */
+static void be_proxied(struct store_etcd *store)
+{
+	grpc_cancel(store->keeper);
+	store->keeper = NULL;
+	store->keeping = false;
+	if (store->step == SESSION_ASKED)
+		be_refused(store, proxied, "connect to the members themselves");
+	else
+		grpc_leave(store->grpc);
+}
+
 static void on_kept(void *context, const void *bytes, size_t count)
 {
 	struct store_etcd *store = context;
 	Etcd__LeaseKeepAliveResponse *answer =
 		etcd_message_read(&etcd__lease_keep_alive_response__descriptor, bytes, count);
-	bool is_answer = answer && answer->header && answer->id == store->lease_id;
+	bool is_member = !answer || etcd_keeper_is_member(store, answer);
+	bool is_answer = answer && answer->header && is_member && answer->id == store->lease_id;
 	bool is_over = is_answer && (answer->ttl <= 0 || answer->ttl > ETCD_TTL_MAX_S);
 	bool is_kept = is_answer && !is_over && store->keeping;
 	int64_t former_ms = store->lease.heard_ms;
 
 	if (is_answer)
 		etcd_leader_note(&store->leader, answer->header->raft_term, clock_now_ms());
+	if (!is_member)
+		be_proxied(store);
 	if (is_kept) {
 		store->keeping = false;
 		etcd_note_seen(store, answer->header);
@@ -440,19 +456,15 @@ static void on_keeper_ended(void *context, int status, const char *text)
 
 static void keep_alive(struct store_etcd *store)
 {
-	Etcd__LeaseKeepAliveRequest request = ETCD__LEASE_KEEP_ALIVE_REQUEST__INIT;
-	uint8_t message[32];
 	bool has_proof = etcd_lease_send_sign(&store->lease);
 
-	if (!store->keeper)
+	if (!store->keeper) {
 		store->keeper =
 			grpc_stream(store->grpc, KEEP_ALIVE, on_kept, on_keeper_ended, store);
+		etcd_keeper_test(store);
+	}
 	store->kept_ms = clock_now_ms();
-	request.id = store->lease_id;
-	store->keeping =
-		store->keeper &&
-		grpc_stream_send(store->keeper, message,
-				 etcd__lease_keep_alive_request__pack(&request, message)) == 0;
+	store->keeping = etcd_keeper_send(store, store->lease_id);
 	etcd_seek_sent(store);
 	if (!has_proof && store->step == SESSION_CONNECTED)
 		etcd_touch(store);
