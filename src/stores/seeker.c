@@ -27,7 +27,8 @@ struct seeker {
 	void *context;
 	struct seeker_server servers[SEEKER_SERVERS_MAX];
 	unsigned servers_count;
-	unsigned turn; /* of the servers, and of the attempts */
+	unsigned next; /* of the servers */
+	unsigned turn; /* of the attempts */
 	int64_t until_ms;
 	bool seeks;
 	int epoll, timer;
@@ -109,18 +110,23 @@ int64_t seeker_interval_ms(int64_t timeout_ms)
 	return interval_ms < INTERVAL_MAX_MS ? interval_ms : INTERVAL_MAX_MS;
 }
 
+static bool is_same(const struct seeker_server *one, const struct seeker_server *other)
+{
+	return one->number == other->number && one->address_bytes == other->address_bytes &&
+	       memcmp(&one->address, &other->address, one->address_bytes) == 0;
+}
+
 void seeker_add(struct seeker *seeker, const struct seeker_server *server)
 {
-	for (unsigned i = 0; i < seeker->servers_count; i++) {
-		const struct seeker_server *known = &seeker->servers[i];
+	unsigned i = 0;
 
-		if (known->number == server->number &&
-		    known->address_bytes == server->address_bytes &&
-		    memcmp(&known->address, &server->address, known->address_bytes) == 0)
-			return;
-	}
-	if (seeker->servers_count < SEEKER_SERVERS_MAX)
+	while (i < seeker->servers_count && !is_same(&seeker->servers[i], server))
+		i++;
+	if (i == SEEKER_SERVERS_MAX)
+		return;
+	if (i == seeker->servers_count)
 		seeker->servers[seeker->servers_count++] = *server;
+	seeker->next = i + 1;
 }
 
 void seeker_start(struct seeker *seeker, int64_t timeout_ms, int64_t until_ms)
@@ -145,13 +151,14 @@ void seeker_stop(struct seeker *seeker)
 /* In place of the oldest attempt. One that cannot be made is none: the next one comes soon. */
 static void begin_attempt(struct seeker *seeker)
 {
-	unsigned i = seeker->turn % ATTEMPTS, number = seeker->turn % seeker->servers_count;
+	unsigned i = seeker->turn % ATTEMPTS, number = seeker->next % seeker->servers_count;
 	const struct seeker_server *server = &seeker->servers[number];
 	struct epoll_event event = {.events = EPOLLOUT, .data.u32 = i};
 	int attempt =
 		socket(server->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	seeker->turn++;
+	seeker->next = number + 1;
 	end_attempt(seeker, i);
 	seeker->attempts[i].socket = attempt;
 	seeker->attempts[i].server = number;

@@ -37,7 +37,8 @@ void seeker_destroy(struct seeker *seeker); /* NULL is fine */
 int seeker_descriptor(const struct seeker *seeker);
 void seeker_dispatch(struct seeker *seeker);
 
-/* Adds a server, unless it is known or there are too many. Copied. */
+/* Adds the server that is in use, unless it is known or there are too many. Copied. The next
+ * attempt is with another one, if there is. */
 void seeker_add(struct seeker *seeker, const struct seeker_server *server);
 
 /* Begins to seek, if it does not yet, until that time (CLOCK_BOOTTIME, ms); for a session with that

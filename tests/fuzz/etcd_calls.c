@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "stores/etcd/etcd.pb-c.h"
+#include "stores/seeker.h"
 
 struct net net;
 
@@ -94,6 +95,9 @@ int __wrap_grpc_stream_send(struct grpc_call *stream, const void *message, size_
 void __wrap_grpc_cancel(struct grpc_call *call);
 void __wrap_grpc_flush(struct grpc *grpc);
 int64_t __wrap_grpc_waits_since_ms(const struct grpc *grpc);
+bool __wrap_grpc_get_server(const struct grpc *grpc, struct seeker_server *ret);
+bool __wrap_grpc_is_stuck(const struct grpc *grpc, int64_t patience_ms);
+void __wrap_grpc_turn_to(struct grpc *grpc, const struct seeker_server *server);
 int64_t __wrap_clock_now_ms(void);
 
 int __wrap_grpc_create(const struct grpc_options *options, const struct grpc_events *events,
@@ -225,6 +229,22 @@ int64_t __wrap_grpc_waits_since_ms(const struct grpc *grpc)
 			return call->made_ms;
 	}
 	return INT64_MAX;
+}
+
+/* Nothing is known of the server: nothing is sought. */
+bool __wrap_grpc_get_server(const struct grpc *grpc, struct seeker_server *ret)
+{
+	return false;
+}
+
+bool __wrap_grpc_is_stuck(const struct grpc *grpc, int64_t patience_ms)
+{
+	return !net.is_connected;
+}
+
+void __wrap_grpc_turn_to(struct grpc *grpc, const struct seeker_server *server)
+{
+	net.is_leaving = net.is_connected;
 }
 
 int64_t __wrap_clock_now_ms(void)

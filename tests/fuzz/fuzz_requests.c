@@ -378,8 +378,10 @@ static void turn_connection(struct world *world)
 	struct local_store *store = (struct local_store *)world->store;
 	struct answer *answer;
 
-	if (store->lost || store->over)
+	if (store->lost || store->over) {
+		world->suspended = false; /* the end of the session is told */
 		return;
+	}
 	world->suspended = !world->suspended;
 	DL_FOREACH (store->answers, answer) {
 		if (world->suspended && answer_is_for_outside(answer))

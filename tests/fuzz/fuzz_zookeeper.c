@@ -425,8 +425,16 @@ static void on_touched(void *context)
 {
 }
 
+static void on_moratorium(void *context, enum store_moratorium why, int64_t until_ms)
+{
+	(void)context;
+	(void)why;
+	(void)until_ms;
+}
+
 static const struct store_events events = {
 	.on_session = on_session,
+	.on_moratorium = on_moratorium,
 	.on_renewed = on_renewed,
 	.on_placed = on_placed,
 	.on_listed = on_listed,

@@ -47,7 +47,7 @@ wait_until "$deadline" has_message '.MESSAGE | test("has broken the lock")'
 broken=$(message '.MESSAGE | test("has broken the lock")')
 expect_equal lock "$name" "$(field "$broken" DLOCKFS_LOCK)"
 expect_equal priority 3 "$(field "$broken" PRIORITY)"
-[[ $(field "$broken" MESSAGE) == 'odd\x0aname: '*' has broken the lock of process '* ]] || fail "$broken"
+[[ $(field "$broken" MESSAGE) == 'odd\x0Aname: '*' has broken the lock of process '* ]] || fail "$broken"
 release holder
 stop_dlockfs A
 expect_equal "what went to stderr" "" "$(<"$dir/A.log")"
