@@ -4,8 +4,9 @@
 Listens on 127.0.0.1:PORT and forwards to HOST:PORT. While FOLDER/cut exists, nothing passes: connections stay
 open but silent, as on a network that drops packets, and new ones are accepted but not forwarded. While FOLDER/refuse
 exists, connections are closed and new ones refused. Connections that are made while FOLDER/delay exists take so many
-milliseconds longer in each direction. While FOLDER/hold-ends exists, that one side closes a connection does not pass. Writes FOLDER/ready when it listens. FOLDER/connections has a line for each connection
-that was accepted: its number, from 1, and when that was, in milliseconds since 1970. While FOLDER/hang-NUMBER exists, nothing passes that one.
+milliseconds longer in each direction. While FOLDER/hold-ends exists, that one side closes a connection does not pass. Writes FOLDER/ready
+when it listens. FOLDER/connections has a line for each connection over which something was sent: its number, from 1, and when that
+began, in milliseconds since 1970. While FOLDER/hang-NUMBER exists, nothing passes that one.
 """
 
 import asyncio
@@ -59,8 +60,10 @@ async def receive(reader, queue, seconds):
         await queue.put((asyncio.get_running_loop().time() + seconds, data))
 
 
-async def forward(reader, writer, number):
+async def forward(reader, writer, number, first=b""):
     queue = asyncio.Queue()
+    if first:
+        await queue.put((asyncio.get_running_loop().time() + delay(), first))
     receiving = asyncio.create_task(receive(reader, queue, delay()))
     try:
         while True:
@@ -83,15 +86,18 @@ async def forward(reader, writer, number):
 
 
 async def on_connection(reader, writer):
-    number = count_connection()
     writers.add(writer)
     try:
+        first = await reader.read(65536)
+        if not first:
+            return  # it only looked whether there is a link
+        number = count_connection()
         await wait_for_link()
         if is_refusing():
             return
         server_reader, server_writer = await asyncio.open_connection(target[0], int(target[1]))
         writers.add(server_writer)
-        await asyncio.gather(forward(reader, server_writer, number), forward(server_reader, writer, number))
+        await asyncio.gather(forward(reader, server_writer, number, first), forward(server_reader, writer, number))
         writers.discard(server_writer)
     except OSError:
         pass

@@ -1,7 +1,7 @@
 #!/bin/bash
 # A waiter costs the daemon no thread. A daemon that has nothing to do uses no CPU time and wakes up only for a sync each
 # sixth of the session timeout, in place of the client library's pings; one that holds, or waits, only does for its heartbeats
-# and for two syncs between them. On the embedded store it does not wake up at all.
+# and for seven syncs between them. On the embedded store it does not wake up at all.
 # shellcheck source=../functions.sh
 . "$(dirname "$0")/../functions.sh"
 
@@ -30,7 +30,7 @@ wake_ups() { # of the thread that does everything but ZooKeeper's
 quiet() {
     local before
     before=$(wake_ups)
-    sleep "${1:-0.3}"
+    sleep "${1:-0.1}"
     [ "$(wake_ups)" = "$before" ]
 }
 
@@ -67,8 +67,8 @@ for number in range(50):
 ' "$dir/A/job"
 wait_claims job 101
 expect_equal "threads with 100 waiters" "$before" "$(threads)"
-# To send three heartbeats, the first with a watch, and five syncs, and for the answers, each by itself.
-idle "with 100 waiters" 22
+# To send 13 heartbeats and syncs, the first of those with a watch, and for the answers, which come by themselves, or in parts.
+idle "with 100 waiters" 45
 release holder
 for number in {1..50}; do
     finish "flock$number"
