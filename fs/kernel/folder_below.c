@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
-#include <linux/openat2.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -294,15 +293,23 @@ static void make_fit(struct folder_below *folder)
 	folder->made_fit = fchmod(folder->descriptor, folder->mode | S_IWUSR) == 0;
 }
 
-/* Opens the folder; -1: it is none, or somebody has put a symbolic link on its way. */
+/* Opens the folder; -1: it is none, or somebody has put a symbolic link on its way. Step by step:
+ * systemd withholds openat2(2) from services with RestrictSUIDSGID. */
 static int open_folder(const char *path, int access)
 {
-	const struct open_how how = {
-		.flags = (uint64_t)(access | O_DIRECTORY | O_CLOEXEC),
-		.resolve = RESOLVE_NO_SYMLINKS,
-	};
+	char copy[PATH_MAX], *rest, *next;
+	char *name = strtok_r(strcpy(copy, path), "/", &rest);
+	int folder = open("/", name != NULL ? O_PATH | O_CLOEXEC : access | O_CLOEXEC);
 
-	return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+	for (; name != NULL && folder >= 0; name = next) {
+		next = strtok_r(NULL, "/", &rest);
+		int below = openat(folder, name,
+				   (next != NULL ? O_PATH : access) | O_DIRECTORY | O_NOFOLLOW |
+					   O_CLOEXEC);
+		close(folder);
+		folder = below;
+	}
+	return folder;
 }
 
 void folder_below_begin(struct folder_below *folder, const char *path)

@@ -95,7 +95,7 @@ char *printable_append(char *to, const char *text)
 
 void printable_write(FILE *out, const char *text)
 {
-	char part[PRINTABLE_BYTES_MAX];
+	char part[PRINTABLE_BYTES_MAX] = "";
 
 	for (size_t left = strlen(text); left > 0;)
 		fwrite(part, 1, (size_t)(append_next(part, &text, &left) - part), out);

@@ -80,7 +80,7 @@ expect_equal "threads after 100 waiters" "$before" "$(threads)"
 # Without its server, and on the embedded store.
 wait_until "$deadline" quiet # a request without an answer has a limit of its own
 pause zk
-idle "with a server that does not answer" 6
+idle "with a server that does not answer" 12
 resume zk
 flock "$dir/A/job" true
 stop_dlockfs A

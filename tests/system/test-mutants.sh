@@ -39,7 +39,7 @@ compile_sound() {
 compile_units() {
     local name
     mkdir "$dir/units"
-    for name in tests/unit/engine/{fixture,lockfile_fixture} src/base/{log,log_queue}; do
+    for name in tests/unit/engine/{fixture,lockfile_fixture} src/base/{log,log_queue,printable}; do
         compile "$dir/units/${name//\//+}.o" "$source_dir/$name.c"
     done
 }

@@ -34,8 +34,8 @@ outages() {
 # A test of what is survived says nothing where the machine itself was away for longer: once more then.
 # survives WHAT TIMES AWAY-MS LINK-MS
 survives() {
-    local what=$1 attempt longest lost stalled
-    for attempt in 1 2 3; do
+    local what=$1 longest lost stalled
+    for _ in 1 2 3; do
         hold_all
         : >"$dir/stalls"
         longest=$(outages "${@:2}")
