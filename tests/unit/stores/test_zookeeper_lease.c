@@ -112,6 +112,22 @@ static void test_a_write_and_then_an_answer_prove_a_sign(void **state)
 	assert_int_equal(end_with_write(1000, true), INT64_MIN);
 }
 
+/* However late the answer of the write comes: it says nothing of what was after it was sent. */
+static void test_a_write_proves_from_when_it_was_sent(void **state)
+{
+	struct lease lease;
+	int64_t echoed_ms = 1020 + ECHO;
+
+	lease_begin(&lease, T, INT64_MIN);
+	lease_note_answer(&lease, 1000, 1010);
+	lease_note_answer(&lease, 1010 + ECHO, echoed_ms);
+	assert_false(lease_note_operation(&lease, STORE_PROVE, 0, echoed_ms, echoed_ms + T / 2));
+	assert_int_equal(lease_end(&lease), INT64_MIN);
+	assert_true(
+		lease_note_operation(&lease, STORE_PROVE, 0, echoed_ms + DELAY, echoed_ms + T / 2));
+	assert_int_equal(lease_end(&lease), 1000 + T - MARGIN);
+}
+
 /* Answers may come in another order than the calls. */
 static void test_earlier_writes_prove_nothing_new(void **state)
 {
@@ -530,6 +546,7 @@ int main(void)
 		cmocka_unit_test(test_a_write_after_the_echo_proves_a_sign),
 		cmocka_unit_test(test_what_is_answered_together_proves_nothing),
 		cmocka_unit_test(test_a_write_and_then_an_answer_prove_a_sign),
+		cmocka_unit_test(test_a_write_proves_from_when_it_was_sent),
 		cmocka_unit_test(test_earlier_writes_prove_nothing_new),
 		cmocka_unit_test(test_a_new_session_has_a_lease_at_once),
 		cmocka_unit_test(test_a_connection_proves),
