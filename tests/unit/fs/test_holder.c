@@ -56,6 +56,7 @@ static void begin_filesystem(void)
 
 static void end_filesystem(void)
 {
+	telling_finish(&filesystem);
 	serving_finish(&filesystem);
 	shards_close(&shards);
 	state_journal_destroy(filesystem.journal);
