@@ -383,6 +383,11 @@ struct store_ops {
 	int (*restore_claims)(struct store *store, struct state_reader *in);
 	void (*keep_claims)(struct store *store, struct state_journal *journal, uint64_t place);
 
+	/* For a store that leaves on the servers what nobody uses any more, else both are NULL:
+	 * takes some of that away, if it is time; and when that is; INT64_MAX: it is not known. */
+	void (*tidy)(struct store *store, int64_t now_ms);
+	int64_t (*tidy_ms)(const struct store *store);
+
 	/* It counts in the statistics that it was opened with. */
 	bool has_statistics;
 

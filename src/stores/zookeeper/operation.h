@@ -22,6 +22,7 @@
 #include <uthash.h>
 
 #include "base/log_limit.h"
+#include "base/rate.h"
 #include "claim/znode_path.h"
 #include "stores/statistics.h"
 #include "stores/store.h"
@@ -88,6 +89,7 @@ struct operation {
 	unsigned retries;
 	unsigned containers; /* how many containers to create with it: the lock's own, and some
 				above it */
+	atomic_uint made;    /* which of these were made by it: a bit for each depth */
 	int top_code;	     /* of the first of them */
 	atomic_int container_code; /* why one of them could not be created, or ZOK */
 	bool put_off;		   /* it is not placed, see above.c */
@@ -161,6 +163,10 @@ struct store_zookeeper {
 	struct operation *attentions;	    /* set up, by path */
 	size_t unclaimed;    /* watches on znodes that are named like claims and are none */
 	struct above *above; /* the containers above locks, by path */
+	struct idle *idle;   /* containers that this host has made, those idle for longest first */
+	struct idle *idle_by_path; /* the same, and those in use */
+	struct rate idle_removed;  /* how often that was done, */
+	int64_t idle_next_ms;	   /* and when it may be done next */
 
 	struct log_limit refusals; /* limits their messages in the log */
 
@@ -308,7 +314,17 @@ bool zookeeper_renew_queue(struct operation *operation, void (*send)(struct oper
  * anew. */
 bool zookeeper_puts_off(struct operation *operation);
 
-/* At the end of the store. */
+/* idle.c: notes the containers that the operation has made, between the root,
+ * which stays, and the claim, which are so deep; that a claim of that path has come or
+ * gone; and tidy() and tidy_ms() of the table. */
+#define ZOOKEEPER_MADE_LEVELS 32
+void zookeeper_idle_note(struct operation *operation, unsigned depth, unsigned root);
+void zookeeper_idle_use(struct store_zookeeper *store, const char *path);
+void zookeeper_tidy(struct store *base, int64_t now_ms);
+int64_t zookeeper_tidy_ms(const struct store *base);
+
+/* Each at the end of the store. */
+void zookeeper_idle_free(struct store_zookeeper *store);
 void zookeeper_above_free(struct store_zookeeper *store);
 
 /* MESSAGE_QUEUE: reports the change to those who attend to the queue. */

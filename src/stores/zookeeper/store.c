@@ -313,6 +313,7 @@ static void finish_store(void *context)
 
 	zookeeper_forget_watches(store);
 	zookeeper_above_free(store);
+	zookeeper_idle_free(store);
 	HASH_CLEAR(hh, store->attentions);
 	while ((message = messages)) {
 		DL_DELETE(messages, message);
@@ -390,6 +391,8 @@ static const struct store_ops store_zookeeper_ops = {
 	.alter = zookeeper_alter,
 	.nudge = zookeeper_nudge,
 	.renew = zookeeper_renew,
+	.tidy = zookeeper_tidy,
+	.tidy_ms = zookeeper_tidy_ms,
 	.describe = store_zookeeper_describe,
 	.trouble = store_zookeeper_trouble,
 	.session = store_zookeeper_session,
