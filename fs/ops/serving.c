@@ -27,7 +27,6 @@
 #include "files/user.h"
 #include "kernel/lease_board.h"
 #include "kernel/request.h"
-#include "kernel/signal_round.h"
 #include "ops/asking.h"
 #include "ops/held.h"
 #include "ops/lasting_ops.h"
@@ -136,15 +135,8 @@ void serving_stop(struct filesystem *filesystem)
 	struct handle *handle;
 	shards_end(&filesystem->shards);
 	telling_finish(filesystem);
-	struct signal_round round = signal_round_begin();
 	HANDLES_FOREACH (&filesystem->handles, handle) {
 		parked_refuse_all(handle, -ENOLCK);
-		holder_tell_lost(handle, &round);
-	}
-	signal_round_end(&round);
-	HANDLES_FOREACH (&filesystem->handles, handle) {
-		holder_leave_all(handle);
-		audit_lost(handle);
 	}
 	status_refuse_all(filesystem, -EIO);
 	steer_refuse_all(filesystem, -EIO);

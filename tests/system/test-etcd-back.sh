@@ -6,17 +6,8 @@
 # shellcheck source=lease.sh
 . "$tests/system/lease.sh"
 
-status() { # HOST KEY
-    sed -n "s/^$2=//p" "$dir/$1/.dlockfs/status"
-}
-
-metric() { # HOST NAME
-    sed -n "s/^$2 //p" "$dir/$1/.dlockfs/metrics"
-}
-
-connected() {
-    [ "$(status "$1" session)" = connected ]
-}
+# shellcheck source=setback.sh
+. "$tests/system/setback.sh"
 
 all_connected() {
     connected A && connected B && connected C

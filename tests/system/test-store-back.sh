@@ -9,17 +9,8 @@
 # shellcheck source=kept.sh
 . "$tests/system/kept.sh"
 
-status() { # HOST KEY
-    sed -n "s/^$2=//p" "$dir/$1/.dlockfs/status"
-}
-
-metric() { # HOST NAME
-    sed -n "s/^$2 //p" "$dir/$1/.dlockfs/metrics"
-}
-
-connected() {
-    [ "$(status "$1" session)" = connected ]
-}
+# shellcheck source=setback.sh
+. "$tests/system/setback.sh"
 
 start_zookeeper
 start_dlockfs A --session-timeout 6s

@@ -1,0 +1,14 @@
+# shellcheck shell=bash
+# What the tests of servers that were set back have in common: what a host says of itself.
+
+status() { # HOST KEY
+    sed -n "s/^$2=//p" "$dir/$1/.dlockfs/status"
+}
+
+metric() { # HOST NAME
+    sed -n "s/^$2 //p" "$dir/$1/.dlockfs/metrics"
+}
+
+connected() {
+    [ "$(status "$1" session)" = connected ]
+}
