@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# What the tests of servers that were set back have in common: what a host says of itself.
+# shellcheck disable=SC2154 # what functions.sh sets
+# What the tests of servers that were set back have in common: what a host says of itself; sourced after functions.sh.
 
 status() { # HOST KEY
     sed -n "s/^$2=//p" "$dir/$1/.dlockfs/status"
