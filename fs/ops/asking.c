@@ -120,10 +120,18 @@ int asking_count(struct asking *asking, uid_t uid)
 	return asking->user != NULL ? 0 : -ENOMEM;
 }
 
+void asking_uncount(struct asking *asking)
+{
+	user_leave(&asking->filesystem->users, asking->user, USER_WAITERS, 1);
+	asking->user = NULL;
+}
+
 int asking_hold(struct asking *asking, fuse_req_t req)
 {
 	struct kept_request *kept = NULL;
 
+	if (asking->user == NULL && asking_count(asking, fuse_req_ctx(req)->uid) != 0)
+		return -ENOMEM;
 	if (kept_request_create(asking->filesystem, &kept) != 0)
 		return -ENOMEM;
 	kept_request_free(asking->filesystem, asking->kept);

@@ -34,7 +34,7 @@ struct asking {
 	fuse_req_t req; /* NULL: an open whose GETATTR has not come yet */
 	struct kept_request *kept;
 	bool resumed;	   /* the process before handled the request, too */
-	struct user *user; /* with a share of USER_WAITERS */
+	struct user *user; /* with a share of USER_WAITERS; NULL: none */
 	uid_t uid;
 	gid_t gid;
 	pid_t thread;
@@ -90,6 +90,9 @@ struct asking *asking_begin_alone(const struct inode *directory,
 /* What waits without a request counts for the user, whose limit is not checked, until it is freed.
  * Returns 0 or -ENOMEM. */
 int asking_count(struct asking *asking, uid_t uid);
+
+/* It does not count, as another request of the same call does: until asking_hold(). */
+void asking_uncount(struct asking *asking);
 
 /* The request is another one of the same call: that of an open which has begun before. Returns
  * -ENOMEM, and the request is still to be answered. */

@@ -103,7 +103,7 @@ void op_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 		return;
 	}
 	struct parked *opening = find_opening(inode, fuse_req_ctx(req)->pid);
-	if (opening != NULL && writes_hold_later(req))
+	if (opening != NULL && writes_hold_opening(req, true))
 		return;
 	if (opening != NULL)
 		finish_exclusive_open(req, opening);

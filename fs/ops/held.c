@@ -18,7 +18,7 @@ struct held {
 	struct filesystem *filesystem;
 	fuse_req_t req;
 	struct kept_request *kept;
-	struct user *user; /* with a share of USER_WAITERS */
+	struct user *user; /* with a share of USER_WAITERS; NULL: the call has one already */
 	struct request_pass pass;
 	int64_t due_ms; /* 0: when it is woken */
 	size_t bytes;
@@ -63,7 +63,7 @@ static void enter(struct held *held)
 		DL_INSERT_INORDER(*list, held, compare);
 }
 
-static struct held *create(fuse_req_t req, int64_t due_ms)
+static struct held *create(fuse_req_t req, int64_t due_ms, bool counted)
 {
 	struct filesystem *filesystem = filesystem_of(req);
 	const struct requests *requests = &filesystem->requests;
@@ -80,17 +80,16 @@ static struct held *create(fuse_req_t req, int64_t due_ms)
 	held->bytes = requests->handled_bytes;
 	memcpy(held->request, requests->handled, held->bytes);
 	enter(held);
-	held->user = user_add(&filesystem->users, fuse_req_ctx(req)->uid, USER_WAITERS, 1);
-	if (held->user != NULL && kept_request_create(filesystem, &held->kept) == 0)
+	if (!counted)
+		held->user = user_add(&filesystem->users, fuse_req_ctx(req)->uid, USER_WAITERS, 1);
+	if ((counted || held->user != NULL) && kept_request_create(filesystem, &held->kept) == 0)
 		return held;
 	free_held(held);
 	return NULL;
 }
 
-bool held_hold(fuse_req_t req, bool knows_eintr, int64_t due_ms)
+static bool hold(fuse_req_t req, bool knows_eintr, struct held *held)
 {
-	struct held *held = create(req, due_ms);
-
 	if (held == NULL)
 		return false;
 	if (knows_eintr && fuse_req_interrupted(req))
@@ -98,6 +97,16 @@ bool held_hold(fuse_req_t req, bool knows_eintr, int64_t due_ms)
 	else if (knows_eintr)
 		fuse_req_interrupt_func(req, on_interrupt, held);
 	return true;
+}
+
+bool held_hold(fuse_req_t req, bool knows_eintr, int64_t due_ms)
+{
+	return hold(req, knows_eintr, create(req, due_ms, false));
+}
+
+bool held_hold_counted(fuse_req_t req, bool knows_eintr, int64_t due_ms)
+{
+	return hold(req, knows_eintr, create(req, due_ms, true));
 }
 
 void held_wake(struct filesystem *filesystem)

@@ -23,6 +23,9 @@ struct filesystem;
  * request. */
 bool held_hold(fuse_req_t req, bool knows_eintr, int64_t due_ms);
 
+/* The same for a request whose call is among the waiters of its user (USER_WAITERS) already. */
+bool held_hold_counted(fuse_req_t req, bool knows_eintr, int64_t due_ms);
+
 /* What some wait for may be over: they are handled again in held_go_on(). */
 void held_wake(struct filesystem *filesystem);
 

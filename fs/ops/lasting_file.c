@@ -27,6 +27,14 @@ static bool has_name(const struct inode *inode)
 	return inode->parent != NULL;
 }
 
+/* Whether what is here of the inode is the latest, without asking: it has no name, or this host's,
+ * with a text that is stored late. Of another host's name that text counts as well, if the name is
+ * still there. */
+static bool is_known(const struct inode *inode)
+{
+	return !has_name(inode) || (late_of(inode) != NULL && lasting_stands(inode));
+}
+
 /* Begins to wait for what is asked about the inode. */
 static struct asking *begin(fuse_req_t req, struct inode *inode,
 			    void (*done)(struct asking *asking))
@@ -72,7 +80,7 @@ void lasting_getattr(fuse_req_t req, struct inode *inode)
 {
 	if (lasting_resume_opening(req, inode))
 		return;
-	if (!has_name(inode) || late_of(inode) != NULL) {
+	if (is_known(inode)) {
 		struct stat attr;
 		inode_stat(inode, &attr);
 		fuse_reply_attr(req, &attr, 0);
@@ -97,7 +105,7 @@ static void got_text(struct asking *asking)
 
 void lasting_read(fuse_req_t req, struct inode *inode, size_t size, off_t offset)
 {
-	if (!has_name(inode) || late_of(inode) != NULL) {
+	if (is_known(inode)) {
 		reply_text(req, inode, size, offset);
 		return;
 	}

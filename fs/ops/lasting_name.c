@@ -28,8 +28,7 @@ bool lasting_is_ours(const struct inode *inode)
 	return inode != NULL && inode->lasting->is_ours;
 }
 
-/* Whether the name is this host's, without asking. */
-static bool stands(const struct inode *inode)
+bool lasting_stands(const struct inode *inode)
 {
 	return lasting_is_ours(inode) &&
 	       engine_knows_file(inode->shard->engine, inode->lasting->path);
@@ -84,7 +83,7 @@ void lasting_lookup(fuse_req_t req, struct inode *parent, const char *name)
 {
 	struct inode *inode = inode_child(parent, name);
 
-	if (stands(inode) || (inode != NULL && lasting_late(inode) != NULL)) {
+	if (lasting_stands(inode)) {
 		reply_entry(req, inode);
 		return;
 	}
@@ -230,7 +229,8 @@ void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t
 
 	if (late_holds(req, inode, false) || writes_hold(req))
 		return;
-	int error = stands(inode) ? -EEXIST : prepare_for_caller(req, parent, name, mode, &inode);
+	int error = lasting_stands(inode) ? -EEXIST
+					  : prepare_for_caller(req, parent, name, mode, &inode);
 
 	if (error == 0 && target != NULL) {
 		error = text_set(inode, target, strlen(target), inode->maker);
@@ -362,7 +362,7 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 		error = -EXDEV;
 	else if (lasting_links_soon(inode) >= LINKS_MAX)
 		error = -EMLINK;
-	else if (stands(present))
+	else if (lasting_stands(present))
 		error = -EEXIST;
 	if (error == 0 && present != NULL && are_linked(inode, present)) {
 		ask_for_linked(req, parent, present);

@@ -224,8 +224,11 @@ bool lasting_resume_opening(fuse_req_t req, struct inode *inode)
 
 	if (opening == NULL || opening->thread != fuse_req_ctx(req)->pid)
 		return false;
-	if (writes_hold_later(req))
+	if (writes_hold_opening(req, false)) {
+		if (opening->waiting != NULL)
+			asking_uncount(opening->waiting); /* the call counts once */
 		return true;
+	}
 	if (opening->decided) {
 		struct stat attr;
 		int error = opening->error;

@@ -34,6 +34,9 @@ void lasting_log_inode_taken(const struct asking *asking, const struct inode *in
 /* Whether there is such a name, and it is this host's. */
 bool lasting_is_ours(const struct inode *inode);
 
+/* Whether there is such a name, and it is this host's by now, without asking. */
+bool lasting_stands(const struct inode *inode);
+
 /* The new inode of a name, by the caller, with the content of the other one. Returns 0 or -errno.
  */
 int lasting_prepare_copy(fuse_req_t req, const struct inode *parent, const char *name,

@@ -34,6 +34,17 @@ static bool hold_until(fuse_req_t req, int64_t due_ms)
 	return true;
 }
 
+/* When the latest write of the user, which has not waited, would have been allowed. */
+static int64_t later(fuse_req_t req)
+{
+	struct filesystem *filesystem = filesystem_of(req);
+
+	if (has_paid(&filesystem->requests))
+		return 0;
+	filesystem->requests.pass.has_paid = true;
+	return user_writes_end(filesystem, fuse_req_ctx(req)->uid);
+}
+
 bool writes_hold(fuse_req_t req)
 {
 	struct filesystem *filesystem = filesystem_of(req);
@@ -54,10 +65,16 @@ void writes_count(fuse_req_t req)
 
 bool writes_hold_later(fuse_req_t req)
 {
-	struct filesystem *filesystem = filesystem_of(req);
+	return hold_until(req, later(req));
+}
 
-	if (has_paid(&filesystem->requests))
+bool writes_hold_opening(fuse_req_t req, bool counted)
+{
+	int64_t due_ms = later(req);
+
+	if (due_ms == 0 ||
+	    !(counted ? held_hold_counted(req, true, due_ms) : held_hold(req, true, due_ms)))
 		return false;
-	filesystem->requests.pass.has_paid = true;
-	return hold_until(req, user_writes_end(filesystem, fuse_req_ctx(req)->uid));
+	filesystem_of(req)->writes.delayed++;
+	return true;
 }

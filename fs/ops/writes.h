@@ -19,7 +19,11 @@ bool writes_hold(fuse_req_t req);
 /* The request writes, and can't wait; */
 void writes_count(fuse_req_t req);
 
-/* and this one is the same call's, and waits in its place, as writes_hold(). */
+/* and this one is the same call's, and waits in its place, as writes_hold(): */
 bool writes_hold_later(fuse_req_t req);
+
+/* that of an open, which was let among the waiters of its user (USER_WAITERS) before, and waits
+ * however many there are by now. `counted`: it is still among them, and counts no second time. */
+bool writes_hold_opening(fuse_req_t req, bool counted);
 
 #endif

@@ -26,7 +26,9 @@ state, seed, processes, stop, folders = sys.argv[1], int(sys.argv[2]), int(sys.a
 libc = ctypes.CDLL(None, use_errno=True)
 NAMES = [b"lock", b"\xff\xfe.lock", b"a%2Fb", b"x-0000000001", b"n" * 240, b"\xc3\xa4" * 100]
 AT_FDCWD, RENAME_NOREPLACE = -100, 1
-GONE = (errno.ENOENT, errno.EPERM)  # it, or its place, is another host's
+# The name has gone with its session; or another session has one there, of another kind maybe, even this host's former one, whose
+# names stand until the servers have noticed its end.
+GONE = (errno.ENOENT, errno.EPERM, errno.EISDIR, errno.ENOTDIR)
 counts = collections.Counter()
 
 
@@ -94,7 +96,7 @@ class Worker:
         return path if error == 0 else None
 
     def remove_temporary(self, path):
-        if self.call("remove temporary", os.unlink, path, expected=(errno.ENOENT,)) == errno.EIO:
+        if self.call("remove temporary", os.unlink, path, expected=GONE) == errno.EIO:
             self.left(path)
 
     def make(self, path, how):
@@ -110,7 +112,7 @@ class Worker:
         if temporary is None:
             return errno.EIO
         call = {"link": os.link, "rename": rename_new}[how]
-        error = self.call(how, call, temporary, path, expected=(errno.EEXIST, errno.ENOENT))
+        error = self.call(how, call, temporary, path, expected=(errno.EEXIST, *GONE))
         if how == "link" or error == errno.EEXIST:
             if how == "link" and error == 0 and self.random.random() < 0.5:
                 self.second = temporary

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Texts in directories of style = file that are written again and again are stored ten times a second, and before anybody else may
 # look: three writers on two hosts, each of which finds what the last one wrote, however it released the lock; a writer, and a
-# daemon, that is killed in the midst of it.
+# daemon, that is killed in the midst of it. A name of another host is not taken to be there for such a text.
 #
 # From the environment: STORE, zookeeper (unless given) or etcd.
 # shellcheck source=../functions.sh
@@ -13,7 +13,8 @@
 
 "start_${STORE:-zookeeper}"
 files_config files
-start_kept A --config "$dir/files.ini" --session-timeout 60s
+start_proxy link
+start_kept A --config "$dir/files.ini" --session-timeout 60s --store "$(proxied link)"
 start_dlockfs B --config "$dir/files.ini" --session-timeout 60s
 
 late() { # WHAT HOST ARGUMENT...
@@ -72,3 +73,30 @@ for end in "crash A B" "replace B A"; do
     kill -KILL "$(pid "$call")"
     late check "$other" killed "$dir/truth-killed"
 done
+
+# Whether another host's name is there only the servers know, also while a text for it waits for them: its writer goes on then. One
+# that has nothing to wait for when the link is cut fails, and begins again.
+goes_on_or_ends() { # NUMBER
+    gone theirs || [ "$(cat "$dir/truth-theirs")" -gt "$1" ]
+}
+
+at B touch theirs
+begins() {
+    rm -f "$dir/truth-theirs"
+    start theirs "$python" "$tests/system/late_texts.py" endless "$dir/A" theirs "$dir/truth-theirs"
+    wait_until "$deadline" test -s "$dir/truth-theirs"
+    cut_link link
+    sleep 1 # what was under way when it was cut is over
+    wait_until "$deadline" goes_on_or_ends "$(cat "$dir/truth-theirs")"
+}
+begins
+while gone theirs; do
+    join_link link
+    wait_until "$deadline" at A test -e theirs
+    begins
+done
+at B rm theirs
+refused at A stat theirs
+join_link link
+wait_until "$deadline" no_file A theirs
+release theirs

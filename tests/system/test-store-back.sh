@@ -12,6 +12,10 @@
 # shellcheck source=setback.sh
 . "$tests/system/setback.sh"
 
+noticed() { # HOST: that the servers were set back
+    [ "$(metric "$1" dlockfs_setbacks_total)" = 1 ] && connected "$1"
+}
+
 start_zookeeper
 start_dlockfs A --session-timeout 6s
 start_kept B --session-timeout 6s
@@ -32,7 +36,11 @@ keep holder "$dir/A/job" flock
 wait_until "$deadline" granted holder
 keep rival "$dir/B/job" flock
 wait_claims job 2
-sleep 1.1 # the journal is told each second how far the service has come
+# So far the service does not come again by what A does there before the next daemon of B looks.
+for ((number = 0; number < 40; number++)); do
+    flock "$dir/B/far-$number" true
+done
+sleep 1.1 # the journal is told each second how far that is, when something is answered
 flock "$dir/B/last" true
 
 # The daemon of B ends, as for an update. The next one connects as if it had seen nothing.
@@ -42,6 +50,7 @@ stop_zookeeper
 rm -r "$dir/zk/data"
 mv "$dir/backup" "$dir/zk/data"
 start_zookeeper
+wait_until "$deadline" noticed A
 goes_on B
 wait_until "$deadline" grep -q "the store has gone back to an earlier state" "$dir/B.log"
 expect_equal "moratorium" set_back "$(status B moratorium | cut -d' ' -f1)"

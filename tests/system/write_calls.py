@@ -31,7 +31,7 @@ for number in range(count):
         os.unlink(path)
         continue
     if kind == "signal":
-        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        signal.setitimer(signal.ITIMER_REAL, 0.15)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
     except Interrupted:
