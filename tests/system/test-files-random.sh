@@ -68,15 +68,22 @@ grep -q "^done.*'mkdir=ok'" "$dir/random.out" || fail "seed $seed: nothing was m
 
 # What is there, all hosts see, and know to be in doubt.
 settled() {
-    "$python" - "$dir" <<'END'
+    "$python" - "$dir" >"$dir/settled.out" <<'END'
 import os
 import sys
 
 folder = os.fsencode(sys.argv[1])
 with open(folder + b"/random.out", "rb") as file:
     left = {line.split(b" ")[1] for line in file if line.startswith(b"left")}
-lists = [set(os.listdir(folder + b"/" + host + b"/files")) for host in (b"A", b"B", b"C")]
-sys.exit(lists[0] != lists[1] or lists[0] != lists[2] or any(repr(name).encode() not in left for name in lists[0]))
+lists = {host: set(os.listdir(folder + b"/" + host.encode() + b"/files")) for host in "ABC"}
+unsettled = False
+for name in set().union(*lists.values()):
+    seen = [host for host in lists if name in lists[host]]
+    known = repr(name).encode() in left
+    if len(seen) < len(lists) or not known:
+        print(name, "is seen by", seen, "and was left" if known else "and should not be there")
+        unsettled = True
+sys.exit(unsettled)
 END
 }
 wait_until "$deadline" settled
