@@ -27,21 +27,39 @@ static bool has_name(const struct inode *inode)
 	return inode->parent != NULL;
 }
 
+/* Whether the caller has found the inode by a name that may be gone. */
+static bool is_unsure(fuse_req_t req, const struct inode *inode)
+{
+	return looked_is_unsure(filesystem_of(req), fuse_req_ctx(req)->pid, inode);
+}
+
+/* Whether the request is about a name that is gone, and has to be looked up again; if so, it is
+ * answered. */
+static bool refuse_stale(fuse_req_t req, const struct inode *inode)
+{
+	if (has_name(inode) || !is_unsure(req, inode))
+		return false;
+	looked_note_stale(filesystem_of(req), fuse_req_ctx(req)->pid);
+	fuse_reply_err(req, ESTALE);
+	return true;
+}
+
+/* The same once the store has been asked. */
+static bool has_gone(const struct asking *asking, const struct inode *inode)
+{
+	return inode == NULL || (asking->unsure && asking->read_error == 0 && !has_name(inode));
+}
+
 /* Begins to wait for what is asked about the inode. */
 static struct asking *begin(fuse_req_t req, struct inode *inode,
 			    void (*done)(struct asking *asking))
 {
-	const struct inode *directory =
-		inode->parent != NULL ? inode->parent
-				      : inode_directory(&filesystem_of(req)->inodes, inode);
-	struct asking *asking = NULL;
+	struct asking *asking = asking_begin_path(req, inode->path, done);
 
-	if (directory == NULL)
-		fuse_reply_err(req, ESTALE);
-	else
-		asking = asking_begin(req, directory, done);
-	if (asking != NULL)
+	if (asking != NULL) {
 		asking->node = inode->node;
+		asking->unsure = is_unsure(req, inode);
+	}
 	return asking;
 }
 
@@ -60,19 +78,21 @@ static void got_attr(struct asking *asking)
 {
 	const struct inode *inode = content_read(asking);
 
-	if (inode == NULL)
-		asking_reply(asking, ESTALE);
-	else if (asking->read_error != 0)
+	if (has_gone(asking, inode)) {
+		asking_reply_stale(asking);
+	} else if (asking->read_error != 0) {
 		asking_reply(asking, asking_errno(asking->read_error));
-	else
+	} else {
+		looked_settle(asking->filesystem, asking->thread, inode);
 		asking_reply_attr(asking, inode);
+	}
 }
 
 void lasting_getattr(fuse_req_t req, struct inode *inode)
 {
-	if (lasting_resume_opening(req, inode))
+	if (lasting_resume_opening(req, inode) || refuse_stale(req, inode))
 		return;
-	if (!has_name(inode) || late_of(inode) != NULL) {
+	if (!has_name(inode) || (late_of(inode) != NULL && !is_unsure(req, inode))) {
 		struct stat attr;
 		inode_stat(inode, &attr);
 		fuse_reply_attr(req, &attr, 0);
@@ -87,8 +107,12 @@ static void got_text(struct asking *asking)
 {
 	const struct inode *inode = content_read(asking);
 
-	if (inode == NULL || asking->read_error != 0) {
-		asking_reply(asking, inode == NULL ? ESTALE : asking_errno(asking->read_error));
+	if (inode == NULL) {
+		asking_reply_stale(asking);
+		return;
+	}
+	if (asking->read_error != 0) {
+		asking_reply(asking, asking_errno(asking->read_error));
 		return;
 	}
 	reply_text(asking->req, inode, asking->size, asking->offset);
@@ -109,17 +133,12 @@ void lasting_read(fuse_req_t req, struct inode *inode, size_t size, off_t offset
 	asking_read(asking, inode->lasting->path);
 }
 
-/* The kernel looked the name up just now, and got the whole text then. Where it follows links, one
- * that another host has made does not lead away either. */
-void lasting_readlink(fuse_req_t req, struct inode *inode)
+/* Where the kernel follows links, one that another host has made does not lead away either. */
+static void reply_target(fuse_req_t req, const struct inode *inode)
 {
 	char target[LASTING_TEXT_BYTES_MAX + 1];
 	size_t bytes = inode->text.count < sizeof(target) ? inode->text.count : sizeof(target) - 1;
 
-	if (!S_ISLNK(inode->mode)) {
-		fuse_reply_err(req, EINVAL);
-		return;
-	}
 	if (bytes > 0)
 		memcpy(target, inode->text.bytes, bytes);
 	target[bytes] = '\0';
@@ -127,6 +146,38 @@ void lasting_readlink(fuse_req_t req, struct inode *inode)
 		fuse_reply_err(req, ELOOP);
 	else
 		fuse_reply_readlink(req, target);
+}
+
+static void got_target(struct asking *asking)
+{
+	const struct inode *inode = content_read(asking);
+
+	if (has_gone(asking, inode)) {
+		asking_reply_stale(asking);
+	} else if (asking->read_error != 0) {
+		asking_reply(asking, asking_errno(asking->read_error));
+	} else {
+		reply_target(asking->req, inode);
+		asking_free(asking);
+	}
+}
+
+/* The kernel looked the name up just now, and got the whole text then. */
+void lasting_readlink(fuse_req_t req, struct inode *inode)
+{
+	if (!S_ISLNK(inode->mode)) {
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
+	if (refuse_stale(req, inode))
+		return;
+	if (!is_unsure(req, inode)) {
+		reply_target(req, inode);
+		return;
+	}
+	struct asking *asking = begin(req, inode, got_target);
+	if (asking != NULL)
+		asking_read(asking, inode->lasting->path);
 }
 
 /* WRITE, SETATTR */
@@ -247,8 +298,12 @@ static void got_old(struct asking *asking)
 {
 	struct inode *inode = content_read(asking);
 
-	if (inode == NULL || asking->read_error != 0)
-		asking_reply(asking, inode == NULL ? ESTALE : asking_errno(asking->read_error));
+	if (has_gone(asking, inode))
+		asking_reply_stale(asking);
+	else if (asking->read_error != 0)
+		asking_reply(asking, asking_errno(asking->read_error));
+	else if (asking->tries > 0 && !has_name(inode))
+		reply_changed(asking, inode); /* it was changed in memory, where alone it is now */
 	else
 		change(asking, inode);
 }
@@ -259,7 +314,8 @@ static void changed(struct asking *asking)
 
 	if (inode == NULL) {
 		asking_reply(asking, EIO);
-	} else if (asking->alter_error == -ESTALE && asking->tries++ < ASKING_TRIES_MAX) {
+	} else if ((asking->alter_error == -ESTALE || asking->alter_error == -ENOENT) &&
+		   asking->tries++ < ASKING_TRIES_MAX) {
 		asking->done = got_old;
 		asking_read(asking, inode->lasting->path);
 	} else if (asking->alter_error != 0) {
@@ -326,7 +382,7 @@ void lasting_setattr(fuse_req_t req, struct inode *inode, const struct stat *att
 		fuse_reply_err(req, EFBIG);
 		return;
 	}
-	if (late_holds_text(req, inode) || writes_hold(req))
+	if (refuse_stale(req, inode) || late_holds_text(req, inode) || writes_hold(req))
 		return;
 	struct asking *asking = begin(req, inode, got_old);
 	if (asking == NULL)

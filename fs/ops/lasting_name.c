@@ -2,8 +2,9 @@
  *
  * Names in directories of `style = file`: they are looked up, made, linked and removed in the
  * store. A name that this host has made it knows, as long as it would hear of a removal by another
- * host (engine_knows_file()); any other one is read each time, and may be gone, or another one, the
- * next time. Loop thread only.
+ * host (engine_knows_file()): a lookup finds it without asking, if another request of the same call
+ * asks (files/looked.h). Any other one is read each time, and may be gone, or another one, the next
+ * time. Loop thread only.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "files/claim_text.h"
 #include "files/filesystem.h"
 #include "files/lasting_name.h"
+#include "kernel/calling.h"
 #include "ops/asking.h"
 #include "ops/lasting_ops.h"
 #include "ops/late.h"
@@ -61,6 +63,7 @@ static void looked_up(struct asking *asking)
 	else if (error == -ENOENT && parent != NULL)
 		inode = inode_child(parent, asking->name);
 	if (error == 0) {
+		looked_note(asking->filesystem, asking->thread, inode, false);
 		asking_reply_entry(asking, inode);
 		return;
 	}
@@ -82,9 +85,13 @@ static char *path_below(const struct inode *directory, const char *name)
 
 void lasting_lookup(fuse_req_t req, struct inode *parent, const char *name)
 {
+	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *inode = inode_child(parent, name);
+	pid_t thread = fuse_req_ctx(req)->pid;
+	bool known = stands(inode) || (inode != NULL && lasting_late(inode) != NULL);
 
-	if (stands(inode) || (inode != NULL && lasting_late(inode) != NULL)) {
+	if (known && !looked_again(filesystem, thread) && filesystem->calls_are_seen &&
+	    calling_goes_on(thread) && looked_note(filesystem, thread, inode, true)) {
 		reply_entry(req, inode);
 		return;
 	}
