@@ -211,8 +211,12 @@ static int change_attr(const struct asking *asking, struct inode *inode)
 		inode->lasting->dates = (to_set & FUSE_SET_ATTR_MTIME_NOW) == 0;
 		inode->mtime = inode->lasting->dates ? attr->st_mtim : inode_time();
 	}
-	if (to_set & FUSE_SET_ATTR_ATIME)
-		inode->atime = to_set & FUSE_SET_ATTR_ATIME_NOW ? inode_time() : attr->st_atim;
+	/* What is set to now becomes the time by the clock that the store has, as mtime does; by
+	 * itself, that of this host. */
+	if (to_set & FUSE_SET_ATTR_ATIME_NOW)
+		inode->atime = to_set & FUSE_SET_ATTR_MTIME_NOW ? inode->mtime : inode_time();
+	else if (to_set & FUSE_SET_ATTR_ATIME)
+		inode->atime = attr->st_atim;
 	inode->ctime = inode_time();
 	return error;
 }

@@ -260,25 +260,25 @@ void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t
 
 /* LINK */
 
-static void free_texts(const struct store_step *steps, int count)
+void lasting_free_texts(const struct store_step *steps, int count)
 {
 	for (int i = 0; i < count; i++)
 		free((char *)steps[i].text);
 }
 
-/* What tells the other names of the content how many they are. The texts are to be freed. Returns
- * how many steps; -ENOMEM. */
-static int renumber(const struct inode *inode, const struct inode *except, nlink_t links,
-		    struct store_step *steps)
+int lasting_renumber(struct inode *inode, const struct inode *except, nlink_t links,
+		     struct store_step *steps)
 {
-	const struct inode *link = inode;
+	struct inode *link = inode;
 	int count = 0;
 
 	do {
 		if (link->parent != NULL && link != except && link->lasting->is_ours) {
+			link->lasting->dates = true; /* it is no change of the text */
+			inode_mark(link);
 			char *text = lasting_format(link, links);
 			if (text == NULL) {
-				free_texts(steps, count);
+				lasting_free_texts(steps, count);
 				return -ENOMEM;
 			}
 			steps[count++] = (struct store_step){.kind = STEP_REPLACE,
@@ -300,6 +300,7 @@ static int copy_content(struct inode *inode, struct inode *from)
 		return error;
 	inode->uid = from->uid;
 	inode->gid = from->gid;
+	inode->atime = from->atime;
 	inode->mtime = from->mtime;
 	inode->lasting->dates = true;
 	lasting_copy_maker(inode, from);
@@ -378,7 +379,7 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 	if (error == 0)
 		error = lasting_prepare_copy(req, parent, name, inode, &made_inode);
 	if (error == 0) {
-		count = renumber(inode, made_inode, lasting_links(inode) + 1, steps);
+		count = lasting_renumber(inode, made_inode, lasting_links(inode) + 1, steps);
 		error = count < 0 ? count : 0;
 		if (error != 0)
 			inode_detach(filesystem, made_inode);
@@ -396,7 +397,7 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 		lasting_ask_to_make(asking, STEP_MAKE, lasting_links(inode) + 1, steps,
 				    (size_t)count);
 	}
-	free_texts(steps, count);
+	lasting_free_texts(steps, count);
 }
 
 /* UNLINK, RMDIR */
@@ -472,7 +473,7 @@ void lasting_ask_to_remove(struct asking *asking, struct inode *inode)
 
 	asking->done = removed;
 	if (inode->lasting->is_ours && lasting_links(inode) > 1)
-		count = renumber(inode, inode, lasting_links(inode) - 1, steps + 1);
+		count = lasting_renumber(inode, inode, lasting_links(inode) - 1, steps + 1);
 	if (count < 0) {
 		asking_reply(asking, ENOMEM);
 		return;
@@ -482,7 +483,7 @@ void lasting_ask_to_remove(struct asking *asking, struct inode *inode)
 		.path = inode->lasting->path,
 		.version = inode->lasting->is_ours ? STORE_ANY_VERSION : inode->lasting->version};
 	asking_alter(asking, steps, 1 + (size_t)count);
-	free_texts(steps + 1, count);
+	lasting_free_texts(steps + 1, count);
 }
 
 /* The directory has been listed. */
