@@ -6,6 +6,7 @@
 #include "files/filesystem.h"
 
 #include <errno.h>
+#include <linux/fuse.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -67,9 +68,15 @@ void filesystem_make_directories(struct filesystem *filesystem)
 
 void filesystem_handle(struct filesystem *filesystem, const struct fuse_buf *buffer)
 {
+	struct fuse_in_header header;
+
 	if ((buffer->flags & FUSE_BUF_IS_FD) == 0) {
 		filesystem->requests.handled = buffer->mem;
 		filesystem->requests.handled_bytes = buffer->size;
+	}
+	if ((buffer->flags & FUSE_BUF_IS_FD) == 0 && buffer->size >= sizeof(header)) {
+		memcpy(&header, buffer->mem, sizeof(header));
+		looked_pass(filesystem, &header);
 	}
 	fuse_session_process_buf(filesystem->session, buffer);
 	filesystem->requests.handled = NULL;

@@ -10,7 +10,8 @@
  *             locks, for signals (holder), who is told of a loss and in which order (telling), what
  *             each user has, and may have (user, user_lines, user_writes), who may use a lock
  *             (access), engines and stores (shard); requests that are answered later (parked), or
- *             that the next process would handle again (kept_request); orders to release or break a
+ *             that the next process would handle again (kept_request); what threads have looked up
+ *             last (looked); orders to release or break a
  *             lock (steer); who got which lock, for the log (audit, audit_note); answers that wait
  *             for a commit (answers); counters (metrics)
  *   status/   the tree .dlockfs: its names (node), the text of its files (file), what is open there
@@ -43,6 +44,7 @@
 #include "files/handle.h"
 #include "files/inode.h"
 #include "files/kept_request.h"
+#include "files/looked.h"
 #include "files/metrics.h"
 #include "files/shard.h"
 #include "files/telling.h"
@@ -96,6 +98,7 @@ struct filesystem {
 	struct held *held;	      /* requests that are held (ops/held.h), */
 	struct held *held_until;      /* and those of which it is known until when */
 	bool held_ready;	      /* the former may go on */
+	struct looked_threads looked; /* what threads have looked up last */
 	struct metrics metrics;
 	struct briefs briefs;
 	struct telling telling;

@@ -127,7 +127,7 @@ static void free_if_unused(struct filesystem *filesystem, struct inode *inode)
 	/* From now on only open files count for the inode, on their users' accounts, and its text.
 	 */
 	leave_name(filesystem, inode);
-	if (inode->handles > 0)
+	if (inode->handles > 0 || inode->finders > 0)
 		return;
 	text_free(inode);
 	state_journal_remove(filesystem->journal, &inode->item);
@@ -260,6 +260,12 @@ void inode_unuse(struct filesystem *filesystem, struct inode *inode)
 {
 	inode->handles--;
 	inode_set_idle(filesystem, inode);
+	free_if_unused(filesystem, inode);
+}
+
+void inode_let_go(struct filesystem *filesystem, struct inode *inode)
+{
+	inode->finders--;
 	free_if_unused(filesystem, inode);
 }
 

@@ -57,6 +57,7 @@ struct inode {
 	bool idle;		 /* in inodes->idle */
 	bool configured;	 /* one of the configuration's directories, or above one */
 	size_t handles;		 /* open files */
+	size_t finders;		 /* threads that have found it just now: looked.h */
 	struct brief *brief;	 /* brief.h; NULL: no exclusive open that may be brief */
 	struct opening *opening; /* exclusive opens whose open(2) has not returned */
 	struct timespec atime, mtime, ctime;
@@ -129,6 +130,9 @@ bool inode_is_directory(const struct inode *inode);
 /* Counts an open file in or out. A named file that nobody has open is idle. */
 void inode_use(struct filesystem *filesystem, struct inode *inode);
 void inode_unuse(struct filesystem *filesystem, struct inode *inode);
+
+/* A thread that had found it (finders) does not go on with it. */
+void inode_let_go(struct filesystem *filesystem, struct inode *inode);
 
 /* A file that exists but was never opened is idle from now on. */
 void inode_set_idle(struct filesystem *filesystem, struct inode *inode);

@@ -60,6 +60,8 @@ char *lasting_format(const struct inode *inode, nlink_t links)
 	state_unsigned(out, "links", links);
 	if (lasting->dates)
 		state_number(out, "mtime", ns_of(inode->mtime));
+	if (ns_of(inode->atime) != ns_of(inode->mtime))
+		state_number(out, "atime", ns_of(inode->atime));
 	state_text(out, "host", inode->shard->filesystem->host);
 	state_number(out, "pid", lasting->maker);
 	state_text(out, "command", lasting->command);
@@ -93,6 +95,10 @@ static bool parse_lines(struct state_reader *in, struct lasting_facts *facts)
 	if (state_has(in, "mtime"))
 		facts->mtime =
 			time_of(state_get_number(in, "mtime", -SECONDS_MAX * NS_PER_S, INT64_MAX));
+	facts->atime = facts->mtime;
+	if (state_has(in, "atime"))
+		facts->atime =
+			time_of(state_get_number(in, "atime", -SECONDS_MAX * NS_PER_S, INT64_MAX));
 	char host[64], command[32];
 	escape_format(host, sizeof(host), state_get_text(in, "host"));
 	escape_format(command, sizeof(command), state_get_text(in, "command"));
@@ -121,6 +127,7 @@ static int take_as_text(const struct store_claim *claim, struct lasting_facts *f
 	*facts = (struct lasting_facts){
 		.mode = S_IFREG | 0644,
 		.links = 1,
+		.atime = facts->ctime,
 		.mtime = facts->ctime,
 		.ctime = facts->ctime,
 		.version = facts->version,
@@ -186,7 +193,8 @@ int lasting_update(struct inode *inode, const struct lasting_facts *facts)
 	inode->mode = facts->mode;
 	inode->uid = facts->uid;
 	inode->gid = facts->gid;
-	inode->atime = inode->mtime = facts->mtime;
+	inode->atime = facts->atime;
+	inode->mtime = facts->mtime;
 	inode->ctime = facts->ctime;
 	inode_mark(inode);
 	return 0;

@@ -3,14 +3,14 @@
  * What the store has of a lasting name (lasting.h): two lines of text: an id that no other name
  * ever has, and
  *
- *     file inode=... mode=... uid=... gid=... links=... mtime=... host=... pid=... command=...
- * text=...
+ *     file inode=... mode=... uid=... gid=... links=... mtime=... atime=... host=... pid=...
+ * command=... text=...
  *
  * in the form of journal/text.h. `inode` is what hard links have in common, if it does not follow
  * from the id; `mtime`, in nanoseconds, is there if it is not the time at which the store had the
- * text. What is made twice, because a request is handled again by another process, differs in the
- * id alone: engine/lockfile.h relies on that. Text that is not in this form, as of other clients,
- * is a file's content as it is.
+ * text; `atime` if it is another one than that. What is made twice, because a request is handled
+ * again by another process, differs in the id alone: engine/lockfile.h relies on that. Text that is
+ * not in this form, as of other clients, is a file's content as it is.
  *
  * Loop thread only; nothing here blocks.
  */
@@ -31,7 +31,7 @@ struct lasting_facts {
 	uid_t uid;
 	gid_t gid;
 	nlink_t links;
-	struct timespec mtime, ctime;
+	struct timespec atime, mtime, ctime;
 	uint32_t version;
 	pid_t maker;   /* on its host */
 	char host[65]; /* "": another client's */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads /proc/THREAD/syscall (proc(5)): "NUMBER ARGUMENT...", or "running" while the thread is on a
- * processor. That takes the lock of the process that execve(2) holds for writing, but only when no
- * other thread of the process is left that could wait for us. Before Linux 5.11 it took another
- * one, which execve(2) holds while it waits for those threads to end: that would be a deadlock.
+ * Reads /proc/THREAD/syscall (proc(5)): "NUMBER ARGUMENT...", the arguments in hexadecimal, or
+ * "running" while the thread is on a processor. That takes the lock of the process that execve(2)
+ * holds for writing, but only when no other thread of the process is left that could wait for us.
+ * Before Linux 5.11 it took another one, which execve(2) holds while it waits for those threads to
+ * end: that would be a deadlock.
  *
- * Programs of 32 bits have other numbers. None of those that are asked for here opens a file there.
+ * Programs of 32 bits have other numbers. None of those that make a name opens a file there, and
+ * none of those that go on makes a name.
  */
 #include "kernel/calling.h"
 
@@ -34,46 +36,86 @@ static const long makes_name[] = {
 	SYS_mkdirat,  SYS_linkat, SYS_symlinkat, SYS_mknodat, SYS_renameat2,
 };
 
-/* Reads the number of the call. Returns false if the thread runs. */
-static bool read_call(int file, long *ret)
+/* Calls that send a request about the file that they have found, or remove its name; unless that
+ * argument has that flag. */
+static const struct {
+	long number;
+	int argument;
+	unsigned long flag;
+} goes_on[] = {
+#ifdef SYS_open
+	{SYS_open, 1, O_EXCL},	 {SYS_stat, 0, 0},  {SYS_lstat, 0, 0},
+	{SYS_unlink, 0, 0},	 {SYS_rmdir, 0, 0},
+#endif
+#ifdef SYS_newfstatat
+	{SYS_newfstatat, 0, 0},
+#endif
+	{SYS_openat, 2, O_EXCL}, {SYS_statx, 0, 0}, {SYS_unlinkat, 0, 0},
+};
+
+struct call {
+	long number; /* -1: unknown */
+	unsigned long arguments[3];
+};
+
+/* Returns false if the thread runs. */
+static bool read_call(int file, struct call *ret)
 {
 	char text[256], *end;
 	ssize_t bytes = pread(file, text, sizeof(text) - 1, 0);
 
-	*ret = -1;
+	ret->number = -1;
 	text[bytes > 0 ? bytes : 0] = '\0';
 	if (strcmp(text, "running\n") == 0)
 		return false;
 	long number = strtol(text, &end, 10);
-	if (end != text)
-		*ret = number;
+	if (end == text)
+		return true;
+	ret->number = number;
+	for (size_t i = 0; i < sizeof(ret->arguments) / sizeof(*ret->arguments); i++)
+		ret->arguments[i] = strtoul(end, &end, 16);
 	return true;
 }
 
-static long find_call(pid_t thread)
+static void find_call(pid_t thread, struct call *ret)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	char path[48];
-	long number = -1;
 
+	ret->number = -1;
+	if (thread <= 0)
+		return;
 	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)thread);
 	int file = open(path, O_RDONLY | O_CLOEXEC);
 	if (file < 0)
-		return -1;
-	for (int i = 0; !read_call(file, &number) && i < YIELDS + PAUSES; i++) {
+		return;
+	for (int i = 0; !read_call(file, ret) && i < YIELDS + PAUSES; i++) {
 		if (i < YIELDS)
 			sched_yield();
 		else
 			nanosleep(&pause, NULL);
 	}
 	close(file);
-	return number;
+}
+
+bool calling_goes_on(pid_t thread)
+{
+	struct call call;
+
+	find_call(thread, &call);
+	for (size_t i = 0; call.number >= 0 && i < sizeof(goes_on) / sizeof(*goes_on); i++) {
+		if (goes_on[i].number == call.number)
+			return (call.arguments[goes_on[i].argument] & goes_on[i].flag) == 0;
+	}
+	return false;
 }
 
 bool calling_makes_name(pid_t thread)
 {
-	long number = thread > 0 ? find_call(thread) : -1;
+	struct call call;
 
+	find_call(thread, &call);
+	long number = call.number;
 	for (size_t i = 0; number >= 0 && i < sizeof(makes_name) / sizeof(*makes_name); i++) {
 		if (makes_name[i] == number)
 			return true;

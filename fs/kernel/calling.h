@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which system call a thread waits in. A LOOKUP does not say what it is for, and an exclusive open
- * has to be told from the calls that only want to know whether a name is free.
+ * has to be told from the calls that only want to know whether a name is free; and where a name may
+ * be gone on another host, these from those that go on with what they have found.
  */
 #ifndef DLOCKFS_KERNEL_CALLING_H
 #define DLOCKFS_KERNEL_CALLING_H
@@ -14,5 +15,10 @@
  * like. False if that cannot be known: without CAP_SYS_PTRACE, as a rule. Not to be called before
  * Linux 5.11. Blocks for some milliseconds at most, while the thread is on its way to sleep. */
 bool calling_makes_name(pid_t thread);
+
+/* Whether the call that the thread is in sends another request if it finds the name, about what it
+ * has found, or to remove it: stat(2), unlink(2), an open(2) that is not exclusive, and the like.
+ * False if that cannot be known, as above. */
+bool calling_goes_on(pid_t thread);
 
 #endif

@@ -251,6 +251,12 @@ void asking_reply_entry(struct asking *asking, const struct inode *inode)
 	asking_free(asking);
 }
 
+void asking_reply_stale(struct asking *asking)
+{
+	looked_note_stale(asking->filesystem, asking->thread);
+	asking_reply(asking, ESTALE);
+}
+
 void asking_reply_attr(struct asking *asking, const struct inode *inode)
 {
 	struct stat attr;

@@ -53,7 +53,8 @@ struct asking {
 	/* What it is about: */
 	fuse_ino_t parent, new_parent, node;
 	char *name;
-	bool opens; /* OPEN, which also cuts the text */
+	bool opens;  /* OPEN, which also cuts the text */
+	bool unsure; /* the thread has found the inode by what is in memory (files/looked.h) */
 	struct fuse_file_info info;
 	struct inode *made; /* has no name before the store has it */
 	int flags;
@@ -111,6 +112,7 @@ void asking_skip(struct asking *asking);
 /* Answer the request, and free it. */
 void asking_reply(struct asking *asking, int error);
 void asking_reply_entry(struct asking *asking, const struct inode *inode);
+void asking_reply_stale(struct asking *asking); /* what was looked up is gone */
 void asking_reply_attr(struct asking *asking, const struct inode *inode);
 
 /* Forgets the request, which is answered. */

@@ -33,6 +33,12 @@ int content_spread(struct inode *inode)
 	return 0;
 }
 
+/* Whether it stays without a name. */
+static bool is_in_use(const struct inode *inode)
+{
+	return inode->handles > 0 || inode->finders > 0;
+}
+
 struct inode *content_read(struct asking *asking)
 {
 	struct inode *inode = content_inode(asking);
@@ -41,7 +47,7 @@ struct inode *content_read(struct asking *asking)
 		return NULL;
 	if (inode->parent == NULL) { /* the name went meanwhile: what was read is not the inode's */
 		asking->read_error = 0;
-		return inode->handles > 0 ? inode : NULL;
+		return is_in_use(inode) ? inode : NULL;
 	}
 	if (asking->read_error == 0 && lasting_is_same(inode, &asking->facts) &&
 	    lasting_late(inode) != NULL)
@@ -51,11 +57,11 @@ struct inode *content_read(struct asking *asking)
 		if (asking->read_error == 0)
 			asking->read_error = content_spread(inode);
 	} else if (asking->read_error == 0 || asking->read_error == -ENOENT) {
-		bool open = inode->handles > 0;
+		bool in_use = is_in_use(inode);
 		inode->lasting->is_taken = true;
 		lasting_forget(asking->filesystem, inode);
 		asking->read_error = 0;
-		return open ? inode : NULL;
+		return in_use ? inode : NULL;
 	}
 	return inode;
 }

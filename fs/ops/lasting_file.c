@@ -35,21 +35,39 @@ static bool is_known(const struct inode *inode)
 	return !has_name(inode) || (late_of(inode) != NULL && lasting_stands(inode));
 }
 
+/* Whether the caller has found the inode by a name that may be gone. */
+static bool is_unsure(fuse_req_t req, const struct inode *inode)
+{
+	return looked_is_unsure(filesystem_of(req), fuse_req_ctx(req)->pid, inode);
+}
+
+/* Whether the request is about a name that is gone, and has to be looked up again; if so, it is
+ * answered. */
+static bool refuse_stale(fuse_req_t req, const struct inode *inode)
+{
+	if (has_name(inode) || !is_unsure(req, inode))
+		return false;
+	looked_note_stale(filesystem_of(req), fuse_req_ctx(req)->pid);
+	fuse_reply_err(req, ESTALE);
+	return true;
+}
+
+/* The same once the store has been asked. */
+static bool has_gone(const struct asking *asking, const struct inode *inode)
+{
+	return inode == NULL || (asking->unsure && asking->read_error == 0 && !has_name(inode));
+}
+
 /* Begins to wait for what is asked about the inode. */
 static struct asking *begin(fuse_req_t req, struct inode *inode,
 			    void (*done)(struct asking *asking))
 {
-	const struct inode *directory =
-		inode->parent != NULL ? inode->parent
-				      : inode_directory(&filesystem_of(req)->inodes, inode);
-	struct asking *asking = NULL;
+	struct asking *asking = asking_begin_path(req, inode->path, done);
 
-	if (directory == NULL)
-		fuse_reply_err(req, ESTALE);
-	else
-		asking = asking_begin(req, directory, done);
-	if (asking != NULL)
+	if (asking != NULL) {
 		asking->node = inode->node;
+		asking->unsure = is_unsure(req, inode);
+	}
 	return asking;
 }
 
@@ -68,19 +86,21 @@ static void got_attr(struct asking *asking)
 {
 	const struct inode *inode = content_read(asking);
 
-	if (inode == NULL)
-		asking_reply(asking, ESTALE);
-	else if (asking->read_error != 0)
+	if (has_gone(asking, inode)) {
+		asking_reply_stale(asking);
+	} else if (asking->read_error != 0) {
 		asking_reply(asking, asking_errno(asking->read_error));
-	else
+	} else {
+		looked_settle(asking->filesystem, asking->thread, inode);
 		asking_reply_attr(asking, inode);
+	}
 }
 
 void lasting_getattr(fuse_req_t req, struct inode *inode)
 {
-	if (lasting_resume_opening(req, inode))
+	if (lasting_resume_opening(req, inode) || refuse_stale(req, inode))
 		return;
-	if (is_known(inode)) {
+	if (is_known(inode) && !is_unsure(req, inode)) {
 		struct stat attr;
 		inode_stat(inode, &attr);
 		fuse_reply_attr(req, &attr, 0);
@@ -95,8 +115,12 @@ static void got_text(struct asking *asking)
 {
 	const struct inode *inode = content_read(asking);
 
-	if (inode == NULL || asking->read_error != 0) {
-		asking_reply(asking, inode == NULL ? ESTALE : asking_errno(asking->read_error));
+	if (inode == NULL) {
+		asking_reply_stale(asking);
+		return;
+	}
+	if (asking->read_error != 0) {
+		asking_reply(asking, asking_errno(asking->read_error));
 		return;
 	}
 	reply_text(asking->req, inode, asking->size, asking->offset);
@@ -117,17 +141,12 @@ void lasting_read(fuse_req_t req, struct inode *inode, size_t size, off_t offset
 	asking_read(asking, inode->lasting->path);
 }
 
-/* The kernel looked the name up just now, and got the whole text then. Where it follows links, one
- * that another host has made does not lead away either. */
-void lasting_readlink(fuse_req_t req, struct inode *inode)
+/* Where the kernel follows links, one that another host has made does not lead away either. */
+static void reply_target(fuse_req_t req, const struct inode *inode)
 {
 	char target[LASTING_TEXT_BYTES_MAX + 1];
 	size_t bytes = inode->text.count < sizeof(target) ? inode->text.count : sizeof(target) - 1;
 
-	if (!S_ISLNK(inode->mode)) {
-		fuse_reply_err(req, EINVAL);
-		return;
-	}
 	if (bytes > 0)
 		memcpy(target, inode->text.bytes, bytes);
 	target[bytes] = '\0';
@@ -135,6 +154,38 @@ void lasting_readlink(fuse_req_t req, struct inode *inode)
 		fuse_reply_err(req, ELOOP);
 	else
 		fuse_reply_readlink(req, target);
+}
+
+static void got_target(struct asking *asking)
+{
+	const struct inode *inode = content_read(asking);
+
+	if (has_gone(asking, inode)) {
+		asking_reply_stale(asking);
+	} else if (asking->read_error != 0) {
+		asking_reply(asking, asking_errno(asking->read_error));
+	} else {
+		reply_target(asking->req, inode);
+		asking_free(asking);
+	}
+}
+
+/* The kernel looked the name up just now, and got the whole text then. */
+void lasting_readlink(fuse_req_t req, struct inode *inode)
+{
+	if (!S_ISLNK(inode->mode)) {
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
+	if (refuse_stale(req, inode))
+		return;
+	if (!is_unsure(req, inode)) {
+		reply_target(req, inode);
+		return;
+	}
+	struct asking *asking = begin(req, inode, got_target);
+	if (asking != NULL)
+		asking_read(asking, inode->lasting->path);
 }
 
 /* WRITE, SETATTR */
@@ -168,8 +219,12 @@ static int change_attr(const struct asking *asking, struct inode *inode)
 		inode->lasting->dates = (to_set & FUSE_SET_ATTR_MTIME_NOW) == 0;
 		inode->mtime = inode->lasting->dates ? attr->st_mtim : inode_time();
 	}
-	if (to_set & FUSE_SET_ATTR_ATIME)
-		inode->atime = to_set & FUSE_SET_ATTR_ATIME_NOW ? inode_time() : attr->st_atim;
+	/* What is set to now becomes the time by the clock that the store has, as mtime does; by
+	 * itself, that of this host. */
+	if (to_set & FUSE_SET_ATTR_ATIME_NOW)
+		inode->atime = to_set & FUSE_SET_ATTR_MTIME_NOW ? inode->mtime : inode_time();
+	else if (to_set & FUSE_SET_ATTR_ATIME)
+		inode->atime = attr->st_atim;
 	inode->ctime = inode_time();
 	return error;
 }
@@ -255,8 +310,12 @@ static void got_old(struct asking *asking)
 {
 	struct inode *inode = content_read(asking);
 
-	if (inode == NULL || asking->read_error != 0)
-		asking_reply(asking, inode == NULL ? ESTALE : asking_errno(asking->read_error));
+	if (has_gone(asking, inode))
+		asking_reply_stale(asking);
+	else if (asking->read_error != 0)
+		asking_reply(asking, asking_errno(asking->read_error));
+	else if (asking->tries > 0 && !has_name(inode))
+		reply_changed(asking, inode); /* it was changed in memory, where alone it is now */
 	else
 		change(asking, inode);
 }
@@ -267,7 +326,8 @@ static void changed(struct asking *asking)
 
 	if (inode == NULL) {
 		asking_reply(asking, EIO);
-	} else if (asking->alter_error == -ESTALE && asking->tries++ < ASKING_TRIES_MAX) {
+	} else if ((asking->alter_error == -ESTALE || asking->alter_error == -ENOENT) &&
+		   asking->tries++ < ASKING_TRIES_MAX) {
 		asking->done = got_old;
 		asking_read(asking, inode->lasting->path);
 	} else if (asking->alter_error != 0) {
@@ -334,7 +394,7 @@ void lasting_setattr(fuse_req_t req, struct inode *inode, const struct stat *att
 		fuse_reply_err(req, EFBIG);
 		return;
 	}
-	if (late_holds_text(req, inode) || writes_hold(req))
+	if (refuse_stale(req, inode) || late_holds_text(req, inode) || writes_hold(req))
 		return;
 	struct asking *asking = begin(req, inode, got_old);
 	if (asking == NULL)

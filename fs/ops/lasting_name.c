@@ -2,8 +2,9 @@
  *
  * Names in directories of `style = file`: they are looked up, made, linked and removed in the
  * store. A name that this host has made it knows, as long as it would hear of a removal by another
- * host (engine_knows_file()); any other one is read each time, and may be gone, or another one, the
- * next time. Loop thread only.
+ * host (engine_knows_file()): a lookup finds it without asking, if another request of the same call
+ * asks (files/looked.h). Any other one is read each time, and may be gone, or another one, the next
+ * time. Loop thread only.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "files/claim_text.h"
 #include "files/filesystem.h"
 #include "files/lasting_name.h"
+#include "kernel/calling.h"
 #include "ops/asking.h"
 #include "ops/lasting_ops.h"
 #include "ops/late.h"
@@ -60,6 +62,7 @@ static void looked_up(struct asking *asking)
 	else if (error == -ENOENT && parent != NULL)
 		inode = inode_child(parent, asking->name);
 	if (error == 0) {
+		looked_note(asking->filesystem, asking->thread, inode, false);
 		asking_reply_entry(asking, inode);
 		return;
 	}
@@ -81,9 +84,13 @@ static char *path_below(const struct inode *directory, const char *name)
 
 void lasting_lookup(fuse_req_t req, struct inode *parent, const char *name)
 {
+	struct filesystem *filesystem = filesystem_of(req);
 	struct inode *inode = inode_child(parent, name);
+	pid_t thread = fuse_req_ctx(req)->pid;
 
-	if (lasting_stands(inode)) {
+	if (lasting_stands(inode) && !looked_again(filesystem, thread) &&
+	    filesystem->calls_are_seen && calling_goes_on(thread) &&
+	    looked_note(filesystem, thread, inode, true)) {
 		reply_entry(req, inode);
 		return;
 	}
@@ -253,25 +260,25 @@ void lasting_make(fuse_req_t req, struct inode *parent, const char *name, mode_t
 
 /* LINK */
 
-static void free_texts(const struct store_step *steps, int count)
+void lasting_free_texts(const struct store_step *steps, int count)
 {
 	for (int i = 0; i < count; i++)
 		free((char *)steps[i].text);
 }
 
-/* What tells the other names of the content how many they are. The texts are to be freed. Returns
- * how many steps; -ENOMEM. */
-static int renumber(const struct inode *inode, const struct inode *except, nlink_t links,
-		    struct store_step *steps)
+int lasting_renumber(struct inode *inode, const struct inode *except, nlink_t links,
+		     struct store_step *steps)
 {
-	const struct inode *link = inode;
+	struct inode *link = inode;
 	int count = 0;
 
 	do {
 		if (link->parent != NULL && link != except && link->lasting->is_ours) {
+			link->lasting->dates = true; /* it is no change of the text */
+			inode_mark(link);
 			char *text = lasting_format(link, links);
 			if (text == NULL) {
-				free_texts(steps, count);
+				lasting_free_texts(steps, count);
 				return -ENOMEM;
 			}
 			steps[count++] = (struct store_step){.kind = STEP_REPLACE,
@@ -293,6 +300,7 @@ static int copy_content(struct inode *inode, struct inode *from)
 		return error;
 	inode->uid = from->uid;
 	inode->gid = from->gid;
+	inode->atime = from->atime;
 	inode->mtime = from->mtime;
 	inode->lasting->dates = true;
 	lasting_copy_maker(inode, from);
@@ -371,7 +379,7 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 	if (error == 0)
 		error = lasting_prepare_copy(req, parent, name, inode, &made_inode);
 	if (error == 0) {
-		count = renumber(inode, made_inode, lasting_links(inode) + 1, steps);
+		count = lasting_renumber(inode, made_inode, lasting_links(inode) + 1, steps);
 		error = count < 0 ? count : 0;
 		if (error != 0)
 			inode_detach(filesystem, made_inode);
@@ -389,7 +397,7 @@ void lasting_link(fuse_req_t req, struct inode *inode, struct inode *parent, con
 		lasting_ask_to_make(asking, STEP_MAKE, lasting_links(inode) + 1, steps,
 				    (size_t)count);
 	}
-	free_texts(steps, count);
+	lasting_free_texts(steps, count);
 }
 
 /* UNLINK, RMDIR */
@@ -465,7 +473,7 @@ void lasting_ask_to_remove(struct asking *asking, struct inode *inode)
 
 	asking->done = removed;
 	if (inode->lasting->is_ours && lasting_links(inode) > 1)
-		count = renumber(inode, inode, lasting_links(inode) - 1, steps + 1);
+		count = lasting_renumber(inode, inode, lasting_links(inode) - 1, steps + 1);
 	if (count < 0) {
 		asking_reply(asking, ENOMEM);
 		return;
@@ -475,7 +483,7 @@ void lasting_ask_to_remove(struct asking *asking, struct inode *inode)
 		.path = inode->lasting->path,
 		.version = inode->lasting->is_ours ? STORE_ANY_VERSION : inode->lasting->version};
 	asking_alter(asking, steps, 1 + (size_t)count);
-	free_texts(steps + 1, count);
+	lasting_free_texts(steps + 1, count);
 }
 
 /* The directory has been listed. */

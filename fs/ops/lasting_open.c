@@ -22,6 +22,9 @@
 #include "ops/lasting_ops.h"
 #include "ops/writes.h"
 
+/* How often it is tried again while other hosts make and remove the name. */
+#define TRIES_MAX 100
+
 static void ask_to_create(struct asking *asking)
 {
 	const struct inode *inode = asking->made;
@@ -82,7 +85,7 @@ static void created(struct asking *asking)
 	    lasting_is_same(inode, &asking->facts))
 		error = 0;
 	if (error == -EEXIST && (opening->flags & O_EXCL) == 0 && directory != NULL) {
-		if (asking->read_error == -ENOENT && asking->tries++ < ASKING_TRIES_MAX) {
+		if (asking->read_error == -ENOENT && asking->tries++ < TRIES_MAX) {
 			ask_to_create(asking);
 			return;
 		}

@@ -47,6 +47,12 @@ int lasting_prepare_copy(fuse_req_t req, const struct inode *parent, const char 
 void lasting_ask_to_make(struct asking *asking, enum store_step_kind kind, nlink_t links,
 			 const struct store_step *more, size_t more_count);
 
+/* What tells the other names of the content how many they are. The texts are to be freed. Returns
+ * how many steps; -ENOMEM. */
+int lasting_renumber(struct inode *inode, const struct inode *except, nlink_t links,
+		     struct store_step *steps);
+void lasting_free_texts(const struct store_step *steps, int count);
+
 /* Reads again what has been made, if that was read too early. Returns whether it does. */
 bool lasting_read_again(struct asking *asking);
 

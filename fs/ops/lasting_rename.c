@@ -15,20 +15,37 @@
 
 static void renamed(struct asking *asking);
 
+/* Whether what is replaced has other names, which are told. */
+static bool has_links(const struct inode *target)
+{
+	return lasting_is_ours(target) && lasting_links(target) > 1;
+}
+
 /* The new name takes the content over, and the old one goes, at once. */
 static void ask_to_rename(struct asking *asking, struct inode *source)
 {
-	const struct inode *target = inode_child(
+	struct inode *target = inode_child(
 		inode_find(&asking->filesystem->inodes, asking->new_parent), asking->made->name);
 	bool replaces = target != NULL || asking->replaces;
-	struct store_step old = {.kind = STEP_REMOVE,
-				 .path = source->lasting->path,
-				 .version = source->lasting->is_ours ? STORE_ANY_VERSION
-								     : source->lasting->version};
+	struct store_step steps[STORE_STEPS_MAX] = {
+		{.kind = STEP_REMOVE,
+		 .path = source->lasting->path,
+		 .version =
+			 source->lasting->is_ours ? STORE_ANY_VERSION : source->lasting->version},
+	};
+	int count = 0;
 
 	asking->done = renamed;
-	lasting_ask_to_make(asking, replaces ? STEP_TAKE : STEP_MAKE, lasting_links(source), &old,
-			    1);
+	if (has_links(target))
+		count = lasting_renumber(target, target, lasting_links(target) - 1, steps + 1);
+	if (count < 0) {
+		inode_detach(asking->filesystem, asking->made);
+		asking_reply(asking, ENOMEM);
+		return;
+	}
+	lasting_ask_to_make(asking, replaces ? STEP_TAKE : STEP_MAKE, lasting_links(source), steps,
+			    1 + (size_t)count);
+	lasting_free_texts(steps + 1, count);
 }
 
 /* The old name, another host's, had been changed: its content goes on as it is now. */
@@ -78,6 +95,12 @@ static void renamed(struct asking *asking)
 	}
 	const struct inode *target =
 		parent != NULL ? inode_child(parent, asking->made->name) : NULL;
+	/* It may be another name of what is replaced that went in the same moment. */
+	if (error == -ENOENT && source != NULL && lasting_is_ours(target) &&
+	    target->lasting->is_linked && asking->tries++ < ASKING_TRIES_MAX) {
+		ask_to_rename(asking, source);
+		return;
+	}
 	if (error == 0 && target != NULL && !target->lasting->is_ours)
 		lasting_log_inode_taken(asking, target, "replaced");
 	if (error == 0 && source != NULL && !source->lasting->is_ours)

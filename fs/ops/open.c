@@ -60,6 +60,7 @@ void op_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *info)
 	/* The name was idle for too long, or was unlinked, just now: after ESTALE the kernel looks
 	 * the name up again, and sends CREATE. */
 	if (inode == NULL) {
+		looked_note_stale(filesystem, fuse_req_ctx(req)->pid);
 		fuse_reply_err(req, ESTALE);
 		return;
 	}

@@ -152,6 +152,7 @@ void serving_finish(struct filesystem *filesystem)
 	while ((handle = handle_table_next(&filesystem->handles.by_number, 0)) != NULL)
 		handle_close(handle);
 	handle_table_finish(&filesystem->handles.by_number);
+	looked_finish(filesystem);
 	if (filesystem->inodes.root != NULL)
 		inode_free_tree(filesystem, filesystem->inodes.root);
 	/* Inodes without a name that the kernel has not forgotten. */

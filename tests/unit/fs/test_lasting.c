@@ -120,6 +120,9 @@ static void test_copies(void **state)
 		inode->gid = (gid_t)random();
 		inode->lasting->dates = round % 2 != 0;
 		inode->mtime = (struct timespec){random() - (1L << 30), random() % 1000000000};
+		inode->atime = inode->mtime;
+		if (round % 3 == 0)
+			inode->atime = (struct timespec){random() - (1L << 30), round};
 		if (round % 5 == 0)
 			inode->lasting->number = (uint64_t)random() << 32;
 		struct lasting_facts facts = copy((nlink_t)round % 7 + 1);
@@ -136,6 +139,10 @@ static void test_copies(void **state)
 			inode->lasting->dates ? &inode->mtime : &facts.ctime;
 		assert_int_equal(facts.mtime.tv_sec, expected->tv_sec);
 		assert_int_equal(facts.mtime.tv_nsec, expected->tv_nsec);
+		if (round % 3 == 0)
+			expected = &inode->atime;
+		assert_int_equal(facts.atime.tv_sec, expected->tv_sec);
+		assert_int_equal(facts.atime.tv_nsec, expected->tv_nsec);
 		assert_int_equal(facts.text_bytes, bytes);
 		if (bytes > 0)
 			assert_memory_equal(facts.text, text, bytes);
