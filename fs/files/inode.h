@@ -58,6 +58,7 @@ struct inode {
 	bool configured;	 /* one of the configuration's directories, or above one */
 	size_t handles;		 /* open files */
 	struct brief *brief;	 /* brief.h; NULL: no exclusive open that may be brief */
+	bool brief_told;	 /* the log says that one was */
 	struct opening *opening; /* exclusive opens whose open(2) has not returned */
 	struct timespec atime, mtime, ctime;
 	mode_t mode; /* with the file type */

@@ -168,7 +168,6 @@ static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *na
 /* Asks the engine for the lock that open(O_EXCL) is to hold. */
 static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode, bool waits)
 {
-	struct claim_details details;
 	int error = user_check(handle->filesystem, fuse_req_ctx(req)->uid, USER_WAITERS, 1);
 	if (error != 0) {
 		metrics_count_acquisition(&handle->inode->shard->metrics, LOCK_KIND_OPEN, error, 0);
@@ -186,10 +185,10 @@ static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode
 	struct engine_caller caller = {
 		.pid = opening->thread,
 		.uid = fuse_req_ctx(req)->uid,
-		.details = &details,
+		.details = &opening->maker,
 	};
 	struct parked *parked = &opening->parked;
-	claim_text_ask(req, &details);
+	claim_text_ask(req, &opening->maker);
 	error = engine_lock(handle->owner, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE, waits, &caller, parked,
 			    &parked->wish);
 	if (error != 0)
