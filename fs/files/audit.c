@@ -205,7 +205,7 @@ static bool note_grant(struct handle *handle, const struct audit_note *note)
 
 	if (former != NULL && note->kind == LOCK_KIND_RECORD)
 		return true; /* of another range; it holds since the first */
-	if (former != NULL && (former->mode == note->mode || former->kind == LOCK_KIND_OPEN))
+	if (former != NULL && former->mode == note->mode)
 		return false;
 	if (former != NULL) /* the former mode went first, as flock(2) says */
 		write_and_remove(handle, former, "released");

@@ -11,6 +11,8 @@
 #include "files/filesystem.h"
 #include "files/handle.h"
 #include "files/inode.h"
+#include "files/user.h"
+#include "files/user_lines.h"
 
 void briefs_finish(struct briefs *briefs)
 {
@@ -25,7 +27,7 @@ static struct brief *find(const struct handle *handle)
 }
 
 /* Whoever had the lock before is not brief. Out of memory the open does not count as brief. */
-void brief_grant(struct handle *handle)
+void brief_grant(struct handle *handle, const struct claim_details *maker)
 {
 	struct inode *inode = handle->inode;
 
@@ -35,6 +37,7 @@ void brief_grant(struct handle *handle)
 		return;
 	inode->brief->handle = handle;
 	inode->brief->granted_ms = handle->filesystem->now_ms;
+	inode->brief->process = *maker;
 }
 
 void brief_use(struct handle *handle)
@@ -51,34 +54,50 @@ void brief_write(struct handle *handle, fuse_req_t req)
 
 	if (brief == NULL)
 		return;
-	if (brief->writer.pid != 0 || handle->filesystem->now_ms - brief->granted_ms > BRIEF_MS)
+	if (brief->written || handle->filesystem->now_ms - brief->granted_ms > BRIEF_MS) {
 		brief_use(handle);
-	else
-		claim_text_ask(req, &brief->writer);
+		return;
+	}
+	brief->written = true;
+	claim_text_ask(req, &brief->process);
 }
 
-static void note(struct briefs *briefs, const char *path, const struct claim_details *writer,
-		 int64_t now_ms)
+static void note(struct handle *handle, const struct claim_details *process)
 {
+	struct filesystem *filesystem = handle->filesystem;
+	struct briefs *briefs = &filesystem->briefs;
+	struct inode *inode = handle->inode;
+
 	briefs->count++;
 	free(briefs->path);
-	briefs->path = strdup(path);
-	briefs->writer = *writer;
-	if (log_limit_passes(&briefs->told, now_ms, "brief", path, strlen(path), 0))
-		log_warning("%s: process %d (%s) has made the file by an exclusive open and closed "
-			    "it at once, which released the lock; if the file itself is to be the "
-			    "lock, set style = file",
-			    path, (int)writer->pid, writer->command);
+	briefs->path = strdup(inode->path);
+	briefs->process = *process;
+	if (inode->brief_told ||
+	    !log_limit_passes(&briefs->told, filesystem->now_ms, "brief", inode->path,
+			      strlen(inode->path), 0) ||
+	    !user_lines_pass(filesystem, handle->user->uid, USER_LINES_EVENTS))
+		return;
+	inode->brief_told = true;
+	log_warning("%s: process %d (%s) has made the file by an exclusive open and closed it at "
+		    "once, which released the lock; if the file itself is to be the lock, set "
+		    "style = file",
+		    inode->path, (int)process->pid, process->command);
+}
+
+/* Whether it was closed at once. */
+static bool is_brief(const struct handle *handle, const struct brief *brief)
+{
+	int64_t limit_ms = brief->written ? BRIEF_MS : BRIEF_EMPTY_MS;
+
+	return brief->process.pid != 0 && handle->inode->parent != NULL && !handle->fenced &&
+	       handle->filesystem->now_ms - brief->granted_ms <= limit_ms;
 }
 
 void brief_close(struct handle *handle)
 {
 	const struct brief *brief = find(handle);
-	const struct inode *inode = handle->inode;
-	struct filesystem *filesystem = handle->filesystem;
 
-	if (brief != NULL && brief->writer.pid != 0 && inode->parent != NULL && !handle->fenced &&
-	    filesystem->now_ms - brief->granted_ms <= BRIEF_MS)
-		note(&filesystem->briefs, inode->path, &brief->writer, filesystem->now_ms);
+	if (brief != NULL && is_brief(handle, brief))
+		note(handle, &brief->process);
 	brief_use(handle);
 }

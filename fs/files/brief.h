@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Finds programs that take a lock file itself for the lock: they make it by an exclusive open,
- * write their process id, close it, and remove it when they are done. Here the lock ends at that
- * close; such programs need `style = file`.
+ * perhaps write their process id, close it, and remove it when they are done. Here the lock ends at
+ * that close; such programs need `style = file`.
  *
- * Which these are is a guess. An exclusive open counts as brief if it was closed within BRIEF_MS of
- * the grant, when one write and nothing else was made through it, and the name was still there.
- * Programs that hold an exclusive open hold it longer, as a rule.
+ * Which these are is a guess. An exclusive open counts as brief if the name was still there when it
+ * was closed, and that was within BRIEF_MS of the grant, when one write and nothing else was made
+ * through it; or within BRIEF_EMPTY_MS, when nothing was. Programs that hold an exclusive open hold
+ * it longer, as a rule. Those that do not are told once for each file, as long as its name stays.
  *
  * Loop thread only; nothing here blocks.
  */
@@ -14,12 +15,14 @@
 #define DLOCKFS_FILES_BRIEF_H
 
 #include <fuse_lowlevel.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/log_limit.h"
 #include "files/claim_text.h"
 
-#define BRIEF_MS 100
+#define BRIEF_MS       100
+#define BRIEF_EMPTY_MS 20
 
 struct handle;
 
@@ -27,21 +30,22 @@ struct handle;
 struct brief {
 	const struct handle *handle;
 	int64_t granted_ms;
-	struct claim_details writer; /* whoever wrote; its pid is 0 before */
+	bool written;
+	struct claim_details process; /* that wrote, or that made the file; pid 0: not known */
 };
 
 /* Those that have been brief. All zero at first. */
 struct briefs {
 	uint64_t count;
 	char *path; /* of the last one; NULL: there was none, or out of memory */
-	struct claim_details writer;
+	struct claim_details process;
 	struct log_limit told;
 };
 
 void briefs_finish(struct briefs *briefs);
 
-/* The exclusive open has the lock. */
-void brief_grant(struct handle *handle);
+/* The exclusive open of `maker` has the lock. */
+void brief_grant(struct handle *handle, const struct claim_details *maker);
 
 /* The request writes through the handle. */
 void brief_write(struct handle *handle, fuse_req_t req);

@@ -59,6 +59,7 @@ struct inode {
 	size_t handles;		 /* open files */
 	size_t finders;		 /* threads that have found it just now: looked.h */
 	struct brief *brief;	 /* brief.h; NULL: no exclusive open that may be brief */
+	bool brief_told;	 /* the log says that one was */
 	struct opening *opening; /* exclusive opens whose open(2) has not returned */
 	struct timespec atime, mtime, ctime;
 	mode_t mode; /* with the file type */

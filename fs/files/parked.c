@@ -403,7 +403,7 @@ void parked_decide(struct parked *parked, int result)
 			inode_recreate(handle->inode, opening->mode, opening->uid, opening->gid,
 				       opening->keeps_text);
 		if (result == 0)
-			brief_grant(handle);
+			brief_grant(handle, &opening->maker);
 	}
 	parked->decided = true;
 	parked->result = result;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "engine/engine.h"
+#include "files/claim_text.h"
 #include "files/handle.h"
 #include "files/questions.h"
 
@@ -69,6 +70,8 @@ struct opening {
 	gid_t gid;
 	mode_t mode;	 /* and its permissions; */
 	bool keeps_text; /* the file keeps its text, as its creator may not write to it */
+	struct claim_details maker; /* the process; all zero if it asked in an earlier process of
+				       dlockfs */
 };
 
 /* On the account of the caller `uid`, whose limit the caller of this function has checked; BESIDE

@@ -2,6 +2,7 @@
  *
  * Opening and closing. open(O_CREAT|O_EXCL) waits for the lock, but not in CREATE, which the kernel
  * sends with the directory locked. CREATE is answered at once, and the wish goes to the engine.
+ * (With lock_policy.exclusive_open it may also be refused, or take no lock.)
  * Before open(2) returns, the kernel asks for the attributes of the new file, from the same thread
  * (fuse_permission() with default_permissions, because the attributes have no time to live). That
  * GETATTR is parked until the engine has decided. Loop thread only.
@@ -168,7 +169,6 @@ static int find_or_create(fuse_req_t req, fuse_ino_t parent_node, const char *na
 /* Asks the engine for the lock that open(O_EXCL) is to hold. */
 static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode, bool waits)
 {
-	struct claim_details details;
 	int error = user_check(handle->filesystem, fuse_req_ctx(req)->uid, USER_WAITERS, 1);
 	if (error != 0) {
 		metrics_count_acquisition(&handle->inode->shard->metrics, LOCK_KIND_OPEN, error, 0);
@@ -186,10 +186,10 @@ static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode
 	struct engine_caller caller = {
 		.pid = opening->thread,
 		.uid = fuse_req_ctx(req)->uid,
-		.details = &details,
+		.details = &opening->maker,
 	};
 	struct parked *parked = &opening->parked;
-	claim_text_ask(req, &details);
+	claim_text_ask(req, &opening->maker);
 	error = engine_lock(handle->owner, LOCK_KIND_OPEN, CLAIM_EXCLUSIVE, waits, &caller, parked,
 			    &parked->wish);
 	if (error != 0)
@@ -197,14 +197,44 @@ static int wish_for_exclusive(fuse_req_t req, struct handle *handle, mode_t mode
 	return error;
 }
 
-static void refuse_exclusive(fuse_req_t req, fuse_ino_t parent_node, const char *name)
+enum { CREATED_PATH_BYTES = PATH_BYTES_MAX + NAME_BYTES_MAX + 2 };
+
+/* The path of what a CREATE is about. */
+static void write_path(fuse_req_t req, fuse_ino_t parent_node, const char *name,
+		       char path[CREATED_PATH_BYTES])
+{
+	const struct filesystem *filesystem = filesystem_of(req);
+	const struct inode *parent = inode_find(&filesystem->inodes, parent_node);
+
+	snprintf(path, CREATED_PATH_BYTES, "%s%s%s", parent != NULL ? parent->path : "",
+		 parent != NULL && parent != filesystem->inodes.root ? "/" : "", name);
+}
+
+/* The flags by which a lock file is to be opened: an exclusive open may be one that takes no lock,
+ * or one that does not wait. */
+static int policy_flags(fuse_req_t req, fuse_ino_t parent, const char *name, int flags)
+{
+	char path[CREATED_PATH_BYTES];
+
+	if ((flags & O_EXCL) == 0)
+		return flags;
+	write_path(req, parent, name, path);
+	switch (config_policy(filesystem_of(req)->config, path).exclusive_open) {
+	case EXCLUSIVE_OPEN_OPEN:
+		return flags & ~O_EXCL;
+	case EXCLUSIVE_OPEN_REFUSE:
+		return flags | O_NONBLOCK;
+	default:
+		return flags;
+	}
+}
+
+static void refuse_exclusive(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct filesystem *filesystem = filesystem_of(req);
-	const struct inode *parent = inode_find(&filesystem->inodes, parent_node);
-	char path[PATH_BYTES_MAX + NAME_BYTES_MAX + 2];
+	char path[CREATED_PATH_BYTES];
 
-	snprintf(path, sizeof(path), "%s%s%s", parent != NULL ? parent->path : "",
-		 parent != NULL && parent != filesystem->inodes.root ? "/" : "", name);
+	write_path(req, parent, name, path);
 	metrics_count_acquisition(&shard_of(filesystem, path)->metrics, LOCK_KIND_OPEN, -EEXIST, 0);
 	audit_refused(req, path, LOCK_KIND_OPEN, -EEXIST);
 	fuse_reply_err(req, EEXIST);
@@ -215,16 +245,9 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	       struct fuse_file_info *info)
 {
 	struct filesystem *filesystem = filesystem_of(req);
-	bool exclusive = (info->flags & O_EXCL) != 0;
 	struct inode *inode;
 	struct fuse_entry_param entry;
 
-	/* On a kernel that returns from open(2) without asking for the attributes nobody can be
-	 * made to wait. */
-	if (exclusive && !filesystem->exclusive_open_waits) {
-		refuse_exclusive(req, parent, name);
-		return;
-	}
 	struct inode *directory =
 		status_owns(parent) ? NULL : inode_find(&filesystem->inodes, parent);
 	if (directory != NULL && lasting_directory(directory) &&
@@ -232,7 +255,15 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 		lasting_create_open(req, directory, name, mode, info);
 		return;
 	}
-	int error = find_or_create(req, parent, name, mode, info->flags, &inode);
+	int flags = policy_flags(req, parent, name, info->flags);
+	bool exclusive = (flags & O_EXCL) != 0;
+	/* On a kernel that returns from open(2) without asking for the attributes nobody can be
+	 * made to wait. */
+	if (exclusive && !filesystem->exclusive_open_waits) {
+		refuse_exclusive(req, parent, name);
+		return;
+	}
+	int error = find_or_create(req, parent, name, mode, flags, &inode);
 	if (error != 0) {
 		fuse_reply_err(req, -error);
 		return;
@@ -246,8 +277,8 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 		return;
 	}
 	if (exclusive)
-		error = wish_for_exclusive(req, handle, mode, (info->flags & O_NONBLOCK) == 0);
-	else if (info->flags & O_TRUNC)
+		error = wish_for_exclusive(req, handle, mode, (flags & O_NONBLOCK) == 0);
+	else if (flags & O_TRUNC)
 		inode_resize(inode, 0, fuse_req_ctx(req)->uid);
 	if (error != 0) {
 		handle_close(handle);

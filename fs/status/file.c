@@ -111,8 +111,8 @@ static void write_briefs(const struct briefs *briefs, FILE *out)
 		return;
 	fputs("brief_open=", out);
 	escape_write(out, briefs->path);
-	fprintf(out, " pid=%d command=", (int)briefs->writer.pid);
-	escape_write(out, briefs->writer.command);
+	fprintf(out, " pid=%d command=", (int)briefs->process.pid);
+	escape_write(out, briefs->process.command);
 	fprintf(out, " count=%" PRIu64 "\n", briefs->count);
 }
 

@@ -109,6 +109,8 @@ const struct config_key config_keys[] = {
 	 "the signal for a process that is asked to release its lock, besides POLLPRI"},
 	{"locks", "recipe", RECIPE, IN_POLICY(recipe), 0, 0, "curator-rw", false,
 	 "which other clients of ZooKeeper share the lock: how its claims are named"},
+	{"locks", "exclusive_open", EXCLUSIVE_OPEN, IN_POLICY(exclusive_open), 0, 0, "wait", false,
+	 "open(O_CREAT|O_EXCL) waits for the lock, is refused if it is held, or takes no lock"},
 	{"locks", "style", STYLE, IN_POLICY(style), 0, 0, "lock", false,
 	 "what names in the directory are: locks, or lock files that outlive close"},
 	{"locks", "file_owner", FILE_OWNER, IN_POLICY(file_owner), 0, 0, "host", false,

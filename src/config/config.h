@@ -56,6 +56,13 @@ enum file_owner {
 
 enum { STEAL_YES, STEAL_NO };
 
+/* What open(O_CREAT|O_EXCL) does with STYLE_LOCK. */
+enum exclusive_open {
+	EXCLUSIVE_OPEN_WAIT,   /* waits for the lock; with O_NONBLOCK as REFUSE */
+	EXCLUSIVE_OPEN_REFUSE, /* fails with EEXIST while the lock is held */
+	EXCLUSIVE_OPEN_OPEN,   /* takes no lock, as without O_EXCL */
+};
+
 /* The keys that may differ from lock to lock. */
 struct lock_policy {
 	int64_t wait_limit_ms; /* a blocking call fails with ENOLCK after so long without the store;
@@ -79,7 +86,8 @@ struct lock_policy {
 	int64_t on_lost;   /* the signal for a process that has lost its lock; 0: none, EIO alone */
 	int64_t on_revoke; /* the signal for a process that is asked to release it; 0: none */
 	int64_t recipe;	   /* enum claim_recipe: which other clients the lock is shared with */
-	int64_t style;	   /* enum lock_style */
+	int64_t exclusive_open; /* enum exclusive_open */
+	int64_t style;		/* enum lock_style */
 	/* In a directory of STYLE_FILE: */
 	int64_t file_owner; /* enum file_owner: with whom a name goes that nobody takes away */
 	int64_t steal; /* whether names of other hosts may be taken away: STEAL_YES, STEAL_NO */

@@ -89,6 +89,9 @@ void config_value_describe(const struct config_key *key, char *text, size_t text
 		snprintf(text, text_bytes,
 			 "curator-rw, curator-mutex, kazoo, curator-any or plain");
 		break;
+	case EXCLUSIVE_OPEN:
+		snprintf(text, text_bytes, "wait, refuse or open");
+		break;
 	case STYLE:
 		snprintf(text, text_bytes, "lock or file");
 		break;
@@ -208,6 +211,15 @@ static bool parse_log_level(const char *text, int64_t *ret)
 static bool parse_recipe(const char *text, int64_t *ret)
 {
 	return parse_word(text, claim_recipe_names, CLAIM_RECIPES, ret);
+}
+
+static bool parse_exclusive_open(const char *text, int64_t *ret)
+{
+	static const char *const words[] = {[EXCLUSIVE_OPEN_WAIT] = "wait",
+					    [EXCLUSIVE_OPEN_REFUSE] = "refuse",
+					    [EXCLUSIVE_OPEN_OPEN] = "open"};
+
+	return parse_word(text, words, sizeof(words) / sizeof(words[0]), ret);
 }
 
 /* A word of the list that belongs to the type. */
@@ -480,6 +492,8 @@ static bool parse_number_value(const struct config_key *key, const char *text, i
 		return parse_signal(text, "none", ret);
 	case RECIPE:
 		return parse_recipe(text, ret);
+	case EXCLUSIVE_OPEN:
+		return parse_exclusive_open(text, ret);
 	case STYLE:
 	case FILE_OWNER:
 	case STEAL:

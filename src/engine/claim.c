@@ -484,13 +484,11 @@ uint32_t engine_next_owner(struct engine *engine)
 	return 1 + (uint32_t)(engine->owner_number++ % (CLAIM_OWNERS - 1));
 }
 
-struct claim *owner_held_but(const struct owner *owner, enum lock_kind kind,
-			     const struct claim *claim)
+struct claim *owner_held_but(const struct owner *owner, const struct claim *claim)
 {
 	struct wish *wish;
 	OWNER_FOREACH (owner, wish) {
-		bool other = wish->claim != claim;
-		if (other && wish_is_held(wish) && wish->kind == kind)
+		if (wish->claim != claim && wish_is_held(wish))
 			return wish->claim;
 	}
 	return NULL;

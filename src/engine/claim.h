@@ -82,9 +82,8 @@ void claim_amend(struct claim *claim);
 /* For the ids of the claims of one more owner, or process: never CLAIM_OWNER_NONE. */
 uint32_t engine_next_owner(struct engine *engine);
 
-/* The claim that the owner holds by open or flock, but for that one; NULL: there is none. */
-struct claim *owner_held_but(const struct owner *owner, enum lock_kind kind,
-			     const struct claim *claim);
+/* The claim that the open file holds by open or flock, but for that one; NULL: there is none. */
+struct claim *owner_held_but(const struct owner *owner, const struct claim *claim);
 
 /* The owner has been granted something just now. */
 void owner_note_grant(struct owner *owner);

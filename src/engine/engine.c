@@ -345,11 +345,10 @@ int engine_lock(struct owner *owner, enum lock_kind kind, enum claim_mode mode, 
 		return 0;
 	}
 	struct wish *wish = take_up_lingering(owner, kind, mode, waits, caller);
-	struct claim *flock = owner_held_but(owner, LOCK_KIND_FLOCK, NULL);
-	bool has = owner_held_but(owner, LOCK_KIND_OPEN, NULL) != NULL ||
-		   (flock != NULL && flock->place.parts.mode == mode);
-	if (!has && flock != NULL)
-		claim_release(flock);
+	struct claim *held = owner_held_but(owner, NULL);
+	bool has = held != NULL && held->place.parts.mode == mode;
+	if (!has && held != NULL)
+		claim_release(held);
 	if (has || (!waits && would_wait_here(owner, whole))) {
 		decisions_add(engine, DECIDED, cookie, has ? 0 : -EWOULDBLOCK);
 	} else {
@@ -398,17 +397,16 @@ int engine_unlock(struct owner *owner)
 	if (owner->lost)
 		return -EIO;
 	take_up_lingering(owner, LOCK_KIND_FLOCK, CLAIM_SHARED, false, NULL);
-	struct claim *flock = owner_held_but(owner, LOCK_KIND_FLOCK, NULL);
-	if (flock != NULL)
-		claim_release(flock);
+	struct claim *held = owner_held_but(owner, NULL);
+	if (held != NULL)
+		claim_release(held);
 	engine_finish(owner->lock->engine);
 	return 0;
 }
 
 bool engine_owner_holds(const struct owner *owner)
 {
-	return owner_held_but(owner, LOCK_KIND_OPEN, NULL) != NULL ||
-	       owner_held_but(owner, LOCK_KIND_FLOCK, NULL) != NULL;
+	return owner_held_but(owner, NULL) != NULL;
 }
 
 struct engine_counts engine_counts(const struct engine *engine)

@@ -39,8 +39,8 @@ struct lockfile_events;
 
 /* The ways to take a lock through an open file. */
 enum lock_kind {
-	LOCK_KIND_OPEN,	  /* open(O_EXCL): until the file is closed */
-	LOCK_KIND_FLOCK,  /* flock(2): replaced by the next flock of the same owner */
+	LOCK_KIND_OPEN,	  /* open(O_EXCL) */
+	LOCK_KIND_FLOCK,  /* flock(2); as OPEN, replaced by the next flock of the same owner */
 	LOCK_KIND_RECORD, /* fcntl(2): a range of bytes, of a process or an open file description */
 };
 
@@ -237,10 +237,9 @@ struct owner *engine_owner_open(struct engine *engine, const char *path,
  * are the record locks of those who locked through no other open file. */
 void engine_owner_close(struct owner *owner);
 
-/* Wishes for the lock in `mode`. A flock of another mode than the one held lets that go first
- * (flock(2)); one of the same mode, or through an owner that holds the lock by
- * LOCK_KIND_OPEN, is granted at once. A wish that does not wait is refused as soon as it is
- * clear that it would have to.
+/* Wishes for the lock in `mode`. A flock of another mode than the one held, by flock or open, lets
+ * that go first (flock(2)); one of the same mode is granted at once. A wish that does not wait is
+ * refused as soon as it is clear that it would have to.
  *
  * Where lock_policy has `handoff` or `keep_ms`, the claim may be one that another owner of this
  * host has used, and which goes on to a third one.
@@ -338,8 +337,8 @@ void engine_each_user(const struct engine *engine, const char *path,
 int engine_steer(struct engine *engine, const char *path, const char *name, enum engine_order order,
 		 const char *who);
 
-/* Releases what the owner holds by flock. Returns 0 (also if there was nothing), or -EIO if the
- * owner has lost a lock. */
+/* Releases what the owner holds by flock or open. Returns 0 (also if there was nothing), or -EIO if
+ * the owner has lost a lock. */
 int engine_unlock(struct owner *owner);
 
 /* Whether the owner holds the lock by flock or open. */

@@ -88,7 +88,7 @@ static void hold(struct claim *claim)
 	struct claim *former;
 
 	claim_hold(claim);
-	former = owner_held_but(wish->owner, wish->kind, claim);
+	former = owner_held_but(wish->owner, claim);
 	/* Two threads may ask through one open file at once: the later grant converts the lock. */
 	if (former != NULL) {
 		claim_disband(former); /* this one may stand behind it: it must not go on */

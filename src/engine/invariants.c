@@ -91,9 +91,8 @@ static void check_queue_claim(const struct claim *claim)
 	case CLAIM_HELD:
 		require(blocker == NULL, claim, "a holder has nobody in front who conflicts");
 		require(claim_is_kept(claim) || claim->wishes->owner->records != NULL ||
-				owner_held_but(claim->wishes->owner, claim->wishes->kind, claim) ==
-					NULL,
-			claim, "an open file holds once by each kind");
+				owner_held_but(claim->wishes->owner, claim) == NULL,
+			claim, "an open file holds the whole file once");
 		break;
 	case CLAIM_WAITING:
 		/* What one with an anchor was seen to go before may be less sure by now. */

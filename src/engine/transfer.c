@@ -409,8 +409,8 @@ static void restore_held(struct restoring *restoring, struct claim *claim)
 	claim->place.lock->held_flocks++;
 	if (wish->owner->records != NULL)
 		return;
-	if (owner_held_but(wish->owner, wish->kind, claim) != NULL)
-		state_refuse(restoring->in, "file", "one that holds nothing of that kind yet");
+	if (owner_held_but(wish->owner, claim) != NULL)
+		state_refuse(restoring->in, "file", "one that holds nothing yet");
 }
 
 static int restore_handoff(struct restoring *restoring, struct claim *claim)

@@ -113,8 +113,8 @@ struct user {
 	int64_t broken_ms;	/* when the claim that it holds by was taken away; 0: it was not */
 	bool broken;		/* one by which a process of its held record locks was */
 
-	bool holds_open, holds_flock;
-	enum claim_mode flock_mode;
+	bool holds;	      /* the whole file, by flock or open, */
+	enum claim_mode mode; /* in this mode */
 };
 
 /* A process that has made calls for record locks, on one lock. */
@@ -375,7 +375,6 @@ __attribute__((format(printf, 2, 3))) void world_say(const struct world *world, 
 /* world_users.c */
 extern const struct lockfile_events file_user_events;
 extern const struct engine_events user_events; /* the context is the host */
-bool user_holds(const struct user *user);
 
 /* As whom the user of that number runs. */
 unsigned user_uid(unsigned number);

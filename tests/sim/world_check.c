@@ -456,7 +456,7 @@ void check_loss(const struct user *user)
 
 static void check_user(struct world *world, struct user *user)
 {
-	bool holds = user_holds(user);
+	bool holds = user->holds;
 
 	if (user->owner == NULL)
 		return;
@@ -543,7 +543,7 @@ static int find_holders(const struct host *host, int lock, struct holder *holder
 	for (int i = 0; i < USERS_MAX; i++) {
 		const struct user *user = &host->users[i];
 
-		if (user->owner != NULL && user->lock == lock && user_holds(user) &&
+		if (user->owner != NULL && user->lock == lock && user->holds &&
 		    user->broken_ms == 0)
 			holders[count++] = (struct holder){host, NULL, user, user_slots(user)};
 	}

@@ -130,9 +130,9 @@ bool process_uses(const struct host *host, uint64_t id, const struct user *user)
 
 struct slots user_slots(const struct user *user)
 {
-	if (!user_holds(user))
+	if (!user->holds)
 		return (struct slots){{0}};
-	return slots_of(CLAIM_SPAN_WHOLE, user->holds_open ? CLAIM_EXCLUSIVE : user->flock_mode);
+	return slots_of(CLAIM_SPAN_WHOLE, user->mode);
 }
 
 struct slots file_slots(const struct user *user)

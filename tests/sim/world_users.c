@@ -14,11 +14,6 @@
 enum { SHARED_PROCESSES = 3 }; /* of a host, whichever files they use */
 enum { FIRST_OWN_PROCESS = 1000 };
 
-bool user_holds(const struct user *user)
-{
-	return user->holds_open || user->holds_flock;
-}
-
 static const char *mode_name(enum claim_mode mode)
 {
 	return mode == CLAIM_EXCLUSIVE ? "exclusively" : "shared";
@@ -48,7 +43,7 @@ static void on_decided(void *context, void *cookie, int result)
 			check_refusal(call, result);
 		return;
 	}
-	if (call->kind != CALL_RECORD && user_holds(user))
+	if (call->kind != CALL_RECORD && user->holds)
 		return; /* it had the lock already, and nothing changes */
 	check_grant(call, claimed);
 	if (host->hurries)
@@ -68,9 +63,8 @@ static void on_decided(void *context, void *cookie, int result)
 			process_note_grant(host, process);
 		return;
 	}
-	user->holds_open = call->kind == CALL_OPEN;
-	user->holds_flock = call->kind == CALL_FLOCK;
-	user->flock_mode = call->mode;
+	user->holds = true;
+	user->mode = call->mode;
 }
 
 static void on_tested(void *context, void *cookie, int error,
@@ -107,15 +101,14 @@ static void on_lost(void *context, void *owner_cookie)
 		return;
 	host_note(host);
 	world_say(host->world, "host %d: user %u lost", host->number, user->number);
-	held = user_holds(user);
+	held = user->holds;
 	held |= processes_lose(user);
 	if (user->lost || !held)
 		world_fail(host->world, "user %u lost what it had not", user->number);
 	check_loss(user);
 	view_release(user);
 	user->lost = true;
-	user->holds_open = false;
-	user->holds_flock = false;
+	user->holds = false;
 	user->broken_ms = 0;
 	user->broken = false;
 }
@@ -288,8 +281,8 @@ static void user_lock(struct call *call, enum call_kind kind, enum claim_mode as
 	world_say(world, "host %d: user %u locks %s %s%s%s, call %u", user->host->number,
 		  user->number, world_lock(user->lock), mode_name(mode),
 		  kind == CALL_OPEN ? " by open" : "", waits ? "" : " if free", call->number);
-	if (user->holds_flock && user->flock_mode != mode && !user->holds_open) {
-		user->holds_flock = false;
+	if (user->holds && user->mode != mode) {
+		user->holds = false;
 		user->broken_ms = 0;
 		view_release(user);
 	}
@@ -406,11 +399,9 @@ static void user_unlock(struct user *user)
 	for (int i = 0; i < CALLS_MAX; i++)
 		if (user->calls[i].kind == CALL_FLOCK)
 			user->calls[i].interrupted = false;
-	user->holds_flock = false;
-	if (!user->holds_open) {
-		user->broken_ms = 0;
-		view_release(user);
-	}
+	user->holds = false;
+	user->broken_ms = 0;
+	view_release(user);
 	error = engine_unlock(user->owner);
 	if (error != (user->lost ? -EIO : 0))
 		world_fail(world, "unlocking gives user %u %d", user->number, error);
@@ -495,8 +486,7 @@ static bool is_held_up(const struct call *call)
 		for (int j = 0; host->engine != NULL && j < USERS_MAX; j++) {
 			const struct user *user = &host->users[j];
 
-			if (user->owner == NULL || user->lock != call->user->lock ||
-			    !user_holds(user))
+			if (user->owner == NULL || user->lock != call->user->lock || !user->holds)
 				continue;
 			for (int k = 0; k < CALLS_MAX; k++)
 				if (user->calls[k].waiting ||
@@ -528,9 +518,9 @@ static void user_finish(struct user *user)
 	}
 	if (waits || held || user_is_asking(user))
 		return;
-	if (user->holds_flock && prng_chance(prng, 30))
+	if (user->holds && prng_chance(prng, 30))
 		user_unlock(user);
-	else if (user_holds(user) || !anybody_waits(user->host->world) ||
+	else if (user->holds || !anybody_waits(user->host->world) ||
 		 (user->lost && user->host->world->apart))
 		user_close(user);
 }

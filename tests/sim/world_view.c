@@ -359,7 +359,7 @@ bool view_supports(const struct view *view, const struct user *user)
 {
 	const struct host *host = user->host;
 
-	if (user_holds(user) && !is_supported(view, user))
+	if (user->holds && !is_supported(view, user))
 		return false;
 	for (int i = 0; i < PROCESSES_MAX; i++) {
 		const struct process *process = &host->processes[i];

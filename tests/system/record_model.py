@@ -94,7 +94,6 @@ class Rules:
         # By file and owner: the number of the request since which it has held something, but what a flock covers.
         self.since = {}
         self.through = {}  # by file and owner of record locks: the open files that it has locked through
-        self.exclusive = set()  # open files that are exclusive opens
         self.names = set()  # files that are there, for Linux
         self.waiting = []
         self.sequence = 0
@@ -111,7 +110,7 @@ class Rules:
         other.since, other.waiting = dict(self.since), list(self.waiting)
         other.sequence, other.sent_back = self.sequence, self.sent_back
         other.through = {key: set(files) for key, files in self.through.items()}
-        other.exclusive, other.names = set(self.exclusive), set(self.names)
+        other.names = set(self.names)
         return other
 
     @property
@@ -334,8 +333,6 @@ class Rules:
     def ask_numbered(self, request, waits):
         self.number(request)
         if request.owner[0] == "f":
-            if request.through in self.exclusive:
-                return "ok", []
             held = self.held.get(request.file, {}).get(request.owner, Ranges()).ranges
             if held and held[0][2] == request.kind:
                 return "ok", []
@@ -357,10 +354,7 @@ class Rules:
                 return "EAGAIN", []
             self.names.add(request.file)
             return "ok", []
-        outcome = self.take_numbered(request, waits)
-        if outcome and outcome[0] in ("ok", "waits"):
-            self.exclusive.add(request.through)
-        return outcome
+        return self.take_numbered(request, waits)
 
     def take_numbered(self, request, waits):
         self.number(request)
@@ -471,7 +465,6 @@ class Rules:
 
     def end(self, file, through):
         """An open file has no descriptor any more."""
-        self.exclusive.discard(through)
         granted = []
         for kind in "of":
             woken = self.unlock(file, (kind, through), 0, LAST)

@@ -346,8 +346,6 @@ class Sequence:
         file, owner = self.fds[slot][fd], self.owner(slot, fd, "f")
         waits = self.random.random() < 0.7
         if mode == "u":
-            if file.kind == "excl":
-                return False
             granted = self.rules.unlock(file.file, owner, 0, LAST)
             return granted is not None and self.say(slot, ("flock", fd, "u", True), "ok", granted)
         outcome = self.ask(slot, file, owner, (0, LAST), mode, waits)

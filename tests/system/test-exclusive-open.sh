@@ -59,9 +59,9 @@ finish open-elsewhere
 expect_equal "open without lock" "excl ok,close ok,excl-nb ok,close ok" "$(paste -sd, "$dir/open-elsewhere.out")"
 exec 8>&-
 
-# A handle that holds by exclusive open may take flock as well: no conflict with itself; close ends both.
-call both "$dir/A/job" excl ex-nb un await="$dir/both" close hold
-expect both "un ok"
+# A handle that holds by exclusive open may take flock as well: no conflict with itself; close ends what both hold.
+call both "$dir/A/job" excl ex-nb await="$dir/both" close hold
+expect both "ex-nb ok"
 expect_status 1 flock -n "$dir/B/job" true
 go both
 expect both "close ok"

@@ -101,6 +101,7 @@ static void check_defaults(void)
 	assert_int_equal(policy.text_limit, 4096);
 	assert_int_equal(policy.on_lost, 0);
 	assert_int_equal(policy.recipe, CLAIM_CURATOR_RW);
+	assert_int_equal(policy.exclusive_open, EXCLUSIVE_OPEN_WAIT);
 	assert_int_equal(policy.style, STYLE_LOCK);
 	assert_int_equal(policy.file_owner, FILE_OWNER_HOST);
 	assert_int_equal(policy.steal, STEAL_YES);
@@ -428,6 +429,8 @@ static const struct {
 	{"[locks]\nrecipe = curator\n",
 	 "2: recipe: bad value \"curator\", expected curator-rw, curator-mutex, kazoo, "
 	 "curator-any or plain"},
+	{"[locks]\nexclusive_open = no\n",
+	 "2: exclusive_open: bad value \"no\", expected wait, refuse or open"},
 	{"[locks \"a\"]\nstyle = files\n", "2: style: bad value \"files\", expected lock or file"},
 	{"[locks]\nstyle =\n", "2: style: bad value \"\""},
 	{"[locks]\nfile_owner = user\n",
@@ -452,7 +455,7 @@ static const struct {
 	 "2: unknown key \"ranges\" in section [locks], expected one of wait_limit, try_limit, "
 	 "try_grace, linger, handoff, keep, lock_delay, process_ranges, file_ranges, text_limit, "
 	 "on_lost, on_revoke, "
-	 "recipe, style, file_owner, steal, owner, "
+	 "recipe, exclusive_open, style, file_owner, steal, owner, "
 	 "group, mode"},
 	{"[mount]\nfile_ranges = 1\n",
 	 "2: key \"file_ranges\" in section [mount], expected it in [locks]"},
@@ -1130,7 +1133,7 @@ static void test_example_has_every_key(void **state)
 		names[count] = strdup(key);
 		assert_non_null(names[count++]);
 	}
-	assert_int_equal(count, 47);
+	assert_int_equal(count, 48);
 	while (count > 0)
 		free(names[--count]);
 	free(text);

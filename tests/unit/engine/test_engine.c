@@ -249,14 +249,42 @@ static void test_flock_on_exclusive_open(void **state)
 	file_lock(&file, EX, TRY);
 	assert_int_equal(file.decisions, 1);
 	assert_int_equal(file.result, 0);
+	file_lock(&other, SH, TRY);
+	settle(world);
+	assert_refused(&other, -EWOULDBLOCK);
 	file_lock(&file, SH, TRY);
-	assert_int_equal(file.result, 0);
-	file_unlock(&file);
 	settle(world);
 	assert_holds(&file);
 	file_lock(&other, SH, TRY);
 	settle(world);
-	assert_refused(&other, -EWOULDBLOCK);
+	assert_holds(&other);
+	file_unlock(&file);
+	settle(world);
+	file_lock(&other, EX, TRY);
+	settle(world);
+	assert_holds(&other);
+	file_close(&file);
+	file_close(&other);
+}
+
+static void test_unlocks_exclusive_open(void **state)
+{
+	struct world *world = *state;
+	struct file file, other;
+
+	file_open(&file, &world->one, "a");
+	file_open(&other, &world->two, "a");
+	file_lock_by_open(&file, WAIT);
+	settle(world);
+	file_lock(&other, EX, WAIT);
+	settle(world);
+	assert_waits(&other);
+	file_unlock(&file);
+	settle(world);
+	assert_holds(&other);
+	file_lock(&file, SH, TRY);
+	settle(world);
+	assert_refused(&file, -EWOULDBLOCK);
 	file_close(&file);
 	file_close(&other);
 }
@@ -645,6 +673,7 @@ int main(void)
 		TEST(failed_conversion_loses_the_lock),
 		TEST(same_mode_again_changes_nothing),
 		TEST(flock_on_exclusive_open),
+		TEST(unlocks_exclusive_open),
 		TEST(two_calls_of_one_owner),
 		TEST(cancel_in_each_state),
 		TEST(cancelled_exclusive_open_leaves_at_once),
